@@ -1,0 +1,61 @@
+# Shared by the set-up scripts; sourced, never run. Everything that a script
+# installs goes below .tools/, which git ignores: deleting that folder undoes it.
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+TOOLS=$ROOT/.tools
+export ROOT TOOLS
+
+say() { printf '%s\n' "$*" >&2; }
+die() { say "error: $*"; exit 1; }
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# need PROGRAM DEBIAN-PACKAGE BREW-PACKAGE WHY makes sure that PROGRAM is there:
+# as root on Debian it installs the package, elsewhere it says how to.
+need() {
+	have "$1" && return 0
+	install_package "$@"
+	have "$1" || die "$1 is still not found after installing $2"
+}
+
+# install_package has the same arguments as need but does not look first.
+install_package() {
+	local program=$1 debian=$2 brew=$3 why=$4
+	if have apt-get && [ "$(id -u)" = 0 ]; then
+		say "installing $debian ($why)"
+		if ! apt_install "$debian"; then
+			apt-get -q update >&2 || die "apt-get update failed"
+			apt_install "$debian" || die "apt-get could not install $debian"
+		fi
+		return 0
+	fi
+	say "$program is needed ($why). Install it with one of:"
+	say "  Debian, Ubuntu:  sudo apt-get install $debian"
+	say "  macOS:           brew install $brew"
+	exit 1
+}
+
+apt_install() {
+	DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install "$1" >&2
+}
+
+# need_go checks for a Go that can fetch or already is the version in go.mod.
+need_go() {
+	have go && return 0
+	[ -x /usr/local/go/bin/go ] && { PATH=$PATH:/usr/local/go/bin; return 0; }
+	die "Go is needed: the version named in go.mod, from https://go.dev/dl or 'brew install go'"
+}
+
+# fresh STAMP FILE... succeeds if STAMP records exactly the content of FILEs,
+# that is, if what was made from them needs no remaking.
+fresh() {
+	local stamp=$1
+	shift
+	[ -f "$stamp" ] && [ "$(cat "$stamp")" = "$(digest "$@")" ]
+}
+
+digest() { cat "$@" | cksum; }
+
+# free_port prints a TCP port of the loopback interface that nobody listens on.
+free_port() {
+	python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# gofmt, go vet and staticcheck over both modules; the rules that are this
+# project's own are tests in internal/repo.
+set -euo pipefail
+. "$(dirname "$0")/lib.sh"
+need_go
+cd "$ROOT"
+
+unformatted=$(git ls-files -z --cached --others --exclude-standard '*.go' | xargs -0 gofmt -l)
+[ -z "$unformatted" ] || die "gofmt would change:"$'\n'"$unformatted"
+
+for module in . integration; do
+	(
+		cd "$ROOT/$module"
+		go vet ./...
+		"$TOOLS/bin/staticcheck" ./...
+	)
+done
+say "lint: gofmt, go vet and staticcheck have nothing to say"
