@@ -1,0 +1,255 @@
+package http1
+
+import "bytes"
+
+// Bounds on the head of an answer.
+const (
+	maxAnswerHead   = 64 << 10 // bytes, status line included
+	maxAnswerFields = 256
+)
+
+var (
+	errStatusLine = &Error{502, "malformed status line"}
+	errStatus     = &Error{502, "malformed status"}
+	errLengths    = &Error{502, "different Content-Lengths"}
+	errInterim    = &Error{502, "interim answer with a body"}
+)
+
+// Response is the parsed head of one answer, interim ones included. All slices
+// alias the buffer given to ParseResponse.
+type Response struct {
+	// Status is from 100 to 999.
+	Status int
+	// Reason is the text behind the status, which may be missing.
+	Reason []byte
+	// Minor is 0 for HTTP/1.0 and 1 for every later HTTP/1.
+	Minor int
+	// Fields are the header lines in their order.
+	Fields Fields
+	// ContentLength is the announced length, or -1 if none was.
+	ContentLength int64
+	// Chunked says that chunks were announced.
+	Chunked bool
+	// Close says that nothing may be sent on the connection after this answer.
+	Close bool
+
+	scan scanState
+}
+
+// Framing is how the body of an answer ends.
+type Framing uint8
+
+const (
+	// NoBody means that the head is all there is.
+	NoBody Framing = iota
+	// Length means that the body has ContentLength bytes.
+	Length
+	// Chunks means that the body is to be decoded by Chunked.
+	Chunks
+	// UntilClose means that the body ends with the connection: with its orderly
+	// end, for otherwise it was cut.
+	UntilClose
+)
+
+// Body says how the body ends. What was announced does not count where none may
+// be: when the request was HEAD, and behind 1xx, 204 and 304.
+func (r *Response) Body(head bool) Framing {
+	switch {
+	case head || !BodyAllowed(r.Status) || r.ContentLength == 0:
+		return NoBody
+	case r.Chunked:
+		return Chunks
+	case r.ContentLength > 0:
+		return Length
+	}
+	return UntilClose
+}
+
+// Reset forgets the head, and any half-parsed one, but keeps the storage of
+// Fields.
+func (r *Response) Reset() { *r = Response{Fields: r.Fields[:0], ContentLength: -1} }
+
+// ParseResponse reads the head at the beginning of buf as ParseRequest does, to
+// whose rules about further calls it keeps. Every error is an *Error with the
+// status 502.
+func ParseResponse(buf []byte, r *Response) (n int, err error) {
+	if len(buf) == 0 {
+		return 0, nil
+	}
+	if r.scan.base != &buf[0] {
+		r.Reset()
+		r.scan.base = &buf[0]
+	}
+	n, err = r.parse(buf)
+	if n != 0 || err != nil {
+		r.scan.base = nil
+	}
+	if e, ok := err.(*Error); ok && e.Status != 502 {
+		err = &Error{502, e.Reason}
+	}
+	return n, err
+}
+
+// parse goes through the lines that are there.
+func (r *Response) parse(buf []byte) (int, error) {
+	s := &r.scan
+	b := buf[:min(len(buf), maxAnswerHead)]
+	for {
+		lf := bytes.IndexByte(b[s.seen:], '\n')
+		if lf < 0 {
+			s.seen = len(b)
+			if !s.begun && !hasPrefix(b, "HTTP/") {
+				return 0, errStatusLine
+			}
+			if len(b) == maxAnswerHead {
+				return 0, errHeadSize
+			}
+			return 0, nil
+		}
+		lf += s.seen
+		line := b[s.line : lf+1]
+		s.line, s.seen = lf+1, lf+1
+		switch {
+		case !s.begun:
+			if err := r.statusLine(line); err != nil {
+				return 0, err
+			}
+			s.begun = true
+		case len(line) == 2 && line[0] == '\r':
+			if err := r.finish(); err != nil {
+				return 0, err
+			}
+			return lf + 1, nil
+		default:
+			if err := r.field(line); err != nil {
+				return 0, err
+			}
+		}
+	}
+}
+
+// hasPrefix says whether b begins with prefix, as far as it goes.
+func hasPrefix(b []byte, prefix string) bool {
+	n := min(len(b), len(prefix))
+	return string(b[:n]) == prefix[:n]
+}
+
+// statusLine parses "HTTP/1.1 200 OK"; reason and the blank before it may be
+// missing.
+func (r *Response) statusLine(line []byte) (err error) {
+	end := len(line) - 2
+	switch {
+	case !hasPrefix(line, "HTTP/"):
+		return errStatusLine
+	case line[end] != '\r':
+		return errLineEnd
+	case end < versionIs+4 || line[versionIs] != ' ':
+		return errStatusLine
+	}
+	if r.Minor, err = minorOf(line[:versionIs]); err != nil {
+		return err
+	}
+	code, rest := line[versionIs+1:versionIs+4], line[versionIs+4:end]
+	if !allOf(code, isDigit) || code[0] == '0' || len(rest) > 0 && rest[0] != ' ' {
+		return errStatus
+	}
+	r.Status = int(code[0]-'0')*100 + int(code[1]-'0')*10 + int(code[2]-'0')
+	if !ValidValue(rest) {
+		return errStatusLine
+	}
+	r.Reason = trim(rest)
+	return nil
+}
+
+// field parses one header line.
+func (r *Response) field(line []byte) error {
+	f, err := parseField(line)
+	if err == errFieldName {
+		f, err = spacedField(line)
+	}
+	if err != nil {
+		return err
+	}
+	if len(r.Fields) >= maxAnswerFields {
+		return errFieldCount
+	}
+	r.Fields = append(r.Fields, f)
+	return r.note(f)
+}
+
+// spacedField parses a line with white space between name and colon, which is to
+// be taken out of answers (RFC 9112, 5.1), and refused in requests.
+func spacedField(line []byte) (Field, error) {
+	i := tokenEnd(line)
+	colon := i
+	for line[colon] == ' ' || line[colon] == '\t' {
+		colon++
+	}
+	if i == 0 || line[colon] != ':' {
+		return Field{}, errFieldName
+	}
+	v, err := valueOf(line[colon+1:])
+	return Field{Name: line[:i], Value: v}, err
+}
+
+// note takes in the fields that http1 itself goes by.
+func (r *Response) note(f Field) error {
+	switch len(f.Name) {
+	case 10:
+		if equalFold(f.Name, "connection") {
+			r.noteConnection(f.Value)
+		}
+	case 14:
+		if equalFold(f.Name, "content-length") {
+			return r.noteLength(f.Value)
+		}
+	case 17:
+		if equalFold(f.Name, "transfer-encoding") {
+			return r.scan.head.noteCoding(f.Value)
+		}
+	}
+	return nil
+}
+
+// noteLength takes a length that is announced twice for one, if it is the same.
+func (r *Response) noteLength(v []byte) error {
+	n, ok := lengthOf(v)
+	switch {
+	case !ok:
+		return errLength
+	case r.scan.head.hasLength && n != r.ContentLength:
+		return errLengths
+	}
+	r.scan.head.hasLength, r.ContentLength = true, n
+	return nil
+}
+
+func (r *Response) noteConnection(v []byte) {
+	for more := true; more; {
+		var t []byte
+		t, v, more = cutList(v)
+		r.Close = r.Close || fold(t, "close")
+		r.scan.head.keepAlive = r.scan.head.keepAlive || fold(t, "keep-alive")
+	}
+}
+
+// finish checks what only the whole head can tell.
+func (r *Response) finish() error {
+	h := &r.scan.head
+	switch {
+	case h.coded && r.Minor == 0:
+		return errCodingOld
+	case h.foreign:
+		return errCodingOther
+	case h.coded && h.hasLength:
+		return errBothFramings
+	}
+	r.Chunked = h.chunked
+	announced := r.Chunked || r.ContentLength > 0
+	if announced && r.Status < 200 {
+		return errInterim
+	}
+	// Behind a 204 that announces a body nobody knows whether it comes.
+	r.Close = r.Close || r.Minor == 0 && !h.keepAlive || announced && r.Status == 204
+	return nil
+}

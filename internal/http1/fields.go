@@ -1,0 +1,46 @@
+package http1
+
+// Field is one header line as it was sent, without the white space around the
+// value.
+type Field struct{ Name, Value []byte }
+
+// Fields are header lines in their order.
+type Fields []Field
+
+// FieldsOf makes fields from names and values in turn.
+func FieldsOf(pairs ...string) Fields {
+	f := make(Fields, 0, len(pairs)/2)
+	for i := 0; i < len(pairs); i += 2 {
+		f = append(f, Field{Name: []byte(pairs[i]), Value: []byte(pairs[i+1])})
+	}
+	return f
+}
+
+// Get returns the value of the first field called name, in any case, or nil.
+func (f Fields) Get(name string) []byte {
+	for i := range f {
+		if p := &f[i]; len(p.Name) == len(name) && equalFold(p.Name, name) {
+			return p.Value
+		}
+	}
+	return nil
+}
+
+// Clone copies the fields and all their bytes into memory of their own.
+func (f Fields) Clone() Fields {
+	size := 0
+	for i := range f {
+		size += len(f[i].Name) + len(f[i].Value)
+	}
+	text := make([]byte, 0, size)
+	keep := func(b []byte) []byte {
+		start := len(text)
+		text = append(text, b...)
+		return text[start:len(text):len(text)]
+	}
+	c := make(Fields, len(f))
+	for i := range f {
+		c[i] = Field{Name: keep(f[i].Name), Value: keep(f[i].Value)}
+	}
+	return c
+}
