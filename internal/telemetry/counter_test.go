@@ -1,0 +1,101 @@
+package telemetry
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/testutil/race"
+)
+
+func TestCounterAddsUpOverGoroutines(t *testing.T) {
+	c := NewCounter()
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 1000 {
+				c.Inc()
+			}
+			c.Add(5)
+		})
+	}
+	wg.Wait()
+	if got := c.Value(); got != 8*1005 {
+		t.Fatalf("Value() = %d; want %d", got, 8*1005)
+	}
+}
+
+func TestHistogramBuckets(t *testing.T) {
+	f := func(d time.Duration, want int) {
+		t.Helper()
+		h := NewHistogram()
+		h.Observe(d)
+		s := h.Snapshot()
+		if s.Count != 1 || s.Counts[want] != 1 {
+			t.Fatalf("Observe(%s) is in %v; want it in bucket %d", d, s.Counts, want)
+		}
+		if s.Sum != max(d, 0) {
+			t.Fatalf("Observe(%s): sum %s", d, s.Sum)
+		}
+	}
+	f(-time.Second, 0)
+	f(0, 0)
+	f(2*time.Microsecond, 0)
+	f(2*time.Microsecond+1, 1)
+	f(time.Millisecond, 8)
+	f(50*time.Second, len(Buckets)-1)
+	f(time.Hour, len(Buckets))
+}
+
+func TestHistogramQuantile(t *testing.T) {
+	h := NewHistogram()
+	f := func(q float64, want time.Duration) {
+		t.Helper()
+		s := h.Snapshot()
+		if got := s.Quantile(q); got != want {
+			t.Fatalf("Quantile(%v) = %s; want %s", q, got, want)
+		}
+	}
+	f(0.5, 0)
+	for range 50 {
+		h.Observe(15 * time.Microsecond) // 10..20us
+	}
+	for range 50 {
+		h.Observe(700 * time.Microsecond) // 500us..1ms
+	}
+	f(0.25, 15*time.Microsecond)
+	f(0.5, 20*time.Microsecond)
+	f(0.75, 750*time.Microsecond)
+	h.Observe(time.Hour)
+	f(1, 50*time.Second)
+}
+
+func TestCountingDoesNotAllocate(t *testing.T) {
+	if race.Enabled {
+		return // the detector makes sync.Pool drop items at random
+	}
+	c, h := NewCounter(), NewHistogram()
+	if n := testing.AllocsPerRun(1000, func() { c.Inc(); h.Observe(time.Millisecond) }); n != 0 {
+		t.Fatalf("%v allocations per count", n)
+	}
+}
+
+func BenchmarkCounter(b *testing.B) {
+	c := NewCounter()
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			c.Inc()
+		}
+	})
+}
+
+func BenchmarkHistogram(b *testing.B) {
+	h := NewHistogram()
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			h.Observe(123 * time.Microsecond)
+		}
+	})
+}

@@ -1,0 +1,187 @@
+package telemetry
+
+import (
+	"slices"
+	"strconv"
+	"time"
+	"unicode/utf8"
+)
+
+// Fields are the access log's fields in the order in which they are written,
+// each with a sentence for the manual.
+var Fields = []FieldInfo{
+	{"time", "when the request's first byte was read, RFC 3339 with milliseconds, UTC"},
+	{"request_id", "the X-Request-Id that the answer carries"},
+	{"service", "the service's name in the configuration"},
+	{"operation", "the operation by the protocol's own name, such as GetItem; left out when unknown"},
+	{"table", "the table; left out when there is none"},
+	{"key", "hash of the item's key as 16 hex digits: the same key always has the same hash while a process lives; left out when the request has no single key"},
+	{"status", "HTTP status of the answer; 0 when the connection broke before one"},
+	{"decision", "how it was answered, see the table of decisions"},
+	{"duration_us", "microseconds from the first byte read to the last byte written"},
+	{"origin_us", "microseconds of it spent waiting for the origin; left out when it was not asked"},
+	{"bytes_in", "bytes of the request, head and body"},
+	{"bytes_out", "bytes of the answer, head and body"},
+	{"client", "address and port of the client's end of the connection"},
+	{"user_agent", "the User-Agent field; left out when there is none"},
+	{"tls", "true when the connection was encrypted"},
+}
+
+// FieldInfo describes a field of the access log.
+type FieldInfo struct{ Name, Help string }
+
+// fieldSet has bit i set when Fields[i] is written.
+type fieldSet uint32
+
+const (
+	fieldTime fieldSet = 1 << iota
+	fieldRequestID
+	fieldService
+	fieldOperation
+	fieldTable
+	fieldKey
+	fieldStatus
+	fieldDecision
+	fieldDuration
+	fieldOrigin
+	fieldBytesIn
+	fieldBytesOut
+	fieldClient
+	fieldUserAgent
+	fieldTLS
+)
+
+// selectFields ignores unknown names: the configuration has refused them.
+func selectFields(names []string) fieldSet {
+	if len(names) == 0 {
+		return 1<<len(Fields) - 1
+	}
+	var set fieldSet
+	for i, f := range Fields {
+		if slices.Contains(names, f.Name) {
+			set |= 1 << i
+		}
+	}
+	return set
+}
+
+// append writes r as one line. A field that has nothing to say is left out.
+func (set fieldSet) append(dst []byte, r *Record) []byte {
+	dst = append(dst, '{')
+	start := len(dst)
+	if set&fieldTime != 0 {
+		dst = append(dst, `"time":"`...)
+		dst = r.Time.UTC().AppendFormat(dst, "2006-01-02T15:04:05.000Z07:00")
+		dst = append(dst, `",`...)
+	}
+	if set&fieldRequestID != 0 && len(r.RequestID) > 0 {
+		dst = appendText(append(dst, `"request_id":`...), r.RequestID)
+	}
+	if set&fieldService != 0 {
+		dst = appendText(append(dst, `"service":`...), r.Service)
+	}
+	if set&fieldOperation != 0 && r.Operation != "" {
+		dst = appendText(append(dst, `"operation":`...), r.Operation)
+	}
+	if set&fieldTable != 0 && len(r.Table) > 0 {
+		dst = appendText(append(dst, `"table":`...), r.Table)
+	}
+	if set&fieldKey != 0 && r.KeyHash != 0 {
+		dst = appendHash(append(dst, `"key":"`...), r.KeyHash)
+		dst = append(dst, `",`...)
+	}
+	dst = set.appendNumbers(dst, r)
+	if set&fieldClient != 0 && r.Client.IsValid() {
+		dst = append(dst, `"client":"`...)
+		dst = r.Client.AppendTo(dst)
+		dst = append(dst, `",`...)
+	}
+	if set&fieldUserAgent != 0 && len(r.UserAgent) > 0 {
+		dst = appendText(append(dst, `"user_agent":`...), r.UserAgent)
+	}
+	if set&fieldTLS != 0 {
+		dst = strconv.AppendBool(append(dst, `"tls":`...), r.TLS)
+		dst = append(dst, ',')
+	}
+	if len(dst) > start {
+		dst = dst[:len(dst)-1]
+	}
+	return append(dst, '}', '\n')
+}
+
+func (set fieldSet) appendNumbers(dst []byte, r *Record) []byte {
+	if set&fieldStatus != 0 {
+		dst = appendInt(dst, `"status":`, int64(r.Status))
+	}
+	if set&fieldDecision != 0 {
+		dst = appendText(append(dst, `"decision":`...), r.Decision.String())
+	}
+	if set&fieldDuration != 0 {
+		dst = appendInt(dst, `"duration_us":`, int64(r.Duration/time.Microsecond))
+	}
+	if set&fieldOrigin != 0 && r.Origin > 0 {
+		dst = appendInt(dst, `"origin_us":`, int64(r.Origin/time.Microsecond))
+	}
+	if set&fieldBytesIn != 0 {
+		dst = appendInt(dst, `"bytes_in":`, int64(r.BytesIn))
+	}
+	if set&fieldBytesOut != 0 {
+		dst = appendInt(dst, `"bytes_out":`, int64(r.BytesOut))
+	}
+	return dst
+}
+
+func appendInt(dst []byte, name string, n int64) []byte {
+	return append(strconv.AppendInt(append(dst, name...), n, 10), ',')
+}
+
+const hexDigits = "0123456789abcdef"
+
+func appendHash(dst []byte, h uint64) []byte {
+	for shift := 60; shift >= 0; shift -= 4 {
+		dst = append(dst, hexDigits[h>>shift&15])
+	}
+	return dst
+}
+
+// appendText writes s as a JSON string and a comma. What is not UTF-8 becomes
+// U+FFFD, and every control character is escaped: a client can't break a line
+// or colour a terminal through its User-Agent.
+func appendText[S string | []byte](dst []byte, s S) []byte {
+	dst = append(dst, '"')
+	start := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= 0x20 && c < 0x7f && c != '"' && c != '\\' {
+			i++
+			continue
+		}
+		size := 1
+		var r rune
+		if c >= utf8.RuneSelf {
+			end := min(i+utf8.UTFMax, len(s))
+			r, size = utf8.DecodeRuneInString(string(s[i:end]))
+			if r >= 0xa0 && (r != utf8.RuneError || size > 1) && r != '\u2028' && r != '\u2029' {
+				i += size
+				continue
+			}
+		}
+		dst = append(dst, s[start:i]...)
+		switch {
+		case c == '"' || c == '\\':
+			dst = append(dst, '\\', c)
+		case c < utf8.RuneSelf:
+			dst = appendEscape(dst, rune(c))
+		default:
+			dst = appendEscape(dst, r)
+		}
+		i += size
+		start = i
+	}
+	dst = append(dst, s[start:]...)
+	return append(dst, '"', ',')
+}
+
+func appendEscape(dst []byte, r rune) []byte {
+	return append(dst, '\\', 'u', hexDigits[r>>12&15], hexDigits[r>>8&15], hexDigits[r>>4&15], hexDigits[r&15])
+}

@@ -1,0 +1,106 @@
+package telemetry
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Buckets are the upper bounds of every histogram, 1-2-5 a decade: a hit takes
+// some microseconds, and no answer is waited for longer than a minute.
+var Buckets = [...]time.Duration{
+	2 * time.Microsecond, 5 * time.Microsecond,
+	10 * time.Microsecond, 20 * time.Microsecond, 50 * time.Microsecond,
+	100 * time.Microsecond, 200 * time.Microsecond, 500 * time.Microsecond,
+	1 * time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond,
+	10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond,
+	100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond,
+	1 * time.Second, 2 * time.Second, 5 * time.Second,
+	10 * time.Second, 20 * time.Second, 50 * time.Second,
+}
+
+// Histogram counts durations in [Buckets]. Like [Counter] it is spread over
+// cache lines; get one from [Registry.Histogram] or [NewHistogram].
+type Histogram struct {
+	lines []histogramLine
+}
+
+type histogramLine struct {
+	counts [len(Buckets) + 1]atomic.Uint64 // the last one: longer than every bound
+	sum    atomic.Uint64                   // nanoseconds
+	_      [256 - 8*(len(Buckets)+2)]byte
+}
+
+// NewHistogram returns a histogram that no registry exposes.
+func NewHistogram() *Histogram {
+	return &Histogram{lines: make([]histogramLine, shardCount)}
+}
+
+// Observe counts d; a negative d, which only a stepped clock can give, is zero.
+func (h *Histogram) Observe(d time.Duration) {
+	d = max(d, 0)
+	line := &h.lines[shard()]
+	line.counts[bucket(d)].Add(1)
+	line.sum.Add(uint64(d))
+}
+
+// bucket is the index of the first bound that is not below d.
+func bucket(d time.Duration) int {
+	lo, hi := 0, len(Buckets)
+	for lo < hi {
+		mid := (lo + hi) / 2
+		if Buckets[mid] < d {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
+
+// Snapshot is a histogram's content at some moment.
+type Snapshot struct {
+	Count  uint64
+	Sum    time.Duration
+	Counts [len(Buckets) + 1]uint64 // of each bucket alone; the last has no bound
+}
+
+// Snapshot adds the lines up. Count is always the sum of Counts.
+func (h *Histogram) Snapshot() Snapshot {
+	var s Snapshot
+	for i := range h.lines {
+		line := &h.lines[i]
+		for b := range line.counts {
+			n := line.counts[b].Load()
+			s.Counts[b] += n
+			s.Count += n
+		}
+		s.Sum += time.Duration(line.sum.Load())
+	}
+	return s
+}
+
+// Quantile estimates the q-quantile (0 to 1) by a straight line inside the
+// bucket that holds it; beyond the last bound it gives the last bound, and 0
+// when nothing was observed.
+func (s *Snapshot) Quantile(q float64) time.Duration {
+	if s.Count == 0 {
+		return 0
+	}
+	rank := q * float64(s.Count)
+	seen := 0.0
+	for b, n := range s.Counts {
+		if n == 0 || seen+float64(n) < rank {
+			seen += float64(n)
+			continue
+		}
+		if b == len(Buckets) {
+			break
+		}
+		low := time.Duration(0)
+		if b > 0 {
+			low = Buckets[b-1]
+		}
+		return low + time.Duration((rank-seen)/float64(n)*float64(Buckets[b]-low))
+	}
+	return Buckets[len(Buckets)-1]
+}
