@@ -1,0 +1,105 @@
+//go:build !kasokubroken
+
+package cache
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/testutil/race"
+)
+
+// wantAllocs fails if f allocates more than n times a call.
+func wantAllocs(t *testing.T, what string, n float64, f func()) {
+	t.Helper()
+	if race.Enabled {
+		return
+	}
+	if got := testing.AllocsPerRun(1000, f); got > n {
+		t.Errorf("%s: %v allocations; the budget is %v", what, got, n)
+	}
+}
+
+func TestAllocationBudgets(t *testing.T) {
+	c, s := open(t, Config{})
+	keep(t, s, "hit", "payload", "item x", "table")
+	keep(t, s, "invalidated", "payload", "item y", "table")
+	c.Apply(Change{Tags: tags("item y")})
+	now := c.Now()
+	lookup := func(key string, want Found) func() {
+		k := []byte(key)
+		return func() {
+			if _, found, _ := s.Lookup(k, now); found != want {
+				t.Fatalf("%s came to %d", key, found)
+			}
+		}
+	}
+	wantAllocs(t, "hit", 0, lookup("hit", Fresh))
+	wantAllocs(t, "miss", 0, lookup("miss", Absent))
+	wantAllocs(t, "invalidated", 0, lookup("invalidated", Invalidated))
+
+	x := tags("item x", "table")
+	var st Stamp
+	wantAllocs(t, "note", 0, func() { st = c.Note(x...) })
+	key, f := []byte("hit"), value("payload")
+	// The entry and its bytes: a replacement reuses the node.
+	wantAllocs(t, "store", 2, func() { s.Store(st, key, &f) })
+	// The Write and its marks.
+	wantAllocs(t, "write", 2, func() { c.Begin(x, nil).Commit(Change{}) })
+}
+
+// heap returns the bytes of live objects.
+func heap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// The overhead of an entry is what the heap grows by beyond the bytes of its key
+// and payload, the allocator's rounding included: about 5 %.
+func TestMemoryPerEntry(t *testing.T) {
+	const (
+		entries = 200_000
+		budget  = 250
+	)
+	c, s := open(t, Config{Memory: 4 << 30})
+	x := tags("item x", "table")
+	r := rand.New(rand.NewPCG(1, 2))
+	sizes := []int{100, 200, 400, 600}
+	payload := make([]byte, 4096)
+	before := heap()
+	var asked int64
+	for i := range entries {
+		key := binary.BigEndian.AppendUint64(payload[:0:0], uint64(i))
+		size := sizes[r.IntN(len(sizes))]
+		size += r.IntN(size)
+		e, stored := s.Store(c.Note(x...), key, &Filling{Payload: payload[:min(size, len(payload))], TTL: time.Hour})
+		if !stored {
+			t.Fatal("not stored")
+		}
+		asked += int64(len(e.data))
+	}
+	weight := int64(s.Usage().Bytes)
+	grown := heap() - before
+	each := func(bytes int64) float64 { return float64(bytes) / entries }
+	t.Logf("an entry: %.0f bytes of key and payload, %.1f of overhead; its weight counts %.0f of %.0f",
+		each(asked), each(grown-asked), each(weight), each(grown))
+	if n := s.Usage().Entries; n != entries {
+		t.Fatalf("%d entries are stored; want %d", n, entries)
+	}
+	if race.Enabled {
+		return // the detector's own memory is in the figures
+	}
+	if got := each(grown - asked); got > budget {
+		t.Errorf("an entry's overhead is %.1f bytes; the budget is %d", got, budget)
+	}
+	if off := float64(weight-grown) / float64(grown); off < -0.02 || off > 0.05 {
+		t.Errorf("the weight of all entries is off by %.1f %% of the memory that they take", 100*off)
+	}
+	runtime.KeepAlive(c)
+}

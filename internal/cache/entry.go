@@ -1,0 +1,69 @@
+package cache
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+	"unsafe"
+)
+
+// entryOverhead is what an entry weighs beside its key and payload, in bytes:
+// itself (96), its node in the store (48), its share of the hash table and of
+// the policy's sketch (23 to 34, by how full they are). TestMemoryPerEntry
+// measures it.
+const entryOverhead = 172
+
+// Entry is a cached answer. It is immutable once stored, but for its count of
+// hits. Services read it without a lock for as long as they like. There may be
+// millions: its fields are ordered and sized to fill 96 bytes.
+type Entry struct {
+	data        string // key, then payload
+	gens        [MaxTags]uint64
+	slots       [MaxTags]uint32
+	freshUntil  int64         // nanoseconds since the cache was made
+	staleFor    uint32        // milliseconds after freshUntil
+	refreshLead uint32        // hits in this last part of its life count towards a refresh; milliseconds, 0 for never
+	lateHits    atomic.Uint32 // hits in that part, up to hotHits or a little more
+	aux         uint32
+	keyLen      uint32
+	space       uint16
+	ntags       uint8
+	kind        uint8
+}
+
+// Payload returns the bytes that the service stored. They must not be changed.
+func (e *Entry) Payload() []byte {
+	p := e.data[e.keyLen:]
+	return unsafe.Slice(unsafe.StringData(p), len(p))
+}
+
+// Kind returns the service's own mark.
+func (e *Entry) Kind() uint8 { return e.kind }
+
+// Aux returns the service's own word, a checksum for example.
+func (e *Entry) Aux() uint32 { return e.aux }
+
+// TTL returns how long the entry stays fresh, seen from now (Cache.At); negative
+// once it is over.
+func (e *Entry) TTL(now int64) time.Duration { return time.Duration(e.freshUntil - now) }
+
+func (e *Entry) key() string { return e.data[:e.keyLen] }
+
+// weight is what the entry takes of the heap. The allocator's size classes are an
+// eighth apart, so a sixteenth is what rounding up costs on average.
+func (e *Entry) weight() uint32 {
+	n := uint64(len(e.data))
+	return uint32(min(n+n/16+entryOverhead, math.MaxUint32))
+}
+
+// hotHits is how many hits near its end make an entry worth a refresh.
+const hotHits = 3
+
+// refreshDue counts a hit and tells, once in the entry's life, that it should be
+// refreshed: it nears its end and is still asked for.
+func (e *Entry) refreshDue(now int64) bool {
+	if e.refreshLead == 0 || now < e.freshUntil-int64(e.refreshLead)*int64(time.Millisecond) || e.lateHits.Load() >= hotHits {
+		return false
+	}
+	return e.lateHits.Add(1) == hotHits
+}

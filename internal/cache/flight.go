@@ -1,0 +1,186 @@
+package cache
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+)
+
+// FillFunc asks the origin. st tells whether to ask strongly. ctx ends with the
+// fill's own time limit, not when a waiter leaves: the fill may outlive whoever
+// started it, so it must not touch what belongs to their exchange.
+type FillFunc func(ctx context.Context, st *Stamp) (Filling, error)
+
+// Answer is what those who wait for a fill get.
+type Answer struct {
+	Entry     *Entry
+	Extra     any  // Filling.Extra
+	Stored    bool // a later look-up can find the entry
+	Coalesced bool // somebody else's fill was waited for
+}
+
+// ErrFillPanicked is the error of those who waited for a fill that panicked.
+var ErrFillPanicked = errors.New("the fill panicked")
+
+var errFillLeft = fmt.Errorf("%w: it ended its goroutine", ErrFillPanicked)
+
+// flight is a fill that runs or waits to run. next is guarded by the shard;
+// stamp is set when the flight is launched, under the shard's lock; answer and
+// err are set before done is closed.
+type flight struct {
+	key    []byte
+	shard  *flightShard
+	tags   [MaxTags]Tag
+	ntags  int
+	fill   FillFunc
+	stamp  Stamp
+	next   *flight // starts when this one has ended
+	done   chan struct{}
+	answer Answer
+	err    error
+}
+
+// flightShard holds the fills of some keys. Its lock is a leaf: never held while
+// calling out.
+type flightShard struct {
+	sync.Mutex
+	byKey map[string]*flight
+}
+
+const flightShards = 64
+
+// flights are the fills of a space that run now.
+type flights [flightShards]flightShard
+
+func (fs *flights) init() {
+	for i := range fs {
+		fs[i].byKey = make(map[string]*flight)
+	}
+}
+
+// Fill gets the answer for key from the origin, which is asked once however many
+// callers wait. A caller whose ctx ends leaves alone: the fill goes on for the
+// others, and its answer is stored.
+//
+// A caller never gets an answer that was read before a write that it could know
+// of. It joins a running fill only if no write has touched the tags since that
+// fill began. Was a write in flight when the fill began, the caller waits for the
+// fill after it; has a write come in between, a new fill takes the key over.
+func (s *Space) Fill(ctx context.Context, key []byte, tags []Tag, fill FillFunc) (Answer, error) {
+	f, how := s.join(key, tags, fill, false)
+	if f == nil {
+		return Answer{Entry: how.entry, Stored: true, Coalesced: true}, nil
+	}
+	select {
+	case <-f.done:
+	case <-ctx.Done():
+		return Answer{}, context.Cause(ctx)
+	}
+	answer := f.answer
+	answer.Coalesced = how.joined
+	return answer, f.err
+}
+
+// Refresh fills key in the background unless a fill of it is under way.
+func (s *Space) Refresh(key []byte, tags []Tag, fill FillFunc) {
+	if f, how := s.join(key, tags, fill, true); f != nil && !how.joined {
+		s.cache.stats.refreshes.Add(1)
+	}
+}
+
+// joining says how a caller came to its flight, or that it needs none.
+type joining struct {
+	joined bool   // the flight was somebody else's
+	entry  *Entry // the answer, when a flight ended between look-up and join
+}
+
+// join finds or makes the flight that a caller may wait for. It looks the key up
+// again under the shard's lock; without that:
+//
+//	A: lookup(k) miss     B: lookup(k) miss
+//	A: flight starts, stores k, ends
+//	B: flight starts  -> second origin read of a fresh key
+func (s *Space) join(key []byte, tags []Tag, fill FillFunc, refresh bool) (*flight, joining) {
+	shard := &s.flights[s.hash(key)%flightShards]
+	shard.Lock()
+	defer shard.Unlock()
+	f := shard.byKey[string(key)]
+	if f == nil && !refresh {
+		if e, found := s.find(key, s.cache.Now()); found == Fresh {
+			s.cache.stats.coalesced.Add(1)
+			return nil, joining{entry: e}
+		}
+	}
+	switch {
+	case f != nil && refresh:
+		return f, joining{joined: true}
+	case f == nil || f.stamp.Settled && !s.cache.Current(&f.stamp):
+		f = newFlight(shard, key, tags, fill)
+		s.launch(f)
+		return f, joining{}
+	case f.stamp.Settled:
+		s.cache.stats.coalesced.Add(1)
+		return f, joining{joined: true}
+	}
+	s.cache.stats.queued.Add(1)
+	if f.next != nil {
+		return f.next, joining{joined: true}
+	}
+	f.next = newFlight(shard, key, tags, fill)
+	return f.next, joining{}
+}
+
+func newFlight(shard *flightShard, key []byte, tags []Tag, fill FillFunc) *flight {
+	f := &flight{shard: shard, key: bytes.Clone(key), fill: fill, ntags: len(tags), done: make(chan struct{})}
+	copy(f.tags[:len(tags)], tags) // panics here, in the caller, if there are too many
+	return f
+}
+
+// launch starts f. Its shard is locked, so nobody joins it between the note of
+// the generations and the publication.
+func (s *Space) launch(f *flight) {
+	f.stamp = s.cache.Note(f.tags[:f.ntags]...)
+	f.shard.byKey[string(f.key)] = f
+	s.cache.stats.fills.Add(1)
+	go s.run(f)
+}
+
+func (s *Space) run(f *flight) {
+	defer s.land(f)
+	f.err = errFillLeft // stands only if ask does not return
+	f.answer, f.err = s.ask(f)
+}
+
+// land takes f off the map, starts the flight that queues behind it and lets the
+// waiters go.
+func (s *Space) land(f *flight) {
+	f.shard.Lock()
+	if f.shard.byKey[string(f.key)] == f {
+		delete(f.shard.byKey, string(f.key))
+	}
+	if f.next != nil {
+		s.launch(f.next)
+	}
+	f.shard.Unlock()
+	close(f.done)
+}
+
+func (s *Space) ask(f *flight) (a Answer, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.cache.stats.fillPanics.Add(1)
+			err = fmt.Errorf("%w: %v\n%s", ErrFillPanicked, p, debug.Stack())
+		}
+	}()
+	ctx, cancel := context.WithTimeout(context.Background(), s.cache.fillTimeout)
+	defer cancel()
+	filling, err := f.fill(ctx, &f.stamp)
+	if err != nil {
+		return Answer{Extra: filling.Extra}, err
+	}
+	e, stored := s.Store(f.stamp, f.key, &filling)
+	return Answer{Entry: e, Extra: filling.Extra, Stored: stored}, nil
+}

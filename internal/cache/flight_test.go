@@ -1,0 +1,488 @@
+//go:build !kasokubroken
+
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+var background = context.Background()
+
+// wantQuiet fails unless no flight is left behind.
+func wantQuiet(t testing.TB, s *Space) {
+	t.Helper()
+	synctest.Wait()
+	for i := range s.flights {
+		for key := range s.flights[i].byKey {
+			t.Fatalf("the flight of %s was left behind", key)
+		}
+	}
+}
+
+func TestColdKeyIsFilledOnce(t *testing.T) {
+	bubble(t, func(t *testing.T, c *Cache, s *Space) {
+		const readers = 1000
+		o := newOrigin()
+		var all []*reader
+		for range readers {
+			all = append(all, read(background, s, "x", o.fill, "item x"))
+		}
+		o.next(t).answer <- "1"
+		coalesced := 0
+		for _, r := range all {
+			r.wait(t)
+			if r.err != nil || string(r.answer.Entry.Payload()) != "1" || !r.answer.Stored {
+				t.Fatalf("a reader got %+v, %v", r.answer, r.err)
+			}
+			if r.answer.Coalesced {
+				coalesced++
+			}
+		}
+		if st := c.Stats(); coalesced != readers-1 || st.Fills != 1 || st.Coalesced != readers-1 {
+			t.Fatalf("%d readers coalesced, %d fills, %d counted", coalesced, st.Fills, st.Coalesced)
+		}
+		wantFound(t, s, "x", Fresh, "1")
+		wantQuiet(t, s)
+	})
+}
+
+// The same without a script: goroutines that look up and fill as they come find
+// one fill, however they interleave with its start and end.
+func TestColdKeysAreFilledOnceInParallel(t *testing.T) {
+	_, s := open(t, Config{})
+	var fills atomic.Int32
+	for round := range 200 {
+		key := fmt.Appendf(nil, "key %d", round)
+		var wg sync.WaitGroup
+		for range 16 {
+			wg.Go(func() {
+				if _, found, _ := s.Lookup(key, s.cache.Now()); found == Fresh {
+					return
+				}
+				runtime.Gosched()
+				_, err := s.Fill(background, key, tags("item x"), func(context.Context, *Stamp) (Filling, error) {
+					fills.Add(1)
+					return value("1"), nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+	if got := fills.Load(); got != 200 {
+		t.Fatalf("%d fills of 200 keys", got)
+	}
+}
+
+// The second look-up of a caller that missed, but came too late for the flight.
+func TestCallerThatMissedTheFlightFindsItsEntry(t *testing.T) {
+	bubble(t, func(t *testing.T, c *Cache, s *Space) {
+		keep(t, s, "x", "1", "item x")
+		r := read(background, s, "x", func(context.Context, *Stamp) (Filling, error) {
+			return Filling{}, errors.New("asked for what is there")
+		}, "item x")
+		r.want(t, "1", true, true)
+	})
+}
+
+func TestWaiterThatLeaves(t *testing.T) {
+	f := func(name string, leaver int) {
+		t.Helper()
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, c *Cache, s *Space) {
+				o := newOrigin()
+				gone := errors.New("the client went away")
+				ctx, leave := context.WithCancelCause(background)
+				ctxs := []context.Context{background, background, background}
+				ctxs[leaver] = ctx
+				var all []*reader
+				for _, ctx := range ctxs {
+					all = append(all, read(ctx, s, "x", o.fill, "item x"))
+				}
+				call := o.next(t)
+				leave(gone)
+				all[leaver].wait(t)
+				if !errors.Is(all[leaver].err, gone) {
+					t.Fatalf("the waiter left with %v", all[leaver].err)
+				}
+				for i, r := range all {
+					if i != leaver {
+						r.wantWaiting(t)
+					}
+				}
+				call.answer <- "1"
+				for i, r := range all {
+					if i != leaver {
+						r.want(t, "1", true, i != 0)
+					}
+				}
+				wantQuiet(t, s)
+			})
+		})
+	}
+	f("who started it", 0)
+	f("who joined", 2)
+}
+
+// A fill that everybody has left is still worth its answer.
+func TestFillWithoutWaitersIsStored(t *testing.T) {
+	bubble(t, func(t *testing.T, c *Cache, s *Space) {
+		o := newOrigin()
+		ctx, leave := context.WithCancel(background)
+		r := read(ctx, s, "x", o.fill, "item x")
+		call := o.next(t)
+		leave()
+		r.wait(t)
+		call.answer <- "1"
+		wantQuiet(t, s)
+		wantFound(t, s, "x", Fresh, "1")
+	})
+}
+
+func TestFillTimeout(t *testing.T) {
+	bubble(t, func(t *testing.T, c *Cache, s *Space) {
+		started := c.Now()
+		r := read(background, s, "x", func(ctx context.Context, _ *Stamp) (Filling, error) {
+			<-ctx.Done()
+			return Filling{}, fmt.Errorf("origin: %w", ctx.Err())
+		}, "item x")
+		r.wait(t)
+		if took := time.Duration(c.Now() - started); took != c.fillTimeout || !errors.Is(r.err, context.DeadlineExceeded) {
+			t.Fatalf("the fill ended after %v with %v", took, r.err)
+		}
+		wantQuiet(t, s)
+	})
+}
+
+// A fill that fails, panics or ends its goroutine fails for all who wait, and
+// the next one is none the worse for it.
+func TestFillThatFails(t *testing.T) {
+	down := errors.New("origin is down")
+	f := func(name string, want error, text string, fill func()) {
+		t.Helper()
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, c *Cache, s *Space) {
+				begin := make(chan struct{})
+				failing := func(context.Context, *Stamp) (Filling, error) {
+					<-begin
+					fill()
+					return Filling{Extra: "status 500"}, down
+				}
+				r1 := read(background, s, "x", failing, "item x")
+				r2 := read(background, s, "x", failing, "item x")
+				close(begin)
+				for _, r := range []*reader{r1, r2} {
+					r.wait(t)
+					if !errors.Is(r.err, want) || !strings.Contains(r.err.Error(), text) {
+						t.Fatalf("the fill failed with %v; want %v and %q", r.err, want, text)
+					}
+					if want == down && r.answer.Extra != "status 500" {
+						t.Fatalf("the failure brought %v", r.answer.Extra)
+					}
+				}
+				wantQuiet(t, s)
+				wantFound(t, s, "x", Absent, "")
+				o := newOrigin()
+				r3 := read(background, s, "x", o.fill, "item x")
+				o.next(t).answer <- "1"
+				r3.want(t, "1", true, false)
+			})
+		})
+	}
+	f("error", down, "origin is down", func() {})
+	f("panic", ErrFillPanicked, "flight_test.go", func() { panic("no such field") })
+	f("panic, text", ErrFillPanicked, "no such field", func() { panic("no such field") })
+	f("goexit", ErrFillPanicked, "ended its goroutine", runtime.Goexit)
+}
+
+func TestPanicsAreCounted(t *testing.T) {
+	bubble(t, func(t *testing.T, c *Cache, s *Space) {
+		o := newOrigin()
+		r := read(background, s, "x", o.fill, "item x")
+		close(o.next(t).answer)
+		r.wait(t)
+		if got := c.Stats().Panics; got != 1 {
+			t.Fatalf("%d panics counted", got)
+		}
+	})
+}
+
+// W1 comes after the fill began. Those who waited before W1 may get what was
+// read before it; a look-up after W1 must not.
+//
+//	F: note, origin reads 1 ....................... store
+//	W:                        begin, applied, commit
+func TestOvertakenFillIsServedNotStored(t *testing.T) {
+	f := func(name string, overtake func(c *Cache)) {
+		t.Helper()
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, c *Cache, s *Space) {
+				o := newOrigin()
+				r1 := read(background, s, "x", o.fill, "item x")
+				r2 := read(background, s, "x", o.fill, "item x")
+				call := o.next(t)
+				overtake(c)
+				call.answer <- "1"
+				r1.want(t, "1", false, false)
+				r2.want(t, "1", false, true)
+				wantFound(t, s, "x", Absent, "")
+				wantQuiet(t, s)
+				if got := c.Stats().Overtaken; got != 1 {
+					t.Fatalf("%d fills counted as overtaken", got)
+				}
+			})
+		})
+	}
+	f("a write", func(c *Cache) { c.Begin(tags("item x"), nil).Commit(Change{}) })
+	f("a write in flight", func(c *Cache) { c.Begin(tags("item x"), nil) })
+	f("a write with an unknown outcome", func(c *Cache) { c.Begin(tags("item x"), nil).Unknown() })
+	f("a purge", func(c *Cache) { c.Apply(Change{Cause: ByPurge, Tags: tags("item x")}) })
+}
+
+// R2 knows that W has ended. The running fill may have read the origin before.
+//
+//	R1: fill: origin reads 1 .................................... ends
+//	W:                          begin, applied, commit
+//	R2:                                                fill: must not get 1
+func TestReaderAfterWriteTakesTheKeyOver(t *testing.T) {
+	bubble(t, func(t *testing.T, c *Cache, s *Space) {
+		o := newOrigin()
+		r1 := read(background, s, "x", o.fill, "item x")
+		first := o.next(t)
+		c.Begin(tags("item x"), nil).Commit(Change{})
+		r2 := read(background, s, "x", o.fill, "item x")
+		second := o.next(t)
+		if !second.stamp.Strong {
+			t.Fatal("the fill right after a write is not strong")
+		}
+		r3 := read(background, s, "x", o.fill, "item x") // joins the new fill
+		first.answer <- "1"
+		r1.want(t, "1", false, false)
+		r4 := read(background, s, "x", o.fill, "item x") // so does who comes after the old one's end
+		second.answer <- "2"
+		r2.want(t, "2", true, false)
+		r3.want(t, "2", true, true)
+		r4.want(t, "2", true, true)
+		wantFound(t, s, "x", Fresh, "2")
+		wantQuiet(t, s)
+		if got := c.Stats().Fills; got != 2 {
+			t.Fatalf("%d fills; want 2", got)
+		}
+	})
+}
+
+// The reverse order of ends: the old fill's end must not take the new one's
+// entry or place away.
+func TestOvertakenFillEndsLast(t *testing.T) {
+	bubble(t, func(t *testing.T, c *Cache, s *Space) {
+		o := newOrigin()
+		r1 := read(background, s, "x", o.fill, "item x")
+		first := o.next(t)
+		c.Apply(Change{Tags: tags("item x")})
+		r2 := read(background, s, "x", o.fill, "item x")
+		o.next(t).answer <- "2"
+		r2.want(t, "2", true, false)
+		first.answer <- "1"
+		r1.want(t, "1", false, false)
+		wantFound(t, s, "x", Fresh, "2")
+		wantQuiet(t, s)
+	})
+}
+
+// While a write is in flight a fill may read before or after it. Nobody may join
+// such a fill: R2 could have seen the write already by other means. It waits for
+// the fill after it, which all others wait for too.
+func TestReadersBesideWriteQueueForTheNextFill(t *testing.T) {
+	bubble(t, func(t *testing.T, c *Cache, s *Space) {
+		o := newOrigin()
+		w := c.Begin(tags("item x"), nil)
+		r1 := read(background, s, "x", o.fill, "item x")
+		first := o.next(t)
+		if first.stamp.Settled || !first.stamp.Strong {
+			t.Fatalf("a fill beside a write: settled %v, strong %v", first.stamp.Settled, first.stamp.Strong)
+		}
+		r2 := read(background, s, "x", o.fill, "item x")
+		r3 := read(background, s, "x", o.fill, "item x")
+		first.answer <- "1"
+		r1.want(t, "1", false, false)
+		second := o.next(t)
+		if second.stamp.Settled {
+			t.Fatal("the second fill did not see the write in flight")
+		}
+		r2.wantWaiting(t)
+		r4 := read(background, s, "x", o.fill, "item x")
+		w.Commit(Change{})
+		r5 := read(background, s, "x", o.fill, "item x") // the second began beside the write: not for r5 either
+		second.answer <- "2"
+		r2.want(t, "2", false, false)
+		r3.want(t, "2", false, true)
+		third := o.next(t)
+		if !third.stamp.Settled {
+			t.Fatal("the third fill saw a write that has ended")
+		}
+		r6 := read(background, s, "x", o.fill, "item x") // may join the third
+		third.answer <- "3"
+		r4.want(t, "3", true, false)
+		r5.want(t, "3", true, true)
+		r6.want(t, "3", true, true)
+		wantFound(t, s, "x", Fresh, "3")
+		wantQuiet(t, s)
+		if st := c.Stats(); st.Fills != 3 || st.Queued != 4 || st.Unsettled != 2 {
+			t.Fatalf("%d fills, %d queued, %d unsettled; want 3, 4, 2", st.Fills, st.Queued, st.Unsettled)
+		}
+	})
+}
+
+// A queued fill starts when the one before it has failed, and when it panicked.
+func TestQueuedFillFollowsFailedOne(t *testing.T) {
+	bubble(t, func(t *testing.T, c *Cache, s *Space) {
+		w := c.Begin(tags("item x"), nil)
+		o := newOrigin()
+		r1 := read(background, s, "x", o.fill, "item x")
+		first := o.next(t)
+		r2 := read(background, s, "x", o.fill, "item x")
+		w.Commit(Change{})
+		close(first.answer)
+		r1.wait(t)
+		if !errors.Is(r1.err, ErrFillPanicked) {
+			t.Fatalf("the first fill ended with %v", r1.err)
+		}
+		o.next(t).answer <- "2"
+		r2.want(t, "2", true, false)
+		wantQuiet(t, s)
+	})
+}
+
+func TestRefresh(t *testing.T) {
+	bubble(t, func(t *testing.T, c *Cache, s *Space) {
+		keep(t, s, "x", "1", "item x")
+		o := newOrigin()
+		s.Refresh([]byte("x"), tags("item x"), o.fill)
+		call := o.next(t)
+		s.Refresh([]byte("x"), tags("item x"), o.fill) // one is under way
+		wantFound(t, s, "x", Fresh, "1")
+		call.answer <- "2"
+		wantQuiet(t, s)
+		wantFound(t, s, "x", Fresh, "2")
+		if st := c.Stats(); st.Refreshes != 1 || st.Fills != 1 || st.Coalesced != 0 {
+			t.Fatalf("%d refreshes, %d fills, %d coalesced; want 1, 1, 0", st.Refreshes, st.Fills, st.Coalesced)
+		}
+	})
+}
+
+// Nobody waits for a refresh, so it does not queue behind a fill either.
+func TestRefreshBesideFillInFlightDoesNothing(t *testing.T) {
+	bubble(t, func(t *testing.T, c *Cache, s *Space) {
+		o := newOrigin()
+		c.Begin(tags("item x"), nil)
+		r := read(background, s, "x", o.fill, "item x")
+		call := o.next(t)
+		s.Refresh([]byte("x"), tags("item x"), o.fill)
+		call.answer <- "1"
+		r.want(t, "1", false, false)
+		wantQuiet(t, s)
+		if st := c.Stats(); st.Refreshes != 0 || st.Fills != 1 {
+			t.Fatalf("%d refreshes, %d fills; want 0, 1", st.Refreshes, st.Fills)
+		}
+	})
+}
+
+// A refresh that a write overtakes leaves the entry out of reach.
+func TestRefreshOvertaken(t *testing.T) {
+	bubble(t, func(t *testing.T, c *Cache, s *Space) {
+		keep(t, s, "x", "1", "item x")
+		o := newOrigin()
+		s.Refresh([]byte("x"), tags("item x"), o.fill)
+		call := o.next(t)
+		c.Begin(tags("item x"), nil).Commit(put(s, "x", "3", "item x"))
+		call.answer <- "2"
+		wantQuiet(t, s)
+		wantFound(t, s, "x", Fresh, "3")
+	})
+}
+
+func TestFillsOfDifferentKeysAndSpacesAreApart(t *testing.T) {
+	bubble(t, func(t *testing.T, c *Cache, s *Space) {
+		other := space(t, c, 0)
+		o := newOrigin()
+		r1 := read(background, s, "x", o.fill, "item x")
+		first := o.next(t)
+		r2 := read(background, s, "y", o.fill, "item x")
+		second := o.next(t)
+		r3 := read(background, other, "x", o.fill, "item x")
+		third := o.next(t)
+		third.answer <- "3"
+		second.answer <- "2"
+		first.answer <- "1"
+		r1.want(t, "1", true, false)
+		r2.want(t, "2", true, false)
+		r3.want(t, "3", true, false)
+		wantFound(t, s, "x", Fresh, "1")
+		wantFound(t, other, "x", Fresh, "3")
+	})
+}
+
+// The key of the caller may live in a buffer that is used again once it left.
+func TestFillKeepsItsOwnKeyAndTags(t *testing.T) {
+	bubble(t, func(t *testing.T, c *Cache, s *Space) {
+		o := newOrigin()
+		key, names := []byte("x"), tags("item x")
+		go s.Fill(background, key, names, o.fill)
+		call := o.next(t)
+		key[0], names[0] = 'y', 0
+		call.answer <- "1"
+		wantQuiet(t, s)
+		wantFound(t, s, "x", Fresh, "1")
+		wantFound(t, s, "y", Absent, "")
+		c.Apply(Change{Tags: tags("item x")})
+		wantFound(t, s, "x", Invalidated, "")
+	})
+}
+
+// Too many tags are the caller's mistake: it panics there, not in a goroutine of
+// the cache, and leaves no lock behind.
+func TestTooManyTags(t *testing.T) {
+	bubble(t, func(t *testing.T, c *Cache, s *Space) {
+		o := newOrigin()
+		c.Begin(tags("a"), nil) // the second caller would queue
+		r := read(background, s, "x", o.fill, "a")
+		call := o.next(t)
+		panicked := func() (p bool) {
+			defer func() { p = recover() != nil }()
+			s.Fill(background, []byte("x"), tags("a", "b", "c", "d", "e"), o.fill)
+			return false
+		}()
+		if !panicked {
+			t.Fatal("five tags were taken")
+		}
+		call.answer <- "1"
+		r.want(t, "1", false, false)
+		wantQuiet(t, s)
+	})
+}
+
+func TestFillExtra(t *testing.T) {
+	bubble(t, func(t *testing.T, c *Cache, s *Space) {
+		r := read(background, s, "x", func(context.Context, *Stamp) (Filling, error) {
+			f := value("1")
+			f.Extra, f.NoStore = "header", true
+			return f, nil
+		}, "item x")
+		r.want(t, "1", false, false)
+		if r.answer.Extra != "header" {
+			t.Fatalf("the waiter got %v", r.answer.Extra)
+		}
+		wantFound(t, s, "x", Absent, "")
+	})
+}

@@ -1,0 +1,45 @@
+package cache
+
+import (
+	"testing"
+	"time"
+)
+
+// open makes a small cache with one space. Its tags have enough generations that
+// the handful of names in a test do not share one.
+func open(t testing.TB, cfg Config) (*Cache, *Space) {
+	t.Helper()
+	if cfg.Generations == 0 {
+		cfg.Generations = 1 << 16
+	}
+	if cfg.Memory == 0 {
+		cfg.Memory = 64 << 20
+	}
+	c, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c, space(t, c, 0)
+}
+
+func space(t testing.TB, c *Cache, cap int64) *Space {
+	t.Helper()
+	s, err := c.NewSpace(cap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// pass lets time go by in a bubble.
+func pass(d time.Duration) { <-time.After(d) }
+
+func tags(names ...string) []Tag {
+	out := make([]Tag, len(names))
+	for i, n := range names {
+		out[i] = TagOf([]byte(n))
+	}
+	return out
+}

@@ -1,0 +1,429 @@
+package cache
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/kasoku/kasoku/internal/testutil/race"
+)
+
+var (
+	historyOps  = flag.Int("history.ops", 0, "operations that TestHistory makes; 0 for about five seconds' worth")
+	historySeed = flag.Uint64("history.seed", 0, "seed of the first round of TestHistory; 0 for a new one")
+)
+
+// The origin of the history check: a register per item, replicas that lag by up
+// to originLag, lost requests that it may still apply for originLate.
+const (
+	originLag  = 40 * time.Millisecond
+	originLate = 100 * time.Millisecond
+	items      = 4
+)
+
+type version struct {
+	value uint32
+	at    time.Time
+}
+
+type register struct {
+	sync.Mutex
+	versions [items][]version
+}
+
+// apply sets items at once and returns what stood there.
+func (o *register) apply(values map[int]uint32) map[int]uint32 {
+	o.Lock()
+	defer o.Unlock()
+	old := make(map[int]uint32)
+	for i, v := range values {
+		old[i] = o.asOf(i, time.Now())
+		o.versions[i] = append(o.versions[i], version{v, time.Now()})
+	}
+	return old
+}
+
+func (o *register) asOf(item int, t time.Time) (value uint32) {
+	for _, v := range o.versions[item] {
+		if !v.at.After(t) {
+			value = v.value
+		}
+	}
+	return value
+}
+
+// read asks the primary if lag is 0, else a replica.
+func (o *register) read(item int, lag time.Duration) uint32 {
+	o.Lock()
+	defer o.Unlock()
+	return o.asOf(item, time.Now().Add(-lag))
+}
+
+// round is one history: some clients, a few items, one cache.
+type round struct {
+	c       *Cache
+	s       *Space
+	origin  register
+	tight   bool // no delays at all: everything in one instant, in parallel
+	clock   atomic.Int64
+	values  atomic.Uint32
+	unknown [items]atomic.Int32
+	hits    atomic.Int64
+	gets    atomic.Int64
+	puts    atomic.Int64
+	held    atomic.Int64
+	mu      sync.Mutex
+	history [items][]porcupine.Operation
+	faults  []string
+}
+
+// tally is what the rounds came to: reads, hits, puts stored, writes that knew
+// what they replaced, fills overtaken, fills unsettled, reads queued, refreshes.
+type tally [8]uint64
+
+// client is one goroutine of a round.
+type client struct {
+	*round
+	id int
+	r  *rand.Rand
+}
+
+type access struct {
+	write bool
+	value uint32
+}
+
+// nap lets others run, for a moment or for longer than a replica lags.
+func (c *client) nap() {
+	switch n := c.r.IntN(10); {
+	case c.tight || n < 3:
+		runtime.Gosched()
+	case n < 9:
+		pass(time.Duration(c.r.IntN(8)) * time.Millisecond)
+	default:
+		pass(time.Duration(c.r.IntN(2 * int(originLag))).Round(time.Millisecond))
+	}
+}
+
+func (c *client) record(call int64, done int64, item int, a access, got uint32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.history[item] = append(c.history[item], porcupine.Operation{
+		ClientId: c.id, Input: a, Output: got, Call: call, Return: done,
+	})
+}
+
+func (c *client) fault(format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.faults = append(c.faults, fmt.Sprintf(format, args...))
+}
+
+func itemName(item int) string { return fmt.Sprintf("item %d", item) }
+
+func itemTags(item int) []Tag { return tags(itemName(item), "table") }
+
+func encode(values ...uint32) (out []byte) {
+	for _, v := range values {
+		out = binary.BigEndian.AppendUint32(out, v)
+	}
+	return out
+}
+
+func decode(e *Entry, i int) uint32 { return binary.BigEndian.Uint32(e.Payload()[4*i:]) }
+
+func (c *client) filling(values ...uint32) Filling {
+	return Filling{Payload: encode(values...), TTL: 150 * time.Millisecond, Refresh: 100 * time.Millisecond}
+}
+
+// lag is how far behind the replica is that answers a fill.
+func (c *client) lag(st *Stamp) time.Duration {
+	if st.Strong {
+		return 0
+	}
+	return time.Duration(c.r.Int64N(int64(originLag) + 1))
+}
+
+var errOrigin = errors.New("origin: throttled")
+
+// fill reads items. It has its own source of chance: it may outlive its caller.
+func (c *client) fill(of ...int) FillFunc {
+	f := &client{round: c.round, r: rand.New(rand.NewPCG(c.r.Uint64(), 0))}
+	return func(_ context.Context, st *Stamp) (Filling, error) {
+		f.nap()
+		if f.r.IntN(50) == 0 {
+			return Filling{}, errOrigin
+		}
+		var values []uint32
+		lag := f.lag(st)
+		for _, item := range of {
+			values = append(values, f.origin.read(item, lag))
+		}
+		f.nap()
+		return f.filling(values...), nil
+	}
+}
+
+// get is a client's read of one item, or of all of them as a query.
+func (c *client) get(key string, ts []Tag, of ...int) {
+	ctx := context.Background()
+	if c.r.IntN(20) == 0 {
+		var cancel func()
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(c.r.IntN(5))*time.Millisecond)
+		defer cancel()
+	}
+	c.gets.Add(1)
+	call := c.clock.Add(1)
+	e, found, refresh := c.s.Lookup([]byte(key), c.c.Now())
+	if found == Fresh {
+		c.hits.Add(1)
+		if refresh {
+			c.s.Refresh([]byte(key), ts, c.fill(of...))
+		}
+	} else {
+		a, err := c.s.Fill(ctx, []byte(key), ts, c.fill(of...))
+		if err != nil {
+			return
+		}
+		e = a.Entry
+	}
+	done := c.clock.Add(1)
+	for i, item := range of {
+		c.record(call, done, item, access{}, decode(e, i))
+	}
+}
+
+// strong is a read that goes past the cache.
+func (c *client) strong(item int) {
+	call := c.clock.Add(1)
+	c.nap()
+	v := c.origin.read(item, 0)
+	c.nap()
+	c.record(call, c.clock.Add(1), item, access{}, v)
+}
+
+// batch reads two items without flights.
+func (c *client) batch(one, two int) {
+	call := c.clock.Add(1)
+	of := [2]int{one, two}
+	st := [2]Stamp{c.c.Note(itemTags(one)...), c.c.Note(itemTags(two)...)}
+	c.nap()
+	for i, item := range of {
+		v := c.origin.read(item, c.lag(&st[i]))
+		c.nap()
+		f := c.filling(v)
+		c.s.Store(st[i], []byte(itemName(item)), &f)
+		c.record(call, c.clock.Add(1), item, access{}, v)
+	}
+}
+
+// how a write goes on.
+type outcome uint8
+
+const (
+	known   outcome = iota // the client's write brings the new value
+	opaque                 // done, but the new value is not known
+	refused                // a condition failed: nothing was done
+	lost                   // the connection broke
+	outcomes
+)
+
+// write writes items in one transaction.
+func (c *client) write(how outcome, of ...int) {
+	var ts []Tag
+	values := make(map[int]uint32)
+	for _, item := range of {
+		ts = append(ts, tags(itemName(item))...)
+		values[item] = c.values.Add(1)
+	}
+	call := c.clock.Add(1)
+	before, found, _ := c.s.Lookup([]byte(itemName(of[0])), c.c.Now())
+	w := c.c.Begin(append(ts, tags("partition")...), tags("table"))
+	defer w.Unknown()
+	c.nap()
+	switch how {
+	case refused:
+		w.Commit(Change{})
+		return
+	case lost:
+		c.lose(w, call, values)
+		return
+	}
+	old := c.origin.apply(values)
+	c.nap()
+	if found == Fresh && w.Held(before) {
+		c.held.Add(1)
+		if decode(before, 0) != old[of[0]] {
+			c.fault("held %d of item %d, but %d was replaced", decode(before, 0), of[0], old[of[0]])
+		}
+	}
+	var ch Change
+	for item, v := range values {
+		if how == known {
+			ch.Puts = append(ch.Puts, Put{Space: c.s, Key: []byte(itemName(item)), Tags: itemTags(item), Filling: c.filling(v)})
+		}
+	}
+	c.puts.Add(int64(w.Commit(ch)))
+	done := c.clock.Add(1)
+	for item, v := range values {
+		c.record(call, done, item, access{true, v}, 0)
+	}
+}
+
+// lose ends a write whose request is applied now, later or never.
+func (c *client) lose(w *Write, call int64, values map[int]uint32) {
+	late := time.Duration(c.r.Int64N(int64(originLate) + 1))
+	switch {
+	case c.r.IntN(3) == 0:
+		c.origin.apply(values)
+	case c.r.IntN(2) == 0:
+		go func() {
+			pass(late)
+			c.origin.apply(values)
+		}()
+	}
+	w.Unknown()
+	for item, v := range values {
+		c.record(call, math.MaxInt64, item, access{true, v}, 0)
+	}
+}
+
+// step makes one random request.
+func (c *client) step() {
+	one, two := c.r.IntN(items), c.r.IntN(items)
+	switch n := c.r.IntN(100); {
+	case n < 45:
+		c.get(itemName(one), itemTags(one), one)
+	case n < 53:
+		c.get("query", tags("partition", "table"), 0, 1, 2, 3)
+	case n < 65:
+		c.strong(one)
+	case n < 70:
+		c.batch(one, two)
+	case n < 72:
+		c.c.Apply(Change{Cause: ByPurge, Tags: itemTags(one)[c.r.IntN(2):][:1]})
+	case n < 76:
+		// Few: each one doubles what the checker must think of.
+		if !c.tight && c.unknown[one].Add(1) <= 2 {
+			c.write(lost, one)
+		}
+	case n < 82 && one != two:
+		c.write(known, one, two)
+	default:
+		c.write(outcome(c.r.IntN(int(lost))), one)
+	}
+	c.nap()
+}
+
+// history runs a round of ops operations and returns what is wrong with it.
+func history(t *testing.T, seed uint64, ops int, total *tally) (faults []string) {
+	const clients = 6
+	r := &round{tight: seed%4 == 0}
+	synctest.Test(t, func(t *testing.T) {
+		chance := rand.New(rand.NewPCG(seed, 0))
+		cfg := Config{Settle: originLag, Quarantine: originLate, Generations: 4 << chance.IntN(10)}
+		r.c, r.s = open(t, cfg)
+		pass(time.Duration(chance.Int64N(int64(2 * originLag))))
+		var wg sync.WaitGroup
+		for id := range clients {
+			c := &client{round: r, id: id, r: rand.New(rand.NewPCG(seed, uint64(id)+1))}
+			wg.Go(func() {
+				for range ops / clients {
+					c.step()
+				}
+			})
+		}
+		wg.Wait()
+		pass(2 * originLate) // what is still on its way
+	})
+	st := r.c.Stats()
+	for i, n := range []uint64{
+		uint64(r.gets.Load()), uint64(r.hits.Load()), uint64(r.puts.Load()), uint64(r.held.Load()),
+		st.Overtaken, st.Unsettled, st.Queued, st.Refreshes,
+	} {
+		total[i] += n
+	}
+	faults = r.faults
+	for item, h := range r.history {
+		if porcupine.CheckOperationsTimeout(registerModel, h, time.Minute) != porcupine.Ok {
+			faults = append(faults, fmt.Sprintf("item %d has no order:\n%s", item, text(h)))
+		}
+	}
+	return faults
+}
+
+// registerModel is what a client may rely on: one value at a time.
+var registerModel = porcupine.Model{
+	Init: func() any { return uint32(0) },
+	Step: func(state, in, out any) (bool, any) {
+		if a := in.(access); a.write {
+			return true, a.value
+		}
+		return state == out, state
+	},
+}
+
+func text(h []porcupine.Operation) string {
+	slices.SortFunc(h, func(a, b porcupine.Operation) int { return int(a.Call - b.Call) })
+	var b strings.Builder
+	for _, op := range h {
+		verb, value := "reads", op.Output
+		if a := op.Input.(access); a.write {
+			verb, value = "writes", a.value
+		}
+		fmt.Fprintf(&b, "  client %d %s %d from %d to %d\n", op.ClientId, verb, value, op.Call, op.Return)
+	}
+	return b.String()
+}
+
+// TestHistory checks that reads through the cache and past it, beside writes,
+// transactions, lost writes and purges, look as if there was no cache. Built with
+// the tag kasokubroken, the cache ignores its fence, and the check must notice.
+func TestHistory(t *testing.T) {
+	const perRound = 360
+	ops, seed := *historyOps, *historySeed
+	if ops == 0 {
+		ops = 800_000
+		if race.Enabled {
+			ops = 120_000
+		}
+	}
+	if seed == 0 {
+		seed = rand.Uint64() >> 1
+	}
+	var total tally
+	rounds := 0
+	for done := 0; done < ops; done += perRound {
+		faults := history(t, seed, perRound, &total)
+		if len(faults) > 0 && fenceIgnored {
+			t.Logf("noticed in round %d", rounds)
+			return
+		}
+		if len(faults) > 0 {
+			t.Fatalf("-history.seed %d: %s", seed, strings.Join(faults, "\n"))
+		}
+		seed, rounds = seed+1, rounds+1
+	}
+	if fenceIgnored {
+		t.Fatalf("%d rounds without the fence, and nothing was noticed", rounds)
+	}
+	t.Logf("%d rounds: reads, hits, puts, held, overtaken, unsettled, queued, refreshes: %d", rounds, total)
+	// A check of a cache that caches nothing would prove nothing.
+	if slices.Contains(total[:], 0) || total[1] < total[0]/10 {
+		t.Fatal("the rounds did not make what they were to check")
+	}
+}

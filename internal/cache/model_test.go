@@ -1,0 +1,321 @@
+//go:build !kasokubroken
+
+package cache
+
+import (
+	"flag"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// The naive model: it keeps every event of every tag and thinks in lists. It has
+// no generations and no counters.
+type model struct {
+	now     time.Duration
+	settle  time.Duration
+	tags    map[string]*modelTag
+	entries map[string]modelEntry
+	events  int // so far, to tell earlier from later
+}
+
+type modelTag struct {
+	open       []*modelWrite
+	quarantine time.Duration // its end
+	moved      []modelMove
+}
+
+type modelMove struct {
+	event int
+	at    time.Duration
+}
+
+type modelEntry struct {
+	value        string
+	tags         []string
+	read         int // the event after which nothing may have moved
+	fresh, stale time.Duration
+}
+
+// modelWrite is a write in flight, with the write that it models.
+type modelWrite struct {
+	real       *Write
+	tags       []string
+	watch      []string
+	begun      int
+	overlapped map[string]bool // its tags on which it was not alone
+}
+
+// modelFill is a fill between its note and its store.
+type modelFill struct {
+	stamp   Stamp
+	key     string
+	tags    []string
+	read    int
+	settled bool
+}
+
+func (m *model) move(tag string, quarantine time.Duration) {
+	m.events++
+	t := m.tags[tag]
+	t.moved = append(t.moved, modelMove{m.events, m.now})
+	if quarantine > 0 {
+		t.quarantine = max(t.quarantine, m.now+quarantine)
+	}
+}
+
+func (m *model) movedSince(event int, names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		return slices.ContainsFunc(m.tags[name].moved, func(v modelMove) bool { return v.event > event })
+	})
+}
+
+func (m *model) note(names []string) (settled, strong bool) {
+	settled, strong = true, m.now < m.settle
+	for _, name := range names {
+		t := m.tags[name]
+		if len(t.open) > 0 || t.quarantine >= m.now && t.quarantine > 0 {
+			settled, strong = false, true
+		}
+		// A millisecond's grace: generations are as coarse as that.
+		if m.now < m.settle+time.Millisecond || t.quarantine > 0 && m.now < t.quarantine+m.settle+2*time.Millisecond {
+			strong = true
+		}
+		for _, v := range t.moved {
+			strong = strong || m.now <= v.at+m.settle
+		}
+	}
+	return settled, strong
+}
+
+func (m *model) store(key, value string, names []string, read int, ttl, stale time.Duration) {
+	m.entries[key] = modelEntry{
+		value: value, tags: names, read: read,
+		fresh: m.now + ttl, stale: m.now + ttl + stale,
+	}
+}
+
+func (m *model) lookup(key string) (string, Found) {
+	e, ok := m.entries[key]
+	switch {
+	case !ok:
+		return "", Absent
+	case m.movedSince(e.read, e.tags):
+		return "", Invalidated
+	case m.now < e.fresh:
+		return e.value, Fresh
+	case m.now < e.stale:
+		return e.value, Stale
+	}
+	return "", Expired
+}
+
+func (m *model) begin(w *modelWrite) {
+	w.overlapped = make(map[string]bool)
+	m.events++
+	w.begun = m.events
+	for _, name := range slices.Concat(w.tags, w.watch) {
+		t := m.tags[name]
+		w.overlapped[name] = len(t.open) > 0 || t.quarantine >= m.now && t.quarantine > 0
+	}
+	for _, name := range w.tags {
+		t := m.tags[name]
+		for _, other := range t.open {
+			other.overlapped[name] = true
+		}
+		t.open = append(t.open, w)
+		m.move(name, 0)
+	}
+	w.begun = m.events
+}
+
+// end tells which of the write's tags can carry a put.
+func (m *model) end(w *modelWrite, more []string, quarantine time.Duration) (alone map[string]bool) {
+	alone = make(map[string]bool)
+	for _, name := range slices.Concat(w.tags, w.watch) {
+		alone[name] = !w.overlapped[name] && !m.movedSince(w.begun, []string{name})
+	}
+	for _, name := range more {
+		if !slices.Contains(w.tags, name) {
+			alone[name] = false // moved by what the write learnt
+		}
+		m.move(name, quarantine)
+	}
+	for _, name := range w.tags {
+		m.move(name, quarantine)
+		t := m.tags[name]
+		t.open = slices.DeleteFunc(t.open, func(o *modelWrite) bool { return o == w })
+	}
+	return alone
+}
+
+// machine runs the cache and the model side by side.
+type machine struct {
+	*model
+	c      *Cache
+	s      *Space
+	fills  []*modelFill
+	writes []*modelWrite
+	serial int
+}
+
+var (
+	modelTags = []string{"a", "b", "c", "d", "table"}
+	modelKeys = []string{"k1", "k2", "k3"}
+)
+
+func someTags(t *rapid.T, label string, least int) []string {
+	return rapid.SliceOfNDistinct(rapid.SampledFrom(modelTags), least, 3, rapid.ID[string]).Draw(t, label)
+}
+
+func (m *machine) fresh() (value string, ttl, stale time.Duration) {
+	m.serial++
+	return fmt.Sprint(m.serial), 20 * time.Second, 5 * time.Second
+}
+
+// take removes one of list, or skips the action if there is none.
+func take[T any](t *rapid.T, list *[]T) T {
+	if len(*list) == 0 {
+		t.Skip("none")
+	}
+	i := rapid.IntRange(0, len(*list)-1).Draw(t, "which")
+	x := (*list)[i]
+	*list = slices.Delete(*list, i, i+1)
+	return x
+}
+
+func (m *machine) Pass(t *rapid.T) {
+	ms := rapid.SampledFrom([]int{1, 10, 999, 1000, 4999, 5000, 5001, 29999, 30000, 30001}).Draw(t, "ms")
+	d := time.Duration(ms) * time.Millisecond
+	pass(d)
+	m.now += d
+}
+
+func (m *machine) Note(t *rapid.T) {
+	f := &modelFill{key: rapid.SampledFrom(modelKeys).Draw(t, "key"), tags: someTags(t, "tags", 0), read: m.events}
+	f.stamp = m.c.Note(tags(f.tags...)...)
+	settled, strong := m.note(f.tags)
+	f.settled = settled
+	if f.stamp.Settled != settled || f.stamp.Strong != strong {
+		t.Fatalf("note: settled %v, strong %v; want %v, %v", f.stamp.Settled, f.stamp.Strong, settled, strong)
+	}
+	m.fills = append(m.fills, f)
+}
+
+func (m *machine) Store(t *rapid.T) {
+	f := take(t, &m.fills)
+	v, ttl, stale := m.fresh()
+	_, stored := m.s.Store(f.stamp, []byte(f.key), &Filling{Payload: []byte(v), TTL: ttl, Stale: stale})
+	want := f.settled && !m.movedSince(f.read, f.tags)
+	if stored != want {
+		t.Fatalf("stored %v; want %v", stored, want)
+	}
+	if stored {
+		m.store(f.key, v, f.tags, f.read, ttl, stale)
+	}
+}
+
+func (m *machine) Begin(t *rapid.T) {
+	w := &modelWrite{tags: someTags(t, "tags", 1)}
+	for _, name := range someTags(t, "watch", 0) {
+		if !slices.Contains(w.tags, name) {
+			w.watch = append(w.watch, name)
+		}
+	}
+	w.real = m.c.Begin(tags(w.tags...), tags(w.watch...))
+	m.begin(w)
+	m.writes = append(m.writes, w)
+}
+
+func (m *machine) Commit(t *rapid.T) {
+	w := take(t, &m.writes)
+	key, of, learnt := rapid.SampledFrom(modelKeys).Draw(t, "key"), someTags(t, "put", 0), someTags(t, "learnt", 0)
+	v, ttl, stale := m.fresh()
+	alone := m.end(w, learnt, 0)
+	want := 0
+	if len(of) > 0 && !slices.ContainsFunc(of, func(name string) bool { return !alone[name] }) {
+		want = 1
+	}
+	got := w.real.Commit(Change{Tags: tags(learnt...), Puts: []Put{{
+		Space: m.s, Key: []byte(key), Tags: tags(of...), Filling: Filling{Payload: []byte(v), TTL: ttl, Stale: stale},
+	}}})
+	if got != want {
+		t.Fatalf("%d puts stored; want %d", got, want)
+	}
+	if got == 1 {
+		m.store(key, v, of, m.events, ttl, stale)
+	}
+}
+
+func (m *machine) Unknown(t *rapid.T) {
+	w := take(t, &m.writes)
+	more := someTags(t, "more", 0)
+	m.end(w, more, time.Duration(m.c.quarantine))
+	w.real.Unknown(tags(more...)...)
+}
+
+func (m *machine) Apply(t *rapid.T) {
+	moved := someTags(t, "tags", 1)
+	m.c.Apply(Change{Cause: ByTable, Tags: tags(moved...)})
+	for _, name := range moved {
+		m.move(name, 0)
+	}
+}
+
+// Check is run after every step.
+func (m *machine) Check(t *rapid.T) {
+	for _, key := range modelKeys {
+		value, want := m.lookup(key)
+		e, found, _ := m.s.Lookup([]byte(key), m.c.Now())
+		if found != want {
+			t.Fatalf("look-up of %s came to %d; want %d", key, found, want)
+		}
+		if e != nil && string(e.Payload()) != value {
+			t.Fatalf("%s=%s; want %s", key, e.Payload(), value)
+		}
+	}
+	for _, name := range modelTags {
+		if got, want := m.c.slots[m.c.index(tags(name)[0])].writers.Load(), len(m.tags[name].open); int(got) != want {
+			t.Fatalf("%d writes of %s in flight; want %d", got, name, want)
+		}
+	}
+}
+
+// TestModel runs random sequences of notes, stores, writes and waits against the
+// naive model.
+func TestModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rapid.SyncTest(t, func(t *rapid.T) {
+			c, err := New(Config{Memory: 1 << 20, Generations: 1 << 12})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			s, err := c.NewSpace(0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := &machine{
+				model: &model{settle: time.Duration(c.settle), tags: make(map[string]*modelTag), entries: make(map[string]modelEntry)},
+				c:     c, s: s,
+			}
+			for _, name := range modelTags {
+				m.tags[name] = &modelTag{}
+			}
+			t.Repeat(rapid.StateMachineActions(m))
+		})
+	})
+}
+
+// A step takes microseconds: do more than rapid's hundred short runs, unless the
+// command line says otherwise.
+func init() {
+	for name, n := range map[string]string{"rapid.checks": "1000", "rapid.steps": "60"} {
+		if err := flag.Set(name, n); err != nil {
+			panic(err)
+		}
+	}
+}

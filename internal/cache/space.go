@@ -1,0 +1,162 @@
+package cache
+
+import (
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"math"
+	"time"
+	"unsafe"
+)
+
+// Space is a service's part of the cache: its keys are apart from those of all
+// other spaces. With a cap it has a store of its own, taken from the shared
+// memory; without one it shares.
+type Space struct {
+	cache   *Cache
+	store   *store
+	id      uint16
+	own     bool
+	closed  bool // guarded by cache.caps
+	flights flights
+}
+
+// NewSpace makes a space. cap is the most its entries may weigh, in bytes; 0
+// lets it use all that is not set apart for others.
+func (c *Cache) NewSpace(cap int64) (*Space, error) {
+	id := c.spaces.Add(1)
+	if id > math.MaxUint16 {
+		return nil, errors.New("cache: too many spaces were made")
+	}
+	s := &Space{cache: c, store: c.shared, id: uint16(id)}
+	s.flights.init()
+	if cap == 0 {
+		return s, nil
+	}
+	c.caps.Lock()
+	defer c.caps.Unlock()
+	whole := int64(c.shared.otter.GetMaximum())
+	if cap < 0 || cap >= whole {
+		return nil, fmt.Errorf("cache: a cap of %d bytes does not fit into the %d bytes that are left", cap, whole)
+	}
+	own, err := newStore(cap)
+	if err != nil {
+		return nil, err
+	}
+	c.shared.otter.SetMaximum(uint64(whole - cap))
+	s.store, s.own = own, true
+	return s, nil
+}
+
+// Close gives a capped space's memory back. The space must be out of use.
+func (s *Space) Close() {
+	s.cache.caps.Lock()
+	defer s.cache.caps.Unlock()
+	if !s.own || s.closed {
+		return
+	}
+	s.closed = true
+	shared := s.cache.shared.otter
+	shared.SetMaximum(shared.GetMaximum() + s.store.otter.GetMaximum())
+	s.store.close()
+}
+
+// Cache returns the cache that the space belongs to.
+func (s *Space) Cache() *Cache { return s.cache }
+
+// Found says what a look-up came to.
+type Found uint8
+
+// What a look-up can come to. Only Fresh and Stale come with an entry.
+const (
+	Absent      Found = iota // nothing is stored
+	Fresh                    // may be served
+	Stale                    // past its freshness, within its stale time; no write since
+	Expired                  // past its stale time
+	Invalidated              // a write, a purge or a feed has moved one of its tags
+)
+
+// hash is what the entry of key is stored under, apart from other spaces' keys.
+func (s *Space) hash(key []byte) uint64 {
+	return maphash.Bytes(s.cache.seed, key) + uint64(s.id)*0x9e3779b97f4a7c15
+}
+
+// Lookup finds the entry under key. now is the time on the cache's clock.
+// refresh is true for the one hit that should start a refresh.
+func (s *Space) Lookup(key []byte, now int64) (e *Entry, found Found, refresh bool) {
+	e, found = s.find(key, now)
+	return e, found, found == Fresh && e.refreshDue(now)
+}
+
+// find is Lookup without the count of hits.
+func (s *Space) find(key []byte, now int64) (*Entry, Found) {
+	e, ok := s.store.otter.GetIfPresent(s.hash(key))
+	switch {
+	case !ok || e.space != s.id || e.key() != string(key):
+		return nil, Absent
+	case !s.cache.stand(&e.slots, &e.gens, e.ntags):
+		return nil, Invalidated
+	case now < e.freshUntil:
+		return e, Fresh
+	case now < e.freshUntil+int64(e.staleFor)*int64(time.Millisecond):
+		return e, Stale
+	}
+	return nil, Expired
+}
+
+// Filling is what a fill found at the origin.
+type Filling struct {
+	Payload []byte
+	Kind    uint8
+	Aux     uint32
+	TTL     time.Duration // how long it is fresh
+	Stale   time.Duration // how much longer it may be served if the origin fails
+	Refresh time.Duration // how long before its end a hot entry is refreshed; 0 for never
+	NoStore bool          // the answer is for those who wait only
+	Extra   any           // reaches those who wait, is never stored
+}
+
+// Store stores f under key if no tag has moved since st was noted. The entry is
+// returned in any case, for those who wait for it.
+func (s *Space) Store(st Stamp, key []byte, f *Filling) (e *Entry, stored bool) {
+	e = s.newEntry(st, key, f)
+	switch {
+	case f.NoStore || f.TTL <= 0:
+	case !st.Settled:
+		s.cache.stats.unsettled.Add(1)
+	case !s.cache.Current(&st):
+		s.cache.stats.overtaken.Add(1)
+	default:
+		s.store.otter.Set(s.hash(key), e)
+		s.cache.stats.stored.Add(1)
+		return e, true
+	}
+	return e, false
+}
+
+// Spans of time are bounded, so that their sums stay on the clock.
+const (
+	forever     = 50 * 365 * 24 * time.Hour
+	longestSpan = math.MaxUint32 * time.Millisecond // 49 days
+)
+
+// span is d in milliseconds, rounded up.
+func span(d time.Duration) uint32 {
+	d = min(max(0, d), longestSpan)
+	return uint32((d + time.Millisecond - 1) / time.Millisecond)
+}
+
+func (s *Space) newEntry(st Stamp, key []byte, f *Filling) *Entry {
+	data := make([]byte, 0, len(key)+len(f.Payload))
+	data = append(append(data, key...), f.Payload...)
+	e := &Entry{
+		data:  unsafe.String(unsafe.SliceData(data), len(data)),
+		slots: st.slots, gens: st.gens, ntags: st.n,
+		keyLen: uint32(len(key)), space: s.id, kind: f.Kind, aux: f.Aux,
+		freshUntil: s.cache.Now() + int64(min(f.TTL, forever)), staleFor: span(f.Stale),
+	}
+	if f.Refresh > 0 && f.Refresh < f.TTL {
+		e.refreshLead = span(f.Refresh)
+	}
+	return e
+}
