@@ -1,0 +1,150 @@
+package edge
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+func TestAnswerShapes(t *testing.T) {
+	large := strings.Repeat("y", 3*maxJoined)
+	s := start(t, Config{Handler: HandlerFunc(func(x *Exchange) {
+		switch string(x.Request.Path) {
+		case "/none":
+			return
+		case "/empty":
+			x.Reply.Status = http.StatusNoContent
+		case "/same":
+			x.Reply.Status = http.StatusNotModified
+		case "/large":
+			x.Reply.Status = http.StatusOK
+		case "/bad":
+			x.Reply.Status = http.StatusOK
+			x.Reply.Field("X-Evil", "a\r\nX-Smuggled: b")
+			x.Reply.FieldBytes("X-Bytes", []byte("a\nb"))
+			x.Reply.FieldUint("X-Count", 18446744073709551615)
+			x.Reply.Lines([]byte("X-Line: 1\r\nX-Other: 2\r\n"))
+			x.Reply.Close = true
+		}
+		x.Reply.Body = []byte(large)
+	})})
+	c := dial(t, s)
+	f := func(method, path string, status int, body string, length string) answer {
+		t.Helper()
+		c.send(method + " " + path + " HTTP/1.1\r\n" + host + "\r\n")
+		a := c.read(method)
+		if a.StatusCode != status || a.text != body || a.Header.Get("Content-Length") != length {
+			t.Errorf("%s %s: status %d, %d bytes, Content-Length %q", method, path, a.StatusCode, len(a.text), a.Header.Get("Content-Length"))
+		}
+		if _, err := http.ParseTime(a.Header.Get("Date")); err != nil {
+			t.Errorf("%s %s: Date: %v", method, path, err)
+		}
+		return a
+	}
+	size := fmt.Sprint(len(large))
+	f("GET", "/none", 500, "", "0")
+	f("GET", "/empty", 204, "", "")
+	f("GET", "/same", 304, "", "")
+	f("HEAD", "/large", 200, "", size)
+	f("GET", "/large", 200, large, size)
+	a := f("GET", "/bad", 200, large, size)
+	if got := a.Header.Get("X-Evil"); got != "a  X-Smuggled: b" || a.Header.Get("X-Smuggled") != "" {
+		t.Errorf("a value made a line of its own: %q", a.Header)
+	}
+	if a.Header.Get("X-Bytes") != "a b" || a.Header.Get("X-Count") != "18446744073709551615" || a.Header.Get("X-Other") != "2" {
+		t.Errorf("fields: %q", a.Header)
+	}
+	if !a.Close {
+		t.Error("Reply.Close was not honoured")
+	}
+	c.ended()
+}
+
+func TestOldVersionKeepAlive(t *testing.T) {
+	c := dial(t, start(t, Config{Handler: &echo{}}))
+	for range 2 {
+		c.send("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+		if a := c.read("GET"); a.Close || a.Header.Get("Connection") != "keep-alive" {
+			t.Fatalf("asked to keep a 1.0 connection: close %v, %q", a.Close, a.Header)
+		}
+	}
+	c.send("GET / HTTP/1.0\r\n\r\n")
+	if a := c.read("GET"); !a.Close {
+		t.Errorf("plain 1.0 is kept: %q", a.Header)
+	}
+	c.ended()
+}
+
+func TestRequestID(t *testing.T) {
+	log := newRecords()
+	c := dial(t, start(t, Config{Handler: &echo{}, Log: log}))
+	f := func(sent string, taken bool) string {
+		t.Helper()
+		c.send(head("X-Request-Id: " + sent + "\r\n"))
+		got := c.read("GET").Header.Get("X-Request-Id")
+		if (got == sent) != taken || got == "" {
+			t.Errorf("sent %q, got %q", sent, got)
+		}
+		if logged := string(log.next(t).RequestID); logged != got {
+			t.Errorf("answered %q, logged %q", got, logged)
+		}
+		return got
+	}
+	f("req-1", true)
+	f(strings.Repeat("i", 128), true)
+	f(strings.Repeat("i", 129), false)
+	f("with blank", false)
+	f("\xff", false)
+	if first, second := f("", false), f("", false); first == second {
+		t.Errorf("two requests have the id %s", first)
+	}
+}
+
+func TestRecord(t *testing.T) {
+	log := newRecords()
+	c := dial(t, start(t, Config{Log: log, Handler: HandlerFunc(func(x *Exchange) {
+		x.Reply.Status = http.StatusAccepted
+		x.Record.Operation = "Op"
+		x.Record.Decision = telemetry.Hit
+		if x.Now() != x.Start() || x.Record.Time != x.Start() {
+			t.Errorf("times differ: %v %v %v", x.Now(), x.Start(), x.Record.Time)
+		}
+	})}))
+	request := "GET / HTTP/1.1\r\n" + host + "User-Agent: tester\r\nContent-Length: 2\r\n\r\nhi"
+	c.send(request)
+	c.read("GET")
+	r := log.next(t)
+	if r.Status != 202 || r.Operation != "Op" || r.Decision != telemetry.Hit || string(r.UserAgent) != "tester" {
+		t.Errorf("record %+v", r)
+	}
+	if r.BytesIn != len(request) || r.BytesOut == 0 || r.Duration <= 0 || r.Client.String() != c.LocalAddr().String() {
+		t.Errorf("record %+v", r)
+	}
+	c.send("bad\r\n\r\n")
+	c.read("GET")
+	if r := log.next(t); r.Status != 400 || r.Decision != telemetry.Local || r.Operation != "" {
+		t.Errorf("record of a refusal %+v", r)
+	}
+}
+
+func TestPanic(t *testing.T) {
+	s := start(t, Config{Handler: HandlerFunc(func(x *Exchange) {
+		x.Reply.Status = http.StatusOK
+		x.Reply.Field("X-Half", "done")
+		x.Reply.Body = []byte("secret")
+		panic("bug")
+	})})
+	c := dial(t, s)
+	c.send(get + get)
+	a := c.read("GET")
+	if a.StatusCode != 500 || a.text != "" || a.Header.Get("X-Half") != "" || !a.Close {
+		t.Errorf("after a panic: %d %q %q close %v", a.StatusCode, a.text, a.Header, a.Close)
+	}
+	c.ended()
+	if n := s.stats.panics.Value(); n != 1 {
+		t.Errorf("%d panics counted", n)
+	}
+}

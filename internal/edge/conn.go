@@ -1,0 +1,469 @@
+package edge
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// What a connection is doing, for those who want to stop it.
+const (
+	isActive uint32 = iota // has a request under way, or is about to look
+	isIdle                 // waits for one
+	isKicked               // was idle and has been told to go
+	isHanded               // belongs to the HTTP/2 server
+)
+
+// conn is one connection. All of it belongs to the goroutine that serves it but
+// for state, which kick takes from isIdle to isKicked, and the deadlines of sock,
+// which others move into the past to wake that goroutine.
+type conn struct {
+	srv    *Server
+	sock   net.Conn        // the socket; what others may touch
+	nc     net.Conn        // the same, or TLS over it
+	raw    syscall.RawConn // of the socket; nil where there is none
+	client netip.AddrPort
+	x      *Exchange // nil while idle
+
+	// fd is the socket while the goroutine is inside raw.Read, -1 otherwise.
+	fd int
+	// armed and armedWrite are the deadlines that are set, and now the last
+	// reading of the clock, all counted from the server's epoch.
+	armed, armedWrite, now time.Duration
+
+	state atomic.Uint32
+	ids   idSource
+	rate  *rate.Limiter // of the client's address, looked up once for each table
+	table *rateTable    // that rate comes from
+
+	drain  bool // read until nothing is left before waiting
+	served bool // a request was answered
+	linger bool // the client may still be sending: take it in before closing
+	secure bool
+	first  [1]byte // of a request, where idling needs a byte to read into
+}
+
+func newConn(s *Server, nc net.Conn) *conn {
+	c := &conn{srv: s, sock: nc, nc: nc, raw: rawOf(nc), fd: -1, drain: true, ids: newIDSource()}
+	if a, ok := nc.RemoteAddr().(*net.TCPAddr); ok {
+		ap := a.AddrPort()
+		c.client = netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
+	}
+	return c
+}
+
+// serve runs the connection from its first byte to its end.
+func (c *conn) serve() {
+	if c.srv.cfg.TLS != nil {
+		if !c.handshake() {
+			return
+		}
+	}
+	c.now = time.Since(c.srv.epoch)
+	c.arm(c.now + c.srv.set.Load().limits.IdleTimeout)
+	if c.rest() {
+		if c.raw != nil && !c.secure {
+			c.serveRaw()
+		} else {
+			c.serveStream()
+		}
+	}
+	c.close()
+}
+
+// handshake makes the connection a TLS one. False means that the goroutine has
+// nothing left to do: it failed, or the HTTP/2 server has it now.
+func (c *conn) handshake() bool {
+	s := c.srv
+	tc := tls.Server(&counted{Conn: c.nc, closed: func() { s.forget(c) }}, s.cfg.TLS)
+	_ = c.nc.SetDeadline(time.Now().Add(s.set.Load().limits.HeaderTimeout))
+	c.nc, c.secure = tc, true
+	if err := tc.HandshakeContext(s.hard); err != nil {
+		s.stats.handshakes.Inc()
+		_ = tc.Close()
+		return false
+	}
+	_ = tc.SetDeadline(time.Time{})
+	if tc.ConnectionState().NegotiatedProtocol != "h2" {
+		return true
+	}
+	c.state.Store(isHanded)
+	s.handOver(tc)
+	return false
+}
+
+// serveRaw waits for bytes without holding a buffer for them.
+func (c *conn) serveRaw() {
+	for {
+		err := c.raw.Read(c.readable)
+		c.fd = -1
+		if err == nil || !c.waited(err) {
+			return
+		}
+		c.drain = true // readiness that was noted before is lost by reading anew
+	}
+}
+
+// readable is called by raw.Read at first and whenever there may be bytes, and
+// returns true to end it. All requests of the connection are served in here:
+// as long as raw.Read is not left, a notice of new bytes is kept from one wait
+// to the next, so that a read which did not fill its buffer need not be followed
+// by another that says EAGAIN. Only reads up to the first answer and those that
+// found several requests are repeated: the end of the stream may have come along
+// with them, and is not told twice. Should it come along with a later request,
+// the connection ends with the idle timeout.
+func (c *conn) readable(fd uintptr) bool {
+	c.fd = int(fd)
+	for {
+		x := c.take()
+		space := x.in.space()
+		n, err := readNow(c.fd, space)
+		if err == syscall.EAGAIN {
+			c.drain = !c.served
+			return !c.rest()
+		}
+		if n <= 0 || !c.took(n) {
+			return true
+		}
+		if n < len(space) && !c.drain {
+			return !c.rest()
+		}
+	}
+}
+
+// serveStream is serveRaw for connections that are not plain sockets. While
+// idle it reads into a single byte, and the rest of what came into a buffer.
+func (c *conn) serveStream() {
+	for {
+		var n int
+		var err error
+		if c.x == nil {
+			if n, err = c.nc.Read(c.first[:]); n == 1 {
+				x := c.take()
+				c.start(x)
+				x.in.buf[0], x.in.have = c.first[0], 1
+				n, err = c.nc.Read(x.in.space())
+			}
+		} else {
+			n, err = c.nc.Read(c.x.in.space())
+		}
+		if n > 0 && !c.took(n) {
+			return
+		}
+		if err != nil && !c.waited(err) {
+			return
+		}
+		if !c.rest() {
+			return
+		}
+	}
+}
+
+// take returns the exchange under way, or a new one.
+func (c *conn) take() *Exchange {
+	if c.x == nil {
+		c.x = obtain(c.srv, c)
+	}
+	return c.x
+}
+
+// rest prepares for waiting: the deadline is set, and an idle connection gives
+// its buffers back. False means that the connection is to be closed.
+func (c *conn) rest() bool {
+	x := c.x
+	if x != nil && x.in.partial() {
+		if !x.in.armed {
+			c.armPhase(x)
+		}
+		return c.srv.hard.Err() == nil
+	}
+	if x != nil {
+		c.x = nil
+		x.release()
+	}
+	idle := c.srv.set.Load().limits.IdleTimeout
+	if left := c.armed - c.now; left < idle/2 || left > idle {
+		c.arm(c.now + idle)
+	}
+	c.state.CompareAndSwap(isActive, isIdle)
+	return !c.srv.draining.Load()
+}
+
+// armPhase sets the deadline of a head or a body that is not whole. It counts
+// from the beginning of the phase and is not moved by bytes that dribble in.
+func (c *conn) armPhase(x *Exchange) {
+	x.in.armed = true
+	if x.in.phase == inHead {
+		c.arm(x.start.Sub(c.srv.epoch) + x.set.limits.HeaderTimeout)
+		return
+	}
+	c.arm(time.Since(c.srv.epoch) + x.set.limits.BodyTimeout)
+}
+
+// arm sets the read deadline, counted from the epoch.
+func (c *conn) arm(at time.Duration) {
+	c.armed = at
+	_ = c.nc.SetReadDeadline(c.srv.epoch.Add(at))
+}
+
+// waited handles an error of waiting or reading: true means that waiting is to
+// go on. A client that is too slow with a request is told so.
+func (c *conn) waited(err error) bool {
+	if !errors.Is(err, os.ErrDeadlineExceeded) || c.state.Load() == isKicked {
+		return false
+	}
+	if time.Since(c.srv.epoch) < c.armed {
+		return c.srv.hard.Err() == nil // an older deadline, reset too late
+	}
+	if c.x != nil && c.x.in.partial() {
+		c.refuse(&http1.Error{Status: http.StatusRequestTimeout, Reason: "request took too long to arrive"})
+	}
+	return false
+}
+
+// took handles n more bytes. False means that the connection is to be closed.
+func (c *conn) took(n int) bool {
+	x := c.x
+	if !x.in.partial() {
+		c.start(x)
+	}
+	x.in.took(n)
+	return c.proceed(x)
+}
+
+// start begins a message.
+func (c *conn) start(x *Exchange) {
+	c.state.CompareAndSwap(isIdle, isActive)
+	x.start = time.Now()
+	c.now = x.start.Sub(c.srv.epoch)
+	x.set = c.srv.set.Load()
+	x.begin(c.client, c.secure)
+}
+
+// proceed takes requests as far as their bytes are there.
+func (c *conn) proceed(x *Exchange) bool {
+	for {
+		if x.in.phase == inHead {
+			n, err := http1.ParseRequest(x.in.buf[x.in.off:x.in.have], &x.set.head, &x.Request)
+			if err != nil {
+				return c.refuse(err.(*http1.Error))
+			}
+			if n == 0 {
+				return true
+			}
+			x.in.head = n
+			if !c.headIn(x) {
+				return false
+			}
+		}
+		body, whole, err := x.in.body()
+		if err != nil {
+			return c.refuse(err.(*http1.Error))
+		}
+		if !whole {
+			return true
+		}
+		x.Body = body
+		if !c.exchange(x) {
+			return false
+		}
+		x.in.next()
+		if !x.in.partial() {
+			return true
+		}
+		c.drain = true
+		c.start(x)
+	}
+}
+
+// headIn looks at a head that has just become whole, and prepares for the body.
+func (c *conn) headIn(x *Exchange) bool {
+	r := &x.Request
+	limit := x.set.limits.BodyBytes
+	if r.ContentLength > int64(limit) {
+		return c.refuse(http1.ErrTooLarge)
+	}
+	if r.Chunked && len(x.in.buf)-x.in.have < inSize/2 {
+		// The head has to stay where it is while chunks pass behind it.
+		x.in.room(inSize / 2)
+		r.Reset()
+		if _, err := http1.ParseRequest(x.in.buf[x.in.off:x.in.have], &x.set.head, r); err != nil {
+			return c.refuse(err.(*http1.Error))
+		}
+	}
+	x.in.openBody(r, limit)
+	if x.set.rate != nil && !c.allowed(x) {
+		x.denied = true
+		if r.ContentLength != 0 { // it is not worth reading a body for
+			x.identify(&c.ids)
+			x.limited()
+			return c.turnDown(x)
+		}
+	}
+	if r.Expect100 && r.ContentLength != 0 && x.in.have == x.in.off+x.in.head {
+		return c.write(http1.Continue, nil) == nil
+	}
+	return true
+}
+
+// exchange has a whole request answered. False means that the connection is to
+// be closed.
+func (c *conn) exchange(x *Exchange) bool {
+	c.served = true
+	x.identify(&c.ids)
+	switch {
+	case x.denied:
+		x.limited()
+	case !answerLocally(x):
+		x.serve()
+	}
+	x.end()
+	closing := x.Reply.Close || x.Request.Close || c.srv.draining.Load()
+	ok := c.reply(x, closing)
+	if closing {
+		c.linger = x.in.size() < x.in.have-x.in.off
+	}
+	return ok && !closing
+}
+
+// reply renders and writes the answer and accounts for the exchange.
+func (c *conn) reply(x *Exchange, closing bool) bool {
+	rest := x.render(closing)
+	sent := len(x.out) + len(rest)
+	if err := c.write(x.out, rest); err != nil {
+		sent = 0
+		c.srv.stats.unsent.Inc()
+		x.account(x.in.size(), sent)
+		return false
+	}
+	x.account(x.in.size(), sent)
+	c.now = x.start.Sub(c.srv.epoch) + x.Record.Duration
+	return true
+}
+
+// write sends head and rest, in one system call as a rule. A socket's buffer
+// mostly has room, so that the deadline is only set once it has not.
+func (c *conn) write(head, rest []byte) error {
+	if c.fd >= 0 && len(rest) == 0 {
+		n, err := writeNow(c.fd, head)
+		if n == len(head) {
+			return nil
+		}
+		if err != nil && err != syscall.EAGAIN {
+			return err
+		}
+		head = head[max(n, 0):]
+	}
+	c.armWrite()
+	if c.srv.hard.Err() != nil {
+		return net.ErrClosed // cut came before the deadline was set anew
+	}
+	if len(rest) == 0 {
+		_, err := c.nc.Write(head)
+		return err
+	}
+	x := c.x
+	x.vec = [2][]byte{head, rest}
+	x.two = x.vec[:]
+	_, err := x.two.WriteTo(c.nc)
+	return err
+}
+
+// armWrite sees to it that at least half of the write timeout is left.
+func (c *conn) armWrite() {
+	now, limit := time.Since(c.srv.epoch), c.srv.set.Load().limits.WriteTimeout
+	if left := c.armedWrite - now; left < limit/2 || left > limit {
+		c.armedWrite = now + limit
+		_ = c.nc.SetWriteDeadline(c.srv.epoch.Add(c.armedWrite))
+	}
+}
+
+// close ends the connection. Closing a socket with unread bytes in it resets
+// the connection and may take the answer away from the client, so that what a
+// refused client is still sending is read for a while.
+func (c *conn) close() {
+	if c.linger {
+		c.state.CompareAndSwap(isActive, isIdle)
+		c.lingerOn()
+	}
+	_ = c.nc.Close()
+	if c.x != nil {
+		c.x.release()
+		c.x = nil
+	}
+	if !c.secure {
+		c.srv.forget(c)
+	}
+}
+
+// How much a refused client may still send, and for how long.
+const (
+	lingerBytes = 32 << 20
+	lingerTime  = 2 * time.Second
+)
+
+// lingerOn reads what a refused client still sends, unless the server stops.
+func (c *conn) lingerOn() {
+	_ = c.nc.SetReadDeadline(time.Now().Add(lingerTime))
+	if !c.srv.draining.Load() {
+		takeIn(c.nc, c.take().in.buf)
+	}
+}
+
+// takeIn ends our side and reads until the client ends its own.
+func takeIn(nc net.Conn, buf []byte) {
+	if half, ok := nc.(interface{ CloseWrite() error }); !ok || half.CloseWrite() != nil {
+		return
+	}
+	_, _ = io.CopyBuffer(io.Discard, io.LimitReader(onlyReader{nc}, lingerBytes), buf)
+}
+
+// onlyReader hides WriteTo, which would not use the buffer.
+type onlyReader struct{ io.Reader }
+
+// kick makes the connection go if it is idle.
+func (c *conn) kick() {
+	if c.state.CompareAndSwap(isIdle, isKicked) {
+		_ = c.sock.SetReadDeadline(longAgo)
+	}
+}
+
+// cut wakes the goroutine from whatever the socket makes it wait for; the
+// server's hard context, cancelled before, tells it to leave.
+func (c *conn) cut() {
+	if c.state.Load() != isHanded {
+		_ = c.sock.SetDeadline(longAgo)
+	}
+}
+
+var longAgo = time.Unix(1, 0)
+
+// answerLocally answers what concerns the server itself and not the service.
+func answerLocally(x *Exchange) bool {
+	r := &x.Request
+	if string(r.Method) != "OPTIONS" {
+		return false
+	}
+	if string(r.Path) != "*" && string(r.Get("Max-Forwards")) != "0" {
+		return false
+	}
+	x.Reply.Status = http.StatusOK
+	x.Reply.Field("Allow", allow)
+	x.Reply.Lines(localStatus)
+	x.Record.Decision = telemetry.Local
+	return true
+}
+
+const allow = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"

@@ -1,0 +1,17 @@
+package edge
+
+import (
+	"context"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/http1"
+)
+
+// Detached makes an exchange that came over no connection: to explain what a
+// service would do with a request, and to test handlers. Its context is ctx.
+func Detached(ctx context.Context, r http1.Request, body []byte, now time.Time) *Exchange {
+	return &Exchange{Request: r, Body: body, start: now, watch: &watch{ctx: ctx}}
+}
+
+// Head returns the header lines that the handler has set so far.
+func (r *Reply) Head() []byte { return r.lines }

@@ -1,0 +1,31 @@
+package edge
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// TestMetricsAreDocumented holds the manual's list against the series there are.
+func TestMetricsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/http.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := telemetry.NewRegistry()
+	start(t, Config{Handler: &echo{}, Metrics: m})
+	families := m.Families()
+	if len(families) == 0 {
+		t.Fatal("no series")
+	}
+	for _, f := range families {
+		if !strings.Contains(string(page), "`"+f.Name+"`") && !strings.Contains(string(page), "`"+f.Name+"{") {
+			t.Errorf("docs/http.md does not have %s", f.Name)
+		}
+	}
+	if n := strings.Count(string(page), "`kasoku_"); n != len(families) {
+		t.Errorf("docs/http.md names %d series, there are %d", n, len(families))
+	}
+}

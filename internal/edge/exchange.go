@@ -1,0 +1,132 @@
+package edge
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// Exchange is one request and its answer. It belongs to the server and is used
+// again for other requests: nothing of it may be kept after Serve has returned.
+type Exchange struct {
+	Request http1.Request
+	// Body is the whole request body without its framing.
+	Body  []byte
+	Reply Reply
+	// Record becomes the line of the access log. What the service knows -
+	// Service, Operation, Table, KeyHash, Decision, Origin - it fills in; the
+	// rest is filled in for it.
+	Record telemetry.Record
+
+	srv   *Server
+	set   *settings
+	conn  *conn           // nil for HTTP/2
+	base  context.Context // of an HTTP/2 request; nil otherwise
+	start time.Time
+	watch *watch // made by Context
+
+	denied bool // by the rate limit
+
+	in  input
+	out []byte      // head of the answer, and its body if that is small
+	vec [2][]byte   // out and a large body
+	two net.Buffers // vec while it is written
+	id  [idSize]byte
+}
+
+// Start is when the request's first byte was read.
+func (x *Exchange) Start() time.Time { return x.start }
+
+// Now is the clock of this exchange: it is read once, so that all decisions
+// about one request see the same instant.
+func (x *Exchange) Now() time.Time { return x.start }
+
+// Sizes of buffers that come from the pool and may go back to it.
+const (
+	inSize  = 8 << 10
+	outSize = 4 << 10
+	keepMax = 64 << 10
+)
+
+var exchanges = sync.Pool{New: func() any {
+	x := &Exchange{out: make([]byte, 0, outSize)}
+	x.in.buf = make([]byte, inSize)
+	x.Reply.Buf = make([]byte, 0, outSize)
+	x.Request.Fields = make([]http1.Field, 0, 32)
+	x.Reply.lines = make([]byte, 0, 1<<10)
+	return x
+}}
+
+// obtain takes an exchange from the pool; c is nil for HTTP/2.
+func obtain(s *Server, c *conn) *Exchange {
+	x := exchanges.Get().(*Exchange)
+	x.srv, x.conn = s, c
+	x.Request.Reset()
+	return x
+}
+
+// release gives x back with everything that is worth keeping.
+func (x *Exchange) release() {
+	x.srv, x.conn, x.base, x.set = nil, nil, nil, nil
+	x.Body, x.Reply.Body = nil, nil
+	x.Record = telemetry.Record{}
+	x.vec, x.two = [2][]byte{}, nil
+	x.in.release()
+	if cap(x.out) > keepMax {
+		x.out = make([]byte, 0, outSize)
+	}
+	if cap(x.Reply.Buf) > keepMax {
+		x.Reply.Buf = make([]byte, 0, outSize)
+	}
+	if cap(x.Reply.lines) > keepMax {
+		x.Reply.lines = make([]byte, 0, 1<<10)
+	}
+	exchanges.Put(x)
+}
+
+// begin sets up everything but the request for a new exchange.
+func (x *Exchange) begin(client netip.AddrPort, secure bool) {
+	x.Reply.Reset()
+	x.denied = false
+	x.Record = telemetry.Record{Time: x.start, Client: client, TLS: secure}
+}
+
+// identify takes over the client's request id if it is a sane one, or makes one.
+func (x *Exchange) identify(ids *idSource) {
+	if id := x.Request.Get("X-Request-Id"); saneID(id) {
+		x.Record.RequestID = id
+	} else {
+		x.Record.RequestID = ids.next(x.id[:0])
+	}
+}
+
+// serve lets the handler answer. A panic in it becomes a 500.
+func (x *Exchange) serve() {
+	defer x.recovered()
+	x.set.handler.Serve(x)
+}
+
+// account fills what is left of the record and gives it to the log and the
+// metrics.
+func (x *Exchange) account(bytesIn, bytesOut int) {
+	r := &x.Record
+	r.Duration = time.Since(x.start)
+	r.Status = x.Reply.Status
+	r.BytesIn, r.BytesOut = bytesIn, bytesOut
+	r.UserAgent = x.Request.Get("User-Agent")
+	x.srv.stats.exchange(r)
+	x.set.log.Log(r)
+}
+
+// end stops what Context began.
+func (x *Exchange) end() {
+	if x.watch != nil {
+		x.watch.stop()
+		x.watch = nil
+	}
+}

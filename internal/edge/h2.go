@@ -1,0 +1,214 @@
+package edge
+
+import (
+	"errors"
+	"io"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/http1"
+)
+
+// startH2 makes the HTTP/2 server. Its timeouts are those of the limits at the
+// start; everything else follows SetLimits.
+func (s *Server) startH2() {
+	l := s.cfg.Limits.withDefaults()
+	only2 := new(http.Protocols)
+	only2.SetHTTP2(true)
+	s.h2Conn, s.h2Done = make(chan net.Conn), make(chan struct{})
+	s.h2 = &http.Server{
+		Handler:           http.HandlerFunc(s.serveH2),
+		Protocols:         only2,
+		ReadHeaderTimeout: l.HeaderTimeout,
+		IdleTimeout:       l.IdleTimeout,
+		MaxHeaderBytes:    l.HeaderBytes,
+		ErrorLog:          log.New(slogLines{s.cfg.Name}, "", 0),
+	}
+	go func() { _ = s.h2.Serve(handed{s}) }()
+}
+
+// slogLines turns the lines of net/http's own log into records.
+type slogLines struct{ service string }
+
+func (l slogLines) Write(line []byte) (int, error) {
+	slog.Debug("edge: http2", "service", l.service, "message", string(line))
+	return len(line), nil
+}
+
+// handed is the listener of the HTTP/2 server: it accepts connections whose
+// handshake is done.
+type handed struct{ s *Server }
+
+func (h handed) Accept() (net.Conn, error) {
+	select {
+	case nc := <-h.s.h2Conn:
+		return nc, nil
+	case <-h.s.h2Done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (h handed) Close() error {
+	h.s.h2Once.Do(func() { close(h.s.h2Done) })
+	return nil
+}
+
+func (h handed) Addr() net.Addr { return h.s.ln.Addr() }
+
+// handOver gives a connection to the HTTP/2 server.
+func (s *Server) handOver(nc net.Conn) {
+	select {
+	case s.h2Conn <- nc:
+	case <-s.h2Done:
+		_ = nc.Close()
+	}
+}
+
+// counted tells when a connection is closed, by whomever.
+type counted struct {
+	net.Conn
+	once   sync.Once
+	closed func()
+}
+
+func (c *counted) Close() error {
+	err := c.Conn.Close()
+	c.once.Do(c.closed)
+	return err
+}
+
+// serveH2 is one HTTP/2 request as an exchange. The request is written down as
+// an HTTP/1.1 head and parsed, so that a service sees the same types, and what
+// is refused there is refused here.
+func (s *Server) serveH2(w http.ResponseWriter, r *http.Request) {
+	x := obtain(s, nil)
+	defer x.release()
+	x.start = time.Now()
+	x.set = s.set.Load()
+	x.base = r.Context()
+	client, _ := netip.ParseAddrPort(r.RemoteAddr)
+	x.begin(netip.AddrPortFrom(client.Addr().Unmap(), client.Port()), true)
+	size, err := x.readH2(w, r)
+	ids := newIDSource()
+	x.identify(&ids)
+	switch {
+	case err != nil:
+		x.refuseH2(err)
+	case x.overRate():
+		x.limited()
+	case !answerLocally(x):
+		x.serve()
+	}
+	x.end()
+	x.account(size, x.replyH2(w))
+}
+
+// readH2 fills request and body and returns how many bytes they are.
+func (x *Exchange) readH2(w http.ResponseWriter, r *http.Request) (int, error) {
+	limit := x.set.limits.BodyBytes
+	if r.ContentLength > int64(limit) {
+		return 0, http1.ErrTooLarge
+	}
+	// Data comes first: its length stands in the head.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(x.set.limits.BodyTimeout))
+	in := &x.in
+	in.data = in.data[:0]
+	in.length = limit + 1
+	for {
+		if len(in.data) == cap(in.data) {
+			in.growData()
+		}
+		n, err := r.Body.Read(in.data[len(in.data):cap(in.data)])
+		in.data = in.data[:len(in.data)+n]
+		if len(in.data) > limit {
+			return 0, http1.ErrTooLarge
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return 0, &http1.Error{Status: http.StatusBadRequest, Reason: "body not whole"}
+		}
+	}
+	in.buf = appendHead(in.buf[:0], r, len(in.data))
+	n, err := http1.ParseRequest(in.buf, &x.set.head, &x.Request)
+	if err == nil && n == 0 {
+		err = &http1.Error{Status: http.StatusBadRequest, Reason: "head not whole"}
+	}
+	x.Body = in.data
+	return n + len(in.data), err
+}
+
+// appendHead writes the head of an HTTP/2 request down as HTTP/1.1.
+func appendHead(dst []byte, r *http.Request, length int) []byte {
+	dst = append(append(dst, r.Method...), ' ')
+	dst = append(append(dst, r.RequestURI...), " HTTP/1.1\r\nHost: "...)
+	dst = append(append(dst, r.Host...), "\r\n"...)
+	for name, values := range r.Header {
+		if name == "Content-Length" || name == "Expect" {
+			continue
+		}
+		for _, v := range values {
+			dst = append(append(dst, name...), ": "...)
+			dst = append(append(dst, v...), "\r\n"...)
+		}
+	}
+	if length > 0 {
+		dst = http1.AppendFieldUint(dst, "Content-Length", uint64(length))
+	}
+	return append(dst, "\r\n"...)
+}
+
+// overRate is conn.allowed for a request that does not know its connection.
+func (x *Exchange) overRate() bool {
+	t := x.set.rate
+	return t != nil && !t.of(x.Record.Client.Addr(), x.start).AllowN(x.start, 1)
+}
+
+func (x *Exchange) refuseH2(err error) {
+	var e *http1.Error
+	if !errors.As(err, &e) {
+		e = &http1.Error{Status: http.StatusBadRequest}
+	}
+	x.refusal(e)
+}
+
+// replyH2 sends the answer and returns its size.
+func (x *Exchange) replyH2(w http.ResponseWriter) int {
+	r := &x.Reply
+	r.settle()
+	h := w.Header()
+	for _, line := range strings.SplitAfter(string(r.lines), "\r\n") {
+		if name, value, ok := strings.Cut(line, ":"); ok {
+			h.Add(name, strings.TrimSpace(value))
+		}
+	}
+	h["X-Request-Id"] = []string{string(x.Record.RequestID)}
+	if _, ok := h["Content-Type"]; !ok {
+		h["Content-Type"] = nil // not guessed from the body
+	}
+	if r.Close {
+		h.Set("Connection", "close") // net/http ends the connection after what is under way
+	}
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(x.set.limits.WriteTimeout))
+	allowed := http1.BodyAllowed(r.Status)
+	if allowed {
+		h["Content-Length"] = []string{strconv.Itoa(len(r.Body))}
+	}
+	w.WriteHeader(r.Status)
+	if !allowed || x.isHead() {
+		return len(r.lines)
+	}
+	n, err := w.Write(r.Body)
+	if err != nil {
+		x.srv.stats.unsent.Inc()
+	}
+	return len(r.lines) + n
+}

@@ -1,0 +1,161 @@
+package edge
+
+import "github.com/kasoku/kasoku/internal/http1"
+
+// Where the message is that a connection reads.
+const (
+	inHead   = iota // the head is not whole
+	inPlace         // the body arrives behind the head in buf
+	inData          // the body has an announced length and arrives in data
+	inChunks        // chunks arrive in buf and are decoded into data
+)
+
+// input is what a connection has read of its clients' requests. Bytes from
+// off to have in buf belong to the message under way and those after it; its
+// head, once whole, has the first head of them and stays where it is, because
+// the Request consists of slices of it.
+type input struct {
+	buf       []byte
+	off, have int
+	head      int
+	phase     uint8
+	armed     bool   // the deadline of this phase is set
+	data      []byte // a body that is not in buf
+	length    int    // announced
+	wire      int    // bytes of a chunked body with its framing
+	chunks    http1.Chunked
+}
+
+// space is where the next bytes go; there is always some.
+func (in *input) space() []byte {
+	switch in.phase {
+	case inHead:
+		in.room(1)
+	case inData:
+		if len(in.data) == cap(in.data) {
+			in.growData()
+		}
+		return in.data[len(in.data):min(cap(in.data), in.length)]
+	}
+	return in.buf[in.have:]
+}
+
+// room makes space for n more bytes behind have, by moving the message to the
+// front or else to a larger buffer. Slices of the head are void afterwards.
+func (in *input) room(n int) {
+	if len(in.buf)-in.have >= n {
+		return
+	}
+	buf := in.buf
+	if in.off < len(buf)/2 {
+		buf = make([]byte, max(2*len(buf), in.have-in.off+n))
+	}
+	in.have = copy(buf, in.buf[in.off:in.have])
+	in.buf, in.off = buf, 0
+}
+
+// growData doubles data, up to the announced length: memory is spent for bytes
+// that came, not for bytes that were promised.
+func (in *input) growData() {
+	grown := make([]byte, len(in.data), min(in.length, max(2*cap(in.data), inSize)))
+	copy(grown, in.data)
+	in.data = grown
+}
+
+// took notes n bytes read into space.
+func (in *input) took(n int) {
+	if in.phase == inData {
+		in.data = in.data[:len(in.data)+n]
+		return
+	}
+	in.have += n
+}
+
+// partial says whether a message has begun that is not whole.
+func (in *input) partial() bool { return in.have > in.off }
+
+// openBody decides where the body of the head just parsed is to arrive.
+func (in *input) openBody(r *http1.Request, limit int) {
+	in.armed = false
+	in.length = int(r.ContentLength)
+	body := in.off + in.head
+	switch {
+	case r.Chunked:
+		in.phase, in.wire, in.data = inChunks, 0, in.data[:0]
+		in.chunks.Reset(int64(limit))
+	case in.length <= len(in.buf)-body:
+		in.phase = inPlace
+	default:
+		in.phase = inData
+		if cap(in.data) == 0 {
+			in.data = make([]byte, 0, min(in.length, max(inSize, 2*(in.have-body))))
+		}
+		for cap(in.data) < in.have-body {
+			in.growData()
+		}
+		in.data = append(in.data[:0], in.buf[body:in.have]...)
+		in.have = body
+	}
+}
+
+// body returns the body if it is whole.
+func (in *input) body() (b []byte, whole bool, err error) {
+	start := in.off + in.head
+	switch in.phase {
+	case inPlace:
+		end := start + in.length
+		if in.have < end {
+			return nil, false, nil
+		}
+		return in.buf[start:end:end], true, nil
+	case inData:
+		return in.data, len(in.data) == in.length, nil
+	default:
+		return in.decode(start)
+	}
+}
+
+// decode takes the chunks that are there. What it has taken makes room again
+// until the body is whole; then the rest belongs to the next message.
+func (in *input) decode(start int) (b []byte, whole bool, err error) {
+	var n int
+	in.data, n, whole, err = in.chunks.Decode(in.data, in.buf[start:in.have])
+	in.wire += n
+	in.have = start + copy(in.buf[start:], in.buf[start+n:in.have])
+	return in.data, whole, err
+}
+
+// size is how many bytes the message took.
+func (in *input) size() int {
+	switch in.phase {
+	case inHead:
+		return in.have - in.off
+	case inChunks:
+		return in.head + in.wire
+	}
+	return in.head + in.length
+}
+
+// next steps over the message, which is whole, to what follows.
+func (in *input) next() {
+	in.off += in.head
+	if in.phase == inPlace {
+		in.off += in.length
+	}
+	in.phase, in.armed, in.head, in.length = inHead, false, 0, 0
+	if in.off == in.have {
+		in.off, in.have = 0, 0
+	}
+}
+
+// release forgets everything and keeps buffers of an ordinary size.
+func (in *input) release() {
+	in.off, in.have, in.head, in.length = 0, 0, 0, 0
+	in.phase, in.armed = inHead, false
+	if in.buf = in.buf[:cap(in.buf)]; len(in.buf) > keepMax {
+		in.buf = make([]byte, inSize)
+	}
+	if cap(in.data) > keepMax {
+		in.data = nil
+	}
+}

@@ -1,0 +1,55 @@
+package edge
+
+import "time"
+
+const defaultRequestTimeout = 30 * time.Second
+
+// Limits bound what clients may ask of one server. The zero value of each is
+// its default.
+type Limits struct {
+	// Connections is how many there may be at a time; one more is answered
+	// with 503 (over TLS: closed) at once. Default 16384.
+	Connections int
+	// HeaderBytes bounds a request's head; over it the answer is 431. Default 32 KiB.
+	HeaderBytes int
+	// BodyBytes bounds a request's body; over it the answer is 413. Default 16 MiB.
+	BodyBytes int
+	// HeaderTimeout is how long a head may take from its first byte on, BodyTimeout
+	// how long the body may take from the end of the head on. Past either the
+	// answer is 408. Defaults 10s and 30s.
+	HeaderTimeout, BodyTimeout time.Duration
+	// WriteTimeout is how long an answer may take that the client does not take at once. Default 30s.
+	WriteTimeout time.Duration
+	// IdleTimeout is how long a connection may stay without a request: at least
+	// half of it, at most the whole, because it is not set anew for each request. Default 3m.
+	IdleTimeout time.Duration
+	// RequestTimeout is when the context of an exchange ends, and its Deadline,
+	// counted from the request's first byte. Default 30s.
+	RequestTimeout time.Duration
+	// RequestsPerSecond bounds the rate for each client address (each /64 of
+	// IPv6), with bursts of one second's worth; over it the answer is 429.
+	// Default 0: no bound.
+	RequestsPerSecond float64
+}
+
+func (l Limits) withDefaults() Limits {
+	number := func(v *int, def int) {
+		if *v <= 0 {
+			*v = def
+		}
+	}
+	span := func(v *time.Duration, def time.Duration) {
+		if *v <= 0 {
+			*v = def
+		}
+	}
+	number(&l.Connections, 16384)
+	number(&l.HeaderBytes, 32<<10)
+	number(&l.BodyBytes, 16<<20)
+	span(&l.HeaderTimeout, 10*time.Second)
+	span(&l.BodyTimeout, 30*time.Second)
+	span(&l.WriteTimeout, 30*time.Second)
+	span(&l.IdleTimeout, 3*time.Minute)
+	span(&l.RequestTimeout, defaultRequestTimeout)
+	return l
+}

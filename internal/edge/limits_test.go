@@ -1,0 +1,199 @@
+package edge
+
+import (
+	"io"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestSlowClients(t *testing.T) {
+	const brief = 50 * time.Millisecond
+	f := func(l Limits, sent string, want int) {
+		t.Helper()
+		c := dial(t, start(t, Config{Handler: &echo{}, Limits: l}))
+		c.send(sent)
+		if want != 0 {
+			if a := c.read("GET"); a.StatusCode != want || !a.Close {
+				t.Errorf("sent %q: status %d, close %v; want %d", sent, a.StatusCode, a.Close, want)
+			}
+		}
+		c.ended()
+	}
+	f(Limits{IdleTimeout: brief}, "", 0)
+	f(Limits{HeaderTimeout: brief}, "GET / HT", 408)
+	f(Limits{HeaderTimeout: brief}, "GET / HTTP/1.1\r\nHost: a\r\n", 408)
+	f(Limits{BodyTimeout: brief}, sized("Content-Length: 9\r\n", "half"), 408)
+	f(Limits{BodyTimeout: brief}, sized("Content-Length: 99999\r\n", "half"), 408)
+	f(Limits{BodyTimeout: brief}, chunked("5\r\nhel"), 408)
+}
+
+// TestDribble has a client that always sends one more byte in time: the
+// deadline of the head is not moved by that.
+func TestDribble(t *testing.T) {
+	c := dial(t, start(t, Config{Handler: &echo{}, Limits: Limits{HeaderTimeout: 100 * time.Millisecond}}))
+	c.send("GET / HTTP/1.1\r\nX-Slow: ")
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() {
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+				if _, err := io.WriteString(c.Conn, "s"); err != nil {
+					return
+				}
+			}
+		}
+	}()
+	if a := c.read("GET"); a.StatusCode != http.StatusRequestTimeout {
+		t.Errorf("status %d; want 408", a.StatusCode)
+	}
+}
+
+func TestClientDoesNotRead(t *testing.T) {
+	log := newRecords()
+	s := start(t, Config{Log: log, Limits: Limits{WriteTimeout: 50 * time.Millisecond},
+		Handler: HandlerFunc(func(x *Exchange) {
+			x.Reply.Status = http.StatusOK
+			x.Reply.Body = make([]byte, 64<<20)
+		})})
+	c := dial(t, s)
+	c.send(get)
+	if r := log.next(t); r.BytesOut != 0 {
+		t.Errorf("%d bytes logged as sent", r.BytesOut)
+	}
+	if n := s.stats.unsent.Value(); n != 1 {
+		t.Errorf("%d unsent answers counted", n)
+	}
+}
+
+func TestConnectionLimit(t *testing.T) {
+	s := start(t, Config{Handler: &echo{}, Limits: Limits{Connections: 1}})
+	first := dial(t, s)
+	first.send(get)
+	first.read("GET")
+	second := dial(t, s)
+	a := second.read("GET")
+	if a.StatusCode != http.StatusServiceUnavailable || !a.Close {
+		t.Errorf("one too many: %d, close %v", a.StatusCode, a.Close)
+	}
+	second.ended()
+	if n := s.stats.refused.Value(); n != 1 {
+		t.Errorf("%d refusals counted", n)
+	}
+	s.SetLimits(Limits{Connections: 2})
+	third := dial(t, s)
+	third.send(get)
+	if a := third.read("GET"); a.StatusCode != 200 {
+		t.Errorf("after the limit was raised: %d", a.StatusCode)
+	}
+	if s.Open() != 2 {
+		t.Errorf("%d connections open", s.Open())
+	}
+}
+
+func TestRateLimit(t *testing.T) {
+	e := &echo{}
+	slow := Limits{RequestsPerSecond: 0.001}
+	s := start(t, Config{Handler: e, Limits: slow, RateLimited: func(x *Exchange) {
+		x.Reply.Body = []byte("slow down " + string(x.Request.Path))
+	}})
+	c := dial(t, s)
+	f := func(request string, status int, text string) answer {
+		t.Helper()
+		c.send(request)
+		a := c.read("POST")
+		if a.StatusCode != status || a.text != text {
+			t.Errorf("status %d, %q; want %d, %q", a.StatusCode, a.text, status, text)
+		}
+		return a
+	}
+	f(get, 200, "GET / a\n")
+	f(get, 429, "slow down /")
+	f(get, 429, "slow down /")
+	s.SetLimits(Limits{})
+	f(get, 200, "GET / a\n")
+	s.SetLimits(slow)
+	f(get, 200, "GET / a\n") // a new table knows nobody
+	c = dial(t, s)           // the address counts, not the connection
+	if a := f(post("x"), 429, "slow down /"); !a.Close {
+		t.Error("a body was left to come and the connection stays")
+	}
+	c.ended()
+	if n := s.stats.limited.Value(); n != 3 {
+		t.Errorf("%d refusals counted", n)
+	}
+	if n := e.calls.Load(); n != 3 {
+		t.Errorf("%d requests executed", n)
+	}
+}
+
+func TestRateTable(t *testing.T) {
+	table := (*rateTable)(nil).with(10)
+	if table.with(10) != table || table.with(11) == table || table.with(0) != nil {
+		t.Error("a table is kept exactly as long as its rate")
+	}
+	now := time.Unix(1e9, 0)
+	f := func(a, b string, same bool) {
+		t.Helper()
+		if got := table.of(netip.MustParseAddr(a), now) == table.of(netip.MustParseAddr(b), now); got != same {
+			t.Errorf("%s and %s share a limiter: %v", a, b, got)
+		}
+	}
+	f("192.0.2.1", "192.0.2.1", true)
+	f("192.0.2.1", "192.0.2.2", false)
+	f("2001:db8::1", "2001:db8::ffff:2", true)
+	f("2001:db8::1", "2001:db8:0:1::1", false)
+	for i := range uint32(rateShards * ratePerShard * 3 / 2) {
+		ip := netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})
+		l := table.of(ip, now)
+		if i%2 == 0 {
+			l.AllowN(now, 5) // not full, so that a sweep has to take these too
+		}
+	}
+	for i := range table.shard {
+		if n := len(table.shard[i].byIP); n > ratePerShard {
+			t.Errorf("shard %d holds %d addresses", i, n)
+		}
+	}
+}
+
+func TestBodyTooLarge(t *testing.T) {
+	s := start(t, Config{Handler: &echo{}, Limits: Limits{BodyBytes: 10}, BodyTooLarge: func(x *Exchange) {
+		x.Reply.Field("Content-Type", "application/json")
+		x.Reply.Body = []byte(`{"message":"too large"}`)
+	}})
+	for _, request := range []string{post(strings.Repeat("x", 11)), chunked("b\r\nhello world\r\n0\r\n\r\n")} {
+		c := dial(t, s)
+		c.send(request)
+		if a := c.read("POST"); a.StatusCode != 413 || a.text != `{"message":"too large"}` || !a.Close {
+			t.Errorf("%d %q close %v", a.StatusCode, a.text, a.Close)
+		}
+		c.ended()
+	}
+	c := dial(t, s)
+	c.send(post(strings.Repeat("x", 10)))
+	if a := c.read("POST"); a.StatusCode != 200 {
+		t.Errorf("a body of just the limit: %d", a.StatusCode)
+	}
+}
+
+// TestPromisedBody announces a gigabyte and sends little: memory is spent for
+// what has come.
+func TestPromisedBody(t *testing.T) {
+	var in input
+	in.release()
+	in.buf = make([]byte, inSize)
+	in.head, in.have = 100, inSize
+	in.length, in.phase = 1<<30, inData
+	in.growData()
+	if cap(in.data) > 2*inSize {
+		t.Errorf("%d bytes held before any came", cap(in.data))
+	}
+}

@@ -1,0 +1,85 @@
+package edge
+
+import (
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// refuse answers a message that can't be read on. It always returns false: where
+// the next message starts is unknown.
+func (c *conn) refuse(e *http1.Error) bool {
+	x := c.x
+	x.identify(&c.ids)
+	x.refusal(e)
+	return c.turnDown(x)
+}
+
+// refusal fills the reply for a message that was refused: without a body, but
+// that of a request that is too large the service may give its own shape.
+func (x *Exchange) refusal(e *http1.Error) {
+	x.Body = nil
+	x.Reply.clear()
+	x.Reply.Status = e.Status
+	x.Record.Decision = telemetry.Local
+	if f := x.srv.cfg.BodyTooLarge; f != nil && e.Status == http.StatusRequestEntityTooLarge {
+		x.shape(f)
+		return
+	}
+	if e.Status == http.StatusMethodNotAllowed {
+		x.Reply.Field("Allow", allow)
+	}
+	x.Reply.Lines(localStatus)
+}
+
+// localStatus goes with what the front answers by itself; a service's own shape of
+// a refusal brings its own.
+var localStatus = []byte("Cache-Status: kasoku; " + telemetry.Local.CacheStatus() + "\r\n")
+
+// limited answers a client that asks too often.
+func (x *Exchange) limited() {
+	x.srv.stats.limited.Inc()
+	x.Reply.Status = http.StatusTooManyRequests
+	x.Reply.FieldUint("Retry-After", 1)
+	x.Record.Decision = telemetry.Local
+	if f := x.srv.cfg.RateLimited; f != nil {
+		x.shape(f)
+		return
+	}
+	x.Reply.Lines(localStatus)
+}
+
+// turnDown sends the refusal in x.Reply and has the connection closed.
+func (c *conn) turnDown(x *Exchange) bool {
+	c.linger = true
+	c.reply(x, true)
+	return false
+}
+
+// shape lets a hook of the service fill a refusal; should it fail, the refusal
+// stays bare.
+func (x *Exchange) shape(f func(*Exchange)) {
+	defer x.recovered()
+	f(x)
+}
+
+// recovered turns a panic of the handler into a 500, of which nothing has been
+// sent yet, and has the connection closed.
+func (x *Exchange) recovered() {
+	p := recover()
+	if p == nil {
+		return
+	}
+	x.srv.stats.panics.Inc()
+	slog.Error("edge: handler panicked", "service", x.srv.cfg.Name, "panic", p,
+		"request_id", string(x.Record.RequestID), "method", string(x.Request.Method),
+		"path", string(x.Request.Path), "stack", string(debug.Stack()))
+	x.Reply.clear()
+	x.Reply.Status = http.StatusInternalServerError
+	x.Reply.Close = true
+	x.Reply.Lines(localStatus)
+	x.Record.Decision = telemetry.Local
+}

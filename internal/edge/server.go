@@ -1,0 +1,336 @@
+// Package edge is what a service sees of HTTP: a Handler gets whole exchanges,
+// and everything around them is done here - listening, TLS, HTTP/2, framing,
+// limits, timeouts, request ids, the access log, graceful stop.
+//
+// A connection is served by one goroutine, and an idle one holds nothing but
+// that goroutine: buffers belong to the Exchange, which comes from a pool when
+// bytes are there and goes back when none are left. HTTP/1.1 is read by our own
+// http1; a TLS connection that negotiated h2 goes to net/http, which calls the
+// same Handler through an adapter.
+package edge
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// Handler answers exchanges. Serve is called concurrently; x and every slice
+// got from it are valid until Serve returns.
+type Handler interface{ Serve(x *Exchange) }
+
+// HandlerFunc lets a function be a Handler.
+type HandlerFunc func(x *Exchange)
+
+// Serve calls f.
+func (f HandlerFunc) Serve(x *Exchange) { f(x) }
+
+// Config describes one server.
+type Config struct {
+	// Name is the value of the service label in metrics.
+	Name string
+	// Listen is a TCP address, or unix:/path for a Unix socket.
+	Listen string
+	// TLS makes the listener speak TLS; nil is plain. The certificate comes from
+	// its GetCertificate, see CertReloader. NextProtos is set here.
+	TLS     *tls.Config
+	Limits  Limits
+	Handler Handler
+	// Log takes the record of every exchange; nil keeps none.
+	Log telemetry.Sink
+	// Metrics holds the server's series; nil keeps them to itself.
+	Metrics *telemetry.Registry
+	// BodyTooLarge and RateLimited let the service give refusals its own shape.
+	// They fill x.Reply, which has its status already, and see a request
+	// without a body. nil answers without one.
+	BodyTooLarge, RateLimited func(x *Exchange)
+}
+
+// Server is one listener and its connections.
+//
+// Its life: Listen, then Serve in a goroutine of the caller's, then Shutdown
+// once. The setters may be called at any time; an exchange under way keeps the
+// settings it began with.
+type Server struct {
+	cfg   Config
+	ln    net.Listener
+	date  http1.Date
+	stats *stats
+	epoch time.Time // deadlines of connections are counted from here
+
+	// set is replaced as a whole, never changed; setMu serialises those who
+	// replace it and is not taken on the path of a request.
+	set   atomic.Pointer[settings]
+	setMu sync.Mutex
+
+	// draining is set once, before the connections are told. A connection
+	// looks at it after it has declared itself idle, so that it either sees
+	// the flag or is seen as idle.
+	draining atomic.Bool
+	// hard is cancelled when Shutdown no longer waits.
+	hard     context.Context
+	hardStop context.CancelFunc
+
+	// mu guards conns and is taken when a connection opens and closes.
+	mu    sync.Mutex
+	conns map[*conn]struct{}
+	gone  sync.WaitGroup // one for each connection
+
+	turning chan struct{} // a place for each connection in turnAway
+
+	// The HTTP/2 server takes connections from h2Conn until h2Done is closed.
+	h2     *http.Server
+	h2Conn chan net.Conn
+	h2Done chan struct{}
+	h2Once sync.Once
+}
+
+// settings are what a reload may change.
+type settings struct {
+	limits  Limits
+	head    http1.Limits
+	handler Handler
+	log     telemetry.Sink
+	rate    *rateTable // nil without a rate limit
+}
+
+// Listen opens the listener; nothing is accepted before Serve.
+func Listen(cfg Config) (*Server, error) {
+	if cfg.Handler == nil {
+		return nil, errors.New("edge: no handler")
+	}
+	network, address := "tcp", cfg.Listen
+	if path, ok := cutUnix(cfg.Listen); ok {
+		network, address = "unix", path
+	}
+	ln, err := net.Listen(network, address)
+	if err != nil {
+		return nil, fmt.Errorf("edge: service %s can't listen on %s: %w", cfg.Name, cfg.Listen, err)
+	}
+	s := &Server{cfg: cfg, ln: ln, conns: map[*conn]struct{}{}, epoch: time.Now(),
+		turning: make(chan struct{}, gentleAtOnce)}
+	if cfg.TLS != nil {
+		s.cfg.TLS = cfg.TLS.Clone()
+		s.cfg.TLS.NextProtos = alpn
+	}
+	s.hard, s.hardStop = context.WithCancel(context.Background())
+	s.stats = newStats(s)
+	s.set.Store(newSettings(&cfg))
+	if cfg.TLS != nil {
+		s.startH2()
+	}
+	return s, nil
+}
+
+// cutUnix returns the path of a unix:/path address.
+func cutUnix(listen string) (string, bool) {
+	const prefix = "unix:"
+	if len(listen) > len(prefix) && listen[:len(prefix)] == prefix {
+		return listen[len(prefix):], true
+	}
+	return "", false
+}
+
+func newSettings(cfg *Config) *settings {
+	set := &settings{handler: cfg.Handler, log: cfg.Log}
+	if set.log == nil {
+		set.log = telemetry.Discard()
+	}
+	set.limit(cfg.Limits, cfg.TLS != nil)
+	return set
+}
+
+// limit takes over the limits; the addresses that are known stay known.
+func (set *settings) limit(l Limits, secure bool) {
+	set.limits = l.withDefaults()
+	set.head = http1.Limits{Head: set.limits.HeaderBytes, Secure: secure}
+	set.rate = set.rate.with(set.limits.RequestsPerSecond)
+}
+
+// Addr is the address listened on.
+func (s *Server) Addr() net.Addr { return s.ln.Addr() }
+
+// SetHandler lets h answer from the next request on.
+func (s *Server) SetHandler(h Handler) { s.change(func(set *settings) { set.handler = h }) }
+
+// SetLimits applies l from the next request on; connections over a lowered
+// limit live on.
+func (s *Server) SetLimits(l Limits) {
+	s.change(func(set *settings) { set.limit(l, s.cfg.TLS != nil) })
+}
+
+// SetLog gives records to l from the next request on. The old sink is the
+// caller's to close; requests under way may still log to it.
+func (s *Server) SetLog(l telemetry.Sink) {
+	if l == nil {
+		l = telemetry.Discard()
+	}
+	s.change(func(set *settings) { set.log = l })
+}
+
+func (s *Server) change(f func(set *settings)) {
+	s.setMu.Lock()
+	defer s.setMu.Unlock()
+	next := *s.set.Load()
+	f(&next)
+	s.set.Store(&next)
+}
+
+// Serve accepts connections until Shutdown, and then returns nil. An error that
+// may pass, such as a lack of descriptors, is waited out.
+func (s *Server) Serve() error {
+	pause := time.Duration(0)
+	for {
+		nc, err := s.ln.Accept()
+		switch {
+		case err == nil:
+			pause = 0
+			s.accept(nc)
+		case s.draining.Load():
+			return nil
+		case errors.Is(err, net.ErrClosed):
+			return fmt.Errorf("edge: service %s: accept on %s: %w", s.cfg.Name, s.ln.Addr(), err)
+		default:
+			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
+			slog.Warn("edge: accept failed, trying again", "service", s.cfg.Name, "error", err, "pause", pause)
+			select {
+			case <-time.After(pause):
+			case <-s.hard.Done():
+			}
+		}
+	}
+}
+
+// accept takes in one connection or turns it away.
+func (s *Server) accept(nc net.Conn) {
+	c := newConn(s, nc)
+	s.mu.Lock()
+	full := len(s.conns) >= s.set.Load().limits.Connections
+	refused := full || s.draining.Load()
+	if !refused {
+		s.conns[c] = struct{}{}
+		s.gone.Add(1)
+	}
+	s.mu.Unlock()
+	if refused {
+		s.stats.refused.Inc()
+		s.turnAway(nc)
+		return
+	}
+	s.stats.accepted.Inc()
+	go c.serve()
+}
+
+// busy is what a connection over the limit gets.
+var busy = []byte("HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+
+// turnAway closes a connection over the limit, with an answer where that needs
+// no handshake. The answer fits a new socket's buffer, so that writing it never
+// waits. A few such connections at a time are closed gently, see takeIn; in a
+// flood there is no time for that.
+func (s *Server) turnAway(nc net.Conn) {
+	if s.cfg.TLS != nil {
+		_ = nc.Close()
+		return
+	}
+	_ = nc.SetDeadline(time.Now().Add(gentle))
+	_, _ = nc.Write(busy)
+	select {
+	case s.turning <- struct{}{}:
+		go func() {
+			takeIn(nc, make([]byte, 1<<10))
+			_ = nc.Close()
+			<-s.turning
+		}()
+	default:
+		_ = nc.Close()
+	}
+}
+
+// How many connections over the limit are closed gently, and for how long.
+const (
+	gentleAtOnce = 64
+	gentle       = 500 * time.Millisecond
+)
+
+// forget takes a closed connection off the books.
+func (s *Server) forget(c *conn) {
+	s.mu.Lock()
+	delete(s.conns, c)
+	s.mu.Unlock()
+	s.gone.Done()
+}
+
+// Open is how many connections there are.
+func (s *Server) Open() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.conns)
+}
+
+// cutGrace is how long Shutdown waits for requests whose connections it has cut.
+const cutGrace = 500 * time.Millisecond
+
+// Shutdown drains the server: it accepts no more, closes idle connections,
+// lets requests under way end with "Connection: close", and returns when all
+// are gone. When ctx ends first, contexts of exchanges are cancelled and their
+// connections cut, and its error is returned.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.draining.Store(true)
+	_ = s.ln.Close()
+	for _, c := range s.snapshot() {
+		c.kick()
+	}
+	done := make(chan struct{})
+	go func() {
+		if s.h2 != nil {
+			_ = s.h2.Shutdown(ctx)
+		}
+		s.gone.Wait()
+		close(done)
+	}()
+	defer s.hardStop()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+	}
+	s.hardStop()
+	if s.h2 != nil {
+		_ = s.h2.Close()
+	}
+	left := s.snapshot()
+	for _, c := range left {
+		c.cut()
+	}
+	// Handlers that heed their context end at once; their records should still
+	// find the log open.
+	select {
+	case <-done:
+	case <-time.After(cutGrace):
+	}
+	return fmt.Errorf("edge: service %s stopped with %d connections in use: %w", s.cfg.Name, len(left), ctx.Err())
+}
+
+func (s *Server) snapshot() []*conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.AppendSeq(make([]*conn, 0, len(s.conns)), func(yield func(*conn) bool) {
+		for c := range s.conns {
+			if !yield(c) {
+				return
+			}
+		}
+	})
+}

@@ -1,0 +1,48 @@
+//go:build unix
+
+package edge
+
+import (
+	"net"
+	"syscall"
+)
+
+// rawOf returns access to the socket of nc, or nil if it is none.
+func rawOf(nc net.Conn) syscall.RawConn {
+	sc, ok := nc.(syscall.Conn)
+	if !ok {
+		return nil
+	}
+	raw, err := sc.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	return raw
+}
+
+// readNow reads what is there; EAGAIN says that nothing is.
+func readNow(fd int, b []byte) (int, error) {
+	for {
+		n, err := syscall.Read(fd, b)
+		if err != syscall.EINTR {
+			return n, err
+		}
+	}
+}
+
+// writeNow writes what there is room for.
+func writeNow(fd int, b []byte) (int, error) {
+	for {
+		n, err := syscall.Write(fd, b)
+		if err != syscall.EINTR {
+			return n, err
+		}
+	}
+}
+
+// peekEnd says whether the stream has ended where nothing is left to read.
+func peekEnd(fd int) bool {
+	var b [1]byte
+	n, _, err := syscall.Recvfrom(fd, b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+	return n == 0 && err == nil || err != nil && err != syscall.EAGAIN && err != syscall.EINTR
+}

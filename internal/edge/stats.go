@@ -1,0 +1,65 @@
+package edge
+
+import (
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// stats are the series of one server.
+type stats struct {
+	class      [6]*telemetry.Counter // by the first digit of the status
+	in, out    *telemetry.Counter
+	accepted   *telemetry.Counter
+	refused    *telemetry.Counter
+	handshakes *telemetry.Counter
+	unsent     *telemetry.Counter
+	limited    *telemetry.Counter
+	panics     *telemetry.Counter
+	duration   *telemetry.Histogram
+}
+
+func newStats(s *Server) *stats {
+	m := s.cfg.Metrics
+	if m == nil {
+		m = telemetry.NewRegistry()
+	}
+	service := []string{"service", s.cfg.Name}
+	st := &stats{
+		in: m.Counter("kasoku_edge_received_bytes_total",
+			"Bytes of requests, heads and bodies as they came, TLS excluded.", service...),
+		out: m.Counter("kasoku_edge_sent_bytes_total",
+			"Bytes of answers, heads and bodies, TLS excluded.", service...),
+		accepted: m.Counter("kasoku_edge_connections_accepted_total",
+			"Connections that were taken in.", service...),
+		refused: m.Counter("kasoku_edge_connections_refused_total",
+			"Connections turned away because limits.connections was reached. Raise it, or find out who holds them.", service...),
+		handshakes: m.Counter("kasoku_edge_tls_handshake_errors_total",
+			"TLS handshakes that failed: wrong certificate or protocol version, or a client that is none.", service...),
+		unsent: m.Counter("kasoku_edge_unsent_answers_total",
+			"Answers that could not be sent: the client was gone, or took nothing for the write timeout.", service...),
+		limited: m.Counter("kasoku_edge_rate_limited_total",
+			"Requests refused because their client went beyond limits.requests_per_second.", service...),
+		panics: m.Counter("kasoku_edge_panics_total",
+			"Handlers that panicked; each is a bug, the log has its stack.", service...),
+		duration: m.Histogram("kasoku_edge_request_duration_seconds",
+			"From a request's first byte to the last byte of its answer being handed to the kernel.", service...),
+	}
+	for i, class := range [...]string{"other", "1xx", "2xx", "3xx", "4xx", "5xx"} {
+		st.class[i] = m.Counter("kasoku_edge_requests_total",
+			"Requests answered, by class of status.", "service", s.cfg.Name, "class", class)
+	}
+	m.Gauge("kasoku_edge_connections_open", "Connections open now.",
+		func() float64 { return float64(s.Open()) }, service...)
+	return st
+}
+
+// exchange counts one exchange.
+func (st *stats) exchange(r *telemetry.Record) {
+	class := r.Status / 100
+	if class < 0 || class >= len(st.class) {
+		class = 0
+	}
+	st.class[class].Inc()
+	st.in.Add(uint64(r.BytesIn))
+	st.out.Add(uint64(r.BytesOut))
+	st.duration.Observe(r.Duration)
+}
