@@ -1,0 +1,183 @@
+package origin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/failsafe-go/failsafe-go/adaptivelimiter"
+
+	"github.com/kasoku/kasoku/internal/http1"
+)
+
+// outcome is what became of one attempt: a response or a fault.
+type outcome struct {
+	response *Response
+	fault    *Fault
+	// begun is false if breaker, limiter, Prepare or the caller kept the attempt
+	// from being made.
+	begun bool
+}
+
+// reached reports whether the origin may have executed the request.
+func (o *outcome) reached() bool {
+	if o.fault != nil {
+		return o.fault.Reached
+	}
+	return o.response.Class != Throttled && o.response.Class != Refused
+}
+
+// mayRepeat reports whether another attempt could help and can do no harm.
+func (o *outcome) mayRepeat(r *Request) bool {
+	if o.fault != nil {
+		return o.fault.Kind != Canceled && (r.Repeatable || !o.fault.Reached)
+	}
+	switch o.response.Class {
+	case Throttled:
+		return true
+	case Failed:
+		return r.Repeatable
+	}
+	return false
+}
+
+// verdict is what the outcome says about the origin's health. That an origin
+// refuses or throttles means that it works. A caller's going away says nothing,
+// but its deadline, which the configuration sets, is as good as the attempt's.
+func (o *outcome) verdict() verdict {
+	switch {
+	case o.fault != nil && o.fault.Kind == Canceled:
+		return inconclusive
+	case o.fault != nil || o.response.Class == Failed:
+		return broken
+	}
+	return healthy
+}
+
+// timed reports whether the attempt's duration says how loaded the origin is.
+func (o *outcome) timed() bool {
+	if o.fault != nil {
+		return o.fault.Kind == Timeout
+	}
+	return o.response.Class == Good || o.response.Class == Refused
+}
+
+// attempt makes one attempt if breaker and limiter admit it.
+func (c *Client) attempt(ctx context.Context, r *Request) outcome {
+	if err := ctx.Err(); err != nil {
+		return outcome{fault: &Fault{Kind: endKind(err), Err: err}}
+	}
+	if c.breaker.blocks(time.Now()) {
+		return outcome{fault: &Fault{Kind: BreakerOpen, Err: errBreakerOpen}}
+	}
+	permit, err := c.limiter.acquire(ctx)
+	if err != nil {
+		return outcome{fault: limited(ctx, err)}
+	}
+	o := c.admitted(ctx, r)
+	release(permit, o.begun && o.timed())
+	return o
+}
+
+var errBreakerOpen = errors.New("it failed too often lately and is left alone for a while")
+
+func limited(ctx context.Context, err error) *Fault {
+	if errors.Is(err, adaptivelimiter.ErrExceeded) {
+		return &Fault{Kind: Overload, Err: errors.New("the limit of concurrent requests is reached and its queue is full")}
+	}
+	if end := ctx.Err(); end != nil {
+		err = end
+	}
+	return &Fault{Kind: endKind(err), Err: err}
+}
+
+// endKind is the kind of a context's end.
+func endKind(err error) FaultKind {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return Timeout
+	}
+	return Canceled
+}
+
+// admitted prepares and sends, within the attempt's own time.
+func (c *Client) admitted(ctx context.Context, r *Request) outcome {
+	x := exchanges.Get().(*exchange)
+	defer x.free()
+	if err := c.prepare(ctx, x, r); err != nil {
+		f := &Fault{Kind: Unprepared, Err: err}
+		if end := ctx.Err(); end != nil {
+			f.Kind = endKind(end)
+		}
+		return outcome{fault: f}
+	}
+	now := time.Now()
+	permit, ok := c.breaker.acquire(now)
+	if !ok {
+		return outcome{fault: &Fault{Kind: BreakerOpen, Err: errBreakerOpen}}
+	}
+	o := outcome{begun: true}
+	o.response, o.fault = c.send(ctx, x, attemptDeadline(ctx, now, c.cfg.Timeout))
+	c.breaker.release(permit, o.verdict(), time.Now())
+	return o
+}
+
+// prepare makes the bytes to send.
+func (c *Client) prepare(ctx context.Context, x *exchange, r *Request) error {
+	x.compose(c, r)
+	if c.cfg.Prepare != nil {
+		if err := c.cfg.Prepare(ctx, &x.request, r.Body); err != nil {
+			return err
+		}
+	}
+	return x.serialise(r.Body)
+}
+
+// attemptDeadline is when an attempt that begins now must be over.
+func attemptDeadline(ctx context.Context, now time.Time, timeout time.Duration) time.Time {
+	deadline := now.Add(timeout)
+	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
+		return d
+	}
+	return deadline
+}
+
+// send makes the exchange. A kept connection that takes nothing any more is no
+// reason to fail, since nobody has got anything of the request: another is used.
+func (c *Client) send(ctx context.Context, x *exchange, deadline time.Time) (*Response, *Fault) {
+	for {
+		conn, err := c.pool.get(ctx, deadline)
+		if err != nil {
+			return nil, fault(ctx, Dial, false, err)
+		}
+		used := conn.used
+		resp, left, err := x.over(ctx, c.pool, conn, c.cfg.MaxBody)
+		if err == nil {
+			resp.Class = c.cfg.Classify(resp.Status, resp.Header, resp.Body)
+			return resp, nil
+		}
+		if f := fault(ctx, Reset, left, err); left || !used || f.Kind != Reset {
+			return nil, f
+		}
+	}
+}
+
+// fault says what an error was that is of the given kind unless it was time that
+// ended the attempt, or what came. ctx is the caller's.
+func fault(ctx context.Context, kind FaultKind, reached bool, err error) *Fault {
+	f := &Fault{Kind: kind, Reached: reached, Err: err}
+	var refused *http1.Error
+	end := ctx.Err()
+	switch {
+	case end != nil:
+		f.Kind = endKind(end)
+	case isTimeout(err):
+		f.Kind, end = Timeout, context.DeadlineExceeded
+	case errors.As(err, &refused):
+		f.Kind = Garbage
+	}
+	if end != nil && !errors.Is(err, end) {
+		f.Err = fmt.Errorf("%w: %w", end, err)
+	}
+	return f
+}

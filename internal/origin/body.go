@@ -1,0 +1,80 @@
+package origin
+
+import (
+	"io"
+	"strconv"
+
+	"github.com/kasoku/kasoku/internal/http1"
+)
+
+// readLength reads a body of announced length into memory of just that size.
+func (x *exchange) readLength(c *conn, most int64) ([]byte, error) {
+	if x.response.ContentLength > most {
+		return nil, tooLong(most)
+	}
+	body := make([]byte, x.response.ContentLength)
+	n := copy(body, x.in[x.begin:x.end])
+	x.begin += n
+	for n < len(body) {
+		k, err := x.read(c, body[n:])
+		if err != nil {
+			return nil, cut(err, true)
+		}
+		n += k
+	}
+	return body, nil
+}
+
+// readChunks reads a chunked body, its trailer included.
+func (x *exchange) readChunks(c *conn, most int64) ([]byte, error) {
+	x.chunks.Reset(most)
+	x.body = x.body[:0]
+	for {
+		body, n, done, err := x.chunks.Decode(x.body, x.in[x.begin:x.end])
+		x.body = body
+		x.begin += n
+		switch {
+		case err == http1.ErrTooLarge:
+			return nil, tooLong(most)
+		case err != nil:
+			return nil, err
+		case done:
+			return x.exact(), nil
+		}
+		if err := x.fill(c); err != nil {
+			return nil, cut(err, true)
+		}
+	}
+}
+
+// readToEnd reads a body that ends with the connection.
+func (x *exchange) readToEnd(c *conn, most int64) ([]byte, error) {
+	x.body = x.body[:0]
+	for {
+		x.body = append(x.body, x.in[x.begin:x.end]...)
+		x.begin = x.end
+		if int64(len(x.body)) > most {
+			return nil, tooLong(most)
+		}
+		switch err := x.fill(c); {
+		case err == io.EOF && !c.wasCut():
+			return x.exact(), nil
+		case err != nil:
+			return nil, cut(err, true)
+		}
+	}
+}
+
+// exact is a copy of the body in memory of just its size.
+func (x *exchange) exact() []byte {
+	if len(x.body) == 0 {
+		return nil
+	}
+	body := make([]byte, len(x.body))
+	copy(body, x.body)
+	return body
+}
+
+func tooLong(limit int64) error {
+	return &http1.Error{Status: 502, Reason: "body longer than the " + strconv.FormatInt(limit, 10) + " bytes allowed"}
+}

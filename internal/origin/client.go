@@ -1,0 +1,102 @@
+package origin
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+)
+
+// Client is the way to one origin. It is safe for concurrent use.
+type Client struct {
+	cfg      Config
+	host     []byte // the Host field
+	prefix   string // of all paths
+	pool     *pool
+	budget   *budget
+	breaker  *breaker
+	limiter  *limiter
+	metrics  *metrics
+	inflight atomic.Int64
+}
+
+// New checks cfg and makes a client. It connects to nothing yet.
+func New(cfg Config) (*Client, error) {
+	at, err := cfg.complete()
+	if err != nil {
+		return nil, err
+	}
+	m := newMetrics(cfg.Metrics, cfg.Name)
+	c := &Client{
+		cfg:     cfg,
+		host:    []byte(at.host),
+		prefix:  at.prefix,
+		pool:    newPool(&cfg, at),
+		budget:  newBudget(cfg.Retry, time.Now()),
+		breaker: newBreaker(cfg.Breaker, m.opened, cfg.BreakerMoved),
+		limiter: newLimiter(cfg.Concurrency),
+		metrics: m,
+	}
+	c.watch(cfg.Metrics)
+	return c, nil
+}
+
+// Close drops the idle connections. Requests under way go on, and the metrics
+// stay, since after a reload they are the next client's.
+func (c *Client) Close() { c.pool.close() }
+
+// Do asks the origin, again if that is safe and within the budget. An answer that
+// came whole is returned with a nil error whatever its status; everything else is
+// a *Fault. When attempts, budget or time are spent, the outcome is that of the
+// last attempt.
+func (c *Client) Do(ctx context.Context, r *Request) (*Response, error) {
+	start := time.Now()
+	c.inflight.Add(1)
+	defer c.inflight.Add(-1)
+	c.budget.deposit()
+	var last outcome
+	attempts, reached, spent := 0, false, false
+	for {
+		o := c.attempt(ctx, r)
+		if o.begun {
+			attempts++
+			c.metrics.attempts.Inc()
+			if attempts > 1 {
+				c.metrics.retries.Inc()
+			}
+			reached = reached || o.reached()
+		}
+		if o.begun || attempts == 0 {
+			last = o // else: what was had before says more
+		}
+		if !o.begun || !o.mayRepeat(r) || attempts >= c.cfg.Retry.Attempts {
+			break
+		}
+		now := time.Now()
+		wait := c.cfg.Retry.backoff(attempts)
+		if end, ok := ctx.Deadline(); ok && !end.After(now.Add(wait)) {
+			break
+		}
+		if spent = !c.budget.withdraw(now); spent {
+			c.metrics.spent.Inc()
+			break
+		}
+		if !pause(ctx, wait) {
+			break
+		}
+	}
+	return c.finish(&last, start, attempts, reached, spent)
+}
+
+// finish counts a request and hands its outcome over.
+func (c *Client) finish(o *outcome, start time.Time, attempts int, reached, spent bool) (*Response, error) {
+	took := time.Since(start)
+	c.metrics.duration.Observe(took)
+	if f := o.fault; f != nil {
+		f.Origin, f.Attempts, f.Reached, f.BudgetSpent = c.cfg.Name, attempts, reached, spent
+		c.metrics.faulted[f.Kind].Inc()
+		return nil, f
+	}
+	o.response.Attempts, o.response.Duration = attempts, took
+	c.metrics.answered[o.response.Class].Inc()
+	return o.response, nil
+}

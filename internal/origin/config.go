@@ -1,0 +1,108 @@
+package origin
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// complete fills the defaults of cfg in and says what in it is impossible. It
+// returns where the origin is.
+func (cfg *Config) complete() (address, error) {
+	at, err := parseAddress(cfg.URL)
+	if err != nil {
+		return address{}, fmt.Errorf("origin %s: %w", cfg.Name, err)
+	}
+	fill(&cfg.Timeout, 5*time.Second)
+	fill(&cfg.MaxIdleConns, 256)
+	fill(&cfg.IdleTimeout, 25*time.Second)
+	fill(&cfg.MaxBody, 64<<20)
+	if cfg.Classify == nil {
+		cfg.Classify = ClassifyStatus
+	}
+	if cfg.Metrics == nil {
+		cfg.Metrics = telemetry.NewRegistry()
+	}
+	cfg.Retry.fill()
+	cfg.Breaker.fill()
+	cfg.Concurrency.fill()
+	return at, cfg.check()
+}
+
+// fill gives a field that is zero its default.
+func fill[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+func (r *Retry) fill() {
+	fill(&r.Attempts, 3)
+	fill(&r.BudgetRatio, 0.2)
+	fill(&r.BudgetMin, 10)
+	fill(&r.Base, 25*time.Millisecond)
+	fill(&r.Cap, time.Second)
+}
+
+func (b *Breaker) fill() {
+	fill(&b.FailureRate, 0.5)
+	fill(&b.MinRequests, 20)
+	fill(&b.Window, 10*time.Second)
+	fill(&b.Delay, 5*time.Second)
+	fill(&b.Probes, 3)
+}
+
+func (c *Concurrency) fill() {
+	fill(&c.Max, 1024)
+	fill(&c.Min, min(32, c.Max))
+	fill(&c.Initial, min(max(128, c.Min), c.Max))
+	fill(&c.Queue, 2)
+	fill(&c.MaxWait, time.Second)
+}
+
+// check refuses what no origin can work with.
+func (cfg *Config) check() error {
+	r, b, c := &cfg.Retry, &cfg.Breaker, &cfg.Concurrency
+	f := func(ok bool, what string) error {
+		if ok {
+			return nil
+		}
+		return fmt.Errorf("origin %s: %s", cfg.Name, what)
+	}
+	for _, err := range [...]error{
+		f(cfg.Timeout > 0 && cfg.IdleTimeout > 0, "timeouts must be above zero"),
+		f(cfg.MaxIdleConns > 0 && cfg.MaxBody > 0, "the limits of idle connections and of the body must be above zero"),
+		f(r.Attempts > 0, "retry: attempts must be at least 1"),
+		f(r.BudgetRatio >= 0 && r.BudgetMin >= 0, "retry: the budget must not be negative"),
+		f(r.Base > 0 && r.Cap >= r.Base, "retry: 0 < base <= cap must hold"),
+		f(b.FailureRate > 0 && b.FailureRate <= 1, "breaker: the failure rate must be above 0 and at most 1"),
+		f(b.MinRequests > 0 && b.Probes > 0, "breaker: the numbers of requests and probes must be above zero"),
+		f(b.Window > 0 && b.Delay > 0, "breaker: window and delay must be above zero"),
+		f(0 < c.Min && c.Min <= c.Initial && c.Initial <= c.Max, "concurrency: 0 < min <= initial <= max must hold"),
+		f(c.MaxWait > 0, "concurrency: the wait must be above zero"),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ClassifyStatus is the Classify of origins whose protocol is plain HTTP: 429 is
+// Throttled, other 4xx Refused, 5xx Failed. 503 is no exception: it may come from a
+// proxy that had passed the request on.
+func ClassifyStatus(status int, _ http1.Fields, _ []byte) Class {
+	switch {
+	case status == http.StatusTooManyRequests:
+		return Throttled
+	case status >= 500:
+		return Failed
+	case status >= 400:
+		return Refused
+	}
+	return Good
+}

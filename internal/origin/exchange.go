@@ -1,0 +1,235 @@
+package origin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"sync"
+
+	"github.com/kasoku/kasoku/internal/http1"
+)
+
+const (
+	// maxInterim is how many interim answers may come before the final one.
+	maxInterim = 32
+	// oneWrite is up to how many bytes head and body are copied into one piece.
+	oneWrite = 64 << 10
+	// readSize is how much is read at once unless it goes straight into a body.
+	readSize = 16 << 10
+)
+
+var (
+	errUpgrade = &http1.Error{Status: 502, Reason: "switch of protocols that nobody asked for"}
+	errInterim = &http1.Error{Status: 502, Reason: "too many interim answers"}
+)
+
+// exchange is what one attempt writes and reads with. It comes from a pool and
+// goes back there; nothing of it outlives the attempt.
+type exchange struct {
+	request http1.Request
+	text    []byte // the parts of the request that are not there in bytes yet
+	out     []byte // the head as sent, and the body if it is small
+	rest    []byte // the body if it isn't
+
+	in         []byte
+	begin, end int   // what of in is read but not used yet
+	readErr    error // what ended the reading, after what is in in
+	response   http1.Response
+	chunks     http1.Chunked
+	body       []byte // a body of unknown length while it comes
+}
+
+var exchanges = sync.Pool{New: func() any { return &exchange{in: make([]byte, readSize)} }}
+
+// free gives x back, without what others own.
+func (x *exchange) free() {
+	clear(x.request.Fields)
+	x.request.Reset()
+	x.rest = nil
+	if cap(x.body) > pooled {
+		x.body = nil
+	}
+	exchanges.Put(x)
+}
+
+// pooled is the largest buffer for bodies that is kept.
+const pooled = 1 << 20
+
+// compose makes the request of one attempt from r, on which Prepare may then work.
+func (x *exchange) compose(c *Client, r *Request) {
+	t := append(x.text[:0], r.Method...)
+	method := len(t)
+	t = append(append(t, c.prefix...), r.Path...)
+	path := len(t)
+	if r.RawQuery != "" {
+		t = append(append(t, '?'), r.RawQuery...)
+	}
+	target := len(t)
+	t = strconv.AppendInt(t, int64(len(r.Body)), 10)
+	x.text = t
+	q := &x.request
+	q.Method, q.Target, q.Path, q.RawQuery = t[:method], t[method:target], t[method:path], nil
+	if path < target {
+		q.RawQuery = t[path+1 : target]
+	}
+	q.Host, q.Minor, q.ContentLength = c.host, 1, int64(len(r.Body))
+	q.Fields = append(q.Fields[:0], http1.Field{Name: nameHost, Value: c.host})
+	if r.Header.Get("User-Agent") == nil {
+		q.Fields = append(q.Fields, userAgent)
+	}
+	q.Fields = append(q.Fields, r.Header...)
+	if len(r.Body) > 0 || takesBody(r.Method) {
+		q.Fields = append(q.Fields, http1.Field{Name: nameLength, Value: t[target:]})
+	}
+}
+
+var (
+	nameHost   = []byte("Host")
+	nameLength = []byte("Content-Length")
+	userAgent  = http1.Field{Name: []byte("User-Agent"), Value: []byte("kasoku")}
+)
+
+// takesBody reports whether requests with this method say that their body is empty.
+func takesBody(method string) bool { return method == "POST" || method == "PUT" || method == "PATCH" }
+
+// serialise makes the bytes to send.
+func (x *exchange) serialise(body []byte) (err error) {
+	if x.out, err = http1.AppendRequest(x.out[:0], &x.request); err != nil {
+		return err
+	}
+	if len(x.out)+len(body) <= oneWrite {
+		x.out, x.rest = append(x.out, body...), nil
+	} else {
+		x.rest = body
+	}
+	return nil
+}
+
+// over makes the exchange over a connection and gives that away: back to the pool,
+// or closed. left is whether the origin may have got any of the request.
+func (x *exchange) over(ctx context.Context, p *pool, c *conn, maxBody int64) (resp *Response, left bool, err error) {
+	free := func() bool { return true }
+	if ctx.Done() != nil {
+		free = context.AfterFunc(ctx, c.interrupt)
+	}
+	left, sendErr := c.send(x.out, x.rest)
+	if sendErr == nil || left && !isTimeout(sendErr) {
+		// What was not taken whole may have been answered all the same.
+		resp, err = x.receive(c, maxBody)
+	}
+	if sendErr != nil && resp == nil {
+		err = fmt.Errorf("send the request: %w", sendErr)
+	}
+	// If free says no, interrupt runs or has run: the connection is no good any more.
+	if free() && resp != nil && sendErr == nil && x.keeps() {
+		p.put(c)
+	} else {
+		c.Close()
+	}
+	return resp, left, err
+}
+
+func isTimeout(err error) bool {
+	var t net.Error
+	return errors.As(err, &t) && t.Timeout()
+}
+
+// keeps reports whether the connection is good for another request once the answer
+// came whole: nothing came behind it, it has not ended, and need not.
+func (x *exchange) keeps() bool { return !x.response.Close && x.begin == x.end && x.readErr == nil }
+
+func (x *exchange) isHead() bool { return string(x.request.Method) == "HEAD" }
+
+// receive reads the whole answer.
+func (x *exchange) receive(c *conn, maxBody int64) (*Response, error) {
+	x.begin, x.end, x.readErr = 0, 0, nil
+	x.response.Reset()
+	if err := x.readHead(c); err != nil {
+		return nil, fmt.Errorf("read the answer's head: %w", err)
+	}
+	// The fields alias in, which the body is read through.
+	resp := &Response{Status: x.response.Status, Header: x.response.Fields.Clone()}
+	var err error
+	switch x.response.Body(x.isHead()) {
+	case http1.Length:
+		resp.Body, err = x.readLength(c, maxBody)
+	case http1.Chunks:
+		resp.Body, err = x.readChunks(c, maxBody)
+	case http1.UntilClose:
+		resp.Body, err = x.readToEnd(c, maxBody)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the answer's body: %w", err)
+	}
+	return resp, nil
+}
+
+// readHead reads up to the end of the final answer's head.
+func (x *exchange) readHead(c *conn) error {
+	for interim := 0; ; {
+		n, err := http1.ParseResponse(x.in[x.begin:x.end], &x.response)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			if err := x.fill(c); err != nil {
+				return cut(err, x.begin < x.end)
+			}
+			continue
+		}
+		x.begin += n
+		switch {
+		case x.response.Status >= 200:
+			return nil
+		case x.response.Status == 101:
+			return errUpgrade
+		}
+		if interim++; interim > maxInterim {
+			return errInterim
+		}
+	}
+}
+
+// cut is the error for an end within something.
+func cut(err error, within bool) error {
+	if err == io.EOF && within {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// fill reads more behind what is in x.in, which moves or grows as needed: heads are
+// bounded by their parser, and bodies are taken out as they come.
+func (x *exchange) fill(c *conn) error {
+	switch {
+	case x.begin == x.end:
+		x.begin, x.end = 0, 0
+	case x.end == len(x.in) && x.begin > 0:
+		x.begin, x.end = 0, copy(x.in, x.in[x.begin:x.end])
+	case x.end == len(x.in):
+		x.in = append(x.in, make([]byte, len(x.in))...)
+	}
+	n, err := x.read(c, x.in[x.end:])
+	x.end += n
+	return err
+}
+
+// read reads into b. An error that came with bytes is kept for the next call.
+func (x *exchange) read(c *conn, b []byte) (int, error) {
+	if x.readErr != nil {
+		return 0, x.readErr
+	}
+	for {
+		n, err := c.Read(b)
+		x.readErr = err
+		if n > 0 {
+			return n, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package origin
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"sync"
+	"time"
+)
+
+// pool keeps the connections to one origin that are not in use, and makes new ones.
+// The one used last is used next, so that the fewest stay busy and the rest may
+// grow old. Each request has a connection to itself.
+type pool struct {
+	dialer  func(ctx context.Context, network, address string) (net.Conn, error)
+	address string
+	secure  *tls.Config // nil without TLS
+	most    int
+	keep    time.Duration
+
+	mu     sync.Mutex // leaf, guards all below
+	idle   []*conn    // by the time they were put here
+	closed bool
+	timer  *time.Timer // ends the oldest; nil while idle is empty
+}
+
+// newPool makes connections that speak HTTP/1.1 only. There is no proxy, whatever
+// the environment says.
+func newPool(cfg *Config, at address) *pool {
+	dialer := &net.Dialer{Timeout: cfg.Timeout, KeepAlive: 15 * time.Second}
+	p := &pool{dialer: dialer.DialContext, address: net.JoinHostPort(at.name, at.port), most: cfg.MaxIdleConns, keep: cfg.IdleTimeout}
+	if at.secure {
+		if p.secure = cfg.TLS.Clone(); p.secure == nil {
+			p.secure = &tls.Config{MinVersion: tls.VersionTLS12}
+		}
+		if p.secure.ServerName == "" {
+			p.secure.ServerName = at.server
+		}
+		p.secure.NextProtos = []string{"http/1.1"}
+	}
+	return p
+}
+
+// get returns a connection with its deadline set: a kept one that is still good, or
+// a new one.
+func (p *pool) get(ctx context.Context, deadline time.Time) (*conn, error) {
+	for c := p.pop(); c != nil; c = p.pop() {
+		if c.reusable(deadline) {
+			return c, nil
+		}
+		c.Close()
+	}
+	c, err := p.dial(ctx, deadline)
+	if err != nil {
+		return nil, err
+	}
+	return c, c.SetDeadline(deadline)
+}
+
+// pop takes the connection used last, or nil.
+func (p *pool) pop() *conn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := len(p.idle)
+	if n == 0 {
+		return nil
+	}
+	c := p.idle[n-1]
+	p.idle[n-1] = nil
+	p.idle = p.idle[:n-1]
+	return c
+}
+
+// put keeps a connection for the next request, or closes it if there are enough.
+func (p *pool) put(c *conn) {
+	c.used, c.since = true, time.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || len(p.idle) >= p.most {
+		c.Close()
+		return
+	}
+	p.idle = append(p.idle, c)
+	if p.timer == nil {
+		p.timer = time.AfterFunc(p.keep, p.expire)
+	}
+}
+
+// expire closes what was not used for long, and comes back for the next.
+func (p *pool) expire() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now, n := time.Now(), 0
+	for n < len(p.idle) && now.Sub(p.idle[n].since) >= p.keep {
+		p.idle[n].Close()
+		n++
+	}
+	kept := copy(p.idle, p.idle[n:])
+	clear(p.idle[kept:])
+	p.idle = p.idle[:kept]
+	if len(p.idle) == 0 || p.closed {
+		p.timer = nil
+		return
+	}
+	p.timer.Reset(p.keep - now.Sub(p.idle[0].since))
+}
+
+// close drops what is idle; what is in use now is closed when it comes back.
+func (p *pool) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	for _, c := range p.idle {
+		c.Close()
+	}
+	p.idle = nil
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+}
+
+// dial makes a connection.
+func (p *pool) dial(ctx context.Context, deadline time.Time) (*conn, error) {
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	raw, err := p.dialer(ctx, "tcp", p.address)
+	if err != nil {
+		return nil, err
+	}
+	c := newConn(raw)
+	if p.secure == nil {
+		return c, nil
+	}
+	if err := c.encrypt(ctx, p.secure); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}

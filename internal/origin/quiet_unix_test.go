@@ -1,0 +1,57 @@
+//go:build unix
+
+package origin
+
+import (
+	"io"
+	"net"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestWhatComesUnasked sends bytes, or the end, over a kept connection while nobody
+// asks: the next request goes over another one, and is an attempt like all.
+func TestWhatComesUnasked(t *testing.T) {
+	f := func(name string, do func(conn net.Conn)) {
+		t.Run(name, func(t *testing.T) {
+			o := newRawOrigin(t, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", stays)
+			c := socketClient(t, Config{URL: o.url(), Retry: Retry{Attempts: 1}})
+			for range 3 {
+				resp, err := c.Do(t.Context(), post("b", false))
+				if err != nil || resp.Status != 200 || string(resp.Body) != "{}" {
+					t.Fatalf("got %+v, %v", resp, err)
+				}
+				do(<-o.conns)
+				// Once it has come here, it is there to be found.
+				c.pool.idle[0].SetReadDeadline(time.Now().Add(10 * time.Second))
+				waitReadable(t, c.pool.idle[0].raw)
+			}
+		})
+	}
+	f("an answer", func(conn net.Conn) { io.WriteString(conn, "HTTP/1.1 500 X\r\nContent-Length: 0\r\n\r\n") })
+	f("the end", func(conn net.Conn) { conn.Close() })
+	f("a reset", func(conn net.Conn) {
+		conn.(*net.TCPConn).SetLinger(0)
+		conn.Close()
+	})
+}
+
+// waitReadable waits until a socket has something to read, without reading it.
+func waitReadable(t *testing.T, conn net.Conn) {
+	t.Helper()
+	s, err := conn.(syscall.Conn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	quiet := newQuiet(s)
+	for quiet() {
+		if err := s.Read(func(fd uintptr) bool {
+			var b [1]byte
+			_, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK)
+			return err != syscall.EAGAIN
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

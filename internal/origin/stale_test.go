@@ -1,0 +1,61 @@
+package origin
+
+import (
+	"context"
+	"net"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+)
+
+// deaf is a connection that, once told, takes nothing more, as one does whose
+// other end is gone while nobody has noticed.
+type deaf struct {
+	net.Conn
+	gone *atomic.Bool
+}
+
+func (d deaf) Write(b []byte) (int, error) {
+	if d.gone.Load() {
+		return 0, &net.OpError{Op: "write", Net: "tcp", Err: syscall.EPIPE}
+	}
+	return d.Conn.Write(b)
+}
+
+// TestNothingWritten sends a write over a kept connection that takes nothing. The
+// transport goes on to a new connection by itself; when that fails too, the origin
+// was not reached, although the head had been made up for the first.
+func TestNothingWritten(t *testing.T) {
+	f := func(name string, second error, check func(*testing.T, *faulty, *Response, error)) {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var gone atomic.Bool
+				s := &faulty{script: []step{reply(200, "{}")}, dials: []error{nil, second}}
+				c := s.client(t, Config{Retry: Retry{Attempts: 1}})
+				c.pool.dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+					gone.Store(false)
+					conn, err := s.dial(ctx, network, addr)
+					if err != nil {
+						return nil, err
+					}
+					return deaf{conn, &gone}, nil
+				}
+				if _, err := c.Do(t.Context(), post("first", false)); err != nil {
+					t.Fatal(err)
+				}
+				gone.Store(true)
+				resp, err := c.Do(t.Context(), post("second", false))
+				check(t, s, resp, err)
+			})
+		})
+	}
+	f("another connection serves", nil, func(t *testing.T, s *faulty, resp *Response, err error) {
+		if err != nil || resp.Attempts != 1 || s.count() != 2 || s.dialed != 2 {
+			t.Errorf("%+v, %v; executed %d, dialed %d", resp, err, s.count(), s.dialed)
+		}
+	})
+	f("there is no other", syscall.ECONNREFUSED, func(t *testing.T, s *faulty, resp *Response, err error) {
+		wantFault(t, err, Dial, false, 1)
+	})
+}

@@ -1,0 +1,96 @@
+package origin
+
+import (
+	"time"
+
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// State is a snapshot for reports.
+type State struct {
+	// Breaker is "closed", "open", "half-open" or "disabled".
+	Breaker string
+	// Limit is the present concurrency limit, 0 without one.
+	Limit int
+	// InFlight counts the requests in Do, those that wait before a retry included.
+	InFlight int
+	// Queued counts the requests that wait for the concurrency limit.
+	Queued int
+	// Requests, Attempts and Retries are totals. They go on over a reload.
+	Requests, Attempts, Retries uint64
+	// Budget is how many retries the budget allows at once now.
+	Budget float64
+}
+
+// State reads the client's present state.
+func (c *Client) State() State {
+	now := time.Now()
+	s := State{
+		Breaker:  "disabled",
+		Limit:    c.limiter.limit(),
+		InFlight: int(c.inflight.Load()),
+		Queued:   c.limiter.queued(),
+		Requests: c.metrics.requests(),
+		Attempts: c.metrics.attempts.Value(),
+		Retries:  c.metrics.retries.Value(),
+		Budget:   c.budget.left(now),
+	}
+	if !c.cfg.Breaker.Disabled {
+		s.Breaker = c.breaker.at(now).String()
+	}
+	return s
+}
+
+// metrics are the series of one origin.
+type metrics struct {
+	// answered and faulted count the requests by outcome.
+	answered [Failed + 1]*telemetry.Counter
+	faulted  [kinds]*telemetry.Counter
+	attempts *telemetry.Counter
+	retries  *telemetry.Counter
+	// spent counts retries that the budget did not allow.
+	spent    *telemetry.Counter
+	opened   *telemetry.Counter
+	duration *telemetry.Histogram
+}
+
+func newMetrics(r *telemetry.Registry, name string) *metrics {
+	m := &metrics{
+		attempts: r.Counter("kasoku_origin_attempts_total", "Requests sent to the origin, retries included.", "service", name),
+		retries:  r.Counter("kasoku_origin_retries_total", "Attempts that repeated a failed one. A steady share means an origin that is failing or throttling.", "service", name),
+		spent:    r.Counter("kasoku_origin_retry_budget_spent_total", "Retries that the budget did not allow. Growing numbers mean an outage rather than single failures.", "service", name),
+		opened:   r.Counter("kasoku_origin_breaker_opened_total", "Times the circuit breaker opened because the origin failed too often.", "service", name),
+		duration: r.Histogram("kasoku_origin_request_duration_seconds", "Time spent on a request to the origin, with all attempts, pauses and queueing.", "service", name),
+	}
+	const help = "Requests to the origin by outcome: the class of the answer, or the kind of the fault when none came whole."
+	for c := range m.answered {
+		m.answered[c] = r.Counter("kasoku_origin_requests_total", help, "service", name, "outcome", Class(c).String())
+	}
+	for k := range m.faulted {
+		m.faulted[k] = r.Counter("kasoku_origin_requests_total", help, "service", name, "outcome", FaultKind(k).String())
+	}
+	return m
+}
+
+// watch exposes the present state of c.
+func (c *Client) watch(r *telemetry.Registry) {
+	r.Gauge("kasoku_origin_breaker_state", "State of the circuit breaker: 0 closed, 1 half-open, 2 open.",
+		func() float64 { return float64(c.breaker.at(time.Now())) }, "service", c.cfg.Name)
+	r.Gauge("kasoku_origin_inflight", "Requests to the origin under way, those waiting before a retry included.",
+		func() float64 { return float64(c.inflight.Load()) }, "service", c.cfg.Name)
+	r.Gauge("kasoku_origin_queued", "Requests waiting for the concurrency limit. Above zero for long means that the origin is the bottleneck.",
+		func() float64 { return float64(c.limiter.queued()) }, "service", c.cfg.Name)
+	r.Gauge("kasoku_origin_concurrency_limit", "Present limit of attempts under way at the origin; 0 without a limit.",
+		func() float64 { return float64(c.limiter.limit()) }, "service", c.cfg.Name)
+}
+
+// requests is the number of requests that ended.
+func (m *metrics) requests() (n uint64) {
+	for _, c := range m.answered {
+		n += c.Value()
+	}
+	for _, c := range m.faulted {
+		n += c.Value()
+	}
+	return n
+}
