@@ -1,0 +1,348 @@
+package expr
+
+import "strconv"
+
+// faultClass orders the faults of an expression: the lowest is reported.
+type faultClass uint8
+
+const (
+	faultParentheses faultClass = iota
+	faultFunction
+	faultMisuse
+	faultReserved
+	faultSection
+	faultName
+	faultValue
+	faultOverlap
+	faultConflict
+	faultCount
+	faultDistinct
+	faultType
+	faultLimit
+	faultClasses
+)
+
+// The order of classes; an update looks at words before it looks at functions.
+var (
+	conditionOrder = []faultClass{faultParentheses, faultFunction, faultMisuse, faultReserved, faultName,
+		faultValue, faultCount, faultDistinct, faultType, faultLimit}
+	updateOrder = []faultClass{faultParentheses, faultReserved, faultFunction, faultSection, faultName,
+		faultValue, faultOverlap, faultConflict, faultType, faultCount, faultLimit}
+	pathsOrder = []faultClass{faultReserved, faultName, faultOverlap, faultConflict, faultLimit}
+)
+
+const (
+	maxOperators  = 300
+	maxOperandsIn = 100
+)
+
+// parser reads one expression. Each method that reads returns ok = false after
+// a syntax error, which ends the parse.
+type parser struct {
+	lexer
+	token    // to be read next
+	previous token
+	names    *Names
+	values   *Values
+
+	which     string // "Condition", "Update", ...
+	syntax    string // detail of the syntax error
+	faults    [faultClasses]string
+	operators int
+}
+
+func newParser(which string, text []byte, names *Names, values *Values) *parser {
+	p := &parser{lexer: lexer{text: text}, names: names, values: values, which: which}
+	p.take()
+	return p
+}
+
+// refuse makes the error that begins with "Invalid ...Expression: ".
+func refuse(which, detail string) error {
+	return &Error{"Invalid " + which + "Expression: " + detail}
+}
+
+// checkText refuses what needs no parsing.
+func checkText(which string, text []byte) error {
+	if len(text) > maxText {
+		return refuse(which, "Expression size has exceeded the maximum allowed size; expression size: "+strconv.Itoa(len(text)))
+	}
+	l := lexer{text: text}
+	if l.next().kind == tokenEnd {
+		return refuse(which, "The expression can not be empty;")
+	}
+	return nil
+}
+
+func (p *parser) take() {
+	p.previous = p.token
+	p.token = p.lexer.next()
+}
+
+func (p *parser) word() []byte { return p.lexer.bytes(p.token) }
+
+func (p *parser) accept(k tokenKind) bool {
+	if p.kind != k {
+		return false
+	}
+	p.take()
+	return true
+}
+
+// expect is accept, or else a syntax error.
+func (p *parser) expect(k tokenKind) bool { return p.accept(k) || p.unexpected() }
+
+// keyword is the keyword that comes next, if one does.
+func (p *parser) keyword() keyword {
+	if p.kind != tokenName {
+		return noKeyword
+	}
+	return keywordOf(p.word())
+}
+
+func (p *parser) acceptWord(k keyword) bool {
+	if p.keyword() != k {
+		return false
+	}
+	p.take()
+	return true
+}
+
+// unexpected makes the token that comes next a syntax error.
+func (p *parser) unexpected() bool {
+	if p.syntax != "" {
+		return false
+	}
+	tok, near := "<EOF>", p.token
+	if p.kind != tokenEnd {
+		tok = string(p.word())
+		if next := p.peek(); next.kind != tokenEnd {
+			near = next
+		}
+	}
+	p.syntax = `Syntax error; token: "` + tok + `", near: "` + string(trimEnd(p.text[p.previous.start:near.end])) + `"`
+	return false
+}
+
+func trimEnd(b []byte) []byte {
+	for len(b) > 0 && isSpace(b[len(b)-1]) {
+		b = b[:len(b)-1]
+	}
+	return b
+}
+
+// fault notes what is wrong, if it is the first of its class.
+func (p *parser) fault(class faultClass, detail string) {
+	if p.faults[class] == "" {
+		p.faults[class] = detail
+	}
+}
+
+// finish returns the error that DynamoDB reports, if any.
+func (p *parser) finish(order []faultClass) error {
+	if p.syntax != "" {
+		return refuse(p.which, p.syntax)
+	}
+	if p.operators > maxOperators {
+		p.fault(faultLimit, "The expression contains too many operators; operator count: "+strconv.Itoa(p.operators))
+	}
+	for _, class := range order {
+		if p.faults[class] != "" {
+			return refuse(p.which, p.faults[class])
+		}
+	}
+	return nil
+}
+
+// path reads a document path.
+func (p *parser) path() (path Path, ok bool) {
+	if path, ok = p.nameStep(nil); !ok {
+		return nil, false
+	}
+	for {
+		switch p.kind {
+		case tokenDot:
+			p.take()
+			path, ok = p.nameStep(path)
+		case tokenOpenIndex:
+			p.take()
+			path, ok = p.indexStep(path)
+		default:
+			if len(path) > maxPathSteps {
+				p.fault(faultLimit, "The document path has too many nesting levels; nesting levels: "+strconv.Itoa(len(path)))
+			}
+			return path, true
+		}
+		if !ok {
+			return nil, false
+		}
+	}
+}
+
+func (p *parser) nameStep(path Path) (Path, bool) {
+	name := p.word()
+	switch p.kind {
+	case tokenName:
+		if p.structures(keywordOf(name)) {
+			return nil, p.unexpected()
+		}
+		if reserved.has(name) {
+			p.fault(faultReserved, "Attribute name is a reserved keyword; reserved keyword: "+string(name))
+		}
+	case tokenNameRef:
+		ref := name
+		ok := false
+		if name, ok = p.names.Lookup(ref); !ok {
+			p.fault(faultName, "An expression attribute name used in the document path is not defined; attribute name: "+string(ref))
+		}
+	default:
+		return nil, p.unexpected()
+	}
+	p.take()
+	return append(path, Step{Name: string(name), Index: -1}), true
+}
+
+// structures reports whether the keyword has a meaning in this kind of
+// expression; where it has none it is only a reserved word.
+func (p *parser) structures(k keyword) bool {
+	switch {
+	case k == noKeyword:
+		return false
+	case p.which == "Update":
+		return k >= keySet
+	case p.which == "Projection":
+		return false
+	}
+	return k < keySet
+}
+
+func (p *parser) indexStep(path Path) (Path, bool) {
+	if p.kind != tokenDigits {
+		return nil, p.unexpected()
+	}
+	digits := p.word()
+	index, ok := parseIndex(digits)
+	if !ok {
+		p.fault(faultLimit, "List index is not within the allowable range; index: ["+string(digits)+"]")
+	}
+	p.take()
+	return append(path, Step{Index: index}), p.expect(tokenCloseIndex)
+}
+
+// value reads a value's placeholder.
+func (p *parser) value() (*Operand, bool) {
+	if p.kind != tokenValueRef {
+		return nil, p.unexpected()
+	}
+	ref := p.word()
+	v, ok := p.values.Lookup(ref)
+	if !ok {
+		p.fault(faultValue, "An expression attribute value used in expression is not defined; attribute value: "+string(ref))
+	}
+	p.take()
+	return &Operand{Kind: ValueOperand, Value: v}, true
+}
+
+// operand reads a path, a value, a function or one of them in parentheses.
+func (p *parser) operand() (*Operand, bool) {
+	if p.kind == tokenOpen {
+		p.take()
+		if p.kind == tokenOpen {
+			p.redundant()
+		}
+		o, ok := p.operand()
+		return o, ok && p.expect(tokenClose)
+	}
+	o, ok := p.simple()
+	if ok && o.Kind == CallOperand && isBoolean(o.Function) {
+		p.misused(o.Function)
+	}
+	return o, ok
+}
+
+// simple reads a path, a value or a function.
+func (p *parser) simple() (*Operand, bool) {
+	switch {
+	case p.kind == tokenValueRef:
+		return p.value()
+	case p.kind == tokenName && p.peek().kind == tokenOpen && !p.structures(keywordOf(p.word())):
+		return p.call()
+	}
+	path, ok := p.path()
+	return &Operand{Kind: PathOperand, Path: path}, ok
+}
+
+func (p *parser) call() (*Operand, bool) {
+	o := &Operand{Kind: CallOperand, Function: Function(p.word())}
+	p.operators++
+	p.take()
+	p.take()
+	for {
+		arg, ok := p.operand()
+		if !ok {
+			return nil, false
+		}
+		o.Args = append(o.Args, arg)
+		if p.accept(tokenComma) {
+			continue
+		}
+		if !p.expect(tokenClose) {
+			return nil, false
+		}
+		p.checkCall(o)
+		return o, true
+	}
+}
+
+func (p *parser) redundant() {
+	p.fault(faultParentheses, "The expression has redundant parentheses;")
+}
+
+func (p *parser) misused(f Function) {
+	p.fault(faultMisuse, "The function is not allowed to be used this way in an expression; function: "+string(f))
+}
+
+// checkPaths notes the first pair of paths that can't stand beside each other.
+func (p *parser) checkPaths(paths []Path) {
+	for i, b := range paths {
+		for _, a := range paths[:i] {
+			switch a.meet(b) {
+			case overlap:
+				p.fault(faultOverlap, "Two document paths overlap with each other; "+pair(a, b))
+			case conflict:
+				p.fault(faultConflict, "Two document paths conflict with each other; "+pair(a, b))
+			}
+		}
+	}
+}
+
+func pair(a, b Path) string {
+	return "must remove or rewrite one of these paths; path one: " + a.String() + ", path two: " + b.String()
+}
+
+// ParsePaths reads an unescaped ProjectionExpression.
+func ParsePaths(text []byte, names *Names) ([]Path, error) {
+	if err := checkText("Projection", text); err != nil {
+		return nil, err
+	}
+	p := newParser("Projection", text, names, nil)
+	var paths []Path
+	for {
+		path, ok := p.path()
+		if !ok {
+			break
+		}
+		paths = append(paths, path)
+		if p.kind == tokenEnd {
+			break
+		}
+		if !p.expect(tokenComma) {
+			break
+		}
+	}
+	p.checkPaths(paths)
+	if err := p.finish(pathsOrder); err != nil {
+		return nil, err
+	}
+	return paths, nil
+}

@@ -1,0 +1,194 @@
+// Package partiql tells what a PartiQL statement does and to which tables,
+// which is what authorisation and invalidation need; it doesn't evaluate
+// anything. A statement whose tables can't be told with certainty is refused,
+// not guessed at.
+package partiql
+
+import "bytes"
+
+// maxStatement is the length of the longest statement.
+const maxStatement = 8192
+
+// Kind is a statement's verb.
+type Kind uint8
+
+const (
+	Unknown Kind = iota
+	Select
+	Insert
+	Update
+	Delete
+	Exists // a condition of a transaction: it reads
+)
+
+var kinds = [...]string{"unknown", "select", "insert", "update", "delete", "exists"}
+
+func (k Kind) String() string { return kinds[k] }
+
+// Statement is what must be known of a statement. It names one table: DynamoDB
+// has no joins. The slices alias the statement.
+type Statement struct {
+	Kind  Kind
+	Table []byte // name or ARN, as in the statement without quotes
+	Index []byte // nil unless FROM "table"."index"
+}
+
+// Parse reads an unescaped statement; false when it isn't certain what it does
+// and to what.
+func Parse(stmt []byte) (Statement, bool) {
+	if len(stmt) > maxStatement {
+		return Statement{}, false
+	}
+	p := parser{lexer: lexer{stmt}}
+	p.take()
+	if !p.statement() || !p.tail() {
+		return Statement{}, false
+	}
+	return p.out, true
+}
+
+type parser struct {
+	lexer
+	token // to be read next
+	out   Statement
+}
+
+func (p *parser) take() { p.token = p.lexer.next() }
+
+// is reports whether the next token is the keyword, given in capitals.
+func (p *parser) is(keyword string) bool {
+	return p.kind == word && bytes.EqualFold(p.text, []byte(keyword))
+}
+
+func (p *parser) accept(keyword string) bool {
+	if !p.is(keyword) {
+		return false
+	}
+	p.take()
+	return true
+}
+
+func (p *parser) acceptSign(c byte) bool {
+	if p.kind != sign || len(p.text) != 1 || p.text[0] != c {
+		return false
+	}
+	p.take()
+	return true
+}
+
+// statement reads up to and with the keyword that follows the table.
+func (p *parser) statement() bool {
+	switch {
+	case p.accept("SELECT"):
+		p.out.Kind = Select
+		return p.selection()
+	case p.accept("EXISTS"):
+		p.out.Kind = Exists
+		return p.acceptSign('(') && p.accept("SELECT") && p.selection()
+	case p.accept("INSERT"):
+		p.out.Kind = Insert
+		return p.accept("INTO") && p.table(false) && p.accept("VALUE")
+	case p.accept("UPDATE"):
+		p.out.Kind = Update
+		return p.table(false) && (p.accept("SET") || p.accept("REMOVE"))
+	case p.accept("DELETE"):
+		p.out.Kind = Delete
+		return p.accept("FROM") && p.table(false) && p.accept("WHERE")
+	}
+	return false
+}
+
+// selection reads the rest of a SELECT up to what may follow its table.
+func (p *parser) selection() bool {
+	for depth := 0; !p.is("FROM"); p.take() {
+		if depth += p.nesting(); depth < 0 || !p.harmless() || p.kind == end {
+			return false
+		}
+	}
+	p.take()
+	if !p.table(true) {
+		return false
+	}
+	switch {
+	case p.accept("WHERE"), p.accept("ORDER"):
+		return true
+	case p.out.Kind == Exists:
+		return p.kind == sign && p.text[0] == ')'
+	}
+	return p.kind == end
+}
+
+// table reads the name of a table and, if it may have one, of an index.
+func (p *parser) table(indexed bool) (ok bool) {
+	if p.out.Table, ok = p.name(); !ok {
+		return false
+	}
+	if indexed && p.acceptSign('.') {
+		p.out.Index, ok = p.name()
+	}
+	return ok
+}
+
+// name reads a bare or a quoted name.
+func (p *parser) name() (name []byte, ok bool) {
+	ok = p.kind == quoted || p.kind == word && p.harmless() && !p.structural()
+	name = p.text
+	p.take()
+	return name, ok && len(name) > 0
+}
+
+// structural recognises the keywords around a table's name.
+func (p *parser) structural() bool {
+	for _, k := range []string{"WHERE", "ORDER", "SET", "REMOVE", "VALUE", "AS", "AT", "BY", "RETURNING"} {
+		if p.is(k) {
+			return true
+		}
+	}
+	return false
+}
+
+// harmless is false for tokens that might bring another table into the
+// statement, or that can't be read.
+func (p *parser) harmless() bool {
+	if p.kind == bad {
+		return false
+	}
+	for _, k := range []string{"SELECT", "FROM", "INTO", "INSERT", "UPDATE", "DELETE", "EXISTS", "JOIN", "UNION",
+		"INTERSECT", "EXCEPT", "PIVOT", "UNPIVOT", "LET", "WITH", "EXEC", "REPLACE", "UPSERT"} {
+		if p.is(k) {
+			return false
+		}
+	}
+	return true
+}
+
+// nesting is 1 for an opening bracket and -1 for a closing one.
+func (p *parser) nesting() int {
+	if p.kind != sign || len(p.text) != 1 {
+		return 0
+	}
+	switch p.text[0] {
+	case '(', '[', '{':
+		return 1
+	case ')', ']', '}':
+		return -1
+	}
+	return 0
+}
+
+// tail reads the rest of the statement, which names no table.
+func (p *parser) tail() bool {
+	depth := 0
+	if p.out.Kind == Exists {
+		depth = 1
+	}
+	for ; p.kind != end; p.take() {
+		if depth == 0 && p.out.Kind == Exists {
+			return false // something behind EXISTS(...)
+		}
+		if depth += p.nesting(); depth < 0 || !p.harmless() {
+			return false
+		}
+	}
+	return depth == 0
+}

@@ -1,0 +1,200 @@
+package sigv4
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/kasoku/kasoku/internal/http1"
+)
+
+// maxSigned bounds the list of signed headers, since each is looked for among all
+// fields.
+const maxSigned = 128
+
+// appendCanonical appends the canonical request of r: what both sides hash. It
+// reports false when the list of signed headers is not one a signer makes.
+func (s *scratch) appendCanonical(dst []byte, r *http1.Request) ([]byte, bool) {
+	dst = append(dst, r.Method...)
+	dst = append(dst, '\n')
+	dst = appendPath(dst, r.Path)
+	dst = append(dst, '\n')
+	dst = s.appendQuery(dst, r.RawQuery)
+	dst = append(dst, '\n')
+	dst, ok := appendHeaders(dst, r, s.claim.signedHeaders)
+	dst = append(dst, '\n')
+	dst = append(dst, s.claim.signedHeaders...)
+	dst = append(dst, '\n')
+	return append(dst, s.payload[:]...), ok
+}
+
+// appendPath appends the path with its redundant segments removed and each of the
+// others escaped; what the client had escaped is thereby escaped twice, as every
+// service but S3 has it.
+func appendPath(dst, path []byte) []byte {
+	start := len(dst)
+	if len(path) > 0 && path[0] != '/' {
+		return appendEscaped(dst, path) // "*", which has no segments
+	}
+	closed := false // the last segment was empty, "." or ".."
+	for rest := path; len(rest) > 0; {
+		var segment []byte
+		segment, rest, _ = bytes.Cut(rest, []byte("/"))
+		closed = true
+		switch string(segment) {
+		case "", ".":
+		case "..":
+			dst = dst[:start+max(bytes.LastIndexByte(dst[start:], '/'), 0)]
+		default:
+			dst = appendEscaped(append(dst, '/'), segment)
+			closed = path[len(path)-1] == '/'
+		}
+	}
+	if closed || len(dst) == start {
+		dst = append(dst, '/')
+	}
+	return dst
+}
+
+// appendQuery appends the parameters in the order of their escaped names, then of
+// their escaped values. A presigned request's own signature is left out.
+func (s *scratch) appendQuery(dst, query []byte) []byte {
+	if len(query) == 0 {
+		return dst
+	}
+	s.pairs, s.encoded = s.pairs[:0], s.encoded[:0]
+	for rest := query; len(rest) > 0; {
+		var part []byte
+		part, rest, _ = bytes.Cut(rest, []byte("&"))
+		if len(part) == 0 {
+			continue
+		}
+		name, value, _ := bytes.Cut(part, []byte("="))
+		p := pair{name: s.escapedAgain(name), value: s.escapedAgain(value)}
+		if s.claim.presigned && string(p.name) == "X-Amz-Signature" {
+			continue
+		}
+		s.pairs = append(s.pairs, p)
+	}
+	slices.SortFunc(s.pairs, comparePairs)
+	for i, p := range s.pairs {
+		if i > 0 {
+			dst = append(dst, '&')
+		}
+		dst = append(dst, p.name...)
+		dst = append(dst, '=')
+		dst = append(dst, p.value...)
+	}
+	clear(s.pairs)
+	return dst
+}
+
+// escapedAgain is a part of a query in its canonical spelling.
+func (s *scratch) escapedAgain(part []byte) []byte {
+	s.plain, part = unescape(s.plain[:0], part)
+	start := len(s.encoded)
+	s.encoded = appendEscaped(s.encoded, part)
+	return s.encoded[start:] // stays good when encoded moves on to a larger array
+}
+
+func comparePairs(a, b pair) int {
+	if c := bytes.Compare(a.name, b.name); c != 0 {
+		return c
+	}
+	return bytes.Compare(a.value, b.value)
+}
+
+// appendHeaders appends the lines of the signed headers. It reports false unless
+// their names are lower case, sorted and each there once.
+func appendHeaders(dst []byte, r *http1.Request, names []byte) ([]byte, bool) {
+	var last []byte
+	for n := 0; len(names) > 0; n++ {
+		var name []byte
+		name, names, _ = bytes.Cut(names, []byte(";"))
+		if n == maxSigned || bytes.Compare(name, last) <= 0 || !isLowerToken(name) {
+			return dst, false
+		}
+		last = name
+		dst = append(dst, name...)
+		dst = append(dst, ':')
+		dst = appendValues(dst, r, name)
+		dst = append(dst, '\n')
+	}
+	return dst, true
+}
+
+// appendValues appends the values of all fields called name, joined by commas.
+func appendValues(dst []byte, r *http1.Request, name []byte) []byte {
+	if string(name) == "host" {
+		return appendFolded(dst, r.Host)
+	}
+	found := false
+	for i := range r.Fields {
+		f := &r.Fields[i]
+		if !isNamed(f.Name, name) {
+			continue
+		}
+		if found {
+			dst = append(dst, ',')
+		}
+		found = true
+		dst = appendFolded(dst, f.Value)
+	}
+	return dst
+}
+
+// appendFolded appends a value without the white space around it and with each run
+// of spaces as one.
+func appendFolded(dst, value []byte) []byte {
+	value = bytes.Trim(value, " \t")
+	if !bytes.Contains(value, []byte("  ")) {
+		return append(dst, value...)
+	}
+	for i, c := range value {
+		if c != ' ' || value[i-1] != ' ' {
+			dst = append(dst, c)
+		}
+	}
+	return dst
+}
+
+// isNamed compares a field's name with a lower-case one.
+func isNamed(field, lower []byte) bool {
+	if len(field) != len(lower) {
+		return false
+	}
+	for i, c := range field {
+		if c != lower[i] && toLower(c) != lower[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func toLower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
+}
+
+// isLowerToken reports whether name may be a header's name in lower case.
+func isLowerToken(name []byte) bool {
+	for _, c := range name {
+		if c <= ' ' || c >= 0x7f || c == ':' || 'A' <= c && c <= 'Z' {
+			return false
+		}
+	}
+	return len(name) > 0
+}
+
+// isSigned reports whether a field is in the list of signed headers.
+func isSigned(field, names []byte) bool {
+	for len(names) > 0 {
+		var name []byte
+		name, names, _ = bytes.Cut(names, []byte(";"))
+		if isNamed(field, name) {
+			return true
+		}
+	}
+	return false
+}

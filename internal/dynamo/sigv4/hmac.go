@@ -1,0 +1,70 @@
+package sigv4
+
+import (
+	"crypto/sha256"
+	"sync/atomic"
+)
+
+// pads is an HMAC-SHA256 key, spread over the two blocks that it is used in.
+// Unlike crypto/hmac, it is plain memory that any number of goroutines may read.
+type pads struct{ inner, outer [sha256.BlockSize]byte }
+
+func newPads(key []byte) (p pads) {
+	if len(key) > sha256.BlockSize {
+		short := sha256.Sum256(key)
+		key = short[:]
+	}
+	copy(p.inner[:], key)
+	copy(p.outer[:], key)
+	for i := range p.inner {
+		p.inner[i] ^= 0x36
+		p.outer[i] ^= 0x5c
+	}
+	return p
+}
+
+// sum is the HMAC of message, which must stand behind the inner block in block:
+// block = append(inner, message).
+func (p *pads) sum(block []byte) [sha256.Size]byte {
+	inner := sha256.Sum256(block)
+	var outer [sha256.BlockSize + sha256.Size]byte
+	copy(outer[:], p.outer[:])
+	copy(outer[sha256.BlockSize:], inner[:])
+	return sha256.Sum256(outer[:])
+}
+
+// mac is the HMAC of message under key.
+func mac(key []byte, message string) []byte {
+	p := newPads(key)
+	sum := p.sum(append(append(make([]byte, 0, sha256.BlockSize+len(message)), p.inner[:]...), message...))
+	return sum[:]
+}
+
+// secret derives the signing keys of one access key.
+type secret struct {
+	secret, region, service string
+	// days holds the signing keys of two neighbouring days, each in the place that
+	// its number's last bit says, since around midnight clients sign for both. A
+	// reader takes what it finds and derives a key that is not there; two that
+	// derive at once store equal keys.
+	days [2]atomic.Pointer[dayKey]
+}
+
+type dayKey struct {
+	day  [8]byte // YYYYMMDD
+	pads pads
+}
+
+// signing is the key for a day, given as YYYYMMDD and checked to be a date.
+func (s *secret) signing(day [8]byte) *pads {
+	place := &s.days[day[7]&1]
+	if k := place.Load(); k != nil && k.day == day {
+		return &k.pads
+	}
+	key := mac([]byte("AWS4"+s.secret), string(day[:]))
+	key = mac(key, s.region)
+	key = mac(key, s.service)
+	k := &dayKey{day: day, pads: newPads(mac(key, terminator))}
+	place.Store(k)
+	return &k.pads
+}

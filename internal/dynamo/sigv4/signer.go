@@ -1,0 +1,150 @@
+package sigv4
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/kasoku/kasoku/internal/http1"
+)
+
+// patience is how long credentials are waited for.
+const patience = 5 * time.Second
+
+// Signer signs requests for the origin. It is safe for concurrent use.
+type Signer struct {
+	provider        aws.CredentialsProvider
+	region, service string
+	// granted is what was got last. It is replaced when it has expired; two who do
+	// so at once store the same, since the provider asks once for both.
+	granted atomic.Pointer[grant]
+}
+
+// grant is a set of credentials in the form that signing needs.
+type grant struct {
+	secret
+	id, token []byte
+	// canExpire says that the grant is good until expires only.
+	canExpire bool
+	expires   time.Time
+}
+
+// NewSigner takes the credentials and the scope to sign with. Credentials are
+// asked for once and again when they are about to expire.
+func NewSigner(provider aws.CredentialsProvider, region, service string) *Signer {
+	if _, cached := provider.(*aws.CredentialsCache); !cached && provider != nil {
+		provider = aws.NewCredentialsCache(provider)
+	}
+	return &Signer{provider: provider, region: region, service: service}
+}
+
+// The fields that a signature is made of. A client's own are no use to the origin.
+var (
+	authorization = []byte("Authorization")
+	amzDate       = []byte("X-Amz-Date")
+	amzToken      = []byte("X-Amz-Security-Token")
+)
+
+// Sign replaces whatever authentication r carries by the signer's own. Apart from
+// that, r must be as it will be sent, with its fields for host and length among
+// the others and nothing after them that would change. It waits for credentials
+// as long as ctx allows, but no longer than five seconds.
+func (s *Signer) Sign(ctx context.Context, r *http1.Request, body []byte) error {
+	return s.sign(ctx, r, body, time.Now())
+}
+
+func (s *Signer) sign(ctx context.Context, r *http1.Request, body []byte, now time.Time) error {
+	g, err := s.grant(ctx, now)
+	if err != nil {
+		return fmt.Errorf("sign for the origin: %w", err)
+	}
+	r.Fields = slices.DeleteFunc(r.Fields, authenticates)
+	if len(r.Fields) > maxSigned-2 {
+		return fmt.Errorf("sign for the origin: %d header fields are too many", len(r.Fields))
+	}
+	w := scratches.Get().(*scratch)
+	defer w.free()
+	if !g.sign(w, r, body, now.UTC()) {
+		return errors.New("sign for the origin: malformed header field")
+	}
+	return nil
+}
+
+// grant returns credentials that are good now.
+func (s *Signer) grant(ctx context.Context, now time.Time) (*grant, error) {
+	if g := s.granted.Load(); g != nil && !g.over(now) {
+		return g, nil
+	}
+	if s.provider == nil {
+		return nil, errors.New("no credentials are configured")
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	c, err := s.provider.Retrieve(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("get credentials: %w", err)
+	}
+	g := &grant{
+		secret:    secret{secret: c.SecretAccessKey, region: s.region, service: s.service},
+		id:        []byte(c.AccessKeyID),
+		token:     []byte(c.SessionToken),
+		canExpire: c.CanExpire,
+		expires:   c.Expires,
+	}
+	if g.over(now) {
+		return nil, fmt.Errorf("the credentials from %s expired at %s", c.Source, c.Expires.UTC().Format(time.RFC3339))
+	}
+	s.granted.Store(g)
+	return g, nil
+}
+
+func (g *grant) over(now time.Time) bool { return g.canExpire && !g.expires.After(now) }
+
+// sign adds the signature to r, which carries none. It reports false when a field's
+// name is not one.
+func (g *grant) sign(w *scratch, r *http1.Request, body []byte, now time.Time) bool {
+	dated := len(r.Fields)
+	r.Fields = append(r.Fields, http1.Field{Name: amzDate}) // its value comes below
+	if len(g.token) > 0 {
+		r.Fields = append(r.Fields, http1.Field{Name: amzToken, Value: g.token})
+	}
+	w.listSigned(r)
+	// The new values outlive w; both are in one piece of memory.
+	value := make([]byte, 0, 144+len(g.id)+len(g.region)+len(g.service)+len(w.claim.signedHeaders)+2*sha256.Size)
+	date := now.AppendFormat(value, stamp)
+	value = date[len(date):]
+	r.Fields[dated].Value = date
+	value = append(value, algorithm+" Credential="...)
+	value = append(value, g.id...)
+	value = append(value, '/')
+	scope := len(value)
+	value = append(value, date[:8]...)
+	for _, part := range [...]string{g.region, g.service, terminator} {
+		value = append(append(value, '/'), part...)
+	}
+	w.claim.date = date
+	w.hash(body)
+	signature, ok := w.signature(r, value[scope:], g.signing([8]byte(date[:8])))
+	value = append(value, ", SignedHeaders="...)
+	value = append(value, w.claim.signedHeaders...)
+	value = append(value, ", Signature="...)
+	value = append(value, signature[:]...)
+	r.Fields = append(r.Fields, http1.Field{Name: authorization, Value: value})
+	return ok
+}
+
+// authenticates reports whether a field is part of a signature.
+func authenticates(f http1.Field) bool {
+	for _, name := range [...]string{"authorization", "date", "x-amz-date", "x-amz-security-token", "x-amz-content-sha256"} {
+		if len(f.Name) == len(name) && isNamed(f.Name, []byte(name)) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,99 @@
+package wire
+
+import "bytes"
+
+// maxKey is the length of the longest key: a partition key's limit; a sort
+// key's is lower, which is for the origin to say.
+const maxKey = 2048
+
+// Attribute splits an attribute value, {"S":"..."}, into its type as written
+// and the value's text. It returns false unless there is exactly one member, of
+// a type that DynamoDB has, plainly written, with the kind of JSON value that
+// the type takes.
+func Attribute(v []byte) (typ, value []byte, ok bool) {
+	i := skipSpace(v, 0)
+	if i >= len(v) || v[i] != '{' {
+		return nil, nil, false
+	}
+	if i = skipSpace(v, i+1); i >= len(v) || v[i] != '"' {
+		return nil, nil, false
+	}
+	i++
+	n := bytes.IndexByte(v[i:min(len(v), i+longestType+1)], '"')
+	if n < 0 {
+		return nil, nil, false
+	}
+	typ = v[i : i+n]
+	if i = skipSpace(v, i+n+1); i >= len(v) || v[i] != ':' {
+		return nil, nil, false
+	}
+	first := skipSpace(v, i+1)
+	last := skipValue(v, first)
+	if last < 0 || !typeTakes(typ, v[first:last]) {
+		return nil, nil, false
+	}
+	if i = skipSpace(v, last); i >= len(v) || v[i] != '}' || skipSpace(v, i+1) != len(v) {
+		return nil, nil, false
+	}
+	return typ, v[first:last], true
+}
+
+// longestType is the length of the longest name of a type.
+const longestType = len("BOOL")
+
+func typeTakes(typ, value []byte) bool {
+	kind := value[0]
+	switch string(typ) {
+	case "S", "N", "B":
+		return kind == '"'
+	case "SS", "NS", "BS", "L":
+		return kind == '['
+	case "M":
+		return kind == '{'
+	case "BOOL":
+		return kind == 't' || kind == 'f'
+	case "NULL":
+		return kind == 't'
+	}
+	return false
+}
+
+// AppendScalar appends the key bytes of an attribute value of type typ ('S',
+// 'N' or 'B'): type, length in two bytes, text, canonical number or bytes.
+// Values that DynamoDB holds for equal have equal key bytes, others don't, and
+// no key's bytes are the beginning of another's. It returns false for another
+// type, an empty value and one that is too long for any key.
+func AppendScalar(dst, attr []byte, typ byte) ([]byte, bool) {
+	name, value, ok := Attribute(attr)
+	if !ok || len(name) != 1 || name[0] != typ {
+		return dst, false
+	}
+	out := append(dst, typ, 0, 0)
+	first := len(out)
+	switch typ {
+	case 'S':
+		out, ok = AppendExact(out, value)
+	case 'N':
+		out, ok = appendQuotedNumber(out, value)
+	case 'B':
+		out, ok = AppendBinary(out, value)
+	default:
+		return dst, false
+	}
+	n := len(out) - first
+	if !ok || n == 0 || n > maxKey {
+		return dst, false
+	}
+	out[first-2], out[first-1] = byte(n>>8), byte(n)
+	return out, true
+}
+
+// appendQuotedNumber appends the canonical text of a number given as a JSON
+// string. Numbers have no use for escapes: such a spelling is not understood.
+func appendQuotedNumber(dst, quoted []byte) ([]byte, bool) {
+	raw, ok := unquote(quoted)
+	if !ok {
+		return dst, false
+	}
+	return AppendNumber(dst, raw)
+}

@@ -1,0 +1,82 @@
+package wire
+
+const notBase64 = 0xff
+
+// sextets maps the standard alphabet to its values.
+var sextets = func() (t [256]byte) {
+	for i := range t {
+		t[i] = notBase64
+	}
+	for i, c := range "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/" {
+		t[c] = byte(i)
+	}
+	return t
+}()
+
+// binaryLen is the length of the bytes that text encodes. It accepts what
+// DynamoDB does and returns: the standard alphabet, padded, without line breaks
+// and with zero bits at the end, so that equal bytes have equal text.
+func binaryLen(text []byte) (n int, ok bool) {
+	if len(text)%4 != 0 {
+		return 0, false
+	}
+	if len(text) == 0 {
+		return 0, true
+	}
+	body, tail := splitPadding(text)
+	for _, c := range body {
+		if sextets[c] == notBase64 {
+			return 0, false
+		}
+	}
+	last := sextets[body[len(body)-1]]
+	if tail == 1 && last&3 != 0 || tail == 2 && last&15 != 0 {
+		return 0, false
+	}
+	return len(text)/4*3 - tail, true
+}
+
+// splitPadding cuts off at most two '='; text is a positive multiple of 4 long.
+func splitPadding(text []byte) (body []byte, tail int) {
+	n := len(text)
+	switch {
+	case text[n-1] != '=':
+		return text, 0
+	case text[n-2] != '=':
+		return text[:n-1], 1
+	}
+	return text[:n-2], 2
+}
+
+// decodeBinary decodes text into dst, which may be text itself: what is
+// written never overtakes what is read.
+func decodeBinary(dst, text []byte) (n int, ok bool) {
+	if n, ok = binaryLen(text); !ok || n == 0 {
+		return 0, ok
+	}
+	body, _ := splitPadding(text)
+	acc, bits, at := uint32(0), 0, 0
+	for _, c := range body {
+		acc = acc<<6 | uint32(sextets[c])
+		if bits += 6; bits >= 8 {
+			bits -= 8
+			dst[at] = byte(acc >> bits)
+			at++
+		}
+	}
+	return n, true
+}
+
+// AppendBinary appends the bytes that a JSON string of base64 stands for.
+func AppendBinary(dst, quoted []byte) ([]byte, bool) {
+	out, ok := AppendExact(dst, quoted)
+	if !ok {
+		return dst, false
+	}
+	text := out[len(dst):]
+	n, ok := decodeBinary(text, text)
+	if !ok {
+		return dst, false
+	}
+	return out[:len(dst)+n], true
+}

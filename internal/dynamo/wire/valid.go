@@ -1,0 +1,256 @@
+package wire
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// MaxDepth is the depth to which a request or a response may nest: DynamoDB
+// allows 32 levels of documents, each of which takes two levels of JSON.
+const MaxDepth = 100
+
+// Valid reports whether b is one JSON value, with nothing but white space
+// around it, whose objects and arrays nest at most depth deep. It accepts what
+// encoding/json accepts, invalid UTF-8 inside of strings included: whoever
+// reads a string as part of a key or of an expression refuses it there.
+func Valid(b []byte, depth int) bool {
+	i := scanValue(b, skipSpace(b, 0), depth)
+	return i >= 0 && skipSpace(b, i) == len(b)
+}
+
+// skipSpace returns the index of the first byte at or after i that is no white
+// space, or len(b). It is inlined; what is after a token is seldom white space.
+func skipSpace(b []byte, i int) int {
+	if uint(i) < uint(len(b)) && b[i] > ' ' {
+		return i
+	}
+	return skipSpaces(b, i)
+}
+
+func skipSpaces(b []byte, i int) int {
+	for i < len(b) && (b[i] == ' ' || b[i] == '\n' || b[i] == '\t' || b[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// scanValue returns the index behind the value that begins at i, or -1.
+func scanValue(b []byte, i, depth int) int {
+	if i >= len(b) {
+		return -1
+	}
+	switch b[i] {
+	case '"':
+		return scanString(b, i+1)
+	case '{':
+		return scanObject(b, i+1, depth-1)
+	case '[':
+		return scanArray(b, i+1, depth-1)
+	case 't':
+		return scanWord(b, i, "true")
+	case 'f':
+		return scanWord(b, i, "false")
+	case 'n':
+		return scanWord(b, i, "null")
+	}
+	return scanNumber(b, i)
+}
+
+func scanObject(b []byte, i, depth int) int {
+	if depth < 0 {
+		return -1
+	}
+	i = skipSpace(b, i)
+	if i < len(b) && b[i] == '}' {
+		return i + 1
+	}
+	for {
+		if i >= len(b) || b[i] != '"' {
+			return -1
+		}
+		if i = scanString(b, i+1); i < 0 {
+			return -1
+		}
+		if i = skipSpace(b, i); i >= len(b) || b[i] != ':' {
+			return -1
+		}
+		if i = scanValue(b, skipSpace(b, i+1), depth); i < 0 {
+			return -1
+		}
+		if i = skipSpace(b, i); i >= len(b) {
+			return -1
+		}
+		switch b[i] {
+		case ',':
+			i = skipSpace(b, i+1)
+		case '}':
+			return i + 1
+		default:
+			return -1
+		}
+	}
+}
+
+func scanArray(b []byte, i, depth int) int {
+	if depth < 0 {
+		return -1
+	}
+	i = skipSpace(b, i)
+	if i < len(b) && b[i] == ']' {
+		return i + 1
+	}
+	for {
+		if i = scanValue(b, i, depth); i < 0 {
+			return -1
+		}
+		if i = skipSpace(b, i); i >= len(b) {
+			return -1
+		}
+		switch b[i] {
+		case ',':
+			i = skipSpace(b, i+1)
+		case ']':
+			return i + 1
+		default:
+			return -1
+		}
+	}
+}
+
+func scanWord(b []byte, i int, word string) int {
+	if len(b)-i < len(word) || string(b[i:i+len(word)]) != word {
+		return -1
+	}
+	return i + len(word)
+}
+
+func scanNumber(b []byte, i int) int {
+	if b[i] == '-' {
+		i++
+	}
+	switch {
+	case i >= len(b):
+		return -1
+	case b[i] == '0':
+		i++
+	default:
+		if i = scanDigits(b, i); i < 0 {
+			return -1
+		}
+	}
+	if i < len(b) && b[i] == '.' {
+		if i = scanDigits(b, i+1); i < 0 {
+			return -1
+		}
+	}
+	if i < len(b) && (b[i] == 'e' || b[i] == 'E') {
+		i++
+		if i < len(b) && (b[i] == '+' || b[i] == '-') {
+			i++
+		}
+		return scanDigits(b, i)
+	}
+	return i
+}
+
+// scanDigits returns the index behind one or more digits, or -1.
+func scanDigits(b []byte, i int) int {
+	first := i
+	for i < len(b) && isDigit(b[i]) {
+		i++
+	}
+	if i == first {
+		return -1
+	}
+	return i
+}
+
+func isDigit(c byte) bool { return c-'0' <= 9 }
+
+const (
+	eachByte = 0x0101010101010101
+	highBits = 0x8080808080808080
+)
+
+// specials has the high bit set of each byte of x that ends a run of plain
+// bytes in a string: quote, backslash, control characters. Only the lowest such
+// bit is exact; a borrow can set further ones above it.
+func specials(x uint64) uint64 {
+	q := x ^ eachByte*'"'
+	s := x ^ eachByte*'\\'
+	return ((q-eachByte)&^q | (s-eachByte)&^s | (x-eachByte*0x20)&^x) & highBits
+}
+
+// scanString returns the index behind the string whose first byte after the
+// opening quote is at i, or -1.
+func scanString(b []byte, i int) int {
+	for {
+		i = skipPlain(b, i)
+		if i >= len(b) {
+			return -1
+		}
+		switch b[i] {
+		case '"':
+			return i + 1
+		case '\\':
+			if i = scanEscape(b, i+1); i < 0 {
+				return -1
+			}
+		default:
+			return -1
+		}
+	}
+}
+
+// skipPlain returns the index of the first quote, backslash or control
+// character at or after i, or len(b).
+func skipPlain(b []byte, i int) int {
+	for i+8 <= len(b) {
+		if m := specials(binary.LittleEndian.Uint64(b[i:])); m != 0 {
+			return i + bits.TrailingZeros64(m)>>3
+		}
+		i += 8
+	}
+	for i < len(b) && b[i] != '"' && b[i] != '\\' && b[i] >= 0x20 {
+		i++
+	}
+	return i
+}
+
+// scanEscape returns the index behind the escape whose first byte after the
+// backslash is at i, or -1.
+func scanEscape(b []byte, i int) int {
+	if i >= len(b) {
+		return -1
+	}
+	switch b[i] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return i + 1
+	case 'u':
+		if _, ok := hex4(b, i+1); ok {
+			return i + 5
+		}
+	}
+	return -1
+}
+
+// hex4 reads the four hexadecimal digits at i.
+func hex4(b []byte, i int) (r rune, ok bool) {
+	if i+4 > len(b) {
+		return 0, false
+	}
+	for _, c := range b[i : i+4] {
+		switch {
+		case isDigit(c):
+			c -= '0'
+		case 'a' <= c && c <= 'f':
+			c -= 'a' - 10
+		case 'A' <= c && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return 0, false
+		}
+		r = r<<4 | rune(c)
+	}
+	return r, true
+}
