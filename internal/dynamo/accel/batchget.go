@@ -1,0 +1,486 @@
+package accel
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/dynamo/expr"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+	"github.com/kasoku/kasoku/internal/origin"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// maxBatchKeys is how many keys a BatchGetItem may name.
+const maxBatchKeys = 100
+
+// maxBatchReply bounds the items of an answer; those beyond it are left
+// unprocessed, as DynamoDB leaves them.
+const maxBatchReply = 16 << 20
+
+// batch is the state of a BatchGetItem. Its slices keep their memory.
+type batch struct {
+	parts []batchPart
+	keys  []batchKey
+	bytes []byte // the cache keys, one behind the other
+}
+
+// batchPart is a table's part of the request.
+type batchPart struct {
+	quoted     []byte // the table's name as in the request
+	t          *table
+	read       read
+	projection expr.Projection
+	first, end int // its keys in batch.keys
+	strong     bool
+}
+
+// batchKey is one key asked for, and what came of it.
+type batchKey struct {
+	json       []byte // as in the request
+	from, to   int    // the cache key in batch.bytes
+	hashLen    int
+	entry      *cache.Entry
+	stamp      cache.Stamp
+	unanswered bool // the origin left it unprocessed
+}
+
+func (b *batch) reset() {
+	for i := range b.parts {
+		p := &b.parts[i]
+		p.quoted, p.t = nil, nil
+	}
+	clear(b.keys)
+	b.parts, b.keys, b.bytes = b.parts[:0], b.keys[:0], b.bytes[:0]
+}
+
+func (b *batch) cacheKey(k *batchKey) []byte { return b.bytes[k.from:k.to] }
+
+// addPart appends a part, reusing the memory of its projection.
+func (b *batch) addPart() *batchPart {
+	if len(b.parts) < cap(b.parts) {
+		b.parts = b.parts[:len(b.parts)+1]
+	} else {
+		b.parts = append(b.parts, batchPart{})
+	}
+	p := &b.parts[len(b.parts)-1]
+	p.quoted, p.t, p.read, p.strong = nil, nil, read{}, false
+	p.first, p.end = len(b.keys), len(b.keys)
+	return p
+}
+
+var (
+	batchGetMembers = []string{"RequestItems", "ReturnConsumedCapacity"}
+	partMembers     = []string{"Keys", "ConsistentRead", "ProjectionExpression", "ExpressionAttributeNames", "AttributesToGet"}
+)
+
+// batchGetItem serves what the item cache has and fetches the rest in one request.
+func (c *call) batchGetItem() {
+	known, ok := c.members(c.x.Body, batchGetMembers)
+	if !ok {
+		c.fail("SerializationException", "")
+		return
+	}
+	items, capacity := c.m[0], c.m[1]
+	if !c.allowedParts(items) {
+		return
+	}
+	if !known || wire.Kind(items) != '{' || !c.readBatch(items, capacity) {
+		c.passRead(telemetry.BypassUncacheable)
+		return
+	}
+	missing := c.lookupBatch()
+	d := telemetry.Hit
+	if missing > 0 {
+		d = c.batch.missed(missing)
+		ctx, cancel := c.deadline()
+		defer cancel()
+		begun := time.Now()
+		resp, err := c.fetchBatch(ctx)
+		c.x.Record.Origin += time.Since(begun)
+		switch {
+		case err != nil:
+			c.failOrigin(err, d)
+			return
+		case resp.Class != origin.Good:
+			c.relay(resp, d)
+			return
+		case !c.takeBatch(resp.Body):
+			c.passRead(telemetry.BypassUncacheable)
+			return
+		}
+	}
+	c.renderBatch()
+	c.status(d, nil, false)
+}
+
+// allowedParts checks the permission on each table of RequestItems; on failure it
+// has answered.
+func (c *call) allowedParts(items []byte) bool {
+	tables := 0
+	it := wire.Object(items)
+	for it.Next() {
+		tables++
+		c.setTable(it.QuotedName())
+		if !c.may(wire.Read, tableOf(c.name)) {
+			return false
+		}
+	}
+	if it.Err() || tables == 0 {
+		return c.allowed(wire.Read, nil)
+	}
+	c.permitted = true
+	return true
+}
+
+// readBatch reads RequestItems; false for what is left to the origin.
+func (c *call) readBatch(items, capacity []byte) bool {
+	b := &c.batch
+	expressions, legacy := false, false
+	it := wire.Object(items)
+	for it.Next() {
+		known, ok := c.members(it.Value(), partMembers)
+		if !ok || !known || wire.Kind(c.m[0]) != '[' {
+			return false
+		}
+		p := b.addPart()
+		p.quoted = it.QuotedName()
+		if !c.setTable(p.quoted) {
+			return false
+		}
+		if p.t = c.table(); !p.t.known || p.t.rule.item <= 0 || b.names(p.t) > 1 {
+			return false
+		}
+		keys := c.m[0]
+		expressions = expressions || c.m[2] != nil
+		legacy = legacy || c.m[4] != nil
+		if p.read, ok = c.readOptions(c.m[1], c.m[2], c.m[3], c.m[4], capacity); !ok {
+			return false
+		}
+		p.projection, c.projection = c.projection, p.projection
+		p.strong = p.read.strong
+		if !c.readKeys(p, keys) {
+			return false
+		}
+	}
+	// DynamoDB refuses the older form of a projection beside the newer one.
+	return !it.Err() && len(b.keys) > 0 && !b.repeats() && !(expressions && legacy)
+}
+
+// names counts the parts of a table.
+func (b *batch) names(t *table) (n int) {
+	for i := range b.parts {
+		if b.parts[i].t.name == t.name {
+			n++
+		}
+	}
+	return n
+}
+
+func (c *call) readKeys(p *batchPart, keys []byte) bool {
+	b := &c.batch
+	it := wire.Array(keys)
+	for it.Next() {
+		if len(b.keys) == maxBatchKeys {
+			return false
+		}
+		k := batchKey{json: it.Value(), from: len(b.bytes)}
+		var ok bool
+		b.bytes, k.hashLen, ok = p.t.appendKey(p.t.appendPrefix(b.bytes, keyItem), k.json)
+		if !ok {
+			return false
+		}
+		k.to = len(b.bytes)
+		b.keys = append(b.keys, k)
+	}
+	p.end = len(b.keys)
+	return !it.Err() && p.end > p.first
+}
+
+// repeats tells whether a key is asked for twice, which DynamoDB refuses.
+func (b *batch) repeats() bool {
+	for i := range b.keys {
+		for j := range i {
+			if bytes.Equal(b.cacheKey(&b.keys[i]), b.cacheKey(&b.keys[j])) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// missed names the decision of a batch of which so many keys have to be fetched.
+func (b *batch) missed(missing int) telemetry.Decision {
+	switch {
+	case missing < len(b.keys):
+		return telemetry.Partial
+	case slices.ContainsFunc(b.parts, func(p batchPart) bool { return !p.read.strong }):
+		return telemetry.Miss
+	}
+	return telemetry.BypassConsistent
+}
+
+// lookupBatch finds what is cached and counts what is not.
+func (c *call) lookupBatch() (missing int) {
+	b, strong := &c.batch, 0
+	for i := range b.parts {
+		p := &b.parts[i]
+		if p.read.strong {
+			strong += p.end - p.first
+		}
+		for j := p.first; j < p.end; j++ {
+			k := &b.keys[j]
+			if !p.read.strong {
+				if e, found, refresh := c.svc.space.Lookup(b.cacheKey(k), c.now); found == cache.Fresh {
+					k.entry = e
+					if refresh {
+						c.refreshKey(p.t, k)
+					}
+					continue
+				}
+			}
+			missing++
+		}
+	}
+	m := &c.svc.metrics.batch
+	m.hit.Add(uint64(len(b.keys) - missing))
+	m.miss.Add(uint64(missing - strong))
+	m.strong.Add(uint64(strong))
+	return missing
+}
+
+func (c *call) refreshKey(t *table, k *batchKey) {
+	key := c.batch.itemKey(k)
+	c.svc.space.Refresh(c.batch.cacheKey(k), t.itemTags(key), c.svc.itemFill(t, bytes.Clone(k.json)))
+}
+
+func (b *batch) itemKey(k *batchKey) itemKey {
+	return itemKey{bytes.Clone(b.bytes[k.from+prefixLen : k.to]), k.hashLen}
+}
+
+// fetchBatch asks the origin for the whole items that are missing.
+func (c *call) fetchBatch(ctx context.Context) (*origin.Response, error) {
+	return c.svc.askOrigin(ctx, targetPrefix+"BatchGetItem", c.fetchBody(), true)
+}
+
+// takeBatch keeps what came; false if that is no answer to what was asked. What
+// neither came nor was left unprocessed does not exist.
+func (c *call) takeBatch(body []byte) bool {
+	b := &c.batch
+	responses, ok := memberOf(body, "Responses")
+	unprocessed, sane := memberOf(body, "UnprocessedKeys")
+	if !ok || !sane || responses == nil {
+		return false
+	}
+	for i := range b.parts {
+		if !c.takePart(&b.parts[i], responses, unprocessed) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *call) takePart(p *batchPart, responses, unprocessed []byte) bool {
+	b := &c.batch
+	items, ok := memberOf(responses, p.t.name)
+	if !ok || !c.takeItems(p, items) {
+		return false
+	}
+	if unprocessed != nil {
+		left, ok := memberOf(unprocessed, p.t.name)
+		if !ok || left != nil && !c.takeUnprocessed(p, left) {
+			return false
+		}
+	}
+	for j := p.first; j < p.end; j++ {
+		if k := &b.keys[j]; k.entry == nil && !k.unanswered {
+			f := c.svc.absentFilling(p.t)
+			k.entry, _ = c.svc.space.Store(k.stamp, b.cacheKey(k), &f)
+		}
+	}
+	return true
+}
+
+// fetchBody makes the request for what is missing, each part strongly consistent
+// if one of its keys was written lately.
+func (c *call) fetchBody() []byte {
+	b := &c.batch
+	body := append([]byte(nil), `{"RequestItems":{`...)
+	first := true
+	for i := range b.parts {
+		p := &b.parts[i]
+		mark := len(body)
+		if !first {
+			body = append(body, ',')
+		}
+		body = append(wire.AppendQuoted(body, []byte(p.t.name)), `:{"Keys":[`...)
+		n := 0
+		for j := p.first; j < p.end; j++ {
+			k := &b.keys[j]
+			if k.entry != nil {
+				continue
+			}
+			k.stamp = c.svc.cache.Note(p.t.itemTags(b.itemKey(k))...)
+			p.strong = p.strong || k.stamp.Strong
+			if n++; n > 1 {
+				body = append(body, ',')
+			}
+			body = append(body, k.json...)
+		}
+		if n == 0 {
+			body = body[:mark]
+			continue
+		}
+		first = false
+		body = append(body, ']')
+		if p.strong {
+			body = append(body, `,"ConsistentRead":true`...)
+		}
+		body = append(body, '}')
+	}
+	return append(body, `}}`...)
+}
+
+// takeItems matches the items that came with the keys asked for.
+func (c *call) takeItems(p *batchPart, items []byte) bool {
+	if items == nil {
+		return true
+	}
+	it := wire.Array(items)
+	for it.Next() {
+		k := c.keyWith(p, it.Value(), false)
+		if k == nil {
+			return false
+		}
+		f := c.svc.presentFilling(p.t, it.Value())
+		k.entry, _ = c.svc.space.Store(k.stamp, c.batch.cacheKey(k), &f)
+	}
+	return !it.Err()
+}
+
+func (c *call) takeUnprocessed(p *batchPart, left []byte) bool {
+	keys, _ := wire.Lookup(left, "Keys")
+	it := wire.Array(keys)
+	for it.Next() {
+		k := c.keyWith(p, it.Value(), true)
+		if k == nil {
+			return false
+		}
+		k.unanswered = true
+	}
+	return !it.Err()
+}
+
+// keyWith finds the key of a part that an item, or a Key object, has.
+func (c *call) keyWith(p *batchPart, obj []byte, exact bool) *batchKey {
+	var ok bool
+	c.scratch, _, ok = p.t.appendKeyOf(p.t.appendPrefix(c.scratch[:0], keyItem), obj, exact)
+	if !ok {
+		return nil
+	}
+	for j := p.first; j < p.end; j++ {
+		if k := &c.batch.keys[j]; k.entry == nil && bytes.Equal(c.batch.cacheKey(k), c.scratch) {
+			return k
+		}
+	}
+	return nil
+}
+
+// renderBatch writes the answer from the entries.
+func (c *call) renderBatch() {
+	b := &c.batch
+	out := append(c.x.Reply.Buf[:0], `{"Responses":{`...)
+	unanswered, size := false, 0
+	for i := range b.parts {
+		p := &b.parts[i]
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(out, p.quoted...), ':', '[')
+		n := 0
+		for j := p.first; j < p.end; j++ {
+			k := &b.keys[j]
+			unanswered = unanswered || k.unanswered
+			if k.unanswered || k.entry.Kind() != kindItem {
+				continue
+			}
+			if size += len(itemOf(k.entry)); size > maxBatchReply {
+				k.unanswered, unanswered = true, true
+				continue
+			}
+			if n++; n > 1 {
+				out = append(out, ',')
+			}
+			if p.read.project {
+				out, _ = p.projection.Append(out, itemOf(k.entry))
+			} else {
+				out = append(out, itemOf(k.entry)...)
+			}
+		}
+		out = append(out, ']')
+	}
+	out = append(out, `},"UnprocessedKeys":{`...)
+	if unanswered {
+		out = c.appendUnprocessed(out)
+	}
+	out = append(out, '}')
+	if b.parts[0].read.capacity != 0 {
+		out = c.appendBatchCapacity(out)
+	}
+	c.answerBuilt(http.StatusOK, append(out, '}'))
+}
+
+// appendUnprocessed appends the parts of the request that the origin left, in the
+// client's own terms.
+func (c *call) appendUnprocessed(out []byte) []byte {
+	b := &c.batch
+	items, _ := wire.Lookup(c.x.Body, "RequestItems")
+	first := true
+	for i := range b.parts {
+		p := &b.parts[i]
+		var keys []byte
+		for j := p.first; j < p.end; j++ {
+			if k := &b.keys[j]; k.unanswered {
+				if len(keys) > 0 {
+					keys = append(keys, ',')
+				}
+				keys = append(keys, k.json...)
+			}
+		}
+		if len(keys) == 0 {
+			continue
+		}
+		if !first {
+			out = append(out, ',')
+		}
+		first = false
+		part, _ := wire.Lookup(items, p.t.name)
+		list := append(append([]byte{'['}, keys...), ']')
+		out = append(append(out, p.quoted...), ':')
+		out, _ = wire.SetMember(out, part, "Keys", list)
+	}
+	return out
+}
+
+func (c *call) appendBatchCapacity(out []byte) []byte {
+	b := &c.batch
+	out = append(out, `,"ConsumedCapacity":[`...)
+	for i := range b.parts {
+		p := &b.parts[i]
+		units := 0.0
+		for j := p.first; j < p.end; j++ {
+			if k := &b.keys[j]; !k.unanswered {
+				size, _ := wire.ItemSize(itemOf(k.entry))
+				units += p.read.units(size)
+			}
+		}
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = appendCapacity(out, p.quoted, p.read.capacity, units)
+	}
+	return append(out, ']')
+}

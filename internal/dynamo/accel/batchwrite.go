@@ -1,0 +1,178 @@
+package accel
+
+import (
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+	"github.com/kasoku/kasoku/internal/origin"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// group is several writes in one request: a batch or a transaction. The origin
+// gives no images of them; an old image is known only if the item was cached.
+type group struct {
+	svc    *Service
+	tags   []cache.Tag // moved by the write
+	watch  []cache.Tag
+	items  []groupItem
+	unsure []cache.Tag // moved, too, if the outcome is unknown
+	tables []*table
+}
+
+// groupItem is one write of a group.
+type groupItem struct {
+	change
+	cached *cache.Entry
+}
+
+// add notes a write of an item whose key is in keyJSON, and what is cached of it.
+func (g *group) add(t *table, key itemKey, ch change, now int64) {
+	g.tags = append(g.tags, t.itemTag(key.bytes), t.partitionTag(key.hash()))
+	g.watch = append(g.watch, t.purgeTag(key.hash()))
+	g.addTable(t)
+	it := groupItem{change: ch}
+	it.t = t
+	if t.hasGlobals() {
+		it.cached = g.svc.oldImage(t, key, now)
+	}
+	g.items = append(g.items, it)
+}
+
+// addTable notes a table of which something is written.
+func (g *group) addTable(t *table) {
+	for _, have := range g.tables {
+		if have == t {
+			return
+		}
+	}
+	g.tables = append(g.tables, t)
+	g.tags = append(g.tags, t.tags.writes)
+	g.watch = append(g.watch, t.tags.table)
+	g.unsure = append(g.unsure, t.allIndexTags()...)
+}
+
+// addWhole notes a write somewhere in a table that is not known or whose item
+// can't be told.
+func (g *group) addWhole(name []byte) {
+	tags := newTableTags(g.svc.name, string(name))
+	g.tags = append(g.tags, tags.table, tags.writes)
+}
+
+// settled is what the group did, once the origin has done it. Nothing is put: a
+// repeated transaction answers like the first one and changes nothing, and a batch
+// may have left items out.
+func (g *group) settled(cw *cache.Write) cache.Change {
+	ch := cache.Change{Cause: cache.ByWrite}
+	for _, t := range g.tables {
+		if g.svc.peek([]byte(t.name)) != t {
+			ch.Tags = append(ch.Tags, t.tags.table)
+		}
+	}
+	for i := range g.items {
+		it := &g.items[i]
+		if it.cached != nil && cw.Held(it.cached) {
+			it.old = image{known: true, item: itemOf(it.cached)}
+		}
+		ch.Tags = it.indexTags(ch.Tags)
+	}
+	return ch
+}
+
+// writeGroup gives the request to the origin and tells the cache.
+func (c *call) writeGroup(g *group) {
+	g.watch = append(g.watch, c.svc.tag)
+	cw := c.svc.cache.Begin(g.tags, g.watch)
+	defer cw.Unknown(g.unsure...)
+	resp, err := c.forwardWrite(c.x.Body)
+	switch {
+	case unclear(resp, err):
+		cw.Unknown(g.unsure...)
+	case err != nil || resp.Class != origin.Good:
+		cw.Commit(cache.Change{})
+	default:
+		cw.Commit(g.settled(cw))
+	}
+	if err != nil {
+		c.failOrigin(err, telemetry.Write)
+		return
+	}
+	c.relay(resp, telemetry.Write)
+}
+
+// batchWriteItem writes a batch through.
+func (c *call) batchWriteItem() {
+	items, g := c.openGroup("RequestItems")
+	if g == nil {
+		return
+	}
+	it := wire.Object(items)
+	for it.Next() {
+		c.addBatch(g, it.QuotedName(), it.Value())
+	}
+	if it.Err() {
+		g.tags = append(g.tags, c.svc.tag)
+	}
+	c.writeGroup(g)
+}
+
+// openGroup checks a request whose writes are in the member called name, and
+// returns that member and a group for them; nil if the request has been answered.
+func (c *call) openGroup(name string) (value []byte, g *group) {
+	value, ok := c.collect(name)
+	if !ok {
+		c.fail("SerializationException", "")
+		return nil, nil
+	}
+	if !c.allowedAll(wire.Write) {
+		return nil, nil
+	}
+	return value, &group{svc: c.svc}
+}
+
+// collect returns one member of the request, which must not be there twice.
+func (c *call) collect(name string) (value []byte, ok bool) {
+	_, ok = c.members(c.x.Body, []string{name})
+	return c.m[0], ok
+}
+
+// addBatch notes the writes of one table. What is odd makes it a write anywhere
+// in the table.
+func (c *call) addBatch(g *group, quoted, requests []byte) {
+	if !c.setTable(quoted) {
+		if name := tableOf(c.name); len(name) > 0 {
+			g.addWhole(name)
+		} else {
+			g.tags = append(g.tags, c.svc.tag)
+		}
+		return
+	}
+	t := c.table()
+	it := wire.Array(requests)
+	whole := !t.known
+	for !whole && it.Next() {
+		whole = !c.addRequest(g, t, it.Value())
+	}
+	if whole || it.Err() {
+		g.addWhole(c.name)
+	}
+}
+
+func (c *call) addRequest(g *group, t *table, request []byte) bool {
+	if put, ok := wire.Lookup(request, "PutRequest"); ok && wire.Kind(put) == '{' {
+		item, _ := wire.Lookup(put, "Item")
+		key, ok := t.keyOfItem(item)
+		if ok {
+			g.add(t, key, change{key: item, new: image{known: true, item: item}}, c.now)
+		}
+		return ok
+	}
+	del, ok := wire.Lookup(request, "DeleteRequest")
+	if !ok {
+		return false
+	}
+	keyJSON, _ := wire.Lookup(del, "Key")
+	key, ok := t.keyOf(keyJSON)
+	if ok {
+		g.add(t, key, change{key: keyJSON, new: image{known: true}}, c.now)
+	}
+	return ok
+}

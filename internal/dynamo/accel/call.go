@@ -1,0 +1,175 @@
+package accel
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/dynamo/expr"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// call is the state of one exchange. It is pooled: the buffers keep their memory
+// from one exchange to the next, so nothing that outlives the exchange (a fill, a
+// learnt table) may refer to them.
+type call struct {
+	svc *Service
+	set *settings
+	x   *edge.Exchange
+	op  *wire.Operation
+	who *principal
+	now int64 // the exchange's time on the cache's clock
+
+	name    []byte     // the table's name, decoded
+	m       [24][]byte // members of the request, by the operation's own list
+	key     []byte     // a cache key
+	text    []byte     // an expression, decoded
+	scratch []byte
+
+	names      expr.Names
+	values     expr.Values
+	projection expr.Projection
+	condition  expr.KeyCondition
+	batch      batch
+
+	permitted bool // the client may do what it asks for
+	wrote     bool // a request that must not be repeated was sent
+	answered  bool
+	passive   bool // only explains: nothing may be asked of the origin
+}
+
+func (c *call) begin(s *Service, x *edge.Exchange) {
+	c.svc, c.set, c.x = s, s.settings.Load(), x
+	c.who, c.op = nil, nil
+	c.now = s.cache.At(x.Now())
+	c.name = c.name[:0]
+	c.permitted, c.wrote, c.answered, c.passive = false, false, false, false
+	x.Record.Service = s.name
+}
+
+// end lets go of everything that belongs to the exchange.
+func (c *call) end() {
+	c.x, c.set, c.op, c.who = nil, nil, nil, nil
+	clear(c.m[:])
+	c.batch.reset()
+}
+
+// members reads the members of obj that are called names into c.m. known is
+// false when obj has others: an operation's newer option might change what it
+// means, so such a request is not answered from the cache. ok is false when obj
+// is no object or has a member twice.
+func (c *call) members(obj []byte, names []string) (known, ok bool) {
+	clear(c.m[:len(names)])
+	known = true
+	it := wire.Object(obj)
+	for it.Next() {
+		i := find(it.Name(), names)
+		if i < 0 {
+			known = false
+			continue
+		}
+		if c.m[i] != nil {
+			return false, false
+		}
+		v := it.Value()
+		if wire.Kind(v) == 'n' {
+			// A null member counts as absent, but not as unseen.
+			v = v[:0]
+		}
+		c.m[i] = v
+	}
+	for i := range names {
+		if len(c.m[i]) == 0 {
+			c.m[i] = nil
+		}
+	}
+	return known, !it.Err()
+}
+
+func find(raw []byte, names []string) int {
+	for i, n := range names {
+		if string(raw) == n {
+			return i
+		}
+	}
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return -1
+	}
+	for i, n := range names {
+		if wire.NameIs(raw, n) {
+			return i
+		}
+	}
+	return -1
+}
+
+// setTable decodes a TableName and notes it; false if it is not a plain name
+// (an ARN is not: it may name somebody else's table).
+func (c *call) setTable(quoted []byte) bool {
+	c.name = c.name[:0]
+	if wire.Kind(quoted) != '"' {
+		return false
+	}
+	name, ok := wire.AppendExact(c.name[:0], quoted)
+	if !ok {
+		return false
+	}
+	c.name = name
+	// The record outlives the call: it must not refer to c.name.
+	if c.x.Record.Table, ok = wire.Plain(quoted); !ok {
+		c.x.Record.Table = bytes.Clone(name)
+	}
+	return len(name) > 0 && !bytes.HasPrefix(name, []byte("arn:"))
+}
+
+// isTrue reads a boolean member; ok is false if it is neither.
+func isTrue(v []byte) (yes, ok bool) {
+	switch {
+	case v == nil, string(v) == "false":
+		return false, true
+	case string(v) == "true":
+		return true, true
+	}
+	return false, false
+}
+
+// capacityMode reads ReturnConsumedCapacity: 0 for none, 't' or 'i'.
+func capacityMode(v []byte) (mode byte, ok bool) {
+	switch string(v) {
+	case "", `"NONE"`:
+		return 0, true
+	case `"TOTAL"`:
+		return 't', true
+	case `"INDEXES"`:
+		return 'i', true
+	}
+	return 0, false
+}
+
+// deadline is the caller's context, shortened by the time to live that AWS SDKs
+// send with each attempt (amz-sdk-request: attempt=1; max=3; ttl=20260102T030405Z).
+func (c *call) deadline() (context.Context, context.CancelFunc) { return c.until(c.x.Context()) }
+
+// until shortens ctx to the time that the client says it waits.
+func (c *call) until(ctx context.Context) (context.Context, context.CancelFunc) {
+	until, ok := sdkDeadline(c.x.Request.Get("amz-sdk-request"))
+	if !ok || !until.After(c.x.Now()) {
+		return ctx, func() {}
+	}
+	return context.WithDeadline(ctx, until)
+}
+
+func sdkDeadline(field []byte) (time.Time, bool) {
+	_, rest, ok := bytes.Cut(field, []byte("ttl="))
+	if !ok {
+		return time.Time{}, false
+	}
+	rest, _, _ = bytes.Cut(rest, []byte(";"))
+	t, err := time.Parse("20060102T150405Z", string(bytes.TrimSpace(rest)))
+	return t, err == nil
+}
+
+// decided notes how the exchange was answered.
+func (c *call) decided(d telemetry.Decision) { c.x.Record.Decision = d }

@@ -1,0 +1,36 @@
+package accel
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+)
+
+func TestComplain(t *testing.T) {
+	f := newFixture(t)
+	var log bytes.Buffer
+	f.svc.log = slog.New(slog.NewTextHandler(&log, nil))
+	f.origin.srv.Close()
+	told := func(want ...string) {
+		t.Helper()
+		got := log.String()
+		if n := strings.Count(got, "\n"); n != 1 && len(want) > 0 || n != 0 && len(want) == 0 {
+			t.Fatalf("logged %q", got)
+		}
+		for _, part := range want {
+			if !strings.Contains(got, part) {
+				t.Fatalf("logged %q; want %q in it", got, part)
+			}
+		}
+		log.Reset()
+	}
+	f.do("GetItem", getA)
+	told("level=WARN", "operation=GetItem", "connection refused", "others_since_last=0")
+	f.do("GetItem", getA)
+	f.do("ListTables", "{}")
+	told()
+	f.svc.complaints.next.Store(0)
+	f.do("PutItem", `{"TableName":"t","Item":{"p":{"S":"a"},"s":{"N":"1"}}}`)
+	told("operation=PutItem", "others_since_last=2")
+}

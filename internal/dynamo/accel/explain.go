@@ -1,0 +1,239 @@
+package accel
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/admin"
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+const notKnown = "it has a member that is not known here; the origin judges"
+
+// explanation gathers the steps.
+type explanation struct {
+	c *call
+	admin.Explanation
+}
+
+func (e *explanation) step(what, value, note string) {
+	e.Steps = append(e.Steps, admin.Step{What: what, Value: value, Note: note})
+}
+
+// decide ends the explanation.
+func (e *explanation) decide(d telemetry.Decision, note string) {
+	e.Decision = d.String()
+	e.step("decision", d.String(), note)
+}
+
+// Explain tells how a request would be answered now. It does not ask the origin,
+// does not check a signature, and counts nothing.
+func (s *Service) Explain(ctx context.Context, r admin.ExplainRequest) (admin.Explanation, error) {
+	if len(r.Body) == 0 || !wire.Valid(r.Body, wire.MaxDepth) || wire.Kind(r.Body) != '{' {
+		return admin.Explanation{}, fmt.Errorf("%w: body must be the JSON object of a DynamoDB request", admin.ErrInput)
+	}
+	target := headerOf(r.Headers, "X-Amz-Target")
+	if target != "" && !strings.Contains(target, ".") {
+		target = targetPrefix + target
+	}
+	op, known := wire.FindOperation([]byte(target))
+	if !known {
+		return admin.Explanation{}, fmt.Errorf("%w: header X-Amz-Target must name the operation, such as %sGetItem", admin.ErrInput, targetPrefix)
+	}
+	c := new(call)
+	c.begin(s, edge.Detached(ctx, http1.Request{}, r.Body, time.Now()))
+	c.op, c.who, c.passive = op, anybody, true
+	e := &explanation{c: c}
+	e.step("operation", op.Name, "")
+	switch op.Kind {
+	case wire.GetItem:
+		e.getItem()
+	case wire.BatchGetItem:
+		e.batchGetItem()
+	case wire.Query, wire.Scan:
+		e.query()
+	case wire.PutItem, wire.UpdateItem, wire.DeleteItem:
+		e.writeItem()
+	case wire.ExecuteStatement, wire.BatchExecuteStatement, wire.ExecuteTransaction:
+		e.partiql()
+	default:
+		e.other()
+	}
+	return e.Explanation, nil
+}
+
+func headerOf(h map[string]string, name string) string {
+	for k, v := range h {
+		if strings.EqualFold(k, name) {
+			return v
+		}
+	}
+	return ""
+}
+
+// known explains the table; nil if the explanation of a read ends there.
+func (e *explanation) known(quoted []byte) *table {
+	t, why := e.table(quoted)
+	if why == "" {
+		return t
+	}
+	d := telemetry.BypassUncacheable
+	if t == nil && len(e.c.name) > 0 {
+		d = telemetry.Miss
+	}
+	e.decide(d, why)
+	return nil
+}
+
+// table explains the table; why is set if nothing more can be told about it.
+func (e *explanation) table(quoted []byte) (t *table, why string) {
+	if !e.c.setTable(quoted) {
+		e.c.name = e.c.name[:0]
+		return nil, "TableName is no plain table name; the origin judges"
+	}
+	t = e.c.svc.peek(e.c.name)
+	switch {
+	case t == nil:
+		return nil, "nothing is known of the table yet; its first request asks the origin for the schema"
+	case !t.known:
+		return t, "the origin could not describe the table; its requests pass through"
+	}
+	e.step("table", t.name, fmt.Sprintf("key %s, %d indexes; item_ttl %s, query_ttl %s", t.keyNames(), len(t.indexes), t.rule.item, t.rule.query))
+	return t, ""
+}
+
+// repeated ends the explanation of a request that has a member twice.
+func (e *explanation) repeated() {
+	e.decide(telemetry.Local, "a member is there twice: SerializationException")
+}
+
+func (e *explanation) getItem() {
+	c := e.c
+	known, ok := c.members(c.x.Body, getItemMembers)
+	switch {
+	case !ok:
+		e.repeated()
+		return
+	case !known:
+		e.decide(telemetry.BypassUncacheable, notKnown)
+		return
+	}
+	t := e.known(c.m[0])
+	if t == nil {
+		return
+	}
+	r, ok := c.readOptions(c.m[2], c.m[3], c.m[4], c.m[5], c.m[6])
+	if !ok {
+		e.decide(telemetry.BypassUncacheable, "the projection or an option is not one that is surely valid; the origin judges")
+		return
+	}
+	if t.rule.item <= 0 {
+		e.decide(telemetry.BypassUncacheable, "items of this table are not cached")
+		return
+	}
+	var hashLen int
+	c.key, hashLen, ok = t.appendKey(t.appendPrefix(c.key[:0], keyItem), c.m[1])
+	if !ok {
+		e.decide(telemetry.BypassUncacheable, "the key does not fit the table's schema; the origin judges")
+		return
+	}
+	if r.project {
+		e.step("projection", "evaluated here", "the entry holds the whole item")
+	}
+	if r.strong {
+		e.decide(telemetry.BypassConsistent, "a strongly consistent read goes to the origin and refreshes the entry")
+		return
+	}
+	e.lookup(t.itemTags(itemKey{c.key[prefixLen:], hashLen}), "the item", "its partition, for purges", "the table", "the service")
+}
+
+func (e *explanation) query() {
+	c := e.c
+	known, ok := c.members(c.x.Body, queryMembers)
+	switch {
+	case !ok:
+		e.repeated()
+		return
+	case !known:
+		e.decide(telemetry.BypassUncacheable, notKnown)
+		return
+	}
+	t := e.known(c.m[qTable])
+	if t == nil {
+		return
+	}
+	if strong, ok := isTrue(c.m[qConsistent]); strong || !ok {
+		e.decide(telemetry.BypassConsistent, "a strongly consistent query goes to the origin")
+		return
+	}
+	v := view{t: t, scan: c.op.Kind == wire.Scan}
+	if !c.readView(&v) || !c.readTags(&v) {
+		e.decide(telemetry.BypassUncacheable, "queries of this table are not cached, or it is not one that is surely valid; the origin judges")
+		return
+	}
+	if v.ix != nil {
+		kind := "local"
+		if v.ix.global {
+			kind = "global"
+		}
+		e.step("index", v.ix.name, kind)
+	}
+	switch {
+	case v.scan:
+		e.lookup(v.tags, "writes to the table", "the table", "the service")
+	case v.global():
+		e.lookup(v.tags, "the index's partition", "the index", "the table", "the service")
+	default:
+		e.lookup(v.tags, "the partition", "the table", "the service")
+	}
+}
+
+const canonical = "canonical: other spellings of the same request have the same key"
+
+// tags explains the generations of tags, which are called names.
+func (e *explanation) tags(tags []cache.Tag, names ...string) {
+	for i, g := range e.c.svc.cache.Generations(tags...) {
+		e.step("tag", fmt.Sprintf("%016x", uint64(tags[i])), names[i]+": "+g)
+	}
+}
+
+// lookup explains what the cache holds under the call's key, and the tags that it
+// depends on.
+func (e *explanation) lookup(tags []cache.Tag, names ...string) {
+	c := e.c
+	e.step("key", fmt.Sprintf("%q", c.key), canonical)
+	st := c.svc.cache.Note(tags...)
+	e.tags(tags, names...)
+	entry, found := c.svc.space.Peek(c.key, c.now)
+	switch found {
+	case cache.Fresh:
+		e.step("entry", fmt.Sprintf("%d bytes", len(entry.Payload())), fmt.Sprintf("fresh for %s", entry.TTL(c.now).Round(time.Second)))
+		d := telemetry.Hit
+		if entry.Kind() == kindAbsent {
+			d = telemetry.HitNegative
+		}
+		e.decide(d, "every tag has the generation that the entry was filled under")
+		return
+	case cache.Invalidated:
+		e.step("entry", "invalidated", "one of its tags has moved since it was filled")
+	case cache.Expired, cache.Stale:
+		e.step("entry", "expired", "its time is over")
+	default:
+		e.step("entry", "none", "never filled, or evicted")
+	}
+	switch {
+	case !st.Settled:
+		e.step("fill", "not kept", "a write of one of the tags is in flight or in quarantine")
+	case st.Strong:
+		e.step("fill", "strongly consistent", "one of the tags was written lately")
+	default:
+		e.step("fill", "as asked", "")
+	}
+	e.decide(missed(found, false), "the origin is asked, once for all who want this now")
+}

@@ -1,0 +1,141 @@
+package accel
+
+import (
+	"fmt"
+
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/dynamo/partiql"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// batchGetItem looks each key up.
+func (e *explanation) batchGetItem() {
+	c, b := e.c, &e.c.batch
+	known, ok := c.members(c.x.Body, batchGetMembers)
+	if !ok {
+		e.repeated()
+		return
+	}
+	items, capacity := c.m[0], c.m[1]
+	it := wire.Object(items)
+	for it.Next() {
+		if e.known(it.QuotedName()) == nil {
+			return
+		}
+	}
+	if !known || wire.Kind(items) != '{' || !c.readBatch(items, capacity) {
+		e.decide(telemetry.BypassUncacheable, "it is not one that is surely valid, or items of one of its tables are not cached; the origin judges")
+		return
+	}
+	missing := 0
+	for i := range b.parts {
+		missing += e.part(&b.parts[i])
+	}
+	if missing == 0 {
+		e.decide(telemetry.Hit, "every key is in memory")
+		return
+	}
+	e.decide(b.missed(missing), "what is missing is fetched in one request")
+}
+
+// part explains one table's keys of a batch and counts those to fetch.
+func (e *explanation) part(p *batchPart) (missing int) {
+	c := e.c
+	for i := range c.batch.keys[p.first:p.end] {
+		k := &c.batch.keys[p.first+i]
+		entry, found := c.svc.space.Peek(c.batch.cacheKey(k), c.now)
+		note := "not in memory"
+		switch {
+		case p.read.strong:
+			note = "a strongly consistent read"
+		case found == cache.Fresh && entry.Kind() == kindAbsent:
+			note = "in memory: no such item"
+		case found == cache.Fresh:
+			note = fmt.Sprintf("in memory: %d bytes", len(entry.Payload()))
+		}
+		if p.read.strong || found != cache.Fresh {
+			missing++
+		}
+		e.step("key", p.t.name+" "+string(k.json), note)
+	}
+	return missing
+}
+
+// writeItem tells what a write of one item moves.
+func (e *explanation) writeItem() {
+	c := e.c
+	if _, ok := c.members(c.x.Body, writeMembers); !ok {
+		e.repeated()
+		return
+	}
+	t, why := e.table(c.m[wTable])
+	switch {
+	case why == "":
+	case t == nil && len(c.name) > 0:
+		e.decide(telemetry.Write, why)
+		return
+	default:
+		e.decide(telemetry.Write, "the origin is asked first, then everything of the table is dropped: "+why)
+		return
+	}
+	w, ok := c.readWrite(t)
+	if !ok {
+		e.decide(telemetry.Write, "the origin is asked first, then everything of the table is dropped: the item can't be told")
+		return
+	}
+	e.step("key", fmt.Sprintf("%q", t.cacheKey(w.key)), canonical)
+	e.tags([]cache.Tag{t.itemTag(w.key.bytes), t.partitionTag(w.key.hash()), t.tags.writes},
+		"the item", "queries of its partition", "scans of the table")
+	t.globals(func(ix *index) {
+		e.step("index", ix.name, "queries of its partitions that the item leaves, enters or changes in")
+	})
+	if w.asked != w.returns {
+		e.step("ReturnValues", w.asked, "asked of the origin to know them; the client gets what "+w.returns+" gives")
+	}
+	e.decide(telemetry.Write, "the origin is asked first; these generations move before it and after")
+}
+
+// partiql tells reading statements from writing ones.
+func (e *explanation) partiql() {
+	statements, ok := e.c.statements()
+	if !ok {
+		e.repeated()
+		return
+	}
+	writes := false
+	for _, quoted := range statements {
+		st, understood := partiql.Statement{}, false
+		if text, ok := wire.AppendExact(nil, quoted); ok {
+			st, understood = partiql.Parse(text)
+		}
+		note := "a read: nothing is dropped"
+		if _, write := accessOf(st.Kind, understood); write {
+			writes = true
+			note = "a write: everything of the table is dropped"
+			if len(tableOf(st.Table)) == 0 {
+				note = "not understood, so a write: everything of the service is dropped"
+			}
+		}
+		e.step("statement", string(quoted), note)
+	}
+	if writes {
+		e.decide(telemetry.Write, "the origin is asked first")
+		return
+	}
+	e.decide(telemetry.BypassUncacheable, "what statements read is not cached")
+}
+
+// other explains what is not about items that can be told apart here.
+func (e *explanation) other() {
+	switch op := e.c.op; op.Kind {
+	case wire.BatchWriteItem, wire.TransactWriteItems:
+		e.decide(telemetry.Write, "the origin is asked first; then the items and what depends on them are dropped; explain a PutItem for one of them")
+	case wire.TransactGetItems:
+		e.decide(telemetry.BypassUncacheable, "the origin is asked: only it can read several items at one instant")
+	case wire.CreateTable, wire.UpdateTable, wire.DeleteTable, wire.UpdateTimeToLive, wire.OtherAdmin, wire.OtherWrite:
+		e.decide(telemetry.Pass, "forwarded as it is; everything of the tables that it names is dropped, or of all tables if it may change others")
+	default:
+		e.decide(telemetry.Pass, "forwarded as it is; nothing is dropped")
+	}
+}

@@ -1,0 +1,163 @@
+package accel
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/origin"
+)
+
+const (
+	targetPrefix = "DynamoDB_20120810."
+	jsonType     = "application/x-amz-json-1.0"
+	fieldCRC     = "X-Amz-Crc32"
+	fieldID      = "X-Amzn-Requestid"
+)
+
+// askOrigin sends a request in DynamoDB's JSON protocol. target is the whole
+// X-Amz-Target.
+func (s *Service) askOrigin(ctx context.Context, target string, body []byte, repeatable bool) (*origin.Response, error) {
+	return s.settings.Load().origin.Do(ctx, &origin.Request{
+		Method:     http.MethodPost,
+		Path:       "/",
+		Header:     http1.FieldsOf("X-Amz-Target", target, "Content-Type", jsonType),
+		Body:       body,
+		Repeatable: repeatable,
+	})
+}
+
+// askOwn makes a read of the service's own and returns the body of a success.
+func (s *Service) askOwn(ctx context.Context, operation string, body []byte) ([]byte, error) {
+	resp, err := s.askOrigin(ctx, targetPrefix+operation, body, true)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", operation, err)
+	}
+	if resp.Status == http.StatusOK {
+		return resp.Body, nil
+	}
+	typ := wire.ErrorType(resp.Body)
+	if string(typ) == "ResourceNotFoundException" {
+		return nil, fmt.Errorf("%s: %w", operation, errNoTable)
+	}
+	return nil, fmt.Errorf("%s: the origin answered %d %s", operation, resp.Status, typ)
+}
+
+// forward sends the client's request, with body in place of its own.
+func (c *call) forward(ctx context.Context, body []byte, repeatable bool) (*origin.Response, error) {
+	if !repeatable {
+		c.wrote = true
+	}
+	begun := time.Now()
+	resp, err := c.set.origin.Do(ctx, &origin.Request{
+		Method: string(c.x.Request.Method), Path: string(c.x.Request.Path), RawQuery: "",
+		Header: c.forwardedHeader(), Body: body, Repeatable: repeatable,
+	})
+	c.x.Record.Origin += time.Since(begun)
+	return resp, err
+}
+
+// forwardedHeader are the client's header fields that go to the origin: those that
+// say in what form the request is, each once, and AWS's own, but nothing that
+// belongs to the client's connection, signature or body encoding. The operation is
+// the one whose permission was checked: of several X-Amz-Target the first, and none
+// for the protocol that has it in the path.
+func (c *call) forwardedHeader() http1.Fields {
+	h := make(http1.Fields, 0, 8)
+	once := func(name []byte, otherwise []byte) {
+		if v := c.x.Request.Get(string(name)); v != nil {
+			otherwise = v
+		}
+		if otherwise != nil {
+			h = append(h, http1.Field{Name: name, Value: otherwise})
+		}
+	}
+	once(nameContentType, []byte(jsonType))
+	once(nameAccept, nil)
+	if string(c.x.Request.Path) == "/" {
+		once(nameTarget, nil)
+	} else {
+		once(nameProtocol, nil)
+	}
+	for _, f := range c.x.Request.Fields {
+		if forwarded(f.Name) {
+			h = append(h, f)
+		}
+	}
+	return h
+}
+
+var (
+	nameContentType = []byte("Content-Type")
+	nameAccept      = []byte("Accept")
+	nameTarget      = []byte("X-Amz-Target")
+	nameProtocol    = []byte("Smithy-Protocol")
+)
+
+// forwarded tells whether a field is one of AWS's that forwardedHeader copies.
+func forwarded(name []byte) bool {
+	has := func(prefix string) bool {
+		return len(name) >= len(prefix) && bytes.EqualFold(name[:len(prefix)], []byte(prefix))
+	}
+	is := func(s string) bool { return len(name) == len(s) && has(s) }
+	return has("X-Amz-") && !is("X-Amz-Target") && !is("X-Amz-Date") && !is("X-Amz-Security-Token") && !is("X-Amz-Content-Sha256")
+}
+
+// classify says what DynamoDB's answer means for repeating a request. An answer
+// whose bytes are not what its checksum says, or which is no JSON, is a failure
+// of the origin: reads may be repeated, the outcome of a write is unknown.
+func classify(status int, h http1.Fields, body []byte) origin.Class {
+	switch {
+	case status >= 500:
+		if throttles[string(wire.ErrorType(body))] {
+			return origin.Throttled
+		}
+		return origin.Failed
+	case status == http.StatusOK:
+		if !intact(h, body) {
+			return origin.Failed
+		}
+		return origin.Good
+	case status < 400:
+		return origin.Failed
+	case throttles[string(wire.ErrorType(body))]:
+		return origin.Throttled
+	}
+	return origin.Refused
+}
+
+// throttles are the errors that say: nothing was done, ask again later.
+var throttles = map[string]bool{
+	"ProvisionedThroughputExceededException": true,
+	"ThrottlingException":                    true,
+	"ThrottledException":                     true,
+	"RequestLimitExceeded":                   true,
+	"RequestThrottled":                       true,
+	"SlowDown":                               true,
+}
+
+func intact(h http1.Fields, body []byte) bool {
+	if want := h.Get(fieldCRC); want != nil {
+		n, err := strconv.ParseUint(string(want), 10, 32)
+		if err != nil || uint32(n) != crc32.ChecksumIEEE(body) {
+			return false
+		}
+	}
+	if bytes.Contains(h.Get("Content-Type"), []byte("cbor")) {
+		return true
+	}
+	return len(body) == 0 || wire.Valid(body, wire.MaxDepth)
+}
+
+// reached tells whether a request that failed may have been executed.
+func reached(err error) bool {
+	var f *origin.Fault
+	return !errors.As(err, &f) || f.Reached
+}

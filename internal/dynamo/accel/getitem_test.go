@@ -1,0 +1,65 @@
+package accel
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/telemetry"
+	"github.com/kasoku/kasoku/internal/testutil/race"
+)
+
+const getA = `{"TableName":"t","Key":{"p":{"S":"a"},"s":{"N":"1"}}}`
+
+func TestGetItem(t *testing.T) {
+	f := newFixture(t)
+	item := `{"Item":{"p":{"S":"a"},"s":{"N":"1"},"v":{"M":{"x":{"N":"7"},"y":{"S":"q"}}}}}`
+	f.origin.reply("GetItem", item)
+	f.expect("GetItem", getA, telemetry.Miss, item)
+	f.expect("GetItem", getA, telemetry.Hit, item)
+	f.expect("GetItem", `{"Key":{"s":{"N":"1.0"},"p":{"S":"\u0061"}}, "TableName":"t"}`, telemetry.Hit, item)
+	f.expect("GetItem", `{"TableName":"t","Key":{"p":{"S":"a"},"s":{"N":"1"}},"ProjectionExpression":"#v.x","ExpressionAttributeNames":{"#v":"v"}}`,
+		telemetry.Hit, `{"Item":{"v":{"M":{"x":{"N":"7"}}}}}`)
+	f.expect("GetItem", `{"TableName":"t","Key":{"p":{"S":"a"},"s":{"N":"1"}},"ReturnConsumedCapacity":"TOTAL"}`,
+		telemetry.Hit, item[:len(item)-1]+`,"ConsumedCapacity":{"TableName":"t","CapacityUnits":0.5}}`)
+	f.origins("GetItem")
+}
+
+func TestHitAllocates(t *testing.T) {
+	if race.Enabled {
+		t.Log("the race detector allocates; nothing to measure")
+		return
+	}
+	f := newFixture(t)
+	f.origin.reply("GetItem", `{"Item":{"p":{"S":"a"},"s":{"N":"1"},"v":{"S":"x"}}}`)
+	for _, body := range []string{
+		getA,
+		`{"TableName":"t","Key":{"p":{"S":"a"},"s":{"N":"1"}},"ProjectionExpression":"v, #s","ExpressionAttributeNames":{"#s":"s"}}`,
+		`{"TableName":"t","Key":{"p":{"S":"a"},"s":{"N":"1"}},"ReturnConsumedCapacity":"INDEXES"}`,
+	} {
+		f.do("GetItem", body)
+		x := edge.Detached(context.Background(), request("GetItem"), []byte(body), time.Now())
+		n := testing.AllocsPerRun(200, func() {
+			x.Reply = reuse(x.Reply)
+			f.svc.Serve(x)
+		})
+		if n != 0 || x.Record.Decision != telemetry.Hit {
+			t.Errorf("%s: %v allocations a request, %s; want none, hit", body, n, x.Record.Decision)
+		}
+	}
+}
+
+func reuse(r edge.Reply) edge.Reply { r.Reset(); return r }
+
+func BenchmarkGetItemHit(b *testing.B) {
+	f := newFixture(b)
+	f.origin.reply("GetItem", `{"Item":{"p":{"S":"a"},"s":{"N":"1"},"v":{"S":"x"}}}`)
+	f.do("GetItem", getA)
+	x := edge.Detached(context.Background(), request("GetItem"), []byte(getA), time.Now())
+	b.ReportAllocs()
+	for b.Loop() {
+		x.Reply.Reset()
+		f.svc.Serve(x)
+	}
+}

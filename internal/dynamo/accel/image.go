@@ -1,0 +1,204 @@
+package accel
+
+import (
+	"bytes"
+
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/dynamo/expr"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
+
+// image is an item before or after a write. The zero value is one that nobody
+// knows.
+type image struct {
+	known bool
+	item  []byte // nil: the item was not there
+}
+
+// change is what is known of a write's effect on one item, to tell which
+// partitions of global indexes it touches.
+type change struct {
+	t        *table
+	key      []byte // the Key object, or the item that holds it
+	old, new image
+	targets  []expr.Target // of an update; nil if not one or not understood
+	update   bool
+}
+
+// indexTags appends the tags of the index partitions that the item left, entered
+// or changed in. An index whose part can't be told is given up as a whole.
+func (ch *change) indexTags(tags []cache.Tag) []cache.Tag {
+	ch.t.globals(func(ix *index) {
+		left, entered, known := ch.partitions(ix)
+		if !known {
+			tags = append(tags, ch.t.indexTag(ix))
+			return
+		}
+		if left != nil {
+			tags = append(tags, ch.t.indexPartitionTag(ix, left))
+		}
+		if entered != nil && !bytes.Equal(left, entered) {
+			tags = append(tags, ch.t.indexPartitionTag(ix, entered))
+		}
+	})
+	return tags
+}
+
+// partitions returns the partition keys in ix that the write touches: nil for
+// none.
+func (ch *change) partitions(ix *index) (left, entered []byte, known bool) {
+	if ch.update {
+		return ch.updatePartitions(ix)
+	}
+	if !ch.old.known || !ch.new.known {
+		return nil, nil, false
+	}
+	left, entered, known = ix.partitionsOf(ch.old.item, ch.new.item)
+	if !known {
+		return nil, nil, false
+	}
+	if left != nil && bytes.Equal(left, entered) && ix.sameEntry(ch.old.item, ch.new.item) {
+		return nil, nil, true
+	}
+	return left, entered, true
+}
+
+// partitionsOf is indexHash of two items, each of which may not be there.
+func (ix *index) partitionsOf(a, b []byte) (left, entered []byte, known bool) {
+	if left, known = ix.partitionOf(a); known {
+		entered, known = ix.partitionOf(b)
+	}
+	return left, entered, known
+}
+
+// partitionOf is indexHash of an item that may not be there.
+func (ix *index) partitionOf(item []byte) (hash []byte, known bool) {
+	if item == nil {
+		return nil, true
+	}
+	return ix.indexHash(item)
+}
+
+// sameEntry tells whether two items look the same in the index.
+func (ix *index) sameEntry(a, b []byte) bool {
+	if ix.all {
+		return false // nearly always they differ; a needless drop costs little
+	}
+	for name := range ix.projected {
+		if name == "" {
+			continue
+		}
+		x, knownX := attributeOf(a, name)
+		y, knownY := attributeOf(b, name)
+		if !knownX || !knownY || (x == nil) != (y == nil) {
+			return false
+		}
+		cx, okX := wire.AppendCanonical(nil, x)
+		cy, okY := wire.AppendCanonical(nil, y)
+		if x != nil && (!okX || !okY || !bytes.Equal(cx, cy)) {
+			return false
+		}
+	}
+	return true
+}
+
+// updatePartitions is partitions for an update, of which often one image is
+// enough: an update that does not touch the index's key attributes leaves the
+// item in its partition.
+func (ch *change) updatePartitions(ix *index) (left, entered []byte, known bool) {
+	if ch.targets == nil {
+		return nil, nil, false
+	}
+	if ch.touches(ix.hash) || ch.touches(ix.rng) {
+		return ch.moved(ix)
+	}
+	if !ch.touchesProjection(ix) && !ch.t.covers(ix) {
+		return nil, nil, true
+	}
+	for _, im := range []image{ch.new, ch.old} {
+		switch {
+		case !im.known:
+		case im.item != nil:
+			left, known = ix.partitionOf(im.item)
+			return left, nil, known
+		default:
+			// The item was made by this update: it has its key and what was set.
+			entered, known = ix.partitionOf(ch.key)
+			return nil, entered, known
+		}
+	}
+	return nil, nil, false
+}
+
+// moved finds both partitions of an update that touches the index's key.
+func (ch *change) moved(ix *index) (left, entered []byte, known bool) {
+	if !ch.old.known {
+		return nil, nil, false
+	}
+	if ch.new.known {
+		return ix.partitionsOf(ch.old.item, ch.new.item)
+	}
+	if left, known = ix.partitionOf(ch.old.item); known {
+		entered, known = ix.hashOf(ch.after)
+	}
+	return left, entered, known
+}
+
+// after tells what an attribute is after the update: nil if it is not there. known
+// is false if that needs the update to be computed.
+func (ch *change) after(name string) (value []byte, known bool) {
+	for _, t := range ch.targets {
+		if t.Name != name {
+			continue
+		}
+		switch t.Effect {
+		case expr.SetTo:
+			return t.Value, true
+		case expr.Removed:
+			return nil, true
+		default:
+			return nil, false
+		}
+	}
+	from := ch.old.item
+	if from == nil {
+		from = ch.key
+	}
+	return attributeOf(from, name)
+}
+
+func (ch *change) touches(attributes []attribute) bool {
+	for _, a := range attributes {
+		for _, t := range ch.targets {
+			if t.Name == a.name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (ch *change) touchesProjection(ix *index) bool {
+	if ix.all {
+		return true
+	}
+	for _, t := range ch.targets {
+		if ix.projected[t.Name] {
+			return true
+		}
+	}
+	return false
+}
+
+// covers tells whether every item of the table is in the index from the start,
+// because the index's key is made of the table's key attributes.
+func (t *table) covers(ix *index) bool {
+	for _, list := range [][]attribute{ix.hash, ix.rng} {
+		for _, a := range list {
+			if a != t.hash && a != t.rng {
+				return false
+			}
+		}
+	}
+	return true
+}

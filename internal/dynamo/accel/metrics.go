@@ -1,0 +1,76 @@
+package accel
+
+import (
+	"sync/atomic"
+
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// decisionCounters are an operation's counters, one for each decision, made when
+// first used: most of them never are.
+type decisionCounters [32]atomic.Pointer[telemetry.Counter]
+
+// metrics are the service's counters.
+type metrics struct {
+	registry  *telemetry.Registry
+	service   string
+	decisions map[*wire.Operation]*decisionCounters // every operation; nil for none
+	denied    *telemetry.Counter
+	faults    *telemetry.Counter
+	batch     struct{ hit, miss, strong *telemetry.Counter } // keys of BatchGetItem
+}
+
+func newMetrics(r *telemetry.Registry, service string) *metrics {
+	m := &metrics{registry: r, service: service, decisions: map[*wire.Operation]*decisionCounters{nil: {}, &wire.UnknownOperation: {}}}
+	for _, ops := range [][]wire.Operation{wire.Operations, wire.StreamOperations} {
+		for i := range ops {
+			m.decisions[&ops[i]] = &decisionCounters{}
+		}
+	}
+	m.denied = r.Counter("kasoku_dynamodb_denied_total",
+		"Requests refused for their signature or for lack of permission.", "service", service)
+	m.faults = r.Counter("kasoku_dynamodb_cache_faults_total",
+		"Faults inside the accelerator; the requests were passed through where that was safe. Always worth a bug report.", "service", service)
+	keys := func(d telemetry.Decision) *telemetry.Counter {
+		return r.Counter("kasoku_dynamodb_batch_keys_total",
+			"Keys that BatchGetItem was asked for: served from memory, fetched, or asked for strongly consistently.",
+			"service", service, "decision", d.String())
+	}
+	m.batch.hit, m.batch.miss, m.batch.strong = keys(telemetry.Hit), keys(telemetry.Miss), keys(telemetry.BypassConsistent)
+	return m
+}
+
+// decision counts how a request was answered.
+func (m *metrics) decision(op *wire.Operation, d telemetry.Decision) {
+	cell := &m.decisions[op][d]
+	c := cell.Load()
+	if c == nil {
+		name := "none" // refused before that was known
+		switch op {
+		case nil:
+		case &wire.UnknownOperation:
+			name = "unknown" // any name could be sent, which must not make series
+		default:
+			name = op.Name
+		}
+		c = m.registry.Counter("kasoku_dynamodb_requests_total",
+			"Requests by operation and by how they were answered.",
+			"service", m.service, "operation", name, "decision", d.String())
+		cell.Store(c)
+	}
+	c.Inc()
+}
+
+// counts adds up the requests by decision, over all operations.
+func (m *metrics) counts() map[telemetry.Decision]uint64 {
+	sum := make(map[telemetry.Decision]uint64)
+	for _, cells := range m.decisions {
+		for d := range cells {
+			if c := cells[d].Load(); c != nil {
+				sum[telemetry.Decision(d)] += c.Value()
+			}
+		}
+	}
+	return sum
+}

@@ -1,0 +1,371 @@
+package accel
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
+
+// item is an item's attributes as JSON text.
+type item map[string]json.RawMessage
+
+// model is a DynamoDB for scripts: it executes what it is asked over a few
+// tables. It knows nothing of the cache and keeps its own idea of an item's
+// identity. One goroutine at a time asks it.
+type model struct {
+	tables map[string]*modelTable
+	made   int // tables made so far
+	// lagging makes eventually consistent reads show the tables as they were when
+	// the lag began.
+	lagging bool
+}
+
+func newModel() *model { return &model{tables: make(map[string]*modelTable)} }
+
+// modelIndex is a secondary index, or the table itself.
+type modelIndex struct {
+	name      string
+	hash, rng string
+	global    bool
+	projected []string // nil: all
+}
+
+type modelTable struct {
+	raw map[string]json.RawMessage // the description
+	modelIndex
+	indexes []modelIndex
+	ttl     string
+	items   map[string]item
+	past    map[string]item // while the model lags
+}
+
+// refusal is an error answer.
+type refusal struct{ typ, message string }
+
+func invalid(format string, args ...any) *refusal {
+	return &refusal{"ValidationException", fmt.Sprintf(format, args...)}
+}
+
+var noSuchTable = &refusal{"ResourceNotFoundException", "Requested resource not found"}
+
+// modelRequest holds the members that the model understands, of all operations.
+type modelRequest struct {
+	TableName, IndexName                                string
+	Key, Item, ExclusiveStartKey                        item
+	ConsistentRead                                      bool
+	ProjectionExpression, FilterExpression              string
+	KeyConditionExpression                              string
+	ConditionExpression, UpdateExpression               string
+	ExpressionAttributeNames, ExpressionAttributeValues json.RawMessage
+	AttributesToGet                                     []string
+	KeyConditions, AttributeUpdates                     map[string]modelLegacy
+	ReturnValues, ReturnConsumedCapacity, Select        string
+	Limit                                               int
+	ScanIndexForward                                    *bool
+	RequestItems                                        map[string]json.RawMessage
+	TransactItems                                       []map[string]modelRequest
+	Statement                                           string
+	Statements                                          []struct{ Statement string }
+	GlobalSecondaryIndexUpdates                         []map[string]json.RawMessage
+	TimeToLiveSpecification                             struct{ AttributeName string }
+	Keys                                                []item
+	PutRequest, DeleteRequest                           *modelRequest
+}
+
+type modelLegacy struct {
+	ComparisonOperator string
+	AttributeValueList []json.RawMessage
+	Action             string
+	Value              json.RawMessage
+}
+
+// ask executes one request.
+func (m *model) ask(op string, body []byte) (status int, reply []byte) {
+	var r modelRequest
+	if err := json.Unmarshal(body, &r); err != nil {
+		return 400, wire.AppendError(nil, "SerializationException", err.Error())
+	}
+	answer, err := m.execute(op, &r, body)
+	if err != nil {
+		return wire.ErrorStatus(err.typ), wire.AppendError(nil, err.typ, err.message)
+	}
+	reply, fault := json.Marshal(answer)
+	if fault != nil {
+		panic(fault)
+	}
+	return 200, reply
+}
+
+func (m *model) execute(op string, r *modelRequest, body []byte) (any, *refusal) {
+	switch op {
+	case "GetItem":
+		return m.getItem(r)
+	case "PutItem", "UpdateItem", "DeleteItem":
+		w, err := m.prepare(op, r)
+		if err != nil {
+			return nil, err
+		}
+		w.apply()
+		return w.answer(), nil
+	case "Query", "Scan":
+		return m.query(op, r)
+	case "BatchGetItem":
+		return m.batchGet(r)
+	case "BatchWriteItem":
+		return m.batchWrite(r)
+	case "TransactWriteItems":
+		return m.transactWrite(r)
+	case "TransactGetItems":
+		return m.transactGet(r)
+	case "ExecuteStatement":
+		return m.statement(r.Statement)
+	case "BatchExecuteStatement":
+		for _, s := range r.Statements {
+			if _, err := m.statement(s.Statement); err != nil {
+				return nil, err
+			}
+		}
+		return map[string]any{"Responses": []any{}}, nil
+	case "CreateTable", "UpdateTable", "DeleteTable", "DescribeTable", "DescribeTimeToLive", "UpdateTimeToLive":
+		return m.tableOperation(op, r, body)
+	}
+	return map[string]any{}, nil // an operation of tomorrow
+}
+
+// lag begins or ends the time during which replicas and indexes show the past.
+func (m *model) lag(on bool) {
+	m.lagging = on
+	for _, t := range m.tables {
+		t.past = maps.Clone(t.items) // items are never changed in place
+	}
+}
+
+// seen are the items that a read sees.
+func (m *model) seen(t *modelTable, strong bool) map[string]item {
+	if m.lagging && !strong {
+		return t.past
+	}
+	return t.items
+}
+
+// canon is the form in which the model stores and compares a value.
+func canon(v []byte) string {
+	out, ok := wire.AppendCanonical(nil, v)
+	if !ok {
+		panic(fmt.Sprintf("not a value: %s", v))
+	}
+	return string(out)
+}
+
+// normal is an item as DynamoDB stores it: numbers canonical, sets in an order
+// that is not the client's.
+func normal(in item) item {
+	out := make(item, len(in))
+	for name, v := range in {
+		out[name] = json.RawMessage(canon(v))
+		var set map[string][]json.RawMessage
+		if typ, _, ok := wire.Attribute(v); ok && len(typ) == 2 && json.Unmarshal(out[name], &set) == nil {
+			slices.SortFunc(set[string(typ)], func(a, b json.RawMessage) int { return strings.Compare(string(b), string(a)) })
+			out[name], _ = json.Marshal(set)
+		}
+	}
+	return out
+}
+
+// keyOf is the identity of an item.
+func (ix *modelIndex) keyOf(it item) (string, bool) {
+	h, ok := it[ix.hash]
+	if !ok {
+		return "", false
+	}
+	if ix.rng == "" {
+		return canon(h), true
+	}
+	r, ok := it[ix.rng]
+	if !ok {
+		return "", false
+	}
+	return canon(h) + canon(r), true
+}
+
+func (m *model) table(name string) (*modelTable, *refusal) {
+	if t := m.tables[name]; t != nil {
+		return t, nil
+	}
+	return nil, noSuchTable
+}
+
+// key checks a Key.
+func (t *modelTable) key(k item) (string, *refusal) {
+	id, ok := t.keyOf(k)
+	want := 1
+	if t.rng != "" {
+		want = 2
+	}
+	if !ok || len(k) != want {
+		return "", invalid("The provided key element does not match the schema")
+	}
+	return id, nil
+}
+
+func (m *model) getItem(r *modelRequest) (any, *refusal) {
+	t, err := m.table(r.TableName)
+	if err != nil {
+		return nil, err
+	}
+	id, err := t.key(r.Key)
+	if err != nil {
+		return nil, err
+	}
+	answer := map[string]any{}
+	if it, ok := m.seen(t, r.ConsistentRead)[id]; ok {
+		if answer["Item"], err = project(r, it); err != nil {
+			return nil, err
+		}
+	}
+	return answer, nil
+}
+
+func (m *model) batchGet(r *modelRequest) (any, *refusal) {
+	responses := map[string][]item{}
+	for name, raw := range r.RequestItems {
+		t, err := m.table(name)
+		if err != nil {
+			return nil, err
+		}
+		var part modelRequest
+		_ = json.Unmarshal(raw, &part)
+		responses[name] = []item{}
+		for _, k := range slices.Backward(part.Keys) { // the order is DynamoDB's own
+			id, err := t.key(k)
+			if err != nil {
+				return nil, err
+			}
+			if it, ok := m.seen(t, part.ConsistentRead)[id]; ok {
+				some, err := project(&part, it)
+				if err != nil {
+					return nil, err
+				}
+				responses[name] = append(responses[name], some)
+			}
+		}
+	}
+	return map[string]any{"Responses": responses, "UnprocessedKeys": map[string]any{}}, nil
+}
+
+// index finds what a query or scan reads.
+func (t *modelTable) index(name string) (*modelIndex, *refusal) {
+	if name == "" {
+		return &t.modelIndex, nil
+	}
+	for i := range t.indexes {
+		if t.indexes[i].name == name {
+			return &t.indexes[i], nil
+		}
+	}
+	return nil, invalid("The table does not have the specified index: %s", name)
+}
+
+// view is an item as an index shows it; nil if the index does not have it.
+func (ix *modelIndex) view(t *modelTable, it item) item {
+	if _, ok := ix.keyOf(it); !ok {
+		return nil
+	}
+	if ix.projected == nil {
+		return it
+	}
+	out := item{}
+	for _, name := range slices.Concat(ix.projected, []string{ix.hash, ix.rng, t.hash, t.rng}) {
+		if v, ok := it[name]; ok {
+			out[name] = v
+		}
+	}
+	return out
+}
+
+func (m *model) query(op string, r *modelRequest) (any, *refusal) {
+	t, err := m.table(r.TableName)
+	if err != nil {
+		return nil, err
+	}
+	ix, err := t.index(r.IndexName)
+	if err != nil {
+		return nil, err
+	}
+	if ix.global && r.ConsistentRead {
+		return nil, invalid("Consistent reads are not supported on global secondary indexes")
+	}
+	inKey, err := keyFilter(op, r)
+	if err != nil {
+		return nil, err
+	}
+	filter, err := conditionOf("Filter", r.FilterExpression, r)
+	if err != nil {
+		return nil, err
+	}
+	var found []item
+	for _, it := range m.seen(t, r.ConsistentRead) {
+		if it = ix.view(t, it); it != nil && inKey(it) {
+			found = append(found, it)
+		}
+	}
+	slices.SortFunc(found, func(a, b item) int {
+		return cmp.Or(compareValues(a[ix.rng], b[ix.rng]), strings.Compare(t.id(a), t.id(b)))
+	})
+	if r.ScanIndexForward != nil && !*r.ScanIndexForward {
+		slices.Reverse(found)
+	}
+	return t.page(r, ix, found, filter)
+}
+
+func (t *modelTable) id(it item) string { id, _ := t.keyOf(it); return id }
+
+// page cuts the page that is asked for out of what was found.
+func (t *modelTable) page(r *modelRequest, ix *modelIndex, found []item, filter func(item) bool) (any, *refusal) {
+	if r.ExclusiveStartKey != nil {
+		after := t.id(r.ExclusiveStartKey)
+		found = found[slices.IndexFunc(found, func(it item) bool { return t.id(it) == after })+1:]
+	}
+	answer := map[string]any{}
+	if r.Limit > 0 && len(found) > r.Limit {
+		found = found[:r.Limit]
+		last := item{}
+		for _, name := range []string{t.hash, t.rng, ix.hash, ix.rng} {
+			if v, ok := found[r.Limit-1][name]; ok {
+				last[name] = v
+			}
+		}
+		answer["LastEvaluatedKey"] = last
+	}
+	items := []item{}
+	size := 0
+	for _, it := range found {
+		text, _ := json.Marshal(it)
+		n, _ := wire.ItemSize(text)
+		size += n
+		if filter(it) {
+			some, err := project(r, it)
+			if err != nil {
+				return nil, err
+			}
+			items = append(items, some)
+		}
+	}
+	answer["Count"], answer["ScannedCount"] = len(items), len(found)
+	if r.Select != "COUNT" {
+		answer["Items"] = items
+	}
+	if r.ReturnConsumedCapacity != "" && r.ReturnConsumedCapacity != "NONE" {
+		units := readUnits(size)
+		if r.ConsistentRead {
+			units *= 2
+		}
+		answer["ConsumedCapacity"] = map[string]any{"TableName": r.TableName, "CapacityUnits": json.RawMessage(wire.AppendUnits(nil, units))}
+	}
+	return answer, nil
+}

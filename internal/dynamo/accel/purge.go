@@ -1,0 +1,93 @@
+package accel
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/kasoku/kasoku/internal/admin"
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
+
+// Purge drops entries. When it has returned, no read that begins later sees what
+// was cached before.
+func (s *Service) Purge(ctx context.Context, r admin.PurgeRequest) (admin.PurgeResult, error) {
+	tags, what, err := s.purged(ctx, r)
+	if err != nil {
+		return admin.PurgeResult{}, err
+	}
+	s.cache.Apply(cache.Change{Cause: cache.ByPurge, Tags: tags})
+	return admin.PurgeResult{Dropped: what, Tags: len(tags)}, nil
+}
+
+func (s *Service) purged(ctx context.Context, r admin.PurgeRequest) (tags []cache.Tag, what string, err error) {
+	switch {
+	case r.Table == "" && (r.Partition != nil || r.Key != nil):
+		return nil, "", fmt.Errorf("%w: a partition or a key needs its table", admin.ErrInput)
+	case r.Table == "":
+		return []cache.Tag{s.tag}, "everything of service " + s.name, nil
+	case r.Partition == nil && r.Key == nil:
+		return []cache.Tag{newTableTags(s.name, r.Table).table}, "everything of table " + r.Table, nil
+	case r.Partition != nil && r.Key != nil:
+		return nil, "", fmt.Errorf("%w: a partition or a key, not both", admin.ErrInput)
+	}
+	t := s.table(ctx, []byte(r.Table))
+	if !t.known {
+		return nil, "", fmt.Errorf("%w: the schema of table %s is not known; purge the whole table", admin.ErrInput, r.Table)
+	}
+	if r.Partition != nil {
+		return t.purgePartition(r.Partition)
+	}
+	return t.purgeItem(r.Key)
+}
+
+// purgePartition drops a partition's items and queries. Its items' places in
+// global indexes are not known, so those indexes' queries go as well.
+func (t *table) purgePartition(value json.RawMessage) ([]cache.Tag, string, error) {
+	attr, err := t.partitionValue(value)
+	if err != nil {
+		return nil, "", err
+	}
+	hash, ok := wire.AppendScalar(nil, attr, t.hash.typ)
+	if !ok {
+		return nil, "", fmt.Errorf("%w: %s is no value of partition key %s, which is of type %c", admin.ErrInput, value, t.hash.name, t.hash.typ)
+	}
+	tags := append(t.allIndexTags(), t.purgeTag(hash), t.partitionTag(hash), t.tags.writes)
+	return tags, fmt.Sprintf("partition %s of table %s, and queries that may hold its items", value, t.name), nil
+}
+
+// partitionValue reads a partition key's value: text, which is taken as the key's
+// type, or an attribute value.
+func (t *table) partitionValue(value json.RawMessage) ([]byte, error) {
+	if !wire.Valid(value, wire.MaxDepth) {
+		return nil, fmt.Errorf("%w: the partition is not valid JSON", admin.ErrInput)
+	}
+	switch wire.Kind(value) {
+	case '{':
+		return value, nil
+	case '0':
+		value = append(append([]byte{'"'}, value...), '"')
+	}
+	return fmt.Appendf(nil, `{"%c":%s}`, t.hash.typ, value), nil
+}
+
+func (t *table) purgeItem(key json.RawMessage) ([]cache.Tag, string, error) {
+	if !wire.Valid(key, wire.MaxDepth) || wire.Kind(key) != '{' {
+		return nil, "", fmt.Errorf("%w: the key is no JSON object", admin.ErrInput)
+	}
+	k, ok := t.keyOf(key)
+	if !ok {
+		return nil, "", fmt.Errorf("%w: %s is not the key of an item of table %s: it needs exactly %s", admin.ErrInput, key, t.name, t.keyNames())
+	}
+	tags := append(t.allIndexTags(), t.itemTag(k.bytes), t.partitionTag(k.hash()), t.tags.writes)
+	return tags, fmt.Sprintf("item %s of table %s, and queries that may hold it", key, t.name), nil
+}
+
+func (t *table) keyNames() string {
+	names := fmt.Sprintf("%s (%c)", t.hash.name, t.hash.typ)
+	if t.rng.name != "" {
+		names += fmt.Sprintf(" and %s (%c)", t.rng.name, t.rng.typ)
+	}
+	return names
+}

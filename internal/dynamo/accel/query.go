@@ -1,0 +1,460 @@
+package accel
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"hash/crc32"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/dynamo/expr"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+	"github.com/kasoku/kasoku/internal/origin"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// The members of Query and Scan. Those from qIndex on make the cache key, in
+// this order.
+const (
+	qTable = iota
+	qConsistent
+	qNames
+	qValues
+	qIndex
+	qKeyCondition
+	qFilter
+	qProjection
+	qKeyConditions
+	qQueryFilter
+	qScanFilter
+	qConditional
+	qAttributes
+	qSelect
+	qLimit
+	qForward
+	qStart
+	qSegment
+	qSegments
+	qCapacity
+	qMembers
+)
+
+var queryMembers = []string{
+	"TableName", "ConsistentRead", "ExpressionAttributeNames", "ExpressionAttributeValues",
+	"IndexName", "KeyConditionExpression", "FilterExpression", "ProjectionExpression",
+	"KeyConditions", "QueryFilter", "ScanFilter", "ConditionalOperator", "AttributesToGet",
+	"Select", "Limit", "ScanIndexForward", "ExclusiveStartKey", "Segment", "TotalSegments",
+	"ReturnConsumedCapacity",
+}
+
+// maxQueryKey bounds the cache key of a query: a filter can be made very long.
+const maxQueryKey = 8 << 10
+
+// maxExpression is how long DynamoDB lets an expression be.
+const maxExpression = 4096
+
+// view is what a query or scan reads.
+type view struct {
+	t        *table
+	ix       *index // nil for the table itself
+	tags     []cache.Tag
+	scan     bool
+	capacity byte
+}
+
+// global tells whether what is read can't be read strongly consistently.
+func (v *view) global() bool { return v.ix != nil && v.ix.global }
+
+// query answers a Query or a Scan from the query cache.
+func (c *call) query() {
+	known, ok := c.members(c.x.Body, queryMembers)
+	if !ok {
+		c.fail("SerializationException", "")
+		return
+	}
+	named := c.setTable(c.m[qTable])
+	if !c.allowed(wire.Read, tableOf(c.name)) {
+		return
+	}
+	strong, ok := isTrue(c.m[qConsistent])
+	if !ok || !named || !known {
+		c.passRead(telemetry.BypassUncacheable)
+		return
+	}
+	t := c.table()
+	v := view{t: t, scan: c.op.Kind == wire.Scan}
+	if strong {
+		c.strongQuery(&v)
+		return
+	}
+	if !t.known || !c.readView(&v) {
+		c.passQuery(&v)
+		return
+	}
+	c.x.Record.KeyHash = uint64(cache.TagOf(c.key))
+	e, found, refresh := c.svc.space.Lookup(c.key, c.now)
+	if found == cache.Fresh {
+		if refresh && c.readTags(&v) {
+			c.svc.space.Refresh(c.key, v.tags, c.queryFill(v))
+		}
+		c.answer(http.StatusOK, e.Payload(), e.Aux())
+		c.status(telemetry.Hit, e, false)
+		return
+	}
+	if !c.readTags(&v) {
+		c.passQuery(&v)
+		return
+	}
+	c.fillQuery(&v, found)
+}
+
+// readView understands what a query reads and makes its cache key; false if it
+// is not one that the cache answers.
+func (c *call) readView(v *view) bool {
+	var ok bool
+	if v.capacity, ok = capacityMode(c.m[qCapacity]); !ok || v.t.rule.query <= 0 {
+		return false
+	}
+	if !c.readIndex(v) || v.ix != nil && !v.ix.active {
+		return false
+	}
+	if c.names.Reset(c.m[qNames]) != nil || c.values.Reset(c.m[qValues]) != nil {
+		return false
+	}
+	return c.queryKey(v) && c.names.AllUsed() && c.values.AllUsed()
+}
+
+// readIndex finds the index that is named; false if it is not known.
+func (c *call) readIndex(v *view) (ok bool) {
+	raw := c.m[qIndex]
+	if raw == nil {
+		return true
+	}
+	if c.text, ok = wire.AppendExact(c.text[:0], raw); ok {
+		v.ix = v.t.index(c.text)
+	}
+	return v.ix != nil
+}
+
+// readTags finds out what the answer will depend on. A hit does not need it: the
+// request that filled the entry was the same, and the origin took it.
+func (c *call) readTags(v *view) (ok bool) {
+	var hash []byte
+	if !v.scan {
+		if hash, ok = c.queryHash(v); !ok {
+			return false
+		}
+	}
+	v.tags = v.dependsOn(hash)
+	return true
+}
+
+// dependsOn are the tags of what is read. A local index has the table's
+// partitions.
+func (v *view) dependsOn(hash []byte) []cache.Tag {
+	t := v.t
+	switch {
+	case v.scan:
+		return []cache.Tag{t.tags.writes, t.tags.table, t.tags.service}
+	case v.global():
+		return []cache.Tag{t.indexPartitionTag(v.ix, hash), t.indexTag(v.ix), t.tags.table, t.tags.service}
+	}
+	return []cache.Tag{t.partitionTag(hash), t.tags.table, t.tags.service}
+}
+
+// queryHash finds the value of the partition key that a query asks for.
+func (c *call) queryHash(v *view) (hash []byte, ok bool) {
+	kc := &c.condition
+	switch expression, legacy := c.m[qKeyCondition], c.m[qKeyConditions]; {
+	case expression != nil && legacy == nil:
+		if c.text, ok = wire.AppendExact(c.text[:0], expression); !ok {
+			return nil, false
+		}
+		ok = expr.ParseKeyCondition(c.text, &c.names, &c.values, kc)
+	case legacy != nil && expression == nil:
+		ok = expr.LegacyKeyConditions(legacy, kc)
+	default:
+		return nil, false
+	}
+	if !ok {
+		return nil, false
+	}
+	attributes := []attribute{v.t.hash}
+	if v.ix != nil {
+		attributes = v.ix.hash
+	}
+	for _, a := range attributes {
+		value := equalTo(kc, a.name)
+		if value == nil {
+			return nil, false
+		}
+		if hash, ok = wire.AppendScalar(hash, value, a.typ); !ok {
+			return nil, false
+		}
+	}
+	return hash, true
+}
+
+func equalTo(kc *expr.KeyCondition, name string) []byte {
+	for i := range kc.Terms {
+		if k := &kc.Terms[i]; k.Op == expr.KeyEqual && string(k.Name) == name {
+			return k.A
+		}
+	}
+	return nil
+}
+
+// queryKey makes the cache key: every member that shapes the answer, in
+// canonical form, with placeholders substituted, so that requests that differ
+// only in spelling share an entry.
+func (c *call) queryKey(v *view) bool {
+	kind := byte(keyQuery)
+	if v.scan {
+		kind = keyScan
+	}
+	c.key = v.t.appendPrefix(c.key[:0], kind)
+	for i := qIndex; i < qMembers; i++ {
+		raw := c.m[i]
+		if raw == nil {
+			continue
+		}
+		c.key = append(c.key, byte(i), 0, 0, 0, 0)
+		mark := len(c.key)
+		var ok bool
+		switch i {
+		case qKeyCondition, qFilter, qProjection:
+			if wire.Kind(raw) != '"' {
+				return false
+			}
+			if c.text, ok = wire.AppendExact(c.text[:0], raw); !ok {
+				return false
+			}
+			c.key, ok = expr.AppendCanonical(c.key, c.text, &c.names, &c.values)
+		default:
+			c.key, ok = wire.AppendCanonical(c.key, raw)
+		}
+		if !ok || len(c.key) > maxQueryKey {
+			return false
+		}
+		binary.BigEndian.PutUint32(c.key[mark-4:], uint32(len(c.key)-mark))
+	}
+	return true
+}
+
+// fillQuery asks the origin, once for all who want the same now.
+func (c *call) fillQuery(v *view, found cache.Found) {
+	a, d, ok := c.fill(v.tags, c.queryFill(*v), found)
+	if ok {
+		c.answer(http.StatusOK, a.Entry.Payload(), a.Entry.Aux())
+		c.status(d, a.Entry, a.Stored)
+	}
+}
+
+// queryFill reads a query or scan at the origin. Was something of what it reads
+// written lately, it is read strongly consistently; a global index can't be, so
+// its answer is not kept.
+func (c *call) queryFill(v view) cache.FillFunc {
+	s, body, target := c.svc, bytes.Clone(c.x.Body), targetPrefix+c.op.Name
+	rule := v.t.rule
+	return func(ctx context.Context, st *cache.Stamp) (cache.Filling, error) {
+		q := ask{body: body, capacity: v.capacity, ttl: rule.query}
+		if v.t.ttl != "" {
+			q.hideExpired(&v, time.Now())
+		}
+		if st.Strong && !v.global() {
+			q.strongly()
+		}
+		resp, err := s.askOrigin(ctx, target, q.body, true)
+		if err != nil {
+			return cache.Filling{}, err
+		}
+		if resp.Class != origin.Good {
+			return cache.Filling{NoStore: true, Extra: resp}, nil
+		}
+		if count, ok := memberOf(resp.Body, "Count"); !ok || count == nil {
+			return cache.Filling{NoStore: true, Extra: resp}, nil // no answer to a query
+		}
+		payload := q.answer(resp.Body)
+		return cache.Filling{
+			Payload: payload, Kind: kindQuery, Aux: crc32.ChecksumIEEE(payload),
+			TTL: q.ttl, Refresh: s.refresh(q.ttl), NoStore: q.ttl <= 0 || st.Strong && v.global(),
+		}, nil
+	}
+}
+
+// passQuery passes on a query that the cache does not answer, though with the
+// same care for what was written lately and for expired items.
+func (c *call) passQuery(v *view) {
+	t := v.t
+	unknownIndex := c.m[qIndex] != nil && v.ix == nil
+	if !t.known || unknownIndex || !t.rule.caches() {
+		c.passRead(telemetry.BypassUncacheable)
+		return
+	}
+	q := ask{body: c.x.Body, capacity: v.capacity}
+	if t.ttl != "" {
+		q.hideExpired(v, time.Now())
+	}
+	if st := c.svc.cache.Note(t.tags.writes, t.tags.table, t.tags.service); st.Strong && !v.global() {
+		q.strongly()
+	}
+	c.passAsked(&q, telemetry.BypassUncacheable)
+}
+
+// strongQuery passes a strongly consistent query on, but for expired items.
+func (c *call) strongQuery(v *view) {
+	q := ask{body: c.x.Body}
+	if v.t.known && v.t.ttl != "" && c.readIndex(v) {
+		q.hideExpired(v, time.Now())
+	}
+	c.passAsked(&q, telemetry.BypassConsistent)
+}
+
+// passAsked sends a query changed as q says and undoes the change in the answer.
+func (c *call) passAsked(q *ask, d telemetry.Decision) {
+	ctx, cancel := c.deadline()
+	defer cancel()
+	resp, err := c.forward(ctx, q.body, true)
+	switch {
+	case err != nil:
+		c.failOrigin(err, d)
+	case resp.Class != origin.Good || !q.strong:
+		c.relay(resp, d)
+	default:
+		c.relayChanged(resp, q.answer(resp.Body), d)
+	}
+}
+
+// ask is a query as the origin is asked, with what the service added to it.
+type ask struct {
+	body     []byte
+	capacity byte
+	strong   bool
+	ttl      time.Duration // how long the answer may be kept
+}
+
+// strongly turns the query into a strongly consistent one.
+func (q *ask) strongly() {
+	if body, ok := wire.SetMember(nil, q.body, "ConsistentRead", []byte("true")); ok {
+		q.body, q.strong = body, true
+	}
+}
+
+// answer gives the origin's answer as the client's own query would have got it:
+// the capacity of a strongly consistent read is twice that of an eventual one.
+func (q *ask) answer(body []byte) []byte {
+	if q.strong && q.capacity != 0 {
+		if halved, ok := wire.HalveCapacity(nil, body); ok {
+			return halved
+		}
+	}
+	return body
+}
+
+// hideExpired makes the origin leave out items whose TTL attribute has passed, by
+// a condition added to the query's filter. The answer is kept for a second at most,
+// since the next item may expire at any time. Queries in the older form without
+// expressions can't be given a filter; they go as they are and are not kept.
+func (q *ask) hideExpired(v *view, now time.Time) {
+	q.ttl = min(q.ttl, time.Second)
+	for _, legacy := range []string{"KeyConditions", "QueryFilter", "ScanFilter", "AttributesToGet", "ConditionalOperator"} {
+		if v, ok := memberOf(q.body, legacy); !ok || v != nil {
+			q.ttl = 0
+			return
+		}
+	}
+	if !v.scan && v.isKey(v.t.ttl) {
+		q.ttl = 0 // a query's filter must not name key attributes
+		return
+	}
+	body, ok := withFilter(q.body, v.t.ttl, now)
+	if !ok {
+		q.ttl = 0
+		return
+	}
+	q.body = body
+}
+
+func (v *view) isKey(name string) bool {
+	if v.ix == nil {
+		return v.t.hash.name == name || v.t.rng.name == name
+	}
+	for _, a := range append(v.ix.hash[:len(v.ix.hash):len(v.ix.hash)], v.ix.rng...) {
+		if a.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// withFilter adds "has not expired" to the filter of a query.
+func withFilter(body []byte, attribute string, now time.Time) ([]byte, bool) {
+	const unexpired = `attribute_not_exists(#kasokuT) OR NOT attribute_type(#kasokuT, :kasokuN) OR #kasokuT > :kasokuNow OR #kasokuT < :kasokuOld`
+	filter := unexpired
+	if raw, _ := memberOf(body, "FilterExpression"); raw != nil {
+		text, ok := wire.AppendExact(nil, raw)
+		if !ok {
+			return nil, false
+		}
+		filter = parenthesised(string(text)) + " AND (" + unexpired + ")"
+	}
+	if len(filter) > maxExpression {
+		return nil, false
+	}
+	values := map[string]string{
+		":kasokuN":   `{"S":"N"}`,
+		":kasokuNow": `{"N":"` + number(now) + `"}`,
+		":kasokuOld": `{"N":"` + number(now.Add(-expiredTooLong)) + `"}`,
+	}
+	body, ok := withMember(body, "ExpressionAttributeNames", "#kasokuT", wire.AppendQuoted(nil, []byte(attribute)))
+	for _, name := range []string{":kasokuN", ":kasokuNow", ":kasokuOld"} {
+		if ok {
+			body, ok = withMember(body, "ExpressionAttributeValues", name, []byte(values[name]))
+		}
+	}
+	if !ok {
+		return nil, false
+	}
+	return wire.SetMember(nil, body, "FilterExpression", wire.AppendQuoted(nil, []byte(filter)))
+}
+
+// parenthesised puts an expression in parentheses unless it stands in a pair of
+// its own: DynamoDB refuses redundant ones. Expressions have no literals, so
+// every parenthesis counts.
+func parenthesised(text string) string {
+	text = strings.TrimSpace(text)
+	depth := 0
+	for i, r := range text {
+		switch r {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		}
+		if depth == 0 && i < len(text)-1 {
+			return "(" + text + ")"
+		}
+	}
+	return text
+}
+
+func withMember(body []byte, object, name string, value []byte) ([]byte, bool) {
+	inner, ok := memberOf(body, object)
+	if !ok {
+		return nil, false
+	}
+	if inner == nil {
+		inner = []byte("{}")
+	}
+	inner, ok = wire.SetMember(nil, inner, name, value)
+	if !ok {
+		return nil, false
+	}
+	return wire.SetMember(nil, body, object, inner)
+}
+
+func number(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }

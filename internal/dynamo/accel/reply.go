@@ -1,0 +1,174 @@
+package accel
+
+import (
+	"context"
+	"errors"
+	"hash/crc32"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/origin"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+var preparedLines = []byte("Server: Kasoku\r\nContent-Type: application/x-amz-json-1.0\r\n")
+
+// answer sends a body that Kasoku keeps, with the checksum that SDKs verify.
+func (c *call) answer(status int, body []byte, crc uint32) {
+	c.x.Reply.Body = body
+	c.head(status, crc)
+}
+
+// answerBuilt is answer for a body that was built in Reply.Buf.
+func (c *call) answerBuilt(status int, body []byte) {
+	c.x.Reply.Build(body)
+	c.head(status, crc32.ChecksumIEEE(body))
+}
+
+func (c *call) head(status int, crc uint32) {
+	r := &c.x.Reply
+	r.Status = status
+	r.Lines(preparedLines)
+	var id [requestIDLen]byte
+	r.FieldBytes("x-amzn-RequestId", newRequestID(&id))
+	r.FieldUint("x-amz-crc32", uint64(crc))
+	c.answered = true
+}
+
+// requestIDLen is the length of DynamoDB's request ids.
+const requestIDLen = 52
+
+const idAlphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUV"
+
+func newRequestID(id *[requestIDLen]byte) []byte {
+	for i := 0; i < len(id); {
+		bits := rand.Uint64()
+		for n := 0; n < 12 && i < len(id); n++ {
+			id[i] = idAlphabet[bits&31]
+			bits >>= 5
+			i++
+		}
+	}
+	return id[:]
+}
+
+// status writes Cache-Status for a decision; entry and stored add what is known
+// of the entry.
+func (c *call) status(d telemetry.Decision, e *cache.Entry, stored bool) {
+	c.decided(d)
+	var buf [96]byte
+	b := append(buf[:0], "kasoku; "...)
+	b = append(b, d.CacheStatus()...)
+	if e != nil && (d == telemetry.Hit || d == telemetry.HitNegative) {
+		b = append(b, "; ttl="...)
+		b = strconv.AppendInt(b, int64(e.TTL(c.now).Seconds()), 10)
+	}
+	if stored {
+		b = append(b, "; stored"...)
+	}
+	c.x.Reply.FieldBytes("Cache-Status", b)
+	c.svc.metrics.decision(c.op, d)
+}
+
+// errGarbage is what a "success" is that is cut or no JSON: no answer at all.
+var errGarbage = &origin.Fault{Kind: origin.Garbage, Reached: true, Err: errors.New("the answer is not what its length, checksum or type says")}
+
+// relay gives the origin's answer to the client byte for byte, errors too. Only a
+// success that is none is kept from it.
+func (c *call) relay(resp *origin.Response, d telemetry.Decision) {
+	if resp.Class == origin.Failed && resp.Status < http.StatusBadRequest {
+		c.failOrigin(errGarbage, d)
+		return
+	}
+	c.relayBody(resp, resp.Body, resp.Header.Get(fieldCRC), d)
+}
+
+// relayChanged gives the origin's answer with another body.
+func (c *call) relayChanged(resp *origin.Response, body []byte, d telemetry.Decision) {
+	c.relayBody(resp, body, strconv.AppendUint(nil, uint64(crc32.ChecksumIEEE(body)), 10), d)
+}
+
+func (c *call) relayBody(resp *origin.Response, body, crc []byte, d telemetry.Decision) {
+	r := &c.x.Reply
+	r.Status, r.Body = resp.Status, body
+	r.Field("Server", "Kasoku")
+	if ct := resp.Header.Get("Content-Type"); ct != nil {
+		r.FieldBytes("Content-Type", ct)
+	}
+	if id := resp.Header.Get(fieldID); id != nil {
+		r.FieldBytes("x-amzn-RequestId", id)
+	}
+	if crc != nil {
+		r.FieldBytes("x-amz-crc32", crc)
+	}
+	if ce := resp.Header.Get("Content-Encoding"); ce != nil {
+		r.FieldBytes("Content-Encoding", ce)
+	}
+	c.status(d, nil, false)
+	c.answered = true
+}
+
+// fail answers in DynamoDB's error shape.
+func (c *call) fail(typ, message string) {
+	c.answerBuilt(wire.ErrorStatus(typ), wire.AppendError(c.x.Reply.Buf[:0], typ, message))
+	c.status(telemetry.Local, nil, false)
+}
+
+// failOrigin answers for an origin that could not be asked or did not answer.
+// A write that may have happened is a 500, as DynamoDB has it: the client can't
+// know either. All else is a 503. SDKs retry both.
+func (c *call) failOrigin(err error, d telemetry.Decision) {
+	c.complain(err)
+	var f *origin.Fault
+	typ, message := "ServiceUnavailable", "The origin can't be reached at the moment."
+	switch {
+	case c.wrote && reached(err):
+		typ, message = "InternalServerError", "The origin did not answer; the write may or may not have happened."
+	case errors.As(err, &f):
+		message = "The origin can't be reached at the moment (" + f.Kind.String() + ")."
+	case errors.Is(err, context.DeadlineExceeded):
+		message = "The origin did not answer in time."
+	}
+	c.answerBuilt(wire.ErrorStatus(typ), wire.AppendError(c.x.Reply.Buf[:0], typ, message))
+	c.status(d, nil, false)
+}
+
+// notFound is DynamoDB's page for what is no request of its API.
+func (c *call) notFound() {
+	r := &c.x.Reply
+	r.Status, r.Body = http.StatusNotFound, []byte("<UnknownOperationException/>\n")
+	c.status(telemetry.Local, nil, false)
+	c.answered = true
+}
+
+// appendCapacity appends a ConsumedCapacity object: the units that DynamoDB
+// would have charged for the request.
+func appendCapacity(dst, quotedTable []byte, mode byte, units float64) []byte {
+	dst = append(dst, `{"TableName":`...)
+	dst = append(dst, quotedTable...)
+	dst = append(dst, `,"CapacityUnits":`...)
+	dst = wire.AppendUnits(dst, units)
+	if mode == 'i' {
+		dst = append(dst, `,"Table":{"CapacityUnits":`...)
+		dst = wire.AppendUnits(dst, units)
+		dst = append(dst, '}')
+	}
+	return append(dst, '}')
+}
+
+// readUnits is what an eventually consistent read of so many bytes costs.
+func readUnits(size int) float64 { return float64(max(1, (size+4095)/4096)) / 2 }
+
+// RateLimited answers a client that asks too often in the way that makes AWS
+// SDKs wait and try again.
+func (s *Service) RateLimited(x *edge.Exchange) {
+	c := s.calls.Get().(*call)
+	c.begin(s, x)
+	c.fail("ThrottlingException", "Rate of requests exceeds the allowed throughput.")
+	c.end()
+	s.calls.Put(c)
+}

@@ -1,0 +1,478 @@
+package accel
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
+
+// How long a table's description counts as fresh. While an index is being built
+// or a table changes, it is asked for more often; an unknown table is asked for
+// again soon.
+const (
+	schemaFresh    = time.Minute
+	schemaChanging = 2 * time.Second
+	schemaUnknown  = time.Second
+	maxTables      = 20_000
+)
+
+// attribute is a key attribute of a table or an index.
+type attribute struct {
+	name string
+	typ  byte // 'S', 'N' or 'B'
+}
+
+// index is a secondary index.
+type index struct {
+	name      string
+	rawName   []byte
+	global    bool
+	active    bool
+	hash, rng []attribute
+	all       bool            // projects every attribute
+	projected map[string]bool // else: these, keys included
+}
+
+// table is what the service has learnt of a table. It is immutable but for
+// checked; a changed description makes a new one.
+type table struct {
+	name    string
+	space   []byte // service and table, as tags name it
+	id      uint32 // in cache keys
+	stamp   string // TableId, or what else tells one incarnation from the next
+	known   bool   // false: could not be described, so nothing of it is cached
+	missing bool   // the origin says that there is no such table
+	active  bool
+	hash    attribute
+	rng     attribute // name "" without a sort key
+	indexes []*index
+	ttl     string // the TTL attribute, if the rules ask for it
+	tags    tableTags
+	rule    rule
+	checked atomic.Int64 // when it was described or last asked for, on the cache's clock
+}
+
+func (t *table) index(name []byte) *index {
+	for _, ix := range t.indexes {
+		if string(name) == ix.name {
+			return ix
+		}
+	}
+	return nil
+}
+
+// globals calls f for each global index.
+func (t *table) globals(f func(*index)) {
+	for _, ix := range t.indexes {
+		if ix.global {
+			f(ix)
+		}
+	}
+}
+
+func (t *table) hasGlobals() bool {
+	return slices.ContainsFunc(t.indexes, func(ix *index) bool { return ix.global })
+}
+
+func (t *table) freshFor() time.Duration {
+	switch {
+	case !t.known:
+		return schemaUnknown
+	case !t.active:
+		return schemaChanging
+	}
+	return schemaFresh
+}
+
+// tables are the tables that a service knows. Readers load the map; learners
+// replace it under mu.
+type tables struct {
+	byName atomic.Pointer[map[string]*table]
+	mu     sync.Mutex // guards what follows; may be held while the cache is told of a change
+	nextID uint32
+	ids    map[string]uint32 // a table keeps its id as long as the service lives
+	asking map[string]*lesson
+}
+
+// errNoTable is why a table can't be described when it does not exist.
+var errNoTable = errors.New("there is no such table at the origin")
+
+// lesson is a description under way. It is void when the table was forgotten
+// meanwhile: what was asked before is not kept.
+type lesson struct {
+	done chan struct{}
+	t    *table
+	void bool // guarded by tables.mu
+}
+
+func newTables() *tables {
+	ts := &tables{ids: make(map[string]uint32), asking: make(map[string]*lesson)}
+	ts.byName.Store(&map[string]*table{})
+	return ts
+}
+
+// table returns what is known of a table, learning it first if need be. It
+// returns a table with known false when the origin can't tell.
+func (s *Service) table(ctx context.Context, name []byte) *table {
+	t := (*s.tables.byName.Load())[string(name)]
+	if t == nil {
+		return s.learn(ctx, string(name))
+	}
+	now := s.cache.Now()
+	checked := t.checked.Load()
+	if now-checked > int64(t.freshFor()) && t.checked.CompareAndSwap(checked, now) {
+		if !t.known {
+			return s.learn(ctx, t.name)
+		}
+		go s.learn(context.Background(), t.name)
+	}
+	return t
+}
+
+// peek returns what is known of a table without asking anybody; nil if nothing.
+func (s *Service) peek(name []byte) *table { return (*s.tables.byName.Load())[string(name)] }
+
+// learn describes a table at the origin, once however many ask.
+func (s *Service) learn(ctx context.Context, name string) *table {
+	ts := s.tables
+	ts.mu.Lock()
+	l := ts.asking[name]
+	if l == nil {
+		l = &lesson{done: make(chan struct{})}
+		ts.asking[name] = l
+		go s.study(name, l)
+	}
+	ts.mu.Unlock()
+	select {
+	case <-l.done:
+		return l.t
+	case <-ctx.Done():
+		return s.unknownTable(name)
+	}
+}
+
+func (s *Service) study(name string, l *lesson) {
+	defer close(l.done)
+	defer s.keep(name, l)
+	l.t = s.unknownTable(name)
+	defer func() {
+		if p := recover(); p != nil {
+			s.metrics.faults.Inc()
+			s.log.Error("a fault inside the accelerator", slog.String("table", name), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+		}
+	}()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	t, err := s.describe(ctx, name)
+	if err != nil {
+		s.log.Debug("table not described: its requests pass through", slog.String("table", name), slog.Any("error", err))
+		l.t.missing = errors.Is(err, errNoTable)
+		return
+	}
+	l.t = t
+}
+
+// keep publishes what a lesson brought, then drops what was cached under an
+// older description.
+func (s *Service) keep(name string, l *lesson) {
+	ts := s.tables
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if ts.asking[name] == l {
+		delete(ts.asking, name)
+	}
+	if l.t.known {
+		if ts.ids[name] == 0 {
+			ts.nextID++
+			ts.ids[name] = ts.nextID
+		}
+		l.t.id = ts.ids[name]
+	}
+	if l.void {
+		return
+	}
+	old := *ts.byName.Load()
+	prev := old[name]
+	if prev != nil && prev.known && !l.t.known && !l.t.missing {
+		// The origin could not tell this time; what is known stays in use.
+		return
+	}
+	if prev != nil && prev.known && prev.sameAs(l.t) {
+		// Those who hold prev must be able to see that nothing has changed.
+		prev.checked.Store(s.cache.Now())
+		l.t = prev
+		return
+	}
+	next := maps.Clone(old)
+	if len(next) >= maxTables {
+		// What is learnt of them next time can't be compared with what was known.
+		clear(next)
+		s.cache.Apply(cache.Change{Cause: cache.ByTable, Tags: []cache.Tag{s.tag}})
+	}
+	next[name] = l.t
+	ts.byName.Store(&next)
+	if prev != nil && prev.known {
+		s.cache.Apply(cache.Change{Cause: cache.ByTable, Tags: []cache.Tag{l.t.tags.table}})
+	}
+}
+
+// forget drops what is known of a table: it was created, changed or deleted.
+func (s *Service) forget(name []byte) {
+	ts := s.tables
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if l := ts.asking[string(name)]; l != nil {
+		l.void = true
+		delete(ts.asking, string(name))
+	}
+	old := *ts.byName.Load()
+	if _, ok := old[string(name)]; ok {
+		next := maps.Clone(old)
+		delete(next, string(name))
+		ts.byName.Store(&next)
+	}
+}
+
+// forgetAll makes every table be learnt anew: what was learnt may be wrong.
+func (s *Service) forgetAll() {
+	ts := s.tables
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	ts.voidLessons()
+	ts.byName.Store(&map[string]*table{})
+}
+
+// voidLessons lets no description that is under way be kept. Caller holds mu.
+func (ts *tables) voidLessons() {
+	for name, l := range ts.asking {
+		l.void = true
+		delete(ts.asking, name)
+	}
+}
+
+// rerule puts the rules of new settings in force for the tables that are known. Of
+// those under stricter rules than before everything is dropped; where the TTL
+// attribute counts from now on, the table is learnt anew.
+func (s *Service) rerule(set *settings) {
+	ts := s.tables
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	ts.voidLessons()
+	next := make(map[string]*table)
+	var dropped []cache.Tag
+	for name, t := range *ts.byName.Load() {
+		r := set.ruleFor(name)
+		switch {
+		case !t.known:
+			continue
+		case r == t.rule:
+			next[name] = t
+			continue
+		case t.rule.expire || !r.expire:
+			next[name] = t.under(r)
+		}
+		if r.stricter(t.rule) {
+			dropped = append(dropped, t.tags.table)
+		}
+	}
+	ts.byName.Store(&next)
+	if len(dropped) > 0 {
+		s.cache.Apply(cache.Change{Cause: cache.ByTable, Tags: dropped})
+	}
+}
+
+// stricter tells whether something that was kept under the rule old must not be
+// served any more.
+func (r rule) stricter(old rule) bool {
+	return r.item < old.item || r.query < old.query || r.negative < old.negative || r.expire && !old.expire
+}
+
+// under is the table with another rule.
+func (t *table) under(r rule) *table {
+	u := &table{
+		name: t.name, space: t.space, id: t.id, stamp: t.stamp, known: t.known, missing: t.missing, active: t.active,
+		hash: t.hash, rng: t.rng, indexes: t.indexes, ttl: t.ttl, tags: t.tags, rule: r,
+	}
+	if !r.expire {
+		u.ttl = ""
+	}
+	u.checked.Store(t.checked.Load())
+	return u
+}
+
+func (s *Service) unknownTable(name string) *table {
+	t := &table{name: name, tags: newTableTags(s.name, name), space: tableSpace(s.name, name)}
+	t.checked.Store(s.cache.Now())
+	return t
+}
+
+func tableSpace(service, table string) []byte {
+	return fmt.Appendf(nil, "%d:%s%s", len(service), service, tagTableName(table))
+}
+
+// sameAs tells whether two descriptions make no difference to what is cached.
+func (t *table) sameAs(u *table) bool {
+	if u.missing || t.stamp != u.stamp || t.active != u.active || t.hash != u.hash || t.rng != u.rng || t.ttl != u.ttl || t.rule != u.rule || len(t.indexes) != len(u.indexes) {
+		return false
+	}
+	for i, a := range t.indexes {
+		b := u.indexes[i]
+		if a.name != b.name || a.global != b.global || a.active != b.active || a.all != b.all ||
+			!slices.Equal(a.hash, b.hash) || !slices.Equal(a.rng, b.rng) || !maps.Equal(a.projected, b.projected) {
+			return false
+		}
+	}
+	return true
+}
+
+// description is the part of DescribeTable's answer that matters here.
+type description struct {
+	Table struct {
+		TableID              string  `json:"TableId"`
+		CreationDateTime     float64 `json:"CreationDateTime"`
+		TableStatus          string
+		AttributeDefinitions []struct{ AttributeName, AttributeType string }
+		KeySchema            []keyElement
+		LocalIndexes         []indexDescription `json:"LocalSecondaryIndexes"`
+		GlobalIndexes        []indexDescription `json:"GlobalSecondaryIndexes"`
+	}
+}
+
+type keyElement struct{ AttributeName, KeyType string }
+
+type indexDescription struct {
+	IndexName   string
+	IndexStatus string
+	KeySchema   []keyElement
+	Projection  struct {
+		ProjectionType   string
+		NonKeyAttributes []string
+	}
+}
+
+func (s *Service) describe(ctx context.Context, name string) (*table, error) {
+	set := s.settings.Load()
+	quoted := wire.AppendQuoted(nil, []byte(name))
+	body := append(append([]byte(`{"TableName":`), quoted...), '}')
+	raw, err := s.askOwn(ctx, "DescribeTable", body)
+	if err != nil {
+		return nil, err
+	}
+	var d description
+	if err := json.Unmarshal(raw, &d); err != nil {
+		return nil, fmt.Errorf("reading the description of table %s: %w", name, err)
+	}
+	t := s.unknownTable(name)
+	if err := t.fill(&d); err != nil {
+		return nil, fmt.Errorf("table %s: %w", name, err)
+	}
+	t.rule = set.ruleFor(name)
+	if t.rule.expire {
+		if t.ttl, err = s.describeTTL(ctx, body); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+func (s *Service) describeTTL(ctx context.Context, body []byte) (string, error) {
+	raw, err := s.askOwn(ctx, "DescribeTimeToLive", body)
+	if err != nil {
+		return "", err
+	}
+	var d struct {
+		TimeToLiveDescription struct{ TimeToLiveStatus, AttributeName string }
+	}
+	if err := json.Unmarshal(raw, &d); err != nil {
+		return "", fmt.Errorf("reading the time to live of a table: %w", err)
+	}
+	if st := d.TimeToLiveDescription.TimeToLiveStatus; st == "ENABLED" || st == "ENABLING" {
+		return d.TimeToLiveDescription.AttributeName, nil
+	}
+	return "", nil
+}
+
+func (t *table) fill(d *description) error {
+	types := make(map[string]byte, len(d.Table.AttributeDefinitions))
+	for _, a := range d.Table.AttributeDefinitions {
+		if len(a.AttributeType) == 1 {
+			types[a.AttributeName] = a.AttributeType[0]
+		}
+	}
+	hash, rng, err := keys(d.Table.KeySchema, types)
+	if err != nil {
+		return err
+	}
+	if len(hash) != 1 || len(rng) > 1 {
+		return fmt.Errorf("a key of %d and %d attributes", len(hash), len(rng))
+	}
+	t.hash = hash[0]
+	if len(rng) == 1 {
+		t.rng = rng[0]
+	}
+	t.stamp = fmt.Sprintf("%s %f", d.Table.TableID, d.Table.CreationDateTime)
+	t.active = d.Table.TableStatus == "ACTIVE"
+	for _, global := range []bool{false, true} {
+		list := d.Table.LocalIndexes
+		if global {
+			list = d.Table.GlobalIndexes
+		}
+		for i := range list {
+			ix, err := newIndex(&list[i], global, types, t)
+			if err != nil {
+				return err
+			}
+			t.active = t.active && ix.active
+			t.indexes = append(t.indexes, ix)
+		}
+	}
+	t.known = true
+	return nil
+}
+
+func newIndex(d *indexDescription, global bool, types map[string]byte, t *table) (*index, error) {
+	hash, rng, err := keys(d.KeySchema, types)
+	if err != nil || len(hash) == 0 {
+		return nil, fmt.Errorf("index %s: its key is not understood (%w)", d.IndexName, err)
+	}
+	ix := &index{
+		name: d.IndexName, rawName: []byte(d.IndexName), global: global, hash: hash, rng: rng,
+		active: !global || d.IndexStatus == "ACTIVE", all: d.Projection.ProjectionType == "ALL",
+		projected: make(map[string]bool),
+	}
+	for _, a := range slices.Concat(hash, rng, []attribute{t.hash, t.rng}) {
+		ix.projected[a.name] = true
+	}
+	for _, name := range d.Projection.NonKeyAttributes {
+		ix.projected[name] = true
+	}
+	return ix, nil
+}
+
+func keys(schema []keyElement, types map[string]byte) (hash, rng []attribute, err error) {
+	for _, e := range schema {
+		typ := types[e.AttributeName]
+		if !bytes.ContainsRune([]byte("SNB"), rune(typ)) {
+			return nil, nil, fmt.Errorf("key attribute %s has no type that is known", e.AttributeName)
+		}
+		a := attribute{e.AttributeName, typ}
+		if e.KeyType == "HASH" {
+			hash = append(hash, a)
+		} else {
+			rng = append(rng, a)
+		}
+	}
+	return hash, rng, nil
+}

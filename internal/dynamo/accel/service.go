@@ -1,0 +1,304 @@
+package accel
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/dynamo/sigv4"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/origin"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// Service is a dynamodb service. It is an edge.Handler.
+type Service struct {
+	name       string
+	space      *cache.Space
+	cache      *cache.Cache
+	log        *slog.Logger
+	registry   *telemetry.Registry
+	metrics    *metrics
+	tables     *tables
+	tag        cache.Tag // everything of the service
+	complaints complaints
+	calls      sync.Pool
+	settings   atomic.Pointer[settings]
+}
+
+var _ edge.Handler = (*Service)(nil)
+
+// New makes a service that keeps its entries in space. It does not ask the
+// origin anything yet.
+func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog.Logger) (*Service, error) {
+	s := &Service{
+		name: cfg.Name, space: space, cache: space.Cache(), registry: registry, tables: newTables(),
+		log: log.With(slog.String("service", cfg.Name)), tag: serviceTag(cfg.Name),
+		metrics: newMetrics(registry, cfg.Name),
+	}
+	s.calls.New = func() any { return new(call) }
+	set, err := s.prepare(cfg, nil)
+	if err != nil {
+		return nil, err
+	}
+	s.settings.Store(set)
+	return s, nil
+}
+
+// Reconfigure puts a new configuration in force for requests that begin from now
+// on. Entries survive unless the origin is another one. On an error nothing
+// has changed.
+func (s *Service) Reconfigure(cfg Config) error {
+	old := s.settings.Load()
+	set, err := s.prepare(cfg, old)
+	if err != nil {
+		return err
+	}
+	s.settings.Store(set)
+	s.rerule(set)
+	if old.cfg.Origin.URL != set.cfg.Origin.URL || old.cfg.Region != set.cfg.Region {
+		s.forgetAll()
+		s.cache.Apply(cache.Change{Cause: cache.ByTable, Tags: []cache.Tag{s.tag}})
+	}
+	if old.origin != set.origin {
+		old.origin.Close()
+	}
+	return nil
+}
+
+// Close lets the origin's connections go.
+func (s *Service) Close() { s.settings.Load().origin.Close() }
+
+func (s *Service) prepare(cfg Config, old *settings) (*settings, error) {
+	set := &settings{cfg: cfg}
+	if !cfg.Open {
+		keys := make([]sigv4.Key, len(cfg.Keys))
+		for i, k := range cfg.Keys {
+			keys[i] = sigv4.Key{ID: k.ID, Secret: k.Secret}
+			set.who = append(set.who, newPrincipal(k))
+		}
+		set.verifier = sigv4.NewVerifier(cfg.Region, "dynamodb", keys)
+	}
+	oc := cfg.Origin
+	oc.Name = cfg.Name
+	oc.Metrics = s.registry
+	oc.Classify = classify
+	oc.BreakerMoved = s.breakerMoved
+	oc.Prepare = sigv4.NewSigner(cfg.Credentials, cfg.Region, "dynamodb").Sign
+	var err error
+	if cfg.connect != nil {
+		set.origin, err = cfg.connect(oc)
+	} else {
+		set.origin, err = origin.New(oc)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("service %s: %w", cfg.Name, err)
+	}
+	return set, nil
+}
+
+// Serve answers one exchange.
+func (s *Service) Serve(x *edge.Exchange) {
+	c := s.calls.Get().(*call)
+	c.begin(s, x)
+	defer c.finish()
+	c.serve()
+}
+
+// finish gives the call back. A fault inside the cache must not become a failed
+// request: what was not answered is passed through, unless its permission was not
+// checked yet or it was a write that may have reached the origin.
+func (c *call) finish() {
+	s := c.svc
+	if p := recover(); p != nil {
+		c.fault(p)
+		return // a call that panicked is not used again
+	}
+	c.end()
+	s.calls.Put(c)
+}
+
+func (c *call) fault(p any) {
+	s := c.svc
+	s.metrics.faults.Inc()
+	s.log.Error("a fault inside the accelerator", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+	x := c.x
+	x.Reply = edge.Reply{}
+	if !c.permitted || c.wrote {
+		c.fail("InternalServerError", "Internal server error")
+		return
+	}
+	if c.op.Access == wire.Read {
+		c.passRead(telemetry.CacheFault)
+		return
+	}
+	c.passWrite(telemetry.CacheFault, s.tag)
+}
+
+// serve goes through the checks in DynamoDB's order: path, syntax, operation,
+// signature; then permission, which is Kasoku's own.
+func (c *call) serve() {
+	x := c.x
+	if string(x.Request.Method) != http.MethodPost || string(x.Request.Path) != "/" {
+		c.otherPath()
+		return
+	}
+	if !isJSON(x.Request.Get("Content-Type")) {
+		c.notFound()
+		return
+	}
+	if ce := x.Request.Get("Content-Encoding"); ce != nil && !c.authorizeEncoded(ce) {
+		return
+	}
+	if !wire.Valid(x.Body, wire.MaxDepth) || wire.Kind(bytes.TrimLeft(x.Body, " \t\r\n")) != '{' {
+		c.fail("SerializationException", "")
+		return
+	}
+	op, known := wire.FindOperation(x.Request.Get("X-Amz-Target"))
+	if !known {
+		c.fail("UnknownOperationException", "")
+		return
+	}
+	c.op = op
+	x.Record.Operation = op.Name
+	if c.who == nil && !c.authenticate() {
+		return
+	}
+	c.dispatch()
+}
+
+func isJSON(contentType []byte) bool {
+	ct, _, _ := bytes.Cut(contentType, []byte(";"))
+	ct = bytes.TrimSpace(ct)
+	return string(ct) == jsonType || bytes.EqualFold(ct, []byte(jsonType)) || bytes.EqualFold(ct, []byte("application/json"))
+}
+
+// authenticate finds out who asks; on failure it has answered.
+func (c *call) authenticate() bool {
+	if c.set.verifier == nil {
+		c.who = anybody
+		return true
+	}
+	i, err := c.set.verifier.Verify(&c.x.Request, c.x.Body, c.x.Now())
+	if err != nil {
+		c.svc.metrics.denied.Inc()
+		c.fail(err.Type, err.Message)
+		return false
+	}
+	c.who = c.set.who[i]
+	return true
+}
+
+func (c *call) dispatch() {
+	switch c.op.Kind {
+	case wire.GetItem:
+		c.getItem()
+	case wire.BatchGetItem:
+		c.batchGetItem()
+	case wire.Query, wire.Scan:
+		c.query()
+	case wire.PutItem, wire.UpdateItem, wire.DeleteItem:
+		c.writeItem()
+	case wire.BatchWriteItem:
+		c.batchWriteItem()
+	case wire.TransactWriteItems:
+		c.transactWriteItems()
+	case wire.ExecuteStatement, wire.BatchExecuteStatement, wire.ExecuteTransaction:
+		c.partiql()
+	case wire.CreateTable, wire.UpdateTable, wire.DeleteTable, wire.UpdateTimeToLive, wire.OtherAdmin, wire.OtherWrite:
+		c.tableOperation()
+	default: // DescribeTable, TransactGetItems, OtherRead
+		c.otherRead()
+	}
+}
+
+// allowed checks the permission on the one table that the request names; on
+// failure it has answered.
+func (c *call) allowed(access wire.Access, table []byte) bool {
+	c.permitted = c.may(access, table)
+	return c.permitted
+}
+
+// may checks the permission on one of the tables that the request names; on failure
+// it has answered. Once all are checked, permitted is to be set.
+func (c *call) may(access wire.Access, table []byte) bool {
+	if c.who.may(access, table) {
+		return true
+	}
+	c.deny(table)
+	return false
+}
+
+func (c *call) deny(table []byte) {
+	c.svc.metrics.denied.Inc()
+	resource := "*"
+	if len(table) > 0 {
+		resource = fmt.Sprintf("arn:aws:dynamodb:%s:000000000000:table/%s", c.set.cfg.Region, table)
+	}
+	c.fail("AccessDeniedException", fmt.Sprintf("User: arn:aws:iam::000000000000:user/%s is not authorized to perform: dynamodb:%s on resource: %s",
+		c.who.id, c.op.Name, resource))
+}
+
+// failFill answers for a fill that failed. A fault of the cache in it is no reason
+// not to ask the origin.
+func (c *call) failFill(err error, d telemetry.Decision) {
+	if !errors.Is(err, cache.ErrFillPanicked) {
+		c.failOrigin(err, d)
+		return
+	}
+	c.svc.metrics.faults.Inc()
+	c.svc.log.Error("a fault inside the accelerator", slog.Any("error", err))
+	c.passRead(telemetry.CacheFault)
+}
+
+// passRead gives a read to the origin as it came.
+func (c *call) passRead(d telemetry.Decision) {
+	ctx, cancel := c.deadline()
+	defer cancel()
+	resp, err := c.forward(ctx, c.x.Body, true)
+	if err != nil {
+		c.failOrigin(err, d)
+		return
+	}
+	c.relay(resp, d)
+}
+
+// passWrite gives a write to the origin as it came, and drops what depends on tags.
+func (c *call) passWrite(d telemetry.Decision, tags ...cache.Tag) {
+	c.passWriteAs(d, cache.ByWrite, tags...)
+}
+
+func (c *call) passWriteAs(d telemetry.Decision, cause cache.Cause, tags ...cache.Tag) {
+	cw := c.svc.cache.Begin(tags, nil)
+	defer cw.Unknown()
+	resp, err := c.forwardWrite(c.x.Body)
+	if unsettled(resp, err) {
+		cw.Unknown()
+	} else {
+		cw.Commit(cache.Change{Cause: cause})
+	}
+	if err != nil {
+		c.failOrigin(err, d)
+		return
+	}
+	c.relay(resp, d)
+}
+
+// forwardWrite sends a write. It goes on when the client leaves: what became of a
+// write should be known whenever it can be. Only the request timeout, and the
+// deadline that the client has set, end it; its outcome is unknown then.
+func (c *call) forwardWrite(body []byte) (*origin.Response, error) {
+	whole, cancel := context.WithDeadline(context.Background(), c.x.Deadline())
+	defer cancel()
+	ctx, cancel := c.until(whole)
+	defer cancel()
+	return c.forward(ctx, body, false)
+}

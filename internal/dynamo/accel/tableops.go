@@ -1,0 +1,226 @@
+package accel
+
+import (
+	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// otherRead passes on a read that is never cached.
+func (c *call) otherRead() {
+	if !c.allowedAll(c.op.Access) {
+		return
+	}
+	d := telemetry.Pass
+	if c.op.Kind == wire.TransactGetItems {
+		d = telemetry.BypassUncacheable
+	}
+	c.passRead(d)
+}
+
+// tableOperation passes on what changes tables, and every operation that is not
+// known: it counts as a write to the tables it names, or to all of them if that
+// can't be told.
+func (c *call) tableOperation() {
+	if !c.allowedAll(c.op.Access) {
+		return
+	}
+	var tags []cache.Tag
+	names, ok := c.tableNames()
+	for _, n := range names {
+		t := newTableTags(c.svc.name, string(n))
+		tags = append(tags, t.table, t.writes)
+	}
+	if !ok || len(names) == 0 && c.op.Tables != wire.Account {
+		tags = []cache.Tag{c.svc.tag}
+	}
+	c.passWriteAs(telemetry.Pass, cache.ByTable, tags...)
+	for _, n := range names {
+		c.svc.forget(n)
+	}
+	if !ok || len(names) == 0 {
+		c.svc.forgetAll()
+	}
+}
+
+// allowedAll checks the permission on every table that the request names; on
+// failure it has answered. Tables that can't be told need the right to all, and so
+// does a table that is made of another. An operation that nobody knows may change
+// tables as well as items.
+func (c *call) allowedAll(access wire.Access) bool {
+	names, ok := c.tableNames()
+	if len(names) > 0 {
+		c.x.Record.Table = names[0]
+	}
+	if !ok || len(names) == 0 || c.op.Tables == wire.InTargetTableName {
+		names = [][]byte{nil}
+	}
+	for _, n := range names {
+		if !c.may(access, n) || c.op == &wire.UnknownOperation && !c.may(wire.Admin, n) {
+			return false
+		}
+	}
+	c.permitted = true
+	return true
+}
+
+// tableNames returns the tables that a request names; ok is false if it may name
+// others.
+func (c *call) tableNames() (names [][]byte, ok bool) {
+	if c.who.every && c.op.Access == wire.Read {
+		// Who may read every table needs no look at which.
+		return nil, true
+	}
+	body := c.x.Body
+	add := func(quoted []byte) bool {
+		name, ok := wire.AppendExact(nil, quoted)
+		if !ok || len(tableOf(name)) == 0 {
+			return false
+		}
+		names = append(names, tableOf(name))
+		return true
+	}
+	switch c.op.Tables {
+	case wire.InTableName:
+		return c.single("TableName", add, &names)
+	case wire.InTargetTableName:
+		return c.single("TargetTableName", add, &names)
+	case wire.InGlobalTableName:
+		return c.single("GlobalTableName", add, &names)
+	case wire.InResourceArn:
+		return c.single("ResourceArn", add, &names)
+	case wire.InTableArn:
+		return c.single("TableArn", add, &names)
+	case wire.InStreamArn:
+		return c.single("StreamArn", add, &names)
+	case wire.InRequestItems:
+		items, ok := c.collect("RequestItems")
+		it := wire.Object(items)
+		for ok && it.Next() {
+			ok = add(it.QuotedName())
+		}
+		return names, ok && !it.Err()
+	case wire.InTransactItems:
+		return c.actionTables(add, &names)
+	}
+	if c.op == &wire.UnknownOperation {
+		if v, there := wire.Lookup(body, "TableName"); there {
+			return names, add(v)
+		}
+	}
+	return names, false
+}
+
+func (c *call) single(member string, add func([]byte) bool, names *[][]byte) ([][]byte, bool) {
+	v, ok := c.collect(member)
+	ok = ok && v != nil && add(v)
+	return *names, ok
+}
+
+func (c *call) actionTables(add func([]byte) bool, names *[][]byte) ([][]byte, bool) {
+	actions, ok := c.collect("TransactItems")
+	it := wire.Array(actions)
+	for ok && it.Next() {
+		action := wire.Object(it.Value())
+		for ok && action.Next() {
+			if wire.Kind(action.Value()) == 'n' {
+				continue
+			}
+			_, ok = c.members(action.Value(), []string{"TableName"})
+			ok = ok && add(c.m[0])
+		}
+		ok = ok && !action.Err()
+	}
+	return *names, ok && !it.Err()
+}
+
+// otherPath answers what is not POST /: the health page, and the newer protocol
+// whose bodies are CBOR, which is passed on unread.
+func (c *call) otherPath() {
+	r := &c.x.Request
+	method, path := string(r.Method), string(r.Path)
+	op, isCBOR := strings.CutPrefix(path, "/service/DynamoDB_20120810/operation/")
+	switch {
+	case method == http.MethodGet && path == "/":
+		c.x.Reply.Status = http.StatusOK
+		c.x.Reply.Field("Server", "Kasoku")
+		c.x.Reply.Field("Content-Type", "text/plain")
+		c.x.Reply.Body = append(append(append(c.x.Reply.Buf[:0], "healthy: "...), r.Host...), ' ')
+		c.status(telemetry.Local, nil, false)
+		c.answered = true
+	case method == http.MethodPost && isCBOR:
+		c.passCBOR(op)
+	default:
+		c.notFound()
+	}
+}
+
+// passCBOR passes on a request of the protocol RPCv2-CBOR. Its tables can't be
+// told, so a write drops everything of the service, and only keys for every table
+// may use it.
+func (c *call) passCBOR(operation string) {
+	c.op, _ = wire.FindOperation([]byte(targetPrefix + operation))
+	c.x.Record.Operation = c.op.Name
+	if ce := c.x.Request.Get("Content-Encoding"); ce != nil && !c.authorizeEncoded(ce) {
+		return
+	}
+	if c.who == nil && !c.authenticate() {
+		return
+	}
+	unknown := c.op == &wire.UnknownOperation
+	if !c.allowed(c.op.Access, nil) || unknown && !c.allowed(wire.Admin, nil) {
+		return
+	}
+	if c.op.Access == wire.Read {
+		c.passRead(telemetry.BypassUncacheable)
+		return
+	}
+	c.passWrite(telemetry.Write, c.svc.tag)
+	if unknown || c.op.Access == wire.Admin {
+		c.svc.forgetAll()
+	}
+}
+
+// maxDecoded bounds a compressed request once it is decoded, as DynamoDB does.
+const maxDecoded = 16 << 20
+
+// authorizeEncoded checks the signature of a compressed request, which covers the
+// bytes as they were sent, and decodes it; on failure it has answered.
+func (c *call) authorizeEncoded(encoding []byte) bool {
+	if !c.authenticate() {
+		return false
+	}
+	var r io.Reader
+	var err error
+	switch strings.ToLower(string(encoding)) {
+	case "identity":
+		return true
+	case "gzip":
+		r, err = gzip.NewReader(bytes.NewReader(c.x.Body))
+	case "deflate":
+		r = flate.NewReader(bytes.NewReader(c.x.Body))
+	}
+	if r == nil || err != nil {
+		c.fail("InternalServerError", "Internal server error")
+		return false
+	}
+	body, err := io.ReadAll(io.LimitReader(r, maxDecoded+1))
+	if err != nil || len(body) == 0 {
+		c.fail("InternalServerError", "Internal server error")
+		return false
+	}
+	if len(body) > maxDecoded {
+		c.x.Reply.Status = http.StatusRequestEntityTooLarge
+		c.status(telemetry.Local, nil, false)
+		return false
+	}
+	c.x.Body = body
+	return true
+}

@@ -1,0 +1,94 @@
+package accel
+
+import (
+	"encoding/binary"
+	"strings"
+
+	"github.com/kasoku/kasoku/internal/cache"
+)
+
+// What a tag names. The letter is the first byte of the name that is hashed, so
+// tags of different kinds never share a name.
+const (
+	tagItem      = 'i' // one item
+	tagPartition = 'p' // writes in a partition of the table: queries
+	tagPurge     = 'P' // an operator's purge of a partition: items
+	tagWrites    = 'w' // writes anywhere in the table: scans
+	tagTable     = 't' // the table itself: everything of it
+	tagIndexPart = 'x' // changes in a partition of a global index
+	tagIndex     = 'X' // all queries of a global index
+	tagService   = 's' // everything of the service
+)
+
+// tagName builds names of tags: the kind, then each part with its length, so
+// that no two lists of parts give the same bytes.
+type tagName struct{ buf []byte }
+
+func (n *tagName) tag(kind byte, parts ...[]byte) cache.Tag {
+	n.buf = append(n.buf[:0], kind)
+	for _, p := range parts {
+		n.buf = binary.AppendUvarint(n.buf, uint64(len(p)))
+		n.buf = append(n.buf, p...)
+	}
+	switch kind {
+	case tagPurge, tagTable, tagIndex, tagService:
+		// Seldom moved, and much depends on them.
+		return cache.BroadTagOf(n.buf)
+	}
+	return cache.TagOf(n.buf)
+}
+
+// tableTags are the tags that a table's name alone decides.
+type tableTags struct {
+	service, table, writes cache.Tag
+}
+
+func newTableTags(service, table string) tableTags {
+	var n tagName
+	table = tagTableName(table)
+	return tableTags{
+		service: serviceTag(service),
+		table:   n.tag(tagTable, []byte(service), []byte(table)),
+		writes:  n.tag(tagWrites, []byte(service), []byte(table)),
+	}
+}
+
+// tagTableName is a table's name in tags: DynamoDB Local takes Music and music for
+// one table, so a write to either must drop what is cached of the other.
+func tagTableName(table string) string { return strings.ToLower(table) }
+
+func serviceTag(service string) cache.Tag {
+	var n tagName
+	return n.tag(tagService, []byte(service))
+}
+
+// item returns the tag of an item; key is its canonical key bytes.
+func (t *table) itemTag(key []byte) cache.Tag {
+	var n tagName
+	return n.tag(tagItem, t.space, key)
+}
+
+func (t *table) partitionTag(hash []byte) cache.Tag {
+	var n tagName
+	return n.tag(tagPartition, t.space, hash)
+}
+
+func (t *table) purgeTag(hash []byte) cache.Tag {
+	var n tagName
+	return n.tag(tagPurge, t.space, hash)
+}
+
+func (t *table) indexTag(ix *index) cache.Tag {
+	var n tagName
+	return n.tag(tagIndex, t.space, ix.rawName)
+}
+
+func (t *table) indexPartitionTag(ix *index, hash []byte) cache.Tag {
+	var n tagName
+	return n.tag(tagIndexPart, t.space, ix.rawName, hash)
+}
+
+// itemTags are the tags that an item's entry depends on.
+func (t *table) itemTags(k itemKey) []cache.Tag {
+	return []cache.Tag{t.itemTag(k.bytes), t.purgeTag(k.hash()), t.tags.table, t.tags.service}
+}

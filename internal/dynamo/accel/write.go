@@ -1,0 +1,342 @@
+package accel
+
+import (
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/dynamo/expr"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+	"github.com/kasoku/kasoku/internal/origin"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+const (
+	wTable = iota
+	wItem
+	wKey
+	wReturns
+	wExpression
+	wUpdates
+	wNames
+	wValues
+)
+
+var writeMembers = []string{"TableName", "Item", "Key", "ReturnValues", "UpdateExpression",
+	"AttributeUpdates", "ExpressionAttributeNames", "ExpressionAttributeValues"}
+
+// writing is a PutItem, UpdateItem or DeleteItem under way.
+type writing struct {
+	t       *table
+	kind    wire.OpKind
+	key     itemKey
+	keyJSON []byte // Key, or Item
+	update  *expr.Update
+	returns string // ReturnValues as the client wants them
+	asked   string // and as the origin is asked for them
+	cached  *cache.Entry
+}
+
+// writeItem writes through: the origin first, then the cache, then the answer.
+func (c *call) writeItem() {
+	if _, ok := c.members(c.x.Body, writeMembers); !ok {
+		c.fail("SerializationException", "")
+		return
+	}
+	named := c.setTable(c.m[wTable])
+	if !c.allowed(wire.Write, tableOf(c.name)) {
+		return
+	}
+	if !named {
+		c.passTableWrite(tableOf(c.name))
+		return
+	}
+	t := c.table()
+	w, ok := c.readWrite(t)
+	if !ok {
+		c.passTableWrite(c.name)
+		return
+	}
+	c.x.Record.KeyHash = uint64(t.itemTag(w.key.bytes))
+	body := c.x.Body
+	if w.asked != w.returns {
+		if body, ok = wire.SetMember(nil, body, "ReturnValues", []byte(`"`+w.asked+`"`)); !ok {
+			body, w.asked = c.x.Body, w.returns
+		}
+	}
+	c.writeThrough(w, body)
+}
+
+// passTableWrite passes a write on whose item can't be told: everything of the
+// table is dropped.
+func (c *call) passTableWrite(name []byte) {
+	if len(name) == 0 {
+		c.passWrite(telemetry.Write, c.svc.tag)
+		return
+	}
+	tags := newTableTags(c.svc.name, string(name))
+	c.passWrite(telemetry.Write, tags.table, tags.writes)
+}
+
+// readWrite understands a write; false leaves it to the origin.
+func (c *call) readWrite(t *table) (w *writing, ok bool) {
+	if !t.known {
+		return nil, false
+	}
+	w = &writing{t: t, kind: c.op.Kind, keyJSON: c.m[wKey]}
+	if w.kind == wire.PutItem {
+		w.keyJSON = c.m[wItem]
+		w.key, ok = t.keyOfItem(w.keyJSON)
+	} else {
+		w.key, ok = t.keyOf(w.keyJSON)
+	}
+	if !ok {
+		return nil, false
+	}
+	w.returns = "NONE"
+	if raw := c.m[wReturns]; raw != nil {
+		text, ok := wire.AppendExact(nil, raw)
+		if !ok {
+			return nil, false
+		}
+		w.returns = string(text)
+	}
+	if w.kind == wire.UpdateItem {
+		w.update = c.readUpdate(c.m[wExpression], c.m[wUpdates], c.m[wNames], c.m[wValues])
+	}
+	w.cached = c.svc.oldImage(t, w.key, c.now)
+	w.asked = w.images()
+	return w, true
+}
+
+// oldImage is the entry that shows an item as it is before a write; nil if none
+// does. Where expired items are hidden, an absent item may be one that has expired
+// and still is in its indexes.
+func (s *Service) oldImage(t *table, key itemKey, now int64) *cache.Entry {
+	e, found := s.space.Peek(t.cacheKey(key), now)
+	if found != cache.Fresh || e.Kind() == kindAbsent && t.ttl != "" {
+		return nil
+	}
+	return e
+}
+
+// readUpdate understands an update's expression; nil if it does not.
+func (c *call) readUpdate(expression, legacy, names, values []byte) *expr.Update {
+	if expression == nil {
+		if legacy == nil {
+			return &expr.Update{}
+		}
+		u, err := expr.LegacyUpdates(legacy)
+		if err != nil {
+			return nil
+		}
+		return u
+	}
+	text, ok := wire.AppendExact(nil, expression)
+	if !ok || legacy != nil {
+		return nil
+	}
+	// The placeholders of the condition are in the same maps.
+	var n expr.Names
+	var v expr.Values
+	if n.Reset(names) != nil || v.Reset(values) != nil {
+		return nil
+	}
+	u, err := expr.ParseUpdate(text, &n, &v)
+	if err != nil {
+		return nil
+	}
+	return u
+}
+
+// images decides which image the origin is asked for. The service wants the old
+// one where global indexes have to be told what the item left, else the new one,
+// which can be kept. What the client wants comes first: only a wish that the other
+// image can still fulfil is changed.
+func (w *writing) images() string {
+	globals := w.t.hasGlobals() && w.t.rule.query > 0
+	if w.kind != wire.UpdateItem {
+		if w.returns == "NONE" && globals {
+			return "ALL_OLD"
+		}
+		return w.returns
+	}
+	if w.update == nil {
+		return w.returns
+	}
+	switch w.returns {
+	case "NONE":
+		if !globals {
+			if w.t.rule.item > 0 {
+				return "ALL_NEW"
+			}
+			return "NONE"
+		}
+		if w.movesInIndex() && w.cached == nil {
+			return "ALL_OLD"
+		}
+		return "ALL_NEW"
+	case "UPDATED_OLD":
+		if globals && w.projects() {
+			return "ALL_OLD"
+		}
+	case "UPDATED_NEW":
+		if globals && w.projects() {
+			return "ALL_NEW"
+		}
+	}
+	return w.returns
+}
+
+// projects tells whether what the update touches can be taken out of an image here.
+func (w *writing) projects() bool {
+	_, ok := w.update.ProjectUpdated(nil, []byte(emptyReply))
+	return ok
+}
+
+// movesInIndex tells whether the update touches a key of a global index.
+func (w *writing) movesInIndex() bool {
+	ch := change{t: w.t, targets: w.update.Targets()}
+	moves := false
+	w.t.globals(func(ix *index) { moves = moves || ch.touches(ix.hash) || ch.touches(ix.rng) })
+	return moves
+}
+
+// writeThrough asks the origin and tells the cache. The order is the cache's: see
+// the life of a write there.
+func (c *call) writeThrough(w *writing, body []byte) {
+	t := w.t
+	tags := []cache.Tag{t.itemTag(w.key.bytes), t.partitionTag(w.key.hash()), t.tags.writes}
+	watch := []cache.Tag{t.purgeTag(w.key.hash()), t.tags.table, t.tags.service}
+	cw := c.svc.cache.Begin(tags, watch)
+	unsure := t.allIndexTags()
+	defer cw.Unknown(unsure...)
+	resp, err := c.forwardWrite(body)
+	if unclear(resp, err) {
+		cw.Unknown(unsure...)
+	} else if err != nil || resp.Class != origin.Good {
+		cw.Commit(cache.Change{})
+	} else {
+		c.commit(cw, w, resp)
+	}
+	if err != nil {
+		c.failOrigin(err, telemetry.Write)
+		return
+	}
+	if resp.Class != origin.Good || w.asked == w.returns {
+		c.relay(resp, telemetry.Write)
+		return
+	}
+	c.relayChanged(resp, w.clientView(resp.Body), telemetry.Write)
+}
+
+// unclear is unsettled for a write whose answer has to be an object.
+func unclear(resp *origin.Response, err error) bool {
+	if unsettled(resp, err) {
+		return true
+	}
+	if err != nil || resp.Class != origin.Good {
+		return false
+	}
+	_, ok := memberOf(resp.Body, "Attributes")
+	return !ok
+}
+
+// unsettled tells whether a write may or may not have happened.
+func unsettled(resp *origin.Response, err error) bool {
+	if err != nil {
+		return reached(err)
+	}
+	return resp.Class == origin.Failed
+}
+
+// allIndexTags gives up all queries of all global indexes.
+func (t *table) allIndexTags() (tags []cache.Tag) {
+	t.globals(func(ix *index) { tags = append(tags, t.indexTag(ix)) })
+	return tags
+}
+
+// commit applies a write that happened.
+func (c *call) commit(cw *cache.Write, w *writing, resp *origin.Response) {
+	t := w.t
+	ch := cache.Change{Cause: cache.ByWrite}
+	if now := c.svc.peek([]byte(t.name)); now != t {
+		// The table was learnt anew meanwhile: its indexes may be others now.
+		ch.Tags = append(ch.Tags, t.tags.table)
+		cw.Commit(ch)
+		return
+	}
+	old, new := w.imagesOf(cw, resp.Body)
+	effect := change{t: t, key: w.keyJSON, old: old, new: new, update: w.kind == wire.UpdateItem}
+	if w.update != nil {
+		effect.targets = w.targets()
+	}
+	ch.Tags = effect.indexTags(ch.Tags)
+	if f, ok := c.svc.written(w, new); ok {
+		ch.Puts = []cache.Put{{Space: c.svc.space, Key: t.cacheKey(w.key), Tags: t.itemTags(w.key), Filling: f}}
+	}
+	cw.Commit(ch)
+}
+
+// targets is what the update touches; never nil, since nil means not understood.
+func (w *writing) targets() []expr.Target {
+	if ts := w.update.Targets(); ts != nil {
+		return ts
+	}
+	return []expr.Target{}
+}
+
+// imagesOf takes the images from the origin's answer, the request and the cache.
+func (w *writing) imagesOf(cw *cache.Write, body []byte) (old, new image) {
+	attributes, _ := memberOf(body, "Attributes")
+	switch w.asked {
+	case "ALL_OLD":
+		old = image{known: true, item: attributes}
+	case "ALL_NEW":
+		// No new image means that an update which only removes met no item; what
+		// an origin makes of that is not ours to guess.
+		new = image{known: attributes != nil, item: attributes}
+	}
+	switch w.kind {
+	case wire.PutItem:
+		new = image{known: true, item: w.keyJSON}
+	case wire.DeleteItem:
+		new = image{known: true}
+	}
+	if !old.known && w.cached != nil && cw.Held(w.cached) {
+		old = image{known: true, item: itemOf(w.cached)}
+	}
+	return old, new
+}
+
+// written is what may be kept after the write; false if that is not known to the
+// letter.
+func (s *Service) written(w *writing, new image) (f cache.Filling, ok bool) {
+	switch {
+	case w.t.rule.item <= 0 || !new.known:
+		return f, false
+	case new.item == nil:
+		return s.absentFilling(w.t), true
+	case w.kind == wire.PutItem && !wire.ReadsBackAs(new.item):
+		return f, false
+	}
+	return s.presentFilling(w.t, new.item), true
+}
+
+// clientView gives the answer the attributes that the client asked for, and no
+// others.
+func (w *writing) clientView(body []byte) []byte {
+	attributes, there := wire.Lookup(body, "Attributes")
+	if !there {
+		return body
+	}
+	if w.returns != "NONE" {
+		view, ok := w.update.ProjectUpdated(nil, attributes)
+		if !ok {
+			return body
+		}
+		if string(view) != "{}" {
+			out, _ := wire.SetMember(nil, body, "Attributes", view)
+			return out
+		}
+	}
+	out, _ := wire.WithoutMember(nil, body, "Attributes")
+	return out
+}
