@@ -1,0 +1,225 @@
+package admin
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// ReportJSON is an [Overview] as a program reads it.
+type ReportJSON struct {
+	Version   string             `json:"version"`
+	Started   time.Time          `json:"started"`
+	Uptime    float64            `json:"uptime_seconds"`
+	Draining  bool               `json:"draining"`
+	Services  []ServiceJSON      `json:"services"`
+	AccessLog telemetry.LogStats `json:"access_log"`
+	Config    ConfigStatus       `json:"config"`
+}
+
+// ServiceJSON is a service as a program reads it.
+type ServiceJSON struct {
+	Name        string `json:"name"`
+	Listen      string `json:"listen"`
+	TLS         bool   `json:"tls"`
+	Accepting   bool   `json:"accepting"`
+	Ready       bool   `json:"ready"`
+	Trouble     string `json:"trouble,omitempty"`
+	Connections int    `json:"connections"`
+	Report
+	Decisions map[string]uint64 `json:"decisions"`
+	HitRatio  *float64          `json:"hit_ratio"` // null before the first read
+}
+
+// JSON gives the overview for programs.
+func (o *Overview) JSON() ReportJSON {
+	j := ReportJSON{
+		Version: o.Version, Started: o.Started, Uptime: o.Now.Sub(o.Started).Seconds(), Draining: o.Draining,
+		Services: []ServiceJSON{}, AccessLog: o.AccessLog, Config: o.Config,
+	}
+	for _, m := range o.Services {
+		s := ServiceJSON{
+			Name: m.Name(), Listen: m.Listen, TLS: m.TLS, Accepting: m.Accepting, Connections: m.Connections,
+			Report: m.Report(), Decisions: map[string]uint64{},
+		}
+		if err := m.Ready(); err != nil {
+			s.Trouble = err.Error()
+		}
+		s.Ready = s.Accepting && s.Trouble == ""
+		for d, n := range s.Report.Decisions {
+			s.Decisions[d.String()] = n
+		}
+		if ratio, ok := hitRatio(s.Report.Decisions); ok {
+			s.HitRatio = &ratio
+		}
+		j.Services = append(j.Services, s)
+	}
+	return j
+}
+
+// hitRatio is the share of the reads that the cache may answer and did.
+func hitRatio(counts map[telemetry.Decision]uint64) (float64, bool) {
+	hits := counts[telemetry.Hit] + counts[telemetry.HitNegative] + counts[telemetry.HitStale]
+	reads := hits + counts[telemetry.Miss] + counts[telemetry.MissExpired] + counts[telemetry.MissInvalidated] +
+		counts[telemetry.Coalesced] + counts[telemetry.Partial]
+	if reads == 0 {
+		return 0, false
+	}
+	return float64(hits) / float64(reads), true
+}
+
+// Text gives the overview as one aligned page.
+func (o *Overview) Text() []byte {
+	j := o.JSON()
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "kasoku %s, up %s", o.Version, o.Now.Sub(o.Started).Round(time.Second))
+	if o.Draining {
+		b.WriteString(", stopping")
+	}
+	fmt.Fprintf(&b, "\nconfiguration %s of %s", orDash(o.Config.File), o.Config.Loaded.UTC().Format(time.DateTime))
+	if len(o.Config.Problems) > 0 {
+		fmt.Fprintf(&b, "; the one read at %s was not taken:\n  %s", o.Config.Tried.UTC().Format(time.DateTime),
+			strings.Join(o.Config.Problems, "\n  "))
+	}
+	for _, p := range o.Config.Pending {
+		fmt.Fprintf(&b, "\n  waits for a restart: %s", p)
+	}
+	fmt.Fprintf(&b, "\naccess log: %s written, %s dropped, %s failed\n",
+		count(o.AccessLog.Written), count(o.AccessLog.Dropped), count(o.AccessLog.Failed))
+	table(&b, "SERVICE\tTYPE\tLISTEN\tTLS\tCONNS\tHIT%\tSTATE", j.Services, func(s *ServiceJSON) string {
+		return join(s.Name, s.Type, s.Listen, yes(s.TLS), strconv.Itoa(s.Connections), percent(s.HitRatio), state(s))
+	})
+	memory(&b, j.Services)
+	table(&b, "ORIGIN\tBREAKER\tLIMIT\tIN FLIGHT\tQUEUED\tREQUESTS\tRETRIES\tURL", j.Services, func(s *ServiceJSON) string {
+		o := s.Origin
+		return join(s.Name, o.Breaker, strconv.Itoa(o.Limit), strconv.Itoa(o.InFlight), strconv.Itoa(o.Queued),
+			count(o.Requests), count(o.Retries), o.URL)
+	})
+	table(&b, "SERVICE\tDECISION\tCOUNT\tSHARE", j.Services, decisions)
+	notes(&b, j.Services)
+	return b.Bytes()
+}
+
+// table writes a heading and what row gives for each service, aligned.
+func table(b *bytes.Buffer, heading string, services []ServiceJSON, row func(*ServiceJSON) string) {
+	b.WriteByte('\n')
+	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, heading)
+	for i := range services {
+		if text := row(&services[i]); text != "" {
+			fmt.Fprintln(w, text)
+		}
+	}
+	w.Flush()
+}
+
+// memory has a row for each service with a cap of its own, and one for the memory
+// that the others share.
+func memory(b *bytes.Buffer, services []ServiceJSON) {
+	shown := false
+	table(b, "MEMORY\tENTRIES\tBYTES\tCAPACITY\tEVICTIONS", services, func(s *ServiceJSON) string {
+		c, name := s.Cache, s.Name
+		if c.Shared {
+			if shown {
+				return ""
+			}
+			shown, name = true, "(shared)"
+		}
+		return join(name, count(uint64(c.Entries)), bytesText(c.Bytes), bytesText(c.Capacity), count(c.Evictions))
+	})
+}
+
+// decisions has a row for each decision that was made.
+func decisions(s *ServiceJSON) string {
+	var rows []string
+	var sum uint64
+	for _, n := range s.Report.Decisions {
+		sum += n
+	}
+	for _, d := range telemetry.Decisions {
+		if n := s.Report.Decisions[d.Decision]; n > 0 {
+			share := float64(n) / float64(sum)
+			rows = append(rows, join(s.Name, d.Name, count(n), percent(&share)))
+		}
+	}
+	return strings.Join(rows, "\n")
+}
+
+func notes(b *bytes.Buffer, services []ServiceJSON) {
+	for _, s := range services {
+		for i, note := range s.Notes {
+			if i == 0 {
+				b.WriteByte('\n')
+			}
+			fmt.Fprintf(b, "%s: %s\n", s.Name, note)
+		}
+	}
+}
+
+func state(s *ServiceJSON) string {
+	switch {
+	case !s.Accepting:
+		return "listener down"
+	case s.Trouble != "":
+		return s.Trouble
+	}
+	return "ready"
+}
+
+func join(cells ...string) string {
+	for i, c := range cells {
+		cells[i] = orDash(c)
+	}
+	return strings.Join(cells, "\t")
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+func percent(share *float64) string {
+	if share == nil {
+		return "-"
+	}
+	return strconv.FormatFloat(*share*100, 'f', 1, 64)
+}
+
+// count writes large numbers short: 12345 stays, 1234567 is 1.23M.
+func count(n uint64) string {
+	for _, u := range []struct {
+		unit string
+		size float64
+	}{{"T", 1e12}, {"G", 1e9}, {"M", 1e6}} {
+		if float64(n) >= u.size {
+			return strconv.FormatFloat(float64(n)/u.size, 'f', 2, 64) + u.unit
+		}
+	}
+	return strconv.FormatUint(n, 10)
+}
+
+func bytesText(n uint64) string {
+	for _, u := range []struct {
+		unit string
+		size uint64
+	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
+		if n >= u.size {
+			return strconv.FormatFloat(float64(n)/float64(u.size), 'f', 1, 64) + u.unit
+		}
+	}
+	return strconv.FormatUint(n, 10) + "B"
+}

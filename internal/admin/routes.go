@@ -1,0 +1,216 @@
+package admin
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// Overview is the state of the whole process.
+type Overview struct {
+	Version   string
+	Started   time.Time
+	Now       time.Time
+	Draining  bool // told to stop; requests under way are being answered
+	Services  []Mounted
+	AccessLog telemetry.LogStats
+	Config    ConfigStatus
+}
+
+// Mounted is a service with its listener.
+type Mounted struct {
+	Service
+	Listen      string
+	TLS         bool
+	Connections int  // open now
+	Accepting   bool // the listener is up
+}
+
+// ConfigStatus is what became of the configuration file.
+type ConfigStatus struct {
+	File     string          `json:"file"`
+	Loaded   time.Time       `json:"loaded"`             // when what runs now was read
+	Tried    time.Time       `json:"tried"`              // when it was last read, with success or not
+	Problems []string        `json:"problems,omitempty"` // why the last try changed nothing
+	Pending  []string        `json:"pending,omitempty"`  // keys whose new value waits for a restart
+	Running  json.RawMessage `json:"running"`            // with every default, without secrets
+}
+
+func (s *Server) index(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	fmt.Fprint(w, `kasoku
+
+GET  /metrics           for Prometheus
+GET  /healthz           200 while the process lives
+GET  /readyz            200 while requests can be answered
+GET  /api/v1/report     one page about everything; ?format=json
+GET  /api/v1/services   the services
+GET  /api/v1/config     the configuration that runs, and the last reload
+POST /api/v1/explain    how a request would be answered
+POST /api/v1/purge      drop entries from the cache
+`)
+}
+
+func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	fmt.Fprintln(w, "ok")
+}
+
+// ready answers 200 when every listener is up, the process is not stopping, and
+// at least one service can do its work. One origin's outage does not make a
+// node unready: other services and everything that is cached are still served.
+func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
+	o := s.overview()
+	lines, status := readiness(&o)
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	fmt.Fprintln(w, strings.Join(lines, "\n"))
+}
+
+func readiness(o *Overview) (lines []string, status int) {
+	status = http.StatusOK
+	if o.Draining {
+		return []string{"not ready: stopping"}, http.StatusServiceUnavailable
+	}
+	able := 0
+	for _, m := range o.Services {
+		if !m.Accepting {
+			status = http.StatusServiceUnavailable
+			lines = append(lines, m.Name()+": its listener is not up")
+			continue
+		}
+		if err := m.Ready(); err != nil {
+			lines = append(lines, fmt.Sprintf("%s: %v", m.Name(), err))
+			continue
+		}
+		able++
+		lines = append(lines, m.Name()+": ready")
+	}
+	if able == 0 {
+		status = http.StatusServiceUnavailable
+	}
+	head := "ready"
+	if status != http.StatusOK {
+		head = "not ready"
+	}
+	return append([]string{head}, lines...), status
+}
+
+func (s *Server) report(w http.ResponseWriter, r *http.Request) {
+	o := s.overview()
+	format := r.URL.Query().Get("format")
+	switch {
+	case format == "json" || format == "" && strings.Contains(r.Header.Get("Accept"), "application/json"):
+		answer(w, http.StatusOK, o.JSON())
+	case format == "" || format == "text":
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = w.Write(o.Text())
+	default:
+		fail(w, http.StatusBadRequest, "format is text or json, not %q", format)
+	}
+}
+
+func (s *Server) services(w http.ResponseWriter, _ *http.Request) {
+	o := s.overview()
+	answer(w, http.StatusOK, o.JSON().Services)
+}
+
+func (s *Server) config(w http.ResponseWriter, _ *http.Request) {
+	answer(w, http.StatusOK, s.overview().Config)
+}
+
+func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
+	var req ExplainRequest
+	if !take(w, r, &req) {
+		return
+	}
+	svc := s.find(w, req.Service)
+	if svc == nil {
+		return
+	}
+	e, err := svc.Explain(r.Context(), req)
+	if err != nil {
+		s.failed(w, "explain", err)
+		return
+	}
+	answer(w, http.StatusOK, e)
+}
+
+func (s *Server) purge(w http.ResponseWriter, r *http.Request) {
+	var body purgeBody
+	if !take(w, r, &body) {
+		return
+	}
+	req, err := body.request()
+	if err != nil {
+		fail(w, http.StatusBadRequest, "%v", err)
+		return
+	}
+	svc := s.find(w, req.Service)
+	if svc == nil {
+		return
+	}
+	result, err := svc.Purge(r.Context(), req)
+	if err != nil {
+		s.failed(w, "purge", err)
+		return
+	}
+	s.log.Info("purged", "service", req.Service, "dropped", result.Dropped, "by", r.RemoteAddr)
+	answer(w, http.StatusOK, result)
+}
+
+// purgeBody is a [PurgeRequest] as it is sent. A table that is there and empty, as
+// from a script whose variable was not set, must not mean the whole service.
+type purgeBody struct {
+	PurgeRequest
+	Table json.RawMessage `json:"table"`
+}
+
+func (b *purgeBody) request() (PurgeRequest, error) {
+	r := b.PurgeRequest
+	if b.Table != nil {
+		if err := json.Unmarshal(b.Table, &r.Table); err != nil {
+			return r, fmt.Errorf("table: %w", err)
+		}
+		if r.Table == "" {
+			return r, errors.New("table is empty; leave it out to drop everything of the service")
+		}
+	}
+	switch {
+	case len(r.Partition) > 0 && len(r.Key) > 0:
+		return r, errors.New("give a partition or a key, not both")
+	case r.Table == "" && (len(r.Partition) > 0 || len(r.Key) > 0):
+		return r, errors.New("a partition or a key needs the table that it is in")
+	}
+	return r, nil
+}
+
+// find returns the service of that name; on failure it has answered.
+func (s *Server) find(w http.ResponseWriter, name string) Service {
+	o := s.overview()
+	i := slices.IndexFunc(o.Services, func(m Mounted) bool { return m.Name() == name })
+	if i >= 0 {
+		return o.Services[i].Service
+	}
+	names := make([]string, len(o.Services))
+	for i, m := range o.Services {
+		names[i] = m.Name()
+	}
+	fail(w, http.StatusNotFound, "there is no service %q; there are: %s", name, strings.Join(names, ", "))
+	return nil
+}
+
+func (s *Server) failed(w http.ResponseWriter, what string, err error) {
+	if errors.Is(err, ErrInput) {
+		fail(w, http.StatusBadRequest, "%v", err)
+		return
+	}
+	s.log.Error("an administrator's request failed", "request", what, "error", err)
+	fail(w, http.StatusInternalServerError, "%v", err)
+}

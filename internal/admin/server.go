@@ -1,0 +1,233 @@
+package admin
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// Config describes the administrator's server.
+type Config struct {
+	Listen  string
+	Token   string // "" asks for none
+	Metrics *telemetry.Registry
+	// Overview gives the state of the process at the time of the call.
+	Overview func() Overview
+	Log      *slog.Logger
+}
+
+// Server is the administrator's listener. Its life: Listen, Serve in a
+// goroutine of the caller's, Shutdown.
+type Server struct {
+	ln       net.Listener
+	http     *http.Server
+	overview func() Overview
+	log      *slog.Logger
+	token    atomic.Pointer[string] // replaced as a whole by SetToken
+	loopback bool
+}
+
+// maxBody bounds the body of a request: an explained request may be as large as
+// DynamoDB's own limit.
+const maxBody = 17 << 20
+
+// Listen opens the listener; nothing is answered before Serve.
+func Listen(cfg Config) (*Server, error) {
+	network, address := "tcp", cfg.Listen
+	if path, ok := strings.CutPrefix(cfg.Listen, "unix:"); ok {
+		network, address = "unix", path
+	}
+	ln, err := net.Listen(network, address)
+	if err != nil {
+		return nil, fmt.Errorf("admin: can't listen on %s: %w", cfg.Listen, err)
+	}
+	s := &Server{ln: ln, overview: cfg.Overview, log: cfg.Log, loopback: true}
+	if tcp, ok := ln.Addr().(*net.TCPAddr); ok {
+		s.loopback = tcp.IP.IsLoopback()
+	}
+	s.SetToken(cfg.Token)
+	s.http = &http.Server{
+		Handler:           s.guard(s.routes(cfg.Metrics)),
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		WriteTimeout:      time.Minute,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    32 << 10,
+		ErrorLog:          slog.NewLogLogger(cfg.Log.Handler(), slog.LevelDebug),
+	}
+	return s, nil
+}
+
+// Addr is the address listened on.
+func (s *Server) Addr() net.Addr { return s.ln.Addr() }
+
+// SetToken asks for another token from the next request on; "" asks for none.
+func (s *Server) SetToken(token string) { s.token.Store(&token) }
+
+// Serve answers until Shutdown.
+func (s *Server) Serve() error {
+	if err := s.http.Serve(s.ln); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("admin: %w", err)
+	}
+	return nil
+}
+
+// Shutdown closes the listener and waits for answers under way until ctx ends.
+func (s *Server) Shutdown(ctx context.Context) error {
+	if err := s.http.Shutdown(ctx); err != nil {
+		s.http.Close()
+		return fmt.Errorf("admin: %w", err)
+	}
+	return nil
+}
+
+func (s *Server) routes(metrics *telemetry.Registry) http.Handler {
+	mux := http.NewServeMux()
+	for _, route := range []struct {
+		method, path string
+		handler      http.Handler
+	}{
+		{"GET", "/{$}", http.HandlerFunc(s.index)},
+		{"GET", "/metrics", metrics.Handler()},
+		{"GET", "/healthz", http.HandlerFunc(s.health)},
+		{"GET", "/readyz", http.HandlerFunc(s.ready)},
+		{"GET", "/api/v1/report", http.HandlerFunc(s.report)},
+		{"GET", "/api/v1/services", http.HandlerFunc(s.services)},
+		{"GET", "/api/v1/config", http.HandlerFunc(s.config)},
+		{"POST", "/api/v1/explain", http.HandlerFunc(s.explain)},
+		{"POST", "/api/v1/purge", http.HandlerFunc(s.purge)},
+	} {
+		mux.Handle(route.method+" "+route.path, route.handler)
+		mux.HandleFunc(route.path, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Allow", route.method)
+			fail(w, http.StatusMethodNotAllowed, "%s takes %s, not %s", r.URL.Path, route.method, r.Method)
+		})
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		fail(w, http.StatusNotFound, "there is nothing at %s; what there is stands at /", r.URL.Path)
+	})
+	return mux
+}
+
+// guard lets through what may reach the routes.
+//
+//   - A page in the administrator's browser must not: a request from another
+//     origin is refused by its Sec-Fetch-Site or Origin field, and because bodies
+//     must be JSON, a form can't send one.
+//   - A page whose name was made to point at this machine (DNS rebinding) is of
+//     the same origin for the browser. Its name gives it away: on a loopback
+//     listener Host must be one of loopback's own.
+//   - With a token, everything but the health checks needs it.
+func (s *Server) guard(next http.Handler) http.Handler {
+	csrf := http.NewCrossOriginProtection()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Cache-Control", "no-store")
+		if err := csrf.Check(r); err != nil {
+			fail(w, http.StatusForbidden, "requests from other web sites are not taken")
+			return
+		}
+		if s.loopback && !localHost(r.Host) {
+			fail(w, http.StatusForbidden, "this listener is called localhost or by a loopback address, not %q", r.Host)
+			return
+		}
+		if r.URL.Path != "/healthz" && r.URL.Path != "/readyz" && !s.authorized(r) {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="kasoku"`)
+			fail(w, http.StatusUnauthorized, "the token is missing or wrong: send Authorization: Bearer TOKEN")
+			return
+		}
+		if r.Method == http.MethodPost && !isJSON(r.Header.Get("Content-Type")) {
+			fail(w, http.StatusUnsupportedMediaType, "send Content-Type: application/json")
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		next.ServeHTTP(w, r)
+	})
+}
+
+func localHost(host string) bool {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	host = strings.Trim(host, "[]")
+	if strings.EqualFold(host, "localhost") || host == "" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}
+
+// authorized compares hashes, so that the time taken tells nothing, not even
+// the token's length.
+func (s *Server) authorized(r *http.Request) bool {
+	want := *s.token.Load()
+	if want == "" {
+		return true
+	}
+	scheme, got, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	a, b := sha256.Sum256([]byte(strings.TrimSpace(got))), sha256.Sum256([]byte(want))
+	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(a[:], b[:]) == 1
+}
+
+func isJSON(contentType string) bool {
+	media, _, err := mime.ParseMediaType(contentType)
+	return err == nil && media == "application/json"
+}
+
+// answer writes v as JSON, indented: people read it.
+func answer(w http.ResponseWriter, status int, v any) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(v); err != nil {
+		fail(w, http.StatusInternalServerError, "%v", err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(b.Bytes())
+}
+
+// Failure is the body of every answer that is not 2xx.
+type Failure struct {
+	Error string `json:"error"`
+}
+
+func fail(w http.ResponseWriter, status int, format string, args ...any) {
+	answer(w, status, Failure{fmt.Sprintf(format, args...)})
+}
+
+// take decodes the body into v; on failure it has answered.
+func take(w http.ResponseWriter, r *http.Request, v any) bool {
+	dec := json.NewDecoder(r.Body)
+	dec.DisallowUnknownFields()
+	err := dec.Decode(v)
+	if err == nil {
+		if _, err = dec.Token(); err == io.EOF {
+			return true
+		}
+		err = errors.New("something follows the JSON value")
+	}
+	status := http.StatusBadRequest
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		status = http.StatusRequestEntityTooLarge
+	}
+	fail(w, status, "the body is not what this takes: %v", err)
+	return false
+}

@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the tables of docs/observability.md")
+
+// TestDocsObservability compares the page's tables with what the code has.
+func TestDocsObservability(t *testing.T) {
+	const file = "../../docs/observability.md"
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(data)
+	for _, section := range []struct{ marker, table string }{
+		{"<!-- decisions", decisionsTable()},
+		{"<!-- fields", fieldsTable()},
+		{"<!-- metrics", metricsTable(t)},
+	} {
+		i := strings.Index(page, section.marker)
+		if i < 0 {
+			t.Fatalf("%s has no %s", file, section.marker)
+		}
+		i += strings.Index(page[i:], "-->\n") + len("-->\n")
+		j := i + strings.Index(page[i:], "<!-- end -->")
+		if page[i:j] != section.table && !*rewrite {
+			t.Errorf("%s is out of date at %q: go test ./internal/cli -run TestDocs -rewrite\nthe code has\n%s", file, section.marker, section.table)
+		}
+		page = page[:i] + section.table + page[j:]
+	}
+	if *rewrite {
+		if err := os.WriteFile(file, []byte(page), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func decisionsTable() string {
+	var b strings.Builder
+	b.WriteString("| decision | Cache-Status | what it means |\n|---|---|---|\n")
+	for _, d := range telemetry.Decisions {
+		status := "-"
+		if d.Status != "" {
+			status = "`" + d.Status + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", d.Name, status, d.Help)
+	}
+	return b.String()
+}
+
+func fieldsTable() string {
+	var b strings.Builder
+	b.WriteString("| field | what it holds |\n|---|---|\n")
+	for _, f := range telemetry.Fields {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", f.Name, f.Help)
+	}
+	return b.String()
+}
+
+func metricsTable(t *testing.T) string {
+	r := run(t, head+orders)
+	r.get("orders")
+	var b strings.Builder
+	b.WriteString("| metric | type | labels | what it tells |\n|---|---|---|---|\n")
+	for _, f := range r.registry.Families() {
+		labels := "-"
+		if len(f.Labels) > 0 {
+			labels = "`" + strings.Join(f.Labels, "`, `") + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.Name, f.Type, labels, f.Help)
+	}
+	return b.String()
+}
+
+// TestDocsCommands looks for every command and flag in docs/cli.md.
+func TestDocsCommands(t *testing.T) {
+	page, err := os.ReadFile("../../docs/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parser, err := kong.New(&commands{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range parser.Model.Children {
+		_, section, found := strings.Cut(string(page), "\n## "+command.Name+"\n")
+		if !found {
+			t.Errorf("docs/cli.md has no section %q", command.Name)
+			continue
+		}
+		section, _, _ = strings.Cut(section, "\n## ")
+		for _, f := range command.Flags {
+			name := "--" + f.Name
+			if f.Name == "config" {
+				name = "-c"
+			}
+			if f.Name != "help" && !strings.Contains(section, name) {
+				t.Errorf("docs/cli.md does not tell of %s %s", command.Name, name)
+			}
+		}
+	}
+}
+
+// TestHelpOfMetrics wants a sentence for the operator.
+func TestHelpOfMetrics(t *testing.T) {
+	r := run(t, head+orders)
+	r.get("orders")
+	for _, f := range r.registry.Families() {
+		if !strings.HasSuffix(f.Help, ".") {
+			t.Errorf("%s: help is no sentence: %q", f.Name, f.Help)
+		}
+		if strings.HasSuffix(f.Name, "_total") != (f.Type == "counter") {
+			t.Errorf("%s is a %s", f.Name, f.Type)
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"time"
+
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// observe exposes what belongs to no single service.
+func (n *Node) observe() {
+	r := n.registry
+	b := thisBuild()
+	r.Gauge("kasoku_build_info", "Always 1; the labels say which build runs.",
+		func() float64 { return 1 }, "version", b.Version, "go", b.Go)
+	observeCache(r, n.cache)
+	for _, s := range []struct {
+		outcome string
+		count   func(telemetry.LogStats) uint64
+	}{
+		{"written", func(s telemetry.LogStats) uint64 { return s.Written }},
+		{"dropped", func(s telemetry.LogStats) uint64 { return s.Dropped }},
+		{"failed", func(s telemetry.LogStats) uint64 { return s.Failed }},
+	} {
+		r.CounterFunc("kasoku_access_log_"+s.outcome+"_total", map[string]string{
+			"written": "Access-log lines handed to the file or to standard output.",
+			"dropped": "Access-log lines dropped because their reader or disk was too slow. Requests are never delayed for them.",
+			"failed":  "Access-log lines that could not be written, as on a full disk.",
+		}[s.outcome], func() float64 { return float64(s.count(n.sinks.stats())) })
+	}
+	r.Gauge("kasoku_config_last_reload_successful", "1 when the configuration file was taken the last time it was read, else 0. At 0: /api/v1/config says why.",
+		func() float64 {
+			if len(n.configStatus().Problems) > 0 {
+				return 0
+			}
+			return 1
+		})
+	r.Gauge("kasoku_config_loaded_timestamp_seconds", "When the configuration that runs was read.",
+		func() float64 { return float64(n.configStatus().Loaded.UnixNano()) / float64(time.Second) })
+}
+
+func observeCache(r *telemetry.Registry, c *cache.Cache) {
+	observeMemory(r, func() cache.Usage { return c.Stats().Usage }, "")
+	for _, x := range []struct {
+		name, help string
+		f          func(cache.Stats) uint64
+	}{
+		{"fills_total", "Reads at the origin in order to fill the cache.", func(s cache.Stats) uint64 { return s.Fills }},
+		{"coalesced_total", "Requests that waited for the fill of another one instead of asking the origin.", func(s cache.Stats) uint64 { return s.Coalesced }},
+		{"queued_total", "Requests that waited for the fill after the present one, because a write was in flight.", func(s cache.Stats) uint64 { return s.Queued }},
+		{"stored_total", "Entries stored.", func(s cache.Stats) uint64 { return s.Stored }},
+		{"overtaken_total", "Fills not stored because a write came in between. Normal for keys that are written often.", func(s cache.Stats) uint64 { return s.Overtaken }},
+		{"unsettled_total", "Fills not stored because a write was in flight or its outcome unknown.", func(s cache.Stats) uint64 { return s.Unsettled }},
+		{"refreshes_total", "Refreshes of hot entries started before their end.", func(s cache.Stats) uint64 { return s.Refreshes }},
+		{"raced_writes_total", "Tags on which writes overlapped, so that neither's value was kept.", func(s cache.Stats) uint64 { return s.Raced }},
+		{"generations_moved_total", "Generations moved by writes and purges: the pace of invalidation.", func(s cache.Stats) uint64 { return s.Bumped }},
+		{"fill_panics_total", "Faults inside fills; each is a bug, the log has its stack.", func(s cache.Stats) uint64 { return s.Panics }},
+	} {
+		r.CounterFunc("kasoku_cache_"+x.name, x.help, func() float64 { return float64(x.f(c.Stats())) })
+	}
+	for cause := range c.Stats().Applied {
+		r.CounterFunc("kasoku_cache_changes_total", "Changes applied to the cache, by what caused them.",
+			func() float64 { return float64(c.Stats().Applied[cause]) }, "cause", cause)
+	}
+}
+
+// observeMemory exposes what the memory of a service with a cap of its own holds;
+// without a service, the memory that all others share.
+func observeMemory(r *telemetry.Registry, usage func() cache.Usage, service string) {
+	for _, g := range []struct {
+		name, help string
+		f          func(cache.Usage) float64
+	}{
+		{"entries", "Entries in memory: of a service with a cap of its own under its name, of all others together without one.",
+			func(u cache.Usage) float64 { return float64(u.Entries) }},
+		{"bytes", "Bytes that those entries take.", func(u cache.Usage) float64 { return float64(u.Bytes) }},
+		{"capacity_bytes", "Bytes that they may take. Near to it, with evictions going on: more memory would make more hits.",
+			func(u cache.Usage) float64 { return float64(u.Capacity) }},
+	} {
+		r.Gauge("kasoku_cache_"+g.name, g.help, func() float64 { return g.f(usage()) }, "service", service)
+	}
+	r.CounterFunc("kasoku_cache_evictions_total", "Entries thrown out to make room.",
+		func() float64 { return float64(usage().Evictions) }, "service", service)
+	r.CounterFunc("kasoku_cache_evicted_bytes_total", "Bytes of the entries thrown out to make room.",
+		func() float64 { return float64(usage().EvictedBytes) }, "service", service)
+}

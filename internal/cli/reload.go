@@ -1,0 +1,366 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/admin"
+	"github.com/kasoku/kasoku/internal/config"
+	"github.com/kasoku/kasoku/internal/dynamo/accel"
+	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// Reload reads a configuration again with load. What can't be taken changes
+// nothing; the error says why and is kept for /api/v1/config.
+func (n *Node) Reload(load func() (*config.Config, error)) error {
+	n.changing.Lock()
+	defer n.changing.Unlock()
+	if n.overview().Draining {
+		return errors.New("configuration not taken: stopping")
+	}
+	cfg, err := load()
+	if err == nil {
+		err = n.apply(cfg)
+	}
+	if err == nil {
+		n.log.Info("configuration taken", "pending", n.configStatus().Pending)
+		return nil
+	}
+	n.mu.Lock()
+	n.status.Tried, n.status.Problems = time.Now(), strings.Split(err.Error(), "\n")
+	n.mu.Unlock()
+	return fmt.Errorf("configuration not taken, the old one still runs: %w", err)
+}
+
+// change takes a node from one configuration to another in two steps. prepare
+// does all that can fail while the old configuration runs; each of its steps
+// leaves how to take it back in undo and how to bring it into force in commit.
+type change struct {
+	node   *Node
+	cfg    *config.Config
+	stage  *telemetry.Registry
+	mounts []*mount
+	undo   []func()
+	commit []func()
+	last   []func() // after every commit
+}
+
+// apply brings cfg into force, or changes nothing. n.changing is held, except at
+// the start.
+func (n *Node) apply(cfg *config.Config) error {
+	c := &change{node: n, cfg: cfg, stage: n.registry.Stage()}
+	if err := c.prepare(); err != nil {
+		for _, f := range slices.Backward(c.undo) {
+			f()
+		}
+		c.stage.Rollback()
+		return err
+	}
+	c.stage.Commit()
+	for _, f := range slices.Concat(c.commit, c.last) {
+		f()
+	}
+	now := time.Now()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.cfg, n.mounts = cfg, c.mounts
+	n.status.Loaded, n.status.Tried, n.status.Problems = now, now, nil
+	n.status.Pending = n.pending()
+	return nil
+}
+
+// prepare leaves to the end what takes effect at once: new settings of
+// services that run.
+func (c *change) prepare() error {
+	if err := c.accessLog(); err != nil {
+		return err
+	}
+	if err := c.admin(); err != nil {
+		return err
+	}
+	for i := range c.cfg.Services {
+		s := &c.cfg.Services[i]
+		m := c.node.find(s.Name)
+		var err error
+		if m == nil {
+			m, err = c.add(s)
+		} else {
+			err = c.listener(m, s)
+		}
+		if err != nil {
+			return err
+		}
+		c.mounts = append(c.mounts, m)
+	}
+	for _, m := range c.node.mounts {
+		if c.cfg.Service(m.cfg.Name) == nil {
+			c.commit = append(c.commit, func() { c.node.remove(m) })
+		}
+	}
+	for _, m := range c.mounts {
+		if err := c.settings(m, c.cfg.Service(m.cfg.Name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// accessLog opens another log if another is asked for.
+func (c *change) accessLog() error {
+	n := c.node
+	if n.cfg != nil && reflect.DeepEqual(n.cfg.AccessLog, c.cfg.AccessLog) &&
+		n.cfg.Resolve(n.cfg.AccessLog.File) == c.cfg.Resolve(c.cfg.AccessLog.File) {
+		if f := n.sinks.current().file; f != nil {
+			c.commit = append(c.commit, func() {
+				if err := f.Reopen(); err != nil {
+					n.log.Warn("the access log goes on in the old file", "error", err)
+				}
+			})
+		}
+		return nil
+	}
+	next, err := openSink(c.cfg, n.stdout)
+	if err != nil {
+		return err
+	}
+	if n.cfg == nil {
+		n.sinks.use(next) // services that are added want one
+		c.undo = append(c.undo, func() { n.sinks.retire(next, n.log) })
+		return nil
+	}
+	prev := n.sinks.current()
+	c.undo = append(c.undo, func() { next.Close(context.Background()) })
+	c.commit = append(c.commit, func() { n.sinks.use(next) })
+	c.last = append(c.last, func() {
+		for _, m := range c.mounts {
+			m.server.SetLog(next)
+		}
+		n.retirement.Go(func() { n.sinks.retire(prev, n.log) })
+	})
+	return nil
+}
+
+// admin opens another admin listener if another address is asked for.
+func (c *change) admin() error {
+	n := c.node
+	token := c.cfg.Admin.Token()
+	if n.cfg != nil && n.cfg.Admin.Listen == c.cfg.Admin.Listen {
+		c.commit = append(c.commit, func() { n.admin.SetToken(token) })
+		return nil
+	}
+	next, err := admin.Listen(admin.Config{
+		Listen: string(c.cfg.Admin.Listen), Token: token, Metrics: n.registry, Overview: n.overview, Log: n.log,
+	})
+	if err != nil {
+		return err
+	}
+	c.undo = append(c.undo, func() { next.Shutdown(context.Background()) })
+	c.commit = append(c.commit, func() {
+		prev := n.admin
+		n.mu.Lock()
+		n.admin = next
+		n.mu.Unlock()
+		go func() {
+			if err := next.Serve(); err != nil {
+				n.ended(err)
+			}
+		}()
+		n.log.Info("admin", "listen", next.Addr().String())
+		if prev != nil {
+			n.retire(prev.Shutdown)
+		}
+	})
+	return nil
+}
+
+// retire ends something that was replaced, in the background.
+func (n *Node) retire(shutdown func(context.Context) error) {
+	n.retirement.Go(func() {
+		ctx, cancel := context.WithTimeout(n.hard, stopTimeout)
+		defer cancel()
+		if err := shutdown(ctx); err != nil {
+			n.log.Warn("not everything ended by itself", "error", err)
+		}
+	})
+}
+
+// add puts a new service in place.
+func (c *change) add(s *config.Service) (*mount, error) {
+	n := c.node
+	m := &mount{cfg: *s, memory: s.Memory}
+	var err error
+	if m.space, err = n.cache.NewSpace(int64(s.Memory)); err != nil {
+		return nil, fmt.Errorf("service %s: %w", s.Name, err)
+	}
+	c.undo = append(c.undo, m.space.Close)
+	if s.Memory > 0 {
+		observeMemory(c.stage, m.space.Usage, s.Name)
+	}
+	ac, err := accelConfig(s)
+	if err != nil {
+		return nil, fmt.Errorf("service %s: %w", s.Name, err)
+	}
+	if m.service, err = accel.New(ac, m.space, c.stage, n.log); err != nil {
+		return nil, err
+	}
+	c.undo = append(c.undo, m.service.Close)
+	if s.TLS != nil {
+		cert, err := newCertificate(c.cfg, s.TLS)
+		if err != nil {
+			return nil, fmt.Errorf("service %s: %w", s.Name, err)
+		}
+		m.certs = &certificates{}
+		m.certs.cur.Store(cert)
+	}
+	return m, c.listen(m, s, func(server *edge.Server, accepting *atomic.Bool) {
+		m.server, m.accepting = server, accepting
+	})
+}
+
+// listen opens a listener for m; in force, it is given to put.
+func (c *change) listen(m *mount, s *config.Service, put func(*edge.Server, *atomic.Bool)) error {
+	n := c.node
+	ec := edge.Config{
+		Name: s.Name, Listen: string(s.Listen), Limits: edgeLimits(&s.Limits), Handler: m.service,
+		Log: n.sinks.current(), Metrics: c.stage, RateLimited: m.service.RateLimited,
+	}
+	if m.certs != nil {
+		ec.TLS = m.certs.serverConfig()
+	}
+	server, err := edge.Listen(ec)
+	if err != nil {
+		return err
+	}
+	c.undo = append(c.undo, func() { server.Shutdown(context.Background()) })
+	c.commit = append(c.commit, func() {
+		accepting := &atomic.Bool{}
+		accepting.Store(true)
+		n.mu.Lock()
+		put(server, accepting)
+		n.mu.Unlock()
+		server.SetLog(n.sinks.current())
+		go n.serve(s.Name, server, accepting)
+		n.log.Info("serving", "service", s.Name, "type", s.Type, "listen", server.Addr().String(),
+			"tls", m.certs != nil, "origin", string(s.DynamoDB.Origin))
+	})
+	return nil
+}
+
+// listener opens another listener for a service that runs, if it has another address.
+func (c *change) listener(m *mount, s *config.Service) error {
+	if m.cfg.Listen == s.Listen {
+		return nil
+	}
+	return c.listen(m, s, func(server *edge.Server, accepting *atomic.Bool) {
+		c.node.retire(m.server.Shutdown)
+		m.server, m.accepting = server, accepting
+	})
+}
+
+func reconfigure(service *accel.Service, s *config.Service) error {
+	ac, err := accelConfig(s)
+	if err != nil {
+		return fmt.Errorf("service %s: %w", s.Name, err)
+	}
+	return service.Reconfigure(ac)
+}
+
+// settings gives a service that runs what is new in its configuration.
+func (c *change) settings(m *mount, s *config.Service) error {
+	if err := c.certificate(m, s); err != nil {
+		return err
+	}
+	if reflect.DeepEqual(m.cfg, *s) {
+		return nil
+	}
+	old := m.cfg
+	if !reflect.DeepEqual(working(&old), working(s)) {
+		if err := reconfigure(m.service, s); err != nil {
+			return err
+		}
+		c.undo = append(c.undo, func() {
+			if err := reconfigure(m.service, &old); err != nil {
+				c.node.log.Error("a service could not be given its old settings back", "service", old.Name, "error", err)
+			}
+		})
+	}
+	c.commit = append(c.commit, func() {
+		m.server.SetLimits(edgeLimits(&s.Limits))
+		c.node.mu.Lock()
+		m.cfg = *s
+		c.node.mu.Unlock()
+	})
+	return nil
+}
+
+// working is what of a configuration the service itself works with.
+func working(s *config.Service) config.Service {
+	w := *s
+	w.Listen, w.TLS, w.Limits, w.Memory = "", nil, config.Limits{}, 0
+	return w
+}
+
+// certificate reads a listener's files anew. Turning TLS on or off is not done
+// here but at a restart.
+func (c *change) certificate(m *mount, s *config.Service) error {
+	if m.certs == nil || s.TLS == nil {
+		return nil
+	}
+	cert := m.certs.cur.Load()
+	if cert.files == (config.TLS{Cert: c.cfg.Resolve(s.TLS.Cert), Key: c.cfg.Resolve(s.TLS.Key), ClientCA: c.cfg.Resolve(s.TLS.ClientCA)}) {
+		if _, err := cert.reloader.ReloadIfChanged(); err != nil {
+			return fmt.Errorf("service %s: %w", s.Name, err)
+		}
+		return nil
+	}
+	next, err := newCertificate(c.cfg, s.TLS)
+	if err != nil {
+		return fmt.Errorf("service %s: %w", s.Name, err)
+	}
+	c.commit = append(c.commit, func() { m.certs.cur.Store(next) })
+	return nil
+}
+
+// remove takes a service out of place: its clients are answered to the end, then
+// its memory and its series go.
+func (n *Node) remove(m *mount) {
+	n.log.Info("removed", "service", m.cfg.Name)
+	n.retire(func(ctx context.Context) error {
+		err := m.server.Shutdown(ctx)
+		m.service.Close()
+		m.space.Close()
+		if n.ServiceAddr(m.cfg.Name) == nil { // it may be back already
+			n.registry.Unregister("service", m.cfg.Name)
+		}
+		return err
+	})
+}
+
+// pending lists the keys whose new value waits for a restart; mu is held.
+func (n *Node) pending() []string {
+	var list []string
+	note := func(changed bool, key string) {
+		if changed {
+			list = append(list, key)
+		}
+	}
+	note(n.boot.Cache.Memory != n.cfg.Cache.Memory, "cache.memory")
+	note(n.boot.Cache.Generations != n.cfg.Cache.Generations, "cache.generations")
+	settle, quarantine := settling(n.boot)
+	newSettle, newQuarantine := settling(n.cfg)
+	note(settle != newSettle, "settle")
+	note(quarantine != newQuarantine, "quarantine")
+	for _, m := range n.mounts {
+		path := "services." + m.cfg.Name
+		note(m.memory != m.cfg.Memory, path+".memory")
+		note((m.certs != nil) != (m.cfg.TLS != nil), path+".tls")
+	}
+	return list
+}

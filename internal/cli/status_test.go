@@ -1,0 +1,23 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+)
+
+// status is the program that scripts use to see exit codes.
+func status() {
+	cmd := exec.Command(os.Args[1], os.Args[2:]...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	err := cmd.Run()
+	code := 0
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		code = exit.ExitCode()
+	} else if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Printf("exit code %d\n", code)
+}

@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+)
+
+type versionCommand struct {
+	JSON bool `help:"Print JSON."`
+}
+
+// release is set by the linker for released binaries.
+var release string
+
+// build says which Kasoku this is.
+type build struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"`
+	Modified bool   `json:"modified,omitempty"` // built from a tree with changes
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+func thisBuild() build {
+	b := build{Version: release, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	if b.Version == "" {
+		b.Version = info.Main.Version
+	}
+	if b.Version == "" {
+		b.Version = "(devel)"
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Revision = s.Value
+		case "vcs.modified":
+			b.Modified = s.Value == "true"
+		}
+	}
+	return b
+}
+
+func (c *versionCommand) Run(env *Environment) error {
+	b := thisBuild()
+	if c.JSON {
+		return json.NewEncoder(env.Stdout).Encode(b)
+	}
+	fmt.Fprintf(env.Stdout, "kasoku %s %s %s\n", b.Version, b.Go, b.Platform)
+	return nil
+}

@@ -1,0 +1,255 @@
+package config
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/kasoku/kasoku/internal/glob"
+)
+
+// checker finds what no single key can tell: what must agree, what must exist
+// outside the file. It fills in what the file leaves to be found.
+type checker struct {
+	*decoder
+	config *Config
+	env    func(string) (string, bool)
+}
+
+func (k *checker) failf(path, format string, args ...any) {
+	k.report(k.place(path), path, format, args...)
+}
+
+func (k *checker) check() {
+	c := k.config
+	k.admin(&c.Admin)
+	k.accessLog(&c.AccessLog)
+	for i := range c.Services {
+		k.service(&c.Services[i])
+	}
+	k.listeners()
+	k.memory()
+	if _, given := k.places["services"]; given && len(c.Services) == 0 && len(k.problems) == 0 {
+		k.failf("services", "there is nothing to serve without one")
+	}
+}
+
+func (k *checker) admin(a *Admin) {
+	a.token = k.secret("admin", "token", a.TokenEnv, a.TokenFile)
+	if !a.Listen.Loopback() && a.TokenEnv == "" && a.TokenFile == "" {
+		k.failf("admin.listen", "%s can be reached by others, so a token is needed: token_env or token_file", a.Listen)
+	}
+}
+
+// secret finds what NAME_env or NAME_file points at; at most one may be given.
+func (k *checker) secret(path, name, env, file string) string {
+	envPath, filePath := join(path, name+"_env"), join(path, name+"_file")
+	switch {
+	case env != "" && file != "":
+		k.failf(filePath, "given together with %s_env; only one of them can be meant", name)
+	case env != "":
+		value, ok := k.env(env)
+		if !ok {
+			k.failf(envPath, "the environment variable %s is not set", env)
+		} else if value == "" {
+			k.failf(envPath, "the environment variable %s is empty", env)
+		}
+		return value
+	case file != "":
+		data, err := os.ReadFile(k.config.Resolve(file))
+		value := strings.TrimRight(string(data), " \t\r\n")
+		if err != nil {
+			k.failf(filePath, "can't be read: %v", err)
+		} else if value == "" {
+			k.failf(filePath, "the file is empty")
+		}
+		return value
+	}
+	return ""
+}
+
+func (k *checker) accessLog(a *AccessLog) {
+	switch {
+	case a.To == "file" && a.File == "":
+		k.failf("access_log", `lacks "file": "to: file" needs the path to write to`)
+	case a.To != "file" && a.File != "":
+		k.failf("access_log.file", `has no effect without "to: file"`)
+	}
+}
+
+var serviceName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+func (k *checker) service(s *Service) {
+	path := join("services", s.Name)
+	if !serviceName.MatchString(s.Name) {
+		k.failf(path, "%q is no name for a service: up to 64 letters, digits, - and _", s.Name)
+	}
+	if s.TLS != nil {
+		k.tls(path+".tls", s.TLS)
+	}
+	if c := s.Concurrency; c.Min > c.Max || c.Initial < c.Min || c.Initial > c.Max {
+		k.failf(path+".concurrency", "min %d, initial %d, max %d must not fall", c.Min, c.Initial, c.Max)
+	}
+	if r := s.Retry; r.Base > r.Cap {
+		k.failf(path+".retry", "base %s is above cap %s", r.Base, r.Cap)
+	}
+	if s.DynamoDB != nil {
+		k.dynamodb(path, s)
+	}
+}
+
+func (k *checker) tls(path string, t *TLS) {
+	if t.Cert != "" && t.Key != "" {
+		if _, err := tls.LoadX509KeyPair(k.config.Resolve(t.Cert), k.config.Resolve(t.Key)); err != nil {
+			k.failf(path, "certificate and key can't be used: %v", err)
+		}
+	}
+	if t.ClientCA == "" {
+		return
+	}
+	data, err := os.ReadFile(k.config.Resolve(t.ClientCA))
+	if err != nil {
+		k.failf(path+".client_ca", "can't be read: %v", err)
+	} else if !x509.NewCertPool().AppendCertsFromPEM(data) {
+		k.failf(path+".client_ca", "holds no PEM certificate")
+	}
+}
+
+func (k *checker) dynamodb(path string, s *Service) {
+	d := s.DynamoDB
+	if d.Region == "" {
+		d.Region = regionOf(d.Origin)
+	}
+	if _, given := k.places[path+".region"]; d.Region == "" && d.Origin != "" && !given {
+		k.failf(path, `lacks "region": the origin %s does not tell it`, d.Origin)
+	}
+	k.auth(path+".auth", s)
+	k.patterns(path+".expire_items.tables", d.ExpireItems.Tables)
+	for i := range d.Tables {
+		k.pattern(join(path+".tables", d.Tables[i].Pattern), d.Tables[i].Pattern)
+		for j := range i {
+			if glob.Match(d.Tables[j].Pattern, d.Tables[i].Pattern) {
+				k.failf(join(path+".tables", d.Tables[i].Pattern), "never used: %q above matches whatever this one does", d.Tables[j].Pattern)
+				break
+			}
+		}
+	}
+}
+
+var awsHost = regexp.MustCompile(`^(?:.+\.)?dynamodb(?:-fips)?\.([a-z0-9-]+)\.(?:amazonaws\.com(?:\.cn)?|api\.aws)$`)
+
+// regionOf reads the region from an origin in AWS; "" when it is none.
+func regionOf(origin URL) string {
+	u, err := url.Parse(string(origin))
+	if err != nil {
+		return ""
+	}
+	if m := awsHost.FindStringSubmatch(u.Hostname()); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+func (k *checker) auth(path string, s *Service) {
+	a := &s.DynamoDB.Auth
+	switch a.Mode {
+	case "none":
+		exposed := !s.Listen.Loopback() && (s.TLS == nil || s.TLS.ClientCA == "")
+		if exposed && !a.Insecure && s.Listen != "" {
+			k.failf(path+".mode", "refused: %s can be reached by others, who could then do all that Kasoku's own credentials allow; "+
+				"give keys and mode sigv4, listen on loopback, ask for client certificates with tls.client_ca, or say insecure: true", s.Listen)
+		}
+		if len(a.Keys) > 0 {
+			k.failf(path+".keys", "have no effect with mode none")
+		}
+	default:
+		if len(a.Keys) == 0 && a.Mode == "sigv4" {
+			k.failf(path, "no keys: nobody could pass; add keys: [{id: ..., secret_env: ...}], or mode none for a listener on loopback")
+		}
+		if a.Insecure {
+			k.failf(path+".insecure", "has no effect without mode none")
+		}
+	}
+	seen := map[string]int{}
+	for i := range a.Keys {
+		k.key(fmt.Sprintf("%s.keys[%d]", path, i), &a.Keys[i])
+		if first, ok := seen[a.Keys[i].ID]; ok && a.Keys[i].ID != "" {
+			k.failf(fmt.Sprintf("%s.keys[%d].id", path, i), "%q is already keys[%d]", a.Keys[i].ID, first)
+		} else {
+			seen[a.Keys[i].ID] = i
+		}
+	}
+}
+
+func (k *checker) key(path string, key *Key) {
+	key.secret = k.secret(path, "secret", key.SecretEnv, key.SecretFile)
+	if key.SecretEnv == "" && key.SecretFile == "" {
+		k.failf(path, `lacks a secret: name an environment variable in secret_env or a file in secret_file`)
+	}
+	if strings.ContainsAny(key.ID, "/ ,=\t") {
+		k.failf(path+".id", "%q can't be an access key's id", key.ID)
+	}
+	k.patterns(path+".tables", key.Tables)
+	if len(key.Tables) == 0 {
+		k.failf(path+".tables", "no table: the key could do nothing")
+	}
+	if len(key.Allow) == 0 {
+		k.failf(path+".allow", "nothing is allowed: the key could do nothing")
+	}
+}
+
+func (k *checker) patterns(path string, list []string) {
+	for i, p := range list {
+		k.pattern(fmt.Sprintf("%s[%d]", path, i), p)
+	}
+}
+
+var tablePattern = regexp.MustCompile(`^[A-Za-z0-9_.*?-]{1,255}$`)
+
+func (k *checker) pattern(path, p string) {
+	if !tablePattern.MatchString(p) {
+		k.failf(path, "%q matches no table: names are letters, digits, _ . and -, * stands for any text and ? for one letter", p)
+	}
+}
+
+// memory finds caps that leave nothing for those that have none.
+func (k *checker) memory() {
+	whole, sum := k.config.Cache.Limit(), Size(0)
+	for i := range k.config.Services {
+		s := &k.config.Services[i]
+		if sum += s.Memory; s.Memory > 0 && sum >= whole {
+			k.failf(join("services", s.Name)+".memory", "the caps of the services up to here, %s, must leave something of cache.memory, %s", sum, whole)
+		}
+	}
+}
+
+// listeners finds addresses that are asked for twice.
+func (k *checker) listeners() {
+	type listener struct {
+		path string
+		addr Address
+	}
+	list := []listener{{"admin.listen", k.config.Admin.Listen}}
+	for i := range k.config.Services {
+		s := &k.config.Services[i]
+		list = append(list, listener{join("services", s.Name) + ".listen", s.Listen})
+		if s.DynamoDB != nil && s.DynamoDB.Origin.reaches(s.Listen) {
+			k.failf(join("services", s.Name)+".origin", "%s is this service's own listener: each request would come back to it for ever", s.DynamoDB.Origin)
+		}
+	}
+	for i, l := range list {
+		j := slices.IndexFunc(list[:i], func(o listener) bool { return o.addr.overlaps(l.addr) })
+		if j < 0 {
+			continue
+		}
+		if _, given := k.places[l.path]; !given {
+			l, list[j] = list[j], l
+		}
+		k.failf(l.path, "%s is already taken by %s (%s)", l.addr, list[j].path, list[j].addr)
+	}
+}

@@ -1,0 +1,131 @@
+package config
+
+// Common is what every service takes, whatever it speaks.
+type Common struct {
+	// Address that clients connect to, as `host:port`, or `unix:/path` for a Unix
+	// socket. No two listeners may have the same one.
+	Listen Address `yaml:"listen" required:"clients need an address to connect to"`
+	// Encryption of the clients' connections; left out, they are not encrypted.
+	TLS *TLS `yaml:"tls"`
+	// What one client, or all together, may ask of this listener.
+	Limits Limits `yaml:"limits"`
+	// Repeating requests that failed at the origin.
+	Retry Retry `yaml:"retry"`
+	// Leaving an origin alone that fails.
+	Breaker Breaker `yaml:"breaker"`
+	// How many requests may be under way at the origin, found by measuring.
+	Concurrency Concurrency `yaml:"concurrency"`
+	// Most bytes of cache.memory that this service may take; left out, it may
+	// take all that is not set apart for others. It is set apart from cache.memory:
+	// a cap keeps a service with much data from pushing out another's, and what it
+	// leaves free the others can't use. Takes effect at a restart.
+	Memory Size `yaml:"memory" min:"1MiB"`
+	// Longest time for one attempt at the origin, from connecting to the last
+	// byte. Lower values free a client from a slow origin sooner, and make more
+	// writes whose outcome is unknown.
+	OriginTimeout Duration `yaml:"origin_timeout" default:"5s" min:"1ms"`
+}
+
+// TLS is the encryption of a listener. The files are read again on SIGHUP; to
+// turn encryption on or off at the same address takes a restart.
+type TLS struct {
+	// PEM file with the certificate and then the chain up to the root.
+	Cert string `yaml:"cert" required:"the clients check it"`
+	// PEM file with the certificate's private key.
+	Key string `yaml:"key" required:"it proves that the certificate is ours"`
+	// PEM file with the authorities whose client certificates are accepted. When
+	// given, a client without one is refused.
+	ClientCA string `yaml:"client_ca"`
+
+	_ struct{} `yaml:"acme" later:"obtaining certificates by ACME"`
+}
+
+// Limits is what one client, or all together, may ask of a listener.
+type Limits struct {
+	// Most connections at a time; one more is answered with 503 (over TLS: closed)
+	// at once. An idle one costs some kilobytes and a file descriptor.
+	Connections int `yaml:"connections" default:"16384" min:"1"`
+	// Most bytes of a request's head; beyond it: 431. Temporary credentials alone
+	// take up to 4 KiB.
+	HeaderBytes Size `yaml:"header_bytes" default:"32KiB" min:"1KiB" max:"1MiB"`
+	// Most bytes of a request's body; beyond it: 413. It is held in memory while
+	// the request is answered. DynamoDB itself takes 16 MiB.
+	BodyBytes Size `yaml:"body_bytes" default:"16MiB" min:"1KiB" max:"1GiB"`
+	// Longest time for a head to arrive from its first byte; beyond it: 408. Low
+	// values shake off clients that dribble, high ones tolerate bad lines.
+	HeaderTimeout Duration `yaml:"header_timeout" default:"10s" min:"1ms"`
+	// Longest time for a body to arrive; beyond it: 408.
+	BodyTimeout Duration `yaml:"body_timeout" default:"30s" min:"1ms"`
+	// Longest time for an answer to be taken by the client; beyond it the
+	// connection is closed.
+	WriteTimeout Duration `yaml:"write_timeout" default:"30s" min:"1ms"`
+	// Longest time that a connection stays open without a request; at least half
+	// of it is given. It should be longer than the clients' own limit, or they will now and then send into a
+	// connection that is just being closed: SDKs keep idle ones for about 90s.
+	IdleTimeout Duration `yaml:"idle_timeout" default:"3m" min:"1ms"`
+	// Longest time that a request may take as a whole, retries and waiting
+	// included; beyond it the client is told that the service is unavailable.
+	RequestTimeout Duration `yaml:"request_timeout" default:"30s" min:"1ms"`
+	// Most requests a second from one client address (in IPv6: one /64), with
+	// bursts of one second's worth; beyond it: 429, or how the service's protocol
+	// says that. 0: no limit.
+	RequestsPerSecond float64 `yaml:"requests_per_second" default:"0" min:"0"`
+}
+
+// Retry says how requests that failed at the origin are repeated.
+type Retry struct {
+	// Most attempts for one request, the first included; 1 means that nothing is
+	// repeated. A write is only repeated when the origin has said that it did not
+	// execute it.
+	Attempts int `yaml:"attempts" default:"3" min:"1" max:"10"`
+	// Retries allowed for each request, on average over all. It keeps retries
+	// from multiplying the load on an origin that is already failing: at 0.2 they
+	// add a fifth at most.
+	Budget float64 `yaml:"budget" default:"0.2" min:"0.001" max:"1"`
+	// Retries a second that are allowed however few the requests are, so that the
+	// budget does not punish a quiet service.
+	BudgetMin float64 `yaml:"budget_min" default:"10" min:"0.001"`
+	// Upper bound of the first pause. Each pause is random between 0 and a bound
+	// that doubles with every retry. Longer pauses spare the origin and cost latency.
+	Base Duration `yaml:"base" default:"25ms" min:"1ms"`
+	// Where the doubling of the bound ends.
+	Cap Duration `yaml:"cap" default:"1s" min:"1ms"`
+}
+
+// Breaker says when a failing origin is left alone. While it is open, requests
+// that the cache can't answer fail at once instead of waiting for the origin.
+type Breaker struct {
+	// Whether there is one. Without it every request waits for the origin's
+	// timeout while the origin is down.
+	Enabled bool `yaml:"enabled" default:"true"`
+	// Share of failed attempts within the window that opens it. Lower values
+	// react to partial faults, and open at a passing error more often.
+	Failures float64 `yaml:"failures" default:"0.5" min:"0.01" max:"1"`
+	// Attempts within the window that are needed for a judgement.
+	Requests int `yaml:"requests" default:"20" min:"1"`
+	// Time over which attempts are counted.
+	Window Duration `yaml:"window" default:"10s" min:"1s"`
+	// How long it stays open before some requests are let through to try.
+	OpenFor Duration `yaml:"open_for" default:"5s" min:"1ms"`
+	// Tries in a row that must succeed for it to close.
+	Probes int `yaml:"probes" default:"3" min:"1"`
+}
+
+// Concurrency bounds the requests under way at the origin. The bound moves
+// between min and max with the latency that is measured: an origin that slows
+// down is given less to do, and requests wait here, where waiting is cheap.
+type Concurrency struct {
+	// Whether there is a bound.
+	Enabled bool `yaml:"enabled" default:"true"`
+	// The bound never falls below this.
+	Min int `yaml:"min" default:"32" min:"1"`
+	// The bound never rises above this.
+	Max int `yaml:"max" default:"1024" min:"1"`
+	// The bound at the start.
+	Initial int `yaml:"initial" default:"128" min:"1"`
+	// How many requests may wait for their turn, as a multiple of the bound;
+	// beyond it the client is told at once that the service is overloaded.
+	Queue float64 `yaml:"queue" default:"2" min:"0"`
+	// Longest time that a request waits for its turn.
+	MaxWait Duration `yaml:"max_wait" default:"1s" min:"1ms"`
+}

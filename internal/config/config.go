@@ -1,0 +1,127 @@
+// Package config is the one YAML file that the user writes: its schema with
+// defaults, and validation that finds every mistake at once and says where it
+// stands and what is allowed there.
+//
+// The comments of the fields below are the manual: docs/configuration.md is made
+// from them, and a field without a comment fails a test. Struct tags carry what
+// both the code and the manual need:
+//
+//	yaml:"name"           the key; ",keyed" a mapping read as an ordered list;
+//	                      ",name" the key of such a mapping's entry; ",inline"
+//	                      keys of a struct that stand among those of its parent;
+//	                      ",variant=x" the same, where type is x
+//	default:"5m"          the value when the key is left out
+//	enum:"a|b" min max    what is allowed
+//	required:"..."        the key must be there, and why
+//	later:"..."           a key of the contract that this version lacks
+//	refuse:"..."          a key that people will try, and why it is not taken
+package config
+
+//go:generate go run ./gendoc -o ../../docs/configuration.md
+
+import "path/filepath"
+
+// Config is the whole file.
+type Config struct {
+	// The administrator's listener: metrics, health, reports, purges.
+	Admin Admin `yaml:"admin"`
+	// The memory that all services share.
+	Cache Cache `yaml:"cache"`
+	// Where a line for each request goes.
+	AccessLog AccessLog `yaml:"access_log"`
+	// What Kasoku stands in front of: a mapping from a name of your choice to a
+	// service. The name appears in metrics, in the log and in commands: letters,
+	// digits, `-` and `_`.
+	Services []Service `yaml:"services,keyed" required:"there is nothing to serve without one"`
+
+	dir string // of the file: relative paths start here
+}
+
+// Admin is the administrator's listener.
+type Admin struct {
+	// Address of /metrics, /healthz, /readyz and /api/v1. An address that is not
+	// loopback needs a token: what stands behind it can drop the cache and tells
+	// the names of tables.
+	Listen Address `yaml:"listen" default:"127.0.0.1:9090"`
+	// Name of the environment variable that holds the token, which requests to
+	// everything but /healthz and /readyz then carry as `Authorization: Bearer`.
+	// Without one, every process on this machine may purge.
+	TokenEnv string `yaml:"token_env"`
+	// File that holds the token, instead of token_env; white space at its end is
+	// ignored.
+	TokenFile string `yaml:"token_file"`
+
+	_ struct{} `yaml:"token" refuse:"the file is copied and committed; name an environment variable in token_env or a file in token_file"`
+
+	token string
+}
+
+// Token is the resolved token, or "" when none is asked for.
+func (a *Admin) Token() string { return a.token }
+
+// Cache is the memory that all services share.
+type Cache struct {
+	// Most bytes that cached entries take together, with what is needed to find
+	// them. When it is full, what is used least makes room. Left out, it is 1GiB,
+	// or a quarter of the memory that the process may use where that is less. The
+	// process takes up to twice as much, because the Go runtime collects garbage
+	// when the heap has doubled; the environment variables GOGC and GOMEMLIMIT
+	// change that for processor time. Takes effect at a restart.
+	Memory Size `yaml:"memory" min:"1MiB"`
+	// How many counters tell whether an entry is still current. Things that are
+	// written share counters by hash: with too few, a write makes needless misses
+	// elsewhere (never a stale answer). 16 bytes each, rounded up to a power of
+	// two. Takes effect at a restart.
+	Generations int `yaml:"generations" default:"4194304" min:"1024" max:"1073741824"`
+}
+
+// AccessLog says where a line for each request goes.
+type AccessLog struct {
+	// Where to: `stdout` or `file` (one JSON object a line), or `none`. Writing
+	// never delays a request: when the disk or the reader is too slow, lines are
+	// dropped and counted in kasoku_access_log_dropped_total.
+	To string `yaml:"to" default:"none" enum:"stdout|file|none" later:"fluentd"`
+	// Path of the file for `to: file`. A file that is renamed is opened anew
+	// within a second, and at once on SIGHUP.
+	File string `yaml:"file"`
+	// Share of the requests that are logged, 0 to 1, chosen evenly and without
+	// regard to what they are. Less than 1 saves about a microsecond of processor
+	// time for each line not written.
+	Sample float64 `yaml:"sample" default:"1" min:"0" max:"1"`
+	// Which fields a line has; left out, all of them. The fields are described in
+	// observability.md.
+	Fields []string `yaml:"fields" enum:"time|request_id|service|operation|table|key|status|decision|duration_us|origin_us|bytes_in|bytes_out|client|user_agent|tls"`
+
+	_ struct{} `yaml:"fluentd" later:"sending to Fluentd"`
+}
+
+// Service is one listener and what stands behind it.
+type Service struct {
+	// The name of the service.
+	Name string `yaml:",name"`
+	// What the service speaks. Each type has its own keys besides those that
+	// every service takes.
+	Type string `yaml:"type" enum:"dynamodb" later:"couchdb|memcached|http" required:"it says which protocol is spoken"`
+
+	Common   `yaml:",inline"`
+	DynamoDB *DynamoDB `yaml:",variant=dynamodb"`
+}
+
+// Resolve makes a path in the file absolute or relative to the working
+// directory: the file's relative paths start at the directory that it is in.
+func (c *Config) Resolve(path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(c.dir, path)
+}
+
+// Service returns the service of that name, or nil.
+func (c *Config) Service(name string) *Service {
+	for i := range c.Services {
+		if c.Services[i].Name == name {
+			return &c.Services[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,272 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"reflect"
+	"strings"
+)
+
+const preface = `# Configuration
+
+<!-- Made by "go generate ./internal/config" from the comments in internal/config; edit those. -->
+
+Kasoku reads one YAML file, ` + "`kasoku.yaml`" + ` in the working directory or the one named with ` + "`-c`" + `.
+` + "`kasoku check -c FILE`" + ` tells every mistake in it with its line, and ` + "`SIGHUP`" + ` makes a running server read it
+again; a file with a mistake changes nothing.
+
+- Lengths of time are written with a unit: ` + "`250ms`, `30s`, `5m`, `1h30m`, `7d`" + `.
+- Sizes are bytes, or have a unit: ` + "`512KiB`, `256MiB`, `1GiB`" + `, or in powers of ten ` + "`2GB`" + `.
+- Addresses are ` + "`host:port`" + `; ` + "`:8000`" + ` is every interface, ` + "`unix:/path`" + ` a Unix socket.
+- Relative paths start at the directory of the file.
+- Secrets are never in the file: it names an environment variable or another file.
+- YAML anchors, aliases and merge keys work. An unknown key, or one given twice, is an error.
+
+A file that is enough to begin with:
+
+` + "```yaml" + `
+services:
+  orders:
+    type: dynamodb
+    listen: 127.0.0.1:8000
+    origin: https://dynamodb.eu-west-1.amazonaws.com
+    auth: {mode: none}
+` + "```" + `
+`
+
+// typeNames says how a scalar type is called in the manual.
+var typeNames = map[string]string{
+	"Duration": "time", "Size": "size", "Address": "address", "URL": "URL", "RefreshAhead": "true, false or number",
+	"string": "text", "bool": "true or false", "int": "whole number", "float64": "number",
+	"[]string": "list of text",
+}
+
+type generator struct {
+	structs map[string]*ast.StructType
+	docs    map[string]string
+	later   []string
+	out     bytes.Buffer
+	err     error
+}
+
+// generate makes the page from the Go files in dir.
+func generate(dir string) ([]byte, error) {
+	g := &generator{structs: make(map[string]*ast.StructType), docs: make(map[string]string)}
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
+		if err != nil {
+			return nil, err
+		}
+		g.collect(f)
+	}
+	if g.structs["Config"] == nil {
+		return nil, fmt.Errorf("there is no type Config in %s", dir)
+	}
+	g.out.WriteString(preface)
+	g.section("Config", "", "")
+	if len(g.later) > 0 {
+		g.out.WriteString("\n## Not available in this version\n\nThese are refused with a message that says so:\n\n")
+		for _, l := range g.later {
+			fmt.Fprintf(&g.out, "- %s\n", l)
+		}
+	}
+	return g.out.Bytes(), g.err
+}
+
+func (g *generator) collect(f *ast.File) {
+	for _, decl := range f.Decls {
+		gen, ok := decl.(*ast.GenDecl)
+		if !ok || gen.Tok != token.TYPE {
+			continue
+		}
+		for _, spec := range gen.Specs {
+			ts := spec.(*ast.TypeSpec)
+			if st, ok := ts.Type.(*ast.StructType); ok {
+				g.structs[ts.Name.Name] = st
+				g.docs[ts.Name.Name] = flat(gen.Doc.Text())
+			}
+		}
+	}
+}
+
+// flat joins the lines of a comment; blank lines stay paragraphs.
+func flat(text string) string {
+	paragraphs := strings.Split(strings.TrimSpace(text), "\n\n")
+	for i, p := range paragraphs {
+		paragraphs[i] = strings.Join(strings.Fields(p), " ")
+	}
+	return strings.Join(paragraphs, "\n\n")
+}
+
+type key struct {
+	name, typ, doc string
+	tag            reflect.StructTag
+	keyed          bool
+}
+
+// keys lists a struct's keys and, apart, the variants that it has.
+func (g *generator) keys(name string) (keys []key, variants [][2]string) {
+	for _, field := range g.structs[name].Fields.List {
+		if field.Tag == nil {
+			continue
+		}
+		tag := reflect.StructTag(strings.Trim(field.Tag.Value, "`"))
+		yaml, ok := tag.Lookup("yaml")
+		if !ok {
+			continue
+		}
+		typ := typeText(field.Type)
+		yamlName, option, _ := strings.Cut(yaml, ",")
+		switch {
+		case option == "inline":
+			inner, _ := g.keys(typ)
+			keys = append(keys, inner...)
+			continue
+		case strings.HasPrefix(option, "variant="):
+			variants = append(variants, [2]string{strings.TrimPrefix(option, "variant="), strings.TrimPrefix(typ, "*")})
+			continue
+		case option == "name":
+			yamlName = "<name>"
+		}
+		k := key{name: yamlName, typ: typ, doc: flat(field.Doc.Text()), tag: tag, keyed: option == "keyed"}
+		if k.doc == "" && tag.Get("later") == "" && tag.Get("refuse") == "" {
+			g.fail("%s.%s (key %q) has no comment", name, fieldName(field), yamlName)
+		}
+		keys = append(keys, k)
+	}
+	return keys, variants
+}
+
+func fieldName(f *ast.Field) string {
+	if len(f.Names) > 0 {
+		return f.Names[0].Name
+	}
+	return typeText(f.Type)
+}
+
+func (g *generator) fail(format string, args ...any) {
+	if g.err == nil {
+		g.err = fmt.Errorf(format, args...)
+	}
+}
+
+func typeText(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name
+	case *ast.StarExpr:
+		return "*" + typeText(e.X)
+	case *ast.ArrayType:
+		return "[]" + typeText(e.Elt)
+	}
+	return ""
+}
+
+// section writes the keys of a struct and then the sections of those that hold
+// structs themselves.
+func (g *generator) section(name, path, intro string) {
+	title := path
+	if title == "" {
+		title = "The file"
+	} else {
+		title = "`" + title + "`"
+	}
+	fmt.Fprintf(&g.out, "\n## %s\n\n%s", title, intro)
+	keys, variants := g.keys(name)
+	g.entries(keys, path)
+	g.children(keys, path)
+	for _, v := range variants {
+		own, _ := g.keys(v[1])
+		fmt.Fprintf(&g.out, "\n## `%s` with `type: %s`\n\n%s\n\n", path, v[0], g.docs[v[1]])
+		g.entries(own, path)
+		g.children(own, path)
+	}
+}
+
+func (g *generator) entries(keys []key, path string) {
+	for _, k := range keys {
+		if k.tag.Get("refuse") != "" || k.name == "<name>" {
+			continue
+		}
+		if later := k.tag.Get("later"); later != "" {
+			g.deferred(k, path, later)
+			if k.tag.Get("enum") == "" {
+				continue
+			}
+		}
+		fmt.Fprintf(&g.out, "- **`%s`** (%s)  \n  %s\n", k.name, g.traits(k), strings.ReplaceAll(k.doc, "\n\n", "\n\n  "))
+	}
+}
+
+func (g *generator) deferred(k key, path, later string) {
+	full := strings.TrimPrefix(path+"."+k.name, ".")
+	if k.tag.Get("enum") == "" {
+		g.later = append(g.later, fmt.Sprintf("`%s`: %s", full, later))
+		return
+	}
+	for _, word := range strings.Split(later, "|") {
+		g.later = append(g.later, fmt.Sprintf("`%s: %s`", full, word))
+	}
+}
+
+// traits says what may be written for a key, its default and its bounds.
+func (g *generator) traits(k key) string {
+	var list []string
+	elem := strings.TrimLeft(k.typ, "*[]")
+	switch {
+	case k.tag.Get("enum") != "":
+		words := "`" + strings.ReplaceAll(k.tag.Get("enum"), "|", "`, `") + "`"
+		if strings.HasPrefix(k.typ, "[]") {
+			words = "list of " + words
+		}
+		list = append(list, words)
+	case k.keyed:
+		list = append(list, "mapping from names")
+	case g.structs[elem] != nil && strings.HasPrefix(k.typ, "[]"):
+		list = append(list, "list of mappings")
+	case g.structs[elem] != nil:
+		list = append(list, "mapping")
+	case typeNames[strings.TrimPrefix(k.typ, "*")] != "":
+		list = append(list, typeNames[strings.TrimPrefix(k.typ, "*")])
+	default:
+		g.fail("key %q: the manual has no word for type %s", k.name, k.typ)
+	}
+	for _, trait := range []struct{ tag, format string }{
+		{"default", "default `%s`"}, {"min", "at least `%s`"}, {"max", "at most `%s`"},
+	} {
+		if v := k.tag.Get(trait.tag); v != "" {
+			list = append(list, fmt.Sprintf(trait.format, strings.ReplaceAll(v, ",", "`, `")))
+		}
+	}
+	if k.tag.Get("required") != "" {
+		list = append(list, "required")
+	}
+	return strings.Join(list, "; ")
+}
+
+func (g *generator) children(keys []key, path string) {
+	for _, k := range keys {
+		elem := strings.TrimLeft(k.typ, "*[]")
+		if g.structs[elem] == nil {
+			continue
+		}
+		child := strings.TrimPrefix(path+"."+k.name, ".")
+		if k.keyed {
+			child += ".<name>"
+		} else if strings.HasPrefix(k.typ, "[]") {
+			child += "[]"
+		}
+		g.section(elem, child, g.docs[elem]+"\n\n")
+	}
+}

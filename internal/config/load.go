@@ -1,0 +1,50 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+)
+
+// Load reads, decodes and checks a file, and resolves the secrets that it names.
+// The error is a [Problems] when the file could be read.
+func Load(file string) (*Config, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		// PathError says "open", which is not what the user asked for.
+		if pe, ok := errors.AsType[*fs.PathError](err); ok {
+			err = pe.Err
+		}
+		return nil, fmt.Errorf("read configuration %s: %w", file, err)
+	}
+	return Parse(file, data, os.LookupEnv)
+}
+
+// Parse is [Load] of a file whose content is given; env looks up environment
+// variables.
+func Parse(file string, data []byte, env func(string) (string, bool)) (*Config, error) {
+	c := Default()
+	c.dir = filepath.Dir(file)
+	d := &decoder{file: file}
+	d.decode(data, reflect.ValueOf(c).Elem())
+	(&checker{decoder: d, config: c, env: env}).check()
+	if len(d.problems) > 0 {
+		d.problems.sort()
+		return nil, slices.Compact(d.problems) // a place looked at twice tells twice
+	}
+	return c, nil
+}
+
+// Default is the configuration of an empty file: it serves nothing.
+func Default() *Config {
+	c := &Config{dir: "."}
+	setDefaults(reflect.ValueOf(c).Elem(), "")
+	return c
+}
+
+// Equal reports whether two configurations mean the same, secrets included.
+func (c *Config) Equal(o *Config) bool { return reflect.DeepEqual(c, o) }

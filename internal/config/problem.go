@@ -1,0 +1,94 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Problem is one mistake in a file.
+type Problem struct {
+	File         string `json:"file"`
+	Line, Column int    `json:"-"` // from 1; 0 when the mistake has no place
+	Path         string `json:"path,omitempty"`
+	Message      string `json:"message"`
+}
+
+// String is file:line:column: path: message.
+func (p Problem) String() string {
+	var b strings.Builder
+	b.WriteString(p.File)
+	if p.Line > 0 {
+		fmt.Fprintf(&b, ":%d:%d", p.Line, p.Column)
+	}
+	b.WriteString(": ")
+	if p.Path != "" {
+		b.WriteString(p.Path + ": ")
+	}
+	b.WriteString(p.Message)
+	return b.String()
+}
+
+// Problems are all the mistakes of a file, in the order of its lines.
+type Problems []Problem
+
+// Error has a line for each problem.
+func (p Problems) Error() string {
+	lines := make([]string, len(p))
+	for i := range p {
+		lines[i] = p[i].String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (p Problems) sort() {
+	slices.SortStableFunc(p, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+}
+
+// near returns the candidate that a person most likely meant by word, or "".
+func near(word string, candidates []string) string {
+	best, least := "", len(word)/3+2
+	word = strings.ToLower(word)
+	for _, c := range candidates {
+		if d := distance(word, strings.ToLower(c)); d < least {
+			best, least = c, d
+		}
+	}
+	return best
+}
+
+// distance counts the letters to insert, drop, change or swap with their
+// neighbour to make b of a.
+func distance(a, b string) int {
+	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
+	var before2 []int
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		before2, before, row = before, row, make([]int, len(b)+1)
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			change := before[j-1]
+			if a[i-1] != b[j-1] {
+				change++
+			}
+			row[j] = min(before[j]+1, row[j-1]+1, change)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before2[j-2]+1)
+			}
+		}
+	}
+	return row[len(b)]
+}
+
+// meant is " (did you mean x?)" when a candidate is near.
+func meant(word string, candidates []string) string {
+	if n := near(word, candidates); n != "" {
+		return fmt.Sprintf(" (did you mean %q?)", n)
+	}
+	return ""
+}

@@ -1,0 +1,79 @@
+package load
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// pace decides when requests go out. Connections draw tickets from it, one a
+// request; in an open loop the number of the ticket is its place in the
+// schedule, whichever connection draws it.
+type pace struct {
+	start    time.Time
+	end      time.Duration // last moment to send, on the clock that now reads
+	interval float64       // nanoseconds from one ticket to the next; 0 in a closed loop
+	count    uint64        // tickets in all
+	drawn    atomic.Uint64
+}
+
+func (p *pace) begin(cfg *Config) {
+	p.end, p.count = 1<<62, 1<<62
+	if cfg.Duration > 0 {
+		p.end = cfg.Duration
+	}
+	if cfg.Count > 0 {
+		p.count = cfg.Count
+	}
+	if cfg.Rate > 0 {
+		p.interval = float64(time.Second) / cfg.Rate
+	}
+	p.start = time.Now()
+}
+
+// now is the time since the run began.
+func (p *pace) now() time.Duration { return time.Since(p.start) }
+
+// draw takes the next ticket and says when it is due. It reports false when
+// the run is over.
+func (p *pace) draw(now time.Duration) (due time.Duration, ok bool) {
+	if now >= p.end {
+		return 0, false
+	}
+	n := p.drawn.Add(1) - 1
+	due = p.due(n)
+	if n >= p.count || due >= p.end {
+		p.drawn.Add(^uint64(0))
+		return 0, false
+	}
+	return due, true
+}
+
+func (p *pace) due(ticket uint64) time.Duration {
+	return time.Duration(float64(ticket) * p.interval)
+}
+
+// since is the moment from which a request's latency counts: in an open loop
+// the moment it was due if no connection was free then, and otherwise the
+// moment it is sent, because the server isn't to blame for a timer that fired
+// late.
+func (p *pace) since(due, drawn, sent time.Duration) time.Duration {
+	if p.interval > 0 && drawn > due {
+		return due
+	}
+	return sent
+}
+
+// finish counts the tickets that were due and that nobody could draw.
+func (p *pace) finish(r *Result) {
+	if p.interval == 0 {
+		return
+	}
+	for n := p.drawn.Load(); n < p.count; n++ {
+		due := p.due(n)
+		if due >= p.end || due >= r.Elapsed {
+			return
+		}
+		r.Unsent++
+		r.Latency.Observe(min(p.end, r.Elapsed) - due)
+	}
+}
