@@ -1,0 +1,115 @@
+package repo
+
+import (
+	"strings"
+	"testing"
+)
+
+const module = "github.com/kasoku/kasoku/"
+
+// layer says what a package of ours may import of ours; everything else is
+// forbidden, for the reason given.
+type layer struct {
+	may []string
+	why string
+}
+
+// layers holds a row for every package but those that only run or measure: a
+// new package needs a row here, and with it a thought about where it belongs.
+// Imports point one way: cli, services, the cache and what carries requests,
+// telemetry, http1.
+var layers = map[string]layer{
+	"internal/http1":          {nil, "HTTP/1.1 messages and nothing else: it must stay usable in both directions by whoever needs it"},
+	"internal/telemetry":      {nil, "everything reports to it, so it can depend on nothing"},
+	"internal/glob":           {nil, "a function of two texts"},
+	"internal/config":         {[]string{"glob"}, "the schema is read by commands that start no service; what a key means is known where it is used"},
+	"internal/load":           {nil, "it measures servers, ours among them, and must not share code that it measures"},
+	"internal/cache":          {nil, "it knows no protocol and no sibling, so that every service's coherence is proved once"},
+	"internal/edge":           {[]string{"http1", "telemetry"}, "it carries requests to a handler and knows no service"},
+	"internal/origin":         {[]string{"telemetry", "http1"}, "it carries requests to an origin; what they mean is told by the service's Classify"},
+	"internal/dynamo/wire":    {nil, "DynamoDB's text, without what is done with it"},
+	"internal/dynamo/expr":    {[]string{"dynamo/wire"}, "expressions over DynamoDB's text, without a cache or a connection"},
+	"internal/dynamo/partiql": {[]string{"dynamo/wire"}, "statements as text, without a cache or a connection"},
+	"internal/dynamo/sigv4":   {[]string{"http1"}, "signatures of messages; who may do what is the service's matter"},
+	"internal/dynamo/accel": {[]string{"admin", "cache", "edge", "glob", "http1", "origin", "telemetry",
+		"dynamo/wire", "dynamo/expr", "dynamo/partiql", "dynamo/sigv4"}, "a service imports no other service, and not the commands that start it"},
+	"internal/admin": {[]string{"telemetry", "edge"}, "it sees services through its own interface, so that a new one needs no change here"},
+	"internal/cli":   {[]string{"*"}, ""},
+	"internal/repo":  {nil, "rules about the code, not part of it"},
+	"cmd/kasoku":     {[]string{"cli"}, "main only hands over to internal/cli, where tests can reach"},
+}
+
+// TestLayering checks every import of ours in code that is not a test; tests
+// may reach for more, but not for what stands above the package they test.
+func TestLayering(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.isTest() || outside(s.dir()) {
+			continue
+		}
+		l, ok := layers[s.dir()]
+		if !ok {
+			t.Errorf("%s: there is no row for %s in layers", s.path, s.dir())
+			continue
+		}
+		for _, path := range s.imports() {
+			ours, found := strings.CutPrefix(path, module)
+			if !found || ours == s.dir() {
+				continue
+			}
+			if !l.allows(strings.TrimPrefix(ours, "internal/")) {
+				t.Errorf("%s imports %s. %s may not: %s", s.path, ours, s.dir(), l.why)
+			}
+		}
+	}
+}
+
+func (l layer) allows(path string) bool {
+	for _, may := range l.may {
+		if may == "*" || path == may {
+			return true
+		}
+	}
+	return false
+}
+
+// outside tells whether a folder is no part of the product: the measurements,
+// the other module, helpers for tests, and programs that generate text.
+func outside(dir string) bool {
+	for _, prefix := range []string{"bench", "integration", "internal/testutil", "internal/config/gendoc"} {
+		if dir == prefix || strings.HasPrefix(dir, prefix+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// banned are packages of others that a package may not use.
+var banned = []struct{ dir, path, why string }{
+	{"internal/cache", "net", "the core neither listens nor dials"},
+	{"internal/cache", "net/http", "the core knows no protocol"},
+	{"internal/dynamo/wire", "net/http", "text, not messages"},
+	{"internal/dynamo/wire", "reflect", "scanned as text on the hot path, never turned into trees of objects"},
+	{"internal/dynamo/expr", "net/http", "text, not messages"},
+	{"internal/config", "net/http", "reading a file starts nothing"},
+}
+
+func TestBannedImports(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.isTest() {
+			continue
+		}
+		for _, path := range s.imports() {
+			for _, b := range banned {
+				if s.dir() == b.dir && path == b.path {
+					t.Errorf("%s imports %s, which %s may not: %s", s.path, path, b.dir, b.why)
+				}
+			}
+			if strings.HasPrefix(path, "github.com/stretchr/") {
+				t.Errorf("%s imports %s: tests are plain Go", s.path, path)
+			}
+			if strings.HasPrefix(path, module+"internal/testutil") {
+				t.Errorf("%s imports %s, which is for tests", s.path, path)
+			}
+		}
+	}
+}

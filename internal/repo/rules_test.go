@@ -1,0 +1,181 @@
+package repo
+
+import (
+	"bytes"
+	"go/ast"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// TestPackageDocs wants a sentence about every package, beginning as godoc
+// expects it.
+func TestPackageDocs(t *testing.T) {
+	doc, name := map[string]string{}, map[string]string{}
+	for _, s := range sources(t) {
+		if strings.HasSuffix(s.ast.Name.Name, "_test") {
+			continue
+		}
+		if _, seen := doc[s.dir()]; !seen {
+			doc[s.dir()] = ""
+		}
+		if s.ast.Doc != nil && strings.TrimSpace(s.ast.Doc.Text()) != "" {
+			doc[s.dir()] = s.ast.Doc.Text()
+		}
+		name[s.dir()] = s.ast.Name.Name
+	}
+	for dir, text := range doc {
+		if name[dir] == "main" {
+			if text == "" {
+				t.Errorf("%s: the program has no doc comment", dir)
+			}
+			continue
+		}
+		if !strings.HasPrefix(text, "Package "+name[dir]+" ") {
+			t.Errorf("%s: no doc comment that begins with \"Package %s\"", dir, name[dir])
+		}
+	}
+}
+
+// Longest files and functions that are still read in one go.
+const (
+	mostLines    = 800
+	mostFuncLine = 120
+)
+
+func TestLengths(t *testing.T) {
+	for _, s := range sources(t) {
+		if n := bytes.Count(s.text, []byte("\n")); n > mostLines {
+			t.Errorf("%s has %d lines, more than %d: it holds more than one noun", s.path, n, mostLines)
+		}
+		if s.isTest() {
+			continue
+		}
+		for _, d := range s.ast.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Body == nil {
+				continue
+			}
+			if n := s.line(f.End()) - s.line(f.Pos()); n > mostFuncLine {
+				t.Errorf("%s:%d: %s has %d lines, more than %d", s.path, s.line(f.Pos()), f.Name.Name, n, mostFuncLine)
+			}
+		}
+	}
+}
+
+// forbiddenCalls are calls that a test may not make.
+var forbiddenCalls = map[string]string{
+	"time.Sleep": "wait for what is awaited: a channel, a condition that is polled, or testing/synctest's clock",
+	"t.Skip":     "a test that does not run proves nothing; make its need part of the set-up",
+	"t.Skipf":    "a test that does not run proves nothing; make its need part of the set-up",
+	"t.SkipNow":  "a test that does not run proves nothing; make its need part of the set-up",
+	"b.Skip":     "a benchmark that does not run measures nothing",
+	"os.Exit":    "it hides what other tests had to say and skips their clean-up",
+}
+
+// TestTests looks at each call that the tests make.
+func TestTests(t *testing.T) {
+	all := sources(t)
+	bubbles := map[string]bool{}  // folders whose tests run on synctest's clock
+	programs := map[string]bool{} // folders whose test binary also plays the program
+	for _, s := range all {
+		if bytes.Contains(s.text, []byte("func TestMain(")) {
+			programs[s.dir()] = true
+		}
+		for _, path := range s.imports() {
+			if path == "testing/synctest" {
+				bubbles[s.dir()] = true
+			}
+		}
+	}
+	for _, s := range all {
+		if !s.isTest() {
+			continue
+		}
+		ast.Inspect(s.ast, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			name := calledName(call)
+			why, forbidden := forbiddenCalls[name]
+			switch {
+			case !forbidden:
+			case name == "time.Sleep" && bubbles[s.dir()]: // takes no time there
+			case name == "os.Exit" && programs[s.dir()]:
+			case strings.HasPrefix(name, "t.Skip") && s.inRapid(call): // draws again
+			default:
+				t.Errorf("%s:%d calls %s: %s", s.path, s.line(call.Pos()), name, why)
+			}
+			return true
+		})
+	}
+}
+
+// inRapid tells whether the call stands in a function whose t is rapid's.
+func (s *source) inRapid(call *ast.CallExpr) bool {
+	for _, d := range s.ast.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok || call.Pos() < f.Pos() || call.End() > f.End() {
+			continue
+		}
+		for _, p := range f.Type.Params.List {
+			if star, ok := p.Type.(*ast.StarExpr); ok {
+				if sel, ok := star.X.(*ast.SelectorExpr); ok {
+					x, ok := sel.X.(*ast.Ident)
+					return ok && x.Name == "rapid"
+				}
+			}
+		}
+	}
+	return false
+}
+
+// calledName returns "x.f" for a call of that form.
+func calledName(call *ast.CallExpr) string {
+	sel, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return ""
+	}
+	x, ok := sel.X.(*ast.Ident)
+	if !ok {
+		return ""
+	}
+	return x.Name + "." + sel.Sel.Name
+}
+
+// forbiddenText must not stand in any text file.
+var forbiddenText = []struct {
+	pattern *regexp.Regexp
+	why     string
+}{
+	{regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X)\b`), "finish it, or leave it out and say so in the docs"},
+	{regexp.MustCompile(`(?i)not (yet )?imple` + `mented`), "what is not there is not offered"},
+	{regexp.MustCompile(`(^|[\s"'(=:])/(home|root|Users|work)/`), "a path of somebody's own machine"},
+	{regexp.MustCompile(`(?i)proxy\.go` + `lang\.org|registry\.np` + `mjs|files\.python` + `hosted|pypi\.o` + `rg|repo1?\.ma` + `ven`), "which registry is asked is the user's own setting"},
+	{regexp.MustCompile(`AK` + `IA[0-9A-Z]{16}`), "it looks like an AWS access key"},
+	{regexp.MustCompile(`BEGIN (RSA |EC )?PRI` + `VATE KEY`), "keys for tests are made by the tests"},
+	{regexp.MustCompile(`(?m)^(<<<<<<<|>>>>>>>) `), "a conflict that was not resolved"},
+}
+
+func TestForbiddenText(t *testing.T) {
+	walk(t, func(p string) {
+		switch path.Ext(p) {
+		case ".sum", ".png", ".svg", ".ico":
+			return
+		}
+		text := read(t, p)
+		if !utf8.Valid(text) {
+			t.Errorf("%s is not UTF-8 text", p)
+			return
+		}
+		for _, f := range forbiddenText {
+			if at := f.pattern.FindIndex(text); at != nil {
+				line := 1 + bytes.Count(text[:at[0]], []byte("\n"))
+				t.Errorf("%s:%d: %q: %s", p, line, bytes.TrimSpace(text[at[0]:at[1]]), f.why)
+			}
+		}
+	})
+}

@@ -1,0 +1,95 @@
+package repo
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// source is one Go file of the repository, of either module.
+type source struct {
+	path string // from the root, with slashes
+	text []byte
+	ast  *ast.File
+	pos  *token.FileSet
+}
+
+func (s *source) dir() string  { return s.path[:max(0, strings.LastIndexByte(s.path, '/'))] }
+func (s *source) isTest() bool { return strings.HasSuffix(s.path, "_test.go") }
+
+func (s *source) line(p token.Pos) int { return s.pos.Position(p).Line }
+
+// root is the repository's root, seen from this package's folder.
+const root = "../.."
+
+// walk calls f for every file of the repository that is not generated or
+// installed: what git ignores, and folders that begin with a dot or hold test
+// data.
+func walk(t *testing.T, f func(path string)) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := d.Name()
+		if d.IsDir() {
+			hidden := strings.HasPrefix(name, ".") && name != ".." && name != ".ci" && name != ".github"
+			if hidden || name == "testdata" || name == "node_modules" || path == filepath.Join(root, "bin") || path == filepath.Join(root, "kasoku-data") {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if name == ".git" { // of a linked worktree: it says where on this machine the repository is
+			return nil
+		}
+		rel, err := filepath.Rel(root, path)
+		f(filepath.ToSlash(rel))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// sources parses every Go file.
+func sources(t *testing.T) []*source {
+	t.Helper()
+	var all []*source
+	walk(t, func(path string) {
+		if !strings.HasSuffix(path, ".go") {
+			return
+		}
+		s := &source{path: path, text: read(t, path), pos: token.NewFileSet()}
+		var err error
+		if s.ast, err = parser.ParseFile(s.pos, path, s.text, parser.ParseComments); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, s)
+	})
+	if len(all) < 20 {
+		t.Fatalf("found only %d Go files: looked in the wrong place", len(all))
+	}
+	return all
+}
+
+// imports returns the paths that s imports.
+func (s *source) imports() (paths []string) {
+	for _, i := range s.ast.Imports {
+		paths = append(paths, strings.Trim(i.Path.Value, `"`))
+	}
+	return paths
+}
