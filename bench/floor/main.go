@@ -1,0 +1,88 @@
+// Command floor is the least that a server in Go can do for the requests of
+// the measurements: it reads a request, looks at the operation's name and
+// nothing else, and writes an answer made beforehand. The cost of a cache is
+// told as a multiple of this one's.
+//
+// With -relay ADDRESS it is the least that a proxy can do instead: it passes
+// every request on and its answer back.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"github.com/kasoku/kasoku/bench/internal/dataset"
+	"github.com/valyala/fasthttp"
+)
+
+func main() {
+	relayTo := flag.String("relay", "", "pass everything on to this `address`")
+	flag.Parse()
+	handler := answerer()
+	if *relayTo != "" {
+		handler = relay(*relayTo)
+	}
+	if err := serve(handler); err != nil {
+		fmt.Fprintln(os.Stderr, "floor:", err)
+		os.Exit(1)
+	}
+}
+
+func serve(handler fasthttp.RequestHandler) error {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	fmt.Println(listener.Addr())
+	server := &fasthttp.Server{
+		Handler:               handler,
+		NoDefaultServerHeader: true,
+		Concurrency:           20_000,
+		IdleTimeout:           10 * time.Minute,
+		ReadTimeout:           10 * time.Minute,
+	}
+	return server.Serve(listener)
+}
+
+// relay passes requests on over kept connections.
+func relay(addr string) fasthttp.RequestHandler {
+	client := &fasthttp.HostClient{Addr: addr, MaxConns: 1000}
+	return func(x *fasthttp.RequestCtx) {
+		if err := client.Do(&x.Request, &x.Response); err != nil {
+			x.Error(err.Error(), fasthttp.StatusBadGateway)
+		}
+	}
+}
+
+// answerer answers by operation, with as many bytes as a cache sends.
+func answerer() fasthttp.RequestHandler {
+	set := dataset.Even
+	numbers := make([]int, dataset.BatchSize)
+	answers := map[string][]byte{
+		"GetItem":      set.AppendGot(nil, 0),
+		"Query":        set.AppendQueried(nil, 0),
+		"BatchGetItem": set.AppendBatch(nil, numbers),
+	}
+	return func(x *fasthttp.RequestCtx) {
+		target := x.Request.Header.Peek("X-Amz-Target")
+		if len(target) <= len(dataset.TargetPrefix) {
+			x.SetStatusCode(fasthttp.StatusBadRequest)
+			return
+		}
+		answer, ok := answers[string(target[len(dataset.TargetPrefix):])]
+		if !ok {
+			x.SetStatusCode(fasthttp.StatusBadRequest)
+			return
+		}
+		h := &x.Response.Header
+		h.SetContentType("application/x-amz-json-1.0")
+		h.Set("Cache-Status", "kasoku; hit; ttl=240")
+		h.Set("X-Amz-Crc32", "2745614147")
+		h.Set("X-Amzn-Requestid", "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789ABCDEF")
+		h.Set("X-Request-Id", "0123456789ABCDEF0123456789ABCDEF")
+		x.Response.SetBodyRaw(answer)
+	}
+}

@@ -1,0 +1,39 @@
+package dataset
+
+// AppendGot appends the answer to AppendGet's request.
+func (s Set) AppendGot(dst []byte, i int) []byte {
+	dst = append(dst, `{"Item":`...)
+	dst = s.AppendItem(dst, i)
+	return append(dst, '}')
+}
+
+// GotLen is the length of AppendGot's text, whatever the order of the
+// attributes.
+func (s Set) GotLen(i int) int { return len(`{"Item":}`) + s.ItemLen(i) }
+
+// AppendQueried appends the answer to AppendQuery's request.
+func (s Set) AppendQueried(dst []byte, i int) []byte {
+	dst = append(dst, `{"Count":10,"Items":[`...)
+	first := i / PerPartition * PerPartition
+	for k := range PerPartition {
+		if k > 0 {
+			dst = append(dst, ',')
+		}
+		dst = s.AppendItem(dst, first+k)
+	}
+	return append(dst, `],"ScannedCount":10}`...)
+}
+
+// AppendBatch appends the answer to a BatchGetItem of the items numbered.
+func (s Set) AppendBatch(dst []byte, numbers []int) []byte {
+	dst = append(dst, `{"Responses":{"`...)
+	dst = append(dst, s.Table...)
+	dst = append(dst, `":[`...)
+	for k, i := range numbers {
+		if k > 0 {
+			dst = append(dst, ',')
+		}
+		dst = s.AppendItem(dst, i)
+	}
+	return append(dst, `]},"UnprocessedKeys":{}}`...)
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/kasoku/kasoku/bench/internal/dataset"
+	"github.com/kasoku/kasoku/bench/internal/proc"
+	"github.com/kasoku/kasoku/internal/load"
+)
+
+// lab holds the programs, the servers that run, and what was found so far.
+type lab struct {
+	ctx    context.Context
+	plan   plan
+	only   string
+	report *report
+
+	root   string // the module
+	dir    string // scratch
+	floor  string // programs
+	origin string
+	kasoku string
+
+	running []*proc.Process
+}
+
+func newLab(ctx context.Context, p plan, only, binary string, r *report) (*lab, error) {
+	gomod, err := exec.Command("go", "env", "GOMOD").Output()
+	if err != nil {
+		return nil, fmt.Errorf("find the module: %w", err)
+	}
+	l := &lab{ctx: ctx, plan: p, only: only, report: r, root: filepath.Dir(strings.TrimSpace(string(gomod)))}
+	if l.dir, err = os.MkdirTemp("", "kasoku-bench-"); err != nil {
+		return nil, fmt.Errorf("make scratch folder: %w", err)
+	}
+	if err := l.build(binary); err != nil {
+		l.close()
+		return nil, err
+	}
+	return l, nil
+}
+
+func (l *lab) build(binary string) error {
+	l.floor, l.origin, l.kasoku = filepath.Join(l.dir, "floor"), filepath.Join(l.dir, "origin"), filepath.Join(l.dir, "kasoku")
+	builds := [][2]string{{l.floor, "./bench/floor"}, {l.origin, "./bench/origin"}}
+	if binary != "" {
+		l.kasoku = binary
+	} else {
+		builds = append(builds, [2]string{l.kasoku, "./cmd/kasoku"})
+	}
+	for _, b := range builds {
+		progress("building %s", b[1])
+		cmd := exec.CommandContext(l.ctx, "go", "build", "-trimpath", "-o", b[0], b[1])
+		cmd.Dir = l.root
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("build %s: %w: %s", b[1], err, out)
+		}
+	}
+	return nil
+}
+
+func (l *lab) close() {
+	l.stopAll()
+	os.RemoveAll(l.dir)
+}
+
+func (l *lab) stopAll() {
+	for _, p := range l.running {
+		p.Stop()
+	}
+	l.running = nil
+}
+
+func (l *lab) start(c proc.Command) (*proc.Process, error) {
+	c.Dir = l.dir
+	p, err := proc.Start(c)
+	if err != nil {
+		return nil, err
+	}
+	l.running = append(l.running, p)
+	return p, nil
+}
+
+func (l *lab) startFloor(name string, args ...string) (*proc.Process, error) {
+	return l.start(proc.Command{Name: name, Args: append([]string{l.floor}, args...)})
+}
+
+func (l *lab) startOrigin() (*proc.Process, error) {
+	return l.start(proc.Command{Name: "origin", Args: []string{l.origin}})
+}
+
+// errNoDynamo says that a peer is left out, which is no failure.
+var errNoDynamo = errors.New("DynamoDB Local is not installed below .tools (make tools fetches it)")
+
+// startDynamo starts DynamoDB Local with the items to compare peers on, and
+// drives it until Java has compiled what is hot.
+func (l *lab) startDynamo() (*proc.Process, error) {
+	home := filepath.Join(l.root, ".tools", "dynamodb-local")
+	if _, err := os.Stat(filepath.Join(home, "classes")); errors.Is(err, fs.ErrNotExist) {
+		return nil, errNoDynamo
+	}
+	addr, err := proc.FreeAddr()
+	if err != nil {
+		return nil, err
+	}
+	_, port, _ := net.SplitHostPort(addr)
+	p, err := l.start(proc.Command{Name: "dynamodb-local", Addr: addr, Args: []string{
+		"java", "-Xmx1g", "-cp", filepath.Join(home, "classes") + ":" + filepath.Join(home, "lib") + "/*", "LoopbackDynamoDB",
+		"-inMemory", "-sharedDb", "-disableTelemetry", "-port", port,
+	}})
+	if err != nil {
+		return nil, err
+	}
+	progress("filling DynamoDB Local with %d items", l.plan.items)
+	set := dataset.Even
+	if _, err := ask(p.Addr, dataset.AppendRequest(nil, "CreateTable", set.CreateTable())); err != nil {
+		return nil, err
+	}
+	const each = 25
+	batches := numbered(func(dst []byte, k int) []byte {
+		return dataset.AppendRequest(dst, "BatchWriteItem", set.AppendBatchPut(nil, k*each, each))
+	})
+	result, err := load.Run(l.ctx, load.Config{Addr: p.Addr, Conns: 4, Count: uint64(l.plan.items / each), Next: batches})
+	if err = errors.Join(err, result.Err); err != nil {
+		return nil, fmt.Errorf("fill DynamoDB Local: %w", err)
+	}
+	requests, err := getHits(l.plan.items)
+	if err != nil {
+		return nil, err
+	}
+	_, err = l.measure(bout{conns: 32, round: l.plan.jit}, target{addr: p.Addr, proc: p, load: requests})
+	return p, err
+}
+
+// ask sends one request on a connection of its own and returns the answer's
+// body, which must be a good one.
+func ask(addr string, request []byte) ([]byte, error) {
+	c, err := net.DialTimeout("tcp", addr, 5*time.Second)
+	if err != nil {
+		return nil, fmt.Errorf("ask %s: %w", addr, err)
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(20 * time.Second))
+	if _, err := c.Write(request); err != nil {
+		return nil, fmt.Errorf("ask %s: %w", addr, err)
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		return nil, fmt.Errorf("answer of %s: %w", addr, err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return nil, fmt.Errorf("answer of %s: %w", addr, err)
+	}
+	if answer.StatusCode != 200 {
+		return nil, fmt.Errorf("answer of %s: %s: %.300s", addr, answer.Status, body)
+	}
+	return body, nil
+}
+
+func get(addr, path string) ([]byte, error) {
+	return ask(addr, []byte("GET "+path+" HTTP/1.1\r\nHost: "+addr+"\r\nConnection: close\r\n\r\n"))
+}
+
+// originReads is the number of reads that the origin has answered.
+func originReads(origin *proc.Process) (uint64, error) {
+	body, err := get(origin.Addr, "/counts")
+	if err != nil {
+		return 0, err
+	}
+	var counts map[string]uint64
+	if err := json.NewDecoder(bytes.NewReader(body)).Decode(&counts); err != nil {
+		return 0, fmt.Errorf("counts of the origin: %w", err)
+	}
+	return counts["GetItem"] + counts["Query"] + counts["BatchGetItem"], nil
+}
+
+func progress(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "bench: "+format+"\n", args...)
+}

@@ -1,0 +1,140 @@
+// Command bench compares Kasoku with what stands beside it, all on this
+// machine and in one run: DynamoDB Local asked directly, and a floor, which is
+// a bare HTTP server that sends the same bytes. It prints one table, and below
+// it how far the project's own goals are met. See docs/benchmarks.md.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/kasoku/kasoku/bench/internal/proc"
+)
+
+// plan is how much is measured.
+type plan struct {
+	rounds int
+	round  time.Duration // length of one measurement
+	jit    time.Duration // that DynamoDB Local is driven for before it is measured
+	items  int           // that peers are compared on
+	sizes  []int         // cached items
+	idle   int           // connections
+	storms int
+	limit  time.Duration // of the whole run
+}
+
+var (
+	full  = plan{rounds: 5, round: 2 * time.Second, jit: 15 * time.Second, items: 10_000, sizes: []int{10_000, 1_000_000, 5_000_000}, idle: 10_000, storms: 5, limit: 30 * time.Minute}
+	quick = plan{rounds: 3, round: 300 * time.Millisecond, jit: 2 * time.Second, items: 2_000, sizes: []int{10_000, 100_000}, idle: 2_000, storms: 2, limit: 5 * time.Minute}
+)
+
+// stormClients ask for the same cold key at once.
+const stormClients = 1000
+
+func main() {
+	var (
+		isQuick = flag.Bool("quick", false, "measure less of everything: a smoke test of about a minute")
+		only    = flag.String("only", "", "measure only what has this `name`: peers, size, storm, idle, or part of a scenario's name")
+		asJSON  = flag.Bool("json", false, "print JSON instead of the table")
+		binary  = flag.String("kasoku", "", "measure this `binary` instead of building one")
+		cpus    = flag.Int("cpus", 2, "confine all processes, the load generator included, to so many CPUs (Linux)")
+	)
+	flag.Parse()
+	if flag.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "bench: unknown argument %q\n", flag.Arg(0))
+		os.Exit(2)
+	}
+	if !known(*only) {
+		fmt.Fprintf(os.Stderr, "bench: nothing is called %q; there are %s, and: %s\n", *only, strings.Join(groupNames, ", "), strings.Join(scenarioNames(), ", "))
+		os.Exit(2)
+	}
+	p := full
+	if *isQuick {
+		p = quick
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ctx, cancel := context.WithTimeoutCause(ctx, p.limit, fmt.Errorf("not done within %v", p.limit))
+	defer cancel()
+	report, err := run(ctx, p, *only, *binary, *cpus)
+	if err == nil {
+		err = report.print(os.Stdout, *asJSON)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// groupNames are what -only may say beside parts of the scenarios' names.
+var groupNames = []string{"peers", "size", "storm", "idle"}
+
+func known(only string) bool {
+	return only == "" || slices.Contains(groupNames, only) || anyScenario(only)
+}
+
+// run measures what is asked for, in groups that each start and stop their own
+// servers.
+func run(ctx context.Context, p plan, only, binary string, cpus int) (*report, error) {
+	r := &report{Machine: fmt.Sprintf("%s/%s, %d CPUs used", runtime.GOOS, runtime.GOARCH, min(cpus, runtime.NumCPU()))}
+	if err := proc.Confine(cpus); err != nil {
+		r.note("not confined to %d CPUs: %v", cpus, err)
+	}
+	files, err := raiseFiles()
+	if err != nil {
+		return nil, err
+	}
+	if most := files - spareFiles; p.idle > most {
+		r.note("%d idle connections instead of %d: a process may open only %d files", most, p.idle, files)
+		p.idle = most
+	}
+	l, err := newLab(ctx, p, only, binary, r)
+	if err != nil {
+		return nil, err
+	}
+	defer l.close()
+	for i, group := range []func() error{l.comparePeers, l.measureSizes, l.measureStorm, l.measureIdle} {
+		name := groupNames[i]
+		if only != "" && name != only && !(i == 0 && anyScenario(only)) {
+			continue
+		}
+		if err := group(); err != nil {
+			if ctx.Err() != nil { // the servers may have been interrupted as well
+				err = context.Cause(ctx)
+			}
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		l.stopAll()
+	}
+	r.judge()
+	return r, nil
+}
+
+// spareFiles is what a process needs beside its idle connections.
+const spareFiles = 300
+
+// raiseFiles lets this process and its servers open as many files as the
+// system allows, and says how many. Setting the limit explicitly makes
+// children inherit it.
+func raiseFiles() (int, error) {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return 0, fmt.Errorf("read limit of open files: %w", err)
+	}
+	limit.Cur = limit.Max
+	if runtime.GOOS == "darwin" {
+		limit.Cur = min(limit.Cur, 24_000) // the system refuses more whatever it says
+	}
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return 0, fmt.Errorf("raise limit of open files: %w", err)
+	}
+	return int(min(limit.Cur, 1<<30)), nil
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kasoku/kasoku/bench/internal/proc"
+	"github.com/kasoku/kasoku/internal/load"
+)
+
+// A sample is what one measurement of one server gives, by column. A value
+// that can't be had is 0.
+type sample [columns]float64
+
+const (
+	throughput = iota // answers a second
+	p50               // nanoseconds
+	p99               // nanoseconds
+	cpu               // nanoseconds a request
+	rss               // bytes
+	columns
+)
+
+// target is a server in a scenario.
+type target struct {
+	name string
+	addr string
+	proc *proc.Process
+	load traffic
+}
+
+// bout is how the targets of a scenario are driven.
+type bout struct {
+	conns  int
+	rate   float64
+	rounds int
+	round  time.Duration
+}
+
+// interleave measures the targets in turn, round after round, so that what
+// else happens on the machine meets them all alike.
+func (l *lab) interleave(b bout, targets []target) ([][]sample, error) {
+	samples := make([][]sample, len(targets))
+	for range b.rounds {
+		for i, t := range targets {
+			s, err := l.measure(b, t)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", t.name, err)
+			}
+			samples[i] = append(samples[i], s)
+		}
+	}
+	return samples, nil
+}
+
+// measure drives one target for one round.
+func (l *lab) measure(b bout, t target) (sample, error) {
+	before, cpuErr := t.proc.CPU()
+	result, err := load.Run(l.ctx, load.Config{
+		Addr: t.addr, Conns: b.conns, Duration: b.round, Rate: b.rate, Next: t.load.next, Check: t.load.check,
+	})
+	if err = errors.Join(err, result.Err, t.proc.Alive(), l.ctx.Err()); err != nil {
+		return sample{}, err
+	}
+	if result.Requests == 0 {
+		return sample{}, errors.New("nothing was answered")
+	}
+	var s sample
+	s[throughput] = result.Throughput()
+	s[p50] = float64(result.Latency.Quantile(0.5))
+	s[p99] = float64(result.Latency.Quantile(0.99))
+	if after, err := t.proc.CPU(); err == nil && cpuErr == nil {
+		s[cpu] = float64(after-before) / float64(result.Requests)
+	}
+	if bytes, err := t.proc.RSS(); err == nil {
+		s[rss] = float64(bytes)
+	}
+	return s, nil
+}
+
+// warm sends every request of a target's traffic once, and then drives it for
+// a while, so that what is compiled or cached on first use is.
+func (l *lab) warm(b bout, t target) error {
+	if len(t.load.all) > 0 {
+		result, err := load.Run(l.ctx, load.Config{
+			Addr: t.addr, Conns: 8, Count: uint64(len(t.load.all)), Check: t.load.check,
+			Next: numbered(func(_ []byte, k int) []byte { return t.load.all[k%len(t.load.all)] }),
+		})
+		if err = errors.Join(err, result.Err); err != nil {
+			return fmt.Errorf("warm %s: %w", t.name, err)
+		}
+	}
+	if _, err := l.measure(bout{conns: b.conns, round: b.round}, t); err != nil {
+		return fmt.Errorf("warm %s: %w", t.name, err)
+	}
+	return nil
+}
+
+// medians joins the rounds of a target by the median of each column.
+func medians(rounds []sample) sample {
+	var m sample
+	for c := range m {
+		m[c] = medianOf(rounds, func(s sample) float64 { return s[c] })
+	}
+	return m
+}
+
+// ratios is the median, over the rounds, of a target's value divided by the
+// reference's value of the same round.
+func ratios(rounds, reference []sample) sample {
+	var m sample
+	for c := range m {
+		quotients := make([]float64, 0, len(rounds))
+		for i := range rounds {
+			if reference[i][c] > 0 && rounds[i][c] > 0 {
+				quotients = append(quotients, rounds[i][c]/reference[i][c])
+			}
+		}
+		m[c] = median(quotients)
+	}
+	return m
+}
+
+func medianOf(rounds []sample, f func(sample) float64) float64 {
+	values := make([]float64, len(rounds))
+	for i, s := range rounds {
+		values[i] = f(s)
+	}
+	return median(values)
+}
+
+func median(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	slices.Sort(values)
+	n := len(values)
+	return (values[(n-1)/2] + values[n/2]) / 2
+}

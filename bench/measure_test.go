@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/kasoku/kasoku/bench/internal/dataset"
+	"github.com/kasoku/kasoku/internal/config"
+)
+
+func samplesOf(values ...float64) []sample {
+	rounds := make([]sample, len(values))
+	for i, v := range values {
+		rounds[i] = sample{v, v, v, v, v}
+	}
+	return rounds
+}
+
+// A ratio is taken round by round: rounds in which the whole machine was slow
+// don't move it.
+func TestRatiosPairRounds(t *testing.T) {
+	reference := samplesOf(10, 100, 20)
+	got := ratios(samplesOf(20, 200, 40), reference)
+	if got != (sample{2, 2, 2, 2, 2}) {
+		t.Errorf("ratios are %v, want 2 throughout", got)
+	}
+	if got := ratios(samplesOf(0, 0, 0), reference); got != (sample{}) {
+		t.Errorf("ratios of what wasn't measured are %v", got)
+	}
+	if got := medians(samplesOf(3, 1, 2, 10)); got[cpu] != 2.5 {
+		t.Errorf("median is %g, want 2.5", got[cpu])
+	}
+}
+
+func TestOverheadLeavesContentOut(t *testing.T) {
+	const small, large, each = 10, 1000, 96.0
+	content := 0
+	for i := small; i < large; i++ {
+		content += len(dataset.Mixed.AppendItem(nil, i)) + dataset.KeyLen
+	}
+	heap := 5e6 + float64(content) + each*(large-small)
+	if got := overheadPerEntry(5e6, heap, small, large); got != each {
+		t.Errorf("overhead is %g, want %g", got, each)
+	}
+}
+
+func TestLiveHeapFollowsGOGC(t *testing.T) {
+	if got := live(metrics{"go_memstats_next_gc_bytes": 300}); got != 150 {
+		t.Errorf("with GOGC's default: %g, want 150", got)
+	}
+	if got := live(metrics{"go_memstats_next_gc_bytes": 300, "go_gc_gogc_percent": 200}); got != 100 {
+		t.Errorf("with GOGC=200: %g, want 100", got)
+	}
+}
+
+func TestReportJudgesWhatWasMeasured(t *testing.T) {
+	r := &report{Machine: "test", storm: 3, idle: 10 << 10}
+	floor := samplesOf(10_000, 10_000)
+	r.add(getHit, nameFloor, nameFloor, floor, floor, "")
+	r.add(getHit, nameKasoku, nameFloor, samplesOf(14_000, 14_000), floor, "aside")
+	r.note("something was left out")
+	r.judge()
+	var text bytes.Buffer
+	if err := r.print(&text, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"pass         CPU of a GetItem hit, in floors: 1.4 (goal: <= 1.5)",
+		"pass         KiB an idle connection takes: 10 (goal: <= 12)",
+		"FALLS SHORT  origin requests of 1,000 clients for one cold key: 3 (goal: <= 1)",
+		"note: something was left out",
+		"aside",
+		"14 us", "(1.40)",
+	} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("%q is missing in:\n%s", want, &text)
+		}
+	}
+	if len(r.Goals) != 3 {
+		t.Errorf("%d goals are judged, want the 3 that were measured: %+v", len(r.Goals), r.Goals)
+	}
+	text.Reset()
+	if err := r.print(&text, true); err != nil || !strings.Contains(text.String(), `"Ratio": 1.4`) {
+		t.Errorf("as JSON: %v\n%s", err, &text)
+	}
+}
+
+func TestChecksOnAnswers(t *testing.T) {
+	check := ofLength(2)
+	f := func(status int, body string, good bool) {
+		t.Helper()
+		if err := check(0, status, []byte(body)); (err == nil) != good {
+			t.Errorf("%d %q: %v", status, body, err)
+		}
+	}
+	f(200, "{}", true)
+	f(500, "{}", false)
+	f(200, "{ }", false)
+	f(200, "[]", false)
+	if !sameJSON([]byte(`{"a":1,"b":[2]}`), []byte(` {"b": [2], "a": 1}`)) || sameJSON([]byte(`{"a":1}`), []byte(`{"a":2}`)) || sameJSON([]byte(`{`), []byte(`{`)) {
+		t.Error("sameJSON does not compare values")
+	}
+}
+
+func TestConfigIsValid(t *testing.T) {
+	file := configText("127.0.0.1:9000", "1GiB", []service{
+		{"plain", "127.0.0.1:9001", "127.0.0.1:9100", authNone},
+		{"signed", "127.0.0.1:9002", "127.0.0.1:9100", authSigned},
+	})
+	env := func(name string) (string, bool) { return "secret", name == "BENCH_SECRET" }
+	if _, err := config.Parse("kasoku.yaml", file, env); err != nil {
+		t.Errorf("%v\n%s", err, file)
+	}
+}

@@ -1,0 +1,206 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/kasoku/kasoku/bench/internal/proc"
+)
+
+// Names of the targets in the table.
+const (
+	nameFloor  = "floor"
+	nameKasoku = "kasoku"
+	nameDynamo = "DynamoDB Local"
+	nameOrigin = "origin alone"
+	nameRelay  = "bare relay"
+)
+
+// Names of the scenarios that the goals speak of.
+const (
+	getHit    = "GetItem hit"
+	getSigned = "GetItem hit, SigV4"
+	getPaced  = "GetItem hit, 2,000/s"
+	queryHit  = "Query hit, 10 items"
+	batchHit  = "BatchGetItem, 25 hits"
+	getMiss   = "GetItem miss"
+	putOne    = "PutItem, 1 conn"
+	putEight  = "PutItem, 8 conns"
+)
+
+// scenario is one kind of request, and who is compared on it. The first of its
+// targets that takes part is the reference.
+type scenario struct {
+	name    string
+	conns   int
+	rate    float64
+	traffic func(items int) (traffic, error)
+	targets func(s *stage) []target
+	cached  bool // Kasoku must answer without asking the origin
+}
+
+// stage is the servers that peers are compared on.
+type stage struct {
+	floor, origin, originRelay *proc.Process
+	dynamo, dynamoRelay        *proc.Process // may be nil
+	kasoku                     *kasoku
+}
+
+func scenarios() []scenario {
+	unsigned := func(s *stage) []target { return s.readers(s.kasoku.Addr) }
+	signed := func(s *stage) []target { return s.readers(s.kasoku.signed) }
+	return []scenario{
+		{name: getHit, conns: 100, traffic: getHits, targets: unsigned, cached: true},
+		{name: getSigned, conns: 100, traffic: signedHits, targets: signed, cached: true},
+		{name: getPaced, conns: 32, rate: 2000, traffic: getHits, targets: unsigned, cached: true},
+		{name: queryHit, conns: 100, traffic: queryHits, targets: unsigned, cached: true},
+		{name: batchHit, conns: 100, traffic: batchHits, targets: unsigned, cached: true},
+		{name: getMiss, conns: 100, traffic: misses(), targets: func(s *stage) []target {
+			return []target{
+				{name: nameOrigin, addr: s.origin.Addr, proc: s.origin},
+				{name: nameRelay, addr: s.originRelay.Addr, proc: s.originRelay},
+				{name: nameKasoku, addr: s.kasoku.Addr, proc: s.kasoku.Process},
+			}
+		}},
+		{name: putOne, conns: 1, traffic: puts, targets: (*stage).writers},
+		{name: putEight, conns: 8, traffic: puts, targets: (*stage).writers},
+	}
+}
+
+// readers are the targets of requests that a cache answers.
+func (s *stage) readers(kasoku string) []target {
+	t := []target{
+		{name: nameFloor, addr: s.floor.Addr, proc: s.floor},
+		{name: nameKasoku, addr: kasoku, proc: s.kasoku.Process},
+	}
+	if s.dynamo != nil {
+		t = append(t, target{name: nameDynamo, addr: s.dynamo.Addr, proc: s.dynamo})
+	}
+	return t
+}
+
+// writers are the targets of requests that must reach a store.
+func (s *stage) writers() []target {
+	if s.dynamo == nil {
+		return nil
+	}
+	return []target{
+		{name: nameDynamo, addr: s.dynamo.Addr, proc: s.dynamo},
+		{name: nameRelay, addr: s.dynamoRelay.Addr, proc: s.dynamoRelay},
+		{name: nameKasoku, addr: s.kasoku.store, proc: s.kasoku.Process},
+	}
+}
+
+func scenarioNames() []string {
+	var names []string
+	for _, s := range scenarios() {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+func (s *scenario) wanted(only string) bool {
+	return only == "" || only == "peers" || strings.Contains(strings.ToLower(s.name), strings.ToLower(only))
+}
+
+// anyScenario reports whether only is part of the name of a scenario.
+func anyScenario(only string) bool {
+	for _, s := range scenarios() {
+		if s.wanted(only) {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *lab) comparePeers() error {
+	s, err := l.setStage()
+	if err != nil {
+		return err
+	}
+	for _, c := range scenarios() {
+		if !c.wanted(l.only) {
+			continue
+		}
+		if err := l.compare(s, c); err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+	}
+	return nil
+}
+
+// setStage starts the servers and makes sure that they give the same answers.
+func (l *lab) setStage() (*stage, error) {
+	var s stage
+	var err error
+	if s.floor, err = l.startFloor("floor"); err != nil {
+		return nil, err
+	}
+	if s.origin, err = l.startOrigin(); err != nil {
+		return nil, err
+	}
+	if s.originRelay, err = l.startFloor("origin-relay", "-relay", s.origin.Addr); err != nil {
+		return nil, err
+	}
+	if s.dynamo, err = l.startDynamo(); errors.Is(err, errNoDynamo) {
+		l.report.note("%s is left out, and with it what writes cost: %v", nameDynamo, err)
+	} else if err != nil {
+		return nil, err
+	} else if s.dynamoRelay, err = l.startFloor("dynamo-relay", "-relay", s.dynamo.Addr); err != nil {
+		return nil, err
+	}
+	if s.kasoku, err = l.startKasoku("kasoku", "1GiB", s.origin, s.dynamo); err != nil {
+		return nil, err
+	}
+	addrs := []string{s.origin.Addr, s.kasoku.Addr, s.kasoku.signed}
+	if s.dynamo != nil {
+		addrs = append(addrs, s.dynamo.Addr, s.kasoku.store)
+	}
+	for _, addr := range addrs {
+		for range 2 { // the second answer may come from a cache
+			if err := probe(addr, l.plan.items); err != nil {
+				return nil, fmt.Errorf("answers differ: %w", err)
+			}
+		}
+	}
+	return &s, nil
+}
+
+func (l *lab) compare(s *stage, c scenario) error {
+	targets := c.targets(s)
+	if len(targets) == 0 {
+		return nil
+	}
+	progress("%s", c.name)
+	requests, err := c.traffic(l.plan.items)
+	if err != nil {
+		return err
+	}
+	b := bout{conns: c.conns, rate: c.rate, rounds: l.plan.rounds, round: l.plan.round}
+	for i := range targets {
+		targets[i].load = requests
+		if err := l.warm(b, targets[i]); err != nil {
+			return err
+		}
+	}
+	before, err := originReads(s.origin)
+	if err != nil {
+		return err
+	}
+	samples, err := l.interleave(b, targets)
+	if err != nil {
+		return err
+	}
+	after, err := originReads(s.origin)
+	if err != nil {
+		return err
+	}
+	if c.cached && after != before {
+		return fmt.Errorf("the origin was asked %d times for what should be cached", after-before)
+	}
+	for i, t := range targets {
+		l.report.add(c.name, t.name, targets[0].name, samples[i], samples[0], "")
+	}
+	return nil
+}

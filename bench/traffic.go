@@ -1,0 +1,203 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"sync/atomic"
+	"time"
+
+	"github.com/kasoku/kasoku/bench/internal/dataset"
+	"github.com/kasoku/kasoku/internal/load"
+)
+
+// traffic is the requests of a scenario and what must come back.
+type traffic struct {
+	next  func(conn int, dst []byte) []byte
+	check func(conn, status int, body []byte) error
+	all   [][]byte // every request there is, if they are so few
+}
+
+// maxConns bounds the connections of a run, for state kept by connection.
+const maxConns = 1024
+
+// hits makes traffic of requests made beforehand, drawn at random, whose
+// answers all have the same length.
+func hits(requests [][]byte, length int) traffic {
+	var dice [maxConns]struct {
+		state uint64
+		_     [7]uint64 // a cache line each
+	}
+	for i := range dice {
+		dice[i].state = rand.Uint64() | 1
+	}
+	return traffic{
+		all: requests,
+		next: func(conn int, _ []byte) []byte {
+			d := &dice[conn].state
+			*d ^= *d << 13
+			*d ^= *d >> 7
+			*d ^= *d << 17
+			return requests[*d%uint64(len(requests))]
+		},
+		check: ofLength(length),
+	}
+}
+
+// ofLength accepts good answers of exactly one length.
+func ofLength(want int) func(int, int, []byte) error {
+	return func(_, status int, body []byte) error {
+		if status != 200 || len(body) != want || body[0] != '{' {
+			return fmt.Errorf("status %d with %d bytes instead of 200 with %d: %.200q", status, len(body), want, body)
+		}
+		return nil
+	}
+}
+
+// numbered returns a load.Config.Next that makes request 0, 1, 2 and so on,
+// whichever connection asks.
+func numbered(request func(dst []byte, k int) []byte) func(int, []byte) []byte {
+	var serial atomic.Int64
+	return func(_ int, dst []byte) []byte { return request(dst, int(serial.Add(1)-1)) }
+}
+
+func prepare(n int, request func(k int) []byte) [][]byte {
+	requests := make([][]byte, n)
+	for k := range requests {
+		requests[k] = request(k)
+	}
+	return requests
+}
+
+func getHits(items int) (traffic, error) {
+	set := dataset.Even
+	return hits(prepare(items, func(i int) []byte {
+		return dataset.AppendRequest(nil, "GetItem", set.AppendGet(nil, i))
+	}), set.GotLen(0)), nil
+}
+
+// signedHits signs anew each time it is called, because signatures expire.
+func signedHits(items int) (traffic, error) {
+	set := dataset.Even
+	now := time.Now()
+	var failed error
+	requests := prepare(items, func(i int) []byte {
+		request, err := dataset.Signed("GetItem", set.AppendGet(nil, i), now)
+		failed = errors.Join(failed, err)
+		return request
+	})
+	return hits(requests, set.GotLen(0)), failed
+}
+
+func queryHits(items int) (traffic, error) {
+	set := dataset.Even
+	return hits(prepare(items/dataset.PerPartition, func(k int) []byte {
+		return dataset.AppendRequest(nil, "Query", set.AppendQuery(nil, k*dataset.PerPartition))
+	}), len(set.AppendQueried(nil, 0))), nil
+}
+
+func batchHits(items int) (traffic, error) {
+	set := dataset.Even
+	step := items / dataset.BatchSize
+	return hits(prepare(step, func(k int) []byte {
+		return dataset.AppendRequest(nil, "BatchGetItem", set.AppendBatchGet(nil, k, dataset.BatchSize, step))
+	}), len(set.AppendBatch(nil, make([]int, dataset.BatchSize)))), nil
+}
+
+// puts writes items over with what they hold already.
+func puts(items int) (traffic, error) {
+	set := dataset.Even
+	return hits(prepare(items, func(i int) []byte {
+		return dataset.AppendRequest(nil, "PutItem", set.AppendPut(nil, i))
+	}), len("{}")), nil
+}
+
+// misses never asks for the same item twice, in any call of the run.
+func misses() func(int) (traffic, error) {
+	set := dataset.Even
+	var serial atomic.Int64
+	serial.Store(1_000_000)
+	return func(int) (traffic, error) {
+		return traffic{
+			next: func(_ int, dst []byte) []byte {
+				var body [256]byte
+				return dataset.AppendRequest(dst, "GetItem", set.AppendGet(body[:0], int(serial.Add(1))))
+			},
+			check: ofLength(set.GotLen(0)),
+		}, nil
+	}
+}
+
+// anyOf draws items of the mixed set; each answer must have its item's length.
+func anyOf(items int) traffic {
+	set := dataset.Mixed
+	var asked [maxConns]int
+	return traffic{
+		next: func(conn int, dst []byte) []byte {
+			asked[conn] = rand.IntN(items)
+			var body [256]byte
+			return dataset.AppendRequest(dst, "GetItem", set.AppendGet(body[:0], asked[conn]))
+		},
+		check: func(conn, status int, body []byte) error {
+			if status != 200 || len(body) != set.GotLen(asked[conn]) {
+				return fmt.Errorf("item %d: status %d with %d bytes instead of 200 with %d: %.200q",
+					asked[conn], status, len(body), set.GotLen(asked[conn]), body)
+			}
+			return nil
+		},
+	}
+}
+
+// fill asks for items 0 to n of set in batches, so that a cache holds them.
+func (l *lab) fill(addr string, set dataset.Set, n int) error {
+	const each = 100
+	result, err := load.Run(l.ctx, load.Config{
+		Addr: addr, Conns: 16, Count: uint64((n + each - 1) / each), Timeout: time.Minute,
+		Next: numbered(func(dst []byte, k int) []byte {
+			return dataset.AppendRequest(dst, "BatchGetItem", set.AppendBatchGet(nil, k*each, each, 1))
+		}),
+	})
+	if err = errors.Join(err, result.Err); err != nil {
+		return fmt.Errorf("fill the cache: %w", err)
+	}
+	return nil
+}
+
+// probe asks a server for a few items in each way and compares the answers
+// with the items themselves.
+func probe(addr string, items int) error {
+	set := dataset.Even
+	f := func(operation string, body, want []byte) error {
+		request, err := dataset.Signed(operation, body, time.Now())
+		if err != nil {
+			return err
+		}
+		got, err := ask(addr, request)
+		if err != nil {
+			return fmt.Errorf("%s: %w", operation, err)
+		}
+		if !sameJSON(got, want) {
+			return fmt.Errorf("%s at %s answers %.400s instead of %.400s", operation, addr, got, want)
+		}
+		return nil
+	}
+	var failed error
+	for _, i := range []int{0, items / 3, items - 1} {
+		failed = errors.Join(failed,
+			f("GetItem", set.AppendGet(nil, i), set.AppendGot(nil, i)),
+			f("Query", set.AppendQuery(nil, i), set.AppendQueried(nil, i)))
+	}
+	return errors.Join(failed,
+		f("BatchGetItem", set.AppendBatchGet(nil, 7, 1, 1), set.AppendBatch(nil, []int{7})))
+}
+
+func sameJSON(a, b []byte) bool {
+	var x, y any
+	if json.NewDecoder(bytes.NewReader(a)).Decode(&x) != nil || json.NewDecoder(bytes.NewReader(b)).Decode(&y) != nil {
+		return false
+	}
+	return reflect.DeepEqual(x, y)
+}
