@@ -1,0 +1,245 @@
+// Package fault makes an origin misbehave on command. An Injector wraps the
+// origin's handler, be it the model or a proxy to DynamoDB Local, and decides
+// for each request whether it is answered as it should be.
+//
+// Every kind is something that a real network or service does to a proxy: what
+// matters to Kasoku is whether the request was executed, and whether the proxy
+// can know that.
+package fault
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Kind is one way to misbehave.
+type Kind uint8
+
+const (
+	None        Kind = iota
+	Delay            // answered well, but late
+	Throttle         // refused as over capacity; not executed
+	ErrorBefore      // 500, not executed
+	ErrorAfter       // 500, although executed
+	Garbage          // executed, answered with 200 and a body that is no JSON
+	ResetBefore      // the connection is reset; not executed
+	ResetAfter       // executed, then the connection is reset without an answer
+	ResetBody        // executed, then reset in the middle of the answer
+	Late             // the connection is reset at once; executed some time later
+	kinds
+)
+
+var names = [kinds]string{"none", "delay", "throttle", "error-before", "error-after", "garbage",
+	"reset-before", "reset-after", "reset-body", "late"}
+
+func (k Kind) String() string { return names[k] }
+
+// Plan says how often each kind strikes. The zero Plan injects nothing.
+type Plan struct {
+	OneIn map[Kind]int // 1 for every request, 100 for one in a hundred
+	// Steady strikes by counting requests instead of by chance: within the
+	// first n of them, a kind of one in n has struck for certain. Kinds of the
+	// same n strike different requests if n is more than the number of kinds.
+	Steady bool
+	// Only restricts the faults to these operations, all if empty.
+	Only []string
+	// DelayFor is the longest that Delay holds a request back, LateBy the
+	// longest after which a Late request is still executed.
+	DelayFor, LateBy time.Duration
+}
+
+// Injector injects faults into requests for the handler it wraps. It may be
+// reprogrammed at any time; requests under way keep the plan they met.
+type Injector struct {
+	plan  atomic.Pointer[Plan]
+	late  sync.WaitGroup
+	count [kinds]atomic.Int64
+	// turn counts the requests that a plan applied to.
+	turn atomic.Int64
+	// gate is closed while requests pass; Hold replaces it.
+	gate atomic.Pointer[chan struct{}]
+}
+
+// Set replaces the plan.
+func (in *Injector) Set(p Plan) { in.plan.Store(&p) }
+
+// Clear stops all faults and waits until late requests have been executed.
+func (in *Injector) Clear() {
+	in.plan.Store(nil)
+	in.late.Wait()
+}
+
+// Count tells how many faults of kind k were injected.
+func (in *Injector) Count(k Kind) int64 { return in.count[k].Load() }
+
+// Hold lets every request wait at the door until release is called.
+func (in *Injector) Hold() (release func()) {
+	gate := make(chan struct{})
+	in.gate.Store(&gate)
+	return sync.OnceFunc(func() {
+		in.gate.Store(nil)
+		close(gate)
+	})
+}
+
+// Wrap returns next with faults.
+func (in *Injector) Wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if gate := in.gate.Load(); gate != nil {
+			select {
+			case <-*gate:
+			case <-r.Context().Done():
+				return
+			}
+		}
+		plan := in.plan.Load()
+		kind := in.pick(plan, Operation(r))
+		in.count[kind].Add(1)
+		in.serve(w, r, next, plan, kind)
+	})
+}
+
+// Operation is the DynamoDB operation that r asks for.
+func Operation(r *http.Request) string {
+	_, op, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	return op
+}
+
+// pick draws the fault of one request. Kinds are tried in their own order, so
+// each strikes as often as its number says, less those that struck before.
+func (in *Injector) pick(p *Plan, op string) Kind {
+	if p == nil || (len(p.Only) > 0 && !contains(p.Only, op)) {
+		return None
+	}
+	turn := in.turn.Add(1)
+	for k := Delay; k < kinds; k++ {
+		if n := p.OneIn[k]; n > 0 && p.strikes(k, n, turn) {
+			return k
+		}
+	}
+	return None
+}
+
+func (p *Plan) strikes(k Kind, n int, turn int64) bool {
+	if p.Steady {
+		return turn%int64(n) == int64(k)%int64(n)
+	}
+	return rand.IntN(n) == 0
+}
+
+func contains(list []string, s string) bool {
+	for _, e := range list {
+		if e == s {
+			return true
+		}
+	}
+	return false
+}
+
+const (
+	throttled = `{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException","message":"The level of configured provisioned throughput for the table was exceeded. Consider increasing your provisioning level with the UpdateTable API."}`
+	internal  = `{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError","message":"Internal server error"}`
+)
+
+func (in *Injector) serve(w http.ResponseWriter, r *http.Request, next http.Handler, plan *Plan, kind Kind) {
+	switch kind {
+	case None:
+		next.ServeHTTP(w, r)
+	case Delay:
+		// Executed also if the client has given up by then, as it would be by
+		// a service that had received it.
+		<-time.After(upTo(plan.DelayFor))
+		next.ServeHTTP(w, r)
+	case Throttle:
+		drain(r)
+		answer(w, http.StatusBadRequest, throttled)
+	case ErrorBefore:
+		drain(r)
+		answer(w, http.StatusInternalServerError, internal)
+	case ErrorAfter:
+		execute(next, r)
+		answer(w, http.StatusInternalServerError, internal)
+	case Garbage:
+		execute(next, r)
+		answer(w, http.StatusOK, `<html><body>It works!</body></html>`)
+	case ResetBefore:
+		drain(r)
+		reset(w, nil)
+	case ResetAfter:
+		execute(next, r)
+		reset(w, nil)
+	case ResetBody:
+		reset(w, execute(next, r))
+	case Late:
+		in.executeLate(next, r, plan.LateBy)
+		reset(w, nil)
+	}
+}
+
+// executeLate runs the request on its own after a random part of within.
+func (in *Injector) executeLate(next http.Handler, r *http.Request, within time.Duration) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	// The connection's own context ends with the reset.
+	clone := r.Clone(context.WithoutCancel(r.Context()))
+	clone.Body = io.NopCloser(bytes.NewReader(body))
+	in.late.Add(1)
+	time.AfterFunc(upTo(within), func() {
+		defer in.late.Done()
+		execute(next, clone)
+	})
+}
+
+// execute runs the request to its end and keeps the answer back.
+func execute(next http.Handler, r *http.Request) *httptest.ResponseRecorder {
+	rec := httptest.NewRecorder()
+	next.ServeHTTP(rec, r)
+	return rec
+}
+
+func answer(w http.ResponseWriter, status int, body string) {
+	w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	io.WriteString(w, body)
+}
+
+// reset sends the first half of partial, if any, and a TCP reset.
+func reset(w http.ResponseWriter, partial *httptest.ResponseRecorder) {
+	conn, buf, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	if partial != nil {
+		body := partial.Body.Bytes()
+		io.WriteString(buf, "HTTP/1.1 200 OK\r\nContent-Type: application/x-amz-json-1.0\r\nContent-Length: "+
+			strconv.Itoa(len(body))+"\r\n\r\n")
+		buf.Write(body[:len(body)/2])
+		buf.Flush()
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		tcp.SetLinger(0)
+	}
+}
+
+func drain(r *http.Request) { io.Copy(io.Discard, r.Body) }
+
+func upTo(d time.Duration) time.Duration {
+	if d <= 0 {
+		return 0
+	}
+	return rand.N(d)
+}

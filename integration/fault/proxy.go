@@ -1,0 +1,20 @@
+package fault
+
+import (
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+)
+
+// Proxy passes requests on to the server at origin, as they are. Wrapped by an
+// Injector it makes a real server misbehave.
+func Proxy(origin string) (http.Handler, error) {
+	to, err := url.Parse(origin)
+	if err != nil {
+		return nil, err
+	}
+	return &httputil.ReverseProxy{
+		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(to); r.Out.Host = r.In.Host },
+		Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64},
+	}, nil
+}

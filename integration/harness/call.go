@@ -1,0 +1,36 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// Call sends one request of the JSON protocol, unsigned, and returns the status
+// and body of the answer.
+func Call(ctx context.Context, client *http.Client, url, operation, body string) (int, string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		return 0, "", err
+	}
+	req.Header.Set("X-Amz-Target", "DynamoDB_20120810."+operation)
+	req.Header.Set("Content-Type", "application/x-amz-json-1.0")
+	resp, err := client.Do(req)
+	if err != nil {
+		return 0, "", err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(text), err
+}
+
+// MustCall is Call for requests that must be answered with 200.
+func MustCall(ctx context.Context, client *http.Client, url, operation, body string) (string, error) {
+	status, text, err := Call(ctx, client, url, operation, body)
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("%s %s: status %d: %s", operation, body, status, text)
+	}
+	return text, err
+}

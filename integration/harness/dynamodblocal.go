@@ -1,0 +1,69 @@
+package harness
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// dynamoDBLocal is the one server that a test process shares.
+type dynamoDBLocal struct {
+	once  sync.Once
+	url   string
+	err   error
+	proc  *process
+	stdin io.Closer
+}
+
+var local dynamoDBLocal
+
+// DynamoDBLocal starts DynamoDB Local, unless it runs already, and returns its
+// URL. All tests of a package share it and its tables, whatever their keys and
+// regions; each uses table names of its own.
+func DynamoDBLocal(t testing.TB) string {
+	t.Helper()
+	local.once.Do(local.start)
+	if local.err != nil {
+		t.Fatalf("DynamoDB Local: %v", local.err)
+	}
+	return local.url
+}
+
+func (d *dynamoDBLocal) start() {
+	addr, err := freePort()
+	if err != nil {
+		d.err = err
+		return
+	}
+	home := filepath.Join(Tools(), "dynamodb-local")
+	port := addr[strings.LastIndexByte(addr, ':')+1:]
+	cmd := exec.Command("java", "-Xmx512m", "-XX:+UseSerialGC",
+		"-cp", filepath.Join(home, "classes")+":"+filepath.Join(home, "lib", "*"),
+		"LoopbackDynamoDB", "-inMemory", "-sharedDb", "-disableTelemetry", "-port", port)
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	// It ends when its input does, which is at the latest when we do.
+	if d.stdin, d.err = cmd.StdinPipe(); d.err != nil {
+		return
+	}
+	if d.proc, d.err = start(cmd); d.err != nil {
+		return
+	}
+	d.url = "http://" + addr
+	if err := awaitUp(d.url, d.proc.ended, func(int) bool { return true }); err != nil {
+		d.proc.kill()
+		d.err = fmt.Errorf("%w; is it installed (make tools)? its output:\n%s", err, &output)
+	}
+}
+
+func (d *dynamoDBLocal) stop() {
+	if d.proc != nil {
+		d.stdin.Close()
+		d.proc.kill()
+	}
+}

@@ -1,0 +1,161 @@
+// Package harness starts what the integration tests talk to: DynamoDB Local,
+// the kasoku binary, and origins made for a test. Everything listens on
+// loopback, on ports that were free, and ends with the test: also when the test
+// fails, panics or is killed.
+package harness
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Root is the repository's root.
+func Root() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(file), "..", "..")
+}
+
+// Tools is where the set-up scripts install things.
+func Tools() string { return filepath.Join(Root(), ".tools") }
+
+// Main runs a test package and then ends what its tests shared. To be called
+// from TestMain.
+func Main(m *testing.M) {
+	code := m.Run()
+	local.stop()
+	os.RemoveAll(builds.dir)
+	os.Exit(code)
+}
+
+// Origin serves h on loopback until the test ends, and returns its URL.
+func Origin(t testing.TB, h http.Handler) string {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(func() {
+		s.CloseClientConnections()
+		s.Close()
+	})
+	return s.URL
+}
+
+// freePort returns a loopback address that nobody listens on.
+func freePort() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
+
+// errNotUp says that a server did not become ready in time.
+var errNotUp = errors.New("not ready in time")
+
+// awaitUp polls url until ready says that the answer will do. It gives up when
+// ended is closed, since then nobody will answer.
+func awaitUp(url string, ended <-chan struct{}, ready func(status int) bool) error {
+	client := &http.Client{Timeout: 2 * time.Second}
+	deadline := time.After(60 * time.Second)
+	poll := time.NewTicker(20 * time.Millisecond)
+	defer poll.Stop()
+	for {
+		if resp, err := client.Get(url); err == nil {
+			resp.Body.Close()
+			if ready(resp.StatusCode) {
+				return nil
+			}
+		}
+		select {
+		case <-ended:
+			return errors.New("ended while starting")
+		case <-deadline:
+			return errNotUp
+		case <-poll.C:
+		}
+	}
+}
+
+// process is a child of ours that does not outlive us.
+type process struct {
+	cmd   *exec.Cmd
+	ended chan struct{} // closed once it has been waited for
+	err   error         // how it ended; to be read after ended
+}
+
+func start(cmd *exec.Cmd) (*process, error) {
+	dieWithParent(cmd)
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", filepath.Base(cmd.Path), err)
+	}
+	p := &process{cmd: cmd, ended: make(chan struct{})}
+	go func() {
+		p.err = cmd.Wait()
+		close(p.ended)
+	}()
+	return p, nil
+}
+
+// stop asks the process to end, and kills it if it does not within the time
+// that it is allowed for draining.
+func (p *process) stop() error {
+	p.cmd.Process.Signal(os.Interrupt)
+	select {
+	case <-p.ended:
+		return p.err
+	case <-time.After(40 * time.Second):
+		p.kill()
+		return errors.New("did not end within 40 s of being asked to; killed")
+	}
+}
+
+func (p *process) kill() {
+	p.cmd.Process.Kill()
+	<-p.ended
+}
+
+// builds holds the binaries built for this test process.
+var builds = struct {
+	mu   sync.Mutex
+	dir  string
+	done map[string]error
+}{done: map[string]error{}}
+
+// Binary builds cmd/kasoku, with the race detector and the given build tags,
+// once for all tests of a package, and returns its path.
+func Binary(tags string) (string, error) {
+	builds.mu.Lock()
+	defer builds.mu.Unlock()
+	if builds.dir == "" {
+		dir, err := os.MkdirTemp("", "kasoku-build-")
+		if err != nil {
+			return "", err
+		}
+		builds.dir = dir
+	}
+	path := filepath.Join(builds.dir, "kasoku-"+tags)
+	err, built := builds.done[tags]
+	if !built {
+		err = build(path, tags)
+		builds.done[tags] = err
+	}
+	return path, err
+}
+
+func build(path, tags string) error {
+	cmd := exec.Command("go", "build", "-race", "-tags", tags, "-o", path, "./cmd/kasoku")
+	cmd.Dir = Root()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build ./cmd/kasoku: %w\n%s", err, out)
+	}
+	return nil
+}

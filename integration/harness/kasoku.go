@@ -1,0 +1,161 @@
+package harness
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Options are how a node is set up.
+type Options struct {
+	// Origin is the URL of what stands behind.
+	Origin string
+	// Service holds further lines of the dynamodb service's section, such as
+	// "item_ttl: 5m"; those of a nested map are indented by two spaces.
+	Service []string
+	// Top holds further top-level lines.
+	Top []string
+	// Env holds further environment variables, as NAME=VALUE.
+	Env []string
+	// Tags are the build tags of the binary.
+	Tags string
+}
+
+// Node is a running kasoku process with one dynamodb service named "db".
+type Node struct {
+	URL, Admin string
+
+	options Options
+	binary  string
+	config  string
+	log     string
+	proc    *process
+}
+
+// Start starts a node, waits until it is ready, and stops it when the test
+// ends; if the test failed by then, the node's log is shown.
+func Start(t testing.TB, o Options) *Node {
+	t.Helper()
+	binary, err := Binary(o.Tags)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &Node{options: o, binary: binary}
+	if err := n.configure(t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	n.run(t)
+	t.Cleanup(func() {
+		if err := n.end(); err != nil {
+			t.Errorf("kasoku: %v", err)
+		}
+		if t.Failed() {
+			t.Logf("kasoku's log:\n%s", n.tail())
+		}
+	})
+	return n
+}
+
+func (n *Node) configure(dir string) error {
+	service, err := freePort()
+	if err != nil {
+		return err
+	}
+	admin, err := freePort()
+	if err != nil {
+		return err
+	}
+	n.URL, n.Admin = "http://"+service, "http://"+admin
+	n.config, n.log = filepath.Join(dir, "kasoku.yaml"), filepath.Join(dir, "kasoku.log")
+	lines := []string{
+		"admin:", "  listen: " + admin,
+		"access_log: {to: none}",
+	}
+	lines = append(lines, n.options.Top...)
+	lines = append(lines, "services:", "  db:", "    type: dynamodb", "    listen: "+service,
+		"    origin: "+n.options.Origin, "    region: us-east-1")
+	for _, l := range n.options.Service {
+		lines = append(lines, "    "+l)
+	}
+	return os.WriteFile(n.config, []byte(strings.Join(lines, "\n")+"\n"), 0o600)
+}
+
+// run starts the process and waits for it to be ready.
+func (n *Node) run(t testing.TB) {
+	t.Helper()
+	log, err := os.OpenFile(n.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	cmd := exec.Command(n.binary, "serve", "-c", n.config)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Env = append(os.Environ(), "AWS_ACCESS_KEY_ID=origin", "AWS_SECRET_ACCESS_KEY=origin",
+		"AWS_REGION=us-east-1", "AWS_EC2_METADATA_DISABLED=true", "GORACE=halt_on_error=1")
+	cmd.Env = append(cmd.Env, n.options.Env...)
+	if n.proc, err = start(cmd); err != nil {
+		t.Fatal(err)
+	}
+	if err := awaitUp(n.Admin+"/readyz", n.proc.ended, func(status int) bool { return status == http.StatusOK }); err != nil {
+		n.proc.kill()
+		t.Fatalf("kasoku: %v; its log:\n%s", err, n.tail())
+	}
+}
+
+// Kill ends the process at once, as kill -9 does.
+func (n *Node) Kill() { n.proc.kill() }
+
+// Restart starts the node again, after Kill, with the same configuration and
+// addresses.
+func (n *Node) Restart(t testing.TB) {
+	t.Helper()
+	n.run(t)
+}
+
+// end stops the node if it still runs. A race that the detector reported makes
+// the process exit with a status of its own, and so fails the test.
+func (n *Node) end() error {
+	select {
+	case <-n.proc.ended:
+		var exit *exec.ExitError
+		if errors.As(n.proc.err, &exit) && exit.ExitCode() >= 0 {
+			return fmt.Errorf("ended by itself: %w", n.proc.err)
+		}
+		return nil
+	default:
+		return n.proc.stop()
+	}
+}
+
+// tail returns the end of the log.
+func (n *Node) tail() string {
+	const most = 16 << 10
+	log, err := os.ReadFile(n.log)
+	if err != nil {
+		return err.Error()
+	}
+	return string(log[max(0, len(log)-most):])
+}
+
+// Ended is closed when the process has ended.
+func (n *Node) Ended() <-chan struct{} { return n.proc.ended }
+
+var adminClient = &http.Client{Timeout: 10 * time.Second}
+
+// Metrics returns the text of /metrics.
+func (n *Node) Metrics() (string, error) {
+	resp, err := adminClient.Get(n.Admin + "/metrics")
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	return string(text), err
+}

@@ -1,0 +1,214 @@
+package history
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+)
+
+// client issues one request after the other and records what it is told.
+type client struct {
+	*run
+	conn
+	id      int32
+	rand    *rand.Rand
+	newest  int32
+	seen    [4 * window]int64 // by key modulo: the number last seen, to build conditions that hold
+	ops     []Op
+	queries []Query
+}
+
+func (c *client) loop(ctx context.Context) {
+	for {
+		newest, more := c.next()
+		if !more || ctx.Err() != nil {
+			return
+		}
+		c.newest = newest
+		if c.rand.IntN(100) < c.writing() {
+			c.write(ctx)
+		} else {
+			c.read(ctx)
+		}
+	}
+}
+
+// key draws one of the keys in use. Half of the requests go to one of two.
+func (c *client) key() int32 {
+	if c.rand.IntN(2) == 0 {
+		return c.newest - window/2 - int32(c.rand.IntN(2))
+	}
+	return c.newest - int32(c.rand.IntN(window))
+}
+
+// someKeys draws n different keys.
+func (c *client) someKeys(n int) []int32 {
+	keys := make([]int32, 0, n)
+	for _, i := range c.rand.Perm(window)[:n] {
+		keys = append(keys, c.newest-int32(i))
+	}
+	return keys
+}
+
+func (c *client) fresh() int64 { return c.numbers.Add(1) }
+
+// request sends one request; call and returned are its times. What it recorded
+// before must be ended by the caller according to outcome.
+func (c *client) request(ctx context.Context, operation, body string) (answer reply, what outcome, call, returned int64) {
+	ctx, cancel := context.WithTimeout(ctx, c.patience())
+	defer cancel()
+	call = c.now()
+	answer, what, err := c.do(ctx, operation, body)
+	returned = c.now()
+	switch what {
+	case ok, conditional:
+		c.answered.Add(1)
+	case unacceptable:
+		c.fail(err)
+	}
+	return answer, what, call, returned
+}
+
+// patience is how long a client waits for its answer: mostly very long.
+func (c *client) patience() time.Duration {
+	if c.Abort > 0 && c.rand.IntN(c.Abort) == 0 {
+		return time.Duration(c.rand.IntN(3000)) * time.Microsecond
+	}
+	return 30 * time.Second
+}
+
+func (c *client) record(o Op) {
+	o.Client = c.id
+	if v, ok := o.observes(); ok {
+		c.seen[o.Key%int32(len(c.seen))] = v
+	}
+	if o.writes() && o.Return != never {
+		c.seen[o.Key%int32(len(c.seen))] = o.Arg
+	}
+	c.ops = append(c.ops, o)
+}
+
+func (c *client) expected(key int32) int64 { return c.seen[key%int32(len(c.seen))] }
+
+func (c *client) read(ctx context.Context) {
+	switch n := c.rand.IntN(100); {
+	case n < 55:
+		c.get(ctx)
+	case n < 70:
+		c.batchGet(ctx)
+	case n < 74:
+		c.transactGet(ctx)
+	case n < 88:
+		c.query(ctx, -1)
+	default:
+		c.query(ctx, int8(c.rand.IntN(groups)))
+	}
+}
+
+func (c *client) get(ctx context.Context) {
+	key, extra := c.key(), ""
+	switch c.rand.IntN(10) {
+	case 0:
+		extra = `,"ConsistentRead":true`
+	case 1:
+		extra = `,"ProjectionExpression":"v"`
+	case 2:
+		extra = `,"ProjectionExpression":"#n, p","ExpressionAttributeNames":{"#n":"v"}`
+	}
+	answer, what, call, returned := c.request(ctx, "GetItem", fmt.Sprintf(`{"TableName":"history","Key":%s%s}`, keyText(key), extra))
+	if what == ok {
+		c.record(Op{Key: key, Kind: Read, Got: answer.Item.number(), Call: call, Return: returned})
+	}
+}
+
+func (c *client) batchGet(ctx context.Context) {
+	keys := c.someKeys(1 + c.rand.IntN(width))
+	texts := make([]string, len(keys))
+	values := make(map[int32]int64, len(keys))
+	for i, key := range keys {
+		texts[i] = keyText(key)
+		values[key] = 0
+	}
+	consistent := c.rand.IntN(8) == 0
+	answer, what, call, returned := c.request(ctx, "BatchGetItem", fmt.Sprintf(
+		`{"RequestItems":{"history":{"Keys":[%s],"ConsistentRead":%t}}}`, strings.Join(texts, ","), consistent))
+	if what != ok {
+		return
+	}
+	var responses map[string][]stored
+	if err := json.Unmarshal(answer.Responses, &responses); err != nil {
+		c.fail(fmt.Errorf("BatchGetItem's Responses: %w", err))
+		return
+	}
+	for _, item := range responses[Table] {
+		if _, asked := values[item.key()]; !asked {
+			c.fail(fmt.Errorf("BatchGetItem answered with key %d, asked for %v", item.key(), keys))
+			return
+		}
+		values[item.key()] = item.number()
+	}
+	for _, item := range answer.UnprocessedKeys[Table].Keys {
+		delete(values, item.key())
+	}
+	for key, v := range values {
+		c.record(Op{Key: key, Kind: Read, Got: v, Call: call, Return: returned})
+	}
+}
+
+func (c *client) transactGet(ctx context.Context) {
+	keys := c.someKeys(2)
+	members := make([]string, len(keys))
+	for i, key := range keys {
+		members[i] = fmt.Sprintf(`{"Get":{"TableName":"history","Key":%s}}`, keyText(key))
+	}
+	answer, what, call, returned := c.request(ctx, "TransactGetItems", fmt.Sprintf(`{"TransactItems":[%s]}`, strings.Join(members, ",")))
+	if what != ok {
+		return
+	}
+	var responses []struct{ Item *stored }
+	if err := json.Unmarshal(answer.Responses, &responses); err != nil || len(responses) != len(keys) {
+		c.fail(fmt.Errorf("TransactGetItems answered %s to %d keys: %w", answer.Responses, len(keys), err))
+		return
+	}
+	for i, key := range keys {
+		c.record(Op{Key: key, Kind: Read, Got: responses[i].Item.number(), Call: call, Return: returned})
+	}
+}
+
+// query asks for one partition of the table, or of the index if group >= 0.
+func (c *client) query(ctx context.Context, group int8) {
+	q := Query{Client: c.id, Partition: c.key() / width, Group: group}
+	name, value, extra := "p", fmt.Sprintf("p%d", q.Partition), ""
+	if group >= 0 {
+		name, value, extra = "g", groupText(q.Partition, group), `,"IndexName":"by-group"`
+	}
+	switch c.rand.IntN(6) {
+	case 0:
+		extra += `,"ScanIndexForward":false`
+	case 1:
+		if group < 0 {
+			q.Consistent = true
+			extra += `,"ConsistentRead":true`
+		}
+	case 2:
+		extra += `,"ProjectionExpression":"p, s, v"`
+	}
+	answer, what, call, returned := c.request(ctx, "Query", fmt.Sprintf(
+		`{"TableName":"history","KeyConditionExpression":"%s = :k","ExpressionAttributeValues":{":k":{"S":"%s"}}%s}`, name, value, extra))
+	if what != ok {
+		return
+	}
+	q.Call, q.Return = call, returned
+	for i := range answer.Items {
+		key := answer.Items[i].key()
+		if key/width != q.Partition || answer.LastEvaluatedKey != nil {
+			c.fail(fmt.Errorf("%s answered with key %d, or in pages", &q, key))
+			return
+		}
+		q.Values[key%width] = answer.Items[i].number()
+	}
+	c.queries = append(c.queries, q)
+}

@@ -1,0 +1,138 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/integration/fault"
+	"github.com/kasoku/kasoku/integration/harness"
+	"github.com/kasoku/kasoku/integration/model"
+)
+
+// The origin's replicas lag by up to lag. settled and quarantine are what a node
+// is configured with; they must be longer than the lag and than the time after
+// which a lost request may still be executed.
+const (
+	lag        = 50 * time.Millisecond
+	settled    = "200ms"
+	quarantine = "1s"
+	timeout    = "250ms"
+)
+
+// node starts Kasoku in front of an origin that lags and, if faults is not nil,
+// fails.
+func node(t *testing.T, tags string, faults *fault.Injector) *harness.Node {
+	t.Helper()
+	db := model.New()
+	db.SetLag(model.Lag{Max: lag}, model.Lag{Max: lag})
+	origin := harness.Origin(t, db)
+	if faults != nil {
+		db.LeaveUnprocessed(20)
+		origin = harness.Origin(t, faults.Wrap(db))
+	}
+	return harness.Start(t, harness.Options{
+		Origin: origin,
+		Tags:   tags,
+		Service: []string{"auth: {mode: none}", "item_ttl: 5m", "query_ttl: 5m", "negative_ttl: 5m",
+			"settle: " + settled, "quarantine: " + quarantine, "origin_timeout: " + timeout},
+	})
+}
+
+// ops is how many requests the history check makes: enough for a look in the
+// ordinary tests, a million in a soak.
+func ops(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv("KASOKU_HISTORY_OPS")
+	if text == "" {
+		return 50_000
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("KASOKU_HISTORY_OPS: %v", err)
+	}
+	return n
+}
+
+// TestHistory is the coherence contract's proof: many clients, a lagging origin,
+// every fault, purges, clients that give up, and no answer that the contract
+// does not allow.
+func TestHistory(t *testing.T) {
+	faults := &fault.Injector{}
+	plan := allFaults(fault.Plan{})
+	plan.Only = []string{"GetItem", "PutItem", "UpdateItem", "DeleteItem", "BatchGetItem", "BatchWriteItem",
+		"TransactGetItems", "TransactWriteItems", "Query"}
+	plan.DelayFor = 400 * time.Millisecond // now and then longer than the node's patience
+	plan.OneIn[fault.Delay] = 300
+	n := node(t, "", faults)
+	faults.Set(plan)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	var purges sync.WaitGroup
+	purges.Go(func() { purge(ctx, t, n) })
+	result := mustRun(t, Config{URL: n.URL, Ops: ops(t), Clients: 24, IndexLag: lag, Abort: 200, KeyTime: time.Minute})
+	cancel()
+	purges.Wait()
+	faults.Clear()
+
+	report(t, result, faults)
+	if result.Hits*20 < result.Requests {
+		t.Errorf("only %d of %d requests were hits: the run says little about the cache", result.Hits, result.Requests)
+	}
+	for i, v := range result.Violations {
+		if i == 10 {
+			t.Fatalf("and %d more", len(result.Violations)-i)
+		}
+		t.Error(v)
+	}
+}
+
+func report(t *testing.T, r *Result, faults *fault.Injector) {
+	t.Helper()
+	t.Logf("%d requests in %s, %d answered, %d from memory; %d operations on keys and %d queries checked",
+		r.Requests, r.Elapsed.Round(time.Millisecond), r.Answered, r.Hits, len(r.Ops), len(r.Queries))
+	for k := fault.Delay; k <= fault.Late; k++ {
+		t.Logf("  fault %-13s %d", k, faults.Count(k))
+	}
+}
+
+// purge drops this and that until ctx ends.
+func purge(ctx context.Context, t *testing.T, n *harness.Node) {
+	pause := time.NewTicker(50 * time.Millisecond)
+	defer pause.Stop()
+	for i := 0; ; i++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-pause.C:
+		}
+		what := `{"service":"db","table":"history"}`
+		switch i % 4 {
+		case 0, 1:
+			key := int32(rand.IntN(64))
+			what = fmt.Sprintf(`{"service":"db","table":"history","key":%s}`, keyText(key))
+		case 2:
+			what = fmt.Sprintf(`{"service":"db","table":"history","partition":{"S":"p%d"}}`, rand.IntN(8))
+		}
+		if err := n.Purge(what); err != nil && ctx.Err() == nil {
+			t.Error(err)
+			return
+		}
+	}
+}
+
+// TestBrokenFence proves that the check finds what it is there to find: a build
+// whose cache ignores its fences must be refuted.
+func TestBrokenFence(t *testing.T) {
+	n := node(t, "kasokubroken", nil)
+	result := mustRun(t, Config{URL: n.URL, Ops: 20_000, Clients: 24, IndexLag: lag, KeyTime: time.Minute})
+	if len(result.Violations) == 0 {
+		t.Fatalf("the cache ignored its fences and no violation was found among %d requests", result.Requests)
+	}
+	t.Logf("%d violations, the first: %s", len(result.Violations), result.Violations[0])
+}
