@@ -1,6 +1,9 @@
 package wire
 
-import "bytes"
+import (
+	"bytes"
+	"fmt"
+)
 
 const (
 	coral        = "com.amazon.coral.service"
@@ -43,6 +46,35 @@ func formOf(typ string) errorForm {
 
 // ErrorStatus is the HTTP status of an error type.
 func ErrorStatus(typ string) int { return formOf(typ).status }
+
+// Error is an error answer to be.
+type Error struct {
+	Type    string // without name space: "ValidationException"
+	Message string // may be empty
+	// Members is the text of further members of the answer, without braces and
+	// outer commas: `"Item":{...}`.
+	Members []byte
+}
+
+// Invalid is the error for a request that breaks a rule of the API.
+func Invalid(format string, args ...any) *Error {
+	return &Error{Type: "ValidationException", Message: fmt.Sprintf(format, args...)}
+}
+
+func (e *Error) Error() string { return e.Type + ": " + e.Message }
+
+// Status is the HTTP status of the answer.
+func (e *Error) Status() int { return ErrorStatus(e.Type) }
+
+// Append appends the answer's body.
+func (e *Error) Append(dst []byte) []byte {
+	dst = AppendError(dst, e.Type, e.Message)
+	if len(e.Members) > 0 {
+		dst[len(dst)-1] = ','
+		dst = append(append(dst, e.Members...), '}')
+	}
+	return dst
+}
 
 // AppendError appends the body of an error answer: the type (without name
 // space) in its name space and, unless it is empty, the message under the

@@ -40,3 +40,16 @@ func TestErrorType(t *testing.T) {
 		}
 	}
 }
+
+func TestErrorAppend(t *testing.T) {
+	f := func(e *Error, status int, want string) {
+		t.Helper()
+		if got := string(e.Append(nil)); got != want || e.Status() != status {
+			t.Errorf("got %d %s\nwant %d %s", e.Status(), got, status, want)
+		}
+	}
+	f(Invalid("no %s", "key"), 400, `{"__type":"com.amazon.coral.validate#ValidationException","message":"no key"}`)
+	f(&Error{Type: "ConditionalCheckFailedException", Message: "m", Members: []byte(`"Item":{}`)}, 400,
+		`{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException","message":"m","Item":{}}`)
+	f(&Error{Type: "InternalServerError"}, 500, `{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError"}`)
+}
