@@ -1,0 +1,253 @@
+package catalog
+
+import (
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/dynamo/value"
+)
+
+// Attribute is a key attribute and the type that its values must have.
+type Attribute struct {
+	Name string
+	Type value.Type // String, Number or Binary
+}
+
+// Key is the key schema of a table or of an index. Tables and local indexes
+// have one Hash attribute and at most one Range attribute, global indexes one
+// to four and none to four.
+type Key struct {
+	Hash  []Attribute
+	Range []Attribute `json:",omitempty"`
+}
+
+// All walks over the key's attributes, Hash before Range.
+func (k *Key) All() iter.Seq[Attribute] {
+	return func(yield func(Attribute) bool) {
+		for _, a := range k.Hash {
+			if !yield(a) {
+				return
+			}
+		}
+		for _, a := range k.Range {
+			if !yield(a) {
+				return
+			}
+		}
+	}
+}
+
+// Len is the number of attributes.
+func (k *Key) Len() int { return len(k.Hash) + len(k.Range) }
+
+// Find returns the type of the attribute called name; false if it is none of
+// the key's.
+func (k *Key) Find(name string) (value.Type, bool) {
+	for a := range k.All() {
+		if a.Name == name {
+			return a.Type, true
+		}
+	}
+	return 0, false
+}
+
+// Has tells whether the attribute called name belongs to the key.
+func (k *Key) Has(name string) bool {
+	_, ok := k.Find(name)
+	return ok
+}
+
+// Status is the state of a table, an index, a stream or a time to live in the
+// service's words.
+type Status string
+
+const (
+	Creating  Status = "CREATING"
+	Active    Status = "ACTIVE"
+	Updating  Status = "UPDATING"
+	Deleting  Status = "DELETING"
+	Enabling  Status = "ENABLING"
+	Enabled   Status = "ENABLED"
+	Disabling Status = "DISABLING"
+	Disabled  Status = "DISABLED"
+)
+
+// Billing is a table's BillingMode.
+type Billing string
+
+const (
+	Provisioned   Billing = "PROVISIONED"
+	PayPerRequest Billing = "PAY_PER_REQUEST"
+)
+
+// ProjectionType says which attributes an index holds.
+type ProjectionType string
+
+const (
+	ProjectAll      ProjectionType = "ALL"
+	ProjectKeysOnly ProjectionType = "KEYS_ONLY"
+	ProjectInclude  ProjectionType = "INCLUDE"
+)
+
+// Projection is what an index holds beside its own and the table's key.
+type Projection struct {
+	Type   ProjectionType
+	NonKey []string `json:",omitempty"` // of Include
+}
+
+// Throughput is a pair of capacities; a zero is one that was not given.
+type Throughput struct {
+	Read, Write int64
+}
+
+// Capacity is what a table or a global index is said to bear. Nothing here is
+// enforced: it is described as it was asked for.
+type Capacity struct {
+	Provisioned Throughput  // zeros when billed per request
+	Increased   *time.Time  `json:",omitempty"`
+	Decreased   *time.Time  `json:",omitempty"`
+	OnDemand    *Throughput `json:",omitempty"` // the most per second when billed per request; -1 for no limit
+	Warm        *Throughput `json:",omitempty"`
+}
+
+// Index is a secondary index.
+type Index struct {
+	ID          uint32 // within its table, from 1; never given twice
+	Name        string
+	Local       bool
+	Key         Key
+	Projection  Projection
+	Status      Status // Active, or Creating while the items of before its creation are entered
+	Capacity    Capacity
+	Backfilling bool `json:",omitempty"` // writers maintain the index, readers are refused
+}
+
+// Projects tells whether the index holds the attribute called name of table t.
+func (x *Index) Projects(t *Table, name string) bool {
+	switch x.Projection.Type {
+	case ProjectAll:
+		return true
+	case ProjectInclude:
+		if slices.Contains(x.Projection.NonKey, name) {
+			return true
+		}
+	}
+	return x.Key.Has(name) || t.Key.Has(name)
+}
+
+// ViewType says which images the records of a stream have.
+type ViewType string
+
+const (
+	ViewKeys ViewType = "KEYS_ONLY"
+	ViewNew  ViewType = "NEW_IMAGE"
+	ViewOld  ViewType = "OLD_IMAGE"
+	ViewBoth ViewType = "NEW_AND_OLD_IMAGES"
+)
+
+// Old tells whether records show the item as it was before.
+func (v ViewType) Old() bool { return v == ViewOld || v == ViewBoth }
+
+// New tells whether records show the item as it is afterwards.
+func (v ViewType) New() bool { return v == ViewNew || v == ViewBoth }
+
+// Stream is a stream of a table's changes. It outlives its being disabled and
+// its table by 24 hours.
+type Stream struct {
+	ID      uint64 // among all streams of the store, from 1; never given twice
+	Table   string
+	TableID uint64
+	Label   string // last part of its ARN
+	View    ViewType
+	Key     Key // of the table
+	Shard   string
+	Created time.Time
+	Closed  *time.Time `json:",omitempty"` // when it was disabled or its table deleted; nil while open
+}
+
+// TTL is a table's time to live.
+type TTL struct {
+	Attribute string
+	Changed   time.Time
+	// Backfilling: items of before it was enabled are still being entered into
+	// the order of expiry.
+	Backfilling bool `json:",omitempty"`
+}
+
+// Encryption is an SSESpecification that asks for a key of KMS.
+type Encryption struct {
+	KeyARN string
+}
+
+// Tag is one tag.
+type Tag struct {
+	Key, Value string
+}
+
+// Table is a table without its items.
+type Table struct {
+	ID      uint64 // prefix of its keys on disk, from 1; never given twice
+	Name    string
+	UUID    string // TableId
+	Created time.Time
+	Status  Status // of a table in the catalog: Active
+
+	Attributes []Attribute // AttributeDefinitions, in the order they were declared
+	Key        Key
+	Indexes    []*Index // local ones first
+	LastIndex  uint32   // the greatest Index.ID so far
+
+	Billing       Billing
+	ToPerRequest  *time.Time `json:",omitempty"` // LastUpdateToPayPerRequestDateTime
+	Capacity      Capacity
+	Class         string      `json:",omitempty"` // TableClass as asked for
+	ClassChanged  *time.Time  `json:",omitempty"`
+	DeletionProof bool        `json:",omitempty"` // DeletionProtectionEnabled
+	Encryption    *Encryption `json:",omitempty"`
+
+	Stream       *Stream    `json:",omitempty"` // the open stream; nil if there is none
+	LatestStream string     `json:",omitempty"` // label of the newest stream, open or not
+	TTL          *TTL       `json:",omitempty"` // nil if disabled
+	TTLChanged   *time.Time `json:",omitempty"`
+	Tags         []Tag      `json:",omitempty"` // by key
+}
+
+// Index returns the index called name, nil if there is none.
+func (t *Table) Index(name string) *Index {
+	for _, x := range t.Indexes {
+		if x.Name == name {
+			return x
+		}
+	}
+	return nil
+}
+
+// HasLocal tells whether the table has local indexes, and thus item collections.
+func (t *Table) HasLocal() bool { return len(t.Indexes) > 0 && t.Indexes[0].Local }
+
+// IndexKeys walks over the key attributes of all indexes with the index each
+// belongs to, in the order of Indexes; an attribute may come several times.
+func (t *Table) IndexKeys() iter.Seq2[*Index, Attribute] {
+	return func(yield func(*Index, Attribute) bool) {
+		for _, x := range t.Indexes {
+			for a := range x.Key.All() {
+				if !yield(x, a) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// KeyOf tells whether the attribute called name is a key attribute of an index,
+// of which one first, and of which type its values must be. All indexes agree
+// on the type.
+func (t *Table) KeyOf(name string) (*Index, value.Type) {
+	for x, a := range t.IndexKeys() {
+		if a.Name == name {
+			return x, a.Type
+		}
+	}
+	return nil, 0
+}
