@@ -1,0 +1,156 @@
+package embedded
+
+import (
+	"github.com/kasoku/kasoku/internal/dynamo/expr"
+	"github.com/kasoku/kasoku/internal/dynamo/value"
+)
+
+// The types in this file are requests that passed every check which needs no
+// table. Each is made by a function parse<Operation>(body), which expects a
+// body that shape.Check has accepted for the operation and returns a
+// *wire.Error. What a request holds may alias its body.
+
+// capacityMode is ReturnConsumedCapacity.
+type capacityMode uint8
+
+const (
+	capacityNone    capacityMode = iota
+	capacityTotal                // a number for each table
+	capacityIndexes              // and one for each index
+)
+
+// returnMode is ReturnValues.
+type returnMode uint8
+
+const (
+	returnNone returnMode = iota
+	returnAllOld
+	returnUpdatedOld
+	returnAllNew
+	returnUpdatedNew
+)
+
+// getRequest is a GetItem or one Get of TransactGetItems.
+type getRequest struct {
+	Table      string      // the name, also if the request has an ARN
+	Named      string      // the table as the request names it
+	Key        value.Value // a Map, not yet held against the table's schema
+	Consistent bool
+	Projection []expr.Path // nil for whole items
+	Capacity   capacityMode
+}
+
+// writeKind says what a writeRequest does.
+type writeKind uint8
+
+const (
+	writePut writeKind = iota + 1
+	writeUpdate
+	writeDelete
+	writeCheck // a transaction's ConditionCheck: writes nothing
+)
+
+// writeRequest is a PutItem, UpdateItem or DeleteItem, or what a batch or a
+// transaction holds of them. Single requests alone have Return, Capacity and
+// Metrics.
+type writeRequest struct {
+	Kind      writeKind
+	Table     string
+	Named     string
+	Item      value.Value     // a Map: the item of a put, the key of the others
+	Update    *expr.Update    // of an update; nil if it has no actions
+	Condition *expr.Condition // nil for none
+	// ReturnItemOnFailure adds the item that failed the condition to the error.
+	ReturnItemOnFailure bool
+	Return              returnMode
+	Capacity            capacityMode
+	Metrics             bool // ReturnItemCollectionMetrics is SIZE
+}
+
+// selectMode is Select.
+type selectMode uint8
+
+const (
+	selectDefault selectMode = iota // not in the request
+	selectAllAttributes
+	selectProjected // ALL_PROJECTED_ATTRIBUTES
+	selectSpecific
+	selectCount
+)
+
+// queryRequest is a Query or a Scan.
+type queryRequest struct {
+	Scan  bool
+	Table string
+	Named string
+	Index string // empty for the table
+
+	// One of these two is there in a Query: the expression as parsed, or the
+	// text of the legacy member.
+	KeyCondition  *expr.Condition
+	KeyConditions []byte
+
+	Filter *expr.Condition // nil for none
+	// LegacyFilter says that Filter came from QueryFilter or ScanFilter, which
+	// matters for what errors call it.
+	LegacyFilter bool
+
+	Projection []expr.Path // nil for none
+	Select     selectMode
+	Limit      int // 0 for none
+	Consistent bool
+	Backward   bool         // ScanIndexForward is false
+	Start      *value.Value // ExclusiveStartKey, a Map; nil for none
+
+	Segment, Segments int // Segments is 0 in a scan of everything
+
+	Capacity capacityMode
+}
+
+// batchGetRequest is a BatchGetItem.
+type batchGetRequest struct {
+	Tables   []batchGetTable // in the order of the request
+	Capacity capacityMode
+}
+
+// batchGetTable is what a BatchGetItem asks of one table.
+type batchGetTable struct {
+	Table      string
+	Named      string
+	Keys       []value.Value
+	KeyTexts   [][]byte // the keys as the request has them, for UnprocessedKeys
+	Consistent bool
+	Projection []expr.Path
+	// Rest is the text of the other members with their commas in front, for
+	// UnprocessedKeys: `,"ConsistentRead":true`.
+	Rest []byte
+}
+
+// batchWriteRequest is a BatchWriteItem.
+type batchWriteRequest struct {
+	Tables   []batchWriteTable // in the order of the request
+	Capacity capacityMode
+	Metrics  bool
+}
+
+// batchWriteTable is what a BatchWriteItem does to one table: puts and deletes.
+type batchWriteTable struct {
+	Table  string
+	Named  string
+	Writes []writeRequest
+	Texts  [][]byte // the WriteRequests as the request has them
+}
+
+// transactWriteRequest is a TransactWriteItems.
+type transactWriteRequest struct {
+	Writes   []writeRequest
+	Token    string // empty for none
+	Capacity capacityMode
+	Metrics  bool
+}
+
+// transactGetRequest is a TransactGetItems.
+type transactGetRequest struct {
+	Gets     []getRequest
+	Capacity capacityMode
+}
