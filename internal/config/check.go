@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -122,6 +123,7 @@ func (k *checker) tls(path string, t *TLS) {
 
 func (k *checker) dynamodb(path string, s *Service) {
 	d := s.DynamoDB
+	k.origin(path, s)
 	if d.Region == "" {
 		d.Region = regionOf(d.Origin)
 	}
@@ -143,8 +145,33 @@ func (k *checker) dynamodb(path string, s *Service) {
 
 var awsHost = regexp.MustCompile(`^(?:.+\.)?dynamodb(?:-fips)?\.([a-z0-9-]+)\.(?:amazonaws\.com(?:\.cn)?|api\.aws)$`)
 
+// origin finds keys that mean nothing for the origin that was chosen. Written out
+// with their defaults they do no harm.
+func (k *checker) origin(path string, s *Service) {
+	if s.DynamoDB.Origin.Embedded() == "" {
+		if !s.DynamoDB.Sync {
+			k.failf(path+".sync", "has no effect: only an embedded store can be told when to sync")
+		}
+		return
+	}
+	var usual Common
+	setDefaults(reflect.ValueOf(&usual).Elem(), "")
+	f := func(key string, changed bool) {
+		if changed {
+			k.failf(path+"."+key, "has no effect: an embedded store is not asked over a network")
+		}
+	}
+	f("origin_timeout", s.OriginTimeout != usual.OriginTimeout)
+	f("retry", s.Retry != usual.Retry)
+	f("breaker", s.Breaker != usual.Breaker)
+	f("concurrency", s.Concurrency != usual.Concurrency)
+}
+
 // regionOf reads the region from an origin in AWS; "" when it is none.
-func regionOf(origin URL) string {
+func regionOf(origin Origin) string {
+	if origin.Embedded() != "" {
+		return "us-east-1"
+	}
 	u, err := url.Parse(string(origin))
 	if err != nil {
 		return ""
@@ -238,7 +265,7 @@ func (k *checker) listeners() {
 	for i := range k.config.Services {
 		s := &k.config.Services[i]
 		list = append(list, listener{join("services", s.Name) + ".listen", s.Listen})
-		if s.DynamoDB != nil && s.DynamoDB.Origin.reaches(s.Listen) {
+		if s.DynamoDB != nil && URL(s.DynamoDB.Origin).reaches(s.Listen) {
 			k.failf(join("services", s.Name)+".origin", "%s is this service's own listener: each request would come back to it for ever", s.DynamoDB.Origin)
 		}
 	}

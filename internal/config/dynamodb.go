@@ -6,11 +6,18 @@ type DynamoDB struct {
 	// URL of the store, such as https://dynamodb.eu-west-1.amazonaws.com or
 	// http://127.0.0.1:8001. Kasoku signs its requests to it with credentials from
 	// the AWS SDK's default chain: environment, shared files, container or
-	// instance role.
-	Origin URL `yaml:"origin" required:"there is nothing to accelerate without one"`
+	// instance role. Or `embedded:DIR`, such as embedded:./data: the store inside
+	// Kasoku, which keeps its tables in that directory. Services may share one.
+	Origin Origin `yaml:"origin" required:"there is nothing to accelerate without one"`
 	// AWS region, for the signatures of both sides. Left out, it is read from an
-	// origin of the form https://dynamodb.REGION.amazonaws.com.
+	// origin of the form https://dynamodb.REGION.amazonaws.com; for an embedded
+	// store it is us-east-1.
 	Region string `yaml:"region"`
+	// Of an embedded store: whether a write is answered only when it is on disk.
+	// Writes that arrive together share one sync. With `false` a write is
+	// answered when the operating system has it: a crash of Kasoku loses
+	// nothing, a crash of the machine the last moments.
+	Sync bool `yaml:"sync" default:"true"`
 	// Who may ask what.
 	Auth Auth `yaml:"auth"`
 

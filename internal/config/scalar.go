@@ -181,9 +181,6 @@ func sameHost(a, b string) bool {
 type URL string
 
 func (u *URL) set(text string) error {
-	if strings.HasPrefix(text, "embedded:") {
-		return errLater("the embedded store")
-	}
 	p, err := url.Parse(text)
 	switch {
 	case err != nil || p.Opaque != "" || p.Host == "" || p.Scheme != "http" && p.Scheme != "https":
@@ -213,6 +210,40 @@ func (u URL) reaches(listener Address) bool {
 	to := Address(net.JoinHostPort(p.Hostname(), port))
 	host, _, err := net.SplitHostPort(string(listener))
 	return err == nil && to.overlaps(listener) && (!anyHost(host) || to.Loopback() || anyHost(p.Hostname()))
+}
+
+// Origin is what a dynamodb service stands in front of: the [URL] of a store, or
+// embedded:DIR for the store inside Kasoku.
+type Origin string
+
+const embeddedPrefix = "embedded:"
+
+func (o *Origin) set(text string) error {
+	if dir, ok := strings.CutPrefix(text, embeddedPrefix); ok {
+		if dir == "" || strings.Contains(dir, "\x00") {
+			return fmt.Errorf("needs the path of a directory after the colon; write for instance embedded:./data")
+		}
+		*o = Origin(text)
+		return nil
+	}
+	var u URL
+	if err := u.set(text); err != nil {
+		return fmt.Errorf("%w; or embedded:DIR for the store inside Kasoku", err)
+	}
+	*o = Origin(u)
+	return nil
+}
+
+func (o Origin) String() string { return string(o) }
+
+// Embedded is the directory of an embedded store, as written; "" for an origin
+// that is reached by its URL.
+func (o Origin) Embedded() string {
+	dir, ok := strings.CutPrefix(string(o), embeddedPrefix)
+	if !ok {
+		return ""
+	}
+	return dir
 }
 
 // RefreshAhead is the last share of a TTL in which a hit starts a refresh; 0 is never.

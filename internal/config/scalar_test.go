@@ -1,6 +1,7 @@
 package config
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -168,8 +169,31 @@ func TestURL(t *testing.T) {
 	f("embedded:./data", false)
 }
 
+func TestOrigin(t *testing.T) {
+	f := func(text, embedded, problem string) {
+		t.Helper()
+		var o Origin
+		err := o.set(text)
+		if problem != "" {
+			if err == nil || !strings.Contains(err.Error(), problem) {
+				t.Fatalf("%q: %v; want %q", text, err, problem)
+			}
+			return
+		}
+		if err != nil || o.String() != text || o.Embedded() != embedded {
+			t.Fatalf("%q: %v, %q, embedded %q; want %q", text, err, o, o.Embedded(), embedded)
+		}
+	}
+	f("http://127.0.0.1:8001", "", "")
+	f("embedded:./data", "./data", "")
+	f("embedded:/var/lib/kasoku", "/var/lib/kasoku", "")
+	f("embedded:", "", "needs the path of a directory")
+	f("embedded", "", "or embedded:DIR")
+	f("ftp://host", "", "is no URL of an origin")
+}
+
 func TestRegionOf(t *testing.T) {
-	f := func(origin URL, want string) {
+	f := func(origin Origin, want string) {
 		t.Helper()
 		if got := regionOf(origin); got != want {
 			t.Fatalf("regionOf(%s) = %q; want %q", origin, got, want)
@@ -182,6 +206,7 @@ func TestRegionOf(t *testing.T) {
 	f("https://123.dynamodb.us-east-1.amazonaws.com", "us-east-1")
 	f("http://127.0.0.1:8001", "")
 	f("https://dynamodb.us-east-1.amazonaws.com.evil.example", "")
+	f("embedded:./data", "us-east-1")
 }
 
 func TestNear(t *testing.T) {

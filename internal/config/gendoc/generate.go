@@ -40,7 +40,7 @@ services:
 
 // typeNames says how a scalar type is called in the manual.
 var typeNames = map[string]string{
-	"Duration": "time", "Size": "size", "Address": "address", "URL": "URL", "RefreshAhead": "true, false or number",
+	"Duration": "time", "Size": "size", "Address": "address", "Origin": "URL or embedded:DIR", "RefreshAhead": "true, false or number",
 	"string": "text", "bool": "true or false", "int": "whole number", "float64": "number",
 	"[]string": "list of text",
 }
