@@ -38,11 +38,15 @@ type Config struct {
 	// in their TTL attribute has passed.
 	ExpireItems []string
 
-	connect func(origin.Config) (asker, error) // nil for origin.New; tests put a model here
+	// Connect makes the way to the origin, anew for every configuration; nil is
+	// origin.New, to Origin.URL over the network. A store in this process takes
+	// its place. Its answers are classified as Classify of the argument says.
+	Connect func(origin.Config) (Origin, error)
 }
 
-// asker is the way to the origin.
-type asker interface {
+// Origin is asked for what the cache can't answer.
+type Origin interface {
+	// Do is as origin.Client's: an error is an *origin.Fault.
 	Do(ctx context.Context, r *origin.Request) (*origin.Response, error)
 	State() origin.State
 	Close()
@@ -73,7 +77,7 @@ type settings struct {
 	cfg      Config
 	verifier *sigv4.Verifier // nil: open
 	who      []*principal    // by index of the verifier's key
-	origin   asker
+	origin   Origin
 }
 
 // caches tells whether anything of the table is kept. What is not kept is passed

@@ -61,7 +61,7 @@ func withParrot(t testing.TB, change ...func(*Config)) (*Service, *parrot) {
 		Name: "orders", Region: "us-east-1", Origin: origin.Config{URL: "http://origin.test"}, Open: true,
 		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
 		ItemTTL:     time.Hour, QueryTTL: time.Hour, NegativeTTL: time.Hour,
-		connect: func(oc origin.Config) (asker, error) { p.classify = oc.Classify; return p, nil },
+		Connect: func(oc origin.Config) (Origin, error) { p.classify = oc.Classify; return p, nil },
 	}
 	for _, f := range change {
 		f(&cfg)

@@ -114,7 +114,7 @@ func newScript(t *testing.T) *script {
 		Name: "orders", Region: "us-east-1", Origin: origin.Config{URL: "http://origin.test"}, Open: true,
 		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
 		ItemTTL:     5 * time.Minute, QueryTTL: 5 * time.Minute, NegativeTTL: time.Minute,
-		connect: func(oc origin.Config) (asker, error) { s.origin.classify = oc.Classify; return s.origin, nil },
+		Connect: func(oc origin.Config) (Origin, error) { s.origin.classify = oc.Classify; return s.origin, nil },
 	}
 	return s
 }

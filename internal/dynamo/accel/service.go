@@ -94,8 +94,8 @@ func (s *Service) prepare(cfg Config, old *settings) (*settings, error) {
 	oc.BreakerMoved = s.breakerMoved
 	oc.Prepare = sigv4.NewSigner(cfg.Credentials, cfg.Region, "dynamodb").Sign
 	var err error
-	if cfg.connect != nil {
-		set.origin, err = cfg.connect(oc)
+	if cfg.Connect != nil {
+		set.origin, err = cfg.Connect(oc)
 	} else {
 		set.origin, err = origin.New(oc)
 	}

@@ -43,7 +43,7 @@ func BenchmarkPutItem(b *testing.B) {
 		Name: "orders", Region: "us-east-1", Origin: origin.Config{URL: "http://origin.test"}, Open: true,
 		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
 		ItemTTL:     time.Hour, QueryTTL: time.Hour, NegativeTTL: time.Hour,
-		connect: func(origin.Config) (asker, error) { return ready{}, nil },
+		Connect: func(origin.Config) (Origin, error) { return ready{}, nil },
 	}, space, telemetry.NewRegistry(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		b.Fatal(err)
