@@ -34,6 +34,7 @@ func (k *checker) check() {
 		k.service(&c.Services[i])
 	}
 	k.listeners()
+	k.stores()
 	k.memory()
 	if _, given := k.places["services"]; given && len(c.Services) == 0 && len(k.problems) == 0 {
 		k.failf("services", "there is nothing to serve without one")
@@ -251,6 +252,29 @@ func (k *checker) memory() {
 		s := &k.config.Services[i]
 		if sum += s.Memory; s.Memory > 0 && sum >= whole {
 			k.failf(join("services", s.Name)+".memory", "the caps of the services up to here, %s, must leave something of cache.memory, %s", sum, whole)
+		}
+	}
+}
+
+// stores finds services that want one embedded store to be two things.
+func (k *checker) stores() {
+	first := map[string]*Service{}
+	for i := range k.config.Services {
+		s := &k.config.Services[i]
+		if s.DynamoDB == nil || s.DynamoDB.Origin.Embedded() == "" {
+			continue
+		}
+		dir := k.config.Resolve(s.DynamoDB.Origin.Embedded())
+		o := first[dir]
+		if o == nil {
+			first[dir] = s
+			continue
+		}
+		if s.DynamoDB.Region != o.DynamoDB.Region {
+			k.failf(join("services", s.Name)+".region", "%s stands before the same store, with region %s", o.Name, o.DynamoDB.Region)
+		}
+		if s.DynamoDB.Sync != o.DynamoDB.Sync {
+			k.failf(join("services", s.Name)+".sync", "%s stands before the same store, with sync %t", o.Name, o.DynamoDB.Sync)
 		}
 	}
 }
