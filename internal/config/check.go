@@ -256,26 +256,21 @@ func (k *checker) memory() {
 	}
 }
 
-// stores finds services that want one embedded store to be two things.
+// stores finds services that want the same embedded store: each would cache what
+// the other changes.
 func (k *checker) stores() {
-	first := map[string]*Service{}
+	owner := map[string]string{}
 	for i := range k.config.Services {
 		s := &k.config.Services[i]
 		if s.DynamoDB == nil || s.DynamoDB.Origin.Embedded() == "" {
 			continue
 		}
 		dir := k.config.Resolve(s.DynamoDB.Origin.Embedded())
-		o := first[dir]
-		if o == nil {
-			first[dir] = s
+		if first, ok := owner[dir]; ok {
+			k.failf(join("services", s.Name)+".origin", "is the store of service %s; a store stands behind one service, whose cache sees all its writes", first)
 			continue
 		}
-		if s.DynamoDB.Region != o.DynamoDB.Region {
-			k.failf(join("services", s.Name)+".region", "%s stands before the same store, with region %s", o.Name, o.DynamoDB.Region)
-		}
-		if s.DynamoDB.Sync != o.DynamoDB.Sync {
-			k.failf(join("services", s.Name)+".sync", "%s stands before the same store, with sync %t", o.Name, o.DynamoDB.Sync)
-		}
+		owner[dir] = s.Name
 	}
 }
 

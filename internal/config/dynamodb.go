@@ -7,7 +7,7 @@ type DynamoDB struct {
 	// http://127.0.0.1:8001. Kasoku signs its requests to it with credentials from
 	// the AWS SDK's default chain: environment, shared files, container or
 	// instance role. Or `embedded:DIR`, such as embedded:./data: the store inside
-	// Kasoku, which keeps its tables in that directory. Services may share one.
+	// Kasoku, which keeps its tables in that directory for this service alone.
 	Origin Origin `yaml:"origin" required:"there is nothing to accelerate without one"`
 	// AWS region, for the signatures of both sides. Left out, it is read from an
 	// origin of the form https://dynamodb.REGION.amazonaws.com; for an embedded
