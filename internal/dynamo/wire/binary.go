@@ -1,5 +1,10 @@
 package wire
 
+import (
+	"slices"
+	"strconv"
+)
+
 const notBase64 = 0xff
 
 // sextets maps the standard alphabet to its values.
@@ -79,4 +84,26 @@ func AppendBinary(dst, quoted []byte) ([]byte, bool) {
 		return dst, false
 	}
 	return out[:len(dst)+n], true
+}
+
+// AppendDecoded appends the bytes that base64 text stands for.
+func AppendDecoded(dst, text []byte) ([]byte, bool) {
+	out := slices.Grow(dst, len(text))
+	n, ok := decodeBinary(out[len(dst):cap(out)], text)
+	if !ok {
+		return dst, false
+	}
+	return out[:len(dst)+n], true
+}
+
+// BinaryFault is the service's sentence for text that is no base64 as it wants
+// it; "" if it is.
+func BinaryFault(text []byte) string {
+	if len(text)%4 != 0 {
+		return "Base64 encoded length is expected a multiple of 4 bytes but found: " + strconv.Itoa(len(text))
+	}
+	if _, ok := binaryLen(text); ok {
+		return ""
+	}
+	return "Invalid last non-pad Base64 character dectected" // sic
 }

@@ -1,0 +1,81 @@
+package value
+
+import (
+	"encoding/base64"
+	"unsafe"
+
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
+
+// Append appends the value as DynamoDB's JSON: {"S":"x"}.
+func (v *Value) Append(dst []byte) []byte {
+	dst = append(dst, '{', '"')
+	dst = append(dst, v.Type.String()...)
+	dst = append(dst, '"', ':')
+	switch v.Type {
+	case Bool:
+		dst = appendBool(dst, v.Bool)
+	case Null:
+		dst = appendBool(dst, true)
+	case StringSet, NumberSet, BinarySet:
+		dst = append(dst, '[')
+		for i := range v.Items {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = v.Items[i].appendScalar(dst)
+		}
+		dst = append(dst, ']')
+	case List:
+		dst = append(dst, '[')
+		for i := range v.Items {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = v.Items[i].Append(dst)
+		}
+		dst = append(dst, ']')
+	case Map:
+		dst = v.AppendItem(dst)
+	default:
+		dst = v.appendScalar(dst)
+	}
+	return append(dst, '}')
+}
+
+// AppendItem appends a Map as an item: {"a":{"S":"x"}}.
+func (v *Value) AppendItem(dst []byte) []byte {
+	dst = append(dst, '{')
+	for i := range v.Members {
+		m := &v.Members[i]
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = wire.AppendQuoted(dst, unsafe.Slice(unsafe.StringData(m.Name), len(m.Name)))
+		dst = append(dst, ':')
+		dst = m.Value.Append(dst)
+	}
+	return append(dst, '}')
+}
+
+// appendScalar appends the JSON string of a String, Number or Binary.
+func (v *Value) appendScalar(dst []byte) []byte {
+	switch v.Type {
+	case Number:
+		dst = append(dst, '"')
+		dst = append(dst, v.Text...)
+		return append(dst, '"')
+	case Binary:
+		dst = append(dst, '"')
+		dst = base64.StdEncoding.AppendEncode(dst, v.Text)
+		return append(dst, '"')
+	}
+	return wire.AppendQuoted(dst, v.Text)
+}
+
+func appendBool(dst []byte, b bool) []byte {
+	if b {
+		return append(dst, "true"...)
+	}
+	return append(dst, "false"...)
+}

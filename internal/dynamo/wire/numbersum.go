@@ -1,0 +1,87 @@
+package wire
+
+// sumDigits is the room for adding two numbers of which neither lies wholly
+// beyond what the other's digits can reach, and a carry.
+const sumDigits = 3*maxDigits + 1
+
+// Negate turns the sign; zero has none.
+func (n *Number) Negate() { n.negative = n.count > 0 && !n.negative }
+
+// Add sets n to the sum of a and b. A sum that 38 digits can't hold exactly is
+// an overflow, as is one out of range.
+func (n *Number) Add(a, b *Number) NumberFault {
+	switch {
+	case a.count == 0:
+		*n = *b
+		return NumberFine
+	case b.count == 0:
+		*n = *a
+		return NumberFine
+	}
+	top := max(a.exp, b.exp) + 1 // the carry's place
+	last := min(a.lastPlace(), b.lastPlace())
+	width := top - last + 1
+	if width > sumDigits { // more than 38 digits, even if the first ones go
+		return NumberOverflow
+	}
+	var sum [sumDigits]int8
+	a.addTo(&sum, top)
+	b.addTo(&sum, top)
+	return n.setSum(sum[:width], top)
+}
+
+// lastPlace is the power of ten of the last digit.
+func (n *Number) lastPlace() int { return n.exp - n.count + 1 }
+
+// addTo adds the digits, with their sign, to those whose first has the place
+// top.
+func (n *Number) addTo(sum *[sumDigits]int8, top int) {
+	for i, c := range n.digits[:n.count] {
+		d := int8(c - '0')
+		if n.negative {
+			d = -d
+		}
+		sum[top-n.exp+i] += d
+	}
+}
+
+// setSum sets n to digits between -18 and 18, the first at place top.
+func (n *Number) setSum(sum []int8, top int) NumberFault {
+	*n = Number{}
+	first := 0
+	for first < len(sum) && sum[first] == 0 {
+		first++
+	}
+	if first == len(sum) {
+		return NumberFine
+	}
+	if n.negative = sum[first] < 0; n.negative {
+		for i := range sum {
+			sum[i] = -sum[i]
+		}
+	}
+	for i := len(sum) - 1; i > 0; i-- {
+		switch {
+		case sum[i] < 0:
+			sum[i] += 10
+			sum[i-1]--
+		case sum[i] > 9:
+			sum[i] -= 10
+			sum[i-1]++
+		}
+	}
+	for sum[0] == 0 {
+		sum, top = sum[1:], top-1
+	}
+	for sum[len(sum)-1] == 0 {
+		sum = sum[:len(sum)-1]
+	}
+	if len(sum) > maxDigits {
+		return NumberOverflow
+	}
+	n.exp, n.count = top, len(sum)
+	for i, d := range sum {
+		n.digits[i] = '0' + byte(d)
+	}
+	return rangeFault(top)
+}
