@@ -1,0 +1,43 @@
+package disk
+
+import (
+	"encoding/binary"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// Batch collects writes. It copies what it is given. It must be closed, after
+// Wait if it was applied.
+type Batch struct{ b *pebble.Batch }
+
+// NewBatch returns an empty batch.
+func (d *DB) NewBatch() *Batch { return &Batch{d.db.NewBatch()} }
+
+// Set writes value under key. Writing to memory can't fail: pebble's error is
+// for batches in use elsewhere.
+func (b *Batch) Set(key, value []byte) { _ = b.b.Set(key, value, nil) }
+
+// Delete removes key, which need not exist.
+func (b *Batch) Delete(key []byte) { _ = b.b.Delete(key, nil) }
+
+// DeleteRange removes all keys from lower to upper, the latter excluded.
+func (b *Batch) DeleteRange(lower, upper []byte) { _ = b.b.DeleteRange(lower, upper, nil) }
+
+// Add adds deltas to the sums under key, which begin at zero.
+func (b *Batch) Add(key []byte, deltas ...int64) {
+	var buf [4 * sumBytes]byte
+	text := buf[:0]
+	for _, n := range deltas {
+		text = binary.LittleEndian.AppendUint64(text, uint64(n))
+	}
+	_ = b.b.Merge(key, text, nil)
+}
+
+// Empty reports whether nothing was written to the batch.
+func (b *Batch) Empty() bool { return b.b.Empty() }
+
+// Len is the size of the batch in bytes.
+func (b *Batch) Len() int { return b.b.Len() }
+
+// Close lets the batch's memory go.
+func (b *Batch) Close() { _ = b.b.Close() }

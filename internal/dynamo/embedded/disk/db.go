@@ -1,0 +1,128 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Options say how a directory is opened. The zero value is for production.
+type Options struct {
+	// NoSync lets Wait return at once: a crash of the machine may lose what was
+	// written last, though never only a part of a batch.
+	NoSync bool
+	// Log is told what goes wrong in the background. Nil for slog.Default().
+	Log *slog.Logger
+
+	fs vfs.FS // nil for the system's; tests put faults here
+}
+
+// Sizes that bound memory: blocks read lately, and writes not yet in tables.
+const (
+	cacheBytes    = 64 << 20
+	memtableBytes = 16 << 20
+	openFiles     = 512
+)
+
+// DB is an open directory.
+type DB struct {
+	db    *pebble.DB
+	lock  *pebble.Lock
+	write *pebble.WriteOptions
+}
+
+var _ Reader = (*DB)(nil)
+
+// Open opens the directory, making it if it is not there.
+func Open(dir string, o Options) (*DB, error) {
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	fs := o.fs
+	if fs == nil {
+		fs = vfs.Default
+	}
+	d := &DB{write: pebble.Sync}
+	if o.NoSync {
+		d.write = pebble.NoSync
+	}
+	if err := d.open(dir, fs, o); err != nil {
+		return nil, fmt.Errorf("cannot open %s: %w", dir, err)
+	}
+	return d, nil
+}
+
+func (d *DB) open(dir string, fs vfs.FS, o Options) error {
+	if err := fs.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	lock, err := lockDirectory(dir, fs)
+	if err != nil {
+		return err
+	}
+	d.lock = lock
+	if err = checkFormat(dir, fs); err == nil {
+		d.db, err = pebble.Open(dir, pebbleOptions(fs, lock, o.Log))
+	}
+	if err != nil {
+		return errors.Join(err, lock.Close())
+	}
+	return nil
+}
+
+func pebbleOptions(fs vfs.FS, lock *pebble.Lock, log *slog.Logger) *pebble.Options {
+	o := &pebble.Options{
+		CacheSize:                   cacheBytes,
+		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
+		FormatMajorVersion:          pebble.FormatWALSyncChunks,
+		FS:                          fs,
+		L0CompactionThreshold:       4,
+		L0StopWritesThreshold:       24,
+		LBaseMaxBytes:               64 << 20,
+		Lock:                        lock,
+		Logger:                      logger{log},
+		MaxOpenFiles:                openFiles,
+		MemTableSize:                memtableBytes,
+		MemTableStopWritesThreshold: 4,
+		Merger:                      sums,
+	}
+	o.Levels[0].BlockSize = 8 << 10
+	o.Levels[0].IndexBlockSize = 64 << 10
+	o.Levels[0].FilterPolicy = bloom.FilterPolicy(10)
+	return o
+}
+
+// Close closes the directory. Nothing may use the DB any more, and its
+// iterators and snapshots must be closed.
+func (d *DB) Close() error {
+	return errors.Join(d.db.Close(), d.lock.Close())
+}
+
+// Apply makes the batch visible to readers, whole or not at all.
+func (d *DB) Apply(b *Batch) error {
+	if d.write.Sync {
+		return d.db.ApplyNoSyncWait(b.b, d.write)
+	}
+	return d.db.Apply(b.b, d.write)
+}
+
+// Wait returns once the batch, which was applied, is on disk. On an error
+// nobody knows whether it is.
+func (d *DB) Wait(b *Batch) error {
+	if d.write.Sync {
+		return b.b.SyncWait()
+	}
+	return nil
+}
+
+// Commit is Apply and Wait.
+func (d *DB) Commit(b *Batch) error {
+	if err := d.Apply(b); err != nil {
+		return err
+	}
+	return d.Wait(b)
+}
