@@ -15,10 +15,11 @@ const (
 	ByUnknown              // a client's write with an unknown outcome
 	ByTable                // a table or database was changed or dropped
 	ByPurge                // an operator
+	ByExpiry               // the origin removed what had expired, and said so
 	causes
 )
 
-var causeNames = [causes]string{"write", "unknown-outcome", "table", "purge"}
+var causeNames = [causes]string{"write", "unknown-outcome", "table", "purge", "expiry"}
 
 func (c Cause) String() string { return causeNames[c] }
 

@@ -229,6 +229,12 @@ var commands = map[string]func(s *script, arg string) string{
 		}
 		return out.String() + "= " + got.Decision
 	},
+	"removed": func(s *script, arg string) string {
+		before := s.fresh()
+		name, item, _ := strings.Cut(arg, " ")
+		s.svc.ItemRemoved(name, []byte(item))
+		return s.origin.said() + "ok" + s.dropped(before)
+	},
 	"metrics": func(s *script, arg string) string {
 		return fmt.Sprintf("faults %d, denied %d", s.svc.metrics.faults.Value(), s.svc.metrics.denied.Value())
 	},
