@@ -166,6 +166,11 @@ func (k *checker) origin(path string, s *Service) {
 	f("retry", s.Retry != usual.Retry)
 	f("breaker", s.Breaker != usual.Breaker)
 	f("concurrency", s.Concurrency != usual.Concurrency)
+	var store DynamoDB
+	setDefaults(reflect.ValueOf(&store).Elem(), "")
+	if s.DynamoDB.Settle != store.Settle {
+		k.failf(path+".settle", "has no effect: an embedded store has no replicas that lag")
+	}
 }
 
 // regionOf reads the region from an origin in AWS; "" when it is none.
