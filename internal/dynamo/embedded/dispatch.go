@@ -1,0 +1,138 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/origin"
+)
+
+// handler answers one operation: it appends the body of a success to c.out, or
+// returns what went wrong, a *wire.Error if that is the client's business.
+type handler func(c *call) error
+
+// handlers are the operations on offer. It is filled in init, since handlers use
+// what uses it.
+var handlers map[string]handler
+
+func init() {
+	handlers = map[string]handler{}
+}
+
+// errClosed is what requests after Close get.
+var errClosed = &origin.Fault{Origin: "embedded", Kind: origin.Unprepared, Err: errors.New("the store is closed")}
+
+// Do answers a request of DynamoDB's JSON protocol. The only error is an
+// *origin.Fault, for a store that was closed.
+func (s *Store) Do(ctx context.Context, r *origin.Request) (*origin.Response, error) {
+	s.running.RLock()
+	defer s.running.RUnlock()
+	if s.closed {
+		return nil, errClosed
+	}
+	begun := time.Now()
+	s.requests.Add(1)
+	s.inFlight.Add(1)
+	defer s.inFlight.Add(-1)
+	c := s.calls.Get().(*call)
+	c.begin(s, ctx, r.Body)
+	resp := c.answer(r)
+	resp.Attempts, resp.Duration = 1, time.Since(begun)
+	c.end()
+	s.calls.Put(c)
+	return resp, nil
+}
+
+// answer finds the operation and makes the response.
+func (c *call) answer(r *origin.Request) *origin.Response {
+	if r.Path != "/" || r.Method != http.MethodPost {
+		return c.otherPath(r)
+	}
+	err := c.run(r)
+	if err == nil {
+		return c.reply(http.StatusOK, origin.Good)
+	}
+	var e *wire.Error
+	if !errors.As(err, &e) {
+		c.s.log.Error("embedded store: a request failed", slog.String("operation", c.op), slog.Any("error", err))
+		e = internalError()
+	}
+	c.out = e.Append(c.out[:0])
+	class := origin.Refused
+	if e.Status() >= http.StatusInternalServerError {
+		class = origin.Failed
+	}
+	return c.reply(e.Status(), class)
+}
+
+func internalError() *wire.Error {
+	return &wire.Error{Type: "InternalServerError", Message: "Internal server error"}
+}
+
+// run checks the request and calls its handler. A panic in it is answered as an
+// internal error: a defect in one operation must not end the others.
+func (c *call) run(r *origin.Request) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	if !wire.Valid(r.Body, wire.MaxDepth) || wire.Kind(trimSpace(r.Body)) != '{' {
+		return &wire.Error{Type: "SerializationException"}
+	}
+	op, _ := wire.FindOperation(r.Header.Get("X-Amz-Target"))
+	h := handlers[op.Name]
+	if h == nil {
+		return &wire.Error{Type: "UnknownOperationException"}
+	}
+	c.op = op.Name
+	return h(c)
+}
+
+func trimSpace(b []byte) []byte {
+	for len(b) > 0 && (b[0] == ' ' || b[0] == '\n' || b[0] == '\t' || b[0] == '\r') {
+		b = b[1:]
+	}
+	return b
+}
+
+// otherPath answers what is no operation, as the service does.
+func (c *call) otherPath(r *origin.Request) *origin.Response {
+	if r.Method == http.MethodGet && r.Path == "/" {
+		body := []byte("healthy: dynamodb." + c.s.cfg.Region + ".amazonaws.com ")
+		return &origin.Response{Status: http.StatusOK, Header: http1.FieldsOf("Content-Type", "text/plain"), Body: body}
+	}
+	return &origin.Response{Status: http.StatusNotFound, Body: []byte("<UnknownOperationException/>\n"), Class: origin.Refused}
+}
+
+// replyMemory is what a reply needs beside its body, in one piece.
+type replyMemory struct {
+	response origin.Response
+	fields   [2]http1.Field
+	crc      [10]byte
+}
+
+var (
+	fieldType = http1.Field{Name: []byte("Content-Type"), Value: []byte("application/x-amz-json-1.0")}
+	nameCRC   = []byte("X-Amz-Crc32")
+)
+
+// reply makes the response whose body is c.out.
+func (c *call) reply(status int, class origin.Class) *origin.Response {
+	body := make([]byte, len(c.out))
+	copy(body, c.out)
+	m := &replyMemory{}
+	m.fields[0] = fieldType
+	m.fields[1] = http1.Field{Name: nameCRC, Value: strconv.AppendUint(m.crc[:0], uint64(crc32.ChecksumIEEE(body)), 10)}
+	m.response = origin.Response{Status: status, Header: m.fields[:], Body: body, Class: class}
+	return &m.response
+}

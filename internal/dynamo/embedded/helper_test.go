@@ -1,0 +1,67 @@
+package embedded
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/origin"
+)
+
+// newStore opens a store in a directory of the test's.
+func newStore(t testing.TB) *Store {
+	t.Helper()
+	return openStore(t, Config{Dir: t.TempDir(), NoSync: true})
+}
+
+// openStore opens a store that is closed when the test ends.
+func openStore(t testing.TB, cfg Config) *Store {
+	t.Helper()
+	s, err := Open(cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// ask makes a request and returns what was answered.
+func (s *Store) ask(t testing.TB, op, body string) (status int, reply string) {
+	t.Helper()
+	prefix := "DynamoDB_20120810."
+	for _, o := range wire.StreamOperations {
+		if o.Name == op {
+			prefix = "DynamoDBStreams_20120810."
+		}
+	}
+	resp, err := s.Do(t.Context(), &origin.Request{
+		Method: "POST", Path: "/", Header: http1.FieldsOf("X-Amz-Target", prefix+op), Body: []byte(body),
+	})
+	if err != nil {
+		t.Fatalf("%s %s: %v", op, body, err)
+	}
+	return resp.Status, string(resp.Body)
+}
+
+// must makes a request that has to succeed and returns the reply.
+func (s *Store) must(t testing.TB, op, body string) string {
+	t.Helper()
+	status, reply := s.ask(t, op, body)
+	if status != 200 {
+		t.Fatalf("%s %s: %d %s", op, body, status, reply)
+	}
+	return reply
+}
+
+// refused makes a request that has to fail with the error type and message.
+func (s *Store) refused(t testing.TB, op, body, typ, message string) {
+	t.Helper()
+	status, reply := s.ask(t, op, body)
+	want := wire.Error{Type: typ, Message: message}
+	text := string(want.Append(nil))
+	if status != want.Status() || !strings.HasPrefix(reply, text[:len(text)-1]) {
+		t.Errorf("%s %s:\ngot  %d %s\nwant %d %s", op, body, status, reply, want.Status(), text)
+	}
+}

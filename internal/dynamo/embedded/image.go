@@ -1,0 +1,66 @@
+package embedded
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/disk"
+	"github.com/kasoku/kasoku/internal/dynamo/value"
+)
+
+// image is an item, or an index entry, as it is stored: its size as DynamoDB
+// counts it, and its JSON text. The zero image is no item.
+type image struct {
+	size int
+	text []byte
+	tree *value.Value // nil if nobody has asked for it
+}
+
+func (m *image) exists() bool { return m.text != nil }
+
+// appendImage appends the form in which an image is stored.
+func appendImage(dst []byte, size int, text []byte) []byte {
+	dst = binary.AppendUvarint(dst, uint64(size))
+	return append(dst, text...)
+}
+
+// splitImage reads a stored image. The text aliases stored.
+func splitImage(stored []byte) (size int, text []byte, err error) {
+	n, width := binary.Uvarint(stored)
+	if width <= 0 || len(stored) == width {
+		return 0, nil, fmt.Errorf("a stored item is damaged: % x", stored[:min(len(stored), 16)])
+	}
+	return int(n), stored[width:], nil
+}
+
+// parse makes the tree of an image that exists.
+func (m *image) parse() error {
+	if m.tree != nil {
+		return nil
+	}
+	tree, err := value.Stored(m.text)
+	if err != nil {
+		return fmt.Errorf("a stored item is damaged: %w", err)
+	}
+	m.tree = &tree
+	return nil
+}
+
+// readImage reads the item under key into memory of its own; the zero image if
+// there is none. With tree it is parsed.
+func readImage(r disk.Reader, key []byte, tree bool) (m image, err error) {
+	v, ok, err := r.Get(key)
+	if !ok || err != nil {
+		return image{}, err
+	}
+	defer v.Close()
+	size, text, err := splitImage(v.Bytes)
+	if err != nil {
+		return image{}, err
+	}
+	m = image{size: size, text: append([]byte(nil), text...)}
+	if tree {
+		err = m.parse()
+	}
+	return m, err
+}

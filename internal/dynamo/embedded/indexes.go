@@ -1,0 +1,74 @@
+package embedded
+
+import (
+	"bytes"
+
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/catalog"
+	"github.com/kasoku/kasoku/internal/dynamo/value"
+)
+
+// writeEntries brings the entries of the change's item up to date in all indexes
+// of the table, and notes what that costs.
+func (e *edit) writeEntries(c *change) {
+	for _, x := range c.t.info.Indexes {
+		if units := e.writeEntry(c, x); units > 0 {
+			c.arms = append(c.arms, arm{index: x.Name, local: x.Local, units: units})
+		}
+	}
+}
+
+// writeEntry brings an item's entry in one index up to date and returns the
+// capacity units which that takes.
+func (e *edit) writeEntry(c *change, x *catalog.Index) float64 {
+	oldKey, old := c.t.entry(x, &c.old)
+	newKey, new := c.t.entry(x, &c.new)
+	if old.exists() && new.exists() && bytes.Equal(oldKey, newKey) && old.tree.Equal(new.tree) {
+		return 0
+	}
+	units := 0.0
+	switch {
+	case old.exists() && new.exists() && bytes.Equal(oldKey, newKey):
+		units = writeUnits(max(old.size, new.size))
+	default:
+		if old.exists() {
+			e.b.Delete(oldKey)
+			units += writeUnits(old.size)
+		}
+		if new.exists() {
+			units += writeUnits(new.size)
+		}
+	}
+	if new.exists() {
+		e.set(newKey, &new)
+	}
+	e.tally(c.t.id, x.ID, &old, &new)
+	return units
+}
+
+// entry makes the entry of an item in an index: its key on disk, and what the
+// index projects. The zero image if the item is not in the index.
+func (t *table) entry(x *catalog.Index, m *image) ([]byte, image) {
+	if !m.exists() {
+		return nil, image{}
+	}
+	key, ok := appendEntryKey(nil, t.info, x, m.tree)
+	if !ok {
+		return nil, image{}
+	}
+	if x.Projection.Type == catalog.ProjectAll {
+		return key, *m
+	}
+	tree := t.project(x, m.tree)
+	return key, image{size: tree.ItemSize(), text: tree.AppendItem(nil), tree: tree}
+}
+
+// project returns what the index holds of an item.
+func (t *table) project(x *catalog.Index, item *value.Value) *value.Value {
+	entry := &value.Value{Type: value.Map}
+	for i := range item.Members {
+		if x.Projects(t.info, item.Members[i].Name) {
+			entry.Members = append(entry.Members, item.Members[i])
+		}
+	}
+	return entry
+}

@@ -1,0 +1,144 @@
+package embedded
+
+import (
+	"encoding/binary"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/catalog"
+	"github.com/kasoku/kasoku/internal/dynamo/value"
+)
+
+// The spaces of keys. Numbers in keys are big-endian, so that they sort.
+//
+//	m name                                          what concerns the whole store
+//	c table                                         catalog.Table as JSON
+//	n table index                                   disk.Sums: items, bytes; index 0 is the table itself
+//	t table 0     hash partition sort               item
+//	t table index hash index-partition index-sort   index entry, followed by the
+//	              partition sort                    key of its item
+//	x ...                                           order of expiry (ttl.go)
+//	s ...                                           streams (streams.go)
+//	k ...                                           client request tokens (tokens.go)
+//
+// hash is xxhash of the partition key, so that a scan visits partitions in an
+// order that has nothing to do with their names, and segments of a scan are
+// ranges of it. Key attributes are as value.AppendKey writes them: they sort and
+// delimit themselves.
+const (
+	spaceMeta    = 'm'
+	spaceCatalog = 'c'
+	spaceCounter = 'n'
+	spaceTable   = 't'
+	spaceExpiry  = 'x'
+	spaceStream  = 's'
+	spaceToken   = 'k'
+)
+
+// tableIndex is the number of the table itself among its indexes.
+const tableIndex = 0
+
+// appendTable appends the prefix of everything that a space holds of a table.
+func appendTable(dst []byte, space byte, table uint64) []byte {
+	return binary.BigEndian.AppendUint64(append(dst, space), table)
+}
+
+// appendIndex appends the prefix of the items of a table, index being
+// tableIndex, or of the entries of one of its indexes.
+func appendIndex(dst []byte, table uint64, index uint32) []byte {
+	return binary.BigEndian.AppendUint32(appendTable(dst, spaceTable, table), index)
+}
+
+// hashStart is where the hash of the partition begins in the key of an item or of
+// an index entry.
+const hashStart = 1 + 8 + 4
+
+// keyStart is where the key attributes begin.
+const keyStart = hashStart + 8
+
+// appendPartition appends the prefix of a partition: of all items or entries
+// whose partition key consists of these values.
+func appendPartition(dst []byte, table uint64, index uint32, partition ...*value.Value) []byte {
+	dst = appendIndex(dst, table, index)
+	dst = append(dst, 0, 0, 0, 0, 0, 0, 0, 0)
+	start := len(dst)
+	for _, v := range partition {
+		dst = v.AppendKey(dst)
+	}
+	binary.BigEndian.PutUint64(dst[start-8:], xxhash.Sum64(dst[start:]))
+	return dst
+}
+
+// appendItemKey appends the key of an item, which may be a Key alone. It must
+// have passed the checks of keys.
+func appendItemKey(dst []byte, t *catalog.Table, item *value.Value) []byte {
+	dst = appendPartition(dst, t.ID, tableIndex, item.Get(t.Key.Hash[0].Name))
+	for i := range t.Key.Range {
+		dst = item.Get(t.Key.Range[i].Name).AppendKey(dst)
+	}
+	return dst
+}
+
+// appendEntryKey appends the key of an item's entry in an index; false if the
+// item is not in it, because it lacks a key attribute of the index or has one of
+// another type, empty or too long: such items are there from before the index was.
+func appendEntryKey(dst []byte, t *catalog.Table, x *catalog.Index, item *value.Value) ([]byte, bool) {
+	if !indexes(x, item) {
+		return dst, false
+	}
+	var buf [4]*value.Value
+	partition := buf[:0]
+	for i := range x.Key.Hash {
+		partition = append(partition, item.Get(x.Key.Hash[i].Name))
+	}
+	dst = appendPartition(dst, t.ID, x.ID, partition...)
+	for i := range x.Key.Range {
+		dst = item.Get(x.Key.Range[i].Name).AppendKey(dst)
+	}
+	for a := range t.Key.All() {
+		dst = item.Get(a.Name).AppendKey(dst)
+	}
+	return dst, true
+}
+
+// Greatest sizes of key attributes in bytes, of tables and of indexes.
+const (
+	maxHashKey  = 2048
+	maxRangeKey = 1024
+)
+
+// indexes tells whether an item has an entry in the index.
+func indexes(x *catalog.Index, item *value.Value) bool {
+	fits := func(attributes []catalog.Attribute, limit int) bool {
+		size := 0
+		for i := range attributes {
+			v := item.Get(attributes[i].Name)
+			if v == nil || v.Type != attributes[i].Type || v.Type != value.Number && len(v.Text) == 0 {
+				return false
+			}
+			if v.Type != value.Number {
+				size += len(v.Text)
+			}
+		}
+		return size <= limit
+	}
+	return fits(x.Key.Hash, maxHashKey) && fits(x.Key.Range, maxRangeKey)
+}
+
+// counterKey is the key of the sums of a table or of one of its indexes.
+func counterKey(dst []byte, table uint64, index uint32) []byte {
+	return binary.BigEndian.AppendUint32(appendTable(dst, spaceCounter, table), index)
+}
+
+// after returns the key that follows all keys which begin with prefix. It is
+// appended to dst.
+func after(dst, prefix []byte) []byte {
+	start := len(dst)
+	dst = append(dst, prefix...)
+	for i := len(dst) - 1; i >= start; i-- {
+		if dst[i]++; dst[i] != 0 {
+			return dst[:i+1]
+		}
+	}
+	return dst[:start] // no key follows; spaces are letters, so this is never seen
+}

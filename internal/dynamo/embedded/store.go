@@ -1,0 +1,95 @@
+package embedded
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/disk"
+	"github.com/kasoku/kasoku/internal/origin"
+)
+
+// Config says where a store is and how it behaves.
+type Config struct {
+	// Dir is the directory with everything the store keeps. It is made if it is
+	// not there.
+	Dir string
+	// Region stands in ARNs. Empty is us-east-1.
+	Region string
+	// NoSync acknowledges writes before they are on disk: a crash of the machine may
+	// lose the last of them, a crash of the process nothing that was written to the
+	// operating system.
+	NoSync bool
+}
+
+// Store holds tables. It is made by Open.
+type Store struct {
+	cfg   Config
+	log   *slog.Logger
+	db    *disk.DB
+	clock func() time.Time
+
+	// schema is held by who changes which tables there are, or one of them.
+	schema sync.Mutex
+	// tables are the tables by name. The map is never changed, only replaced, with
+	// schema held.
+	tables atomic.Pointer[map[string]*table]
+
+	locks locks
+	calls sync.Pool
+
+	// running is held for reading by each request under way, and for writing by
+	// Close.
+	running sync.RWMutex
+	closed  bool
+	// background ends when the store closes; who works in it is counted in workers.
+	background context.Context
+	stop       context.CancelFunc
+	workers    sync.WaitGroup
+
+	requests, inFlight atomic.Int64
+}
+
+// Open opens the store in cfg.Dir. A second process, or a directory of a newer
+// version, is refused with an error that says so.
+func Open(cfg Config, log *slog.Logger) (*Store, error) {
+	if cfg.Region == "" {
+		cfg.Region = "us-east-1"
+	}
+	db, err := disk.Open(cfg.Dir, disk.Options{NoSync: cfg.NoSync, Log: log})
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{cfg: cfg, log: log, db: db, clock: time.Now}
+	s.calls.New = func() any { return new(call) }
+	s.background, s.stop = context.WithCancel(context.Background())
+	if err := s.loadTables(); err != nil {
+		db.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close waits for the requests under way and closes the directory. Requests that
+// come later are refused.
+func (s *Store) Close() {
+	s.stop()
+	s.workers.Wait()
+	s.running.Lock()
+	defer s.running.Unlock()
+	if s.closed {
+		return
+	}
+	s.closed = true
+	if err := s.db.Close(); err != nil {
+		s.log.Error("embedded store: closing", slog.String("dir", s.cfg.Dir), slog.Any("error", err))
+	}
+}
+
+// State tells how many requests were made and are under way.
+func (s *Store) State() origin.State {
+	n := uint64(s.requests.Load())
+	return origin.State{Breaker: "disabled", InFlight: int(s.inFlight.Load()), Requests: n, Attempts: n}
+}
