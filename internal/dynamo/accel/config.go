@@ -76,6 +76,7 @@ type rule struct {
 type settings struct {
 	cfg      Config
 	verifier *sigv4.Verifier // nil: open
+	open     *principal      // who may do everything, without a verifier
 	who      []*principal    // by index of the verifier's key
 	origin   Origin
 }

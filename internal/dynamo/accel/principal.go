@@ -2,6 +2,7 @@ package accel
 
 import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
+	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/glob"
 )
 
@@ -11,6 +12,7 @@ type principal struct {
 	tables []string
 	every  bool // tables holds "*"
 	allow  uint8
+	ask    func(x *edge.Exchange) // see Admit
 }
 
 // anybody may do everything: auth mode none.

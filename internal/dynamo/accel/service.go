@@ -78,12 +78,12 @@ func (s *Service) Reconfigure(cfg Config) error {
 func (s *Service) Close() { s.settings.Load().origin.Close() }
 
 func (s *Service) prepare(cfg Config, old *settings) (*settings, error) {
-	set := &settings{cfg: cfg}
+	set := &settings{cfg: cfg, open: s.admitted(anybody)}
 	if !cfg.Open {
 		keys := make([]sigv4.Key, len(cfg.Keys))
 		for i, k := range cfg.Keys {
 			keys[i] = sigv4.Key{ID: k.ID, Secret: k.Secret}
-			set.who = append(set.who, newPrincipal(k))
+			set.who = append(set.who, s.admitted(newPrincipal(k)))
 		}
 		set.verifier = sigv4.NewVerifier(cfg.Region, "dynamodb", keys)
 	}
@@ -184,7 +184,7 @@ func isJSON(contentType []byte) bool {
 // authenticate finds out who asks; on failure it has answered.
 func (c *call) authenticate() bool {
 	if c.set.verifier == nil {
-		c.who = anybody
+		c.who = c.set.open
 		return true
 	}
 	i, err := c.set.verifier.Verify(&c.x.Request, c.x.Body, c.x.Now())
