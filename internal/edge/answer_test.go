@@ -148,3 +148,24 @@ func TestPanic(t *testing.T) {
 		t.Errorf("%d panics counted", n)
 	}
 }
+
+func TestReplyRemove(t *testing.T) {
+	f := func(a, b, want string) {
+		t.Helper()
+		var r Reply
+		r.Lines([]byte("Server: x\r\nContent-Type: a\r\n"))
+		r.Field("x-amz-crc32", "Server: 1")
+		r.Field("Content-Type", "b")
+		r.Field("Content-Type-Options", "")
+		r.Remove(a, b)
+		r.Field("Z", "1")
+		if got := string(r.Head()); got != want+"Z: 1\r\n" {
+			t.Errorf("without %s and %s: %q", a, b, got)
+		}
+	}
+	const server, crc, options = "Server: x\r\n", "x-amz-crc32: Server: 1\r\n", "Content-Type-Options: \r\n"
+	f("Content-Type", "x-amz-crc32", server+options)
+	f("Content-Type", "Content-Type", server+crc+options)
+	f("Server", "Content-Type", crc+options)
+	f("", "Server: x", server+"Content-Type: a\r\n"+crc+"Content-Type: b\r\n"+options)
+}

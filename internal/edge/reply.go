@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"bytes"
 	"net/http"
 
 	"github.com/kasoku/kasoku/internal/http1"
@@ -52,6 +53,26 @@ func (r *Reply) FieldUint(name string, v uint64) { r.lines = http1.AppendFieldUi
 
 // Lines adds prepared "Name: value\r\n" lines as they are.
 func (r *Reply) Lines(prepared []byte) { r.lines = append(r.lines, prepared...) }
+
+// Remove takes back the header lines whose names were given as a or b: for a
+// handler that stands before another one and changes what it answers.
+func (r *Reply) Remove(a, b string) {
+	kept := r.lines[:0]
+	for rest := r.lines; len(rest) > 0; {
+		line, after, _ := bytes.Cut(rest, crlf)
+		name, _, _ := bytes.Cut(line, colon)
+		if string(name) != a && string(name) != b {
+			kept = append(append(kept, line...), crlf...)
+		}
+		rest = after
+	}
+	r.lines = kept
+}
+
+var (
+	crlf  = []byte("\r\n")
+	colon = []byte(":")
+)
 
 // settle replaces a status that can't be sent.
 func (r *Reply) settle() {
