@@ -16,7 +16,7 @@ help: ## list the targets
 build: ## bin/kasoku
 	go build -trimpath -o bin/kasoku ./cmd/kasoku
 
-run: ## DynamoDB Local with Kasoku in front on 127.0.0.1:8000; ctrl-C ends both
+run: ## a DynamoDB-compatible store of your own on 127.0.0.1:8000; ctrl-C ends it
 	@scripts/run.sh
 
 test: lint test-unit test-integration ## all checks and tests

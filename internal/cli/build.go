@@ -13,6 +13,7 @@ import (
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/config"
 	"github.com/kasoku/kasoku/internal/dynamo/accel"
+	"github.com/kasoku/kasoku/internal/dynamo/embedded"
 	"github.com/kasoku/kasoku/internal/dynamo/sigv4"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 	"github.com/kasoku/kasoku/internal/edge"
@@ -37,7 +38,9 @@ func cacheConfig(c *config.Config) cache.Config {
 func settling(c *config.Config) (settle, quarantine time.Duration) {
 	for i := range c.Services {
 		if d := c.Services[i].DynamoDB; d != nil {
-			settle = max(settle, d.Settle.Std())
+			if d.Origin.Embedded() == "" {
+				settle = max(settle, d.Settle.Std())
+			}
 			quarantine = max(quarantine, d.Quarantine.Std())
 		}
 	}
@@ -83,23 +86,28 @@ func originConfig(url string, s *config.Service) origin.Config {
 	return oc
 }
 
-func accelConfig(s *config.Service) (accel.Config, error) {
+func (n *Node) accelConfig(c *config.Config, s *config.Service) (accel.Config, error) {
 	d := s.DynamoDB
-	credentials, err := originCredentials(string(d.Origin))
-	if err != nil {
-		return accel.Config{}, err
-	}
 	ac := accel.Config{
 		Name:         s.Name,
 		Region:       d.Region,
 		Origin:       originConfig(string(d.Origin), s),
-		Credentials:  credentials,
 		Open:         d.Auth.Mode == "none",
 		ItemTTL:      d.ItemTTL.Std(),
 		QueryTTL:     d.QueryTTL.Std(),
 		NegativeTTL:  d.NegativeTTL.Std(),
 		RefreshAhead: float64(d.RefreshAhead),
 		ExpireItems:  d.ExpireItems.Tables,
+	}
+	if d.Origin.Embedded() != "" {
+		store := storeConfig(c, d)
+		ac.Origin.URL = "embedded:" + store.Dir
+		ac.Connect = func(origin.Config) (accel.Origin, error) { return n.stores.connect(store) }
+	} else {
+		var err error
+		if ac.Credentials, err = originCredentials(string(d.Origin)); err != nil {
+			return accel.Config{}, err
+		}
 	}
 	for i := range d.Auth.Keys {
 		k := &d.Auth.Keys[i]
@@ -113,6 +121,10 @@ func accelConfig(s *config.Service) (accel.Config, error) {
 		})
 	}
 	return ac, nil
+}
+
+func storeConfig(c *config.Config, d *config.DynamoDB) embedded.Config {
+	return embedded.Config{Dir: c.Resolve(d.Origin.Embedded()), Region: d.Region, NoSync: !d.Sync}
 }
 
 func std(d *config.Duration) *time.Duration {

@@ -31,6 +31,7 @@ type Node struct {
 	stdout   io.Writer
 	registry *telemetry.Registry
 	cache    *cache.Cache
+	stores   *stores
 	started  time.Time
 	boot     *config.Config // what the cache was made with
 	sinks    sinks
@@ -68,7 +69,7 @@ func start(cfg *config.Config, file string, stdout io.Writer, log *slog.Logger) 
 		return nil, err
 	}
 	n := &Node{
-		log: log, stdout: stdout, registry: telemetry.NewRegistry(), cache: c, started: time.Now(),
+		log: log, stdout: stdout, registry: telemetry.NewRegistry(), cache: c, stores: newStores(log), started: time.Now(),
 		boot: cfg, failed: make(chan error, 1),
 	}
 	n.hard, n.hardStop = context.WithCancel(context.Background())

@@ -203,7 +203,7 @@ func (c *change) add(s *config.Service) (*mount, error) {
 	if s.Memory > 0 {
 		observeMemory(c.stage, m.space.Usage, s.Name)
 	}
-	ac, err := accelConfig(s)
+	ac, err := n.accelConfig(c.cfg, s)
 	if err != nil {
 		return nil, fmt.Errorf("service %s: %w", s.Name, err)
 	}
@@ -264,8 +264,9 @@ func (c *change) listener(m *mount, s *config.Service) error {
 	})
 }
 
-func reconfigure(service *accel.Service, s *config.Service) error {
-	ac, err := accelConfig(s)
+// reconfigure gives a service what c says of it.
+func (n *Node) reconfigure(service *accel.Service, c *config.Config, s *config.Service) error {
+	ac, err := n.accelConfig(c, s)
 	if err != nil {
 		return fmt.Errorf("service %s: %w", s.Name, err)
 	}
@@ -282,11 +283,11 @@ func (c *change) settings(m *mount, s *config.Service) error {
 	}
 	old := m.cfg
 	if !reflect.DeepEqual(working(&old), working(s)) {
-		if err := reconfigure(m.service, s); err != nil {
+		if err := c.node.reconfigure(m.service, c.cfg, s); err != nil {
 			return err
 		}
 		c.undo = append(c.undo, func() {
-			if err := reconfigure(m.service, &old); err != nil {
+			if err := c.node.reconfigure(m.service, c.node.cfg, &old); err != nil {
 				c.node.log.Error("a service could not be given its old settings back", "service", old.Name, "error", err)
 			}
 		})
@@ -361,6 +362,9 @@ func (n *Node) pending() []string {
 		path := "services." + m.cfg.Name
 		note(m.memory != m.cfg.Memory, path+".memory")
 		note((m.certs != nil) != (m.cfg.TLS != nil), path+".tls")
+		if d := m.cfg.DynamoDB; d != nil && d.Origin.Embedded() != "" {
+			note(n.stores.differs(storeConfig(n.cfg, d)), path+".origin")
+		}
 	}
 	return list
 }

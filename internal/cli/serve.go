@@ -14,18 +14,12 @@ import (
 )
 
 type serveCommand struct {
-	Config string `short:"c" help:"The file; default: kasoku.yaml in the working directory." placeholder:"FILE"`
+	Config string `short:"c" help:"The file; default: kasoku.yaml in the working directory. Without one, a DynamoDB-compatible store in ./kasoku-data on 127.0.0.1:8000." placeholder:"FILE"`
 }
 
 func (c *serveCommand) Run(env *Environment) error {
-	file := c.Config
-	if file == "" {
-		file = "kasoku.yaml"
-		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
-			return fail(codeUsage, errNoFile)
-		}
-	}
-	cfg, err := load(file, env)
+	file, read := c.source(env)
+	cfg, err := read()
 	if err != nil {
 		return refused(err, env)
 	}
@@ -35,15 +29,31 @@ func (c *serveCommand) Run(env *Environment) error {
 	if err != nil {
 		return fail(codeStart, err)
 	}
+	if file == "" {
+		greet(env.Stderr, n.ServiceAddr(cfg.Services[0].Name).String())
+	}
 	if env.Started != nil {
 		env.Started(n)
 	}
-	return n.run(env, file)
+	return n.run(env, read)
+}
+
+// source is where the configuration comes from: the file that was named, else the
+// usual one, else, with an empty name, what is built in.
+func (c *serveCommand) source(env *Environment) (file string, read func() (*config.Config, error)) {
+	file = c.Config
+	if file == "" {
+		file = "kasoku.yaml"
+		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+			return "", func() (*config.Config, error) { return standard(env) }
+		}
+	}
+	return file, func() (*config.Config, error) { return load(file, env) }
 }
 
 // run waits for signals until one of them, or a listener that fails, ends the
-// node.
-func (n *Node) run(env *Environment, file string) error {
+// node. read reads the configuration anew.
+func (n *Node) run(env *Environment, read func() (*config.Config, error)) error {
 	go n.warnWithoutCredentials(origins(n.boot))
 	for {
 		select {
@@ -55,7 +65,7 @@ func (n *Node) run(env *Environment, file string) error {
 				n.log.Info("stopping: requests under way are answered", "signal", s.String(), "timeout", stopTimeout.String())
 				return n.stop(env)
 			}
-			if err := n.Reload(func() (*config.Config, error) { return load(file, env) }); err != nil {
+			if err := n.Reload(read); err != nil {
 				n.log.Error(err.Error())
 			}
 		}
@@ -87,10 +97,11 @@ func (n *Node) stop(env *Environment) error {
 	return nil
 }
 
-// origins are the addresses of all origins, each once.
+// origins are the addresses of all origins in the network, each once.
 func origins(cfg *config.Config) (list []string) {
 	for i := range cfg.Services {
-		if d := cfg.Services[i].DynamoDB; d != nil && !slices.Contains(list, string(d.Origin)) {
+		d := cfg.Services[i].DynamoDB
+		if d != nil && d.Origin.Embedded() == "" && !slices.Contains(list, string(d.Origin)) {
 			list = append(list, string(d.Origin))
 		}
 	}
@@ -113,15 +124,3 @@ func (n *Node) warnWithoutCredentials(origins []string) {
 		}
 	}
 }
-
-// errNoFile asks for a configuration in the way that helps most.
-var errNoFile = errors.New(`there is no kasoku.yaml here, and none was named with -c. A file to begin with:
-
-services:
-  orders:
-    type: dynamodb
-    listen: 127.0.0.1:8000
-    origin: https://dynamodb.eu-west-1.amazonaws.com   # or http://127.0.0.1:8001 with region: local
-    auth: {mode: none}                                 # for this machine alone; else keys, see docs/configuration.md
-
-Then: kasoku serve -c kasoku.yaml`)

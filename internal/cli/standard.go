@@ -1,0 +1,41 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/kasoku/kasoku/internal/config"
+)
+
+// standardFile is what serve runs in a folder without a kasoku.yaml.
+const standardFile = `admin:
+  listen: 127.0.0.1:9090
+services:
+  dynamodb:
+    type: dynamodb
+    listen: 127.0.0.1:8000
+    origin: embedded:./kasoku-data
+    auth: {mode: none}
+`
+
+// standard is the configuration for who has none yet.
+func standard(env *Environment) (*config.Config, error) {
+	return config.Parse("(built in)", []byte(standardFile), env.Lookup)
+}
+
+// greet says what runs without a file, and how to talk to it. What is to be
+// pasted starts at the left margin.
+func greet(w io.Writer, addr string) {
+	fmt.Fprintf(w, `There is no kasoku.yaml here, so this is a DynamoDB-compatible store of your own: tables are kept in ./kasoku-data,
+every AWS SDK works with its endpoint set to http://%[1]s (any region, any credentials). To try it, paste:
+
+api() { curl -sS http://%[1]s/ -H "X-Amz-Target: DynamoDB_20120810.$1" -H 'Content-Type: application/x-amz-json-1.0' -d "$2"; echo; }
+api CreateTable '{"TableName":"Music","KeySchema":[{"AttributeName":"Artist","KeyType":"HASH"}],"AttributeDefinitions":[{"AttributeName":"Artist","AttributeType":"S"}],"BillingMode":"PAY_PER_REQUEST"}'
+api PutItem '{"TableName":"Music","Item":{"Artist":{"S":"Perfume"},"Song":{"S":"Polyrhythm"}}}'
+api GetItem '{"TableName":"Music","Key":{"Artist":{"S":"Perfume"}}}'
+
+A file of your own begins with these lines (kasoku serve -c FILE; docs/configuration.md has the rest):
+
+%[2]s
+`, addr, standardFile)
+}

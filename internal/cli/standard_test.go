@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"bytes"
+	"log/slog"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/kasoku/kasoku/internal/config"
+)
+
+// TestStandard runs what serve runs in a folder without a file: what it says is to
+// be pasted works, and what that stored is there after a restart.
+func TestStandard(t *testing.T) {
+	t.Chdir(t.TempDir())
+	text := portOf.ReplaceAllString(standardFile, "$1:0")
+	if n := strings.Count(text, "127.0.0.1:0"); n != 2 {
+		t.Fatalf("%d addresses were replaced in\n%s", n, standardFile)
+	}
+	serve := func(paste func(all string) string) string {
+		t.Helper()
+		cfg, err := config.Parse("(built in)", []byte(text), func(string) (string, bool) { return "", false })
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := start(cfg, "", &bytes.Buffer{}, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := n.Stop(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}()
+		var said bytes.Buffer
+		greet(&said, n.ServiceAddr("dynamodb").String())
+		out, err := exec.CommandContext(t.Context(), "bash", "-euc", paste(said.String())).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return string(out)
+	}
+	commands := func(all string) string {
+		var list []string
+		for line := range strings.Lines(all) {
+			if strings.HasPrefix(line, "api") {
+				list = append(list, line)
+			}
+		}
+		if len(list) != 4 {
+			t.Fatalf("%d commands in\n%s", len(list), all)
+		}
+		return strings.Join(list, "")
+	}
+	const item = `{"Item":{"Artist":{"S":"Perfume"},"Song":{"S":"Polyrhythm"}}}`
+	out := serve(commands)
+	if strings.Contains(out, "__type") || !strings.HasSuffix(out, item+"\n") {
+		t.Errorf("the pasted commands printed\n%s", out)
+	}
+	out = serve(func(all string) string {
+		lines := strings.SplitAfter(commands(all), "\n")
+		return lines[0] + lines[3] // the function, and GetItem
+	})
+	if out != item+"\n" {
+		t.Errorf("after a restart: %s", out)
+	}
+}
+
+// TestGreeting checks that the file which is shown is the one that runs.
+func TestGreeting(t *testing.T) {
+	var said bytes.Buffer
+	greet(&said, "127.0.0.1:8000")
+	if !strings.Contains(said.String(), standardFile) {
+		t.Errorf("the greeting lacks the file:\n%s", said.String())
+	}
+}
