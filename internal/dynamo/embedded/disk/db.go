@@ -32,6 +32,7 @@ const (
 type DB struct {
 	db    *pebble.DB
 	lock  *pebble.Lock
+	space *space
 	write *pebble.WriteOptions
 }
 
@@ -66,12 +67,40 @@ func (d *DB) open(dir string, fs vfs.FS, o Options) error {
 	}
 	d.lock = lock
 	if err = checkFormat(dir, fs); err == nil {
-		d.db, err = pebble.Open(dir, pebbleOptions(fs, lock, o.Log))
+		d.space = newSpace(fs, dir, o.Log)
+		err = d.space.forOpening()
+	}
+	if err == nil {
+		d.db, err = openPebble(dir, pebbleOptions(&fileSystem{fs, d.space}, lock, o.Log))
 	}
 	if err != nil {
 		return errors.Join(err, lock.Close())
 	}
+	d.space.run()
 	return nil
+}
+
+// openPebble opens pebble. What pebble holds for fatal at that time is an error
+// like others: nothing was acknowledged yet.
+func openPebble(dir string, o *pebble.Options) (*pebble.DB, error) {
+	l := &openLogger{logger: o.Logger.(logger), fatal: make(chan error, 1)}
+	o.Logger = l
+	type result struct {
+		db  *pebble.DB
+		err error
+	}
+	opened := make(chan result, 1)
+	go func() {
+		db, err := pebble.Open(dir, o)
+		l.opened.Store(true)
+		opened <- result{db, err}
+	}()
+	select {
+	case r := <-opened:
+		return r.db, r.err
+	case fatal := <-l.fatal:
+		return nil, fatal
+	}
 }
 
 func pebbleOptions(fs vfs.FS, lock *pebble.Lock, log *slog.Logger) *pebble.Options {
@@ -99,7 +128,17 @@ func pebbleOptions(fs vfs.FS, lock *pebble.Lock, log *slog.Logger) *pebble.Optio
 // Close closes the directory. Nothing may use the DB any more, and its
 // iterators and snapshots must be closed.
 func (d *DB) Close() error {
+	d.space.stop()
 	return errors.Join(d.db.Close(), d.lock.Close())
+}
+
+// Writable returns ErrFull while the disk has no room to spare, so that nothing
+// should be written but what makes room.
+func (d *DB) Writable() error {
+	if d.space.full.Load() {
+		return ErrFull
+	}
+	return nil
 }
 
 // Apply makes the batch visible to readers, whole or not at all.

@@ -1,34 +1,233 @@
 package disk
 
 import (
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-func TestScratch(t *testing.T) {
+func TestReadAndWrite(t *testing.T) {
 	fs := vfs.NewMem()
-	d, err := Open("x", Options{fs: fs})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := open(t, fs)
 	b := d.NewBatch()
-	b.Set([]byte("a"), []byte("1"))
-	b.Add([]byte("n"), 1, -2)
+	for _, k := range []string{"a", "b", "c", "d"} {
+		b.Set([]byte(k), []byte("1"+k))
+	}
+	b.Delete([]byte("d"))
+	if b.Empty() || b.Len() < 20 {
+		t.Errorf("a batch of %d bytes", b.Len())
+	}
 	if err := d.Commit(b); err != nil {
 		t.Fatal(err)
 	}
 	b.Close()
+
+	snap := d.Snapshot()
+	b = d.NewBatch()
+	b.Set([]byte("a"), []byte("2a"))
+	b.DeleteRange([]byte("b"), []byte("c"))
+	if err := d.Commit(b); err != nil {
+		t.Fatal(err)
+	}
+	b.Close()
+	all := func(r Reader) string {
+		t.Helper()
+		it, err := r.Iter([]byte("a"), []byte("d"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer it.Close()
+		var got []string
+		for ok := it.First(); ok; ok = it.Next() {
+			got = append(got, string(it.Key())+"="+string(it.Value()))
+		}
+		return strings.Join(got, " ")
+	}
+	if got := all(snap); got != "a=1a b=1b c=1c" {
+		t.Errorf("snapshot: %s", got)
+	}
+	if got := text(t, snap, "a") + text(t, snap, "d"); got != "1a" {
+		t.Errorf("snapshot: %s", got)
+	}
+	snap.Close()
+	if got := all(d); got != "a=2a c=1c" {
+		t.Errorf("present: %s", got)
+	}
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	d, err = Open("x", Options{fs: fs})
+	d = open(t, fs)
+	if got := all(d); got != "a=2a c=1c" {
+		t.Errorf("opened again: %s", got)
+	}
+	d.Close()
+}
+
+// TestSums adds from many sides, through flushes and reopening.
+func TestSums(t *testing.T) {
+	fs := vfs.NewMem()
+	d := open(t, fs)
+	key := []byte("n")
+	var want [2]int64
+	for round := range 3 {
+		var workers sync.WaitGroup
+		for w := range 4 {
+			workers.Go(func() {
+				for i := range 50 {
+					b := d.NewBatch()
+					b.Add(key, 1, int64(-w*i))
+					if err := d.Commit(b); err != nil {
+						t.Error(err)
+					}
+					b.Close()
+				}
+			})
+			want[0] += 50
+			want[1] -= int64(w * 49 * 50 / 2)
+		}
+		workers.Wait()
+		if err := d.db.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		if round == 1 {
+			d.Close()
+			d = open(t, fs)
+		}
+		var got [2]int64
+		if err := Sums(d, key, got[:]); err != nil || got != want {
+			t.Fatalf("round %d: %v, %v; want %v", round, got, err, want)
+		}
+	}
+	none := [2]int64{7, 7}
+	if err := Sums(d, []byte("other"), none[:]); err != nil || none != [2]int64{} {
+		t.Errorf("no sums: %v, %v", none, err)
+	}
+	b := d.NewBatch()
+	b.Delete(key)
+	b.Add(key, 5)
+	if err := d.Commit(b); err != nil {
+		t.Fatal(err)
+	}
+	b.Close()
+	got := [2]int64{9, 9}
+	if err := Sums(d, key, got[:]); err != nil || got != [2]int64{5, 0} {
+		t.Errorf("after deletion: %v, %v", got, err)
+	}
+	d.Close()
+}
+
+// TestPowerLoss cuts the power at many moments: what was acknowledged is there,
+// and no batch is there in part.
+func TestPowerLoss(t *testing.T) {
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		fs := vfs.NewCrashableMem()
+		d := open(t, fs)
+		acknowledged := 0
+		write := func(i int) {
+			b := d.NewBatch()
+			defer b.Close()
+			b.Set(fmt.Appendf(nil, "x%04d", i), []byte(strings.Repeat("v", rng.IntN(2000))))
+			b.Set(fmt.Appendf(nil, "y%04d", i), nil)
+			if err := d.Apply(b); err != nil {
+				t.Fatal(err)
+			}
+			if err := d.Wait(b); err != nil {
+				t.Fatal(err)
+			}
+			acknowledged = i + 1
+		}
+		for i := range 20 + rng.IntN(200) {
+			write(i)
+			if rng.IntN(60) == 0 {
+				if err := d.db.Flush(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		crashed := fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: int(seed) * 5, RNG: rng})
+		d.Close()
+		d = open(t, crashed)
+		for i := range acknowledged {
+			for _, k := range []string{"x", "y"} {
+				v, ok, err := d.Get(fmt.Appendf(nil, "%s%04d", k, i))
+				if err != nil || !ok {
+					t.Fatalf("seed %d: %s%04d of %d is lost: %v", seed, k, i, acknowledged, err)
+				}
+				v.Close()
+			}
+		}
+		d.Close()
+	}
+}
+
+// TestLock checks that a directory in use is refused by name.
+func TestLock(t *testing.T) {
+	dir := t.TempDir()
+	d, err := Open(dir, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var s [2]int64
-	if err := Sums(d, []byte("n"), s[:]); err != nil || s != [2]int64{1, -2} {
-		t.Fatal(s, err)
+	_, err = Open(dir, Options{})
+	if err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "another process uses this directory") {
+		t.Errorf("a second Open: %v", err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if d, err = Open(dir, Options{}); err != nil {
+		t.Fatalf("after Close: %v", err)
 	}
 	d.Close()
+}
+
+func TestFormat(t *testing.T) {
+	fs := vfs.NewMem()
+	open(t, fs).Close()
+	if got, err := readFile(fs, "store/FORMAT"); err != nil || string(got) != "kasoku embedded store, format 1\n" {
+		t.Fatalf("FORMAT: %q, %v", got, err)
+	}
+	refused := func(text, want string) {
+		t.Helper()
+		if err := writeFile(fs, "store/FORMAT", []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Open("store", Options{fs: fs, Log: slog.New(slog.DiscardHandler)})
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "store") {
+			t.Errorf("%q: %v; want %q", text, err, want)
+		}
+	}
+	refused("kasoku embedded store, format 2\n", "the directory has format 2, and this version of kasoku reads formats up to 1")
+	refused("kasoku embedded store, format 0\n", "does not say which format")
+	refused("kasoku embedded store, format x\n", "does not say which format")
+	refused("something else", "does not say which format")
+	refused("", "does not say which format")
+	if err := fs.Remove("store/FORMAT"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open("store", Options{fs: fs, Log: slog.New(slog.DiscardHandler)})
+	if err == nil || !strings.Contains(err.Error(), "it holds a database, but no file FORMAT") {
+		t.Errorf("without FORMAT: %v", err)
+	}
+	if err := writeFile(fs, "store/FORMAT", []byte("kasoku embedded store, format 1\n")); err != nil {
+		t.Fatal(err)
+	}
+	open(t, fs).Close()
+}
+
+// TestUnusable checks that a directory that can't be made is an error with its name.
+func TestUnusable(t *testing.T) {
+	file := t.TempDir() + "/file"
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(file+"/store", Options{}); err == nil || !strings.Contains(err.Error(), file) {
+		t.Errorf("below a file: %v", err)
+	}
 }

@@ -1,0 +1,249 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// small is a disk of a certain size, in memory.
+type small struct {
+	*vfs.MemFS
+	mu     sync.Mutex
+	size   int64
+	used   map[string]int64
+	others int64 // used by somebody else
+	failed int   // writes that found no room
+}
+
+func newSmall(size int64) *small {
+	return &small{MemFS: vfs.NewMem(), size: size, used: map[string]int64{}}
+}
+
+func (s *small) free() int64 {
+	free := s.size - s.others
+	for _, n := range s.used {
+		free -= n
+	}
+	return free
+}
+
+// take uses up to n bytes for the file and says how many there were.
+func (s *small) take(name string, n int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	got := int(max(0, min(int64(n), s.free())))
+	if got < n {
+		s.failed++
+	}
+	s.used[name] += int64(got)
+	return got
+}
+
+// fill lets somebody else use all but n bytes.
+func (s *small) fill(n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.others += s.free() - n
+}
+
+func (s *small) empty() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.others = 0
+}
+
+func (s *small) GetDiskUsage(string) (vfs.DiskUsage, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return vfs.DiskUsage{TotalBytes: uint64(s.size), AvailBytes: uint64(max(0, s.free()))}, nil
+}
+
+func (s *small) failures() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failed
+}
+
+func (s *small) forget(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.used, name)
+}
+
+func (s *small) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	if s.take(name, 1) < 1 {
+		return nil, syscall.ENOSPC
+	}
+	s.forget(name)
+	f, err := s.MemFS.Create(name, c)
+	return &smallFile{f, name, s}, err
+}
+
+func (s *small) ReuseForWrite(oldname, newname string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	s.forget(oldname)
+	f, err := s.MemFS.ReuseForWrite(oldname, newname, c)
+	return &smallFile{f, newname, s}, err
+}
+
+func (s *small) Remove(name string) error {
+	s.forget(name)
+	return s.MemFS.Remove(name)
+}
+
+func (s *small) Rename(oldname, newname string) error {
+	s.mu.Lock()
+	s.used[newname] = s.used[oldname]
+	delete(s.used, oldname)
+	s.mu.Unlock()
+	return s.MemFS.Rename(oldname, newname)
+}
+
+type smallFile struct {
+	vfs.File
+	name string
+	fs   *small
+}
+
+func (f *smallFile) Write(p []byte) (int, error) {
+	n := f.fs.take(f.name, len(p))
+	if n, err := f.File.Write(p[:n]); err != nil || n == len(p) {
+		return n, err
+	}
+	return n, syscall.ENOSPC
+}
+
+func (f *smallFile) Preallocate(_, length int64) error {
+	if n := f.fs.take(f.name, int(length)); int64(n) < length {
+		return syscall.ENOSPC
+	}
+	return nil
+}
+
+// TestFullDisk fills a disk in every way: by writing, by somebody else, at once
+// and to the last byte. Writes are refused, reads go on, and all goes on when
+// there is room; what was acknowledged is there.
+func TestFullDisk(t *testing.T) {
+	f := func(name string, fill func(fs *small, put func(n int) bool)) {
+		t.Run(name, func(t *testing.T) {
+			fs := newSmall(64 << 20)
+			d := open(t, fs)
+			var next atomic.Int64
+			var mu sync.Mutex
+			acknowledged := map[string]bool{}
+			// put writes n values of 16 KB as long as writes are taken.
+			put := func(n int) bool {
+				filler := make([]byte, 16<<10)
+				for i := range filler {
+					filler[i] = byte(rand.Int())
+				}
+				for range n {
+					if errors.Is(d.Writable(), ErrFull) {
+						return false
+					}
+					key := fmt.Sprintf("k%06d", next.Add(1))
+					if err := d.set(key, string(filler)); err != nil {
+						t.Errorf("%s: %v", key, err)
+						return false
+					}
+					mu.Lock()
+					acknowledged[key] = true
+					mu.Unlock()
+				}
+				return true
+			}
+			put(10)
+			fill(fs, put)
+			eventually(t, "writes are refused", func() bool { return errors.Is(d.Writable(), ErrFull) })
+			if text(t, d, "k000001") == "" {
+				t.Error("a full disk can't be read")
+			}
+			fs.empty()
+			fs.mu.Lock()
+			fs.size *= 4
+			fs.mu.Unlock()
+			eventually(t, "writes are taken again", func() bool { return d.Writable() == nil })
+			if !put(200) {
+				t.Error("writes are refused after there is room")
+			}
+			if err := d.Close(); err != nil {
+				t.Fatal(err)
+			}
+			d = open(t, fs)
+			for key := range acknowledged {
+				if text(t, d, key) == "" {
+					t.Fatalf("%s is lost", key)
+				}
+			}
+			d.Close()
+		})
+	}
+	f("by writing", func(_ *small, put func(int) bool) {
+		var writers sync.WaitGroup
+		for range 16 {
+			writers.Go(func() {
+				for put(1) {
+				}
+			})
+		}
+		writers.Wait()
+	})
+	f("by somebody else", func(fs *small, _ func(int) bool) { fs.fill(1 << 20) })
+	f("by somebody else while writing", func(fs *small, put func(int) bool) {
+		var writers sync.WaitGroup
+		for range 16 {
+			writers.Go(func() {
+				for put(1) {
+				}
+			})
+		}
+		put(100)
+		fs.fill(0)
+		eventually(t, "a write finds no room", func() bool { return fs.failures() > 0 })
+		fs.empty() // those who wait for room go on
+		writers.Wait()
+	})
+	f("to the last byte", func(fs *small, _ func(int) bool) { fs.fill(0) })
+}
+
+// TestFullAtOpen opens a directory on a disk without room: the ballast makes way,
+// and if that is not enough the reason is said.
+func TestFullAtOpen(t *testing.T) {
+	fs := newSmall(64 << 20)
+	d := open(t, fs)
+	if err := d.set("k", "v"); err != nil {
+		t.Fatal(err)
+	}
+	d.Close()
+	if fs.used["store/BALLAST"] == 0 {
+		t.Fatal("there is no ballast")
+	}
+	fs.fill(0)
+	d = open(t, fs)
+	if text(t, d, "k") != "v" {
+		t.Error("k is lost")
+	}
+	if !errors.Is(d.Writable(), ErrFull) {
+		t.Error("writes are taken")
+	}
+	d.Close()
+	fs.fill(0)
+	_, err := Open("store", Options{fs: fs, Log: slog.New(slog.DiscardHandler)})
+	if err == nil || !strings.Contains(err.Error(), "cannot open store") || !strings.Contains(err.Error(), "the disk is full: 0 bytes are free, 524288 are needed") {
+		t.Errorf("without any room: %v", err)
+	}
+	fs.empty()
+	d = open(t, fs)
+	if text(t, d, "k") != "v" {
+		t.Error("k is lost")
+	}
+	d.Close()
+}

@@ -1,0 +1,57 @@
+package disk
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// open opens a directory that is closed when the test ends, unless the test has
+// closed it.
+func open(t *testing.T, fs vfs.FS) *DB {
+	t.Helper()
+	d, err := Open("store", Options{fs: fs, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// set commits one value.
+func (d *DB) set(key, value string) error {
+	b := d.NewBatch()
+	defer b.Close()
+	b.Set([]byte(key), []byte(value))
+	return d.Commit(b)
+}
+
+// text reads one value; "" if there is none.
+func text(t *testing.T, r Reader, key string) string {
+	t.Helper()
+	v, ok, err := r.Get([]byte(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !ok {
+		return ""
+	}
+	defer v.Close()
+	return string(v.Bytes)
+}
+
+// eventually waits for something that happens in the background.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	late := time.After(30 * time.Second)
+	for !is() {
+		select {
+		case <-tick.C:
+		case <-late:
+			t.Fatalf("%s: not after half a minute", what)
+		}
+	}
+}
