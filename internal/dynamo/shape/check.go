@@ -1,0 +1,340 @@
+package shape
+
+import (
+	"math"
+	"unicode/utf8"
+
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
+
+// Check holds the body of a request against the shape of its operation. The
+// body must be an object that wire.Valid has accepted. The error is a
+// *wire.Error; nil also stands for an operation that has no shape here.
+func Check(operation string, body []byte) error {
+	o := operations[operation]
+	if o == nil {
+		return nil
+	}
+	c := checker{b: body}
+	c.structure(wire.SkipSpace(body, 0), o.input)
+	if c.err != nil {
+		return c.err
+	}
+	if !c.faulty {
+		return nil
+	}
+	// There may be none after all: what was wrong may stand under a name that comes
+	// again.
+	faults := o.input.faults(body)
+	if len(faults) == 0 {
+		return nil
+	}
+	return o.explain(body, faults)
+}
+
+// place is where a value stands, which some messages depend on.
+type place uint8
+
+const (
+	inField place = iota // a structure's member
+	inside               // an element of a list or a value of a map
+)
+
+// checker walks over a body. Its methods take the index at which a value begins
+// and return the one behind it, or -1 once there is an error.
+type checker struct {
+	b      []byte
+	err    *wire.Error // the first value of a wrong type
+	faulty bool        // some constraint is broken
+}
+
+// value checks one value that is not null.
+func (c *checker) value(i int, s *shape, where place) int {
+	if !s.takes(c.b[i]) {
+		return c.misfit(i, s, where)
+	}
+	switch s.kind {
+	case stringKind, booleanKind, blobKind:
+		return c.scalar(i, s)
+	case integerKind, longKind:
+		return c.number(i, s)
+	case listKind:
+		return c.list(i, s)
+	case mapKind:
+		return c.dictionary(i, s)
+	case attributeKind:
+		return c.attribute(i)
+	}
+	return c.structure(i, s)
+}
+
+// takes reports whether a value that begins with first may be of the shape.
+func (s *shape) takes(first byte) bool {
+	switch s.kind {
+	case stringKind, blobKind:
+		return first == '"'
+	case booleanKind:
+		return first == 't' || first == 'f' || first == '"'
+	case integerKind, longKind:
+		return first == '-' || '0' <= first && first <= '9'
+	case listKind:
+		return first == '['
+	}
+	return first == '{'
+}
+
+func (c *checker) fail(message string) int {
+	if c.err == nil {
+		c.err = &wire.Error{Type: "SerializationException", Message: message}
+	}
+	return -1
+}
+
+// scalar checks a string, or a boolean, which may be written as one.
+func (c *checker) scalar(i int, s *shape) int {
+	raw, next, escaped := wire.ReadString(c.b, i)
+	switch {
+	case next < 0: // true or false
+		return wire.SkipValue(c.b, i)
+	case s.kind == booleanKind:
+		if _, ok := truth(raw); !ok {
+			return c.fail("Unexpected token received from parser")
+		}
+	case s.kind == blobKind:
+		return c.blob(raw, next, escaped)
+	case s.bound && !c.faulty:
+		c.faulty = !s.admits(raw, escaped)
+	}
+	return next
+}
+
+// truth reads a boolean that is written as a string.
+func truth(raw []byte) (value, ok bool) {
+	for word, v := range words {
+		if equalFold(raw, word) {
+			return v, true
+		}
+	}
+	return false, false
+}
+
+var words = map[string]bool{"true": true, "1": true, "yes": true, "false": false, "0": false, "no": false}
+
+func equalFold(raw []byte, lower string) bool {
+	if len(raw) != len(lower) {
+		return false
+	}
+	for i, c := range raw {
+		if 'A' <= c && c <= 'Z' {
+			c |= 0x20
+		}
+		if c != lower[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// blob checks that a string is base64 as the service wants it.
+func (c *checker) blob(raw []byte, next int, escaped bool) int {
+	if escaped {
+		text, _ := wire.AppendString(nil, c.b[next-len(raw)-2:next])
+		raw = text
+	}
+	if fault := wire.BinaryFault(raw); fault != "" {
+		return c.fail(fault)
+	}
+	return next
+}
+
+// admits reports whether a string, as written, keeps the constraints.
+func (s *shape) admits(raw []byte, escaped bool) bool {
+	if s.enum == nil && !escaped && isASCII(raw) {
+		n := int64(len(raw))
+		if n < s.min || n > s.max && !(s.table && isARN(raw)) {
+			return false
+		}
+		return !s.name || s.nameFits(raw)
+	}
+	if s.enum != nil && !escaped {
+		for _, v := range s.enum {
+			if string(raw) == v {
+				return true
+			}
+		}
+		return false
+	}
+	return len(s.textFaults(decoded(raw))) == 0
+}
+
+// nameFits is the constraint of names, for one that is all ASCII.
+func (s *shape) nameFits(raw []byte) bool {
+	for i, c := range raw {
+		if !nameBytes[c] {
+			return s.table && c == ':' && i == 3 && isARN(raw)
+		}
+	}
+	return len(raw) > 0
+}
+
+var nameBytes = func() (t [256]bool) {
+	for i := range t {
+		t[i] = isName(string([]byte{byte(i)}))
+	}
+	return t
+}()
+
+func isARN(raw []byte) bool {
+	_, ok := TableName(string(raw))
+	return ok && len(raw) > 4 && string(raw[:4]) == "arn:"
+}
+
+func isASCII(raw []byte) bool {
+	for _, c := range raw {
+		if c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// number checks a number. The service cuts off what is behind the point.
+func (c *checker) number(i int, s *shape) int {
+	next := wire.SkipValue(c.b, i)
+	if s.bound && !c.faulty {
+		n := integer(c.b[i:next])
+		c.faulty = n < s.min || n > s.max
+	}
+	return next
+}
+
+// integer is the whole part of a JSON number, or the end of the range that it
+// exceeds. An exponent is beyond what anybody writes there and counts as none.
+func integer(text []byte) int64 {
+	negative := text[0] == '-'
+	if negative {
+		text = text[1:]
+	}
+	n := int64(0)
+	for _, c := range text {
+		if c < '0' || c > '9' {
+			break
+		}
+		if n > (math.MaxInt64-9)/10 {
+			n = math.MaxInt64
+			break
+		}
+		n = n*10 + int64(c-'0')
+	}
+	if negative {
+		return -n
+	}
+	return n
+}
+
+// list checks the elements of a list; nulls in it are passed over.
+func (c *checker) list(i int, s *shape) int {
+	n := int64(0)
+	for i = c.open(i); c.b[i] != ']'; i = c.comma(i) {
+		n++
+		if c.b[i] == 'n' {
+			i = wire.SkipValue(c.b, i)
+		} else if i = c.value(i, s.elem, inside); i < 0 {
+			return -1
+		}
+	}
+	if s.bound && (n < s.min || n > s.max) {
+		c.faulty = true
+	}
+	return i + 1
+}
+
+// open steps into a list or an object: to the first of what it holds, or its
+// closing bracket.
+func (c *checker) open(i int) int { return wire.SkipSpace(c.b, i+1) }
+
+// comma steps from behind a value to the next one, or to the closing bracket.
+func (c *checker) comma(i int) int {
+	if i = wire.SkipSpace(c.b, i); c.b[i] == ',' {
+		i = wire.SkipSpace(c.b, i+1)
+	}
+	return i
+}
+
+// member steps from a member's name to its value.
+func (c *checker) member(i int) (name []byte, escaped bool, at int) {
+	name, next, escaped := wire.ReadString(c.b, i)
+	next = wire.SkipSpace(c.b, next)
+	return name, escaped, wire.SkipSpace(c.b, next+1)
+}
+
+func (c *checker) dictionary(i int, s *shape) int {
+	n := int64(0)
+	for i = c.open(i); c.b[i] != '}'; i = c.comma(i) {
+		var name []byte
+		var escaped bool
+		name, escaped, i = c.member(i)
+		n++
+		if s.names != nil && !s.names.admits(name, escaped) {
+			c.faulty = true
+		}
+		if c.b[i] == 'n' {
+			i = wire.SkipValue(c.b, i)
+		} else if i = c.value(i, s.elem, inside); i < 0 {
+			return -1
+		}
+	}
+	if s.bound && (n < s.min || n > s.max) {
+		c.faulty = true
+	}
+	return i + 1
+}
+
+// structure checks the members that the shape has. What it hasn't is passed
+// over; of members with one name the last counts, here and in faults.
+func (c *checker) structure(i int, s *shape) int {
+	seen := uint64(0)
+	for i = c.open(i); c.b[i] != '}'; i = c.comma(i) {
+		var name []byte
+		var escaped bool
+		name, escaped, i = c.member(i)
+		if escaped {
+			name = []byte(decoded(name))
+		}
+		f := s.findField(name)
+		switch {
+		case f < 0:
+			i = wire.SkipValue(c.b, i)
+		case c.b[i] == 'n':
+			seen &^= 1 << f
+			i = wire.SkipValue(c.b, i)
+		default:
+			seen |= 1 << f
+			if i = c.value(i, s.fields[f].shape, inField); i < 0 {
+				return -1
+			}
+		}
+	}
+	if !c.faulty && !s.complete(seen) {
+		c.faulty = true
+	}
+	return i + 1
+}
+
+// complete reports whether no field that must be there is missing.
+func (s *shape) complete(seen uint64) bool {
+	for i := range s.fields {
+		if s.fields[i].required && seen&(1<<i) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// decoded is the text of a string as written between its quotes.
+func decoded(raw []byte) string {
+	quoted := make([]byte, 0, len(raw)+2)
+	quoted = append(append(append(quoted, '"'), raw...), '"')
+	text, _ := wire.AppendString(nil, quoted)
+	return string(text)
+}

@@ -1,0 +1,121 @@
+package shape
+
+import "math"
+
+// What the operations on items share. Enumerations stand in the order in which
+// messages list them.
+var (
+	dataTable = tableName(1)
+	indexName = name(3, 255)
+
+	returnConsumedCapacity = enumOf("INDEXES", "TOTAL", "NONE")
+	returnMetrics          = enumOf("SIZE", "NONE")
+	returnValues           = enumOf("ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW")
+	returnOnFailure        = enumOf("ALL_OLD", "NONE")
+	conditionalOperator    = enumOf("OR", "AND")
+	comparisonOperator     = enumOf("IN", "NULL", "BETWEEN", "LT", "NOT_CONTAINS", "EQ", "GT", "NOT_NULL", "NE", "LE",
+		"BEGINS_WITH", "GE", "CONTAINS")
+	selects = enumOf("SPECIFIC_ATTRIBUTES", "COUNT", "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES")
+
+	attributesToGet = listOf(anyText, 1, unbounded)
+	atLeastOne      = number(integerKind, 1, math.MaxInt64)
+
+	expected = mapOf(structure("ExpectedAttributeValue",
+		member("AttributeValueList", attributes),
+		member("ComparisonOperator", comparisonOperator),
+		member("Exists", flag),
+		member("Value", attribute)))
+	conditions = mapOf(structure("Condition",
+		member("AttributeValueList", attributes),
+		needed("ComparisonOperator", comparisonOperator)))
+	attributeUpdates = mapOf(structure("AttributeValueUpdate",
+		member("Action", enumOf("ADD", "PUT", "DELETE")),
+		member("Value", attribute)))
+)
+
+var getItem = structure("GetItemInput",
+	member("AttributesToGet", attributesToGet),
+	member("ReturnConsumedCapacity", returnConsumedCapacity),
+	needed("Key", item),
+	needed("TableName", dataTable),
+	member("ConsistentRead", flag),
+	member("ProjectionExpression", anyText),
+	member("ExpressionAttributeNames", textByName))
+
+var putItem = structure("PutItemInput",
+	member("ReturnValues", returnValues),
+	member("ReturnConsumedCapacity", returnConsumedCapacity),
+	needed("TableName", dataTable),
+	needed("Item", item),
+	member("ConditionalOperator", conditionalOperator),
+	member("Expected", expected),
+	member("ReturnItemCollectionMetrics", returnMetrics),
+	member("ReturnValuesOnConditionCheckFailure", returnOnFailure),
+	member("ConditionExpression", anyText),
+	member("ExpressionAttributeValues", item),
+	member("ExpressionAttributeNames", textByName))
+
+var updateItem = structure("UpdateItemInput",
+	member("ReturnConsumedCapacity", returnConsumedCapacity),
+	needed("TableName", dataTable),
+	member("ReturnItemCollectionMetrics", returnMetrics),
+	member("ReturnValues", returnValues),
+	member("ConditionalOperator", conditionalOperator),
+	needed("Key", item),
+	member("Expected", expected),
+	member("AttributeUpdates", attributeUpdates),
+	member("ReturnValuesOnConditionCheckFailure", returnOnFailure),
+	member("UpdateExpression", anyText),
+	member("ConditionExpression", anyText),
+	member("ExpressionAttributeValues", item),
+	member("ExpressionAttributeNames", textByName))
+
+var deleteItem = structure("DeleteItemInput",
+	member("ReturnValues", returnValues),
+	member("ReturnConsumedCapacity", returnConsumedCapacity),
+	needed("TableName", dataTable),
+	member("ReturnItemCollectionMetrics", returnMetrics),
+	needed("Key", item),
+	member("ConditionalOperator", conditionalOperator),
+	member("Expected", expected),
+	member("ReturnValuesOnConditionCheckFailure", returnOnFailure),
+	member("ConditionExpression", anyText),
+	member("ExpressionAttributeValues", item),
+	member("ExpressionAttributeNames", textByName))
+
+var query = structure("QueryInput",
+	member("Select", selects),
+	member("IndexName", indexName),
+	member("ReturnConsumedCapacity", returnConsumedCapacity),
+	member("QueryFilter", conditions),
+	needed("TableName", dataTable),
+	member("ConditionalOperator", conditionalOperator),
+	member("AttributesToGet", attributesToGet),
+	muted(member("Limit", atLeastOne)),
+	member("KeyConditions", conditions),
+	member("ExclusiveStartKey", item),
+	member("ConsistentRead", flag),
+	member("ScanIndexForward", flag),
+	member("KeyConditionExpression", anyText),
+	member("FilterExpression", anyText),
+	member("ProjectionExpression", anyText),
+	member("ExpressionAttributeValues", item),
+	member("ExpressionAttributeNames", textByName))
+
+var scan = structure("ScanInput",
+	member("Select", selects),
+	member("IndexName", indexName),
+	member("TotalSegments", number(integerKind, 1, 1000000)),
+	member("ReturnConsumedCapacity", returnConsumedCapacity),
+	needed("TableName", dataTable),
+	member("ConditionalOperator", conditionalOperator),
+	member("ScanFilter", conditions),
+	member("Segment", number(integerKind, 0, 999999)),
+	member("Limit", atLeastOne),
+	member("AttributesToGet", attributesToGet),
+	member("ExclusiveStartKey", item),
+	member("ConsistentRead", flag),
+	member("FilterExpression", anyText),
+	member("ProjectionExpression", anyText),
+	member("ExpressionAttributeValues", item),
+	member("ExpressionAttributeNames", textByName))

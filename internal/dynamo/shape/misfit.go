@@ -1,0 +1,90 @@
+package shape
+
+import (
+	"bytes"
+
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
+
+// misfit finds the words for a value of a wrong type. They are those of the
+// service's parser, down to the names of its classes.
+func (c *checker) misfit(i int, s *shape, where place) int {
+	switch first := c.b[i]; {
+	case first == '{':
+		return c.fail("Start of structure or map found where not expected")
+	case first == '[':
+		return c.fail("Unrecognized collection type " + s.javaType())
+	case s.kind == listKind || s.kind == mapKind:
+		if where == inside {
+			return c.fail(parameterized)
+		}
+		return c.fail("Unexpected field type")
+	case s.kind == structKind || s.kind == attributeKind:
+		if where == inside {
+			return c.fail("Unexpected value type in payload")
+		}
+		return c.fail("Unexpected field type")
+	case s.kind == blobKind:
+		return c.fail("only base-64-encoded strings are convertible to bytes")
+	default:
+		return c.fail(c.token(i) + " cannot be converted to " + s.scalarName())
+	}
+}
+
+// parameterized is what a scalar is answered that stands for a list or a map
+// inside of another one.
+const parameterized = "class sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl cannot be cast to class java.lang.Class " +
+	"(sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl and java.lang.Class are in module java.base of loader 'bootstrap')"
+
+// token is the parser's name for the scalar at i.
+func (c *checker) token(i int) string {
+	switch c.b[i] {
+	case '"':
+		return "STRING_VALUE"
+	case 't':
+		return "TRUE_VALUE"
+	case 'f':
+		return "FALSE_VALUE"
+	}
+	if bytes.ContainsAny(c.b[i:wire.SkipValue(c.b, i)], ".eE") {
+		return "DECIMAL_VALUE"
+	}
+	return "NUMBER_VALUE"
+}
+
+// scalarName is what messages call the type of a scalar.
+func (s *shape) scalarName() string {
+	switch s.kind {
+	case booleanKind:
+		return "Boolean"
+	case integerKind:
+		return "Integer"
+	case longKind:
+		return "Long"
+	}
+	return "String"
+}
+
+// javaType is the type as the service's language writes it.
+func (s *shape) javaType() string {
+	switch s.kind {
+	case blobKind:
+		return "class java.nio.ByteBuffer"
+	case mapKind:
+		return "java.util.Map<java.lang.String, " + s.elem.parameter() + ">"
+	case structKind, attributeKind:
+		return "class " + s.class
+	}
+	return "class java.lang." + s.scalarName()
+}
+
+// parameter is the type as the parameter of another.
+func (s *shape) parameter() string {
+	switch s.kind {
+	case listKind:
+		return "java.util.List<" + s.elem.parameter() + ">"
+	case structKind, attributeKind:
+		return s.class
+	}
+	return "java.lang." + s.scalarName()
+}

@@ -1,0 +1,140 @@
+package shape
+
+import "github.com/kasoku/kasoku/internal/dynamo/wire"
+
+// operation is a request's shape and what is special about telling its faults.
+type operation struct {
+	input *shape
+	// explain makes the answer for a body that breaks constraints.
+	explain func(body []byte, faults []fault) *wire.Error
+}
+
+// operations are those that a store may offer, of both services.
+var operations = map[string]*operation{
+	"GetItem":            {getItem, plainly},
+	"PutItem":            {putItem, nameFirst},
+	"UpdateItem":         {updateItem, updateOneByOne},
+	"DeleteItem":         {deleteItem, nameFirst},
+	"Query":              {query, plainly},
+	"Scan":               {scan, plainly},
+	"BatchGetItem":       {batchGetItem, batch("BatchGetItem")},
+	"BatchWriteItem":     {batchWriteItem, batch("BatchWriteItem")},
+	"TransactGetItems":   {transactGetItems, plainly},
+	"TransactWriteItems": {transactWriteItems, plainly},
+
+	"ExecuteStatement":      {executeStatement, plainly},
+	"BatchExecuteStatement": {batchExecuteStatement, plainly},
+	"ExecuteTransaction":    {executeTransaction, plainly},
+
+	"CreateTable":               {createTable, tableRequired},
+	"UpdateTable":               {updateTable, tableBounded},
+	"DeleteTable":               {deleteTable, tableBounded},
+	"DescribeTable":             {describeTable, tableBounded},
+	"ListTables":                {listTables, plainly},
+	"UpdateTimeToLive":          {updateTimeToLive, expiryNamed},
+	"DescribeTimeToLive":        {describeTimeToLive, tableBounded},
+	"DescribeContinuousBackups": {describeContinuousBackups, tableBounded},
+	"UpdateContinuousBackups":   {updateContinuousBackups, tableBounded},
+	"TagResource":               {tagResource, plainly},
+	"UntagResource":             {untagResource, plainly},
+	"ListTagsOfResource":        {listTagsOfResource, plainly},
+	"DescribeLimits":            {describeLimits, plainly},
+	"DescribeEndpoints":         {describeEndpoints, plainly},
+
+	"ListStreams":      {listStreams, plainly},
+	"DescribeStream":   {describeStream, plainly},
+	"GetShardIterator": {getShardIterator, plainly},
+	"GetRecords":       {getRecords, plainly},
+}
+
+// plainly tells all faults.
+func plainly(_ []byte, faults []fault) *wire.Error { return refuse(faults...) }
+
+// find returns the fault of the request's member called label, nil if it has
+// none.
+func find(faults []fault, label string) *fault {
+	for i := range faults {
+		if faults[i].at.labels == label {
+			return &faults[i]
+		}
+	}
+	return nil
+}
+
+// incomplete reports whether a member is missing that must be there. The
+// service then tells everything at once, as it used to always.
+func incomplete(faults []fault) bool {
+	for i := range faults {
+		if faults[i].missing {
+			return true
+		}
+	}
+	return false
+}
+
+// nameFirst stops at a bad name of the table.
+func nameFirst(_ []byte, faults []fault) *wire.Error {
+	if f := find(faults, "tableName"); f != nil && !incomplete(faults) {
+		return refuse(*f)
+	}
+	return refuse(faults...)
+}
+
+// updateOneByOne stops at bad ReturnValues, too.
+func updateOneByOne(body []byte, faults []fault) *wire.Error {
+	if find(faults, "tableName") == nil && !incomplete(faults) {
+		if f := find(faults, "returnValues"); f != nil {
+			return refuse(*f)
+		}
+	}
+	return nameFirst(body, faults)
+}
+
+// batch asks for RequestItems in words of its own. A write is told of its maps
+// once nothing else is wrong.
+func batch(name string) func(body []byte, faults []fault) *wire.Error {
+	return func(_ []byte, faults []fault) *wire.Error {
+		if f := find(faults, "requestItems"); f != nil && !f.ofMap {
+			return wire.Invalid("The requestItems parameter is required for %s", name)
+		}
+		if name == "BatchWriteItem" {
+			var others []fault
+			for _, f := range faults {
+				if !f.ofMap {
+					others = append(others, f)
+				}
+			}
+			if len(others) > 0 && !incomplete(others) {
+				return refuse(others...)
+			}
+		}
+		return refuse(faults...)
+	}
+}
+
+// tableRequired asks for the table's name in words of its own.
+func tableRequired(_ []byte, faults []fault) *wire.Error {
+	if f := find(faults, "tableName"); f != nil && f.missing {
+		return wire.Invalid("The parameter 'TableName' is required but was not present in the request")
+	}
+	return refuse(faults...)
+}
+
+// tableBounded tells the length of a table's name so, too.
+func tableBounded(body []byte, faults []fault) *wire.Error {
+	for _, f := range faults {
+		if n := javaLength(f.value); f.at.labels == "tableName" && !f.missing && (n < someTable.min || n > someTable.max) {
+			return wire.Invalid("TableName must be at least 3 characters long and at most 255 characters long")
+		}
+	}
+	return tableRequired(body, faults)
+}
+
+// expiryNamed tells an empty name of the attribute so, too.
+func expiryNamed(body []byte, faults []fault) *wire.Error {
+	const label = "timeToLiveSpecification.attributeName"
+	if f := find(faults, label); f != nil && !f.missing && f.value == "" && len(faults) == 1 {
+		return wire.Invalid("TimeToLiveSpecification.AttributeName must be non empty")
+	}
+	return tableBounded(body, faults)
+}

@@ -1,0 +1,134 @@
+package shape
+
+import "math"
+
+// kind is what a shape is made of.
+type kind uint8
+
+const (
+	stringKind kind = iota + 1
+	booleanKind
+	integerKind // of 32 bits
+	longKind
+	blobKind
+	listKind
+	mapKind
+	structKind
+	attributeKind // AttributeValue, a structure that is read without its fields
+)
+
+// unbounded is a bound that nothing exceeds.
+const unbounded = math.MaxInt64
+
+// shape is a type of the API with its constraints. Shapes are made once, when
+// the program starts, and never changed.
+type shape struct {
+	kind kind
+	// class is the name that messages have for the type: that of its Java class.
+	class  string
+	fields []field // of a structure, in the order in which faults are reported
+	elem   *shape  // of a list, or of the values of a map
+
+	// min and max bound a number, the length of a string, or how many there are
+	// in a list or map.
+	min, max int64
+	enum     []string // the values that a string may have, in the order of the message
+	name     bool     // a string must look like the name of a table or index
+	table    bool     // with name: it may be the ARN of a table too
+	// names are the constraints of a map's keys, told as one; values says that
+	// those of its values are told so too.
+	names  *shape
+	values bool
+
+	unseen   []string // members that only the service has, where it echoes a structure
+	echoJSON bool     // a map is echoed as JSON
+
+	bound bool // a value of the right type may still break a constraint of this shape
+}
+
+// field is a member of a structure.
+type field struct {
+	name     string
+	label    string // as messages write the name: with a small first letter
+	shape    *shape
+	required bool
+	// mute marks a constraint that, when nothing else is wrong, is told in a newer
+	// form: without the value, and with the members' names as the API writes them.
+	mute bool
+}
+
+func structure(class string, fields ...field) *shape {
+	return &shape{kind: structKind, class: packageName + class, fields: fields, max: unbounded}
+}
+
+// packageName is the Java package of the service's structures.
+const packageName = "com.amazonaws.dynamodb.v20120810."
+
+// member makes a field that may be left out.
+func member(name string, s *shape) field {
+	return field{name: name, label: string(name[0]|0x20) + name[1:], shape: s}
+}
+
+// needed makes a field that must be there.
+func needed(name string, s *shape) field {
+	f := member(name, s)
+	f.required = true
+	return f
+}
+
+// muted is field f with the newer form of its constraint.
+func muted(f field) field {
+	f.mute = true
+	return f
+}
+
+func listOf(elem *shape, min, max int64) *shape {
+	return &shape{kind: listKind, elem: elem, min: min, max: max, bound: min > 0 || max < unbounded}
+}
+
+func mapOf(elem *shape) *shape {
+	return &shape{kind: mapKind, elem: elem, max: unbounded}
+}
+
+func enumOf(values ...string) *shape {
+	return &shape{kind: stringKind, enum: values, max: unbounded, bound: true}
+}
+
+func text(min, max int64) *shape {
+	return &shape{kind: stringKind, min: min, max: max, bound: true}
+}
+
+func name(min, max int64) *shape {
+	return &shape{kind: stringKind, min: min, max: max, name: true, bound: true}
+}
+
+// tableName is the name or ARN of a table, of at least min characters.
+func tableName(min int64) *shape {
+	return &shape{kind: stringKind, min: min, max: 255, name: true, table: true, bound: true}
+}
+
+func number(k kind, min, max int64) *shape {
+	return &shape{kind: k, min: min, max: max, bound: min > math.MinInt64 || max < unbounded}
+}
+
+// Shapes that many requests share.
+var (
+	anyText   = &shape{kind: stringKind, max: unbounded}
+	flag      = &shape{kind: booleanKind, max: unbounded}
+	blob      = &shape{kind: blobKind, max: unbounded}
+	attribute = &shape{kind: attributeKind, class: packageName + "AttributeValue", max: unbounded}
+
+	item       = mapOf(attribute) // an item, a key, or the values of an expression
+	attributes = listOf(attribute, 0, unbounded)
+	textByName = mapOf(anyText)
+)
+
+// findField returns the field called name, -1 if there is none.
+func (s *shape) findField(name []byte) int {
+	for i := range s.fields {
+		if f := &s.fields[i]; len(f.name) == len(name) && f.name == string(name) {
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,31 @@
+package shape
+
+// Requests of DynamoDB Streams.
+
+var (
+	streamARN = text(37, 1024)
+	shardID   = text(28, 65)
+)
+
+var listStreams = structure("ListStreamsInput",
+	member("Limit", pageOfHundred),
+	member("ExclusiveStartStreamArn", streamARN),
+	member("TableName", someTable))
+
+var describeStream = structure("DescribeStreamInput",
+	needed("StreamArn", streamARN),
+	member("Limit", pageOfHundred),
+	member("ExclusiveStartShardId", shardID),
+	member("ShardFilter", structure("ShardFilter",
+		needed("Type", enumOf("CHILD_SHARDS")),
+		needed("ShardId", shardID))))
+
+var getShardIterator = structure("GetShardIteratorInput",
+	needed("ShardId", shardID),
+	needed("ShardIteratorType", enumOf("TRIM_HORIZON", "LATEST", "AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER")),
+	needed("StreamArn", streamARN),
+	member("SequenceNumber", text(21, 40)))
+
+var getRecords = structure("GetRecordsInput",
+	needed("ShardIterator", text(1, 2048)),
+	member("Limit", number(integerKind, 1, 1000)))

@@ -1,0 +1,148 @@
+package shape
+
+import "math"
+
+// Requests about tables and what belongs to them.
+
+var (
+	someTable     = tableName(3)
+	keyName       = text(1, 255) // the name of an attribute that is part of a key
+	positive      = number(longKind, 1, math.MaxInt64)
+	timeToLive    = text(1, 255)
+	tableClass    = enumOf("STANDARD", "STANDARD_INFREQUENT_ACCESS")
+	billingMode   = enumOf("PROVISIONED", "PAY_PER_REQUEST")
+	resourceARN   = text(1, 1283)
+	pageOfHundred = number(integerKind, 1, 100)
+	keyType       = enumOf("HASH", "RANGE")
+
+	attributeDefinitions = listOf(structure("AttributeDefinition",
+		needed("AttributeName", keyName),
+		needed("AttributeType", enumOf("B", "N", "S"))), 0, unbounded)
+
+	keySchemaElement = structure("KeySchemaElement",
+		needed("AttributeName", keyName),
+		needed("KeyType", keyType))
+	keySchema = listOf(keySchemaElement, 1, 2)
+	// A global secondary index may have four attributes of each key type.
+	globalKeySchema = listOf(keySchemaElement, 1, 8)
+
+	projection = structure("Projection",
+		member("ProjectionType", enumOf("ALL", "INCLUDE", "KEYS_ONLY")),
+		member("NonKeyAttributes", listOf(text(1, 255), 1, 20)))
+
+	provisionedThroughput = structure("ProvisionedThroughput",
+		needed("WriteCapacityUnits", positive),
+		needed("ReadCapacityUnits", positive))
+	onDemandThroughput = structure("OnDemandThroughput",
+		member("MaxReadRequestUnits", number(longKind, math.MinInt64, unbounded)),
+		member("MaxWriteRequestUnits", number(longKind, math.MinInt64, unbounded)))
+	warmThroughput = structure("WarmThroughput",
+		member("ReadUnitsPerSecond", positive),
+		member("WriteUnitsPerSecond", positive))
+
+	streamSpecification = structure("StreamSpecification",
+		needed("StreamEnabled", flag),
+		member("StreamViewType", enumOf("NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY")))
+	sseSpecification = structure("SSESpecification",
+		member("Enabled", flag),
+		member("SSEType", enumOf("AES256", "KMS")),
+		member("KMSMasterKeyId", anyText))
+
+	tags = listOf(structure("Tag",
+		needed("Key", text(1, 128)),
+		needed("Value", text(0, 256))), 0, unbounded)
+)
+
+var createTable = structure("CreateTableInput",
+	needed("AttributeDefinitions", attributeDefinitions),
+	needed("TableName", someTable),
+	member("ProvisionedThroughput", provisionedThroughput),
+	needed("KeySchema", keySchema),
+	member("BillingMode", billingMode),
+	member("GlobalSecondaryIndexes", listOf(structure("GlobalSecondaryIndex",
+		needed("Projection", projection),
+		needed("IndexName", indexName),
+		member("ProvisionedThroughput", provisionedThroughput),
+		needed("KeySchema", globalKeySchema),
+		member("OnDemandThroughput", onDemandThroughput),
+		member("WarmThroughput", warmThroughput)), 0, unbounded)),
+	member("LocalSecondaryIndexes", listOf(structure("LocalSecondaryIndex",
+		needed("Projection", projection),
+		needed("IndexName", indexName),
+		needed("KeySchema", keySchema)), 0, unbounded)),
+	member("StreamSpecification", streamSpecification),
+	member("SSESpecification", sseSpecification),
+	member("Tags", tags),
+	member("TableClass", tableClass),
+	member("DeletionProtectionEnabled", flag),
+	member("OnDemandThroughput", onDemandThroughput),
+	member("WarmThroughput", warmThroughput),
+	member("ResourcePolicy", anyText))
+
+var updateTable = structure("UpdateTableInput",
+	member("AttributeDefinitions", attributeDefinitions),
+	needed("TableName", someTable),
+	member("BillingMode", billingMode),
+	member("ProvisionedThroughput", provisionedThroughput),
+	member("GlobalSecondaryIndexUpdates", listOf(structure("GlobalSecondaryIndexUpdate",
+		member("Update", structure("UpdateGlobalSecondaryIndexAction",
+			needed("IndexName", indexName),
+			member("ProvisionedThroughput", provisionedThroughput),
+			member("OnDemandThroughput", onDemandThroughput),
+			member("WarmThroughput", warmThroughput))),
+		member("Create", structure("CreateGlobalSecondaryIndexAction",
+			needed("Projection", projection),
+			needed("IndexName", indexName),
+			member("ProvisionedThroughput", provisionedThroughput),
+			needed("KeySchema", globalKeySchema),
+			member("OnDemandThroughput", onDemandThroughput),
+			member("WarmThroughput", warmThroughput))),
+		member("Delete", structure("DeleteGlobalSecondaryIndexAction",
+			needed("IndexName", indexName)))), 0, unbounded)),
+	member("StreamSpecification", streamSpecification),
+	member("SSESpecification", sseSpecification),
+	member("TableClass", tableClass),
+	member("DeletionProtectionEnabled", flag),
+	member("OnDemandThroughput", onDemandThroughput),
+	member("WarmThroughput", warmThroughput))
+
+// onTable is the shape of requests that only name a table.
+func onTable(class string, more ...field) *shape {
+	return structure(class, append([]field{needed("TableName", someTable)}, more...)...)
+}
+
+var (
+	deleteTable               = onTable("DeleteTableInput")
+	describeTable             = onTable("DescribeTableInput")
+	describeTimeToLive        = onTable("DescribeTimeToLiveInput")
+	describeContinuousBackups = onTable("DescribeContinuousBackupsInput")
+	updateContinuousBackups   = onTable("UpdateContinuousBackupsInput",
+		needed("PointInTimeRecoverySpecification", structure("PointInTimeRecoverySpecification",
+			needed("PointInTimeRecoveryEnabled", flag),
+			member("RecoveryPeriodInDays", number(integerKind, 1, 35)))))
+	updateTimeToLive = onTable("UpdateTimeToLiveInput",
+		needed("TimeToLiveSpecification", structure("TimeToLiveSpecification",
+			needed("AttributeName", timeToLive),
+			needed("Enabled", flag))))
+)
+
+var listTables = structure("ListTablesInput",
+	member("ExclusiveStartTableName", indexName),
+	member("Limit", pageOfHundred))
+
+var (
+	tagResource = structure("TagResourceInput",
+		needed("ResourceArn", resourceARN),
+		needed("Tags", tags))
+	untagResource = structure("UntagResourceInput",
+		needed("ResourceArn", resourceARN),
+		needed("TagKeys", listOf(text(1, 128), 0, unbounded)))
+	listTagsOfResource = structure("ListTagsOfResourceInput",
+		needed("ResourceArn", resourceARN),
+		member("NextToken", anyText))
+)
+
+var (
+	describeLimits    = structure("DescribeLimitsInput")
+	describeEndpoints = structure("DescribeEndpointsRequest")
+)
