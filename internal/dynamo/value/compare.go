@@ -2,8 +2,7 @@ package value
 
 import (
 	"bytes"
-
-	"github.com/kasoku/kasoku/internal/dynamo/wire"
+	"cmp"
 )
 
 // Compare orders two Strings, two Numbers or two Binaries; ok is false for
@@ -16,13 +15,40 @@ func Compare(v, w *Value) (order int, ok bool) {
 	case String, Binary:
 		return bytes.Compare(v.Text, w.Text), true
 	case Number:
-		if bytes.Equal(v.Text, w.Text) {
-			return 0, true
-		}
-		var m, n wire.Number
-		m.Parse(v.Text)
-		n.Parse(w.Text)
-		return m.Compare(&n), true
+		return compareNumbers(v.Text, w.Text), true
 	}
 	return 0, false
+}
+
+// compareNumbers orders two numbers by their normal texts.
+func compareNumbers(a, b []byte) int {
+	below, under := isNegative(a), isNegative(b)
+	switch {
+	case below && under:
+		return compareMagnitudes(b[1:], a[1:])
+	case below:
+		return -1
+	case under:
+		return 1
+	}
+	return compareMagnitudes(a, b)
+}
+
+func isNegative(text []byte) bool { return len(text) > 0 && text[0] == '-' }
+
+// compareMagnitudes goes by the length of the whole part, then by its digits,
+// then by those of the fraction, of which neither ends in zero.
+func compareMagnitudes(a, b []byte) int {
+	m, n := wholePart(a), wholePart(b)
+	if m != n {
+		return cmp.Compare(m, n)
+	}
+	return bytes.Compare(a, b)
+}
+
+func wholePart(text []byte) int {
+	if i := bytes.IndexByte(text, '.'); i >= 0 {
+		return i
+	}
+	return len(text)
 }

@@ -15,13 +15,15 @@ var (
 	errTypes   = wire.Invalid("Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes")
 	errNull    = wire.Invalid(invalid + "Null attribute value types must have the value of true")
 	errNesting = wire.Invalid("Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit")
-	errNoName  = wire.Invalid(invalid + "Empty attribute name")
-	errName    = wire.Invalid(invalid+"Attribute name is too large, must be less than %d bytes", maxName+1)
+	errNoName  = wire.Invalid("Empty attribute name")
+	errName    = wire.Invalid("Attribute name is too large, must be less than %d bytes", maxName+1)
 
 	// Two spaces in the first two, as the service has them.
 	errNoStrings  = wire.Invalid(invalid + "An string set  may not be empty")
 	errNoNumbers  = wire.Invalid(invalid + "An number set  may not be empty")
 	errNoBinaries = wire.Invalid(invalid + "Binary sets should not be empty")
+	errNullString = wire.Invalid(invalid + "An string set may not have a null string as a member")
+	errNullBinary = wire.Invalid(invalid + "Binary sets may not contain null or empty values")
 	errNumbers    = wire.Invalid("Input collection contains duplicates")
 )
 
@@ -29,7 +31,7 @@ func serialization(message string) *wire.Error {
 	return &wire.Error{Type: "SerializationException", Message: message}
 }
 
-func checkName(name []byte) error {
+func checkName(name []byte) *wire.Error {
 	switch {
 	case len(name) == 0:
 		return errNoName
@@ -39,10 +41,21 @@ func checkName(name []byte) error {
 	return nil
 }
 
+// nullElement is the error for a null in a set.
+func nullElement(set Type) *wire.Error {
+	switch set {
+	case StringSet:
+		return errNullString
+	case NumberSet:
+		return wire.Invalid("%s", wire.NumberMalformed.Message(nil))
+	}
+	return errNullBinary
+}
+
 // checkSet looks for what only the whole set shows.
-func checkSet(v *Value) error {
-	if len(v.Items) == 0 {
-		switch v.Type {
+func checkSet(typ Type, items []Value) *wire.Error {
+	if len(items) == 0 {
+		switch typ {
 		case StringSet:
 			return errNoStrings
 		case NumberSet:
@@ -50,29 +63,29 @@ func checkSet(v *Value) error {
 		}
 		return errNoBinaries
 	}
-	if !hasDuplicates(v.Items) {
+	if !hasDuplicates(items) {
 		return nil
 	}
-	switch v.Type {
+	switch typ {
 	case StringSet:
-		return wire.Invalid(invalid+"Input collection %s contains duplicates.", listing(v))
+		return wire.Invalid(invalid+"Input collection %s contains duplicates.", listing(items))
 	case NumberSet:
 		return errNumbers
 	}
-	return wire.Invalid(invalid+"Input collection %sof type BS contains duplicates.", listing(v))
+	return wire.Invalid(invalid+"Input collection %sof type BS contains duplicates.", listing(items))
 }
 
 // listing writes the members of a set as the service's messages do: [a, b].
-func listing(v *Value) []byte {
+func listing(items []Value) []byte {
 	out := []byte{'['}
-	for i := range v.Items {
+	for i := range items {
 		if i > 0 {
 			out = append(out, ',', ' ')
 		}
-		if v.Type == BinarySet {
-			out = base64.StdEncoding.AppendEncode(out, v.Items[i].Text)
+		if items[i].Type == Binary {
+			out = base64.StdEncoding.AppendEncode(out, items[i].Text)
 		} else {
-			out = append(out, v.Items[i].Text...)
+			out = append(out, items[i].Text...)
 		}
 	}
 	return append(out, ']')
@@ -94,64 +107,4 @@ func hasDuplicates(items []Value) bool {
 		seen[string(items[i].Text)] = struct{}{}
 	}
 	return len(seen) < len(items)
-}
-
-// kind is what the API wants in a place.
-type kind uint8
-
-const (
-	kindString kind = iota
-	kindBlob
-	kindBoolean
-	kindList
-	kindMap
-	attributeValue
-)
-
-// classes are the names that messages have for the kinds, where a list is met.
-var classes = [...]string{
-	kindString:     "class java.lang.String",
-	kindBlob:       "class java.nio.ByteBuffer",
-	kindBoolean:    "class java.lang.Boolean",
-	kindMap:        "java.util.Map<java.lang.String, com.amazonaws.dynamodb.v20120810.AttributeValue>",
-	attributeValue: "class com.amazonaws.dynamodb.v20120810.AttributeValue",
-}
-
-// misfit is the error for the next value, which is not of the kind wanted.
-func (d *decoder) misfit(want kind) error {
-	got := d.peek()
-	switch {
-	case got == '{':
-		return serialization("Start of structure or map found where not expected")
-	case got == '[':
-		return serialization("Unrecognized collection type " + classes[want])
-	case want == attributeValue && got == 'n':
-		if !d.literal("null") {
-			return errSyntax
-		}
-		return errNoType
-	case want == attributeValue:
-		return serialization("Unexpected value type in payload")
-	case want == kindList || want == kindMap:
-		return serialization("Unexpected field type")
-	case want == kindBlob:
-		return serialization("only base-64-encoded strings are convertible to bytes")
-	}
-	to := " cannot be converted to String"
-	if want == kindBoolean {
-		to = " cannot be converted to Boolean"
-	}
-	switch got {
-	case 't':
-		return serialization("TRUE_VALUE" + to)
-	case 'f':
-		return serialization("FALSE_VALUE" + to)
-	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
-		end := wire.SkipValue(d.text, d.pos)
-		if end > 0 && bytes.ContainsAny(d.text[d.pos:end], ".eE") {
-			return serialization("DECIMAL_VALUE" + to)
-		}
-		return serialization("NUMBER_VALUE" + to)
-	}
-	return errSyntax
 }

@@ -109,10 +109,10 @@ func TestItemSize(t *testing.T) {
 	f(`{"l":{"L":[{"S":"a"},{"N":"1"}]}}`, 1+3+(1+1)+(1+2))
 	f(`{"m":{"M":{}}}`, 1+3)
 	f(`{"m":{"M":{"ab":{"S":"c"},"d":{"L":[]}}}}`, 1+3+(1+2+1)+(1+1+3))
-	f(nested(`{"M":{"b":`, `}}`, 32), 1+1+32*(3+1+1))
-	f(nested(`{"L":[`, `]}`, 32), 1+1+32*(3+1))
-	f(nested(`{"M":{"b":`, `}}`, 33), -1)
-	f(nested(`{"L":[`, `]}`, 33), -1)
+	f(nested(`{"M":{"b":`, `}}`, 31), 1+1+31*(3+1+1))
+	f(nested(`{"L":[`, `]}`, 31), 1+1+31*(3+1))
+	f(nested(`{"M":{"b":`, `}}`, 32), -1)
+	f(nested(`{"L":[`, `]}`, 32), -1)
 	for _, in := range []string{`[]`, `{"":{"S":"x"}}`, `{"a":"x"}`, `{"a":{"N":"x"}}`, `{"a":{"B":"x"}}`, `{"a":{"S":"\ud83d"}}`, `{"\ud83d":{"S":"x"}}`,
 		`{"a":{"SS":[]}}`, `{"a":{"SS":[1]}}`, `{"a":{"NS":["x"]}}`, `{"a":{"L":["x"]}}`, `{"a":{"M":{"b":1}}}`,
 		`{"` + strings.Repeat("a", 65536) + `":{"S":"x"}}`, `{"a":{"S":"` + strings.Repeat("a", 5<<20) + `"}}`} {
@@ -131,14 +131,40 @@ func TestReadsBackAs(t *testing.T) {
 	f(`{"id":{"S":"a\nb"},"n":{"N":"-1.5"},"b":{"B":"AAE="},"e":{"S":""},"z":{"NULL":true},"t":{"BOOL":false}}`, true)
 	f(`{"m":{"M":{"x":{"S":"1"},"y":{"L":[{"N":"1"},{"M":{}}]}}},"x":{"S":"2"}}`, true)
 	f(`{"m":{"M":{"m":{"M":{"m":{"S":"x"}}}}}}`, true)
-	f(nested(`{"M":{"b":`, `}}`, 32), true)
-	f(nested(`{"L":[`, `]}`, 32), true)
-	f(nested(`{"M":{"b":`, `}}`, 33), false)
-	f(nested(`{"L":[`, `]}`, 33), false)
+	f(nested(`{"M":{"b":`, `}}`, 31), true)
+	f(nested(`{"L":[`, `]}`, 31), true)
+	f(nested(`{"M":{"b":`, `}}`, 32), false)
+	f(nested(`{"L":[`, `]}`, 32), false)
 	for _, in := range []string{`[]`, `{"n":{"N":"1.0"}}`, `{"n":{"N":"1e3"}}`, `{"n":{"N":"-0"}}`, `{"n":{"N":"x"}}`, `{"b":{"B":"AAF="}}`, `{"b":{"B":"\/\/\/\/"}}`,
 		`{"s":{"SS":["a"]}}`, `{"s":{"L":[{"NS":["1"]}]}}`, `{"a":{"S":"x"},"a":{"S":"x"}}`, `{"a":{"S":"x"},"b":{"S":"x"},"a":{"S":"x"}}`,
 		`{"\u0061":{"S":"x"}}`, `{"m":{"M":{"a":{"S":"x"},"a":{"S":"x"}}}}`, `{"":{"S":"x"}}`, `{"a":{"S":"\udc00"}}`, `{"a":{"NULL":false}}`,
 		`{"a":{"S":"x"}`, `{"a":{}}`, `{"a":{"S":"` + strings.Repeat("a", 5<<20) + `"}}`} {
 		f(in, false)
 	}
+}
+
+func TestBinaryFault(t *testing.T) {
+	f := func(in, want string) {
+		t.Helper()
+		if got := BinaryFault([]byte(in)); got != want {
+			t.Errorf("BinaryFault(%q) = %q; want %q", in, got, want)
+		}
+		out, ok := AppendDecoded([]byte("<"), []byte(in))
+		if ok != (want == "") || !ok && string(out) != "<" {
+			t.Errorf("AppendDecoded(%q) = %q, %v", in, out, ok)
+		}
+	}
+	f("", "")
+	f("AAE=", "")
+	f("+/+/", "")
+	f("23456", "Base64 encoded length is expected a multiple of 4 bytes but found: 5")
+	f("=+/=", "Invalid last non-pad Base64 character dectected")
+	f("+/+=", "Invalid last non-pad Base64 character dectected")
+	f("AB==", "Invalid last non-pad Base64 character dectected")
+	f("AA!A", "Invalid Base64 character: '!'")
+	f("AA-A", "Invalid Base64 character: '-'")
+	f("=AAA", "Invalid Base64 character: '='")
+	f("A===", "Invalid Base64 character: '='")
+	f("====", "Invalid Base64 character: '='")
+	f("éAA", "Invalid Base64 character: 'é'")
 }

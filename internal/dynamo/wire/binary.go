@@ -3,6 +3,7 @@ package wire
 import (
 	"slices"
 	"strconv"
+	"unicode/utf8"
 )
 
 const notBase64 = 0xff
@@ -97,7 +98,7 @@ func AppendDecoded(dst, text []byte) ([]byte, bool) {
 }
 
 // BinaryFault is the service's sentence for text that is no base64 as it wants
-// it; "" if it is.
+// it; "" if it is. It looks at the length, then at the end, then at the rest.
 func BinaryFault(text []byte) string {
 	if len(text)%4 != 0 {
 		return "Base64 encoded length is expected a multiple of 4 bytes but found: " + strconv.Itoa(len(text))
@@ -105,5 +106,12 @@ func BinaryFault(text []byte) string {
 	if _, ok := binaryLen(text); ok {
 		return ""
 	}
-	return "Invalid last non-pad Base64 character dectected" // sic
+	body, tail := splitPadding(text)
+	last := sextets[body[len(body)-1]]
+	if last != notBase64 && (tail == 1 && last&3 != 0 || tail == 2 && last&15 != 0) {
+		return "Invalid last non-pad Base64 character dectected" // sic
+	}
+	bad := slices.IndexFunc(body, func(c byte) bool { return sextets[c] == notBase64 })
+	r, _ := utf8.DecodeRune(body[bad:])
+	return "Invalid Base64 character: '" + string(r) + "'"
 }

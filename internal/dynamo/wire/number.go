@@ -68,11 +68,14 @@ func (n *Number) Parse(text []byte) NumberFault {
 		n.negative, n.exp = false, 0
 		return rangeFault(exp - fraction)
 	}
+	n.exp += exp
+	if fault := rangeFault(n.exp); fault != NumberFine {
+		return fault
+	}
 	if !fits {
 		return NumberTooPrecise
 	}
-	n.exp += exp
-	return rangeFault(n.exp)
+	return NumberFine
 }
 
 func rangeFault(exp int) NumberFault {

@@ -72,6 +72,8 @@ func TestNumberFaults(t *testing.T) {
 	f(strings.Repeat("1", 39), NumberTooPrecise, precise)
 	f("1"+zeros(37)+"1", NumberTooPrecise, precise)
 	f("0.1"+zeros(37)+"1", NumberTooPrecise, precise)
+	f(strings.Repeat("1", 39)+"e87", NumberTooPrecise, precise)
+	f(strings.Repeat("1", 39)+"e-168", NumberTooPrecise, precise)
 	const over = "Number overflow. Attempting to store a number with magnitude larger than supported range"
 	f("1E126", NumberOverflow, over)
 	f("-1E126", NumberOverflow, over)
@@ -79,9 +81,11 @@ func TestNumberFaults(t *testing.T) {
 	f("0e126", NumberOverflow, over)
 	f("1e999999999999999999999999999", NumberOverflow, over)
 	f("1"+zeros(126), NumberOverflow, over)
+	f(strings.Repeat("1", 39)+"e88", NumberOverflow, over)
 	const under = "Number underflow. Attempting to store a number with magnitude smaller than supported range"
 	f("1E-131", NumberUnderflow, under)
 	f("0.1E-130", NumberUnderflow, under)
+	f(strings.Repeat("1", 39)+"e-169", NumberUnderflow, under)
 	f("1e-999999999999999999999999999", NumberUnderflow, under)
 }
 

@@ -7,7 +7,8 @@ import (
 )
 
 const (
-	// maxLevels is how deep DynamoDB lets documents nest.
+	// maxLevels is how deep DynamoDB lets documents nest: an attribute's value is
+	// at the first level, what that contains at the second.
 	maxLevels = 32
 	// maxName is the length of the longest attribute name.
 	maxName = 65535
@@ -28,12 +29,8 @@ func ItemSize(item []byte) (n int, ok bool) {
 	return n, ok
 }
 
-// mapSize sums up names and values of a map in which documents may nest levels
-// deep.
+// mapSize sums up names and values of a map whose values may nest levels deep.
 func mapSize(m []byte, levels int) (n, members int, ok bool) {
-	if levels < 0 {
-		return 0, 0, false
-	}
 	it := Object(m)
 	for it.Next() {
 		name, ok := textLen(it.Name())
@@ -52,7 +49,7 @@ func mapSize(m []byte, levels int) (n, members int, ok bool) {
 
 func valueSize(v []byte, levels int) (n int, ok bool) {
 	typ, value, ok := Attribute(v)
-	if !ok {
+	if !ok || levels == 0 {
 		return 0, false
 	}
 	switch string(typ) {
@@ -70,9 +67,6 @@ func valueSize(v []byte, levels int) (n int, ok bool) {
 }
 
 func listSize(list []byte, levels int) (n int, ok bool) {
-	if levels < 0 {
-		return 0, false
-	}
 	n = 3
 	it := Array(list)
 	for it.Next() {
@@ -171,7 +165,7 @@ func mapReadsBack(m []byte, levels int, names *[][]byte) bool {
 
 func valueReadsBack(v []byte, levels int, names *[][]byte) bool {
 	typ, value, ok := Attribute(v)
-	if !ok {
+	if !ok || levels == 0 {
 		return false
 	}
 	switch string(typ) {
@@ -190,15 +184,15 @@ func valueReadsBack(v []byte, levels int, names *[][]byte) bool {
 	case "BOOL", "NULL":
 		return true
 	case "M":
-		return levels > 0 && mapReadsBack(value, levels-1, names)
+		return mapReadsBack(value, levels-1, names)
 	case "L":
 		it := Array(value)
-		for levels > 0 && it.Next() {
+		for it.Next() {
 			if !valueReadsBack(it.Value(), levels-1, names) {
 				return false
 			}
 		}
-		return levels > 0 && !it.Err()
+		return !it.Err()
 	}
 	return false
 }

@@ -1,0 +1,175 @@
+package value
+
+import (
+	"sync"
+	"unicode/utf8"
+
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
+
+// decoder reads one text from its beginning to its end. Once there is a fault,
+// the first one stays, there is no next element or member, and what its methods
+// return means nothing. items and members hold what was read of the lists and
+// maps that are open, innermost last; a closed one takes its part of them away
+// with it.
+type decoder struct {
+	text    []byte
+	pos     int
+	strict  bool // check; otherwise the text is one that Append wrote
+	fault   *wire.Error
+	arena   []byte // behind its length is room for text that differs from its spelling
+	items   []Value
+	members []Member
+}
+
+var decoders = sync.Pool{New: func() any { return new(decoder) }}
+
+const (
+	// mostScratch is the most items or members that a resting decoder keeps room
+	// for.
+	mostScratch = 1024
+	// arenaSize is the most room that the arena makes for what may come.
+	arenaSize = 4096
+)
+
+// rest returns the decoder, with nothing of what it read, to the others.
+func (d *decoder) rest() {
+	if cap(d.items) > mostScratch || cap(d.members) > mostScratch {
+		return
+	}
+	clear(d.items) // not empty after a fault
+	clear(d.members)
+	*d = decoder{items: d.items[:0], members: d.members[:0]}
+	decoders.Put(d)
+}
+
+func (d *decoder) fail(fault *wire.Error) {
+	if d.fault == nil {
+		d.fault = fault
+	}
+}
+
+// peek returns the next byte that is no white space, 0 at the end.
+func (d *decoder) peek() byte {
+	if d.pos = wire.SkipSpace(d.text, d.pos); d.pos < len(d.text) {
+		return d.text[d.pos]
+	}
+	return 0
+}
+
+// take steps over c if it is next.
+func (d *decoder) take(c byte) bool {
+	if d.peek() != c {
+		return false
+	}
+	d.pos++
+	return true
+}
+
+// next goes to the next element of a list or member of an object of which n
+// have been read; false behind the last.
+func (d *decoder) next(n int, closing byte) bool {
+	if d.fault != nil || d.take(closing) {
+		return false
+	}
+	if n > 0 && !d.take(',') {
+		d.fail(errSyntax)
+	}
+	return d.fault == nil
+}
+
+// literal steps over word if it is next.
+func (d *decoder) literal(word string) bool {
+	rest := d.text[d.pos:]
+	if len(rest) < len(word) || string(rest[:len(word)]) != word {
+		return false
+	}
+	d.pos += len(word)
+	return true
+}
+
+// null steps over a null if it is next.
+func (d *decoder) null() bool { return d.peek() == 'n' && d.literal("null") }
+
+// skip steps over any value.
+func (d *decoder) skip() {
+	if end := wire.SkipValue(d.text, wire.SkipSpace(d.text, d.pos)); end >= 0 {
+		d.pos = end
+	} else {
+		d.fail(errSyntax)
+	}
+}
+
+// name reads a member's name and its colon.
+func (d *decoder) name() []byte {
+	d.peek()
+	text := d.str()
+	if !d.take(':') {
+		d.fail(errSyntax)
+	}
+	return text
+}
+
+// str reads the string that is next, as UTF-8.
+func (d *decoder) str() []byte {
+	raw, next, escaped := wire.ReadString(d.text, d.pos)
+	if next < 0 {
+		d.fail(errSyntax)
+		return nil
+	}
+	quoted := d.text[d.pos:next]
+	d.pos = next
+	if !escaped && (!d.strict || utf8.Valid(raw)) {
+		return raw
+	}
+	first := d.reserve(len(raw))
+	var ok bool
+	if d.arena, ok = wire.AppendString(d.arena, quoted); !ok {
+		d.fail(errSyntax)
+	}
+	return d.since(first)
+}
+
+// reserve makes room for n bytes behind the arena's length, which it returns.
+func (d *decoder) reserve(n int) int {
+	if cap(d.arena)-len(d.arena) < n {
+		left := len(d.text) - d.pos
+		d.arena = make([]byte, 0, n+min(left, arenaSize))
+	}
+	return len(d.arena)
+}
+
+// since returns what was appended to the arena since its length was first.
+func (d *decoder) since(first int) []byte {
+	return d.arena[first:len(d.arena):len(d.arena)]
+}
+
+// closeList takes away the items from base on.
+func (d *decoder) closeList(base int) []Value {
+	open := d.items[base:]
+	if len(open) == 0 {
+		return nil
+	}
+	out := make([]Value, len(open))
+	copy(out, open)
+	clear(open)
+	d.items = d.items[:base]
+	return out
+}
+
+// closeMap takes away the members from base on.
+func (d *decoder) closeMap(base int) []Member {
+	open := d.members[base:]
+	n := len(open)
+	if d.strict {
+		n = unite(open)
+	}
+	if n == 0 {
+		return nil
+	}
+	out := make([]Member, n)
+	copy(out, open)
+	clear(open)
+	d.members = d.members[:base]
+	return out
+}

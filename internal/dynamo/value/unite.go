@@ -1,0 +1,37 @@
+package value
+
+// unite lets the last of members with one name take the place of the first, as
+// whoever reads the object into a map does, and returns how many are left.
+func unite(members []Member) int {
+	if len(members) <= fewMembers {
+		return uniteFew(members)
+	}
+	at := make(map[string]int, len(members))
+	n := 0
+	for _, m := range members {
+		if i, ok := at[m.Name]; ok {
+			members[i] = m
+			continue
+		}
+		at[m.Name] = n
+		members[n] = m
+		n++
+	}
+	return n
+}
+
+func uniteFew(members []Member) int {
+	n := 0
+next:
+	for _, m := range members {
+		for i := range members[:n] {
+			if members[i].Name == m.Name {
+				members[i] = m
+				continue next
+			}
+		}
+		members[n] = m
+		n++
+	}
+	return n
+}
