@@ -3,6 +3,7 @@ package catalog
 import (
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kasoku/kasoku/internal/dynamo/value"
@@ -104,23 +105,27 @@ type Throughput struct {
 // Capacity is what a table or a global index is said to bear. Nothing here is
 // enforced: it is described as it was asked for.
 type Capacity struct {
-	Provisioned Throughput  // zeros when billed per request
-	Increased   *time.Time  `json:",omitempty"`
-	Decreased   *time.Time  `json:",omitempty"`
-	OnDemand    *Throughput `json:",omitempty"` // the most per second when billed per request; -1 for no limit
-	Warm        *Throughput `json:",omitempty"`
+	Provisioned Throughput // zeros when billed per request
+	Increased   *time.Time `json:",omitempty"`
+	Decreased   *time.Time `json:",omitempty"`
+	Decreases   int        `json:",omitempty"` // on the day of Decreased, in UTC
+	OnDemand    Throughput // the most per second when billed per request
+	Warm        Throughput // never falls
 }
 
 // Index is a secondary index.
 type Index struct {
-	ID          uint32 // within its table, from 1; never given twice
-	Name        string
-	Local       bool
-	Key         Key
-	Projection  Projection
-	Status      Status // Active, or Creating while the items of before its creation are entered
+	ID         uint32 // within its table, from 1; never given twice
+	Name       string
+	Local      bool
+	Key        Key
+	Projection Projection
+	// Status is Active, or Creating while Backfilling.
+	Status Status
+	// Backfilling says that items of before the index was created are still being
+	// entered: writers maintain the index, readers are refused.
+	Backfilling bool `json:",omitempty"`
 	Capacity    Capacity
-	Backfilling bool `json:",omitempty"` // writers maintain the index, readers are refused
 }
 
 // Projects tells whether the index holds the attribute called name of table t.
@@ -157,27 +162,27 @@ func (v ViewType) New() bool { return v == ViewNew || v == ViewBoth }
 type Stream struct {
 	ID      uint64 // among all streams of the store, from 1; never given twice
 	Table   string
-	TableID uint64
 	Label   string // last part of its ARN
 	View    ViewType
 	Key     Key // of the table
 	Shard   string
 	Created time.Time
-	Closed  *time.Time `json:",omitempty"` // when it was disabled or its table deleted; nil while open
+	Start   uint64     // smaller than the number of each record
+	Closed  *time.Time `json:",omitempty"` // when it was disabled or its table deleted; nil while it is open
+	End     uint64     `json:",omitempty"` // of a closed stream: the greatest number of its records, at least Start
 }
 
 // TTL is a table's time to live.
 type TTL struct {
 	Attribute string
-	Changed   time.Time
-	// Backfilling: items of before it was enabled are still being entered into
-	// the order of expiry.
+	// Backfilling says that items of before it was enabled are still being entered
+	// into the order of expiry.
 	Backfilling bool `json:",omitempty"`
 }
 
-// Encryption is an SSESpecification that asks for a key of KMS.
+// Encryption asks for a key of KMS instead of the service's own.
 type Encryption struct {
-	KeyARN string
+	Key string // its ARN
 }
 
 // Tag is one tag.
@@ -191,26 +196,37 @@ type Table struct {
 	Name    string
 	UUID    string // TableId
 	Created time.Time
-	Status  Status // of a table in the catalog: Active
+	// Status is Active. Only what the reply to a change describes has another.
+	Status Status
 
-	Attributes []Attribute // AttributeDefinitions, in the order they were declared
-	Key        Key
-	Indexes    []*Index // local ones first
-	LastIndex  uint32   // the greatest Index.ID so far
+	Key       Key
+	Indexes   []*Index `json:",omitempty"` // local ones first
+	LastIndex uint32   `json:",omitempty"` // the greatest Index.ID so far
 
-	Billing       Billing
-	ToPerRequest  *time.Time `json:",omitempty"` // LastUpdateToPayPerRequestDateTime
-	Capacity      Capacity
-	Class         string      `json:",omitempty"` // TableClass as asked for
-	ClassChanged  *time.Time  `json:",omitempty"`
-	DeletionProof bool        `json:",omitempty"` // DeletionProtectionEnabled
-	Encryption    *Encryption `json:",omitempty"`
+	Billing         Billing
+	PerRequestSince *time.Time `json:",omitempty"` // when it was last switched to PayPerRequest
+	Capacity        Capacity
+	Class           string      `json:",omitempty"` // TableClass as asked for
+	ClassChanged    *time.Time  `json:",omitempty"`
+	Protected       bool        `json:",omitempty"` // DeletionProtectionEnabled
+	Encryption      *Encryption `json:",omitempty"`
 
-	Stream       *Stream    `json:",omitempty"` // the open stream; nil if there is none
-	LatestStream string     `json:",omitempty"` // label of the newest stream, open or not
-	TTL          *TTL       `json:",omitempty"` // nil if disabled
-	TTLChanged   *time.Time `json:",omitempty"`
-	Tags         []Tag      `json:",omitempty"` // by key
+	Stream       *Stream     `json:",omitempty"` // the open stream; nil if there is none
+	LatestStream string      `json:",omitempty"` // label of the newest stream, open or not
+	TTL          *TTL        `json:",omitempty"` // nil if disabled
+	TTLChanges   []time.Time `json:",omitempty"` // of the last hour
+	Tags         []Tag       `json:",omitempty"` // by key
+}
+
+// Attributes are the key attributes of the table and its indexes by name:
+// AttributeDefinitions.
+func (t *Table) Attributes() []Attribute {
+	all := slices.Collect(t.Key.All())
+	for _, a := range t.IndexKeys() {
+		all = append(all, a)
+	}
+	slices.SortFunc(all, func(a, b Attribute) int { return strings.Compare(a.Name, b.Name) })
+	return slices.CompactFunc(all, func(a, b Attribute) bool { return a.Name == b.Name })
 }
 
 // Index returns the index called name, nil if there is none.

@@ -1,0 +1,84 @@
+package catalog
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"fmt"
+	"strings"
+)
+
+// account stands in ARNs: the store belongs to none.
+const account = "000000000000"
+
+// Place is where a store says it is.
+type Place struct {
+	Region string
+}
+
+func (p Place) arn(service, resource string) string {
+	return "arn:aws:" + service + ":" + p.Region + ":" + account + ":" + resource
+}
+
+// Table is the ARN of a table.
+func (p Place) Table(name string) string { return p.arn("dynamodb", "table/"+name) }
+
+// Index is the ARN of an index.
+func (p Place) Index(table, index string) string { return p.Table(table) + "/index/" + index }
+
+// Stream is the ARN of a stream.
+func (p Place) Stream(table, label string) string { return p.Table(table) + "/stream/" + label }
+
+// key is the ARN of the key of KMS that a request calls id: by ARN, alias or the
+// key's own id; empty for the key that the service keeps for the account.
+func (p Place) key(id string) string {
+	switch {
+	case strings.HasPrefix(id, "arn:"):
+		return id
+	case strings.HasPrefix(id, "alias/"):
+		return p.arn("kms", id)
+	case id != "":
+		return p.arn("kms", "key/"+id)
+	}
+	h := sha256.Sum256([]byte("aws/dynamodb " + p.Region))
+	return p.arn("kms", "key/"+uuid([16]byte(h[:])))
+}
+
+// NewUUID returns a name that nothing else has.
+func NewUUID() string {
+	var b [16]byte
+	rand.Read(b[:])
+	return uuid(b)
+}
+
+// uuid writes random bytes as a UUID.
+func uuid(b [16]byte) string {
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// resource splits the ARN of something of DynamoDB's in this place into a table's
+// name and what follows it: "index/i", "stream/label" or nothing.
+func (p Place) resource(arn string) (table, rest string, ok bool) {
+	after, ok := strings.CutPrefix(arn, p.Table(""))
+	if !ok {
+		return "", "", false
+	}
+	table, rest, _ = strings.Cut(after, "/")
+	return table, rest, table != ""
+}
+
+// ParseStream splits the ARN of a stream; false if arn is none. It may be of
+// another place: there is no stream by that name then.
+func ParseStream(arn string) (table, label string, ok bool) {
+	parts := strings.SplitN(arn, ":", 6)
+	if len(parts) != 6 || parts[0] != "arn" || parts[2] != "dynamodb" {
+		return "", "", false
+	}
+	after, ok := strings.CutPrefix(parts[5], "table/")
+	if !ok {
+		return "", "", false
+	}
+	table, label, ok = strings.Cut(after, "/stream/")
+	return table, label, ok && table != "" && label != ""
+}

@@ -1,0 +1,200 @@
+package catalog
+
+import (
+	"time"
+
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
+
+// Bounds of what capacity may be asked for, and what tables billed per request
+// bear from the beginning.
+const (
+	maxUnits     = 1_000_000_000_000
+	initialRead  = 12000
+	initialWrite = 4000
+)
+
+// readThroughput reads a ProvisionedThroughput; nil for none.
+func readThroughput(v []byte) (*Throughput, error) {
+	return readPair(v, "ReadCapacityUnits", "WriteCapacityUnits")
+}
+
+// readPair reads a structure with two capacities; nil for none.
+func readPair(v []byte, read, write string) (*Throughput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	m, err := members(v, read, write)
+	if err != nil {
+		return nil, err
+	}
+	return &Throughput{whole(m[0]), whole(m[1])}, nil
+}
+
+// checkBounds checks provisioned capacity; suffix says of what.
+func (t *Throughput) checkBounds(suffix string) error {
+	switch {
+	case t == nil:
+		return nil
+	case t.Read > maxUnits:
+		return wire.Invalid("Given value %d for ReadCapacityUnits is out of bounds%s", t.Read, suffix)
+	case t.Write > maxUnits:
+		return wire.Invalid("Given value %d for WriteCapacityUnits is out of bounds%s", t.Write, suffix)
+	}
+	return nil
+}
+
+// demand is an OnDemandThroughput with the words for what has it.
+type demand struct {
+	limit *Throughput
+	of    string // "table" or "index : i"
+	among string // "" or " for index: i"
+}
+
+// readDemand reads an OnDemandThroughput.
+func readDemand(v []byte, of, among string) (demand, error) {
+	limit, err := readPair(v, "MaxReadRequestUnits", "MaxWriteRequestUnits")
+	return demand{limit, of, among}, err
+}
+
+// check checks the limits for something billed so. Only a change may lift a limit,
+// by -1.
+func (d demand) check(billing Billing, change bool) error {
+	if d.limit == nil {
+		return nil
+	}
+	for _, l := range []struct {
+		name  string
+		value int64
+	}{{"MaxReadRequestUnits", d.limit.Read}, {"MaxWriteRequestUnits", d.limit.Write}} {
+		switch {
+		case l.value == 0:
+		case billing == Provisioned:
+			return invalid("%s for OnDemandThroughput%s cannot be specified when table BillingMode is PROVISIONED.", l.name, d.among)
+		case l.value < 0 && !(change && l.value == -1):
+			return invalid("Requested %s for OnDemandThroughput for %s is outside of valid range", l.name, d.of)
+		}
+	}
+	return nil
+}
+
+// warmth is a WarmThroughput with the words for what has it.
+type warmth struct {
+	asked *Throughput
+	of    string // "table" or "index i"
+}
+
+// readWarm reads a WarmThroughput.
+func readWarm(v []byte, of string) (warmth, error) {
+	asked, err := readPair(v, "ReadUnitsPerSecond", "WriteUnitsPerSecond")
+	return warmth{asked, of}, err
+}
+
+// each calls f with each capacity that was asked for and its counterpart.
+func (w warmth) each(than Throughput, f func(name string, asked, than int64) error) error {
+	if w.asked == nil {
+		return nil
+	}
+	if w.asked.Read != 0 {
+		if err := f("Read", w.asked.Read, than.Read); err != nil {
+			return err
+		}
+	}
+	if w.asked.Write != 0 {
+		return f("Write", w.asked.Write, than.Write)
+	}
+	return nil
+}
+
+// checkNew checks what a new table or index, billed and provisioned so, is to bear.
+func (w warmth) checkNew(billing Billing, provisioned Throughput) error {
+	return w.each(initialWarm(billing, provisioned), func(name string, asked, than int64) error {
+		switch {
+		case asked >= than:
+			return nil
+		case billing == PayPerRequest:
+			return invalid("Requested %sUnitsPerSecond for WarmThroughput for %s is lower than initial throughput for OnDemand", name, w.of)
+		}
+		return invalid("Requested %sUnitsPerSecond for WarmThroughput for %s is lower than %sCapacityUnits of ProvisionedThroughput", name, w.of, name)
+	})
+}
+
+// checkChange checks that nothing that bears now is to bear less.
+func (w warmth) checkChange(now Throughput) error {
+	return w.each(now, func(name string, asked, than int64) error {
+		if asked >= than {
+			return nil
+		}
+		return invalid("Requested %sUnitsPerSecond for WarmThroughput for %s is lower than current WarmThroughput, "+
+			"decreasing WarmThroughput is not supported", name, w.of)
+	})
+}
+
+func initialWarm(billing Billing, provisioned Throughput) Throughput {
+	if billing == PayPerRequest {
+		return Throughput{initialRead, initialWrite}
+	}
+	return provisioned
+}
+
+// atLeast is the greater of each capacity.
+func (t Throughput) atLeast(u *Throughput) Throughput {
+	if u == nil {
+		return t
+	}
+	return Throughput{max(t.Read, u.Read), max(t.Write, u.Write)}
+}
+
+// newCapacity is the capacity of something new.
+func newCapacity(billing Billing, provisioned, limit, warm *Throughput) Capacity {
+	var c Capacity
+	if provisioned != nil {
+		c.Provisioned = *provisioned
+	}
+	if limit != nil {
+		c.OnDemand = *limit
+	}
+	c.Warm = initialWarm(billing, c.Provisioned).atLeast(warm)
+	return c
+}
+
+// provision is the capacity after a change to what is provisioned.
+func (c Capacity) provision(to Throughput, now time.Time) Capacity {
+	from := c.Provisioned
+	if to.Read > from.Read || to.Write > from.Write {
+		c.Increased = &now
+	}
+	if to.Read < from.Read || to.Write < from.Write {
+		c.Decreases = c.decreases(now) + 1
+		c.Decreased = &now
+	}
+	c.Provisioned = to
+	c.Warm = c.Warm.atLeast(&to)
+	return c
+}
+
+// decreases is how often capacity was lowered on the day of now, in UTC.
+func (c *Capacity) decreases(now time.Time) int {
+	if c.Decreased == nil || c.Decreased.UTC().Format(time.DateOnly) != now.UTC().Format(time.DateOnly) {
+		return 0
+	}
+	return c.Decreases
+}
+
+// restrict is the capacity after a change of its limits: a limit that is not
+// named stays, -1 lifts one.
+func (c Capacity) restrict(limit *Throughput) Capacity {
+	set := func(to *int64, n int64) {
+		switch {
+		case n < 0:
+			*to = 0
+		case n > 0:
+			*to = n
+		}
+	}
+	if limit != nil {
+		set(&c.OnDemand.Read, limit.Read)
+		set(&c.OnDemand.Write, limit.Write)
+	}
+	return c
+}

@@ -1,0 +1,205 @@
+package catalog
+
+import (
+	"slices"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
+
+// Change is what an UpdateTable request makes of a table.
+type Change struct {
+	Table *Table // as it is from now on
+	// Reply is the table as the reply describes it: on the way from one to the
+	// other, with most of what is to change still as it was.
+	Reply   *Table
+	Created *Index // whose items are to be entered; nil for none
+	Deleted *Index // whose entries are to go; nil for none
+}
+
+// change is a Change under way.
+type change struct {
+	r    *UpdateRequest
+	now  time.Time
+	old  *Table
+	next *Table
+	said *Table // the Reply
+	Change
+}
+
+// settling is how long after the reply a change of capacity is described to have
+// ended: the service's times tell the beginning and the end apart.
+const settling = time.Millisecond
+
+// Apply makes the checks that need the table, and the change. Neither is made in
+// part.
+func (r *UpdateRequest) Apply(t *Table, now time.Time) (Change, error) {
+	next, said := *t, *t
+	next.Indexes, said.Indexes = slices.Clone(t.Indexes), slices.Clone(t.Indexes)
+	c := &change{r: r, now: now, old: t, next: &next, said: &said}
+	for _, step := range []func() error{c.checkOnline, c.setBilling, c.setIndexes, c.setStream, c.setFeatures} {
+		if err := step(); err != nil {
+			return Change{}, err
+		}
+	}
+	c.Table, c.Reply = c.next, c.said
+	return c.Change, nil
+}
+
+// checkOnline lets one index at a time be created or deleted.
+func (c *change) checkOnline() error {
+	busy := slices.IndexFunc(c.old.Indexes, func(x *Index) bool { return x.Backfilling })
+	for i := range c.r.indexes {
+		u := &c.r.indexes[i]
+		if u.change != nil || c.r.reshaped() == 1 && (busy < 0 || u.create == nil && c.old.Indexes[busy].Name == u.remove) {
+			continue
+		}
+		return limitExceeded("Only 1 online index can be created or deleted simultaneously per table")
+	}
+	return nil
+}
+
+// setBilling changes how the table is billed and what it is provisioned with.
+func (c *change) setBilling() error {
+	r := c.r
+	if err := c.checkBilling(); err != nil {
+		return err
+	}
+	switch {
+	case r.billing == PayPerRequest:
+		c.said.Status = Updating
+		if c.old.Billing == Provisioned {
+			c.toPerRequest()
+		}
+	case r.throughput != nil:
+		c.said.Status = Updating
+		c.next.Billing, c.said.Billing = Provisioned, Provisioned
+		c.next.Capacity = c.provision(c.old.Capacity, *r.throughput, &c.said.Capacity)
+	}
+	if r.demand.limit != nil {
+		if err := r.demand.check(c.next.Billing, true); err != nil {
+			return err
+		}
+		c.next.Capacity = c.next.Capacity.restrict(r.demand.limit)
+		c.said.Capacity.OnDemand = c.next.Capacity.OnDemand
+	}
+	return nil
+}
+
+func (c *change) checkBilling() error {
+	r, t := c.r, c.old
+	switch {
+	case r.throughput == nil:
+		return nil
+	case r.billing == "" && t.Billing == PayPerRequest:
+		return invalid("Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST")
+	case t.Billing == PayPerRequest:
+		if names := r.pending(t); names != "" {
+			return invalid("ProvisionedThroughput must be specified for index: %s", names)
+		}
+		return nil
+	}
+	return sameThroughput("the table", "the table", t.Capacity.Provisioned, *r.throughput)
+}
+
+// sameThroughput refuses to provision what is provisioned.
+func sameThroughput(of, short string, now, asked Throughput) error {
+	if now != asked {
+		return nil
+	}
+	return wire.Invalid("The provisioned throughput for %s will not change. The requested value equals the current value. "+
+		"Current ReadCapacityUnits provisioned for %s: %d. Requested ReadCapacityUnits: %d. "+
+		"Current WriteCapacityUnits provisioned for %s: %d. Requested WriteCapacityUnits: %d. "+
+		"Refer to the Amazon DynamoDB Developer Guide for current limits and how to request higher limits.",
+		of, short, now.Read, asked.Read, short, now.Write, asked.Write)
+}
+
+// toPerRequest makes the table and its indexes billed per request.
+func (c *change) toPerRequest() {
+	now := c.now
+	c.next.Billing, c.said.Billing = PayPerRequest, PayPerRequest
+	c.next.PerRequestSince, c.said.PerRequestSince = &now, nil
+	free := func(of Capacity) Capacity {
+		of = of.provision(Throughput{}, now)
+		of.Warm = of.Warm.atLeast(&Throughput{initialRead, initialWrite})
+		return of
+	}
+	c.next.Capacity = free(c.old.Capacity)
+	c.said.Capacity = c.next.Capacity
+	for i, x := range c.next.Indexes {
+		if x.Local {
+			continue
+		}
+		y := *x
+		y.Capacity = free(x.Capacity)
+		c.next.Indexes[i] = &y
+		z := y
+		z.Status = Updating
+		c.said.Indexes[i] = &z
+	}
+}
+
+// provision changes provisioned capacity. said becomes the capacity as the reply
+// tells it: as it was, but for the time of the change.
+func (c *change) provision(from Capacity, to Throughput, said *Capacity) Capacity {
+	said.Increased, said.Decreased = from.Increased, from.Decreased
+	begun := from.provision(to, c.now)
+	if begun.Increased != from.Increased {
+		said.Increased = begun.Increased
+	}
+	if begun.Decreased != from.Decreased {
+		said.Decreased = begun.Decreased
+		said.Decreases = from.decreases(c.now)
+	}
+	after := from.provision(to, c.now.Add(settling))
+	after.OnDemand = Throughput{}
+	return after
+}
+
+// setStream opens or closes the table's stream.
+func (c *change) setStream() error {
+	s := c.r.stream
+	switch {
+	case s == nil:
+		return nil
+	case s.enabled && c.old.Stream != nil:
+		return wire.Invalid("Table already has an enabled stream: TableName: %s", c.old.Name)
+	case !s.enabled && c.old.Stream == nil:
+		return wire.Invalid("Table has no stream to disable: TableName: %s", c.old.Name)
+	case s.enabled:
+		c.next.openStream(s.view, c.now)
+	default:
+		c.next.Stream = nil
+	}
+	c.said.Status = Updating
+	c.said.Stream, c.said.LatestStream = c.next.Stream, c.next.LatestStream
+	return nil
+}
+
+// setFeatures changes what the service changes alone.
+func (c *change) setFeatures() error {
+	r, now := c.r, c.now
+	if r.encryption != nil {
+		if err := r.encryption.checkChange(c.old.Encryption); err != nil {
+			return err
+		}
+		c.next.Encryption = r.encryption.result()
+		c.said.Encryption = c.next.Encryption
+	}
+	if r.class != "" {
+		c.said.Status = Updating
+		if r.class != c.old.Class && (c.old.Class != "" || r.class != classes[0]) {
+			c.next.Class, c.next.ClassChanged = r.class, &now
+		}
+	}
+	if r.protected != nil {
+		c.next.Protected, c.said.Protected = *r.protected, *r.protected
+	}
+	if r.warm.asked != nil {
+		if err := r.warm.checkChange(c.old.Capacity.Warm); err != nil {
+			return err
+		}
+		c.next.Capacity.Warm = c.old.Capacity.Warm.atLeast(r.warm.asked)
+	}
+	return nil
+}

@@ -1,0 +1,190 @@
+package catalog
+
+import (
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
+
+// streamSpec is a StreamSpecification.
+type streamSpec struct {
+	enabled bool
+	view    ViewType // empty if it is not there
+}
+
+// readStreamSpec reads a StreamSpecification; nil for none.
+func readStreamSpec(v []byte) (*streamSpec, error) {
+	if v == nil {
+		return nil, nil
+	}
+	m, err := members(v, "StreamEnabled", "StreamViewType")
+	if err != nil {
+		return nil, err
+	}
+	return &streamSpec{flag(m[0]), ViewType(text(m[1]))}, nil
+}
+
+// checkNew checks the stream of a new table.
+func (s *streamSpec) checkNew() error {
+	switch {
+	case s == nil:
+	case s.enabled && s.view == "":
+		return invalid("Table is being created with a stream enabled, UpdateViewType is required")
+	case !s.enabled && s.view != "":
+		return invalid("Table is being created with a stream disabled, UpdateViewType should not be specified")
+	}
+	return nil
+}
+
+// checkChange checks a change of a table's stream as such.
+func (s *streamSpec) checkChange() error {
+	switch {
+	case s == nil:
+	case s.enabled && s.view == "":
+		return invalid("If stream is being enabled then UpdateViewType is required")
+	case !s.enabled && s.view != "":
+		return invalid("If stream is being disabled, then UpdateViewType must not be specified")
+	}
+	return nil
+}
+
+// labelForm is the form of a stream's label.
+const labelForm = "2006-01-02T15:04:05.000"
+
+// openStream gives a table that is not yet published a new stream, which lacks
+// its ID.
+func (t *Table) openStream(view ViewType, now time.Time) {
+	begin := now
+	label := begin.UTC().Format(labelForm)
+	for label <= t.LatestStream {
+		begin = begin.Add(time.Millisecond)
+		label = begin.UTC().Format(labelForm)
+	}
+	h := fnv.New32a()
+	fmt.Fprint(h, t.Name, label)
+	t.LatestStream = label
+	t.Stream = &Stream{
+		Table: t.Name, Label: label, View: view, Key: t.Key, Created: now,
+		Shard: fmt.Sprintf("shardId-%020d-%08x", begin.UnixMilli(), h.Sum32()),
+		Start: uint64(now.UnixMicro()),
+	}
+}
+
+// encryptionSpec is an SSESpecification.
+type encryptionSpec struct {
+	named   bool // it has Enabled
+	enabled bool
+	typ     string
+	id      string // KMSMasterKeyId
+	key     string // the ARN of what it asks for
+}
+
+// readEncryption reads an SSESpecification; nil for none.
+func readEncryption(v []byte, p Place) (*encryptionSpec, error) {
+	if v == nil {
+		return nil, nil
+	}
+	m, err := members(v, "Enabled", "SSEType", "KMSMasterKeyId")
+	if err != nil {
+		return nil, err
+	}
+	e := &encryptionSpec{named: m[0] != nil, enabled: flag(m[0]), typ: text(m[1]), id: text(m[2])}
+	e.key = p.key(e.id)
+	return e, nil
+}
+
+func (e *encryptionSpec) check() error {
+	switch {
+	case e == nil:
+	case e.named && !e.enabled && e.typ != "":
+		return invalid("SSEType can not be specified if Enabled is false")
+	case e.named && !e.enabled && e.id != "":
+		return invalid("KMSMasterKeyId can not be specified if Enabled is false")
+	case e.typ == "AES256":
+		return invalid("SSEType AES256 is not supported")
+	case e.id != "" && e.typ != "KMS":
+		return invalid("SSEType KMS is required if KMSMasterKeyId is specified")
+	}
+	return nil
+}
+
+// result is the encryption that was asked for; nil for the service's own key.
+func (e *encryptionSpec) result() *Encryption {
+	if e == nil || !e.enabled && e.typ != "KMS" {
+		return nil
+	}
+	return &Encryption{Key: e.key}
+}
+
+// checkChange checks that the encryption now would change.
+func (e *encryptionSpec) checkChange(now *Encryption) error {
+	next := e.result()
+	switch {
+	case next == nil && now == nil:
+		return invalid("Table is already encrypted by default")
+	case next != nil && now != nil && e.id == now.Key:
+		return invalid("Table is already encrypted with given KMSMasterKeyId. " +
+			"Use KMSMasterKeyId parameter if you want to change Master Key")
+	}
+	return nil
+}
+
+// TTLRequest is an UpdateTimeToLive request.
+type TTLRequest struct {
+	Enabled   bool
+	Attribute string
+}
+
+// ReadTTL reads the body of an UpdateTimeToLive request.
+func ReadTTL(body []byte) (TTLRequest, error) {
+	m, err := members(body, "TimeToLiveSpecification")
+	if err != nil {
+		return TTLRequest{}, err
+	}
+	m, err = members(m[0], "Enabled", "AttributeName")
+	if err != nil {
+		return TTLRequest{}, err
+	}
+	r := TTLRequest{flag(m[0]), text(m[1])}
+	if r.Attribute == "" {
+		return TTLRequest{}, wire.Invalid("TimeToLiveSpecification.AttributeName must be non empty")
+	}
+	return r, nil
+}
+
+// The service lets a time to live be changed once an hour or so. That would be a
+// nuisance on a laptop: what is bounded here is a program that never stops.
+const (
+	ttlInterval = time.Hour
+	ttlChanges  = 100
+)
+
+// SetTTL is the table after the change that r asks for.
+func (t *Table) SetTTL(r TTLRequest, now time.Time) (*Table, error) {
+	switch {
+	case t.TTL == nil && !r.Enabled:
+		return nil, wire.Invalid("TimeToLive is already disabled")
+	case t.TTL != nil && t.TTL.Attribute != r.Attribute:
+		return nil, wire.Invalid("TimeToLive is active on a different AttributeName: current AttributeName is %s", t.TTL.Attribute)
+	case t.TTL != nil && r.Enabled:
+		return nil, wire.Invalid("TimeToLive is already enabled")
+	}
+	next := *t
+	next.TTLChanges = nil
+	for _, change := range t.TTLChanges {
+		if now.Sub(change) < ttlInterval {
+			next.TTLChanges = append(next.TTLChanges, change)
+		}
+	}
+	if len(next.TTLChanges) >= ttlChanges {
+		return nil, wire.Invalid("Time to live has been modified multiple times within a fixed interval")
+	}
+	next.TTLChanges = append(next.TTLChanges, now)
+	next.TTL = nil
+	if r.Enabled {
+		next.TTL = &TTL{Attribute: r.Attribute, Backfilling: true}
+	}
+	return &next, nil
+}

@@ -1,0 +1,215 @@
+package catalog
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
+
+// setIndexes creates, changes and deletes global indexes.
+func (c *change) setIndexes() error {
+	for i := range c.r.indexes {
+		u := &c.r.indexes[i]
+		var err error
+		switch {
+		case u.create != nil:
+			err = c.createIndex(u.create)
+		case u.change != nil:
+			err = c.changeIndex(u.change)
+		default:
+			err = c.deleteIndex(u.remove)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// createIndex adds an index, to be filled.
+func (c *change) createIndex(x *indexSpec) error {
+	key, err := c.checkIndex(x)
+	if err != nil {
+		return err
+	}
+	c.next.LastIndex++
+	created := x.index(c.next.LastIndex, key, c.next.Billing)
+	created.Status, created.Backfilling = Creating, true
+	c.next.Indexes = append(c.next.Indexes, created)
+	said := *created
+	said.Backfilling = false
+	c.said.Indexes = append(c.said.Indexes, &said)
+	c.said.Status = Updating
+	c.Created = created
+	return nil
+}
+
+// checkIndex checks an index that is to be created and makes its key.
+func (c *change) checkIndex(x *indexSpec) (Key, error) {
+	if !c.r.defined {
+		return Key{}, invalid("AttributeDefinitions is not specified for index: %s", x.name)
+	}
+	key, err := globalKey(x.schema, c.r.definitions)
+	if err != nil {
+		return Key{}, err
+	}
+	if err := x.checkProjection(); err != nil {
+		return Key{}, err
+	}
+	switch billing := c.next.Billing; {
+	case billing == PayPerRequest && x.throughput != nil:
+		return Key{}, invalid("Neither ReadCapacityUnits nor WriteCapacityUnits can be specified for index: %s when BillingMode is PAY_PER_REQUEST", x.name)
+	case billing == Provisioned && x.throughput == nil:
+		return Key{}, invalid("Both ReadCapacityUnits and WriteCapacityUnits must be specified for index: %s", x.name)
+	}
+	if err := x.checkLimits(c.next.Billing); err != nil {
+		return Key{}, err
+	}
+	if c.next.Index(x.name) != nil {
+		return Key{}, wire.Invalid("Attempting to create an index which already exists")
+	}
+	if err := c.checkTypes(key); err != nil {
+		return Key{}, err
+	}
+	return key, c.checkCount(x)
+}
+
+// checkTypes checks that attributes keep the types that they have in other keys.
+func (c *change) checkTypes(key Key) error {
+	known := definitions(c.old.Attributes())
+	for a := range key.All() {
+		old, ok := known.find(a.Name)
+		if ok && old.Type != a.Type {
+			return invalid("Attributes cannot be redefined. Please check that your attribute has the same type as previously defined. "+
+				"Existing schema: %s New schema: %s", c.schemaWith(a.Name), describeSchema(key))
+		}
+	}
+	return nil
+}
+
+// schemaWith describes the first key that the attribute called name belongs to.
+func (c *change) schemaWith(name string) string {
+	if c.old.Key.Has(name) {
+		return describeSchema(c.old.Key)
+	}
+	x, _ := c.old.KeyOf(name)
+	return describeSchema(x.Key)
+}
+
+// describeSchema writes a key as the service's message does.
+func describeSchema(key Key) string {
+	out := "Schema:[SchemaElement: key{"
+	write := func(attributes []Attribute, kind string) {
+		for _, a := range attributes {
+			if out[len(out)-1] != '{' {
+				out += ", "
+			}
+			out += fmt.Sprintf("%s:%s:%s", a.Name, a.Type, kind)
+		}
+	}
+	write(key.Hash, "HASH")
+	write(key.Range, "RANGE")
+	return out + "}]"
+}
+
+func (c *change) checkCount(x *indexSpec) error {
+	global, nonKeys := 1, len(x.projection.NonKey)
+	for _, y := range c.old.Indexes {
+		if !y.Local {
+			global++
+		}
+		nonKeys += len(y.Projection.NonKey)
+	}
+	if global > maxGlobal {
+		return limitExceeded(fmt.Sprintf("Number of global secondary indexes exceeds per-table limit of %d", maxGlobal))
+	}
+	return checkNonKeys(nonKeys)
+}
+
+// globalIndex returns the place of the global index called name, which is to be
+// changed as verb says.
+func (c *change) globalIndex(name, verb string) (int, error) {
+	at := slices.IndexFunc(c.next.Indexes, func(x *Index) bool { return x.Name == name })
+	switch {
+	case at < 0:
+		return 0, &wire.Error{Type: "ResourceNotFoundException",
+			Message: fmt.Sprintf("Requested resource not found: Index %s for table %s", name, c.old.Name)}
+	case c.next.Indexes[at].Local:
+		return 0, wire.Invalid("Cannot %s an index that is not a GlobalSecondaryIndex: %s", verb, name)
+	}
+	return at, nil
+}
+
+// deleteIndex removes an index.
+func (c *change) deleteIndex(name string) error {
+	at, err := c.globalIndex(name, "delete")
+	if err != nil {
+		return err
+	}
+	c.Deleted = c.next.Indexes[at]
+	c.next.Indexes = slices.Delete(c.next.Indexes, at, at+1)
+	said := slices.IndexFunc(c.said.Indexes, func(x *Index) bool { return x.Name == name })
+	gone := *c.said.Indexes[said]
+	gone.Status, gone.Backfilling = Deleting, false
+	c.said.Indexes[said] = &gone
+	c.said.Status = Updating
+	return nil
+}
+
+// changeIndex changes what an index is said to bear.
+func (c *change) changeIndex(u *indexSpec) error {
+	at, err := c.globalIndex(u.name, "update")
+	if err != nil {
+		return err
+	}
+	if err := c.checkIndexChange(u, c.next.Indexes[at]); err != nil {
+		return err
+	}
+	x, said := *c.next.Indexes[at], *c.said.Indexes[at]
+	if u.throughput != nil {
+		x.Capacity = c.provision(x.Capacity, *u.throughput, &said.Capacity)
+	}
+	if u.demand.limit != nil {
+		x.Capacity = x.Capacity.restrict(u.demand.limit)
+		said.Capacity.OnDemand = x.Capacity.OnDemand
+	}
+	if u.warm.asked != nil {
+		x.Capacity.Warm = x.Capacity.Warm.atLeast(u.warm.asked)
+	}
+	said.Status = Updating
+	c.next.Indexes[at], c.said.Indexes[at] = &x, &said
+	return nil
+}
+
+func (c *change) checkIndexChange(u *indexSpec, x *Index) error {
+	if u.throughput == nil && u.demand.limit == nil && u.warm.asked == nil || u.throughput != nil && c.next.Billing == PayPerRequest {
+		return invalid("The only Updates for index: %s when TableThroughputMode is PAY_PER_REQUEST can be to OnDemandThroughput, WarmThroughput", u.name)
+	}
+	if u.throughput != nil {
+		if err := u.throughput.checkBounds(" for index " + u.name); err != nil {
+			return err
+		}
+		if err := sameThroughput("the index "+u.name, "the index", x.Capacity.Provisioned, *u.throughput); err != nil {
+			return err
+		}
+	}
+	if err := u.demand.check(c.next.Billing, true); err != nil {
+		return err
+	}
+	return u.warm.checkChange(x.Capacity.Warm)
+}
+
+// Filled is the table once all items are in the index with the id.
+func (t *Table) Filled(id uint32) *Table {
+	next := *t
+	next.Indexes = slices.Clone(t.Indexes)
+	for i, x := range next.Indexes {
+		if x.ID == id {
+			y := *x
+			y.Status, y.Backfilling = Active, false
+			next.Indexes[i] = &y
+		}
+	}
+	return &next
+}

@@ -1,0 +1,153 @@
+package catalog
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
+
+// Bounds of tags.
+const (
+	maxTags     = 50
+	maxTagKey   = 128 // characters
+	maxTagValue = 256
+
+	minTableName = 3 // of which the resource is a table
+)
+
+// readTags reads a list of tags.
+func readTags(v []byte) ([]Tag, error) {
+	var out []Tag
+	for _, e := range elements(v) {
+		m, err := members(e, "Key", "Value")
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Tag{text(m[0]), text(m[1])})
+	}
+	return out, nil
+}
+
+// checkTags checks the tags of a request.
+func checkTags(tags []Tag) error {
+	seen := map[string]bool{}
+	for _, tag := range tags {
+		if err := checkTagKey(tag.Key); err != nil {
+			return err
+		}
+		if utf8.RuneCountInString(tag.Value) > maxTagValue || !tagText(tag.Value) {
+			return wire.Invalid("The Tag Value provided is invalid, Value: %s", tag.Value)
+		}
+		if seen[tag.Key] {
+			return wire.Invalid("Duplicate Tag Keys provided as input: Duplicate Tag Key found %s", tag.Key)
+		}
+		seen[tag.Key] = true
+	}
+	return checkTagCount(len(tags))
+}
+
+func checkTagKey(key string) error {
+	switch {
+	case strings.HasPrefix(key, "aws:"):
+		return wire.Invalid("Tag Key cannot be prefixed with aws:, Key: %s", key)
+	case key == "" || utf8.RuneCountInString(key) > maxTagKey || !tagText(key):
+		return wire.Invalid("The Tag Key provided is invalid, Key: %s", key)
+	}
+	return nil
+}
+
+func checkTagCount(n int) error {
+	if n > maxTags {
+		return wire.Invalid("Number of Tags exceed the current limit for the provided ResourceArn")
+	}
+	return nil
+}
+
+// tagText tells whether all characters may stand in a tag.
+func tagText(s string) bool {
+	for _, r := range s {
+		if !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsNumber(r) && !unicode.IsSpace(r) && !strings.ContainsRune("+-=._:/@", r) {
+			return false
+		}
+	}
+	return true
+}
+
+// sortTags sorts tags by key.
+func sortTags(tags []Tag) []Tag {
+	slices.SortFunc(tags, func(a, b Tag) int { return strings.Compare(a.Key, b.Key) })
+	return tags
+}
+
+// TagRequest is a TagResource or UntagResource request.
+type TagRequest struct {
+	Table string   // the table whose tags they are
+	arn   string   // as in the request
+	Set   []Tag    // of TagResource
+	Unset []string // of UntagResource
+}
+
+// ReadTag reads the body of a TagResource request.
+func ReadTag(body []byte, p Place) (TagRequest, error) {
+	m, err := members(body, "ResourceArn", "Tags")
+	if err != nil {
+		return TagRequest{}, err
+	}
+	r := TagRequest{arn: text(m[0])}
+	if r.Table, err = p.TagOwner(r.arn); err != nil {
+		return r, err
+	}
+	if r.Set, err = readTags(m[1]); err != nil {
+		return r, err
+	}
+	if len(r.Set) == 0 {
+		return r, wire.Invalid("Atleast one Tag needs to be provided as Input.")
+	}
+	return r, checkTags(r.Set)
+}
+
+// ReadUntag reads the body of an UntagResource request.
+func ReadUntag(body []byte, p Place) (TagRequest, error) {
+	m, err := members(body, "ResourceArn", "TagKeys")
+	if err != nil {
+		return TagRequest{}, err
+	}
+	r := TagRequest{arn: text(m[0]), Unset: texts(m[1])}
+	if r.Table, err = p.TagOwner(r.arn); err != nil {
+		return r, err
+	}
+	if len(r.Unset) == 0 {
+		return r, wire.Invalid("Atleast one Tag Key needs to be provided as Input.")
+	}
+	return r, nil
+}
+
+// TagOwner returns the name of the table with the ARN, which is to have tags. It
+// need not exist.
+func (p Place) TagOwner(arn string) (string, error) {
+	if !strings.HasPrefix(arn, "arn:") {
+		return "", invalid("ARNs must start with 'arn:': %s", arn)
+	}
+	table, rest, ok := p.resource(arn)
+	if !ok || rest != "" || len(table) < minTableName {
+		return "", wire.Invalid("Invalid TableArn: Invalid ResourceArn provided as input %s", arn)
+	}
+	return table, nil
+}
+
+// Tagged is the table with its tags changed.
+func (t *Table) Tagged(r TagRequest) (*Table, error) {
+	next := *t
+	next.Tags = nil
+	for _, tag := range t.Tags {
+		replaced := slices.ContainsFunc(r.Set, func(s Tag) bool { return s.Key == tag.Key })
+		if !replaced && !slices.Contains(r.Unset, tag.Key) {
+			next.Tags = append(next.Tags, tag)
+		}
+	}
+	next.Tags = sortTags(append(next.Tags, r.Set...))
+	return &next, checkTagCount(len(next.Tags))
+}
