@@ -147,7 +147,7 @@ func ordered(a, b json.RawMessage) bool { return a != nil && b != nil && typeOf(
 func valueOf(o *expr.Operand, it item) json.RawMessage {
 	switch o.Kind {
 	case expr.ValueOperand:
-		return json.RawMessage(o.Value)
+		return json.RawMessage(o.Text)
 	case expr.PathOperand:
 		return it[o.Path[0].Name]
 	case expr.SumOperand, expr.DifferenceOperand:
@@ -233,7 +233,7 @@ func updated(r *modelRequest, old item) (it item, touched []string, err *refusal
 			delete(it, name)
 		case expr.Add:
 			sum := numberOf(old[name])
-			it[name] = json.RawMessage(`{"N":"` + sum.Add(sum, numberOf(json.RawMessage(a.Value.Value))).Text('f', -1) + `"}`)
+			it[name] = json.RawMessage(`{"N":"` + sum.Add(sum, numberOf(json.RawMessage(a.Value.Text))).Text('f', -1) + `"}`)
 		default:
 			panic("the model does not know DELETE")
 		}

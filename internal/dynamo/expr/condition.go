@@ -1,7 +1,9 @@
 package expr
 
 import (
-	"github.com/kasoku/kasoku/internal/dynamo/wire"
+	"encoding/base64"
+
+	"github.com/kasoku/kasoku/internal/dynamo/value"
 )
 
 // ParseCondition reads an unescaped expression of the grammar that conditions,
@@ -154,8 +156,8 @@ func (p *parser) comparison(left *Operand) (*Node, bool) {
 // checkOrdered notes constants of a type that has no order.
 func (p *parser) checkOrdered(operator string, operands ...*Operand) {
 	for _, o := range operands {
-		if typ := staticType(o); typ != "" && typ != "S" && typ != "N" && typ != "B" {
-			p.wrongType(operator, typ)
+		if typ := staticType(o); typ != 0 && !ordered(typ) {
+			p.wrongType(operator, typ.String())
 		}
 	}
 }
@@ -179,26 +181,30 @@ func (p *parser) between(x *Operand) (*Node, bool) {
 	return &Node{Kind: Between, Args: []*Operand{x, low, high}}, true
 }
 
+// ordered reports whether values of the type can be less or greater.
+func ordered(t value.Type) bool { return t == value.String || t == value.Number || t == value.Binary }
+
 // checkBounds notes constant bounds that nothing is between.
 func (p *parser) checkBounds(low, high *Operand) {
-	if low.Kind != ValueOperand || high.Kind != ValueOperand || scalarType(low.Value) == 0 || scalarType(high.Value) == 0 {
+	if low.Value == nil || high.Value == nil || !ordered(low.Value.Type) || !ordered(high.Value.Type) {
 		return
 	}
 	bounds := "; lower bound operand: " + attributeText(low.Value) + ", upper bound operand: " + attributeText(high.Value)
-	if scalarType(low.Value) != scalarType(high.Value) {
+	switch order, comparable := value.Compare(low.Value, high.Value); {
+	case !comparable:
 		p.fault(faultType, "The BETWEEN operator requires same data type for lower and upper bounds"+bounds)
-		return
-	}
-	if order, ok := compareScalars(low.Value, high.Value); ok && order > 0 {
+	case order > 0:
 		p.fault(faultType, "The BETWEEN operator requires upper bound to be greater than or equal to lower bound"+bounds)
 	}
 }
 
 // attributeText writes a scalar as DynamoDB's messages do.
-func attributeText(v []byte) string {
-	typ, quoted, _ := wire.Attribute(v)
-	text, _ := wire.AppendString(nil, quoted)
-	return "AttributeValue: {" + string(typ) + ":" + string(text) + "}"
+func attributeText(v *value.Value) string {
+	text := string(v.Text)
+	if v.Type == value.Binary {
+		text = base64.StdEncoding.EncodeToString(v.Text)
+	}
+	return "AttributeValue: {" + v.Type.String() + ":" + text + "}"
 }
 
 func (p *parser) in(x *Operand) (*Node, bool) {
@@ -223,88 +229,4 @@ func (p *parser) in(x *Operand) (*Node, bool) {
 	}
 	p.checkDistinct("IN", x, n.Args[1:]...)
 	return n, p.expect(tokenClose)
-}
-
-// KeyCondition makes the comparisons of a key condition out of a condition that
-// was parsed as "KeyCondition"; the checks that need the table's keys are left
-// to the caller.
-func (c *Condition) KeyCondition() (*KeyCondition, error) {
-	kc := new(KeyCondition)
-	if detail := c.Root.keyTerms(kc); detail != "" {
-		return nil, refuse("KeyCondition", detail)
-	}
-	if len(kc.Terms) > maxKeyTerms {
-		return nil, refuse("KeyCondition", "Conditions can be of length 1 or 2 only")
-	}
-	return kc, nil
-}
-
-// keyTerms appends the comparisons of n, or says what a key can't be asked.
-func (n *Node) keyTerms(kc *KeyCondition) (detail string) {
-	switch n.Kind {
-	case And:
-		for _, sub := range n.Nodes {
-			if detail = sub.keyTerms(kc); detail != "" {
-				return detail
-			}
-		}
-		return ""
-	case Or, Not, In:
-		return "Invalid operator used in KeyConditionExpression: " + [...]string{Or: "OR", Not: "NOT", In: "IN"}[n.Kind]
-	}
-	t, detail := n.keyTerm()
-	if detail != "" {
-		return detail
-	}
-	if kc.Find(t.Name) != nil {
-		return "KeyConditionExpressions must only contain one condition per key"
-	}
-	kc.Terms = append(kc.Terms, t)
-	return ""
-}
-
-var keyOps = map[Comparator]KeyOp{Equal: KeyEqual, Less: KeyLess, LessEqual: KeyLessEqual, Greater: KeyGreater,
-	GreaterEqual: KeyGreaterEqual}
-
-// keyTerm makes a comparison of Compare, Between or Call.
-func (n *Node) keyTerm() (t KeyTerm, detail string) {
-	switch {
-	case n.Kind == Compare && keyOps[n.Op] == 0:
-		return t, "Invalid operator used in KeyConditionExpression: " + string(n.Op)
-	case n.Kind == Call && n.Function != BeginsWith:
-		return t, "Invalid operator used in KeyConditionExpression: " + string(n.Function)
-	}
-	var path Path
-	at := -1
-	for i, arg := range n.Args {
-		switch {
-		case arg.Kind == CallOperand:
-			return t, "KeyConditionExpressions cannot contain nested operations"
-		case arg.Kind == PathOperand && path != nil:
-			return t, "Invalid condition in KeyConditionExpression: Multiple attribute names used in one condition"
-		case arg.Kind == PathOperand:
-			path, at = arg.Path, i
-		}
-	}
-	switch {
-	case path == nil:
-		return t, "Invalid condition in KeyConditionExpression: No key attribute specified"
-	case len(path) > 1:
-		return t, "KeyConditionExpressions cannot have conditions on nested attributes"
-	case n.Kind != Compare && at != 0:
-		return t, "Invalid condition in KeyConditionExpression: No key attribute specified"
-	}
-	t.Name = []byte(path[0].Name)
-	switch n.Kind {
-	case Compare:
-		t.Op, t.A = keyOps[n.Op], n.Args[1-at].Value
-		if at == 1 {
-			t.Op = mirrored[t.Op]
-		}
-	case Between:
-		t.Op, t.A, t.B = KeyBetween, n.Args[1].Value, n.Args[2].Value
-	case Call:
-		t.Op, t.A = KeyBeginsWith, n.Args[1].Value
-	}
-	return t, ""
 }

@@ -1,11 +1,10 @@
 package expr
 
 import (
-	"bytes"
 	"slices"
 	"strconv"
 
-	"github.com/kasoku/kasoku/internal/dynamo/wire"
+	"github.com/kasoku/kasoku/internal/dynamo/value"
 )
 
 // signature is what can be said of a function's use without an item.
@@ -13,20 +12,23 @@ type signature struct {
 	function Function
 	update   bool // for updates; the others are for conditions
 	boolean  bool
+	outer    bool // not allowed as an operand of something else
 	args     int
-	path     bool   // the first argument has to be a path
-	types    string // types that a constant argument may have; any if empty
+	path     bool         // the first argument has to be a path
+	apart    bool         // the first argument has to differ from the second
+	types    []value.Type // types that a constant argument may have; any if nil
 }
 
 var signatures = []signature{
 	{function: AttributeExists, boolean: true, args: 1, path: true},
 	{function: AttributeNotExists, boolean: true, args: 1, path: true},
 	{function: AttributeType, boolean: true, args: 2},
-	{function: BeginsWith, boolean: true, args: 2, types: " S B "},
-	{function: Contains, boolean: true, args: 2},
-	{function: Size, args: 1, types: " S B SS NS BS L M "},
-	{function: IfNotExists, update: true, args: 2, path: true},
-	{function: ListAppend, update: true, args: 2, types: " L "},
+	{function: BeginsWith, boolean: true, args: 2, apart: true, types: []value.Type{value.String, value.Binary}},
+	{function: Contains, boolean: true, args: 2, apart: true},
+	{function: Size, args: 1, types: []value.Type{value.String, value.Binary, value.StringSet, value.NumberSet,
+		value.BinarySet, value.List, value.Map}},
+	{function: IfNotExists, update: true, args: 2, path: true, apart: true},
+	{function: ListAppend, update: true, outer: true, args: 2, types: []value.Type{value.List}},
 }
 
 func findSignature(f Function) *signature {
@@ -61,12 +63,12 @@ func (p *parser) checkCall(o *Operand) {
 		p.checkTypeName(o.Args[1])
 		return
 	}
-	if len(o.Args) == 2 && o.Function != IfNotExists && o.Function != ListAppend {
+	if s.apart {
 		p.checkDistinct(name, o.Args[0], o.Args[1])
 	}
 	for _, arg := range o.Args {
-		if typ := staticType(arg); typ != "" && s.types != "" && !bytes.Contains([]byte(s.types), []byte(" "+typ+" ")) {
-			p.wrongType(name, typ)
+		if typ := staticType(arg); typ != 0 && s.types != nil && !slices.Contains(s.types, typ) {
+			p.wrongType(name, typ.String())
 		}
 	}
 }
@@ -86,39 +88,35 @@ var typeNames = []string{"B", "NULL", "SS", "BOOL", "L", "BS", "N", "NS", "S", "
 
 func (p *parser) checkTypeName(o *Operand) {
 	switch typ := staticType(o); {
-	case o.Kind != ValueOperand:
+	case typ == 0:
 		p.wrongType(string(AttributeType), "{NS,SS,L,BS,N,M,B,BOOL,NULL,S}")
-	case typ == "S":
-		_, v, _ := wire.Attribute(o.Value)
-		name, ok := wire.AppendExact(nil, v)
-		if !ok || !slices.Contains(typeNames, string(name)) {
-			p.fault(faultType, "Invalid attribute type name found; type: "+string(name)+
-				", valid types: {B,NULL,SS,BOOL,L,BS,N,NS,S,M}")
-		}
-	case typ != "":
-		p.wrongType(string(AttributeType), typ)
+	case typ != value.String:
+		p.wrongType(string(AttributeType), typ.String())
+	case !slices.Contains(typeNames, string(o.Value.Text)):
+		p.fault(faultType, "Invalid attribute type name found; type: "+string(o.Value.Text)+
+			", valid types: {B,NULL,SS,BOOL,L,BS,N,NS,S,M}")
 	}
 }
 
-// staticType is the type that an operand has whatever the item is, or "".
-func staticType(o *Operand) string {
+// staticType is the type that an operand has whatever the item is; 0 if that
+// depends on the item or is not known.
+func staticType(o *Operand) value.Type {
 	switch o.Kind {
 	case ValueOperand:
-		typ, _, ok := wire.Attribute(o.Value)
-		if ok {
-			return string(typ)
+		if o.Value != nil {
+			return o.Value.Type
 		}
 	case CallOperand:
 		switch o.Function {
 		case Size:
-			return "N"
+			return value.Number
 		case ListAppend:
-			return "L"
+			return value.List
 		}
 	case SumOperand, DifferenceOperand:
-		return "N"
+		return value.Number
 	}
-	return ""
+	return 0
 }
 
 // checkDistinct notes a path that is related to itself.

@@ -17,6 +17,20 @@ func (kc *KeyCondition) text() string {
 	return strings.Join(s, "; ")
 }
 
+// text is the same for both forms of a key condition whose values are written
+// in their normal form.
+func (q *KeyQuery) text() string {
+	var s []string
+	for _, t := range q.terms {
+		var b []byte
+		if t.b != nil {
+			b = t.b.Append(nil)
+		}
+		s = append(s, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", t.name, keyOpNames[t.op], t.a.Append(nil), b)))
+	}
+	return strings.Join(s, "; ")
+}
+
 func TestParseKeyCondition(t *testing.T) {
 	var kc KeyCondition
 	n, v := names(t, someNames), values(t, someValues)
@@ -25,12 +39,7 @@ func TestParseKeyCondition(t *testing.T) {
 		if ok := ParseKeyCondition([]byte(text), n, v, &kc); !ok || kc.text() != want {
 			t.Errorf("%s: %s, %v; want %s", text, kc.text(), ok, want)
 		}
-		c, err := ParseCondition("KeyCondition", []byte(text), n, v)
-		if err != nil {
-			t.Errorf("%s: %v", text, err)
-			return
-		}
-		if slow, err := c.KeyCondition(); err != nil || slow.text() != want {
+		if slow, err := ParseKeyQuery([]byte(text), n, v); err != nil || slow.text() != want {
 			t.Errorf("%s: the tree gives %v, %v", text, slow, err)
 		}
 	}
@@ -68,12 +77,7 @@ func TestKeyConditionErrors(t *testing.T) {
 	n, v := names(t, someNames), values(t, someValues)
 	f := func(text, want string) {
 		t.Helper()
-		c, err := ParseCondition("KeyCondition", []byte(text), n, v)
-		if err != nil {
-			t.Errorf("%s: %v", text, err)
-			return
-		}
-		_, err = c.KeyCondition()
+		_, err := ParseKeyQuery([]byte(text), n, v)
 		if got := message(err); got != "Invalid KeyConditionExpression: "+want {
 			t.Errorf("%s: %s; want %s", text, got, want)
 		}

@@ -78,11 +78,11 @@ func TestNamesErrors(t *testing.T) {
 	f(`{":a":"x"}`, `ExpressionAttributeNames contains invalid key: Syntax error; key: ":a"`)
 	f(`{"#a-b":"x"}`, `ExpressionAttributeNames contains invalid key: Syntax error; key: "#a-b"`)
 	f(`{"#é":"x"}`, `ExpressionAttributeNames contains invalid key: Syntax error; key: "#é"`)
-	f(`{"#`+strings.Repeat("a", 255)+`":"x"}`, `ExpressionAttributeNames contains invalid key: Syntax error; key: "#`+strings.Repeat("a", 255)+`"`)
+	f(`{"#`+strings.Repeat("a", 255)+`":"x"}`, "ExpressionAttributeNames contains invalid key: The expression attribute map contains a key that is too long; size of key: 256")
 	f(`{"#a":""}`, "ExpressionAttributeNames contains invalid value: Empty attribute name for key #a")
 	f(`{"#a":1}`, "ExpressionAttributeNames contains invalid value: not a string for key #a")
 	f(`{"#a":"\ud800"}`, "ExpressionAttributeNames contains invalid value: not a string for key #a")
-	f(`{"#a":"`+strings.Repeat("a", 65536)+`"}`, "ExpressionAttributeNames contains invalid value: Attribute name is longer than 65535 bytes for key #a")
+	f(`{"#a":"`+strings.Repeat("a", 65536)+`"}`, "ExpressionAttributeNames contains invalid value: Attribute name is too large, must be less than 65536 bytes for key #a")
 	f(`{"#a":"x","#a":"y"}`, "ExpressionAttributeNames contains a key twice")
 	f(`{"#a":"x","#\u0061":"y"}`, "ExpressionAttributeNames contains a key twice")
 	f(`{"#`+strings.Repeat("a", 254)+`":"x"}`, "")
@@ -115,6 +115,7 @@ func TestValuesErrors(t *testing.T) {
 		}
 	}
 	f(`{}`, " must not be empty")
+	f(`{":`+strings.Repeat("a", 255)+`":{"S":"x"}}`, " contains invalid key: The expression attribute map contains a key that is too long;")
 	f(`{"#a":{"S":"x"}}`, ` contains invalid key: Syntax error; key: "#a"`)
 	f(`{":v":{}}`, " contains invalid value: Supplied AttributeValue is empty, must contain exactly one of the supported datatypes for key :v")
 	f(`{":v":{"X":1}}`, " contains invalid value: Supplied AttributeValue is empty, must contain exactly one of the supported datatypes for key :v")

@@ -234,13 +234,13 @@ func (p *parser) value() (*Operand, bool) {
 	if p.kind != tokenValueRef {
 		return nil, p.unexpected()
 	}
-	ref := p.word()
-	v, ok := p.values.Lookup(ref)
-	if !ok {
-		p.fault(faultValue, "An expression attribute value used in expression is not defined; attribute value: "+string(ref))
+	o := &Operand{Kind: ValueOperand}
+	var err error
+	if o.Text, o.Value, err = p.values.constant(p.word()); err != nil {
+		p.fault(faultValue, err.Error())
 	}
 	p.take()
-	return &Operand{Kind: ValueOperand, Value: v}, true
+	return o, true
 }
 
 // operand reads a path, a value, a function or one of them in parentheses.
@@ -314,6 +314,14 @@ func (p *parser) checkPaths(paths []Path) {
 			}
 		}
 	}
+}
+
+// CheckPaths refuses paths that can't stand beside each other in an expression;
+// which ("Update", ...) names it in the error.
+func CheckPaths(which string, paths []Path) error {
+	p := parser{which: which}
+	p.checkPaths(paths)
+	return p.finish(pathsOrder)
 }
 
 func pair(a, b Path) string {

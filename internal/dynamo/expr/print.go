@@ -44,7 +44,7 @@ func (o *Operand) write(b *strings.Builder) {
 		b.WriteString(o.Path.String())
 		return
 	case ValueOperand:
-		b.Write(o.Value)
+		b.Write(o.Value.Append(nil))
 		return
 	case CallOperand:
 		b.WriteString("(" + string(o.Function))

@@ -3,6 +3,8 @@ package expr
 import (
 	"strconv"
 	"strings"
+
+	"github.com/kasoku/kasoku/internal/dynamo/value"
 )
 
 // Step is one step of a document path: a member's name or a list index.
@@ -84,10 +86,11 @@ const (
 // Operand is something that has a value when it is evaluated over an item.
 type Operand struct {
 	Kind     OperandKind
-	Path     Path       // of PathOperand
-	Value    []byte     // of ValueOperand: the attribute value's text
-	Function Function   // of CallOperand
-	Args     []*Operand // of CallOperand, SumOperand, DifferenceOperand
+	Path     Path         // of PathOperand
+	Value    *value.Value // of ValueOperand
+	Text     []byte       // of ValueOperand: how the request writes it; nil for trees made otherwise
+	Function Function     // of CallOperand
+	Args     []*Operand   // of CallOperand, SumOperand, DifferenceOperand
 }
 
 // NodeKind says how a condition is composed.
@@ -127,26 +130,32 @@ type Node struct {
 	Args     []*Operand
 }
 
-// Condition is a parsed condition, filter or key condition.
-type Condition struct{ Root *Node }
-
-// Walk calls f with each path in the condition, in the order of the text.
-func (c *Condition) Walk(f func(Path)) { c.Root.walk(f) }
-
-func (n *Node) walk(f func(Path)) {
-	for _, sub := range n.Nodes {
-		sub.walk(f)
-	}
-	for _, arg := range n.Args {
-		arg.walk(f)
-	}
+// Condition is a parsed condition, filter or key condition, or one of the legacy
+// Expected, QueryFilter and ScanFilter in the same terms.
+type Condition struct {
+	Root   *Node
+	Legacy bool // not from an expression
 }
 
-func (o *Operand) walk(f func(Path)) {
+// Paths are the paths in the condition, in the order of the text.
+func (c *Condition) Paths() []Path { return c.Root.paths(nil) }
+
+func (n *Node) paths(list []Path) []Path {
+	for _, sub := range n.Nodes {
+		list = sub.paths(list)
+	}
+	for _, arg := range n.Args {
+		list = arg.paths(list)
+	}
+	return list
+}
+
+func (o *Operand) paths(list []Path) []Path {
 	if o.Kind == PathOperand {
-		f(o.Path)
+		list = append(list, o.Path)
 	}
 	for _, arg := range o.Args {
-		arg.walk(f)
+		list = arg.paths(list)
 	}
+	return list
 }

@@ -1,10 +1,6 @@
 package expr
 
-import (
-	"strings"
-
-	"github.com/kasoku/kasoku/internal/dynamo/wire"
-)
+import "github.com/kasoku/kasoku/internal/dynamo/value"
 
 // Clause is the verb of an action.
 type Clause uint8
@@ -118,8 +114,8 @@ func (p *parser) sum() (*Operand, bool) {
 		return nil, false
 	}
 	for _, x := range []*Operand{left, right} {
-		if typ := staticType(x); typ != "" && typ != "N" {
-			p.wrongType(operator, typ)
+		if typ := staticType(x); typ != 0 && typ != value.Number {
+			p.wrongType(operator, typ.String())
 		}
 	}
 	o.Args = []*Operand{left, right}
@@ -160,13 +156,13 @@ func (p *parser) matching() token {
 }
 
 // longTypes are the names that ADD and DELETE have for types.
-var longTypes = map[string]string{"S": "STRING", "N": "NUMBER", "B": "BINARY", "NULL": "NULL", "BOOL": "BOOLEAN",
-	"L": "LIST", "M": "MAP"}
+var longTypes = map[value.Type]string{value.String: "STRING", value.Number: "NUMBER", value.Binary: "BINARY",
+	value.Null: "NULL", value.Bool: "BOOLEAN", value.List: "LIST", value.Map: "MAP"}
 
 // checkSetValue notes a constant that ADD or DELETE can't work with.
 func (p *parser) checkSetValue(clause Clause, o *Operand) {
 	typ := staticType(o)
-	if typ == "" || longTypes[typ] == "" || clause == Add && typ == "N" {
+	if longTypes[typ] == "" || clause == Add && typ == value.Number {
 		return
 	}
 	operator := "ADD"
@@ -185,136 +181,13 @@ func (u *Update) Paths() []Path {
 	return paths
 }
 
-// Effect says what an update makes of a top-level attribute.
-type Effect uint8
-
-const (
-	SetTo    Effect = iota + 1 // it becomes a value that the request names
-	Removed                    // it goes
-	Computed                   // what it becomes depends on the item
-)
-
-// Target is a top-level attribute that an update touches.
-type Target struct {
-	Name   string
-	Effect Effect
-	Value  []byte // of SetTo: the attribute value's text
-}
-
-// Targets are the top-level attributes that the update touches, each once.
-func (u *Update) Targets() []Target {
-	targets := make([]Target, 0, len(u.Actions))
-	at := make(map[string]bool, len(u.Actions))
+// AllPaths are Paths and those of the values that the update reads.
+func (u *Update) AllPaths() []Path {
+	paths := u.Paths()
 	for i := range u.Actions {
-		t := u.Actions[i].target()
-		if !at[t.Name] { // a second path in the attribute is Computed as the first is
-			at[t.Name] = true
-			targets = append(targets, t)
+		if v := u.Actions[i].Value; v != nil {
+			paths = v.paths(paths)
 		}
 	}
-	return targets
-}
-
-func (a *Action) target() Target {
-	t := Target{Name: a.Path[0].Name, Effect: Computed}
-	if len(a.Path) > 1 {
-		return t
-	}
-	switch {
-	case a.Clause == Remove:
-		t.Effect = Removed
-	case a.Clause == Set && a.Value.Kind == ValueOperand:
-		t.Effect, t.Value = SetTo, a.Value.Value
-	}
-	return t
-}
-
-// ProjectUpdated appends what ReturnValues UPDATED_NEW shows of the item after
-// the update, UPDATED_OLD of the item before it: the values at the update's
-// paths, {} if there is none. It returns false if the text is no item or the
-// update has more paths than a projection can hold. It isn't safe for concurrent
-// use.
-func (u *Update) ProjectUpdated(dst, item []byte) (out []byte, ok bool) {
-	if u.updated == nil {
-		p := new(Projection)
-		if !p.fromPaths(u.Paths()) {
-			return dst, false
-		}
-		u.updated = p
-	}
-	return u.updated.Append(dst, item)
-}
-
-// LegacyUpdates reads the object AttributeUpdates.
-func LegacyUpdates(obj []byte) (*Update, error) {
-	u := &Update{Legacy: true}
-	seen := make(map[string]bool)
-	it := wire.Object(obj)
-	for it.Next() {
-		name, ok := wire.AppendName(nil, it.Name())
-		switch {
-		case !ok || len(name) == 0 || len(name) > maxName:
-			return nil, &Error{"One or more parameter values were invalid: Empty attribute name"}
-		case seen[string(name)]:
-			return nil, &Error{"AttributeUpdates contains an attribute twice: " + string(name)}
-		}
-		seen[string(name)] = true
-		a := Action{Path: Path{{Name: string(name), Index: -1}}}
-		if err := a.legacy(it.Value()); err != nil {
-			return nil, err
-		}
-		u.Actions = append(u.Actions, a)
-	}
-	if it.Err() {
-		return nil, &Error{"AttributeUpdates is not an object"}
-	}
-	return u, nil
-}
-
-var updateMembers = []string{"Action", "Value"}
-
-// legacy reads {"Action":"PUT","Value":{"S":"x"}}.
-func (a *Action) legacy(update []byte) error {
-	const invalid = "One or more parameter values were invalid: "
-	var m [2][]byte
-	if !wire.Collect(update, updateMembers, m[:]) {
-		return &Error{"AttributeUpdates contains no single update for " + a.Path[0].Name}
-	}
-	verb := []byte("PUT")
-	if m[0] != nil {
-		verb, _ = wire.AppendString(nil, m[0])
-	}
-	typ := ""
-	if m[1] != nil {
-		t, _, ok := wire.Attribute(m[1])
-		if !ok {
-			return &Error{attributeFault(m[1])}
-		}
-		typ = string(t)
-		a.Value = &Operand{Kind: ValueOperand, Value: m[1]}
-	}
-	set := strings.HasSuffix(typ, "S") && typ != "S"
-	switch string(verb) {
-	case "PUT":
-		a.Clause = Set
-	case "ADD":
-		if a.Clause = Add; a.Value != nil && !set && typ != "N" && typ != "L" {
-			return &Error{invalid + "ADD action is not supported for the type " + typ}
-		}
-	case "DELETE":
-		if a.Clause = Delete; a.Value == nil {
-			a.Clause = Remove
-			return nil
-		}
-		if !set {
-			return &Error{invalid + "DELETE action with value is not supported for the type " + typ}
-		}
-	default:
-		return &Error{"1 validation error detected: Value '" + string(verb) + "' at 'attributeUpdates." + a.Path[0].Name +
-			".member.action' failed to satisfy constraint: Member must satisfy enum value set: [ADD, PUT, DELETE]"}
-	}
-	if a.Value == nil {
-		return &Error{invalid + "Only DELETE action is allowed when no attribute value is specified"}
-	}
-	return nil
+	return paths
 }

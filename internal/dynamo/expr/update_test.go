@@ -222,10 +222,10 @@ func TestLegacyUpdateErrors(t *testing.T) {
 	f(`{"a":{"Action":"DELETE","Value":{"S":"1"}}}`, invalid+"DELETE action with value is not supported for the type S")
 	f(`{"a":{"Action":"put","Value":{"S":"x"}}}`, "1 validation error detected: Value 'put' at 'attributeUpdates.a.member.action' failed to satisfy constraint: Member must satisfy enum value set: [ADD, PUT, DELETE]")
 	f(`{"a":{"Value":{}}}`, "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes")
-	f(`{"":{"Value":{"S":"x"}}}`, invalid+"Empty attribute name")
-	f(`{"a":{"Action":"DELETE"},"\u0061":{"Action":"DELETE"}}`, "AttributeUpdates contains an attribute twice: a")
-	f(`{"a":[]}`, "AttributeUpdates contains no single update for a")
-	f(`[]`, "AttributeUpdates is not an object")
+	f(`{"":{"Value":{"S":"x"}}}`, "Empty attribute name")
+	f(`{"a":{"Action":"DELETE"},"\u0061":{"Action":"DELETE"}}`, "An attribute is named twice: a")
+	f(`{"a":[]}`, "Not an update: a")
+	f(`[]`, "Not a map of attributes")
 }
 
 func FuzzParseUpdate(f *testing.F) {

@@ -1,0 +1,159 @@
+package expr
+
+import (
+	"slices"
+
+	"github.com/kasoku/kasoku/internal/dynamo/value"
+)
+
+// change is what an update does at one place of an item: either it ends there
+// (to is the new value, nil to remove the old one) or it goes on below.
+type change struct {
+	step  Step
+	ends  bool
+	to    *value.Value
+	below []change
+	at    map[Step]int // of below, once there are many
+}
+
+// many is from how many on names are looked up in a table.
+const many = 16
+
+// add notes the value that a path gets. Paths don't overlap: no other ends at a
+// step of this one.
+func (c *change) add(path Path, to *value.Value) {
+	for _, step := range path {
+		c = c.child(step)
+	}
+	c.ends, c.to = true, to
+}
+
+func (c *change) child(step Step) *change {
+	if i, ok := c.find(step); ok {
+		return &c.below[i]
+	}
+	c.below = append(c.below, change{step: step})
+	last := len(c.below) - 1
+	if c.at != nil {
+		c.at[step] = last
+	} else if last == many {
+		c.at = make(map[Step]int, 2*many)
+		for i := range c.below {
+			c.at[c.below[i].step] = i
+		}
+	}
+	return &c.below[last]
+}
+
+func (c *change) find(step Step) (i int, ok bool) {
+	if c.at != nil {
+		i, ok = c.at[step]
+		return i, ok
+	}
+	i = slices.IndexFunc(c.below, func(b change) bool { return b.step == step })
+	return i, i >= 0
+}
+
+// of is what becomes of the value old, nil for none; it becomes nil if it goes.
+func (c *change) of(old *value.Value) (*value.Value, error) {
+	if c.ends {
+		return c.to, nil
+	}
+	var v value.Value
+	var err error
+	switch {
+	case old == nil:
+		return nil, errUpdatePath
+	case c.below[0].step.Index < 0:
+		v, err = c.members(old)
+	default:
+		v, err = c.elements(old)
+	}
+	return &v, err
+}
+
+// members makes the new Map of an old one.
+func (c *change) members(old *value.Value) (value.Value, error) {
+	if old.Type != value.Map {
+		return value.Value{}, errUpdatePath
+	}
+	v := value.Value{Type: value.Map, Members: make([]value.Member, len(old.Members), len(old.Members)+len(c.below))}
+	copy(v.Members, old.Members)
+	find := finder(old.Members, len(c.below))
+	removed := false
+	for i := range c.below {
+		b := &c.below[i]
+		var was *value.Value
+		at := find(b.step.Name)
+		if at >= 0 {
+			was = &old.Members[at].Value
+		}
+		is, err := b.of(was)
+		switch {
+		case err != nil:
+			return v, err
+		case is == nil && at >= 0:
+			v.Members[at].Value, removed = value.Value{}, true
+		case is != nil && at >= 0:
+			v.Members[at].Value = *is
+		case is != nil:
+			v.Members = append(v.Members, value.Member{Name: b.step.Name, Value: *is})
+		}
+	}
+	if removed {
+		v.Members = slices.DeleteFunc(v.Members, func(m value.Member) bool { return m.Value.Type == 0 })
+	}
+	return v, nil
+}
+
+// finder returns a function that finds the members, -1 for none, for about so
+// many look-ups.
+func finder(members []value.Member, lookups int) func(name string) int {
+	if lookups < many || len(members) < many {
+		return func(name string) int {
+			return slices.IndexFunc(members, func(m value.Member) bool { return m.Name == name })
+		}
+	}
+	table := make(map[string]int, len(members))
+	for i := range members {
+		table[members[i].Name] = i
+	}
+	return func(name string) int {
+		if i, ok := table[name]; ok {
+			return i
+		}
+		return -1
+	}
+}
+
+// elements makes the new List of an old one. All indexes are the old list's;
+// values for indexes behind its end are appended in the order of the indexes.
+func (c *change) elements(old *value.Value) (value.Value, error) {
+	if old.Type != value.List {
+		return value.Value{}, errUpdatePath
+	}
+	below := slices.Clone(c.below)
+	slices.SortFunc(below, func(a, b change) int { return a.step.Index - b.step.Index })
+	v := value.Value{Type: value.List, Items: make([]value.Value, 0, len(old.Items)+len(below))}
+	next := 0 // of the old elements
+	for i := range below {
+		b := &below[i]
+		end := min(b.step.Index, len(old.Items))
+		v.Items = append(v.Items, old.Items[next:end]...)
+		next = end
+		var was *value.Value
+		if next < len(old.Items) {
+			was = &old.Items[next]
+			next++
+		}
+		is, err := b.of(was)
+		if err != nil {
+			return v, err
+		}
+		if is != nil {
+			v.Items = append(v.Items, *is)
+		}
+	}
+	v.Items = append(v.Items, old.Items[next:]...)
+	return v, nil
+}

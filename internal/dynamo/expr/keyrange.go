@@ -1,0 +1,174 @@
+package expr
+
+import (
+	"strings"
+
+	"github.com/kasoku/kasoku/internal/dynamo/value"
+)
+
+// KeyAttribute is an attribute of a key with the type that it is declared to
+// have.
+type KeyAttribute struct {
+	Name string
+	Type value.Type
+}
+
+// KeySchema is the key of a table or an index. Only a global index has more than
+// one attribute of a kind.
+type KeySchema struct {
+	Index string // the index's name, empty for a table
+	Hash  []KeyAttribute
+	Range []KeyAttribute
+}
+
+func (s *KeySchema) multiple() bool { return len(s.Hash) > 1 || len(s.Range) > 1 }
+
+// KeyRange is the part of a table or an index that a Query reads: the items with
+// the partition Hash, whose first Range attributes have the values Range and, if
+// Op is not 0, whose next one meets Op.
+type KeyRange struct {
+	Hash  []value.Value
+	Range []value.Value
+	Op    KeyOp
+	A, B  value.Value // B of KeyBetween
+}
+
+var (
+	errKeyCondition  = &Error{"Query key condition not supported"}
+	errNotIndexable  = &Error{"Attempted conditional constraint is not an indexable operation"}
+	errConditionType = &Error{"One or more parameter values were invalid: Condition parameter type does not match schema type"}
+)
+
+const (
+	missedKey     = "Query condition missed key schema element: "
+	hashEquality  = "All HASH key attributes must be specified with an equality condition: "
+	rangeEquality = "RANGE key attributes must be specified from left to right, with an equality condition on all but the last one specified: "
+)
+
+// Against holds the query against the key of the table or index that it reads.
+func (q *KeyQuery) Against(s *KeySchema) (*KeyRange, error) {
+	if s.multiple() {
+		return q.againstMany(s)
+	}
+	switch {
+	case len(q.terms) > 2 || len(q.terms) == 0:
+		return nil, &Error{errKeyCount}
+	case len(s.Range) == 0 && len(q.terms) > 1:
+		return nil, errKeyCondition
+	}
+	hash := q.find(s.Hash[0].Name)
+	if hash == nil {
+		return nil, &Error{missedKey + s.Hash[0].Name}
+	}
+	if err := hash.check(s, &s.Hash[0]); err != nil {
+		return nil, err
+	}
+	if hash.op != KeyEqual {
+		return nil, errKeyCondition
+	}
+	r := &KeyRange{Hash: []value.Value{*hash.a}}
+	if len(q.terms) == 1 {
+		return r, nil
+	}
+	rng := q.find(s.Range[0].Name)
+	if rng == nil {
+		return nil, &Error{missedKey + s.Range[0].Name}
+	}
+	if err := rng.check(s, &s.Range[0]); err != nil {
+		return nil, err
+	}
+	r.narrow(rng)
+	return r, nil
+}
+
+// againstMany is Against for a key with several attributes of a kind: all of the
+// partition's need an equality, the others may be left out from the right, and
+// only the last one given may have another comparison.
+func (q *KeyQuery) againstMany(s *KeySchema) (*KeyRange, error) {
+	r := new(KeyRange)
+	for i := range s.Hash {
+		t := q.find(s.Hash[i].Name)
+		switch {
+		case t == nil:
+			return nil, &Error{missedKey + s.Hash[i].Name + ". " + hashEquality + nameList(s.Hash)}
+		case t.op != KeyEqual:
+			return nil, &Error{errKeyCondition.Text + ". " + hashEquality + nameList(s.Hash)}
+		}
+		if err := t.check(s, &s.Hash[i]); err != nil {
+			return nil, err
+		}
+		r.Hash = append(r.Hash, *t.a)
+	}
+	left := len(q.terms) - len(s.Hash)
+	for i := range s.Range {
+		if left == 0 {
+			break
+		}
+		t := q.find(s.Range[i].Name)
+		switch {
+		case t == nil:
+			return nil, &Error{missedKey + s.Range[i].Name + ". " + rangeEquality + nameList(s.Range)}
+		case r.Op != 0:
+			return nil, &Error{errKeyCondition.Text + ". " + rangeEquality + nameList(s.Range)}
+		}
+		if err := t.check(s, &s.Range[i]); err != nil {
+			return nil, err
+		}
+		r.narrow(t)
+		left--
+	}
+	if left > 0 {
+		return nil, errKeyCondition
+	}
+	return r, nil
+}
+
+func nameList(attributes []KeyAttribute) string {
+	names := make([]string, len(attributes))
+	for i := range attributes {
+		names[i] = attributes[i].Name
+	}
+	return "[" + strings.Join(names, ", ") + "]"
+}
+
+// narrow takes in the comparison of the next range attribute.
+func (r *KeyRange) narrow(t *queryTerm) {
+	if t.op == KeyEqual {
+		r.Range = append(r.Range, *t.a)
+		return
+	}
+	r.Op, r.A = t.op, *t.a
+	if t.b != nil {
+		r.B = *t.b
+	}
+}
+
+// check holds a comparison against the attribute of the key that it is about.
+func (t *queryTerm) check(s *KeySchema, key *KeyAttribute) error {
+	if t.op == 0 {
+		return errNotIndexable
+	}
+	for _, v := range []*value.Value{t.a, t.b} {
+		switch {
+		case v == nil:
+		case v.Type != key.Type:
+			return errConditionType
+		case len(v.Text) == 0:
+			return emptyKey(s, key)
+		}
+	}
+	return nil
+}
+
+func emptyKey(s *KeySchema, key *KeyAttribute) error {
+	kind := "string"
+	if key.Type == value.Binary {
+		kind = "binary"
+	}
+	text := "The AttributeValue for a key attribute cannot contain an empty " + kind + " value. "
+	if s.Index == "" {
+		return &Error{"One or more parameter values are not valid. " + text + "Key: " + key.Name}
+	}
+	return &Error{"One or more parameter values are not valid. A value specified for a secondary index key is not supported. " +
+		text + "IndexName: " + s.Index + ", IndexKey: " + key.Name}
+}

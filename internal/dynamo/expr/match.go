@@ -1,0 +1,175 @@
+package expr
+
+import (
+	"bytes"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/kasoku/kasoku/internal/dynamo/value"
+)
+
+// Match reports whether the item, nil for none, meets the condition. Whatever
+// an item holds, a condition that has been parsed is true or false of it.
+func (c *Condition) Match(item *value.Value) bool { return c.Root.match(item) }
+
+func (n *Node) match(item *value.Value) bool {
+	switch n.Kind {
+	case And:
+		for _, sub := range n.Nodes {
+			if !sub.match(item) {
+				return false
+			}
+		}
+		return true
+	case Or:
+		for _, sub := range n.Nodes {
+			if sub.match(item) {
+				return true
+			}
+		}
+		return false
+	case Not:
+		return !n.Nodes[0].match(item)
+	}
+	a := n.Args[0].in(item)
+	switch n.Kind {
+	case Compare:
+		return n.Op.holds(a, n.Args[1].in(item))
+	case Between:
+		return LessEqual.holds(n.Args[1].in(item), a) && LessEqual.holds(a, n.Args[2].in(item))
+	case In:
+		for _, arg := range n.Args[1:] {
+			if Equal.holds(a, arg.in(item)) {
+				return true
+			}
+		}
+		return false
+	}
+	return n.call(a, item)
+}
+
+// holds compares two operands, nil for one that has no value. What can't be
+// compared is unequal and in no order.
+func (op Comparator) holds(a, b *value.Value) bool {
+	if a == nil || b == nil {
+		return op == NotEqual
+	}
+	switch op {
+	case Equal:
+		return a.Equal(b)
+	case NotEqual:
+		return !a.Equal(b)
+	}
+	order, ok := value.Compare(a, b)
+	switch op {
+	case Less:
+		return ok && order < 0
+	case LessEqual:
+		return ok && order <= 0
+	case Greater:
+		return ok && order > 0
+	}
+	return ok && order >= 0
+}
+
+// call evaluates a boolean function whose first argument is a.
+func (n *Node) call(a, item *value.Value) bool {
+	switch n.Function {
+	case AttributeExists:
+		return a != nil
+	case AttributeNotExists:
+		return a == nil
+	}
+	b := n.Args[1].in(item)
+	if a == nil || b == nil {
+		return false
+	}
+	switch n.Function {
+	case AttributeType:
+		return a.Type.String() == string(b.Text)
+	case BeginsWith:
+		return a.Type == b.Type && (a.Type == value.String || a.Type == value.Binary) && bytes.HasPrefix(a.Text, b.Text)
+	}
+	return contains(a, b)
+}
+
+// contains reports whether b is a part of the text a or an element of the
+// collection a.
+func contains(a, b *value.Value) bool {
+	switch a.Type {
+	case value.String, value.Binary:
+		return a.Type == b.Type && bytes.Contains(a.Text, b.Text)
+	case value.StringSet, value.NumberSet, value.BinarySet, value.List:
+		return value.Contains(a.Items, b)
+	}
+	return false
+}
+
+// in is the operand's value of the item, nil if it has none.
+func (o *Operand) in(item *value.Value) *value.Value {
+	switch o.Kind {
+	case PathOperand:
+		return o.Path.in(item)
+	case ValueOperand:
+		return o.Value
+	}
+	return size(o.Args[0].in(item)) // no other function stands in a condition for a value
+}
+
+// in is what the path leads to in the item, nil if that is nothing.
+func (p Path) in(item *value.Value) *value.Value {
+	v := item
+	for i := range p {
+		if v == nil {
+			return nil
+		}
+		v = p[i].in(v)
+	}
+	return v
+}
+
+// in takes the step from v, which may be of any type.
+func (s *Step) in(v *value.Value) *value.Value {
+	if s.Index < 0 {
+		return v.Get(s.Name)
+	}
+	if v.Type == value.List && s.Index < len(v.Items) {
+		return &v.Items[s.Index]
+	}
+	return nil
+}
+
+// size is the number that the function of that name gives; nil for what has no
+// size.
+func size(v *value.Value) *value.Value {
+	if v == nil {
+		return nil
+	}
+	n := 0
+	switch v.Type {
+	case value.String:
+		n = codeUnits(v.Text)
+	case value.Binary:
+		n = len(v.Text)
+	case value.StringSet, value.NumberSet, value.BinarySet, value.List:
+		n = len(v.Items)
+	case value.Map:
+		n = len(v.Members)
+	default:
+		return nil
+	}
+	return &value.Value{Type: value.Number, Text: strconv.AppendInt(nil, int64(n), 10)}
+}
+
+// codeUnits is the length of a text in UTF-16, as the service measures it.
+func codeUnits(text []byte) int {
+	n := 0
+	for len(text) > 0 {
+		r, length := utf8.DecodeRune(text)
+		if n++; r > 0xffff {
+			n++
+		}
+		text = text[length:]
+	}
+	return n
+}
