@@ -46,6 +46,9 @@ func compareInts(i, j int) int {
 	return 0
 }
 
+// tails are what may follow a key.
+var tails = []string{"", "\x00", "\xff\xff", "\xff\x00\xff"}
+
 // checkOrder compares in each way: the values, their key bytes alone and with
 // others behind them.
 func checkOrder(t interface{ Fatalf(string, ...any) }, v, w *Value, want int) {
@@ -57,8 +60,8 @@ func checkOrder(t interface{ Fatalf(string, ...any) }, v, w *Value, want int) {
 		t.Fatalf("Equal(%q, %q) = %v", v.Text, w.Text, v.Equal(w))
 	}
 	a, b := v.AppendKey([]byte("<"))[1:], w.AppendKey(nil)
-	for _, tail := range []string{"", "\x00", "\xff"} {
-		for _, other := range []string{"", "\x00", "\xff"} {
+	for _, tail := range tails {
+		for _, other := range tails {
 			if want != 0 && bytes.Compare(append(slices.Clone(a), tail...), append(slices.Clone(b), other...)) != want {
 				t.Fatalf("keys of %q and %q, % x and % x, are not ordered as they are when followed by % x and % x", v.Text, w.Text, a, b, tail, other)
 			}

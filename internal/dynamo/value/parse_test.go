@@ -178,6 +178,7 @@ func TestSerialization(t *testing.T) {
 	f(`{"N":false}`, "FALSE_VALUE cannot be converted to String")
 	f(`{"N":3}`, "NUMBER_VALUE cannot be converted to String")
 	f(`{"N":-3.5}`, "DECIMAL_VALUE cannot be converted to String")
+	f(`{"N":3E5}`, "DECIMAL_VALUE cannot be converted to String")
 	f(`{"S":{}}`, structure)
 	f(`{"S":[]}`, list+"class java.lang.String")
 	f(`{"B":1}`, "only base-64-encoded strings are convertible to bytes")

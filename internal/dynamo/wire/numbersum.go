@@ -1,8 +1,10 @@
 package wire
 
-// sumDigits is the room for adding two numbers of which neither lies wholly
-// beyond what the other's digits can reach, and a carry.
-const sumDigits = 3*maxDigits + 1
+// sumDigits is the room for adding two numbers: 38 digits, one before them for
+// a carry and one more, because 1e38 - 1 has 38. A sum whose last digit is
+// farther from its first has more than 38 digits: the number with that last digit
+// is too small to take more than one place from the front of the other.
+const sumDigits = maxDigits + 2
 
 // Negate turns the sign; zero has none.
 func (n *Number) Negate() { n.negative = n.count > 0 && !n.negative }
@@ -21,7 +23,7 @@ func (n *Number) Add(a, b *Number) NumberFault {
 	top := max(a.exp, b.exp) + 1 // the carry's place
 	last := min(a.lastPlace(), b.lastPlace())
 	width := top - last + 1
-	if width > sumDigits { // more than 38 digits, even if the first ones go
+	if width > sumDigits {
 		return NumberOverflow
 	}
 	var sum [sumDigits]int8
