@@ -85,15 +85,11 @@ type queryRequest struct {
 	Named string
 	Index string // empty for the table
 
-	// One of these two is there in a Query: the expression as parsed, or the
-	// text of the legacy member.
-	KeyCondition  *expr.Condition
-	KeyConditions []byte
+	// Keys is what a Query asks of the keys, in an expression or in the legacy
+	// member; it is yet to be held against the schema. nil in a Scan.
+	Keys *expr.KeyQuery
 
 	Filter *expr.Condition // nil for none
-	// LegacyFilter says that Filter came from QueryFilter or ScanFilter, which
-	// matters for what errors call it.
-	LegacyFilter bool
 
 	Projection []expr.Path // nil for none
 	Select     selectMode
