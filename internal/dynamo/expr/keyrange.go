@@ -19,6 +19,17 @@ type KeySchema struct {
 	Index string // the index's name, empty for a table
 	Hash  []KeyAttribute
 	Range []KeyAttribute
+	// Visit, unless it is nil, is called before an attribute's condition is
+	// looked at, with the attribute's number; its error ends Against. A Query's
+	// ExclusiveStartKey is checked in the same turn.
+	Visit func(attribute int) error
+}
+
+func (s *KeySchema) visit(attribute int) error {
+	if s.Visit == nil {
+		return nil
+	}
+	return s.Visit(attribute)
 }
 
 func (s *KeySchema) multiple() bool { return len(s.Hash) > 1 || len(s.Range) > 1 }
@@ -50,10 +61,13 @@ func (q *KeyQuery) Against(s *KeySchema) (*KeyRange, error) {
 	if s.multiple() {
 		return q.againstMany(s)
 	}
-	switch {
-	case len(q.terms) > 2 || len(q.terms) == 0:
+	if len(q.terms) > 2 || len(q.terms) == 0 {
 		return nil, &Error{errKeyCount}
-	case len(s.Range) == 0 && len(q.terms) > 1:
+	}
+	if err := s.visit(0); err != nil {
+		return nil, err
+	}
+	if len(s.Range) == 0 && len(q.terms) > 1 {
 		return nil, errKeyCondition
 	}
 	hash := q.find(s.Hash[0].Name)
@@ -69,6 +83,9 @@ func (q *KeyQuery) Against(s *KeySchema) (*KeyRange, error) {
 	r := &KeyRange{Hash: []value.Value{*hash.a}}
 	if len(q.terms) == 1 {
 		return r, nil
+	}
+	if err := s.visit(1); err != nil {
+		return nil, err
 	}
 	rng := q.find(s.Range[0].Name)
 	if rng == nil {
@@ -87,6 +104,9 @@ func (q *KeyQuery) Against(s *KeySchema) (*KeyRange, error) {
 func (q *KeyQuery) againstMany(s *KeySchema) (*KeyRange, error) {
 	r := new(KeyRange)
 	for i := range s.Hash {
+		if err := s.visit(i); err != nil {
+			return nil, err
+		}
 		t := q.find(s.Hash[i].Name)
 		switch {
 		case t == nil:
@@ -103,6 +123,9 @@ func (q *KeyQuery) againstMany(s *KeySchema) (*KeyRange, error) {
 	for i := range s.Range {
 		if left == 0 {
 			break
+		}
+		if err := s.visit(len(s.Hash) + i); err != nil {
+			return nil, err
 		}
 		t := q.find(s.Range[i].Name)
 		switch {
