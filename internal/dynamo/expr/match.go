@@ -112,6 +112,8 @@ func (o *Operand) in(item *value.Value) *value.Value {
 		return o.Path.in(item)
 	case ValueOperand:
 		return o.Value
+	case ConditionOperand:
+		return &value.Value{Type: value.Bool, Bool: o.Node.match(item)}
 	}
 	return size(o.Args[0].in(item)) // no other function stands in a condition for a value
 }

@@ -46,6 +46,9 @@ func (o *Operand) write(b *strings.Builder) {
 	case ValueOperand:
 		b.Write(o.Value.Append(nil))
 		return
+	case ConditionOperand:
+		o.Node.write(b)
+		return
 	case CallOperand:
 		b.WriteString("(" + string(o.Function))
 	case SumOperand:

@@ -67,6 +67,7 @@ const (
 	CallOperand
 	SumOperand        // of two; in an update only
 	DifferenceOperand // of two; in an update only
+	ConditionOperand  // a Bool: whether a condition holds; of statements only
 )
 
 // Function is the name of a function, as written.
@@ -91,6 +92,7 @@ type Operand struct {
 	Text     []byte       // of ValueOperand: how the request writes it; nil for trees made otherwise
 	Function Function     // of CallOperand
 	Args     []*Operand   // of CallOperand, SumOperand, DifferenceOperand
+	Node     *Node        // of ConditionOperand
 }
 
 // NodeKind says how a condition is composed.
@@ -153,6 +155,9 @@ func (n *Node) paths(list []Path) []Path {
 func (o *Operand) paths(list []Path) []Path {
 	if o.Kind == PathOperand {
 		list = append(list, o.Path)
+	}
+	if o.Node != nil {
+		list = o.Node.paths(list)
 	}
 	for _, arg := range o.Args {
 		list = arg.paths(list)
