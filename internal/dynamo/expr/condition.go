@@ -2,6 +2,7 @@ package expr
 
 import (
 	"encoding/base64"
+	"strconv"
 
 	"github.com/kasoku/kasoku/internal/dynamo/value"
 )
@@ -50,8 +51,9 @@ func (p *parser) asNode(x part) (*Node, bool) {
 		return nil, p.unexpected()
 	default:
 		if s := findSignature(o.Function); s != nil && !s.boolean && !s.update {
-			p.misused(o.Function)
+			p.misused(o)
 		}
+		p.settle()
 		return &Node{Kind: Call, Function: o.Function, Args: o.Args}, true
 	}
 }
@@ -133,8 +135,9 @@ func (p *parser) relation(x part) (part, bool) {
 		return x, true
 	}
 	if ok && x.operand.Kind == CallOperand && isBoolean(x.operand.Function) {
-		p.misused(x.operand.Function)
+		p.misused(x.operand)
 	}
+	p.settle()
 	return part{node: n}, ok
 }
 
@@ -176,6 +179,7 @@ func (p *parser) between(x *Operand) (*Node, bool) {
 	if !ok {
 		return nil, false
 	}
+	p.checkDistinct("BETWEEN", x, low, high)
 	p.checkOrdered("BETWEEN", x, low, high)
 	p.checkBounds(low, high)
 	return &Node{Kind: Between, Args: []*Operand{x, low, high}}, true
@@ -224,9 +228,9 @@ func (p *parser) in(x *Operand) (*Node, bool) {
 			break
 		}
 	}
-	if len(n.Args) > maxOperandsIn+1 {
-		p.wrongCount("IN", len(n.Args)-1)
-	}
 	p.checkDistinct("IN", x, n.Args[1:]...)
+	if count := len(n.Args) - 1; count > maxOperandsIn {
+		p.fault(faultType, "The IN operator is provided with too many operands; number of operands: "+strconv.Itoa(count))
+	}
 	return n, p.expect(tokenClose)
 }

@@ -22,7 +22,7 @@ type signature struct {
 var signatures = []signature{
 	{function: AttributeExists, boolean: true, args: 1, path: true},
 	{function: AttributeNotExists, boolean: true, args: 1, path: true},
-	{function: AttributeType, boolean: true, args: 2},
+	{function: AttributeType, boolean: true, args: 2, apart: true},
 	{function: BeginsWith, boolean: true, args: 2, apart: true, types: []value.Type{value.String, value.Binary}},
 	{function: Contains, boolean: true, args: 2, apart: true},
 	{function: Size, args: 1, types: []value.Type{value.String, value.Binary, value.StringSet, value.NumberSet,
@@ -45,13 +45,23 @@ func isBoolean(f Function) bool {
 	return s != nil && s.boolean
 }
 
+// checkInner notes a function that may not be an operand.
+func (p *parser) checkInner(o *Operand) {
+	if s := findSignature(o.Function); s != nil && s.outer && s.update == p.isUpdate() {
+		p.misused(o)
+	}
+}
+
 // checkCall notes what is wrong with a function whatever the item is.
 func (p *parser) checkCall(o *Operand) {
 	s := findSignature(o.Function)
 	name := string(o.Function)
+	for _, arg := range o.Args {
+		p.checkInner(arg)
+	}
 	switch {
-	case s == nil || s.update != (p.which == "Update"):
-		p.fault(faultFunction, "Invalid function name; function: "+name)
+	case s == nil || s.update != p.isUpdate():
+		p.wordFault(o.at, "Invalid function name; function: "+name)
 		return
 	case len(o.Args) != s.args:
 		p.wrongCount(name, len(o.Args))
@@ -59,12 +69,13 @@ func (p *parser) checkCall(o *Operand) {
 	case s.path && o.Args[0].Kind != PathOperand:
 		p.fault(faultType, "Operator or function requires a document path; operator or function: "+name)
 		return
-	case o.Function == AttributeType:
-		p.checkTypeName(o.Args[1])
-		return
 	}
 	if s.apart {
 		p.checkDistinct(name, o.Args[0], o.Args[1])
+	}
+	if o.Function == AttributeType {
+		p.checkTypeName(o.Args[1])
+		return
 	}
 	for _, arg := range o.Args {
 		if typ := staticType(arg); typ != 0 && s.types != nil && !slices.Contains(s.types, typ) {

@@ -31,6 +31,14 @@ func (q *KeyQuery) text() string {
 	return strings.Join(s, "; ")
 }
 
+func parseKeyQuery(text string, n *Names, v *Values) (*KeyQuery, error) {
+	c, err := ParseCondition("KeyCondition", []byte(text), n, v)
+	if err != nil {
+		return nil, err
+	}
+	return c.KeyQuery(true)
+}
+
 func TestParseKeyCondition(t *testing.T) {
 	var kc KeyCondition
 	n, v := names(t, someNames), values(t, someValues)
@@ -39,7 +47,7 @@ func TestParseKeyCondition(t *testing.T) {
 		if ok := ParseKeyCondition([]byte(text), n, v, &kc); !ok || kc.text() != want {
 			t.Errorf("%s: %s, %v; want %s", text, kc.text(), ok, want)
 		}
-		if slow, err := ParseKeyQuery([]byte(text), n, v); err != nil || slow.text() != want {
+		if slow, err := parseKeyQuery(text, n, v); err != nil || slow.text() != want {
 			t.Errorf("%s: the tree gives %v, %v", text, slow, err)
 		}
 	}
@@ -77,7 +85,7 @@ func TestKeyConditionErrors(t *testing.T) {
 	n, v := names(t, someNames), values(t, someValues)
 	f := func(text, want string) {
 		t.Helper()
-		_, err := ParseKeyQuery([]byte(text), n, v)
+		_, err := parseKeyQuery(text, n, v)
 		if got := message(err); got != "Invalid KeyConditionExpression: "+want {
 			t.Errorf("%s: %s; want %s", text, got, want)
 		}

@@ -28,17 +28,26 @@ func (q *KeyQuery) find(name string) *queryTerm {
 
 const errKeyCount = "Conditions can be of length 1 or 2 only"
 
-// ParseKeyQuery reads an unescaped KeyConditionExpression.
-func ParseKeyQuery(text []byte, names *Names, values *Values) (*KeyQuery, error) {
-	c, err := ParseCondition("KeyCondition", text, names, values)
-	if err != nil {
-		return nil, err
+// checkCount limits the number of comparisons: an index may have more key
+// attributes than a table.
+func (q *KeyQuery) checkCount(index bool) bool {
+	most := 2
+	if index {
+		most = maxKeyTerms
 	}
+	return 0 < len(q.terms) && len(q.terms) <= most
+}
+
+// KeyQuery takes the comparisons out of a condition that was parsed as
+// "KeyCondition". The service does so after it has parsed the request's other
+// expressions and found no placeholder unused. index tells whether the request
+// names an index.
+func (c *Condition) KeyQuery(index bool) (*KeyQuery, error) {
 	q := new(KeyQuery)
 	if detail := q.add(c.Root); detail != "" {
 		return nil, refuse("KeyCondition", detail)
 	}
-	if len(q.terms) > maxKeyTerms {
+	if !q.checkCount(index) {
 		return nil, refuse("KeyCondition", errKeyCount)
 	}
 	return q, nil

@@ -20,6 +20,7 @@ type legacyOperator struct {
 var (
 	scalars = []value.Type{value.String, value.Number, value.Binary}
 	texts   = []value.Type{value.String, value.Binary}
+	members = []value.Type{value.String, value.Number, value.Binary, value.Bool, value.Null}
 )
 
 var legacyOperators = map[string]legacyOperator{
@@ -32,8 +33,8 @@ var legacyOperators = map[string]legacyOperator{
 	"BETWEEN":      {2, 2, scalars, KeyBetween, of(Between)},
 	"IN":           {1, 0, scalars, 0, of(In)},
 	"BEGINS_WITH":  {1, 1, texts, KeyBeginsWith, calling(BeginsWith)},
-	"CONTAINS":     {1, 1, scalars, 0, calling(Contains)},
-	"NOT_CONTAINS": {1, 1, scalars, 0, notContains},
+	"CONTAINS":     {1, 1, members, 0, calling(Contains)},
+	"NOT_CONTAINS": {1, 1, members, 0, notContains},
 	"NULL":         {0, -1, nil, 0, calling(AttributeNotExists)},
 	"NOT_NULL":     {0, -1, nil, 0, calling(AttributeExists)},
 }
@@ -218,8 +219,9 @@ func LegacyFilter(obj []byte, operator string) (*Condition, error) {
 	return joinLegacy(nodes, operator)
 }
 
-// LegacyKeyQuery reads the object KeyConditions.
-func LegacyKeyQuery(obj []byte) (*KeyQuery, error) {
+// LegacyKeyQuery reads the object KeyConditions; index tells whether the request
+// names an index.
+func LegacyKeyQuery(obj []byte, index bool) (*KeyQuery, error) {
 	q := new(KeyQuery)
 	err := legacyMap(obj, func(name string, v []byte) error {
 		c := legacyCondition{name: name}
@@ -239,7 +241,7 @@ func LegacyKeyQuery(obj []byte) (*KeyQuery, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(q.terms) == 0 || len(q.terms) > maxKeyTerms {
+	if !q.checkCount(index) {
 		return nil, &Error{errKeyCount}
 	}
 	return q, nil

@@ -2,33 +2,35 @@ package expr
 
 import "strconv"
 
-// faultClass orders the faults of an expression: the lowest is reported.
+// faultClass says what sort of fault an expression has; which sort is reported
+// of several is for the orders below to say.
 type faultClass uint8
 
 const (
 	faultParentheses faultClass = iota
-	faultFunction
-	faultMisuse
-	faultReserved
+	faultWord                   // reserved words, functions, list indexes: the first in the text
+	faultCondition              // the worst fault that the first faulty comparison or function has
 	faultSection
 	faultName
 	faultValue
 	faultOverlap
 	faultConflict
+	faultOperand
 	faultCount
 	faultDistinct
 	faultType
-	faultLimit
+	faultOperators
 	faultClasses
 )
 
-// The order of classes; an update looks at words before it looks at functions.
+// The order of classes.
 var (
-	conditionOrder = []faultClass{faultParentheses, faultFunction, faultMisuse, faultReserved, faultName,
-		faultValue, faultCount, faultDistinct, faultType, faultLimit}
-	updateOrder = []faultClass{faultParentheses, faultReserved, faultFunction, faultSection, faultName,
-		faultValue, faultOverlap, faultConflict, faultType, faultCount, faultLimit}
-	pathsOrder = []faultClass{faultReserved, faultName, faultOverlap, faultConflict, faultLimit}
+	conditionOrder = []faultClass{faultParentheses, faultWord, faultCondition, faultOperators}
+	updateOrder    = []faultClass{faultParentheses, faultWord, faultSection, faultName, faultValue,
+		faultOverlap, faultConflict, faultOperand, faultType, faultOperators}
+	pathsOrder = []faultClass{faultWord, faultName, faultOverlap, faultConflict}
+	// withinCondition are the classes that faultCondition takes in.
+	withinCondition = []faultClass{faultName, faultCount, faultDistinct, faultType}
 )
 
 const (
@@ -48,6 +50,7 @@ type parser struct {
 	which     string // "Condition", "Update", ...
 	syntax    string // detail of the syntax error
 	faults    [faultClasses]string
+	wordAt    int // position of faultWord
 	operators int
 }
 
@@ -57,6 +60,10 @@ func newParser(which string, text []byte, names *Names, values *Values) *parser 
 	return p
 }
 
+// isUpdate reports whether the expression is an update; the others that have
+// values are conditions.
+func (p *parser) isUpdate() bool { return p.which == "Update" }
+
 // refuse makes the error that begins with "Invalid ...Expression: ".
 func refuse(which, detail string) error {
 	return &Error{"Invalid " + which + "Expression: " + detail}
@@ -65,7 +72,11 @@ func refuse(which, detail string) error {
 // checkText refuses what needs no parsing.
 func checkText(which string, text []byte) error {
 	if len(text) > maxText {
-		return refuse(which, "Expression size has exceeded the maximum allowed size; expression size: "+strconv.Itoa(len(text)))
+		detail := "Expression size has exceeded the maximum allowed size;"
+		if which != "Update" && which != "Projection" {
+			detail += " expression size: " + strconv.Itoa(len(text))
+		}
+		return refuse(which, detail)
 	}
 	l := lexer{text: text}
 	if l.next().kind == tokenEnd {
@@ -113,38 +124,51 @@ func (p *parser) unexpected() bool {
 	if p.syntax != "" {
 		return false
 	}
-	tok, near := "<EOF>", p.token
+	tok, end := "<EOF>", p.end
 	if p.kind != tokenEnd {
-		tok = string(p.word())
-		if next := p.peek(); next.kind != tokenEnd {
-			near = next
-		}
+		tok, end = string(p.word()), p.peek().end
 	}
-	p.syntax = `Syntax error; token: "` + tok + `", near: "` + string(trimEnd(p.text[p.previous.start:near.end])) + `"`
+	p.syntax = `Syntax error; token: "` + tok + `", near: "` + string(p.text[p.previous.start:end]) + `"`
 	return false
 }
 
-func trimEnd(b []byte) []byte {
-	for len(b) > 0 && isSpace(b[len(b)-1]) {
-		b = b[:len(b)-1]
-	}
-	return b
-}
-
-// fault notes what is wrong, if it is the first of its class.
+// fault notes what is wrong, if it is the first of its class. In an update all
+// that can be wrong with a function's arguments is one class.
 func (p *parser) fault(class faultClass, detail string) {
+	if p.isUpdate() && (class == faultCount || class == faultDistinct) {
+		class = faultType
+	}
 	if p.faults[class] == "" {
 		p.faults[class] = detail
 	}
 }
 
+// wordFault notes what is wrong with the word at a position, unless there is
+// something wrong with one before it.
+func (p *parser) wordFault(at int, detail string) {
+	if p.faults[faultWord] == "" || at < p.wordAt {
+		p.faults[faultWord], p.wordAt = detail, at
+	}
+}
+
+// settle ends a comparison or function of a condition: what is wrong in a later
+// one doesn't matter once this one has a fault.
+func (p *parser) settle() {
+	for _, class := range withinCondition {
+		if p.faults[class] != "" {
+			p.fault(faultCondition, p.faults[class])
+			p.faults[class] = ""
+		}
+	}
+}
+
 // finish returns the error that DynamoDB reports, if any.
 func (p *parser) finish(order []faultClass) error {
-	if p.syntax != "" {
+	if p.syntax != "" && p.faults[faultParentheses] == "" {
 		return refuse(p.which, p.syntax)
 	}
 	if p.operators > maxOperators {
-		p.fault(faultLimit, "The expression contains too many operators; operator count: "+strconv.Itoa(p.operators))
+		p.fault(faultOperators, "The expression contains too many operators; operator count: "+strconv.Itoa(maxOperators+1))
 	}
 	for _, class := range order {
 		if p.faults[class] != "" {
@@ -169,7 +193,7 @@ func (p *parser) path() (path Path, ok bool) {
 			path, ok = p.indexStep(path)
 		default:
 			if len(path) > maxPathSteps {
-				p.fault(faultLimit, "The document path has too many nesting levels; nesting levels: "+strconv.Itoa(len(path)))
+				p.fault(faultName, "The document path has too many nesting levels; nesting levels: "+strconv.Itoa(len(path)))
 			}
 			return path, true
 		}
@@ -183,11 +207,11 @@ func (p *parser) nameStep(path Path) (Path, bool) {
 	name := p.word()
 	switch p.kind {
 	case tokenName:
-		if p.structures(keywordOf(name)) {
+		if keywordOf(name) != noKeyword { // of whatever kind of expression
 			return nil, p.unexpected()
 		}
 		if reserved.has(name) {
-			p.fault(faultReserved, "Attribute name is a reserved keyword; reserved keyword: "+string(name))
+			p.wordFault(p.start, "Attribute name is a reserved keyword; reserved keyword: "+string(name))
 		}
 	case tokenNameRef:
 		ref := name
@@ -202,20 +226,6 @@ func (p *parser) nameStep(path Path) (Path, bool) {
 	return append(path, Step{Name: string(name), Index: -1}), true
 }
 
-// structures reports whether the keyword has a meaning in this kind of
-// expression; where it has none it is only a reserved word.
-func (p *parser) structures(k keyword) bool {
-	switch {
-	case k == noKeyword:
-		return false
-	case p.which == "Update":
-		return k >= keySet
-	case p.which == "Projection":
-		return false
-	}
-	return k < keySet
-}
-
 func (p *parser) indexStep(path Path) (Path, bool) {
 	if p.kind != tokenDigits {
 		return nil, p.unexpected()
@@ -223,7 +233,7 @@ func (p *parser) indexStep(path Path) (Path, bool) {
 	digits := p.word()
 	index, ok := parseIndex(digits)
 	if !ok {
-		p.fault(faultLimit, "List index is not within the allowable range; index: ["+string(digits)+"]")
+		p.wordFault(p.start, "List index is not within the allowable range; index: ["+string(digits)+"]")
 	}
 	p.take()
 	return append(path, Step{Index: index}), p.expect(tokenCloseIndex)
@@ -237,7 +247,11 @@ func (p *parser) value() (*Operand, bool) {
 	o := &Operand{Kind: ValueOperand}
 	var err error
 	if o.Text, o.Value, err = p.values.constant(p.word()); err != nil {
-		p.fault(faultValue, err.Error())
+		class := faultName // in a condition the first placeholder counts, of either sort
+		if p.isUpdate() {
+			class = faultValue
+		}
+		p.fault(class, err.Error())
 	}
 	p.take()
 	return o, true
@@ -245,17 +259,17 @@ func (p *parser) value() (*Operand, bool) {
 
 // operand reads a path, a value, a function or one of them in parentheses.
 func (p *parser) operand() (*Operand, bool) {
-	if p.kind == tokenOpen {
-		p.take()
-		if p.kind == tokenOpen {
+	if p.accept(tokenOpen) {
+		twice := p.kind == tokenOpen
+		o, ok := p.operand()
+		if ok = ok && p.expect(tokenClose); ok && twice {
 			p.redundant()
 		}
-		o, ok := p.operand()
-		return o, ok && p.expect(tokenClose)
+		return o, ok
 	}
 	o, ok := p.simple()
 	if ok && o.Kind == CallOperand && isBoolean(o.Function) {
-		p.misused(o.Function)
+		p.misused(o)
 	}
 	return o, ok
 }
@@ -265,7 +279,7 @@ func (p *parser) simple() (*Operand, bool) {
 	switch {
 	case p.kind == tokenValueRef:
 		return p.value()
-	case p.kind == tokenName && p.peek().kind == tokenOpen && !p.structures(keywordOf(p.word())):
+	case p.kind == tokenName && p.peek().kind == tokenOpen && p.keyword() == noKeyword:
 		return p.call()
 	}
 	path, ok := p.path()
@@ -273,7 +287,7 @@ func (p *parser) simple() (*Operand, bool) {
 }
 
 func (p *parser) call() (*Operand, bool) {
-	o := &Operand{Kind: CallOperand, Function: Function(p.word())}
+	o := &Operand{Kind: CallOperand, Function: Function(p.word()), at: p.start}
 	p.operators++
 	p.take()
 	p.take()
@@ -298,8 +312,8 @@ func (p *parser) redundant() {
 	p.fault(faultParentheses, "The expression has redundant parentheses;")
 }
 
-func (p *parser) misused(f Function) {
-	p.fault(faultMisuse, "The function is not allowed to be used this way in an expression; function: "+string(f))
+func (p *parser) misused(o *Operand) {
+	p.wordFault(o.at, "The function is not allowed to be used this way in an expression; function: "+string(o.Function))
 }
 
 // checkPaths notes the first pair of paths that can't stand beside each other.

@@ -66,6 +66,9 @@ func (l *lexer) next() token {
 			}
 		}
 		l.pos = end
+	case c == '0': // no other digit follows in a number
+		t.kind = tokenDigits
+		l.pos++
 	case isDigit(c):
 		t.kind = tokenDigits
 		for l.pos < len(l.text) && isDigit(l.text[l.pos]) {

@@ -93,6 +93,8 @@ type Operand struct {
 	Function Function     // of CallOperand
 	Args     []*Operand   // of CallOperand, SumOperand, DifferenceOperand
 	Node     *Node        // of ConditionOperand
+
+	at int // where Function stands in the text, for faults
 }
 
 // NodeKind says how a condition is composed.

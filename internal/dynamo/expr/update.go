@@ -76,7 +76,7 @@ func (p *parser) actions(clause Clause, u *Update) bool {
 			if !p.expect(tokenEqual) {
 				return false
 			}
-			a.Value, ok = p.sum()
+			a.Value, _, ok = p.sum()
 		case Add, Delete:
 			if a.Value, ok = p.value(); ok {
 				p.checkSetValue(clause, a.Value)
@@ -92,67 +92,45 @@ func (p *parser) actions(clause Clause, u *Update) bool {
 	}
 }
 
-// sum reads a term, or two with + or - between them.
-func (p *parser) sum() (*Operand, bool) {
-	left, ok := p.term()
-	if !ok {
-		return nil, false
+// sum reads a term, or two with + or - between them; enclosed reports that it is
+// in parentheses of its own.
+func (p *parser) sum() (o *Operand, enclosed, ok bool) {
+	left, enclosed, ok := p.term()
+	if !ok || p.kind != tokenPlus && p.kind != tokenMinus {
+		return left, enclosed, ok
 	}
-	o := &Operand{Kind: SumOperand}
-	switch p.kind {
-	case tokenPlus:
-	case tokenMinus:
+	o = &Operand{Kind: SumOperand}
+	if p.kind == tokenMinus {
 		o.Kind = DifferenceOperand
-	default:
-		return left, true
 	}
 	operator := string(p.word())
 	p.operators++
 	p.take()
-	right, ok := p.term()
+	right, _, ok := p.term()
 	if !ok {
-		return nil, false
+		return nil, false, false
 	}
 	for _, x := range []*Operand{left, right} {
+		p.checkInner(x)
 		if typ := staticType(x); typ != 0 && typ != value.Number {
 			p.wrongType(operator, typ.String())
 		}
 	}
 	o.Args = []*Operand{left, right}
-	return o, true
+	return o, false, true
 }
 
 // term reads an operand, or a sum in parentheses.
-func (p *parser) term() (*Operand, bool) {
-	if p.kind != tokenOpen {
-		return p.operand()
+func (p *parser) term() (o *Operand, enclosed, ok bool) {
+	if !p.accept(tokenOpen) {
+		o, ok = p.operand()
+		return o, false, ok
 	}
-	p.take()
-	if p.kind == tokenOpen {
-		if inner := p.matching(); inner.kind == tokenClose {
-			p.redundant()
-		}
+	o, enclosed, ok = p.sum()
+	if ok = ok && p.expect(tokenClose); ok && enclosed {
+		p.redundant()
 	}
-	o, ok := p.sum()
-	return o, ok && p.expect(tokenClose)
-}
-
-// matching returns the token behind the parenthesis that closes the one which
-// comes next.
-func (p *parser) matching() token {
-	l := p.lexer
-	for depth := 1; ; {
-		switch t := l.next(); t.kind {
-		case tokenEnd:
-			return t
-		case tokenOpen:
-			depth++
-		case tokenClose:
-			if depth--; depth == 0 {
-				return l.next()
-			}
-		}
-	}
+	return o, true, ok
 }
 
 // longTypes are the names that ADD and DELETE have for types.
@@ -169,7 +147,7 @@ func (p *parser) checkSetValue(clause Clause, o *Operand) {
 	if clause == Delete {
 		operator = "DELETE"
 	}
-	p.fault(faultType, "Incorrect operand type for operator or function; operator: "+operator+", operand type: "+longTypes[typ])
+	p.fault(faultOperand, "Incorrect operand type for operator or function; operator: "+operator+", operand type: "+longTypes[typ])
 }
 
 // Paths are the paths that the update touches, in the order of the text.

@@ -62,7 +62,7 @@ func TestUpdateErrors(t *testing.T) {
 			t.Errorf("%.80s: %s; want %s", text, got, want)
 		}
 	}
-	f(strings.Repeat("a", 5000), "Expression size has exceeded the maximum allowed size; expression size: 5000")
+	f(strings.Repeat("a", 5000), "Expression size has exceeded the maximum allowed size;")
 	f("  ", "The expression can not be empty;")
 	syntax := func(text, token, near string) {
 		t.Helper()
@@ -71,7 +71,8 @@ func TestUpdateErrors(t *testing.T) {
 	syntax("a = :n", "a", "a =")
 	syntax("SET", "<EOF>", "SET")
 	syntax("SET a", "<EOF>", "a")
-	syntax("SET a = ", "<EOF>", "=")
+	syntax("SET a = ", "<EOF>", "= ")
+	syntax("SET a = :n b  ", "b", ":n b  ")
 	syntax("SET a = :n,", "<EOF>", ",")
 	syntax("SET a = :n b = :m", "b", ":n b =")
 	syntax("SET a = :n + :m + :m", "+", ":m + :m")
@@ -87,9 +88,16 @@ func TestUpdateErrors(t *testing.T) {
 	syntax("SET remove = :n", "remove", "SET remove =")
 	syntax("SET a[x] = :n", "x", "[x]")
 
+	syntax("SET a = (b.c).d", ".", ").d")
+	syntax("SET a = ((:n)", "<EOF>", ")")
+	f("SET a = ((b.c)).d", "The expression has redundant parentheses;")
+	f("SET a = ((b) + ((:n))) c", "The expression has redundant parentheses;")
+	f("SET a = ((b + :n))", "The expression has redundant parentheses;")
+	f("SET a = if_not_exists(b, ((:n)))", "The expression has redundant parentheses;")
 	f("SET a = ((:n))", "The expression has redundant parentheses;")
 	f("SET name = :n", "Attribute name is a reserved keyword; reserved keyword: name")
-	f("REMOVE a.and", "Attribute name is a reserved keyword; reserved keyword: and")
+	syntax("REMOVE a.and", "and", ".and")
+	syntax("SET in = :n", "in", "SET in =")
 	f("SET a = foo(b)", "Invalid function name; function: foo")
 	f("SET a = size(b)", "Invalid function name; function: size")
 	f("SET a = contains(b, :n)", "Invalid function name; function: contains")
@@ -107,7 +115,13 @@ func TestUpdateErrors(t *testing.T) {
 	f("DELETE a :n", "Incorrect operand type for operator or function; operator: DELETE, operand type: NUMBER")
 	f("DELETE a :true", "Incorrect operand type for operator or function; operator: DELETE, operand type: BOOLEAN")
 	f("SET a = b + :s", "Incorrect operand type for operator or function; operator or function: +, operand type: S")
-	f("SET a = list_append(a, b) - :n", "Incorrect operand type for operator or function; operator or function: -, operand type: L")
+	const misused = "The function is not allowed to be used this way in an expression; function: list_append"
+	f("SET a = list_append(a, b) - :n", misused)
+	f("SET a = :n + list_append(a, b)", misused)
+	f("SET a = list_append(list_append(a, b), c)", misused)
+	f("SET a = list_append(b, (list_append(a, :l)))", misused)
+	f("SET a = if_not_exists(b, list_append(a, :l))", misused)
+	f("SET a = if_not_exists(b.c, b.c)", "The first operand must be distinct from the remaining operands for this operator or function; operator: if_not_exists, first operand: [b, c]")
 	f("SET a = list_append(a, :n)", "Incorrect operand type for operator or function; operator or function: list_append, operand type: N")
 	f("SET a = if_not_exists(:n, :n)", "Operator or function requires a document path; operator or function: if_not_exists")
 	f("SET a = if_not_exists(a)", "Incorrect number of operands for operator or function; operator or function: if_not_exists, number of operands: 1")
@@ -126,13 +140,20 @@ func TestUpdateErrorOrder(t *testing.T) {
 		}
 	}
 	f("SET a = foo(name), b = :x, #x = :n, a.b = list_append(:n, :n) SET c = :n)", "Syntax error")
-	f("SET a = foo(b), c = name, d = :x, #x = :n, a.b = :n SET c = :n", "Attribute name is a reserved")
-	f("SET a = foo(b), d = :x, #x = :n, a.b = :n SET c = :n", "Invalid function name")
+	f("SET c = name, a = foo(b), d = :x, #x = :n, a.b = :n SET c = :n", "Attribute name is a reserved")
+	f("SET a = foo(b), c = name, d = :x, #x = :n, a.b = :n SET c = :n", "Invalid function name")
+	f("SET a = foo(b), d = list_append(list_append(b, c), d)", "Invalid function name")
+	f("SET d = list_append(list_append(b, c), d) SET #x = :x", "The function is not allowed")
 	f("SET a = :x, #x = :n, a.b = :n SET c = :n", `The "SET" section`)
 	f("SET a = :x, #x = :n, a.b = :n", "An expression attribute name")
 	f("SET a = :x, a.b = :n", "An expression attribute value")
 	f("SET b.c = :n, b[0] = :n, a = b + :s, a.b = :n", "Two document paths overlap")
-	f("SET b.c = :n, b[0] = :n, a = b + :s", "Two document paths conflict")
+	f("SET b.c = :n, b[0] = :n, a = b + :s ADD d :s", "Two document paths conflict")
+	f("SET a = b + :s, c = list_append(a) ADD d :s", "Incorrect operand type for operator or function; operator: ADD")
+	f("SET a = b + :s, c = list_append(a)", "Incorrect operand type for operator or function; operator or function: +")
+	f("SET c = list_append(a), a = b + :s", "Incorrect number")
+	f("SET c = if_not_exists(a, a), a = b + :s", "The first operand must be distinct")
+	f("REMOVE a[9999999999] SET a = foo(name)", "List index is not within")
 }
 
 func TestTargets(t *testing.T) {
