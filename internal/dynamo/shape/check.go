@@ -108,6 +108,16 @@ func (c *checker) scalar(i int, s *shape) int {
 	return next
 }
 
+// True reads a boolean, which may be written as a string.
+func True(text []byte) bool {
+	raw, next, _ := wire.ReadString(text, 0)
+	if next < 0 {
+		return text[0] == 't'
+	}
+	value, _ := truth(raw)
+	return value
+}
+
 // truth reads a boolean that is written as a string.
 func truth(raw []byte) (value, ok bool) {
 	for word, v := range words {
@@ -202,15 +212,15 @@ func isASCII(raw []byte) bool {
 func (c *checker) number(i int, s *shape) int {
 	next := wire.SkipValue(c.b, i)
 	if s.bound && !c.faulty {
-		n := integer(c.b[i:next])
+		n := Integer(c.b[i:next])
 		c.faulty = n < s.min || n > s.max
 	}
 	return next
 }
 
-// integer is the whole part of a JSON number, or the end of the range that it
+// Integer is the whole part of a JSON number, or the end of the range that it
 // exceeds. An exponent is beyond what anybody writes there and counts as none.
-func integer(text []byte) int64 {
+func Integer(text []byte) int64 {
 	negative := text[0] == '-'
 	if negative {
 		text = text[1:]
@@ -232,13 +242,26 @@ func integer(text []byte) int64 {
 	return n
 }
 
-// list checks the elements of a list; nulls in it are passed over.
+// nullInside steps over a null in a list or a map. What consists of parts must
+// not be null there; anything else is for others to judge.
+func (c *checker) nullInside(i int, s *shape) int {
+	if s.elem.hasParts() {
+		c.faulty = true
+	}
+	return wire.SkipValue(c.b, i)
+}
+
+func (s *shape) hasParts() bool {
+	return s.kind == structKind || s.kind == mapKind || s.kind == listKind
+}
+
+// list checks the elements of a list.
 func (c *checker) list(i int, s *shape) int {
 	n := int64(0)
 	for i = c.open(i); c.b[i] != ']'; i = c.comma(i) {
 		n++
 		if c.b[i] == 'n' {
-			i = wire.SkipValue(c.b, i)
+			i = c.nullInside(i, s)
 		} else if i = c.value(i, s.elem, inside); i < 0 {
 			return -1
 		}
@@ -279,7 +302,7 @@ func (c *checker) dictionary(i int, s *shape) int {
 			c.faulty = true
 		}
 		if c.b[i] == 'n' {
-			i = wire.SkipValue(c.b, i)
+			i = c.nullInside(i, s)
 		} else if i = c.value(i, s.elem, inside); i < 0 {
 			return -1
 		}

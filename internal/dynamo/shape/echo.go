@@ -44,7 +44,7 @@ func (e *echoer) value(v []byte, s *shape) {
 	case booleanKind:
 		e.boolean(v)
 	case integerKind, longKind:
-		e.out = strconv.AppendInt(e.out, integer(v), 10)
+		e.out = strconv.AppendInt(e.out, Integer(v), 10)
 	case blobKind:
 		e.blob(v)
 	case listKind:

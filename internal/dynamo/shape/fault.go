@@ -116,7 +116,7 @@ func (c *collector) structure(text []byte, s *shape, at path) {
 		case v != nil:
 			c.value(v, f.shape, at.member(f), f.mute)
 		case f.required:
-			c.add(fault{at: at.member(f), missing: true, constraint: "Member must not be null"})
+			c.add(fault{at: at.member(f), missing: true, constraint: memberNotNull})
 		}
 	}
 }
@@ -129,7 +129,7 @@ func (c *collector) value(v []byte, s *shape, at path, mute bool) {
 			c.add(fault{at: at, value: text, constraint: constraint, mute: mute})
 		}
 	case integerKind, longKind:
-		n := integer(v)
+		n := Integer(v)
 		for _, constraint := range s.bounds("value", n) {
 			c.add(fault{at: at, value: strconv.FormatInt(n, 10), constraint: constraint, mute: mute})
 		}
@@ -153,9 +153,18 @@ func (c *collector) elements(v []byte, s *shape, at path, mute bool) {
 func (c *collector) each(v []byte, s *shape, at path) {
 	n := 0
 	for it := wire.Array(v); it.Next() && !c.full(); {
-		if n++; nonNull(it.Value()) != nil {
-			c.value(it.Value(), s.elem, at.inside(strconv.Itoa(n)), false)
-		}
+		n++
+		c.inside(it.Value(), s.elem, at.inside(strconv.Itoa(n)))
+	}
+}
+
+// inside looks at an element of a list or a value of a map.
+func (c *collector) inside(v []byte, s *shape, at path) {
+	switch {
+	case nonNull(v) != nil:
+		c.value(v, s, at, false)
+	case s.hasParts():
+		c.add(fault{at: at, missing: true, constraint: memberNotNull})
 	}
 }
 
@@ -174,12 +183,10 @@ func (c *collector) entries(v []byte, s *shape, at path) {
 	}
 	for it := wire.Object(v); it.Next() && !c.full(); {
 		inner := at.inside(decoded(it.Name()))
-		switch {
-		case nonNull(it.Value()) == nil:
-		case s.values:
+		if s.values && nonNull(it.Value()) != nil {
 			c.each(it.Value(), s.elem, inner)
-		default:
-			c.value(it.Value(), s.elem, inner, false)
+		} else {
+			c.inside(it.Value(), s.elem, inner)
 		}
 	}
 }
@@ -235,6 +242,8 @@ func atLeast(what string, n int64) string {
 func atMost(what string, n int64) string {
 	return "Member must have " + what + " less than or equal to " + strconv.FormatInt(n, 10)
 }
+
+const memberNotNull = "Member must not be null"
 
 const matchesName = "Member must satisfy regular expression pattern: " + nameClass
 

@@ -199,6 +199,17 @@ func attributeEcho(member string) string {
 	return all + ")"
 }
 
+// TestNullInside: a null in a list or a map is missing.
+func TestNullInside(t *testing.T) {
+	f := invalid(t)
+	f("BatchGetItem", `{"RequestItems":{"abc":null}}`, oneError+"Value null at 'requestItems.abc.member'"+notNull)
+	f("BatchGetItem", `{"RequestItems":{"abc":{"Keys":[{},null]}}}`, oneError+"Value null at 'requestItems.abc.member.keys.2.member'"+notNull)
+	f("BatchWriteItem", `{"RequestItems":{"abc":null}}`, oneError+"Value null at 'requestItems.abc.member'"+notNull)
+	f("BatchWriteItem", `{"RequestItems":{"abc":[null]}}`, oneError+"Value null at 'requestItems.abc.member.1.member'"+notNull)
+	f("TransactWriteItems", `{"TransactItems":[null]}`, oneError+"Value null at 'transactItems.1.member'"+notNull)
+	f("UpdateItem", `{"TableName":"abc","Key":{},"AttributeUpdates":{"a":null}}`, oneError+"Value null at 'attributeUpdates.a.member'"+notNull)
+}
+
 func TestTransactions(t *testing.T) {
 	f := invalid(t)
 	for _, operation := range []string{"TransactWriteItems", "TransactGetItems"} {

@@ -170,7 +170,7 @@ func TestTypesTaken(t *testing.T) {
 	f("GetItem", `{"TableName":"arn:aws:dynamodb:eu-west-1:123456789012:table/abc","Key":{}}`)
 	f("DescribeTable", `{"TableName":"arn:aws:dynamodb:eu-west-1:123456789012:table/abc"}`)
 	f("Query", `{"TableName":"abc","Limit":1.9}`)
-	f("BatchGetItem", `{"RequestItems":{"abc":null}}`)
+	f("PutItem", `{"TableName":"abc","Item":{"a":null,"b":{"L":[null]}},"ExpressionAttributeNames":{"#a":null}}`)
 	f("BatchGetItem", `{"RequestItems":{"arn:aws:dynamodb:eu-west-1:123456789012:table/abc":{"Keys":[{}]}}}`)
 	f("ListTagsOfResource", `{"ResourceArn":"x"}`)
 	f("DescribeLimits", `{"a":1}`)

@@ -1,0 +1,220 @@
+package embedded
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/kasoku/kasoku/internal/dynamo/value"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
+
+var (
+	batchGetFields      = fieldsOf(fieldRequestItems, fieldCapacity)
+	batchGetTableFields = fieldsOf(fieldKeys, fieldConsistent, fieldProjection, fieldNames, fieldAttributesToGet)
+	batchWriteFields    = fieldsOf(fieldRequestItems, fieldCapacity, fieldMetrics)
+	writeRequestFields  = fieldsOf(fieldPutRequest, fieldDeleteRequest)
+)
+
+// Greatest numbers of items in a batch.
+const (
+	maxBatchGet   = 100
+	maxBatchWrite = 25
+)
+
+// batchEntry is what a batch has for one table.
+type batchEntry struct {
+	named string
+	value []byte
+}
+
+// batchEntries reads RequestItems. Of entries with one name the last counts.
+func batchEntries(object []byte) (entries []batchEntry) {
+	for it := wire.Object(object); it.Next(); {
+		e := batchEntry{string(decodedName(it.Name())), it.Value()}
+		if i := slices.IndexFunc(entries, func(o batchEntry) bool { return o.named == e.named }); i >= 0 {
+			entries[i] = e
+		} else {
+			entries = append(entries, e)
+		}
+	}
+	return entries
+}
+
+// elements are the elements of a list as written.
+func elements(list []byte) (texts [][]byte) {
+	for it := wire.Array(list); it.Next(); {
+		texts = append(texts, it.Value())
+	}
+	return texts
+}
+
+// parseBatchGetItem reads a BatchGetItem.
+func parseBatchGetItem(body []byte) (r batchGetRequest, err error) {
+	var f fields
+	readFields(&f, body, batchGetFields)
+	r.Capacity = f.capacity()
+	entries := batchEntries(f.values[fieldRequestItems])
+	total, styles := 0, fields{}
+	r.Tables = make([]batchGetTable, len(entries))
+	for i, e := range entries {
+		readFields(&f, e.value, batchGetTableFields)
+		styles.given |= f.given
+		r.Tables[i].Table, r.Tables[i].Named = tableOf(e.named)
+		r.Tables[i].KeyTexts = elements(f.values[fieldKeys])
+		total += len(r.Tables[i].KeyTexts)
+	}
+	if total > maxBatchGet {
+		return r, wire.Invalid("Too many items requested for the BatchGetItem call")
+	}
+	if err := styles.checkMixing(); err != nil { // also of one table with another
+		return r, err
+	}
+	for i, e := range entries {
+		readFields(&f, e.value, batchGetTableFields)
+		if err := r.Tables[i].read(&f); err != nil {
+			return r, err
+		}
+	}
+	for i := range r.Tables {
+		if r.Tables[i].hasDuplicates() {
+			return r, errDuplicateKeys
+		}
+	}
+	return r, nil
+}
+
+// read reads what is asked of the table.
+func (t *batchGetTable) read(f *fields) (err error) {
+	t.Consistent, t.Rest = f.flag(fieldConsistent), f.appendRest(nil)
+	if err := f.checkAlone(); err != nil {
+		return err
+	}
+	t.Keys = make([]value.Value, len(t.KeyTexts))
+	for i, text := range t.KeyTexts {
+		if t.Keys[i], err = value.ParseItem(text); err != nil {
+			return err
+		}
+	}
+	if t.Projection, err = f.attributesToGet(); err != nil || t.Projection != nil {
+		return err
+	}
+	x, err := f.parse()
+	t.Projection = x.projection
+	return err
+}
+
+// appendRest appends all but the keys.
+func (f *fields) appendRest(dst []byte) []byte {
+	for i, v := range f.values {
+		if v != nil && field(i) != fieldKeys {
+			dst = append(append(append(dst, ',', '"'), fieldText[i]...), '"', ':')
+			dst = append(dst, v...)
+		}
+	}
+	return dst
+}
+
+// hasDuplicates compares the keys as they are written: numbers differ that have
+// one value and two spellings.
+func (t *batchGetTable) hasDuplicates() bool {
+	if len(t.KeyTexts) < 2 {
+		return false
+	}
+	seen := make(map[string]bool, len(t.KeyTexts))
+	var buf []byte
+	for _, text := range t.KeyTexts {
+		buf = appendWritten(buf[:0], text)
+		if seen[string(buf)] {
+			return true
+		}
+		seen[string(buf)] = true
+	}
+	return false
+}
+
+// appendWritten appends a key in a form that leaves only the order of its
+// attributes and the spelling of strings out of account.
+func appendWritten(dst, key []byte) []byte {
+	type attribute struct{ name, value []byte }
+	var buf [4]attribute
+	list := buf[:0]
+	for it := wire.Object(key); it.Next(); {
+		list = append(list, attribute{decodedName(it.Name()), it.Value()})
+	}
+	slices.SortStableFunc(list, func(a, b attribute) int { return bytes.Compare(a.name, b.name) })
+	for _, a := range list {
+		dst = wire.AppendQuoted(dst, a.name)
+		for it := wire.Object(a.value); it.Next(); {
+			dst = append(dst, it.Name()...)
+			if wire.Kind(it.Value()) == '"' {
+				dst = wire.AppendQuoted(dst, stringText(it.Value()))
+			} else {
+				dst = append(dst, it.Value()...)
+			}
+		}
+	}
+	return dst
+}
+
+// parseBatchWriteItem reads a BatchWriteItem.
+func parseBatchWriteItem(body []byte) (r batchWriteRequest, err error) {
+	var f fields
+	readFields(&f, body, batchWriteFields)
+	r.Capacity, r.Metrics = f.capacity(), f.metrics()
+	total := 0
+	for _, e := range batchEntries(f.values[fieldRequestItems]) {
+		t := batchWriteTable{Texts: elements(e.value)}
+		t.Table, t.Named = tableOf(e.named)
+		r.Tables = append(r.Tables, t)
+		total += len(t.Texts)
+	}
+	if total > maxBatchWrite {
+		return r, wire.Invalid("Too many items requested for the BatchWriteItem call")
+	}
+	for i := range r.Tables {
+		if err := r.Tables[i].read(); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+// read reads the writes.
+func (t *batchWriteTable) read() error {
+	t.Writes = make([]writeRequest, len(t.Texts))
+	for i, text := range t.Texts {
+		t.Writes[i] = writeRequest{Table: t.Table, Named: t.Named}
+		if err := t.Writes[i].readRequest(text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var (
+	errNoWrite  = wire.Invalid("Supplied AttributeValue is empty, must contain exactly one of the supported datatypes")
+	errTwoWrite = wire.Invalid("Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes")
+)
+
+// readRequest reads {"PutRequest":{"Item":{...}}} or {"DeleteRequest":{"Key":{...}}}.
+func (w *writeRequest) readRequest(object []byte) error {
+	var f fields
+	readFields(&f, object, writeRequestFields)
+	put, del := f.values[fieldPutRequest], f.values[fieldDeleteRequest]
+	switch {
+	case put == nil && del == nil:
+		return errNoWrite
+	case put != nil && del != nil:
+		return errTwoWrite
+	case put != nil:
+		w.Kind = writePut
+		readFields(&f, put, fieldsOf(fieldItem))
+		if err := w.readItem(f.values[fieldItem]); err != nil {
+			return err
+		}
+		return w.checkSize()
+	}
+	w.Kind = writeDelete
+	readFields(&f, del, fieldsOf(fieldKey))
+	return w.readItem(f.values[fieldKey])
+}
