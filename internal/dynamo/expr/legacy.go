@@ -11,7 +11,7 @@ const invalidParameter = "One or more parameter values were invalid: "
 
 // legacyOperator is what is known of a ComparisonOperator.
 type legacyOperator struct {
-	least, most int          // number of values; most is 0 if there is no other limit than least
+	least, most int          // number of values; most is 0 if there is no other limit than least, -1 if there may be none
 	types       []value.Type // of the values; any if nil
 	key         KeyOp        // 0 if no key can be asked so
 	node        func(attribute *Operand, values []*Operand) *Node
@@ -134,7 +134,7 @@ func (c *legacyCondition) setOperator(quoted []byte) error {
 	c.operator = string(text)
 	var ok bool
 	c.legacyOperator, ok = legacyOperators[c.operator]
-	if n := len(c.values); !ok || n < c.least || c.most != 0 && n > c.most {
+	if n := len(c.values); !ok || n < c.least || c.most != 0 && n > max(c.most, 0) {
 		return &Error{invalidParameter + "Invalid number of argument(s) for the " + c.operator + " ComparisonOperator"}
 	}
 	for _, v := range c.values {
