@@ -58,21 +58,17 @@ func (r *Reply) Lines(prepared []byte) { r.lines = append(r.lines, prepared...) 
 // handler that stands before another one and changes what it answers.
 func (r *Reply) Remove(a, b string) {
 	kept := r.lines[:0]
-	for rest := r.lines; len(rest) > 0; {
-		line, after, _ := bytes.Cut(rest, crlf)
-		name, _, _ := bytes.Cut(line, colon)
-		if string(name) != a && string(name) != b {
-			kept = append(append(kept, line...), crlf...)
+	for line := range bytes.Lines(r.lines) {
+		if !called(line, a) && !called(line, b) {
+			kept = append(kept, line...)
 		}
-		rest = after
 	}
 	r.lines = kept
 }
 
-var (
-	crlf  = []byte("\r\n")
-	colon = []byte(":")
-)
+func called(line []byte, name string) bool {
+	return len(line) > len(name) && line[len(name)] == ':' && string(line[:len(name)]) == name
+}
 
 // settle replaces a status that can't be sent.
 func (r *Reply) settle() {
