@@ -1,0 +1,121 @@
+package plain
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+	"github.com/kasoku/kasoku/internal/edge"
+)
+
+// operate has the service answer the exchange. An operation on a table that is just
+// being created waits for the table.
+func (t *task) operate(target, body []byte) {
+	t.send(target, body)
+	if !missesTable(&t.x.Reply) {
+		return
+	}
+	w := creation{t: t, patience: t.patience()}
+	for w.over(target, body, &t.x.Reply) {
+		t.x.Reply.Reset()
+		t.send(target, body)
+	}
+}
+
+// creation waits for the tables of one operation.
+type creation struct {
+	patience
+	t     *task
+	raced bool // it was repeated because its tables were there by the time they were looked at
+}
+
+// Pauses between looks at a table.
+const (
+	firstLook = 50 * time.Millisecond
+	lastLook  = time.Second
+)
+
+// over tells, once that is so, that an operation which got reply should be repeated,
+// because a table that it names was being created. It is false for any other reply.
+func (w *creation) over(target, body []byte, reply *edge.Reply) bool {
+	if !missesTable(reply) {
+		return false
+	}
+	tables := tablesOf(target, body)
+	if len(tables) == 0 {
+		return false
+	}
+	waited := false
+	for pause := firstLook; ; pause = min(2*pause, lastLook) {
+		switch w.look(tables) {
+		case "ACTIVE":
+			again := waited || !w.raced
+			w.raced = true
+			return again
+		case "CREATING":
+			waited = true
+		default:
+			return false
+		}
+		if !w.sleep(pause) {
+			return false
+		}
+	}
+}
+
+// look returns the status that keeps an operation on tables from being done, ACTIVE
+// if none does.
+func (w *creation) look(tables [][]byte) string {
+	for _, name := range tables {
+		if status, _ := w.t.tableStatus(w.ctx, name); status != "ACTIVE" {
+			return status
+		}
+	}
+	return "ACTIVE"
+}
+
+// missesTable tells whether an operation failed in a way that a table in creation
+// may be the reason for.
+func missesTable(reply *edge.Reply) bool {
+	if reply.Status != http.StatusBadRequest {
+		return false
+	}
+	switch string(wire.ErrorType(reply.Body)) {
+	case "ResourceNotFoundException", "ResourceInUseException":
+		return true
+	}
+	return false
+}
+
+// tablesOf returns the names, as JSON strings, of the tables that an operation is
+// about and that must be there for it.
+func tablesOf(target, body []byte) (names [][]byte) {
+	op, _ := wire.FindOperation(target)
+	switch op.Tables {
+	case wire.InTableName:
+		if op.Kind == wire.CreateTable || op.Kind == wire.DescribeTable {
+			return nil
+		}
+		return appendName(nil, body)
+	case wire.InRequestItems:
+		items, _ := wire.Lookup(body, "RequestItems")
+		for it := wire.Object(items); it.Next(); {
+			names = append(names, it.QuotedName())
+		}
+	case wire.InTransactItems:
+		actions, _ := wire.Lookup(body, "TransactItems")
+		for it := wire.Array(actions); it.Next(); {
+			for action := wire.Object(it.Value()); action.Next(); {
+				names = appendName(names, action.Value())
+			}
+		}
+	}
+	return names
+}
+
+func appendName(names [][]byte, obj []byte) [][]byte {
+	if name, ok := wire.Lookup(obj, "TableName"); ok && wire.Kind(name) == '"' {
+		names = append(names, name)
+	}
+	return names
+}

@@ -1,0 +1,71 @@
+package plain
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
+
+// Header fields of bbpd's own. That they are there counts, not what they say.
+const (
+	fieldVerbose = "X-Bbpd-Verbose"
+	fieldIndent  = "X-Bbpd-Indent"
+)
+
+var contentJSON = []byte("Content-Type: application/json\r\n")
+
+// dress gives the answer the form that the client asked for. An error stays what it
+// is, but for indentation: clients tell by its members what went wrong.
+func (t *task) dress() {
+	r := &t.x.Reply
+	if t.verbose && r.Status == http.StatusOK {
+		body := t.moved()
+		t.answer(r.Status, t.appendEnvelope(r.Buf[:0], body, time.Now()))
+	}
+	if t.indent && len(r.Body) > 0 {
+		var b bytes.Buffer
+		if json.Indent(&b, r.Body, "", "\t") == nil {
+			t.answer(r.Status, append(r.Buf[:0], b.Bytes()...))
+		}
+	}
+	without := fieldCRC
+	if !t.changed {
+		without = fieldType // it covers what is sent
+	}
+	r.Remove(fieldType, without)
+	r.Lines(contentJSON)
+}
+
+const (
+	fieldType = "Content-Type"
+	fieldCRC  = "x-amz-crc32"
+)
+
+// appendEnvelope appends body, as a string, between what bbpd tells of a run.
+func (t *task) appendEnvelope(dst, body []byte, now time.Time) []byte {
+	start := t.x.Start()
+	dst = wire.AppendQuoted(append(dst, `{"Name":`...), []byte(t.operationName()))
+	dst = strconv.AppendInt(append(dst, `,"StatusCode":`...), int64(t.x.Reply.Status), 10)
+	dst = wire.AppendQuoted(append(dst, `,"Body":`...), body)
+	dst = append(append(dst, `,"Run":{"Method":"`...), t.x.Request.Method...)
+	dst = start.AppendFormat(append(dst, `","Host":"localhost","Start":"`...), time.RFC3339Nano)
+	dst = now.AppendFormat(append(dst, `","End":"`...), time.RFC3339Nano)
+	dst = append(append(dst, `","Duration":"`...), now.Sub(start).String()...)
+	return append(dst, `"}}`...)
+}
+
+// operationName is how the envelope calls what was done: a raw operation by its
+// whole target, others by the route.
+func (t *task) operationName() string {
+	switch {
+	case t.r.name != "":
+		return t.r.name
+	case len(t.rest) > 0:
+		return string(t.rest)
+	}
+	return string(t.x.Request.Get(fieldTarget))
+}

@@ -1,0 +1,143 @@
+package plain
+
+import (
+	"bytes"
+	"net/http"
+
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
+
+// getItemJSON answers a GetItem with a plain item.
+func (t *task) getItemJSON() {
+	t.operate(t.r.target, t.x.Body)
+	if t.x.Reply.Status != http.StatusOK {
+		return
+	}
+	b, ok := t.conv.appendGot(t.x.Reply.Buf[:0], t.apart())
+	if !ok {
+		t.garbled()
+		return
+	}
+	t.answer(http.StatusOK, b)
+}
+
+// appendGot appends the answer to a GetItem with a plain item, which is {} where
+// there is none. Its other members stay as they are.
+func (c *converter) appendGot(dst, b []byte) (out []byte, ok bool) {
+	i := wire.SkipSpace(b, 0)
+	if at(b, i) != '{' {
+		return dst, false
+	}
+	dst = append(dst, '{')
+	found := false
+	i = wire.SkipSpace(b, i+1)
+	for at(b, i) != '}' {
+		if at(b, i) == ',' {
+			dst = append(dst, ',')
+			i = wire.SkipSpace(b, i+1)
+		}
+		name, next, _ := wire.ReadString(b, i)
+		if next < 0 {
+			return dst, false
+		}
+		dst = append(append(dst, b[i:next]...), ':')
+		if i = wire.SkipSpace(b, next); at(b, i) != ':' {
+			return dst, false
+		}
+		i = wire.SkipSpace(b, i+1)
+		if string(name) == "Item" {
+			found = true
+			dst, i = c.plainObject(dst, b, i)
+		} else {
+			dst, i = verbatim(dst, b, i)
+		}
+		if i < 0 {
+			return dst, false
+		}
+		i = wire.SkipSpace(b, i)
+	}
+	if !found {
+		if dst[len(dst)-1] != '{' {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `"Item":{}`...)
+	}
+	return append(dst, '}'), true
+}
+
+// garbled answers for an answer of the service's that has no such form as DynamoDB
+// gives it.
+func (t *task) garbled() {
+	t.x.Reply.Remove("Cache-Status", "x-amzn-RequestId")
+	t.refuse(http.StatusInternalServerError, "InternalServerError", "The origin's answer has a form that DynamoDB's does not have")
+}
+
+// maxBody bounds what a request may become, as DynamoDB does.
+const maxBody = 16 << 20
+
+// putItemJSON makes a PutItem of a plain item. The answer is DynamoDB's own.
+func (t *task) putItemJSON() {
+	if !t.readable() {
+		return
+	}
+	body := t.x.Body
+	t.conv.lists = t.listsIn(body)
+	t.body = rewrite(t.body[:0], body, &t.conv, (*converter).typedObject, "Item")
+	if len(t.body) > maxBody {
+		t.tooLarge()
+		return
+	}
+	t.operate(t.r.target, t.body)
+}
+
+// readable checks that the body is JSON; if not, it has answered.
+func (t *task) readable() bool {
+	if wire.Valid(t.x.Body, wire.MaxDepth) {
+		return true
+	}
+	t.refuse(http.StatusBadRequest, "SerializationException", "The request's body is not JSON, or it nests too deep")
+	return false
+}
+
+func (t *task) tooLarge() {
+	t.refuse(http.StatusRequestEntityTooLarge, "ValidationException", "The request has more than 16 MiB with its items as attribute values")
+}
+
+// listsIn tells how arrays are read for the table that a request names.
+func (t *task) listsIn(body []byte) bool {
+	name, _ := wire.Lookup(body, "TableName")
+	return t.cfg.lists(t.tableName(name))
+}
+
+// tableName decodes a table's name; of an ARN it is the last part.
+func (t *task) tableName(quoted []byte) []byte {
+	t.name, _ = wire.AppendExact(t.name[:0], quoted)
+	if bytes.HasPrefix(t.name, []byte("arn:")) {
+		return t.name[bytes.LastIndexByte(t.name, '/')+1:]
+	}
+	return t.name
+}
+
+// rewrite appends the object obj with the object at path in it translated. What is
+// not there, or no object, stays as it is for the service to judge.
+func rewrite(dst, obj []byte, c *converter, f translate, path ...string) []byte {
+	done := 0 // obj[:done] is appended
+	it := wire.Object(obj)
+	for it.Next() {
+		v := it.Value()
+		if wire.Kind(v) != '{' || !wire.NameIs(it.Name(), path[0]) {
+			continue
+		}
+		dst = append(dst, obj[done:it.Start()]...)
+		done = it.End()
+		if len(path) > 1 {
+			dst = rewrite(dst, v, c, f, path[1:]...)
+			continue
+		}
+		mark, next := len(dst), 0
+		if dst, next = f(c, dst, v, 0); next < 0 {
+			dst = append(dst[:mark], v...)
+		}
+	}
+	return append(dst, obj[done:]...)
+}

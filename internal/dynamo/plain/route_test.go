@@ -1,0 +1,187 @@
+package plain
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
+
+// Every operation has a route of its own, but for those that throw tables away.
+func TestRawRoutes(t *testing.T) {
+	f := newFixture(t)
+	for _, ops := range [][]wire.Operation{wire.Operations, wire.StreamOperations} {
+		for i := range ops {
+			name := ops[i].Name
+			switch name {
+			case "DeleteTable", "DeleteBackup", "DeleteResourcePolicy":
+				f.expect("POST", "/"+name, `{"a":1}`, http.StatusTeapot, `the service's own`)
+				f.wasAsked()
+			case "BatchGetItem", "BatchWriteItem": // have tests of their own
+			default:
+				f.expect("POST", "/"+name, `{"a":1}`, http.StatusOK, `{}`)
+				f.wasAsked(name + ` {"a":1}`)
+			}
+		}
+	}
+}
+
+func TestTargets(t *testing.T) {
+	f := newFixture(t)
+	targets := map[string]string{}
+	for path, r := range routes {
+		targets[path] = string(r.target)
+	}
+	for path, want := range map[string]string{
+		"/GetItem": "DynamoDB_20120810.GetItem", "/GetRecords": "DynamoDBStreams_20120810.GetRecords",
+		"/GetItemJSON": "DynamoDB_20120810.GetItem", "/PutItemJSON": "DynamoDB_20120810.PutItem", "/Status": "",
+	} {
+		if targets[path] != want {
+			t.Errorf("%s asks for %q; want %q", path, targets[path], want)
+		}
+	}
+	f.do("POST", "/RawPost/DynamoDB_20120810.DeleteTable", `{"TableName":"t"}`)
+	f.do("POST", "/RawPost/DynamoDBStreams_20120810%2EListStreams", `{}`)
+	f.do("POST", "/RawPost/GetItem", `{}`)
+	f.wasAsked(`DeleteTable {"TableName":"t"}`, `ListStreams {}`, `?GetItem {}`)
+}
+
+// What is no route is the service's.
+func TestServiceOwn(t *testing.T) {
+	f := newFixture(t)
+	for _, path := range []string{"/x", "/getitem", "/GetItem/", "/GetItem/x", "/StatusTable", "/StatusTable/", "/StatusTable/a/b", "/DescribeTable/",
+		"/RawPost", "/RawPost/", "/RawPost/a/b", "/status", "*", "/service/DynamoDB_20120810/operation/GetItem", "/DeleteTable"} {
+		f.expect("POST", path, `{}`, http.StatusTeapot, `the service's own`)
+	}
+	f.expect("GET", "/", ``, http.StatusTeapot, `the service's own`)
+	f.expect("POST", "/", `{}`, http.StatusTeapot, `the service's own`)
+	f.expect("GET", "/", ``, http.StatusTeapot, `the service's own`, "X-Amz-Target", "ListTables")
+	f.wasAsked()
+}
+
+func TestMethods(t *testing.T) {
+	f := newFixture(t)
+	refused := func(method, path, allow string) {
+		t.Helper()
+		got := f.expect(method, path, ``, http.StatusMethodNotAllowed,
+			errorBody("UnknownOperationException", method+" is not a method of "+path+"; it takes "+allow))
+		if got.head.Get("Allow") != allow || got.head.Get("Content-Type") != "application/json" || got.head.Get("Cache-Status") != "kasoku; detail=local" {
+			t.Errorf("%s %s: %v", method, path, got.head)
+		}
+	}
+	for path, r := range routes {
+		switch r.allow {
+		case toPost:
+			refused("GET", path, "POST")
+			refused("HEAD", path, "POST")
+			refused("PUT", path, "POST")
+			refused("OPTIONS", path, "POST")
+		case toRead:
+			refused("POST", path, "GET, HEAD")
+			refused("DELETE", path, "GET, HEAD")
+		default:
+			refused("PUT", path, "GET, HEAD, POST")
+		}
+	}
+	f.wasAsked()
+	for _, path := range []string{"/StatusTable/t", "/DescribeTable/t"} {
+		if got := f.do("POST", path, ``); got.status != http.StatusMethodNotAllowed || got.head.Get("Allow") != "GET, HEAD" {
+			t.Errorf("POST %s: %d %v", path, got.status, got.head)
+		}
+	}
+	f.wasAsked()
+	for _, path := range []string{"/Status", "/ListTables", "/DescribeTable/t"} {
+		if got := f.do("HEAD", path, ``); got.status != http.StatusOK {
+			t.Errorf("HEAD %s: %d", path, got.status)
+		}
+	}
+}
+
+// Requests to / that are bbpd's rather than DynamoDB's are answered as the routes
+// are; DynamoDB's own go to the service untouched.
+func TestCompatible(t *testing.T) {
+	f := newFixture(t)
+	asked := func(want string, fields ...string) {
+		t.Helper()
+		got := f.do("POST", "/", `{}`, fields...)
+		if want == "" {
+			f.wasAsked()
+			if got.status != http.StatusTeapot {
+				t.Errorf("%v: %d; want it to be the service's", fields, got.status)
+			}
+			return
+		}
+		f.wasAsked(want)
+	}
+	const own = "application/x-amz-json-1.0"
+	asked("", "X-Amz-Target", "DynamoDB_20120810.GetItem", "Content-Type", own)
+	asked("", "x-amz-target", "DynamoDB_20120810.GetItem", "content-type", "Application/X-Amz-Json-1.0; charset=utf-8")
+	asked("", "X-Amz-Target", "DynamoDBStreams_20120810.ListStreams", "Content-Type", own)
+	asked("", "X-Amz-Target", "DynamoDB_20111205.GetItem", "Content-Type", own)
+	asked("GetItem {}", "X-Amz-Target", "DynamoDB_20120810.GetItem", "Content-Type", "application/x-www-form-urlencoded")
+	asked("GetItem {}", "X-Amz-Target", "DynamoDB_20120810.GetItem", "Content-Type", "application/json")
+	asked("GetItem {}", "X-Amz-Target", "DynamoDB_20120810.GetItem")
+	asked("GetItem {}", "X-Amz-Target", "GetItem", "Content-Type", own)
+	asked("DeleteTable {}", "X-Amz-Target", "DeleteTable")
+	asked("GetItem {}", "X-Amz-Target", "DynamoDB_20120810.GetItem", "Content-Type", own, "X-Bbpd-Indent", "")
+	asked("GetItem {}", "X-Amz-Target", "DynamoDB_20120810.GetItem", "Content-Type", own, "x-bbpd-verbose", "0")
+	asked("ListStreams {}", "X-Amz-Target", "DynamoDBStreams_20120810.ListStreams")
+	// Names that only paths have, and names of nothing: the service refuses them.
+	asked("GetItemJSON {}", "X-Amz-Target", "GetItemJSON")
+	asked("Status {}", "X-Amz-Target", "Status")
+	asked("GetItem {}", "X-Amz-Target", "DynamoDB_20111205.GetItem")
+	asked(" {}", "X-Amz-Target", "")
+}
+
+// The header fields that a client sent reach the service once, as the protocol wants
+// them.
+func TestTranslated(t *testing.T) {
+	f := newFixture(t)
+	f.do("POST", "/GetItem", `{}`, "Content-Type", "text/plain", "X-Amz-Target", "DynamoDB_20120810.DeleteTable",
+		"content-encoding", "gzip", "amz-sdk-request", "ttl=1")
+	f.wasAsked("GetItem {}")
+}
+
+// A browser that shows a page of somebody else's may not use what listens on its
+// reader's machine.
+func TestForeignPages(t *testing.T) {
+	f := newFixture(t)
+	try := func(allowed bool, fields ...string) {
+		t.Helper()
+		for _, path := range []string{"/PutItemJSON", "/RawPost/DynamoDB_20120810.DeleteTable", "/BatchWriteItem"} {
+			got := f.do("POST", path, `{}`, fields...)
+			if (got.status == http.StatusOK) != allowed {
+				t.Errorf("%s with %v: %d %s", path, fields, got.status, got.body)
+			}
+			if !allowed && (got.status != http.StatusForbidden || got.body != errorBody("AccessDeniedException", "A page of another origin may not use this route")) {
+				t.Errorf("%s with %v: %d %s", path, fields, got.status, got.body)
+			}
+		}
+	}
+	try(true)
+	try(true, "Origin", "http://127.0.0.1:12333")
+	try(true, "Sec-Fetch-Site", "same-origin", "Origin", "http://127.0.0.1:12333")
+	try(true, "Sec-Fetch-Site", "none")
+	try(false, "Origin", "http://evil.example")
+	try(false, "Origin", "http://127.0.0.1:8080")
+	try(false, "Origin", "null")
+	try(false, "Origin", "")
+	try(false, "Sec-Fetch-Site", "cross-site")
+	try(false, "Sec-Fetch-Site", "same-site", "Origin", "http://127.0.0.1:12333")
+	f.expect("GET", "/ListTables", ``, http.StatusOK, `{}`, "Origin", "http://evil.example")
+}
+
+// A client that is not let in gets what the service says, and nothing is asked.
+func TestNotAdmitted(t *testing.T) {
+	f := newFixture(t)
+	f.svc.refuse = true
+	for path, r := range routes {
+		method := strings.SplitN(r.allow, ",", 2)[0]
+		got := f.expect(method, path, `{}`, http.StatusBadRequest, errorBody("InvalidSignatureException", "no"))
+		if got.head.Get("Content-Type") != "application/json" {
+			t.Errorf("%s: %v", path, got.head)
+		}
+	}
+	f.wasAsked()
+}

@@ -1,0 +1,176 @@
+package plain
+
+import (
+	"bytes"
+	"net/http"
+	"sync"
+
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// task is an exchange under way. It is pooled: its buffers keep their memory from
+// one exchange to the next.
+type task struct {
+	h    *Handler
+	cfg  *Config
+	x    *edge.Exchange
+	r    *route
+	rest []byte // of the path, behind a prefix
+
+	ask func(x *edge.Exchange) // in the client's name
+
+	verbose, indent bool
+	changed         bool // the body is not the service's
+
+	conv   converter
+	fields http1.Fields // of the request that the service is given
+	body   []byte       // that request's
+	reply  []byte       // a reply moved out of the exchange's buffer
+	name   []byte       // a table's
+}
+
+var tasks = sync.Pool{New: func() any { return new(task) }}
+
+func (t *task) begin(h *Handler, x *edge.Exchange, r *route, rest []byte) {
+	t.h, t.cfg, t.x, t.r, t.rest = h, h.cfg.Load(), x, r, rest
+	t.changed = false
+}
+
+// keepMax bounds the buffers that go back to the pool, keepMembers the members.
+const (
+	keepMax     = 64 << 10
+	keepMembers = 512
+)
+
+// end lets go of everything that belongs to the exchange.
+func (t *task) end() {
+	t.h, t.cfg, t.x, t.r, t.rest, t.ask = nil, nil, nil, nil, nil, nil
+	clear(t.fields)
+	t.fields = t.fields[:0]
+	for _, b := range []*[]byte{&t.body, &t.reply, &t.name, &t.conv.text} {
+		if *b = (*b)[:0]; cap(*b) > keepMax {
+			*b = nil
+		}
+	}
+	clear(t.conv.members)
+	if t.conv.members = t.conv.members[:0]; cap(t.conv.members) > keepMembers {
+		t.conv.members = nil
+	}
+	tasks.Put(t)
+}
+
+func (t *task) serve() {
+	x := t.x
+	t.verbose, t.indent = x.Request.Get(fieldVerbose) != nil, x.Request.Get(fieldIndent) != nil
+	switch {
+	case !t.r.allows(x.Request.Method):
+		x.Reply.Field("Allow", t.r.allow)
+		t.refuse(http.StatusMethodNotAllowed, "UnknownOperationException", string(x.Request.Method)+" is not a method of "+t.r.path+"; it takes "+t.r.allow)
+	case foreign(&x.Request):
+		t.refuse(http.StatusForbidden, "AccessDeniedException", "A page of another origin may not use this route")
+	default:
+		if t.ask = t.h.service.Admit(x); t.ask != nil {
+			t.r.serve(t)
+		}
+	}
+	t.dress()
+}
+
+// foreign tells whether a browser sent the request for a page from elsewhere. Plain
+// routes need no header field that makes browsers ask first, and without signatures
+// any page could use what listens on its reader's machine.
+func foreign(r *http1.Request) bool {
+	if string(r.Method) != http.MethodPost {
+		return false
+	}
+	if site := r.Get("Sec-Fetch-Site"); site != nil {
+		return string(site) != "same-origin" && string(site) != "none"
+	}
+	from := r.Get("Origin")
+	if from == nil {
+		return false
+	}
+	_, host, _ := bytes.Cut(from, []byte("://"))
+	return !bytes.EqualFold(host, r.Host)
+}
+
+// refuse answers by itself with an error in DynamoDB's shape.
+func (t *task) refuse(status int, typ, message string) {
+	t.answer(status, wire.AppendError(t.x.Reply.Buf[:0], typ, message))
+	t.local()
+}
+
+// answer gives the client a body that was built in the exchange's buffer.
+func (t *task) answer(status int, body []byte) {
+	t.x.Reply.Status = status
+	t.x.Reply.Build(body)
+	t.changed = true
+}
+
+// local notes that the service had no part in the answer.
+func (t *task) local() { t.decided(telemetry.Local) }
+
+// decided notes how an answer came about that is not the service's as a whole.
+func (t *task) decided(d telemetry.Decision) {
+	t.x.Record.Service, t.x.Record.Decision = t.h.name, d
+	t.x.Reply.Field("Cache-Status", "kasoku; "+d.CacheStatus())
+}
+
+// send has the service answer the exchange as a request for the target with a body.
+func (t *task) send(target, body []byte) {
+	x := t.x
+	request, sent := x.Request, x.Body
+	defer func() { x.Request, x.Body = request, sent }()
+	t.fields = translated(t.fields[:0], &request, target)
+	x.Request, x.Body = inner(&request, t.fields), body
+	t.ask(x)
+}
+
+var (
+	methodPost  = []byte(http.MethodPost)
+	pathRoot    = []byte("/")
+	nameTarget  = []byte(fieldTarget)
+	nameContent = []byte("Content-Type")
+	jsonType    = []byte(protocolType)
+)
+
+// inner is the request that the service is given: r in DynamoDB's own protocol.
+func inner(r *http1.Request, fields http1.Fields) http1.Request {
+	own := *r
+	own.Method, own.Target, own.Path, own.RawQuery, own.Fields = methodPost, pathRoot, pathRoot, nil, fields
+	return own
+}
+
+// translated appends the header fields of r, but with what DynamoDB's protocol says
+// in place of what the client said; the body is decoded by now.
+func translated(dst http1.Fields, r *http1.Request, target []byte) http1.Fields {
+	dst = append(dst, http1.Field{Name: nameTarget, Value: target}, http1.Field{Name: nameContent, Value: jsonType})
+	for _, f := range r.Fields {
+		// Of fields with one name the first counts.
+		if !bytes.EqualFold(f.Name, nameEncoding) {
+			dst = append(dst, f)
+		}
+	}
+	return dst
+}
+
+var nameEncoding = []byte("Content-Encoding")
+
+// moved returns the reply's body out of the exchange's buffer, so that another can
+// be built there.
+func (t *task) moved() []byte {
+	t.reply = append(t.reply[:0], t.x.Reply.Body...)
+	return t.reply
+}
+
+// apart returns the reply's body where it does not lie in the exchange's buffer.
+func (t *task) apart() []byte {
+	body, buf := t.x.Reply.Body, t.x.Reply.Buf[:cap(t.x.Reply.Buf)]
+	if len(body) > 0 && len(buf) > 0 && &body[0] == &buf[0] {
+		return t.moved()
+	}
+	return body
+}
