@@ -1,5 +1,9 @@
 package embedded
 
+import (
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
+
 // writeUnits is what writing so many bytes costs.
 func writeUnits(size int) float64 { return float64(max(1, (size+1023)/1024)) }
 
@@ -11,4 +15,105 @@ func readUnits(size int, consistent bool) float64 {
 		return units
 	}
 	return units / 2
+}
+
+// spent is the capacity that a request has spent on one table.
+type spent struct {
+	named string // the table as the request names it
+	table float64
+	arms  []arm
+	// kind is empty, or which units those of a transaction are: "Read" or "Write".
+	kind string
+}
+
+// write adds what a change has cost.
+func (s *spent) write(c *change) {
+	s.table += writeUnits(max(c.old.size, c.new.size))
+	s.writeArms(c)
+}
+
+// writeArms adds what a change has cost in the indexes.
+func (s *spent) writeArms(c *change) {
+	for _, a := range c.arms {
+		s.arm(a)
+	}
+}
+
+func (s *spent) arm(a arm) {
+	for i := range s.arms {
+		if s.arms[i].index == a.index {
+			s.arms[i].units += a.units
+			return
+		}
+	}
+	s.arms = append(s.arms, a)
+}
+
+// append appends a ConsumedCapacity.
+func (s *spent) append(dst []byte, mode capacityMode) []byte {
+	total := s.table
+	for i := range s.arms {
+		total += s.arms[i].units
+	}
+	dst = append(dst, `{"TableName":`...)
+	dst = wire.AppendQuoted(dst, []byte(s.named))
+	dst = append(dst, ',')
+	dst = s.appendUnits(dst, total)
+	if mode == capacityIndexes {
+		dst = append(dst, `,"Table":{`...)
+		dst = s.appendUnits(dst, s.table)
+		dst = append(dst, '}')
+		dst = s.appendArms(dst, `,"LocalSecondaryIndexes":{`, true)
+		dst = s.appendArms(dst, `,"GlobalSecondaryIndexes":{`, false)
+	}
+	return append(dst, '}')
+}
+
+func (s *spent) appendUnits(dst []byte, units float64) []byte {
+	dst = append(dst, `"CapacityUnits":`...)
+	dst = wire.AppendUnits(dst, units)
+	if s.kind != "" {
+		dst = append(dst, `,"`...)
+		dst = append(dst, s.kind...)
+		dst = append(dst, `CapacityUnits":`...)
+		dst = wire.AppendUnits(dst, units)
+	}
+	return dst
+}
+
+// appendArms appends the units of the local or of the global indexes, if there
+// are any.
+func (s *spent) appendArms(dst []byte, member string, local bool) []byte {
+	start := len(dst)
+	for i := range s.arms {
+		a := &s.arms[i]
+		if a.local != local {
+			continue
+		}
+		if len(dst) == start {
+			dst = append(dst, member...)
+		} else {
+			dst = append(dst, ',')
+		}
+		dst = wire.AppendQuoted(dst, []byte(a.index))
+		dst = append(dst, `:{`...)
+		dst = s.appendUnits(dst, a.units)
+		dst = append(dst, '}')
+	}
+	if len(dst) > start {
+		dst = append(dst, '}')
+	}
+	return dst
+}
+
+// appendAllSpent appends a list of ConsumedCapacity.
+func appendAllSpent(dst []byte, mode capacityMode, all []*spent) []byte {
+	dst = append(dst, '[')
+	for i, s := range all {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = s.append(dst, mode)
+	}
+	return append(dst, ']')
 }

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/kasoku/kasoku/internal/dynamo/shape"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/origin"
@@ -25,7 +26,44 @@ type handler func(c *call) error
 var handlers map[string]handler
 
 func init() {
-	handlers = map[string]handler{}
+	handlers = map[string]handler{
+		"GetItem":            (*call).getItem,
+		"PutItem":            (*call).putItem,
+		"UpdateItem":         (*call).updateItem,
+		"DeleteItem":         (*call).deleteItem,
+		"Query":              (*call).query,
+		"Scan":               (*call).scan,
+		"BatchGetItem":       (*call).batchGetItem,
+		"BatchWriteItem":     (*call).batchWriteItem,
+		"TransactGetItems":   (*call).transactGetItems,
+		"TransactWriteItems": (*call).transactWriteItems,
+
+		"CreateTable":                 (*call).createTable,
+		"UpdateTable":                 (*call).updateTable,
+		"DeleteTable":                 (*call).deleteTable,
+		"DescribeTable":               (*call).describeTable,
+		"ListTables":                  (*call).listTables,
+		"UpdateTimeToLive":            (*call).updateTimeToLive,
+		"DescribeTimeToLive":          (*call).describeTimeToLive,
+		"TagResource":                 (*call).tagResource,
+		"UntagResource":               (*call).untagResource,
+		"ListTagsOfResource":          (*call).listTagsOfResource,
+		"DescribeLimits":              (*call).describeLimits,
+		"DescribeEndpoints":           (*call).describeEndpoints,
+		"DescribeContinuousBackups":   (*call).describeContinuousBackups,
+		"UpdateContinuousBackups":     (*call).updateContinuousBackups,
+		"CreateGlobalTable":           (*call).createGlobalTable,
+		"UpdateGlobalTable":           (*call).noGlobalTable,
+		"DescribeGlobalTable":         (*call).noGlobalTable,
+		"DescribeGlobalTableSettings": (*call).noGlobalTable,
+		"UpdateGlobalTableSettings":   (*call).noGlobalTable,
+		"ListGlobalTables":            (*call).listGlobalTables,
+
+		"ListStreams":      (*call).listStreams,
+		"DescribeStream":   (*call).describeStream,
+		"GetShardIterator": (*call).getShardIterator,
+		"GetRecords":       (*call).getRecords,
+	}
 }
 
 // errClosed is what requests after Close get.
@@ -61,8 +99,8 @@ func (c *call) answer(r *origin.Request) *origin.Response {
 	if err == nil {
 		return c.reply(http.StatusOK, origin.Good)
 	}
-	var e *wire.Error
-	if !errors.As(err, &e) {
+	e := asFault(err)
+	if e == nil {
 		c.s.log.Error("embedded store: a request failed", slog.String("operation", c.op), slog.Any("error", err))
 		e = internalError()
 	}
@@ -94,7 +132,10 @@ func (c *call) run(r *origin.Request) (err error) {
 	if h == nil {
 		return &wire.Error{Type: "UnknownOperationException"}
 	}
-	c.op = op.Name
+	c.op, c.host = op.Name, r.Header.Get("Host")
+	if err := shape.Check(op.Name, r.Body); err != nil {
+		return err
+	}
 	return h(c)
 }
 

@@ -22,8 +22,10 @@ type edit struct {
 	locked  bool
 	changes []*change
 	counts  []count
-	keyBuf  []byte
-	textBuf []byte
+	// numbered are the streams that the edit has written to.
+	numbered []numbered
+	keyBuf   []byte
+	textBuf  []byte
 }
 
 // change is what a request does to one item.
@@ -33,6 +35,7 @@ type change struct {
 	old, new image  // trees are there if anything hangs on the change
 	expired  bool   // deleted because its time to live has passed
 	arms     []arm
+	record   []byte // for the table's stream; nil for none
 }
 
 // arm is what a change costs in one index.
@@ -74,7 +77,7 @@ func (t *table) hangs() bool {
 // the change.
 func (e *edit) put(t *table, key []byte, old image, item *value.Value) *change {
 	c := change{t: t, key: key, old: old}
-	c.new = image{size: item.ItemSize(), tree: item}
+	c.new = image{there: true, size: item.ItemSize(), tree: item}
 	start := len(e.textBuf)
 	e.textBuf = item.AppendItem(e.textBuf)
 	c.new.text = e.textBuf[start:len(e.textBuf):len(e.textBuf)]
@@ -91,7 +94,7 @@ func (e *edit) remove(t *table, key []byte, old image, expired bool) *change {
 // touch stands for a write that finds nothing to do: what made it so must be on
 // disk before the answer says so, and whoever waits for a batch waits for all
 // before it.
-func (e *edit) touch(key []byte) { e.b.Delete(key) }
+func (e *edit) touch() { e.b.Mark() }
 
 // set writes an image under key.
 func (e *edit) set(key []byte, m *image) {
@@ -107,6 +110,7 @@ func (e *edit) follow(c change) *change {
 	if c.t.hangs() {
 		e.writeEntries(last)
 		e.writeExpiry(last)
+		e.prepareRecord(last)
 	}
 	return last
 }
@@ -137,7 +141,11 @@ func (e *edit) commit() error {
 		return err
 	}
 	e.release()
-	return e.s.db.Wait(e.b)
+	if err := e.s.db.Wait(e.b); err != nil {
+		return err
+	}
+	e.settle()
+	return nil
 }
 
 func (e *edit) apply() error {

@@ -11,12 +11,22 @@ import (
 // image is an item, or an index entry, as it is stored: its size as DynamoDB
 // counts it, and its JSON text. The zero image is no item.
 type image struct {
-	size int
-	text []byte
-	tree *value.Value // nil if nobody has asked for it
+	there bool
+	size  int
+	text  []byte       // nil if only the size was asked for
+	tree  *value.Value // nil if nobody has asked for it
 }
 
-func (m *image) exists() bool { return m.text != nil }
+func (m *image) exists() bool { return m.there }
+
+// need says how much of an item a write must know of it.
+type need uint8
+
+const (
+	needSize need = iota
+	needText
+	needTree
+)
 
 // appendImage appends the form in which an image is stored.
 func appendImage(dst []byte, size int, text []byte) []byte {
@@ -28,9 +38,13 @@ func appendImage(dst []byte, size int, text []byte) []byte {
 func splitImage(stored []byte) (size int, text []byte, err error) {
 	n, width := binary.Uvarint(stored)
 	if width <= 0 || len(stored) == width {
-		return 0, nil, fmt.Errorf("a stored item is damaged: % x", stored[:min(len(stored), 16)])
+		return 0, nil, damaged(stored)
 	}
 	return int(n), stored[width:], nil
+}
+
+func damaged(stored []byte) error {
+	return fmt.Errorf("a stored item is damaged: %q", stored[:min(len(stored), 32)])
 }
 
 // parse makes the tree of an image that exists.
@@ -47,8 +61,8 @@ func (m *image) parse() error {
 }
 
 // readImage reads the item under key into memory of its own; the zero image if
-// there is none. With tree it is parsed.
-func readImage(r disk.Reader, key []byte, tree bool) (m image, err error) {
+// there is none.
+func readImage(r disk.Reader, key []byte, n need) (m image, err error) {
 	v, ok, err := r.Get(key)
 	if !ok || err != nil {
 		return image{}, err
@@ -58,8 +72,11 @@ func readImage(r disk.Reader, key []byte, tree bool) (m image, err error) {
 	if err != nil {
 		return image{}, err
 	}
-	m = image{size: size, text: append([]byte(nil), text...)}
-	if tree {
+	m = image{there: true, size: size}
+	if n > needSize {
+		m.text = append([]byte(nil), text...)
+	}
+	if n == needTree {
 		err = m.parse()
 	}
 	return m, err

@@ -21,6 +21,9 @@ func (e *edit) writeEntries(c *change) {
 // capacity units which that takes.
 func (e *edit) writeEntry(c *change, x *catalog.Index) float64 {
 	oldKey, old := c.t.entry(x, &c.old)
+	if x.Backfilling && old.exists() && !e.entered(oldKey) {
+		old = image{}
+	}
 	newKey, new := c.t.entry(x, &c.new)
 	if old.exists() && new.exists() && bytes.Equal(oldKey, newKey) && old.tree.Equal(new.tree) {
 		return 0
@@ -59,7 +62,7 @@ func (t *table) entry(x *catalog.Index, m *image) ([]byte, image) {
 		return key, *m
 	}
 	tree := t.project(x, m.tree)
-	return key, image{size: tree.ItemSize(), text: tree.AppendItem(nil), tree: tree}
+	return key, image{there: true, size: tree.ItemSize(), text: tree.AppendItem(nil), tree: tree}
 }
 
 // project returns what the index holds of an item.

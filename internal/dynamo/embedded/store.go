@@ -2,12 +2,14 @@ package embedded
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/disk"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
@@ -37,6 +39,10 @@ type Store struct {
 	// schema held.
 	tables atomic.Pointer[map[string]*table]
 
+	streams  streamSet
+	backfill backfiller
+	expired  atomic.Pointer[func(table string, item []byte)] // told by OnExpiry
+
 	locks locks
 	calls sync.Pool
 
@@ -65,10 +71,15 @@ func Open(cfg Config, log *slog.Logger) (*Store, error) {
 	s := &Store{cfg: cfg, log: log, db: db, clock: time.Now}
 	s.calls.New = func() any { return new(call) }
 	s.background, s.stop = context.WithCancel(context.Background())
-	if err := s.loadTables(); err != nil {
+	s.backfill.woken = make(chan struct{}, 1)
+	if err := errors.Join(s.loadTables(), s.loadStreams()); err != nil {
 		db.Close()
 		return nil, err
 	}
+	s.workers.Go(s.runBackfill)
+	s.every(sweepEvery, "removing expired items", s.sweep)
+	s.every(trimEvery, "trimming streams", s.trimStreams)
+	s.every(time.Minute, "forgetting client request tokens", s.forgetTokens)
 	return s, nil
 }
 
@@ -86,6 +97,37 @@ func (s *Store) Close() {
 	if err := s.db.Close(); err != nil {
 		s.log.Error("embedded store: closing", slog.String("dir", s.cfg.Dir), slog.Any("error", err))
 	}
+}
+
+// errDiskFull is the answer to writes while the disk has no room. Reads go on.
+var errDiskFull = &wire.Error{Type: "InternalServerError",
+	Message: "The disk of the embedded store is full: writes are refused until there is room on it again."}
+
+// writable refuses writes while the disk has no room.
+func (s *Store) writable() error {
+	if s.db.Writable() != nil {
+		return errDiskFull
+	}
+	return nil
+}
+
+// every does something again and again until the store closes. What goes wrong is
+// logged and tried again.
+func (s *Store) every(interval time.Duration, what string, do func(now time.Time) error) {
+	s.workers.Go(func() {
+		tick := time.NewTicker(interval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-s.background.Done():
+				return
+			case <-tick.C:
+			}
+			if err := do(s.clock()); err != nil {
+				s.log.Error("embedded store: "+what, slog.Any("error", err))
+			}
+		}
+	})
 }
 
 // State tells how many requests were made and are under way.

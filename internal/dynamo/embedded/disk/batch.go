@@ -33,6 +33,10 @@ func (b *Batch) Add(key []byte, deltas ...int64) {
 	_ = b.b.Merge(key, text, nil)
 }
 
+// Mark writes nothing, but to the log, so that waiting for the batch is waiting
+// for all batches applied before it.
+func (b *Batch) Mark() { _ = b.b.LogData([]byte("mark"), nil) }
+
 // Empty reports whether nothing was written to the batch.
 func (b *Batch) Empty() bool { return b.b.Empty() }
 

@@ -1,0 +1,299 @@
+package embedded
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/catalog"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
+
+// maxBatchRead is how many bytes of items a BatchGetItem returns; what is left is
+// for another request.
+const maxBatchRead = 16 << 20
+
+var errDuplicateKeys = wire.Invalid("Provided list of item keys contains duplicates")
+
+// batchGetItem answers BatchGetItem.
+func (c *call) batchGetItem() error {
+	r, err := parseBatchGetItem(c.body)
+	if err != nil {
+		return err
+	}
+	names := make([]string, len(r.Tables))
+	for i := range r.Tables {
+		names[i] = r.Tables[i].Table
+	}
+	tables, err := c.s.tablesNamed(names)
+	if err != nil {
+		return err
+	}
+	defer tables.release()
+	for i := range r.Tables {
+		if err := r.Tables[i].check(tables.find(names[i]).info); err != nil {
+			return err
+		}
+	}
+	return c.replyBatchGet(&r, tables)
+}
+
+// check holds the keys against the schema.
+func (g *batchGetTable) check(t *catalog.Table) error {
+	for i := range g.Keys {
+		if err := checkKey(t, &g.Keys[i]); err != nil {
+			return err
+		}
+	}
+	return checkScalars(t, g.Projection)
+}
+
+func (c *call) replyBatchGet(r *batchGetRequest, tables tableSet) error {
+	costs := make([]*spent, len(r.Tables))
+	done := make([]int, len(r.Tables)) // how many keys of each table
+	budget := maxBatchRead
+	o := c.object()
+	o.member("Responses")
+	responses := c.object()
+	for i := range r.Tables {
+		g := &r.Tables[i]
+		costs[i] = &spent{named: g.Named}
+		responses.name(g.Named)
+		var err error
+		if done[i], err = c.appendBatch(g, tables.find(g.Table).info, costs[i], &budget); err != nil {
+			return err
+		}
+	}
+	responses.end()
+	o.member("UnprocessedKeys")
+	c.appendUnprocessedKeys(r, done)
+	if r.Capacity != capacityNone {
+		o.member("ConsumedCapacity")
+		c.out = appendAllSpent(c.out, r.Capacity, costs)
+	}
+	o.end()
+	return nil
+}
+
+// appendBatch appends the list of one table's items and returns how many keys it
+// has come to before the budget of bytes was spent.
+func (c *call) appendBatch(g *batchGetTable, t *catalog.Table, cost *spent, budget *int) (done int, err error) {
+	selected := selectionOf(g.Projection)
+	c.out = append(c.out, '[')
+	first := len(c.out)
+	for i := range g.Keys {
+		if *budget <= 0 {
+			break
+		}
+		c.key = appendItemKey(c.key[:0], t, &g.Keys[i])
+		start := len(c.out)
+		if start > first {
+			c.out = append(c.out, ',')
+		}
+		size, found, err := c.appendItem(c.s.db, c.key, selected)
+		if err != nil {
+			return 0, err
+		}
+		if *budget -= size; *budget < 0 {
+			c.out = c.out[:start]
+			break
+		}
+		if !found {
+			c.out = c.out[:start]
+		}
+		cost.table += readUnits(size, g.Consistent)
+		done++
+	}
+	c.out = append(c.out, ']')
+	return done, nil
+}
+
+// appendUnprocessedKeys appends the part of the request that was not come to, in
+// the form of the request.
+func (c *call) appendUnprocessedKeys(r *batchGetRequest, done []int) {
+	o := c.object()
+	for i := range r.Tables {
+		g := &r.Tables[i]
+		if done[i] == len(g.Keys) {
+			continue
+		}
+		o.name(g.Named)
+		c.out = append(c.out, `{"Keys":[`...)
+		c.out = append(c.out, bytes.Join(g.KeyTexts[done[i]:], []byte{','})...)
+		c.out = append(c.out, ']')
+		c.out = append(c.out, g.Rest...)
+		c.out = append(c.out, '}')
+	}
+	o.end()
+}
+
+// batchWriteItem answers BatchWriteItem. All its items are written in one batch.
+// The service does not promise that, but it is allowed, and faster.
+func (c *call) batchWriteItem() error {
+	r, err := parseBatchWriteItem(c.body)
+	if err != nil {
+		return err
+	}
+	if err := c.s.writable(); err != nil {
+		return err
+	}
+	names := make([]string, len(r.Tables))
+	for i := range r.Tables {
+		names[i] = r.Tables[i].Table
+	}
+	tables, err := c.s.tablesNamed(names)
+	if err != nil {
+		return err
+	}
+	e := c.s.newEdit(tables)
+	defer e.close()
+	writes, err := r.writes(tables)
+	if err != nil {
+		return err
+	}
+	e.lock(keysOf(writes)...)
+	for _, w := range writes {
+		if err := w.run(e); err != nil {
+			return err
+		}
+	}
+	if err := e.commit(); err != nil {
+		return err
+	}
+	c.replyBatchWrite(&r, writes)
+	return nil
+}
+
+// itemWrite is one write of several.
+type itemWrite struct {
+	*writeRequest
+	t    *table
+	info *catalog.Table
+	key  []byte // on disk
+	done *change
+}
+
+// run reads the item and writes it as the edit's next change.
+func (w *itemWrite) run(e *edit) error {
+	old, err := readImage(e.s.db, w.key, w.need(w.t))
+	if err != nil {
+		return err
+	}
+	after, err := w.result(w.info, &old)
+	if err == nil {
+		w.done = e.write(w.t, w.key, &old, after)
+	}
+	return err
+}
+
+// writes checks the batch's members and finds their items.
+func (r *batchWriteRequest) writes(tables tableSet) ([]*itemWrite, error) {
+	var list []*itemWrite
+	for i := range r.Tables {
+		t := tables.find(r.Tables[i].Table)
+		for j := range r.Tables[i].Writes {
+			w := &itemWrite{writeRequest: &r.Tables[i].Writes[j], t: t, info: t.info}
+			if err := w.checkInBatch(); err != nil {
+				return nil, err
+			}
+			w.key = appendItemKey(nil, t.info, &w.Item)
+			list = append(list, w)
+		}
+	}
+	if duplicates(keysOf(list)) {
+		return nil, errDuplicateKeys
+	}
+	return list, nil
+}
+
+// checkInBatch is check, with the words of a batch: a put is told of its key what
+// a delete would be.
+func (w *itemWrite) checkInBatch() error {
+	if w.Kind == writePut {
+		for a := range w.info.Key.All() {
+			if v := w.Item.Get(a.Name); v == nil || v.Type != a.Type {
+				return errKeySchema
+			}
+		}
+	}
+	return w.check(w.info)
+}
+
+func keysOf(writes []*itemWrite) [][]byte {
+	keys := make([][]byte, len(writes))
+	for i, w := range writes {
+		keys[i] = w.key
+	}
+	return keys
+}
+
+// duplicates tells whether two of the keys are the same.
+func duplicates(keys [][]byte) bool {
+	sorted := slices.Clone(keys)
+	slices.SortFunc(sorted, bytes.Compare)
+	return len(slices.CompactFunc(sorted, bytes.Equal)) < len(keys)
+}
+
+func (c *call) replyBatchWrite(r *batchWriteRequest, writes []*itemWrite) {
+	o := c.object()
+	o.member("UnprocessedItems")
+	c.out = append(c.out, `{}`...)
+	if r.Metrics {
+		c.appendCollections(&o, writes)
+	}
+	if r.Capacity != capacityNone {
+		o.member("ConsumedCapacity")
+		c.out = appendAllSpent(c.out, r.Capacity, spentByTable(writes, func(s *spent, w *itemWrite) { s.write(w.done) }))
+	}
+	o.end()
+}
+
+// spentByTable sums up what writes have cost for each table, in the order of the
+// request.
+func spentByTable(writes []*itemWrite, add func(s *spent, w *itemWrite)) []*spent {
+	var costs []*spent
+	for _, w := range writes {
+		i := slices.IndexFunc(costs, func(s *spent) bool { return s.named == w.Named })
+		if i < 0 {
+			i = len(costs)
+			costs = append(costs, &spent{named: w.Named})
+		}
+		add(costs[i], w)
+	}
+	return costs
+}
+
+// appendCollections appends the ItemCollectionMetrics of several writes: for each
+// table with collections, those that were written to.
+func (c *call) appendCollections(o *object, writes []*itemWrite) {
+	type collections struct {
+		named string
+		texts [][]byte
+	}
+	var tables []collections
+	for _, w := range writes {
+		if !w.info.HasLocal() || w.Kind == writeCheck {
+			continue
+		}
+		i := slices.IndexFunc(tables, func(t collections) bool { return t.named == w.Named })
+		if i < 0 {
+			i = len(tables)
+			tables = append(tables, collections{named: w.Named})
+		}
+		text := appendCollection(nil, w.info, &w.Item)
+		if !slices.ContainsFunc(tables[i].texts, func(b []byte) bool { return bytes.Equal(b, text) }) {
+			tables[i].texts = append(tables[i].texts, text)
+		}
+	}
+	if len(tables) == 0 {
+		return
+	}
+	o.member("ItemCollectionMetrics")
+	all := c.object()
+	for _, t := range tables {
+		all.name(t.named)
+		c.out = append(c.out, '[')
+		c.out = append(c.out, bytes.Join(t.texts, []byte{','})...)
+		c.out = append(c.out, ']')
+	}
+	all.end()
+}

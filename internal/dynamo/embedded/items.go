@@ -1,0 +1,257 @@
+package embedded
+
+import (
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/catalog"
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/disk"
+	"github.com/kasoku/kasoku/internal/dynamo/expr"
+	"github.com/kasoku/kasoku/internal/dynamo/value"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
+
+// getItem answers GetItem.
+func (c *call) getItem() error {
+	r, err := parseGetItem(c.body)
+	if err != nil {
+		return err
+	}
+	t, err := c.s.table(r.Table)
+	if err != nil {
+		return err
+	}
+	defer t.mu.RUnlock()
+	if err := checkGet(t.info, &r); err != nil {
+		return err
+	}
+	c.key = appendItemKey(c.key[:0], t.info, &r.Key)
+	o := c.object()
+	o.member("Item")
+	size, found, err := c.appendItem(c.s.db, c.key, selectionOf(r.Projection))
+	if err != nil {
+		return err
+	}
+	if !found {
+		c.out = c.out[:0]
+		o = c.object()
+	}
+	if r.Capacity != capacityNone {
+		o.member("ConsumedCapacity")
+		cost := spent{named: r.Named, table: readUnits(size, r.Consistent)}
+		c.out = cost.append(c.out, r.Capacity)
+	}
+	o.end()
+	return nil
+}
+
+// checkGet holds a get against the schema.
+func checkGet(t *catalog.Table, r *getRequest) error {
+	if err := checkKey(t, &r.Key); err != nil {
+		return err
+	}
+	return checkScalars(t, r.Projection)
+}
+
+// selectionOf returns what a projection keeps; nil for everything.
+func selectionOf(paths []expr.Path) *expr.Selection {
+	if paths == nil {
+		return nil
+	}
+	return expr.NewSelection(paths)
+}
+
+// appendItem appends the text of the item under key to the reply, or what is
+// selected of it. The size is that of the whole item.
+func (c *call) appendItem(r disk.Reader, key []byte, selected *expr.Selection) (size int, found bool, err error) {
+	v, ok, err := r.Get(key)
+	if !ok || err != nil {
+		return 0, false, err
+	}
+	defer v.Close()
+	size, text, err := splitImage(v.Bytes)
+	if err != nil {
+		return 0, false, err
+	}
+	if selected == nil {
+		c.out = append(c.out, text...)
+		return size, true, nil
+	}
+	if c.out, ok = selected.Append(c.out, text); !ok {
+		return 0, false, damaged(text)
+	}
+	return size, true, nil
+}
+
+func (c *call) putItem() error    { return c.write(parsePutItem) }
+func (c *call) updateItem() error { return c.write(parseUpdateItem) }
+func (c *call) deleteItem() error { return c.write(parseDeleteItem) }
+
+// write answers an operation that writes one item.
+func (c *call) write(parse func(body []byte) (writeRequest, error)) error {
+	w, err := parse(c.body)
+	if err != nil {
+		return err
+	}
+	if err := c.s.writable(); err != nil {
+		return err
+	}
+	t, err := c.s.table(w.Table)
+	if err != nil {
+		return err
+	}
+	e := c.s.newEdit(tableSet{t})
+	defer e.close()
+	info := t.info // t is let go by commit
+	if err := w.check(info); err != nil {
+		return err
+	}
+	c.key = appendItemKey(c.key[:0], info, &w.Item)
+	e.lock(c.key)
+	old, err := readImage(c.s.db, c.key, w.need(t))
+	if err != nil {
+		return err
+	}
+	if !w.holds(&old) {
+		return w.failed(&old)
+	}
+	after, err := w.result(info, &old)
+	if err != nil {
+		return err
+	}
+	change := e.write(t, c.key, &old, after)
+	if err := e.commit(); err != nil {
+		return err
+	}
+	c.replyWrite(info, &w, change, after)
+	return nil
+}
+
+// check holds a write against the schema.
+func (w *writeRequest) check(t *catalog.Table) error {
+	var err error
+	if w.Kind == writePut {
+		err = checkItem(t, &w.Item)
+	} else {
+		err = checkKey(t, &w.Item)
+	}
+	if err == nil {
+		err = checkUpdate(t, w.Update)
+	}
+	if err == nil && w.Condition != nil {
+		err = checkScalars(t, w.Condition.Paths())
+	}
+	return err
+}
+
+// need tells how much of the old item the write must know: to decide, to answer,
+// or for what hangs on the item.
+func (w *writeRequest) need(t *table) need {
+	switch {
+	case w.Condition != nil || w.Kind == writeUpdate || t.hangs():
+		return needTree
+	case w.Return != returnNone:
+		return needText
+	}
+	return needSize
+}
+
+// holds tells whether the write's condition is met.
+func (w *writeRequest) holds(old *image) bool {
+	return w.Condition == nil || w.Condition.Match(old.tree)
+}
+
+// failed is the error for a condition that is not met.
+func (w *writeRequest) failed(old *image) *wire.Error {
+	e := &wire.Error{Type: "ConditionalCheckFailedException", Message: "The conditional request failed"}
+	if w.ReturnItemOnFailure && old.exists() {
+		e.Members = append([]byte(`"Item":`), old.text...)
+	}
+	return e
+}
+
+// result is what becomes of the item: nil if there is none afterwards.
+func (w *writeRequest) result(t *catalog.Table, old *image) (*value.Value, error) {
+	switch w.Kind {
+	case writePut:
+		return &w.Item, nil
+	case writeDelete:
+		return nil, nil
+	}
+	if w.Update == nil { // an update that does nothing makes an item of the key
+		if old.exists() {
+			return old.tree, nil
+		}
+		return &w.Item, nil
+	}
+	after, err := w.Update.Apply(old.tree, &w.Item)
+	if err != nil || after == nil {
+		return nil, invalid(err)
+	}
+	return after, checkUpdated(t, w.Update, after)
+}
+
+// write puts, removes or, if there is nothing to remove, touches.
+func (e *edit) write(t *table, key []byte, old *image, after *value.Value) *change {
+	switch {
+	case after != nil:
+		return e.put(t, key, *old, after)
+	case old.exists():
+		return e.remove(t, key, *old, false)
+	}
+	e.touch()
+	return &change{t: t}
+}
+
+// replyWrite answers a write that has been done.
+func (c *call) replyWrite(t *catalog.Table, w *writeRequest, done *change, after *value.Value) {
+	o := c.object()
+	before := &done.old
+	switch w.Return {
+	case returnAllOld:
+		if before.exists() {
+			o.member("Attributes")
+			c.out = append(c.out, before.text...)
+		}
+	case returnAllNew:
+		if after != nil {
+			o.member("Attributes")
+			c.out = append(c.out, done.new.text...)
+		}
+	case returnUpdatedOld:
+		c.appendUpdated(&o, w.Update, before.tree)
+	case returnUpdatedNew:
+		c.appendUpdated(&o, w.Update, after)
+	}
+	if w.Capacity != capacityNone {
+		o.member("ConsumedCapacity")
+		cost := spent{named: w.Named}
+		cost.write(done)
+		c.out = cost.append(c.out, w.Capacity)
+	}
+	if w.Metrics && t.HasLocal() {
+		o.member("ItemCollectionMetrics")
+		c.out = appendCollection(c.out, t, &w.Item)
+	}
+	o.end()
+}
+
+// appendUpdated appends the parts of an item that the update touches.
+func (c *call) appendUpdated(o *object, u *expr.Update, item *value.Value) {
+	if u == nil {
+		return
+	}
+	if shown := u.Updated(item); shown != nil {
+		o.member("Attributes")
+		c.out = shown.AppendItem(c.out)
+	}
+}
+
+// appendCollection appends the ItemCollectionMetrics of the collection that the
+// item belongs to. The estimate is as wide as one gigabyte, beyond which only
+// the largest collections grow.
+func appendCollection(dst []byte, t *catalog.Table, item *value.Value) []byte {
+	hash := t.Key.Hash[0].Name
+	dst = append(dst, `{"ItemCollectionKey":{`...)
+	dst = wire.AppendQuoted(dst, []byte(hash))
+	dst = append(dst, ':')
+	dst = item.Get(hash).Append(dst)
+	return append(dst, `},"SizeEstimateRangeGB":[0.0,1.0]}`...)
+}
