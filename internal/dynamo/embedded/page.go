@@ -1,0 +1,224 @@
+package embedded
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/disk"
+	"github.com/kasoku/kasoku/internal/dynamo/value"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
+
+// maxPage is the size of the items after which a page ends. The item that reaches
+// it still belongs to the page.
+const maxPage = 1 << 20
+
+// page is how far a reading has come.
+type page struct {
+	evaluated int     // items
+	returned  int     // items that the filter let through
+	size      int     // of what was evaluated
+	fetched   int     // size of what was fetched from the table
+	units     float64 // that fetching took
+	last      []byte  // LastEvaluatedKey; empty if the end was reached
+}
+
+// answer reads a page and appends the reply to c.out.
+func (r *reading) answer(c *call) error {
+	o := c.object()
+	if r.req.Select == selectCount {
+		if err := r.read(c); err != nil {
+			return err
+		}
+	} else {
+		o.member("Items")
+		c.out = append(c.out, '[')
+		if err := r.read(c); err != nil {
+			return err
+		}
+		c.out = append(c.out, ']')
+	}
+	o.member("Count")
+	c.out = strconv.AppendInt(c.out, int64(r.page.returned), 10)
+	o.member("ScannedCount")
+	c.out = strconv.AppendInt(c.out, int64(r.page.evaluated), 10)
+	if len(r.page.last) > 0 {
+		o.member("LastEvaluatedKey")
+		c.out = append(c.out, r.page.last...)
+	}
+	if r.req.Capacity != capacityNone {
+		o.member("ConsumedCapacity")
+		cost := r.spent()
+		c.out = cost.append(c.out, r.req.Capacity)
+	}
+	o.end()
+	return nil
+}
+
+// read walks over the bounds as they are at this moment. What has to be fetched
+// from the table is as it was at the same moment.
+func (r *reading) read(c *call) error {
+	var source disk.Reader = c.s.db
+	if r.fetch {
+		snapshot := c.s.db.Snapshot()
+		defer snapshot.Close()
+		source = snapshot
+	}
+	it, err := source.Iter(r.lower, r.upper)
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	for ok := r.first(it); ok; ok = r.next(it) {
+		stored, err := it.ValueAndErr()
+		if err != nil {
+			return err
+		}
+		full, err := r.evaluate(c, source, stored)
+		if full || err != nil {
+			return err
+		}
+	}
+	return it.Error()
+}
+
+func (r *reading) first(it *disk.Iter) bool {
+	if r.req.Backward {
+		return it.Last()
+	}
+	return it.First()
+}
+
+func (r *reading) next(it *disk.Iter) bool {
+	if r.req.Backward {
+		return it.Prev()
+	}
+	return it.Next()
+}
+
+// evaluate takes one item or index entry into the page and reports whether the
+// page is full.
+func (r *reading) evaluate(c *call, source disk.Reader, stored []byte) (full bool, err error) {
+	size, text, err := splitImage(stored)
+	if err != nil {
+		return false, err
+	}
+	r.page.evaluated++
+	r.page.size += size
+	passes, err := r.passes(text)
+	if err != nil {
+		return false, err
+	}
+	if passes {
+		if err := r.give(c, source, text); err != nil {
+			return false, err
+		}
+	}
+	full = r.page.evaluated == r.req.Limit || r.page.size+r.page.fetched >= maxPage
+	if full && !r.single() {
+		r.page.last = appendMembers(r.page.last, text, r.keyNames)
+	}
+	return full, nil
+}
+
+// passes evaluates the filter, of the attributes that it looks at alone.
+func (r *reading) passes(text []byte) (bool, error) {
+	if r.req.Filter == nil {
+		return true, nil
+	}
+	r.scratch = appendMembers(r.scratch[:0], text, r.filterNames)
+	item, err := value.Stored(r.scratch)
+	if err != nil {
+		return false, damaged(text)
+	}
+	return r.req.Filter.Match(&item), nil
+}
+
+// give appends what the request wants of an item.
+func (r *reading) give(c *call, source disk.Reader, text []byte) error {
+	r.page.returned++
+	if r.req.Select == selectCount {
+		return nil
+	}
+	if r.page.returned > 1 {
+		c.out = append(c.out, ',')
+	}
+	if !r.fetch {
+		return r.appendItem(c, text)
+	}
+	key, err := r.itemKey(c, text)
+	if err != nil {
+		return err
+	}
+	v, ok, err := source.Get(key)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return fmt.Errorf("index %s of table %s has an entry without an item: %s", r.x.Name, r.t.info.Name, text)
+	}
+	defer v.Close()
+	size, whole, err := splitImage(v.Bytes)
+	if err != nil {
+		return err
+	}
+	r.page.fetched += size
+	r.page.units += readUnits(size, r.req.Consistent)
+	return r.appendItem(c, whole)
+}
+
+func (r *reading) appendItem(c *call, text []byte) error {
+	if r.selection == nil {
+		c.out = append(c.out, text...)
+		return nil
+	}
+	var ok bool
+	if c.out, ok = r.selection.Append(c.out, text); !ok {
+		return damaged(text)
+	}
+	return nil
+}
+
+// itemKey returns the key on disk of the item that an index entry belongs to.
+func (r *reading) itemKey(c *call, entry []byte) ([]byte, error) {
+	r.scratch = appendMembers(r.scratch[:0], entry, r.keyNames)
+	tree, err := value.Stored(r.scratch)
+	if err != nil {
+		return nil, damaged(entry)
+	}
+	c.key = appendItemKey(c.key[:0], r.t.info, &tree)
+	return c.key, nil
+}
+
+// appendMembers appends an item that has, of the attributes in the text of
+// another, those called names.
+func appendMembers(dst, item []byte, names []string) []byte {
+	dst = append(dst, '{')
+	first := len(dst)
+	left := len(names)
+	for it := wire.Object(item); left > 0 && it.Next(); {
+		raw := it.Name()
+		if !slices.ContainsFunc(names, func(name string) bool { return wire.NameIs(raw, name) }) {
+			continue
+		}
+		left--
+		if len(dst) > first {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, it.QuotedName()...)
+		dst = append(dst, ':')
+		dst = append(dst, it.Value()...)
+	}
+	return append(dst, '}')
+}
+
+// spent is what the page took: the index that was read, and what was fetched
+// from the table.
+func (r *reading) spent() spent {
+	units := readUnits(r.page.size, r.req.Consistent)
+	if r.x == nil {
+		return spent{named: r.req.Named, table: units}
+	}
+	return spent{named: r.req.Named, table: r.page.units, arms: []arm{{index: r.x.Name, local: r.x.Local, units: units}}}
+}
