@@ -110,7 +110,7 @@ func (s *Store) forgetTokens(now time.Time) error {
 // oldTokens returns the keys by time of some tokens that are too old.
 func (s *Store) oldTokens(now time.Time) (keys [][]byte, err error) {
 	lower := []byte{spaceToken, tokenByTime}
-	upper := (&token{key: []byte{0, 0}}).byTime(now.Add(-tokenLife))
+	upper := (&token{key: []byte{0, 0}}).byTime(now.Add(1 - tokenLife))
 	it, err := s.db.Iter(lower, upper)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,83 @@
+package embedded
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
+
+func TestBatchGetItem(t *testing.T) {
+	s := withTables(t)
+	for i := range 3 {
+		s.must(t, "PutItem", fmt.Sprintf(`{"TableName":"plain","Item":{"p":{"S":"%d"},"v":{"N":"%d"}}}`, i, i))
+	}
+	s.must(t, "PutItem", `{"TableName":"range","Item":{"p":{"S":"a"},"s":{"N":"1"},"v":{"S":"x"}}}`)
+	s.said(t, "BatchGetItem", `{"RequestItems":{"range":{"Keys":[{"s":{"N":"1.0"},"p":{"S":"a"}},{"p":{"S":"a"},"s":{"N":"2"}}]},
+		"plain":{"Keys":[{"p":{"S":"2"}},{"p":{"S":"none"}},{"p":{"S":"0"}}],"ProjectionExpression":"v"}}}`,
+		`{"Responses":{"range":[{"p":{"S":"a"},"s":{"N":"1"},"v":{"S":"x"}}],"plain":[{"v":{"N":"2"}},{"v":{"N":"0"}}]},"UnprocessedKeys":{}}`)
+	s.said(t, "BatchGetItem", `{"RequestItems":{"plain":{"Keys":[{"p":{"S":"none"}}]}}}`, `{"Responses":{"plain":[]},"UnprocessedKeys":{}}`)
+	s.said(t, "BatchGetItem", `{"ReturnConsumedCapacity":"TOTAL","RequestItems":{"plain":{"Keys":[{"p":{"S":"none"}},{"p":{"S":"1"}}]},"range":{"Keys":[{"p":{"S":"a"},"s":{"N":"1"}}],"ConsistentRead":true}}}`,
+		`{"Responses":{"plain":[{"p":{"S":"1"},"v":{"N":"1"}}],"range":[{"p":{"S":"a"},"s":{"N":"1"},"v":{"S":"x"}}]},"UnprocessedKeys":{},"ConsumedCapacity":[{"TableName":"plain","CapacityUnits":1.0},{"TableName":"range","CapacityUnits":1.0}]}`)
+	s.refused(t, "BatchGetItem", `{"RequestItems":{"plain":{"Keys":[{"p":{"S":"1"}}]},"none":{"Keys":[{"p":{"S":"1"}}]}}}`, "ResourceNotFoundException", "Requested resource not found")
+	s.refused(t, "BatchGetItem", `{"RequestItems":{"plain":{"Keys":[{"p":{"S":"1"}},{"p":{"S":"1"}}]}}}`, "ValidationException", "Provided list of item keys contains duplicates")
+}
+
+// TestBatchGetLimit reads more than a batch returns: what is left is in the form
+// of a request.
+func TestBatchGetLimit(t *testing.T) {
+	s := withTables(t)
+	const size = 400_000 // 41 of them are 16.4 MB, 16 MiB is 16.8 MB
+	var keys []string
+	for i := range 45 {
+		key := fmt.Sprintf(`{"p":{"S":"%02d"}}`, i)
+		keys = append(keys, key)
+		s.must(t, "PutItem", fmt.Sprintf(`{"TableName":"plain","Item":{"p":{"S":"%02d"},"v":{"S":"%s"}}}`, i, strings.Repeat("x", size-4)))
+	}
+	s.must(t, "PutItem", `{"TableName":"range","Item":{"p":{"S":"a"},"s":{"N":"1"}}}`)
+	rest := `"ProjectionExpression":"#p","ExpressionAttributeNames":{"#p":"p"},"ConsistentRead":true`
+	got := s.must(t, "BatchGetItem", `{"ReturnConsumedCapacity":"TOTAL","RequestItems":{"plain":{"Keys":[`+strings.Join(keys, ",")+`],`+rest+`},"range":{"Keys":[{"p":{"S":"a"},"s":{"N":"1"}}]}}}`)
+	want := `{"Responses":{"plain":[` + strings.Join(keys[:41], ",") + `],"range":[]},"UnprocessedKeys":{"plain":{"Keys":[` + strings.Join(keys[41:], ",") +
+		`],"ProjectionExpression":"#p","ExpressionAttributeNames":{"#p":"p"},"ConsistentRead":true},"range":{"Keys":[{"p":{"S":"a"},"s":{"N":"1"}}]}},` +
+		`"ConsumedCapacity":[{"TableName":"plain","CapacityUnits":4018.0},{"TableName":"range","CapacityUnits":0.0}]}`
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	left, _ := wire.Lookup([]byte(got), "UnprocessedKeys")
+	got = s.must(t, "BatchGetItem", `{"RequestItems":`+string(left)+`}`)
+	want = `{"Responses":{"plain":[` + strings.Join(keys[41:], ",") + `],"range":[{"p":{"S":"a"},"s":{"N":"1"}}]},"UnprocessedKeys":{}}`
+	if got != want {
+		t.Errorf("the rest: got  %s\nwant %s", got, want)
+	}
+}
+
+func TestBatchWriteItem(t *testing.T) {
+	s := withTables(t)
+	s.must(t, "PutItem", `{"TableName":"plain","Item":{"p":{"S":"old"}}}`)
+	s.said(t, "BatchWriteItem", `{"RequestItems":{"plain":[{"PutRequest":{"Item":{"p":{"S":"a"},"v":{"N":"1"}}}},{"DeleteRequest":{"Key":{"p":{"S":"old"}}}},{"DeleteRequest":{"Key":{"p":{"S":"none"}}}}],
+		"range":[{"PutRequest":{"Item":{"p":{"S":"a"},"s":{"N":"1"},"v":{"N":"2"}}}}]},"ReturnConsumedCapacity":"TOTAL"}`,
+		`{"UnprocessedItems":{},"ConsumedCapacity":[{"TableName":"plain","CapacityUnits":3.0},{"TableName":"range","CapacityUnits":1.0}]}`)
+	s.said(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}}`, `{"Item":{"p":{"S":"a"},"v":{"N":"1"}}}`)
+	s.said(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"old"}}}`, `{}`)
+	s.said(t, "GetItem", `{"TableName":"range","Key":{"p":{"S":"a"},"s":{"N":"1"}}}`, `{"Item":{"p":{"S":"a"},"s":{"N":"1"},"v":{"N":"2"}}}`)
+}
+
+// TestBatchWriteNothing checks that one bad member keeps the whole batch from being
+// written.
+func TestBatchWriteNothing(t *testing.T) {
+	s := withTables(t)
+	f := func(table, bad, typ, message string) {
+		t.Helper()
+		s.refused(t, "BatchWriteItem", `{"RequestItems":{"plain":[{"PutRequest":{"Item":{"p":{"S":"a"}}}}],"`+table+`":[`+bad+`]}}`, typ, message)
+		s.said(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}}`, `{}`)
+	}
+	f("range", `{"PutRequest":{"Item":{"p":{"S":"a"},"s":{"S":"1"}}}}`, "ValidationException", mismatch)
+	f("range", `{"DeleteRequest":{"Key":{"p":{"S":"a"}}}}`, "ValidationException", mismatch)
+	f("none", `{"DeleteRequest":{"Key":{"p":{"S":"a"}}}}`, "ResourceNotFoundException", "Requested resource not found")
+	const duplicates = "Provided list of item keys contains duplicates"
+	one := `{"PutRequest":{"Item":{"p":{"S":"x"},"s":{"N":"1"},"v":{"S":"y"}}}}`
+	f("range", one+`,`+one, "ValidationException", duplicates)
+	f("range", one+`,{"DeleteRequest":{"Key":{"p":{"S":"x"},"s":{"N":"1"}}}}`, "ValidationException", duplicates)
+	f("range", one+`,{"DeleteRequest":{"Key":{"s":{"N":"10e-1"},"p":{"S":"x"}}}}`, "ValidationException", duplicates)
+}

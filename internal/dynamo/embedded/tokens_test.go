@@ -1,0 +1,130 @@
+package embedded
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const mismatchedToken = "The request uses the same client token as a previous, but non-identical request. Do not reuse a client token with different requests, unless the requests are identical"
+
+// value returns the number that actUpdate counts.
+func (s *Store) counted(t testing.TB) string {
+	t.Helper()
+	got := s.must(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"up"}},"ProjectionExpression":"v"}`)
+	return strings.TrimSuffix(strings.TrimPrefix(got, `{"Item":{"v":{"N":"`), `"}}}`)
+}
+
+// TestTokens repeats transactions with their token: at once, after the store was
+// opened again, with other parameters, and too late.
+func TestTokens(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	dir := t.TempDir()
+	open := func() *Store {
+		t.Helper()
+		s := openStore(t, Config{Dir: dir})
+		s.clock = func() time.Time { return now }
+		return s
+	}
+	s := open()
+	s.must(t, "CreateTable", plainTable)
+	body := transact(`,"ClientRequestToken":"one"`, actUpdate)
+	counts := func(want string) {
+		t.Helper()
+		if got := s.counted(t); got != want {
+			t.Errorf("counted to %s; want %s", got, want)
+		}
+	}
+	s.said(t, "TransactWriteItems", body, `{}`)
+	s.said(t, "TransactWriteItems", body, `{}`)
+	counts("1")
+	spaced := strings.ReplaceAll(body, `"TableName":"plain","Key":{"p":{"S":"up"}}`, ` "Key" : {"p":{"S":"\u0075p"}}, "TableName":"plain"`)
+	s.said(t, "TransactWriteItems", spaced, `{}`)
+	counts("1")
+	s.refused(t, "TransactWriteItems", transact(`,"ClientRequestToken":"one"`, strings.Replace(actUpdate, `"N":"1"`, `"N":"2"`, 1)), "IdempotentParameterMismatchException", mismatchedToken)
+	s.refused(t, "TransactWriteItems", transact(`,"ClientRequestToken":"one"`, actUpdate, actPut), "IdempotentParameterMismatchException", mismatchedToken)
+	counts("1")
+	s.must(t, "TransactWriteItems", transact(`,"ClientRequestToken":"two"`, actUpdate))
+	counts("2")
+
+	s.Close()
+	s = open()
+	s.said(t, "TransactWriteItems", body, `{}`)
+	counts("2")
+	now = now.Add(tokenLife - time.Nanosecond)
+	if err := s.forgetTokens(now); err != nil {
+		t.Fatal(err)
+	}
+	s.said(t, "TransactWriteItems", body, `{}`)
+	counts("2")
+	now = now.Add(time.Nanosecond)
+	s.said(t, "TransactWriteItems", body, `{}`) // new again
+	counts("3")
+	if err := s.forgetTokens(now); err != nil { // forgets "two", and of "one" only the first use
+		t.Fatal(err)
+	}
+	s.said(t, "TransactWriteItems", body, `{}`)
+	counts("3")
+	now = now.Add(tokenLife)
+	if err := s.forgetTokens(now); err != nil {
+		t.Fatal(err)
+	}
+	it, err := s.db.Iter([]byte{spaceToken}, []byte{spaceToken + 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer it.Close()
+	if it.First() {
+		t.Errorf("%q is left", it.Key())
+	}
+}
+
+// TestTokenOfFailure checks that only what was done is remembered.
+func TestTokenOfFailure(t *testing.T) {
+	s := withTables(t)
+	body := transact(`,"ClientRequestToken":"one"`, actUpdate, actCheck)
+	s.canceledBy(t, "TransactWriteItems", body, "None, ConditionalCheckFailed", none, checkFailed)
+	s.must(t, "PutItem", `{"TableName":"plain","Item":{"p":{"S":"check"}}}`)
+	s.must(t, "TransactWriteItems", body)
+	s.must(t, "DeleteItem", `{"TableName":"plain","Key":{"p":{"S":"check"}}}`)
+	s.must(t, "TransactWriteItems", body)
+	if got := s.counted(t); got != "1" {
+		t.Errorf("counted to %s", got)
+	}
+}
+
+// TestTokenAtOnce makes one request many times at once.
+func TestTokenAtOnce(t *testing.T) {
+	s := withTables(t)
+	for _, token := range []string{"1", "2", "3"} {
+		var workers sync.WaitGroup
+		for range 20 {
+			workers.Go(func() { s.must(t, "TransactWriteItems", transact(`,"ClientRequestToken":"`+token+`"`, actUpdate)) })
+		}
+		workers.Wait()
+		if got := s.counted(t); got != token {
+			t.Fatalf("counted to %s; want %s", got, token)
+		}
+	}
+}
+
+// TestManyTokens forgets more tokens than fit into one batch.
+func TestManyTokens(t *testing.T) {
+	s := withTables(t)
+	e := s.newEdit(nil)
+	old := s.clock().Add(-tokenLife - time.Hour)
+	for i := range 3*tokensAtOnce + 1 {
+		e.remember(newToken(tokenOfWrites, string(rune('a'+i)), []byte(`{}`), "x"), old.Add(time.Duration(i)), nil)
+	}
+	if err := e.commit(); err != nil {
+		t.Fatal(err)
+	}
+	e.close()
+	if err := s.forgetTokens(s.clock()); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := s.oldTokens(s.clock()); err != nil || len(left) != 0 {
+		t.Errorf("%d left, %v", len(left), err)
+	}
+}
