@@ -147,11 +147,7 @@ func ReadTTL(body []byte) (TTLRequest, error) {
 	if err != nil {
 		return TTLRequest{}, err
 	}
-	r := TTLRequest{flag(m[0]), text(m[1])}
-	if r.Attribute == "" {
-		return TTLRequest{}, wire.Invalid("TimeToLiveSpecification.AttributeName must be non empty")
-	}
-	return r, nil
+	return TTLRequest{flag(m[0]), text(m[1])}, nil
 }
 
 // The service lets a time to live be changed once an hour or so. That would be a
