@@ -12,6 +12,7 @@ type call struct {
 	ctx  context.Context
 	op   string // the operation's name
 	body []byte
+	host []byte    // the request's Host, empty if it is not known
 	now  time.Time // when the request began
 
 	out     []byte // the reply's body under construction
@@ -32,7 +33,7 @@ func (c *call) begin(s *Store, ctx context.Context, body []byte) {
 
 // end lets go of everything that belongs to the request.
 func (c *call) end() {
-	c.s, c.ctx, c.body = nil, nil, nil
+	c.s, c.ctx, c.body, c.host = nil, nil, nil, nil
 	for _, b := range []*[]byte{&c.out, &c.key, &c.scratch} {
 		if cap(*b) > keptBuffer {
 			*b = nil

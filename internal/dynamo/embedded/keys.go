@@ -19,6 +19,7 @@ import (
 //	              partition sort                    key of its item
 //	x ...                                           order of expiry (ttl.go)
 //	s ...                                           streams (streams.go)
+//	b table index                                   how far items were entered into an index (backfill.go)
 //	k ...                                           client request tokens (tokens.go)
 //
 // hash is xxhash of the partition key, so that a scan visits partitions in an
@@ -32,6 +33,7 @@ const (
 	spaceTable   = 't'
 	spaceExpiry  = 'x'
 	spaceStream  = 's'
+	spaceCursor  = 'b'
 	spaceToken   = 'k'
 )
 

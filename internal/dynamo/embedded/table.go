@@ -24,8 +24,9 @@ type table struct {
 	info *catalog.Table
 	// gone is set when the table has been deleted.
 	gone bool
-	// stream gives the records of the table's stream their numbers.
-	stream stream
+	// stream is the table's open stream, nil if there is none. It is replaced with
+	// info.
+	stream *stream
 }
 
 // errNoTable is what operations on items say of a table that is not there.

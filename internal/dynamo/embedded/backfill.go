@@ -1,0 +1,244 @@
+package embedded
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"log/slog"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/catalog"
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/disk"
+)
+
+// A new index, or the order of expiry of a new time to live, is maintained by
+// writers from the moment that it stands in the table's description. The items of
+// before are entered by one goroutine for the whole store, a few at a time, each
+// under its lock. How far it has come stands on disk, in the same batch as what it
+// entered, so that it goes on there when the store is opened again.
+
+// Most items, and bytes of them, that are entered at once: writers wait that long.
+const (
+	chunkItems = 64
+	chunkBytes = 1 << 20
+)
+
+// retryAfter is how long background work waits after an error.
+const retryAfter = time.Second
+
+// backfiller enters items in the background.
+type backfiller struct {
+	woken chan struct{} // of capacity 1
+}
+
+// wake says that there is something to do.
+func (f *backfiller) wake() {
+	select {
+	case f.woken <- struct{}{}:
+	default:
+	}
+}
+
+// cursorKey is the key of how far the items of a table have been entered into an
+// index, or into the order of expiry if index is tableIndex: the key of the next
+// item.
+func cursorKey(dst []byte, table uint64, index uint32) []byte {
+	return binary.BigEndian.AppendUint32(appendTable(dst, spaceCursor, table), index)
+}
+
+// runBackfill enters items until the store closes.
+func (s *Store) runBackfill() {
+	for s.background.Err() == nil {
+		more, err := s.fillSome()
+		switch {
+		case err != nil:
+			s.log.Error("embedded store: entering items into an index", slog.Any("error", err))
+			pause(s.background, retryAfter)
+		case !more:
+			select {
+			case <-s.backfill.woken:
+			case <-s.background.Done():
+			}
+		}
+	}
+}
+
+// pause waits for a while, or until the context ends.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// fillSome enters a few items for each index and each time to live that waits for
+// items. more is false if there was none.
+func (s *Store) fillSome() (more bool, err error) {
+	for _, t := range *s.tables.Load() {
+		for _, index := range t.unfilled() {
+			if s.background.Err() != nil {
+				return false, nil
+			}
+			more = true
+			if err := s.fillChunk(t, index); err != nil {
+				return more, err
+			}
+		}
+	}
+	return more, nil
+}
+
+// unfilled returns the indexes that wait for items; tableIndex stands for the
+// order of expiry.
+func (t *table) unfilled() []uint32 {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if t.gone {
+		return nil
+	}
+	var out []uint32
+	for _, x := range t.info.Indexes {
+		if x.Backfilling {
+			out = append(out, x.ID)
+		}
+	}
+	if t.info.TTL != nil && t.info.TTL.Backfilling {
+		out = append(out, tableIndex)
+	}
+	return out
+}
+
+// waiting tells whether the index, or the order of expiry, still waits for items.
+// The table is held.
+func (t *table) waiting(index uint32) (x *catalog.Index, ok bool) {
+	if t.gone {
+		return nil, false
+	}
+	if index == tableIndex {
+		return nil, t.info.TTL != nil && t.info.TTL.Backfilling
+	}
+	for _, x := range t.info.Indexes {
+		if x.ID == index {
+			return x, x.Backfilling
+		}
+	}
+	return nil, false
+}
+
+// fillChunk enters the next few items of a table, or ends if there are none.
+func (s *Store) fillChunk(t *table, index uint32) error {
+	if err := s.writable(); err != nil {
+		return err
+	}
+	t.mu.RLock()
+	x, ok := t.waiting(index)
+	if !ok {
+		t.mu.RUnlock()
+		return nil
+	}
+	e := s.newEdit(tableSet{t})
+	defer e.close()
+	keys, next, err := s.chunk(t, index)
+	if err != nil {
+		return err
+	}
+	if len(keys) == 0 {
+		e.release()
+		return s.endFill(t.info.Name, index)
+	}
+	e.lock(keys...)
+	for _, key := range keys {
+		if err := e.enter(t, x, key); err != nil {
+			return err
+		}
+	}
+	e.b.Set(cursorKey(nil, t.id, index), next)
+	return e.commit()
+}
+
+// chunk returns the keys of the next few items, and the key behind them.
+func (s *Store) chunk(t *table, index uint32) (keys [][]byte, next []byte, err error) {
+	items := appendIndex(nil, t.id, tableIndex)
+	begin, err := s.readBytes(cursorKey(nil, t.id, index))
+	if begin == nil {
+		begin = items
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	it, err := s.db.Iter(begin, after(nil, items))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer it.Close()
+	size := 0
+	for ok := it.First(); ok && len(keys) < chunkItems && size < chunkBytes; ok = it.Next() {
+		keys = append(keys, bytes.Clone(it.Key()))
+		size += len(it.Value())
+	}
+	if len(keys) > 0 {
+		next = append(bytes.Clone(keys[len(keys)-1]), 0)
+	}
+	return keys, next, it.Error()
+}
+
+// readBytes reads the value under key, nil if there is none.
+func (s *Store) readBytes(key []byte) ([]byte, error) {
+	v, ok, err := s.db.Get(key)
+	if !ok || err != nil {
+		return nil, err
+	}
+	defer v.Close()
+	return bytes.Clone(v.Bytes), nil
+}
+
+// enter enters the item under key, which is locked, into the index, or into the
+// order of expiry if x is nil. It may be gone, or have been entered by whoever
+// wrote it last.
+func (e *edit) enter(t *table, x *catalog.Index, key []byte) error {
+	item, err := readImage(e.s.db, key, needTree)
+	if err != nil || !item.exists() {
+		return err
+	}
+	if x == nil {
+		if entry, ok := expiryKey(nil, t.info, key, &item); ok {
+			e.b.Set(entry, nil)
+		}
+		return nil
+	}
+	entryKey, entry := t.entry(x, &item)
+	if !entry.exists() {
+		return nil
+	}
+	there, err := readImage(e.s.db, entryKey, needSize)
+	if err != nil || there.exists() {
+		return err
+	}
+	e.set(entryKey, &entry)
+	e.tally(t.id, x.ID, &image{}, &entry)
+	return nil
+}
+
+// entered tells whether an item has its entry, under key, in an index that is still
+// being filled. Until then a change to the item enters it.
+func (e *edit) entered(key []byte) bool {
+	entry, err := readImage(e.s.db, key, needSize)
+	return err != nil || entry.exists()
+}
+
+// endFill notes that all items are in the index, or in the order of expiry.
+func (s *Store) endFill(name string, index uint32) error {
+	return s.alter(name, s.clock(), func(info *catalog.Table, b *disk.Batch) (*catalog.Table, error) {
+		b.Delete(cursorKey(nil, info.ID, index))
+		if index != tableIndex {
+			return info.Filled(index), nil
+		}
+		next := *info
+		if info.TTL != nil {
+			next.TTL = &catalog.TTL{Attribute: info.TTL.Attribute}
+		}
+		return &next, nil
+	})
+}

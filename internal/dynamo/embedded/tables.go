@@ -1,0 +1,366 @@
+package embedded
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/catalog"
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/disk"
+	"github.com/kasoku/kasoku/internal/dynamo/shape"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
+
+// maxTables is how many tables the service lets an account have in a region.
+const maxTables = 2500
+
+// place is where the store says it is.
+func (s *Store) place() catalog.Place { return catalog.Place{Region: s.cfg.Region} }
+
+// readNumber reads the number under key, 0 if there is none.
+func (s *Store) readNumber(key []byte) (uint64, error) {
+	v, ok, err := s.db.Get(key)
+	if !ok || err != nil {
+		return 0, err
+	}
+	defer v.Close()
+	return binary.BigEndian.Uint64(v.Bytes), nil
+}
+
+// nextID gives a number that was not given before, of those whose record is kind:
+// the batch has it in it. Store.schema is held.
+func (s *Store) nextID(b *disk.Batch, kind byte) (uint64, error) {
+	key := []byte{spaceMeta, kind}
+	last, err := s.readNumber(key)
+	b.Set(key, binary.BigEndian.AppendUint64(nil, last+1))
+	return last + 1, err
+}
+
+// Kinds of numbers.
+const (
+	tableIDs  = 't'
+	streamIDs = 's'
+)
+
+// member returns the value of the request's member called name, nil if it is
+// absent or null.
+func (c *call) member(name string) []byte {
+	v, ok := wire.Lookup(c.body, name)
+	if !ok || wire.Kind(v) == 'n' {
+		return nil
+	}
+	return v
+}
+
+// memberText returns the string that the request's member called name is.
+func (c *call) memberText(name string) string {
+	text, _ := wire.AppendString(nil, c.member(name))
+	return string(text)
+}
+
+// memberCount returns the positive number that the request's member called name
+// is, or most if it has none.
+func (c *call) memberCount(name string, most int) int {
+	n, err := strconv.Atoi(string(c.member(name)))
+	if err != nil {
+		return most
+	}
+	return min(n, most)
+}
+
+// tableName returns the name of the table that the request is about.
+func (c *call) tableName() string {
+	name, _ := shape.TableName(c.memberText("TableName"))
+	return name
+}
+
+// info returns the description of the table called name as it is now.
+func (s *Store) info(name string) (*catalog.Table, error) {
+	t, err := s.table(name)
+	if err != nil {
+		return nil, errNoTableNamed(name)
+	}
+	defer t.mu.RUnlock()
+	return t.info, nil
+}
+
+// describe appends a description to the reply.
+func (c *call) describe(member string, t *catalog.Table) error {
+	d, failed := c.describer(t.ID)
+	c.out = d.Append(append(c.out, `{"`+member+`":`...), t)
+	c.out = append(c.out, '}')
+	return *failed
+}
+
+// describer writes descriptions of the table with the id. failed becomes what went
+// wrong in counting.
+func (c *call) describer(id uint64) (d catalog.Describer, failed *error) {
+	failed = new(error)
+	return catalog.Describer{Place: c.s.place(), Now: c.now, Count: func(index uint32) (items, bytes int64) {
+		var sums [2]int64
+		if err := disk.Sums(c.s.db, counterKey(nil, id, index), sums[:]); err != nil {
+			*failed = err
+		}
+		return sums[0], sums[1]
+	}}, failed
+}
+
+func (c *call) createTable() error {
+	s, name := c.s, c.tableName()
+	info, err := s.newTable(name, c.body, c.now)
+	if err != nil {
+		return err
+	}
+	if err := s.addTable(info); err != nil {
+		return err
+	}
+	return c.describe("TableDescription", info.Creating(c.body))
+}
+
+// newTable makes the table that a request describes. Its stream's label is one
+// that no other stream of a table by that name has.
+func (s *Store) newTable(name string, body []byte, now time.Time) (*catalog.Table, error) {
+	for ; ; now = now.Add(time.Millisecond) {
+		info, err := catalog.Create(name, body, s.place(), now)
+		if err != nil || info.Stream == nil || s.streams.find(name, info.LatestStream) == nil {
+			return info, err
+		}
+	}
+}
+
+// addTable puts a new table into the catalog.
+func (s *Store) addTable(info *catalog.Table) error {
+	s.schema.Lock()
+	defer s.schema.Unlock()
+	all := *s.tables.Load()
+	if all[info.Name] != nil {
+		return &wire.Error{Type: "ResourceInUseException", Message: "Table already exists: " + info.Name}
+	}
+	if len(all) >= maxTables {
+		return &wire.Error{Type: "LimitExceededException",
+			Message: fmt.Sprintf("Subscriber limit exceeded: There is a limit of %d tables per subscriber", maxTables)}
+	}
+	if err := s.writable(); err != nil {
+		return err
+	}
+	b := s.db.NewBatch()
+	defer b.Close()
+	id, err := s.nextID(b, tableIDs)
+	if err != nil {
+		return err
+	}
+	info.ID, info.UUID = id, catalog.NewUUID()
+	t := &table{id: id, info: info}
+	if info.Stream != nil {
+		if t.stream, err = s.openStream(b, info); err != nil {
+			return err
+		}
+	}
+	if err := writeTable(b, info); err != nil {
+		return err
+	}
+	if err := s.db.Apply(b); err != nil {
+		return err
+	}
+	if t.stream != nil {
+		s.streams.add(t.stream)
+	}
+	s.publish(t)
+	return s.db.Wait(b)
+}
+
+func (c *call) describeTable() error {
+	info, err := c.s.info(c.tableName())
+	if err != nil {
+		return err
+	}
+	return c.describe("Table", info)
+}
+
+func (c *call) listTables() error {
+	all := *c.s.tables.Load()
+	names := make([]string, 0, len(all))
+	for name := range all {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	if start := c.memberText("ExclusiveStartTableName"); start != "" {
+		at, found := slices.BinarySearch(names, start)
+		if found {
+			at++
+		}
+		names = names[at:]
+	}
+	limit := c.memberCount("Limit", 100)
+	more := len(names) > limit
+	names = names[:min(limit, len(names))]
+	c.out = append(c.out, `{"TableNames":[`...)
+	for i, name := range names {
+		if i > 0 {
+			c.out = append(c.out, ',')
+		}
+		c.out = wire.AppendQuoted(c.out, []byte(name))
+	}
+	c.out = append(c.out, ']')
+	if more {
+		c.out = append(c.out, `,"LastEvaluatedTableName":`...)
+		c.out = wire.AppendQuoted(c.out, []byte(names[limit-1]))
+	}
+	c.out = append(c.out, '}')
+	return nil
+}
+
+// inUse is the error for a change that has to wait for another.
+func inUse(message string) *wire.Error {
+	return &wire.Error{Type: "ResourceInUseException", Message: "Attempt to change a resource which is still in use: " + message}
+}
+
+func (c *call) deleteTable() error {
+	s, name := c.s, c.tableName()
+	s.schema.Lock()
+	defer s.schema.Unlock()
+	t := (*s.tables.Load())[name]
+	if t == nil {
+		return errNoTableNamed(name)
+	}
+	info := t.info
+	if info.Protected {
+		return wire.Invalid("Resource cannot be deleted as it is currently protected against deletion. Disable deletion protection first.")
+	}
+	if slices.ContainsFunc(info.Indexes, func(x *catalog.Index) bool { return x.Backfilling }) {
+		return inUse("Cannot delete table while indexes are being created, updated, or deleted.")
+	}
+	d, failed := c.describer(info.ID)
+	c.out = append(d.AppendDeleting(append(c.out, `{"TableDescription":`...), info), '}')
+	if *failed != nil {
+		return *failed
+	}
+	return s.dropTable(t, c.now)
+}
+
+// dropTable removes a table and everything that belongs to it but its stream,
+// which it closes. Store.schema is held.
+func (s *Store) dropTable(t *table, now time.Time) error {
+	b := s.db.NewBatch()
+	defer b.Close()
+	b.Delete(appendTable(nil, spaceCatalog, t.id))
+	for _, space := range []byte{spaceCounter, spaceTable, spaceExpiry, spaceCursor} {
+		prefix := appendTable(nil, space, t.id)
+		b.DeleteRange(prefix, after(nil, prefix))
+	}
+	t.mu.Lock()
+	err := s.applyClosing(t, b, now)
+	if err == nil {
+		t.gone = true
+		s.retract(t.info.Name)
+	}
+	t.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return s.db.Wait(b)
+}
+
+// alter changes the description of the table called name to what f makes of it.
+// f may add to the batch in which that is written; nobody writes to the table
+// while the batch is applied. Store.schema is held throughout.
+func (s *Store) alter(name string, now time.Time, f func(info *catalog.Table, b *disk.Batch) (*catalog.Table, error)) error {
+	s.schema.Lock()
+	defer s.schema.Unlock()
+	t := (*s.tables.Load())[name]
+	if t == nil {
+		return errNoTableNamed(name)
+	}
+	if err := s.writable(); err != nil {
+		return err
+	}
+	b := s.db.NewBatch()
+	defer b.Close()
+	next, err := f(t.info, b)
+	if err != nil {
+		return err
+	}
+	var opened *stream
+	if t.info.Stream == nil && next.Stream != nil {
+		if opened, err = s.openStream(b, next); err != nil {
+			return err
+		}
+	}
+	if err := writeTable(b, next); err != nil {
+		return err
+	}
+	if err := s.install(t, next, opened, b, now); err != nil {
+		return err
+	}
+	return s.db.Wait(b)
+}
+
+// install makes next the description of a table, and the batch visible with it.
+func (s *Store) install(t *table, next *catalog.Table, opened *stream, b *disk.Batch, now time.Time) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if next.Stream == nil {
+		if err := s.applyClosing(t, b, now); err != nil {
+			return err
+		}
+		t.info = next
+		return nil
+	}
+	if err := s.db.Apply(b); err != nil {
+		return err
+	}
+	if opened != nil {
+		s.streams.add(opened)
+		t.stream = opened
+	}
+	t.info = next
+	return nil
+}
+
+// applyClosing makes a batch visible, and the end of the table's stream with it if
+// it has one. table.mu is held for writing.
+func (s *Store) applyClosing(t *table, b *disk.Batch, now time.Time) error {
+	if t.stream == nil {
+		return s.db.Apply(b)
+	}
+	closed := t.stream.ending(now)
+	if err := writeStream(b, closed); err != nil {
+		return err
+	}
+	if err := s.db.Apply(b); err != nil {
+		return err
+	}
+	t.stream.info.Store(closed)
+	t.stream = nil
+	return nil
+}
+
+func (c *call) updateTable() error {
+	r, err := catalog.ReadUpdate(c.body, c.s.place())
+	if err != nil {
+		return err
+	}
+	var change catalog.Change
+	err = c.s.alter(c.tableName(), c.now, func(info *catalog.Table, b *disk.Batch) (*catalog.Table, error) {
+		var err error
+		if change, err = r.Apply(info, c.now); err != nil {
+			return nil, err
+		}
+		if x := change.Deleted; x != nil {
+			entries := appendIndex(nil, info.ID, x.ID)
+			b.DeleteRange(entries, after(nil, entries))
+			b.Delete(counterKey(nil, info.ID, x.ID))
+			b.Delete(cursorKey(nil, info.ID, x.ID))
+		}
+		return change.Table, nil
+	})
+	if err != nil {
+		return err
+	}
+	if change.Created != nil {
+		c.s.backfill.wake()
+	}
+	return c.describe("TableDescription", change.Reply)
+}

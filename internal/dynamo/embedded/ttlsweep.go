@@ -1,0 +1,107 @@
+package embedded
+
+import (
+	"bytes"
+	"encoding/binary"
+	"time"
+)
+
+// How often items whose time has come are looked for, how many of them are removed
+// in one batch, and how long ago that may have been: what expired earlier stays,
+// as in the service.
+const (
+	sweepEvery   = 500 * time.Millisecond
+	sweepItems   = 32
+	expiredSince = 5 * 365 * 24 * time.Hour
+)
+
+// trimEvery is how often streams are trimmed.
+const trimEvery = time.Minute
+
+// sweep removes the items whose time has come. On a full disk they wait.
+func (s *Store) sweep(now time.Time) error {
+	if s.db.Writable() != nil {
+		return nil
+	}
+	for _, t := range *s.tables.Load() {
+		for more := true; more && s.background.Err() == nil; {
+			var err error
+			if more, err = s.sweepTable(t, now); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// sweepTable removes a few items of a table; more tells whether there may be
+// others.
+func (s *Store) sweepTable(t *table, now time.Time) (more bool, err error) {
+	t.mu.RLock()
+	if t.gone || t.info.TTL == nil {
+		t.mu.RUnlock()
+		return false, nil
+	}
+	e := s.newEdit(tableSet{t})
+	defer e.close()
+	entries, err := s.due(t, now)
+	if err != nil || len(entries) == 0 {
+		return false, err
+	}
+	keys := make([][]byte, len(entries))
+	for i, entry := range entries {
+		keys[i] = itemOfExpiry(t.id, entry)
+	}
+	e.lock(keys...)
+	var gone [][]byte
+	for i, key := range keys {
+		item, err := readImage(s.db, key, needTree)
+		if err != nil {
+			return false, err
+		}
+		entry, ok := expiryKey(nil, t.info, key, &item)
+		if !ok || !bytes.Equal(entry, entries[i]) {
+			// Somebody has changed the item, and its entry with it.
+			e.b.Delete(entries[i])
+			continue
+		}
+		e.remove(t, key, item, true)
+		gone = append(gone, item.text)
+	}
+	name := t.info.Name
+	if err := e.commit(); err != nil {
+		return false, err
+	}
+	s.tellExpired(name, gone)
+	return len(entries) == sweepItems, nil
+}
+
+// due returns the first few entries of items whose time has come.
+func (s *Store) due(t *table, now time.Time) ([][]byte, error) {
+	second := func(at time.Time) []byte {
+		return binary.BigEndian.AppendUint64(appendTable(nil, spaceExpiry, t.id), uint64(at.Unix()))
+	}
+	it, err := s.db.Iter(second(now.Add(-expiredSince)), second(now.Add(time.Second)))
+	if err != nil {
+		return nil, err
+	}
+	defer it.Close()
+	var out [][]byte
+	for ok := it.First(); ok && len(out) < sweepItems; ok = it.Next() {
+		out = append(out, bytes.Clone(it.Key()))
+	}
+	return out, it.Error()
+}
+
+// OnExpiry has f called with each item that is removed because its time to live
+// has passed, after that is on disk, in place of whoever was called before. The
+// item is a JSON object.
+func (s *Store) OnExpiry(f func(table string, item []byte)) { s.expired.Store(&f) }
+
+func (s *Store) tellExpired(table string, items [][]byte) {
+	if f := s.expired.Load(); f != nil {
+		for _, item := range items {
+			(*f)(table, item)
+		}
+	}
+}
