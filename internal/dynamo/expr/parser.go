@@ -330,14 +330,6 @@ func (p *parser) checkPaths(paths []Path) {
 	}
 }
 
-// CheckPaths refuses paths that can't stand beside each other in an expression;
-// which ("Update", ...) names it in the error.
-func CheckPaths(which string, paths []Path) error {
-	p := parser{which: which}
-	p.checkPaths(paths)
-	return p.finish(pathsOrder)
-}
-
 func pair(a, b Path) string {
 	return "must remove or rewrite one of these paths; path one: " + a.String() + ", path two: " + b.String()
 }
