@@ -211,6 +211,7 @@ func (c *change) add(s *config.Service) (*mount, error) {
 		return nil, err
 	}
 	c.undo = append(c.undo, m.service.Close)
+	n.follow(m.service, c.cfg, s)
 	if s.TLS != nil {
 		cert, err := newCertificate(c.cfg, s.TLS)
 		if err != nil {
@@ -228,7 +229,7 @@ func (c *change) add(s *config.Service) (*mount, error) {
 func (c *change) listen(m *mount, s *config.Service, put func(*edge.Server, *atomic.Bool)) error {
 	n := c.node
 	ec := edge.Config{
-		Name: s.Name, Listen: string(s.Listen), Limits: edgeLimits(&s.Limits), Handler: m.service,
+		Name: s.Name, Listen: string(s.Listen), Limits: edgeLimits(&s.Limits), Handler: m.handler(s),
 		Log: n.sinks.current(), Metrics: c.stage, RateLimited: m.service.RateLimited,
 	}
 	if m.certs != nil {
@@ -270,7 +271,18 @@ func (n *Node) reconfigure(service *accel.Service, c *config.Config, s *config.S
 	if err != nil {
 		return fmt.Errorf("service %s: %w", s.Name, err)
 	}
-	return service.Reconfigure(ac)
+	if err := service.Reconfigure(ac); err != nil {
+		return err
+	}
+	n.follow(service, c, s)
+	return nil
+}
+
+// follow has a service told what its embedded store removes by itself.
+func (n *Node) follow(service *accel.Service, c *config.Config, s *config.Service) {
+	if s.DynamoDB.Origin.Embedded() != "" {
+		n.stores.onExpiry(storeConfig(c, s.DynamoDB), service.ItemRemoved)
+	}
 }
 
 // settings gives a service that runs what is new in its configuration.
@@ -294,6 +306,7 @@ func (c *change) settings(m *mount, s *config.Service) error {
 	}
 	c.commit = append(c.commit, func() {
 		m.server.SetLimits(edgeLimits(&s.Limits))
+		m.handle(s)
 		c.node.mu.Lock()
 		m.cfg = *s
 		c.node.mu.Unlock()

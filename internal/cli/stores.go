@@ -37,7 +37,7 @@ type way struct {
 	close func()
 }
 
-func (w way) Close() { w.close() }
+func (w *way) Close() { w.close() }
 
 // connect opens the store in cfg.Dir, or shares the one that is open: that
 // keeps the settings that it was opened with.
@@ -60,7 +60,25 @@ func (s *stores) connect(cfg embedded.Config) (accel.Origin, error) {
 		s.log.Info("store open", "dir", dir, "sync", !cfg.NoSync)
 	}
 	shared.users++
-	return way{shared, sync.OnceFunc(func() { s.release(shared) })}, nil
+	return &way{shared, sync.OnceFunc(func() { s.release(shared) })}, nil
+}
+
+// onExpiry has the store in cfg.Dir call f with what it removes by itself.
+func (s *stores) onExpiry(cfg embedded.Config, f func(table string, item []byte)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if shared := s.find(cfg); shared != nil {
+		shared.OnExpiry(f)
+	}
+}
+
+// find returns the open store in cfg.Dir; mu is held.
+func (s *stores) find(cfg embedded.Config) *sharedStore {
+	dir, err := filepath.Abs(cfg.Dir)
+	if err != nil {
+		return nil
+	}
+	return s.open[dir]
 }
 
 func (s *stores) release(shared *sharedStore) {
@@ -77,8 +95,10 @@ func (s *stores) release(shared *sharedStore) {
 func (s *stores) differs(cfg embedded.Config) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	dir, err := filepath.Abs(cfg.Dir)
-	cfg.Dir = dir
-	shared := s.open[dir]
-	return err == nil && shared != nil && shared.cfg != cfg
+	shared := s.find(cfg)
+	if shared == nil {
+		return false
+	}
+	cfg.Dir = shared.cfg.Dir
+	return shared.cfg != cfg
 }

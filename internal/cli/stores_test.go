@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/dynamo/embedded"
+)
+
+// storeNode is a node with services in front of embedded stores.
+func storeNode(t *testing.T, services string) *running {
+	t.Helper()
+	return run(t, "admin: {listen: \"127.0.0.1:0\"}\nservices:\n"+services)
+}
+
+// ask makes a request of a service and returns its answer.
+func (r *running) ask(service, operation, body string) (cacheStatus, answer string) {
+	r.t.Helper()
+	req, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, "http://"+r.ServiceAddr(service).String(), strings.NewReader(body))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/x-amz-json-1.0")
+	req.Header.Set("X-Amz-Target", "DynamoDB_20120810."+operation)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return resp.Header.Get("Cache-Status"), string(data)
+}
+
+const (
+	createT = `{"TableName":"tab","KeySchema":[{"AttributeName":"id","KeyType":"HASH"}],
+ "AttributeDefinitions":[{"AttributeName":"id","AttributeType":"S"}],"BillingMode":"PAY_PER_REQUEST"}`
+	getT = `{"TableName":"tab","Key":{"id":{"S":"1"}}}`
+)
+
+// TestExpiredItemsLeaveTheCache shows that what the store removes because its time
+// is over is served no longer.
+func TestExpiredItemsLeaveTheCache(t *testing.T) {
+	r := storeNode(t, `  db: {type: dynamodb, listen: "127.0.0.1:0", origin: embedded:data, auth: {mode: none}}`+"\n")
+	r.ask("db", "CreateTable", createT)
+	r.ask("db", "UpdateTimeToLive", `{"TableName":"tab","TimeToLiveSpecification":{"Enabled":true,"AttributeName":"e"}}`)
+	soon := time.Now().Add(2 * time.Second).Unix()
+	r.ask("db", "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"id":{"S":"1"},"e":{"N":"%d"}}}`, soon))
+	if how, item := r.ask("db", "GetItem", getT); !strings.Contains(how, "hit") || !strings.Contains(item, `"e"`) {
+		t.Fatalf("before its time: %s %s", how, item)
+	}
+	// Each of these is a hit until the store has said that the item is gone.
+	deadline := time.Now().Add(time.Minute)
+	for {
+		if _, item := r.ask("db", "GetItem", getT); item == "{}" {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the item is served long after its time")
+		}
+	}
+}
+
+// TestReloadChangesStores takes a service from one store to another and back.
+func TestReloadChangesStores(t *testing.T) {
+	const format = head + `  db: {type: dynamodb, listen: "127.0.0.1:0", origin: embedded:%dir, auth: {mode: none}}` + "\n"
+	to := func(dir string) string { return strings.ReplaceAll(format, "%dir", dir) }
+	r := run(t, to("a"))
+	r.ask("db", "CreateTable", createT)
+	r.ask("db", "PutItem", `{"TableName":"tab","Item":{"id":{"S":"1"}}}`)
+	free := func(dir string) error {
+		s, err := embedded.Open(embedded.Config{Dir: filepath.Join(filepath.Dir(r.file), dir)}, slog.New(slog.DiscardHandler))
+		if err == nil {
+			s.Close()
+		}
+		return err
+	}
+	if err := free("a"); err == nil {
+		t.Fatal("a store in use was opened again")
+	}
+	r.mustReload(to("b"))
+	if _, answer := r.ask("db", "GetItem", getT); !strings.Contains(answer, "ResourceNotFoundException") {
+		t.Errorf("in the other store: %s", answer)
+	}
+	if err := free("a"); err != nil {
+		t.Errorf("the store that is no longer used: %v", err)
+	}
+	r.mustReload(to("a"))
+	if _, answer := r.ask("db", "GetItem", getT); answer != `{"Item":{"id":{"S":"1"}}}` {
+		t.Errorf("back in the first store: %s", answer)
+	}
+	r.mustReload(strings.Replace(to("a"), "auth:", "item_ttl: 1m, auth:", 1))
+	if _, answer := r.ask("db", "GetItem", getT); answer != `{"Item":{"id":{"S":"1"}}}` {
+		t.Errorf("after a reload that leaves the store: %s", answer)
+	}
+	r.mustReload(strings.Replace(to("a"), "auth:", "sync: false, auth:", 1))
+	if page := r.page("/api/v1/config"); !strings.Contains(page, "services.db.origin") {
+		t.Errorf("nothing says that sync waits for a restart: %s", page)
+	}
+	if err := r.reload(to("a/../kasoku.yaml")); err == nil {
+		t.Error("a file was taken for a store")
+	}
+	if _, answer := r.ask("db", "GetItem", getT); answer != `{"Item":{"id":{"S":"1"}}}` {
+		t.Errorf("after a refused reload: %s", answer)
+	}
+}
+
+// TestStoreInUse checks what a second Kasoku in one folder is told.
+func TestStoreInUse(t *testing.T) {
+	r := storeNode(t, `  db: {type: dynamodb, listen: "127.0.0.1:0", origin: embedded:data, auth: {mode: none}}`+"\n")
+	var said bytes.Buffer
+	code := Main([]string{"serve", "-c", r.file}, Environment{Stdout: &said, Stderr: &said, Lookup: func(string) (string, bool) { return "", false }})
+	if code != codeStart || !strings.Contains(said.String(), filepath.Join(filepath.Dir(r.file), "data")) {
+		t.Errorf("code %d: %s", code, &said)
+	}
+}
