@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 	"github.com/kasoku/kasoku/internal/http1"
@@ -19,7 +20,19 @@ func newStore(t testing.TB) *Store {
 // openStore opens a store that is closed when the test ends.
 func openStore(t testing.TB, cfg Config) *Store {
 	t.Helper()
-	s, err := Open(cfg, slog.New(slog.DiscardHandler))
+	s, err := Open(cfg, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// openStill opens a store in which nothing happens by itself, with a clock of the
+// test's.
+func openStill(t testing.TB, cfg Config, clock func() time.Time) *Store {
+	t.Helper()
+	s, err := open(cfg, slog.New(slog.NewTextHandler(t.Output(), nil)), clock)
 	if err != nil {
 		t.Fatal(err)
 	}

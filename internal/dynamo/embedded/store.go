@@ -45,6 +45,7 @@ type Store struct {
 
 	locks locks
 	calls sync.Pool
+	edits sync.Pool
 
 	// running is held for reading by each request under way, and for writing by
 	// Close.
@@ -61,6 +62,19 @@ type Store struct {
 // Open opens the store in cfg.Dir. A second process, or a directory of a newer
 // version, is refused with an error that says so.
 func Open(cfg Config, log *slog.Logger) (*Store, error) {
+	s, err := open(cfg, log, time.Now)
+	if err != nil {
+		return nil, err
+	}
+	s.workers.Go(s.runBackfill)
+	s.every(sweepEvery, "removing expired items", s.sweep)
+	s.every(trimEvery, "trimming streams", s.trimStreams)
+	s.every(time.Minute, "forgetting client request tokens", s.forgetTokens)
+	return s, nil
+}
+
+// open opens a store in which nothing happens by itself.
+func open(cfg Config, log *slog.Logger, clock func() time.Time) (*Store, error) {
 	if cfg.Region == "" {
 		cfg.Region = "us-east-1"
 	}
@@ -68,7 +82,7 @@ func Open(cfg Config, log *slog.Logger) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{cfg: cfg, log: log, db: db, clock: time.Now}
+	s := &Store{cfg: cfg, log: log, db: db, clock: clock}
 	s.calls.New = func() any { return new(call) }
 	s.background, s.stop = context.WithCancel(context.Background())
 	s.backfill.woken = make(chan struct{}, 1)
@@ -76,10 +90,6 @@ func Open(cfg Config, log *slog.Logger) (*Store, error) {
 		db.Close()
 		return nil, err
 	}
-	s.workers.Go(s.runBackfill)
-	s.every(sweepEvery, "removing expired items", s.sweep)
-	s.every(trimEvery, "trimming streams", s.trimStreams)
-	s.every(time.Minute, "forgetting client request tokens", s.forgetTokens)
 	return s, nil
 }
 

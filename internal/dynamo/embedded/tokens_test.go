@@ -23,9 +23,7 @@ func TestTokens(t *testing.T) {
 	dir := t.TempDir()
 	open := func() *Store {
 		t.Helper()
-		s := openStore(t, Config{Dir: dir})
-		s.clock = func() time.Time { return now }
-		return s
+		return openStill(t, Config{Dir: dir}, func() time.Time { return now })
 	}
 	s := open()
 	s.must(t, "CreateTable", plainTable)
@@ -112,7 +110,7 @@ func TestTokenAtOnce(t *testing.T) {
 // TestManyTokens forgets more tokens than fit into one batch.
 func TestManyTokens(t *testing.T) {
 	s := withTables(t)
-	e := s.newEdit(nil)
+	e := s.newEdit()
 	old := s.clock().Add(-tokenLife - time.Hour)
 	for i := range 3*tokensAtOnce + 1 {
 		e.remember(newToken(tokenOfWrites, string(rune('a'+i)), []byte(`{}`), "x"), old.Add(time.Duration(i)), nil)
