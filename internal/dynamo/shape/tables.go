@@ -9,7 +9,7 @@ var (
 	keyName       = text(1, 255) // the name of an attribute that is part of a key
 	positive      = number(longKind, 1, math.MaxInt64)
 	timeToLive    = text(1, 255)
-	tableClass    = enumOf("STANDARD", "STANDARD_INFREQUENT_ACCESS")
+	tableClass    = anyText // refused later, in words of its own
 	billingMode   = enumOf("PROVISIONED", "PAY_PER_REQUEST")
 	resourceARN   = text(1, 1283)
 	pageOfHundred = number(integerKind, 1, 100)
