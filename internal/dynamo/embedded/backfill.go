@@ -138,7 +138,7 @@ func (s *Store) fillChunk(t *table, index uint32) error {
 		t.mu.RUnlock()
 		return nil
 	}
-	e := s.newEdit(tableSet{t})
+	e := s.newEdit(t)
 	defer e.close()
 	keys, next, err := s.chunk(t, index)
 	if err != nil {

@@ -144,7 +144,7 @@ func (c *call) batchWriteItem() error {
 	if err != nil {
 		return err
 	}
-	e := c.s.newEdit(tables)
+	e := c.s.newEdit(tables...)
 	defer e.close()
 	writes, err := r.writes(tables)
 	if err != nil {

@@ -21,6 +21,7 @@ type edit struct {
 	held    []stripe
 	locked  bool
 	changes []*change
+	only    change // memory for the first of changes, which mostly is the only one
 	counts  []count
 	// numbered are the streams that the edit has written to.
 	numbered []numbered
@@ -53,9 +54,12 @@ type count struct {
 }
 
 // newEdit begins an edit of tables that are held for reading. The edit lets them
-// go.
-func (s *Store) newEdit(tables tableSet) *edit {
-	return &edit{s: s, b: s.db.NewBatch(), tables: tables}
+// go. Edits are pooled: what one has made, changes included, is good until close.
+func (s *Store) newEdit(tables ...*table) *edit {
+	e := s.edits.Get().(*edit)
+	e.s, e.b = s, s.db.NewBatch()
+	e.tables = append(e.tables[:0], tables...)
+	return e
 }
 
 // lock acquires the items under keys. It must be called once.
@@ -104,8 +108,12 @@ func (e *edit) set(key []byte, m *image) {
 
 // follow writes what hangs on a change.
 func (e *edit) follow(c change) *change {
-	e.changes = append(e.changes, &c)
-	last := e.changes[len(e.changes)-1]
+	last := &e.only
+	if len(e.changes) > 0 {
+		last = new(change)
+	}
+	*last = c
+	e.changes = append(e.changes, last)
 	e.tally(c.t.id, tableIndex, &c.old, &c.new)
 	if c.t.hangs() {
 		e.writeEntries(last)
@@ -189,11 +197,28 @@ func (e *edit) release() {
 		e.locked = false
 	}
 	e.tables.release()
-	e.tables = nil
+	e.tables = e.tables[:0]
 }
 
 // close ends the edit.
 func (e *edit) close() {
 	e.release()
 	e.b.Close()
+	s := e.s
+	clear(e.changes)
+	clear(e.numbered)
+	clear(e.tables[:cap(e.tables)])
+	*e = edit{
+		tables: e.tables[:0], held: e.held[:0], changes: e.changes[:0], numbered: e.numbered[:0], counts: e.counts[:0],
+		keyBuf: kept(e.keyBuf), textBuf: kept(e.textBuf),
+	}
+	s.edits.Put(e)
+}
+
+// kept empties a buffer, and gives up one that is too large to be kept.
+func kept(b []byte) []byte {
+	if cap(b) > keptBuffer {
+		return nil
+	}
+	return b[:0]
 }

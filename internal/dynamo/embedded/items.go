@@ -97,7 +97,7 @@ func (c *call) write(parse func(body []byte) (writeRequest, error)) error {
 	if err != nil {
 		return err
 	}
-	e := c.s.newEdit(tableSet{t})
+	e := c.s.newEdit(t)
 	defer e.close()
 	info := t.info // t is let go by commit
 	if err := w.check(info); err != nil {

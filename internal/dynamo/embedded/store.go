@@ -84,6 +84,7 @@ func open(cfg Config, log *slog.Logger, clock func() time.Time) (*Store, error) 
 	}
 	s := &Store{cfg: cfg, log: log, db: db, clock: clock}
 	s.calls.New = func() any { return new(call) }
+	s.edits.New = func() any { return new(edit) }
 	s.background, s.stop = context.WithCancel(context.Background())
 	s.backfill.woken = make(chan struct{}, 1)
 	if err := errors.Join(s.loadTables(), s.loadStreams()); err != nil {

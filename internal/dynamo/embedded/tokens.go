@@ -130,7 +130,7 @@ func (s *Store) forget(byTime [][]byte) error {
 	for i, key := range byTime {
 		names[i] = append([]byte{spaceToken, tokenByName}, key[head:]...)
 	}
-	e := s.newEdit(nil)
+	e := s.newEdit()
 	defer e.close()
 	e.lock(names...)
 	for i, key := range byTime {

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -47,7 +48,7 @@ func TestTokens(t *testing.T) {
 	counts("2")
 
 	s.Close()
-	s = open()
+	s = reopen()
 	s.said(t, "TransactWriteItems", body, `{}`)
 	counts("2")
 	now = now.Add(tokenLife - time.Nanosecond)

@@ -119,7 +119,7 @@ func (x *transaction) run() error {
 		}
 		return err
 	}
-	x.e = x.c.s.newEdit(tables)
+	x.e = x.c.s.newEdit(tables...)
 	defer x.e.close()
 	if err := x.find(tables); err != nil {
 		return err

@@ -42,7 +42,7 @@ func (s *Store) sweepTable(t *table, now time.Time) (more bool, err error) {
 		t.mu.RUnlock()
 		return false, nil
 	}
-	e := s.newEdit(tableSet{t})
+	e := s.newEdit(t)
 	defer e.close()
 	entries, err := s.due(t, now)
 	if err != nil || len(entries) == 0 {

@@ -1,0 +1,71 @@
+package embedded
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/origin"
+)
+
+// kilobyte is the text of an item of about 1 KB.
+func kilobyte(key int) string {
+	return fmt.Sprintf(`{"p":{"S":"key%08d"},"name":{"S":"%s"},"count":{"N":"12345"},"tags":{"SS":["red","green"]},"body":{"S":"%s"}}`,
+		key, strings.Repeat("n", 40), strings.Repeat("x", 900))
+}
+
+// benchStore has a table with some items.
+func benchStore(b *testing.B, noSync bool, items int) *Store {
+	b.Helper()
+	s := openStore(b, Config{Dir: b.TempDir(), NoSync: noSync})
+	s.must(b, "CreateTable", plainTable)
+	for i := range items {
+		s.must(b, "PutItem", `{"TableName":"plain","Item":`+kilobyte(i)+`}`)
+	}
+	return s
+}
+
+func request(op, body string) *origin.Request {
+	return &origin.Request{Method: "POST", Path: "/", Header: http1.FieldsOf("X-Amz-Target", "DynamoDB_20120810."+op), Body: []byte(body)}
+}
+
+func BenchmarkGetItem(b *testing.B) {
+	s := benchStore(b, true, 1000)
+	r := request("GetItem", `{"TableName":"plain","Key":{"p":{"S":"key00000500"}}}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		if resp, err := s.Do(b.Context(), r); err != nil || resp.Status != 200 || len(resp.Body) < 1000 {
+			b.Fatal(resp, err)
+		}
+	}
+}
+
+func BenchmarkPutItem(b *testing.B) {
+	s := benchStore(b, true, 0)
+	r := request("PutItem", `{"TableName":"plain","Item":`+kilobyte(1)+`}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		if resp, err := s.Do(b.Context(), r); err != nil || resp.Status != 200 {
+			b.Fatal(resp, err)
+		}
+	}
+}
+
+// BenchmarkPutItemSynced is 64 clients that write items of their own, each
+// acknowledged once it is on disk.
+func BenchmarkPutItemSynced(b *testing.B) {
+	s := benchStore(b, false, 0)
+	var next atomic.Int64
+	b.ReportAllocs()
+	b.SetParallelism(32) // times 2 processors
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			r := request("PutItem", `{"TableName":"plain","Item":`+kilobyte(int(next.Add(1)))+`}`)
+			if resp, err := s.Do(b.Context(), r); err != nil || resp.Status != 200 {
+				b.Error(resp, err)
+			}
+		}
+	})
+}
