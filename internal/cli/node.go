@@ -17,6 +17,7 @@ import (
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/config"
 	"github.com/kasoku/kasoku/internal/dynamo/accel"
+	"github.com/kasoku/kasoku/internal/dynamo/plain"
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
@@ -56,6 +57,7 @@ type mount struct {
 	cfg       config.Service
 	memory    config.Size // the cap that its space was made with
 	service   *accel.Service
+	routes    *plain.Handler // bbpd's, before service; nil until they are asked for
 	space     *cache.Space
 	server    *edge.Server
 	certs     *certificates // nil: not encrypted

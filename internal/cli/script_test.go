@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"encoding/json"
 	"net"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -13,6 +16,7 @@ func TestMain(m *testing.M) {
 		"kasoku": func() { os.Exit(Main(os.Args[1:], System())) },
 		// status runs the rest of its line and prints the exit code.
 		"status": status,
+		"curl":   curl,
 	})
 }
 
@@ -30,9 +34,30 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("TAKEN", ln.Addr().String())
 			e.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+			e.Setenv("SOCKET", filepath.Join(e.WorkDir, "s"))
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			// example writes one of the examples, with sockets for its admin server
+			// and then for its service: $SOCKET.
+			"example": func(ts *testscript.TestScript, _ bool, args []string) {
+				text, err := os.ReadFile(filepath.Join("../../examples", args[0]))
+				ts.Check(err)
+				sockets := []string{ts.Getenv("SOCKET") + "-admin", ts.Getenv("SOCKET")}
+				text = portOf.ReplaceAllFunc(text, func([]byte) []byte {
+					next := sockets[0]
+					sockets = sockets[1:]
+					return []byte("listen: unix:" + next)
+				})
+				ts.Check(os.WriteFile(ts.MkAbs(args[0]), text, 0o600))
+			},
+			// json compares JSON, with numbers as text.
+			"json": func(ts *testscript.TestScript, neg bool, args []string) {
+				got, want := canonicalJSON(ts, args[0]), canonicalJSON(ts, args[1])
+				if (got == want) == neg {
+					ts.Fatalf("%s is %s\n%s is %s", args[0], got, args[1], want)
+				}
+			},
 			// envsubst puts the environment into a file.
 			"envsubst": func(ts *testscript.TestScript, _ bool, args []string) {
 				file := ts.MkAbs(args[0])
@@ -40,4 +65,15 @@ func TestScripts(t *testing.T) {
 			},
 		},
 	})
+}
+
+// canonicalJSON is the same for files that hold the same JSON.
+func canonicalJSON(ts *testscript.TestScript, file string) string {
+	d := json.NewDecoder(strings.NewReader(ts.ReadFile(file)))
+	d.UseNumber()
+	var v any
+	ts.Check(d.Decode(&v))
+	text, err := json.Marshal(v)
+	ts.Check(err)
+	return string(text)
 }

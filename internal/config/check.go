@@ -133,8 +133,15 @@ func (k *checker) dynamodb(path string, s *Service) {
 	}
 	k.auth(path+".auth", s)
 	k.patterns(path+".expire_items.tables", d.ExpireItems.Tables)
+	const unread = "has no effect: without plain_json no plain items are read"
+	if !d.PlainJSON && d.Arrays == "lists" {
+		k.failf(path+".arrays", unread)
+	}
 	for i := range d.Tables {
 		k.pattern(join(path+".tables", d.Tables[i].Pattern), d.Tables[i].Pattern)
+		if !d.PlainJSON && d.Tables[i].Arrays != "" {
+			k.failf(join(path+".tables", d.Tables[i].Pattern)+".arrays", unread)
+		}
 		for j := range i {
 			if glob.Match(d.Tables[j].Pattern, d.Tables[i].Pattern) {
 				k.failf(join(path+".tables", d.Tables[i].Pattern), "never used: %q above matches whatever this one does", d.Tables[j].Pattern)

@@ -48,13 +48,18 @@ type DynamoDB struct {
 	RefreshAhead RefreshAhead `yaml:"refresh_ahead" default:"true"`
 	// Tables whose items carry a time to live.
 	ExpireItems ExpireItems `yaml:"expire_items"`
+	// Whether the service also answers bbpd's routes: operations by path, items as
+	// plain JSON on four of them. bbpd.md has them all.
+	PlainJSON bool `yaml:"plain_json" default:"false"`
+	// What an array of only numbers, or of only strings, in a plain item becomes: `sets`
+	// as in bbpd, which drops repeated elements and their order, or `lists`, which keep both.
+	Arrays string `yaml:"arrays" default:"sets" enum:"sets|lists"`
 	// Exceptions for tables: a mapping from a table's name, in which `*` stands
 	// for any text and `?` for one letter, to what is different there. The first pattern in the file that
 	// matches is used, alone.
 	Tables []Table `yaml:"tables,keyed"`
 
 	_ struct{} `yaml:"dax" later:"the DAX protocol"`
-	_ struct{} `yaml:"plain_json" later:"the plain-JSON routes"`
 	_ struct{} `yaml:"streams" later:"following DynamoDB Streams"`
 }
 
@@ -115,4 +120,6 @@ type Table struct {
 	// Whether anything of these tables is cached. With `false` their requests are
 	// forwarded; signatures and rights are checked all the same.
 	Cache bool `yaml:"cache" default:"true"`
+	// Instead of the service's arrays.
+	Arrays string `yaml:"arrays" enum:"sets|lists"`
 }

@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+)
+
+// curl does what the scripts need of that program: -H, -X, -d, -s, -i and a URL.
+// Whatever the host in it, it asks the Unix socket in $SOCKET, and waits until
+// somebody listens there.
+func curl() {
+	if err := runCurl(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "curl:", err)
+		os.Exit(7)
+	}
+}
+
+func runCurl(args []string) error {
+	method, url, body, head := "", "", "", false
+	header := http.Header{}
+	for i := 0; i < len(args); i++ {
+		switch a := args[i]; a {
+		case "-H", "-X", "-d":
+			i++
+			switch value := args[i]; a {
+			case "-H":
+				name, text, _ := strings.Cut(value, ":")
+				header.Add(name, strings.TrimSpace(text))
+			case "-X":
+				method = value
+			default:
+				body = value
+				header.Set("Content-Type", "application/x-www-form-urlencoded") // as curl does
+			}
+		case "-i":
+			head = true
+		case "-s":
+		default:
+			url = a
+		}
+	}
+	if method == "" {
+		method = http.MethodGet
+	}
+	client := http.Client{Transport: &http.Transport{DialContext: dialSocket}}
+	r, err := http.NewRequest(method, url, strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	for name, values := range header {
+		r.Header[name] = values
+	}
+	resp, err := client.Do(r)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if head {
+		fmt.Println(resp.Status)
+		if err := resp.Header.Write(os.Stdout); err != nil {
+			return err
+		}
+		fmt.Println()
+	}
+	_, err = io.Copy(os.Stdout, resp.Body)
+	return err
+}
+
+func dialSocket(ctx context.Context, _, _ string) (net.Conn, error) {
+	var d net.Dialer
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		conn, err := d.DialContext(ctx, "unix", os.Getenv("SOCKET"))
+		if err == nil || time.Now().After(deadline) {
+			return conn, err
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+}

@@ -1,0 +1,6 @@
+package cli
+
+// importCommand prints the configuration that takes the place of another program.
+type importCommand struct {
+	BBPD importBBPD `cmd:"" name:"bbpd" help:"Print the kasoku.yaml that replaces bbpd."`
+}
