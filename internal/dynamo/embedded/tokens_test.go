@@ -1,7 +1,6 @@
 package embedded
 
 import (
-	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -48,7 +47,7 @@ func TestTokens(t *testing.T) {
 	counts("2")
 
 	s.Close()
-	s = reopen()
+	s = open()
 	s.said(t, "TransactWriteItems", body, `{}`)
 	counts("2")
 	now = now.Add(tokenLife - time.Nanosecond)
