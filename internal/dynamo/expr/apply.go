@@ -18,9 +18,9 @@ const maxLevels = 32
 // an update which only removes makes none. What it doesn't change, the result
 // shares with item.
 //
-// Every action reads the item as it was. First all values are computed, then the
-// places where they go are looked for, since of several faults a value's is the
-// one that is reported.
+// Every action reads the item as it was. Of several faults the first action's is
+// reported, and of an action that its path leads nowhere before what is wrong
+// with its value.
 func (u *Update) Apply(item, key *value.Value) (*value.Value, error) {
 	if item == nil {
 		if u.onlyRemoves() {
@@ -31,17 +31,29 @@ func (u *Update) Apply(item, key *value.Value) (*value.Value, error) {
 	var root change
 	for i := range u.Actions {
 		a := &u.Actions[i]
+		if !a.Path.reachable(item) {
+			return nil, errUpdatePath
+		}
 		v, err := u.result(a, item)
 		if err != nil {
 			return nil, err
 		}
 		root.add(a.Path, v)
 	}
-	after, err := root.members(item)
-	if err != nil {
-		return nil, err
+	return root.members(item), nil
+}
+
+// reachable reports whether the item has what the path's last step starts from.
+func (p Path) reachable(item *value.Value) bool {
+	last := len(p) - 1
+	parent := p[:last].in(item)
+	switch {
+	case parent == nil:
+		return false
+	case p[last].Index < 0:
+		return parent.Type == value.Map
 	}
-	return &after, nil
+	return parent.Type == value.List
 }
 
 // onlyRemoves reports whether the update does something, but never writes a

@@ -178,11 +178,13 @@ func TestApplyErrors(t *testing.T) {
 	f("SET a = :huge + :huge", overflow)
 	f("ADD n :huge, a :n", overflow)
 
-	// Values are computed before the places where they go are looked for, the
-	// operands from left to right.
-	f("SET a.b = c", missing)
-	f("SET a.b = :n, c = s + :n", typ)
-	f("REMOVE a.b ADD s :n", typ)
+	// The first action's fault counts, its path's before its value's; operands
+	// are computed from left to right.
+	f("SET a.b = c", path)
+	f("SET c = d, a.b = :n", missing)
+	f("SET a.b = :n, c = s + :n", path)
+	f("ADD s :n REMOVE a.b", typ)
+	f("ADD a.b :ss", path)
 	f("SET a = b + s", missing)
 	f("SET a = s + b", typ)
 	f("SET a = list_append(b, s)", missing)

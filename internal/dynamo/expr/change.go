@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/kasoku/kasoku/internal/dynamo/value"
@@ -55,55 +56,42 @@ func (c *change) find(step Step) (i int, ok bool) {
 }
 
 // of is what becomes of the value old, nil for none; it becomes nil if it goes.
-func (c *change) of(old *value.Value) (*value.Value, error) {
-	if c.ends {
-		return c.to, nil
-	}
-	var v value.Value
-	var err error
+// Where the change goes on below, old is what the paths say it is.
+func (c *change) of(old *value.Value) *value.Value {
 	switch {
-	case old == nil:
-		return nil, errUpdatePath
-	case c.below[0].step.Index < 0:
-		v, err = c.members(old)
-	default:
-		v, err = c.elements(old)
+	case c.ends:
+		return c.to
+	case old.Type == value.List:
+		return c.elements(old)
 	}
-	return &v, err
+	return c.members(old)
 }
 
 // members makes the new Map of an old one.
-func (c *change) members(old *value.Value) (value.Value, error) {
-	if old.Type != value.Map {
-		return value.Value{}, errUpdatePath
-	}
-	v := value.Value{Type: value.Map, Members: make([]value.Member, len(old.Members), len(old.Members)+len(c.below))}
+func (c *change) members(old *value.Value) *value.Value {
+	v := &value.Value{Type: value.Map, Members: make([]value.Member, len(old.Members), len(old.Members)+len(c.below))}
 	copy(v.Members, old.Members)
 	find := finder(old.Members, len(c.below))
 	removed := false
 	for i := range c.below {
 		b := &c.below[i]
-		var was *value.Value
 		at := find(b.step.Name)
-		if at >= 0 {
-			was = &old.Members[at].Value
+		if at < 0 {
+			if is := b.of(nil); is != nil {
+				v.Members = append(v.Members, value.Member{Name: b.step.Name, Value: *is})
+			}
+			continue
 		}
-		is, err := b.of(was)
-		switch {
-		case err != nil:
-			return v, err
-		case is == nil && at >= 0:
-			v.Members[at].Value, removed = value.Value{}, true
-		case is != nil && at >= 0:
+		if is := b.of(&old.Members[at].Value); is != nil {
 			v.Members[at].Value = *is
-		case is != nil:
-			v.Members = append(v.Members, value.Member{Name: b.step.Name, Value: *is})
+		} else {
+			v.Members[at].Value, removed = value.Value{}, true
 		}
 	}
 	if removed {
 		v.Members = slices.DeleteFunc(v.Members, func(m value.Member) bool { return m.Value.Type == 0 })
 	}
-	return v, nil
+	return v
 }
 
 // finder returns a function that finds the members, -1 for none, for about so
@@ -128,13 +116,10 @@ func finder(members []value.Member, lookups int) func(name string) int {
 
 // elements makes the new List of an old one. All indexes are the old list's;
 // values for indexes behind its end are appended in the order of the indexes.
-func (c *change) elements(old *value.Value) (value.Value, error) {
-	if old.Type != value.List {
-		return value.Value{}, errUpdatePath
-	}
+func (c *change) elements(old *value.Value) *value.Value {
 	below := slices.Clone(c.below)
-	slices.SortFunc(below, func(a, b change) int { return a.step.Index - b.step.Index })
-	v := value.Value{Type: value.List, Items: make([]value.Value, 0, len(old.Items)+len(below))}
+	slices.SortFunc(below, func(a, b change) int { return cmp.Compare(a.step.Index, b.step.Index) })
+	v := &value.Value{Type: value.List, Items: make([]value.Value, 0, len(old.Items)+len(below))}
 	next := 0 // of the old elements
 	for i := range below {
 		b := &below[i]
@@ -146,14 +131,10 @@ func (c *change) elements(old *value.Value) (value.Value, error) {
 			was = &old.Items[next]
 			next++
 		}
-		is, err := b.of(was)
-		if err != nil {
-			return v, err
-		}
-		if is != nil {
+		if is := b.of(was); is != nil {
 			v.Items = append(v.Items, *is)
 		}
 	}
 	v.Items = append(v.Items, old.Items[next:]...)
-	return v, nil
+	return v
 }

@@ -114,8 +114,10 @@ func (o *Operand) in(item *value.Value) *value.Value {
 		return o.Value
 	case ConditionOperand:
 		return &value.Value{Type: value.Bool, Bool: o.Node.match(item)}
+	case CallOperand: // of Size, the only function whose value a condition can look at
+		return size(o.Args[0].in(item))
 	}
-	return size(o.Args[0].in(item)) // no other function stands in a condition for a value
+	return nil
 }
 
 // in is what the path leads to in the item, nil if that is nothing.
