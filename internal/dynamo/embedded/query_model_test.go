@@ -284,6 +284,34 @@ func drawFilter(r *rapid.T, x *modelIndex, values map[string]string) (text strin
 	}
 }
 
+// drawOutput draws what a request wants of the items that pass: all that the
+// index holds, everything, or some attributes.
+func (m *modelTable) drawOutput(r *rapid.T, x *modelIndex) (text string, output func(item value.Value) value.Value) {
+	whole := func(item value.Value) value.Value { return item }
+	if x.include != nil && !x.local {
+		return "", func(item value.Value) value.Value { return m.projected(x, item) }
+	}
+	switch rapid.IntRange(0, 2).Draw(r, "output") {
+	case 0:
+		return `,"Select":"ALL_ATTRIBUTES"`, whole
+	case 1:
+		return `,"ProjectionExpression":"y[1], x, h"`, func(item value.Value) (out value.Value) {
+			out.Type = value.Map
+			for _, member := range item.Members {
+				switch member.Name {
+				case "y":
+					member.Value.Items = member.Value.Items[1:]
+					out.Members = append(out.Members, member)
+				case "x", "h":
+					out.Members = append(out.Members, member)
+				}
+			}
+			return out
+		}
+	}
+	return "", func(item value.Value) value.Value { return m.projected(x, item) }
+}
+
 func (m *modelTable) head(x *modelIndex) string {
 	text := `{"TableName":"` + m.name + `"`
 	if x.name != "" {
@@ -407,6 +435,7 @@ func TestQueryAgainstModel(t *testing.T) {
 		for range 6 {
 			x := &m.indexes[rapid.IntRange(0, len(m.indexes)-1).Draw(r, "index")]
 			q := drawQuery(r, m, x)
+			text, output := m.drawOutput(r, x)
 			var want []string
 			scanned := 0
 			for _, item := range m.rows(x) {
@@ -414,13 +443,13 @@ func TestQueryAgainstModel(t *testing.T) {
 					continue
 				}
 				scanned++
-				if held := m.projected(x, item); q.passes(&item) {
-					want = append(want, canonicalItem(&held))
+				if given := output(item); q.passes(&item) {
+					want = append(want, canonicalItem(&given))
 				}
 			}
 			limit := rapid.IntRange(0, 5).Draw(r, "limit")
 			backward := rapid.Bool().Draw(r, "backward")
-			body := q.members
+			body := q.members + text
 			if backward {
 				slices.Reverse(want)
 				body += `,"ScanIndexForward":false`
@@ -429,7 +458,7 @@ func TestQueryAgainstModel(t *testing.T) {
 			if !slices.Equal(got.items, want) || got.scanned != scanned {
 				r.Fatalf("%s with Limit %d: evaluated %d of %d\ngot  %s\nwant %s", body, limit, got.scanned, scanned, got.items, want)
 			}
-			count := s.walk(r, t, "Query", body+`,"Select":"COUNT"`, limit, m.keyAttributes(x))
+			count := s.walk(r, t, "Query", q.members+`,"Select":"COUNT"`, limit, m.keyAttributes(x))
 			if count.counted != len(want) || count.items != nil {
 				r.Fatalf("%s counts %d of %d, %d items", body, count.counted, len(want), len(count.items))
 			}
@@ -447,12 +476,13 @@ func TestScanAgainstModel(t *testing.T) {
 			x := &m.indexes[rapid.IntRange(0, len(m.indexes)-1).Draw(r, "index")]
 			values := map[string]string{}
 			filter, passes := drawFilter(r, x, values)
-			body := m.head(x) + filter + valuesText(values)
+			text, output := m.drawOutput(r, x)
+			body := m.head(x) + filter + text + valuesText(values)
 			var want []string
 			rows := m.rows(x)
 			for _, item := range rows {
-				if held := m.projected(x, item); passes(&item) {
-					want = append(want, canonicalItem(&held))
+				if given := output(item); passes(&item) {
+					want = append(want, canonicalItem(&given))
 				}
 			}
 			slices.Sort(want)

@@ -20,7 +20,7 @@ func without(item map[string]string, names ...string) map[string]string {
 	return rest
 }
 
-func TestSelect(t *testing.T) {
+func TestSelectGives(t *testing.T) {
 	s := newQueryStore(t)
 	s.put(t, "range", selectItem)
 	f := func(index, members string, missing ...string) {
@@ -81,7 +81,7 @@ func TestSelectLegacyAttributes(t *testing.T) {
 	f("sparse", "b", "c", "d", "f")
 }
 
-func TestSelectRefuses(t *testing.T) {
+func TestSelectRefusesIndexes(t *testing.T) {
 	s := newQueryStore(t)
 	f := func(index, members, message string) {
 		t.Helper()
