@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"bytes"
 	"math"
 	"strings"
 
@@ -169,15 +170,10 @@ func readFields(f *fields, object []byte, of fieldSet) {
 }
 
 func findField(name []byte) (f field, ok bool) {
-	if f, ok = fieldsByText[string(name)]; ok {
-		return f, ok
+	if f, ok = fieldsByText[string(name)]; !ok && bytes.IndexByte(name, '\\') >= 0 {
+		f, ok = fieldsByText[string(decodedName(name))]
 	}
-	for _, c := range name {
-		if c == '\\' {
-			return fieldsByText[string(decodedName(name))], true
-		}
-	}
-	return 0, false
+	return f, ok
 }
 
 func decodedName(raw []byte) []byte {
