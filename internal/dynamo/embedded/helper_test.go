@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"log/slog"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -77,4 +78,9 @@ func (s *Store) refused(t testing.TB, op, body, typ, message string) {
 	if status != want.Status() || !strings.HasPrefix(reply, text[:len(text)-1]) {
 		t.Errorf("%s %s:\ngot  %d %s\nwant %d %s", op, body, status, reply, want.Status(), text)
 	}
+}
+
+// openIn opens a store of a process of its own.
+func openIn(dir string) (*Store, error) {
+	return Open(Config{Dir: dir}, slog.New(slog.NewTextHandler(os.Stderr, nil)))
 }

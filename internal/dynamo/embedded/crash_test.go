@@ -1,0 +1,160 @@
+package embedded
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Environment of a process that is to be killed: its directory, and how far each
+// worker has come.
+const (
+	envStormDir  = "KASOKU_STORM_DIR"
+	envStormDone = "KASOKU_STORM_DONE"
+	// envKills is how many processes TestKill kills.
+	envKills = "KASOKU_KILLS"
+)
+
+const usualKills = 10
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(envStormDir); dir != "" {
+		os.Exit(rageUntilKilled(dir, os.Getenv(envStormDone)))
+	}
+	os.Exit(m.Run())
+}
+
+// childT is what stands for a test in the process that is to be killed.
+type childT struct {
+	testing.TB
+	failed bool
+}
+
+func (c *childT) Helper() {}
+
+func (c *childT) Context() context.Context { return context.Background() }
+
+func (c *childT) Errorf(format string, args ...any) {
+	c.failed = true
+	fmt.Fprintf(os.Stderr, format+"\n", args...)
+}
+
+func (c *childT) Fatalf(format string, args ...any) {
+	c.Errorf(format, args...)
+	os.Exit(1)
+}
+
+func (c *childT) Fatal(args ...any) { c.Fatalf("%s", fmt.Sprint(args...)) }
+
+// rageUntilKilled is the process that is to be killed. It writes one byte, the
+// worker's number, for each operation that was acknowledged.
+func rageUntilKilled(dir, text string) int {
+	t := &childT{}
+	var done [stormWorkers]int
+	for i, field := range strings.Split(text, ",") {
+		done[i], _ = strconv.Atoi(field)
+	}
+	s, err := openIn(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	s.rage(t, done, func(int, int) bool { return !t.failed }, func(worker int) {
+		mu.Lock()
+		defer mu.Unlock()
+		if _, err := os.Stdout.Write([]byte{'0' + byte(worker)}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	return 1
+}
+
+// TestKill kills a process at a random moment of a storm, again and again. Nothing
+// that was acknowledged may be lost, nothing be there in part: each worker's
+// items, indexes and counters, the transactions' total, the stream.
+func TestKill(t *testing.T) {
+	kills := usualKills
+	if text := os.Getenv(envKills); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatalf("%s: %v", envKills, err)
+		}
+		kills = n
+	}
+	dir := t.TempDir()
+	s := openStore(t, Config{Dir: dir})
+	s.must(t, "CreateTable", stormTable)
+	s.Close()
+	var done [stormWorkers]int
+	var replayed stormReplay
+	for i := range kills {
+		killOnce(t, dir, &done, 1+rand.IntN(800))
+		s := openStore(t, Config{Dir: dir})
+		s.checkStorm(t, &done, &replayed)
+		s.Close()
+		if t.Failed() {
+			t.Fatalf("after kill %d; the workers have done %v", i+1, done)
+		}
+	}
+	t.Logf("%d kills, %d operations, %d records in the stream", kills, sum(done[:]), replayed.count)
+}
+
+func sum(list []int) (n int) {
+	for _, i := range list {
+		n += i
+	}
+	return n
+}
+
+// killOnce starts a process and kills it after so many acknowledgements. done is
+// brought up to date with those that were seen.
+func killOnce(t *testing.T, dir string, done *[stormWorkers]int, after int) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fields []string
+	for _, n := range done {
+		fields = append(fields, strconv.Itoa(n))
+	}
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), envStormDir+"="+dir, envStormDone+"="+strings.Join(fields, ","))
+	var complaints strings.Builder
+	cmd.Stderr = &complaints
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	acknowledged := bufio.NewReader(out)
+	for seen := 0; ; seen++ {
+		if seen == after {
+			if err := cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		worker, err := acknowledged.ReadByte() // until the pipe is empty
+		if err == io.EOF {
+			break
+		}
+		if err != nil || worker < '0' || worker >= '0'+stormWorkers {
+			t.Fatalf("read %q: %v", worker, err)
+		}
+		done[worker-'0']++
+	}
+	cmd.Wait() // that it was killed is its error
+	if complaints.Len() > 0 {
+		t.Fatalf("the process says:\n%s", complaints.String())
+	}
+}

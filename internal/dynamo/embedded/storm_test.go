@@ -1,0 +1,308 @@
+package embedded
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// A storm is many workers that write to one table with indexes and a stream. Each
+// worker has items of its own, and what it does follows from its number alone: its
+// nth operation is the same in every process. So the items of a worker tell how
+// far it has come.
+
+// stormTable has every kind of index and a stream with both images.
+const stormTable = `{"TableName":"storm","BillingMode":"PAY_PER_REQUEST","AttributeDefinitions":[
+	{"AttributeName":"p","AttributeType":"S"},{"AttributeName":"s","AttributeType":"N"},
+	{"AttributeName":"l","AttributeType":"N"},{"AttributeName":"g","AttributeType":"S"}],
+	"KeySchema":[{"AttributeName":"p","KeyType":"HASH"},{"AttributeName":"s","KeyType":"RANGE"}],
+	"LocalSecondaryIndexes":[{"IndexName":"local","KeySchema":[{"AttributeName":"p","KeyType":"HASH"},{"AttributeName":"l","KeyType":"RANGE"}],"Projection":{"ProjectionType":"ALL"}}],
+	"GlobalSecondaryIndexes":[{"IndexName":"global","KeySchema":[{"AttributeName":"g","KeyType":"HASH"},{"AttributeName":"l","KeyType":"RANGE"}],"Projection":{"ProjectionType":"KEYS_ONLY"}}],
+	"StreamSpecification":{"StreamEnabled":true,"StreamViewType":"NEW_AND_OLD_IMAGES"}}`
+
+const (
+	stormWorkers = 8
+	stormItems   = 6 // of each worker
+)
+
+// stormOp is one operation and what it makes of the worker's items: of each the
+// number that it holds, 0 for no item.
+type stormOp struct {
+	name, body string
+	after      [stormItems]int
+	counts     int // how much it adds to the item that all workers share
+}
+
+// stormPlan tells a worker's operations one after the other.
+type stormPlan struct {
+	worker int
+	rng    *rand.Rand
+	n      int // of the operation made last
+	items  [stormItems]int
+	total  int
+}
+
+func newStormPlan(worker int) *stormPlan {
+	return &stormPlan{worker: worker, rng: rand.New(rand.NewPCG(uint64(worker), 1))}
+}
+
+func (p *stormPlan) key(i int) string {
+	return fmt.Sprintf(`{"p":{"S":"w%d"},"s":{"N":"%d"}}`, p.worker, i)
+}
+
+// item is the text of item i holding n. It is in the local index always and in the
+// global one sometimes.
+func (p *stormPlan) item(i, n int) string {
+	global := ""
+	if n%3 > 0 {
+		global = fmt.Sprintf(`,"g":{"S":"g%d"}`, n%5)
+	}
+	return fmt.Sprintf(`{"p":{"S":"w%d"},"s":{"N":"%d"},"n":{"N":"%d"},"l":{"N":"%d"}%s,"v":{"S":"%s"}}`,
+		p.worker, i, n, n%7, global, strings.Repeat("v", 1+n*37%900))
+}
+
+// next makes the next operation. Each changes at least one item.
+func (p *stormPlan) next() stormOp {
+	p.n++
+	var op stormOp
+	i := p.rng.IntN(stormItems)
+	j := (i + 1 + p.rng.IntN(stormItems-1)) % stormItems
+	put := func(i int) string { return fmt.Sprintf(`{"TableName":"storm","Item":%s}`, p.item(i, p.n)) }
+	key := func(i int) string { return fmt.Sprintf(`{"TableName":"storm","Key":%s}`, p.key(i)) }
+	set := func(i int) string {
+		return fmt.Sprintf(`{"TableName":"storm","Key":%s,"UpdateExpression":"SET n = :n, l = :n, g = :g","ExpressionAttributeValues":{":n":{"N":"%d"},":g":{"S":"g%d"}}}`, p.key(i), p.n, p.n%5)
+	}
+	switch kind := p.rng.IntN(10); {
+	case kind < 3 || kind < 6 && p.items[i] == 0:
+		op.name, op.body = "PutItem", put(i)
+		p.items[i] = p.n
+	case kind < 5:
+		op.name, op.body = "UpdateItem", set(i)
+		p.items[i] = p.n
+	case kind < 6:
+		op.name, op.body = "DeleteItem", key(i)
+		p.items[i] = 0
+	case kind < 7:
+		op.name = "BatchWriteItem"
+		op.body = fmt.Sprintf(`{"RequestItems":{"storm":[{"PutRequest":{"Item":%s}},{"DeleteRequest":{"Key":%s}}]}}`, p.item(i, p.n), p.key(j))
+		p.items[i], p.items[j] = p.n, 0
+	default:
+		op.name = "TransactWriteItems"
+		token := ""
+		if kind == 9 {
+			token = fmt.Sprintf(`,"ClientRequestToken":"w%d-%d"`, p.worker, p.n)
+		}
+		op.body = transact(token, `{"Update":`+set(i)+`}`, `{"Delete":`+key(j)+`}`,
+			`{"Update":{"TableName":"storm","Key":{"p":{"S":"total"},"s":{"N":"0"}},"UpdateExpression":"ADD n :one","ExpressionAttributeValues":{":one":{"N":"1"}}}}`)
+		p.items[i], p.items[j] = p.n, 0
+		p.total++
+	}
+	op.after, op.counts = p.items, p.total
+	return op
+}
+
+// skip makes operations that were done before.
+func (p *stormPlan) skip(n int) *stormPlan {
+	for p.n < n {
+		p.next()
+	}
+	return p
+}
+
+// rage has each worker go on from the operation behind done[worker], until more
+// says no. acknowledged is told of each that was answered.
+func (s *Store) rage(t testing.TB, done [stormWorkers]int, more func(worker, n int) bool, acknowledged func(worker int)) {
+	var workers sync.WaitGroup
+	for w := range stormWorkers {
+		workers.Go(func() {
+			for p := newStormPlan(w).skip(done[w]); more(w, p.n); {
+				op := p.next()
+				if status, reply := s.ask(t, op.name, op.body); status != 200 {
+					t.Errorf("worker %d, operation %d: %s %s: %d %s", w, p.n, op.name, op.body, status, reply)
+					return
+				}
+				acknowledged(w)
+			}
+		})
+	}
+	workers.Wait()
+}
+
+// stormItem is what the tests look at in an item.
+type stormItem struct {
+	P struct{ S string }
+	S struct{ N string }
+	N struct{ N json.Number }
+}
+
+func (i *stormItem) key() string { return i.P.S + "/" + i.S.N }
+
+// stormState reads the table: of each item the number that it holds.
+func (s *Store) stormState(t testing.TB) map[string]int {
+	t.Helper()
+	state := map[string]int{}
+	for start := ""; ; {
+		var page struct {
+			Items            []stormItem
+			LastEvaluatedKey json.RawMessage
+		}
+		if err := json.Unmarshal([]byte(s.must(t, "Scan", `{"TableName":"storm","ConsistentRead":true`+start+`}`)), &page); err != nil {
+			t.Fatal(err)
+		}
+		for _, item := range page.Items {
+			n, err := item.N.N.Int64()
+			if err != nil {
+				t.Fatal(err)
+			}
+			state[item.key()] = int(n)
+		}
+		if page.LastEvaluatedKey == nil {
+			return state
+		}
+		start = `,"ExclusiveStartKey":` + string(page.LastEvaluatedKey)
+	}
+}
+
+// checkStorm finds out how far each worker has come, which is at least done[worker]
+// and at most one further, and checks everything that hangs on that. It brings done
+// up to date.
+func (s *Store) checkStorm(t testing.TB, done *[stormWorkers]int, replayed *stormReplay) {
+	t.Helper()
+	state := s.stormState(t)
+	total := 0
+	for w := range stormWorkers {
+		var items [stormItems]int
+		for i := range items {
+			items[i] = state[fmt.Sprintf("w%d/%d", w, i)]
+		}
+		p := newStormPlan(w).skip(done[w])
+		if items != p.items {
+			if op := p.next(); items != op.after {
+				t.Fatalf("worker %d was told that operation %d is done; its items are %v, neither %v nor what %s makes of them: %v",
+					w, done[w], items, newStormPlan(w).skip(done[w]).items, op.name, op.after)
+			}
+			done[w]++
+		}
+		total += p.total
+	}
+	if state["total/0"] != total {
+		t.Fatalf("transactions have counted to %d; %d were done", state["total/0"], total)
+	}
+	s.checkTable(t, "storm")
+	replayed.catchUp(t, s)
+	if !maps.Equal(replayed.state, state) {
+		t.Fatalf("the stream makes %v of the table; it is %v", replayed.state, state)
+	}
+}
+
+// stormReplay follows the table's stream from its beginning.
+type stormReplay struct {
+	state  map[string]int
+	images map[string]string
+	last   string // number of the last record
+	count  int    // of records
+}
+
+type stormRecord struct {
+	EventName string
+	Dynamodb  struct {
+		SequenceNumber     string
+		Keys               stormItem
+		NewImage, OldImage json.RawMessage
+	}
+}
+
+// catchUp reads the records that are new. Each must go on from the image that the
+// one before has left.
+func (r *stormReplay) catchUp(t testing.TB, s *Store) {
+	t.Helper()
+	if r.state == nil {
+		r.state, r.images = map[string]int{}, map[string]string{}
+	}
+	for iterator := r.iterator(t, s); ; {
+		var page struct {
+			Records           []stormRecord
+			NextShardIterator string
+		}
+		if err := json.Unmarshal([]byte(s.must(t, "GetRecords", `{"ShardIterator":"`+iterator+`"}`)), &page); err != nil {
+			t.Fatal(err)
+		}
+		if len(page.Records) == 0 {
+			return
+		}
+		for i := range page.Records {
+			r.apply(t, &page.Records[i])
+		}
+		iterator = page.NextShardIterator
+	}
+}
+
+func (r *stormReplay) iterator(t testing.TB, s *Store) string {
+	t.Helper()
+	var table struct {
+		Table struct{ LatestStreamArn string }
+	}
+	var stream struct {
+		StreamDescription struct{ Shards []struct{ ShardId string } }
+	}
+	var got struct{ ShardIterator string }
+	ask := func(op, body string, to any) {
+		t.Helper()
+		if err := json.Unmarshal([]byte(s.must(t, op, body)), to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask("DescribeTable", `{"TableName":"storm"}`, &table)
+	ask("DescribeStream", `{"StreamArn":"`+table.Table.LatestStreamArn+`"}`, &stream)
+	from := `"ShardIteratorType":"TRIM_HORIZON"`
+	if r.last != "" {
+		from = `"ShardIteratorType":"AFTER_SEQUENCE_NUMBER","SequenceNumber":"` + r.last + `"`
+	}
+	ask("GetShardIterator", `{"StreamArn":"`+table.Table.LatestStreamArn+`","ShardId":"`+stream.StreamDescription.Shards[0].ShardId+`",`+from+`}`, &got)
+	return got.ShardIterator
+}
+
+func (r *stormReplay) apply(t testing.TB, rec *stormRecord) {
+	t.Helper()
+	d := &rec.Dynamodb
+	if d.SequenceNumber <= r.last {
+		t.Fatalf("record %s follows %s", d.SequenceNumber, r.last)
+	}
+	r.last = d.SequenceNumber
+	r.count++
+	key := d.Keys.key()
+	if string(d.OldImage) != r.images[key] {
+		t.Fatalf("record %s of %s begins with %s; the one before left %s", r.last, key, d.OldImage, r.images[key])
+	}
+	if d.NewImage == nil {
+		delete(r.images, key)
+		delete(r.state, key)
+		return
+	}
+	var item stormItem
+	if err := json.Unmarshal(d.NewImage, &item); err != nil {
+		t.Fatal(err)
+	}
+	n, err := item.N.N.Int64()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.images[key], r.state[key] = string(d.NewImage), int(n)
+}
+
+// TestStorm lets it rage in this process, where the race detector sees it.
+func TestStorm(t *testing.T) {
+	s := newStore(t)
+	s.must(t, "CreateTable", stormTable)
+	var done [stormWorkers]int
+	var replayed stormReplay
+	for range 3 {
+		from := done
+		s.rage(t, done, func(w, n int) bool { return n < from[w]+100 }, func(w int) { done[w]++ })
+		s.checkStorm(t, &done, &replayed)
+	}
+}
