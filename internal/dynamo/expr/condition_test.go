@@ -215,9 +215,18 @@ func FuzzParseCondition(f *testing.F) {
 	for _, s := range expressions {
 		f.Add(s)
 	}
+	it := item(f, thing)
 	f.Fuzz(func(t *testing.T, text string) {
 		n, v := names(t, someNames), values(t, someValues)
-		_, err := ParseCondition("KeyCondition", []byte(text), n, v)
+		c, err := ParseCondition("KeyCondition", []byte(text), n, v)
+		if err == nil {
+			c.Match(it)
+			c.Match(nil)
+			negation := Condition{Root: &Node{Kind: Not, Nodes: []*Node{c.Root}}}
+			if negation.Match(it) == c.Match(it) {
+				t.Fatalf("%q and its negation are both %v", text, c.Match(it))
+			}
+		}
 		var kc KeyCondition
 		quick := ParseKeyCondition([]byte(text), n, v, &kc)
 		if err != nil && quick {

@@ -318,3 +318,39 @@ func TestLegacyApply(t *testing.T) {
 	none(`{"a":{"Action":"DELETE","Value":{"SS":["x"]}}}`, "nothing")
 	none(`{"a":{"Action":"ADD","Value":{"SS":["x"]}},"b":{"Action":"DELETE"}}`, `{"id":{"S":"k"},"a":{"SS":["x"]}}`)
 }
+
+func FuzzLegacy(f *testing.F) {
+	for _, operator := range []string{"EQ", "BETWEEN", "NOT_CONTAINS", "NULL"} {
+		f.Add(cond(operator, `[{"N":"1"},{"S":"x"}]`))
+		f.Add(cond(operator, `[{"N":"1"}]`))
+		f.Add(cond(operator, `[]`))
+	}
+	f.Add(`{"a":{"Value":{"N":"1"}},"b":{"Exists":false}}`)
+	f.Add(`{"ss":{"Action":"DELETE","Value":{"SS":["a"]}},"l":{"Action":"ADD","Value":{"L":[{"S":"x"}]}}}`)
+	f.Add(`["a","b"]`)
+	it, key := item(f, old), item(f, theKey)
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, operator := range []string{"", "AND", "OR"} {
+			if c, err := LegacyExpected([]byte(text), operator); err == nil && c != nil {
+				c.Match(it)
+				c.Match(nil)
+			}
+			if c, err := LegacyFilter([]byte(text), operator); err == nil && c != nil {
+				c.Match(it)
+			}
+		}
+		if u, err := LegacyUpdates([]byte(text)); err == nil {
+			if after, err := u.Apply(nil, key); err == nil && after == nil && !u.onlyRemoves() {
+				t.Fatalf("%s makes no item", text)
+			}
+			u.Apply(it, nil)
+		}
+		if q, err := LegacyKeyQuery([]byte(text), true); err == nil {
+			q.Against(hashRange)
+			q.Against(manyIndex)
+		}
+		if paths, err := LegacyAttributes([]byte(text)); err == nil {
+			NewSelection(paths).Of(it)
+		}
+	})
+}

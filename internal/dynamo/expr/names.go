@@ -23,6 +23,13 @@ func (n *Names) Reset(raw []byte) error {
 	if err := n.reset(raw, '#', namesMember, nameOf); err != nil {
 		return err
 	}
+	size := 0
+	for i := range n.list {
+		size += len(n.list[i].key) + len(n.list[i].value)
+	}
+	if size > maxPlaceholders {
+		return &Error{namesMember + " exceeds max size"}
+	}
 	return nil
 }
 

@@ -84,6 +84,11 @@ func TestNamesErrors(t *testing.T) {
 	f(`{"#a":"\ud800"}`, "ExpressionAttributeNames contains invalid value: not a string for key #a")
 	f(`{"#a":"`+strings.Repeat("a", 65536)+`"}`, "ExpressionAttributeNames contains invalid value: Attribute name is too large, must be less than 65536 bytes for key #a")
 	f(`{"#a":"x","#a":"y"}`, "ExpressionAttributeNames contains a key twice")
+	var large strings.Builder
+	for i := range 33 {
+		fmt.Fprintf(&large, `,"#a%d":"%s"`, i, strings.Repeat("n", 65000))
+	}
+	f("{"+large.String()[1:]+"}", "ExpressionAttributeNames exceeds max size")
 	f(`{"#a":"x","#\u0061":"y"}`, "ExpressionAttributeNames contains a key twice")
 	f(`{"#`+strings.Repeat("a", 254)+`":"x"}`, "")
 }
@@ -122,6 +127,56 @@ func TestValuesErrors(t *testing.T) {
 	f(`{":v":{"S":"a","N":"1"}}`, " contains invalid value: Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes for key :v")
 	f(`{":v":{"NULL":false}}`, " contains invalid value: One or more parameter values were invalid: Null attribute value types must have the value of true for key :v")
 	f(`{":v":{"SS":"a"}}`, " contains invalid value: Unexpected field type for key :v")
+}
+
+// TestValuesLoad: a store finds all that is wrong with values before it parses
+// an expression, keys first.
+func TestValuesLoad(t *testing.T) {
+	f := func(raw, want string) {
+		t.Helper()
+		var v Values
+		if got := message(v.Load([]byte(raw))); got != want {
+			t.Errorf("Load(%.80s): %.200s; want %s", raw, got, want)
+		}
+	}
+	const (
+		invalid = "ExpressionAttributeValues contains invalid value: "
+		rule    = "One or more parameter values were invalid: "
+	)
+	f(`{":a":{"N":"1"},":b":{"M":{"x":{"L":[{"S":""}]}}}}`, "")
+	f(`{}`, "ExpressionAttributeValues must not be empty")
+	f(`{":a":{"N":"x"},"b":{"S":"x"}}`, `ExpressionAttributeValues contains invalid key: Syntax error; key: "b"`)
+	f(`{":a":{"N":"x"}}`, invalid+"The parameter cannot be converted to a numeric value: x for key :a")
+	f(`{":a":{"N":""}}`, invalid+"The parameter cannot be converted to a numeric value for key :a")
+	f(`{":a":{"L":[{"S":"x"},{"N":"1"},{}]}}`, invalid+"Supplied AttributeValue is empty, must contain exactly one of the supported datatypes for key :a")
+	f(`{":a":{"S":"x","N":"1"}}`, invalid+"Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes for key :a")
+	f(`{":a":{"NULL":false}}`, invalid+rule+"Null attribute value types must have the value of true for key :a")
+	f(`{":a":{"SS":[]}}`, invalid+rule+"An string set  may not be empty for key :a")
+	f(`{":a":{"NS":["1","1.0"]}}`, invalid+"Input collection contains duplicates for key :a")
+	f(`{":a":{"SS":["a","a"]}}`, invalid+rule+"Input collection [a, a] contains duplicates. for key :a")
+	f(`{":a":{"N":"123456789012345678901234567890123456789"}}`, invalid+"Attempting to store more than 38 significant digits in a Number for key :a")
+	f(`{":a":{"N":"1e126"}}`, invalid+"Number overflow. Attempting to store a number with magnitude larger than supported range for key :a")
+	f(`{":a":`+strings.Repeat(`{"L":[`, 32)+`{"S":"x"}`+strings.Repeat(`]}`, 32)+`}`,
+		invalid+"Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit for key :a")
+	f(`{":a":{"S":"`+strings.Repeat("x", 2<<20-2)+`"}}`, "")
+	f(`{":a":{"S":"`+strings.Repeat("x", 2<<20-1)+`"}}`, "ExpressionAttributeValues exceeds max size")
+	f(`{":a":{"N":1}}`, "SerializationException: NUMBER_VALUE cannot be converted to String")
+	if err := new(Values).Load(nil); err != nil {
+		t.Error(err)
+	}
+
+	// A value that was only looked at is read when a tree needs it.
+	v := values(t, `{":bad":{"N":"x"},":n":{"N":"1e1"}}`)
+	if _, err := ParseCondition("Filter", []byte("a = :bad"), nil, v); message(err) != "Invalid FilterExpression: "+invalid+"The parameter cannot be converted to a numeric value: x for key :bad" {
+		t.Error(err)
+	}
+	c, err := ParseCondition("Filter", []byte("a = :n OR b = :n"), nil, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := c.Root.Nodes[0].Args[1], c.Root.Nodes[1].Args[1]; a.Value != b.Value || string(a.Value.Text) != "10" || string(a.Text) != `{"N":"1e1"}` {
+		t.Errorf("%s and %s are not one value", a.Value.Append(nil), b.Value.Append(nil))
+	}
 }
 
 func TestReserved(t *testing.T) {

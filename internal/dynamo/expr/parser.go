@@ -318,16 +318,39 @@ func (p *parser) misused(o *Operand) {
 
 // checkPaths notes the first pair of paths that can't stand beside each other.
 func (p *parser) checkPaths(paths []Path) {
+	if len(paths) > many && !clash(paths) {
+		return
+	}
 	for i, b := range paths {
 		for _, a := range paths[:i] {
 			switch a.meet(b) {
 			case overlap:
 				p.fault(faultOverlap, "Two document paths overlap with each other; "+pair(a, b))
+				return // whatever conflicts
 			case conflict:
 				p.fault(faultConflict, "Two document paths conflict with each other; "+pair(a, b))
 			}
 		}
 	}
+}
+
+// clash reports whether two of the paths can't stand beside each other, without
+// holding each against each: an expression may have two thousand.
+func clash(paths []Path) bool {
+	var root branch
+	for _, path := range paths {
+		at := &root
+		for _, step := range path {
+			from := at
+			if at = from.child(step); at.whole || from.names != nil && from.indexes != nil {
+				return true
+			}
+		}
+		if at.whole = true; at.names != nil || at.indexes != nil {
+			return true
+		}
+	}
+	return false
 }
 
 func pair(a, b Path) string {

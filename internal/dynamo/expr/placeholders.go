@@ -12,6 +12,8 @@ import (
 
 const (
 	maxPlaceholder = 255
+	// maxPlaceholders is how long all keys and what they stand for may be together.
+	maxPlaceholders = 2 << 20
 	// fewPlaceholders are searched one by one; more are sorted, so that a large
 	// map can't be used to make the proxy slow.
 	fewPlaceholders = 12

@@ -2,6 +2,7 @@ package expr
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -98,6 +99,55 @@ func TestApplyModel(t *testing.T) {
 	if fine < 5 || faulty < 5 {
 		t.Errorf("%d updates were fine, %d faulty: nothing is tested", fine, faulty)
 	}
+}
+
+// TestClashModel: the quick look at many paths finds what holding each against
+// each does.
+func TestClashModel(t *testing.T) {
+	fine, clashing := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		var paths []Path
+		want := false
+		for range rapid.IntRange(1, 4).Draw(t, "paths") {
+			_, p := drawPath(t)
+			for _, q := range paths {
+				want = want || p.meet(q) != apart
+			}
+			paths = append(paths, p)
+		}
+		if got := clash(paths); got != want {
+			t.Fatalf("%v: %v", paths, got)
+		}
+		if want {
+			clashing++
+		} else {
+			fine++
+		}
+	})
+	if fine < 5 || clashing < 5 {
+		t.Errorf("%d were fine, %d clashed: nothing is tested", fine, clashing)
+	}
+}
+
+func TestManyPaths(t *testing.T) {
+	f := func(last, want string) {
+		t.Helper()
+		var b strings.Builder
+		for i := range 500 {
+			fmt.Fprintf(&b, "a%d.b,", i)
+		}
+		_, err := ParsePaths([]byte(b.String()+last), nil)
+		if got := message(err); got != want {
+			t.Errorf("%s: %s; want %s", last, got, want)
+		}
+	}
+	const rewrite = " with each other; must remove or rewrite one of these paths; path one: "
+	f("a500", "")
+	f("a499.c", "")
+	f("a7", "Invalid ProjectionExpression: Two document paths overlap"+rewrite+"[a7, b], path two: [a7]")
+	f("a7.b.c", "Invalid ProjectionExpression: Two document paths overlap"+rewrite+"[a7, b], path two: [a7, b, c]")
+	f("a7[0]", "Invalid ProjectionExpression: Two document paths conflict"+rewrite+"[a7, b], path two: [a7, [0]]")
+	f("a7[0],a8.b", "Invalid ProjectionExpression: Two document paths overlap"+rewrite+"[a8, b], path two: [a8, b]")
 }
 
 // TestSelectionModel: projections of trees and of text keep the same, and that

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/kasoku/kasoku/internal/dynamo/value"
 )
 
 var clauseNames = [...]string{Set: "set", Remove: "remove", Add: "add", Delete: "delete"}
@@ -268,6 +270,20 @@ func FuzzParseUpdate(f *testing.F) {
 		}
 		if ok {
 			valid(t, out)
+		}
+		it, err := value.ParseItem([]byte(itemFrom(shape)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown := "{}"
+		if v := u.Updated(&it); v != nil {
+			shown = string(v.AppendItem(nil))
+		}
+		if text, ok := u.ProjectUpdated(nil, it.AppendItem(nil)); ok && string(text) != shown {
+			t.Fatalf("%q shows %s and %s", text, shown, text)
+		}
+		if after, err := u.Apply(&it, nil); err == nil && after == nil {
+			t.Fatalf("%q takes the item away", text)
 		}
 	})
 }

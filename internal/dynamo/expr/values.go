@@ -29,10 +29,15 @@ func (v *Values) Load(raw []byte) error {
 	if err := v.reset(raw, ':', valuesMember, unread); err != nil {
 		return err
 	}
+	size := 0
 	for i := range v.list {
 		if err := v.list[i].read(); err != nil {
 			return err
 		}
+		size += len(v.list[i].key) + v.list[i].tree.Size()
+	}
+	if size > maxPlaceholders {
+		return &Error{valuesMember + " exceeds max size"}
 	}
 	return nil
 }
