@@ -240,11 +240,8 @@ func (c *call) getRecords() error {
 		return err
 	}
 	info := st.info.Load()
-	if it.after != 0 && it.after+1 < st.floor() {
-		return errTrimmed
-	}
 	c.out = append(c.out, `{"Records":[`...)
-	next, err := c.appendRecords(st, max(it.after, st.floor()-1), c.memberCount("Limit", maxRecords))
+	next, err := c.appendRecords(st, it.after, c.memberCount("Limit", maxRecords))
 	if err != nil {
 		return err
 	}
@@ -257,8 +254,8 @@ func (c *call) getRecords() error {
 	return nil
 }
 
-// appendRecords appends records behind a number, and returns the number behind
-// which to go on.
+// appendRecords appends records behind a number, 0 for all, and returns the number
+// behind which to go on.
 func (c *call) appendRecords(st *stream, after uint64, limit int) (next uint64, err error) {
 	info, durable := st.info.Load(), st.durable.Load()
 	if durable <= after {
@@ -269,6 +266,9 @@ func (c *call) appendRecords(st *stream, after uint64, limit int) (next uint64, 
 		return 0, err
 	}
 	defer it.Close()
+	if after != 0 && after+1 < st.floor() {
+		return 0, errTrimmed
+	}
 	begin := len(c.out)
 	for ok := it.First(); ok; ok = it.Next() {
 		if limit == 0 || len(c.out)-begin+len(it.Value()) > maxRecordBytes && len(c.out) > begin {

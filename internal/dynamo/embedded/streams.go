@@ -235,11 +235,10 @@ func (s *Store) trimStream(st *stream, below uint64) error {
 	defer b.Close()
 	b.DeleteRange(recordKey(nil, id, 0), recordKey(nil, id, last+1))
 	b.Set(streamKey(nil, streamTrimmed, id), binary.BigEndian.AppendUint64(nil, last))
-	if err := s.db.Commit(b); err != nil {
-		return err
-	}
+	// A reader who still finds the records may be refused, but none who doesn't may
+	// believe that there are none.
 	st.trimmed.Store(last)
-	return nil
+	return s.db.Commit(b)
 }
 
 // forgetStream removes a stream that was closed.

@@ -1,0 +1,325 @@
+package embedded
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/disk"
+	"github.com/kasoku/kasoku/internal/dynamo/value"
+)
+
+// newIndex is what UpdateTable needs to add the index byx with the keys x and y.
+const newIndex = `"AttributeDefinitions":[{"AttributeName":"x","AttributeType":"S"},{"AttributeName":"y","AttributeType":"N"}],` +
+	`"GlobalSecondaryIndexUpdates":[{"Create":{"IndexName":"byx","KeySchema":[{"AttributeName":"x","KeyType":"HASH"},` +
+	`{"AttributeName":"y","KeyType":"RANGE"}],"Projection":{"ProjectionType":"ALL"}}}]`
+
+// fill does all that the background would.
+func (s *Store) fill(t testing.TB) {
+	t.Helper()
+	for more := true; more; {
+		var err error
+		if more, err = s.fillSome(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// indexed returns the partition keys p of the items in an index, as they are on disk.
+func (s *Store) indexed(t testing.TB, name, index string) string {
+	t.Helper()
+	info, err := s.info(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	prefix := appendIndex(nil, info.ID, info.Index(index).ID)
+	it, err := s.db.Iter(prefix, after(nil, prefix))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer it.Close()
+	seen := map[string]bool{}
+	n := int64(0)
+	for ok := it.First(); ok; ok = it.Next() {
+		_, text, err := splitImage(it.Value())
+		if err != nil {
+			t.Fatal(err)
+		}
+		item, err := value.Stored(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[string(item.Get("p").Text)] = true
+		n++
+	}
+	// The index counts what it holds.
+	var sums [2]int64
+	if err := disk.Sums(s.db, counterKey(nil, info.ID, info.Index(index).ID), sums[:]); err != nil {
+		t.Fatal(err)
+	}
+	if sums[0] != n {
+		t.Errorf("%s counts %d items and holds %d", index, sums[0], n)
+	}
+	var out []string
+	for i := range 1000 {
+		if p := fmt.Sprint(i); seen[p] {
+			out = append(out, p)
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+// putX stores the item p with x.
+func (s *Store) putX(t testing.TB, p int, x string) {
+	t.Helper()
+	s.must(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"p":{"S":"%d"},"x":%s,"y":{"N":"1"}}}`, p, x))
+}
+
+func upTo(n int) string {
+	var out []string
+	for i := range n {
+		out = append(out, fmt.Sprint(i))
+	}
+	return strings.Join(out, " ")
+}
+
+func TestBackfill(t *testing.T) {
+	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s.must(t, "CreateTable", createP("tab"))
+	for i := range 200 {
+		s.putX(t, i, fmt.Sprintf(`{"S":"x%d"}`, i%7))
+	}
+	// What has no place in the index: another type, nothing, too long.
+	s.putX(t, 500, `{"N":"3"}`)
+	s.putX(t, 501, `{"S":""}`)
+	s.putX(t, 502, `{"S":"`+strings.Repeat("x", 2049)+`"}`)
+	s.must(t, "PutItem", `{"TableName":"tab","Item":{"p":{"S":"503"},"x":{"S":"x"}}}`)
+	s.putX(t, 200, `{"S":"`+strings.Repeat("x", 2048)+`"}`)
+
+	s.must(t, "UpdateTable", `{"TableName":"tab",`+newIndex+`}`)
+	got := s.describe(t, "tab")
+	if got.TableStatus != "ACTIVE" || got.GlobalSecondaryIndexes[0].IndexStatus != "CREATING" || !got.GlobalSecondaryIndexes[0].Backfilling {
+		t.Fatalf("described: %+v", got)
+	}
+	const read = `{"TableName":"tab","IndexName":"byx"}`
+	s.refused(t, "Scan", read, "ValidationException", "Cannot read from backfilling global secondary index: byx")
+	// Writers mind the index from the beginning.
+	s.refused(t, "PutItem", `{"TableName":"tab","Item":{"p":{"S":"900"},"x":{"N":"3"}}}`, "ValidationException",
+		"One or more parameter values were invalid: Type mismatch for Index Key x Expected: S Actual: N IndexName: byx")
+	s.fill(t)
+	if got := s.describe(t, "tab").GlobalSecondaryIndexes[0]; got.IndexStatus != "ACTIVE" || got.Backfilling || got.ItemCount != 201 {
+		t.Errorf("described: %+v", got)
+	}
+	if got := s.indexed(t, "tab", "byx"); got != upTo(201) {
+		t.Errorf("indexed: %s", got)
+	}
+	if reply := s.must(t, "Scan", `{"TableName":"tab","IndexName":"byx","Select":"COUNT"}`); !strings.Contains(reply, `"Count":201`) {
+		t.Errorf("scanned: %s", reply)
+	}
+
+	deleted := readDescription(t, s.must(t, "UpdateTable", `{"TableName":"tab","GlobalSecondaryIndexUpdates":[{"Delete":{"IndexName":"byx"}}]}`))
+	if deleted.TableStatus != "UPDATING" || deleted.GlobalSecondaryIndexes[0].IndexStatus != "DELETING" || s.describe(t, "tab").GlobalSecondaryIndexes != nil {
+		t.Errorf("deleted: %+v", deleted)
+	}
+	s.refused(t, "Scan", read, "ValidationException", "The table does not have the specified index: byx")
+	s.putX(t, 900, `{"N":"3"}`)
+	for _, key := range s.keysOnDisk(t) {
+		if key[0] == spaceTable && key[12] != tableIndex || key[0] == spaceCounter && key[12] != tableIndex || key[0] == spaceCursor {
+			t.Fatalf("left of the index: %q", key)
+		}
+	}
+}
+
+// TestBackfillMeets: writers change items before, behind and at the place that the
+// backfill has come to; what they do and what it does add up.
+func TestBackfillMeets(t *testing.T) {
+	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s.must(t, "CreateTable", createP("tab"))
+	for i := range 3 * chunkItems {
+		s.putX(t, i, fmt.Sprintf(`{"S":"x%d"}`, i))
+	}
+	s.must(t, "UpdateTable", `{"TableName":"tab",`+newIndex+`}`)
+	if more, err := s.fillSome(); !more || err != nil {
+		t.Fatal(more, err)
+	}
+	var want []string
+	for i := range 3 * chunkItems {
+		switch i % 4 {
+		case 0: // as it is
+		case 1:
+			s.putX(t, i, `{"S":"other"}`)
+		case 2:
+			s.must(t, "UpdateItem", fmt.Sprintf(`{"TableName":"tab","Key":{"p":{"S":"%d"}},"UpdateExpression":"SET v = p"}`, i))
+		case 3:
+			s.must(t, "DeleteItem", fmt.Sprintf(`{"TableName":"tab","Key":{"p":{"S":"%d"}}}`, i))
+			continue
+		}
+		want = append(want, fmt.Sprint(i))
+	}
+	s.fill(t)
+	if got := s.indexed(t, "tab", "byx"); got != strings.Join(want, " ") {
+		t.Errorf("indexed: %s", got)
+	}
+	s.rebuilt(t, "tab")
+}
+
+// rebuilt checks that all indexes of a table are what its items make of them.
+func (s *Store) rebuilt(t testing.TB, name string) {
+	t.Helper()
+	held, err := s.table(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.mu.RUnlock()
+	want, got := map[string]string{}, map[string]string{}
+	items := appendIndex(nil, held.id, tableIndex)
+	entries := appendTable(nil, spaceTable, held.id)
+	it, err := s.db.Iter(entries, after(nil, entries))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer it.Close()
+	for ok := it.First(); ok; ok = it.Next() {
+		if !strings.HasPrefix(string(it.Key()), string(items)) {
+			got[string(it.Key())] = string(it.Value())
+			continue
+		}
+		item, err := readImage(s.db, it.Key(), needTree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range held.info.Indexes {
+			if key, entry := held.entry(x, &item); entry.exists() {
+				want[string(key)] = string(appendImage(nil, entry.size, entry.text))
+			}
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d entries; the items make %d", len(got), len(want))
+	}
+	for key := range want {
+		if got[key] != want[key] {
+			t.Errorf("entry %q is %q; want %q", key, got[key], want[key])
+		}
+	}
+}
+
+// TestBackfillResumes: the store is closed after each chunk.
+func TestBackfillResumes(t *testing.T) {
+	dir := t.TempDir()
+	s := openStill(t, Config{Dir: dir}, time.Now)
+	s.must(t, "CreateTable", createP("tab"))
+	const n = 3*chunkItems + 5
+	var requests []string
+	for i := range n {
+		requests = append(requests, fmt.Sprintf(`{"PutRequest":{"Item":{"p":{"S":"%d"},"x":{"S":"x"},"y":{"N":"%d"}}}}`, i, i))
+		if len(requests) == 25 || i == n-1 {
+			s.must(t, "BatchWriteItem", `{"RequestItems":{"tab":[`+strings.Join(requests, ",")+`]}}`)
+			requests = nil
+		}
+	}
+	s.must(t, "UpdateTable", `{"TableName":"tab",`+newIndex+`}`)
+	opened := 0
+	for {
+		more, err := s.fillSome()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !more {
+			break
+		}
+		s.Close()
+		s = openStill(t, Config{Dir: dir}, time.Now)
+		opened++
+	}
+	if opened != 5 {
+		t.Errorf("filled in %d steps", opened)
+	}
+	if got := s.indexed(t, "tab", "byx"); got != upTo(n) {
+		t.Errorf("indexed: %s", got)
+	}
+	s.rebuilt(t, "tab")
+	if status := s.describe(t, "tab").GlobalSecondaryIndexes[0].IndexStatus; status != "ACTIVE" {
+		t.Errorf("the index is %s", status)
+	}
+	// Open itself goes on where a store has stopped.
+	s.must(t, "UpdateTable", strings.ReplaceAll(`{"TableName":"tab",`+newIndex+`}`, "byx", "again"))
+	s.Close()
+	s = openStore(t, Config{Dir: dir})
+	s.await(t, func() bool { return s.describe(t, "tab").GlobalSecondaryIndexes[1].IndexStatus == "ACTIVE" })
+	s.rebuilt(t, "tab")
+}
+
+// await polls until done, or fails the test.
+func (s *Store) await(t testing.TB, done func() bool) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(20 * time.Second)
+	for !done() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatal("waited in vain")
+		}
+	}
+}
+
+// TestBackfillUnderWrites: many writers and the background at once.
+func TestBackfillUnderWrites(t *testing.T) {
+	s := newStore(t)
+	s.must(t, "CreateTable", createP("tab"))
+	const n = 400
+	for i := range n {
+		s.putX(t, i, `{"S":"x"}`)
+	}
+	var writers sync.WaitGroup
+	for w := range 4 {
+		writers.Go(func() {
+			for i := w; i < n; i += 4 {
+				key := fmt.Sprintf(`{"TableName":"tab","Key":{"p":{"S":"%d"}}`, i*7%n)
+				switch i / 4 % 3 {
+				case 0:
+					s.ask(t, "DeleteItem", key+"}")
+				case 1:
+					s.ask(t, "UpdateItem", key+`,"UpdateExpression":"SET x = :x","ExpressionAttributeValues":{":x":{"S":"z"}}}`)
+				default:
+					s.ask(t, "UpdateItem", key+`,"UpdateExpression":"REMOVE x"}`)
+				}
+			}
+		})
+	}
+	s.must(t, "UpdateTable", `{"TableName":"tab",`+newIndex+`}`)
+	writers.Wait()
+	s.await(t, func() bool { return s.describe(t, "tab").GlobalSecondaryIndexes[0].IndexStatus == "ACTIVE" })
+	s.rebuilt(t, "tab")
+	var counted struct{ Count int64 }
+	if err := json.Unmarshal([]byte(s.must(t, "Scan", `{"TableName":"tab","IndexName":"byx","Select":"COUNT"}`)), &counted); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.describe(t, "tab").GlobalSecondaryIndexes[0].ItemCount; got != counted.Count {
+		t.Errorf("the index counts %d items and has %d", got, counted.Count)
+	}
+}
+
+// TestBackfillGivenUp: the index goes before it is full, and its name comes again.
+func TestBackfillGivenUp(t *testing.T) {
+	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s.must(t, "CreateTable", createP("tab"))
+	for i := range 2 * chunkItems {
+		s.putX(t, i, `{"S":"x"}`)
+	}
+	s.must(t, "UpdateTable", `{"TableName":"tab",`+newIndex+`}`)
+	if _, err := s.fillSome(); err != nil {
+		t.Fatal(err)
+	}
+	s.must(t, "UpdateTable", `{"TableName":"tab","GlobalSecondaryIndexUpdates":[{"Delete":{"IndexName":"byx"}}]}`)
+	s.must(t, "UpdateTable", `{"TableName":"tab",`+newIndex+`}`)
+	s.fill(t)
+	if got := s.indexed(t, "tab", "byx"); got != upTo(2*chunkItems) {
+		t.Errorf("indexed: %s", got)
+	}
+}

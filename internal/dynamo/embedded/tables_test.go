@@ -1,0 +1,342 @@
+package embedded
+
+import (
+	"encoding/json"
+	"fmt"
+	"sort"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/catalog"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/origin"
+)
+
+// clock is a clock that tests set.
+type clock struct{ now atomic.Int64 }
+
+// clockAt returns a clock that stands.
+func clockAt(at time.Time) *clock {
+	c := &clock{}
+	c.now.Store(at.UnixNano())
+	return c
+}
+
+func (c *clock) Now() time.Time            { return time.Unix(0, c.now.Load()) }
+func (c *clock) advance(d time.Duration)   { c.now.Add(int64(d)) }
+func (c *clock) seconds(after int64) int64 { return c.Now().Unix() + after }
+
+// createP makes a CreateTable request for a table with the partition key p.
+func createP(name string, more ...string) string {
+	return `{` + strings.Join(append([]string{fmt.Sprintf(`"TableName":%q`, name), `"KeySchema":[{"AttributeName":"p","KeyType":"HASH"}]`,
+		`"BillingMode":"PAY_PER_REQUEST"`, defineKeys("p:S")}, more...), ",") + `}`
+}
+
+// defineKeys makes AttributeDefinitions of "p:S x:N".
+func defineKeys(list string) string {
+	var out []string
+	for _, d := range strings.Fields(list) {
+		name, typ, _ := strings.Cut(d, ":")
+		out = append(out, fmt.Sprintf(`{"AttributeName":%q,"AttributeType":%q}`, name, typ))
+	}
+	return `"AttributeDefinitions":[` + strings.Join(out, ",") + `]`
+}
+
+// description is what tests read of a table's description.
+type description struct {
+	TableName, TableStatus, TableId, TableArn string
+	ItemCount, TableSizeBytes                 int64
+	KeySchema, AttributeDefinitions           []any
+	CreationDateTime                          *float64
+	LatestStreamArn, LatestStreamLabel        string
+	StreamSpecification                       *struct{ StreamViewType string }
+	LocalSecondaryIndexes                     []any
+	GlobalSecondaryIndexes                    []struct {
+		IndexName, IndexStatus    string
+		Backfilling               bool
+		ItemCount, IndexSizeBytes int64
+	}
+}
+
+// describe returns the description of a table.
+func (s *Store) describe(t testing.TB, name string) description {
+	t.Helper()
+	return readDescription(t, s.must(t, "DescribeTable", fmt.Sprintf(`{"TableName":%q}`, name)))
+}
+
+func readDescription(t testing.TB, reply string) description {
+	t.Helper()
+	var out struct{ Table, TableDescription description }
+	if err := json.Unmarshal([]byte(reply), &out); err != nil {
+		t.Fatalf("%s: %v", reply, err)
+	}
+	if out.Table.TableName == "" {
+		return out.TableDescription
+	}
+	return out.Table
+}
+
+func TestTableLife(t *testing.T) {
+	dir := t.TempDir()
+	s := openStill(t, Config{Dir: dir, Region: "eu-west-1"}, time.Now)
+	missing := func(op, more string) {
+		t.Helper()
+		s.refused(t, op, `{"TableName":"life"`+more+`}`, "ResourceNotFoundException", "Requested resource not found: Table: life not found")
+	}
+	missing("DescribeTable", "")
+	missing("DeleteTable", "")
+	missing("UpdateTable", `,"BillingMode":"PAY_PER_REQUEST"`)
+	missing("DescribeTimeToLive", "")
+	missing("UpdateTimeToLive", `,"TimeToLiveSpecification":{"Enabled":true,"AttributeName":"x"}`)
+
+	made := readDescription(t, s.must(t, "CreateTable", createP("life")))
+	if made.TableStatus != "CREATING" || made.TableArn != "arn:aws:dynamodb:eu-west-1:000000000000:table/life" || len(made.TableId) != 36 {
+		t.Errorf("created: %+v", made)
+	}
+	s.refused(t, "CreateTable", createP("life"), "ResourceInUseException", "Table already exists: life")
+	s.refused(t, "CreateTable", createP("li"), "ValidationException",
+		"1 validation error detected: Value 'li' at 'tableName' failed to satisfy constraint: Member must have length greater than or equal to 3")
+
+	s.must(t, "PutItem", `{"TableName":"life","Item":{"p":{"S":"a"},"v":{"N":"12"}}}`)
+	s.must(t, "PutItem", `{"TableName":"life","Item":{"p":{"S":"b"}}}`)
+	got := s.describe(t, "life")
+	if got.TableStatus != "ACTIVE" || got.TableId != made.TableId || got.ItemCount != 2 || got.TableSizeBytes != 2+3+2 {
+		t.Errorf("described: %+v", got)
+	}
+	if byARN := s.describe(t, made.TableArn); byARN.TableId != made.TableId {
+		t.Errorf("described by its ARN: %+v", byARN)
+	}
+
+	s.Close()
+	s = openStill(t, Config{Dir: dir, Region: "eu-west-1"}, time.Now)
+	if again := s.describe(t, "life"); fmt.Sprint(again) == "" || again.TableId != got.TableId || again.ItemCount != 2 || *again.CreationDateTime != *got.CreationDateTime {
+		t.Errorf("described after the store was opened again: %+v", again)
+	}
+
+	gone := readDescription(t, s.must(t, "DeleteTable", `{"TableName":"life"}`))
+	if gone.TableStatus != "DELETING" || gone.TableId != made.TableId || gone.ItemCount != 2 ||
+		gone.KeySchema != nil || gone.AttributeDefinitions != nil || gone.CreationDateTime != nil {
+		t.Errorf("deleted: %+v", gone)
+	}
+	missing("DescribeTable", "")
+	s.refused(t, "GetItem", `{"TableName":"life","Key":{"p":{"S":"a"}}}`, "ResourceNotFoundException", "Requested resource not found")
+	if left := s.keysOnDisk(t); len(left) != 0 {
+		t.Errorf("left on disk: %q", left)
+	}
+
+	// The name is free at once, and has nothing of the table before.
+	fresh := readDescription(t, s.must(t, "CreateTable", createP("life")))
+	if fresh.TableId == made.TableId || s.describe(t, "life").ItemCount != 0 {
+		t.Errorf("created again: %+v", fresh)
+	}
+	if reply := s.must(t, "GetItem", `{"TableName":"life","Key":{"p":{"S":"a"}}}`); reply != "{}" {
+		t.Errorf("an item of the table before: %s", reply)
+	}
+}
+
+// keysOnDisk lists the keys of all tables.
+func (s *Store) keysOnDisk(t testing.TB) []string {
+	t.Helper()
+	it, err := s.db.Iter([]byte{spaceMeta + 1 - 13}, []byte{'z'})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer it.Close()
+	var out []string
+	for ok := it.First(); ok; ok = it.Next() {
+		if it.Key()[0] != spaceMeta && it.Key()[0] != spaceStream {
+			out = append(out, string(it.Key()))
+		}
+	}
+	return out
+}
+
+func TestDeleteTableRefused(t *testing.T) {
+	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s.must(t, "CreateTable", createP("kept", `"DeletionProtectionEnabled":true`))
+	const protected = "Resource cannot be deleted as it is currently protected against deletion. Disable deletion protection first."
+	s.refused(t, "DeleteTable", `{"TableName":"kept"}`, "ValidationException", protected)
+	s.must(t, "UpdateTable", `{"TableName":"kept","DeletionProtectionEnabled":false}`)
+	s.must(t, "UpdateTable", `{"TableName":"kept",`+newIndex+`}`)
+	s.refused(t, "DeleteTable", `{"TableName":"kept"}`, "ResourceInUseException",
+		"Attempt to change a resource which is still in use: Cannot delete table while indexes are being created, updated, or deleted.")
+	s.fill(t)
+	s.must(t, "DeleteTable", `{"TableName":"kept"}`)
+}
+
+func TestTableLimit(t *testing.T) {
+	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	full := map[string]*table{}
+	for i := range maxTables {
+		full[fmt.Sprint("table", i)] = &table{info: &catalog.Table{}}
+	}
+	s.tables.Store(&full)
+	s.refused(t, "CreateTable", createP("more"), "LimitExceededException",
+		"Subscriber limit exceeded: There is a limit of 2500 tables per subscriber")
+}
+
+func TestListTables(t *testing.T) {
+	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	f := func(body, want string) {
+		t.Helper()
+		if got := s.must(t, "ListTables", body); got != want {
+			t.Errorf("%s: %s; want %s", body, got, want)
+		}
+	}
+	f(`{}`, `{"TableNames":[]}`)
+	for _, name := range []string{"ccc", "aaa", "bbb", "B-b"} {
+		s.must(t, "CreateTable", createP(name))
+	}
+	f(`{}`, `{"TableNames":["B-b","aaa","bbb","ccc"]}`)
+	f(`{"Limit":4}`, `{"TableNames":["B-b","aaa","bbb","ccc"]}`)
+	f(`{"Limit":2}`, `{"TableNames":["B-b","aaa"],"LastEvaluatedTableName":"aaa"}`)
+	f(`{"Limit":2,"ExclusiveStartTableName":"aaa"}`, `{"TableNames":["bbb","ccc"]}`)
+	f(`{"Limit":1,"ExclusiveStartTableName":"aab"}`, `{"TableNames":["bbb"],"LastEvaluatedTableName":"bbb"}`)
+	f(`{"ExclusiveStartTableName":"zzz"}`, `{"TableNames":[]}`)
+	s.refused(t, "ListTables", `{"Limit":101}`, "ValidationException",
+		"1 validation error detected: Value '101' at 'limit' failed to satisfy constraint: Member must have value less than or equal to 100")
+	for i := range 100 {
+		s.must(t, "CreateTable", createP(fmt.Sprint("more", i)))
+	}
+	var page struct {
+		TableNames             []string
+		LastEvaluatedTableName string
+	}
+	if err := json.Unmarshal([]byte(s.must(t, "ListTables", `{}`)), &page); err != nil {
+		t.Fatal(err)
+	}
+	if len(page.TableNames) != 100 || page.LastEvaluatedTableName != page.TableNames[99] || !sort.StringsAreSorted(page.TableNames) {
+		t.Errorf("a page of %d tables up to %s", len(page.TableNames), page.LastEvaluatedTableName)
+	}
+}
+
+func TestUpdateTable(t *testing.T) {
+	dir := t.TempDir()
+	s := openStill(t, Config{Dir: dir}, time.Now)
+	s.must(t, "CreateTable", createP("tab"))
+	reply := readDescription(t, s.must(t, "UpdateTable", `{"TableName":"tab","BillingMode":"PROVISIONED","ProvisionedThroughput":{"ReadCapacityUnits":3,"WriteCapacityUnits":4}}`))
+	if reply.TableStatus != "UPDATING" || s.describe(t, "tab").TableStatus != "ACTIVE" {
+		t.Errorf("updated: %+v", reply)
+	}
+	s.refused(t, "UpdateTable", `{"TableName":"tab","ProvisionedThroughput":{"ReadCapacityUnits":3}}`, "ValidationException",
+		"1 validation error detected: Value null at 'provisionedThroughput.writeCapacityUnits' failed to satisfy constraint: Member must not be null")
+	s.refused(t, "UpdateTable", `{"TableName":"tab","BillingMode":"PROVISIONED"}`, "ValidationException",
+		"One or more parameter values were invalid: ProvisionedThroughput must be specified when BillingMode is PROVISIONED")
+	s.refused(t, "UpdateTable", `{"TableName":"tab","TableClass":"Standard"}`, "ValidationException",
+		"Invalid table-class parameter provided. Please try again with a valid table-class value: [STANDARD, STANDARD_INFREQUENT_ACCESS].")
+	s.Close()
+	s = openStill(t, Config{Dir: dir}, time.Now)
+	if got := s.must(t, "DescribeTable", `{"TableName":"tab"}`); !strings.Contains(got, `"ReadCapacityUnits":3,"WriteCapacityUnits":4`) ||
+		!strings.Contains(got, `"BillingModeSummary":{"BillingMode":"PROVISIONED","LastUpdateToPayPerRequestDateTime":`) {
+		t.Errorf("after the store was opened again: %s", got)
+	}
+}
+
+func TestTagOperations(t *testing.T) {
+	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s.must(t, "CreateTable", createP("tab", `"Tags":[{"Key":"z","Value":"1"}]`))
+	const arn = "arn:aws:dynamodb:us-east-1:000000000000:table/"
+	list := func(want string) {
+		t.Helper()
+		if got := s.must(t, "ListTagsOfResource", `{"ResourceArn":"`+arn+`tab"}`); got != want {
+			t.Errorf("tags %s; want %s", got, want)
+		}
+	}
+	list(`{"Tags":[{"Key":"z","Value":"1"}]}`)
+	if got := s.must(t, "TagResource", `{"ResourceArn":"`+arn+`tab","Tags":[{"Key":"a","Value":""},{"Key":"z","Value":"2"}]}`); got != "" {
+		t.Errorf("tagged: %q", got)
+	}
+	list(`{"Tags":[{"Key":"a","Value":""},{"Key":"z","Value":"2"}]}`)
+	if got := s.must(t, "UntagResource", `{"ResourceArn":"`+arn+`tab","TagKeys":["a","none"]}`); got != "" {
+		t.Errorf("untagged: %q", got)
+	}
+	list(`{"Tags":[{"Key":"z","Value":"2"}]}`)
+	var all, want []string
+	for i := range 49 {
+		tag := fmt.Sprintf(`{"Key":"a%02d","Value":"v"}`, i)
+		all, want = append(all, tag), append(want, tag)
+	}
+	s.must(t, "TagResource", `{"ResourceArn":"`+arn+`tab","Tags":[`+strings.Join(all, ",")+`]}`)
+	list(`{"Tags":[` + strings.Join(append(want, `{"Key":"z","Value":"2"}`), ",") + `]}`)
+	s.refused(t, "TagResource", `{"ResourceArn":"`+arn+`tab","Tags":[{"Key":"51","Value":""}]}`, "ValidationException",
+		"Number of Tags exceed the current limit for the provided ResourceArn")
+
+	for op, more := range map[string]string{"TagResource": `,"Tags":[{"Key":"k","Value":"v"}]`, "UntagResource": `,"TagKeys":["k"]`, "ListTagsOfResource": ""} {
+		s.refused(t, op, `{"ResourceArn":"`+arn+`tabx"`+more+`}`, "ResourceNotFoundException",
+			"Requested resource not found: ResourcArn: "+arn+"tabx not found")
+		s.refused(t, op, `{"ResourceArn":"`+arn+`tab/index/i"`+more+`}`, "ValidationException",
+			"Invalid TableArn: Invalid ResourceArn provided as input "+arn+"tab/index/i")
+		s.refused(t, op, `{"ResourceArn":"tab"`+more+`}`, "ValidationException",
+			"One or more parameter values were invalid: ARNs must start with 'arn:': tab")
+		s.refused(t, op, strings.Replace(`{`+more+`}`, ",", "", 1), "ValidationException",
+			"1 validation error detected: Value null at 'resourceArn' failed to satisfy constraint: Member must not be null")
+	}
+	s.refused(t, "CreateTable", createP("bad", `"Tags":[{"Key":"!","Value":""}]`), "ValidationException", "The Tag Key provided is invalid, Key: !")
+	s.refused(t, "DescribeTable", `{"TableName":"bad"}`, "ResourceNotFoundException", "Requested resource not found: Table: bad not found")
+}
+
+func TestBackups(t *testing.T) {
+	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s.must(t, "CreateTable", createP("tab"))
+	const off = `{"ContinuousBackupsDescription":{"ContinuousBackupsStatus":"ENABLED","PointInTimeRecoveryDescription":{"PointInTimeRecoveryStatus":"DISABLED"}}}`
+	f := func(op, body, want string) {
+		t.Helper()
+		if got := s.must(t, op, body); got != want {
+			t.Errorf("%s %s: %s; want %s", op, body, got, want)
+		}
+	}
+	f("DescribeContinuousBackups", `{"TableName":"tab"}`, off)
+	f("DescribeContinuousBackups", `{"TableName":"arn:aws:dynamodb:us-east-1:000000000000:table/tab"}`, off)
+	f("UpdateContinuousBackups", `{"TableName":"tab","PointInTimeRecoverySpecification":{"PointInTimeRecoveryEnabled":false}}`, off)
+	s.refused(t, "UpdateContinuousBackups", `{"TableName":"tab","PointInTimeRecoverySpecification":{"PointInTimeRecoveryEnabled":true}}`,
+		"ContinuousBackupsUnavailableException", "Backups have not yet been enabled for this table.")
+	s.refused(t, "UpdateContinuousBackups", `{"TableName":"tab","PointInTimeRecoverySpecification":{"PointInTimeRecoveryEnabled":false,"RecoveryPeriodInDays":3}}`,
+		"ValidationException", "Invalid Request: Cannot specify RecoveryPeriodInDays when disabling point-in-time recovery.")
+	s.refused(t, "DescribeContinuousBackups", `{"TableName":"none"}`, "TableNotFoundException", "Table not found: none")
+	s.refused(t, "UpdateContinuousBackups", `{"TableName":"none","PointInTimeRecoverySpecification":{"PointInTimeRecoveryEnabled":true}}`,
+		"TableNotFoundException", "Table not found: none")
+
+	f("ListGlobalTables", `{}`, `{"GlobalTables":[]}`)
+	s.refused(t, "CreateGlobalTable", `{"GlobalTableName":"tab","ReplicationGroup":[]}`, "ValidationException",
+		"One or more parameter values were invalid: DynamoDB global tables version 2017.11.29 is not supported. "+
+			"We recommend using DynamoDB global tables version 2019.11.21, instead of version 2017.11.29 (Legacy).")
+	for _, op := range []string{"UpdateGlobalTable", "DescribeGlobalTable", "DescribeGlobalTableSettings", "UpdateGlobalTableSettings"} {
+		s.refused(t, op, `{"GlobalTableName":"tab"}`, "GlobalTableNotFoundException", "Global table with name 'tab' does not exist.")
+	}
+}
+
+// TestNotOffered: what is nowhere else answered is unknown, never done in silence.
+func TestNotOffered(t *testing.T) {
+	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	for _, op := range wire.Operations {
+		status, reply := s.ask(t, op.Name, `{}`)
+		if handlers[op.Name] == nil && (status != 400 || reply != `{"__type":"com.amazon.coral.service#UnknownOperationException"}`) {
+			t.Errorf("%s: %d %s", op.Name, status, reply)
+		}
+	}
+	for _, name := range []string{"CreateBackup", "ExportTableToPointInTime", "ImportTable", "EnableKinesisStreamingDestination",
+		"UpdateContributorInsights", "PutResourcePolicy", "RestoreTableFromBackup", "StartBulkPutItems", "SearchVectors"} {
+		if handlers[name] != nil {
+			t.Errorf("%s is answered", name)
+		}
+	}
+}
+
+func TestLimits(t *testing.T) {
+	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true, Region: "eu-west-1"}, time.Now)
+	const limits = `{"AccountMaxReadCapacityUnits":80000,"AccountMaxWriteCapacityUnits":80000,"TableMaxReadCapacityUnits":40000,"TableMaxWriteCapacityUnits":40000}`
+	if got := s.must(t, "DescribeLimits", `{}`); got != limits {
+		t.Errorf("limits %s", got)
+	}
+	if got := s.must(t, "DescribeEndpoints", `{}`); got != `{"Endpoints":[{"Address":"dynamodb.eu-west-1.amazonaws.com","CachePeriodInMinutes":1440}]}` {
+		t.Errorf("endpoints %s", got)
+	}
+	resp, err := s.Do(t.Context(), &origin.Request{Method: "POST", Path: "/", Body: []byte(`{}`),
+		Header: http1.FieldsOf("X-Amz-Target", "DynamoDB_20120810.DescribeEndpoints", "Host", "127.0.0.1:8000")})
+	if err != nil || string(resp.Body) != `{"Endpoints":[{"Address":"127.0.0.1:8000","CachePeriodInMinutes":1440}]}` {
+		t.Errorf("endpoints %s, %v", resp.Body, err)
+	}
+}

@@ -1,0 +1,202 @@
+package embedded
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/dynamo/value"
+)
+
+func TestExpiresAt(t *testing.T) {
+	f := func(text string, want int64, ok bool) {
+		t.Helper()
+		v, err := value.Parse([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, is := expiresAt(&v); got != want || is != ok {
+			t.Errorf("%s expires at %d, %v; want %d, %v", text, got, is, want, ok)
+		}
+	}
+	f(`{"N":"1700000000"}`, 1_700_000_000, true)
+	f(`{"N":"1.7e9"}`, 1_700_000_000, true)
+	f(`{"N":"170000000e1"}`, 1_700_000_000, true)
+	f(`{"N":"1700000000.0001"}`, 1_700_000_001, true)
+	f(`{"N":"0"}`, 0, true)
+	f(`{"N":"-1"}`, 0, false)
+	f(`{"N":"1e100"}`, 0, false)
+	f(`{"S":"1700000000"}`, 0, false)
+	f(`{"NULL":true}`, 0, false)
+	if _, ok := expiresAt(nil); ok {
+		t.Error("what is not there expires")
+	}
+}
+
+func TestTimeToLiveOperations(t *testing.T) {
+	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s.must(t, "CreateTable", createP("tab"))
+	f := func(op, more, want string) {
+		t.Helper()
+		if got := s.must(t, op, `{"TableName":"tab"`+more+`}`); got != want {
+			t.Errorf("%s %s: %s; want %s", op, more, got, want)
+		}
+	}
+	spec := func(enabled bool, attribute string) string {
+		return fmt.Sprintf(`"TimeToLiveSpecification":{"Enabled":%v,"AttributeName":%q}`, enabled, attribute)
+	}
+	refuse := func(spec, message string) {
+		t.Helper()
+		s.refused(t, "UpdateTimeToLive", `{"TableName":"tab",`+spec+`}`, "ValidationException", message)
+	}
+	f("DescribeTimeToLive", "", `{"TimeToLiveDescription":{"TimeToLiveStatus":"DISABLED"}}`)
+	refuse(spec(false, "x"), "TimeToLive is already disabled")
+	f("UpdateTimeToLive", ","+spec(true, "x"), "{"+spec(true, "x")+"}")
+	f("DescribeTimeToLive", "", `{"TimeToLiveDescription":{"TimeToLiveStatus":"ENABLED","AttributeName":"x"}}`)
+	refuse(spec(true, "x"), "TimeToLive is already enabled")
+	refuse(spec(true, "y"), "TimeToLive is active on a different AttributeName: current AttributeName is x")
+	refuse(spec(false, "y"), "TimeToLive is active on a different AttributeName: current AttributeName is x")
+	f("UpdateTimeToLive", ","+spec(false, "x"), "{"+spec(false, "x")+"}")
+	f("DescribeTimeToLive", "", `{"TimeToLiveDescription":{"TimeToLiveStatus":"DISABLED"}}`)
+	refuse(`"TimeToLiveSpecification":{"Enabled":true}`,
+		"1 validation error detected: Value null at 'timeToLiveSpecification.attributeName' failed to satisfy constraint: Member must not be null")
+	refuse(`"TimeToLiveSpecification":{"AttributeName":"x"}`,
+		"1 validation error detected: Value null at 'timeToLiveSpecification.enabled' failed to satisfy constraint: Member must not be null")
+	refuse(spec(true, strings.Repeat("x", 256)), "1 validation error detected: Value '"+strings.Repeat("x", 256)+
+		"' at 'timeToLiveSpecification.attributeName' failed to satisfy constraint: Member must have length less than or equal to 255")
+}
+
+// expiring is a table with items of every kind of time to live, in attribute ttl.
+const expiring = `"StreamSpecification":{"StreamEnabled":true,"StreamViewType":"NEW_AND_OLD_IMAGES"},` +
+	`"AttributeDefinitions":[{"AttributeName":"p","AttributeType":"S"},{"AttributeName":"g","AttributeType":"S"}],` +
+	`"GlobalSecondaryIndexes":[{"IndexName":"byg","KeySchema":[{"AttributeName":"g","KeyType":"HASH"}],"Projection":{"ProjectionType":"ALL"}}]`
+
+// alive lists the items of a table, by p.
+func (s *Store) alive(t testing.TB, name string) string {
+	t.Helper()
+	var out []string
+	for _, p := range strings.Fields("before late never later text old now fraction moved") {
+		if got := s.must(t, "GetItem", fmt.Sprintf(`{"TableName":%q,"Key":{"p":{"S":%q}}}`, name, p)); got != "{}" {
+			out = append(out, p)
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+func TestExpiry(t *testing.T) {
+	dir := t.TempDir()
+	c := clockAt(time.Unix(1_700_000_000, 500e6))
+	s := openStill(t, Config{Dir: dir}, c.Now)
+	s.must(t, "CreateTable", strings.Replace(createP("tab"), defineKeys("p:S"), expiring, 1))
+	store := func(p, ttl string) {
+		t.Helper()
+		s.must(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"p":{"S":%q},"g":{"S":"g"},"ttl":%s}}`, p, ttl))
+	}
+	at := func(after int64) string { return fmt.Sprintf(`{"N":"%d"}`, c.seconds(after)) }
+	sweep := func(want string) {
+		t.Helper()
+		if err := s.sweep(c.Now()); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.alive(t, "tab"); got != want {
+			t.Errorf("alive: %s; want %s", got, want)
+		}
+	}
+	store("before", at(-60))
+	s.must(t, "UpdateTimeToLive", `{"TableName":"tab","TimeToLiveSpecification":{"Enabled":true,"AttributeName":"ttl"}}`)
+	store("late", at(-60))
+	store("now", at(0))
+	store("fraction", fmt.Sprintf(`{"N":"%d.75"}`, c.seconds(0)))
+	store("later", at(100))
+	store("moved", at(-1))
+	store("moved", at(1000))
+	store("old", at(-5*365*24*3600-10))
+	store("text", fmt.Sprintf(`{"S":"%d"}`, c.seconds(-60)))
+	s.must(t, "PutItem", `{"TableName":"tab","Item":{"p":{"S":"never"}}}`)
+
+	// The store is opened again before the items of before are entered.
+	s.Close()
+	s = openStill(t, Config{Dir: dir}, c.Now)
+	var told []string
+	s.OnExpiry(func(table string, item []byte) { told = append(told, table+" "+string(item)) })
+	if got := s.alive(t, "tab"); got != "before late never later text old now fraction moved" {
+		t.Errorf("alive before anything was removed: %s", got)
+	}
+	sweep("before never later text old fraction moved")
+	s.fill(t)
+	sweep("never later text old fraction moved")
+	c.advance(time.Second)
+	sweep("never later text old moved")
+	c.advance(99 * time.Second)
+	sweep("never text old moved")
+	s.rebuilt(t, "tab")
+	if got := s.describe(t, "tab"); got.ItemCount != 4 || got.GlobalSecondaryIndexes[0].ItemCount != 3 {
+		t.Errorf("described: %+v", got)
+	}
+	if len(told) != 5 || told[0] != fmt.Sprintf(`tab {"p":{"S":"late"},"g":{"S":"g"},"ttl":{"N":"%d"}}`, 1_700_000_000-60) {
+		t.Errorf("told: %q", told)
+	}
+
+	// Records of what the store removed say so, and those of clients do not.
+	s.must(t, "DeleteItem", `{"TableName":"tab","Key":{"p":{"S":"never"}}}`)
+	removed := 0
+	for _, r := range s.records(t, s.describe(t, "tab").LatestStreamArn) {
+		if r.EventName != "REMOVE" {
+			continue
+		}
+		removed++
+		if by := r.Dynamodb.Keys["p"]["S"] == "never"; by != (r.UserIdentity == nil) {
+			t.Errorf("removed: %+v", r)
+		} else if !by && (r.UserIdentity["Type"] != "Service" || r.UserIdentity["PrincipalId"] != "dynamodb.amazonaws.com" || r.Dynamodb.OldImage == nil) {
+			t.Errorf("removed: %+v", r)
+		}
+	}
+	if removed != 6 {
+		t.Errorf("%d items were removed", removed)
+	}
+
+	// Without a time to live nothing expires; with it again, everything is found.
+	s.must(t, "UpdateTimeToLive", `{"TableName":"tab","TimeToLiveSpecification":{"Enabled":false,"AttributeName":"ttl"}}`)
+	c.advance(time.Hour)
+	sweep("text old moved")
+	for _, key := range s.keysOnDisk(t) {
+		if key[0] == spaceExpiry {
+			t.Errorf("left in the order of expiry: %q", key)
+		}
+	}
+	s.must(t, "UpdateTimeToLive", `{"TableName":"tab","TimeToLiveSpecification":{"Enabled":true,"AttributeName":"ttl"}}`)
+	s.fill(t)
+	sweep("text old")
+}
+
+// TestExpiryOfKeys: the time to live is a key attribute, and there are more items
+// than go into one batch.
+func TestExpiryOfKeys(t *testing.T) {
+	c := clockAt(time.Unix(1_700_000_000, 0))
+	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, c.Now)
+	s.must(t, "CreateTable", `{"TableName":"tab","BillingMode":"PAY_PER_REQUEST",`+defineKeys("p:S c:N")+
+		`,"KeySchema":[{"AttributeName":"p","KeyType":"HASH"},{"AttributeName":"c","KeyType":"RANGE"}]}`)
+	s.must(t, "UpdateTimeToLive", `{"TableName":"tab","TimeToLiveSpecification":{"Enabled":true,"AttributeName":"c"}}`)
+	s.fill(t)
+	for i := range 3*sweepItems + 1 {
+		s.must(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"p":{"S":"p"},"c":{"N":"%d"}}}`, c.seconds(int64(-i))))
+	}
+	s.must(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"p":{"S":"p"},"c":{"N":"%d"}}}`, c.seconds(1)))
+	if err := s.sweep(c.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if n := s.describe(t, "tab").ItemCount; n != 1 {
+		t.Errorf("%d items are left", n)
+	}
+}
+
+// TestSweepInBackground: an open store removes what expires by itself.
+func TestSweepInBackground(t *testing.T) {
+	s := newStore(t)
+	s.must(t, "CreateTable", createP("tab"))
+	s.must(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"p":{"S":"before"},"ttl":{"N":"%d"}}}`, time.Now().Unix()-60))
+	s.must(t, "UpdateTimeToLive", `{"TableName":"tab","TimeToLiveSpecification":{"Enabled":true,"AttributeName":"ttl"}}`)
+	s.must(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"p":{"S":"late"},"ttl":{"N":"%d"}}}`, time.Now().Unix()-60))
+	s.await(t, func() bool { return s.alive(t, "tab") == "" })
+}
