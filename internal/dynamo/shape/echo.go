@@ -125,7 +125,10 @@ func (e *echoer) attribute(v []byte) {
 	for i, m := range attributeMembers {
 		e.comma(i)
 		e.out = append(append(e.out, m.label...), '=')
-		inner, _ := wire.Lookup(v, m.name)
+		var inner []byte
+		if m.name != "" { // which a request may have, too
+			inner, _ = wire.Lookup(v, m.name)
+		}
 		e.value(inner, attributeMember([]byte(m.name)))
 	}
 	e.out = append(e.out, ')')

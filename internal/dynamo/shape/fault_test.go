@@ -173,6 +173,8 @@ func TestBatches(t *testing.T) {
 			", c="+attributeEcho("nS=[1, 2]")+", d="+attributeEcho("m={l="+attributeEcho("l=["+attributeEcho("nULL=true")+"]")+"}")+
 			", e="+attributeEcho("b=java.nio.HeapByteBuffer[pos=0 lim=2 cap=2]")+
 			"}, workloadProfileName=null), deleteRequest=null)]}' at 'requestItems'"+mapKeys)
+	f("BatchWriteItem", `{"RequestItems":{"!":[{"DeleteRequest":{"Key":{"a":{"":1,"iNT":1,"S":null}}}}]}}`,
+		oneError+"Value '{!=[WriteRequest(putRequest=null, deleteRequest=DeleteRequest(key={a="+attributeEcho("")+"}))]}' at 'requestItems'"+mapKeys)
 	// Enumerations are looked at before the maps are.
 	f("BatchWriteItem", `{"RequestItems":{"bad!name":[{"PutRequest":{"Item":{}}}]},"ReturnConsumedCapacity":"BOGUS","ReturnItemCollectionMetrics":"BOGUS2"}`,
 		"2 validation errors detected: Value 'BOGUS' at 'returnConsumedCapacity'"+enumOfRCC+"; Value 'BOGUS2' at 'returnItemCollectionMetrics'"+enumOfICM)
