@@ -58,6 +58,12 @@ func (p Path) meet(q Path) meeting {
 	return overlap
 }
 
+var clashes = [...]string{overlap: "overlap", conflict: "conflict"}
+
+// Clash is how two paths get in each other's way, in the word that messages have;
+// empty if they don't.
+func (p Path) Clash(q Path) string { return clashes[p.meet(q)] }
+
 // OperandKind says what an operand is.
 type OperandKind uint8
 
