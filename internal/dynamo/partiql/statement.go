@@ -1,7 +1,8 @@
-// Package partiql tells what a PartiQL statement does and to which tables,
-// which is what authorisation and invalidation need; it doesn't evaluate
-// anything. A statement whose tables can't be told with certainty is refused,
-// not guessed at.
+// Package partiql reads PartiQL statements. Translate says what a statement asks
+// for in terms of the native operations, or why the service refuses it. Parse only
+// tells what a statement does and to which tables, which is what authorisation and
+// invalidation need; a statement whose tables can't be told with certainty is
+// refused by it, not guessed at. Nothing is evaluated here.
 package partiql
 
 import "bytes"
@@ -39,7 +40,7 @@ func Parse(stmt []byte) (Statement, bool) {
 	if len(stmt) > maxStatement {
 		return Statement{}, false
 	}
-	p := parser{lexer: lexer{stmt}}
+	p := parser{lexer: newLexer(stmt)}
 	p.take()
 	if !p.statement() || !p.tail() {
 		return Statement{}, false
@@ -47,17 +48,27 @@ func Parse(stmt []byte) (Statement, bool) {
 	return p.out, true
 }
 
+// parser reads as much of a statement as Parse has to know. It takes a token that
+// two readers may disagree about for the end of certainty: a comment, a literal in
+// backticks, a second statement.
 type parser struct {
 	lexer
 	token // to be read next
 	out   Statement
 }
 
-func (p *parser) take() { p.token = p.lexer.next() }
+func (p *parser) take() {
+	before := p.token
+	p.token = p.lexer.next()
+	glued := before.kind == tokenNumber && p.kind == tokenWord && p.pos.Column == before.pos.Column+before.pos.Length
+	if p.odd || glued || p.kind == tokenIon || p.kind == tokenSemicolon {
+		p.kind = tokenBad
+	}
+}
 
 // is reports whether the next token is the keyword, given in capitals.
 func (p *parser) is(keyword string) bool {
-	return p.kind == word && bytes.EqualFold(p.text, []byte(keyword))
+	return p.kind == tokenWord && bytes.EqualFold(p.text, []byte(keyword))
 }
 
 func (p *parser) accept(keyword string) bool {
@@ -68,8 +79,8 @@ func (p *parser) accept(keyword string) bool {
 	return true
 }
 
-func (p *parser) acceptSign(c byte) bool {
-	if p.kind != sign || len(p.text) != 1 || p.text[0] != c {
+func (p *parser) acceptSign(k tokenKind) bool {
+	if p.kind != k {
 		return false
 	}
 	p.take()
@@ -84,7 +95,7 @@ func (p *parser) statement() bool {
 		return p.selection()
 	case p.accept("EXISTS"):
 		p.out.Kind = Exists
-		return p.acceptSign('(') && p.accept("SELECT") && p.selection()
+		return p.acceptSign(tokenOpen) && p.accept("SELECT") && p.selection()
 	case p.accept("INSERT"):
 		p.out.Kind = Insert
 		return p.accept("INTO") && p.table(false) && p.accept("VALUE")
@@ -101,7 +112,7 @@ func (p *parser) statement() bool {
 // selection reads the rest of a SELECT up to what may follow its table.
 func (p *parser) selection() bool {
 	for depth := 0; !p.is("FROM"); p.take() {
-		if depth += p.nesting(); depth < 0 || !p.harmless() || p.kind == end {
+		if depth += p.nesting(); depth < 0 || !p.harmless() || p.kind == tokenEnd {
 			return false
 		}
 	}
@@ -113,9 +124,9 @@ func (p *parser) selection() bool {
 	case p.accept("WHERE"), p.accept("ORDER"):
 		return true
 	case p.out.Kind == Exists:
-		return p.kind == sign && p.text[0] == ')'
+		return p.kind == tokenClose
 	}
-	return p.kind == end
+	return p.kind == tokenEnd
 }
 
 // table reads the name of a table and, if it may have one, of an index.
@@ -123,7 +134,7 @@ func (p *parser) table(indexed bool) (ok bool) {
 	if p.out.Table, ok = p.name(); !ok {
 		return false
 	}
-	if indexed && p.acceptSign('.') {
+	if indexed && p.acceptSign(tokenDot) {
 		p.out.Index, ok = p.name()
 	}
 	return ok
@@ -131,8 +142,14 @@ func (p *parser) table(indexed bool) (ok bool) {
 
 // name reads a bare or a quoted name.
 func (p *parser) name() (name []byte, ok bool) {
-	ok = p.kind == quoted || p.kind == word && p.harmless() && !p.structural()
 	name = p.text
+	switch {
+	case p.kind == tokenQuoted:
+		name = name[1 : len(name)-1]
+		ok = bytes.IndexByte(name, '"') < 0 // no table is called that
+	case p.kind == tokenWord:
+		ok = p.harmless() && !p.structural()
+	}
 	p.take()
 	return name, ok && len(name) > 0
 }
@@ -150,7 +167,7 @@ func (p *parser) structural() bool {
 // harmless is false for tokens that might bring another table into the
 // statement, or that can't be read.
 func (p *parser) harmless() bool {
-	if p.kind == bad {
+	if p.kind == tokenBad {
 		return false
 	}
 	for _, k := range []string{"SELECT", "FROM", "INTO", "INSERT", "UPDATE", "DELETE", "EXISTS", "JOIN", "UNION",
@@ -164,13 +181,10 @@ func (p *parser) harmless() bool {
 
 // nesting is 1 for an opening bracket and -1 for a closing one.
 func (p *parser) nesting() int {
-	if p.kind != sign || len(p.text) != 1 {
-		return 0
-	}
-	switch p.text[0] {
-	case '(', '[', '{':
+	switch p.kind {
+	case tokenOpen, tokenOpenBracket, tokenOpenBrace:
 		return 1
-	case ')', ']', '}':
+	case tokenClose, tokenCloseBracket, tokenCloseBrace:
 		return -1
 	}
 	return 0
@@ -182,7 +196,7 @@ func (p *parser) tail() bool {
 	if p.out.Kind == Exists {
 		depth = 1
 	}
-	for ; p.kind != end; p.take() {
+	for ; p.kind != tokenEnd; p.take() {
 		if depth == 0 && p.out.Kind == Exists {
 			return false // something behind EXISTS(...)
 		}

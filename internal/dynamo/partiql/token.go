@@ -1,110 +1,257 @@
 package partiql
 
+// tokenKind is what a token is; name has the word that errors have for it.
 type tokenKind uint8
 
 const (
-	end    tokenKind = iota
-	bad              // anything that makes the statement uncertain
-	word             // bare name or keyword
-	quoted           // "name"
-	text             // 'text'
-	sign             // one character
+	tokenEnd  tokenKind = iota
+	tokenBad            // what begins no token, or does not end
+	tokenWord           // bare name; never a keyword once it has passed tokenize
+	tokenQuoted
+	tokenKeyword
+	tokenOperator
+	tokenText
+	tokenNumber
+	tokenBoolean
+	tokenNull
+	tokenMissing
+	tokenIon
+	tokenOpen
+	tokenClose
+	tokenOpenBracket
+	tokenCloseBracket
+	tokenOpenBrace
+	tokenCloseBrace
+	tokenOpenBag
+	tokenCloseBag
+	tokenDot
+	tokenStar
+	tokenComma
+	tokenColon
+	tokenSemicolon
+	tokenParameter
+	tokenAs
+	tokenAt
+	tokenBy
+	tokenAsc
+	tokenDesc
+	tokenFor
 )
 
+var tokenNames = [...]string{
+	tokenClose: "RIGHT_PAREN", tokenCloseBracket: "RIGHT_BRACKET", tokenCloseBrace: "RIGHT_CURLY",
+	tokenCloseBag: "RIGHT_DOUBLE_ANGLE_BRACKET", tokenOpen: "LEFT_PAREN", tokenComma: "COMMA", tokenColon: "COLON",
+	tokenAs: "AS", tokenBy: "BY",
+}
+
+// token is one word, literal or sign of a statement.
 type token struct {
 	kind tokenKind
-	text []byte // of quoted without the quotes, of text empty
+	text []byte // as written, of quoted and text with their quotes
+	word string // of keyword and operator: in small letters, several words joined by _
+	pos  Pos
 }
 
-// lexer cuts a statement into tokens. Comments, Ion literals in backticks,
-// semicolons and whatever isn't ASCII outside of quotes are bad: where a
-// statement has them, two readers may disagree on where a name begins.
-type lexer struct{ rest []byte }
+// lexer cuts a statement into tokens. It looks at no table of keywords: what
+// looks like a name is a word to it.
+type lexer struct {
+	rest []byte
+	// line and column are where rest begins. Characters are counted, not bytes;
+	// a carriage return and a line feed are one end of a line.
+	line, column int
+	returned     bool // the character before rest is a carriage return
+	odd          bool // a comment was skipped
+}
+
+func newLexer(text []byte) lexer { return lexer{rest: text, line: 1, column: 1} }
 
 func (l *lexer) next() token {
-	for len(l.rest) > 0 && isSpace(l.rest[0]) {
-		l.rest = l.rest[1:]
+	if !l.skip() {
+		return token{kind: tokenBad}
 	}
 	if len(l.rest) == 0 {
-		return token{kind: end}
+		return token{kind: tokenEnd, pos: Pos{l.line, l.column, 0}}
 	}
-	switch c := l.rest[0]; {
-	case isLetter(c):
-		n := 1
-		for n < len(l.rest) && (isLetter(l.rest[n]) || isDigit(l.rest[n])) {
-			n++
-		}
-		return l.cut(word, n)
-	case isDigit(c):
-		return l.number()
-	case c == '"' || c == '\'':
-		return l.quote(c)
-	case l.comment():
-		return token{kind: bad}
+	kind, n := scan(l.rest)
+	t := token{kind: kind, text: l.rest[:n], pos: Pos{Line: l.line, Column: l.column}}
+	l.advance(n)
+	if l.line == t.pos.Line {
+		t.pos.Length = l.column - t.pos.Column
+	} else {
+		t.pos.Length = characters(t.text)
 	}
-	switch l.rest[0] {
-	case '(', ')', '[', ']', '{', '}', '<', '>', '=', '!', ',', '.', ':', '?', '*', '+', '-':
-		return l.cut(sign, 1)
-	}
-	return token{kind: bad}
-}
-
-func (l *lexer) cut(k tokenKind, n int) token {
-	t := token{k, l.rest[:n]}
-	l.rest = l.rest[n:]
 	return t
 }
 
-func (l *lexer) comment() bool {
-	return len(l.rest) > 1 && l.rest[0] == '-' && l.rest[1] == '-'
-}
-
-// number reads digits and what may belong to a number. A letter directly behind
-// it is bad.
-func (l *lexer) number() token {
-	n := 0
-	for n < len(l.rest) && (isDigit(l.rest[n]) || l.rest[n] == '.') {
-		n++
-	}
-	if n < len(l.rest) && l.rest[n]|0x20 == 'e' {
-		n++
-		if n < len(l.rest) && (l.rest[n] == '+' || l.rest[n] == '-') {
-			n++
-		}
-		for n < len(l.rest) && isDigit(l.rest[n]) {
-			n++
-		}
-	}
-	if n < len(l.rest) && isLetter(l.rest[n]) {
-		return token{kind: bad}
-	}
-	return l.cut(sign, n)
-}
-
-// quote reads a name or a text; a doubled quote stands for itself.
-func (l *lexer) quote(q byte) token {
-	doubled := false
-	for i := 1; i < len(l.rest); i++ {
+// advance steps over n bytes.
+func (l *lexer) advance(n int) {
+	for _, c := range l.rest[:n] {
 		switch {
-		case l.rest[i] != q:
-		case i+1 < len(l.rest) && l.rest[i+1] == q:
-			doubled = true
-			i++
-		default:
-			inside := l.rest[1:i]
-			l.rest = l.rest[i+1:]
-			if q == '\'' {
-				return token{kind: text}
+		case c == '\n':
+			l.line, l.column = l.line+1, 1
+		case c == '\r':
+			if l.returned {
+				l.line, l.column = l.line+1, 1
 			}
-			if doubled {
-				inside = nil // no table is called that
+		case c&0xc0 != 0x80:
+			if l.returned {
+				l.line, l.column = l.line+1, 1
 			}
-			return token{quoted, inside}
+			l.column++
 		}
+		l.returned = c == '\r'
 	}
-	return token{kind: bad}
+	l.rest = l.rest[n:]
 }
 
-func isSpace(c byte) bool  { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+func characters(text []byte) (n int) {
+	for _, c := range text {
+		if c&0xc0 != 0x80 {
+			n++
+		}
+	}
+	return n
+}
+
+// skip steps over white space and comments; false if a comment does not end.
+func (l *lexer) skip() bool {
+	for len(l.rest) > 0 {
+		switch {
+		case isSpace(l.rest[0]):
+			l.advance(1)
+			continue
+		case begins(l.rest, "--"):
+			l.advance(lineLength(l.rest))
+		case begins(l.rest, "/*"):
+			n := blockLength(l.rest)
+			if n == 0 {
+				return false
+			}
+			l.advance(n)
+		default:
+			if l.returned { // the line ends where the next character is
+				l.line, l.column, l.returned = l.line+1, 1, false
+			}
+			return true
+		}
+		l.odd = true
+	}
+	return true
+}
+
+func begins(text []byte, prefix string) bool {
+	return len(text) >= len(prefix) && string(text[:len(prefix)]) == prefix
+}
+
+func lineLength(text []byte) int {
+	for i, c := range text {
+		if c == '\n' || c == '\r' {
+			return i
+		}
+	}
+	return len(text)
+}
+
+// blockLength is the length of the comment that begins the text, 0 if it does not
+// end.
+func blockLength(text []byte) int {
+	for i := 2; i+1 < len(text); i++ {
+		if text[i] == '*' && text[i+1] == '/' {
+			return i + 2
+		}
+	}
+	return 0
+}
+
+// signs are the tokens of one character that begin no longer one.
+var signs = [128]tokenKind{'(': tokenOpen, ')': tokenClose, '[': tokenOpenBracket, ']': tokenCloseBracket,
+	'{': tokenOpenBrace, '}': tokenCloseBrace, ',': tokenComma, '.': tokenDot, ':': tokenColon, ';': tokenSemicolon,
+	'?': tokenParameter, '*': tokenStar, '+': tokenOperator, '-': tokenOperator, '/': tokenOperator, '%': tokenOperator,
+	'=': tokenOperator, '@': tokenOperator, '<': tokenOperator, '>': tokenOperator}
+
+// pairs are the tokens of two characters.
+var pairs = []struct {
+	text string
+	kind tokenKind
+}{{"<=", tokenOperator}, {">=", tokenOperator}, {"<>", tokenOperator}, {"!=", tokenOperator}, {"||", tokenOperator},
+	{"<<", tokenOpenBag}, {">>", tokenCloseBag}}
+
+// scan returns the kind and the length of the token that begins the text.
+func scan(text []byte) (tokenKind, int) {
+	switch c := text[0]; {
+	case isLetter(c):
+		n := 1
+		for n < len(text) && (isLetter(text[n]) || isDigit(text[n])) {
+			n++
+		}
+		return tokenWord, n
+	case isDigit(c), c == '.' && len(text) > 1 && isDigit(text[1]):
+		return scanNumber(text)
+	case c == '"':
+		return scanQuote(text, tokenQuoted)
+	case c == '\'':
+		return scanQuote(text, tokenText)
+	case c == '`':
+		return scanQuote(text, tokenIon)
+	}
+	for _, p := range pairs {
+		if begins(text, p.text) {
+			return p.kind, 2
+		}
+	}
+	if c := text[0]; c < 128 && signs[c] != 0 {
+		return signs[c], 1
+	}
+	return tokenBad, 1
+}
+
+// scanNumber reads digits with one point among or around them, and an exponent.
+func scanNumber(text []byte) (tokenKind, int) {
+	n := digits(text, 0)
+	if n < len(text) && text[n] == '.' {
+		if n++; n < len(text) && text[n] == '.' {
+			return tokenBad, n
+		}
+		n = digits(text, n)
+	}
+	if n == len(text) || text[n]|0x20 != 'e' {
+		return tokenNumber, n
+	}
+	n++
+	if n < len(text) && (text[n] == '+' || text[n] == '-') {
+		n++
+	}
+	end := digits(text, n)
+	if end == n {
+		return tokenBad, n
+	}
+	return tokenNumber, end
+}
+
+// digits returns the index behind the digits at i.
+func digits(text []byte, i int) int {
+	for i < len(text) && isDigit(text[i]) {
+		i++
+	}
+	return i
+}
+
+// scanQuote reads what stands in quotes; a doubled quote stands for itself.
+func scanQuote(text []byte, kind tokenKind) (tokenKind, int) {
+	for i := 1; i < len(text); i++ {
+		if text[i] != text[0] {
+			continue
+		}
+		if i+1 == len(text) || text[i+1] != text[0] || kind == tokenIon {
+			return kind, i + 1
+		}
+		i++
+	}
+	return tokenBad, len(text)
+}
+
+func isSpace(c byte) bool {
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f'
+}
 func isDigit(c byte) bool  { return c-'0' <= 9 }
-func isLetter(c byte) bool { return c|0x20-'a' <= 'z'-'a' || c == '_' }
+func isLetter(c byte) bool { return c|0x20-'a' <= 'z'-'a' || c == '_' || c == '$' }
