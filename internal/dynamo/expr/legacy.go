@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"math"
 	"slices"
 
 	"github.com/kasoku/kasoku/internal/dynamo/value"
@@ -11,7 +12,7 @@ const invalidParameter = "One or more parameter values were invalid: "
 
 // legacyOperator is what is known of a ComparisonOperator.
 type legacyOperator struct {
-	least, most int          // number of values; most is 0 if there is no other limit than least, -1 if there may be none
+	least, most int          // number of values
 	types       []value.Type // of the values; any if nil
 	key         KeyOp        // 0 if no key can be asked so
 	node        func(attribute *Operand, values []*Operand) *Node
@@ -31,12 +32,12 @@ var legacyOperators = map[string]legacyOperator{
 	"GT":           {1, 1, scalars, KeyGreater, comparing(Greater)},
 	"GE":           {1, 1, scalars, KeyGreaterEqual, comparing(GreaterEqual)},
 	"BETWEEN":      {2, 2, scalars, KeyBetween, of(Between)},
-	"IN":           {1, 0, scalars, 0, of(In)},
+	"IN":           {1, math.MaxInt, scalars, 0, of(In)},
 	"BEGINS_WITH":  {1, 1, texts, KeyBeginsWith, calling(BeginsWith)},
 	"CONTAINS":     {1, 1, members, 0, calling(Contains)},
 	"NOT_CONTAINS": {1, 1, members, 0, notContains},
-	"NULL":         {0, -1, nil, 0, calling(AttributeNotExists)},
-	"NOT_NULL":     {0, -1, nil, 0, calling(AttributeExists)},
+	"NULL":         {0, 0, nil, 0, calling(AttributeNotExists)},
+	"NOT_NULL":     {0, 0, nil, 0, calling(AttributeExists)},
 }
 
 func comparing(op Comparator) func(*Operand, []*Operand) *Node {
@@ -134,7 +135,7 @@ func (c *legacyCondition) setOperator(quoted []byte) error {
 	c.operator = string(text)
 	var ok bool
 	c.legacyOperator, ok = legacyOperators[c.operator]
-	if n := len(c.values); !ok || n < c.least || c.most != 0 && n > max(c.most, 0) {
+	if n := len(c.values); !ok || n < c.least || n > c.most {
 		return &Error{invalidParameter + "Invalid number of argument(s) for the " + c.operator + " ComparisonOperator"}
 	}
 	for _, v := range c.values {
