@@ -132,19 +132,17 @@ func (f *smallFile) Preallocate(_, length int64) error {
 // and to the last byte. Writes are refused, reads go on, and all goes on when
 // there is room; what was acknowledged is there.
 func TestFullDisk(t *testing.T) {
-	f := func(name string, fill func(fs *small, put func(n int) bool)) {
+	f := func(name string, size int64, fill func(t *testing.T, fs *small, put func(n int) bool)) {
 		t.Run(name, func(t *testing.T) {
-			fs := newSmall(64 << 20)
+			fs := newSmall(size)
 			d := open(t, fs)
 			var next atomic.Int64
+			filler := make([]byte, 16<<10) // which can't be compressed
+			rand.NewChaCha8([32]byte{}).Read(filler)
 			var mu sync.Mutex
 			acknowledged := map[string]bool{}
 			// put writes n values of 16 KB as long as writes are taken.
 			put := func(n int) bool {
-				filler := make([]byte, 16<<10)
-				for i := range filler {
-					filler[i] = byte(rand.Int())
-				}
 				for range n {
 					if errors.Is(d.Writable(), ErrFull) {
 						return false
@@ -161,7 +159,7 @@ func TestFullDisk(t *testing.T) {
 				return true
 			}
 			put(10)
-			fill(fs, put)
+			fill(t, fs, put)
 			eventually(t, "writes are refused", func() bool { return errors.Is(d.Writable(), ErrFull) })
 			if text(t, d, "k000001") == "" {
 				t.Error("a full disk can't be read")
@@ -186,7 +184,7 @@ func TestFullDisk(t *testing.T) {
 			d.Close()
 		})
 	}
-	f("by writing", func(_ *small, put func(int) bool) {
+	f("by writing", 16<<20, func(_ *testing.T, _ *small, put func(int) bool) {
 		var writers sync.WaitGroup
 		for range 16 {
 			writers.Go(func() {
@@ -196,22 +194,25 @@ func TestFullDisk(t *testing.T) {
 		}
 		writers.Wait()
 	})
-	f("by somebody else", func(fs *small, _ func(int) bool) { fs.fill(1 << 20) })
-	f("by somebody else while writing", func(fs *small, put func(int) bool) {
+	f("by somebody else", 16<<20, func(_ *testing.T, fs *small, _ func(int) bool) { fs.fill(256 << 10) })
+	f("by somebody else while writing", 64<<20, func(t *testing.T, fs *small, put func(int) bool) {
 		var writers sync.WaitGroup
+		var stop atomic.Bool
 		for range 16 {
 			writers.Go(func() {
-				for put(1) {
+				for !stop.Load() && put(1) {
 				}
 			})
 		}
-		put(100)
+		put(10)
 		fs.fill(0)
 		eventually(t, "a write finds no room", func() bool { return fs.failures() > 0 })
+		stop.Store(true)
 		fs.empty() // those who wait for room go on
 		writers.Wait()
+		fs.fill(0)
 	})
-	f("to the last byte", func(fs *small, _ func(int) bool) { fs.fill(0) })
+	f("to the last byte", 16<<20, func(_ *testing.T, fs *small, _ func(int) bool) { fs.fill(0) })
 }
 
 // TestFullAtOpen opens a directory on a disk without room: the ballast makes way,

@@ -1,0 +1,30 @@
+package embedded
+
+import (
+	"testing"
+
+	"github.com/kasoku/kasoku/internal/testutil/race"
+)
+
+// TestAllocations bounds what the operations on single items allocate, from the
+// request's text to the response.
+func TestAllocations(t *testing.T) {
+	s := withTables(t)
+	f := func(op, body string, most float64) {
+		t.Helper()
+		r := request(op, body)
+		got := testing.AllocsPerRun(200, func() {
+			if resp, err := s.Do(t.Context(), r); err != nil || resp.Status != 200 {
+				t.Fatal(resp, err)
+			}
+		})
+		if got > most && !race.Enabled { // whose pools forget on purpose
+			t.Errorf("%s: %v allocations; at most %v are allowed", op, got, most)
+		}
+	}
+	f("PutItem", `{"TableName":"plain","Item":`+kilobyte(1)+`}`, 12)
+	f("GetItem", `{"TableName":"plain","Key":{"p":{"S":"key00000001"}}}`, 6)
+	f("GetItem", `{"TableName":"plain","Key":{"p":{"S":"none"}}}`, 6)
+	f("UpdateItem", `{"TableName":"plain","Key":{"p":{"S":"key00000001"}},"UpdateExpression":"ADD n :n","ExpressionAttributeValues":{":n":{"N":"1"}}}`, 50)
+	f("DeleteItem", `{"TableName":"plain","Key":{"p":{"S":"none"}}}`, 10)
+}
