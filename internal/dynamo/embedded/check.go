@@ -84,7 +84,28 @@ func checkItem(t *catalog.Table, item *value.Value) error {
 	if err := checkKeyValues(t, item); err != nil {
 		return err
 	}
-	return checkIndexKeys(t, item)
+	if err := checkIndexKeys(t, item); err != nil {
+		return err
+	}
+	if collectionSize(t, item, item.ItemSize()) > maxItem {
+		return errItemSize
+	}
+	return nil
+}
+
+// collectionSize is the size of an item with its entries in the local indexes,
+// which share the limit of one item. An entry is never larger than its item.
+func collectionSize(t *catalog.Table, item *value.Value, size int) int {
+	if !t.HasLocal() || size*(1+len(t.Indexes)) <= maxItem {
+		return size
+	}
+	sum := size
+	for _, x := range t.Indexes {
+		if x.Local && indexes(x, item) {
+			sum += project(t, x, item).ItemSize()
+		}
+	}
+	return sum
 }
 
 // checkKeyValues checks that key attributes, which are of the right type, are
@@ -251,7 +272,7 @@ func constantFor(u *expr.Update, attribute string) *value.Value {
 }
 
 // checkUpdated holds an updated item against the keys of the indexes, as far as
-// the update has touched them, and against the limit of size.
+// the update has touched them.
 func checkUpdated(t *catalog.Table, u *expr.Update, item *value.Value) error {
 	for i := range u.Actions {
 		path := u.Actions[i].Path
@@ -272,12 +293,22 @@ func checkUpdated(t *catalog.Table, u *expr.Update, item *value.Value) error {
 			return errIndexSize
 		}
 	}
-	writes, removes := u.Counts()
-	size, keys := item.ItemSize(), 0
-	for a := range t.Key.All() {
-		keys += len(a.Name) + item.Get(a.Name).Size()
+	return nil
+}
+
+// checkUpdatedSize refuses an update after which the item is too large, what the
+// update costs in itself included. A statement costs nothing.
+func (w *writeRequest) checkUpdatedSize(t *catalog.Table, item *value.Value) error {
+	size := item.ItemSize()
+	if !w.Statement {
+		writes, removes := w.Update.Counts()
+		keys := 0
+		for a := range t.Key.All() {
+			keys += len(a.Name) + item.Get(a.Name).Size()
+		}
+		size = max(size, size-keys+3+19*writes+2*removes)
 	}
-	if max(size, size-keys+3+19*writes+2*removes) > maxItem {
+	if size > maxItem {
 		return errUpdateSize
 	}
 	return nil

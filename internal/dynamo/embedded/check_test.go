@@ -197,3 +197,25 @@ func TestItemSize(t *testing.T) {
 	s.must(t, "PutItem", put(limit-3-19-2-len("w")+2))
 	s.must(t, "UpdateItem", two)
 }
+
+// TestItemCollectionItemSize counts an item's entries in local indexes against the
+// limit of one item, and those in global ones not.
+func TestItemCollectionItemSize(t *testing.T) {
+	s := withTables(t)
+	// The item is 10 bytes and v, its entry in zlx 9 and in zbx, if it has b, everything.
+	put := func(more string, v int) string {
+		return `{"TableName":"range","Item":{"p":{"S":"a"},"s":{"N":"1"},"l":{"S":"l"},"g":{"S":"g"}` + more + `,"v":{"S":"` + strings.Repeat("x", v-1) + `"}}}`
+	}
+	const (
+		limit = 409600
+		item  = 2 + 3 + 2 + 2 // p, s, l, g
+		zlx   = 2 + 3 + 2
+		b     = 2
+	)
+	s.must(t, "PutItem", put("", limit-item-zlx))
+	s.refused(t, "PutItem", put("", limit-item-zlx+1), "ValidationException", "Item size has exceeded the maximum allowed size")
+	s.must(t, "PutItem", put(`,"b":{"B":"AA=="}`, (limit-zlx)/2-item-b))
+	s.refused(t, "PutItem", put(`,"b":{"B":"AA=="}`, (limit-zlx)/2-item-b+1), "ValidationException", "Item size has exceeded the maximum allowed size")
+	s.refused(t, "UpdateItem", `{"TableName":"range","Key":{"p":{"S":"a"},"s":{"N":"1"}},"UpdateExpression":"SET w = :w","ExpressionAttributeValues":{":w":{"S":"x"}}}`,
+		"ValidationException", "Item size to update has exceeded the maximum allowed size")
+}

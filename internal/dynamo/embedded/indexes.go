@@ -61,15 +61,15 @@ func (t *table) entry(x *catalog.Index, m *image) ([]byte, image) {
 	if x.Projection.Type == catalog.ProjectAll {
 		return key, *m
 	}
-	tree := t.project(x, m.tree)
+	tree := project(t.info, x, m.tree)
 	return key, image{there: true, size: tree.ItemSize(), text: tree.AppendItem(nil), tree: tree}
 }
 
 // project returns what the index holds of an item.
-func (t *table) project(x *catalog.Index, item *value.Value) *value.Value {
+func project(t *catalog.Table, x *catalog.Index, item *value.Value) *value.Value {
 	entry := &value.Value{Type: value.Map}
 	for i := range item.Members {
-		if x.Projects(t.info, item.Members[i].Name) {
+		if x.Projects(t, item.Members[i].Name) {
 			entry.Members = append(entry.Members, item.Members[i])
 		}
 	}

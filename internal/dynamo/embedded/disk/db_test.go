@@ -167,6 +167,34 @@ func TestPowerLoss(t *testing.T) {
 	}
 }
 
+// TestMark cuts the power after waiting for a batch with nothing but a mark: what
+// was applied before, though nobody waited for it, is on disk.
+func TestMark(t *testing.T) {
+	fs := vfs.NewCrashableMem()
+	d := open(t, fs)
+	first, mark := d.NewBatch(), d.NewBatch()
+	first.Set([]byte("k"), []byte("v"))
+	if err := d.Apply(first); err != nil {
+		t.Fatal(err)
+	}
+	mark.Mark()
+	if err := d.Commit(mark); err != nil {
+		t.Fatal(err)
+	}
+	crashed := fs.CrashClone(vfs.CrashCloneCfg{})
+	if err := d.Wait(first); err != nil {
+		t.Fatal(err)
+	}
+	first.Close()
+	mark.Close()
+	d.Close()
+	d = open(t, crashed)
+	if text(t, d, "k") != "v" {
+		t.Error("k is lost")
+	}
+	d.Close()
+}
+
 // TestLock checks that a directory in use is refused by name.
 func TestLock(t *testing.T) {
 	dir := t.TempDir()
