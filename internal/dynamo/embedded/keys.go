@@ -3,8 +3,6 @@ package embedded
 import (
 	"encoding/binary"
 
-	"github.com/cespare/xxhash/v2"
-
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/catalog"
 	"github.com/kasoku/kasoku/internal/dynamo/value"
 )
@@ -15,17 +13,17 @@ import (
 //	c table                                         catalog.Table as JSON
 //	n table index                                   disk.Sums: items, bytes; index 0 is the table itself
 //	t table 0     hash partition sort               item
-//	t table index hash index-partition index-sort   index entry, followed by the
-//	              partition sort                    key of its item
+//	t table index hash index-partition index-sort   index entry, followed by hash
+//	              hash partition sort               and key of its item
 //	x ...                                           order of expiry (ttl.go)
 //	s ...                                           streams (streams.go)
 //	b table index                                   how far items were entered into an index (backfill.go)
 //	k ...                                           client request tokens (tokens.go)
 //
-// hash is xxhash of the partition key, so that a scan visits partitions in an
-// order that has nothing to do with their names, and segments of a scan are
-// ranges of it. Key attributes are as value.AppendKey writes them: they sort and
-// delimit themselves.
+// hash is the serviceHash of the partition key, so that a scan visits partitions
+// in the order that the service has, and segments of a scan are ranges of it; behind
+// an index key it is that of the item's whole key. Key attributes are as
+// value.AppendKey writes them: they sort and delimit themselves.
 const (
 	spaceMeta    = 'm'
 	spaceCatalog = 'c'
@@ -55,9 +53,6 @@ func appendIndex(dst []byte, table uint64, index uint32) []byte {
 // an index entry.
 const hashStart = 1 + 8 + 4
 
-// keyStart is where the key attributes begin.
-const keyStart = hashStart + 8
-
 // appendPartition appends the prefix of a partition: of all items or entries
 // whose partition key consists of these values.
 func appendPartition(dst []byte, table uint64, index uint32, partition ...*value.Value) []byte {
@@ -67,7 +62,7 @@ func appendPartition(dst []byte, table uint64, index uint32, partition ...*value
 	for _, v := range partition {
 		dst = v.AppendKey(dst)
 	}
-	binary.BigEndian.PutUint64(dst[start-8:], xxhash.Sum64(dst[start:]))
+	binary.BigEndian.PutUint64(dst[start-8:], serviceHash(partition...))
 	return dst
 }
 
@@ -97,10 +92,22 @@ func appendEntryKey(dst []byte, t *catalog.Table, x *catalog.Index, item *value.
 	for i := range x.Key.Range {
 		dst = item.Get(x.Key.Range[i].Name).AppendKey(dst)
 	}
+	return appendTie(dst, t, item), true
+}
+
+// appendTie appends what tells an index entry from others with the same index key:
+// the hash and the values of the item's key.
+func appendTie(dst []byte, t *catalog.Table, item *value.Value) []byte {
+	var buf [2]*value.Value
+	key := buf[:0]
 	for a := range t.Key.All() {
-		dst = item.Get(a.Name).AppendKey(dst)
+		key = append(key, item.Get(a.Name))
 	}
-	return dst, true
+	dst = binary.BigEndian.AppendUint64(dst, serviceHash(key...))
+	for _, v := range key {
+		dst = v.AppendKey(dst)
+	}
+	return dst
 }
 
 // Greatest sizes of key attributes in bytes, of tables and of indexes.

@@ -91,7 +91,7 @@ func TestNoLastKeyOfSingleItem(t *testing.T) {
 func TestStartKeyNeedNotExist(t *testing.T) {
 	s := newQueryStore(t)
 	for i := range 6 {
-		s.put(t, "range", map[string]string{"a": "p", "b": fmt.Sprint(i), "c": "g"})
+		s.put(t, "range", map[string]string{"a": "p", "b": fmt.Sprint(i), "c": "g", "d": fmt.Sprint(i)})
 	}
 	s.must(t, "DeleteItem", `{"TableName":"range","Key":{"a":{"S":"p"},"b":{"S":"2"}}}`)
 	f := func(op, members, want string) {
@@ -103,8 +103,9 @@ func TestStartKeyNeedNotExist(t *testing.T) {
 	f("Query", start+`,`+wholePartition, three)
 	f("Query", start+`,"ScanIndexForward":false,`+wholePartition, two)
 	f("Scan", start, three)
-	f("Query", `"IndexName":"global","ExclusiveStartKey":{"a":{"S":"p"},"b":{"S":"2"},"c":{"S":"g"}},`+byKey("c", "g")[1], three)
-	f("Query", `"IndexName":"global","ScanIndexForward":false,"ExclusiveStartKey":{"a":{"S":"p"},"b":{"S":"2"},"c":{"S":"g"}},`+byKey("c", "g")[1], two)
+	pair := `"IndexName":"pair","ExclusiveStartKey":{"a":{"S":"p"},"b":{"S":"2"},"c":{"S":"g"},"d":{"S":"2"}},` + byKey("c", "g")[1]
+	f("Query", pair, three)
+	f("Query", pair+`,"ScanIndexForward":false`, two)
 	f("Query", `"ExclusiveStartKey":{"a":{"S":"p"},"b":{"S":"25"}},"KeyConditionExpression":"a = :a and b between :b and :c",
 		"ExpressionAttributeValues":{":a":{"S":"p"},":b":{"S":"1"},":c":{"S":"4"}}`, two)
 	f("Query", `"ExclusiveStartKey":{"a":{"S":"p"},"b":{"S":"3"}},"KeyConditionExpression":"a = :a and b = :b",

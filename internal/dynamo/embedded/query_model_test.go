@@ -145,7 +145,7 @@ func (m *modelTable) put(item value.Value) {
 }
 
 // rows are the items that the index holds, in its order if they are of one
-// partition: by the sort key, then by the table's key.
+// partition: by the sort key, then by the hash of the table's key.
 func (m *modelTable) rows(x *modelIndex) []value.Value {
 	var rows []value.Value
 	for _, item := range m.items {
@@ -154,14 +154,23 @@ func (m *modelTable) rows(x *modelIndex) []value.Value {
 		}
 	}
 	slices.SortFunc(rows, func(a, b value.Value) int {
-		for _, k := range slices.Concat(x.rng, m.indexes[0].hash, m.indexes[0].rng) {
+		for _, k := range x.rng {
 			if order, _ := value.Compare(a.Get(k.name), b.Get(k.name)); order != 0 {
 				return order
 			}
 		}
-		return 0
+		return cmp.Compare(serviceHash(m.key(&a)...), serviceHash(m.key(&b)...))
 	})
 	return rows
+}
+
+// key is the table's key of an item.
+func (m *modelTable) key(item *value.Value) []*value.Value {
+	var key []*value.Value
+	for _, k := range slices.Concat(m.indexes[0].hash, m.indexes[0].rng) {
+		key = append(key, item.Get(k.name))
+	}
+	return key
 }
 
 // projected is what the index holds of an item.

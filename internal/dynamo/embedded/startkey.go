@@ -132,11 +132,8 @@ func (r *reading) appendStartRest() {
 	for i := range r.key.Range {
 		r.start = r.req.Start.Get(r.key.Range[i].Name).AppendKey(r.start)
 	}
-	if r.x == nil {
-		return
-	}
-	for a := range r.t.info.Key.All() {
-		r.start = r.req.Start.Get(a.Name).AppendKey(r.start)
+	if r.x != nil {
+		r.start = appendTie(r.start, r.t.info, r.req.Start)
 	}
 }
 
