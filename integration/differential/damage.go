@@ -16,7 +16,7 @@ func (g *generator) damage(r request) request {
 	}
 	i := g.IntN(len(spots))
 	spots[i](g.damaged(values[i]))
-	return request{r.operation, body}
+	return request{operation: r.operation, body: body, damaged: true}
 }
 
 // gone stands for a member that is to be removed.

@@ -93,13 +93,13 @@ func (e *endpoint) all(ctx context.Context, r request) (answer, error) {
 	segments, segmented := body["TotalSegments"].(int)
 	segment, _ := body["Segment"].(int)
 	if !segmented || segment < 0 || segment >= segments {
-		return e.pages(ctx, request{r.operation, clone(body)})
+		return e.pages(ctx, request{operation: r.operation, body: clone(body)})
 	}
 	var whole answer
 	for i := range segments {
 		part := clone(body).(object)
 		part["Segment"] = i
-		a, err := e.pages(ctx, request{r.operation, part})
+		a, err := e.pages(ctx, request{operation: r.operation, body: part})
 		if err != nil || a.fault != "" {
 			return a, err
 		}

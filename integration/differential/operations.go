@@ -41,7 +41,7 @@ func (g *generator) sound(t *table) request {
 	case k < 97:
 		return g.statement(t)
 	case k < 98:
-		return request{"DescribeTable", object{"TableName": t.name}}
+		return request{operation: "DescribeTable", body: object{"TableName": t.name}}
 	}
 	return g.change(t)
 }
@@ -76,11 +76,11 @@ func (g *generator) writeOptions(t *table, body object, p *placeholders, returns
 }
 
 func (g *generator) put(t *table) request {
-	return request{"PutItem", g.writeOptions(t, object{"TableName": t.name, "Item": g.item(t)}, g.placeholders(), "NONE", "ALL_OLD", "ALL_OLD")}
+	return request{operation: "PutItem", body: g.writeOptions(t, object{"TableName": t.name, "Item": g.item(t)}, g.placeholders(), "NONE", "ALL_OLD", "ALL_OLD")}
 }
 
 func (g *generator) deleteItem(t *table) request {
-	return request{"DeleteItem", g.writeOptions(t, object{"TableName": t.name, "Key": g.key(t)}, g.placeholders(), "NONE", "ALL_OLD", "ALL_OLD")}
+	return request{operation: "DeleteItem", body: g.writeOptions(t, object{"TableName": t.name, "Key": g.key(t)}, g.placeholders(), "NONE", "ALL_OLD", "ALL_OLD")}
 }
 
 var everyReturn = []string{"NONE", "ALL_OLD", "UPDATED_OLD", "ALL_NEW", "UPDATED_NEW"}
@@ -96,18 +96,18 @@ func (g *generator) update(t *table) request {
 		if g.rarely(2) {
 			body["ReturnValues"] = g.one(everyReturn...)
 		}
-		return request{"UpdateItem", g.options(body)}
+		return request{operation: "UpdateItem", body: g.options(body)}
 	case !g.rarely(30):
 		body["UpdateExpression"] = p.update(t)
 	}
-	return request{"UpdateItem", g.writeOptions(t, body, p, everyReturn...)}
+	return request{operation: "UpdateItem", body: g.writeOptions(t, body, p, everyReturn...)}
 }
 
 func (g *generator) get(t *table) request {
 	body, p := object{"TableName": t.name, "Key": g.key(t)}, g.placeholders()
 	g.readOptions(t, body, p)
 	p.put(body)
-	return request{"GetItem", body}
+	return request{operation: "GetItem", body: body}
 }
 
 // readOptions adds what says how and what to read.
@@ -171,7 +171,7 @@ func (g *generator) query(t *table) request {
 		body["ScanIndexForward"] = g.rarely(3)
 	}
 	p.put(body)
-	return request{"Query", body}
+	return request{operation: "Query", body: body}
 }
 
 func (g *generator) scan(t *table) request {
@@ -194,7 +194,7 @@ func (g *generator) scan(t *table) request {
 		body["Segment"] = g.pick(0, 1, 2, 3)
 	}
 	p.put(body)
-	return request{"Scan", body}
+	return request{operation: "Scan", body: body}
 }
 
 // keysOf draws n keys of a table; some may be the same.
@@ -223,7 +223,7 @@ func (g *generator) batchGet() request {
 		p.put(part)
 		items[t.name] = part
 	}
-	return request{"BatchGetItem", g.options(object{"RequestItems": items})}
+	return request{operation: "BatchGetItem", body: g.options(object{"RequestItems": items})}
 }
 
 func (g *generator) batchWrite() request {
@@ -246,7 +246,7 @@ func (g *generator) batchWrite() request {
 		}
 		items[t.name] = writes
 	}
-	return request{"BatchWriteItem", g.options(object{"RequestItems": items})}
+	return request{operation: "BatchWriteItem", body: g.options(object{"RequestItems": items})}
 }
 
 func (g *generator) transactWrite() request {
@@ -260,7 +260,7 @@ func (g *generator) transactWrite() request {
 		g.token++
 		body["ClientRequestToken"] = fmt.Sprintf("token-%s-%d", side, g.token)
 	}
-	return request{"TransactWriteItems", g.options(body)}
+	return request{operation: "TransactWriteItems", body: g.options(body)}
 }
 
 func (g *generator) action(t *table) object {
@@ -296,7 +296,7 @@ func (g *generator) transactGet() request {
 		p.put(body)
 		gets = append(gets, object{"Get": body})
 	}
-	return request{"TransactGetItems", g.options(object{"TransactItems": gets})}
+	return request{operation: "TransactGetItems", body: g.options(object{"TransactItems": gets})}
 }
 
 // change draws a request about a table itself that leaves it as it is, or is
@@ -306,15 +306,15 @@ func (g *generator) change(t *table) request {
 	case 0:
 		return t.create() // it exists
 	case 1:
-		return request{"DescribeTable", object{"TableName": "no-such-table"}}
+		return request{operation: "DescribeTable", body: object{"TableName": "no-such-table"}}
 	case 2:
-		return request{"DeleteTable", object{"TableName": "no-such-table"}}
+		return request{operation: "DeleteTable", body: object{"TableName": "no-such-table"}}
 	case 3:
-		return request{"UpdateTable", object{"TableName": t.name}}
+		return request{operation: "UpdateTable", body: object{"TableName": t.name}}
 	case 4:
-		return request{"UpdateTable", object{"TableName": t.name, "GlobalSecondaryIndexUpdates": list{object{"Delete": object{"IndexName": "no-such-index"}}}}}
+		return request{operation: "UpdateTable", body: object{"TableName": t.name, "GlobalSecondaryIndexUpdates": list{object{"Delete": object{"IndexName": "no-such-index"}}}}}
 	case 5:
-		return request{"DescribeTimeToLive", object{"TableName": t.name}}
+		return request{operation: "DescribeTimeToLive", body: object{"TableName": t.name}}
 	}
 	r := g.sound(t)
 	if body, ok := r.body.(object); ok && body["TableName"] != nil {

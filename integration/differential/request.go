@@ -20,7 +20,8 @@ type list = []any
 // request is one request to be sent to both.
 type request struct {
 	operation string
-	body      any // an object, unless a mutation made something else of it
+	body      any // an object
+	damaged   bool
 }
 
 func (r request) String() string { return r.operation + " " + text(r.body) }

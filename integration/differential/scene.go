@@ -33,8 +33,9 @@ type pair struct {
 	ends     [2]*endpoint
 	tolerate []departure
 	runs     int
-	met      map[string]int // how often each departure was met
-	seen     map[string]int // how often each operation had which outcome
+	met      map[string]int  // how often each departure was met
+	seen     map[string]int  // how often each operation had which outcome
+	healed   map[string]bool // tables and keys of items removed since they differed
 }
 
 // newPair makes a pair of DynamoDB Local and another.
@@ -71,21 +72,22 @@ func (d *difference) String() string {
 	return fmt.Sprintf("%s\ndiffer in %s\n  DynamoDB Local: %.2000s\n  Kasoku:         %.2000s", d.asked, d.what, d.first, d.second)
 }
 
-// run plays steps on fresh tables, up to the first difference that no departure
-// explains, and removes the tables.
-func (p *pair) run(ctx context.Context, s *scene, steps []request) (*difference, error) {
+// run plays steps on fresh tables, and returns the differences that no departure
+// explains.
+func (p *pair) run(ctx context.Context, s *scene, steps []request) ([]*difference, error) {
 	p.runs++
+	p.healed = map[string]bool{}
 	for _, e := range p.ends {
 		e.side = fmt.Sprintf("%s-run%d", e.name, p.runs)
 	}
 	if err := p.eachTable(ctx, s, func(t *table) request { return t.create() }); err != nil {
 		return nil, err
 	}
-	d, err := p.play(ctx, s, steps)
+	found, err := p.play(ctx, s, steps)
 	if err != nil {
 		return nil, err
 	}
-	return d, p.eachTable(ctx, s, func(t *table) request { return request{"DeleteTable", object{"TableName": t.name}} })
+	return found, p.eachTable(ctx, s, func(t *table) request { return request{operation: "DeleteTable", body: object{"TableName": t.name}} })
 }
 
 // eachTable sends a request for each table that must succeed.
@@ -103,45 +105,70 @@ func (p *pair) eachTable(ctx context.Context, s *scene, make func(*table) reques
 	return nil
 }
 
-func (p *pair) play(ctx context.Context, s *scene, steps []request) (*difference, error) {
+// mostDifferences is how many differences end a scene.
+const mostDifferences = 5
+
+func (p *pair) play(ctx context.Context, s *scene, steps []request) (found []*difference, err error) {
 	for i, r := range steps {
-		a, b, err := p.both(ctx, func(e *endpoint) (answer, error) { return e.all(ctx, r) })
+		d, err := p.step(ctx, s, r)
 		if err != nil {
 			return nil, err
 		}
-		if o, ok := a.body.(object); ok {
-			p.seen[r.operation+" "+a.fault+" "+text(o["message"])+text(o["Message"])]++
-		}
-		what := s.tables.compare(r, a, b)
-		excused := false
-		if what != "" {
-			if excused = p.excused(r, a, b); !excused {
-				return &difference{i, r, what, a, b}, nil
+		if d != nil {
+			d.step = i
+			if found = append(found, d); len(found) == mostDifferences {
+				return found, nil
 			}
-		}
-		if !r.writes() {
-			continue
-		}
-		d, err := p.compareTables(ctx, s)
-		if err != nil {
-			return nil, err
-		}
-		switch {
-		case d == nil:
-		case excused || p.excusedState(r):
-			if err := p.heal(ctx, s); err != nil {
-				return nil, err
-			}
-		default:
-			return &difference{i, r, "what they then hold: " + d.what, d.first, d.second}, nil
 		}
 	}
-	return p.compareIndexes(ctx, s)
+	for _, last := range []func(context.Context, *scene) (*difference, error){p.compareIndexes, p.compareStreams} {
+		d, err := last(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		if d != nil {
+			d.step = len(steps)
+			found = append(found, d)
+		}
+	}
+	return found, nil
+}
+
+// step sends a request, and compares the answers and what the tables then hold.
+// When they hold different items they are made the same again.
+func (p *pair) step(ctx context.Context, s *scene, r request) (*difference, error) {
+	a, b, err := p.both(ctx, func(e *endpoint) (answer, error) { return e.all(ctx, r) })
+	if err != nil {
+		return nil, err
+	}
+	p.seen[r.operation+" "+a.fault]++
+	var found *difference
+	excused := false
+	what := s.tables.compare(r, a, b)
+	if what == "" {
+		what = abnormal(b.body)
+	}
+	if what != "" {
+		if excused = p.excused(r, a, b); !excused {
+			found = &difference{asked: r, what: what, first: a, second: b}
+		}
+	}
+	if !r.writes() {
+		return found, nil
+	}
+	d, err := p.compareTables(ctx, s)
+	if d == nil || err != nil {
+		return found, err
+	}
+	if found == nil && !excused && !p.excusedState(r) {
+		found = &difference{asked: r, what: "what they then hold, and that is " + d.what, first: d.first, second: d.second}
+	}
+	return found, p.heal(ctx, s)
 }
 
 func (p *pair) excused(r request, a, b answer) bool {
 	for _, d := range p.tolerate {
-		if d.answers != nil && d.answers(r, a, b) {
+		if d.excuses != nil && d.excuses(r, a, b) {
 			p.met[d.name]++
 			return true
 		}
@@ -151,7 +178,7 @@ func (p *pair) excused(r request, a, b answer) bool {
 
 func (p *pair) excusedState(r request) bool {
 	for _, d := range p.tolerate {
-		if d.state != nil && d.state(r) {
+		if d.leaves != nil && d.leaves(r) {
 			p.met[d.name]++
 			return true
 		}
@@ -182,13 +209,13 @@ func (p *pair) compareIndexes(ctx context.Context, s *scene) (*difference, error
 }
 
 func (p *pair) compareScan(ctx context.Context, s *scene, body object) (*difference, error) {
-	r := request{"Scan", body}
+	r := request{operation: "Scan", body: body}
 	a, b, err := p.both(ctx, func(e *endpoint) (answer, error) { return e.all(ctx, r) })
 	if err != nil {
 		return nil, err
 	}
 	if what := s.tables.compare(r, a, b); what != "" {
-		return &difference{len(s.steps), r, what, a, b}, nil
+		return &difference{asked: r, what: what, first: a, second: b}, nil
 	}
 	return nil, nil
 }
@@ -196,7 +223,7 @@ func (p *pair) compareScan(ctx context.Context, s *scene, body object) (*differe
 // heal removes from both ends every item that they don't share.
 func (p *pair) heal(ctx context.Context, s *scene) error {
 	for _, t := range s.tables {
-		scan := request{"Scan", object{"TableName": t.name, "ConsistentRead": true}}
+		scan := request{operation: "Scan", body: object{"TableName": t.name, "ConsistentRead": true}}
 		a, b, err := p.both(ctx, func(e *endpoint) (answer, error) { return e.all(ctx, scan) })
 		if err != nil {
 			return err
@@ -215,7 +242,8 @@ func (p *pair) heal(ctx context.Context, s *scene) error {
 			if n == 2 {
 				continue
 			}
-			remove := request{"DeleteItem", object{"TableName": t.name, "Key": keys[name]}}
+			p.healed[t.name+text(plain(keys[name]))] = true
+			remove := request{operation: "DeleteItem", body: object{"TableName": t.name, "Key": keys[name]}}
 			if _, _, err := p.both(ctx, func(e *endpoint) (answer, error) { return e.ask(ctx, remove) }); err != nil {
 				return err
 			}

@@ -105,7 +105,7 @@ func (t *table) create() request {
 		definitions = append(definitions, object{"AttributeName": name, "AttributeType": defined[name]})
 	}
 	body["AttributeDefinitions"] = definitions
-	return request{"CreateTable", body}
+	return request{operation: "CreateTable", body: body}
 }
 
 func keySchema(keys []key, defined object) list {

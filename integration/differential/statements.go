@@ -9,15 +9,15 @@ import (
 func (g *generator) statement(t *table) request {
 	switch g.IntN(6) {
 	case 0:
-		return request{"BatchExecuteStatement", object{"Statements": g.statements(t)}}
+		return request{operation: "BatchExecuteStatement", body: object{"Statements": g.statements(t)}}
 	case 1:
-		return request{"ExecuteTransaction", object{"TransactStatements": g.statements(t)}}
+		return request{operation: "ExecuteTransaction", body: object{"TransactStatements": g.statements(t)}}
 	}
 	s := g.statementOf(t, g.one("SELECT", "SELECT", "INSERT", "UPDATE", "DELETE"))
 	if g.rarely(3) {
 		s["ConsistentRead"] = true
 	}
-	return request{"ExecuteStatement", g.options(s)}
+	return request{operation: "ExecuteStatement", body: g.options(s)}
 }
 
 // statements draws some that read, or some that write.
