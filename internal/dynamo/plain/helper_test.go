@@ -70,6 +70,7 @@ func (f *fakeService) ask(x *edge.Exchange) {
 	x.Reply.Field("x-amz-crc32", "4711")
 	x.Reply.Field("Cache-Status", "kasoku; hit")
 	x.Record.Decision = telemetry.Hit
+	x.Record.Table, _ = wire.Lookup(x.Body, "TableName") // the body's own memory, as the service has it
 }
 
 // take returns what was asked since the last call.

@@ -4,8 +4,11 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
+	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/http1"
 )
 
 const storedItem = `{"h":{"S":"a"},"num":{"N":"1"},"numlist":{"NS":["7","1","2","3","9","-7234234234.234234"]},"stringlist":{"SS":["pk1_b","pk1_a"]}}`
@@ -148,4 +151,23 @@ func TestArraysInOneBatch(t *testing.T) {
 	f.h.Configure(Config{Tables: []TableRule{{Pattern: "l", Lists: &yes}}})
 	f.do("POST", "/BatchWriteItemJSON", `{"RequestItems":{"l":[{"PutRequest":{"Item":{"a":["x"]}}}],"s":[{"PutRequest":{"Item":{"a":["x"]}}},{"DeleteRequest":{"Key":{"a":{"S":"x"}}}}]}}`)
 	f.wasAsked(`BatchWriteItem {"RequestItems":{"l":[{"PutRequest":{"Item":{"a":{"L":[{"S":"x"}]}}}}],"s":[{"PutRequest":{"Item":{"a":{"SS":["x"]}}}},{"DeleteRequest":{"Key":{"a":{"S":"x"}}}}]}}`)
+}
+
+// The access log is written after the exchange: what it is told of the table must not
+// be memory that the next exchange writes to.
+func TestRecordOutlivesTheTask(t *testing.T) {
+	f := newFixture(t)
+	put := func(table string) *edge.Exchange {
+		r := http1.Request{Method: []byte("POST"), Path: []byte("/PutItemJSON")}
+		x := edge.Detached(t.Context(), r, []byte(`{"TableName":"`+table+`","Item":{"a":1}}`), time.Now())
+		f.h.Serve(x)
+		return x
+	}
+	x := put("first")
+	for range 20 {
+		put("other")
+	}
+	if string(x.Record.Table) != `"first"` {
+		t.Errorf("the record says %s", x.Record.Table)
+	}
 }

@@ -127,6 +127,16 @@ func (t *task) send(target, body []byte) {
 	t.fields = translated(t.fields[:0], &request, target)
 	x.Request, x.Body = inner(&request, t.fields), body
 	t.ask(x)
+	if within(body, t.body) {
+		// The record may refer to the body, and outlives it.
+		x.Record.Table = bytes.Clone(x.Record.Table)
+	}
+}
+
+// within tells whether b is what is in buf.
+func within(b, buf []byte) bool {
+	buf = buf[:cap(buf)]
+	return len(b) > 0 && len(buf) > 0 && &b[0] == &buf[0]
 }
 
 var (
@@ -168,9 +178,8 @@ func (t *task) moved() []byte {
 
 // apart returns the reply's body where it does not lie in the exchange's buffer.
 func (t *task) apart() []byte {
-	body, buf := t.x.Reply.Body, t.x.Reply.Buf[:cap(t.x.Reply.Buf)]
-	if len(body) > 0 && len(buf) > 0 && &body[0] == &buf[0] {
+	if within(t.x.Reply.Body, t.x.Reply.Buf) {
 		return t.moved()
 	}
-	return body
+	return t.x.Reply.Body
 }
