@@ -113,6 +113,7 @@ func TestBackfill(t *testing.T) {
 	if got := s.describe(t, "tab").GlobalSecondaryIndexes[0]; got.IndexStatus != "ACTIVE" || got.Backfilling || got.ItemCount != 201 {
 		t.Errorf("described: %+v", got)
 	}
+	s.keepsNoPlace(t)
 	if got := s.indexed(t, "tab", "byx"); got != upTo(201) {
 		t.Errorf("indexed: %s", got)
 	}
@@ -130,6 +131,29 @@ func TestBackfill(t *testing.T) {
 		if key[0] == spaceTable && key[12] != tableIndex || key[0] == spaceCounter && key[12] != tableIndex || key[0] == spaceCursor {
 			t.Fatalf("left of the index: %q", key)
 		}
+	}
+}
+
+// keepsNoPlace checks that no backfill has left behind how far it has come.
+func (s *Store) keepsNoPlace(t testing.TB) {
+	t.Helper()
+	for _, key := range s.keysOnDisk(t) {
+		if key[0] == spaceCursor {
+			t.Errorf("left of a backfill: %q", key)
+		}
+	}
+}
+
+// TestChunks: writers wait for few items, and for few bytes of them.
+func TestChunks(t *testing.T) {
+	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s.must(t, "CreateTable", createP("tab"))
+	for i := range 5 {
+		s.putX(t, i, `{"B":"`+strings.Repeat("xxxx", 100<<10)+`"}`)
+	}
+	keys, _, err := s.chunk((*s.tables.Load())["tab"], 1)
+	if err != nil || len(keys) != 3 {
+		t.Errorf("a chunk has %d large items, %v", len(keys), err)
 	}
 }
 
@@ -317,6 +341,7 @@ func TestBackfillGivenUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.must(t, "UpdateTable", `{"TableName":"tab","GlobalSecondaryIndexUpdates":[{"Delete":{"IndexName":"byx"}}]}`)
+	s.keepsNoPlace(t)
 	s.must(t, "UpdateTable", `{"TableName":"tab",`+newIndex+`}`)
 	s.fill(t)
 	if got := s.indexed(t, "tab", "byx"); got != upTo(2*chunkItems) {

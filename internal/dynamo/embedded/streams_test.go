@@ -452,13 +452,8 @@ func TestStreamLife(t *testing.T) {
 	c.advance(2 * time.Minute)
 	trim()
 	names()
-	it, err := s.db.Iter([]byte{spaceStream}, []byte{spaceStream + 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer it.Close()
-	if it.First() {
-		t.Errorf("left of the streams: %q", it.Key())
+	if left := s.streamsOnDisk(t); len(left) > 0 {
+		t.Errorf("left of the streams: %q", left)
 	}
 }
 
@@ -512,6 +507,78 @@ func TestTrim(t *testing.T) {
 	s.must(t, "PutItem", `{"TableName":"tab","Item":{"p":{"S":"d"}}}`)
 	if got, _ := s.read(t, next, ""); told(got) != "INSERT d" {
 		t.Errorf("read: %s", told(got))
+	}
+}
+
+// TestClosedStreamPages: a closed shard has a next iterator until all is read.
+func TestClosedStreamPages(t *testing.T) {
+	c := clockAt(time.Unix(1_700_000_000, 0))
+	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, c.Now)
+	s.must(t, "CreateTable", streamTable("tab", "KEYS_ONLY"))
+	arn := s.describe(t, "tab").LatestStreamArn
+	s.must(t, "PutItem", `{"TableName":"tab","Item":{"p":{"S":"a"}}}`)
+	s.must(t, "PutItem", `{"TableName":"tab","Item":{"p":{"S":"b"}}}`)
+	c.advance(time.Hour)
+	s.must(t, "DeleteTable", `{"TableName":"tab"}`)
+	start := s.iterator(t, arn, "TRIM_HORIZON")
+	got, next := s.read(t, start, `,"Limit":1`)
+	if told(got) != "INSERT a" || next == "" {
+		t.Fatalf("read %s, next %q", told(got), next)
+	}
+	if got, next = s.read(t, next, `,"Limit":1`); told(got) != "INSERT b" || next != "" {
+		t.Errorf("read %s, next %q", told(got), next)
+	}
+	// Nothing is left on disk of a stream whose records went before it did.
+	c.advance(keptRecords - time.Minute)
+	if err := s.trimStreams(c.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if got, next := s.read(t, s.iterator(t, arn, "TRIM_HORIZON"), ""); len(got) > 0 || next != "" {
+		t.Errorf("read %s, next %q", told(got), next)
+	}
+	c.advance(time.Hour)
+	if err := s.trimStreams(c.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if left := s.streamsOnDisk(t); len(left) > 0 {
+		t.Errorf("left of the stream: %q", left)
+	}
+
+	// Of a stream without records, no iterator has a next one.
+	s.must(t, "CreateTable", streamTable("tab", "KEYS_ONLY"))
+	arn = s.describe(t, "tab").LatestStreamArn
+	s.must(t, "DeleteTable", `{"TableName":"tab"}`)
+	if got, next := s.read(t, s.iterator(t, arn, "TRIM_HORIZON"), ""); len(got) > 0 || next != "" {
+		t.Errorf("read %s, next %q", told(got), next)
+	}
+}
+
+// streamsOnDisk lists the keys of all streams.
+func (s *Store) streamsOnDisk(t testing.TB) []string {
+	t.Helper()
+	it, err := s.db.Iter([]byte{spaceStream}, []byte{spaceStream + 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer it.Close()
+	var out []string
+	for ok := it.First(); ok; ok = it.Next() {
+		out = append(out, string(it.Key()))
+	}
+	return out
+}
+
+// TestLargestRecord: a record that is larger than a page comes alone.
+func TestLargestRecord(t *testing.T) {
+	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s.must(t, "CreateTable", streamTable("tab", "NEW_AND_OLD_IMAGES"))
+	for _, v := range []string{"x", "y"} {
+		s.must(t, "PutItem", `{"TableName":"tab","Item":{"p":{"S":"p"},"v":{"B":"`+strings.Repeat(v, 532<<10)+`"}}}`)
+	}
+	first, next := s.read(t, s.iterator(t, s.describe(t, "tab").LatestStreamArn, "TRIM_HORIZON"), "")
+	second, _ := s.read(t, next, "")
+	if len(first) != 1 || len(second) != 1 {
+		t.Errorf("pages of %d and %d records", len(first), len(second))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -116,6 +117,8 @@ func TestTableLife(t *testing.T) {
 		t.Errorf("described after the store was opened again: %+v", again)
 	}
 
+	s.must(t, "UpdateTimeToLive", `{"TableName":"life","TimeToLiveSpecification":{"Enabled":true,"AttributeName":"v"}}`)
+	s.fill(t)
 	gone := readDescription(t, s.must(t, "DeleteTable", `{"TableName":"life"}`))
 	if gone.TableStatus != "DELETING" || gone.TableId != made.TableId || gone.ItemCount != 2 ||
 		gone.KeySchema != nil || gone.AttributeDefinitions != nil || gone.CreationDateTime != nil {
@@ -137,10 +140,35 @@ func TestTableLife(t *testing.T) {
 	}
 }
 
+// TestDeleteTableUnderWrites: a table goes while many write to it, and nothing that
+// they write stays behind or gets into the next one of its name.
+func TestDeleteTableUnderWrites(t *testing.T) {
+	s := newStore(t)
+	var done atomic.Bool
+	var writers sync.WaitGroup
+	for w := range 4 {
+		writers.Go(func() {
+			for i := 0; !done.Load(); i++ {
+				s.ask(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"p":{"S":"%d %d"},"x":{"S":"x"}}}`, w, i%10))
+			}
+		})
+	}
+	for range 30 {
+		s.must(t, "CreateTable", createP("tab"))
+		s.must(t, "PutItem", `{"TableName":"tab","Item":{"p":{"S":"here"}}}`)
+		s.must(t, "DeleteTable", `{"TableName":"tab"}`)
+	}
+	done.Store(true)
+	writers.Wait()
+	if left := s.keysOnDisk(t); len(left) != 0 {
+		t.Errorf("left on disk: %q", left)
+	}
+}
+
 // keysOnDisk lists the keys of all tables.
 func (s *Store) keysOnDisk(t testing.TB) []string {
 	t.Helper()
-	it, err := s.db.Iter([]byte{spaceMeta + 1 - 13}, []byte{'z'})
+	it, err := s.db.Iter([]byte{'a'}, []byte{'z'})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,10 @@
 package embedded
 
 import (
+	"encoding/binary"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -188,6 +190,91 @@ func TestExpiryOfKeys(t *testing.T) {
 	}
 	if n := s.describe(t, "tab").ItemCount; n != 1 {
 		t.Errorf("%d items are left", n)
+	}
+}
+
+// TestOrderOfExpiry: an item has one entry, or none, whatever becomes of it.
+func TestOrderOfExpiry(t *testing.T) {
+	c := clockAt(time.Unix(1_700_000_000, 0))
+	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, c.Now)
+	s.must(t, "CreateTable", createP("tab"))
+	s.must(t, "UpdateTimeToLive", `{"TableName":"tab","TimeToLiveSpecification":{"Enabled":true,"AttributeName":"ttl"}}`)
+	s.fill(t)
+	f := func(attributes string, want int) {
+		t.Helper()
+		s.must(t, "PutItem", `{"TableName":"tab","Item":{"p":{"S":"p"}`+attributes+`}}`)
+		n := 0
+		for _, key := range s.keysOnDisk(t) {
+			if key[0] == spaceExpiry {
+				n++
+			}
+		}
+		if n != want {
+			t.Errorf("%s: %d entries; want %d", attributes, n, want)
+		}
+	}
+	f(`,"ttl":{"N":"1700000100"}`, 1)
+	f(`,"ttl":{"N":"1700000200"}`, 1)
+	f(`,"ttl":{"N":"1700000200"},"x":{"S":"x"}`, 1)
+	f(`,"ttl":{"S":"never"}`, 0)
+	f(`,"ttl":{"N":"1700000200"}`, 1)
+	f(``, 0)
+	f(`,"ttl":{"N":"1700000200"}`, 1)
+
+	// An entry that has outlived its item's time goes, and the item stays.
+	items := appendIndex(nil, (*s.tables.Load())["tab"].id, tableIndex)
+	for _, key := range s.keysOnDisk(t) {
+		if strings.HasPrefix(key, string(items)) {
+			early := binary.BigEndian.AppendUint64(appendTable(nil, spaceExpiry, (*s.tables.Load())["tab"].id), 1_699_999_999)
+			b := s.db.NewBatch()
+			b.Set(append(early, key[hashStart:]...), nil)
+			if err := s.db.Commit(b); err != nil {
+				t.Fatal(err)
+			}
+			b.Close()
+		}
+	}
+	if err := s.sweep(c.Now()); err != nil {
+		t.Fatal(err)
+	}
+	f(`,"ttl":{"N":"1700000200"}`, 1)
+	if n := s.describe(t, "tab").ItemCount; n != 1 {
+		t.Errorf("%d items are left", n)
+	}
+}
+
+// TestSweepUnderWrites: an item whose life is prolonged in time lives on.
+func TestSweepUnderWrites(t *testing.T) {
+	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s.must(t, "CreateTable", createP("tab"))
+	s.must(t, "UpdateTimeToLive", `{"TableName":"tab","TimeToLiveSpecification":{"Enabled":true,"AttributeName":"ttl"}}`)
+	s.fill(t)
+	const n = 200
+	var writers sync.WaitGroup
+	for w := range 4 {
+		writers.Go(func() {
+			for i := range n {
+				key := fmt.Sprintf(`"p":{"S":"%d %d"}`, w, i)
+				s.ask(t, "PutItem", `{"TableName":"tab","Item":{`+key+`,"ttl":{"N":"1700000000"}}}`)
+				status, _ := s.ask(t, "UpdateItem", `{"TableName":"tab","Key":{`+key+`},"UpdateExpression":"REMOVE #t","ConditionExpression":"attribute_exists(p)",`+
+					`"ExpressionAttributeNames":{"#t":"ttl"}}`)
+				if _, reply := s.ask(t, "GetItem", `{"TableName":"tab","Key":{`+key+`}}`); (status == 200) != (reply != "{}") {
+					t.Errorf("%s: %d, and then %s", key, status, reply)
+				}
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { writers.Wait(); close(done) }()
+	for open := true; open; {
+		select {
+		case <-done:
+			open = false
+		default:
+		}
+		if err := s.sweep(time.Unix(1_700_000_001, 0)); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
