@@ -44,6 +44,12 @@ func (r *report) judge() {
 	most("bytes an entry takes beside key and payload", r.overhead, 250)
 	most("origin requests of 1,000 clients for one cold key", r.storm, 1)
 	most("KiB an idle connection takes", r.idle/1024, 12)
+	least("throughput of GetItem from the embedded store, in DynamoDB Locals", r.ratio(storeGet, nameEmbedded, throughput), 5)
+	most("CPU of a GetItem from the embedded store, in DynamoDB Locals", r.ratio(storeGet, nameEmbedded, cpu), 0.1667)
+	least("throughput of durable PutItem, in DynamoDB Locals in memory", r.ratio(storePut, nameEmbedded, throughput), 3)
+	least("throughput of Query of 25 items, in DynamoDB Locals", r.ratio(storeQuery, nameEmbedded, throughput), 5)
+	most("memory of the embedded store, in DynamoDB Locals", r.memory, 0.5)
+	most("seconds of CPU to the first answer", r.start/1e9, 0.2)
 }
 
 // ratio is a target's value of a column as a multiple of its reference's.

@@ -106,9 +106,9 @@ func (l *lab) startOrigin() (*proc.Process, error) {
 // errNoDynamo says that a peer is left out, which is no failure.
 var errNoDynamo = errors.New("DynamoDB Local is not installed below .tools (make tools fetches it)")
 
-// startDynamo starts DynamoDB Local with the items to compare peers on, and
-// drives it until Java has compiled what is hot.
-func (l *lab) startDynamo() (*proc.Process, error) {
+// launchDynamo starts an empty DynamoDB Local in memory, with a heap of at most
+// so many bytes as Java writes them.
+func (l *lab) launchDynamo(heap string) (*proc.Process, error) {
 	home := filepath.Join(l.root, ".tools", "dynamodb-local")
 	if _, err := os.Stat(filepath.Join(home, "classes")); errors.Is(err, fs.ErrNotExist) {
 		return nil, errNoDynamo
@@ -118,25 +118,23 @@ func (l *lab) startDynamo() (*proc.Process, error) {
 		return nil, err
 	}
 	_, port, _ := net.SplitHostPort(addr)
-	p, err := l.start(proc.Command{Name: "dynamodb-local", Addr: addr, Args: []string{
-		"java", "-Xmx1g", "-cp", filepath.Join(home, "classes") + ":" + filepath.Join(home, "lib") + "/*", "LoopbackDynamoDB",
+	return l.start(proc.Command{Name: "dynamodb-local", Addr: addr, Args: []string{
+		"java", "-Xmx" + heap, "-cp", filepath.Join(home, "classes") + ":" + filepath.Join(home, "lib") + "/*", "LoopbackDynamoDB",
 		"-inMemory", "-sharedDb", "-disableTelemetry", "-port", port,
 	}})
+}
+
+// startDynamo starts DynamoDB Local with the items to compare peers on, and
+// drives it until Java has compiled what is hot.
+func (l *lab) startDynamo() (*proc.Process, error) {
+	p, err := l.launchDynamo("1g")
 	if err != nil {
 		return nil, err
 	}
 	progress("filling DynamoDB Local with %d items", l.plan.items)
 	set := dataset.Even
-	if _, err := ask(p.Addr, dataset.AppendRequest(nil, "CreateTable", set.CreateTable())); err != nil {
+	if err := l.load(p.Addr, set.CreateTable(), l.plan.items, set.AppendBatchPut); err != nil {
 		return nil, err
-	}
-	const each = 25
-	batches := numbered(func(dst []byte, k int) []byte {
-		return dataset.AppendRequest(dst, "BatchWriteItem", set.AppendBatchPut(nil, k*each, each))
-	})
-	result, err := load.Run(l.ctx, load.Config{Addr: p.Addr, Conns: 4, Count: uint64(l.plan.items / each), Next: batches})
-	if err = errors.Join(err, result.Err); err != nil {
-		return nil, fmt.Errorf("fill DynamoDB Local: %w", err)
 	}
 	requests, err := getHits(l.plan.items)
 	if err != nil {
@@ -144,6 +142,34 @@ func (l *lab) startDynamo() (*proc.Process, error) {
 	}
 	_, err = l.measure(bout{conns: 32, round: l.plan.jit}, target{addr: p.Addr, proc: p, load: requests})
 	return p, err
+}
+
+// load makes a table and puts n items into it; batch appends the body of a
+// BatchWriteItem of so many items from one on.
+func (l *lab) load(addr string, table []byte, n int, batch func(dst []byte, i, n int) []byte) error {
+	if _, err := ask(addr, dataset.AppendRequest(nil, "CreateTable", table)); err != nil {
+		return err
+	}
+	const each = 25
+	result, err := load.Run(l.ctx, load.Config{
+		Addr: addr, Conns: 16, Count: uint64(n / each), Timeout: time.Minute,
+		Next: numbered(func(dst []byte, k int) []byte {
+			return dataset.AppendRequest(dst, "BatchWriteItem", batch(nil, k*each, each))
+		}),
+		Check: allProcessed,
+	})
+	if err = errors.Join(err, result.Err); err != nil {
+		return fmt.Errorf("fill %s: %w", addr, err)
+	}
+	return nil
+}
+
+// allProcessed accepts the answer to a BatchWriteItem that did everything.
+func allProcessed(_, status int, body []byte) error {
+	if status != 200 || !bytes.Contains(body, []byte(`"UnprocessedItems":{}`)) {
+		return fmt.Errorf("status %d: %.200q", status, body)
+	}
+	return nil
 }
 
 // ask sends one request on a connection of its own and returns the answer's
@@ -177,8 +203,12 @@ func get(addr, path string) ([]byte, error) {
 	return ask(addr, []byte("GET "+path+" HTTP/1.1\r\nHost: "+addr+"\r\nConnection: close\r\n\r\n"))
 }
 
-// originReads is the number of reads that the origin has answered.
+// originReads is the number of reads that the origin has answered; none without
+// an origin.
 func originReads(origin *proc.Process) (uint64, error) {
+	if origin == nil {
+		return 0, nil
+	}
 	body, err := get(origin.Addr, "/counts")
 	if err != nil {
 		return 0, err

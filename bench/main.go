@@ -26,14 +26,15 @@ type plan struct {
 	jit    time.Duration // that DynamoDB Local is driven for before it is measured
 	items  int           // that peers are compared on
 	sizes  []int         // cached items
+	stored int           // items in a store whose memory is measured
 	idle   int           // connections
 	storms int
 	limit  time.Duration // of the whole run
 }
 
 var (
-	full  = plan{rounds: 5, round: 2 * time.Second, jit: 15 * time.Second, items: 10_000, sizes: []int{10_000, 1_000_000, 5_000_000}, idle: 10_000, storms: 5, limit: 30 * time.Minute}
-	quick = plan{rounds: 3, round: 300 * time.Millisecond, jit: 2 * time.Second, items: 2_000, sizes: []int{10_000, 100_000}, idle: 2_000, storms: 2, limit: 5 * time.Minute}
+	full  = plan{rounds: 5, round: 2 * time.Second, jit: 15 * time.Second, items: 10_000, sizes: []int{10_000, 1_000_000, 5_000_000}, stored: 1_000_000, idle: 10_000, storms: 5, limit: 30 * time.Minute}
+	quick = plan{rounds: 3, round: 300 * time.Millisecond, jit: 2 * time.Second, items: 2_000, sizes: []int{10_000, 100_000}, stored: 50_000, idle: 2_000, storms: 2, limit: 5 * time.Minute}
 )
 
 // stormClients ask for the same cold key at once.
@@ -42,7 +43,7 @@ const stormClients = 1000
 func main() {
 	var (
 		isQuick = flag.Bool("quick", false, "measure less of everything: a smoke test of about a minute")
-		only    = flag.String("only", "", "measure only what has this `name`: peers, size, storm, idle, or part of a scenario's name")
+		only    = flag.String("only", "", "measure only what has this `name`: "+strings.Join(groupNames(), ", ")+", or part of a scenario's name")
 		asJSON  = flag.Bool("json", false, "print JSON instead of the table")
 		binary  = flag.String("kasoku", "", "measure this `binary` instead of building one")
 		cpus    = flag.Int("cpus", 2, "confine all processes, the load generator included, to so many CPUs (Linux)")
@@ -52,8 +53,8 @@ func main() {
 		fmt.Fprintf(os.Stderr, "bench: unknown argument %q\n", flag.Arg(0))
 		os.Exit(2)
 	}
-	if !known(*only) {
-		fmt.Fprintf(os.Stderr, "bench: nothing is called %q; there are %s, and: %s\n", *only, strings.Join(groupNames, ", "), strings.Join(scenarioNames(), ", "))
+	if !slices.ContainsFunc(groups, func(g group) bool { return g.wanted(*only) }) {
+		fmt.Fprintf(os.Stderr, "bench: nothing is called %q; there are %s, and: %s\n", *only, strings.Join(groupNames(), ", "), strings.Join(scenarioNames(), ", "))
 		os.Exit(2)
 	}
 	p := full
@@ -74,11 +75,55 @@ func main() {
 	}
 }
 
-// groupNames are what -only may say beside parts of the scenarios' names.
-var groupNames = []string{"peers", "size", "storm", "idle"}
+// group is what is measured with the same servers, which it starts itself.
+type group struct {
+	name      string
+	run       func(*lab) error
+	scenarios []scenario // those that are named by parts of their names; may be none
+}
 
-func known(only string) bool {
-	return only == "" || slices.Contains(groupNames, only) || anyScenario(only)
+var groups = []group{
+	{"peers", (*lab).comparePeers, peerScenarios()},
+	{"stores", (*lab).compareStores, storeScenarios()},
+	{"memory", (*lab).measureMemory, nil},
+	{"start", (*lab).measureStart, nil},
+	{"size", (*lab).measureSizes, nil},
+	{"storm", (*lab).measureStorm, nil},
+	{"idle", (*lab).measureIdle, nil},
+}
+
+// wanted tells whether -only names the group or a scenario of it.
+func (g *group) wanted(only string) bool {
+	return only == "" || only == g.name || len(chosen(g.scenarios, g.name, only)) > 0
+}
+
+// chosen returns the scenarios of a group that -only names.
+func chosen(all []scenario, group, only string) []scenario {
+	var list []scenario
+	for _, s := range all {
+		if only == "" || only == group || strings.Contains(strings.ToLower(s.name), strings.ToLower(only)) {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+func groupNames() []string {
+	var names []string
+	for _, g := range groups {
+		names = append(names, g.name)
+	}
+	return names
+}
+
+func scenarioNames() []string {
+	var names []string
+	for _, g := range groups {
+		for _, s := range g.scenarios {
+			names = append(names, s.name)
+		}
+	}
+	return names
 }
 
 // run measures what is asked for, in groups that each start and stop their own
@@ -101,16 +146,15 @@ func run(ctx context.Context, p plan, only, binary string, cpus int) (*report, e
 		return nil, err
 	}
 	defer l.close()
-	for i, group := range []func() error{l.comparePeers, l.measureSizes, l.measureStorm, l.measureIdle} {
-		name := groupNames[i]
-		if only != "" && name != only && !(i == 0 && anyScenario(only)) {
+	for _, g := range groups {
+		if !g.wanted(only) {
 			continue
 		}
-		if err := group(); err != nil {
+		if err := g.run(l); err != nil {
 			if ctx.Err() != nil { // the servers may have been interrupted as well
 				err = context.Cause(ctx)
 			}
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return nil, fmt.Errorf("%s: %w", g.name, err)
 		}
 		l.stopAll()
 	}

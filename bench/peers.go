@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/kasoku/kasoku/bench/internal/proc"
 )
@@ -47,7 +46,7 @@ type stage struct {
 	kasoku                     *kasoku
 }
 
-func scenarios() []scenario {
+func peerScenarios() []scenario {
 	unsigned := func(s *stage) []target { return s.readers(s.kasoku.Addr) }
 	signed := func(s *stage) []target { return s.readers(s.kasoku.signed) }
 	return []scenario{
@@ -92,37 +91,12 @@ func (s *stage) writers() []target {
 	}
 }
 
-func scenarioNames() []string {
-	var names []string
-	for _, s := range scenarios() {
-		names = append(names, s.name)
-	}
-	return names
-}
-
-func (s *scenario) wanted(only string) bool {
-	return only == "" || only == "peers" || strings.Contains(strings.ToLower(s.name), strings.ToLower(only))
-}
-
-// anyScenario reports whether only is part of the name of a scenario.
-func anyScenario(only string) bool {
-	for _, s := range scenarios() {
-		if s.wanted(only) {
-			return true
-		}
-	}
-	return false
-}
-
 func (l *lab) comparePeers() error {
 	s, err := l.setStage()
 	if err != nil {
 		return err
 	}
-	for _, c := range scenarios() {
-		if !c.wanted(l.only) {
-			continue
-		}
+	for _, c := range chosen(peerScenarios(), "peers", l.only) {
 		if err := l.compare(s, c); err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
@@ -172,6 +146,12 @@ func (l *lab) compare(s *stage, c scenario) error {
 	if len(targets) == 0 {
 		return nil
 	}
+	return l.contest(c, targets, s.origin)
+}
+
+// contest measures the targets of a scenario in turn. The origin, unless it is
+// nil, counts what it is asked meanwhile.
+func (l *lab) contest(c scenario, targets []target, origin *proc.Process) error {
 	progress("%s", c.name)
 	requests, err := c.traffic(l.plan.items)
 	if err != nil {
@@ -184,7 +164,7 @@ func (l *lab) compare(s *stage, c scenario) error {
 			return err
 		}
 	}
-	before, err := originReads(s.origin)
+	before, err := originReads(origin)
 	if err != nil {
 		return err
 	}
@@ -192,7 +172,7 @@ func (l *lab) compare(s *stage, c scenario) error {
 	if err != nil {
 		return err
 	}
-	after, err := originReads(s.origin)
+	after, err := originReads(origin)
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,8 @@ type report struct {
 	overhead float64 // bytes an entry
 	storm    float64 // origin requests
 	idle     float64 // bytes a connection
+	memory   float64 // of the embedded store, in DynamoDB Locals
+	start    float64 // nanoseconds of CPU to the first answer
 }
 
 // row is one target in one scenario.

@@ -115,6 +115,25 @@ func puts(items int) (traffic, error) {
 	}), len("{}")), nil
 }
 
+func recordGets(items int) (traffic, error) {
+	return hits(prepare(items, func(i int) []byte {
+		return dataset.AppendRequest(nil, "GetItem", dataset.AppendRecordGet(nil, i))
+	}), len(dataset.AppendRecordGot(nil, 0))), nil
+}
+
+// recordPuts writes records over with what they hold already.
+func recordPuts(items int) (traffic, error) {
+	return hits(prepare(items, func(i int) []byte {
+		return dataset.AppendRequest(nil, "PutItem", dataset.AppendRecordPut(nil, i))
+	}), len("{}")), nil
+}
+
+func recordQueries(items int) (traffic, error) {
+	return hits(prepare(items/dataset.RecordsPerPartition, func(k int) []byte {
+		return dataset.AppendRequest(nil, "Query", dataset.AppendRecordQuery(nil, k*dataset.RecordsPerPartition))
+	}), len(dataset.AppendRecordsQueried(nil, 0))), nil
+}
+
 // misses never asks for the same item twice, in any call of the run.
 func misses() func(int) (traffic, error) {
 	set := dataset.Even
@@ -170,28 +189,42 @@ func (l *lab) fill(addr string, set dataset.Set, n int) error {
 // with the items themselves.
 func probe(addr string, items int) error {
 	set := dataset.Even
-	f := func(operation string, body, want []byte) error {
-		request, err := dataset.Signed(operation, body, time.Now())
-		if err != nil {
-			return err
-		}
-		got, err := ask(addr, request)
-		if err != nil {
-			return fmt.Errorf("%s: %w", operation, err)
-		}
-		if !sameJSON(got, want) {
-			return fmt.Errorf("%s at %s answers %.400s instead of %.400s", operation, addr, got, want)
-		}
-		return nil
-	}
 	var failed error
 	for _, i := range []int{0, items / 3, items - 1} {
 		failed = errors.Join(failed,
-			f("GetItem", set.AppendGet(nil, i), set.AppendGot(nil, i)),
-			f("Query", set.AppendQuery(nil, i), set.AppendQueried(nil, i)))
+			expect(addr, "GetItem", set.AppendGet(nil, i), set.AppendGot(nil, i)),
+			expect(addr, "Query", set.AppendQuery(nil, i), set.AppendQueried(nil, i)))
 	}
 	return errors.Join(failed,
-		f("BatchGetItem", set.AppendBatchGet(nil, 7, 1, 1), set.AppendBatch(nil, []int{7})))
+		expect(addr, "BatchGetItem", set.AppendBatchGet(nil, 7, 1, 1), set.AppendBatch(nil, []int{7})))
+}
+
+// probeRecords is probe for the records of a store.
+func probeRecords(addr string, items int) error {
+	var failed error
+	for _, i := range []int{0, items / 3, items - 1} {
+		failed = errors.Join(failed,
+			expect(addr, "GetItem", dataset.AppendRecordGet(nil, i), dataset.AppendRecordGot(nil, i)),
+			expect(addr, "Query", dataset.AppendRecordQuery(nil, i), dataset.AppendRecordsQueried(nil, i)))
+	}
+	return failed
+}
+
+// expect makes a signed request and compares the answer's body with JSON of the
+// same meaning.
+func expect(addr, operation string, body, want []byte) error {
+	request, err := dataset.Signed(operation, body, time.Now())
+	if err != nil {
+		return err
+	}
+	got, err := ask(addr, request)
+	if err != nil {
+		return fmt.Errorf("%s: %w", operation, err)
+	}
+	if !sameJSON(got, want) {
+		return fmt.Errorf("%s at %s answers %.400s instead of %.400s", operation, addr, got, want)
+	}
+	return nil
 }
 
 func sameJSON(a, b []byte) bool {

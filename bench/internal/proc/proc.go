@@ -36,6 +36,8 @@ type Command struct {
 	Env  []string // added to the environment
 	Dir  string   // where the log goes
 
+	Folder string // that the server works in; this process's if empty
+
 	// Addr is where the server is told to serve. When it is empty the server
 	// chooses a port and says host:port in the first line of its output.
 	Addr string
@@ -53,6 +55,7 @@ func Start(c Command) (*Process, error) {
 	defer log.Close()
 	p.cmd = exec.Command(c.Args[0], c.Args[1:]...)
 	p.cmd.Env = append(os.Environ(), c.Env...)
+	p.cmd.Dir = c.Folder
 	p.cmd.Stderr = log
 	p.cmd.SysProcAttr = dieWithParent()
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
