@@ -189,4 +189,7 @@ func TestSpellings(t *testing.T) {
 		r.Projection != nil || r.Capacity != capacityTotal {
 		t.Errorf("got %+v", r)
 	}
+	if q := made(t, "Scan", parseScan, `{"TableName":"abc","IndexName":"xyz","IndexName":null,"Limit":1.5,"Segment":0,"TotalSegments":1}`); q.Index != "" || q.Limit != 1 || q.Segments != 1 {
+		t.Errorf("got %+v", q)
+	}
 }

@@ -115,14 +115,15 @@ var wrappedStarts = []string{
 
 func startFault(err error) error {
 	var fault *wire.Error
-	if errors.As(err, &fault) && fault.Type == "ValidationException" {
-		for _, start := range wrappedStarts {
-			if strings.HasPrefix(fault.Message, start) {
-				return wire.Invalid("The provided starting key is invalid: %s", fault.Message)
-			}
+	if !errors.As(err, &fault) {
+		return err
+	}
+	for _, start := range wrappedStarts {
+		if strings.HasPrefix(fault.Message, start) {
+			return wire.Invalid("The provided starting key is invalid: %s", fault.Message)
 		}
 	}
-	return err
+	return fault
 }
 
 // readExpressions reads the filter and the projection; what it returns has the

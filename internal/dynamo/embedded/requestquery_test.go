@@ -53,6 +53,7 @@ func TestQueryOrder(t *testing.T) {
 		fault{condition + `,"AttributesToGet":["a"],"Select":"COUNT"`, oneError + "Cannot specify the AttributesToGet when choosing to get only the Count"},
 	)
 	f := refuses(t, "Query")
+	f(`{`+base+`,"AttributesToGet":["a"],"ProjectionExpression":"a","ExpressionAttributeValues":{}}`, mixed+"{AttributesToGet} Expression parameters: {ProjectionExpression}")
 	f(`{`+base+`,"KeyConditions":{},"KeyConditionExpression":""}`, mixed+"{KeyConditions} Expression parameters: {KeyConditionExpression}")
 	f(`{`+base+`,"AttributesToGet":["a"],"KeyConditions":{},"FilterExpression":""}`, mixed+"{AttributesToGet} Expression parameters: {FilterExpression}")
 	f(`{`+base+`,"KeyConditions":{}}`, "Conditions can be of length 1 or 2 only")
