@@ -91,12 +91,17 @@ func (c *call) forwardedHeader() http1.Fields {
 			h = append(h, f)
 		}
 	}
+	if c.set.cfg.Connect != nil {
+		// A store in this process has no name but the one that its client used.
+		h = append(h, http1.Field{Name: nameHost, Value: c.x.Request.Host})
+	}
 	return h
 }
 
 var (
 	nameContentType = []byte("Content-Type")
 	nameAccept      = []byte("Accept")
+	nameHost        = []byte("Host")
 	nameTarget      = []byte("X-Amz-Target")
 	nameProtocol    = []byte("Smithy-Protocol")
 )

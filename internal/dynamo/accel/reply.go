@@ -99,9 +99,12 @@ func (c *call) relayBody(resp *origin.Response, body, crc []byte, d telemetry.De
 	if ct := resp.Header.Get("Content-Type"); ct != nil {
 		r.FieldBytes("Content-Type", ct)
 	}
-	if id := resp.Header.Get(fieldID); id != nil {
-		r.FieldBytes("x-amzn-RequestId", id)
+	id := resp.Header.Get(fieldID)
+	if id == nil { // a store in this process gives none
+		var own [requestIDLen]byte
+		id = newRequestID(&own)
 	}
+	r.FieldBytes("x-amzn-RequestId", id)
 	if crc != nil {
 		r.FieldBytes("x-amz-crc32", crc)
 	}
