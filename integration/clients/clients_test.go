@@ -68,19 +68,19 @@ func run(t *testing.T, env []string, program string, args ...string) string {
 	return out.String()
 }
 
-func TestPython(t *testing.T) {
-	twice(t, "plain", 300, func(t *testing.T, endpoint, name string) string {
-		return run(t, nil, filepath.Join(harness.Tools(), "python", "bin", "python"),
-			filepath.Join(harness.Root(), "integration", "python", "scenario.py"), endpoint, name)
-	}, nothing)
+func pythonScenario(t *testing.T, endpoint, name string) string {
+	return run(t, nil, filepath.Join(harness.Tools(), "python", "bin", "python"),
+		filepath.Join(harness.Root(), "integration", "python", "scenario.py"), endpoint, name)
 }
 
-func TestJavaScript(t *testing.T) {
-	twice(t, "plain", 150, func(t *testing.T, endpoint, name string) string {
-		return run(t, []string{"NODE_PATH=" + filepath.Join(harness.Tools(), "node", "node_modules")}, "node",
-			filepath.Join(harness.Root(), "integration", "js", "scenario.js"), endpoint, name)
-	}, nothing)
+func javaScriptScenario(t *testing.T, endpoint, name string) string {
+	return run(t, []string{"NODE_PATH=" + filepath.Join(harness.Tools(), "node", "node_modules")}, "node",
+		filepath.Join(harness.Root(), "integration", "js", "scenario.js"), endpoint, name)
 }
+
+func TestPython(t *testing.T) { twice(t, "plain", 300, pythonScenario, nothing) }
+
+func TestJavaScript(t *testing.T) { twice(t, "plain", 150, javaScriptScenario, nothing) }
 
 func TestGo(t *testing.T) {
 	twice(t, "plain", 150, goScenario, nothing)
