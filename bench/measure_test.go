@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -112,4 +113,32 @@ func TestConfigIsValid(t *testing.T) {
 	if _, err := config.Parse("kasoku.yaml", file, env); err != nil {
 		t.Errorf("%v\n%s", err, file)
 	}
+	file = embeddedText("127.0.0.1:9001", "/tmp/store")
+	if _, err := config.Parse("kasoku.yaml", file, env); err != nil {
+		t.Errorf("%v\n%s", err, file)
+	}
+}
+
+func TestOnlyNamesGroupsAndScenarios(t *testing.T) {
+	f := func(only string, want ...string) {
+		t.Helper()
+		var got []string
+		for _, g := range groups {
+			if !g.wanted(only) {
+				continue
+			}
+			got = append(got, g.name)
+			for _, s := range chosen(g.scenarios, g.name, only) {
+				got = append(got, s.name)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("-only %q measures %q; want %q", only, got, want)
+		}
+	}
+	f("memory", "memory")
+	f("stores", "stores", storeGet, storePut, storeQuery)
+	f("query of", "stores", storeQuery)
+	f("put", "peers", putOne, putEight, "stores", storePut)
+	f("nothing")
 }

@@ -40,7 +40,16 @@ func (l *lab) startEmbedded(name string) (p *proc.Process, dir string, err error
 	}
 	dir = filepath.Join(l.dir, name+"-data")
 	file := filepath.Join(l.dir, name+".yaml")
-	text := fmt.Sprintf(`access_log: {to: none}
+	if err := os.WriteFile(file, embeddedText(addr, dir), 0o600); err != nil {
+		return nil, "", fmt.Errorf("configure %s: %w", name, err)
+	}
+	p, err = l.start(proc.Command{Name: name, Addr: addr, Args: []string{l.kasoku, "serve", "-c", file}})
+	return p, dir, err
+}
+
+// embeddedText is a kasoku.yaml with a store whose items are never cached.
+func embeddedText(addr, dir string) []byte {
+	return fmt.Appendf(nil, `access_log: {to: none}
 services:
   store:
     type: dynamodb
@@ -51,11 +60,6 @@ services:
     query_ttl: 0s
     negative_ttl: 0s
 `, addr, "embedded:"+dir)
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		return nil, "", fmt.Errorf("configure %s: %w", name, err)
-	}
-	p, err = l.start(proc.Command{Name: name, Addr: addr, Args: []string{l.kasoku, "serve", "-c", file}})
-	return p, dir, err
 }
 
 // compareStores measures the two stores with the same records.
