@@ -165,6 +165,25 @@ func TestDeleteTableUnderWrites(t *testing.T) {
 	}
 }
 
+// TestGone: whoever has found a table before it went can't write to it any more.
+func TestGone(t *testing.T) {
+	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s.must(t, "CreateTable", createP("tab"))
+	found := s.tables.Load()
+	s.must(t, "DeleteTable", `{"TableName":"tab"}`)
+	s.tables.Store(found)
+	for op, body := range map[string]string{
+		"PutItem":            `{"TableName":"tab","Item":{"p":{"S":"a"}}}`,
+		"BatchWriteItem":     `{"RequestItems":{"tab":[{"PutRequest":{"Item":{"p":{"S":"a"}}}}]}}`,
+		"TransactWriteItems": `{"TransactItems":[{"Put":{"TableName":"tab","Item":{"p":{"S":"a"}}}}]}`,
+	} {
+		s.refused(t, op, body, "ResourceNotFoundException", "Requested resource not found")
+	}
+	if left := s.keysOnDisk(t); len(left) != 0 {
+		t.Errorf("left on disk: %q", left)
+	}
+}
+
 // keysOnDisk lists the keys of all tables.
 func (s *Store) keysOnDisk(t testing.TB) []string {
 	t.Helper()
