@@ -22,6 +22,8 @@ type spent struct {
 	named string // the table as the request names it
 	table float64
 	arms  []arm
+	// failed is what was spent on statements that failed: it counts in total only.
+	failed float64
 	// kind is empty, or which units those of a transaction are: "Read" or "Write".
 	kind string
 }
@@ -51,7 +53,7 @@ func (s *spent) arm(a arm) {
 
 // append appends a ConsumedCapacity.
 func (s *spent) append(dst []byte, mode capacityMode) []byte {
-	total := s.table
+	total := s.table + s.failed
 	for i := range s.arms {
 		total += s.arms[i].units
 	}

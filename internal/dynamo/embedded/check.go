@@ -308,7 +308,7 @@ func (w *writeRequest) checkUpdatedSize(t *catalog.Table, item *value.Value) err
 		}
 		size = max(size, size-keys+3+19*writes+2*removes)
 	}
-	if size > maxItem {
+	if collectionSize(t, item, size) > maxItem {
 		return errUpdateSize
 	}
 	return nil

@@ -38,6 +38,10 @@ func init() {
 		"TransactGetItems":   (*call).transactGetItems,
 		"TransactWriteItems": (*call).transactWriteItems,
 
+		"ExecuteStatement":      (*call).executeStatement,
+		"BatchExecuteStatement": (*call).batchExecuteStatement,
+		"ExecuteTransaction":    (*call).executeTransaction,
+
 		"CreateTable":                 (*call).createTable,
 		"UpdateTable":                 (*call).updateTable,
 		"DeleteTable":                 (*call).deleteTable,

@@ -103,25 +103,30 @@ func (c *call) write(parse func(body []byte) (writeRequest, error)) error {
 	if err := w.check(info); err != nil {
 		return err
 	}
-	c.key = appendItemKey(c.key[:0], info, &w.Item)
+	done, after, err := c.writeOne(e, t, &w)
+	if err != nil {
+		return err
+	}
+	c.replyWrite(info, &w, done, after)
+	return nil
+}
+
+// writeOne does a write, which has passed all checks, as the only one of an edit.
+func (c *call) writeOne(e *edit, t *table, w *writeRequest) (done *change, after *value.Value, err error) {
+	c.key = appendItemKey(c.key[:0], t.info, &w.Item)
 	e.lock(c.key)
 	old, err := readImage(c.s.db, c.key, w.need(t))
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	if !w.holds(&old) {
-		return w.failed(&old)
+		return nil, nil, w.failed(&old)
 	}
-	after, err := w.result(info, &old)
-	if err != nil {
-		return err
+	if after, err = w.result(t.info, &old); err != nil {
+		return nil, nil, err
 	}
-	change := e.write(t, c.key, &old, after)
-	if err := e.commit(); err != nil {
-		return err
-	}
-	c.replyWrite(info, &w, change, after)
-	return nil
+	done = e.write(t, c.key, &old, after)
+	return done, after, e.commit()
 }
 
 // check holds a write against the schema.
@@ -160,6 +165,9 @@ func (w *writeRequest) holds(old *image) bool {
 
 // failed is the error for a condition that is not met.
 func (w *writeRequest) failed(old *image) *wire.Error {
+	if w.Statement && w.Kind == writePut {
+		return errDuplicateItem
+	}
 	e := &wire.Error{Type: "ConditionalCheckFailedException", Message: "The conditional request failed"}
 	if w.ReturnItemOnFailure && old.exists() {
 		e.Members = append([]byte(`"Item":`), old.text...)
@@ -183,9 +191,12 @@ func (w *writeRequest) result(t *catalog.Table, old *image) (*value.Value, error
 	}
 	after, err := w.Update.Apply(old.tree, &w.Item)
 	if err != nil || after == nil {
-		return nil, invalid(err)
+		return nil, w.complaint(err)
 	}
-	return after, checkUpdated(t, w.Update, after)
+	if err := checkUpdated(t, w.Update, after); err != nil {
+		return nil, err
+	}
+	return after, w.checkUpdatedSize(t, after)
 }
 
 // write puts, removes or, if there is nothing to remove, touches.
@@ -203,22 +214,12 @@ func (e *edit) write(t *table, key []byte, old *image, after *value.Value) *chan
 // replyWrite answers a write that has been done.
 func (c *call) replyWrite(t *catalog.Table, w *writeRequest, done *change, after *value.Value) {
 	o := c.object()
-	before := &done.old
-	switch w.Return {
-	case returnAllOld:
-		if before.exists() {
-			o.member("Attributes")
-			c.out = append(c.out, before.text...)
+	if w.Return != returnNone {
+		o.member("Attributes")
+		if !c.appendReturned(w, done, after) {
+			c.out = c.out[:0]
+			o = c.object()
 		}
-	case returnAllNew:
-		if after != nil {
-			o.member("Attributes")
-			c.out = append(c.out, done.new.text...)
-		}
-	case returnUpdatedOld:
-		c.appendUpdated(&o, w.Update, before.tree)
-	case returnUpdatedNew:
-		c.appendUpdated(&o, w.Update, after)
 	}
 	if w.Capacity != capacityNone {
 		o.member("ConsumedCapacity")
@@ -233,15 +234,35 @@ func (c *call) replyWrite(t *catalog.Table, w *writeRequest, done *change, after
 	o.end()
 }
 
+// appendReturned appends what the write is to return of the item; false if that is
+// nothing.
+func (c *call) appendReturned(w *writeRequest, done *change, after *value.Value) bool {
+	switch w.Return {
+	case returnAllOld:
+		c.out = append(c.out, done.old.text...)
+		return done.old.exists()
+	case returnAllNew:
+		c.out = append(c.out, done.new.text...)
+		return after != nil
+	case returnUpdatedOld:
+		return c.appendUpdated(w.Update, done.old.tree)
+	case returnUpdatedNew:
+		return c.appendUpdated(w.Update, after)
+	}
+	return false
+}
+
 // appendUpdated appends the parts of an item that the update touches.
-func (c *call) appendUpdated(o *object, u *expr.Update, item *value.Value) {
+func (c *call) appendUpdated(u *expr.Update, item *value.Value) bool {
 	if u == nil {
-		return
+		return false
 	}
-	if shown := u.Updated(item); shown != nil {
-		o.member("Attributes")
-		c.out = shown.AppendItem(c.out)
+	shown := u.Updated(item)
+	if shown == nil {
+		return false
 	}
+	c.out = shown.AppendItem(c.out)
+	return true
 }
 
 // appendCollection appends the ItemCollectionMetrics of the collection that the

@@ -116,7 +116,7 @@ func (r *reading) evaluate(c *call, source disk.Reader, stored []byte) (full boo
 		}
 	}
 	full = r.page.evaluated == r.req.Limit || r.page.size+r.page.fetched >= maxPage
-	if full && !r.single() {
+	if full && (r.statement || !r.single()) {
 		r.page.last = appendMembers(r.page.last, text, r.keyNames)
 	}
 	return full, nil
@@ -169,7 +169,10 @@ func (r *reading) give(c *call, source disk.Reader, text []byte) error {
 }
 
 func (r *reading) appendItem(c *call, text []byte) error {
-	if r.selection == nil {
+	switch {
+	case r.columns != nil:
+		return appendColumns(c, r.columns, text)
+	case r.selection == nil:
 		c.out = append(c.out, text...)
 		return nil
 	}

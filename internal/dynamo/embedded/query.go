@@ -5,6 +5,7 @@ import (
 
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/catalog"
 	"github.com/kasoku/kasoku/internal/dynamo/expr"
+	"github.com/kasoku/kasoku/internal/dynamo/partiql"
 	"github.com/kasoku/kasoku/internal/dynamo/value"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
@@ -51,6 +52,9 @@ type reading struct {
 	cond        *expr.KeyRange // of a query
 	selection   *expr.Selection
 	fetch       bool // the items come from the table though an index is read
+
+	statement bool             // this is a SELECT
+	columns   []partiql.Column // of it, if they are not all whole attributes
 
 	// lower and upper bound the keys on disk, upper excluded. The first partition
 	// bytes of lower are what all of a query's keys begin with.

@@ -65,6 +65,9 @@ type writeRequest struct {
 	Return              returnMode
 	Capacity            capacityMode
 	Metrics             bool // ReturnItemCollectionMetrics is SIZE
+	// Statement says that this is a PartiQL statement, to which some rules are
+	// others.
+	Statement bool
 }
 
 // selectMode is Select.
@@ -143,6 +146,30 @@ type transactWriteRequest struct {
 	Token    string // empty for none
 	Capacity capacityMode
 	Metrics  bool
+}
+
+// statementRequest is one PartiQL statement with what goes with it.
+type statementRequest struct {
+	Text                []byte // unescaped
+	Parameters          []value.Value
+	Consistent          bool
+	ReturnItemOnFailure bool
+}
+
+// executeRequest is an ExecuteStatement.
+type executeRequest struct {
+	statementRequest
+	Limit     int    // 0 for none
+	NextToken string // empty for none
+	Capacity  capacityMode
+}
+
+// executeManyRequest is a BatchExecuteStatement or an ExecuteTransaction.
+type executeManyRequest struct {
+	Statements []statementRequest
+	Faults     []error // of each statement's Parameters; nil for none
+	Token      string  // of a transaction; empty for none
+	Capacity   capacityMode
 }
 
 // transactGetRequest is a TransactGetItems.

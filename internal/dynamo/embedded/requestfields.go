@@ -58,6 +58,11 @@ const (
 	fieldPutAction
 	fieldUpdateAction
 	fieldDeleteAction
+	fieldStatement
+	fieldParameters
+	fieldNextToken
+	fieldStatements
+	fieldTransactStatements
 	fieldCount
 
 	firstExpression = fieldProjection
@@ -106,6 +111,11 @@ var fieldText = [fieldCount]string{
 	fieldPutAction:           "Put",
 	fieldUpdateAction:        "Update",
 	fieldDeleteAction:        "Delete",
+	fieldStatement:           "Statement",
+	fieldParameters:          "Parameters",
+	fieldNextToken:           "NextToken",
+	fieldStatements:          "Statements",
+	fieldTransactStatements:  "TransactStatements",
 }
 
 var fieldsByText = func() map[string]field {

@@ -96,6 +96,8 @@ type transaction struct {
 	token    *token // nil for none
 	capacity capacityMode
 	metrics  bool
+	// statements says that the reply has a response for each write, all empty.
+	statements bool
 
 	e *edit
 }
@@ -235,7 +237,8 @@ func (x *transaction) decide() error {
 		}
 		images[i] = old
 		if !w.holds(&old) {
-			reasons[i], refused = &reason{"ConditionalCheckFailed", w.failed(&old)}, true
+			fault := w.failed(&old)
+			reasons[i], refused = &reason{strings.TrimSuffix(fault.Type, "Exception"), fault}, true
 			continue
 		}
 		if w.Kind == writeCheck {
@@ -273,9 +276,22 @@ func (x *transaction) sizes() []int {
 	return sizes
 }
 
+// open opens the reply.
+func (x *transaction) open() object {
+	o := x.c.object()
+	if x.statements {
+		o.member("Responses")
+		empty := bytes.Repeat([]byte(`{},`), len(x.writes))
+		x.c.out = append(x.c.out, '[')
+		x.c.out = append(x.c.out, empty[:len(empty)-1]...)
+		x.c.out = append(x.c.out, ']')
+	}
+	return o
+}
+
 // reply answers a transaction that was done.
 func (x *transaction) reply() {
-	o := x.c.object()
+	o := x.open()
 	if x.capacity != capacityNone {
 		x.appendCapacity(&o, "Write", func(s *spent, w *itemWrite) {
 			s.table += 2 * writeUnits(max(w.done.old.size, w.done.new.size))
@@ -295,7 +311,7 @@ func (x *transaction) replay(sizes []int) error {
 	if err := x.e.commit(); err != nil {
 		return err
 	}
-	o := x.c.object()
+	o := x.open()
 	if x.capacity != capacityNone {
 		i := 0
 		x.appendCapacity(&o, "Read", func(s *spent, _ *itemWrite) {

@@ -46,7 +46,7 @@ func (u *Update) Apply(item, key *value.Value) (*value.Value, error) {
 // reachable reports whether the item has what the path's last step starts from.
 func (p Path) reachable(item *value.Value) bool {
 	last := len(p) - 1
-	parent := p[:last].in(item)
+	parent := p[:last].In(item)
 	switch {
 	case parent == nil:
 		return false
@@ -87,7 +87,7 @@ func (u *Update) result(a *Action, item *value.Value) (*value.Value, error) {
 		}
 		return v, err
 	}
-	old := a.Path.in(item)
+	old := a.Path.In(item)
 	var v *value.Value
 	var ok bool
 	var err error
@@ -127,7 +127,7 @@ func (o *Operand) compute(item *value.Value) (*value.Value, error) {
 	case ValueOperand:
 		return o.Value, nil
 	case PathOperand:
-		if v := o.Path.in(item); v != nil {
+		if v := o.Path.In(item); v != nil {
 			return v, nil
 		}
 		return nil, errMissing
@@ -137,7 +137,7 @@ func (o *Operand) compute(item *value.Value) (*value.Value, error) {
 	if o.Function == ListAppend {
 		return o.listAppend(item)
 	}
-	if v := o.Args[0].Path.in(item); v != nil { // if_not_exists
+	if v := o.Args[0].Path.In(item); v != nil { // if_not_exists
 		return v, nil
 	}
 	return o.Args[1].compute(item)

@@ -109,7 +109,7 @@ func contains(a, b *value.Value) bool {
 func (o *Operand) in(item *value.Value) *value.Value {
 	switch o.Kind {
 	case PathOperand:
-		return o.Path.in(item)
+		return o.Path.In(item)
 	case ValueOperand:
 		return o.Value
 	case ConditionOperand:
@@ -120,8 +120,8 @@ func (o *Operand) in(item *value.Value) *value.Value {
 	return nil
 }
 
-// in is what the path leads to in the item, nil if that is nothing.
-func (p Path) in(item *value.Value) *value.Value {
+// In is what the path leads to in the item, nil if that is nothing.
+func (p Path) In(item *value.Value) *value.Value {
 	v := item
 	for i := range p {
 		if v == nil {

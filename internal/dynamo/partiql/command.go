@@ -59,28 +59,43 @@ func (r Returning) String() string { return "RETURNING " + returnings[r] + " *" 
 var mappings = map[string]Returning{"all_old": ReturnAllOld, "all_new": ReturnAllNew, "modified_old": ReturnModifiedOld,
 	"modified_new": ReturnModifiedNew}
 
+// OrderOf tells whether ORDER BY names the attribute, and how it is to be ordered.
+func (c *Command) OrderOf(name string) (descending, ok bool) {
+	for _, o := range c.Order {
+		if o.Name == name {
+			return o.Descending, true
+		}
+	}
+	return false, false
+}
+
 // translator makes a Command of a syntax tree. It reports the first fault in the
 // order in which the service looks for them.
 type translator struct {
-	parameters []value.Value
-	out        *Command
+	parameters  []value.Value
+	transaction bool
+	out         *Command
 }
 
-// Translate reads an unescaped statement. EXISTS is for transactions only. The
-// error is an *Error, with the service's text.
+// Translate reads an unescaped statement. EXISTS is for transactions only, and only
+// they take a change without WHERE for one whose key is wrong. The error is an
+// *Error, with the service's text.
 func Translate(stmt []byte, parameters []value.Value, transaction bool) (*Command, error) {
-	n, fault := parse(stmt)
+	n, marks, fault := parse(stmt)
 	if fault != nil {
 		return nil, fault
 	}
-	t := translator{parameters: parameters, out: new(Command)}
-	if err := t.statement(n, transaction); err != nil {
+	t := translator{parameters: parameters, transaction: transaction, out: new(Command)}
+	if err := t.statement(n); err != nil {
 		return nil, err
+	}
+	if marks < len(parameters) {
+		return nil, errParameters
 	}
 	return t.out, nil
 }
 
-func (t *translator) statement(n *node, transaction bool) error {
+func (t *translator) statement(n *node) error {
 	switch {
 	case n.kind == nodeQuery:
 		t.out.Kind = Select
@@ -89,7 +104,7 @@ func (t *translator) statement(n *node, transaction bool) error {
 		return t.change(n.change)
 	case n.kind != nodeCall:
 		return &Error{"Unsupported operation: " + n.className()}
-	case !transaction:
+	case !t.transaction:
 		return &Error{"EXISTS can only be used in ExecuteTransaction write requests."}
 	case n.word != "exists" || len(n.nodes) != 1 || n.nodes[0].kind != nodeQuery:
 		return &Error{"Unsupported operation in transaction."}
@@ -174,7 +189,7 @@ func (t *translator) target(c *change) error {
 		return err
 	case t.out.Index != "":
 		return &Error{"This operation is not supported on an index"}
-	case c.where == nil:
+	case c.where == nil && !t.transaction:
 		return ErrNoKey
 	}
 	return nil
@@ -253,7 +268,7 @@ func (t *translator) change(c *change) error {
 	switch c.ops[0].kind {
 	case deleteOperation:
 		t.out.Kind = Delete
-		if c.where == nil {
+		if c.where == nil && !t.transaction {
 			return ErrNoKey
 		}
 		if err := t.where(c.where); err != nil {

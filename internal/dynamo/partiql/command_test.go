@@ -83,6 +83,7 @@ func TestTranslate(t *testing.T) {
 	f(`SELECT * FROM t WHERE a IN [1, 'x', null] AND b IN (c) OR d NOT IN <<1, e>>`,
 		`select t where (or (and (in [a] {"N":"1"} {"S":"x"} {"NULL":true}) (in [b] [c])) (not (in [d] {"N":"1"} [e])))`)
 	f(`SELECT * FROM t WHERE a BETWEEN 1 AND 2 AND b NOT BETWEEN 'x' AND c`, `select t where (and (between [a] {"N":"1"} {"N":"2"}) (not (between [b] {"S":"x"} [c])))`)
+	f(`SELECT * FROM t WHERE a BETWEEN 1 AND 1`, `select t where (between [a] {"N":"1"} {"N":"1"})`)
 	f(`SELECT * FROM t WHERE a IS MISSING OR b IS NOT MISSING OR c IS NULL OR 1 IS NUMERIC`,
 		`select t where (or (attribute_not_exists [a]) (not (attribute_not_exists [b])) (attribute_type [c] {"S":"NULL"}) (attribute_type {"N":"1"} {"S":"N"}))`)
 	f(`SELECT * FROM t WHERE a IS BOOLEAN AND a IS BLOB AND a IS STRING AND a IS STRUCT AND a IS TUPLE AND a IS LIST`, `select t where (and (attribute_type [a] {"S":"BOOL"}) `+
@@ -108,6 +109,9 @@ func TestTranslate(t *testing.T) {
 	f(`FROM t WHERE k = 1 SET a = 1 RETURNING ALL NEW *`, `update t set [a](= {"N":"1"}) where (= [k] {"N":"1"}) RETURNING ALL NEW *`)
 	f(`UPDATE t SET a = 1 WHERE k = 1 RETURNING MODIFIED OLD *`, `update t set [a](= {"N":"1"}) where (= [k] {"N":"1"}) RETURNING MODIFIED OLD *`)
 	f(`DELETE FROM t WHERE k = 1 AND a = 2 RETURNING ALL OLD *`, `delete t where (and (= [k] {"N":"1"}) (= [a] {"N":"2"})) RETURNING ALL OLD *`)
+
+	f(`UPDATE t REMOVE a`, `update t remove [a]`)
+	f(`DELETE FROM t`, `delete t`)
 
 	f(`EXISTS(SELECT * FROM t WHERE k = 1 AND a > 2)`, `exists t where (and (= [k] {"N":"1"}) (> [a] {"N":"2"}))`)
 	f(`exists (select a from t.i)`, `exists t.i [a] a`)

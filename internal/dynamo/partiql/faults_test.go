@@ -112,6 +112,7 @@ func TestFaultsOfConditions(t *testing.T) {
 	f("a = - b", "Unsupported operator in Condition Expression. Operator: -")
 	f("a || b", "Unsupported operator in Condition Expression. Operator: ||")
 	f("foo(a)", "Unrecognized function: foo")
+	f("coalesce(a, b) = 1", "Unrecognized function: coalesce")
 	f("set_add(a, b)", "Unrecognized function: set_add")
 	f("list_append(a, b)", "The function is not allowed in a condition expression; function: list_append")
 	f("if_not_exists(a, b) = 1", "The function is not allowed in a condition expression; function: if_not_exists")
@@ -135,6 +136,8 @@ func TestFaultsOfConditions(t *testing.T) {
 	f("?.a = 1", "Unexpected path component at 1:23:1")
 	f("a"+strings.Repeat("[0]", 32)+" = 1", "The document path has too many nesting levels; nesting levels: 33")
 	f("a = ? AND b = ?", "Number of parameters in request and statement don't match.", `{"S":"x"}`)
+	f("a = '?'", "Number of parameters in request and statement don't match.", `{"S":"x"}`)
+	f("a = ?", "Number of parameters in request and statement don't match.", `{"S":"x"}`, `{"S":"x"}`)
 
 	const operand = "Incorrect operand type for operator or function; operator or function: "
 	f("a < true", operand+"<, operand type: BOOL")
@@ -172,6 +175,7 @@ func TestFaultsOfConditions(t *testing.T) {
 	f("contains(a, a)", distinct+"contains, first operand: [a]")
 	f("begins_with(a, a)", distinct+"begins_with, first operand: [a]")
 	f("attribute_type(a, a)", distinct+"attribute_type, first operand: [a]")
+	f("size(a) = 1"+strings.Repeat(" OR size(a) = 1", 100)+" OR b > true", "The expression contains too many operators; operator count: 301")
 	f("a BETWEEN 2 AND 1", "The BETWEEN operator requires upper bound to be greater than or equal to lower bound; lower bound operand: AttributeValue: {N:2}, upper bound operand: AttributeValue: {N:1}")
 	f("a BETWEEN 'x' AND 1", "The BETWEEN operator requires same data type for lower and upper bounds; lower bound operand: AttributeValue: {S:x}, upper bound operand: AttributeValue: {N:1}")
 	f("a BETWEEN ? AND 'x'", "The BETWEEN operator requires same data type for lower and upper bounds; lower bound operand: AttributeValue: {B:AQ==}, upper bound operand: AttributeValue: {S:x}", `{"B":"AQ=="}`)

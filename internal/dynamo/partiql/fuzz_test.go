@@ -23,11 +23,12 @@ func FuzzTranslate(f *testing.F) {
 		"FROM t WHERE k = 1 SET a = a + 1", "SELECT * FROM 't'", "a\r\n= `1`", "DATE '2020-01-01'", "CASE a WHEN 1 THEN 2 END", "EXISTS(SELECT * FROM t)"} {
 		f.Add(text, true)
 	}
-	values := []value.Value{{Type: value.String, Text: []byte("x")}, {Type: value.Number, Text: []byte("1")}}
+	all := []value.Value{{Type: value.String, Text: []byte("x")}, {Type: value.Number, Text: []byte("1")}}
 	f.Fuzz(func(t *testing.T, text string, transaction bool) {
 		if len(text) > maxStatement {
 			return
 		}
+		values := all[:min(strings.Count(text, "?"), len(all))]
 		c, err := Translate([]byte(text), values, transaction)
 		if err != nil {
 			var fault *Error

@@ -16,14 +16,14 @@ type syntax struct {
 	detail     string // of the first failure
 }
 
-// parse reads a whole statement.
-func parse(stmt []byte) (*node, *Error) {
+// parse reads a whole statement, and counts its question marks.
+func parse(stmt []byte) (n *node, marks int, err *Error) {
 	tokens, ok := tokenize(stmt)
 	if !ok {
-		return nil, malformed("")
+		return nil, 0, malformed("")
 	}
 	s := syntax{tokens: tokens}
-	n := s.expression(lowest)
+	n = s.expression(lowest)
 	if n != nil && !s.ends() {
 		if s.is(tokenSemicolon) {
 			s.fail("Unexpected token after semicolon. (Only one query is allowed.)")
@@ -35,9 +35,9 @@ func parse(stmt []byte) (*node, *Error) {
 		s.nested(n, true)
 	}
 	if s.failed {
-		return nil, malformed(s.detail)
+		return nil, 0, malformed(s.detail)
 	}
-	return n, nil
+	return n, s.parameters, nil
 }
 
 func (s *syntax) fail(detail string) *node {

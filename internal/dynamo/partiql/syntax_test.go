@@ -62,7 +62,7 @@ func (n *node) shape() string {
 func TestExpressions(t *testing.T) {
 	f := func(text, want string) {
 		t.Helper()
-		n, err := parse([]byte(text))
+		n, _, err := parse([]byte(text))
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 		} else if got := n.shape(); got != want {
@@ -154,7 +154,7 @@ func TestGrammar(t *testing.T) {
 		"INSERT INTO t VALUE {}", "INSERT INTO t VALUE {} AT 1", "INSERT INTO t VALUE {} ON CONFLICT WHERE a DO NOTHING", "INSERT INTO t VALUE {} RETURNING ALL OLD *", "INSERT INTO t <<{}>>",
 		"UPDATE t SET a = 1 AND b = 2 WHERE c = 1", "UPDATE t SET a.b[1] = 1, c['x'] = 2 REMOVE d WHERE c = 1", "UPDATE t SET a[b] = 1", "UPDATE t AS u SET a[-1] = 1",
 		"FROM t WHERE a = 1 SET b = 2 RETURNING MODIFIED NEW *", "SET a = 1", "REMOVE a", "DELETE FROM t", "DELETE FROM t AS u WHERE a RETURNING ALL OLD a.b, ALL NEW *", "EXISTS()"} {
-		if _, err := parse([]byte(text)); err != nil {
+		if _, _, err := parse([]byte(text)); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -164,7 +164,7 @@ func TestMalformed(t *testing.T) {
 	f := func(detail string, texts ...string) {
 		t.Helper()
 		for _, text := range texts {
-			switch _, err := parse([]byte(text)); {
+			switch _, _, err := parse([]byte(text)); {
 			case err == nil:
 				t.Errorf("%s is taken", text)
 			case err.Text != "Statement wasn't well formed, can't be processed: "+detail:

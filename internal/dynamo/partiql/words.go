@@ -55,7 +55,7 @@ var aliases = map[string]string{"varchar": "character_varying", "char": "charact
 
 // functions are the keywords that are names of functions.
 var functions = words(`exists count avg max min sum char_length character_length octet_length bit_length upper lower size
-sexp list bag trim substring extract`)
+sexp list bag trim substring extract coalesce nullif`)
 
 // aggregates are the functions that summarise many rows.
 var aggregates = words(`count avg max min sum`)

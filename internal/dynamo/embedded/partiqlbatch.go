@@ -1,0 +1,291 @@
+package embedded
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/catalog"
+	"github.com/kasoku/kasoku/internal/dynamo/partiql"
+	"github.com/kasoku/kasoku/internal/dynamo/value"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
+
+// member is one statement of a BatchExecuteStatement.
+type member struct {
+	r     *statementRequest
+	cmd   *partiql.Command
+	write *itemWrite // nil for a read
+	key   value.Value
+	disk  []byte // the key of its item on disk; nil if that is not known
+	info  *catalog.Table
+	fault error // why it was not run or has failed
+	ran   bool  // it has got as far as the item
+
+	after *value.Value // of a write that was done
+}
+
+var errBatchSelect = wire.Invalid("Select statements within BatchExecuteStatement must specify the primary key in the where clause.")
+
+// batchExecuteStatement answers BatchExecuteStatement. What fails in one statement
+// does not concern the others. Those that write are written in one batch: the
+// service does not promise that, but it is allowed, and faster.
+func (c *call) batchExecuteStatement() error {
+	r := parseExecuteMany(c.body, fieldStatements)
+	members := make([]*member, len(r.Statements))
+	reads, writes := false, false
+	for i := range members {
+		m := &member{r: &r.Statements[i], fault: r.Faults[i]}
+		if members[i] = m; m.fault != nil {
+			continue
+		}
+		if m.cmd, m.fault = partiql.Translate(m.r.Text, m.r.Parameters, false); m.fault != nil {
+			continue
+		}
+		read := m.cmd.Kind == partiql.Select
+		reads, writes = reads || read, writes || !read
+	}
+	if reads && writes {
+		return wire.Invalid("Read and write requests together in the same batch is not supported.")
+	}
+	if writes {
+		if err := c.s.writable(); err != nil {
+			return err
+		}
+	}
+	e := c.s.newEdit(c.s.tablesThere(members)...)
+	defer e.close()
+	for _, m := range members {
+		m.find(e.tables)
+	}
+	if duplicates(disksOf(members)) {
+		return errDuplicateKeys
+	}
+	if writes {
+		if err := c.writeMembers(e, members); err != nil {
+			return err
+		}
+	}
+	return c.replyMembers(&r, members)
+}
+
+// tablesThere returns those tables of the statements that are there, each held for
+// reading once.
+func (s *Store) tablesThere(members []*member) (set tableSet) {
+	all := *s.tables.Load()
+	for _, m := range members {
+		if m.fault != nil {
+			continue
+		}
+		name, _ := tableOf(m.cmd.Table)
+		if t := all[name]; t != nil {
+			set = append(set, t)
+		}
+	}
+	slices.SortFunc(set, func(a, b *table) int { return cmp.Compare(a.id, b.id) })
+	set = slices.Compact(set)
+	held := set[:0]
+	for _, t := range set {
+		t.mu.RLock()
+		if t.gone {
+			t.mu.RUnlock()
+			continue
+		}
+		held = append(held, t)
+	}
+	return held
+}
+
+// find holds the statement against the schema and finds its item.
+func (m *member) find(tables tableSet) {
+	if m.fault != nil {
+		return
+	}
+	name, _ := tableOf(m.cmd.Table)
+	t := tables.find(name)
+	if t == nil {
+		m.fault = errNoTable()
+		return
+	}
+	m.info = t.info
+	if m.cmd.Kind == partiql.Select {
+		m.key, m.fault = m.selectKey(errBatchSelect)
+	} else {
+		m.write = &itemWrite{writeRequest: writeOf(m.cmd, m.r), t: t, info: t.info}
+		m.fault = m.write.resolve(t.info, m.cmd.ReturningFault)
+		m.key = m.write.Item
+	}
+	if m.fault == nil {
+		m.disk = appendItemKey(nil, t.info, &m.key)
+	}
+}
+
+// selectKey returns the key of the one item that a SELECT of several statements
+// must be about, in so many words; otherwise there is the fault.
+func (m *member) selectKey(fault error) (key value.Value, err error) {
+	terms := keyTermsOf(m.cmd.Where, &m.info.Key, true)
+	if m.cmd.Index != "" || terms.others || !terms.whole(&m.info.Key) {
+		return key, fault
+	}
+	if key, err = terms.key(&m.info.Key); err == nil {
+		err = checkKeyValues(m.info, &key)
+	}
+	return key, statementFault(err)
+}
+
+// disksOf returns the keys on disk that are known.
+func disksOf(members []*member) (keys [][]byte) {
+	for _, m := range members {
+		if m.disk != nil {
+			keys = append(keys, m.disk)
+		}
+	}
+	return keys
+}
+
+// writeMembers does what can be done. An error is one of the store.
+func (c *call) writeMembers(e *edit, members []*member) error {
+	e.lock(disksOf(members)...)
+	for _, m := range members {
+		if m.fault != nil {
+			continue
+		}
+		w := m.write
+		w.key = m.disk
+		old, err := readImage(c.s.db, w.key, w.need(w.t))
+		if err != nil {
+			return err
+		}
+		m.ran = true
+		w.done = &change{t: w.t, old: old} // so that a failure knows what it has seen
+		if !w.holds(&old) {
+			m.fault = w.failed(&old)
+			continue
+		}
+		if m.after, m.fault = w.result(w.info, &old); m.fault != nil {
+			continue
+		}
+		w.done = e.write(w.t, w.key, &old, m.after)
+	}
+	return e.commit()
+}
+
+// replyMembers does the reads and answers.
+func (c *call) replyMembers(r *executeManyRequest, members []*member) error {
+	var costs []*spent
+	o := c.object()
+	o.member("Responses")
+	c.out = append(c.out, '[')
+	for i, m := range members {
+		if i > 0 {
+			c.out = append(c.out, ',')
+		}
+		units, err := c.appendMember(m)
+		if err != nil {
+			return err
+		}
+		if r.Capacity != capacityNone && m.fault == nil {
+			costs = m.addCost(costs, units)
+		}
+	}
+	c.out = append(c.out, ']')
+	if len(costs) > 0 {
+		addFailures(costs, members)
+		o.member("ConsumedCapacity")
+		c.out = appendAllSpent(c.out, r.Capacity, costs)
+	}
+	o.end()
+	return nil
+}
+
+// appendMember appends the response to one statement. The units are what a read
+// has taken.
+func (c *call) appendMember(m *member) (units float64, err error) {
+	o := c.object()
+	if m.fault != nil {
+		fault := asFault(statementFault(m.fault))
+		if fault == nil {
+			return 0, m.fault
+		}
+		o.member("Error")
+		c.appendStatementError(fault)
+		if m.ran {
+			o.member("TableName")
+			c.out = wire.AppendQuoted(c.out, []byte(m.cmd.Table))
+		}
+		o.end()
+		return 0, nil
+	}
+	o.member("TableName")
+	c.out = wire.AppendQuoted(c.out, []byte(m.cmd.Table))
+	start := len(c.out)
+	o.member("Item")
+	found := false
+	if m.write != nil {
+		found = c.appendReturned(m.write.writeRequest, m.write.done, m.after)
+	} else {
+		var size int
+		size, found, err = c.appendRow(c.s.db, m.disk, m.cmd.Columns)
+		units = readUnits(size, m.r.Consistent)
+	}
+	if !found {
+		c.out = c.out[:start]
+	}
+	o.end()
+	return units, err
+}
+
+// appendStatementError appends the error of one statement of several.
+func (c *call) appendStatementError(fault *wire.Error) {
+	o := c.object()
+	o.member("Code")
+	c.out = wire.AppendQuoted(c.out, []byte(statementCode(fault)))
+	o.member("Message")
+	c.out = wire.AppendQuoted(c.out, []byte(fault.Message))
+	if len(fault.Members) > 0 {
+		c.out = append(append(c.out, ','), fault.Members...)
+	}
+	o.end()
+}
+
+// statementCode is the error's type as statements of several have it.
+func statementCode(fault *wire.Error) string {
+	if fault.Type == "ValidationException" {
+		return "ValidationError"
+	}
+	return strings.TrimSuffix(fault.Type, "Exception")
+}
+
+// addCost adds what a statement that was done has taken to its table's sum.
+func (m *member) addCost(costs []*spent, units float64) []*spent {
+	i := slices.IndexFunc(costs, func(s *spent) bool { return s.named == m.cmd.Table })
+	if i < 0 {
+		i = len(costs)
+		costs = append(costs, &spent{named: m.cmd.Table})
+	}
+	if m.write != nil {
+		costs[i].write(m.write.done)
+	} else {
+		costs[i].table += units
+	}
+	return costs
+}
+
+// addFailures adds what writes that failed have taken to the sums of the tables in
+// which something was done.
+func addFailures(costs []*spent, members []*member) {
+	for _, m := range members {
+		if m.fault == nil || !m.ran {
+			continue
+		}
+		size := m.write.done.old.size
+		if m.write.Kind == writePut {
+			size = max(size, m.write.Item.ItemSize())
+		}
+		for _, s := range costs {
+			if s.named == m.cmd.Table {
+				s.failed += writeUnits(size)
+			}
+		}
+	}
+}

@@ -1,0 +1,410 @@
+package embedded
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/kasoku/kasoku/internal/dynamo/expr"
+	"github.com/kasoku/kasoku/internal/dynamo/partiql"
+	"github.com/kasoku/kasoku/internal/dynamo/value"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
+
+// maxPageReads is how many reads make a page at most, as DynamoDB answers a SELECT
+// with many keys in pages.
+const maxPageReads = 10
+
+// selecting is a SELECT under way: a reading for each of its reads in turn.
+//
+// Life of one: 1) begin holds the statement against the schema and plans the
+// reads. 2) resume finds the place where an earlier page ended. 3) page reads and
+// appends the items.
+type selecting struct {
+	reading
+	cmd   *partiql.Command
+	plan  planner
+	reads []read
+	at    int // the read under way
+	// counted is how much of the page's size has been counted in units. Each read
+	// is counted by itself.
+	counted int
+	units   float64
+}
+
+// read is one part of a SELECT: the whole of a table or an index, or the part of
+// it between bounds that lie in one partition.
+type read struct {
+	hash         *value.Value // nil for the whole
+	lower, upper []byte
+	partition    int // see reading.partition
+	negates      bool
+}
+
+// executeSelect answers an ExecuteStatement that reads.
+func (c *call) executeSelect(r *executeRequest, cmd *partiql.Command) error {
+	table, named := tableOf(cmd.Table)
+	t, err := c.s.table(table)
+	if err != nil {
+		return err
+	}
+	defer t.mu.RUnlock()
+	s := &selecting{cmd: cmd}
+	s.req = &queryRequest{Table: table, Named: named, Index: cmd.Index, Limit: r.Limit, Consistent: r.Consistent, Capacity: r.Capacity}
+	if err := s.begin(t); err != nil {
+		return err
+	}
+	token := &nextToken{request: r.identity()}
+	if r.NextToken != "" {
+		if err := token.parse(r.NextToken); err != nil {
+			return err
+		}
+		if err := s.resume(token); err != nil {
+			return err
+		}
+	}
+	return s.answer(c, token)
+}
+
+// begin checks the statement against the schema and plans the reads.
+func (s *selecting) begin(t *table) error {
+	s.t, s.key, s.statement = t, &t.info.Key, true
+	if err := s.findStatementIndex(); err != nil {
+		return err
+	}
+	s.listKey()
+	s.plan.key = s.key
+	if err := s.checkPaths(); err != nil {
+		return err
+	}
+	if err := s.checkColumns(); err != nil {
+		return err
+	}
+	if s.cmd.Where == nil || !s.plan.pins(s.cmd.Where.Root) {
+		if err := s.checkOrder(nil); err != nil {
+			return err
+		}
+		s.req.Scan = true
+		s.req.Filter = s.cmd.Where
+		s.setScanBounds()
+		s.reads = []read{{lower: s.lower, upper: s.upper}}
+	} else if err := s.planReads(); err != nil {
+		return err
+	}
+	if s.req.Filter != nil {
+		s.filterNames = heads(s.req.Filter.Paths())
+	}
+	return nil
+}
+
+// findStatementIndex is findIndex in the words for statements.
+func (s *selecting) findStatementIndex() error {
+	if s.req.Index == "" {
+		return nil
+	}
+	x := s.t.info.Index(s.req.Index)
+	switch {
+	case x == nil:
+		return wire.Invalid("The table does not have the specified index")
+	case len(x.Key.Hash) > 1 || len(x.Key.Range) > 1:
+		return wire.Invalid("PartiQL statements cannot be executed on tables with multi-attribute HASH keys or multi-attribute RANGE keys.")
+	case !x.Local && s.req.Consistent:
+		return wire.Invalid("Strongly consistent read is not supported on Global Secondary Indexes")
+	}
+	return s.findIndex()
+}
+
+// checkPaths refuses paths that lead into key attributes.
+func (s *selecting) checkPaths() error {
+	var paths []expr.Path
+	for _, c := range s.cmd.Columns {
+		paths = append(paths, c.Path)
+	}
+	if s.cmd.Where != nil {
+		paths = append(paths, s.cmd.Where.Paths()...)
+	}
+	return checkScalars(s.t.info, paths)
+}
+
+// checkColumns settles where the columns come from.
+func (s *selecting) checkColumns() error {
+	if s.cmd.Columns == nil {
+		return nil
+	}
+	paths := make([]expr.Path, len(s.cmd.Columns))
+	whole := true
+	for i, c := range s.cmd.Columns {
+		paths[i] = c.Path
+		whole = whole && len(c.Path) == 1
+	}
+	if whole {
+		s.selection = selectionOf(paths)
+	} else {
+		s.columns = s.cmd.Columns
+	}
+	if s.x == nil {
+		return nil
+	}
+	missing := s.unprojected(heads(paths))
+	if len(missing) > 0 && !s.x.Local {
+		return wire.Invalid("One or more parameter values were invalid: Global secondary index %s does not project [%s]", s.x.Name, strings.Join(missing, ", "))
+	}
+	s.fetch = len(missing) > 0
+	return nil
+}
+
+// planReads takes the WHERE clause apart into reads by key.
+func (s *selecting) planReads() error {
+	root := s.cmd.Where.Root
+	if s.plan.count(root) > maxReads {
+		return errManyReads
+	}
+	branches := s.plan.branches(root)
+	for i := range branches {
+		if err := branches[i].check(s.key, s.req.Index); err != nil {
+			return err
+		}
+	}
+	if err := s.checkOrder(branches); err != nil {
+		return err
+	}
+	if err := s.checkFilters(branches); err != nil {
+		return err
+	}
+	for i := range branches {
+		s.addRead(&branches[i])
+		if len(branches[i].filters) > 0 {
+			s.req.Filter = s.cmd.Where
+		}
+	}
+	if err := s.mergeReads(); err != nil {
+		return err
+	}
+	s.sortReads()
+	return nil
+}
+
+// addRead adds the read of a branch, unless the branch contradicts itself.
+func (s *selecting) addRead(b *branch) {
+	hash := b.hash[0]
+	if slices.ContainsFunc(b.hash, func(v *value.Value) bool { return !v.Equal(hash) }) {
+		return
+	}
+	r := read{hash: hash, negates: b.negates(s.plan.sort())}
+	s.cond = &expr.KeyRange{Hash: []value.Value{*hash}}
+	s.setQueryBounds()
+	r.lower, r.upper, r.partition = bytes.Clone(s.lower), bytes.Clone(s.upper), s.partition
+	for _, n := range b.ranges {
+		s.cond = keyRange(hash, n)
+		s.setQueryBounds()
+		if bytes.Compare(s.lower, r.lower) > 0 {
+			r.lower = bytes.Clone(s.lower)
+		}
+		if bytes.Compare(s.upper, r.upper) < 0 {
+			r.upper = bytes.Clone(s.upper)
+		}
+	}
+	if bytes.Compare(r.lower, r.upper) < 0 {
+		s.reads = append(s.reads, r)
+	}
+}
+
+// mergeReads refuses reads that overlap. Of those that say what a sort key must
+// not be, which can't be told from bounds, it makes one.
+func (s *selecting) mergeReads() error {
+	for i := 0; i < len(s.reads); i++ {
+		for j := i + 1; j < len(s.reads); j++ {
+			a, b := &s.reads[i], &s.reads[j]
+			if bytes.Compare(a.lower, b.upper) >= 0 || bytes.Compare(b.lower, a.upper) >= 0 {
+				continue
+			}
+			if !a.negates && !b.negates {
+				return errOverlapping
+			}
+			if bytes.Compare(b.lower, a.lower) < 0 {
+				a.lower = b.lower
+			}
+			if bytes.Compare(b.upper, a.upper) > 0 {
+				a.upper = b.upper
+			}
+			a.negates = true
+			s.reads = slices.Delete(s.reads, j, j+1)
+			j = i // what is wider now may overlap more
+		}
+	}
+	return nil
+}
+
+// checkFilters refuses filters on what the index does not hold, if no branch does
+// without. Of several branches that with the greatest partition key is reported.
+func (s *selecting) checkFilters(branches []branch) error {
+	if s.x == nil {
+		return nil
+	}
+	var worst *branch
+	var names []string
+	for i := range branches {
+		b := &branches[i]
+		var paths []expr.Path
+		for _, n := range b.filters {
+			paths = append(paths, (&expr.Condition{Root: n}).Paths()...)
+		}
+		missing := s.unprojected(heads(paths))
+		if len(missing) == 0 {
+			return nil
+		}
+		if worst == nil || compareKeys(b.hash[0], worst.hash[0]) > 0 {
+			worst, names = b, missing
+		}
+	}
+	return wire.Invalid("One or more parameter values were invalid: Secondary index %s does not project one or more filter attributes: %s", s.x.Name, setText(names))
+}
+
+// compareKeys orders two values of one key attribute.
+func compareKeys(a, b *value.Value) int {
+	order, _ := value.Compare(a, b)
+	return order
+}
+
+// checkOrder checks ORDER BY. The branches are nil for a statement that is not
+// read by key.
+func (s *selecting) checkOrder(branches []branch) error {
+	cmd := s.cmd
+	switch {
+	case cmd.OrderFault != nil:
+		return statementFault(cmd.OrderFault)
+	case len(cmd.Order) == 0:
+		return nil
+	case cmd.Where == nil:
+		return wire.Invalid("Must have WHERE clause in the statement when using ORDER BY clause.")
+	}
+	for _, o := range cmd.Order {
+		if !s.key.Has(o.Name) {
+			return wire.Invalid("Attribute %s in ORDER BY clause must be part of the primary key", o.Name)
+		}
+	}
+	if branches == nil {
+		return wire.Invalid("Must have at least one non-optional hash key condition in WHERE clause when using ORDER BY clause.")
+	}
+	first := branches[0].hash[0]
+	several := slices.ContainsFunc(branches, func(b branch) bool {
+		return slices.ContainsFunc(b.hash, func(v *value.Value) bool { return !v.Equal(first) })
+	})
+	if _, ordered := cmd.OrderOf(s.plan.hash()); several && !ordered {
+		return wire.Invalid("Must have hash key in ORDER BY clause when more than one hash key condition specified in WHERE clause.")
+	}
+	return nil
+}
+
+// sortReads puts the reads into the order that the statement asks for. If it only
+// asks for one of partitions, each of them comes backwards: so the service does.
+func (s *selecting) sortReads() {
+	if len(s.cmd.Order) == 0 {
+		return
+	}
+	hashDown, _ := s.cmd.OrderOf(s.plan.hash())
+	sortDown, sorted := s.cmd.OrderOf(s.plan.sort())
+	s.req.Backward = sortDown || !sorted
+	slices.SortStableFunc(s.reads, func(a, b read) int {
+		if order := compareKeys(a.hash, b.hash); order != 0 {
+			return directed(order, hashDown)
+		}
+		return directed(cmp.Compare(string(a.lower), string(b.lower)), s.req.Backward)
+	})
+}
+
+func directed(order int, down bool) int {
+	if down {
+		return -order
+	}
+	return order
+}
+
+// answer reads a page and appends the reply to c.out.
+func (s *selecting) answer(c *call, token *nextToken) error {
+	o := c.object()
+	o.member("Items")
+	c.out = append(c.out, '[')
+	more, err := s.readPage(c)
+	if err != nil {
+		return err
+	}
+	c.out = append(c.out, ']')
+	if more {
+		token.read, token.last = s.at, s.place()
+		o.member("NextToken")
+		c.out = token.append(c.out)
+		if len(s.page.last) > 0 {
+			o.member("LastEvaluatedKey")
+			c.out = append(c.out, s.page.last...)
+		}
+	}
+	if s.req.Capacity != capacityNone {
+		o.member("ConsumedCapacity")
+		cost := s.cost()
+		c.out = cost.append(c.out, s.req.Capacity)
+	}
+	o.end()
+	return nil
+}
+
+// readPage does the reads from the one under way until the page is full or all are
+// done. It tells whether there is more, which begins in the read under way.
+func (s *selecting) readPage(c *call) (more bool, err error) {
+	for n := 0; s.at < len(s.reads); s.at++ {
+		if n++; n > maxPageReads {
+			return true, nil
+		}
+		r := &s.reads[s.at]
+		s.lower, s.upper = r.lower, r.upper
+		if err := s.read(c); err != nil {
+			return false, err
+		}
+		s.units += readUnits(s.page.size-s.counted, s.req.Consistent)
+		s.counted = s.page.size
+		if len(s.page.last) == 0 {
+			continue
+		}
+		if s.single() {
+			s.at++
+		}
+		return s.at < len(s.reads), nil
+	}
+	return false, nil
+}
+
+// place is where the next page begins in the read under way; nil for its begin.
+func (s *selecting) place() []byte {
+	if s.single() {
+		return nil
+	}
+	return s.page.last
+}
+
+// cost is what the page took. A statement that contradicts itself, for which
+// nothing is read, costs what reading nothing does.
+func (s *selecting) cost() spent {
+	units := max(s.units, readUnits(0, s.req.Consistent))
+	if s.x == nil {
+		return spent{named: s.req.Named, table: units}
+	}
+	return spent{named: s.req.Named, table: s.page.units, arms: []arm{{index: s.x.Name, local: s.x.Local, units: units}}}
+}
+
+// appendColumns appends the row that the columns make of an item.
+func appendColumns(c *call, columns []partiql.Column, text []byte) error {
+	item, err := value.Stored(text)
+	if err != nil {
+		return damaged(text)
+	}
+	o := c.object()
+	for i := range columns {
+		if v := columns[i].Path.In(&item); v != nil {
+			o.name(columns[i].Name)
+			c.out = v.Append(c.out)
+		}
+	}
+	o.end()
+	return nil
+}

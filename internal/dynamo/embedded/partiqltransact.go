@@ -1,0 +1,248 @@
+package embedded
+
+import (
+	"slices"
+
+	"github.com/kasoku/kasoku/internal/dynamo/embedded/disk"
+	"github.com/kasoku/kasoku/internal/dynamo/partiql"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
+
+var errTransactSelect = wire.Invalid("Select statements within ExecuteTransaction must specify the primary key in the where clause.")
+
+// executeTransaction answers ExecuteTransaction: statements that all read, or all
+// write and check, all or none.
+func (c *call) executeTransaction() error {
+	r := parseExecuteMany(c.body, fieldTransactStatements)
+	members, err := translateAll(&r)
+	if err != nil {
+		return err
+	}
+	reads := members[0].cmd.Kind == partiql.Select
+	if slices.ContainsFunc(members, func(m *member) bool { return m.cmd.Kind == partiql.Select != reads }) {
+		return wire.Invalid("ExecuteTransaction API does not support both read and write operations in the same request.")
+	}
+	if !reads {
+		if err := c.s.writable(); err != nil {
+			return err
+		}
+	}
+	e := c.s.newEdit(c.s.tablesThere(members)...)
+	defer e.close()
+	if err := findAll(members, e.tables); err != nil {
+		return err
+	}
+	if reads {
+		return c.replyTransactRead(&r, members)
+	}
+	x := &transaction{c: c, e: e, capacity: r.Capacity, statements: true}
+	for _, m := range members {
+		m.write.key = m.disk
+		x.writes = append(x.writes, m.write)
+	}
+	if r.Token != "" {
+		x.token = newToken(tokenOfStatements, r.Token, c.body, "TransactStatements")
+	}
+	if err := x.checkPayload(); err != nil {
+		return err
+	}
+	return x.execute()
+}
+
+// inStatement says in which statement of a transaction something is wrong.
+func inStatement(i int, err error) error {
+	fault := asFault(statementFault(err))
+	if fault == nil {
+		return err
+	}
+	return wire.Invalid("Validation failed in TransactStatements[%d]: %s", i, fault.Message)
+}
+
+// translateAll translates the statements. Parameters that are wrong in themselves
+// come first.
+func translateAll(r *executeManyRequest) ([]*member, error) {
+	for _, err := range r.Faults {
+		if err != nil {
+			return nil, err
+		}
+	}
+	members := make([]*member, len(r.Statements))
+	for i := range members {
+		m := &member{r: &r.Statements[i]}
+		var err error
+		if m.cmd, err = partiql.Translate(m.r.Text, m.r.Parameters, true); err == nil {
+			err = m.checkTransact()
+		}
+		if err != nil {
+			return nil, inStatement(i, err)
+		}
+		members[i] = m
+	}
+	return members, nil
+}
+
+// checkTransact refuses what can't be part of a transaction.
+func (m *member) checkTransact() error {
+	switch {
+	case m.cmd.Returning != partiql.ReturnNothing || m.cmd.ReturningFault != nil:
+		return wire.Invalid("RETURNING clause is not supported in ExecuteTransaction.")
+	case m.cmd.Kind == partiql.Exists && m.cmd.Index != "":
+		return wire.Invalid("Operations on indices are not supported in transactions")
+	case m.cmd.Index != "":
+		return wire.Invalid("Reads on indices are not supported within transactions.")
+	case m.cmd.OrderFault != nil:
+		return m.cmd.OrderFault
+	}
+	return nil
+}
+
+// findAll holds the statements against the schemas and finds their items.
+func findAll(members []*member, tables tableSet) error {
+	gone := false
+	for i, m := range members {
+		name, _ := tableOf(m.cmd.Table)
+		t := tables.find(name)
+		if t == nil {
+			m.fault, gone = errNoTable(), true
+			continue
+		}
+		m.info = t.info
+		if m.cmd.Kind != partiql.Select {
+			m.write = &itemWrite{writeRequest: writeOf(m.cmd, m.r), t: t, info: t.info}
+		}
+		if err := m.checkItemRead(); err != nil {
+			return inStatement(i, err)
+		}
+	}
+	if gone {
+		return canceled(reasonsOf(members))
+	}
+	invalid := false
+	for _, m := range members {
+		if m.fault = m.transactKey(); isEmptyKey(m.fault) {
+			return m.fault
+		}
+		if m.fault == nil {
+			m.disk = appendItemKey(nil, m.info, &m.key)
+		}
+		invalid = invalid || m.fault != nil
+	}
+	switch {
+	case duplicates(disksOf(members)):
+		return errSameItem
+	case invalid:
+		return canceled(reasonsOf(members))
+	}
+	return nil
+}
+
+// reasonsOf is why statements cancel their transaction.
+func reasonsOf(members []*member) []*reason {
+	reasons := make([]*reason, len(members))
+	for i, m := range members {
+		if fault := asFault(m.fault); fault != nil {
+			reasons[i] = &reason{statementCode(fault), fault}
+		}
+	}
+	return reasons
+}
+
+// checkItemRead refuses a SELECT that is not about one item by its key alone, and
+// an EXISTS that is not about one by its key and something else.
+func (m *member) checkItemRead() error {
+	switch m.cmd.Kind {
+	case partiql.Select:
+		terms := keyTermsOf(m.cmd.Where, &m.info.Key, true)
+		if terms.others || !terms.whole(&m.info.Key) {
+			return errTransactSelect
+		}
+	case partiql.Exists:
+		terms := keyTermsOf(m.cmd.Where, &m.info.Key, false)
+		if !terms.others || !terms.whole(&m.info.Key) {
+			return wire.Invalid("EXISTS() must contain a single item read with additional condition")
+		}
+	}
+	return nil
+}
+
+// transactKey finds the key of the statement's item and does what other checks
+// there are.
+func (m *member) transactKey() error {
+	key := &m.info.Key
+	if m.cmd.Kind == partiql.Insert {
+		m.key = m.write.Item
+		m.write.onlyIfNew(key)
+		if err := m.write.checkSize(); err != nil {
+			return err
+		}
+		return m.write.check(m.info)
+	}
+	terms := keyTermsOf(m.cmd.Where, key, m.cmd.Kind == partiql.Select)
+	var err error
+	if m.key, err = terms.key(key); isEmptyKey(err) {
+		return err
+	} else if err != nil {
+		return errKeySchema
+	}
+	if m.write == nil {
+		return checkKeyValues(m.info, &m.key)
+	}
+	m.write.Item = m.key
+	if m.write.Kind == writeDelete {
+		m.write.orMissing(key)
+	}
+	return m.write.check(m.info)
+}
+
+// replyTransactRead answers with the items as they are at one moment.
+func (c *call) replyTransactRead(r *executeManyRequest, members []*member) error {
+	snapshot := c.s.db.Snapshot()
+	defer snapshot.Close()
+	var costs []*spent
+	o := c.object()
+	o.member("Responses")
+	c.out = append(c.out, '[')
+	for i, m := range members {
+		if i > 0 {
+			c.out = append(c.out, ',')
+		}
+		row := c.object()
+		start := len(c.out)
+		row.member("Item")
+		size, found, err := c.appendRow(snapshot, m.disk, m.cmd.Columns)
+		if err != nil {
+			return err
+		}
+		if !found {
+			c.out = c.out[:start]
+		}
+		row.end()
+		costs = m.addCost(costs, 2*readUnits(size, true))
+	}
+	c.out = append(c.out, ']')
+	if r.Capacity != capacityNone {
+		for _, s := range costs {
+			s.kind = "Read"
+		}
+		o.member("ConsumedCapacity")
+		c.out = appendAllSpent(c.out, r.Capacity, costs)
+	}
+	o.end()
+	return nil
+}
+
+// appendRow appends the row that columns, nil for all, make of the item under key;
+// found is false if there is no item or the row would be empty.
+func (c *call) appendRow(r disk.Reader, key []byte, columns []partiql.Column) (size int, found bool, err error) {
+	m, err := readImage(r, key, needText)
+	if err != nil || !m.exists() {
+		return 0, false, err
+	}
+	if columns == nil {
+		c.out = append(c.out, m.text...)
+		return m.size, true, nil
+	}
+	start := len(c.out)
+	err = appendColumns(c, columns, m.text)
+	return m.size, len(c.out)-start > len(`{}`), err
+}

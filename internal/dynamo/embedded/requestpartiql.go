@@ -1,0 +1,47 @@
+package embedded
+
+import "github.com/kasoku/kasoku/internal/dynamo/value"
+
+var (
+	statementFields   = fieldsOf(fieldStatement, fieldParameters, fieldConsistent, fieldReturnOnFailure)
+	executeFields     = statementFields | fieldsOf(fieldLimit, fieldNextToken, fieldCapacity)
+	executeManyFields = fieldsOf(fieldStatements, fieldTransactStatements, fieldToken, fieldCapacity)
+)
+
+// parseExecuteStatement reads an ExecuteStatement. What is wrong with its
+// Parameters comes before what is wrong with the statement.
+func parseExecuteStatement(body []byte) (r executeRequest, err error) {
+	var f fields
+	readFields(&f, body, executeFields)
+	r.Limit, r.NextToken, r.Capacity = f.number(fieldLimit), string(f.text(fieldNextToken)), f.capacity()
+	r.statementRequest, err = f.statement()
+	return r, err
+}
+
+// parseExecuteMany reads a BatchExecuteStatement or an ExecuteTransaction, whose
+// statements are the list.
+func parseExecuteMany(body []byte, list field) (r executeManyRequest) {
+	var f fields
+	readFields(&f, body, executeManyFields)
+	r.Token, r.Capacity = string(f.text(fieldToken)), f.capacity()
+	texts := elements(f.values[list])
+	r.Statements, r.Faults = make([]statementRequest, len(texts)), make([]error, len(texts))
+	for i, text := range texts {
+		readFields(&f, text, statementFields)
+		r.Statements[i], r.Faults[i] = f.statement()
+	}
+	return r
+}
+
+// statement reads a statement and its parameters.
+func (f *fields) statement() (r statementRequest, err error) {
+	r.Text, r.Consistent, r.ReturnItemOnFailure = f.text(fieldStatement), f.flag(fieldConsistent), f.returnOnFailure()
+	texts := elements(f.values[fieldParameters])
+	r.Parameters = make([]value.Value, len(texts))
+	for i, text := range texts {
+		if r.Parameters[i], err = value.Parse(text); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
