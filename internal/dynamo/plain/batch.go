@@ -61,7 +61,11 @@ func (b *batch) serve() {
 	if !b.t.readable() {
 		return
 	}
-	if !b.read(b.t.x.Body) {
+	understood := b.read(b.t.x.Body)
+	if b.t.tooLarge(nil) {
+		return
+	}
+	if !understood {
 		b.t.operate(b.t.r.target, b.t.x.Body) // the service says what is wrong with it
 		return
 	}
@@ -93,8 +97,7 @@ func (b *batch) whole() {
 	body := t.x.Body
 	if b.writes && b.json {
 		t.body = b.appendRequest(t.body[:0], b.units)
-		if body = t.body; len(body) > maxBody {
-			t.tooLarge()
+		if body = t.body; t.tooLarge(body) {
 			return
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -145,6 +146,24 @@ func TestPlain(t *testing.T) {
 	for _, bad := range []string{`1`, `"x"`, `null`, `[]`, `{}`, `{"S":1}`, `{"N":1}`, `{"N":"x"}`, `{"N":""}`, `{"N":"1 2"}`, `{"BOOL":"true"}`,
 		`{"NULL":false}`, `{"SS":[1]}`, `{"NS":["x"]}`, `{"NS":{}}`, `{"L":{}}`, `{"L":[1]}`, `{"M":[]}`, `{"M":{"a":1}}`, `{"X":"x"}`, `{"S":"a","N":"1"}`, `{"B":1}`} {
 		f(bad, `refused`)
+	}
+}
+
+// What can be no item costs no more than its text to find out.
+func TestTypedTooLarge(t *testing.T) {
+	c := converter{}
+	for range 2 {
+		if _, next := c.typed(make([]byte, maxBody+1), []byte(`{"a":1}`), 0); next >= 0 || !c.over {
+			t.Error("translated on behind 16 MiB")
+		}
+	}
+	var list []string
+	for i := range mostMembers + 1000 {
+		list = append(list, strconv.Itoa(i))
+	}
+	c.typedSet(nil, []byte("["+strings.Join(list, ",")+"]"), 0, true)
+	if len(c.seen) != mostMembers {
+		t.Errorf("%d members are remembered", len(c.seen))
 	}
 }
 

@@ -83,8 +83,7 @@ func (t *task) putItemJSON() {
 	body := t.x.Body
 	t.conv.lists = t.listsIn(body)
 	t.body = rewrite(t.body[:0], body, &t.conv, (*converter).typedObject, "Item")
-	if len(t.body) > maxBody {
-		t.tooLarge()
+	if t.tooLarge(t.body) {
 		return
 	}
 	t.operate(t.r.target, t.body)
@@ -99,8 +98,14 @@ func (t *task) readable() bool {
 	return false
 }
 
-func (t *task) tooLarge() {
+// tooLarge tells whether a translated request is larger than DynamoDB takes; if so,
+// it has answered.
+func (t *task) tooLarge(body []byte) bool {
+	if !t.conv.over && len(body) <= maxBody {
+		return false
+	}
 	t.refuse(http.StatusRequestEntityTooLarge, "ValidationException", "The request has more than 16 MiB with its items as attribute values")
+	return true
 }
 
 // listsIn tells how arrays are read for the table that a request names.

@@ -17,7 +17,8 @@ type member struct {
 // typedSet appends the array of scalars at i as the members of a set: the first of
 // equal ones, in their order. What is no number to DynamoDB is left to it to refuse.
 func (c *converter) typedSet(dst, b []byte, i int, numbers bool) ([]byte, int) {
-	c.members, c.text = c.members[:0], c.text[:0]
+	c.members, c.text, c.seen = c.members[:0], c.text[:0], nil
+	dst = append(dst, '[')
 	i = wire.SkipSpace(b, i+1)
 	for at(b, i) != ']' {
 		if at(b, i) == ',' {
@@ -27,27 +28,29 @@ func (c *converter) typedSet(dst, b []byte, i int, numbers bool) ([]byte, int) {
 		if next < 0 {
 			return dst, -1
 		}
-		c.addTyped(b[i:next], numbers)
+		if raw := b[i:next]; c.isNew(raw, numbers) {
+			dst = separated(dst)
+			if numbers {
+				dst = append(append(append(dst, '"'), raw...), '"')
+			} else {
+				dst = append(dst, raw...)
+			}
+		}
 		i = wire.SkipSpace(b, next)
-	}
-	dst = append(dst, '[')
-	first := true
-	for _, k := range c.distinct() {
-		if !first {
-			dst = append(dst, ',')
-		}
-		first = false
-		if numbers {
-			dst = append(append(append(dst, '"'), c.members[k].raw...), '"')
-		} else {
-			dst = append(dst, c.members[k].raw...)
-		}
 	}
 	return append(dst, ']'), i + 1
 }
 
-// addTyped notes a member of a set given in plain JSON.
-func (c *converter) addTyped(raw []byte, number bool) {
+// fewMembers are compared each with each; more are looked up. Of more than
+// mostMembers no item consists, so that repeated ones need not be told any more for
+// the service to refuse it.
+const (
+	fewMembers  = 16
+	mostMembers = 400 << 10 / 2
+)
+
+// isNew tells whether no member before raw is equal to it, and notes it.
+func (c *converter) isNew(raw []byte, number bool) bool {
 	mark, ok := len(c.text), false
 	if number {
 		c.text, ok = wire.AppendNumber(c.text, raw)
@@ -57,33 +60,30 @@ func (c *converter) addTyped(raw []byte, number bool) {
 	if !ok {
 		c.text = append(c.text[:mark], raw...)
 	}
-	c.members = append(c.members, member{raw: raw, text: c.text[mark:len(c.text):len(c.text)]})
-}
-
-// fewMembers are compared each with each; more are looked up.
-const fewMembers = 16
-
-// distinct returns the indexes of the members that equal none before them.
-func (c *converter) distinct() []int {
-	order := make([]int, 0, len(c.members))
-	var seen map[string]bool
-	if len(c.members) > fewMembers {
-		seen = make(map[string]bool, len(c.members))
-	}
-	for k := range c.members {
-		text := c.members[k].text
-		if seen != nil {
-			if !seen[string(text)] {
-				seen[string(text)] = true
-				order = append(order, k)
+	text := c.text[mark:len(c.text):len(c.text)]
+	if c.seen == nil && len(c.members) < fewMembers {
+		for k := range c.members {
+			if bytes.Equal(c.members[k].text, text) {
+				return false
 			}
-			continue
 		}
-		if !slices.ContainsFunc(order, func(o int) bool { return bytes.Equal(c.members[o].text, text) }) {
-			order = append(order, k)
+		c.members = append(c.members, member{text: text})
+		return true
+	}
+	if c.seen == nil {
+		c.seen = make(map[string]bool)
+		for k := range c.members {
+			c.seen[string(c.members[k].text)] = true
 		}
 	}
-	return order
+	c.text = c.text[:mark]
+	if c.seen[string(text)] {
+		return false
+	}
+	if len(c.seen) < mostMembers {
+		c.seen[string(text)] = true
+	}
+	return true
 }
 
 // plainSet appends the members of the set at i in their own order: numbers by value,

@@ -36,7 +36,7 @@ var tasks = sync.Pool{New: func() any { return new(task) }}
 
 func (t *task) begin(h *Handler, x *edge.Exchange, r *route, rest []byte) {
 	t.h, t.cfg, t.x, t.r, t.rest = h, h.cfg.Load(), x, r, rest
-	t.changed = false
+	t.changed, t.conv.over = false, false
 }
 
 // keepMax bounds the buffers that go back to the pool, keepMembers the members.
@@ -55,6 +55,7 @@ func (t *task) end() {
 			*b = nil
 		}
 	}
+	t.conv.seen = nil
 	clear(t.conv.members)
 	if t.conv.members = t.conv.members[:0]; cap(t.conv.members) > keepMembers {
 		t.conv.members = nil

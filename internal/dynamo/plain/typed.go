@@ -11,6 +11,8 @@ type converter struct {
 	lists   bool     // see Config.Lists
 	members []member // of the set being written
 	text    []byte   // what members compare by
+	seen    map[string]bool
+	over    bool // what is typed would be larger than any request
 }
 
 // at is the byte at i, 0 behind the end.
@@ -28,6 +30,10 @@ func (c *converter) typedObject(dst, b []byte, i int) ([]byte, int) {
 
 // typed appends the plain value at i as an attribute value.
 func (c *converter) typed(dst, b []byte, i int) ([]byte, int) {
+	if len(dst) > maxBody {
+		c.over = true
+		return dst, -1
+	}
 	switch at(b, i) {
 	case '{':
 		dst = append(dst, `{"M":`...)
