@@ -162,7 +162,7 @@ func keyText(key int32) string {
 func groupText(partition int32, group int8) string { return fmt.Sprintf("p%d-g%d", partition, group) }
 
 func itemText(key int32, v int64) string {
-	return fmt.Sprintf(`{"p":{"S":"p%d"},"s":{"N":"%d"},"v":{"N":"%d"},"g":{"S":"%s"},"pad":{"S":"%s"}}`,
+	return fmt.Sprintf(`{"p":{"S":"p%d"},"s":{"N":"%d"},"v":{"N":"%d"},"g":{"S":"%s"},"filler":{"S":"%s"}}`,
 		key/width, key%width, v, groupText(key/width, groupOf(v)), padding)
 }
 

@@ -52,7 +52,7 @@ func (c *client) put(ctx context.Context) {
 	c.ended(o, &answer, what, call, returned)
 }
 
-const set = `"UpdateExpression":"SET v = :v, g = :g, pad = :p"`
+const set = `"UpdateExpression":"SET v = :v, g = :g, filler = :p"`
 
 // setValues returns the values that set names, and one more for conditions.
 func setValues(key int32, v, expect int64) string {

@@ -81,9 +81,47 @@ func TestHistory(t *testing.T) {
 	faults.Clear()
 
 	report(t, result, faults)
+	verdict(t, result)
+}
+
+// TestHistoryEmbedded is the same with the embedded store as origin, whose indexes
+// never lag: cached, and bare, where the store alone has to keep the contract.
+func TestHistoryEmbedded(t *testing.T) {
+	f := func(name string, cached bool, service ...string) {
+		t.Run(name, func(t *testing.T) {
+			n := harness.Start(t, harness.Options{Origin: "embedded:./data", Service: append(service, "auth: {mode: none}")})
+			ctx, cancel := context.WithCancel(t.Context())
+			var purges sync.WaitGroup
+			purges.Go(func() { purge(ctx, t, n) })
+			result := mustRun(t, Config{URL: n.URL, Ops: ops(t) / 2, Clients: 24, Abort: 200, KeyTime: time.Minute})
+			cancel()
+			purges.Wait()
+			report(t, result, &fault.Injector{})
+			if cached {
+				verdict(t, result)
+				return
+			}
+			if result.Hits > 0 {
+				t.Errorf("%d hits without a cache", result.Hits)
+			}
+			violations(t, result)
+		})
+	}
+	f("cached", true)
+	f("bare", false, "item_ttl: 0s", "query_ttl: 0s", "negative_ttl: 0s")
+}
+
+// verdict fails a run that broke the contract, or that says little about the cache.
+func verdict(t *testing.T, result *Result) {
+	t.Helper()
 	if result.Hits*20 < result.Requests {
 		t.Errorf("only %d of %d requests were hits: the run says little about the cache", result.Hits, result.Requests)
 	}
+	violations(t, result)
+}
+
+func violations(t *testing.T, result *Result) {
+	t.Helper()
 	for i, v := range result.Violations {
 		if i == 10 {
 			t.Fatalf("and %d more", len(result.Violations)-i)
