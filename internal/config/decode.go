@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -376,11 +375,7 @@ func (d *decoder) scalar(n ast.Node, v reflect.Value, f *field, path string) {
 		return
 	}
 	if err := setScalar(v, text); err != nil {
-		if later, ok := errors.AsType[laterError](err); ok {
-			d.report(at, path, "%v", later)
-		} else {
-			d.report(at, path, "%q %v", text, err)
-		}
+		d.report(at, path, "%q %v", text, err)
 		return
 	}
 	d.bounds(at, v, f, path, text)

@@ -267,10 +267,3 @@ func (r *RefreshAhead) set(text string) error {
 }
 
 func (r RefreshAhead) String() string { return strconv.FormatFloat(float64(r), 'g', -1, 64) }
-
-// laterError is about something that the contract names and this version lacks.
-type laterError string
-
-func errLater(what string) error { return laterError(what) }
-
-func (e laterError) Error() string { return "not available in this version: " + string(e) }
