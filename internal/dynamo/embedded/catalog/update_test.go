@@ -188,6 +188,25 @@ func TestUpdateIndexLimit(t *testing.T) {
 		"Subscriber limit exceeded: Number of global secondary indexes exceeds per-table limit of 20")
 }
 
+// TestUpdateNonKeys: projections of the table's indexes count with the new one's.
+func TestUpdateNonKeys(t *testing.T) {
+	include := func(n int) string {
+		var names []string
+		for i := range n {
+			names = append(names, fmt.Sprintf(`"n%d"`, i))
+		}
+		return `"Projection":{"ProjectionType":"INCLUDE","NonKeyAttributes":[` + strings.Join(names, ",") + `]}`
+	}
+	table := create(t, request(defs("p:S"), keys("p:HASH"), perRequest, gsis(index("abc", "p:HASH", include(20)), index("def", "p:HASH", include(61)))))
+	add := func(n int) string {
+		return request(defs("p:S"), `"GlobalSecondaryIndexUpdates":[{"Create":`+index("more", "p:HASH", include(n))+`}]`)
+	}
+	_, err := alter(t, table, add(20))
+	refusal(t, "101 attributes", err, "ValidationException",
+		"One or more parameter values were invalid: Number of NonKeyAttributes over all indexes exceeds per-table limit of 100")
+	mustAlter(t, table, add(19))
+}
+
 // TestOneOnline: a second index waits until the first is filled, though the first
 // may be given up.
 func TestOneOnline(t *testing.T) {
@@ -240,6 +259,12 @@ func TestUpdateThroughput(t *testing.T) {
 	if !said.Decreased.Equal(later) || !c.Decreased.After(later) || c.Warm != (Throughput{9, 7}) {
 		t.Errorf("decreased %v, said %v, warm for %+v", c.Decreased, said.Decreased, c.Warm)
 	}
+	if c := c.provision(Throughput{1, 6}, later.Add(time.Hour)); c.Decreases != 2 {
+		t.Errorf("%d decreases on one day", c.Decreases)
+	}
+	if c := c.provision(Throughput{1, 6}, later.Add(24*time.Hour)); c.Decreases != 1 {
+		t.Errorf("%d decreases on the next day", c.Decreases)
+	}
 	if table.Capacity.Provisioned != (Throughput{5, 6}) {
 		t.Error("the table of before has changed")
 	}
@@ -265,6 +290,10 @@ func TestUpdateBilling(t *testing.T) {
 	if lifted.Table.Capacity.OnDemand != (Throughput{0, 7}) || lifted.Reply.Status != Active {
 		t.Errorf("limits %+v", lifted.Table.Capacity.OnDemand)
 	}
+	kept := mustAlter(t, c.Table, `{"OnDemandThroughput":{"MaxWriteRequestUnits":7}}`)
+	if kept.Table.Capacity.OnDemand != (Throughput{40, 7}) {
+		t.Errorf("limits %+v", kept.Table.Capacity.OnDemand)
+	}
 	same := mustAlter(t, c.Table, `{"BillingMode":"PAY_PER_REQUEST"}`)
 	if same.Reply.Status != Updating || !same.Table.PerRequestSince.Equal(*c.Table.PerRequestSince) {
 		t.Errorf("billed as before: %+v", same.Table)
@@ -274,6 +303,9 @@ func TestUpdateBilling(t *testing.T) {
 	if back.Table.Billing != Provisioned || back.Table.Capacity.Provisioned != (Throughput{2, 2}) || back.Table.Capacity.OnDemand != (Throughput{}) ||
 		back.Table.Index("byx").Capacity.Provisioned != (Throughput{3, 3}) || back.Table.PerRequestSince == nil {
 		t.Errorf("billed %s with %+v", back.Table.Billing, back.Table.Capacity)
+	}
+	if got := string(describer().Append(nil, back.Table)); !strings.Contains(got, `"BillingModeSummary":{"BillingMode":"PROVISIONED","LastUpdateToPayPerRequestDateTime":`) {
+		t.Errorf("described: %s", got)
 	}
 }
 
