@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// curl does what the scripts need of that program: -H, -X, -d, -s, -i and a URL.
-// Whatever the host in it, it asks the Unix socket in $SOCKET, and waits until
-// somebody listens there.
+// curl does what the scripts need of that program: -H, -X, -d, -s, -sS, -i and a
+// URL. Whatever the host in it, it asks the Unix socket in $SOCKET, if there is one
+// in the environment, and waits until somebody listens there.
 func curl() {
 	if err := runCurl(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "curl:", err)
@@ -36,17 +36,22 @@ func runCurl(args []string) error {
 				method = value
 			default:
 				body = value
-				header.Set("Content-Type", "application/x-www-form-urlencoded") // as curl does
 			}
 		case "-i":
 			head = true
-		case "-s":
+		case "-s", "-sS":
 		default:
 			url = a
 		}
 	}
 	if method == "" {
 		method = http.MethodGet
+		if body != "" {
+			method = http.MethodPost
+		}
+	}
+	if body != "" && header.Get("Content-Type") == "" {
+		header.Set("Content-Type", "application/x-www-form-urlencoded") // as curl does
 	}
 	client := http.Client{Transport: &http.Transport{DialContext: dialSocket}}
 	r, err := http.NewRequest(method, url, strings.NewReader(body))
@@ -72,10 +77,14 @@ func runCurl(args []string) error {
 	return err
 }
 
-func dialSocket(ctx context.Context, _, _ string) (net.Conn, error) {
+func dialSocket(ctx context.Context, network, address string) (net.Conn, error) {
 	var d net.Dialer
+	socket := os.Getenv("SOCKET")
+	if socket == "" {
+		return d.DialContext(ctx, network, address)
+	}
 	for deadline := time.Now().Add(10 * time.Second); ; {
-		conn, err := d.DialContext(ctx, "unix", os.Getenv("SOCKET"))
+		conn, err := d.DialContext(ctx, "unix", socket)
 		if err == nil || time.Now().After(deadline) {
 			return conn, err
 		}
