@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/disk"
@@ -213,7 +214,7 @@ func (c *call) replyTransactRead(r *executeManyRequest, members []*member) error
 		if err != nil {
 			return err
 		}
-		if !found {
+		if !found || bytes.HasSuffix(c.out[start:], []byte(`:{}`)) {
 			c.out = c.out[:start]
 		}
 		row.end()
@@ -231,8 +232,7 @@ func (c *call) replyTransactRead(r *executeManyRequest, members []*member) error
 	return nil
 }
 
-// appendRow appends the row that columns, nil for all, make of the item under key;
-// found is false if there is no item or the row would be empty.
+// appendRow appends the row that columns, nil for all, make of the item under key.
 func (c *call) appendRow(r disk.Reader, key []byte, columns []partiql.Column) (size int, found bool, err error) {
 	m, err := readImage(r, key, needText)
 	if err != nil || !m.exists() {
@@ -242,7 +242,5 @@ func (c *call) appendRow(r disk.Reader, key []byte, columns []partiql.Column) (s
 		c.out = append(c.out, m.text...)
 		return m.size, true, nil
 	}
-	start := len(c.out)
-	err = appendColumns(c, columns, m.text)
-	return m.size, len(c.out)-start > len(`{}`), err
+	return m.size, true, appendColumns(c, columns, m.text)
 }

@@ -1,8 +1,10 @@
 package embedded
 
 import (
+	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -103,6 +105,28 @@ func TestTokenAtOnce(t *testing.T) {
 		workers.Wait()
 		if got := s.counted(t); got != token {
 			t.Fatalf("counted to %s; want %s", got, token)
+		}
+	}
+}
+
+// TestTokenOfOthers makes different requests with one token at once: only one of
+// them may be done.
+func TestTokenOfOthers(t *testing.T) {
+	s := withTables(t)
+	for round := range 10 {
+		var workers sync.WaitGroup
+		var done atomic.Int64
+		for i := range 10 {
+			workers.Go(func() {
+				put := fmt.Sprintf(`{"Put":{"TableName":"plain","Item":{"p":{"S":"%d-%d"}}}}`, round, i)
+				if status, _ := s.ask(t, "TransactWriteItems", transact(fmt.Sprintf(`,"ClientRequestToken":"t%d"`, round), put)); status == 200 {
+					done.Add(1)
+				}
+			})
+		}
+		workers.Wait()
+		if done.Load() != 1 {
+			t.Fatalf("%d were done", done.Load())
 		}
 	}
 }

@@ -138,6 +138,7 @@ func TestTransactionRefusals(t *testing.T) {
 	}
 	s.must(t, "TransactWriteItems", transact("", append(actions, big(10, 98304))...))
 	s.refused(t, "TransactWriteItems", transact("", append(actions, big(10, 98305))...), "ValidationException", "Transaction payload size cannot exceed 4MB. Payload Size: 4194305")
+	s.refused(t, "TransactWriteItems", transact("", append(actions, strings.Replace(big(10, 98305), "plain", "none", 1))...), "ValidationException", "Transaction payload size cannot exceed 4MB. Payload Size: 4194305")
 	s.refused(t, "TransactWriteItems", transact("", actDelete, strings.Replace(actPut, "plain", "none", 1)), "ResourceNotFoundException", "Requested resource not found")
 }
 
