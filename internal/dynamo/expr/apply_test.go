@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -146,6 +147,41 @@ func TestApply(t *testing.T) {
 	f("REMOVE s SET a = s", "a", `{"S":"text"}`)
 	f("ADD n :n SET a = n", "a", `{"N":"10"}`)
 	f("SET m.k = :n, a = m", "a", `{"M":{"k":{"N":"7"},"mm":{"M":{"x":{"S":"y"}}},"ll":{"L":[{"S":"e"}]}}}`)
+}
+
+// TestApplyMany: where many attributes change, they are looked up in tables.
+func TestApplyMany(t *testing.T) {
+	var before, after, sets, removals []string
+	for i := range 90 {
+		was := fmt.Sprintf(`"a%d":{"N":"%d"}`, i, i)
+		switch {
+		case i < 30: // changed
+			before = append(before, was)
+			sets = append(sets, fmt.Sprintf("PREFIXa%d = PREFIXa%d + :m", i, i))
+			after = append(after, fmt.Sprintf(`"a%d":{"N":"%d"}`, i, i+1))
+		case i < 45: // left alone
+			before, after = append(before, was), append(after, was)
+		case i < 70: // removed, some that aren't there
+			if i%3 > 0 {
+				before = append(before, was)
+			}
+			removals = append(removals, fmt.Sprintf("PREFIXa%d", i))
+		default: // new
+			sets = append(sets, fmt.Sprintf("PREFIXa%d = :s", i))
+			after = append(after, fmt.Sprintf(`"a%d":{"S":"new"}`, i))
+		}
+	}
+	text := "SET " + strings.Join(sets, ", ") + " REMOVE " + strings.Join(removals, ", ")
+	document := func(members []string) string { return "{" + strings.Join(members, ",") + "}" }
+	f := func(prefix, before, want string) {
+		t.Helper()
+		got := apply(t, update(t, strings.ReplaceAll(text, "PREFIX", prefix)), before)
+		if !strings.HasPrefix(got, "{") || !item(t, got).Equal(item(t, want)) {
+			t.Errorf("%s; want %s", got, want)
+		}
+	}
+	f("", document(before), document(after))
+	f("m.", `{"m":{"M":`+document(before)+`},"x":{"NULL":true}}`, `{"x":{"NULL":true},"m":{"M":`+document(after)+`}}`)
 }
 
 func TestApplyErrors(t *testing.T) {

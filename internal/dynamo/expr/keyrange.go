@@ -171,14 +171,11 @@ func (t *queryTerm) check(s *KeySchema, key *KeyAttribute) error {
 	if t.op == 0 {
 		return errNotIndexable
 	}
-	for _, v := range []*value.Value{t.a, t.b} {
-		switch {
-		case v == nil:
-		case v.Type != key.Type:
-			return errConditionType
-		case len(v.Text) == 0:
-			return emptyKey(s, key)
-		}
+	if t.a.Type != key.Type {
+		return errConditionType
+	}
+	if len(t.a.Text) == 0 { // and b is greater
+		return emptyKey(s, key)
 	}
 	return nil
 }

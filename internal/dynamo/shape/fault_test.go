@@ -201,6 +201,16 @@ func attributeEcho(member string) string {
 	return all + ")"
 }
 
+// TestTenFaults: no more of them are told.
+func TestTenFaults(t *testing.T) {
+	index := `{"IndexName":"!","KeySchema":[{"AttributeName":"a","KeyType":"HASH"}],"Projection":{}},`
+	_, message := refusal(t, "CreateTable", `{"TableName":"abc","AttributeDefinitions":[{"AttributeName":"a"}],"KeySchema":[{"AttributeName":"a","KeyType":"HASH"}],
+		"GlobalSecondaryIndexes":[`+strings.Repeat(index, 5)+strings.TrimSuffix(index, ",")+`]}`)
+	if n := strings.Count(message, "failed to satisfy"); n != 10 || !strings.HasPrefix(message, "10 validation errors detected: ") {
+		t.Errorf("%d in %s", n, message)
+	}
+}
+
 // TestNullInside: a null in a list or a map is missing.
 func TestNullInside(t *testing.T) {
 	f := invalid(t)
@@ -308,6 +318,10 @@ func TestTables(t *testing.T) {
 		"Value null at 'timeToLiveSpecification.attributeName'"+notNull+"; Value null at 'timeToLiveSpecification.enabled'"+notNull)
 	f("UpdateTimeToLive", `{"TableName":"abc","TimeToLiveSpecification":{"AttributeName":"","Enabled":true}}`,
 		"TimeToLiveSpecification.AttributeName must be non empty")
+	f("UpdateTimeToLive", `{"TableName":"abc","TimeToLiveSpecification":{"AttributeName":""}}`,
+		"2 validation errors detected: Value '' at 'timeToLiveSpecification.attributeName'"+length("greater than or equal to 1")+
+			"; Value null at 'timeToLiveSpecification.enabled'"+notNull)
+	f("DescribeTimeToLive", `{"TableName":"abc","TableName":null}`, "The parameter 'TableName' is required but was not present in the request")
 	f("UpdateTimeToLive", `{"TableName":"abc"}`, oneError+"Value null at 'timeToLiveSpecification'"+notNull)
 	f("UpdateContinuousBackups", `{"TableName":"abc"}`, oneError+"Value null at 'pointInTimeRecoverySpecification'"+notNull)
 	f("TagResource", `{"Tags":[]}`, oneError+"Value null at 'resourceArn'"+notNull)

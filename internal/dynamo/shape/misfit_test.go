@@ -169,6 +169,7 @@ func TestTypesTaken(t *testing.T) {
 	f("GetItem", ` { "Table\u004eame" : "abc" , "Key" : { } } `)
 	f("GetItem", `{"TableName":"arn:aws:dynamodb:eu-west-1:123456789012:table/abc","Key":{}}`)
 	f("DescribeTable", `{"TableName":"arn:aws:dynamodb:eu-west-1:123456789012:table/abc"}`)
+	f("GetItem", `{"TableName":"arn:aws:dynamodb:eu-west-1:123456789012:table/`+strings.Repeat("x", 255)+`","Key":{}}`)
 	f("Query", `{"TableName":"abc","Limit":1.9}`)
 	f("PutItem", `{"TableName":"abc","Item":{"a":null,"b":{"L":[null]}},"ExpressionAttributeNames":{"#a":null}}`)
 	f("BatchGetItem", `{"RequestItems":{"arn:aws:dynamodb:eu-west-1:123456789012:table/abc":{"Keys":[{}]}}}`)
