@@ -50,6 +50,7 @@ func (r *report) judge() {
 	least("throughput of Query of 25 items, in DynamoDB Locals", r.ratio(storeQuery, nameEmbedded, throughput), 5)
 	most("memory of the embedded store, in DynamoDB Locals", r.memory, 0.5)
 	most("seconds of CPU to the first answer", r.start/1e9, 0.2)
+	r.judgePlain()
 }
 
 // ratio is a target's value of a column as a multiple of its reference's.

@@ -63,12 +63,19 @@ func (l *lab) build(binary string) error {
 		builds = append(builds, [2]string{l.kasoku, "./cmd/kasoku"})
 	}
 	for _, b := range builds {
-		progress("building %s", b[1])
-		cmd := exec.CommandContext(l.ctx, "go", "build", "-trimpath", "-o", b[0], b[1])
-		cmd.Dir = l.root
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("build %s: %w: %s", b[1], err, out)
+		if err := l.compile(b[0], b[1]); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+func (l *lab) compile(file, program string) error {
+	progress("building %s", program)
+	cmd := exec.CommandContext(l.ctx, "go", "build", "-trimpath", "-o", file, program)
+	cmd.Dir = l.root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build %s: %w: %s", program, err, out)
 	}
 	return nil
 }

@@ -84,6 +84,7 @@ type group struct {
 
 var groups = []group{
 	{"peers", (*lab).comparePeers, peerScenarios()},
+	{"plain", (*lab).comparePlain, plainScenarios()},
 	{"stores", (*lab).compareStores, storeScenarios()},
 	{"memory", (*lab).measureMemory, nil},
 	{"start", (*lab).measureStart, nil},

@@ -149,8 +149,9 @@ func (l *lab) compare(s *stage, c scenario) error {
 	return l.contest(c, targets, s.origin)
 }
 
-// contest measures the targets of a scenario in turn. The origin, unless it is
-// nil, counts what it is asked meanwhile.
+// contest measures the targets of a scenario in turn, with the scenario's requests
+// unless they bring their own. The origin, unless it is nil, counts what it is asked
+// meanwhile.
 func (l *lab) contest(c scenario, targets []target, origin *proc.Process) error {
 	progress("%s", c.name)
 	requests, err := c.traffic(l.plan.items)
@@ -159,7 +160,9 @@ func (l *lab) contest(c scenario, targets []target, origin *proc.Process) error 
 	}
 	b := bout{conns: c.conns, rate: c.rate, rounds: l.plan.rounds, round: l.plan.round}
 	for i := range targets {
-		targets[i].load = requests
+		if targets[i].load.next == nil {
+			targets[i].load = requests
+		}
 		if err := l.warm(b, targets[i]); err != nil {
 			return err
 		}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/kasoku/kasoku/bench/internal/dataset"
+	"github.com/kasoku/kasoku/bench/internal/proc"
+)
+
+const (
+	plainHit  = "GetItemJSON hit"
+	nameTyped = "kasoku, GetItem"
+	nameProxy = "sign and forward"
+)
+
+// plainStage is the servers that bbpd's routes are compared on.
+type plainStage struct {
+	origin *proc.Process // Kasoku's, which counts
+	kasoku *proc.Process
+	proxy  *proc.Process // with an origin of its own
+}
+
+func plainScenarios() []scenario {
+	return []scenario{{name: plainHit, conns: 100, traffic: plainHits, cached: true}}
+}
+
+// comparePlain compares hits through bbpd's routes with the same hits in DynamoDB's
+// own protocol, and with a proxy that does what bbpd does.
+func (l *lab) comparePlain() error {
+	s, err := l.setPlainStage()
+	if err != nil {
+		return err
+	}
+	typed, err := getHits(l.plan.items)
+	if err != nil {
+		return err
+	}
+	for _, c := range chosen(plainScenarios(), "plain", l.only) {
+		err := l.contest(c, []target{
+			{name: nameTyped, addr: s.kasoku.Addr, proc: s.kasoku, load: typed},
+			{name: nameKasoku, addr: s.kasoku.Addr, proc: s.kasoku},
+			{name: nameProxy, addr: s.proxy.Addr, proc: s.proxy},
+		}, s.origin)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+	}
+	return nil
+}
+
+func (l *lab) setPlainStage() (*plainStage, error) {
+	var s plainStage
+	var err error
+	if s.origin, err = l.startOrigin(); err != nil {
+		return nil, err
+	}
+	if s.kasoku, err = l.startRoutes(s.origin); err != nil {
+		return nil, err
+	}
+	behind, err := l.startOrigin()
+	if err != nil {
+		return nil, err
+	}
+	program := filepath.Join(l.dir, "proxy")
+	if err := l.compile(program, "./bench/proxy"); err != nil {
+		return nil, err
+	}
+	if s.proxy, err = l.start(proc.Command{Name: "proxy", Args: []string{program, "-origin", behind.Addr}}); err != nil {
+		return nil, err
+	}
+	var failed error
+	for _, addr := range []string{s.kasoku.Addr, s.proxy.Addr} {
+		for _, i := range []int{0, l.plan.items - 1} {
+			failed = errors.Join(failed, probePlain(addr, i))
+		}
+	}
+	return &s, failed
+}
+
+// probePlain asks a server for an item and compares the answer.
+func probePlain(addr string, i int) error {
+	set := dataset.Even
+	got, err := ask(addr, dataset.AppendPlainRequest(nil, "/GetItemJSON", set.AppendGet(nil, i)))
+	if err != nil {
+		return err
+	}
+	if want := set.AppendPlain(nil, i); !sameJSON(got, want) {
+		return fmt.Errorf("GetItemJSON at %s answers %.400s instead of %.400s", addr, got, want)
+	}
+	return nil
+}
+
+// startRoutes starts a Kasoku with bbpd's routes.
+func (l *lab) startRoutes(origin *proc.Process) (*proc.Process, error) {
+	addr, err := proc.FreeAddr()
+	if err != nil {
+		return nil, err
+	}
+	admin, err := proc.FreeAddr()
+	if err != nil {
+		return nil, err
+	}
+	text := append(configText(admin, "1GiB", []service{{"routes", addr, origin.Addr, authNone}}), "    plain_json: true\n"...)
+	file := filepath.Join(l.dir, "routes.yaml")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return nil, fmt.Errorf("configure routes: %w", err)
+	}
+	return l.start(proc.Command{
+		Name: "routes", Addr: addr, Also: []string{admin},
+		Args: []string{l.kasoku, "serve", "-c", file},
+		Env: []string{
+			"AWS_ACCESS_KEY_ID=" + dataset.AccessKey, "AWS_SECRET_ACCESS_KEY=" + dataset.SecretKey, "AWS_EC2_METADATA_DISABLED=true",
+		},
+	})
+}
+
+func plainHits(items int) (traffic, error) {
+	set := dataset.Even
+	return hits(prepare(items, func(i int) []byte {
+		return dataset.AppendPlainRequest(nil, "/GetItemJSON", set.AppendGet(nil, i))
+	}), len(set.AppendPlain(nil, 0))), nil
+}
+
+// judgePlain fills in the goals of bbpd's routes.
+func (r *report) judgePlain() {
+	routes := r.find(plainHit, nameKasoku)
+	if routes == nil {
+		return
+	}
+	cost, bound := routes.Columns[cpu].Ratio, 1.3
+	r.Goals = append(r.Goals, goal{Name: "CPU of a GetItemJSON hit, in GetItem hits", Value: cost, Bound: bound, Pass: cost <= bound})
+	if proxy := r.ratio(plainHit, nameProxy, throughput); proxy > 0 {
+		times, least := routes.Columns[throughput].Ratio/proxy, 10.0
+		r.Goals = append(r.Goals, goal{
+			Name: "throughput of GetItemJSON hits, in those of a proxy that signs and forwards", Value: times, Bound: least, Least: true, Pass: times >= least,
+		})
+	}
+}
