@@ -113,6 +113,8 @@ func TestPutItemJSONTooLarge(t *testing.T) {
 	array := `[true` + strings.Repeat(`,1`, maxBody/10) + `]`
 	f.expect("POST", "/PutItemJSON", `{"Item":{"a":`+array+`}}`, http.StatusRequestEntityTooLarge, want)
 	f.expect("POST", "/BatchWriteItemJSON", `{"RequestItems":{"t":[{"PutRequest":{"Item":{"a":`+array+`}}}]}}`, http.StatusRequestEntityTooLarge, want)
+	half := `{"PutRequest":{"Item":{"a":[true` + strings.Repeat(`,1`, maxBody/20) + `]}}}`
+	f.expect("POST", "/BatchWriteItemJSON", `{"RequestItems":{"t":[`+half+`,`+half+`]}}`, http.StatusRequestEntityTooLarge, want)
 	f.wasAsked()
 	f.expect("POST", "/PutItemJSON", `{"Item":{"a":[true`+strings.Repeat(`,1`, maxBody/100)+`]}}`, http.StatusOK, `{}`)
 }
@@ -121,7 +123,7 @@ func TestPutItemJSONTooLarge(t *testing.T) {
 func TestArrays(t *testing.T) {
 	f := newFixture(t)
 	yes, no := true, false
-	f.h.Configure(Config{Lists: true, Tables: []TableRule{{Pattern: "set-*", Lists: &no}, {Pattern: "quiet"}, {Pattern: "*", Lists: &yes}}})
+	f.h.Configure(Config{Lists: true, Tables: []TableRule{{Pattern: "set-*", Lists: &no}, {Pattern: "quiet"}, {Pattern: "*", Lists: &no}}})
 	set, list := `{"NS":["1"]}`, `{"L":[{"N":"1"},{"N":"1"}]}`
 	put := func(table, want string) {
 		t.Helper()
@@ -134,7 +136,7 @@ func TestArrays(t *testing.T) {
 	put("set-1", set)
 	put("arn:aws:dynamodb:us-east-1:123456789012:table/set-1", set)
 	put("quiet", list)
-	put("other", list)
+	put("other", set)
 	f.h.Configure(Config{Tables: []TableRule{{Pattern: "list-*", Lists: &yes}, {Pattern: "quiet"}}})
 	put("list-1", list)
 	put("quiet", set)
