@@ -3,7 +3,10 @@ package embedded
 import (
 	"encoding/json"
 	"fmt"
+	"math/big"
+	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -123,6 +126,226 @@ func told(records []record) string {
 		out = append(out, text)
 	}
 	return strings.Join(out, "\n")
+}
+
+// writeAll makes every kind of write, and every kind that changes nothing.
+func writeAll(t *testing.T, s *Store) {
+	t.Helper()
+	put := func(item string) { t.Helper(); s.must(t, "PutItem", `{"TableName":"tab","Item":`+item+`}`) }
+	update := func(p, expression string) {
+		t.Helper()
+		s.must(t, "UpdateItem", fmt.Sprintf(`{"TableName":"tab","Key":{"p":{"S":%q}},"UpdateExpression":%q}`, p, expression))
+	}
+	put(`{"p":{"S":"a"},"x":{"N":"2"}}`)
+	put(`{"p":{"S":"a"},"x":{"N":"2"}}`)
+	put(`{"x":{"N":"2.00"},"p":{"S":"a"}}`)
+	put(`{"p":{"S":"a"},"y":{"N":"3"}}`)
+	update("a", "REMOVE z")
+	update("a", "SET y = y")
+	update("a", "REMOVE y")
+	s.must(t, "DeleteItem", `{"TableName":"tab","Key":{"p":{"S":"a"}}}`)
+	s.must(t, "DeleteItem", `{"TableName":"tab","Key":{"p":{"S":"a"}}}`)
+	update("none", "REMOVE z")
+	update("b", "SET z = p")
+	s.must(t, "BatchWriteItem", `{"RequestItems":{"tab":[{"PutRequest":{"Item":{"p":{"S":"c"}}}},{"DeleteRequest":{"Key":{"p":{"S":"none"}}}}]}}`)
+	s.must(t, "TransactWriteItems", `{"TransactItems":[{"Delete":{"TableName":"tab","Key":{"p":{"S":"c"}}}}]}`)
+	s.refused(t, "DeleteItem", `{"TableName":"tab","Key":{"p":{"S":"b"}},"ConditionExpression":"attribute_not_exists(p)"}`,
+		"ConditionalCheckFailedException", "The conditional request failed")
+}
+
+func TestStreamRecords(t *testing.T) {
+	f := func(view, want string) {
+		t.Helper()
+		c := clockAt(time.Unix(1_700_000_000, 250e6))
+		s := openStill(t, Config{Dir: t.TempDir(), NoSync: true, Region: "eu-west-1"}, c.Now)
+		s.must(t, "CreateTable", streamTable("tab", view))
+		c.advance(time.Second)
+		writeAll(t, s)
+		all := s.records(t, s.describe(t, "tab").LatestStreamArn)
+		if got := told(all); got != want {
+			t.Errorf("%s:\n%s\nwant\n%s", view, got, want)
+		}
+		last, seen := new(big.Int), map[string]bool{}
+		for _, r := range all {
+			number, ok := new(big.Int).SetString(r.Dynamodb.SequenceNumber, 10)
+			if !ok || len(r.Dynamodb.SequenceNumber) != 21 || number.Cmp(last) <= 0 {
+				t.Errorf("number %s behind %s", r.Dynamodb.SequenceNumber, last)
+			}
+			last = number
+			if !regexp.MustCompile(`^[0-9a-f]{32}$`).MatchString(r.EventID) || seen[r.EventID] {
+				t.Errorf("id %s", r.EventID)
+			}
+			seen[r.EventID] = true
+			if r.EventVersion != "1.1" || r.EventSource != "aws:dynamodb" || r.AwsRegion != "eu-west-1" || r.UserIdentity != nil ||
+				r.Dynamodb.StreamViewType != view || r.Dynamodb.ApproximateCreationDateTime != 1_700_000_001 {
+				t.Errorf("record %+v", r)
+			}
+		}
+	}
+	const a2, a3, a, b, c = `{"p":{"S":"a"},"x":{"N":"2"}}`, `{"p":{"S":"a"},"y":{"N":"3"}}`, `{"p":{"S":"a"}}`,
+		`{"p":{"S":"b"},"z":{"S":"b"}}`, `{"p":{"S":"c"}}`
+	f("KEYS_ONLY", "INSERT a\nMODIFY a\nMODIFY a\nREMOVE a\nINSERT b\nINSERT c\nREMOVE c")
+	f("NEW_IMAGE", "INSERT a to "+a2+"\nMODIFY a to "+a3+"\nMODIFY a to "+a+"\nREMOVE a\nINSERT b to "+b+"\nINSERT c to "+c+"\nREMOVE c")
+	f("OLD_IMAGE", "INSERT a\nMODIFY a from "+a2+"\nMODIFY a from "+a3+"\nREMOVE a from "+a+"\nINSERT b\nINSERT c\nREMOVE c from "+c)
+	f("NEW_AND_OLD_IMAGES", "INSERT a to "+a2+"\nMODIFY a from "+a2+" to "+a3+"\nMODIFY a from "+a3+" to "+a+"\nREMOVE a from "+a+
+		"\nINSERT b to "+b+"\nINSERT c to "+c+"\nREMOVE c from "+c)
+}
+
+// TestRecordSizes are the service's: of the keys and of each image.
+func TestRecordSizes(t *testing.T) {
+	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s.must(t, "CreateTable", `{"TableName":"tab","BillingMode":"PAY_PER_REQUEST",`+defineKeys("Id:N")+
+		`,"KeySchema":[{"AttributeName":"Id","KeyType":"HASH"}],"StreamSpecification":{"StreamEnabled":true,"StreamViewType":"NEW_AND_OLD_IMAGES"}}`)
+	s.must(t, "PutItem", `{"TableName":"tab","Item":{"Id":{"N":"101"},"Message":{"S":"New item!"}}}`)
+	s.must(t, "PutItem", `{"TableName":"tab","Item":{"Id":{"N":"101"},"Message":{"S":"This item has changed"}}}`)
+	s.must(t, "DeleteItem", `{"TableName":"tab","Key":{"Id":{"N":"101"}}}`)
+	var sizes []int
+	for _, r := range s.records(t, s.describe(t, "tab").LatestStreamArn) {
+		sizes = append(sizes, r.Dynamodb.SizeBytes)
+	}
+	if fmt.Sprint(sizes) != "[26 59 38]" {
+		t.Errorf("sizes %v", sizes)
+	}
+}
+
+func TestShardIterators(t *testing.T) {
+	dir := t.TempDir()
+	c := clockAt(time.Unix(1_700_000_000, 0))
+	s := openStill(t, Config{Dir: dir}, c.Now)
+	s.must(t, "CreateTable", streamTable("tab", "KEYS_ONLY"))
+	arn := s.describe(t, "tab").LatestStreamArn
+	write := func(p string) {
+		t.Helper()
+		s.must(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"p":{"S":%q}}}`, p))
+	}
+	start := s.describeStreamOf(t, arn, "").Shards[0].SequenceNumberRange.StartingSequenceNumber
+	latest, begin := s.iterator(t, arn, "LATEST"), s.iterator(t, arn, "AT_SEQUENCE_NUMBER "+start)
+	write("a")
+	write("b")
+	write("c")
+	follow := func(iterator, want string) (next string) {
+		t.Helper()
+		got, next := s.read(t, iterator, "")
+		if told(got) != want || next == "" || !strings.Contains(next, arn) || !strings.Contains(next, "|") {
+			t.Errorf("read\n%s\nwant\n%s\nnext %q", told(got), want, next)
+		}
+		return next
+	}
+	const all = "INSERT a\nINSERT b\nINSERT c"
+	follow(latest, all)
+	follow(begin, all)
+	follow(s.iterator(t, arn, "TRIM_HORIZON"), all)
+	second := s.records(t, arn)[1].Dynamodb.SequenceNumber
+	follow(s.iterator(t, arn, "AT_SEQUENCE_NUMBER "+second), "INSERT b\nINSERT c")
+	behind := s.iterator(t, arn, "AFTER_SEQUENCE_NUMBER "+second)
+	next := follow(behind, "INSERT c")
+	follow(next, "")
+	write("d")
+	next = follow(next, "INSERT d")
+	latest = s.iterator(t, arn, "LATEST")
+	follow(latest, "")
+	first, rest := s.read(t, s.iterator(t, arn, "TRIM_HORIZON"), `,"Limit":3`)
+	if told(first) != all {
+		t.Errorf("three records are %s", told(first))
+	}
+	follow(rest, "INSERT d")
+
+	// Iterators and numbers survive a restart.
+	s.Close()
+	s = openStill(t, Config{Dir: dir}, c.Now)
+	follow(behind, "INSERT c\nINSERT d")
+	follow(next, "")
+	write("e")
+	follow(next, "INSERT e")
+	follow(latest, "INSERT e")
+	if n := s.records(t, arn); n[4].Dynamodb.SequenceNumber <= n[3].Dynamodb.SequenceNumber {
+		t.Errorf("numbers %s, then %s", n[3].Dynamodb.SequenceNumber, n[4].Dynamodb.SequenceNumber)
+	}
+
+	c.advance(iteratorLife)
+	follow(latest, "INSERT e")
+	c.advance(time.Second)
+	s.refused(t, "GetRecords", fmt.Sprintf(`{"ShardIterator":%q}`, latest), "ExpiredIteratorException",
+		"The shard iterator has expired and can no longer be used to retrieve stream records.")
+}
+
+func TestStreamRefusals(t *testing.T) {
+	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s.must(t, "CreateTable", streamTable("tab", "KEYS_ONLY"))
+	arn := s.describe(t, "tab").LatestStreamArn
+	shard := s.describeStreamOf(t, arn, "").Shards[0]
+	number := shard.SequenceNumberRange.StartingSequenceNumber
+	f := func(op, body, typ, message string) {
+		t.Helper()
+		s.refused(t, op, body, typ, message)
+	}
+	const invalid, missing = "ValidationException", "ResourceNotFoundException"
+	const garbage = "sdfadfsdfnlfkajakfgjalksfgklasjklasdjfklasdfasdfgasf"
+	other := strings.Replace(arn, "/tab/", "/tub/", 1)
+	f("DescribeStream", `{"StreamArn":"`+garbage+`"}`, invalid, "Invalid StreamArn")
+	f("DescribeStream", `{"StreamArn":"`+other+`"}`, missing, "Requested resource not found: Stream: "+other+" not found")
+	elsewhere := strings.Replace(arn, "us-east-1", "eu-west-1", 1)
+	f("DescribeStream", `{"StreamArn":"`+elsewhere+`"}`, missing, "Requested resource not found: Stream: "+elsewhere+" not found")
+	f("DescribeStream", `{"StreamArn":"`+arn+`","ShardFilter":{"Type":"CHILD_SHARDS"}}`, invalid,
+		"1 validation error detected: Value null at 'shardFilter.shardId' failed to satisfy constraint: Member must not be null")
+	f("ListStreams", `{"ExclusiveStartStreamArn":"`+garbage+`"}`, invalid, "Invalid StreamArn")
+
+	get := func(arn, shard, more string) string {
+		return fmt.Sprintf(`{"StreamArn":%q,"ShardId":%q,%s}`, arn, shard, more)
+	}
+	f("GetShardIterator", get(garbage, shard.ShardId, `"ShardIteratorType":"LATEST"`), invalid, "Invalid StreamArn")
+	f("GetShardIterator", get(other, shard.ShardId, `"ShardIteratorType":"LATEST"`), missing, "Requested resource not found: Stream: "+other+" not found")
+	f("GetShardIterator", get(arn, "adfasdasdasdasdasdasdasdasdasasdasd", `"ShardIteratorType":"LATEST"`), missing,
+		"Requested resource not found: Shard does not exist")
+	for _, typ := range []string{"AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER"} {
+		f("GetShardIterator", get(arn, shard.ShardId, `"ShardIteratorType":"`+typ+`"`), invalid,
+			"SequenceNumber is required when ShardIteratorType is "+typ)
+	}
+	for _, typ := range []string{"TRIM_HORIZON", "LATEST"} {
+		f("GetShardIterator", get(arn, shard.ShardId, `"ShardIteratorType":"`+typ+`","SequenceNumber":"`+number+`"`), invalid,
+			"SequenceNumber must not be specified when ShardIteratorType is "+typ)
+	}
+	f("GetShardIterator", get(arn, shard.ShardId, `"ShardIteratorType":"AT_SEQUENCE_NUMBER","SequenceNumber":"99999999999999999999999"`), invalid,
+		"Invalid SequenceNumber: 99999999999999999999999")
+	f("GetShardIterator", get(arn, shard.ShardId, `"ShardIteratorType":"AT_SEQUENCE_NUMBER","SequenceNumber":"100000000000000000001"`),
+		"TrimmedDataAccessException", "The operation attempted to read past the oldest stream record in a shard.")
+
+	for _, bad := range []string{garbage, arn, arn + "|1|", arn + "|1|AAAA", strings.Replace(s.iterator(t, arn, "LATEST"), "tab", "tub", 1)} {
+		f("GetRecords", fmt.Sprintf(`{"ShardIterator":%q}`, bad), invalid, "Invalid ShardIterator")
+	}
+	for limit, constraint := range map[int]string{1001: "less than or equal to 1000", 0: "greater than or equal to 1", -1: "greater than or equal to 1"} {
+		f("GetRecords", fmt.Sprintf(`{"ShardIterator":%q,"Limit":%d}`, s.iterator(t, arn, "LATEST"), limit), invalid,
+			fmt.Sprintf("1 validation error detected: Value '%d' at 'limit' failed to satisfy constraint: Member must have value %s", limit, constraint))
+	}
+}
+
+func TestDescribeStream(t *testing.T) {
+	c := clockAt(time.Unix(1_700_000_000, 0))
+	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, c.Now)
+	s.must(t, "CreateTable", streamTable("tab", "OLD_IMAGE"))
+	table := s.describe(t, "tab")
+	got := s.describeStreamOf(t, table.LatestStreamArn, "")
+	if got.StreamArn != "arn:aws:dynamodb:us-east-1:000000000000:table/tab/stream/2023-11-14T22:13:20.000" || got.StreamLabel != table.LatestStreamLabel ||
+		got.StreamStatus != "ENABLED" || got.StreamViewType != "OLD_IMAGE" || got.TableName != "tab" || got.CreationRequestDateTime != 1_700_000_000 ||
+		fmt.Sprint(got.KeySchema) != "[map[AttributeName:p KeyType:HASH]]" || len(got.Shards) != 1 {
+		t.Errorf("described: %+v", got)
+	}
+	shard := got.Shards[0]
+	if !regexp.MustCompile(`^shardId-\d{20}-[0-9a-f]{8}$`).MatchString(shard.ShardId) || shard.ParentShardId != "" ||
+		shard.SequenceNumberRange.StartingSequenceNumber != "100001700000000000000" || shard.SequenceNumberRange.EndingSequenceNumber != "" {
+		t.Errorf("shard: %+v", shard)
+	}
+	shards := func(more string, want int) {
+		t.Helper()
+		if got := s.describeStreamOf(t, got.StreamArn, more); len(got.Shards) != want || got.LastEvaluatedShardId != "" {
+			t.Errorf("%s: %+v", more, got)
+		}
+	}
+	shards(`,"Limit":1`, 1)
+	shards(`,"ExclusiveStartShardId":"`+shard.ShardId+`"`, 0)
+	shards(`,"ExclusiveStartShardId":"`+strings.Repeat("z", 40)+`"`, 0)
+	shards(`,"ExclusiveStartShardId":"`+strings.Repeat("a", 40)+`"`, 1)
+	shards(`,"ShardFilter":{"Type":"CHILD_SHARDS","ShardId":"`+shard.ShardId+`"}`, 0)
 }
 
 // TestStreamLife: a stream is disabled, another one opened, the table deleted, and
@@ -287,6 +510,49 @@ func TestTrim(t *testing.T) {
 	}
 }
 
+// TestClosedStreamPages: a closed shard has a next iterator until all is read.
+func TestClosedStreamPages(t *testing.T) {
+	c := clockAt(time.Unix(1_700_000_000, 0))
+	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, c.Now)
+	s.must(t, "CreateTable", streamTable("tab", "KEYS_ONLY"))
+	arn := s.describe(t, "tab").LatestStreamArn
+	s.must(t, "PutItem", `{"TableName":"tab","Item":{"p":{"S":"a"}}}`)
+	s.must(t, "PutItem", `{"TableName":"tab","Item":{"p":{"S":"b"}}}`)
+	c.advance(time.Hour)
+	s.must(t, "DeleteTable", `{"TableName":"tab"}`)
+	start := s.iterator(t, arn, "TRIM_HORIZON")
+	got, next := s.read(t, start, `,"Limit":1`)
+	if told(got) != "INSERT a" || next == "" {
+		t.Fatalf("read %s, next %q", told(got), next)
+	}
+	if got, next = s.read(t, next, `,"Limit":1`); told(got) != "INSERT b" || next != "" {
+		t.Errorf("read %s, next %q", told(got), next)
+	}
+	// Nothing is left on disk of a stream whose records went before it did.
+	c.advance(keptRecords - time.Minute)
+	if err := s.trimStreams(c.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if got, next := s.read(t, s.iterator(t, arn, "TRIM_HORIZON"), ""); len(got) > 0 || next != "" {
+		t.Errorf("read %s, next %q", told(got), next)
+	}
+	c.advance(time.Hour)
+	if err := s.trimStreams(c.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if left := s.streamsOnDisk(t); len(left) > 0 {
+		t.Errorf("left of the stream: %q", left)
+	}
+
+	// Of a stream without records, no iterator has a next one.
+	s.must(t, "CreateTable", streamTable("tab", "KEYS_ONLY"))
+	arn = s.describe(t, "tab").LatestStreamArn
+	s.must(t, "DeleteTable", `{"TableName":"tab"}`)
+	if got, next := s.read(t, s.iterator(t, arn, "TRIM_HORIZON"), ""); len(got) > 0 || next != "" {
+		t.Errorf("read %s, next %q", told(got), next)
+	}
+}
+
 // streamsOnDisk lists the keys of all streams.
 func (s *Store) streamsOnDisk(t testing.TB) []string {
 	t.Helper()
@@ -300,4 +566,148 @@ func (s *Store) streamsOnDisk(t testing.TB) []string {
 		out = append(out, string(it.Key()))
 	}
 	return out
+}
+
+// TestLargestRecord: a record that is larger than a page comes alone.
+func TestLargestRecord(t *testing.T) {
+	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s.must(t, "CreateTable", streamTable("tab", "NEW_AND_OLD_IMAGES"))
+	for _, v := range []string{"x", "y"} {
+		s.must(t, "PutItem", `{"TableName":"tab","Item":{"p":{"S":"p"},"v":{"B":"`+strings.Repeat(v, 532<<10)+`"}}}`)
+	}
+	first, next := s.read(t, s.iterator(t, s.describe(t, "tab").LatestStreamArn, "TRIM_HORIZON"), "")
+	second, _ := s.read(t, next, "")
+	if len(first) != 1 || len(second) != 1 {
+		t.Errorf("pages of %d and %d records", len(first), len(second))
+	}
+}
+
+func TestGetRecordsPages(t *testing.T) {
+	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s.must(t, "CreateTable", streamTable("tab", "NEW_IMAGE"))
+	arn := s.describe(t, "tab").LatestStreamArn
+	for i := range 5 {
+		s.must(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"p":{"S":"%d"},"v":{"S":%q}}}`, i, strings.Repeat("v", 300<<10)))
+	}
+	var pages []int
+	for next := s.iterator(t, arn, "TRIM_HORIZON"); ; {
+		var got []record
+		if got, next = s.read(t, next, ""); len(got) == 0 {
+			break
+		}
+		pages = append(pages, len(got))
+	}
+	if fmt.Sprint(pages) != "[3 2]" {
+		t.Errorf("pages of %v records", pages)
+	}
+	got, _ := s.read(t, s.iterator(t, arn, "AFTER_SEQUENCE_NUMBER "+s.lastNumber(t, "tab")), "")
+	if len(got) != 0 {
+		t.Errorf("%d records behind the last", len(got))
+	}
+}
+
+// lastNumber is the number of the last record of a table's stream.
+func (s *Store) lastNumber(t testing.TB, name string) string {
+	t.Helper()
+	held, err := s.table(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.mu.RUnlock()
+	return string(appendSequence(nil, held.stream.last))
+}
+
+// TestGetRecordsLimit: a page has a thousand records at most.
+func TestGetRecordsLimit(t *testing.T) {
+	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s.must(t, "CreateTable", streamTable("tab", "KEYS_ONLY"))
+	for i := range 1005 {
+		s.must(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"p":{"S":"n%d"}}}`, i))
+	}
+	first, next := s.read(t, s.iterator(t, s.describe(t, "tab").LatestStreamArn, "TRIM_HORIZON"), "")
+	second, _ := s.read(t, next, "")
+	if len(first) != 1000 || len(second) != 5 {
+		t.Errorf("pages of %d and %d records", len(first), len(second))
+	}
+}
+
+// TestStreamUnderWrites: while many write, a reader sees each change once, those of
+// an item in order, and numbers that grow.
+func TestStreamUnderWrites(t *testing.T) {
+	s := openStore(t, Config{Dir: t.TempDir()})
+	s.must(t, "CreateTable", streamTable("tab", "NEW_IMAGE"))
+	arn := s.describe(t, "tab").LatestStreamArn
+	next := s.iterator(t, arn, "LATEST")
+	const writers, writes = 8, 40
+	var group sync.WaitGroup
+	for w := range writers {
+		group.Go(func() {
+			for i := range writes {
+				s.ask(t, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"p":{"S":"%d"},"v":{"N":"%d"}}}`, w%3, w*1000+i))
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { group.Wait(); close(done) }()
+	seen, last, lastOf := map[string]bool{}, "", map[string]string{}
+	read := func() int {
+		var got []record
+		got, next = s.read(t, next, "")
+		for _, r := range got {
+			if r.Dynamodb.SequenceNumber <= last {
+				t.Fatalf("number %s behind %s", r.Dynamodb.SequenceNumber, last)
+			}
+			last = r.Dynamodb.SequenceNumber
+			image := string(r.Dynamodb.NewImage)
+			if seen[image] {
+				t.Fatalf("%s twice", image)
+			}
+			seen[image] = true
+			lastOf[r.Dynamodb.Keys["p"]["S"]] = image
+		}
+		return len(got)
+	}
+	for writing := true; writing; {
+		select {
+		case <-done:
+			writing = false
+		default:
+		}
+		read()
+	}
+	for read() > 0 {
+	}
+	if len(seen) != writers*writes {
+		t.Errorf("%d of %d changes were seen", len(seen), writers*writes)
+	}
+	for p, image := range lastOf {
+		if got := s.must(t, "GetItem", fmt.Sprintf(`{"TableName":"tab","Key":{"p":{"S":%q}}}`, p)); got != `{"Item":`+image+`}` {
+			t.Errorf("the last record is of %s, the item %s", image, got)
+		}
+	}
+}
+
+// TestRecordsNotYetOnDisk are shown to nobody.
+func TestRecordsNotYetOnDisk(t *testing.T) {
+	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s.must(t, "CreateTable", streamTable("tab", "KEYS_ONLY"))
+	arn := s.describe(t, "tab").LatestStreamArn
+	s.must(t, "PutItem", `{"TableName":"tab","Item":{"p":{"S":"a"}}}`)
+	held, err := s.table("tab")
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := held.stream
+	held.mu.RUnlock()
+	durable := st.durable.Load()
+	st.durable.Store(durable - 1)
+	got, next := s.read(t, s.iterator(t, arn, "TRIM_HORIZON"), "")
+	if len(got) != 0 {
+		t.Errorf("read: %s", told(got))
+	}
+	st.settle(durable)
+	st.settle(durable - 1)
+	if got, _ := s.read(t, next, ""); told(got) != "INSERT a" {
+		t.Errorf("read: %s", told(got))
+	}
 }
