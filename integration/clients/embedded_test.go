@@ -9,8 +9,8 @@ import (
 
 // inside runs a scenario against the embedded store, with the cache and without.
 // Both must answer the same, and must refuse, with the same type of error, what
-// DynamoDB Local refuses. That its data are the same too is the business of
-// package differential, which knows where DynamoDB Local departs from the service.
+// DynamoDB Local refuses. Its data and messages are not compared: DynamoDB Local
+// departs from the service in both.
 func inside(t *testing.T, name string, least int, scenario scenarios) {
 	t.Helper()
 	ask := func(endpoint, run string) []answer {
