@@ -49,7 +49,11 @@ func cursorKey(dst []byte, table uint64, index uint32) []byte {
 // runBackfill enters items until the store closes.
 func (s *Store) runBackfill() {
 	for s.background.Err() == nil {
-		more, err := s.fillSome()
+		var more bool
+		err := guarded(func() (err error) {
+			more, err = s.fillSome()
+			return err
+		})
 		switch {
 		case err != nil:
 			s.log.Error("embedded store: entering items into an index", slog.Any("error", err))

@@ -3,11 +3,9 @@ package embedded
 import (
 	"context"
 	"errors"
-	"fmt"
 	"hash/crc32"
 	"log/slog"
 	"net/http"
-	"runtime/debug"
 	"strconv"
 	"time"
 
@@ -99,7 +97,7 @@ func (c *call) answer(r *origin.Request) *origin.Response {
 	if r.Path != "/" || r.Method != http.MethodPost {
 		return c.otherPath(r)
 	}
-	err := c.run(r)
+	err := guarded(func() error { return c.run(r) })
 	if err == nil {
 		return c.reply(http.StatusOK, origin.Good)
 	}
@@ -120,14 +118,8 @@ func internalError() *wire.Error {
 	return &wire.Error{Type: "InternalServerError", Message: "Internal server error"}
 }
 
-// run checks the request and calls its handler. A panic in it is answered as an
-// internal error: a defect in one operation must not end the others.
-func (c *call) run(r *origin.Request) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
-	}()
+// run checks the request and calls its handler.
+func (c *call) run(r *origin.Request) error {
 	if !wire.Valid(r.Body, wire.MaxDepth) || wire.Kind(trimSpace(r.Body)) != '{' {
 		return &wire.Error{Type: "SerializationException"}
 	}

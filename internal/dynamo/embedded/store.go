@@ -3,7 +3,9 @@ package embedded
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -134,11 +136,22 @@ func (s *Store) every(interval time.Duration, what string, do func(now time.Time
 				return
 			case <-tick.C:
 			}
-			if err := do(s.clock()); err != nil {
+			if err := guarded(func() error { return do(s.clock()) }); err != nil {
 				s.log.Error("embedded store: "+what, slog.Any("error", err))
 			}
 		}
 	})
+}
+
+// guarded calls f. A panic in it is an error like others: a defect in one place
+// must not end what goes on elsewhere.
+func guarded(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return f()
 }
 
 // State tells how many requests were made and are under way.

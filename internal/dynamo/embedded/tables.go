@@ -250,17 +250,23 @@ func (s *Store) dropTable(t *table, now time.Time) error {
 		prefix := appendTable(nil, space, t.id)
 		b.DeleteRange(prefix, after(nil, prefix))
 	}
-	t.mu.Lock()
-	err := s.applyClosing(t, b, now)
-	if err == nil {
-		t.gone = true
-		s.retract(t.info.Name)
-	}
-	t.mu.Unlock()
-	if err != nil {
+	if err := s.uninstall(t, b, now); err != nil {
 		return err
 	}
 	return s.db.Wait(b)
+}
+
+// uninstall makes the batch visible in which a table is removed, and the table
+// unknown with it.
+func (s *Store) uninstall(t *table, b *disk.Batch, now time.Time) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := s.applyClosing(t, b, now); err != nil {
+		return err
+	}
+	t.gone = true
+	s.retract(t.info.Name)
+	return nil
 }
 
 // alter changes the description of the table called name to what f makes of it.

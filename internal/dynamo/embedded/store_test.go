@@ -1,0 +1,47 @@
+package embedded
+
+import (
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/dynamo/expr"
+)
+
+// TestPanics: a defect in one place ends what it was met by, and nothing else.
+// Whoever comes later finds no table and no item held.
+func TestPanics(t *testing.T) {
+	s := newStore(t)
+	s.must(t, "CreateTable", createP("tab"))
+	const put = `{"TableName":"tab","Item":{"p":{"S":"a"}}}`
+	s.must(t, "PutItem", put)
+
+	fragile := handlers["PutItem"]
+	defer func() { handlers["PutItem"] = fragile }()
+	handlers["PutItem"] = func(c *call) error {
+		return c.write(func(body []byte) (writeRequest, error) {
+			w, err := parsePutItem(body)
+			w.Condition = &expr.Condition{Root: &expr.Node{Kind: expr.Not}} // of nothing
+			return w, err
+		})
+	}
+	s.refused(t, "PutItem", put, "InternalServerError", "Internal server error")
+	handlers["PutItem"] = fragile
+	s.must(t, "PutItem", put)
+	s.must(t, "DeleteTable", `{"TableName":"tab"}`)
+
+	rounds := make(chan int)
+	n := 0
+	s.every(time.Millisecond, "testing", func(time.Time) error {
+		if n++; n == 1 {
+			panic("a defect")
+		}
+		select {
+		case rounds <- n:
+		case <-s.background.Done():
+		}
+		return nil
+	})
+	if got := <-rounds; got != 2 {
+		t.Errorf("round %d after the panic", got)
+	}
+}
