@@ -4,9 +4,11 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
-# The history check's size in `make soak`, and the time that it may take.
+# In `make soak`: the history check's size and the time that it may take, and how
+# often the embedded store is killed.
 SOAK_OPS ?= 1000000
 SOAK_TIMEOUT ?= 60m
+SOAK_KILLS ?= 200
 
 .PHONY: help build run test test-unit test-integration lint soak bench tools
 
@@ -32,7 +34,8 @@ test-unit:
 test-integration: tools
 	cd integration && go test -count=1 -timeout 12m ./...
 
-soak: tools ## the history check with SOAK_OPS (1,000,000) operations
+soak: tools ## the history check with SOAK_OPS (1,000,000) operations, and SOAK_KILLS (200) kills of the embedded store
+	KASOKU_KILLS=$(SOAK_KILLS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestKill$$' ./internal/dynamo/embedded
 	cd integration && KASOKU_HISTORY_OPS=$(SOAK_OPS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestHistory' ./history
 
 bench: tools ## compare with DynamoDB Local and other proxies; prints one table
