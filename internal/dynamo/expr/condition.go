@@ -1,10 +1,10 @@
 package expr
 
 import (
-	"encoding/base64"
 	"strconv"
 
 	"github.com/kasoku/kasoku/internal/dynamo/value"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
 // ParseCondition reads an unescaped expression of the grammar that conditions,
@@ -193,7 +193,7 @@ func (p *parser) checkBounds(low, high *Operand) {
 	if low.Value == nil || high.Value == nil || !ordered(low.Value.Type) || !ordered(high.Value.Type) {
 		return
 	}
-	bounds := "; lower bound operand: " + attributeText(low.Value) + ", upper bound operand: " + attributeText(high.Value)
+	bounds := "; lower bound operand: " + low.attributeText() + ", upper bound operand: " + high.attributeText()
 	switch order, comparable := value.Compare(low.Value, high.Value); {
 	case !comparable:
 		p.fault(faultType, "The BETWEEN operator requires same data type for lower and upper bounds"+bounds)
@@ -202,13 +202,21 @@ func (p *parser) checkBounds(low, high *Operand) {
 	}
 }
 
-// attributeText writes a scalar as DynamoDB's messages do.
-func attributeText(v *value.Value) string {
-	text := string(v.Text)
-	if v.Type == value.Binary {
-		text = base64.StdEncoding.EncodeToString(v.Text)
+// attributeText writes a constant scalar as DynamoDB's messages do: as the request
+// has it, a number too, and of a binary the size.
+func (o *Operand) attributeText() string {
+	text := string(o.Value.Text)
+	switch o.Value.Type {
+	case value.Binary:
+		n := strconv.Itoa(len(text))
+		text = "java.nio.HeapByteBuffer[pos=0 lim=" + n + " cap=" + n + "]"
+	case value.Number:
+		if _, quoted, ok := wire.Attribute(o.Text); ok {
+			written, _ := wire.AppendString(nil, quoted)
+			text = string(written)
+		}
 	}
-	return "AttributeValue: {" + v.Type.String() + ":" + text + "}"
+	return "AttributeValue: {" + o.Value.Type.String() + ":" + text + "}"
 }
 
 func (p *parser) in(x *Operand) (*Node, bool) {

@@ -92,11 +92,11 @@ func (p *parser) actions(clause Clause, u *Update) bool {
 	}
 }
 
-// sum reads a term, or two with + or - between them; enclosed reports that it is
-// in parentheses of its own.
+// sum reads an operand, or two with + or - between them, of which neither is a
+// sum; enclosed reports that it is in parentheses of its own.
 func (p *parser) sum() (o *Operand, enclosed, ok bool) {
 	left, enclosed, ok := p.term()
-	if !ok || p.kind != tokenPlus && p.kind != tokenMinus {
+	if !ok || left.isSum() || p.kind != tokenPlus && p.kind != tokenMinus {
 		return left, enclosed, ok
 	}
 	o = &Operand{Kind: SumOperand}
@@ -106,7 +106,7 @@ func (p *parser) sum() (o *Operand, enclosed, ok bool) {
 	operator := string(p.word())
 	p.operators++
 	p.take()
-	right, _, ok := p.term()
+	right, ok := p.operand()
 	if !ok {
 		return nil, false, false
 	}
@@ -133,6 +133,8 @@ func (p *parser) term() (o *Operand, enclosed, ok bool) {
 	return o, true, ok
 }
 
+func (o *Operand) isSum() bool { return o.Kind == SumOperand || o.Kind == DifferenceOperand }
+
 // longTypes are the names that ADD and DELETE have for types.
 var longTypes = map[value.Type]string{value.String: "STRING", value.Number: "NUMBER", value.Binary: "BINARY",
 	value.Null: "NULL", value.Bool: "BOOLEAN", value.List: "LIST", value.Map: "MAP"}
@@ -147,7 +149,8 @@ func (p *parser) checkSetValue(clause Clause, o *Operand) {
 	if clause == Delete {
 		operator = "DELETE"
 	}
-	p.fault(faultOperand, "Incorrect operand type for operator or function; operator: "+operator+", operand type: "+longTypes[typ])
+	p.fault(faultOperand, "Incorrect operand type for operator or function; operator: "+operator+", operand type: "+longTypes[typ]+
+		", typeSet: ALLOWED_FOR_"+operator+"_OPERAND")
 }
 
 // Paths are the paths that the update touches, in the order of the text.

@@ -1,0 +1,190 @@
+package embedded
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write what the scripts of testdata now give into them")
+
+// TestScripts plays the conversations of testdata: see testdata/README.md.
+func TestScripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := playScript(t, string(text))
+			if *rewrite {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			compareScripts(t, string(text), got)
+		})
+	}
+}
+
+// compareScripts reports every block that is not as it was written.
+func compareScripts(t *testing.T, want, got string) {
+	t.Helper()
+	w, g := strings.Split(want, "\n\n"), strings.Split(got, "\n\n")
+	if len(w) != len(g) {
+		t.Fatalf("%d blocks were read and %d played: blocks are divided by one empty line", len(w), len(g))
+	}
+	for i := range w {
+		if strings.TrimSpace(w[i]) != strings.TrimSpace(g[i]) {
+			_, answer, _ := strings.Cut(g[i], "\n----\n")
+			t.Errorf("%s\ngot\n%s", w[i], answer)
+		}
+	}
+}
+
+// playScript runs a script and returns it with its answers as they are now.
+func playScript(t *testing.T, text string) string {
+	s := &script{t: t, s: withTables(t)}
+	var out strings.Builder
+	for block := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
+		command, _, answered := strings.Cut(block, "\n----")
+		out.WriteString(command)
+		if answered {
+			out.WriteString("\n----\n" + s.run(command))
+		}
+		out.WriteString("\n\n")
+	}
+	return strings.TrimRight(out.String(), "\n") + "\n"
+}
+
+// script is the state of a conversation.
+type script struct {
+	t    *testing.T
+	s    *Store
+	item string // what `item` stored
+}
+
+// run answers the command of a block, whose remarks it passes over.
+func (s *script) run(block string) string {
+	var lines []string
+	for line := range strings.SplitSeq(block, "\n") {
+		if !strings.HasPrefix(line, "#") {
+			lines = append(lines, line)
+		}
+	}
+	name, rest, _ := strings.Cut(unfolded(strings.Join(lines, "\n")), " ")
+	if name == "item" {
+		s.item = rest
+		return s.restore()
+	}
+	if c, ok := shortCommands[name]; ok {
+		return s.expression(c, rest)
+	}
+	return s.ask(name, rest)
+}
+
+var repeat = regexp.MustCompile(`<([^<>*]+)\*(\d+)>`)
+
+// unfolded replaces <text*n> by n times text.
+func unfolded(command string) string {
+	return repeat.ReplaceAllStringFunc(command, func(s string) string {
+		m := repeat.FindStringSubmatch(s)
+		n, _ := strconv.Atoi(m[2])
+		return strings.Repeat(m[1], n)
+	})
+}
+
+// ask makes a request and prints the answer: the status, then the body, of an
+// error its type, message and further members.
+func (s *script) ask(op, body string) string {
+	s.t.Helper()
+	status, reply := s.s.ask(s.t, op, body)
+	if status == 200 {
+		return "200 " + reply
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(reply), &members); err != nil {
+		return fmt.Sprintf("%d %s", status, reply)
+	}
+	text := func(name string) (v string) {
+		_ = json.Unmarshal(members[name], &v)
+		delete(members, name)
+		return v
+	}
+	typ := text("__type")
+	out := fmt.Sprintf("%d %s: %s%s", status, typ[strings.Index(typ, "#")+1:], text("message"), text("Message"))
+	if len(members) > 0 {
+		more, _ := json.Marshal(members)
+		out += "\n" + string(more)
+	}
+	return out
+}
+
+func (s *script) restore() string {
+	return s.ask("PutItem", `{"TableName":"plain","Item":`+s.item+`}`)
+}
+
+// shortCommand is a request of which only the expression is written.
+type shortCommand struct{ op, base, member string }
+
+const scriptKey = `"TableName":"plain","Key":{"p":{"S":"a"}}`
+
+var shortCommands = map[string]shortCommand{
+	"condition": {"UpdateItem", scriptKey, "ConditionExpression"},
+	"update":    {"UpdateItem", scriptKey + `,"ReturnValues":"ALL_NEW"`, "UpdateExpression"},
+	"project":   {"GetItem", scriptKey, "ProjectionExpression"},
+	"filter":    {"Scan", `"TableName":"plain","Select":"COUNT"`, "FilterExpression"},
+	"key":       {"Query", `"TableName":"range","Select":"COUNT"`, "KeyConditionExpression"},
+}
+
+// expression makes a request of an expression and what follows it: after each
+// " | " a placeholder with what it stands for, or further members.
+func (s *script) expression(c shortCommand, text string) string {
+	if c.member == "UpdateExpression" && s.item != "" {
+		s.restore()
+	}
+	parts := strings.Split(text, " | ")
+	quoted, _ := json.Marshal(parts[0])
+	body := "{" + c.base + `,"` + c.member + `":` + string(quoted)
+	var names, values []string
+	for _, part := range parts[1:] {
+		ref, stands, _ := strings.Cut(part, "=")
+		switch part[0] {
+		case '#':
+			stands, _ := json.Marshal(stands)
+			names = append(names, fmt.Sprintf("%q:%s", ref, stands))
+		case ':':
+			values = append(values, fmt.Sprintf("%q:%s", ref, stands))
+		default:
+			body += "," + part
+		}
+	}
+	if names != nil {
+		body += `,"ExpressionAttributeNames":{` + strings.Join(names, ",") + "}"
+	}
+	if values != nil {
+		body += `,"ExpressionAttributeValues":{` + strings.Join(values, ",") + "}"
+	}
+	answer := s.ask(c.op, body+"}")
+	if c.member != "ConditionExpression" {
+		return answer
+	}
+	switch answer {
+	case "200 {}":
+		return "true"
+	case "400 ConditionalCheckFailedException: The conditional request failed":
+		return "false"
+	}
+	return answer
+}
