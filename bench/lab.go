@@ -26,7 +26,7 @@ import (
 type lab struct {
 	ctx    context.Context
 	plan   plan
-	only   string
+	only   []string
 	report *report
 
 	root   string // the module
@@ -38,7 +38,7 @@ type lab struct {
 	running []*proc.Process
 }
 
-func newLab(ctx context.Context, p plan, only, binary string, r *report) (*lab, error) {
+func newLab(ctx context.Context, p plan, only []string, binary string, r *report) (*lab, error) {
 	gomod, err := exec.Command("go", "env", "GOMOD").Output()
 	if err != nil {
 		return nil, fmt.Errorf("find the module: %w", err)

@@ -43,7 +43,7 @@ const stormClients = 1000
 func main() {
 	var (
 		isQuick = flag.Bool("quick", false, "measure less of everything: a smoke test of about a minute")
-		only    = flag.String("only", "", "measure only what has this `name`: "+strings.Join(groupNames(), ", ")+", or part of a scenario's name")
+		only    = flag.String("only", "", "measure only what has one of these `names`, separated by commas: "+strings.Join(groupNames(), ", ")+", or part of a scenario's name")
 		asJSON  = flag.Bool("json", false, "print JSON instead of the table")
 		binary  = flag.String("kasoku", "", "measure this `binary` instead of building one")
 		cpus    = flag.Int("cpus", 2, "confine all processes, the load generator included, to so many CPUs (Linux)")
@@ -53,9 +53,12 @@ func main() {
 		fmt.Fprintf(os.Stderr, "bench: unknown argument %q\n", flag.Arg(0))
 		os.Exit(2)
 	}
-	if !slices.ContainsFunc(groups, func(g group) bool { return g.wanted(*only) }) {
-		fmt.Fprintf(os.Stderr, "bench: nothing is called %q; there are %s, and: %s\n", *only, strings.Join(groupNames(), ", "), strings.Join(scenarioNames(), ", "))
-		os.Exit(2)
+	names := splitNames(*only)
+	for _, name := range names {
+		if !slices.ContainsFunc(groups, func(g group) bool { return g.wanted([]string{name}) }) {
+			fmt.Fprintf(os.Stderr, "bench: nothing is called %q; there are %s, and: %s\n", name, strings.Join(groupNames(), ", "), strings.Join(scenarioNames(), ", "))
+			os.Exit(2)
+		}
 	}
 	p := full
 	if *isQuick {
@@ -65,7 +68,7 @@ func main() {
 	defer stop()
 	ctx, cancel := context.WithTimeoutCause(ctx, p.limit, fmt.Errorf("not done within %v", p.limit))
 	defer cancel()
-	report, err := run(ctx, p, *only, *binary, *cpus)
+	report, err := run(ctx, p, names, *binary, *cpus)
 	if err == nil {
 		err = report.print(os.Stdout, *asJSON)
 	}
@@ -93,16 +96,29 @@ var groups = []group{
 	{"idle", (*lab).measureIdle, nil},
 }
 
+// splitNames returns the names that -only gives; none for everything.
+func splitNames(only string) (names []string) {
+	for name := range strings.SplitSeq(only, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // wanted tells whether -only names the group or a scenario of it.
-func (g *group) wanted(only string) bool {
-	return only == "" || only == g.name || len(chosen(g.scenarios, g.name, only)) > 0
+func (g *group) wanted(only []string) bool {
+	return len(only) == 0 || slices.Contains(only, g.name) || len(chosen(g.scenarios, g.name, only)) > 0
 }
 
 // chosen returns the scenarios of a group that -only names.
-func chosen(all []scenario, group, only string) []scenario {
+func chosen(all []scenario, group string, only []string) []scenario {
+	if len(only) == 0 || slices.Contains(only, group) {
+		return all
+	}
 	var list []scenario
 	for _, s := range all {
-		if only == "" || only == group || strings.Contains(strings.ToLower(s.name), strings.ToLower(only)) {
+		if slices.ContainsFunc(only, func(part string) bool { return strings.Contains(strings.ToLower(s.name), strings.ToLower(part)) }) {
 			list = append(list, s)
 		}
 	}
@@ -129,7 +145,7 @@ func scenarioNames() []string {
 
 // run measures what is asked for, in groups that each start and stop their own
 // servers.
-func run(ctx context.Context, p plan, only, binary string, cpus int) (*report, error) {
+func run(ctx context.Context, p plan, only []string, binary string, cpus int) (*report, error) {
 	r := &report{Machine: fmt.Sprintf("%s/%s, %d CPUs used", runtime.GOOS, runtime.GOARCH, min(cpus, runtime.NumCPU()))}
 	if err := proc.Confine(cpus); err != nil {
 		r.note("not confined to %d CPUs: %v", cpus, err)

@@ -120,9 +120,10 @@ func TestConfigIsValid(t *testing.T) {
 }
 
 func TestOnlyNamesGroupsAndScenarios(t *testing.T) {
-	f := func(only string, want ...string) {
+	f := func(text string, want ...string) {
 		t.Helper()
 		var got []string
+		only := splitNames(text)
 		for _, g := range groups {
 			if !g.wanted(only) {
 				continue
@@ -133,12 +134,31 @@ func TestOnlyNamesGroupsAndScenarios(t *testing.T) {
 			}
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("-only %q measures %q; want %q", only, got, want)
+			t.Errorf("-only %q measures %q; want %q", text, got, want)
 		}
 	}
 	f("memory", "memory")
 	f("stores", "stores", storeGet, storePut, storeQuery)
 	f("query of", "stores", storeQuery)
 	f("put", "peers", putOne, putEight, "stores", storePut)
+	f("memory, query of", "stores", storeQuery, "memory")
+	f("stores,storm", "stores", storeGet, storePut, storeQuery, "storm")
 	f("nothing")
+}
+
+// One list of targets serves several scenarios, each with requests of its own.
+func TestScenariosKeepTheirRequests(t *testing.T) {
+	sends := func(text string) traffic {
+		return traffic{next: func(int, []byte) []byte { return []byte(text) }}
+	}
+	targets := []target{{name: "brings its own", load: sends("own")}, {name: "brings none"}}
+	for _, scenario := range []string{"first", "second"} {
+		var got []string
+		for _, p := range provided(targets, sends(scenario)) {
+			got = append(got, string(p.load.next(0, nil)))
+		}
+		if want := []string{"own", scenario}; !slices.Equal(got, want) {
+			t.Errorf("%s: the targets are sent %q; want %q", scenario, got, want)
+		}
+	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/kasoku/kasoku/bench/internal/proc"
 )
@@ -158,12 +159,10 @@ func (l *lab) contest(c scenario, targets []target, origin *proc.Process) error 
 	if err != nil {
 		return err
 	}
+	targets = provided(targets, requests)
 	b := bout{conns: c.conns, rate: c.rate, rounds: l.plan.rounds, round: l.plan.round}
-	for i := range targets {
-		if targets[i].load.next == nil {
-			targets[i].load = requests
-		}
-		if err := l.warm(b, targets[i]); err != nil {
+	for _, t := range targets {
+		if err := l.warm(b, t); err != nil {
 			return err
 		}
 	}
@@ -186,4 +185,16 @@ func (l *lab) contest(c scenario, targets []target, origin *proc.Process) error 
 		l.report.add(c.name, t.name, targets[0].name, samples[i], samples[0], "")
 	}
 	return nil
+}
+
+// provided returns the targets with requests for those that bring none. It leaves
+// the given ones as they are: the next scenario has others for them.
+func provided(targets []target, requests traffic) []target {
+	targets = slices.Clone(targets)
+	for i := range targets {
+		if targets[i].load.next == nil {
+			targets[i].load = requests
+		}
+	}
+	return targets
 }
