@@ -150,7 +150,7 @@ func checkIndexKeys(t *catalog.Table, item *value.Value) error {
 	for _, x := range byName {
 		for a := range x.Key.All() {
 			if v := item.Get(a.Name); v != nil && v.Type != a.Type {
-				return indexTypeError(x, a, v)
+				return indexTypeError(x, a, v.Type)
 			}
 		}
 	}
@@ -170,8 +170,8 @@ func checkIndexKeys(t *catalog.Table, item *value.Value) error {
 	return nil
 }
 
-func indexTypeError(x *catalog.Index, a catalog.Attribute, v *value.Value) error {
-	return wire.Invalid("One or more parameter values were invalid: Type mismatch for Index Key %s Expected: %s Actual: %s IndexName: %s", a.Name, a.Type, v.Type, x.Name)
+func indexTypeError(x *catalog.Index, a catalog.Attribute, actual value.Type) error {
+	return wire.Invalid("One or more parameter values were invalid: Type mismatch for Index Key %s Expected: %s Actual: %s IndexName: %s", a.Name, a.Type, actual, x.Name)
 }
 
 // checkIndexLengths checks the sizes of the key attributes that the item has.
@@ -221,15 +221,15 @@ func checkUpdate(t *catalog.Table, u *expr.Update) error {
 	return checkScalars(t, u.AllPaths())
 }
 
-// checkIndexUpdate checks the constants that the update writes to key attributes
-// of indexes.
+// checkIndexUpdate checks what the update writes to key attributes of indexes, as
+// far as that is known without the item.
 func checkIndexUpdate(t *catalog.Table, u *expr.Update) error {
 	byName := indexesByName(t)
-	each := func(check func(x *catalog.Index, a catalog.Attribute, v *value.Value) error) error {
+	each := func(check func(x *catalog.Index, a catalog.Attribute, written *expr.Operand) error) error {
 		for _, x := range byName {
 			for a := range x.Key.All() {
-				if v := constantFor(u, a.Name); v != nil {
-					if err := check(x, a, v); err != nil {
+				if written := writtenTo(u, a.Name); written != nil {
+					if err := check(x, a, written); err != nil {
 						return err
 					}
 				}
@@ -237,16 +237,20 @@ func checkIndexUpdate(t *catalog.Table, u *expr.Update) error {
 		}
 		return nil
 	}
-	err := each(func(x *catalog.Index, a catalog.Attribute, v *value.Value) error {
-		if v.Type != a.Type {
-			return indexTypeError(x, a, v)
+	err := each(func(x *catalog.Index, a catalog.Attribute, written *expr.Operand) error {
+		if typ := written.StaticType(); typ != 0 && typ != a.Type {
+			return indexTypeError(x, a, typ)
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	return each(func(x *catalog.Index, a catalog.Attribute, v *value.Value) error {
+	return each(func(x *catalog.Index, a catalog.Attribute, written *expr.Operand) error {
+		v := written.Value
+		if v == nil {
+			return nil
+		}
 		if isEmpty(v) {
 			return emptyIndexUpdate(v)
 		}
@@ -259,13 +263,13 @@ func emptyIndexUpdate(v *value.Value) error {
 	return emptyKeyError{wire.Invalid("%sThe update expression attempted to update a secondary index key to a value that is not supported. %s", emptyKeyPrefix, emptyWhat(v))}
 }
 
-// constantFor returns the constant that the update writes to the attribute; nil
-// if there is none.
-func constantFor(u *expr.Update, attribute string) *value.Value {
+// writtenTo returns what the update writes to the attribute as a whole; nil if it
+// doesn't.
+func writtenTo(u *expr.Update, attribute string) *expr.Operand {
 	for i := range u.Actions {
 		a := &u.Actions[i]
-		if len(a.Path) == 1 && a.Path[0].Name == attribute && (a.Clause == expr.Set || a.Clause == expr.Add) && a.Value.Kind == expr.ValueOperand {
-			return a.Value.Value
+		if len(a.Path) == 1 && a.Path[0].Name == attribute && (a.Clause == expr.Set || a.Clause == expr.Add) {
+			return a.Value
 		}
 	}
 	return nil

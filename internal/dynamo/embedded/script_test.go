@@ -60,8 +60,10 @@ func playScript(t *testing.T, text string) string {
 	for block := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
 		command, _, answered := strings.Cut(block, "\n----")
 		out.WriteString(command)
-		if answered {
-			out.WriteString("\n----\n" + s.run(command))
+		if answer := s.run(command); answered {
+			out.WriteString("\n----\n" + answer)
+		} else if !strings.HasPrefix(answer, "200 ") {
+			t.Errorf("%s\n%s", command, answer)
 		}
 		out.WriteString("\n\n")
 	}
@@ -162,8 +164,8 @@ func (s *script) expression(c shortCommand, text string) string {
 		ref, stands, _ := strings.Cut(part, "=")
 		switch part[0] {
 		case '#':
-			stands, _ := json.Marshal(stands)
-			names = append(names, fmt.Sprintf("%q:%s", ref, stands))
+			name, _ := json.Marshal(stands)
+			names = append(names, fmt.Sprintf("%q:%s", ref, name))
 		case ':':
 			values = append(values, fmt.Sprintf("%q:%s", ref, stands))
 		default:

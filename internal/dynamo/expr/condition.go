@@ -159,7 +159,7 @@ func (p *parser) comparison(left *Operand) (*Node, bool) {
 // checkOrdered notes constants of a type that has no order.
 func (p *parser) checkOrdered(operator string, operands ...*Operand) {
 	for _, o := range operands {
-		if typ := staticType(o); typ != 0 && !ordered(typ) {
+		if typ := o.StaticType(); typ != 0 && !ordered(typ) {
 			p.wrongType(operator, typ.String())
 		}
 	}

@@ -84,7 +84,7 @@ func (p *parser) checkCall(o *Operand) {
 		return
 	}
 	for _, arg := range o.Args {
-		if typ := staticType(arg); typ != 0 && s.types != nil && !slices.Contains(s.types, typ) {
+		if typ := arg.StaticType(); typ != 0 && s.types != nil && !slices.Contains(s.types, typ) {
 			p.wrongType(name, typ.String())
 		}
 	}
@@ -104,7 +104,7 @@ func (p *parser) wrongType(operator, typ string) {
 var typeNames = []string{"B", "NULL", "SS", "BOOL", "L", "BS", "N", "NS", "S", "M"}
 
 func (p *parser) checkTypeName(o *Operand) {
-	switch typ := staticType(o); {
+	switch typ := o.StaticType(); {
 	case typ == 0:
 		p.wrongType(string(AttributeType), "{NS,SS,L,BS,N,M,B,BOOL,NULL,S}")
 	case typ != value.String:
@@ -115,9 +115,9 @@ func (p *parser) checkTypeName(o *Operand) {
 	}
 }
 
-// staticType is the type that an operand has whatever the item is; 0 if that
+// StaticType is the type that an operand has whatever the item is; 0 if that
 // depends on the item or is not known.
-func staticType(o *Operand) value.Type {
+func (o *Operand) StaticType() value.Type {
 	switch o.Kind {
 	case ValueOperand:
 		if o.Value != nil {

@@ -75,6 +75,9 @@ func keyFault(key []byte, prefix byte) string {
 		}
 		return fault
 	}
+	if len(key) == 0 {
+		return "The expression attribute map contains an empty key;"
+	}
 	if len(key) < 2 || key[0] != prefix || slices.ContainsFunc(key[1:], notWord) {
 		return `Syntax error; key: "` + string(key) + `"`
 	}

@@ -112,7 +112,7 @@ func (p *parser) sum() (o *Operand, enclosed, ok bool) {
 	}
 	for _, x := range []*Operand{left, right} {
 		p.checkInner(x)
-		if typ := staticType(x); typ != 0 && typ != value.Number {
+		if typ := x.StaticType(); typ != 0 && typ != value.Number {
 			p.wrongType(operator, typ.String())
 		}
 	}
@@ -141,7 +141,7 @@ var longTypes = map[value.Type]string{value.String: "STRING", value.Number: "NUM
 
 // checkSetValue notes a constant that ADD or DELETE can't work with.
 func (p *parser) checkSetValue(clause Clause, o *Operand) {
-	typ := staticType(o)
+	typ := o.StaticType()
 	if longTypes[typ] == "" || clause == Add && typ == value.Number {
 		return
 	}
