@@ -107,11 +107,26 @@ func unfolded(command string) string {
 	})
 }
 
-// ask makes a request and prints the answer: the status, then the body, of an
-// error its type, message and further members.
+// ask makes a request and prints the answer.
 func (s *script) ask(op, body string) string {
 	s.t.Helper()
 	status, reply := s.s.ask(s.t, op, body)
+	return cut(printed(status, reply))
+}
+
+// mostAnswer is how much of an answer is printed.
+const mostAnswer = 1000
+
+// cut leaves out the middle of a long answer.
+func cut(answer string) string {
+	if len(answer) <= mostAnswer {
+		return answer
+	}
+	return answer[:mostAnswer/2] + "..." + answer[len(answer)-mostAnswer/2:]
+}
+
+// printed is a reply as scripts have it.
+func printed(status int, reply string) string {
 	if status == 200 {
 		return "200 " + reply
 	}
@@ -148,17 +163,23 @@ var shortCommands = map[string]shortCommand{
 	"project":   {"GetItem", scriptKey, "ProjectionExpression"},
 	"filter":    {"Scan", `"TableName":"plain","Select":"COUNT"`, "FilterExpression"},
 	"key":       {"Query", `"TableName":"range","Select":"COUNT"`, "KeyConditionExpression"},
+	"expected":  {"UpdateItem", scriptKey, "Expected"},
+	"updates":   {"UpdateItem", scriptKey + `,"ReturnValues":"ALL_NEW"`, "AttributeUpdates"},
 }
 
 // expression makes a request of an expression and what follows it: after each
 // " | " a placeholder with what it stands for, or further members.
 func (s *script) expression(c shortCommand, text string) string {
-	if c.member == "UpdateExpression" && s.item != "" {
+	if strings.Contains(c.member, "Update") && s.item != "" {
 		s.restore()
 	}
 	parts := strings.Split(text, " | ")
-	quoted, _ := json.Marshal(parts[0])
-	body := "{" + c.base + `,"` + c.member + `":` + string(quoted)
+	main := parts[0]
+	if strings.HasSuffix(c.member, "Expression") {
+		quoted, _ := json.Marshal(main)
+		main = string(quoted)
+	}
+	body := "{" + c.base + `,"` + c.member + `":` + main
 	var names, values []string
 	for _, part := range parts[1:] {
 		ref, stands, _ := strings.Cut(part, "=")
@@ -179,7 +200,7 @@ func (s *script) expression(c shortCommand, text string) string {
 		body += `,"ExpressionAttributeValues":{` + strings.Join(values, ",") + "}"
 	}
 	answer := s.ask(c.op, body+"}")
-	if c.member != "ConditionExpression" {
+	if c.member != "ConditionExpression" && c.member != "Expected" {
 		return answer
 	}
 	switch answer {
