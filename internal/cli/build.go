@@ -102,6 +102,7 @@ func (n *Node) accelConfig(c *config.Config, s *config.Service) (accel.Config, e
 	if d.Origin.Embedded() != "" {
 		store := storeConfig(c, d)
 		ac.Origin.URL = "embedded:" + store.Dir
+		ac.Local = true
 		ac.Connect = func(origin.Config) (accel.Origin, error) { return n.stores.connect(store) }
 	} else {
 		var err error

@@ -150,6 +150,9 @@ type Request struct {
 	// Repeatable says that the request may be sent again even if the origin may
 	// have executed it: a read, or a write that is idempotent.
 	Repeatable bool
+	// Buf is memory of length 0 that an origin in this process may append the
+	// answer's body to, instead of taking memory for it. A client ignores it.
+	Buf []byte
 }
 
 // Response is an answer that came whole, whatever its status.
@@ -157,7 +160,8 @@ type Response struct {
 	Status int
 	// Header are the fields as they came, in memory of their own.
 	Header http1.Fields
-	// Body belongs to the caller and is as long as its backing array.
+	// Body belongs to the caller and is as long as its backing array, unless it was
+	// built in Request.Buf.
 	Body     []byte
 	Class    Class
 	Attempts int

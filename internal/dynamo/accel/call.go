@@ -150,7 +150,14 @@ func capacityMode(v []byte) (mode byte, ok bool) {
 
 // deadline is the caller's context, shortened by the time to live that AWS SDKs
 // send with each attempt (amz-sdk-request: attempt=1; max=3; ttl=20260102T030405Z).
-func (c *call) deadline() (context.Context, context.CancelFunc) { return c.until(c.x.Context()) }
+// A store in this process has no deadline: it answers sooner than a client is found
+// to have gone, and watching the client would cost as much as reading an item.
+func (c *call) deadline() (context.Context, context.CancelFunc) {
+	if c.set.cfg.Local {
+		return context.Background(), func() {}
+	}
+	return c.until(c.x.Context())
+}
 
 // until shortens ctx to the time that the client says it waits.
 func (c *call) until(ctx context.Context) (context.Context, context.CancelFunc) {

@@ -42,6 +42,9 @@ type Config struct {
 	// origin.New, to Origin.URL over the network. A store in this process takes
 	// its place. Its answers are classified as Classify of the argument says.
 	Connect func(origin.Config) (Origin, error)
+	// Local says that Connect's origin is a store in this process. Nothing could be
+	// gained by leaving it alone, so what is asked of it has no deadline.
+	Local bool
 }
 
 // Origin is asked for what the cache can't answer.

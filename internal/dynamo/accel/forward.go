@@ -50,15 +50,16 @@ func (s *Service) askOwn(ctx context.Context, operation string, body []byte) ([]
 	return nil, fmt.Errorf("%s: the origin answered %d %s", operation, resp.Status, typ)
 }
 
-// forward sends the client's request, with body in place of its own.
-func (c *call) forward(ctx context.Context, body []byte, repeatable bool) (*origin.Response, error) {
+// forward sends the client's request, with body in place of its own. The answer may be
+// built in buf.
+func (c *call) forward(ctx context.Context, body, buf []byte, repeatable bool) (*origin.Response, error) {
 	if !repeatable {
 		c.wrote = true
 	}
 	begun := time.Now()
 	resp, err := c.set.origin.Do(ctx, &origin.Request{
 		Method: string(c.x.Request.Method), Path: string(c.x.Request.Path), RawQuery: "",
-		Header: c.forwardedHeader(), Body: body, Repeatable: repeatable,
+		Header: c.forwardedHeader(), Body: body, Repeatable: repeatable, Buf: buf,
 	})
 	c.x.Record.Origin += time.Since(begun)
 	return resp, err
@@ -70,6 +71,9 @@ func (c *call) forward(ctx context.Context, body []byte, repeatable bool) (*orig
 // the one whose permission was checked: of several X-Amz-Target the first, and none
 // for the protocol that has it in the path.
 func (c *call) forwardedHeader() http1.Fields {
+	if c.set.cfg.Local { // which looks at no more
+		return http1.Fields{{Name: nameTarget, Value: c.x.Request.Get("X-Amz-Target")}, {Name: nameHost, Value: c.x.Request.Host}}
+	}
 	h := make(http1.Fields, 0, 8)
 	once := func(name []byte, otherwise []byte) {
 		if v := c.x.Request.Get(string(name)); v != nil {
@@ -90,10 +94,6 @@ func (c *call) forwardedHeader() http1.Fields {
 		if forwarded(f.Name) {
 			h = append(h, f)
 		}
-	}
-	if c.set.cfg.Connect != nil {
-		// A store in this process has no name but the one that its client used.
-		h = append(h, http1.Field{Name: nameHost, Value: c.x.Request.Host})
 	}
 	return h
 }

@@ -316,9 +316,7 @@ func (c *call) strongQuery(v *view) {
 
 // passAsked sends a query changed as q says and undoes the change in the answer.
 func (c *call) passAsked(q *ask, d telemetry.Decision) {
-	ctx, cancel := c.deadline()
-	defer cancel()
-	resp, err := c.forward(ctx, q.body, true)
+	resp, err := c.forwardRead(q.body)
 	switch {
 	case err != nil:
 		c.failOrigin(err, d)

@@ -261,14 +261,28 @@ func (c *call) failFill(err error, d telemetry.Decision) {
 
 // passRead gives a read to the origin as it came.
 func (c *call) passRead(d telemetry.Decision) {
-	ctx, cancel := c.deadline()
-	defer cancel()
-	resp, err := c.forward(ctx, c.x.Body, true)
+	resp, err := c.forwardRead(c.x.Body)
 	if err != nil {
 		c.failOrigin(err, d)
 		return
 	}
 	c.relay(resp, d)
+}
+
+// forwardRead sends a read whose answer is not kept: where the origin can, it builds
+// it in the reply's buffer.
+func (c *call) forwardRead(body []byte) (*origin.Response, error) {
+	ctx, cancel := c.deadline()
+	defer cancel()
+	reply := &c.x.Reply
+	if !c.set.cfg.Local {
+		return c.forward(ctx, body, nil, true)
+	}
+	resp, err := c.forward(ctx, body, reply.Buf, true)
+	if err == nil {
+		reply.Build(resp.Body)
+	}
+	return resp, err
 }
 
 // passWrite gives a write to the origin as it came, and drops what depends on tags.
@@ -296,9 +310,12 @@ func (c *call) passWriteAs(d telemetry.Decision, cause cache.Cause, tags ...cach
 // write should be known whenever it can be. Only the request timeout, and the
 // deadline that the client has set, end it; its outcome is unknown then.
 func (c *call) forwardWrite(body []byte) (*origin.Response, error) {
+	if c.set.cfg.Local {
+		return c.forward(context.Background(), body, nil, false)
+	}
 	whole, cancel := context.WithDeadline(context.Background(), c.x.Deadline())
 	defer cancel()
 	ctx, cancel := c.until(whole)
 	defer cancel()
-	return c.forward(ctx, body, false)
+	return c.forward(ctx, body, nil, false)
 }

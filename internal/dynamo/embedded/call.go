@@ -1,21 +1,25 @@
 package embedded
 
 import (
-	"context"
 	"time"
+
+	"github.com/kasoku/kasoku/internal/origin"
 )
 
 // call is one request under way. It is pooled: its buffers keep their memory from
 // one request to the next, so nothing that outlives the request may refer to them.
 type call struct {
 	s    *Store
-	ctx  context.Context
 	op   string // the operation's name
 	body []byte
 	host []byte    // the request's Host, empty if it is not known
 	now  time.Time // when the request began
 
-	out     []byte // the reply's body under construction
+	// out is the reply's body under construction: in own, or in memory of the caller's
+	// if lent.
+	out, own []byte
+	lent     bool
+
 	key     []byte // a key on disk
 	scratch []byte
 }
@@ -24,17 +28,32 @@ type call struct {
 // hold its memory for ever.
 const keptBuffer = 256 << 10
 
-func (c *call) begin(s *Store, ctx context.Context, body []byte) {
-	c.s, c.ctx, c.body = s, ctx, body
+func (c *call) begin(s *Store, r *origin.Request) {
+	c.s, c.body = s, r.Body
 	c.now = s.clock()
 	c.op = ""
-	c.out, c.key, c.scratch = c.out[:0], c.key[:0], c.scratch[:0]
+	c.out, c.lent = r.Buf, r.Buf != nil
+	if !c.lent {
+		c.out = c.own[:0]
+	}
+	c.key, c.scratch = c.key[:0], c.scratch[:0]
+}
+
+// replyBody returns the finished reply's body, which is the caller's from now on.
+func (c *call) replyBody() []byte {
+	if c.lent {
+		return c.out
+	}
+	c.own = c.out
+	body := make([]byte, len(c.out))
+	copy(body, c.out)
+	return body
 }
 
 // end lets go of everything that belongs to the request.
 func (c *call) end() {
-	c.s, c.ctx, c.body, c.host = nil, nil, nil, nil
-	for _, b := range []*[]byte{&c.out, &c.key, &c.scratch} {
+	c.s, c.body, c.host, c.out = nil, nil, nil, nil
+	for _, b := range []*[]byte{&c.own, &c.key, &c.scratch} {
 		if cap(*b) > keptBuffer {
 			*b = nil
 		}

@@ -72,8 +72,9 @@ func init() {
 var errClosed = &origin.Fault{Origin: "embedded", Kind: origin.Unprepared, Err: errors.New("the store is closed")}
 
 // Do answers a request of DynamoDB's JSON protocol. The only error is an
-// *origin.Fault, for a store that was closed.
-func (s *Store) Do(ctx context.Context, r *origin.Request) (*origin.Response, error) {
+// *origin.Fault, for a store that was closed. What has begun is finished, whether or
+// not somebody still waits for it.
+func (s *Store) Do(_ context.Context, r *origin.Request) (*origin.Response, error) {
 	s.running.RLock()
 	defer s.running.RUnlock()
 	if s.closed {
@@ -84,7 +85,7 @@ func (s *Store) Do(ctx context.Context, r *origin.Request) (*origin.Response, er
 	s.inFlight.Add(1)
 	defer s.inFlight.Add(-1)
 	c := s.calls.Get().(*call)
-	c.begin(s, ctx, r.Body)
+	c.begin(s, r)
 	resp := c.answer(r)
 	resp.Attempts, resp.Duration = 1, time.Since(begun)
 	c.end()
@@ -165,8 +166,7 @@ var (
 
 // reply makes the response whose body is c.out.
 func (c *call) reply(status int, class origin.Class) *origin.Response {
-	body := make([]byte, len(c.out))
-	copy(body, c.out)
+	body := c.replyBody()
 	m := &replyMemory{}
 	m.fields[0] = fieldType
 	m.fields[1] = http1.Field{Name: nameCRC, Value: strconv.AppendUint(m.crc[:0], uint64(crc32.ChecksumIEEE(body)), 10)}
