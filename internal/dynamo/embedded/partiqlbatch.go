@@ -20,7 +20,8 @@ type member struct {
 	disk  []byte // the key of its item on disk; nil if that is not known
 	info  *catalog.Table
 	fault error // why it was not run or has failed
-	ran   bool  // it has got as far as the item
+	known bool  // it is about an item, so that the response names the table even if it fails
+	ran   bool  // it has got as far as reading the item
 
 	after *value.Value // of a write that was done
 }
@@ -31,14 +32,15 @@ var errBatchSelect = wire.Invalid("Select statements within BatchExecuteStatemen
 // does not concern the others. Those that write are written in one batch: the
 // service does not promise that, but it is allowed, and faster.
 func (c *call) batchExecuteStatement() error {
-	r := parseExecuteMany(c.body, fieldStatements)
+	r, err := parseExecuteMany(c.body, fieldStatements)
+	if err != nil {
+		return err
+	}
 	members := make([]*member, len(r.Statements))
 	reads, writes := false, false
 	for i := range members {
-		m := &member{r: &r.Statements[i], fault: r.Faults[i]}
-		if members[i] = m; m.fault != nil {
-			continue
-		}
+		m := &member{r: &r.Statements[i]}
+		members[i] = m
 		if m.cmd, m.fault = partiql.Translate(m.r.Text, m.r.Parameters, false); m.fault != nil {
 			continue
 		}
@@ -112,7 +114,11 @@ func (m *member) find(tables tableSet) {
 		m.key, m.fault = m.selectKey(errBatchSelect)
 	} else {
 		m.write = &itemWrite{writeRequest: writeOf(m.cmd, m.r), t: t, info: t.info}
-		m.fault = m.write.resolve(t.info, m.cmd.ReturningFault)
+		m.fault = m.write.settle(t.info, m.cmd.ReturningFault)
+		m.known = m.fault == nil || isEmptyKey(m.fault)
+		if m.fault == nil {
+			m.fault = m.write.verify(t.info)
+		}
 		m.key = m.write.Item
 	}
 	if m.fault == nil {
@@ -209,7 +215,7 @@ func (c *call) appendMember(m *member) (units float64, err error) {
 		}
 		o.member("Error")
 		c.appendStatementError(fault)
-		if m.ran {
+		if m.known {
 			o.member("TableName")
 			c.out = wire.AppendQuoted(c.out, []byte(m.cmd.Table))
 		}

@@ -14,7 +14,10 @@ var errTransactSelect = wire.Invalid("Select statements within ExecuteTransactio
 // executeTransaction answers ExecuteTransaction: statements that all read, or all
 // write and check, all or none.
 func (c *call) executeTransaction() error {
-	r := parseExecuteMany(c.body, fieldTransactStatements)
+	r, err := parseExecuteMany(c.body, fieldTransactStatements)
+	if err != nil {
+		return err
+	}
 	members, err := translateAll(&r)
 	if err != nil {
 		return err
@@ -59,14 +62,8 @@ func inStatement(i int, err error) error {
 	return wire.Invalid("Validation failed in TransactStatements[%d]: %s", i, fault.Message)
 }
 
-// translateAll translates the statements. Parameters that are wrong in themselves
-// come first.
+// translateAll translates the statements.
 func translateAll(r *executeManyRequest) ([]*member, error) {
-	for _, err := range r.Faults {
-		if err != nil {
-			return nil, err
-		}
-	}
 	members := make([]*member, len(r.Statements))
 	for i := range members {
 		m := &member{r: &r.Statements[i]}

@@ -124,7 +124,7 @@ func TestRefusalsOfTransactions(t *testing.T) {
 	for i := range 11 {
 		large = append(large, fmt.Sprintf(`{"Statement":"INSERT INTO one VALUE {'p': 'k%02d', 'x': ?}","Parameters":[{"S":"%s"}]}`, i, strings.Repeat("x", 399<<10)))
 	}
-	f(fmt.Sprintf("Transaction payload size cannot exceed 4MB. Payload Size: %d", 11*(399<<10+5)), large...)
+	f(fmt.Sprintf("Transaction payload size cannot exceed 4MB. Payload Size: : Transaction payload size cannot exceed 4MB. Payload Size: %d", 11*(399<<10+5)), large...)
 	if got := s.rows(t, "SELECT * FROM one"); got != `[]` {
 		t.Error(got)
 	}

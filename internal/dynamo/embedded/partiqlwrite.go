@@ -42,16 +42,22 @@ func missing(key *catalog.Key) *expr.Node {
 	return &expr.Node{Kind: expr.Call, Function: expr.AttributeNotExists, Args: []*expr.Operand{path}}
 }
 
-// resolve settles which item a statement writes and on what that depends. It and
-// check complain, in the order of the service.
-func (w *writeRequest) resolve(t *catalog.Table, returning error) (err error) {
+// resolve settles which item a statement writes, and checks what it makes of it.
+func (w *writeRequest) resolve(t *catalog.Table, returning error) error {
+	if err := w.settle(t, returning); err != nil {
+		return err
+	}
+	return w.verify(t)
+}
+
+// settle finds which item a statement writes and on what that depends.
+func (w *writeRequest) settle(t *catalog.Table, returning error) (err error) {
 	switch w.Kind {
 	case writePut:
 		if err := checkStatementItem(&t.Key, &w.Item); err != nil {
 			return err
 		}
 		w.onlyIfNew(&t.Key)
-		err = w.checkSize()
 	default:
 		if err := checkScalars(t, w.Condition.Paths()); err != nil {
 			return err
@@ -64,13 +70,18 @@ func (w *writeRequest) resolve(t *catalog.Table, returning error) (err error) {
 			w.orMissing(&t.Key)
 		}
 	}
-	if err == nil {
-		err = returning
+	return statementFault(returning)
+}
+
+// verify checks what a statement makes of its item, as far as that can be told
+// before the item is read.
+func (w *writeRequest) verify(t *catalog.Table) error {
+	if w.Kind == writePut {
+		if err := w.checkSize(); err != nil {
+			return err
+		}
 	}
-	if err == nil {
-		err = w.check(t)
-	}
-	return statementFault(err)
+	return statementFault(w.check(t))
 }
 
 // statementFault makes an answer of what the translation of a statement

@@ -167,8 +167,7 @@ type executeRequest struct {
 // executeManyRequest is a BatchExecuteStatement or an ExecuteTransaction.
 type executeManyRequest struct {
 	Statements []statementRequest
-	Faults     []error // of each statement's Parameters; nil for none
-	Token      string  // of a transaction; empty for none
+	Token      string // of a transaction; empty for none
 	Capacity   capacityMode
 }
 

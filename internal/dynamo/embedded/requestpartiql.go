@@ -19,18 +19,20 @@ func parseExecuteStatement(body []byte) (r executeRequest, err error) {
 }
 
 // parseExecuteMany reads a BatchExecuteStatement or an ExecuteTransaction, whose
-// statements are the list.
-func parseExecuteMany(body []byte, list field) (r executeManyRequest) {
+// statements are the list. What is wrong with the Parameters of one refuses all.
+func parseExecuteMany(body []byte, list field) (r executeManyRequest, err error) {
 	var f fields
 	readFields(&f, body, executeManyFields)
 	r.Token, r.Capacity = string(f.text(fieldToken)), f.capacity()
 	texts := elements(f.values[list])
-	r.Statements, r.Faults = make([]statementRequest, len(texts)), make([]error, len(texts))
+	r.Statements = make([]statementRequest, len(texts))
 	for i, text := range texts {
 		readFields(&f, text, statementFields)
-		r.Statements[i], r.Faults[i] = f.statement()
+		if r.Statements[i], err = f.statement(); err != nil {
+			return r, err
+		}
 	}
-	return r
+	return r, nil
 }
 
 // statement reads a statement and its parameters.

@@ -76,9 +76,30 @@ func (s *Store) openStream(b *disk.Batch, info *catalog.Table) (*stream, error) 
 		return nil, err
 	}
 	info.Stream.ID = id
+	b.Set(labelKey, []byte(info.Stream.Label))
 	st := &stream{}
 	st.begin(info.Stream, info.Stream.Start)
 	return st, writeStream(b, info.Stream)
+}
+
+// labelKey is the key of the label of the newest stream that there ever was.
+var labelKey = []byte{spaceMeta, 'l'}
+
+// latestLabel returns the label of the newest stream, empty if there was none.
+// Stores of before labels were kept have those of the streams that are still there.
+func (s *Store) latestLabel() (latest string, err error) {
+	v, ok, err := s.db.Get(labelKey)
+	if err != nil {
+		return "", err
+	}
+	if ok {
+		defer v.Close()
+		return string(v.Bytes), nil
+	}
+	for name := range *s.streams.all.Load() {
+		latest = max(latest, name.label)
+	}
+	return latest, nil
 }
 
 // begin makes a stream whose greatest number so far, on disk, is last.

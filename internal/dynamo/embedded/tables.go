@@ -108,32 +108,24 @@ func (c *call) describer(id uint64) (d catalog.Describer, failed *error) {
 }
 
 func (c *call) createTable() error {
-	s, name := c.s, c.tableName()
-	info, err := s.newTable(name, c.body, c.now)
+	c.s.schema.Lock()
+	defer c.s.schema.Unlock()
+	latest, err := c.s.latestLabel()
 	if err != nil {
 		return err
 	}
-	if err := s.addTable(info); err != nil {
+	info, err := catalog.Create(c.tableName(), c.body, c.s.place(), c.now, latest)
+	if err != nil {
+		return err
+	}
+	if err := c.s.addTable(info); err != nil {
 		return err
 	}
 	return c.describe("TableDescription", info.Creating(c.body))
 }
 
-// newTable makes the table that a request describes. Its stream's label is one
-// that no other stream of a table by that name has.
-func (s *Store) newTable(name string, body []byte, now time.Time) (*catalog.Table, error) {
-	for ; ; now = now.Add(time.Millisecond) {
-		info, err := catalog.Create(name, body, s.place(), now)
-		if err != nil || info.Stream == nil || s.streams.find(name, info.LatestStream) == nil {
-			return info, err
-		}
-	}
-}
-
-// addTable puts a new table into the catalog.
+// addTable puts a new table into the catalog. Store.schema is held.
 func (s *Store) addTable(info *catalog.Table) error {
-	s.schema.Lock()
-	defer s.schema.Unlock()
 	all := *s.tables.Load()
 	if all[info.Name] != nil {
 		return &wire.Error{Type: "ResourceInUseException", Message: "Table already exists: " + info.Name}
@@ -350,8 +342,11 @@ func (c *call) updateTable() error {
 	}
 	var change catalog.Change
 	err = c.s.alter(c.tableName(), c.now, func(info *catalog.Table, b *disk.Batch) (*catalog.Table, error) {
-		var err error
-		if change, err = r.Apply(info, c.now); err != nil {
+		latest, err := c.s.latestLabel()
+		if err != nil {
+			return nil, err
+		}
+		if change, err = r.Apply(info, c.now, latest); err != nil {
 			return nil, err
 		}
 		if x := change.Deleted; x != nil {

@@ -346,16 +346,10 @@ func TestBackups(t *testing.T) {
 	s.refused(t, "UpdateContinuousBackups", `{"TableName":"none","PointInTimeRecoverySpecification":{"PointInTimeRecoveryEnabled":true}}`,
 		"TableNotFoundException", "Table not found: none")
 
-	f("ListGlobalTables", `{}`, `{"GlobalTables":[]}`)
-	s.refused(t, "CreateGlobalTable", `{"GlobalTableName":"tab","ReplicationGroup":[]}`, "ValidationException",
-		"One or more parameter values were invalid: DynamoDB global tables version 2017.11.29 is not supported. "+
-			"We recommend using DynamoDB global tables version 2019.11.21, instead of version 2017.11.29 (Legacy).")
-	for _, op := range []string{"UpdateGlobalTable", "DescribeGlobalTable", "DescribeGlobalTableSettings", "UpdateGlobalTableSettings"} {
-		s.refused(t, op, `{"GlobalTableName":"tab"}`, "GlobalTableNotFoundException", "Global table with name 'tab' does not exist.")
-	}
 }
 
 // TestNotOffered: what is nowhere else answered is unknown, never done in silence.
+// What is answered with an error of its own is in testdata/sessions/unoffered.txt.
 func TestNotOffered(t *testing.T) {
 	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
 	for _, op := range wire.Operations {
@@ -364,8 +358,7 @@ func TestNotOffered(t *testing.T) {
 			t.Errorf("%s: %d %s", op.Name, status, reply)
 		}
 	}
-	for _, name := range []string{"CreateBackup", "ExportTableToPointInTime", "ImportTable", "EnableKinesisStreamingDestination",
-		"UpdateContributorInsights", "PutResourcePolicy", "RestoreTableFromBackup", "StartBulkPutItems", "SearchVectors"} {
+	for _, name := range []string{"StartBulkPutItems", "DescribeBulkOperation", "ListBulkOperations", "CancelBulkOperation", "SearchVectors"} {
 		if handlers[name] != nil {
 			t.Errorf("%s is answered", name)
 		}

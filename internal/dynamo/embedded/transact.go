@@ -15,8 +15,10 @@ const maxTransaction = 4 << 20
 
 var errSameItem = wire.Invalid("Transaction request cannot include multiple operations on one item")
 
+// errPayload says it twice, as the service does.
 func errPayload(size int) error {
-	return wire.Invalid("Transaction payload size cannot exceed 4MB. Payload Size: %d", size)
+	const tooLarge = "Transaction payload size cannot exceed 4MB. Payload Size: "
+	return wire.Invalid("%s: %s%d", tooLarge, tooLarge, size)
 }
 
 // reason is why one action cancels a transaction; nil for one that does not.

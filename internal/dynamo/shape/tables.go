@@ -50,7 +50,7 @@ var (
 
 	tags = listOf(structure("Tag",
 		needed("Key", text(1, 128)),
-		needed("Value", text(0, 256))), 0, unbounded)
+		member("Value", text(0, 256))), 0, unbounded) // missed later, in words of its own
 )
 
 var createTable = structure("CreateTableInput",

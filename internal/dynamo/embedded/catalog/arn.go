@@ -68,6 +68,26 @@ func (p Place) resource(arn string) (table, rest string, ok bool) {
 	return table, rest, table != ""
 }
 
+// Resource splits the ARN of a table or stream that may have a policy; rest is
+// empty or "stream/label".
+func (p Place) Resource(arn string) (table, rest string, err error) {
+	if !strings.HasPrefix(arn, "arn:") {
+		return "", "", invalid("ARNs must start with 'arn:': %s", arn)
+	}
+	parts := strings.SplitN(arn, ":", 6)
+	if len(parts) != 6 || parts[2] != "dynamodb" {
+		return "", "", invalid("Provided Arn is not a DynamoDB resource arn: %s", arn)
+	}
+	table, rest, ok := p.resource(arn)
+	switch {
+	case !ok:
+		return "", "", invalid("Invalid resource Arn: %s", arn)
+	case rest != "" && !strings.HasPrefix(rest, "stream/"):
+		return "", "", invalid("Invalid resource arn provided, only table or stream is accepted. Provided resource arn: %s", arn)
+	}
+	return table, rest, nil
+}
+
 // ParseStream splits the ARN of a stream; false if arn is none. It may be of
 // another place: there is no stream by that name then.
 func ParseStream(arn string) (table, label string, ok bool) {

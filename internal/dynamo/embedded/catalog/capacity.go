@@ -47,31 +47,42 @@ func (t *Throughput) checkBounds(suffix string) error {
 // demand is an OnDemandThroughput with the words for what has it.
 type demand struct {
 	limit *Throughput
-	of    string // "table" or "index : i"
-	among string // "" or " for index: i"
+	given [2]bool // which of the two the request has
+	of    string  // "table" or "index : i"
+	among string  // "" or " for index: i"
 }
 
 // readDemand reads an OnDemandThroughput.
 func readDemand(v []byte, of, among string) (demand, error) {
-	limit, err := readPair(v, "MaxReadRequestUnits", "MaxWriteRequestUnits")
-	return demand{limit, of, among}, err
+	d := demand{of: of, among: among}
+	if v == nil {
+		return d, nil
+	}
+	m, err := members(v, "MaxReadRequestUnits", "MaxWriteRequestUnits")
+	if err != nil {
+		return d, err
+	}
+	d.limit, d.given = &Throughput{whole(m[0]), whole(m[1])}, [2]bool{m[0] != nil, m[1] != nil}
+	return d, nil
 }
 
-// check checks the limits for something billed so. Only a change may lift a limit,
-// by -1.
+// unlimited is the limit that stands for none. Only a change may ask for it.
+const unlimited = -1
+
+// check checks the limits for something billed so.
 func (d demand) check(billing Billing, change bool) error {
 	if d.limit == nil {
 		return nil
 	}
-	for _, l := range []struct {
+	for i, l := range []struct {
 		name  string
 		value int64
 	}{{"MaxReadRequestUnits", d.limit.Read}, {"MaxWriteRequestUnits", d.limit.Write}} {
 		switch {
-		case l.value == 0:
+		case !d.given[i]:
 		case billing == Provisioned:
 			return invalid("%s for OnDemandThroughput%s cannot be specified when table BillingMode is PROVISIONED.", l.name, d.among)
-		case l.value < 0 && !(change && l.value == -1):
+		case l.value < 1 && !(change && l.value == unlimited):
 			return invalid("Requested %s for OnDemandThroughput for %s is outside of valid range", l.name, d.of)
 		}
 	}
@@ -182,13 +193,10 @@ func (c *Capacity) decreases(now time.Time) int {
 }
 
 // restrict is the capacity after a change of its limits: a limit that is not
-// named stays, -1 lifts one.
+// named stays.
 func (c Capacity) restrict(limit *Throughput) Capacity {
 	set := func(to *int64, n int64) {
-		switch {
-		case n < 0:
-			*to = 0
-		case n > 0:
+		if n != 0 {
 			*to = n
 		}
 	}

@@ -24,6 +24,8 @@ type change struct {
 	old  *Table
 	next *Table
 	said *Table // the Reply
+	// latest is the label of the store's newest stream.
+	latest string
 	Change
 }
 
@@ -32,11 +34,11 @@ type change struct {
 const settling = time.Millisecond
 
 // Apply makes the checks that need the table, and the change. Neither is made in
-// part.
-func (r *UpdateRequest) Apply(t *Table, now time.Time) (Change, error) {
+// part. latest is the label of the store's newest stream.
+func (r *UpdateRequest) Apply(t *Table, now time.Time, latest string) (Change, error) {
 	next, said := *t, *t
 	next.Indexes, said.Indexes = slices.Clone(t.Indexes), slices.Clone(t.Indexes)
-	c := &change{r: r, now: now, old: t, next: &next, said: &said}
+	c := &change{r: r, now: now, old: t, next: &next, said: &said, latest: latest}
 	for _, step := range []func() error{c.checkOnline, c.setBilling, c.setIndexes, c.setStream, c.setFeatures} {
 		if err := step(); err != nil {
 			return Change{}, err
@@ -167,7 +169,7 @@ func (c *change) setStream() error {
 	case !s.enabled && c.old.Stream == nil:
 		return wire.Invalid("Table has no stream to disable: TableName: %s", c.old.Name)
 	case s.enabled:
-		c.next.openStream(s.view, c.now)
+		c.next.openStream(s.view, c.now, c.latest)
 	default:
 		c.next.Stream = nil
 	}

@@ -22,14 +22,15 @@ type creation struct {
 	encryption  *encryptionSpec
 	class       string
 	protected   bool
-	tags        []Tag
+	tags        tagList
 	policy      bool // the request has a ResourcePolicy
 }
 
 // Create makes the table that a CreateTable request describes, after all checks
 // that need no other table. The name is given apart, since the request may have an
-// ARN. The table lacks what the store gives it: ID and UUID, and its stream's ID.
-func Create(name string, body []byte, p Place, now time.Time) (*Table, error) {
+// ARN; latest is the label of the store's newest stream. The table lacks what the
+// store gives it: ID and UUID, and its stream's ID.
+func Create(name string, body []byte, p Place, now time.Time, latest string) (*Table, error) {
 	r, err := readCreation(body, p)
 	if err != nil {
 		return nil, err
@@ -55,7 +56,7 @@ func Create(name string, body []byte, p Place, now time.Time) (*Table, error) {
 	if err := r.checkRest(); err != nil {
 		return nil, err
 	}
-	return r.table(key, keys, now), nil
+	return r.table(key, keys, now, latest), nil
 }
 
 func readCreation(body []byte, p Place) (*creation, error) {
@@ -225,10 +226,13 @@ func (r *creation) checkRest() error {
 		return err
 	}
 	if r.policy {
-		return invalid("ResourcePolicy is not supported")
+		return ErrNoPolicies
 	}
-	return checkTags(r.tags)
+	return r.tags.check()
 }
+
+// ErrNoPolicies refuses a policy for a table or stream: nobody would heed it.
+var ErrNoPolicies = invalid("ResourcePolicy is not supported")
 
 // Classes of tables. They differ in price only.
 var classes = []string{"STANDARD", "STANDARD_INFREQUENT_ACCESS"}
@@ -241,11 +245,11 @@ func checkClass(class string) error {
 }
 
 // table makes the table.
-func (r *creation) table(key Key, keys []Key, now time.Time) *Table {
+func (r *creation) table(key Key, keys []Key, now time.Time, latest string) *Table {
 	t := &Table{
 		Name: r.name, Created: now, Status: Active, Key: key,
 		Billing: r.billing, Capacity: newCapacity(r.billing, r.throughput, r.demand.limit, r.warm.asked),
-		Class: r.class, Protected: r.protected, Encryption: r.encryption.result(), Tags: sortTags(r.tags),
+		Class: r.class, Protected: r.protected, Encryption: r.encryption.result(), Tags: sortTags(r.tags.tags),
 	}
 	if r.billing == PayPerRequest {
 		t.PerRequestSince = &now
@@ -255,7 +259,7 @@ func (r *creation) table(key Key, keys []Key, now time.Time) *Table {
 		t.Indexes = append(t.Indexes, x.index(t.LastIndex, keys[i], r.billing))
 	}
 	if r.stream != nil && r.stream.enabled {
-		t.openStream(r.stream.view, now)
+		t.openStream(r.stream.view, now, latest)
 	}
 	return t
 }

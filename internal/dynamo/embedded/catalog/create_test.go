@@ -30,7 +30,7 @@ func refusal(t *testing.T, what string, err error, typ, message string) {
 // create makes a table called tab.
 func create(t *testing.T, body string) *Table {
 	t.Helper()
-	table, err := Create("tab", []byte(body), here, noon)
+	table, err := Create("tab", []byte(body), here, noon, "")
 	if err != nil {
 		t.Fatalf("%s: %v", body, err)
 	}
@@ -79,7 +79,7 @@ func TestCreateRefuses(t *testing.T) {
 	f := func(message string, parts ...string) {
 		t.Helper()
 		body := request(parts...)
-		_, err := Create("tab", []byte(body), here, noon)
+		_, err := Create("tab", []byte(body), here, noon, "")
 		refusal(t, body, err, "ValidationException", message)
 	}
 	const one = "One or more parameter values were invalid: "
@@ -224,7 +224,7 @@ func TestCreateRefuses(t *testing.T) {
 	f(one+"ResourcePolicy is not supported", append(simple, `"ResourcePolicy":"{}"`)...)
 	f("Tag Key cannot be prefixed with aws:, Key: aws:x", append(simple, `"Tags":[{"Key":"aws:x","Value":""}]`)...)
 
-	_, err := Create("tab", []byte(`{"KeySchema":[],"KeySchema":[]}`), here, noon)
+	_, err := Create("tab", []byte(`{"KeySchema":[],"KeySchema":[]}`), here, noon, "")
 	refusal(t, "a member twice", err, "SerializationException", "")
 }
 

@@ -54,14 +54,14 @@ func (s *streamSpec) checkChange() error {
 const labelForm = "2006-01-02T15:04:05.000"
 
 // openStream gives a table that is not yet published a new stream, which lacks
-// its ID.
-func (t *Table) openStream(view ViewType, now time.Time) {
-	begin := now
-	label := begin.UTC().Format(labelForm)
-	for label <= t.LatestStream {
-		begin = begin.Add(time.Millisecond)
-		label = begin.UTC().Format(labelForm)
+// its ID. Its label comes after latest, that of the newest stream so far: a clock
+// that was set back must not give an ARN twice.
+func (t *Table) openStream(view ViewType, now time.Time, latest string) {
+	begin := now.UTC()
+	if last, err := time.Parse(labelForm, latest); err == nil && !begin.Truncate(time.Millisecond).After(last) {
+		begin = last.Add(time.Millisecond)
 	}
+	label := begin.Format(labelForm)
 	h := fnv.New32a()
 	fmt.Fprint(h, t.Name, label)
 	t.LatestStream = label

@@ -18,25 +18,36 @@ const (
 	minTableName = 3 // of which the resource is a table
 )
 
-// readTags reads a list of tags.
-func readTags(v []byte) ([]Tag, error) {
-	var out []Tag
-	for _, e := range elements(v) {
-		m, err := members(e, "Key", "Value")
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, Tag{text(m[0]), text(m[1])})
-	}
-	return out, nil
+// tagList is a list of tags as a request has it.
+type tagList struct {
+	tags []Tag
+	bare []int // the places of those that have no value
 }
 
-// checkTags checks the tags of a request.
-func checkTags(tags []Tag) error {
+// readTags reads a list of tags.
+func readTags(v []byte) (l tagList, err error) {
+	for i, e := range elements(v) {
+		m, err := members(e, "Key", "Value")
+		if err != nil {
+			return l, err
+		}
+		if m[1] == nil {
+			l.bare = append(l.bare, i)
+		}
+		l.tags = append(l.tags, Tag{text(m[0]), text(m[1])})
+	}
+	return l, nil
+}
+
+// check checks the tags of a request.
+func (l tagList) check() error {
 	seen := map[string]bool{}
-	for _, tag := range tags {
+	for i, tag := range l.tags {
 		if err := checkTagKey(tag.Key); err != nil {
 			return err
+		}
+		if slices.Contains(l.bare, i) {
+			return wire.Invalid("The Tag Value provided is invalid, Value: null")
 		}
 		if utf8.RuneCountInString(tag.Value) > maxTagValue || !tagText(tag.Value) {
 			return wire.Invalid("The Tag Value provided is invalid, Value: %s", tag.Value)
@@ -46,7 +57,7 @@ func checkTags(tags []Tag) error {
 		}
 		seen[tag.Key] = true
 	}
-	return checkTagCount(len(tags))
+	return checkTagCount(len(l.tags))
 }
 
 func checkTagKey(key string) error {
@@ -100,13 +111,14 @@ func ReadTag(body []byte, p Place) (TagRequest, error) {
 	if r.Table, err = p.TagOwner(r.arn); err != nil {
 		return r, err
 	}
-	if r.Set, err = readTags(m[1]); err != nil {
+	l, err := readTags(m[1])
+	if err != nil {
 		return r, err
 	}
-	if len(r.Set) == 0 {
+	if r.Set = l.tags; len(r.Set) == 0 {
 		return r, wire.Invalid("Atleast one Tag needs to be provided as Input.")
 	}
-	return r, checkTags(r.Set)
+	return r, l.check()
 }
 
 // ReadUntag reads the body of an UntagResource request.

@@ -69,8 +69,11 @@ func ReadUpdate(body []byte, p Place) (*UpdateRequest, error) {
 			class:    m[7] != nil, protected: m[8] != nil, demand: m[9] != nil, warm: m[10] != nil,
 		},
 	}
-	if r.present == (presence{}) {
+	switch lone := (presence{replicas: true}); {
+	case r.present == (presence{}):
 		return nil, wire.Invalid(nothingToDo)
+	case r.present == lone && m[6] == nil && m[11] != nil:
+		return nil, wire.Invalid("%s", strings.Replace(nothingToDo, "MultiRegionConsistency, ", "", 1))
 	}
 	if r.throughput, err = readThroughput(m[2]); err != nil {
 		return nil, err

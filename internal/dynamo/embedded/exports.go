@@ -1,0 +1,44 @@
+package embedded
+
+import "github.com/kasoku/kasoku/internal/dynamo/wire"
+
+// Nothing is exported to S3 or imported from there.
+
+// exportTable can't: there is no state of an earlier time to export.
+func (c *call) exportTable() error {
+	arn := c.memberText("TableArn")
+	if !isResource(arn, "table/") {
+		return wire.Invalid("tableArn is not a valid ARN")
+	}
+	return c.s.noPointInTime(arn)
+}
+
+func (c *call) describeExport() error {
+	arn := c.memberText("ExportArn")
+	if !isResource(arn, "/export/") {
+		return wire.Invalid("Invalid Export ARN")
+	}
+	return &wire.Error{Type: "ExportNotFoundException", Message: "Export not found: " + arn}
+}
+
+func (c *call) listExports() error {
+	c.out = append(c.out, `{"ExportSummaries":[]}`...)
+	return nil
+}
+
+func (c *call) describeImport() error {
+	arn := c.memberText("ImportArn")
+	if !isResource(arn, "/import/") {
+		return wire.Invalid("Invalid Import ARN")
+	}
+	return &wire.Error{Type: "ImportNotFoundException", Message: "Import not found: " + arn}
+}
+
+func (c *call) listImports() error {
+	c.out = append(c.out, `{"ImportSummaryList":[]}`...)
+	return nil
+}
+
+func (c *call) importTable() error {
+	return wire.Invalid("Invalid Request: Importing tables from S3 is not supported")
+}

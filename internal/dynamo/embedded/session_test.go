@@ -1,0 +1,207 @@
+package embedded
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestSessions plays the sessions of testdata/sessions: see the README there.
+func TestSessions(t *testing.T) {
+	files, err := filepath.Glob("testdata/sessions/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no sessions: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := playSession(t, string(text))
+			if *rewrite {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			compareScripts(t, string(text), got)
+		})
+	}
+}
+
+// session is a client and its store, in which nothing happens by itself.
+type session struct {
+	t     *testing.T
+	dir   string
+	clock *clock
+	s     *Store
+	reply string            // to the last request
+	saved map[string]string // what $name stands for
+}
+
+// sessionStart is what the clock of each session shows first.
+var sessionStart = time.Date(2026, time.January, 2, 3, 4, 5, 678e6, time.UTC)
+
+// playSession plays a session and returns it with its answers as they are now.
+func playSession(t *testing.T, text string) string {
+	s := &session{t: t, dir: t.TempDir(), clock: clockAt(sessionStart), saved: map[string]string{}}
+	s.open()
+	var out strings.Builder
+	for block := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
+		command, _, answered := strings.Cut(block, "\n----")
+		out.WriteString(command)
+		if answered {
+			out.WriteString("\n----")
+		}
+		if answer := s.run(command); answer != "" && answered {
+			out.WriteString("\n" + answer)
+		}
+		out.WriteString("\n\n")
+	}
+	return strings.TrimRight(out.String(), "\n") + "\n"
+}
+
+func (s *session) open() {
+	s.s = openStill(s.t, Config{Dir: s.dir, NoSync: true}, s.clock.Now)
+}
+
+var savedName = regexp.MustCompile(`\$[a-z0-9]+`)
+
+// run executes the command of a block, whose remarks it passes over. Lines after
+// the first continue it.
+func (s *session) run(block string) string {
+	var lines []string
+	for line := range strings.SplitSeq(block, "\n") {
+		if !strings.HasPrefix(line, "#") {
+			lines = append(lines, strings.TrimLeft(line, " "))
+		}
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	name, rest, _ := strings.Cut(unfolded(strings.Join(lines, "")), " ")
+	rest = savedName.ReplaceAllStringFunc(rest, func(ref string) string {
+		if v, ok := s.saved[ref[1:]]; ok {
+			return v
+		}
+		return ref
+	})
+	if f, ok := sessionCommands[name]; ok {
+		return f(s, rest)
+	}
+	return s.ask(name, rest)
+}
+
+// sessionCommands are all that is not an operation of DynamoDB.
+var sessionCommands = map[string]func(s *session, arg string) string{
+	"wait": func(s *session, arg string) string {
+		d, err := time.ParseDuration(arg)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.clock.advance(d)
+		return ""
+	},
+	"fill": func(s *session, _ string) string {
+		s.s.fill(s.t)
+		return ""
+	},
+	"expire": func(s *session, _ string) string { return s.background(s.s.sweep) },
+	"trim":   func(s *session, _ string) string { return s.background(s.s.trimStreams) },
+	"forget": func(s *session, _ string) string { return s.background(s.s.forgetTokens) },
+	"restart": func(s *session, _ string) string {
+		s.s.Close()
+		s.open()
+		return ""
+	},
+	"save": (*session).save,
+}
+
+func (s *session) background(f func(now time.Time) error) string {
+	if err := f(s.clock.Now()); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// save remembers a part of the last reply: name=Path.To.Member, in which a number is
+// a place in a list.
+func (s *session) save(arg string) string {
+	name, path, _ := strings.Cut(arg, "=")
+	var at any
+	if err := json.Unmarshal([]byte(s.reply), &at); err != nil {
+		return err.Error()
+	}
+	for step := range strings.SplitSeq(path, ".") {
+		switch v := at.(type) {
+		case map[string]any:
+			at = v[step]
+		case []any:
+			var i int
+			if _, err := fmt.Sscan(step, &i); err != nil || i >= len(v) {
+				return fmt.Sprintf("no %s in %s", path, s.reply)
+			}
+			at = v[i]
+		}
+	}
+	if text, ok := at.(string); ok {
+		s.saved[name] = text
+		return ""
+	}
+	text, err := json.Marshal(at)
+	if err != nil || at == nil {
+		return fmt.Sprintf("no %s in %s", path, s.reply)
+	}
+	s.saved[name] = string(text)
+	return ""
+}
+
+// masked are the parts of replies that differ from run to run.
+var masked = []struct {
+	what *regexp.Regexp
+	with string
+}{
+	{regexp.MustCompile(`"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"`), `"<uuid>"`},
+	{regexp.MustCompile(`"eventID":"[0-9a-f]{32}"`), `"eventID":"<32 digits>"`},
+	{regexp.MustCompile(`ShardIterator":"[^"|]*\|[^"]*"`), `ShardIterator":"<iterator>"`},
+	{regexp.MustCompile(`"NextToken":"[^"]*"`), `"NextToken":"<token>"`},
+}
+
+// ask makes a request and prints the answer.
+func (s *session) ask(op, body string) string {
+	status, reply := s.s.ask(s.t, op, body)
+	s.reply = reply
+	out := printed(status, reply)
+	for _, m := range masked {
+		out = m.what.ReplaceAllString(out, m.with)
+	}
+	return folded(out)
+}
+
+// leastFolded is the length of a run that is written as scripts write it in
+// commands.
+const leastFolded = 50
+
+// folded replaces n times the same letter by <x*n>.
+func folded(text string) string {
+	var out strings.Builder
+	for i := 0; i < len(text); {
+		n := 1
+		for i+n < len(text) && text[i+n] == text[i] {
+			n++
+		}
+		if n < leastFolded {
+			out.WriteString(text[i : i+n])
+		} else {
+			fmt.Fprintf(&out, "<%c*%d>", text[i], n)
+		}
+		i += n
+	}
+	return out.String()
+}

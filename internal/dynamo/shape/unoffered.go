@@ -1,0 +1,96 @@
+package shape
+
+// Requests for what only the service does: a store answers most of them with an
+// error of its own, once the request itself is right.
+
+var (
+	resourceName = text(37, 1024) // the ARN of a backup, an export, an import or a stream of Kinesis
+	namedTable   = name(3, 255)   // by its name alone
+	recordFormat = enumOf("DYNAMODB_JSON", "ION")
+	pageOf25     = number(integerKind, 1, 25)
+	revision     = text(1, 255)
+	anything     = structure("Structure") // looked at no further
+)
+
+var (
+	createBackup = onTable("CreateBackupInput", needed("BackupName", name(3, 255)))
+	oneBackup    = structure("DescribeBackupInput", needed("BackupArn", resourceName))
+	deleteBackup = structure("DeleteBackupInput", needed("BackupArn", resourceName))
+	listBackups  = structure("ListBackupsInput",
+		member("TableName", someTable),
+		member("Limit", pageOfHundred),
+		member("ExclusiveStartBackupArn", resourceName),
+		member("BackupType", enumOf("USER", "SYSTEM", "AWS_BACKUP", "ALL")))
+	restoreFromBackup = structure("RestoreTableFromBackupInput",
+		needed("TargetTableName", namedTable),
+		needed("BackupArn", resourceName))
+	restoreToPointInTime = structure("RestoreTableToPointInTimeInput",
+		member("SourceTableArn", text(1, 1024)),
+		member("SourceTableName", namedTable),
+		needed("TargetTableName", namedTable),
+		member("UseLatestRestorableTime", flag))
+)
+
+var (
+	exportTable = structure("ExportTableToPointInTimeInput",
+		needed("TableArn", text(1, 1024)),
+		needed("S3Bucket", text(0, 255)),
+		member("ExportFormat", recordFormat))
+	describeExport = structure("DescribeExportInput", needed("ExportArn", resourceName))
+	listExports    = structure("ListExportsInput",
+		member("TableArn", text(1, 1024)),
+		member("MaxResults", pageOf25),
+		member("NextToken", anyText))
+	importTable = structure("ImportTableInput",
+		needed("S3BucketSource", anything),
+		needed("InputFormat", enumOf("DYNAMODB_JSON", "ION", "CSV")),
+		needed("TableCreationParameters", anything))
+	describeImport = structure("DescribeImportInput", needed("ImportArn", resourceName))
+	listImports    = structure("ListImportsInput",
+		member("TableArn", text(1, 1024)),
+		member("PageSize", pageOf25),
+		member("NextToken", text(112, 1024)))
+)
+
+var (
+	listOfReplicas    = listOf(anything, 0, unbounded)
+	createGlobalTable = structure("CreateGlobalTableInput",
+		needed("GlobalTableName", namedTable),
+		needed("ReplicationGroup", listOfReplicas))
+	updateGlobalTable = structure("UpdateGlobalTableInput",
+		needed("GlobalTableName", namedTable),
+		needed("ReplicaUpdates", listOfReplicas))
+	oneGlobalTable   = structure("DescribeGlobalTableInput", needed("GlobalTableName", namedTable))
+	listGlobalTables = structure("ListGlobalTablesInput",
+		member("ExclusiveStartGlobalTableName", namedTable),
+		member("Limit", number(integerKind, 1, unbounded)),
+		member("RegionName", anyText))
+	replicaAutoScaling = onTable("DescribeTableReplicaAutoScalingInput")
+)
+
+var (
+	getResourcePolicy = structure("GetResourcePolicyInput", needed("ResourceArn", resourceARN))
+	putResourcePolicy = structure("PutResourcePolicyInput",
+		needed("ResourceArn", resourceARN),
+		needed("Policy", anyText),
+		member("ExpectedRevisionId", revision),
+		member("ConfirmRemoveSelfResourceAccess", flag))
+	deleteResourcePolicy = structure("DeleteResourcePolicyInput",
+		needed("ResourceArn", resourceARN),
+		member("ExpectedRevisionId", revision))
+)
+
+var (
+	insightsMode                = enumOf("ACCESSED_AND_THROTTLED_KEYS", "THROTTLED_KEYS")
+	describeContributorInsights = onTable("DescribeContributorInsightsInput", member("IndexName", indexName))
+	updateContributorInsights   = onTable("UpdateContributorInsightsInput",
+		member("IndexName", indexName),
+		needed("ContributorInsightsAction", enumOf("ENABLE", "DISABLE")),
+		member("ContributorInsightsMode", insightsMode))
+	listContributorInsights = structure("ListContributorInsightsInput",
+		member("TableName", someTable),
+		member("NextToken", anyText),
+		member("MaxResults", number(integerKind, 0, 100)))
+	describeDestination = onTable("DescribeKinesisStreamingDestinationInput")
+	changeDestination   = onTable("KinesisStreamingDestinationInput", needed("StreamArn", resourceName))
+)
