@@ -4,11 +4,13 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
-# In `make soak`: the history check's size and the time that it may take, and how
-# often the embedded store is killed.
+# In `make soak`: the history check's size and the time that each check may take,
+# how often the embedded store is killed, and the scenes that it is compared with
+# DynamoDB Local in.
 SOAK_OPS ?= 1000000
 SOAK_TIMEOUT ?= 60m
 SOAK_KILLS ?= 200
+SOAK_SEEDS ?= 1001-1400
 
 .PHONY: help build run test test-unit test-integration lint soak bench tools
 
@@ -34,9 +36,10 @@ test-unit:
 test-integration: tools
 	cd integration && go test -count=1 -timeout 12m ./...
 
-soak: tools ## the history check with SOAK_OPS (1,000,000) operations, and SOAK_KILLS (200) kills of the embedded store
+soak: tools ## the history check with SOAK_OPS (1,000,000) operations, SOAK_KILLS (200) kills of the embedded store, and its comparison in SOAK_SEEDS (1001-1400)
 	KASOKU_KILLS=$(SOAK_KILLS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestKill$$' ./internal/dynamo/embedded
 	cd integration && KASOKU_HISTORY_OPS=$(SOAK_OPS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestHistory' ./history
+	cd integration && KASOKU_SEED=$(SOAK_SEEDS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestEmbedded$$' ./differential
 
 bench: tools ## compare with DynamoDB Local and other proxies; prints one table
 	@bench/run.sh

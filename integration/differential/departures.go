@@ -1,0 +1,187 @@
+package differential
+
+import (
+	"net/http"
+	"strings"
+)
+
+// departure is something that DynamoDB Local does otherwise than the service.
+type departure struct {
+	name, why string
+	// excuses recognises it by the request and the answers that differ.
+	excuses func(r request, local, kasoku answer) bool
+	// leaves recognises requests after which DynamoDB Local holds other items,
+	// although it answered alike.
+	leaves func(r request, kasoku answer) bool
+	// hides are members that are not compared.
+	hides []string
+}
+
+// departures is the table of all that may differ. Each is held to what it is
+// about, so that it excuses nothing else: what it says of damaged requests doesn't
+// go for those that are sound.
+var departures = []departure{
+	{
+		name:  "capacity",
+		why:   "it reports none for indexes, and other sums",
+		hides: []string{"ConsumedCapacity"},
+	},
+	{
+		name:  "collections",
+		why:   "it has no ItemCollectionMetrics",
+		hides: []string{"ItemCollectionMetrics"},
+	},
+	{
+		name: "types of JSON",
+		why:  "it answers 500 to, or overlooks, a member that is not of the API's type, or base64 with a bad end; the service has SerializationException",
+		excuses: func(r request, local, kasoku answer) bool {
+			return kasoku.fault == "SerializationException" && (r.mistyped || r.damaged && badBase64(r.body))
+		},
+	},
+	{
+		name: "internal failures",
+		why:  "it answers 500 to some requests that the service refuses, or executes",
+		excuses: func(r request, local, kasoku answer) bool {
+			return local.status == http.StatusInternalServerError && kasoku.status < http.StatusInternalServerError
+		},
+	},
+	{
+		name: "enumerations",
+		why:  "it overlooks words that the API doesn't have in some members",
+		excuses: func(r request, local, kasoku answer) bool {
+			return r.damaged && kasoku.says("Member must satisfy enum value set")
+		},
+	},
+	{
+		name: "short names",
+		why:  "a table's name has three characters or more; to the service's operations on items one will do, and no table has it",
+		excuses: func(r request, local, kasoku answer) bool {
+			return r.damaged && local.says("Invalid table/index name") && kasoku.fault == "ResourceNotFoundException"
+		},
+	},
+	{
+		name: "size",
+		why:  "it takes size for the name of an attribute; to the service it is reserved",
+		excuses: func(r request, local, kasoku answer) bool {
+			return kasoku.says("reserved keyword: size")
+		},
+	},
+	{
+		name: "order of checks",
+		why:  "it looks for the table, and at conditions, before all that the request alone, or with the schema, shows to be wrong",
+		excuses: func(r request, local, kasoku answer) bool {
+			return kasoku.fault == "ValidationException" && (local.fault == "ResourceNotFoundException" ||
+				local.fault == "ConditionalCheckFailedException" && (kasoku.says("Cannot update attribute") || kasoku.says("Type mismatch for Index Key")) ||
+				local.reasons("ValidationError") > 0 && kasoku.says("Validation failed in TransactStatements"))
+		},
+	},
+	{
+		name: "removals",
+		why:  "an update that only removes makes an item where there is none, or misses what a path leads through; with the service it does nothing",
+		excuses: func(r request, local, kasoku answer) bool {
+			return r.vain && (kasoku.status == http.StatusOK || kasoku.fault == "TransactionCanceledException") &&
+				(local.status == http.StatusOK || local.says("document path"))
+		},
+		leaves: func(r request, _ answer) bool { return r.vain },
+	},
+	{
+		name: "keys of indexes",
+		why:  "an update may give those of local ones, and what it computes those of any, another type",
+		excuses: func(r request, local, kasoku answer) bool {
+			told := text(kasoku.body)
+			return local.status == http.StatusOK && kasoku.status == http.StatusBadRequest && (strings.Contains(told, "Type mismatch for Index Key") || strings.Contains(told, "secondary index key to unsupported type")) &&
+				(strings.Contains(told, "IndexName: local-") || computed(r))
+		},
+	},
+	{
+		name: "filters of scans",
+		why:  "those of an index see what the index doesn't project",
+		excuses: func(r request, local, kasoku answer) bool {
+			return r.operation == "Scan" && r.index != nil && r.index.projection != "ALL" && (r.body.(object)["FilterExpression"] != nil || r.body.(object)["ScanFilter"] != nil) &&
+				local.status == http.StatusOK && kasoku.status == http.StatusOK && local.member("ScannedCount") == kasoku.member("ScannedCount")
+		},
+	},
+	{
+		name: "restarted queries",
+		why:  "a query of one item may have a starting key, which the service refuses",
+		excuses: func(r request, local, kasoku answer) bool {
+			return r.operation == "Query" && kasoku.says("cannot be restarted") && local.status == http.StatusOK && local.member("ScannedCount") == 0.0
+		},
+	},
+	{
+		name: "reasons of transactions",
+		why:  "what an action can't do with its item is the request's error, or has fewer reasons than there are actions, or comes after conditions; the service looks at it first and has a reason for each",
+		excuses: func(r request, local, kasoku answer) bool {
+			if kasoku.reasons("ValidationError") != 1 || kasoku.reasons("None")+1 != len(kasoku.listed("CancellationReasons")) {
+				return false
+			}
+			return local.fault == "ValidationException" || local.fault == kasoku.fault &&
+				(local.reasons("ValidationError") > 0 || kasoku.notWithSchema())
+		},
+	},
+	{
+		name: "one item twice",
+		why:  "it tries a transaction's conditions before it sees that two actions are on one item",
+		excuses: func(r request, local, kasoku answer) bool {
+			return local.fault == "TransactionCanceledException" && kasoku.says("multiple operations on one item")
+		},
+	},
+	{
+		name: "one number twice",
+		why:  "a transaction may have two actions on one item if they spell its key's number in two ways",
+		excuses: func(r request, local, kasoku answer) bool {
+			return respelled(r) && kasoku.says("multiple operations on one item")
+		},
+	},
+	{
+		name: "refused batches",
+		why:  "one of statements that has an item twice is refused when it has been executed",
+		leaves: func(r request, kasoku answer) bool {
+			return r.operation == "BatchExecuteStatement" && kasoku.says("contains duplicates")
+		},
+	},
+	{
+		name: "surplus parameters",
+		why:  "it overlooks parameters that a statement has no place for; the service refuses it",
+		excuses: func(r request, local, kasoku answer) bool {
+			return r.damaged && surplus(r) && strings.Contains(text(kasoku.body), "Number of parameters")
+		},
+	},
+	{
+		name: "bad parameters of a batch",
+		why:  "a value that can't be is the whole batch's error, not its statement's",
+		excuses: func(r request, local, kasoku answer) bool {
+			return r.operation == "BatchExecuteStatement" && local.fault == "ValidationException" && impossible.MatchString(text(kasoku.body))
+		},
+	},
+	{
+		name: "answers of transactions",
+		why:  "a transaction of writing statements is answered with no members; the service has an empty one for each",
+		excuses: func(r request, local, kasoku answer) bool {
+			return r.operation == "ExecuteTransaction" && text(local.body) == `{"Responses":[]}` && empty.MatchString(text(kasoku.body))
+		},
+	},
+	{
+		name: "items of transactions and batches",
+		why:  "a read of which the projection leaves nothing has an empty item, and a statement's paths into documents give documents; with the service it has none, and the values",
+		excuses: func(r request, local, kasoku answer) bool {
+			return gets[r.operation] && local.status == http.StatusOK && strings.ReplaceAll(text(plain(flat(local.body))), `{"Item":{}}`, `{}`) == text(plain(kasoku.body))
+		},
+	},
+	{
+		name: "names of duplicates",
+		why:  "it calls what an INSERT finds DuplicateItem, or a ValidationError in a transaction; the service DuplicateItemException and DuplicateItem",
+		excuses: func(r request, local, kasoku answer) bool {
+			return local.fault == "DuplicateItem" && kasoku.fault == "DuplicateItemException" ||
+				r.operation == "ExecuteTransaction" && local.fault == kasoku.fault && kasoku.reasons("DuplicateItem") > 0 &&
+					local.reasons("ValidationError") == kasoku.reasons("DuplicateItem") && strings.Contains(text(local.body), "Duplicate primary key")
+		},
+	},
+	{
+		name: "tables of transactions",
+		why:  "one that is not there is the request's error; with the service it cancels a transaction of statements",
+		excuses: func(r request, local, kasoku answer) bool {
+			return r.operation == "ExecuteTransaction" && local.fault == "ResourceNotFoundException" && kasoku.reasons("ResourceNotFound") > 0
+		},
+	},
+}

@@ -1,0 +1,199 @@
+package differential
+
+import (
+	"encoding/base64"
+	"regexp"
+	"strings"
+)
+
+// says tells whether an error's message has some words.
+func (a answer) says(words string) bool {
+	o, _ := a.body.(object)
+	for _, name := range []string{"message", "Message"} {
+		if s, ok := o[name].(string); ok && strings.Contains(s, words) {
+			return true
+		}
+	}
+	return false
+}
+
+// listed is a list that is a member of the answer.
+func (a answer) listed(name string) list {
+	o, _ := a.body.(object)
+	all, _ := o[name].(list)
+	return all
+}
+
+// reasons counts why a transaction was cancelled.
+func (a answer) reasons(code string) (n int) {
+	for _, reason := range a.listed("CancellationReasons") {
+		if o, _ := reason.(object); o["Code"] == code {
+			n++
+		}
+	}
+	return n
+}
+
+func (a answer) member(name string) any {
+	o, _ := a.body.(object)
+	return o[name]
+}
+
+// removals are the updates of a request, alone or in a transaction, that set and
+// add nothing.
+func removals(r request) (all []object) {
+	body, _ := r.body.(object)
+	if r.operation == "UpdateItem" && removes(body) {
+		return []object{body}
+	}
+	actions, _ := body["TransactItems"].(list)
+	for _, action := range actions {
+		a, _ := action.(object)
+		if update, ok := a["Update"].(object); ok && removes(update) {
+			all = append(all, update)
+		}
+	}
+	return all
+}
+
+func removes(update object) bool {
+	if s, ok := update["UpdateExpression"].(string); ok {
+		s = " " + strings.ToUpper(s)
+		return !strings.Contains(s, " SET ") && !strings.Contains(s, " ADD ")
+	}
+	updates, ok := update["AttributeUpdates"].(object)
+	for _, u := range updates {
+		if o, _ := u.(object); o["Action"] != "DELETE" {
+			return false
+		}
+	}
+	return ok
+}
+
+// badBase64 recognises bytes that are not written as they have to be.
+func badBase64(body any) (bad bool) {
+	check := func(v any) {
+		s, is := v.(string)
+		_, err := base64.StdEncoding.Strict().DecodeString(s)
+		bad = bad || is && err != nil
+	}
+	walk(body, func(v any, _ func(any)) {
+		value, _ := v.(object)
+		check(value["B"])
+		members, _ := value["BS"].(list)
+		for _, member := range members {
+			check(member)
+		}
+	})
+	return bad
+}
+
+// notWithSchema recognises a transaction cancelled for what an action and the
+// schema show to be wrong, before any condition is tried.
+func (a answer) notWithSchema() bool {
+	for _, words := range []string{"Cannot update attribute", "Type mismatch for Index Key", "does not match the schema", "for a key attribute cannot contain"} {
+		if strings.Contains(text(a.body), words) {
+			return true
+		}
+	}
+	return false
+}
+
+// computed recognises an update that sets something to what it reads.
+func computed(r request) bool {
+	return strings.Contains(text(r.body), "if_not_exists") || readsPath.MatchString(text(r.body))
+}
+
+var readsPath = regexp.MustCompile(`= *[#a-z]`)
+
+// statementsOf are those of a request in PartiQL.
+func statementsOf(r request) (all []object) {
+	body, _ := r.body.(object)
+	if body["Statement"] != nil {
+		return []object{body}
+	}
+	for _, name := range []string{"Statements", "TransactStatements"} {
+		some, _ := body[name].(list)
+		for _, one := range some {
+			if o, ok := one.(object); ok {
+				all = append(all, o)
+			}
+		}
+	}
+	return all
+}
+
+// surplus recognises a statement with more parameters than question marks.
+func surplus(r request) bool {
+	for _, s := range statementsOf(r) {
+		statement, _ := s["Statement"].(string)
+		parameters, _ := s["Parameters"].(list)
+		if len(parameters) > strings.Count(statement, "?") {
+			return true
+		}
+	}
+	return false
+}
+
+var literalNumber = regexp.MustCompile(`= (-?[0-9.]+)`)
+
+// respelled recognises numbers, of keys or in statements, that are not spelled as
+// they are kept, so that one item may be named in two ways.
+func respelled(r request) (found bool) {
+	see := func(n any) {
+		s, is := n.(string)
+		found = found || is && !normalNumber.MatchString(s)
+	}
+	for _, s := range statementsOf(r) {
+		statement, _ := s["Statement"].(string)
+		for _, literal := range literalNumber.FindAllStringSubmatch(statement, -1) {
+			see(literal[1])
+		}
+		parameters, _ := s["Parameters"].(list)
+		for _, p := range parameters {
+			value, _ := p.(object)
+			see(value["N"])
+		}
+	}
+	walk(r.body, func(v any, _ func(any)) {
+		key, _ := v.(object)
+		for _, name := range []string{"pN", "sN"} {
+			value, _ := key[name].(object)
+			see(value["N"])
+		}
+	})
+	return found
+}
+
+// impossible are the messages about values that no attribute can have.
+var impossible = regexp.MustCompile(`"Supplied AttributeValue |Null attribute value|numeric value|contains duplicates|may not be empty|should not be empty|Number (over|under)flow|significant digits|Nesting Levels`)
+
+// empty is an answer with members that have nothing.
+var empty = regexp.MustCompile(`^\{"Responses":\[\{\}(,\{\})*\]\}$`)
+
+// gets are the operations that answer with an item for each thing asked.
+var gets = map[string]bool{"TransactGetItems": true, "ExecuteTransaction": true, "BatchExecuteStatement": true}
+
+// flat copies an answer with what our statements' paths lead to in place of the
+// documents around it.
+func flat(body any) any {
+	out := clone(body)
+	o, _ := out.(object)
+	responses, _ := o["Responses"].(list)
+	for _, r := range responses {
+		response, _ := r.(object)
+		item, _ := response["Item"].(object)
+		if m, ok := inside(item, "m", "M").(object); ok && len(item) == 1 && len(m) == 1 && m["x"] != nil {
+			response["Item"] = object{"x": m["x"]}
+		}
+		if l, ok := inside(item, "l", "L").(list); ok && len(item) == 1 && len(l) == 1 {
+			response["Item"] = object{"l[0]": l[0]}
+		}
+	}
+	return out
+}
+
+func inside(item object, name, typ string) any {
+	value, _ := item[name].(object)
+	return value[typ]
+}

@@ -1,0 +1,24 @@
+package differential
+
+import "fmt"
+
+// scene is a list of requests on tables of its own, which depends on nothing
+// but the seed.
+type scene struct {
+	seed   uint64
+	tables tables
+	steps  []request
+}
+
+func newScene(seed uint64, steps int) *scene {
+	g := newGenerator(seed)
+	s := &scene{seed: seed}
+	for i := range 2 {
+		s.tables = append(s.tables, g.schema(fmt.Sprintf("differ-%s-%d-%d", side, seed, i)))
+	}
+	g.tables = s.tables
+	for range steps {
+		s.steps = append(s.steps, g.request())
+	}
+	return s
+}

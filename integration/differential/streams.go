@@ -1,0 +1,107 @@
+package differential
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+)
+
+// record is what a stream tells of a change.
+type record struct{ key, text string }
+
+// compareStreams compares what the streams say was done to each item, in its
+// order; but not to items that were removed because they differed.
+func (r *round) compareStreams(ctx context.Context) (*difference, error) {
+	for _, t := range r.scene.tables {
+		if t.stream == "" {
+			continue
+		}
+		a, b, err := r.both(func(e *endpoint) (answer, error) {
+			records, err := e.records(ctx, t)
+			byKey := object{}
+			for _, one := range records {
+				if !r.healed[t.name+one.key] {
+					all, _ := byKey[one.key].(list)
+					byKey[one.key] = append(all, one.text)
+				}
+			}
+			return answer{status: http.StatusOK, body: byKey}, err
+		})
+		if err != nil {
+			return nil, err
+		}
+		asked := request{operation: "GetRecords", body: object{"TableName": t.name, "StreamViewType": t.stream}}
+		if what := r.scene.tables.compare(asked, a, b); what != "" {
+			return &difference{asked: asked, what: what, first: a, second: b}, nil
+		}
+	}
+	return nil, nil
+}
+
+// records reads all that a table's stream has.
+func (e *endpoint) records(ctx context.Context, t *table) ([]record, error) {
+	described, err := e.must(ctx, "DescribeTable", object{"TableName": t.name})
+	if err != nil {
+		return nil, err
+	}
+	arn := described["Table"].(object)["LatestStreamArn"]
+	stream, err := e.must(ctx, "DescribeStream", object{"StreamArn": arn})
+	if err != nil {
+		return nil, err
+	}
+	var all []record
+	shards, _ := stream["StreamDescription"].(object)["Shards"].(list)
+	for _, shard := range shards {
+		records, err := e.shard(ctx, object{"StreamArn": arn, "ShardId": shard.(object)["ShardId"], "ShardIteratorType": "TRIM_HORIZON"})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, records...)
+	}
+	return all, nil
+}
+
+// shard reads a shard up to an empty page: there are no changes meanwhile.
+func (e *endpoint) shard(ctx context.Context, at object) ([]record, error) {
+	got, err := e.must(ctx, "GetShardIterator", at)
+	if err != nil {
+		return nil, err
+	}
+	var all []record
+	for next := got["ShardIterator"]; next != nil; {
+		page, err := e.must(ctx, "GetRecords", object{"ShardIterator": next})
+		if err != nil {
+			return nil, err
+		}
+		records, _ := page["Records"].(list)
+		if len(records) == 0 {
+			break
+		}
+		for _, r := range records {
+			change, _ := r.(object)["dynamodb"].(object)
+			told := object{"event": r.(object)["eventName"]}
+			for _, name := range []string{"NewImage", "OldImage", "StreamViewType"} {
+				if change[name] != nil {
+					told[name] = change[name]
+				}
+			}
+			all = append(all, record{text(plain(change["Keys"])), text(plain(told))})
+		}
+		next = page["NextShardIterator"]
+	}
+	return all, nil
+}
+
+// must asks what has to succeed.
+func (e *endpoint) must(ctx context.Context, operation string, body object) (object, error) {
+	r := request{operation: operation, body: body}
+	a, err := e.ask(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	o, ok := a.body.(object)
+	if !ok || a.status != http.StatusOK {
+		return nil, fmt.Errorf("%s answers %s with %s", e.name, r, a)
+	}
+	return o, nil
+}
