@@ -37,6 +37,7 @@ type call struct {
 	permitted bool // the client may do what it asks for
 	wrote     bool // a request that must not be repeated was sent
 	answered  bool
+	encoded   bool // the answer has a Content-Encoding
 	passive   bool // only explains: nothing may be asked of the origin
 }
 
@@ -45,7 +46,7 @@ func (c *call) begin(s *Service, x *edge.Exchange) {
 	c.who, c.op = nil, nil
 	c.now = s.cache.At(x.Now())
 	c.name = c.name[:0]
-	c.permitted, c.wrote, c.answered, c.passive = false, false, false, false
+	c.permitted, c.wrote, c.answered, c.encoded, c.passive = false, false, false, false, false
 	x.Record.Service = s.name
 }
 

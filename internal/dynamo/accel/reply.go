@@ -15,7 +15,11 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-var preparedLines = []byte("Server: Kasoku\r\nContent-Type: application/x-amz-json-1.0\r\n")
+// Lines of answers in JSON, of the type that the client has written its request in.
+var (
+	preparedLines = []byte("Server: Kasoku\r\nContent-Type: application/x-amz-json-1.0\r\n")
+	genericLines  = []byte("Server: Kasoku\r\nContent-Type: application/json\r\n")
+)
 
 // answer sends a body that Kasoku keeps, with the checksum that SDKs verify.
 func (c *call) answer(status int, body []byte, crc uint32) {
@@ -30,13 +34,34 @@ func (c *call) answerBuilt(status int, body []byte) {
 }
 
 func (c *call) head(status int, crc uint32) {
+	lines := preparedLines
+	if isGeneric(c.x.Request.Get("Content-Type")) {
+		lines = genericLines
+	}
+	c.x.Reply.Lines(lines)
+	c.headOf(status, crc)
+}
+
+// headOf is head for an answer of another type than JSON.
+func (c *call) headOf(status int, crc uint32) {
 	r := &c.x.Reply
 	r.Status = status
-	r.Lines(preparedLines)
 	var id [requestIDLen]byte
 	r.FieldBytes("x-amzn-RequestId", newRequestID(&id))
 	r.FieldUint("x-amz-crc32", uint64(crc))
 	c.answered = true
+}
+
+// page answers with what is no JSON; typ may be empty.
+func (c *call) page(status int, typ string, body []byte) {
+	r := &c.x.Reply
+	r.Body = body
+	r.Field("Server", "Kasoku")
+	if typ != "" {
+		r.Field("Content-Type", typ)
+	}
+	c.headOf(status, crc32.ChecksumIEEE(body))
+	c.status(telemetry.Local, nil, false)
 }
 
 // requestIDLen is the length of DynamoDB's request ids.
@@ -110,6 +135,7 @@ func (c *call) relayBody(resp *origin.Response, body, crc []byte, d telemetry.De
 	}
 	if ce := resp.Header.Get("Content-Encoding"); ce != nil {
 		r.FieldBytes("Content-Encoding", ce)
+		c.encoded = true
 	}
 	c.status(d, nil, false)
 	c.answered = true
@@ -142,10 +168,7 @@ func (c *call) failOrigin(err error, d telemetry.Decision) {
 
 // notFound is DynamoDB's page for what is no request of its API.
 func (c *call) notFound() {
-	r := &c.x.Reply
-	r.Status, r.Body = http.StatusNotFound, []byte("<UnknownOperationException/>\n")
-	c.status(telemetry.Local, nil, false)
-	c.answered = true
+	c.page(http.StatusNotFound, "", []byte("<UnknownOperationException/>\n"))
 }
 
 // appendCapacity appends a ConsumedCapacity object: the units that DynamoDB

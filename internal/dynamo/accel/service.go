@@ -111,6 +111,8 @@ func (s *Service) Serve(x *edge.Exchange) {
 	c.begin(s, x)
 	defer c.finish()
 	c.serve()
+	c.encode()
+	c.open()
 }
 
 // finish gives the call back. A fault inside the cache must not become a failed
@@ -169,16 +171,22 @@ func (c *call) serve() {
 	}
 	c.op = op
 	x.Record.Operation = op.Name
-	if c.who == nil && !c.authenticate() {
+	if c.who == nil && !(c.authenticate() && c.wellFormed()) {
 		return
 	}
 	c.dispatch()
 }
 
-func isJSON(contentType []byte) bool {
+func isJSON(contentType []byte) bool { return hasType(contentType, jsonType) || isGeneric(contentType) }
+
+// isGeneric reports whether a type of content is JSON of no special sort.
+func isGeneric(contentType []byte) bool { return hasType(contentType, "application/json") }
+
+// hasType compares a type of content, without its parameters.
+func hasType(contentType []byte, typ string) bool {
 	ct, _, _ := bytes.Cut(contentType, []byte(";"))
 	ct = bytes.TrimSpace(ct)
-	return string(ct) == jsonType || bytes.EqualFold(ct, []byte(jsonType)) || bytes.EqualFold(ct, []byte("application/json"))
+	return string(ct) == typ || bytes.EqualFold(ct, []byte(typ))
 }
 
 // authenticate finds out who asks; on failure it has answered.
@@ -194,6 +202,20 @@ func (c *call) authenticate() bool {
 		return false
 	}
 	c.who = c.set.who[i]
+	return true
+}
+
+// wellFormed is for a store that lets everybody in: a signature, if there is one,
+// has to look like one, in any name; on failure it has answered.
+func (c *call) wellFormed() bool {
+	if c.set.verifier != nil || c.set.cfg.Connect == nil {
+		return true
+	}
+	if err := sigv4.CheckForm(&c.x.Request); err != nil {
+		c.svc.metrics.denied.Inc()
+		c.fail(err.Type, err.Message)
+		return false
+	}
 	return true
 }
 

@@ -1,10 +1,6 @@
 package accel
 
 import (
-	"bytes"
-	"compress/flate"
-	"compress/gzip"
-	"io"
 	"net/http"
 	"strings"
 
@@ -149,12 +145,10 @@ func (c *call) otherPath() {
 	op, isCBOR := strings.CutPrefix(path, "/service/DynamoDB_20120810/operation/")
 	switch {
 	case method == http.MethodGet && path == "/":
-		c.x.Reply.Status = http.StatusOK
-		c.x.Reply.Field("Server", "Kasoku")
-		c.x.Reply.Field("Content-Type", "text/plain")
-		c.x.Reply.Body = append(append(append(c.x.Reply.Buf[:0], "healthy: "...), r.Host...), ' ')
-		c.status(telemetry.Local, nil, false)
-		c.answered = true
+		body := append(append(append(c.x.Reply.Buf[:0], "healthy: "...), r.Host...), ' ')
+		c.page(http.StatusOK, "text/plain", body)
+	case method == http.MethodOptions && c.crossOrigin():
+		c.preflight()
 	case method == http.MethodPost && isCBOR:
 		c.passCBOR(op)
 	default:
@@ -186,41 +180,4 @@ func (c *call) passCBOR(operation string) {
 	if unknown || c.op.Access == wire.Admin {
 		c.svc.forgetAll()
 	}
-}
-
-// maxDecoded bounds a compressed request once it is decoded, as DynamoDB does.
-const maxDecoded = 16 << 20
-
-// authorizeEncoded checks the signature of a compressed request, which covers the
-// bytes as they were sent, and decodes it; on failure it has answered.
-func (c *call) authorizeEncoded(encoding []byte) bool {
-	if !c.authenticate() {
-		return false
-	}
-	var r io.Reader
-	var err error
-	switch strings.ToLower(string(encoding)) {
-	case "identity":
-		return true
-	case "gzip":
-		r, err = gzip.NewReader(bytes.NewReader(c.x.Body))
-	case "deflate":
-		r = flate.NewReader(bytes.NewReader(c.x.Body))
-	}
-	if r == nil || err != nil {
-		c.fail("InternalServerError", "Internal server error")
-		return false
-	}
-	body, err := io.ReadAll(io.LimitReader(r, maxDecoded+1))
-	if err != nil || len(body) == 0 {
-		c.fail("InternalServerError", "Internal server error")
-		return false
-	}
-	if len(body) > maxDecoded {
-		c.x.Reply.Status = http.StatusRequestEntityTooLarge
-		c.status(telemetry.Local, nil, false)
-		return false
-	}
-	c.x.Body = body
-	return true
 }

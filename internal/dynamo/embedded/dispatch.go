@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"hash/crc32"
@@ -125,7 +126,7 @@ func (c *call) answer(r *origin.Request) *origin.Response {
 	}
 	err := guarded(func() error { return c.run(r) })
 	if err == nil {
-		return c.reply(http.StatusOK, origin.Good)
+		return c.reply(r, http.StatusOK, origin.Good)
 	}
 	e := asFault(err)
 	if e == nil {
@@ -137,7 +138,7 @@ func (c *call) answer(r *origin.Request) *origin.Response {
 	if e.Status() >= http.StatusInternalServerError {
 		class = origin.Failed
 	}
-	return c.reply(e.Status(), class)
+	return c.reply(r, e.Status(), class)
 }
 
 func internalError() *wire.Error {
@@ -185,15 +186,27 @@ type replyMemory struct {
 }
 
 var (
-	fieldType = http1.Field{Name: []byte("Content-Type"), Value: []byte("application/x-amz-json-1.0")}
-	nameCRC   = []byte("X-Amz-Crc32")
+	nameType    = []byte("Content-Type")
+	nameCRC     = []byte("X-Amz-Crc32")
+	typeJSON    = []byte("application/x-amz-json-1.0")
+	typeGeneric = []byte("application/json")
 )
 
+// answerType is the type of an answer: that of its request, of the two that the
+// protocol has.
+func answerType(r *origin.Request) []byte {
+	typ, _, _ := bytes.Cut(r.Header.Get("Content-Type"), []byte(";"))
+	if bytes.EqualFold(bytes.TrimSpace(typ), typeGeneric) {
+		return typeGeneric
+	}
+	return typeJSON
+}
+
 // reply makes the response whose body is c.out.
-func (c *call) reply(status int, class origin.Class) *origin.Response {
+func (c *call) reply(r *origin.Request, status int, class origin.Class) *origin.Response {
 	body := c.replyBody()
 	m := &replyMemory{}
-	m.fields[0] = fieldType
+	m.fields[0] = http1.Field{Name: nameType, Value: answerType(r)}
 	m.fields[1] = http1.Field{Name: nameCRC, Value: strconv.AppendUint(m.crc[:0], uint64(crc32.ChecksumIEEE(body)), 10)}
 	m.response = origin.Response{Status: status, Header: m.fields[:], Body: body, Class: class}
 	return &m.response

@@ -40,6 +40,36 @@ func (s *scratch) read(r *http1.Request) *Error {
 	return s.claim.readHeader(header, r)
 }
 
+// CheckForm looks at what a request says about its signature as far as that can be
+// judged without keys; nil also for one that says nothing. A header without a date
+// passes: whoever makes it up for a store that takes any key often leaves that out.
+func CheckForm(r *http1.Request) *Error {
+	if r.Get("Authorization") == nil && !hasParameter(r.RawQuery, "X-Amz-Algorithm") {
+		return nil
+	}
+	s := scratches.Get().(*scratch)
+	defer s.free()
+	c := &s.claim
+	if err := s.read(r); err != nil && !(c.complete() && len(c.date) == 0 && !c.presigned) {
+		return err
+	}
+	if _, ok := parseDate(c.date); !ok && len(c.date) > 0 {
+		return badDate(c)
+	}
+	if string(c.algorithm) != algorithm {
+		return badAlgorithm(c)
+	}
+	if bytes.Count(c.credential, []byte("/")) != 4 {
+		return badCredential(c)
+	}
+	return nil
+}
+
+// complete tells whether all parts of a claim are there but perhaps the date.
+func (c *claim) complete() bool {
+	return len(c.credential) > 0 && len(c.signature) > 0 && len(c.signedHeaders) > 0
+}
+
 // readHeader reads "AWS4-HMAC-SHA256 Credential=..., SignedHeaders=..., Signature=...".
 // White space around the commas is free, other parameters are ignored.
 func (c *claim) readHeader(header []byte, r *http1.Request) *Error {
@@ -86,7 +116,7 @@ func (c *claim) parameter(name []byte) *[]byte {
 
 // headerComplete names every part that is missing, in one message.
 func (c *claim) headerComplete(header []byte) *Error {
-	if len(c.credential) > 0 && len(c.signature) > 0 && len(c.signedHeaders) > 0 && len(c.date) > 0 {
+	if c.complete() && len(c.date) > 0 {
 		return nil
 	}
 	var m strings.Builder

@@ -56,7 +56,7 @@ func (v *Verifier) verify(s *scratch, r *http1.Request, body []byte, now time.Ti
 		return 0, err
 	}
 	if string(c.algorithm) != algorithm {
-		return 0, incomplete("Unsupported AWS 'algorithm': '" + string(c.algorithm) + "' (only " + algorithm + " for now). ")
+		return 0, badAlgorithm(c)
 	}
 	id, err := v.checkScope(c)
 	if err != nil {
@@ -78,7 +78,7 @@ func (v *Verifier) verify(s *scratch, r *http1.Request, body []byte, now time.Ti
 func checkDate(c *claim, now time.Time) *Error {
 	at, ok := parseDate(c.date)
 	if !ok {
-		return incomplete("Date must be in ISO-8601 'basic format'. Got '" + string(c.date) + "'. See http://en.wikipedia.org/wiki/ISO_8601")
+		return badDate(c)
 	}
 	now = now.UTC()
 	life, unit := skew, "15 min."

@@ -1,0 +1,120 @@
+package accel
+
+import (
+	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	"compress/zlib"
+	"hash/crc32"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+const (
+	// maxDecoded bounds a compressed request once it is decoded, as DynamoDB does.
+	maxDecoded = 16 << 20
+	// leastEncoded is the size up to which an answer is not compressed.
+	leastEncoded = 4 << 10
+)
+
+// authorizeEncoded checks the signature of a compressed request, which covers the
+// bytes as they were sent, and decodes it; on failure it has answered.
+func (c *call) authorizeEncoded(encoding []byte) bool {
+	if !c.authenticate() {
+		return false
+	}
+	var r io.Reader
+	var err error
+	switch strings.ToLower(string(encoding)) {
+	case "identity":
+		return true
+	case "gzip":
+		r, err = gzip.NewReader(bytes.NewReader(c.x.Body))
+	case "deflate":
+		r, err = inflater(c.x.Body)
+	}
+	if r == nil || err != nil {
+		c.fail("InternalServerError", "Internal server error")
+		return false
+	}
+	body, err := io.ReadAll(io.LimitReader(r, maxDecoded+1))
+	if err != nil || len(body) == 0 {
+		c.fail("InternalServerError", "Internal server error")
+		return false
+	}
+	if len(body) > maxDecoded {
+		c.x.Reply.Status = http.StatusRequestEntityTooLarge
+		c.status(telemetry.Local, nil, false)
+		return false
+	}
+	c.x.Body = body
+	return true
+}
+
+// inflater reads what HTTP calls deflate: a stream of zlib's or, as some clients
+// send it, what is inside of one.
+func inflater(body []byte) (io.Reader, error) {
+	if len(body) >= 2 && body[0]&0x0f == 8 && (uint(body[0])<<8|uint(body[1]))%31 == 0 {
+		return zlib.NewReader(bytes.NewReader(body))
+	}
+	return flate.NewReader(bytes.NewReader(body)), nil
+}
+
+// compressor writes one encoding.
+type compressor interface {
+	io.WriteCloser
+	Reset(w io.Writer)
+}
+
+// encodings are what answers can be compressed with. The pools hold compressors.
+var encodings = map[string]*sync.Pool{
+	"gzip":    {New: func() any { w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed); return w }},
+	"deflate": {New: func() any { w, _ := zlib.NewWriterLevel(nil, zlib.BestSpeed); return w }},
+}
+
+// encode compresses a large answer for a client that asks for that. The checksum
+// is that of what is sent.
+func (c *call) encode() {
+	r := &c.x.Reply
+	if len(r.Body) <= leastEncoded || c.encoded {
+		return
+	}
+	name := acceptable(c.x.Request.Get("Accept-Encoding"))
+	if name == "" {
+		return
+	}
+	pool := encodings[name]
+	w := pool.Get().(compressor)
+	var out bytes.Buffer
+	w.Reset(&out)
+	_, _ = w.Write(r.Body) // a buffer takes everything
+	_ = w.Close()
+	pool.Put(w)
+	r.Body = out.Bytes()
+	r.Remove("x-amz-crc32", "X-Amz-Crc32")
+	r.FieldUint("x-amz-crc32", uint64(crc32.ChecksumIEEE(r.Body)))
+	r.Field("Content-Encoding", name)
+}
+
+// acceptable is the first encoding in an Accept-Encoding that answers can have; ""
+// if there is none.
+func acceptable(accept []byte) string {
+	for part := range bytes.SplitSeq(accept, []byte(",")) {
+		name, quality, _ := bytes.Cut(part, []byte(";"))
+		name = bytes.ToLower(bytes.TrimSpace(name))
+		if encodings[string(name)] != nil && !refusing(quality) {
+			return string(name)
+		}
+	}
+	return ""
+}
+
+// refusing tells whether the quality of an encoding is zero.
+func refusing(quality []byte) bool {
+	q, ok := bytes.CutPrefix(bytes.TrimSpace(quality), []byte("q="))
+	return ok && len(bytes.Trim(q, "0.")) == 0
+}
