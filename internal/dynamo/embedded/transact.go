@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strings"
 
@@ -109,9 +110,6 @@ func (x *transaction) run() error {
 	if err := x.c.s.writable(); err != nil {
 		return err
 	}
-	if err := x.checkPayload(); err != nil {
-		return err
-	}
 	names := make([]string, len(x.writes))
 	for i, w := range x.writes {
 		names[i] = w.Table
@@ -121,7 +119,7 @@ func (x *transaction) run() error {
 		if x.sameKey() {
 			return errSameItem
 		}
-		return err
+		return cmp.Or(x.checkPayload(), err)
 	}
 	x.e = x.c.s.newEdit(tables...)
 	defer x.e.close()
@@ -190,10 +188,7 @@ func (x *transaction) find(tables tableSet) error {
 	if duplicates(keys) {
 		return errSameItem
 	}
-	if len(faults) > 0 {
-		return faults[0]
-	}
-	return nil
+	return cmp.Or(append([]error{x.checkPayload()}, faults...)...)
 }
 
 // execute locks the items, decides and writes.

@@ -140,6 +140,8 @@ func TestTransactionRefusals(t *testing.T) {
 	const tooLarge = "Transaction payload size cannot exceed 4MB. Payload Size: : Transaction payload size cannot exceed 4MB. Payload Size: 4194305"
 	s.refused(t, "TransactWriteItems", transact("", append(actions, big(10, 98305))...), "ValidationException", tooLarge)
 	s.refused(t, "TransactWriteItems", transact("", append(actions, strings.Replace(big(10, 98305), "plain", "none", 1))...), "ValidationException", tooLarge)
+	s.refused(t, "TransactWriteItems", transact("", append(actions, big(10, 98305), big(10, 98305))...), "ValidationException",
+		"Transaction request cannot include multiple operations on one item")
 	s.refused(t, "TransactWriteItems", transact("", actDelete, strings.Replace(actPut, "plain", "none", 1)), "ResourceNotFoundException", "Requested resource not found")
 }
 

@@ -8,6 +8,7 @@ var (
 	someTable     = tableName(3)
 	keyName       = text(1, 255) // the name of an attribute that is part of a key
 	positive      = number(longKind, 1, math.MaxInt64)
+	units         = number(longKind, math.MinInt64, unbounded) // bounded later, in words of their own
 	timeToLive    = text(1, 255)
 	tableClass    = anyText // refused later, in words of its own
 	billingMode   = enumOf("PROVISIONED", "PAY_PER_REQUEST")
@@ -34,11 +35,11 @@ var (
 		needed("WriteCapacityUnits", positive),
 		needed("ReadCapacityUnits", positive))
 	onDemandThroughput = structure("OnDemandThroughput",
-		member("MaxReadRequestUnits", number(longKind, math.MinInt64, unbounded)),
-		member("MaxWriteRequestUnits", number(longKind, math.MinInt64, unbounded)))
+		member("MaxReadRequestUnits", units),
+		member("MaxWriteRequestUnits", units))
 	warmThroughput = structure("WarmThroughput",
-		member("ReadUnitsPerSecond", positive),
-		member("WriteUnitsPerSecond", positive))
+		member("ReadUnitsPerSecond", units),
+		member("WriteUnitsPerSecond", units))
 
 	streamSpecification = structure("StreamSpecification",
 		needed("StreamEnabled", flag),

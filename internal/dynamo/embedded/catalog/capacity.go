@@ -16,19 +16,21 @@ const (
 
 // readThroughput reads a ProvisionedThroughput; nil for none.
 func readThroughput(v []byte) (*Throughput, error) {
-	return readPair(v, "ReadCapacityUnits", "WriteCapacityUnits")
+	t, _, err := readPair(v, "ReadCapacityUnits", "WriteCapacityUnits")
+	return t, err
 }
 
-// readPair reads a structure with two capacities; nil for none.
-func readPair(v []byte, read, write string) (*Throughput, error) {
+// readPair reads a structure with two capacities, nil for none, and tells which of
+// them it has.
+func readPair(v []byte, read, write string) (t *Throughput, given [2]bool, err error) {
 	if v == nil {
-		return nil, nil
+		return nil, given, nil
 	}
 	m, err := members(v, read, write)
 	if err != nil {
-		return nil, err
+		return nil, given, err
 	}
-	return &Throughput{whole(m[0]), whole(m[1])}, nil
+	return &Throughput{whole(m[0]), whole(m[1])}, [2]bool{m[0] != nil, m[1] != nil}, nil
 }
 
 // checkBounds checks provisioned capacity; suffix says of what.
@@ -55,18 +57,13 @@ type demand struct {
 // readDemand reads an OnDemandThroughput.
 func readDemand(v []byte, of, among string) (demand, error) {
 	d := demand{of: of, among: among}
-	if v == nil {
-		return d, nil
-	}
-	m, err := members(v, "MaxReadRequestUnits", "MaxWriteRequestUnits")
-	if err != nil {
-		return d, err
-	}
-	d.limit, d.given = &Throughput{whole(m[0]), whole(m[1])}, [2]bool{m[0] != nil, m[1] != nil}
-	return d, nil
+	var err error
+	d.limit, d.given, err = readPair(v, "MaxReadRequestUnits", "MaxWriteRequestUnits")
+	return d, err
 }
 
-// unlimited is the limit that stands for none. Only a change may ask for it.
+// unlimited is the limit that stands for none. Only a change may ask for it, and
+// only its reply repeats it.
 const unlimited = -1
 
 // check checks the limits for something billed so.
@@ -92,26 +89,26 @@ func (d demand) check(billing Billing, change bool) error {
 // warmth is a WarmThroughput with the words for what has it.
 type warmth struct {
 	asked *Throughput
-	of    string // "table" or "index i"
+	given [2]bool // which of the two the request has
+	of    string  // "table" or "index i"
 }
 
 // readWarm reads a WarmThroughput.
 func readWarm(v []byte, of string) (warmth, error) {
-	asked, err := readPair(v, "ReadUnitsPerSecond", "WriteUnitsPerSecond")
-	return warmth{asked, of}, err
+	w := warmth{of: of}
+	var err error
+	w.asked, w.given, err = readPair(v, "ReadUnitsPerSecond", "WriteUnitsPerSecond")
+	return w, err
 }
 
 // each calls f with each capacity that was asked for and its counterpart.
 func (w warmth) each(than Throughput, f func(name string, asked, than int64) error) error {
-	if w.asked == nil {
-		return nil
-	}
-	if w.asked.Read != 0 {
+	if w.given[0] {
 		if err := f("Read", w.asked.Read, than.Read); err != nil {
 			return err
 		}
 	}
-	if w.asked.Write != 0 {
+	if w.given[1] {
 		return f("Write", w.asked.Write, than.Write)
 	}
 	return nil
@@ -124,7 +121,9 @@ func (w warmth) checkNew(billing Billing, provisioned Throughput) error {
 		case asked >= than:
 			return nil
 		case billing == PayPerRequest:
-			return invalid("Requested %sUnitsPerSecond for WarmThroughput for %s is lower than initial throughput for OnDemand", name, w.of)
+			return invalid("Requested %sUnitsPerSecond for WarmThroughput for %s is lower than initial throughput for OnDemand. "+
+				"See: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/on-demand-capacity-mode.html#on-demand-capacity-mode-initial",
+				name, w.of)
 		}
 		return invalid("Requested %sUnitsPerSecond for WarmThroughput for %s is lower than %sCapacityUnits of ProvisionedThroughput", name, w.of, name)
 	})
@@ -192,17 +191,19 @@ func (c *Capacity) decreases(now time.Time) int {
 	return c.Decreases
 }
 
-// restrict is the capacity after a change of its limits: a limit that is not
-// named stays.
-func (c Capacity) restrict(limit *Throughput) Capacity {
-	set := func(to *int64, n int64) {
-		if n != 0 {
-			*to = n
+// restrict is the limits after a change of them, in which a limit that is not
+// named stays, and as the reply tells them.
+func (t Throughput) restrict(limit *Throughput) (after, said Throughput) {
+	change := func(from, to int64) (after, said int64) {
+		switch to {
+		case 0:
+			return from, from
+		case unlimited:
+			return 0, to
 		}
+		return to, to
 	}
-	if limit != nil {
-		set(&c.OnDemand.Read, limit.Read)
-		set(&c.OnDemand.Write, limit.Write)
-	}
-	return c
+	after.Read, said.Read = change(t.Read, limit.Read)
+	after.Write, said.Write = change(t.Write, limit.Write)
+	return after, said
 }

@@ -82,8 +82,7 @@ func (c *change) setBilling() error {
 		if err := r.demand.check(c.next.Billing, true); err != nil {
 			return err
 		}
-		c.next.Capacity = c.next.Capacity.restrict(r.demand.limit)
-		c.said.Capacity.OnDemand = c.next.Capacity.OnDemand
+		c.next.Capacity.OnDemand, c.said.Capacity.OnDemand = c.next.Capacity.OnDemand.restrict(r.demand.limit)
 	}
 	return nil
 }

@@ -23,7 +23,8 @@ type creation struct {
 	class       string
 	protected   bool
 	tags        tagList
-	policy      bool // the request has a ResourcePolicy
+	policy      bool   // the request has a ResourcePolicy
+	unoffered   string // a member that asks for what only the service has; empty for none
 }
 
 // Create makes the table that a CreateTable request describes, after all checks
@@ -36,6 +37,9 @@ func Create(name string, body []byte, p Place, now time.Time, latest string) (*T
 		return nil, err
 	}
 	r.name = name
+	if r.unoffered != "" {
+		return nil, invalid("%s is not supported", r.unoffered)
+	}
 	if err := r.checkBilling(); err != nil {
 		return nil, err
 	}
@@ -62,11 +66,17 @@ func Create(name string, body []byte, p Place, now time.Time, latest string) (*T
 func readCreation(body []byte, p Place) (*creation, error) {
 	m, err := members(body, "AttributeDefinitions", "KeySchema", "LocalSecondaryIndexes", "GlobalSecondaryIndexes",
 		"BillingMode", "ProvisionedThroughput", "OnDemandThroughput", "WarmThroughput", "StreamSpecification",
-		"SSESpecification", "TableClass", "DeletionProtectionEnabled", "Tags", "ResourcePolicy")
+		"SSESpecification", "TableClass", "DeletionProtectionEnabled", "Tags", "ResourcePolicy", "VectorIndexes", "GlobalTableSourceArn")
 	if err != nil {
 		return nil, err
 	}
 	r := &creation{billing: Provisioned, class: text(m[10]), protected: flag(m[11]), policy: m[13] != nil}
+	switch {
+	case m[14] != nil:
+		r.unoffered = "VectorIndexes"
+	case m[15] != nil:
+		r.unoffered = "GlobalTableSourceArn"
+	}
 	if m[4] != nil {
 		r.billing = Billing(text(m[4]))
 	}

@@ -75,6 +75,9 @@ func lsis(all ...string) string { return `"LocalSecondaryIndexes":[` + strings.J
 
 func request(parts ...string) string { return "{" + strings.Join(parts, ",") + "}" }
 
+// seeInitial is where messages about new tables billed per request refer to.
+const seeInitial = "See: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/on-demand-capacity-mode.html#on-demand-capacity-mode-initial"
+
 func TestCreateRefuses(t *testing.T) {
 	f := func(message string, parts ...string) {
 		t.Helper()
@@ -212,14 +215,18 @@ func TestCreateRefuses(t *testing.T) {
 		defs("a:S b:S"), keys("a:HASH"), oneUnit, gsis(index("abc", "b:HASH", all, oneUnit, `"OnDemandThroughput":{"MaxWriteRequestUnits":10}`)))
 	f(one+"Requested MaxReadRequestUnits for OnDemandThroughput for table is outside of valid range",
 		append(simple, `"OnDemandThroughput":{"MaxReadRequestUnits":-1}`)...)
+	f(one+"Requested MaxWriteRequestUnits for OnDemandThroughput for table is outside of valid range",
+		append(simple, `"OnDemandThroughput":{"MaxWriteRequestUnits":0}`)...)
+	f(one+"Requested ReadUnitsPerSecond for WarmThroughput for table is lower than initial throughput for OnDemand. "+seeInitial,
+		append(simple, `"WarmThroughput":{"ReadUnitsPerSecond":0}`)...)
 	f(one+"Requested MaxWriteRequestUnits for OnDemandThroughput for index : abc is outside of valid range",
 		defs("a:S b:S"), keys("a:HASH"), perRequest, gsis(index("abc", "b:HASH", all, `"OnDemandThroughput":{"MaxWriteRequestUnits":-7}`)))
-	f(one+"Requested ReadUnitsPerSecond for WarmThroughput for table is lower than initial throughput for OnDemand",
+	f(one+"Requested ReadUnitsPerSecond for WarmThroughput for table is lower than initial throughput for OnDemand. "+seeInitial,
 		append(simple, `"WarmThroughput":{"ReadUnitsPerSecond":11999,"WriteUnitsPerSecond":4000}`)...)
 	f(one+"Requested WriteUnitsPerSecond for WarmThroughput for table is lower than WriteCapacityUnits of ProvisionedThroughput",
 		defs("a:S"), keys("a:HASH"), `"ProvisionedThroughput":{"ReadCapacityUnits":5,"WriteCapacityUnits":5}`,
 		`"WarmThroughput":{"ReadUnitsPerSecond":5,"WriteUnitsPerSecond":4}`)
-	f(one+"Requested ReadUnitsPerSecond for WarmThroughput for index abc is lower than initial throughput for OnDemand",
+	f(one+"Requested ReadUnitsPerSecond for WarmThroughput for index abc is lower than initial throughput for OnDemand. "+seeInitial,
 		defs("a:S b:S"), keys("a:HASH"), perRequest, gsis(index("abc", "b:HASH", all, `"WarmThroughput":{"ReadUnitsPerSecond":1}`)))
 	f(one+"ResourcePolicy is not supported", append(simple, `"ResourcePolicy":"{}"`)...)
 	f("Tag Key cannot be prefixed with aws:, Key: aws:x", append(simple, `"Tags":[{"Key":"aws:x","Value":""}]`)...)

@@ -171,8 +171,7 @@ func (c *change) changeIndex(u *indexSpec) error {
 		x.Capacity = c.provision(x.Capacity, *u.throughput, &said.Capacity)
 	}
 	if u.demand.limit != nil {
-		x.Capacity = x.Capacity.restrict(u.demand.limit)
-		said.Capacity.OnDemand = x.Capacity.OnDemand
+		x.Capacity.OnDemand, said.Capacity.OnDemand = x.Capacity.OnDemand.restrict(u.demand.limit)
 	}
 	if u.warm.asked != nil {
 		x.Capacity.Warm = x.Capacity.Warm.atLeast(u.warm.asked)

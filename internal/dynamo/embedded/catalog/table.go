@@ -109,7 +109,7 @@ type Capacity struct {
 	Increased   *time.Time `json:",omitempty"`
 	Decreased   *time.Time `json:",omitempty"`
 	Decreases   int        `json:",omitempty"` // on the day of Decreased, in UTC
-	OnDemand    Throughput // the most per second when billed per request; -1 for one that was lifted
+	OnDemand    Throughput // the most per second when billed per request
 	Warm        Throughput // never falls
 }
 

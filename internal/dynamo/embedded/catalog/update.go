@@ -56,9 +56,13 @@ const nothingToDo = "At least one of ProvisionedThroughput, BillingMode, UpdateS
 func ReadUpdate(body []byte, p Place) (*UpdateRequest, error) {
 	m, err := members(body, "AttributeDefinitions", "BillingMode", "ProvisionedThroughput", "GlobalSecondaryIndexUpdates",
 		"StreamSpecification", "SSESpecification", "ReplicaUpdates", "TableClass", "DeletionProtectionEnabled",
-		"OnDemandThroughput", "WarmThroughput", "MultiRegionConsistency", "GlobalTableWitnessUpdates", "GlobalTableSettingsReplicationMode")
+		"OnDemandThroughput", "WarmThroughput", "MultiRegionConsistency", "GlobalTableWitnessUpdates", "GlobalTableSettingsReplicationMode",
+		"VectorIndexUpdates")
 	if err != nil {
 		return nil, err
+	}
+	if m[14] != nil {
+		return nil, invalid("VectorIndexUpdates is not supported")
 	}
 	updates := elements(m[3])
 	r := &UpdateRequest{

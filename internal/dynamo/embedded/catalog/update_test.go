@@ -287,7 +287,7 @@ func TestUpdateBilling(t *testing.T) {
 		t.Errorf("warm for %+v, said %+v", c.Table.Capacity.Warm, c.Reply)
 	}
 	lifted := mustAlter(t, c.Table, `{"OnDemandThroughput":{"MaxReadRequestUnits":-1,"MaxWriteRequestUnits":7}}`)
-	if lifted.Table.Capacity.OnDemand != (Throughput{-1, 7}) || lifted.Reply.Status != Active {
+	if lifted.Table.Capacity.OnDemand != (Throughput{0, 7}) || lifted.Reply.Capacity.OnDemand != (Throughput{-1, 7}) || lifted.Reply.Status != Active {
 		t.Errorf("limits %+v", lifted.Table.Capacity.OnDemand)
 	}
 	kept := mustAlter(t, c.Table, `{"OnDemandThroughput":{"MaxWriteRequestUnits":7}}`)
