@@ -160,6 +160,9 @@ func (c *call) readBatch(items, capacity []byte) bool {
 		if p.read, ok = c.readOptions(c.m[1], c.m[2], c.m[3], c.m[4], capacity); !ok {
 			return false
 		}
+		if p.read.project && p.t.leadsIntoKey(&c.projection) {
+			return false
+		}
 		p.projection, c.projection = c.projection, p.projection
 		p.strong = p.read.strong
 		if !c.readKeys(p, keys) {

@@ -129,7 +129,7 @@ func (e *explanation) getItem() {
 		return
 	}
 	r, ok := c.readOptions(c.m[2], c.m[3], c.m[4], c.m[5], c.m[6])
-	if !ok {
+	if !ok || r.project && t.leadsIntoKey(&c.projection) {
 		e.decide(telemetry.BypassUncacheable, "the projection or an option is not one that is surely valid; the origin judges")
 		return
 	}

@@ -80,7 +80,7 @@ func (c *call) getItem() {
 		c.passRead(telemetry.BypassUncacheable)
 		return
 	}
-	if !ok {
+	if !ok || r.project && t.leadsIntoKey(&c.projection) {
 		c.passItem(t, r)
 		return
 	}

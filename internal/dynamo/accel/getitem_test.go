@@ -26,6 +26,28 @@ func TestGetItem(t *testing.T) {
 	f.origins("GetItem")
 }
 
+// TestProjectionsIntoKeys: a path that leads into a key attribute, of the table or
+// of an index, is one that the origin refuses, whatever is kept.
+func TestProjectionsIntoKeys(t *testing.T) {
+	f := newFixture(t)
+	f.origin.reply("GetItem", `{"Item":{"p":{"S":"a"},"s":{"N":"1"}}}`)
+	f.origin.reply("BatchGetItem", `{"Responses":{"t":[]},"UnprocessedKeys":{}}`)
+	f.do("GetItem", getA)
+	want := func(projection string, d telemetry.Decision) {
+		t.Helper()
+		more := `,"ProjectionExpression":"` + projection + `"`
+		got := f.do("GetItem", `{"TableName":"t","Key":{"p":{"S":"a"},"s":{"N":"1"}}`+more+`}`)
+		batch := f.do("BatchGetItem", `{"RequestItems":{"t":{"Keys":[{"p":{"S":"a"},"s":{"N":"1"}}]`+more+`}}}`)
+		if got.decision != d || batch.decision != d {
+			t.Errorf("%s: %s, in a batch %s; want %s", projection, got.decision, batch.decision, d)
+		}
+	}
+	want("v.x, p", telemetry.Hit)
+	want("p.x", telemetry.BypassUncacheable)
+	want("v, s[0]", telemetry.BypassUncacheable)
+	want("g.x", telemetry.BypassUncacheable)
+}
+
 func TestHitAllocates(t *testing.T) {
 	if race.Enabled {
 		t.Log("the race detector allocates; nothing to measure")

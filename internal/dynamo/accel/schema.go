@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/dynamo/expr"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
@@ -71,6 +72,24 @@ func (t *table) index(name []byte) *index {
 		}
 	}
 	return nil
+}
+
+// leadsIntoKey reports whether a projection goes into a key attribute, of the table
+// or of an index, which DynamoDB refuses: keys are scalars.
+func (t *table) leadsIntoKey(p *expr.Projection) bool {
+	if p.LeadsInto(t.hash.name) || p.LeadsInto(t.rng.name) {
+		return true
+	}
+	for _, ix := range t.indexes {
+		for _, list := range [...][]attribute{ix.hash, ix.rng} {
+			for i := range list {
+				if p.LeadsInto(list[i].name) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // globals calls f for each global index.

@@ -114,15 +114,16 @@ func (s *script) ask(op, body string) string {
 	return cut(printed(status, reply))
 }
 
-// mostAnswer is how much of an answer is printed.
+// mostAnswer is how many letters of an answer are printed.
 const mostAnswer = 1000
 
 // cut leaves out the middle of a long answer.
 func cut(answer string) string {
-	if len(answer) <= mostAnswer {
+	letters := []rune(answer)
+	if len(letters) <= mostAnswer {
 		return answer
 	}
-	return answer[:mostAnswer/2] + "..." + answer[len(answer)-mostAnswer/2:]
+	return string(letters[:mostAnswer/2]) + "..." + string(letters[len(letters)-mostAnswer/2:])
 }
 
 // printed is a reply as scripts have it.
@@ -179,7 +180,11 @@ func (s *script) expression(c shortCommand, text string) string {
 		quoted, _ := json.Marshal(main)
 		main = string(quoted)
 	}
-	body := "{" + c.base + `,"` + c.member + `":` + main
+	base := c.base
+	if strings.Contains(text, ` | "ReturnValues":`) {
+		base = scriptKey
+	}
+	body := "{" + base + `,"` + c.member + `":` + main
 	var names, values []string
 	for _, part := range parts[1:] {
 		ref, stands, _ := strings.Cut(part, "=")

@@ -220,6 +220,19 @@ func (p *Projection) fromPaths(paths []Path) bool {
 	return true
 }
 
+// LeadsInto reports whether a path goes on behind the attribute called name.
+func (p *Projection) LeadsInto(name string) bool {
+	if len(p.nodes) == 0 {
+		return false
+	}
+	for c := p.nodes[0].first; c != 0; c = p.nodes[c].next {
+		if n := &p.nodes[c]; !n.leaf && string(p.nameOf(n)) == name {
+			return true
+		}
+	}
+	return false
+}
+
 // Append appends what the projection keeps of an item, as an object: members
 // in the item's order, maps rebuilt, lists closed up. Values that are kept stay
 // byte for byte as they are. An item of which nothing is left gives {}. It
