@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -43,6 +44,8 @@ type session struct {
 	s     *Store
 	reply string            // to the last request
 	saved map[string]string // what $name stands for
+	// before is called with each request, before it is made; nil for nothing.
+	before func(s *session, op, body string)
 }
 
 // sessionStart is what the clock of each session shows first.
@@ -64,7 +67,38 @@ func playSession(t *testing.T, text string) string {
 		}
 		out.WriteString("\n\n")
 	}
+	// What the session has made outlives the process.
+	before := s.described()
+	s.s.Close()
+	s.open()
+	if after := s.described(); after != before {
+		t.Errorf("after the store was opened again:\n%s\nbefore:\n%s", after, before)
+	}
 	return strings.TrimRight(out.String(), "\n") + "\n"
+}
+
+// described is all that the store tells of its tables and streams.
+func (s *session) described() string {
+	var out []string
+	ask := func(op, body string) string {
+		reply := s.s.must(s.t, op, body)
+		out = append(out, op+" "+reply)
+		return reply
+	}
+	var tables struct{ TableNames []string }
+	var streams struct{ Streams []struct{ StreamArn string } }
+	if err := errors.Join(json.Unmarshal([]byte(ask("ListTables", `{}`)), &tables), json.Unmarshal([]byte(ask("ListStreams", `{}`)), &streams)); err != nil {
+		s.t.Fatal(err)
+	}
+	for _, name := range tables.TableNames {
+		ask("DescribeTable", fmt.Sprintf(`{"TableName":%q}`, name))
+		ask("DescribeTimeToLive", fmt.Sprintf(`{"TableName":%q}`, name))
+		ask("ListTagsOfResource", fmt.Sprintf(`{"ResourceArn":%q}`, s.s.place().Table(name)))
+	}
+	for _, stream := range streams.Streams {
+		ask("DescribeStream", fmt.Sprintf(`{"StreamArn":%q}`, stream.StreamArn))
+	}
+	return strings.Join(out, "\n")
 }
 
 func (s *session) open() {
@@ -175,6 +209,9 @@ var masked = []struct {
 
 // ask makes a request and prints the answer.
 func (s *session) ask(op, body string) string {
+	if s.before != nil {
+		s.before(s, op, body)
+	}
 	status, reply := s.s.ask(s.t, op, body)
 	s.reply = reply
 	out := printed(status, reply)

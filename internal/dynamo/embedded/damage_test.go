@@ -1,0 +1,143 @@
+package embedded
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"testing"
+)
+
+// TestDamagedRequests: whatever is wrong with a request, the answer is a sound one
+// and not that the store has failed. The requests are those of the sessions, each
+// with one value replaced by something else or left out.
+func TestDamagedRequests(t *testing.T) {
+	files, err := filepath.Glob("testdata/sessions/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no sessions: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := &damager{random: rand.New(rand.NewPCG(1, 2))}
+			s := &session{t: t, dir: t.TempDir(), clock: clockAt(sessionStart), saved: map[string]string{}, before: d.damage}
+			s.open()
+			for block := range strings.SplitSeq(strings.TrimSpace(string(text)), "\n\n") {
+				command, _, _ := strings.Cut(block, "\n----")
+				s.run(command)
+			}
+			if d.sent == 0 {
+				t.Error("nothing was damaged")
+			}
+		})
+	}
+}
+
+// damager makes damaged requests of sound ones.
+type damager struct {
+	random *rand.Rand
+	sent   int
+}
+
+// damagesEach is how many damaged requests go before each sound one.
+const damagesEach = 12
+
+// harmful are operations that would take the session's tables away.
+var harmful = map[string]bool{"DeleteTable": true}
+
+// damage sends damaged forms of a request and looks at the answers.
+func (d *damager) damage(s *session, op, body string) {
+	if harmful[op] || len(body) > 1<<14 {
+		return
+	}
+	for range damagesEach {
+		var v any
+		if json.Unmarshal([]byte(body), &v) != nil {
+			return
+		}
+		places := placesIn(v, nil)
+		if len(places) == 0 {
+			return
+		}
+		place := places[d.random.IntN(len(places))]
+		v = replaced(v, place, d.other())
+		damaged, err := json.Marshal(v)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		d.sent++
+		status, reply := s.s.ask(s.t, op, string(damaged))
+		if status != 200 && status != 400 || reply != "" && !json.Valid([]byte(reply)) {
+			s.t.Errorf("%s %s: %d %s", op, damaged, status, reply)
+		}
+	}
+}
+
+// missingValue stands for a value that is left out.
+type missingValue struct{}
+
+// other returns what a value is replaced by.
+func (d *damager) other() any {
+	all := []any{missingValue{}, missingValue{}, nil, "", "x", "a", strings.Repeat("x", 300), strings.Repeat("x", 2049), 0, 1, -1, 1.5, 1e30, true, false,
+		[]any{}, map[string]any{}, []any{nil}, []any{[]any{}}, map[string]any{"": nil}, map[string]any{"S": "a"}, map[string]any{"N": "1"},
+		map[string]any{"S": ""}, map[string]any{"N": ""}, map[string]any{"N": "1e200"}, map[string]any{"M": map[string]any{"a": map[string]any{"L": []any{}}}},
+		"arn:aws:dynamodb:us-east-1:000000000000:table/tab", "arn:", "HASH", "tab", "p", "NONE", "\u0000", "\U0001f600"}
+	return all[d.random.IntN(len(all))]
+}
+
+// place is the way to a value: names and positions.
+type place []any
+
+// placesIn lists the places of all values in v.
+func placesIn(v any, to place) (all []place) {
+	step := func(at, sub any) {
+		here := append(append(place(nil), to...), at)
+		all = append(append(all, here), placesIn(sub, here)...)
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		names := make([]string, 0, len(v))
+		for name := range v {
+			names = append(names, name)
+		}
+		sort.Strings(names)
+		for _, name := range names {
+			step(name, v[name])
+		}
+	case []any:
+		for i := range v {
+			step(i, v[i])
+		}
+	}
+	return all
+}
+
+// replaced returns v with another value at a place.
+func replaced(v any, at place, other any) any {
+	if len(at) == 0 {
+		return other
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		name := at[0].(string)
+		sub := replaced(v[name], at[1:], other)
+		if _, gone := sub.(missingValue); gone {
+			delete(v, name)
+		} else {
+			v[name] = sub
+		}
+	case []any:
+		i := at[0].(int)
+		sub := replaced(v[i], at[1:], other)
+		if _, gone := sub.(missingValue); gone {
+			return append(v[:i:i], v[i+1:]...)
+		}
+		v[i] = sub
+	}
+	return v
+}
