@@ -1,6 +1,19 @@
 package embedded
 
-import "github.com/kasoku/kasoku/internal/dynamo/partiql"
+import (
+	"github.com/kasoku/kasoku/internal/dynamo/partiql"
+	"github.com/kasoku/kasoku/internal/dynamo/shape"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
+
+// errStatementTable is what statements say of a table that is not there: another
+// thing if there can't be one by that name.
+func errStatementTable(named string) *wire.Error {
+	if name, ok := shape.TableName(named); !ok || len(name) < 3 || len(name) > 255 {
+		return wire.Invalid("Table name should be within the length [3, 255] and only contain 'a-z', 'A-Z', '0-9', '-', '_', '.'.")
+	}
+	return errNoTable()
+}
 
 // executeStatement answers ExecuteStatement.
 func (c *call) executeStatement() error {

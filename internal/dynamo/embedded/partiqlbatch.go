@@ -106,7 +106,7 @@ func (m *member) find(tables tableSet) {
 	name, _ := tableOf(m.cmd.Table)
 	t := tables.find(name)
 	if t == nil {
-		m.fault = errNoTable()
+		m.fault = errStatementTable(m.cmd.Table)
 		return
 	}
 	m.info = t.info

@@ -47,7 +47,7 @@ func (c *call) executeSelect(r *executeRequest, cmd *partiql.Command) error {
 	table, named := tableOf(cmd.Table)
 	t, err := c.s.table(table)
 	if err != nil {
-		return err
+		return errStatementTable(named)
 	}
 	defer t.mu.RUnlock()
 	s := &selecting{cmd: cmd}

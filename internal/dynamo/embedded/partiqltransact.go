@@ -101,7 +101,11 @@ func findAll(members []*member, tables tableSet) error {
 		name, _ := tableOf(m.cmd.Table)
 		t := tables.find(name)
 		if t == nil {
-			m.fault, gone = errNoTable(), true
+			fault := errStatementTable(m.cmd.Table)
+			if fault.Type == "ValidationException" {
+				return inStatement(i, fault)
+			}
+			m.fault, gone = fault, true
 			continue
 		}
 		m.info = t.info

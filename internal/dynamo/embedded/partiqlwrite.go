@@ -113,7 +113,7 @@ func (c *call) executeWrite(r *executeRequest, cmd *partiql.Command) error {
 	}
 	t, err := c.s.table(w.Table)
 	if err != nil {
-		return err
+		return errStatementTable(w.Named)
 	}
 	e := c.s.newEdit(t)
 	defer e.close()

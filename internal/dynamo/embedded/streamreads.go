@@ -31,9 +31,12 @@ func errNoStream(arn string) *wire.Error {
 // errNoShard is for a shard that the stream does not have.
 var errNoShard = &wire.Error{Type: "ResourceNotFoundException", Message: "Requested resource not found: Shard does not exist"}
 
+// errSequence is for a SequenceNumber that is none or is not there.
+var errSequence = wire.Invalid("One or more parameter values were invalid: Invalid SequenceNumber")
+
 // errTrimmed is for records that are no longer there.
 var errTrimmed = &wire.Error{Type: "TrimmedDataAccessException",
-	Message: "The operation attempted to read past the oldest stream record in a shard."}
+	Message: "The data you are trying to access has been trimmed"}
 
 // streamARN is the ARN of a stream.
 func (s *Store) streamARN(info *catalog.Stream) string {
@@ -171,9 +174,9 @@ func (c *call) position(st *stream) (uint64, error) {
 	typ, text := c.memberText("ShardIteratorType"), c.memberText("SequenceNumber")
 	if numbered := strings.HasSuffix(typ, "_SEQUENCE_NUMBER"); numbered != (text != "") {
 		if numbered {
-			return 0, wire.Invalid("SequenceNumber is required when ShardIteratorType is %s", typ)
+			return 0, errSequence
 		}
-		return 0, wire.Invalid("SequenceNumber must not be specified when ShardIteratorType is %s", typ)
+		return 0, wire.Invalid("One or more parameter values were invalid: SequenceNumber should not be passed for this iterator type")
 	}
 	switch typ {
 	case "TRIM_HORIZON":
@@ -185,7 +188,7 @@ func (c *call) position(st *stream) (uint64, error) {
 	}
 	number, ok := parseSequence(text)
 	if !ok {
-		return 0, wire.Invalid("Invalid SequenceNumber: %s", text)
+		return 0, errSequence
 	}
 	if number < st.floor() {
 		return 0, errTrimmed
@@ -232,8 +235,7 @@ func (c *call) getRecords() error {
 		return wire.Invalid("Invalid ShardIterator")
 	}
 	if c.now.Sub(it.made) > iteratorLife {
-		return &wire.Error{Type: "ExpiredIteratorException",
-			Message: "The shard iterator has expired and can no longer be used to retrieve stream records."}
+		return &wire.Error{Type: "ExpiredIteratorException", Message: "Shard iterator has expired"}
 	}
 	st, err := c.s.stream(it.arn)
 	if err != nil {

@@ -266,7 +266,7 @@ func TestShardIterators(t *testing.T) {
 	follow(latest, "INSERT e")
 	c.advance(time.Second)
 	s.refused(t, "GetRecords", fmt.Sprintf(`{"ShardIterator":%q}`, latest), "ExpiredIteratorException",
-		"The shard iterator has expired and can no longer be used to retrieve stream records.")
+		"Shard iterator has expired")
 }
 
 func TestStreamRefusals(t *testing.T) {
@@ -297,18 +297,19 @@ func TestStreamRefusals(t *testing.T) {
 	f("GetShardIterator", get(other, shard.ShardId, `"ShardIteratorType":"LATEST"`), missing, "Requested resource not found: Stream: "+other+" not found")
 	f("GetShardIterator", get(arn, "adfasdasdasdasdasdasdasdasdasasdasd", `"ShardIteratorType":"LATEST"`), missing,
 		"Requested resource not found: Shard does not exist")
+	const one = "One or more parameter values were invalid: "
 	for _, typ := range []string{"AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER"} {
 		f("GetShardIterator", get(arn, shard.ShardId, `"ShardIteratorType":"`+typ+`"`), invalid,
-			"SequenceNumber is required when ShardIteratorType is "+typ)
+			one+"Invalid SequenceNumber")
 	}
 	for _, typ := range []string{"TRIM_HORIZON", "LATEST"} {
 		f("GetShardIterator", get(arn, shard.ShardId, `"ShardIteratorType":"`+typ+`","SequenceNumber":"`+number+`"`), invalid,
-			"SequenceNumber must not be specified when ShardIteratorType is "+typ)
+			one+"SequenceNumber should not be passed for this iterator type")
 	}
 	f("GetShardIterator", get(arn, shard.ShardId, `"ShardIteratorType":"AT_SEQUENCE_NUMBER","SequenceNumber":"99999999999999999999999"`), invalid,
-		"Invalid SequenceNumber: 99999999999999999999999")
+		one+"Invalid SequenceNumber")
 	f("GetShardIterator", get(arn, shard.ShardId, `"ShardIteratorType":"AT_SEQUENCE_NUMBER","SequenceNumber":"100000000000000000001"`),
-		"TrimmedDataAccessException", "The operation attempted to read past the oldest stream record in a shard.")
+		"TrimmedDataAccessException", "The data you are trying to access has been trimmed")
 
 	for _, bad := range []string{garbage, arn, arn + "|1|", arn + "|1|AAAA", strings.Replace(s.iterator(t, arn, "LATEST"), "tab", "tub", 1)} {
 		f("GetRecords", fmt.Sprintf(`{"ShardIterator":%q}`, bad), invalid, "Invalid ShardIterator")
@@ -479,7 +480,7 @@ func TestTrim(t *testing.T) {
 		if got := told(s.records(t, arn)); got != "INSERT c" {
 			t.Errorf("left: %s", got)
 		}
-		const message = "The operation attempted to read past the oldest stream record in a shard."
+		const message = "The data you are trying to access has been trimmed"
 		s.refused(t, "GetRecords", fmt.Sprintf(`{"ShardIterator":%q}`, stale), "TrimmedDataAccessException", message)
 		s.refused(t, "GetShardIterator", s.iteratorRequest(t, arn, "AT_SEQUENCE_NUMBER "+second), "TrimmedDataAccessException", message)
 		if got, _ := s.read(t, fresh, ""); told(got) != "INSERT c" {
