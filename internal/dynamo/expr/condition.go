@@ -31,6 +31,7 @@ type part struct {
 	node     *Node
 	operand  *Operand
 	enclosed bool // in parentheses of its own
+	twice    bool // an operand in two pairs of them
 }
 
 // condition reads a whole condition.
@@ -107,7 +108,7 @@ func (p *parser) primary() (part, bool) {
 		if x, ok = p.disjunction(); !ok || !p.expect(tokenClose) {
 			return part{}, false
 		}
-		if x.enclosed {
+		if x.twice = x.enclosed; x.twice && (x.operand == nil || x.operand.Kind == CallOperand) {
 			p.redundant()
 		}
 		x.enclosed = true
@@ -133,6 +134,9 @@ func (p *parser) relation(x part) (part, bool) {
 		n, ok = p.in(x.operand)
 	default:
 		return x, true
+	}
+	if x.twice { // of an operand alone, which is no condition, the parentheses don't matter
+		p.redundant()
 	}
 	if ok && x.operand.Kind == CallOperand && isBoolean(x.operand.Function) {
 		p.misused(x.operand)
@@ -179,9 +183,10 @@ func (p *parser) between(x *Operand) (*Node, bool) {
 	if !ok {
 		return nil, false
 	}
-	p.checkDistinct("BETWEEN", x, low, high)
 	p.checkOrdered("BETWEEN", x, low, high)
 	p.checkBounds(low, high)
+	p.settle()
+	p.checkDistinct("BETWEEN", x, low, high)
 	return &Node{Kind: Between, Args: []*Operand{x, low, high}}, true
 }
 

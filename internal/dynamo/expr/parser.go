@@ -304,6 +304,9 @@ func (p *parser) call() (*Operand, bool) {
 			return nil, false
 		}
 		p.checkCall(o)
+		if !p.isUpdate() {
+			p.settle() // before what stands around it
+		}
 		return o, true
 	}
 }
