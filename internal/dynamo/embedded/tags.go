@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"encoding/base64"
 	"fmt"
 
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/catalog"
@@ -40,8 +41,11 @@ func (c *call) changeTags(r catalog.TagRequest) error {
 	})
 }
 
-// listTagsOfResource returns all tags: there are never so many that the service
-// would make pages of them.
+// tagsPerPage is how many tags a page has.
+const tagsPerPage = 10
+
+// listTagsOfResource returns a page of tags, which are in the order of their keys.
+// NextToken is the last key of a page.
 func (c *call) listTagsOfResource() error {
 	arn := c.memberText("ResourceArn")
 	name, err := c.s.place().TagOwner(arn)
@@ -52,8 +56,18 @@ func (c *call) listTagsOfResource() error {
 	if err != nil {
 		return errNoResource(arn)
 	}
+	last, err := base64.URLEncoding.DecodeString(c.memberText("NextToken"))
+	if err != nil {
+		return errNextToken
+	}
+	tags := info.Tags
+	for len(tags) > 0 && tags[0].Key <= string(last) {
+		tags = tags[1:]
+	}
+	more := len(tags) > tagsPerPage
+	tags = tags[:min(len(tags), tagsPerPage)]
 	c.out = append(c.out, `{"Tags":[`...)
-	for i, tag := range info.Tags {
+	for i, tag := range tags {
 		if i > 0 {
 			c.out = append(c.out, ',')
 		}
@@ -64,6 +78,11 @@ func (c *call) listTagsOfResource() error {
 		c.out = append(c.out, '}')
 	}
 	c.out = append(c.out, ']')
+	if more {
+		c.out = append(c.out, `,"NextToken":"`...)
+		c.out = base64.URLEncoding.AppendEncode(c.out, []byte(tags[tagsPerPage-1].Key))
+		c.out = append(c.out, '"')
+	}
 	c.out = append(c.out, '}')
 	return nil
 }
