@@ -150,6 +150,9 @@ func (c *call) appendShard(info *catalog.Stream, floor uint64) {
 }
 
 func (c *call) getShardIterator() error {
+	if err := c.checkNumbered(); err != nil {
+		return err
+	}
 	arn := c.memberText("StreamArn")
 	st, err := c.s.stream(arn)
 	if err != nil {
@@ -168,16 +171,23 @@ func (c *call) getShardIterator() error {
 	return nil
 }
 
+// checkNumbered refuses an iterator that needs a number and has none, or has one
+// that it doesn't need, whatever stream it is of.
+func (c *call) checkNumbered() error {
+	typ := c.memberText("ShardIteratorType")
+	numbered := strings.HasSuffix(typ, "_SEQUENCE_NUMBER")
+	if given := c.memberText("SequenceNumber") != ""; numbered && !given {
+		return errSequence
+	} else if given && !numbered {
+		return wire.Invalid("One or more parameter values were invalid: SequenceNumber should not be passed for this iterator type")
+	}
+	return nil
+}
+
 // position returns the number behind which a new iterator begins; 0 for the oldest
 // record that there is.
 func (c *call) position(st *stream) (uint64, error) {
 	typ, text := c.memberText("ShardIteratorType"), c.memberText("SequenceNumber")
-	if numbered := strings.HasSuffix(typ, "_SEQUENCE_NUMBER"); numbered != (text != "") {
-		if numbered {
-			return 0, errSequence
-		}
-		return 0, wire.Invalid("One or more parameter values were invalid: SequenceNumber should not be passed for this iterator type")
-	}
 	switch typ {
 	case "TRIM_HORIZON":
 		return 0, nil

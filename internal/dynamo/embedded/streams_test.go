@@ -299,8 +299,10 @@ func TestStreamRefusals(t *testing.T) {
 		"Requested resource not found: Shard does not exist")
 	const one = "One or more parameter values were invalid: "
 	for _, typ := range []string{"AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER"} {
-		f("GetShardIterator", get(arn, shard.ShardId, `"ShardIteratorType":"`+typ+`"`), invalid,
-			one+"Invalid SequenceNumber")
+		for _, of := range []string{arn, other} { // also where there is no stream
+			f("GetShardIterator", get(of, shard.ShardId, `"ShardIteratorType":"`+typ+`"`), invalid,
+				one+"Invalid SequenceNumber")
+		}
 	}
 	for _, typ := range []string{"TRIM_HORIZON", "LATEST"} {
 		f("GetShardIterator", get(arn, shard.ShardId, `"ShardIteratorType":"`+typ+`","SequenceNumber":"`+number+`"`), invalid,
