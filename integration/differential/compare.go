@@ -34,6 +34,8 @@ func around(s string, at int) string { return s[max(0, at-60):min(len(s), at+120
 // same in no two implementations; messages are held against the service's
 // elsewhere.
 var unspecified = map[string]bool{
+	"LastEvaluatedTableName": true, "LastEvaluatedStreamArn": true, "StreamArn": true, "StreamLabel": true, "CreationRequestDateTime": true,
+	"ShardId": true, "SequenceNumberRange": true, "ShardIterator": true, "NextShardIterator": true, "Records": true,
 	"message": true, "Message": true, "__type": true, "NextToken": true, "LastEvaluatedKey": true,
 	"TableArn": true, "TableId": true, "IndexArn": true, "LatestStreamArn": true, "LatestStreamLabel": true,
 	"CreationDateTime": true, "LastUpdateToPayPerRequestDateTime": true, "LastIncreaseDateTime": true, "LastDecreaseDateTime": true,
@@ -73,6 +75,12 @@ func (t tables) normal(r request, body any) any {
 	switch r.operation {
 	case "Scan", "ExecuteStatement":
 		sortTexts(o["Items"])
+	case "ListTables":
+		all, _ := o["TableNames"].(list)
+		o["TableNames"] = slices.DeleteFunc(all, others)
+	case "ListStreams":
+		all, _ := o["Streams"].(list)
+		o["Streams"] = slices.DeleteFunc(all, others)
 	case "Query":
 		if asked["IndexName"] != nil {
 			o["order"] = t.order(asked, o["Items"])
@@ -87,6 +95,7 @@ func (t tables) normal(r request, body any) any {
 	case "DescribeTable", "CreateTable", "UpdateTable", "DeleteTable":
 		for _, description := range o {
 			if d, ok := description.(object); ok {
+				hideStates(r.operation, d)
 				for _, name := range []string{"AttributeDefinitions", "LocalSecondaryIndexes", "GlobalSecondaryIndexes"} {
 					sortTexts(d[name])
 				}
@@ -94,6 +103,28 @@ func (t tables) normal(r request, body any) any {
 		}
 	}
 	return o
+}
+
+// others tells what belongs to other rounds.
+func others(listed any) bool { return !strings.Contains(text(listed), side) }
+
+// hideStates removes from the answer to a change what a table and its indexes are
+// about to be, since DynamoDB Local is mostly done when it answers, and what it
+// alone tells of a table that is deleted.
+func hideStates(operation string, description object) {
+	if operation == "DescribeTable" {
+		return
+	}
+	delete(description, "TableStatus")
+	indexes, _ := description["GlobalSecondaryIndexes"].(list)
+	for _, x := range indexes {
+		delete(x.(object), "IndexStatus")
+	}
+	if operation == "DeleteTable" {
+		for _, name := range []string{"AttributeDefinitions", "KeySchema", "LocalSecondaryIndexes", "GlobalSecondaryIndexes"} {
+			delete(description, name)
+		}
+	}
 }
 
 // order is what the order of a query of an index promises: its sort key's values.

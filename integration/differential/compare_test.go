@@ -62,6 +62,15 @@ func TestCompare(t *testing.T) {
 		`{"Table":{"TableStatus":"ACTIVE","AttributeDefinitions":[{"AttributeName":"b"},{"AttributeName":"a"}]}}`, true)
 	f("DescribeTable", `{}`, `{"Table":{"TableStatus":"ACTIVE"}}`, `{"Table":{"TableStatus":"CREATING"}}`, false)
 
+	const created = `{"TableDescription":{"TableStatus":"ACTIVE","KeySchema":[],"GlobalSecondaryIndexes":[{"IndexName":"i","IndexStatus":"ACTIVE"}]}}`
+	f("CreateTable", `{}`, created, strings.ReplaceAll(created, "ACTIVE", "CREATING"), true)
+	f("CreateTable", `{}`, created, strings.Replace(created, `"KeySchema":[],`, "", 1), false)
+	f("DeleteTable", `{}`, created, `{"TableDescription":{"TableStatus":"DELETING"}}`, true)
+	f("DescribeTable", `{}`, created, strings.Replace(created, "ACTIVE", "CREATING", 1), false)
+	f("ListTables", `{}`, `{"TableNames":["differ-left-run1-1","differ-SIDE1"]}`, `{"TableNames":["differ-SIDE1","other"]}`, true)
+	f("ListTables", `{}`, `{"TableNames":["differ-SIDE1"]}`, `{"TableNames":[]}`, false)
+	f("GetShardIterator", `{}`, `{"ShardIterator":"a"}`, `{"ShardIterator":"b"}`, true)
+
 	for _, other := range []answer{{status: 500, fault: "A"}, {status: 400, fault: "B"}} {
 		if all.compare(request{}, answer{status: 400, fault: "A"}, other) == "" {
 			t.Errorf("400 A is taken for %s", other)

@@ -53,7 +53,7 @@ const signature = "AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb
 
 // ask sends one request.
 func (e *endpoint) ask(ctx context.Context, r request) (answer, error) {
-	body := strings.ReplaceAll(text(r.body), side, e.side)
+	body := strings.ReplaceAll(e.named(ctx, text(r.body)), side, e.side)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, strings.NewReader(body))
 	if err != nil {
 		return answer{}, err
@@ -92,7 +92,7 @@ const mostPages = 500
 // segments, those that give the rest; their answers are made one.
 func (e *endpoint) all(ctx context.Context, r request) (answer, error) {
 	body, ok := r.body.(object)
-	if !ok || r.operation != "Query" && r.operation != "Scan" && r.operation != "ExecuteStatement" {
+	if !ok || !paged[r.operation] {
 		return e.ask(ctx, r)
 	}
 	segments, segmented := body["TotalSegments"].(int)
@@ -113,18 +113,26 @@ func (e *endpoint) all(ctx context.Context, r request) (answer, error) {
 	return whole, nil
 }
 
+// paged are the operations that are asked for all of their pages.
+var paged = map[string]bool{"Query": true, "Scan": true, "ExecuteStatement": true, "ListTables": true}
+
 // continued are the members of an answer that say where the next page begins,
 // with those of the request that take them.
-var continued = map[string]string{"LastEvaluatedKey": "ExclusiveStartKey", "NextToken": "NextToken"}
+var continued = map[string]string{"LastEvaluatedKey": "ExclusiveStartKey", "LastEvaluatedTableName": "ExclusiveStartTableName", "NextToken": "NextToken"}
 
 func (e *endpoint) pages(ctx context.Context, r request) (answer, error) {
 	var whole answer
+	var all list
 	for range mostPages {
 		a, err := e.ask(ctx, r)
 		if err != nil || a.fault != "" {
 			return a, err
 		}
+		last := page(r, a)
 		whole = join(whole, a)
+		if last != nil {
+			all = append(all, last)
+		}
 		more := false
 		for from, to := range continued {
 			if next := a.body.(object)[from]; next != nil && r.operation == "ExecuteStatement" == (from == "NextToken") {
@@ -133,11 +141,42 @@ func (e *endpoint) pages(ctx context.Context, r request) (answer, error) {
 			}
 		}
 		if !more {
+			if len(all) > 0 { // whether the last one has a key is anybody's
+				whole.body.(object)["pages"] = append(all[:len(all)-1], object{"scanned": all[len(all)-1].(object)["scanned"]})
+			}
 			return whole, nil
 		}
 	}
 	return answer{}, fmt.Errorf("%s answers %s with more than %d pages", e.name, r, mostPages)
 }
+
+// page is what has to be the same of a page: how many items it took, and which was
+// its last, as far as the order of items is the API's. A page without any may come
+// or not.
+func page(r request, a answer) object {
+	body, ok := r.body.(object)
+	limit, limited := body["Limit"].(int)
+	scanned := a.member("ScannedCount")
+	if !ok || body["TotalSegments"] != nil || !limited || limit > mostOfPage || scanned == nil || scanned == 0.0 {
+		return nil
+	}
+	p := object{"scanned": scanned}
+	if last, ok := a.member("LastEvaluatedKey").(object); ok {
+		names := list{}
+		for _, name := range sorted(last) {
+			names = append(names, name)
+		}
+		p["names"] = names
+		if r.operation == "Query" && body["IndexName"] == nil {
+			p["last"] = last
+		}
+	}
+	return p
+}
+
+// mostOfPage is the most items of a page that surely ends for their number, and
+// not for their size.
+const mostOfPage = 5
 
 // join adds a page to those before.
 func join(whole, page answer) answer {
@@ -146,9 +185,11 @@ func join(whole, page answer) answer {
 		return page
 	}
 	p, _ := page.body.(object)
-	if items, ok := p["Items"].(list); ok {
-		before, _ := w["Items"].(list)
-		w["Items"] = append(before, items...)
+	for _, name := range []string{"Items", "TableNames"} {
+		if some, ok := p[name].(list); ok {
+			before, _ := w[name].(list)
+			w[name] = append(before, some...)
+		}
 	}
 	for _, count := range []string{"Count", "ScannedCount"} {
 		n, ok := p[count].(float64)

@@ -99,12 +99,7 @@ func (a answer) notWithSchema() bool {
 	return false
 }
 
-// computed recognises an update that sets something to what it reads.
-func computed(r request) bool {
-	return strings.Contains(text(r.body), "if_not_exists") || readsPath.MatchString(text(r.body))
-}
-
-var readsPath = regexp.MustCompile(`= *[#a-z]`)
+var removedElement = regexp.MustCompile(`REMOVE [^A-Z]*\[`)
 
 // statementsOf are those of a request in PartiQL.
 func statementsOf(r request) (all []object) {

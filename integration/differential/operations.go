@@ -34,13 +34,19 @@ func (g *generator) sound(t *table) request {
 		return g.batchWrite()
 	case k < 79:
 		return g.batchGet()
-	case k < 85:
+	case k < 84:
 		return g.transactWrite()
+	case k < 85:
+		return g.again(t)
 	case k < 88:
 		return g.transactGet()
-	case k < 97:
+	case k < 94:
 		return g.statement(t)
+	case k < 97:
+		return g.onSpare()
 	case k < 98:
+		return g.maybeDamaged(g.stream(t))
+	case k < 99:
 		return request{operation: "DescribeTable", body: object{"TableName": t.name}}
 	}
 	return g.change(t)
@@ -256,11 +262,25 @@ func (g *generator) transactWrite() request {
 		actions = append(actions, g.action(t))
 	}
 	body := object{"TransactItems": actions}
-	if g.rarely(10) {
+	if g.rarely(6) {
 		g.token++
 		body["ClientRequestToken"] = fmt.Sprintf("token-%s-%d", side, g.token)
+		g.tokened = body
 	}
 	return request{operation: "TransactWriteItems", body: g.options(body)}
+}
+
+// again repeats the last transaction with a token, or another with its token.
+func (g *generator) again(t *table) request {
+	if g.tokened == nil {
+		return g.transactWrite()
+	}
+	body := clone(g.tokened).(object)
+	if g.rarely(2) {
+		actions := body["TransactItems"].(list)
+		actions[0] = g.action(t)
+	}
+	return request{operation: "TransactWriteItems", body: body}
 }
 
 func (g *generator) action(t *table) object {
@@ -302,7 +322,18 @@ func (g *generator) transactGet() request {
 // change draws a request about a table itself that leaves it as it is, or is
 // refused.
 func (g *generator) change(t *table) request {
-	switch g.IntN(7) {
+	switch g.IntN(9) {
+	case 7:
+		body := object{}
+		if g.rarely(2) {
+			body["Limit"] = g.pick(100, 100, 7, 0, 101)
+		}
+		if g.rarely(2) {
+			body["ExclusiveStartTableName"] = g.tables[0].name
+		}
+		return request{operation: "ListTables", body: body}
+	case 8:
+		return request{operation: "DescribeLimits", body: object{}}
 	case 0:
 		return t.create() // it exists
 	case 1:

@@ -77,3 +77,19 @@ func (r request) writes() bool {
 	}
 	return false
 }
+
+// token is a transaction's, "" for none.
+func (r request) token() string {
+	body, _ := r.body.(object)
+	token, _ := body["ClientRequestToken"].(string)
+	return token
+}
+
+// changesTable tells whether an operation can change a table.
+func (r request) changesTable() bool {
+	switch r.operation {
+	case "CreateTable", "UpdateTable", "DeleteTable", "UpdateTimeToLive":
+		return true
+	}
+	return false
+}

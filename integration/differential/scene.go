@@ -7,6 +7,7 @@ import "fmt"
 type scene struct {
 	seed   uint64
 	tables tables
+	spare  string // the name of one more table
 	steps  []request
 }
 
@@ -17,6 +18,8 @@ func newScene(seed uint64, steps int) *scene {
 		s.tables = append(s.tables, g.schema(fmt.Sprintf("differ-%s-%d-%d", side, seed, i)))
 	}
 	g.tables = s.tables
+	s.spare = fmt.Sprintf("differ-%s-%d-spare", side, seed)
+	g.spare = spare{table: g.schema(s.spare)}
 	for range steps {
 		s.steps = append(s.steps, g.request())
 	}

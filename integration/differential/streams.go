@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"regexp"
+	"strings"
 )
 
 // record is what a stream tells of a change.
@@ -90,6 +92,69 @@ func (e *endpoint) shard(ctx context.Context, at object) ([]record, error) {
 		next = page["NextShardIterator"]
 	}
 	return all, nil
+}
+
+// stream draws a request about a table's stream, of which it has names that both
+// ends know by other ones: see named.
+func (g *generator) stream(t *table) request {
+	switch g.IntN(5) {
+	case 0:
+		return request{operation: "ListStreams", body: object{"TableName": t.name}}
+	case 1:
+		return request{operation: "DescribeStream", body: object{"StreamArn": "STREAM-OF-" + t.name}}
+	case 2, 3:
+		body := object{"StreamArn": "STREAM-OF-" + t.name, "ShardId": "SHARD-OF-" + t.name,
+			"ShardIteratorType": g.one("TRIM_HORIZON", "LATEST", "AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER")}
+		if strings.Contains(body["ShardIteratorType"].(string), "SEQUENCE") && !g.rarely(4) {
+			body["SequenceNumber"] = "NUMBER-OF-" + t.name
+		}
+		return request{operation: "GetShardIterator", body: body}
+	}
+	body := object{"ShardIterator": "ITERATOR-OF-" + t.name}
+	if g.rarely(3) {
+		body["Limit"] = g.pick(1, 2, 1000, 1001)
+	}
+	return request{operation: "GetRecords", body: body}
+}
+
+var streamName = regexp.MustCompile(`(STREAM|SHARD|NUMBER|ITERATOR)-OF-([A-Za-z0-9-]+)`)
+
+// named puts an end's own names in place of ours: of a table's stream, of its
+// first shard, of where that begins, and of an iterator of it. A stream that isn't
+// there keeps our name.
+func (e *endpoint) named(ctx context.Context, body string) string {
+	return streamName.ReplaceAllStringFunc(body, func(ours string) string {
+		parts := streamName.FindStringSubmatch(ours)
+		name, err := e.streamName(ctx, parts[1], parts[2])
+		if s, ok := name.(string); ok && err == nil {
+			return s
+		}
+		return ours
+	})
+}
+
+func (e *endpoint) streamName(ctx context.Context, what, table string) (any, error) {
+	described, err := e.must(ctx, "DescribeTable", object{"TableName": table})
+	if err != nil {
+		return nil, err
+	}
+	arn := described["Table"].(object)["LatestStreamArn"]
+	if what == "STREAM" || arn == nil {
+		return arn, nil
+	}
+	stream, err := e.must(ctx, "DescribeStream", object{"StreamArn": arn})
+	if err != nil {
+		return nil, err
+	}
+	shard := stream["StreamDescription"].(object)["Shards"].(list)[0].(object)
+	switch what {
+	case "SHARD":
+		return shard["ShardId"], nil
+	case "NUMBER":
+		return shard["SequenceNumberRange"].(object)["StartingSequenceNumber"], nil
+	}
+	got, err := e.must(ctx, "GetShardIterator", object{"StreamArn": arn, "ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"})
+	return got["ShardIterator"], err
 }
 
 // must asks what has to succeed.

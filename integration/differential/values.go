@@ -9,8 +9,10 @@ import (
 // generator draws requests. The same seed gives the same ones.
 type generator struct {
 	*rand.Rand
-	tables []*table
-	token  int // of transactions
+	tables  []*table
+	spare   spare
+	token   int    // of transactions
+	tokened object // the last transaction that had one
 }
 
 func newGenerator(seed uint64) *generator {

@@ -1,0 +1,83 @@
+package differential
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+)
+
+// TestDepartures proves that departures excuse what they are about, and not what
+// is only like it.
+func TestDepartures(t *testing.T) {
+	said := func(fault, body string) answer {
+		return answer{status: http.StatusBadRequest, fault: fault, body: parsed(t, body)}
+	}
+	did := func(body string) answer { return answer{status: http.StatusOK, body: parsed(t, body)} }
+	ask := func(operation, body string, change ...func(*request)) request {
+		r := request{operation: operation, body: parsed(t, body)}
+		for _, c := range change {
+			c(&r)
+		}
+		return r
+	}
+	f := func(name string, r request, local, kasoku answer, want bool) {
+		t.Helper()
+		got := slices.ContainsFunc(departures, func(d departure) bool { return d.excuses != nil && d.excuses(r, local, kasoku) })
+		if got != want {
+			t.Errorf("%s: %s is excused: %t", name, r, got)
+		}
+	}
+	damaged := func(r *request) { r.damaged = true }
+	mistyped := func(r *request) { r.damaged, r.mistyped = true, true }
+	vain := func(r *request) { r.vain = true }
+
+	for operation, answers := range map[string]string{"PutItem": `{}`, "Query": `{"Items":[],"Count":0,"ScannedCount":0}`} {
+		f("an error of ours alone", ask(operation, `{"TableName":"t"}`, damaged), did(answers), said("ValidationException", `{"message":"no"}`), false)
+		f("a success of ours alone", ask(operation, `{"TableName":"t"}`, damaged), said("ValidationException", `{"message":"no"}`), did(answers), false)
+		f("our internal failure", ask(operation, `{"TableName":"t"}`, damaged), did(answers), answer{status: 500, fault: "InternalServerError", body: object{}}, false)
+		f("another's internal failure", ask(operation, `{"TableName":"t"}`), answer{status: 500, fault: "InternalFailure", body: object{}}, did(answers), true)
+	}
+	typed := said("SerializationException", `{"Message":"no"}`)
+	f("a type", ask("PutItem", `{"Item":1}`, mistyped), did(`{}`), typed, true)
+	f("a sound type", ask("PutItem", `{"Item":{}}`, damaged), did(`{}`), typed, false)
+	f("bad base64", ask("PutItem", `{"Item":{"p":{"B":"AB=="}}}`, damaged), did(`{}`), typed, true)
+	f("good base64", ask("PutItem", `{"Item":{"p":{"B":"AA=="}}}`, damaged), did(`{}`), typed, false)
+	long := said("ValidationException", `{"message":"1 validation error detected: Value '' at 'x' failed to satisfy constraint: Member must satisfy enum value set: [A]"}`)
+	f("a constraint", ask("PutItem", `{}`, damaged), did(`{}`), long, true)
+	f("a constraint on a sound request", ask("PutItem", `{}`), did(`{}`), long, false)
+
+	removal := `{"TableName":"t","Key":{},"UpdateExpression":"REMOVE a"}`
+	f("a removal from nothing", ask("UpdateItem", removal, vain), did(`{"Attributes":{"p":{"S":"x"}}}`), did(`{}`), true)
+	f("a removal from an item", ask("UpdateItem", removal), did(`{"Attributes":{"p":{"S":"x"}}}`), did(`{}`), false)
+
+	cancelled := func(reasons string) answer {
+		return said("TransactionCanceledException", `{"CancellationReasons":[`+reasons+`]}`)
+	}
+	const none, wrong, failed = `{"Code":"None"}`, `{"Code":"ValidationError","Message":"no"}`, `{"Code":"ConditionalCheckFailed"}`
+	transaction := ask("TransactWriteItems", `{"TransactItems":[]}`)
+	f("a reason for a request's error", transaction, said("ValidationException", `{}`), cancelled(none+","+wrong), true)
+	f("reasons for one", transaction, cancelled(wrong), cancelled(none+","+wrong), true)
+	f("a reason in place of conditions", transaction, cancelled(failed+","+failed), cancelled(none+","+wrong), false)
+	f("another condition", transaction, cancelled(failed+","+none), cancelled(none+","+failed), false)
+	f("a schema's reason in place of conditions", transaction, cancelled(failed+","+failed), cancelled(none+`,{"Code":"ValidationError","Message":"The provided key element does not match the schema"}`), true)
+	f("an executed transaction", transaction, did(`{}`), cancelled(none+","+failed), false)
+
+	twice := said("ValidationException", `{"message":"Transaction request cannot include multiple operations on one item"}`)
+	f("an item in two spellings", ask("TransactWriteItems", `{"TransactItems":[{"Delete":{"Key":{"pN":{"N":"1.0"}}}},{"Delete":{"Key":{"pN":{"N":"1"}}}}]}`), did(`{}`), twice, true)
+	f("two items", ask("TransactWriteItems", `{"TransactItems":[{"Delete":{"Key":{"pN":{"N":"2"}}}},{"Delete":{"Key":{"pN":{"N":"1"}}}}]}`), did(`{}`), twice, false)
+
+	filter := `{"IndexName":"global-0","FilterExpression":"attribute_exists(b)"}`
+	of := func(projection string) func(*request) {
+		return func(r *request) { r.index = &index{projection: projection} }
+	}
+	f("a filter on what is not projected", ask("Scan", filter, of("KEYS_ONLY")), did(`{"Items":[{}],"Count":1,"ScannedCount":1}`), did(`{"Items":[],"Count":0,"ScannedCount":1}`), true)
+	f("a filter on what is", ask("Scan", filter, of("ALL")), did(`{"Items":[{}],"Count":1,"ScannedCount":1}`), did(`{"Items":[],"Count":0,"ScannedCount":1}`), false)
+	f("an index without an item", ask("Scan", filter, of("KEYS_ONLY")), did(`{"Items":[{}],"Count":1,"ScannedCount":1}`), did(`{"Items":[],"Count":0,"ScannedCount":0}`), false)
+
+	surplus := said("ValidationException", `{"message":"Number of parameters in request and statement don't match."}`)
+	f("a surplus parameter", ask("ExecuteStatement", `{"Statement":"DELETE FROM t WHERE p = ?","Parameters":[{"S":"a"},{"S":"b"}]}`, damaged), did(`{"Items":[]}`), surplus, true)
+	f("as many parameters as places", ask("ExecuteStatement", `{"Statement":"DELETE FROM t WHERE p = ?","Parameters":[{"S":"a"}]}`, damaged), did(`{"Items":[]}`), surplus, false)
+	read := ask("TransactGetItems", `{}`)
+	f("an empty item", read, did(`{"Responses":[{"Item":{}},{"Item":{"a":{"S":"x"}}}]}`), did(`{"Responses":[{},{"Item":{"a":{"S":"x"}}}]}`), true)
+	f("a lost item", read, did(`{"Responses":[{"Item":{"a":{"S":"x"}}}]}`), did(`{"Responses":[{}]}`), false)
+}

@@ -1,0 +1,53 @@
+package differential
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// settle waits until both ends have made the spare table what it is to be, or
+// removes it from both.
+func (r *round) settle(ctx context.Context, remove bool) error {
+	name := object{"TableName": r.scene.spare}
+	steady := func(a answer) bool { return !strings.Contains(text(a.body), `ING"`) }
+	_, _, err := r.both(func(e *endpoint) (answer, error) {
+		if err := e.await(ctx, name, steady); err != nil || !remove {
+			return answer{}, err
+		}
+		return answer{}, e.remove(ctx, name)
+	})
+	return err
+}
+
+// mostPolls is how often a table is looked at.
+const mostPolls = 2000
+
+// remove deletes a table if it is there.
+func (e *endpoint) remove(ctx context.Context, name object) error {
+	unprotected := clone(name).(object)
+	unprotected["DeletionProtectionEnabled"] = false
+	for _, r := range []request{{operation: "UpdateTable", body: unprotected}, {operation: "DeleteTable", body: name}} {
+		if _, err := e.ask(ctx, r); err != nil {
+			return err
+		}
+	}
+	return e.await(ctx, name, func(a answer) bool { return a.status != http.StatusOK })
+}
+
+// await describes a table until it is as it should be.
+func (e *endpoint) await(ctx context.Context, name object, done func(answer) bool) error {
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	var a answer
+	for range mostPolls {
+		var err error
+		if a, err = e.ask(ctx, request{operation: "DescribeTable", body: name}); err != nil || done(a) {
+			return err
+		}
+		<-poll.C
+	}
+	return fmt.Errorf("%s doesn't get done with %s", e.name, a)
+}
