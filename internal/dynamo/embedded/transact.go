@@ -349,10 +349,18 @@ func (c *call) transactGetItems() error {
 		return err
 	}
 	defer tables.release()
+	var fault error
 	for i := range r.Gets {
-		if err := checkGet(tables.find(names[i]).info, &r.Gets[i]); err != nil {
-			return firstInvalid(i, len(r.Gets), err)
+		err := checkGet(tables.find(names[i]).info, &r.Gets[i])
+		if isEmptyKey(err) {
+			return err
 		}
+		if err != nil && fault == nil {
+			fault = firstInvalid(i, len(r.Gets), err)
+		}
+	}
+	if fault != nil {
+		return fault
 	}
 	return c.replyTransactGet(&r, tables)
 }
