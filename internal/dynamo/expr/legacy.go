@@ -139,13 +139,11 @@ func (c *legacyCondition) setOperator(quoted []byte) error {
 		return &Error{invalidParameter + "Invalid number of argument(s) for the " + c.operator + " ComparisonOperator"}
 	}
 	for _, v := range c.values {
-		if v.Type != c.values[0].Type {
-			return &Error{invalidParameter + "AttributeValues inside AttributeValueList must be of same type"}
-		}
-	}
-	for _, v := range c.values {
-		if c.types != nil && !slices.Contains(c.types, v.Type) {
+		switch {
+		case c.types != nil && !slices.Contains(c.types, v.Type):
 			return &Error{invalidParameter + "ComparisonOperator " + c.operator + " is not valid for " + v.Type.String() + " AttributeValue type"}
+		case v.Type != c.values[0].Type:
+			return &Error{invalidParameter + "AttributeValues inside AttributeValueList must be of same type"}
 		}
 	}
 	if c.operator == "BETWEEN" {

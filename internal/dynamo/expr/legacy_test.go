@@ -106,7 +106,8 @@ func TestLegacyFilterErrors(t *testing.T) {
 	}
 	f(`{"a":{"ComparisonOperator":"EQ"}}`, "", invalid+"Invalid number of argument(s) for the EQ ComparisonOperator")
 	f(cond("BETWEEN", `[{"S":"a"},{"N":"1"}]`), "", invalid+"AttributeValues inside AttributeValueList must be of same type")
-	f(cond("IN", `[{"S":"a"},{"SS":["a"]}]`), "", invalid+"AttributeValues inside AttributeValueList must be of same type")
+	f(cond("IN", `[{"S":"a"},{"N":"1"},{"SS":["a"]}]`), "", invalid+"AttributeValues inside AttributeValueList must be of same type")
+	f(cond("IN", `[{"S":"a"},{"SS":["a"]},{"N":"1"}]`), "", invalid+"ComparisonOperator IN is not valid for SS AttributeValue type")
 	for _, operator := range []string{"LT", "LE", "GT", "GE", "IN"} {
 		for typ, v := range map[string]string{"BOOL": "true", "NULL": "true", "SS": `["a"]`, "NS": `["1"]`, "BS": `["AA=="]`, "L": "[]", "M": "{}"} {
 			f(cond(operator, `[{"`+typ+`":`+v+`}]`), "", invalid+"ComparisonOperator "+operator+" is not valid for "+typ+" AttributeValue type")
@@ -124,7 +125,7 @@ func TestLegacyFilterErrors(t *testing.T) {
 	f(cond("EQ", `[{}]`), "", "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes")
 	f(cond("EQ", `[{"SS":[]}]`), "", invalid+"An string set  may not be empty")
 	f(cond("LT", `[{"SS":["a"]},{"S":"a"}]`), "", invalid+"Invalid number of argument(s) for the LT ComparisonOperator")
-	f(cond("BETWEEN", `[{"SS":["a"]},{"S":"a"}]`), "", invalid+"AttributeValues inside AttributeValueList must be of same type")
+	f(cond("BETWEEN", `[{"SS":["a"]},{"S":"a"}]`), "", invalid+"ComparisonOperator BETWEEN is not valid for SS AttributeValue type")
 
 	f(`{}`, "AND", "ConditionalOperator cannot be used without Filter or Expected")
 	f(cond("NULL", `[]`), "OR", "ConditionalOperator can only be used when Filter or Expected has two or more elements")
