@@ -20,6 +20,7 @@ const (
 type plainStage struct {
 	origin *proc.Process // Kasoku's, which counts
 	kasoku *proc.Process
+	floor  *proc.Process
 	proxy  *proc.Process // with an origin of its own
 }
 
@@ -42,6 +43,7 @@ func (l *lab) comparePlain() error {
 		err := l.contest(c, []target{
 			{name: nameTyped, addr: s.kasoku.Addr, proc: s.kasoku, load: typed},
 			{name: nameKasoku, addr: s.kasoku.Addr, proc: s.kasoku},
+			{name: nameFloor, addr: s.floor.Addr, proc: s.floor},
 			{name: nameProxy, addr: s.proxy.Addr, proc: s.proxy},
 		}, s.origin)
 		if err != nil {
@@ -58,6 +60,9 @@ func (l *lab) setPlainStage() (*plainStage, error) {
 		return nil, err
 	}
 	if s.kasoku, err = l.startRoutes(s.origin); err != nil {
+		return nil, err
+	}
+	if s.floor, err = l.startFloor("floor"); err != nil {
 		return nil, err
 	}
 	behind, err := l.startOrigin()

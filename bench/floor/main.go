@@ -66,7 +66,13 @@ func answerer() fasthttp.RequestHandler {
 		"Query":        set.AppendQueried(nil, 0),
 		"BatchGetItem": set.AppendBatch(nil, numbers),
 	}
+	plain := set.AppendPlain(nil, 0)
 	return func(x *fasthttp.RequestCtx) {
+		if string(x.Path()) == "/GetItemJSON" {
+			x.Response.Header.SetContentType("application/json")
+			x.Response.SetBodyRaw(plain)
+			return
+		}
 		target := x.Request.Header.Peek("X-Amz-Target")
 		if len(target) <= len(dataset.TargetPrefix) {
 			x.SetStatusCode(fasthttp.StatusBadRequest)
