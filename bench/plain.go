@@ -11,9 +11,10 @@ import (
 )
 
 const (
-	plainHit  = "GetItemJSON hit"
-	nameTyped = "kasoku, GetItem"
-	nameProxy = "sign and forward"
+	plainHit   = "GetItemJSON hit"
+	nameTyped  = "kasoku, GetItem"
+	nameProxy  = "sign and forward"
+	nameStored = "sign and forward to DynamoDB Local"
 )
 
 // plainStage is the servers that bbpd's routes are compared on.
@@ -21,7 +22,8 @@ type plainStage struct {
 	origin *proc.Process // Kasoku's, which counts
 	kasoku *proc.Process
 	floor  *proc.Process
-	proxy  *proc.Process // with an origin of its own
+	proxy  *proc.Process // with an origin of its own, which costs next to nothing
+	stored *proc.Process // with DynamoDB Local behind it; may be nil
 }
 
 func plainScenarios() []scenario {
@@ -40,13 +42,16 @@ func (l *lab) comparePlain() error {
 		return err
 	}
 	for _, c := range chosen(plainScenarios(), "plain", l.only) {
-		err := l.contest(c, []target{
+		targets := []target{
 			{name: nameTyped, addr: s.kasoku.Addr, proc: s.kasoku, load: typed},
 			{name: nameKasoku, addr: s.kasoku.Addr, proc: s.kasoku},
 			{name: nameFloor, addr: s.floor.Addr, proc: s.floor},
 			{name: nameProxy, addr: s.proxy.Addr, proc: s.proxy},
-		}, s.origin)
-		if err != nil {
+		}
+		if s.stored != nil {
+			targets = append(targets, target{name: nameStored, addr: s.stored.Addr, proc: s.stored})
+		}
+		if err := l.contest(c, targets, s.origin); err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
 	}
@@ -76,8 +81,19 @@ func (l *lab) setPlainStage() (*plainStage, error) {
 	if s.proxy, err = l.start(proc.Command{Name: "proxy", Args: []string{program, "-origin", behind.Addr}}); err != nil {
 		return nil, err
 	}
+	probed := []string{s.kasoku.Addr, s.proxy.Addr}
+	dynamo, err := l.startDynamo()
+	if errors.Is(err, errNoDynamo) {
+		l.report.note("no proxy has %s behind it: %v", nameDynamo, err)
+	} else if err != nil {
+		return nil, err
+	} else if s.stored, err = l.start(proc.Command{Name: "stored", Args: []string{program, "-origin", dynamo.Addr}}); err != nil {
+		return nil, err
+	} else {
+		probed = append(probed, s.stored.Addr)
+	}
 	var failed error
-	for _, addr := range []string{s.kasoku.Addr, s.proxy.Addr} {
+	for _, addr := range probed {
 		for _, i := range []int{0, l.plan.items - 1} {
 			failed = errors.Join(failed, probePlain(addr, i))
 		}
@@ -137,10 +153,15 @@ func (r *report) judgePlain() {
 	}
 	cost, bound := routes.Columns[cpu].Ratio, 1.3
 	r.Goals = append(r.Goals, goal{Name: "CPU of a GetItemJSON hit, in GetItem hits", Value: cost, Bound: bound, Pass: cost <= bound})
-	if proxy := r.ratio(plainHit, nameProxy, throughput); proxy > 0 {
-		times, least := routes.Columns[throughput].Ratio/proxy, 10.0
-		r.Goals = append(r.Goals, goal{
-			Name: "throughput of GetItemJSON hits, in those of a proxy that signs and forwards", Value: times, Bound: least, Least: true, Pass: times >= least,
-		})
+	for _, peer := range []struct{ target, name string }{
+		{nameProxy, "a proxy that signs and forwards"},
+		{nameStored, "such a proxy before DynamoDB Local"},
+	} {
+		if proxy := r.ratio(plainHit, peer.target, throughput); proxy > 0 {
+			times, least := routes.Columns[throughput].Ratio/proxy, 10.0
+			r.Goals = append(r.Goals, goal{
+				Name: "throughput of GetItemJSON hits, in those of " + peer.name, Value: times, Bound: least, Least: true, Pass: times >= least,
+			})
+		}
 	}
 }
