@@ -8,7 +8,7 @@ import "github.com/kasoku/kasoku/internal/dynamo/wire"
 func (c *call) exportTable() error {
 	arn := c.memberText("TableArn")
 	if !isResource(arn, "table/") {
-		return wire.Invalid("tableArn is not a valid ARN")
+		return wire.Invalid("Invalid TableArn: Invalid Table ARN")
 	}
 	return c.s.noPointInTime(arn)
 }

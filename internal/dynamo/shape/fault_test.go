@@ -325,7 +325,15 @@ func TestTables(t *testing.T) {
 	f("UpdateTimeToLive", `{"TableName":"abc"}`, oneError+"Value null at 'timeToLiveSpecification'"+notNull)
 	f("UpdateContinuousBackups", `{"TableName":"abc"}`, oneError+"Value null at 'pointInTimeRecoverySpecification'"+notNull)
 	f("TagResource", `{"Tags":[]}`, oneError+"Value null at 'resourceArn'"+notNull)
-	f("TagResource", `{"ResourceArn":"x","Tags":[{"Key":""}]}`, oneError+"Value '' at 'tags.1.member.key'"+length("greater than or equal to 1"))
+	f("CreateTable", `{"TableName":"abc","AttributeDefinitions":[],"KeySchema":[{"AttributeName":"a","KeyType":"HASH"}],"SSESpecification":{"KMSMasterKeyId":""}}`,
+		oneError+"Value '' at 'sSESpecification.kMSMasterKeyId'"+length("greater than or equal to 1"))
+	const bounded = " must be at least 3 characters long and at most 255 characters long"
+	f("DescribeGlobalTable", `{"GlobalTableName":""}`, "TableName"+bounded)
+	f("RestoreTableFromBackup", `{"TargetTableName":"ab","BackupArn":""}`, "TableName"+bounded)
+	f("DescribeContributorInsights", `{"TableName":"abc","IndexName":""}`, "IndexName"+bounded)
+	f("UpdateContributorInsights", `{"TableName":"abc","ContributorInsightsAction":"","ContributorInsightsMode":""}`,
+		"2 validation errors detected: Value '' at 'contributorInsightsAction' failed to satisfy constraint: Member must satisfy enum value set: [ENABLE, DISABLE]; "+
+			"Value '' at 'contributorInsightsMode' failed to satisfy constraint: Member must satisfy enum value set: [THROTTLED_KEYS, ACCESSED_AND_THROTTLED_KEYS]")
 	f("UntagResource", `{"ResourceArn":"x"}`, oneError+"Value null at 'tagKeys'"+notNull)
 	f("ListTagsOfResource", `{}`, oneError+"Value null at 'resourceArn'"+notNull)
 }

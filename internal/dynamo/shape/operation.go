@@ -40,7 +40,7 @@ var operations = map[string]*operation{
 	"DescribeBackup":                      {oneBackup, plainly},
 	"DeleteBackup":                        {deleteBackup, plainly},
 	"ListBackups":                         {listBackups, plainly},
-	"RestoreTableFromBackup":              {restoreFromBackup, plainly},
+	"RestoreTableFromBackup":              {restoreFromBackup, bounded("targetTableName", "TableName")},
 	"RestoreTableToPointInTime":           {restoreToPointInTime, plainly},
 	"ExportTableToPointInTime":            {exportTable, plainly},
 	"DescribeExport":                      {describeExport, plainly},
@@ -48,19 +48,19 @@ var operations = map[string]*operation{
 	"ImportTable":                         {importTable, plainly},
 	"DescribeImport":                      {describeImport, plainly},
 	"ListImports":                         {listImports, plainly},
-	"CreateGlobalTable":                   {createGlobalTable, plainly},
-	"UpdateGlobalTable":                   {updateGlobalTable, plainly},
-	"DescribeGlobalTable":                 {oneGlobalTable, plainly},
-	"DescribeGlobalTableSettings":         {oneGlobalTable, plainly},
-	"UpdateGlobalTableSettings":           {oneGlobalTable, plainly},
+	"CreateGlobalTable":                   {createGlobalTable, bounded("globalTableName", "TableName")},
+	"UpdateGlobalTable":                   {updateGlobalTable, bounded("globalTableName", "TableName")},
+	"DescribeGlobalTable":                 {oneGlobalTable, bounded("globalTableName", "TableName")},
+	"DescribeGlobalTableSettings":         {oneGlobalTable, bounded("globalTableName", "TableName")},
+	"UpdateGlobalTableSettings":           {oneGlobalTable, bounded("globalTableName", "TableName")},
 	"ListGlobalTables":                    {listGlobalTables, plainly},
 	"DescribeTableReplicaAutoScaling":     {replicaAutoScaling, tableBounded},
 	"UpdateTableReplicaAutoScaling":       {replicaAutoScaling, tableBounded},
 	"GetResourcePolicy":                   {getResourcePolicy, plainly},
 	"PutResourcePolicy":                   {putResourcePolicy, plainly},
 	"DeleteResourcePolicy":                {deleteResourcePolicy, plainly},
-	"DescribeContributorInsights":         {describeContributorInsights, tableBounded},
-	"UpdateContributorInsights":           {updateContributorInsights, tableBounded},
+	"DescribeContributorInsights":         {describeContributorInsights, insightsBounded},
+	"UpdateContributorInsights":           {updateContributorInsights, insightsBounded},
 	"ListContributorInsights":             {listContributorInsights, plainly},
 	"DescribeKinesisStreamingDestination": {describeDestination, tableBounded},
 	"EnableKinesisStreamingDestination":   {changeDestination, tableBounded},
@@ -169,4 +169,25 @@ func expiryNamed(body []byte, faults []fault) *wire.Error {
 		return wire.Invalid("TimeToLiveSpecification.AttributeName must be non empty")
 	}
 	return tableBounded(body, faults)
+}
+
+// bounded tells the length of the name with the label in words of its own, in
+// which it is called kind.
+func bounded(label, kind string) func(body []byte, faults []fault) *wire.Error {
+	return func(_ []byte, faults []fault) *wire.Error {
+		for _, f := range faults {
+			if n := javaLength(f.value); f.at.labels == label && !f.missing && (n < 3 || n > 255) {
+				return wire.Invalid("%s must be at least 3 characters long and at most 255 characters long", kind)
+			}
+		}
+		return refuse(faults...)
+	}
+}
+
+// insightsBounded tells the lengths of both names so.
+func insightsBounded(body []byte, faults []fault) *wire.Error {
+	if find(faults, "tableName") != nil {
+		return tableBounded(body, faults)
+	}
+	return bounded("indexName", "IndexName")(body, faults)
 }

@@ -47,11 +47,11 @@ var (
 	sseSpecification = structure("SSESpecification",
 		member("Enabled", flag),
 		member("SSEType", enumOf("AES256", "KMS")),
-		member("KMSMasterKeyId", anyText))
+		member("KMSMasterKeyId", text(1, unbounded)))
 
-	tags = listOf(structure("Tag",
-		needed("Key", text(1, 128)),
-		member("Value", text(0, 256))), 0, unbounded) // missed later, in words of its own
+	tags = listOf(structure("Tag", // judged later, in words of their own
+		member("Key", anyText),
+		member("Value", anyText)), 0, unbounded)
 )
 
 var createTable = structure("CreateTableInput",
@@ -137,7 +137,7 @@ var (
 		needed("Tags", tags))
 	untagResource = structure("UntagResourceInput",
 		needed("ResourceArn", resourceARN),
-		needed("TagKeys", listOf(text(1, 128), 0, unbounded)))
+		needed("TagKeys", listOf(anyText, 0, unbounded)))
 	listTagsOfResource = structure("ListTagsOfResourceInput",
 		needed("ResourceArn", resourceARN),
 		member("NextToken", anyText))

@@ -4,7 +4,7 @@ package shape
 // error of its own, once the request itself is right.
 
 var (
-	resourceName = text(37, 1024) // the ARN of a backup, an export, an import or a stream of Kinesis
+	resourceName = text(37, 1024) // the ARN of an export, an import or a stream of Kinesis
 	namedTable   = name(3, 255)   // by its name alone
 	recordFormat = enumOf("DYNAMODB_JSON", "ION")
 	pageOf25     = number(integerKind, 1, 25)
@@ -14,8 +14,8 @@ var (
 
 var (
 	createBackup = onTable("CreateBackupInput", needed("BackupName", name(3, 255)))
-	oneBackup    = structure("DescribeBackupInput", needed("BackupArn", resourceName))
-	deleteBackup = structure("DeleteBackupInput", needed("BackupArn", resourceName))
+	oneBackup    = structure("DescribeBackupInput", needed("BackupArn", anyText))
+	deleteBackup = structure("DeleteBackupInput", needed("BackupArn", anyText))
 	listBackups  = structure("ListBackupsInput",
 		member("TableName", someTable),
 		member("Limit", pageOfHundred),
@@ -23,7 +23,7 @@ var (
 		member("BackupType", enumOf("USER", "SYSTEM", "AWS_BACKUP", "ALL")))
 	restoreFromBackup = structure("RestoreTableFromBackupInput",
 		needed("TargetTableName", namedTable),
-		needed("BackupArn", resourceName))
+		needed("BackupArn", anyText))
 	restoreToPointInTime = structure("RestoreTableToPointInTimeInput",
 		member("SourceTableArn", text(1, 1024)),
 		member("SourceTableName", namedTable),
@@ -33,7 +33,7 @@ var (
 
 var (
 	exportTable = structure("ExportTableToPointInTimeInput",
-		needed("TableArn", text(1, 1024)),
+		needed("TableArn", anyText),
 		needed("S3Bucket", text(0, 255)),
 		member("ExportFormat", recordFormat))
 	describeExport = structure("DescribeExportInput", needed("ExportArn", resourceName))
@@ -81,7 +81,7 @@ var (
 )
 
 var (
-	insightsMode                = enumOf("ACCESSED_AND_THROTTLED_KEYS", "THROTTLED_KEYS")
+	insightsMode                = enumOf("THROTTLED_KEYS", "ACCESSED_AND_THROTTLED_KEYS")
 	describeContributorInsights = onTable("DescribeContributorInsightsInput", member("IndexName", indexName))
 	updateContributorInsights   = onTable("UpdateContributorInsightsInput",
 		member("IndexName", indexName),

@@ -182,7 +182,7 @@ func (c *change) changeIndex(u *indexSpec) error {
 }
 
 func (c *change) checkIndexChange(u *indexSpec, x *Index) error {
-	if u.throughput == nil && u.demand.limit == nil && u.warm.asked == nil || u.throughput != nil && c.next.Billing == PayPerRequest {
+	if u.throughput == nil && u.demand.given == [2]bool{} && u.warm.asked == nil || u.throughput != nil && c.next.Billing == PayPerRequest {
 		return invalid("The only Updates for index: %s when TableThroughputMode is PAY_PER_REQUEST can be to OnDemandThroughput, WarmThroughput", u.name)
 	}
 	if u.throughput != nil {

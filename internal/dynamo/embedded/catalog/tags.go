@@ -20,8 +20,9 @@ const (
 
 // tagList is a list of tags as a request has it.
 type tagList struct {
-	tags []Tag
-	bare []int // the places of those that have no value
+	tags    []Tag
+	keyless []int // the places of those that have no key
+	bare    []int // and of those that have no value
 }
 
 // readTags reads a list of tags.
@@ -30,6 +31,9 @@ func readTags(v []byte) (l tagList, err error) {
 		m, err := members(e, "Key", "Value")
 		if err != nil {
 			return l, err
+		}
+		if m[0] == nil {
+			l.keyless = append(l.keyless, i)
 		}
 		if m[1] == nil {
 			l.bare = append(l.bare, i)
@@ -43,6 +47,12 @@ func readTags(v []byte) (l tagList, err error) {
 func (l tagList) check() error {
 	seen := map[string]bool{}
 	for i, tag := range l.tags {
+		if slices.Contains(l.keyless, i) {
+			return wire.Invalid("The Tag Key provided is invalid, Key: null")
+		}
+		if strings.HasPrefix(tag.Key, "aws:") {
+			return wire.Invalid("Tag Key cannot be prefixed with aws:, Key: %s", tag.Key)
+		}
 		if err := checkTagKey(tag.Key); err != nil {
 			return err
 		}
@@ -61,10 +71,7 @@ func (l tagList) check() error {
 }
 
 func checkTagKey(key string) error {
-	switch {
-	case strings.HasPrefix(key, "aws:"):
-		return wire.Invalid("Tag Key cannot be prefixed with aws:, Key: %s", key)
-	case key == "" || utf8.RuneCountInString(key) > maxTagKey || !tagText(key):
+	if key == "" || utf8.RuneCountInString(key) > maxTagKey || !tagText(key) {
 		return wire.Invalid("The Tag Key provided is invalid, Key: %s", key)
 	}
 	return nil
@@ -134,7 +141,12 @@ func ReadUntag(body []byte, p Place) (TagRequest, error) {
 	if len(r.Unset) == 0 {
 		return r, wire.Invalid("Atleast one Tag Key needs to be provided as Input.")
 	}
-	return r, nil
+	for _, key := range r.Unset {
+		if err := checkTagKey(key); err != nil {
+			return r, err
+		}
+	}
+	return r, checkTagCount(len(r.Unset))
 }
 
 // TagOwner returns the name of the table with the ARN, which is to have tags. It

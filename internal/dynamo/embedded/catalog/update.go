@@ -167,7 +167,13 @@ func (u *indexUpdate) read(action int, v []byte) error {
 			return err
 		}
 		u.change = &indexSpec{name: text(m[0])}
-		return u.change.readCapacity(m[1], m[2], m[3])
+		if err := u.change.readCapacity(m[1], m[2], m[3]); err != nil {
+			return err
+		}
+		if w := u.change.warm; w.asked != nil && w.given == [2]bool{} {
+			return invalid("WarmThroughput must have at least one of ReadUnitsPerSecond or WriteUnitsPerSecond specified for index: %s", u.change.name)
+		}
+		return nil
 	}
 	m, err := members(v, "IndexName")
 	if err != nil {
