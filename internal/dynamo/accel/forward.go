@@ -72,7 +72,8 @@ func (c *call) forward(ctx context.Context, body, buf []byte, repeatable bool) (
 // for the protocol that has it in the path.
 func (c *call) forwardedHeader() http1.Fields {
 	if c.set.cfg.Local { // which looks at no more
-		return http1.Fields{{Name: nameTarget, Value: c.x.Request.Get("X-Amz-Target")}, {Name: nameHost, Value: c.x.Request.Host}}
+		r := &c.x.Request
+		return http1.Fields{{Name: nameTarget, Value: r.Get("X-Amz-Target")}, {Name: nameContentType, Value: r.Get("Content-Type")}, {Name: nameHost, Value: r.Host}}
 	}
 	h := make(http1.Fields, 0, 8)
 	once := func(name []byte, otherwise []byte) {

@@ -208,7 +208,7 @@ func (c *call) authenticate() bool {
 // wellFormed is for a store that lets everybody in: a signature, if there is one,
 // has to look like one, in any name; on failure it has answered.
 func (c *call) wellFormed() bool {
-	if c.set.verifier != nil || c.set.cfg.Connect == nil {
+	if c.set.verifier != nil || !c.set.cfg.Local {
 		return true
 	}
 	if err := sigv4.CheckForm(&c.x.Request); err != nil {
