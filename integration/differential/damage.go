@@ -21,7 +21,7 @@ func (g *generator) damage(r request) request {
 	other := g.damaged(values[i])
 	spots[i](other)
 	_, shaped := other.(object) // otherwise than what was there
-	return request{operation: r.operation, body: body, index: r.index, damaged: true, mistyped: shaped || fmt.Sprintf("%T", other) != fmt.Sprintf("%T", values[i])}
+	return request{operation: r.operation, body: body, index: r.index, damaged: true, mistyped: r.mistyped || shaped || fmt.Sprintf("%T", other) != fmt.Sprintf("%T", values[i])}
 }
 
 // gone stands for a member that is to be removed.

@@ -78,11 +78,13 @@ var departures = []departure{
 	},
 	{
 		name: "order of checks",
-		why:  "it looks for the table, and at conditions, before all that the request alone, or with the schema, shows to be wrong",
+		why:  "it looks for the table or at a token, or at conditions and keys, before all that the request alone, or with the schema, shows to be wrong",
 		excuses: func(r request, local, kasoku answer) bool {
 			return kasoku.fault == "ValidationException" && (local.fault == "ResourceNotFoundException" ||
-				local.fault == "ConditionalCheckFailedException" && (kasoku.says("Cannot update attribute") || kasoku.says("Type mismatch for Index Key") || impossible.MatchString(text(kasoku.body))) ||
-				local.reasons("ValidationError") > 0 && kasoku.says("Validation failed in TransactStatements"))
+				local.fault == "ConditionalCheckFailedException" && (kasoku.says("Cannot update attribute") || kasoku.says("Type mismatch for Index Key") || kasoku.says("DELETE action") || kasoku.says("ADD action") || impossible.MatchString(text(kasoku.body))) ||
+				local.reasons("ValidationError") > 0 && (kasoku.says("Validation failed in TransactStatements") || impossible.MatchString(text(kasoku.body))) ||
+				local.fault == "IdempotentParameterMismatchException") ||
+				kasoku.fault == "ResourceNotFoundException" && local.fault == "TransactionCanceledException"
 		},
 	},
 	{
@@ -104,13 +106,17 @@ var departures = []departure{
 		},
 	},
 	{
-		name: "removed elements",
-		why:  "what an update returns of a list that it removes an element from is the whole list as it was; with the service it is the element",
+		name: "attributes updated in part",
+		why:  "an update returns all of them; with the service what its paths lead to",
 		excuses: func(r request, local, kasoku answer) bool {
-			body, _ := r.body.(object)
-			expression, _ := body["UpdateExpression"].(string)
-			return r.operation == "UpdateItem" && body["ReturnValues"] == "UPDATED_OLD" && removedElement.MatchString(expression) &&
-				local.status == http.StatusOK && kasoku.status == http.StatusOK
+			return r.operation == "UpdateItem" && updatesPart(r) && local.status == http.StatusOK && kasoku.status == http.StatusOK && within(plain(kasoku.body), plain(local.body))
+		},
+	},
+	{
+		name: "nesting of values",
+		why:  "it overlooks that a value of an expression is nested too deep",
+		excuses: func(r request, local, kasoku answer) bool {
+			return kasoku.says("Nesting Levels") && deep(r)
 		},
 	},
 	{

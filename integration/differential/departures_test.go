@@ -50,6 +50,14 @@ func TestDepartures(t *testing.T) {
 	f("a removal from nothing", ask("UpdateItem", removal, vain), did(`{"Attributes":{"p":{"S":"x"}}}`), did(`{}`), true)
 	f("a removal from an item", ask("UpdateItem", removal), did(`{"Attributes":{"p":{"S":"x"}}}`), did(`{}`), false)
 
+	part := ask("UpdateItem", `{"UpdateExpression":"SET m.x = :a, l[0] = :b","ReturnValues":"UPDATED_OLD"}`)
+	whole := did(`{"Attributes":{"m":{"M":{"x":{"N":"1"},"y":{"N":"2"}}},"l":{"L":[{"S":"a"},{"S":"b"}]}}}`)
+	f("what was updated", part, whole, did(`{"Attributes":{"m":{"M":{"x":{"N":"1"}}},"l":{"L":[{"S":"a"}]}}}`), true)
+	f("another value", part, whole, did(`{"Attributes":{"m":{"M":{"x":{"N":"2"}}}}}`), false)
+	f("another element", part, whole, did(`{"Attributes":{"l":{"L":[{"S":"c"}]}}}`), false)
+	f("another order", part, whole, did(`{"Attributes":{"l":{"L":[{"S":"b"},{"S":"a"}]}}}`), false)
+	f("part of what was updated as a whole", ask("UpdateItem", `{"UpdateExpression":"SET m = :a","ReturnValues":"UPDATED_OLD"}`), whole, did(`{"Attributes":{}}`), false)
+
 	cancelled := func(reasons string) answer {
 		return said("TransactionCanceledException", `{"CancellationReasons":[`+reasons+`]}`)
 	}

@@ -99,7 +99,44 @@ func (a answer) notWithSchema() bool {
 	return false
 }
 
-var removedElement = regexp.MustCompile(`REMOVE [^A-Z]*\[`)
+var partOfAttribute = regexp.MustCompile(`[a-z0-9][.\[]`)
+
+// updatesPart recognises an update of something inside of an attribute that is to
+// be returned.
+func updatesPart(r request) bool {
+	body, _ := r.body.(object)
+	returns, _ := body["ReturnValues"].(string)
+	expression, _ := body["UpdateExpression"].(string)
+	return strings.HasPrefix(returns, "UPDATED_") && partOfAttribute.MatchString(expression)
+}
+
+// within tells whether part is whole with some members and elements left out.
+func within(part, whole any) bool {
+	switch p := part.(type) {
+	case object:
+		w, ok := whole.(object)
+		for name, inner := range p {
+			ok = ok && w[name] != nil && within(inner, w[name])
+		}
+		return ok
+	case list:
+		w, _ := whole.(list)
+		at := 0
+		for _, inner := range p {
+			for at < len(w) && !within(inner, w[at]) {
+				at++
+			}
+			if at++; at > len(w) {
+				return false
+			}
+		}
+		return true
+	}
+	return part == whole
+}
+
+// deep recognises a request with a value nested deeper than the service allows.
+func deep(r request) bool { return strings.Count(text(r.body), `{"L":[{"L":[`) > 15 }
 
 // statementsOf are those of a request in PartiQL.
 func statementsOf(r request) (all []object) {

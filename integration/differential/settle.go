@@ -25,16 +25,22 @@ func (r *round) settle(ctx context.Context, remove bool) error {
 // mostPolls is how often a table is looked at.
 const mostPolls = 2000
 
-// remove deletes a table if it is there.
+// remove deletes a table if it is there. It asks again until it is gone: what a
+// change before has begun may stand in the way.
 func (e *endpoint) remove(ctx context.Context, name object) error {
 	unprotected := clone(name).(object)
 	unprotected["DeletionProtectionEnabled"] = false
-	for _, r := range []request{{operation: "UpdateTable", body: unprotected}, {operation: "DeleteTable", body: name}} {
-		if _, err := e.ask(ctx, r); err != nil {
-			return err
+	return e.await(ctx, name, func(a answer) bool {
+		if a.status != http.StatusOK {
+			return true
 		}
-	}
-	return e.await(ctx, name, func(a answer) bool { return a.status != http.StatusOK })
+		for _, r := range []request{{operation: "UpdateTable", body: unprotected}, {operation: "DeleteTable", body: name}} {
+			if _, err := e.ask(ctx, r); err != nil {
+				return false // so is the next look
+			}
+		}
+		return false
+	})
 }
 
 // await describes a table until it is as it should be.
