@@ -70,10 +70,15 @@ type compressor interface {
 	Reset(w io.Writer)
 }
 
-// encodings are what answers can be compressed with. The pools hold compressors.
-var encodings = map[string]*sync.Pool{
-	"gzip":    {New: func() any { w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed); return w }},
-	"deflate": {New: func() any { w, _ := zlib.NewWriterLevel(nil, zlib.BestSpeed); return w }},
+// encoding is what answers can be compressed with.
+type encoding struct {
+	name        string
+	compressors sync.Pool
+}
+
+var encodings = [...]*encoding{
+	{"gzip", sync.Pool{New: func() any { w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed); return w }}},
+	{"deflate", sync.Pool{New: func() any { w, _ := zlib.NewWriterLevel(nil, zlib.BestSpeed); return w }}},
 }
 
 // encode compresses a large answer for a client that asks for that. The checksum
@@ -83,34 +88,36 @@ func (c *call) encode() {
 	if len(r.Body) <= leastEncoded || c.encoded {
 		return
 	}
-	name := acceptable(c.x.Request.Get("Accept-Encoding"))
-	if name == "" {
+	e := acceptable(c.x.Request.Get("Accept-Encoding"))
+	if e == nil {
 		return
 	}
-	pool := encodings[name]
-	w := pool.Get().(compressor)
+	w := e.compressors.Get().(compressor)
 	var out bytes.Buffer
 	w.Reset(&out)
 	_, _ = w.Write(r.Body) // a buffer takes everything
 	_ = w.Close()
-	pool.Put(w)
+	w.Reset(io.Discard) // lets the buffer go
+	e.compressors.Put(w)
 	r.Body = out.Bytes()
 	r.Remove("x-amz-crc32", "X-Amz-Crc32")
 	r.FieldUint("x-amz-crc32", uint64(crc32.ChecksumIEEE(r.Body)))
-	r.Field("Content-Encoding", name)
+	r.Field("Content-Encoding", e.name)
 }
 
-// acceptable is the first encoding in an Accept-Encoding that answers can have; ""
+// acceptable is the first encoding in an Accept-Encoding that answers can have; nil
 // if there is none.
-func acceptable(accept []byte) string {
+func acceptable(accept []byte) *encoding {
 	for part := range bytes.SplitSeq(accept, []byte(",")) {
 		name, quality, _ := bytes.Cut(part, []byte(";"))
-		name = bytes.ToLower(bytes.TrimSpace(name))
-		if encodings[string(name)] != nil && !refusing(quality) {
-			return string(name)
+		name = bytes.TrimSpace(name)
+		for _, e := range encodings {
+			if len(name) == len(e.name) && bytes.EqualFold(name, []byte(e.name)) && !refusing(quality) {
+				return e
+			}
 		}
 	}
-	return ""
+	return nil
 }
 
 // refusing tells whether the quality of an encoding is zero.
