@@ -3,8 +3,6 @@ package embedded
 import (
 	"encoding/json"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"sort"
 	"strings"
 	"testing"
@@ -14,28 +12,18 @@ import (
 // and not that the store has failed. The requests are those of the sessions, each
 // with one value replaced by something else or left out.
 func TestDamagedRequests(t *testing.T) {
-	files, err := filepath.Glob("testdata/sessions/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no sessions: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			d := &damager{random: rand.New(rand.NewPCG(1, 2))}
-			s := &session{t: t, dir: t.TempDir(), clock: clockAt(sessionStart), saved: map[string]string{}, before: d.damage}
-			s.open()
-			for block := range strings.SplitSeq(strings.TrimSpace(string(text)), "\n\n") {
-				command, _, _ := strings.Cut(block, "\n----")
-				s.run(command)
-			}
-			if d.sent == 0 {
-				t.Error("nothing was damaged")
-			}
-		})
-	}
+	eachFile(t, "testdata/sessions/*.txt", func(t *testing.T, _, text string) {
+		d := &damager{random: rand.New(rand.NewPCG(1, 2))}
+		s := &session{t: t, dir: t.TempDir(), clock: clockAt(sessionStart), saved: map[string]string{}, before: d.damage}
+		s.open()
+		for block := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
+			command, _, _ := strings.Cut(block, "\n----")
+			s.run(command)
+		}
+		if d.sent == 0 {
+			t.Error("nothing was damaged")
+		}
+	})
 }
 
 // damager makes damaged requests of sound ones.

@@ -15,10 +15,28 @@ import (
 var rewrite = flag.Bool("rewrite", false, "write what the scripts of testdata now give into them")
 
 // TestScripts plays the conversations of testdata: see testdata/README.md.
-func TestScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
+func TestScripts(t *testing.T) { playAll(t, "testdata/*.txt", playScript) }
+
+// playAll has each file that matches the pattern played, and compares what becomes
+// of it with what is there.
+func playAll(t *testing.T, pattern string, play func(t *testing.T, text string) string) {
+	eachFile(t, pattern, func(t *testing.T, file, text string) {
+		got := play(t, text)
+		if !*rewrite {
+			compareScripts(t, text, got)
+			return
+		}
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// eachFile runs f as a test for each file that matches the pattern.
+func eachFile(t *testing.T, pattern string, f func(t *testing.T, file, text string)) {
+	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {
-		t.Fatalf("no scripts: %v", err)
+		t.Fatalf("%s: no files, %v", pattern, err)
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
@@ -26,14 +44,7 @@ func TestScripts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := playScript(t, string(text))
-			if *rewrite {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			compareScripts(t, string(text), got)
+			f(t, file, string(text))
 		})
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -13,28 +11,7 @@ import (
 )
 
 // TestSessions plays the sessions of testdata/sessions: see the README there.
-func TestSessions(t *testing.T) {
-	files, err := filepath.Glob("testdata/sessions/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no sessions: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := playSession(t, string(text))
-			if *rewrite {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			compareScripts(t, string(text), got)
-		})
-	}
-}
+func TestSessions(t *testing.T) { playAll(t, "testdata/sessions/*.txt", playSession) }
 
 // session is a client and its store, in which nothing happens by itself.
 type session struct {
