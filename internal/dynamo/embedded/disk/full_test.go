@@ -132,7 +132,7 @@ func (f *smallFile) Preallocate(_, length int64) error {
 // and to the last byte. Writes are refused, reads go on, and all goes on when
 // there is room; what was acknowledged is there.
 func TestFullDisk(t *testing.T) {
-	f := func(name string, size int64, fill func(t *testing.T, fs *small, put func(n int) bool)) {
+	f := func(name string, size int64, fill func(t *testing.T, fs *small, put func(n int) bool, write func())) {
 		t.Run(name, func(t *testing.T) {
 			fs := newSmall(size)
 			d := open(t, fs)
@@ -141,25 +141,29 @@ func TestFullDisk(t *testing.T) {
 			rand.NewChaCha8([32]byte{}).Read(filler)
 			var mu sync.Mutex
 			acknowledged := map[string]bool{}
-			// put writes n values of 16 KB as long as writes are taken.
+			// write writes a value of 16 KB, whether writes are taken or not.
+			write := func() {
+				key := fmt.Sprintf("k%06d", next.Add(1))
+				if err := d.set(key, string(filler)); err != nil {
+					t.Errorf("%s: %v", key, err)
+					return
+				}
+				mu.Lock()
+				acknowledged[key] = true
+				mu.Unlock()
+			}
+			// put writes n values as long as writes are taken.
 			put := func(n int) bool {
 				for range n {
 					if errors.Is(d.Writable(), ErrFull) {
 						return false
 					}
-					key := fmt.Sprintf("k%06d", next.Add(1))
-					if err := d.set(key, string(filler)); err != nil {
-						t.Errorf("%s: %v", key, err)
-						return false
-					}
-					mu.Lock()
-					acknowledged[key] = true
-					mu.Unlock()
+					write()
 				}
 				return true
 			}
 			put(10)
-			fill(t, fs, put)
+			fill(t, fs, put, write)
 			eventually(t, "writes are refused", func() bool { return errors.Is(d.Writable(), ErrFull) })
 			if text(t, d, "k000001") == "" {
 				t.Error("a full disk can't be read")
@@ -184,7 +188,7 @@ func TestFullDisk(t *testing.T) {
 			d.Close()
 		})
 	}
-	f("by writing", 16<<20, func(_ *testing.T, _ *small, put func(int) bool) {
+	f("by writing", 16<<20, func(_ *testing.T, _ *small, put func(int) bool, _ func()) {
 		var writers sync.WaitGroup
 		for range 16 {
 			writers.Go(func() {
@@ -194,17 +198,20 @@ func TestFullDisk(t *testing.T) {
 		}
 		writers.Wait()
 	})
-	f("by somebody else", 16<<20, func(_ *testing.T, fs *small, _ func(int) bool) { fs.fill(256 << 10) })
-	f("by somebody else while writing", 64<<20, func(t *testing.T, fs *small, put func(int) bool) {
+	f("by somebody else", 16<<20, func(_ *testing.T, fs *small, _ func(int) bool, _ func()) { fs.fill(256 << 10) })
+	f("by somebody else while writing", 64<<20, func(t *testing.T, fs *small, _ func(int) bool, write func()) {
 		var writers sync.WaitGroup
 		var stop atomic.Bool
 		for range 16 {
 			writers.Go(func() {
-				for !stop.Load() && put(1) {
+				for !stop.Load() {
+					write()
 				}
 			})
 		}
-		put(10)
+		for range 10 {
+			write()
+		}
 		fs.fill(0)
 		eventually(t, "a write finds no room", func() bool { return fs.failures() > 0 })
 		stop.Store(true)
@@ -212,7 +219,7 @@ func TestFullDisk(t *testing.T) {
 		writers.Wait()
 		fs.fill(0)
 	})
-	f("to the last byte", 16<<20, func(_ *testing.T, fs *small, _ func(int) bool) { fs.fill(0) })
+	f("to the last byte", 16<<20, func(_ *testing.T, fs *small, _ func(int) bool, _ func()) { fs.fill(0) })
 }
 
 // TestFullAtOpen opens a directory on a disk without room: the ballast makes way,
