@@ -44,6 +44,8 @@ func TestTokens(t *testing.T) {
 	counts("1")
 	s.refused(t, "TransactWriteItems", transact(`,"ClientRequestToken":"one"`, strings.Replace(actUpdate, `"N":"1"`, `"N":"2"`, 1)), "IdempotentParameterMismatchException", mismatchedToken)
 	s.refused(t, "TransactWriteItems", transact(`,"ClientRequestToken":"one"`, actUpdate, actPut), "IdempotentParameterMismatchException", mismatchedToken)
+	wrongKey := strings.Replace(actUpdate, `{"S":"up"}`, `{"N":"1"}`, 1) // which would cancel a transaction
+	s.refused(t, "TransactWriteItems", transact(`,"ClientRequestToken":"one"`, wrongKey), "IdempotentParameterMismatchException", mismatchedToken)
 	counts("1")
 	s.must(t, "TransactWriteItems", transact(`,"ClientRequestToken":"two"`, actUpdate))
 	counts("2")

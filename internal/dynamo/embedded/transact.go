@@ -103,6 +103,9 @@ type transaction struct {
 	statements bool
 
 	e *edit
+	// fault is what the schemas show to be wrong. It cancels the transaction, unless
+	// its token says that there is none to be done.
+	fault error
 }
 
 // run does everything and answers.
@@ -165,7 +168,6 @@ func keyText(table string, key *value.Value) []byte {
 
 // find holds the actions against the schemas and finds their items.
 func (x *transaction) find(tables tableSet) error {
-	var faults []error
 	for i, w := range x.writes {
 		w.t = tables.find(w.Table)
 		w.info = w.t.info
@@ -174,7 +176,7 @@ func (x *transaction) find(tables tableSet) error {
 			return err
 		}
 		if err != nil {
-			faults = append(faults, firstInvalid(i, len(x.writes), err))
+			x.fault = cmp.Or(x.fault, firstInvalid(i, len(x.writes), err))
 			continue
 		}
 		w.key = appendItemKey(nil, w.info, &w.Item)
@@ -188,7 +190,7 @@ func (x *transaction) find(tables tableSet) error {
 	if duplicates(keys) {
 		return errSameItem
 	}
-	return cmp.Or(append([]error{x.checkPayload()}, faults...)...)
+	return x.checkPayload()
 }
 
 // execute locks the items, decides and writes.
@@ -206,6 +208,9 @@ func (x *transaction) execute() error {
 		if found {
 			return x.replay(sizes)
 		}
+	}
+	if x.fault != nil {
+		return x.fault
 	}
 	if err := x.decide(); err != nil {
 		return err
