@@ -40,8 +40,6 @@ var unspecified = map[string]bool{
 	"TableArn": true, "TableId": true, "IndexArn": true, "LatestStreamArn": true, "LatestStreamLabel": true,
 	"CreationDateTime": true, "LastUpdateToPayPerRequestDateTime": true, "LastIncreaseDateTime": true, "LastDecreaseDateTime": true,
 	"ItemCount": true, "TableSizeBytes": true, "IndexSizeBytes": true,
-	"ProvisionedThroughput": true, "WarmThroughput": true, "BillingModeSummary": true, "OnDemandThroughput": true,
-	"DeletionProtectionEnabled": true, "TableClassSummary": true,
 }
 
 func init() {
@@ -79,8 +77,10 @@ func (t tables) normal(r request, body any) any {
 		all, _ := o["TableNames"].(list)
 		o["TableNames"] = slices.DeleteFunc(all, others)
 	case "ListStreams":
-		all, _ := o["Streams"].(list)
-		o["Streams"] = slices.DeleteFunc(all, others)
+		sortTexts(o["Streams"])
+		if asked["TableName"] == nil { // those of other rounds fill pages
+			delete(o, "Streams")
+		}
 	case "Query":
 		if asked["IndexName"] != nil {
 			o["order"] = t.order(asked, o["Items"])
@@ -116,6 +116,7 @@ func hideStates(operation string, description object) {
 		return
 	}
 	delete(description, "TableStatus")
+	delete(description, "AttributeDefinitions")
 	indexes, _ := description["GlobalSecondaryIndexes"].(list)
 	for _, x := range indexes {
 		delete(x.(object), "IndexStatus")
