@@ -60,14 +60,8 @@ func (p *parser) checkCall(o *Operand) {
 		p.checkInner(arg)
 	}
 	switch {
-	case s == nil:
+	case s == nil || s.update != p.isUpdate():
 		p.wordFault(o.at, "Invalid function name; function: "+name)
-		return
-	case s.update && !p.isUpdate():
-		p.wordFault(o.at, "The function is not allowed in a condition expression; function: "+name)
-		return
-	case !s.update && p.isUpdate():
-		p.wordFault(o.at, "The function is not allowed in an update expression; function: "+name)
 		return
 	case len(o.Args) != s.args:
 		p.wrongCount(name, len(o.Args))
