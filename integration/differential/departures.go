@@ -62,9 +62,9 @@ var departures = []departure{
 	},
 	{
 		name: "throughput",
-		why:  "it overlooks that of an index of an on-demand table, and one of 0",
+		why:  "it overlooks that of an index of an on-demand table, one of 0, and that one is missing where the table is or its index will be provisioned",
 		excuses: func(r request, local, kasoku answer) bool {
-			return r.changesTable() && kasoku.fault == "ValidationException" && strings.Contains(text(kasoku.body), "CapacityUnits")
+			return r.changesTable() && (kasoku.says("CapacityUnits") && kasoku.fault == "ValidationException" || kasoku.says("ProvisionedThroughput must be specified"))
 		},
 	},
 	{
@@ -100,7 +100,7 @@ var departures = []departure{
 			case "ConditionalCheckFailedException", "TransactionCanceledException":
 				return kasoku.fault == "ValidationException" && static.MatchString(text(kasoku.body)) || local.fault == "TransactionCanceledException" && kasoku.fault == "ResourceNotFoundException"
 			case "ValidationException":
-				return kasoku.fault == "ResourceNotFoundException" && r.operation == "TransactGetItems"
+				return kasoku.fault == "ResourceNotFoundException" && (r.operation == "TransactGetItems" || r.operation == "TransactWriteItems")
 			}
 			return false
 		},

@@ -7,6 +7,9 @@ import (
 
 // request draws a request of any kind: now and then one that has been damaged.
 func (g *generator) request() request {
+	if g.spare.busy > 0 && !g.rarely(4) {
+		return g.onSpare()
+	}
 	t := g.tables[g.IntN(len(g.tables))]
 	r := g.sound(t)
 	if g.rarely(10) {
@@ -40,9 +43,9 @@ func (g *generator) sound(t *table) request {
 		return g.again(t)
 	case k < 88:
 		return g.transactGet()
-	case k < 94:
+	case k < 95:
 		return g.statement(t)
-	case k < 97:
+	case k < 96:
 		return g.onSpare()
 	case k < 98:
 		return g.maybeDamaged(g.stream(t))

@@ -7,14 +7,17 @@ import "fmt"
 type spare struct {
 	*table         // as it was last asked for; it need not be there
 	added  []index // global indexes that were asked for since
+	busy   int     // how many more requests in a row are about it
 }
 
 // onSpare draws a request about the spare table.
 func (g *generator) onSpare() request {
-	switch g.IntN(12) {
-	case 0, 1, 2:
-		g.spare = spare{table: g.schema(g.spare.name)}
+	if g.spare.busy == 0 {
+		g.spare = spare{table: g.schema(g.spare.name), busy: 8}
 		return g.maybeDamaged(g.createSpare())
+	}
+	g.spare.busy--
+	switch g.IntN(12) {
 	case 3:
 		return request{operation: "DeleteTable", body: object{"TableName": g.spare.name}}
 	case 4:
@@ -35,14 +38,14 @@ func (g *generator) onSpare() request {
 }
 
 func (g *generator) maybeDamaged(r request) request {
-	if g.rarely(3) {
+	if g.rarely(4) {
 		return g.damage(r)
 	}
 	return r
 }
 
 func (g *generator) throughput() object {
-	return object{"ReadCapacityUnits": g.pick(1, 5, 5, 10, 0), "WriteCapacityUnits": g.pick(1, 5, 5, 10)}
+	return object{"ReadCapacityUnits": g.pick(1, 5, 5, 10), "WriteCapacityUnits": g.pick(1, 5, 5, 10)}
 }
 
 // createSpare is the request that creates the spare table, mostly otherwise than

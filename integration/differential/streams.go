@@ -97,6 +97,11 @@ func (e *endpoint) shard(ctx context.Context, at object) ([]record, error) {
 // stream draws a request about a table's stream, of which it has names that both
 // ends know by other ones: see named.
 func (g *generator) stream(t *table) request {
+	for _, other := range g.tables {
+		if t.stream == "" {
+			t = other
+		}
+	}
 	switch g.IntN(5) {
 	case 0:
 		return request{operation: "ListStreams", body: object{"TableName": t.name}}
