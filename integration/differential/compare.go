@@ -172,7 +172,7 @@ func plain(v any) any {
 				}
 				sortTexts(one)
 				out[name] = one
-			case "SS", "BS":
+			case "SS", "BS", "NonKeyAttributes":
 				sortTexts(out[name])
 			}
 		}

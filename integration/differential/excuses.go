@@ -199,7 +199,7 @@ func respelled(r request) (found bool) {
 
 // static are the messages about what the request alone, or with the schema, shows
 // to be wrong.
-var static = regexp.MustCompile(impossible.String() + `|Cannot update attribute|Type mismatch for Index Key|(DELETE|ADD) action|unused in expressions|Validation failed in TransactStatements`)
+var static = regexp.MustCompile(impossible.String() + `|Cannot update attribute|Type mismatch for Index Key|(DELETE|ADD) action|unused in expressions|only be specified when using|Validation failed in TransactStatements`)
 
 // impossible are the messages about values that no attribute can have.
 var impossible = regexp.MustCompile(`"Supplied AttributeValue |Null attribute value|numeric value|contains duplicates|may not be empty|should not be empty|Number (over|under)flow|significant digits|Nesting Levels`)
