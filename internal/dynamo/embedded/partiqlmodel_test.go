@@ -296,11 +296,15 @@ func outcome(status int, reply string) string {
 	}
 	message = strings.Replace(message, "Duplicate primary key exists in table", "The conditional request failed", 1)
 	typ := strings.Replace(r.Type, "DuplicateItemException", "ConditionalCheckFailedException", 1)
-	canon := func(text []byte) string {
-		out, _ := wire.AppendCanonical(nil, text)
-		return string(out)
-	}
-	return fmt.Sprint(status, typ, message, canon(r.Item), canon(r.Attributes), strings.Replace(canon(r.ConsumedCapacity), `"two"`, `"nat"`, 1))
+	return fmt.Sprint(status, typ, message, orderless(r.Item), orderless(r.Attributes),
+		strings.Replace(orderless(r.ConsumedCapacity), `"two"`, `"nat"`, 1))
+}
+
+// orderless is a JSON text with the members of objects in order: in which an item
+// has its attributes says nothing.
+func orderless[T ~string | ~[]byte](text T) string {
+	out, _ := wire.AppendCanonical(nil, []byte(text))
+	return string(out)
 }
 
 // A statement that writes does what its native counterpart does: to the item and
@@ -325,7 +329,7 @@ func TestStatementsAgainstNativeWrites(t *testing.T) {
 		}
 		for _, from := range []string{"", `,"IndexName":"glob"`, `,"IndexName":"loc"`} {
 			got, want := s.must(t, "Scan", `{"TableName":"two"`+from+`}`), s.must(t, "Scan", `{"TableName":"nat"`+from+`}`)
-			if got != want {
+			if orderless(got) != orderless(want) {
 				r.Fatalf("%s holds\n%s, want\n%s", from, got, want)
 			}
 		}
