@@ -5,12 +5,15 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 # In `make soak`: the history check's size and the time that each check may take,
-# how often the embedded store is killed, and the scenes that it is compared with
-# DynamoDB Local in.
+# how often the embedded store is killed, the scenes that it is compared with
+# DynamoDB Local in, the examples drawn for each property, and the lists of requests
+# sent through random configurations.
 SOAK_OPS ?= 1000000
 SOAK_TIMEOUT ?= 60m
 SOAK_KILLS ?= 200
 SOAK_SEEDS ?= 1001-1400
+SOAK_CHECKS ?= 2000
+SOAK_CONFIGS ?= 20
 
 .PHONY: help build run test test-unit test-integration lint soak bench tools
 
@@ -29,16 +32,19 @@ lint: ## gofmt, go vet, staticcheck, in both modules
 	@scripts/setup-go.sh
 	@scripts/lint.sh
 
+# Properties get the same examples in every run: it tells of the code, not of luck.
 test-unit:
 	@scripts/setup-go.sh
-	go test -race ./...
+	RAPID_SEED=1 go test -race ./...
 
 test-integration: tools
 	cd integration && go test -count=1 -timeout 12m ./...
 
-soak: tools ## the history check with SOAK_OPS (1,000,000) operations, SOAK_KILLS (200) kills of the embedded store, and its comparison in SOAK_SEEDS (1001-1400)
+soak: tools ## the history check with SOAK_OPS (1,000,000) operations, SOAK_KILLS (200) kills of the embedded store, its comparison in SOAK_SEEDS (1001-1400), and new examples for the property tests
 	KASOKU_KILLS=$(SOAK_KILLS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestKill$$' ./internal/dynamo/embedded
 	cd integration && KASOKU_HISTORY_OPS=$(SOAK_OPS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestHistory' ./history
+	RAPID_CHECKS=$(SOAK_CHECKS) go test -count=1 -timeout $(SOAK_TIMEOUT) ./internal/cache ./internal/dynamo/...
+	cd integration && KASOKU_SEED=random go test -count=$(SOAK_CONFIGS) -timeout $(SOAK_TIMEOUT) -run '^TestSameAnswers$$' ./configs
 	cd integration && KASOKU_SEED=$(SOAK_SEEDS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestEmbedded$$' ./differential
 
 bench: tools ## compare with DynamoDB Local and other proxies; prints one table

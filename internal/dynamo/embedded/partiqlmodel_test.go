@@ -196,19 +196,20 @@ var nativeReturns = map[string]string{"": "NONE", " RETURNING ALL OLD *": "ALL_O
 	" RETURNING MODIFIED NEW *": "UPDATED_NEW"}
 
 // drawWrite draws a statement that writes to table two and its native counterpart,
-// which writes to table nat. Of several actions that are wrong, they may complain
-// of different ones.
+// which writes to table nat. Where several parts can be wrong, actions and the
+// condition, the two may complain of different ones.
 func drawWrite(r *rapid.T) (statement, op, native string, several bool) {
 	d := &pairs{r: r}
 	hash, sort := d.choose("p", "a", "b"), rapid.IntRange(1, 2).Draw(r, "s")
 	key := fmt.Sprintf(`"p":{"S":"%s"},"s":{"N":"%d"}`, hash, sort)
 	where := fmt.Sprintf(" WHERE p = '%s' AND s = %d", hash, sort)
 	const more = `,"ReturnConsumedCapacity":"INDEXES"`
+	unconditional := pair{"p <> 'x'", "p <> :x"}
 	condition := func() pair {
 		if rapid.Bool().Draw(r, "conditional") {
 			return d.condition(2)
 		}
-		return pair{"p <> 'x'", "p <> :x"}
+		return unconditional
 	}
 	x := `,":x":{"S":"x"}`
 	values := func(texts ...string) string {
@@ -266,7 +267,7 @@ func drawWrite(r *rapid.T) (statement, op, native string, several bool) {
 		returning := d.choose("returning", "", " RETURNING ALL OLD *", " RETURNING ALL NEW *", " RETURNING MODIFIED OLD *", " RETURNING MODIFIED NEW *")
 		return d.withParameters("UPDATE two "+strings.Join(actions, " ")+where+" AND "+cond.statement+returning, onFailure), "UpdateItem",
 			`{"TableName":"nat","Key":{` + key + `},"UpdateExpression":"` + text + `","ConditionExpression":"attribute_exists(p) AND ` + cond.native + `"` +
-				values(text, cond.native) + `,"ReturnValues":"` + nativeReturns[returning] + `","ReturnValuesOnConditionCheckFailure":"ALL_OLD"` + more + `}`, len(actions) > 1
+				values(text, cond.native) + `,"ReturnValues":"` + nativeReturns[returning] + `","ReturnValuesOnConditionCheckFailure":"ALL_OLD"` + more + `}`, len(actions) > 1 || cond != unconditional
 	}
 	cond := condition()
 	returning := d.choose("returning", "", " RETURNING ALL OLD *")
