@@ -1,8 +1,8 @@
 package embedded
 
 import (
-	"bytes"
 	"slices"
+	"strings"
 
 	"github.com/kasoku/kasoku/internal/dynamo/value"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
@@ -114,16 +114,16 @@ func (f *fields) appendRest(dst []byte) []byte {
 	return dst
 }
 
-// hasDuplicates compares the keys as they are written: numbers differ that have
-// one value and two spellings.
+// hasDuplicates compares the keys by value, but numbers as they are written: two
+// spellings of one differ.
 func (t *batchGetTable) hasDuplicates() bool {
-	if len(t.KeyTexts) < 2 {
+	if len(t.Keys) < 2 {
 		return false
 	}
-	seen := make(map[string]bool, len(t.KeyTexts))
+	seen := make(map[string]bool, len(t.Keys))
 	var buf []byte
-	for _, text := range t.KeyTexts {
-		buf = appendWritten(buf[:0], text)
+	for i := range t.Keys {
+		buf = appendWritten(buf[:0], &t.Keys[i], t.KeyTexts[i])
 		if seen[string(buf)] {
 			return true
 		}
@@ -132,28 +132,37 @@ func (t *batchGetTable) hasDuplicates() bool {
 	return false
 }
 
-// appendWritten appends a key in a form that leaves only the order of its
-// attributes and the spelling of strings out of account.
-func appendWritten(dst, key []byte) []byte {
-	type attribute struct{ name, value []byte }
-	var buf [4]attribute
-	list := buf[:0]
-	for it := wire.Object(key); it.Next(); {
-		list = append(list, attribute{decodedName(it.Name()), it.Value()})
+// appendWritten appends a key, which text is read from, in a form of its own:
+// attributes in the order of their names, numbers as they are written.
+func appendWritten(dst []byte, key *value.Value, text []byte) []byte {
+	var buf [2]value.Member
+	members := append(buf[:0], key.Members...)
+	slices.SortFunc(members, func(a, b value.Member) int { return strings.Compare(a.Name, b.Name) })
+	for i := range members {
+		v := members[i].Value
+		if v.Type == value.Number {
+			v.Text = writtenNumber(text, members[i].Name)
+		}
+		dst = wire.AppendQuoted(dst, []byte(members[i].Name))
+		dst = v.Append(dst)
 	}
-	slices.SortStableFunc(list, func(a, b attribute) int { return bytes.Compare(a.name, b.name) })
-	for _, a := range list {
-		dst = wire.AppendQuoted(dst, a.name)
-		for it := wire.Object(a.value); it.Next(); {
-			dst = append(dst, it.Name()...)
-			if wire.Kind(it.Value()) == '"' {
-				dst = wire.AppendQuoted(dst, stringText(it.Value()))
-			} else {
-				dst = append(dst, it.Value()...)
+	return dst
+}
+
+// writtenNumber is the number called name of a key as it is written. Of several the
+// last counts, as it does for its value.
+func writtenNumber(key []byte, name string) (number []byte) {
+	for it := wire.Object(key); it.Next(); {
+		if !wire.NameIs(it.Name(), name) {
+			continue
+		}
+		for v := wire.Object(it.Value()); v.Next(); {
+			if wire.NameIs(v.Name(), "N") && wire.Kind(v.Value()) == '"' {
+				number = stringText(v.Value())
 			}
 		}
 	}
-	return dst
+	return number
 }
 
 // parseBatchWriteItem reads a BatchWriteItem.
