@@ -102,10 +102,17 @@ var updateTable = structure("UpdateTableInput",
 			needed("IndexName", indexName)))), 0, unbounded)),
 	member("StreamSpecification", streamSpecification),
 	member("SSESpecification", sseSpecification),
+	member("ReplicaUpdates", listOf(structure("ReplicationGroupUpdate",
+		member("Create", replica("CreateReplicationGroupMemberAction")),
+		member("Update", replica("UpdateReplicationGroupMemberAction")),
+		member("Delete", replica("DeleteReplicationGroupMemberAction"))), 1, unbounded)),
 	member("TableClass", tableClass),
 	member("DeletionProtectionEnabled", flag),
 	member("OnDemandThroughput", onDemandThroughput),
 	member("WarmThroughput", warmThroughput))
+
+// replica is the shape of what is done about one replica.
+func replica(class string) *shape { return structure(class, needed("RegionName", anyText)) }
 
 // onTable is the shape of requests that only name a table.
 func onTable(class string, more ...field) *shape {

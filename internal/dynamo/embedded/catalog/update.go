@@ -107,8 +107,15 @@ func ReadUpdate(body []byte, p Place) (*UpdateRequest, error) {
 // refuseReplicas says why a table can't be made global.
 func refuseReplicas(v []byte, p Place) error {
 	for _, e := range elements(v) {
-		for it := wire.Object(e); it.Next(); {
-			m, err := members(it.Value(), "RegionName")
+		actions, err := members(e, "Create", "Update", "Delete")
+		if err != nil {
+			return err
+		}
+		for _, action := range actions {
+			if action == nil {
+				continue
+			}
+			m, err := members(action, "RegionName")
 			if err != nil {
 				return err
 			}
