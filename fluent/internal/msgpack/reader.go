@@ -1,0 +1,188 @@
+package msgpack
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// Reader takes the values of a slice one after the other. A method that returns
+// an error leaves the reader where it was, so that another can be tried. The
+// zero Reader has nothing to read.
+type Reader struct {
+	b   []byte
+	pos int
+}
+
+// NewReader returns a Reader of b, which must not change while it is in use.
+func NewReader(b []byte) Reader { return Reader{b: b} }
+
+// Pos returns the number of bytes read.
+func (r *Reader) Pos() int { return r.pos }
+
+// Rest returns the bytes not read yet, which remain the reader's.
+func (r *Reader) Rest() []byte { return r.b[r.pos:] }
+
+// Kind tells what the next value is; Invalid when there is none or only a part.
+func (r *Reader) Kind() Kind {
+	h, err := readHead(r.Rest())
+	if err != nil {
+		return Invalid
+	}
+	return h.kind
+}
+
+// next returns the next value's head and payload and moves past both if the
+// value is of the kind wanted.
+func (r *Reader) next(want Kind) (head, []byte, error) {
+	b := r.Rest()
+	h, err := readHead(b)
+	if err != nil {
+		return h, nil, err
+	}
+	if h.kind != want {
+		return h, nil, r.mismatch(want, h)
+	}
+	end := h.start + h.size
+	r.pos += end
+	return h, b[h.start:end:end], nil
+}
+
+// mismatch is kept apart from next, which would be slower with it.
+func (r *Reader) mismatch(want Kind, found head) error {
+	return fmt.Errorf("msgpack: found %v at byte %d where %v was expected", found.kind, r.pos, want)
+}
+
+// Nil reads nil.
+func (r *Reader) Nil() error {
+	_, _, err := r.next(Nil)
+	return err
+}
+
+// Bool reads true or false.
+func (r *Reader) Bool() (bool, error) {
+	h, _, err := r.next(Bool)
+	return h.code == codeTrue, err
+}
+
+// Bytes reads a string or binary data: servers send either for the same field.
+// The result is a part of the reader's slice, with no room behind it.
+func (r *Reader) Bytes() ([]byte, error) {
+	if r.Kind() == Binary {
+		_, p, err := r.next(Binary)
+		return p, err
+	}
+	_, p, err := r.next(String)
+	return p, err
+}
+
+// String reads a string or binary data, like Bytes, into a string of its own.
+func (r *Reader) String() (string, error) {
+	p, err := r.Bytes()
+	return string(p), err
+}
+
+// Int reads an integer. One above 1<<63-1 is an error.
+func (r *Reader) Int() (int64, error) {
+	start := r.pos
+	v, negative, err := r.integer()
+	if err != nil {
+		return 0, err
+	}
+	if !negative && v > math.MaxInt64 {
+		r.pos = start
+		return 0, fmt.Errorf("msgpack: integer %d at byte %d is out of range", v, start)
+	}
+	return int64(v), nil
+}
+
+// Uint reads an integer. A negative one is an error.
+func (r *Reader) Uint() (uint64, error) {
+	start := r.pos
+	v, negative, err := r.integer()
+	if err != nil {
+		return 0, err
+	}
+	if negative {
+		r.pos = start
+		return 0, fmt.Errorf("msgpack: integer %d at byte %d is out of range", int64(v), start)
+	}
+	return v, nil
+}
+
+// integer reads an integer of any form: its 64 bits in two's complement, and
+// whether they are to be taken as a negative one.
+func (r *Reader) integer() (v uint64, negative bool, err error) {
+	h, p, err := r.next(Int)
+	if err != nil {
+		return 0, false, err
+	}
+	switch h.code {
+	case codeUint8:
+		return uint64(p[0]), false, nil
+	case codeUint16:
+		return uint64(binary.BigEndian.Uint16(p)), false, nil
+	case codeUint32:
+		return uint64(binary.BigEndian.Uint32(p)), false, nil
+	case codeUint64:
+		return binary.BigEndian.Uint64(p), false, nil
+	}
+	var i int64
+	switch h.code {
+	case codeInt8:
+		i = int64(int8(p[0]))
+	case codeInt16:
+		i = int64(int16(binary.BigEndian.Uint16(p)))
+	case codeInt32:
+		i = int64(int32(binary.BigEndian.Uint32(p)))
+	case codeInt64:
+		i = int64(binary.BigEndian.Uint64(p))
+	default: // the code is the number
+		i = int64(int8(h.code))
+	}
+	return uint64(i), i < 0, nil
+}
+
+// Float reads a number of single or double precision; single tells which.
+func (r *Reader) Float() (v float64, single bool, err error) {
+	h, p, err := r.next(Float)
+	switch {
+	case err != nil:
+		return 0, false, err
+	case h.code == codeFloat32:
+		return float64(math.Float32frombits(binary.BigEndian.Uint32(p))), true, nil
+	}
+	return math.Float64frombits(binary.BigEndian.Uint64(p)), false, nil
+}
+
+// Ext reads an extension. The data is a part of the reader's slice.
+func (r *Reader) Ext() (kind int8, data []byte, err error) {
+	_, p, err := r.next(Ext)
+	if err != nil {
+		return 0, nil, err
+	}
+	// The type is the last byte of the head.
+	return int8(r.b[r.pos-len(p)-1]), p, nil
+}
+
+// ArrayLen reads the head of an array and returns the number of values that
+// follow. It is never above the number of bytes left: what is claimed but can't
+// be there is ErrShort.
+func (r *Reader) ArrayLen() (int, error) {
+	h, _, err := r.next(Array)
+	return h.count, err
+}
+
+// MapLen reads the head of a map and returns the number of pairs that follow,
+// with the same bound.
+func (r *Reader) MapLen() (int, error) {
+	h, _, err := r.next(Map)
+	return h.count / 2, err
+}
+
+// Skip passes over the next value and all that it contains.
+func (r *Reader) Skip() error {
+	n, err := Skip(r.Rest())
+	r.pos += n
+	return err
+}
