@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"time"
 
 	"github.com/klauspost/compress/gzip"
@@ -133,10 +134,30 @@ func newEvent(tag string, at, record any) (e Event, err error) {
 		return e, nil
 	}
 	var ok bool
-	if e.Record, ok = record.(map[string]any); !ok {
+	if e.Record, ok = plain(record).(map[string]any); !ok {
 		return e, fmt.Errorf("the record is a %T", record)
 	}
 	return e, nil
+}
+
+// plain gives integers one type whatever their form on the wire: int64, or
+// uint64 above that. It changes v.
+func plain(v any) any {
+	switch v := v.(type) {
+	case uint64:
+		if v <= math.MaxInt64 {
+			return int64(v)
+		}
+	case []any:
+		for i := range v {
+			v[i] = plain(v[i])
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = plain(v[k])
+		}
+	}
+	return v
 }
 
 // readOption reads the last element, a map.
@@ -146,7 +167,7 @@ func (m *Message) readOption(in *msgp.Reader) error {
 		return err
 	}
 	var ok bool
-	if m.Option, ok = v.(map[string]any); !ok {
+	if m.Option, ok = plain(v).(map[string]any); !ok {
 		return fmt.Errorf("the option is a %T, not a map", v)
 	}
 	if chunk, there := m.Option["chunk"]; there {
@@ -186,7 +207,7 @@ func (m *Message) unpack(packed []byte, count bool) (events []Event, err error) 
 		}
 		m.Events++
 	}
-	if size, there := m.Option["size"]; there && size != int64(m.Events) && size != uint64(m.Events) {
+	if size, there := m.Option["size"]; there && size != int64(m.Events) {
 		return nil, fmt.Errorf("size is %v of %d events", size, m.Events)
 	}
 	return events, nil

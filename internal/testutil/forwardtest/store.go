@@ -18,7 +18,8 @@ const (
 	ModeCompressed
 )
 
-// Event is one event.
+// Event is one event. Integers in it are int64, or uint64 where they are above
+// that.
 type Event struct {
 	Tag    string
 	Time   time.Time

@@ -1,0 +1,70 @@
+package forward
+
+import (
+	"sync"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// Compression is how the entries of a message are compressed.
+type Compression int
+
+// The forms that servers know.
+const (
+	NoCompression Compression = iota
+	Gzip
+	Zstd
+)
+
+// name is what the option "compressed" says.
+func (c Compression) name() string {
+	if c == Zstd {
+		return "zstd"
+	}
+	return "gzip"
+}
+
+// append appends b compressed. Compressors are shared by all connections: each
+// has hundreds of KiB of tables, and is in use only while a batch is written.
+func (c Compression) append(dst, b []byte) ([]byte, error) {
+	if c == Zstd {
+		return zstdEncoder().EncodeAll(b, dst), nil
+	}
+	out := sink(dst)
+	z := gzips.Get().(*gzip.Writer)
+	defer gzips.Put(z)
+	z.Reset(&out)
+	if _, err := z.Write(b); err != nil {
+		return dst, err
+	}
+	err := z.Close()
+	return out, err
+}
+
+// Text that repeats itself as logs do is made small by the fastest level, too;
+// a slower one would cost the program that logs more than the network gains.
+var gzips = sync.Pool{New: func() any {
+	z, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
+	if err != nil {
+		panic(err) // the level exists
+	}
+	return z
+}}
+
+// zstdEncoder is one for all: EncodeAll may be called concurrently.
+var zstdEncoder = sync.OnceValue(func() *zstd.Encoder {
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithLowerEncoderMem(true))
+	if err != nil {
+		panic(err) // the options exist
+	}
+	return z
+})
+
+// sink is a slice to write to.
+type sink []byte
+
+func (s *sink) Write(p []byte) (int, error) {
+	*s = append(*s, p...)
+	return len(p), nil
+}
