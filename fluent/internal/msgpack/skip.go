@@ -119,7 +119,7 @@ var shapes = [32]struct {
 	kind              Kind
 	length, ext, size uint8
 }{
-	codeNil - codeNil:      {kind: Nil},
+	0:                      {kind: Nil},
 	codeFalse - codeNil:    {kind: Bool},
 	codeTrue - codeNil:     {kind: Bool},
 	codeBin8 - codeNil:     {kind: Binary, length: 1},

@@ -1,0 +1,126 @@
+package encode
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+
+	"github.com/kasoku/kasoku/fluent/internal/msgpack"
+)
+
+// appendMethod adds what v's own method makes of it.
+func (p *plan) appendMethod(dst []byte, v reflect.Value) ([]byte, error) {
+	if v.Kind() == reflect.Pointer && v.IsNil() {
+		return msgpack.AppendNil(dst), nil
+	}
+	switch r := p.receiver(v); p.op {
+	case opMarshal:
+		return appendMarshaled(dst, r.(marshaler))
+	case opError:
+		text, err := errorText(r.(error))
+		return msgpack.AppendString(dst, text), err
+	case opAppendText:
+		return appendAppended(dst, r.(encoding.TextAppender))
+	default:
+		text, err := marshaledText(r.(encoding.TextMarshaler))
+		if err != nil {
+			return dst, err
+		}
+		return append(msgpack.AppendStringLen(dst, len(text)), text...), nil
+	}
+}
+
+// receiver returns what has the method: v or a pointer to it. Where the method
+// wants a pointer and v has no address, it gets one to a copy, so that a value
+// is written the same however it was passed.
+func (p *plan) receiver(v reflect.Value) any {
+	switch {
+	case v.Kind() == reflect.Pointer && !p.needsPointer:
+		return v.Interface()
+	case v.CanAddr():
+		return v.Addr().Interface()
+	case !p.needsPointer:
+		return v.Interface()
+	}
+	c := reflect.New(v.Type())
+	c.Elem().Set(v)
+	return c.Interface()
+}
+
+// appendMarshaled adds the output of m, which must be one whole value. m gets a
+// slice of its own to append to, the room behind dst, so that it can't reach
+// what is written already.
+func appendMarshaled(dst []byte, m marshaler) ([]byte, error) {
+	room := dst[len(dst):]
+	out, err := callMarshal(m, room)
+	if err != nil {
+		return dst, err
+	}
+	n, err := msgpack.Skip(out)
+	if err != nil || n != len(out) {
+		return dst, failf("MarshalMsg of %T: its %d bytes are not one MessagePack value", m, len(out))
+	}
+	if cap(room) > 0 && &out[0] == &room[:1][0] {
+		return dst[:len(dst)+n], nil
+	}
+	return append(dst, out...), nil
+}
+
+// appendAppended adds the text that t appends, to the room behind dst if there
+// is enough of it.
+func appendAppended(dst []byte, t encoding.TextAppender) ([]byte, error) {
+	const room = 5 // of the longest head
+	start := len(dst)
+	dst = append(dst, make([]byte, room)...)
+	mine := dst[len(dst):]
+	text, err := callAppendText(t, mine)
+	if err != nil {
+		return dst, err
+	}
+	if len(text) > 0 && cap(mine) > 0 && &text[0] == &mine[:1][0] {
+		dst = dst[:len(dst)+len(text)]
+	} else {
+		dst = append(dst, text...)
+	}
+	return insertStringLen(dst, start, start+room), nil
+}
+
+// The functions below call the user's code and make an error of its panics. The
+// four differ in nothing else, but one for all would have to allocate a closure.
+
+func callMarshal(m marshaler, dst []byte) (out []byte, err error) {
+	defer recovered(&err, "MarshalMsg", m)
+	out, err = m.MarshalMsg(dst)
+	return out, wrapped(err, "MarshalMsg", m)
+}
+
+func callAppendText(t encoding.TextAppender, dst []byte) (out []byte, err error) {
+	defer recovered(&err, "AppendText", t)
+	out, err = t.AppendText(dst)
+	return out, wrapped(err, "AppendText", t)
+}
+
+func marshaledText(t encoding.TextMarshaler) (out []byte, err error) {
+	defer recovered(&err, "MarshalText", t)
+	out, err = t.MarshalText()
+	return out, wrapped(err, "MarshalText", t)
+}
+
+func errorText(e error) (text string, err error) {
+	defer recovered(&err, "Error", e)
+	return e.Error(), nil
+}
+
+func wrapped(err error, method string, v any) error {
+	if err == nil {
+		return nil
+	}
+	return &Error{err: fmt.Errorf("%s of %T: %w", method, v, err)}
+}
+
+// recovered is to be deferred.
+func recovered(err *error, method string, v any) {
+	if r := recover(); r != nil {
+		*err = failf("%s of %T panicked: %v", method, v, r)
+	}
+}

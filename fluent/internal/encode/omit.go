@@ -1,0 +1,80 @@
+package encode
+
+import "reflect"
+
+// zeroer is a type that knows better than its bits whether it is zero.
+type zeroer interface{ IsZero() bool }
+
+var typeZeroer = reflect.TypeFor[zeroer]()
+
+// omitter returns what decides whether to leave out a value of type t; nil if
+// nothing is to be left out.
+func omitter(t reflect.Type, tag tag) func(reflect.Value) bool {
+	var zero, empty func(reflect.Value) bool
+	if tag.omitZero {
+		zero = zeroTest(t)
+	}
+	if tag.omitEmpty {
+		empty = emptyTest(t)
+	}
+	switch {
+	case zero == nil:
+		return empty
+	case empty == nil:
+		return zero
+	}
+	return func(v reflect.Value) bool { return zero(v) || empty(v) }
+}
+
+// zeroTest returns the test of omitzero: IsZero, where t has it, or every bit 0.
+func zeroTest(t reflect.Type) func(reflect.Value) bool {
+	switch {
+	case t.Implements(typeZeroer):
+		return func(v reflect.Value) bool {
+			switch v.Kind() {
+			case reflect.Pointer, reflect.Interface:
+				if v.IsNil() {
+					return true
+				}
+			default:
+				if v.CanAddr() {
+					return isZero(v.Addr().Interface().(zeroer)) // makes no copy
+				}
+			}
+			return isZero(v.Interface().(zeroer))
+		}
+	case reflect.PointerTo(t).Implements(typeZeroer):
+		return func(v reflect.Value) bool {
+			if !v.CanAddr() {
+				c := reflect.New(v.Type())
+				c.Elem().Set(v)
+				v = c.Elem()
+			}
+			return isZero(v.Addr().Interface().(zeroer))
+		}
+	}
+	return reflect.Value.IsZero
+}
+
+// isZero calls the user's code. What panics there is written, where its own
+// methods may say what is wrong with it.
+func isZero(v zeroer) (zero bool) {
+	defer func() { _ = recover() }()
+	return v.IsZero()
+}
+
+// emptyTest returns the test of omitempty; nil if no value of t is empty.
+func emptyTest(t reflect.Type) func(reflect.Value) bool {
+	switch t.Kind() {
+	case reflect.Array, reflect.Map, reflect.Slice, reflect.String:
+		return func(v reflect.Value) bool { return v.Len() == 0 }
+	case reflect.Pointer, reflect.Interface:
+		return reflect.Value.IsNil
+	case reflect.Bool,
+		reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr,
+		reflect.Float32, reflect.Float64:
+		return reflect.Value.IsZero
+	}
+	return nil
+}
