@@ -33,7 +33,7 @@ func check(c net.Conn) error {
 	case errors.Is(found, syscall.EAGAIN), errors.Is(found, syscall.EINTR):
 		return nil
 	case found != nil:
-		return os.NewSyscallError("recvfrom", found)
+		return &net.OpError{Op: "read", Net: c.RemoteAddr().Network(), Addr: c.RemoteAddr(), Err: os.NewSyscallError("recvfrom", found)}
 	case n == 0:
 		return io.EOF
 	}

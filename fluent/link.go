@@ -1,0 +1,401 @@
+package fluent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kasoku/kasoku/fluent/internal/forward"
+)
+
+// link is a connection in use. The sender's goroutine writes batches; the
+// link's own one always reads, so that acknowledgements, a HELO nobody has the
+// key for, and the end of the connection are noticed while nothing is sent.
+//
+// Without acknowledgements a batch is done when it was written, but not while
+// the connection is new: a server that wants a key or a certificate, or one
+// behind a proxy that is away, accepts and closes soon after. So the first
+// batches are held for a moment and given back if that happens.
+type link struct {
+	s    *sender
+	conn *forward.Conn
+
+	take context.Context // ends when no more batches are to be taken
+	stop context.CancelFunc
+	old  time.Time     // from when on the connection is to be replaced; zero: never
+	wake chan struct{} // one place; wakes the writer after flights or err changed
+
+	mu       sync.Mutex
+	flights  []flight  // written or being written, oldest first
+	settled  time.Time // when the first batches are done without acknowledgement; zero: at once
+	proven   bool      // something was delivered
+	ending   bool      // nothing more will be written: the server may close
+	writeErr error
+	giveUp   time.Time // after writeErr: until when the reader looks for a reason
+	err      error     // why the connection ended; the reader is gone then
+
+	unsent *batch // taken, and not written since the connection had ended; the writer's
+}
+
+// flight is a batch on its way.
+type flight struct {
+	b     *batch
+	due   time.Time // when it must be acknowledged; zero while it is being written
+	acked bool      // while it was being written
+}
+
+// lastWords is how long a server's reason is waited for after a failed write.
+const lastWords = 200 * time.Millisecond
+
+// settleTime is how long the first batches of a connection without
+// acknowledgements are held, besides twice the way to the server.
+const settleTime = 100 * time.Millisecond
+
+func newLink(s *sender, conn *forward.Conn) *link {
+	now := time.Now()
+	l := &link{s: s, conn: conn, wake: make(chan struct{}, 1)}
+	if s.o.maxConnAge > 0 {
+		l.old = now.Add(s.o.maxConnAge)
+	}
+	if !s.o.ack {
+		l.settled = now.Add(settleTime + 2*conn.Trip())
+	}
+	return l
+}
+
+// run sends b and what follows. It returns the batches that were not
+// delivered, in order, and why the connection ended: nil when that was its own
+// wish. It closes the connection.
+func (l *link) run(ctx, turn context.Context, b *batch) (left []*batch, err error) {
+	l.take, l.stop = context.WithCancel(turn)
+	defer l.stop()
+	defer context.AfterFunc(ctx, l.conn.Abort)()
+	var reader sync.WaitGroup
+	reader.Go(l.read)
+
+	for b != nil && l.send(b) {
+		b = l.following()
+	}
+	over := l.broken() != nil
+	if !over {
+		_ = l.conn.Close()
+	}
+	reader.Wait() // it ends for either reason, and is alone to know l.err
+	for _, f := range l.flights {
+		left = append(left, f.b)
+	}
+	if l.unsent != nil {
+		left = append(left, l.unsent)
+	}
+	l.s.tally.inFlight.Store(0)
+	if over || len(l.flights) > 0 {
+		err = l.err
+	}
+	return left, err
+}
+
+// idleEnd tells whether err is the end of a connection on which nothing was on
+// its way: servers may close those. One that never carried anything has failed
+// nevertheless, or a server that closes at once would be tried without pause.
+func (l *link) idleEnd(err error) bool {
+	return ended(err) && l.proven && len(l.flights) == 0
+}
+
+// send writes b, and tells whether the connection is good for more.
+func (l *link) send(b *batch) bool {
+	if !l.begin(b) {
+		l.unsent = b
+		return false
+	}
+	m := forward.Message{Tag: b.tag, Entries: b.entries, Records: b.records}
+	if l.s.o.ack {
+		m.Chunk = b.id
+	}
+	if err := l.conn.Write(&m); err != nil {
+		l.writeFailed(err)
+		return false
+	}
+	l.written()
+	if l.once() {
+		l.end()
+	}
+	return true
+}
+
+// begin puts b among the flights. It refuses when the connection is over: what
+// is written into a dead socket seems to go well.
+func (l *link) begin(b *batch) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil {
+		return false
+	}
+	if len(l.flights) == 0 || !l.s.o.ack {
+		if err := l.conn.Check(); err != nil {
+			l.writeErr = err
+			l.hurry()
+			return false
+		}
+	}
+	l.flights = append(l.flights, flight{b: b})
+	l.s.tally.inFlight.Store(int64(len(l.flights)))
+	return true
+}
+
+// written says that the last flight is out.
+func (l *link) written() {
+	l.mu.Lock()
+	last := len(l.flights) - 1
+	f := &l.flights[last]
+	f.due = time.Now().Add(l.s.o.ackTimeout)
+	var done *batch
+	if f.acked || !l.s.o.ack && l.settled.IsZero() {
+		done = f.b
+		l.drop(last)
+	}
+	l.setDeadline()
+	l.mu.Unlock()
+	if done != nil {
+		l.s.delivered(done)
+	}
+}
+
+// drop removes a flight that has arrived. mu is held.
+func (l *link) drop(i int) {
+	l.flights = slices.Delete(l.flights, i, i+1)
+	l.proven = true
+	l.s.tally.inFlight.Store(int64(len(l.flights)))
+}
+
+// writeFailed leaves the reader a moment to find out why, and to take
+// acknowledgements that have come.
+func (l *link) writeFailed(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil {
+		l.writeErr = err
+		l.hurry()
+	}
+}
+
+// hurry gives the reader little time. mu is held.
+func (l *link) hurry() {
+	l.giveUp = time.Now().Add(lastWords)
+	l.setDeadline()
+}
+
+// end tells a server without acknowledgements that this was all: it answers by
+// closing, once it has read everything.
+func (l *link) end() {
+	l.mu.Lock()
+	l.ending = true
+	l.mu.Unlock()
+	if !l.s.o.ack {
+		l.conn.CloseWrite()
+	}
+}
+
+// following waits for room and for the next batch. It returns nil when no more
+// is to be sent here, and then all flights have arrived or the connection is
+// broken.
+func (l *link) following() *batch {
+	for !l.room() {
+		if !l.pause() {
+			return nil
+		}
+	}
+	if l.once() || l.tooOld() {
+		l.drain()
+		return nil
+	}
+	b, err := l.s.source.next(l.take)
+	if err != nil {
+		l.drain()
+		return nil
+	}
+	if l.tooOld() {
+		l.unsent = b
+		l.drain()
+		return nil
+	}
+	return b
+}
+
+// once tells whether the connection is for one batch only.
+func (l *link) once() bool { return !l.s.o.keepalive || !l.conn.Keepalive() }
+
+func (l *link) tooOld() bool { return !l.old.IsZero() && !time.Now().Before(l.old) }
+
+// room tells whether one more batch may be on its way: a single one as long as
+// the server has to prove itself. Those held without acknowledgements have
+// been written and count otherwise not.
+func (l *link) room() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.s.breaker.now() != Closed:
+		return len(l.flights) == 0
+	case l.s.o.ack:
+		return len(l.flights) < l.s.o.window
+	}
+	return true
+}
+
+// drain waits until all flights have arrived, or never will.
+func (l *link) drain() {
+	for {
+		l.mu.Lock()
+		empty := len(l.flights) == 0
+		l.mu.Unlock()
+		if empty || !l.pause() {
+			return
+		}
+	}
+}
+
+// pause waits until something has changed; false when the connection is over.
+func (l *link) pause() bool {
+	if l.broken() != nil {
+		return false
+	}
+	<-l.wake
+	return l.broken() == nil
+}
+
+// rouse wakes the writer, now or when it next pauses.
+func (l *link) rouse() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// broken returns why the connection is over, as far as is known.
+func (l *link) broken() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil {
+		return l.writeErr
+	}
+	return l.err
+}
+
+// read is the reader: it ends with the connection, and ends it.
+func (l *link) read() {
+	var err error
+	for err == nil {
+		var id string
+		id, err = l.conn.ReadAck()
+		switch {
+		case err == nil:
+			err = l.acked(id)
+		case forward.Timeout(err):
+			err = l.timeUp()
+		case errors.Is(err, io.EOF):
+			l.closed()
+			err = fmt.Errorf("server closed the connection: %w", err)
+		}
+	}
+	l.mu.Lock()
+	if l.writeErr != nil && ended(err) {
+		err = l.writeErr
+	}
+	l.err = err
+	l.mu.Unlock()
+	l.conn.Abort()
+	l.stop()
+	l.rouse()
+}
+
+// acked takes one acknowledgement: they come in the order of the batches.
+func (l *link) acked(id string) error {
+	l.mu.Lock()
+	if len(l.flights) == 0 || l.flights[0].acked {
+		l.mu.Unlock()
+		return fmt.Errorf("server acknowledged chunk %q, but none was outstanding", id)
+	}
+	f := &l.flights[0]
+	if f.b.id != id {
+		l.mu.Unlock()
+		return fmt.Errorf("server acknowledged chunk %q instead of %q", id, f.b.id)
+	}
+	if f.due.IsZero() {
+		// Its bytes are still the writer's, who will find this.
+		f.acked = true
+		l.mu.Unlock()
+		return nil
+	}
+	b := f.b
+	l.drop(0)
+	l.setDeadline()
+	l.mu.Unlock()
+	l.s.delivered(b)
+	l.rouse()
+	return nil
+}
+
+// timeUp looks what the deadline was for. nil means to read on.
+func (l *link) timeUp() error {
+	l.mu.Lock()
+	now := time.Now()
+	passed := func(t time.Time) bool { return !t.IsZero() && !now.Before(t) }
+	switch {
+	case l.writeErr != nil && passed(l.giveUp):
+		defer l.mu.Unlock()
+		return l.writeErr
+	case l.s.o.ack && len(l.flights) > 0 && passed(l.flights[0].due):
+		defer l.mu.Unlock()
+		return fmt.Errorf("no acknowledgement within %v, %d batches outstanding", l.s.o.ackTimeout, len(l.flights))
+	case passed(l.settled):
+		l.settled = time.Time{}
+		l.mu.Unlock()
+		l.settle()
+		return nil
+	}
+	l.setDeadline()
+	l.mu.Unlock()
+	return nil
+}
+
+// closed is the end that a server makes. If it was asked for, everything has
+// been read.
+func (l *link) closed() {
+	l.mu.Lock()
+	asked := l.ending && !l.s.o.ack
+	l.mu.Unlock()
+	if asked {
+		l.settle()
+	}
+}
+
+// settle lets go of what was written without acknowledgement.
+func (l *link) settle() {
+	l.mu.Lock()
+	var done []*batch
+	for len(l.flights) > 0 && !l.flights[0].due.IsZero() {
+		done = append(done, l.flights[0].b)
+		l.drop(0)
+	}
+	l.setDeadline()
+	l.mu.Unlock()
+	for _, b := range done {
+		l.s.delivered(b)
+	}
+	l.rouse()
+}
+
+// setDeadline sets until when the reader waits. mu is held.
+func (l *link) setDeadline() {
+	at := l.settled
+	switch {
+	case l.writeErr != nil:
+		at = l.giveUp
+	case l.s.o.ack && len(l.flights) > 0:
+		at = l.flights[0].due
+	}
+	_ = l.conn.SetReadDeadline(at) // fails when closed, as the reader notices
+}
