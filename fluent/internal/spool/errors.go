@@ -1,0 +1,54 @@
+package spool
+
+import (
+	"errors"
+	"fmt"
+)
+
+var (
+	// ErrClosed is returned by all methods after Close.
+	ErrClosed = errors.New("spool: closed")
+	// ErrFull is returned by Append when the payload would exceed
+	// Options.MaxBytes. Space comes back as payloads are done.
+	ErrFull = errors.New("spool: full")
+	// ErrTooLarge is returned by Append for a payload that the spool could not
+	// even hold alone.
+	ErrTooLarge = errors.New("spool: payload too large")
+	// ErrEmpty is returned by Next when every payload was taken.
+	ErrEmpty = errors.New("spool: empty")
+	// ErrLocked is returned by Open when another Spool has the directory.
+	ErrLocked = errors.New("spool: directory is in use by another process")
+)
+
+// FormatError says that a file was written by a newer version of this package.
+type FormatError struct {
+	Path  string
+	Found uint32 // the file's version
+	Known uint32 // the newest version that can be read
+}
+
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("spool: %s has format version %d, and this program reads versions up to %d: "+
+		"use the program that wrote it, or move the file away", e.Path, e.Found, e.Known)
+}
+
+// LossError says what a segment lost. Payloads and Records are what headers
+// still tell; bytes are always known.
+type LossError struct {
+	Path     string
+	Payloads int
+	Records  int
+	Bytes    int64
+	Err      error // why it could not be read; nil if its contents were damaged
+}
+
+func (e *LossError) Error() string {
+	why := "damaged"
+	if e.Err != nil {
+		why = e.Err.Error()
+	}
+	return fmt.Sprintf("spool: %s: %s: lost %d payloads with %d records, %d bytes",
+		e.Path, why, e.Payloads, e.Records, e.Bytes)
+}
+
+func (e *LossError) Unwrap() error { return e.Err }

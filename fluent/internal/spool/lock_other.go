@@ -1,0 +1,36 @@
+//go:build !(darwin || dragonfly || freebsd || linux || netbsd || openbsd || windows)
+
+package spool
+
+import (
+	"io"
+	"os"
+	"sync"
+)
+
+// locked holds the directories that this process uses. On systems without a
+// lock that ends with its process, another process isn't kept out.
+var locked sync.Map
+
+type processLock string
+
+func lockFile(name string) (io.Closer, error) {
+	if _, taken := locked.LoadOrStore(name, true); taken {
+		return nil, ErrLocked
+	}
+	return processLock(name), nil
+}
+
+func (l processLock) Close() error {
+	locked.Delete(string(l))
+	return nil
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}

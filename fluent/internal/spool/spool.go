@@ -1,0 +1,171 @@
+package spool
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+)
+
+// segment is one file. Its fields are guarded by Spool.mu; the file of the
+// active one is used by the appender.
+type segment struct {
+	seq  uint64
+	path string
+	size int64 // what the file takes of the bound
+	end  int64 // of the last whole record; readers stop here
+
+	// What Next has still to give: as found by Open, and appended since.
+	unread count
+
+	dirty   bool  // written to since the last sync
+	syncErr error // why it can't be relied on; it is written to no more
+}
+
+type count struct {
+	payloads int
+	records  int
+	bytes    int64 // of payloads with their headers
+}
+
+func (c *count) add(d count) {
+	c.payloads += d.payloads
+	c.records += d.records
+	c.bytes += d.bytes
+}
+
+func (c *count) sub(d count) {
+	c.payloads -= d.payloads
+	c.records -= d.records
+	c.bytes -= d.bytes
+}
+
+// taken is a payload between Next and Done.
+type taken struct {
+	at    position // in front of it
+	count count
+	done  bool
+}
+
+// Spool is an open directory. See the package's description.
+//
+// Locks are taken in the order appending, reading, syncing, marking, mu. No file
+// is touched under mu, and Options.Report is called under none.
+type Spool struct {
+	dir  string
+	fs   fsys
+	opts Options
+	lock io.Closer
+
+	// appending is held by Append: one payload is written at a time.
+	appending  sync.Mutex
+	activeFile file // of active; set under mu too, and by Done while writing is false
+	codec      headerCodec
+	index      uint32 // payloads in active
+	before     uint32 // records in active
+	named      bool   // with SyncAlways: active's name is synced
+
+	// reading is held by Next: one payload is read at a time.
+	reading  sync.Mutex
+	readFile file           // of reader; nil at a segment's end
+	reader   *segmentReader // of the segment at cursor; nil before the first
+
+	// marking is held while progress is written and segments are removed.
+	marking  sync.Mutex
+	progress progress
+	marked   position // what progress has
+	ended    bool     // the files are closed
+
+	// syncing is held while files are synced.
+	syncing sync.Mutex
+
+	mu       sync.Mutex
+	segments []*segment // by seq; all that have something to read or taken
+	doomed   []*segment // done, but could not be removed yet
+	active   *segment   // the last of segments, if Append writes to it
+	writing  bool       // Append is writing to active: it may not be removed
+	lastSeq  uint64     // the highest number that was ever used here
+	cursor   position   // of the next payload
+	ring     []taken    // in the order of Next
+	first    int        // of ring that isn't done
+	firstID  uint64     // of ring[first]
+	pending  count      // not done
+	disk     int64      // bytes of all files
+	dirDirty bool       // names were made since the last sync
+	dirtyPos bool       // progress was written since the last sync
+	lost     count      // since Open
+	closed   bool
+	timer    *time.Timer // runs if a sync in the background is due
+	timing   sync.WaitGroup
+}
+
+// Len returns what isn't done: the payloads, the records in them and the bytes
+// that they take on disk.
+func (s *Spool) Len() (payloads, records int, bytes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pending.payloads, s.pending.records, s.pending.bytes
+}
+
+// Lost returns what could not be read since Open, as far as known.
+func (s *Spool) Lost() (payloads, records int, bytes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lost.payloads, s.lost.records, s.lost.bytes
+}
+
+// DiskBytes returns the bytes of all files. It is at most Options.MaxBytes,
+// unless an earlier Open had a higher bound.
+func (s *Spool) DiskBytes() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.disk
+}
+
+// Close syncs, unless the option is SyncNever, and gives the directory back.
+// What was taken and isn't done stays on disk. A second call does nothing.
+func (s *Spool) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	if s.timer != nil && s.timer.Stop() {
+		s.timing.Done()
+	}
+	s.timer = nil
+	s.mu.Unlock()
+	s.timing.Wait()
+
+	var errs []error
+	s.appending.Lock()
+	defer s.appending.Unlock()
+	errs = append(errs, s.seal())
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	s.closeRead()
+	errs = append(errs, s.keep())
+	if s.opts.Sync != SyncNever {
+		errs = append(errs, s.syncAll(), s.suspect())
+	}
+	s.marking.Lock()
+	defer s.marking.Unlock()
+	s.ended = true
+	errs = append(errs, s.progress.close(), s.lock.Close())
+	return errors.Join(errs...)
+}
+
+func (s *Spool) join(name string) string { return filepath.Join(s.dir, name) }
+
+// find returns the index of the first segment that isn't before seq. The
+// caller holds mu.
+func (s *Spool) find(seq uint64) int {
+	i, _ := slices.BinarySearchFunc(s.segments, seq, func(g *segment, seq uint64) int {
+		return cmp.Compare(g.seq, seq)
+	})
+	return i
+}
