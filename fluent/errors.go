@@ -3,6 +3,8 @@ package fluent
 import (
 	"errors"
 	"fmt"
+
+	"github.com/kasoku/kasoku/fluent/internal/encode"
 )
 
 // Errors that Post and its relatives return. They may come wrapped, with what
@@ -18,7 +20,7 @@ var (
 
 	// ErrNotRecord says that the value is no record: neither a map with string
 	// keys, a struct, a pointer to one, nor a marshaler of a map.
-	ErrNotRecord = errors.New("fluent: not a record")
+	ErrNotRecord = encode.ErrNotRecord
 
 	// ErrTooLarge says that one record alone is larger than WithMaxRecord.
 	ErrTooLarge = errors.New("fluent: record is too large")

@@ -103,7 +103,7 @@ func appendAny(dst []byte, v any, depth int) ([]byte, error) {
 	case []byte:
 		return msgpack.AppendBytes(dst, v), nil
 	case time.Time:
-		return appendTime(dst, v), nil
+		return AppendTime(dst, v), nil
 	case time.Duration:
 		return msgpack.AppendInt(dst, int64(v)), nil
 	case json.Number:
@@ -167,10 +167,10 @@ func appendList(dst []byte, list []any, depth int) ([]byte, error) {
 	return dst, nil
 }
 
-// appendTime adds t as text, which every server can store; Fluentd has no other
+// AppendTime adds t as text, which every server can store; Fluentd has no other
 // form for a time inside a record. The text is at most 35 bytes, or a few more
 // for years that have five digits.
-func appendTime(dst []byte, t time.Time) []byte {
+func AppendTime(dst []byte, t time.Time) []byte {
 	const room = 2 // of the head of a string of 32 to 255 bytes
 	start := len(dst)
 	dst = t.AppendFormat(append(dst, 0, 0), time.RFC3339Nano)

@@ -1,6 +1,7 @@
 package encode
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -132,6 +133,15 @@ func TestDepth(t *testing.T) {
 	}
 	if _, err := Append(nil, nested(maxDepth)); err != nil {
 		t.Errorf("%d deep: %v", maxDepth, err)
+	}
+	deep := func(n int) packed {
+		return packed{append(bytes.Repeat([]byte{0x91}, n), 0)}
+	}
+	if _, err := Append(nil, []any{deep(maxDepth - 1)}); err != nil {
+		t.Errorf("%d deep inside an array: %v", maxDepth-1, err)
+	}
+	if _, err := Append(nil, []any{deep(maxDepth)}); err == nil {
+		t.Errorf("%d deep inside an array: no error", maxDepth)
 	}
 	if _, err := Append(nil, nested(maxDepth+1)); err == nil {
 		t.Errorf("%d deep: no error", maxDepth+1)

@@ -68,10 +68,10 @@ func (p *plan) appendKey(dst []byte, v reflect.Value) ([]byte, error) {
 	case opUint:
 		return appendDigits(dst, func(b []byte) []byte { return strconv.AppendUint(b, v.Uint(), 10) }), nil
 	case opTime:
-		return appendTime(dst, timeOf(v)), nil
+		return AppendTime(dst, timeOf(v)), nil
 	case opAppendText, opMarshalText:
 		start := len(dst)
-		dst, err := p.appendMethod(dst, v)
+		dst, err := p.appendMethod(dst, v, maxDepth)
 		if err == nil && dst[start] == nilByte {
 			return dst, failf("can't encode a nil pointer as a map's key")
 		}

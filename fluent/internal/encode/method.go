@@ -9,13 +9,13 @@ import (
 )
 
 // appendMethod adds what v's own method makes of it.
-func (p *plan) appendMethod(dst []byte, v reflect.Value) ([]byte, error) {
+func (p *plan) appendMethod(dst []byte, v reflect.Value, depth int) ([]byte, error) {
 	if v.Kind() == reflect.Pointer && v.IsNil() {
 		return msgpack.AppendNil(dst), nil
 	}
 	switch r := p.receiver(v); p.op {
 	case opMarshal:
-		return appendMarshaled(dst, r.(marshaler))
+		return appendMarshaled(dst, r.(marshaler), depth)
 	case opError:
 		text, err := errorText(r.(error))
 		return msgpack.AppendString(dst, text), err
@@ -49,14 +49,17 @@ func (p *plan) receiver(v reflect.Value) any {
 
 // appendMarshaled adds the output of m, which must be one whole value. m gets a
 // slice of its own to append to, the room behind dst, so that it can't reach
-// what is written already.
-func appendMarshaled(dst []byte, m marshaler) ([]byte, error) {
+// what is written already. depth values are around m.
+func appendMarshaled(dst []byte, m marshaler, depth int) ([]byte, error) {
 	room := dst[len(dst):]
 	out, err := callMarshal(m, room)
 	if err != nil {
 		return dst, err
 	}
-	n, err := msgpack.Skip(out)
+	n, err := msgpack.SkipNested(out, maxDepth-depth)
+	if err == msgpack.ErrDeep {
+		return dst, errTooDeep()
+	}
 	if err != nil || n != len(out) {
 		return dst, failf("MarshalMsg of %T: its %d bytes are not one MessagePack value", m, len(out))
 	}

@@ -24,7 +24,7 @@ func (p *plan) append(dst []byte, v reflect.Value, depth int) ([]byte, error) {
 	case opFloat32:
 		return msgpack.AppendFloat32(dst, float32(v.Float())), nil
 	case opTime:
-		return appendTime(dst, timeOf(v)), nil
+		return AppendTime(dst, timeOf(v)), nil
 	case opBytes:
 		return msgpack.AppendBytes(dst, v.Bytes()), nil
 	case opByteArray:
@@ -44,7 +44,7 @@ func (p *plan) append(dst []byte, v reflect.Value, depth int) ([]byte, error) {
 	case opList:
 		return p.appendList(dst, v, depth)
 	case opMarshal, opError, opAppendText, opMarshalText:
-		return p.appendMethod(dst, v)
+		return p.appendMethod(dst, v, depth)
 	}
 	if p.why != "" {
 		return dst, errType(p.why)

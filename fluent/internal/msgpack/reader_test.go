@@ -73,6 +73,29 @@ func TestSkipFailure(t *testing.T) {
 	f("92 92 01", ErrShort)
 }
 
+func TestSkipNested(t *testing.T) {
+	f := func(b string, depth int, want error) {
+		t.Helper()
+		n, err := SkipNested(unhex(b+"c1"), depth)
+		if err != want || err == nil && n != len(unhex(b)) || err != nil && n != 0 {
+			t.Fatalf("%s at most %d deep: %d, %v; want %v", b, depth, n, err, want)
+		}
+	}
+	f("01", 0, nil)
+	f("90", 0, ErrDeep)
+	f("90", 1, nil)
+	f("80", 0, ErrDeep)
+	f("92 01 a1 61", 1, nil)
+	f("92 91 01 81 01 02", 1, ErrDeep)
+	f("92 91 01 81 01 02", 2, nil)
+	f("93 91 01 82 01 91 02 03 90 04", 2, ErrDeep)
+	f("93 91 01 82 01 91 02 03 90 04", 3, nil)
+	f("92 91 01", 2, ErrInvalid) // the byte behind it
+	f("dd 7fffffff 00", 1, ErrShort)
+	f(strings.Repeat("91", MaxNested)+"00", MaxNested, nil)
+	f(strings.Repeat("91", MaxNested+1)+"00", 1000, ErrDeep)
+}
+
 func TestReader(t *testing.T) {
 	b := AppendArrayLen(nil, 9)
 	b = AppendBytes(AppendString(b, "HELO"), []byte("nonce"))
@@ -178,6 +201,13 @@ func FuzzSkip(f *testing.F) {
 			t.Fatalf("msgp says %v", theirs)
 		case err != nil && theirs == nil:
 			t.Fatalf("%v where msgp finds a value of %d bytes", err, len(b)-len(rest))
+		}
+		nested, err2 := SkipNested(b, MaxNested)
+		switch {
+		case err2 == nil && (err != nil || nested != n):
+			t.Fatalf("%d bytes and %v, but %d nested", n, err, nested)
+		case err2 != nil && err2 != ErrDeep && err == nil:
+			t.Fatalf("%d bytes, but nested %v", n, err2)
 		case err == nil:
 			if _, err := Skip(b[:n-1]); err != ErrShort {
 				t.Fatalf("without its last byte: %v", err)

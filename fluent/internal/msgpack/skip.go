@@ -172,3 +172,40 @@ func Skip(b []byte) (n int, err error) {
 	}
 	return n, nil
 }
+
+// MaxNested is the greatest depth that SkipNested takes.
+const MaxNested = 128
+
+// ErrDeep says that arrays and maps are nested deeper than allowed.
+var ErrDeep = errors.New("msgpack: nested too deep")
+
+// SkipNested is Skip for a value in which at most depth arrays and maps, itself
+// among them, may contain each other, ErrDeep otherwise. Whoever decodes the
+// value by recursion is safe with it then.
+func SkipNested(b []byte, depth int) (n int, err error) {
+	depth = min(depth, MaxNested)
+	var left [MaxNested + 1]int // values to come, by depth; those outside come last
+	left[0] = 1
+	for d := 0; ; {
+		for left[d] == 0 {
+			if d == 0 {
+				return n, nil
+			}
+			d--
+		}
+		left[d]--
+		h, err := readHead(b[n:])
+		if err != nil {
+			return 0, err
+		}
+		n += h.start + h.size
+		if h.kind != Array && h.kind != Map {
+			continue
+		}
+		if d >= depth {
+			return 0, ErrDeep
+		}
+		d++
+		left[d] = h.count
+	}
+}
