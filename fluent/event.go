@@ -30,6 +30,11 @@ const (
 	Reset
 	// Dropped: accepted records were given up, for the reason in Err.
 	Dropped
+	// SpillFailed: the directory of WithSpill is full, can't be written or
+	// read, or has lost records, as Err says.
+	SpillFailed
+	// HandlerFailed: the error handler panicked. The records stay pending.
+	HandlerFailed
 )
 
 // String returns the kind's name in lower case.
@@ -45,6 +50,10 @@ func (k EventKind) String() string {
 		return "reset"
 	case Dropped:
 		return "dropped"
+	case SpillFailed:
+		return "spill failed"
+	case HandlerFailed:
+		return "handler failed"
 	}
 	return fmt.Sprintf("EventKind(%d)", int(k))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // source is what senders know of the queue.
@@ -15,43 +16,85 @@ type source interface {
 	// done says that a taken batch was delivered.
 	done(b *batch)
 
-	// back returns batches of an attempt that failed with cause. They are
-	// given out again before others. bs itself remains the caller's.
+	// back returns batches of an attempt that failed with cause, or of one that
+	// ended for no fault if it is nil. They are given out again before others. bs
+	// itself remains the caller's. A server that counts as down after this does
+	// so before the call, so that whoever is woken finds it down.
 	back(bs []*batch, cause error)
 }
 
-// queue holds sealed batches in memory in the order of their sealing. Those
-// that senders gave back come first.
+// queue holds the batches that the collector has sealed, until something has
+// become of each. The oldest are those that senders gave back, then come those on
+// disk, then those in memory.
+//
+// What a batch has reserved of the limits is released when it leaves: by done,
+// handled, drop or, on its way to the disk, spilled. A batch that was read
+// from disk has reserved nothing.
 type queue struct {
+	limits     *limits
+	counts     *counts
+	batchBytes int
+	disk       *disk // nil without WithSpill
+
+	failure atomic.Pointer[error] // see why
+
 	mu       sync.Mutex
-	returned []*batch // by order: oldest first
-	sealed   []*batch // by seq: oldest first
-	seq      uint64   // of the batch sealed last
-	order    uint64   // of the batch first taken last
+	returned []*batch          // by order: oldest first
+	sealed   fifo              // by seq: oldest first
+	tails    map[string]*batch // by tag: the one in sealed that more can be appended to
+	seq      uint64            // of the batch sealed last
+	order    uint64            // of the batch first taken last
+	held     map[*batch]bool   // taken and neither done nor back
+	memory   int               // batches that no disk has: in returned, sealed, held
+	waiters  []*waiter
+	reading  bool // someone reads the next batch from disk
+	spilling bool // the oldest in memory is being written to disk
+
+	urgent uint64 // what is sealed up to here is to be written to disk
 
 	// ready wakes one waiting sender. Who takes a batch and leaves another
-	// wakes the next one, so one place in the channel is enough.
-	ready chan struct{}
+	// wakes the next one, so one place in the channel is enough. spill wakes
+	// the spiller, stranded whoever calls the error handler.
+	ready, spill, stranded chan struct{}
 }
 
 var _ source = (*queue)(nil)
 
-func newQueue() *queue { return &queue{ready: make(chan struct{}, 1)} }
-
-// push adds a batch at the end.
-func (q *queue) push(b *batch) {
-	q.mu.Lock()
-	q.seq++
-	b.seq = q.seq
-	q.sealed = append(q.sealed, b)
-	q.mu.Unlock()
-	q.wake()
+func newQueue(o *options, l *limits, c *counts) *queue {
+	return &queue{
+		limits:     l,
+		counts:     c,
+		batchBytes: o.batchBytes,
+		tails:      make(map[string]*batch),
+		held:       make(map[*batch]bool),
+		ready:      make(chan struct{}, 1),
+		spill:      make(chan struct{}, 1),
+		stranded:   make(chan struct{}, 1),
+	}
 }
 
-func (q *queue) wake() {
-	select {
-	case q.ready <- struct{}{}:
-	default:
+// push adds what the collector has sealed. While senders don't keep up it is
+// appended to the last batch of its tag, if there is room.
+func (q *queue) push(b *batch) {
+	q.mu.Lock()
+	if t := q.tails[b.tag]; t != nil && len(t.entries)+len(b.entries) <= q.batchBytes {
+		t.entries = append(t.entries, b.entries...)
+		t.records += b.records
+		q.mu.Unlock()
+		recycle(b)
+		signal(q.stranded)
+		return
+	}
+	q.seq++
+	b.seq = q.seq
+	q.sealed.push(b)
+	q.tails[b.tag] = b
+	q.memory++
+	q.mu.Unlock()
+	signal(q.ready)
+	signal(q.stranded)
+	if q.limits.half() {
+		signal(q.spill)
 	}
 }
 
@@ -74,36 +117,210 @@ func (q *queue) next(ctx context.Context) (*batch, error) {
 func (q *queue) take() *batch {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	var from *[]*batch
-	switch {
-	case len(q.returned) > 0:
-		from = &q.returned
-	case len(q.sealed) > 0:
-		from = &q.sealed
-	default:
-		return nil
-	}
-	b := (*from)[0]
-	*from = slices.Delete(*from, 0, 1)
-	if b.order == 0 {
+	var b *batch
+	if len(q.returned) > 0 {
+		b = q.returned[0]
+		q.returned = slices.Delete(q.returned, 0, 1)
+	} else {
+		if b = q.takeFresh(); b == nil {
+			return nil
+		}
 		q.order++
 		b.order = q.order
 	}
 	if b.id == "" {
 		b.id = newChunkID()
 	}
-	if len(q.returned)+len(q.sealed) > 0 {
-		q.wake()
+	q.held[b] = true
+	if len(q.returned) > 0 || q.sealed.len() > 0 || q.disk.unread() {
+		signal(q.ready)
 	}
 	return b
 }
 
-func (q *queue) done(*batch) {}
+// takeFresh returns the oldest batch that was never given out. While it is on
+// its way from or to the disk younger ones have to wait. The caller holds mu,
+// which is let go while the disk is read.
+func (q *queue) takeFresh() *batch {
+	for q.disk.unread() {
+		if q.reading {
+			return nil
+		}
+		q.reading = true
+		q.mu.Unlock()
+		b := q.disk.read()
+		q.mu.Lock()
+		q.reading = false
+		signal(q.ready)
+		if b != nil {
+			return b
+		}
+	}
+	if q.spilling {
+		return nil
+	}
+	return q.popSealed()
+}
 
-func (q *queue) back(bs []*batch, _ error) {
+// popSealed removes the oldest of sealed, or returns nil. The caller holds mu.
+func (q *queue) popSealed() *batch {
+	b := q.sealed.pop()
+	if b != nil && q.tails[b.tag] == b {
+		delete(q.tails, b.tag)
+	}
+	return b
+}
+
+func (q *queue) done(b *batch) {
+	q.counts.delivered.Add(uint64(b.records))
+	q.counts.batches.Add(1)
+	q.leave(b)
+}
+
+// handled says that the error handler took b.
+func (q *queue) handled(b *batch) {
+	q.counts.handled.Add(uint64(b.records))
+	q.leave(b)
+}
+
+// leave lets go of a held batch of which something has become.
+func (q *queue) leave(b *batch) {
+	if b.spooled {
+		q.disk.done(b)
+	}
 	q.mu.Lock()
-	q.returned = append(q.returned, bs...)
-	slices.SortFunc(q.returned, func(a, b *batch) int { return int(a.order) - int(b.order) })
+	delete(q.held, b)
+	if !b.spooled {
+		q.resolved(b, 0)
+	}
 	q.mu.Unlock()
-	q.wake()
+	q.free(b)
+}
+
+// free releases what b has reserved, and b.
+func (q *queue) free(b *batch) {
+	if !b.spooled {
+		q.limits.release(int64(len(b.entries)), int64(b.records))
+	}
+	recycle(b)
+}
+
+func (q *queue) back(bs []*batch, cause error) {
+	q.putBack(bs)
+	q.counts.retried.Add(uint64(len(bs)))
+	if cause != nil {
+		q.failure.Store(&cause)
+	}
+	signal(q.stranded)
+}
+
+// why returns the cause of the last failed attempt, nil if there was none.
+func (q *queue) why() error {
+	if cause := q.failure.Load(); cause != nil {
+		return *cause
+	}
+	return nil
+}
+
+// putBack adds held batches to those that are given out first.
+func (q *queue) putBack(bs []*batch) {
+	if len(bs) == 0 {
+		return
+	}
+	q.mu.Lock()
+	for _, b := range bs {
+		delete(q.held, b)
+	}
+	q.returned = append(q.returned, bs...)
+	slices.SortFunc(q.returned, byOrder)
+	q.mu.Unlock()
+	signal(q.ready)
+}
+
+func byOrder(a, b *batch) int {
+	if a.order < b.order {
+		return -1
+	}
+	return 1
+}
+
+// dropOldest gives up the oldest batch that nobody holds, and returns how many
+// records it had: 0 when there is no such batch.
+func (q *queue) dropOldest() int {
+	q.mu.Lock()
+	var b *batch
+	if len(q.returned) > 0 {
+		b = q.returned[0]
+		q.returned = slices.Delete(q.returned, 0, 1)
+	} else if b = q.popSealed(); b == nil {
+		q.mu.Unlock()
+		return 0
+	}
+	n := b.records
+	q.resolved(b, n)
+	q.mu.Unlock()
+	q.counts.droppedOldest.Add(uint64(n))
+	q.free(b)
+	return n
+}
+
+// pending counts what is in memory and on no disk, the shards apart, of batches
+// sealed up to mark.
+func (q *queue) pending(mark uint64) (records int, bytes int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	count := func(b *batch) {
+		if !b.spooled && b.seq <= mark {
+			records += b.records
+			bytes += int64(len(b.entries))
+		}
+	}
+	for b := range q.held {
+		count(b)
+	}
+	for _, b := range q.returned {
+		count(b)
+	}
+	for _, b := range q.sealed.all() {
+		count(b)
+	}
+	return records, bytes
+}
+
+// fifo is a queue of batches.
+type fifo struct {
+	items []*batch
+	head  int
+}
+
+func (f *fifo) len() int      { return len(f.items) - f.head }
+func (f *fifo) all() []*batch { return f.items[f.head:] }
+
+func (f *fifo) push(b *batch) {
+	if f.head > 32 && f.head > len(f.items)/2 {
+		n := copy(f.items, f.items[f.head:])
+		clear(f.items[n:])
+		f.items, f.head = f.items[:n], 0
+	}
+	f.items = append(f.items, b)
+}
+
+func (f *fifo) pop() *batch {
+	if f.len() == 0 {
+		return nil
+	}
+	b := f.items[f.head]
+	f.items[f.head] = nil
+	f.head++
+	return b
+}
+
+// unpop puts back what pop returned last.
+func (f *fifo) unpop(b *batch) {
+	if f.head == 0 { // push has made use of the place
+		f.items = slices.Insert(f.items, 0, b)
+		return
+	}
+	f.head--
+	f.items[f.head] = b
 }

@@ -1,0 +1,35 @@
+package fluent
+
+import (
+	"math/bits"
+	"sync"
+)
+
+// Batches that are done wait here for another use, by the size of their
+// buffer: pool i has those with room for at least 1<<i bytes.
+var batchPools [25]sync.Pool
+
+const smallestBuffer = 9 // 512 bytes
+
+// newBatch returns an empty batch with room for size bytes.
+func newBatch(tag string, size int) *batch {
+	class := max(bits.Len(uint(max(size, 1)-1)), smallestBuffer)
+	if class < len(batchPools) {
+		if b, ok := batchPools[class].Get().(*batch); ok {
+			b.tag = tag
+			return b
+		}
+		size = 1 << class
+	}
+	return &batch{tag: tag, entries: make([]byte, 0, size)}
+}
+
+// recycle takes a batch that nobody holds any more.
+func recycle(b *batch) {
+	class := bits.Len(uint(cap(b.entries))) - 1
+	if class < smallestBuffer || class >= len(batchPools) {
+		return
+	}
+	*b = batch{entries: b.entries[:0]}
+	batchPools[class].Put(b)
+}

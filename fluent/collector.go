@@ -1,0 +1,263 @@
+package fluent
+
+import (
+	"context"
+	"math"
+	"sync"
+	"time"
+)
+
+// collector makes batches of what the shards have taken in.
+//
+// Any goroutine may collect: the collector's own after the linger, Flush and
+// Shutdown to have everything sealed that was posted before, and a call under
+// DropOldest that finds nothing to drop in the queue. mu is held meanwhile;
+// it is taken before the shards' locks, those in their order, and before the queue's.
+type collector struct {
+	mu     sync.Mutex
+	shards []shard
+	spares []filling // what shard i gets for what it has filled
+	taken  []filling
+	heads  []head
+
+	prefix     string
+	prefixed   map[string]string // tag to tag with prefix
+	batchBytes int
+	much       int               // so many bytes in one shard are collected at once
+	open       map[string]*batch // by tag without prefix
+	order      []*batch          // those in open, by their first record
+	lastTag    string            // looked up last in open
+	last       *batch
+	push       func(*batch)
+
+	// wake says that an empty shard has got a record, hurry that one has
+	// enough for a batch. Both hold one message; more would say no more.
+	wake  chan struct{}
+	hurry chan struct{}
+}
+
+// head is how far one filling has been merged.
+type head struct {
+	filling
+	mark int // next mark
+	off  int // where its record begins
+}
+
+func newCollector(shards int, o *options, push func(*batch)) *collector {
+	c := &collector{
+		shards:     make([]shard, shards),
+		spares:     make([]filling, shards),
+		taken:      make([]filling, shards),
+		prefixed:   make(map[string]string),
+		batchBytes: o.batchBytes,
+		much:       int(min(int64(o.batchBytes), o.memory/(4*int64(shards)))),
+		open:       make(map[string]*batch),
+		push:       push,
+		wake:       make(chan struct{}, 1),
+		hurry:      make(chan struct{}, 1),
+	}
+	if o.tagPrefix != "" {
+		c.prefix = o.tagPrefix + "."
+	}
+	return c
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// run collects until ctx ends: linger after the first record, or at once when
+// there is enough for a batch.
+func (c *collector) run(ctx context.Context, linger time.Duration) {
+	due := make(chan struct{}, 1)
+	timer := time.AfterFunc(linger, func() { signal(due) })
+	timer.Stop()
+	defer timer.Stop()
+	for {
+		select {
+		case <-c.wake:
+			timer.Reset(linger)
+			select {
+			case <-due:
+			case <-c.hurry:
+				timer.Stop()
+			case <-ctx.Done():
+				return
+			}
+		case <-c.hurry:
+		case <-ctx.Done():
+			return
+		}
+		c.collect(false)
+	}
+}
+
+// collect seals everything that was taken in before. After the last collection
+// the shards take in nothing more.
+func (c *collector) collect(last bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	// All shards are held at once. One after the other, a goroutine's record
+	// could be left for the next collection in one shard, and one that
+	// it posted later be taken now from another.
+	for i := range c.shards {
+		c.shards[i].mu.Lock()
+	}
+	for i := range c.shards {
+		s := &c.shards[i]
+		c.taken[i] = s.swap(c.spares[i])
+		s.closed = s.closed || last
+	}
+	for i := range c.shards {
+		c.shards[i].mu.Unlock()
+	}
+	c.merge()
+	for i, f := range c.taken {
+		c.spares[i] = f.emptied(4 * c.batchBytes)
+		c.taken[i] = filling{}
+	}
+}
+
+// merge puts the records of all taken fillings into batches, in the order of
+// their marks.
+func (c *collector) merge() {
+	c.heads = c.heads[:0]
+	for _, f := range c.taken {
+		if len(f.marks) > 0 {
+			c.heads = append(c.heads, head{filling: f})
+		}
+	}
+	for len(c.heads) > 0 {
+		h, until := c.earliest()
+		c.advance(h, until)
+		if h.mark == len(h.marks) {
+			last := len(c.heads) - 1
+			*h = c.heads[last]
+			c.heads[last] = head{}
+			c.heads = c.heads[:last]
+		}
+	}
+	for i, b := range c.order {
+		c.order[i] = nil
+		c.push(b)
+	}
+	c.order = c.order[:0]
+	c.lastTag, c.last = "", nil
+	clear(c.open)
+}
+
+// earliest returns the head with the first record, and the time of the first
+// record of all others.
+func (c *collector) earliest() (h *head, until int64) {
+	until = math.MaxInt64
+	for i := range c.heads {
+		at := c.heads[i].marks[c.heads[i].mark].at
+		switch {
+		case h == nil:
+			h = &c.heads[i]
+		case at < h.marks[h.mark].at:
+			until = h.marks[h.mark].at
+			h = &c.heads[i]
+		default:
+			until = min(until, at)
+		}
+	}
+	return h, until
+}
+
+// advance puts h's records up to the time until into batches. Neighbours that
+// go into the same batch are copied together.
+func (c *collector) advance(h *head, until int64) {
+	for h.mark < len(h.marks) && h.marks[h.mark].at <= until {
+		tag := h.marks[h.mark].tag
+		b := c.batch(h, h.tags[tag])
+		from, room := h.off, c.batchBytes-len(b.entries)
+		for h.mark < len(h.marks) {
+			m := h.marks[h.mark]
+			size := int(m.size)
+			if m.tag != tag || m.at > until || h.off-from+size > room && b.records > 0 {
+				break
+			}
+			h.off += size
+			h.mark++
+			b.records++
+		}
+		b.entries = append(b.entries, h.buf[from:h.off]...)
+	}
+}
+
+// batch returns the batch of tag that has room for h's next record. One that
+// has not is sealed.
+func (c *collector) batch(h *head, tag string) *batch {
+	if tag != c.lastTag || c.last == nil {
+		c.lastTag, c.last = tag, c.open[tag]
+	}
+	b := c.last
+	if b != nil && len(b.entries)+int(h.marks[h.mark].size) <= c.batchBytes {
+		return b
+	}
+	expect := len(h.buf) - h.off
+	if len(h.tags) > 1 {
+		expect = 0
+	}
+	n := newBatch(c.withPrefix(tag), min(expect, c.batchBytes))
+	if b != nil {
+		c.seal(b)
+	}
+	c.open[tag], c.last = n, n
+	c.order = append(c.order, n)
+	return n
+}
+
+// seal hands a full batch over before those that are still open.
+func (c *collector) seal(b *batch) {
+	for i := range c.order {
+		if c.order[i] == b {
+			c.order = append(c.order[:i], c.order[i+1:]...)
+			break
+		}
+	}
+	c.push(b)
+}
+
+// withPrefix keeps what it makes, since tags repeat, but not without bound.
+func (c *collector) withPrefix(tag string) string {
+	if c.prefix == "" {
+		return tag
+	}
+	if t, ok := c.prefixed[tag]; ok {
+		return t
+	}
+	if len(c.prefixed) >= 1024 {
+		clear(c.prefixed)
+	}
+	t := c.prefix + tag
+	c.prefixed[tag] = t
+	return t
+}
+
+// posted sums up the records that were ever taken in.
+func (c *collector) posted() (n uint64) {
+	for i := range c.shards {
+		s := &c.shards[i]
+		s.mu.Lock()
+		n += s.posted
+		s.mu.Unlock()
+	}
+	return n
+}
+
+// waiting counts what was taken in since the last collection.
+func (c *collector) waiting() (records int, bytes int64) {
+	for i := range c.shards {
+		s := &c.shards[i]
+		s.mu.Lock()
+		records += len(s.filled.marks)
+		bytes += int64(len(s.filled.buf))
+		s.mu.Unlock()
+	}
+	return records, bytes
+}

@@ -1,0 +1,201 @@
+package fluent
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/kasoku/kasoku/fluent/internal/msgpack"
+)
+
+// everything is a mark that no batch's seq passes.
+const everything = ^uint64(0)
+
+// fallback cares for batches while no server is up: it offers them to the
+// error handler, in a goroutine of its own, so that a slow handler delays
+// neither senders nor collection and calls never overlap.
+type fallback struct {
+	logger *Logger
+	buffer []byte
+
+	mu      sync.Mutex
+	handler ErrorHandler
+	limit   int
+	closing bool
+}
+
+func newFallback(l *Logger) *fallback {
+	return &fallback{logger: l, handler: l.options.errorHandler, limit: l.options.pendingLimit}
+}
+
+// SetErrorHandler replaces the error handler, nil for none. It may be called
+// at any time; a call of the old one that is under way goes on. See
+// ErrorHandler and Config.PendingLimit.
+func (l *Logger) SetErrorHandler(h ErrorHandler) {
+	l.fallback.mu.Lock()
+	l.fallback.handler = h
+	l.fallback.mu.Unlock()
+	signal(l.queue.stranded)
+}
+
+// settings returns the handler and how many records may be pending before it is
+// called. The exported field is read after a batch was seen, so after the first Post.
+func (f *fallback) settings() (h ErrorHandler, limit int, closing bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if h = f.handler; h == nil {
+		h = f.logger.ErrorHandler
+	}
+	return h, f.limit, f.closing
+}
+
+// close says that Shutdown has begun: what is pending need not reach the limit
+// any more.
+func (f *fallback) close() {
+	f.mu.Lock()
+	f.closing = true
+	f.mu.Unlock()
+	signal(f.logger.queue.stranded)
+}
+
+// run offers batches to the handler until ctx ends. It is woken by each failed
+// attempt and each new batch.
+func (f *fallback) run(ctx context.Context) {
+	q := f.logger.queue
+	for {
+		select {
+		case <-q.stranded:
+		case <-ctx.Done():
+			return
+		}
+		if f.logger.delivery.down() {
+			f.strand(ctx)
+		}
+	}
+}
+
+// strand does what is to be done while no server is up.
+func (f *fallback) strand(ctx context.Context) {
+	q := f.logger.queue
+	records, _ := q.pending(everything)
+	spooled, _ := f.logger.disk.records()
+	if records+spooled == 0 {
+		return
+	}
+	h, limit, closing := f.settings()
+	if closing {
+		limit = 0
+	}
+	if h != nil && records+spooled > limit {
+		f.offer(ctx, h, q.why())
+	}
+	if closing && f.logger.disk != nil {
+		q.urge(everything)
+	}
+}
+
+// offer hands over the oldest batches, until the handler refuses one.
+func (f *fallback) offer(ctx context.Context, h ErrorHandler, cause error) {
+	q := f.logger.queue
+	for ctx.Err() == nil {
+		b := q.take()
+		if b == nil {
+			return
+		}
+		if err := f.call(h, cause, b); err != nil {
+			q.putBack([]*batch{b})
+			return
+		}
+		q.handled(b)
+	}
+}
+
+// last offers what remains when Shutdown gives up, once run has ended.
+func (f *fallback) last(cause error) {
+	h, _, _ := f.settings()
+	if h == nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	within(handlerGrace, func() { f.offer(ctx, h, cause) })
+}
+
+// call gives one batch to h. A panic counts as an error.
+func (f *fallback) call(h ErrorHandler, cause error, b *batch) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("fluent: the error handler panicked: %v", p)
+			f.logger.counts.panics.Add(1)
+			f.logger.events.report(Event{Kind: HandlerFailed, Records: b.records, Err: err})
+		}
+	}()
+	f.buffer, err = appendMessages(f.buffer[:0], b)
+	if err != nil {
+		return err
+	}
+	return h.HandleError(cause, f.buffer)
+}
+
+// appendMessages appends each event of b as a message: tag, time, record.
+func appendMessages(dst []byte, b *batch) ([]byte, error) {
+	for rest := b.entries; len(rest) > 0; {
+		n, err := msgpack.Skip(rest)
+		if err != nil {
+			return dst, fmt.Errorf("fluent: reading a batch: %w", err)
+		}
+		dst = append(dst, 0x93)
+		dst = msgpack.AppendString(dst, b.tag)
+		dst = append(dst, rest[1:n]...)
+		rest = rest[n:]
+	}
+	return dst, nil
+}
+
+// adopt takes over records of another Logger, all or none: messages of one tag,
+// which stays as it is.
+func (l *Logger) adopt(data []byte) error {
+	b, err := parseMessages(data)
+	if err != nil || b.records == 0 {
+		return err
+	}
+	s := &l.collector.shards[0]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed { // the last collection is over; nobody would wait for b
+		return ErrClosed
+	}
+	if !l.limits.reserve(int64(len(b.entries)), int64(b.records)) {
+		return ErrFull
+	}
+	l.adopted.Add(uint64(b.records))
+	l.queue.push(b)
+	return nil
+}
+
+// parseMessages makes a batch of what an error handler is given.
+func parseMessages(data []byte) (*batch, error) {
+	b := newBatch("", len(data))
+	for len(data) > 0 {
+		n, err := msgpack.Skip(data)
+		if err != nil || data[0] != 0x93 {
+			return nil, fmt.Errorf("fluent: not a message: %v", err)
+		}
+		m := data[1:n]
+		data = data[n:]
+		tagLen, err := msgpack.Skip(m)
+		if err != nil {
+			return nil, fmt.Errorf("fluent: not a message: %w", err)
+		}
+		if b.records == 0 {
+			r := msgpack.NewReader(m)
+			if b.tag, err = r.String(); err != nil {
+				return nil, fmt.Errorf("fluent: not a message: %w", err)
+			}
+		}
+		b.entries = append(b.entries, 0x92)
+		b.entries = append(b.entries, m[tagLen:]...)
+		b.records++
+	}
+	return b, nil
+}

@@ -1,0 +1,97 @@
+package fluent
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// waiter is a Flush or Shutdown that waits until something has become of
+// every batch that was in memory when it began. Guarded by the queue's mutex.
+type waiter struct {
+	mark    uint64 // the seq of the last batch it waits for
+	left    int    // batches up to mark that are still in memory
+	dropped int    // records that were given up meanwhile
+	reached chan struct{}
+}
+
+// await begins to wait for what is in memory now.
+func (q *queue) await() *waiter {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	w := &waiter{mark: q.seq, left: q.memory, reached: make(chan struct{})}
+	if w.left == 0 {
+		close(w.reached)
+	} else {
+		q.waiters = append(q.waiters, w)
+	}
+	return w
+}
+
+// forget ends the waiting of w before it is reached.
+func (q *queue) forget(w *waiter) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for i := range q.waiters {
+		if q.waiters[i] == w {
+			q.waiters = append(q.waiters[:i], q.waiters[i+1:]...)
+			return
+		}
+	}
+}
+
+// resolved says that b is in memory no more, and how many of its records were
+// given up. The caller holds mu.
+func (q *queue) resolved(b *batch, dropped int) {
+	q.memory--
+	rest := q.waiters[:0]
+	for _, w := range q.waiters {
+		if b.seq <= w.mark {
+			w.left--
+			w.dropped += dropped
+		}
+		if w.left == 0 {
+			close(w.reached)
+		} else {
+			rest = append(rest, w)
+		}
+	}
+	clear(q.waiters[len(rest):])
+	q.waiters = rest
+}
+
+// flushGrace is how long Flush leaves batches to the senders before it has
+// them written to disk, where there is one.
+const flushGrace = 200 * time.Millisecond
+
+// Flush waits until everything posted before the call is delivered, taken by
+// the error handler or, with WithSpill, synced to disk. When ctx ends before,
+// or records were dropped meanwhile, it returns an *UnsentError.
+//
+// What other goroutines post is included if their call had returned before
+// Flush began.
+func (l *Logger) Flush(ctx context.Context) error {
+	l.collector.collect(false)
+	w := l.queue.await()
+	defer l.queue.forget(w)
+	if l.disk != nil {
+		grace := time.AfterFunc(flushGrace, func() { l.queue.urge(w.mark) })
+		defer grace.Stop()
+	}
+	select {
+	case <-w.reached:
+	case <-ctx.Done():
+		records, _ := l.queue.pending(w.mark)
+		return &UnsentError{Records: records, Err: ctx.Err()}
+	}
+	if w.dropped > 0 {
+		return &UnsentError{Records: w.dropped, Err: ErrFull}
+	}
+	if l.disk == nil {
+		return nil
+	}
+	if err := l.syncDisk(ctx); err != nil {
+		return fmt.Errorf("fluent: flush: %w", err)
+	}
+	return nil
+}

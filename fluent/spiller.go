@@ -1,0 +1,129 @@
+package fluent
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+)
+
+// spiller moves batches from memory to disk, in a goroutine of its own: no
+// call, no sender and no collection waits while a file is written.
+type spiller struct {
+	queue  *queue
+	disk   *disk
+	buffer []byte
+	failed bool // the last write did
+}
+
+// spillRetry is how long a full or failing disk is left alone.
+const spillRetry = time.Second
+
+// run spills until ctx ends.
+func (s *spiller) run(ctx context.Context) {
+	retry := time.AfterFunc(0, func() { signal(s.queue.spill) })
+	defer retry.Stop()
+	for {
+		select {
+		case <-s.queue.spill:
+		case <-ctx.Done():
+			return
+		}
+		if s.disk.unstick() {
+			signal(s.queue.ready)
+		}
+		for b := s.queue.startSpill(false); b != nil; b = s.queue.startSpill(false) {
+			if s.spill(b) != nil {
+				retry.Reset(spillRetry)
+				break
+			}
+		}
+		s.disk.sync()
+		if s.disk.isStuck() {
+			retry.Reset(spillRetry)
+		}
+	}
+}
+
+// spill writes one batch. The first failure after a success is reported.
+func (s *spiller) spill(b *batch) (err error) {
+	s.buffer, err = s.disk.write(s.buffer, b)
+	s.queue.endSpill(b, err == nil)
+	if err != nil && !s.failed {
+		s.disk.fault(err)
+	}
+	s.failed = err != nil
+	return err
+}
+
+// rest spills all that is left, after run has ended and nobody holds a batch,
+// and syncs.
+func (s *spiller) rest() error {
+	var failed error
+	for b := s.queue.startSpill(true); b != nil && failed == nil; b = s.queue.startSpill(true) {
+		failed = s.spill(b)
+	}
+	s.disk.sync()
+	return errors.Join(failed, s.disk.spool.Sync())
+}
+
+// urge has everything sealed up to mark written to disk that is in memory only.
+func (q *queue) urge(mark uint64) {
+	q.mu.Lock()
+	q.urgent = max(q.urgent, mark)
+	q.mu.Unlock()
+	signal(q.spill)
+}
+
+// startSpill takes the batch that is to be written next, if one is: the oldest
+// of those in memory only when they fill half of the limits, all that Flush
+// has urged for, or with all every one.
+//
+// Those that were given back are older than what is on disk. They are written
+// first while it is empty, and else when there is no other: behind younger ones they
+// lose their place.
+func (q *queue) startSpill(all bool) *batch {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	wanted := func(b *batch) bool { return all || b.seq <= q.urgent }
+	if q.limits.half() {
+		wanted = func(*batch) bool { return true }
+	}
+	given := slices.IndexFunc(q.returned, func(b *batch) bool { return !b.spooled && wanted(b) })
+	fresh := q.sealed.len() > 0 && wanted(q.sealed.all()[0])
+	var b *batch
+	switch {
+	case given >= 0 && (all || !fresh || !q.disk.unread()):
+		b = q.returned[given]
+		q.returned = slices.Delete(q.returned, given, given+1)
+	case fresh:
+		b = q.popSealed()
+	default:
+		return nil
+	}
+	q.held[b] = true
+	q.spilling = true
+	return b
+}
+
+// endSpill lets go of a batch that was written, or puts it back to its place.
+func (q *queue) endSpill(b *batch, written bool) {
+	q.mu.Lock()
+	delete(q.held, b)
+	q.spilling = false
+	switch {
+	case written:
+		q.resolved(b, 0)
+	case b.order > 0:
+		q.returned = append(q.returned, b)
+		slices.SortFunc(q.returned, byOrder)
+	default:
+		q.sealed.unpop(b)
+	}
+	q.mu.Unlock()
+	signal(q.ready)
+	if written {
+		q.counts.spooled.Add(uint64(b.records))
+		q.free(b)
+	}
+}
