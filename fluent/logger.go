@@ -204,7 +204,13 @@ func (l *Logger) encode(dst []byte, tag string, t time.Time, record any) (entry 
 	} else {
 		entry = msgpack.AppendEventTime(entry, t)
 	}
-	if entry, err = encode.AppendRecord(entry, record); err != nil {
+	if r, ok := record.(*Record); ok { // encoded already
+		p, err := r.payload()
+		if err != nil {
+			return entry, err
+		}
+		entry = append(entry, p...)
+	} else if entry, err = encode.AppendRecord(entry, record); err != nil {
 		return entry, err
 	}
 	if len(entry) > l.options.maxRecord {

@@ -59,11 +59,16 @@ func (r *Record) Len() int {
 	return r.n
 }
 
-// field adds the key of a pair; the value is to follow.
-func (r *Record) field(key string) {
+// leaveHeadRoom makes buf as long as it must at least be.
+func (r *Record) leaveHeadRoom() {
 	if len(r.buf) == 0 {
 		r.buf = append(r.buf, make([]byte, headRoom)...)
 	}
+}
+
+// field adds the key of a pair; the value is to follow.
+func (r *Record) field(key string) {
+	r.leaveHeadRoom()
 	r.buf = msgpack.AppendString(r.buf, key)
 	r.n++
 }
@@ -194,6 +199,24 @@ func (r *Record) endUnlessEmpty() {
 	r.buf, r.n = r.buf[:g.key], g.outer
 }
 
+// pairs returns the encoded fields of a record without open groups.
+func (r *Record) pairs() []byte {
+	if len(r.buf) == 0 {
+		return nil
+	}
+	return r.buf[headRoom:]
+}
+
+// addPairs adds n fields that are encoded already.
+func (r *Record) addPairs(pairs []byte, n int) {
+	if n == 0 {
+		return
+	}
+	r.leaveHeadRoom()
+	r.buf = append(r.buf, pairs...)
+	r.n += n
+}
+
 // payload returns the record as MessagePack. It is the Record's own memory, and
 // stays as it is until the next call of a method that changes the Record.
 func (r *Record) payload() ([]byte, error) {
@@ -205,9 +228,7 @@ func (r *Record) payload() ([]byte, error) {
 	case len(r.open) > 0:
 		return nil, errors.New("fluent: record: a group has no End")
 	}
-	if len(r.buf) == 0 {
-		r.buf = append(r.buf, make([]byte, headRoom)...)
-	}
+	r.leaveHeadRoom()
 	// The head ends where the pairs begin.
 	var head [headRoom]byte
 	n := len(msgpack.AppendMapLen(head[:0], r.n))
@@ -225,4 +246,10 @@ func (r *Record) MarshalMsg(b []byte) ([]byte, error) {
 		return b, err
 	}
 	return append(b, p...), nil
+}
+
+// text is Str for bytes.
+func (r *Record) text(key string, v []byte) {
+	r.field(key)
+	r.buf = append(msgpack.AppendStringLen(r.buf, len(v)), v...)
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // decoded renders one value as JSON with sorted keys.
-func decoded(t *testing.T, b []byte) string {
+func decoded(t testing.TB, b []byte) string {
 	t.Helper()
 	v, rest, err := msgp.ReadIntfBytes(b)
 	if err != nil || len(rest) != 0 {
