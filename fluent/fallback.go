@@ -98,7 +98,7 @@ func (f *fallback) strand(ctx context.Context) {
 func (f *fallback) offer(ctx context.Context, h ErrorHandler, cause error) {
 	q := f.logger.queue
 	for ctx.Err() == nil {
-		b := q.take()
+		b := q.takeStranded()
 		if b == nil {
 			return
 		}

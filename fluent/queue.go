@@ -47,6 +47,7 @@ type queue struct {
 	held     map[*batch]bool   // taken and neither done nor back
 	memory   int               // batches that no disk has: in returned, sealed, held
 	waiters  []*waiter
+	asking   int  // senders that wait in next
 	reading  bool // someone reads the next batch from disk
 	spilling bool // the oldest in memory is being written to disk
 
@@ -101,22 +102,43 @@ func (q *queue) push(b *batch) {
 func (q *queue) next(ctx context.Context) (*batch, error) {
 	for {
 		if err := ctx.Err(); err != nil {
+			// What woke this sender, or was left to it, is another's now.
+			signal(q.ready)
+			signal(q.stranded)
 			return nil, err
 		}
-		if b := q.take(); b != nil {
+		q.mu.Lock()
+		b := q.take()
+		if b == nil {
+			q.asking++
+		}
+		q.mu.Unlock()
+		if b != nil {
 			return b, nil
 		}
 		select {
 		case <-q.ready:
 		case <-ctx.Done():
 		}
+		q.mu.Lock()
+		q.asking--
+		q.mu.Unlock()
 	}
 }
 
-// take removes the oldest batch, or returns nil.
-func (q *queue) take() *batch {
+// takeStranded is take for the error handler: it leaves batches to a sender
+// that waits for one, or a server that is back would never be found out.
+func (q *queue) takeStranded() *batch {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.asking > 0 {
+		return nil
+	}
+	return q.take()
+}
+
+// take removes the oldest batch, or returns nil. The caller holds mu.
+func (q *queue) take() *batch {
 	var b *batch
 	if len(q.returned) > 0 {
 		b = q.returned[0]
