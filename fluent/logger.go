@@ -28,7 +28,7 @@ type Logger struct {
 	ErrorHandler ErrorHandler
 
 	options   options
-	start     time.Time
+	clock     *clock
 	limits    *limits
 	counts    counts
 	events    events
@@ -79,7 +79,7 @@ func New(servers []string, opts ...Option) (*Logger, error) {
 // newLogger makes a Logger that hands its batches to what deliver returns.
 func newLogger(o options, deliver func(*options, func(Event)) (deliverer, error)) (*Logger, error) {
 	shards := runtime.GOMAXPROCS(0)
-	l := &Logger{options: o, start: time.Now(), closing: make(chan struct{})}
+	l := &Logger{options: o, clock: newClock(), closing: make(chan struct{})}
 	l.limits = newLimits(o.memory, o.records, shards)
 	l.queue = newQueue(&l.options, l.limits, &l.counts)
 	l.collector = newCollector(shards, &l.options, l.queue.push)
@@ -144,26 +144,22 @@ const largestScratch = 64 << 10
 // or what can't be encoded.
 func (l *Logger) Post(tag string, record any) error {
 	now := time.Now()
-	return l.post(context.Background(), tag, now, int64(now.Sub(l.start)), record)
+	return l.post(context.Background(), tag, now, l.clock.at(now), record)
 }
 
 // PostWithTime is Post for something that happened at t. The zero Time means
 // now. Other times before 1970 or after 2106 are ErrTime: the protocol has no
 // place for them.
 func (l *Logger) PostWithTime(tag string, t time.Time, record any) error {
-	return l.post(context.Background(), tag, t, l.clock(), record)
+	return l.post(context.Background(), tag, t, l.clock.at(time.Now()), record)
 }
 
 // PostContext is PostWithTime that, under Block, waits for room no longer than
 // ctx allows, and then returns an error that wraps ErrFull and the context's.
 // Under other policies, and while there is room, ctx means nothing.
 func (l *Logger) PostContext(ctx context.Context, tag string, t time.Time, record any) error {
-	return l.post(ctx, tag, t, l.clock(), record)
+	return l.post(ctx, tag, t, l.clock.at(time.Now()), record)
 }
-
-// clock is the time since the Logger's start, which no setting of the
-// system's clock changes.
-func (l *Logger) clock() int64 { return int64(time.Since(l.start)) }
 
 func (l *Logger) post(ctx context.Context, tag string, t time.Time, at int64, record any) error {
 	s := l.scratches.Get().(*scratch)
@@ -244,7 +240,7 @@ func (l *Logger) overflow(ctx context.Context, s *shard, tag string, entry []byt
 		for i := range l.collector.shards {
 			l.collector.shards[i].unborrow(l.limits)
 		}
-		return s.put(l.limits, tag, entry, l.clock(), l.collector.much, l.clock)
+		return s.put(l.limits, tag, entry, l.clock.at(time.Now()), l.collector.much, l.clock)
 	})
 	switch {
 	case err == nil:

@@ -29,7 +29,7 @@ type filling struct {
 
 // mark describes a record in a filling.
 type mark struct {
-	at   int64 // nanoseconds since the Logger's start; never falls within a shard
+	at   int64 // by the Logger's clock; never falls within a shard
 	size uint32
 	tag  uint32 // index in tags
 }
@@ -53,7 +53,7 @@ const (
 //	A reads 10             B reads 30, appends to shard 1
 //	A appends to shard 1   as 10 it would break the order of the shard; as 30
 //	A posts at 20          it would come after this one, in shard 2
-func (s *shard) put(l *limits, tag string, entry []byte, at int64, much int, clock func() int64) outcome {
+func (s *shard) put(l *limits, tag string, entry []byte, at int64, much int, c *clock) outcome {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -66,7 +66,7 @@ func (s *shard) put(l *limits, tag string, entry []byte, at int64, much int, clo
 	s.bytes -= size
 	s.records--
 	if at < s.last {
-		at = clock()
+		at = c.read()
 	}
 	s.last = at
 	f := &s.filled

@@ -1,0 +1,26 @@
+package fluent
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestClock(t *testing.T) {
+	rises := func(c *clock) {
+		t.Helper()
+		for range 1000 {
+			first := max(c.at(time.Now()), c.read())
+			if second := c.read(); second < first || c.counts && second == first {
+				t.Fatalf("%d after %d", second, first)
+			}
+		}
+	}
+	rises(&clock{start: time.Now()})
+	synctest.Test(t, func(t *testing.T) {
+		c := newClock()
+		expect(t, "counts where time stands still", c.counts, true)
+		rises(c)
+		expect(t, "place of what was posted earlier", c.at(time.Now()) < c.read(), true)
+	})
+}
