@@ -70,10 +70,13 @@ func (l *lab) build(binary string) error {
 	return nil
 }
 
-func (l *lab) compile(file, program string) error {
+func (l *lab) compile(file, program string) error { return l.compileIn(l.root, file, program) }
+
+// compileIn builds a program of the module that has the folder.
+func (l *lab) compileIn(folder, file, program string) error {
 	progress("building %s", program)
 	cmd := exec.CommandContext(l.ctx, "go", "build", "-trimpath", "-o", file, program)
-	cmd.Dir = l.root
+	cmd.Dir = folder
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s: %w: %s", program, err, out)
 	}

@@ -29,12 +29,14 @@ type plan struct {
 	stored int           // items in a store whose memory is measured
 	idle   int           // connections
 	storms int
+	posts  int           // records that a Fluentd client is timed with
+	away   time.Duration // that a Fluentd is away for
 	limit  time.Duration // of the whole run
 }
 
 var (
-	full  = plan{rounds: 5, round: 2 * time.Second, jit: 15 * time.Second, items: 10_000, sizes: []int{10_000, 1_000_000, 5_000_000}, stored: 1_000_000, idle: 10_000, storms: 5, limit: 30 * time.Minute}
-	quick = plan{rounds: 3, round: 300 * time.Millisecond, jit: 2 * time.Second, items: 2_000, sizes: []int{10_000, 100_000}, stored: 50_000, idle: 2_000, storms: 2, limit: 5 * time.Minute}
+	full  = plan{rounds: 5, round: 2 * time.Second, jit: 15 * time.Second, items: 10_000, sizes: []int{10_000, 1_000_000, 5_000_000}, stored: 1_000_000, idle: 10_000, storms: 5, posts: 500_000, away: time.Minute, limit: 40 * time.Minute}
+	quick = plan{rounds: 3, round: 300 * time.Millisecond, jit: 2 * time.Second, items: 2_000, sizes: []int{10_000, 100_000}, stored: 50_000, idle: 2_000, storms: 2, posts: 50_000, away: 3 * time.Second, limit: 5 * time.Minute}
 )
 
 // stormClients ask for the same cold key at once.
@@ -94,6 +96,7 @@ var groups = []group{
 	{"size", (*lab).measureSizes, nil},
 	{"storm", (*lab).measureStorm, nil},
 	{"idle", (*lab).measureIdle, nil},
+	{"loggers", (*lab).compareLoggers, loggerScenarios()},
 }
 
 // splitNames returns the names that -only gives; none for everything.
