@@ -33,7 +33,8 @@ type link struct {
 	flights  []flight  // written or being written, oldest first
 	settled  time.Time // when the first batches are done without acknowledgement; zero: at once
 	proven   bool      // something was delivered
-	ending   bool      // nothing more will be written: the server may close
+	ending   bool      // nothing more will be written: the server is to close
+	ended    bool      // and has closed, having read everything
 	writeErr error
 	giveUp   time.Time // after writeErr: until when the reader looks for a reason
 	err      error     // why the connection ended; the reader is gone then
@@ -74,6 +75,7 @@ func (l *link) run(ctx, turn context.Context, b *batch) (left []*batch, err erro
 	l.take, l.stop = context.WithCancel(turn)
 	defer l.stop()
 	defer context.AfterFunc(ctx, l.conn.Abort)()
+	l.s.tally.connected.Store(true)
 	var reader sync.WaitGroup
 	reader.Go(l.read)
 
@@ -142,6 +144,7 @@ func (l *link) begin(b *batch) bool {
 		}
 	}
 	l.flights = append(l.flights, flight{b: b})
+	l.ending = l.ending || !l.conn.Keepalive()
 	l.s.tally.inFlight.Store(int64(len(l.flights)))
 	return true
 }
@@ -153,7 +156,7 @@ func (l *link) written() {
 	f := &l.flights[last]
 	f.due = time.Now().Add(l.s.o.ackTimeout)
 	var done *batch
-	if f.acked || !l.s.o.ack && l.settled.IsZero() {
+	if f.acked || !l.s.o.ack && (l.settled.IsZero() || l.ended) {
 		done = f.b
 		l.drop(last)
 	}
@@ -306,6 +309,7 @@ func (l *link) read() {
 	}
 	l.err = err
 	l.mu.Unlock()
+	l.s.tally.connected.Store(false)
 	l.conn.Abort()
 	l.stop()
 	l.rouse()
@@ -349,7 +353,7 @@ func (l *link) timeUp() error {
 		return l.writeErr
 	case l.s.o.ack && len(l.flights) > 0 && passed(l.flights[0].due):
 		defer l.mu.Unlock()
-		return fmt.Errorf("no acknowledgement within %v, %d batches outstanding", l.s.o.ackTimeout, len(l.flights))
+		return fmt.Errorf("no acknowledgement within %v (%d outstanding)", l.s.o.ackTimeout, len(l.flights))
 	case passed(l.settled):
 		l.settled = time.Time{}
 		l.mu.Unlock()
@@ -365,7 +369,8 @@ func (l *link) timeUp() error {
 // been read.
 func (l *link) closed() {
 	l.mu.Lock()
-	asked := l.ending && !l.s.o.ack
+	l.ended = l.ending && !l.s.o.ack
+	asked := l.ended
 	l.mu.Unlock()
 	if asked {
 		l.settle()

@@ -4,8 +4,9 @@ import "sync/atomic"
 
 // ServerStats says what happened with one server since the Logger was made.
 type ServerStats struct {
-	Server string // as given to New
-	State  State
+	Server    string // as given to New
+	State     State
+	Connected bool // a connection is open, and the server has not closed it
 
 	Connections uint64 // that were opened, with the handshake if there is one
 	Failures    uint64 // attempts that failed, heartbeats included
@@ -22,6 +23,7 @@ type tally struct {
 	connections, failures   atomic.Uint64
 	batches, records, bytes atomic.Uint64
 	inFlight                atomic.Int64
+	connected               atomic.Bool
 	lastError               atomic.Pointer[error]
 }
 
@@ -30,6 +32,7 @@ func (s *sender) stats() ServerStats {
 	st := ServerStats{
 		Server:      s.server.name,
 		State:       s.breaker.now(),
+		Connected:   t.connected.Load(),
 		Connections: t.connections.Load(),
 		Failures:    t.failures.Load(),
 		Batches:     t.batches.Load(),

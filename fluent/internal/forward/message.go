@@ -31,6 +31,9 @@ func (c *Conn) Write(m *Message) error {
 		return err
 	}
 	c.vector = c.parts[:]
+	if c.o.Single {
+		c.vector = c.parts[:1] // a write of nothing is a message to some connections
+	}
 	_, err := c.vector.WriteTo(c.Conn)
 	c.parts = [3][]byte{}
 	if err != nil && Timeout(err) {

@@ -1,0 +1,204 @@
+package fluent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/fluent/internal/msgpack"
+)
+
+// shelf is a source for tests of senders. It fails the test when a batch is
+// given up twice, or by who did not take it.
+type shelf struct {
+	t testing.TB
+
+	mu        sync.Mutex
+	changed   *sync.Cond
+	batches   []*batch // not taken, oldest first
+	taken     map[*batch]bool
+	delivered []string // ids, in the order of done
+	causes    []error  // of back
+	events    []Event
+	ready     chan struct{}
+}
+
+func newShelf(t testing.TB) *shelf {
+	s := &shelf{t: t, taken: map[*batch]bool{}, ready: make(chan struct{}, 1)}
+	s.changed = sync.NewCond(&s.mu)
+	return s
+}
+
+// put adds n batches of two records each. Their ids and values tell their
+// order.
+func (s *shelf) put(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for range n {
+		order := uint64(len(s.batches) + len(s.taken) + len(s.delivered))
+		b := &batch{tag: "t", id: fmt.Sprintf("batch %04d", order), order: order, records: 2}
+		for i := range 2 {
+			b.entries = msgpack.AppendArrayLen(b.entries, 2)
+			b.entries = msgpack.AppendEventTime(b.entries, time.Unix(1700000000, int64(i)))
+			b.entries = msgpack.AppendMapLen(b.entries, 1)
+			b.entries = msgpack.AppendString(b.entries, "n")
+			b.entries = msgpack.AppendInt(b.entries, int64(2*order)+int64(i))
+		}
+		s.batches = append(s.batches, b)
+	}
+	s.rouse()
+}
+
+func (s *shelf) rouse() {
+	s.changed.Broadcast()
+	select {
+	case s.ready <- struct{}{}:
+	default:
+	}
+}
+
+func (s *shelf) next(ctx context.Context) (*batch, error) {
+	for ctx.Err() == nil {
+		s.mu.Lock()
+		if len(s.batches) > 0 {
+			b := s.batches[0]
+			s.batches = s.batches[1:]
+			s.taken[b] = true
+			if len(s.batches) > 0 {
+				s.rouse()
+			}
+			s.mu.Unlock()
+			return b, nil
+		}
+		s.mu.Unlock()
+		select {
+		case <-s.ready:
+		case <-ctx.Done():
+		}
+	}
+	return nil, ctx.Err()
+}
+
+func (s *shelf) done(b *batch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.release(b)
+	s.delivered = append(s.delivered, b.id)
+	clear(b.entries) // who still sends them is found out
+	s.changed.Broadcast()
+}
+
+func (s *shelf) back(bs []*batch, cause error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, b := range bs {
+		s.release(b)
+		if i > 0 && bs[i-1].order > b.order {
+			s.t.Errorf("%s was given back after %s", b.id, bs[i-1].id)
+		}
+	}
+	s.batches = append(slices.Clone(bs), s.batches...)
+	slices.SortFunc(s.batches, func(a, b *batch) int { return int(a.order) - int(b.order) })
+	s.causes = append(s.causes, cause)
+	s.rouse()
+}
+
+func (s *shelf) release(b *batch) {
+	if !s.taken[b] {
+		s.t.Errorf("%s was given up by who had not taken it", b.id)
+	}
+	delete(s.taken, b)
+}
+
+func (s *shelf) report(e Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.events = append(s.events, e)
+	s.changed.Broadcast()
+}
+
+// kinds are the kinds of the events of one server, in order.
+func (s *shelf) kinds(server string) (kinds []EventKind) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.events {
+		if e.Server == server {
+			kinds = append(kinds, e.Kind)
+		}
+	}
+	return kinds
+}
+
+// failures are the errors of Fail.
+func (s *shelf) failures() (errs []error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.events {
+		if e.Kind == Fail {
+			errs = append(errs, e.Err)
+		}
+	}
+	return errs
+}
+
+// await waits until so many batches are done.
+func (s *shelf) await(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.delivered) < n {
+		s.changed.Wait()
+	}
+}
+
+// awaitEvent waits for an event of a kind.
+func (s *shelf) awaitEvent(kind EventKind) Event {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		for _, e := range s.events {
+			if e.Kind == kind {
+				return e
+			}
+		}
+		s.changed.Wait()
+	}
+}
+
+// counts are how many batches wait, are taken, are done.
+func (s *shelf) counts() (waiting, taken, done int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.batches), len(s.taken), len(s.delivered)
+}
+
+// deliver starts a delivery from s that ends with stop, which checks that no
+// sender keeps a batch. The test's end stops it, too.
+func (s *shelf) deliver(servers []string, opts ...Option) (d *delivery, stop func()) {
+	s.t.Helper()
+	o := defaultOptions()
+	o.hostname = "client.test"
+	for _, option := range opts {
+		option(&o)
+	}
+	if err := o.check(); err != nil {
+		s.t.Fatal(err)
+	}
+	d, err := newDelivery(servers, &o, s.report)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	d.start(ctx, s)
+	stop = sync.OnceFunc(func() {
+		cancel()
+		d.wait()
+		if _, taken, _ := s.counts(); taken > 0 {
+			s.t.Errorf("%d batches were neither done nor given back", taken)
+		}
+	})
+	s.t.Cleanup(stop)
+	return d, stop
+}
