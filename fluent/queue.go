@@ -57,6 +57,10 @@ type queue struct {
 	// wakes the next one, so one place in the channel is enough. spill wakes
 	// the spiller, stranded whoever calls the error handler.
 	ready, spill, stranded chan struct{}
+
+	// changed tells Shutdown to look again: something left the disk, or an
+	// attempt failed.
+	changed chan struct{}
 }
 
 var _ source = (*queue)(nil)
@@ -71,6 +75,7 @@ func newQueue(o *options, l *limits, c *counts) *queue {
 		ready:      make(chan struct{}, 1),
 		spill:      make(chan struct{}, 1),
 		stranded:   make(chan struct{}, 1),
+		changed:    make(chan struct{}, 1),
 	}
 }
 
@@ -209,6 +214,7 @@ func (q *queue) handled(b *batch) {
 func (q *queue) leave(b *batch) {
 	if b.spooled {
 		q.disk.done(b)
+		signal(q.changed)
 	}
 	q.mu.Lock()
 	delete(q.held, b)
@@ -234,6 +240,7 @@ func (q *queue) back(bs []*batch, cause error) {
 		q.failure.Store(&cause)
 	}
 	signal(q.stranded)
+	signal(q.changed)
 }
 
 // why returns the cause of the last failed attempt, nil if there was none.

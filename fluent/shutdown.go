@@ -64,8 +64,8 @@ func (e *ending) giveUp(why error) {
 	}
 }
 
-// Shutdown refuses new records, waits until all accepted ones are delivered or
-// taken by the error handler, and ends all goroutines. When ctx ends before, it
+// Shutdown refuses new records, waits until all pending ones, those on disk
+// included, are delivered or taken by the error handler, and ends all goroutines. When ctx ends before, it
 // gives up waiting: what remains is written to disk with WithSpill, else
 // offered to the error handler once more, else lost and counted. An error handler
 // that doesn't return then is left behind after a second.
@@ -102,12 +102,7 @@ func (l *Logger) shutdown(ctx context.Context) error {
 	l.collector.collect(true)
 	w := l.queue.await()
 	l.fallback.close()
-	select {
-	case <-w.reached:
-	case <-l.ending.hurry:
-	case <-ctx.Done():
-		l.ending.giveUp(ctx.Err())
-	}
+	l.drain(ctx, w.reached)
 	l.queue.forget(w)
 	cause := error(nil)
 	if l.delivery.down() {
@@ -120,6 +115,28 @@ func (l *Logger) shutdown(ctx context.Context) error {
 	err := l.settle(cause, w.dropped, handlerLeft)
 	l.events.close()
 	return err
+}
+
+// drain waits until memory is empty and then, as long as a server is up, until
+// the disk is; at most until Shutdown gives up.
+func (l *Logger) drain(ctx context.Context, empty <-chan struct{}) {
+	for met := l.awaitOrGiveUp(ctx, empty); met; met = l.awaitOrGiveUp(ctx, l.queue.changed) {
+		if records, _ := l.disk.records(); records == 0 || l.delivery.down() {
+			return
+		}
+	}
+}
+
+// awaitOrGiveUp says whether c came before Shutdown gave up.
+func (l *Logger) awaitOrGiveUp(ctx context.Context, c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	case <-l.ending.hurry:
+	case <-ctx.Done():
+		l.ending.giveUp(ctx.Err())
+	}
+	return false
 }
 
 // handlerGrace is how long Shutdown waits for an error handler.
@@ -183,9 +200,9 @@ func (l *Logger) settle(cause error, dropped int, handlerLeft bool) error {
 	return &UnsentError{Records: spooled + lost + dropped, Spooled: spooled, Err: cause}
 }
 
-// errLater is the cause when everything went as it should, and records were
-// written to disk before.
-var errLater = errors.New("older records on disk come first")
+// errLater is the cause when no other is known: the server that was down when
+// Shutdown stopped waiting is up again.
+var errLater = errors.New("no server was up")
 
 // abandon gives up what is in memory, and returns how many records that is.
 func (q *queue) abandon() (lost int) {

@@ -35,7 +35,7 @@ type Options struct {
 	Security    *Security // nil: no handshake
 	NoKeepalive bool      // closes after one message, and says so in HELO
 
-	OnEvent   func(Event)   // called for each event, from the connection's goroutine
+	OnEvent   func(Event)   // called for each event, from the connection's goroutine; Events then has none
 	OnMessage func(Message) // the same for each message, after its events
 	Count     bool          // only counts events by tag: neither decodes, keeps nor calls back
 }

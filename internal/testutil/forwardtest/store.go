@@ -69,7 +69,9 @@ func (r *Receiver) take(m Message, events []Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.opt.Count {
-		r.events = append(r.events, events...)
+		if r.opt.OnEvent == nil {
+			r.events = append(r.events, events...)
+		}
 		r.messages = append(r.messages, m)
 	}
 	r.counts[m.Tag] += m.Events
