@@ -12,6 +12,8 @@ const subscriberBuffer = 100
 type events struct {
 	mu          sync.Mutex
 	subscribers []chan Event
+	subscribed  bool    // ever
+	early       []Event // the first, while nobody had subscribed
 	closed      bool
 }
 
@@ -22,6 +24,9 @@ func (e *events) report(event Event) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if !e.subscribed && !e.closed && len(e.early) < subscriberBuffer {
+		e.early = append(e.early, event)
+	}
 	for _, s := range e.subscribers {
 		select {
 		case s <- event:
@@ -34,6 +39,10 @@ func (e *events) subscribe() <-chan Event {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s := make(chan Event, subscriberBuffer)
+	for _, event := range e.early {
+		s <- event
+	}
+	e.subscribed, e.early = true, nil
 	if e.closed {
 		close(s)
 		return s
@@ -53,7 +62,8 @@ func (e *events) close() {
 	e.subscribers = nil
 }
 
-// Subscribe returns a channel of its own with the Logger's events from now on.
+// Subscribe returns a channel of its own with the Logger's events from now on;
+// the first call's has those before it too, such as damage that New found on disk.
 // It holds 100 events; those that come while it is full are lost to it, so
 // that a slow reader delays nothing. It is closed when the Logger is.
 func (l *Logger) Subscribe() <-chan Event { return l.events.subscribe() }
