@@ -80,6 +80,13 @@ func (r *Record) Str(key, v string) *Record {
 	return r
 }
 
+// ByteString adds a string that is in a byte slice, and spares the conversion.
+func (r *Record) ByteString(key string, v []byte) *Record {
+	r.field(key)
+	r.buf = append(msgpack.AppendStringLen(r.buf, len(v)), v...)
+	return r
+}
+
 // Int adds an integer.
 func (r *Record) Int(key string, v int) *Record { return r.Int64(key, int64(v)) }
 

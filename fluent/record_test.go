@@ -46,8 +46,8 @@ func TestRecord(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
 	var r Record
 	f(&r, `{}`)
-	f(r.Str("s", "text").Int("i", -1).Int64("l", 1<<40).Uint("u", 1<<63).Float("f", 1.5).Bool("b", true),
-		`{"b":true,"f":1.5,"i":-1,"l":1099511627776,"s":"text","u":9223372036854775808}`)
+	f(r.Str("s", "text").ByteString("bs", []byte("bytes")).Int("i", -1).Int64("l", 1<<40).Uint("u", 1<<63).Float("f", 1.5).Bool("b", true),
+		`{"b":true,"bs":"bytes","f":1.5,"i":-1,"l":1099511627776,"s":"text","u":9223372036854775808}`)
 	f(r.Reset(), `{}`)
 	f(r.Time("t", at).Duration("d", time.Second).Bytes("x", []byte("bin")).Error("e", errors.New("bad")).Error("none", nil),
 		`{"d":1000000000,"e":"bad","none":null,"t":"2026-01-02T03:04:05.000006Z","x":"Ymlu"}`)
