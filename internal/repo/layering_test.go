@@ -21,6 +21,7 @@ type layer struct {
 var layers = map[string]layer{
 	"internal/http1":                   {nil, "HTTP/1.1 messages and nothing else: it must stay usable in both directions by whoever needs it"},
 	"internal/telemetry":               {nil, "everything reports to it, so it can depend on nothing"},
+	"internal/telemetry/forward":       {[]string{"telemetry", "fluent"}, "a sink among others; nothing that reports knows where records go"},
 	"internal/glob":                    {nil, "a function of two texts"},
 	"internal/config":                  {[]string{"glob"}, "the schema is read by commands that start no service; what a key means is known where it is used"},
 	"internal/load":                    {nil, "it measures servers, ours among them, and must not share code that it measures"},
@@ -46,6 +47,7 @@ var layers = map[string]layer{
 	"fluent":                  {[]string{"fluent/internal/msgpack", "fluent/internal/encode", "fluent/internal/forward", "fluent/internal/spool"}, "others use it without Kasoku: it imports nothing else of ours"},
 	"fluent/internal/msgpack": {nil, "a format, without what is said in it"},
 	"fluent/internal/encode":  {[]string{"fluent/internal/msgpack"}, "values as bytes, without who sends them"},
+	"fluent/internal/spool":   {nil, "payloads on disk, without what is in them"},
 	"fluent/internal/forward": {[]string{"fluent/internal/msgpack"}, "a connection to one server; what is sent when is the sender's matter"},
 	"cmd/kasoku":              {[]string{"cli"}, "main only hands over to internal/cli, where tests can reach"},
 }
