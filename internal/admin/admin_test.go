@@ -67,7 +67,10 @@ func example() (*Overview, *fake) {
 			{Service: orders, Listen: "127.0.0.1:8000", Connections: 17, Accepting: true},
 			{Service: users, Listen: "127.0.0.1:8002", TLS: true, Accepting: true},
 		},
-		AccessLog: telemetry.LogStats{Written: 1000, Dropped: 2},
+		AccessLog: telemetry.LogStats{
+			Written: 1000, Dropped: 2, Pending: 7, Spilled: 300, SpillBytes: 100_000,
+			Trouble: "tcp://10.0.0.9:24224 is down: connection refused",
+		},
 		Config: ConfigStatus{
 			File: "kasoku.yaml", Loaded: start, Tried: start.Add(time.Hour),
 			Problems: []string{`kasoku.yaml:3:1: unknown key "x"`}, Pending: []string{"cache.memory"},

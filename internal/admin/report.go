@@ -89,8 +89,7 @@ func (o *Overview) Text() []byte {
 	for _, p := range o.Config.Pending {
 		fmt.Fprintf(&b, "\n  waits for a restart: %s", p)
 	}
-	fmt.Fprintf(&b, "\naccess log: %s written, %s dropped, %s failed\n",
-		count(o.AccessLog.Written), count(o.AccessLog.Dropped), count(o.AccessLog.Failed))
+	accessLog(&b, &o.AccessLog)
 	table(&b, "SERVICE\tTYPE\tLISTEN\tTLS\tCONNS\tHIT%\tSTATE", j.Services, func(s *ServiceJSON) string {
 		return join(s.Name, s.Type, s.Listen, yes(s.TLS), strconv.Itoa(s.Connections), percent(s.HitRatio), state(s))
 	})
@@ -103,6 +102,20 @@ func (o *Overview) Text() []byte {
 	table(&b, "SERVICE\tDECISION\tCOUNT\tSHARE", j.Services, decisions)
 	notes(&b, j.Services)
 	return b.Bytes()
+}
+
+func accessLog(b *bytes.Buffer, l *telemetry.LogStats) {
+	fmt.Fprintf(b, "\naccess log: %s written, %s dropped, %s failed", count(l.Written), count(l.Dropped), count(l.Failed))
+	if l.Pending > 0 {
+		fmt.Fprintf(b, ", %s waiting", count(uint64(l.Pending)))
+	}
+	if l.Spilled > 0 {
+		fmt.Fprintf(b, ", %s on disk (%s)", count(uint64(l.Spilled)), bytesText(uint64(l.SpillBytes)))
+	}
+	if l.Trouble != "" {
+		fmt.Fprintf(b, "\n  %s", l.Trouble)
+	}
+	b.WriteByte('\n')
 }
 
 // table writes a heading and what row gives for each service, aligned.

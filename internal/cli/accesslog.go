@@ -2,42 +2,152 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/kasoku/kasoku/fluent"
 	"github.com/kasoku/kasoku/internal/config"
 	"github.com/kasoku/kasoku/internal/telemetry"
+	"github.com/kasoku/kasoku/internal/telemetry/forward"
 )
 
 // sink is an access log that is open.
 type sink struct {
 	telemetry.Sink
-	lines *telemetry.JSONLines // nil when nothing is logged
-	file  *telemetry.File      // nil unless it goes to one
+	stats func() telemetry.LogStats
+	file  *telemetry.File // nil unless it goes to one
+
+	spill    string        // absolute; "" unless it keeps records there
+	handover *forward.Sink // to be opened when another has let go of spill; or nil
+	released chan struct{} // closed when spill is let go of
 }
 
-// openSink opens what the configuration asks for.
-func openSink(c *config.Config, stdout io.Writer) (*sink, error) {
+// openSink opens what the configuration asks for. If it asks for a directory
+// that one of busy has, the sink waits for opening.
+func openSink(c *config.Config, stdout io.Writer, busy []*sink, log *slog.Logger) (*sink, error) {
 	a := &c.AccessLog
-	s := &sink{Sink: telemetry.Discard()}
-	var w io.WriteCloser
+	s := &sink{
+		Sink: telemetry.Discard(), released: make(chan struct{}),
+		stats: func() telemetry.LogStats { return telemetry.LogStats{} },
+	}
 	switch a.To {
 	case "stdout":
-		w = keepOpen{stdout}
+		s.write(keepOpen{stdout}, a)
 	case "file":
 		f, err := telemetry.OpenFile(c.Resolve(a.File))
 		if err != nil {
 			return nil, err
 		}
-		s.file, w = f, f
-	default:
-		return s, nil
+		s.file = f
+		s.write(f, a)
+	case "fluentd":
+		if err := s.forward(c, busy, log); err != nil {
+			return nil, fmt.Errorf("access log: %w", err)
+		}
 	}
-	s.lines = telemetry.NewJSONLines(w, 0, a.Fields...)
-	s.Sink = telemetry.Sample(s.lines, a.Sample)
 	return s, nil
+}
+
+func (s *sink) write(w io.WriteCloser, a *config.AccessLog) {
+	lines := telemetry.NewJSONLines(w, 0, a.Fields...)
+	s.stats = lines.Stats
+	s.Sink = telemetry.Sample(lines, a.Sample)
+}
+
+func (s *sink) forward(c *config.Config, busy []*sink, log *slog.Logger) error {
+	f, err := forwardConfig(c, log)
+	if err != nil {
+		return err
+	}
+	s.spill = f.Spill
+	var fs *forward.Sink
+	if holder(busy, s.spill) != nil {
+		fs = forward.Prepare(f)
+		s.handover = fs
+	} else if fs, err = forward.New(f); err != nil {
+		return err
+	}
+	s.stats = fs.Stats
+	s.Sink = telemetry.Sample(fs, c.AccessLog.Sample)
+	return nil
+}
+
+// holder is the last sink that has the directory, or nil.
+func holder(open []*sink, spill string) *sink {
+	for _, s := range slices.Backward(open) {
+		if spill != "" && s.spill == spill {
+			return s
+		}
+	}
+	return nil
+}
+
+func forwardConfig(c *config.Config, log *slog.Logger) (forward.Config, error) {
+	f := c.AccessLog.Fluentd
+	out := forward.Config{
+		Tag: f.Tag, Fields: c.AccessLog.Fields, SpillMax: int64(f.SpillMax), Log: log,
+		Options: []fluent.Option{
+			fluent.WithAck(f.Ack), fluent.WithMemory(int64(f.Memory)), fluent.WithFlushInterval(f.FlushInterval.Std()),
+			fluent.WithCompression(map[string]fluent.Compression{"gzip": fluent.Gzip, "zstd": fluent.Zstd}[f.Compression]),
+		},
+	}
+	for _, s := range f.Servers {
+		out.Servers = append(out.Servers, string(s))
+	}
+	option := func(o fluent.Option) { out.Options = append(out.Options, o) }
+	if f.Balance == "round" {
+		option(fluent.WithBalance())
+	}
+	if f.SharedKey() != "" {
+		option(fluent.WithSharedKey(f.SharedKey()))
+	}
+	if f.Username != "" {
+		option(fluent.WithUser(f.Username, f.Password()))
+	}
+	if f.TLS != nil {
+		secure, err := forwardTLS(c, f.TLS)
+		if err != nil {
+			return out, err
+		}
+		option(fluent.WithTLS(secure))
+	}
+	if f.Spill != "" {
+		var err error
+		if out.Spill, err = filepath.Abs(c.Resolve(f.Spill)); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+func forwardTLS(c *config.Config, t *config.FluentdTLS) (*tls.Config, error) {
+	secure := &tls.Config{ServerName: t.ServerName, MinVersion: tls.VersionTLS12}
+	if t.Cert != "" {
+		cert, err := tls.LoadX509KeyPair(c.Resolve(t.Cert), c.Resolve(t.Key))
+		if err != nil {
+			return nil, err
+		}
+		secure.Certificates = []tls.Certificate{cert}
+	}
+	if t.CA != "" {
+		data, err := os.ReadFile(c.Resolve(t.CA))
+		if err != nil {
+			return nil, err
+		}
+		secure.RootCAs = x509.NewCertPool()
+		if !secure.RootCAs.AppendCertsFromPEM(data) {
+			return nil, fmt.Errorf("%s holds no PEM certificate", t.CA)
+		}
+	}
+	return secure, nil
 }
 
 // keepOpen writes to something that is not ours to close.
@@ -59,6 +169,13 @@ func (l *sinks) current() *sink {
 	return l.open[len(l.open)-1]
 }
 
+// all are the sinks that aren't closed, the one in use last.
+func (l *sinks) all() []*sink {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.open)
+}
+
 func (l *sinks) use(s *sink) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -75,31 +192,35 @@ func (l *sinks) retire(s *sink, log *slog.Logger) {
 	if err := s.Close(ctx); err != nil {
 		log.Warn("the access log could not be closed properly", "error", err)
 	}
+	close(s.released)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range l.open {
 		if l.open[i] == s {
-			l.past = sum(l.past, s)
+			left := s.stats()
+			// What is on disk is another's now.
+			left.Pending, left.Spilled, left.SpillBytes, left.Trouble = 0, 0, 0, ""
+			l.past.Add(left)
 			l.open = append(l.open[:i:i], l.open[i+1:]...)
 			return
 		}
 	}
 }
 
-func sum(t telemetry.LogStats, s *sink) telemetry.LogStats {
-	if s.lines == nil {
-		return t
+// begin opens a sink that waits for another's directory, once that is free.
+func (s *sink) begin(previous *sink, log *slog.Logger) {
+	<-previous.released
+	if err := s.handover.Open(); err != nil {
+		log.Error("access log: the spill directory could not be taken over", "error", err)
 	}
-	n := s.lines.Stats()
-	return telemetry.LogStats{Written: t.Written + n.Written, Dropped: t.Dropped + n.Dropped, Failed: t.Failed + n.Failed}
 }
 
 func (l *sinks) stats() telemetry.LogStats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t := l.past
-	for _, s := range l.open {
-		t = sum(t, s)
+	for _, s := range slices.Backward(l.open) {
+		t.Add(s.stats())
 	}
 	return t
 }

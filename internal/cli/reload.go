@@ -115,8 +115,7 @@ func (c *change) prepare() error {
 // accessLog opens another log if another is asked for.
 func (c *change) accessLog() error {
 	n := c.node
-	if n.cfg != nil && reflect.DeepEqual(n.cfg.AccessLog, c.cfg.AccessLog) &&
-		n.cfg.Resolve(n.cfg.AccessLog.File) == c.cfg.Resolve(c.cfg.AccessLog.File) {
+	if n.cfg != nil && sameLog(n.cfg, c.cfg) {
 		if f := n.sinks.current().file; f != nil {
 			c.commit = append(c.commit, func() {
 				if err := f.Reopen(); err != nil {
@@ -126,7 +125,8 @@ func (c *change) accessLog() error {
 		}
 		return nil
 	}
-	next, err := openSink(c.cfg, n.stdout)
+	busy := n.sinks.all()
+	next, err := openSink(c.cfg, n.stdout, busy, n.log)
 	if err != nil {
 		return err
 	}
@@ -136,15 +136,33 @@ func (c *change) accessLog() error {
 		return nil
 	}
 	prev := n.sinks.current()
-	c.undo = append(c.undo, func() { next.Close(context.Background()) })
+	c.undo = append(c.undo, func() {
+		// Nothing was logged, so there is nothing to wait for.
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		next.Close(ctx)
+	})
 	c.commit = append(c.commit, func() { n.sinks.use(next) })
 	c.last = append(c.last, func() {
 		for _, m := range c.mounts {
 			m.server.SetLog(next)
 		}
 		n.retirement.Go(func() { n.sinks.retire(prev, n.log) })
+		if next.handover != nil {
+			n.retirement.Go(func() { next.begin(holder(busy, next.spill), n.log) })
+		}
 	})
 	return nil
+}
+
+// sameLog reports whether the log may go on as it is. With files that may have
+// changed under their names it may not.
+func sameLog(a, b *config.Config) bool {
+	fa, fb := a.AccessLog.Fluentd, b.AccessLog.Fluentd
+	if fa != nil && fb != nil && (a.Resolve(fa.Spill) != b.Resolve(fb.Spill) || fb.TLS != nil) {
+		return false
+	}
+	return reflect.DeepEqual(a.AccessLog, b.AccessLog) && a.Resolve(a.AccessLog.File) == b.Resolve(b.AccessLog.File)
 }
 
 // admin opens another admin listener if another address is asked for.

@@ -82,6 +82,15 @@ func (k *checker) accessLog(a *AccessLog) {
 	case a.To != "file" && a.File != "":
 		k.failf("access_log.file", `has no effect without "to: file"`)
 	}
+	switch {
+	case a.To == "fluentd" && a.Fluentd == nil:
+		usual := defaultOf[Fluentd]()
+		a.Fluentd = &usual
+	case a.To != "fluentd" && a.Fluentd != nil:
+		k.failf("access_log.fluentd", `has no effect without "to: fluentd"`)
+	case a.Fluentd != nil:
+		k.fluentd("access_log.fluentd", a.Fluentd)
+	}
 }
 
 var serviceName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)

@@ -27,7 +27,7 @@ type Config struct {
 	Admin Admin `yaml:"admin"`
 	// The memory that all services share.
 	Cache Cache `yaml:"cache"`
-	// Where a line for each request goes.
+	// Where a record of each request goes.
 	AccessLog AccessLog `yaml:"access_log"`
 	// What Kasoku stands in front of: a mapping from a name of your choice to a
 	// service. The name appears in metrics, in the log and in commands: letters,
@@ -75,12 +75,13 @@ type Cache struct {
 	Generations int `yaml:"generations" default:"4194304" min:"1024" max:"1073741824"`
 }
 
-// AccessLog says where a line for each request goes.
+// AccessLog says where a record of each request goes.
 type AccessLog struct {
-	// Where to: `stdout` or `file` (one JSON object a line), or `none`. Writing
-	// never delays a request: when the disk or the reader is too slow, lines are
-	// dropped and counted in kasoku_access_log_dropped_total.
-	To string `yaml:"to" default:"none" enum:"stdout|file|none" later:"fluentd"`
+	// Where to: `stdout` or `file` (one JSON object a line), `fluentd` (over the
+	// network), or `none`. It never delays a request: what the disk, the reader or
+	// the server is too slow for is dropped and counted in
+	// kasoku_access_log_dropped_total.
+	To string `yaml:"to" default:"none" enum:"fluentd|stdout|file|none"`
 	// Path of the file for `to: file`. A file that is renamed is opened anew
 	// within a second, and at once on SIGHUP.
 	File string `yaml:"file"`
@@ -88,11 +89,12 @@ type AccessLog struct {
 	// regard to what they are. Less than 1 saves about a microsecond of processor
 	// time for each line not written.
 	Sample float64 `yaml:"sample" default:"1" min:"0" max:"1"`
-	// Which fields a line has; left out, all of them. The fields are described in
+	// Which fields a record has; left out, all of them. The fields are described in
 	// observability.md.
 	Fields []string `yaml:"fields" enum:"time|request_id|service|operation|table|key|status|decision|duration_us|origin_us|bytes_in|bytes_out|client|user_agent|tls"`
 
-	_ struct{} `yaml:"fluentd" later:"sending to Fluentd"`
+	// For `to: fluentd`: the servers and how to send to them.
+	Fluentd *Fluentd `yaml:"fluentd"`
 }
 
 // Service is one listener and what stands behind it.

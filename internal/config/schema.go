@@ -129,10 +129,21 @@ func setDefaults(v reflect.Value, variant string) {
 	}
 }
 
+// defaultOf is a struct with every default.
+func defaultOf[T any]() (t T) {
+	setDefaults(reflect.ValueOf(&t).Elem(), "")
+	return t
+}
+
 func setDefault(v reflect.Value, text string) error {
 	if v.Kind() == reflect.Slice {
 		words := strings.Split(text, ",")
-		v.Set(reflect.ValueOf(words))
+		v.Set(reflect.MakeSlice(v.Type(), len(words), len(words)))
+		for i, word := range words {
+			if err := setScalar(v.Index(i), word); err != nil {
+				return err
+			}
+		}
 		return nil
 	}
 	return setScalar(v, text)

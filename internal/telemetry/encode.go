@@ -10,7 +10,7 @@ import (
 // Fields are the access log's fields in the order in which they are written,
 // each with a sentence for the manual.
 var Fields = []FieldInfo{
-	{"time", "when the request's first byte was read, RFC 3339 with milliseconds, UTC"},
+	{"time", "when the request's first byte was read, RFC 3339 with milliseconds, UTC; to Fluentd it is the event's own time, with nanoseconds, and no field of the record"},
 	{"request_id", "the X-Request-Id that the answer carries"},
 	{"service", "the service's name in the configuration"},
 	{"operation", "the operation by the protocol's own name, such as GetItem; left out when unknown"},
@@ -30,33 +30,35 @@ var Fields = []FieldInfo{
 // FieldInfo describes a field of the access log.
 type FieldInfo struct{ Name, Help string }
 
-// fieldSet has bit i set when Fields[i] is written.
-type fieldSet uint32
+// FieldSet has bit i set when Fields[i] is written.
+type FieldSet uint32
 
+// The fields, in the order of [Fields].
 const (
-	fieldTime fieldSet = 1 << iota
-	fieldRequestID
-	fieldService
-	fieldOperation
-	fieldTable
-	fieldKey
-	fieldStatus
-	fieldDecision
-	fieldDuration
-	fieldOrigin
-	fieldBytesIn
-	fieldBytesOut
-	fieldClient
-	fieldUserAgent
-	fieldTLS
+	FieldTime FieldSet = 1 << iota
+	FieldRequestID
+	FieldService
+	FieldOperation
+	FieldTable
+	FieldKey
+	FieldStatus
+	FieldDecision
+	FieldDuration
+	FieldOrigin
+	FieldBytesIn
+	FieldBytesOut
+	FieldClient
+	FieldUserAgent
+	FieldTLS
 )
 
-// selectFields ignores unknown names: the configuration has refused them.
-func selectFields(names []string) fieldSet {
+// SelectFields is the set of the fields of these names, of all fields when there
+// is none. It ignores unknown names: the configuration has refused them.
+func SelectFields(names []string) FieldSet {
 	if len(names) == 0 {
 		return 1<<len(Fields) - 1
 	}
-	var set fieldSet
+	var set FieldSet
 	for i, f := range Fields {
 		if slices.Contains(names, f.Name) {
 			set |= 1 << i
@@ -65,41 +67,44 @@ func selectFields(names []string) fieldSet {
 	return set
 }
 
+// Has reports whether f, which is one field, is written.
+func (set FieldSet) Has(f FieldSet) bool { return set&f != 0 }
+
 // append writes r as one line. A field that has nothing to say is left out.
-func (set fieldSet) append(dst []byte, r *Record) []byte {
+func (set FieldSet) append(dst []byte, r *Record) []byte {
 	dst = append(dst, '{')
 	start := len(dst)
-	if set&fieldTime != 0 {
+	if set.Has(FieldTime) {
 		dst = append(dst, `"time":"`...)
 		dst = r.Time.UTC().AppendFormat(dst, "2006-01-02T15:04:05.000Z07:00")
 		dst = append(dst, `",`...)
 	}
-	if set&fieldRequestID != 0 && len(r.RequestID) > 0 {
+	if set.Has(FieldRequestID) && len(r.RequestID) > 0 {
 		dst = appendText(append(dst, `"request_id":`...), r.RequestID)
 	}
-	if set&fieldService != 0 {
+	if set.Has(FieldService) {
 		dst = appendText(append(dst, `"service":`...), r.Service)
 	}
-	if set&fieldOperation != 0 && r.Operation != "" {
+	if set.Has(FieldOperation) && r.Operation != "" {
 		dst = appendText(append(dst, `"operation":`...), r.Operation)
 	}
-	if set&fieldTable != 0 && len(r.Table) > 0 {
+	if set.Has(FieldTable) && len(r.Table) > 0 {
 		dst = appendText(append(dst, `"table":`...), r.Table)
 	}
-	if set&fieldKey != 0 && r.KeyHash != 0 {
-		dst = appendHash(append(dst, `"key":"`...), r.KeyHash)
+	if set.Has(FieldKey) && r.KeyHash != 0 {
+		dst = AppendHash(append(dst, `"key":"`...), r.KeyHash)
 		dst = append(dst, `",`...)
 	}
 	dst = set.appendNumbers(dst, r)
-	if set&fieldClient != 0 && r.Client.IsValid() {
+	if set.Has(FieldClient) && r.Client.IsValid() {
 		dst = append(dst, `"client":"`...)
 		dst = r.Client.AppendTo(dst)
 		dst = append(dst, `",`...)
 	}
-	if set&fieldUserAgent != 0 && len(r.UserAgent) > 0 {
+	if set.Has(FieldUserAgent) && len(r.UserAgent) > 0 {
 		dst = appendText(append(dst, `"user_agent":`...), r.UserAgent)
 	}
-	if set&fieldTLS != 0 {
+	if set.Has(FieldTLS) {
 		dst = strconv.AppendBool(append(dst, `"tls":`...), r.TLS)
 		dst = append(dst, ',')
 	}
@@ -109,23 +114,23 @@ func (set fieldSet) append(dst []byte, r *Record) []byte {
 	return append(dst, '}', '\n')
 }
 
-func (set fieldSet) appendNumbers(dst []byte, r *Record) []byte {
-	if set&fieldStatus != 0 {
+func (set FieldSet) appendNumbers(dst []byte, r *Record) []byte {
+	if set.Has(FieldStatus) {
 		dst = appendInt(dst, `"status":`, int64(r.Status))
 	}
-	if set&fieldDecision != 0 {
+	if set.Has(FieldDecision) {
 		dst = appendText(append(dst, `"decision":`...), r.Decision.String())
 	}
-	if set&fieldDuration != 0 {
+	if set.Has(FieldDuration) {
 		dst = appendInt(dst, `"duration_us":`, int64(r.Duration/time.Microsecond))
 	}
-	if set&fieldOrigin != 0 && r.Origin > 0 {
+	if set.Has(FieldOrigin) && r.Origin > 0 {
 		dst = appendInt(dst, `"origin_us":`, int64(r.Origin/time.Microsecond))
 	}
-	if set&fieldBytesIn != 0 {
+	if set.Has(FieldBytesIn) {
 		dst = appendInt(dst, `"bytes_in":`, int64(r.BytesIn))
 	}
-	if set&fieldBytesOut != 0 {
+	if set.Has(FieldBytesOut) {
 		dst = appendInt(dst, `"bytes_out":`, int64(r.BytesOut))
 	}
 	return dst
@@ -137,7 +142,8 @@ func appendInt(dst []byte, name string, n int64) []byte {
 
 const hexDigits = "0123456789abcdef"
 
-func appendHash(dst []byte, h uint64) []byte {
+// AppendHash adds a key's hash as the field key has it.
+func AppendHash(dst []byte, h uint64) []byte {
 	for shift := 60; shift >= 0; shift -= 4 {
 		dst = append(dst, hexDigits[h>>shift&15])
 	}

@@ -20,7 +20,7 @@ import (
 //     counts it: a disk that hangs costs records, never requests.
 type JSONLines struct {
 	w      io.WriteCloser
-	fields fieldSet
+	fields FieldSet
 	limit  int
 	shards []logShard
 
@@ -65,7 +65,7 @@ func NewJSONLines(w io.WriteCloser, queue int, fields ...string) *JSONLines {
 	}
 	j := &JSONLines{
 		w:       w,
-		fields:  selectFields(fields),
+		fields:  SelectFields(fields),
 		limit:   max(1, queue/int(shardCount)),
 		shards:  make([]logShard, shardCount),
 		wake:    make(chan struct{}, 1),
@@ -174,6 +174,25 @@ type LogStats struct {
 	Written uint64 `json:"written"` // handed to the writer, which took them
 	Dropped uint64 `json:"dropped"` // the queue was full, or the sink closed
 	Failed  uint64 `json:"failed"`  // the writer refused them
+
+	// Of a sink that sends over a network.
+	Pending    int    `json:"pending,omitempty"`     // accepted, in memory
+	Spilled    int    `json:"spilled,omitempty"`     // accepted, on disk
+	SpillBytes int64  `json:"spill_bytes,omitempty"` // that those on disk take
+	Trouble    string `json:"trouble,omitempty"`     // why servers are down; empty when all are up
+}
+
+// Add adds what became of another sink's records.
+func (t *LogStats) Add(o LogStats) {
+	t.Written += o.Written
+	t.Dropped += o.Dropped
+	t.Failed += o.Failed
+	t.Pending += o.Pending
+	t.Spilled += o.Spilled
+	t.SpillBytes += o.SpillBytes
+	if t.Trouble == "" {
+		t.Trouble = o.Trouble
+	}
 }
 
 // Stats counts since the sink was made.

@@ -70,7 +70,7 @@ func sample() *Record {
 func TestLine(t *testing.T) {
 	f := func(r *Record, fields []string, want string) {
 		t.Helper()
-		got := string(selectFields(fields).append(nil, r))
+		got := string(SelectFields(fields).append(nil, r))
 		if got != want+"\n" {
 			t.Fatalf("line is\n%s; want\n%s", got, want)
 		}
@@ -89,7 +89,7 @@ func TestLine(t *testing.T) {
 
 func TestEveryFieldCanBeChosenAlone(t *testing.T) {
 	for _, field := range Fields {
-		line := selectFields([]string{field.Name}).append(nil, sample())
+		line := SelectFields([]string{field.Name}).append(nil, sample())
 		var m map[string]any
 		if err := json.Unmarshal(line, &m); err != nil {
 			t.Fatal(err)

@@ -1,0 +1,200 @@
+package config
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Fluentd is where `to: fluentd` sends the records, and how: to Fluentd, Fluent
+// Bit, the OpenTelemetry collector's fluentforward receiver, or whatever else
+// speaks the forward protocol. Whether records get lost is told in
+// observability.md.
+type Fluentd struct {
+	// The servers: `tcp://host:port`, `tls://host:port` or `unix:///path`; without
+	// a port it is 24224. One that is away is no mistake: records wait for it.
+	Servers []FluentdServer `yaml:"servers" default:"tcp://127.0.0.1:24224"`
+	// How several servers share the records: `failover` sends them to the first
+	// one that is up, `round` to all that are up in turn.
+	Balance string `yaml:"balance" default:"failover" enum:"failover|round"`
+	// What the server routes the records by.
+	Tag string `yaml:"tag" default:"kasoku.access"`
+	// Whether the server acknowledges what it got. With it, what a connection
+	// loses is sent again, so that the server may get some records twice; without,
+	// it is lost. Turn it off for servers that don't acknowledge.
+	Ack bool `yaml:"ack" default:"true"`
+	// Directory for records that memory has no room for, and for those that are
+	// left at the end; they are sent first, after a restart or a crash too. Left
+	// out, they are dropped and counted. No two processes may have the same one.
+	Spill string `yaml:"spill"`
+	// Most bytes of the files in that directory; beyond it records are dropped
+	// and counted.
+	SpillMax Size `yaml:"spill_max" default:"256MiB" min:"1MiB"`
+	// Most bytes of records that wait in memory. A record takes about 300 bytes.
+	Memory Size `yaml:"memory" default:"64MiB" min:"1MiB" max:"16GiB"`
+	// How long a record may wait for others to be sent with it. Longer makes
+	// fewer, larger messages, and is what a crash of Kasoku may lose.
+	FlushInterval Duration `yaml:"flush_interval" default:"200ms" min:"1ms" max:"1m"`
+	// How messages are compressed. gzip makes them about ten times smaller and
+	// takes processor time; zstd less of it, but needs Fluentd 1.19 or Fluent Bit 4.
+	Compression string `yaml:"compression" default:"none" enum:"none|gzip|zstd"`
+	// Encryption, for servers written `tls://`. Left out, they are verified with
+	// the system's authorities.
+	TLS *FluentdTLS `yaml:"tls"`
+	// Name of the environment variable that holds the key which server and client
+	// prove to each other that they know: the server's shared_key.
+	SharedKeyEnv string `yaml:"shared_key_env"`
+	// File that holds the key, instead of shared_key_env; white space at its end
+	// is ignored.
+	SharedKeyFile string `yaml:"shared_key_file"`
+	// User's name, for servers that ask for one besides the shared key.
+	Username string `yaml:"username"`
+	// Name of the environment variable that holds the user's password.
+	PasswordEnv string `yaml:"password_env"`
+	// File that holds the password, instead of password_env; white space at its end
+	// is ignored.
+	PasswordFile string `yaml:"password_file"`
+
+	_ struct{} `yaml:"shared_key" refuse:"the file is copied and committed; name an environment variable in shared_key_env or a file in shared_key_file"`
+	_ struct{} `yaml:"password" refuse:"the file is copied and committed; name an environment variable in password_env or a file in password_file"`
+
+	sharedKey, password string
+}
+
+// SharedKey is the resolved key, or "" when none is used.
+func (f *Fluentd) SharedKey() string { return f.sharedKey }
+
+// Password is the user's resolved password.
+func (f *Fluentd) Password() string { return f.password }
+
+// FluentdTLS is the encryption of the connections to Fluentd servers. The files
+// are read at the start and when the configuration changes.
+type FluentdTLS struct {
+	// PEM file with the authorities that the servers' certificates are verified
+	// with; left out, the system's.
+	CA string `yaml:"ca"`
+	// PEM file with the client's certificate, for servers that ask for one.
+	Cert string `yaml:"cert"`
+	// PEM file with that certificate's private key.
+	Key string `yaml:"key"`
+	// Name that must be in the servers' certificates; left out, the host's.
+	ServerName string `yaml:"server_name"`
+}
+
+// FluentdServer is the address of a server that speaks the forward protocol.
+type FluentdServer string
+
+var errFluentdServer = errors.New("is no server; write for instance tcp://127.0.0.1:24224, tls://logs.example.com:24224 or unix:///run/fluent.sock")
+
+func (s *FluentdServer) set(text string) error {
+	scheme, rest, found := strings.Cut(text, "://")
+	if !found {
+		scheme, rest = "tcp", text
+	}
+	switch scheme {
+	case "unix":
+		if !strings.HasPrefix(rest, "/") || len(rest) > 100 {
+			return fmt.Errorf("needs the path of a socket after unix://, of at most 100 bytes")
+		}
+	case "tcp", "tls":
+		if !fluentdHost(rest) {
+			return errFluentdServer
+		}
+	default:
+		return errFluentdServer
+	}
+	*s = FluentdServer(scheme + "://" + rest)
+	return nil
+}
+
+// fluentdHost reports whether s is a host, with or without a port.
+func fluentdHost(s string) bool {
+	if s == "" || strings.ContainsAny(s, "/?#@ \t") {
+		return false
+	}
+	if !strings.Contains(s, ":") || strings.HasPrefix(s, "[") && strings.HasSuffix(s, "]") {
+		return true
+	}
+	host, port, err := net.SplitHostPort(s)
+	n, portErr := strconv.ParseUint(port, 10, 16)
+	return err == nil && portErr == nil && host != "" && n > 0
+}
+
+func (s FluentdServer) String() string { return string(s) }
+
+// withPort is the address with the port that is meant.
+func (s FluentdServer) withPort() string {
+	scheme, rest, _ := strings.Cut(string(s), "://")
+	if _, _, err := net.SplitHostPort(rest); err == nil || scheme == "unix" {
+		return string(s)
+	}
+	return string(s) + ":24224"
+}
+
+// TLS reports whether the connection is encrypted.
+func (s FluentdServer) TLS() bool { return strings.HasPrefix(string(s), "tls://") }
+
+func (k *checker) fluentd(path string, f *Fluentd) {
+	f.sharedKey = k.secret(path, "shared_key", f.SharedKeyEnv, f.SharedKeyFile)
+	f.password = k.secret(path, "password", f.PasswordEnv, f.PasswordFile)
+	shared := f.SharedKeyEnv != "" || f.SharedKeyFile != ""
+	password := f.PasswordEnv != "" || f.PasswordFile != ""
+	switch {
+	case f.Username != "" && !shared:
+		k.failf(path+".username", "has no effect without a shared key: servers ask for it first; name it in shared_key_env or shared_key_file")
+	case f.Username != "" && !password:
+		k.failf(path+".username", "lacks a password: name an environment variable in password_env or a file in password_file")
+	case f.Username == "" && password:
+		k.failf(path, `lacks "username": a password without a user has no effect`)
+	}
+	if len(f.Servers) == 0 {
+		k.failf(path+".servers", "no server: there is nowhere to send to")
+	}
+	for i, s := range f.Servers {
+		same := func(o FluentdServer) bool { return s != "" && o.withPort() == s.withPort() }
+		if slices.ContainsFunc(f.Servers[:i], same) {
+			k.failf(fmt.Sprintf("%s.servers[%d]", path, i), "%s is given twice", s)
+		}
+	}
+	if f.Tag == "" || strings.ContainsAny(f.Tag, " \t\r\n") {
+		k.failf(path+".tag", "%q is no tag: words with dots between them, such as kasoku.access", f.Tag)
+	}
+	if f.Spill == "" && f.SpillMax != defaultOf[Fluentd]().SpillMax {
+		k.failf(path+".spill_max", `has no effect without "spill"`)
+	}
+	if f.TLS != nil {
+		k.fluentdTLS(path+".tls", f)
+	}
+}
+
+func (k *checker) fluentdTLS(path string, f *Fluentd) {
+	if !slices.ContainsFunc(f.Servers, FluentdServer.TLS) {
+		k.failf(path, "has no effect without a server that is written tls://host:port")
+	}
+	t := f.TLS
+	switch {
+	case t.Cert != "" && t.Key == "":
+		k.failf(path, `lacks "key": it proves that the certificate is ours`)
+	case t.Key != "" && t.Cert == "":
+		k.failf(path, `lacks "cert": the key has no effect without it`)
+	case t.Cert != "":
+		if _, err := tls.LoadX509KeyPair(k.config.Resolve(t.Cert), k.config.Resolve(t.Key)); err != nil {
+			k.failf(path, "certificate and key can't be used: %v", err)
+		}
+	}
+	if t.CA == "" {
+		return
+	}
+	data, err := os.ReadFile(k.config.Resolve(t.CA))
+	if err != nil {
+		k.failf(path+".ca", "can't be read: %v", err)
+	} else if !x509.NewCertPool().AppendCertsFromPEM(data) {
+		k.failf(path+".ca", "holds no PEM certificate")
+	}
+}

@@ -1,0 +1,96 @@
+package forward
+
+import (
+	"time"
+	"unicode/utf8"
+
+	"github.com/kasoku/kasoku/fluent"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// event is a record on its way into the logger, which copies it.
+type event struct {
+	time   time.Time
+	record fluent.Record
+	text   []byte // of the value that is being added
+}
+
+// An event that had a longer text isn't kept.
+const largestText = 4 << 10
+
+// fill encodes r: the fields of the set that have something to say, by the names
+// and with the values of telemetry.Fields. The time is the event's own.
+func (e *event) fill(set telemetry.FieldSet, r *telemetry.Record) {
+	e.time = r.Time
+	e.record.Reset()
+	if set.Has(telemetry.FieldRequestID) {
+		e.bytes("request_id", r.RequestID)
+	}
+	if set.Has(telemetry.FieldService) {
+		e.record.Str("service", r.Service)
+	}
+	if set.Has(telemetry.FieldOperation) && r.Operation != "" {
+		e.record.Str("operation", r.Operation)
+	}
+	if set.Has(telemetry.FieldTable) {
+		e.bytes("table", r.Table)
+	}
+	if set.Has(telemetry.FieldKey) && r.KeyHash != 0 {
+		e.text = telemetry.AppendHash(e.text[:0], r.KeyHash)
+		e.record.ByteString("key", e.text)
+	}
+	e.numbers(set, r)
+	if set.Has(telemetry.FieldClient) && r.Client.IsValid() {
+		e.text = r.Client.AppendTo(e.text[:0])
+		e.record.ByteString("client", e.text)
+	}
+	if set.Has(telemetry.FieldUserAgent) {
+		e.bytes("user_agent", r.UserAgent)
+	}
+	if set.Has(telemetry.FieldTLS) {
+		e.record.Bool("tls", r.TLS)
+	}
+}
+
+func (e *event) numbers(set telemetry.FieldSet, r *telemetry.Record) {
+	if set.Has(telemetry.FieldStatus) {
+		e.record.Int("status", r.Status)
+	}
+	if set.Has(telemetry.FieldDecision) {
+		e.record.Str("decision", r.Decision.String())
+	}
+	if set.Has(telemetry.FieldDuration) {
+		e.record.Int64("duration_us", int64(r.Duration/time.Microsecond))
+	}
+	if set.Has(telemetry.FieldOrigin) && r.Origin > 0 {
+		e.record.Int64("origin_us", int64(r.Origin/time.Microsecond))
+	}
+	if set.Has(telemetry.FieldBytesIn) {
+		e.record.Int("bytes_in", r.BytesIn)
+	}
+	if set.Has(telemetry.FieldBytesOut) {
+		e.record.Int("bytes_out", r.BytesOut)
+	}
+}
+
+// bytes adds text that comes from a client: what isn't UTF-8 becomes U+FFFD,
+// since receivers that write JSON fail on it.
+func (e *event) bytes(name string, b []byte) {
+	if len(b) == 0 {
+		return
+	}
+	if !utf8.Valid(b) {
+		b = e.repair(b)
+	}
+	e.record.ByteString(name, b)
+}
+
+func (e *event) repair(b []byte) []byte {
+	e.text = e.text[:0]
+	for len(b) > 0 {
+		r, size := utf8.DecodeRune(b)
+		e.text = utf8.AppendRune(e.text, r)
+		b = b[size:]
+	}
+	return e.text
+}
