@@ -78,8 +78,18 @@ func New(servers []string, opts ...Option) (*Logger, error) {
 
 // newLogger makes a Logger that hands its batches to what deliver returns.
 func newLogger(o options, deliver func(*options, func(Event)) (deliverer, error)) (*Logger, error) {
+	l, err := prepare(o, deliver)
+	if err == nil {
+		l.startAll()
+	}
+	return l, err
+}
+
+// prepare makes a Logger whose goroutines don't run yet.
+func prepare(o options, deliver func(*options, func(Event)) (deliverer, error)) (*Logger, error) {
 	shards := runtime.GOMAXPROCS(0)
 	l := &Logger{options: o, clock: newClock(), closing: make(chan struct{})}
+	l.ending.init()
 	l.limits = newLimits(o.memory, o.records, shards)
 	l.queue = newQueue(&l.options, l.limits, &l.counts)
 	l.collector = newCollector(shards, &l.options, l.queue.push)
@@ -95,7 +105,6 @@ func newLogger(o options, deliver func(*options, func(Event)) (deliverer, error)
 			return nil, err
 		}
 	}
-	l.startAll()
 	return l, nil
 }
 
@@ -115,7 +124,6 @@ func (l *Logger) openSpool() error {
 // startAll starts the goroutines. Each ends when its context does; Shutdown
 // ends the senders first.
 func (l *Logger) startAll() {
-	l.ending.init()
 	l.delivery.start(l.ending.senders.ctx, l.queue)
 	l.ending.others.start(func(ctx context.Context) { l.collector.run(ctx, l.options.flushInterval) })
 	l.ending.fallback.start(l.fallback.run)
