@@ -59,6 +59,13 @@ func Append(dst []byte, v any) ([]byte, error) {
 // pointer to one, or the output of MarshalMsg. ErrNotRecord, wrapped, says that
 // it is something else; other errors are those of Append.
 func AppendRecord(dst []byte, v any) ([]byte, error) {
+	if m, ok := v.(map[string]any); ok {
+		out, err := appendMap(dst, m, 0)
+		if err != nil {
+			return dst, err
+		}
+		return out, nil
+	}
 	out, err := appendAny(dst, v, 0)
 	if err != nil {
 		return dst, recordError(v, err)
@@ -136,9 +143,17 @@ func appendMap(dst []byte, m map[string]any, depth int) ([]byte, error) {
 	}
 	dst = msgpack.AppendMapLen(dst, len(m))
 	for k, v := range m {
+		dst = msgpack.AppendString(dst, k)
+		switch v := v.(type) {
+		case string: // here rather than below, since most are
+			dst = msgpack.AppendString(dst, v)
+			continue
+		case int:
+			dst = msgpack.AppendInt(dst, int64(v))
+			continue
+		}
 		var err error
-		dst, err = appendAny(msgpack.AppendString(dst, k), v, depth+1)
-		if err != nil {
+		if dst, err = appendAny(dst, v, depth+1); err != nil {
 			return dst, Within(err, k)
 		}
 	}
