@@ -3,6 +3,8 @@ package fluent
 import (
 	"context"
 	"testing"
+
+	"github.com/kasoku/kasoku/internal/testutil/forwardtest"
 )
 
 func BenchmarkPost(b *testing.B) {
@@ -55,3 +57,40 @@ func BenchmarkPost(b *testing.B) {
 }
 
 var sink any
+
+// BenchmarkDelivered sends over a socket to a receiver in this process. Close
+// is part of what is timed, so what was posted is delivered.
+func BenchmarkDelivered(b *testing.B) {
+	f := func(name string, opts ...Option) {
+		b.Run(name, func(b *testing.B) {
+			server := forwardtest.New(b, forwardtest.Options{Count: true})
+			l, err := New([]string{server.Address()}, append(opts, WithOverflow(Block))...)
+			if err != nil {
+				b.Fatal(err)
+			}
+			record := &struct {
+				Path   string
+				Status int
+			}{"/index.html", 200}
+			b.ReportAllocs()
+			n := 0
+			for b.Loop() {
+				if err := l.Post("tag", record); err != nil {
+					b.Fatal(err)
+				}
+				n++
+			}
+			if err := l.Close(); err != nil {
+				b.Fatal(err)
+			}
+			b.StopTimer()
+			server.Wait(b, n)
+			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "records/s")
+		})
+	}
+	f("ack")
+	f("no ack", WithAck(false))
+	f("gzip", WithCompression(Gzip))
+	f("zstd", WithCompression(Zstd))
+	f("message", WithMode(Message))
+}
