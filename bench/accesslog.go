@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/kasoku/kasoku/bench/internal/dataset"
+	"github.com/kasoku/kasoku/bench/internal/proc"
+)
+
+const (
+	loggedHit    = "GetItem hit with an access log"
+	nameUnlogged = "kasoku, no log"
+	nameToFile   = "kasoku, log to a file"
+	nameToSink   = "kasoku, log to Fluentd"
+)
+
+func logScenarios() []scenario {
+	return []scenario{{name: loggedHit, conns: 100, traffic: getHits, cached: true}}
+}
+
+// compareLogs measures what an access log adds to a hit. The server that the
+// records go to is a process of its own, whose time is not counted.
+func (l *lab) compareLogs() error {
+	if err := l.compile(filepath.Join(l.dir, "sink"), "./bench/loggers/sink"); err != nil {
+		return err
+	}
+	origin, err := l.startOrigin()
+	if err != nil {
+		return err
+	}
+	addr, err := proc.FreeAddr()
+	if err != nil {
+		return err
+	}
+	s, err := l.startSink("sink", addr)
+	if err != nil {
+		return err
+	}
+	logs := []struct{ name, log string }{
+		{nameUnlogged, "{to: none}"},
+		{nameToFile, "{to: file, file: access.log}"},
+		{nameToSink, fmt.Sprintf("{to: fluentd, fluentd: {servers: [%q]}}", "tcp://"+addr)},
+	}
+	var targets []target
+	var nodes []*kasoku
+	for i, log := range logs {
+		k, err := l.startLogged(fmt.Sprint("logged-", i), log.log, origin)
+		if err != nil {
+			return err
+		}
+		nodes = append(nodes, k)
+		targets = append(targets, target{name: log.name, addr: k.Addr, proc: k.Process})
+	}
+	for _, c := range chosen(logScenarios(), "log", l.only) {
+		if err := l.contest(c, targets, origin); err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+	}
+	return allLogged(nodes[1:], s)
+}
+
+// allLogged fails if a record was dropped: a log that gives up costs less than
+// one that doesn't.
+func allLogged(nodes []*kasoku, s *sink) error {
+	for _, k := range nodes {
+		m, err := k.metrics()
+		if err != nil {
+			return err
+		}
+		if lost := m["kasoku_access_log_dropped_total"] + m["kasoku_access_log_failed_total"]; lost > 0 || m["kasoku_access_log_written_total"] == 0 {
+			return fmt.Errorf("%.0f records of the access log were lost, %.0f written", lost, m["kasoku_access_log_written_total"])
+		}
+	}
+	taken, err := s.taken()
+	if err == nil && taken == 0 {
+		err = fmt.Errorf("no record of the access log arrived")
+	}
+	return err
+}
+
+func (l *lab) startLogged(name, log string, origin *proc.Process) (*kasoku, error) {
+	var addrs [2]string
+	for i := range addrs {
+		var err error
+		if addrs[i], err = proc.FreeAddr(); err != nil {
+			return nil, err
+		}
+	}
+	text := configText(addrs[1], "512MiB", []service{{"plain", addrs[0], origin.Addr, authNone}})
+	text = bytes.Replace(text, []byte("access_log: {to: none}"), []byte("access_log: "+log), 1)
+	file := filepath.Join(l.dir, name+".yaml")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return nil, fmt.Errorf("configure %s: %w", name, err)
+	}
+	p, err := l.start(proc.Command{
+		Name: name, Addr: addrs[0], Also: []string{addrs[1]},
+		Args: []string{l.kasoku, "serve", "-c", file},
+		Env: []string{
+			"AWS_ACCESS_KEY_ID=" + dataset.AccessKey, "AWS_SECRET_ACCESS_KEY=" + dataset.SecretKey, "AWS_EC2_METADATA_DISABLED=true",
+		},
+	})
+	return &kasoku{Process: p, admin: addrs[1]}, err
+}
+
+// judgeLogs fills in the goal of the access log.
+func (r *report) judgeLogs() {
+	if cost, bound := r.ratio(loggedHit, nameToSink, cpu), 1.08; cost > 0 {
+		r.Goals = append(r.Goals, goal{
+			Name: "CPU of a GetItem hit with an access log to Fluentd, in hits without", Value: cost, Bound: bound, Pass: cost <= bound,
+		})
+	}
+}
