@@ -25,6 +25,7 @@ type batch struct {
 	seq     uint64 // when it was sealed; rises. Of a batch from disk: 0
 	order   uint64 // when a sender first took it; rises, 0 before
 	spooled bool   // it is on disk as well, under spoolID
+	stays   bool   // the disk has no room for one as large
 	spoolID uint64
 }
 

@@ -22,6 +22,7 @@ type disk struct {
 	written uint64         // batches ever written
 	stuck   bool           // reading failed; the spiller lets it be tried again
 	wanted  []chan<- error // who waits for a sync
+	closed  error          // what closing said, written before Shutdown is done
 }
 
 // openDisk opens the directory of WithSpill. What fails later, and what was
@@ -169,7 +170,8 @@ func (d *disk) close() error {
 	if d == nil {
 		return nil
 	}
-	return d.spool.Close()
+	d.closed = errors.Join(d.closed, d.spool.Close())
+	return d.closed
 }
 
 // batchFormat is the first byte of a batch on disk. Behind it come the tag
@@ -228,6 +230,8 @@ func (l *Logger) syncDisk(ctx context.Context) error {
 	select {
 	case err := <-synced:
 		return err
+	case <-l.ending.done:
+		return l.disk.closed
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -12,6 +12,7 @@ type waiter struct {
 	mark    uint64 // the seq of the last batch it waits for
 	left    int    // batches up to mark that are still in memory
 	dropped int    // records that were given up meanwhile
+	why     error  // they were
 	reached chan struct{}
 }
 
@@ -48,7 +49,9 @@ func (q *queue) resolved(b *batch, dropped int) {
 	for _, w := range q.waiters {
 		if b.seq <= w.mark {
 			w.left--
-			w.dropped += dropped
+			if w.dropped += dropped; dropped > 0 {
+				w.why = ErrFull
+			}
 		}
 		if w.left == 0 {
 			close(w.reached)
@@ -85,7 +88,7 @@ func (l *Logger) Flush(ctx context.Context) error {
 		return &UnsentError{Records: records, Err: ctx.Err()}
 	}
 	if w.dropped > 0 {
-		return &UnsentError{Records: w.dropped, Err: ErrFull}
+		return &UnsentError{Records: w.dropped, Err: w.why}
 	}
 	if l.disk == nil {
 		return nil

@@ -282,6 +282,28 @@ func TestShutdownDeadline(t *testing.T) {
 	f(&receiver{stuck: true})
 }
 
+// TestFlushEndsWithShutdown has a Flush wait that Shutdown leaves nothing to
+// wait for.
+func TestFlushEndsWithShutdown(t *testing.T) {
+	f := func(r *receiver, want string, opts ...Option) {
+		t.Helper()
+		inBubble(t, r, opts, func(t *testing.T, l *Logger) {
+			post(t, l, "a", 1, 2)
+			flushed := make(chan error, 1)
+			go func() { flushed <- l.Flush(context.Background()) }()
+			synctest.Wait()
+			l.Close()
+			synctest.Wait()
+			expect(t, "Flush under way", fmt.Sprint(<-flushed), want)
+			expect(t, "Flush afterwards", l.Flush(context.Background()), error(nil))
+		})
+	}
+	f(&receiver{stuck: true}, "fluent: 2 records not delivered: fluent: logger is closed")
+	f(&receiver{away: true}, "fluent: 2 records not delivered: fluent: logger is closed")
+	f(&receiver{stuck: true}, "<nil>", WithSpill(t.TempDir(), SpillOptions{}))
+	f(&receiver{away: true}, "<nil>", WithSpill(t.TempDir(), SpillOptions{}))
+}
+
 func TestSecondShutdownCutsTheFirstShort(t *testing.T) {
 	inBubble(t, &receiver{away: true}, nil, func(t *testing.T, l *Logger) {
 		post(t, l, "a", 1, 1)

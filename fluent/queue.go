@@ -298,6 +298,11 @@ func (q *queue) dropOldest() int {
 func (q *queue) pending(mark uint64) (records int, bytes int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	return q.pendingUpTo(mark)
+}
+
+// pendingUpTo is pending for a caller that holds mu.
+func (q *queue) pendingUpTo(mark uint64) (records int, bytes int64) {
 	count := func(b *batch) {
 		if !b.spooled && b.seq <= mark {
 			records += b.records

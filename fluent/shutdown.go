@@ -204,11 +204,19 @@ func (l *Logger) settle(cause error, dropped int, handlerLeft bool) error {
 // Shutdown stopped waiting is up again.
 var errLater = errors.New("no server was up")
 
-// abandon gives up what is in memory, and returns how many records that is.
+// abandon gives up what is in memory, ends the Flush calls that wait for it, and
+// returns how many records that is.
 func (q *queue) abandon() (lost int) {
-	lost, _ = q.pending(everything)
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	lost, _ = q.pendingUpTo(everything)
+	for _, w := range q.waiters {
+		n, _ := q.pendingUpTo(w.mark)
+		w.dropped += n
+		w.why = ErrClosed
+		close(w.reached)
+	}
+	q.waiters, q.memory = nil, 0
 	q.returned, q.sealed = nil, fifo{}
 	clear(q.tails)
 	clear(q.held)

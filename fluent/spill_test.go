@@ -152,6 +152,34 @@ func TestSpillIsFull(t *testing.T) {
 	})
 }
 
+// TestSpillOfTooLargeABatch has a record that the directory could not hold
+// alone: it stays in memory and does not stand in the way of others.
+func TestSpillOfTooLargeABatch(t *testing.T) {
+	r := &receiver{away: true}
+	opts := []Option{WithSpill(t.TempDir(), SpillOptions{MaxBytes: 8 << 10}), WithMemory(32 << 10), WithFlushInterval(time.Millisecond)}
+	inBubble(t, r, opts, func(t *testing.T, l *Logger) {
+		if err := l.Post("a", map[string]any{"count": 0, "x": make([]byte, 9<<10)}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		post(t, l, "a", 1, 400)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := l.Flush(ctx); err == nil {
+			t.Fatal("Flush returned, but one record is in memory only")
+		}
+		s := expectSum(t, l)
+		if s.Spooled < 200 || s.Pending == 0 {
+			t.Fatalf("%d on disk, %d in memory", s.Spooled, s.Pending)
+		}
+		r.set(false)
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, "delivered", expectSum(t, l).Delivered, uint64(401))
+	})
+}
+
 func TestSpillDamaged(t *testing.T) {
 	dir := t.TempDir()
 	inBubble(t, &receiver{away: true}, []Option{WithSpill(dir, SpillOptions{})}, func(t *testing.T, l *Logger) {

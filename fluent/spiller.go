@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/kasoku/kasoku/fluent/internal/spool"
 )
 
 // spiller moves batches from memory to disk, in a goroutine of its own: no
@@ -33,7 +35,7 @@ func (s *spiller) run(ctx context.Context) {
 			signal(s.queue.ready)
 		}
 		for b := s.queue.startSpill(false); b != nil; b = s.queue.startSpill(false) {
-			if s.spill(b) != nil {
+			if err := s.spill(b); err != nil && !errors.Is(err, spool.ErrTooLarge) {
 				retry.Reset(spillRetry)
 				break
 			}
@@ -48,6 +50,7 @@ func (s *spiller) run(ctx context.Context) {
 // spill writes one batch. The first failure after a success is reported.
 func (s *spiller) spill(b *batch) (err error) {
 	s.buffer, err = s.disk.write(s.buffer, b)
+	b.stays = errors.Is(err, spool.ErrTooLarge)
 	s.queue.endSpill(b, err == nil)
 	if err != nil && !s.failed {
 		s.disk.fault(err)
@@ -58,13 +61,16 @@ func (s *spiller) spill(b *batch) (err error) {
 
 // rest spills all that is left, after run has ended and nobody holds a batch,
 // and syncs.
-func (s *spiller) rest() error {
-	var failed error
-	for b := s.queue.startSpill(true); b != nil && failed == nil; b = s.queue.startSpill(true) {
-		failed = s.spill(b)
+func (s *spiller) rest() (err error) {
+	for err == nil || errors.Is(err, spool.ErrTooLarge) {
+		b := s.queue.startSpill(true)
+		if b == nil {
+			break
+		}
+		err = s.spill(b)
 	}
-	s.disk.sync()
-	return errors.Join(failed, s.disk.spool.Sync())
+	s.disk.closed = s.disk.spool.Sync()
+	return err
 }
 
 // urge has everything sealed up to mark written to disk that is in memory only.
@@ -89,7 +95,7 @@ func (q *queue) startSpill(all bool) *batch {
 	if q.limits.half() {
 		wanted = func(*batch) bool { return true }
 	}
-	given := slices.IndexFunc(q.returned, func(b *batch) bool { return !b.spooled && wanted(b) })
+	given := slices.IndexFunc(q.returned, func(b *batch) bool { return !b.spooled && !b.stays && wanted(b) })
 	fresh := q.sealed.len() > 0 && wanted(q.sealed.all()[0])
 	var b *batch
 	switch {
@@ -114,6 +120,10 @@ func (q *queue) endSpill(b *batch, written bool) {
 	switch {
 	case written:
 		q.resolved(b, 0)
+	case b.stays && b.order == 0:
+		q.order++
+		b.order = q.order
+		fallthrough
 	case b.order > 0:
 		q.returned = append(q.returned, b)
 		slices.SortFunc(q.returned, byOrder)
