@@ -39,7 +39,12 @@
 // structs have their fields taken in. Integers are sent in the shortest
 // form, []byte as binary data, time.Time as RFC 3339 text, time.Duration
 // as nanoseconds, errors as their text, and what has AppendText or MarshalText
-// as text. Channels, functions and complex numbers are errors of the call.
+// as text. Nil pointers are nil, nil maps and slices are empty. Strings are sent
+// as they are, though receivers expect UTF-8.
+//
+// Channels, functions and complex numbers are errors of the call, as is what is
+// nested more than 100 deep. Receivers may take less: the decoder that Fluent
+// Bit is built with stops at 32, the event around the record included.
 //
 // NewHandler makes a Logger the end of log/slog, NewWriter that of programs
 // which write lines.

@@ -69,6 +69,7 @@ func TestDropOldest(t *testing.T) {
 	inBubble(t, r, opts, func(t *testing.T, l *Logger) {
 		events := l.Subscribe()
 		post(t, l, "a", 1, 127)
+		synctest.Wait() // what the collector has in hand is in no count
 		s := expectSum(t, l)
 		expect(t, "refused", s.RefusedFull, uint64(0))
 		if n := int(s.DroppedOldest); n < 47 || n > 47+10 {
