@@ -9,6 +9,10 @@ import "time"
 // after the other, each an array of tag, time and record. If it returns nil,
 // the batch is done; with an error it stays pending and will be sent or handed over
 // again. data is valid until HandleError returns. Calls for one Logger never overlap.
+//
+// HandleError may post to the Logger, but must not wait for it with Flush, Shutdown
+// or Close: they wait for the batch at hand. At the end, when Shutdown's context or
+// Close's time is over, it has a second for each batch and five for all.
 type ErrorHandler interface {
 	HandleError(err error, data []byte) error
 }

@@ -96,18 +96,24 @@ func (f *fallback) strand(ctx context.Context) {
 
 // offer hands over the oldest batches, until the handler refuses one.
 func (f *fallback) offer(ctx context.Context, h ErrorHandler, cause error) {
-	q := f.logger.queue
-	for ctx.Err() == nil {
-		b := q.takeStranded()
-		if b == nil {
-			return
-		}
-		if err := f.call(h, cause, b); err != nil {
-			q.putBack([]*batch{b})
-			return
-		}
-		q.handled(b)
+	for ctx.Err() == nil && f.offerOne(h, cause) {
 	}
+}
+
+// offerOne hands over the oldest batch, and says whether there was one which the
+// handler took.
+func (f *fallback) offerOne(h ErrorHandler, cause error) bool {
+	q := f.logger.queue
+	b := q.takeStranded()
+	if b == nil {
+		return false
+	}
+	if err := f.call(h, cause, b); err != nil {
+		q.putBack([]*batch{b})
+		return false
+	}
+	q.handled(b)
+	return true
 }
 
 // last offers what remains when Shutdown gives up, once run has ended.
@@ -116,9 +122,11 @@ func (f *fallback) last(cause error) {
 	if h == nil {
 		return
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithTimeout(context.Background(), lastGrace)
 	defer cancel()
-	within(handlerGrace, func() { f.offer(ctx, h, cause) })
+	taken := true
+	for taken && ctx.Err() == nil && within(handlerGrace, func() { taken = f.offerOne(h, cause) }) {
+	}
 }
 
 // call gives one batch to h. A panic counts as an error.
@@ -159,14 +167,19 @@ func (l *Logger) adopt(data []byte) error {
 	if err != nil || b.records == 0 {
 		return err
 	}
+	bytes, records := int64(len(b.entries)), int64(b.records)
+	if !l.limits.reserve(bytes, records) {
+		l.unborrow()
+		if !l.limits.reserve(bytes, records) {
+			return ErrFull
+		}
+	}
 	s := &l.collector.shards[0]
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed { // the last collection is over; nobody would wait for b
+		l.limits.release(bytes, records)
 		return ErrClosed
-	}
-	if !l.limits.reserve(int64(len(b.entries)), int64(b.records)) {
-		return ErrFull
 	}
 	l.adopted.Add(uint64(b.records))
 	l.queue.push(b)

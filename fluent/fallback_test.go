@@ -170,6 +170,82 @@ func TestErrorHandlerHangs(t *testing.T) {
 	})
 }
 
+// TestErrorHandlerTakesLate has a handler return when Shutdown has long given
+// its batch up: it is counted once, and nobody waits for it.
+func TestErrorHandlerTakesLate(t *testing.T) {
+	f := func(result error) {
+		late := ErrorHandlerFunc(func(error, []byte) error {
+			time.Sleep(time.Hour)
+			return result
+		})
+		inBubble(t, &receiver{away: true}, []Option{WithErrorHandler(late, 0)}, func(t *testing.T, l *Logger) {
+			post(t, l, "a", 1, 2)
+			if err := l.Close(); err == nil {
+				t.Fatal("Close knows of nothing")
+			}
+			time.Sleep(2 * time.Hour)
+			expect(t, "unsent", expectSum(t, l).Unsent, uint64(2))
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			if err := l.Flush(ctx); err != nil {
+				t.Fatalf("Flush: %v", err)
+			}
+		})
+	}
+	f(nil)
+	f(errAway)
+}
+
+// TestErrorHandlerCloses closes the Logger from its own handler.
+func TestErrorHandlerCloses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l *Logger
+		closed := make(chan error, 1)
+		closer := ErrorHandlerFunc(func(error, []byte) error {
+			closed <- l.Close()
+			return nil
+		})
+		r := &receiver{away: true}
+		l = newFake(t, r.take, WithErrorHandler(closer, 0))
+		post(t, l, "a", 1, 2)
+		start := time.Now()
+		var unsent *UnsentError
+		if err := <-closed; !errors.As(err, &unsent) || unsent.Records != 2 {
+			t.Fatalf("Close: %v", err)
+		}
+		if took := time.Since(start); took > 12*time.Second {
+			t.Fatalf("Close took %s", took)
+		}
+		synctest.Wait()
+		expectSum(t, l)
+	})
+}
+
+// TestErrorHandlerIsSlowAtTheEnd has a second for each batch, not for all.
+func TestErrorHandlerIsSlowAtTheEnd(t *testing.T) {
+	f := func(each time.Duration, handled uint64, took time.Duration) {
+		t.Helper()
+		slow := ErrorHandlerFunc(func(error, []byte) error {
+			time.Sleep(each)
+			return nil
+		})
+		inBubble(t, &receiver{stuck: true}, []Option{WithErrorHandler(slow, 0)}, func(t *testing.T, l *Logger) {
+			for tag := range 10 {
+				post(t, l, fmt.Sprint(tag), 1, 1)
+			}
+			start := time.Now()
+			err := l.Close()
+			expect(t, "time", time.Since(start), l.options.closeTimeout+took)
+			expect(t, "error", err != nil, handled < 10)
+			time.Sleep(each) // one that was left behind ends
+			expect(t, "handled", expectSum(t, l).Handled, handled)
+		})
+	}
+	f(400*time.Millisecond, 10, 4*time.Second)
+	f(900*time.Millisecond, 6, 5400*time.Millisecond)
+	f(2*time.Second, 0, time.Second)
+}
+
 func TestFallbackHandler(t *testing.T) {
 	first, second := &receiver{away: true}, &receiver{}
 	synctest.Test(t, func(t *testing.T) {
@@ -200,6 +276,30 @@ func TestFallbackHandler(t *testing.T) {
 			t.Fatal(err)
 		}
 		expect(t, "arrived", first.got(), "c 1")
+	})
+}
+
+// TestFallbackHandlerTakesCredit has the other Logger's memory lent to its shards.
+func TestFallbackHandlerTakesCredit(t *testing.T) {
+	first, second := &receiver{away: true}, &receiver{}
+	synctest.Test(t, func(t *testing.T) {
+		other := newFake(t, second.take, WithMemory(1000), WithRecords(100))
+		defer other.Close()
+		for i := range other.collector.shards {
+			s := &other.collector.shards[i]
+			s.bytes = other.limits.maxBytes / int64(len(other.collector.shards))
+			other.limits.bytes.Add(s.bytes)
+		}
+		l := newFake(t, first.take, WithErrorHandler(NewFallbackHandler(other), 0))
+		defer l.Close()
+		post(t, l, "a", 1, 40)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := l.Flush(ctx); err != nil {
+			t.Fatal(err)
+		}
+		expectSum(t, l)
+		expectSum(t, other)
 	})
 }
 

@@ -237,3 +237,46 @@ func TestPostAllocatesNothing(t *testing.T) {
 	f("struct", &point{1, 2, "x"})
 	f("record", new(Record).Str("name", "x").Int("n", 1234))
 }
+
+// TestCreditStaysSmall posts records that use up one kind of credit much faster
+// than the other, each delivered before the next.
+func TestCreditStaysSmall(t *testing.T) {
+	f := func(records int64, size int) {
+		t.Helper()
+		r := &receiver{}
+		opts := []Option{WithMemory(1 << 20), WithRecords(records), WithFlushInterval(0)}
+		inBubble(t, r, opts, func(t *testing.T, l *Logger) {
+			for n := range 100 {
+				if err := l.Post("a", map[string]any{"count": n, "x": make([]byte, size)}); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				if l.limits.half() {
+					t.Fatalf("record %d: %d bytes and %d records are reserved for nothing", n, l.limits.bytes.Load(), l.limits.records.Load())
+				}
+			}
+		})
+	}
+	f(20, 0)
+	f(20_000, 40<<10)
+}
+
+// TestLargerThanMemory: what can never have room is neither waited for nor worth
+// dropping others.
+func TestLargerThanMemory(t *testing.T) {
+	for policy := range Spill {
+		opts := []Option{WithMemory(1000), WithOverflow(policy), WithFlushInterval(time.Hour)}
+		inBubble(t, &receiver{away: true}, opts, func(t *testing.T, l *Logger) {
+			post(t, l, "a", 1, 3)
+			if err := l.Post("a", map[string]any{"x": make([]byte, 1000)}); !errors.Is(err, ErrTooLarge) {
+				t.Fatalf("policy %d: %v", policy, err)
+			}
+			expect(t, "pending", expectSum(t, l).Pending, 3)
+		})
+	}
+	inBubble(t, &receiver{}, []Option{WithMemory(1000)}, func(t *testing.T, l *Logger) {
+		if err := l.Post("a", map[string]any{"x": make([]byte, 1000-17)}); err != nil {
+			t.Fatalf("a record of all memory: %v", err)
+		}
+	})
+}

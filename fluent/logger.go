@@ -245,9 +245,7 @@ func (l *Logger) overflow(ctx context.Context, s *shard, tag string, entry []byt
 	signal(l.collector.hurry)
 	signal(l.queue.spill)
 	err := l.makeRoom(ctx, func() outcome {
-		for i := range l.collector.shards {
-			l.collector.shards[i].unborrow(l.limits)
-		}
+		l.unborrow()
 		return s.put(l.limits, tag, entry, l.clock.at(time.Now()), l.collector.much, l.clock)
 	})
 	switch {
@@ -259,6 +257,13 @@ func (l *Logger) overflow(ctx context.Context, s *shard, tag string, entry []byt
 		l.counts.full.Add(1)
 	}
 	return err
+}
+
+// unborrow takes back the credit that shards have and don't need.
+func (l *Logger) unborrow() {
+	for i := range l.collector.shards {
+		l.collector.shards[i].unborrow(l.limits)
+	}
 }
 
 // makeRoom calls try until it succeeds or the policy says no.

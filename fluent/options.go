@@ -167,8 +167,8 @@ func WithTagPrefix(prefix string) Option { return func(o *options) { o.tagPrefix
 // which can't read finer ones. Default: times with nanoseconds.
 func WithSeconds() Option { return func(o *options) { o.seconds = true } }
 
-// WithMaxRecord bounds one encoded record, in bytes. Default 1 MiB. Post
-// returns ErrTooLarge for a larger one. Fluent Bit closes the connection on a
+// WithMaxRecord bounds one encoded record, in bytes. Default 1 MiB, never more
+// than WithMemory. Post returns ErrTooLarge for a larger one. Fluent Bit closes the connection on a
 // message above its Buffer_Max_Size (6 MB unless set).
 func WithMaxRecord(bytes int) Option { return func(o *options) { o.maxRecord = bytes } }
 
@@ -308,6 +308,7 @@ func (o *options) resolve() error {
 	if err := o.check(); err != nil {
 		return fmt.Errorf("fluent: %w", err)
 	}
+	o.maxRecord = int(min(int64(o.maxRecord), o.memory))
 	o.batchBytes = int(min(int64(o.batchBytes), max(o.memory/8, 1)))
 	if o.spill.MaxBytes == 0 {
 		o.spill.MaxBytes = 1 << 30

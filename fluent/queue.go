@@ -199,29 +199,34 @@ func (q *queue) popSealed() *batch {
 }
 
 func (q *queue) done(b *batch) {
-	q.counts.delivered.Add(uint64(b.records))
 	q.counts.batches.Add(1)
-	q.leave(b)
+	q.leave(b, &q.counts.delivered)
 }
 
 // handled says that the error handler took b.
 func (q *queue) handled(b *batch) {
-	q.counts.handled.Add(uint64(b.records))
-	q.leave(b)
+	q.leave(b, &q.counts.handled)
 }
 
-// leave lets go of a held batch of which something has become.
-func (q *queue) leave(b *batch) {
-	if b.spooled {
-		q.disk.done(b)
-		signal(q.changed)
-	}
+// leave lets go of a held batch of which something has become, and counts its
+// records there. One that Shutdown has given up is counted already: an error
+// handler that was left behind may take it later.
+func (q *queue) leave(b *batch, counted *atomic.Uint64) {
 	q.mu.Lock()
+	if !q.held[b] {
+		q.mu.Unlock()
+		return
+	}
 	delete(q.held, b)
+	counted.Add(uint64(b.records))
 	if !b.spooled {
 		q.resolved(b, 0)
 	}
 	q.mu.Unlock()
+	if b.spooled {
+		q.disk.done(b)
+		signal(q.changed)
+	}
 	q.free(b)
 }
 
@@ -251,19 +256,23 @@ func (q *queue) why() error {
 	return nil
 }
 
-// putBack adds held batches to those that are given out first.
+// putBack adds held batches to those that are given out first, unless Shutdown
+// has given them up meanwhile.
 func (q *queue) putBack(bs []*batch) {
 	if len(bs) == 0 {
 		return
 	}
 	q.mu.Lock()
 	for _, b := range bs {
+		if q.held[b] {
+			q.returned = append(q.returned, b)
+		}
 		delete(q.held, b)
 	}
-	q.returned = append(q.returned, bs...)
 	slices.SortFunc(q.returned, byOrder)
 	q.mu.Unlock()
 	signal(q.ready)
+	signal(q.spill) // it could not be written while it was held
 }
 
 func byOrder(a, b *batch) int {

@@ -94,19 +94,21 @@ func (f *filling) tag(tag string) uint32 {
 	return uint32(len(f.tags) - 1)
 }
 
-// borrow gets credit for one more record of size bytes: a whole piece, or when
-// that is not to be had just what is needed.
+// borrow gets credit for one more record of size bytes: a whole piece of what
+// is short, or when that is not to be had just what is needed.
 func (s *shard) borrow(l *limits, size int64) bool {
-	bytes, records := max(size-s.bytes, 0), int64(0)
+	var bytes, records, moreBytes, moreRecords int64
+	if s.bytes < size {
+		bytes = size - s.bytes
+		moreBytes = max(bytes, l.pieceBytes)
+	}
 	if l.maxRecords > 0 && s.records < 1 {
 		records = 1
+		moreRecords = max(records, l.pieceRecords)
 	}
-	if more := max(bytes, l.pieceBytes); l.reserve(more, max(records, l.pieceRecords)) {
-		s.bytes += more
-		s.records += max(records, l.pieceRecords)
-		return true
-	}
-	if !l.reserve(bytes, records) {
+	if l.reserve(moreBytes, moreRecords) {
+		bytes, records = moreBytes, moreRecords
+	} else if !l.reserve(bytes, records) {
 		return false
 	}
 	s.bytes += bytes

@@ -139,8 +139,12 @@ func (l *Logger) awaitOrGiveUp(ctx context.Context, c <-chan struct{}) bool {
 	return false
 }
 
-// handlerGrace is how long Shutdown waits for an error handler.
-const handlerGrace = time.Second
+// handlerGrace is how long Shutdown waits for a call of the error handler,
+// lastGrace how long it makes new ones when it has given up otherwise.
+const (
+	handlerGrace = time.Second
+	lastGrace    = 5 * time.Second
+)
 
 // stopFallback ends the fallback's goroutine, and says whether it has ended. A
 // handler that doesn't return is left behind with its batch.

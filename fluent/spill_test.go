@@ -124,6 +124,29 @@ func TestFlushSyncsToDisk(t *testing.T) {
 	})
 }
 
+// TestFlushSyncsWhatComesBack has a sender hold the batch until after Flush asked
+// for the disk.
+func TestFlushSyncsWhatComesBack(t *testing.T) {
+	slow := func(ctx context.Context, _ *batch) error {
+		pause(ctx, time.Minute)
+		return errAway
+	}
+	synctest.Test(t, func(t *testing.T) {
+		l := newFake(t, slow, WithSpill(t.TempDir(), SpillOptions{}), WithFlushInterval(0))
+		defer l.Close()
+		post(t, l, "a", 1, 1)
+		synctest.Wait()
+		start := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if err := l.Flush(ctx); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, "time", time.Since(start), time.Minute)
+		expect(t, "on disk", expectSum(t, l).Spooled, 1)
+	})
+}
+
 func TestSpillIsFull(t *testing.T) {
 	r := &receiver{away: true}
 	opts := []Option{WithSpill(t.TempDir(), SpillOptions{MaxBytes: 8 << 10}), WithMemory(4 << 10), WithFlushInterval(time.Millisecond)}
