@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -25,6 +26,7 @@ type sink struct {
 	stats func() telemetry.LogStats
 	file  *telemetry.File // nil unless it goes to one
 
+	identity [32]byte      // of the TLS files that it was opened with
 	spill    string        // absolute; "" unless it keeps records there
 	handover *forward.Sink // to be opened when another has let go of spill; or nil
 	released chan struct{} // closed when spill is let go of
@@ -67,7 +69,7 @@ func (s *sink) forward(c *config.Config, busy []*sink, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	s.spill = f.Spill
+	s.spill, s.identity = f.Spill, forwardFiles(c)
 	var fs *forward.Sink
 	if holder(busy, s.spill) != nil {
 		fs = forward.Prepare(f)
@@ -148,6 +150,22 @@ func forwardTLS(c *config.Config, t *config.FluentdTLS) (*tls.Config, error) {
 		}
 	}
 	return secure, nil
+}
+
+// forwardFiles tells what the files of the connection's encryption hold now. One
+// that can't be read has been told by the check, or changes right now.
+func forwardFiles(c *config.Config) (identity [32]byte) {
+	if c.AccessLog.Fluentd == nil || c.AccessLog.Fluentd.TLS == nil {
+		return identity
+	}
+	t := c.AccessLog.Fluentd.TLS
+	all := sha256.New()
+	for _, file := range []string{t.CA, t.Cert, t.Key} {
+		data, _ := os.ReadFile(c.Resolve(file))
+		sum := sha256.Sum256(data)
+		all.Write(sum[:])
+	}
+	return [32]byte(all.Sum(nil))
 }
 
 // keepOpen writes to something that is not ours to close.

@@ -200,9 +200,22 @@ func TestAccessLogSecurely(t *testing.T) {
 	t.Setenv("LOG_KEY", "sh4red")
 	text := toFluentd(f, fmt.Sprintf("compression: gzip, balance: round, shared_key_env: LOG_KEY, username: kasoku, password_file: %s/password, "+
 		"tls: {ca: %s/cert.pem, cert: %s/cert.pem, key: %s/key.pem}", dir, dir, dir, dir))
-	r := run(t, strings.Replace(text, "tcp://", "tls://", 1))
+	text = strings.Replace(text, "tcp://", "tls://", 1)
+	r := run(t, text)
 	r.get("orders")
 	r.settle("orders")
+	before := r.sinks.current()
+	r.mustReload(text)
+	if r.sinks.current() != before {
+		t.Error("the log was opened anew for nothing")
+	}
+	if err := os.WriteFile(filepath.Join(dir, "cert.pem"), append(cert, '\n'), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.mustReload(text)
+	if r.sinks.current() == before {
+		t.Error("the log goes on with the old certificate")
+	}
 	for _, path := range []string{"/api/v1/config", "/api/v1/report", "/metrics"} {
 		page := r.page(path)
 		if strings.Contains(page, "sh4red") || strings.Contains(page, "pa55word") {

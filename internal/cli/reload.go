@@ -115,7 +115,7 @@ func (c *change) prepare() error {
 // accessLog opens another log if another is asked for.
 func (c *change) accessLog() error {
 	n := c.node
-	if n.cfg != nil && sameLog(n.cfg, c.cfg) {
+	if n.cfg != nil && sameLog(n.cfg, c.cfg) && n.sinks.current().identity == forwardFiles(c.cfg) {
 		if f := n.sinks.current().file; f != nil {
 			c.commit = append(c.commit, func() {
 				if err := f.Reopen(); err != nil {
@@ -155,11 +155,10 @@ func (c *change) accessLog() error {
 	return nil
 }
 
-// sameLog reports whether the log may go on as it is. With files that may have
-// changed under their names it may not.
+// sameLog reports whether the configurations say the same of the log.
 func sameLog(a, b *config.Config) bool {
 	fa, fb := a.AccessLog.Fluentd, b.AccessLog.Fluentd
-	if fa != nil && fb != nil && (a.Resolve(fa.Spill) != b.Resolve(fb.Spill) || fb.TLS != nil) {
+	if fa != nil && fb != nil && a.Resolve(fa.Spill) != b.Resolve(fb.Spill) {
 		return false
 	}
 	return reflect.DeepEqual(a.AccessLog, b.AccessLog) && a.Resolve(a.AccessLog.File) == b.Resolve(b.AccessLog.File)
