@@ -176,7 +176,7 @@ func (keepOpen) Close() error { return nil }
 // sinks counts over all access logs that a process has had, so that the
 // figures go on when a reload changes the log.
 type sinks struct {
-	mu   sync.Mutex // leaf
+	mu   sync.Mutex // held while sinks tell their figures
 	open []*sink    // the last one is in use, those before it are being closed
 	past telemetry.LogStats
 }
