@@ -49,8 +49,7 @@ func (f *fallback) settings() (h ErrorHandler, limit int, closing bool) {
 	return h, f.limit, f.closing
 }
 
-// close says that Shutdown has begun: what is pending need not reach the limit
-// any more.
+// close says that Shutdown has begun: what no server takes goes to disk.
 func (f *fallback) close() {
 	f.mu.Lock()
 	f.closing = true
@@ -83,7 +82,7 @@ func (f *fallback) strand(ctx context.Context) {
 		return
 	}
 	h, limit, closing := f.settings()
-	if closing {
+	if f.logger.ending.hasty.Load() {
 		limit = 0
 	}
 	if h != nil && records+spooled > limit {

@@ -59,7 +59,7 @@ type queue struct {
 	ready, spill, stranded chan struct{}
 
 	// changed tells Shutdown to look again: something left the disk, or an
-	// attempt failed.
+	// attempt failed, or Close is in a hurry.
 	changed chan struct{}
 }
 
@@ -182,6 +182,7 @@ func (q *queue) takeFresh() *batch {
 		if b != nil {
 			return b
 		}
+		signal(q.changed) // what was thought to be on disk may be damaged
 	}
 	if q.spilling {
 		return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -29,6 +30,8 @@ func (g *goroutines) stop() {
 // ending is the end of a Logger: its goroutines, and what came of ending them.
 type ending struct {
 	senders, fallback, others goroutines
+
+	hasty atomic.Bool // Close was called
 
 	mu    sync.Mutex
 	begun bool
@@ -65,15 +68,17 @@ func (e *ending) giveUp(why error) {
 }
 
 // Shutdown refuses new records, waits until all pending ones, those on disk
-// included, are delivered or taken by the error handler, and ends all goroutines. When ctx ends before, it
-// gives up waiting: what remains is written to disk with WithSpill, else
-// offered to the error handler once more, else lost and counted. An error handler
-// that doesn't return then is left behind after a second.
+// included, are delivered or taken by the error handler, and ends all goroutines.
+// Also while no server is up it waits for one, until ctx ends.
 //
-// It returns an *UnsentError if records remain, on disk or lost. While no
-// server is up it doesn't wait for one if there is a disk or an error handler
-// to take what remains. Other calls wait for the first and return the same; it
-// gives up as soon as the context of any of them ends.
+// When ctx ends before, what remains is written to disk with WithSpill, else
+// offered to the error handler whatever its limit, else lost and counted. An error
+// handler has a second for each batch then and five for all; one that doesn't
+// return is left behind.
+//
+// It returns an *UnsentError if records remain, on disk or lost. Other calls
+// of Shutdown and Close wait for the first and return the same; the first gives
+// up as soon as the context of any of them ends.
 func (l *Logger) Shutdown(ctx context.Context) error {
 	e := &l.ending
 	if e.begin() {
@@ -81,6 +86,8 @@ func (l *Logger) Shutdown(ctx context.Context) error {
 		close(e.done)
 		return e.err
 	}
+	signal(l.queue.changed)
+	signal(l.queue.stranded)
 	select {
 	case <-e.done:
 	case <-ctx.Done():
@@ -90,8 +97,12 @@ func (l *Logger) Shutdown(ctx context.Context) error {
 	return e.err
 }
 
-// Close is Shutdown that waits for delivery as long as WithCloseTimeout says.
+// Close is Shutdown with WithCloseTimeout's time, and without waiting for a
+// server while none is up, if there is something else to do: it has what is pending
+// written to disk with WithSpill, or offered to the error handler, whatever its
+// limit, and returns once they have it all.
 func (l *Logger) Close() error {
+	l.ending.hasty.Store(true)
 	ctx, cancel := context.WithTimeout(context.Background(), l.options.closeTimeout)
 	defer cancel()
 	return l.Shutdown(ctx)
@@ -117,11 +128,11 @@ func (l *Logger) shutdown(ctx context.Context) error {
 	return err
 }
 
-// drain waits until memory is empty and then, as long as a server is up, until
-// the disk is; at most until Shutdown gives up.
+// drain waits until memory is empty and then until the disk is, for Close only
+// as long as a server is up; at most until Shutdown gives up.
 func (l *Logger) drain(ctx context.Context, empty <-chan struct{}) {
 	for met := l.awaitOrGiveUp(ctx, empty); met; met = l.awaitOrGiveUp(ctx, l.queue.changed) {
-		if records, _ := l.disk.records(); records == 0 || l.delivery.down() {
+		if records, _ := l.disk.records(); records == 0 || l.ending.hasty.Load() && l.delivery.down() {
 			return
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -95,10 +97,10 @@ func (s *Sink) Open() error {
 }
 
 func (s *Sink) start(spill string) (*target, error) {
-	options := s.config.Options
+	// How long Close takes is for its caller's context to say.
+	options := append(slices.Clip(s.config.Options), fluent.WithCloseTimeout(math.MaxInt64))
 	if spill != "" {
-		options = append(options[:len(options):len(options)],
-			fluent.WithSpill(spill, fluent.SpillOptions{MaxBytes: s.config.SpillMax}))
+		options = append(options, fluent.WithSpill(spill, fluent.SpillOptions{MaxBytes: s.config.SpillMax}))
 	}
 	l, err := fluent.New(s.config.Servers, options...)
 	if err != nil {
@@ -197,7 +199,11 @@ func (s *Sink) Close(ctx context.Context) error {
 	if t == nil {
 		return nil
 	}
-	err := t.logger.Shutdown(ctx)
+	// Close doesn't wait for a server that is away when there is a directory;
+	// Shutdown has it end with ctx.
+	cut := context.AfterFunc(ctx, func() { _ = t.logger.Shutdown(ctx) })
+	err := t.logger.Close()
+	cut()
 	s.telling.Wait()
 	var unsent *fluent.UnsentError
 	if errors.As(err, &unsent) && unsent.Records == unsent.Spooled {

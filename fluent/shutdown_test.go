@@ -1,0 +1,135 @@
+package fluent
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// returnAfter has r's server come back.
+func returnAfter(r *receiver, d time.Duration) {
+	go func() {
+		time.Sleep(d)
+		r.set(false)
+	}()
+}
+
+// TestShutdownWaitsForServer: the caller of Shutdown has chosen how long to
+// wait, so that neither a disk nor an error handler makes it end before. Close
+// is content with either.
+func TestShutdownWaitsForServer(t *testing.T) {
+	shutdown := func(l *Logger) error {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+		defer cancel()
+		return l.Shutdown(ctx)
+	}
+	f := func(end func(*Logger) error, minimum, maximum time.Duration, delivered, handled uint64, spooled int, opts ...Option) {
+		t.Helper()
+		r := &receiver{away: true}
+		inBubble(t, r, opts, func(t *testing.T, l *Logger) {
+			returnAfter(r, time.Minute)
+			post(t, l, "a", 1, 10)
+			start := time.Now()
+			err := end(l)
+			if took := time.Since(start); took < minimum || took > maximum {
+				t.Fatalf("it took %s: %v", took, err)
+			}
+			expect(t, "error", err != nil, spooled > 0)
+			s := expectSum(t, l)
+			expect(t, "delivered", s.Delivered, delivered)
+			expect(t, "handled", s.Handled, handled)
+			expect(t, "spooled", s.Spooled, spooled)
+			time.Sleep(time.Minute)
+		})
+	}
+	spill := func() Option { return WithSpill(t.TempDir(), SpillOptions{}) }
+	f(shutdown, time.Minute, time.Minute+time.Second, 10, 0, 0, spill())
+	f(shutdown, time.Minute, time.Minute+time.Second, 10, 0, 0, WithErrorHandler(&taker{}, 10))
+	f(shutdown, time.Minute, time.Minute+time.Second, 10, 0, 0, spill(), WithErrorHandler(&taker{}, 10))
+	f(shutdown, 0, time.Second, 0, 10, 0, WithErrorHandler(&taker{}, 9))
+	f((*Logger).Close, 0, time.Second, 0, 0, 10, spill())
+	f((*Logger).Close, 0, time.Second, 0, 10, 0, WithErrorHandler(&taker{}, 10))
+	f((*Logger).Close, 0, time.Second, 0, 10, 0, spill(), WithErrorHandler(&taker{}, 10))
+}
+
+// TestShutdownGivesUp has no server return in time.
+func TestShutdownGivesUp(t *testing.T) {
+	h := &taker{}
+	inBubble(t, &receiver{away: true}, []Option{WithErrorHandler(h, 10)}, func(t *testing.T, l *Logger) {
+		post(t, l, "a", 1, 3)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		start := time.Now()
+		if err := l.Shutdown(ctx); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, "time", time.Since(start), time.Minute)
+		expect(t, "handed over", h.got(), "a 1, a 2, a 3")
+	})
+}
+
+// TestCloseHurriesShutdown has Close called while Shutdown waits for a server.
+func TestCloseHurriesShutdown(t *testing.T) {
+	f := func(opt Option, unsent bool) {
+		t.Helper()
+		inBubble(t, &receiver{away: true}, []Option{opt}, func(t *testing.T, l *Logger) {
+			post(t, l, "a", 1, 3)
+			first := make(chan error, 1)
+			go func() { first <- l.Shutdown(context.Background()) }()
+			time.Sleep(time.Hour)
+			start := time.Now()
+			err := l.Close()
+			if took := time.Since(start); took > time.Second {
+				t.Fatalf("Close took %s", took)
+			}
+			expect(t, "error", err != nil, unsent)
+			expect(t, "Shutdown's", <-first, err)
+			expectSum(t, l)
+		})
+	}
+	f(WithSpill(t.TempDir(), SpillOptions{}), true)
+	f(WithErrorHandler(&taker{}, 10), false)
+}
+
+// TestShutdownOfDamagedDisk has what Shutdown waits for turn out to be gone.
+func TestShutdownOfDamagedDisk(t *testing.T) {
+	dir := t.TempDir()
+	r := &receiver{away: true}
+	inBubble(t, r, []Option{WithSpill(dir, SpillOptions{})}, func(t *testing.T, l *Logger) {
+		post(t, l, "first", 1, 3)
+		if err := l.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		post(t, l, "second", 1, 3)
+		if err := l.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		files, err := filepath.Glob(filepath.Join(dir, "*.spool"))
+		if err != nil || len(files) != 1 {
+			t.Fatalf("files %v, %v", files, err)
+		}
+		raw, err := os.ReadFile(files[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw[bytes.Index(raw, []byte("second"))] ^= 1
+		if err := os.WriteFile(files[0], raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		returnAfter(r, time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if err := l.Shutdown(ctx); errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+		s := expectSum(t, l)
+		expect(t, "delivered", s.Delivered, uint64(3))
+		expect(t, "damaged", s.Damaged, uint64(3))
+	})
+}
