@@ -292,6 +292,25 @@ func TestNowhere(t *testing.T) {
 	}
 }
 
+// TestFull: what memory has no room for is dropped and counted, and Log returns
+// all the same.
+func TestFull(t *testing.T) {
+	r := forwardtest.New(t, forwardtest.Options{})
+	r.Stop()
+	c := config(r, "")
+	c.Options = append(c.Options, fluent.WithMemory(64<<10))
+	s := open(t, c)
+	for n := range 2000 {
+		number(s, n)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_ = s.Close(ctx) // nobody takes them
+	if got := s.Stats(); got.Dropped == 0 || got.Failed == 0 || got.Dropped+got.Failed != 2000 {
+		t.Errorf("stats: %+v", got)
+	}
+}
+
 // TestHandover: a sink takes the place of one with the same directory, and
 // nothing is lost in between.
 func TestHandover(t *testing.T) {
