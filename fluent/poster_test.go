@@ -3,6 +3,7 @@ package fluent
 import (
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 // keeper is a poster that keeps what it gets.
 type keeper struct {
 	t      testing.TB
+	mu     sync.Mutex
 	tags   []string
 	times  []time.Time
 	bodies [][]byte
@@ -23,6 +25,8 @@ type keeper struct {
 var errRefused = errors.New("refused")
 
 func (s *keeper) PostWithTime(tag string, at time.Time, record any) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.refuse > 0 {
 		s.refuse--
 		return errRefused

@@ -3,8 +3,10 @@ package fluent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/slogtest"
 	"time"
@@ -156,6 +158,39 @@ func TestHandlerSource(t *testing.T) {
 	}
 	if got := s.take()[0]; got != `{"level":"INFO","msg":"nowhere"}` {
 		t.Fatal(got)
+	}
+}
+
+// TestHandlerConcurrent lets goroutines share a handler, and make others of it.
+func TestHandlerConcurrent(t *testing.T) {
+	s := &keeper{t: t}
+	base := slog.New(newHandler(s, "app", nil)).With("a", 1).WithGroup("g")
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			mine := base.With("i", i)
+			for j := range 50 {
+				base.Info("base", "i", i, "j", j)
+				mine.Info("mine", "j", j)
+			}
+		})
+	}
+	wg.Wait()
+	seen := map[string]bool{}
+	for _, r := range s.take() {
+		seen[r] = true
+	}
+	for i := range 4 {
+		for j := range 50 {
+			for _, msg := range []string{"base", "mine"} {
+				if r := fmt.Sprintf(`{"a":1,"g":{"i":%d,"j":%d},"level":"INFO","msg":%q}`, i, j, msg); !seen[r] {
+					t.Errorf("%s is missing", r)
+				}
+			}
+		}
+	}
+	if len(seen) != 400 {
+		t.Errorf("%d different records", len(seen))
 	}
 }
 
