@@ -1,11 +1,10 @@
 package fluent
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -96,40 +95,55 @@ func TestCloseHurriesShutdown(t *testing.T) {
 	f(WithErrorHandler(&taker{}, 10), false)
 }
 
-// TestShutdownOfDamagedDisk has what Shutdown waits for turn out to be gone.
-func TestShutdownOfDamagedDisk(t *testing.T) {
-	dir := t.TempDir()
-	r := &receiver{away: true}
-	inBubble(t, r, []Option{WithSpill(dir, SpillOptions{})}, func(t *testing.T, l *Logger) {
-		post(t, l, "first", 1, 3)
-		if err := l.Flush(t.Context()); err != nil {
+// TestDrainSeesDamage has what Shutdown waits for turn out to be gone.
+func TestDrainSeesDamage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		o := defaultOptions()
+		WithSpill(dir, SpillOptions{})(&o)
+		if err := o.resolve(); err != nil {
 			t.Fatal(err)
 		}
-		post(t, l, "second", 1, 3)
-		if err := l.Flush(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
-		files, err := filepath.Glob(filepath.Join(dir, "*.spool"))
-		if err != nil || len(files) != 1 {
-			t.Fatalf("files %v, %v", files, err)
-		}
-		raw, err := os.ReadFile(files[0])
+		l, err := prepare(o, func(*options, func(Event)) (deliverer, error) { return idle{}, nil })
 		if err != nil {
 			t.Fatal(err)
 		}
-		raw[bytes.Index(raw, []byte("second"))] ^= 1
-		if err := os.WriteFile(files[0], raw, 0o600); err != nil {
+		defer l.Close()
+		if _, err := l.disk.write(nil, &batch{tag: "tag", records: 3, entries: []byte("entries")}); err != nil {
 			t.Fatal(err)
 		}
-		returnAfter(r, time.Minute)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-		defer cancel()
-		if err := l.Shutdown(ctx); errors.Is(err, context.DeadlineExceeded) {
-			t.Fatal(err)
+		damage(t, dir, "entries")
+		drained := false
+		go func() {
+			nothing := make(chan struct{})
+			close(nothing)
+			l.drain(t.Context(), nothing)
+			drained = true
+		}()
+		synctest.Wait()
+		expect(t, "over before the disk was read", drained, false)
+		if b := l.queue.takeStranded(); b != nil {
+			t.Fatalf("a batch %+v", b)
 		}
-		s := expectSum(t, l)
-		expect(t, "delivered", s.Delivered, uint64(3))
-		expect(t, "damaged", s.Damaged, uint64(3))
+		synctest.Wait()
+		expect(t, "over", drained, true)
+		expect(t, "damaged", l.Stats().Damaged, uint64(3))
 	})
+}
+
+// damage changes the byte at which text begins in the only segment of dir.
+func damage(t *testing.T, dir, text string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.spool"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("files %v, %v", files, err)
+	}
+	raw, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw[strings.Index(string(raw), text)] ^= 1
+	if err := os.WriteFile(files[0], raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -213,18 +213,7 @@ func TestSpillDamaged(t *testing.T) {
 			}
 		}
 	})
-	files, err := filepath.Glob(filepath.Join(dir, "*.spool"))
-	if err != nil || len(files) != 1 {
-		t.Fatalf("files %v, %v", files, err)
-	}
-	raw, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw[strings.Index(string(raw), "tag2")] ^= 1
-	if err := os.WriteFile(files[0], raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	damage(t, dir, "tag2")
 	r := &receiver{}
 	inBubble(t, r, []Option{WithSpill(dir, SpillOptions{})}, func(t *testing.T, l *Logger) {
 		synctest.Wait()
