@@ -46,7 +46,7 @@ type Sink struct {
 	waiting []*event   // before Open
 	ended   bool       // by Close before Open
 	dropped atomic.Uint64
-	opened  chan struct{}  // closed by Open, and by Close before it
+	opened  chan struct{}  // closed by Open when it has posted them, and by Close before it
 	telling sync.WaitGroup // of events
 }
 
@@ -125,11 +125,11 @@ func (s *Sink) use(t *target) bool {
 	s.target.Store(t)
 	waiting := s.waiting
 	s.waiting = nil
-	close(s.opened)
 	s.mu.Unlock()
 	for _, e := range waiting {
 		s.post(t, e)
 	}
+	close(s.opened) // not before: Close would have the logger refuse them
 	return true
 }
 
@@ -194,6 +194,7 @@ func (s *Sink) Close(ctx context.Context) error {
 		if err := s.giveUp(ctx); err != nil {
 			return err
 		}
+		<-s.opened // now or soon
 	}
 	t := s.target.Load()
 	if t == nil {
