@@ -319,6 +319,19 @@ func TestHeartbeatByUDP(t *testing.T) {
 	inOrder(t, r.Events(), 4)
 }
 
+func TestBeatTimeout(t *testing.T) {
+	f := func(interval, dial, want time.Duration) {
+		t.Helper()
+		o := options{heartbeatInterval: interval, dialTimeout: dial}
+		if got := o.beatTimeout(); got != want {
+			t.Errorf("%v; want %v", got, want)
+		}
+	}
+	f(time.Millisecond, 3*time.Second, 3*time.Second)
+	f(time.Minute, 3*time.Second, time.Minute)
+	f(time.Second, 0, time.Second)
+}
+
 // Everything ends with the context, whatever a sender is waiting for.
 func TestStops(t *testing.T) {
 	f := func(b forwardtest.Behaviour, opts ...Option) {

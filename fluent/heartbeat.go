@@ -49,11 +49,7 @@ func (s *sender) beatUDP(ctx context.Context) error {
 		return err
 	}
 	defer conn.Close()
-	wait := s.o.heartbeatInterval
-	if s.o.dialTimeout > 0 {
-		wait = min(wait, s.o.dialTimeout)
-	}
-	if err := conn.SetDeadline(time.Now().Add(wait)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(s.o.beatTimeout())); err != nil {
 		return err
 	}
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
@@ -63,3 +59,7 @@ func (s *sender) beatUDP(ctx context.Context) error {
 	_, err = conn.Read(make([]byte, 128))
 	return err
 }
+
+// beatTimeout is how long an answer by UDP is waited for: a server may be
+// further away than the interval is long.
+func (o *options) beatTimeout() time.Duration { return max(o.heartbeatInterval, o.dialTimeout) }

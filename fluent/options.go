@@ -220,7 +220,10 @@ func WithCompression(c Compression) Option { return func(o *options) { o.compres
 // counts as delivered when the server has said so, and is sent again if it
 // does not, so that a receiver may see it twice. Without, a batch counts as
 // delivered when it was written to the socket; what the kernel or the server
-// then still holds is lost when either of them goes away.
+// then still holds is lost when either of them goes away. The first batches of
+// a connection count a tenth of a second later, since a server that wants a key
+// or a certificate closes only then; a connection that ends while nothing is
+// being sent costs nothing.
 func WithAck(ack bool) Option { return func(o *options) { o.ack = ack } }
 
 // WithAckTimeout sets how long after it was written a batch may remain
