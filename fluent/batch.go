@@ -16,6 +16,7 @@ type batch struct {
 	tag     string // with the prefix
 	entries []byte // records, one after the other: msgpack arrays of time and record
 	records int
+	extra   int64 // what it has reserved beyond entries
 
 	// id is the chunk id: base64 of 16 random bytes. It is given when a sender
 	// first takes the batch and stays through retries and the disk, so that a

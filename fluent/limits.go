@@ -9,7 +9,7 @@ import (
 //
 // A shard takes credit from it in pieces, so that a call mostly needs none:
 // what is reserved is what the shards may still take, plus what is in shards,
-// in the queue and with senders. So the counts never pass the limits.
+// in the queue and with senders. So what is pending never passes the limits.
 type limits struct {
 	maxBytes   int64
 	maxRecords int64 // 0: no limit, and records are not counted
@@ -30,6 +30,11 @@ type limits struct {
 
 const largestPiece = 64 << 10
 
+// batchCost is what a batch counts at least, unless the limit is very small. It
+// is about what the smallest takes: where every record has a tag of its own, the
+// memory is in the batches and not in their records.
+const batchCost = 1 << 10
+
 func newLimits(maxBytes, maxRecords int64, shards int) *limits {
 	parts := 16 * int64(shards)
 	l := &limits{maxBytes: maxBytes, maxRecords: maxRecords, room: make(chan struct{})}
@@ -49,6 +54,14 @@ func (l *limits) reserve(bytes, records int64) bool {
 	}
 	l.bytes.Add(-bytes)
 	return false
+}
+
+// claim takes, room or not, what a batch of so many bytes lacks to batchCost, and
+// returns how much that is.
+func (l *limits) claim(bytes int64) int64 {
+	extra := max(0, min(batchCost, l.maxBytes/batchCost)-bytes)
+	l.bytes.Add(extra)
+	return extra
 }
 
 // raise adds by to n unless that passes most.

@@ -280,3 +280,30 @@ func TestLargerThanMemory(t *testing.T) {
 		}
 	})
 }
+
+// TestManyTags has each record make a batch of its own, which takes many times
+// the record's bytes.
+func TestManyTags(t *testing.T) {
+	r := &receiver{away: true}
+	inBubble(t, r, []Option{WithMemory(1 << 20), WithFlushInterval(time.Hour)}, func(t *testing.T, l *Logger) {
+		accepted := 0
+		for n := range 20_000 {
+			if l.Post(fmt.Sprint("tag", n), count(n)) == nil {
+				accepted++
+			}
+			if n%100 == 0 {
+				l.collector.collect(false)
+			}
+		}
+		if accepted < 900 || accepted > 5000 /* what was lent before counts, too */ {
+			t.Fatalf("%d batches in 1 MiB", accepted)
+		}
+		r.set(false)
+		if err := l.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, "delivered", expectSum(t, l).Delivered, uint64(accepted))
+		l.unborrow()
+		expect(t, "still reserved", l.limits.bytes.Load(), int64(0))
+	})
+}

@@ -186,7 +186,8 @@ func WithBatchBytes(bytes int) Option { return func(o *options) { o.batchBytes =
 
 // WithMemory bounds the encoded records that are pending in memory, being sent
 // or not, in bytes. Default 64 MiB. WithOverflow says what follows when it is
-// reached. Buffers add up to about half of what they hold to it, and batches
+// reached. A message to be sent counts as 1 KiB at least, which matters where
+// there are thousands of tags. Buffers add up to about half of what they hold to it, and batches
 // read back from WithSpill's directory are not counted: at most the window of each server.
 func WithMemory(bytes int64) Option { return func(o *options) { o.memory = bytes } }
 

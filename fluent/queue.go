@@ -93,6 +93,7 @@ func (q *queue) push(b *batch) {
 	}
 	q.seq++
 	b.seq = q.seq
+	b.extra = q.limits.claim(int64(len(b.entries)))
 	q.sealed.push(b)
 	q.tails[b.tag] = b
 	q.memory++
@@ -234,7 +235,7 @@ func (q *queue) leave(b *batch, counted *atomic.Uint64) {
 // free releases what b has reserved, and b.
 func (q *queue) free(b *batch) {
 	if !b.spooled {
-		q.limits.release(int64(len(b.entries)), int64(b.records))
+		q.limits.release(int64(len(b.entries))+b.extra, int64(b.records))
 	}
 	recycle(b)
 }

@@ -34,6 +34,10 @@ type mark struct {
 	tag  uint32 // index in tags
 }
 
+// tagCost is what a change of the tag adds to a shard's bytes, for having them
+// collected: each may become a batch.
+const tagCost = 64
+
 // outcome is what became of an attempt to put a record into a shard.
 type outcome int
 
@@ -75,7 +79,7 @@ func (s *shard) put(l *limits, tag string, entry []byte, at int64, much int, c *
 	f.buf = append(f.buf, entry...)
 	s.posted++
 	switch {
-	case len(f.buf) >= much && !s.hurried:
+	case len(f.buf)+tagCost*len(f.tags) >= much && !s.hurried:
 		s.hurried = true
 		return putMuch
 	case first:
