@@ -355,7 +355,7 @@ func TestPostRacesWithClose(t *testing.T) {
 // scheduler moving it between processors.
 func TestOrderAcrossProcessors(t *testing.T) {
 	r := &receiver{}
-	l := newFake(t, r.take, WithFlushInterval(time.Millisecond), WithBatchBytes(4096))
+	l := newFake(t, r.take, WithFlushInterval(time.Millisecond), WithBatchBytes(4096), WithMemory(1<<20), WithOverflow(Block))
 	var noise sync.WaitGroup
 	stop := make(chan struct{})
 	for range 4 {
@@ -373,7 +373,7 @@ func TestOrderAcrossProcessors(t *testing.T) {
 			}
 		})
 	}
-	const n = 50000
+	const n = 20000
 	post(t, l, "a", 1, n)
 	close(stop)
 	noise.Wait()

@@ -168,8 +168,8 @@ func WithTagPrefix(prefix string) Option { return func(o *options) { o.tagPrefix
 func WithSeconds() Option { return func(o *options) { o.seconds = true } }
 
 // WithMaxRecord bounds one encoded record, in bytes. Default 1 MiB, never more
-// than WithMemory. Post returns ErrTooLarge for a larger one. Fluent Bit closes the connection on a
-// message above its Buffer_Max_Size (6 MB unless set).
+// than WithMemory. Post returns ErrTooLarge for a larger one. Fluent Bit closes
+// the connection on a message above its Buffer_Max_Size (6 MB unless set).
 func WithMaxRecord(bytes int) Option { return func(o *options) { o.maxRecord = bytes } }
 
 // WithFlushInterval sets how long a record may wait for others to be sent with
