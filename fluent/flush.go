@@ -63,8 +63,8 @@ func (q *queue) resolved(b *batch, dropped int) {
 	q.waiters = rest
 }
 
-// flushGrace is how long Flush leaves batches to the senders before it has
-// them written to disk, where there is one.
+// flushGrace is how long Flush leaves batches to the senders, while a server is
+// up, before it has them written to disk, where there is one.
 const flushGrace = 200 * time.Millisecond
 
 // Flush waits until everything posted before the call is delivered, taken by
@@ -78,8 +78,11 @@ func (l *Logger) Flush(ctx context.Context) error {
 	w := l.queue.await()
 	defer l.queue.forget(w)
 	if l.disk != nil {
-		grace := time.AfterFunc(flushGrace, func() { l.queue.urge(w.mark) })
-		defer grace.Stop()
+		grace := flushGrace
+		if l.delivery.down() {
+			grace = 0
+		}
+		defer time.AfterFunc(grace, func() { l.queue.urge(w.mark) }).Stop()
 	}
 	select {
 	case <-w.reached:

@@ -62,14 +62,14 @@ func TestKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	confirmed := 0
-	for lines := bufio.NewScanner(out); lines.Scan() && confirmed < 5000; {
+	for lines := bufio.NewScanner(out); lines.Scan() && confirmed < 20_000; {
 		if _, err := fmt.Sscan(lines.Text(), &confirmed); err != nil {
 			t.Fatalf("%q: %v", lines.Text(), err)
 		}
 	}
 	child.Process.Kill()
 	child.Wait() // its error is the signal
-	if confirmed < 5000 {
+	if confirmed < 20_000 {
 		t.Fatalf("the process ended after %d records", confirmed)
 	}
 

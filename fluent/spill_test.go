@@ -147,6 +147,25 @@ func TestFlushSyncsWhatComesBack(t *testing.T) {
 	})
 }
 
+// TestFlushWhileDown: when no server is up, there is nothing to leave batches
+// in memory for.
+func TestFlushWhileDown(t *testing.T) {
+	r := &receiver{away: true}
+	inBubble(t, r, []Option{WithSpill(t.TempDir(), SpillOptions{})}, func(t *testing.T, l *Logger) {
+		post(t, l, "a", 1, 1)
+		if err := l.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		post(t, l, "b", 2, 2)
+		pause(t.Context(), time.Millisecond)
+		start := time.Now()
+		if err := l.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, "time", time.Since(start), time.Duration(0))
+	})
+}
+
 func TestSpillIsFull(t *testing.T) {
 	r := &receiver{away: true}
 	opts := []Option{WithSpill(t.TempDir(), SpillOptions{MaxBytes: 8 << 10}), WithMemory(4 << 10), WithFlushInterval(time.Millisecond)}
