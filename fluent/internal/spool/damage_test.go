@@ -163,6 +163,30 @@ func TestDamage(t *testing.T) {
 	}, without(3, 3), Recovery{Segments: 1, Payloads: 2, Records: 3, Bytes: 256, TornBytes: 128})
 }
 
+// TestDamagedEnd: a segment is done when its last good record is, also if
+// damaged ones follow and nobody asks for them.
+func TestDamagedEnd(t *testing.T) {
+	m := newMemFS()
+	fill(t, m, 100, 100, 100)
+	m = m.crash(false, nil)
+	b := m.files[segment1].data
+	b[len(b)-1] ^= 1
+	s, rec, err := Open("/spool", Options{fs: m})
+	if err != nil || rec.DamagedPayloads != 1 || rec.TornBytes != 0 {
+		t.Fatalf("%+v, %v", rec, err)
+	}
+	for range rec.Payloads {
+		id, _, err := s.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Done(id)
+	}
+	if m.files[segment1] != nil {
+		t.Error("the segment is still there")
+	}
+}
+
 // TestFlippedBit: a flipped bit anywhere costs at most the payload it is in.
 func TestFlippedBit(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

@@ -185,7 +185,8 @@ func (s *Spool) adopt(seq uint64, buf []byte, rec *Recovery) ([]byte, error) {
 	return buf, nil
 }
 
-// scan reads the segment from there on and cuts off its torn end.
+// scan reads the segment from there on and cuts off what follows its last good
+// record, so that a segment is done when that record is.
 func (s *Spool) scan(f file, g *segment, from int64, rec *Recovery, buf []byte) ([]byte, loss) {
 	if from > g.size {
 		if from == segmentHeaderLen {
@@ -194,21 +195,23 @@ func (s *Spool) scan(f file, g *segment, from int64, rec *Recovery, buf []byte) 
 		return buf, loss{}
 	}
 	r := newSegmentReader(f, g.seq, from, g.size)
+	good := from
 	for {
 		_, h, payload, err := r.next(buf)
 		if err == io.EOF {
 			break
 		}
-		buf = payload
+		buf, good = payload, r.off
 		g.unread.add(count{1, int(h.records), h.size()})
 	}
 	lost := r.lost
-	if torn := g.size - r.tail; torn > 0 && lost.err == nil {
+	if lost.err == nil && good < g.size {
+		torn := g.size - r.tail
 		lost.bytes -= torn
 		rec.TornBytes += torn
-		g.end = r.tail
-		if f.Truncate(r.tail) == nil {
-			g.size = r.tail
+		g.end = good
+		if f.Truncate(good) == nil {
+			g.size = good
 		}
 	}
 	rec.DamagedPayloads += lost.payloads
