@@ -158,19 +158,6 @@ func TestBlock(t *testing.T) {
 	})
 }
 
-// TestBlockOfWhatNeverFits: there is nothing to wait for.
-func TestBlockOfWhatNeverFits(t *testing.T) {
-	opts := []Option{WithMemory(1000), WithOverflow(Block)}
-	inBubble(t, &receiver{}, opts, func(t *testing.T, l *Logger) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-		defer cancel()
-		err := l.PostContext(ctx, "a", time.Now(), map[string]any{"x": make([]byte, 1000)})
-		if !errors.Is(err, ErrTooLarge) {
-			t.Fatalf("PostContext: %v", err)
-		}
-	})
-}
-
 func TestBlockEndsWithClose(t *testing.T) {
 	opts := []Option{WithRecords(1), WithOverflow(Block)}
 	inBubble(t, &receiver{stuck: true}, opts, func(t *testing.T, l *Logger) {
