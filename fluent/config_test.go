@@ -2,6 +2,7 @@ package fluent
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 	"time"
 
@@ -116,5 +117,8 @@ func TestOptionsRefused(t *testing.T) {
 	f("fluent: SpillOptions.Sync has no value -3", WithSpill("x", SpillOptions{Sync: -3}))
 	f("fluent: messages of single events can't be compressed: use PackedForward", WithMode(Message), WithCompression(Zstd))
 	f("fluent: heartbeats need an interval above 0, not 0s", WithHeartbeat(ConnectHeartbeat, 0))
+	f("fluent: base 2s of Retry is above its max 1s", WithRetry(2*time.Second, time.Second))
+	f("fluent: host and user name have 701 bytes, and the handshake has room for 700",
+		WithSharedKey("k"), WithHostname(strings.Repeat("h", 700)), WithUser("u", ""))
 	f("fluent: a user needs a shared key as well: WithSharedKey", WithUser("a", "b"))
 }

@@ -19,8 +19,9 @@
 //
 // What was accepted has exactly one of these ends, and Stats counts each:
 // it is delivered; it is taken by the error handler; it is on disk, for the
-// next Logger; or it is given up, because of a policy or at Shutdown's end,
-// which is reported as an Event and, at Shutdown, by an *UnsentError.
+// next Logger; or it is given up, because of a policy, at Shutdown's end, or since
+// a file on disk was damaged, which is reported as an Event and, at Shutdown, by
+// an *UnsentError.
 //
 // Delivered means acknowledged by the server, unless WithAck(false) is given.
 // A batch whose acknowledgement did not come is sent again, with the same chunk
@@ -53,7 +54,8 @@
 //
 // Records of one tag that one goroutine posts are sent in that order, also when
 // they go by disk. Where a batch has to be sent again, those behind it may
-// have arrived before. There is no order between tags.
+// have arrived before, and with WithBalance servers don't wait for each other.
+// There is no order between tags.
 //
 // # Memory and disk
 //

@@ -13,18 +13,20 @@ import (
 	"github.com/kasoku/kasoku/fluent/internal/msgpack"
 )
 
-// Logger sends records to one of its servers, from goroutines of its own. Its
-// methods may be called concurrently.
-//
-// The way of a record: 1) a call encodes it into a buffer of its own, and
-// appends that to the shard of, mostly, its processor. 2) The collector joins
-// what the shards hold into batches of one tag, which the queue keeps in order.
-// 3) Senders take batches from the queue and give back those that failed. 4) Where
-// memory runs short the spiller moves batches to disk; where no server is up the
-// error handler is offered them.
+// Logger sends records to its servers, from goroutines of its own. Its methods
+// may be called concurrently, also from what it calls itself: methods of records
+// that are being encoded and, but for those that wait, error handlers.
 type Logger struct {
+	// The way of a record: 1) a call encodes it into a buffer of its own, and
+	// appends that to the shard of, mostly, its processor. 2) The collector joins
+	// what the shards hold into batches of one tag, which the queue keeps in
+	// order. 3) Senders take batches from the queue and give back those that
+	// failed. 4) Where memory runs short the spiller moves batches to disk; where no
+	// server is up the error handler is offered them.
+
 	// ErrorHandler is another way to set what SetErrorHandler sets. It may
-	// only be assigned to before the first Post.
+	// only be assigned to before the first Post, and not at all with WithSpill,
+	// since what is on disk may need it at once.
 	ErrorHandler ErrorHandler
 
 	options   options

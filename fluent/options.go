@@ -239,16 +239,18 @@ func WithAckTimeout(d time.Duration) Option { return func(o *options) { o.ackTim
 func WithWindow(batches int) Option { return func(o *options) { o.window = batches } }
 
 // WithDial replaces the net.Dialer. The network is "tcp" or "unix"; TLS is
-// added to what dial returns.
+// added to what dial returns. It must return when its context ends: Shutdown
+// waits for it.
 func WithDial(dial func(ctx context.Context, network, address string) (net.Conn, error)) Option {
 	return func(o *options) { o.dial = dial }
 }
 
-// WithDialTimeout bounds connecting, with TLS and handshake. Default 3 s.
+// WithDialTimeout bounds connecting, with TLS and handshake. Default 3 s; 0 is
+// no bound but the system's.
 func WithDialTimeout(d time.Duration) Option { return func(o *options) { o.dialTimeout = d } }
 
-// WithWriteTimeout bounds one write to a server that does not read. Default
-// 10 s. Then the connection counts as failed.
+// WithWriteTimeout bounds the writing of one message, for a server that does not
+// read. Default 10 s; 0 is no bound. Then the connection counts as failed.
 func WithWriteTimeout(d time.Duration) Option { return func(o *options) { o.writeTimeout = d } }
 
 // WithKeepalive says whether a connection serves for more than one batch.
@@ -279,8 +281,9 @@ func WithUser(name, password string) Option {
 // differ from the server's own. Default: os.Hostname.
 func WithHostname(name string) Option { return func(o *options) { o.hostname = name } }
 
-// WithRetry sets the waits between attempts at a failed server: before attempt
-// n, a random time below the lesser of base*2^n and max. Default 200 ms and 30 s.
+// WithRetry sets the waits between attempts at a failed server: after the first
+// failure a random time up to base, after each further one in a row up to twice
+// as much, but never above max. Default 200 ms and 30 s.
 func WithRetry(base, max time.Duration) Option {
 	return func(o *options) { o.retryBase, o.retryMax = base, max }
 }
@@ -384,6 +387,10 @@ func (o *options) checkTogether() error {
 		return errors.New("messages of single events can't be compressed: use PackedForward")
 	case o.heartbeat != NoHeartbeat && o.heartbeatInterval <= 0:
 		return fmt.Errorf("heartbeats need an interval above 0, not %s", o.heartbeatInterval)
+	case o.retryBase > o.retryMax:
+		return fmt.Errorf("base %s of Retry is above its max %s", o.retryBase, o.retryMax)
+	case o.sharedKey != "" && len(o.hostname)+len(o.username) > 700: // of the 1,023 bytes that Fluent Bit reads
+		return fmt.Errorf("host and user name have %d bytes, and the handshake has room for 700", len(o.hostname)+len(o.username))
 	case o.username != "" && o.sharedKey == "":
 		return errors.New("a user needs a shared key as well: WithSharedKey")
 	}
