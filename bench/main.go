@@ -35,7 +35,7 @@ type plan struct {
 }
 
 var (
-	full  = plan{rounds: 5, round: 2 * time.Second, jit: 15 * time.Second, items: 10_000, sizes: []int{10_000, 1_000_000, 5_000_000}, stored: 1_000_000, idle: 10_000, storms: 5, posts: 500_000, away: time.Minute, limit: 40 * time.Minute}
+	full  = plan{rounds: 5, round: 2 * time.Second, jit: 15 * time.Second, items: 10_000, sizes: []int{10_000, 1_000_000, 5_000_000}, stored: 1_000_000, idle: 10_000, storms: 5, posts: 200_000, away: time.Minute, limit: 40 * time.Minute}
 	quick = plan{rounds: 3, round: 300 * time.Millisecond, jit: 2 * time.Second, items: 2_000, sizes: []int{10_000, 100_000}, stored: 50_000, idle: 2_000, storms: 2, posts: 50_000, away: 3 * time.Second, limit: 5 * time.Minute}
 )
 
