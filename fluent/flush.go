@@ -42,8 +42,10 @@ func (q *queue) forget(w *waiter) {
 }
 
 // resolved says that b is in memory no more, and how many of its records were
-// given up. The caller holds mu.
+// given up. It releases what b has reserved before anyone is told: who has waited
+// in Flush finds room. The caller holds mu.
 func (q *queue) resolved(b *batch, dropped int) {
+	q.limits.release(int64(len(b.entries))+b.extra, int64(b.records))
 	q.memory--
 	rest := q.waiters[:0]
 	for _, w := range q.waiters {

@@ -229,14 +229,6 @@ func (q *queue) leave(b *batch, counted *atomic.Uint64) {
 		q.disk.done(b)
 		signal(q.changed)
 	}
-	q.free(b)
-}
-
-// free releases what b has reserved, and b.
-func (q *queue) free(b *batch) {
-	if !b.spooled {
-		q.limits.release(int64(len(b.entries))+b.extra, int64(b.records))
-	}
 	recycle(b)
 }
 
@@ -300,7 +292,7 @@ func (q *queue) dropOldest() int {
 	q.resolved(b, n)
 	q.mu.Unlock()
 	q.counts.droppedOldest.Add(uint64(n))
-	q.free(b)
+	recycle(b)
 	return n
 }
 

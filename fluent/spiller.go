@@ -134,6 +134,6 @@ func (q *queue) endSpill(b *batch, written bool) {
 	signal(q.ready)
 	if written {
 		q.counts.spooled.Add(uint64(b.records))
-		q.free(b)
+		recycle(b)
 	}
 }
