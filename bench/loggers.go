@@ -20,7 +20,7 @@ const (
 	nameAsync    = "fluent-logger-golang, async"
 	nameIBM      = "fluent-forward-go"
 	nameFluent   = "fluent"
-	nameFluentOK = "fluent, acknowledged"
+	nameUnasked  = "fluent, no acknowledgements"
 	nameCaller   = "the caller alone"
 )
 
@@ -44,8 +44,8 @@ var clients = []client{
 	{name: nameOfficial, program: "official"},
 	{name: nameAsync, program: "official", args: []string{"-mode", "async"}},
 	{name: nameIBM, program: "ibm", maps: true},
-	{name: nameFluent, program: "fluent"},
-	{name: nameFluentOK, program: "fluent", args: []string{"-ack"}},
+	{name: nameFluent, program: "fluent", args: []string{"-ack"}},
+	{name: nameUnasked, program: "fluent"},
 	{name: nameCaller, program: "fluent", args: []string{"-mode", "none"}},
 }
 
@@ -215,7 +215,7 @@ func (l *lab) compareAcked(s *sink) error {
 	return l.compareClients(s, postAcked, []client{
 		{name: nameAsync, program: "official", args: []string{"-mode", "async"}},
 		{name: nameAsync + ", acknowledged", program: "official", args: []string{"-mode", "async", "-ack"}},
-		{name: nameFluentOK, program: "fluent", args: []string{"-ack"}},
+		{name: nameFluent, program: "fluent", args: []string{"-ack"}},
 	}, "-record", "count", "-n", strconv.Itoa(l.plan.posts))
 }
 
@@ -261,12 +261,12 @@ func (l *lab) paceArgs() []string {
 func (l *lab) addPaced(name string, r loggers.Result, delivered int) {
 	s := sample{throughput: float64(delivered) / r.Elapsed.Seconds(), p50: float64(r.P50), p99: float64(r.P999), cpu: float64(r.CPU) / float64(max(1, delivered)), rss: float64(r.Peak)}
 	reference := []sample{s}
-	if row := l.report.find(postNormal, nameFluentOK); row != nil {
+	if row := l.report.find(postNormal, nameFluent); row != nil {
 		for c := range columns {
 			reference[0][c] = row.Columns[c].Value
 		}
 	}
-	l.report.add(name, nameFluentOK, nameFluentOK+" ", []sample{s}, reference,
+	l.report.add(name, nameFluent, nameFluent+" ", []sample{s}, reference,
 		fmt.Sprintf("p99 is p99.9; longest call %v; %d taken, %d refused, %d came", r.Longest.Round(time.Microsecond), r.Posted, r.Refused, delivered))
 }
 
@@ -323,9 +323,9 @@ func (r *report) judgeLoggers(most, least func(name string, value, bound float64
 	for _, kind := range kinds {
 		most("time of a call with record "+kind+", in the official client's", r.ratio(postPrefix+kind, nameFluent, p50), bounds[kind])
 	}
-	least("records delivered with acknowledgements, in the official asynchronous client's without", r.ratio(postAcked, nameFluentOK, throughput), 3)
-	most("CPU of a record delivered with acknowledgements, in the official asynchronous client's without", r.ratio(postAcked, nameFluentOK, cpu), 0.333)
-	if row := r.find(postAway, nameFluentOK); row != nil {
+	least("records delivered with acknowledgements, in the official asynchronous client's without", r.ratio(postAcked, nameFluent, throughput), 3)
+	most("CPU of a record delivered with acknowledgements, in the official asynchronous client's without", r.ratio(postAcked, nameFluent, cpu), 0.333)
+	if row := r.find(postAway, nameFluent); row != nil {
 		most("milliseconds of a call at p99.9 with the server away", row.Columns[p99].Value/1e6, 1)
 	}
 }
