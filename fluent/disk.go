@@ -174,6 +174,14 @@ func (d *disk) close() error {
 	return d.closed
 }
 
+// closingFailed returns what close said.
+func (d *disk) closingFailed() error {
+	if d == nil || d.closed == nil {
+		return nil
+	}
+	return fmt.Errorf("fluent: %w", d.closed)
+}
+
 // batchFormat is the first byte of a batch on disk. Behind it come the tag
 // and the id, each after its length, the number of records, and the entries.
 const batchFormat = 1

@@ -76,7 +76,8 @@ func (e *ending) giveUp(why error) {
 // handler has a second for each batch then and five for all; one that doesn't
 // return is left behind.
 //
-// It returns an *UnsentError if records remain, on disk or lost. Other calls
+// It returns an *UnsentError if records remain, on disk or lost, and else what
+// was wrong with WithSpill's directory at the end. Other calls
 // of Shutdown and Close wait for the first and return the same; the first gives
 // up as soon as the context of any of them ends.
 func (l *Logger) Shutdown(ctx context.Context) error {
@@ -206,8 +207,9 @@ func (l *Logger) settle(cause error, dropped int, handlerLeft bool) error {
 	spooled, _ := l.disk.records()
 	if err := l.disk.close(); err != nil {
 		cause = errors.Join(cause, err)
-	} else if spooled+lost+dropped == 0 {
-		return nil
+	}
+	if spooled+lost+dropped == 0 {
+		return l.disk.closingFailed()
 	}
 	if cause == nil {
 		cause = errLater

@@ -2,6 +2,7 @@ package fluent
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -128,6 +129,25 @@ func TestDrainSeesDamage(t *testing.T) {
 		synctest.Wait()
 		expect(t, "over", drained, true)
 		expect(t, "damaged", l.Stats().Damaged, uint64(3))
+	})
+}
+
+// TestCloseOfLostDirectory: what the disk had is reported as lost, and
+// that the directory is in no order is no matter of records that remain.
+func TestCloseOfLostDirectory(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "spill")
+	r := &receiver{}
+	inBubble(t, r, []Option{WithSpill(dir, SpillOptions{})}, func(t *testing.T, l *Logger) {
+		post(t, l, "a", 1, 3)
+		if err := os.RemoveAll(dir); err != nil {
+			t.Skip(err) // the system doesn't remove open files
+		}
+		err := l.Close()
+		if err == nil || errors.As(err, new(*UnsentError)) {
+			t.Fatalf("Close: %v", err)
+		}
+		expect(t, "arrived", r.got(), "a 1, a 2, a 3")
+		expectSum(t, l)
 	})
 }
 

@@ -323,6 +323,31 @@ func TestSyncFails(t *testing.T) {
 }
 
 // TestTooManyFiles: what can't be opened now isn't passed over.
+// TestDirectoryGone: what was written to a file without a name is not safe, and
+// no more is written to it.
+func TestDirectoryGone(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "spool")
+	s := open(t, dir, Options{Sync: SyncNever})
+	if err := s.Append([]byte("payload"), 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Skip(err) // the system doesn't remove open files
+	}
+	if err := s.Sync(); err == nil {
+		t.Fatal("Sync finds nothing wrong")
+	}
+	if err := s.Append([]byte("payload"), 1); err == nil {
+		t.Fatal("Append finds nothing wrong")
+	}
+	if _, _, err := s.Next(); err != ErrEmpty {
+		t.Fatalf("Next: %v", err)
+	}
+	if _, records, _ := s.Lost(); records != 1 {
+		t.Fatalf("%d records lost", records)
+	}
+}
+
 func TestTooManyFiles(t *testing.T) {
 	m := newMemFS()
 	s := fill(t, m, 100)

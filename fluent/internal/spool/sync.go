@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 )
 
@@ -71,11 +72,11 @@ func (s *Spool) again(flag *bool) {
 }
 
 // syncSegment opens the file for itself: Append may close its own at any
-// time. A file that is gone was done.
+// time. A file that is gone was done, or is lost if the segment is still wanted.
 func (s *Spool) syncSegment(g *segment) error {
 	f, err := s.fs.Open(g.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return s.distrust(g, err)
 	}
 	if err != nil {
 		s.again(&g.dirty)
@@ -83,10 +84,20 @@ func (s *Spool) syncSegment(g *segment) error {
 	}
 	defer f.Close()
 	if err = f.Sync(); err != nil {
-		s.mu.Lock()
-		g.syncErr = err
-		s.mu.Unlock()
+		return s.distrust(g, err)
 	}
+	return nil
+}
+
+// distrust notes why g can't be relied on, and returns it; nil if g was done
+// meanwhile.
+func (s *Spool) distrust(g *segment, err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Contains(s.segments, g) {
+		return nil
+	}
+	g.syncErr = err
 	return err
 }
 
