@@ -298,6 +298,7 @@ func TestFallbackHandlerTakesCredit(t *testing.T) {
 		if err := l.Flush(ctx); err != nil {
 			t.Fatal(err)
 		}
+		synctest.Wait()
 		expectSum(t, l)
 		expectSum(t, other)
 	})

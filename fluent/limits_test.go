@@ -175,24 +175,20 @@ func TestBlockEndsWithClose(t *testing.T) {
 // TestCreditOfOtherShards has all credit with one shard when another needs
 // some.
 func TestCreditOfOtherShards(t *testing.T) {
-	inBubble(t, &receiver{stuck: true}, []Option{WithMemory(1 << 20), WithFlushInterval(time.Hour)}, func(t *testing.T, l *Logger) {
-		post(t, l, "a", 1, 1)
-		rest := l.limits.maxBytes - l.limits.bytes.Load()
-		if !l.limits.reserve(rest, 0) {
-			t.Fatal("what is left can't be reserved")
-		}
-		for i := range l.collector.shards {
-			s := &l.collector.shards[i]
-			if s.filled.buf == nil {
-				if err := l.overflow(t.Context(), s, "a", make([]byte, recordBytes)); err != nil {
-					t.Fatalf("of %d bytes credit nothing can be had: %v", l.limits.pieceBytes, err)
-				}
+	l := newIdle(t, WithMemory(1<<20))
+	post(t, l, "a", 1, 1)
+	rest := l.limits.maxBytes - l.limits.bytes.Load()
+	if !l.limits.reserve(rest, 0) {
+		t.Fatal("what is left can't be reserved")
+	}
+	for i := range l.collector.shards {
+		s := &l.collector.shards[i]
+		if s.filled.buf == nil {
+			if err := l.overflow(t.Context(), s, "a", make([]byte, recordBytes)); err != nil {
+				t.Fatalf("of %d bytes credit nothing can be had: %v", l.limits.pieceBytes, err)
 			}
 		}
-		l.collector.collect(false)
-		l.queue.dropOldest() // what was put in above is no record
-		l.limits.release(rest, 0)
-	})
+	}
 }
 
 func TestLimitsPieces(t *testing.T) {

@@ -124,6 +124,30 @@ func (m *machine) check(rt *rapid.T) {
 	}
 }
 
+// newIdle returns a Logger without goroutines.
+func newIdle(t *testing.T, opts ...Option) *Logger {
+	t.Helper()
+	o := defaultOptions()
+	for _, option := range opts {
+		option(&o)
+	}
+	if err := o.resolve(); err != nil {
+		t.Fatal(err)
+	}
+	l, err := prepare(o, func(*options, func(Event)) (deliverer, error) { return idle{}, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ended, cancel := context.WithCancel(context.Background())
+		cancel()
+		if err := l.Shutdown(ended); err != nil && !errors.As(err, new(*UnsentError)) {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
 // idle delivers nothing.
 type idle struct{}
 

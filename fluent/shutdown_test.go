@@ -100,16 +100,7 @@ func TestCloseHurriesShutdown(t *testing.T) {
 func TestDrainSeesDamage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
-		o := defaultOptions()
-		WithSpill(dir, SpillOptions{})(&o)
-		if err := o.resolve(); err != nil {
-			t.Fatal(err)
-		}
-		l, err := prepare(o, func(*options, func(Event)) (deliverer, error) { return idle{}, nil })
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
+		l := newIdle(t, WithSpill(dir, SpillOptions{}))
 		if _, err := l.disk.write(nil, &batch{tag: "tag", records: 3, entries: []byte("entries")}); err != nil {
 			t.Fatal(err)
 		}
