@@ -109,7 +109,7 @@ func TestDropOldestWhileSending(t *testing.T) {
 
 func TestFlushReportsDropped(t *testing.T) {
 	r := &receiver{away: true}
-	opts := []Option{WithRecords(2), WithOverflow(DropOldest), WithFlushInterval(0)}
+	opts := []Option{WithRecords(2), WithOverflow(DropOldest), WithFlushInterval(time.Hour)} // Flush makes one batch of both
 	inBubble(t, r, opts, func(t *testing.T, l *Logger) {
 		post(t, l, "a", 1, 2)
 		flushed := make(chan error, 1)
