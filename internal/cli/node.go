@@ -38,7 +38,8 @@ type Node struct {
 	sinks    sinks
 	failed   chan error // from listeners that stopped by themselves
 
-	changing   sync.Mutex      // held by start, Reload and Stop: one at a time; taken before mu
+	changing   sync.Mutex      // held by start, Reload and Stop: one at a time; taken before applying
+	applying   sync.Mutex      // held while a configuration is brought into force; taken before mu
 	retirement sync.WaitGroup  // of listeners and logs that a reload has replaced
 	hard       context.Context // cancelled when Stop no longer waits for them
 	hardStop   context.CancelFunc

@@ -69,13 +69,19 @@ type running struct {
 // run starts a node with what format gives; %s in it is the origin's URL.
 func run(t *testing.T, format string) *running {
 	t.Helper()
+	return runLogging(t, format, slog.DiscardHandler)
+}
+
+// runLogging is run with a handler for the node's own log.
+func runLogging(t *testing.T, format string, log slog.Handler) *running {
+	t.Helper()
 	r := &running{t: t, file: filepath.Join(t.TempDir(), "kasoku.yaml"), store: newStore(t), out: &bytes.Buffer{}}
 	r.write(format)
 	cfg, err := r.load()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Node, err = start(cfg, r.file, r.out, slog.New(slog.DiscardHandler)); err != nil {
+	if r.Node, err = start(cfg, r.file, r.out, slog.New(log)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.stop)
@@ -287,6 +293,36 @@ func TestReloadMovesAndRemoves(t *testing.T) {
 	}
 	if r.ServiceAddr("users") != nil || strings.Contains(r.page("/api/v1/report"), "users") {
 		t.Error("the report still has the service that is gone")
+	}
+}
+
+// slowly is a log that takes its time with one message.
+type slowly struct {
+	slog.Handler
+	message string
+}
+
+func (s slowly) Enabled(context.Context, slog.Level) bool { return true }
+
+func (s slowly) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == s.message {
+		<-time.After(100 * time.Millisecond)
+	}
+	return nil
+}
+
+// A service that is removed can have ended before the change that removes it,
+// and others after it, is done.
+func TestReloadForgetsWhatEndsBeforeIt(t *testing.T) {
+	users, carts := strings.Replace(orders, "orders", "users", 1), strings.Replace(orders, "orders", "carts", 1)
+	r := runLogging(t, head+orders+users+carts, slowly{slog.DiscardHandler, "removed"})
+	r.mustReload(head + orders)
+	r.retirement.Wait()
+	page := r.page("/metrics")
+	for _, name := range []string{"users", "carts"} {
+		if strings.Contains(page, `service="`+name+`"`) {
+			t.Errorf("%s is gone and has series", name)
+		}
 	}
 }
 

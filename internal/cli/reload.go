@@ -55,6 +55,8 @@ type change struct {
 // apply brings cfg into force, or changes nothing. n.changing is held, except at
 // the start.
 func (n *Node) apply(cfg *config.Config) error {
+	n.applying.Lock()
+	defer n.applying.Unlock()
 	c := &change{node: n, cfg: cfg, stage: n.registry.Stage()}
 	if err := c.prepare(); err != nil {
 		for _, f := range slices.Backward(c.undo) {
@@ -367,11 +369,19 @@ func (n *Node) remove(m *mount) {
 		err := m.server.Shutdown(ctx)
 		m.service.Close()
 		m.space.Close()
-		if n.ServiceAddr(m.cfg.Name) == nil { // it may be back already
-			n.registry.Unregister("service", m.cfg.Name)
-		}
+		n.forget(m.cfg.Name)
 		return err
 	})
+}
+
+// forget drops the series of a service, unless it is back already. A change
+// under way, which may be removing it or bringing it back, is waited for.
+func (n *Node) forget(name string) {
+	n.applying.Lock()
+	defer n.applying.Unlock()
+	if n.ServiceAddr(name) == nil {
+		n.registry.Unregister("service", name)
+	}
 }
 
 // pending lists the keys whose new value waits for a restart; mu is held.
