@@ -60,13 +60,19 @@ func TestShutdownHard(t *testing.T) {
 	reached := make(chan struct{})
 	log := newRecords()
 	s := start(t, Config{Log: log, Handler: HandlerFunc(func(x *Exchange) {
+		if string(x.Request.Path) == "/quick" {
+			x.Reply.Status = http.StatusOK
+			return
+		}
 		ctx := x.Context()
 		close(reached)
 		<-ctx.Done()
 		causes <- ctx.Err()
 	})})
-	stuck, half := dial(t, s), dial(t, s)
-	half.send("GET / HTTP/1.1\r\n")
+	half, stuck := dial(t, s), dial(t, s)
+	half.send(target("/quick") + "GET / HTTP/1.1\r\n") // one answer says that both were read
+	half.read("GET")
+	log.next(t)
 	stuck.send(get)
 	await(t, reached, "request")
 	ctx, cancel := context.WithCancel(t.Context())
