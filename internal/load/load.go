@@ -157,9 +157,12 @@ func (r *Result) add(other *Result) {
 	}
 }
 
+// connecting is the longest wait for a connection.
+const connecting = 10 * time.Second
+
 // dial connects c anew.
 func (d *driver) dial(c *conn) error {
-	ctx, cancel := context.WithTimeout(d.ctx, d.cfg.Timeout)
+	ctx, cancel := context.WithTimeout(d.ctx, connecting)
 	defer cancel()
 	var dialer net.Dialer
 	nc, err := dialer.DialContext(ctx, "tcp", d.cfg.Addr)

@@ -33,17 +33,17 @@ func (e *echo) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // eachWay runs f over plain TCP, which takes the event loops where there are
-// any, and over TLS, which takes the streams.
+// any, and over TLS, which takes the streams. An answer may take its time.
 func eachWay(t *testing.T, handler http.Handler, f func(t *testing.T, cfg Config)) {
 	t.Run("tcp", func(t *testing.T) {
 		server := httptest.NewServer(handler)
 		defer server.Close()
-		f(t, Config{Addr: server.Listener.Addr().String()})
+		f(t, Config{Addr: server.Listener.Addr().String(), Timeout: time.Hour})
 	})
 	t.Run("tls", func(t *testing.T) {
 		server := httptest.NewTLSServer(handler)
 		defer server.Close()
-		f(t, Config{Addr: server.Listener.Addr().String(), TLS: &tls.Config{InsecureSkipVerify: true}})
+		f(t, Config{Addr: server.Listener.Addr().String(), TLS: &tls.Config{InsecureSkipVerify: true}, Timeout: time.Hour})
 	})
 }
 
@@ -281,7 +281,7 @@ func TestCancelEndsTheRun(t *testing.T) {
 			cancel()
 			release <- struct{}{}
 		}()
-		cfg.Conns, cfg.Count, cfg.Timeout = 1, 1, time.Hour
+		cfg.Conns, cfg.Count = 1, 1
 		cfg.Next = func(int, []byte) []byte { return get("/") }
 		r, err := Run(ctx, cfg)
 		if err != nil || r.Errors != 0 {
