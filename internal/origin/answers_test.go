@@ -16,7 +16,7 @@ type rawOrigin struct {
 	listener net.Listener
 	text     string
 	end      ending
-	conns    chan net.Conn // those that are kept open
+	conns    chan net.Conn // those that are kept open; closed after the listener
 }
 
 type ending int
@@ -40,6 +40,7 @@ func newRawOrigin(t *testing.T, text string, end ending) *rawOrigin {
 		}
 	})
 	go func() {
+		defer close(o.conns)
 		for {
 			conn, err := l.Accept()
 			if err != nil {

@@ -367,7 +367,6 @@ func TestLateCancellation(t *testing.T) {
 		for range o.conns { // room for the next ones
 		}
 	}()
-	defer close(o.conns)
 	defer o.listener.Close()
 	var wg sync.WaitGroup
 	for range 4 {
