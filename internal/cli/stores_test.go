@@ -55,7 +55,9 @@ func TestExpiredItemsLeaveTheCache(t *testing.T) {
 	r.ask("db", "UpdateTimeToLive", `{"TableName":"tab","TimeToLiveSpecification":{"Enabled":true,"AttributeName":"e"}}`)
 	soon := time.Now().Add(2 * time.Second).Unix()
 	r.ask("db", "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"id":{"S":"1"},"e":{"N":"%d"}}}`, soon))
-	if how, item := r.ask("db", "GetItem", getT); !strings.Contains(how, "hit") || !strings.Contains(item, `"e"`) {
+	how, item := r.ask("db", "GetItem", getT)
+	early := time.Now().Unix() < soon // the disk may have taken that long
+	if early && (!strings.Contains(how, "hit") || !strings.Contains(item, `"e"`)) {
 		t.Fatalf("before its time: %s %s", how, item)
 	}
 	// Each of these is a hit until the store has said that the item is gone.
