@@ -6,15 +6,17 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 )
 
 // newQueryStore opens a store with the tables of these tests: hash, with a
 // partition key a alone; range, with a and b, the local indexes local (a, c) of
 // everything and sparse (a, d) of its keys and c, and the global indexes global
-// (c) of everything and pair (c, d) of its keys and e.
+// (c) of everything and pair (c, d) of its keys and e. Nothing happens in it by
+// itself: tests put states in place that its background work would end.
 func newQueryStore(t testing.TB) *Store {
 	t.Helper()
-	s := newStore(t)
+	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
 	s.must(t, "CreateTable", `{"TableName":"hash","BillingMode":"PAY_PER_REQUEST","KeySchema":[{"AttributeName":"a","KeyType":"HASH"}],
 		"AttributeDefinitions":[{"AttributeName":"a","AttributeType":"S"}]}`)
 	key := func(hash, rng string) string {
