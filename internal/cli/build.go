@@ -1,21 +1,12 @@
 package cli
 
 import (
-	"context"
 	"crypto/tls"
-	"fmt"
-	"net/url"
 	"sync/atomic"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/config"
-	"github.com/kasoku/kasoku/internal/dynamo/accel"
-	"github.com/kasoku/kasoku/internal/dynamo/embedded"
-	"github.com/kasoku/kasoku/internal/dynamo/sigv4"
-	"github.com/kasoku/kasoku/internal/dynamo/wire"
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/origin"
 )
@@ -84,78 +75,6 @@ func originConfig(url string, s *config.Service) origin.Config {
 		oc.Concurrency.Queue = -1 // there, 0 stands for the default
 	}
 	return oc
-}
-
-func (n *Node) accelConfig(c *config.Config, s *config.Service) (accel.Config, error) {
-	d := s.DynamoDB
-	ac := accel.Config{
-		Name:         s.Name,
-		Region:       d.Region,
-		Origin:       originConfig(string(d.Origin), s),
-		Open:         d.Auth.Mode == "none",
-		ItemTTL:      d.ItemTTL.Std(),
-		QueryTTL:     d.QueryTTL.Std(),
-		NegativeTTL:  d.NegativeTTL.Std(),
-		RefreshAhead: float64(d.RefreshAhead),
-		ExpireItems:  d.ExpireItems.Tables,
-	}
-	if d.Origin.Embedded() != "" {
-		store := storeConfig(c, d)
-		ac.Origin.URL = "embedded:" + store.Dir
-		ac.Local = true
-		ac.Connect = func(origin.Config) (accel.Origin, error) { return n.stores.connect(store) }
-	} else {
-		var err error
-		if ac.Credentials, err = originCredentials(string(d.Origin)); err != nil {
-			return accel.Config{}, err
-		}
-	}
-	for i := range d.Auth.Keys {
-		k := &d.Auth.Keys[i]
-		ac.Keys = append(ac.Keys, accel.Key{ID: k.ID, Secret: k.Secret(), Tables: k.Tables, Allow: access(k.Allow)})
-	}
-	for i := range d.Tables {
-		t := &d.Tables[i]
-		ac.Tables = append(ac.Tables, accel.TableRule{
-			Pattern: t.Pattern, Cache: &t.Cache,
-			ItemTTL: std(t.ItemTTL), QueryTTL: std(t.QueryTTL), NegativeTTL: std(t.NegativeTTL),
-		})
-	}
-	return ac, nil
-}
-
-func storeConfig(c *config.Config, d *config.DynamoDB) embedded.Config {
-	return embedded.Config{Dir: c.Resolve(d.Origin.Embedded()), Region: d.Region, NoSync: !d.Sync}
-}
-
-func std(d *config.Duration) *time.Duration {
-	if d == nil {
-		return nil
-	}
-	s := d.Std()
-	return &s
-}
-
-func access(words []string) []wire.Access {
-	var list []wire.Access
-	for _, w := range words {
-		list = append(list, map[string]wire.Access{"read": wire.Read, "write": wire.Write, "admin": wire.Admin}[w])
-	}
-	return list
-}
-
-// originCredentials are what an origin's requests are signed with. Nobody is asked
-// for them yet.
-func originCredentials(origin string) (aws.CredentialsProvider, error) {
-	u, err := url.Parse(origin)
-	if err != nil {
-		return nil, fmt.Errorf("origin %s: %w", origin, err)
-	}
-	p, err := sigv4.DefaultCredentials(context.Background(), u.Hostname())
-	if err != nil {
-		return nil, fmt.Errorf("find credentials for origin %s: %w", origin, err)
-	}
-	return p, nil
 }
 
 // certificates are a listener's; a reload may put other files in their place.

@@ -16,8 +16,6 @@ import (
 	"github.com/kasoku/kasoku/internal/admin"
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/config"
-	"github.com/kasoku/kasoku/internal/dynamo/accel"
-	"github.com/kasoku/kasoku/internal/dynamo/plain"
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
@@ -57,8 +55,7 @@ type Node struct {
 type mount struct {
 	cfg       config.Service
 	memory    config.Size // the cap that its space was made with
-	service   *accel.Service
-	routes    *plain.Handler // bbpd's, before service; nil until they are asked for
+	service   service
 	space     *cache.Space
 	server    *edge.Server
 	certs     *certificates // nil: not encrypted

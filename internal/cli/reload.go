@@ -12,7 +12,6 @@ import (
 
 	"github.com/kasoku/kasoku/internal/admin"
 	"github.com/kasoku/kasoku/internal/config"
-	"github.com/kasoku/kasoku/internal/dynamo/accel"
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
@@ -91,9 +90,13 @@ func (c *change) prepare() error {
 		s := &c.cfg.Services[i]
 		m := c.node.find(s.Name)
 		var err error
-		if m == nil {
+		switch {
+		case m == nil:
 			m, err = c.add(s)
-		} else {
+		case m.cfg.Type != s.Type:
+			err = fmt.Errorf("service %s: its type can't change from %s to %s while it runs; restart, or give the new one another name",
+				s.Name, m.cfg.Type, s.Type)
+		default:
 			err = c.listener(m, s)
 		}
 		if err != nil {
@@ -222,15 +225,10 @@ func (c *change) add(s *config.Service) (*mount, error) {
 	if s.Memory > 0 {
 		observeMemory(c.stage, m.space.Usage, s.Name)
 	}
-	ac, err := n.accelConfig(c.cfg, s)
-	if err != nil {
-		return nil, fmt.Errorf("service %s: %w", s.Name, err)
-	}
-	if m.service, err = accel.New(ac, m.space, c.stage, n.log); err != nil {
+	if m.service, err = n.newService(c.cfg, s, m.space, c.stage, n.log); err != nil {
 		return nil, err
 	}
 	c.undo = append(c.undo, m.service.Close)
-	n.follow(m.service, c.cfg, s)
 	if s.TLS != nil {
 		cert, err := newCertificate(c.cfg, s.TLS)
 		if err != nil {
@@ -248,9 +246,10 @@ func (c *change) add(s *config.Service) (*mount, error) {
 func (c *change) listen(m *mount, s *config.Service, put func(*edge.Server, *atomic.Bool)) error {
 	n := c.node
 	ec := edge.Config{
-		Name: s.Name, Listen: string(s.Listen), Limits: edgeLimits(&s.Limits), Handler: m.handler(s),
-		Log: n.sinks.current(), Metrics: c.stage, RateLimited: m.service.RateLimited,
+		Name: s.Name, Listen: string(s.Listen), Limits: edgeLimits(&s.Limits), Handler: m.service.handler(s),
+		Log: n.sinks.current(), Metrics: c.stage,
 	}
+	m.service.listener(s, &ec)
 	if m.certs != nil {
 		ec.TLS = m.certs.serverConfig()
 	}
@@ -268,7 +267,7 @@ func (c *change) listen(m *mount, s *config.Service, put func(*edge.Server, *ato
 		server.SetLog(n.sinks.current())
 		go n.serve(s.Name, server, accepting)
 		n.log.Info("serving", "service", s.Name, "type", s.Type, "listen", server.Addr().String(),
-			"tls", m.certs != nil, "origin", string(s.DynamoDB.Origin))
+			"tls", m.certs != nil, "origin", m.service.origins(s))
 	})
 	return nil
 }
@@ -284,26 +283,6 @@ func (c *change) listener(m *mount, s *config.Service) error {
 	})
 }
 
-// reconfigure gives a service what c says of it.
-func (n *Node) reconfigure(service *accel.Service, c *config.Config, s *config.Service) error {
-	ac, err := n.accelConfig(c, s)
-	if err != nil {
-		return fmt.Errorf("service %s: %w", s.Name, err)
-	}
-	if err := service.Reconfigure(ac); err != nil {
-		return err
-	}
-	n.follow(service, c, s)
-	return nil
-}
-
-// follow has a service told what its embedded store removes by itself.
-func (n *Node) follow(service *accel.Service, c *config.Config, s *config.Service) {
-	if s.DynamoDB.Origin.Embedded() != "" {
-		n.stores.onExpiry(storeConfig(c, s.DynamoDB), service.ItemRemoved)
-	}
-}
-
 // settings gives a service that runs what is new in its configuration.
 func (c *change) settings(m *mount, s *config.Service) error {
 	if err := c.certificate(m, s); err != nil {
@@ -314,18 +293,18 @@ func (c *change) settings(m *mount, s *config.Service) error {
 	}
 	old := m.cfg
 	if !reflect.DeepEqual(working(&old), working(s)) {
-		if err := c.node.reconfigure(m.service, c.cfg, s); err != nil {
+		if err := m.service.reconfigure(c.cfg, s); err != nil {
 			return err
 		}
 		c.undo = append(c.undo, func() {
-			if err := c.node.reconfigure(m.service, c.node.cfg, &old); err != nil {
+			if err := m.service.reconfigure(c.node.cfg, &old); err != nil {
 				c.node.log.Error("a service could not be given its old settings back", "service", old.Name, "error", err)
 			}
 		})
 	}
 	c.commit = append(c.commit, func() {
 		m.server.SetLimits(edgeLimits(&s.Limits))
-		m.handle(s)
+		m.server.SetHandler(m.service.inForce(s))
 		c.node.mu.Lock()
 		m.cfg = *s
 		c.node.mu.Unlock()
@@ -402,9 +381,7 @@ func (n *Node) pending() []string {
 		path := "services." + m.cfg.Name
 		note(m.memory != m.cfg.Memory, path+".memory")
 		note((m.certs != nil) != (m.cfg.TLS != nil), path+".tls")
-		if d := m.cfg.DynamoDB; d != nil && d.Origin.Embedded() != "" {
-			note(n.stores.differs(storeConfig(n.cfg, d)), path+".origin")
-		}
+		list = append(list, m.service.pending(n.cfg, &m.cfg, path)...)
 	}
 	return list
 }

@@ -1,0 +1,164 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/config"
+	"github.com/kasoku/kasoku/internal/dynamo/accel"
+	"github.com/kasoku/kasoku/internal/dynamo/embedded"
+	"github.com/kasoku/kasoku/internal/dynamo/plain"
+	"github.com/kasoku/kasoku/internal/dynamo/sigv4"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/origin"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// dynamo is a service of type dynamodb.
+type dynamo struct {
+	*accel.Service
+	node   *Node
+	routes *plain.Handler // bbpd's, before the service; nil until they are asked for
+}
+
+func newDynamo(n *Node, c *config.Config, s *config.Service, space *cache.Space, registry *telemetry.Registry, log *slog.Logger) (service, error) {
+	ac, err := n.accelConfig(c, s)
+	if err != nil {
+		return nil, fmt.Errorf("service %s: %w", s.Name, err)
+	}
+	d := &dynamo{node: n}
+	if d.Service, err = accel.New(ac, space, registry, log); err != nil {
+		return nil, err
+	}
+	d.follow(c, s)
+	return d, nil
+}
+
+func (d *dynamo) reconfigure(c *config.Config, s *config.Service) error {
+	ac, err := d.node.accelConfig(c, s)
+	if err != nil {
+		return fmt.Errorf("service %s: %w", s.Name, err)
+	}
+	if err := d.Reconfigure(ac); err != nil {
+		return err
+	}
+	d.follow(c, s)
+	return nil
+}
+
+// follow has the service told what its embedded store removes by itself.
+func (d *dynamo) follow(c *config.Config, s *config.Service) {
+	if s.DynamoDB.Origin.Embedded() != "" {
+		d.node.stores.onExpiry(storeConfig(c, s.DynamoDB), d.ItemRemoved)
+	}
+}
+
+// handler is the service, or the plain-JSON routes before it. The routes are made
+// once, so that what /Status tells lives through reloads.
+func (d *dynamo) handler(s *config.Service) edge.Handler {
+	if !s.DynamoDB.PlainJSON {
+		return d.Service
+	}
+	if d.routes == nil {
+		d.routes = plain.New(s.Name, d.Service, plainConfig(s.DynamoDB))
+	}
+	return d.routes
+}
+
+func (d *dynamo) inForce(s *config.Service) edge.Handler {
+	h := d.handler(s)
+	if d.routes != nil {
+		d.routes.Configure(plainConfig(s.DynamoDB))
+	}
+	return h
+}
+
+func (d *dynamo) listener(_ *config.Service, ec *edge.Config) { ec.RateLimited = d.RateLimited }
+
+func (d *dynamo) origins(s *config.Service) string { return string(s.DynamoDB.Origin) }
+
+func (d *dynamo) pending(c *config.Config, s *config.Service, path string) []string {
+	if s.DynamoDB.Origin.Embedded() != "" && d.node.stores.differs(storeConfig(c, s.DynamoDB)) {
+		return []string{path + ".origin"}
+	}
+	return nil
+}
+
+func (n *Node) accelConfig(c *config.Config, s *config.Service) (accel.Config, error) {
+	d := s.DynamoDB
+	ac := accel.Config{
+		Name:         s.Name,
+		Region:       d.Region,
+		Origin:       originConfig(string(d.Origin), s),
+		Open:         d.Auth.Mode == "none",
+		ItemTTL:      d.ItemTTL.Std(),
+		QueryTTL:     d.QueryTTL.Std(),
+		NegativeTTL:  d.NegativeTTL.Std(),
+		RefreshAhead: float64(d.RefreshAhead),
+		ExpireItems:  d.ExpireItems.Tables,
+	}
+	if d.Origin.Embedded() != "" {
+		store := storeConfig(c, d)
+		ac.Origin.URL = "embedded:" + store.Dir
+		ac.Local = true
+		ac.Connect = func(origin.Config) (accel.Origin, error) { return n.stores.connect(store) }
+	} else {
+		var err error
+		if ac.Credentials, err = originCredentials(string(d.Origin)); err != nil {
+			return accel.Config{}, err
+		}
+	}
+	for i := range d.Auth.Keys {
+		k := &d.Auth.Keys[i]
+		ac.Keys = append(ac.Keys, accel.Key{ID: k.ID, Secret: k.Secret(), Tables: k.Tables, Allow: access(k.Allow)})
+	}
+	for i := range d.Tables {
+		t := &d.Tables[i]
+		ac.Tables = append(ac.Tables, accel.TableRule{
+			Pattern: t.Pattern, Cache: &t.Cache,
+			ItemTTL: std(t.ItemTTL), QueryTTL: std(t.QueryTTL), NegativeTTL: std(t.NegativeTTL),
+		})
+	}
+	return ac, nil
+}
+
+func storeConfig(c *config.Config, d *config.DynamoDB) embedded.Config {
+	return embedded.Config{Dir: c.Resolve(d.Origin.Embedded()), Region: d.Region, NoSync: !d.Sync}
+}
+
+func std(d *config.Duration) *time.Duration {
+	if d == nil {
+		return nil
+	}
+	s := d.Std()
+	return &s
+}
+
+func access(words []string) []wire.Access {
+	var list []wire.Access
+	for _, w := range words {
+		list = append(list, map[string]wire.Access{"read": wire.Read, "write": wire.Write, "admin": wire.Admin}[w])
+	}
+	return list
+}
+
+// originCredentials are what an origin's requests are signed with. Nobody is asked
+// for them yet.
+func originCredentials(origin string) (aws.CredentialsProvider, error) {
+	u, err := url.Parse(origin)
+	if err != nil {
+		return nil, fmt.Errorf("origin %s: %w", origin, err)
+	}
+	p, err := sigv4.DefaultCredentials(context.Background(), u.Hostname())
+	if err != nil {
+		return nil, fmt.Errorf("find credentials for origin %s: %w", origin, err)
+	}
+	return p, nil
+}
