@@ -27,8 +27,27 @@ type Entry struct {
 	aux         uint32
 	keyLen      uint32
 	space       uint16
-	ntags       uint8
+	ntags       uint8 // and the bit carries
 	kind        uint8
+}
+
+// carrier is an entry that carries a value: larger, so that all others need no
+// room for one. The bit carries in its ntags tells it from them.
+type carrier struct {
+	Entry
+	value any
+	extra int64 // what the value weighs
+}
+
+const carries = 1 << 7
+
+// carrierOverhead is what a carrier weighs beside an entry, in bytes.
+const carrierOverhead = int64(unsafe.Sizeof(carrier{}) - unsafe.Sizeof(Entry{}))
+
+// Key returns what the entry is stored under. It must not be changed.
+func (e *Entry) Key() []byte {
+	k := e.key()
+	return unsafe.Slice(unsafe.StringData(k), len(k))
 }
 
 // Payload returns the bytes that the service stored. They must not be changed.
@@ -43,6 +62,26 @@ func (e *Entry) Kind() uint8 { return e.kind }
 // Aux returns the service's own word, a checksum for example.
 func (e *Entry) Aux() uint32 { return e.aux }
 
+// Value returns what the service stored as Filling.Value, nil if nothing.
+func (e *Entry) Value() any {
+	if c := e.carrier(); c != nil {
+		return c.value
+	}
+	return nil
+}
+
+// carrier returns the larger struct that e is the beginning of, nil if e is an
+// entry and no more.
+func (e *Entry) carrier() *carrier {
+	if e.ntags&carries == 0 {
+		return nil
+	}
+	return (*carrier)(unsafe.Pointer(e))
+}
+
+// tags is how many tags the entry depends on.
+func (e *Entry) tags() uint8 { return e.ntags &^ carries }
+
 // TTL returns how long the entry stays fresh, seen from now (Cache.At); negative
 // once it is over.
 func (e *Entry) TTL(now int64) time.Duration { return time.Duration(e.freshUntil - now) }
@@ -52,8 +91,12 @@ func (e *Entry) key() string { return e.data[:e.keyLen] }
 // weight is what the entry takes of the heap. The allocator's size classes are an
 // eighth apart, so a sixteenth is what rounding up costs on average.
 func (e *Entry) weight() uint32 {
-	n := uint64(len(e.data))
-	return uint32(min(n+n/16+entryOverhead, math.MaxUint32))
+	n := int64(len(e.data))
+	n += n/16 + entryOverhead
+	if c := e.carrier(); c != nil {
+		n += carrierOverhead + c.extra
+	}
+	return uint32(min(n, math.MaxUint32))
 }
 
 // hotHits is how many hits near its end make an entry worth a refresh.

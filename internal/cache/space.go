@@ -7,6 +7,8 @@ import (
 	"math"
 	"time"
 	"unsafe"
+
+	"github.com/maypok86/otter/v2"
 )
 
 // Space is a service's part of the cache: its keys are apart from those of all
@@ -94,7 +96,7 @@ func (s *Space) find(key []byte, now int64) (*Entry, Found) {
 	switch {
 	case !ok || e.space != s.id || e.key() != string(key):
 		return nil, Absent
-	case !s.cache.stand(&e.slots, &e.gens, e.ntags):
+	case !s.cache.stand(&e.slots, &e.gens, e.tags()):
 		return nil, Invalidated
 	case now < e.freshUntil:
 		return e, Fresh
@@ -114,6 +116,12 @@ type Filling struct {
 	Refresh time.Duration // how long before its end a hot entry is refreshed; 0 for never
 	NoStore bool          // the answer is for those who wait only
 	Extra   any           // reaches those who wait, is never stored
+
+	// Value is kept beside the payload and read with Entry.Value. Others read it
+	// without a lock, so it must not change once it is stored, but through fields
+	// that it guards itself. Weight is what it takes of the heap, in bytes.
+	Value  any
+	Weight int64
 }
 
 // Store stores f under key if no tag has moved since st was noted. The entry is
@@ -149,14 +157,45 @@ func span(d time.Duration) uint32 {
 func (s *Space) newEntry(st Stamp, key []byte, f *Filling) *Entry {
 	data := make([]byte, 0, len(key)+len(f.Payload))
 	data = append(append(data, key...), f.Payload...)
-	e := &Entry{
-		data:  unsafe.String(unsafe.SliceData(data), len(data)),
-		slots: st.slots, gens: st.gens, ntags: st.n,
-		keyLen: uint32(len(key)), space: s.id, kind: f.Kind, aux: f.Aux,
-		freshUntil: s.cache.Now() + int64(min(f.TTL, forever)), staleFor: span(f.Stale),
-	}
+	e := f.room()
+	e.data = unsafe.String(unsafe.SliceData(data), len(data))
+	e.slots, e.gens, e.ntags = st.slots, st.gens, e.ntags|st.n
+	e.keyLen, e.space, e.kind, e.aux = uint32(len(key)), s.id, f.Kind, f.Aux
+	e.freshUntil, e.staleFor = s.cache.Now()+int64(min(f.TTL, forever)), span(f.Stale)
 	if f.Refresh > 0 && f.Refresh < f.TTL {
 		e.refreshLead = span(f.Refresh)
 	}
 	return e
+}
+
+// room makes the entry that f goes into, with nothing in it but f's value.
+func (f *Filling) room() *Entry {
+	if f.Value == nil {
+		return &Entry{}
+	}
+	c := &carrier{value: f.Value, extra: f.Weight}
+	c.ntags = carries
+	return &c.Entry
+}
+
+// Drop removes the entry under key, if it is e.
+func (s *Space) Drop(key []byte, e *Entry) bool {
+	dropped := false
+	s.store.otter.ComputeIfPresent(s.hash(key), func(old *Entry) (*Entry, otter.ComputeOp) {
+		if dropped = old == e; dropped {
+			return nil, otter.InvalidateOp
+		}
+		return old, otter.CancelOp
+	})
+	return dropped
+}
+
+// Entries calls yield with the entries of this space, in no order, until it
+// returns false: those that are stored all the while, and maybe others.
+func (s *Space) Entries(yield func(*Entry) bool) {
+	for _, e := range s.store.otter.All() {
+		if e.space == s.id && !yield(e) {
+			return
+		}
+	}
 }

@@ -224,7 +224,7 @@ func (w *Write) put(p *Put) bool {
 // is asked after the origin has answered and before Commit. Of e's tags, those
 // count that Begin was given, to move or to watch; the others must be current.
 func (w *Write) Held(e *Entry) bool {
-	for i := range e.ntags {
+	for i := range e.tags() {
 		slot, gen := e.slots[i], e.gens[i]
 		s := &w.cache.slots[slot]
 		m := w.mark(slot)
