@@ -2,11 +2,21 @@ package http1
 
 import "bytes"
 
-// Bounds on the head of an answer.
-const (
-	maxAnswerHead   = 64 << 10 // bytes, status line included
-	maxAnswerFields = 256
-)
+// AnswerLimits say what is taken from an origin. The zero value is the strictest
+// reading with the default bounds.
+type AnswerLimits struct {
+	// Head is the size of one head in bytes, status line included. Default 64 KiB.
+	Head int
+	// Fields is the number of header lines. Default 256.
+	Fields int
+	// ForeignCoding takes an answer whose Transfer-Encoding names only codings other
+	// than chunked, and announces no length: its body is what comes until the
+	// connection closes (RFC 9112, 6.3), still in those codings.
+	ForeignCoding bool
+	// BothFramings takes an answer with chunks and a Content-Length for one with
+	// chunks (RFC 9112, 6.3), drops the length, and closes the connection afterwards.
+	BothFramings bool
+}
 
 var (
 	errStatusLine = &Error{502, "malformed status line"}
@@ -24,7 +34,8 @@ type Response struct {
 	Reason []byte
 	// Minor is 0 for HTTP/1.0 and 1 for every later HTTP/1.
 	Minor int
-	// Fields are the header lines in their order.
+	// Fields are the header lines in their order. A Content-Length that was said
+	// more than once, or that chunks overrule, is not repeated there.
 	Fields Fields
 	// ContentLength is the announced length, or -1 if none was.
 	ContentLength int64
@@ -69,10 +80,15 @@ func (r *Response) Body(head bool) Framing {
 // Fields.
 func (r *Response) Reset() { *r = Response{Fields: r.Fields[:0], ContentLength: -1} }
 
-// ParseResponse reads the head at the beginning of buf as ParseRequest does, to
+// ParseResponse is ParseAnswer with the default limits.
+func ParseResponse(buf []byte, r *Response) (n int, err error) {
+	return ParseAnswer(buf, &AnswerLimits{}, r)
+}
+
+// ParseAnswer reads the head at the beginning of buf as ParseRequest does, to
 // whose rules about further calls it keeps. Every error is an *Error with the
 // status 502.
-func ParseResponse(buf []byte, r *Response) (n int, err error) {
+func ParseAnswer(buf []byte, lim *AnswerLimits, r *Response) (n int, err error) {
 	if len(buf) == 0 {
 		return 0, nil
 	}
@@ -80,7 +96,7 @@ func ParseResponse(buf []byte, r *Response) (n int, err error) {
 		r.Reset()
 		r.scan.base = &buf[0]
 	}
-	n, err = r.parse(buf)
+	n, err = r.parse(buf, lim)
 	if n != 0 || err != nil {
 		r.scan.base = nil
 	}
@@ -91,9 +107,10 @@ func ParseResponse(buf []byte, r *Response) (n int, err error) {
 }
 
 // parse goes through the lines that are there.
-func (r *Response) parse(buf []byte) (int, error) {
+func (r *Response) parse(buf []byte, lim *AnswerLimits) (int, error) {
 	s := &r.scan
-	b := buf[:min(len(buf), maxAnswerHead)]
+	maxHead := or(lim.Head, 64<<10)
+	b := buf[:min(len(buf), maxHead)]
 	for {
 		lf := bytes.IndexByte(b[s.seen:], '\n')
 		if lf < 0 {
@@ -101,7 +118,7 @@ func (r *Response) parse(buf []byte) (int, error) {
 			if !s.begun && !hasPrefix(b, "HTTP/") {
 				return 0, errStatusLine
 			}
-			if len(b) == maxAnswerHead {
+			if len(b) == maxHead {
 				return 0, errHeadSize
 			}
 			return 0, nil
@@ -116,12 +133,12 @@ func (r *Response) parse(buf []byte) (int, error) {
 			}
 			s.begun = true
 		case len(line) == 2 && line[0] == '\r':
-			if err := r.finish(); err != nil {
+			if err := r.finish(lim); err != nil {
 				return 0, err
 			}
 			return lf + 1, nil
 		default:
-			if err := r.field(line); err != nil {
+			if err := r.field(line, lim); err != nil {
 				return 0, err
 			}
 		}
@@ -162,7 +179,7 @@ func (r *Response) statusLine(line []byte) (err error) {
 }
 
 // field parses one header line.
-func (r *Response) field(line []byte) error {
+func (r *Response) field(line []byte, lim *AnswerLimits) error {
 	f, err := parseField(line)
 	if err == errFieldName {
 		f, err = spacedField(line)
@@ -170,11 +187,15 @@ func (r *Response) field(line []byte) error {
 	if err != nil {
 		return err
 	}
-	if len(r.Fields) >= maxAnswerFields {
+	if len(r.Fields) >= or(lim.Fields, 256) {
 		return errFieldCount
 	}
+	again := r.scan.head.hasLength
+	if err := r.note(f); err != nil || again && fold(f.Name, "content-length") {
+		return err
+	}
 	r.Fields = append(r.Fields, f)
-	return r.note(f)
+	return nil
 }
 
 // spacedField parses a line with white space between name and colon, which is to
@@ -234,18 +255,22 @@ func (r *Response) noteConnection(v []byte) {
 }
 
 // finish checks what only the whole head can tell.
-func (r *Response) finish() error {
+func (r *Response) finish(lim *AnswerLimits) error {
 	h := &r.scan.head
 	switch {
 	case h.coded && r.Minor == 0:
 		return errCodingOld
-	case h.foreign:
+	case h.foreign && (h.chunked || h.hasLength || !lim.ForeignCoding):
 		return errCodingOther
-	case h.coded && h.hasLength:
+	case h.coded && h.hasLength && !lim.BothFramings:
 		return errBothFramings
 	}
+	if h.coded && h.hasLength {
+		r.Fields = r.Fields.without("content-length")
+		r.ContentLength, r.Close = -1, true
+	}
 	r.Chunked = h.chunked
-	announced := r.Chunked || r.ContentLength > 0
+	announced := h.coded || r.ContentLength > 0
 	if announced && r.Status < 200 {
 		return errInterim
 	}

@@ -63,7 +63,7 @@ func TestParseResponse(t *testing.T) {
 	f("HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\nContent-Length: 1\r\n\r\n", `200 "OK" minor 0, length 1|Connection=Keep-Alive|Content-Length=1`)
 	f("HTTP/1.1 200 OK\r\nConnection: a b, ,Close\r\nContent-Length: 1\r\n\r\n", `200 "OK" minor 1, length 1, close|Connection=a b, ,Close|Content-Length=1`)
 	// Lengths said twice.
-	f("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 05\r\n\r\n", `200 "OK" minor 1, length 5|Content-Length=5|Content-Length=05`)
+	f("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 05\r\n\r\n", `200 "OK" minor 1, length 5|Content-Length=5`)
 	// Without a body by their status.
 	f("HTTP/1.1 100 Continue\r\n\r\n", `100 "Continue" minor 1, no body`)
 	f("HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n", `103 "Early Hints" minor 1, no body|Link=x`)
@@ -137,6 +137,38 @@ func TestParseResponseRefuses(t *testing.T) {
 	f("HTTP/1.1 100 Continue\r\nTransfer-Encoding: chunked\r\n\r\n", errInterim)
 	f(ok+"X: "+strings.Repeat("v", 64<<10)+"\r\n\r\n", errHeadSize)
 	f(ok+strings.Repeat("X: y\r\n", 1000)+"\r\n", errFieldCount)
+}
+
+// TestAnswerLimits reads what the default limits refuse, and refuses what they take.
+func TestAnswerLimits(t *testing.T) {
+	f := func(lim AnswerLimits, head, want string) {
+		t.Helper()
+		var r Response
+		n, err := ParseAnswer([]byte(head), &lim, &r)
+		got := r.dump()
+		if err != nil {
+			got = err.Error()
+		} else if n != len(head) {
+			t.Errorf("%.80q: %d bytes taken of %d", head, n, len(head))
+		}
+		if got != want {
+			t.Errorf("%.80q:\n got %s\nwant %s", head, got, want)
+		}
+	}
+	const ok = "HTTP/1.1 200 OK\r\n"
+	foreign, both := AnswerLimits{ForeignCoding: true}, AnswerLimits{BothFramings: true}
+	f(foreign, ok+"Transfer-Encoding: foo\r\n\r\n", `200 "OK" minor 1, until close|Transfer-Encoding=foo`)
+	f(foreign, ok+"Transfer-Encoding: gzip, chunked\r\n\r\n", errCodingOther.Error())
+	f(foreign, ok+"Transfer-Encoding: foo\r\nContent-Length: 5\r\n\r\n", errCodingOther.Error())
+	f(foreign, "HTTP/1.0 200 OK\r\nTransfer-Encoding: foo\r\n\r\n", errCodingOld.Error())
+	f(foreign, "HTTP/1.1 103 X\r\nTransfer-Encoding: foo\r\n\r\n", errInterim.Error())
+	f(both, ok+"Content-Length: 5\r\nA: b\r\nTransfer-Encoding: chunked\r\ncontent-length: 5\r\n\r\n", `200 "OK" minor 1, chunks, close|A=b|Transfer-Encoding=chunked`)
+	f(both, ok+"Content-Length: 5\r\nContent-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n", errLengths.Error())
+	f(both, ok+"Content-Length: 5\r\nTransfer-Encoding: foo\r\n\r\n", errCodingOther.Error())
+	f(AnswerLimits{Head: 30}, ok+"\r\n", `200 "OK" minor 1, until close`)
+	f(AnswerLimits{Head: 30}, ok+"A: 0123456789\r\n\r\n", errHeadSize.Error())
+	f(AnswerLimits{Fields: 1}, ok+"A: b\r\n\r\n", `200 "OK" minor 1, until close|A=b`)
+	f(AnswerLimits{Fields: 1}, ok+"A: b\r\nC: d\r\n\r\n", errFieldCount.Error())
 }
 
 // TestHeadAnswers checks that an answer to HEAD has no body, whatever it announces.

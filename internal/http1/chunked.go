@@ -48,6 +48,7 @@ type Chunked struct {
 	ext     int
 	trailer int
 	line    []byte // the trailer line that has not ended
+	fields  Fields // of the trailer, in memory of their own
 }
 
 // Reset makes c ready for a body of at most limit bytes.
@@ -55,8 +56,8 @@ func (c *Chunked) Reset(limit int64) { *c = Chunked{Max: limit, line: c.line[:0]
 
 // Decode takes bytes from the front of src, appends the data among them to dst
 // and returns how many it took. At the end of the body done is true and what is
-// left of src belongs to the next message. Trailer fields are checked and
-// dropped. Every error is an *Error.
+// left of src belongs to the next message. What is appended is never longer than
+// what was taken, so dst may be src[:0]. Every error is an *Error.
 func (c *Chunked) Decode(dst, src []byte) (out []byte, n int, done bool, err error) {
 	for n < len(src) && c.state != atEnd {
 		switch c.state {
@@ -167,6 +168,13 @@ func (c *Chunked) trail(src []byte) (int, error) {
 		c.state = atEnd
 		return k, nil
 	}
-	_, err := parseField(line)
+	f, err := parseField(line)
+	if err == nil && InTrailer(f.Name) {
+		c.fields = append(c.fields, Fields{f}.Clone()...)
+	}
 	return k, err
 }
+
+// Trailer gives the fields that came behind the body, in memory of their own,
+// without those that may not stand there. It is complete once Decode has said done.
+func (c *Chunked) Trailer() Fields { return c.fields }

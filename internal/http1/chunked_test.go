@@ -59,3 +59,43 @@ func TestChunkedReset(t *testing.T) {
 		_, _, _, _ = c.Decode(nil, []byte("0\r\nhalf a trail"))
 	}
 }
+
+// TestChunkedTrailer decodes in place and cut at every byte; what was given out stays
+// as it is when the decoder goes on.
+func TestChunkedTrailer(t *testing.T) {
+	const src = "2\r\nab\r\n0\r\nX-Sum : no\r\n\r\n"
+	var c Chunked
+	c.Reset(10)
+	if _, _, _, err := c.Decode(nil, []byte(src)); err != errFieldName {
+		t.Errorf("white space before the colon: %v", err)
+	}
+	f := func(trailer, want string) Fields {
+		t.Helper()
+		c.Reset(10)
+		b := []byte("2\r\nab\r\n3\r\ncde\r\n0\r\n" + trailer + "\r\n")
+		var body []byte
+		done := false
+		for i := 0; i < len(b); i += 3 {
+			piece := b[i:min(i+3, len(b))]
+			out, n, end, err := c.Decode(piece[:0], piece)
+			if err != nil || n != len(piece) {
+				t.Fatalf("%q: %d, %v", piece, n, err)
+			}
+			body, done = append(body, out...), end
+		}
+		got := ""
+		for _, f := range c.Trailer() {
+			got += string(f.Name) + "=" + string(f.Value) + ";"
+		}
+		if !done || string(body) != "abcde" || got != want {
+			t.Errorf("%q: %t, %q, %q; want %q", trailer, done, body, got, want)
+		}
+		return c.Trailer()
+	}
+	kept := f("X-Sum: 1\r\nEtag: \"e\"\r\n", `X-Sum=1;Etag="e";`)
+	f("", "")
+	f("content-length: 5\r\nTransfer-Encoding: x\r\nHOST: h\r\nSet-Cookie: c\r\nCache-Control: no-store\r\nAuthorization: a\r\nY:\r\n", "Y=;")
+	if len(kept) != 2 || string(kept[0].Value) != "1" {
+		t.Errorf("an earlier body's trailer has become %q", kept)
+	}
+}

@@ -80,6 +80,11 @@ func FuzzChunked(f *testing.F) {
 		var whole, slow Chunked
 		whole.Reset(limit)
 		got, n, done, err := whole.Decode(nil, src)
+		place := bytes.Clone(src)
+		slow.Reset(limit)
+		if in, _, _, _ := slow.Decode(place[:0], place); !bytes.Equal(in, got) {
+			t.Fatalf("%q in place: %q; elsewhere %q", src, in, got)
+		}
 		slow.Reset(limit)
 		var got2 []byte
 		var n2 int
