@@ -13,9 +13,12 @@ const (
 	Miss                              // nothing cached; filled
 	MissExpired                       // an entry was there but its freshness was over
 	MissInvalidated                   // an entry was there but a write had invalidated it
+	MissVary                          // entries were there, for other values of what they vary by
+	Revalidated                       // an entry past its freshness that the origin said is still right
 	Coalesced                         // waited for another request's fill
 	Partial                           // batch: some keys from the cache, the rest fetched
 	BypassConsistent                  // strongly consistent read: the origin was asked
+	BypassRequest                     // the client's own directives asked for the origin
 	BypassUncacheable                 // valid request that the cache does not answer
 	Write                             // write-through
 	Pass                              // forwarded as is
@@ -40,9 +43,12 @@ var Decisions = []DecisionInfo{
 	{Miss, "miss", "fwd=miss", "Nothing was cached; the origin was asked. Many of these with a full cache: give it more memory."},
 	{MissExpired, "miss-expired", "fwd=stale", "An entry was there, but its time was over. Many of these: a longer TTL, or refresh_ahead, would save them."},
 	{MissInvalidated, "miss-invalidated", "fwd=miss; detail=invalidated", "An entry was there, but a write has touched what it depends on. Normal for data that is written often; for queries it tells how wide the writes reach."},
+	{MissVary, "miss-vary", "fwd=vary-miss", "Responses were stored, but for other values of the request fields that they vary by. Many of these: let the origin name fewer fields in Vary."},
+	{Revalidated, "revalidated", "fwd=stale; fwd-status=304", "A stored response was past its freshness, and the origin confirmed it without sending it again. Many of these: a longer max-age would save the question."},
 	{Coalesced, "coalesced", "fwd=miss; collapsed", "Waited for the fill of another request for the same thing: one read at the origin served both."},
 	{Partial, "partial", "fwd=partial", "A batch of which some keys came from memory and only the rest was fetched."},
 	{BypassConsistent, "bypass-consistent", "fwd=request; detail=consistent-read", "The client asked for a strongly consistent read, so the origin was asked. Many of these: the client may not need them."},
+	{BypassRequest, "bypass-request", "fwd=request", "The client's own directives (no-cache, max-age, min-fresh) or preconditions asked for the origin. Many of these from programs: they may not need them."},
 	{BypassUncacheable, "bypass-uncacheable", "fwd=bypass", "A valid read that the cache does not answer, such as a transaction or a shape that it does not know; forwarded."},
 	{Write, "write", "fwd=method", "A write: given to the origin first, then applied to the cache."},
 	{Pass, "pass", "fwd=bypass; detail=pass", "Forwarded as it is: table operations and operations that Kasoku does not know."},

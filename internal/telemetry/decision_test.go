@@ -10,7 +10,7 @@ func TestDecisionsAreComplete(t *testing.T) {
 		t.Fatalf("%d rows for %d decisions", len(Decisions), CacheFault+1)
 	}
 	name := regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`)
-	status := regexp.MustCompile(`^((hit|collapsed|fwd=(miss|stale|partial|request|method|bypass)|detail=[a-z-]+)(; |$))+$`)
+	status := regexp.MustCompile(`^((hit|collapsed|fwd=(miss|vary-miss|stale|partial|request|method|bypass)|fwd-status=304|detail=[a-z-]+)(; |$))+$`)
 	seen := map[string]bool{}
 	for i, d := range Decisions {
 		if int(d.Decision) != i {

@@ -1,0 +1,149 @@
+package policy
+
+import "bytes"
+
+// Directives are the directives of Cache-Control that are there or not.
+type Directives uint16
+
+// The directives without an argument; some are for requests only, some for
+// responses only.
+const (
+	NoStore Directives = 1 << iota
+	NoCache            // not qualified by names of fields
+	NoTransform
+	OnlyIfCached // requests
+	Public       // responses, as all that follow
+	Private      // not qualified by names of fields
+	MustRevalidate
+	ProxyRevalidate
+	MustUnderstand
+	Immutable
+)
+
+// Has says whether one of want is there.
+func (d Directives) Has(want Directives) bool { return d&want != 0 }
+
+// flag finds the directive called name among those without an argument.
+func flag(name []byte) Directives {
+	for i := range flags {
+		if f := &flags[i]; fold(name, f.name) {
+			return f.bit
+		}
+	}
+	return 0
+}
+
+var flags = [...]struct {
+	name string
+	bit  Directives
+}{
+	{"no-store", NoStore},
+	{"no-cache", NoCache},
+	{"private", Private},
+	{"public", Public},
+	{"must-revalidate", MustRevalidate},
+	{"proxy-revalidate", ProxyRevalidate},
+	{"must-understand", MustUnderstand},
+	{"immutable", Immutable},
+	{"no-transform", NoTransform},
+	{"only-if-cached", OnlyIfCached},
+}
+
+// argument says what follows a directive's name.
+type argument uint8
+
+const (
+	bare     argument = iota // nothing
+	plain                    // =token
+	quoted                   // ="text", without the quotes, escapes left in
+	unusable                 // = and something that is neither
+)
+
+// directive is one member of Cache-Control.
+type directive struct {
+	name, arg []byte
+	kind      argument
+}
+
+// parseDirective reads token [ "=" ( token / quoted-string ) ] (RFC 9111, section
+// 5.2). White space around the "=" makes it no directive at all.
+func parseDirective(member []byte) (d directive, ok bool) {
+	i := 0
+	for i < len(member) && token[member[i]] {
+		i++
+	}
+	d.name = member[:i]
+	switch {
+	case i == 0:
+		return d, false
+	case i == len(member):
+		return d, true
+	case member[i] != '=':
+		return d, false
+	}
+	d.arg = member[i+1:]
+	if len(d.arg) > 0 && (d.arg[0] == ' ' || d.arg[0] == '\t') {
+		return d, false
+	}
+	d.classify()
+	return d, true
+}
+
+// classify finds out of what form the argument is and takes quotes off.
+func (d *directive) classify() {
+	switch text, ok := unquote(d.arg); {
+	case ok:
+		d.arg, d.kind = text, quoted
+	case isToken(d.arg):
+		d.kind = plain
+	default:
+		d.kind = unusable
+	}
+}
+
+// unquote takes the quotes off a quoted string, which must be all there is.
+func unquote(b []byte) ([]byte, bool) {
+	if len(b) < 2 || b[0] != '"' {
+		return nil, false
+	}
+	for i := 1; i < len(b); i++ {
+		switch b[i] {
+		case '\\':
+			i++
+		case '"':
+			return b[1:i], i == len(b)-1
+		}
+	}
+	return nil, false
+}
+
+func isToken(b []byte) bool {
+	for _, c := range b {
+		if !token[c] {
+			return false
+		}
+	}
+	return len(b) > 0
+}
+
+// seconds is the argument as a number of seconds.
+func (d *directive) seconds() (int64, bool) {
+	if d.kind == bare || d.kind == unusable {
+		return 0, false
+	}
+	return seconds(d.arg, d.kind == quoted)
+}
+
+// names are the fields named in the argument, in lower case; none if there is
+// no argument that names one.
+func (d *directive) names() (names []string) {
+	if d.kind == bare || d.kind == unusable {
+		return nil
+	}
+	for _, name := range bytes.Split(d.arg, []byte{','}) {
+		if name = trim(name); isToken(name) {
+			names = append(names, toLower(name))
+		}
+	}
+	return names
+}

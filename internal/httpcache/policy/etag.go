@@ -1,0 +1,92 @@
+package policy
+
+import "bytes"
+
+// ETag is an entity tag as it came, W/ and quotes included.
+type ETag struct {
+	Value []byte
+	Kind  TagKind
+}
+
+// TagKind says what an entity tag may be used for.
+type TagKind uint8
+
+// The kinds of entity tags.
+const (
+	NoTag     TagKind = iota
+	OpaqueTag         // not an entity tag by its form; compared bytewise and never strongly
+	WeakTag           // W/"..."
+	StrongTag         // "..."
+)
+
+// ParseETag classifies an entity tag by its form (RFC 9110, section 8.8.3).
+func ParseETag(b []byte) ETag {
+	switch tag, rest, ok := cutTag(b); {
+	case len(b) == 0:
+		return ETag{}
+	case !ok || len(rest) > 0 || len(tag) != len(b):
+		return ETag{b, OpaqueTag}
+	case b[0] == 'W':
+		return ETag{b, WeakTag}
+	}
+	return ETag{b, StrongTag}
+}
+
+// cutTag takes a well-formed entity tag off the front of b.
+func cutTag(b []byte) (tag, rest []byte, ok bool) {
+	i := 0
+	if bytes.HasPrefix(b, []byte("W/")) {
+		i = 2
+	}
+	if len(b) <= i || b[i] != '"' {
+		return nil, b, false
+	}
+	for i++; i < len(b); i++ {
+		switch c := b[i]; {
+		case c == '"':
+			return b[:i+1], b[i+1:], true
+		case c < 0x21 || c == 0x7f:
+			return nil, b, false
+		}
+	}
+	return nil, b, false
+}
+
+// strongly compares as RFC 9110, section 8.8.3.2, does for strong comparison.
+func (t ETag) strongly(u ETag) bool {
+	return t.Kind == StrongTag && u.Kind == StrongTag && bytes.Equal(t.Value, u.Value)
+}
+
+// weakly compares without regard to W/.
+func (t ETag) weakly(u ETag) bool {
+	return t.Kind != NoTag && u.Kind != NoTag && bytes.Equal(opaque(t.Value), opaque(u.Value))
+}
+
+func opaque(b []byte) []byte { return bytes.TrimPrefix(b, []byte("W/")) }
+
+// listed says whether a line of If-None-Match has a tag that weakly equals t.
+// What is no entity tag reaches to the next comma and is compared as it is.
+func (t ETag) listed(line []byte) bool {
+	for line = trim(line); len(line) > 0; line = trim(line) {
+		if line[0] == ',' {
+			line = line[1:]
+			continue
+		}
+		tag, rest, ok := cutTag(line)
+		if rest = trim(rest); !ok || len(rest) > 0 && rest[0] != ',' {
+			tag, rest = toComma(line)
+		}
+		if t.weakly(ParseETag(tag)) {
+			return true
+		}
+		line = rest
+	}
+	return false
+}
+
+func toComma(b []byte) (member, rest []byte) {
+	if i := bytes.IndexByte(b, ','); i >= 0 {
+		return trim(b[:i]), b[i:]
+	}
+	return b, nil
+}

@@ -1,0 +1,109 @@
+package policy
+
+import (
+	"slices"
+
+	"github.com/kasoku/kasoku/internal/http1"
+)
+
+// hopByHop says whether a field speaks of one connection only and is neither
+// stored nor forwarded (RFC 9110, section 7.6.1; RFC 9111, section 3.1).
+func hopByHop(name []byte) bool {
+	switch len(name) {
+	case len("te"):
+		return fold(name, "te")
+	case len("upgrade"): // and trailer
+		return fold(name, "upgrade") || fold(name, "trailer")
+	case len("connection"):
+		return fold(name, "connection") || fold(name, "keep-alive")
+	case len("proxy-connection"):
+		return fold(name, "proxy-connection")
+	case len("transfer-encoding"):
+		return fold(name, "transfer-encoding")
+	case len("proxy-authenticate"):
+		return fold(name, "proxy-authenticate")
+	case len("proxy-authorization"):
+		return fold(name, "proxy-authorization")
+	case len("proxy-authentication-info"):
+		return fold(name, "proxy-authentication-info")
+	}
+	return false
+}
+
+// guarded are fields that Connection may not take away: those that say where a
+// message ends, whom it is for, and what a cache may do with it.
+var guarded = []string{
+	"host", "content-length", "transfer-encoding", "authorization", "cookie", "set-cookie", "cache-control", "age", "date", "range",
+	"if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "if-range",
+	"content-type", "content-encoding", "content-range", "etag", "expires", "last-modified", "vary",
+}
+
+// EndToEnd appends to dst the fields that go further than one connection: all
+// but those that never do and those that Connection names. What Connection
+// names in spite of its being needed by everybody stays.
+func EndToEnd(dst, h http1.Fields) http1.Fields {
+	named := connectionNames(h)
+	for i := range h {
+		if f := h[i]; !hopByHop(f.Name) && !among(named, f.Name) {
+			dst = append(dst, f)
+		}
+	}
+	return dst
+}
+
+// connectionNames are the fields that Connection takes away.
+func connectionNames(h http1.Fields) (names []string) {
+	list := listOf(h, "connection")
+	for m := list.next(); m != nil; m = list.next() {
+		if name := toLower(m); !slices.Contains(guarded, name) && name != "close" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func among(names []string, name []byte) bool {
+	for _, n := range names {
+		if fold(name, n) {
+			return true
+		}
+	}
+	return false
+}
+
+// HitFields appends to dst the fields of h, which are those of EndToEnd, that
+// every hit carries as they are: without what the response keeps from hits,
+// and without Content-Length and Age, which are made anew.
+func HitFields(dst, h http1.Fields, r *Response, o *Options) http1.Fields {
+	for i := range h {
+		f := h[i]
+		switch {
+		case fold(f.Name, "age"), fold(f.Name, "content-length"), among(r.Hidden, f.Name):
+		case o.SetCookie == StripCookies && fold(f.Name, "set-cookie"):
+		default:
+			dst = append(dst, f)
+		}
+	}
+	return dst
+}
+
+// Dated appends to dst the fields of h with exactly one Date: the first, if it is
+// one, or the time of reception in place of whatever is there. Whatever is
+// stored or forwarded needs it (RFC 9110, section 6.6.1).
+func Dated(dst, h http1.Fields, responseTime int64) http1.Fields {
+	date := []byte(nil)
+	for i := range h {
+		if !fold(h[i].Name, "date") {
+			dst = append(dst, h[i])
+			continue
+		}
+		if _, ok := ParseDate(h[i].Value, responseTime); date == nil && ok {
+			date = h[i].Value
+			dst = append(dst, h[i])
+		}
+	}
+	if date == nil {
+		dst = append(dst, http1.Field{Name: []byte("Date"), Value: AppendDate(nil, responseTime)})
+	}
+	return dst
+}

@@ -1,0 +1,61 @@
+package policy
+
+// heuristic are the statuses that may be cached without being told so (RFC
+// 9110, section 15.1). The same list is that of the statuses whose meaning this cache
+// implements, for must-understand, together with the redirections below.
+func heuristic(status int) bool {
+	switch status {
+	case 200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501:
+		return true
+	}
+	return false
+}
+
+// understood says whether a cache that knows status may follow must-understand.
+func understood(status int) bool {
+	switch status {
+	case 302, 303, 307:
+		return true
+	}
+	return heuristic(status)
+}
+
+// lifetime settles how long r is fresh (RFC 9111, section 4.2.1): the first
+// source that is present decides, even with a value of 0 or a malformed one.
+func (r *Response) lifetime(c *control, e *expires, o *Options) {
+	switch {
+	case c.sharedAge != none:
+		r.Lifetime, r.Source = c.sharedAge, FromShared
+	case c.maxAge != none:
+		r.Lifetime, r.Source = c.maxAge, FromMaxAge
+	case e.lines > 0:
+		r.Source = FromExpires
+		if t, ok := e.at(r.ResponseTime); ok {
+			r.Lifetime = t - r.Date
+		}
+	case !heuristic(r.Status) && !c.flags.Has(Public):
+	case o.Heuristic > 0 && r.dated && r.modified < r.Date:
+		r.Lifetime, r.Source = min((r.Date-r.modified)*o.Heuristic/100, o.HeuristicMax), FromModified
+	case o.DefaultTTL > 0:
+		r.Lifetime, r.Source = o.DefaultTTL, FromOptions
+	}
+}
+
+// stale settles for how long r may be used after that.
+func (r *Response) stale(c *control, o *Options) {
+	r.StaleWhileRevalidate, r.staleSWR = c.swr, c.swr != none
+	r.StaleIfError, r.staleSIE = c.sie, c.sie != none
+	if !r.staleSWR {
+		r.StaleWhileRevalidate = o.StaleWhileRevalidate
+	}
+	if !r.staleSIE {
+		r.StaleIfError = o.StaleIfError
+	}
+}
+
+// Age is how old the response is at the given time (RFC 9111, section 4.2.3).
+// A clock that went back makes it no younger than it was on arrival.
+func (r *Response) Age(now int64) int64 { return r.age + max(0, now-r.ResponseTime) }
+
+// TTL is how long it is still fresh; 0 or less when it is not.
+func (r *Response) TTL(now int64) int64 { return r.Lifetime - r.Age(now) }

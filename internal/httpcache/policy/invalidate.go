@@ -1,0 +1,98 @@
+package policy
+
+import (
+	"bytes"
+	"net/url"
+	"strings"
+
+	"github.com/kasoku/kasoku/internal/http1"
+)
+
+// URI is a request's effective URI.
+type URI struct {
+	Scheme string // in lower case
+	Host   string // in lower case, with the port if it is not the scheme's own
+	Target string // path and query, as they were sent
+}
+
+// Invalidates says whether the answer to the request makes what is stored for
+// its URI, and for those of InvalidationTargets, doubtful: one that is no error,
+// to a method that may have changed something (RFC 9111, section 4.4).
+func Invalidates(q *Request, status int) bool { return q.Unsafe() && status >= 200 && status < 400 }
+
+// InvalidationTargets are the other targets, on the same origin, that the
+// answer to an unsafe request may have changed: those of Location and
+// Content-Location.
+func InvalidationTargets(u URI, h http1.Fields) (targets []string) {
+	for _, name := range [...]string{"location", "content-location"} {
+		for i := range h {
+			if !fold(h[i].Name, name) {
+				continue
+			}
+			if t, ok := u.resolve(h[i].Value); ok && t != u.Target {
+				targets = append(targets, t)
+			}
+		}
+	}
+	return targets
+}
+
+// resolve gives the target that a reference names, if it is on u's origin.
+func (u URI) resolve(reference []byte) (target string, ok bool) {
+	base, err := url.Parse(u.Scheme + "://" + u.Host + u.Target)
+	if err != nil {
+		return "", false
+	}
+	ref, err := url.Parse(string(reference))
+	if err != nil {
+		return "", false
+	}
+	full := base.ResolveReference(ref)
+	if full.Opaque != "" || full.Scheme != u.Scheme || hostOf(full) != u.Host {
+		return "", false
+	}
+	return full.RequestURI(), true
+}
+
+// hostOf is a URL's host as URI has it.
+func hostOf(u *url.URL) string {
+	host := strings.ToLower(u.Host)
+	switch u.Scheme {
+	case "http":
+		return strings.TrimSuffix(host, ":80")
+	case "https":
+		return strings.TrimSuffix(host, ":443")
+	}
+	return host
+}
+
+// PostStorable says whether the answer to a POST may be stored to answer GETs of
+// its URI: a 200 that says how long it is fresh and that it is the URI's own
+// representation, by Content-Location (RFC 9110, section 9.3.3). What was stored
+// is to be invalidated before.
+func PostStorable(q *Request, r *Response, u URI, h http1.Fields, o *Options) (bool, Reason) {
+	if q.Method != POST || r.Status != 200 || !r.Explicit() {
+		return false, Elsewhere
+	}
+	location := h.Get("content-location")
+	if location == nil {
+		return false, Elsewhere
+	}
+	if t, ok := u.resolve(location); !ok || t != u.Target {
+		return false, Elsewhere
+	}
+	return storable(q, r, o)
+}
+
+// Groups are the names in a Cache-Groups or Cache-Group-Invalidation field, which
+// are lists of strings (RFC 9875). A field that is not such a list has none.
+func Groups(h http1.Fields, field string) (groups []string) {
+	text := combined(h, field)
+	if len(text) == 0 {
+		return nil
+	}
+	if list, ok := readStrings(bytes.TrimLeft(text, " ")); ok {
+		return list
+	}
+	return nil
+}

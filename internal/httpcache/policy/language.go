@@ -1,0 +1,107 @@
+package policy
+
+import (
+	"bytes"
+
+	"github.com/kasoku/kasoku/internal/http1"
+)
+
+// favourite says whether the response is in the one language that the client
+// likes best. accept is its Accept-Language as AppendVaryValues gives it.
+func (r *Response) favourite(accept []byte) bool {
+	if len(r.Language) == 0 || len(accept) < 2 {
+		return false
+	}
+	best, most, alone := []byte(nil), 0, false
+	for list := accept[1:]; len(list) > 0; {
+		var m []byte
+		m, list = cut(list)
+		name, q := weighted(m)
+		switch {
+		case q > most:
+			best, most, alone = name, q, true
+		case q == most:
+			alone = false
+		}
+	}
+	return alone && sameFold(best, r.Language)
+}
+
+// weighted splits a member of an Accept field without blanks into its name and
+// its weight in thousandths (RFC 9110, section 12.4.2); a malformed weight is none.
+func weighted(m []byte) (name []byte, q int) {
+	name, params, has := bytes.Cut(m, []byte{';'})
+	if !has {
+		return name, 1000
+	}
+	params = trim(params)
+	if len(params) < 3 || lower[params[0]] != 'q' || params[1] != '=' {
+		return name, 0
+	}
+	return name, thousandths(params[2:])
+}
+
+// thousandths reads "0", "1", or either with a point and up to three digits.
+func thousandths(b []byte) int {
+	if b[0] != '0' && b[0] != '1' || len(b) > 5 || len(b) > 1 && b[1] != '.' {
+		return 0
+	}
+	q := int(b[0]-'0') * 1000
+	for i, unit := 2, 100; i < len(b); i, unit = i+1, unit/10 {
+		if !isDigit(b[i]) {
+			return 0
+		}
+		q += int(b[i]-'0') * unit
+	}
+	return min(q, 1000)
+}
+
+// AppendEncodings appends those of Options.Encodings that the client accepts, in
+// their order there: what to send the origin as Accept-Encoding in place of the
+// client's own field. Nothing is appended if it accepts none of them.
+func AppendEncodings(dst []byte, h http1.Fields, o *Options) []byte {
+	var memory [256]byte
+	if value := appendVaryValue(memory[:0], "accept-encoding", h, o); len(value) > 0 {
+		dst = append(dst, value[1:]...)
+	}
+	return dst
+}
+
+// appendReduced appends those codings that accept allows. accept may lie in dst's
+// free part: it is read before anything is written.
+func appendReduced(dst, accept []byte, codings []string) []byte {
+	var wanted uint64
+	for i, name := range codings {
+		if i < 64 && accepts(accept, name) {
+			wanted |= 1 << i
+		}
+	}
+	start := len(dst)
+	for i, name := range codings {
+		if i < 64 && wanted>>i&1 == 1 {
+			if len(dst) > start {
+				dst = append(dst, ',')
+			}
+			dst = append(dst, name...)
+		}
+	}
+	return dst
+}
+
+// accepts says whether a coding is named with a weight above 0, or else * is.
+func accepts(list []byte, coding string) bool {
+	other := false
+	for len(list) > 0 {
+		var m []byte
+		m, list = cut(list)
+		name, q := weighted(m)
+		name = trim(name)
+		if fold(name, coding) {
+			return q > 0
+		}
+		if string(name) == "*" {
+			other = q > 0
+		}
+	}
+	return other
+}

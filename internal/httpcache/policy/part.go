@@ -1,0 +1,65 @@
+package policy
+
+import (
+	"bytes"
+
+	"github.com/kasoku/kasoku/internal/http1"
+)
+
+// Part says which bytes of a whole a 206 has: First to Last, both included, of
+// Total. The zero value says nothing.
+type Part struct{ First, Last, Total int64 }
+
+// Known says whether the part is one, of a known whole.
+func (p Part) Known() bool { return p.Total > 0 }
+
+// Length is how many bytes the part has.
+func (p Part) Length() int64 { return p.Last - p.First + 1 }
+
+// Fit makes the part agree with a body of that length, and says whether it does:
+// one of another length may not be stored. With LooseParts the body is believed,
+// and the whole ends where it did before the mend or with the body.
+func (p Part) Fit(body int64, o *Options) (Part, bool) {
+	switch {
+	case !p.Known() || body <= 0:
+		return Part{}, false
+	case body == p.Length():
+		return p, true
+	case !o.LooseParts || body > p.Length():
+		return Part{}, false
+	}
+	last := p.First + body - 1
+	if p.Last == p.Total-1 {
+		p.Total = last + 1
+	}
+	p.Last = last
+	return p, true
+}
+
+// parsePart reads the Content-Range of a 206 in a single part (RFC 9110, section
+// 14.4). Several parts, other units, and a whole of unknown length say nothing
+// that a cache could use.
+func parsePart(h http1.Fields) Part {
+	var value []byte
+	for i := range h {
+		switch {
+		case !fold(h[i].Name, "content-range"):
+		case value != nil:
+			return Part{}
+		default:
+			value = h[i].Value
+		}
+	}
+	if len(value) < 6 || !fold(value[:6], "bytes ") {
+		return Part{}
+	}
+	first, rest, _ := bytes.Cut(value[6:], []byte{'-'})
+	last, total, _ := bytes.Cut(rest, []byte{'/'})
+	p, ok1 := seconds(first, false)
+	q, ok2 := seconds(last, false)
+	t, ok3 := seconds(total, false)
+	if !ok1 || !ok2 || !ok3 || p > q || q >= t || t >= maxDelta {
+		return Part{}
+	}
+	return Part{p, q, t}
+}

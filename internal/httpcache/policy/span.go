@@ -1,0 +1,87 @@
+package policy
+
+import (
+	"bytes"
+	"slices"
+)
+
+// appendSpans reads a Range field (RFC 9110, section 14.1.2) against a body of
+// that length and appends the runs of bytes that it asks for, in ascending
+// order with those that overlap or touch made one. It appends nothing if no
+// range lies within the body, and is not ok if the field must be ignored: it is
+// malformed, has another unit, or more than most ranges.
+func appendSpans(dst []Span, value []byte, length int64, most int) (spans []Span, ok bool) {
+	unit, list, found := bytes.Cut(value, []byte{'='})
+	if !found || !fold(unit, "bytes") {
+		return dst, false
+	}
+	spans = dst
+	count := 0
+	for len(list) > 0 {
+		var one []byte
+		if one, list = cut(list); len(one) == 0 {
+			continue
+		}
+		s, ok := parseSpan(one, length)
+		if count++; !ok || count > most {
+			return dst, false
+		}
+		if s.Length > 0 {
+			spans = append(spans, s)
+		}
+	}
+	n := len(dst)
+	return append(spans[:n], merge(spans[n:])...), count > 0
+}
+
+// parseSpan reads "a-b", "a-" or "-n". A range that lies behind the body has the
+// length 0.
+func parseSpan(b []byte, length int64) (Span, bool) {
+	from, to, found := bytes.Cut(b, []byte{'-'})
+	first, hasFirst := seconds(from, false)
+	last, hasLast := seconds(to, false)
+	switch {
+	case !found, len(from) > 0 != hasFirst, len(to) > 0 != hasLast, !hasFirst && !hasLast:
+		return Span{}, false
+	case !hasFirst:
+		n := min(last, length)
+		return Span{length - n, n}, true
+	case !hasLast:
+		last = length - 1
+	case first > last:
+		return Span{}, false
+	}
+	return Span{first, max(0, min(last, length-1)-first+1)}, true
+}
+
+// merge sorts spans and joins those that overlap or touch, in place.
+func merge(spans []Span) []Span {
+	slices.SortFunc(spans, func(a, b Span) int { return int(max(-1, min(1, a.Start-b.Start))) })
+	n := 0
+	for _, s := range spans {
+		if n > 0 && s.Start <= spans[n-1].Start+spans[n-1].Length {
+			last := &spans[n-1]
+			last.Length = max(last.Length, s.Start+s.Length-last.Start)
+			continue
+		}
+		spans[n] = s
+		n++
+	}
+	return spans[:n]
+}
+
+// Covers says whether a stored part has all that the request asks for, so that it
+// answers with a 206. It never answers a request without Range, nor one whose
+// If-Range may ask for the whole.
+func Covers(q *Request, r *Response) bool {
+	if !q.Traits.Has(HasRange) || q.Method != GET || q.Traits.Has(HasIfRange) && !ParseETag(q.IfRange).strongly(r.ETag) {
+		return false
+	}
+	var memory [1]Span
+	spans, ok := appendSpans(memory[:0], q.Range, r.Part.Total, 1)
+	if !ok || len(spans) != 1 {
+		return false
+	}
+	s := spans[0]
+	return s.Start >= r.Part.First && s.Start+s.Length-1 <= r.Part.Last
+}

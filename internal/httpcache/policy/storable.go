@@ -1,0 +1,94 @@
+package policy
+
+// Storable says whether a response that is complete may be stored for whoever
+// asks next (RFC 9111, section 3), and why not. Whether it is complete, and not
+// too large, is the caller's to know; of a 206 it is [Part.Whole].
+func Storable(q *Request, r *Response, o *Options) (bool, Reason) {
+	if q.Method != GET {
+		return false, MethodNotStored
+	}
+	return storable(q, r, o)
+}
+
+// storable is Storable whatever the method.
+func storable(q *Request, r *Response, o *Options) (bool, Reason) {
+	for _, refuse := range [...]func(q *Request, r *Response, o *Options) Reason{
+		refusedByRequest, refusedByStatus, refusedByResponse, refusedAsPrivate, refusedAsUseless,
+	} {
+		if why := refuse(q, r, o); why != Stored {
+			return false, why
+		}
+	}
+	return true, Stored
+}
+
+func refusedByRequest(q *Request, _ *Response, o *Options) Reason {
+	switch {
+	case q.Directives.Has(NoStore):
+		return RequestNoStore
+	case o.PassCookies && q.Traits.Has(HasCookie):
+		return CookieNotStored
+	case q.Traits.Has(HasIfMatch):
+		return PreconditionNotStored
+	}
+	return Stored
+}
+
+func refusedByStatus(q *Request, r *Response, _ *Options) Reason {
+	switch {
+	case r.Status < 200 || r.Status > 599 || r.Status == 304:
+		return StatusNotStored
+	case r.Status == 206 && (!q.Traits.Has(HasRange) || !r.Part.Known()):
+		return PartNotStored
+	case r.Status == 416 && q.Traits.Has(HasRange):
+		return PartNotStored
+	}
+	return Stored
+}
+
+// refusedByResponse follows no-store, which must-understand takes back for a
+// status that is known here, and forbids everything else for one that is not.
+func refusedByResponse(_ *Request, r *Response, _ *Options) Reason {
+	switch {
+	case r.Directives.Has(MustUnderstand):
+		if !understood(r.Status) {
+			return NotUnderstood
+		}
+	case r.Directives.Has(NoStore):
+		return ResponseNoStore
+	}
+	if r.VaryAll {
+		return VaryAll
+	}
+	return Stored
+}
+
+// refusedAsPrivate keeps one user's response from others.
+func refusedAsPrivate(q *Request, r *Response, o *Options) Reason {
+	switch {
+	case r.Directives.Has(Private):
+		return ResponsePrivate
+	case q.Traits.Has(HasAuthorization) && !r.Directives.Has(Public|MustRevalidate) && r.Source != FromShared:
+		return Authorized
+	case r.SetCookie && o.SetCookie == RefuseCookies, r.SetCookie && o.SetCookie == StoreCookies && !r.Explicit():
+		return SetsCookie
+	}
+	return Stored
+}
+
+// refusedAsUseless wants a permission to store, and something to gain by it.
+func refusedAsUseless(_ *Request, r *Response, _ *Options) Reason {
+	switch {
+	case !r.Explicit() && !r.Directives.Has(Public) && !heuristic(r.Status):
+		return NoPermission
+	case r.validates():
+	case r.Directives.Has(NoCache):
+		return NothingToValidate
+	case r.Lifetime <= 0 && r.StaleWhileRevalidate <= 0 && r.StaleIfError <= 0:
+		return NeverFresh
+	}
+	return Stored
+}
+
+// validates says whether r has something that the origin can validate it by.
+func (r *Response) validates() bool { return r.ETag.Kind != NoTag || len(r.LastModified) > 0 }

@@ -1,0 +1,140 @@
+package policy
+
+import "github.com/kasoku/kasoku/internal/http1"
+
+var (
+	lower [256]byte
+	token [256]bool
+)
+
+func init() {
+	for i := range 256 {
+		c := byte(i)
+		lower[i] = c
+		if c >= 'A' && c <= 'Z' {
+			lower[i] = c | 0x20
+		}
+		token[i] = http1.IsToken([]byte{c})
+	}
+}
+
+// fold compares b with s, which is in lower case, without regard to ASCII case.
+func fold(b []byte, s string) bool {
+	if len(b) != len(s) {
+		return false
+	}
+	for i, c := range b {
+		if lower[c] != s[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// sameFold is fold for two texts in any case.
+func sameFold(a, b []byte) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i, c := range a {
+		if lower[c] != lower[b[i]] {
+			return false
+		}
+	}
+	return true
+}
+
+// toLower makes a name of its own in lower case.
+func toLower(b []byte) string {
+	l := make([]byte, len(b))
+	for i, c := range b {
+		l[i] = lower[c]
+	}
+	return string(l)
+}
+
+// trim takes blanks and tabs off both ends.
+func trim(b []byte) []byte {
+	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
+		b = b[1:]
+	}
+	for len(b) > 0 && (b[len(b)-1] == ' ' || b[len(b)-1] == '\t') {
+		b = b[:len(b)-1]
+	}
+	return b
+}
+
+// cut takes the first member off a comma-separated list. A comma within quotes
+// separates nothing, and a backslash there takes the next byte along.
+func cut(list []byte) (member, rest []byte) {
+	quoted := false
+	for i := 0; i < len(list); i++ {
+		switch list[i] {
+		case '\\':
+			if quoted {
+				i++
+			}
+		case '"':
+			quoted = !quoted
+		case ',':
+			if !quoted {
+				return trim(list[:i]), list[i+1:]
+			}
+		}
+	}
+	return trim(list), nil
+}
+
+// members goes through all members of the list field called name, in lower
+// case: line by line, empty members left out. A quote that is not closed ends
+// with its line, so that a malformed line can't hide what the next one forbids.
+type members struct {
+	fields http1.Fields
+	name   string
+	rest   []byte
+}
+
+// listOf starts at the first line.
+func listOf(h http1.Fields, name string) members { return members{fields: h, name: name} }
+
+// next returns the next member, or nil behind the last.
+func (m *members) next() []byte {
+	for {
+		for len(m.rest) > 0 {
+			var member []byte
+			if member, m.rest = cut(m.rest); len(member) > 0 {
+				return member
+			}
+		}
+		for len(m.fields) > 0 && !fold(m.fields[0].Name, m.name) {
+			m.fields = m.fields[1:]
+		}
+		if len(m.fields) == 0 {
+			return nil
+		}
+		m.rest, m.fields = m.fields[0].Value, m.fields[1:]
+	}
+}
+
+// maxDelta bounds durations, at some 34,000 years: far above every real one,
+// and far below where sums of a few of them could overflow.
+const maxDelta = 1 << 40
+
+// seconds reads delta-seconds: digits and nothing else, however many. Escapes
+// within quotes stand for the byte that they precede.
+func seconds(b []byte, quoted bool) (int64, bool) {
+	n, digits := int64(0), 0
+	for i := 0; i < len(b); i++ {
+		c := b[i]
+		if quoted && c == '\\' && i+1 < len(b) {
+			i++
+			c = b[i]
+		}
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = min(n*10+int64(c-'0'), maxDelta)
+		digits++
+	}
+	return n, digits > 0
+}
