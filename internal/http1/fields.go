@@ -6,6 +6,9 @@ import "slices"
 // value.
 type Field struct{ Name, Value []byte }
 
+// Is says whether the field is called name, in any case.
+func (f Field) Is(name string) bool { return fold(f.Name, name) }
+
 // Fields are header lines in their order.
 type Fields []Field
 
@@ -30,7 +33,7 @@ func (f Fields) Get(name string) []byte {
 
 // without takes the fields called name, which is in lower case, out of f in place.
 func (f Fields) without(name string) Fields {
-	return slices.DeleteFunc(f, func(x Field) bool { return fold(x.Name, name) })
+	return slices.DeleteFunc(f, func(x Field) bool { return x.Is(name) })
 }
 
 // Clone copies the fields and all their bytes into memory of their own.

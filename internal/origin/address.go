@@ -20,6 +20,24 @@ type address struct {
 	host string
 	// prefix goes before every path, escaped and without a slash at its end.
 	prefix string
+	// socket is the path of a Unix socket, which is dialled instead of name and port.
+	socket string
+}
+
+// dials gives what to dial.
+func (a *address) dials() (network, address string) {
+	if a.socket != "" {
+		return "unix", a.socket
+	}
+	return "tcp", net.JoinHostPort(a.name, a.port)
+}
+
+// parseSocket takes unix:///path apart; what is sent as Host is localhost.
+func parseSocket(text string, u *url.URL) (address, error) {
+	if u.Host != "" || u.Opaque != "" || u.Path == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return address{}, fmt.Errorf("%q: a Unix socket is written unix:///path", text)
+	}
+	return address{name: "localhost", server: "localhost", host: "localhost", socket: u.Path}, nil
 }
 
 func parseAddress(text string) (address, error) {
@@ -28,6 +46,8 @@ func parseAddress(text string) (address, error) {
 		return address{}, err
 	}
 	switch {
+	case u.Scheme == "unix":
+		return parseSocket(text, u)
 	case u.Scheme != "http" && u.Scheme != "https":
 		return address{}, fmt.Errorf("%q: the scheme must be http or https", text)
 	case u.Hostname() == "":

@@ -30,7 +30,7 @@ func New(cfg Config) (*Client, error) {
 		cfg:     cfg,
 		host:    []byte(at.host),
 		prefix:  at.prefix,
-		pool:    newPool(&cfg, at),
+		pool:    newPool(at, pooling{cfg.Timeout, cfg.MaxIdleConns, cfg.IdleTimeout, cfg.TLS}),
 		budget:  newBudget(cfg.Retry, time.Now()),
 		breaker: newBreaker(cfg.Breaker, m.opened, cfg.BreakerMoved),
 		limiter: newLimiter(cfg.Concurrency),

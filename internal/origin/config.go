@@ -16,6 +16,9 @@ func (cfg *Config) complete() (address, error) {
 	if err != nil {
 		return address{}, fmt.Errorf("origin %s: %w", cfg.Name, err)
 	}
+	if at.socket != "" {
+		return address{}, fmt.Errorf("origin %s: %q: the scheme must be http or https", cfg.Name, cfg.URL)
+	}
 	fill(&cfg.Timeout, 5*time.Second)
 	fill(&cfg.MaxIdleConns, 256)
 	fill(&cfg.IdleTimeout, 25*time.Second)

@@ -25,6 +25,8 @@ type conn struct {
 	// interrupt ends the reading and writing that is under way, and all that
 	// follows. It may be called by another goroutine at any time.
 	interrupt func()
+	// tunnel is set when the connection has switched protocols.
+	tunnel *tunnel
 }
 
 func newConn(raw net.Conn) *conn {

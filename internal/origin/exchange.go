@@ -170,17 +170,9 @@ func (x *exchange) receive(c *conn, maxBody int64) (*Response, error) {
 // readHead reads up to the end of the final answer's head.
 func (x *exchange) readHead(c *conn) error {
 	for interim := 0; ; {
-		n, err := http1.ParseResponse(x.in[x.begin:x.end], &x.response)
-		if err != nil {
+		if err := x.nextHead(c, &http1.AnswerLimits{}); err != nil {
 			return err
 		}
-		if n == 0 {
-			if err := x.fill(c); err != nil {
-				return cut(err, x.begin < x.end)
-			}
-			continue
-		}
-		x.begin += n
 		switch {
 		case x.response.Status >= 200:
 			return nil
@@ -189,6 +181,24 @@ func (x *exchange) readHead(c *conn) error {
 		}
 		if interim++; interim > maxInterim {
 			return errInterim
+		}
+	}
+}
+
+// nextHead reads one head, an interim one or the final one, into x.response. The
+// error is io.EOF if the connection ended before the head began.
+func (x *exchange) nextHead(c *conn, lim *http1.AnswerLimits) error {
+	for {
+		n, err := http1.ParseAnswer(x.in[x.begin:x.end], lim, &x.response)
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			x.begin += n
+			return nil
+		}
+		if err := x.fill(c); err != nil {
+			return cut(err, x.begin < x.end)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 // grow old. Each request has a connection to itself.
 type pool struct {
 	dialer  func(ctx context.Context, network, address string) (net.Conn, error)
+	network string
 	address string
 	secure  *tls.Config // nil without TLS
 	most    int
@@ -24,13 +25,22 @@ type pool struct {
 	timer  *time.Timer // ends the oldest; nil while idle is empty
 }
 
+// pooling says how connections are made and kept.
+type pooling struct {
+	connect time.Duration // for the dial alone
+	most    int
+	keep    time.Duration
+	tls     *tls.Config // nil: the system's roots
+}
+
 // newPool makes connections that speak HTTP/1.1 only. There is no proxy, whatever
 // the environment says.
-func newPool(cfg *Config, at address) *pool {
-	dialer := &net.Dialer{Timeout: cfg.Timeout, KeepAlive: 15 * time.Second}
-	p := &pool{dialer: dialer.DialContext, address: net.JoinHostPort(at.name, at.port), most: cfg.MaxIdleConns, keep: cfg.IdleTimeout}
+func newPool(at address, how pooling) *pool {
+	dialer := &net.Dialer{Timeout: how.connect, KeepAlive: 15 * time.Second}
+	p := &pool{dialer: dialer.DialContext, most: how.most, keep: how.keep}
+	p.network, p.address = at.dials()
 	if at.secure {
-		if p.secure = cfg.TLS.Clone(); p.secure == nil {
+		if p.secure = how.tls.Clone(); p.secure == nil {
 			p.secure = &tls.Config{MinVersion: tls.VersionTLS12}
 		}
 		if p.secure.ServerName == "" {
@@ -44,17 +54,25 @@ func newPool(cfg *Config, at address) *pool {
 // get returns a connection with its deadline set: a kept one that is still good, or
 // a new one.
 func (p *pool) get(ctx context.Context, deadline time.Time) (*conn, error) {
-	for c := p.pop(); c != nil; c = p.pop() {
-		if c.reusable(deadline) {
-			return c, nil
-		}
-		c.Close()
+	if c := p.kept(deadline); c != nil {
+		return c, nil
 	}
 	c, err := p.dial(ctx, deadline)
 	if err != nil {
 		return nil, err
 	}
 	return c, c.SetDeadline(deadline)
+}
+
+// kept returns a kept connection that is still good, with its deadline set, or nil.
+func (p *pool) kept(deadline time.Time) *conn {
+	for c := p.pop(); c != nil; c = p.pop() {
+		if c.reusable(deadline) {
+			return c
+		}
+		c.Close()
+	}
+	return nil
 }
 
 // pop takes the connection used last, or nil.
@@ -123,7 +141,7 @@ func (p *pool) close() {
 func (p *pool) dial(ctx context.Context, deadline time.Time) (*conn, error) {
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	raw, err := p.dialer(ctx, "tcp", p.address)
+	raw, err := p.dialer(ctx, p.network, p.address)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,229 @@
+package origin
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/http1"
+)
+
+// sender sends a request's body from a goroutine of its own, so that the answer can
+// be read meanwhile. It may write to the connection until done is closed; the
+// connection goes back to the pool only afterwards.
+type sender struct {
+	in      *Inbound
+	body    io.Reader
+	length  int64 // -1: chunked
+	trailer func() http1.Fields
+	stop    func() // may be nil
+
+	// proceed is closed when the origin wants the body; nil if it is not asked.
+	proceed chan struct{}
+	begun   bool // proceed is closed; owned by the reader of the answer
+	quit    chan struct{}
+	// canceled is set before quit is closed: nobody wants the rest of the body.
+	canceled atomic.Bool
+	// last is set before the last bytes are written, behind which the answer may be
+	// whole before the write returns here.
+	last atomic.Bool
+
+	done chan struct{} // closed at the end; what follows is then set
+	err  error         // why not all was sent
+	// bodyErr is why body could not be read.
+	bodyErr error
+	armed   time.Time // the deadline for writing
+	digits  [8]byte   // of a chunk's size
+}
+
+var errUnsent = errors.New("origin: the body was not sent whole")
+
+// newSender returns nil if q has no body to stream.
+func newSender(in *Inbound, q *Outbound, again bool) *sender {
+	s := &sender{in: in, length: q.Length, trailer: q.Trailer, stop: q.Stop}
+	switch {
+	case q.streams():
+		s.body = q.reader(again)
+	case len(q.Content) > oneWrite:
+		s.body, s.length = bytes.NewReader(q.Content), int64(len(q.Content))
+		s.trailer, s.stop = nil, nil
+	default:
+		return nil
+	}
+	s.quit, s.done = make(chan struct{}), make(chan struct{})
+	if q.Expect && q.streams() {
+		s.proceed = make(chan struct{})
+	}
+	return s
+}
+
+func (s *sender) run() {
+	defer close(s.done)
+	if s.mayBegin() {
+		s.err = s.pump()
+	} else {
+		s.err = errUnsent
+	}
+	s.in.sent()
+}
+
+// mayBegin waits until the origin wants the body, or says nothing for long.
+func (s *sender) mayBegin() bool {
+	if s.proceed == nil {
+		return true
+	}
+	t := time.NewTimer(s.in.t.cfg.ExpectTimeout)
+	defer t.Stop()
+	select {
+	case <-s.proceed:
+	case <-t.C:
+	case <-s.quit:
+		return false
+	case <-s.in.ctx.Done():
+		return false
+	}
+	return true
+}
+
+// begin is called when the origin wants the body. s may be nil.
+func (s *sender) begin() {
+	if s != nil && s.proceed != nil && !s.begun {
+		s.begun = true
+		close(s.proceed)
+	}
+}
+
+func (s *sender) isOver() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// cancel stops the sending without waiting for it.
+func (s *sender) cancel() {
+	if s.isOver() || s.last.Load() || s.canceled.Swap(true) {
+		return
+	}
+	close(s.quit)
+	s.in.c.raw.SetWriteDeadline(past)
+	if s.stop != nil {
+		s.stop()
+	}
+}
+
+// finish ends the sending and waits for that: when the answer is whole, what is being
+// written last may still go out. sent is whether all went out. s may be nil.
+func (s *sender) finish(whole bool) (sent bool, bodyErr error) {
+	if s == nil {
+		return true, nil
+	}
+	if whole && s.last.Load() {
+		s.in.c.SetWriteDeadline(time.Now().Add(time.Second))
+	} else {
+		s.cancel()
+		s.in.c.interrupt()
+	}
+	<-s.done
+	return s.err == nil, s.bodyErr
+}
+
+// bodyBuffers hold what of a body is under way: room for the line before a chunk,
+// its data, and its end.
+var bodyBuffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+
+// sizeLine is the longest line before a chunk of a buffer's size.
+const sizeLine = len("8000\r\n")
+
+// pump sends the body.
+func (s *sender) pump() error {
+	buf := bodyBuffers.Get().(*[32 << 10]byte)
+	defer bodyBuffers.Put(buf)
+	idle := 0
+	for s.length != 0 {
+		room := buf[sizeLine : len(buf)-2]
+		if s.length > 0 {
+			room = room[:min(int64(len(room)), s.length)]
+		}
+		n, err := s.body.Read(room)
+		if n > 0 {
+			idle = 0
+			if e := s.pass(buf, n); e != nil {
+				return e
+			}
+		} else if idle++; idle == 100 && err == nil {
+			err = io.ErrNoProgress
+		}
+		switch {
+		case err == nil || s.length == 0:
+		case err == io.EOF && s.length < 0:
+			return s.finishChunks(buf[:0])
+		default:
+			return s.broken(cut(err, true))
+		}
+	}
+	return nil
+}
+
+// pass sends n bytes that lie behind the room for a size.
+func (s *sender) pass(buf *[32 << 10]byte, n int) error {
+	if s.length > 0 {
+		s.length -= int64(n)
+		if s.length == 0 {
+			s.last.Store(true)
+		}
+		return s.write(buf[sizeLine : sizeLine+n])
+	}
+	line := strconv.AppendInt(s.digits[:0], int64(n), 16)
+	begin := sizeLine - 2 - len(line)
+	copy(buf[begin:], line)
+	copy(buf[sizeLine-2:], "\r\n")
+	end := sizeLine + n
+	copy(buf[end:], "\r\n")
+	return s.write(buf[begin : end+2])
+}
+
+// finishChunks sends the last chunk and the trailer.
+func (s *sender) finishChunks(b []byte) error {
+	b = append(b, "0\r\n"...)
+	if s.trailer != nil {
+		for _, f := range s.trailer() {
+			if http1.IsToken(f.Name) && http1.InTrailer(f.Name) {
+				b = http1.AppendFieldBytes(b, string(f.Name), f.Value)
+			}
+		}
+	}
+	s.last.Store(true)
+	return s.write(append(b, "\r\n"...))
+}
+
+// write writes within StallTimeout for each piece, or a quarter more.
+func (s *sender) write(b []byte) error {
+	stall := s.in.t.cfg.StallTimeout
+	if now := time.Now(); s.armed.Sub(now) < stall {
+		s.armed = now.Add(stall + stall/4)
+		s.in.c.SetWriteDeadline(s.armed)
+		if s.canceled.Load() || s.in.ctx.Err() != nil {
+			s.in.c.raw.SetWriteDeadline(past)
+		}
+	}
+	_, err := s.in.c.Write(b)
+	return err
+}
+
+// broken ends the exchange because the body could not be read: the origin must not
+// take what it got for all.
+func (s *sender) broken(err error) error {
+	if s.canceled.Load() {
+		return errUnsent
+	}
+	s.bodyErr = err
+	s.in.c.interrupt()
+	return err
+}

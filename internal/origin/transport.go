@@ -1,0 +1,177 @@
+package origin
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// TransportConfig describes one address and how exchanges with it are made. The
+// zero value of every field but URL means its default.
+type TransportConfig struct {
+	// Name and Member are the values of the series' labels "service" and "member".
+	// Member is also what faults call the origin.
+	Name, Member string
+	// URL is http://host[:port][/prefix], https://... or unix:///path/of/socket; the
+	// prefix is put before every target.
+	URL string
+	// TLS is used for https. Nil means the system's roots.
+	TLS *tls.Config
+	// ConnectTimeout bounds the making of a connection, with the handshake of TLS.
+	// Default 2s.
+	ConnectTimeout time.Duration
+	// HeadTimeout bounds the wait for an answer's head: from the last byte of the
+	// request that was sent, or from the last interim answer. Default 60s.
+	HeadTimeout time.Duration
+	// StallTimeout bounds the wait for more of an answer's body, and for the origin to
+	// take more of a request's. It may take a quarter longer. Default 60s.
+	StallTimeout time.Duration
+	// ExpectTimeout is how long the origin is waited for before the body of a request
+	// is sent that expects 100 (Continue). Default 1s.
+	ExpectTimeout time.Duration
+	// MaxIdleConns is how many idle connections are kept. Default 256.
+	MaxIdleConns int
+	// IdleTimeout is how long an unused connection is kept. It should be shorter than
+	// the origin's own. Default 25s.
+	IdleTimeout time.Duration
+	// MaxHead is the size of one answer's head in bytes; a longer one is a Fault of
+	// kind Garbage. Default 32 KiB.
+	MaxHead int
+	// StrictCoding refuses answers in a Transfer-Encoding other than chunked. By
+	// default one without a length is read until the connection closes.
+	StrictCoding bool
+	// BothFramings takes answers with chunks and a Content-Length by their chunks. By
+	// default they are refused.
+	BothFramings bool
+	// Metrics takes the series. Nil keeps none.
+	Metrics *telemetry.Registry
+}
+
+// Transport makes streaming exchanges with one address. It decides nothing about
+// failure but one thing: a kept connection that dies without a word is replaced by a
+// new one if that is safe. It is safe for concurrent use.
+type Transport struct {
+	cfg     TransportConfig
+	host    []byte // the Host field
+	prefix  string // of all targets
+	pool    *pool
+	limits  http1.AnswerLimits
+	metrics *transportMetrics
+}
+
+// NewTransport checks cfg and makes a transport. It connects to nothing yet.
+func NewTransport(cfg TransportConfig) (*Transport, error) {
+	at, err := parseAddress(cfg.URL)
+	if err != nil {
+		return nil, fmt.Errorf("origin %s: %w", cfg.Member, err)
+	}
+	if err := cfg.complete(); err != nil {
+		return nil, fmt.Errorf("origin %s: %w", cfg.Member, err)
+	}
+	return &Transport{
+		cfg:     cfg,
+		host:    []byte(at.host),
+		prefix:  at.prefix,
+		pool:    newPool(at, pooling{cfg.ConnectTimeout, cfg.MaxIdleConns, cfg.IdleTimeout, cfg.TLS}),
+		limits:  http1.AnswerLimits{Head: cfg.MaxHead, ForeignCoding: !cfg.StrictCoding, BothFramings: cfg.BothFramings},
+		metrics: newTransportMetrics(cfg.Metrics, cfg.Name, cfg.Member),
+	}, nil
+}
+
+// complete fills the defaults in and says what is impossible.
+func (cfg *TransportConfig) complete() error {
+	fill(&cfg.ConnectTimeout, 2*time.Second)
+	fill(&cfg.HeadTimeout, time.Minute)
+	fill(&cfg.StallTimeout, time.Minute)
+	fill(&cfg.ExpectTimeout, time.Second)
+	fill(&cfg.MaxIdleConns, 256)
+	fill(&cfg.IdleTimeout, 25*time.Second)
+	fill(&cfg.MaxHead, 32<<10)
+	switch {
+	case min(cfg.ConnectTimeout, cfg.HeadTimeout, cfg.StallTimeout, cfg.ExpectTimeout, cfg.IdleTimeout) < 0:
+		return errors.New("timeouts must be above zero")
+	case cfg.MaxIdleConns < 0 || cfg.MaxHead < 0:
+		return errors.New("the limits of idle connections and of the head must be above zero")
+	}
+	return nil
+}
+
+// Close drops the idle connections. Exchanges under way go on.
+func (t *Transport) Close() { t.pool.close() }
+
+// Exchange sends q and returns when the head of the final answer has come. The end
+// of ctx interrupts it, and the reading of the body, at any point. The Inbound must be
+// closed.
+//
+// A Fault says whether the origin may have executed the request. Once Exchange has
+// failed, or the Inbound is closed, nothing reads q.Body any more.
+func (t *Transport) Exchange(ctx context.Context, q *Outbound) (*Inbound, *Fault) {
+	in, again, f := t.attempt(ctx, q, false)
+	attempts := 1
+	if again {
+		in, _, f = t.attempt(ctx, q, true)
+		attempts++
+	}
+	if f != nil {
+		f.Origin, f.Attempts = t.cfg.Member, attempts
+		t.metrics.faulted[f.Kind].Inc()
+		return nil, f
+	}
+	t.metrics.answered[in.Status/100].Inc()
+	return in, nil
+}
+
+// attempt makes the exchange over one connection: a kept one if there is one, and
+// it need not be fresh. again is true if another one may be tried after the fault.
+func (t *Transport) attempt(ctx context.Context, q *Outbound, fresh bool) (in *Inbound, again bool, f *Fault) {
+	if err := ctx.Err(); err != nil {
+		return nil, false, &Fault{Kind: endKind(err), Err: err}
+	}
+	x := exchanges.Get().(*exchange)
+	if err := x.composeHead(t, q); err != nil {
+		x.free()
+		return nil, false, &Fault{Kind: Unprepared, Err: err}
+	}
+	c, err := t.connect(ctx, fresh)
+	if err != nil {
+		x.free()
+		return nil, false, fault(ctx, Dial, false, err)
+	}
+	in = &Inbound{t: t, ctx: ctx, c: c, x: x}
+	left, err := in.ask(q, fresh)
+	if err == nil || left && !isTimeout(err) {
+		// What was not taken whole may have been answered all the same.
+		if e := in.hear(q); e == nil || err == nil {
+			err = e
+		}
+	}
+	if err == nil {
+		return in, false, nil
+	}
+	silent := !in.heard
+	in.end(err)
+	f = in.err.(*Fault)
+	f.Reached = left
+	return nil, c.used && !fresh && silent && f.Kind == Reset && q.mayRepeat(left), f
+}
+
+// connect returns a connection whose deadline is that of the head.
+func (t *Transport) connect(ctx context.Context, fresh bool) (*conn, error) {
+	now := time.Now()
+	if !fresh {
+		if c := t.pool.kept(now.Add(t.cfg.HeadTimeout)); c != nil {
+			return c, nil
+		}
+	}
+	c, err := t.pool.dial(ctx, now.Add(t.cfg.ConnectTimeout))
+	if err != nil {
+		return nil, err
+	}
+	t.metrics.opened.Inc()
+	return c, c.SetDeadline(time.Now().Add(t.cfg.HeadTimeout))
+}

@@ -1,0 +1,62 @@
+package origin
+
+import (
+	"net"
+	"sync"
+	"time"
+)
+
+// tunnel is a connection after a switch of protocols.
+type tunnel struct {
+	*conn
+	first []byte // what came with the head
+	once  sync.Once
+	in    *Inbound
+}
+
+// detach makes the connection the caller's, who gets it by Conn.
+func (in *Inbound) detach() error {
+	x := in.x
+	first := append([]byte(nil), x.in[x.begin:x.end]...)
+	x.begin = x.end
+	in.drop(true)
+	if !in.free() {
+		return in.ctx.Err()
+	}
+	in.free = func() bool { return true }
+	in.c.tunnel = &tunnel{conn: in.c, first: first, in: in}
+	return in.c.SetDeadline(time.Time{})
+}
+
+// Conn is the connection after an answer of 101, and nil otherwise. It belongs to
+// the caller, who must close it instead of the Inbound, and is no concern of the
+// context any more. It has a method CloseWrite.
+func (in *Inbound) Conn() net.Conn {
+	if in.c.tunnel == nil || in.over {
+		return nil
+	}
+	return in.c.tunnel
+}
+
+func (t *tunnel) Read(p []byte) (int, error) {
+	if len(t.first) > 0 {
+		n := copy(p, t.first)
+		t.first = t.first[n:]
+		return n, nil
+	}
+	return t.conn.Read(p)
+}
+
+// CloseWrite tells the origin that nothing more will be sent.
+func (t *tunnel) CloseWrite() error {
+	if c, ok := t.conn.Conn.(interface{ CloseWrite() error }); ok {
+		return c.CloseWrite()
+	}
+	return t.Close()
+}
+
+// Close closes the connection. It may be called from several goroutines.
+func (t *tunnel) Close() error {
+	t.once.Do(func() { t.in.end(ErrClosed) })
+	return nil
+}
