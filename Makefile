@@ -57,3 +57,4 @@ tools: ## install what the tests need below .tools/
 	@scripts/setup-dynamodb-local.sh
 	@scripts/setup-python.sh
 	@scripts/setup-node.sh
+	@scripts/setup-couch.sh

@@ -1,0 +1,136 @@
+'use strict';
+// Live feeds of a database: longpoll, continuous and eventsource, with time-outs
+// and heartbeats that are honoured, and an end when the database is deleted or
+// the client has left. Filtered feeds are left to express-pouchdb.
+
+const http = require('http');
+const { json } = require('./answers');
+
+const LIVE = ['longpoll', 'continuous', 'eventsource'];
+const MINUTE = 60000;
+
+const live = (url) => LIVE.includes(url.searchParams.get('feed'));
+
+// wanted returns the kind of live feed that is asked for and that stands here.
+function wanted(req, url) {
+  const feed = url.searchParams.get('feed');
+  const changes = /^\/+[^/_][^/]*\/+_changes\/?$/.test(url.pathname);
+  return changes && req.method === 'GET' && LIVE.includes(feed) && !url.searchParams.has('filter') ? feed : null;
+}
+
+function serve(databases, port, req, res, url, feed) {
+  const name = decodeURIComponent(url.pathname.split('/').filter(Boolean)[0]);
+  allowed(port, req, name, (status, body) => {
+    if (status !== 200) return json(res, status, body);
+    const since = start(databases.sequences, req, url, Number(body.update_seq.split('-')[0]));
+    if (since === null) return malformed(res);
+    new Feed(databases, name, res, url.searchParams, feed).run(since);
+  });
+}
+
+// allowed asks the node itself, since who may read a database is decided there.
+function allowed(port, req, name, then) {
+  const headers = {};
+  for (const k of ['authorization', 'cookie']) if (req.headers[k]) headers[k] = req.headers[k];
+  http.get({ host: '127.0.0.1', port, path: '/' + encodeURIComponent(name), headers }, (answer) => {
+    const parts = [];
+    answer.on('data', (d) => parts.push(d));
+    answer.on('end', () => then(answer.statusCode, JSON.parse(Buffer.concat(parts))));
+  }).on('error', () => req.destroy());
+}
+
+function malformed(res) {
+  json(res, 400, { error: 'bad_request', reason: 'Malformed sequence supplied in \'since\' parameter.' });
+}
+
+// start is where the feed begins. A position past the end is one of a database
+// that had the same name before: what is there already is not told again.
+function start(sequences, req, url, now) {
+  const since = sequences.read(req.headers['last-event-id'] || url.searchParams.get('since') || '0');
+  return since === 'now' ? now : since === null ? null : Math.min(since, now);
+}
+
+// translate makes a position in the URL one that express-pouchdb understands, and
+// tells whether it could.
+function translate(sequences, req, url) {
+  const since = url.searchParams.get('since');
+  if (since === null || !/\/_changes\/?$/.test(url.pathname)) return true;
+  const n = sequences.read(since);
+  if (n === null) return false;
+  url.searchParams.set('since', n);
+  req.url = url.pathname + url.search;
+  return true;
+}
+
+class Feed {
+  constructor(databases, name, res, query, feed) {
+    this.db = databases.handle(name);
+    this.token = (n) => databases.sequences.token(n);
+    this.res = res;
+    this.feed = feed;
+    this.limit = Number(query.get('limit') || Infinity);
+    this.heartbeat = query.get('heartbeat') === 'true' ? MINUTE : Number(query.get('heartbeat') || 0);
+    this.timeout = Math.min(Number(query.get('timeout') || MINUTE), MINUTE);
+    this.options = { live: true, include_docs: query.get('include_docs') === 'true', conflicts: query.get('conflicts') === 'true' };
+    if (query.get('style')) this.options.style = query.get('style');
+    this.sent = 0;
+    this.over = false;
+  }
+
+  run(since) {
+    this.last = since;
+    this.res.writeHead(200, {
+      'Content-Type': this.feed === 'eventsource' ? 'text/event-stream' : 'application/json',
+      'Cache-Control': this.feed === 'eventsource' ? 'no-cache' : 'must-revalidate',
+    });
+    this.res.write(this.feed === 'longpoll' ? '{"results":[\n' : '\n');
+    this.beat = this.heartbeat && setInterval(() => this.res.write(this.pulse()), this.heartbeat);
+    this.rearm();
+    this.changes = this.db.changes({ ...this.options, since })
+      .on('change', (row) => this.row(row))
+      .on('complete', () => this.end())
+      .on('error', () => this.end());
+    this.res.on('close', () => this.stop());
+  }
+
+  pulse() { return this.feed === 'eventsource' ? 'event: heartbeat\ndata: \n\n' : '\n'; }
+
+  // rearm starts the time in which a row must come; a heartbeat keeps a feed open
+  // for as long as the client likes.
+  rearm() {
+    clearTimeout(this.quiet);
+    if (!this.heartbeat) this.quiet = setTimeout(() => this.end(), this.timeout);
+  }
+
+  row({ seq, id, changes, deleted, doc }) {
+    if (this.over) return;
+    this.last = seq;
+    const text = JSON.stringify({ seq: this.token(seq), id, changes, ...(deleted && { deleted }), ...(doc && { doc }) });
+    if (this.feed === 'eventsource') this.res.write(`data: ${text}\nid: ${this.token(seq)}\n\n`);
+    else if (this.feed === 'continuous') this.res.write(text + '\n');
+    else this.res.write((this.sent ? ',\r\n' : '') + text);
+    this.sent++;
+    if (this.sent >= this.limit) return this.end();
+    // A long poll is one batch: whatever else is ready now, and then the end.
+    if (this.feed === 'longpoll' && this.sent === 1) setImmediate(() => this.end());
+    else this.rearm();
+  }
+
+  end() {
+    if (this.over) return;
+    if (this.feed === 'longpoll') this.res.write(`\n],\n"last_seq":"${this.token(this.last)}","pending":0}\n`);
+    if (this.feed === 'continuous') this.res.write(`{"last_seq":"${this.token(this.last)}","pending":0}\n`);
+    this.res.end();
+    this.stop();
+  }
+
+  stop() {
+    if (this.over) return;
+    this.over = true;
+    clearInterval(this.beat);
+    clearTimeout(this.quiet);
+    if (this.changes) this.changes.cancel();
+  }
+}
+
+module.exports = { wanted, serve, translate, malformed, live };

@@ -1,0 +1,50 @@
+'use strict';
+// A node that behaves as Apache CouchDB 3 does wherever an accelerator can tell
+// the difference. The databases are PouchDB's, the API is express-pouchdb's; what
+// those leave out or do otherwise stands in the files beside this one.
+//
+//   node node.js PORT DIRECTORY|memory MAINTENANCE-FILE
+//
+// While MAINTENANCE-FILE exists, _up says that the node wants no requests.
+
+const fs = require('fs');
+const http = require('http');
+const crypto = require('crypto');
+const { Databases, application } = require('./databases');
+const { Updates } = require('./updates');
+const answers = require('./answers');
+const feeds = require('./feeds');
+
+const [port, directory, maintenance] = process.argv.slice(2);
+
+// PouchDB rejects promises that nobody waits for, for example when a filter is
+// missing. A CouchDB node survives that.
+process.on('unhandledRejection', (e) => console.error('unhandled:', (e && (e.stack || e.message)) || e));
+
+const databases = new Databases(directory);
+const updates = new Updates(databases);
+const app = application(databases);
+
+function up(res) {
+  const away = fs.existsSync(maintenance);
+  answers.json(res, away ? 404 : 200, away ? { status: 'maintenance_mode' } : { status: 'ok', seeds: {} });
+}
+
+const server = http.createServer((req, res) => {
+  const url = new URL(req.url, 'http://node');
+  res.setHeader('Server', 'CouchDB/3.5.0 (kasoku test node)');
+  res.setHeader('X-Couch-Request-ID', req.headers['x-couch-request-id'] || crypto.randomBytes(5).toString('hex'));
+  if (url.pathname === '/_up') return up(res);
+  if (url.pathname === '/_db_updates') return updates.serve(req, res, url.searchParams);
+  const feed = feeds.wanted(req, url);
+  if (feed) return feeds.serve(databases, Number(port), req, res, url, feed);
+  if (!feeds.translate(databases.sequences, req, url)) return feeds.malformed(res);
+  if (!feeds.live(url)) answers.hold(databases, req, res, url);
+  app(req, res);
+});
+server.keepAliveTimeout = 300000; // as CouchDB; Node's own 5 s would be another product's habit
+server.listen(Number(port), '127.0.0.1', () => console.log('listening on', port));
+server.on('error', (e) => {
+  console.error('listen:', e.code);
+  process.exit(e.code === 'EADDRINUSE' ? 98 : 1);
+});

@@ -1,0 +1,194 @@
+// Package couch runs nodes that behave as Apache CouchDB 3 does, for tests of what
+// stands in front of them. A node is made of npm's pouchdb-server and of the files
+// in js/, which say where they come closer to CouchDB than it; docs/development.md
+// says where a node still differs.
+package couch
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kasoku/kasoku/integration/harness"
+)
+
+// Node is one node, listening on loopback.
+type Node struct {
+	// URL is where it listens, without a slash at the end. It stays the same
+	// through restarts.
+	URL string
+
+	port        int
+	data        string // a directory, or "memory"
+	maintenance string // a file that exists while the node is in maintenance
+	log         string
+	program     *harness.Program
+}
+
+// Memory starts a node that forgets everything when it is killed: after a
+// restart it is another node at the same address.
+func Memory(t testing.TB) *Node {
+	t.Helper()
+	return launch(t, "memory")
+}
+
+// Disk starts a node whose databases survive Kill and Restart.
+func Disk(t testing.TB) *Node {
+	t.Helper()
+	return launch(t, filepath.Join(t.TempDir(), "data"))
+}
+
+func launch(t testing.TB, data string) *Node {
+	t.Helper()
+	dir := t.TempDir()
+	n := &Node{data: data, maintenance: filepath.Join(dir, "maintenance"), log: filepath.Join(dir, "log")}
+	err := n.listen(func() (port int, err error) { return freePort() })
+	if err != nil {
+		t.Fatalf("couch node: %v; its log:\n%s", err, n.Log())
+	}
+	t.Cleanup(func() {
+		n.program.Kill()
+		if t.Failed() {
+			t.Logf("log of the couch node at %s:\n%s", n.URL, n.Log())
+		}
+	})
+	return n
+}
+
+// attempts is how often a port may turn out to be taken.
+const attempts = 20
+
+// listen starts the program on a port that next gives, as often as it takes until
+// nobody else has that port.
+func (n *Node) listen(next func() (int, error)) error {
+	for range attempts {
+		port, err := next()
+		if err != nil {
+			return err
+		}
+		if err = n.start(port); err == nil {
+			return nil
+		}
+		if !strings.Contains(n.Log(), "EADDRINUSE") {
+			return err
+		}
+	}
+	return errors.New("every port was taken")
+}
+
+func (n *Node) start(port int) error {
+	n.port, n.URL = port, fmt.Sprintf("http://127.0.0.1:%d", port)
+	log, err := os.Create(n.log)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd := exec.Command("node", "--no-deprecation", filepath.Join(harness.Root(), "integration", "couch", "js", "node.js"),
+		fmt.Sprint(port), n.data, n.maintenance)
+	cmd.Env = append(os.Environ(), "NODE_PATH="+filepath.Join(harness.Tools(), "couch", "node_modules"))
+	cmd.Stdout, cmd.Stderr = log, log
+	n.program, err = harness.Run(cmd, n.URL+"/_all_dbs", func(status int) bool { return status == http.StatusOK })
+	return err
+}
+
+// freePort looks for a port below those that the kernel gives to outgoing
+// connections, so that none of these takes it while the node is down.
+func freePort() (int, error) {
+	for range attempts {
+		port := 20000 + rand.IntN(12000)
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil {
+			return port, l.Close()
+		}
+	}
+	return 0, errors.New("no free port")
+}
+
+// Kill ends the node at once, as kill -9 does, and returns when it is gone.
+func (n *Node) Kill() { n.program.Kill() }
+
+// Restart starts the node again after Kill, at the same address.
+func (n *Node) Restart(t testing.TB) {
+	t.Helper()
+	if err := n.listen(func() (int, error) { return n.port, nil }); err != nil {
+		t.Fatalf("restart of the couch node: %v; its log:\n%s", err, n.Log())
+	}
+}
+
+// Maintain puts the node in maintenance, or takes it out: _up answers 404, and
+// everything else as before.
+func (n *Node) Maintain(t testing.TB, on bool) {
+	t.Helper()
+	err := os.Remove(n.maintenance)
+	if on {
+		err = os.WriteFile(n.maintenance, nil, 0o600)
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+}
+
+// Log returns what the node has written.
+func (n *Node) Log() string {
+	text, err := os.ReadFile(n.log)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// Answer is what a node said, whole.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   string
+}
+
+// Do sends a request with a JSON body, or none if body is empty, and further
+// header lines in pairs of name and value.
+func (n *Node) Do(t testing.TB, method, path, body string, header ...string) Answer {
+	t.Helper()
+	var content io.Reader
+	if body != "" {
+		content = strings.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), method, n.URL+path, content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Accept", "application/json")
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatalf("%s %s: %v after %q", method, path, err, text)
+	}
+	return Answer{resp.StatusCode, resp.Header, string(text)}
+}
+
+// Must is Do for requests that have to be answered with a 2xx status.
+func (n *Node) Must(t testing.TB, method, path, body string, header ...string) Answer {
+	t.Helper()
+	a := n.Do(t, method, path, body, header...)
+	if a.Status/100 != 2 {
+		t.Fatalf("%s %s: %d %s", method, path, a.Status, a.Body)
+	}
+	return a
+}
