@@ -24,6 +24,7 @@ const (
 	isIdle                 // waits for one
 	isKicked               // was idle and has been told to go
 	isHanded               // belongs to the HTTP/2 server
+	isRaised               // no longer speaks HTTP
 )
 
 // conn is one connection. All of it belongs to the goroutine that serves it but
@@ -48,9 +49,11 @@ type conn struct {
 	rate  *rate.Limiter // of the client's address, looked up once for each table
 	table *rateTable    // that rate comes from
 
+	aside  bool // raw.Read was left to serve a request that reads the connection
 	drain  bool // read until nothing is left before waiting
 	served bool // a request was answered
 	linger bool // the client may still be sending: take it in before closing
+	broken bool // the client must see that its answer is not whole
 	secure bool
 	first  [1]byte // of a request, where idling needs a byte to read into
 }
@@ -109,7 +112,12 @@ func (c *conn) serveRaw() {
 	for {
 		err := c.raw.Read(c.readable)
 		c.fd = -1
-		if err == nil || !c.waited(err) {
+		switch {
+		case c.aside:
+			if c.aside = false; !c.proceed(c.x) || !c.rest() {
+				return
+			}
+		case err == nil || !c.waited(err):
 			return
 		}
 		c.drain = true // readiness that was noted before is lost by reading anew
@@ -117,8 +125,8 @@ func (c *conn) serveRaw() {
 }
 
 // readable is called by raw.Read at first and whenever there may be bytes, and
-// returns true to end it. All requests of the connection are served in here:
-// as long as raw.Read is not left, a notice of new bytes is kept from one wait
+// returns true to end it. All requests of the connection are served in here but
+// those whose handlers read from it: as long as raw.Read is not left, a notice of new bytes is kept from one wait
 // to the next, so that a read which did not fill its buffer need not be followed
 // by another that says EAGAIN. Only reads up to the first answer and those that
 // found several requests are repeated: the end of the stream may have come along
@@ -268,14 +276,9 @@ func (c *conn) proceed(x *Exchange) bool {
 				return false
 			}
 		}
-		body, whole, err := x.in.body()
-		if err != nil {
-			return c.refuse(err.(*http1.Error))
+		if ready, ok := c.bodyIn(x); !ready {
+			return ok
 		}
-		if !whole {
-			return true
-		}
-		x.Body = body
 		if !c.exchange(x) {
 			return false
 		}
@@ -303,7 +306,12 @@ func (c *conn) headIn(x *Exchange) bool {
 			return c.refuse(err.(*http1.Error))
 		}
 	}
-	x.in.openBody(r, limit)
+	if c.streams(x) {
+		x.in.stream()
+		c.openBody(x)
+	} else {
+		x.in.openBody(r, limit)
+	}
 	if x.set.rate != nil && !c.allowed(x) {
 		x.denied = true
 		if r.ContentLength != 0 { // it is not worth reading a body for
@@ -312,10 +320,38 @@ func (c *conn) headIn(x *Exchange) bool {
 			return c.turnDown(x)
 		}
 	}
-	if r.Expect100 && r.ContentLength != 0 && x.in.have == x.in.off+x.in.head {
-		return c.write(http1.Continue, nil) == nil
+	if x.in.phase != inStream && r.Expect100 && r.ContentLength != 0 && x.in.have == x.in.off+x.in.head {
+		return c.write(http1.Continue, nil, nil) == nil
 	}
 	return true
+}
+
+// streams says whether the handler has to read the connection to answer x. A body
+// that is there already saves leaving raw.Read.
+func (c *conn) streams(x *Exchange) bool {
+	r := &x.Request
+	if !c.srv.cfg.Streaming {
+		return false
+	}
+	here := x.in.have - x.in.off - x.in.head
+	return r.Chunked || r.ContentLength > int64(here) || x.asksUpgrade()
+}
+
+// bodyIn says whether x can be answered: its body is there, or its handler is to
+// read it. Not ok means that the connection, or raw.Read at least, is to be left.
+func (c *conn) bodyIn(x *Exchange) (ready, ok bool) {
+	if x.in.phase == inStream {
+		c.aside = c.fd >= 0
+		return !c.aside, !c.aside
+	}
+	body, whole, err := x.in.body()
+	if err != nil {
+		return false, c.refuse(err.(*http1.Error))
+	}
+	if whole {
+		x.Body = body
+	}
+	return whole, true
 }
 
 // exchange has a whole request answered. False means that the connection is to
@@ -330,64 +366,42 @@ func (c *conn) exchange(x *Exchange) bool {
 		x.serve()
 	}
 	x.end()
-	closing := x.Reply.Close || x.Request.Close || c.srv.draining.Load()
-	ok := c.reply(x, closing)
-	if closing {
+	if x.in.phase == inStream || x.answer.begun {
+		return c.conclude(x)
+	}
+	x.closing = c.closes(x)
+	ok := c.reply(x)
+	if x.closing {
 		c.linger = x.in.size() < x.in.have-x.in.off
 	}
-	return ok && !closing
+	return ok && !x.closing
+}
+
+// closes says whether the connection is to end after the answer of x.
+func (c *conn) closes(x *Exchange) bool {
+	return x.Reply.Close || x.Request.Close || c.srv.draining.Load()
 }
 
 // reply renders and writes the answer and accounts for the exchange.
-func (c *conn) reply(x *Exchange, closing bool) bool {
-	rest := x.render(closing)
-	sent := len(x.out) + len(rest)
-	if err := c.write(x.out, rest); err != nil {
+func (c *conn) reply(x *Exchange) bool {
+	ok := c.send(x)
+	sent := x.sent
+	if !ok {
 		sent = 0
+	}
+	x.account(x.in.size(), sent, time.Since(x.start))
+	c.now = x.start.Sub(c.srv.epoch) + x.Record.Duration
+	return ok
+}
+
+// send renders and writes the answer.
+func (c *conn) send(x *Exchange) bool {
+	rest := x.render()
+	if err := c.write(x.out, rest, nil); err != nil {
 		c.srv.stats.unsent.Inc()
-		x.account(x.in.size(), sent)
 		return false
 	}
-	x.account(x.in.size(), sent)
-	c.now = x.start.Sub(c.srv.epoch) + x.Record.Duration
 	return true
-}
-
-// write sends head and rest, in one system call as a rule. A socket's buffer
-// mostly has room, so that the deadline is only set once it has not.
-func (c *conn) write(head, rest []byte) error {
-	if c.fd >= 0 && len(rest) == 0 {
-		n, err := writeNow(c.fd, head)
-		if n == len(head) {
-			return nil
-		}
-		if err != nil && err != syscall.EAGAIN {
-			return err
-		}
-		head = head[max(n, 0):]
-	}
-	c.armWrite()
-	if c.srv.hard.Err() != nil {
-		return net.ErrClosed // cut came before the deadline was set anew
-	}
-	if len(rest) == 0 {
-		_, err := c.nc.Write(head)
-		return err
-	}
-	x := c.x
-	x.vec = [2][]byte{head, rest}
-	x.two = x.vec[:]
-	_, err := x.two.WriteTo(c.nc)
-	return err
-}
-
-// armWrite sees to it that at least half of the write timeout is left.
-func (c *conn) armWrite() {
-	now, limit := time.Since(c.srv.epoch), c.srv.set.Load().limits.WriteTimeout
-	if left := c.armedWrite - now; left < limit/2 || left > limit {
-		c.armedWrite = now + limit
-		_ = c.nc.SetWriteDeadline(c.srv.epoch.Add(c.armedWrite))
-	}
 }
 
 // close ends the connection. Closing a socket with unread bytes in it resets
@@ -398,7 +412,7 @@ func (c *conn) close() {
 		c.state.CompareAndSwap(isActive, isIdle)
 		c.lingerOn()
 	}
-	_ = c.nc.Close()
+	c.hangUp()
 	if c.x != nil {
 		c.x.release()
 		c.x = nil
@@ -441,9 +455,14 @@ func (c *conn) kick() {
 }
 
 // cut wakes the goroutine from whatever the socket makes it wait for; the
-// server's hard context, cancelled before, tells it to leave.
+// server's hard context, cancelled before, tells it to leave. A connection whose
+// handler sets its deadlines is closed.
 func (c *conn) cut() {
-	if c.state.Load() != isHanded {
+	switch c.state.Load() {
+	case isHanded:
+	case isRaised:
+		_ = c.sock.Close()
+	default:
 		_ = c.sock.SetDeadline(longAgo)
 	}
 }

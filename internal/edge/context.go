@@ -16,7 +16,9 @@ var (
 // Context is made at the first call and is cancelled when the client goes away,
 // the request timeout passes, the server is stopped hard, or Serve has
 // returned. It costs a timer and some memory, so that an answer from the cache
-// should do without. Call it from the goroutine that Serve runs in.
+// should do without. Call it from the goroutine that Serve runs in. On a streaming
+// server the request timeout is over when the answer begins; the client is looked
+// after until Serve returns.
 func (x *Exchange) Context() context.Context {
 	if x.watch == nil {
 		x.watch = newWatch(x)
@@ -25,7 +27,8 @@ func (x *Exchange) Context() context.Context {
 }
 
 // Deadline is when the time for the request as a whole is over. For work that
-// goes on when the client leaves, and so can't use Context.
+// goes on when the client leaves, and so can't use Context. It is the zero time on a
+// streaming server without request timeout.
 func (x *Exchange) Deadline() time.Time {
 	if x.set == nil { // detached
 		until, ok := x.watch.ctx.Deadline()
@@ -34,6 +37,9 @@ func (x *Exchange) Deadline() time.Time {
 		}
 		return until
 	}
+	if x.set.limits.RequestTimeout == 0 {
+		return time.Time{}
+	}
 	return x.start.Add(x.set.limits.RequestTimeout)
 }
 
@@ -41,8 +47,9 @@ func (x *Exchange) Deadline() time.Time {
 // first, then ever more rarely. A client that leaves right after its request
 // costs the origin little.
 const (
-	watchFirst = 25 * time.Millisecond
-	watchLast  = 250 * time.Millisecond
+	watchFirst  = 25 * time.Millisecond
+	watchLast   = 250 * time.Millisecond
+	watchStream = time.Second // of a streaming server: thousands may wait for long
 )
 
 // watch looks from time to time whether a client is still there. It asks the
@@ -58,6 +65,8 @@ type watch struct {
 	stopped bool
 	timer   *time.Timer
 	pause   time.Duration
+	longest time.Duration // of pause
+	limit   *time.Timer   // ends the time for the answer to begin; nil where ctx has a deadline
 	release context.CancelFunc
 }
 
@@ -66,9 +75,17 @@ func newWatch(x *Exchange) *watch {
 	if base == nil {
 		base = x.srv.hard
 	}
-	w := &watch{conn: x.conn, pause: watchFirst}
+	w := &watch{conn: x.conn, pause: watchFirst, longest: watchLast}
 	base, w.cancel = context.WithCancelCause(base)
-	w.ctx, w.release = context.WithDeadlineCause(base, x.Deadline(), ErrRequestTimeout)
+	if x.srv.cfg.Streaming {
+		w.longest = watchStream
+		w.ctx, w.release = base, func() {}
+		if until := x.Deadline(); !until.IsZero() && !x.answer.begun {
+			w.limit = time.AfterFunc(time.Until(until), func() { w.cancel(ErrRequestTimeout) })
+		}
+	} else {
+		w.ctx, w.release = context.WithDeadlineCause(base, x.Deadline(), ErrRequestTimeout)
+	}
 	if w.conn != nil && w.conn.raw != nil {
 		w.mu.Lock()
 		w.timer = time.AfterFunc(w.pause, w.look)
@@ -87,18 +104,38 @@ func (w *watch) look() {
 		w.cancel(ErrClientGone)
 		return
 	}
-	w.pause = min(2*w.pause, watchLast)
+	w.pause = min(2*w.pause, w.longest)
 	w.timer.Reset(w.pause)
 }
 
-// stop ends the context and the watch.
-func (w *watch) stop() {
+// answering tells that the answer begins.
+func (w *watch) answering() {
+	if w.limit != nil {
+		w.limit.Stop()
+	}
+}
+
+// stopLooking leaves the client to the handler.
+func (w *watch) stopLooking() {
+	w.answering()
 	w.mu.Lock()
 	w.stopped = true
 	if w.timer != nil {
 		w.timer.Stop()
 	}
 	w.mu.Unlock()
+}
+
+// stop ends the context and the watch.
+func (w *watch) stop() {
+	w.stopLooking()
 	w.release()
 	w.cancel(context.Canceled)
+}
+
+// leave ends the context of a client that does not take its answer.
+func (x *Exchange) leave() {
+	if x.watch != nil {
+		x.watch.cancel(ErrClientGone)
+	}
 }

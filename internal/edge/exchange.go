@@ -15,7 +15,8 @@ import (
 // again for other requests: nothing of it may be kept after Serve has returned.
 type Exchange struct {
 	Request http1.Request
-	// Body is the whole request body without its framing.
+	// Body is the whole request body without its framing; nil while a streaming
+	// server has not all of it, see BodyReader and ReadBody.
 	Body  []byte
 	Reply Reply
 	// Record becomes the line of the access log. What the service knows -
@@ -26,17 +27,27 @@ type Exchange struct {
 	srv   *Server
 	set   *settings
 	conn  *conn           // nil for HTTP/2
+	h2    *h2Stream       // nil for HTTP/1
 	base  context.Context // of an HTTP/2 request; nil otherwise
 	start time.Time
 	watch *watch // made by Context
 
-	denied bool // by the rate limit
+	denied  bool // by the rate limit
+	closing bool // the connection ends after this answer
 
-	in  input
-	out []byte      // head of the answer, and its body if that is small
-	vec [2][]byte   // out and a large body
-	two net.Buffers // vec while it is written
-	id  [idSize]byte
+	in   input
+	body *incoming   // what the handler reads of Body or of the connection
+	out  []byte      // head of the answer, and its body if that is small; a chunk
+	vec  [3][]byte   // what is written
+	left net.Buffers // of vec
+	sent int         // bytes of the answer
+	id   [idSize]byte
+
+	answer Outgoing
+	raised *upgraded // made by Upgrade
+	// saying is held by who sends anything up to the final head: "100 Continue" comes
+	// from whom reads the body.
+	saying sync.Mutex
 }
 
 // Start is when the request's first byte was read.
@@ -72,10 +83,10 @@ func obtain(s *Server, c *conn) *Exchange {
 
 // release gives x back with everything that is worth keeping.
 func (x *Exchange) release() {
-	x.srv, x.conn, x.base, x.set = nil, nil, nil, nil
+	x.srv, x.conn, x.h2, x.base, x.set = nil, nil, nil, nil, nil
 	x.Body, x.Reply.Body = nil, nil
 	x.Record = telemetry.Record{}
-	x.vec, x.two = [2][]byte{}, nil
+	x.vec, x.left = [3][]byte{}, nil
 	x.in.release()
 	if cap(x.out) > keepMax {
 		x.out = make([]byte, 0, outSize)
@@ -92,7 +103,11 @@ func (x *Exchange) release() {
 // begin sets up everything but the request for a new exchange.
 func (x *Exchange) begin(client netip.AddrPort, secure bool) {
 	x.Reply.Reset()
-	x.denied = false
+	x.Body, x.body, x.raised = nil, nil, nil
+	x.denied, x.closing, x.sent = false, false, 0
+	if x.answer.begun {
+		x.answer = Outgoing{}
+	}
 	x.Record = telemetry.Record{Time: x.start, Client: client, TLS: secure}
 }
 
@@ -113,9 +128,9 @@ func (x *Exchange) serve() {
 
 // account fills what is left of the record and gives it to the log and the
 // metrics.
-func (x *Exchange) account(bytesIn, bytesOut int) {
+func (x *Exchange) account(bytesIn, bytesOut int, took time.Duration) {
 	r := &x.Record
-	r.Duration = time.Since(x.start)
+	r.Duration = took
 	r.Status = x.Reply.Status
 	r.BytesIn, r.BytesOut = bytesIn, bytesOut
 	r.UserAgent = x.Request.Get("User-Agent")

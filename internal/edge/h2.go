@@ -8,8 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -19,7 +17,7 @@ import (
 // startH2 makes the HTTP/2 server. Its timeouts are those of the limits at the
 // start; everything else follows SetLimits.
 func (s *Server) startH2() {
-	l := s.cfg.Limits.withDefaults()
+	l := s.cfg.Limits.withDefaults(s.cfg.Streaming)
 	only2 := new(http.Protocols)
 	only2.SetHTTP2(true)
 	s.h2Conn, s.h2Done = make(chan net.Conn), make(chan struct{})
@@ -95,7 +93,14 @@ func (s *Server) serveH2(w http.ResponseWriter, r *http.Request) {
 	x.base = r.Context()
 	client, _ := netip.ParseAddrPort(r.RemoteAddr)
 	x.begin(netip.AddrPortFrom(client.Addr().Unmap(), client.Port()), true)
-	size, err := x.readH2(w, r)
+	var size int
+	var err error
+	x.h2 = newH2Stream(x, w, r)
+	if s.cfg.Streaming {
+		size, err = x.streamH2()
+	} else {
+		size, err = x.readH2(r)
+	}
 	ids := newIDSource()
 	x.identify(&ids)
 	switch {
@@ -107,17 +112,21 @@ func (s *Server) serveH2(w http.ResponseWriter, r *http.Request) {
 		x.serve()
 	}
 	x.end()
-	x.account(size, x.replyH2(w))
+	received, whole := x.concludeH2()
+	x.account(size+received, x.sent, time.Since(x.start))
+	if !whole {
+		panic(http.ErrAbortHandler) // resets the stream
+	}
 }
 
 // readH2 fills request and body and returns how many bytes they are.
-func (x *Exchange) readH2(w http.ResponseWriter, r *http.Request) (int, error) {
+func (x *Exchange) readH2(r *http.Request) (int, error) {
 	limit := x.set.limits.BodyBytes
 	if r.ContentLength > int64(limit) {
 		return 0, http1.ErrTooLarge
 	}
 	// Data comes first: its length stands in the head.
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(x.set.limits.BodyTimeout))
+	_ = x.h2.rc.SetReadDeadline(time.Now().Add(x.set.limits.BodyTimeout))
 	in := &x.in
 	in.data = in.data[:0]
 	in.length = limit + 1
@@ -137,13 +146,20 @@ func (x *Exchange) readH2(w http.ResponseWriter, r *http.Request) (int, error) {
 			return 0, &http1.Error{Status: http.StatusBadRequest, Reason: "body not whole"}
 		}
 	}
-	in.buf = appendHead(in.buf[:0], r, len(in.data))
+	n, err := x.parseH2(r, len(in.data))
+	x.Body = in.data
+	return n + len(in.data), err
+}
+
+// parseH2 parses the head of r and returns its length.
+func (x *Exchange) parseH2(r *http.Request, length int) (int, error) {
+	in := &x.in
+	in.buf = appendHead(in.buf[:0], r, length)
 	n, err := http1.ParseRequest(in.buf, &x.set.head, &x.Request)
 	if err == nil && n == 0 {
 		err = &http1.Error{Status: http.StatusBadRequest, Reason: "head not whole"}
 	}
-	x.Body = in.data
-	return n + len(in.data), err
+	return n, err
 }
 
 // appendHead writes the head of an HTTP/2 request down as HTTP/1.1.
@@ -180,30 +196,13 @@ func (x *Exchange) refuseH2(err error) {
 	x.refusal(e)
 }
 
-// replyH2 sends the answer and returns its size.
+// replyH2 sends the answer in x.Reply and returns its size.
 func (x *Exchange) replyH2(w http.ResponseWriter) int {
 	r := &x.Reply
 	r.settle()
-	h := w.Header()
-	for _, line := range strings.SplitAfter(string(r.lines), "\r\n") {
-		if name, value, ok := strings.Cut(line, ":"); ok {
-			h.Add(name, strings.TrimSpace(value))
-		}
-	}
-	h["X-Request-Id"] = []string{string(x.Record.RequestID)}
-	if _, ok := h["Content-Type"]; !ok {
-		h["Content-Type"] = nil // not guessed from the body
-	}
-	if r.Close {
-		h.Set("Connection", "close") // net/http ends the connection after what is under way
-	}
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(x.set.limits.WriteTimeout))
-	allowed := http1.BodyAllowed(r.Status)
-	if allowed {
-		h["Content-Length"] = []string{strconv.Itoa(len(r.Body))}
-	}
-	w.WriteHeader(r.Status)
-	if !allowed || x.isHead() {
+	_ = x.h2.rc.SetWriteDeadline(time.Now().Add(x.set.limits.WriteTimeout))
+	x.headH2(w, x.replyLength())
+	if !http1.BodyAllowed(r.Status) || x.isHead() {
 		return len(r.lines)
 	}
 	n, err := w.Write(r.Body)

@@ -8,6 +8,7 @@ const (
 	inPlace         // the body arrives behind the head in buf
 	inData          // the body has an announced length and arrives in data
 	inChunks        // chunks arrive in buf and are decoded into data
+	inStream        // the handler reads the body; from pos on buf is not read yet
 )
 
 // input is what a connection has read of its clients' requests. Bytes from
@@ -22,7 +23,8 @@ type input struct {
 	armed     bool   // the deadline of this phase is set
 	data      []byte // a body that is not in buf
 	length    int    // announced
-	wire      int    // bytes of a chunked body with its framing
+	wire      int    // bytes of a chunked or streamed body with its framing
+	pos       int
 	chunks    http1.Chunked
 }
 
@@ -40,6 +42,18 @@ func (in *input) space() []byte {
 	return in.buf[in.have:]
 }
 
+// stream lets the body of the head just parsed be read by others.
+func (in *input) stream() {
+	in.phase, in.armed = inStream, false
+	in.wire, in.pos = 0, in.off+in.head
+}
+
+// rewind makes room behind the head when all that came was read.
+func (in *input) rewind() {
+	in.pos = in.off + in.head
+	in.have = in.pos
+}
+
 // room makes space for n more bytes behind have, by moving the message to the
 // front or else to a larger buffer. Slices of the head are void afterwards.
 func (in *input) room(n int) {
@@ -54,12 +68,15 @@ func (in *input) room(n int) {
 	in.buf, in.off = buf, 0
 }
 
-// growData doubles data, up to the announced length: memory is spent for bytes
-// that came, not for bytes that were promised.
-func (in *input) growData() {
-	grown := make([]byte, len(in.data), min(in.length, max(2*cap(in.data), inSize)))
-	copy(grown, in.data)
-	in.data = grown
+// growData makes room for more of the announced length.
+func (in *input) growData() { in.data = grown(in.data, in.length) }
+
+// grown copies b into twice the room, at most that for most bytes: memory is spent
+// for bytes that came, not for bytes that were promised.
+func grown(b []byte, most int) []byte {
+	c := make([]byte, len(b), min(most, max(2*cap(b), inSize)))
+	copy(c, b)
+	return c
 }
 
 // took notes n bytes read into space.
@@ -130,7 +147,7 @@ func (in *input) size() int {
 	switch in.phase {
 	case inHead:
 		return in.have - in.off
-	case inChunks:
+	case inChunks, inStream:
 		return in.head + in.wire
 	}
 	return in.head + in.length
@@ -138,9 +155,13 @@ func (in *input) size() int {
 
 // next steps over the message, which is whole, to what follows.
 func (in *input) next() {
-	in.off += in.head
-	if in.phase == inPlace {
-		in.off += in.length
+	switch in.phase {
+	case inPlace:
+		in.off += in.head + in.length
+	case inStream:
+		in.off = in.pos
+	default:
+		in.off += in.head
 	}
 	in.phase, in.armed, in.head, in.length = inHead, false, 0, 0
 	if in.off == in.have {

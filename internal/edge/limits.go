@@ -1,6 +1,9 @@
 package edge
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 const defaultRequestTimeout = 30 * time.Second
 
@@ -12,19 +15,23 @@ type Limits struct {
 	Connections int
 	// HeaderBytes bounds a request's head; over it the answer is 431. Default 32 KiB.
 	HeaderBytes int
-	// BodyBytes bounds a request's body; over it the answer is 413. Default 16 MiB.
+	// BodyBytes bounds a request's body; over it the answer is 413. Default 16 MiB;
+	// on a streaming server none.
 	BodyBytes int
 	// HeaderTimeout is how long a head may take from its first byte on, BodyTimeout
 	// how long the body may take from the end of the head on. Past either the
-	// answer is 408. Defaults 10s and 30s.
+	// answer is 408. Defaults 10s and 30s. On a streaming server BodyTimeout is what
+	// may be spent waiting for the body, and each KiB of it gives a second back.
 	HeaderTimeout, BodyTimeout time.Duration
-	// WriteTimeout is how long an answer may take that the client does not take at once. Default 30s.
+	// WriteTimeout is for how long a client may take nothing of an answer. At least
+	// half of it is given. Default 30s.
 	WriteTimeout time.Duration
 	// IdleTimeout is how long a connection may stay without a request: at least
 	// half of it, at most the whole, because it is not set anew for each request. Default 3m.
 	IdleTimeout time.Duration
 	// RequestTimeout is when the context of an exchange ends, and its Deadline,
-	// counted from the request's first byte. Default 30s.
+	// counted from the request's first byte. Default 30s. On a streaming server it
+	// bounds only the time until the answer begins, and the default is none.
 	RequestTimeout time.Duration
 	// RequestsPerSecond bounds the rate for each client address (each /64 of
 	// IPv6), with bursts of one second's worth; over it the answer is 429.
@@ -32,7 +39,7 @@ type Limits struct {
 	RequestsPerSecond float64
 }
 
-func (l Limits) withDefaults() Limits {
+func (l Limits) withDefaults(streaming bool) Limits {
 	number := func(v *int, def int) {
 		if *v <= 0 {
 			*v = def
@@ -45,11 +52,16 @@ func (l Limits) withDefaults() Limits {
 	}
 	number(&l.Connections, 16384)
 	number(&l.HeaderBytes, 32<<10)
-	number(&l.BodyBytes, 16<<20)
 	span(&l.HeaderTimeout, 10*time.Second)
 	span(&l.BodyTimeout, 30*time.Second)
 	span(&l.WriteTimeout, 30*time.Second)
 	span(&l.IdleTimeout, 3*time.Minute)
+	if streaming {
+		number(&l.BodyBytes, math.MaxInt)
+		l.RequestTimeout = max(l.RequestTimeout, 0)
+		return l
+	}
+	number(&l.BodyBytes, 16<<20)
 	span(&l.RequestTimeout, defaultRequestTimeout)
 	return l
 }

@@ -55,7 +55,8 @@ func (x *Exchange) limited() {
 // turnDown sends the refusal in x.Reply and has the connection closed.
 func (c *conn) turnDown(x *Exchange) bool {
 	c.linger = true
-	c.reply(x, true)
+	x.closing = true
+	c.reply(x)
 	return false
 }
 
@@ -66,8 +67,8 @@ func (x *Exchange) shape(f func(*Exchange)) {
 	f(x)
 }
 
-// recovered turns a panic of the handler into a 500, of which nothing has been
-// sent yet, and has the connection closed.
+// recovered turns a panic of the handler into a 500, or cuts the answer if it has
+// begun, and has the connection closed.
 func (x *Exchange) recovered() {
 	p := recover()
 	if p == nil {
@@ -77,9 +78,13 @@ func (x *Exchange) recovered() {
 	slog.Error("edge: handler panicked", "service", x.srv.cfg.Name, "panic", p,
 		"request_id", string(x.Record.RequestID), "method", string(x.Request.Method),
 		"path", string(x.Request.Path), "stack", string(debug.Stack()))
+	x.Reply.Close = true
+	if x.answer.begun {
+		x.answer.Cut()
+		return
+	}
 	x.Reply.clear()
 	x.Reply.Status = http.StatusInternalServerError
-	x.Reply.Close = true
 	x.Reply.Lines(localStatus)
 	x.Record.Decision = telemetry.Local
 }

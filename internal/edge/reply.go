@@ -21,6 +21,13 @@ type Reply struct {
 	Buf []byte
 	// Close asks for the connection to be closed after this answer.
 	Close bool
+	// OwnDate says that there is a Date among the lines: a cache repeats the
+	// origin's.
+	OwnDate bool
+	// Length is what Content-Length says without a body: in answer to HEAD with a
+	// nil Body, and with a 304. -1 leaves the line out, and 0 is as ever: for HEAD the
+	// length of Body, for 304 none.
+	Length int64
 
 	lines []byte
 }
@@ -33,11 +40,12 @@ func (r *Reply) Build(b []byte) { r.Buf, r.Body = b[:0], b }
 // Reset makes r ready for the next exchange and keeps its buffers.
 func (r *Reply) Reset() {
 	r.Status, r.Body, r.Buf, r.Close, r.lines = 0, nil, r.Buf[:0], false, r.lines[:0]
+	r.OwnDate, r.Length = false, 0
 }
 
 // clear takes back what a handler has said so far.
 func (r *Reply) clear() {
-	r.Body, r.lines, r.Buf = nil, r.lines[:0], r.Buf[:0]
+	r.Body, r.lines, r.Buf, r.OwnDate, r.Length = nil, r.lines[:0], r.Buf[:0], false, 0
 }
 
 // Field adds a header line. Control bytes in the value become blanks.
@@ -83,26 +91,11 @@ const maxJoined = 16 << 10
 
 // render writes the head of the answer, and the body if it is small, to x.out;
 // what is still to be sent after it is returned.
-func (x *Exchange) render(closing bool) (rest []byte) {
+func (x *Exchange) render() (rest []byte) {
 	r := &x.Reply
 	r.settle()
-	out := http1.AppendStatus(x.out[:0], r.Status)
-	out = x.srv.date.Append(out, x.start)
-	out = append(out, "X-Request-Id: "...)
-	out = append(out, x.Record.RequestID...)
-	out = append(out, "\r\n"...)
-	out = append(out, r.lines...)
-	allowed := http1.BodyAllowed(r.Status)
-	if allowed {
-		out = http1.AppendFieldUint(out, "Content-Length", uint64(len(r.Body)))
-	}
-	if closing {
-		out = append(out, "Connection: close\r\n"...)
-	} else if x.Request.Minor == 0 {
-		out = append(out, "Connection: keep-alive\r\n"...)
-	}
-	out = append(out, "\r\n"...)
-	if allowed && !x.isHead() {
+	out := x.appendHead(x.out[:0], x.replyLength(), false)
+	if http1.BodyAllowed(r.Status) && !x.isHead() {
 		if len(r.Body) <= maxJoined {
 			out = append(out, r.Body...)
 		} else {
@@ -111,6 +104,46 @@ func (x *Exchange) render(closing bool) (rest []byte) {
 	}
 	x.out = out
 	return rest
+}
+
+// replyLength is what Content-Length says of the answer in x.Reply, or noLength.
+func (x *Exchange) replyLength() int64 {
+	r := &x.Reply
+	switch allowed := http1.BodyAllowed(r.Status); {
+	case allowed && (r.Body != nil || r.Length == 0 || !x.isHead()):
+		return int64(len(r.Body))
+	case r.Length > 0 && (allowed || r.Status == http.StatusNotModified):
+		return r.Length
+	}
+	return noLength
+}
+
+// appendHead writes the head of the answer.
+func (x *Exchange) appendHead(out []byte, length int64, chunked bool) []byte {
+	r := &x.Reply
+	out = http1.AppendStatus(out, r.Status)
+	if !r.OwnDate {
+		out = x.srv.date.Append(out, x.start)
+	}
+	out = append(out, "X-Request-Id: "...)
+	out = append(out, x.Record.RequestID...)
+	out = append(out, "\r\n"...)
+	out = append(out, r.lines...)
+	switch {
+	case chunked:
+		out = append(out, "Transfer-Encoding: chunked\r\n"...)
+	case length >= 0:
+		out = http1.AppendFieldUint(out, "Content-Length", uint64(length))
+	}
+	switch {
+	case r.Status == http.StatusSwitchingProtocols:
+		out = append(out, "Connection: Upgrade\r\n"...)
+	case x.closing:
+		out = append(out, "Connection: close\r\n"...)
+	case x.Request.Minor == 0:
+		out = append(out, "Connection: keep-alive\r\n"...)
+	}
+	return append(out, "\r\n"...)
 }
 
 func (x *Exchange) isHead() bool { return string(x.Request.Method) == "HEAD" }

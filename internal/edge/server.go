@@ -51,6 +51,10 @@ type Config struct {
 	Log telemetry.Sink
 	// Metrics holds the server's series; nil keeps them to itself.
 	Metrics *telemetry.Registry
+	// Streaming lets the handler read the request's body as it comes, see
+	// Exchange.BodyReader: Exchange.Body has it only if it came with the head.
+	// Exchange.Stream works without as well.
+	Streaming bool
 	// BodyTooLarge and RateLimited let the service give refusals its own shape.
 	// They fill x.Reply, which has its status already, and see a request
 	// without a body. nil answers without one.
@@ -147,14 +151,14 @@ func newSettings(cfg *Config) *settings {
 	if set.log == nil {
 		set.log = telemetry.Discard()
 	}
-	set.limit(cfg.Limits, cfg.TLS != nil)
+	set.limit(cfg.Limits, cfg)
 	return set
 }
 
 // limit takes over the limits; the addresses that are known stay known.
-func (set *settings) limit(l Limits, secure bool) {
-	set.limits = l.withDefaults()
-	set.head = http1.Limits{Head: set.limits.HeaderBytes, Secure: secure}
+func (set *settings) limit(l Limits, cfg *Config) {
+	set.limits = l.withDefaults(cfg.Streaming)
+	set.head = http1.Limits{Head: set.limits.HeaderBytes, Secure: cfg.TLS != nil}
 	set.rate = set.rate.with(set.limits.RequestsPerSecond)
 }
 
@@ -167,7 +171,7 @@ func (s *Server) SetHandler(h Handler) { s.change(func(set *settings) { set.hand
 // SetLimits applies l from the next request on; connections over a lowered
 // limit live on.
 func (s *Server) SetLimits(l Limits) {
-	s.change(func(set *settings) { set.limit(l, s.cfg.TLS != nil) })
+	s.change(func(set *settings) { set.limit(l, &s.cfg) })
 }
 
 // SetLog gives records to l from the next request on. The old sink is the

@@ -1,0 +1,215 @@
+package edge
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/http1"
+)
+
+// h2Stream carries one HTTP/2 request and its answer.
+type h2Stream struct {
+	w  http.ResponseWriter
+	r  *http.Request
+	rc *http.ResponseController
+	// The deadlines of HTTP/2 streams run whether somebody waits or not, so that our
+	// own timers move them into the past once somebody has waited too long.
+	reading, writing timeout
+
+	// Of the body; they belong to who holds the mutex of the incoming around it.
+	pace  pace
+	limit int64
+	size  int64
+}
+
+func newH2Stream(x *Exchange, w http.ResponseWriter, r *http.Request) *h2Stream {
+	s := &h2Stream{w: w, r: r, rc: http.NewResponseController(w), limit: int64(x.set.limits.BodyBytes)}
+	s.pace = newPace(x.set.limits.BodyTimeout)
+	s.reading.expire = func() { _ = s.rc.SetReadDeadline(longAgo) }
+	s.writing.expire = func() { _ = s.rc.SetWriteDeadline(longAgo) }
+	return s
+}
+
+// streamH2 parses the head of a request whose body the handler reads, and returns
+// its length.
+func (x *Exchange) streamH2() (int, error) {
+	r := x.h2.r
+	if r.ContentLength > int64(x.set.limits.BodyBytes) {
+		return 0, http1.ErrTooLarge
+	}
+	n, err := x.parseH2(r, int(r.ContentLength))
+	x.Request.ContentLength = r.ContentLength
+	if r.ContentLength != 0 {
+		x.body = newIncoming(r.ContentLength, x.h2)
+	}
+	return n, err
+}
+
+// read implements bodySource.
+func (s *h2Stream) read(p []byte) (int, error) {
+	began := time.Now()
+	s.reading.start(s.pace.credit)
+	n, err := s.r.Body.Read(p)
+	s.reading.stop()
+	s.pace.account(n, time.Since(began))
+	if s.size += int64(n); s.size > s.limit {
+		return 0, http1.ErrTooLarge
+	}
+	switch {
+	case err == nil || err == io.EOF:
+		return n, err
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return n, errTooSlow
+	}
+	return n, io.ErrUnexpectedEOF
+}
+
+func (s *h2Stream) wake() { _ = s.rc.SetReadDeadline(longAgo) }
+
+func (s *h2Stream) spare() bool { return true }
+
+func (s *h2Stream) trailer() (h http1.Fields) {
+	for name, values := range s.r.Trailer {
+		for _, v := range values {
+			if f := (http1.Field{Name: []byte(name), Value: []byte(v)}); http1.InTrailer(f.Name) {
+				h = append(h, f)
+			}
+		}
+	}
+	return h
+}
+
+// begin implements answerer.
+func (s *h2Stream) begin(o *Outgoing, length int64) error {
+	x := o.x
+	x.headH2(s.w, length)
+	x.sent += len(x.Reply.lines)
+	return s.flush(x)
+}
+
+// flush sends what the library holds back.
+func (s *h2Stream) flush(x *Exchange) error {
+	s.writing.start(x.set.limits.WriteTimeout)
+	defer s.writing.stop()
+	return s.rc.Flush()
+}
+
+func (s *h2Stream) piece(o *Outgoing, p []byte) error {
+	for len(p) > 0 {
+		s.writing.start(o.x.set.limits.WriteTimeout)
+		n, err := s.w.Write(p[:min(len(p), tlsPiece)])
+		s.writing.stop()
+		o.x.sent += n
+		if p = p[n:]; err != nil {
+			return err
+		}
+	}
+	return s.flush(o.x)
+}
+
+func (s *h2Stream) end(o *Outgoing) error {
+	h := s.w.Header()
+	for _, f := range o.fields {
+		h.Add(http.TrailerPrefix+string(f.Name), string(f.Value))
+	}
+	return nil
+}
+
+func (s *h2Stream) interim(x *Exchange, status int, fields http1.Fields) error {
+	if status == http.StatusContinue {
+		return nil // the library does that at the first read
+	}
+	h := s.w.Header()
+	for _, f := range fields {
+		h.Add(string(f.Name), string(f.Value))
+	}
+	s.w.WriteHeader(status)
+	clear(h)
+	return s.flush(x)
+}
+
+// concludeH2 ends an exchange over HTTP/2 that the handler has left, and tells the
+// bytes of its body and whether its answer is whole.
+func (x *Exchange) concludeH2() (received int, whole bool) {
+	s := x.h2
+	if x.body != nil {
+		x.body.finish()
+		received = int(s.size)
+	}
+	if x.answer.begun {
+		if whole = x.answer.whole(); !whole {
+			x.srv.stats.unsent.Inc()
+		}
+		return received, whole
+	}
+	if x.body != nil {
+		if e := x.body.refusal(); e != nil {
+			x.refusal(e)
+		}
+	}
+	x.sent += x.replyH2(s.w)
+	return received, true
+}
+
+// headH2 sends the head of the answer.
+func (x *Exchange) headH2(w http.ResponseWriter, length int64) {
+	r := &x.Reply
+	h := w.Header()
+	for line := range strings.Lines(string(r.lines)) {
+		if name, value, ok := strings.Cut(line, ":"); ok {
+			h.Add(name, strings.TrimSpace(value))
+		}
+	}
+	h["X-Request-Id"] = []string{string(x.Record.RequestID)}
+	if _, ok := h["Content-Type"]; !ok {
+		h["Content-Type"] = nil // not guessed from the body
+	}
+	if r.Close {
+		h.Set("Connection", "close") // net/http ends the connection after what is under way
+	}
+	if length >= 0 {
+		h["Content-Length"] = []string{strconv.FormatInt(length, 10)}
+	}
+	w.WriteHeader(r.Status)
+}
+
+// timeout is a timer for one wait after another.
+type timeout struct {
+	mu     sync.Mutex
+	timer  *time.Timer
+	until  time.Time // zero while nobody waits
+	expire func()
+}
+
+func (t *timeout) start(d time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.until = time.Now().Add(d)
+	if t.timer == nil {
+		t.timer = time.AfterFunc(d, t.fire)
+		return
+	}
+	t.timer.Reset(d)
+}
+
+// stop ends the wait: after it, expire is not called for it.
+func (t *timeout) stop() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.until = time.Time{}
+	t.timer.Stop()
+}
+
+func (t *timeout) fire() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.until.IsZero() && !time.Now().Before(t.until) {
+		t.expire()
+	}
+}

@@ -1,0 +1,248 @@
+package edge
+
+import (
+	"errors"
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"github.com/kasoku/kasoku/internal/http1"
+)
+
+// Errors of reading a request's body, besides io.ErrUnexpectedEOF for a body that
+// the client did not send to its end and *http1.Error for one that is refused:
+// malformed (400), beyond Limits.BodyBytes (413), with too large a trailer (431), too
+// slow (408). A body that was refused or cut needs no answer of the handler's: if
+// nothing of the answer was sent when Serve returns, the server answers instead.
+var (
+	// ErrBodyTooLarge says that a body is beyond the limit given to ReadBody.
+	ErrBodyTooLarge = errors.New("edge: the request body is beyond what is to be held in memory")
+	// ErrOver says that the exchange has ended: Serve has returned.
+	ErrOver = errors.New("edge: the exchange is over")
+)
+
+// BodyLength is the announced length of the request's body: 0 when there is
+// none, -1 when only its end will tell.
+func (x *Exchange) BodyLength() int64 {
+	if x.body != nil {
+		return x.body.length
+	}
+	return int64(len(x.Body))
+}
+
+// BodyReader gives the request's body without its framing as it comes. It may be
+// read by another goroutine than Serve's, and while the answer is sent. A Read that
+// waits when Serve returns is woken, and every later one fails with ErrOver.
+//
+// The first Read that has to wait answers "Expect: 100-continue". What is left
+// unread is read and dropped up to 256 KiB, else the connection closes.
+func (x *Exchange) BodyReader() io.Reader {
+	if x.body == nil {
+		x.body = newIncoming(int64(len(x.Body)), nil)
+		x.body.kept = x.Body
+	}
+	return x.body
+}
+
+// ReadBody reads the whole body into memory that is valid until Serve returns. A
+// body of more than limit bytes fails with ErrBodyTooLarge and is not lost:
+// BodyReader gives it from its first byte on in any case.
+func (x *Exchange) ReadBody(limit int) ([]byte, error) {
+	if x.body == nil {
+		if len(x.Body) > limit {
+			return nil, ErrBodyTooLarge
+		}
+		return x.Body, nil
+	}
+	return x.body.readAll(x, limit)
+}
+
+// BodyTrailer is what came behind the body, without fields that may not stand
+// there. It is complete once BodyReader has said io.EOF.
+func (x *Exchange) BodyTrailer() http1.Fields {
+	if x.body == nil {
+		return nil
+	}
+	return x.body.trailer()
+}
+
+// incoming is a request body that its handler reads. It is never used again for
+// another exchange: who goes on reading when his own is over gets an error and no
+// bytes of others.
+type incoming struct {
+	length int64
+
+	// mu is held by who reads, also while he waits. It guards all below.
+	mu   sync.Mutex
+	over atomic.Bool // set without mu, read with it
+	from bodySource  // nil: kept is all there is
+	kept []byte      // was read ahead of Read
+	err  error       // how the source ended
+}
+
+// bodySource is where bytes of a body come from.
+type bodySource interface {
+	// read gives bytes of the body, and io.EOF when it is whole. errWoken leaves
+	// the source as it is; every other error is its end.
+	read(p []byte) (int, error)
+	// wake makes a read that waits, or is about to, end with errWoken. It is
+	// called by another goroutine than read.
+	wake()
+	trailer() http1.Fields
+	// spare says whether what is left is worth dropping to keep the connection.
+	spare() bool
+}
+
+var errWoken = errors.New("edge: reading the body was interrupted")
+
+func newIncoming(length int64, from bodySource) *incoming {
+	b := &incoming{length: length, from: from}
+	if from == nil {
+		b.err = io.EOF
+	}
+	return b
+}
+
+// Read implements io.Reader.
+func (b *incoming) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.over.Load():
+		return 0, ErrOver
+	case len(b.kept) > 0:
+		n := copy(p, b.kept)
+		b.kept = b.kept[n:]
+		return n, nil
+	}
+	n, err := b.pull(p)
+	if err == errWoken {
+		err = ErrOver
+	}
+	return n, err
+}
+
+// pull reads from the source.
+func (b *incoming) pull(p []byte) (n int, err error) {
+	if b.err != nil || len(p) == 0 {
+		return 0, b.err
+	}
+	n, err = b.from.read(p)
+	if err != errWoken {
+		b.err = err
+	}
+	return n, err
+}
+
+// readAll reads up to limit bytes ahead, into the exchange's buffer.
+func (b *incoming) readAll(x *Exchange, limit int) ([]byte, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.length > int64(limit) {
+		return nil, ErrBodyTooLarge
+	}
+	if b.from == nil || len(b.kept) > 0 { // read before
+		if len(b.kept) > limit {
+			return nil, ErrBodyTooLarge
+		}
+		if b.err == io.EOF {
+			return b.kept, nil
+		}
+	}
+	data := append(x.in.data[:0], b.kept...)
+	for b.err == nil && len(data) <= limit {
+		if len(data) == cap(data) {
+			data = grown(data, limit+1)
+		}
+		n, _ := b.pull(data[len(data):min(cap(data), limit+1)])
+		data = data[:len(data)+n]
+	}
+	x.in.data, b.kept = data, data
+	switch {
+	case len(data) > limit:
+		return nil, ErrBodyTooLarge
+	case b.err != io.EOF:
+		return nil, b.err
+	}
+	return data, nil
+}
+
+func (b *incoming) trailer() http1.Fields {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.from == nil {
+		return nil
+	}
+	return b.from.trailer()
+}
+
+// wasRead says whether nothing of the body is left to come.
+func (b *incoming) wasRead() bool {
+	if b.length == 0 {
+		return true
+	}
+	if !b.mu.TryLock() {
+		return false
+	}
+	defer b.mu.Unlock()
+	return b.err == io.EOF
+}
+
+// finish shuts out whoever still reads. The source belongs to the caller then.
+func (b *incoming) finish() {
+	b.over.Store(true)
+	if !b.mu.TryLock() {
+		if b.from != nil {
+			b.from.wake()
+		}
+		b.mu.Lock()
+	}
+	b.kept = nil
+	b.mu.Unlock()
+}
+
+// broken says whether the connection can't go on after this body, as far as that
+// is known while it may still be read.
+func (b *incoming) broken() bool {
+	if !b.mu.TryLock() {
+		return false
+	}
+	defer b.mu.Unlock()
+	return b.refusal() != nil
+}
+
+// spare says whether the connection can go on after this body, when nobody reads
+// it any more.
+func (b *incoming) spare() bool {
+	return b.err == io.EOF || b.err == nil && b.from.spare()
+}
+
+// refusal is what the client is answered for a body that could not be read, nil
+// for one that was or still can be.
+func (b *incoming) refusal() *http1.Error {
+	var e *http1.Error
+	switch {
+	case b.err == nil || b.err == io.EOF:
+		return nil
+	case errors.As(b.err, &e):
+		return e
+	}
+	return errBodyCut
+}
+
+var errBodyCut = &http1.Error{Status: 400, Reason: "body not whole"}
+
+// drainMost is how much of a body that nobody reads is dropped to keep the
+// connection.
+const drainMost = 256 << 10
+
+// drop reads what is left of the body and says whether that was all of it.
+func (b *incoming) drop(scratch []byte) bool {
+	for left := drainMost; left >= 0; {
+		n, err := b.pull(scratch)
+		if left -= n; err != nil {
+			return err == io.EOF
+		}
+	}
+	return false
+}

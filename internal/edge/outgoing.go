@@ -1,0 +1,210 @@
+package edge
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+
+	"github.com/kasoku/kasoku/internal/http1"
+)
+
+// Errors of answering.
+var (
+	// ErrBegun says that the answer has begun: what was asked must come before.
+	ErrBegun = errors.New("edge: the answer has begun")
+	// ErrLength says that a body has not the length that was announced for it.
+	ErrLength = errors.New("edge: the answer's body has not the announced length")
+	// ErrEnded says that the answer has ended already.
+	ErrEnded = errors.New("edge: the answer has ended")
+)
+
+// Outgoing is an answer whose body the handler sends piece by piece. It belongs to
+// the goroutine that Serve runs in, and must be ended by Close or Cut before Serve
+// returns; if it isn't, it is cut.
+//
+// After an error of Write the client is gone, or took nothing for
+// Limits.WriteTimeout: Context has ended, and all further calls fail alike.
+type Outgoing struct {
+	x    *Exchange
+	to   answerer
+	left int64 // of the announced length; -1: none was
+
+	begun, ended bool
+	bodiless     bool // HEAD, 204 and 304: what is written is dropped
+	chunked      bool
+	err          error
+	fields       http1.Fields // behind the body
+}
+
+// answerer sends an answer in its protocol.
+type answerer interface {
+	begin(o *Outgoing, length int64) error
+	piece(o *Outgoing, p []byte) error
+	// end sends what tells that the body is whole.
+	end(o *Outgoing) error
+	interim(x *Exchange, status int, h http1.Fields) error
+}
+
+// noLength is the length of an answer that has none to tell.
+const noLength = -1
+
+// Stream sends x.Reply.Status and the lines of x.Reply at once, and lets the body
+// follow: length bytes, or with -1 as many as are written before Close. Its other
+// fields but Close and OwnDate don't count. In answer to HEAD, and with 204 and 304,
+// writing is allowed and sends nothing. There a length of -1 leaves out Content-Length;
+// a 304 has it only if length is positive, a 204 never.
+//
+// From here on the request timeout of a streaming server is over: an answer may take
+// as long as the client takes it.
+func (x *Exchange) Stream(length int64) (*Outgoing, error) {
+	o := &x.answer
+	if o.begun {
+		return nil, ErrBegun
+	}
+	x.saying.Lock()
+	defer x.saying.Unlock()
+	x.Reply.settle()
+	*o = Outgoing{x: x, to: x.answerer(), left: length, begun: true,
+		bodiless: x.isHead() || !http1.BodyAllowed(x.Reply.Status)}
+	if x.watch != nil {
+		x.watch.answering()
+	}
+	if status := x.Reply.Status; status == http.StatusNoContent || status == http.StatusNotModified && length <= 0 {
+		length = noLength
+	}
+	if o.err = o.to.begin(o, length); o.err != nil {
+		x.leave()
+	}
+	return o, o.err
+}
+
+// Interim sends an answer of status 102 to 199, but not 101, that goes before the
+// final one. HTTP/1.0 clients get none. 100 answers "Expect: 100-continue" if that is
+// still to be done, which is otherwise left to the first read of the body.
+func (x *Exchange) Interim(status int, h http1.Fields) error {
+	if status < 100 || status > 199 || status == http.StatusSwitchingProtocols {
+		return errors.New("edge: no interim status")
+	}
+	if x.answer.begun {
+		return ErrBegun
+	}
+	if x.Request.Minor == 0 {
+		return nil
+	}
+	return x.answerer().interim(x, status, h)
+}
+
+// Write sends p now: nothing is held back. More than was announced fails with
+// ErrLength, and nothing of p is sent.
+func (o *Outgoing) Write(p []byte) (int, error) {
+	switch {
+	case o.err != nil:
+		return 0, o.err
+	case o.ended:
+		return 0, ErrEnded
+	case o.bodiless, len(p) == 0:
+		return len(p), nil
+	case o.left >= 0 && int64(len(p)) > o.left:
+		return 0, ErrLength
+	}
+	if o.err = o.to.piece(o, p); o.err != nil {
+		o.x.leave()
+		return 0, o.err
+	}
+	if o.left > 0 {
+		o.left -= int64(len(p))
+	}
+	return len(p), nil
+}
+
+// Trailer has fields sent behind the body at Close, if the body has no announced
+// length, the client has said "TE: trailers", and they may stand there; else they are
+// dropped.
+func (o *Outgoing) Trailer(h http1.Fields) {
+	if o.left >= 0 || o.bodiless || !o.x.wantsTrailer() {
+		return
+	}
+	for _, f := range h {
+		if http1.InTrailer(f.Name) && http1.IsToken(f.Name) {
+			o.fields = append(o.fields, f)
+		}
+	}
+}
+
+// Close ends the answer. If less was written than announced, it is cut and
+// ErrLength returned.
+func (o *Outgoing) Close() error {
+	switch {
+	case o.err != nil:
+		return o.err
+	case o.ended:
+		return nil
+	case o.left > 0 && !o.bodiless:
+		o.Cut()
+		return ErrLength
+	}
+	o.ended = true
+	if o.err = o.to.end(o); o.err != nil {
+		o.x.leave()
+	}
+	return o.err
+}
+
+// Cut ends the answer so that the client sees that its body is not whole: its
+// connection, or its HTTP/2 stream, is broken when Serve has returned.
+func (o *Outgoing) Cut() {
+	if !o.ended && o.err == nil {
+		o.ended, o.err = true, ErrEnded
+	}
+}
+
+// whole says whether all of the answer was sent.
+func (o *Outgoing) whole() bool { return o.ended && o.err == nil }
+
+// wantsTrailer says whether the client takes trailer fields (RFC 9110, 10.1.4).
+func (x *Exchange) wantsTrailer() bool {
+	for i := range x.Request.Fields {
+		if f := &x.Request.Fields[i]; len(f.Name) == 2 && bytes.EqualFold(f.Name, te) && lists(f.Value, trailers) {
+			return true
+		}
+	}
+	return false
+}
+
+var te, trailers = []byte("te"), []byte("trailers")
+
+// lists says whether a comma-separated list has the element, in any case.
+func lists(list, element []byte) bool {
+	for more := true; more; {
+		var e []byte
+		e, list, more = bytes.Cut(list, []byte{','})
+		if bytes.EqualFold(bytes.Trim(e, " \t"), element) {
+			return true
+		}
+	}
+	return false
+}
+
+// answerer is what sends the answer of this exchange.
+func (x *Exchange) answerer() answerer {
+	switch {
+	case x.conn != nil:
+		return x.conn
+	case x.h2 != nil:
+		return x.h2
+	}
+	return collect{}
+}
+
+// collect takes the answer of a detached exchange into its Reply.
+type collect struct{}
+
+func (collect) begin(o *Outgoing, _ int64) error { o.x.Reply.Body = nil; return nil }
+func (collect) end(*Outgoing) error              { return nil }
+
+func (collect) piece(o *Outgoing, p []byte) error {
+	o.x.Reply.Body = append(o.x.Reply.Body, p...)
+	return nil
+}
+
+func (collect) interim(*Exchange, int, http1.Fields) error { return nil }

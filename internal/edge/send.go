@@ -1,0 +1,149 @@
+package edge
+
+import (
+	"errors"
+	"net"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/http1"
+)
+
+// write sends up to three pieces, in one system call as a rule. A socket's buffer
+// mostly has room, so that the deadline is only set once it has not.
+func (c *conn) write(a, b, d []byte) error {
+	x := c.x
+	if c.fd >= 0 && len(b) == 0 {
+		n, err := writeNow(c.fd, a)
+		x.sent += max(n, 0)
+		if n == len(a) {
+			return nil
+		}
+		if err != nil && err != syscall.EAGAIN {
+			return err
+		}
+		a = a[max(n, 0):]
+	}
+	x.vec = [3][]byte{a, b, d}
+	x.left = x.vec[:1]
+	if len(b) > 0 {
+		x.left = x.vec[:]
+	}
+	return c.push(&x.left)
+}
+
+// push sends what is left. A client that has taken nothing of it for the write
+// timeout is given up.
+func (c *conn) push(left *net.Buffers) error {
+	for len(*left) > 0 {
+		c.armWrite()
+		if c.srv.hard.Err() != nil {
+			return net.ErrClosed // cut came before the deadline was set anew
+		}
+		n, err := c.writeSome(left)
+		c.x.sent += n
+		if err != nil && (n == 0 || c.secure || !errors.Is(err, os.ErrDeadlineExceeded)) {
+			return err
+		}
+	}
+	return nil
+}
+
+// tlsPiece is how much TLS is given at a time: a write of it that meets its deadline
+// can't be gone on with, so that each has to have time enough.
+const tlsPiece = 64 << 10
+
+// writeSome writes pieces of left, and takes them off.
+func (c *conn) writeSome(left *net.Buffers) (int, error) {
+	if !c.secure {
+		n, err := left.WriteTo(c.nc)
+		return int(n), err
+	}
+	first := &(*left)[0]
+	n, err := c.nc.Write((*first)[:min(len(*first), tlsPiece)])
+	if *first = (*first)[n:]; len(*first) == 0 {
+		*left = (*left)[1:]
+	}
+	return n, err
+}
+
+// armWrite sees to it that at least half of the write timeout is left.
+func (c *conn) armWrite() {
+	now, limit := time.Since(c.srv.epoch), c.srv.set.Load().limits.WriteTimeout
+	if left := c.armedWrite - now; left < limit/2 || left > limit {
+		c.armedWrite = now + limit
+		_ = c.nc.SetWriteDeadline(c.srv.epoch.Add(c.armedWrite))
+	}
+}
+
+// begin sends the head of a streamed answer.
+func (c *conn) begin(o *Outgoing, length int64) error {
+	x := o.x
+	x.closing = c.closes(x) || x.body != nil && x.body.broken()
+	if b := x.connBody(); b != nil && b.asked {
+		x.closing = true // nobody knows whether the client still sends the body
+	}
+	switch {
+	case o.bodiless:
+	case length < 0 && x.Request.Minor > 0:
+		o.chunked = true
+	case length < 0: // the end of the connection is the end of the body
+		x.closing = true
+	}
+	x.out = x.appendHead(x.out[:0], length, o.chunked)
+	return c.write(x.out, nil, nil)
+}
+
+// piece sends a piece of a streamed body, as a chunk where there are chunks.
+func (c *conn) piece(o *Outgoing, p []byte) error {
+	if !o.chunked {
+		return c.write(p, nil, nil)
+	}
+	x := o.x
+	x.out = append(strconv.AppendInt(x.out[:0], int64(len(p)), 16), crlf...)
+	if len(p) > maxJoined {
+		return c.write(x.out, p, crlf)
+	}
+	x.out = append(append(x.out, p...), crlf...)
+	return c.write(x.out, nil, nil)
+}
+
+var crlf = []byte("\r\n")
+
+// end sends the last chunk.
+func (c *conn) end(o *Outgoing) error {
+	if !o.chunked {
+		return nil
+	}
+	x := o.x
+	x.out = append(x.out[:0], "0\r\n"...)
+	x.out = append(appendFields(x.out, o.fields), crlf...)
+	return c.write(x.out, nil, nil)
+}
+
+// interim sends an answer before the final one.
+func (c *conn) interim(x *Exchange, status int, h http1.Fields) error {
+	if status == 100 {
+		if b := x.connBody(); b != nil {
+			return b.goAhead()
+		}
+		return nil
+	}
+	x.saying.Lock()
+	defer x.saying.Unlock()
+	x.out = append(appendFields(http1.AppendStatus(x.out[:0], status), h), crlf...)
+	return c.write(x.out, nil, nil)
+}
+
+// appendFields writes fields; what would not be one is left out.
+func appendFields(dst []byte, h http1.Fields) []byte {
+	for i := range h {
+		if f := &h[i]; http1.IsToken(f.Name) && http1.ValidValue(f.Value) {
+			dst = append(append(dst, f.Name...), ": "...)
+			dst = append(append(dst, f.Value...), crlf...)
+		}
+	}
+	return dst
+}

@@ -1,0 +1,110 @@
+package edge
+
+import (
+	"bytes"
+	"errors"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+// ErrNoUpgrade says that the connection of this exchange can't be had: the request
+// did not ask for an upgrade in HTTP/1.1, its body is not read, or the server does
+// not stream.
+var ErrNoUpgrade = errors.New("edge: no upgrade of this connection")
+
+// Upgrade sends a 101 with the lines of x.Reply, which name the protocol in Upgrade
+// and have no Connection, and gives the connection, beginning with what the client has
+// sent already.
+//
+// The connection is the handler's until Serve returns, which closes it: the handler
+// stays as long as the other protocol is spoken. It has no deadlines but those that
+// are set on it, and Context no longer ends when the client leaves. The server counts
+// it, lets it be in a soft stop and closes it in a hard one; the access log has its
+// bytes. One goroutine may read while another writes; its CloseWrite ends our side
+// alone.
+func (x *Exchange) Upgrade() (net.Conn, error) {
+	c := x.conn
+	switch {
+	case x.answer.begun:
+		return nil, ErrBegun
+	case c == nil || x.in.phase != inStream || !x.asksUpgrade() || !x.body.wasRead():
+		return nil, ErrNoUpgrade
+	}
+	x.answer = Outgoing{x: x, to: c, begun: true, ended: true}
+	x.Reply.Status, x.closing = http.StatusSwitchingProtocols, true
+	x.out = x.appendHead(x.out[:0], noLength, false)
+	if err := c.write(x.out, nil, nil); err != nil {
+		x.answer.err = err
+		return nil, err
+	}
+	if x.watch != nil {
+		x.watch.stopLooking()
+	}
+	x.raised = &upgraded{Conn: c.nc, ahead: bytes.Clone(x.in.buf[x.in.pos:x.in.have])}
+	c.state.Store(isRaised)
+	_ = c.nc.SetDeadline(time.Time{})
+	if c.srv.hard.Err() != nil { // cut may have come before the state was set
+		_ = c.sock.Close()
+	}
+	return x.raised, nil
+}
+
+// asksUpgrade says whether the request wants another protocol to be spoken.
+func (x *Exchange) asksUpgrade() bool {
+	r := &x.Request
+	if r.Minor == 0 || r.Get("Upgrade") == nil {
+		return false
+	}
+	for i := range r.Fields {
+		if f := &r.Fields[i]; bytes.EqualFold(f.Name, connection) && lists(f.Value, upgrade) {
+			return true
+		}
+	}
+	return false
+}
+
+var connection, upgrade = []byte("connection"), []byte("upgrade")
+
+// upgraded is a connection that no longer speaks HTTP.
+type upgraded struct {
+	net.Conn
+	ahead   []byte // was read with the request
+	in, out atomic.Int64
+}
+
+// Read implements net.Conn.
+func (u *upgraded) Read(p []byte) (n int, err error) {
+	if len(u.ahead) > 0 {
+		n = copy(p, u.ahead)
+		u.ahead = u.ahead[n:]
+	} else {
+		n, err = u.Conn.Read(p)
+	}
+	u.in.Add(int64(n))
+	return n, err
+}
+
+// Write implements net.Conn.
+func (u *upgraded) Write(p []byte) (int, error) {
+	n, err := u.Conn.Write(p)
+	u.out.Add(int64(n))
+	return n, err
+}
+
+// CloseWrite tells the client that nothing more will come.
+func (u *upgraded) CloseWrite() error {
+	if half, ok := u.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}
+
+// account closes the connection and adds what went through it to that of the
+// exchange.
+func (u *upgraded) account(x *Exchange) {
+	_ = u.Conn.Close()
+	x.in.wire += int(u.in.Load())
+	x.sent += int(u.out.Load())
+}
