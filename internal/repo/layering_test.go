@@ -28,6 +28,8 @@ var layers = map[string]layer{
 	"internal/cache":                   {nil, "it knows no protocol and no sibling, so that every service's coherence is proved once"},
 	"internal/edge":                    {[]string{"http1", "telemetry"}, "it carries requests to a handler and knows no service"},
 	"internal/origin":                  {[]string{"telemetry", "http1"}, "it carries requests to an origin; what they mean is told by the service's Classify"},
+	"internal/httpcache": {[]string{"admin", "cache", "edge", "http1", "httpcache/policy", "origin", "origin/balance", "telemetry"},
+		"the HTTP cache that the services for HTTP origins stand on: it knows none of them"},
 	"internal/httpcache/policy":        {[]string{"http1", "telemetry"}, "the RFCs as functions of what they are given: no clock, no store, no connection"},
 	"internal/dynamo/wire":             {nil, "DynamoDB's text, without what is done with it"},
 	"internal/dynamo/value":            {[]string{"dynamo/wire"}, "attribute values as trees, without what is done with them"},

@@ -1,0 +1,284 @@
+package httpcache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/http1"
+)
+
+// FillFunc asks the origin for a flight and returns when the head of its answer
+// is there. It runs in a goroutine of the flight's own and must not touch what
+// belongs to the exchange of whoever started it. ctx ends when the flight does,
+// or when nobody wants its bytes any more; the body is read under it.
+type FillFunc func(ctx context.Context, f *Flight) (*Answer, error)
+
+// Answer is what the origin said.
+type Answer struct {
+	// Head is the response's, or what the stored one's has become by a 304.
+	Head *Head
+	// Validated is the stored object that a 304 speaks of; nil for a new response.
+	Validated *Object
+	// Body is the response's body without framing, which gives io.EOF only when it is
+	// whole; nil for none. The flight closes it.
+	Body io.ReadCloser
+	// Length is the body's, -1 when it is not known.
+	Length int64
+	// Share lets those who wait have it. Without it they are let go at once, and
+	// whoever started the flight gets Body to read.
+	Share bool
+	// Keep puts it into the store when it is whole. It means nothing without Share.
+	Keep bool
+	// Mark is for how long requests like this one are marked as getting answers
+	// that cannot be shared; 0 for not at all.
+	Mark time.Duration
+}
+
+// Interim is a 1xx answer.
+type Interim struct {
+	Status int
+	Fields http1.Fields // in memory of their own
+}
+
+// state is where a flight is.
+type state uint8
+
+const (
+	asking    state = iota // the head is not known
+	streaming              // bytes come
+	whole                  // object is complete
+	apart                  // the answer is for whoever started the flight alone
+	failed                 // err says why; there may be bytes
+)
+
+// What flights fail with, beside their origins' errors.
+var (
+	ErrClosed     = errors.New("httpcache: the service has ended")
+	ErrUnwanted   = errors.New("httpcache: nobody wants the rest of the body")
+	ErrBehind     = errors.New("httpcache: the body is not kept and its reader fell behind")
+	ErrPanicked   = errors.New("httpcache: the fill panicked")
+	errSurplus    = errors.New("httpcache: the body is longer than was announced")
+	errShort      = fmt.Errorf("httpcache: the body is shorter than was announced: %w", io.ErrUnexpectedEOF)
+	errFillLeft   = fmt.Errorf("%w: it ended its goroutine", ErrPanicked)
+	errNoProgress = errors.New("httpcache: the body gives neither bytes nor an end")
+)
+
+// Flight is one request to the origin for whoever wants its answer. What stands
+// above mu is set before the flight is published; what stands below is guarded
+// by it. mu is taken while a shard of flights is held, and nothing is taken
+// while mu is.
+type Flight struct {
+	store      *Store
+	shard      *flightShard
+	key        []byte
+	guess      guess
+	background bool
+	fill       FillFunc
+	stamp      cache.Stamp
+	born       uint64 // the newest purge before the origin was asked
+	limits     *Limits
+	ctx        context.Context
+	cancel     context.CancelCauseFunc
+
+	mu          sync.Mutex
+	state       state
+	err         error
+	answer      *Answer
+	object      *Object
+	own         *Answer // for whoever started the flight, until it is taken
+	starterLeft bool
+	interim     []Interim
+	members     int   // tickets that have not left
+	leftAt      int64 // how many bytes had come when the last one left
+	pieces      pieces
+	changed     chan struct{} // closed at the next change; nil while nobody waits
+}
+
+// guess is what a flight is thought to be for before its head is known: the
+// values that its starter presents for the fields that the URL was last known
+// to vary by.
+type guess struct {
+	names  []string
+	values []byte
+}
+
+func (g *guess) fits(q *Query) bool {
+	return len(g.names) == 0 || string(q.presented(g.names)) == string(g.values)
+}
+
+// Stamp is what was noted about the flight's tags before its origin is asked.
+func (f *Flight) Stamp() *cache.Stamp { return &f.stamp }
+
+// Interim passes a 1xx answer on to those who wait for the head.
+func (f *Flight) Interim(status int, fields http1.Fields) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.interim = append(f.interim, Interim{status, fields})
+	f.tell()
+}
+
+// tell wakes those who wait for a change. mu is held.
+func (f *Flight) tell() {
+	if f.changed != nil {
+		close(f.changed)
+		f.changed = nil
+	}
+}
+
+// next is closed at the next change. mu is held.
+func (f *Flight) next() <-chan struct{} {
+	if f.changed == nil {
+		f.changed = make(chan struct{})
+	}
+	return f.changed
+}
+
+// run is the flight's goroutine.
+func (f *Flight) run() {
+	defer f.store.flights.done(f)
+	err := errFillLeft // stands only if fly does not return
+	defer func() { f.end(err) }()
+	err = f.fly()
+}
+
+// fly asks the origin and does with its answer what the answer says.
+func (f *Flight) fly() (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v\n%s", ErrPanicked, p, debug.Stack())
+		}
+	}()
+	a, err := f.fill(f.ctx, f)
+	if err != nil {
+		return err
+	}
+	if a.Mark > 0 {
+		f.store.Mark(f.key, a.Head, a.Head.Response.ResponseTime, a.Mark)
+	}
+	switch {
+	case !a.Share:
+		f.handOver(a)
+		return nil
+	case a.Validated != nil:
+		f.complete(a, a.Validated.Body)
+		return nil
+	}
+	return f.stream(a)
+}
+
+// handOver leaves a to whoever started the flight, and lets the others go.
+func (f *Flight) handOver(a *Answer) {
+	f.mu.Lock()
+	if a.Validated != nil {
+		f.object = newObject(a.Head, a.Validated.Body, f.stamp, f.born)
+	}
+	f.state, f.answer, f.own = apart, a, a
+	f.store.stats.released.Add(uint64(max(0, f.members-1)))
+	f.tell()
+	unread := f.unread()
+	f.mu.Unlock()
+	f.discard(unread)
+}
+
+// unread takes the answer that is for the starter alone, if the starter has left
+// without it. mu is held.
+func (f *Flight) unread() *Answer {
+	if f.own == nil || !f.starterLeft && !f.background {
+		return nil
+	}
+	a := f.own
+	f.own = nil
+	return a
+}
+
+// discard ends what nobody reads.
+func (f *Flight) discard(a *Answer) {
+	if a == nil {
+		return
+	}
+	if a.Body != nil {
+		a.Body.Close()
+	}
+	f.cancel(ErrUnwanted)
+}
+
+// stream publishes the head and hands out the bytes as they come.
+func (f *Flight) stream(a *Answer) error {
+	if a.Body == nil {
+		f.complete(a, NewBody())
+		return nil
+	}
+	defer a.Body.Close()
+	f.announce(a)
+	if err := f.pump(a.Body, a.Length); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	kept := f.pieces.kept
+	all := f.pieces.all()
+	f.mu.Unlock()
+	if kept {
+		f.complete(a, gather(all))
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.state = whole
+	f.tell()
+	return nil
+}
+
+// announce lets the head be known.
+func (f *Flight) announce(a *Answer) {
+	f.mu.Lock()
+	f.state, f.answer = streaming, a
+	f.tell()
+	f.mu.Unlock()
+	f.shard.publish(f)
+}
+
+// complete stores the object, then lets it be known: who finds the flight gone
+// finds what it has stored.
+func (f *Flight) complete(a *Answer, b *Body) {
+	o := newObject(a.Head, b, f.stamp, f.born)
+	if a.Keep {
+		f.store.put(f.key, o, a.Validated)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.state, f.answer, f.object = whole, a, o
+	f.tell()
+}
+
+// end is the flight's last step: a failure is let known, and what it took is
+// given back. An answer that is somebody's own is still read under ctx.
+func (f *Flight) end(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err != nil {
+		f.fail(err)
+	}
+	f.store.stats.flying.Add(-f.pieces.held)
+	f.pieces.held = 0
+	if f.state != apart {
+		f.cancel(nil)
+	}
+}
+
+// fail lets it be known that no more comes. mu is held.
+func (f *Flight) fail(err error) {
+	if cause := context.Cause(f.ctx); cause != nil {
+		err = cause
+	}
+	if err != ErrUnwanted {
+		f.store.stats.failed.Add(1)
+	}
+	f.state, f.err = failed, err
+	f.tell()
+}

@@ -1,0 +1,247 @@
+package httpcache
+
+import (
+	"bytes"
+	"context"
+	"hash/maphash"
+	"slices"
+	"sync"
+
+	"github.com/kasoku/kasoku/internal/cache"
+)
+
+// Ask is a request for a flight.
+type Ask struct {
+	// Query is the request; its Key and Fields must stay as they are until the
+	// Ticket has been left.
+	Query *Query
+	// Seen is what a look-up found and the caller does not want as it is. If
+	// something else lies there by now, no flight is needed.
+	Seen *Object
+	// Tags are what the answer depends on beside its URL: at most three.
+	Tags []cache.Tag
+	// Apart starts a flight of the caller's own, for requests that are marked.
+	// Others can join it once its answer turns out to be one to share.
+	Apart bool
+	// Fill asks the origin, if the flight is a new one.
+	Fill FillFunc
+}
+
+// flightShard holds the flights of some keys. Its lock is taken before a
+// flight's.
+type flightShard struct {
+	sync.Mutex
+	byKey map[string][]*Flight
+}
+
+const flightShards = 64
+
+// flights are those of a store that run now.
+type flights struct {
+	shards [flightShards]flightShard
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	mu     sync.Mutex // guards closed, and keeps Add apart from Wait
+	closed bool
+	wg     sync.WaitGroup
+}
+
+func (fs *flights) init() {
+	fs.ctx, fs.cancel = context.WithCancelCause(context.Background())
+	for i := range fs.shards {
+		fs.shards[i].byKey = make(map[string][]*Flight)
+	}
+}
+
+func (fs *flights) close() {
+	fs.mu.Lock()
+	fs.closed = true
+	fs.mu.Unlock()
+	fs.cancel(ErrClosed)
+	fs.wg.Wait()
+}
+
+// enter counts a flight, unless there are to be no more.
+func (fs *flights) enter() bool {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if !fs.closed {
+		fs.wg.Add(1)
+	}
+	return !fs.closed
+}
+
+// done takes f out of its shard.
+func (fs *flights) done(f *Flight) {
+	f.shard.remove(f)
+	f.store.stats.running.Add(-1)
+	fs.wg.Done()
+}
+
+func (sh *flightShard) remove(f *Flight) {
+	sh.Lock()
+	defer sh.Unlock()
+	rest := slices.DeleteFunc(sh.byKey[string(f.key)], func(g *Flight) bool { return g == f })
+	if len(rest) == 0 {
+		delete(sh.byKey, string(f.key))
+	} else {
+		sh.byKey[string(f.key)] = rest
+	}
+}
+
+// publish lets f be joined, if it could not be so far.
+func (sh *flightShard) publish(f *Flight) {
+	sh.Lock()
+	defer sh.Unlock()
+	if fs := sh.byKey[string(f.key)]; !slices.Contains(fs, f) {
+		sh.byKey[string(f.key)] = append(fs, f)
+	}
+}
+
+// Fly joins the flight that brings what a wants, or starts one. The Ticket must
+// be left.
+//
+// A flight is joined only if no write and no purge has touched the URL since it
+// began: whoever asks after either gets an answer from after it.
+func (s *Store) Fly(a *Ask) *Ticket {
+	sh := s.shardOf(a.Query.Key)
+	sh.Lock()
+	defer sh.Unlock()
+	if !a.Apart {
+		if t := s.join(sh, a.Query); t != nil {
+			return t
+		}
+		// Without this look, a flight that ended since the caller's own look-up
+		// would be flown once more.
+		if f := s.Find(a.Query); f.Object != nil && f.Object != a.Seen {
+			s.stats.joined.Add(1)
+			return &Ticket{query: a.Query, object: f.Object}
+		}
+	}
+	f := s.newFlight(sh, a)
+	f.members = 1
+	f.pieces.enter()
+	s.launch(f, !a.Apart)
+	return &Ticket{flight: f, query: a.Query, starter: true}
+}
+
+// Refresh starts a flight that nobody waits for, unless one that a could join is
+// under way. It tells whether it did.
+func (s *Store) Refresh(a *Ask) bool {
+	sh := s.shardOf(a.Query.Key)
+	sh.Lock()
+	defer sh.Unlock()
+	for _, f := range sh.byKey[string(a.Query.Key)] {
+		if s.joinable(f, a.Query) {
+			return false
+		}
+	}
+	if f := s.Find(a.Query); f.Object != nil && f.Object != a.Seen {
+		return false
+	}
+	f := s.newFlight(sh, a)
+	f.background = true
+	s.launch(f, true)
+	return true
+}
+
+func (s *Store) shardOf(key []byte) *flightShard {
+	return &s.flights.shards[maphash.Bytes(s.seed, key)%flightShards]
+}
+
+// newFlight notes the fences, so it must come before the origin is asked.
+func (s *Store) newFlight(sh *flightShard, a *Ask) *Flight {
+	f := &Flight{
+		store: s, shard: sh, key: bytes.Clone(a.Query.Key), fill: a.Fill, limits: s.limits.Load(),
+		pieces: pieces{kept: true},
+	}
+	f.ctx, f.cancel = context.WithCancelCause(s.flights.ctx)
+	f.guess = s.guess(sh, a.Query)
+	f.born = s.purges.head.Load()
+	f.stamp = s.space.Cache().Note(append([]cache.Tag{URLTag(f.key)}, a.Tags...)...)
+	return f
+}
+
+// launch starts f, whose shard is locked. Those that are not open can be joined
+// when their answer is known.
+func (s *Store) launch(f *Flight, open bool) {
+	if !s.flights.enter() {
+		f.fail(ErrClosed)
+		return
+	}
+	if open {
+		f.shard.byKey[string(f.key)] = append(f.shard.byKey[string(f.key)], f)
+	}
+	s.stats.flights.Add(1)
+	s.stats.running.Add(1)
+	go f.run()
+}
+
+// guess is what a flight for q will probably vary by: what it is for other
+// flights of the key, or for what is stored.
+func (s *Store) guess(sh *flightShard, q *Query) guess {
+	var names []string
+	if r := s.resource(q.Key); r != nil {
+		names = r.vary()
+	}
+	for _, f := range sh.byKey[string(q.Key)] {
+		if known := f.vary(); len(known) > 0 {
+			names = known
+		}
+	}
+	return guess{names: names, values: bytes.Clone(q.presented(names))}
+}
+
+// vary is what f's answer varies by, if that is known.
+func (f *Flight) vary() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.answer == nil {
+		return nil
+	}
+	return f.answer.Head.Response.Vary
+}
+
+// join returns a ticket of a flight that q can join, nil if there is none.
+func (s *Store) join(sh *flightShard, q *Query) *Ticket {
+	for _, f := range sh.byKey[string(q.Key)] {
+		if s.joinable(f, q) && f.board() {
+			s.stats.joined.Add(1)
+			return &Ticket{flight: f, query: q}
+		}
+	}
+	return nil
+}
+
+// joinable tells whether f brings what q asks for, and began late enough.
+func (s *Store) joinable(f *Flight, q *Query) bool {
+	if !s.space.Cache().Current(&f.stamp) {
+		return false
+	}
+	f.mu.Lock()
+	a, st := f.answer, f.state
+	f.mu.Unlock()
+	tags := &Tags{any: true}
+	switch {
+	case st == failed || st == apart:
+		return false
+	case a == nil && !f.guess.fits(q), a != nil && !a.Head.answers(q):
+		return false
+	case a != nil:
+		tags = &a.Head.Tags
+	}
+	v, _ := s.purges.since(f.born, f.key, tags)
+	return v == untouched
+}
+
+// board counts a member in, if f has all its bytes.
+func (f *Flight) board() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.state == failed || f.state == apart || !f.pieces.kept || f.ctx.Err() != nil && f.state != whole {
+		return false
+	}
+	f.members++
+	f.pieces.enter()
+	return true
+}

@@ -1,0 +1,87 @@
+package httpcache
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/kasoku/kasoku/internal/cache"
+)
+
+// AppendKey appends the primary key of a URL: scheme://host/path?query. The host
+// is put into lower case and loses its scheme's default port; path and query stay
+// as they are, byte by byte. query is without its question mark; nil means that
+// there was none, which is another URL than an empty one.
+func AppendKey(dst []byte, scheme string, host, path, query []byte) []byte {
+	dst = append(append(dst, scheme...), "://"...)
+	dst = appendHost(dst, scheme, host)
+	dst = append(dst, path...)
+	if query != nil {
+		dst = append(append(dst, '?'), query...)
+	}
+	return dst
+}
+
+func appendHost(dst []byte, scheme string, host []byte) []byte {
+	port := ":80"
+	if scheme == "https" {
+		port = ":443"
+	}
+	if n := len(host) - len(port); n > 0 && string(host[n:]) == port {
+		host = host[:n]
+	}
+	for _, c := range host {
+		if 'A' <= c && c <= 'Z' {
+			c |= 0x20
+		}
+		dst = append(dst, c)
+	}
+	return dst
+}
+
+var errNotURL = errors.New("want http://host/path or https://host/path")
+
+// ParseURL makes the primary key of a URL as people write it. What follows a '#'
+// is left out.
+func ParseURL(url string) ([]byte, error) {
+	url, _, _ = strings.Cut(url, "#")
+	scheme, rest, found := strings.Cut(url, "://")
+	if scheme = strings.ToLower(scheme); !found || scheme != "http" && scheme != "https" {
+		return nil, fmt.Errorf("httpcache: %q is no URL: %w", url, errNotURL)
+	}
+	host, target := splitHost(rest)
+	if host == "" {
+		return nil, fmt.Errorf("httpcache: %q names no host: %w", url, errNotURL)
+	}
+	if !strings.HasPrefix(target, "/") {
+		target = "/" + target
+	}
+	return append(appendHost([]byte(scheme+"://"), scheme, []byte(host)), target...), nil
+}
+
+// splitHost splits what follows "://" where the host ends.
+func splitHost(rest string) (host, target string) {
+	if i := strings.IndexAny(rest, "/?"); i >= 0 {
+		return rest[:i], rest[i:]
+	}
+	return rest, ""
+}
+
+// targetOf returns the part of a primary key that begins with the path.
+func targetOf(key []byte) []byte {
+	at := bytes.Index(key, []byte("://"))
+	if at < 0 {
+		return nil
+	}
+	at += len("://")
+	slash := bytes.IndexByte(key[at:], '/')
+	if slash < 0 {
+		return nil
+	}
+	return key[at+slash:]
+}
+
+// URLTag is the tag of a URL, by its primary key: every stored variant depends on
+// it. Unsafe methods write it, and a hard purge of the URL moves it.
+func URLTag(key []byte) cache.Tag { return cache.TagOf(key) }

@@ -1,0 +1,38 @@
+package httpcache
+
+import "time"
+
+// Limits bound what the store and its flights hold in memory. The zero value of
+// each is its default.
+type Limits struct {
+	// MaxObject is the longest body that is kept, in bytes. Default 64 MiB.
+	MaxObject int64
+	// Flying is how much of bodies all flights may hold together, in bytes. Over it
+	// those that take more let go of what they hold and are not kept. Default 256 MiB.
+	Flying int64
+	// Window is how many bytes a flight holds of a body that is not kept: how far
+	// its readers may be apart. Default 1 MiB.
+	Window int64
+	// Patience is how long the slowest reader of such a body may keep others
+	// waiting. Then it is cut off. Default 5s.
+	Patience time.Duration
+	// Finish is how many bytes are still fetched for the store alone when all who
+	// wanted them have left. Default 16 MiB.
+	Finish int64
+}
+
+func (l Limits) withDefaults() Limits {
+	set := func(n *int64, to int64) {
+		if *n == 0 {
+			*n = to
+		}
+	}
+	set(&l.MaxObject, 64<<20)
+	set(&l.Flying, 256<<20)
+	set(&l.Window, 1<<20)
+	set(&l.Finish, 16<<20)
+	if l.Patience == 0 {
+		l.Patience = 5 * time.Second
+	}
+	return l
+}

@@ -1,0 +1,163 @@
+package httpcache
+
+import (
+	"context"
+	"io"
+	"time"
+)
+
+// mostEmptyReads is how many reads in a row may bring nothing.
+const mostEmptyReads = 100
+
+// pump reads the body into pieces until it is whole.
+func (f *Flight) pump(body io.Reader, length int64) error {
+	empty := 0
+	for {
+		buf, err := f.room(length)
+		if err != nil {
+			return err
+		}
+		n, err := body.Read(buf)
+		if err := f.came(n, length); err != nil {
+			return err
+		}
+		switch {
+		case err == io.EOF:
+			return f.whole(length)
+		case err != nil:
+			return err
+		case n > 0:
+			empty = 0
+		case empty == mostEmptyReads:
+			return errNoProgress
+		default:
+			empty++
+		}
+	}
+}
+
+func (f *Flight) whole(length int64) error {
+	if length >= 0 && f.pieces.end != length {
+		return errShort
+	}
+	return nil
+}
+
+// came lets the readers have n more bytes.
+func (f *Flight) came(n int, length int64) error {
+	if n == 0 {
+		return nil
+	}
+	if length >= 0 && f.pieces.end+int64(n) > length {
+		return errSurplus
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.pieces.came(n)
+	f.tell()
+	return nil
+}
+
+// room returns where the next bytes go. Only the pump changes what it reads
+// outside of mu. Of a body that is not kept no more is taken until the slowest
+// reader has let go of something.
+func (f *Flight) room(length int64) ([]byte, error) {
+	if free := f.pieces.free(); len(free) > 0 {
+		return free, context.Cause(f.ctx)
+	}
+	if length >= 0 && f.pieces.end >= length {
+		return make([]byte, 1), context.Cause(f.ctx) // for the end, or one byte too many
+	}
+	size := chunkSize(f.pieces.end, length)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.pieces.kept && f.tooMuch(size, length) {
+		f.pieces.kept = false
+	}
+	if err := f.wait(); err != nil {
+		return nil, err
+	}
+	f.pieces.grow(size)
+	f.store.stats.flying.Add(size)
+	return f.pieces.free(), nil
+}
+
+// tooMuch tells whether the body can't be kept with size more bytes.
+func (f *Flight) tooMuch(size, length int64) bool {
+	return max(length, f.pieces.end+1) > f.limits.MaxObject || f.store.stats.flying.Load()+size > f.limits.Flying
+}
+
+// wait keeps the pump back while a body that is not kept fills its window, or
+// until the flight is over. Whoever stands in the way of others for too long is
+// overtaken. mu is held, but for the time of waiting.
+func (f *Flight) wait() error {
+	var patience *time.Timer
+	for {
+		if err := f.unwanted(); err != nil {
+			return err
+		}
+		if f.pieces.kept {
+			return nil
+		}
+		f.store.stats.flying.Add(-f.pieces.letGo())
+		if f.pieces.held < f.limits.Window {
+			return nil
+		}
+		if patience == nil {
+			patience = time.NewTimer(f.limits.Patience)
+			defer patience.Stop()
+		}
+		changed := f.next()
+		f.mu.Unlock()
+		late := false
+		select {
+		case <-changed:
+		case <-patience.C:
+			late = true
+		case <-f.ctx.Done():
+		}
+		f.mu.Lock()
+		if late {
+			patience.Reset(f.limits.Patience)
+			if f.pieces.idle > 0 {
+				f.store.stats.cut.Add(uint64(f.pieces.overtake()))
+				f.tell()
+			}
+		}
+	}
+}
+
+// abandon ends a flight whose last member has left, if it should go no further. It
+// may be waiting for its origin. mu is held.
+func (f *Flight) abandon() {
+	f.leftAt = f.pieces.end
+	if f.state == streaming && f.unwanted() != nil {
+		f.cancel(ErrUnwanted)
+	}
+}
+
+// missing is how many bytes are still to come or, where nobody knows, how many
+// have come for nobody. mu is held.
+func (f *Flight) missing() int64 {
+	if f.answer.Length >= 0 {
+		return f.answer.Length - f.pieces.end
+	}
+	return f.pieces.end - f.leftAt
+}
+
+// unwanted tells why the flight should go no further. A flight that was started
+// in the background, and one that still has members, goes on; one that all have
+// left only if it can be stored with no more than Finish bytes. mu is held.
+func (f *Flight) unwanted() error {
+	if err := context.Cause(f.ctx); err != nil {
+		return err
+	}
+	switch {
+	case f.members > 0:
+		return nil
+	case !f.answer.Keep || !f.pieces.kept, !f.background && f.missing() > f.limits.Finish:
+		f.store.stats.abandoned.Add(1)
+		return ErrUnwanted
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package httpcache
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Purge says what is to be taken out of reach. Exactly one of URL, Prefix,
+// Pattern, Tag and All is given.
+type Purge struct {
+	// URL is one URL with all its variants: http://host/path?query.
+	URL string
+	// Prefix is how the URLs begin: http://host/path, or /path on any host.
+	Prefix string
+	// Pattern is what the whole URLs look like, where each * stands for any bytes:
+	// http://host/img/*.png, or /img/*?size=* on any host. A star in place of the
+	// host or within it stands for no slash.
+	Pattern string
+	// Tag is one of the response's own, from Surrogate-Key or Cache-Tag.
+	Tag string
+	// All is everything.
+	All bool
+	// Soft marks as stale instead: it may be validated, and be served where
+	// stale responses may.
+	Soft bool
+}
+
+var errPurgeWhat = errors.New("httpcache: a purge needs exactly one of URL, prefix, pattern, tag and all")
+
+// String is the purge in words, for logs.
+func (p Purge) String() string {
+	words := "purge"
+	if p.Soft {
+		words = "soft purge"
+	}
+	switch {
+	case p.URL != "":
+		return words + " of URL " + p.URL
+	case p.Prefix != "":
+		return words + " of prefix " + p.Prefix
+	case p.Pattern != "":
+		return words + " of pattern " + p.Pattern
+	case p.Tag != "":
+		return words + " of tag " + p.Tag
+	}
+	return words + " of all"
+}
+
+func (p Purge) valid() error {
+	n := 0
+	for _, given := range []bool{p.URL != "", p.Prefix != "", p.Pattern != "", p.Tag != "", p.All} {
+		if given {
+			n++
+		}
+	}
+	if n != 1 {
+		return errPurgeWhat
+	}
+	return nil
+}
+
+// scope is what a purge fits, by key.
+type scope struct {
+	site   string // a pattern for scheme://host; empty for any
+	target string // for path and query: a prefix or a pattern
+	prefix bool
+}
+
+// parseScope reads a Prefix or Pattern.
+func parseScope(text string, prefix bool) (scope, error) {
+	if strings.HasPrefix(text, "/") {
+		return scope{target: text, prefix: prefix}, nil
+	}
+	scheme, rest, found := strings.Cut(text, "://")
+	if scheme = strings.ToLower(scheme); !found || scheme != "http" && scheme != "https" && scheme != "*" {
+		return scope{}, fmt.Errorf("httpcache: %q: want /path, or %w", text, errNotURL)
+	}
+	host, target := splitHost(rest)
+	if host == "" {
+		return scope{}, fmt.Errorf("httpcache: %q names no host: %w", text, errNotURL)
+	}
+	if !strings.HasPrefix(target, "/") {
+		target = "/" + target
+	}
+	site := appendHost([]byte(scheme+"://"), scheme, []byte(host))
+	return scope{site: string(site), target: target, prefix: prefix}, nil
+}
+
+// fits tells whether the primary key is within s.
+func (s *scope) fits(key []byte) bool {
+	target := targetOf(key)
+	switch {
+	case s.site != "" && !wild(s.site, key[:len(key)-len(target)]):
+		return false
+	case s.prefix:
+		return len(target) >= len(s.target) && string(target[:len(s.target)]) == s.target
+	}
+	return wild(s.target, target)
+}
+
+// wild tells whether pattern fits text, where * stands for any bytes. After a
+// star, the first place that fits is as good as any later one, so the time is at
+// most the product of both lengths.
+func wild(pattern string, text []byte) bool {
+	head, rest, star := strings.Cut(pattern, "*")
+	if !star {
+		return string(text) == pattern
+	}
+	if len(text) < len(head) || string(text[:len(head)]) != head {
+		return false
+	}
+	text = text[len(head):]
+	for {
+		head, rest, star = strings.Cut(rest, "*")
+		if !star {
+			return bytes.HasSuffix(text, []byte(head))
+		}
+		at := bytes.Index(text, []byte(head))
+		if at < 0 {
+			return false
+		}
+		text = text[at+len(head):]
+	}
+}

@@ -1,0 +1,166 @@
+package httpcache
+
+import (
+	"slices"
+	"unsafe"
+
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/httpcache/policy"
+)
+
+// mostVariants is how many variants, and how many markers, lie under one key.
+const mostVariants = 64
+
+// Resource is what lies under a primary key. It is immutable; whoever changes
+// it makes another one (Store.change).
+type Resource struct {
+	variants []*Object // the better ones first
+	markers  []marker
+}
+
+// marker says that the requests which present these values get answers that
+// cannot be shared, so that they need not wait for each other.
+type marker struct {
+	names []string // of Vary
+	asked []byte
+	until int64 // Unix seconds
+}
+
+// Query is what is looked up. It belongs to one goroutine and may be used again;
+// its fields and key must stay as they are while it is in use.
+type Query struct {
+	Key     []byte       // from AppendKey
+	Fields  http1.Fields // of the request
+	Now     int64        // Unix seconds
+	Options *policy.Options
+
+	names  []string // what values are presented for
+	values []byte
+	ready  bool
+}
+
+// Reset makes q ready for another request and keeps its memory.
+func (q *Query) Reset() { *q = Query{values: q.values[:0]} }
+
+// presented returns the values that the request has for the fields named, in the
+// form that is compared. It is valid until the next call.
+func (q *Query) presented(names []string) []byte {
+	if !q.ready || !sameNames(q.names, names) {
+		q.values = policy.AppendVaryValues(q.values[:0], names, q.Fields, q.Options)
+		q.names, q.ready = names, true
+	}
+	return q.values
+}
+
+// answers tells whether a response with this head was negotiated like q.
+func (h *Head) answers(q *Query) bool {
+	r := &h.Response
+	switch {
+	case r.VaryAll:
+		return false
+	case len(r.Vary) == 0, string(q.presented(r.Vary)) == string(h.asked):
+		return true
+	}
+	return policy.Matches(r, h.asked, q.Fields, q.Options)
+}
+
+func (m *marker) holds(q *Query) bool {
+	return q.Now < m.until && string(q.presented(m.names)) == string(m.asked)
+}
+
+// with returns the resource with o in it, in the place of its twin.
+func (r *Resource) with(o *Object) *Resource {
+	next := &Resource{variants: make([]*Object, 0, len(r.variants)+1)}
+	placed := false
+	for _, v := range r.variants {
+		if v.twin(o) {
+			continue
+		}
+		if !placed && !v.Head.Response.Better(&o.Head.Response) {
+			next.variants, placed = append(next.variants, o), true
+		}
+		next.variants = append(next.variants, v)
+	}
+	if !placed {
+		next.variants = append(next.variants, o)
+	}
+	if len(next.variants) > mostVariants {
+		next.dropOldest(o)
+	}
+	for _, m := range r.markers {
+		if !m.about(o.Head) {
+			next.markers = append(next.markers, m)
+		}
+	}
+	return next
+}
+
+// dropOldest takes away the variant that came first of all but keep.
+func (r *Resource) dropOldest(keep *Object) {
+	oldest := -1
+	for i, v := range r.variants {
+		if v != keep && (oldest < 0 || v.Head.Response.ResponseTime < r.variants[oldest].Head.Response.ResponseTime) {
+			oldest = i
+		}
+	}
+	r.variants = slices.Delete(r.variants, oldest, oldest+1)
+}
+
+func (m *marker) about(h *Head) bool {
+	return sameNames(m.names, h.Response.Vary) && string(m.asked) == string(h.asked)
+}
+
+// without returns the resource without what drop says.
+func (r *Resource) without(drop func(*Object) bool) *Resource {
+	next := &Resource{markers: r.markers}
+	for _, v := range r.variants {
+		if !drop(v) {
+			next.variants = append(next.variants, v)
+		}
+	}
+	return next
+}
+
+// marked returns the resource with m in it. Markers whose time is over leave,
+// and the one that ends first if there are too many.
+func (r *Resource) marked(m marker, now int64) *Resource {
+	next := &Resource{variants: r.variants}
+	for _, old := range r.markers {
+		if old.until > now && !(sameNames(old.names, m.names) && string(old.asked) == string(m.asked)) {
+			next.markers = append(next.markers, old)
+		}
+	}
+	next.markers = append(next.markers, m)
+	if len(next.markers) > mostVariants {
+		next.markers = next.markers[1:]
+	}
+	return next
+}
+
+// vary returns the names that variants of this resource were last known to
+// differ by, nil if nothing is known.
+func (r *Resource) vary() []string {
+	for _, v := range r.variants {
+		if len(v.Head.Response.Vary) > 0 {
+			return v.Head.Response.Vary
+		}
+	}
+	for _, m := range r.markers {
+		if len(m.names) > 0 {
+			return m.names
+		}
+	}
+	return nil
+}
+
+// weight is what the resource takes of the heap, roughly.
+func (r *Resource) weight() int64 {
+	w := int64(unsafe.Sizeof(*r)) + int64(8*len(r.variants))
+	for _, v := range r.variants {
+		w += v.weight()
+	}
+	for _, m := range r.markers {
+		w += int64(unsafe.Sizeof(m)) + int64(len(m.asked))
+	}
+	return w
+}

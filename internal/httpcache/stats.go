@@ -1,0 +1,42 @@
+package httpcache
+
+import "sync/atomic"
+
+// counters are touched on the miss, write and purge paths only.
+type counters struct {
+	stored, overtaken, purges, purgedObjects, softened, marked atomic.Uint64
+	flights, joined, released, failed, cut, abandoned          atomic.Uint64
+	running, flying                                            atomic.Int64
+}
+
+// Stats are the figures of a store since it was made.
+type Stats struct {
+	Stored     uint64 // objects stored
+	Overtaken  uint64 // fills not stored because a write or a purge came in between
+	Purges     uint64 // purges
+	Purged     uint64 // objects found purged by tag, prefix, pattern or all
+	Softened   uint64 // objects found softly purged
+	Marked     uint64 // markers set for answers that cannot be shared
+	Flights    uint64 // requests to the origin for whoever wants the answer
+	Joined     uint64 // requests that joined another's flight
+	Released   uint64 // requests that joined one whose answer cannot be shared
+	Failed     uint64 // flights that failed
+	Behind     uint64 // readers cut off because they kept others waiting
+	Abandoned  uint64 // flights ended because nobody wanted their bytes any more
+	Running    int64  // flights that run now
+	Flying     int64  // bytes of bodies that they hold
+	Log        int    // purges by prefix and pattern that are remembered
+	Generation uint64 // the number of the newest purge
+}
+
+// Stats returns the figures so far. What is stored is counted by the space.
+func (s *Store) Stats() Stats {
+	c := &s.stats
+	return Stats{
+		Stored: c.stored.Load(), Overtaken: c.overtaken.Load(),
+		Purges: c.purges.Load(), Purged: c.purgedObjects.Load(), Softened: c.softened.Load(), Marked: c.marked.Load(),
+		Flights: c.flights.Load(), Joined: c.joined.Load(), Released: c.released.Load(), Failed: c.failed.Load(),
+		Behind: c.cut.Load(), Abandoned: c.abandoned.Load(), Running: c.running.Load(), Flying: c.flying.Load(),
+		Log: len(s.purges.log.Load().entries), Generation: s.purges.head.Load(),
+	}
+}

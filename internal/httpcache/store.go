@@ -1,0 +1,220 @@
+package httpcache
+
+import (
+	"hash/maphash"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/httpcache/policy"
+)
+
+// Store holds the resources of one service and the flights that fill them. A
+// look-up takes no lock. Who changes a resource holds the lock of its key's
+// shard, which is a leaf.
+type Store struct {
+	space   *cache.Space
+	purges  *purges
+	limits  atomic.Pointer[Limits]
+	seed    maphash.Seed
+	shards  [storeShards]sync.Mutex
+	flights flights
+	stats   counters
+}
+
+const storeShards = 64
+
+// NewStore makes an empty store in space, which the store's owner closes after it.
+func NewStore(space *cache.Space, l Limits) *Store {
+	s := &Store{space: space, purges: newPurges(), seed: maphash.MakeSeed()}
+	s.SetLimits(l)
+	s.flights.init()
+	return s
+}
+
+// SetLimits changes the limits for what begins from now on.
+func (s *Store) SetLimits(l Limits) {
+	l = l.withDefaults()
+	s.limits.Store(&l)
+}
+
+// Close ends all flights, as if their origins had failed, and waits for them.
+func (s *Store) Close() { s.flights.close() }
+
+// Miss says why a look-up found nothing.
+type Miss uint8
+
+// Why a look-up finds nothing.
+const (
+	MissURI     Miss = iota // nothing is stored under the key
+	MissVary                // only variants for other requests are
+	MissRemoved             // a write or a purge has put it out of reach
+)
+
+// Found is what a look-up came to.
+type Found struct {
+	Object *Object // the best match, nil if there is none
+	Miss   Miss    // why there is none
+	Marked bool    // requests like this one get answers that cannot be shared
+}
+
+// Find looks up what is stored for q: of all variants that were negotiated alike
+// the one with the latest Date. Parts of a response (206) are found only where
+// the whole is not. It does not allocate.
+func (s *Store) Find(q *Query) Found {
+	r := s.resource(q.Key)
+	if r == nil {
+		return Found{}
+	}
+	f := Found{}
+	for _, o := range r.variants {
+		switch {
+		case !s.stands(o):
+			f.Miss = MissRemoved
+		case !o.Head.answers(q):
+			f.Miss = max(f.Miss, MissVary)
+		case f.Object != nil && o.part():
+		case !s.held(q.Key, o):
+			f.Miss = MissRemoved
+		default:
+			if f.Object = o; !o.part() {
+				return f
+			}
+		}
+	}
+	if f.Object == nil {
+		f.Marked = r.isMarked(q)
+	}
+	return f
+}
+
+// Parts calls yield with every stored part (206) of the response to q.
+func (s *Store) Parts(q *Query, yield func(*Object) bool) {
+	r := s.resource(q.Key)
+	if r == nil {
+		return
+	}
+	for _, o := range r.variants {
+		if o.part() && s.stands(o) && o.Head.answers(q) && s.held(q.Key, o) && !yield(o) {
+			return
+		}
+	}
+}
+
+func (r *Resource) isMarked(q *Query) bool {
+	for i := range r.markers {
+		if r.markers[i].holds(q) {
+			return true
+		}
+	}
+	return false
+}
+
+// resource returns what lies under key, nil if nothing.
+func (s *Store) resource(key []byte) *Resource {
+	_, r := s.entry(key)
+	return r
+}
+
+func (s *Store) entry(key []byte) (*cache.Entry, *Resource) {
+	e, found := s.space.Peek(key, 0)
+	if found != cache.Fresh {
+		return nil, nil
+	}
+	r, _ := e.Value().(*Resource)
+	return e, r
+}
+
+// stands tells whether no write of o's tags has come after it.
+func (s *Store) stands(o *Object) bool {
+	return o.stamp.Settled && s.space.Cache().Current(&o.stamp)
+}
+
+// held holds o against the purges that it has not been held against, and tells
+// whether it is still there.
+func (s *Store) held(key []byte, o *Object) bool {
+	mark := o.mark.Load()
+	if mark >= s.purges.head.Load() {
+		return true
+	}
+	v, upTo := s.purges.since(mark, key, &o.Head.Tags)
+	switch v {
+	case purged:
+		s.stats.purgedObjects.Add(1)
+		s.Drop(key, o)
+		return false
+	case softened:
+		s.stats.softened.Add(1)
+		o.SetMark(policy.Outdated)
+	}
+	o.mark.CompareAndSwap(mark, upTo) // after the mark is set: who sees this one sees that
+	return true
+}
+
+// put stores o under key in the place of old, which may be nil, unless a write
+// or a purge has overtaken its fill.
+func (s *Store) put(key []byte, o, old *Object) bool {
+	if v, _ := s.purges.since(o.mark.Load(), key, &o.Head.Tags); v == purged || !s.stands(o) {
+		s.stats.overtaken.Add(1)
+		return false
+	}
+	s.change(key, func(r *Resource) *Resource {
+		return r.without(func(v *Object) bool { return v == old || !s.stands(v) }).with(o)
+	})
+	s.stats.stored.Add(1)
+	return true
+}
+
+// Update puts head in the place of o's, if o is still stored: what a HEAD has told
+// of it. The fence stays.
+func (s *Store) Update(key []byte, o *Object, head *Head) *Object {
+	next := newObject(head, o.Body, o.stamp, o.mark.Load())
+	next.SetMark(o.Mark())
+	s.change(key, func(r *Resource) *Resource {
+		here := false
+		rest := r.without(func(v *Object) bool { here = here || v == o; return v == o })
+		if !here {
+			return r
+		}
+		return rest.with(next)
+	})
+	return next
+}
+
+// Drop takes o away. Other variants stay.
+func (s *Store) Drop(key []byte, o *Object) {
+	s.change(key, func(r *Resource) *Resource {
+		return r.without(func(v *Object) bool { return v == o })
+	})
+}
+
+// Mark remembers for a while that requests which present the same values as the
+// one that head answered get answers that cannot be shared.
+func (s *Store) Mark(key []byte, head *Head, now int64, d time.Duration) {
+	until := now + int64((d+time.Second-1)/time.Second)
+	m := marker{names: head.Response.Vary, asked: head.asked, until: until}
+	s.change(key, func(r *Resource) *Resource { return r.marked(m, now) })
+	s.stats.marked.Add(1)
+}
+
+// change replaces the resource under key by what next makes of it. Resources
+// have no fence as a whole: each object in them carries its own.
+func (s *Store) change(key []byte, next func(*Resource) *Resource) {
+	shard := &s.shards[maphash.Bytes(s.seed, key)%storeShards]
+	shard.Lock()
+	defer shard.Unlock()
+	e, old := s.entry(key)
+	if old == nil {
+		old = &Resource{}
+	}
+	r := next(old)
+	switch {
+	case r == old:
+	case len(r.variants)+len(r.markers) > 0:
+		s.space.Store(cache.Stamp{Settled: true}, key, &cache.Filling{Value: r, Weight: r.weight(), TTL: math.MaxInt64})
+	case e != nil:
+		s.space.Drop(key, e)
+	}
+}

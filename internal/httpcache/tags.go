@@ -1,0 +1,80 @@
+package httpcache
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/kasoku/kasoku/internal/http1"
+)
+
+// mostTags is how many tags of a response are told apart. One with more is purged
+// with any tag.
+const mostTags = 256
+
+// Tags are the surrogate tags of a response, as places in the table of purged
+// tags. Two tags that share a place are purged together, which costs needless
+// misses and never leaves a purged response in reach.
+type Tags struct {
+	slots []uint32
+	any   bool // there were too many to tell apart: every tag fits
+}
+
+// tagSlots is how many places there are. They are made for a service when a tag
+// is purged for the first time.
+const tagSlots = 1 << 18
+
+func tagSlot(tag []byte) uint32 { return uint32(xxhash.Sum64(tag)) % tagSlots }
+
+// ParseTags reads the tags that the origin gave a response: the words of its
+// Surrogate-Key fields, and the members of its Cache-Tag fields, which commas
+// separate. Tags differ by case.
+func ParseTags(fields http1.Fields) Tags {
+	var t Tags
+	for _, f := range fields {
+		switch {
+		case equalFold(f.Name, "surrogate-key"):
+			t.add(f.Value, " \t")
+		case equalFold(f.Name, "cache-tag"):
+			t.add(f.Value, ",")
+		}
+	}
+	slices.Sort(t.slots)
+	t.slots = slices.Clip(slices.Compact(t.slots))
+	return t
+}
+
+func (t *Tags) add(list []byte, separators string) {
+	for len(list) > 0 && !t.any {
+		tag, rest := list, []byte(nil)
+		if i := bytes.IndexAny(list, separators); i >= 0 {
+			tag, rest = list[:i], list[i+1:]
+		}
+		list = rest
+		if tag = bytes.Trim(tag, " \t"); len(tag) == 0 {
+			continue
+		}
+		if len(t.slots) == mostTags {
+			*t = Tags{any: true}
+			return
+		}
+		t.slots = append(t.slots, tagSlot(tag))
+	}
+}
+
+// equalFold compares a field's name with one in lower case.
+func equalFold(name []byte, lower string) bool {
+	if len(name) != len(lower) {
+		return false
+	}
+	for i, c := range name {
+		if 'A' <= c && c <= 'Z' {
+			c |= 0x20
+		}
+		if c != lower[i] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,253 @@
+package httpcache
+
+import (
+	"context"
+	"io"
+)
+
+// Ticket is one request's part in a flight. It is used by one goroutine and must
+// be left.
+type Ticket struct {
+	// OnInterim, if set, gets the 1xx answers that come while Wait waits, in the
+	// caller's goroutine.
+	OnInterim func(Interim)
+
+	flight  *Flight
+	query   *Query
+	object  *Object // found in place of a flight
+	starter bool
+	left    bool
+	told    int   // interim answers so far
+	piece   int   // the number of the piece that it stands in
+	offset  int64 // of the next byte
+}
+
+// Way says how a request goes on.
+type Way uint8
+
+// The ways.
+const (
+	// Whole: Object is the answer.
+	Whole Way = iota
+	// Streaming: Head is known, Length too unless it is -1, and Next gives the
+	// bytes.
+	Streaming
+	// Own: the answer is the caller's alone. It must close Answer.Body, if there
+	// is one, before it leaves. Object is set if it was a 304.
+	Own
+	// Again: the flight is for other values of the fields that the response
+	// varies by. Fly again.
+	Again
+	// Apart: the answer cannot be shared. Ask the origin yourself.
+	Apart
+)
+
+// Outcome is what a flight has come to for one request.
+type Outcome struct {
+	Way    Way
+	Head   *Head
+	Length int64
+	Object *Object
+	Answer *Answer
+}
+
+// Joined tells whether the flight was somebody else's.
+func (t *Ticket) Joined() bool { return !t.starter }
+
+// Wait waits until the head is known. An error is the origin's failure, if it is
+// not ctx's: the same for all who wait.
+func (t *Ticket) Wait(ctx context.Context) (Outcome, error) {
+	f := t.flight
+	if f == nil {
+		return wholeOutcome(t.object), nil
+	}
+	for {
+		f.mu.Lock()
+		decided, news := f.state != asking, f.interim[t.told:]
+		t.told += len(news)
+		changed := f.next()
+		f.mu.Unlock()
+		for _, i := range news {
+			if t.OnInterim != nil {
+				t.OnInterim(i)
+			}
+		}
+		if decided {
+			return t.outcome()
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return Outcome{}, context.Cause(ctx)
+		}
+	}
+}
+
+func wholeOutcome(o *Object) Outcome {
+	return Outcome{Way: Whole, Head: o.Head, Length: o.Body.Len(), Object: o}
+}
+
+// outcome reads what has been decided.
+func (t *Ticket) outcome() (Outcome, error) {
+	f := t.flight
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.answer == nil:
+		return Outcome{}, f.err
+	case t.starter && f.state == apart:
+		f.own = nil
+		return Outcome{Way: Own, Head: f.answer.Head, Length: f.answer.Length, Object: f.object, Answer: t.owned()}, nil
+	case !t.starter && !f.answer.Head.answers(t.query):
+		return Outcome{Way: Again}, nil
+	case f.state == apart:
+		return Outcome{Way: Apart, Head: f.answer.Head}, nil
+	case f.object != nil:
+		return wholeOutcome(f.object), nil
+	}
+	return Outcome{Way: Streaming, Head: f.answer.Head, Length: f.answer.Length}, nil
+}
+
+// owned is the answer whose body ends the flight's context when it is closed.
+func (t *Ticket) owned() *Answer {
+	a := *t.flight.answer
+	if a.Body == nil {
+		t.flight.cancel(nil)
+	} else {
+		a.Body = ownBody{a.Body, t.flight}
+	}
+	return &a
+}
+
+type ownBody struct {
+	io.ReadCloser
+	flight *Flight
+}
+
+func (b ownBody) Close() error {
+	err := b.ReadCloser.Close()
+	b.flight.cancel(nil)
+	return err
+}
+
+// From makes offset the next byte that Next gives. It fails with ErrBehind if
+// that is let go.
+func (t *Ticket) From(offset int64) error {
+	f := t.flight
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	to, ok := f.pieces.at(offset)
+	if !ok || t.piece < f.pieces.first {
+		return ErrBehind
+	}
+	f.pieces.move(t.piece, to)
+	t.piece, t.offset = to, offset
+	f.tell()
+	return nil
+}
+
+// Next waits for the next bytes, which must not be changed and stay as they are.
+// The error is io.EOF at the end of a body that is whole; ErrBehind if others
+// could not wait; else why the rest is missing.
+func (t *Ticket) Next(ctx context.Context) ([]byte, error) {
+	f := t.flight
+	for {
+		f.mu.Lock()
+		b, err := t.take()
+		if b != nil || err != nil {
+			f.mu.Unlock()
+			return b, err
+		}
+		f.pieces.idle++
+		changed := f.next()
+		f.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
+		f.mu.Lock()
+		f.pieces.idle--
+		f.mu.Unlock()
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// take moves on by the bytes that are there; nothing and no error if there are
+// none. The flight's mu is held.
+func (t *Ticket) take() ([]byte, error) {
+	f := t.flight
+	p := &f.pieces
+	if t.piece < p.first {
+		return nil, ErrBehind
+	}
+	for t.piece-p.first < len(p.list) {
+		piece := p.list[t.piece-p.first]
+		if at := t.offset - piece.start; at < int64(len(piece.buf)) {
+			b := piece.buf[at:]
+			t.offset += int64(len(b))
+			return b[:len(b):len(b)], nil
+		} else if at < int64(cap(piece.buf)) {
+			break
+		}
+		p.move(t.piece, t.piece+1)
+		t.piece++
+		if !p.kept {
+			f.tell()
+		}
+	}
+	switch f.state {
+	case whole:
+		return nil, io.EOF
+	case failed:
+		return nil, f.err
+	}
+	return nil, nil
+}
+
+// Total waits until the length of the whole body is known: announced, or come to
+// its end.
+func (t *Ticket) Total(ctx context.Context) (int64, error) {
+	f := t.flight
+	for {
+		f.mu.Lock()
+		length, state, err, changed := f.answer.Length, f.state, f.err, f.next()
+		if state == whole {
+			length = f.pieces.end
+		}
+		f.mu.Unlock()
+		switch {
+		case length >= 0:
+			return length, nil
+		case state == failed:
+			return 0, err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		}
+	}
+}
+
+// Leave ends the request's part in the flight. Slices from Next stay valid.
+func (t *Ticket) Leave() {
+	f := t.flight
+	if f == nil || t.left {
+		return
+	}
+	t.left = true
+	f.mu.Lock()
+	f.members--
+	f.pieces.leave(t.piece)
+	f.starterLeft = f.starterLeft || t.starter
+	if f.members == 0 {
+		f.abandon()
+	}
+	f.tell()
+	unread := f.unread()
+	f.mu.Unlock()
+	f.discard(unread)
+}
