@@ -69,6 +69,10 @@ func newConn(s *Server, nc net.Conn) *conn {
 
 // serve runs the connection from its first byte to its end.
 func (c *conn) serve() {
+	if c.srv.cfg.ProxyProtocol && !c.introduced() {
+		c.close()
+		return
+	}
 	if c.srv.cfg.TLS != nil {
 		if !c.handshake() {
 			return
@@ -90,7 +94,7 @@ func (c *conn) serve() {
 // nothing left to do: it failed, or the HTTP/2 server has it now.
 func (c *conn) handshake() bool {
 	s := c.srv
-	tc := tls.Server(&counted{Conn: c.nc, closed: func() { s.forget(c) }}, s.cfg.TLS)
+	tc := tls.Server(&counted{Conn: c.nc, client: c.client, closed: func() { s.forget(c) }}, s.cfg.TLS)
 	_ = c.nc.SetDeadline(time.Now().Add(s.set.Load().limits.HeaderTimeout))
 	c.nc, c.secure = tc, true
 	if err := tc.HandshakeContext(s.hard); err != nil {

@@ -69,11 +69,20 @@ func (s *Server) handOver(nc net.Conn) {
 	}
 }
 
-// counted tells when a connection is closed, by whomever.
+// counted tells when a connection is closed, by whomever, and who its client is.
 type counted struct {
 	net.Conn
+	client netip.AddrPort
 	once   sync.Once
 	closed func()
+}
+
+// RemoteAddr is the client's address, also behind a proxy that has named it.
+func (c *counted) RemoteAddr() net.Addr {
+	if !c.client.IsValid() {
+		return &net.UnixAddr{Net: "unix"}
+	}
+	return net.TCPAddrFromAddrPort(c.client)
 }
 
 func (c *counted) Close() error {

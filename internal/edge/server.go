@@ -55,6 +55,10 @@ type Config struct {
 	// Exchange.BodyReader: Exchange.Body has it only if it came with the head.
 	// Exchange.Stream works without as well.
 	Streaming bool
+	// ProxyProtocol wants each connection to begin with a header of the PROXY protocol,
+	// version 1 or 2: the client is the one that it names. A connection without, or
+	// with a malformed one, is closed. Only proxies may reach such a listener.
+	ProxyProtocol bool
 	// BodyTooLarge and RateLimited let the service give refusals its own shape.
 	// They fill x.Reply, which has its status already, and see a request
 	// without a body. nil answers without one.

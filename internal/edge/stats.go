@@ -11,6 +11,7 @@ type stats struct {
 	accepted   *telemetry.Counter
 	refused    *telemetry.Counter
 	handshakes *telemetry.Counter
+	proxies    *telemetry.Counter
 	unsent     *telemetry.Counter
 	limited    *telemetry.Counter
 	panics     *telemetry.Counter
@@ -34,6 +35,8 @@ func newStats(s *Server) *stats {
 			"Connections turned away because limits.connections was reached. Raise it, or find out who holds them.", service...),
 		handshakes: m.Counter("kasoku_edge_tls_handshake_errors_total",
 			"TLS handshakes that failed: wrong certificate or protocol version, or a client that is none.", service...),
+		proxies: m.Counter("kasoku_edge_proxy_header_errors_total",
+			"Connections closed because they did not begin with a sound PROXY header, on listeners that want one.", service...),
 		unsent: m.Counter("kasoku_edge_unsent_answers_total",
 			"Answers that could not be sent: the client was gone, or took nothing for the write timeout.", service...),
 		limited: m.Counter("kasoku_edge_rate_limited_total",
