@@ -57,6 +57,15 @@ func (x *Exchange) ReadBody(limit int) ([]byte, error) {
 	return x.body.readAll(x, limit)
 }
 
+// StopBody ends the reading of the body for good: a Read that waits is woken, and
+// every later one fails with ErrOver. It is for who gave the reader to another
+// goroutine and wants to be sure that it reads no more.
+func (x *Exchange) StopBody() {
+	if x.body != nil {
+		x.body.finish()
+	}
+}
+
 // BodyTrailer is what came behind the body, without fields that may not stand
 // there. It is complete once BodyReader has said io.EOF.
 func (x *Exchange) BodyTrailer() http1.Fields {

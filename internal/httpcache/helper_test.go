@@ -55,8 +55,8 @@ func answer(q *Query, body string, fields ...string) *Answer {
 	}
 }
 
-// origin makes a fill that gives a, whoever asks.
-func origin(a *Answer) FillFunc {
+// gives makes a fill that gives a, whoever asks.
+func gives(a *Answer) FillFunc {
 	return func(context.Context, *Flight) (*Answer, error) { return a, nil }
 }
 
@@ -82,7 +82,7 @@ func fetch(t testing.TB, s *Store, q *Query, fill FillFunc) string {
 // fill fetches q and waits until it is stored.
 func fill(t testing.TB, s *Store, q *Query, body string, fields ...string) *Object {
 	t.Helper()
-	fetch(t, s, q, origin(answer(q, body, fields...)))
+	fetch(t, s, q, gives(answer(q, body, fields...)))
 	f := s.Find(q)
 	if f.Object == nil || text(f.Object) != body {
 		t.Fatalf("%s is not stored", q.Key)
