@@ -1,0 +1,88 @@
+package route
+
+import "bytes"
+
+// param is one parameter of a query, escapes and all.
+type param struct{ name, value []byte }
+
+// cut takes the next parameter off a query. Some servers end parameters with
+// semicolons as well as ampersands; so do we where it matters what is asked.
+func cut(query []byte, separators string) (p param, rest []byte) {
+	end := bytes.IndexAny(query, separators)
+	if end < 0 {
+		end, rest = len(query), nil
+	} else {
+		rest = query[end+1:]
+	}
+	p.name = query[:end]
+	if eq := bytes.IndexByte(p.name, '='); eq >= 0 {
+		p.name, p.value = p.name[:eq], p.name[eq+1:]
+	}
+	return p, rest
+}
+
+// live tells whether a feed is asked for that does not end by itself. Of several
+// parameters of that name each counts.
+func (r *Route) live() bool {
+	var n, v [longest]byte
+	for q := r.query; len(q) > 0; {
+		var p param
+		p, q = cut(q, "&;")
+		if string(plain(p.name, &n)) != "feed" {
+			continue
+		}
+		switch string(plain(p.value, &v)) {
+		case "continuous", "longpoll", "eventsource":
+			return true
+		}
+	}
+	return false
+}
+
+// inspectDocument sets the flags of a document's or attachment's read.
+func (r *Route) inspectDocument() {
+	latest := false
+	var n, v [longest]byte
+	for q := r.query; len(q) > 0; {
+		var p param
+		p, q = cut(q, "&;")
+		switch string(plain(p.name, &n)) {
+		case "rev":
+			r.Flags |= Fixed
+		case "latest":
+			latest = string(plain(p.value, &v)) == "true"
+		case "revs", "revs_info", "conflicts", "deleted_conflicts", "meta", "open_revs", "atts_since":
+			r.Flags |= Meta
+		case "local_seq": // differs from node to node
+			r.Class = Pass
+		}
+	}
+	if latest || r.Flags&Meta != 0 { // the leaves around a fixed revision may change
+		r.Flags &^= Fixed
+	}
+}
+
+// inspectResult sets the flags of a result's read.
+func (r *Route) inspectResult() {
+	if r.Class != Read && r.Class != ReadByBody {
+		return
+	}
+	var n, v [longest]byte
+	for q := r.query; len(q) > 0; {
+		var p param
+		p, q = cut(q, "&;")
+		value := plain(p.value, &v)
+		switch string(plain(p.name, &n)) {
+		case "update":
+			if string(value) != "true" {
+				r.Flags |= Lagging
+			}
+		case "stale":
+			r.Flags |= Lagging
+		case "update_seq": // a position that means something to one node
+			if string(value) != "false" {
+				r.Class, r.Where = Pass, SameNode
+			}
+		}
+	}
+}
