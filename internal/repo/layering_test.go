@@ -31,6 +31,7 @@ var layers = map[string]layer{
 	"internal/httpcache": {[]string{"admin", "cache", "edge", "http1", "httpcache/policy", "origin", "origin/balance", "telemetry"},
 		"the HTTP cache that the services for HTTP origins stand on: it knows none of them"},
 	"internal/httpcache/policy":        {[]string{"http1", "telemetry"}, "the RFCs as functions of what they are given: no clock, no store, no connection"},
+	"internal/origin/balance":          {[]string{"origin", "telemetry", "http1"}, "it chooses among origins; what is asked of them is the service's matter"},
 	"internal/dynamo/wire":             {nil, "DynamoDB's text, without what is done with it"},
 	"internal/dynamo/value":            {[]string{"dynamo/wire"}, "attribute values as trees, without what is done with them"},
 	"internal/dynamo/expr":             {[]string{"dynamo/wire", "dynamo/value"}, "expressions over items, without a cache, a store or a connection"},

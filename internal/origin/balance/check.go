@@ -1,0 +1,117 @@
+package balance
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math/bits"
+	"math/rand/v2"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/origin"
+)
+
+// checker runs a member's checks. start and stop are called one at a time, by who
+// holds Group.changing or makes the group.
+type checker struct {
+	cancel context.CancelFunc // nil while nothing runs
+	done   chan struct{}
+}
+
+// start begins checks, if c asks for any. The member is then well until checks say
+// otherwise.
+func (k *checker) start(m *member, c Check) {
+	if c.Path == "" {
+		m.results(c, ^uint64(0), nil)
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	k.cancel, k.done = cancel, make(chan struct{})
+	go func() {
+		defer close(k.done)
+		m.check(ctx, c)
+	}()
+}
+
+// stop ends the checks and waits for that.
+func (k *checker) stop() {
+	if k.cancel == nil {
+		return
+	}
+	k.cancel()
+	<-k.done
+	k.cancel = nil
+}
+
+// check checks the member until ctx ends.
+func (m *member) check(ctx context.Context, c Check) {
+	last := ^uint64(0) // a bit for each result, the newest lowest
+	for {
+		err := m.ask(ctx, c)
+		if ctx.Err() != nil {
+			return
+		}
+		m.metrics.checks.Inc()
+		last <<= 1
+		if err == nil {
+			last |= 1
+		} else {
+			m.metrics.unwell.Inc()
+		}
+		m.results(c, last, err)
+		t := time.NewTimer(c.Interval - c.Interval/10 + rand.N(c.Interval/5+1))
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return
+		}
+	}
+}
+
+// results takes the last results in.
+func (m *member) results(c Check, last uint64, err error) {
+	good := bits.OnesCount64(last & (1<<c.Window - 1))
+	down := good < c.Threshold
+	m.record.mu.Lock()
+	was := m.down.Load()
+	if err != nil {
+		m.record.why = "check: " + err.Error()
+	}
+	if was && !down {
+		m.since.Store(time.Now().UnixNano())
+	}
+	m.down.Store(down)
+	m.record.mu.Unlock()
+	switch {
+	case down && !was:
+		m.tell("up", "down", "check: "+err.Error())
+	case was && !down:
+		m.tell("down", "up", fmt.Sprintf("%d of %d checks are good", good, c.Window))
+	}
+}
+
+// ask makes one check.
+func (m *member) ask(ctx context.Context, c Check) error {
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	q := &origin.Outbound{Method: []byte(c.Method), Host: []byte(c.Host), Target: []byte(c.Path)}
+	in, f := m.transport.Exchange(ctx, q)
+	if f != nil {
+		return f
+	}
+	defer in.Close()
+	if c.Status == 0 && (in.Status < 200 || in.Status > 399) || c.Status != 0 && in.Status != c.Status {
+		discard(in)
+		return fmt.Errorf("status %d", in.Status)
+	}
+	body, err := io.ReadAll(io.LimitReader(in, 64<<10))
+	switch {
+	case err != nil:
+		return err
+	case !bytes.Contains(body, []byte(c.Body)):
+		return fmt.Errorf("the body has no %q", c.Body)
+	}
+	return nil
+}

@@ -1,0 +1,189 @@
+package balance
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/origin"
+)
+
+// member is one origin with all that is known of it. It lives as long as
+// configurations name it.
+type member struct {
+	g         *Group
+	name, url string
+	made      origin.TransportConfig // what transport was made from
+	hash      uint64
+	transport *origin.Transport
+	gate      *origin.Gate
+	metrics   memberMetrics
+
+	cfg      atomic.Pointer[Config] // that in force
+	drained  atomic.Bool
+	inflight atomic.Int64 // until the body has ended
+	latency  ewma
+	// since is when the member last became available, in Unix nanoseconds; 0 if it was
+	// so from the start. until is when its ejection ends, 0 without one. down is set
+	// while too few checks are good.
+	since, until atomic.Int64
+	down         atomic.Bool
+
+	record  record
+	checker checker
+}
+
+func newMember(g *Group, cfg *Config, i int) (*member, error) {
+	m := &member{g: g, name: cfg.Members[i].Name, url: cfg.Members[i].URL, hash: hash(cfg.Members[i].Name), made: pattern(cfg, i)}
+	tc := m.made
+	tc.Metrics = cfg.Metrics
+	var err error
+	if m.transport, err = origin.NewTransport(tc); err != nil {
+		return nil, err
+	}
+	m.metrics = newMemberMetrics(cfg.Metrics, cfg.Name, m)
+	m.gate = origin.NewGate(cfg.Breaker, m.metrics.opened, func(from, to string) {
+		if to == "open" {
+			m.tell("up", "broken", "its circuit breaker has opened")
+		} else if to == "closed" {
+			m.tell("broken", "up", "its circuit breaker has closed")
+		}
+	})
+	return m, nil
+}
+
+// pattern is the transport configuration of a member, to compare.
+func pattern(cfg *Config, i int) origin.TransportConfig {
+	tc := cfg.Transport
+	tc.Name, tc.Member, tc.URL, tc.Metrics = cfg.Name, cfg.Members[i].Name, cfg.Members[i].URL, nil
+	if cfg.Members[i].TLS != nil {
+		tc.TLS = cfg.Members[i].TLS
+	}
+	return tc
+}
+
+// same says whether the member goes on as the ith of a configuration.
+func (m *member) same(cfg *Config, i int) bool {
+	return m.made == pattern(cfg, i) && m.cfg.Load().Breaker == cfg.Breaker
+}
+
+// configure puts a configuration in force for the member.
+func (m *member) configure(cfg *Config) {
+	before := m.cfg.Swap(cfg)
+	if before == nil || before.Check != cfg.Check {
+		m.checker.stop()
+		m.checker.start(m, cfg.Check)
+	}
+}
+
+func (m *member) close() {
+	m.checker.stop()
+	m.record.close()
+	m.transport.Close()
+}
+
+// available says whether the member may get requests.
+func (m *member) available(now time.Time) bool {
+	return !m.drained.Load() && !m.down.Load() && !m.ejected(now)
+}
+
+func (m *member) ejected(now time.Time) bool {
+	until := m.until.Load()
+	return until != 0 && now.UnixNano() < until
+}
+
+func (m *member) drain(on bool) {
+	if m.drained.Swap(on) == on {
+		return
+	}
+	if on {
+		m.tell("up", "drained", "asked to")
+		return
+	}
+	m.since.Store(time.Now().UnixNano())
+	m.tell("drained", "up", "asked to")
+}
+
+func (m *member) tell(from, to, why string) {
+	if f := m.cfg.Load().Moved; f != nil {
+		f(m.name, from, to, why)
+	}
+}
+
+// exchange sends q to the member and keeps the books about it. after, if not nil, is
+// called when the exchange is over.
+func (m *member) exchange(ctx context.Context, q *origin.Outbound, pass origin.Pass, after func()) (*origin.Inbound, *origin.Fault) {
+	start := time.Now()
+	m.inflight.Add(1)
+	in, f := m.transport.Exchange(ctx, q)
+	now := time.Now()
+	if f != nil {
+		m.faulted(f, now.Sub(start), pass, now)
+		if after != nil {
+			after()
+		}
+		return nil, f
+	}
+	m.gate.Leave(pass, origin.Healthy, now) // it answers
+	bad := m.headCame(in.Status, now.Sub(start), now)
+	in.OnEnd(func(err error) {
+		m.ended(in.Status, bad, err)
+		if after != nil {
+			after()
+		}
+	})
+	return in, nil
+}
+
+// faulted keeps the books about an exchange without an answer.
+func (m *member) faulted(f *origin.Fault, took time.Duration, pass origin.Pass, now time.Time) {
+	m.inflight.Add(-1)
+	v := verdict(f)
+	m.gate.Leave(pass, v, now)
+	if v == origin.Broken {
+		m.latency.punish(took, now)
+		m.failed(now, f.Kind.String())
+	}
+}
+
+// headCame keeps the books about a head. bad says that it is one of failure.
+func (m *member) headCame(status int, took time.Duration, now time.Time) (bad bool) {
+	m.metrics.head.Observe(took)
+	cfg := m.cfg.Load()
+	if bad = slices.Contains(cfg.Ejection.Statuses, status); bad {
+		m.latency.punish(took, now)
+		return true
+	}
+	m.latency.observe(took, now)
+	if cfg.Hedge.Enabled {
+		m.g.heads.observe(took, now)
+	}
+	return false
+}
+
+// ended keeps the books about an exchange whose body has ended.
+func (m *member) ended(status int, bad bool, err error) {
+	m.inflight.Add(-1)
+	now := time.Now()
+	f, _ := err.(*origin.Fault)
+	switch {
+	case bad:
+		m.failed(now, "status "+strconv.Itoa(status))
+	case f != nil && verdict(f) == origin.Broken:
+		m.metrics.cut.Inc()
+		m.failed(now, f.Kind.String()+" within a body")
+	default:
+		m.succeeded(now)
+	}
+}
+
+// verdict is what a fault says about the member.
+func verdict(f *origin.Fault) origin.Verdict {
+	switch f.Kind {
+	case origin.Dial, origin.Reset, origin.Timeout, origin.Garbage:
+		return origin.Broken
+	}
+	return origin.Inconclusive
+}

@@ -1,0 +1,50 @@
+package balance
+
+import (
+	"time"
+
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// metrics are the series of a group.
+type metrics struct{ retries, spent, hedges, panics *telemetry.Counter }
+
+func newMetrics(r *telemetry.Registry, service string) *metrics {
+	f := func(name, help string) *telemetry.Counter { return r.Counter(name, help, "service", service) }
+	return &metrics{
+		retries: f("kasoku_upstream_retries_total", "Requests that were sent to another member because one failed."),
+		spent:   f("kasoku_upstream_retry_budget_spent_total", "Retries and hedges that the budget did not allow. Growing numbers mean that the group as a whole fails or is slow."),
+		hedges:  f("kasoku_upstream_hedges_total", "Requests that a second member was asked because the first one took long."),
+		panics:  f("kasoku_upstream_panics_total", "Requests given to a member that was not well because none was."),
+	}
+}
+
+// memberMetrics are the series of one member, beside those of its transport.
+type memberMetrics struct {
+	head                                   *telemetry.Histogram
+	ejections, opened, cut, checks, unwell *telemetry.Counter
+}
+
+func newMemberMetrics(r *telemetry.Registry, service string, m *member) memberMetrics {
+	labels := []string{"service", service, "member", m.name}
+	f := func(name, help string) *telemetry.Counter { return r.Counter(name, help, labels...) }
+	r.Gauge("kasoku_upstream_available", "1 while the member may get requests, 0 while it is drained, down, ejected or broken.",
+		func() float64 { return m.availability(time.Now()) }, labels...)
+	r.Gauge("kasoku_upstream_inflight", "Exchanges with the member under way, until the end of the body.",
+		func() float64 { return float64(m.inflight.Load()) }, labels...)
+	return memberMetrics{
+		head:      r.Histogram("kasoku_upstream_head_seconds", "Time from choosing the member to the head of its answer.", labels...),
+		ejections: f("kasoku_upstream_ejections_total", "Times the member was left out because requests failed."),
+		opened:    f("kasoku_upstream_breaker_opened_total", "Times the member's circuit breaker opened."),
+		cut:       f("kasoku_upstream_cut_total", "Answers that broke off within the body."),
+		checks:    f("kasoku_upstream_checks_total", "Active checks of the member."),
+		unwell:    f("kasoku_upstream_checks_failed_total", "Active checks that found the member unwell."),
+	}
+}
+
+func (m *member) availability(now time.Time) float64 {
+	if m.state(now) == "up" {
+		return 1
+	}
+	return 0
+}

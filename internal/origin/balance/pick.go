@@ -1,0 +1,194 @@
+package balance
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// pick chooses a member that has not been tried, or -1.
+func (r *run) pick(now time.Time) int {
+	var space [8]int
+	cands, panics := r.candidates(space[:0], now)
+	if len(cands) == 0 {
+		return -1
+	}
+	if panics {
+		r.g.metrics.panics.Inc()
+	}
+	for _, i := range r.choice.Prefer {
+		if slices.Contains(cands, i) {
+			return i
+		}
+	}
+	if len(cands) == 1 {
+		return cands[0]
+	}
+	return r.choose(cands, now)
+}
+
+// candidates appends the members that may be asked now. panics is true if that is so
+// although they are not well.
+func (r *run) candidates(dst []int, now time.Time) (cands []int, panics bool) {
+	well := 0
+	for i, m := range r.t.members {
+		if !r.allows(i) || !m.available(now) {
+			continue
+		}
+		well++
+		if !slices.Contains(r.tried, i) {
+			dst = append(dst, i)
+		}
+	}
+	if well > 0 {
+		return dst, false
+	}
+	for i, m := range r.t.members {
+		if r.allows(i) && !m.drained.Load() && !slices.Contains(r.tried, i) {
+			dst = append(dst, i)
+		}
+	}
+	return dst, true
+}
+
+func (r *run) allows(i int) bool { return r.choice.Allow == nil || r.choice.Allow(i) }
+
+// weight is what a member's weight is now, within its slow start.
+func (r *run) weight(i int, now time.Time) float64 {
+	w, slow := r.t.seats[i].weight, r.t.cfg.SlowStart
+	since := r.t.members[i].since.Load()
+	if slow <= 0 || since == 0 {
+		return w
+	}
+	if age := time.Duration(now.UnixNano() - since); age < slow {
+		return w * max(0.1, float64(age)/float64(slow))
+	}
+	return w
+}
+
+// choose chooses one of at least two candidates.
+func (r *run) choose(cands []int, now time.Time) int {
+	switch r.t.cfg.Algorithm {
+	case LeastRequests:
+		return r.least(cands, now)
+	case P2C:
+		return r.ofTwo(cands, now)
+	case ConsistentHash:
+		return r.byKey(cands, now)
+	}
+	return r.inTurn(cands, now)
+}
+
+// inTurn owes each candidate its weight in every round, and pays who is owed most
+// with what all got: smooth weighted round robin.
+func (r *run) inTurn(cands []int, now time.Time) int {
+	r.g.mu.Lock()
+	defer r.g.mu.Unlock()
+	best, total := -1, 0.0
+	for _, i := range cands {
+		w := r.weight(i, now)
+		total += w
+		r.t.seats[i].turn += w
+		if best < 0 || r.t.seats[i].turn > r.t.seats[best].turn {
+			best = i
+		}
+	}
+	r.t.seats[best].turn -= total
+	return best
+}
+
+// least takes the fewest exchanges under way for the weight, by lot among equals.
+func (r *run) least(cands []int, now time.Time) int {
+	best, low, equal := -1, math.Inf(1), 0
+	for _, i := range cands {
+		load := float64(r.t.members[i].inflight.Load()+1) / r.weight(i, now)
+		switch {
+		case load < low:
+			best, low, equal = i, load, 1
+		case load == low:
+			if equal++; rand.IntN(equal) == 0 {
+				best = i
+			}
+		}
+	}
+	return best
+}
+
+// ofTwo draws two by weight and takes the one that promises the earlier answer:
+// latency lately, times what it has to do already.
+func (r *run) ofTwo(cands []int, now time.Time) int {
+	a := r.draw(cands, -1, now)
+	b := r.draw(cands, a, now)
+	if r.promise(b, now) < r.promise(a, now) {
+		return b
+	}
+	return a
+}
+
+// draw draws one of the candidates but not, by weight.
+func (r *run) draw(cands []int, not int, now time.Time) int {
+	total := 0.0
+	for _, i := range cands {
+		if i != not {
+			total += r.weight(i, now)
+		}
+	}
+	at, last := rand.Float64()*total, -1
+	for _, i := range cands {
+		if i == not {
+			continue
+		}
+		last = i
+		if at -= r.weight(i, now); at < 0 {
+			break
+		}
+	}
+	return last
+}
+
+func (r *run) promise(i int, now time.Time) float64 {
+	m := r.t.members[i]
+	return m.latency.at(now) * float64(m.inflight.Load()+1)
+}
+
+// byKey takes the candidate with the highest score, which depends on the key, the
+// member's name and its weight alone: when a member comes or goes, only what it gets
+// or had moves, and what it had goes to all others by their weights (weighted
+// rendezvous hashing).
+func (r *run) byKey(cands []int, now time.Time) int {
+	if len(r.choice.Key) == 0 {
+		return r.inTurn(cands, now)
+	}
+	key := hash(r.choice.Key)
+	best, high := -1, math.Inf(-1)
+	for _, i := range cands {
+		if s := score(key, r.t.members[i].hash, r.weight(i, now)); s > high {
+			best, high = i, s
+		}
+	}
+	return best
+}
+
+// score is distributed such that the highest of several falls to each with the
+// probability of its share of the weights.
+func score(key, member uint64, weight float64) float64 {
+	u := (float64(mix(key^member)>>11) + 0.5) / (1 << 53) // in (0, 1)
+	return -weight / math.Log(u)
+}
+
+// mix spreads the bits of x (the finaliser of SplitMix64).
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// hash is FNV-1a, so that all processes agree on who gets a key.
+func hash[T string | []byte](b T) uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(b) {
+		h = (h ^ uint64(b[i])) * 1099511628211
+	}
+	return mix(h)
+}

@@ -1,0 +1,147 @@
+package balance
+
+import (
+	"context"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/origin"
+)
+
+// run is one request on its way through the group. It belongs to one goroutine.
+type run struct {
+	g      *Group
+	t      *table
+	ctx    context.Context
+	q      *origin.Outbound
+	choice *Choice
+
+	tried []int // members that were asked, or would not have it
+	space [8]int
+	asked int // members
+	// reached says that a member may have executed the request.
+	reached bool
+	result  // the best so far
+}
+
+// do asks one member after the other.
+func (r *run) do() {
+	most := r.choice.Attempts
+	if most == 0 {
+		most = r.t.cfg.Retry.Attempts
+	}
+	for {
+		if patience, ok := r.patience(); ok {
+			r.hedged(patience)
+		} else {
+			r.next()
+		}
+		if r.asked >= most || !r.wants() || !r.another() || !r.affords() {
+			break
+		}
+		r.g.metrics.retries.Inc()
+	}
+	if r.f != nil {
+		r.f.Reached, r.f.Attempts = r.reached, r.asked
+	}
+}
+
+// mayRepeat says whether several members may execute the request.
+func (r *run) mayRepeat() bool { return r.q.Idempotent() && r.q.Replayable() }
+
+// result is what an exchange with a member came to: an answer or a fault.
+type result struct {
+	at int // the member
+	in *origin.Inbound
+	f  *origin.Fault
+}
+
+// next asks one member.
+func (r *run) next() {
+	m, res, pass := r.admit()
+	if m != nil {
+		res.in, res.f = m.exchange(r.ctx, r.q, pass, nil)
+	}
+	r.take(res)
+}
+
+// take takes a result in. What an earlier member said is kept if this one says less:
+// an answer is more than a fault, and a fault more than that nobody could be asked.
+func (r *run) take(res result) {
+	if res.at < 0 && r.asked > 0 {
+		return
+	}
+	r.reached = r.reached || res.f == nil || res.f.Reached
+	if res.in == nil && r.in != nil {
+		return
+	}
+	discard(r.in)
+	r.result = res
+}
+
+// admit chooses a member and asks its breaker. Without one the result is a fault.
+func (r *run) admit() (*member, result, origin.Pass) {
+	for {
+		now := time.Now()
+		i := r.pick(now)
+		if i < 0 {
+			f := &origin.Fault{Origin: r.t.cfg.Name, Kind: origin.BreakerOpen, Err: ErrNone}
+			return nil, result{at: -1, f: f}, origin.Pass{}
+		}
+		r.tried = append(r.tried, i)
+		if pass, ok := r.t.members[i].gate.Enter(now); ok {
+			r.asked++
+			return r.t.members[i], result{at: i}, pass
+		}
+	}
+}
+
+// wants says whether another member should and may be asked.
+func (r *run) wants() bool {
+	switch {
+	case r.asked == 0 || r.ctx.Err() != nil:
+		return false
+	case r.in != nil:
+		return r.failing(r.in) && r.mayRepeat()
+	case r.f.Kind == origin.Canceled || r.f.Kind == origin.Unprepared:
+		return false
+	}
+	return !r.reached || r.mayRepeat()
+}
+
+// another says whether there is one to ask.
+func (r *run) another() bool {
+	var space [8]int
+	cands, _ := r.candidates(space[:0], time.Now())
+	return len(cands) > 0
+}
+
+// failing says whether an answer is one that another member may do better than.
+func (r *run) failing(in *origin.Inbound) bool {
+	return slices.Contains(r.t.cfg.Retry.Statuses, in.Status)
+}
+
+// affords pays for a retry if it costs anything.
+func (r *run) affords() bool {
+	if r.in == nil && (r.f.Kind == origin.Dial || r.f.Kind == origin.Reset) || r.t.budget.Withdraw(time.Now()) {
+		return true
+	}
+	r.g.metrics.spent.Inc()
+	if r.f != nil {
+		r.f.BudgetSpent = true
+	}
+	return false
+}
+
+// discard ends an exchange whose answer nobody wants. A short body is read, so that
+// the connection can be kept.
+func discard(in *origin.Inbound) {
+	if in == nil {
+		return
+	}
+	if in.Length >= 0 && in.Length <= 4<<10 {
+		io.Copy(io.Discard, in)
+	}
+	in.Close()
+}

@@ -1,0 +1,54 @@
+package balance
+
+import "time"
+
+// MemberState is a snapshot of a member for reports.
+type MemberState struct {
+	Name, URL string
+	Weight    float64
+	// State is "up", "drained", "down" (by its checks), "ejected" (by failed requests)
+	// or "broken" (its circuit breaker is open), the first that holds of the others.
+	State string
+	// Why is the last reason for an ejection or of a failed check; "" if there was none.
+	Why string
+	// Until is when an ejection ends; zero without one.
+	Until time.Time
+	// InFlight counts the exchanges under way, until the end of the body.
+	InFlight int
+	// Head is the time to a head lately, as P2C goes by it.
+	Head time.Duration
+}
+
+// Members reports on the members in the order of Config.Members.
+func (g *Group) Members() []MemberState {
+	t, now := g.table.Load(), time.Now()
+	states := make([]MemberState, len(t.members))
+	for i, m := range t.members {
+		s := &states[i]
+		s.Name, s.URL, s.Weight = m.name, m.url, t.seats[i].weight
+		s.State, s.InFlight = m.state(now), int(m.inflight.Load())
+		s.Head = time.Duration(m.latency.at(now) * float64(time.Second))
+		if m.ejected(now) {
+			s.Until = time.Unix(0, m.until.Load())
+		}
+		m.record.mu.Lock()
+		s.Why = m.record.why
+		m.record.mu.Unlock()
+	}
+	return states
+}
+
+// state is the member's as MemberState has it.
+func (m *member) state(now time.Time) string {
+	switch {
+	case m.drained.Load():
+		return "drained"
+	case m.down.Load():
+		return "down"
+	case m.ejected(now):
+		return "ejected"
+	case m.gate.State(now) == "open":
+		return "broken"
+	}
+	return "up"
+}
