@@ -64,17 +64,15 @@ func (t ETag) weakly(u ETag) bool {
 
 func opaque(b []byte) []byte { return bytes.TrimPrefix(b, []byte("W/")) }
 
-// listed says whether a line of If-None-Match has a tag that weakly equals t.
-// What is no entity tag reaches to the next comma and is compared as it is.
+// listed says whether a line of If-None-Match has a tag that weakly equals t. What
+// is no entity tag is a member of a list like any other and compared as it is.
 func (t ETag) listed(line []byte) bool {
 	for line = trim(line); len(line) > 0; line = trim(line) {
-		if line[0] == ',' {
-			line = line[1:]
-			continue
-		}
 		tag, rest, ok := cutTag(line)
 		if rest = trim(rest); !ok || len(rest) > 0 && rest[0] != ',' {
-			tag, rest = toComma(line)
+			tag, rest = cut(line)
+		} else if len(rest) > 0 {
+			rest = rest[1:]
 		}
 		if t.weakly(ParseETag(tag)) {
 			return true
@@ -82,11 +80,4 @@ func (t ETag) listed(line []byte) bool {
 		line = rest
 	}
 	return false
-}
-
-func toComma(b []byte) (member, rest []byte) {
-	if i := bytes.IndexByte(b, ','); i >= 0 {
-		return trim(b[:i]), b[i:]
-	}
-	return b, nil
 }

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"bytes"
-	"slices"
 
 	"github.com/kasoku/kasoku/internal/http1"
 )
@@ -55,35 +54,71 @@ func (r *Response) Better(s *Response) bool {
 // appendVaryValue appends one field's value, "=" first, or nothing.
 func appendVaryValue(dst []byte, name string, h http1.Fields, o *Options) []byte {
 	start := len(dst)
-	asIs := verbatim(name)
+	kind := kindOf(name, o)
 	for i := range h {
 		if f := &h[i]; fold(f.Name, name) {
 			if len(dst) == start {
 				dst = append(dst, '=')
-			} else if asIs {
-				dst = append(dst, ", "...)
 			}
-			dst = appendLine(dst, start+1, f.Value, asIs)
+			dst = kind.appendLine(dst, start+1, f.Value)
 		}
 	}
-	if len(dst) <= start+1 {
-		return dst
-	}
-	switch value := dst[start+1:]; {
-	case name == "accept-encoding" && len(o.Encodings) > 0:
-		return appendReduced(dst[:start+1], value, o.Encodings)
-	case name == "accept-encoding", name == "accept-language" && o.Languages:
-		return dst[:start+1+len(sortMembers(value))]
+	switch {
+	case len(dst) <= start+1:
+	case kind == codingField:
+		return appendReduced(dst[:start+1], dst[start+1:], o.Encodings)
+	case kind == setField:
+		sortMembers(dst[start+1:])
 	}
 	return dst
 }
 
-// appendLine appends one line to the value that begins at start: as it is, or
-// member by member with single commas between them.
-func appendLine(dst []byte, start int, line []byte, asIs bool) []byte {
-	if asIs {
-		return append(dst, line...)
+// fieldKind says what of a field's value means something.
+type fieldKind uint8
+
+const (
+	listField   fieldKind = iota // the members and their order
+	textField                    // every byte: it is no list
+	setField                     // the members, in any case, without blanks
+	codingField                  // setField, with Options.Encodings
+)
+
+func kindOf(name string, o *Options) fieldKind {
+	switch name {
+	case "accept-encoding":
+		if len(o.Encodings) > 0 {
+			return codingField
+		}
+		return setField
+	case "accept-language":
+		if o.Languages {
+			return setField
+		}
+	case "user-agent", "cookie", "authorization", "proxy-authorization", "referer", "date", "from", "host", "origin",
+		"if-modified-since", "if-unmodified-since", "if-range", "range", "content-type", "content-length", "content-location",
+		"max-forwards":
+		return textField
 	}
+	return listField
+}
+
+// appendLine appends one line to the value that begins at start, with a comma
+// before it where something precedes.
+func (k fieldKind) appendLine(dst []byte, start int, line []byte) []byte {
+	switch k {
+	case textField:
+		if len(dst) > start {
+			dst = append(dst, ", "...)
+		}
+		return append(dst, line...)
+	case listField:
+		return appendMembers(dst, start, line)
+	}
+	return appendFlat(dst, start, line)
+}
+
+// appendMembers appends the members of a line, without the blanks around them.
+func appendMembers(dst []byte, start int, line []byte) []byte {
 	for len(line) > 0 {
 		var m []byte
 		if m, line = cut(line); len(m) == 0 {
@@ -97,67 +132,63 @@ func appendLine(dst []byte, start int, line []byte, asIs bool) []byte {
 	return dst
 }
 
-// verbatim says whether a field is no list, so that its commas and blanks are
-// part of the value.
-func verbatim(name string) bool {
-	switch name {
-	case "user-agent", "cookie", "authorization", "proxy-authorization", "referer", "date", "from", "host", "origin",
-		"if-modified-since", "if-unmodified-since", "if-range", "range", "content-type", "content-length", "content-location",
-		"max-forwards":
-		return true
+// appendFlat is appendMembers in lower case and without any blank, for fields
+// in which nothing is quoted.
+func appendFlat(dst []byte, start int, line []byte) []byte {
+	begun := false
+	for _, c := range line {
+		switch {
+		case c == ' ' || c == '\t':
+		case c == ',':
+			begun = false
+		default:
+			if !begun && len(dst) > start {
+				dst = append(dst, ',')
+			}
+			begun = true
+			dst = append(dst, lower[c])
+		}
 	}
-	return false
+	return dst
 }
 
-// maxSorted is how many members of a list are put in order. Longer lists are
-// sent by nobody who deserves the work.
-const maxSorted = 32
+// What is put in order: longer lists are sent by nobody who deserves the work.
+const (
+	mostMembers = 32
+	mostBytes   = 512
+)
 
-// sortMembers puts a list in order where neither order, nor case, nor blanks
-// mean anything, in place. Nothing in such lists is quoted.
-func sortMembers(list []byte) []byte {
-	n := 0
-	for _, c := range list {
-		if c != ' ' && c != '\t' {
-			list[n] = lower[c]
+// sortMembers puts the members of a list in order, in place. What is too long
+// for that stays as it is, and is compared so.
+func sortMembers(list []byte) {
+	var memory [mostBytes + 1]byte
+	var starts [mostMembers + 1]int
+	n := 1
+	for i, c := range list {
+		if c == ',' {
+			if n == mostMembers {
+				return
+			}
+			starts[n] = i + 1
 			n++
 		}
 	}
-	list = list[:n]
-	if bytes.Count(list, []byte{','}) < maxSorted {
-		for pass(list) {
-		}
+	if n == 1 || len(list) > mostBytes {
+		return
 	}
-	return list
-}
-
-// pass goes through the members once, exchanges neighbours that are in the wrong
-// order, and says whether there were any. The members lie in one piece of memory
-// and are few, so that sorting them this way needs no other.
-func pass(list []byte) (exchanged bool) {
-	for at := 0; ; {
-		comma := bytes.IndexByte(list[at:], ',')
-		if comma < 0 {
-			return exchanged
+	starts[n] = len(list) + 1
+	member := func(i int) []byte { return list[starts[i] : starts[i+1]-1] }
+	var order [mostMembers]uint8
+	for i := range n {
+		at := i
+		for ; at > 0 && bytes.Compare(member(int(order[at-1])), member(i)) > 0; at-- {
+			order[at] = order[at-1]
 		}
-		next, end := at+comma+1, len(list)
-		if i := bytes.IndexByte(list[next:], ','); i >= 0 {
-			end = next + i
-		}
-		if bytes.Compare(list[at:next-1], list[next:end]) > 0 {
-			exchange(list[at:end], comma)
-			exchanged = true
-			next = at + end - next + 1
-		}
-		at = next
+		order[at] = uint8(i)
 	}
-}
-
-// exchange makes "a,b" of "b,a", whose comma stands at i, by turning the whole
-// around and then each part.
-func exchange(list []byte, i int) {
-	slices.Reverse(list)
-	j := len(list) - 1 - i
-	slices.Reverse(list[:j])
-	slices.Reverse(list[j+1:])
+	sorted := memory[:0]
+	for i := range n {
+		sorted = append(append(sorted, member(int(order[i]))...), ',')
+	}
+	copy(list, sorted[:len(list)])
 }
