@@ -17,6 +17,7 @@ type rawOrigin struct {
 	text     string
 	end      ending
 	conns    chan net.Conn // those that are kept open; closed after the listener
+	wrote    chan struct{} // has one for each text that is written whole, up to 16
 }
 
 type ending int
@@ -32,7 +33,7 @@ func newRawOrigin(t *testing.T, text string, end ending) *rawOrigin {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &rawOrigin{listener: l, text: text, end: end, conns: make(chan net.Conn, 16)}
+	o := &rawOrigin{listener: l, text: text, end: end, conns: make(chan net.Conn, 16), wrote: make(chan struct{}, 16)}
 	t.Cleanup(func() {
 		l.Close()
 		for len(o.conns) > 0 {
@@ -63,6 +64,10 @@ func (o *rawOrigin) serve(conn net.Conn) {
 		}
 		io.Copy(io.Discard, r.Body)
 		io.WriteString(conn, o.text)
+		select {
+		case o.wrote <- struct{}{}:
+		default:
+		}
 		switch o.end {
 		case rst:
 			conn.(*net.TCPConn).SetLinger(0)

@@ -125,7 +125,8 @@ func (in *Inbound) settle() error {
 	in.mu.Unlock()
 	r := &in.x.response
 	// The reason goes along with the fields, to be copied with them.
-	in.Header = append(r.Fields, http1.Field{Value: r.Reason}).Clone()
+	r.Fields = append(r.Fields, http1.Field{Value: r.Reason})
+	in.Header = r.Fields.Clone()
 	n := len(in.Header) - 1
 	in.Header, in.Reason = in.Header[:n], in.Header[n].Value
 	in.Status, in.Minor, in.last = r.Status, r.Minor, r.Close

@@ -42,22 +42,24 @@ type sender struct {
 
 var errUnsent = errors.New("origin: the body was not sent whole")
 
-// newSender returns nil if q has no body to stream.
+// newSender returns nil if q has no body to stream. A large one in memory is streamed
+// too, so that an early answer to it is taken.
 func newSender(in *Inbound, q *Outbound, again bool) *sender {
-	s := &sender{in: in, length: q.Length, trailer: q.Trailer, stop: q.Stop}
-	switch {
-	case q.streams():
-		s.body = q.reader(again)
-	case len(q.Content) > oneWrite:
-		s.body, s.length = bytes.NewReader(q.Content), int64(len(q.Content))
-		s.trailer, s.stop = nil, nil
-	default:
-		return nil
+	if !q.streams() {
+		if len(q.Content) <= oneWrite {
+			return nil
+		}
+		return ready(&sender{in: in, body: bytes.NewReader(q.Content), length: int64(len(q.Content))})
 	}
-	s.quit, s.done = make(chan struct{}), make(chan struct{})
-	if q.Expect && q.streams() {
+	s := &sender{in: in, body: q.reader(again), length: q.Length, trailer: q.Trailer, stop: q.Stop}
+	if q.Expect {
 		s.proceed = make(chan struct{})
 	}
+	return ready(s)
+}
+
+func ready(s *sender) *sender {
+	s.quit, s.done = make(chan struct{}), make(chan struct{})
 	return s
 }
 
