@@ -60,10 +60,10 @@ func gives(a *Answer) FillFunc {
 	return func(context.Context, *Flight) (*Answer, error) { return a, nil }
 }
 
-// fetch flies q and reads all of it.
+// fetch flies q, whatever is stored, and reads all of it.
 func fetch(t testing.TB, s *Store, q *Query, fill FillFunc) string {
 	t.Helper()
-	ticket := s.Fly(&Ask{Query: q, Fill: fill})
+	ticket := s.Fly(&Ask{Query: q, Seen: s.Find(q).Object, Fill: fill})
 	defer ticket.Leave()
 	out, err := ticket.Wait(t.Context())
 	if err != nil {

@@ -16,6 +16,7 @@ func (s *Store) Purge(p Purge) error {
 			return err
 		}
 		s.PurgeKey(key, p.Soft)
+		return nil
 	case p.Tag != "":
 		s.purges.addTag(tagSlot([]byte(p.Tag)), p.Soft)
 	case p.All:
@@ -31,6 +32,7 @@ func (s *Store) Purge(p Purge) error {
 
 // PurgeKey purges one URL by its primary key.
 func (s *Store) PurgeKey(key []byte, soft bool) {
+	s.stats.purges.Add(1)
 	if soft {
 		s.purges.addTag(tagSlot(key), true)
 		return
@@ -43,7 +45,9 @@ func (s *Store) purgeScope(text string, prefix, soft bool) error {
 	if err != nil {
 		return err
 	}
-	s.purges.addScope(sc, soft)
+	if s.purges.addScope(sc, soft) >= sweepAt {
+		s.sweepSoon()
+	}
 	s.stats.purges.Add(1)
 	return nil
 }

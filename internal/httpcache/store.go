@@ -22,6 +22,8 @@ type Store struct {
 	shards  [storeShards]sync.Mutex
 	flights flights
 	stats   counters
+
+	sweeping atomic.Bool
 }
 
 const storeShards = 64

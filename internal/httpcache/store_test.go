@@ -1,7 +1,17 @@
 package httpcache
 
 import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
 func TestFindAfterFill(t *testing.T) {
@@ -18,4 +28,345 @@ func TestFindAfterFill(t *testing.T) {
 	if f := s.Find(get("http://h/b")); f.Object != nil {
 		t.Error("found under another URL")
 	}
+}
+
+// wantFound looks q up and compares the body; "" for none.
+func wantFound(t *testing.T, s *Store, q *Query, want string) Found {
+	t.Helper()
+	f := s.Find(q)
+	got := ""
+	if f.Object != nil {
+		got = text(f.Object)
+	}
+	if got != want {
+		t.Fatalf("%s with %s came to %q (%+v); want %q", q.Key, q.Fields, got, f, want)
+	}
+	return f
+}
+
+func TestVariants(t *testing.T) {
+	s := open(t, Limits{})
+	in := func(language string) *Query { return get("http://h/a", "Accept-Language", language) }
+	fill(t, s, in("de"), "Hallo", "Vary", "Accept-Language")
+	fill(t, s, in("fr"), "Salut", "Vary", "Accept-Language")
+	wantFound(t, s, in("de"), "Hallo")
+	wantFound(t, s, in(" DE "), "Hallo")
+	wantFound(t, s, in("fr"), "Salut")
+	if f := wantFound(t, s, in("it"), ""); f.Miss != MissVary {
+		t.Errorf("missed as %d", f.Miss)
+	}
+	wantFound(t, s, get("http://h/a"), "")
+	fill(t, s, in("de"), "Moin", "Vary", "Accept-Language")
+	wantFound(t, s, in("de"), "Moin")
+	if r := s.resource(get("http://h/a").Key); len(r.variants) != 2 {
+		t.Errorf("%d variants are stored; want 2", len(r.variants))
+	}
+	s.Drop(in("de").Key, s.Find(in("de")).Object)
+	wantFound(t, s, in("de"), "")
+	wantFound(t, s, in("fr"), "Salut")
+	s.Drop(in("fr").Key, s.Find(in("fr")).Object)
+	if n := s.space.Usage().Entries; n != 0 {
+		t.Errorf("%d resources are left without anything in them", n)
+	}
+}
+
+// Of several that match, the one with the latest Date is taken, whichever came
+// last; one that was negotiated goes before one that was not.
+func TestBestVariant(t *testing.T) {
+	date := func(second string) []string { return []string{"Date", "Fri, 15 Jan 2027 08:00:" + second + " GMT"} }
+	put := func(s *Store, body string, fields ...string) {
+		q := get("http://h/a", "A", "1", "B", "1")
+		f := http1.FieldsOf(append([]string{"Cache-Control", "max-age=60"}, fields...)...)
+		a := answer(q, body)
+		a.Head = NewHead(policy.ParseResponse(200, f, noon, noon, &options), f, q.Fields, &options)
+		fetch(t, s, q, origin(a))
+	}
+	f := func(want string, order ...int) {
+		t.Helper()
+		s := open(t, Limits{})
+		responses := []func(){
+			func() { put(s, "plain", date("09")...) },
+			func() { put(s, "early", append(date("01"), "Vary", "A")...) },
+			func() { put(s, "late", append(date("05"), "Vary", "B")...) },
+		}
+		for _, i := range order {
+			responses[i]()
+		}
+		wantFound(t, s, get("http://h/a", "A", "1", "B", "1"), want)
+	}
+	f("late", 0, 1, 2)
+	f("late", 2, 1, 0)
+	f("late", 1, 2)
+	f("early", 0, 1)
+	f("early", 1, 0)
+	f("plain", 0)
+}
+
+// variantsOf lists what lies under a URL.
+func (s *Store) variantsOf(url string) []*Object {
+	if r := s.resource(get(url).Key); r != nil {
+		return r.variants
+	}
+	return nil
+}
+
+// A variant that stays when another one is stored keeps the fence that it was read
+// under.
+func TestVariantsKeepTheirFences(t *testing.T) {
+	s := open(t, Limits{})
+	one, two := get("http://h/a", "A", "1"), get("http://h/a", "A", "2")
+	o := fill(t, s, one, "one", "Vary", "A")
+	s.Invalidate(one.Key)
+	fill(t, s, two, "two", "Vary", "A")
+	if f := wantFound(t, s, one, ""); f.Miss == MissURI {
+		t.Errorf("missed as %d", f.Miss)
+	}
+	wantFound(t, s, two, "two")
+	// The same by hand: even if the old one were still listed.
+	s.change(one.Key, func(r *Resource) *Resource { return r.with(o) })
+	if f := wantFound(t, s, one, ""); f.Miss != MissRemoved {
+		t.Errorf("missed as %d", f.Miss)
+	}
+	fill(t, s, two, "two again", "Vary", "A")
+	if n := len(s.variantsOf("http://h/a")); n != 1 {
+		t.Errorf("%d variants are stored; the one out of reach should have left", n)
+	}
+}
+
+func TestNumberOfVariantsIsBounded(t *testing.T) {
+	s := open(t, Limits{})
+	in := func(i int) *Query { return get("http://h/a", "A", fmt.Sprint(i)) }
+	for i := range mostVariants + 10 {
+		q := in(i)
+		f := http1.FieldsOf("Cache-Control", "max-age=60", "Vary", "A")
+		a := answer(q, fmt.Sprint(i))
+		a.Head = NewHead(policy.ParseResponse(200, f, noon+int64(i), noon+int64(i), &options), f, q.Fields, &options)
+		fetch(t, s, q, origin(a))
+	}
+	if n := len(s.variantsOf("http://h/a")); n != mostVariants {
+		t.Fatalf("%d variants are stored; want %d", n, mostVariants)
+	}
+	wantFound(t, s, in(9), "")
+	wantFound(t, s, in(10), "10")
+	wantFound(t, s, in(mostVariants+9), fmt.Sprint(mostVariants+9))
+}
+
+// A part is found where the whole is not, and never takes its place.
+func TestParts(t *testing.T) {
+	s := open(t, Limits{})
+	part := func(body, contentRange string) *Answer {
+		q := get("http://h/a")
+		f := http1.FieldsOf("Cache-Control", "max-age=60", "Content-Range", contentRange)
+		a := answer(q, body)
+		a.Head = NewHead(policy.ParseResponse(206, f, noon, noon, &options), f, q.Fields, &options)
+		return a
+	}
+	put := func(a *Answer) { fetch(t, s, get("http://h/a"), origin(a)) }
+	put(part("ab", "bytes 0-1/6"))
+	put(part("cd", "bytes 2-3/6"))
+	put(part("CD", "bytes 2-3/6"))
+	seen := map[string]bool{}
+	s.Parts(get("http://h/a"), func(o *Object) bool { seen[text(o)] = true; return true })
+	if len(seen) != 2 || !seen["ab"] || !seen["CD"] {
+		t.Errorf("the parts are %v", seen)
+	}
+	if f := s.Find(get("http://h/a")); f.Object == nil || !f.Object.part() {
+		t.Errorf("found %+v", f)
+	}
+	put(answer(get("http://h/a"), "abCDef"))
+	put(part("ef", "bytes 4-5/6"))
+	wantFound(t, s, get("http://h/a"), "abCDef")
+}
+
+// A head for the same body keeps the fence and the mark of the old one, and comes
+// too late if that is gone.
+func TestUpdate(t *testing.T) {
+	s := open(t, Limits{})
+	q := get("http://h/a")
+	o := fill(t, s, q, "body", "ETag", `"1"`)
+	o.SetMark(policy.Outdated)
+	next := s.Update(q.Key, o, head(q, "ETag", `"1"`, "X", "new"))
+	f := wantFound(t, s, q, "body")
+	if f.Object != next || f.Object.Mark() != policy.Outdated || !bytes.Contains(next.Head.Lines, []byte("X: new")) {
+		t.Errorf("found %+v", f.Object)
+	}
+	s.Update(q.Key, o, head(q))
+	if f := wantFound(t, s, q, "body"); f.Object != next {
+		t.Error("an update of what was replaced took effect")
+	}
+	s.Invalidate(q.Key)
+	s.Update(q.Key, next, head(q))
+	wantFound(t, s, q, "")
+}
+
+func TestMark(t *testing.T) {
+	s := open(t, Limits{})
+	q := func(a string, now int64) *Query {
+		q := get("http://h/a", "A", a)
+		q.Now = now
+		return q
+	}
+	want := func(q *Query, marked bool) {
+		t.Helper()
+		if f := s.Find(q); f.Marked != marked {
+			t.Fatalf("%s: marked %v", q.Fields, f.Marked)
+		}
+	}
+	mark := func(a string) { s.Mark(q(a, 0).Key, head(q(a, 0), "Vary", "A"), noon, 90*time.Second) }
+	want(q("1", noon), false)
+	mark("1")
+	want(q("1", noon), true)
+	want(q("1", noon+89), true)
+	want(q("1", noon+90), false)
+	want(q("2", noon), false)
+	mark("2")
+	want(q("1", noon), true)
+	fill(t, s, q("2", noon), "two", "Vary", "A")
+	s.Drop(q("2", noon).Key, s.Find(q("2", noon)).Object)
+	want(q("2", noon), false) // a storable answer ended it
+	want(q("1", noon), true)
+	for i := range 2 * mostVariants {
+		mark(fmt.Sprint("x", i))
+	}
+	if n := len(s.resource(q("", 0).Key).markers); n != mostVariants {
+		t.Errorf("%d markers are kept; want %d", n, mostVariants)
+	}
+}
+
+// A mark only grows.
+func TestSetMark(t *testing.T) {
+	o := newObject(head(get("http://h/")), NewBody(), cache.Stamp{}, 0)
+	for _, m := range []policy.Mark{policy.Outdated, policy.Invalid, policy.Outdated, policy.Unmarked} {
+		o.SetMark(m)
+	}
+	if o.Mark() != policy.Invalid {
+		t.Errorf("the mark is %d", o.Mark())
+	}
+}
+
+func TestRefreshFailed(t *testing.T) {
+	o := newObject(head(get("http://h/")), NewBody(), cache.Stamp{}, 0)
+	if !o.MayRefresh(noon) {
+		t.Error("a new object may not be refreshed")
+	}
+	o.RefreshFailed(noon + 5)
+	if o.MayRefresh(noon+4) || !o.MayRefresh(noon+5) {
+		t.Error("the pause has another length")
+	}
+}
+
+// A look-up takes no lock and no memory, whatever it comes to.
+func TestFindAllocates(t *testing.T) {
+	if race.Enabled {
+		return
+	}
+	s := open(t, Limits{})
+	plain, varied := get("http://h/a"), get("http://h/b", "Accept-Encoding", "gzip, br", "Accept-Language", "de, en;q=0.5")
+	fill(t, s, plain, "a", "Surrogate-Key", "x y z")
+	fill(t, s, varied, "b", "Vary", "Accept-Encoding, Accept-Language")
+	s.Purge(Purge{Tag: "none"})
+	s.Purge(Purge{Prefix: "/none"})
+	for name, q := range map[string]*Query{
+		"hit": plain, "variant": varied, "miss": get("http://h/c"),
+		"vary miss": get("http://h/b", "Accept-Encoding", "zstd"),
+	} {
+		s.Find(q)
+		if n := testing.AllocsPerRun(1000, func() { q.again(); s.Find(q) }); n > 0 {
+			t.Errorf("%s: %v allocations", name, n)
+		}
+	}
+}
+
+// again forgets what was normalised, as between two requests.
+func (q *Query) again() {
+	key, fields, now, o := q.Key, q.Fields, q.Now, q.Options
+	q.Reset()
+	q.Key, q.Fields, q.Now, q.Options = key, fields, now, o
+}
+
+// The weight of what is stored is near the memory that it takes.
+func TestWeight(t *testing.T) {
+	s := open(t, Limits{})
+	fill(t, s, get("http://h/a"), strings.Repeat("x", 100_000), "A", strings.Repeat("y", 1000))
+	if w := s.resource(get("http://h/a").Key).weight(); w < 102_000 || w > 106_000 {
+		t.Errorf("100,000 bytes of body and 1,000 of field weigh %d", w)
+	}
+}
+
+func TestBody(t *testing.T) {
+	b := NewBody([]byte("abc"), []byte("de"), []byte("fghi"))
+	f := func(from, n int64, want string) {
+		t.Helper()
+		var got strings.Builder
+		if err := b.WriteRange(&got, from, n); err != nil || got.String() != want {
+			t.Fatalf("%d bytes from %d are %q, %v; want %q", n, from, got.String(), err, want)
+		}
+	}
+	f(0, 9, "abcdefghi")
+	f(0, 0, "")
+	f(0, 3, "abc")
+	f(2, 2, "cd")
+	f(3, 2, "de")
+	f(4, 5, "efghi")
+	f(8, 1, "i")
+	if _, ok := b.Bytes(); ok || b.Len() != 9 {
+		t.Errorf("it is in one piece, or has %d bytes", b.Len())
+	}
+	if one, ok := NewBody([]byte("abc")).Bytes(); !ok || string(one) != "abc" {
+		t.Error("one piece is not in one piece")
+	}
+	if none, ok := NewBody().Bytes(); !ok || len(none) != 0 {
+		t.Error("no body is not in one piece")
+	}
+	if err := b.WriteRange(failing{}, 0, 9); err != io.ErrShortWrite {
+		t.Errorf("a failed write came to %v", err)
+	}
+}
+
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
+
+// A body's memory is not much more than its bytes.
+func TestGather(t *testing.T) {
+	f := func(pieces int, sizes ...int) {
+		t.Helper()
+		var in [][]byte
+		want := ""
+		for i, n := range sizes {
+			p := make([]byte, n, 4096)
+			for j := range p {
+				p[j] = byte(i)
+			}
+			in = append(in, p)
+			want += string(p)
+		}
+		b := gather(in)
+		var got strings.Builder
+		b.WriteRange(&got, 0, b.Len())
+		if got.String() != want || len(b.chunks) != pieces {
+			t.Fatalf("%v came to %d bytes in %d pieces; want %d in %d", sizes, got.Len(), len(b.chunks), len(want), pieces)
+		}
+		for _, c := range b.chunks {
+			if cap(c) > 4096 && cap(c) > onePiece+onePiece/8 {
+				t.Fatalf("%v: a piece takes %d bytes", sizes, cap(c))
+			}
+		}
+		if b.weight() > int64(len(want))*5/4+64*int64(len(b.chunks)+1) {
+			t.Fatalf("%v: %d bytes weigh %d", sizes, len(want), b.weight())
+		}
+	}
+	f(0)
+	f(0, 0)
+	f(1, 1)
+	f(1, 4096)
+	f(1, 4096, 1)
+	f(1, 4096, 4096, 0)
+	many := make([]int, 300)
+	for i := range many {
+		many[i] = 4096
+	}
+	f(300, many...)
+	f(301, append(many, 10)...)
+	f(300, append(many, 0)...)
 }

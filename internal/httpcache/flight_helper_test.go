@@ -1,0 +1,168 @@
+package httpcache
+
+import (
+	"context"
+	"io"
+	"sync"
+	"testing"
+	"testing/synctest"
+)
+
+// bubble runs f on a clock of its own. Goroutines that are left make it fail.
+func bubble(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	synctest.Test(t, f)
+}
+
+// source is an origin whose answers a test gives step by step.
+type source struct {
+	asked   int
+	ctx     context.Context
+	heads   chan func(*Flight) (*Answer, error)
+	bytes   chan []byte
+	err     error // why bytes was closed; nil for the orderly end
+	closed  bool
+	pending []byte
+	mu      sync.Mutex
+}
+
+func newSource() *source {
+	return &source{heads: make(chan func(*Flight) (*Answer, error), 1), bytes: make(chan []byte)}
+}
+
+// fill waits for the answer that head, or another of its kind, gives.
+func (s *source) fill(ctx context.Context, f *Flight) (*Answer, error) {
+	s.mu.Lock()
+	s.asked++
+	s.ctx = ctx
+	s.mu.Unlock()
+	select {
+	case give := <-s.heads:
+		return give(f)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// head gives the answer's head, with length bytes to come.
+func (s *source) head(a *Answer, length int64) {
+	a.Body, a.Length = s, length
+	s.heads <- func(*Flight) (*Answer, error) { return a, nil }
+	synctest.Wait()
+}
+
+// fail gives no head.
+func (s *source) fail(err error) {
+	s.heads <- func(*Flight) (*Answer, error) { return nil, err }
+	synctest.Wait()
+}
+
+// send gives bytes of the body, and returns when they have been taken.
+func (s *source) send(b string) {
+	s.bytes <- []byte(b)
+	synctest.Wait()
+}
+
+// end ends the body; an error other than nil cuts it.
+func (s *source) end(err error) {
+	s.err = err
+	close(s.bytes)
+	synctest.Wait()
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	for len(s.pending) == 0 {
+		select {
+		case b, ok := <-s.bytes:
+			if !ok && s.err == nil {
+				return 0, io.EOF
+			}
+			if !ok {
+				return 0, s.err
+			}
+			s.pending = b
+		case <-s.ctx.Done():
+			return 0, context.Cause(s.ctx)
+		}
+	}
+	n := copy(p, s.pending)
+	s.pending = s.pending[n:]
+	return n, nil
+}
+
+func (s *source) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	return nil
+}
+
+func (s *source) asks() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked
+}
+
+func (s *source) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
+// client is a request that waits in a goroutine of its own and reads all that it
+// gets.
+type client struct {
+	ticket *Ticket
+	out    Outcome
+	err    error // of Wait, or of the body
+	got    string
+	done   bool
+}
+
+// client sends a request that asks the origin if nobody does.
+func (s *source) client(t *testing.T, store *Store, q *Query) *client {
+	c := &client{ticket: store.Fly(&Ask{Query: q, Fill: s.fill})}
+	go c.run(t.Context())
+	synctest.Wait()
+	return c
+}
+
+func (c *client) run(ctx context.Context) {
+	defer func() { c.ticket.Leave(); c.done = true }()
+	c.out, c.err = c.ticket.Wait(ctx)
+	switch {
+	case c.err != nil:
+	case c.out.Way == Whole:
+		c.got = text(c.out.Object)
+	case c.out.Way == Streaming:
+		for {
+			var p []byte
+			p, c.err = c.ticket.Next(ctx)
+			c.got += string(p)
+			if c.err != nil {
+				break
+			}
+		}
+	case c.out.Way == Own && c.out.Answer.Body != nil:
+		var b []byte
+		b, c.err = io.ReadAll(c.out.Answer.Body)
+		c.got = string(b)
+		c.out.Answer.Body.Close()
+	}
+	if c.err == io.EOF {
+		c.err = nil
+	}
+}
+
+// want checks what has come so far.
+func (c *client) want(t *testing.T, way Way, got string, done bool) {
+	t.Helper()
+	if c.done && c.err != nil || c.out.Way != way || c.got != got || c.done != done {
+		t.Fatalf("way %d with %q, done %v, error %v; want way %d with %q, done %v", c.out.Way, c.got, c.done, c.err, way, got, done)
+	}
+}
+
+// shared is an answer that may be shared and kept, without a body so far.
+func shared(q *Query, fields ...string) *Answer {
+	return &Answer{Head: head(q, fields...), Share: true, Keep: true}
+}

@@ -1,0 +1,719 @@
+package httpcache
+
+import (
+	"context"
+	"errors"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/httpcache/policy"
+)
+
+const url = "http://h/a"
+
+// However many ask for one cold URL, the origin is asked once, and everybody has
+// the head when it is known and the bytes as they come.
+func TestOneFlightForAll(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s, o := open(t, Limits{}), newSource()
+		var all []*client
+		for range 1000 {
+			all = append(all, o.client(t, s, get(url)))
+		}
+		each := func(got string, done bool) {
+			t.Helper()
+			for _, c := range all {
+				c.want(t, Streaming, got, done)
+			}
+		}
+		o.head(shared(get(url)), 10)
+		each("", false)
+		o.send("hello")
+		each("hello", false)
+		late := o.client(t, s, get(url))
+		late.want(t, Streaming, "hello", false)
+		o.send("world")
+		o.end(nil)
+		each("helloworld", true)
+		if st := s.Stats(); o.asks() != 1 || st.Flights != 1 || st.Joined != 1000 || st.Running != 0 || st.Flying != 0 {
+			t.Errorf("the origin was asked %d times: %+v", o.asks(), st)
+		}
+		wantFound(t, s, get(url), "helloworld")
+		if !o.isClosed() {
+			t.Error("the body was not closed")
+		}
+	})
+}
+
+// Waiting costs a request little: the body is there once.
+func TestManyWaitersTakeLittleMemory(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s, o := open(t, Limits{}), newSource()
+		var all []*Ticket
+		for range 1000 {
+			all = append(all, s.Fly(&Ask{Query: get(url), Fill: o.fill}))
+		}
+		synctest.Wait()
+		body := strings.Repeat("x", 8<<20)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		o.head(shared(get(url)), int64(len(body)))
+		o.send(body)
+		o.end(nil)
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; n > 24<<20 {
+			t.Errorf("a body of 8 MiB for 1,000 waiters took %d bytes", n)
+		}
+		for _, ticket := range all {
+			ticket.Leave()
+		}
+	})
+}
+
+// Who does not read delays nobody.
+func TestSlowReaderDelaysNobody(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s, o := open(t, Limits{}), newSource()
+		slow := s.Fly(&Ask{Query: get(url), Fill: o.fill})
+		quick := o.client(t, s, get(url))
+		body := strings.Repeat("x", 2<<20)
+		o.head(shared(get(url)), -1)
+		o.send(body)
+		quick.want(t, Streaming, body, false)
+		o.end(nil)
+		quick.want(t, Streaming, body, true)
+		if got := rest(t, slow); got != body {
+			t.Errorf("the slow one got %d bytes", len(got))
+		}
+		slow.Leave()
+	})
+}
+
+// A range is served from the running flight as soon as its bytes are there.
+func TestRangeOfRunningFlight(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s, o := open(t, Limits{}), newSource()
+		first := o.client(t, s, get(url))
+		o.head(shared(get(url)), -1)
+		o.send("0123")
+		ticket := s.Fly(&Ask{Query: get(url), Fill: o.fill})
+		next := func(want string) {
+			t.Helper()
+			var got []byte
+			var err error
+			done := false
+			go func() { got, err = ticket.Next(t.Context()); done = true }()
+			synctest.Wait()
+			if want == "" && done || want != "" && (string(got) != want || err != nil) {
+				t.Fatalf("got %q, %v, done %v; want %q", got, err, done, want)
+			}
+			if want == "" { // it waits for what is sent next
+				o.send("4567")
+				if string(got) != "67" {
+					t.Fatalf("got %q, %v", got, err)
+				}
+			}
+		}
+		from := func(n int64) {
+			t.Helper()
+			if err := ticket.From(n); err != nil {
+				t.Fatal(err)
+			}
+		}
+		from(2)
+		next("23")
+		from(6)
+		next("")
+		from(1)
+		next("1234567")
+		var total int64
+		go func() { total, _ = ticket.Total(t.Context()) }()
+		synctest.Wait()
+		o.end(nil)
+		if total != 8 {
+			t.Errorf("the whole has %d bytes", total)
+		}
+		from(7)
+		next("7")
+		if _, err := ticket.Next(t.Context()); err != io.EOF {
+			t.Errorf("past the end: %v", err)
+		}
+		ticket.Leave()
+		first.want(t, Streaming, "01234567", true)
+	})
+}
+
+// An answer that cannot be shared lets the waiters go at once. The next ones are told
+// not to wait.
+func TestUnshareableReleasesWaiters(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s, o := open(t, Limits{}), newSource()
+		starter := o.client(t, s, get(url))
+		var others []*client
+		for range 10 {
+			others = append(others, o.client(t, s, get(url)))
+		}
+		o.head(&Answer{Head: head(get(url)), Mark: time.Minute}, 4)
+		for _, c := range others {
+			c.want(t, Apart, "", true)
+		}
+		starter.want(t, Own, "", false)
+		o.send("mine")
+		o.end(nil)
+		starter.want(t, Own, "mine", true)
+		if st := s.Stats(); st.Released != 10 || st.Marked != 1 || st.Running != 0 {
+			t.Errorf("%+v", st)
+		}
+		if f := s.Find(get(url)); f.Object != nil || !f.Marked {
+			t.Errorf("found %+v", f)
+		}
+		if !o.isClosed() || o.ctx.Err() == nil {
+			t.Error("the body was not closed, or its context goes on")
+		}
+	})
+}
+
+// Whoever started the flight may be gone when the answer is for it alone.
+func TestUnshareableForNobody(t *testing.T) {
+	f := func(before, withBody bool) {
+		t.Helper()
+		bubble(t, func(t *testing.T) {
+			s, o := open(t, Limits{}), newSource()
+			starter := s.Fly(&Ask{Query: get(url), Fill: o.fill})
+			other := o.client(t, s, get(url))
+			if before {
+				starter.Leave()
+			}
+			a := &Answer{Head: head(get(url))}
+			if withBody {
+				o.head(a, 4)
+			} else {
+				o.heads <- func(*Flight) (*Answer, error) { return a, nil }
+				synctest.Wait()
+			}
+			other.want(t, Apart, "", true)
+			starter.Leave()
+			if withBody && !o.isClosed() || o.ctx.Err() == nil {
+				t.Error("the body was not closed, or its context goes on")
+			}
+		})
+	}
+	f(true, true)
+	f(false, true)
+	f(true, false)
+	f(false, false)
+}
+
+// Waiters whom the answer's Vary does not fit fly again, once for each variant.
+func TestFlightPerVariant(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s, o := open(t, Limits{}), newSource()
+		in := func(language string) *Query { return get(url, "Accept-Language", language) }
+		de, de2 := o.client(t, s, in("de")), o.client(t, s, in("de"))
+		fr := o.client(t, s, in("fr"))
+		o.head(shared(in("de"), "Vary", "Accept-Language"), 5)
+		de2.want(t, Streaming, "", false)
+		fr.want(t, Again, "", true)
+
+		p := newSource()
+		fr, fr2 := p.client(t, s, in("fr")), p.client(t, s, in("fr"))
+		it := newSource()
+		it1 := it.client(t, s, in("it")) // known by now not to be for it
+		if p.asks() != 1 || it.asks() != 1 {
+			t.Fatalf("the origin was asked %d times in French and %d times in Italian", p.asks(), it.asks())
+		}
+		p.head(shared(in("fr"), "Vary", "Accept-Language"), 5)
+		p.send("Salut")
+		p.end(nil)
+		fr.want(t, Streaming, "Salut", true)
+		fr2.want(t, Streaming, "Salut", true)
+		o.send("Hallo")
+		o.end(nil)
+		de.want(t, Streaming, "Hallo", true)
+		de2.want(t, Streaming, "Hallo", true)
+		it.fail(io.ErrUnexpectedEOF)
+		if it1.err != io.ErrUnexpectedEOF {
+			t.Errorf("Italian came to %v", it1.err)
+		}
+		wantFound(t, s, in("de"), "Hallo")
+		wantFound(t, s, in("fr"), "Salut")
+
+		// What is stored tells as well what a flight is for.
+		q := newSource()
+		q.client(t, s, in("es"))
+		other := newSource()
+		other.client(t, s, in("pt"))
+		if q.asks() != 1 || other.asks() != 1 {
+			t.Errorf("Portuguese waits for Spanish")
+		}
+		q.fail(io.ErrUnexpectedEOF)
+		other.fail(io.ErrUnexpectedEOF)
+	})
+}
+
+func TestFailureBeforeHead(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s, o := open(t, Limits{}), newSource()
+		a, b := o.client(t, s, get(url)), o.client(t, s, get(url))
+		broken := errors.New("broken")
+		o.fail(broken)
+		if a.err != broken || b.err != broken {
+			t.Errorf("they were told %v and %v", a.err, b.err)
+		}
+		if f := s.Find(get(url)); f.Object != nil || s.Stats().Failed != 1 {
+			t.Errorf("found %+v", f)
+		}
+		if got := fetch(t, s, get(url), origin(answer(get(url), "well"))); got != "well" {
+			t.Errorf("then got %q", got)
+		}
+	})
+}
+
+// A body that is cut, too short or too long is whole for nobody and not stored.
+func TestFailureInsideBody(t *testing.T) {
+	cut := errors.New("cut")
+	f := func(length int64, body string, end error, got string, want error) {
+		t.Helper()
+		bubble(t, func(t *testing.T) {
+			s, o := open(t, Limits{}), newSource()
+			c := o.client(t, s, get(url))
+			o.head(shared(get(url)), length)
+			late := s.Fly(&Ask{Query: get(url), Fill: o.fill})
+			for i := range len(body) {
+				o.send(body[i : i+1])
+			}
+			if end != nil || want != errSurplus {
+				o.end(end)
+			}
+			if c.got != got || !errors.Is(c.err, want) || !c.done {
+				t.Errorf("got %q, %v", c.got, c.err)
+			}
+			if b, err := readAll(t.Context(), late); b != got || !errors.Is(err, want) {
+				t.Errorf("who reads later got %q, %v", b, err)
+			}
+			late.Leave()
+			if s.Find(get(url)).Object != nil || !o.isClosed() {
+				t.Error("it is stored, or its connection was not closed")
+			}
+			again := newSource()
+			again.client(t, s, get(url))
+			if again.asks() != 1 {
+				t.Error("who comes after joins what has failed")
+			}
+			again.fail(cut)
+		})
+	}
+	f(10, "12345", cut, "12345", cut)
+	f(-1, "12345", cut, "12345", cut)
+	f(10, "", cut, "", cut)
+	f(10, "12345", nil, "12345", io.ErrUnexpectedEOF)
+	f(4, "12345", nil, "1234", errSurplus)
+	f(0, "1", nil, "", errSurplus)
+}
+
+// A body that gives neither bytes nor an end comes to an end.
+func TestBodyWithoutProgress(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := open(t, Limits{})
+		a := shared(get(url))
+		a.Body, a.Length = io.NopCloser(idle{}), -1
+		ticket := s.Fly(&Ask{Query: get(url), Fill: origin(a)})
+		if _, err := readAll(t.Context(), ticket); err != errNoProgress {
+			t.Errorf("it ended with %v", err)
+		}
+		ticket.Leave()
+	})
+}
+
+type idle struct{}
+
+func (idle) Read([]byte) (int, error) { return 0, nil }
+
+// The flight outlives whoever started it, for those who wait for it and, within
+// bounds, for the store.
+func TestLeaving(t *testing.T) {
+	f := func(name string, limits Limits, length int64, sent int, keep, stored bool) {
+		t.Helper()
+		bubble(t, func(t *testing.T) {
+			s, o := open(t, limits), newSource()
+			starter := s.Fly(&Ask{Query: get(url), Fill: o.fill})
+			other := s.Fly(&Ask{Query: get(url), Fill: o.fill})
+			synctest.Wait()
+			starter.Leave()
+			a := shared(get(url))
+			a.Keep = keep
+			o.head(a, length)
+			o.send(strings.Repeat("x", sent))
+			if o.ctx.Err() != nil {
+				t.Fatalf("%s: ended though one waits", name)
+			}
+			other.Leave()
+			other.Leave() // counts once
+			synctest.Wait()
+			if ended := o.ctx.Err() != nil; ended == stored {
+				t.Fatalf("%s: with nobody left, ended %v", name, ended)
+			}
+			if !stored {
+				if st := s.Stats(); st.Abandoned == 0 || st.Failed != 0 {
+					t.Errorf("%s: %+v", name, st)
+				}
+				return
+			}
+			o.send(strings.Repeat("x", max(10-sent, 1)))
+			o.end(nil)
+			if s.Find(get(url)).Object == nil {
+				t.Errorf("%s: not stored", name)
+			}
+		})
+	}
+	f("few bytes are missing", Limits{}, 10, 5, true, true)
+	f("as many as may be", Limits{Finish: 5}, 10, 5, true, true)
+	f("too many", Limits{Finish: 4}, 10, 5, true, false)
+	f("nobody knows how many", Limits{}, -1, 5, true, true)
+	f("it would not be kept", Limits{}, 10, 5, false, false)
+}
+
+// Of a body of unknown length so much is fetched for nobody and no more.
+func TestLeavingUnknownLength(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s, o := open(t, Limits{Finish: 64 << 10}), newSource()
+		ticket := s.Fly(&Ask{Query: get(url), Fill: o.fill})
+		synctest.Wait()
+		o.head(shared(get(url)), -1)
+		o.send(strings.Repeat("x", 100<<10))
+		ticket.Leave()
+		o.send(strings.Repeat("x", 60<<10))
+		if o.ctx.Err() != nil {
+			t.Error("it ended too soon")
+		}
+		o.bytes <- []byte(strings.Repeat("x", 1<<20))
+		synctest.Wait()
+		if o.ctx.Err() == nil {
+			t.Error("it goes on for nobody")
+		}
+	})
+}
+
+// Nobody's leaving ends a flight whose head is not known; somebody may come back.
+func TestLeavingBeforeHead(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s, o := open(t, Limits{}), newSource()
+		s.Fly(&Ask{Query: get(url), Fill: o.fill}).Leave()
+		synctest.Wait()
+		c := o.client(t, s, get(url))
+		o.head(shared(get(url)), 2)
+		o.send("ab")
+		o.end(nil)
+		c.want(t, Streaming, "ab", true)
+		if o.asks() != 1 {
+			t.Errorf("the origin was asked %d times", o.asks())
+		}
+	})
+}
+
+// A validation is flown once as well, and ends with the stored object in a new head.
+func TestValidation(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s, o := open(t, Limits{}), newSource()
+		old := fill(t, s, get(url), "body", "ETag", `"1"`, "X", "1")
+		s.Purge(Purge{URL: url, Soft: true})
+		if s.Find(get(url)).Object.Mark() != policy.Outdated {
+			t.Fatal("not outdated")
+		}
+		fly := func() *Ticket { return s.Fly(&Ask{Query: get(url), Seen: old, Fill: o.fill}) }
+		a, b := fly(), fly()
+		o.heads <- func(*Flight) (*Answer, error) {
+			return &Answer{Head: head(get(url), "ETag", `"1"`, "X", "2"), Validated: old, Share: true, Keep: true}, nil
+		}
+		for _, ticket := range []*Ticket{a, b} {
+			out, err := ticket.Wait(t.Context())
+			if err != nil || out.Way != Whole || text(out.Object) != "body" || string(out.Head.Fields.Get("X")) != "2" {
+				t.Errorf("validated to %+v, %v", out, err)
+			}
+			ticket.Leave()
+		}
+		f := wantFound(t, s, get(url), "body")
+		if f.Object == old || f.Object.Mark() != policy.Unmarked || o.asks() != 1 {
+			t.Errorf("found %+v after %d requests", f.Object, o.asks())
+		}
+		if n := len(s.variantsOf(url)); n != 1 {
+			t.Errorf("%d variants are stored", n)
+		}
+		// Who saw the old one, and comes when the new one is there, needs no flight.
+		if c := fly(); c.flight != nil || !c.Joined() {
+			t.Error("validated once more")
+		}
+	})
+}
+
+// What may not be stored any more is used by whoever asked alone.
+func TestValidationOfWhatMayNotBeShared(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s, o := open(t, Limits{}), newSource()
+		old := fill(t, s, get(url), "body")
+		starter := s.Fly(&Ask{Query: get(url), Seen: old, Fill: o.fill})
+		other := s.Fly(&Ask{Query: get(url), Seen: old, Fill: o.fill})
+		o.heads <- func(*Flight) (*Answer, error) { return &Answer{Head: head(get(url)), Validated: old}, nil }
+		if out, err := starter.Wait(t.Context()); err != nil || out.Way != Own || text(out.Object) != "body" {
+			t.Errorf("it came to %+v, %v", out, err)
+		}
+		if out, err := other.Wait(t.Context()); err != nil || out.Way != Apart {
+			t.Errorf("the other came to %+v, %v", out, err)
+		}
+		starter.Leave()
+		other.Leave()
+		synctest.Wait()
+		if o.ctx.Err() == nil {
+			t.Error("the flight's context goes on")
+		}
+	})
+}
+
+// After a write or a purge nobody joins a flight that began before it, and what it
+// brings is not stored; a soft purge leaves it as a stale one.
+func TestOvertakenFlight(t *testing.T) {
+	f := func(name string, overtake func(s *Store), soft bool) {
+		t.Helper()
+		for _, headKnown := range []bool{false, true} {
+			bubble(t, func(t *testing.T) {
+				s, o := open(t, Limits{}), newSource()
+				before := o.client(t, s, get(url))
+				if headKnown {
+					o.head(shared(get(url), "Cache-Tag", "t"), 3)
+				}
+				overtake(s)
+				p := newSource()
+				after := p.client(t, s, get(url))
+				if p.asks() != 1 {
+					t.Fatalf("%s: who came after it joined (head known: %v)", name, headKnown)
+				}
+				if !headKnown {
+					o.head(shared(get(url), "Cache-Tag", "t"), 3)
+				}
+				o.send("old")
+				o.end(nil)
+				before.want(t, Streaming, "old", true)
+				switch f := s.Find(get(url)); {
+				case !soft && f.Object != nil, soft && f.Object.Mark() != policy.Outdated:
+					t.Errorf("%s: found %+v", name, f)
+				}
+				p.head(shared(get(url), "Cache-Tag", "t"), 3)
+				p.send("new")
+				p.end(nil)
+				after.want(t, Streaming, "new", true)
+				if f := wantFound(t, s, get(url), "new"); f.Object.Mark() != policy.Unmarked {
+					t.Errorf("%s: found %+v", name, f)
+				}
+			})
+		}
+	}
+	f("write", func(s *Store) { s.Invalidate(get(url).Key) }, false)
+	f("strict write", func(s *Store) { s.Begin(get(url).Key).Commit(cache.Change{}) }, false)
+	for _, p := range []Purge{{URL: url}, {Prefix: "/a"}, {Pattern: "/*"}, {Tag: "t"}, {All: true}} {
+		f(p.String(), func(s *Store) { s.Purge(p) }, false)
+		p.Soft = true
+		f(p.String(), func(s *Store) { s.Purge(p) }, true)
+	}
+}
+
+// What is read beside a write is not stored, nor after one with an unknown
+// outcome until the origin has settled.
+func TestFlightBesideWrite(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := open(t, Limits{})
+		w := s.Begin(get(url).Key)
+		get1 := func() string { return fetch(t, s, get(url), origin(answer(get(url), "x"))) }
+		if get1() != "x" || s.Find(get(url)).Object != nil {
+			t.Error("stored beside a write")
+		}
+		w.Unknown()
+		if get1() != "x" || s.Find(get(url)).Object != nil {
+			t.Error("stored though the write's outcome is unknown")
+		}
+		time.Sleep(31 * time.Second)
+		if get1() != "x" || s.Find(get(url)).Object == nil {
+			t.Error("not stored though the origin has settled")
+		}
+	})
+}
+
+// Interim answers reach everybody who waits, in their own goroutine.
+func TestInterim(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s, o := open(t, Limits{}), newSource()
+		var got []int
+		ticket := s.Fly(&Ask{Query: get(url), Fill: o.fill})
+		ticket.OnInterim = func(i Interim) { got = append(got, i.Status) }
+		deaf := o.client(t, s, get(url))
+		go ticket.Wait(t.Context())
+		o.heads <- func(f *Flight) (*Answer, error) {
+			f.Interim(103, http1.FieldsOf("Link", "</x>"))
+			time.Sleep(time.Second) // all have taken it
+			f.Interim(102, nil)
+			f.Interim(103, nil)
+			time.Sleep(time.Second)
+			return answer(get(url), "x"), nil
+		}
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		if len(got) != 3 || got[0] != 103 || got[1] != 102 {
+			t.Errorf("got %v", got)
+		}
+		if deaf.err != nil {
+			t.Errorf("who does not want them got %v", deaf.err)
+		}
+		ticket.Leave()
+	})
+}
+
+func TestFillPanics(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := open(t, Limits{})
+		for _, fill := range []FillFunc{
+			func(context.Context, *Flight) (*Answer, error) { panic("oh") },
+			func(context.Context, *Flight) (*Answer, error) { runtime.Goexit(); return nil, nil },
+		} {
+			ticket := s.Fly(&Ask{Query: get(url), Fill: fill})
+			if _, err := ticket.Wait(t.Context()); !errors.Is(err, ErrPanicked) {
+				t.Errorf("it came to %v", err)
+			}
+			ticket.Leave()
+		}
+	})
+}
+
+// Who gives up waiting leaves alone.
+func TestGivingUp(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s, o := open(t, Limits{}), newSource()
+		c := o.client(t, s, get(url))
+		ticket := s.Fly(&Ask{Query: get(url), Fill: o.fill})
+		ctx, cancel := context.WithCancelCause(t.Context())
+		gone := errors.New("gone")
+		cancel(gone)
+		if _, err := ticket.Wait(ctx); err != gone {
+			t.Errorf("waiting for the head: %v", err)
+		}
+		o.head(shared(get(url)), -1)
+		if _, err := ticket.Next(ctx); err != gone {
+			t.Errorf("waiting for bytes: %v", err)
+		}
+		if _, err := ticket.Total(ctx); err != gone {
+			t.Errorf("waiting for the length: %v", err)
+		}
+		ticket.Leave()
+		o.end(nil)
+		c.want(t, Streaming, "", true)
+	})
+}
+
+func TestCloseEndsFlights(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s, o := open(t, Limits{}), newSource()
+		waiting := o.client(t, s, get(url))
+		p := newSource()
+		reading := p.client(t, s, get("http://h/b"))
+		p.head(shared(get("http://h/b")), 10)
+		p.send("12345")
+		s.Close()
+		synctest.Wait()
+		if waiting.err != ErrClosed || reading.err != ErrClosed || reading.got != "12345" {
+			t.Errorf("they came to %v and %v with %q", waiting.err, reading.err, reading.got)
+		}
+		if late := o.client(t, s, get(url)); late.err != ErrClosed {
+			t.Errorf("who came late came to %v", late.err)
+		}
+	})
+}
+
+// A refresh is flown once, stores what it gets though nobody waits, and can be
+// joined.
+func TestRefresh(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s, o := open(t, Limits{Finish: 1}), newSource()
+		old := fill(t, s, get(url), "old")
+		ask := func() *Ask { return &Ask{Query: get(url), Seen: old, Fill: o.fill} }
+		if !s.Refresh(ask()) || s.Refresh(ask()) {
+			t.Error("it is not flown, or twice")
+		}
+		synctest.Wait()
+		joined := s.Fly(ask())
+		o.head(shared(get(url)), 10)
+		joined.Leave()
+		if s.Refresh(ask()) {
+			t.Error("flown twice, with the head known")
+		}
+		o.send("newnew")
+		o.send("new!")
+		o.end(nil)
+		wantFound(t, s, get(url), "newnewnew!")
+		if s.Refresh(ask()) {
+			t.Error("refreshed what has been refreshed")
+		}
+		if o.asks() != 1 {
+			t.Errorf("the origin was asked %d times", o.asks())
+		}
+	})
+}
+
+// A refresh whose answer is for nobody closes it.
+func TestRefreshUnshareable(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s, o := open(t, Limits{}), newSource()
+		s.Refresh(&Ask{Query: get(url), Fill: o.fill})
+		synctest.Wait()
+		o.head(&Answer{Head: head(get(url))}, 5)
+		if !o.isClosed() || o.ctx.Err() == nil {
+			t.Error("the body was not closed, or its context goes on")
+		}
+	})
+}
+
+// Requests that are marked fly on their own, until one brings an answer to share.
+func TestApart(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := open(t, Limits{})
+		a, b := newSource(), newSource()
+		apart := func(o *source) *Ticket {
+			ticket := s.Fly(&Ask{Query: get(url), Apart: true, Fill: o.fill})
+			synctest.Wait()
+			return ticket
+		}
+		one, two := apart(a), apart(b)
+		if a.asks() != 1 || b.asks() != 1 {
+			t.Fatal("one waits for the other")
+		}
+		c := newSource()
+		third := c.client(t, s, get(url))
+		if c.asks() != 1 {
+			t.Fatal("joined a flight whose answer may be for one alone")
+		}
+		c.fail(io.ErrUnexpectedEOF)
+		if third.err == nil {
+			t.Fatal("no error")
+		}
+		s.Mark(get(url).Key, head(get(url)), noon, time.Minute)
+		a.head(shared(get(url)), 2)
+		joined := c.client(t, s, get(url))
+		a.send("ab")
+		a.end(nil)
+		joined.want(t, Streaming, "ab", true)
+		b.head(shared(get(url)), 2)
+		b.send("cd")
+		b.end(nil)
+		if rest(t, one) != "ab" || rest(t, two) != "cd" {
+			t.Error("they got each other's")
+		}
+		one.Leave()
+		two.Leave()
+		if f := wantFound(t, s, get(url), "cd"); f.Marked || s.resource(get(url).Key).isMarked(get(url)) {
+			t.Error("it is still marked")
+		}
+	})
+}

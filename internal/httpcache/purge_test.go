@@ -1,0 +1,307 @@
+package httpcache
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/httpcache/policy"
+)
+
+func TestScopeFits(t *testing.T) {
+	f := func(text string, prefix bool, url string, want bool) {
+		t.Helper()
+		s, err := parseScope(text, prefix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.fits([]byte(url)); got != want {
+			t.Fatalf("%s (prefix %v) fits %s: %v", text, prefix, url, got)
+		}
+	}
+	f("http://h/img/", true, "http://h/img/a.png", true)
+	f("http://h/img/", true, "http://h/img/", true)
+	f("http://h/img/", true, "http://h/img", false)
+	f("http://h/img/", true, "https://h/img/a", false)
+	f("http://h/img/", true, "http://h2/img/a", false)
+	f("http://H:80/img/", true, "http://h/img/a", true)
+	f("http://h", true, "http://h/anything?x", true)
+	f("http://h", true, "http://h.example/", false)
+	f("/img/", true, "https://any:8443/img/x", true)
+	f("/img/", true, "http://h/x/img/", false)
+	f("/a?b=", true, "http://h/a?b=1", true)
+	f("*://h/a", true, "https://h/ab", true)
+
+	f("/a/*", false, "http://h/a/", true)
+	f("/a/*", false, "http://h/a/b/c?d", true)
+	f("/a/*", false, "http://h/a", false)
+	f("/*.png", false, "http://h/x/y.png", true)
+	f("/*.png", false, "http://h/x/y.png?v=1", false)
+	f("/*.png*", false, "http://h/x/y.png?v=1", true)
+	f("/a?size=*&x=1", false, "http://h/a?size=10&x=1", true)
+	f("/a?size=*&x=1", false, "http://h/a?size=10&x=2", false)
+	f("/a", false, "http://h/a", true)
+	f("/a", false, "http://h/ab", false)
+	f("/a?b", false, "http://h/aXb", false)
+	f("http://*/a", false, "http://h/a", true)
+	f("http://*/a", false, "http://h/b/a", false)
+	f("http://*.example.org/*", false, "http://img.example.org/a", true)
+	f("http://*.example.org/*", false, "http://example.org/a", false)
+	f("*://h/*", false, "https://h/a", true)
+	f("http://h/*?*", false, "http://h/a?b", true)
+	f("http://h/*?*", false, "http://h/a", false)
+}
+
+func TestScopeFailure(t *testing.T) {
+	f := func(text string) {
+		t.Helper()
+		if s, err := parseScope(text, false); err == nil {
+			t.Fatalf("%q is taken for %+v", text, s)
+		}
+	}
+	f("")
+	f("img/*")
+	f("ftp://h/")
+	f("http:///a")
+}
+
+// A pattern fits what the regular expression made of it does.
+func FuzzWild(f *testing.F) {
+	for _, seed := range []string{"a*b", "*", "", "a**b*", "*a*", "ab*ba"} {
+		f.Add(seed, "abba")
+		f.Add(seed, "aXbYb")
+	}
+	f.Fuzz(func(t *testing.T, pattern, text string) {
+		if len(pattern)+len(text) > 1000 {
+			return
+		}
+		parts := strings.Split(pattern, "*")
+		for i := range parts {
+			parts[i] = regexp.QuoteMeta(parts[i])
+		}
+		re, err := regexp.Compile(`(?s)\A` + strings.Join(parts, ".*") + `\z`)
+		if err != nil {
+			return // not UTF-8
+		}
+		if got, want := wild(pattern, []byte(text)), re.MatchString(text); got != want {
+			t.Fatalf("wild(%q, %q) = %v", pattern, text, got)
+		}
+	})
+}
+
+func TestParseTags(t *testing.T) {
+	f := func(want string, fields ...string) {
+		t.Helper()
+		tags := ParseTags(http1.FieldsOf(fields...))
+		in := map[uint32]bool{}
+		for _, slot := range tags.slots {
+			in[slot] = true
+		}
+		n := 0
+		for name := range strings.FieldsSeq(want) {
+			n++
+			if !in[tagSlot([]byte(name))] {
+				t.Fatalf("%v has no tag %s", fields, name)
+			}
+		}
+		if len(in) != n {
+			t.Fatalf("%v has %d tags; want %d", fields, len(in), n)
+		}
+	}
+	f("")
+	f("", "Surrogate-Key", "", "Cache-Tag", " , ,")
+	f("a b", "Surrogate-Key", " a  b\t", "ETag", "x")
+	f("a b c d", "SURROGATE-KEY", "a b", "Cache-Tag", "b,c", "cache-tag", " d ")
+	f("a,b", "Surrogate-Key", "a,b")
+	f("A a", "Cache-Tag", "A,a")
+}
+
+// Each kind of purge takes away what it names and nothing else.
+func TestPurge(t *testing.T) {
+	urls := []string{"http://h/a", "http://h/a?x=1", "http://h/img/1.png", "http://i/a"}
+	f := func(p Purge, gone ...string) {
+		t.Helper()
+		for _, soft := range []bool{false, true} {
+			s := open(t, Limits{})
+			for i, u := range urls {
+				fill(t, s, get(u), u, "Surrogate-Key", fmt.Sprintf("all n%d", i))
+			}
+			p.Soft = soft
+			if err := s.Purge(p); err != nil {
+				t.Fatal(err)
+			}
+			for _, u := range urls {
+				hit := true
+				for _, g := range gone {
+					hit = hit && g != u
+				}
+				found := s.Find(get(u))
+				switch {
+				case !hit && soft:
+					if found.Object == nil || found.Object.Mark() != policy.Outdated {
+						t.Fatalf("%v: %s is %+v", p, u, found)
+					}
+				case hit != (found.Object != nil), hit && found.Object.Mark() != policy.Unmarked:
+					t.Fatalf("%v: %s is %+v", p, u, found)
+				case !hit && found.Miss != MissRemoved && found.Miss != MissURI:
+					t.Fatalf("%v: %s is missed as %d", p, u, found.Miss)
+				}
+			}
+		}
+	}
+	f(Purge{URL: "http://h/a"}, "http://h/a")
+	f(Purge{URL: "http://h/a?x=1"}, "http://h/a?x=1")
+	f(Purge{URL: "http://h/nothing"})
+	f(Purge{Prefix: "/a"}, "http://h/a", "http://h/a?x=1", "http://i/a")
+	f(Purge{Prefix: "http://h"}, "http://h/a", "http://h/a?x=1", "http://h/img/1.png")
+	f(Purge{Pattern: "/*.png"}, "http://h/img/1.png")
+	f(Purge{Tag: "n1"}, "http://h/a?x=1")
+	f(Purge{Tag: "all"}, urls...)
+	f(Purge{Tag: "none"})
+	f(Purge{All: true}, urls...)
+}
+
+func TestPurgeFailure(t *testing.T) {
+	s := open(t, Limits{})
+	f := func(p Purge) {
+		t.Helper()
+		if s.Purge(p) == nil {
+			t.Fatalf("%+v is taken", p)
+		}
+		if st := s.Stats(); st.Purges != 0 || st.Generation != 0 {
+			t.Fatalf("%+v was refused and counted: %+v", p, st)
+		}
+	}
+	f(Purge{})
+	f(Purge{Soft: true})
+	f(Purge{URL: "http://h/", Tag: "x"})
+	f(Purge{URL: "/a"})
+	f(Purge{Prefix: "a"})
+	f(Purge{Pattern: "*"})
+}
+
+// What is stored after a purge is not what was purged.
+func TestFillAfterPurgeStays(t *testing.T) {
+	for _, p := range []Purge{{URL: "http://h/a"}, {Prefix: "/"}, {Tag: "t"}, {All: true}} {
+		for _, p.Soft = range []bool{false, true} {
+			s := open(t, Limits{})
+			fill(t, s, get("http://h/a"), "old", "Cache-Tag", "t")
+			if err := s.Purge(p); err != nil {
+				t.Fatal(err)
+			}
+			fill(t, s, get("http://h/a"), "new", "Cache-Tag", "t")
+			f := s.Find(get("http://h/a"))
+			if f.Object == nil || text(f.Object) != "new" || f.Object.Mark() != policy.Unmarked {
+				t.Errorf("%v: found %+v", p, f)
+			}
+		}
+	}
+}
+
+// A response with more tags than are told apart goes with any of them.
+func TestTooManyTags(t *testing.T) {
+	s := open(t, Limits{})
+	var tags []string
+	for i := range mostTags + 1 {
+		tags = append(tags, fmt.Sprint("t", i))
+	}
+	fill(t, s, get("http://h/a"), "a", "Surrogate-Key", strings.Join(tags, " "))
+	fill(t, s, get("http://h/b"), "b", "Surrogate-Key", strings.Join(tags[:mostTags], " "))
+	s.Purge(Purge{Prefix: "/none"})
+	if s.Find(get("http://h/a")).Object == nil {
+		t.Error("a prefix that does not fit took it away")
+	}
+	s.Purge(Purge{Tag: "other"})
+	if s.Find(get("http://h/a")).Object != nil {
+		t.Error("it outlived the purge of a tag that it may have")
+	}
+	if s.Find(get("http://h/b")).Object == nil {
+		t.Error("another, with just as many tags as are told apart, went with it")
+	}
+}
+
+// The log of purges is bounded, and what was held against those that fell out of it
+// stays.
+func TestPurgeLogIsBounded(t *testing.T) {
+	s := open(t, Limits{})
+	fill(t, s, get("http://h/seen"), "seen")
+	fill(t, s, get("http://h/unseen"), "unseen")
+	for i := range 2 * mostPurges {
+		s.purges.addScope(scope{target: fmt.Sprint("/x", i)}, false)
+		if i%1000 == 0 {
+			s.Find(get("http://h/seen"))
+		}
+	}
+	if n := s.Stats().Log; n != mostPurges {
+		t.Errorf("%d purges are remembered; want %d", n, mostPurges)
+	}
+	if s.Find(get("http://h/seen")).Object == nil {
+		t.Error("what was looked up all the while is gone")
+	}
+	if s.Find(get("http://h/unseen")).Object != nil {
+		t.Error("purges were forgotten that it was never held against")
+	}
+}
+
+// The same purge again takes no more room.
+func TestSamePurgeAgain(t *testing.T) {
+	s := open(t, Limits{})
+	for range 10 {
+		fill(t, s, get("http://h/a"), "a")
+		if err := s.Purge(Purge{Prefix: "/a"}); err != nil {
+			t.Fatal(err)
+		}
+		if s.Find(get("http://h/a")).Object != nil {
+			t.Fatal("it outlived its purge")
+		}
+	}
+	s.Purge(Purge{Prefix: "/a", Soft: true})
+	s.Purge(Purge{Pattern: "/a"})
+	if n := s.Stats().Log; n != 3 {
+		t.Errorf("%d purges are remembered; want 3", n)
+	}
+}
+
+// A sweep takes away what was purged and lets the rest stay, so that the purges
+// can be forgotten.
+func TestSweep(t *testing.T) {
+	s := open(t, Limits{})
+	fill(t, s, get("http://h/a"), "a")
+	fill(t, s, get("http://h/b"), "b")
+	soft := fill(t, s, get("http://h/c"), "c")
+	s.Purge(Purge{Prefix: "/a"})
+	s.Purge(Purge{Prefix: "/c", Soft: true})
+	s.sweep()
+	if st := s.Stats(); st.Log != 0 || st.Purged != 1 || st.Softened != 1 {
+		t.Errorf("after the sweep: %+v", st)
+	}
+	if n := s.space.Usage().Entries; n != 2 {
+		t.Errorf("%d resources are stored; want 2", n)
+	}
+	if s.Find(get("http://h/a")).Object != nil || s.Find(get("http://h/b")).Object == nil || s.Find(get("http://h/c")).Object != soft {
+		t.Error("the wrong ones stayed")
+	}
+	if soft.Mark() != policy.Outdated {
+		t.Error("the soft purge was forgotten")
+	}
+}
+
+// Before the log is full, a sweep keeps what nobody has looked up meanwhile.
+func TestPurgesStartSweep(t *testing.T) {
+	s := open(t, Limits{})
+	fill(t, s, get("http://h/a"), "a")
+	for i := range sweepAt {
+		if err := s.Purge(Purge{Prefix: fmt.Sprint("/x", i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.flights.wg.Wait()
+	if n := s.Stats().Log; n != 0 {
+		t.Errorf("%d purges are remembered after a sweep", n)
+	}
+	if s.Find(get("http://h/a")).Object == nil {
+		t.Error("it went with purges that do not fit it")
+	}
+}

@@ -1,0 +1,39 @@
+package httpcache
+
+import "github.com/kasoku/kasoku/internal/cache"
+
+// sweepAt is how many purges by prefix and pattern are remembered before
+// everything stored is held against them, so that they can be forgotten.
+const sweepAt = mostPurges * 3 / 4
+
+// sweepSoon starts a sweep in the background unless one runs.
+func (s *Store) sweepSoon() {
+	if !s.sweeping.CompareAndSwap(false, true) {
+		return
+	}
+	if !s.flights.enter() {
+		return
+	}
+	go func() {
+		defer s.flights.wg.Done()
+		defer s.sweeping.Store(false)
+		s.sweep()
+	}()
+}
+
+// sweep holds everything stored against all purges so far, and forgets them. What a
+// flight that runs meanwhile brings counts as purged: it noted an older number.
+func (s *Store) sweep() {
+	upTo := s.purges.head.Load()
+	s.space.Entries(func(e *cache.Entry) bool {
+		if r, ok := e.Value().(*Resource); ok {
+			for _, o := range r.variants {
+				s.held(e.Key(), o)
+			}
+		}
+		return s.flights.ctx.Err() == nil
+	})
+	if s.flights.ctx.Err() == nil {
+		s.purges.forget(upTo)
+	}
+}

@@ -1,0 +1,191 @@
+package httpcache
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+const kib = 1 << 10
+
+// small are limits at which bodies are soon too long to be kept.
+var small = Limits{MaxObject: 64 * kib, Window: 64 * kib, Patience: time.Second}
+
+// feed sends a body of that many KiB in the background.
+func (s *source) feed(n int) {
+	go func() {
+		for range n {
+			select {
+			case s.bytes <- []byte(strings.Repeat("x", kib)):
+			case <-s.ctx.Done():
+				return
+			}
+		}
+		close(s.bytes)
+	}()
+	synctest.Wait()
+}
+
+// A body that is too long to be kept reaches its readers through a window, and is
+// not stored. Nobody can join it.
+func TestWindow(t *testing.T) {
+	for _, length := range []int64{-1, 4096 * kib} {
+		bubble(t, func(t *testing.T) {
+			s, o := open(t, small), newSource()
+			a, b := o.client(t, s, get(url)), o.client(t, s, get(url))
+			o.head(shared(get(url)), length)
+			most := int64(0)
+			go func() {
+				for range 4096 {
+					o.bytes <- []byte(strings.Repeat("x", kib))
+					most = max(most, s.Stats().Flying)
+				}
+				close(o.bytes)
+			}()
+			synctest.Wait()
+			if !a.done || !b.done || len(a.got) != 4096*kib || len(b.got) != 4096*kib || a.err != nil || b.err != nil {
+				t.Errorf("they got %d and %d bytes, %v and %v", len(a.got), len(b.got), a.err, b.err)
+			}
+			if limit := small.MaxObject + small.Window + largestChunk; most > limit {
+				t.Errorf("up to %d bytes were held; the bound is %d", most, limit)
+			}
+			if st := s.Stats(); st.Flying != 0 || s.Find(get(url)).Object != nil {
+				t.Errorf("it is stored, or memory was not given back: %+v", st)
+			}
+		})
+	}
+}
+
+// Whoever comes when bytes have been let go asks the origin.
+func TestWindowCannotBeJoined(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s, o := open(t, small), newSource()
+		first := o.client(t, s, get(url))
+		o.head(shared(get(url)), -1)
+		o.send(strings.Repeat("x", 200*kib))
+		p := newSource()
+		p.client(t, s, get(url))
+		if p.asks() != 1 {
+			t.Error("joined a flight that has let go of its beginning")
+		}
+		p.fail(context.Canceled)
+		if err := first.ticket.From(0); err != ErrBehind {
+			t.Errorf("going back to the beginning came to %v", err)
+		}
+		o.end(nil)
+		first.want(t, Streaming, strings.Repeat("x", 200*kib), true)
+	})
+}
+
+// A single slow reader holds its origin back, for as long as it likes.
+func TestWindowHoldsOriginBack(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s, o := open(t, small), newSource()
+		ticket := s.Fly(&Ask{Query: get(url), Fill: o.fill})
+		synctest.Wait()
+		o.head(shared(get(url)), -1)
+		o.feed(2048)
+		held := s.Stats().Flying
+		if limit := small.MaxObject + small.Window + largestChunk; held > limit {
+			t.Errorf("%d bytes are held for a reader that does not read", held)
+		}
+		time.Sleep(time.Hour)
+		if s.Stats().Flying != held {
+			t.Error("it went on")
+		}
+		if got := rest(t, ticket); len(got) != 2048*kib {
+			t.Errorf("got %d bytes", len(got))
+		}
+		ticket.Leave()
+	})
+}
+
+// Others wait for the slowest for a while; then it is cut off.
+func TestWindowCutsSlowest(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s, o := open(t, small), newSource()
+		slow := s.Fly(&Ask{Query: get(url), Fill: o.fill})
+		quick := o.client(t, s, get(url))
+		o.head(shared(get(url)), -1)
+		o.feed(2048)
+		if quick.done {
+			t.Fatal("the quick one was not held back")
+		}
+		time.Sleep(small.Patience - 1)
+		synctest.Wait()
+		if quick.done {
+			t.Fatal("the slow one was cut off too soon")
+		}
+		time.Sleep(1)
+		synctest.Wait()
+		quick.want(t, Streaming, strings.Repeat("x", 2048*kib), true)
+		if _, err := slow.Next(t.Context()); err != ErrBehind {
+			t.Errorf("the slow one got %v", err)
+		}
+		if err := slow.From(2000 * kib); err != ErrBehind {
+			t.Errorf("and %v when it jumped ahead", err)
+		}
+		slow.Leave()
+		if n := s.Stats().Behind; n != 1 {
+			t.Errorf("%d readers were cut off", n)
+		}
+	})
+}
+
+// When a slow reader leaves, the others go on at once.
+func TestWindowSlowestLeaves(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s, o := open(t, small), newSource()
+		slow := s.Fly(&Ask{Query: get(url), Fill: o.fill})
+		quick := o.client(t, s, get(url))
+		o.head(shared(get(url)), -1)
+		o.feed(2048)
+		slow.Leave()
+		synctest.Wait()
+		quick.want(t, Streaming, strings.Repeat("x", 2048*kib), true)
+	})
+}
+
+// When all have left, a body that is not kept is not fetched any further.
+func TestWindowLeft(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s, o := open(t, small), newSource()
+		ticket := s.Fly(&Ask{Query: get(url), Fill: o.fill})
+		synctest.Wait()
+		o.head(shared(get(url)), -1)
+		o.feed(2048)
+		ticket.Leave()
+		synctest.Wait()
+		if st := s.Stats(); o.ctx.Err() == nil || st.Running != 0 || st.Flying != 0 || st.Abandoned == 0 {
+			t.Errorf("it goes on: %+v", st)
+		}
+	})
+}
+
+// All flights together hold no more than they may: those that want more are not
+// kept.
+func TestFlyingIsBounded(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := open(t, Limits{Flying: 300 * kib, Window: 16 * kib})
+		a, b := newSource(), newSource()
+		one := a.client(t, s, get("http://h/1"))
+		a.head(shared(get("http://h/1")), 200*kib)
+		a.send("x")
+		two := b.client(t, s, get("http://h/2"))
+		b.head(shared(get("http://h/2")), 200*kib)
+		b.send(strings.Repeat("y", 200*kib))
+		b.end(nil)
+		two.want(t, Streaming, strings.Repeat("y", 200*kib), true)
+		if s.Find(get("http://h/2")).Object != nil {
+			t.Error("the second is stored")
+		}
+		a.send(strings.Repeat("x", 200*kib-1))
+		a.end(nil)
+		one.want(t, Streaming, strings.Repeat("x", 200*kib), true)
+		if s.Find(get("http://h/1")).Object == nil || s.Stats().Flying != 0 {
+			t.Errorf("the first is not stored: %+v", s.Stats())
+		}
+	})
+}
