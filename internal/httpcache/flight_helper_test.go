@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 )
@@ -116,7 +117,7 @@ type client struct {
 	out    Outcome
 	err    error // of Wait, or of the body
 	got    string
-	done   bool
+	done   atomic.Bool
 }
 
 // client sends a request that asks the origin if nobody does.
@@ -128,7 +129,7 @@ func (s *source) client(t *testing.T, store *Store, q *Query) *client {
 }
 
 func (c *client) run(ctx context.Context) {
-	defer func() { c.ticket.Leave(); c.done = true }()
+	defer func() { c.ticket.Leave(); c.done.Store(true) }()
 	c.out, c.err = c.ticket.Wait(ctx)
 	switch {
 	case c.err != nil:
@@ -157,8 +158,8 @@ func (c *client) run(ctx context.Context) {
 // want checks what has come so far.
 func (c *client) want(t *testing.T, way Way, got string, done bool) {
 	t.Helper()
-	if c.done && c.err != nil || c.out.Way != way || c.got != got || c.done != done {
-		t.Fatalf("way %d with %q, done %v, error %v; want way %d with %q, done %v", c.out.Way, c.got, c.done, c.err, way, got, done)
+	if c.done.Load() && c.err != nil || c.out.Way != way || c.got != got || c.done.Load() != done {
+		t.Fatalf("way %d with %q, done %v, error %v; want way %d with %q, done %v", c.out.Way, c.got, c.done.Load(), c.err, way, got, done)
 	}
 }
 

@@ -291,7 +291,7 @@ func TestFailureInsideBody(t *testing.T) {
 			if end != nil || want != errSurplus {
 				o.end(end)
 			}
-			if c.got != got || !errors.Is(c.err, want) || !c.done {
+			if c.got != got || !errors.Is(c.err, want) || !c.done.Load() {
 				t.Errorf("got %q, %v", c.got, c.err)
 			}
 			if b, err := readAll(t.Context(), late); b != got || !errors.Is(err, want) {
@@ -716,4 +716,18 @@ func TestApart(t *testing.T) {
 			t.Error("it is still marked")
 		}
 	})
+}
+
+// A flight that has come to its end is not joined any more: what it brought is in
+// the store, or was only for those who waited.
+func TestEndedFlightIsNotJoined(t *testing.T) {
+	s := open(t, Limits{})
+	for i := range 100 {
+		a := answer(get(url), "x")
+		a.Keep = i%2 == 0
+		fetch(t, s, get(url), origin(a))
+	}
+	if st := s.Stats(); st.Flights != 100 || st.Joined != 0 {
+		t.Errorf("100 requests one after the other made %d flights; %d joined one", st.Flights, st.Joined)
+	}
 }

@@ -219,11 +219,11 @@ func (s *Store) joinable(f *Flight, q *Query) bool {
 		return false
 	}
 	f.mu.Lock()
-	a, st := f.answer, f.state
+	a, over := f.answer, f.over()
 	f.mu.Unlock()
 	tags := &Tags{any: true}
 	switch {
-	case st == failed || st == apart:
+	case over:
 		return false
 	case a == nil && !f.guess.fits(q), a != nil && !a.Head.answers(q):
 		return false
@@ -234,11 +234,15 @@ func (s *Store) joinable(f *Flight, q *Query) bool {
 	return v == untouched
 }
 
+// over tells whether f brings nothing to whoever comes now. What it has stored is
+// in the store. mu is held.
+func (f *Flight) over() bool { return f.state >= whole }
+
 // board counts a member in, if f has all its bytes.
 func (f *Flight) board() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.state == failed || f.state == apart || !f.pieces.kept || f.ctx.Err() != nil && f.state != whole {
+	if f.over() || !f.pieces.kept || f.ctx.Err() != nil {
 		return false
 	}
 	f.members++

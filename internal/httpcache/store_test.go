@@ -334,10 +334,7 @@ func TestGather(t *testing.T) {
 		var in [][]byte
 		want := ""
 		for i, n := range sizes {
-			p := make([]byte, n, 4096)
-			for j := range p {
-				p[j] = byte(i)
-			}
+			p := append(make([]byte, 0, 4096), strings.Repeat(string(rune('a'+i%26)), n)...)
 			in = append(in, p)
 			want += string(p)
 		}

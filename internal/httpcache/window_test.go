@@ -45,7 +45,7 @@ func TestWindow(t *testing.T) {
 				close(o.bytes)
 			}()
 			synctest.Wait()
-			if !a.done || !b.done || len(a.got) != 4096*kib || len(b.got) != 4096*kib || a.err != nil || b.err != nil {
+			if !a.done.Load() || !b.done.Load() || len(a.got) != 4096*kib || len(b.got) != 4096*kib || a.err != nil || b.err != nil {
 				t.Errorf("they got %d and %d bytes, %v and %v", len(a.got), len(b.got), a.err, b.err)
 			}
 			if limit := small.MaxObject + small.Window + largestChunk; most > limit {
@@ -110,12 +110,12 @@ func TestWindowCutsSlowest(t *testing.T) {
 		quick := o.client(t, s, get(url))
 		o.head(shared(get(url)), -1)
 		o.feed(2048)
-		if quick.done {
+		if quick.done.Load() {
 			t.Fatal("the quick one was not held back")
 		}
 		time.Sleep(small.Patience - 1)
 		synctest.Wait()
-		if quick.done {
+		if quick.done.Load() {
 			t.Fatal("the slow one was cut off too soon")
 		}
 		time.Sleep(1)
