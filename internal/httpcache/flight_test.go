@@ -269,7 +269,7 @@ func TestFailureBeforeHead(t *testing.T) {
 		if f := s.Find(get(url)); f.Object != nil || s.Stats().Failed != 1 {
 			t.Errorf("found %+v", f)
 		}
-		if got := fetch(t, s, get(url), origin(answer(get(url), "well"))); got != "well" {
+		if got := fetch(t, s, get(url), gives(answer(get(url), "well"))); got != "well" {
 			t.Errorf("then got %q", got)
 		}
 	})
@@ -323,7 +323,7 @@ func TestBodyWithoutProgress(t *testing.T) {
 		s := open(t, Limits{})
 		a := shared(get(url))
 		a.Body, a.Length = io.NopCloser(idle{}), -1
-		ticket := s.Fly(&Ask{Query: get(url), Fill: origin(a)})
+		ticket := s.Fly(&Ask{Query: get(url), Fill: gives(a)})
 		if _, err := readAll(t.Context(), ticket); err != errNoProgress {
 			t.Errorf("it ended with %v", err)
 		}
@@ -528,7 +528,7 @@ func TestFlightBesideWrite(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := open(t, Limits{})
 		w := s.Begin(get(url).Key)
-		get1 := func() string { return fetch(t, s, get(url), origin(answer(get(url), "x"))) }
+		get1 := func() string { return fetch(t, s, get(url), gives(answer(get(url), "x"))) }
 		if get1() != "x" || s.Find(get(url)).Object != nil {
 			t.Error("stored beside a write")
 		}
@@ -725,7 +725,7 @@ func TestEndedFlightIsNotJoined(t *testing.T) {
 	for i := range 100 {
 		a := answer(get(url), "x")
 		a.Keep = i%2 == 0
-		fetch(t, s, get(url), origin(a))
+		fetch(t, s, get(url), gives(a))
 	}
 	if st := s.Stats(); st.Flights != 100 || st.Joined != 0 {
 		t.Errorf("100 requests one after the other made %d flights; %d joined one", st.Flights, st.Joined)

@@ -79,7 +79,7 @@ func TestBestVariant(t *testing.T) {
 		f := http1.FieldsOf(append([]string{"Cache-Control", "max-age=60"}, fields...)...)
 		a := answer(q, body)
 		a.Head = NewHead(policy.ParseResponse(200, f, noon, noon, &options), f, q.Fields, &options)
-		fetch(t, s, q, origin(a))
+		fetch(t, s, q, gives(a))
 	}
 	f := func(want string, order ...int) {
 		t.Helper()
@@ -141,7 +141,7 @@ func TestNumberOfVariantsIsBounded(t *testing.T) {
 		f := http1.FieldsOf("Cache-Control", "max-age=60", "Vary", "A")
 		a := answer(q, fmt.Sprint(i))
 		a.Head = NewHead(policy.ParseResponse(200, f, noon+int64(i), noon+int64(i), &options), f, q.Fields, &options)
-		fetch(t, s, q, origin(a))
+		fetch(t, s, q, gives(a))
 	}
 	if n := len(s.variantsOf("http://h/a")); n != mostVariants {
 		t.Fatalf("%d variants are stored; want %d", n, mostVariants)
@@ -161,7 +161,7 @@ func TestParts(t *testing.T) {
 		a.Head = NewHead(policy.ParseResponse(206, f, noon, noon, &options), f, q.Fields, &options)
 		return a
 	}
-	put := func(a *Answer) { fetch(t, s, get("http://h/a"), origin(a)) }
+	put := func(a *Answer) { fetch(t, s, get("http://h/a"), gives(a)) }
 	put(part("ab", "bytes 0-1/6"))
 	put(part("cd", "bytes 2-3/6"))
 	put(part("CD", "bytes 2-3/6"))
