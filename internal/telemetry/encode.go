@@ -15,7 +15,8 @@ var Fields = []FieldInfo{
 	{"service", "the service's name in the configuration"},
 	{"operation", "the operation by the protocol's own name, such as GetItem; left out when unknown"},
 	{"table", "the table; left out when there is none"},
-	{"key", "hash of the item's key as 16 hex digits: the same key always has the same hash while a process lives; left out when the request has no single key"},
+	{"path", "the path asked for, without the query, as the client wrote it; left out where the protocol has none"},
+	{"key", "hash of the key of what is asked for as 16 hex digits: the same key always has the same hash while a process lives; left out when the request has no single key"},
 	{"status", "HTTP status of the answer; 0 when the connection broke before one"},
 	{"decision", "how it was answered, see the table of decisions"},
 	{"duration_us", "microseconds from the first byte read to the last byte written"},
@@ -40,6 +41,7 @@ const (
 	FieldService
 	FieldOperation
 	FieldTable
+	FieldPath
 	FieldKey
 	FieldStatus
 	FieldDecision
@@ -90,6 +92,9 @@ func (set FieldSet) append(dst []byte, r *Record) []byte {
 	}
 	if set.Has(FieldTable) && len(r.Table) > 0 {
 		dst = appendText(append(dst, `"table":`...), r.Table)
+	}
+	if set.Has(FieldPath) && len(r.Path) > 0 {
+		dst = appendText(append(dst, `"path":`...), r.Path)
 	}
 	if set.Has(FieldKey) && r.KeyHash != 0 {
 		dst = AppendHash(append(dst, `"key":"`...), r.KeyHash)

@@ -16,6 +16,7 @@ type Record struct {
 	RequestID []byte
 	Operation string // a name from the protocol's own table, never the client's text
 	Table     []byte
+	Path      []byte // without the query, which may hold secrets
 	KeyHash   uint64 // 0: the request has no single key
 	Status    int
 	Decision  Decision

@@ -35,6 +35,9 @@ func (e *event) fill(set telemetry.FieldSet, r *telemetry.Record) {
 	if set.Has(telemetry.FieldTable) {
 		e.bytes("table", r.Table)
 	}
+	if set.Has(telemetry.FieldPath) {
+		e.bytes("path", r.Path)
+	}
 	if set.Has(telemetry.FieldKey) && r.KeyHash != 0 {
 		e.text = telemetry.AppendHash(e.text[:0], r.KeyHash)
 		e.record.ByteString("key", e.text)

@@ -33,6 +33,7 @@ func sample() *telemetry.Record {
 		RequestID: []byte("r-1"),
 		Operation: "GetItem",
 		Table:     []byte("orders"),
+		Path:      []byte("/a"),
 		KeyHash:   0xabc,
 		Status:    200,
 		Decision:  telemetry.Miss,
@@ -88,7 +89,7 @@ func TestSameFieldsAsJSONLines(t *testing.T) {
 			Duration:  time.Duration(number.Draw(t, "duration")),
 			Origin:    time.Duration(rapid.SampledFrom([]int{0, 999, 5_000_000}).Draw(t, "origin")),
 			Service:   rapid.StringMatching(`[a-z]{1,10}`).Draw(t, "service"),
-			RequestID: text.Draw(t, "id"), Table: text.Draw(t, "table"), UserAgent: text.Draw(t, "agent"),
+			RequestID: text.Draw(t, "id"), Table: text.Draw(t, "table"), Path: text.Draw(t, "path"), UserAgent: text.Draw(t, "agent"),
 			Operation: rapid.SampledFrom([]string{"", "GetItem"}).Draw(t, "operation"),
 			KeyHash:   rapid.Uint64().Draw(t, "key"),
 			Status:    rapid.SampledFrom([]int{0, 200, 503}).Draw(t, "status"),
@@ -217,7 +218,7 @@ func TestSend(t *testing.T) {
 		t.Fatalf("%d events", len(events))
 	}
 	want := map[string]any{
-		"request_id": "r-1", "service": "orders", "operation": "GetItem", "table": "orders", "key": "0000000000000abc",
+		"request_id": "r-1", "service": "orders", "operation": "GetItem", "table": "orders", "path": "/a", "key": "0000000000000abc",
 		"status": int64(200), "decision": "miss", "duration_us": int64(1500), "origin_us": int64(1200),
 		"bytes_in": int64(321), "bytes_out": int64(654), "client": "[::1]:4711", "user_agent": "aws-sdk-go/2", "tls": true,
 	}
