@@ -167,8 +167,14 @@ func TestRoutes(t *testing.T) {
 	f("POST", "/api/v1/purge", `{"service":"orders","table":""}`, 400, "table is empty")
 	f("POST", "/api/v1/purge", `{"service":"orders","table":null}`, 400, "table is empty")
 	f("POST", "/api/v1/purge", `{"service":"orders","table":7}`, 400, "cannot unmarshal")
+	f("POST", "/api/v1/purge", `{"service":"orders","url":""}`, 400, "url is empty")
+	f("POST", "/api/v1/purge", `{"service":"orders","prefix":null}`, 400, "prefix is empty")
+	f("POST", "/api/v1/purge", `{"service":"orders","pattern":""}`, 400, "pattern is empty")
+	f("POST", "/api/v1/purge", `{"service":"orders","tag":""}`, 400, "tag is empty")
+	f("POST", "/api/v1/purge", `{"service":"orders","tag":"a","url":"b"}`, 400, "give one of")
 	f("POST", "/api/v1/purge", strings.Repeat(" ", maxBody)+"{}", 413, "too large")
-	if len(orders.purged) != 1 || orders.purged[0].Table != "t" {
+	f("POST", "/api/v1/purge", `{"service":"orders","tag":"a","soft":true}`, 200, "")
+	if len(orders.purged) != 2 || orders.purged[0].Table != "t" || orders.purged[1].Tag != "a" || !orders.purged[1].Soft {
 		t.Errorf("purged %v", orders.purged)
 	}
 

@@ -165,24 +165,39 @@ func (s *Server) purge(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, result)
 }
 
-// purgeBody is a [PurgeRequest] as it is sent. A table that is there and empty, as
+// purgeBody is a [PurgeRequest] as it is sent. A member that is there and empty, as
 // from a script whose variable was not set, must not mean the whole service.
 type purgeBody struct {
 	PurgeRequest
-	Table json.RawMessage `json:"table"`
+	Table   json.RawMessage `json:"table"`
+	URL     json.RawMessage `json:"url"`
+	Prefix  json.RawMessage `json:"prefix"`
+	Pattern json.RawMessage `json:"pattern"`
+	Tag     json.RawMessage `json:"tag"`
 }
 
 func (b *purgeBody) request() (PurgeRequest, error) {
 	r := b.PurgeRequest
-	if b.Table != nil {
-		if err := json.Unmarshal(b.Table, &r.Table); err != nil {
-			return r, fmt.Errorf("table: %w", err)
+	named := 0
+	for _, m := range []struct {
+		name string
+		sent json.RawMessage
+		to   *string
+	}{{"table", b.Table, &r.Table}, {"url", b.URL, &r.URL}, {"prefix", b.Prefix, &r.Prefix}, {"pattern", b.Pattern, &r.Pattern}, {"tag", b.Tag, &r.Tag}} {
+		if m.sent == nil {
+			continue
 		}
-		if r.Table == "" {
-			return r, errors.New("table is empty; leave it out to drop everything of the service")
+		if err := json.Unmarshal(m.sent, m.to); err != nil {
+			return r, fmt.Errorf("%s: %w", m.name, err)
 		}
+		if *m.to == "" {
+			return r, fmt.Errorf("%s is empty; leave it out to drop everything of the service", m.name)
+		}
+		named++
 	}
 	switch {
+	case named > 1:
+		return r, errors.New("give one of table, url, prefix, pattern and tag")
 	case len(r.Partition) > 0 && len(r.Key) > 0:
 		return r, errors.New("give a partition or a key, not both")
 	case r.Table == "" && (len(r.Partition) > 0 || len(r.Key) > 0):

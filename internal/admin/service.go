@@ -97,16 +97,38 @@ type Step struct {
 	Note  string `json:"note,omitempty"` // why, or what follows
 }
 
-// PurgeRequest says what to drop: everything of the service; with a table, all
-// of it; with a partition or a key, only that.
+// PurgeRequest says what to drop: everything of the service, or what one of the
+// other members names. Table, Partition and Key are for services that have
+// tables, the others for those that have URLs.
 type PurgeRequest struct {
 	Service string `json:"service"`
-	Table   string `json:"table,omitempty"`
+	// Table is all of a table; with a partition or a key, only that.
+	Table string `json:"table,omitempty"`
 	// Partition is a partition key's value: text, which is read as the key's type
 	// in the table's schema, or an attribute value such as {"N":"42"}.
 	Partition json.RawMessage `json:"partition,omitempty"`
 	// Key is an item's key, as in a GetItem request.
 	Key json.RawMessage `json:"key,omitempty"`
+	// URL is one URL with its query, as clients ask for it: http://host/path?query.
+	URL string `json:"url,omitempty"`
+	// Prefix is how the URLs begin: http://host/path.
+	Prefix string `json:"prefix,omitempty"`
+	// Pattern is matched with whole URLs; * stands for any text, ? for one byte.
+	Pattern string `json:"pattern,omitempty"`
+	// Tag is one of those that the origin gave its answers in Surrogate-Key or
+	// Cache-Tag.
+	Tag string `json:"tag,omitempty"`
+	// Soft marks what it finds as stale instead of dropping it: it is asked for
+	// anew when next wanted, and serves on if the origin fails.
+	Soft bool `json:"soft,omitempty"`
+}
+
+// ByTable says whether the request names what only tables have.
+func (r *PurgeRequest) ByTable() bool { return r.Table != "" || r.Partition != nil || r.Key != nil }
+
+// ByURL says whether the request names what only URLs have.
+func (r *PurgeRequest) ByURL() bool {
+	return r.URL != "" || r.Prefix != "" || r.Pattern != "" || r.Tag != "" || r.Soft
 }
 
 // PurgeResult is what was dropped. Entries are not counted: a purge takes the

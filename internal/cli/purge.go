@@ -20,9 +20,14 @@ type purgeCommand struct {
 	Admin     string  `help:"Admin address of the running Kasoku: a URL, or unix:/path; default: ${default}." default:"http://127.0.0.1:9090" placeholder:"URL"`
 	TokenEnv  string  `help:"Environment variable with the admin token, where one is needed; default: ${default}." default:"KASOKU_ADMIN_TOKEN" placeholder:"NAME"`
 	Service   string  `help:"The service to drop from." required:"" placeholder:"NAME"`
-	Table     *string `help:"Only this table." placeholder:"NAME"`
+	Table     *string `help:"Only this table." placeholder:"NAME" xor:"which"`
 	Partition *string `help:"Only this partition of the table: the partition key's value, or as an attribute value such as {\"N\":\"42\"}." placeholder:"VALUE" xor:"what"`
 	Key       *string `help:"Only this item of the table: its key, such as {\"id\":{\"S\":\"7\"}}." placeholder:"JSON" xor:"what"`
+	URL       *string `help:"Only this URL, as clients ask for it, with its query." placeholder:"URL" xor:"which"`
+	Prefix    *string `help:"Only URLs that begin like this: http://host/path." placeholder:"URL" xor:"which"`
+	Pattern   *string `help:"Only URLs that match as a whole: * stands for any text, ? for one byte." placeholder:"PATTERN" xor:"which"`
+	Tag       *string `help:"Only answers that the origin has given this tag in Surrogate-Key or Cache-Tag." placeholder:"TAG" xor:"which"`
+	Soft      bool    `help:"Mark as stale instead of dropping: asked for anew when next wanted, and still there if the origin fails."`
 	JSON      bool    `help:"Print JSON."`
 }
 
@@ -33,7 +38,10 @@ func (c *purgeCommand) Validate() error {
 	for _, f := range []struct {
 		name  string
 		value *string
-	}{{"table", c.Table}, {"partition", c.Partition}, {"key", c.Key}} {
+	}{
+		{"table", c.Table}, {"partition", c.Partition}, {"key", c.Key},
+		{"url", c.URL}, {"prefix", c.Prefix}, {"pattern", c.Pattern}, {"tag", c.Tag},
+	} {
 		if f.value != nil && *f.value == "" {
 			return fmt.Errorf("--%s is empty", f.name)
 		}
@@ -48,9 +56,9 @@ func (c *purgeCommand) Validate() error {
 }
 
 func (c *purgeCommand) Run(env *Environment) error {
-	request := admin.PurgeRequest{Service: c.Service}
-	if c.Table != nil {
-		request.Table = *c.Table
+	request := admin.PurgeRequest{
+		Service: c.Service, Table: text(c.Table), URL: text(c.URL), Prefix: text(c.Prefix), Pattern: text(c.Pattern),
+		Tag: text(c.Tag), Soft: c.Soft,
 	}
 	if c.Key != nil {
 		request.Key = json.RawMessage(*c.Key)
@@ -69,6 +77,14 @@ func (c *purgeCommand) Run(env *Environment) error {
 	}
 	fmt.Fprintf(env.Stdout, "%s: dropped %s\n", c.Service, result.Dropped)
 	return nil
+}
+
+// text is what a flag says, or nothing.
+func text(flag *string) string {
+	if flag == nil {
+		return ""
+	}
+	return *flag
 }
 
 // partition gives an attribute value as it is, and anything else as text.

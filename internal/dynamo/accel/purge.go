@@ -23,6 +23,8 @@ func (s *Service) Purge(ctx context.Context, r admin.PurgeRequest) (admin.PurgeR
 
 func (s *Service) purged(ctx context.Context, r admin.PurgeRequest) (tags []cache.Tag, what string, err error) {
 	switch {
+	case r.ByURL():
+		return nil, "", fmt.Errorf("%w: service %s has tables, not URLs; name a table", admin.ErrInput, s.name)
 	case r.Table == "" && (r.Partition != nil || r.Key != nil):
 		return nil, "", fmt.Errorf("%w: a partition or a key needs its table", admin.ErrInput)
 	case r.Table == "":
