@@ -53,6 +53,13 @@ func edgeLimits(l *config.Limits) edge.Limits {
 	}
 }
 
+func breakerConfig(b *config.Breaker) origin.Breaker {
+	return origin.Breaker{
+		Disabled: !b.Enabled, FailureRate: b.Failures, MinRequests: b.Requests,
+		Window: b.Window.Std(), Delay: b.OpenFor.Std(), Probes: b.Probes,
+	}
+}
+
 func originConfig(url string, s *config.Service) origin.Config {
 	c := s.Concurrency
 	oc := origin.Config{
@@ -63,10 +70,7 @@ func originConfig(url string, s *config.Service) origin.Config {
 			Attempts: s.Retry.Attempts, BudgetRatio: s.Retry.Budget, BudgetMin: s.Retry.BudgetMin,
 			Base: s.Retry.Base.Std(), Cap: s.Retry.Cap.Std(),
 		},
-		Breaker: origin.Breaker{
-			Disabled: !s.Breaker.Enabled, FailureRate: s.Breaker.Failures, MinRequests: s.Breaker.Requests,
-			Window: s.Breaker.Window.Std(), Delay: s.Breaker.OpenFor.Std(), Probes: s.Breaker.Probes,
-		},
+		Breaker: breakerConfig(&s.Breaker),
 		Concurrency: origin.Concurrency{
 			Disabled: !c.Enabled, Min: c.Min, Max: c.Max, Initial: c.Initial, Queue: c.Queue, MaxWait: c.MaxWait.Std(),
 		},

@@ -3,6 +3,7 @@ package cli
 import (
 	"flag"
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -68,8 +69,15 @@ func fieldsTable() string {
 }
 
 func metricsTable(t *testing.T) string {
-	r := run(t, head+orders)
+	r := run(t, head+orders+`
+  site: {type: http, listen: 127.0.0.1:0, origins: ["%s"]}
+`)
 	r.get("orders")
+	resp, err := http.Get("http://" + r.ServiceAddr("site").String() + "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
 	var b strings.Builder
 	b.WriteString("| metric | type | labels | what it tells |\n|---|---|---|---|\n")
 	for _, f := range r.registry.Families() {
@@ -113,8 +121,15 @@ func TestDocsCommands(t *testing.T) {
 
 // TestHelpOfMetrics wants a sentence for the operator.
 func TestHelpOfMetrics(t *testing.T) {
-	r := run(t, head+orders)
+	r := run(t, head+orders+`
+  site: {type: http, listen: 127.0.0.1:0, origins: ["%s"]}
+`)
 	r.get("orders")
+	resp, err := http.Get("http://" + r.ServiceAddr("site").String() + "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
 	for _, f := range r.registry.Families() {
 		if !strings.HasSuffix(f.Help, ".") {
 			t.Errorf("%s: help is no sentence: %q", f.Name, f.Help)

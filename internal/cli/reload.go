@@ -245,11 +245,8 @@ func (c *change) add(s *config.Service) (*mount, error) {
 // listen opens a listener for m; in force, it is given to put.
 func (c *change) listen(m *mount, s *config.Service, put func(*edge.Server, *atomic.Bool)) error {
 	n := c.node
-	ec := edge.Config{
-		Name: s.Name, Listen: string(s.Listen), Limits: edgeLimits(&s.Limits), Handler: m.service.handler(s),
-		Log: n.sinks.current(), Metrics: c.stage,
-	}
-	m.service.listener(s, &ec)
+	ec := m.listenerConfig(s)
+	ec.Handler, ec.Log, ec.Metrics = m.service.handler(s), n.sinks.current(), c.stage
 	if m.certs != nil {
 		ec.TLS = m.certs.serverConfig()
 	}
@@ -270,6 +267,13 @@ func (c *change) listen(m *mount, s *config.Service, put func(*edge.Server, *ato
 			"tls", m.certs != nil, "origin", m.service.origins(s))
 	})
 	return nil
+}
+
+// listenerConfig is what a listener of m is to be like.
+func (m *mount) listenerConfig(s *config.Service) edge.Config {
+	ec := edge.Config{Name: s.Name, Listen: string(s.Listen), Limits: edgeLimits(&s.Limits)}
+	m.service.listener(s, &ec)
+	return ec
 }
 
 // listener opens another listener for a service that runs, if it has another address.
@@ -303,7 +307,7 @@ func (c *change) settings(m *mount, s *config.Service) error {
 		})
 	}
 	c.commit = append(c.commit, func() {
-		m.server.SetLimits(edgeLimits(&s.Limits))
+		m.server.SetLimits(m.listenerConfig(s).Limits)
 		m.server.SetHandler(m.service.inForce(s))
 		c.node.mu.Lock()
 		m.cfg = *s

@@ -41,6 +41,8 @@ func (n *Node) newService(c *config.Config, s *config.Service, space *cache.Spac
 	switch s.Type {
 	case "dynamodb":
 		return newDynamo(n, c, s, space, registry, log)
+	case "http":
+		return newWeb(s, space, registry, log)
 	}
 	return nil, fmt.Errorf("service %s: nothing here speaks %q", s.Name, s.Type)
 }

@@ -112,6 +112,9 @@ func (k *checker) service(s *Service) {
 	if s.DynamoDB != nil {
 		k.dynamodb(path, s)
 	}
+	if s.HTTP != nil {
+		k.http(path, s)
+	}
 }
 
 func (k *checker) tls(path string, t *TLS) {

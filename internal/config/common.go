@@ -9,7 +9,7 @@ type Common struct {
 	TLS *TLS `yaml:"tls"`
 	// What one client, or all together, may ask of this listener.
 	Limits Limits `yaml:"limits"`
-	// Repeating requests that failed at the origin.
+	// Repeating requests that failed at the origin, with type http at another one.
 	Retry Retry `yaml:"retry"`
 	// Leaving an origin alone that fails.
 	Breaker Breaker `yaml:"breaker"`
@@ -48,13 +48,15 @@ type Limits struct {
 	// Most bytes of a request's head; beyond it: 431. Temporary credentials alone
 	// take up to 4 KiB.
 	HeaderBytes Size `yaml:"header_bytes" default:"32KiB" min:"1KiB" max:"1MiB"`
-	// Most bytes of a request's body; beyond it: 413. It is held in memory while
-	// the request is answered. DynamoDB itself takes 16 MiB.
-	BodyBytes Size `yaml:"body_bytes" default:"16MiB" min:"1KiB" max:"1GiB"`
+	// Most bytes of a request's body; beyond it: 413. Services of type dynamodb hold
+	// it in memory while the request is answered, and DynamoDB itself takes 16 MiB; those of
+	// type http pass it on as it comes.
+	BodyBytes Size `yaml:"body_bytes" default:"16MiB" min:"1KiB" max:"1TiB"`
 	// Longest time for a head to arrive from its first byte; beyond it: 408. Low
 	// values shake off clients that dribble, high ones tolerate bad lines.
 	HeaderTimeout Duration `yaml:"header_timeout" default:"10s" min:"1ms"`
-	// Longest time for a body to arrive; beyond it: 408.
+	// Longest time for a body to arrive; beyond it: 408. With type http it is what may be
+	// spent waiting for the body, and each KiB that comes gives a second back.
 	BodyTimeout Duration `yaml:"body_timeout" default:"30s" min:"1ms"`
 	// Longest time for an answer to be taken by the client; beyond it the
 	// connection is closed.

@@ -7,6 +7,8 @@
 // both the code and the manual need:
 //
 //	yaml:"name"           the key; ",keyed" a mapping read as an ordered list;
+//	                      ",self" the key that is meant where a word stands in
+//	                      the place of a mapping;
 //	                      ",name" the key of such a mapping's entry; ",inline"
 //	                      keys of a struct that stand among those of its parent;
 //	                      ",variant=x" the same, where type is x
@@ -91,7 +93,7 @@ type AccessLog struct {
 	Sample float64 `yaml:"sample" default:"1" min:"0" max:"1"`
 	// Which fields a record has; left out, all of them. The fields are described in
 	// observability.md.
-	Fields []string `yaml:"fields" enum:"time|request_id|service|operation|table|key|status|decision|duration_us|origin_us|bytes_in|bytes_out|client|user_agent|tls"`
+	Fields []string `yaml:"fields" enum:"time|request_id|service|operation|table|path|key|status|decision|duration_us|origin_us|bytes_in|bytes_out|client|user_agent|tls"`
 
 	// For `to: fluentd`: the servers and how to send to them.
 	Fluentd *Fluentd `yaml:"fluentd"`
@@ -103,10 +105,11 @@ type Service struct {
 	Name string `yaml:",name"`
 	// What the service speaks. Each type has its own keys besides those that
 	// every service takes.
-	Type string `yaml:"type" enum:"dynamodb" later:"couchdb|memcached|http" required:"it says which protocol is spoken"`
+	Type string `yaml:"type" enum:"dynamodb|http" later:"couchdb|memcached" required:"it says which protocol is spoken"`
 
 	Common   `yaml:",inline"`
 	DynamoDB *DynamoDB `yaml:",variant=dynamodb"`
+	HTTP     *HTTP     `yaml:",variant=http"`
 }
 
 // Resolve makes a path in the file absolute or relative to the working

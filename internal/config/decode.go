@@ -176,12 +176,24 @@ func (d *decoder) value(n ast.Node, v reflect.Value, f *field, path string) {
 	case f.keyed:
 		d.keyed(n, v, path)
 	case v.Kind() == reflect.Struct:
-		d.mapping(n, v, path, "")
+		d.record(n, v, path)
 	case v.Kind() == reflect.Slice:
 		d.list(n, v, f, path)
 	default:
 		d.scalar(n, v, f, path)
 	}
+}
+
+// record decodes a mapping, or the word that stands for one.
+func (d *decoder) record(n ast.Node, v reflect.Value, path string) {
+	if _, ok := scalarText(n); ok {
+		fields := fieldsOf(v.Type(), "")
+		if i := slices.IndexFunc(fields, func(f field) bool { return f.self }); i >= 0 {
+			d.scalar(n, v.FieldByIndex(fields[i].index), &fields[i], path)
+			return
+		}
+	}
+	d.mapping(n, v, path, "")
 }
 
 func defaultText(f *field) string {

@@ -196,6 +196,15 @@ func (u *URL) set(text string) error {
 
 func (u URL) String() string { return string(u) }
 
+// path is the URL's own path.
+func (u URL) path() string {
+	p, err := url.Parse(string(u))
+	if err != nil {
+		return ""
+	}
+	return p.Path
+}
+
 // reaches reports whether a request to u surely arrives at the listener: it has
 // the listener's own host, or listens on all addresses and u is on this machine.
 func (u URL) reaches(listener Address) bool {

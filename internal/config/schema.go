@@ -13,6 +13,7 @@ type field struct {
 	index    []int // of the struct's field; nil when there is none
 	typ      reflect.Type
 	keyed    bool
+	self     bool // stands for the whole mapping where only a word is written
 	def      string
 	enum     []string
 	min, max string
@@ -57,6 +58,7 @@ func newField(sf reflect.StructField, name, option string) field {
 		index:    sf.Index,
 		typ:      sf.Type,
 		keyed:    option == "keyed",
+		self:     option == "self",
 		def:      sf.Tag.Get("default"),
 		min:      sf.Tag.Get("min"),
 		max:      sf.Tag.Get("max"),

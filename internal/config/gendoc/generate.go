@@ -40,7 +40,7 @@ services:
 
 // typeNames says how a scalar type is called in the manual.
 var typeNames = map[string]string{
-	"Duration": "time", "Size": "size", "Address": "address", "Origin": "URL or embedded:DIR", "RefreshAhead": "true, false or number",
+	"Duration": "time", "Size": "size", "Address": "address", "Origin": "URL or embedded:DIR", "URL": "URL", "RefreshAhead": "true, false or number",
 	"string": "text", "bool": "true or false", "int": "whole number", "float64": "number",
 	"[]string": "list of text", "[]FluentdServer": "list of servers",
 }
@@ -234,7 +234,7 @@ func (g *generator) traits(k key) string {
 	case k.keyed:
 		list = append(list, "mapping from names")
 	case g.structs[elem] != nil && strings.HasPrefix(k.typ, "[]"):
-		list = append(list, "list of mappings")
+		list = append(list, "list of mappings"+g.orWord(elem))
 	case g.structs[elem] != nil:
 		list = append(list, "mapping")
 	case typeNames[strings.TrimPrefix(k.typ, "*")] != "":
@@ -253,6 +253,20 @@ func (g *generator) traits(k key) string {
 		list = append(list, "required")
 	}
 	return strings.Join(list, "; ")
+}
+
+// orWord names the key that a word in the place of a mapping is taken for.
+func (g *generator) orWord(structure string) string {
+	for _, field := range g.structs[structure].Fields.List {
+		if field.Tag == nil {
+			continue
+		}
+		tag := reflect.StructTag(strings.Trim(field.Tag.Value, "`"))
+		if name, ok := strings.CutSuffix(tag.Get("yaml"), ",self"); ok {
+			return ", or of `" + name + "` alone"
+		}
+	}
+	return ""
 }
 
 func (g *generator) children(keys []key, path string) {

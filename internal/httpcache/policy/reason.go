@@ -32,6 +32,11 @@ const (
 	OnlyIfCachedMissed
 	OriginFailed
 	OriginSilent
+	BodyPassed
+	UpgradePassed
+	CacheFault
+	Refused
+	PurgeAsked
 
 	// Why a response was stored or not.
 	Stored
@@ -54,6 +59,7 @@ const (
 	TooLarge
 	Incomplete
 	Overtaken
+	Passed
 )
 
 // ReasonInfo is what the outside sees of a reason.
@@ -97,6 +103,11 @@ var Reasons = []ReasonInfo{
 	{OnlyIfCachedMissed, "only-if-cached", "", telemetry.Local, "The client said only-if-cached and nothing stored could be used: 504, without asking the origin."},
 	{OriginFailed, "origin-error", "fwd=miss; detail=origin-error", telemetry.Miss, "The origin answered 500, 502, 503 or 504 and nothing stored may stand in: the client got that answer."},
 	{OriginSilent, "origin-silent", "", telemetry.Local, "The origin gave no answer and nothing stored may stand in: 504 if there was something to validate, otherwise 502."},
+	{BodyPassed, "read-with-body", "fwd=bypass; detail=body", telemetry.Pass, "A GET or HEAD with a body, whose meaning only the origin knows."},
+	{UpgradePassed, "upgrade", "fwd=bypass; detail=upgrade", telemetry.Pass, "The client asked for another protocol on the connection, such as WebSocket."},
+	{CacheFault, "cache-fault", "fwd=bypass; detail=cache-fault", telemetry.CacheFault, "A fault inside the cache; the request was passed to the origin. Always worth a bug report."},
+	{Refused, "refused", "", telemetry.Local, "Kasoku refused the request: it was malformed, came round in a loop, or is not allowed."},
+	{PurgeAsked, "purge-method", "", telemetry.Local, "A client dropped the URL with the method PURGE."},
 
 	{Stored, "stored", "stored", telemetry.None, "The response was stored."},
 	{MethodNotStored, "not-stored-method", "detail=method", telemetry.None, "Only responses to GET are stored, and some to POST."},
@@ -118,6 +129,7 @@ var Reasons = []ReasonInfo{
 	{TooLarge, "too-large", "detail=too-large", telemetry.None, "The body is larger than the configuration stores."},
 	{Incomplete, "incomplete", "detail=incomplete", telemetry.None, "The body ended before its announced end."},
 	{Overtaken, "overtaken", "detail=overtaken", telemetry.None, "A write or a purge came while the response was on its way, so that it may show what was before."},
+	{Passed, "not-stored-passed", "detail=passed", telemetry.None, "The request was passed on without a look at what could be stored."},
 }
 
 // Info is the reason's row.

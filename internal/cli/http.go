@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/config"
+	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/httpcache"
+	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/origin"
+	"github.com/kasoku/kasoku/internal/origin/balance"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// web is a service of type http.
+type web struct {
+	*httpcache.Service
+	proxied bool // as it was made: whether connections begin with the PROXY protocol
+}
+
+func newWeb(s *config.Service, space *cache.Space, registry *telemetry.Registry, log *slog.Logger) (service, error) {
+	svc, err := httpcache.New(httpConfig(s), space, registry, log)
+	if err != nil {
+		return nil, err
+	}
+	return &web{Service: svc, proxied: s.HTTP.ProxyProtocol}, nil
+}
+
+func (w *web) reconfigure(_ *config.Config, s *config.Service) error { return w.Reconfigure(httpConfig(s)) }
+
+func (w *web) handler(*config.Service) edge.Handler { return w.Service }
+func (w *web) inForce(*config.Service) edge.Handler { return w.Service }
+
+// listener lets requests and answers stream: they are bounded by their pauses, not
+// as a whole.
+func (w *web) listener(_ *config.Service, ec *edge.Config) {
+	ec.Streaming, ec.ProxyProtocol = true, w.proxied
+	ec.Limits.RequestTimeout = 0
+}
+
+func (w *web) origins(s *config.Service) string {
+	var urls []string
+	for _, o := range s.HTTP.Origins {
+		urls = append(urls, o.URL.String())
+	}
+	return strings.Join(urls, " ")
+}
+
+func (w *web) pending(_ *config.Config, s *config.Service, path string) []string {
+	if s.HTTP.ProxyProtocol != w.proxied {
+		return []string{path + ".proxy_protocol"}
+	}
+	return nil
+}
+
+func httpConfig(s *config.Service) httpcache.Config {
+	h := s.HTTP
+	hc := httpcache.Config{
+		Name:  s.Name,
+		Group: groupConfig(s),
+		Forwarding: httpcache.Forwarding{
+			X: h.Forwarded.Fields == "x" || h.Forwarded.Fields == "both", Standard: h.Forwarded.Fields == "standard" || h.Forwarded.Fields == "both",
+			Trust: config.Prefixes(h.Forwarded.Trust),
+		},
+		OriginHost:     h.Host == "origin",
+		UncacheableTTL: h.UncacheableTTL.Std(),
+		MaxObject:      int64(h.MaxObject),
+		Policy:         policyOptions(h),
+	}
+	if h.PurgeMethod.Enabled {
+		hc.Purgers = config.Prefixes(h.PurgeMethod.From)
+	}
+	return hc
+}
+
+func policyOptions(h *config.HTTP) policy.Options {
+	o, ok := policy.Profile(h.Profile)
+	if !ok {
+		panic("cli: no profile " + h.Profile) // the configuration has refused others
+	}
+	seconds := func(d config.Duration) int64 { return int64(d.Std() / time.Second) }
+	o.Targets = h.Targets
+	o.DefaultTTL = seconds(h.DefaultTTL)
+	o.StaleWhileRevalidate, o.StaleIfError = seconds(h.StaleWhileRevalidate), seconds(h.StaleIfError)
+	o.StaleIfDisconnected = seconds(h.StaleIfUnreachable)
+	o.SetCookie = map[string]policy.CookieRule{
+		"rfc": policy.StoreCookies, "nostore": policy.RefuseCookies, "strip": policy.StripCookies,
+	}[h.SetCookie]
+	return o
+}
+
+func groupConfig(s *config.Service) balance.Config {
+	h, e := s.HTTP, &s.HTTP.Ejection
+	g := balance.Config{
+		Algorithm: h.Balance,
+		SlowStart: h.SlowStart.Std(),
+		Ejection: balance.Ejection{
+			Disabled: !e.Enabled, Consecutive: e.Consecutive, FailureRate: e.Failures, Window: e.Window.Std(), MinRequests: e.Requests,
+			Time: e.Time.Std(), MaxTime: e.MaxTime.Std(), MaxShare: e.MaxShare,
+		},
+		Breaker: breakerConfig(&s.Breaker),
+		Retry:   balance.Retry{Attempts: s.Retry.Attempts, BudgetRatio: s.Retry.Budget, BudgetMin: s.Retry.BudgetMin},
+		Transport: origin.TransportConfig{
+			ConnectTimeout: h.ConnectTimeout.Std(), HeadTimeout: h.FirstByteTimeout.Std(), StallTimeout: h.StallTimeout.Std(),
+		},
+	}
+	for _, o := range h.Origins {
+		g.Members = append(g.Members, balance.Member{URL: strings.TrimSuffix(o.URL.String(), "/"), Weight: float64(o.Weight)})
+	}
+	if c := h.Health; c != nil {
+		g.Check = balance.Check{
+			Path: c.Path, Method: c.Method, Host: c.Host, Interval: c.Interval.Std(), Timeout: c.Timeout.Std(),
+			Status: c.Status, Body: c.Body, Window: c.Window, Threshold: c.Threshold,
+		}
+	}
+	if h.Hedge != nil {
+		g.Hedge = balance.Hedge{Enabled: true, Delay: h.Hedge.After.Std()}
+	}
+	return g
+}

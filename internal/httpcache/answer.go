@@ -1,0 +1,161 @@
+package httpcache
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/httpcache/policy"
+)
+
+// hit answers from a stored object that was not fetched for this request.
+func (c *call) hit(o *Object, status policy.CacheStatus, age int64) {
+	c.x.Reply.FieldUint("Age", uint64(age))
+	c.whole(o, o.Head.Lines, status)
+}
+
+// fetched answers with an object that the origin has just sent or confirmed: with
+// all that it said, its own Age included.
+func (c *call) fetched(o *Object, status policy.CacheStatus) {
+	c.text = appendLines(c.text[:0], o.Head.Fields)
+	c.whole(o, c.text, status)
+}
+
+// whole answers from an object that is complete. The lines may be in c.text.
+func (c *call) whole(o *Object, lines []byte, status policy.CacheStatus) {
+	r := &o.Head.Response
+	length := o.Body.Len()
+	if o.part() {
+		length = r.Part.Total
+	}
+	out := policy.Evaluate(c.spans[:0], &c.req, r, length, c.now, &c.set.options)
+	if out.Spans != nil {
+		c.spans = out.Spans
+	}
+	reply := &c.x.Reply
+	reply.Status, reply.OwnDate = out.Status, true
+	switch {
+	case out.Status == http.StatusPartialContent && len(out.Spans) > 1:
+		c.multipart(o, lines, out.Spans, status)
+	case out.Status == http.StatusPartialContent && len(out.Spans) == 1:
+		c.part(o, lines, out.Spans[0], length, status)
+	case out.Status == http.StatusRequestedRangeNotSatisfiable && out.Status != r.Status:
+		reply.OwnDate = false
+		reply.Field("Content-Range", "bytes */"+strconv.FormatInt(length, 10))
+		c.decided(status)
+	default:
+		reply.Lines(lines)
+		c.decided(status)
+		c.body(o, 0, o.Body.Len())
+	}
+}
+
+// body sends a part of the object's body, or for HEAD and 304 what is to be said
+// of it.
+func (c *call) body(o *Object, from, n int64) {
+	reply := &c.x.Reply
+	switch {
+	case reply.Status == http.StatusNotModified:
+		return
+	case c.req.Method == policy.HEAD:
+		reply.Length = n
+		return
+	}
+	if b, ok := o.Body.Bytes(); ok {
+		reply.Body = b[from : from+n]
+		return
+	}
+	c.streamed = true
+	out, err := c.x.Stream(n)
+	if err != nil {
+		return // the client is gone
+	}
+	if o.Body.WriteRange(out, from, n) == nil {
+		_ = out.Close() // edge accounts for clients that leave
+	}
+}
+
+// part answers with one range of a body of which length bytes exist.
+func (c *call) part(o *Object, lines []byte, s policy.Span, length int64, status policy.CacheStatus) {
+	c.linesWithout(lines, "Content-Range", "")
+	c.x.Reply.FieldBytes("Content-Range", appendContentRange(nil, s, length))
+	c.decided(status)
+	from := s.Start
+	if o.part() {
+		from -= o.Head.Response.Part.First
+	}
+	c.body(o, from, s.Length)
+}
+
+func appendContentRange(dst []byte, s policy.Span, length int64) []byte {
+	dst = strconv.AppendInt(append(dst, "bytes "...), s.Start, 10)
+	dst = strconv.AppendInt(append(dst, '-'), s.Start+s.Length-1, 10)
+	return strconv.AppendInt(append(dst, '/'), length, 10)
+}
+
+// linesWithout adds lines but those called a or b.
+func (c *call) linesWithout(lines []byte, a, b string) {
+	for len(lines) > 0 {
+		line := lines[:lineEnd(lines)]
+		lines = lines[len(line):]
+		if !lineIs(line, a) && !lineIs(line, b) {
+			c.x.Reply.Lines(line)
+		}
+	}
+}
+
+// lineEnd is where the first line ends, its CRLF included.
+func lineEnd(lines []byte) int {
+	for i, b := range lines {
+		if b == '\n' {
+			return i + 1
+		}
+	}
+	return len(lines)
+}
+
+func lineIs(line []byte, name string) bool {
+	return name != "" && len(line) > len(name) && line[len(name)] == ':' && isName(line[:len(name)], name)
+}
+
+// multipart answers with several ranges (RFC 9110, section 14.6). A part is never
+// among them: what is stored of a response answers for one range only.
+func (c *call) multipart(o *Object, lines []byte, spans []policy.Span, status policy.CacheStatus) {
+	boundary := strconv.FormatUint(rand.Uint64(), 36)
+	c.linesWithout(lines, "Content-Range", "Content-Type")
+	c.x.Reply.Field("Content-Type", "multipart/byteranges; boundary="+boundary)
+	c.decided(status)
+	heads := make([][]byte, len(spans))
+	total := int64(0)
+	for i, s := range spans {
+		heads[i] = partHead(boundary, o.Head.Fields.Get("Content-Type"), s, o.Body.Len(), i == 0)
+		total += int64(len(heads[i])) + s.Length
+	}
+	last := []byte("\r\n--" + boundary + "--\r\n")
+	c.streamed = true
+	out, err := c.x.Stream(total + int64(len(last)))
+	if err != nil {
+		return // the client is gone
+	}
+	for i, s := range spans {
+		if _, err := out.Write(heads[i]); err != nil || o.Body.WriteRange(out, s.Start, s.Length) != nil {
+			return
+		}
+	}
+	if _, err := out.Write(last); err == nil {
+		_ = out.Close() // edge accounts for clients that leave
+	}
+}
+
+func partHead(boundary string, contentType []byte, s policy.Span, length int64, first bool) []byte {
+	var h []byte
+	if !first {
+		h = append(h, "\r\n"...)
+	}
+	h = append(append(append(h, "--"...), boundary...), "\r\n"...)
+	if len(contentType) > 0 {
+		h = http1.AppendFieldBytes(h, "Content-Type", contentType)
+	}
+	return append(http1.AppendFieldBytes(h, "Content-Range", appendContentRange(nil, s, length)), "\r\n"...)
+}

@@ -1,0 +1,157 @@
+package httpcache
+
+import (
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// call is one exchange on its way through the service. It is used again: nothing
+// that outlives the exchange, such as a flight, may refer to it or to what it
+// holds.
+type call struct {
+	svc *Service
+	set *settings
+	x   *edge.Exchange
+	now int64 // Unix seconds
+
+	hop   hop
+	req   policy.Request
+	query Query
+	key   []byte
+	out   outgoing
+
+	fields http1.Fields // of an answer on its way back
+	text   []byte       // scratch
+	spans  []policy.Span
+
+	streamed bool // an answer has begun to leave
+	sent     bool // what must not be sent twice may have reached the origin
+}
+
+func (c *call) begin(s *Service, x *edge.Exchange) {
+	c.svc, c.set, c.x = s, s.settings.Load(), x
+	c.now = x.Now().Unix()
+	c.streamed, c.sent = false, false
+	x.Record.Service = s.name
+	x.Record.Operation = operation(x.Request.Method)
+	x.Record.Path = x.Request.Path
+}
+
+// end lets go of everything that belongs to the exchange.
+func (c *call) end() {
+	c.query.Reset()
+	c.x, c.set, c.req = nil, nil, policy.Request{}
+	clear(c.hop.names)
+	clear(c.out.fields)
+	clear(c.fields)
+	if cap(c.text) > keepText {
+		c.text = nil
+	}
+}
+
+// keepText is the largest scratch that is kept for the next exchange.
+const keepText = 64 << 10
+
+// operation is a method's name if it is a common one: what clients make up must
+// not fill logs and metrics.
+func operation(method []byte) string {
+	switch string(method) {
+	case http.MethodGet:
+		return http.MethodGet
+	case http.MethodHead:
+		return http.MethodHead
+	case http.MethodPost:
+		return http.MethodPost
+	case http.MethodPut:
+		return http.MethodPut
+	case http.MethodDelete:
+		return http.MethodDelete
+	case http.MethodPatch:
+		return http.MethodPatch
+	case http.MethodOptions:
+		return http.MethodOptions
+	}
+	return "other"
+}
+
+// finish gives the call back. A fault of ours must not become a failed request
+// where that can be helped.
+func (c *call) finish() {
+	if p := recover(); p != nil {
+		c.fault(p)
+		return // a call that panicked is not used again
+	}
+	s := c.svc
+	c.end()
+	s.calls.Put(c)
+}
+
+// fault passes a request on of which nothing has gone out yet, in either
+// direction; else the answer is an error, or is cut.
+func (c *call) fault(p any) {
+	c.svc.metrics.faults.Inc()
+	c.svc.log.Error("a fault inside the cache", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+	if c.streamed {
+		return // edge cuts what was not ended
+	}
+	c.x.Reply.Reset()
+	if c.sent || c.x.BodyLength() != 0 || !c.req.Reading() {
+		c.refuse(http.StatusInternalServerError, "a fault inside Kasoku")
+		return
+	}
+	c.pass(policy.CacheFault)
+}
+
+// look makes the key and looks at what the request says to a cache.
+func (c *call) look() {
+	x := c.x
+	c.key = AppendKey(c.key[:0], string(scheme(x)), x.Request.Host, x.Request.Path, x.Request.RawQuery)
+	x.Record.KeyHash = max(1, xxhash.Sum64(c.key))
+	policy.ParseRequest(&c.req, x.Request.Method, x.Request.Fields, &c.set.options)
+	c.query.Reset()
+	c.query.Key, c.query.Fields, c.query.Now, c.query.Options = c.key, x.Request.Fields, c.now, &c.set.options
+}
+
+// decided takes down how the request was answered, and says so in Cache-Status.
+func (c *call) decided(status policy.CacheStatus) {
+	c.note(status.Reason, &status)
+	if c.text = status.Append(c.text[:0]); len(c.text) > 0 {
+		c.x.Reply.FieldBytes("Cache-Status", c.text)
+	}
+}
+
+// note counts how the request was answered.
+func (c *call) note(why policy.Reason, status *policy.CacheStatus) {
+	d := why.Info().Decision
+	switch {
+	case status == nil:
+	case status.FwdStatus == http.StatusNotModified:
+		d = telemetry.Revalidated
+	case status.Collapsed && d != telemetry.HitStale:
+		d = telemetry.Coalesced
+	}
+	c.x.Record.Decision = d
+	c.svc.metrics.answered(why, d)
+}
+
+// refuse answers by itself, in words.
+func (c *call) refuse(status int, words string) {
+	r := &c.x.Reply
+	r.Status = status
+	r.Field("Content-Type", "text/plain; charset=utf-8")
+	r.Build(append(append(append(r.Buf, http.StatusText(status)...), ": "...), words+"\n"...))
+}
+
+// local is refuse for what has nothing to do with the cache.
+func (c *call) local(status int, words string) {
+	c.refuse(status, words)
+	c.note(policy.Refused, nil)
+}

@@ -1,0 +1,163 @@
+package httpcache
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/origin"
+	"github.com/kasoku/kasoku/internal/origin/balance"
+)
+
+// errand is a request to the origin on behalf of whoever wants its answer. It is
+// made of a client's request and outlives it, so it has memory of its own.
+type errand struct {
+	svc    *Service
+	set    *settings
+	key    []byte
+	method []byte
+	host   []byte // nil: the origin's
+	target []byte
+	header http1.Fields // as it goes to the origin, without conditions
+	client http1.Fields // as the client sent it
+	req    policy.Request
+	seen   *Object // what is to be validated, nil if nothing
+	quiet  bool    // nobody waits for it
+
+	why       policy.Reason // what became of the answer; for the starter, after Wait
+	fwdStatus int           // the origin's status
+	in        *origin.Inbound
+}
+
+// newErrand takes down what the call asks for.
+func (c *call) newErrand(seen *Object) *errand {
+	r := &c.x.Request
+	q := c.outbound(c.out.build(c.x, &c.hop, &c.set.cfg.Forwarding, c.svc.id))
+	client := r.Fields.Clone()
+	f := &errand{
+		svc: c.svc, set: c.set, key: append([]byte(nil), c.key...), method: append([]byte(nil), q.Method...),
+		target: append([]byte(nil), q.Target...), header: policy.Unconditional(nil, q.Header).Clone(), client: client, seen: seen,
+	}
+	if q.Host != nil {
+		f.host = append([]byte(nil), q.Host...)
+	}
+	policy.ParseRequest(&f.req, f.method, client, &c.set.options)
+	return f
+}
+
+// stored is what the errand is about, nil if nothing is stored.
+func (f *errand) stored() *Object {
+	if f == nil {
+		return nil
+	}
+	return f.seen
+}
+
+// fill asks the origin for a flight.
+func (f *errand) fill(ctx context.Context, fl *Flight) (*Answer, error) {
+	a, err := f.attempt(ctx, fl, f.seen)
+	if err == errOtherThan {
+		a, err = f.attempt(ctx, fl, nil)
+	}
+	if f.quiet && (err != nil || policy.Failing(f.fwdStatus)) {
+		f.seen.RefreshFailed(time.Now().Unix() + refreshPause)
+	}
+	return a, err
+}
+
+// refreshPause is how many seconds after a failed refresh in the background the
+// next one may be tried.
+const refreshPause = 5
+
+// errOtherThan says that a 304 speaks of something else than what was asked about.
+var errOtherThan = errors.New("httpcache: the origin has confirmed something that is not stored")
+
+// attempt asks the origin once, whether seen is still right if there is one.
+func (f *errand) attempt(ctx context.Context, fl *Flight, seen *Object) (*Answer, error) {
+	header := f.header
+	if seen != nil {
+		header = policy.Validation(nil, header, &seen.Head.Response)
+	}
+	f.svc.metrics.asked.Inc()
+	asked := time.Now().Unix()
+	in, fault := f.set.group.Do(ctx, &origin.Outbound{
+		Method: f.method, Host: f.host, Target: f.target, Header: header,
+		Interim: func(status int, h http1.Fields) { fl.Interim(status, policy.EndToEnd(nil, h).Clone()) },
+	}, &balance.Choice{Key: f.key})
+	if fault != nil {
+		return nil, fault
+	}
+	f.in, f.fwdStatus = in, in.Status
+	fields := received(in.Header, time.Now().Unix())
+	switch {
+	case in.Status == 304 && seen != nil:
+		in.Close()
+		return f.validated(seen, fields, asked)
+	case in.Status == 304, in.Status == 206 && !f.req.Traits.Has(policy.HasRange):
+		in.Close()
+		return nil, &origin.Fault{Kind: origin.Garbage, Reached: true, Attempts: 1, Err: errUnasked}
+	}
+	return f.answer(in, fields, asked), nil
+}
+
+var errUnasked = errors.New("an answer to conditions or ranges that were not asked for")
+
+// received are the fields of an origin's answer as they are stored and sent on.
+func received(header http1.Fields, now int64) http1.Fields {
+	fields := policy.Dated(nil, policy.EndToEnd(nil, header), now)
+	kept := fields[:0]
+	for _, f := range fields {
+		if !isName(f.Name, "X-Request-Id") {
+			kept = append(kept, f)
+		}
+	}
+	return append(kept, viaField)
+}
+
+// answer judges a new response.
+func (f *errand) answer(in *origin.Inbound, fields http1.Fields, asked int64) *Answer {
+	o := &f.set.options
+	r := policy.ParseResponse(in.Status, fields, asked, time.Now().Unix(), o)
+	storable, why := policy.Storable(&f.req, &r, o)
+	a := &Answer{Head: NewHead(r, fields, f.client, o), Length: in.Length, Body: in, Share: storable, Keep: storable}
+	switch {
+	case !storable:
+		a.Mark = f.set.cfg.UncacheableTTL
+		f.replaceable(in.Status)
+	case in.Length > f.set.cfg.MaxObject:
+		a.Keep, why = false, policy.TooLarge
+	case f.seen != nil && policy.Failing(in.Status):
+		a.Keep, why = false, policy.OriginFailed // what is stored stays (RFC 9111, section 4.3.3)
+	}
+	f.why = why
+	f.svc.metrics.stored(why)
+	return a
+}
+
+// replaceable drops what the origin was asked about if it has answered with
+// something else that may not be stored.
+func (f *errand) replaceable(status int) {
+	if f.seen != nil && (status < 400 || status == 404 || status == 410) {
+		f.svc.store.Drop(f.key, f.seen)
+	}
+}
+
+// validated is what a 304 makes of the stored object.
+func (f *errand) validated(seen *Object, fields http1.Fields, asked int64) (*Answer, error) {
+	o, now := &f.set.options, time.Now().Unix()
+	told := policy.ParseResponse(304, fields, asked, now, o)
+	if !policy.Updates(&told, &seen.Head.Response, true) {
+		return nil, errOtherThan
+	}
+	merged := policy.UpdateFields(nil, seen.Head.Fields, fields)
+	r := policy.ParseResponse(seen.Head.Response.Status, merged, asked, now, o)
+	storable, why := policy.Storable(&f.req, &r, o)
+	if !storable {
+		f.svc.store.Drop(f.key, seen)
+	}
+	f.why = why
+	f.svc.metrics.stored(why)
+	return &Answer{Head: NewHead(r, merged, f.client, o), Validated: seen, Length: seen.Body.Len(), Share: storable, Keep: storable}, nil
+}

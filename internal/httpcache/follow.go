@@ -1,0 +1,159 @@
+package httpcache
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/origin"
+)
+
+// fetch gets the answer from the origin, together with all who want the same.
+func (c *call) fetch(seen *Object, why policy.Reason, apart bool) {
+	f := c.newErrand(seen)
+	ask := Ask{Query: &c.query, Seen: seen, Apart: apart, Fill: f.fill}
+	t := c.svc.store.Fly(&ask)
+	again := c.follow(t, f, why)
+	t.Leave()
+	if again {
+		c.fetch(seen, why, true)
+	}
+}
+
+// follow waits for what a flight brings and answers with it. It returns true if
+// the request has to ask for itself.
+func (c *call) follow(t *Ticket, f *errand, why policy.Reason) (again bool) {
+	x := c.x
+	t.OnInterim = func(i Interim) { _ = x.Interim(i.Status, i.Fields) }
+	ctx, start := x.Context(), time.Now()
+	out, err := t.Wait(ctx)
+	x.Record.Origin += time.Since(start)
+	if err != nil {
+		c.failed(f.stored(), err)
+		return false
+	}
+	if out.Head != nil && c.standIn(f.stored(), out) {
+		return false
+	}
+	status := policy.CacheStatus{Reason: why, Forwarded: true, Collapsed: t.Joined(), Storing: policy.Stored, Timed: true}
+	if !t.Joined() {
+		status.Storing = f.why
+	}
+	if out.Head != nil {
+		status.TTL = out.Head.Response.TTL(c.now)
+	}
+	switch {
+	case out.Way == Again || out.Way == Apart:
+		return true
+	case out.Way == Own:
+		c.own(out, f, status)
+		return false
+	case t.Joined() && !c.usable(out.Head):
+		return true
+	case out.Way == Streaming:
+		c.stream(t, out, status)
+	case t.Joined() && t.flight == nil:
+		c.hit(out.Object, policy.CacheStatus{Reason: policy.Fresh, Timed: true, TTL: status.TTL}, out.Head.Response.Age(c.now))
+	default:
+		if f.fwdStatus == 304 && !t.Joined() {
+			status.FwdStatus = 304
+		}
+		c.fetched(out.Object, status)
+	}
+	return false
+}
+
+// usable says whether a response that another has asked for answers this request.
+func (c *call) usable(h *Head) bool {
+	d := policy.Decide(&c.req, &h.Response, policy.Unmarked, c.now, &c.set.options)
+	return d.Action == policy.Use || d.Action == policy.UseAndRefresh
+}
+
+// standIn answers with what is stored if the origin has failed and that may be.
+func (c *call) standIn(seen *Object, out Outcome) bool {
+	if seen == nil || !policy.Failing(out.Head.Response.Status) {
+		return false
+	}
+	if !c.standInFor(seen) {
+		return false
+	}
+	if out.Way == Own && out.Answer.Body != nil {
+		out.Answer.Body.Close()
+	}
+	return true
+}
+
+// failed answers when no origin has.
+func (c *call) failed(seen *Object, err error) {
+	var f *origin.Fault
+	if !errors.As(err, &f) {
+		f = c.interrupted(err)
+	}
+	var r *policy.Response
+	mark := policy.Unmarked
+	if seen != nil {
+		r, mark = &seen.Head.Response, seen.Mark()
+	}
+	d := policy.AfterFailure(&c.req, r, mark, policy.Disconnected, c.now, &c.set.options)
+	switch {
+	case d.Action == policy.Use:
+		c.hit(seen, policy.CacheStatus{Reason: d.Reason, Timed: true, TTL: d.TTL}, d.Age)
+	case d.Action == policy.GatewayTimeout && f.Kind != origin.Canceled:
+		_, words := c.failure(f)
+		c.refuse(504, words)
+		c.note(d.Reason, nil)
+	default:
+		c.unanswered(f)
+	}
+}
+
+// interrupted is the fault that an end of waiting amounts to.
+func (c *call) interrupted(err error) *origin.Fault {
+	kind := origin.Reset
+	switch ctx := c.x.Context(); {
+	case errors.Is(err, ErrPanicked):
+		c.svc.metrics.faults.Inc()
+		c.svc.log.Error("a fault inside the cache", "error", err)
+	case errors.Is(context.Cause(ctx), edge.ErrRequestTimeout):
+		kind = origin.Timeout
+	case ctx.Err() != nil:
+		kind = origin.Canceled
+	}
+	return &origin.Fault{Origin: c.svc.name, Kind: kind, Err: err}
+}
+
+// own answers with a response that is for this request alone.
+func (c *call) own(out Outcome, f *errand, status policy.CacheStatus) {
+	status.Timed = false
+	if out.Object != nil { // a 304 that ends its storing
+		status.FwdStatus = 304
+		c.fetched(out.Object, status)
+		return
+	}
+	if out.Answer.Body != nil {
+		defer out.Answer.Body.Close()
+	}
+	if policy.NotModified(&c.req, &out.Head.Response, c.now, &c.set.options) && out.Head.Response.Status == 200 {
+		status.FwdStatus = 200
+		c.notModified(out.Head, status)
+		return
+	}
+	c.missHead(out.Head, status)
+	c.copyBody(f.in)
+}
+
+// missHead begins an answer with a response that has just come.
+func (c *call) missHead(h *Head, status policy.CacheStatus) {
+	reply := &c.x.Reply
+	reply.Status, reply.OwnDate = h.Response.Status, true
+	c.text = appendLines(c.text[:0], h.Fields)
+	reply.Lines(c.text)
+	c.decided(status)
+}
+
+func (c *call) notModified(h *Head, status policy.CacheStatus) {
+	c.missHead(h, status)
+	c.x.Reply.Status = 304
+}

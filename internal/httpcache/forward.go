@@ -1,0 +1,180 @@
+package httpcache
+
+import (
+	"net/netip"
+	"strconv"
+
+	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/http1"
+)
+
+// Forwarding says what origins are told of the client.
+type Forwarding struct {
+	X        bool           // X-Forwarded-For, -Host and -Proto
+	Standard bool           // Forwarded (RFC 7239)
+	Trust    []netip.Prefix // whose own such fields are continued; all others' are dropped
+}
+
+// trusts says whether a client's own fields are believed.
+func (f *Forwarding) trusts(client netip.Addr) bool {
+	for _, p := range f.Trust {
+		if p.Contains(client.Unmap()) {
+			return true
+		}
+	}
+	return false
+}
+
+// outgoing makes the fields of a request to an origin. It is used again: fields
+// are slices of text and of the exchange, so what outlives that is to be cloned.
+type outgoing struct {
+	fields http1.Fields
+	text   []byte
+}
+
+// build takes over the client's fields that go on, and adds ours. id names this
+// process in Via.
+func (o *outgoing) build(x *edge.Exchange, h *hop, f *Forwarding, id string) http1.Fields {
+	o.fields, o.text = o.fields[:0], o.text[:0]
+	for _, field := range x.Request.Fields {
+		switch {
+		case h.ends(field.Name), isForwarded(field.Name), isName(field.Name, "X-Request-Id"), isName(field.Name, "Max-Forwards"):
+		default:
+			o.fields = append(o.fields, field)
+		}
+	}
+	trusted := len(f.Trust) > 0 && f.trusts(x.Record.Client.Addr())
+	if f.X {
+		o.x(x, trusted)
+	}
+	if f.Standard {
+		o.standard(x, trusted)
+	}
+	if n, ok := hops(&x.Request); ok {
+		o.add("Max-Forwards", func(dst []byte) []byte { return strconv.AppendUint(dst, n-1, 10) })
+	}
+	o.add("X-Request-Id", func(dst []byte) []byte { return append(dst, x.Record.RequestID...) })
+	o.add("Via", func(dst []byte) []byte {
+		dst = append(dst, "1."...)
+		return append(append(strconv.AppendInt(dst, int64(x.Request.Minor), 10), ' '), id...)
+	})
+	return o.fields
+}
+
+// add appends a field whose value is written by f. Growing moves text, but what
+// was written before stays where the fields look.
+func (o *outgoing) add(name string, f func(dst []byte) []byte) {
+	start := len(o.text)
+	o.text = append(o.text, name...)
+	o.text = f(o.text)
+	both := o.text[start:len(o.text):len(o.text)]
+	o.fields = append(o.fields, http1.Field{Name: both[:len(name):len(name)], Value: both[len(name):]})
+}
+
+func isForwarded(name []byte) bool {
+	return isName(name, "X-Forwarded-For") || isName(name, "X-Forwarded-Host") || isName(name, "X-Forwarded-Proto") ||
+		isName(name, "Forwarded")
+}
+
+// hops is how often a request may still be forwarded, if it says so: only OPTIONS
+// and TRACE do.
+func hops(r *http1.Request) (uint64, bool) {
+	if string(r.Method) != "OPTIONS" {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(r.Get("Max-Forwards")), 10, 32)
+	return n, err == nil && n > 0
+}
+
+func (o *outgoing) x(x *edge.Exchange, trusted bool) {
+	client := x.Record.Client.Addr().Unmap().WithZone("")
+	if chain := said(x, "X-Forwarded-For", trusted); client.IsValid() || len(chain) > 0 {
+		o.add("X-Forwarded-For", func(dst []byte) []byte {
+			dst = appendChain(dst, chain)
+			if !client.IsValid() {
+				return dst[:len(dst)-len(", ")]
+			}
+			return client.AppendTo(dst)
+		})
+	}
+	o.add("X-Forwarded-Host", func(dst []byte) []byte {
+		return append(dst, firstOf(said(x, "X-Forwarded-Host", trusted), x.Request.Host)...)
+	})
+	o.add("X-Forwarded-Proto", func(dst []byte) []byte {
+		return append(dst, firstOf(said(x, "X-Forwarded-Proto", trusted), scheme(x))...)
+	})
+}
+
+// said are the values of a field's lines, if the client is to be believed.
+func said(x *edge.Exchange, name string, trusted bool) (chain [][]byte) {
+	for i := range x.Request.Fields {
+		if f := &x.Request.Fields[i]; trusted && isName(f.Name, name) && len(f.Value) > 0 {
+			chain = append(chain, f.Value)
+		}
+	}
+	return chain
+}
+
+func appendChain(dst []byte, chain [][]byte) []byte {
+	for _, part := range chain {
+		dst = append(append(dst, part...), ", "...)
+	}
+	return dst
+}
+
+func firstOf(chain [][]byte, other []byte) []byte {
+	if len(chain) > 0 {
+		return chain[0]
+	}
+	return other
+}
+
+var plainScheme, secureScheme = []byte("http"), []byte("https")
+
+func scheme(x *edge.Exchange) []byte {
+	if x.Record.TLS {
+		return secureScheme
+	}
+	return plainScheme
+}
+
+// standard adds Forwarded: one element for each proxy, ours last.
+func (o *outgoing) standard(x *edge.Exchange, trusted bool) {
+	o.add("Forwarded", func(dst []byte) []byte {
+		dst = appendChain(dst, said(x, "Forwarded", trusted))
+		dst = append(dst, "for="...)
+		switch client := x.Record.Client.Addr().Unmap().WithZone(""); {
+		case !client.IsValid():
+			dst = append(dst, "unknown"...)
+		case client.Is4():
+			dst = client.AppendTo(dst)
+		default:
+			dst = append(client.AppendTo(append(dst, `"[`...)), `]"`...)
+		}
+		if host := x.Request.Host; len(host) > 0 {
+			dst = append(append(append(dst, `;host="`...), host...), '"')
+		}
+		return append(append(dst, ";proto="...), scheme(x)...)
+	})
+}
+
+// looped says whether a request came through this very process before.
+func looped(fields http1.Fields, id string) bool {
+	for i := range fields {
+		if isName(fields[i].Name, "Via") && viaNames(fields[i].Value, id) {
+			return true
+		}
+	}
+	return false
+}
+
+// viaNames says whether one of the list's members was received by id.
+func viaNames(value []byte, id string) bool {
+	for i := 1; i+len(id) <= len(value); i++ {
+		end := i + len(id)
+		if string(value[i:end]) == id && value[i-1] == ' ' && (end == len(value) || value[end] == ',' || value[end] == ' ') {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,158 @@
+package httpcache
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/http1"
+)
+
+// arrived is a request from a client, its head written with plain line ends.
+func arrived(t *testing.T, client, head string) *edge.Exchange {
+	t.Helper()
+	var r http1.Request
+	text := strings.ReplaceAll(head, "\n", "\r\n") + "\r\n\r\n"
+	if n, err := http1.ParseRequest([]byte(text), &http1.Limits{}, &r); err != nil || n == 0 {
+		t.Fatalf("%q: %d, %v", text, n, err)
+	}
+	x := edge.Detached(t.Context(), r, nil, time.Unix(0, 0))
+	x.Record.RequestID = []byte("r1")
+	if client != "" {
+		x.Record.Client = netip.MustParseAddrPort(client)
+	}
+	return x
+}
+
+func written(fields http1.Fields) string {
+	var b strings.Builder
+	for _, f := range fields {
+		b.WriteString(string(f.Name) + ": " + string(f.Value) + "\n")
+	}
+	return b.String()
+}
+
+func TestWhatOriginsGet(t *testing.T) {
+	trust := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
+	f := func(fw Forwarding, client, head, out string) {
+		t.Helper()
+		x := arrived(t, client, head)
+		var h hop
+		if !h.read(x.Request.Fields) {
+			t.Fatalf("%q is refused", head)
+		}
+		var o outgoing
+		if got := written(o.build(x, &h, &fw, "kasoku-1")); got != strings.TrimPrefix(out, "\n") {
+			t.Fatalf("%s\ngoes on as\n%s", head, got)
+		}
+	}
+	none, x, both := Forwarding{}, Forwarding{X: true, Trust: trust}, Forwarding{X: true, Standard: true, Trust: trust}
+	const get = "GET /a HTTP/1.1\nHost: shop.example:80\n"
+
+	f(none, "192.0.2.1:5", get+"X-Any: 1\nAccept: a\nAccept: b\nRange: bytes=0-\nEmpty:", `
+X-Any: 1
+Accept: a
+Accept: b
+Range: bytes=0-
+Empty: 
+X-Request-Id: r1
+Via: 1.1 kasoku-1
+`)
+	// What concerns one connection ends here, the fields that Connection names too.
+	f(none, "192.0.2.1:5", get+"Connection: close, X-Hop\nconnection: x-other\nX-Hop: 1\nX-Other: 2\nX-Stay: 3\n"+
+		"Keep-Alive: 5\nProxy-Connection: x\nTE: gzip\nTrailer: x\nUpgrade: h2c\nProxy-Authorization: y\nHTTP2-Settings: z\nExpect: 100-continue", `
+X-Stay: 3
+X-Request-Id: r1
+Via: 1.1 kasoku-1
+`)
+	f(none, "192.0.2.1:5", get+"Via: 1.0 front\nX-Request-Id: theirs\nX-Forwarded-For: 1.2.3.4", `
+Via: 1.0 front
+X-Request-Id: r1
+Via: 1.1 kasoku-1
+`)
+	f(none, "", "OPTIONS /a HTTP/1.0\nMax-Forwards: 7", `
+Max-Forwards: 6
+X-Request-Id: r1
+Via: 1.0 kasoku-1
+`)
+	// Anybody can write these, so that only a trusted proxy's are continued.
+	spoofed := get + "X-Forwarded-For: 1.2.3.4\nX-Forwarded-Host: evil\nX-Forwarded-Proto: https\nForwarded: for=evil"
+	f(x, "[::ffff:192.0.2.1]:5", spoofed, `
+X-Forwarded-For: 192.0.2.1
+X-Forwarded-Host: shop.example:80
+X-Forwarded-Proto: http
+X-Request-Id: r1
+Via: 1.1 kasoku-1
+`)
+	f(both, "10.1.1.1:5", spoofed, `
+X-Forwarded-For: 1.2.3.4, 10.1.1.1
+X-Forwarded-Host: evil
+X-Forwarded-Proto: https
+Forwarded: for=evil, for=10.1.1.1;host="shop.example:80";proto=http
+X-Request-Id: r1
+Via: 1.1 kasoku-1
+`)
+	f(both, "[2001:db8::1]:5", get+"Accept: x", `
+Accept: x
+X-Forwarded-For: 2001:db8::1
+X-Forwarded-Host: shop.example:80
+X-Forwarded-Proto: http
+Forwarded: for="[2001:db8::1]";host="shop.example:80";proto=http
+X-Request-Id: r1
+Via: 1.1 kasoku-1
+`)
+}
+
+func TestConnectionNamesThatAreRefused(t *testing.T) {
+	f := func(value string, want bool) {
+		t.Helper()
+		var h hop
+		if got := h.read(http1.FieldsOf("Connection", value)); got != want {
+			t.Fatalf("Connection: %s is taken: %v", value, got)
+		}
+	}
+	for _, name := range []string{"Host", "content-length", "Transfer-Encoding", "Authorization", "Cookie", "Cache-Control", "Age",
+		"Date", "Range", "If-Match", "if-anything", "X-Forwarded-For", "Via"} {
+		f(name, false)
+		f("close, "+name, false)
+	}
+	f("close", true)
+	f("keep-alive, Upgrade, , TE", true)
+	f("X-Hop", true)
+	f("If-", true)
+	f("", true)
+}
+
+func TestHop(t *testing.T) {
+	f := func(upgrade, trailers bool, pairs ...string) {
+		t.Helper()
+		var h hop
+		if !h.read(http1.FieldsOf(pairs...)) || h.upgrade != upgrade || h.trailers != trailers {
+			t.Fatalf("%q: upgrade %v, trailers %v", pairs, h.upgrade, h.trailers)
+		}
+	}
+	f(false, false)
+	f(true, false, "Upgrade", "websocket", "Connection", "keep-alive, upgrade")
+	f(false, false, "Upgrade", "websocket")
+	f(false, false, "Connection", "upgrade")
+	f(false, true, "TE", "gzip;q=0.5, Trailers")
+	f(false, false, "TE", "gzip")
+}
+
+func TestLoops(t *testing.T) {
+	f := func(value string, want bool) {
+		t.Helper()
+		if got := looped(http1.FieldsOf("Via", "1.1 other", "via", value), "kasoku-1"); got != want {
+			t.Fatalf("Via: %s is a loop: %v", value, got)
+		}
+	}
+	f("1.1 kasoku-1", true)
+	f("1.0 a, 1.1 kasoku-1 (comment), 2 b", true)
+	f("1.1 kasoku-1,1.1 b", true)
+	f("1.1 kasoku-12", false)
+	f("1.1 akasoku-1", false)
+	f("kasoku-1", false)
+	f("", false)
+}

@@ -1,0 +1,138 @@
+package httpcache
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/kasoku/kasoku/internal/http1"
+)
+
+// hop is what a request's Connection lines say, which concerns this connection
+// alone.
+type hop struct {
+	names    [][]byte // of fields that end here; aliases of the request
+	upgrade  bool     // Connection: upgrade, with an Upgrade field
+	trailers bool     // TE: trailers: the client takes trailers
+}
+
+// fixed are fields that no sender may declare to concern one connection alone:
+// dropping them would change who is asked for what. Besides, every If-* field.
+var fixed = []string{
+	"Host", "Content-Length", "Transfer-Encoding", "Authorization", "Cookie", "Cache-Control", "Age", "Date", "Range",
+	"Content-Type", "Content-Encoding", "Expect", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Forwarded",
+}
+
+// read takes down the Connection lines of a request; false: it names a field that
+// it must not, and the request is to be refused.
+func (h *hop) read(fields http1.Fields) bool {
+	*h = hop{names: h.names[:0]}
+	upgrade, upgradable := false, false
+	for i := range fields {
+		f := &fields[i]
+		switch len(f.Name) {
+		case len("TE"):
+			if isName(f.Name, "TE") {
+				h.trailers = h.trailers || hasMember(f.Value, "trailers")
+			}
+		case len("Upgrade"):
+			upgradable = upgradable || isName(f.Name, "Upgrade")
+		case len("Connection"):
+			if isName(f.Name, "Connection") && !h.list(f.Value, &upgrade) {
+				return false
+			}
+		}
+	}
+	h.upgrade = upgrade && upgradable
+	return true
+}
+
+func (h *hop) list(value []byte, upgrade *bool) bool {
+	for len(value) > 0 {
+		var name []byte
+		name, value, _ = bytes.Cut(value, []byte{','})
+		name = bytes.Trim(name, " \t")
+		switch {
+		case len(name) == 0, isName(name, "close"), isName(name, "keep-alive"):
+		case isName(name, "upgrade"):
+			*upgrade = true
+		case isFixed(name):
+			return false
+		default:
+			h.names = append(h.names, name)
+		}
+	}
+	return true
+}
+
+func isFixed(name []byte) bool {
+	if len(name) > 3 && isName(name[:3], "If-") {
+		return true
+	}
+	for _, f := range fixed {
+		if isName(name, f) {
+			return true
+		}
+	}
+	return false
+}
+
+// ends says whether a field of the request concerns this connection alone.
+func (h *hop) ends(name []byte) bool {
+	if hopByHop(name) {
+		return true
+	}
+	for _, n := range h.names {
+		if bytes.EqualFold(n, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// hopByHop are the fields that always concern one connection alone, or that are
+// written anew on the next.
+func hopByHop(name []byte) bool {
+	switch len(name) {
+	case 2:
+		return isName(name, "TE")
+	case 4:
+		return isName(name, "Host")
+	case 6:
+		return isName(name, "Expect")
+	case 7:
+		return isName(name, "Upgrade") || isName(name, "Trailer")
+	case 10:
+		return isName(name, "Connection") || isName(name, "Keep-Alive")
+	case 14:
+		return isName(name, "Content-Length") || isName(name, "HTTP2-Settings")
+	case 16:
+		return isName(name, "Proxy-Connection")
+	case 17:
+		return isName(name, "Transfer-Encoding")
+	case 18:
+		return isName(name, "Proxy-Authenticate")
+	case 19:
+		return isName(name, "Proxy-Authorization")
+	case 25:
+		return isName(name, "Proxy-Authentication-Info")
+	}
+	return false
+}
+
+// hasMember says whether a list of tokens holds the one, in any case.
+func hasMember(list []byte, token string) bool {
+	for len(list) > 0 {
+		var m []byte
+		m, list, _ = bytes.Cut(list, []byte{','})
+		m, _, _ = bytes.Cut(m, []byte{';'})
+		if isName(bytes.Trim(m, " \t"), token) {
+			return true
+		}
+	}
+	return false
+}
+
+// isName compares a field's name in any case.
+func isName(b []byte, name string) bool {
+	return len(b) == len(name) && (string(b) == name || strings.EqualFold(string(b), name))
+}

@@ -1,0 +1,90 @@
+package httpcache
+
+import (
+	"sync/atomic"
+
+	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// metrics are the service's counters. Those of reasons are made when they are
+// first used: most never are.
+type metrics struct {
+	registry *telemetry.Registry
+	service  string
+	requests [64]atomic.Pointer[telemetry.Counter] // by policy.Reason
+	answers  [64]atomic.Pointer[telemetry.Counter] // by policy.Reason
+	by       []*telemetry.Counter                  // by telemetry.Decision, for the report
+	asked    *telemetry.Counter
+	faults   *telemetry.Counter
+	cut      *telemetry.Counter
+}
+
+func newMetrics(r *telemetry.Registry, service string) *metrics {
+	by := make([]*telemetry.Counter, len(telemetry.Decisions))
+	for i := range by {
+		by[i] = telemetry.NewCounter()
+	}
+	return &metrics{
+		by: by, registry: r, service: service,
+		asked: r.Counter("kasoku_http_origin_requests_total", "Requests to origins, repeated ones once.", "service", service),
+		faults: r.Counter("kasoku_http_cache_faults_total",
+			"Faults inside the cache; the requests were passed through where that was safe. Always worth a bug report.", "service", service),
+		cut: r.Counter("kasoku_http_cut_total",
+			"Answers that were cut because the origin's body ended before its end, or their reader fell too far behind.", "service", service),
+	}
+}
+
+// answered counts how a request was answered.
+func (m *metrics) answered(why policy.Reason, d telemetry.Decision) {
+	m.by[d].Inc()
+	m.inc(&m.requests[why], why, "kasoku_http_requests_total", "Requests by how they were answered; http-cache.md has the reasons.")
+}
+
+// stored counts what became of an origin's answer.
+func (m *metrics) stored(why policy.Reason) {
+	m.inc(&m.answers[why], why, "kasoku_http_origin_answers_total", "Answers of origins by whether they were stored, or why not; http-cache.md has the reasons.")
+}
+
+func (m *metrics) inc(cell *atomic.Pointer[telemetry.Counter], why policy.Reason, name, help string) {
+	c := cell.Load()
+	if c == nil {
+		c = m.registry.Counter(name, help, "service", m.service, "reason", why.String())
+		cell.Store(c)
+	}
+	c.Inc()
+}
+
+// decisions are the requests by decision.
+func (m *metrics) decisions() map[telemetry.Decision]uint64 {
+	counts := map[telemetry.Decision]uint64{}
+	for d := range m.by {
+		if n := m.by[d].Value(); n > 0 {
+			counts[telemetry.Decision(d)] = n
+		}
+	}
+	return counts
+}
+
+// observe exposes the store's figures.
+func (s *Service) observe() {
+	for _, m := range []struct {
+		name, help string
+		value      func(Stats) uint64
+	}{
+		{"stored_total", "Responses stored.", func(t Stats) uint64 { return t.Stored }},
+		{"overtaken_total", "Responses not stored because a write or a purge came while they were fetched.", func(t Stats) uint64 { return t.Overtaken }},
+		{"flights_total", "Requests to origins on behalf of whoever wanted their answer.", func(t Stats) uint64 { return t.Flights }},
+		{"joined_total", "Requests that took the answer that another had asked for.", func(t Stats) uint64 { return t.Joined }},
+		{"released_total", "Requests that waited for another's answer, which could not be shared. Many of these: uncacheable_ttl may be too short.", func(t Stats) uint64 { return t.Released }},
+		{"behind_total", "Clients cut off because they read a body too large to be kept more slowly than others can wait for.", func(t Stats) uint64 { return t.Behind }},
+		{"abandoned_total", "Fetches ended because all who wanted them had left.", func(t Stats) uint64 { return t.Abandoned }},
+		{"purges_total", "Purges.", func(t Stats) uint64 { return t.Purges }},
+	} {
+		s.registry.CounterFunc("kasoku_http_"+m.name, m.help, func() float64 { return float64(m.value(s.store.Stats())) }, "service", s.name)
+	}
+	s.registry.Gauge("kasoku_http_flights", "Requests to origins on behalf of whoever wants their answer that are under way.",
+		func() float64 { return float64(s.store.Stats().Running) }, "service", s.name)
+	s.registry.Gauge("kasoku_http_flying_bytes", "Bytes of bodies that are being fetched and held for who wants them.",
+		func() float64 { return float64(s.store.Stats().Flying) }, "service", s.name)
+}

@@ -1,0 +1,117 @@
+package httpcache
+
+import (
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/origin"
+)
+
+// readRange answers a request for a range of which nothing is stored: from the
+// fetch of the whole that is under way, if there is one; else the origin is asked
+// for the range as the client has put it, and the part may be stored.
+func (c *call) readRange(why policy.Reason) {
+	if t := c.svc.store.Join(&c.query); t != nil {
+		again := c.follow(t, nil, why)
+		t.Leave()
+		if !again {
+			return
+		}
+	}
+	fence := c.svc.store.fence(c.key)
+	asked := time.Now().Unix()
+	q := c.outbound(c.out.build(c.x, &c.hop, &c.set.cfg.Forwarding, c.svc.id))
+	in, f := c.ask(c.x.Context(), q)
+	if f != nil {
+		c.unanswered(f)
+		return
+	}
+	defer in.Close()
+	c.keepPart(in, fence, asked, why)
+}
+
+// keepPart gives the client the answer to a range, and keeps what is a part or the
+// whole of a response.
+func (c *call) keepPart(in *origin.Inbound, at fence, asked int64, why policy.Reason) {
+	o := &c.set.options
+	fields := received(in.Header, time.Now().Unix())
+	r := policy.ParseResponse(in.Status, fields, asked, time.Now().Unix(), o)
+	ok, kept := policy.Storable(&c.req, &r, o)
+	if ok && in.Length > c.set.cfg.MaxObject {
+		ok, kept = false, policy.TooLarge
+	}
+	if in.Status == http.StatusPartialContent && ok && in.Length >= 0 && in.Length != r.Part.Length() && !o.LooseParts {
+		ok, kept = false, policy.PartNotStored
+	}
+	c.svc.metrics.stored(kept)
+	status := policy.CacheStatus{Reason: why, Forwarded: true, Storing: kept}
+	h := NewHead(r, fields.Clone(), c.x.Request.Fields, o)
+	c.missHead(h, status)
+	if !ok {
+		c.copyBody(in)
+		return
+	}
+	var keep collector
+	keep.most = c.set.cfg.MaxObject
+	c.copyBodyTo(in, &keep)
+	if !keep.whole {
+		return
+	}
+	if in.Status == http.StatusPartialContent {
+		part, fits := r.Part.Fit(int64(len(keep.bytes)), o)
+		if !fits {
+			return
+		}
+		h.Response.Part = part
+	}
+	c.svc.store.put(c.key, newObject(h, NewBody(nonEmpty(keep.bytes)...), at.stamp, at.born), nil)
+}
+
+func nonEmpty(b []byte) [][]byte {
+	if len(b) == 0 {
+		return nil
+	}
+	return [][]byte{b}
+}
+
+// collector keeps a body that is copied, up to a bound.
+type collector struct {
+	bytes []byte
+	most  int64
+	over  bool
+	whole bool // all of it came
+}
+
+func (k *collector) take(p []byte, err error) {
+	if k == nil {
+		return
+	}
+	if k.over = k.over || int64(len(k.bytes)+len(p)) > k.most; k.over {
+		k.bytes = nil
+		return
+	}
+	k.bytes = append(k.bytes, p...)
+	k.whole = err == io.EOF
+}
+
+// fence is what was noted of a URL before its origin was asked.
+type fence struct {
+	stamp cache.Stamp
+	born  uint64
+}
+
+func (s *Store) fence(key []byte) fence {
+	born := s.purges.head.Load()
+	return fence{stamp: s.space.Cache().Note(URLTag(key)), born: born}
+}
+
+// Join joins the flight that brings what q asks for, nil if there is none.
+func (s *Store) Join(q *Query) *Ticket {
+	sh := s.shardOf(q.Key)
+	sh.Lock()
+	defer sh.Unlock()
+	return s.join(sh, q)
+}

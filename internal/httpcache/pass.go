@@ -1,0 +1,251 @@
+package httpcache
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/origin"
+	"github.com/kasoku/kasoku/internal/origin/balance"
+)
+
+// outbound is the client's request as it goes to an origin, without its body.
+func (c *call) outbound(header http1.Fields) *origin.Outbound {
+	r := &c.x.Request
+	q := &origin.Outbound{
+		Method: r.Method, Target: target(r), Header: header, WantTrailer: c.hop.trailers,
+		Interim: c.interim,
+	}
+	if !c.set.cfg.OriginHost {
+		q.Host = r.Host
+	}
+	return q
+}
+
+// target is what was asked for in origin-form, whatever form it came in.
+func target(r *http1.Request) []byte {
+	if len(r.Target) > 0 && (r.Target[0] == '/' || r.Target[0] == '*') {
+		return r.Target
+	}
+	if r.RawQuery == nil {
+		return r.Path
+	}
+	return append(append(append([]byte(nil), r.Path...), '?'), r.RawQuery...)
+}
+
+// interim gives the client an answer that goes before the final one.
+func (c *call) interim(status int, h http1.Fields) {
+	_ = c.x.Interim(status, policy.EndToEnd(nil, h)) // one that the client does not get is no loss
+}
+
+// withBody lets the request's body follow as it comes.
+func (c *call) withBody(q *origin.Outbound) {
+	x := c.x
+	if q.Length = x.BodyLength(); q.Length == 0 {
+		return
+	}
+	q.Body, q.Trailer, q.Stop = x.BodyReader(), x.BodyTrailer, x.StopBody
+	q.Expect = x.Request.Expect100
+}
+
+// ask makes the exchange with an origin. The time until the answer's head is that
+// of the access log.
+func (c *call) ask(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault) {
+	c.svc.metrics.asked.Inc()
+	start := time.Now()
+	in, f := c.set.group.Do(ctx, q, &balance.Choice{Key: c.key})
+	c.x.Record.Origin += time.Since(start)
+	if f != nil {
+		c.sent = c.sent || f.Reached
+	} else {
+		c.sent = true
+	}
+	return in, f
+}
+
+// pass gives the request to an origin as it is, and the client its answer.
+func (c *call) pass(why policy.Reason) {
+	q := c.outbound(c.out.build(c.x, &c.hop, &c.set.cfg.Forwarding, c.svc.id))
+	c.withBody(q)
+	in, f := c.ask(c.x.Context(), q)
+	if f != nil {
+		c.unanswered(f)
+		return
+	}
+	defer in.Close()
+	c.svc.metrics.stored(policy.Passed)
+	c.relay(in, policy.CacheStatus{Reason: why, Forwarded: true, Storing: policy.Passed})
+}
+
+// relay gives the client an answer as it comes from an origin.
+func (c *call) relay(in *origin.Inbound, status policy.CacheStatus) {
+	c.head(in.Status, in.Header, time.Now().Unix())
+	c.decided(status)
+	c.copyBody(in)
+}
+
+// head takes over the head of an answer that is not stored.
+func (c *call) head(status int, header http1.Fields, now int64) {
+	reply := &c.x.Reply
+	reply.Status, reply.OwnDate = status, true
+	c.fields = policy.EndToEnd(c.fields[:0], header)
+	c.text = appendLines(c.text[:0], policy.Dated(nil, c.fields, now))
+	reply.Lines(c.text)
+	reply.Lines(viaLine)
+}
+
+// viaLine tells clients that the answer came through here.
+var (
+	viaField = http1.Field{Name: []byte("Via"), Value: []byte("1.1 kasoku")}
+	viaLine  = []byte("Via: 1.1 kasoku\r\n")
+)
+
+// appendLines renders fields that were read as valid, but for those that edge
+// writes.
+func appendLines(dst []byte, fields http1.Fields) []byte {
+	for i := range fields {
+		f := &fields[i]
+		if isName(f.Name, "Content-Length") || isName(f.Name, "X-Request-Id") {
+			continue
+		}
+		dst = append(append(dst, f.Name...), ": "...)
+		dst = append(append(dst, f.Value...), "\r\n"...)
+	}
+	return dst
+}
+
+var copyBuffers = sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}
+
+// copyBody streams an answer's body to the client.
+func (c *call) copyBody(in *origin.Inbound) { c.copyBodyTo(in, nil) }
+
+// copyBodyTo is copyBody, and lets keep have it too.
+func (c *call) copyBodyTo(in *origin.Inbound, keep *collector) {
+	c.streamed = true
+	out, err := c.x.Stream(in.Length)
+	if err != nil {
+		return // the client is gone
+	}
+	buf := copyBuffers.Get().(*[]byte)
+	defer copyBuffers.Put(buf)
+	for {
+		n, err := in.Read(*buf)
+		keep.take((*buf)[:n], err)
+		if _, werr := out.Write((*buf)[:n]); werr != nil {
+			return
+		}
+		switch {
+		case err == io.EOF:
+			out.Trailer(in.Trailer())
+			_ = out.Close() // edge accounts for clients that leave
+			return
+		case err != nil:
+			c.svc.metrics.cut.Inc()
+			out.Cut()
+			return
+		}
+	}
+}
+
+// unanswered tells the client that no origin answered.
+func (c *call) unanswered(f *origin.Fault) {
+	status, words := c.failure(f)
+	c.refuse(status, words)
+	c.note(policy.OriginSilent, nil)
+}
+
+// failure says what a fault is to a client.
+func (c *call) failure(f *origin.Fault) (status int, words string) {
+	var refused *http1.Error
+	switch {
+	case f.Kind == origin.Canceled && errors.Is(context.Cause(c.x.Context()), edge.ErrClientGone):
+		return statusClientGone, "the client went away"
+	case f.Kind == origin.Timeout:
+		return http.StatusGatewayTimeout, "the origin did not answer in time"
+	case f.Kind == origin.BreakerOpen || f.Kind == origin.Overload:
+		return http.StatusServiceUnavailable, "the origin is overloaded or failing; try again"
+	case f.Kind == origin.Dial:
+		return http.StatusBadGateway, "no connection to the origin"
+	case errors.As(f.Err, &refused) && refused.Status < 500:
+		return refused.Status, refused.Reason // of the client's own body
+	case f.Kind == origin.Garbage:
+		return http.StatusBadGateway, "the origin's answer is not valid HTTP"
+	}
+	return http.StatusBadGateway, "the origin ended the connection without an answer"
+}
+
+// statusClientGone is what the log has for a client that did not wait for the
+// answer; nobody gets it.
+const statusClientGone = 499
+
+// tunnel passes on a request for another protocol on this connection, and then
+// what both sides say.
+func (c *call) tunnel() {
+	header := c.out.build(c.x, &c.hop, &c.set.cfg.Forwarding, c.svc.id)
+	for _, f := range c.x.Request.Fields {
+		if isName(f.Name, "Upgrade") {
+			header = append(header, f)
+		}
+	}
+	q := c.outbound(header)
+	q.Upgrade = true
+	in, f := c.ask(c.x.Context(), q)
+	if f != nil {
+		c.unanswered(f)
+		return
+	}
+	if in.Status != http.StatusSwitchingProtocols {
+		defer in.Close()
+		c.relay(in, policy.CacheStatus{Reason: policy.UpgradePassed, Forwarded: true, Storing: policy.Passed})
+		return
+	}
+	c.switched(in)
+}
+
+func (c *call) switched(in *origin.Inbound) {
+	up := in.Conn()
+	defer up.Close()
+	c.head(in.Status, in.Header, c.now)
+	for _, f := range in.Header {
+		if isName(f.Name, "Upgrade") {
+			c.x.Reply.FieldBytes("Upgrade", f.Value)
+		}
+	}
+	c.note(policy.UpgradePassed, nil)
+	c.streamed = true
+	down, err := c.x.Upgrade()
+	if err != nil {
+		return
+	}
+	join(down, up)
+}
+
+// halfCloser is a connection of which one direction can end first.
+type halfCloser interface {
+	io.ReadWriteCloser
+	CloseWrite() error
+}
+
+// join copies in both directions until both have ended.
+func join(a, b io.ReadWriteCloser) {
+	var both sync.WaitGroup
+	for _, way := range [][2]io.ReadWriteCloser{{a, b}, {b, a}} {
+		both.Go(func() {
+			from, to := way[0], way[1]
+			_, err := io.Copy(to, from)
+			if half, ok := to.(halfCloser); ok && err == nil {
+				_ = half.CloseWrite() // the other side sees the end, or its own error
+				return
+			}
+			_ = to.Close()
+			_ = from.Close()
+		})
+	}
+	both.Wait()
+}

@@ -1,0 +1,59 @@
+package httpcache
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+
+	"github.com/kasoku/kasoku/internal/admin"
+	"github.com/kasoku/kasoku/internal/httpcache/policy"
+)
+
+// Purge drops what is stored, or marks it as stale. When it has returned, no
+// request that begins later sees what was stored before.
+func (s *Service) Purge(_ context.Context, r admin.PurgeRequest) (admin.PurgeResult, error) {
+	if r.ByTable() {
+		return admin.PurgeResult{}, fmt.Errorf("%w: service %s has URLs, not tables; name a url, a prefix, a pattern or a tag", admin.ErrInput, s.name)
+	}
+	p := Purge{URL: r.URL, Prefix: r.Prefix, Pattern: r.Pattern, Tag: r.Tag, Soft: r.Soft}
+	p.All = r.URL == "" && r.Prefix == "" && r.Pattern == "" && r.Tag == ""
+	if err := s.store.Purge(p); err != nil {
+		return admin.PurgeResult{}, fmt.Errorf("%w: %w", admin.ErrInput, err)
+	}
+	return admin.PurgeResult{Dropped: dropped(p, s.name), Tags: 1}, nil
+}
+
+// dropped is what a purge has done, in words.
+func dropped(p Purge, service string) string {
+	what := "everything of service " + service
+	switch {
+	case p.URL != "":
+		what = p.URL
+	case p.Prefix != "":
+		what = "all that begins with " + p.Prefix
+	case p.Pattern != "":
+		what = "all that matches " + p.Pattern
+	case p.Tag != "":
+		what = "all that is tagged " + p.Tag
+	}
+	if p.Soft {
+		what += ", by marking it as stale"
+	}
+	return what
+}
+
+// purge answers PURGE: it drops the URL that it was sent to.
+func (c *call) purge() {
+	client := c.x.Record.Client.Addr().Unmap()
+	for _, p := range c.set.cfg.Purgers {
+		if p.Contains(client) {
+			c.svc.store.PurgeKey(c.key, false)
+			c.svc.log.Info("purged", slog.String("dropped", string(c.key)), slog.String("by", client.String()))
+			c.refuse(http.StatusOK, "purged")
+			c.note(policy.PurgeAsked, nil)
+			return
+		}
+	}
+	c.local(http.StatusForbidden, "this address may not purge")
+}

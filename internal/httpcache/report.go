@@ -1,0 +1,58 @@
+package httpcache
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/kasoku/kasoku/internal/admin"
+)
+
+var _ admin.Service = (*Service)(nil)
+
+// Name is the service's name in the configuration.
+func (s *Service) Name() string { return s.name }
+
+// Report reads the service's present state.
+func (s *Service) Report() admin.Report {
+	u := s.space.Usage()
+	r := admin.Report{
+		Type:   "http",
+		Origin: s.origin(),
+		Cache: admin.Usage{
+			Entries: u.Entries, Bytes: u.Bytes, Capacity: u.Capacity, Evictions: u.Evictions, EvictedBytes: u.EvictedBytes, Shared: u.Shared,
+		},
+		Decisions: s.metrics.decisions(),
+	}
+	for _, m := range s.settings.Load().group.Members() {
+		if m.State != "up" {
+			r.Notes = append(r.Notes, strings.TrimSuffix(fmt.Sprintf("origin %s is %s: %s", m.Name, m.State, m.Why), ": "))
+		}
+	}
+	return r
+}
+
+// origin is the group as one origin: its breaker is open if nobody may be asked.
+func (s *Service) origin() admin.Origin {
+	o := admin.Origin{Breaker: "open"}
+	var urls []string
+	for _, m := range s.settings.Load().group.Members() {
+		urls = append(urls, m.URL)
+		o.InFlight += m.InFlight
+		if m.State != "broken" && m.State != "drained" {
+			o.Breaker = "closed"
+		}
+	}
+	o.URL = strings.Join(urls, " ")
+	o.Requests = s.metrics.asked.Value()
+	o.Attempts = o.Requests
+	return o
+}
+
+// Ready tells why the service can't work now.
+func (s *Service) Ready() error {
+	if s.origin().Breaker == "open" {
+		return errors.New("none of its origins is available")
+	}
+	return nil
+}

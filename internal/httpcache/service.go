@@ -1,0 +1,262 @@
+package httpcache
+
+import (
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/origin/balance"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// Config says what stands behind a service of type http, and what may be kept of it.
+type Config struct {
+	// Name is the service's name in the configuration.
+	Name string
+	// Group is who answers. Its Name and Metrics are set by the service.
+	Group balance.Config
+	// Policy are the choices that the standards leave to a cache.
+	Policy policy.Options
+	// Forwarding is what origins are told of the client.
+	Forwarding Forwarding
+	// OriginHost sends each origin its own name in Host, not the client's.
+	OriginHost bool
+	// UncacheableTTL is how long requests whose answers can't be shared don't wait
+	// for each other.
+	UncacheableTTL time.Duration
+	// MaxObject is the longest body that is kept, in bytes. 0 means the default of
+	// Limits.
+	MaxObject int64
+	// Purgers may use the method PURGE. Nil: there is no such method.
+	Purgers []netip.Prefix
+}
+
+// Service is a caching reverse proxy. It is an edge.Handler for a streaming server.
+type Service struct {
+	name     string
+	id       string // of this process, in Via
+	store    *Store
+	space    *cache.Space
+	log      *slog.Logger
+	registry *telemetry.Registry
+	metrics  *metrics
+	calls    sync.Pool
+	settings atomic.Pointer[settings]
+}
+
+var _ edge.Handler = (*Service)(nil)
+
+// settings are a configuration in force. They never change.
+type settings struct {
+	cfg     Config
+	options policy.Options
+	group   *balance.Group
+}
+
+// New makes a service that keeps its objects in space. It asks origins nothing but
+// whether they are well, if the group has checks.
+func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog.Logger) (*Service, error) {
+	s := &Service{
+		name: cfg.Name, id: fmt.Sprintf("kasoku-%08x", rand.Uint32()), space: space, registry: registry,
+		log: log.With(slog.String("service", cfg.Name)), metrics: newMetrics(registry, cfg.Name),
+	}
+	s.calls.New = func() any { return new(call) }
+	group, err := balance.New(s.group(&cfg))
+	if err != nil {
+		return nil, fmt.Errorf("service %s: %w", cfg.Name, err)
+	}
+	s.store = NewStore(space, limits(&cfg))
+	s.observe()
+	s.settings.Store(&settings{cfg: cfg, options: cfg.Policy, group: group})
+	return s, nil
+}
+
+// group is the configuration of the service's group.
+func (s *Service) group(cfg *Config) balance.Config {
+	g := cfg.Group
+	g.Name, g.Metrics = s.name, s.registry
+	g.Moved = func(member, from, to, why string) {
+		s.log.Warn("origin "+to, slog.String("origin", member), slog.String("before", from), slog.String("why", why))
+	}
+	return g
+}
+
+func limits(cfg *Config) Limits { return Limits{MaxObject: cfg.MaxObject} }
+
+// Reconfigure puts a new configuration in force for requests that begin from now
+// on. What is stored survives. On an error nothing has changed.
+func (s *Service) Reconfigure(cfg Config) error {
+	old := s.settings.Load()
+	if err := old.group.Reconfigure(s.group(&cfg)); err != nil {
+		return fmt.Errorf("service %s: %w", s.name, err)
+	}
+	s.store.SetLimits(limits(&cfg))
+	s.settings.Store(&settings{cfg: cfg, options: cfg.Policy, group: old.group})
+	return nil
+}
+
+// Close ends what is being fetched and lets the origins' connections go.
+func (s *Service) Close() {
+	s.store.Close()
+	s.settings.Load().group.Close()
+}
+
+// Serve answers one exchange.
+func (s *Service) Serve(x *edge.Exchange) {
+	c := s.calls.Get().(*call)
+	c.begin(s, x)
+	defer c.finish()
+	c.serve()
+}
+
+// serve sends a request on the way that its method and framing ask for.
+func (c *call) serve() {
+	x := c.x
+	switch {
+	case !c.hop.read(x.Request.Fields):
+		c.local(400, "Connection names a field that does not concern the connection alone")
+		return
+	case looped(x.Request.Fields, c.svc.id):
+		c.local(508, "the request has come back to where it was")
+		return
+	}
+	c.look()
+	switch {
+	case c.hop.upgrade && x.BodyLength() == 0:
+		c.tunnel()
+	case c.req.Reading() && x.BodyLength() == 0:
+		c.read()
+	case c.req.Reading():
+		c.pass(policy.BodyPassed)
+	case c.set.cfg.Purgers != nil && string(x.Request.Method) == "PURGE":
+		c.purge()
+	case c.req.Unsafe():
+		c.write()
+	default:
+		c.pass(policy.NotReading)
+	}
+}
+
+// read answers a GET or HEAD from what is stored, or from the origin.
+func (c *call) read() {
+	found := c.svc.store.Find(&c.query)
+	o := found.Object
+	var d policy.Decision
+	if o != nil {
+		d = policy.Decide(&c.req, &o.Head.Response, o.Mark(), c.now, &c.set.options)
+	} else {
+		d = policy.Absent(&c.req, found.Miss == MissVary, &c.set.options)
+		if found.Miss == MissRemoved && d.Reason == policy.URIMiss {
+			d.Reason = policy.Invalidated
+		}
+	}
+	switch d.Action {
+	case policy.Use:
+		c.hit(o, policy.CacheStatus{Reason: d.Reason, Timed: true, TTL: d.TTL}, d.Age)
+	case policy.UseAndRefresh:
+		c.refresh(o)
+		c.hit(o, policy.CacheStatus{Reason: d.Reason, Timed: true, TTL: d.TTL}, d.Age)
+	case policy.Validate, policy.Forward:
+		c.ahead(found, d)
+	case policy.GatewayTimeout:
+		c.refuse(504, "nothing that is stored may be used, and the request forbids to ask the origin")
+		c.note(d.Reason, nil)
+	}
+}
+
+// ahead asks the origin about what the stored could not answer.
+func (c *call) ahead(found Found, d policy.Decision) {
+	switch {
+	case d.Reason == policy.CookiePassed, d.Reason == policy.PreconditionPassed:
+		c.pass(d.Reason)
+	case c.req.Method == policy.HEAD:
+		c.readHead(found.Object, d.Reason)
+	case d.Action == policy.Validate:
+		c.fetch(found.Object, d.Reason, c.alone(found.Object))
+	default:
+		why := d.Reason
+		if found.Marked && why == policy.URIMiss {
+			why = policy.KnownUncacheable
+		}
+		if c.req.Traits.Has(policy.HasRange) {
+			c.readRange(why)
+			return
+		}
+		c.fetch(nil, why, found.Marked || c.alone(nil))
+	}
+}
+
+// alone says whether a request should not wait for another's answer: it could not
+// use it.
+func (c *call) alone(seen *Object) bool {
+	if c.req.Traits.Has(policy.HasAuthorization) || c.req.Directives.Has(policy.NoStore|policy.NoCache) {
+		return true
+	}
+	return seen != nil && (seen.Head.Response.Directives.Has(policy.NoCache) || seen.Head.Response.Lifetime <= 0)
+}
+
+// refresh has the origin asked about a stale object in the background, once for all
+// who want it.
+func (c *call) refresh(o *Object) {
+	if !o.MayRefresh(c.now) {
+		return
+	}
+	f := c.newErrand(o)
+	f.quiet = true
+	c.svc.store.Refresh(&Ask{Query: &c.query, Seen: o, Fill: f.fill})
+}
+
+// write gives the origin a request that may change something, and puts out of
+// reach what it has changed before the client is told.
+func (c *call) write() {
+	header := c.out.build(c.x, &c.hop, &c.set.cfg.Forwarding, c.svc.id)
+	q := c.outbound(header)
+	c.withBody(q)
+	in, f := c.ask(c.x.Context(), q)
+	if f != nil {
+		if f.Reached {
+			// It may still be executed: nothing is kept of the URL until that is over.
+			c.svc.store.Begin(c.key).Unknown()
+		}
+		c.unanswered(f)
+		return
+	}
+	defer in.Close()
+	if policy.Invalidates(&c.req, in.Status) {
+		c.svc.store.Invalidate(c.touched(in.Header)...)
+	}
+	status := policy.CacheStatus{Reason: policy.NotReading, Forwarded: true, Storing: policy.MethodNotStored}
+	c.relay(in, status)
+}
+
+// touched are the keys that an unsafe method's answer speaks of.
+func (c *call) touched(header http1.Fields) [][]byte {
+	u := c.uri()
+	keys := [][]byte{c.key}
+	for _, target := range policy.InvalidationTargets(u, header) {
+		path, query, found := strings.Cut(target, "?")
+		var q []byte
+		if found {
+			q = []byte(query)
+		}
+		keys = append(keys, AppendKey(nil, u.Scheme, []byte(u.Host), []byte(path), q))
+	}
+	return keys
+}
+
+// uri is what was asked for, as the policy wants it.
+func (c *call) uri() policy.URI {
+	s := string(scheme(c.x))
+	t := targetOf(c.key)
+	site := string(c.key[:len(c.key)-len(t)])
+	return policy.URI{Scheme: s, Host: strings.TrimPrefix(site, s+"://"), Target: string(t)}
+}
