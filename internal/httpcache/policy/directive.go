@@ -126,6 +126,21 @@ func isToken(b []byte) bool {
 	return len(b) > 0
 }
 
+// unescape gives a quoted string's text without the backslashes that escape.
+func unescape(b []byte) []byte {
+	if bytes.IndexByte(b, '\\') < 0 {
+		return b
+	}
+	text := make([]byte, 0, len(b))
+	for i := 0; i < len(b); i++ {
+		if b[i] == '\\' && i+1 < len(b) {
+			i++
+		}
+		text = append(text, b[i])
+	}
+	return text
+}
+
 // seconds is the argument as a number of seconds.
 func (d *directive) seconds() (int64, bool) {
 	if d.kind == bare || d.kind == unusable {
@@ -140,7 +155,11 @@ func (d *directive) names() (names []string) {
 	if d.kind == bare || d.kind == unusable {
 		return nil
 	}
-	for _, name := range bytes.Split(d.arg, []byte{','}) {
+	arg := d.arg
+	if d.kind == quoted {
+		arg = unescape(arg)
+	}
+	for _, name := range bytes.Split(arg, []byte{','}) {
 		if name = trim(name); isToken(name) {
 			names = append(names, toLower(name))
 		}

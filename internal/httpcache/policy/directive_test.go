@@ -117,6 +117,7 @@ func TestCacheControl(t *testing.T) {
 	// Names of fields qualify; without any, everything is meant.
 	f(`private="A, b", no-cache=c`, "hide a,b,c")
 	f(`private="a", private`, "private hide a")
+	f(`private="\a, b\c"`, "hide a,bc")
 	f(`private=""`, "private")
 	f(`no-cache=" , "`, "no-cache")
 	f(`no-cache="a b"`, "no-cache")

@@ -104,7 +104,7 @@ func (e *expires) at(now int64) (int64, bool) {
 
 // scan reads every field that says something to a cache, in one pass.
 func (r *Response) scan(h http1.Fields, c *control, e *expires) {
-	age, aged, dated := int64(0), false, false
+	age, aged, dated, tagged := int64(0), false, false, false
 	for i := range h {
 		switch name, value := h[i].Name, h[i].Value; len(name) {
 		case len("age"):
@@ -119,7 +119,8 @@ func (r *Response) scan(h http1.Fields, c *control, e *expires) {
 				if t, ok := ParseDate(value, r.ResponseTime); ok {
 					r.Date = t
 				}
-			case fold(name, "etag") && r.ETag.Value == nil:
+			case fold(name, "etag") && !tagged:
+				tagged = true
 				r.ETag = ParseETag(value)
 			case fold(name, "vary"):
 				r.vary(value)
