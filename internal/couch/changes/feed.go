@@ -1,0 +1,217 @@
+package changes
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// path returns the database's path, with what follows it.
+func (f *Follower) path(rest string) string { return "/" + url.PathEscape(f.cfg.DB) + rest }
+
+// locate asks which database has the name, and resets if it is not the one that
+// the position belongs to. fresh is true if the position is that of the database's
+// end at the time of asking.
+func (f *Follower) locate(ctx context.Context) (fresh bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, f.cfg.Silence)
+	defer cancel()
+	status, body, err := f.cfg.Get(ctx, f.path(""))
+	if err != nil {
+		return false, err
+	}
+	defer body.Close()
+	switch status {
+	case http.StatusOK:
+	case http.StatusNotFound:
+		f.lose()
+		return false, errAbsent
+	default:
+		return false, statusError(status)
+	}
+	var info struct {
+		Born json.RawMessage `json:"instance_start_time"`
+		Seq  json.RawMessage `json:"update_seq"`
+	}
+	text, err := io.ReadAll(io.LimitReader(body, MaxObject))
+	if err != nil {
+		return false, err
+	}
+	if err := json.Unmarshal(text, &info); err != nil || len(info.Seq) == 0 {
+		return false, errMalformed
+	}
+	return f.place(string(info.Born), info.Seq), nil
+}
+
+// lose takes note that the database is not there.
+func (f *Follower) lose() {
+	if f.seq != "" || f.born != "" {
+		f.reset(Deleted)
+	}
+	f.born = ""
+	f.enter(Absent)
+}
+
+// place compares the database that is there with the one that was followed.
+func (f *Follower) place(born string, seq []byte) (fresh bool) {
+	same := born == f.born
+	if same && f.ended && (born == "" || born == `"0"`) {
+		// Some versions don't tell when a database was created. A feed that the
+		// node has ended may then mean that it was deleted.
+		same = false
+	}
+	f.ended = false
+	if same && f.seq != "" {
+		return false
+	}
+	why := Opened
+	switch {
+	case f.seq == "" && f.born != "":
+		why = f.forgot
+	case f.born != "" || f.seq != "":
+		why = Recreated
+	}
+	f.born = born
+	f.reset(why)
+	f.move(seq)
+	return true
+}
+
+// target returns the feed's target from the present position.
+func (f *Follower) target(options string) string {
+	seq := f.seq
+	var text string
+	if json.Unmarshal([]byte(seq), &text) == nil {
+		seq = text
+	}
+	return f.path("/_changes?" + options + "&since=" + url.QueryEscape(seq))
+}
+
+// catchUp tells what has changed since the position, up to now.
+func (f *Follower) catchUp(ctx context.Context) error {
+	asked := time.Now()
+	_, err := f.read(ctx, f.target("feed=normal"), Results, nil)
+	if err == nil {
+		f.heard(asked)
+	}
+	return err
+}
+
+// stream follows a continuous feed.
+func (f *Follower) stream(ctx context.Context) (y yield, err error) {
+	beat := strconv.FormatInt(f.cfg.Beat.Milliseconds(), 10)
+	seen := 0
+	return f.read(ctx, f.target("feed=continuous&heartbeat="+beat), Lines, func(kind Kind, at time.Time) {
+		f.enter(Following)
+		// What comes first says only that the feed is open: what has changed since
+		// the position is still to come.
+		if seen++; seen > 1 {
+			f.heard(at)
+		}
+	})
+}
+
+// ask does one long poll.
+func (f *Follower) ask(ctx context.Context) (y yield, err error) {
+	timeout := strconv.FormatInt(f.cfg.Beat.Milliseconds(), 10)
+	return f.read(ctx, f.target("feed=longpoll&timeout="+timeout), Results, func(kind Kind, at time.Time) {
+		f.enter(Polling)
+		if kind == Last {
+			f.heard(at)
+		}
+	})
+}
+
+// read reads one feed to its end, and calls came when all that has come is told.
+func (f *Follower) read(ctx context.Context, target string, form Form, came func(kind Kind, at time.Time)) (y yield, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	watchdog := time.AfterFunc(f.cfg.Silence, func() { cancel(errSilent) })
+	defer watchdog.Stop()
+	status, body, err := f.cfg.Get(ctx, target)
+	if err != nil {
+		return nobody, err
+	}
+	defer body.Close()
+	if status != http.StatusOK {
+		return f.refused(status)
+	}
+	src := &stamped{src: body, alive: func() { watchdog.Reset(f.cfg.Silence) }}
+	y = nothing
+	r := NewReader(src, form)
+	for {
+		kind, object, err := r.Next()
+		if err == nil && kind == Item {
+			err = f.tell(object)
+		}
+		switch {
+		case err != nil:
+			return y, f.broken(ctx, err)
+		case kind == Last:
+			f.move(lastSeq(object))
+			f.ended = form == Lines
+		}
+		y = useful
+		if came != nil && (r.Waiting() || kind == Last) {
+			came(kind, src.at)
+		}
+		if kind == Last {
+			return y, nil
+		}
+	}
+}
+
+// tell passes a change on.
+func (f *Follower) tell(object []byte) error {
+	if err := f.row.Parse(object); err != nil {
+		return err
+	}
+	f.cfg.Watcher.Row(&f.row)
+	f.move(f.row.Seq)
+	f.note(func(s *State) { s.Rows++ })
+	return nil
+}
+
+// refused handles an answer to a feed that is no feed.
+func (f *Follower) refused(status int) (y yield, err error) {
+	switch status {
+	case http.StatusNotFound: // the next attempt sees to it
+		return nobody, statusError(status)
+	case http.StatusBadRequest:
+		f.seq, f.forgot = "", Refused
+		return nobody, errRefused
+	}
+	return nothing, statusError(status)
+}
+
+// broken handles a feed that did not end as the node meant it. What can't be read
+// may have been a change, so that the position is of no use.
+func (f *Follower) broken(ctx context.Context, err error) error {
+	if errors.Is(err, errMalformed) || errors.Is(err, ErrTooLong) {
+		f.seq, f.forgot = "", Garbled
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// stamped remembers when something came last.
+type stamped struct {
+	src   io.Reader
+	at    time.Time
+	alive func()
+}
+
+func (s *stamped) Read(p []byte) (int, error) {
+	n, err := s.src.Read(p)
+	if n > 0 {
+		s.at = time.Now()
+		s.alive()
+	}
+	return n, err
+}

@@ -1,0 +1,248 @@
+package changes
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// scene is a follower of a node, in a bubble.
+type scene struct {
+	*testing.T
+	node *node
+	recorder
+	follower *Follower
+}
+
+// play runs a test in a bubble, with a follower that has just begun.
+func play(t *testing.T, n *node, script func(s *scene)) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &scene{T: t, node: n}
+		n.changed, n.cut = make(chan struct{}), make(chan struct{})
+		s.follower = New(Config{DB: "d b/x", Get: n.get, Watcher: s})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			s.follower.Run(ctx)
+		}()
+		s.pass(time.Second)
+		script(s)
+		cancel()
+		<-done
+	})
+}
+
+// pass lets time go by.
+func (s *scene) pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// expect checks what was told since the last time, and what the follower is doing.
+func (s *scene) expect(told string, phase Phase) {
+	s.Helper()
+	if got := s.take(); got != told {
+		s.Errorf("told %q; want %q", got, told)
+	}
+	if got := s.follower.State(); got.Phase != phase {
+		s.Errorf("%s since %s, %v; want %s", got.Phase, time.Since(got.Since), got.Err, phase)
+	}
+}
+
+// fresh checks that something was heard lately.
+func (s *scene) fresh() {
+	s.Helper()
+	if quiet := s.silence(); quiet > 400*time.Millisecond {
+		s.Errorf("nothing heard for %s", quiet)
+	}
+}
+
+func TestFollow(t *testing.T) {
+	n := newNode()
+	n.put("before", "1-a")
+	play(t, n, func(s *scene) {
+		s.expect("reset: opened", Following)
+		s.fresh()
+		n.put("a", "1-a")
+		n.put("a", "2-a")
+		n.write(`{"seq":null,"id":"b","changes":[{"rev":"3-b"}],"deleted":true}`)
+		synctest.Wait()
+		s.expect("a 1-a; a 2-a; b 3-b deleted", Following)
+		s.pass(time.Hour)
+		s.expect("", Following)
+		s.fresh()
+		if got := n.requests(); len(got) != 2 {
+			t.Errorf("asked %q", got)
+		}
+	})
+}
+
+// TestResume checks that a cut feed is resumed where it was, and that all that
+// has changed meanwhile is told, before anything counts as heard.
+func TestResume(t *testing.T) {
+	n := newNode()
+	play(t, n, func(s *scene) {
+		n.put("a", "1-a")
+		s.pass(time.Second)
+		s.expect("reset: opened; a 1-a", Following)
+		n.set(true, func() { n.down = true })
+		s.pass(time.Minute)
+		s.expect("", Connecting)
+		if quiet := s.silence(); quiet < time.Minute {
+			t.Errorf("heard %s ago from a node that is down", quiet)
+		}
+		if got := len(n.requests()); got < 12 || got > 120 {
+			t.Errorf("%d requests in a minute", got)
+		}
+		n.put("b", "1-b")
+		n.put("c", "1-c")
+		n.set(false, func() { n.down = false })
+		s.pass(5 * time.Second)
+		s.expect("b 1-b; c 1-c", Following)
+		s.fresh()
+		if st := s.follower.State(); st.Position != `"3-x"` || st.Rows != 3 || st.Resets != 1 || st.Breaks != 1 || st.Err != nil {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
+func TestRecreation(t *testing.T) {
+	t.Run("seen", func(t *testing.T) {
+		n := newNode()
+		play(t, n, func(s *scene) {
+			s.expect("reset: opened", Following)
+			n.set(true, func() { n.born, n.rows = "", nil })
+			s.pass(time.Second)
+			s.expect("reset: deleted", Absent)
+			n.requests()
+			s.pass(time.Minute)
+			s.expect("", Absent)
+			if got := len(n.requests()); got < 12 || got > 120 {
+				t.Errorf("%d requests in a minute", got)
+			}
+			n.set(false, func() { n.born = `"2"` })
+			n.put("a", "1-a")
+			s.pass(5 * time.Second)
+			n.put("b", "1-b")
+			synctest.Wait()
+			s.expect("reset: opened; b 1-b", Following)
+		})
+	})
+	t.Run("while away", func(t *testing.T) {
+		n := newNode()
+		play(t, n, func(s *scene) {
+			n.put("a", "1-a")
+			s.pass(time.Second)
+			s.expect("reset: opened; a 1-a", Following)
+			n.set(true, func() { n.born = `"2"` })
+			s.pass(time.Second)
+			s.expect("reset: recreated", Following)
+		})
+	})
+	t.Run("without a time", func(t *testing.T) {
+		n := newNode()
+		n.born = `"0"`
+		play(t, n, func(s *scene) {
+			s.expect("reset: opened", Following)
+			n.set(true, nil)
+			s.pass(time.Second)
+			s.expect("", Following)
+			n.set(true, func() { n.born = "" })
+			synctest.Wait()
+			n.set(false, func() { n.born = `"0"` })
+			s.pass(5 * time.Second)
+			if got := s.take(); !strings.HasPrefix(got, "reset: ") {
+				t.Errorf("told %q", got)
+			}
+		})
+	})
+}
+
+// TestSilent checks that a connection on which nothing comes any more is given up,
+// and that nothing counts as heard meanwhile.
+func TestSilent(t *testing.T) {
+	n := newNode()
+	play(t, n, func(s *scene) {
+		s.expect("reset: opened", Following)
+		n.set(false, func() { n.mute = true })
+		s.pass(9 * time.Second)
+		if quiet := s.silence(); quiet < 8*time.Second {
+			t.Errorf("heard %s ago from a mute node", quiet)
+		}
+		s.pass(12 * time.Second)
+		n.set(false, func() { n.mute = false })
+		s.pass(time.Second)
+		s.expect("", Following)
+		s.fresh()
+		if st := s.follower.State(); st.Breaks == 0 || st.Resets != 1 {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
+// TestPoll checks that long polls take over where continuous feeds don't work, and
+// for no longer than that.
+func TestPoll(t *testing.T) {
+	f := func(spoil func(n *node), mend func(n *node)) {
+		t.Helper()
+		n := newNode()
+		spoil(n)
+		play(t, n, func(s *scene) {
+			s.pass(30 * time.Second)
+			s.expect("reset: opened", Polling)
+			s.fresh()
+			n.put("a", "1-a")
+			synctest.Wait()
+			s.expect("a 1-a", Polling)
+			n.set(false, func() { mend(n) })
+			s.pass(90 * time.Second)
+			s.expect("", Following)
+			s.fresh()
+			n.put("b", "1-b")
+			synctest.Wait()
+			s.expect("b 1-b", Following)
+		})
+	}
+	f(func(n *node) { n.hold = true }, func(n *node) { n.hold = false })
+	f(func(n *node) { n.refuse = 500 }, func(n *node) { n.refuse = 0 })
+}
+
+func TestForgetsPosition(t *testing.T) {
+	f := func(spoil func(n *node), want string) {
+		t.Helper()
+		n := newNode()
+		play(t, n, func(s *scene) {
+			s.expect("reset: opened", Following)
+			spoil(n)
+			s.pass(5 * time.Second)
+			s.expect(want, Following)
+			n.put("a", "1-a")
+			synctest.Wait()
+			s.expect("a 1-a", Following)
+		})
+	}
+	f(func(n *node) { n.set(true, func() { n.malformed = true }) }, "reset: position refused")
+	f(func(n *node) { n.write("<html>%d</html>") }, "reset: feed garbled")
+	f(func(n *node) { n.write(`{"seq":"%d-x","id":"a"}`) }, "reset: feed garbled")
+	f(func(n *node) { n.write(`{"seq":"%d-x","id":"` + strings.Repeat("a", MaxObject) + `"}`) }, "reset: feed garbled")
+}
+
+// TestHasty checks that a node which ends each feed at once is not asked all the
+// time.
+func TestHasty(t *testing.T) {
+	n := newNode()
+	n.hasty = true
+	play(t, n, func(s *scene) {
+		n.requests()
+		s.pass(time.Minute)
+		if got := len(n.requests()); got > 3*60*1000/300 {
+			t.Errorf("%d requests in a minute", got)
+		}
+		n.put("a", "1-a")
+		s.pass(time.Second)
+		s.expect("reset: opened; a 1-a", Following)
+	})
+}
