@@ -58,8 +58,8 @@ type Limits struct {
 	// Longest time for a body to arrive; beyond it: 408. With type http it is what may be
 	// spent waiting for the body, and each KiB that comes gives a second back.
 	BodyTimeout Duration `yaml:"body_timeout" default:"30s" min:"1ms"`
-	// Longest time for an answer to be taken by the client; beyond it the
-	// connection is closed.
+	// Longest time that a client may take nothing of an answer that it does not
+	// take at once; beyond it the connection is closed.
 	WriteTimeout Duration `yaml:"write_timeout" default:"30s" min:"1ms"`
 	// Longest time that a connection stays open without a request; at least half
 	// of it is given. It should be longer than the clients' own limit, or they will now and then send into a

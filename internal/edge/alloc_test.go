@@ -69,9 +69,11 @@ func (l *loop) once() error {
 }
 
 func TestHotPathAllocs(t *testing.T) {
+	cfg := Config{}
 	f := func(name, request string, size int) {
 		t.Helper()
-		l := newLoop(t, start(t, Config{Handler: newReady(size)}), request)
+		cfg.Handler = newReady(size)
+		l := newLoop(t, start(t, cfg), request)
 		got := testing.AllocsPerRun(2000, func() {
 			if err := l.once(); err != nil {
 				t.Fatal(err)
@@ -86,6 +88,10 @@ func TestHotPathAllocs(t *testing.T) {
 	f("chunked", chunked(goodEnd), 300)
 	f("large body in", post(strings.Repeat("x", 20000)), 300)
 	f("large body out", get, 100000)
+	cfg.Streaming = true
+	f("GET, streaming", get, 300)
+	f("POST in one piece, streaming", post(strings.Repeat("x", 500)), 300)
+	f("large body out, streaming", get, 100000)
 }
 
 func BenchmarkExchange(b *testing.B) {

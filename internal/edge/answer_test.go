@@ -63,6 +63,48 @@ func TestAnswerShapes(t *testing.T) {
 	c.ended()
 }
 
+// TestOwnHead has a handler that knows Date and length of what it does not send.
+func TestOwnHead(t *testing.T) {
+	const date = "Sun, 06 Nov 1994 08:49:37 GMT"
+	for _, streaming := range []bool{false, true} {
+		s := start(t, Config{Streaming: streaming, Handler: HandlerFunc(func(x *Exchange) {
+			x.Reply.Status = http.StatusOK
+			x.Reply.OwnDate = true
+			x.Reply.Field("Date", date)
+			switch string(x.Request.Path) {
+			case "/same":
+				x.Reply.Status, x.Reply.Length = http.StatusNotModified, 7
+			case "/gone":
+				x.Reply.Status, x.Reply.Length = http.StatusNoContent, 7
+			case "/length":
+				x.Reply.Length = 7
+			case "/unknown":
+				x.Reply.Length = -1
+			case "/body":
+				x.Reply.Length, x.Reply.Body = 7, []byte("hello")
+			}
+		})})
+		c := dial(t, s)
+		f := func(method, path, length, text string) {
+			t.Helper()
+			c.send(method + " " + path + " HTTP/1.1\r\n" + host + "\r\n")
+			a := c.read(method)
+			if got := strings.Join(a.Header["Date"], ";"); got != date || a.Header.Get("Content-Length") != length || a.text != text {
+				t.Errorf("%s %s: %q, Date %q, length %q; want length %q", method, path, a.text, got, a.Header.Get("Content-Length"), length)
+			}
+		}
+		f("HEAD", "/", "0", "")
+		f("HEAD", "/length", "7", "")
+		f("HEAD", "/unknown", "", "")
+		f("HEAD", "/body", "5", "")
+		f("GET", "/length", "0", "")
+		f("GET", "/unknown", "0", "")
+		f("GET", "/body", "5", "hello")
+		f("GET", "/same", "7", "")
+		f("GET", "/gone", "", "")
+	}
+}
+
 func TestOldVersionKeepAlive(t *testing.T) {
 	c := dial(t, start(t, Config{Handler: &echo{}}))
 	for range 2 {

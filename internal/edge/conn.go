@@ -171,7 +171,8 @@ func (c *conn) serveStream() {
 		} else {
 			n, err = c.nc.Read(c.x.in.space())
 		}
-		if n > 0 && !c.took(n) {
+		// A first byte that nothing follows is looked at as well.
+		if (n > 0 || err != nil && c.x != nil) && !c.took(n) {
 			return
 		}
 		if err != nil && !c.waited(err) {

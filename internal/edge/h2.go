@@ -205,18 +205,27 @@ func (x *Exchange) refuseH2(err error) {
 	x.refusal(e)
 }
 
-// replyH2 sends the answer in x.Reply and returns its size.
+// replyH2 sends the answer in x.Reply and returns its size. Each piece of a large
+// body has the whole write timeout.
 func (x *Exchange) replyH2(w http.ResponseWriter) int {
 	r := &x.Reply
 	r.settle()
-	_ = x.h2.rc.SetWriteDeadline(time.Now().Add(x.set.limits.WriteTimeout))
+	patience := func() { _ = x.h2.rc.SetWriteDeadline(time.Now().Add(x.set.limits.WriteTimeout)) }
+	patience()
 	x.headH2(w, x.replyLength())
+	sent := len(r.lines)
 	if !http1.BodyAllowed(r.Status) || x.isHead() {
-		return len(r.lines)
+		return sent
 	}
-	n, err := w.Write(r.Body)
-	if err != nil {
-		x.srv.stats.unsent.Inc()
+	for body := r.Body; ; patience() {
+		n, err := w.Write(body[:min(len(body), tlsPiece)])
+		sent += n
+		if err != nil {
+			x.srv.stats.unsent.Inc()
+			return sent
+		}
+		if body = body[n:]; len(body) == 0 {
+			return sent
+		}
 	}
-	return len(r.lines) + n
 }

@@ -121,7 +121,7 @@ func (s *h2Stream) end(o *Outgoing) error {
 	return nil
 }
 
-func (s *h2Stream) interim(x *Exchange, status int, fields http1.Fields) error {
+func (s *h2Stream) interim(_ *Exchange, status int, fields http1.Fields) error {
 	if status == http.StatusContinue {
 		return nil // the library does that at the first read
 	}
@@ -131,7 +131,7 @@ func (s *h2Stream) interim(x *Exchange, status int, fields http1.Fields) error {
 	}
 	s.w.WriteHeader(status)
 	clear(h)
-	return s.flush(x)
+	return nil
 }
 
 // concludeH2 ends an exchange over HTTP/2 that the handler has left, and tells the

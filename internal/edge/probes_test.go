@@ -215,36 +215,78 @@ var messageProbes = []probe{
 	{name: "Max-Forwards: 0 OPTIONS", bytes: "OPTIONS / HTTP/1.1\r\n" + host + "Max-Forwards: 0\r\n\r\n", want: []int{200}, stays: true},
 }
 
+// reads is echo for a streaming server: it reads the body, and counts requests
+// whose body was whole.
+type reads struct{ echo }
+
+func (r *reads) Serve(x *Exchange) {
+	body, err := io.ReadAll(x.BodyReader())
+	if err != nil {
+		x.Reply.Status = http.StatusTeapot // never seen: the server refuses the body
+		return
+	}
+	x.Body = body
+	r.echo.Serve(x)
+}
+
 // TestProbes sends what attackers, old clients and broken proxies send, and
 // holds the answers to the strict reading: nothing that could be understood in
 // two ways reaches a handler, and after a refusal the connection ends.
 func TestProbes(t *testing.T) {
 	for _, p := range slices.Concat(framingProbes, fieldProbes, chunkProbes, lineProbes, messageProbes) {
 		t.Run(p.name, func(t *testing.T) {
-			e := &echo{}
-			s := start(t, Config{Handler: e})
-			whole := dial(t, s)
-			go func() { _, _ = io.WriteString(whole.Conn, p.bytes) }()
-			p.check(t, whole, e)
-			if len(p.bytes) > 20000 {
+			e, r := &echo{}, &reads{}
+			p.run(t, start(t, Config{Handler: e}), e)
+			p.run(t, start(t, Config{Handler: r, Streaming: true}), &r.echo)
+		})
+	}
+}
+
+// run sends the probe at once and byte by byte.
+func (p probe) run(t *testing.T, s *Server, e *echo) {
+	t.Helper()
+	whole := dial(t, s)
+	go func() { _, _ = io.WriteString(whole.Conn, p.bytes) }()
+	p.check(t, whole, e)
+	if len(p.bytes) > 20000 {
+		return
+	}
+	e.calls.Store(0)
+	dribbled := dial(t, s)
+	go func() {
+		for i := range len(p.bytes) {
+			if _, err := io.WriteString(dribbled.Conn, p.bytes[i:i+1]); err != nil {
 				return
 			}
-			e.calls.Store(0)
-			dribbled := dial(t, s)
-			go func() {
-				for i := range len(p.bytes) {
-					if _, err := io.WriteString(dribbled.Conn, p.bytes[i:i+1]); err != nil {
-						return
-					}
-				}
-			}()
-			p.check(t, dribbled, e)
+		}
+	}()
+	p.check(t, dribbled, e)
+}
+
+// TestProbesUnread has a handler that leaves bodies alone. It is then called for
+// requests whose body is malformed, but never for what is hidden in one, and after
+// such a body nothing is.
+func TestProbesUnread(t *testing.T) {
+	for _, p := range slices.Concat(framingProbes, chunkProbes, messageProbes) {
+		t.Run(p.name, func(t *testing.T) {
+			e := &echo{}
+			s := start(t, Config{Handler: e, Streaming: true})
+			got := halfClosed(t, s, p.bytes+"GET /after HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+			if strings.Contains(got, "GET /hidden a") {
+				t.Errorf("a hidden request was executed: %q", got)
+			}
+			if after := strings.Contains(got, "GET /after a"); after != p.stays && p.want[0] != 100 {
+				t.Errorf("the request behind it was executed: %v; want %v", after, p.stays)
+			}
+			if n := strings.Count(got, "HTTP/1.1 "); n > len(p.want)+1 {
+				t.Errorf("%d answers: %q", n, got)
+			}
 		})
 	}
 }
 
 // check reads the answers and finds out whether the connection ended.
-func (p *probe) check(t *testing.T, c *client, e *echo) {
+func (p probe) check(t *testing.T, c *client, e *echo) {
 	t.Helper()
 	for i, want := range p.want {
 		a := c.read("GET")

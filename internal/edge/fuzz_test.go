@@ -1,0 +1,113 @@
+package edge
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// played is a connection whose client has said all that it says, at most so many
+// bytes a read, and then ends its side.
+type played struct {
+	net.Conn
+	in   []byte
+	most int
+	out  bytes.Buffer
+}
+
+func (p *played) Read(b []byte) (int, error) {
+	if len(p.in) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b[:min(len(b), p.most)], p.in)
+	p.in = p.in[n:]
+	return n, nil
+}
+
+func (p *played) Write(b []byte) (int, error)      { return p.out.Write(b) }
+func (p *played) Close() error                     { return nil }
+func (p *played) RemoteAddr() net.Addr             { return &net.UnixAddr{} }
+func (p *played) SetDeadline(time.Time) error      { return nil }
+func (p *played) SetReadDeadline(time.Time) error  { return nil }
+func (p *played) SetWriteDeadline(time.Time) error { return nil }
+
+// calls notes what reaches the handler, which reads bodies so many bytes at a time.
+type calls struct {
+	read       int
+	all, whole []string
+}
+
+func (l *calls) Serve(x *Exchange) {
+	var body bytes.Buffer
+	_, err := io.CopyBuffer(onlyWriter{&body}, onlyReader{x.BodyReader()}, make([]byte, l.read))
+	call := fmt.Sprintf("%s %s %q", x.Request.Method, x.Request.Target, body.Bytes())
+	if err == nil {
+		l.whole = append(l.whole, call)
+	}
+	l.all = append(l.all, fmt.Sprintf("%s %v %q", call, err, x.BodyTrailer()))
+	x.Reply.Status = http.StatusOK
+	x.Reply.Body = []byte("ok")
+}
+
+// changing are the parts of answers that differ from one run to the next; 100
+// Continue depends on what came along with the head.
+var changing = regexp.MustCompile(`(Date|X-Request-Id): [^\r]*\r\n|HTTP/1.1 100 Continue\r\n\r\n`)
+
+// stage is a server to play on, with or without streaming.
+func stage(f *testing.F, streaming bool) *Server {
+	s, err := Listen(Config{Listen: "127.0.0.1:0", Handler: &calls{}, Streaming: streaming, Limits: Limits{BodyBytes: 1000}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	_ = s.ln.Close()
+	return s
+}
+
+// play has a server answer what a client says.
+func (s *Server) play(said []byte, most, read int) (l *calls, answers string) {
+	l = &calls{read: read}
+	s.SetHandler(l)
+	nc := &played{in: said, most: most}
+	s.gone.Add(1)
+	newConn(s, nc).serve()
+	return l, changing.ReplaceAllString(nc.out.String(), "")
+}
+
+// FuzzRequests holds that the same bytes make the same requests, bodies, errors and
+// answers, however they are cut, in whatever pieces the handler reads, and that bodies
+// which are whole are so with and without streaming.
+func FuzzRequests(f *testing.F) {
+	for _, seed := range []string{
+		get + get, post("hello") + get, chunked(goodEnd) + get, sized("Content-Length: 9\r\n", "half"),
+		chunked("5;a=b\r\nhello\r\n00\r\nX: y\r\nContent-Length: 9\r\n\r\n") + post("next"),
+		chunked("5\r\nhelloXX0\r\n\r\n") + get, chunked("3e9\r\n"), chunked(chunks(strings.Repeat("x", 900), 100)) + get,
+		sized("Content-Length: 5\r\nExpect: 100-continue\r\n", "hello") + get, sized("Content-Length: 1001\r\n", "x"),
+		sized("Connection: Upgrade\r\nUpgrade: x\r\nContent-Length: 2\r\n", "hi") + get,
+		post("hello") + " ",
+		"POST / HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nhi" + get,
+	} {
+		f.Add([]byte(seed), uint8(1), uint8(1))
+		f.Add([]byte(seed), uint8(7), uint8(200))
+	}
+	streaming, plain := stage(f, true), stage(f, false)
+	f.Fuzz(func(t *testing.T, said []byte, most, read uint8) {
+		once, answers := streaming.play(said, len(said)+1, 4096)
+		cut, cutAnswers := streaming.play(said, int(most)+1, int(read)+1)
+		if a, b := fmt.Sprint(once.all), fmt.Sprint(cut.all); a != b {
+			t.Fatalf("%q: at once %s; in pieces %s", said, a, b)
+		}
+		if answers != cutAnswers {
+			t.Fatalf("%q is answered %q; in pieces %q", said, answers, cutAnswers)
+		}
+		whole, _ := plain.play(said, int(most)+1, 4096)
+		if a, b := fmt.Sprint(once.whole), fmt.Sprint(whole.whole); a != b {
+			t.Fatalf("%q: streamed %s; whole %s", said, a, b)
+		}
+	})
+}

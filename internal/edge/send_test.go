@@ -1,0 +1,94 @@
+package edge
+
+import (
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// sluggish takes a few bytes of each write and then lets its deadline pass, until
+// it takes nothing any more.
+type sluggish struct {
+	net.Conn
+	takes []int
+	got   []byte
+	armed int
+}
+
+func (s *sluggish) Write(b []byte) (int, error) {
+	if len(s.takes) == 0 {
+		return 0, os.ErrDeadlineExceeded
+	}
+	n := min(s.takes[0], len(b))
+	s.takes = s.takes[1:]
+	s.got = append(s.got, b[:n]...)
+	if n < len(b) {
+		return n, os.ErrDeadlineExceeded
+	}
+	return n, nil
+}
+
+func (s *sluggish) SetWriteDeadline(time.Time) error { s.armed++; return nil }
+
+// TestWritePatience holds that a client which takes a little in each write timeout
+// is served to the end, and one that takes nothing is not.
+func TestWritePatience(t *testing.T) {
+	s := start(t, Config{Handler: &echo{}, Limits: Limits{WriteTimeout: 1}})
+	f := func(takes []int, sent int, well bool, pieces ...string) {
+		t.Helper()
+		nc := &sluggish{takes: takes}
+		c := &conn{srv: s, nc: nc, fd: -1, x: &Exchange{}}
+		piece := func(i int) []byte {
+			if i < len(pieces) {
+				return []byte(pieces[i])
+			}
+			return nil
+		}
+		err := c.write(piece(0), piece(1), piece(2))
+		all := strings.Join(pieces, "")
+		if (err == nil) != well || string(nc.got) != all[:sent] || c.x.sent != sent {
+			t.Errorf("%v: sent %q, counted %d, %v; want %d of %q", takes, nc.got, c.x.sent, err, sent, all)
+		}
+		if nc.armed == 0 {
+			t.Error("no deadline set")
+		}
+	}
+	f([]int{100}, 5, true, "hello")
+	f([]int{1, 1, 1, 2}, 5, true, "hello")
+	f([]int{1, 1, 0, 100}, 2, false, "hello")
+	f([]int{0}, 0, false, "hello")
+	f([]int{100, 100, 100}, 15, true, "hello", "world", "again")
+	f([]int{3, 2, 1, 4, 3, 2}, 15, true, "hello", "world", "again")
+	f([]int{100, 2, 0}, 7, false, "hello", "world", "again")
+}
+
+// TestStreamToOneWhoTakesNothing ends a streamed answer that nobody reads.
+func TestStreamToOneWhoTakesNothing(t *testing.T) {
+	errs := make(chan error, 2)
+	log := newRecords()
+	s := startStream(t, Config{Log: log, Limits: Limits{WriteTimeout: 30 * time.Millisecond}}, func(x *Exchange) {
+		x.Reply.Status = http.StatusOK
+		ctx := x.Context()
+		o, err := x.Stream(-1)
+		for piece := make([]byte, 1<<20); err == nil; {
+			_, err = o.Write(piece)
+		}
+		errs <- err
+		<-ctx.Done()
+		if again := o.Close(); again != err {
+			t.Errorf("Close says %v, Write said %v", again, err)
+		}
+	})
+	c := dial(t, s)
+	c.send(get)
+	await(t, errs, "end of the answer")
+	if r := log.next(t); r.BytesOut < 1000 {
+		t.Errorf("%d bytes logged", r.BytesOut)
+	}
+	if n := s.stats.unsent.Value(); n != 1 {
+		t.Errorf("%d unsent answers counted", n)
+	}
+}
