@@ -60,8 +60,8 @@ var ErrClosed = errors.New("origin: the answer is closed")
 
 // ask sends q, but for a streamed body, whose sending it begins. left is whether the
 // origin may have got any of it.
-func (in *Inbound) ask(q *Outbound, again bool) (left bool, err error) {
-	s := newSender(in, q, again)
+func (in *Inbound) ask(q *Outbound) (left bool, err error) {
+	s := newSender(in, q)
 	if s != nil {
 		in.c.SetReadDeadline(time.Time{}) // the sender sets it
 	}

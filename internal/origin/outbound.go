@@ -27,8 +27,8 @@ type Outbound struct {
 	Body io.Reader
 	// Length of Body in bytes: -1 if only its end tells, 0 if there is no body.
 	Length int64
-	// Rewind gives the body from its start, each time it is called. With it, Body may
-	// be nil, and the request can be sent again.
+	// Rewind gives the body from its start, each time it is called, so that the request
+	// can be sent again. With it, Body doesn't count.
 	Rewind func() io.Reader
 	// Trailer gives the fields to send behind a body of unknown length, asked when Body
 	// has ended. Those that may not stand there are left out. Nil sends none.
@@ -61,8 +61,8 @@ func (q *Outbound) streams() bool {
 }
 
 // reader gives the body for an attempt.
-func (q *Outbound) reader(again bool) io.Reader {
-	if q.Body == nil || again {
+func (q *Outbound) reader() io.Reader {
+	if q.Rewind != nil {
 		return q.Rewind()
 	}
 	return q.Body

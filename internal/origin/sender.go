@@ -44,14 +44,14 @@ var errUnsent = errors.New("origin: the body was not sent whole")
 
 // newSender returns nil if q has no body to stream. A large one in memory is streamed
 // too, so that an early answer to it is taken.
-func newSender(in *Inbound, q *Outbound, again bool) *sender {
+func newSender(in *Inbound, q *Outbound) *sender {
 	if !q.streams() {
 		if len(q.Content) <= oneWrite {
 			return nil
 		}
 		return ready(&sender{in: in, body: bytes.NewReader(q.Content), length: int64(len(q.Content))})
 	}
-	s := &sender{in: in, body: q.reader(again), length: q.Length, trailer: q.Trailer, stop: q.Stop}
+	s := &sender{in: in, body: q.reader(), length: q.Length, trailer: q.Trailer, stop: q.Stop}
 	if q.Expect {
 		s.proceed = make(chan struct{})
 	}

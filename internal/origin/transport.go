@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/kasoku/kasoku/internal/http1"
@@ -48,20 +49,27 @@ type TransportConfig struct {
 	// BothFramings takes answers with chunks and a Content-Length by their chunks. By
 	// default they are refused.
 	BothFramings bool
+	// Dialer makes the connections; TLS comes on top. Nil is a net.Dialer.
+	Dialer Dialer
 	// Metrics takes the series. Nil keeps none.
 	Metrics *telemetry.Registry
+}
+
+// Dialer makes connections, as net.Dialer does.
+type Dialer interface {
+	DialContext(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // Transport makes streaming exchanges with one address. It decides nothing about
 // failure but one thing: a kept connection that dies without a word is replaced by a
 // new one if that is safe. It is safe for concurrent use.
 type Transport struct {
-	cfg     TransportConfig
-	host    []byte // the Host field
-	prefix  string // of all targets
-	pool    *pool
-	limits  http1.AnswerLimits
-	metrics *transportMetrics
+	cfg    TransportConfig
+	host   []byte // the Host field
+	prefix string // of all targets
+	pool   *pool
+	limits http1.AnswerLimits
+	opened *telemetry.Counter // connections
 }
 
 // NewTransport checks cfg and makes a transport. It connects to nothing yet.
@@ -73,18 +81,26 @@ func NewTransport(cfg TransportConfig) (*Transport, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, fmt.Errorf("origin %s: %w", cfg.Member, err)
 	}
-	return &Transport{
-		cfg:     cfg,
-		host:    []byte(at.host),
-		prefix:  at.prefix,
-		pool:    newPool(at, pooling{cfg.ConnectTimeout, cfg.MaxIdleConns, cfg.IdleTimeout, cfg.TLS}),
-		limits:  http1.AnswerLimits{Head: cfg.MaxHead, ForeignCoding: !cfg.StrictCoding, BothFramings: cfg.BothFramings},
-		metrics: newTransportMetrics(cfg.Metrics, cfg.Name, cfg.Member),
-	}, nil
+	t := &Transport{
+		cfg:    cfg,
+		host:   []byte(at.host),
+		prefix: at.prefix,
+		pool:   newPool(at, pooling{cfg.ConnectTimeout, cfg.MaxIdleConns, cfg.IdleTimeout, cfg.TLS}),
+		limits: http1.AnswerLimits{Head: cfg.MaxHead, ForeignCoding: !cfg.StrictCoding, BothFramings: cfg.BothFramings},
+		opened: cfg.Metrics.Counter("kasoku_upstream_connections_total", "Connections made to the member. As many as requests means that they are not kept.",
+			"service", cfg.Name, "member", cfg.Member),
+	}
+	if cfg.Dialer != nil {
+		t.pool.dialer = cfg.Dialer.DialContext
+	}
+	return t, nil
 }
 
 // complete fills the defaults in and says what is impossible.
 func (cfg *TransportConfig) complete() error {
+	if cfg.Metrics == nil {
+		cfg.Metrics = telemetry.NewRegistry()
+	}
 	fill(&cfg.ConnectTimeout, 2*time.Second)
 	fill(&cfg.HeadTimeout, time.Minute)
 	fill(&cfg.StallTimeout, time.Minute)
@@ -119,10 +135,8 @@ func (t *Transport) Exchange(ctx context.Context, q *Outbound) (*Inbound, *Fault
 	}
 	if f != nil {
 		f.Origin, f.Attempts = t.cfg.Member, attempts
-		t.metrics.faulted[f.Kind].Inc()
 		return nil, f
 	}
-	t.metrics.answered[in.Status/100].Inc()
 	return in, nil
 }
 
@@ -143,7 +157,7 @@ func (t *Transport) attempt(ctx context.Context, q *Outbound, fresh bool) (in *I
 		return nil, false, fault(ctx, Dial, false, err)
 	}
 	in = &Inbound{t: t, ctx: ctx, c: c, x: x}
-	left, err := in.ask(q, fresh)
+	left, err := in.ask(q)
 	if err == nil || left && !isTimeout(err) {
 		// What was not taken whole may have been answered all the same.
 		if e := in.hear(q); e == nil || err == nil {
@@ -172,6 +186,6 @@ func (t *Transport) connect(ctx context.Context, fresh bool) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.metrics.opened.Inc()
+	t.opened.Inc()
 	return c, c.SetDeadline(time.Now().Add(t.cfg.HeadTimeout))
 }

@@ -145,7 +145,7 @@ func TestEchoes(t *testing.T) {
 				}
 			}
 		}
-		if n := tr.metrics.opened.Value(); n != 1 {
+		if n := tr.opened.Value(); n != 1 {
 			t.Errorf("%s: %d connections; want 1", url, n)
 		}
 	}

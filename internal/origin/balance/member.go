@@ -140,6 +140,7 @@ func (m *member) exchange(ctx context.Context, q *origin.Outbound, pass origin.P
 // faulted keeps the books about an exchange without an answer.
 func (m *member) faulted(f *origin.Fault, took time.Duration, pass origin.Pass, now time.Time) {
 	m.inflight.Add(-1)
+	m.metrics.fault(f.Kind)
 	v := verdict(f)
 	m.gate.Leave(pass, v, now)
 	if v == origin.Broken {
@@ -151,6 +152,7 @@ func (m *member) faulted(f *origin.Fault, took time.Duration, pass origin.Pass, 
 // headCame keeps the books about a head. bad says that it is one of failure.
 func (m *member) headCame(status int, took time.Duration, now time.Time) (bad bool) {
 	m.metrics.head.Observe(took)
+	m.metrics.answered[status/100].Inc()
 	cfg := m.cfg.Load()
 	if bad = slices.Contains(cfg.Ejection.Statuses, status); bad {
 		m.latency.punish(took, now)

@@ -1,8 +1,10 @@
 package balance
 
 import (
+	"strconv"
 	"time"
 
+	"github.com/kasoku/kasoku/internal/origin"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
@@ -19,26 +21,52 @@ func newMetrics(r *telemetry.Registry, service string) *metrics {
 	}
 }
 
-// memberMetrics are the series of one member, beside those of its transport.
+// memberMetrics are the series of one member, beside that of its transport. Checks
+// are no requests.
 type memberMetrics struct {
+	// answered counts by the first digit of the status, faulted by the kind of the fault.
+	answered                               [10]*telemetry.Counter
+	faulted                                [len(faults)]*telemetry.Counter
 	head                                   *telemetry.Histogram
 	ejections, opened, cut, checks, unwell *telemetry.Counter
 }
 
+// faults are the kinds that a Transport has.
+var faults = [...]origin.FaultKind{origin.Dial, origin.Timeout, origin.Reset, origin.Garbage, origin.Canceled, origin.Unprepared}
+
 func newMemberMetrics(r *telemetry.Registry, service string, m *member) memberMetrics {
 	labels := []string{"service", service, "member", m.name}
-	f := func(name, help string) *telemetry.Counter { return r.Counter(name, help, labels...) }
+	f := func(name, help string, more ...string) *telemetry.Counter {
+		return r.Counter(name, help, append(labels[:4:4], more...)...)
+	}
 	r.Gauge("kasoku_upstream_available", "1 while the member may get requests, 0 while it is drained, down, ejected or broken.",
 		func() float64 { return m.availability(time.Now()) }, labels...)
 	r.Gauge("kasoku_upstream_inflight", "Exchanges with the member under way, until the end of the body.",
 		func() float64 { return float64(m.inflight.Load()) }, labels...)
-	return memberMetrics{
+	mm := memberMetrics{
 		head:      r.Histogram("kasoku_upstream_head_seconds", "Time from choosing the member to the head of its answer.", labels...),
 		ejections: f("kasoku_upstream_ejections_total", "Times the member was left out because requests failed."),
 		opened:    f("kasoku_upstream_breaker_opened_total", "Times the member's circuit breaker opened."),
 		cut:       f("kasoku_upstream_cut_total", "Answers that broke off within the body."),
 		checks:    f("kasoku_upstream_checks_total", "Active checks of the member."),
 		unwell:    f("kasoku_upstream_checks_failed_total", "Active checks that found the member unwell."),
+	}
+	const help = "Requests sent to the member by outcome: the answer's class of status, or the kind of the fault when no head came."
+	for i := 1; i < len(mm.answered); i++ {
+		mm.answered[i] = f("kasoku_upstream_requests_total", help, "outcome", strconv.Itoa(i)+"xx")
+	}
+	for i, kind := range faults {
+		mm.faulted[i] = f("kasoku_upstream_requests_total", help, "outcome", kind.String())
+	}
+	return mm
+}
+
+// fault counts a request without an answer.
+func (mm *memberMetrics) fault(kind origin.FaultKind) {
+	for i, k := range faults {
+		if k == kind {
+			mm.faulted[i].Inc()
+		}
 	}
 }
 

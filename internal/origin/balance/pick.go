@@ -116,11 +116,12 @@ func (r *run) least(cands []int, now time.Time) int {
 }
 
 // ofTwo draws two by weight and takes the one that promises the earlier answer:
-// latency lately, times what it has to do already.
+// latency lately, times what it has to do already. A difference of less than a tenth
+// says nothing.
 func (r *run) ofTwo(cands []int, now time.Time) int {
 	a := r.draw(cands, -1, now)
 	b := r.draw(cands, a, now)
-	if r.promise(b, now) < r.promise(a, now) {
+	if r.promise(b, now)*1.1 < r.promise(a, now) {
 		return b
 	}
 	return a

@@ -1,0 +1,269 @@
+package balance
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// journal takes down what a group tells of its members, with the second at which it
+// did.
+type journal struct {
+	mu    sync.Mutex
+	start time.Time
+	lines []string
+}
+
+func newJournal() *journal { return &journal{start: time.Now()} }
+
+func (j *journal) moved(member, from, to, _ string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.lines = append(j.lines, fmt.Sprintf("%s %s>%s at %.0f", member, from, to, time.Since(j.start).Seconds()))
+}
+
+func (j *journal) want(t *testing.T, lines ...string) {
+	t.Helper()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !slices.Equal(j.lines, lines) {
+		t.Errorf("told\n%s\nwant\n%s", strings.Join(j.lines, "\n"), strings.Join(lines, "\n"))
+	}
+}
+
+// states are the members' states, by their first letters.
+func states(g *Group) (s string) {
+	for _, m := range g.Members() {
+		s += m.State[:1]
+	}
+	return s
+}
+
+// TestChecks fails checks until a member is down, and lets it come back.
+func TestChecks(t *testing.T) {
+	f := func(name, mode string, c Check) {
+		bubble(t, name, func(t *testing.T) {
+			w, j := newNetwork(t, 2), newJournal()
+			c.Path, c.Interval, c.Timeout = "/up", 10*time.Second, time.Second
+			g := w.group(t, Config{Check: c, Moved: j.moved})
+			// Checks are 9 to 11 seconds apart, the first at once. In a window of 5, the third
+			// failed one takes the member down, and the third good one brings it back.
+			synctest.Wait()
+			if w.node("b").set(mode); mode == "refuse" {
+				w.node("b").kill()
+			}
+			time.Sleep(15 * time.Second)
+			if states(g) != "uu" || w.node("b").got[0] != "GET /up" {
+				t.Errorf("%s after one failed check, of %q", states(g), w.node("b").got)
+			}
+			time.Sleep(25 * time.Second)
+			if states(g) != "ud" || several(t, g, 4, nil) != "aaaa" {
+				t.Errorf("%s after three failed checks", states(g))
+			}
+			if why := g.Members()[1].Why; !strings.HasPrefix(why, "check: ") {
+				t.Errorf("why %q", why)
+			}
+			w.node("b").set("ok")
+			time.Sleep(9 * time.Second)
+			if states(g) != "ud" {
+				t.Error("up after at most one good check")
+			}
+			time.Sleep(25 * time.Second)
+			if states(g) != "uu" {
+				t.Errorf("%s after three good checks", states(g))
+			}
+			j.mu.Lock()
+			defer j.mu.Unlock()
+			if len(j.lines) != 2 || !strings.HasPrefix(j.lines[0], "b up>down") || !strings.HasPrefix(j.lines[1], "b down>up") {
+				t.Errorf("told %q", j.lines)
+			}
+		})
+	}
+	f("refused", "refuse", Check{})
+	f("reset", "reset", Check{})
+	f("garbage", "garbage", Check{})
+	f("stalls", "stall", Check{})
+	f("too slow", "slow 1500ms", Check{})
+	f("500", "500", Check{})
+	f("another status", "500", Check{Status: 200})
+	f("body cut", "cut", Check{})
+}
+
+// TestCheckBody wants a text in the answer, and a status that is no success.
+func TestCheckBody(t *testing.T) {
+	f := func(name, mode string, c Check, want string) {
+		bubble(t, name, func(t *testing.T) {
+			w := newNetwork(t, 1)
+			c.Path, c.Window, c.Threshold = "/up", 1, 1
+			w.node("a").set(mode)
+			g := w.group(t, Config{Check: c})
+			synctest.Wait()
+			if got := states(g); got != want {
+				t.Errorf("%s; want %s", got, want)
+			}
+		})
+	}
+	f("has the text", "ok", Check{Body: "a"}, "u")
+	f("has another", "ok", Check{Body: "b"}, "d")
+	f("503 is good", "503", Check{Status: 503}, "u")
+	f("200 is not", "ok", Check{Status: 503}, "d")
+}
+
+// TestEjection ejects a member for ever longer, forgives, and never ejects too many.
+func TestEjection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, j := newNetwork(t, 4), newJournal()
+		g := w.group(t, Config{Moved: j.moved, Ejection: Ejection{Time: 10 * time.Second, MaxTime: 25 * time.Second}})
+		fail := func(name string) {
+			t.Helper()
+			w.node(name).set("503")
+			several(t, g, 6, &Choice{Prefer: []int{int(name[0] - 'a')}})
+			w.node(name).set("ok")
+		}
+		fail("b")
+		if states(g) != "ueuu" || strings.Contains(several(t, g, 6, nil), "b") {
+			t.Errorf("%s after five failures", states(g))
+		}
+		if s := g.Members()[1]; s.Why != "status 503" || s.Until.Sub(time.Now()) != 10*time.Second {
+			t.Errorf("%+v", s)
+		}
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		fail("b")
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		fail("b") // for 25 seconds, not 30
+		time.Sleep(25*time.Second + 30*time.Second)
+		synctest.Wait()
+		fail("b") // all is forgiven but one
+		time.Sleep(time.Second)
+		fail("c")
+		time.Sleep(time.Second)
+		fail("d") // a half is ejected already
+		if states(g) != "ueeu" || g.Members()[3].Why != "" {
+			t.Errorf("%s; want two ejected", states(g))
+		}
+		j.want(t, "b up>ejected at 0", "b ejected>up at 10", "b up>ejected at 10", "b ejected>up at 30", "b up>ejected at 30", "b ejected>up at 55",
+			"b up>ejected at 85", "c up>ejected at 86")
+		if until := g.Members()[1].Until; until.Sub(j.start) != 95*time.Second {
+			t.Errorf("until %s", until.Sub(j.start))
+		}
+	})
+}
+
+// TestEjectionByRate ejects a member that fails every other time, and none that fails
+// less often or seldom.
+func TestEjectionByRate(t *testing.T) {
+	f := func(name string, pattern string, pause time.Duration, want string) {
+		bubble(t, name, func(t *testing.T) {
+			w := newNetwork(t, 2)
+			g := w.group(t, Config{})
+			for i := range 40 {
+				w.node("a").set(map[byte]string{'x': "500", '.': "ok"}[pattern[i%len(pattern)]])
+				ask(t, g, get(), &Choice{Prefer: []int{0}})
+				time.Sleep(pause)
+			}
+			if got := states(g); got != want {
+				t.Errorf("%s; want %s", got, want)
+			}
+		})
+	}
+	f("half", "x.", time.Millisecond, "eu")
+	f("a third", "x..", time.Millisecond, "uu")
+	f("half, but seldom", "x.", 600*time.Millisecond, "uu")
+	f("five in a row", "xxxxx.......................", time.Millisecond, "eu")
+	f("four in a row", "xxxx........................", time.Millisecond, "uu")
+}
+
+// TestWhatEjects counts faults and the statuses named, not what the client did.
+func TestWhatEjects(t *testing.T) {
+	f := func(name, mode string, e Ejection, want string) {
+		bubble(t, name, func(t *testing.T) {
+			w := newNetwork(t, 2)
+			w.node("a").set(mode)
+			g := w.group(t, Config{Ejection: e})
+			several(t, g, 5, &Choice{Prefer: []int{0}, Attempts: 1})
+			if got := states(g); got != want {
+				t.Errorf("%s; want %s", got, want)
+			}
+		})
+	}
+	f("refused", "refuse", Ejection{}, "eu")
+	f("reset", "reset", Ejection{}, "eu")
+	f("garbage", "garbage", Ejection{}, "eu")
+	f("timeout", "stall", Ejection{}, "eu")
+	f("body cut", "cut", Ejection{}, "eu")
+	f("500", "500", Ejection{}, "eu")
+	f("500, not named", "500", Ejection{Statuses: []int{503}}, "uu")
+	f("disabled", "500", Ejection{Disabled: true}, "uu")
+}
+
+// TestPanic gives requests to members that are not well when none is, but not to
+// drained ones.
+func TestPanic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newNetwork(t, 3)
+		g := w.group(t, Config{Check: Check{Path: "/up", Window: 1, Threshold: 1}})
+		g.Drain("c")
+		for _, x := range w.nodes {
+			x.set("503")
+		}
+		time.Sleep(6 * time.Second)
+		if got := several(t, g, 4, nil); states(g) != "ddd" && got != "abab" {
+			t.Errorf("%s, got %s", states(g), got)
+		}
+		if n := g.metrics.panics.Value(); n != 4 {
+			t.Errorf("%d panics", n)
+		}
+		w.node("b").set("ok")
+		time.Sleep(6 * time.Second)
+		if got := several(t, g, 4, nil); states(g) != "dud" && got != "bbbb" {
+			t.Errorf("%s, got %s", states(g), got)
+		}
+	})
+}
+
+// TestSlowStart gives a member that comes back a tenth of its weight at first, then
+// more and more.
+func TestSlowStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newNetwork(t, 2)
+		g := w.group(t, Config{SlowStart: time.Minute})
+		share := func() int { return strings.Count(several(t, g, 110, nil), "b") }
+		if got := share(); got != 55 {
+			t.Errorf("%d of 110 at the start", got)
+		}
+		g.Drain("b")
+		time.Sleep(time.Hour)
+		g.Undrain("b")
+		for _, step := range []struct {
+			after time.Duration
+			want  int
+		}{{0, 10}, {30 * time.Second, 37}, {30 * time.Second, 55}} {
+			time.Sleep(step.after)
+			if got := share(); got < step.want-1 || got > step.want+1 {
+				t.Errorf("%d of 110 after %s more; want %d", got, step.after, step.want)
+			}
+		}
+	})
+}
+
+// TestCheckEnds leaves no check running behind a group that is closed within one.
+func TestCheckEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newNetwork(t, 2)
+		w.node("a").set("stall")
+		w.node("b").set("unreachable")
+		g := w.group(t, Config{Check: Check{Path: "/up"}})
+		synctest.Wait()
+		g.Close()
+		g.Close()
+		if err := g.Reconfigure(Config{Name: "test", Members: w.members()}); err == nil {
+			t.Error("a closed group was configured")
+		}
+	})
+}

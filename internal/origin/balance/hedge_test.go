@@ -1,0 +1,177 @@
+package balance
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/origin"
+)
+
+// TestHedge asks a second member when the first one takes long.
+func TestHedge(t *testing.T) {
+	f := func(name string, modes []string, cfg Config, q *origin.Outbound, want string, took time.Duration, asked int) {
+		bubble(t, name, func(t *testing.T) {
+			w := newNetwork(t, len(modes))
+			n := 0
+			for i, mode := range modes {
+				w.node(string(rune('a' + i))).set(mode)
+			}
+			cfg.Hedge = Hedge{Enabled: true, Delay: 100 * time.Millisecond}
+			cfg.Transport.HeadTimeout = 10 * time.Second
+			g := w.group(t, cfg)
+			start := time.Now()
+			member := -2
+			got := ask(t, g, q, &Choice{Member: &member})
+			if got != want || time.Since(start) != took {
+				t.Errorf("got %s after %s; want %s after %s", got, time.Since(start), want, took)
+			}
+			synctest.Wait()
+			for _, x := range w.nodes {
+				n += x.count()
+			}
+			if n != asked || len(want) == 1 && member != int(want[0]-'a') {
+				t.Errorf("%d requests, answered by %d; want %d", n, member, asked)
+			}
+			for i, s := range g.Members() {
+				if s.InFlight != 0 {
+					t.Errorf("%d exchanges with member %d left", s.InFlight, i)
+				}
+			}
+		})
+	}
+	ms := time.Millisecond
+	again := Config{Retry: Retry{Statuses: []int{503}}}
+	f("quick", []string{"slow 99ms", "ok"}, Config{}, get(), "a", 99*ms, 1)
+	f("slow", []string{"slow 1s", "ok"}, Config{}, get(), "b", 100*ms, 2)
+	f("both slow, the first one wins", []string{"slow 150ms", "slow 1s"}, Config{}, get(), "a", 150*ms, 2)
+	f("both slow, the second one wins", []string{"slow 1s", "slow 150ms"}, Config{}, get(), "b", 250*ms, 2)
+	f("the second one fails", []string{"slow 300ms", "reset"}, Config{}, get(), "a", 300*ms, 2)
+	f("the second one answers 503", []string{"slow 300ms", "503"}, again, get(), "a", 300*ms, 2)
+	f("the second one's 503 is passed on", []string{"slow 300ms", "503"}, Config{}, get(), "b", 100*ms, 2)
+	f("the first one fails at once", []string{"reset", "ok"}, Config{}, get(), "b", 0, 2)
+	f("both fail", []string{"slow 300ms", "reset", "ok"}, Config{}, get(), "a", 300*ms, 2)
+	f("the first stalls, the second fails, a third answers", []string{"stall", "reset", "ok"}, Config{}, get(), "c", 10*time.Second, 3)
+	f("unreachable", []string{"unreachable", "ok"}, Config{}, get(), "b", 100*ms, 1)
+	f("a write", []string{"slow 1s", "ok"}, Config{}, post("x"), "a", time.Second, 1)
+	f("alone", []string{"slow 1s"}, Config{}, get(), "a", time.Second, 1)
+}
+
+// TestHedgeBudget lets hedges use the retry budget up.
+func TestHedgeBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newNetwork(t, 2)
+		w.node("a").set("slow 10us")
+		g := w.group(t, Config{Hedge: Hedge{Enabled: true, Delay: time.Microsecond}, Retry: Retry{BudgetRatio: 0.01, BudgetMin: 3}})
+		got := ""
+		for range 10 {
+			got += ask(t, g, get(), &Choice{Prefer: []int{0}})
+		}
+		if got != "bbbbaaaaaa" || g.metrics.hedges.Value() != 4 || g.metrics.spent.Value() != 6 {
+			t.Errorf("%s, %d hedges", got, g.metrics.hedges.Value())
+		}
+	})
+}
+
+// TestHedgeByExperience waits for as long as most heads took, once it knows.
+func TestHedgeByExperience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newNetwork(t, 2)
+		g := w.group(t, Config{Hedge: Hedge{Enabled: true}})
+		w.node("a").set("slow 50ms")
+		first := &Choice{Prefer: []int{0}}
+		for i := range 200 {
+			if i == 95 {
+				w.node("a").set("slow 20ms")
+			}
+			ask(t, g, get(), first)
+		}
+		w.node("a").set("slow 10s")
+		start := time.Now()
+		if got := ask(t, g, get(), first); got != "b" {
+			t.Errorf("got %s", got)
+		}
+		if took := time.Since(start); took < 50*time.Millisecond || took > 65*time.Millisecond {
+			t.Errorf("waited for %s", took)
+		}
+		time.Sleep(time.Minute) // all is forgotten
+		if got := ask(t, g, get(), first); got != "a" {
+			t.Errorf("got %s without experience", got)
+		}
+	})
+}
+
+// TestQuantile compares with what was put in.
+func TestQuantile(t *testing.T) {
+	var q quantile
+	now := time.Unix(1000, 0)
+	for i := range 1000 {
+		q.observe(time.Duration(i+1)*time.Millisecond, now)
+	}
+	for _, p := range []float64{0.01, 0.5, 0.95, 1} {
+		got, ok := q.at(p, now)
+		want := time.Duration(p*1000) * time.Millisecond
+		if !ok || got < want || got > want*5/4 {
+			t.Errorf("quantile %v is %s; want %s, and at most a quarter more", p, got, want)
+		}
+	}
+	if _, ok := q.at(0.5, now.Add(19*time.Second)); !ok {
+		t.Error("forgotten within 20 seconds")
+	}
+	if _, ok := q.at(0.5, now.Add(41*time.Second)); ok {
+		t.Error("known after 40 seconds")
+	}
+	for b := bucket(4); b < 61*4; b++ {
+		if bucket(upper(b)) != b+1 || bucket(upper(b)-1) != b {
+			t.Errorf("bucket %d ends at %d", b, upper(b))
+		}
+	}
+}
+
+// TestEwma takes a longer time at once, a shorter one slowly, and forgets.
+func TestEwma(t *testing.T) {
+	var e ewma
+	now := time.Unix(1000, 0)
+	want := func(what string, least, most time.Duration) {
+		t.Helper()
+		if got := time.Duration(e.at(now) * 1e9); got < least || got > most {
+			t.Errorf("%s: %s; want %s to %s", what, got, least, most)
+		}
+	}
+	want("nothing", quickest, quickest)
+	e.observe(100*time.Millisecond, now)
+	want("the first", 99*time.Millisecond, 100*time.Millisecond)
+	now = now.Add(time.Second)
+	e.observe(10*time.Millisecond, now)
+	want("shorter", 85*time.Millisecond, 95*time.Millisecond)
+	e.observe(500*time.Millisecond, now)
+	want("longer", 499*time.Millisecond, 500*time.Millisecond)
+	for range 20 {
+		e.punish(0, now)
+	}
+	want("failures", worst-time.Second, worst)
+	now = now.Add(3 * time.Minute)
+	want("long ago", quickest, quickest)
+}
+
+// TestP2CAvoidsTheSlow gives a member that is slow fewer requests, and tries it again.
+func TestP2CAvoidsTheSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newNetwork(t, 3)
+		for _, x := range w.nodes {
+			x.set("slow 10ms")
+		}
+		w.node("a").set("slow 100ms")
+		g := w.group(t, Config{Algorithm: P2C})
+		got := several(t, g, 300, nil)
+		if n := strings.Count(got, "a"); n < 1 || n > 30 {
+			t.Errorf("the slow one got %d of 300", n)
+		}
+		w.node("a").set("slow 10ms")
+		time.Sleep(time.Minute)
+		if n := strings.Count(several(t, g, 300, nil), "a"); n < 50 {
+			t.Errorf("it got %d of 300 when it was well again", n)
+		}
+	})
+}

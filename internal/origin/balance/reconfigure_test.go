@@ -1,0 +1,187 @@
+package balance
+
+import (
+	"bytes"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/origin"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// series is what a scrape of r says.
+func series(r *telemetry.Registry) string {
+	rec := httptest.NewRecorder()
+	r.Handler().ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))
+	return rec.Body.String()
+}
+
+// TestReconfigure keeps the members that stay, with all that is known of them.
+func TestReconfigure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, reg := newNetwork(t, 4), telemetry.NewRegistry()
+		all := w.members()
+		cfg := Config{Name: "test", Members: all[:3], Metrics: reg, Transport: origin.TransportConfig{Dialer: w}}
+		g := w.group(t, cfg)
+		several(t, g, 6, nil)
+		w.node("a").set("500")
+		several(t, g, 5, &Choice{Prefer: []int{0}})
+		g.Drain("b")
+		if states(g) != "edu" {
+			t.Fatal(states(g))
+		}
+		cfg.Members = []Member{all[3], all[1], all[0]} // c goes, d comes
+		cfg.Algorithm, cfg.Check.Path = LeastRequests, "/up"
+		if err := g.Reconfigure(cfg); err != nil {
+			t.Fatal(err)
+		}
+		if got := several(t, g, 3, nil); states(g) != "ude" || got != "ddd" {
+			t.Errorf("%s, got %s", states(g), got)
+		}
+		scrape := series(reg)
+		for _, want := range []string{
+			`kasoku_upstream_requests_total{member="a",outcome="5xx",service="test"} 5`,
+			`kasoku_upstream_requests_total{member="d",outcome="2xx",service="test"} 3`,
+			`kasoku_upstream_connections_total{member="b",service="test"} 1`,
+			`kasoku_upstream_available{member="a",service="test"} 0`,
+			`kasoku_upstream_available{member="d",service="test"} 1`,
+			`kasoku_upstream_ejections_total{member="a",service="test"} 1`,
+		} {
+			if !strings.Contains(scrape, want+"\n") {
+				t.Errorf("no line %s in\n%s", want, scrape)
+			}
+		}
+		if strings.Contains(scrape, `member="c"`) {
+			t.Error("series of a member that is gone")
+		}
+		synctest.Wait()
+		if !slices.Contains(w.node("d").got, "GET /up") {
+			t.Error("no checks of the new configuration")
+		}
+		// Another URL or transport makes another member.
+		cfg.Transport.MaxIdleConns = 7
+		if err := g.Reconfigure(cfg); err != nil || states(g) != "uuu" {
+			t.Errorf("%v, %s", err, states(g))
+		}
+	})
+}
+
+// TestReconfigureWithin changes the members while a request is under way, which ends
+// as if nothing had happened.
+func TestReconfigureWithin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newNetwork(t, 2)
+		cfg := Config{Name: "test", Members: w.members(), Transport: origin.TransportConfig{Dialer: w}}
+		g := w.group(t, cfg)
+		w.node("a").set("slow 10s")
+		got := make(chan string)
+		go func() { got <- ask(t, g, get(), nil) }()
+		time.Sleep(time.Second)
+		cfg.Members = cfg.Members[1:]
+		if err := g.Reconfigure(cfg); err != nil {
+			t.Fatal(err)
+		}
+		if s := <-got; s != "a" {
+			t.Errorf("got %s", s)
+		}
+		if s := several(t, g, 3, nil); s != "bbb" {
+			t.Errorf("got %s", s)
+		}
+	})
+}
+
+// TestRefusedConfigurations change nothing.
+func TestRefusedConfigurations(t *testing.T) {
+	members := []Member{{Name: "a", URL: "http://a"}, {Name: "b", URL: "http://b"}}
+	g := group(t, Config{Members: members})
+	f := func(cfg Config, want string) {
+		t.Helper()
+		cfg.Name = "test"
+		if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("New: %v; want %q", err, want)
+		}
+		if err := g.Reconfigure(cfg); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Reconfigure: %v; want %q", err, want)
+		}
+	}
+	f(Config{}, "no members")
+	f(Config{Members: members, Algorithm: "x"}, `no algorithm "x"`)
+	f(Config{Members: append(members, members[0])}, "two members a")
+	f(Config{Members: []Member{{URL: "http://a", Weight: -1}}}, "weight")
+	f(Config{Members: []Member{{URL: "ftp://a"}}}, "scheme")
+	f(Config{Members: members, SlowStart: -1}, "times")
+	f(Config{Members: members, Check: Check{Window: 65}}, "window")
+	f(Config{Members: members, Check: Check{Window: 3, Threshold: 4}}, "threshold")
+	f(Config{Members: members, Check: Check{Timeout: -1}}, "check")
+	f(Config{Members: members, Ejection: Ejection{MaxShare: 2}}, "shares")
+	f(Config{Members: members, Ejection: Ejection{Consecutive: -1}}, "ejection")
+	f(Config{Members: members, Ejection: Ejection{Time: time.Hour, MaxTime: time.Minute}}, "max time")
+	f(Config{Members: members, Retry: Retry{Attempts: -1}}, "retry")
+	if err := g.Reconfigure(Config{Name: "other", Members: members}); err == nil {
+		t.Error("the name was changed")
+	}
+	if len(g.Members()) != 2 || states(g) != "uu" {
+		t.Errorf("%+v", g.Members())
+	}
+}
+
+// TestFewKeysMove compares who gets which key before and after a member comes, goes or
+// gets another weight.
+func TestFewKeysMove(t *testing.T) {
+	const keys = 20_000
+	owners := func(members []Member) []string {
+		g := group(t, Config{Members: members, Algorithm: ConsistentHash})
+		got := make([]string, keys)
+		for i := range got {
+			r := run{g: g, t: g.table.Load(), choice: &Choice{Key: bytes.Repeat([]byte{byte(i), byte(i >> 8)}, 1+i%3)}}
+			got[i] = members[r.pick(time.Now())].Name
+		}
+		return got
+	}
+	members := make([]Member, 10)
+	for i := range members {
+		members[i] = Member{Name: string(rune('a' + i)), URL: "http://x"}
+	}
+	before := owners(members)
+	share := map[string]int{}
+	for _, name := range before {
+		share[name]++
+	}
+	for name, n := range share {
+		if n < keys/10*9/10 || n > keys/10*11/10 {
+			t.Errorf("%s has %d of %d keys", name, n, keys)
+		}
+	}
+	moved := func(after []string, may func(from, to string) bool) (n int) {
+		t.Helper()
+		for i := range after {
+			if after[i] == before[i] {
+				continue
+			}
+			if n++; !may(before[i], after[i]) {
+				t.Fatalf("key %d moved from %s to %s", i, before[i], after[i])
+			}
+		}
+		return n
+	}
+	if n := moved(owners(members[:9]), func(from, _ string) bool { return from == "j" }); n != share["j"] {
+		t.Errorf("%d keys moved from j, which had %d", n, share["j"])
+	}
+	more := append(slices.Clone(members), Member{Name: "k", URL: "http://x"})
+	if n := moved(owners(more), func(_, to string) bool { return to == "k" }); n < keys/11*9/10 || n > keys/11*11/10 {
+		t.Errorf("%d keys moved to k", n)
+	}
+	heavy := slices.Clone(members)
+	heavy[0].Weight = 2
+	if n := moved(owners(heavy), func(_, to string) bool { return to == "a" }); n < keys/11*8/10 || n > keys/11*10/10 {
+		t.Errorf("%d keys moved to a when its weight was doubled", n)
+	}
+	slices.Reverse(members)
+	if n := moved(owners(members), func(_, _ string) bool { return false }); n != 0 {
+		t.Error("the order counts")
+	}
+}
