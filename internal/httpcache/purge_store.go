@@ -18,7 +18,7 @@ func (s *Store) Purge(p Purge) error {
 		s.PurgeKey(key, p.Soft)
 		return nil
 	case p.Tag != "":
-		s.purges.addTag(tagSlot([]byte(p.Tag)), p.Soft)
+		s.purges.addTag(p.Tag, p.Soft)
 	case p.All:
 		s.purges.addAll(p.Soft)
 	case p.Prefix != "":
@@ -34,7 +34,7 @@ func (s *Store) Purge(p Purge) error {
 func (s *Store) PurgeKey(key []byte, soft bool) {
 	s.stats.purges.Add(1)
 	if soft {
-		s.purges.addTag(tagSlot(key), true)
+		s.purges.addURL(key)
 		return
 	}
 	s.space.Cache().Apply(cache.Change{Cause: cache.ByPurge, Tags: []cache.Tag{URLTag(key)}})

@@ -9,7 +9,7 @@ import (
 const mostPurges = 4096
 
 // purges is what has been purged, in numbers. A hard purge of a URL is not here: it
-// moves the URL's generation. A soft one is a purge of the tag that its key is.
+// moves the URL's generation.
 //
 // A purge writes down what it fits, under mu, and then moves head to its number.
 // Whoever loads head first and looks at what is newer than its own mark second
@@ -17,8 +17,9 @@ const mostPurges = 4096
 type purges struct {
 	head atomic.Uint64 // number of the newest purge
 	log  atomic.Pointer[purgeLog]
-	hard atomic.Pointer[tagTable]
+	hard atomic.Pointer[tagTable] // purges of tags
 	soft atomic.Pointer[tagTable]
+	urls atomic.Pointer[tagTable] // soft purges of URLs
 	mu   sync.Mutex
 }
 
@@ -59,14 +60,21 @@ func newPurges() *purges {
 }
 
 // addTag remembers the purge of a tag.
-func (p *purges) addTag(slot uint32, soft bool) {
+func (p *purges) addTag(tag string, soft bool) {
+	if soft {
+		p.addSlot(&p.soft, tagSlot([]byte(tag)))
+	} else {
+		p.addSlot(&p.hard, tagSlot([]byte(tag)))
+	}
+}
+
+// addURL remembers the soft purge of a URL, by its primary key.
+func (p *purges) addURL(key []byte) { p.addSlot(&p.urls, tagSlot(key)) }
+
+func (p *purges) addSlot(table *atomic.Pointer[tagTable], slot uint32) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	number := p.head.Load() + 1
-	table := &p.hard
-	if soft {
-		table = &p.soft
-	}
 	if table.Load() == nil {
 		table.Store(new(tagTable))
 	}
@@ -138,7 +146,8 @@ func (p *purges) since(mark uint64, key []byte, tags *Tags) (verdict, uint64) {
 		return purged, head
 	}
 	worst := untouched
-	if soft := p.soft.Load(); tags.purgedAfter(soft, mark) || soft != nil && soft.slots[tagSlot(key)].Load() > mark {
+	urls := p.urls.Load()
+	if tags.purgedAfter(p.soft.Load(), mark) || urls != nil && urls.slots[tagSlot(key)].Load() > mark {
 		worst = softened
 	}
 	for i := len(log.entries) - 1; i >= 0 && log.entries[i].number > mark; i-- {

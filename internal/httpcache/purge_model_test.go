@@ -1,0 +1,257 @@
+package httpcache
+
+import (
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"pgregory.net/rapid"
+
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/httpcache/policy"
+)
+
+// purgeModel keeps every purge and every write, and thinks in lists.
+type purgeModel struct {
+	s       *Store
+	events  []modelPurge
+	stored  map[string]modelObject
+	flights []*modelFlight
+	serial  int
+}
+
+// modelPurge is a purge, or a write of a URL.
+type modelPurge struct {
+	Purge
+	write bool
+}
+
+// modelObject is what should be found, unless an event after its beginning says
+// otherwise.
+type modelObject struct {
+	value string
+	tags  []string
+	begun int // how many events there were before its origin was asked
+}
+
+// modelFlight is a flight under way, with the flight that it models.
+type modelFlight struct {
+	modelObject
+	url     string
+	source  *source
+	tickets []*Ticket
+	headed  bool
+	doomed  bool // a sweep has forgotten purges that came after its beginning
+}
+
+var (
+	modelURLs = []string{"http://h/a", "http://h/a?x=1", "http://h/b/c.png", "http://i/a"}
+	modelTags = []string{"t1", "t2", "t3"}
+	modelWhat = []Purge{
+		{Prefix: "http://h/"}, {Prefix: "/a"}, {Pattern: "/*.png"}, {Pattern: "http://*/a"}, {Pattern: "/a?*"}, {Prefix: "/none"}, {All: true},
+	}
+)
+
+// fits tells whether the event is about the URL, or surely about one of the tags.
+func (e modelPurge) fits(url string, tags []string) bool {
+	path := url[strings.Index(url, "/")+2:]
+	path = path[strings.Index(path, "/"):]
+	switch {
+	case e.URL != "":
+		return e.URL == url
+	case e.Tag != "":
+		return slices.Contains(tags, e.Tag)
+	case e.All:
+		return true
+	case e.Prefix != "":
+		return strings.HasPrefix(url, e.Prefix) || strings.HasPrefix(path, e.Prefix)
+	}
+	switch e.Pattern {
+	case "/*.png":
+		return strings.HasSuffix(url, ".png")
+	case "http://*/a":
+		return path == "/a"
+	}
+	return strings.HasPrefix(path, "/a?")
+}
+
+// numbered tells whether the event gets a number: hard purges of URLs and writes
+// move generations instead.
+func (e modelPurge) numbered() bool { return !e.write && (e.URL == "" || e.Soft) }
+
+// fate is what became of an object.
+func (m *purgeModel) fate(url string, o modelObject) verdict {
+	worst := untouched
+	for _, e := range m.events[o.begun:] {
+		switch {
+		case !e.fits(url, o.tags):
+		case !e.Soft:
+			return purged
+		default:
+			worst = softened
+		}
+	}
+	return worst
+}
+
+// joinable tells whether a flight brings what was asked for just now. Of tags
+// nobody knows before the head.
+func (m *purgeModel) joinable(f *modelFlight) bool {
+	tags := f.tags
+	if !f.headed {
+		tags = append(modelTags, "none")
+	}
+	return !f.doomed && m.fate(f.url, modelObject{tags: tags, begun: f.begun}) == untouched
+}
+
+func (m *purgeModel) Ask(t *rapid.T) {
+	url := rapid.SampledFrom(modelURLs).Draw(t, "url")
+	src := newSource()
+	ticket := m.s.Fly(&Ask{Query: get(url), Seen: m.s.Find(get(url)).Object, Fill: src.fill})
+	synctest.Wait()
+	for _, f := range m.flights {
+		if f.url == url && m.joinable(f) {
+			if src.asks() != 0 || ticket.flight != f.tickets[0].flight {
+				t.Fatalf("a request for %s did not join", url)
+			}
+			f.tickets = append(f.tickets, ticket)
+			return
+		}
+	}
+	if src.asks() != 1 {
+		t.Fatalf("a request for %s joined a flight from before a purge", url)
+	}
+	m.serial++
+	m.flights = append(m.flights, &modelFlight{
+		url: url, source: src, tickets: []*Ticket{ticket},
+		modelObject: modelObject{value: fmt.Sprint(m.serial), begun: len(m.events)},
+	})
+}
+
+func (m *purgeModel) which(t *rapid.T, headed bool) *modelFlight {
+	var all []*modelFlight
+	for _, f := range m.flights {
+		if f.headed == headed {
+			all = append(all, f)
+		}
+	}
+	if len(all) == 0 {
+		t.Skip("none")
+	}
+	return rapid.SampledFrom(all).Draw(t, "flight")
+}
+
+func (m *purgeModel) Head(t *rapid.T) {
+	f := m.which(t, false)
+	f.tags = rapid.SliceOfNDistinct(rapid.SampledFrom(modelTags), 0, 2, rapid.ID[string]).Draw(t, "tags")
+	f.headed = true
+	f.source.head(shared(get(f.url), "Surrogate-Key", strings.Join(f.tags, " ")), int64(len(f.value)))
+}
+
+func (m *purgeModel) End(t *rapid.T) {
+	f := m.which(t, true)
+	m.flights = slices.DeleteFunc(m.flights, func(g *modelFlight) bool { return g == f })
+	f.source.send(f.value)
+	f.source.end(nil)
+	for _, ticket := range f.tickets {
+		ticket.Leave()
+	}
+	if !f.doomed && m.fate(f.url, f.modelObject) != purged {
+		m.stored[f.url] = f.modelObject
+	}
+}
+
+func (m *purgeModel) Purge(t *rapid.T) {
+	what := slices.Clone(modelWhat)
+	for _, tag := range append(modelTags, "none") {
+		what = append(what, Purge{Tag: tag})
+	}
+	for _, url := range modelURLs {
+		what = append(what, Purge{URL: url})
+	}
+	p := rapid.SampledFrom(what).Draw(t, "what")
+	p.Soft = rapid.Bool().Draw(t, "soft")
+	if err := m.s.Purge(p); err != nil {
+		t.Fatal(err)
+	}
+	m.events = append(m.events, modelPurge{Purge: p})
+}
+
+func (m *purgeModel) Write(t *rapid.T) {
+	url := rapid.SampledFrom(modelURLs).Draw(t, "url")
+	m.s.Invalidate(get(url).Key)
+	m.events = append(m.events, modelPurge{Purge: Purge{URL: url}, write: true})
+}
+
+func (m *purgeModel) Sweep(t *rapid.T) {
+	m.s.sweep()
+	for _, f := range m.flights {
+		f.doomed = f.doomed || slices.ContainsFunc(m.events[f.begun:], modelPurge.numbered)
+	}
+}
+
+// Check is run after every step.
+func (m *purgeModel) Check(t *rapid.T) {
+	for _, url := range modelURLs {
+		o, ok := m.stored[url]
+		fate := purged
+		if ok {
+			fate = m.fate(url, o)
+		}
+		switch f := m.s.Find(get(url)); {
+		case fate == purged && f.Object != nil:
+			t.Fatalf("%s is still %s", url, text(f.Object))
+		case fate == purged:
+		case f.Object == nil || text(f.Object) != o.value:
+			t.Fatalf("%s is not %s: %+v", url, o.value, f)
+		case (fate == softened) != (f.Object.Mark() == policy.Outdated):
+			t.Fatalf("%s has the mark %d", url, f.Object.Mark())
+		}
+	}
+}
+
+// TestPurgeModel runs random sequences of requests, fills, purges and writes
+// against the model: what was purged is not seen again, who asks after a purge
+// joins no flight from before it, and nothing else is lost.
+func TestPurgeModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rapid.SyncTest(t, func(t *rapid.T) {
+			s, done := openIn(t)
+			defer done()
+			m := &purgeModel{s: s, stored: make(map[string]modelObject)}
+			t.Repeat(rapid.StateMachineActions(m))
+			for _, f := range m.flights {
+				for _, ticket := range f.tickets {
+					ticket.Leave()
+				}
+			}
+		})
+	})
+}
+
+// openIn makes a store in a bubble; done closes it.
+func openIn(t *rapid.T) (s *Store, done func()) {
+	c, err := cache.New(cache.Config{Memory: 64 << 20, Generations: 1 << 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	space, err := c.NewSpace(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = NewStore(space, Limits{})
+	return s, func() { s.Close(); c.Close() }
+}
+
+// A step takes microseconds: do longer runs than rapid's, unless the command
+// line says otherwise.
+func init() {
+	for name, n := range map[string]string{"rapid.checks": "300", "rapid.steps": "60"} {
+		if err := flag.Set(name, n); err != nil {
+			panic(err)
+		}
+	}
+}
