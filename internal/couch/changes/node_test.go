@@ -125,6 +125,7 @@ func (n *node) get(ctx context.Context, target string) (int, io.ReadCloser, erro
 	stop := context.AfterFunc(ctx, func() { w.CloseWithError(context.Cause(ctx)) })
 	go func() {
 		defer stop()
+		defer w.CloseWithError(io.ErrUnexpectedEOF) // unless it has ended otherwise
 		n.serve(ctx, w, q, since)
 	}()
 	return 200, r, nil
