@@ -1,0 +1,140 @@
+package httpcache
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// crowd has n visitors ask for the same at once, and returns what they got.
+func (s *site) crowd(n int, line string, fields ...string) []*got {
+	all := make([]*got, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		c := s.visit()
+		wg.Go(func() { all[i] = c.ask(line, fields...) })
+	}
+	wg.Wait()
+	return all
+}
+
+// until waits for what others are about to bring about.
+func until(reached func() bool) {
+	for !reached() {
+		runtime.Gosched()
+	}
+}
+
+// stale is the head of an answer that is stored and stale from the start.
+const stale = "HTTP/1.1 200 OK\nCache-Control: max-age=60\nAge: 1000\nETag: \"1\"\nContent-Length: 5\n"
+
+// However many want a thing that is not there, or have to have it validated, the
+// origin is asked once.
+func TestOneRequestForAll(t *testing.T) {
+	const most = 1000
+	f := func(name string, before, say string, fields ...string) {
+		t.Run(name, func(t *testing.T) {
+			gate := make(chan struct{})
+			s := newSite(t, func(a *asked) {
+				if before != "" && a.n == 1 {
+					a.say(before)
+					return
+				}
+				<-gate
+				a.say(say)
+			})
+			asked := 1
+			if before != "" {
+				s.ask("GET /a", fields...)
+				asked++
+			}
+			go func() {
+				until(func() bool { return s.store.Stats().Joined == most-1 })
+				close(gate)
+			}()
+			for i, g := range s.crowd(most, "GET /a", fields...) {
+				if g.status != 200 || g.body != "hello" || g.cut {
+					t.Fatalf("visitor %d: %s", i, g)
+				}
+			}
+			if n := len(s.origin.requests()); n != asked {
+				t.Errorf("%d requests at the origin; want %d", n, asked)
+			}
+		})
+	}
+	f("fresh", "", "HTTP/1.1 200 OK\nCache-Control: max-age=60\nContent-Length: 5\n\nhello")
+	f("chunks", "", "HTTP/1.1 200 OK\nCache-Control: max-age=60\nTransfer-Encoding: chunked\n\n5\r\nhello\r\n0\r\n\r\n")
+	f("vary", "", "HTTP/1.1 200 OK\nCache-Control: max-age=60\nVary: X-A\nContent-Length: 5\n\nhello", "X-A: b")
+	f("validation", stale+"\nhello", "HTTP/1.1 304 Not Modified\nCache-Control: max-age=60\nETag: \"1\"\n\n")
+	f("replaced", stale+"\nolder", "HTTP/1.1 200 OK\nCache-Control: max-age=60\nContent-Length: 5\n\nhello")
+}
+
+// Who waited for an answer that is not for all asks at once for himself, beside all
+// others; and the next to come does not wait at all.
+func TestNobodyQueuesForWhatIsNotShared(t *testing.T) {
+	const most = 100
+	f := func(name, say string) {
+		t.Run(name, func(t *testing.T) {
+			gates := []chan struct{}{make(chan struct{}), make(chan struct{}), make(chan struct{})}
+			s := newSite(t, func(a *asked) {
+				<-gates[min(a.n-1, 1)+a.n/(most+1)]
+				a.say(say)
+			})
+			// Only when all the others are at the origin at once is one of them answered.
+			go func() {
+				until(func() bool { return s.store.Stats().Joined == most-1 })
+				close(gates[0])
+				until(func() bool { return len(s.origin.requests()) == most })
+				close(gates[1])
+			}()
+			want := strings.Fields(say)[1]
+			for i, g := range s.crowd(most, "GET /a") {
+				if fmt.Sprint(g.status) != want || g.body != "hello" {
+					t.Fatalf("visitor %d: %s", i, g)
+				}
+			}
+			joined := s.store.Stats().Joined
+			go func() {
+				until(func() bool { return len(s.origin.requests()) == 2*most })
+				close(gates[2])
+			}()
+			s.crowd(most, "GET /a")
+			if now := s.store.Stats().Joined; now != joined {
+				t.Errorf("%d waited in the second wave", now-joined)
+			}
+		})
+	}
+	f("private", "HTTP/1.1 200 OK\nCache-Control: private, max-age=60\nContent-Length: 5\n\nhello")
+	f("no-store", "HTTP/1.1 200 OK\nCache-Control: no-store\nContent-Length: 5\n\nhello")
+	f("500", "HTTP/1.1 500 Internal Server Error\nContent-Length: 5\n\nhello")
+	f("silent about freshness", "HTTP/1.1 200 OK\nContent-Length: 5\n\nhello")
+}
+
+// While one request asks the origin in the background, all get the stale copy.
+func TestStaleWhileRevalidate(t *testing.T) {
+	gate := make(chan struct{})
+	s := newSite(t, func(a *asked) {
+		if a.n == 1 {
+			a.say("HTTP/1.1 200 OK\nCache-Control: max-age=60, stale-while-revalidate=3600\nAge: 100\nETag: \"1\"\nContent-Length: 5\n\nolder")
+			return
+		}
+		<-gate
+		a.ok("newer")
+	})
+	s.ask("GET /a")
+	for i, g := range s.crowd(100, "GET /a") {
+		if g.body != "older" || !strings.HasPrefix(g.get("Cache-Status"), "kasoku; hit; detail=stale-while-revalidate; ttl=-") {
+			t.Fatalf("visitor %d: %s", i, g)
+		}
+	}
+	close(gate)
+	until(func() bool { return s.store.Stats().Running == 0 })
+	if g := s.ask("GET /a"); g.body != "newer" || len(s.origin.requests()) != 2 {
+		t.Fatalf("then: %s, %d requests", g, len(s.origin.requests()))
+	}
+	if h := s.origin.requests()[1]; !strings.Contains(h, "If-None-Match: \"1\"\n") {
+		t.Errorf("the refresh is not conditional:\n%s", h)
+	}
+}

@@ -1,0 +1,172 @@
+package httpcache
+
+import (
+	"io"
+	"net"
+	"strings"
+	"testing"
+)
+
+// dripping is a site whose origin sends the head and a first part of a body of 20
+// bytes, and the rest when told to.
+func dripping(t *testing.T, head string) (s *site, more chan string) {
+	more = make(chan string)
+	s = newSite(t, func(a *asked) {
+		a.say("HTTP/1.1 200 OK\nCache-Control: max-age=60\n" + head + "\n\n")
+		for text := range more {
+			if text == "cut" {
+				a.conn.Close()
+				return
+			}
+			if text == "end" {
+				return
+			}
+			a.raw(text)
+		}
+	})
+	t.Cleanup(func() { close(more) })
+	return s, more
+}
+
+const first10, last10 = "0123456789", "abcdefghij"
+
+// begin asks for /a and reads the head of the answer.
+func (s *site) begin(fields ...string) (*visitor, *got) {
+	s.t.Helper()
+	c := s.visit()
+	c.send("GET /a HTTP/1.1\nHost: site\n" + strings.TrimSuffix(joined(fields), "\n"))
+	return c, c.head()
+}
+
+// read reads n bytes of a body.
+func (c *visitor) read(n int) string {
+	c.t.Helper()
+	b := make([]byte, n)
+	if _, err := io.ReadFull(c.r, b); err != nil {
+		c.t.Fatal(err)
+	}
+	return string(b)
+}
+
+// Whoever comes while a body is coming gets what is there at once, ranges too.
+func TestFollowersDuringAFill(t *testing.T) {
+	s, more := dripping(t, "Content-Length: 20")
+	leader := s.visit()
+	leader.send("GET /a HTTP/1.1\nHost: site")
+	more <- first10
+	if g := leader.head(); g.status != 200 || leader.read(10) != first10 {
+		t.Fatalf("leader: %s", g)
+	}
+	follower, g := s.begin()
+	if g.status != 200 || !strings.Contains(g.get("Cache-Status"), "collapsed") || follower.read(10) != first10 {
+		t.Fatalf("follower: %s", g)
+	}
+	early, g := s.begin("Range: bytes=2-4")
+	if early.rest(g, "GET"); g.status != 206 || g.body != "234" || g.get("Content-Range") != "bytes 2-4/20" {
+		t.Fatalf("a range that is there: %s", g)
+	}
+	beyond, g := s.begin("Range: bytes=20-")
+	if beyond.rest(g, "GET"); g.status != 416 || g.get("Content-Range") != "bytes */20" {
+		t.Fatalf("a range behind the end: %s", g)
+	}
+	late := s.visit()
+	late.send("GET /a HTTP/1.1\nHost: site\nRange: bytes=-3")
+	until(func() bool { return s.store.Stats().Joined == 4 })
+	// The leader leaves, and the fill goes on for the others.
+	leader.Close()
+	more <- last10
+	more <- "end"
+	if got := follower.read(10); got != last10 {
+		t.Fatalf("follower then: %q", got)
+	}
+	g = late.head()
+	if late.rest(g, "GET"); g.status != 206 || g.body != "hij" || g.get("Content-Range") != "bytes 17-19/20" {
+		t.Fatalf("the last bytes: %s", g)
+	}
+	if g := s.ask("GET /a"); g.body != first10+last10 || g.get("Age") == "" {
+		t.Fatalf("hit: %s", g)
+	}
+	if n := len(s.origin.requests()); n != 1 {
+		t.Errorf("%d requests at the origin", n)
+	}
+}
+
+// A body that is cut is cut for all who got bytes of it, and never stored.
+func TestCutForAll(t *testing.T) {
+	f := func(name, head, first string) {
+		t.Run(name, func(t *testing.T) {
+			s, more := dripping(t, head)
+			leader := s.visit()
+			leader.send("GET /a HTTP/1.1\nHost: site")
+			more <- first
+			lead := leader.head()
+			var all []*visitor
+			var heads []*got
+			for range 9 {
+				c, g := s.begin()
+				all, heads = append(all, c), append(heads, g)
+			}
+			more <- "cut"
+			if leader.rest(lead, "GET"); !lead.cut {
+				t.Fatalf("leader: %s", lead)
+			}
+			for i, c := range all {
+				if c.rest(heads[i], "GET"); !heads[i].cut || heads[i].body != first10 {
+					t.Fatalf("follower %d: %s", i, heads[i])
+				}
+			}
+			if n := len(s.origin.requests()); n != 1 {
+				t.Errorf("%d requests at the origin", n)
+			}
+			c := s.visit()
+			c.send("GET /a HTTP/1.1\nHost: site")
+			more <- first
+			if g := c.head(); g.get("Age") != "" || len(s.origin.requests()) != 2 {
+				t.Fatalf("again: %s", g)
+			}
+		})
+	}
+	f("length", "Content-Length: 20", first10)
+	f("chunks", "Transfer-Encoding: chunked", "a\r\n"+first10+"\r\n")
+}
+
+// Someone who does not read does not hold up others.
+func TestWhoDoesNotReadHoldsUpNobody(t *testing.T) {
+	body := strings.Repeat("0123456789abcdef", 1<<16)
+	s := newSite(t, func(a *asked) { a.ok(body) })
+	idle := s.visit()
+	idle.Conn.(*net.TCPConn).SetReadBuffer(4 << 10)
+	idle.send("GET /a HTTP/1.1\nHost: site")
+	until(func() bool { return len(s.origin.requests()) == 1 })
+	if g := s.ask("GET /a"); g.body != body || len(s.origin.requests()) != 1 {
+		t.Fatalf("%d bytes, %d requests", len(g.body), len(s.origin.requests()))
+	}
+}
+
+// All who wanted it have left: what is nearly there is finished and kept.
+func TestFillGoesOnWithoutItsStarter(t *testing.T) {
+	s, more := dripping(t, "Content-Length: 20")
+	c := s.visit()
+	c.send("GET /a HTTP/1.1\nHost: site")
+	more <- first10
+	c.head()
+	c.Close()
+	more <- last10
+	more <- "end"
+	until(func() bool { return s.store.Stats().Stored == 1 })
+	if g := s.ask("GET /a"); g.body != first10+last10 || len(s.origin.requests()) != 1 {
+		t.Fatalf("%s, %d requests", g, len(s.origin.requests()))
+	}
+}
+
+// Bodies beyond max_object stream to all who want them and are not kept.
+func TestTooLargeToKeep(t *testing.T) {
+	body := strings.Repeat("0123456789abcdef", 1<<13)
+	s := newSite(t, func(a *asked) { a.ok(body) }, func(c *Config) { c.MaxObject = 1 << 10 })
+	for n := 1; n <= 2; n++ {
+		g := s.ask("GET /a")
+		if g.body != body || !strings.Contains(g.get("Cache-Status"), "detail=too-large") || len(s.origin.requests()) != n {
+			t.Fatalf("%d bytes, %s, %d requests", len(g.body), g.get("Cache-Status"), len(s.origin.requests()))
+		}
+	}
+}
