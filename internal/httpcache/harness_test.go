@@ -78,6 +78,7 @@ func newSite(t testing.TB, script func(*asked), change ...func(*Config)) *site {
 type rawOrigin struct {
 	ln     net.Listener
 	script func(*asked)
+	whole  func(*bufio.Reader, io.Writer) // if set, has a connection to itself
 
 	mu    sync.Mutex
 	heads []string // of the requests so far
@@ -91,7 +92,6 @@ type asked struct {
 	head string // with plain line ends
 	body string
 	conn net.Conn
-	done <-chan struct{} // closed with the test
 }
 
 func newRawOrigin(t testing.TB, script func(*asked)) *rawOrigin {
@@ -138,6 +138,10 @@ func (o *rawOrigin) requests() []string {
 func (o *rawOrigin) serve(c net.Conn) {
 	defer c.Close()
 	r := bufio.NewReader(c)
+	if o.whole != nil {
+		o.whole(r, c)
+		return
+	}
 	for {
 		head, body, err := readMessage(r)
 		if err != nil {

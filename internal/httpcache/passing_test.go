@@ -1,0 +1,234 @@
+package httpcache
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/kasoku/kasoku/internal/admin"
+)
+
+// A method that may change something invalidates what it is sent to, and what its
+// answer points at, when it has succeeded.
+func TestUnsafeMethods(t *testing.T) {
+	f := func(name, line, say string, dropped ...string) {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, func(a *asked) {
+				if strings.HasPrefix(a.head, "GET ") {
+					a.ok("hello")
+					return
+				}
+				a.say(say)
+			})
+			for _, path := range []string{"/a", "/b", "/c"} {
+				s.ask("GET " + path)
+			}
+			c := s.visit()
+			c.send(line + " HTTP/1.1\nHost: site\nContent-Length: 3\n\nabc")
+			c.rest(c.head(), "POST")
+			asked := len(s.origin.requests())
+			for _, path := range []string{"/a", "/b", "/c"} {
+				s.ask("GET " + path)
+				now := len(s.origin.requests())
+				if want := strings.Contains(strings.Join(dropped, " "), path); (now > asked) != want {
+					t.Errorf("%s was dropped: %v; want %v", path, now > asked, want)
+				}
+				asked = now
+			}
+		})
+	}
+	f("POST", "POST /a", "HTTP/1.1 200 OK\nContent-Length: 0\n\n", "/a")
+	f("PUT", "PUT /a", "HTTP/1.1 204 No Content\n\n", "/a")
+	f("DELETE", "DELETE /a", "HTTP/1.1 302 Found\nContent-Length: 0\n\n", "/a")
+	f("unknown", "M-SEARCH /a", "HTTP/1.1 200 OK\nContent-Length: 0\n\n", "/a")
+	f("refused", "POST /a", "HTTP/1.1 400 Bad Request\nContent-Length: 0\n\n")
+	f("failed", "POST /a", "HTTP/1.1 500 Internal Server Error\nContent-Length: 0\n\n")
+	f("options", "OPTIONS /a", "HTTP/1.1 200 OK\nContent-Length: 0\n\n")
+	f("location", "POST /a", "HTTP/1.1 201 Created\nLocation: /b\nContent-Location: http://site/c\nContent-Length: 0\n\n", "/a", "/b", "/c")
+	f("elsewhere", "POST /a", "HTTP/1.1 201 Created\nLocation: http://other/b\nContent-Length: 0\n\n", "/a")
+}
+
+// Bodies go both ways as they come, and both can be under way at once.
+func TestBodiesStreamBothWays(t *testing.T) {
+	s := newSite(t, nil)
+	s.origin.script = func(a *asked) {}
+	turn := make(chan string)
+	s.origin.whole = func(r *bufio.Reader, w io.Writer) {
+		for line := ""; line != "\r\n"; line, _ = r.ReadString('\n') {
+		}
+		for _, want := range []string{"5\r\nhello\r\n", "5\r\nthere\r\n"} {
+			b := make([]byte, len(want))
+			io.ReadFull(r, b)
+			turn <- string(b)
+			if want[3] == 'h' {
+				io.WriteString(w, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n")
+			}
+		}
+		b := make([]byte, 5)
+		io.ReadFull(r, b)
+		io.WriteString(w, "3\r\ntwo\r\n0\r\n\r\n")
+		turn <- string(b)
+	}
+	c := s.visit()
+	c.send("POST /a HTTP/1.1\nHost: site\nTransfer-Encoding: chunked")
+	io.WriteString(c, "5\r\nhello\r\n")
+	if got := <-turn; got != "5\r\nhello\r\n" {
+		t.Fatalf("the origin got %q", got)
+	}
+	if g := c.head(); g.status != 200 || c.read(8) != "3\r\none\r\n" {
+		t.Fatalf("%s", g)
+	}
+	io.WriteString(c, "5\r\nthere\r\n")
+	if got := <-turn; got != "5\r\nthere\r\n" {
+		t.Fatalf("the origin got %q", got)
+	}
+	io.WriteString(c, "0\r\n\r\n")
+	if got := <-turn; got != "0\r\n\r\n" {
+		t.Fatalf("the origin got %q", got)
+	}
+	if got := c.read(13); got != "3\r\ntwo\r\n0\r\n\r\n" {
+		t.Fatalf("the rest is %q", got)
+	}
+}
+
+// Trailers reach those who take them, if the answer is theirs alone.
+func TestTrailers(t *testing.T) {
+	s := newSite(t, func(a *asked) {
+		a.say("HTTP/1.1 200 OK\nCache-Control: no-store\nTransfer-Encoding: chunked\n\n5\r\nhello\r\n0\r\nX-T: 1\r\nContent-Length: 9\r\n\r\n")
+	})
+	f := func(want string, fields ...string) {
+		t.Helper()
+		c, _ := s.begin(fields...)
+		if got := c.read(len(want)); got != want {
+			t.Fatalf("%q; want %q", got, want)
+		}
+	}
+	f("5\r\nhello\r\n0\r\nX-T: 1\r\n\r\n", "TE: trailers")
+	f("5\r\nhello\r\n0\r\n\r\n")
+}
+
+// Another protocol on the connection is passed both ways, until both have ended it.
+func TestUpgrade(t *testing.T) {
+	s := newSite(t, nil)
+	head := make(chan string, 1)
+	s.origin.whole = func(r *bufio.Reader, w io.Writer) {
+		var h strings.Builder
+		for line := ""; line != "\r\n"; line, _ = r.ReadString('\n') {
+			h.WriteString(line)
+		}
+		head <- h.String()
+		io.WriteString(w, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: x\r\n\r\nready")
+		io.Copy(w, r)
+	}
+	c := s.visit()
+	c.send("GET /a HTTP/1.1\nHost: site\nConnection: Upgrade\nUpgrade: websocket\nSec-WebSocket-Key: y")
+	g := c.head()
+	if g.status != 101 || g.get("Upgrade") != "websocket" || g.get("Sec-WebSocket-Accept") != "x" || g.get("Connection") != "Upgrade" {
+		t.Fatalf("%s", g)
+	}
+	if h := <-head; !strings.Contains(strings.ToLower(h), "upgrade: websocket\r\n") || !strings.Contains(h, "Sec-WebSocket-Key: y\r\n") {
+		t.Fatalf("the origin got\n%s", h)
+	}
+	if got := c.read(5); got != "ready" {
+		t.Fatalf("%q", got)
+	}
+	for _, text := range []string{"ping", "pong"} {
+		io.WriteString(c, text)
+		if got := c.read(4); got != text {
+			t.Fatalf("%q came back as %q", text, got)
+		}
+	}
+	c.Conn.(interface{ CloseWrite() error }).CloseWrite()
+	if rest, err := io.ReadAll(c.r); err != nil || len(rest) > 0 {
+		t.Fatalf("the end is %q, %v", rest, err)
+	}
+}
+
+// An origin that does not switch has its answer passed on.
+func TestUpgradeRefused(t *testing.T) {
+	s := newSite(t, func(a *asked) { a.say("HTTP/1.1 426 Upgrade Required\nContent-Length: 2\n\nno") })
+	c := s.visit()
+	for range 2 {
+		if g := c.ask("GET /a", "Connection: Upgrade", "Upgrade: websocket"); g.status != 426 || g.body != "no" {
+			t.Fatalf("%s", g)
+		}
+	}
+}
+
+// What is refused is refused in words, and the origin does not hear of it.
+func TestRefusals(t *testing.T) {
+	s := newSite(t, func(a *asked) { a.ok("hello") })
+	f := func(status int, words, line string, fields ...string) {
+		t.Helper()
+		g := s.ask(line, fields...)
+		if g.status != status || !strings.Contains(g.body, words) || g.get("X-Request-Id") == "" || g.get("Cache-Status") != "" {
+			t.Fatalf("%s %q: %s", line, fields, g)
+		}
+	}
+	f(400, "Connection names", "GET /a", "Connection: close, Via")
+	f(508, "come back", "GET /a", "Via: 1.1 "+s.id)
+	if n := len(s.origin.requests()); n != 0 {
+		t.Errorf("%d requests at the origin", n)
+	}
+}
+
+func TestServicePurges(t *testing.T) {
+	s := newSite(t, func(a *asked) { a.ok("hello", "Surrogate-Key: one two") })
+	path := func() string { s.ask("GET /a?b"); return fmt.Sprint(len(s.origin.requests())) }
+	f := func(r admin.PurgeRequest, said, requests string) {
+		t.Helper()
+		result, err := s.Purge(t.Context(), r)
+		if err != nil || result.Dropped != said {
+			t.Fatalf("%+v: %q, %v", r, result.Dropped, err)
+		}
+		if got := path(); got != requests {
+			t.Fatalf("%+v: %s requests at the origin; want %s", r, got, requests)
+		}
+	}
+	path()
+	f(admin.PurgeRequest{URL: "http://site/a"}, "http://site/a", "1")
+	f(admin.PurgeRequest{URL: "http://SITE:80/a?b"}, "http://SITE:80/a?b", "2")
+	f(admin.PurgeRequest{Prefix: "http://site/"}, "all that begins with http://site/", "3")
+	f(admin.PurgeRequest{Prefix: "/b"}, "all that begins with /b", "3")
+	f(admin.PurgeRequest{Pattern: "*://s*/*?b"}, "all that matches *://s*/*?b", "4")
+	f(admin.PurgeRequest{Tag: "two"}, "all that is tagged two", "5")
+	f(admin.PurgeRequest{Tag: "three"}, "all that is tagged three", "5")
+	f(admin.PurgeRequest{Soft: true}, "everything of service site, by marking it as stale", "6")
+	f(admin.PurgeRequest{}, "everything of service site", "7")
+	for _, r := range []admin.PurgeRequest{{Table: "t"}, {URL: "/a"}, {URL: "http://site/a", Tag: "x"}} {
+		if _, err := s.Purge(t.Context(), r); err == nil {
+			t.Errorf("%+v is taken", r)
+		}
+	}
+	if e, err := s.Explain(t.Context(), admin.ExplainRequest{Path: "http://site/a?b"}); err != nil || e.Decision != "hit" {
+		t.Errorf("explained as %+v, %v", e, err)
+	}
+	if e, err := s.Explain(t.Context(), admin.ExplainRequest{Path: "/c", Headers: map[string]string{"Host": "site"}}); err != nil || e.Decision != "miss" {
+		t.Errorf("explained as %+v, %v", e, err)
+	}
+}
+
+func TestPurgeMethod(t *testing.T) {
+	f := func(from string, status, requests int) {
+		t.Helper()
+		s := newSite(t, func(a *asked) { a.ok("hello") }, func(c *Config) {
+			if from != "" {
+				c.Purgers = []netip.Prefix{netip.MustParsePrefix(from)}
+			}
+		})
+		s.ask("GET /a")
+		if g := s.ask("PURGE /a"); g.status != status {
+			t.Fatalf("from %q: %s", from, g)
+		}
+		s.ask("GET /a")
+		if n := len(s.origin.requests()); n != requests {
+			t.Fatalf("from %q: %d requests at the origin", from, n)
+		}
+	}
+	f("127.0.0.0/8", 200, 2)
+	f("10.0.0.0/8", 403, 1)
+	f("", 200, 3) // any other method that is not known
+}
