@@ -186,6 +186,13 @@ func TestPanic(t *testing.T) {
 		t.Errorf("after a panic: %d %q %q close %v", a.StatusCode, a.text, a.Header, a.Close)
 	}
 	c.ended()
+	c = dial(t, startStream(t, Config{}, func(*Exchange) { panic("bug") }))
+	c.send(chunked("5\r\nhel"))
+	if a := c.read("POST"); a.StatusCode != 500 || !a.Close {
+		t.Errorf("after a panic with a body to come: %d, close %v", a.StatusCode, a.Close)
+	}
+	c.send("lo\r\n0\r\n\r\n" + get)
+	c.ended()
 	if n := s.stats.panics.Value(); n != 1 {
 		t.Errorf("%d panics counted", n)
 	}

@@ -26,6 +26,16 @@ func (x *Exchange) Context() context.Context {
 	return x.watch.ctx
 }
 
+// Stopping is closed when the server begins to stop: answers that have no end of
+// their own, and upgraded connections, should then be brought to one, or they are cut
+// when the grace period is over.
+func (x *Exchange) Stopping() <-chan struct{} {
+	if x.srv == nil {
+		return nil
+	}
+	return x.srv.stopping
+}
+
 // Deadline is when the time for the request as a whole is over. For work that
 // goes on when the client leaves, and so can't use Context. It is the zero time on a
 // streaming server without request timeout.

@@ -30,11 +30,29 @@ func TestSlowClients(t *testing.T) {
 	f(Limits{BodyTimeout: brief}, chunked("5\r\nhel"), 408)
 }
 
-// TestDribble has a client that always sends one more byte in time: the
-// deadline of the head is not moved by that.
+// TestDribble has clients that always send one more byte in time: the deadlines of
+// head and body are not moved by that.
 func TestDribble(t *testing.T) {
-	c := dial(t, start(t, Config{Handler: &echo{}, Limits: Limits{HeaderTimeout: 100 * time.Millisecond}}))
-	c.send("GET / HTTP/1.1\r\nX-Slow: ")
+	brief := Limits{HeaderTimeout: 100 * time.Millisecond, BodyTimeout: 100 * time.Millisecond}
+	f := func(cfg Config, begin string) {
+		t.Helper()
+		cfg.Limits = brief
+		dribble(t, dial(t, start(t, cfg)), begin)
+	}
+	whole, streams := Config{Handler: &echo{}}, Config{Handler: &reads{}, Streaming: true}
+	f(whole, "GET / HTTP/1.1\r\nX-Slow: ")
+	f(whole, sized("Content-Length: 100000\r\n", ""))
+	f(streams, sized("Content-Length: 100000\r\n", ""))
+	f(streams, chunked("fffff\r\n"))
+	f(streams, chunked("5;"))
+	f(streams, chunked("0\r\nX-Slow: "))
+}
+
+// dribble sends begin and then one byte after the other, until the client is told
+// that it is too slow.
+func dribble(t *testing.T, c *client, begin string) {
+	t.Helper()
+	c.send(begin)
 	stop := make(chan struct{})
 	defer close(stop)
 	go func() {
@@ -52,7 +70,7 @@ func TestDribble(t *testing.T) {
 		}
 	}()
 	if a := c.read("GET"); a.StatusCode != http.StatusRequestTimeout {
-		t.Errorf("status %d; want 408", a.StatusCode)
+		t.Errorf("%q, dribbled: %d; want 408", begin, a.StatusCode)
 	}
 }
 
@@ -165,10 +183,17 @@ func TestRateTable(t *testing.T) {
 }
 
 func TestBodyTooLarge(t *testing.T) {
-	s := start(t, Config{Handler: &echo{}, Limits: Limits{BodyBytes: 10}, BodyTooLarge: func(x *Exchange) {
+	cfg := Config{Handler: &echo{}, Limits: Limits{BodyBytes: 10}, BodyTooLarge: func(x *Exchange) {
 		x.Reply.Field("Content-Type", "application/json")
 		x.Reply.Body = []byte(`{"message":"too large"}`)
-	}})
+	}}
+	bodyTooLarge(t, start(t, cfg))
+	cfg.Handler, cfg.Streaming = &reads{}, true
+	bodyTooLarge(t, start(t, cfg))
+}
+
+func bodyTooLarge(t *testing.T, s *Server) {
+	t.Helper()
 	for _, request := range []string{post(strings.Repeat("x", 11)), chunked("b\r\nhello world\r\n0\r\n\r\n")} {
 		c := dial(t, s)
 		c.send(request)

@@ -86,6 +86,9 @@ type Server struct {
 	// looks at it after it has declared itself idle, so that it either sees
 	// the flag or is seen as idle.
 	draining atomic.Bool
+	// stopping is closed when Shutdown begins, for handlers whose answers have no end
+	// of their own.
+	stopping chan struct{}
 	// hard is cancelled when Shutdown no longer waits.
 	hard     context.Context
 	hardStop context.CancelFunc
@@ -127,7 +130,7 @@ func Listen(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("edge: service %s can't listen on %s: %w", cfg.Name, cfg.Listen, err)
 	}
 	s := &Server{cfg: cfg, ln: ln, conns: map[*conn]struct{}{}, epoch: time.Now(),
-		turning: make(chan struct{}, gentleAtOnce)}
+		turning: make(chan struct{}, gentleAtOnce), stopping: make(chan struct{})}
 	if cfg.TLS != nil {
 		s.cfg.TLS = cfg.TLS.Clone()
 		s.cfg.TLS.NextProtos = alpn
@@ -295,7 +298,9 @@ const cutGrace = 500 * time.Millisecond
 // are gone. When ctx ends first, contexts of exchanges are cancelled and their
 // connections cut, and its error is returned.
 func (s *Server) Shutdown(ctx context.Context) error {
-	s.draining.Store(true)
+	if !s.draining.Swap(true) {
+		close(s.stopping)
+	}
 	_ = s.ln.Close()
 	for _, c := range s.snapshot() {
 		c.kick()

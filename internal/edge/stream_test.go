@@ -1,10 +1,14 @@
 package edge
 
 import (
+	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -260,5 +264,114 @@ func TestUpgrade(t *testing.T) {
 	_ = c.Conn.Close()
 	if r := log.next(t); r.Status != 101 || r.BytesIn != len(request)+len(got) || r.BytesOut <= len(got) {
 		t.Errorf("record %+v", r)
+	}
+}
+
+// TestUpgradeAndStop holds that an upgraded connection, here over TLS, outlives the
+// beginning of a stop, is told of it, and ends with the stop.
+func TestUpgradeAndStop(t *testing.T) {
+	told := make(chan struct{}, 1)
+	s, id := startTLS(t, Config{Streaming: true, Handler: HandlerFunc(func(x *Exchange) {
+		x.Reply.Field("Upgrade", "echo")
+		nc, err := x.Upgrade()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		go func() { _, _ = io.Copy(nc, onlyReader{nc}) }()
+		<-x.Stopping()
+		told <- struct{}{}
+		<-x.Context().Done()
+	})})
+	c := dialTLS(t, s, &tls.Config{RootCAs: id.pool})
+	c.send(head("Connection: Upgrade\r\nUpgrade: echo\r\n"))
+	if resp, err := http.ReadResponse(c.r, nil); err != nil || resp.StatusCode != 101 {
+		t.Fatalf("%v, %v", resp, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.Shutdown(ctx) }()
+	await(t, told, "word of the stop")
+	c.send("still here")
+	got := make([]byte, len("still here"))
+	if _, err := io.ReadFull(c.r, got); err != nil || string(got) != "still here" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if s.Open() != 1 {
+		t.Errorf("%d connections open", s.Open())
+	}
+	cancel()
+	if err := await(t, stopped, "end of Shutdown"); !errors.Is(err, context.Canceled) {
+		t.Errorf("Shutdown: %v", err)
+	}
+	if b, err := io.ReadAll(c.r); errors.Is(err, os.ErrDeadlineExceeded) || len(b) > 0 {
+		t.Errorf("not closed: %q, %v", b, err)
+	}
+}
+
+// TestUpgradeHalfClosed ends one side of an upgraded connection after the other.
+func TestUpgradeHalfClosed(t *testing.T) {
+	s := startStream(t, Config{}, func(x *Exchange) {
+		x.Reply.Field("Upgrade", "x")
+		nc, err := x.Upgrade()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_, _ = io.WriteString(nc, "bye")
+		if err := nc.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
+			t.Error(err)
+		}
+		if b, err := io.ReadAll(nc); err != nil || string(b) != "hello" {
+			t.Errorf("%q, %v", b, err)
+		}
+	})
+	c := dial(t, s)
+	c.send("POST / HTTP/1.1\r\n" + host + "Connection: Upgrade\r\nUpgrade: x\r\n\r\nhel")
+	if resp, err := http.ReadResponse(c.r, nil); err != nil || resp.StatusCode != 101 {
+		t.Fatalf("%v, %v", resp, err)
+	}
+	if b, err := io.ReadAll(c.r); err != nil || string(b) != "bye" {
+		t.Errorf("%q, %v", b, err)
+	}
+	c.send("lo")
+	if err := c.Conn.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.r.ReadByte(); err != io.EOF {
+		t.Errorf("%v; want the end", err)
+	}
+}
+
+// TestUpgradeRefused has requests whose connection can't be had.
+func TestUpgradeRefused(t *testing.T) {
+	handler := HandlerFunc(func(x *Exchange) {
+		x.Reply.Status = http.StatusOK
+		if string(x.Request.Path) == "/begun" {
+			_, _ = x.Stream(-1)
+		}
+		if _, err := x.Upgrade(); err == nil {
+			t.Errorf("%s %s was upgraded", x.Request.Method, x.Request.Target)
+		}
+	})
+	for _, streaming := range []bool{false, true} {
+		s := start(t, Config{Streaming: streaming, Handler: handler})
+		f := func(request string) {
+			t.Helper()
+			c := dial(t, s)
+			c.send(request)
+			resp, err := http.ReadResponse(c.r, nil)
+			if err != nil || resp.StatusCode != 200 {
+				t.Errorf("%q: %v, %v", request, resp, err)
+			}
+		}
+		f(get)
+		f(head("Connection: Upgrade\r\n"))
+		f(head("Upgrade: x\r\n"))
+		f(head("Connection: Up, grade\r\nUpgrade: x\r\n"))
+		f("GET / HTTP/1.0\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
+		f(sized("Connection: Upgrade\r\nUpgrade: x\r\nContent-Length: 5\r\n", "hello"))
+		f("GET /begun HTTP/1.1\r\n" + host + "Connection: Upgrade\r\nUpgrade: x\r\n\r\n")
 	}
 }
