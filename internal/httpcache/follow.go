@@ -87,6 +87,12 @@ func (c *call) standIn(seen *Object, out Outcome) bool {
 
 // failed answers when no origin has.
 func (c *call) failed(seen *Object, err error) {
+	if errors.Is(err, ErrPanicked) {
+		c.svc.metrics.faults.Inc()
+		c.svc.log.Error("a fault inside the cache", "error", err)
+		c.pass(policy.CacheFault)
+		return
+	}
 	var f *origin.Fault
 	if !errors.As(err, &f) {
 		f = c.interrupted(err)
@@ -113,9 +119,6 @@ func (c *call) failed(seen *Object, err error) {
 func (c *call) interrupted(err error) *origin.Fault {
 	kind := origin.Reset
 	switch ctx := c.x.Context(); {
-	case errors.Is(err, ErrPanicked):
-		c.svc.metrics.faults.Inc()
-		c.svc.log.Error("a fault inside the cache", "error", err)
 	case errors.Is(context.Cause(ctx), edge.ErrRequestTimeout):
 		kind = origin.Timeout
 	case ctx.Err() != nil:

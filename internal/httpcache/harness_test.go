@@ -32,7 +32,18 @@ type site struct {
 // change the service's configuration.
 func newSite(t testing.TB, script func(*asked), change ...func(*Config)) *site {
 	t.Helper()
-	s := &site{t: t, origin: newRawOrigin(t, script)}
+	return siteBefore(t, newRawOrigin(t, &rawOrigin{script: script}), change...)
+}
+
+// newBareSite is newSite with an origin that does everything itself.
+func newBareSite(t testing.TB, whole func(*bufio.Reader, io.Writer)) *site {
+	t.Helper()
+	return siteBefore(t, newRawOrigin(t, &rawOrigin{whole: whole}))
+}
+
+func siteBefore(t testing.TB, origin *rawOrigin, change ...func(*Config)) *site {
+	t.Helper()
+	s := &site{t: t, origin: origin}
 	cfg := Config{
 		Name: "site", Policy: policy.Defaults(), UncacheableTTL: 60e9, MaxObject: 1 << 20,
 		Group: balance.Config{Members: []balance.Member{{URL: "http://" + s.origin.addr()}}, Ejection: balance.Ejection{Disabled: true}},
@@ -94,13 +105,13 @@ type asked struct {
 	conn net.Conn
 }
 
-func newRawOrigin(t testing.TB, script func(*asked)) *rawOrigin {
+func newRawOrigin(t testing.TB, o *rawOrigin) *rawOrigin {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &rawOrigin{ln: ln, script: script, conns: map[net.Conn]struct{}{}}
+	o.ln, o.conns = ln, map[net.Conn]struct{}{}
 	o.gone.Go(func() {
 		for {
 			c, err := ln.Accept()

@@ -122,22 +122,42 @@ func appendLines(dst []byte, fields http1.Fields) []byte {
 
 var copyBuffers = sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}
 
-// copyBody streams an answer's body to the client.
+// copyBody gives the client an answer's body.
 func (c *call) copyBody(in *origin.Inbound) { c.copyBodyTo(in, nil) }
 
-// copyBodyTo is copyBody, and lets keep have it too.
+// copyBodyTo is copyBody, and lets keep have it too. The head of a body with a known
+// length waits for its first bytes: they leave together, and a body that ends before
+// them is told as what it is, an error.
 func (c *call) copyBodyTo(in *origin.Inbound, keep *collector) {
-	c.streamed = true
-	out, err := c.x.Stream(in.Length)
-	if err != nil {
-		return // the client is gone
+	if c.req.Method == policy.HEAD || in.Status == http.StatusNotModified {
+		c.x.Reply.Length = in.Length
+		return
 	}
 	buf := copyBuffers.Get().(*[]byte)
 	defer copyBuffers.Put(buf)
-	for {
-		n, err := in.Read(*buf)
+	n, err := 0, error(nil)
+	if in.Length > 0 {
+		n, err = in.Read(*buf)
 		keep.take((*buf)[:n], err)
-		if _, werr := out.Write((*buf)[:n]); werr != nil {
+		switch {
+		case err == io.EOF:
+			c.x.Reply.Build(append(c.x.Reply.Buf, (*buf)[:n]...))
+			return
+		case n == 0 && err != nil:
+			c.unsent(err)
+			return
+		}
+	}
+	c.streamed = true
+	if out, serr := c.x.Stream(in.Length); serr == nil { // else the client is gone
+		c.copyRest(out, in, keep, *buf, n, err)
+	}
+}
+
+// copyRest streams a body of which n bytes are in buf.
+func (c *call) copyRest(out *edge.Outgoing, in *origin.Inbound, keep *collector, buf []byte, n int, err error) {
+	for {
+		if _, werr := out.Write(buf[:n]); werr != nil {
 			return
 		}
 		switch {
@@ -150,6 +170,8 @@ func (c *call) copyBodyTo(in *origin.Inbound, keep *collector) {
 			out.Cut()
 			return
 		}
+		n, err = in.Read(buf)
+		keep.take(buf[:n], err)
 	}
 }
 

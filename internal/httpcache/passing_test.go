@@ -51,12 +51,38 @@ func TestUnsafeMethods(t *testing.T) {
 	f("elsewhere", "POST /a", "HTTP/1.1 201 Created\nLocation: http://other/b\nContent-Length: 0\n\n", "/a")
 }
 
+// The answer to a POST that is the URI's own representation answers a GET.
+func TestPostIsStored(t *testing.T) {
+	f := func(name, say string, requests int) {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, func(a *asked) {
+				if strings.HasPrefix(a.head, "GET ") {
+					a.ok("older")
+					return
+				}
+				a.say(say)
+			})
+			s.ask("GET /a")
+			c := s.visit()
+			c.send("POST /a HTTP/1.1\nHost: site\nContent-Length: 3\n\nabc")
+			if g := c.rest(c.head(), "POST"); g.body != "newer" {
+				t.Fatalf("POST: %s", g)
+			}
+			g := s.ask("GET /a")
+			if want := map[int]string{2: "newer", 3: "older"}[requests]; len(s.origin.requests()) != requests || g.body != want {
+				t.Fatalf("%d requests at the origin, %s", len(s.origin.requests()), g)
+			}
+		})
+	}
+	f("its own", "HTTP/1.1 200 OK\nCache-Control: max-age=60\nContent-Location: /a\nContent-Length: 5\n\nnewer", 2)
+	f("another's", "HTTP/1.1 200 OK\nCache-Control: max-age=60\nContent-Location: /b\nContent-Length: 5\n\nnewer", 3)
+	f("without freshness", "HTTP/1.1 200 OK\nContent-Location: /a\nContent-Length: 5\n\nnewer", 3)
+}
+
 // Bodies go both ways as they come, and both can be under way at once.
 func TestBodiesStreamBothWays(t *testing.T) {
-	s := newSite(t, nil)
-	s.origin.script = func(a *asked) {}
 	turn := make(chan string)
-	s.origin.whole = func(r *bufio.Reader, w io.Writer) {
+	s := newBareSite(t, func(r *bufio.Reader, w io.Writer) {
 		for line := ""; line != "\r\n"; line, _ = r.ReadString('\n') {
 		}
 		for _, want := range []string{"5\r\nhello\r\n", "5\r\nthere\r\n"} {
@@ -71,7 +97,7 @@ func TestBodiesStreamBothWays(t *testing.T) {
 		io.ReadFull(r, b)
 		io.WriteString(w, "3\r\ntwo\r\n0\r\n\r\n")
 		turn <- string(b)
-	}
+	})
 	c := s.visit()
 	c.send("POST /a HTTP/1.1\nHost: site\nTransfer-Encoding: chunked")
 	io.WriteString(c, "5\r\nhello\r\n")
@@ -112,9 +138,8 @@ func TestTrailers(t *testing.T) {
 
 // Another protocol on the connection is passed both ways, until both have ended it.
 func TestUpgrade(t *testing.T) {
-	s := newSite(t, nil)
 	head := make(chan string, 1)
-	s.origin.whole = func(r *bufio.Reader, w io.Writer) {
+	s := newBareSite(t, func(r *bufio.Reader, w io.Writer) {
 		var h strings.Builder
 		for line := ""; line != "\r\n"; line, _ = r.ReadString('\n') {
 			h.WriteString(line)
@@ -122,7 +147,7 @@ func TestUpgrade(t *testing.T) {
 		head <- h.String()
 		io.WriteString(w, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: x\r\n\r\nready")
 		io.Copy(w, r)
-	}
+	})
 	c := s.visit()
 	c.send("GET /a HTTP/1.1\nHost: site\nConnection: Upgrade\nUpgrade: websocket\nSec-WebSocket-Key: y")
 	g := c.head()

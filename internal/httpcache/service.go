@@ -5,14 +5,12 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/netip"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/edge"
-	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 	"github.com/kasoku/kasoku/internal/origin/balance"
 	"github.com/kasoku/kasoku/internal/telemetry"
@@ -50,6 +48,7 @@ type Service struct {
 	registry *telemetry.Registry
 	metrics  *metrics
 	calls    sync.Pool
+	writing  sync.Mutex // orders what moves a URL's generation on our behalf; leaf
 	settings atomic.Pointer[settings]
 }
 
@@ -213,50 +212,4 @@ func (c *call) refresh(o *Object) {
 	f := c.newErrand(o)
 	f.quiet = true
 	c.svc.store.Refresh(&Ask{Query: &c.query, Seen: o, Fill: f.fill})
-}
-
-// write gives the origin a request that may change something, and puts out of
-// reach what it has changed before the client is told.
-func (c *call) write() {
-	header := c.out.build(c.x, &c.hop, &c.set.cfg.Forwarding, c.svc.id)
-	q := c.outbound(header)
-	c.withBody(q)
-	in, f := c.ask(c.x.Context(), q)
-	if f != nil {
-		if f.Reached {
-			// It may still be executed: nothing is kept of the URL until that is over.
-			c.svc.store.Begin(c.key).Unknown()
-		}
-		c.unanswered(f)
-		return
-	}
-	defer in.Close()
-	if policy.Invalidates(&c.req, in.Status) {
-		c.svc.store.Invalidate(c.touched(in.Header)...)
-	}
-	status := policy.CacheStatus{Reason: policy.NotReading, Forwarded: true, Storing: policy.MethodNotStored}
-	c.relay(in, status)
-}
-
-// touched are the keys that an unsafe method's answer speaks of.
-func (c *call) touched(header http1.Fields) [][]byte {
-	u := c.uri()
-	keys := [][]byte{c.key}
-	for _, target := range policy.InvalidationTargets(u, header) {
-		path, query, found := strings.Cut(target, "?")
-		var q []byte
-		if found {
-			q = []byte(query)
-		}
-		keys = append(keys, AppendKey(nil, u.Scheme, []byte(u.Host), []byte(path), q))
-	}
-	return keys
-}
-
-// uri is what was asked for, as the policy wants it.
-func (c *call) uri() policy.URI {
-	s := string(scheme(c.x))
-	t := targetOf(c.key)
-	site := string(c.key[:len(c.key)-len(t)])
-	return policy.URI{Scheme: s, Host: strings.TrimPrefix(site, s+"://"), Target: string(t)}
 }

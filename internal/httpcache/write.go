@@ -1,0 +1,96 @@
+package httpcache
+
+import (
+	"strings"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/origin"
+)
+
+// write gives the origin a request that may change something, and puts out of
+// reach what it has changed before the client is told.
+func (c *call) write() {
+	q := c.outbound(c.out.build(c.x, &c.hop, &c.set.cfg.Forwarding, c.svc.id))
+	c.withBody(q)
+	at, asked := c.svc.store.fence(c.key), time.Now().Unix()
+	in, f := c.ask(c.x.Context(), q)
+	if f != nil {
+		if f.Reached {
+			// It may still be executed: nothing is kept of the URL until that is over.
+			c.svc.store.Begin(c.key).Unknown()
+		}
+		c.unanswered(f)
+		return
+	}
+	defer in.Close()
+	alone := false
+	if policy.Invalidates(&c.req, in.Status) {
+		alone = c.svc.invalidate(&at, c.touched(in.Header)...)
+	}
+	c.posted(in, at, asked, alone)
+}
+
+// invalidate puts keys out of reach. It tells whether nobody else has done so to the
+// first of them since at was noted, and makes at a fence behind the invalidation.
+func (s *Service) invalidate(at *fence, keys ...[]byte) (alone bool) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	alone = s.space.Cache().Current(&at.stamp)
+	s.store.Invalidate(keys...)
+	at.stamp = s.store.fence(keys[0]).stamp
+	return alone
+}
+
+// posted gives the client the answer to an unsafe method, and keeps that to a POST
+// which is the URI's own representation (RFC 9110, section 9.3.3).
+func (c *call) posted(in *origin.Inbound, at fence, asked int64, alone bool) {
+	o := &c.set.options
+	status := policy.CacheStatus{Reason: policy.NotReading, Forwarded: true, Storing: policy.MethodNotStored}
+	var r policy.Response
+	var fields http1.Fields
+	keep := false
+	if alone && c.req.Method == policy.POST {
+		now := time.Now().Unix()
+		fields = received(in.Header, now)
+		r = policy.ParseResponse(in.Status, fields, asked, now, o)
+		keep, status.Storing = policy.PostStorable(&c.req, &r, c.uri(), fields, o)
+	}
+	c.svc.metrics.stored(status.Storing)
+	c.head(in.Status, in.Header, time.Now().Unix())
+	c.decided(status)
+	if !keep {
+		c.copyBody(in)
+		return
+	}
+	body := collector{most: c.set.cfg.MaxObject}
+	c.copyBodyTo(in, &body)
+	if body.whole {
+		h := NewHead(r, fields, c.x.Request.Fields, o)
+		c.svc.store.put(c.key, newObject(h, NewBody(nonEmpty(body.bytes)...), at.stamp, at.born), nil)
+	}
+}
+
+// touched are the keys that an unsafe method's answer speaks of.
+func (c *call) touched(header http1.Fields) [][]byte {
+	u := c.uri()
+	keys := [][]byte{c.key}
+	for _, target := range policy.InvalidationTargets(u, header) {
+		path, query, found := strings.Cut(target, "?")
+		var q []byte
+		if found {
+			q = []byte(query)
+		}
+		keys = append(keys, AppendKey(nil, u.Scheme, []byte(u.Host), []byte(path), q))
+	}
+	return keys
+}
+
+// uri is what was asked for, as the policy wants it.
+func (c *call) uri() policy.URI {
+	s := string(scheme(c.x))
+	t := targetOf(c.key)
+	site := string(c.key[:len(c.key)-len(t)])
+	return policy.URI{Scheme: s, Host: strings.TrimPrefix(site, s+"://"), Target: string(t)}
+}
