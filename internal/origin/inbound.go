@@ -333,8 +333,29 @@ func (in *Inbound) tell() {
 func (in *Inbound) Trailer() http1.Fields { return in.chunks.Trailer() }
 
 // Close ends the exchange. A connection whose answer was not read to the end is
-// closed with it. After Close nothing reads the request's body any more.
+// closed with it, unless the rest has come already. After Close nothing reads the
+// request's body any more.
 func (in *Inbound) Close() error {
+	if !in.over && in.x != nil && in.restCame() {
+		in.end(io.EOF)
+	}
 	in.end(ErrClosed)
 	return nil
+}
+
+// restCame takes the rest of the body out of what was read with the head, and says
+// whether that was all of it.
+func (in *Inbound) restCame() bool {
+	x := in.x
+	rest := x.in[x.begin:x.end]
+	switch in.framing {
+	case http1.Length:
+		x.begin += int(min(in.left, int64(len(rest))))
+		return in.left <= int64(len(rest))
+	case http1.Chunks:
+		_, n, done, err := in.chunks.Decode(rest[:0], rest)
+		x.begin += n
+		return done && err == nil
+	}
+	return false
 }

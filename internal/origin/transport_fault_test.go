@@ -455,6 +455,7 @@ func TestOnEnd(t *testing.T) {
 	nothing := func(*Inbound) {}
 	f("read", reply(200, "{}"), all, nil)
 	f("no body", reply(200, ""), nothing, nil)
-	f("not read", reply(200, "{}"), nothing, ErrClosed)
+	f("not read, there with the head", raw("HTTP/1.1 200 X\r\nContent-Length: 2\r\n\r\n{}"), nothing, nil)
+	f("not read", raw("HTTP/1.1 200 X\r\nContent-Length: 3\r\n\r\n{}"), nothing, ErrClosed)
 	f("cut", raw(ok200+"Content-Length: 5\r\n\r\nhel"), all, io.ErrUnexpectedEOF)
 }

@@ -245,3 +245,34 @@ func TestTransportRefuses(t *testing.T) {
 		t.Errorf("status %d", got.status)
 	}
 }
+
+// TestClosedUnread keeps a connection whose answer nobody read if all of it had come
+// with the head.
+func TestClosedUnread(t *testing.T) {
+	f := func(text string, kept bool) {
+		t.Helper()
+		tr := transport(t, TransportConfig{URL: newRawOrigin(t, text, stays).url()})
+		for range 2 {
+			in, f := tr.Exchange(t.Context(), get("/"))
+			if f != nil {
+				t.Fatal(f)
+			}
+			in.Close()
+			if _, err := in.Read(make([]byte, 1)); err == nil {
+				t.Error("something can be read")
+			}
+			if (len(tr.pool.idle) == 1) != kept {
+				t.Errorf("%.100q: connection kept: %t", text, !kept)
+			}
+		}
+	}
+	const chunked = ok200 + "Transfer-Encoding: chunked\r\n\r\n"
+	f(ok200+"Content-Length: 5\r\n\r\nhello", true)
+	f(ok200+"Content-Length: 6\r\n\r\nhello", false)
+	f(ok200+"Content-Length: 5\r\n\r\nhello!", false)
+	f(ok200+"Content-Length: 5\r\nConnection: close\r\n\r\nhello", false)
+	f(chunked+"5\r\nhello\r\n0\r\n\r\n", true)
+	f(chunked+"5\r\nhello\r\n0\r\n", false)
+	f(chunked+"5\r\nhello\r\nZ\r\n\r\n", false)
+	f(ok200+"\r\nhello", false)
+}

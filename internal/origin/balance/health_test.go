@@ -57,8 +57,8 @@ func TestChecks(t *testing.T) {
 				w.node("b").kill()
 			}
 			time.Sleep(15 * time.Second)
-			if states(g) != "uu" || w.node("b").got[0] != "GET /up" {
-				t.Errorf("%s after one failed check, of %q", states(g), w.node("b").got)
+			if states(g) != "uu" || w.node("b").all()[0] != "GET /up" {
+				t.Errorf("%s after one failed check, of %q", states(g), w.node("b").all())
 			}
 			time.Sleep(25 * time.Second)
 			if states(g) != "ud" || several(t, g, 4, nil) != "aaaa" {
@@ -72,7 +72,7 @@ func TestChecks(t *testing.T) {
 			if states(g) != "ud" {
 				t.Error("up after at most one good check")
 			}
-			time.Sleep(25 * time.Second)
+			time.Sleep(30 * time.Second)
 			if states(g) != "uu" {
 				t.Errorf("%s after three good checks", states(g))
 			}

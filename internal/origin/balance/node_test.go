@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -141,6 +142,13 @@ func (x *node) count() int {
 		}
 	}
 	return n
+}
+
+// all are the requests that came.
+func (x *node) all() []string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return slices.Clone(x.got)
 }
 
 // handle answers with the node's name, or as its mode says.

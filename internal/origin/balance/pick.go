@@ -81,16 +81,21 @@ func (r *run) choose(cands []int, now time.Time) int {
 }
 
 // inTurn owes each candidate its weight in every round, and pays who is owed most
-// with what all got: smooth weighted round robin.
+// with what all got: smooth weighted round robin. What a member is owed from times
+// with other candidates is bounded, lest it gets all requests for long when it comes
+// back.
 func (r *run) inTurn(cands []int, now time.Time) int {
 	r.g.mu.Lock()
 	defer r.g.mu.Unlock()
-	best, total := -1, 0.0
+	total := 0.0
 	for _, i := range cands {
-		w := r.weight(i, now)
-		total += w
-		r.t.seats[i].turn += w
-		if best < 0 || r.t.seats[i].turn > r.t.seats[best].turn {
+		total += r.weight(i, now)
+	}
+	best := -1
+	for _, i := range cands {
+		s := &r.t.seats[i]
+		s.turn = min(max(s.turn, -total), total) + r.weight(i, now)
+		if best < 0 || s.turn > r.t.seats[best].turn {
 			best = i
 		}
 	}
@@ -119,23 +124,24 @@ func (r *run) least(cands []int, now time.Time) int {
 // latency lately, times what it has to do already. A difference of less than a tenth
 // says nothing.
 func (r *run) ofTwo(cands []int, now time.Time) int {
-	a := r.draw(cands, -1, now)
-	b := r.draw(cands, a, now)
+	a := r.draw(rand.Float64(), cands, -1, now)
+	b := r.draw(rand.Float64(), cands, a, now)
 	if r.promise(b, now)*1.1 < r.promise(a, now) {
 		return b
 	}
 	return a
 }
 
-// draw draws one of the candidates but not, by weight.
-func (r *run) draw(cands []int, not int, now time.Time) int {
+// draw draws one of the candidates but not, by weight: at is from [0, 1).
+func (r *run) draw(at float64, cands []int, not int, now time.Time) int {
 	total := 0.0
 	for _, i := range cands {
 		if i != not {
 			total += r.weight(i, now)
 		}
 	}
-	at, last := rand.Float64()*total, -1
+	at *= total
+	last := -1
 	for _, i := range cands {
 		if i == not {
 			continue

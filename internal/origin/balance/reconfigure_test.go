@@ -59,7 +59,7 @@ func TestReconfigure(t *testing.T) {
 			t.Error("series of a member that is gone")
 		}
 		synctest.Wait()
-		if !slices.Contains(w.node("d").got, "GET /up") {
+		if !slices.Contains(w.node("d").all(), "GET /up") {
 			t.Error("no checks of the new configuration")
 		}
 		// Another URL or transport makes another member.

@@ -2,7 +2,6 @@ package balance
 
 import (
 	"context"
-	"io"
 	"slices"
 	"time"
 
@@ -134,14 +133,9 @@ func (r *run) affords() bool {
 	return false
 }
 
-// discard ends an exchange whose answer nobody wants. A short body is read, so that
-// the connection can be kept.
+// discard ends an exchange whose answer nobody wants.
 func discard(in *origin.Inbound) {
-	if in == nil {
-		return
+	if in != nil {
+		in.Close()
 	}
-	if in.Length >= 0 && in.Length <= 4<<10 {
-		io.Copy(io.Discard, in)
-	}
-	in.Close()
 }

@@ -1,0 +1,200 @@
+package balance
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// modelled is a group beside what is known of its members in the simplest form.
+type modelled struct {
+	g       *Group
+	now     time.Time
+	weights []float64
+	drained []bool
+	down    []bool
+	until   []time.Time
+}
+
+func newModelled(t *rapid.T) *modelled {
+	m := &modelled{now: time.Unix(1_000_000, 0)}
+	cfg := Config{Name: "test", Algorithm: rapid.SampledFrom(Algorithms).Draw(t, "algorithm")}
+	for i := range rapid.IntRange(1, 10).Draw(t, "members") {
+		w := float64(rapid.IntRange(1, 5).Draw(t, "weight"))
+		cfg.Members = append(cfg.Members, Member{Name: fmt.Sprint(i), URL: "http://x", Weight: w})
+		m.weights = append(m.weights, w)
+	}
+	n := len(m.weights)
+	m.drained, m.down, m.until = make([]bool, n), make([]bool, n), make([]time.Time, n)
+	var err error
+	if m.g, err = New(cfg); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// may are the members that a request may go to, by the letter of the rules.
+func (m *modelled) may(choice *Choice, tried []int) (may []int) {
+	allowed := func(i int) bool { return choice.Allow == nil || choice.Allow(i) }
+	well := func(i int) bool {
+		return allowed(i) && !m.drained[i] && !m.down[i] && !m.now.Before(m.until[i])
+	}
+	panics := true
+	for i := range m.weights {
+		panics = panics && !well(i)
+	}
+	for i := range m.weights {
+		if (well(i) || panics && allowed(i) && !m.drained[i]) && !slices.Contains(tried, i) {
+			may = append(may, i)
+		}
+	}
+	return may
+}
+
+func (m *modelled) pick(choice *Choice, tried []int) int {
+	r := run{g: m.g, t: m.g.table.Load(), choice: choice, tried: tried}
+	return r.pick(m.now)
+}
+
+// TestChoosing draws what happens to members and requests for them, and compares with
+// the rules: who may get one, whom the algorithm takes of those, and that weights are
+// obeyed while nothing happens.
+func TestChoosing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := newModelled(t)
+		defer m.g.Close()
+		member := rapid.IntRange(0, len(m.weights)-1)
+		t.Repeat(map[string]func(*rapid.T){
+			"drain": func(t *rapid.T) {
+				i := member.Draw(t, "member")
+				m.drained[i] = true
+				m.g.Drain(fmt.Sprint(i))
+			},
+			"undrain": func(t *rapid.T) {
+				i := member.Draw(t, "member")
+				m.drained[i] = false
+				m.g.Undrain(fmt.Sprint(i))
+			},
+			"down": func(t *rapid.T) {
+				i := member.Draw(t, "member")
+				m.down[i] = rapid.Bool().Draw(t, "down")
+				m.g.table.Load().members[i].down.Store(m.down[i])
+			},
+			"eject": func(t *rapid.T) {
+				i := member.Draw(t, "member")
+				m.until[i] = m.now.Add(time.Duration(rapid.IntRange(0, 20).Draw(t, "seconds")) * time.Second)
+				m.g.table.Load().members[i].until.Store(m.until[i].UnixNano())
+			},
+			"pass": func(t *rapid.T) {
+				m.now = m.now.Add(time.Duration(rapid.IntRange(1, 10).Draw(t, "seconds")) * time.Second)
+			},
+			"load": func(t *rapid.T) {
+				m.g.table.Load().members[member.Draw(t, "member")].inflight.Store(int64(rapid.IntRange(0, 3).Draw(t, "requests")))
+			},
+			"ask": func(t *rapid.T) { m.ask(t, member) },
+			"":    func(t *rapid.T) {},
+		})
+		m.obeysWeights(t)
+	})
+}
+
+// ask makes one choice.
+func (m *modelled) ask(t *rapid.T, member *rapid.Generator[int]) {
+	choice := &Choice{Prefer: rapid.SliceOfN(member, 0, 2).Draw(t, "prefer"), Key: []byte(rapid.StringN(0, 5, -1).Draw(t, "key"))}
+	if rapid.Bool().Draw(t, "some") {
+		forbidden := rapid.SliceOfN(member, 0, 3).Draw(t, "forbidden")
+		choice.Allow = func(i int) bool { return !slices.Contains(forbidden, i) }
+	}
+	tried := rapid.SliceOfNDistinct(member, 0, len(m.weights)-1, rapid.ID[int]).Draw(t, "tried")
+	may := m.may(choice, tried)
+	got := m.pick(choice, tried)
+	if len(may) == 0 {
+		if got != -1 {
+			t.Fatalf("%d of none", got)
+		}
+		return
+	}
+	if !slices.Contains(may, got) {
+		t.Fatalf("%d of %v", got, may)
+	}
+	for _, i := range choice.Prefer {
+		if slices.Contains(may, i) {
+			if got != i {
+				t.Fatalf("%d of %v, preferring %v", got, may, choice.Prefer)
+			}
+			return
+		}
+	}
+	m.byRule(t, choice, may, got)
+}
+
+// byRule checks that of those who may the algorithm takes the right one, where it
+// leaves nothing to chance.
+func (m *modelled) byRule(t *rapid.T, choice *Choice, may []int, got int) {
+	members := m.g.table.Load().members
+	better := func(i int) bool { return false }
+	switch m.g.table.Load().cfg.Algorithm {
+	case LeastRequests:
+		load := func(i int) float64 { return float64(members[i].inflight.Load()+1) / m.weights[i] }
+		better = func(i int) bool { return load(i) < load(got) }
+	case ConsistentHash:
+		if len(choice.Key) > 0 {
+			key := hash(choice.Key)
+			better = func(i int) bool {
+				return score(key, members[i].hash, m.weights[i]) > score(key, members[got].hash, m.weights[got])
+			}
+		}
+	}
+	if i := slices.IndexFunc(may, better); i >= 0 {
+		t.Fatalf("%d, but %d is better", got, may[i])
+	}
+}
+
+// obeysWeights makes many choices while nothing happens. In turn, each member gets its
+// share but for two requests, which it may have been owed or have had before.
+func (m *modelled) obeysWeights(t *rapid.T) {
+	if m.g.table.Load().cfg.Algorithm != RoundRobin {
+		return
+	}
+	choice := &Choice{}
+	may := m.may(choice, nil)
+	total := 0.0
+	for _, i := range may {
+		total += m.weights[i]
+	}
+	const rounds = 200
+	got := map[int]float64{}
+	for range rounds {
+		got[m.pick(choice, nil)]++
+	}
+	for _, i := range may {
+		if want := rounds * m.weights[i] / total; math.Abs(got[i]-want) > 2 {
+			t.Fatalf("member %d got %v of %d requests; want %v", i, got[i], rounds, want)
+		}
+	}
+}
+
+// TestDrawnByWeight gives each member as much of [0, 1) as its weight.
+func TestDrawnByWeight(t *testing.T) {
+	const n = 8000
+	members := []Member{{Name: "a", URL: "http://a", Weight: 1}, {Name: "b", URL: "http://b", Weight: 2}, {Name: "c", URL: "http://c", Weight: 5}}
+	g := group(t, Config{Members: members, Algorithm: P2C})
+	r := run{g: g, t: g.table.Load(), choice: &Choice{}}
+	f := func(not int, want [3]int) {
+		t.Helper()
+		got := [3]int{}
+		for i := range n {
+			got[r.draw((float64(i)+0.5)/n, []int{0, 1, 2}, not, time.Now())]++
+		}
+		if got != want {
+			t.Errorf("without %d: %d; want %d", not, got, want)
+		}
+	}
+	f(-1, [3]int{1000, 2000, 5000})
+	f(1, [3]int{1333, 0, 6667})
+	f(2, [3]int{2667, 5333, 0})
+}
