@@ -35,7 +35,7 @@ func DynamoDBLocal(t testing.TB) string {
 }
 
 func (d *dynamoDBLocal) start() {
-	addr, err := freePort()
+	addr, err := FreePort()
 	if err != nil {
 		d.err = err
 		return

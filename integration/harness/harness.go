@@ -48,8 +48,8 @@ func Origin(t testing.TB, h http.Handler) string {
 	return s.URL
 }
 
-// freePort returns a loopback address that nobody listens on.
-func freePort() (string, error) {
+// FreePort returns a loopback address that nobody listens on.
+func FreePort() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err

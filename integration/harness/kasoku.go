@@ -15,9 +15,11 @@ import (
 
 // Options are how a node is set up.
 type Options struct {
+	// Type is the service's: "http", or dynamodb if it is empty.
+	Type string
 	// Origin is the URL of what stands behind.
 	Origin string
-	// Service holds further lines of the dynamodb service's section, such as
+	// Service holds further lines of the service's section, such as
 	// "item_ttl: 5m"; those of a nested map are indented by two spaces.
 	Service []string
 	// Top holds further top-level lines.
@@ -28,7 +30,7 @@ type Options struct {
 	Tags string
 }
 
-// Node is a running kasoku process with one dynamodb service named "db".
+// Node is a running kasoku process with one service, named "db".
 type Node struct {
 	URL, Admin string
 
@@ -64,11 +66,11 @@ func Start(t testing.TB, o Options) *Node {
 }
 
 func (n *Node) configure(dir string) error {
-	service, err := freePort()
+	service, err := FreePort()
 	if err != nil {
 		return err
 	}
-	admin, err := freePort()
+	admin, err := FreePort()
 	if err != nil {
 		return err
 	}
@@ -79,8 +81,12 @@ func (n *Node) configure(dir string) error {
 		"access_log: {to: none}",
 	}
 	lines = append(lines, n.options.Top...)
-	lines = append(lines, "services:", "  db:", "    type: dynamodb", "    listen: "+service,
-		"    origin: "+n.options.Origin, "    region: us-east-1")
+	lines = append(lines, "services:", "  db:", "    listen: "+service)
+	if n.options.Type == "http" {
+		lines = append(lines, "    type: http", "    origins: ["+n.options.Origin+"]")
+	} else {
+		lines = append(lines, "    type: dynamodb", "    origin: "+n.options.Origin, "    region: us-east-1")
+	}
 	for _, l := range n.options.Service {
 		lines = append(lines, "    "+l)
 	}

@@ -81,6 +81,24 @@ func (c *Cache) Note(tags ...Tag) Stamp {
 	return st
 }
 
+// Supersede moves the generation of a settled stamp's one tag, if nobody has moved
+// it since Note, and returns the stamp of what is true from then on. It is for a
+// write whose answer shows what it has written: whatever was stored or read before
+// is out of reach, and the answer itself may be stored unless another write comes.
+func (c *Cache) Supersede(st Stamp) (next Stamp, ok bool) {
+	if st.n != 1 || !st.Settled {
+		return st, false
+	}
+	gen := max(st.gens[0]+1, generationAt(c.Now()))
+	if !c.slots[st.slots[0]].gen.CompareAndSwap(st.gens[0], gen) {
+		return st, false
+	}
+	st.gens[0] = gen
+	c.stats.applied[ByWrite].Add(1)
+	c.stats.bumped.Add(1)
+	return st, true
+}
+
 // Current tells whether none of the stamp's generations has moved.
 func (c *Cache) Current(st *Stamp) bool { return c.stand(&st.slots, &st.gens, st.n) }
 

@@ -29,7 +29,9 @@ func newWeb(s *config.Service, space *cache.Space, registry *telemetry.Registry,
 	return &web{Service: svc, proxied: s.HTTP.ProxyProtocol}, nil
 }
 
-func (w *web) reconfigure(_ *config.Config, s *config.Service) error { return w.Reconfigure(httpConfig(s)) }
+func (w *web) reconfigure(_ *config.Config, s *config.Service) error {
+	return w.Reconfigure(httpConfig(s))
+}
 
 func (w *web) handler(*config.Service) edge.Handler { return w.Service }
 func (w *web) inForce(*config.Service) edge.Handler { return w.Service }

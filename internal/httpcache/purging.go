@@ -18,10 +18,7 @@ func (s *Service) Purge(_ context.Context, r admin.PurgeRequest) (admin.PurgeRes
 	}
 	p := Purge{URL: r.URL, Prefix: r.Prefix, Pattern: r.Pattern, Tag: r.Tag, Soft: r.Soft}
 	p.All = r.URL == "" && r.Prefix == "" && r.Pattern == "" && r.Tag == ""
-	s.writing.Lock()
-	err := s.store.Purge(p)
-	s.writing.Unlock()
-	if err != nil {
+	if err := s.store.Purge(p); err != nil {
 		return admin.PurgeResult{}, fmt.Errorf("%w: %w", admin.ErrInput, err)
 	}
 	return admin.PurgeResult{Dropped: dropped(p, s.name), Tags: 1}, nil
@@ -51,9 +48,7 @@ func (c *call) purge() {
 	client := c.x.Record.Client.Addr().Unmap()
 	for _, p := range c.set.cfg.Purgers {
 		if p.Contains(client) {
-			c.svc.writing.Lock()
 			c.svc.store.PurgeKey(c.key, false)
-			c.svc.writing.Unlock()
 			c.svc.log.Info("purged", slog.String("dropped", string(c.key)), slog.String("by", client.String()))
 			c.refuse(http.StatusOK, "purged")
 			c.note(policy.PurgeAsked, nil)

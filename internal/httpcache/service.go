@@ -48,7 +48,6 @@ type Service struct {
 	registry *telemetry.Registry
 	metrics  *metrics
 	calls    sync.Pool
-	writing  sync.Mutex // orders what moves a URL's generation on our behalf; leaf
 	settings atomic.Pointer[settings]
 }
 

@@ -33,13 +33,13 @@ func (c *call) write() {
 }
 
 // invalidate puts keys out of reach. It tells whether nobody else has done so to the
-// first of them since at was noted, and makes at a fence behind the invalidation.
+// first of them since at was noted, and then makes at a fence behind the
+// invalidation.
 func (s *Service) invalidate(at *fence, keys ...[]byte) (alone bool) {
-	s.writing.Lock()
-	defer s.writing.Unlock()
-	alone = s.space.Cache().Current(&at.stamp)
+	if at.stamp, alone = s.space.Cache().Supersede(at.stamp); alone {
+		keys = keys[1:]
+	}
 	s.store.Invalidate(keys...)
-	at.stamp = s.store.fence(keys[0]).stamp
 	return alone
 }
 

@@ -23,8 +23,8 @@ const (
 // Has says whether one of want is there.
 func (d Directives) Has(want Directives) bool { return d&want != 0 }
 
-// flag finds the directive called name among those without an argument.
-func flag(name []byte) Directives {
+// flagOf finds the directive called name among those without an argument.
+func flagOf(name []byte) Directives {
 	for i := range flags {
 		if f := &flags[i]; fold(name, f.name) {
 			return f.bit

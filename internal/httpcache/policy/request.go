@@ -164,7 +164,7 @@ func (q *Request) directive(d *directive) {
 		q.number(d, "stale-if-error", &q.StaleIfError)
 	}
 	if d.kind != unusable {
-		q.Directives |= flag(d.name) & (NoStore | NoCache | NoTransform | OnlyIfCached)
+		q.Directives |= flagOf(d.name) & (NoStore | NoCache | NoTransform | OnlyIfCached)
 	}
 }
 

@@ -222,7 +222,7 @@ func (c *control) directive(d *directive) {
 	case fold(d.name, "stale-if-error"):
 		first(&c.sie, n, ok)
 	case d.kind != unusable:
-		c.flag(flag(d.name), d.names())
+		c.flag(flagOf(d.name), d.names())
 	}
 }
 

@@ -1,0 +1,34 @@
+// The suite's client. node run.mjs HOME URL CHUNK [ID] prints a JSON object: for
+// each test its kind, what it depends on, what it is called and what came of it.
+// CHUNK is how many tests run at a time; with an ID only that test runs, and its
+// messages are shown first.
+
+import { pathToFileURL } from 'node:url'
+
+const [home, base, chunk, id] = process.argv.slice(2)
+const load = path => import(pathToFileURL(`${home}/node_modules/${path}`))
+const { runTests, getResults } = await load('http-cache-tests/client/runner.mjs')
+const suites = [...(await load('http-cache-tests/tests/index.mjs')).default,
+  (await load('http-cache-tests/tests/surrogate-control.mjs')).default]
+const fetch = (await load('node-fetch/lib/index.mjs')).default
+
+if (id) {
+  for (const suite of suites) suite.tests = suite.tests.filter(test => test.id === id)
+  for (const suite of suites) for (const test of suite.tests) test.dump = true
+}
+await runTests(suites, fetch, false, base, Number(chunk))
+const results = getResults()
+const report = {}
+for (const suite of suites) {
+  for (const test of suite.tests) {
+    if (test.browser_only) continue
+    report[test.id] = {
+      suite: suite.id,
+      name: test.name,
+      kind: test.kind ?? 'required',
+      depends: test.depends_on ?? [],
+      result: results[test.id] === true ? [] : results[test.id] ?? ['untested', '']
+    }
+  }
+}
+console.log(JSON.stringify(report))

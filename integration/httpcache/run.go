@@ -1,0 +1,116 @@
+package httpcache
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/kasoku/kasoku/integration/harness"
+)
+
+// Test is one test of the suite and what came of it.
+type Test struct {
+	Suite   string
+	Name    string
+	Kind    string   // required, optimal or check
+	Depends []string // tests that must pass for this one to say anything
+	// Result is empty if the test passed, or what kind of thing went wrong, and
+	// which.
+	Result []string
+}
+
+// Report holds every test by its id.
+type Report map[string]Test
+
+// Verdict is what the suite makes of a test: "pass" or "yes" if all is well, and
+// else "fail", "no", "dependency", "setup" or "retry".
+func (r Report) Verdict(id string) string {
+	t := r[id]
+	for _, d := range t.Depends {
+		if v := r.Verdict(d); v != "pass" && v != "yes" {
+			return "dependency"
+		}
+	}
+	switch {
+	case len(t.Result) == 2 && t.Result[0] == "Setup" && t.Result[1] == "retry":
+		return "retry"
+	case len(t.Result) > 0 && t.Result[0] == "Setup":
+		return "setup"
+	case t.Kind == "check" && len(t.Result) > 0:
+		return "no"
+	case t.Kind == "check":
+		return "yes"
+	case len(t.Result) > 0:
+		return "fail"
+	}
+	return "pass"
+}
+
+// Passed are the ids of the required and optional tests that passed, in order.
+func (r Report) Passed(kind string) (ids []string) {
+	for id, t := range r {
+		if t.Kind == kind && r.Verdict(id) == "pass" {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func home() string { return filepath.Join(harness.Tools(), "node-httpcache") }
+
+func script(name string) string {
+	return filepath.Join(harness.Root(), "integration", "httpcache", "js", name)
+}
+
+// attempts is how often a port may turn out to be taken.
+const attempts = 20
+
+// Origin starts the suite's own origin server and returns its URL.
+func Origin(t testing.TB) string {
+	t.Helper()
+	for range attempts {
+		address, err := harness.FreePort()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, port, _ := bytes.Cut([]byte(address), []byte{':'})
+		var log bytes.Buffer
+		cmd := exec.Command("node", script("origin.mjs"), home(), string(port))
+		cmd.Stdout, cmd.Stderr = &log, &log
+		p, err := harness.Run(cmd, "http://"+address, func(status int) bool { return status == 200 })
+		if err == nil {
+			p.StopWith(t)
+			return "http://" + address
+		}
+		if !bytes.Contains(log.Bytes(), []byte("EADDRINUSE")) {
+			t.Fatalf("the suite's origin: %v\n%s", err, log.Bytes())
+		}
+	}
+	t.Fatal("every port was taken")
+	return ""
+}
+
+// Run runs the suite's client against a URL, with so many tests at a time.
+func Run(ctx context.Context, url string, atATime int) (Report, error) {
+	cmd := exec.CommandContext(ctx, "node", "--no-warnings", script("run.mjs"), home(), url, strconv.Itoa(atATime))
+	cmd.Env = append(os.Environ(), "NODE_OPTIONS=")
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("the suite's client: %w\n%s", err, errs.Bytes())
+	}
+	var r Report
+	if err := json.Unmarshal(out, &r); err != nil {
+		return nil, fmt.Errorf("the suite's client: %w\n%s", err, out)
+	}
+	return r, nil
+}

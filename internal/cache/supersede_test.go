@@ -1,0 +1,44 @@
+//go:build !kasokubroken
+
+package cache
+
+import "testing"
+
+func TestSupersede(t *testing.T) {
+	f := func(name string, between func(c *Cache), want bool) {
+		t.Helper()
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, c *Cache, s *Space) {
+				before := c.Note(tags("item x")...)
+				between(c)
+				next, ok := c.Supersede(before)
+				if ok != want {
+					t.Fatalf("superseded: %t", ok)
+				}
+				if ok && (c.Current(&before) || !c.Current(&next)) {
+					t.Fatal("what was noted before still stands, or what came does not")
+				}
+				if _, again := c.Supersede(before); again {
+					t.Fatal("superseded twice")
+				}
+			})
+		})
+	}
+	f("quiet", func(*Cache) {}, true)
+	f("another tag written", func(c *Cache) { c.Begin(tags("item y"), nil).Commit(Change{}) }, true)
+	f("written", func(c *Cache) { c.Begin(tags("item x"), nil).Commit(Change{}) }, false)
+	f("write in flight", func(c *Cache) { c.Begin(tags("item x"), nil) }, false)
+	f("purged", func(c *Cache) { c.Apply(Change{Cause: ByPurge, Tags: tags("item x")}) }, false)
+}
+
+func TestSupersedeRefuses(t *testing.T) {
+	bubble(t, func(t *testing.T, c *Cache, s *Space) {
+		if _, ok := c.Supersede(c.Note(tags("item x", "item y")...)); ok {
+			t.Error("a stamp of two tags")
+		}
+		c.Begin(tags("item x"), nil)
+		if _, ok := c.Supersede(c.Note(tags("item x")...)); ok {
+			t.Error("beside a write in flight")
+		}
+	})
+}

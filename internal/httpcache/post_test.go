@@ -1,0 +1,26 @@
+package httpcache
+
+import (
+	"strings"
+	"testing"
+)
+
+// What another write has overtaken is not kept.
+func TestPostOvertaken(t *testing.T) {
+	var s *site
+	s = newSite(t, func(a *asked) {
+		if strings.HasPrefix(a.head, "POST ") {
+			s.store.Invalidate(AppendKey(nil, "http", []byte("site"), []byte("/a"), nil))
+			a.say("HTTP/1.1 200 OK\nCache-Control: max-age=60\nContent-Location: /a\nContent-Length: 7\n\nwritten")
+			return
+		}
+		a.ok("read")
+	})
+	s.ask("GET /a")
+	c := s.visit()
+	c.send("POST /a HTTP/1.1\nHost: site\nContent-Length: 3\n\nabc")
+	c.rest(c.head(), "POST")
+	if g := s.ask("GET /a"); g.body != "read" || len(s.origin.requests()) != 3 {
+		t.Errorf("afterwards: %s", g)
+	}
+}
