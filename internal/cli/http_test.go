@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// shop is an HTTP origin that counts what it is asked.
+type shop struct {
+	*httptest.Server
+	asked atomic.Int64
+}
+
+func newShop(t *testing.T, name string) *shop {
+	t.Helper()
+	s := &shop{}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n := s.asked.Add(1)
+		w.Header().Set("Cache-Control", "max-age=60")
+		w.Header().Set("Cache-Tag", "all")
+		fmt.Fprintf(w, "%s %d to %s", name, n, r.Header.Get("X-Forwarded-Proto"))
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (r *running) fetch(service, path string) string {
+	r.t.Helper()
+	resp, err := http.Get("http://" + r.ServiceAddr(service).String() + path)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return string(body)
+}
+
+const web1 = `
+admin: {listen: 127.0.0.1:0}
+services:
+  site:
+    type: http
+    listen: 127.0.0.1:0
+    origins: ["ORIGIN"]
+`
+
+// A site is cached, its cache lives through reloads, and commands reach it.
+func TestHTTPService(t *testing.T) {
+	one, two := newShop(t, "one"), newShop(t, "two")
+	at := func(s *shop) string { return strings.ReplaceAll(web1, "ORIGIN", s.URL) }
+	r := run(t, at(one))
+	want := func(path, body string) {
+		t.Helper()
+		if got := r.fetch("site", path); got != body {
+			t.Fatalf("%s is %q; want %q", path, got, body)
+		}
+	}
+	want("/a", "one 1 to http")
+	want("/a", "one 1 to http")
+	r.mustReload(at(two) + "    forwarded: {fields: none}\n    purge_method: {enabled: true}\n")
+	want("/a", "one 1 to http")
+	want("/b", "two 1 to ")
+
+	base := "http://" + r.ServiceAddr("site").String()
+	purge := func(want string, flags ...string) {
+		t.Helper()
+		args := append([]string{"purge", "--service", "site", "--admin", "http://" + r.AdminAddr().String()}, flags...)
+		var out, errs strings.Builder
+		code := Main(args, Environment{Stdout: &out, Stderr: &errs, Lookup: os.LookupEnv})
+		if code != 0 || out.String() != "site: dropped "+want+"\n" {
+			t.Fatalf("%q: %d %q %q", flags, code, out.String(), errs.String())
+		}
+	}
+	purge(base+"/a", "--url", base+"/a")
+	want("/a", "two 2 to ")
+	want("/b", "two 1 to ")
+	purge("all that is tagged all", "--tag", "all")
+	want("/b", "two 3 to ")
+
+	for _, part := range []string{"site     http", two.URL, "hit"} {
+		if page := r.page("/api/v1/report"); !strings.Contains(page, part) {
+			t.Errorf("the report lacks %q:\n%s", part, page)
+		}
+	}
+	if err := r.reload(orders1); err == nil || !strings.Contains(err.Error(), "its type can't change from http to dynamodb") {
+		t.Errorf("another type is taken: %v", err)
+	}
+	r.mustReload(at(two) + "    proxy_protocol: true\n")
+	if page := r.page("/api/v1/report"); !strings.Contains(page, "waits for a restart: services.site.proxy_protocol") {
+		t.Errorf("the report does not tell of the restart:\n%s", page)
+	}
+}
+
+const orders1 = `
+admin: {listen: 127.0.0.1:0}
+services:
+  site: {type: dynamodb, listen: 127.0.0.1:0, origin: "%s", region: local, auth: {mode: none}}
+`
