@@ -26,6 +26,10 @@ func cacheConfig(c *config.Config) cache.Config {
 	return cc
 }
 
+// httpQuarantine is how long nothing is kept of a URL after an unsafe request to it
+// whose outcome is not known.
+const httpQuarantine = 30 * time.Second
+
 func settling(c *config.Config) (settle, quarantine time.Duration) {
 	for i := range c.Services {
 		if d := c.Services[i].DynamoDB; d != nil {
@@ -33,6 +37,9 @@ func settling(c *config.Config) (settle, quarantine time.Duration) {
 				settle = max(settle, d.Settle.Std())
 			}
 			quarantine = max(quarantine, d.Quarantine.Std())
+		}
+		if c.Services[i].HTTP != nil {
+			quarantine = max(quarantine, httpQuarantine)
 		}
 	}
 	// The cache takes 0 for its default; a nanosecond is nothing.

@@ -135,6 +135,7 @@ func TestHop(t *testing.T) {
 	}
 	f(false, false)
 	f(true, false, "Upgrade", "websocket", "Connection", "keep-alive, upgrade")
+	f(false, false, "Upgrade", "h2c", "Connection", "upgrade")
 	f(false, false, "Upgrade", "websocket")
 	f(false, false, "Connection", "upgrade")
 	f(false, true, "TE", "gzip;q=0.5, Trailers")

@@ -11,7 +11,7 @@ import (
 // alone.
 type hop struct {
 	names    [][]byte // of fields that end here; aliases of the request
-	upgrade  bool     // Connection: upgrade, with an Upgrade field
+	upgrade  bool     // Connection: upgrade, with an Upgrade field that may be passed on
 	trailers bool     // TE: trailers: the client takes trailers
 }
 
@@ -35,7 +35,10 @@ func (h *hop) read(fields http1.Fields) bool {
 				h.trailers = h.trailers || hasMember(f.Value, "trailers")
 			}
 		case len("Upgrade"):
-			upgradable = upgradable || isName(f.Name, "Upgrade")
+			if isName(f.Name, "Upgrade") {
+				// HTTP/2 without TLS would be a way around everything here.
+				upgradable = !hasMember(f.Value, "h2c")
+			}
 		case len("Connection"):
 			if isName(f.Name, "Connection") && !h.list(f.Value, &upgrade) {
 				return false
