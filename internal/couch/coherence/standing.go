@@ -1,0 +1,223 @@
+package coherence
+
+import "time"
+
+// Current returns the nodes whose answers may be kept: those that lack nothing of
+// what the answer could depend on. id is the document that is read, nil for what
+// is computed from any documents. It is asked after the tags were noted and
+// before the node is.
+//
+// If no node is current, an answer is good for whoever asked, and no longer.
+func (d *Database) Current(id []byte) Nodes {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	in := d.all &^ d.out
+	if in.Len() > 1 {
+		in &^= d.adrift
+	}
+	if id != nil {
+		if c := d.open[string(id)]; c != nil {
+			in &= c.has
+		}
+		return in
+	}
+	current := in
+	in.each(func(node int) {
+		if d.lacks[node] > 0 {
+			current = current.without(node)
+		}
+	})
+	return current
+}
+
+// Reset takes note that what node has announced until now is not all that has
+// changed there. All that was read of the database is given up, and the node is
+// adrift. gone is true if the database on it is not the one that it was.
+func (d *Database) Reset(node int, gone bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.cfg.Move(nil)
+	d.drift(Nodes(0).with(node))
+	for id, c := range d.open {
+		// Whatever changed before is not announced any more.
+		c.told = c.told.with(node)
+		if gone && c.has.Has(node) {
+			c.has = c.has.without(node)
+			d.lacks[node]++
+		}
+		d.close(id, c)
+	}
+}
+
+// Out takes a node out: it can't be reached, so that nothing is read from it.
+// What others write to it is seen when it is back, or when it has reached a node
+// that is not out.
+func (d *Database) Out(node int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.out = d.out.with(node)
+	for id, c := range d.open {
+		d.close(id, c)
+	}
+	d.follow()
+}
+
+// Back takes a node in again. It is adrift.
+func (d *Database) Back(node int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.out.Has(node) {
+		return
+	}
+	d.out = d.out.without(node)
+	d.drift(Nodes(0).with(node))
+	d.follow()
+}
+
+// Adrift returns the nodes that have to be compared with the others, and a mark
+// for Compared.
+//
+// To compare, whoever keeps the connections asks each node that is in for its
+// newest changes, and every other node, by _revs_diff, which of them it lacks;
+// calls Missing for each; and then Compared for the nodes that lacked only some.
+// What changes meanwhile comes by the feeds and is waited for already.
+func (d *Database) Adrift() (nodes Nodes, mark uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if in := d.all &^ d.out; in.Len() > 1 {
+		nodes = d.adrift & in
+	}
+	return nodes, d.drifts
+}
+
+// Missing takes note that node lacks a revision that another node has.
+func (d *Database) Missing(node int, id, rev []byte, now int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c := d.open[string(id)]
+	if c == nil || c.rev != string(rev) && newer(string(rev), []byte(c.rev)) {
+		if c = d.presume(id, rev, now); c == nil {
+			return
+		}
+	}
+	// A node that has said itself that it has the revision got it after it was
+	// asked; and a newer revision is waited for already.
+	if c.rev == string(rev) && c.taken.Has(node) {
+		c.has, c.told, c.taken = c.has.without(node), c.told.without(node), c.taken.without(node)
+		d.lacks[node]++
+	}
+}
+
+// presume opens a change that all nodes are taken to have until they are said to
+// lack it. It moves the tags, since the row that announces it will not: the change
+// is open by then. It returns nil if there is no room.
+func (d *Database) presume(id, rev []byte, now int64) *change {
+	d.cfg.Move(id)
+	if c := d.open[string(id)]; c != nil {
+		d.drop(string(id), c)
+	} else if len(d.open) >= d.cfg.Open {
+		d.overflow()
+		return nil
+	}
+	c := &change{rev: string(rev), at: now, has: d.all, told: d.all, taken: d.all}
+	d.open[string(id)] = c
+	return c
+}
+
+// Compared takes note that it is known what the nodes lack, unless they have gone
+// adrift again since Adrift gave the mark.
+func (d *Database) Compared(nodes Nodes, mark uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	nodes.each(func(n int) {
+		if d.since[n] <= mark {
+			d.adrift = d.adrift.without(n)
+		}
+	})
+}
+
+// Doubt is a change of which it is not known whether a node has it.
+type Doubt struct {
+	ID, Rev string
+}
+
+// Doubts returns up to most changes that node should have announced by now. The
+// same ones are returned again after as long as it took the first time.
+func (d *Database) Doubts(node int, now int64, most int) (doubts []Doubt) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.lacks[node] == 0 || d.out.Has(node) {
+		return nil
+	}
+	for id, c := range d.open {
+		if len(doubts) == most {
+			break
+		}
+		if !c.has.Has(node) && now-c.at >= int64(d.cfg.Doubt) {
+			c.asked = c.asked.with(node)
+			doubts = append(doubts, Doubt{id, c.rev})
+		}
+	}
+	return doubts
+}
+
+// Found takes note that node has the revision, although it did not announce it.
+func (d *Database) Found(node int, doubt Doubt, now int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c := d.open[doubt.ID]
+	if c == nil || c.rev != doubt.Rev {
+		return
+	}
+	d.gets(c, node, now)
+	c.told = c.told.with(node)
+	d.close(doubt.ID, c)
+}
+
+// late is how long a change is kept that all nodes have and some did not announce.
+const late = 10 * time.Second
+
+// Sweep forgets changes that all nodes have had for a while, and those that a node
+// which was asked does not get. It is to be called every few seconds.
+func (d *Database) Sweep(now int64) (forsaken int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for id, c := range d.open {
+		age := time.Duration(now - c.at)
+		lacking := d.all &^ d.out &^ c.has
+		switch {
+		case lacking == 0 && age > late:
+			d.drop(id, c)
+		case lacking != 0 && lacking&^c.asked == 0 && age > d.cfg.Patience:
+			d.cfg.Move([]byte(id))
+			d.drop(id, c)
+			forsaken++
+		}
+	}
+	return forsaken
+}
+
+// Standing is what is known of a node.
+type Standing struct {
+	Out, Adrift bool
+	Lacks       int           // changes that others have and it has not
+	Lag         time.Duration // for how long the oldest of them has been known
+	Quiet       time.Duration // since it was heard of; negative if never
+}
+
+// Standing returns what is known of a node at that time. It looks at every open
+// change: it is meant for reports.
+func (d *Database) Standing(node int, now int64) Standing {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := Standing{Out: d.out.Has(node), Adrift: d.adrift.Has(node), Lacks: d.lacks[node], Quiet: -1}
+	if d.heard[node] != never {
+		s.Quiet = time.Duration(now - d.heard[node])
+	}
+	for _, c := range d.open {
+		if !c.has.Has(node) {
+			s.Lag = max(s.Lag, time.Duration(now-c.at))
+		}
+	}
+	return s
+}
