@@ -61,8 +61,9 @@ func (w *web) pending(_ *config.Config, s *config.Service, path string) []string
 func httpConfig(s *config.Service) httpcache.Config {
 	h := s.HTTP
 	hc := httpcache.Config{
-		Name:  s.Name,
-		Group: groupConfig(s),
+		Name:    s.Name,
+		Group:   groupConfig(s),
+		Drained: map[string]bool{},
 		Forwarding: httpcache.Forwarding{
 			X: h.Forwarded.Fields == "x" || h.Forwarded.Fields == "both", Standard: h.Forwarded.Fields == "standard" || h.Forwarded.Fields == "both",
 			Trust: config.Prefixes(h.Forwarded.Trust),
@@ -72,11 +73,17 @@ func httpConfig(s *config.Service) httpcache.Config {
 		MaxObject:      int64(h.MaxObject),
 		Policy:         policyOptions(h),
 	}
+	for _, o := range h.Origins {
+		hc.Drained[address(o)] = o.Drain
+	}
 	if h.PurgeMethod.Enabled {
 		hc.Purgers = config.Prefixes(h.PurgeMethod.From)
 	}
 	return hc
 }
+
+// address is what a member of the group is called.
+func address(o config.HTTPOrigin) string { return strings.TrimSuffix(o.URL.String(), "/") }
 
 func policyOptions(h *config.HTTP) policy.Options {
 	o, ok := policy.Profile(h.Profile)
@@ -110,7 +117,7 @@ func groupConfig(s *config.Service) balance.Config {
 		},
 	}
 	for _, o := range h.Origins {
-		g.Members = append(g.Members, balance.Member{URL: strings.TrimSuffix(o.URL.String(), "/"), Weight: float64(o.Weight)})
+		g.Members = append(g.Members, balance.Member{URL: address(o), Weight: float64(o.Weight)})
 	}
 	if c := h.Health; c != nil {
 		g.Check = balance.Check{

@@ -94,6 +94,9 @@ type HTTPOrigin struct {
 	URL URL `yaml:"url,self" required:"it is where requests go"`
 	// How many requests it gets, compared with the others.
 	Weight int `yaml:"weight" default:"1" min:"1" max:"1000"`
+	// Whether it gets no new requests, to take it out of service: set it, send
+	// SIGHUP, and wait until kasoku_upstream_inflight is 0.
+	Drain bool `yaml:"drain" default:"false"`
 }
 
 // HTTPHealth is a question that tells whether an origin is well.
@@ -211,6 +214,9 @@ func (k *checker) http(path string, s *Service) {
 	}
 	for i := range h.Origins {
 		k.httpOrigin(fmt.Sprintf("%s.origins[%d]", path, i), h, i, s.Listen)
+	}
+	if len(h.Origins) > 0 && !slices.ContainsFunc(h.Origins, func(o HTTPOrigin) bool { return !o.Drain }) {
+		k.failf(path+".origins", "all are drained: nobody could answer")
 	}
 	for i, name := range h.Targets {
 		at := fmt.Sprintf("%s.targets[%d]", path, i)

@@ -124,7 +124,9 @@ func (f *errand) answer(in *origin.Inbound, fields http1.Fields, asked int64) *A
 	a := &Answer{Head: NewHead(r, fields, f.client, o), Length: in.Length, Body: in, Share: storable, Keep: storable}
 	switch {
 	case !storable:
-		a.Mark = f.set.cfg.UncacheableTTL
+		if !ofRequest(why) {
+			a.Mark = f.set.cfg.UncacheableTTL
+		}
 		f.replaceable(in.Status)
 	case in.Length > f.set.cfg.MaxObject:
 		a.Keep, why = false, policy.TooLarge
@@ -134,6 +136,16 @@ func (f *errand) answer(in *origin.Inbound, fields http1.Fields, asked int64) *A
 	f.why = why
 	f.svc.metrics.stored(why)
 	return a
+}
+
+// ofRequest says whether an answer can't be shared because of what was asked: that
+// tells nothing of the answers to others.
+func ofRequest(why policy.Reason) bool {
+	switch why {
+	case policy.RequestNoStore, policy.PreconditionNotStored, policy.CookieNotStored, policy.PartNotStored, policy.Authorized:
+		return true
+	}
+	return false
 }
 
 // replaceable drops what the origin was asked about if it has answered with

@@ -22,6 +22,8 @@ type Config struct {
 	Name string
 	// Group is who answers. Its Name and Metrics are set by the service.
 	Group balance.Config
+	// Drained are the members, by URL, that get no new requests.
+	Drained map[string]bool
 	// Policy are the choices that the standards leave to a cache.
 	Policy policy.Options
 	// Forwarding is what origins are told of the client.
@@ -72,6 +74,7 @@ func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog
 	if err != nil {
 		return nil, fmt.Errorf("service %s: %w", cfg.Name, err)
 	}
+	drain(group, &cfg)
 	s.store = NewStore(space, limits(&cfg))
 	s.observe()
 	s.settings.Store(&settings{cfg: cfg, options: cfg.Policy, group: group})
@@ -88,6 +91,17 @@ func (s *Service) group(cfg *Config) balance.Config {
 	return g
 }
 
+// drain lets members have no new requests, or has them asked again.
+func drain(g *balance.Group, cfg *Config) {
+	for _, m := range cfg.Group.Members {
+		if cfg.Drained[m.URL] {
+			g.Drain(m.URL)
+		} else {
+			g.Undrain(m.URL)
+		}
+	}
+}
+
 func limits(cfg *Config) Limits { return Limits{MaxObject: cfg.MaxObject} }
 
 // Reconfigure puts a new configuration in force for requests that begin from now
@@ -97,6 +111,7 @@ func (s *Service) Reconfigure(cfg Config) error {
 	if err := old.group.Reconfigure(s.group(&cfg)); err != nil {
 		return fmt.Errorf("service %s: %w", s.name, err)
 	}
+	drain(old.group, &cfg)
 	s.store.SetLimits(limits(&cfg))
 	s.settings.Store(&settings{cfg: cfg, options: cfg.Policy, group: old.group})
 	return nil
@@ -208,6 +223,7 @@ func (c *call) refresh(o *Object) {
 	if !o.MayRefresh(c.now) {
 		return
 	}
+	o.RefreshFailed(c.now + 1) // so that others don't prepare the same; what comes takes its place
 	f := c.newErrand(o)
 	f.quiet = true
 	c.svc.store.Refresh(&Ask{Query: &c.query, Seen: o, Fill: f.fill})

@@ -1,0 +1,151 @@
+package httpcache
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/origin/balance"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// detached is an exchange for a request whose head is given with plain line ends.
+func detached(t *testing.T, head string) *edge.Exchange {
+	t.Helper()
+	var r http1.Request
+	text := strings.ReplaceAll(head, "\n", "\r\n") + "\r\n\r\n"
+	if n, err := http1.ParseRequest([]byte(text), &http1.Limits{}, &r); err != nil || n == 0 {
+		t.Fatalf("%q: %v", head, err)
+	}
+	return edge.Detached(t.Context(), r, nil, time.Now())
+}
+
+// A fault in the cache does not become a failed request.
+func TestFaultsPassThrough(t *testing.T) {
+	s := newSite(t, func(a *asked) { a.ok("hello") })
+	store := s.store
+	s.store = nil // whatever touches it panics
+	x := detached(t, "GET /a HTTP/1.1\nHost: site")
+	s.Serve(x)
+	s.store = store
+	if x.Reply.Status != 200 || string(x.Reply.Body) != "hello" || x.Record.Decision != telemetry.CacheFault {
+		t.Fatalf("%d %q as %s", x.Reply.Status, x.Reply.Body, x.Record.Decision)
+	}
+	if n := s.metrics.faults.Value(); n != 1 {
+		t.Errorf("%d faults are counted", n)
+	}
+}
+
+// An origin that says nothing, or stops in the middle, is not waited for for ever.
+func TestSilentOrigins(t *testing.T) {
+	gate := make(chan struct{})
+	s := newSite(t, func(a *asked) {
+		if strings.HasPrefix(a.head, "GET /stall") {
+			a.say("HTTP/1.1 200 OK\nCache-Control: max-age=60\nContent-Length: 10\n\nhello")
+		}
+		<-gate
+	}, func(c *Config) {
+		c.Group.Transport.HeadTimeout, c.Group.Transport.StallTimeout = 20*time.Millisecond, 20*time.Millisecond
+		c.Group.Retry.Attempts = 1
+	})
+	defer close(gate)
+	if g := s.ask("GET /silent"); g.status != 504 || g.body != "Gateway Timeout: the origin did not answer in time\n" {
+		t.Errorf("silent: %s", g)
+	}
+	if g := s.ask("GET /stall"); g.status != 200 || g.body != "hello" || !g.cut {
+		t.Errorf("stalled: %s", g)
+	}
+}
+
+// The request of a client who leaves is given up, if nobody else wants its answer
+// and it can't be kept.
+func TestWhoLeavesIsNotWorkedFor(t *testing.T) {
+	left := make(chan error, 1)
+	s := newSite(t, func(a *asked) {
+		_, err := a.conn.Read(make([]byte, 1))
+		left <- err
+	})
+	c := s.visit()
+	c.send("POST /a HTTP/1.1\nHost: site\nContent-Length: 3\n\nabc")
+	until(func() bool { return len(s.origin.requests()) == 1 })
+	c.Close()
+	if err := <-left; err == nil {
+		t.Error("the origin was sent more")
+	}
+}
+
+// A member that died takes no request along: another one answers.
+func TestAnotherOriginAnswers(t *testing.T) {
+	s := newSite(t, func(a *asked) { a.conn.Close() }, func(c *Config) {
+		well := newRawOrigin(t, &rawOrigin{script: func(a *asked) { a.ok("well") }})
+		t.Cleanup(well.close)
+		c.Group.Members = append(c.Group.Members, balance.Member{URL: "http://" + well.addr()})
+	})
+	for range 4 {
+		if g := s.ask("GET /a", "Cache-Control: no-store, no-cache"); g.body != "well" {
+			t.Fatalf("%s", g)
+		}
+	}
+	if n := len(s.origin.requests()); n == 0 {
+		t.Error("the dead one was never asked")
+	}
+}
+
+// A drained member gets nothing, and everything again when it is no longer.
+func TestDrain(t *testing.T) {
+	well := newRawOrigin(t, &rawOrigin{script: func(a *asked) { a.ok("well") }})
+	t.Cleanup(well.close)
+	var cfg Config
+	s := newSite(t, func(a *asked) { a.ok("drained") }, func(c *Config) {
+		c.Drained = map[string]bool{c.Group.Members[0].URL: true}
+		c.Group.Members = append(c.Group.Members, balance.Member{URL: "http://" + well.addr()})
+		cfg = *c
+	})
+	for range 4 {
+		if g := s.ask("GET /a", "Cache-Control: no-store, no-cache"); g.body != "well" {
+			t.Fatalf("%s", g)
+		}
+	}
+	cfg.Drained = nil
+	if err := s.Reconfigure(cfg); err != nil {
+		t.Fatal(err)
+	}
+	for n := 0; len(s.origin.requests()) == 0; n++ {
+		if s.ask("GET /a", "Cache-Control: no-store, no-cache"); n == 4 {
+			t.Fatal("it is still drained")
+		}
+	}
+}
+
+// What one client forbids to keep says nothing of the answers to others.
+func TestNoStoreOfOneMarksNothing(t *testing.T) {
+	s := newSite(t, func(a *asked) { a.ok("hello") })
+	s.ask("GET /a", "Cache-Control: no-store")
+	s.ask("GET /a", "Authorization: x")
+	if n := s.store.Stats().Marked; n != 0 {
+		t.Errorf("%d marks", n)
+	}
+}
+
+func FuzzConnection(f *testing.F) {
+	f.Add("close, X-Hop", "websocket")
+	f.Add(" , keep-alive,,\tUpgrade", "h2c, x")
+	f.Fuzz(func(t *testing.T, connection, upgrade string) {
+		var h hop
+		if !h.read(http1.FieldsOf("Connection", connection, "Upgrade", upgrade)) {
+			return
+		}
+		for _, name := range append([]string{"Transfer-Encoding", "Host"}, fixed...) {
+			for _, n := range h.names {
+				if isName(n, name) {
+					t.Fatalf("%q takes %s away", connection, name)
+				}
+			}
+		}
+		if h.upgrade && !strings.Contains(strings.ToLower(connection), "upgrade") {
+			t.Fatalf("%q upgrades", connection)
+		}
+	})
+}
