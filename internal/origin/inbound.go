@@ -193,6 +193,9 @@ func (in *Inbound) Read(p []byte) (n int, err error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
+	if in.framing == http1.NoBody { // 101: what comes now is for Conn
+		return 0, io.EOF
+	}
 	n, err = in.body(p)
 	if err != nil {
 		in.end(err)

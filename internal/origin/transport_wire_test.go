@@ -197,6 +197,9 @@ func TestUpgrade(t *testing.T) {
 	if in.Status != 101 || string(in.Header.Get("Upgrade")) != "x" || conn == nil {
 		t.Fatalf("%+v", in)
 	}
+	if n, err := in.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+		t.Errorf("a body of %d, %v", n, err)
+	}
 	ended := 0
 	in.OnEnd(func(err error) { ended++ })
 	io.WriteString(conn, "hello")

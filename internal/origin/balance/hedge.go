@@ -22,7 +22,7 @@ type hedge struct {
 func (r *run) patience() (time.Duration, bool) {
 	h := &r.t.cfg.Hedge
 	switch {
-	case !h.Enabled || !r.mayRepeat() || r.q.Content == nil && r.q.Rewind != nil:
+	case !h.Enabled || r.asked+2 > r.most() || !r.mayRepeat() || r.q.Content == nil && r.q.Rewind != nil:
 		return 0, false
 	case h.Delay > 0:
 		return h.Delay, true

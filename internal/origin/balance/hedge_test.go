@@ -55,6 +55,7 @@ func TestHedge(t *testing.T) {
 	f("the first stalls, the second fails, a third answers", []string{"stall", "reset", "ok"}, Config{}, get(), "c", 10*time.Second, 3)
 	f("unreachable", []string{"unreachable", "ok"}, Config{}, get(), "b", 100*ms, 1)
 	f("a write", []string{"slow 1s", "ok"}, Config{}, post("x"), "a", time.Second, 1)
+	f("one attempt", []string{"slow 1s", "ok"}, Config{Retry: Retry{Attempts: 1}}, get(), "a", time.Second, 1)
 	f("alone", []string{"slow 1s"}, Config{}, get(), "a", time.Second, 1)
 }
 

@@ -26,17 +26,13 @@ type run struct {
 
 // do asks one member after the other.
 func (r *run) do() {
-	most := r.choice.Attempts
-	if most == 0 {
-		most = r.t.cfg.Retry.Attempts
-	}
 	for {
 		if patience, ok := r.patience(); ok {
 			r.hedged(patience)
 		} else {
 			r.next()
 		}
-		if r.asked >= most || !r.wants() || !r.another() || !r.affords() {
+		if r.asked >= r.most() || !r.wants() || !r.another() || !r.affords() {
 			break
 		}
 		r.g.metrics.retries.Inc()
@@ -44,6 +40,14 @@ func (r *run) do() {
 	if r.f != nil {
 		r.f.Reached, r.f.Attempts = r.reached, r.asked
 	}
+}
+
+// most is how many members may be asked.
+func (r *run) most() int {
+	if r.choice.Attempts > 0 {
+		return r.choice.Attempts
+	}
+	return r.t.cfg.Retry.Attempts
 }
 
 // mayRepeat says whether several members may execute the request.

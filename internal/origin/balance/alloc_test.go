@@ -1,0 +1,92 @@
+package balance
+
+import (
+	"context"
+	"net"
+	"testing"
+
+	"github.com/kasoku/kasoku/internal/origin"
+	"github.com/kasoku/kasoku/internal/testutil/race"
+)
+
+// newAnswerer makes a server that answers each read with the same bytes.
+func newAnswerer(t testing.TB) (url string) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	answer := []byte("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				for buf := make([]byte, 4<<10); ; {
+					if _, err := conn.Read(buf); err != nil {
+						return
+					}
+					if _, err := conn.Write(answer); err != nil {
+						return
+					}
+				}
+			}()
+		}
+	}()
+	return "http://" + l.Addr().String()
+}
+
+// TestDoAllocates keeps a request's share to the exchange's (5), what is known of it on
+// its way, and what is told at its end.
+func TestDoAllocates(t *testing.T) {
+	if race.Enabled {
+		return // the detector allocates
+	}
+	url := newAnswerer(t)
+	buf := make([]byte, 100)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for _, algorithm := range Algorithms {
+		g := group(t, Config{Algorithm: algorithm, Members: []Member{{Name: "a", URL: url}, {Name: "b", URL: url}, {Name: "c", URL: url}}})
+		q, choice := get(), &Choice{Key: []byte("key")}
+		if n := testing.AllocsPerRun(200, func() { do(t, g, ctx, q, choice, buf) }); n > 7 {
+			t.Errorf("%s: %v allocations; want 7", algorithm, n)
+		}
+	}
+}
+
+func do(t testing.TB, g *Group, ctx context.Context, q *origin.Outbound, choice *Choice, buf []byte) {
+	in, f := g.Do(ctx, q, choice)
+	if f != nil {
+		t.Fatal(f)
+	}
+	if n, err := in.Read(buf); n != 5 || err != nil {
+		t.Fatal(n, err)
+	}
+	in.Close()
+}
+
+// BenchmarkDo is the cost of a request through a group of three, to be compared with
+// origin's BenchmarkExchange.
+func BenchmarkDo(b *testing.B) {
+	url := newAnswerer(b)
+	for _, algorithm := range Algorithms {
+		b.Run(algorithm, func(b *testing.B) {
+			g, err := New(Config{Algorithm: algorithm, Members: []Member{{Name: "a", URL: url}, {Name: "b", URL: url}, {Name: "c", URL: url}}})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer g.Close()
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				q, choice, buf := get(), &Choice{Key: []byte("key")}, make([]byte, 100)
+				for pb.Next() {
+					do(b, g, context.Background(), q, choice, buf)
+				}
+			})
+		})
+	}
+}
