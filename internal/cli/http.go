@@ -71,6 +71,7 @@ func httpConfig(s *config.Service) httpcache.Config {
 		OriginHost:     h.Host == "origin",
 		UncacheableTTL: h.UncacheableTTL.Std(),
 		MaxObject:      int64(h.MaxObject),
+		Codings:        h.Compress,
 		Policy:         policyOptions(h),
 	}
 	for _, o := range h.Origins {

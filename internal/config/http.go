@@ -64,6 +64,12 @@ type HTTP struct {
 	UncacheableTTL Duration `yaml:"uncacheable_ttl" default:"2m"`
 	// Largest body that is kept. Larger ones are passed on as they come.
 	MaxObject Size `yaml:"max_object" default:"64MiB" min:"1KiB" max:"64GiB"`
+	// Content codings that stored text of 1 KiB to 8 MiB is offered in, from `br`,
+	// `zstd` and `gzip`; of several that a client takes it gets the first in this
+	// order. They are made once, in the background, after the answer was stored, and
+	// take about a third more memory for it. Answers that the origin has encoded
+	// itself, or that say no-transform, stay as they are. Left out: none.
+	Compress []string `yaml:"compress"`
 	// Header fields with a policy for caches like this one, in their order: the
 	// first that an answer has counts instead of Cache-Control and Expires.
 	Targets []string `yaml:"targets" default:"CDN-Cache-Control"`
@@ -224,6 +230,11 @@ func (k *checker) http(path string, s *Service) {
 			k.failf(at, "%q is no name of a header field", name)
 		} else if strings.EqualFold(name, "Cache-Control") {
 			k.failf(at, "Cache-Control is always looked at, after these")
+		}
+	}
+	for i, name := range h.Compress {
+		if !slices.Contains([]string{"br", "zstd", "gzip"}, name) {
+			k.failf(fmt.Sprintf("%s.compress[%d]", path, i), "%q is not one of br, zstd, gzip", name)
 		}
 	}
 	if c := h.Health; c != nil {

@@ -12,13 +12,33 @@ import (
 // hit answers from a stored object that was not fetched for this request.
 func (c *call) hit(o *Object, status policy.CacheStatus, age int64) {
 	c.x.Reply.FieldUint("Age", uint64(age))
+	if !c.req.Traits.Has(policy.HasRange) {
+		if f := o.Form(&c.query); f != nil {
+			c.coded(o, f, status)
+			return
+		}
+	}
 	c.whole(o, o.Head.Lines, status)
+}
+
+// coded answers with an object in a content coding.
+func (c *call) coded(o *Object, f *Form, status policy.CacheStatus) {
+	reply := &c.x.Reply
+	reply.Status, reply.OwnDate = http.StatusOK, true
+	if policy.NotModified(&c.req, &o.Head.Response, c.now, &c.set.options) {
+		reply.Status = http.StatusNotModified
+	} else {
+		reply.Field("Content-Encoding", f.Coding)
+	}
+	reply.Lines(f.Lines)
+	c.decided(status)
+	c.body(f.Body, 0, f.Body.Len())
 }
 
 // fetched answers with an object that the origin has just sent or confirmed: with
 // all that it said, its own Age included.
 func (c *call) fetched(o *Object, status policy.CacheStatus) {
-	c.text = appendLines(c.text[:0], o.Head.Fields)
+	c.text = append(appendLines(c.text[:0], o.Head.Fields), o.Head.Added...)
 	c.whole(o, c.text, status)
 }
 
@@ -47,13 +67,12 @@ func (c *call) whole(o *Object, lines []byte, status policy.CacheStatus) {
 	default:
 		reply.Lines(lines)
 		c.decided(status)
-		c.body(o, 0, o.Body.Len())
+		c.body(o.Body, 0, o.Body.Len())
 	}
 }
 
-// body sends a part of the object's body, or for HEAD and 304 what is to be said
-// of it.
-func (c *call) body(o *Object, from, n int64) {
+// body sends a part of a body, or for HEAD and 304 what is to be said of it.
+func (c *call) body(stored *Body, from, n int64) {
 	reply := &c.x.Reply
 	switch {
 	case reply.Status == http.StatusNotModified:
@@ -62,7 +81,7 @@ func (c *call) body(o *Object, from, n int64) {
 		reply.Length = n
 		return
 	}
-	if b, ok := o.Body.Bytes(); ok {
+	if b, ok := stored.Bytes(); ok {
 		reply.Body = b[from : from+n]
 		return
 	}
@@ -71,7 +90,7 @@ func (c *call) body(o *Object, from, n int64) {
 	if err != nil {
 		return // the client is gone
 	}
-	if o.Body.WriteRange(out, from, n) == nil {
+	if stored.WriteRange(out, from, n) == nil {
 		_ = out.Close() // edge accounts for clients that leave
 	}
 }
@@ -85,7 +104,7 @@ func (c *call) part(o *Object, lines []byte, s policy.Span, length int64, status
 	if o.part() {
 		from -= o.Head.Response.Part.First
 	}
-	c.body(o, from, s.Length)
+	c.body(o.Body, from, s.Length)
 }
 
 func appendContentRange(dst []byte, s policy.Span, length int64) []byte {

@@ -122,6 +122,7 @@ func (f *errand) answer(in *origin.Inbound, fields http1.Fields, asked int64) *A
 	r := policy.ParseResponse(in.Status, fields, asked, time.Now().Unix(), o)
 	storable, why := policy.Storable(&f.req, &r, o)
 	a := &Answer{Head: NewHead(r, fields, f.client, o), Length: in.Length, Body: in, Share: storable, Keep: storable}
+	f.set.offer(a.Head, in.Length, storable)
 	switch {
 	case !storable:
 		if !ofRequest(why) {
@@ -171,5 +172,7 @@ func (f *errand) validated(seen *Object, fields http1.Fields, asked int64) (*Ans
 	}
 	f.why = why
 	f.svc.metrics.stored(why)
-	return &Answer{Head: NewHead(r, merged, f.client, o), Validated: seen, Length: seen.Body.Len(), Share: storable, Keep: storable}, nil
+	head := NewHead(r, merged, f.client, o)
+	f.set.offer(head, seen.Body.Len(), storable)
+	return &Answer{Head: head, Validated: seen, Length: seen.Body.Len(), Share: storable, Keep: storable}, nil
 }

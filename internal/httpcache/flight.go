@@ -247,6 +247,9 @@ func (f *Flight) announce(a *Answer) {
 // finds what it has stored.
 func (f *Flight) complete(a *Answer, b *Body) {
 	o := newObject(a.Head, b, f.stamp, f.born)
+	if a.Validated != nil {
+		o.forms.Store(a.Validated.forms.Load().under(a.Head))
+	}
 	if a.Keep {
 		f.store.put(f.key, o, a.Validated)
 	}

@@ -151,7 +151,7 @@ func (c *call) own(out Outcome, f *errand, status policy.CacheStatus) {
 func (c *call) missHead(h *Head, status policy.CacheStatus) {
 	reply := &c.x.Reply
 	reply.Status, reply.OwnDate = h.Response.Status, true
-	c.text = appendLines(c.text[:0], h.Fields)
+	c.text = append(appendLines(c.text[:0], h.Fields), h.Added...)
 	reply.Lines(c.text)
 	c.decided(status)
 }

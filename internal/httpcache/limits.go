@@ -19,6 +19,9 @@ type Limits struct {
 	// Finish is how many bytes are still fetched for the store alone when all who
 	// wanted them have left. Default 16 MiB.
 	Finish int64
+	// Codings are the content codings that text is offered in (coding.Names). Default
+	// none.
+	Codings []string
 }
 
 func (l Limits) withDefaults() Limits {

@@ -22,7 +22,13 @@ type Head struct {
 	// Tags are its surrogate tags.
 	Tags Tags
 
-	asked []byte // the request's values of the fields that Vary names
+	// Added are the lines that an answer with this response has beside Fields; they
+	// are in Lines.
+	Added []byte
+
+	asked   []byte       // the request's values of the fields that Vary names
+	hit     http1.Fields // what Lines repeats
+	offered bool         // in content codings
 }
 
 // NewHead makes a head. fields are the response's end-to-end fields in memory of
@@ -31,7 +37,8 @@ type Head struct {
 func NewHead(response policy.Response, fields, request http1.Fields, o *policy.Options) *Head {
 	h := &Head{Response: response, Fields: fields, Tags: ParseTags(fields)}
 	h.asked = policy.AppendVaryValues(nil, response.Vary, request, o)
-	h.Lines = lines(policy.HitFields(nil, fields, &h.Response, o))
+	h.hit = policy.HitFields(nil, fields, &h.Response, o)
+	h.Lines = lines(h.hit)
 	return h
 }
 
@@ -52,7 +59,7 @@ func lines(fields http1.Fields) []byte {
 // weight is what the head takes of the heap, roughly.
 func (h *Head) weight() int64 {
 	w := int64(unsafe.Sizeof(*h)) + int64(cap(h.Lines)+cap(h.asked)) + 4*int64(len(h.Tags.slots))
-	w += int64(cap(h.Fields)) * int64(unsafe.Sizeof(http1.Field{}))
+	w += int64(cap(h.Fields)+cap(h.hit)) * int64(unsafe.Sizeof(http1.Field{}))
 	for _, f := range h.Fields {
 		w += int64(len(f.Name) + len(f.Value))
 	}
@@ -68,7 +75,8 @@ type Object struct {
 	stamp cache.Stamp   // the generations before its origin was asked
 	mark  atomic.Uint64 // the number of the newest purge that it was held against
 	fate  atomic.Uint32 // a policy.Mark, which only grows
-	retry atomic.Int64  // Unix seconds before which it is not validated in the background
+	forms atomic.Pointer[forms]
+	retry atomic.Int64 // Unix seconds before which it is not validated in the background
 }
 
 func newObject(h *Head, b *Body, stamp cache.Stamp, mark uint64) *Object {
@@ -99,7 +107,7 @@ func (o *Object) MayRefresh(now int64) bool { return now >= o.retry.Load() }
 
 // weight is what the object takes of the heap, roughly.
 func (o *Object) weight() int64 {
-	return int64(unsafe.Sizeof(*o)) + o.Head.weight() + o.Body.weight()
+	return int64(unsafe.Sizeof(*o)) + o.Head.weight() + o.Body.weight() + o.forms.Load().weight()
 }
 
 // part tells whether the object is a part of a response and not the whole.

@@ -34,13 +34,14 @@ type Query struct {
 	Now     int64        // Unix seconds
 	Options *policy.Options
 
-	names  []string // what values are presented for
-	values []byte
-	ready  bool
+	names   []string // what values are presented for
+	scratch []byte
+	values  []byte
+	ready   bool
 }
 
 // Reset makes q ready for another request and keeps its memory.
-func (q *Query) Reset() { *q = Query{values: q.values[:0]} }
+func (q *Query) Reset() { *q = Query{values: q.values[:0], scratch: q.scratch[:0]} }
 
 // presented returns the values that the request has for the fields named, in the
 // form that is compared. It is valid until the next call.

@@ -36,6 +36,8 @@ type Config struct {
 	// MaxObject is the longest body that is kept, in bytes. 0 means the default of
 	// Limits.
 	MaxObject int64
+	// Codings are the content codings that stored text is offered in.
+	Codings []string
 	// Purgers may use the method PURGE. Nil: there is no such method.
 	Purgers []netip.Prefix
 }
@@ -102,7 +104,7 @@ func drain(g *balance.Group, cfg *Config) {
 	}
 }
 
-func limits(cfg *Config) Limits { return Limits{MaxObject: cfg.MaxObject} }
+func limits(cfg *Config) Limits { return Limits{MaxObject: cfg.MaxObject, Codings: cfg.Codings} }
 
 // Reconfigure puts a new configuration in force for requests that begin from now
 // on. What is stored survives. On an error nothing has changed.

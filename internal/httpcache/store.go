@@ -24,6 +24,7 @@ type Store struct {
 	stats   counters
 
 	sweeping atomic.Bool
+	encoder  encoder
 }
 
 const storeShards = 64
@@ -166,6 +167,7 @@ func (s *Store) put(key []byte, o, old *Object) bool {
 		return r.without(func(v *Object) bool { return v == old || !s.stands(v) }).with(o)
 	})
 	s.stats.stored.Add(1)
+	s.encodeSoon(key, o)
 	return true
 }
 
@@ -174,6 +176,7 @@ func (s *Store) put(key []byte, o, old *Object) bool {
 func (s *Store) Update(key []byte, o *Object, head *Head) *Object {
 	next := newObject(head, o.Body, o.stamp, o.mark.Load())
 	next.SetMark(o.Mark())
+	next.forms.Store(o.forms.Load().under(head))
 	s.change(key, func(r *Resource) *Resource {
 		here := false
 		rest := r.without(func(v *Object) bool { here = here || v == o; return v == o })

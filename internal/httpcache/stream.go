@@ -41,7 +41,7 @@ func (c *call) streamPart(t *Ticket, out Outcome, s policy.Span, status policy.C
 	}
 	reply := &c.x.Reply
 	reply.Status, reply.OwnDate = 206, true
-	c.text = appendLines(c.text[:0], out.Head.Fields)
+	c.text = append(appendLines(c.text[:0], out.Head.Fields), out.Head.Added...)
 	c.linesWithout(c.text, "Content-Range", "")
 	reply.FieldBytes("Content-Range", appendContentRange(nil, s, out.Length))
 	status.FwdStatus = out.Head.Response.Status

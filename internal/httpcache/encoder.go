@@ -1,0 +1,120 @@
+package httpcache
+
+import (
+	"bytes"
+	"sync"
+
+	"github.com/kasoku/kasoku/internal/httpcache/coding"
+)
+
+// encoder makes the coded forms of what was stored, in a goroutine of its own that
+// lives while there is something to do. Nobody waits for it: who asks meanwhile gets
+// the plain form. flights.mu is taken while mu is held.
+type encoder struct {
+	mu      sync.Mutex
+	queue   []encoding
+	running bool
+}
+
+// encoding is an object that waits for its forms.
+type encoding struct {
+	key     []byte
+	object  *Object
+	codings []string
+}
+
+// mostEncodings is how many objects wait for their forms. What comes beyond stays
+// plain until it is stored again.
+const mostEncodings = 1024
+
+// encodeSoon makes o's forms in the background.
+func (s *Store) encodeSoon(key []byte, o *Object) {
+	l := s.limits.Load()
+	n := o.Body.Len()
+	if len(l.Codings) == 0 || !o.Head.offered || n < leastEncoded || n > mostEncoded || o.forms.Load() != nil {
+		return
+	}
+	e := &s.encoder
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.queue) >= mostEncodings {
+		s.stats.unencoded.Add(1)
+		return
+	}
+	e.queue = append(e.queue, encoding{bytes.Clone(key), o, l.Codings})
+	if !e.running && s.flights.enter() {
+		e.running = true
+		go s.encode()
+	}
+}
+
+// take returns what is to be encoded next; false if nothing is, and then the
+// goroutine has to end.
+func (e *encoder) take() (next encoding, ok bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.queue) == 0 {
+		e.running, e.queue = false, nil
+		return encoding{}, false
+	}
+	next, e.queue = e.queue[0], e.queue[1:]
+	return next, true
+}
+
+func (s *Store) encode() {
+	defer s.flights.wg.Done()
+	writers := make(map[string]coding.Writer)
+	for {
+		e, ok := s.encoder.take()
+		if !ok {
+			return
+		}
+		if s.flights.ctx.Err() == nil && s.stands(e.object) {
+			s.encodeOne(e, writers)
+		}
+	}
+}
+
+// encodeOne makes the forms of one object and lets the store know what it weighs
+// now.
+func (s *Store) encodeOne(e encoding, writers map[string]coding.Writer) {
+	var list []Form
+	for _, name := range coding.Ordered(e.codings) {
+		w := writers[name]
+		if w == nil {
+			var err error
+			if w, err = coding.NewWriter(name); err != nil {
+				continue // a name that is none of coding's
+			}
+			writers[name] = w
+		}
+		if b := encodeBody(w, e.object.Body); b != nil {
+			list = append(list, Form{Coding: name, Lines: e.object.Head.formLines(), Body: b})
+		}
+	}
+	s.stats.encoded.Add(1)
+	if list == nil {
+		return
+	}
+	e.object.forms.Store(newForms(list))
+	s.change(e.key, func(r *Resource) *Resource {
+		for _, v := range r.variants {
+			if v == e.object {
+				return &Resource{variants: r.variants, markers: r.markers}
+			}
+		}
+		return r
+	})
+}
+
+// encodeBody returns the body in w's coding, nil if it is not worth it: it must be
+// smaller by a tenth.
+func encodeBody(w coding.Writer, body *Body) *Body {
+	var b bytes.Buffer
+	w.Reset(&b)
+	err := body.WriteRange(w, 0, body.Len())
+	if cerr := w.Close(); err != nil || cerr != nil || int64(b.Len()) > body.Len()*9/10 {
+		return nil
+	}
+	return gather([][]byte{b.Bytes()})
+}

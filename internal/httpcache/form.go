@@ -1,0 +1,138 @@
+package httpcache
+
+import (
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/httpcache/coding"
+	"github.com/kasoku/kasoku/internal/httpcache/policy"
+)
+
+// Form is a stored response in a content coding. It is immutable.
+type Form struct {
+	Coding string
+	// Lines are the fields that a hit is sent with, but for Content-Encoding, which
+	// only goes with the body. The entity tag is a weak one: the bytes are others.
+	Lines []byte
+	Body  *Body
+}
+
+const (
+	// leastEncoded and mostEncoded bound the bodies that are encoded, in bytes. Below,
+	// one packet carries them anyway; above, encoding would keep others waiting.
+	leastEncoded = 1 << 10
+	mostEncoded  = 8 << 20
+)
+
+var varyEncoding = []byte("Vary: Accept-Encoding\r\n")
+
+// Offer lets what is stored under this head be offered in content codings too, if it
+// is fit for that: text without a coding, that nothing forbids to transform.
+// length is the body's, -1 if it is not known. It is called before anybody else has
+// the head.
+func (h *Head) Offer(length int64) {
+	if !h.encodable() || length >= 0 && (length < leastEncoded || length > mostEncoded) {
+		return
+	}
+	h.offered = true
+	for _, name := range h.Response.Vary {
+		if name == "accept-encoding" {
+			return
+		}
+	}
+	h.Added = varyEncoding
+	h.Lines = append(h.Lines[:len(h.Lines):len(h.Lines)], varyEncoding...)
+}
+
+func (h *Head) encodable() bool {
+	if h.Response.Status != 200 || h.Response.Directives.Has(policy.NoTransform) || !coding.Fits(h.Fields.Get("Content-Type")) {
+		return false
+	}
+	for _, f := range h.Fields {
+		for _, name := range [...]string{"content-encoding", "content-md5", "digest", "content-digest", "repr-digest", "signature"} {
+			if equalFold(f.Name, name) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Form returns the coded form that goes to q, nil if the plain one does. Ranges
+// are of the plain one: whoever asks for one must not be given a form.
+func (o *Object) Form(q *Query) *Form {
+	forms := o.forms.Load()
+	if forms == nil {
+		return nil
+	}
+	accepted := policy.AppendEncodings(q.scratch[:0], q.Fields, &forms.accept)
+	q.scratch = accepted
+	for i := range forms.list {
+		f := &forms.list[i]
+		if n := len(f.Coding); len(accepted) >= n && string(accepted[:n]) == f.Coding {
+			return f
+		}
+	}
+	return nil
+}
+
+// forms are those of one object, in the order in which they are preferred. accept has
+// their names, for the comparison with what a client takes.
+type forms struct {
+	list   []Form
+	accept policy.Options
+}
+
+func newForms(list []Form) *forms {
+	f := &forms{list: list}
+	for i := range list {
+		f.accept.Encodings = append(f.accept.Encodings, list[i].Coding)
+	}
+	return f
+}
+
+// under are the same bodies under another head.
+func (f *forms) under(h *Head) *forms {
+	if f == nil || !h.offered {
+		return nil
+	}
+	list := make([]Form, len(f.list))
+	for i := range f.list {
+		list[i] = Form{Coding: f.list[i].Coding, Lines: h.formLines(), Body: f.list[i].Body}
+	}
+	return newForms(list)
+}
+
+// formLines are the lines of a hit in a coding.
+func (h *Head) formLines() []byte {
+	fields := make(http1.Fields, 0, len(h.hit))
+	for _, f := range h.hit {
+		switch {
+		case equalFold(f.Name, "accept-ranges"):
+			continue
+		case equalFold(f.Name, "etag") && len(f.Value) > 0 && f.Value[0] == '"':
+			f.Value = append([]byte("W/"), f.Value...)
+		}
+		fields = append(fields, f)
+	}
+	return append(lines(fields), h.Added...)
+}
+
+func (f *forms) weight() int64 {
+	if f == nil {
+		return 0
+	}
+	w := int64(0)
+	for i := range f.list {
+		w += f.list[i].Body.weight() + int64(cap(f.list[i].Lines)) + formOverhead
+	}
+	return w
+}
+
+const formOverhead = 80
+
+// offer lets a response that will be stored be offered in content codings, if the
+// service does that.
+func (s *settings) offer(h *Head, length int64, stored bool) {
+	if stored && len(s.cfg.Codings) > 0 {
+		h.Offer(length)
+	}
+}
