@@ -58,3 +58,4 @@ tools: ## install what the tests need below .tools/
 	@scripts/setup-python.sh
 	@scripts/setup-node.sh
 	@scripts/setup-couch.sh
+	@scripts/setup-peers.sh

@@ -227,7 +227,7 @@ func originReads(origin *proc.Process) (uint64, error) {
 	if err := json.NewDecoder(bytes.NewReader(body)).Decode(&counts); err != nil {
 		return 0, fmt.Errorf("counts of the origin: %w", err)
 	}
-	return counts["GetItem"] + counts["Query"] + counts["BatchGetItem"], nil
+	return counts["GetItem"] + counts["Query"] + counts["BatchGetItem"] + counts["Object"], nil
 }
 
 func progress(format string, args ...any) {

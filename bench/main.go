@@ -90,6 +90,7 @@ type group struct {
 var groups = []group{
 	{"peers", (*lab).comparePeers, peerScenarios()},
 	{"plain", (*lab).comparePlain, plainScenarios()},
+	{"http", (*lab).compareCaches, cacheScenarios()},
 	{"log", (*lab).compareLogs, logScenarios()},
 	{"stores", (*lab).compareStores, storeScenarios()},
 	{"memory", (*lab).measureMemory, nil},

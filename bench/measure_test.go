@@ -113,6 +113,10 @@ func TestConfigIsValid(t *testing.T) {
 	if _, err := config.Parse("kasoku.yaml", file, env); err != nil {
 		t.Errorf("%v\n%s", err, file)
 	}
+	file = []byte(siteText("127.0.0.1:9001", "127.0.0.1:9000", "127.0.0.1:9100"))
+	if _, err := config.Parse("kasoku.yaml", file, env); err != nil {
+		t.Errorf("%v\n%s", err, file)
+	}
 	file = embeddedText("127.0.0.1:9001", "/tmp/store")
 	if _, err := config.Parse("kasoku.yaml", file, env); err != nil {
 		t.Errorf("%v\n%s", err, file)

@@ -67,7 +67,21 @@ func answerer() fasthttp.RequestHandler {
 		"BatchGetItem": set.AppendBatch(nil, numbers),
 	}
 	plain := set.AppendPlain(nil, 0)
+	objects := map[int][]byte{}
+	for _, size := range []int{dataset.SmallObject, dataset.LargeObject} {
+		objects[size] = dataset.AppendObject(nil, size, 0)
+	}
 	return func(x *fasthttp.RequestCtx) {
+		if size, _, ok := dataset.ParseObject(x.Path()); ok {
+			h := &x.Response.Header
+			h.SetContentType("application/json")
+			h.Set("Cache-Control", "public, max-age=86400")
+			h.Set("Age", "10")
+			h.Set("Cache-Status", "kasoku; hit; ttl=86390")
+			h.Set("X-Request-Id", "0123456789ABCDEF0123456789ABCDEF")
+			x.Response.SetBodyRaw(objects[size])
+			return
+		}
 		if string(x.Path()) == "/GetItemJSON" {
 			x.Response.Header.SetContentType("application/json")
 			x.Response.SetBodyRaw(plain)

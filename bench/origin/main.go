@@ -1,6 +1,6 @@
 // Command origin answers like DynamoDB for tables of any size, because it
 // computes each item from its key. It counts what it is asked, and can be told
-// to take its time.
+// to take its time. It also serves objects for HTTP caches, fresh for a day.
 //
 // GET /counts answers the number of requests by operation as a JSON object;
 // GET /delay?for=200ms makes all later answers wait.
@@ -36,7 +36,7 @@ func serve() error {
 	}
 	fmt.Println(listener.Addr())
 	o := &origin{counts: map[string]*atomic.Uint64{}}
-	for _, name := range []string{"GetItem", "Query", "BatchGetItem", "PutItem", "DescribeTable", "other"} {
+	for _, name := range []string{"GetItem", "Query", "BatchGetItem", "PutItem", "DescribeTable", "Object", "other"} {
 		o.counts[name] = new(atomic.Uint64)
 	}
 	server := &fasthttp.Server{
@@ -139,8 +139,24 @@ func (o *origin) control(x *fasthttp.RequestCtx) {
 		}
 		o.delay.Store(int64(d))
 	default:
-		x.Error("counts and delay are all there is", 404)
+		o.object(x)
 	}
+}
+
+// object serves an object as a web server has it.
+func (o *origin) object(x *fasthttp.RequestCtx) {
+	size, k, ok := dataset.ParseObject(x.Path())
+	if !ok {
+		x.Error("counts, delay and objects are all there is", 404)
+		return
+	}
+	o.counts["Object"].Add(1)
+	h := &x.Response.Header
+	h.SetContentType("application/json")
+	h.Set("Cache-Control", "public, max-age=86400")
+	h.Set("ETag", fmt.Sprintf(`"%x-%x"`, size, k))
+	h.Set("Last-Modified", "Sun, 01 Nov 2026 10:00:00 GMT")
+	x.Response.SetBody(dataset.AppendObject(nil, size, k))
 }
 
 // table finds the data set whose name stands first in a request's body, as a

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"syscall"
@@ -18,34 +19,74 @@ func dieWithParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }
 
-// CPU is the time that all threads of the process, those that have ended
-// included, have spent on a CPU, in user and system mode.
+// CPU is the time that all threads of the process and of those that it has started
+// have spent on a CPU, in user and system mode. Threads that have ended count,
+// processes that have don't.
 func (p *Process) CPU() (time.Duration, error) {
+	sum := time.Duration(0)
+	for _, pid := range family(p.PID()) {
+		spent, err := cpuOf(pid)
+		if err != nil && pid == p.PID() {
+			return 0, fmt.Errorf("CPU time of %s: %w", p.Name, err)
+		}
+		sum += spent
+	}
+	return sum, nil
+}
+
+// family is a process and all that it has started, directly or not.
+func family(pid int) []int {
+	all := []int{pid}
+	for i := 0; i < len(all); i++ {
+		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", all[i]))
+		for _, file := range threads {
+			text, _ := os.ReadFile(file)
+			for _, child := range bytes.Fields(text) {
+				if n, err := strconv.Atoi(string(child)); err == nil {
+					all = append(all, n)
+				}
+			}
+		}
+	}
+	return all
+}
+
+func cpuOf(pid int) (time.Duration, error) {
 	// The kernel's clock of another process: its number with all bits turned,
 	// and below it three bits that say "scheduler's clock of the whole process".
-	clock := uintptr(^p.PID())<<3 | 2
+	clock := uintptr(^pid)<<3 | 2
 	var spent syscall.Timespec
 	if _, _, errno := syscall.Syscall(syscall.SYS_CLOCK_GETTIME, clock, uintptr(unsafe.Pointer(&spent)), 0); errno != 0 {
-		return 0, fmt.Errorf("CPU time of %s: %w", p.Name, errno)
+		return 0, errno
 	}
 	return time.Duration(spent.Nano()), nil
 }
 
-// RSS is the memory of the process that is resident, in bytes.
+// RSS is the memory of the process, and of those that it has started, that is
+// resident, in bytes. What they share counts for each.
 func (p *Process) RSS() (int64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.PID()))
+	sum := int64(0)
+	for _, pid := range family(p.PID()) {
+		size, err := rssOf(pid)
+		if err != nil && pid == p.PID() {
+			return 0, fmt.Errorf("memory of %s: %w", p.Name, err)
+		}
+		sum += size
+	}
+	return sum, nil
+}
+
+func rssOf(pid int) (int64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if err != nil {
-		return 0, fmt.Errorf("memory of %s: %w", p.Name, err)
+		return 0, err
 	}
 	fields := bytes.Fields(text)
 	if len(fields) < 2 {
-		return 0, fmt.Errorf("memory of %s: statm says %q", p.Name, text)
+		return 0, fmt.Errorf("statm says %q", text)
 	}
 	pages, err := strconv.ParseInt(string(fields[1]), 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("memory of %s: %w", p.Name, err)
-	}
-	return pages * int64(os.Getpagesize()), nil
+	return pages * int64(os.Getpagesize()), err
 }
 
 // Confine restricts this process, and all that it starts from now on, to n of

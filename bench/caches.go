@@ -1,0 +1,243 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+
+	"github.com/kasoku/kasoku/bench/internal/dataset"
+	"github.com/kasoku/kasoku/bench/internal/proc"
+)
+
+const (
+	smallHit    = "hit of 1.5 KB over HTTP"
+	largeHit    = "hit of 196 KB over HTTP"
+	nameVarnish = "Varnish"
+	nameNginx   = "nginx, proxy_cache"
+)
+
+// How many objects are asked for, drawn at random.
+const (
+	smallObjects = 2000
+	largeObjects = 50
+)
+
+func cacheScenarios() []scenario {
+	return []scenario{
+		{name: smallHit, conns: 64, traffic: objectHits(dataset.SmallObject, smallObjects), cached: true},
+		{name: largeHit, conns: 64, traffic: objectHits(dataset.LargeObject, largeObjects), cached: true},
+	}
+}
+
+func objectHits(size, objects int) func(int) (traffic, error) {
+	return func(int) (traffic, error) {
+		return hits(prepare(objects, func(k int) []byte {
+			return dataset.AppendObjectRequest(nil, size, k)
+		}), size), nil
+	}
+}
+
+// compareCaches compares services of type http with other caching reverse proxies
+// before the same origin.
+func (l *lab) compareCaches() error {
+	origin, err := l.startOrigin()
+	if err != nil {
+		return err
+	}
+	floor, err := l.startFloor("floor")
+	if err != nil {
+		return err
+	}
+	targets := []target{{name: nameFloor, addr: floor.Addr, proc: floor}}
+	for _, c := range []struct {
+		name  string
+		start func(origin string) (*proc.Process, error)
+	}{{nameKasoku, l.startSite}, {nameVarnish, l.startVarnish}, {nameNginx, l.startNginx}} {
+		p, err := c.start(origin.Addr)
+		if errors.Is(err, errNoPeer) {
+			l.report.note("%s is left out: %v", c.name, err)
+			continue
+		}
+		if err == nil {
+			err = probeObjects(p.Addr)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+		targets = append(targets, target{name: c.name, addr: p.Addr, proc: p})
+	}
+	for _, c := range chosen(cacheScenarios(), "http", l.only) {
+		if err := l.contest(c, targets, origin); err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+	}
+	return nil
+}
+
+// probeObjects asks a server for objects, twice because the second answer comes
+// from its cache, and compares the answers.
+func probeObjects(addr string) error {
+	for _, size := range []int{dataset.SmallObject, dataset.LargeObject} {
+		for range 2 {
+			got, err := ask(addr, dataset.AppendObjectRequest(nil, size, 7))
+			if err != nil {
+				return err
+			}
+			if !bytes.Equal(got, dataset.AppendObject(nil, size, 7)) {
+				return fmt.Errorf("another object of %d bytes than asked for: %.100q", len(got), got)
+			}
+		}
+	}
+	return nil
+}
+
+// startSite starts a Kasoku with a service of type http.
+func (l *lab) startSite(origin string) (*proc.Process, error) {
+	var addrs [2]string
+	for i := range addrs {
+		var err error
+		if addrs[i], err = proc.FreeAddr(); err != nil {
+			return nil, err
+		}
+	}
+	file, err := l.write("site.yaml", siteText(addrs[0], addrs[1], origin))
+	if err != nil {
+		return nil, err
+	}
+	return l.start(proc.Command{Name: "site", Addr: addrs[0], Also: addrs[1:], Args: []string{l.kasoku, "serve", "-c", file}})
+}
+
+// siteText is a kasoku.yaml with a service of type http, otherwise as it is by
+// default.
+func siteText(listen, admin, origin string) string {
+	return fmt.Sprintf("admin: {listen: %q}\ncache: {memory: 256MiB}\naccess_log: {to: none}\nservices:\n"+
+		"  site:\n    type: http\n    listen: %q\n    origins: [%q]\n", admin, listen, "http://"+origin)
+}
+
+// errNoPeer says that a peer is left out, which is no failure.
+var errNoPeer = errors.New("it is not installed below .tools (scripts/setup-peers.sh fetches it, on Debian)")
+
+// peer returns the path of a program below .tools/peers and what it has to have in
+// its environment.
+func (l *lab) peer(program string) (path string, env []string, err error) {
+	root := filepath.Join(l.root, ".tools", "peers", "root")
+	path = filepath.Join(root, "usr", "sbin", program)
+	if _, err := os.Stat(path); err != nil {
+		return "", nil, errNoPeer
+	}
+	folders, _ := filepath.Glob(filepath.Join(root, "usr", "lib", "*-linux-gnu"))
+	list := ""
+	for _, folder := range folders {
+		list += folder + ":" + filepath.Join(folder, "varnish") + ":"
+	}
+	return path, []string{"LD_LIBRARY_PATH=" + list}, nil
+}
+
+// startVarnish starts Varnish with its own defaults: two thread pools, and as much
+// memory as Debian's service gives it. Its clients' connections may rest longer.
+func (l *lab) startVarnish(origin string) (*proc.Process, error) {
+	program, env, err := l.peer("varnishd")
+	if err != nil {
+		return nil, err
+	}
+	addr, err := proc.FreeAddr()
+	if err != nil {
+		return nil, err
+	}
+	host, port, err := net.SplitHostPort(origin)
+	if err != nil {
+		return nil, err
+	}
+	file, err := l.write("site.vcl", fmt.Sprintf("vcl 4.1;\nbackend default { .host = %q; .port = %q; }\n", host, port))
+	if err != nil {
+		return nil, err
+	}
+	return l.start(proc.Command{Name: "varnish", Addr: addr, Env: env, Args: []string{
+		program, "-F", "-j", "none", "-n", filepath.Join(l.dir, "varnish"), "-a", addr, "-T", "none", "-f", file, "-s", "malloc,256m",
+		"-p", "timeout_idle=600",
+	}})
+}
+
+// startNginx starts nginx with a cache on disk, which is to say in the system's page
+// cache, sendfile as Debian has it, two workers, and connections that are not closed
+// after a thousand requests.
+func (l *lab) startNginx(origin string) (*proc.Process, error) {
+	program, env, err := l.peer("nginx")
+	if err != nil {
+		return nil, err
+	}
+	addr, err := proc.FreeAddr()
+	if err != nil {
+		return nil, err
+	}
+	home := filepath.Join(l.dir, "nginx")
+	if err := os.Mkdir(home, 0o755); err != nil {
+		return nil, fmt.Errorf("folder of nginx: %w", err)
+	}
+	file, err := l.write("nginx.conf", nginxText(home, addr, origin))
+	if err != nil {
+		return nil, err
+	}
+	return l.start(proc.Command{Name: "nginx", Addr: addr, Env: env, Args: []string{
+		program, "-p", home, "-c", file, "-e", filepath.Join(home, "error.log"), "-g", "daemon off;"}})
+}
+
+func nginxText(home, listen, origin string) string {
+	user := ""
+	if os.Geteuid() == 0 {
+		user = "user root;\n" // the scratch folder is nobody else's
+	}
+	return user + `worker_processes 2;
+pid ` + home + `/pid;
+events { worker_connections 4096; }
+http {
+	access_log off;
+	sendfile on;
+	tcp_nopush on;
+	keepalive_timeout 600;
+	keepalive_requests 1000000000;
+	client_body_temp_path ` + home + `/client;
+	proxy_temp_path ` + home + `/proxy;
+	fastcgi_temp_path ` + home + `/fastcgi;
+	uwsgi_temp_path ` + home + `/uwsgi;
+	scgi_temp_path ` + home + `/scgi;
+	proxy_cache_path ` + home + `/cache levels=1:2 keys_zone=site:10m max_size=1g inactive=1d use_temp_path=off;
+	server {
+		listen ` + listen + `;
+		location / {
+			proxy_pass http://` + origin + `;
+			proxy_http_version 1.1;
+			proxy_set_header Host $host;
+			proxy_set_header Connection "";
+			proxy_cache site;
+			add_header X-Cache-Status $upstream_cache_status;
+		}
+	}
+}
+`
+}
+
+// write puts a file into the scratch folder.
+func (l *lab) write(name, text string) (path string, err error) {
+	path = filepath.Join(l.dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		return "", fmt.Errorf("configure: %w", err)
+	}
+	return path, nil
+}
+
+// judgeCaches fills in the goals of hits over HTTP.
+func (r *report) judgeCaches(most func(name string, value, bound float64)) {
+	against := func(scenario, peer string) float64 {
+		if other := r.ratio(scenario, peer, cpu); other > 0 {
+			return r.ratio(scenario, nameKasoku, cpu) / other
+		}
+		return 0
+	}
+	most("CPU of a hit of 1.5 KB over HTTP, in Varnish's", against(smallHit, nameVarnish), 0.55)
+	most("CPU of a hit of 1.5 KB over HTTP, in nginx's", against(smallHit, nameNginx), 1.1)
+	most("CPU of a hit of 196 KB over HTTP, in nginx's", against(largeHit, nameNginx), 1)
+}
