@@ -22,6 +22,8 @@ type conn struct {
 	used bool
 	// since is when the pool got it.
 	since time.Time
+	// until is when the origin may close it, by its own word; zero without one.
+	until time.Time
 	// interrupt ends the reading and writing that is under way, and all that
 	// follows. It may be called by another goroutine at any time.
 	interrupt func()
@@ -98,9 +100,12 @@ func (c *conn) send(head, body []byte) (left bool, err error) {
 func (c *conn) wasCut() bool { return c.meter != nil && c.meter.ended }
 
 // reusable sets the deadline and reports whether the connection is as it was left:
-// open, and with nothing to read. What an origin sends unasked would otherwise be
+// open, with nothing to read, and not about to be closed. What an origin sends unasked would otherwise be
 // taken for the next answer.
 func (c *conn) reusable(deadline time.Time) bool {
+	if !c.until.IsZero() && !time.Now().Before(c.until) {
+		return false
+	}
 	if c.SetDeadline(deadline) != nil || c.quiet != nil && !c.quiet() {
 		return false
 	}

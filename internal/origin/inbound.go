@@ -130,6 +130,7 @@ func (in *Inbound) settle() error {
 	n := len(in.Header) - 1
 	in.Header, in.Reason = in.Header[:n], in.Header[n].Value
 	in.Status, in.Minor, in.last = r.Status, r.Minor, r.Close
+	in.c.keepFor(in.Header.Get("keep-alive"))
 	head := in.x.isHead()
 	in.framing = r.Body(head)
 	in.Length, in.left = r.ContentLength, r.ContentLength

@@ -459,3 +459,31 @@ func TestOnEnd(t *testing.T) {
 	f("not read", raw("HTTP/1.1 200 X\r\nContent-Length: 3\r\n\r\n{}"), nothing, ErrClosed)
 	f("cut", raw(ok200+"Content-Length: 5\r\n\r\nhel"), all, io.ErrUnexpectedEOF)
 }
+
+// TestKeepAlive uses a connection no longer than the origin keeps it.
+func TestKeepAlive(t *testing.T) {
+	f := func(field string, pause time.Duration, kept bool) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			s := &faulty{script: []step{head(ok200+field+"Content-Length: 0\r\n\r\n", func(*faulty, net.Conn, *bufio.Reader) bool { return true })}}
+			tr := s.transport(t, TransportConfig{})
+			for range 2 {
+				if err := sent(tr, t.Context(), get("/")); err != nil {
+					t.Error(err)
+				}
+				time.Sleep(pause)
+			}
+			if (s.dialed == 1) != kept {
+				t.Errorf("%q, %s: %d connections", field, pause, s.dialed)
+			}
+		})
+	}
+	f("", 20*time.Second, true)
+	f("Keep-Alive: timeout=5\r\n", 3999*time.Millisecond, true)
+	f("Keep-Alive: timeout=5\r\n", 4*time.Second, false)
+	f("keep-alive: max=100 , Timeout=1\r\n", 499*time.Millisecond, true)
+	f("keep-alive: max=100 , Timeout=1\r\n", 500*time.Millisecond, false)
+	f("Keep-Alive: timeout=0\r\n", 0, false)
+	f("Keep-Alive: timeout=x, timeout, =\r\n", 20*time.Second, true)
+	f("Keep-Alive: timeout=3600\r\n", 26*time.Second, false)
+}

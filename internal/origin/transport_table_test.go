@@ -276,3 +276,18 @@ func TestClosedUnread(t *testing.T) {
 	f(chunked+"5\r\nhello\r\nZ\r\n\r\n", false)
 	f(ok200+"\r\nhello", false)
 }
+
+// TestUnaskedWhileIdle lets an answer come that nobody asked for on a connection that is
+// kept: the next request uses another one.
+func TestUnaskedWhileIdle(t *testing.T) {
+	o := newRawOrigin(t, ok200+"Content-Length: 5\r\n\r\nhello", stays)
+	tr := transport(t, TransportConfig{URL: o.url()})
+	for range 3 {
+		if got := take(t, tr, get("/")); got.body != "hello" || !got.whole {
+			t.Fatalf("%+v", got)
+		}
+		conn := <-o.conns // a new one each time
+		defer conn.Close()
+		io.WriteString(conn, ok200+"Content-Length: 4\r\n\r\nevil")
+	}
+}
