@@ -1,14 +1,19 @@
 package cli
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/kasoku/kasoku/internal/testutil/certs"
 )
 
 // shop is an HTTP origin that counts what it is asked.
@@ -105,3 +110,41 @@ admin: {listen: 127.0.0.1:0}
 services:
   site: {type: dynamodb, listen: 127.0.0.1:0, origin: "%s", region: local, auth: {mode: none}}
 `
+
+// Over HTTP/2 the same is answered, and kept apart from what came without TLS.
+func TestHTTPServiceOverHTTP2(t *testing.T) {
+	one := newShop(t, "one")
+	cert, key := certs.SelfSigned(t, 1)
+	dir := t.TempDir()
+	for name, data := range map[string][]byte{"cert.pem": cert, "key.pem": key} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := run(t, strings.ReplaceAll(web1, "ORIGIN", one.URL)+"    tls: {cert: "+dir+"/cert.pem, key: "+dir+"/key.pem}\n")
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(cert)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "localhost"}, ForceAttemptHTTP2: true}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport}
+	for _, ask := range []struct{ method, body, status, want string }{
+		{"GET", "", "kasoku; fwd=uri-miss; stored; ttl=", "one 1 to https"},
+		{"GET", "", "kasoku; hit; ttl=", "one 1 to https"},
+		{"POST", "text", "kasoku; fwd=method; detail=content-location", "one 2 to https"},
+		{"GET", "", "kasoku; fwd=stale; detail=invalidated; stored; ttl=", "one 3 to https"},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), ask.method, "https://"+r.ServiceAddr("site").String()+"/a", strings.NewReader(ask.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || resp.ProtoMajor != 2 || string(body) != ask.want || !strings.HasPrefix(resp.Header.Get("Cache-Status"), ask.status) {
+			t.Fatalf("%s: %s %q %q, %v", ask.method, resp.Proto, resp.Header.Get("Cache-Status"), body, err)
+		}
+	}
+}

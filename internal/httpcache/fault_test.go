@@ -7,6 +7,7 @@ import (
 
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/origin"
 	"github.com/kasoku/kasoku/internal/origin/balance"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
@@ -40,23 +41,22 @@ func TestFaultsPassThrough(t *testing.T) {
 
 // An origin that says nothing, or stops in the middle, is not waited for for ever.
 func TestSilentOrigins(t *testing.T) {
-	gate := make(chan struct{})
-	s := newSite(t, func(a *asked) {
-		if strings.HasPrefix(a.head, "GET /stall") {
-			a.say("HTTP/1.1 200 OK\nCache-Control: max-age=60\nContent-Length: 10\n\nhello")
+	f := func(say string, change func(*origin.TransportConfig), status int, body string, cut bool) {
+		t.Helper()
+		gate := make(chan struct{})
+		s := newSite(t, func(a *asked) {
+			a.say(say)
+			<-gate
+		}, func(c *Config) { change(&c.Group.Transport) })
+		defer close(gate)
+		if g := s.ask("GET /a"); g.status != status || g.body != body || g.cut != cut {
+			t.Errorf("%q: %s", say, g)
 		}
-		<-gate
-	}, func(c *Config) {
-		c.Group.Transport.HeadTimeout, c.Group.Transport.StallTimeout = 20*time.Millisecond, 20*time.Millisecond
-		c.Group.Retry.Attempts = 1
-	})
-	defer close(gate)
-	if g := s.ask("GET /silent"); g.status != 504 || g.body != "Gateway Timeout: the origin did not answer in time\n" {
-		t.Errorf("silent: %s", g)
 	}
-	if g := s.ask("GET /stall"); g.status != 200 || g.body != "hello" || !g.cut {
-		t.Errorf("stalled: %s", g)
-	}
+	const short = 20 * time.Millisecond
+	f("", func(c *origin.TransportConfig) { c.HeadTimeout = short }, 504, "Gateway Timeout: the origin did not answer in time\n", false)
+	f("HTTP/1.1 200 OK\nCache-Control: max-age=60\nContent-Length: 10\n\nhello",
+		func(c *origin.TransportConfig) { c.StallTimeout = short }, 200, "hello", true)
 }
 
 // The request of a client who leaves is given up, if nobody else wants its answer

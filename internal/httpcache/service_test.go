@@ -8,7 +8,7 @@ import (
 func TestMissThenHit(t *testing.T) {
 	s := newSite(t, func(a *asked) { a.ok("hello", "ETag: \"1\"", "X-Any: thing") })
 	first := s.ask("GET /a?b")
-	if first.status != 200 || first.body != "hello" || first.get("X-Any") != "thing" || first.get("Cache-Status") != "kasoku; fwd=uri-miss; stored; ttl=60" {
+	if first.status != 200 || first.body != "hello" || first.get("X-Any") != "thing" || !strings.HasPrefix(first.get("Cache-Status"), "kasoku; fwd=uri-miss; stored; ttl=") {
 		t.Fatalf("first: %s", first)
 	}
 	second := s.ask("GET /a?b")
