@@ -166,7 +166,7 @@ func (f *Flight) fly() (err error) {
 		f.handOver(a)
 		return nil
 	case a.Validated != nil:
-		f.complete(a, a.Validated.Body)
+		f.finish(a, f.keep(a, a.Validated.Body), 0)
 		return nil
 	}
 	return f.stream(a)
@@ -211,26 +211,24 @@ func (f *Flight) discard(a *Answer) {
 // stream publishes the head and hands out the bytes as they come.
 func (f *Flight) stream(a *Answer) error {
 	if a.Body == nil {
-		f.complete(a, NewBody())
+		f.finish(a, f.keep(a, NewBody()), 0)
 		return nil
 	}
 	defer a.Body.Close()
 	f.announce(a)
-	if err := f.pump(a.Body, a.Length); err != nil {
+	last, err := f.pump(a.Body, a.Length)
+	if err != nil {
 		return err
 	}
 	f.mu.Lock()
 	kept := f.pieces.kept
-	all := f.pieces.all()
+	all := f.pieces.all(last)
 	f.mu.Unlock()
+	var o *Object
 	if kept {
-		f.complete(a, gather(all))
-		return nil
+		o = f.keep(a, gather(all))
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.state = whole
-	f.tell()
+	f.finish(a, o, last)
 	return nil
 }
 
@@ -243,9 +241,8 @@ func (f *Flight) announce(a *Answer) {
 	f.shard.publish(f)
 }
 
-// complete stores the object, then lets it be known: who finds the flight gone
-// finds what it has stored.
-func (f *Flight) complete(a *Answer, b *Body) {
+// keep makes the object and stores it, if it is to be stored.
+func (f *Flight) keep(a *Answer, b *Body) *Object {
 	o := newObject(a.Head, b, f.stamp, f.born)
 	if a.Validated != nil {
 		o.forms.Store(a.Validated.forms.Load().under(a.Head))
@@ -253,8 +250,16 @@ func (f *Flight) complete(a *Answer, b *Body) {
 	if a.Keep {
 		f.store.put(f.key, o, a.Validated)
 	}
+	return o
+}
+
+// finish lets it be known that the answer is whole, with the bytes that were kept
+// back. That comes after the object was stored: who finds the flight gone finds
+// what it has stored. o is nil if the body was not kept.
+func (f *Flight) finish(a *Answer, o *Object, last int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.pieces.came(last)
 	f.state, f.answer, f.object = whole, a, o
 	f.tell()
 }

@@ -731,3 +731,22 @@ func TestEndedFlightIsNotJoined(t *testing.T) {
 		t.Errorf("100 requests one after the other made %d flights; %d joined one", st.Flights, st.Joined)
 	}
 }
+
+// Nobody has all of a body before it is stored: who has it and asks again finds it.
+func TestStoredBeforeAnybodyHasAll(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s, o := open(t, Limits{}), newSource()
+		c := o.client(t, s, get(url))
+		o.head(shared(get(url)), 10)
+		o.send("01234")
+		c.want(t, Streaming, "01234", false)
+		o.send("56789")
+		c.want(t, Streaming, "01234", false)
+		if s.Find(get(url)).Object != nil {
+			t.Error("stored before its end was seen")
+		}
+		o.end(nil)
+		c.want(t, Streaming, "0123456789", true)
+		wantFound(t, s, get(url), "0123456789")
+	})
+}

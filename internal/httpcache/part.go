@@ -54,20 +54,16 @@ func (c *call) keepPart(in *origin.Inbound, at fence, asked int64, why policy.Re
 		c.copyBody(in)
 		return
 	}
-	var keep collector
-	keep.most = c.set.cfg.MaxObject
-	c.copyBodyTo(in, &keep)
-	if !keep.whole {
-		return
-	}
-	if in.Status == http.StatusPartialContent {
-		part, fits := r.Part.Fit(int64(len(keep.bytes)), o)
-		if !fits {
-			return
+	c.copyBodyTo(in, &collector{most: c.set.cfg.MaxObject, done: func(body []byte) {
+		if in.Status == http.StatusPartialContent {
+			part, fits := r.Part.Fit(int64(len(body)), o)
+			if !fits {
+				return
+			}
+			h.Response.Part = part
 		}
-		h.Response.Part = part
-	}
-	c.svc.store.put(c.key, newObject(h, NewBody(nonEmpty(keep.bytes)...), at.stamp, at.born), nil)
+		c.svc.store.put(c.key, newObject(h, NewBody(nonEmpty(body)...), at.stamp, at.born), nil)
+	}})
 }
 
 func nonEmpty(b []byte) [][]byte {
@@ -77,12 +73,13 @@ func nonEmpty(b []byte) [][]byte {
 	return [][]byte{b}
 }
 
-// collector keeps a body that is copied, up to a bound.
+// collector keeps a body that is copied, up to a bound. When all of it has come, and
+// before the client has the last of it, done gets it.
 type collector struct {
 	bytes []byte
 	most  int64
 	over  bool
-	whole bool // all of it came
+	done  func(body []byte)
 }
 
 func (k *collector) take(p []byte, err error) {
@@ -94,7 +91,9 @@ func (k *collector) take(p []byte, err error) {
 		return
 	}
 	k.bytes = append(k.bytes, p...)
-	k.whole = err == io.EOF
+	if err == io.EOF {
+		k.done(k.bytes)
+	}
 }
 
 // fence is what was noted of a URL before its origin was asked.

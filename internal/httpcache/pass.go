@@ -136,8 +136,9 @@ func (c *call) copyBodyTo(in *origin.Inbound, keep *collector) {
 	buf := copyBuffers.Get().(*[]byte)
 	defer copyBuffers.Put(buf)
 	n, err := 0, error(nil)
+	from := &ended{in: in}
 	if in.Length > 0 {
-		n, err = in.Read(*buf)
+		n, err = from.Read(*buf)
 		keep.take((*buf)[:n], err)
 		switch {
 		case err == io.EOF:
@@ -150,19 +151,39 @@ func (c *call) copyBodyTo(in *origin.Inbound, keep *collector) {
 	}
 	c.streamed = true
 	if out, serr := c.x.Stream(in.Length); serr == nil { // else the client is gone
-		c.copyRest(out, in, keep, *buf, n, err)
+		c.copyRest(out, from, keep, *buf, n, err)
 	}
 }
 
+// ended reads an answer's body, and of one with a known length the end together
+// with the last bytes: so it is stored before the client has all of it, and a
+// client that asks again finds it.
+type ended struct {
+	in   *origin.Inbound
+	got  int64
+	more [1]byte
+}
+
+func (e *ended) Read(p []byte) (int, error) {
+	n, err := e.in.Read(p)
+	e.got += int64(n)
+	if n > 0 && err == nil && e.got == e.in.Length {
+		if _, err = e.in.Read(e.more[:]); err == nil {
+			err = errSurplus
+		}
+	}
+	return n, err
+}
+
 // copyRest streams a body of which n bytes are in buf.
-func (c *call) copyRest(out *edge.Outgoing, in *origin.Inbound, keep *collector, buf []byte, n int, err error) {
+func (c *call) copyRest(out *edge.Outgoing, from *ended, keep *collector, buf []byte, n int, err error) {
 	for {
 		if _, werr := out.Write(buf[:n]); werr != nil {
 			return
 		}
 		switch {
 		case err == io.EOF:
-			out.Trailer(in.Trailer())
+			out.Trailer(from.in.Trailer())
 			_ = out.Close() // edge accounts for clients that leave
 			return
 		case err != nil:
@@ -170,7 +191,7 @@ func (c *call) copyRest(out *edge.Outgoing, in *origin.Inbound, keep *collector,
 			out.Cut()
 			return
 		}
-		n, err = in.Read(buf)
+		n, err = from.Read(buf)
 		keep.take(buf[:n], err)
 	}
 }

@@ -63,6 +63,9 @@ func (p *pieces) free() []byte {
 
 // came counts bytes that were read into free's room.
 func (p *pieces) came(n int) {
+	if n == 0 {
+		return
+	}
 	last := p.list[len(p.list)-1]
 	last.buf = last.buf[:len(last.buf)+n]
 	p.end += int64(n)
@@ -106,11 +109,14 @@ func (p *pieces) at(offset int64) (int, bool) {
 	return p.first + len(p.list), offset >= p.end
 }
 
-// all are the bytes as they lie.
-func (p *pieces) all() [][]byte {
+// all are the bytes as they lie, with the last ones that have not been counted.
+func (p *pieces) all(last int) [][]byte {
 	out := make([][]byte, len(p.list))
 	for i, piece := range p.list {
 		out[i] = piece.buf
+	}
+	if n := len(out) - 1; last > 0 {
+		out[n] = out[n][:len(out[n])+last]
 	}
 	return out
 }

@@ -9,31 +9,60 @@ import (
 // mostEmptyReads is how many reads in a row may bring nothing.
 const mostEmptyReads = 100
 
-// pump reads the body into pieces until it is whole.
-func (f *Flight) pump(body io.Reader, length int64) error {
+// pump reads the body into pieces until it is whole. The bytes that complete a body
+// of known length are kept back: last is how many. So nobody has a whole body before
+// it is stored, and whoever has it and asks again finds it.
+func (f *Flight) pump(body io.Reader, length int64) (last int, err error) {
 	empty := 0
 	for {
 		buf, err := f.room(length)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		n, err := body.Read(buf)
+		if n > 0 && f.pieces.end+int64(n) == length {
+			return f.tail(body, n, err)
+		}
 		if err := f.came(n, length); err != nil {
-			return err
+			return 0, err
 		}
 		switch {
 		case err == io.EOF:
-			return f.whole(length)
+			return 0, f.whole(length)
 		case err != nil:
-			return err
+			return 0, err
 		case n > 0:
 			empty = 0
 		case empty == mostEmptyReads:
-			return errNoProgress
+			return 0, errNoProgress
 		default:
 			empty++
 		}
 	}
+}
+
+// tail reads the end that must follow the last n bytes. If something else does, the
+// readers get these first.
+func (f *Flight) tail(body io.Reader, n int, err error) (last int, _ error) {
+	var more [1]byte
+	for empty := 0; err == nil; empty++ {
+		var surplus int
+		surplus, err = body.Read(more[:])
+		switch {
+		case surplus > 0:
+			err = errSurplus
+		case empty == mostEmptyReads:
+			err = errNoProgress
+		}
+	}
+	if err == io.EOF {
+		return n, nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.pieces.came(n)
+	f.tell()
+	return 0, err
 }
 
 func (f *Flight) whole(length int64) error {

@@ -64,12 +64,10 @@ func (c *call) posted(in *origin.Inbound, at fence, asked int64, alone bool) {
 		c.copyBody(in)
 		return
 	}
-	body := collector{most: c.set.cfg.MaxObject}
-	c.copyBodyTo(in, &body)
-	if body.whole {
+	c.copyBodyTo(in, &collector{most: c.set.cfg.MaxObject, done: func(body []byte) {
 		h := NewHead(r, fields, c.x.Request.Fields, o)
-		c.svc.store.put(c.key, newObject(h, NewBody(nonEmpty(body.bytes)...), at.stamp, at.born), nil)
-	}
+		c.svc.store.put(c.key, newObject(h, NewBody(nonEmpty(body)...), at.stamp, at.born), nil)
+	}})
 }
 
 // touched are the keys that an unsafe method's answer speaks of.
