@@ -24,6 +24,7 @@ type errand struct {
 	client http1.Fields // as the client sent it
 	req    policy.Request
 	seen   *Object // what is to be validated, nil if nothing
+	part   *Object // what may be completed, nil if nothing
 	quiet  bool    // nobody waits for it
 
 	why       policy.Reason // what became of the answer; for the starter, after Wait
@@ -58,7 +59,8 @@ func (f *errand) stored() *Object {
 // fill asks the origin for a flight.
 func (f *errand) fill(ctx context.Context, fl *Flight) (*Answer, error) {
 	a, err := f.attempt(ctx, fl, f.seen)
-	if err == errOtherThan {
+	if err == errOtherThan || err == errOtherPart {
+		f.part = nil
 		a, err = f.attempt(ctx, fl, nil)
 	}
 	if f.quiet && (err != nil || policy.Failing(f.fwdStatus)) {
@@ -76,9 +78,12 @@ var errOtherThan = errors.New("httpcache: the origin has confirmed something tha
 
 // attempt asks the origin once, whether seen is still right if there is one.
 func (f *errand) attempt(ctx context.Context, fl *Flight, seen *Object) (*Answer, error) {
-	header := f.header
-	if seen != nil {
-		header = policy.Validation(nil, header, &seen.Head.Response)
+	header, completing := f.completion()
+	switch {
+	case seen != nil:
+		header = policy.Validation(nil, f.header, &seen.Head.Response)
+	case !completing:
+		header = f.header
 	}
 	f.svc.metrics.asked.Inc()
 	asked := time.Now().Unix()
@@ -95,6 +100,8 @@ func (f *errand) attempt(ctx context.Context, fl *Flight, seen *Object) (*Answer
 	case in.Status == 304 && seen != nil:
 		in.Close()
 		return f.validated(seen, fields, asked)
+	case completing && (in.Status == 206 || in.Status == 416):
+		return f.completed(in, fields, asked)
 	case in.Status == 304, in.Status == 206 && !f.req.Traits.Has(policy.HasRange):
 		in.Close()
 		return nil, &origin.Fault{Kind: origin.Garbage, Reached: true, Attempts: 1, Err: errUnasked}

@@ -13,6 +13,11 @@ import (
 // fetch gets the answer from the origin, together with all who want the same.
 func (c *call) fetch(seen *Object, why policy.Reason, apart bool) {
 	f := c.newErrand(seen)
+	if seen == nil {
+		if f.part = c.beginning(); f.part != nil {
+			why = policy.PartMissing
+		}
+	}
 	ask := Ask{Query: &c.query, Seen: seen, Apart: apart, Fill: f.fill}
 	t := c.svc.store.Fly(&ask)
 	again := c.follow(t, f, why)

@@ -1,15 +1,16 @@
 // The suite's client. node run.mjs HOME URL CHUNK [ID] prints a JSON object: for
 // each test its kind, what it depends on, what it is called and what came of it.
 // CHUNK is how many tests run at a time; with an ID only that test runs, and its
-// messages are shown first.
+// messages are shown first. The tests of later.mjs run along.
 
 import { pathToFileURL } from 'node:url'
+import later from './later.mjs'
 
 const [home, base, chunk, id] = process.argv.slice(2)
 const load = path => import(pathToFileURL(`${home}/node_modules/${path}`))
 const { runTests, getResults } = await load('http-cache-tests/client/runner.mjs')
 const suites = [...(await load('http-cache-tests/tests/index.mjs')).default,
-  (await load('http-cache-tests/tests/surrogate-control.mjs')).default]
+  (await load('http-cache-tests/tests/surrogate-control.mjs')).default, later]
 const fetch = (await load('node-fetch/lib/index.mjs')).default
 
 if (id) {

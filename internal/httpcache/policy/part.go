@@ -2,6 +2,7 @@ package policy
 
 import (
 	"bytes"
+	"strconv"
 
 	"github.com/kasoku/kasoku/internal/http1"
 )
@@ -62,4 +63,43 @@ func parsePart(h http1.Fields) Part {
 		return Part{}
 	}
 	return Part{p, q, t}
+}
+
+// Completion appends to dst the fields of a request for what a stored part lacks,
+// if that can be told to belong to it: the part has the beginning of a response
+// with a strong tag, which If-Range holds the rest to (RFC 9111, section 3.4). With
+// LooseParts it may have no tag. client are the fields of a request for the whole.
+func Completion(dst, client http1.Fields, r *Response, o *Options) (http1.Fields, bool) {
+	strong := r.ETag.Kind == StrongTag
+	if r.Status != 206 || r.Part.First != 0 || r.Part.Last >= r.Part.Total-1 || !strong && !(o.LooseParts && r.ETag.Kind == NoTag) {
+		return dst, false
+	}
+	dst = Unconditional(dst, client)
+	from := strconv.AppendInt([]byte("bytes="), r.Part.Last+1, 10)
+	dst = append(dst, http1.Field{Name: []byte("Range"), Value: append(from, '-')})
+	if strong {
+		dst = append(dst, http1.Field{Name: []byte("If-Range"), Value: r.ETag.Value})
+	}
+	return dst, true
+}
+
+// Completes says whether an answer to Completion is the rest of the stored part:
+// all that it lacks, of the same whole and with the same tag.
+func Completes(rest, r *Response, o *Options) bool {
+	if rest.Status != 206 || rest.Part != (Part{r.Part.Last + 1, r.Part.Total - 1, r.Part.Total}) {
+		return false
+	}
+	return rest.ETag.strongly(r.ETag) || o.LooseParts && rest.ETag.Kind == NoTag && r.ETag.Kind == NoTag
+}
+
+// CompleteFields are the fields of the whole, a 200, of a stored part and the
+// answer that completes it, whose fields replace the part's.
+func CompleteFields(dst, part, rest http1.Fields) http1.Fields {
+	whole := UpdateFields(nil, part, rest)
+	for i := range whole {
+		if f := whole[i]; !fold(f.Name, "content-range") && !fold(f.Name, "content-length") {
+			dst = append(dst, f)
+		}
+	}
+	return dst
 }

@@ -18,7 +18,6 @@ type rfcCache struct {
 	mark            Mark
 	policy          []rfcDirective
 	targeted        bool
-	stored, fetched bool
 }
 
 func newRFCCache(o Options, method string, ask message, status int, answer message, sent, received int64, mark Mark) *rfcCache {

@@ -1,0 +1,72 @@
+package httpcache
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/origin"
+)
+
+// errOtherPart says that what came is not the rest of the stored part.
+var errOtherPart = errors.New("httpcache: the origin has sent another part than was asked for")
+
+// beginning finds a stored part that a request for the whole may be completed
+// from, nil if there is none.
+func (c *call) beginning() (part *Object) {
+	if c.req.Method != policy.GET || c.req.Traits.Has(policy.HasRange) {
+		return nil
+	}
+	c.svc.store.Parts(&c.query, func(o *Object) bool {
+		if _, ok := policy.Completion(nil, nil, &o.Head.Response, &c.set.options); ok && o.Mark() == policy.Unmarked {
+			part = o
+		}
+		return part == nil
+	})
+	return part
+}
+
+// completion are the fields of a request for the rest of the part, if there is one
+// that is still there. It is called when the flight's fence has been taken down:
+// what comes later finds the flight.
+func (f *errand) completion() (http1.Fields, bool) {
+	if f.part == nil || !f.svc.store.stands(f.part) || !f.svc.store.held(f.key, f.part) {
+		return nil, false
+	}
+	return policy.Completion(nil, f.header, &f.part.Head.Response, &f.set.options)
+}
+
+// completed makes the whole of the stored part and an answer with its rest. A whole
+// that not all may have is not put together: its bytes are not those of the answer.
+func (f *errand) completed(in *origin.Inbound, fields http1.Fields, asked int64) (*Answer, error) {
+	o, part, now := &f.set.options, &f.part.Head.Response, time.Now().Unix()
+	rest := policy.ParseResponse(in.Status, fields, asked, now, o)
+	whole := policy.CompleteFields(nil, f.part.Head.Fields, fields)
+	r := policy.ParseResponse(200, whole, asked, now, o)
+	storable, _ := policy.Storable(&f.req, &r, o)
+	if !storable || !policy.Completes(&rest, part, o) || in.Length != rest.Part.Length() {
+		in.Close()
+		return nil, errOtherPart
+	}
+	a := f.answer(&origin.Inbound{Status: 200, Length: part.Part.Total}, whole, asked)
+	a.Body = &partAndRest{io.MultiReader(f.part.Body.reader(), in), in}
+	return a, nil
+}
+
+// partAndRest reads a stored part and then its rest from the origin.
+type partAndRest struct {
+	io.Reader
+	io.Closer
+}
+
+// reader reads the whole body.
+func (b *Body) reader() io.Reader {
+	all := make([]io.Reader, len(b.chunks))
+	for i, c := range b.chunks {
+		all[i] = bytes.NewReader(c)
+	}
+	return io.MultiReader(all...)
+}
