@@ -1,9 +1,7 @@
 package edge
 
 import (
-	"crypto/tls"
 	"io"
-	"net"
 	"time"
 )
 
@@ -20,7 +18,7 @@ func (c *conn) conclude(x *Exchange) bool {
 	goesOn := whole && !x.closing && c.drop(x)
 	x.account(x.in.size(), x.sent, took)
 	c.now = time.Since(c.srv.epoch)
-	c.linger = whole && !goesOn
+	c.linger = whole && !goesOn && (x.in.more() || !x.body.wasRead())
 	return goesOn
 }
 
@@ -60,21 +58,4 @@ func (c *conn) drop(x *Exchange) bool {
 	b.woken.Store(false)
 	whole := !c.srv.draining.Load() && x.body.drop(x.out[:cap(x.out)])
 	return c.state.CompareAndSwap(isIdle, isActive) && whole
-}
-
-// hangUp closes the connection. The end of a broken one must not look like that of
-// a body: without TLS's farewell, and as a reset where only the end would tell.
-func (c *conn) hangUp() {
-	if !c.broken {
-		_ = c.nc.Close()
-		return
-	}
-	if tcp, ok := c.sock.(*net.TCPConn); ok && c.x != nil && !c.x.answer.chunked && c.x.answer.left < 0 {
-		_ = tcp.SetLinger(0)
-	}
-	if secure, ok := c.nc.(*tls.Conn); ok {
-		_ = secure.NetConn().Close()
-		return
-	}
-	_ = c.nc.Close()
 }

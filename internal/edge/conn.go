@@ -3,7 +3,6 @@ package edge
 import (
 	"crypto/tls"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -376,9 +375,7 @@ func (c *conn) exchange(x *Exchange) bool {
 	}
 	x.closing = c.closes(x)
 	ok := c.reply(x)
-	if x.closing {
-		c.linger = x.in.size() < x.in.have-x.in.off
-	}
+	c.linger = x.closing && x.in.more()
 	return ok && !x.closing
 }
 
@@ -408,71 +405,6 @@ func (c *conn) send(x *Exchange) bool {
 	}
 	return true
 }
-
-// close ends the connection. Closing a socket with unread bytes in it resets
-// the connection and may take the answer away from the client, so that what a
-// refused client is still sending is read for a while.
-func (c *conn) close() {
-	if c.linger {
-		c.state.CompareAndSwap(isActive, isIdle)
-		c.lingerOn()
-	}
-	c.hangUp()
-	if c.x != nil {
-		c.x.release()
-		c.x = nil
-	}
-	if !c.secure {
-		c.srv.forget(c)
-	}
-}
-
-// How much a refused client may still send, and for how long.
-const (
-	lingerBytes = 32 << 20
-	lingerTime  = 2 * time.Second
-)
-
-// lingerOn reads what a refused client still sends, unless the server stops.
-func (c *conn) lingerOn() {
-	_ = c.nc.SetReadDeadline(time.Now().Add(lingerTime))
-	if !c.srv.draining.Load() {
-		takeIn(c.nc, c.take().in.buf)
-	}
-}
-
-// takeIn ends our side and reads until the client ends its own.
-func takeIn(nc net.Conn, buf []byte) {
-	if half, ok := nc.(interface{ CloseWrite() error }); !ok || half.CloseWrite() != nil {
-		return
-	}
-	_, _ = io.CopyBuffer(io.Discard, io.LimitReader(onlyReader{nc}, lingerBytes), buf)
-}
-
-// onlyReader hides WriteTo, which would not use the buffer.
-type onlyReader struct{ io.Reader }
-
-// kick makes the connection go if it is idle.
-func (c *conn) kick() {
-	if c.state.CompareAndSwap(isIdle, isKicked) {
-		_ = c.sock.SetReadDeadline(longAgo)
-	}
-}
-
-// cut wakes the goroutine from whatever the socket makes it wait for; the
-// server's hard context, cancelled before, tells it to leave. A connection whose
-// handler sets its deadlines is closed.
-func (c *conn) cut() {
-	switch c.state.Load() {
-	case isHanded:
-	case isRaised:
-		_ = c.sock.Close()
-	default:
-		_ = c.sock.SetDeadline(longAgo)
-	}
-}
-
-var longAgo = time.Unix(1, 0)
 
 // answerLocally answers what concerns the server itself and not the service.
 func answerLocally(x *Exchange) bool {

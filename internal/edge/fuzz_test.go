@@ -16,9 +16,10 @@ import (
 // bytes a read, and then ends its side.
 type played struct {
 	net.Conn
-	in   []byte
-	most int
-	out  bytes.Buffer
+	in       []byte
+	most     int
+	out      bytes.Buffer
+	lingered bool
 }
 
 func (p *played) Read(b []byte) (int, error) {
@@ -31,6 +32,7 @@ func (p *played) Read(b []byte) (int, error) {
 }
 
 func (p *played) Write(b []byte) (int, error)      { return p.out.Write(b) }
+func (p *played) CloseWrite() error                { p.lingered = true; return nil }
 func (p *played) Close() error                     { return nil }
 func (p *played) RemoteAddr() net.Addr             { return &net.UnixAddr{} }
 func (p *played) SetDeadline(time.Time) error      { return nil }
@@ -60,7 +62,7 @@ func (l *calls) Serve(x *Exchange) {
 var changing = regexp.MustCompile(`(Date|X-Request-Id): [^\r]*\r\n|HTTP/1.1 100 Continue\r\n\r\n`)
 
 // stage is a server to play on, with or without streaming.
-func stage(f *testing.F, streaming bool) *Server {
+func stage(f testing.TB, streaming bool) *Server {
 	s, err := Listen(Config{Listen: "127.0.0.1:0", Handler: &calls{}, Streaming: streaming, Limits: Limits{BodyBytes: 1000}})
 	if err != nil {
 		f.Fatal(err)
@@ -72,11 +74,16 @@ func stage(f *testing.F, streaming bool) *Server {
 // play has a server answer what a client says.
 func (s *Server) play(said []byte, most, read int) (l *calls, answers string) {
 	l = &calls{read: read}
-	s.SetHandler(l)
+	nc := s.perform(l, said, most)
+	return l, changing.ReplaceAllString(nc.out.String(), "")
+}
+
+func (s *Server) perform(h Handler, said []byte, most int) *played {
+	s.SetHandler(h)
 	nc := &played{in: said, most: most}
 	s.gone.Add(1)
 	newConn(s, nc).serve()
-	return l, changing.ReplaceAllString(nc.out.String(), "")
+	return nc
 }
 
 // FuzzRequests holds that the same bytes make the same requests, bodies, errors and

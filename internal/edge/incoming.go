@@ -185,9 +185,9 @@ func (b *incoming) trailer() http1.Fields {
 	return b.from.trailer()
 }
 
-// wasRead says whether nothing of the body is left to come.
+// wasRead says whether nothing of the body is left to come. b may be nil.
 func (b *incoming) wasRead() bool {
-	if b.length == 0 {
+	if b == nil || b.length == 0 {
 		return true
 	}
 	if !b.mu.TryLock() {

@@ -60,6 +60,30 @@ func TestBodyLeftUnread(t *testing.T) {
 	f(chunked("5\r\nhel"), "lo\r\nx\r\n", false, false)
 }
 
+// TestLingers holds that a connection which ends waits for its client only if that
+// may still be sending.
+func TestLingers(t *testing.T) {
+	s := stage(t, true)
+	reader := HandlerFunc(back)
+	ignorer := HandlerFunc(func(x *Exchange) { x.Reply.Status = http.StatusOK })
+	f := func(h Handler, said string, want bool) {
+		t.Helper()
+		if got := s.perform(h, []byte(said), 1<<20).lingered; got != want {
+			t.Errorf("%.60q: waited for the client: %v; want %v", said, got, want)
+		}
+	}
+	const old = "POST / HTTP/1.0\r\nContent-Length: 2\r\n\r\n"
+	f(reader, "GET / HTTP/1.0\r\n\r\n", false)
+	f(reader, old+"hi", false)
+	f(reader, old+"hi"+get, true)
+	f(ignorer, old+"hi", false)
+	f(ignorer, old+"h", true)
+	f(reader, sized("Connection: close\r\nTransfer-Encoding: chunked\r\n", goodEnd), false)
+	f(ignorer, sized("Connection: close\r\nTransfer-Encoding: chunked\r\n", goodEnd), true)
+	f(&calls{read: 10}, chunked("x"), true)
+	f(reader, head("Connection: close\r\n"), false)
+}
+
 // TestExpectUnread answers a client that waits to be told to send: it is not told,
 // and nobody knows whether what it sends next is the body.
 func TestExpectUnread(t *testing.T) {

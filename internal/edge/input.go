@@ -153,6 +153,14 @@ func (in *input) size() int {
 	return in.head + in.length
 }
 
+// more says whether bytes behind the message have come, which is answered.
+func (in *input) more() bool {
+	if in.phase == inStream {
+		return in.pos < in.have
+	}
+	return in.size() < in.have-in.off
+}
+
 // next steps over the message, which is whole, to what follows.
 func (in *input) next() {
 	switch in.phase {
