@@ -119,11 +119,14 @@ func (t *table) find(cfg *Config, i int) *member {
 	return nil
 }
 
-// start puts t in force and begins its checks.
+// start puts t in force and begins its checks. Nothing of it can fail.
 func (g *Group) start(t, old *table) {
 	stays := map[*member]bool{}
 	for _, m := range t.members {
 		stays[m] = true
+		if m.gate == nil {
+			m.enlist(&t.cfg)
+		}
 		m.configure(&t.cfg)
 	}
 	g.table.Store(t)

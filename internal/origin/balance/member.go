@@ -35,15 +35,19 @@ type member struct {
 	checker checker
 }
 
+// newMember makes the ith member of a configuration, which enlist puts in force.
 func newMember(g *Group, cfg *Config, i int) (*member, error) {
 	m := &member{g: g, name: cfg.Members[i].Name, url: cfg.Members[i].URL, hash: hash(cfg.Members[i].Name), made: pattern(cfg, i)}
 	tc := m.made
 	tc.Metrics = cfg.Metrics
 	var err error
-	if m.transport, err = origin.NewTransport(tc); err != nil {
-		return nil, err
-	}
-	m.metrics = newMemberMetrics(cfg.Metrics, cfg.Name, m)
+	m.transport, err = origin.NewTransport(tc)
+	return m, err
+}
+
+// enlist gives a new member its series and its breaker.
+func (m *member) enlist(cfg *Config) {
+	m.metrics = newMemberMetrics(cfg.Metrics, cfg.Name, m.name)
 	m.gate = origin.NewGate(cfg.Breaker, m.metrics.opened, func(from, to string) {
 		if to == "open" {
 			m.tell("up", "broken", "its circuit breaker has opened")
@@ -51,7 +55,7 @@ func newMember(g *Group, cfg *Config, i int) (*member, error) {
 			m.tell("broken", "up", "its circuit breaker has closed")
 		}
 	})
-	return m, nil
+	m.watch(cfg.Metrics, cfg.Name)
 }
 
 // pattern is the transport configuration of a member, to compare.

@@ -34,15 +34,11 @@ type memberMetrics struct {
 // faults are the kinds that a Transport has.
 var faults = [...]origin.FaultKind{origin.Dial, origin.Timeout, origin.Reset, origin.Garbage, origin.Canceled, origin.Unprepared}
 
-func newMemberMetrics(r *telemetry.Registry, service string, m *member) memberMetrics {
-	labels := []string{"service", service, "member", m.name}
+func newMemberMetrics(r *telemetry.Registry, service, member string) memberMetrics {
+	labels := []string{"service", service, "member", member}
 	f := func(name, help string, more ...string) *telemetry.Counter {
 		return r.Counter(name, help, append(labels[:4:4], more...)...)
 	}
-	r.Gauge("kasoku_upstream_available", "1 while the member may get requests, 0 while it is drained, down, ejected or broken.",
-		func() float64 { return m.availability(time.Now()) }, labels...)
-	r.Gauge("kasoku_upstream_inflight", "Exchanges with the member under way, until the end of the body.",
-		func() float64 { return float64(m.inflight.Load()) }, labels...)
 	mm := memberMetrics{
 		head:      r.Histogram("kasoku_upstream_head_seconds", "Time from choosing the member to the head of its answer.", labels...),
 		ejections: f("kasoku_upstream_ejections_total", "Times the member was left out because requests failed."),
@@ -68,6 +64,14 @@ func (mm *memberMetrics) fault(kind origin.FaultKind) {
 			mm.faulted[i].Inc()
 		}
 	}
+}
+
+// watch exposes the present state of the member, which must be whole by then.
+func (m *member) watch(r *telemetry.Registry, service string) {
+	r.Gauge("kasoku_upstream_available", "1 while the member may get requests, 0 while it is drained, down, ejected or broken.",
+		func() float64 { return m.availability(time.Now()) }, "service", service, "member", m.name)
+	r.Gauge("kasoku_upstream_inflight", "Exchanges with the member under way, until the end of the body.",
+		func() float64 { return float64(m.inflight.Load()) }, "service", service, "member", m.name)
 }
 
 func (m *member) availability(now time.Time) float64 {

@@ -62,6 +62,17 @@ func TestReconfigure(t *testing.T) {
 		if !slices.Contains(w.node("d").all(), "GET /up") {
 			t.Error("no checks of the new configuration")
 		}
+		// What is refused leaves everything as it is, series too.
+		bad := cfg
+		bad.Members = []Member{{Name: "d", URL: "http://other"}, {Name: "x", URL: "ftp://x"}}
+		w.node("d").kill()
+		if err := g.Reconfigure(bad); err == nil {
+			t.Error("a bad URL was taken")
+		}
+		g.Drain("d")
+		if s := series(reg); !strings.Contains(s, `kasoku_upstream_available{member="d",service="test"} 0`) || strings.Contains(s, `available{member="x"`) {
+			t.Error("series of members that were refused")
+		}
 		// Another URL or transport makes another member.
 		cfg.Transport.MaxIdleConns = 7
 		if err := g.Reconfigure(cfg); err != nil || states(g) != "uuu" {
