@@ -32,6 +32,7 @@ type call struct {
 	text   []byte       // scratch
 	spans  []policy.Span
 
+	flights  int  // that it joined and that were for another variant
 	streamed bool // an answer has begun to leave
 	sent     bool // what must not be sent twice may have reached the origin
 }
@@ -39,7 +40,7 @@ type call struct {
 func (c *call) begin(s *Service, x *edge.Exchange) {
 	c.svc, c.set, c.x = s, s.settings.Load(), x
 	c.now = x.Now().Unix()
-	c.streamed, c.sent = false, false
+	c.streamed, c.sent, c.flights = false, false, 0
 	x.Record.Service = s.name
 	x.Record.Operation = operation(x.Request.Method)
 	x.Record.Path = x.Request.Path

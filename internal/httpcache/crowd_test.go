@@ -71,6 +71,43 @@ func TestOneRequestForAll(t *testing.T) {
 	f("replaced", stale+"\nolder", "HTTP/1.1 200 OK\nCache-Control: max-age=60\nContent-Length: 5\n\nhello")
 }
 
+// Those whom the first answer turns out not to fit wait together for their own: one
+// request to the origin for each variant.
+func TestOneRequestForEachVariant(t *testing.T) {
+	const each = 100
+	languages := []string{"de", "fr", "it"}
+	s := (*site)(nil)
+	ready := make(chan struct{})
+	s = newSite(t, func(a *asked) {
+		<-ready
+		joined := uint64(len(languages)*each - 1)
+		if a.n > 1 {
+			joined += uint64((len(languages) - 1) * (each - 1))
+		}
+		until(func() bool { return s.store.Stats().Joined == joined || t.Failed() })
+		for _, l := range languages {
+			if strings.Contains(a.head, "Accept-Language: "+l+"\n") {
+				a.ok(l, "Vary: Accept-Language")
+			}
+		}
+	})
+	close(ready)
+	var wg sync.WaitGroup
+	for _, l := range languages {
+		wg.Go(func() {
+			for _, g := range s.crowd(each, "GET /a", "Accept-Language: "+l) {
+				if g.status != 200 || g.body != l {
+					t.Errorf("%s: %s", l, g)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := len(s.origin.requests()); n != len(languages) {
+		t.Errorf("%d requests at the origin; want %d", n, len(languages))
+	}
+}
+
 // Who waited for an answer that is not for all asks at once for himself, beside all
 // others; and the next to come does not wait at all.
 func TestNobodyQueuesForWhatIsNotShared(t *testing.T) {

@@ -20,16 +20,32 @@ func (c *call) fetch(seen *Object, why policy.Reason, apart bool) {
 	}
 	ask := Ask{Query: &c.query, Seen: seen, Apart: apart, Fill: f.fill}
 	t := c.svc.store.Fly(&ask)
-	again := c.follow(t, f, why)
+	next := c.follow(t, f, why)
 	t.Leave()
-	if again {
+	switch {
+	case next == alone, next == together && c.flights >= mostFlights:
 		c.fetch(seen, why, true)
+	case next == together:
+		c.flights++
+		c.fetch(seen, why, false)
 	}
 }
 
-// follow waits for what a flight brings and answers with it. It returns true if
-// the request has to ask for itself.
-func (c *call) follow(t *Ticket, f *errand, why policy.Reason) (again bool) {
+// mostFlights is how many flights a request joins that turn out to be for others:
+// each tells what the URL varies by, which an origin may change its mind about.
+const mostFlights = 3
+
+// onward is how a request goes on that followed a flight.
+type onward uint8
+
+const (
+	answered onward = iota
+	together        // the flight was for another variant: with those who want the same
+	alone           // the answer was not for it
+)
+
+// follow waits for what a flight brings and answers with it, or says how to go on.
+func (c *call) follow(t *Ticket, f *errand, why policy.Reason) onward {
 	x := c.x
 	t.OnInterim = func(i Interim) { _ = x.Interim(i.Status, i.Fields) }
 	ctx, start := x.Context(), time.Now()
@@ -37,10 +53,10 @@ func (c *call) follow(t *Ticket, f *errand, why policy.Reason) (again bool) {
 	x.Record.Origin += time.Since(start)
 	if err != nil {
 		c.failed(f.stored(), err)
-		return false
+		return answered
 	}
 	if out.Head != nil && c.standIn(f.stored(), out) {
-		return false
+		return answered
 	}
 	status := policy.CacheStatus{Reason: why, Forwarded: true, Collapsed: t.Joined(), Storing: policy.Stored, Timed: true}
 	if !t.Joined() {
@@ -50,13 +66,14 @@ func (c *call) follow(t *Ticket, f *errand, why policy.Reason) (again bool) {
 		status.TTL = out.Head.Response.TTL(c.now)
 	}
 	switch {
-	case out.Way == Again || out.Way == Apart:
-		return true
+	case out.Way == Again:
+		return together
+	case out.Way == Apart:
+		return alone
 	case out.Way == Own:
 		c.own(out, f, status)
-		return false
 	case t.Joined() && !c.usable(out.Head):
-		return true
+		return alone
 	case out.Way == Streaming:
 		c.stream(t, out, status)
 	case t.Joined() && t.flight == nil:
@@ -67,7 +84,7 @@ func (c *call) follow(t *Ticket, f *errand, why policy.Reason) (again bool) {
 		}
 		c.fetched(out.Object, status)
 	}
-	return false
+	return answered
 }
 
 // usable says whether a response that another has asked for answers this request.

@@ -15,9 +15,9 @@ import (
 // for the range as the client has put it, and the part may be stored.
 func (c *call) readRange(why policy.Reason) {
 	if t := c.svc.store.Join(&c.query); t != nil {
-		again := c.follow(t, nil, why)
+		next := c.follow(t, nil, why)
 		t.Leave()
-		if !again {
+		if next == answered {
 			return
 		}
 	}
