@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kasoku/kasoku/internal/http1"
@@ -21,6 +22,7 @@ type h2Stream struct {
 	// The deadlines of HTTP/2 streams run whether somebody waits or not, so that our
 	// own timers move them into the past once somebody has waited too long.
 	reading, writing timeout
+	woken            atomic.Bool
 
 	// Of the body; they belong to who holds the mutex of the incoming around it.
 	pace  pace
@@ -64,13 +66,20 @@ func (s *h2Stream) read(p []byte) (int, error) {
 	switch {
 	case err == nil || err == io.EOF:
 		return n, err
+	case errors.Is(err, os.ErrDeadlineExceeded) && s.woken.Load():
+		return n, errWoken
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return n, errTooSlow
 	}
 	return n, io.ErrUnexpectedEOF
 }
 
-func (s *h2Stream) wake() { _ = s.rc.SetReadDeadline(longAgo) }
+// wake implements bodySource. Nothing can be read after it: HTTP/2 has the client
+// told that the rest is not wanted.
+func (s *h2Stream) wake() {
+	s.woken.Store(true)
+	_ = s.rc.SetReadDeadline(longAgo)
+}
 
 func (s *h2Stream) spare() bool { return true }
 

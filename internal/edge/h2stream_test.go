@@ -302,7 +302,7 @@ func TestH2ReaderOutlivesServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = resp.Body.Close()
-	if err := await(t, ends, "end of the reader"); err == nil {
-		t.Error("reading ended well")
+	if err := await(t, ends, "end of the reader"); err != ErrOver || resp.StatusCode != http.StatusOK {
+		t.Errorf("reading ended with %v, answered with %d", err, resp.StatusCode)
 	}
 }
