@@ -28,9 +28,13 @@ func (r *Response) dump() string {
 
 // feedAnswer gives a head to the parser byte by byte.
 func feedAnswer(head []byte, r *Response) (n int, err error) {
+	return feedWithin(head, &AnswerLimits{}, r)
+}
+
+func feedWithin(head []byte, lim *AnswerLimits, r *Response) (n int, err error) {
 	buf := append([]byte(nil), head...)
 	for i := range buf {
-		if n, err = ParseResponse(buf[:i+1], r); n != 0 || err != nil {
+		if n, err = ParseAnswer(buf[:i+1], lim, r); n != 0 || err != nil {
 			return n, err
 		}
 	}
@@ -261,6 +265,16 @@ func FuzzParseResponse(f *testing.F) {
 		n2, err2 := feedAnswer(head, &slow)
 		if n != n2 || fmt.Sprint(err) != fmt.Sprint(err2) {
 			t.Fatalf("%q at once: %d, %v; byte by byte: %d, %v", head, n, err, n2, err2)
+		}
+		lim := &AnswerLimits{Head: 300, Fields: 5, ForeignCoding: true, BothFramings: true}
+		var lax, slowLax Response
+		m, err3 := ParseAnswer(head, lim, &lax)
+		m2, err4 := feedWithin(head, lim, &slowLax)
+		if m != m2 || fmt.Sprint(err3) != fmt.Sprint(err4) || err3 == nil && lax.dump() != slowLax.dump() {
+			t.Fatalf("%q within limits, at once: %d, %v, %s; byte by byte: %d, %v, %s", head, m, err3, lax.dump(), m2, err4, slowLax.dump())
+		}
+		if m > 0 && (lax.Chunked && (lax.ContentLength >= 0 || lax.Fields.Get("content-length") != nil) || m > 300 || len(lax.Fields) > 5) {
+			t.Fatalf("%q within limits: %s", head, lax.dump())
 		}
 		if err != nil || n == 0 {
 			return

@@ -34,6 +34,8 @@ type Inbound struct {
 	c    *conn
 	x    *exchange   // holds what was read with the head; nil once that is used up
 	free func() bool // ends ctx's hold on c; false if that has been interrupted
+	// headTime and stallTime are the timeouts of this exchange.
+	headTime, stallTime time.Duration
 
 	sender *sender // nil unless a body is streamed
 	// mu orders the deadline of the head, which the sender sets once all is sent, and
@@ -114,7 +116,7 @@ func (in *Inbound) interim(q *Outbound, status int) {
 		q.Interim(status, in.x.response.Fields)
 	}
 	if in.sender == nil || in.sender.isOver() {
-		in.arm(in.t.cfg.HeadTimeout)
+		in.arm(in.headTime)
 	}
 }
 
@@ -158,7 +160,7 @@ func (in *Inbound) sent() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if !in.answered {
-		in.arm(in.t.cfg.HeadTimeout)
+		in.arm(in.headTime)
 	}
 }
 
@@ -174,10 +176,10 @@ func (in *Inbound) arm(d time.Duration) {
 	}
 }
 
-// rearm gives the body StallTimeout from now, but does not set the deadline for each
+// rearm gives the body stallTime from now, but does not set the deadline for each
 // read: the one that is set may lie a quarter further.
 func (in *Inbound) rearm() {
-	stall := in.t.cfg.StallTimeout
+	stall := in.stallTime
 	if now := time.Now(); in.armed.Sub(now) < stall {
 		in.armed = now.Add(stall + stall/4)
 		in.arm(stall + stall/4)

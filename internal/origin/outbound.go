@@ -3,6 +3,7 @@ package origin
 import (
 	"io"
 	"strconv"
+	"time"
 
 	"github.com/kasoku/kasoku/internal/http1"
 )
@@ -39,6 +40,9 @@ type Outbound struct {
 	// is waited for.
 	Stop func()
 
+	// HeadTimeout and StallTimeout are instead of the Transport's, for requests that take
+	// longer than others, such as feeds. 0 means the Transport's.
+	HeadTimeout, StallTimeout time.Duration
 	// Repeatable says that the request may be executed twice. That of GET, HEAD,
 	// OPTIONS and TRACE is taken for granted.
 	Repeatable bool

@@ -205,9 +205,9 @@ func (s *sender) finishChunks(b []byte) error {
 	return s.write(append(b, "\r\n"...))
 }
 
-// write writes within StallTimeout for each piece, or a quarter more.
+// write writes within stallTime for each piece, or a quarter more.
 func (s *sender) write(b []byte) error {
-	stall := s.in.t.cfg.StallTimeout
+	stall := s.in.stallTime
 	if now := time.Now(); s.armed.Sub(now) < stall {
 		s.armed = now.Add(stall + stall/4)
 		s.in.c.SetWriteDeadline(s.armed)

@@ -1,6 +1,7 @@
 package origin
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -151,12 +152,13 @@ func (t *Transport) attempt(ctx context.Context, q *Outbound, fresh bool) (in *I
 		x.free()
 		return nil, false, &Fault{Kind: Unprepared, Err: err}
 	}
-	c, err := t.connect(ctx, fresh)
+	head := cmp.Or(q.HeadTimeout, t.cfg.HeadTimeout)
+	c, err := t.connect(ctx, fresh, head)
 	if err != nil {
 		x.free()
 		return nil, false, fault(ctx, Dial, false, err)
 	}
-	in = &Inbound{t: t, ctx: ctx, c: c, x: x}
+	in = &Inbound{t: t, ctx: ctx, c: c, x: x, headTime: head, stallTime: cmp.Or(q.StallTimeout, t.cfg.StallTimeout)}
 	left, err := in.ask(q)
 	if err == nil || left && !isTimeout(err) {
 		// What was not taken whole may have been answered all the same.
@@ -175,10 +177,10 @@ func (t *Transport) attempt(ctx context.Context, q *Outbound, fresh bool) (in *I
 }
 
 // connect returns a connection whose deadline is that of the head.
-func (t *Transport) connect(ctx context.Context, fresh bool) (*conn, error) {
+func (t *Transport) connect(ctx context.Context, fresh bool, head time.Duration) (*conn, error) {
 	now := time.Now()
 	if !fresh {
-		if c := t.pool.kept(now.Add(t.cfg.HeadTimeout)); c != nil {
+		if c := t.pool.kept(now.Add(head)); c != nil {
 			return c, nil
 		}
 	}
@@ -187,5 +189,5 @@ func (t *Transport) connect(ctx context.Context, fresh bool) (*conn, error) {
 		return nil, err
 	}
 	t.opened.Inc()
-	return c, c.SetDeadline(time.Now().Add(t.cfg.HeadTimeout))
+	return c, c.SetDeadline(time.Now().Add(head))
 }

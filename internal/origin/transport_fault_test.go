@@ -131,6 +131,13 @@ func TestTransportTimeouts(t *testing.T) {
 	f("no body", head(ok200+"Content-Length: 5\r\n\r\n", hold), asks, 4*time.Second, 5*time.Second)
 	f("half a body", head(ok200+"Transfer-Encoding: chunked\r\n\r\n5\r\nhel", hold), asks, 4*time.Second, 5*time.Second)
 	f("takes no body", head("", deafen), sends, 14*time.Second, 15*time.Second) // then an answer is waited for
+	patient := func() *Outbound {
+		q := get("/")
+		q.HeadTimeout, q.StallTimeout = time.Hour, 2*time.Hour
+		return q
+	}
+	f("no head, for longer", silent, patient, time.Hour, time.Hour)
+	f("no body, for longer", head(ok200+"Content-Length: 5\r\n\r\n", hold), patient, 2*time.Hour, 150*time.Minute)
 	f("a body drips", drip(5, 5*time.Second+1), asks, 4*time.Second, 5*time.Second)
 }
 
