@@ -50,6 +50,7 @@ var layers = map[string]layer{
 	"internal/couch/object":    {nil, "JSON in place, whatever it says"},
 	"internal/couch/outcome":   {[]string{"couch/object", "couch/route"}, "what a write names and what came of it, told from its bytes alone"},
 	"internal/couch/visible":   {[]string{"cache", "http1", "couch/route"}, "who may see what, decided without a connection of its own"},
+	"internal/couch/replicate": {nil, "which replications there are to be and are; the connection is given to it"},
 	"internal/couch/changes":   {[]string{"couch/object"}, "feeds as text and who follows them; the connection is given to it, and what a change means is told to it"},
 	"internal/couch/coherence": {[]string{"couch/route", "cache"}, "when a copy is good, decided without a connection or a clock of its own"},
 	"internal/admin":           {[]string{"telemetry", "edge"}, "it sees services through its own interface, so that a new one needs no change here"},

@@ -1,0 +1,263 @@
+package replicate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Do sends a request to a node, with Kasoku's own credentials, and returns the
+// whole answer. body is JSON, or nil.
+type Do func(ctx context.Context, node int, method, path string, body []byte) (status int, answer []byte, err error)
+
+// Config says what is to be replicated.
+type Config struct {
+	Nodes []Node
+	Jobs  []Job
+	Do    Do
+	// Check is how often each replication is looked after. Default 10s.
+	Check time.Duration
+	// Retry is when it is looked after again if a node could not be asked; it
+	// doubles up to Check. Default 500ms.
+	Retry time.Duration
+}
+
+// How says by what a replication exists.
+type How uint8
+
+// The ways in which a replication can exist.
+const (
+	NotYet    How = iota
+	Document      // a document in _replicator
+	Transient     // a request to _replicate, since the node was away the last time
+)
+
+func (h How) String() string { return [...]string{"not yet", "document", "transient"}[h] }
+
+// State is what is known of one replication.
+type State struct {
+	Job
+	How    How
+	Phase  string    // as the node calls it: "running", "crashing"; "" if it does not say
+	Mended int       // how often it was made anew after the first time
+	At     time.Time // of the last look at it that succeeded
+	Err    error     // of the last look, if it failed
+}
+
+// Keeper keeps replications alive while Run runs.
+type Keeper struct {
+	cfg  Config
+	kick chan struct{}
+
+	mu     sync.Mutex
+	states []State
+	aways  []int // calls of Away, by node
+}
+
+// New makes a keeper that does nothing yet.
+func New(cfg Config) *Keeper {
+	if cfg.Check == 0 {
+		cfg.Check = 10 * time.Second
+	}
+	if cfg.Retry == 0 {
+		cfg.Retry = 500 * time.Millisecond
+	}
+	k := &Keeper{cfg: cfg, kick: make(chan struct{}, 1), aways: make([]int, len(cfg.Nodes))}
+	for _, j := range cfg.Jobs {
+		k.states = append(k.states, State{Job: j})
+	}
+	return k
+}
+
+// States returns what is known of each replication.
+func (k *Keeper) States() []State {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return append([]State(nil), k.states...)
+}
+
+// Away tells that a node was away and may have been restarted: what was started
+// there by _replicate is gone.
+func (k *Keeper) Away(node int) {
+	k.mu.Lock()
+	k.aways[node]++
+	for i := range k.states {
+		if s := &k.states[i]; s.To == node && s.How == Transient {
+			s.How = NotYet
+		}
+	}
+	k.mu.Unlock()
+	select {
+	case k.kick <- struct{}{}:
+	default:
+	}
+}
+
+// Run keeps the replications until ctx ends.
+func (k *Keeper) Run(ctx context.Context) {
+	failures := 0
+	for ctx.Err() == nil {
+		pause := k.cfg.Check
+		if k.look(ctx) {
+			failures = 0
+		} else {
+			pause = min(k.cfg.Retry<<min(failures, 16), pause)
+			failures++
+		}
+		t := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+		case <-k.kick:
+			failures = 0
+		case <-t.C:
+		}
+		t.Stop()
+	}
+}
+
+// look looks after all replications, and tells whether it could.
+func (k *Keeper) look(ctx context.Context) (well bool) {
+	well = true
+	for i, s := range k.States() {
+		err := k.keep(ctx, i, s)
+		if ctx.Err() != nil {
+			return false
+		}
+		k.note(i, func(s *State) {
+			if s.Err = err; err == nil {
+				s.At = time.Now()
+			}
+		})
+		well = well && err == nil
+	}
+	return well
+}
+
+func (k *Keeper) note(i int, change func(s *State)) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	change(&k.states[i])
+}
+
+// errNoReplicator says that the node has no _replicator database.
+var errNoReplicator = errors.New("no _replicator database")
+
+// keep makes one replication exist.
+func (k *Keeper) keep(ctx context.Context, i int, s State) error {
+	err := k.keepDocument(ctx, i, s)
+	if !errors.Is(err, errNoReplicator) {
+		return err
+	}
+	if s.How == Transient {
+		return nil
+	}
+	aways := k.away(s.To)
+	status, answer, err := k.send(ctx, s.To, "POST", "/_replicate", k.document(s.Job))
+	if err != nil {
+		return err
+	}
+	if status/100 != 2 {
+		return refusal("_replicate", status, answer)
+	}
+	if aways != k.away(s.To) {
+		return nil // it may be gone already; Away has called for another look
+	}
+	k.made(i, Transient)
+	return nil
+}
+
+func (k *Keeper) away(node int) int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.aways[node]
+}
+
+// made takes note that a replication was made, or made anew.
+func (k *Keeper) made(i int, how How) {
+	k.note(i, func(s *State) {
+		if !s.At.IsZero() {
+			s.Mended++
+		}
+		s.How, s.Phase = how, ""
+	})
+}
+
+// keepDocument sees to the job's document in _replicator.
+func (k *Keeper) keepDocument(ctx context.Context, i int, s State) error {
+	path, want := "/_replicator/"+k.id(s.Job), k.document(s.Job)
+	status, answer, err := k.send(ctx, s.To, "GET", path, nil)
+	switch {
+	case err != nil:
+		return err
+	case status == http.StatusNotFound:
+		return k.write(ctx, i, s.To, path, want)
+	case status != http.StatusOK:
+		return refusal("GET of its document", status, answer)
+	}
+	var found document
+	if err := json.Unmarshal(answer, &found); err != nil {
+		return fmt.Errorf("its document: %w", err)
+	}
+	state := found.State
+	scheduled := k.scheduled(ctx, s.To, k.id(s.Job))
+	if scheduled != "" {
+		state = scheduled
+	}
+	if !found.describes(want) || over(found.State) || scheduled == "failed" || scheduled == "completed" {
+		want.Rev = found.Rev
+		return k.write(ctx, i, s.To, path, want)
+	}
+	k.note(i, func(s *State) { s.How, s.Phase = Document, state })
+	return nil
+}
+
+// write writes the job's document. A conflict means that somebody else has written
+// it: the next look will tell.
+func (k *Keeper) write(ctx context.Context, i, node int, path string, want document) error {
+	status, answer, err := k.send(ctx, node, "PUT", path, want)
+	switch {
+	case err != nil:
+		return err
+	case status == http.StatusNotFound:
+		return errNoReplicator
+	case status/100 != 2:
+		return refusal("PUT of its document", status, answer)
+	}
+	k.made(i, Document)
+	return nil
+}
+
+// scheduled asks the scheduler of a CouchDB of version 2 or later for a document's
+// state. Others have none.
+func (k *Keeper) scheduled(ctx context.Context, node int, id string) string {
+	status, answer, err := k.send(ctx, node, "GET", "/_scheduler/docs/_replicator/"+id, nil)
+	if err != nil || status != http.StatusOK {
+		return ""
+	}
+	var doc struct {
+		State string `json:"state"`
+	}
+	if json.Unmarshal(answer, &doc) != nil {
+		return ""
+	}
+	return doc.State
+}
+
+// send sends a request, with a document as its body unless it is nil.
+func (k *Keeper) send(ctx context.Context, node int, method, path string, body any) (status int, answer []byte, err error) {
+	var text []byte
+	if body != nil {
+		if text, err = json.Marshal(body); err != nil {
+			return 0, nil, err
+		}
+	}
+	return k.cfg.Do(ctx, node, method, path, text)
+}
+
+func refusal(what string, status int, answer []byte) error {
+	return fmt.Errorf("%s was answered with %d: %.200s", what, status, answer)
+}

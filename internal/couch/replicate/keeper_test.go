@@ -1,0 +1,246 @@
+package replicate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// couch is one node: its _replicator, and what it was asked.
+type couch struct {
+	mu          sync.Mutex
+	down        bool
+	plain       bool // it has no _replicator
+	refuses     int  // the status of every answer, unless 0
+	docs        map[string]document
+	revs        int
+	scheduler   string // what the scheduler says of each document; "" if there is none
+	transient   int    // replications that run by _replicate
+	onTransient func()
+	asked       []string
+}
+
+func (c *couch) do(_ context.Context, _ int, method, path string, body []byte) (int, []byte, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asked = append(c.asked, method+" "+path)
+	name, isDoc := strings.CutPrefix(path, "/_replicator/")
+	doc, found := c.docs[name]
+	switch {
+	case c.down:
+		return 0, nil, errors.New("away")
+	case c.refuses != 0:
+		return c.refuses, []byte("no"), nil
+	case path == "/_replicate":
+		c.transient++
+		if c.onTransient != nil {
+			c.onTransient()
+		}
+		return 200, []byte(`{"ok":true}`), nil
+	case strings.HasPrefix(path, "/_scheduler/") && c.scheduler != "":
+		return 200, fmt.Appendf(nil, `{"state":%q}`, c.scheduler), nil
+	case !isDoc || c.plain || method == "GET" && !found:
+		return 404, []byte(`{"error":"not_found"}`), nil
+	case method == "GET":
+		text, err := json.Marshal(doc)
+		return 200, text, err
+	}
+	var put document
+	if err := json.Unmarshal(body, &put); err != nil || put.Rev != doc.Rev {
+		return 409, nil, err
+	}
+	c.revs++
+	put.Rev = fmt.Sprint(c.revs, "-x")
+	c.docs[name] = put
+	return 201, []byte(`{"ok":true}`), nil
+}
+
+// change does something to the node, or to each of its documents.
+func (c *couch) change(node func(), doc func(d *document)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if node != nil {
+		node()
+	}
+	for id, d := range c.docs {
+		if doc != nil {
+			doc(&d)
+			c.docs[id] = d
+		}
+	}
+}
+
+func (c *couch) figures() (docs, writes, transient, asked int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.docs), c.revs, c.transient, len(c.asked)
+}
+
+// play runs a keeper of one replication, to the node c, for a second and then as
+// the script says.
+func play(t *testing.T, c *couch, script func(k *Keeper)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		c.docs = map[string]document{}
+		k := New(Config{
+			Nodes: []Node{{URL: "http://a", User: "u", Password: "p"}, {URL: "http://b"}},
+			Jobs:  []Job{{"d b", 0, 1}}, Do: c.do,
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			k.Run(ctx)
+		}()
+		pass(time.Second)
+		script(k)
+		cancel()
+		<-done
+	})
+}
+
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func wants(t *testing.T, k *Keeper, how How, phase string, mended int) {
+	t.Helper()
+	if s := k.States()[0]; s.How != how || s.Phase != phase || s.Mended != mended || s.Err != nil {
+		t.Errorf("%s, %q, mended %d times, %v; want %s, %q, %d", s.How, s.Phase, s.Mended, s.Err, how, phase, mended)
+	}
+}
+
+func TestDocument(t *testing.T) {
+	c := &couch{}
+	play(t, c, func(k *Keeper) {
+		wants(t, k, Document, "", 0)
+		c.change(nil, func(d *document) {
+			if d.Source.URL != "http://a/d%20b" || d.Source.Headers["Authorization"] != "Basic dTpw" || d.Target.URL != "http://b/d%20b" || d.Target.Headers != nil || !d.Continuous {
+				t.Errorf("%+v", d)
+			}
+			d.State = "triggered"
+			d.Source.Headers = nil // hidden by the node
+		})
+		pass(time.Hour)
+		wants(t, k, Document, "triggered", 0)
+		if docs, writes, _, asked := c.figures(); docs != 1 || writes != 1 || asked > 2*370 {
+			t.Errorf("%d documents, %d writes, %d requests in an hour", docs, writes, asked)
+		}
+	})
+}
+
+// TestMends checks in which cases the document is written anew.
+func TestMends(t *testing.T) {
+	f := func(what string, mended int, node func(c *couch), doc func(d *document)) {
+		t.Helper()
+		c := &couch{}
+		play(t, c, func(k *Keeper) {
+			if c.change(nil, doc); node != nil {
+				c.change(func() { node(c) }, nil)
+			}
+			pass(11 * time.Second)
+			if s := k.States()[0]; s.Mended != mended || s.Err != nil {
+				t.Errorf("%s: mended %d times, %v", what, s.Mended, s.Err)
+			}
+		})
+	}
+	f("given up", 1, nil, func(d *document) { d.State = "error" })
+	f("failed", 1, nil, func(d *document) { d.State = "failed" })
+	f("running", 0, nil, func(d *document) { d.State = "triggered" })
+	f("crashing", 0, func(c *couch) { c.scheduler = "crashing" }, nil)
+	f("to be tried again", 0, func(c *couch) { c.scheduler = "error" }, nil)
+	f("failed for good", 1, func(c *couch) { c.scheduler = "failed" }, nil)
+	f("deleted", 1, func(c *couch) { clear(c.docs) }, nil)
+	f("of another source", 1, nil, func(d *document) { d.Source.URL = "http://c/d" })
+	f("not continuous", 1, nil, func(d *document) { d.Continuous = false })
+}
+
+func TestTransient(t *testing.T) {
+	c := &couch{plain: true}
+	play(t, c, func(k *Keeper) {
+		wants(t, k, Transient, "", 0)
+		pass(time.Minute)
+		if _, _, started, _ := c.figures(); started != 1 {
+			t.Errorf("started %d times", started)
+		}
+		k.Away(0) // it does not run there
+		pass(time.Minute)
+		wants(t, k, Transient, "", 0)
+		for range 10 {
+			k.Away(1)
+			pass(time.Second)
+		}
+		wants(t, k, Transient, "", 10)
+		if _, _, started, _ := c.figures(); started != 11 {
+			t.Errorf("started %d times", started)
+		}
+	})
+}
+
+// TestAwayWhileStarting checks that a node which goes away right after it has
+// started a replication is asked again.
+func TestAwayWhileStarting(t *testing.T) {
+	c := &couch{plain: true}
+	var k *Keeper
+	c.onTransient = func() {
+		if c.transient == 1 {
+			k.Away(1)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		k = New(Config{Nodes: []Node{{URL: "http://a"}, {URL: "http://b"}}, Jobs: []Job{{"db", 0, 1}}, Do: c.do})
+		ctx, cancel := context.WithCancel(t.Context())
+		go k.Run(ctx)
+		pass(time.Second)
+		wants(t, k, Transient, "", 1)
+		if _, _, started, _ := c.figures(); started != 2 {
+			t.Errorf("started %d times", started)
+		}
+		cancel()
+	})
+}
+
+// TestDown checks that a node that can't be asked is tried again, ever more
+// seldom, and at once when it is said to be back.
+func TestDown(t *testing.T) {
+	c := &couch{down: true}
+	play(t, c, func(k *Keeper) {
+		if s := k.States()[0]; s.Err == nil || s.How != NotYet {
+			t.Errorf("%+v", s)
+		}
+		pass(10 * time.Minute)
+		if _, _, _, asked := c.figures(); asked < 55 || asked > 70 {
+			t.Errorf("asked %d times in ten minutes", asked)
+		}
+		c.change(func() { c.down = false }, nil)
+		k.Away(1)
+		synctest.Wait()
+		wants(t, k, Document, "", 0)
+		c.change(func() { c.refuses = 401 }, nil)
+		pass(11 * time.Second)
+		if s := k.States()[0]; s.Err == nil || !strings.Contains(s.Err.Error(), "401") {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+func TestBoth(t *testing.T) {
+	if got := fmt.Sprint(Both("d", 3)); got != "[{d 0 1} {d 0 2} {d 1 0} {d 1 2} {d 2 0} {d 2 1}]" {
+		t.Error(got)
+	}
+	k := New(Config{Nodes: []Node{{URL: "http://a"}, {URL: "http://b"}}})
+	ids := map[string]bool{}
+	for _, j := range append(Both("d", 2), Both("e", 2)...) {
+		ids[k.id(j)] = true
+	}
+	if len(ids) != 4 {
+		t.Errorf("%d ids for 4 jobs", len(ids))
+	}
+}
