@@ -8,7 +8,8 @@ type Limits struct {
 	// MaxObject is the longest body that is kept, in bytes. Default 64 MiB.
 	MaxObject int64
 	// Flying is how much of bodies all flights may hold together, in bytes. Over it
-	// those that take more let go of what they hold and are not kept. Default 256 MiB.
+	// those that take more let go of what they hold and are not kept. Default: a
+	// quarter of what the space may hold, and at least 16 MiB.
 	Flying int64
 	// Window is how many bytes a flight holds of a body that is not kept: how far
 	// its readers may be apart. Default 1 MiB.
@@ -24,14 +25,15 @@ type Limits struct {
 	Codings []string
 }
 
-func (l Limits) withDefaults() Limits {
+// withDefaults are the limits for a space of that capacity in bytes.
+func (l Limits) withDefaults(capacity uint64) Limits {
 	set := func(n *int64, to int64) {
 		if *n == 0 {
 			*n = to
 		}
 	}
 	set(&l.MaxObject, 64<<20)
-	set(&l.Flying, 256<<20)
+	set(&l.Flying, max(16<<20, int64(capacity/4)))
 	set(&l.Window, 1<<20)
 	set(&l.Finish, 16<<20)
 	if l.Patience == 0 {

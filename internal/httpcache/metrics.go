@@ -79,6 +79,8 @@ func (s *Service) observe() {
 		{"released_total", "Requests that waited for another's answer, which could not be shared. Many of these: uncacheable_ttl may be too short.", func(t Stats) uint64 { return t.Released }},
 		{"behind_total", "Clients cut off because they read a body too large to be kept more slowly than others can wait for.", func(t Stats) uint64 { return t.Behind }},
 		{"abandoned_total", "Fetches ended because all who wanted them had left.", func(t Stats) uint64 { return t.Abandoned }},
+		{"encoded_total", "Responses of which coded forms were made, or found not worth it (compress).", func(t Stats) uint64 { return t.Encoded }},
+		{"unencoded_total", "Responses that stay without coded forms because too many waited for theirs.", func(t Stats) uint64 { return t.Unencoded }},
 		{"purges_total", "Purges.", func(t Stats) uint64 { return t.Purges }},
 	} {
 		s.registry.CounterFunc("kasoku_http_"+m.name, m.help, func() float64 { return float64(m.value(s.store.Stats())) }, "service", s.name)

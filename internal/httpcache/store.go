@@ -39,7 +39,7 @@ func NewStore(space *cache.Space, l Limits) *Store {
 
 // SetLimits changes the limits for what begins from now on.
 func (s *Store) SetLimits(l Limits) {
-	l = l.withDefaults()
+	l = l.withDefaults(s.space.Usage().Capacity)
 	s.limits.Store(&l)
 }
 

@@ -189,3 +189,16 @@ func TestFlyingIsBounded(t *testing.T) {
 		}
 	})
 }
+
+// Without a limit of its own, what flights hold is a share of what may be stored.
+func TestFlyingByDefault(t *testing.T) {
+	f := func(capacity uint64, given, want int64) {
+		t.Helper()
+		if got := (Limits{Flying: given}).withDefaults(capacity).Flying; got != want {
+			t.Fatalf("of %d bytes, %d given, it is %d; want %d", capacity, given, got, want)
+		}
+	}
+	f(1<<30, 0, 256<<20)
+	f(1<<20, 0, 16<<20)
+	f(1<<30, 5, 5)
+}
