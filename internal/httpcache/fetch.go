@@ -128,7 +128,7 @@ func (f *errand) answer(in *origin.Inbound, fields http1.Fields, asked int64) *A
 	o := &f.set.options
 	r := policy.ParseResponse(in.Status, fields, asked, time.Now().Unix(), o)
 	storable, why := policy.Storable(&f.req, &r, o)
-	a := &Answer{Head: NewHead(r, fields, f.client, o), Length: in.Length, Body: in, Share: storable, Keep: storable}
+	a := &Answer{Head: NewHead(r, fields, f.client, o).grouped(f.key), Length: in.Length, Body: in, Share: storable, Keep: storable}
 	f.set.offer(a.Head, in.Length, storable)
 	switch {
 	case !storable:
@@ -179,7 +179,7 @@ func (f *errand) validated(seen *Object, fields http1.Fields, asked int64) (*Ans
 	}
 	f.why = why
 	f.svc.metrics.stored(why)
-	head := NewHead(r, merged, f.client, o)
+	head := NewHead(r, merged, f.client, o).grouped(f.key)
 	f.set.offer(head, seen.Body.Len(), storable)
 	return &Answer{Head: head, Validated: seen, Length: seen.Body.Len(), Share: storable, Keep: storable}, nil
 }

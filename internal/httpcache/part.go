@@ -48,7 +48,7 @@ func (c *call) keepPart(in *origin.Inbound, at fence, asked int64, why policy.Re
 	}
 	c.svc.metrics.stored(kept)
 	status := policy.CacheStatus{Reason: why, Forwarded: true, Storing: kept}
-	h := NewHead(r, fields.Clone(), c.x.Request.Fields, o)
+	h := NewHead(r, fields.Clone(), c.x.Request.Fields, o).grouped(c.key)
 	c.missHead(h, status)
 	if !ok {
 		c.copyBody(in)

@@ -30,7 +30,7 @@ func (c *call) readHead(o *Object, why policy.Reason) {
 		case policy.HeadUpdates:
 			merged := policy.UpdateFields(nil, o.Head.Fields, fields)
 			r := policy.ParseResponse(o.Head.Response.Status, merged, asked, now, opt)
-			head := NewHead(r, merged, c.x.Request.Fields, opt)
+			head := NewHead(r, merged, c.x.Request.Fields, opt).grouped(c.key)
 			c.set.offer(head, o.Body.Len(), true)
 			c.svc.store.Update(c.key, o, head)
 		case policy.HeadInvalidates:

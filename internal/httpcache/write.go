@@ -28,6 +28,7 @@ func (c *call) write() {
 	alone := false
 	if policy.Invalidates(&c.req, in.Status) {
 		alone = c.svc.invalidate(&at, c.touched(in.Header)...)
+		c.svc.store.invalidateGroups(c.key, in.Header)
 	}
 	c.posted(in, at, asked, alone)
 }
@@ -65,7 +66,7 @@ func (c *call) posted(in *origin.Inbound, at fence, asked int64, alone bool) {
 		return
 	}
 	c.copyBodyTo(in, &collector{most: c.set.cfg.MaxObject, done: func(body []byte) {
-		h := NewHead(r, fields, c.x.Request.Fields, o)
+		h := NewHead(r, fields, c.x.Request.Fields, o).grouped(c.key)
 		c.svc.store.put(c.key, newObject(h, NewBody(nonEmpty(body)...), at.stamp, at.born), nil)
 	}})
 }

@@ -10,14 +10,14 @@ import (
 type rfcCache struct {
 	o Options
 
-	method          string
-	ask             message
-	status          int
-	answer          message
-	sent, received  int64
-	mark            Mark
-	policy          []rfcDirective
-	targeted        bool
+	method         string
+	ask            message
+	status         int
+	answer         message
+	sent, received int64
+	mark           Mark
+	policy         []rfcDirective
+	targeted       bool
 }
 
 func newRFCCache(o Options, method string, ask message, status int, answer message, sent, received int64, mark Mark) *rfcCache {
