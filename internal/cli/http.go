@@ -96,6 +96,7 @@ func policyOptions(h *config.HTTP) policy.Options {
 	o.DefaultTTL = seconds(h.DefaultTTL)
 	o.StaleWhileRevalidate, o.StaleIfError = seconds(h.StaleWhileRevalidate), seconds(h.StaleIfError)
 	o.StaleIfDisconnected = seconds(h.StaleIfUnreachable)
+	o.IgnoreRequestDirectives, o.PassCookies = h.ClientDirectives == "ignore", h.PassCookies
 	o.SetCookie = map[string]policy.CookieRule{
 		"rfc": policy.StoreCookies, "nostore": policy.RefuseCookies, "strip": policy.StripCookies,
 	}[h.SetCookie]

@@ -77,6 +77,13 @@ type HTTP struct {
 	// says how long it is fresh, and gives the cookie to everybody; `nostore` never
 	// does; `strip` stores it without the cookie.
 	SetCookie string `yaml:"set_cookie" default:"rfc" enum:"rfc|nostore|strip"`
+	// Whether clients have a say: with `honour`, their no-cache, max-age and the like
+	// decide with what is stored, so that a browser's reload reaches the origin;
+	// with `ignore` only no-store and only-if-cached count.
+	ClientDirectives string `yaml:"client_directives" default:"honour" enum:"honour|ignore"`
+	// Whether requests with a Cookie are passed to the origin and their answers not
+	// stored, for origins that don't say what depends on it.
+	PassCookies bool `yaml:"pass_cookies" default:"false"`
 	// A set of choices where the standard leaves one: `default`, or `full-score`,
 	// which passes six more tests of the public caching suite than is wise in
 	// production; http-cache.md says what it changes.

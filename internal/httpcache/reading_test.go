@@ -3,6 +3,8 @@ package httpcache
 import (
 	"strings"
 	"testing"
+
+	"github.com/kasoku/kasoku/internal/httpcache/policy"
 )
 
 // A stored response answers conditions and ranges by itself.
@@ -191,4 +193,34 @@ func TestHeadTells(t *testing.T) {
 	f("the same", "HTTP/1.1 200 OK\nCache-Control: max-age=60\nETag: \"1\"\nX-A: new\nContent-Length: 5\n\n", 2, "new")
 	f("another", "HTTP/1.1 200 OK\nCache-Control: max-age=60\nETag: \"2\"\nContent-Length: 5\n\n", 3, "")
 	f("another length", "HTTP/1.1 200 OK\nCache-Control: max-age=60\nETag: \"1\"\nContent-Length: 6\n\n", 3, "")
+}
+
+// Clients have no say where the configuration takes it away, and no cookie is
+// answered from memory where it says so.
+func TestClientsChoices(t *testing.T) {
+	f := func(change func(*policy.Options), field string, requests int) {
+		t.Helper()
+		s := newSite(t, func(a *asked) { a.ok("hello") }, func(c *Config) { change(&c.Policy) })
+		s.ask("GET /a")
+		for range 2 {
+			if g := s.ask("GET /a", field); g.body != "hello" {
+				t.Fatalf("%s: %s", field, g)
+			}
+		}
+		if n := len(s.origin.requests()); n != requests {
+			t.Errorf("%s: %d requests at the origin; want %d", field, n, requests)
+		}
+	}
+	asIs := func(*policy.Options) {}
+	f(asIs, "Cache-Control: no-cache", 3)
+	f(func(o *policy.Options) { o.IgnoreRequestDirectives = true }, "Cache-Control: no-cache", 1)
+	f(asIs, "Cookie: a=b", 1)
+	f(func(o *policy.Options) { o.PassCookies = true }, "Cookie: a=b", 3)
+}
+
+// Every reason and every decision has its place among the counters.
+func TestMetricsHaveRoom(t *testing.T) {
+	if m := (metrics{}); len(policy.Reasons) > len(m.requests) || len(policy.Reasons) > len(m.answers) {
+		t.Errorf("%d reasons", len(policy.Reasons))
+	}
 }

@@ -77,7 +77,7 @@ func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog
 		return nil, fmt.Errorf("service %s: %w", cfg.Name, err)
 	}
 	drain(group, &cfg)
-	s.store = NewStore(space, limits(&cfg))
+	s.store = NewStore(space, s.limits(&cfg))
 	s.observe()
 	s.settings.Store(&settings{cfg: cfg, options: cfg.Policy, group: group})
 	return s, nil
@@ -104,7 +104,14 @@ func drain(g *balance.Group, cfg *Config) {
 	}
 }
 
-func limits(cfg *Config) Limits { return Limits{MaxObject: cfg.MaxObject, Codings: cfg.Codings} }
+// limits are those of the store. What all fetches hold together is bounded by a
+// quarter of the memory that the service may fill, so that it stays in proportion.
+func (s *Service) limits(cfg *Config) Limits {
+	flying := min(max(int64(s.space.Usage().Capacity/4), leastFlying), mostFlying)
+	return Limits{MaxObject: cfg.MaxObject, Codings: cfg.Codings, Flying: flying}
+}
+
+const leastFlying, mostFlying = 16 << 20, 256 << 20
 
 // Reconfigure puts a new configuration in force for requests that begin from now
 // on. What is stored survives. On an error nothing has changed.
@@ -114,7 +121,7 @@ func (s *Service) Reconfigure(cfg Config) error {
 		return fmt.Errorf("service %s: %w", s.name, err)
 	}
 	drain(old.group, &cfg)
-	s.store.SetLimits(limits(&cfg))
+	s.store.SetLimits(s.limits(&cfg))
 	s.settings.Store(&settings{cfg: cfg, options: cfg.Policy, group: old.group})
 	return nil
 }
@@ -213,7 +220,10 @@ func (c *call) ahead(found Found, d policy.Decision) {
 // alone says whether a request should not wait for another's answer: it could not
 // use it.
 func (c *call) alone(seen *Object) bool {
-	if c.req.Traits.Has(policy.HasAuthorization) || c.req.Directives.Has(policy.NoStore|policy.NoCache) {
+	switch {
+	case c.req.Traits.Has(policy.HasAuthorization), c.req.Directives.Has(policy.NoStore):
+		return true
+	case c.req.Directives.Has(policy.NoCache) && !c.set.options.IgnoreRequestDirectives:
 		return true
 	}
 	return seen != nil && (seen.Head.Response.Directives.Has(policy.NoCache) || seen.Head.Response.Lifetime <= 0)
