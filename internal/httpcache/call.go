@@ -32,7 +32,8 @@ type call struct {
 	text   []byte       // scratch
 	spans  []policy.Span
 
-	flights  int  // that it joined and that were for another variant
+	flights  int  // that it joined and that had nothing for it
+	anew     bool // one of them broke off
 	streamed bool // an answer has begun to leave
 	sent     bool // what must not be sent twice may have reached the origin
 }
@@ -40,7 +41,7 @@ type call struct {
 func (c *call) begin(s *Service, x *edge.Exchange) {
 	c.svc, c.set, c.x = s, s.settings.Load(), x
 	c.now = x.Now().Unix()
-	c.streamed, c.sent, c.flights = false, false, 0
+	c.streamed, c.sent, c.flights, c.anew = false, false, 0, false
 	x.Record.Service = s.name
 	x.Record.Operation = operation(x.Request.Method)
 	x.Record.Path = x.Request.Path

@@ -5,6 +5,8 @@ import (
 	"net"
 	"strings"
 	"testing"
+
+	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
 // dripping is a site whose origin sends the head and a first part of a body of 20
@@ -169,4 +171,46 @@ func TestTooLargeToKeep(t *testing.T) {
 			t.Fatalf("%d bytes, %s, %d requests", len(g.body), g.get("Cache-Status"), len(s.origin.requests()))
 		}
 	}
+}
+
+// Who has got nothing when a body ends before its first byte asks anew, once and
+// together with the others; whoever asked first is told.
+func TestWhoGotNothingAsksAnew(t *testing.T) {
+	const most = 5
+	f := func(name string, then []string, body string) {
+		t.Run(name, func(t *testing.T) {
+			s, more := dripping(t, "Content-Length: 20")
+			leader := s.visit()
+			leader.send("GET /a HTTP/1.1\nHost: site")
+			until(func() bool { return len(s.origin.requests()) == 1 })
+			all := make([]*visitor, most)
+			for i := range all {
+				all[i] = s.visit()
+				all[i].send("GET /a HTTP/1.1\nHost: site")
+			}
+			until(func() bool { return s.store.Stats().Joined == most })
+			more <- "cut"
+			if g := leader.head(); g.status != 502 {
+				t.Fatalf("leader: %s", g)
+			}
+			until(func() bool { return s.store.Stats().Joined == 2*most-1 })
+			for _, text := range then {
+				more <- text
+			}
+			for i, c := range all {
+				g := c.head()
+				if c.rest(g, "GET"); g.cut || g.body != body {
+					t.Errorf("visitor %d: %s", i, g)
+				}
+			}
+			if n := len(s.origin.requests()); n != 2 {
+				t.Errorf("%d requests at the origin", n)
+			}
+			if n := s.metrics.by[telemetry.Coalesced].Value() + s.metrics.by[telemetry.Miss].Value(); n != most+1 {
+				t.Errorf("%d answers are counted", n)
+			}
+		})
+	}
+	f("then it comes", []string{first10 + last10, "end"}, first10+last10)
+	f("then it does not come either", []string{"cut"}, "Bad Gateway: the origin ended the connection without an answer\n")
 }

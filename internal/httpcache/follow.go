@@ -40,7 +40,7 @@ type onward uint8
 
 const (
 	answered onward = iota
-	together        // the flight was for another variant: with those who want the same
+	together        // the flight was for another variant, or broke off: with those who want the same
 	alone           // the answer was not for it
 )
 
@@ -75,7 +75,7 @@ func (c *call) follow(t *Ticket, f *errand, why policy.Reason) onward {
 	case t.Joined() && !c.usable(out.Head):
 		return alone
 	case out.Way == Streaming:
-		c.stream(t, out, status)
+		return c.stream(t, out, status)
 	case t.Joined() && t.flight == nil:
 		c.hit(out.Object, policy.CacheStatus{Reason: policy.Fresh, Timed: true, TTL: status.TTL}, out.Head.Response.Age(c.now))
 	default:

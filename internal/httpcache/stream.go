@@ -5,12 +5,14 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// stream answers with a body that is still coming.
-func (c *call) stream(t *Ticket, out Outcome, status policy.CacheStatus) {
+// stream answers with a body that is still coming, or says how to go on if none of
+// it came.
+func (c *call) stream(t *Ticket, out Outcome, status policy.CacheStatus) onward {
 	r := &out.Head.Response
 	what := policy.Evaluate(c.spans[:0], &c.req, r, out.Length, c.now, &c.set.options)
 	switch {
@@ -20,25 +22,21 @@ func (c *call) stream(t *Ticket, out Outcome, status policy.CacheStatus) {
 	case c.req.Method == policy.HEAD:
 		c.missHead(out.Head, status)
 		c.x.Reply.Length = out.Length
-	case what.Status == 206 && len(what.Spans) == 1 && r.Status == 200:
-		c.streamPart(t, out, what.Spans[0], status)
+	case what.Status == 206 && len(what.Spans) == 1 && r.Status == 200 && t.From(what.Spans[0].Start) == nil:
+		s := what.Spans[0]
+		return c.follower(t, s.Length, func() { c.beginPart(out, s, status) })
 	case what.Status == 416 && r.Status == 200:
 		c.x.Reply.Status = 416
 		c.x.Reply.Field("Content-Range", "bytes */"+strconv.FormatInt(out.Length, 10))
 		c.decided(status)
 	default:
-		c.missHead(out.Head, status)
-		c.follower(t, out.Length, out.Length)
+		return c.follower(t, out.Length, func() { c.missHead(out.Head, status) })
 	}
+	return answered
 }
 
-// streamPart answers with a range of a body that is still coming.
-func (c *call) streamPart(t *Ticket, out Outcome, s policy.Span, status policy.CacheStatus) {
-	if t.From(s.Start) != nil {
-		c.missHead(out.Head, status)
-		c.follower(t, out.Length, out.Length)
-		return
-	}
+// beginPart begins an answer with a range of a body that is still coming.
+func (c *call) beginPart(out Outcome, s policy.Span, status policy.CacheStatus) {
 	reply := &c.x.Reply
 	reply.Status, reply.OwnDate = 206, true
 	c.text = append(appendLines(c.text[:0], out.Head.Fields), out.Head.Added...)
@@ -46,33 +44,44 @@ func (c *call) streamPart(t *Ticket, out Outcome, s policy.Span, status policy.C
 	reply.FieldBytes("Content-Range", appendContentRange(nil, s, out.Length))
 	status.FwdStatus = out.Head.Response.Status
 	c.decided(status)
-	c.follower(t, s.Length, s.Length)
 }
 
-// follower sends up to n bytes (all that come if it is negative) as the flight
-// brings them, as a body of that length.
+// follower answers with length bytes (all that come if it is negative) as the flight
+// brings them. head makes the head of the answer.
 //
-// The head of a body with a known length waits for its first bytes: one that ends
-// before them is told as what it is, an error.
-func (c *call) follower(t *Ticket, length, n int64) {
+// The head of a body with a known length waits for its first bytes. If it ends before
+// them, nothing has left: whoever waited for another's flight asks anew, once, and
+// whoever started it is told what it is, an error.
+func (c *call) follower(t *Ticket, length int64, head func()) onward {
 	ctx := c.x.Context()
 	var b []byte
 	var err error
 	if length > 0 {
-		if b, err = t.Next(ctx); err != nil {
-			c.unsent(err)
-			return
+		if b, err = t.Next(ctx); err != nil && t.Joined() && !c.anew && ctx.Err() == nil {
+			c.anew = true
+			return together
 		}
-		if int64(len(b)) >= n {
-			c.x.Reply.Body = b[:n]
-			return
-		}
+	}
+	head()
+	switch {
+	case err != nil:
+		c.unsent(err)
+		return answered
+	case length > 0 && int64(len(b)) >= length:
+		c.x.Reply.Body = b[:length]
+		return answered
 	}
 	c.streamed = true
-	out, serr := c.x.Stream(length)
-	if serr != nil {
-		return // the client is gone
+	if out, serr := c.x.Stream(length); serr == nil { // else the client is gone
+		c.followOn(out, t, length, b)
 	}
+	return answered
+}
+
+// followOn sends the first bytes of a body and then what else comes of it, up to n
+// bytes if that is not negative.
+func (c *call) followOn(out *edge.Outgoing, t *Ticket, n int64, b []byte) {
+	var err error
 	for {
 		if n >= 0 {
 			b = b[:min(int64(len(b)), n)]
@@ -87,7 +96,7 @@ func (c *call) follower(t *Ticket, length, n int64) {
 			_ = out.Close() // edge accounts for clients that leave
 			return
 		}
-		if b, err = t.Next(ctx); err != nil {
+		if b, err = t.Next(c.x.Context()); err != nil {
 			break
 		}
 	}
