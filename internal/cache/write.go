@@ -16,10 +16,11 @@ const (
 	ByTable                // a table or database was changed or dropped
 	ByPurge                // an operator
 	ByExpiry               // the origin removed what had expired, and said so
+	ByFeed                 // the origin's feed of changes told of it, or could not be followed
 	causes
 )
 
-var causeNames = [causes]string{"write", "unknown-outcome", "table", "purge", "expiry"}
+var causeNames = [causes]string{"write", "unknown-outcome", "table", "purge", "expiry", "feed"}
 
 func (c Cause) String() string { return causeNames[c] }
 

@@ -47,9 +47,10 @@ func (f *Follower) locate(ctx context.Context) (fresh bool, err error) {
 	return f.place(string(info.Born), info.Seq), nil
 }
 
-// lose takes note that the database is not there.
+// lose takes note that the database is not there. The watcher is told so at the
+// first time too.
 func (f *Follower) lose() {
-	if f.seq != "" || f.born != "" {
+	if f.seq != "" || f.born != "" || f.State().Phase != Absent {
 		f.reset(Deleted)
 	}
 	f.born = ""
@@ -70,7 +71,7 @@ func (f *Follower) place(born string, seq []byte) (fresh bool) {
 	}
 	why := Opened
 	switch {
-	case f.seq == "" && f.born != "":
+	case f.seq == "" && f.born == born && born != "":
 		why = f.forgot
 	case f.born != "" || f.seq != "":
 		why = Recreated

@@ -211,6 +211,14 @@ func (d *Database) drift(nodes Nodes) {
 	nodes.each(func(n int) { d.since[n] = d.drifts })
 }
 
+// Drift takes note that it is not known what the nodes lack: a comparison has
+// found that they lack more than it could see.
+func (d *Database) Drift(nodes Nodes) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.drift(nodes)
+}
+
 // newer tells whether revision a is to be waited for rather than b. CouchDB lets
 // the longer history win, then the greater hash, so that this is right but for
 // deletions; where it is wrong, Doubts finds out.

@@ -1,0 +1,85 @@
+package watch
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/kasoku/kasoku/internal/couch/changes"
+	"github.com/kasoku/kasoku/internal/couch/coherence"
+)
+
+// missing asks a node which of some revisions it does not have, by _revs_diff.
+func (d *Database) missing(ctx context.Context, node int, revs []coherence.Doubt) (map[coherence.Doubt]bool, error) {
+	ask := map[string][]string{}
+	for _, r := range revs {
+		ask[r.ID] = append(ask[r.ID], r.Rev)
+	}
+	body, err := json.Marshal(ask)
+	if err != nil {
+		return nil, fmt.Errorf("_revs_diff: %w", err)
+	}
+	answer, err := d.do(ctx, node, "POST", "/_revs_diff", body)
+	if err != nil {
+		return nil, err
+	}
+	var lacks map[string]struct {
+		Missing []string `json:"missing"`
+	}
+	if err := json.Unmarshal(answer, &lacks); err != nil {
+		return nil, fmt.Errorf("_revs_diff: %w", err)
+	}
+	missing := map[coherence.Doubt]bool{}
+	for id, l := range lacks {
+		for _, rev := range l.Missing {
+			missing[coherence.Doubt{ID: id, Rev: rev}] = true
+		}
+	}
+	return missing, nil
+}
+
+// newest asks a node for up to limit changes, the newest first.
+func (d *Database) newest(ctx context.Context, node, limit int) ([]coherence.Doubt, error) {
+	answer, err := d.do(ctx, node, "GET", fmt.Sprintf("/_changes?descending=true&limit=%d", limit), nil)
+	if err != nil {
+		return nil, err
+	}
+	return rows(answer)
+}
+
+// rows reads the changes in a feed that is whole.
+func rows(feed []byte) (list []coherence.Doubt, err error) {
+	r := changes.NewReader(bytes.NewReader(feed), changes.Results)
+	var row changes.Row
+	for {
+		kind, object, err := r.Next()
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("_changes: %w", err)
+		case kind == changes.Last:
+			return list, nil
+		case kind != changes.Item:
+			continue
+		}
+		if err := row.Parse(object); err != nil {
+			return nil, fmt.Errorf("_changes: %w", err)
+		}
+		list = append(list, coherence.Doubt{ID: string(row.ID), Rev: string(row.Rev)})
+	}
+}
+
+// do sends a node a request about the database and returns the body of a good answer.
+func (d *Database) do(ctx context.Context, node int, method, rest string, body []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	status, answer, err := d.table.cfg.Do(ctx, node, method, d.path+rest, body)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s %s: %w", method, rest, err)
+	case status != http.StatusOK:
+		return nil, fmt.Errorf("%s %s was answered with %d", method, rest, status)
+	}
+	return answer, nil
+}

@@ -1,0 +1,143 @@
+package watch
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/couch/coherence"
+)
+
+const (
+	// turn is how often a database is looked after.
+	turn = time.Second
+	// sweeping is how many turns are between two calls of Sweep.
+	sweeping = 5
+	// forgone is how long a database that is on no node is followed.
+	forgone = 10 * time.Second
+)
+
+// tend looks after the database until ctx ends.
+func (d *Database) tend(ctx context.Context) {
+	ticker := time.NewTicker(turn)
+	defer ticker.Stop()
+	seen := time.Now() // on any node
+	c := comparison{Database: d}
+	for turns := 0; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-d.kick:
+			c.pause = 0
+		case <-ticker.C:
+			turns++
+			if !d.nowhere() {
+				seen = time.Now()
+			}
+			if d.idle() || time.Since(seen) >= forgone {
+				d.table.let(d)
+				return
+			}
+			d.rate()
+			if turns%sweeping == 0 {
+				d.sweep()
+			}
+		}
+		d.judge()
+		c.make(ctx)
+		d.welcome()
+	}
+}
+
+// idle tells whether nobody has asked for the database for long enough.
+func (d *Database) idle() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.used.Swap(false) {
+		d.since = time.Now()
+	}
+	return time.Since(d.since) >= d.table.cfg.Idle
+}
+
+// rate finds out which nodes lag too far behind.
+func (d *Database) rate() {
+	now := d.table.cfg.Cache.Now()
+	var lagging uint64
+	for node := range d.nodes {
+		if s := d.known.Standing(node, now); s.Lag > d.table.cfg.MaxLag {
+			lagging |= 1 << node
+		}
+	}
+	d.lagging.Store(lagging)
+}
+
+func (d *Database) sweep() {
+	if n := d.known.Sweep(d.table.cfg.Cache.Now()); n > 0 {
+		d.table.metrics.forsaken.Add(uint64(n))
+		d.table.cfg.Log.Warn("changes have not reached every node for so long that they are not waited for any more",
+			slog.String("database", d.name), slog.Int("changes", n))
+	}
+}
+
+// welcome takes note of the nodes that are compared since the database was found
+// there, or that nobody has to be compared with.
+func (d *Database) welcome() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	adrift, _ := d.known.Adrift()
+	for node := range d.nodes {
+		if p := &d.nodes[node]; p.heard && !adrift.Has(node) {
+			p.fresh = false
+		}
+	}
+	d.settle()
+}
+
+// mostDoubts is how many changes a node is asked about at once.
+const mostDoubts = 500
+
+// patience bounds one request to a node.
+const patience = 10 * time.Second
+
+// doubt asks node, until ctx ends, about the changes that it should have announced.
+func (d *Database) doubt(ctx context.Context, node int) {
+	ticker := time.NewTicker(turn)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		resets := d.resets(node)
+		doubts := d.known.Doubts(node, d.table.cfg.Cache.Now(), mostDoubts)
+		if len(doubts) == 0 {
+			continue
+		}
+		if missing, err := d.missing(ctx, node, doubts); err == nil {
+			d.settled(node, resets, doubts, missing)
+		}
+	}
+}
+
+func (d *Database) resets(node int) uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.nodes[node].resets
+}
+
+// settled takes the node's word on the doubts, unless its database has become
+// another one since it was asked.
+func (d *Database) settled(node int, resets uint64, doubts []coherence.Doubt, missing map[coherence.Doubt]bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.nodes[node].resets != resets {
+		return
+	}
+	now := d.table.cfg.Cache.Now()
+	for _, doubt := range doubts {
+		if !missing[doubt] {
+			d.known.Found(node, doubt, now)
+		}
+	}
+}
