@@ -31,6 +31,7 @@ const (
 	Throttle         // refused as over capacity; not executed
 	ErrorBefore      // 500, not executed
 	ErrorAfter       // 500, although executed
+	Unavailable      // 503, not executed
 	Garbage          // executed, answered with 200 and a body that is no JSON
 	ResetBefore      // the connection is reset; not executed
 	ResetAfter       // executed, then the connection is reset without an answer
@@ -39,7 +40,7 @@ const (
 	kinds
 )
 
-var names = [kinds]string{"none", "delay", "throttle", "error-before", "error-after", "garbage",
+var names = [kinds]string{"none", "delay", "throttle", "error-before", "error-after", "unavailable", "garbage",
 	"reset-before", "reset-after", "reset-body", "late"}
 
 func (k Kind) String() string { return names[k] }
@@ -61,6 +62,10 @@ type Plan struct {
 // Injector injects faults into requests for the handler it wraps. It may be
 // reprogrammed at any time; requests under way keep the plan they met.
 type Injector struct {
+	// Operation tells what a request asks for, in the words of Plan.Only. It is the
+	// package's Operation if it is nil.
+	Operation func(*http.Request) string
+
 	plan  atomic.Pointer[Plan]
 	late  sync.WaitGroup
 	count [kinds]atomic.Int64
@@ -103,10 +108,17 @@ func (in *Injector) Wrap(next http.Handler) http.Handler {
 			}
 		}
 		plan := in.plan.Load()
-		kind := in.pick(plan, Operation(r))
+		kind := in.pick(plan, in.operation(r))
 		in.count[kind].Add(1)
 		in.serve(w, r, next, plan, kind)
 	})
+}
+
+func (in *Injector) operation(r *http.Request) string {
+	if in.Operation != nil {
+		return in.Operation(r)
+	}
+	return Operation(r)
 }
 
 // Operation is the DynamoDB operation that r asks for.
@@ -169,6 +181,9 @@ func (in *Injector) serve(w http.ResponseWriter, r *http.Request, next http.Hand
 	case ErrorAfter:
 		execute(next, r)
 		answer(w, http.StatusInternalServerError, internal)
+	case Unavailable:
+		drain(r)
+		answer(w, http.StatusServiceUnavailable, "")
 	case Garbage:
 		execute(next, r)
 		answer(w, http.StatusOK, `<html><body>It works!</body></html>`)

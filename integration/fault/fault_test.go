@@ -41,6 +41,7 @@ func TestKinds(t *testing.T) {
 	f(Throttle, false, "ProvisionedThroughputExceeded")
 	f(ErrorBefore, false, "500")
 	f(ErrorAfter, true, "500")
+	f(Unavailable, false, "503")
 	f(Garbage, true, "200 <html>")
 	f(ResetBefore, false, "no answer")
 	f(ResetAfter, true, "no answer")

@@ -8,7 +8,7 @@ import (
 
 // Proxy passes requests on to the server at origin, as they are. Wrapped by an
 // Injector it makes a real server misbehave.
-func Proxy(origin string) (http.Handler, error) {
+func Proxy(origin string) (*httputil.ReverseProxy, error) {
 	to, err := url.Parse(origin)
 	if err != nil {
 		return nil, err

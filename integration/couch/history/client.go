@@ -1,0 +1,274 @@
+package history
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// client sends one request after the other.
+type client struct {
+	*Run
+	rand   *rand.Rand
+	memory map[string]remembered // by method, path and body
+}
+
+// remembered is an answer that a client may ask to be told the change of.
+type remembered struct {
+	tag  string
+	rows rows
+}
+
+func (c *client) loop(ctx context.Context) {
+	tick := time.NewTicker(pace)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		key := c.rand.Int32N(Keys)
+		switch {
+		case c.rand.IntN(100) < c.writing():
+			c.write(ctx, key)
+		case c.rand.IntN(3) == 0:
+			c.results(ctx)
+		default:
+			c.document(ctx, key)
+		}
+	}
+}
+
+// answer is an answer, whole.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// send sends a request; tag is what If-None-Match says, if it is not empty.
+func (r *Run) send(ctx context.Context, method, url, body, tag string) (answer, error) {
+	var content io.Reader
+	if body != "" {
+		content = strings.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, url, content)
+	if err != nil {
+		return answer{}, err
+	}
+	req.Header.Set("Accept", "application/json")
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if tag != "" {
+		req.Header.Set("If-None-Match", tag)
+	}
+	resp, err := r.http.Do(req)
+	if err != nil {
+		return answer{}, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	return answer{resp.StatusCode, resp.Header, text}, err
+}
+
+// document reads one document.
+func (c *client) document(ctx context.Context, key int32) {
+	s := documents[0]
+	if c.rand.IntN(8) == 0 {
+		s = documents[1]
+	}
+	s.path = fmt.Sprintf(s.path, docID(key))
+	c.read(ctx, &s, key, key+1)
+}
+
+// results reads all documents at once.
+func (c *client) results(ctx context.Context) {
+	c.read(ctx, &results[c.rand.IntN(len(results))], 0, Keys)
+}
+
+// read asks a source, and checks what it shows of the documents from first up to
+// end.
+func (c *client) read(ctx context.Context, s *source, first, end int32) {
+	var floors [Keys]Floor
+	began := c.now()
+	for key := first; key < end; key++ {
+		floors[key] = c.ledgers[key].Now(began)
+	}
+	seen, ok := c.ask(ctx, s)
+	if !ok {
+		return
+	}
+	c.count(func(r *Result) {
+		if end-first == 1 {
+			r.Reads++
+		} else {
+			r.Results++
+		}
+	})
+	for key := first; key < end; key++ {
+		if why := c.ledgers[key].Check(floors[key], seen[key]); why != "" {
+			c.violated("%.3f s to %.3f s: %s: document %d: it %s", began.Seconds(), c.now().Seconds(), s.name, key, why)
+		}
+	}
+}
+
+// ask returns what a source shows; false if it could not be asked.
+func (c *client) ask(ctx context.Context, s *source) (rows, bool) {
+	what := s.method + s.path + s.body
+	known, tag := c.memory[what], ""
+	if c.rand.IntN(2) == 0 {
+		tag = known.tag
+	}
+	a, err := c.send(ctx, s.method, c.cfg.Through+"/"+c.cfg.DB+"/"+s.path, s.body, tag)
+	if err != nil || a.status >= 500 {
+		c.failed(ctx, s, a, err)
+		return nil, false
+	}
+	hit := strings.Contains(a.header.Get("Cache-Status"), "; hit")
+	if a.status == http.StatusNotModified && tag != "" {
+		c.count(func(r *Result) { r.Unchanged++; r.Hits += one(hit) })
+		return known.rows, true
+	}
+	seen, err := s.read(a)
+	if err != nil {
+		c.odd(s, a, err)
+		return nil, false
+	}
+	c.count(func(r *Result) { r.Hits += one(hit) })
+	if a.status == http.StatusOK {
+		c.memory[what] = remembered{a.header.Get("ETag"), seen}
+	}
+	return seen, true
+}
+
+func one(yes bool) int64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// read understands an answer that is no failure.
+func (s *source) read(a answer) (rows, error) {
+	switch {
+	case a.status == http.StatusOK:
+		return s.rows(a.body)
+	case a.status == http.StatusNotFound && (strings.Contains(string(a.body), `"reason":"deleted"`) || strings.Contains(string(a.body), `"reason":"missing"`)):
+		return rows{}, nil
+	}
+	return nil, fmt.Errorf("status %d", a.status)
+}
+
+func (c *client) failed(ctx context.Context, s *source, a answer, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	c.count(func(r *Result) {
+		if r.Failed++; r.Failed == 1 {
+			r.FirstFailed = fmt.Sprintf("%s at %.3f s: %d %.300s %v", s.name, c.now().Seconds(), a.status, a.body, err)
+		}
+	})
+}
+
+func (c *client) odd(s *source, a answer, err error) {
+	c.count(func(r *Result) {
+		if r.Odd++; r.Odd == 1 {
+			r.FirstOdd = fmt.Sprintf("%s at %.3f s: %d %.300s: %v", s.name, c.now().Seconds(), a.status, a.body, err)
+		}
+	})
+}
+
+// write writes a document by one of the ways that are open to it, and then reads
+// what it has written.
+func (c *client) write(ctx context.Context, key int32) {
+	url, past := c.cfg.Through, false
+	switch {
+	case owned(key) && c.cfg.Other != "":
+		url, past = c.cfg.Other, true
+	case c.rand.IntN(4) == 0:
+		url, past = c.cfg.First, true
+	}
+	w := &Write{Key: key, N: c.numbers.Add(1), Past: past}
+	rev := c.latest[key].get()
+	if rev != "" {
+		w.Gen = generation(rev) + 1
+		w.Delete = !c.cfg.NoDeletes && c.rand.IntN(8) == 0
+	}
+	c.ledgers[key].Begin(w)
+	switch c.put(ctx, url, rev, w) {
+	case executed:
+		c.document(ctx, key)
+		c.results(ctx)
+	case refused:
+		c.refresh(ctx, url, key)
+	}
+}
+
+// outcome is what a client knows of its write.
+type outcome uint8
+
+const (
+	executed outcome = iota
+	refused
+	unanswered
+)
+
+func (c *client) put(ctx context.Context, url, rev string, w *Write) outcome {
+	l := &c.ledgers[w.Key]
+	a, err := c.putOnce(ctx, url, rev, w)
+	var said struct{ Rev string }
+	switch {
+	case err == nil && a.status/100 == 2 && json.Unmarshal(a.body, &said) == nil && generation(said.Rev) > 0:
+		if wrong := l.Acknowledged(w, generation(said.Rev), c.now()); wrong != "" {
+			c.violated("%s", wrong)
+		}
+		if w.Delete {
+			said.Rev = ""
+		}
+		c.latest[w.Key].set(said.Rev)
+		c.count(func(r *Result) { r.Past += one(w.Past); r.Writes += one(!w.Past) })
+		return executed
+	case err == nil && a.status/100 == 4:
+		if c.cfg.Retried && a.status == http.StatusConflict {
+			l.Unanswered(w)
+		} else {
+			l.Refused(w)
+		}
+		c.count(func(r *Result) { r.Refused++ })
+		return refused
+	}
+	l.Unanswered(w)
+	c.count(func(r *Result) { r.Unanswered++ })
+	return unanswered
+}
+
+func (c *client) putOnce(ctx context.Context, url, rev string, w *Write) (answer, error) {
+	url += "/" + c.cfg.DB + "/" + docID(w.Key)
+	if w.Delete {
+		return c.send(ctx, "DELETE", url+"?rev="+rev, "", "")
+	}
+	if rev != "" {
+		rev = `,"_rev":"` + rev + `"`
+	}
+	return c.send(ctx, "PUT", url, fmt.Sprintf(`{"type":"register","n":%d%s}`, w.N, rev), "")
+}
+
+// refresh finds out a document's revision where it is written.
+func (c *client) refresh(ctx context.Context, url string, key int32) {
+	a, err := c.send(ctx, "GET", url+"/"+c.cfg.DB+"/"+docID(key), "", "")
+	var d document
+	switch {
+	case err != nil:
+	case a.status == http.StatusNotFound:
+		c.latest[key].set("")
+	case a.status == http.StatusOK && json.Unmarshal(a.body, &d) == nil && generation(d.Rev) > 0:
+		c.latest[key].set(d.Rev)
+	}
+}

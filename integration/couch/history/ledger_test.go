@@ -1,0 +1,99 @@
+package history
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestLedger plays histories of one document that has been written once, as
+// number 1 and generation 1, and checks what a read may show that begins after them
+// and ends at once.
+func TestLedger(t *testing.T) {
+	const bound = time.Second
+	at := func(tenths int) time.Duration { return time.Duration(tenths) * time.Second / 10 }
+	f := func(name string, s Seen, want string, play func(l *Ledger)) {
+		t.Helper()
+		l := &Ledger{Bound: bound}
+		first := &Write{N: 1}
+		l.Begin(first)
+		l.Acknowledged(first, 1, at(0))
+		play(l)
+		if got := l.Check(l.Now(at(30)), s); (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	begin := func(l *Ledger, w Write) *Write {
+		l.Begin(&w)
+		return &w
+	}
+	write := func(l *Ledger) { l.Acknowledged(begin(l, Write{N: 2, Gen: 2}), 2, at(1)) }
+	past := func(tenths int) func(l *Ledger) {
+		return func(l *Ledger) { l.Acknowledged(begin(l, Write{N: 2, Gen: 2, Past: true}), 2, at(tenths)) }
+	}
+	remove := func(l *Ledger) { l.Acknowledged(begin(l, Write{N: 2, Gen: 2, Delete: true}), 2, at(1)) }
+
+	f("nothing more", Seen{1, 1}, "", func(*Ledger) {})
+	f("fresh", Seen{2, 2}, "", write)
+	f("stale", Seen{1, 1}, "2 was to be seen", write)
+	f("stale, number untold", Seen{1, Untold}, "2 was to be seen", write)
+	f("lost", Seen{}, "no document", write)
+	f("under way, not seen", Seen{1, 1}, "", func(l *Ledger) { begin(l, Write{N: 2, Gen: 2}) })
+	f("under way, seen", Seen{2, 2}, "", func(l *Ledger) { begin(l, Write{N: 2, Gen: 2}) })
+	f("no answer, not seen", Seen{1, 1}, "", func(l *Ledger) { l.Unanswered(begin(l, Write{N: 2, Gen: 2})) })
+	f("no answer, replaced", Seen{2, 2}, "3 was to be seen", func(l *Ledger) {
+		l.Unanswered(begin(l, Write{N: 2, Gen: 2}))
+		l.Acknowledged(begin(l, Write{N: 3, Gen: 3}), 3, at(2))
+	})
+	f("refused, seen", Seen{2, 2}, "was refused", func(l *Ledger) { l.Refused(begin(l, Write{N: 2, Gen: 2})) })
+	f("from nowhere", Seen{2, 7}, "nobody wrote", write)
+	f("another generation", Seen{3, 2}, "it was written as 2", write)
+	f("past, within the bound", Seen{1, 1}, "", past(25))
+	f("past, beyond the bound", Seen{1, 1}, "2 was to be seen", past(15))
+	f("past, seen", Seen{2, 2}, "", past(15))
+	f("deleted", Seen{}, "", remove)
+	f("deleted, shown", Seen{1, 1}, "2 was to be seen", remove)
+	f("deletion shown", Seen{2, 2}, "of a deletion", remove)
+	f("deletion under way", Seen{}, "", func(l *Ledger) { begin(l, Write{N: 2, Gen: 2, Delete: true}) })
+	f("deletion unanswered", Seen{}, "", func(l *Ledger) { l.Unanswered(begin(l, Write{N: 2, Gen: 2, Delete: true})) })
+	f("deletion refused", Seen{}, "no document", func(l *Ledger) { l.Refused(begin(l, Write{N: 2, Gen: 2, Delete: true})) })
+	f("deleted and written", Seen{}, "no document", func(l *Ledger) {
+		remove(l)
+		l.Acknowledged(begin(l, Write{N: 3}), 3, at(2))
+	})
+	f("forgotten", Seen{1, 1}, "", func(l *Ledger) {
+		write(l)
+		l.Forget()
+	})
+	f("forgotten, under way then", Seen{1, 1}, "", func(l *Ledger) {
+		w := begin(l, Write{N: 2, Gen: 2})
+		l.Forget()
+		l.Acknowledged(w, 2, at(1))
+	})
+	f("written after what is forgotten", Seen{1, 1}, "2 was to be seen", func(l *Ledger) {
+		l.Forget()
+		write(l)
+	})
+}
+
+// TestLedgerBegun checks that a read is held to what was acknowledged when it
+// began, and that how far behind it was is measured.
+func TestLedgerBegun(t *testing.T) {
+	l := &Ledger{Bound: time.Minute}
+	began := l.Now(0)
+	w := &Write{N: 1}
+	l.Begin(w)
+	l.Acknowledged(w, 1, time.Second)
+	if got := l.Check(began, Seen{}); got != "" {
+		t.Errorf("a read that began before the write: %s", got)
+	}
+	x := &Write{N: 2, Gen: 2, Past: true}
+	l.Begin(x)
+	l.Acknowledged(x, 2, 2*time.Second)
+	if got := l.Check(l.Now(5*time.Second), Seen{1, 1}); got != "" || l.Behind() != 3*time.Second {
+		t.Errorf("a read within the bound: %q, behind by %v", got, l.Behind())
+	}
+	if wrong := l.Acknowledged(x, 3, time.Second); wrong == "" {
+		t.Error("a write of another generation than it could make was accepted")
+	}
+}

@@ -1,0 +1,178 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Config is the shape of a run.
+type Config struct {
+	// Through is the URL of what is tested, First that of the node which takes its
+	// writes, Other that of a second one, empty if there is none.
+	Through, First, Other string
+	// DB is the database, which must be on the nodes with the design document of
+	// Prepare.
+	DB      string
+	Clients int
+	// Bound is after how long a write past the accelerator must be seen.
+	Bound time.Duration
+	// NoDeletes leaves deletions out, for runs in which a document's revisions may
+	// fork: the winner may then be another branch than the deleted one.
+	NoDeletes bool
+	// Retried says that a conflict does not prove that a write was not executed,
+	// since something on the way may send a write twice.
+	Retried bool
+}
+
+// Result is what came of a run.
+type Result struct {
+	Elapsed     time.Duration
+	Reads       int64 // of single documents, answered and checked
+	Results     int64 // of views and the like
+	Hits        int64 // of both, those that a cache answered
+	Unchanged   int64 // of both, those answered with 304
+	Writes      int64 // acknowledged, through the accelerator
+	Past        int64 // acknowledged, past it
+	Refused     int64
+	Unanswered  int64 // writes of which nobody knows
+	Failed      int64 // reads that got an error of the 5xx kind, or none
+	Odd         int64 // reads answered with 200 and what no node says
+	Behind      time.Duration
+	Violations  []string // the first of them
+	Violated    int64
+	FirstFailed string
+	FirstOdd    string
+}
+
+// Run is a run under way.
+type Run struct {
+	cfg     Config
+	began   time.Time
+	cancel  context.CancelFunc
+	done    sync.WaitGroup
+	http    *http.Client
+	numbers atomic.Int64
+	ledgers [Keys]Ledger
+	latest  [Keys]latest
+
+	mu     sync.Mutex
+	result Result
+}
+
+// latest is the newest revision of a document that a client was told of; empty if
+// that was that there is none.
+type latest struct {
+	mu  sync.Mutex
+	rev string
+}
+
+func (l *latest) get() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.rev
+}
+
+func (l *latest) set(rev string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rev = rev
+}
+
+// Prepare puts the design document that views need into the database at url.
+func Prepare(ctx context.Context, url, db string) error {
+	r := &Run{http: http.DefaultClient}
+	a, err := r.send(ctx, "PUT", url+"/"+db+"/_design/h", design, "")
+	if err == nil && a.status != http.StatusCreated {
+		err = fmt.Errorf("design document: %d %s", a.status, a.body)
+	}
+	return err
+}
+
+// pace is the least time between two requests of a client.
+const pace = 2 * time.Millisecond
+
+// Start begins a run. It goes on until Stop.
+func Start(ctx context.Context, cfg Config) *Run {
+	ctx, cancel := context.WithCancel(ctx)
+	r := &Run{cfg: cfg, began: time.Now(), cancel: cancel, http: &http.Client{
+		Timeout: 40 * time.Second,
+		Transport: &http.Transport{
+			DialContext:         (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
+			MaxIdleConnsPerHost: cfg.Clients,
+			DisableCompression:  true,
+		},
+	}}
+	for i := range r.ledgers {
+		r.ledgers[i].Bound = cfg.Bound
+	}
+	for i := range cfg.Clients {
+		c := &client{Run: r, rand: rand.New(rand.NewPCG(uint64(i), 1)), memory: map[string]remembered{}}
+		r.done.Go(func() { c.loop(ctx) })
+	}
+	return r
+}
+
+// Stop ends the run and tells what came of it.
+func (r *Run) Stop() Result {
+	r.cancel()
+	r.done.Wait()
+	r.http.CloseIdleConnections()
+	r.result.Elapsed = r.now()
+	for i := range r.ledgers {
+		r.result.Behind = max(r.result.Behind, r.ledgers[i].Behind())
+	}
+	return r.result
+}
+
+// Forget takes note that writes which were acknowledged by now may be lost.
+func (r *Run) Forget() {
+	for i := range r.ledgers {
+		r.ledgers[i].Forget()
+	}
+}
+
+// Counts tells what has come of the run so far.
+func (r *Run) Counts() Result {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.result
+}
+
+func (r *Run) now() time.Duration { return time.Since(r.began) }
+
+// count changes the result.
+func (r *Run) count(f func(*Result)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f(&r.result)
+}
+
+// mostViolations is how many are kept.
+const mostViolations = 20
+
+func (r *Run) violated(format string, args ...any) {
+	r.count(func(res *Result) {
+		if res.Violated++; res.Violated <= mostViolations {
+			res.Violations = append(res.Violations, fmt.Sprintf(format, args...))
+		}
+	})
+}
+
+// writing is the share of writes, in percent. Busy and quiet times take turns: what
+// was kept wrongly in a busy time shows in the quiet one after it, which is longer
+// than the bound, when no further write puts it right.
+func (r *Run) writing() int {
+	switch phase := r.now() % (5 * time.Second); {
+	case phase < 1500*time.Millisecond:
+		return 30
+	case phase < 2*time.Second:
+		return 3
+	}
+	return 0
+}
