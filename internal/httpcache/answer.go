@@ -35,11 +35,22 @@ func (c *call) coded(o *Object, f *Form, status policy.CacheStatus) {
 	c.body(f.Body, 0, f.Body.Len())
 }
 
-// fetched answers with an object that the origin has just sent or confirmed: with
-// all that it said, its own Age included.
+// fetched answers with an object that the origin has just sent or confirmed.
 func (c *call) fetched(o *Object, status policy.CacheStatus) {
-	c.text = append(appendLines(c.text[:0], o.Head.Fields), o.Head.Added...)
-	c.whole(o, c.text, status)
+	c.whole(o, c.just(o.Head, status.Collapsed), status)
+}
+
+// just are the lines of an answer with a response that has just come. Who asked for it
+// gets all that the origin said, its Age included. Who waited for another's answer gets
+// what a hit has: what private, no-cache or the configuration keeps back was said to
+// the other one. The lines are in c.text or the head's.
+func (c *call) just(h *Head, collapsed bool) []byte {
+	if collapsed {
+		c.x.Reply.FieldUint("Age", uint64(h.Response.Age(c.now)))
+		return h.Lines
+	}
+	c.text = append(appendLines(c.text[:0], h.Fields), h.Added...)
+	return c.text
 }
 
 // whole answers from an object that is complete. The lines may be in c.text.

@@ -44,7 +44,7 @@ func (f *errand) completion() (http1.Fields, bool) {
 func (f *errand) completed(in *origin.Inbound, fields http1.Fields, asked int64) (*Answer, error) {
 	o, part, now := &f.set.options, &f.part.Head.Response, time.Now().Unix()
 	rest := policy.ParseResponse(in.Status, fields, asked, now, o)
-	whole := policy.CompleteFields(nil, f.part.Head.Fields, fields)
+	whole := policy.CompleteFields(nil, f.part.Head.hit, fields)
 	r := policy.ParseResponse(200, whole, asked, now, o)
 	storable, _ := policy.Storable(&f.req, &r, o)
 	if !storable || !policy.Completes(&rest, part, o) || in.Length != rest.Part.Length() {

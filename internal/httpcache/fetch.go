@@ -171,7 +171,7 @@ func (f *errand) validated(seen *Object, fields http1.Fields, asked int64) (*Ans
 	if !policy.Updates(&told, &seen.Head.Response, true) {
 		return nil, errOtherThan
 	}
-	merged := policy.UpdateFields(nil, seen.Head.Fields, fields)
+	merged := policy.UpdateFields(nil, seen.Head.hit, fields)
 	r := policy.ParseResponse(seen.Head.Response.Status, merged, asked, now, o)
 	storable, why := policy.Storable(&f.req, &r, o)
 	if !storable {

@@ -79,7 +79,7 @@ func (c *call) follow(t *Ticket, f *errand, why policy.Reason) onward {
 	case t.Joined() && t.flight == nil:
 		c.hit(out.Object, policy.CacheStatus{Reason: policy.Fresh, Timed: true, TTL: status.TTL}, out.Head.Response.Age(c.now))
 	default:
-		if f.fwdStatus == 304 && !t.Joined() {
+		if !t.Joined() && f.fwdStatus == 304 {
 			status.FwdStatus = 304
 		}
 		c.fetched(out.Object, status)
@@ -173,8 +173,7 @@ func (c *call) own(out Outcome, f *errand, status policy.CacheStatus) {
 func (c *call) missHead(h *Head, status policy.CacheStatus) {
 	reply := &c.x.Reply
 	reply.Status, reply.OwnDate = h.Response.Status, true
-	c.text = append(appendLines(c.text[:0], h.Fields), h.Added...)
-	reply.Lines(c.text)
+	reply.Lines(c.just(h, status.Collapsed))
 	c.decided(status)
 }
 

@@ -27,7 +27,7 @@ type Head struct {
 	Added []byte
 
 	asked   []byte       // the request's values of the fields that Vary names
-	hit     http1.Fields // what Lines repeats
+	hit     http1.Fields // what Lines repeats, and an update is made to
 	offered bool         // in content codings
 }
 

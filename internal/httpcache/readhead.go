@@ -28,7 +28,7 @@ func (c *call) readHead(o *Object, why policy.Reason) {
 		told := policy.ParseResponse(in.Status, fields, asked, now, opt)
 		switch policy.FromHead(&told, in.Length, &o.Head.Response, o.Body.Len()) {
 		case policy.HeadUpdates:
-			merged := policy.UpdateFields(nil, o.Head.Fields, fields)
+			merged := policy.UpdateFields(nil, o.Head.hit, fields)
 			r := policy.ParseResponse(o.Head.Response.Status, merged, asked, now, opt)
 			head := NewHead(r, merged, c.x.Request.Fields, opt).grouped(c.key)
 			c.set.offer(head, o.Body.Len(), true)

@@ -39,8 +39,7 @@ func (c *call) stream(t *Ticket, out Outcome, status policy.CacheStatus) onward 
 func (c *call) beginPart(out Outcome, s policy.Span, status policy.CacheStatus) {
 	reply := &c.x.Reply
 	reply.Status, reply.OwnDate = 206, true
-	c.text = append(appendLines(c.text[:0], out.Head.Fields), out.Head.Added...)
-	c.linesWithout(c.text, "Content-Range", "")
+	c.linesWithout(c.just(out.Head, status.Collapsed), "Content-Range", "")
 	reply.FieldBytes("Content-Range", appendContentRange(nil, s, out.Length))
 	status.FwdStatus = out.Head.Response.Status
 	c.decided(status)

@@ -1,0 +1,128 @@
+package httpcache
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kasoku/kasoku/internal/httpcache/policy"
+)
+
+// personal is the head of an answer with fields that are the first client's alone.
+const personal = "HTTP/1.1 200 OK\nCache-Control: max-age=60, private=\"X-User\", no-cache=\"X-Turn\"\nETag: \"1\"\n" +
+	"X-User: alice\nX-Turn: 1\nSet-Cookie: id=alice\nX-All: yes\n"
+
+func strip(c *Config) { c.Policy.SetCookie = policy.StripCookies }
+
+// forAll says what is wrong with an answer that must have nothing of alice's.
+func (g *got) forAll(t *testing.T, how string) {
+	t.Helper()
+	if strings.Contains(written(g.fields), "alice") || g.get("X-Turn") != "" || g.get("X-All") != "yes" {
+		t.Errorf("%s: %s", how, g)
+	}
+}
+
+// What the origin or the configuration keeps back from hits reaches nobody but whom
+// it was said to: not who gets a stored response that was confirmed, and not who
+// waited for another's answer.
+func TestWithheldFields(t *testing.T) {
+	s := newSite(t, func(a *asked) {
+		switch {
+		case a.n == 1:
+			a.say(personal + "Content-Length: 5\n\nhello")
+		case strings.HasPrefix(a.head, "HEAD"):
+			a.say("HTTP/1.1 200 OK\nETag: \"1\"\n\n")
+		default:
+			a.say("HTTP/1.1 304 Not Modified\nETag: \"1\"\n\n")
+		}
+	}, strip)
+	if g := s.ask("GET /a"); g.get("X-User") != "alice" || g.get("Set-Cookie") != "id=alice" {
+		t.Errorf("alice got %s", g)
+	}
+	s.ask("GET /a").forAll(t, "a hit")
+	s.ask("GET /a", "Cache-Control: no-cache").forAll(t, "a 304")
+	s.ask("GET /a", "Cache-Control: no-cache", "Range: bytes=0-1").forAll(t, "a range after a 304")
+	s.ask("HEAD /a", "Cache-Control: no-cache")
+	s.ask("GET /a").forAll(t, "a hit after a HEAD")
+}
+
+func TestWithheldFromWhoWaits(t *testing.T) {
+	f := func(say string, fields ...string) {
+		t.Helper()
+		came, gate := make(chan struct{}, 9), make(chan struct{})
+		s := newSite(t, func(a *asked) {
+			came <- struct{}{}
+			<-gate
+			a.raw(strings.ReplaceAll(say, "\n", "\r\n"))
+		}, strip)
+		alice, bob := s.visit(), s.visit()
+		alice.send("GET /a HTTP/1.1\nHost: site")
+		<-came
+		bob.send("GET /a HTTP/1.1\nHost: site\n" + strings.TrimSuffix(joined(fields), "\n"))
+		until(func() bool { return s.store.Stats().Joined == 1 })
+		close(gate)
+		if g := alice.rest(alice.head(), "GET"); g.get("X-User") != "alice" || g.get("Set-Cookie") != "id=alice" {
+			t.Errorf("alice got %s", g)
+		}
+		bob.rest(bob.head(), "GET").forAll(t, say+strings.Join(fields, ", "))
+	}
+	f(personal + "Content-Length: 5\n\nhello")
+	f(personal + "Transfer-Encoding: chunked\n\n5\nhello\n0\n\n")
+	f(personal + "Content-Length: 0\n\n")
+	f(personal+"Content-Length: 5\n\nhello", "Range: bytes=1-2")
+	f(personal+"Content-Length: 5\n\nhello", `If-None-Match: "1"`)
+}
+
+// Of two who wait for the same validation, the 304's own fields are for who asked.
+func TestWithheldOfValidation(t *testing.T) {
+	came, gate := make(chan struct{}, 9), make(chan struct{})
+	s := newSite(t, func(a *asked) {
+		if a.n == 1 {
+			a.say(stale + "X-All: yes\n\nhello")
+			return
+		}
+		came <- struct{}{}
+		<-gate
+		a.say("HTTP/1.1 304 Not Modified\nCache-Control: max-age=60\nETag: \"1\"\nSet-Cookie: id=alice\n\n")
+	}, strip)
+	s.ask("GET /a")
+	alice, bob := s.visit(), s.visit()
+	alice.send("GET /a HTTP/1.1\nHost: site")
+	<-came
+	bob.send("GET /a HTTP/1.1\nHost: site")
+	until(func() bool { return s.store.Stats().Joined == 1 })
+	close(gate)
+	if g := alice.rest(alice.head(), "GET"); g.get("Set-Cookie") != "id=alice" {
+		t.Errorf("alice got %s", g)
+	}
+	g := bob.rest(bob.head(), "GET")
+	g.forAll(t, "a 304 for another")
+	if g.get("Age") == "" {
+		t.Errorf("no Age of its own: %s", g)
+	}
+}
+
+// A range that waits for the validation of what is no longer stored gets it.
+func TestRangeWaitsForValidation(t *testing.T) {
+	came, gate := make(chan struct{}, 9), make(chan struct{})
+	s := newSite(t, func(a *asked) {
+		if a.n == 1 {
+			a.say(stale + "\nhello")
+			return
+		}
+		came <- struct{}{}
+		<-gate
+		a.say("HTTP/1.1 304 Not Modified\nCache-Control: max-age=60\nETag: \"1\"\n\n")
+	})
+	s.ask("GET /a")
+	first, second := s.visit(), s.visit()
+	first.send("GET /a HTTP/1.1\nHost: site")
+	<-came
+	key := []byte("http://site/a")
+	s.store.Drop(key, s.store.Find(&Query{Key: key, Options: &options}).Object)
+	second.send("GET /a HTTP/1.1\nHost: site\nRange: bytes=1-2")
+	until(func() bool { return s.store.Stats().Joined == 1 })
+	close(gate)
+	if g := second.rest(second.head(), "GET"); g.status != 206 || g.body != "el" || s.metrics.faults.Value() != 0 {
+		t.Errorf("%d faults, %s", s.metrics.faults.Value(), g)
+	}
+}
