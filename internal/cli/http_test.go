@@ -1,14 +1,17 @@
 package cli
 
 import (
+	"bufio"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -146,5 +149,64 @@ func TestHTTPServiceOverHTTP2(t *testing.T) {
 		if err != nil || resp.ProtoMajor != 2 || string(body) != ask.want || !strings.HasPrefix(resp.Header.Get("Cache-Status"), ask.status) {
 			t.Fatalf("%s: %s %q %q, %v", ask.method, resp.Proto, resp.Header.Get("Cache-Status"), body, err)
 		}
+	}
+}
+
+// endless gives zeros for ever.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+// A large upload goes through with the usual settings, and is held nowhere.
+func TestHTTPServiceTakesLargeUploads(t *testing.T) {
+	const size = 64 << 20
+	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n, err := io.Copy(io.Discard, r.Body)
+		fmt.Fprint(w, n, err)
+	}))
+	defer shop.Close()
+	upload := func(r *running, announced int64) (status int, body string) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), "POST", "http://"+r.ServiceAddr("site").String()+"/", io.LimitReader(endless{}, size))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.ContentLength = announced
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		b, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, string(b)
+	}
+	r := run(t, strings.ReplaceAll(web1, "ORIGIN", shop.URL))
+	for _, announced := range []int64{size, -1} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		status, body := upload(r, announced)
+		runtime.ReadMemStats(&after)
+		if want := fmt.Sprint(size, error(nil)); status != 200 || body != want {
+			t.Errorf("announced %d: %d %s; want %s", announced, status, body, want)
+		}
+		if n := after.TotalAlloc - before.TotalAlloc; n > size/4 {
+			t.Errorf("announced %d: %d bytes of memory for %d", announced, n, size)
+		}
+	}
+	r.mustReload(strings.ReplaceAll(web1, "ORIGIN", shop.URL) + "    limits: {body_bytes: 1MiB}\n")
+	c, err := net.Dial("tcp", r.ServiceAddr("site").String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: site\r\nContent-Length: %d\r\n\r\n", size)
+	if line, err := bufio.NewReader(c).ReadString('\n'); !strings.HasPrefix(line, "HTTP/1.1 413 ") {
+		t.Errorf("beyond a bound that is given: %q, %v", line, err)
 	}
 }

@@ -48,10 +48,11 @@ type Limits struct {
 	// Most bytes of a request's head; beyond it: 431. Temporary credentials alone
 	// take up to 4 KiB.
 	HeaderBytes Size `yaml:"header_bytes" default:"32KiB" min:"1KiB" max:"1MiB"`
-	// Most bytes of a request's body; beyond it: 413. Services of type dynamodb hold
-	// it in memory while the request is answered, and DynamoDB itself takes 16 MiB; those of
-	// type http pass it on as it comes.
-	BodyBytes Size `yaml:"body_bytes" default:"16MiB" min:"1KiB" max:"1TiB"`
+	// Most bytes of a request's body; beyond it: 413. Left out, it is 16MiB for
+	// services of type dynamodb, which hold it in memory while the request is answered
+	// and whose origin takes no more, and there is no bound for those of type
+	// http, which pass it on as it comes.
+	BodyBytes Size `yaml:"body_bytes" min:"1KiB" max:"1TiB"`
 	// Longest time for a head to arrive from its first byte; beyond it: 408. Low
 	// values shake off clients that dribble, high ones tolerate bad lines.
 	HeaderTimeout Duration `yaml:"header_timeout" default:"10s" min:"1ms"`

@@ -104,7 +104,7 @@ func TestFullFormHasEveryDefault(t *testing.T) {
 	}
 	for _, want := range []string{
 		`"admin":{"listen":"127.0.0.1:9090"}`, `"generations":4194304`, `"to":"none"`, `"sample":1`,
-		`"item_ttl":"5m"`, `"negative_ttl":"1m"`, `"settle":"5s"`, `"refresh_ahead":0.1`, `"body_bytes":"16MiB"`,
+		`"item_ttl":"5m"`, `"negative_ttl":"1m"`, `"settle":"5s"`, `"refresh_ahead":0.1`, `"header_bytes":"32KiB"`,
 		`"idle_timeout":"3m"`, `"enabled":true`, `"mode":"none"`, `"requests_per_second":0`,
 	} {
 		if !bytes.Contains(got, []byte(want)) {
