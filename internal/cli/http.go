@@ -2,6 +2,7 @@ package cli
 
 import (
 	"log/slog"
+	"math"
 	"strings"
 	"time"
 
@@ -94,6 +95,8 @@ func policyOptions(h *config.HTTP) policy.Options {
 	seconds := func(d config.Duration) int64 { return int64(d.Std() / time.Second) }
 	o.Targets = h.Targets
 	o.DefaultTTL = seconds(h.DefaultTTL)
+	o.Heuristic, o.HeuristicMax = int64(math.Round(h.Heuristic*100)), seconds(h.HeuristicMax)
+	o.Encodings, o.Languages = h.AcceptEncodings, h.MatchLanguage
 	o.StaleWhileRevalidate, o.StaleIfError = seconds(h.StaleWhileRevalidate), seconds(h.StaleIfError)
 	o.StaleIfDisconnected = seconds(h.StaleIfUnreachable)
 	o.IgnoreRequestDirectives, o.PassCookies = h.ClientDirectives == "ignore", h.PassCookies
@@ -113,7 +116,7 @@ func groupConfig(s *config.Service) balance.Config {
 			Time: e.Time.Std(), MaxTime: e.MaxTime.Std(), MaxShare: e.MaxShare,
 		},
 		Breaker: breakerConfig(&s.Breaker),
-		Retry:   balance.Retry{Attempts: s.Retry.Attempts, BudgetRatio: s.Retry.Budget, BudgetMin: s.Retry.BudgetMin},
+		Retry:   balance.Retry{Attempts: s.Retry.Attempts, BudgetRatio: s.Retry.Budget, BudgetMin: s.Retry.BudgetMin, Statuses: h.RetryStatuses},
 		Transport: origin.TransportConfig{
 			ConnectTimeout: h.ConnectTimeout.Std(), HeadTimeout: h.FirstByteTimeout.Std(), StallTimeout: h.StallTimeout.Std(),
 		},

@@ -33,6 +33,10 @@ type HTTP struct {
 	// Asking a second origin for a read when the first takes long; left out, one is
 	// asked at a time. The first answer counts, the other is given up.
 	Hedge *Hedge `yaml:"hedge"`
+	// Statuses of answers, such as [502, 503], for which a read is asked of another origin. If
+	// that fails too, the first one's answer is given. Left out: none, an origin's answer
+	// is passed on.
+	RetryStatuses []int `yaml:"retry_statuses" min:"400" max:"599"`
 	// The Host field that origins get: the `client`'s own, or that of the
 	// `origin`'s URL, for origins that tell sites apart by another name.
 	Host string `yaml:"host" default:"client" enum:"client|origin"`
@@ -49,6 +53,11 @@ type HTTP struct {
 	// no heuristic. 0s: such answers are not stored. Other values make the cache
 	// serve what the origin did not allow it to; Cache-Status tells it.
 	DefaultTTL Duration `yaml:"default_ttl" default:"0s"`
+	// Share of the time since an answer's Last-Modified that it is fresh if it does not
+	// say so itself. 0: such answers are not fresh.
+	Heuristic float64 `yaml:"heuristic" default:"0.1" min:"0" max:"1"`
+	// The longest time that heuristic makes an answer fresh for.
+	HeuristicMax Duration `yaml:"heuristic_max" default:"24h"`
 	// How long an expired answer that says nothing of it is served while one
 	// request fetches it anew. It hides the origin's latency and shows content
 	// that is older by so much.
@@ -84,6 +93,15 @@ type HTTP struct {
 	// Whether requests with a Cookie are passed to the origin and their answers not
 	// stored, for origins that don't say what depends on it.
 	PassCookies bool `yaml:"pass_cookies" default:"false"`
+	// Content codings that the origin knows, such as [br, gzip]: what clients say in
+	// Accept-Encoding is reduced to these before it is sent on and compared, so that there
+	// are fewer variants of an answer that says "Vary: Accept-Encoding". Left out, it is sent
+	// on as it came, and only its order and case don't count.
+	AcceptEncodings []string `yaml:"accept_encodings"`
+	// Whether of answers that say "Vary: Accept-Language" the one in the language that
+	// a client likes best (by its Content-Language) is taken, whatever else the client
+	// takes. With false, Accept-Language must be the same.
+	MatchLanguage bool `yaml:"match_language" default:"true"`
 	// A set of choices where the standard leaves one: `default`, or `full-score`,
 	// which passes six more tests of the public caching suite than is wise in
 	// production; http-cache.md says what it changes.
@@ -237,6 +255,11 @@ func (k *checker) http(path string, s *Service) {
 			k.failf(at, "%q is no name of a header field", name)
 		} else if strings.EqualFold(name, "Cache-Control") {
 			k.failf(at, "Cache-Control is always looked at, after these")
+		}
+	}
+	for i, name := range h.AcceptEncodings {
+		if !fieldName.MatchString(name) || name != strings.ToLower(name) || name == "*" || name == "identity" {
+			k.failf(fmt.Sprintf("%s.accept_encodings[%d]", path, i), "%q is no content coding, in lower case", name)
 		}
 	}
 	for i, name := range h.Compress {

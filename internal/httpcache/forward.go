@@ -6,6 +6,7 @@ import (
 
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/httpcache/policy"
 )
 
 // Forwarding says what origins are told of the client.
@@ -13,6 +14,8 @@ type Forwarding struct {
 	X        bool           // X-Forwarded-For, -Host and -Proto
 	Standard bool           // Forwarded (RFC 7239)
 	Trust    []netip.Prefix // whose own such fields are continued; all others' are dropped
+
+	reduced *policy.Options // if its Encodings are to stand for the client's own
 }
 
 // trusts says whether a client's own fields are believed.
@@ -36,12 +39,18 @@ type outgoing struct {
 // process in Via.
 func (o *outgoing) build(x *edge.Exchange, h *hop, f *Forwarding, id string) http1.Fields {
 	o.fields, o.text = o.fields[:0], o.text[:0]
+	reduce := false
 	for _, field := range x.Request.Fields {
 		switch {
 		case h.ends(field.Name), isForwarded(field.Name), isName(field.Name, "X-Request-Id"), isName(field.Name, "Max-Forwards"):
+		case f.reduced != nil && isName(field.Name, "Accept-Encoding"):
+			reduce = true
 		default:
 			o.fields = append(o.fields, field)
 		}
+	}
+	if reduce {
+		o.add("Accept-Encoding", func(dst []byte) []byte { return appendReduced(dst, x.Request.Fields, f.reduced) })
 	}
 	trusted := len(f.Trust) > 0 && f.trusts(x.Record.Client.Addr())
 	if f.X {
@@ -59,6 +68,16 @@ func (o *outgoing) build(x *edge.Exchange, h *hop, f *Forwarding, id string) htt
 		return append(append(strconv.AppendInt(dst, int64(x.Request.Minor), 10), ' '), id...)
 	})
 	return o.fields
+}
+
+// appendReduced appends the codings that the origin knows and the client takes. One
+// that takes none of them takes what is not encoded.
+func appendReduced(dst []byte, client http1.Fields, o *policy.Options) []byte {
+	before := len(dst)
+	if dst = policy.AppendEncodings(dst, client, o); len(dst) == before {
+		dst = append(dst, "identity"...)
+	}
+	return dst
 }
 
 // add appends a field whose value is written by f. Growing moves text, but what

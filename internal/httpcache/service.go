@@ -64,6 +64,14 @@ type settings struct {
 	group   *balance.Group
 }
 
+func newSettings(cfg Config, group *balance.Group) *settings {
+	s := &settings{cfg: cfg, options: cfg.Policy, group: group}
+	if len(cfg.Policy.Encodings) > 0 {
+		s.cfg.Forwarding.reduced = &s.options
+	}
+	return s
+}
+
 // New makes a service that keeps its objects in space. It asks origins nothing but
 // whether they are well, if the group has checks.
 func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog.Logger) (*Service, error) {
@@ -79,7 +87,7 @@ func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog
 	drain(group, &cfg)
 	s.store = NewStore(space, s.limits(&cfg))
 	s.observe()
-	s.settings.Store(&settings{cfg: cfg, options: cfg.Policy, group: group})
+	s.settings.Store(newSettings(cfg, group))
 	return s, nil
 }
 
@@ -122,7 +130,7 @@ func (s *Service) Reconfigure(cfg Config) error {
 	}
 	drain(old.group, &cfg)
 	s.store.SetLimits(s.limits(&cfg))
-	s.settings.Store(&settings{cfg: cfg, options: cfg.Policy, group: old.group})
+	s.settings.Store(newSettings(cfg, old.group))
 	return nil
 }
 

@@ -114,9 +114,9 @@ func (r *Response) use(q *Request, m Mark, d *Decision, o *Options) (Action, Rea
 	switch {
 	case d.TTL > 0:
 		return Use, r.freshReason()
-	case !o.IgnoreRequestDirectives && q.MaxStale != none && d.TTL >= -q.MaxStale && r.mayBeStale(false, o):
+	case !o.IgnoreRequestDirectives && q.MaxStale != none && d.TTL >= -q.MaxStale && r.mayBeStale(false):
 		return Use, ClientTakesStale
-	case r.StaleWhileRevalidate > 0 && d.TTL >= -r.StaleWhileRevalidate && r.mayBeStale(r.staleSWR, o):
+	case r.StaleWhileRevalidate > 0 && d.TTL >= -r.StaleWhileRevalidate && r.mayBeStale(r.staleSWR):
 		return UseAndRefresh, Refreshing
 	}
 	if m == Outdated {

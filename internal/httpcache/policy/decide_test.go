@@ -140,7 +140,6 @@ func TestDecideOptions(t *testing.T) {
 	f(swr, Validate, Expired, 70, "max-age=60, stale-while-revalidate=0")
 	f(swr, Validate, Expired, 70, "max-age=60, must-revalidate")
 	f(swr, Validate, Expired, 70, "s-maxage=60")
-	f(func(o *Options) { o.SharedStale = false }, Validate, Expired, 70, "s-maxage=60, stale-while-revalidate=10")
 	deaf := func(o *Options) { o.IgnoreRequestDirectives = true }
 	f(deaf, Use, Fresh, 0, "max-age=60", "Cache-Control", "no-cache")
 	f(deaf, Use, Fresh, 10, "max-age=60", "Cache-Control", "max-age=0, min-fresh=99")

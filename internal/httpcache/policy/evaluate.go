@@ -31,7 +31,7 @@ func Evaluate(dst []Span, q *Request, r *Response, length int64, now int64, o *O
 	if !q.Traits.Has(HasRange) || q.Method != GET || length <= 0 || !rangeStands(q, r, now) {
 		return out
 	}
-	switch spans, ok := appendSpans(dst, q.Range, length, o.MaxRanges); {
+	switch spans, ok := appendSpans(dst, q.Range, length, maxRanges); {
 	case !ok:
 	case len(spans) == len(dst):
 		out.Status = 416
@@ -40,6 +40,9 @@ func Evaluate(dst []Span, q *Request, r *Response, length int64, now int64, o *O
 	}
 	return out
 }
+
+// maxRanges is how many ranges of one request are answered; with more, the whole is.
+const maxRanges = 16
 
 // NotModified says whether the request's own conditions make the answer a 304
 // (RFC 9110, section 13.2.2; RFC 9111, section 4.3.2). If-None-Match goes before

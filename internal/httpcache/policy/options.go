@@ -38,16 +38,11 @@ type Options struct {
 	// StaleIfDisconnected is for how many seconds after its freshness a
 	// response may be used when the origin gives no answer at all. Default 3600.
 	StaleIfDisconnected int64
-	// SharedStale lets a response with s-maxage be used stale if it says
-	// stale-while-revalidate or stale-if-error itself. Default true.
-	SharedStale bool
 
 	// IgnoreRequestDirectives takes away the clients' say: their
 	// Cache-Control and Pragma do not change what is answered from memory.
 	// Their no-store and only-if-cached still count. Default false.
 	IgnoreRequestDirectives bool
-	// IgnorePragma takes "Pragma: no-cache" for nothing. Default false.
-	IgnorePragma bool
 	// PassCookies sends every request with a Cookie to the origin and stores
 	// none of the answers. Default false.
 	PassCookies bool
@@ -63,10 +58,6 @@ type Options struct {
 	// them must send the origin [AppendEncodings] instead of the client's
 	// field. Default none: only order and case do not count.
 	Encodings []string
-
-	// MaxRanges is how many ranges of one request are answered; with more, the
-	// whole is. Default 16.
-	MaxRanges int
 
 	// DatelessIfModified answers 304 to any If-Modified-Since if what is
 	// stored has no Last-Modified. It lets clients keep content that has
@@ -85,9 +76,7 @@ func Defaults() Options {
 		Heuristic:           10,
 		HeuristicMax:        86400,
 		StaleIfDisconnected: 3600,
-		SharedStale:         true,
 		Languages:           true,
-		MaxRanges:           16,
 	}
 }
 

@@ -102,7 +102,7 @@ func ParseRequest(q *Request, method []byte, h http1.Fields, o *Options) {
 			q.trait(f, "if-unmodified-since", HasIfMatch)
 		}
 	}
-	if pragma && !control && !o.IgnorePragma {
+	if pragma && !control {
 		q.Directives |= NoCache
 	}
 }

@@ -95,16 +95,6 @@ func TestParseRequestForgets(t *testing.T) {
 	}
 }
 
-func TestIgnorePragma(t *testing.T) {
-	o := Defaults()
-	o.IgnorePragma = true
-	var q Request
-	ParseRequest(&q, []byte("GET"), fieldsOf("Pragma", "no-cache"), &o)
-	if q.Directives != 0 {
-		t.Error("Pragma counts")
-	}
-}
-
 func TestMethods(t *testing.T) {
 	f := func(name string, reading, unsafe bool) {
 		t.Helper()

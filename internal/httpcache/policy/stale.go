@@ -2,13 +2,13 @@ package policy
 
 // mayBeStale says whether nothing forbids using r beyond its freshness (RFC 9111,
 // section 4.2.4). s-maxage forbids it as proxy-revalidate does; explicit says that
-// the response itself allows the kind of use in question, which
-// Options.SharedStale lets count for more.
-func (r *Response) mayBeStale(explicit bool, o *Options) bool {
+// the response itself allows the kind of use in question, which counts for more: it
+// is what the origin has written for shared caches.
+func (r *Response) mayBeStale(explicit bool) bool {
 	if r.Directives.Has(MustRevalidate | ProxyRevalidate | NoCache) {
 		return false
 	}
-	return r.Source != FromShared || explicit && o.SharedStale
+	return r.Source != FromShared || explicit
 }
 
 // Failure says how the origin failed.
@@ -54,17 +54,17 @@ func (r *Response) onFailure(q *Request, m Mark, f Failure, ttl int64, o *Option
 		return Expired
 	}
 	switch {
-	case r.allows(r.StaleIfError, r.staleSIE, ttl, o):
+	case r.allows(r.StaleIfError, r.staleSIE, ttl):
 		return StaleError
-	case !o.IgnoreRequestDirectives && r.allows(q.StaleIfError, false, ttl, o):
+	case !o.IgnoreRequestDirectives && r.allows(q.StaleIfError, false, ttl):
 		return StaleError
-	case f == Disconnected && r.allows(o.StaleIfDisconnected, false, ttl, o):
+	case f == Disconnected && r.allows(o.StaleIfDisconnected, false, ttl):
 		return StaleDisconnected
 	}
 	return Expired
 }
 
 // allows says whether ttl lies within the window, and nothing forbids it.
-func (r *Response) allows(window int64, explicit bool, ttl int64, o *Options) bool {
-	return window > 0 && ttl >= -window && r.mayBeStale(explicit, o)
+func (r *Response) allows(window int64, explicit bool, ttl int64) bool {
+	return window > 0 && ttl >= -window && r.mayBeStale(explicit)
 }

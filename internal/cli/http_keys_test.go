@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// answer is what a client of a service gets.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// visit makes a request with fields, given in pairs.
+func (r *running) visit(service, method, path string, pairs ...string) answer {
+	r.t.Helper()
+	req, err := http.NewRequestWithContext(r.t.Context(), method, "http://"+r.ServiceAddr(service).String()+path, nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for i := 0; i < len(pairs); i += 2 {
+		req.Header.Set(pairs[i], pairs[i+1])
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return answer{resp.StatusCode, resp.Header, string(body)}
+}
+
+// ttl is what Cache-Status says of how long an answer is fresh yet.
+func (a answer) ttl() (n int) {
+	_, text, _ := strings.Cut(a.header.Get("Cache-Status"), "ttl=")
+	fmt.Sscan(text, &n)
+	return n
+}
+
+// Keys that choose between what the standards allow have the effect that their
+// description promises.
+func TestHTTPServiceChoices(t *testing.T) {
+	var r *running
+	f := func(name, keys string, check func(t *testing.T), handlers ...http.HandlerFunc) {
+		t.Run(name, func(t *testing.T) {
+			var urls []string
+			for _, h := range handlers {
+				s := httptest.NewServer(h)
+				t.Cleanup(s.Close)
+				urls = append(urls, `"`+s.URL+`"`)
+			}
+			r = run(t, strings.ReplaceAll(web1, `"ORIGIN"`, strings.Join(urls, ", "))+"    "+keys+"\n")
+			check(t)
+		})
+	}
+	old := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Last-Modified", time.Now().Add(-4000*time.Second).UTC().Format(http.TimeFormat))
+	}
+	fresh := func(least, most int) func(*testing.T) {
+		return func(t *testing.T) {
+			a := r.visit("site", "GET", "/")
+			if n := a.ttl(); n < least || n > most {
+				t.Errorf("fresh for %d s: %q; want %d to %d", n, a.header.Get("Cache-Status"), least, most)
+			}
+		}
+	}
+	f("heuristic", "heuristic: 0.5", fresh(1900, 2001), old)
+	f("no heuristic", "heuristic: 0", fresh(0, 0), old)
+	f("longest heuristic", "heuristic_max: 100s", fresh(50, 100), old)
+
+	var asked atomic.Int64
+	negotiated := func(w http.ResponseWriter, r *http.Request) {
+		n := asked.Add(1)
+		w.Header().Set("Cache-Control", "max-age=60")
+		w.Header().Set("Vary", "Accept-Encoding, Accept-Language")
+		w.Header().Set("Content-Language", "de")
+		fmt.Fprintf(w, "%d: %s", n, r.Header.Get("Accept-Encoding"))
+	}
+	each := func(name string, pairs ...string) func(*testing.T) {
+		return func(t *testing.T) {
+			asked.Store(0)
+			for i := 0; i < len(pairs); i += 2 {
+				if a := r.visit("site", "GET", "/", "Accept-Encoding", "x", name, pairs[i]); a.body != pairs[i+1] {
+					t.Errorf("%s: %s gets %q; want %q", name, pairs[i], a.body, pairs[i+1])
+				}
+			}
+		}
+	}
+	f("languages", "match_language: true", each("Accept-Language", "de", "1: x", "de, en;q=0.5", "1: x"), negotiated)
+	f("the same languages", "match_language: false",
+		each("Accept-Language", "de", "1: x", "de, en;q=0.5", "2: x", "de,en;q=0.5", "2: x"), negotiated)
+	f("encodings", "accept_encodings: [br, gzip]", each("Accept-Encoding", "gzip, deflate, br, zstd", "1: br,gzip", "br;q=0.5, GZIP", "1: br,gzip",
+		"gzip", "2: gzip", "zstd", "3: identity", "br;q=0", "3: identity"), negotiated)
+
+	status := func(code int) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+	}
+	statuses := func(method string, want ...int) func(t *testing.T) {
+		return func(t *testing.T) {
+			got := map[int]int{}
+			for range 8 {
+				got[r.visit("site", method, "/").status]++
+			}
+			for _, code := range want {
+				if got[code] == 0 {
+					t.Errorf("%v; want some %d", got, code)
+				}
+				delete(got, code)
+			}
+			if len(got) > 0 {
+				t.Errorf("and %v", got)
+			}
+		}
+	}
+	well := status(200)
+	f("another origin", "retry_statuses: [503]", statuses("GET", 200), well, status(503))
+	f("no other origin", "retry_statuses: [502]", statuses("GET", 200, 503), well, status(503))
+	f("no other origin for writes", "retry_statuses: [503]", statuses("POST", 200, 503), well, status(503))
+}
