@@ -20,7 +20,8 @@ import (
 type Config struct {
 	// Name is the service's name in the configuration.
 	Name string
-	// Group is who answers. Its Name and Metrics are set by the service.
+	// Group is who answers. Its Name and Metrics are set by the service; Moved is told
+	// after the service has logged it.
 	Group balance.Config
 	// Drained are the members, by URL, that get no new requests.
 	Drained map[string]bool
@@ -95,8 +96,12 @@ func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog
 func (s *Service) group(cfg *Config) balance.Config {
 	g := cfg.Group
 	g.Name, g.Metrics = s.name, s.registry
+	told := g.Moved
 	g.Moved = func(member, from, to, why string) {
 		s.log.Warn("origin "+to, slog.String("origin", member), slog.String("before", from), slog.String("why", why))
+		if told != nil {
+			told(member, from, to, why)
+		}
 	}
 	return g
 }

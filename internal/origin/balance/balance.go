@@ -13,6 +13,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -93,10 +94,20 @@ type Check struct {
 	Status int
 	// Body must be in the first 64 KiB of the answer's body. Default "": anything is good.
 	Body string
+	// Judge says what an answer means, instead of Status and Body. It must be of a
+	// comparable type: two Checks with the same one are the same. Nil: they count.
+	Judge Judge
 	// Window is how many of the last checks count, at most 64, and Threshold how many
 	// of them must be good for the member to be. Defaults 5 and 3. A member begins with
 	// a window of good ones.
 	Window, Threshold int
+}
+
+// Judge judges answers to checks for a protocol that says more than a status.
+type Judge interface {
+	// Judge returns why the member is not well, nil if it is, or another target to ask
+	// for, in the same check, if this answer does not tell. body is up to 64 KiB of it.
+	Judge(target string, status int, body []byte) (other string, err error)
 }
 
 // Ejection leaves members out because requests failed: no connection, a broken one, a
@@ -220,6 +231,7 @@ func (cfg *Config) check() (errs []error) {
 		names[m.Name] = true
 	}
 	f(cfg.SlowStart >= 0 && cfg.Hedge.Delay >= 0, "times must not be negative")
+	f(c.Judge == nil || reflect.TypeOf(c.Judge).Comparable(), "check: a judge must be of a comparable type")
 	f(c.Interval > 0 && c.Timeout > 0, "check: times must be above zero")
 	f(0 < c.Threshold && c.Threshold <= c.Window && c.Window <= 64, "check: 0 < threshold <= window <= 64 must hold")
 	f(e.Consecutive > 0 && e.MinRequests > 0, "ejection: the numbers of requests must be above zero")

@@ -96,22 +96,47 @@ func (m *member) results(c Check, last uint64, err error) {
 func (m *member) ask(ctx context.Context, c Check) error {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	q := &origin.Outbound{Method: []byte(c.Method), Host: []byte(c.Host), Target: []byte(c.Path)}
-	in, f := m.transport.Exchange(ctx, q)
+	judge := c.Judge
+	if judge == nil {
+		judge = plain{c.Status, c.Body}
+	}
+	for target := c.Path; ; {
+		status, body, err := m.question(ctx, c, target)
+		if err != nil {
+			return err
+		}
+		other, err := judge.Judge(target, status, body)
+		if err != nil || other == "" {
+			return err
+		}
+		target = other
+	}
+}
+
+// question asks for a target and returns what is looked at of the answer.
+func (m *member) question(ctx context.Context, c Check, target string) (status int, body []byte, err error) {
+	in, f := m.transport.Exchange(ctx, &origin.Outbound{Method: []byte(c.Method), Host: []byte(c.Host), Target: []byte(target)})
 	if f != nil {
-		return f
+		return 0, nil, f
 	}
 	defer in.Close()
-	if c.Status == 0 && (in.Status < 200 || in.Status > 399) || c.Status != 0 && in.Status != c.Status {
-		discard(in)
-		return fmt.Errorf("status %d", in.Status)
-	}
-	body, err := io.ReadAll(io.LimitReader(in, 64<<10))
+	body, err = io.ReadAll(io.LimitReader(in, 64<<10))
+	return in.Status, body, err
+}
+
+// plain judges by the status and a text in the body.
+type plain struct {
+	status int
+	text   string
+}
+
+// Judge implements Judge.
+func (p plain) Judge(_ string, status int, body []byte) (string, error) {
 	switch {
-	case err != nil:
-		return err
-	case !bytes.Contains(body, []byte(c.Body)):
-		return fmt.Errorf("the body has no %q", c.Body)
+	case p.status == 0 && (status < 200 || status > 399), p.status != 0 && status != p.status:
+		return "", fmt.Errorf("status %d", status)
+	case !bytes.Contains(body, []byte(p.text)):
+		return "", fmt.Errorf("the body has no %q", p.text)
 	}
-	return nil
+	return "", nil
 }

@@ -113,6 +113,55 @@ func TestCheckBody(t *testing.T) {
 	f("200 is not", "ok", Check{Status: 503}, "d")
 }
 
+// second is a judge that asks for another target, which decides.
+type second struct{ status int }
+
+func (j second) Judge(target string, status int, body []byte) (string, error) {
+	if target == "/up" {
+		return "/second", nil
+	}
+	if status != j.status || string(body) != "a" {
+		return "", fmt.Errorf("%d %q", status, body)
+	}
+	return "", nil
+}
+
+// TestCheckJudge lets a judge ask for a second target, also after a change of the
+// configuration.
+func TestCheckJudge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newNetwork(t, 1)
+		c := Config{Name: "test", Members: w.members(), Check: Check{Path: "/up", Window: 1, Threshold: 1, Judge: second{200}}}
+		g := w.group(t, c)
+		synctest.Wait()
+		if got := strings.Join(w.node("a").all(), ", "); states(g) != "u" || got != "GET /up, GET /second" {
+			t.Errorf("%s after %s", states(g), got)
+		}
+		c.Transport.Dialer = w
+		reconfigure := func(want string) {
+			t.Helper()
+			if err := g.Reconfigure(c); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if got := states(g) + fmt.Sprint(len(w.node("a").all())); got != want {
+				t.Errorf("%s; want %s", got, want)
+			}
+		}
+		reconfigure("u2")
+		c.Check.Judge = second{503}
+		reconfigure("d4")
+		c.Check.Judge = unequal{}
+		if err := g.Reconfigure(c); err == nil {
+			t.Error("a judge that can't be compared was taken")
+		}
+	})
+}
+
+type unequal []int
+
+func (unequal) Judge(string, int, []byte) (string, error) { return "", nil }
+
 // TestEjection ejects a member for ever longer, forgives, and never ejects too many.
 func TestEjection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
