@@ -26,7 +26,10 @@ type call struct {
 	req   policy.Request
 	query Query
 	key   []byte
+
 	out   outgoing
+	built bool                // out is this exchange's
+	goes  func() http1.Fields // forOrigin, made once
 
 	fields http1.Fields // of an answer on its way back
 	text   []byte       // scratch
@@ -38,10 +41,16 @@ type call struct {
 	sent     bool // what must not be sent twice may have reached the origin
 }
 
+func newCall() *call {
+	c := new(call)
+	c.goes = c.forOrigin
+	return c
+}
+
 func (c *call) begin(s *Service, x *edge.Exchange) {
 	c.svc, c.set, c.x = s, s.settings.Load(), x
 	c.now = x.Now().Unix()
-	c.streamed, c.sent, c.flights, c.anew = false, false, 0, false
+	c.streamed, c.sent, c.built, c.flights, c.anew = false, false, false, 0, false
 	x.Record.Service = s.name
 	x.Record.Operation = operation(x.Request.Method)
 	x.Record.Path = x.Request.Path
@@ -120,6 +129,17 @@ func (c *call) look() {
 	policy.ParseRequest(&c.req, x.Request.Method, x.Request.Fields, &c.set.options)
 	c.query.Reset()
 	c.query.Key, c.query.Fields, c.query.Now, c.query.Options = c.key, x.Request.Fields, c.now, &c.set.options
+	c.query.Goes, c.query.Fewer = c.goes, len(c.hop.names) > 0
+}
+
+// forOrigin are the request's fields as its origin gets them. They are made once for
+// an exchange, by whoever needs them first.
+func (c *call) forOrigin() http1.Fields {
+	if !c.built {
+		c.out.build(c.x, &c.hop, &c.set.cfg.Forwarding, c.svc.id)
+		c.built = true
+	}
+	return c.out.fields
 }
 
 // decided takes down how the request was answered, and says so in Cache-Status.

@@ -21,7 +21,7 @@ type errand struct {
 	host   []byte // nil: the origin's
 	target []byte
 	header http1.Fields // as it goes to the origin, without conditions
-	client http1.Fields // as the client sent it
+	client http1.Fields // with the client's conditions
 	req    policy.Request
 	seen   *Object // what is to be validated, nil if nothing
 	part   *Object // what may be completed, nil if nothing
@@ -34,12 +34,11 @@ type errand struct {
 
 // newErrand takes down what the call asks for.
 func (c *call) newErrand(seen *Object) *errand {
-	r := &c.x.Request
-	q := c.outbound(c.out.build(c.x, &c.hop, &c.set.cfg.Forwarding, c.svc.id))
-	client := r.Fields.Clone()
+	q := c.outbound(c.forOrigin())
+	client := q.Header.Clone()
 	f := &errand{
 		svc: c.svc, set: c.set, key: append([]byte(nil), c.key...), method: append([]byte(nil), q.Method...),
-		target: append([]byte(nil), q.Target...), header: policy.Unconditional(nil, q.Header).Clone(), client: client, seen: seen,
+		target: append([]byte(nil), q.Target...), header: policy.Unconditional(nil, client), client: client, seen: seen,
 	}
 	if q.Host != nil {
 		f.host = append([]byte(nil), q.Host...)

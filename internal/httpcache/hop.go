@@ -122,6 +122,17 @@ func hopByHop(name []byte) bool {
 	return false
 }
 
+// rewritten says whether a field, in lower case, is another one for the origin than
+// it was for us: it concerns one connection, or is written anew.
+func rewritten(name string) bool {
+	switch name {
+	case "x-request-id", "max-forwards", "via", "forwarded":
+		return true
+	}
+	var memory [len("proxy-authentication-info")]byte
+	return strings.HasPrefix(name, "x-forwarded-") || len(name) <= len(memory) && hopByHop(memory[:copy(memory[:], name)])
+}
+
 // hasMember says whether a list of tokens holds the one, in any case.
 func hasMember(list []byte, token string) bool {
 	for len(list) > 0 {

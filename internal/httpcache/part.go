@@ -23,7 +23,7 @@ func (c *call) readRange(why policy.Reason) {
 	}
 	fence := c.svc.store.fence(c.key)
 	asked := time.Now().Unix()
-	q := c.outbound(c.out.build(c.x, &c.hop, &c.set.cfg.Forwarding, c.svc.id))
+	q := c.outbound(c.forOrigin())
 	in, f := c.ask(c.x.Context(), q)
 	if f != nil {
 		c.unanswered(f)
@@ -48,7 +48,7 @@ func (c *call) keepPart(in *origin.Inbound, at fence, asked int64, why policy.Re
 	}
 	c.svc.metrics.stored(kept)
 	status := policy.CacheStatus{Reason: why, Forwarded: true, Storing: kept}
-	h := NewHead(r, fields.Clone(), c.x.Request.Fields, o).grouped(c.key)
+	h := NewHead(r, fields.Clone(), c.forOrigin(), o).grouped(c.key)
 	c.missHead(h, status)
 	if !ok {
 		c.copyBody(in)

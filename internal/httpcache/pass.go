@@ -71,7 +71,7 @@ func (c *call) ask(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *o
 
 // pass gives the request to an origin as it is, and the client its answer.
 func (c *call) pass(why policy.Reason) {
-	q := c.outbound(c.out.build(c.x, &c.hop, &c.set.cfg.Forwarding, c.svc.id))
+	q := c.outbound(c.forOrigin())
 	c.withBody(q)
 	in, f := c.ask(c.x.Context(), q)
 	if f != nil {
@@ -230,7 +230,7 @@ const statusClientGone = 499
 // tunnel passes on a request for another protocol on this connection, and then
 // what both sides say.
 func (c *call) tunnel() {
-	header := c.out.build(c.x, &c.hop, &c.set.cfg.Forwarding, c.svc.id)
+	header := c.forOrigin()
 	for _, f := range c.x.Request.Fields {
 		if isName(f.Name, "Upgrade") {
 			header = append(header, f)

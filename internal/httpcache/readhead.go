@@ -11,7 +11,7 @@ import (
 // of the stored response, it is told (RFC 9111, section 4.3.5).
 func (c *call) readHead(o *Object, why policy.Reason) {
 	asked := time.Now().Unix()
-	q := c.outbound(c.out.build(c.x, &c.hop, &c.set.cfg.Forwarding, c.svc.id))
+	q := c.outbound(c.forOrigin())
 	in, f := c.ask(c.x.Context(), q)
 	if f != nil {
 		c.failed(o, f)
@@ -30,7 +30,7 @@ func (c *call) readHead(o *Object, why policy.Reason) {
 		case policy.HeadUpdates:
 			merged := policy.UpdateFields(nil, o.Head.hit, fields)
 			r := policy.ParseResponse(o.Head.Response.Status, merged, asked, now, opt)
-			head := NewHead(r, merged, c.x.Request.Fields, opt).grouped(c.key)
+			head := NewHead(r, merged, c.forOrigin(), opt).grouped(c.key)
 			c.set.offer(head, o.Body.Len(), true)
 			c.svc.store.Update(c.key, o, head)
 		case policy.HeadInvalidates:

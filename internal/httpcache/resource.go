@@ -33,6 +33,11 @@ type Query struct {
 	Fields  http1.Fields // of the request
 	Now     int64        // Unix seconds
 	Options *policy.Options
+	// Goes gives the fields as the origin gets them, by which it chooses its answer;
+	// nil: as they are. Fewer says that they lack some of the client's which others
+	// would have there.
+	Goes  func() http1.Fields
+	Fewer bool
 
 	names   []string // what values are presented for
 	scratch []byte
@@ -47,10 +52,19 @@ func (q *Query) Reset() { *q = Query{values: q.values[:0], scratch: q.scratch[:0
 // form that is compared. It is valid until the next call.
 func (q *Query) presented(names []string) []byte {
 	if !q.ready || !sameNames(q.names, names) {
-		q.values = policy.AppendVaryValues(q.values[:0], names, q.Fields, q.Options)
+		q.values = policy.AppendVaryValues(q.values[:0], names, q.chosenBy(names), q.Options)
 		q.names, q.ready = names, true
 	}
 	return q.values
+}
+
+// chosenBy are the fields by which an answer that varies by names was chosen: what
+// the origin got, where that is something else than what the client sent.
+func (q *Query) chosenBy(names []string) http1.Fields {
+	if q.Goes != nil && (q.Fewer || slices.ContainsFunc(names, rewritten)) {
+		return q.Goes()
+	}
+	return q.Fields
 }
 
 // answers tells whether a response with this head was negotiated like q.
@@ -62,7 +76,7 @@ func (h *Head) answers(q *Query) bool {
 	case len(r.Vary) == 0, string(q.presented(r.Vary)) == string(h.asked):
 		return true
 	}
-	return policy.Matches(r, h.asked, q.Fields, q.Options)
+	return policy.Matches(r, h.asked, q.chosenBy(r.Vary), q.Options)
 }
 
 func (m *marker) holds(q *Query) bool {

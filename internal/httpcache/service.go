@@ -80,7 +80,7 @@ func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog
 		name: cfg.Name, id: fmt.Sprintf("kasoku-%08x", rand.Uint32()), space: space, registry: registry,
 		log: log.With(slog.String("service", cfg.Name)), metrics: newMetrics(registry, cfg.Name),
 	}
-	s.calls.New = func() any { return new(call) }
+	s.calls.New = func() any { return newCall() }
 	group, err := balance.New(s.group(&cfg))
 	if err != nil {
 		return nil, fmt.Errorf("service %s: %w", cfg.Name, err)

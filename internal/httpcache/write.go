@@ -12,7 +12,7 @@ import (
 // write gives the origin a request that may change something, and puts out of
 // reach what it has changed before the client is told.
 func (c *call) write() {
-	q := c.outbound(c.out.build(c.x, &c.hop, &c.set.cfg.Forwarding, c.svc.id))
+	q := c.outbound(c.forOrigin())
 	c.withBody(q)
 	at, asked := c.svc.store.fence(c.key), time.Now().Unix()
 	in, f := c.ask(c.x.Context(), q)
@@ -66,7 +66,7 @@ func (c *call) posted(in *origin.Inbound, at fence, asked int64, alone bool) {
 		return
 	}
 	c.copyBodyTo(in, &collector{most: c.set.cfg.MaxObject, done: func(body []byte) {
-		h := NewHead(r, fields, c.x.Request.Fields, o).grouped(c.key)
+		h := NewHead(r, fields, c.forOrigin(), o).grouped(c.key)
 		c.svc.store.put(c.key, newObject(h, NewBody(nonEmpty(body)...), at.stamp, at.born), nil)
 	}})
 }
