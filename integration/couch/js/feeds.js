@@ -21,12 +21,15 @@ function wanted(req, url) {
 function serve(databases, port, req, res, url, feed) {
   const name = decodeURIComponent(url.pathname.split('/').filter(Boolean)[0]);
   allowed(port, req, name, (status, body) => {
+    if (status === 200 && !databases.has(name)) [status, body] = [404, gone];
     if (status !== 200) return json(res, status, body);
     const since = start(databases.sequences, req, url, Number(body.update_seq.split('-')[0]));
     if (since === null) return malformed(res);
     new Feed(databases, name, res, url.searchParams, feed).run(since);
   });
 }
+
+const gone = { error: 'not_found', reason: 'Database does not exist.' };
 
 // allowed asks the node itself, since who may read a database is decided there.
 function allowed(port, req, name, then) {
@@ -64,6 +67,8 @@ function translate(sequences, req, url) {
 
 class Feed {
   constructor(databases, name, res, query, feed) {
+    this.databases = databases;
+    this.name = name;
     this.db = databases.handle(name);
     this.token = (n) => databases.sequences.token(n);
     this.res = res;
@@ -86,6 +91,9 @@ class Feed {
     this.res.write(this.feed === 'longpoll' ? '{"results":[\n' : '\n');
     this.beat = this.heartbeat && setInterval(() => this.res.write(this.pulse()), this.heartbeat);
     this.rearm();
+    // PouchDB does not always tell a listener that its database is gone.
+    this.gone = (name) => { if (name === this.name) this.end(); };
+    this.databases.on('destroyed', this.gone);
     this.changes = this.db.changes({ ...this.options, since })
       .on('change', (row) => this.row(row))
       .on('complete', () => this.end())
@@ -129,6 +137,7 @@ class Feed {
     this.over = true;
     clearInterval(this.beat);
     clearTimeout(this.quiet);
+    this.databases.off('destroyed', this.gone);
     if (this.changes) this.changes.cancel();
   }
 }

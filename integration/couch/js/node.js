@@ -14,6 +14,7 @@ const { Databases, application } = require('./databases');
 const { Updates } = require('./updates');
 const answers = require('./answers');
 const feeds = require('./feeds');
+const deletion = require('./deletion');
 
 const [port, directory, maintenance] = process.argv.slice(2);
 
@@ -39,8 +40,9 @@ const server = http.createServer((req, res) => {
   const feed = feeds.wanted(req, url);
   if (feed) return feeds.serve(databases, Number(port), req, res, url, feed);
   if (!feeds.translate(databases.sequences, req, url)) return feeds.malformed(res);
-  if (!feeds.live(url)) answers.hold(databases, req, res, url);
-  app(req, res);
+  if (feeds.live(url)) return app(req, res);
+  answers.hold(databases, req, res, url);
+  deletion.enter(req, res, url, () => app(req, res));
 });
 server.keepAliveTimeout = 300000; // as CouchDB; Node's own 5 s would be another product's habit
 server.listen(Number(port), '127.0.0.1', () => console.log('listening on', port));

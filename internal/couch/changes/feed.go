@@ -18,33 +18,57 @@ func (f *Follower) path(rest string) string { return "/" + url.PathEscape(f.cfg.
 // the position belongs to. fresh is true if the position is that of the database's
 // end at the time of asking.
 func (f *Follower) locate(ctx context.Context) (fresh bool, err error) {
+	who, err := f.who(ctx)
+	if errors.Is(err, errAbsent) {
+		f.lose()
+	}
+	if err != nil {
+		return false, err
+	}
+	return f.place(string(who.Born), who.Seq), nil
+}
+
+// identity is which database has a name, and where it stands.
+type identity struct {
+	Born json.RawMessage `json:"instance_start_time"`
+	Seq  json.RawMessage `json:"update_seq"`
+}
+
+// who asks which database has the name now.
+func (f *Follower) who(ctx context.Context) (who identity, err error) {
 	ctx, cancel := context.WithTimeout(ctx, f.cfg.Silence)
 	defer cancel()
 	status, body, err := f.cfg.Get(ctx, f.path(""))
 	if err != nil {
-		return false, err
+		return who, err
 	}
 	defer body.Close()
 	switch status {
 	case http.StatusOK:
 	case http.StatusNotFound:
-		f.lose()
-		return false, errAbsent
+		return who, errAbsent
 	default:
-		return false, statusError(status)
-	}
-	var info struct {
-		Born json.RawMessage `json:"instance_start_time"`
-		Seq  json.RawMessage `json:"update_seq"`
+		return who, statusError(status)
 	}
 	text, err := io.ReadAll(io.LimitReader(body, MaxObject))
 	if err != nil {
-		return false, err
+		return who, err
 	}
-	if err := json.Unmarshal(text, &info); err != nil || len(info.Seq) == 0 {
-		return false, errMalformed
+	if err := json.Unmarshal(text, &who); err != nil || len(who.Seq) == 0 {
+		return who, errMalformed
 	}
-	return f.place(string(info.Born), info.Seq), nil
+	return who, nil
+}
+
+// confirm asks whether the database is still the one that was followed when the
+// feed was asked for. A node takes the position of a database that is gone for one
+// of its successor's, whose older changes would never be told.
+func (f *Follower) confirm(ctx context.Context) error {
+	who, err := f.who(ctx)
+	if err == nil && string(who.Born) != f.born {
+		return errReplaced
+	}
+	return err
 }
 
 // lose takes note that the database is not there. The watcher is told so at the
@@ -94,41 +118,50 @@ func (f *Follower) target(options string) string {
 
 // catchUp tells what has changed since the position, up to now.
 func (f *Follower) catchUp(ctx context.Context) error {
-	asked := time.Now()
 	_, err := f.read(ctx, f.target("feed=normal"), Results, nil)
-	if err == nil {
-		f.heard(asked)
-	}
 	return err
 }
 
-// stream follows a continuous feed.
-func (f *Follower) stream(ctx context.Context) (y yield, err error) {
+// stream follows a continuous feed. All that had changed at the time of told is
+// told already, if the database is the one that it was.
+func (f *Follower) stream(ctx context.Context, told time.Time) (y yield, err error) {
 	beat := strconv.FormatInt(f.cfg.Beat.Milliseconds(), 10)
 	seen := 0
-	return f.read(ctx, f.target("feed=continuous&heartbeat="+beat), Lines, func(kind Kind, at time.Time) {
-		f.enter(Following)
+	return f.read(ctx, f.target("feed=continuous&heartbeat="+beat), Lines, func(kind Kind, at time.Time) error {
 		// What comes first says only that the feed is open: what has changed since
 		// the position is still to come.
 		if seen++; seen > 1 {
 			f.heard(at)
+			return nil
 		}
+		err := f.confirm(ctx)
+		if err == nil {
+			f.enter(Following)
+			f.heard(told)
+		}
+		return err
 	})
 }
 
 // ask does one long poll.
 func (f *Follower) ask(ctx context.Context) (y yield, err error) {
 	timeout := strconv.FormatInt(f.cfg.Beat.Milliseconds(), 10)
-	return f.read(ctx, f.target("feed=longpoll&timeout="+timeout), Results, func(kind Kind, at time.Time) {
+	return f.read(ctx, f.target("feed=longpoll&timeout="+timeout), Results, func(kind Kind, at time.Time) error {
 		f.enter(Polling)
-		if kind == Last {
+		if kind != Last {
+			return nil
+		}
+		err := f.confirm(ctx)
+		if err == nil {
 			f.heard(at)
 		}
+		return err
 	})
 }
 
-// read reads one feed to its end, and calls came when all that has come is told.
-func (f *Follower) read(ctx context.Context, target string, form Form, came func(kind Kind, at time.Time)) (y yield, err error) {
+// read reads one feed to its end, and calls came when all that has come is told. An
+// error of came's ends it.
+func (f *Follower) read(ctx context.Context, target string, form Form, came func(kind Kind, at time.Time) error) (y yield, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	watchdog := time.AfterFunc(f.cfg.Silence, func() { cancel(errSilent) })
@@ -158,7 +191,9 @@ func (f *Follower) read(ctx context.Context, target string, form Form, came func
 		}
 		y = useful
 		if came != nil && (r.Waiting() || kind == Last) {
-			came(kind, src.at)
+			if err := came(kind, src.at); err != nil {
+				return y, f.broken(ctx, err)
+			}
 		}
 		if kind == Last {
 			return y, nil

@@ -196,11 +196,12 @@ func (f *Follower) attempt(ctx context.Context) error {
 		return f.judge(f.ask(ctx))
 	}
 	if !fresh {
+		asked = time.Now()
 		if err := f.catchUp(ctx); err != nil {
 			return err
 		}
 	}
-	return f.judge(f.stream(ctx))
+	return f.judge(f.stream(ctx, asked))
 }
 
 // mostUseless is how many feeds of one kind may bring nothing before the other
@@ -279,6 +280,8 @@ var (
 	errAbsent  = errors.New("the database is not there")
 	errRefused = errors.New("the node refuses the position")
 	errSilent  = errors.New("the feed fell silent")
+
+	errReplaced = errors.New("another database has the name")
 )
 
 // statusError is an answer that is no feed.

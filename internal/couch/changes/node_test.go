@@ -27,6 +27,7 @@ type node struct {
 	hasty     bool // each feed ends at once
 	mute      bool // no heartbeats
 	asked     []string
+	meanwhile func() // done once, when a continuous feed was asked for and before it is open
 }
 
 func newNode() *node {
@@ -114,6 +115,10 @@ func (n *node) get(ctx context.Context, target string) (int, io.ReadCloser, erro
 		return 0, nil, fmt.Errorf("%s: %w", target, err)
 	}
 	continuous := q.Get("feed") == "continuous"
+	if continuous && n.meanwhile != nil {
+		n.meanwhile()
+		n.meanwhile = nil
+	}
 	if n.malformed {
 		n.malformed = false
 		return 400, io.NopCloser(strings.NewReader(`{"error":"bad_request"}`)), nil
