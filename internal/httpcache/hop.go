@@ -26,7 +26,7 @@ var fixed = []string{
 // it must not, and the request is to be refused.
 func (h *hop) read(fields http1.Fields) bool {
 	*h = hop{names: h.names[:0]}
-	upgrade, upgradable := false, false
+	upgrade, named, refused := false, false, false
 	for i := range fields {
 		f := &fields[i]
 		switch len(f.Name) {
@@ -36,8 +36,7 @@ func (h *hop) read(fields http1.Fields) bool {
 			}
 		case len("Upgrade"):
 			if isName(f.Name, "Upgrade") {
-				// HTTP/2 without TLS would be a way around everything here.
-				upgradable = !hasMember(f.Value, "h2c")
+				named, refused = true, refused || aroundUs(f.Value)
 			}
 		case len("Connection"):
 			if isName(f.Name, "Connection") && !h.list(f.Value, &upgrade) {
@@ -45,8 +44,24 @@ func (h *hop) read(fields http1.Fields) bool {
 			}
 		}
 	}
-	h.upgrade = upgrade && upgradable
+	h.upgrade = upgrade && named && !refused
 	return true
+}
+
+// aroundUs says whether an Upgrade line names a protocol in which further requests
+// could be made, past everything here: HTTP/2 without TLS, or HTTP within TLS.
+func aroundUs(list []byte) bool {
+	for len(list) > 0 {
+		var m []byte
+		m, list, _ = bytes.Cut(list, []byte{','})
+		m, _, _ = bytes.Cut(bytes.Trim(m, " \t"), []byte{'/'})
+		for _, name := range [...]string{"h2c", "h2", "http", "tls"} {
+			if isName(m, name) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (h *hop) list(value []byte, upgrade *bool) bool {

@@ -257,3 +257,23 @@ func TestPurgeMethod(t *testing.T) {
 	f("10.0.0.0/8", 403, 1)
 	f("", 200, 3) // any other method that is not known
 }
+
+// An offer to change protocols is no way past the invalidation by what may have
+// changed something, nor one for HTTP around everything here.
+func TestUpgradeOfOthers(t *testing.T) {
+	s := newSite(t, func(a *asked) { a.ok("hello") })
+	s.ask("GET /a")
+	f := func(requests int, line string, fields ...string) {
+		t.Helper()
+		s.ask(line, fields...)
+		all := s.origin.requests()
+		if len(all) != requests || strings.Contains(strings.ToLower(all[len(all)-1]), "upgrade") {
+			t.Fatalf("%s %q: %d requests at the origin; want %d; the last is\n%s", line, fields, len(all), requests, all[len(all)-1])
+		}
+	}
+	f(1, "GET /a")
+	f(1, "GET /a", "Connection: upgrade", "Upgrade: h2c", "Upgrade: websocket")
+	f(1, "HEAD /a", "Connection: upgrade", "Upgrade: websocket")
+	f(2, "DELETE /a", "Connection: upgrade", "Upgrade: websocket")
+	f(3, "GET /a")
+}

@@ -166,7 +166,7 @@ func (c *call) serve() {
 	}
 	c.look()
 	switch {
-	case c.hop.upgrade && x.BodyLength() == 0:
+	case c.hop.upgrade && c.req.Method == policy.GET && x.BodyLength() == 0:
 		c.tunnel()
 	case c.req.Reading() && x.BodyLength() == 0:
 		c.read()
