@@ -11,7 +11,9 @@ import (
 
 // hit answers from a stored object that was not fetched for this request.
 func (c *call) hit(o *Object, status policy.CacheStatus, age int64) {
-	c.x.Reply.FieldUint("Age", uint64(age))
+	if c.plan == nil {
+		c.x.Reply.FieldUint("Age", uint64(age))
+	}
 	if !c.req.Traits.Has(policy.HasRange) {
 		if f := o.Form(&c.query); f != nil {
 			c.coded(o, f, status)
@@ -24,8 +26,8 @@ func (c *call) hit(o *Object, status policy.CacheStatus, age int64) {
 // coded answers with an object in a content coding.
 func (c *call) coded(o *Object, f *Form, status policy.CacheStatus) {
 	reply := &c.x.Reply
-	reply.Status, reply.OwnDate = http.StatusOK, true
-	if policy.NotModified(&c.req, &o.Head.Response, c.now, &c.set.options) {
+	reply.Status, reply.OwnDate = http.StatusOK, c.dated()
+	if policy.NotModified(&c.req, &o.Head.Response, c.now, c.opt) {
 		reply.Status = http.StatusNotModified
 	} else {
 		reply.Field("Content-Encoding", f.Coding)
@@ -60,12 +62,12 @@ func (c *call) whole(o *Object, lines []byte, status policy.CacheStatus) {
 	if o.part() {
 		length = r.Part.Total
 	}
-	out := policy.Evaluate(c.spans[:0], &c.req, r, length, c.now, &c.set.options)
+	out := policy.Evaluate(c.spans[:0], &c.req, r, length, c.now, c.opt)
 	if out.Spans != nil {
 		c.spans = out.Spans
 	}
 	reply := &c.x.Reply
-	reply.Status, reply.OwnDate = out.Status, true
+	reply.Status, reply.OwnDate = out.Status, c.dated()
 	switch {
 	case out.Status == http.StatusPartialContent && len(out.Spans) > 1:
 		c.multipart(o, lines, out.Spans, status)

@@ -19,6 +19,7 @@ import (
 type call struct {
 	svc *Service
 	set *settings
+	opt *policy.Options
 	x   *edge.Exchange
 	now int64 // Unix seconds
 
@@ -31,10 +32,16 @@ type call struct {
 	built bool                // out is this exchange's
 	goes  func() http1.Fields // forOrigin, made once
 
+	mine   http1.Fields // of an answer that others have as well, for this client
 	fields http1.Fields // of an answer on its way back
 	text   []byte       // scratch
 	spans  []policy.Span
 
+	plan    *Plan    // nil for type http
+	filling *Fill    // the plan's, once it was asked for
+	passage *Passage // nil if the answer may be stored
+
+	faulty   bool // a fault of ours was found
 	flights  int  // that it joined and that had nothing for it
 	anew     bool // one of them broke off
 	streamed bool // an answer has begun to leave
@@ -50,7 +57,8 @@ func newCall() *call {
 func (c *call) begin(s *Service, x *edge.Exchange) {
 	c.svc, c.set, c.x = s, s.settings.Load(), x
 	c.now = x.Now().Unix()
-	c.streamed, c.sent, c.built, c.flights, c.anew = false, false, false, 0, false
+	c.opt = &c.set.options
+	c.streamed, c.sent, c.built, c.faulty, c.flights, c.anew = false, false, false, false, 0, false
 	x.Record.Service = s.name
 	x.Record.Operation = operation(x.Request.Method)
 	x.Record.Path = x.Request.Path
@@ -59,7 +67,8 @@ func (c *call) begin(s *Service, x *edge.Exchange) {
 // end lets go of everything that belongs to the exchange.
 func (c *call) end() {
 	c.query.Reset()
-	c.x, c.set, c.req = nil, nil, policy.Request{}
+	c.x, c.set, c.opt, c.req = nil, nil, nil, policy.Request{}
+	c.plan, c.filling, c.passage, c.mine = nil, nil, nil, nil
 	clear(c.hop.names)
 	clear(c.out.fields)
 	clear(c.fields)
@@ -114,6 +123,7 @@ func (c *call) fault(p any) {
 		return // edge cuts what was not ended
 	}
 	c.x.Reply.Reset()
+	c.faulty = true
 	if c.sent || c.x.BodyLength() != 0 || !c.req.Reading() {
 		c.refuse(http.StatusInternalServerError, "a fault inside Kasoku")
 		return
@@ -124,11 +134,16 @@ func (c *call) fault(p any) {
 // look makes the key and looks at what the request says to a cache.
 func (c *call) look() {
 	x := c.x
-	c.key = AppendKey(c.key[:0], string(scheme(x)), x.Request.Host, x.Request.Path, x.Request.RawQuery)
+	policy.ParseRequest(&c.req, x.Request.Method, x.Request.Fields, c.opt)
+	if c.plan != nil {
+		c.key = append(c.key[:0], c.plan.Key...)
+		c.plan.tame(&c.req)
+	} else {
+		c.key = AppendKey(c.key[:0], string(scheme(x)), x.Request.Host, x.Request.Path, x.Request.RawQuery)
+	}
 	x.Record.KeyHash = max(1, xxhash.Sum64(c.key))
-	policy.ParseRequest(&c.req, x.Request.Method, x.Request.Fields, &c.set.options)
 	c.query.Reset()
-	c.query.Key, c.query.Fields, c.query.Now, c.query.Options = c.key, x.Request.Fields, c.now, &c.set.options
+	c.query.Key, c.query.Fields, c.query.Now, c.query.Options = c.key, x.Request.Fields, c.now, c.opt
 	c.query.Goes, c.query.Fewer = c.goes, len(c.hop.names) > 0
 }
 
@@ -145,6 +160,9 @@ func (c *call) forOrigin() http1.Fields {
 // decided takes down how the request was answered, and says so in Cache-Status.
 func (c *call) decided(status policy.CacheStatus) {
 	c.note(status.Reason, &status)
+	for i := range c.mine {
+		c.x.Reply.FieldBytes(string(c.mine[i].Name), c.mine[i].Value)
+	}
 	if c.text = status.Append(c.text[:0]); len(c.text) > 0 {
 		c.x.Reply.FieldBytes("Cache-Status", c.text)
 	}

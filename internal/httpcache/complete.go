@@ -21,7 +21,7 @@ func (c *call) beginning() (part *Object) {
 		return nil
 	}
 	c.svc.store.Parts(&c.query, func(o *Object) bool {
-		if _, ok := policy.Completion(nil, nil, &o.Head.Response, &c.set.options); ok && o.Mark() == policy.Unmarked {
+		if _, ok := policy.Completion(nil, nil, &o.Head.Response, c.opt); ok && o.Mark() == policy.Unmarked {
 			part = o
 		}
 		return part == nil
@@ -36,13 +36,13 @@ func (f *errand) completion() (http1.Fields, bool) {
 	if f.part == nil || !f.svc.store.stands(f.part) || !f.svc.store.held(f.key, f.part) {
 		return nil, false
 	}
-	return policy.Completion(nil, f.header, &f.part.Head.Response, &f.set.options)
+	return policy.Completion(nil, f.header, &f.part.Head.Response, f.opt)
 }
 
 // completed makes the whole of the stored part and an answer with its rest. A whole
 // that not all may have is not put together: its bytes are not those of the answer.
 func (f *errand) completed(in *origin.Inbound, fields http1.Fields, asked int64) (*Answer, error) {
-	o, part, now := &f.set.options, &f.part.Head.Response, time.Now().Unix()
+	o, part, now := f.opt, &f.part.Head.Response, time.Now().Unix()
 	rest := policy.ParseResponse(in.Status, fields, asked, now, o)
 	whole := policy.CompleteFields(nil, f.part.Head.hit, fields)
 	r := policy.ParseResponse(200, whole, asked, now, o)

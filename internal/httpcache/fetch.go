@@ -1,6 +1,7 @@
 package httpcache
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"time"
@@ -23,13 +24,19 @@ type errand struct {
 	header http1.Fields // as it goes to the origin, without conditions
 	client http1.Fields // with the client's conditions
 	req    policy.Request
+	opt    *policy.Options
 	seen   *Object // what is to be validated, nil if nothing
 	part   *Object // what may be completed, nil if nothing
 	quiet  bool    // nobody waits for it
 
+	fill    *Fill  // nil for type http
+	content []byte // the request's body
+	keep    bool   // what Ask has said of the answer
+
 	why       policy.Reason // what became of the answer; for the starter, after Wait
 	fwdStatus int           // the origin's status
 	in        *origin.Inbound
+	own       http1.Fields // for the starter alone
 }
 
 // newErrand takes down what the call asks for.
@@ -39,24 +46,29 @@ func (c *call) newErrand(seen *Object) *errand {
 	f := &errand{
 		svc: c.svc, set: c.set, key: append([]byte(nil), c.key...), method: append([]byte(nil), q.Method...),
 		target: append([]byte(nil), q.Target...), header: policy.Unconditional(nil, client), client: client, seen: seen,
+		opt: c.opt, fill: c.fill(),
 	}
 	if q.Host != nil {
 		f.host = append([]byte(nil), q.Host...)
 	}
-	policy.ParseRequest(&f.req, f.method, client, &c.set.options)
+	policy.ParseRequest(&f.req, f.method, client, c.opt)
+	if c.plan != nil {
+		f.content = bytes.Clone(c.plan.Body)
+		c.plan.tame(&f.req)
+	}
 	return f
 }
 
-// stored is what the errand is about, nil if nothing is stored.
+// stored is what may stand in for an answer of the origin's, nil if nothing.
 func (f *errand) stored() *Object {
-	if f == nil {
+	if f == nil || f.fill != nil {
 		return nil
 	}
 	return f.seen
 }
 
-// fill asks the origin for a flight.
-func (f *errand) fill(ctx context.Context, fl *Flight) (*Answer, error) {
+// fly asks the origin for a flight.
+func (f *errand) fly(ctx context.Context, fl *Flight) (*Answer, error) {
 	a, err := f.attempt(ctx, fl, f.seen)
 	if err == errOtherThan || err == errOtherPart {
 		f.part = nil
@@ -79,33 +91,45 @@ var errOtherThan = errors.New("httpcache: the origin has confirmed something tha
 func (f *errand) attempt(ctx context.Context, fl *Flight, seen *Object) (*Answer, error) {
 	header, completing := f.completion()
 	switch {
-	case seen != nil:
+	case seen != nil && !seen.Head.made:
 		header = policy.Validation(nil, f.header, &seen.Head.Response)
 	case !completing:
 		header = f.header
 	}
 	f.svc.metrics.asked.Inc()
 	asked := time.Now().Unix()
-	in, fault := f.set.group.Do(ctx, &origin.Outbound{
-		Method: f.method, Host: f.host, Target: f.target, Header: header,
+	in, fault := f.ask(ctx, &origin.Outbound{
+		Method: f.method, Host: f.host, Target: f.target, Header: header, Content: f.content,
 		Interim: func(status int, h http1.Fields) { fl.Interim(status, policy.EndToEnd(nil, h).Clone()) },
-	}, &balance.Choice{Key: f.key})
+	})
 	if fault != nil {
 		return nil, fault
 	}
 	f.in, f.fwdStatus = in, in.Status
 	fields := received(in.Header, time.Now().Unix())
 	switch {
-	case in.Status == 304 && seen != nil:
+	case in.Status == 304 && seen != nil && !seen.Head.made:
 		in.Close()
-		return f.validated(seen, fields, asked)
+		return f.validated(fl, seen, fields, asked)
 	case completing && (in.Status == 206 || in.Status == 416):
 		return f.completed(in, fields, asked)
 	case in.Status == 304, in.Status == 206 && !f.req.Traits.Has(policy.HasRange):
 		in.Close()
 		return nil, &origin.Fault{Kind: origin.Garbage, Reached: true, Attempts: 1, Err: errUnasked}
 	}
+	if f.fill != nil {
+		return f.admitted(fl, in, fields, asked)
+	}
 	return f.answer(in, fields, asked), nil
+}
+
+// ask sends q to an origin.
+func (f *errand) ask(ctx context.Context, q *origin.Outbound) (in *origin.Inbound, fault *origin.Fault) {
+	if f.fill == nil {
+		return f.set.group.Do(ctx, q, &balance.Choice{Key: f.key})
+	}
+	in, f.keep, fault = f.fill.Ask(ctx, q)
+	return in, fault
 }
 
 var errUnasked = errors.New("an answer to conditions or ranges that were not asked for")
@@ -124,7 +148,7 @@ func received(header http1.Fields, now int64) http1.Fields {
 
 // answer judges a new response.
 func (f *errand) answer(in *origin.Inbound, fields http1.Fields, asked int64) *Answer {
-	o := &f.set.options
+	o := f.opt
 	r := policy.ParseResponse(in.Status, fields, asked, time.Now().Unix(), o)
 	storable, why := policy.Storable(&f.req, &r, o)
 	a := &Answer{Head: NewHead(r, fields, f.client, o).grouped(f.key), Length: in.Length, Body: in, Share: storable, Keep: storable}
@@ -164,8 +188,12 @@ func (f *errand) replaceable(status int) {
 }
 
 // validated is what a 304 makes of the stored object.
-func (f *errand) validated(seen *Object, fields http1.Fields, asked int64) (*Answer, error) {
-	o, now := &f.set.options, time.Now().Unix()
+func (f *errand) validated(fl *Flight, seen *Object, fields http1.Fields, asked int64) (*Answer, error) {
+	o, now := f.opt, time.Now().Unix()
+	if f.fill != nil {
+		adm := f.fill.Admit(304, fields)
+		fields, f.own = adm.Fields, adm.Own
+	}
 	told := policy.ParseResponse(304, fields, asked, now, o)
 	if !policy.Updates(&told, &seen.Head.Response, true) {
 		return nil, errOtherThan
@@ -176,9 +204,13 @@ func (f *errand) validated(seen *Object, fields http1.Fields, asked int64) (*Ans
 	if !storable {
 		f.svc.store.Drop(f.key, seen)
 	}
+	share := storable
+	if f.fill != nil && storable && !(f.keep && fl.stamp.Settled) {
+		storable, share, why = false, fl.stamp.Settled, policy.Unsettled
+	}
 	f.why = why
 	f.svc.metrics.stored(why)
 	head := NewHead(r, merged, f.client, o).grouped(f.key)
 	f.set.offer(head, seen.Body.Len(), storable)
-	return &Answer{Head: head, Validated: seen, Length: seen.Body.Len(), Share: storable, Keep: storable}, nil
+	return &Answer{Head: head, Validated: seen, Length: seen.Body.Len(), Share: share, Keep: storable}, nil
 }

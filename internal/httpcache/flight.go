@@ -30,6 +30,11 @@ type Answer struct {
 	Body io.ReadCloser
 	// Length is the body's, -1 when it is not known.
 	Length int64
+	// Whole is the body if it is there already: then Body is nil.
+	Whole *Body
+	// Seal, if set, is asked when Body is whole: what it returns is stored, or not,
+	// with that body or that of its Validated. It may give it another Head, too.
+	Seal func(*Answer, *Body) *Answer
 	// Share lets those who wait have it. Without it they are let go at once, and
 	// whoever started the flight gets Body to read.
 	Share bool
@@ -82,6 +87,8 @@ type Flight struct {
 	fill       FillFunc
 	stamp      cache.Stamp
 	born       uint64 // the newest purge before the origin was asked
+	began      int64  // on the cache's clock, for flights with tags of the caller's
+	fenced     bool   // it has such tags
 	limits     *Limits
 	ctx        context.Context
 	cancel     context.CancelCauseFunc
@@ -168,6 +175,9 @@ func (f *Flight) fly() (err error) {
 	case a.Validated != nil:
 		f.finish(a, f.keep(a, a.Validated.Body), 0)
 		return nil
+	case a.Whole != nil:
+		f.finish(a, f.keep(a, a.Whole), 0)
+		return nil
 	}
 	return f.stream(a)
 }
@@ -226,10 +236,21 @@ func (f *Flight) stream(a *Answer) error {
 	f.mu.Unlock()
 	var o *Object
 	if kept {
-		o = f.keep(a, gather(all))
+		a, o = f.seal(a, gather(all))
 	}
 	f.finish(a, o, last)
 	return nil
+}
+
+// seal keeps a body that has come to its end.
+func (f *Flight) seal(a *Answer, b *Body) (*Answer, *Object) {
+	if a.Seal != nil {
+		a = a.Seal(a, b)
+	}
+	if a.Validated != nil {
+		b = a.Validated.Body
+	}
+	return a, f.keep(a, b)
 }
 
 // announce lets the head be known.

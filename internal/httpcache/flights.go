@@ -20,6 +20,9 @@ type Ask struct {
 	Seen *Object
 	// Tags are what the answer depends on beside its URL: at most three.
 	Tags []cache.Tag
+	// Since is the earliest time, on the cache's clock, at which a flight with Tags may
+	// have begun that is joined.
+	Since int64
 	// Apart starts a flight of the caller's own, for requests that are marked.
 	// Others can join it once its answer turns out to be one to share.
 	Apart bool
@@ -108,7 +111,7 @@ func (s *Store) Fly(a *Ask) *Ticket {
 	sh.Lock()
 	defer sh.Unlock()
 	if !a.Apart {
-		if t := s.join(sh, a.Query); t != nil {
+		if t := s.join(sh, a.Query, a.Since); t != nil {
 			return t
 		}
 		// Without this look, a flight that ended since the caller's own look-up
@@ -132,7 +135,7 @@ func (s *Store) Refresh(a *Ask) bool {
 	sh.Lock()
 	defer sh.Unlock()
 	for _, f := range sh.byKey[string(a.Query.Key)] {
-		if s.joinable(f, a.Query) {
+		if s.joinable(f, a.Query, a.Since) {
 			return false
 		}
 	}
@@ -158,6 +161,9 @@ func (s *Store) newFlight(sh *flightShard, a *Ask) *Flight {
 	f.ctx, f.cancel = context.WithCancelCause(s.flights.ctx)
 	f.guess = s.guess(sh, a.Query)
 	f.born = s.purges.head.Load()
+	if f.fenced = a.Tags != nil; f.fenced {
+		f.began = s.space.Cache().Now()
+	}
 	f.stamp = s.space.Cache().Note(append([]cache.Tag{URLTag(f.key)}, a.Tags...)...)
 	return f
 }
@@ -203,9 +209,9 @@ func (f *Flight) vary() []string {
 }
 
 // join returns a ticket of a flight that q can join, nil if there is none.
-func (s *Store) join(sh *flightShard, q *Query) *Ticket {
+func (s *Store) join(sh *flightShard, q *Query, since int64) *Ticket {
 	for _, f := range sh.byKey[string(q.Key)] {
-		if s.joinable(f, q) && f.board() {
+		if s.joinable(f, q, since) && f.board() {
 			s.stats.joined.Add(1)
 			return &Ticket{flight: f, query: q}
 		}
@@ -213,9 +219,13 @@ func (s *Store) join(sh *flightShard, q *Query) *Ticket {
 	return nil
 }
 
-// joinable tells whether f brings what q asks for, and began late enough.
-func (s *Store) joinable(f *Flight, q *Query) bool {
-	if !s.space.Cache().Current(&f.stamp) {
+// joinable tells whether f brings what q asks for, and began late enough. One that
+// began beside a write of the caller's tags is for nobody else.
+func (s *Store) joinable(f *Flight, q *Query, since int64) bool {
+	switch {
+	case !s.space.Cache().Current(&f.stamp):
+		return false
+	case f.fenced && (!f.stamp.Settled || f.began < since):
 		return false
 	}
 	f.mu.Lock()

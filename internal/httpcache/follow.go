@@ -18,7 +18,10 @@ func (c *call) fetch(seen *Object, why policy.Reason, apart bool) {
 			why = policy.PartMissing
 		}
 	}
-	ask := Ask{Query: &c.query, Seen: seen, Apart: apart, Fill: f.fill}
+	ask := Ask{Query: &c.query, Seen: seen, Apart: apart, Fill: f.fly}
+	if c.plan != nil {
+		ask.Tags, ask.Since = f.fill.Tags, c.plan.Since
+	}
 	t := c.svc.store.Fly(&ask)
 	next := c.follow(t, f, why)
 	t.Leave()
@@ -58,9 +61,10 @@ func (c *call) follow(t *Ticket, f *errand, why policy.Reason) onward {
 	if out.Head != nil && c.standIn(f.stored(), out) {
 		return answered
 	}
-	status := policy.CacheStatus{Reason: why, Forwarded: true, Collapsed: t.Joined(), Storing: policy.Stored, Timed: true}
+	status := policy.CacheStatus{Reason: why, Forwarded: true, Collapsed: t.Joined(), Storing: policy.Stored, Timed: c.plan == nil}
 	if !t.Joined() {
 		status.Storing = f.why
+		c.mine = f.own
 	}
 	if out.Head != nil {
 		status.TTL = out.Head.Response.TTL(c.now)
@@ -76,6 +80,8 @@ func (c *call) follow(t *Ticket, f *errand, why policy.Reason) onward {
 		return alone
 	case out.Way == Streaming:
 		return c.stream(t, out, status)
+	case t.Joined() && t.flight == nil && c.plan != nil:
+		c.hit(out.Object, policy.CacheStatus{Reason: policy.Followed}, 0)
 	case t.Joined() && t.flight == nil:
 		c.hit(out.Object, policy.CacheStatus{Reason: policy.Fresh, Timed: true, TTL: status.TTL}, out.Head.Response.Age(c.now))
 	default:
@@ -89,7 +95,7 @@ func (c *call) follow(t *Ticket, f *errand, why policy.Reason) onward {
 
 // usable says whether a response that another has asked for answers this request.
 func (c *call) usable(h *Head) bool {
-	d := policy.Decide(&c.req, &h.Response, policy.Unmarked, c.now, &c.set.options)
+	d := policy.Decide(&c.req, &h.Response, policy.Unmarked, c.now, c.opt)
 	return d.Action == policy.Use || d.Action == policy.UseAndRefresh
 }
 
@@ -124,7 +130,7 @@ func (c *call) failed(seen *Object, err error) {
 	if seen != nil {
 		r, mark = &seen.Head.Response, seen.Mark()
 	}
-	d := policy.AfterFailure(&c.req, r, mark, policy.Disconnected, c.now, &c.set.options)
+	d := policy.AfterFailure(&c.req, r, mark, policy.Disconnected, c.now, c.opt)
 	switch {
 	case d.Action == policy.Use:
 		c.hit(seen, policy.CacheStatus{Reason: d.Reason, Timed: true, TTL: d.TTL}, d.Age)
@@ -160,7 +166,7 @@ func (c *call) own(out Outcome, f *errand, status policy.CacheStatus) {
 	if out.Answer.Body != nil {
 		defer out.Answer.Body.Close()
 	}
-	if policy.NotModified(&c.req, &out.Head.Response, c.now, &c.set.options) && out.Head.Response.Status == 200 {
+	if policy.NotModified(&c.req, &out.Head.Response, c.now, c.opt) && out.Head.Response.Status == 200 {
 		status.FwdStatus = 200
 		c.notModified(out.Head, status)
 		return
@@ -172,7 +178,7 @@ func (c *call) own(out Outcome, f *errand, status policy.CacheStatus) {
 // missHead begins an answer with a response that has just come.
 func (c *call) missHead(h *Head, status policy.CacheStatus) {
 	reply := &c.x.Reply
-	reply.Status, reply.OwnDate = h.Response.Status, true
+	reply.Status, reply.OwnDate = h.Response.Status, c.dated()
 	reply.Lines(c.just(h, status.Collapsed))
 	c.decided(status)
 }

@@ -29,6 +29,7 @@ type Head struct {
 	asked   []byte       // the request's values of the fields that Vary names
 	hit     http1.Fields // what Lines repeats, and an update is made to
 	offered bool         // in content codings
+	made    bool         // the validator is ours: the origin does not know it
 }
 
 // NewHead makes a head. fields are the response's end-to-end fields in memory of

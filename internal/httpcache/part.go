@@ -36,7 +36,7 @@ func (c *call) readRange(why policy.Reason) {
 // keepPart gives the client the answer to a range, and keeps what is a part or the
 // whole of a response.
 func (c *call) keepPart(in *origin.Inbound, at fence, asked int64, why policy.Reason) {
-	o := &c.set.options
+	o := c.opt
 	fields := received(in.Header, time.Now().Unix())
 	r := policy.ParseResponse(in.Status, fields, asked, time.Now().Unix(), o)
 	ok, kept := policy.Storable(&c.req, &r, o)
@@ -112,5 +112,5 @@ func (s *Store) Join(q *Query) *Ticket {
 	sh := s.shardOf(q.Key)
 	sh.Lock()
 	defer sh.Unlock()
-	return s.join(sh, q)
+	return s.join(sh, q, 0)
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 	"github.com/kasoku/kasoku/internal/origin"
-	"github.com/kasoku/kasoku/internal/origin/balance"
 )
 
 // outbound is the client's request as it goes to an origin, without its body.
@@ -59,7 +58,7 @@ func (c *call) withBody(q *origin.Outbound) {
 func (c *call) ask(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault) {
 	c.svc.metrics.asked.Inc()
 	start := time.Now()
-	in, f := c.set.group.Do(ctx, q, &balance.Choice{Key: c.key})
+	in, f := c.send(ctx, q)
 	c.x.Record.Origin += time.Since(start)
 	if f != nil {
 		c.sent = c.sent || f.Reached
@@ -75,12 +74,18 @@ func (c *call) pass(why policy.Reason) {
 	c.withBody(q)
 	in, f := c.ask(c.x.Context(), q)
 	if f != nil {
+		c.settle(Settled{Fault: f})
 		c.unanswered(f)
 		return
 	}
 	defer in.Close()
 	c.svc.metrics.stored(policy.Passed)
-	c.relay(in, policy.CacheStatus{Reason: why, Forwarded: true, Storing: policy.Passed})
+	status := policy.CacheStatus{Reason: why, Forwarded: true, Storing: policy.Passed}
+	if c.passage != nil && c.passage.Settle != nil {
+		c.relayWhole(in, status)
+		return
+	}
+	c.relay(in, status)
 }
 
 // relay gives the client an answer as it comes from an origin.

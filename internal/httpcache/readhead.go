@@ -23,7 +23,7 @@ func (c *call) readHead(o *Object, why policy.Reason) {
 	}
 	c.svc.metrics.stored(policy.MethodNotStored)
 	if o != nil && in.Status == http.StatusOK {
-		now, opt := time.Now().Unix(), &c.set.options
+		now, opt := time.Now().Unix(), c.opt
 		fields := received(in.Header, now)
 		told := policy.ParseResponse(in.Status, fields, asked, now, opt)
 		switch policy.FromHead(&told, in.Length, &o.Head.Response, o.Body.Len()) {
@@ -43,7 +43,7 @@ func (c *call) readHead(o *Object, why policy.Reason) {
 // standInFor answers with what is stored in place of an origin's failure, if that
 // may be.
 func (c *call) standInFor(o *Object) bool {
-	d := policy.AfterFailure(&c.req, &o.Head.Response, o.Mark(), policy.Failed, c.now, &c.set.options)
+	d := policy.AfterFailure(&c.req, &o.Head.Response, o.Mark(), policy.Failed, c.now, c.opt)
 	if d.Action != policy.Use {
 		return false
 	}

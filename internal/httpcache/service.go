@@ -147,24 +147,38 @@ func (s *Service) Close() {
 
 // Serve answers one exchange.
 func (s *Service) Serve(x *edge.Exchange) {
+	c := s.enter(x)
+	defer c.finish()
+	if c.sound() {
+		c.look()
+		c.serve()
+	}
+}
+
+// enter begins a call.
+func (s *Service) enter(x *edge.Exchange) *call {
 	c := s.calls.Get().(*call)
 	c.begin(s, x)
-	defer c.finish()
-	c.serve()
+	return c
+}
+
+// sound refuses a request that can't be passed on.
+func (c *call) sound() bool {
+	fields := c.x.Request.Fields
+	switch {
+	case !c.hop.read(fields):
+		c.local(400, "Connection names a field that does not concern the connection alone")
+		return false
+	case looped(fields, c.svc.id):
+		c.local(508, "the request has come back to where it was")
+		return false
+	}
+	return true
 }
 
 // serve sends a request on the way that its method and framing ask for.
 func (c *call) serve() {
 	x := c.x
-	switch {
-	case !c.hop.read(x.Request.Fields):
-		c.local(400, "Connection names a field that does not concern the connection alone")
-		return
-	case looped(x.Request.Fields, c.svc.id):
-		c.local(508, "the request has come back to where it was")
-		return
-	}
-	c.look()
 	switch {
 	case c.hop.upgrade && c.req.Method == policy.GET && x.BodyLength() == 0:
 		c.tunnel()
@@ -184,16 +198,8 @@ func (c *call) serve() {
 // read answers a GET or HEAD from what is stored, or from the origin.
 func (c *call) read() {
 	found := c.svc.store.Find(&c.query)
+	d := c.decide(&found)
 	o := found.Object
-	var d policy.Decision
-	if o != nil {
-		d = policy.Decide(&c.req, &o.Head.Response, o.Mark(), c.now, &c.set.options)
-	} else {
-		d = policy.Absent(&c.req, found.Miss == MissVary, &c.set.options)
-		if found.Miss == MissRemoved && d.Reason == policy.URIMiss {
-			d.Reason = policy.Invalidated
-		}
-	}
 	switch d.Action {
 	case policy.Use:
 		c.hit(o, policy.CacheStatus{Reason: d.Reason, Timed: true, TTL: d.TTL}, d.Age)
@@ -203,9 +209,26 @@ func (c *call) read() {
 	case policy.Validate, policy.Forward:
 		c.ahead(found, d)
 	case policy.GatewayTimeout:
-		c.refuse(504, "nothing that is stored may be used, and the request forbids to ask the origin")
-		c.note(d.Reason, nil)
+		c.forbidden(d.Reason)
 	}
+}
+
+// decide says whether what was found answers.
+func (c *call) decide(found *Found) policy.Decision {
+	if o := found.Object; o != nil {
+		return policy.Decide(&c.req, &o.Head.Response, o.Mark(), c.now, c.opt)
+	}
+	d := policy.Absent(&c.req, found.Miss == MissVary, c.opt)
+	if found.Miss == MissRemoved && d.Reason == policy.URIMiss {
+		d.Reason = policy.Invalidated
+	}
+	return d
+}
+
+// forbidden answers a request that must not reach the origin.
+func (c *call) forbidden(why policy.Reason) {
+	c.refuse(504, "nothing that is stored may be used, and the request forbids to ask the origin")
+	c.note(why, nil)
 }
 
 // ahead asks the origin about what the stored could not answer.
@@ -236,7 +259,7 @@ func (c *call) alone(seen *Object) bool {
 	switch {
 	case c.req.Traits.Has(policy.HasAuthorization), c.req.Directives.Has(policy.NoStore):
 		return true
-	case c.req.Directives.Has(policy.NoCache) && !c.set.options.IgnoreRequestDirectives:
+	case c.req.Directives.Has(policy.NoCache) && !c.opt.IgnoreRequestDirectives:
 		return true
 	}
 	return seen != nil && (seen.Head.Response.Directives.Has(policy.NoCache) || seen.Head.Response.Lifetime <= 0)
@@ -251,5 +274,5 @@ func (c *call) refresh(o *Object) {
 	o.RefreshFailed(c.now + 1) // so that others don't prepare the same; what comes takes its place
 	f := c.newErrand(o)
 	f.quiet = true
-	c.svc.store.Refresh(&Ask{Query: &c.query, Seen: o, Fill: f.fill})
+	c.svc.store.Refresh(&Ask{Query: &c.query, Seen: o, Fill: f.fly})
 }

@@ -93,6 +93,21 @@ func (s *Store) Find(q *Query) Found {
 	return f
 }
 
+// former finds what was stored for q and is out of reach by its tags, so that it
+// can be asked about or compared with. nil if there is nothing.
+func (s *Store) former(q *Query) *Object {
+	r := s.resource(q.Key)
+	if r == nil {
+		return nil
+	}
+	for _, o := range r.variants {
+		if !o.part() && o.Head.answers(q) && s.held(q.Key, o) {
+			return o
+		}
+	}
+	return nil
+}
+
 // Parts calls yield with every stored part (206) of the response to q.
 func (s *Store) Parts(q *Query, yield func(*Object) bool) {
 	r := s.resource(q.Key)

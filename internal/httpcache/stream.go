@@ -14,7 +14,7 @@ import (
 // it came.
 func (c *call) stream(t *Ticket, out Outcome, status policy.CacheStatus) onward {
 	r := &out.Head.Response
-	what := policy.Evaluate(c.spans[:0], &c.req, r, out.Length, c.now, &c.set.options)
+	what := policy.Evaluate(c.spans[:0], &c.req, r, out.Length, c.now, c.opt)
 	switch {
 	case what.Status == 304:
 		status.FwdStatus = r.Status
@@ -38,7 +38,7 @@ func (c *call) stream(t *Ticket, out Outcome, status policy.CacheStatus) onward 
 // beginPart begins an answer with a range of a body that is still coming.
 func (c *call) beginPart(out Outcome, s policy.Span, status policy.CacheStatus) {
 	reply := &c.x.Reply
-	reply.Status, reply.OwnDate = 206, true
+	reply.Status, reply.OwnDate = 206, c.dated()
 	c.linesWithout(c.just(out.Head, status.Collapsed), "Content-Range", "")
 	reply.FieldBytes("Content-Range", appendContentRange(nil, s, out.Length))
 	status.FwdStatus = out.Head.Response.Status

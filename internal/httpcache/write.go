@@ -47,7 +47,7 @@ func (s *Service) invalidate(at *fence, keys ...[]byte) (alone bool) {
 // posted gives the client the answer to an unsafe method, and keeps that to a POST
 // which is the URI's own representation (RFC 9110, section 9.3.3).
 func (c *call) posted(in *origin.Inbound, at fence, asked int64, alone bool) {
-	o := &c.set.options
+	o := c.opt
 	status := policy.CacheStatus{Reason: policy.NotReading, Forwarded: true, Storing: policy.MethodNotStored}
 	var r policy.Response
 	var fields http1.Fields

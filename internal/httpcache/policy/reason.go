@@ -10,6 +10,7 @@ type Reason uint8
 const (
 	Fresh Reason = iota
 	FreshByOptions
+	Followed
 	ClientTakesStale
 	Refreshing
 	StaleError
@@ -34,6 +35,9 @@ const (
 	OriginSilent
 	BodyPassed
 	UpgradePassed
+	Unfollowed
+	ProtocolPassed
+	NotAllowed
 	CacheFault
 	Refused
 	PurgeAsked
@@ -59,6 +63,8 @@ const (
 	TooLarge
 	Incomplete
 	Overtaken
+	Unsettled
+	Unsound
 	Passed
 )
 
@@ -81,6 +87,7 @@ type ReasonInfo struct {
 var Reasons = []ReasonInfo{
 	{Fresh, "fresh", "hit", telemetry.Hit, "A stored response was fresh and answered the request."},
 	{FreshByOptions, "fresh-by-default", "hit; detail=default-ttl", telemetry.Hit, "A stored response answered that says nothing of freshness; it is fresh because the configuration has a default for such."},
+	{Followed, "followed", "hit; detail=followed", telemetry.Hit, "A stored response answered that the origins would still give: what changes is announced by their feeds (type couchdb)."},
 	{ClientTakesStale, "max-stale", "hit; detail=max-stale", telemetry.HitStale, "A stored response was past its freshness, but the client's own max-stale allows that."},
 	{Refreshing, "stale-while-revalidate", "hit; detail=stale-while-revalidate", telemetry.HitStale, "A stored response past its freshness answered at once, while one request in the background asks the origin whether it is still right."},
 	{StaleError, "stale-if-error", "fwd=stale; detail=stale-if-error", telemetry.HitStale, "The origin failed, and stale-if-error allows the stored response. Many of these: look at the origin's errors."},
@@ -105,6 +112,9 @@ var Reasons = []ReasonInfo{
 	{OriginSilent, "origin-silent", "", telemetry.Local, "The origin gave no answer and nothing stored may stand in: 504 if there was something to validate, otherwise 502."},
 	{BodyPassed, "read-with-body", "fwd=bypass; detail=body", telemetry.Pass, "A GET or HEAD with a body, whose meaning only the origin knows."},
 	{UpgradePassed, "upgrade", "fwd=bypass; detail=upgrade", telemetry.Pass, "The client asked for another protocol on the connection, such as WebSocket."},
+	{Unfollowed, "unfollowed", "fwd=stale; detail=unfollowed", telemetry.MissExpired, "A response is stored, but an origin's feed has been silent, so that nobody can tell whether it is still good (type couchdb). Many of these: look at the origins, and at what lies between."},
+	{ProtocolPassed, "protocol", "fwd=bypass; detail=protocol", telemetry.Pass, "What was asked for is to be asked for each time, by the rules of the origin's protocol (type couchdb)."},
+	{NotAllowed, "not-allowed", "fwd=bypass; detail=not-allowed", telemetry.Pass, "Who asks may not read the database, or it is not known whether: the origin answers itself (type couchdb)."},
 	{CacheFault, "cache-fault", "fwd=bypass; detail=cache-fault", telemetry.CacheFault, "A fault inside the cache; the request was passed to the origin. Always worth a bug report."},
 	{Refused, "refused", "", telemetry.Local, "Kasoku refused the request: it was malformed, came round in a loop, or is not allowed."},
 	{PurgeAsked, "purge-method", "", telemetry.Local, "A client dropped the URL with the method PURGE."},
@@ -129,6 +139,8 @@ var Reasons = []ReasonInfo{
 	{TooLarge, "too-large", "detail=too-large", telemetry.None, "The body is larger than the configuration stores."},
 	{Incomplete, "incomplete", "detail=incomplete", telemetry.None, "The body ended before its announced end."},
 	{Overtaken, "overtaken", "detail=overtaken", telemetry.None, "A write or a purge came while the response was on its way, so that it may show what was before."},
+	{Unsettled, "unsettled", "detail=unsettled", telemetry.None, "A write was under way, or no origin was known to have all that the others have, so that the response may soon be out of date (type couchdb). Many of these: replication lags."},
+	{Unsound, "unsound", "detail=unsound", telemetry.None, "The response tells of an error, or is one that the protocol does not let be kept (type couchdb)."},
 	{Passed, "not-stored-passed", "detail=passed", telemetry.None, "The request was passed on without a look at what could be stored."},
 }
 

@@ -1,0 +1,124 @@
+package httpcache
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"io"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/origin"
+)
+
+// mostEarly is how long a body may be for its validator to be there at once: it is
+// held until it is whole.
+const mostEarly = 256 << 10
+
+// admitted judges a new response by the errand's Fill. Where the origin gives no
+// validator, we make one of the body: at once if that is short, else when it is whole.
+func (f *errand) admitted(fl *Flight, in *origin.Inbound, fields http1.Fields, asked int64) (*Answer, error) {
+	adm := f.fill.Admit(in.Status, fields)
+	f.own = adm.Own
+	storable := f.judge(fl, in, &adm, asked)
+	a := &Answer{Head: f.head(in.Status, adm.Fields, asked), Length: in.Length, Body: in, Share: storable, Keep: storable && f.why == policy.Stored}
+	f.svc.metrics.stored(f.why)
+	if !storable {
+		f.replaceable(in.Status)
+		return a, nil
+	}
+	if in.Status == 200 && a.Head.Response.ETag.Kind == policy.NoTag {
+		return f.made(a, in, asked)
+	}
+	f.set.offer(a.Head, in.Length, true)
+	a.Seal = func(a *Answer, b *Body) *Answer { return f.sealed(a, b, nil) }
+	return a, nil
+}
+
+// judge says whether all may have a response, and sets why it is stored or not.
+func (f *errand) judge(fl *Flight, in *origin.Inbound, adm *Admission, asked int64) bool {
+	r := policy.ParseResponse(in.Status, adm.Fields, asked, time.Now().Unix(), f.opt)
+	var ok bool
+	if ok, f.why = policy.Storable(&f.req, &r, f.opt); !ok {
+		return false
+	}
+	switch {
+	case !adm.Store:
+		f.why = policy.Unsound
+		return false
+	case !fl.stamp.Settled:
+		f.why = policy.Unsettled
+		return false
+	case !f.keep:
+		f.why = policy.Unsettled
+	case in.Length > f.set.cfg.MaxObject:
+		f.why = policy.TooLarge
+	}
+	return true
+}
+
+// head makes the head of a response.
+func (f *errand) head(status int, fields http1.Fields, asked int64) *Head {
+	return NewHead(policy.ParseResponse(status, fields, asked, time.Now().Unix(), f.opt), fields, f.client, f.opt)
+}
+
+// made gives a a validator of its body.
+func (f *errand) made(a *Answer, in *origin.Inbound, asked int64) (*Answer, error) {
+	seal := func(a *Answer, b *Body) *Answer {
+		fields := append(a.Head.Fields[:len(a.Head.Fields):len(a.Head.Fields)], http1.Field{Name: []byte("ETag"), Value: tagOf(b)})
+		h := f.head(a.Head.Response.Status, fields, asked)
+		h.made = true
+		f.set.offer(h, b.Len(), true)
+		return f.sealed(a, b, h)
+	}
+	early, err := io.ReadAll(io.LimitReader(in, mostEarly+1))
+	switch {
+	case err != nil:
+		in.Close()
+		return nil, err
+	case len(early) > mostEarly:
+		a.Body, a.Seal = &partAndRest{io.MultiReader(bytes.NewReader(early), in), in}, seal
+		return a, nil
+	}
+	in.Close()
+	a.Whole = NewBody(nonEmpty(bytes.Clone(early))...)
+	a.Length = a.Whole.Len()
+	return seal(a, a.Whole), nil
+}
+
+// sealed is a when its body is whole. h is the head with our validator, nil if it
+// has the origin's. A body that has come out as it was leaves the stored one, with
+// its coded forms, in its place.
+func (f *errand) sealed(a *Answer, b *Body, h *Head) *Answer {
+	s := *a
+	if f.fill.Sound != nil && !f.fill.Sound(b) {
+		s.Keep = false
+		return &s
+	}
+	if h == nil {
+		return &s
+	}
+	s.Head = h
+	if old := f.seen; old != nil && old.Head.made && old.Body.Len() == b.Len() && old.Head.sameAs(h) {
+		s.Validated = old
+	}
+	return &s
+}
+
+// sameAs tells whether two heads say the same of bodies that are the same.
+func (h *Head) sameAs(g *Head) bool {
+	return h.Response.Status == g.Response.Status && bytes.Equal(h.Response.ETag.Value, g.Response.ETag.Value) &&
+		bytes.Equal(h.Fields.Get("Content-Type"), g.Fields.Get("Content-Type"))
+}
+
+// tagOf is a strong entity tag of a body.
+func tagOf(b *Body) []byte {
+	sum := sha256.New()
+	for _, c := range b.chunks {
+		sum.Write(c)
+	}
+	dst := append([]byte{}, `"k-`...)
+	dst = base64.RawURLEncoding.AppendEncode(dst, sum.Sum(nil)[:16])
+	return append(dst, '"')
+}

@@ -1,0 +1,219 @@
+package httpcache
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/origin"
+	"github.com/kasoku/kasoku/internal/origin/balance"
+)
+
+// Plan is what a service on top of this one knows of a read beyond HTTP. It and
+// what it refers to must stay as they are until Serve returns.
+type Plan struct {
+	// Key is what the answer is stored under, instead of the URL.
+	Key []byte
+	// Good says that what is stored and fresh is also right. Without it the origin is
+	// asked, about what is stored if that has a validator of the origin's.
+	Good bool
+	// Since is the earliest moment, on the cache's clock, at which a fetch may have begun
+	// whose answer this request takes.
+	Since int64
+	// Body is that of a POST that reads; nil for GET and HEAD.
+	Body []byte
+	// Options stand for the service's own; they never change. A request's credentials make
+	// no difference, in any case: whoever makes the plan knows who may have the answer.
+	Options *policy.Options
+	// Filler is asked once when nothing stored answers.
+	Filler Filler
+}
+
+// Filler makes fills.
+type Filler interface {
+	// Fill is called by the goroutine that serves the exchange. What it returns outlives
+	// the exchange and must not refer to it.
+	Fill() *Fill
+}
+
+// Fill is how an origin is asked for an answer that may be stored.
+type Fill struct {
+	// Tags are what the answer depends on: at most three. They are noted before Ask.
+	Tags []cache.Tag
+	// Ask sends q. keep says whether the answer may be stored as far as the origin that
+	// gave it is concerned. Ask may change q, but not what q refers to.
+	Ask func(ctx context.Context, q *origin.Outbound) (in *origin.Inbound, keep bool, f *origin.Fault)
+	// Admit looks at an answer's head. What it returns may refer to fields.
+	Admit func(status int, fields http1.Fields) Admission
+	// Sound looks at a body that is whole, and says whether it may be stored.
+	Sound func(*Body) bool
+}
+
+// Admission is what becomes of an answer.
+type Admission struct {
+	// Fields are those of the answer for everybody.
+	Fields http1.Fields
+	// Own are fields for whoever asked only.
+	Own http1.Fields
+	// Store lets others have it, and lets it be stored if nothing else is against it.
+	Store bool
+}
+
+// Read answers a GET, a HEAD or a POST that reads, from what is stored or from an
+// origin. Stored answers have no age and are dated now: that they are still
+// right is known as if they had just been validated.
+func (s *Service) Read(x *edge.Exchange, p *Plan) {
+	c := s.enter(x)
+	defer c.finish()
+	c.plan, c.opt = p, p.Options
+	if c.sound() {
+		c.look()
+		c.planned()
+	}
+}
+
+// Passage is how a request goes to an origin whose answer is not stored.
+type Passage struct {
+	// Why is told in Cache-Status.
+	Why policy.Reason
+	// Ask sends q, as Fill.Ask does. Nil asks any origin.
+	Ask func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault)
+	// Settle, if not nil, is told how it ended before the client is. It is called once
+	// unless the Passage ends in a panic.
+	Settle func(Settled)
+}
+
+// Settled is how a request ended.
+type Settled struct {
+	Fault  *origin.Fault // that there is no answer
+	Status int
+	Header http1.Fields
+	Body   []byte
+	Whole  bool // Body is all of it; else it was cut, or is too long to be held
+}
+
+// Pass gives the request to an origin as it is, and the client its answer as it
+// comes.
+func (s *Service) Pass(x *edge.Exchange, p *Passage) {
+	c := s.enter(x)
+	defer c.finish()
+	c.passage = p
+	if c.sound() {
+		c.look()
+		c.pass(p.Why)
+	}
+}
+
+// Ask sends a request of the caller's own to the origins.
+func (s *Service) Ask(ctx context.Context, q *origin.Outbound, choice *balance.Choice) (*origin.Inbound, *origin.Fault) {
+	return s.settings.Load().group.Do(ctx, q, choice)
+}
+
+// Members reports on the origins, in their order.
+func (s *Service) Members() []balance.MemberState { return s.settings.Load().group.Members() }
+
+// planned is read for a Plan.
+func (c *call) planned() {
+	found := c.svc.store.Find(&c.query)
+	d := c.decide(&found)
+	switch {
+	case d.Action == policy.Use && c.plan.Good:
+		c.hit(found.Object, policy.CacheStatus{Reason: followed(d.Reason)}, 0)
+		return
+	case d.Action == policy.Use:
+		d.Reason = policy.Unfollowed
+	case d.Action == policy.GatewayTimeout:
+		c.forbidden(d.Reason)
+		return
+	}
+	if c.req.Method == policy.HEAD || c.req.Traits.Has(policy.HasRange|policy.HasIfMatch) {
+		c.pass(d.Reason)
+		return
+	}
+	if found.Object == nil {
+		found.Object = c.svc.store.former(&c.query)
+	}
+	c.fetch(found.Object, d.Reason, false)
+}
+
+// followed is why a stored response was used that is fresh without saying so.
+func followed(why policy.Reason) policy.Reason {
+	if why == policy.FreshByOptions {
+		return policy.Followed
+	}
+	return why
+}
+
+// fill is the plan's Fill, nil if there is no plan.
+func (c *call) fill() *Fill {
+	if c.filling == nil && c.plan != nil {
+		c.filling = c.plan.Filler.Fill()
+	}
+	return c.filling
+}
+
+// send gives q to an origin.
+func (c *call) send(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault) {
+	switch {
+	case c.faulty:
+	case c.passage != nil && c.passage.Ask != nil:
+		return c.passage.Ask(ctx, q)
+	case c.plan != nil:
+		in, _, f := c.fill().Ask(ctx, q)
+		return in, f
+	}
+	return c.set.group.Do(ctx, q, &balance.Choice{Key: c.key})
+}
+
+// tame takes away from a request what the plan has answered already.
+func (p *Plan) tame(q *policy.Request) {
+	q.Traits &^= policy.HasAuthorization | policy.HasCookie
+	if p.Body != nil { // conditions and ranges are for GET
+		q.Method = policy.GET
+		q.Traits &^= policy.HasRange | policy.HasIfRange | policy.HasIfNoneMatch | policy.HasIfModifiedSince
+		q.Range, q.IfRange, q.IfModifiedSince = nil, nil, nil
+	}
+}
+
+// dated says whether answers go out with the Date that they came with.
+func (c *call) dated() bool { return c.plan == nil }
+
+// settle tells the passage's owner how it ended.
+func (c *call) settle(s Settled) {
+	if c.passage != nil && c.passage.Settle != nil {
+		c.passage.Settle(s)
+	}
+}
+
+// mostSettled is the longest answer that is held until its Passage is settled.
+const mostSettled = 16 << 20
+
+// relayWhole is relay, for an answer that the passage's owner wants to see first.
+func (c *call) relayWhole(in *origin.Inbound, status policy.CacheStatus) {
+	body, err := io.ReadAll(io.LimitReader(in, mostSettled+1))
+	whole := err == nil && len(body) <= mostSettled
+	s := Settled{Status: in.Status, Header: in.Header, Whole: whole}
+	if whole {
+		s.Body = body
+	}
+	c.passage.Settle(s)
+	c.head(in.Status, in.Header, time.Now().Unix())
+	c.decided(status)
+	switch {
+	case c.req.Method == policy.HEAD:
+		c.x.Reply.Length = in.Length
+	case err != nil:
+		c.unsent(err)
+	case whole:
+		c.x.Reply.Build(append(c.x.Reply.Buf, body...))
+	default:
+		c.streamed = true
+		if out, serr := c.x.Stream(in.Length); serr == nil { // else the client is gone
+			c.copyRest(out, &ended{in: in, got: int64(len(body))}, nil, body, len(body), nil)
+		}
+	}
+}

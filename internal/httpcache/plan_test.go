@@ -1,0 +1,399 @@
+package httpcache
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/origin"
+	"github.com/kasoku/kasoku/internal/origin/balance"
+	"github.com/kasoku/kasoku/internal/testutil/race"
+)
+
+// theTag is what all answers of a planner depend on.
+var theTag = cache.TagOf([]byte("planner"))
+
+// planOptions let what says nothing of freshness be fresh for ever.
+var planOptions = func() *policy.Options {
+	o := policy.Defaults()
+	o.DefaultTTL, o.IgnoreRequestDirectives = 1<<40, true
+	return &o
+}()
+
+// planner stands for a protocol before the engine. Its fields may be changed while
+// no request is under way.
+type planner struct {
+	*site
+	key            string
+	stale, discard bool
+	since          int64
+	post           bool
+	panics         string // where: "fill", "ask", "admit", "sound"
+	admits         func(int, http1.Fields) Admission
+	sound          func(*Body) bool
+	settled        chan Settled
+	passes         bool
+	fills          atomic.Int64
+}
+
+// newPlanner serves what script says under one key.
+func newPlanner(t testing.TB, script func(*asked), change ...func(*Config)) *planner {
+	p := &planner{site: newSite(t, script, change...), key: "k"}
+	p.server.SetHandler(p)
+	return p
+}
+
+func (p *planner) Serve(x *edge.Exchange) {
+	if p.passes {
+		passage := &Passage{Why: policy.ProtocolPassed}
+		if p.settled != nil {
+			passage.Settle = func(s Settled) { p.settled <- s }
+		}
+		p.Service.Pass(x, passage)
+		return
+	}
+	plan := &Plan{Key: []byte(p.key), Good: !p.stale, Since: p.since, Options: planOptions, Filler: p}
+	if p.post {
+		plan.Body, _ = x.ReadBody(1 << 10)
+	}
+	p.Service.Read(x, plan)
+}
+
+func (p *planner) dies(where string) {
+	if p.panics == where {
+		panic("a planned fault")
+	}
+}
+
+// Fill implements Filler.
+func (p *planner) Fill() *Fill {
+	p.fills.Add(1)
+	p.dies("fill")
+	return &Fill{
+		Tags: []cache.Tag{theTag},
+		Ask: func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, bool, *origin.Fault) {
+			p.dies("ask")
+			in, f := p.Service.Ask(ctx, q, &balance.Choice{})
+			return in, !p.discard, f
+		},
+		Admit: func(status int, fields http1.Fields) Admission {
+			p.dies("admit")
+			if p.admits != nil {
+				return p.admits(status, fields)
+			}
+			return Admission{Fields: fields, Store: true}
+		},
+		Sound: func(b *Body) bool {
+			p.dies("sound")
+			return p.sound == nil || p.sound(b)
+		},
+	}
+}
+
+// move puts everything out of reach.
+func (p *planner) move() { p.space.Cache().Apply(cache.Change{Tags: []cache.Tag{theTag}}) }
+
+// says makes a script that answers with the body that holds at the time.
+func says(body *atomic.Value, fields ...string) func(*asked) {
+	return func(a *asked) {
+		text := body.Load().(string)
+		a.say("HTTP/1.1 200 OK\nContent-Length: " + strconv.Itoa(len(text)) + "\n" + joined(fields) + "\n" + text)
+	}
+}
+
+// expect asks and holds the answer against what is wanted: status, body and how
+// Cache-Status begins.
+func (p *planner) expect(what, line string, status int, body, how string, fields ...string) *got {
+	p.t.Helper()
+	g := p.ask(line, fields...)
+	if g.status != status || g.body != body || !strings.HasPrefix(g.get("Cache-Status"), "kasoku; "+how) {
+		p.t.Errorf("%s: %s; want %d %q %s", what, g, status, body, how)
+	}
+	return g
+}
+
+func (p *planner) asked(what string, n int) {
+	p.t.Helper()
+	if got := len(p.origin.requests()); got != n {
+		p.t.Errorf("%s: the origin was asked %d times; want %d", what, got, n)
+	}
+}
+
+func TestPlanKey(t *testing.T) {
+	var body atomic.Value
+	body.Store("hello")
+	p := newPlanner(t, says(&body))
+	p.expect("first", "GET /a?x=1", 200, "hello", "fwd=uri-miss; stored", "Authorization: Basic eA==")
+	g := p.expect("another URL with the same key", "GET /b", 200, "hello", "hit; detail=followed")
+	if g.get("Age") != "" || g.get("Date") == "" || g.get("ETag") == "" {
+		t.Errorf("it is not as if validated just now: %s", g)
+	}
+	p.key = "other"
+	p.expect("another key", "GET /a?x=1", 200, "hello", "fwd=uri-miss")
+	p.asked("in all", 2)
+}
+
+// TestPlanTags shows that what depends on a tag is fetched anew when that has moved,
+// by the origin's validator if there is one.
+func TestPlanTags(t *testing.T) {
+	p := newPlanner(t, func(a *asked) {
+		if strings.Contains(a.head, "If-None-Match: \"7\"") {
+			a.say("HTTP/1.1 304 Not Modified\nETag: \"7\"\n\n")
+			return
+		}
+		a.say("HTTP/1.1 200 OK\nContent-Length: 5\nETag: \"7\"\n\nhello")
+	})
+	p.expect("first", "GET /", 200, "hello", "fwd=uri-miss; stored")
+	p.move()
+	p.expect("moved", "GET /", 200, "hello", "fwd=stale; detail=invalidated; fwd-status=304; stored")
+	p.expect("again", "GET /", 200, "hello", "hit")
+	p.stale = true
+	p.expect("not good", "GET /", 200, "hello", "fwd=stale; detail=unfollowed; fwd-status=304")
+	p.stale = false
+	p.expect("client has it", "GET /", 304, "", "hit", `If-None-Match: "7"`)
+	p.asked("in all", 3)
+}
+
+// TestPlanMade shows the validators that Kasoku makes.
+func TestPlanMade(t *testing.T) {
+	for name, length := range map[string]int{"short": 5000, "long": mostEarly + 5000} {
+		t.Run(name, func(t *testing.T) {
+			var body atomic.Value
+			one, two := strings.Repeat("a", length), strings.Repeat("b", length)
+			body.Store(one)
+			p := newPlanner(t, says(&body, "Content-Type: text/plain"))
+			first := p.expect("first", "GET /", 200, one, "fwd=uri-miss; stored")
+			if length <= mostEarly && first.get("ETag") == "" {
+				t.Error("the first answer has no ETag")
+			}
+			hit := p.expect("hit", "GET /", 200, one, "hit")
+			tag := hit.get("ETag")
+			if !strings.HasPrefix(tag, `"k-`) {
+				t.Fatalf("ETag %s", tag)
+			}
+			p.expect("client has it", "GET /", 304, "", "hit", "If-None-Match: "+tag)
+			before := p.stored()
+			p.move()
+			if length <= mostEarly {
+				p.expect("the same again", "GET /", 304, "", "fwd=stale; detail=invalidated", "If-None-Match: "+tag)
+			} else {
+				p.expect("the same again", "GET /", 200, one, "fwd=stale; detail=invalidated")
+			}
+			if after := p.stored(); after == before || after.Body != before.Body {
+				t.Errorf("a body that came out as it was took the place of the stored one")
+			}
+			if strings.Contains(joined(p.origin.requests()), "If-None-Match") {
+				t.Errorf("the origin was asked about a validator that it has not made")
+			}
+			body.Store(two)
+			p.move()
+			p.expect("another", "GET /", 200, two, "fwd=stale; detail=invalidated", "If-None-Match: "+tag)
+			if got := p.expect("hit", "GET /", 200, two, "hit").get("ETag"); got == tag || got == "" {
+				t.Errorf("ETag %s of another body is %s", tag, got)
+			}
+		})
+	}
+}
+
+// stored is what lies under the key.
+func (p *planner) stored() *Object {
+	return p.store.Find(&Query{Key: []byte(p.key), Options: planOptions}).Object
+}
+
+// TestPlanMadeUnannounced checks that a 304 that nobody asked for is no answer.
+func TestPlanMadeUnannounced(t *testing.T) {
+	p := newPlanner(t, func(a *asked) {
+		if a.n > 1 {
+			a.say("HTTP/1.1 304 Not Modified\n\n")
+			return
+		}
+		a.say("HTTP/1.1 200 OK\nContent-Length: 5\n\nhello")
+	})
+	p.expect("first", "GET /", 200, "hello", "fwd=uri-miss; stored")
+	p.move()
+	if g := p.ask("GET /"); g.status != 502 {
+		t.Errorf("%s", g)
+	}
+}
+
+func TestPlanNotStored(t *testing.T) {
+	f := func(name, how string, change func(*planner)) {
+		t.Run(name, func(t *testing.T) {
+			var body atomic.Value
+			body.Store("hello")
+			p := newPlanner(t, says(&body))
+			change(p)
+			p.expect("first", "GET /", 200, "hello", "fwd=uri-miss; "+how)
+			p.expect("second", "GET /", 200, "hello", "fwd=uri-miss; "+how)
+			p.asked("in all", 2)
+		})
+	}
+	f("not to be kept", "detail=unsettled", func(p *planner) { p.discard = true })
+	f("not admitted", "detail=unsound", func(p *planner) {
+		p.admits = func(_ int, f http1.Fields) Admission { return Admission{Fields: f} }
+	})
+	f("beside a write", "detail=unsettled", func(p *planner) {
+		w := p.space.Cache().Begin([]cache.Tag{theTag}, nil)
+		p.t.Cleanup(func() { w.Commit(cache.Change{}) })
+	})
+	f("unsound", "stored", func(p *planner) { p.sound = func(*Body) bool { return false } })
+}
+
+// TestPlanOwn shows fields that are for whoever caused the fetch.
+func TestPlanOwn(t *testing.T) {
+	var body atomic.Value
+	body.Store("hello")
+	p := newPlanner(t, says(&body))
+	p.admits = func(_ int, f http1.Fields) Admission {
+		return Admission{Fields: f, Own: http1.FieldsOf("Set-Cookie", "a=b"), Store: true}
+	}
+	if g := p.expect("first", "GET /", 200, "hello", "fwd=uri-miss; stored"); g.get("Set-Cookie") != "a=b" {
+		t.Errorf("without its cookie: %s", g)
+	}
+	if g := p.expect("second", "GET /", 200, "hello", "hit"); g.get("Set-Cookie") != "" {
+		t.Errorf("with somebody else's cookie: %s", g)
+	}
+}
+
+func TestPlanPost(t *testing.T) {
+	p := newPlanner(t, func(a *asked) {
+		text := a.head[:4] + a.body
+		a.say("HTTP/1.1 200 OK\nContent-Length: " + strconv.Itoa(len(text)) + "\n\n" + text)
+	})
+	p.post = true
+	c := p.visit()
+	for i, how := range []string{"fwd=uri-miss; stored", "hit"} {
+		c.send("POST /q HTTP/1.1\nHost: site\nContent-Length: 2\nIf-None-Match: *\n\n{}")
+		g := c.rest(c.head(), "POST")
+		if g.status != 200 || g.body != "POST{}" || !strings.HasPrefix(g.get("Cache-Status"), "kasoku; "+how) {
+			t.Errorf("answer %d: %s; want %s", i, g, how)
+		}
+	}
+	p.asked("in all", 1)
+}
+
+// TestPlanFaults shows that a fault of the protocol's is not the client's.
+func TestPlanFaults(t *testing.T) {
+	for _, where := range []string{"fill", "ask", "admit"} {
+		t.Run(where, func(t *testing.T) {
+			var body atomic.Value
+			body.Store("hello")
+			p := newPlanner(t, says(&body, `ETag: "1"`))
+			p.panics = where
+			p.expect("with a fault", "GET /", 200, "hello", "fwd=bypass; detail=cache-fault")
+			p.panics = ""
+			p.expect("without", "GET /", 200, "hello", "fwd=uri-miss; stored")
+		})
+	}
+}
+
+// TestPlanCut shows that a body that breaks off is neither sent as whole nor stored.
+func TestPlanCut(t *testing.T) {
+	p := newPlanner(t, func(a *asked) {
+		a.say("HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n5\r\nhello\r\n")
+		a.conn.Close()
+	})
+	if g := p.ask("GET /"); g.status != 502 {
+		t.Errorf("%s", g)
+	}
+	if p.stored() != nil {
+		t.Error("it is stored")
+	}
+}
+
+// TestPlanSince shows that a fetch that began too early is not joined, and that one
+// that began late enough is.
+func TestPlanSince(t *testing.T) {
+	var late atomic.Int64
+	p := newPlanner(t, nil)
+	release, came := make(chan struct{}), make(chan struct{}, 3)
+	p.origin.script = func(a *asked) {
+		came <- struct{}{}
+		<-release
+		a.say("HTTP/1.1 200 OK\nContent-Length: 5\nETag: \"1\"\n\nhello")
+	}
+	p.server.SetHandler(edge.HandlerFunc(func(x *edge.Exchange) {
+		p.Service.Read(x, &Plan{Key: []byte("k"), Since: late.Load(), Options: planOptions, Filler: p})
+	}))
+	answers := make(chan *got, 3)
+	go func() { answers <- p.ask("GET /") }()
+	<-came
+	late.Store(p.space.Cache().Now() + int64(time.Hour))
+	go func() { answers <- p.ask("GET /") }()
+	<-came
+	close(release)
+	for range 2 {
+		if g := <-answers; g.status != 200 || g.body != "hello" {
+			t.Errorf("%s", g)
+		}
+	}
+}
+
+// TestPassageSettles shows that the owner learns how it ended before the client does.
+func TestPassageSettles(t *testing.T) {
+	p := newPlanner(t, func(a *asked) {
+		switch {
+		case strings.Contains(a.head, "/whole"):
+			a.say("HTTP/1.1 201 Created\nContent-Length: 5\n\nhello")
+		case strings.Contains(a.head, "/cut"):
+			a.say("HTTP/1.1 201 Created\nContent-Length: 5\n\nhe")
+			a.conn.Close()
+		default:
+			a.conn.Close()
+		}
+	})
+	p.passes = true
+	f := func(path, want string, status int) {
+		p.settled = make(chan Settled, 1)
+		g := p.ask("PUT " + path)
+		s := <-p.settled
+		got := strconv.Itoa(s.Status) + " " + string(s.Body)
+		if s.Fault != nil {
+			got = "fault"
+		} else if !s.Whole {
+			got = "not whole"
+		}
+		if got != want || g.status != status {
+			t.Errorf("%s: settled %s, answered %s; want %s and %d", path, got, g, want, status)
+		}
+	}
+	f("/whole", "201 hello", 201)
+	f("/cut", "not whole", 502)
+	f("/none", "fault", 502)
+}
+
+func TestPlannedHitAllocatesNothing(t *testing.T) {
+	if race.Enabled {
+		t.Log("the race detector allocates")
+		return
+	}
+	var body atomic.Value
+	body.Store("hello")
+	p := newPlanner(t, says(&body))
+	p.expect("first", "GET /", 200, "hello", "fwd=uri-miss; stored")
+	var r http1.Request
+	text := "GET / HTTP/1.1\r\nHost: site\r\nAuthorization: Basic eA==\r\n\r\n"
+	if _, err := http1.ParseRequest([]byte(text), &http1.Limits{}, &r); err != nil {
+		t.Fatal(err)
+	}
+	x := edge.Detached(t.Context(), r, nil, time.Now())
+	plan := &Plan{Key: []byte("k"), Good: true, Options: planOptions, Filler: p}
+	f := func() {
+		x.Reply.Reset()
+		p.Service.Read(x, plan)
+	}
+	f()
+	if got := x.Record.Decision.String(); got != "hit" {
+		t.Fatalf("it is a %s", got)
+	}
+	if n := testing.AllocsPerRun(100, f); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
