@@ -56,7 +56,7 @@ type Config struct {
 	Hedge Hedge
 	// Transport is the pattern of each member's transport; Name, Member, URL and
 	// Metrics in it do not count. Two TLS configurations are the same for Reconfigure if
-	// they are one.
+	// they say the same, and neither has functions unless they are one.
 	Transport origin.TransportConfig
 	// Moved is told when a member becomes available or ceases to be: "up", "down",
 	// "ejected", "drained", "broken", and why. It is called by whoever noticed, and must

@@ -70,7 +70,12 @@ func pattern(cfg *Config, i int) origin.TransportConfig {
 
 // same says whether the member goes on as the ith of a configuration.
 func (m *member) same(cfg *Config, i int) bool {
-	return m.made == pattern(cfg, i) && m.cfg.Load().Breaker == cfg.Breaker
+	was, is := m.made, pattern(cfg, i)
+	if !sameTLS(was.TLS, is.TLS) {
+		return false
+	}
+	was.TLS, is.TLS = nil, nil
+	return was == is && m.cfg.Load().Breaker == cfg.Breaker
 }
 
 // configure puts a configuration in force for the member.
