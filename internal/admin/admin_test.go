@@ -19,6 +19,16 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write what the code says into testdata")
 
+// group is a service that can drain.
+type group struct{ *fake }
+
+func (g *group) Drain(_ context.Context, r DrainRequest) (DrainResult, error) {
+	if g.fail != nil {
+		return DrainResult{}, g.fail
+	}
+	return DrainResult{Origin: r.Origin, State: map[bool]string{false: "drained", true: "up"}[r.Undo], InFlight: 2}, nil
+}
+
 // fake is a service whose answers are set by the test.
 type fake struct {
 	name   string
@@ -178,6 +188,15 @@ func TestRoutes(t *testing.T) {
 		t.Errorf("purged %v", orders.purged)
 	}
 
+	o.Services = append(o.Services, Mounted{Service: &group{&fake{name: "site"}}, Accepting: true})
+	f("POST", "/api/v1/drain", `{"service":"site","origin":"http://a"}`, 200, `"state": "drained"`)
+	f("POST", "/api/v1/drain", `{"service":"site","origin":"http://a","undo":true}`, 200, `"in_flight": 2`)
+	f("POST", "/api/v1/drain", `{"service":"orders","origin":"http://a"}`, 400, "no origins that could be drained")
+	f("POST", "/api/v1/drain", `{"service":"nobody","origin":"http://a"}`, 404, "there is no service")
+	f("POST", "/api/v1/drain", `{"service":"site","url":"http://a"}`, 400, "unknown field")
+	o.Services[len(o.Services)-1].Service.(*group).fail = fmt.Errorf("no origin: %w", ErrInput)
+	f("POST", "/api/v1/drain", `{"service":"site","origin":"http://a"}`, 400, "no origin")
+
 	orders.fail = fmt.Errorf("no key: %w", ErrInput)
 	f("POST", "/api/v1/explain", `{"service":"orders"}`, 400, "no key")
 	orders.fail = errors.New("broken")
@@ -275,6 +294,12 @@ func TestReportPage(t *testing.T) {
 	o, _ = example()
 	o.Services = append(o.Services, o.Services[0]) // the shared memory is told once
 	f("report_shared.txt", o)
+	o, orders := example()
+	orders.report.Members = []Member{
+		{Origin: "http://10.0.0.1:8080", State: "up", Weight: 1, InFlight: 12},
+		{Origin: "http://10.0.0.2:8080", State: "drained", Why: "check: status 503", Weight: 2.5},
+	}
+	f("report_members.txt", o)
 	f("report_empty.txt", &Overview{Version: "devel", Draining: true})
 }
 

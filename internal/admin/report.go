@@ -3,6 +3,7 @@ package admin
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -99,6 +100,7 @@ func (o *Overview) Text() []byte {
 		return join(s.Name, o.Breaker, strconv.Itoa(o.Limit), strconv.Itoa(o.InFlight), strconv.Itoa(o.Queued),
 			count(o.Requests), count(o.Retries), o.URL)
 	})
+	members(&b, j.Services)
 	table(&b, "SERVICE\tDECISION\tCOUNT\tSHARE", j.Services, decisions)
 	notes(&b, j.Services)
 	return b.Bytes()
@@ -144,6 +146,20 @@ func memory(b *bytes.Buffer, services []ServiceJSON) {
 			shown, name = true, "(shared)"
 		}
 		return join(name, count(uint64(c.Entries)), bytesText(c.Bytes), bytesText(c.Capacity), count(c.Evictions))
+	})
+}
+
+// members has a row for each of several origins.
+func members(b *bytes.Buffer, services []ServiceJSON) {
+	if !slices.ContainsFunc(services, func(s ServiceJSON) bool { return len(s.Members) > 0 }) {
+		return
+	}
+	table(b, "MEMBER\tSTATE\tWEIGHT\tIN FLIGHT\tORIGIN", services, func(s *ServiceJSON) string {
+		var rows []string
+		for _, m := range s.Members {
+			rows = append(rows, join(s.Name, m.State, strconv.FormatFloat(m.Weight, 'g', 6, 64), strconv.Itoa(m.InFlight), m.Origin))
+		}
+		return strings.Join(rows, "\n")
 	})
 }
 

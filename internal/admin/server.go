@@ -111,6 +111,7 @@ func (s *Server) routes(metrics *telemetry.Registry) http.Handler {
 		{"GET", "/api/v1/config", http.HandlerFunc(s.config)},
 		{"POST", "/api/v1/explain", http.HandlerFunc(s.explain)},
 		{"POST", "/api/v1/purge", http.HandlerFunc(s.purge)},
+		{"POST", "/api/v1/drain", http.HandlerFunc(s.drain)},
 	} {
 		mux.Handle(route.method+" "+route.path, route.handler)
 		mux.HandleFunc(route.path, func(w http.ResponseWriter, r *http.Request) {

@@ -42,7 +42,9 @@ var ErrInput = errors.New("bad request")
 type Report struct {
 	Type   string `json:"type"`
 	Origin Origin `json:"origin"`
-	Cache  Usage  `json:"cache"`
+	// Members are the origins one by one, if there may be several.
+	Members []Member `json:"members,omitempty"`
+	Cache   Usage    `json:"cache"`
 	// Decisions counts requests by how they were answered, since the start.
 	Decisions map[telemetry.Decision]uint64 `json:"-"`
 	// Notes are sentences about what the administrator should know, such as a

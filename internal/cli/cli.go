@@ -46,6 +46,7 @@ type commands struct {
 	Serve   serveCommand   `cmd:"" help:"Run the services of a configuration file."`
 	Check   checkCommand   `cmd:"" help:"Tell every mistake in a configuration file."`
 	Purge   purgeCommand   `cmd:"" help:"Drop entries from the cache of a running Kasoku."`
+	Drain   drainCommand   `cmd:"" help:"Let an origin have no new requests, or have them again."`
 	Import  importCommand  `cmd:"" help:"Print the configuration that replaces another program."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 }

@@ -126,7 +126,8 @@ type HTTPOrigin struct {
 	// How many requests it gets, compared with the others.
 	Weight int `yaml:"weight" default:"1" min:"1" max:"1000"`
 	// Whether it gets no new requests, to take it out of service: set it, send
-	// SIGHUP, and wait until kasoku_upstream_inflight is 0.
+	// SIGHUP, and wait until kasoku_upstream_inflight is 0. `kasoku drain` does the same
+	// for as long as the process runs.
 	Drain bool `yaml:"drain" default:"false"`
 }
 

@@ -54,6 +54,7 @@ type Service struct {
 	metrics  *metrics
 	calls    sync.Pool
 	settings atomic.Pointer[settings]
+	drains   drains
 }
 
 var _ edge.Handler = (*Service)(nil)
@@ -85,7 +86,7 @@ func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog
 	if err != nil {
 		return nil, fmt.Errorf("service %s: %w", cfg.Name, err)
 	}
-	drain(group, &cfg)
+	s.drains.apply(group, &cfg)
 	s.store = NewStore(space, s.limits(&cfg))
 	s.observe()
 	s.settings.Store(newSettings(cfg, group))
@@ -106,17 +107,6 @@ func (s *Service) group(cfg *Config) balance.Config {
 	return g
 }
 
-// drain lets members have no new requests, or has them asked again.
-func drain(g *balance.Group, cfg *Config) {
-	for _, m := range cfg.Group.Members {
-		if cfg.Drained[m.URL] {
-			g.Drain(m.URL)
-		} else {
-			g.Undrain(m.URL)
-		}
-	}
-}
-
 // limits are those of the store. What all fetches hold together is bounded by a
 // quarter of the memory that the service may fill, so that it stays in proportion.
 func (s *Service) limits(cfg *Config) Limits {
@@ -129,11 +119,13 @@ const leastFlying, mostFlying = 16 << 20, 256 << 20
 // Reconfigure puts a new configuration in force for requests that begin from now
 // on. What is stored survives. On an error nothing has changed.
 func (s *Service) Reconfigure(cfg Config) error {
+	s.drains.mu.Lock()
+	defer s.drains.mu.Unlock()
 	old := s.settings.Load()
 	if err := old.group.Reconfigure(s.group(&cfg)); err != nil {
 		return fmt.Errorf("service %s: %w", s.name, err)
 	}
-	drain(old.group, &cfg)
+	s.drains.apply(old.group, &cfg)
 	s.store.SetLimits(s.limits(&cfg))
 	s.settings.Store(newSettings(cfg, old.group))
 	return nil

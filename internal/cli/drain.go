@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/admin"
+)
+
+type drainCommand struct {
+	Admin    string        `help:"Admin address of the running Kasoku: a URL, or unix:/path; default: ${default}." default:"http://127.0.0.1:9090" placeholder:"URL"`
+	TokenEnv string        `help:"Environment variable with the admin token, where one is needed; default: ${default}." default:"KASOKU_ADMIN_TOKEN" placeholder:"NAME"`
+	Service  string        `help:"The service that the origin belongs to." required:"" placeholder:"NAME"`
+	Origin   string        `help:"The origin's URL, as the configuration has it." required:"" placeholder:"URL"`
+	Undo     bool          `help:"Let it have new requests again."`
+	Wait     time.Duration `help:"Return when no request is under way there any more, or fail after this long." placeholder:"TIME"`
+	JSON     bool          `help:"Print JSON."`
+}
+
+// Validate is called by kong once the command line is read.
+func (c *drainCommand) Validate() error {
+	if c.Undo && c.Wait != 0 {
+		return errors.New("--wait and --undo can't be given together")
+	}
+	return nil
+}
+
+// drainPause is the time between two looks at what is under way.
+const drainPause = 100 * time.Millisecond
+
+func (c *drainCommand) Run(env *Environment) error {
+	client := adminClient{address: c.Admin}
+	client.token, _ = env.Lookup(c.TokenEnv)
+	until := time.Now().Add(c.Wait)
+	for {
+		var result admin.DrainResult
+		if err := client.post("/api/v1/drain", admin.DrainRequest{Service: c.Service, Origin: c.Origin, Undo: c.Undo}, &result); err != nil {
+			return fail(codeInput, err)
+		}
+		left := time.Until(until)
+		switch {
+		case result.InFlight == 0 || c.Wait == 0:
+			return c.tell(env, &result)
+		case left <= 0:
+			return fail(codeInput, fmt.Errorf("%s gets no new requests, but %d are still under way", result.Origin, result.InFlight))
+		}
+		time.Sleep(min(drainPause, left))
+	}
+}
+
+func (c *drainCommand) tell(env *Environment, result *admin.DrainResult) error {
+	if c.JSON {
+		return json.NewEncoder(env.Stdout).Encode(result)
+	}
+	fmt.Fprintf(env.Stdout, "%s: %s is %s, %d requests under way\n", c.Service, result.Origin, result.State, result.InFlight)
+	return nil
+}

@@ -1,0 +1,94 @@
+package httpcache
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/kasoku/kasoku/internal/admin"
+	"github.com/kasoku/kasoku/internal/origin/balance"
+)
+
+var _ admin.Drainer = (*Service)(nil)
+
+// drains are the members that an administrator has asked to drain. They outlive a new
+// configuration. mu is also held while one is put in force, so that both agree on who
+// is drained.
+type drains struct {
+	mu    sync.Mutex
+	asked map[string]bool // by the member's name
+}
+
+// nameOf is what a member is called.
+func nameOf(m *balance.Member) string { return cmp.Or(m.Name, m.URL) }
+
+// holds says whether somebody wants m drained. mu is held.
+func (d *drains) holds(m *balance.Member, cfg *Config) bool {
+	return cfg.Drained[m.URL] || d.asked[nameOf(m)]
+}
+
+// apply lets the members have no new requests that are drained in cfg, or by an
+// administrator, and the others have them again. What is not a member any more is
+// forgotten. mu is held.
+func (d *drains) apply(g *balance.Group, cfg *Config) {
+	stay := map[string]bool{}
+	for i := range cfg.Group.Members {
+		m := &cfg.Group.Members[i]
+		if d.asked[nameOf(m)] {
+			stay[nameOf(m)] = true
+		}
+		if d.holds(m, cfg) {
+			g.Drain(nameOf(m))
+		} else {
+			g.Undrain(nameOf(m))
+		}
+	}
+	d.asked = stay
+}
+
+// Drain implements admin.Drainer.
+func (s *Service) Drain(_ context.Context, r admin.DrainRequest) (admin.DrainResult, error) {
+	s.drains.mu.Lock()
+	defer s.drains.mu.Unlock()
+	set := s.settings.Load()
+	m, others, err := s.drains.member(&set.cfg, r.Origin)
+	switch {
+	case err != nil:
+	case r.Undo && set.cfg.Drained[m.URL]:
+		err = fmt.Errorf("%w: %s is drained by the configuration: take its key drain away and reload", admin.ErrInput, nameOf(m))
+	case !r.Undo && others == 0:
+		err = fmt.Errorf("%w: nobody could answer: all other origins are drained", admin.ErrInput)
+	}
+	if err != nil {
+		return admin.DrainResult{}, err
+	}
+	s.drains.asked[nameOf(m)] = !r.Undo
+	s.drains.apply(set.group, &set.cfg)
+	for _, state := range set.group.Members() {
+		if state.Name == nameOf(m) {
+			return admin.DrainResult{Origin: state.Name, State: state.State, InFlight: state.InFlight}, nil
+		}
+	}
+	panic("httpcache: a group without one of its members")
+}
+
+// member finds a member, and counts the others that are not drained. mu is held.
+func (d *drains) member(cfg *Config, name string) (found *balance.Member, others int, err error) {
+	var names []string
+	for i := range cfg.Group.Members {
+		m := &cfg.Group.Members[i]
+		names = append(names, nameOf(m))
+		switch want := strings.TrimSuffix(name, "/"); {
+		case want == nameOf(m) || want == m.URL:
+			found = m
+		case !d.holds(m, cfg):
+			others++
+		}
+	}
+	if found == nil {
+		err = fmt.Errorf("%w: there is no origin %q; there are: %s", admin.ErrInput, name, strings.Join(names, ", "))
+	}
+	return found, others, err
+}
