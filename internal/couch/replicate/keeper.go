@@ -24,6 +24,9 @@ type Config struct {
 	// Retry is when it is looked after again if a node could not be asked; it
 	// doubles up to Check. Default 500ms.
 	Retry time.Duration
+	// Changed is told when a replication was made, made anew, has another phase, or
+	// can't be looked after, or can again. Nil tells nobody.
+	Changed func(before, after State)
 }
 
 // How says by what a replication exists.
@@ -81,12 +84,13 @@ func (k *Keeper) States() []State {
 }
 
 // Away tells that a node was away and may have been restarted: what was started
-// there by _replicate is gone.
+// there by _replicate is gone, and what was started elsewhere may have given up
+// reading from it.
 func (k *Keeper) Away(node int) {
 	k.mu.Lock()
 	k.aways[node]++
 	for i := range k.states {
-		if s := &k.states[i]; s.To == node && s.How == Transient {
+		if s := &k.states[i]; (s.To == node || s.From == node) && s.How == Transient {
 			s.How = NotYet
 		}
 	}
@@ -139,8 +143,19 @@ func (k *Keeper) look(ctx context.Context) (well bool) {
 
 func (k *Keeper) note(i int, change func(s *State)) {
 	k.mu.Lock()
-	defer k.mu.Unlock()
+	before := k.states[i]
 	change(&k.states[i])
+	after := k.states[i]
+	k.mu.Unlock()
+	if k.cfg.Changed != nil && !after.like(before) {
+		k.cfg.Changed(before, after)
+	}
+}
+
+// like tells whether nothing has happened between two states that is worth to be
+// told.
+func (s State) like(o State) bool {
+	return s.How == o.How && s.Phase == o.Phase && s.Mended == o.Mended && (s.Err == nil) == (o.Err == nil)
 }
 
 // errNoReplicator says that the node has no _replicator database.
@@ -155,7 +170,7 @@ func (k *Keeper) keep(ctx context.Context, i int, s State) error {
 	if s.How == Transient {
 		return nil
 	}
-	aways := k.away(s.To)
+	aways := k.away(s.Job)
 	status, answer, err := k.send(ctx, s.To, "POST", "/_replicate", k.document(s.Job))
 	if err != nil {
 		return err
@@ -163,17 +178,18 @@ func (k *Keeper) keep(ctx context.Context, i int, s State) error {
 	if status/100 != 2 {
 		return refusal("_replicate", status, answer)
 	}
-	if aways != k.away(s.To) {
+	if aways != k.away(s.Job) {
 		return nil // it may be gone already; Away has called for another look
 	}
 	k.made(i, Transient)
 	return nil
 }
 
-func (k *Keeper) away(node int) int {
+// away counts how often one of a replication's nodes was away.
+func (k *Keeper) away(j Job) int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.aways[node]
+	return k.aways[j.From] + k.aways[j.To]
 }
 
 // made takes note that a replication was made, or made anew.

@@ -170,15 +170,15 @@ func TestTransient(t *testing.T) {
 		if _, _, started, _ := c.figures(); started != 1 {
 			t.Errorf("started %d times", started)
 		}
-		k.Away(0) // it does not run there
+		k.Away(0) // it may have given up reading from there
 		pass(time.Minute)
-		wants(t, k, Transient, "", 0)
+		wants(t, k, Transient, "", 1)
 		for range 10 {
 			k.Away(1)
 			pass(time.Second)
 		}
-		wants(t, k, Transient, "", 10)
-		if _, _, started, _ := c.figures(); started != 11 {
+		wants(t, k, Transient, "", 11)
+		if _, _, started, _ := c.figures(); started != 12 {
 			t.Errorf("started %d times", started)
 		}
 	})
@@ -227,6 +227,35 @@ func TestDown(t *testing.T) {
 		pass(11 * time.Second)
 		if s := k.States()[0]; s.Err == nil || !strings.Contains(s.Err.Error(), "401") {
 			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// TestChanged checks what is told of a replication.
+func TestChanged(t *testing.T) {
+	c := &couch{docs: map[string]document{}}
+	synctest.Test(t, func(t *testing.T) {
+		var told []string
+		k := New(Config{Nodes: []Node{{URL: "http://a"}, {URL: "http://b"}}, Jobs: []Job{{"db", 0, 1}}, Do: c.do, Changed: func(before, after State) {
+			told = append(told, fmt.Sprintf("%s %q %d %t", after.How, after.Phase, after.Mended, after.Err != nil))
+		}})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			k.Run(ctx)
+		}()
+		pass(time.Second)
+		c.change(nil, func(d *document) { d.State = "triggered" })
+		pass(time.Minute)
+		c.change(func() { c.down = true }, nil)
+		pass(time.Minute)
+		c.change(func() { c.down = false }, func(d *document) { d.State = "error" })
+		pass(11 * time.Second)
+		cancel()
+		<-done
+		if got, want := strings.Join(told, "; "), `document "" 0 false; document "triggered" 0 false; document "triggered" 0 true; document "" 1 true; document "" 1 false`; got != want {
+			t.Errorf("told %s; want %s", got, want)
 		}
 	})
 }

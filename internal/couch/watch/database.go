@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,6 +22,7 @@ type Database struct {
 	known  *coherence.Database
 	cancel context.CancelFunc
 	kick   chan struct{} // wakes tend; holds one
+	always bool          // it is not let go
 
 	used        atomic.Bool // since tend looked last
 	barred      atomic.Bool // nothing may be kept nor given out
@@ -39,11 +41,12 @@ type place struct {
 	restart  context.CancelFunc // ends the follower's run, after which a new one begins
 	run      uint64             // counts the runs: what an old one still tells is dropped
 	resets   uint64
-	absent   bool  // it is not there
-	fresh    bool  // it has not been compared since it was found there
-	out      bool  // see coherence.Database.Out
-	heard    bool  // since the last reset
-	at       int64 // when it was heard last; when it was made, before
+	breaks   uint64 // of this run's follower, as far as tend knows
+	absent   bool   // it is not there
+	fresh    bool   // it has not been compared since it was found there
+	out      bool   // see coherence.Database.Out
+	heard    bool   // since the last reset
+	at       int64  // when it was heard last; when it was made, before
 }
 
 // begin makes a database and follows it. t.mu is held.
@@ -51,7 +54,7 @@ func (t *Table) begin(name string) *Database {
 	ctx, cancel := context.WithCancel(t.ctx)
 	d := &Database{
 		table: t, name: name, path: "/" + url.PathEscape(name), cancel: cancel, kick: make(chan struct{}, 1),
-		nodes: make([]place, len(t.cfg.Nodes)), since: time.Now(),
+		nodes: make([]place, len(t.cfg.Nodes)), since: time.Now(), always: slices.Contains(t.cfg.Always, name),
 	}
 	d.known = coherence.New(coherence.Config{
 		Nodes: len(t.cfg.Nodes), Unfollowed: t.cfg.Unfollowed, Move: d.move,

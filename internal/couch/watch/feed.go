@@ -29,7 +29,7 @@ func (d *Database) newRun(node int, stop context.CancelFunc) *changes.Follower {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p := &d.nodes[node]
-	p.restart = stop
+	p.restart, p.breaks = stop, 0
 	p.follower = changes.New(changes.Config{
 		DB: d.name, Get: d.table.cfg.Get(node), Watcher: &feed{d, node, p.run},
 		Beat: min(mostBeat, d.table.cfg.Unfollowed/beats),

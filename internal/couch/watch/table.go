@@ -42,6 +42,12 @@ type Config struct {
 	// Idle is how long nobody has to ask for a database until it is let go. Default
 	// 10m.
 	Idle time.Duration
+	// Always are the names of databases that are in use from the start, and for as
+	// long as the table is.
+	Always []string
+	// Broken is told when a feed of a node ended otherwise than the node announced: it
+	// may have been restarted. It must not block. Nil tells nobody.
+	Broken func(node int)
 	// Registry takes the metrics. Nil keeps none.
 	Registry *telemetry.Registry
 	Log      *slog.Logger
@@ -61,6 +67,9 @@ func (c *Config) setDefaults() {
 	}
 	if c.Registry == nil {
 		c.Registry = telemetry.NewRegistry()
+	}
+	if c.Broken == nil {
+		c.Broken = func(int) {}
 	}
 }
 
@@ -82,7 +91,7 @@ type Table struct {
 	closed bool
 }
 
-// New makes a table of no database. It asks nodes nothing before Use.
+// New makes a table of no database but those of Config.Always.
 func New(cfg Config) *Table {
 	cfg.setDefaults()
 	t := &Table{cfg: cfg, tagger: coherence.NewTagger(cfg.Service)}
@@ -92,6 +101,9 @@ func New(cfg Config) *Table {
 	t.births.Store(uint64(time.Now().UnixNano()))
 	t.found.Store(&map[string]*Database{})
 	t.metrics = newMetrics(t)
+	for _, name := range cfg.Always {
+		t.Use([]byte(name))
+	}
 	return t
 }
 

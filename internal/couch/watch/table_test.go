@@ -2,6 +2,7 @@ package watch
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -241,5 +242,65 @@ func TestOwnWrite(t *testing.T) {
 		s.nodes[0].set(func() { s.nodes[0].mute = false })
 		s.pass(time.Second)
 		after.wants(true)
+	})
+}
+
+// TestAlways checks that a database that is always wanted stays, also where it is
+// not, and that broken feeds are told of.
+func TestAlways(t *testing.T) {
+	var broken []int
+	playWith(t, 2, Config{Always: []string{"db"}, Idle: time.Minute, Broken: func(node int) { broken = append(broken, node) }}, func(s *scene) {
+		first := s.db
+		s.pass(time.Hour)
+		s.nodes[0].remove()
+		s.nodes[1].remove()
+		s.pass(time.Minute)
+		if s.table.Find(name) != first {
+			t.Error("let go")
+		}
+		s.nodes[0].create()
+		s.nodes[1].create()
+		s.pass(10 * time.Second)
+		broken = nil
+		s.nodes[1].kill()
+		s.nodes[1].restart()
+		s.pass(10 * time.Second)
+		if fmt.Sprint(broken) != "[1]" {
+			t.Errorf("feeds of nodes %v broke", broken)
+		}
+	})
+}
+
+// TestNotes checks what an administrator is told.
+func TestNotes(t *testing.T) {
+	f := func(want string, spoil func(s *scene)) {
+		t.Helper()
+		play(t, 2, func(s *scene) {
+			if got := s.table.Notes(); len(got) != 0 {
+				t.Errorf("%q while all is well", got)
+			}
+			spoil(s)
+			if got := strings.Join(s.table.Notes(), "; "); got != want {
+				t.Errorf("%s; want %s", got, want)
+			}
+		})
+	}
+	f("database db is not on b: it gets no reads of it", func(s *scene) {
+		s.nodes[1].remove()
+		s.pass(time.Second)
+	})
+	f("database db: b can't be reached: connection refused", func(s *scene) {
+		s.nodes[1].kill()
+		s.pass(2 * time.Second)
+		s.table.Up(1, false)
+	})
+	f("database db: nothing heard of b for 2.1s, so that nothing is given out from memory: the node answered with 401", func(s *scene) {
+		s.nodes[1].change(func() { s.nodes[1].denies = true })
+		s.pass(2 * time.Second)
+	})
+	f("database db: b lacks 2 changes, one for 12s", func(s *scene) {
+		s.nodes[0].put("x", "1-a")
+		s.nodes[0].put("y", "1-a")
+		s.pass(12 * time.Second)
 	})
 }

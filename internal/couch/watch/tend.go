@@ -34,10 +34,11 @@ func (d *Database) tend(ctx context.Context) {
 			if !d.nowhere() {
 				seen = time.Now()
 			}
-			if d.idle() || time.Since(seen) >= forgone {
+			if !d.always && (d.idle() || time.Since(seen) >= forgone) {
 				d.table.let(d)
 				return
 			}
+			d.report()
 			d.rate()
 			if turns%sweeping == 0 {
 				d.sweep()
@@ -57,6 +58,23 @@ func (d *Database) idle() bool {
 		d.since = time.Now()
 	}
 	return time.Since(d.since) >= d.table.cfg.Idle
+}
+
+// report tells whose feeds have broken.
+func (d *Database) report() {
+	for node := range d.nodes {
+		d.mu.Lock()
+		p := &d.nodes[node]
+		broken := false
+		if p.follower != nil {
+			breaks := p.follower.State().Breaks
+			broken, p.breaks = breaks != p.breaks, breaks
+		}
+		d.mu.Unlock()
+		if broken {
+			d.table.cfg.Broken(node)
+		}
+	}
 }
 
 // rate finds out which nodes lag too far behind.

@@ -1,0 +1,126 @@
+package couch
+
+import (
+	"log/slog"
+	"slices"
+	"sync"
+
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/couch/watch"
+	"github.com/kasoku/kasoku/internal/origin/balance"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// fleet is what a service does with its nodes beside having clients' requests
+// answered: it follows the databases in use and keeps replications alive.
+type fleet struct {
+	nodes  *nodes
+	table  *watch.Table // nil without Config.Follow
+	keeper *keeper      // nil without replications
+	urls   []string
+	cfg    Config
+
+	mu      sync.Mutex
+	trouble []map[string]bool // by node: why the balancer leaves it out
+}
+
+// newFleet begins to look after the nodes. They are taken for well until moved says
+// otherwise.
+func newFleet(cfg *Config, c *cache.Cache, registry *telemetry.Registry, log *slog.Logger) (*fleet, error) {
+	n, err := newNodes(cfg)
+	if err != nil {
+		return nil, err
+	}
+	f := &fleet{nodes: n, urls: cfg.Nodes, cfg: *cfg, trouble: make([]map[string]bool, len(cfg.Nodes))}
+	for i := range f.trouble {
+		f.trouble[i] = map[string]bool{}
+	}
+	if len(jobs(cfg)) > 0 {
+		f.keeper = newKeeper(cfg, n, registry, log)
+	}
+	if cfg.Follow {
+		f.table = watch.New(watch.Config{
+			Service: cfg.Name, Nodes: cfg.Nodes, Get: n.get, Do: n.do, Cache: c, Unfollowed: cfg.MaxUnfollowed, MaxLag: cfg.MaxLag,
+			MaxDatabases: cfg.MaxDatabases, Always: cfg.Replicate.Databases, Broken: f.broken, Registry: registry, Log: log,
+		})
+	}
+	return f, nil
+}
+
+// serves tells whether the fleet is right for another configuration too.
+func (f *fleet) serves(cfg *Config) bool {
+	old := &f.cfg
+	return slices.Equal(cfg.Nodes, old.Nodes) && cfg.User == old.User && cfg.Password == old.Password && cfg.Follow == old.Follow &&
+		cfg.MaxUnfollowed == old.MaxUnfollowed && cfg.MaxLag == old.MaxLag && cfg.MaxDatabases == old.MaxDatabases &&
+		slices.Equal(cfg.Replicate.Databases, old.Replicate.Databases) && cfg.Replicate.Both == old.Replicate.Both &&
+		cfg.HTTP.Group.Transport == old.HTTP.Group.Transport
+}
+
+// close ends what newFleet has begun. No copy that rests on it is in reach then.
+func (f *fleet) close() {
+	if f.table != nil {
+		f.table.Close()
+	}
+	if f.keeper != nil {
+		f.keeper.close()
+	}
+	f.nodes.close()
+}
+
+// moved is told by the balancer what becomes of a node: balance.Config.Moved. A
+// node may be left out for several reasons at once.
+func (f *fleet) moved(member, from, to, _ string) {
+	node := slices.Index(f.urls, member)
+	if node < 0 {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	t := f.trouble[node]
+	before := len(t)
+	delete(t, from)
+	if to != "up" {
+		t[to] = true
+	}
+	if up := len(t) == 0; up != (before == 0) {
+		f.turned(node, up)
+	}
+}
+
+// turned tells of a node that may get requests again, or no more. f.mu is held, so
+// that the last word is the right one.
+func (f *fleet) turned(node int, up bool) {
+	if f.table != nil {
+		f.table.Up(node, up)
+	}
+	if up {
+		f.broken(node)
+	}
+}
+
+// broken takes note that a node may have been restarted.
+func (f *fleet) broken(node int) {
+	if f.keeper != nil {
+		f.keeper.Away(node)
+	}
+}
+
+// see takes over what the balancer knows of the nodes already.
+func (f *fleet) see(members []balance.MemberState) {
+	for _, m := range members {
+		if m.State != "up" {
+			f.moved(m.Name, "up", m.State, m.Why)
+		}
+	}
+}
+
+// notes are sentences about what an administrator should know.
+func (f *fleet) notes() (notes []string) {
+	if f.table != nil {
+		notes = f.table.Notes()
+	}
+	if f.keeper != nil {
+		notes = append(notes, f.keeper.notes()...)
+	}
+	return notes
+}

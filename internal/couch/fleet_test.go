@@ -1,0 +1,161 @@
+package couch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/couch/changes"
+	"github.com/kasoku/kasoku/internal/origin/balance"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// quietFleet is a fleet of nodes that are never asked anything.
+func quietFleet(t *testing.T, urls ...string) *fleet {
+	t.Helper()
+	c, err := cache.New(cache.Config{Memory: 1 << 20, Generations: 1 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	f, err := newFleet(&Config{Name: "s", Nodes: urls, Follow: true}, c, telemetry.NewRegistry(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(f.close)
+	return f
+}
+
+// TestMoved checks that a node is up only when nothing is left that speaks against
+// it.
+func TestMoved(t *testing.T) {
+	f := quietFleet(t, "http://a", "http://b")
+	up := func(want string) {
+		t.Helper()
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if got := fmt.Sprint(len(f.trouble[0]) == 0, len(f.trouble[1]) == 0); got != want {
+			t.Errorf("up: %s; want %s", got, want)
+		}
+	}
+	up("true true")
+	f.moved("http://a", "up", "ejected", "")
+	f.moved("http://a", "up", "down", "")
+	up("false true")
+	f.moved("http://a", "ejected", "up", "")
+	up("false true")
+	f.moved("http://a", "down", "up", "")
+	up("true true")
+	f.moved("http://c", "up", "down", "")
+	f.see([]balance.MemberState{{Name: "http://a", State: "up"}, {Name: "http://b", State: "drained"}})
+	up("true false")
+}
+
+func TestJobs(t *testing.T) {
+	f := func(r Replicate, nodes int, want string) {
+		t.Helper()
+		if got := fmt.Sprint(jobs(&Config{Nodes: make([]string, nodes), Replicate: r})); got != want {
+			t.Errorf("%s; want %s", got, want)
+		}
+	}
+	f(Replicate{}, 2, "[]")
+	f(Replicate{Databases: []string{"a", "b"}}, 3, "[{a 0 1} {a 0 2} {b 0 1} {b 0 2}]")
+	f(Replicate{Databases: []string{"a"}, Both: true}, 2, "[{a 0 1} {a 1 0}]")
+	f(Replicate{Databases: []string{"a"}, Both: true}, 1, "[]")
+}
+
+// TestOwnRequests checks what Kasoku's own requests bring along, and what comes back.
+func TestOwnRequests(t *testing.T) {
+	var mu sync.Mutex
+	var got []string
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		user, password, _ := r.BasicAuth()
+		mu.Lock()
+		got = append(got, fmt.Sprintf("%s %s %s:%s %q %s", r.Method, r.URL.EscapedPath(), user, password, r.Header.Get("Content-Type"), body))
+		mu.Unlock()
+		switch r.URL.Path {
+		case "/long":
+			io.WriteString(w, strings.Repeat("x", mostAnswer+1))
+		case "/feed":
+			io.WriteString(w, "\n")
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		default:
+			w.WriteHeader(404)
+			io.WriteString(w, "gone")
+		}
+	}))
+	t.Cleanup(node.Close)
+	n, err := newNodes(&Config{Name: "s", Nodes: []string{node.URL}, User: "u", Password: "p"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(n.close)
+	status, answer, err := n.do(t.Context(), 0, "POST", "/a%2Fb/_revs_diff", []byte(`{}`))
+	if status != 404 || string(answer) != "gone" || err != nil {
+		t.Errorf("%d %s, %v", status, answer, err)
+	}
+	if _, _, err := n.do(t.Context(), 0, "GET", "/long", nil); !errors.Is(err, errAnswerTooLong) {
+		t.Errorf("a long answer: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var get changes.Get = n.get(0)
+	status, body, err := get(ctx, "/feed")
+	if status != 200 || err != nil {
+		t.Fatalf("%d, %v", status, err)
+	}
+	if _, err := io.ReadFull(body, make([]byte, 1)); err != nil {
+		t.Error(err)
+	}
+	cancel()
+	if _, err := body.Read(make([]byte, 1)); !errors.Is(err, context.Canceled) {
+		t.Errorf("a feed that is not wanted any more: %v", err)
+	}
+	body.Close()
+	want := []string{`POST /a%2Fb/_revs_diff u:p "application/json" {}`, `GET /long u:p "" `, `GET /feed u:p "" `}
+	mu.Lock()
+	defer mu.Unlock()
+	if strings.Join(got, "; ") != strings.Join(want, "; ") {
+		t.Errorf("got %q; want %q", got, want)
+	}
+}
+
+// TestServes checks which changes of the configuration need another fleet.
+func TestServes(t *testing.T) {
+	f := quietFleet(t, "http://a", "http://b")
+	same := f.cfg
+	same.VisibleTTL, same.Writes, same.HTTP.MaxObject = 1, WritesAny, 1
+	if !f.serves(&same) {
+		t.Error("another fleet for settings that are none of its")
+	}
+	for i, change := range []func(c *Config){
+		func(c *Config) { c.Nodes = []string{"http://b", "http://a"} },
+		func(c *Config) { c.User = "u" },
+		func(c *Config) { c.Password = "p" },
+		func(c *Config) { c.Follow = false },
+		func(c *Config) { c.MaxUnfollowed++ },
+		func(c *Config) { c.MaxLag++ },
+		func(c *Config) { c.MaxDatabases++ },
+		func(c *Config) { c.Replicate.Databases = []string{"db"} },
+		func(c *Config) { c.Replicate.Both = true },
+		func(c *Config) { c.HTTP.Group.Transport.ConnectTimeout++ },
+	} {
+		other := f.cfg
+		change(&other)
+		if f.serves(&other) {
+			t.Errorf("change %d needs no other fleet", i)
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package couch
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/couch/replicate"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// keeper keeps the replications of Config.Replicate alive.
+type keeper struct {
+	*replicate.Keeper
+	urls    []string
+	log     *slog.Logger
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+}
+
+// question bounds one request to a node.
+const question = 10 * time.Second
+
+// newKeeper begins to keep the replications.
+func newKeeper(cfg *Config, n *nodes, registry *telemetry.Registry, log *slog.Logger) *keeper {
+	k := &keeper{urls: cfg.Nodes, log: log}
+	rc := replicate.Config{Jobs: jobs(cfg), Changed: k.changed}
+	for _, url := range cfg.Nodes {
+		rc.Nodes = append(rc.Nodes, replicate.Node{URL: url, User: cfg.User, Password: cfg.Password})
+	}
+	rc.Do = func(ctx context.Context, node int, method, path string, body []byte) (int, []byte, error) {
+		ctx, cancel := context.WithTimeout(ctx, question)
+		defer cancel()
+		return n.do(ctx, node, method, path, body)
+	}
+	k.Keeper = replicate.New(rc)
+	k.observe(cfg.Name, registry)
+	ctx, cancel := context.WithCancel(context.Background())
+	k.cancel = cancel
+	k.running.Go(func() { k.Run(ctx) })
+	return k
+}
+
+func (k *keeper) close() {
+	k.cancel()
+	k.running.Wait()
+}
+
+// jobs are the replications that there are to be.
+func jobs(cfg *Config) (jobs []replicate.Job) {
+	for _, db := range cfg.Replicate.Databases {
+		if cfg.Replicate.Both {
+			jobs = append(jobs, replicate.Both(db, len(cfg.Nodes))...)
+			continue
+		}
+		for to := 1; to < len(cfg.Nodes); to++ {
+			jobs = append(jobs, replicate.Job{DB: db, From: 0, To: to})
+		}
+	}
+	return jobs
+}
+
+// changed logs what becomes of a replication.
+func (k *keeper) changed(before, after replicate.State) {
+	log := k.log.With(slog.String("database", after.DB), slog.String("from", k.urls[after.From]), slog.String("to", k.urls[after.To]))
+	switch {
+	case after.Err != nil:
+		if before.Err == nil {
+			log.Warn("a replication can't be looked after", slog.Any("error", after.Err))
+		}
+	case after.Mended > before.Mended:
+		log.Warn("a replication was gone and is made anew", slog.String("by", after.How.String()))
+	case before.How == replicate.NotYet:
+		log.Info("a replication is kept", slog.String("by", after.How.String()))
+	case before.Err != nil:
+		log.Info("a replication can be looked after again")
+	case failing(after.Phase) != failing(before.Phase):
+		log.Warn("a replication is "+after.Phase, slog.String("before", before.Phase))
+	}
+}
+
+// failing tells whether a node calls a replication something that it tries to leave.
+func failing(phase string) bool { return phase == "crashing" || phase == "error" }
+
+// well tells whether a replication is there and does its work, as far as is known.
+func well(s *replicate.State) bool {
+	return s.Err == nil && s.How != replicate.NotYet && !failing(s.Phase)
+}
+
+func (k *keeper) observe(service string, r *telemetry.Registry) {
+	for i, s := range k.States() {
+		labels := []string{"service", service, "database", s.DB, "from", k.urls[s.From], "to", k.urls[s.To]}
+		r.Gauge("kasoku_couch_replication_up", "1 while the replication is there and its node says nothing else.", func() float64 {
+			if well(&k.States()[i]) {
+				return 1
+			}
+			return 0
+		}, labels...)
+		r.CounterFunc("kasoku_couch_replication_mended_total", "Times the replication was gone and was made anew.",
+			func() float64 { return float64(k.States()[i].Mended) }, labels...)
+	}
+}
+
+// notes are sentences about the replications that are not well.
+func (k *keeper) notes() (notes []string) {
+	for _, s := range k.States() {
+		what := fmt.Sprintf("replication of %s from %s to %s", s.DB, k.urls[s.From], k.urls[s.To])
+		switch {
+		case s.Err != nil:
+			notes = append(notes, fmt.Sprintf("%s: %v", what, s.Err))
+		case s.How == replicate.NotYet:
+			notes = append(notes, what+": not yet made")
+		case failing(s.Phase):
+			notes = append(notes, what+": "+s.Phase)
+		}
+	}
+	return notes
+}

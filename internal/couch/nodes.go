@@ -1,0 +1,81 @@
+package couch
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/kasoku/kasoku/internal/couch/changes"
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/origin"
+)
+
+// nodes are the ways of Kasoku's own requests: feeds, questions, replications. They
+// are apart from those of clients' requests, so that neither waits for the other's
+// connections, and no failure of one is charged to the other.
+type nodes struct {
+	ways []*origin.Transport
+	head http1.Fields // of requests without a body
+	post http1.Fields // of those with JSON
+}
+
+// mostAnswer is how long an answer to one of Kasoku's own requests may be.
+const mostAnswer = 16 << 20
+
+var errAnswerTooLong = errors.New("the answer is longer than 16 MiB")
+
+func newNodes(cfg *Config) (*nodes, error) {
+	n := &nodes{head: http1.FieldsOf("Accept", "application/json")}
+	if cfg.User != "" {
+		basic := base64.StdEncoding.EncodeToString([]byte(cfg.User + ":" + cfg.Password))
+		n.head = append(n.head, http1.FieldsOf("Authorization", "Basic "+basic)...)
+	}
+	n.post = append(n.head.Clone(), http1.FieldsOf("Content-Type", "application/json")...)
+	for _, url := range cfg.Nodes {
+		tc := cfg.HTTP.Group.Transport
+		tc.Name, tc.Member, tc.URL, tc.Metrics = cfg.Name, url, url, nil
+		way, err := origin.NewTransport(tc)
+		if err != nil {
+			return nil, fmt.Errorf("service %s: %w", cfg.Name, err)
+		}
+		n.ways = append(n.ways, way)
+	}
+	return n, nil
+}
+
+func (n *nodes) close() {
+	for _, way := range n.ways {
+		way.Close()
+	}
+}
+
+// get is the way of the requests of a node's feeds.
+func (n *nodes) get(node int) changes.Get {
+	return func(ctx context.Context, target string) (int, io.ReadCloser, error) {
+		in, fault := n.ways[node].Exchange(ctx, &origin.Outbound{Method: []byte("GET"), Target: []byte(target), Header: n.head})
+		if fault != nil {
+			return 0, nil, fault
+		}
+		return in.Status, in, nil
+	}
+}
+
+// do sends a node a request and returns the whole answer. body is JSON, or nil.
+func (n *nodes) do(ctx context.Context, node int, method, path string, body []byte) (status int, answer []byte, err error) {
+	q := &origin.Outbound{Method: []byte(method), Target: []byte(path), Header: n.head}
+	if body != nil {
+		q.Header, q.Content = n.post, body
+	}
+	in, fault := n.ways[node].Exchange(ctx, q)
+	if fault != nil {
+		return 0, nil, fault
+	}
+	defer in.Close()
+	answer, err = io.ReadAll(io.LimitReader(in, mostAnswer+1))
+	if err == nil && len(answer) > mostAnswer {
+		err = errAnswerTooLong
+	}
+	return in.Status, answer, err
+}
