@@ -11,9 +11,7 @@ import (
 
 // hit answers from a stored object that was not fetched for this request.
 func (c *call) hit(o *Object, status policy.CacheStatus, age int64) {
-	if c.plan == nil {
-		c.x.Reply.FieldUint("Age", uint64(age))
-	}
+	c.age(age)
 	if !c.req.Traits.Has(policy.HasRange) {
 		if f := o.Form(&c.query); f != nil {
 			c.coded(o, f, status)
@@ -21,6 +19,13 @@ func (c *call) hit(o *Object, status policy.CacheStatus, age int64) {
 		}
 	}
 	c.whole(o, o.Head.Lines, status)
+}
+
+// age tells how old an answer is, unless it is right whatever its age.
+func (c *call) age(seconds int64) {
+	if c.plan == nil {
+		c.x.Reply.FieldUint("Age", uint64(seconds))
+	}
 }
 
 // coded answers with an object in a content coding.
@@ -48,7 +53,7 @@ func (c *call) fetched(o *Object, status policy.CacheStatus) {
 // the other one. The lines are in c.text or the head's.
 func (c *call) just(h *Head, collapsed bool) []byte {
 	if collapsed {
-		c.x.Reply.FieldUint("Age", uint64(h.Response.Age(c.now)))
+		c.age(h.Response.Age(c.now))
 		return h.Lines
 	}
 	c.text = append(appendLines(c.text[:0], h.Fields), h.Added...)

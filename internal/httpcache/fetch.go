@@ -158,7 +158,9 @@ func (f *errand) answer(in *origin.Inbound, fields http1.Fields, asked int64) *A
 		if !ofRequest(why) {
 			a.Mark = f.set.cfg.UncacheableTTL
 		}
-		f.replaceable(in.Status)
+		if why != policy.Authorized { // another may still get what is stored
+			f.replaceable(in.Status)
+		}
 	case in.Length > f.set.cfg.MaxObject:
 		a.Keep, why = false, policy.TooLarge
 	case f.seen != nil && policy.Failing(in.Status):
@@ -198,10 +200,9 @@ func (f *errand) validated(fl *Flight, seen *Object, fields http1.Fields, asked 
 	if !policy.Updates(&told, &seen.Head.Response, true) {
 		return nil, errOtherThan
 	}
-	merged := policy.UpdateFields(nil, seen.Head.hit, fields)
-	r := policy.ParseResponse(seen.Head.Response.Status, merged, asked, now, o)
+	r, all := seen.Head.updated(&told, fields, asked, now, o)
 	storable, why := policy.Storable(&f.req, &r, o)
-	if !storable {
+	if !storable && !ofRequest(why) {
 		f.svc.store.Drop(f.key, seen)
 	}
 	share := storable
@@ -210,7 +211,19 @@ func (f *errand) validated(fl *Flight, seen *Object, fields http1.Fields, asked 
 	}
 	f.why = why
 	f.svc.metrics.stored(why)
-	head := NewHead(r, merged, f.client, o).grouped(f.key)
+	head := NewHead(r, all, f.client, o).grouped(f.key)
 	f.set.offer(head, seen.Body.Len(), storable)
 	return &Answer{Head: head, Validated: seen, Length: seen.Body.Len(), Share: share, Keep: storable}, nil
+}
+
+// updated is the response that h's becomes by the fields of a 304, or of a HEAD's
+// answer, which told was parsed from. A cookie that comes without a lifetime is for
+// whoever asked, as it would be with a new response.
+func (h *Head) updated(told *policy.Response, fields http1.Fields, asked, now int64, o *policy.Options) (policy.Response, http1.Fields) {
+	all := policy.UpdateFields(nil, h.hit, fields)
+	r := policy.ParseResponse(h.Response.Status, all, asked, now, o)
+	if told.SetCookie && !told.Explicit() {
+		r.Hidden = append(r.Hidden, "set-cookie")
+	}
+	return r, all
 }

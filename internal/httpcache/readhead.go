@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/origin"
 )
 
 // readHead passes on a HEAD that nothing stored could answer. What the answer says
@@ -23,21 +24,35 @@ func (c *call) readHead(o *Object, why policy.Reason) {
 	}
 	c.svc.metrics.stored(policy.MethodNotStored)
 	if o != nil && in.Status == http.StatusOK {
-		now, opt := time.Now().Unix(), c.opt
-		fields := received(in.Header, now)
-		told := policy.ParseResponse(in.Status, fields, asked, now, opt)
-		switch policy.FromHead(&told, in.Length, &o.Head.Response, o.Body.Len()) {
-		case policy.HeadUpdates:
-			merged := policy.UpdateFields(nil, o.Head.hit, fields)
-			r := policy.ParseResponse(o.Head.Response.Status, merged, asked, now, opt)
-			head := NewHead(r, merged, c.forOrigin(), opt).grouped(c.key)
-			c.set.offer(head, o.Body.Len(), true)
-			c.svc.store.Update(c.key, o, head)
-		case policy.HeadInvalidates:
-			c.svc.store.Drop(c.key, o)
-		}
+		c.told(o, in, asked)
 	}
 	c.relay(in, policy.CacheStatus{Reason: why, Forwarded: true, Storing: policy.MethodNotStored})
+}
+
+// told takes in what a HEAD's 200 says of what is stored. An answer to a GET with the
+// same fields would have to be one that may be stored.
+func (c *call) told(o *Object, in *origin.Inbound, asked int64) {
+	now, opt := time.Now().Unix(), c.opt
+	fields := received(in.Header, now)
+	told := policy.ParseResponse(in.Status, fields, asked, now, opt)
+	switch policy.FromHead(&told, in.Length, &o.Head.Response, o.Body.Len()) {
+	case policy.HeadSaysNothing:
+		return
+	case policy.HeadInvalidates:
+		c.svc.store.Drop(c.key, o)
+		return
+	}
+	r, all := o.Head.updated(&told, fields, asked, now, opt)
+	get := c.req
+	get.Method = policy.GET
+	switch storable, why := policy.Storable(&get, &r, opt); {
+	case storable:
+		head := NewHead(r, all, c.forOrigin(), opt).grouped(c.key)
+		c.set.offer(head, o.Body.Len(), true)
+		c.svc.store.Update(c.key, o, head)
+	case !ofRequest(why):
+		c.svc.store.Drop(c.key, o)
+	}
 }
 
 // standInFor answers with what is stored in place of an origin's failure, if that

@@ -169,7 +169,7 @@ func TestOnlyIfCached(t *testing.T) {
 
 // What a forwarded HEAD says of what is stored counts.
 func TestHeadTells(t *testing.T) {
-	f := func(name, head string, requests int, field string) {
+	f := func(name, head string, requests int, field string, fields ...string) {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, func(a *asked) {
 				switch {
@@ -182,7 +182,7 @@ func TestHeadTells(t *testing.T) {
 				}
 			})
 			s.ask("GET /a")
-			if g := s.ask("HEAD /a"); g.status != 200 {
+			if g := s.ask("HEAD /a", fields...); g.status != 200 {
 				t.Fatalf("HEAD: %s", g)
 			}
 			if g := s.ask("GET /a"); len(s.origin.requests()) != requests || g.get("X-A") != field {
@@ -193,6 +193,39 @@ func TestHeadTells(t *testing.T) {
 	f("the same", "HTTP/1.1 200 OK\nCache-Control: max-age=60\nETag: \"1\"\nX-A: new\nContent-Length: 5\n\n", 2, "new")
 	f("another", "HTTP/1.1 200 OK\nCache-Control: max-age=60\nETag: \"2\"\nContent-Length: 5\n\n", 3, "")
 	f("another length", "HTTP/1.1 200 OK\nCache-Control: max-age=60\nETag: \"1\"\nContent-Length: 6\n\n", 3, "")
+	// What may not be stored of a GET, is not stored of a HEAD either.
+	f("private now", "HTTP/1.1 200 OK\nCache-Control: private, max-age=60\nETag: \"1\"\nX-A: mine\n\n", 3, "")
+	f("not stored now", "HTTP/1.1 200 OK\nCache-Control: no-store\nETag: \"1\"\nX-A: mine\n\n", 3, "")
+	const same = "HTTP/1.1 200 OK\nCache-Control: max-age=60\nETag: \"1\"\nX-A: mine\n\n"
+	f("for one user", same, 3, "", "Authorization: x")
+	f("for one request", same, 3, "", "Cache-Control: no-store")
+}
+
+// What one user got, or one request that is not to be stored, takes nothing from
+// others, and leaves nothing to them.
+func TestOneUsersValidation(t *testing.T) {
+	f := func(say, want string, fields ...string) {
+		t.Helper()
+		s := newSite(t, func(a *asked) {
+			if a.n == 1 {
+				a.ok("hello", `ETag: "1"`, "X-A: all")
+				return
+			}
+			a.say(say)
+		})
+		s.ask("GET /a")
+		s.ask("GET /a", append([]string{"Cache-Control: no-cache"}, fields...)...)
+		g := s.ask("GET /a")
+		if n := len(s.origin.requests()); n != 2 || g.body != "hello" || g.get("X-A")+g.get("Set-Cookie") != want {
+			t.Errorf("%s %q: %d requests, then %s", say, fields, n, g)
+		}
+	}
+	f("HTTP/1.1 304 Not Modified\nETag: \"1\"\nX-A: new\n\n", "new")
+	f("HTTP/1.1 304 Not Modified\nETag: \"1\"\nX-A: mine\n\n", "all", "Authorization: x")
+	f("HTTP/1.1 304 Not Modified\nETag: \"1\"\nX-A: mine\n\n", "all", "Cache-Control: no-store")
+	f("HTTP/1.1 200 OK\nCache-Control: max-age=60\nContent-Length: 4\n\nmine", "all", "Authorization: x")
+	f("HTTP/1.1 304 Not Modified\nETag: \"1\"\nSet-Cookie: mine\n\n", "all")
+	f("HTTP/1.1 304 Not Modified\nETag: \"1\"\nCache-Control: max-age=60\nSet-Cookie: ours\n\n", "allours")
 }
 
 // Clients have no say where the configuration takes it away, and no cookie is
