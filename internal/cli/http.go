@@ -93,7 +93,7 @@ func policyOptions(h *config.HTTP) policy.Options {
 		panic("cli: no profile " + h.Profile) // the configuration has refused others
 	}
 	seconds := func(d config.Duration) int64 { return int64(d.Std() / time.Second) }
-	o.Targets = h.Targets
+	o.Targets, o.Strip = h.Targets, stripped(h)
 	o.DefaultTTL = seconds(h.DefaultTTL)
 	o.Heuristic, o.HeuristicMax = int64(math.Round(h.Heuristic*100)), seconds(h.HeuristicMax)
 	o.Encodings, o.Languages = h.AcceptEncodings, h.MatchLanguage
@@ -104,6 +104,20 @@ func policyOptions(h *config.HTTP) policy.Options {
 		"rfc": policy.StoreCookies, "nostore": policy.RefuseCookies, "strip": policy.StripCookies,
 	}[h.SetCookie]
 	return o
+}
+
+// stripped are the fields that clients don't get. Surrogate-Control has reached whom it
+// is for.
+func stripped(h *config.HTTP) (names []string) {
+	for _, name := range h.StripFields {
+		names = append(names, strings.ToLower(name))
+	}
+	for _, name := range h.Targets {
+		if strings.EqualFold(name, policy.SurrogateControl) {
+			names = append(names, policy.SurrogateControl)
+		}
+	}
+	return names
 }
 
 func groupConfig(s *config.Service) balance.Config {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -101,6 +102,35 @@ func TestHTTPServiceChoices(t *testing.T) {
 		each("Accept-Language", "de", "1: x", "de, en;q=0.5", "2: x", "de,en;q=0.5", "2: x"), negotiated)
 	f("encodings", "accept_encodings: [br, gzip]", each("Accept-Encoding", "gzip, deflate, br, zstd", "1: br,gzip", "br;q=0.5, GZIP", "1: br,gzip",
 		"gzip", "2: gzip", "zstd", "3: identity", "br;q=0", "3: identity"), negotiated)
+
+	tagged := func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		for name, value := range map[string]string{"Surrogate-Control": "max-age=60+10", "Surrogate-Key": "a", "Cache-Tag": "b", "Cache-Control": "no-store"} {
+			w.Header().Set(name, value)
+		}
+		fmt.Fprint(w, "hello")
+	}
+	// got are the fields for caches that two answers have, to which n requests were made.
+	got := func(n int64, names ...string) func(*testing.T) {
+		return func(t *testing.T) {
+			asked.Store(0)
+			for range 2 {
+				a := r.visit("site", "GET", "/")
+				for _, name := range []string{"Surrogate-Control", "Surrogate-Key", "Cache-Tag"} {
+					if has := a.header.Get(name) != ""; has != slices.Contains(names, name) {
+						t.Errorf("%s: %t", name, has)
+					}
+				}
+			}
+			if asked.Load() != n {
+				t.Errorf("%d requests; want %d", asked.Load(), n)
+			}
+		}
+	}
+	f("fields for caches", "stale_if_error: 1s", got(2, "Surrogate-Control", "Surrogate-Key", "Cache-Tag"), tagged)
+	f("Surrogate-Control", "targets: [Surrogate-Control]", got(1, "Surrogate-Key", "Cache-Tag"), tagged)
+	f("without their fields", "strip_fields: [surrogate-key, Cache-Tag]", got(2, "Surrogate-Control"), tagged)
+	f("hits without them", "strip_fields: [Cache-Tag]\n    targets: [Surrogate-Control]", got(1, "Surrogate-Key"), tagged)
 
 	status := func(code int) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }

@@ -80,8 +80,13 @@ type HTTP struct {
 	// itself, or that say no-transform, stay as they are. Left out: none.
 	Compress []string `yaml:"compress"`
 	// Header fields with a policy for caches like this one, in their order: the
-	// first that an answer has counts instead of Cache-Control and Expires.
+	// first that an answer has counts instead of Cache-Control and Expires. Surrogate-Control
+	// is read as its own specification has it, and not passed on.
 	Targets []string `yaml:"targets" default:"CDN-Cache-Control"`
+	// Fields of answers that clients don't get, such as [Surrogate-Key, Cache-Tag]: what
+	// they say to this cache counts all the same. Left out, all are passed on, for caches
+	// before this one.
+	StripFields []string `yaml:"strip_fields"`
 	// Whether an answer that sets a cookie may be stored: `rfc` stores it when it
 	// says how long it is fresh, and gives the cookie to everybody; `nostore` never
 	// does; `strip` stores it without the cookie.
@@ -239,6 +244,9 @@ func (k *checker) networks(path string, list []string) {
 
 var fieldName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
+// needed are fields of answers that can't be taken off.
+var needed = []string{"connection", "content-encoding", "content-length", "content-range", "content-type", "date", "transfer-encoding", "upgrade", "vary"}
+
 func (k *checker) http(path string, s *Service) {
 	h := s.HTTP
 	if _, given := k.places[path+".origins"]; given && h.Origins != nil && len(h.Origins) == 0 {
@@ -256,6 +264,14 @@ func (k *checker) http(path string, s *Service) {
 			k.failf(at, "%q is no name of a header field", name)
 		} else if strings.EqualFold(name, "Cache-Control") {
 			k.failf(at, "Cache-Control is always looked at, after these")
+		}
+	}
+	for i, name := range h.StripFields {
+		at := fmt.Sprintf("%s.strip_fields[%d]", path, i)
+		if !fieldName.MatchString(name) {
+			k.failf(at, "%q is no name of a header field", name)
+		} else if slices.Contains(needed, strings.ToLower(name)) {
+			k.failf(at, "clients need %s to understand the answer", name)
 		}
 	}
 	for i, name := range h.AcceptEncodings {

@@ -56,7 +56,7 @@ func (c *call) just(h *Head, collapsed bool) []byte {
 		c.age(h.Response.Age(c.now))
 		return h.Lines
 	}
-	c.text = append(appendLines(c.text[:0], h.Fields), h.Added...)
+	c.text = append(appendLines(c.text[:0], h.Fields, c.opt), h.Added...)
 	return c.text
 }
 

@@ -103,8 +103,8 @@ func (f *forms) under(h *Head) *forms {
 
 // formLines are the lines of a hit in a coding.
 func (h *Head) formLines() []byte {
-	fields := make(http1.Fields, 0, len(h.hit))
-	for _, f := range h.hit {
+	fields := make(http1.Fields, 0, len(h.shown))
+	for _, f := range h.shown {
 		switch {
 		case equalFold(f.Name, "accept-ranges"):
 			continue

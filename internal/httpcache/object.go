@@ -1,6 +1,7 @@
 package httpcache
 
 import (
+	"slices"
 	"sync/atomic"
 	"unsafe"
 
@@ -27,7 +28,8 @@ type Head struct {
 	Added []byte
 
 	asked   []byte       // the request's values of the fields that Vary names
-	hit     http1.Fields // what Lines repeats, and an update is made to
+	hit     http1.Fields // what a hit has, and an update is made to
+	shown   http1.Fields // what Lines repeats: hit without what clients don't get
 	offered bool         // in content codings
 	made    bool         // the validator is ours: the origin does not know it
 }
@@ -39,7 +41,11 @@ func NewHead(response policy.Response, fields, request http1.Fields, o *policy.O
 	h := &Head{Response: response, Fields: fields, Tags: ParseTags(fields)}
 	h.asked = policy.AppendVaryValues(nil, response.Vary, request, o)
 	h.hit = policy.HitFields(nil, fields, &h.Response, o)
-	h.Lines = lines(h.hit)
+	h.shown = h.hit
+	if len(o.Strip) > 0 {
+		h.shown = slices.DeleteFunc(slices.Clone(h.hit), func(f http1.Field) bool { return o.Strips(f.Name) })
+	}
+	h.Lines = lines(h.shown)
 	return h
 }
 
@@ -60,7 +66,7 @@ func lines(fields http1.Fields) []byte {
 // weight is what the head takes of the heap, roughly.
 func (h *Head) weight() int64 {
 	w := int64(unsafe.Sizeof(*h)) + int64(cap(h.Lines)+cap(h.asked)) + 4*int64(len(h.Tags.slots))
-	w += int64(cap(h.Fields)+cap(h.hit)) * int64(unsafe.Sizeof(http1.Field{}))
+	w += int64(cap(h.Fields)+cap(h.hit)+cap(h.shown)) * int64(unsafe.Sizeof(http1.Field{}))
 	for _, f := range h.Fields {
 		w += int64(len(f.Name) + len(f.Value))
 	}

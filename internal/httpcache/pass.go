@@ -100,7 +100,7 @@ func (c *call) head(status int, header http1.Fields, now int64) {
 	reply := &c.x.Reply
 	reply.Status, reply.OwnDate = status, true
 	c.fields = policy.EndToEnd(c.fields[:0], header)
-	c.text = appendLines(c.text[:0], policy.Dated(nil, c.fields, now))
+	c.text = appendLines(c.text[:0], policy.Dated(nil, c.fields, now), c.opt)
 	reply.Lines(c.text)
 	reply.Lines(viaLine)
 }
@@ -112,11 +112,11 @@ var (
 )
 
 // appendLines renders fields that were read as valid, but for those that edge
-// writes.
-func appendLines(dst []byte, fields http1.Fields) []byte {
+// writes, and those that clients don't get.
+func appendLines(dst []byte, fields http1.Fields, o *policy.Options) []byte {
 	for i := range fields {
 		f := &fields[i]
-		if isName(f.Name, "Content-Length") || isName(f.Name, "X-Request-Id") {
+		if isName(f.Name, "Content-Length") || isName(f.Name, "X-Request-Id") || o.Strips(f.Name) {
 			continue
 		}
 		dst = append(append(dst, f.Name...), ": "...)

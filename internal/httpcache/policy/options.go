@@ -18,8 +18,11 @@ const (
 type Options struct {
 	// Targets are the fields whose directives replace Cache-Control and
 	// Expires for this cache, the first on the list that is valid counting
-	// (RFC 9213). Default CDN-Cache-Control.
+	// (RFC 9213, or what SurrogateControl says). Default CDN-Cache-Control.
 	Targets []string
+	// Strip are fields, in lower case, that clients don't get: what they say is for
+	// caches. Default none.
+	Strip []string
 
 	// Heuristic is the share of the time since Last-Modified that a response
 	// without explicit freshness is fresh, in percent; 0 turns that off.
@@ -79,6 +82,9 @@ func Defaults() Options {
 		Languages:           true,
 	}
 }
+
+// Strips says whether clients don't get a field of that name.
+func (o *Options) Strips(name []byte) bool { return among(o.Strip, name) }
 
 // Profile gives the options of that name: "default", or "full-score", which adds
 // what the public caching suite's optional tests want and Defaults leaves out

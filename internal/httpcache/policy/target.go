@@ -10,10 +10,16 @@ import (
 // names that is there, has something in it and can be read (RFC 9213, section 2.2).
 func targeted(h http1.Fields, names []string) (control, bool) {
 	for _, name := range names {
-		if text := combined(h, name); len(text) > 0 {
-			if c, ok := parseTargeted(text); ok {
-				return c, true
-			}
+		text := combined(h, name)
+		if len(text) == 0 {
+			continue
+		}
+		read := parseTargeted
+		if fold([]byte(name), SurrogateControl) {
+			read = parseSurrogate
+		}
+		if c, ok := read(text); ok {
+			return c, true
 		}
 	}
 	return control{}, false

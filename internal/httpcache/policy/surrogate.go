@@ -1,0 +1,39 @@
+package policy
+
+import "bytes"
+
+// SurrogateControl is the targeted field of the Edge Architecture note (W3C, 2001), in
+// lower case. It is older than RFC 9213 and has a syntax of its own.
+const SurrogateControl = "surrogate-control"
+
+// parseSurrogate reads it: directives
+// as Cache-Control has them, where max-age=A+B is a lifetime of A seconds and B more in
+// which the response may be used stale. A directive with a parameter is for another
+// surrogate, by name; "content" speaks of processing that is not done here, and
+// "no-store-remote" of surrogates far from the origin. A field that says nothing else is
+// as if it were not there.
+func parseSurrogate(text []byte) (c control, ok bool) {
+	c = control{sharedAge: none, maxAge: none, swr: none, sie: none}
+	extension := int64(none)
+	for len(text) > 0 {
+		var member []byte
+		member, text = cut(text)
+		d, ok := parseDirective(member)
+		switch {
+		case !ok, d.kind == unusable && bytes.IndexByte(d.arg, ';') >= 0:
+			continue
+		case d.kind == plain && fold(d.name, "max-age"):
+			var more []byte
+			d.arg, more, _ = bytes.Cut(d.arg, []byte{'+'})
+			if n, ok := seconds(more, false); ok && c.maxAge == none {
+				extension = n
+			}
+		}
+		c.directive(&d)
+	}
+	if extension != none {
+		first(&c.swr, extension, true)
+		first(&c.sie, extension, true)
+	}
+	return c, c.flags != 0 || len(c.hidden) > 0 || max(c.sharedAge, c.maxAge, c.swr, c.sie) != none
+}
