@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 
 	"github.com/kasoku/kasoku/internal/couch/changes"
 	"github.com/kasoku/kasoku/internal/couch/coherence"
@@ -43,6 +44,19 @@ func (d *Database) missing(ctx context.Context, node int, revs []coherence.Doubt
 // newest asks a node for up to limit changes, the newest first.
 func (d *Database) newest(ctx context.Context, node, limit int) ([]coherence.Doubt, error) {
 	answer, err := d.do(ctx, node, "GET", fmt.Sprintf("/_changes?descending=true&limit=%d", limit), nil)
+	if err != nil {
+		return nil, err
+	}
+	return rows(answer)
+}
+
+// after asks a node for up to limit changes after a position in its feed.
+func (d *Database) after(ctx context.Context, node int, position string, limit int) ([]coherence.Doubt, error) {
+	var text string
+	if json.Unmarshal([]byte(position), &text) == nil {
+		position = text
+	}
+	answer, err := d.do(ctx, node, "GET", fmt.Sprintf("/_changes?since=%s&limit=%d", url.QueryEscape(position), limit), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -11,17 +11,57 @@ import (
 // depths are how many of a node's newest changes the others are asked for. The
 // next one is tried when a node lacks changes so old that it must lack others
 // that are older than those.
-var depths = [...]int{500, 10000}
+var depths = [...]int{500, deepest}
+
+// deepest is how many changes are compared at the most.
+const deepest = 10000
 
 // mostPause is the longest time between two comparisons of nodes that lack so
 // much.
 const mostPause = 30 * time.Second
 
-// comparison finds out what nodes lack that are adrift.
+// comparison finds out what nodes lack that are adrift. It belongs to tend.
 type comparison struct {
 	*Database
 	pause time.Duration // after the last one, which did not find out
 	last  time.Time
+
+	// good is by two nodes a position in the feed of the second up to which the first
+	// one has everything.
+	good [][]position
+}
+
+// position is a place in a node's feed.
+type position struct {
+	at     string // as JSON; "" for none
+	resets uint64 // how often both nodes' feeds had begun anew by then: it is good for no others
+}
+
+func newComparison(d *Database) *comparison {
+	c := &comparison{Database: d}
+	for range d.nodes {
+		c.good = append(c.good, make([]position, len(d.nodes)))
+	}
+	return c
+}
+
+// mark takes down how far the feeds have come for the nodes that lack nothing.
+func (c *comparison) mark() {
+	// The positions first: what comes after them may be lacking.
+	positions := make([]position, len(c.nodes))
+	for node := range c.nodes {
+		positions[node].resets = c.resets(node)
+		positions[node].at = c.state(node).Position
+	}
+	now := c.table.cfg.Cache.Now()
+	for node := range c.nodes {
+		if s := c.known.Standing(node, now); s.Lacks > 0 || s.Adrift || s.Out {
+			continue
+		}
+		for other, p := range positions {
+			c.good[node][other] = position{p.at, p.resets + positions[node].resets}
+		}
+	}
 }
 
 // make compares the nodes if some are adrift and all feeds that the database has
@@ -32,15 +72,14 @@ func (c *comparison) make(ctx context.Context) {
 	if adrift == 0 || !open || time.Since(c.last) < c.pause {
 		return
 	}
-	known, err := c.lists(ctx, in)
+	far, err := c.all(ctx, in, adrift)
 	c.last = time.Now()
 	if err != nil {
 		c.pause = turn
 		c.table.cfg.Log.Debug("the nodes could not be compared", slog.String("database", c.name), slog.Any("error", err))
 		return
 	}
-	c.known.Compared(known, mark)
-	far := in &^ known
+	c.known.Compared(in&^far, mark)
 	if far == 0 {
 		c.pause = 0
 		return
@@ -64,63 +103,59 @@ func (d *Database) present() (in coherence.Nodes, open bool) {
 	return in, open
 }
 
-// lists asks each node for its newest changes and the others for those that they
-// lack, and returns the nodes of which it is known then.
-func (c *comparison) lists(ctx context.Context, in coherence.Nodes) (known coherence.Nodes, err error) {
-	known = in
+// all compares every two nodes of which one is adrift, and returns those that lack
+// more of what another has than can be seen.
+func (c *comparison) all(ctx context.Context, in, adrift coherence.Nodes) (far coherence.Nodes, err error) {
 	for node := range c.nodes {
-		if !in.Has(node) {
-			continue
-		}
-		unknown, err := c.list(ctx, node, in&^(1<<node))
-		if err != nil {
-			return 0, err
-		}
-		known &^= unknown
-	}
-	return known, nil
-}
-
-// list compares the others with one node, and returns those that lack more of what
-// it has than can be seen.
-func (c *comparison) list(ctx context.Context, node int, others coherence.Nodes) (unknown coherence.Nodes, err error) {
-	unknown = others
-	for _, depth := range depths {
-		list, err := c.newest(ctx, node, depth)
-		if err != nil {
-			return 0, err
-		}
 		for other := range c.nodes {
-			if !unknown.Has(other) {
+			if node == other || !in.Has(node) || !in.Has(other) || !adrift.Has(node) && !adrift.Has(other) {
 				continue
 			}
-			seen, err := c.lacks(ctx, other, list, len(list) < depth)
+			seen, err := c.pair(ctx, node, other)
 			if err != nil {
 				return 0, err
 			}
-			if seen {
-				unknown &^= 1 << other
+			if !seen {
+				far |= 1 << node
 			}
 		}
-		if unknown == 0 {
-			break
-		}
 	}
-	return unknown, nil
+	return far, nil
 }
 
-// lacks asks a node which of another's newest changes it lacks. seen is true if
-// those must be all: whole says that there are no older ones, else it has the whole
-// older half of them.
-func (c *comparison) lacks(ctx context.Context, node int, newest []coherence.Doubt, whole bool) (seen bool, err error) {
-	if len(newest) == 0 {
+// pair finds out what node lacks that other has: from the position on up to which
+// it has everything, if that is known and not too long ago, else of the newest.
+func (c *comparison) pair(ctx context.Context, node, other int) (seen bool, err error) {
+	if from := c.good[node][other]; from.at != "" && from.resets == c.resets(other)+c.resets(node) {
+		list, err := c.after(ctx, other, from.at, deepest)
+		if err == nil && len(list) < deepest {
+			return c.lacks(ctx, node, list, true)
+		}
+	}
+	for _, depth := range depths {
+		list, err := c.newest(ctx, other, depth)
+		if err != nil {
+			return false, err
+		}
+		if seen, err = c.lacks(ctx, node, list, len(list) < depth); seen || err != nil {
+			return seen, err
+		}
+	}
+	return false, nil
+}
+
+// lacks asks a node which of another's changes, the newest first, it lacks. seen is
+// true if those must be all: whole says that there are no older ones to ask for,
+// else the node has the whole older half of them.
+func (c *comparison) lacks(ctx context.Context, node int, list []coherence.Doubt, whole bool) (seen bool, err error) {
+	if len(list) == 0 {
 		return true, nil
 	}
-	missing, err := c.missing(ctx, node, newest)
+	missing, err := c.missing(ctx, node, list)
 	if err != nil {
 		return false, err
 	}
-	for _, older := range newest[len(newest)/2:] {
+	for _, older := range list[len(list)/2:] {
 		if missing[older] && !whole {
 			return false, nil
 		}

@@ -23,10 +23,12 @@ type node struct {
 	changed chan struct{}
 	cut     chan struct{} // closed to end all feeds
 
-	down   bool // connections are refused
-	mute   bool // feeds tell nothing
-	denies bool // every request is answered with 401
-	asked  []string
+	down    bool // connections are refused
+	mute    bool // feeds tell nothing
+	denies  bool // every request is answered with 401
+	quits   bool // whatever is no feed is answered with 500
+	refuses bool // positions are not taken, but by feeds
+	asked   []string
 }
 
 func newNode() *node {
@@ -122,14 +124,23 @@ func results(rows []string, last int) string {
 func (n *node) since(seq int) (rows []string, last int, changed, cut chan struct{}) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	rows, last = n.after(seq)
+	return rows, last, n.changed, n.cut
+}
+
+// after is since with n.mu held.
+func (n *node) after(seq int) (rows []string, last int) {
+	latest := map[string]int{}
 	for i := seq; i < len(n.rows); i++ {
 		id, _, _ := strings.Cut(n.rows[i], " ")
-		later := slices.ContainsFunc(n.rows[i+1:], func(l string) bool { return strings.HasPrefix(l, id+" ") })
-		if !later {
+		latest[id] = i
+	}
+	for i := seq; i < len(n.rows); i++ {
+		if id, _, _ := strings.Cut(n.rows[i], " "); latest[id] == i {
 			rows = append(rows, row(i+1, n.rows[i]))
 		}
 	}
-	return rows, len(n.rows), n.changed, n.cut
+	return rows, len(n.rows)
 }
 
 // get answers the requests of a follower.
@@ -217,16 +228,36 @@ func (n *node) do(method, path string, body []byte) (int, []byte, error) {
 	switch {
 	case n.down:
 		return 0, nil, errDown
+	case n.quits:
+		return 500, nil, nil
 	case n.born == 0:
 		return 404, []byte(`{"error":"not_found"}`), nil
 	case path == "/db/_revs_diff":
 		return n.diff(body)
 	}
-	limit, err := strconv.Atoi(path[strings.LastIndexByte(path, '=')+1:])
+	return n.list(path)
+}
+
+// list answers _changes without a feed. n.mu is held.
+func (n *node) list(path string) (int, []byte, error) {
+	u, err := url.Parse(path)
 	if err != nil {
 		return 0, nil, err
 	}
-	return 200, []byte(results(n.newest(limit), len(n.rows))), nil
+	q := u.Query()
+	limit, err := strconv.Atoi(q.Get("limit"))
+	if err != nil {
+		return 0, nil, err
+	}
+	if q.Get("descending") == "true" {
+		return 200, []byte(results(n.newest(limit), len(n.rows))), nil
+	}
+	since, err := strconv.Atoi(strings.TrimSuffix(q.Get("since"), "-x"))
+	if err != nil || n.refuses {
+		return 400, []byte(`{"error":"bad_request"}`), nil
+	}
+	rows, last := n.after(since)
+	return 200, []byte(results(rows[:min(limit, len(rows))], last)), nil
 }
 
 // newest returns the newest rows. n.mu is held.

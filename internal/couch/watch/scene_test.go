@@ -36,6 +36,12 @@ func play(t *testing.T, nodes int, script func(s *scene)) {
 
 func playWith(t *testing.T, nodes int, cfg Config, script func(s *scene)) {
 	t.Helper()
+	playAfter(t, nodes, cfg, nil, script)
+}
+
+// playAfter does something to the nodes before they are followed.
+func playAfter(t *testing.T, nodes int, cfg Config, before func(nodes []*node), script func(s *scene)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		c, err := cache.New(cache.Config{Memory: 1 << 20, Generations: 1 << 10})
 		if err != nil {
@@ -46,6 +52,9 @@ func playWith(t *testing.T, nodes int, cfg Config, script func(s *scene)) {
 		for i := range nodes {
 			s.nodes = append(s.nodes, newNode())
 			cfg.Nodes = append(cfg.Nodes, []string{"a", "b", "c"}[i])
+		}
+		if before != nil {
+			before(s.nodes)
 		}
 		cfg.Service, cfg.Cache, cfg.Registry, cfg.Log = "s", c, s.registry, slog.New(slog.DiscardHandler)
 		cfg.Get = func(node int) changes.Get { return s.nodes[node].get }

@@ -22,7 +22,7 @@ func (d *Database) tend(ctx context.Context) {
 	ticker := time.NewTicker(turn)
 	defer ticker.Stop()
 	seen := time.Now() // on any node
-	c := comparison{Database: d}
+	c := newComparison(d)
 	for turns := 0; ; {
 		select {
 		case <-ctx.Done():
@@ -40,6 +40,7 @@ func (d *Database) tend(ctx context.Context) {
 			}
 			d.report()
 			d.rate()
+			c.mark()
 			if turns%sweeping == 0 {
 				d.sweep()
 			}
@@ -112,28 +113,56 @@ func (d *Database) welcome() {
 }
 
 // mostDoubts is how many changes a node is asked about at once.
-const mostDoubts = 500
+const mostDoubts = 1000
+
+// mostRest is how many turns at most a node is not asked that did not have what it
+// was asked for.
+const mostRest = 8
 
 // patience bounds one request to a node.
 const patience = 10 * time.Second
 
 // doubt asks node, until ctx ends, about the changes that it should have announced.
+// The longer it has none of them, the more seldom: it lags.
 func (d *Database) doubt(ctx context.Context, node int) {
 	ticker := time.NewTicker(turn)
 	defer ticker.Stop()
-	for {
+	for rest, next := 0, 0; ; next-- {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
 		}
+		if next > 0 {
+			continue
+		}
+		asked, found := d.inquire(ctx, node)
+		if asked == 0 || found > 0 {
+			rest = 0
+		} else {
+			rest = min(2*rest+1, mostRest)
+		}
+		next = rest
+	}
+}
+
+// inquire asks node about its doubts, for as long as there are many that it dispels.
+func (d *Database) inquire(ctx context.Context, node int) (asked, found int) {
+	for {
 		resets := d.resets(node)
 		doubts := d.known.Doubts(node, d.table.cfg.Cache.Now(), mostDoubts)
 		if len(doubts) == 0 {
-			continue
+			return asked, found
 		}
-		if missing, err := d.missing(ctx, node, doubts); err == nil {
-			d.settled(node, resets, doubts, missing)
+		missing, err := d.missing(ctx, node, doubts)
+		if err != nil {
+			return asked, found
+		}
+		d.settled(node, resets, doubts, missing)
+		asked += len(doubts)
+		found += len(doubts) - len(missing)
+		if len(doubts) < mostDoubts || len(missing) > mostDoubts/2 {
+			return asked, found
 		}
 	}
 }
