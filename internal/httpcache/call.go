@@ -71,6 +71,7 @@ func (c *call) end() {
 	c.plan, c.filling, c.passage, c.mine = nil, nil, nil, nil
 	clear(c.hop.names)
 	clear(c.out.fields)
+	clear(c.out.chain)
 	clear(c.fields)
 	if cap(c.text) > keepText {
 		c.text = nil

@@ -4,6 +4,9 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+
+	"github.com/kasoku/kasoku/internal/admin"
+	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
 // value is what a request's head says in a field.
@@ -47,6 +50,85 @@ func TestChosenByWhatOriginGot(t *testing.T) {
 	f("X-Forwarded-Host", []string{"site", "shop"}, other+" X-Forwarded-Host: shop", trusted+" X-Forwarded-Host: shop")
 	f("Upgrade", []string{"nothing", "nothing"}, other+" Upgrade: x", other)
 	f("Accept-Language, X-Lang", []string{"nothing", "nothing"}, other+" Accept-Language: de", other+" Connection: X-Any|Accept-Language: de")
+}
+
+// What a trusted proxy says of the site is another site, whether the origin says that
+// it goes by it or not.
+func TestTrustedProxysSites(t *testing.T) {
+	s := newSite(t, func(a *asked) { a.ok(value(a.head, "X-Forwarded-Proto") + "://" + value(a.head, "X-Forwarded-Host")) }, func(c *Config) {
+		c.Forwarding = Forwarding{X: true, Trust: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
+	})
+	f := func(want string, requests int, client, fields string) {
+		t.Helper()
+		x := arrived(t, client, "GET /a HTTP/1.1\nHost: site"+fields)
+		s.Serve(x)
+		if got := string(x.Reply.Body); got != want || len(s.origin.requests()) != requests {
+			t.Errorf("%s %q got what is for %s, after %d requests; want %s, %d", client, fields, got, len(s.origin.requests()), want, requests)
+		}
+	}
+	const trusted, other = "10.0.0.1:5", "192.0.2.1:5"
+	f("https://site", 1, trusted, "\nX-Forwarded-Proto: https")
+	f("http://site", 2, trusted, "")
+	f("http://evil", 3, trusted, "\nX-Forwarded-Host: evil")
+	f("https://site", 3, trusted, "\nX-Forwarded-Proto: https")
+	f("http://site", 3, other, "\nX-Forwarded-Host: evil\nX-Forwarded-Proto: https")
+	e, err := s.Explain(t.Context(), admin.ExplainRequest{Path: "http://site/a"})
+	if err != nil || e.Decision != "hit" {
+		t.Errorf("explained as %+v, %v", e, err)
+	}
+	s.store.PurgeKey([]byte("http://site/a"), false)
+	f("http://evil", 4, trusted, "\nX-Forwarded-Host: evil")
+}
+
+func TestProxiedHitAllocatesNothing(t *testing.T) {
+	if race.Enabled {
+		t.Log("the race detector allocates")
+		return
+	}
+	s := newSite(t, func(a *asked) { a.ok("hello") }, func(c *Config) {
+		c.Forwarding = Forwarding{X: true, Trust: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
+	})
+	x := arrived(t, "10.0.0.1:5", "GET /a HTTP/1.1\nHost: site\nX-Forwarded-For: 192.0.2.1\nX-Forwarded-Host: a\nX-Forwarded-Proto: https")
+	s.Serve(x)
+	s.allocatesNothing(t, x)
+}
+
+// Nothing is stored of what a client may have had the origin take for another
+// method, nor answered from the store.
+func TestMethodOverride(t *testing.T) {
+	s := newSite(t, func(a *asked) { a.ok("hello") })
+	f := func(requests int, fields ...string) {
+		t.Helper()
+		s.ask("GET /a", fields...)
+		if n := len(s.origin.requests()); n != requests {
+			t.Errorf("%q: %d requests at the origin; want %d", fields, n, requests)
+		}
+	}
+	f(1, "X-HTTP-Method-Override: DELETE")
+	f(2)
+	f(2)
+	f(3, "x-http-method-override: GET")
+	f(4, "X-HTTP-Method: PUT")
+	f(5, "X-Method-Override: PUT")
+	f(5)
+}
+
+// The origin sees the host as the key has it: what it makes of the host is stored for
+// all who ask for the key.
+func TestHostAsInTheKey(t *testing.T) {
+	s := newSite(t, func(a *asked) { a.ok(value(a.head, "Host")) })
+	f := func(line, host, want string) {
+		t.Helper()
+		c := s.visit()
+		c.send(line + " HTTP/1.1\nHost: " + host)
+		if g := c.rest(c.head(), "GET"); g.body != want {
+			t.Errorf("%s of %s got %q; want %q", line, host, g.body, want)
+		}
+	}
+	f("GET /a", "SITE:80", "site")
+	f("GET /b", "site:443", "site:443")
+	f("GET HTTP://Shop.Example:80/c", "other", "shop.example")
+	f("GET /d", "[2001:DB8::1]:80", "[2001:db8::1]")
 }
 
 // A flight is for those alone who would have had the origin asked the same.

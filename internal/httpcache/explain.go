@@ -53,7 +53,7 @@ func (s *Service) explain(key []byte, method string, fields http1.Fields, now in
 		decide(policy.NotReading)
 		return e
 	}
-	found := s.store.Find(&Query{Key: key, Fields: fields, Now: now, Options: o})
+	found := s.store.Find(&Query{Key: key, Fields: keyed(fields, key, o), Now: now, Options: o})
 	if found.Object == nil {
 		step("stored", "nothing", map[Miss]string{
 			MissURI: "never fetched, not storable, or evicted", MissVary: "only variants for other requests are",
@@ -71,6 +71,20 @@ func (s *Service) explain(key []byte, method string, fields http1.Fields, now in
 	step("freshness", fmt.Sprintf("%ds", r.Lifetime), fmt.Sprintf("age %ds, %ds left", d.Age, d.TTL))
 	decide(d.Reason)
 	return e
+}
+
+// keyed adds what an origin would be told by default where everything is taken to vary
+// by that.
+func keyed(fields http1.Fields, key []byte, o *policy.Options) http1.Fields {
+	scheme, rest, _ := strings.Cut(string(key), "://")
+	host, _ := splitHost(rest)
+	for _, name := range o.Keyed {
+		if fields.Get(name) == nil {
+			value := map[string]string{"x-forwarded-host": host, "x-forwarded-proto": scheme}[name]
+			fields = append(fields, http1.Field{Name: []byte(name), Value: []byte(value)})
+		}
+	}
+	return fields
 }
 
 func orNothing(names []string) string {

@@ -48,7 +48,7 @@ func (c *call) newErrand(seen *Object) *errand {
 		target: append([]byte(nil), q.Target...), header: policy.Unconditional(nil, client), client: client, seen: seen,
 		opt: c.opt, fill: c.fill(),
 	}
-	if q.Host != nil {
+	if len(q.Host) > 0 {
 		f.host = append([]byte(nil), q.Host...)
 	}
 	policy.ParseRequest(&f.req, f.method, client, c.opt)

@@ -33,16 +33,21 @@ func (f *Forwarding) trusts(client netip.Addr) bool {
 type outgoing struct {
 	fields http1.Fields
 	text   []byte
+	host   []byte // the client's, as it stands in the key
+	chain  [][]byte
 }
 
 // build takes over the client's fields that go on, and adds ours. id names this
 // process in Via.
 func (o *outgoing) build(x *edge.Exchange, h *hop, f *Forwarding, id string) http1.Fields {
 	o.fields, o.text = o.fields[:0], o.text[:0]
+	o.host = appendHost(o.host[:0], string(scheme(x)), x.Request.Host)
+	trusted := len(f.Trust) > 0 && f.trusts(x.Record.Client.Addr())
 	reduce := false
 	for _, field := range x.Request.Fields {
 		switch {
 		case h.ends(field.Name), isForwarded(field.Name), isName(field.Name, "X-Request-Id"), isName(field.Name, "Max-Forwards"):
+		case !trusted && forProxies(field.Name):
 		case f.reduced != nil && isName(field.Name, "Accept-Encoding"):
 			reduce = true
 		default:
@@ -52,7 +57,6 @@ func (o *outgoing) build(x *edge.Exchange, h *hop, f *Forwarding, id string) htt
 	if reduce {
 		o.add("Accept-Encoding", func(dst []byte) []byte { return appendReduced(dst, x.Request.Fields, f.reduced) })
 	}
-	trusted := len(f.Trust) > 0 && f.trusts(x.Record.Client.Addr())
 	if f.X {
 		o.x(x, trusted)
 	}
@@ -95,6 +99,35 @@ func isForwarded(name []byte) bool {
 		isName(name, "Forwarded")
 }
 
+// forProxies says whether a field is one of those in which a proxy tells, without a
+// standard, what it was asked for and by whom. Origins go by them, and an answer that
+// was made up of what any client wrote there would be stored for all.
+func forProxies(name []byte) bool {
+	const prefix = len("X-Forwarded-")
+	if len(name) > prefix && isName(name[:prefix], "X-Forwarded-") {
+		return true
+	}
+	switch len(name) {
+	case len("X-Host"):
+		return isName(name, "X-Host")
+	case len("X-Real-IP"):
+		return isName(name, "X-Real-IP")
+	case len("X-Client-IP"):
+		return isName(name, "X-Client-IP")
+	case len("X-Url-Scheme"):
+		return isName(name, "X-Url-Scheme")
+	case len("X-Rewrite-URL"):
+		return isName(name, "X-Rewrite-URL")
+	case len("X-Original-URL"):
+		return isName(name, "X-Original-URL") || isName(name, "True-Client-IP")
+	case len("X-Original-Host"):
+		return isName(name, "X-Original-Host") || isName(name, "Front-End-Https")
+	case len("X-Cluster-Client-IP"):
+		return isName(name, "X-Cluster-Client-IP")
+	}
+	return false
+}
+
 // hops is how often a request may still be forwarded, if it says so: only OPTIONS
 // and TRACE do.
 func hops(r *http1.Request) (uint64, bool) {
@@ -107,7 +140,7 @@ func hops(r *http1.Request) (uint64, bool) {
 
 func (o *outgoing) x(x *edge.Exchange, trusted bool) {
 	client := x.Record.Client.Addr().Unmap().WithZone("")
-	if chain := said(x, "X-Forwarded-For", trusted); client.IsValid() || len(chain) > 0 {
+	if chain := o.said(x, "X-Forwarded-For", trusted); client.IsValid() || len(chain) > 0 {
 		o.add("X-Forwarded-For", func(dst []byte) []byte {
 			dst = appendChain(dst, chain)
 			if !client.IsValid() {
@@ -117,21 +150,23 @@ func (o *outgoing) x(x *edge.Exchange, trusted bool) {
 		})
 	}
 	o.add("X-Forwarded-Host", func(dst []byte) []byte {
-		return append(dst, firstOf(said(x, "X-Forwarded-Host", trusted), x.Request.Host)...)
+		return append(dst, firstOf(o.said(x, "X-Forwarded-Host", trusted), o.host)...)
 	})
 	o.add("X-Forwarded-Proto", func(dst []byte) []byte {
-		return append(dst, firstOf(said(x, "X-Forwarded-Proto", trusted), scheme(x))...)
+		return append(dst, firstOf(o.said(x, "X-Forwarded-Proto", trusted), scheme(x))...)
 	})
 }
 
-// said are the values of a field's lines, if the client is to be believed.
-func said(x *edge.Exchange, name string, trusted bool) (chain [][]byte) {
+// said are the values of a field's lines, if the client is to be believed. They are
+// good until the next call.
+func (o *outgoing) said(x *edge.Exchange, name string, trusted bool) [][]byte {
+	o.chain = o.chain[:0]
 	for i := range x.Request.Fields {
 		if f := &x.Request.Fields[i]; trusted && isName(f.Name, name) && len(f.Value) > 0 {
-			chain = append(chain, f.Value)
+			o.chain = append(o.chain, f.Value)
 		}
 	}
-	return chain
+	return o.chain
 }
 
 func appendChain(dst []byte, chain [][]byte) []byte {
@@ -160,7 +195,7 @@ func scheme(x *edge.Exchange) []byte {
 // standard adds Forwarded: one element for each proxy, ours last.
 func (o *outgoing) standard(x *edge.Exchange, trusted bool) {
 	o.add("Forwarded", func(dst []byte) []byte {
-		dst = appendChain(dst, said(x, "Forwarded", trusted))
+		dst = appendChain(dst, o.said(x, "Forwarded", trusted))
 		dst = append(dst, "for="...)
 		switch client := x.Record.Client.Addr().Unmap().WithZone(""); {
 		case !client.IsValid():
@@ -170,8 +205,8 @@ func (o *outgoing) standard(x *edge.Exchange, trusted bool) {
 		default:
 			dst = append(client.AppendTo(append(dst, `"[`...)), `]"`...)
 		}
-		if host := x.Request.Host; len(host) > 0 {
-			dst = append(append(append(dst, `;host="`...), host...), '"')
+		if len(o.host) > 0 {
+			dst = append(append(append(dst, `;host="`...), o.host...), '"')
 		}
 		return append(append(dst, ";proto="...), scheme(x)...)
 	})

@@ -81,7 +81,7 @@ Via: 1.0 kasoku-1
 	spoofed := get + "X-Forwarded-For: 1.2.3.4\nX-Forwarded-Host: evil\nX-Forwarded-Proto: https\nForwarded: for=evil"
 	f(x, "[::ffff:192.0.2.1]:5", spoofed, `
 X-Forwarded-For: 192.0.2.1
-X-Forwarded-Host: shop.example:80
+X-Forwarded-Host: shop.example
 X-Forwarded-Proto: http
 X-Request-Id: r1
 Via: 1.1 kasoku-1
@@ -90,16 +90,32 @@ Via: 1.1 kasoku-1
 X-Forwarded-For: 1.2.3.4, 10.1.1.1
 X-Forwarded-Host: evil
 X-Forwarded-Proto: https
-Forwarded: for=evil, for=10.1.1.1;host="shop.example:80";proto=http
+Forwarded: for=evil, for=10.1.1.1;host="shop.example";proto=http
+X-Request-Id: r1
+Via: 1.1 kasoku-1
+`)
+	others := get + "x-forwarded-port: 1\nX-Forwarded-Prefix: /evil\nX-REAL-IP: 1.2.3.4\nX-Client-IP: 1.2.3.4\nX-Cluster-Client-IP: 1.2.3.4\n" +
+		"True-Client-IP: 1.2.3.4\nX-Host: evil\nX-Original-Host: evil\nX-Original-URL: /admin\nX-Rewrite-URL: /admin\nX-Url-Scheme: https\n" +
+		"Front-End-Https: on\nX-Forwarded: x"
+	f(none, "192.0.2.1:5", others, `
+X-Forwarded: x
+X-Request-Id: r1
+Via: 1.1 kasoku-1
+`)
+	f(Forwarding{Trust: trust}, "10.1.1.1:5", others, strings.TrimPrefix(others, get)+"\nX-Request-Id: r1\nVia: 1.1 kasoku-1\n")
+	f(x, "192.0.2.1:5", "GET /a HTTP/1.1\nHost: SHOP.example:443", `
+X-Forwarded-For: 192.0.2.1
+X-Forwarded-Host: shop.example:443
+X-Forwarded-Proto: http
 X-Request-Id: r1
 Via: 1.1 kasoku-1
 `)
 	f(both, "[2001:db8::1]:5", get+"Accept: x", `
 Accept: x
 X-Forwarded-For: 2001:db8::1
-X-Forwarded-Host: shop.example:80
+X-Forwarded-Host: shop.example
 X-Forwarded-Proto: http
-Forwarded: for="[2001:db8::1]";host="shop.example:80";proto=http
+Forwarded: for="[2001:db8::1]";host="shop.example";proto=http
 X-Request-Id: r1
 Via: 1.1 kasoku-1
 `)

@@ -14,7 +14,8 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// outbound is the client's request as it goes to an origin, without its body.
+// outbound is the client's request as it goes to an origin, without its body. header is
+// made by forOrigin.
 func (c *call) outbound(header http1.Fields) *origin.Outbound {
 	r := &c.x.Request
 	q := &origin.Outbound{
@@ -22,7 +23,7 @@ func (c *call) outbound(header http1.Fields) *origin.Outbound {
 		Interim: c.interim,
 	}
 	if !c.set.cfg.OriginHost {
-		q.Host = r.Host
+		q.Host = c.out.host
 	}
 	return q
 }

@@ -43,7 +43,8 @@ const (
 	HasIfRange
 	HasIfNoneMatch
 	HasIfModifiedSince
-	HasIfMatch // or If-Unmodified-Since: preconditions that only the origin can evaluate
+	HasIfMatch  // or If-Unmodified-Since: preconditions that only the origin can evaluate
+	HasOverride // of the method: X-HTTP-Method-Override and its kin
 )
 
 // Has says whether one of want is there.
@@ -89,14 +90,18 @@ func ParseRequest(q *Request, method []byte, h http1.Fields, o *Options) {
 		case len("if-match"):
 			q.trait(f, "if-match", HasIfMatch)
 			q.single(f, "if-range", HasIfRange, &q.IfRange)
+		case len("x-http-method-override"):
+			q.trait(f, "x-http-method-override", HasOverride)
 		case len("cache-control"):
+			q.trait(f, "x-http-method", HasOverride)
 			q.trait(f, "authorization", HasAuthorization)
 			q.trait(f, "if-none-match", HasIfNoneMatch)
 			if fold(f.Name, "cache-control") {
 				control = true
 				q.control(f.Value)
 			}
-		case len("if-modified-since"):
+		case len("if-modified-since"): // and x-method-override
+			q.trait(f, "x-method-override", HasOverride)
 			q.single(f, "if-modified-since", HasIfModifiedSince, &q.IfModifiedSince)
 		case len("if-unmodified-since"):
 			q.trait(f, "if-unmodified-since", HasIfMatch)
@@ -177,8 +182,11 @@ func (q *Request) number(d *directive, name string, to *int64) {
 	}
 }
 
-// Reading says whether the method asks for what a URI holds: GET or HEAD.
-func (q *Request) Reading() bool { return q.Method == GET || q.Method == HEAD }
+// Reading says whether the request asks for what a URI holds: by GET or HEAD, and
+// without asking an origin that heeds it to take it for another method.
+func (q *Request) Reading() bool {
+	return (q.Method == GET || q.Method == HEAD) && !q.Traits.Has(HasOverride)
+}
 
 // Unsafe says whether the method may change what its URI holds: every method
 // but GET, HEAD, OPTIONS and TRACE does, unknown ones too (RFC 9110, section 9.2.1).

@@ -42,7 +42,8 @@ type Response struct {
 	// ETag and LastModified are its validators, as they came.
 	ETag         ETag
 	LastModified []byte
-	// Vary are the names of the fields that chose this response: in lower
+	// Vary are the names of the fields that chose this response, Options.Keyed among
+	// them: in lower
 	// case, sorted, each once. VaryAll says that "*" was among them, so that
 	// it answers no other request.
 	Vary    []string
@@ -75,6 +76,7 @@ func ParseResponse(status int, h http1.Fields, requestTime, responseTime int64, 
 	r := Response{Status: status, RequestTime: requestTime, ResponseTime: responseTime, Date: responseTime}
 	c := control{sharedAge: none, maxAge: none, swr: none, sie: none}
 	e := expires{}
+	r.Vary = append(r.Vary, o.Keyed...)
 	r.scan(h, &c, &e)
 	if t, ok := targeted(h, o.Targets); ok {
 		c, e = t, expires{}
