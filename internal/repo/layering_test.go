@@ -55,6 +55,7 @@ var layers = map[string]layer{
 	"internal/couch/visible":   {[]string{"cache", "http1", "couch/route"}, "who may see what, decided without a connection of its own"},
 	"internal/couch/replicate": {nil, "which replications there are to be and are; the connection is given to it"},
 	"internal/couch/changes":   {[]string{"couch/object"}, "feeds as text and who follows them; the connection is given to it, and what a change means is told to it"},
+	"internal/couch/feed":      {[]string{"couch/changes", "couch/object", "edge", "http1", "telemetry"}, "clients of live feeds; the connection to nodes and who may see what are given to it"},
 	"internal/couch/coherence": {[]string{"couch/route", "cache"}, "when a copy is good, decided without a connection or a clock of its own"},
 	"internal/couch/watch":     {[]string{"cache", "couch/changes", "couch/coherence", "telemetry"}, "the databases in use; connections are given to it, and what a request means is known above"},
 	"internal/admin":           {[]string{"telemetry", "edge"}, "it sees services through its own interface, so that a new one needs no change here"},

@@ -55,7 +55,7 @@ func (f *Follower) who(ctx context.Context) (who identity, err error) {
 		return who, err
 	}
 	if err := json.Unmarshal(text, &who); err != nil || len(who.Seq) == 0 {
-		return who, errMalformed
+		return who, ErrMalformed
 	}
 	return who, nil
 }
@@ -227,7 +227,7 @@ func (f *Follower) refused(status int) (y yield, err error) {
 // broken handles a feed that did not end as the node meant it. What can't be read
 // may have been a change, so that the position is of no use.
 func (f *Follower) broken(ctx context.Context, err error) error {
-	if errors.Is(err, errMalformed) || errors.Is(err, ErrTooLong) {
+	if errors.Is(err, ErrMalformed) || errors.Is(err, ErrTooLong) {
 		f.seq, f.forgot = "", Garbled
 	}
 	if cause := context.Cause(ctx); cause != nil {

@@ -33,8 +33,8 @@ const MaxObject = 1 << 20
 // ErrTooLong says that a change is longer than MaxObject.
 var ErrTooLong = errors.New("a change is longer than what is read")
 
-// errMalformed says that a feed is not what a node would write.
-var errMalformed = errors.New("not a feed of changes")
+// ErrMalformed says that a feed is not what a node would write.
+var ErrMalformed = errors.New("not a feed of changes")
 
 // Reader takes a feed apart as it comes. It holds no more of it than one object.
 type Reader struct {
@@ -85,7 +85,7 @@ func (r *Reader) line() (Kind, []byte, error) {
 		return Beat, nil, nil
 	}
 	if text[0] != '{' || !json.Valid(text) {
-		return 0, nil, fmt.Errorf("%w: line %.40q", errMalformed, text)
+		return 0, nil, fmt.Errorf("%w: line %.40q", ErrMalformed, text)
 	}
 	if hasLast(text) {
 		r.ended = true
@@ -122,7 +122,7 @@ func (r *Reader) open() error {
 			}
 		}
 		if got := r.buf[r.at : r.at+len(want)]; string(got) != want {
-			return fmt.Errorf("%w: %.40q where %s should be", errMalformed, got, want)
+			return fmt.Errorf("%w: %.40q where %s should be", ErrMalformed, got, want)
 		}
 		r.at += len(want)
 	}
@@ -162,7 +162,7 @@ func (r *Reader) result() (Kind, []byte, error) {
 			text, err := r.object()
 			return Item, text, err
 		default:
-			return 0, nil, fmt.Errorf("%w: %q among the results", errMalformed, c)
+			return 0, nil, fmt.Errorf("%w: %q among the results", ErrMalformed, c)
 		}
 	}
 }
@@ -188,7 +188,7 @@ func (r *Reader) close() (Kind, []byte, error) {
 		r.ended = true
 		return Last, []byte("{}"), nil
 	case c != ',':
-		return 0, nil, fmt.Errorf("%w: %q after the results", errMalformed, c)
+		return 0, nil, fmt.Errorf("%w: %q after the results", ErrMalformed, c)
 	}
 	r.buf[r.at] = '{' // with it the rest is an object again
 	text, err := r.object()
@@ -223,7 +223,7 @@ func (r *Reader) object() ([]byte, error) {
 		text := r.buf[r.at : r.at+i+1]
 		r.at += i + 1
 		if !json.Valid(text) {
-			return nil, fmt.Errorf("%w: %.40q", errMalformed, text)
+			return nil, fmt.Errorf("%w: %.40q", ErrMalformed, text)
 		}
 		return text, nil
 	}

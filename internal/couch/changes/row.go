@@ -42,7 +42,7 @@ func (row *Row) Parse(text []byte) error {
 		}
 	}
 	if len(row.ID) == 0 || len(row.Rev) == 0 {
-		return fmt.Errorf("%w: a row without id or revision: %.80q", errMalformed, text)
+		return fmt.Errorf("%w: a row without id or revision: %.80q", ErrMalformed, text)
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func (u *Update) Parse(text []byte) error {
 		}
 	}
 	if len(u.DB) == 0 || len(u.Type) == 0 {
-		return fmt.Errorf("%w: an event without name or type: %.80q", errMalformed, text)
+		return fmt.Errorf("%w: an event without name or type: %.80q", ErrMalformed, text)
 	}
 	return nil
 }

@@ -1,0 +1,268 @@
+package feed
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/couch/changes"
+	"github.com/kasoku/kasoku/internal/http1"
+)
+
+// phase is what has become of a group.
+type phase uint8
+
+const (
+	opening phase = iota // the node has not answered yet
+	open
+	refused // the node does not give this feed, or can't be reached
+	ended   // the node has ended the feed in order, or the database is gone
+	lost    // the feed broke off, and could not be resumed
+)
+
+// group is those who share a feed, and the feed's newest rows. Its goroutine writes
+// what mu guards, the clients' goroutines read it.
+type group struct {
+	cfg *Config
+	key string
+	source
+	cancel context.CancelFunc
+
+	check    chan struct{} // held by who asks for the design document's revision, once the group is open
+	checked  time.Time     // when that was asked last; guarded by check
+	current  bool          // what came of it; guarded by check
+	revised  string        // the revision that filters; set before the group is open
+	leftover *time.Timer   // guarded by Feeds.mu, with clients
+	clients  int
+
+	mu     sync.Mutex // leaf
+	phase  phase
+	header http1.Fields // of the node's answer
+	ring   ring
+	moved  chan struct{} // closed, and made anew, with each change of phase or ring
+}
+
+// view is a group at a moment.
+type view struct {
+	phase      phase
+	first, end uint64
+	moved      <-chan struct{}
+}
+
+func (g *group) view() view {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return view{g.phase, g.ring.first, g.ring.end(), g.moved}
+}
+
+// take copies rows from at on, which must be in the ring.
+func (g *group) take(at uint64, dst []row) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if at < g.ring.first {
+		return 0
+	}
+	return copy(dst, g.ring.rows[at-g.ring.first:])
+}
+
+// place finds where a client begins in the ring; seq is the position there.
+func (g *group) place(since string) (at uint64, seq string, ok bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if since == "now" {
+		at, ok = g.ring.end(), true
+	} else {
+		at, ok = g.ring.find(since)
+	}
+	return at, g.ring.position(at), ok
+}
+
+// change changes the group and wakes its clients.
+func (g *group) change(f func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	f()
+	close(g.moved)
+	g.moved = make(chan struct{})
+}
+
+func (g *group) enter(p phase) { g.change(func() { g.phase = p }) }
+
+// run reads the feed until it is over.
+func (g *group) run(ctx context.Context) phase {
+	born, since, err := g.begin(ctx)
+	if err != nil {
+		return refused
+	}
+	var until time.Time // for how long it may be resumed
+	for failures := 0; ; failures++ {
+		alive, orderly, err := g.read(ctx, born, &since)
+		var no refusal
+		switch {
+		case orderly, errors.Is(err, errReplaced):
+			return ended
+		case until.IsZero() && !alive && errors.As(err, &no):
+			return refused
+		case errors.Is(err, errGarbled) || !tells(born):
+			return lost
+		}
+		if alive || until.IsZero() {
+			until, failures = time.Now().Add(g.cfg.Patience), 0
+		}
+		if p := g.resume(ctx, born, until, failures); p != open {
+			return p
+		}
+	}
+}
+
+// begin finds out where the feed is to begin.
+func (g *group) begin(ctx context.Context) (born, since string, err error) {
+	if g.design != "" {
+		g.checked, g.current = time.Now(), true
+		if g.revised, err = g.revision(ctx); err != nil {
+			return "", "", err
+		}
+	}
+	if born, since, err = g.locate(ctx); err == nil {
+		g.change(func() { g.ring.base = since })
+	}
+	return born, since, err
+}
+
+// tells says whether a database's birth is one by which it can be told from another
+// of the same name.
+func tells(born string) bool { return born != "" && born != `"0"` && born != "0" && born != "null" }
+
+// resume waits until the node is there again with the database as it was.
+func (g *group) resume(ctx context.Context, born string, until time.Time, failures int) phase {
+	ctx, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	for ; ; failures++ {
+		if failures > 0 && !rest(ctx, 50*time.Millisecond<<min(failures-1, 5)) {
+			return lost
+		}
+		again, _, err := g.locate(ctx)
+		var no refusal
+		switch {
+		case err == nil && again == born:
+			return open
+		case err == nil, errors.As(err, &no) && no == http.StatusNotFound:
+			return ended
+		}
+	}
+}
+
+// rest waits, and says whether ctx has not ended.
+func rest(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+// maxBatch is how many rows clients are told of at once.
+const maxBatch = 64
+
+// errReplaced says that another database has the name.
+var errReplaced = errors.New("it is another database")
+
+// confirm asks whether the database is still the one that was there before its feed
+// was asked for: a node takes the position of another one for its own, and would leave
+// out what is older.
+func (g *group) confirm(ctx context.Context, born string) error {
+	again, _, err := g.locate(ctx)
+	if err == nil && again != born {
+		return errReplaced
+	}
+	return err
+}
+
+// read reads a feed from since on, and moves that. alive is true if anything came of
+// it, orderly if the node has ended it.
+func (g *group) read(ctx context.Context, born string, since *string) (alive, orderly bool, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	dog := time.AfterFunc(g.silence, cancel)
+	defer dog.Stop()
+	beat := strconv.FormatInt((g.silence / 3).Milliseconds(), 10)
+	a, err := g.feed(ctx, "feed=continuous&heartbeat="+beat, *since)
+	if err != nil {
+		return false, false, err
+	}
+	defer a.Body.Close()
+	if err := g.confirm(ctx, born); err != nil {
+		return false, false, err
+	}
+	g.change(func() { g.phase, g.header = open, a.Header.Clone() })
+	r := changes.NewReader(&watched{a.Body, dog, g.silence}, changes.Lines)
+	batch := make([]row, 0, maxBatch)
+	defer func() { g.add(batch) }()
+	for {
+		kind, text, err := r.Next()
+		if err != nil {
+			return alive, false, plainly(err)
+		}
+		alive = true
+		switch kind {
+		case changes.Last:
+			return true, true, nil
+		case changes.Item:
+			n, ok := parse(text)
+			if !ok {
+				return true, false, errGarbled
+			}
+			batch, *since = append(batch, n), n.seq
+		}
+		if r.Waiting() || len(batch) == maxBatch {
+			g.add(batch)
+			batch = batch[:0]
+		}
+	}
+}
+
+// plainly tells what can't be read from what broke off.
+func plainly(err error) error {
+	if errors.Is(err, changes.ErrTooLong) || errors.Is(err, changes.ErrMalformed) {
+		return errGarbled
+	}
+	return err
+}
+
+// add puts rows into the ring.
+func (g *group) add(rows []row) {
+	if len(rows) == 0 {
+		return
+	}
+	g.change(func() {
+		for _, n := range rows {
+			g.ring.add(n)
+		}
+	})
+}
+
+// upToDate tells whether the function that filters is still the one of the design
+// document, as of some moment after since.
+func (g *group) upToDate(ctx context.Context, since time.Time) bool {
+	if g.design == "" {
+		return true
+	}
+	select {
+	case g.check <- struct{}{}:
+		defer func() { <-g.check }()
+	case <-ctx.Done():
+		return false
+	}
+	if g.checked.Before(since) { // else somebody has asked meanwhile
+		at := time.Now()
+		rev, err := g.revision(ctx)
+		g.checked, g.current = at, err == nil && rev == g.revised
+	}
+	return g.current
+}

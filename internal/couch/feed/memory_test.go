@@ -1,0 +1,64 @@
+package feed
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"unsafe"
+)
+
+// TestMany checks that 2,000 clients cost the node one feed, that each gets every row
+// in order, and that an idle one holds little memory: its struct, a timer, and what its
+// test needs, but no buffer.
+func TestMany(t *testing.T) {
+	if n := unsafe.Sizeof(session{}); n > 512 {
+		t.Errorf("a client takes %d bytes", n)
+	}
+	const (
+		clients = 2000
+		each    = 8 << 10 // a buffer would be more than twice as much
+	)
+	play(t, Config{}, func(s *scene) {
+		s.put("before")
+		first := s.come("feed=continuous&heartbeat=60000&since=now")
+		before := inUse()
+		all := make([]*client, clients)
+		for i := range all {
+			all[i] = s.come([...]string{"feed=continuous&heartbeat=60000&since=1-1", "feed=eventsource&heartbeat=true&since=now"}[i%2])
+		}
+		if got := (inUse() - before) / clients; got > each {
+			t.Errorf("an idle client takes %d bytes; want at most %d", got, each)
+		}
+		var lines, events strings.Builder
+		for i := range 50 {
+			id := fmt.Sprint("d", i)
+			s.put(id)
+			if i%7 == 0 {
+				synctest.Wait()
+			}
+			fmt.Fprintf(&lines, "%s\n", line(i+2, id, 1))
+			fmt.Fprintf(&events, "data: %s\nid: \"%d-1\"\n\n", line(i+2, id, 1), i+2)
+		}
+		for i, c := range all {
+			s.expect(c, "\n"+[...]string{lines.String(), events.String()}[i%2])
+			s.leave(c)
+		}
+		s.leave(first)
+		s.set(func() {
+			if got := s.feeds.Tally(); got.Opened != 1 || s.most != 1 || got.Pages != 0 {
+				t.Errorf("%+v, %d feeds at a time", got, s.most)
+			}
+		})
+	})
+}
+
+// inUse is the memory of the heap and of stacks that is in use.
+func inUse() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc + m.StackInuse
+}

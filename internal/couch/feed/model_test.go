@@ -1,0 +1,215 @@
+package feed
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/couch/changes"
+)
+
+// follower is somebody who follows the database as CouchDB's clients do: by feeds of
+// any form, one after the other, each from where the last one has ended.
+type follower struct {
+	only  string // of which documents
+	since string // "" before the first feed with since=now
+	from  int    // all that has changed behind this is to be seen
+	docs  map[string]int
+	told  []int // the positions of all rows, in order
+}
+
+// query draws the next feed.
+func (f *follower) query(r *rand.Rand) (form Form, query string) {
+	form = Form(r.IntN(3))
+	query = "feed=" + [...]string{"continuous", "longpoll", "eventsource"}[form] + "&since=" + f.since
+	if f.only != "" {
+		query += "&only=" + f.only
+	}
+	if r.IntN(2) == 0 {
+		query += fmt.Sprint("&heartbeat=", 100+r.IntN(5000))
+	} else {
+		query += fmt.Sprint("&timeout=", 100+r.IntN(5000))
+	}
+	if r.IntN(4) == 0 {
+		query += fmt.Sprint("&limit=", 1+r.IntN(5))
+	}
+	return form, query
+}
+
+// read takes in what a feed has brought.
+func (f *follower) read(t *testing.T, form Form, text string) {
+	text, _, _ = strings.Cut(text, "<")
+	if form == Eventsource {
+		for event := range strings.SplitSeq(text, "\n\n") {
+			data, id, ok := strings.Cut(strings.TrimSpace(event), "\nid: ")
+			if data = strings.TrimPrefix(data, "data: "); ok {
+				f.row(t, data)
+				f.since = strings.Trim(id, `"`)
+			}
+		}
+		return
+	}
+	how := changes.Lines
+	if form == Longpoll {
+		how = changes.Results
+	}
+	for r := changes.NewReader(strings.NewReader(text), how); ; {
+		kind, object, err := r.Next()
+		switch {
+		case err == io.EOF, err == io.ErrUnexpectedEOF:
+			return
+		case err != nil:
+			t.Fatalf("%q: %v", text, err)
+		case kind == changes.Item:
+			f.row(t, string(object))
+		case kind == changes.Last:
+			var last struct {
+				Seq string `json:"last_seq"`
+			}
+			if err := json.Unmarshal(object, &last); err != nil || last.Seq == "" {
+				t.Fatalf("%q: %v", object, err)
+			}
+			f.since = last.Seq
+		}
+	}
+}
+
+func (f *follower) row(t *testing.T, text string) {
+	var row struct {
+		Seq, ID string
+		Changes []struct{ Rev string }
+	}
+	if err := json.Unmarshal([]byte(text), &row); err != nil {
+		t.Fatalf("%q: %v", text, err)
+	}
+	if !strings.HasPrefix(row.ID, f.only) {
+		t.Fatalf("who asked for %q got %s", f.only, text)
+	}
+	var seq, born, rev int
+	if _, err := fmt.Sscanf(row.Seq+" "+row.Changes[0].Rev, "%d-%d %d-x", &seq, &born, &rev); err != nil {
+		t.Fatalf("%q: %v", text, err)
+	}
+	f.docs[row.ID] = born*1000000 + rev
+	f.since = row.Seq
+	f.told = append(f.told, born*1000000+seq)
+}
+
+// follow follows until the context ends.
+func (s *scene) follow(ctx context.Context, f *follower, seed uint64, faults bool) {
+	r := rand.New(rand.NewPCG(seed, 1))
+	for ctx.Err() == nil {
+		form, query := f.query(r)
+		q, ok := ParseQuery(query, "")
+		if !ok {
+			s.Errorf("%s is not shared", query)
+			return
+		}
+		feed, cancel := context.WithCancel(ctx)
+		if r.IntN(3) == 0 {
+			time.AfterFunc(time.Duration(r.IntN(8000))*time.Millisecond, cancel)
+		}
+		out := &sink{gone: feed.Done()}
+		if faults && r.IntN(3) == 0 {
+			out.stick(true)
+			time.AfterFunc(time.Duration(r.IntN(3000))*time.Millisecond, func() { out.stick(false) })
+		}
+		n := &session{feeds: s.feeds, q: &q, out: out, may: func(context.Context) bool { return true }, came: time.Now()}
+		if n.g = s.feeds.join(s.source(&q)); n.g != nil {
+			n.run(feed, nil)
+			s.feeds.leave(n.g)
+		}
+		cancel()
+		f.read(s.T, form, out.take())
+		time.Sleep(time.Duration(r.IntN(1500)) * time.Millisecond)
+	}
+}
+
+// TestModel lets followers come and go at a database that changes, with a node that
+// breaks feeds off, repeats rows, is away, and loses its database; in the end each
+// of them knows the newest state of all that has changed since it came. Without
+// faults it got each row once and in order.
+func TestModel(t *testing.T) {
+	for seed := range uint64(120) {
+		faults := seed%3 != 0
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { model(t, seed, faults) })
+	}
+}
+
+func model(t *testing.T, seed uint64, faults bool) {
+	r := rand.New(rand.NewPCG(seed, 2))
+	cfg := Config{RingBytes: 200 + r.IntN(3000), PageRows: 1 + r.IntN(8), PageBytes: 100 + r.IntN(2000), CatchUps: 1 + r.IntN(3), Linger: time.Duration(r.IntN(4000)) * time.Millisecond}
+	play(t, cfg, func(s *scene) {
+		ctx, cancel := context.WithCancel(context.Background())
+		var wg sync.WaitGroup
+		var all []*follower
+		for step := range 150 {
+			if step < 100 && r.IntN(8) == 0 {
+				f := &follower{only: []string{"", "a", "b"}[r.IntN(3)], docs: map[string]int{}, since: "0"}
+				if r.IntN(2) == 0 {
+					// A position of its own, rather than "now": feeds may end before they have told one.
+					s.set(func() { f.since, f.from = s.token(s.seq), s.born*1000000+s.seq })
+				}
+				all = append(all, f)
+				wg.Go(func() { s.follow(ctx, f, seed<<16+uint64(step), faults) })
+			}
+			s.put([]string{"a", "b", "ab", "ba"}[r.IntN(4)] + fmt.Sprint(r.IntN(4)))
+			if faults {
+				s.misbehave(r)
+			}
+			time.Sleep(time.Duration(r.IntN(600)) * time.Millisecond)
+		}
+		s.set(func() { s.down, s.twice, s.rewind = false, false, 0 })
+		s.pass(40 * time.Second)
+		cancel()
+		wg.Wait()
+		s.set(func() {
+			for i, f := range all {
+				s.compare(i, f, faults)
+			}
+			if s.most > 1 {
+				t.Errorf("%d feeds of one kind at a time", s.most)
+			}
+		})
+	})
+}
+
+func (s *scene) misbehave(r *rand.Rand) {
+	switch r.IntN(30) {
+	case 0, 1, 2:
+		s.breakOff()
+	case 3:
+		s.set(func() { s.down = !s.down })
+		s.breakOff()
+	case 4, 5, 6:
+		s.set(func() { s.down = false })
+	case 7:
+		s.set(func() { s.twice = !s.twice })
+	case 8:
+		s.set(func() { s.rewind = r.IntN(6) })
+		s.breakOff()
+	case 9:
+		if r.IntN(4) == 0 {
+			s.drop(true)
+		}
+	}
+}
+
+// compare checks what a follower knows.
+func (s *scene) compare(i int, f *follower, faults bool) {
+	for id, c := range s.docs {
+		if at := s.born*1000000 + c.seq; at > f.from && strings.HasPrefix(id, f.only) && f.docs[id] != s.born*1000000+c.rev {
+			s.Errorf("follower %d of %q since %d: %s is %d there, and %d at the node", i, f.only, f.from, id, f.docs[id], s.born*1000000+c.rev)
+		}
+	}
+	for j := 1; j < len(f.told) && !faults; j++ {
+		if f.told[j] <= f.told[j-1] {
+			s.Errorf("follower %d of %q: %d came after %d", i, f.only, f.told[j], f.told[j-1])
+		}
+	}
+}

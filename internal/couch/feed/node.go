@@ -1,0 +1,211 @@
+package feed
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/couch/changes"
+	"github.com/kasoku/kasoku/internal/couch/object"
+	"github.com/kasoku/kasoku/internal/http1"
+)
+
+// Request is what a node is asked.
+type Request struct {
+	Node   int
+	Method string
+	Target string // origin-form, with its query
+	// Header has what the rows depend on. It may hold a client's credentials.
+	Header http1.Fields
+	// Own says that the request is to bring Kasoku's credentials.
+	Own  bool
+	Body []byte // of a POST
+}
+
+// Answer is a node's answer, whose head is there.
+type Answer struct {
+	Status int
+	Header http1.Fields // valid for as long as the Answer
+	// Body fails when the request's context ends. It is read to its end or closed.
+	Body io.ReadCloser
+}
+
+// Ask sends a request to a node, to that one alone.
+type Ask func(ctx context.Context, q *Request) (*Answer, error)
+
+// source is a database on a node, as those see it who share a feed.
+type source struct {
+	ask     Ask
+	node    int
+	db      string // without escapes
+	shape   string
+	design  string
+	method  string
+	body    []byte
+	header  http1.Fields
+	own     bool
+	silence time.Duration
+}
+
+func (s *source) path(rest string) string { return "/" + url.PathEscape(s.db) + rest }
+
+func (s *source) target(options, since string) string {
+	t := s.path("/_changes?" + options + "&since=" + url.QueryEscape(plain(since)))
+	if s.shape != "" {
+		t += "&" + s.shape
+	}
+	return t
+}
+
+// refusal is an answer that is none to what was asked.
+type refusal int
+
+func (r refusal) Error() string { return fmt.Sprintf("the node answered with %d", int(r)) }
+
+var errGarbled = errors.New("what the node answers is no feed")
+
+// get asks for something small with the feed's credentials.
+func (s *source) get(ctx context.Context, method, target string) (*Answer, error) {
+	a, err := s.ask(ctx, &Request{Node: s.node, Method: method, Target: target, Header: s.header, Own: s.own})
+	if err != nil {
+		return nil, err
+	}
+	if a.Status != http.StatusOK {
+		a.Body.Close()
+		return nil, refusal(a.Status)
+	}
+	return a, nil
+}
+
+// locate asks which database has the name, and where its end is.
+func (s *source) locate(ctx context.Context) (born, seq string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.silence)
+	defer cancel()
+	a, err := s.get(ctx, "GET", s.path(""))
+	if err != nil {
+		return "", "", err
+	}
+	defer a.Body.Close()
+	var info struct {
+		Born json.RawMessage `json:"instance_start_time"`
+		Seq  json.RawMessage `json:"update_seq"`
+	}
+	text, err := io.ReadAll(io.LimitReader(a.Body, changes.MaxObject))
+	if err != nil {
+		return "", "", err
+	}
+	if json.Unmarshal(text, &info) != nil || len(info.Seq) == 0 {
+		return "", "", errGarbled
+	}
+	return string(info.Born), string(info.Seq), nil
+}
+
+// revision asks for the revision of the design document that filters.
+func (s *source) revision(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.silence)
+	defer cancel()
+	a, err := s.get(ctx, "HEAD", s.path("/_design/"+url.PathEscape(s.design)))
+	if err != nil {
+		return "", err
+	}
+	a.Body.Close()
+	if tag := a.Header.Get("ETag"); len(tag) > 0 {
+		return string(tag), nil
+	}
+	return "", errGarbled
+}
+
+// feed asks for changes.
+func (s *source) feed(ctx context.Context, options, since string) (*Answer, error) {
+	a, err := s.ask(ctx, &Request{Node: s.node, Method: s.method, Target: s.target(options, since), Header: s.header, Own: s.own, Body: s.body})
+	if err != nil {
+		return nil, err
+	}
+	if a.Status != http.StatusOK {
+		a.Body.Close()
+		return nil, refusal(a.Status)
+	}
+	return a, nil
+}
+
+// watched ends a request on which nothing comes for a while.
+type watched struct {
+	io.Reader
+	dog  *time.Timer
+	left time.Duration
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.Reader.Read(p)
+	if n > 0 {
+		w.dog.Reset(w.left)
+	}
+	return n, err
+}
+
+// page is a piece of what has changed since a position.
+type page struct {
+	rows  []row
+	mark  uint64 // the ring's end before the page was asked for
+	last  string // the position behind it, as JSON
+	whole bool   // there was no more
+
+	pending int // what the node says is behind it
+}
+
+// pageSilence is how long a node may look for rows that a filter lets through.
+const pageSilence = time.Minute
+
+// page reads what has changed since a position: at most so many rows, and no more
+// than one beyond so many bytes.
+func (s *source) page(ctx context.Context, since string, rows, bytes int) (*page, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	dog := time.AfterFunc(pageSilence, cancel)
+	defer dog.Stop()
+	a, err := s.feed(ctx, fmt.Sprintf("feed=normal&limit=%d", rows), since)
+	if err != nil {
+		return nil, err
+	}
+	defer a.Body.Close()
+	p := &page{last: since}
+	for r := changes.NewReader(&watched{a.Body, dog, pageSilence}, changes.Results); bytes > 0; {
+		kind, text, err := r.Next()
+		switch {
+		case err != nil:
+			return nil, err
+		case kind == changes.Last:
+			p.whole = len(p.rows) < rows
+			p.close(text)
+			return p, nil
+		case kind == changes.Item:
+			n, ok := parse(text)
+			if !ok {
+				return nil, errGarbled
+			}
+			p.rows, p.last = append(p.rows, n), n.seq
+			bytes -= len(n.text) + overhead
+		}
+	}
+	return p, nil
+}
+
+// close reads what stands behind the rows.
+func (p *page) close(text []byte) {
+	for f := object.Of(text); f.Next(); {
+		switch {
+		case f.Is("last_seq") && p.whole:
+			p.last = string(f.Value)
+		case f.Is("pending"):
+			if n, err := strconv.Atoi(string(f.Value)); err == nil {
+				p.pending = n
+			}
+		}
+	}
+}

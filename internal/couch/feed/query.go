@@ -1,0 +1,167 @@
+package feed
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Form is how a client wants its feed.
+type Form uint8
+
+// The forms of live feeds.
+const (
+	Continuous  Form = iota // a row on each line, without an end
+	Longpoll                // one batch, as soon as there is a row
+	Eventsource             // server-sent events
+)
+
+// Query is what a client asks of a feed.
+type Query struct {
+	Form Form
+	// Since is the position behind which rows are wanted, without quotes, or "now".
+	Since string
+	// Limit is how many rows are wanted, 0 for all.
+	Limit int
+	// Beat is the time between signs of life while there is nothing to tell. 0: there
+	// are none, and the feed ends when there was nothing for Timeout.
+	Beat, Timeout time.Duration
+
+	shape  string // the parameters that decide which rows there are and what they say
+	design string // the design document whose function filters, without "_design/"
+	sees   bool   // that function sees the request
+}
+
+const (
+	longest  = time.Minute // of Beat and Timeout: CouchDB's changes_timeout
+	maxSince = 4 << 10
+)
+
+// ParseQuery reads the query of a request for a live feed; lastEvent is its header
+// Last-Event-ID. ok is false for what is not shared, and better left to the node:
+// what is malformed, what products understand differently, and what is rarely asked.
+func ParseQuery(raw string, lastEvent string) (q Query, ok bool) {
+	q = Query{Since: "0", Timeout: longest}
+	var seen, shape []string
+	form := ""
+	filter, view := "", ""
+	if strings.ContainsAny(raw, ";") {
+		return q, false
+	}
+	for part := range strings.SplitSeq(raw, "&") {
+		if part == "" {
+			continue
+		}
+		name, value, err := parameter(part)
+		if err != nil || slices.Contains(seen, name) {
+			return q, false
+		}
+		seen = append(seen, name)
+		ok := true
+		switch name {
+		case "feed":
+			form = value
+		case "since":
+			q.Since = unquote(value)
+		case "limit":
+			q.Limit, ok = positive(value)
+		case "heartbeat":
+			q.Beat, ok = beat(value)
+		case "timeout":
+			q.Timeout, ok = timeout(value)
+		case "descending":
+			ok = value == "false"
+		case "seq_interval", "last-event-id": // rows without a position; a second since
+			ok = false
+		case "filter":
+			filter = value
+			shape = append(shape, part)
+		case "view":
+			view = value
+			shape = append(shape, part)
+		default:
+			shape = append(shape, part)
+		}
+		if !ok {
+			return q, false
+		}
+	}
+	if lastEvent != "" && form == "eventsource" {
+		q.Since = unquote(lastEvent)
+	}
+	slices.Sort(shape)
+	q.shape = strings.Join(shape, "&")
+	return q, len(q.Since) <= maxSince && q.Since != "" && q.formed(form) && q.filtered(filter, view)
+}
+
+// parameter takes a parameter apart. CouchDB does not care how names are written in
+// upper and lower case, others do.
+func parameter(part string) (name, value string, err error) {
+	name, value, _ = strings.Cut(part, "=")
+	if name, err = url.QueryUnescape(name); err != nil {
+		return "", "", err
+	}
+	if name != strings.ToLower(name) {
+		return "", "", strconv.ErrSyntax
+	}
+	value, err = url.QueryUnescape(value)
+	return name, value, err
+}
+
+func positive(value string) (int, bool) {
+	n, err := strconv.ParseUint(value, 10, 31)
+	return int(n), err == nil && n > 0
+}
+
+func beat(value string) (time.Duration, bool) {
+	if value == "true" {
+		return longest, true
+	}
+	ms, ok := positive(value)
+	return min(time.Duration(ms)*time.Millisecond, longest), ok
+}
+
+func timeout(value string) (time.Duration, bool) {
+	ms, err := strconv.ParseUint(value, 10, 31)
+	return min(time.Duration(ms)*time.Millisecond, longest), err == nil
+}
+
+func (q *Query) formed(name string) bool {
+	switch name {
+	case "continuous", "live":
+		q.Form = Continuous
+	case "longpoll":
+		q.Form = Longpoll
+	case "eventsource":
+		q.Form = Eventsource
+	default:
+		return false
+	}
+	return true
+}
+
+// filtered finds out what filters: the names that begin with an underscore are the
+// node's own, others are functions of design documents.
+func (q *Query) filtered(filter, view string) bool {
+	switch filter {
+	case "", "_doc_ids", "_selector", "_design":
+		return true
+	case "_view":
+		q.design, _, _ = strings.Cut(view, "/")
+		return q.design != ""
+	}
+	design, function, found := strings.Cut(filter, "/")
+	q.design, q.sees = design, true
+	return found && design != "" && function != "" && filter[0] != '_' && !strings.Contains(function, "/")
+}
+
+// unquote takes the quotes off a position that is written as JSON, as older clients
+// and Last-Event-ID do.
+func unquote(since string) string {
+	if len(since) > 2 && since[0] == '"' && since[len(since)-1] == '"' && !strings.ContainsAny(since, `\`) {
+		return since[1 : len(since)-1]
+	}
+	return since
+}

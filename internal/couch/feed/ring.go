@@ -1,0 +1,88 @@
+package feed
+
+import (
+	"hash/maphash"
+
+	"github.com/kasoku/kasoku/internal/couch/object"
+)
+
+// row is one change as the node wrote it. It is never changed.
+type row struct {
+	text string
+	seq  string // its position, as JSON: a part of text
+	sum  uint64 // of text
+}
+
+var seed = maphash.MakeSeed()
+
+// parse reads a row. ok is false if it is none, or has no position.
+func parse(text []byte) (r row, ok bool) {
+	r.text = string(text)
+	var seq []byte
+	id := false
+	for f := object.Of(text); f.Next(); {
+		switch {
+		case f.Is("seq"):
+			seq = f.Value
+		case f.Is("id"):
+			id = true
+		}
+	}
+	if !id || len(seq) == 0 || string(seq) == "null" {
+		return r, false
+	}
+	at := cap(text) - cap(seq)
+	r.seq = r.text[at : at+len(seq)]
+	r.sum = maphash.String(seed, r.text)
+	return r, true
+}
+
+// plain is a position as it stands in a URL, but for escapes.
+func plain(seq string) string { return unquote(seq) }
+
+// overhead is what a row takes beside its text.
+const overhead = 64
+
+// ring holds the newest rows of a feed. Rows are counted from the feed's beginning
+// on; what comes behind the last is at end().
+type ring struct {
+	rows  []row
+	first uint64 // the number of rows[0]
+	base  string // the position before rows[0], as JSON
+	bytes int
+	limit int
+}
+
+func (r *ring) end() uint64 { return r.first + uint64(len(r.rows)) }
+
+// add appends a row and lets go of the oldest ones, but never of the new one.
+func (r *ring) add(n row) {
+	r.rows = append(r.rows, n)
+	r.bytes += len(n.text) + overhead
+	for r.bytes > r.limit && len(r.rows) > 1 {
+		old := r.rows[0]
+		r.base, r.first = old.seq, r.first+1
+		r.bytes -= len(old.text) + overhead
+		r.rows[0] = row{}
+		r.rows = r.rows[1:]
+	}
+}
+
+// position is where a client stands that has had all rows before at.
+func (r *ring) position(at uint64) string {
+	if at > r.first {
+		return r.rows[at-r.first-1].seq
+	}
+	return r.base
+}
+
+// find returns what comes behind a position. The latest row with it counts: a node
+// that repeats rows is each time where the position says.
+func (r *ring) find(since string) (at uint64, ok bool) {
+	for i := len(r.rows) - 1; i >= 0; i-- {
+		if plain(r.rows[i].seq) == since {
+			return r.first + uint64(i) + 1, true
+		}
+	}
+	return r.first, r.base != "" && plain(r.base) == since
+}

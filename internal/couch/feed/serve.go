@@ -1,0 +1,184 @@
+package feed
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// Client is who asks for a feed.
+type Client struct {
+	// DB is the database's name, without escapes.
+	DB string
+	// Node is the one whose feed the client gets. It should be the same for all who
+	// follow a database, and for all else that gives them positions in it.
+	Node int
+	// May says whether the client may read the database. It is asked by the client's
+	// goroutine, at the start and then every Config.Recheck; whoever loses the right is
+	// cut.
+	May func(ctx context.Context) bool
+}
+
+// maxBody is how long a POST's list of documents, or selector, may be to be shared.
+const maxBody = 64 << 10
+
+// Serve answers a request for a live _changes feed from a feed that is shared. It
+// returns false, and has sent nothing, if the client is to be given a feed of its
+// own: what is asked for can't be shared, the node refuses it, or the client may not
+// read the database. Serve returns when the feed has ended.
+func (f *Feeds) Serve(x *edge.Exchange, c Client) bool {
+	came := time.Now()
+	r := &x.Request
+	q, ok := ParseQuery(string(r.RawQuery), string(r.Fields.Get("Last-Event-ID")))
+	if !ok {
+		return false
+	}
+	s := source{node: c.Node, db: c.DB, shape: q.shape, design: q.design, method: string(r.Method)}
+	switch s.method {
+	case http.MethodGet:
+	case http.MethodPost:
+		if len(r.Fields.Get("X-HTTP-Method-Override")) > 0 {
+			return false
+		}
+		body, err := x.ReadBody(maxBody)
+		if err != nil {
+			return false
+		}
+		s.body = body
+	default:
+		return false
+	}
+	s.own = f.cfg.Own && !q.sees
+	if s.header, ok = depends(r.Fields, s.method, q.sees, s.own); !ok {
+		return false
+	}
+	ctx := x.Context()
+	if !c.May(ctx) {
+		return false
+	}
+	return f.serve(ctx, x, &session{feeds: f, q: &q, out: &answer{x: x}, may: c.May, came: came}, &s)
+}
+
+// attempts is how often a design document may change while a client comes.
+const attempts = 3
+
+func (f *Feeds) serve(ctx context.Context, x *edge.Exchange, n *session, s *source) bool {
+	for range attempts {
+		if n.g = f.join(s); n.g == nil {
+			return false
+		}
+		o := n.run(ctx, x.Stopping())
+		if o == again {
+			f.retire(n.g)
+		}
+		f.leave(n.g)
+		switch o {
+		case served:
+			return true
+		case busy:
+			x.Reply.Status, x.Record.Decision = http.StatusServiceUnavailable, telemetry.Local
+			return true
+		case pass:
+			return false
+		}
+	}
+	return false
+}
+
+// answer is an exchange's answer as an outlet.
+type answer struct {
+	x *edge.Exchange
+	*edge.Outgoing
+}
+
+func (a *answer) begin(f Form, header http1.Fields) (err error) {
+	r := &a.x.Reply
+	r.Status = http.StatusOK
+	for i := range header {
+		if h := &header[i]; !own(h.Name) {
+			r.FieldBytes(string(h.Name), h.Value)
+		}
+	}
+	switch {
+	case f == Eventsource:
+		r.Field("Content-Type", "text/event-stream")
+		r.Field("Cache-Control", "no-cache")
+	case acceptsJSON(a.x.Request.Fields):
+		r.Field("Content-Type", "application/json")
+		r.Field("Cache-Control", "must-revalidate")
+	default:
+		r.Field("Content-Type", "text/plain; charset=utf-8")
+		r.Field("Cache-Control", "must-revalidate")
+	}
+	a.x.Record.Decision = telemetry.Coalesced
+	r.Field("Cache-Status", "kasoku; "+telemetry.Coalesced.CacheStatus())
+	a.Outgoing, err = a.x.Stream(-1)
+	return err
+}
+
+// own tells whether a field of the node's answer belongs to that answer alone, or is
+// written by others here.
+func own(name []byte) bool {
+	return slices.Contains([]string{
+		"connection", "keep-alive", "transfer-encoding", "content-length", "trailer", "upgrade", "te", "proxy-connection", "date",
+		"content-type", "cache-control", "cache-status", "set-cookie", "etag", "x-couch-request-id", "x-couchdb-body-time", "x-request-id",
+	}, strings.ToLower(string(name)))
+}
+
+// acceptsJSON tells whether CouchDB would call its answer JSON.
+func acceptsJSON(h http1.Fields) bool {
+	accept := string(h.Get("Accept"))
+	for _, kind := range []string{"application/json", "*/*", "application/*"} {
+		if accept == "" || strings.Contains(accept, kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// depends returns the fields of a request that may decide what its feed says: the
+// credentials, unless the feed is read with Kasoku's, where it comes from, and for a
+// function that sees the request all that is not about the connection or the client's
+// position. They are in an order of their own. ok is false if the request can't be
+// made for others as well: a proxy in front vouches for its user.
+func depends(h http1.Fields, method string, all, ours bool) (kept http1.Fields, ok bool) {
+	kept = http1.FieldsOf("Accept", "application/json")
+	if accept := h.Get("Accept"); all && accept != nil {
+		kept[0].Value = accept
+	}
+	if method == http.MethodPost {
+		kept = append(kept, http1.Field{Name: []byte("Content-Type"), Value: h.Get("Content-Type")})
+	}
+	for i := range h {
+		name := strings.ToLower(string(h[i].Name))
+		credential := name == "authorization" || name == "cookie"
+		switch {
+		case strings.HasPrefix(name, "x-auth-couchdb-") && !ours:
+			return nil, false
+		case name == "origin", credential && !ours, all && !credential && !passing(name):
+			kept = append(kept, h[i])
+		}
+	}
+	slices.SortStableFunc(kept[1:], func(a, b http1.Field) int {
+		return strings.Compare(strings.ToLower(string(a.Name)), strings.ToLower(string(b.Name)))
+	})
+	return kept, true
+}
+
+// passing tells whether a field says nothing that a filter could go by: it belongs to
+// the connection, the way through proxies, or the client's position.
+func passing(name string) bool {
+	switch name {
+	case "host", "accept", "content-type", "connection", "keep-alive", "transfer-encoding", "content-length", "te", "trailer", "upgrade", "expect",
+		"last-event-id", "accept-encoding", "cache-control", "pragma", "if-none-match", "range", "if-range", "via", "forwarded",
+		"x-request-id", "x-couch-request-id", "traceparent", "tracestate":
+		return true
+	}
+	return strings.HasPrefix(name, "x-forwarded-") || strings.HasPrefix(name, "proxy-")
+}
