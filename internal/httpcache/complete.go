@@ -52,6 +52,7 @@ func (f *errand) completed(in *origin.Inbound, fields http1.Fields, asked int64)
 		return nil, errOtherPart
 	}
 	a := f.answer(&origin.Inbound{Status: 200, Length: part.Part.Total}, whole, asked)
+	a.Head.inherits(f.part.Head)
 	a.Body = &partAndRest{io.MultiReader(f.part.Body.reader(), in), in}
 	return a, nil
 }

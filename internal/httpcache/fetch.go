@@ -211,7 +211,7 @@ func (f *errand) validated(fl *Flight, seen *Object, fields http1.Fields, asked 
 	}
 	f.why = why
 	f.svc.metrics.stored(why)
-	head := NewHead(r, all, f.client, o).grouped(f.key)
+	head := NewHead(r, all, f.client, o).grouped(f.key).inherits(seen.Head)
 	f.set.offer(head, seen.Body.Len(), storable)
 	return &Answer{Head: head, Validated: seen, Length: seen.Body.Len(), Share: share, Keep: storable}, nil
 }

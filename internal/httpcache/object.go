@@ -27,6 +27,7 @@ type Head struct {
 	// are in Lines.
 	Added []byte
 
+	own     *Tags        // Tags without those that it inherits; nil: it inherits none
 	asked   []byte       // the request's values of the fields that Vary names
 	hit     http1.Fields // what a hit has, and an update is made to
 	shown   http1.Fields // what Lines repeats: hit without what clients don't get

@@ -83,3 +83,71 @@ func fetchAny(t *testing.T, s *Store, fill FillFunc) string {
 	}
 	return got
 }
+
+// A purge by a tag that comes while the origin is asked finds what is made of the
+// response that had the tag, also if the answer has taken the tag away.
+func TestPurgeOfTagThatAnUpdateTakes(t *testing.T) {
+	const part = "HTTP/1.1 206 Partial Content\nCache-Control: max-age=60\nETag: \"1\"\nContent-Range: bytes 0-1/5\nContent-Length: 2\nSurrogate-Key: old\n\nhe"
+	f := func(name, first, second, line string, fields ...string) {
+		t.Run(name, func(t *testing.T) {
+			came, gate := make(chan struct{}), make(chan struct{})
+			s := newSite(t, func(a *asked) {
+				switch a.n {
+				case 1:
+					a.say(first)
+				case 2:
+					came <- struct{}{}
+					<-gate
+					a.say(second)
+				default:
+					a.ok("newer")
+				}
+			})
+			s.ask("GET /a", fields...)
+			c := s.visit()
+			c.send(line + " /a HTTP/1.1\nHost: site")
+			<-came
+			if err := s.store.Purge(Purge{Tag: "old"}); err != nil {
+				t.Fatal(err)
+			}
+			close(gate)
+			c.rest(c.head(), line)
+			if g := s.ask("GET /a"); g.body != "newer" {
+				t.Errorf("what was purged is there: %s", g)
+			}
+		})
+	}
+	const tagged = "Surrogate-Key: new\nCache-Control: max-age=60\nETag: \"1\"\n"
+	f("304", stale+"Surrogate-Key: old\n\nhello", "HTTP/1.1 304 Not Modified\n"+tagged+"\n", "GET")
+	f("HEAD", stale+"Surrogate-Key: old\n\nhello", "HTTP/1.1 200 OK\n"+tagged+"\n", "HEAD")
+	f("rest", part, "HTTP/1.1 206 Partial Content\nContent-Range: bytes 2-4/5\nContent-Length: 3\n"+tagged+"\nllo", "GET", "Range: bytes=0-1")
+}
+
+// What a response inherits it does not hand on.
+func TestInheritedTags(t *testing.T) {
+	of := func(fields ...string) *Head { return head(get(url), fields...) }
+	first := of("Surrogate-Key", "a b")
+	second := of("Surrogate-Key", "b c").inherits(first)
+	third := of().inherits(second)
+	tags := ""
+	for i := range mostTags + 1 {
+		tags += " " + strconv.Itoa(i)
+	}
+	many := of("Surrogate-Key", tags).inherits(third)
+	f := func(h *Head, tag string, want bool) {
+		t.Helper()
+		p := newPurges()
+		p.addTag(tag, false)
+		if v, _ := p.since(0, []byte(url), &h.Tags); (v == purged) != want {
+			t.Errorf("tag %s: purged %v", tag, v == purged)
+		}
+	}
+	f(second, "a", true)
+	f(second, "b", true)
+	f(second, "c", true)
+	f(third, "a", false)
+	f(third, "c", true)
+	f(many, "any", true)
+	f(of().inherits(many), "any", true)
+	f(of().inherits(of().inherits(many)), "any", false)
+}

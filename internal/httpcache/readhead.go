@@ -47,7 +47,7 @@ func (c *call) told(o *Object, in *origin.Inbound, asked int64) {
 	get.Method = policy.GET
 	switch storable, why := policy.Storable(&get, &r, opt); {
 	case storable:
-		head := NewHead(r, all, c.forOrigin(), opt).grouped(c.key)
+		head := NewHead(r, all, c.forOrigin(), opt).grouped(c.key).inherits(o.Head)
 		c.set.offer(head, o.Body.Len(), true)
 		c.svc.store.Update(c.key, o, head)
 	case !ofRequest(why):

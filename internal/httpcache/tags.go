@@ -78,3 +78,23 @@ func equalFold(name []byte, lower string) bool {
 	}
 	return true
 }
+
+// inherits lets a response be purged by the tags of the one that it was made from,
+// too: by a 304, or by what completed it. These may have taken a tag away of which a
+// purge has come while the origin was asked. It is called before anybody else sees
+// the head.
+func (h *Head) inherits(from *Head) *Head {
+	own, tags := h.Tags, from.Tags
+	if from.own != nil {
+		tags = *from.own
+	}
+	h.own = &own
+	if h.Tags.any = own.any || tags.any; h.Tags.any {
+		h.Tags.slots = nil
+		return h
+	}
+	h.Tags.slots = slices.Concat(own.slots, tags.slots)
+	slices.Sort(h.Tags.slots)
+	h.Tags.slots = slices.Clip(slices.Compact(h.Tags.slots))
+	return h
+}
