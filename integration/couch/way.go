@@ -3,6 +3,8 @@ package couch
 import (
 	"bytes"
 	"context"
+	"io"
+	"log"
 	"net/http"
 	"strings"
 	"sync"
@@ -28,6 +30,7 @@ type Way struct {
 	twice, cut atomic.Bool
 
 	mu    sync.Mutex
+	held  chan struct{} // closed when live feeds go on; nil while they do
 	feeds map[*live]bool
 	asked map[string]int // requests by method and target
 }
@@ -39,6 +42,7 @@ func NewWay(t testing.TB, n *Node) *Way {
 	if err != nil {
 		t.Fatal(err)
 	}
+	proxy.ErrorLog = log.New(io.Discard, "", 0) // nodes are killed all the time
 	proxy.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }
 	w := &Way{feeds: map[*live]bool{}, asked: map[string]int{}}
 	w.Faults.Operation = operation
@@ -116,9 +120,36 @@ func (w *Way) CutRow() { w.cut.Store(true) }
 // Repeat has each row of live feeds sent twice, or no longer.
 func (w *Way) Repeat(on bool) { w.twice.Store(on) }
 
+// Hold has live feeds stand still, connections and all, or go on.
+func (w *Way) Hold(on bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.held != nil {
+		close(w.held)
+		w.held = nil
+	}
+	if on {
+		w.held = make(chan struct{})
+	}
+}
+
+// pass waits while live feeds are to stand still.
+func (w *Way) pass(ctx context.Context) {
+	w.mu.Lock()
+	held := w.held
+	w.mu.Unlock()
+	if held == nil {
+		return
+	}
+	select {
+	case <-held:
+	case <-ctx.Done():
+	}
+}
+
 func (w *Way) feed(rw http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
-	f := &live{ResponseWriter: rw, way: w, end: cancel}
+	f := &live{ResponseWriter: rw, way: w, ctx: ctx, end: cancel}
 	w.mu.Lock()
 	w.feeds[f] = true
 	w.mu.Unlock()
@@ -135,6 +166,7 @@ func (w *Way) feed(rw http.ResponseWriter, r *http.Request) {
 type live struct {
 	http.ResponseWriter
 	way  *Way
+	ctx  context.Context
 	end  context.CancelFunc
 	rest []byte // of a line that is not complete
 }
@@ -158,6 +190,7 @@ func (f *live) Write(p []byte) (int, error) {
 }
 
 func (f *live) line(line []byte) error {
+	f.way.pass(f.ctx)
 	row := bytes.HasPrefix(line, []byte(`{"seq"`))
 	if row && f.way.cut.CompareAndSwap(true, false) {
 		f.ResponseWriter.Write(line[:len(line)/2])

@@ -65,7 +65,6 @@ func TestRecreation(t *testing.T) {
 				if s.db.Incarnation() == born {
 					t.Error("it is said to be the same")
 				}
-				born = s.db.Incarnation()
 				s.pass(5 * time.Second)
 				if got := s.db.Current([]byte("x")); uint64(got) != current {
 					t.Errorf("nodes %b are current; want %b", got, current)

@@ -1,0 +1,263 @@
+package couch
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/couch/changes"
+	"github.com/kasoku/kasoku/internal/couch/coherence"
+	"github.com/kasoku/kasoku/internal/couch/watch"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// watched is a table before two real nodes, each behind a way that can fail, which
+// follows "db".
+type watched struct {
+	testing.TB
+	nodes    []*Node
+	ways     []*Way
+	cache    *cache.Cache
+	registry *telemetry.Registry
+	table    *watch.Table
+	db       *watch.Database
+}
+
+func follows(t *testing.T, nodes ...*Node) *watched {
+	t.Helper()
+	c, err := cache.New(cache.Config{Memory: 1 << 20, Generations: 1 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	w := &watched{TB: t, nodes: nodes, cache: c, registry: telemetry.NewRegistry()}
+	var urls []string
+	var by []*Node
+	for i, n := range nodes {
+		w.ways = append(w.ways, NewWay(t, n))
+		urls, by = append(urls, fmt.Sprint("node", i)), append(by, &Node{URL: w.ways[i].URL})
+	}
+	w.table = watch.New(watch.Config{
+		Service: "s", Nodes: urls, Do: do(by), Cache: c, Registry: w.registry, Log: slog.New(slog.DiscardHandler),
+		Get: func(node int) changes.Get { return get(by[node]) },
+	})
+	t.Cleanup(w.table.Close)
+	w.db = w.table.Use([]byte("db"))
+	return w
+}
+
+// get is the way of a follower's requests to a node.
+func get(n *Node) changes.Get {
+	return func(ctx context.Context, target string) (int, io.ReadCloser, error) {
+		req, err := http.NewRequestWithContext(ctx, "GET", n.URL+target, nil)
+		if err != nil {
+			return 0, nil, err
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return 0, nil, err
+		}
+		return resp.StatusCode, resp.Body, nil
+	}
+}
+
+// copied is a copy of a document, kept as a service would.
+type copied struct {
+	*watched
+	stamp cache.Stamp
+}
+
+// keep makes a copy of a document as soon as one of the nodes may be read for it.
+func (w *watched) keep(id string) *copied {
+	w.Helper()
+	g := coherence.NewTagger("s")
+	name, c := []byte("db"), &copied{watched: w}
+	Await(w, "a node whose answer may be kept", func() bool {
+		c.stamp = w.cache.Note(g.Database(name), g.Documents(name), g.Document(name, []byte(id)))
+		return w.db.Current([]byte(id)) != 0 && w.db.Servable(w.cache.Now())
+	})
+	return c
+}
+
+func (c *copied) inReach() bool { return c.cache.Current(&c.stamp) }
+
+// current waits until the answers of these nodes, and no others, may be kept for a
+// document, or for views if id is "".
+func (w *watched) current(id string, want coherence.Nodes) {
+	w.Helper()
+	var of []byte
+	if id != "" {
+		of = []byte(id)
+	}
+	Await(w, fmt.Sprintf("nodes %b for %q", want, id), func() bool { return w.db.Current(of) == want })
+}
+
+// metric returns the value of a series as /metrics shows it.
+func (w *watched) metric(series string) (value float64) {
+	rec := httptest.NewRecorder()
+	w.registry.Handler().ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))
+	for line := range strings.Lines(rec.Body.String()) {
+		if rest, found := strings.CutPrefix(line, series+" "); found {
+			if _, err := fmt.Sscan(rest, &value); err != nil {
+				w.Fatal(err)
+			}
+			return value
+		}
+	}
+	w.Fatalf("no %s in\n%s", series, rec.Body)
+	return 0
+}
+
+// TestWatchThroughKills follows two nodes that replicate to each other while each is
+// killed and restarted.
+func TestWatchThroughKills(t *testing.T) {
+	a, b := Disk(t), Disk(t)
+	Pair(t, a, b, "db")
+	w := follows(t, a, b)
+	w.current("", 0b11)
+	for round, n := range w.nodes {
+		away, other := round, w.nodes[1-round]
+		there := coherence.Nodes(1) << (1 - round)
+		id := fmt.Sprint("doc", round)
+		c := w.keep(id)
+		n.Must(t, "PUT", "/db/"+id, "{}")
+		Await(t, "the copy to be out of reach", func() bool { return !c.inReach() })
+		w.current("", 0b11)
+
+		c = w.keep(id)
+		n.Kill()
+		Await(t, "copies to be given out no more", func() bool { return !w.db.Servable(w.cache.Now()) })
+		w.table.Up(away, false)
+		w.current(id, there)
+		Await(t, "copies to be given out again", func() bool { return w.db.Servable(w.cache.Now()) })
+		if !c.inReach() {
+			t.Error("a copy is lost since a node is away")
+		}
+		rev := other.Must(t, "PUT", "/db/missed-"+id, "{}").Rev(t)
+		Await(t, "the row of a write that the node misses", func() bool { return w.db.Current([]byte("missed-"+id)) == there })
+		n.Restart(t)
+		w.table.Up(away, true)
+		n.AwaitRev(t, "/db/missed-"+id, rev)
+		w.current("", 0b11)
+	}
+}
+
+// TestWatchLag checks that a node which lacks a change is not read for it, that
+// the metrics say so, and that it ends when the node gets it.
+func TestWatchLag(t *testing.T) {
+	a, b := Disk(t), Disk(t)
+	a.Must(t, "PUT", "/db", "")
+	b.Must(t, "PUT", "/db", "")
+	w := follows(t, a, b)
+	w.current("", 0b11)
+	rev := a.Must(t, "PUT", "/db/x", "{}").Rev(t)
+	w.current("x", 0b01)
+	w.current("", 0b01)
+	w.current("y", 0b11)
+	const lag = `kasoku_couch_lag_seconds{node="node1",service="s"}`
+	Await(t, "the lag to grow", func() bool { return w.metric(lag) > 0.5 })
+	if got := w.metric(`kasoku_couch_lag_seconds{node="node0",service="s"}`); got != 0 {
+		t.Errorf("a node that lacks nothing lags by %v", got)
+	}
+	if got := w.metric(`kasoku_couch_feed_lag_seconds{node="node1",service="s"}`); got > 1 {
+		t.Errorf("its feed lags by %v, although it is followed", got)
+	}
+	Replicate(t, a, b, "db")
+	b.AwaitRev(t, "/db/x", rev)
+	w.current("", 0b11)
+	if got := w.metric(lag); got != 0 {
+		t.Errorf("the lag is still %v", got)
+	}
+}
+
+// TestWatchFeedFaults cuts feeds, also in the middle of a row, sends rows twice,
+// and lets them stand still.
+func TestWatchFeedFaults(t *testing.T) {
+	a, b := Disk(t), Disk(t)
+	Pair(t, a, b, "db")
+	w := follows(t, a, b)
+	w.current("", 0b11)
+	changes := func(what string, fault func(way *Way), mend func(way *Way)) {
+		t.Helper()
+		for i, n := range w.nodes {
+			id := fmt.Sprint(what, i)
+			c := w.keep(id)
+			fault(w.ways[i])
+			n.Must(t, "PUT", "/db/"+id, "{}")
+			n.Must(t, "PUT", "/db/other-"+id, "{}")
+			Await(t, what+": the copy to be out of reach", func() bool { return !c.inReach() || !w.db.Servable(w.cache.Now()) })
+			mend(w.ways[i])
+			Await(t, what+": the row", func() bool { return !c.inReach() })
+			w.current("", 0b11)
+			w.keep(id)
+		}
+	}
+	nothing := func(*Way) {}
+	changes("cut", (*Way).CutFeeds, nothing)
+	changes("row", (*Way).CutRow, nothing)
+	changes("twice", func(way *Way) { way.Repeat(true) }, func(way *Way) { way.Repeat(false) })
+	changes("still", func(way *Way) { way.Hold(true) }, func(way *Way) { way.Hold(false) })
+}
+
+// TestWatchUnfollowed checks that copies are given out no more while one node's feed
+// says nothing, however alive the other's is.
+func TestWatchUnfollowed(t *testing.T) {
+	a, b := Disk(t), Disk(t)
+	Pair(t, a, b, "db")
+	w := follows(t, a, b)
+	w.current("", 0b11)
+	c := w.keep("x")
+	w.ways[1].Hold(true)
+	Await(t, "the end of max_unfollowed", func() bool { return !w.db.Servable(w.cache.Now()) })
+	if got := w.metric(`kasoku_couch_unfollowed_databases{service="s"}`); got != 1 {
+		t.Errorf("%v databases are not followed", got)
+	}
+	if lag := w.metric(`kasoku_couch_feed_lag_seconds{node="node1",service="s"}`); lag < 1 {
+		t.Errorf("the feed lags by %v", lag)
+	}
+	w.ways[1].Hold(false)
+	Await(t, "the feed to be heard of", func() bool { return w.db.Servable(w.cache.Now()) })
+	if !c.inReach() {
+		t.Error("the copy is lost although nothing has changed")
+	}
+}
+
+// TestWatchRecreation deletes the database on both nodes and makes it anew.
+func TestWatchRecreation(t *testing.T) {
+	a, b := Disk(t), Disk(t)
+	for _, n := range []*Node{a, b} {
+		n.Must(t, "PUT", "/db", "")
+	}
+	w := follows(t, a, b)
+	w.current("", 0b11)
+	c, born := w.keep("x"), w.db.Incarnation()
+	a.Must(t, "DELETE", "/db", "")
+	Await(t, "the copy to be out of reach", func() bool { return !c.inReach() && !w.db.Servable(w.cache.Now()) })
+	w.current("x", 0)
+	b.Must(t, "DELETE", "/db", "")
+	a.Must(t, "PUT", "/db", "")
+	w.current("x", 0b01)
+	b.Must(t, "PUT", "/db", "")
+	w.current("", 0b11)
+	if w.db.Incarnation() == born {
+		t.Error("it is said to be the same database")
+	}
+	a.Must(t, "PUT", "/db/x", "{}")
+	w.current("x", 0b01)
+}
+
+// TestWatchLetsGo checks that feeds end with the table.
+func TestWatchLetsGo(t *testing.T) {
+	a := Disk(t)
+	a.Must(t, "PUT", "/db", "")
+	w := follows(t, a)
+	Await(t, "the feed", func() bool { return w.db.Servable(w.cache.Now()) && w.ways[0].Feeds() == 1 })
+	w.table.Close()
+	Await(t, "the feed to end", func() bool { return w.ways[0].Feeds() == 0 })
+}
