@@ -71,6 +71,40 @@ func TestOneRequestForAll(t *testing.T) {
 	f("replaced", stale+"\nolder", "HTTP/1.1 200 OK\nCache-Control: max-age=60\nContent-Length: 5\n\nhello")
 }
 
+// A part that is stored is of no use to those who want the whole, and keeps them
+// from nothing.
+func TestOneRequestBesideAPart(t *testing.T) {
+	const most = 50
+	f := func(part string) {
+		t.Helper()
+		gate := make(chan struct{})
+		s := newSite(t, func(a *asked) {
+			if a.n == 1 {
+				a.say("HTTP/1.1 206 Partial Content\nCache-Control: max-age=60\nETag: \"1\"\nContent-Length: 2\n" + part)
+				return
+			}
+			<-gate
+			a.ok("hello", `ETag: "1"`)
+		})
+		s.ask("GET /a", "Range: bytes=0-1")
+		before := s.store.Stats().Joined
+		go func() {
+			until(func() bool { return s.store.Stats().Joined >= before+most-1 })
+			close(gate)
+		}()
+		for _, g := range s.crowd(most, "GET /a") {
+			if g.body != "hello" {
+				t.Fatal(g)
+			}
+		}
+		if n := len(s.origin.requests()); n != 2 {
+			t.Errorf("%s: %d requests at the origin", part, n)
+		}
+	}
+	f("Content-Range: bytes 2-3/5\n\nll")
+	f("Content-Range: bytes 0-1/5\n\nhe")
+}
+
 // Those whom the first answer turns out not to fit wait together for their own: one
 // request to the origin for each variant.
 func TestOneRequestForEachVariant(t *testing.T) {

@@ -115,8 +115,8 @@ func (s *Store) Fly(a *Ask) *Ticket {
 			return t
 		}
 		// Without this look, a flight that ended since the caller's own look-up
-		// would be flown once more.
-		if f := s.Find(a.Query); f.Object != nil && f.Object != a.Seen {
+		// would be flown once more. No flight is for a part alone.
+		if f := s.Find(a.Query); f.Object != nil && f.Object != a.Seen && !f.Object.part() {
 			s.stats.joined.Add(1)
 			return &Ticket{query: a.Query, object: f.Object}
 		}
@@ -139,7 +139,7 @@ func (s *Store) Refresh(a *Ask) bool {
 			return false
 		}
 	}
-	if f := s.Find(a.Query); f.Object != nil && f.Object != a.Seen {
+	if f := s.Find(a.Query); f.Object != nil && f.Object != a.Seen && !f.Object.part() {
 		return false
 	}
 	f := s.newFlight(sh, a)
