@@ -1,8 +1,11 @@
 package couch
 
 import (
+	"errors"
+	"fmt"
 	"time"
 
+	"github.com/kasoku/kasoku/internal/couch/coherence"
 	"github.com/kasoku/kasoku/internal/httpcache"
 )
 
@@ -82,4 +85,18 @@ func (c Config) withDefaults() Config {
 		c.MaxDatabases = 1000
 	}
 	return c
+}
+
+// complete fills in the defaults and finds what can't be.
+func (c Config) complete() (Config, error) {
+	c = c.withDefaults()
+	switch {
+	case len(c.Nodes) == 0:
+		return c, errors.New("there are no nodes")
+	case len(c.Nodes) > coherence.MaxNodes:
+		return c, fmt.Errorf("%d nodes; at most %d are possible", len(c.Nodes), coherence.MaxNodes)
+	case c.Writes != WritesFirst && c.Writes != WritesAny:
+		return c, fmt.Errorf("writes %q is neither %q nor %q", c.Writes, WritesFirst, WritesAny)
+	}
+	return c, nil
 }

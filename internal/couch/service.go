@@ -3,10 +3,14 @@ package couch
 import (
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 
 	"github.com/kasoku/kasoku/internal/admin"
 	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/couch/coherence"
+	"github.com/kasoku/kasoku/internal/couch/visible"
+	"github.com/kasoku/kasoku/internal/couch/watch"
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/httpcache"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
@@ -16,12 +20,20 @@ import (
 
 // Service accelerates CouchDB nodes. It is an edge.Handler for a streaming server.
 type Service struct {
-	*httpcache.Service // the engine
-
+	name     string
+	engine   *httpcache.Service
 	cache    *cache.Cache
+	gated    *cache.Space // of the gate
 	registry *telemetry.Registry
 	log      *slog.Logger
-	fleet    atomic.Pointer[fleet]
+	tagger   coherence.Tagger
+	recent   recent
+	calls    sync.Pool
+
+	// settings are replaced as a whole. changing serialises that, and is taken before
+	// any lock of the engine's or of the fleet's.
+	settings atomic.Pointer[settings]
+	changing sync.Mutex
 }
 
 var (
@@ -29,73 +41,107 @@ var (
 	_ admin.Service = (*Service)(nil)
 )
 
+// settings are a configuration in force. They never change.
+type settings struct {
+	cfg   Config
+	fleet *fleet
+	gate  *visible.Gate
+}
+
+// table has the databases in use; nil: nothing of databases is kept.
+func (s *settings) table() *watch.Table { return s.fleet.table }
+
 // New makes a service that keeps its copies in space. It asks nodes whether they are
 // well and looks after the replications; databases are followed when somebody asks
 // for something of them.
 func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog.Logger) (*Service, error) {
-	cfg = cfg.withDefaults()
-	s := &Service{cache: space.Cache(), registry: registry, log: log.With(slog.String("service", cfg.Name))}
+	s := &Service{
+		name: cfg.Name, cache: space.Cache(), registry: registry, log: log.With(slog.String("service", cfg.Name)),
+		tagger: coherence.NewTagger(cfg.Name),
+	}
+	s.calls.New = func() any { return newCall(s) }
+	cfg, err := cfg.complete()
+	if err != nil {
+		return nil, fmt.Errorf("service %s: %w", s.name, err)
+	}
+	if s.gated, err = s.cache.NewSpace(0); err != nil {
+		return nil, fmt.Errorf("service %s: %w", s.name, err)
+	}
 	f, err := newFleet(&cfg, s.cache, registry, s.log)
 	if err != nil {
 		return nil, fmt.Errorf("couchdb: %w", err)
 	}
-	s.fleet.Store(f)
-	if s.Service, err = httpcache.New(s.engineConfig(&cfg), space, registry, log); err != nil {
+	s.settings.Store(s.with(cfg, f))
+	if s.engine, err = httpcache.New(s.engineConfig(&cfg), space, registry, log); err != nil {
 		f.close()
 		return nil, fmt.Errorf("couchdb: %w", err)
 	}
 	return s, nil
 }
 
+// with makes settings.
+func (s *Service) with(cfg Config, f *fleet) *settings {
+	return &settings{cfg, f, visible.New(s.gated, visible.Config{Service: s.name, TTL: cfg.VisibleTTL})}
+}
+
 // Reconfigure puts a new configuration in force for requests that begin from now on.
 // What is kept survives, unless other nodes are followed or otherwise. On an error
 // nothing has changed.
 func (s *Service) Reconfigure(cfg Config) error {
-	cfg = cfg.withDefaults()
-	old := s.fleet.Load()
-	if old.serves(&cfg) {
-		return s.Service.Reconfigure(s.engineConfig(&cfg))
-	}
-	f, err := newFleet(&cfg, s.cache, s.registry, s.log)
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	cfg, err := cfg.complete()
 	if err != nil {
-		return fmt.Errorf("couchdb: %w", err)
+		return fmt.Errorf("service %s: %w", s.name, err)
 	}
-	s.fleet.Store(f)
-	if err := s.Service.Reconfigure(s.engineConfig(&cfg)); err != nil {
-		s.fleet.Store(old)
-		f.close()
+	old := s.settings.Load()
+	f := old.fleet
+	if !f.serves(&cfg) {
+		if f, err = newFleet(&cfg, s.cache, s.registry, s.log); err != nil {
+			return fmt.Errorf("couchdb: %w", err)
+		}
+	}
+	s.settings.Store(s.with(cfg, f))
+	if err := s.engine.Reconfigure(s.engineConfig(&cfg)); err != nil {
+		s.settings.Store(old)
+		if f != old.fleet {
+			f.close()
+		}
 		return err
 	}
-	f.see(s.Members())
-	old.close()
+	if f != old.fleet {
+		f.see(s.engine.Members())
+		old.fleet.close()
+	}
 	return nil
 }
 
 // Close ends what is being fetched and followed.
 func (s *Service) Close() {
-	s.Service.Close()
-	s.fleet.Load().close()
-}
-
-// Report reads the service's present state.
-func (s *Service) Report() admin.Report {
-	r := s.Service.Report()
-	r.Type, r.Notes = "couchdb", append(r.Notes, s.fleet.Load().notes()...)
-	return r
+	s.engine.Close()
+	s.settings.Load().fleet.close()
+	s.gated.Close()
 }
 
 // moved is told what becomes of a node.
-func (s *Service) moved(member, from, to, why string) { s.fleet.Load().moved(member, from, to, why) }
+func (s *Service) moved(member, from, to, why string) {
+	s.settings.Load().fleet.moved(member, from, to, why)
+}
 
 // engineConfig is the engine's part of the configuration.
 func (s *Service) engineConfig(cfg *Config) httpcache.Config {
 	h := cfg.HTTP
 	h.Name, h.Policy = cfg.Name, policy.Defaults()
-	h.Group.Members = nil
+	g := &h.Group
+	g.Members = nil
 	for _, url := range cfg.Nodes {
-		h.Group.Members = append(h.Group.Members, balance.Member{URL: url})
+		g.Members = append(g.Members, balance.Member{URL: url})
 	}
-	watchHealth(&h.Group)
-	h.Group.Moved = s.moved
+	if g.Retry.Statuses == nil {
+		g.Retry.Statuses = []int{500, 502, 503, 504}
+	}
+	g.Transport.BothFramings = true // lists of pouchdb-server have both
+	watchHealth(g)
+	g.Moved = s.moved
 	return h
 }

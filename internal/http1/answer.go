@@ -13,6 +13,9 @@ type AnswerLimits struct {
 	// than chunked, and announces no length: its body is what comes until the
 	// connection closes (RFC 9112, 6.3), still in those codings.
 	ForeignCoding bool
+	// BothFramings takes an answer with chunks and a Content-Length for one with
+	// chunks (RFC 9112, 6.3), drops the length, and closes the connection afterwards.
+	BothFramings bool
 }
 
 var (
@@ -259,8 +262,12 @@ func (r *Response) finish(lim *AnswerLimits) error {
 		return errCodingOld
 	case h.foreign && (h.chunked || h.hasLength || !lim.ForeignCoding):
 		return errCodingOther
-	case h.coded && h.hasLength:
+	case h.coded && h.hasLength && !lim.BothFramings:
 		return errBothFramings
+	}
+	if h.coded && h.hasLength {
+		r.Fields = r.Fields.without("content-length")
+		r.ContentLength, r.Close = -1, true
 	}
 	r.Chunked = h.chunked
 	announced := h.coded || r.ContentLength > 0

@@ -160,13 +160,15 @@ func TestAnswerLimits(t *testing.T) {
 		}
 	}
 	const ok = "HTTP/1.1 200 OK\r\n"
-	foreign := AnswerLimits{ForeignCoding: true}
+	foreign, both := AnswerLimits{ForeignCoding: true}, AnswerLimits{BothFramings: true}
 	f(foreign, ok+"Transfer-Encoding: foo\r\n\r\n", `200 "OK" minor 1, until close|Transfer-Encoding=foo`)
 	f(foreign, ok+"Transfer-Encoding: gzip, chunked\r\n\r\n", errCodingOther.Error())
 	f(foreign, ok+"Transfer-Encoding: foo\r\nContent-Length: 5\r\n\r\n", errCodingOther.Error())
 	f(foreign, "HTTP/1.0 200 OK\r\nTransfer-Encoding: foo\r\n\r\n", errCodingOld.Error())
 	f(foreign, "HTTP/1.1 103 X\r\nTransfer-Encoding: foo\r\n\r\n", errInterim.Error())
-	f(foreign, ok+"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n", errBothFramings.Error())
+	f(both, ok+"Content-Length: 5\r\nA: b\r\nTransfer-Encoding: chunked\r\ncontent-length: 5\r\n\r\n", `200 "OK" minor 1, chunks, close|A=b|Transfer-Encoding=chunked`)
+	f(both, ok+"Content-Length: 5\r\nContent-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n", errLengths.Error())
+	f(both, ok+"Content-Length: 5\r\nTransfer-Encoding: foo\r\n\r\n", errCodingOther.Error())
 	f(AnswerLimits{Head: 30}, ok+"\r\n", `200 "OK" minor 1, until close`)
 	f(AnswerLimits{Head: 30}, ok+"A: 0123456789\r\n\r\n", errHeadSize.Error())
 	f(AnswerLimits{Fields: 1}, ok+"A: b\r\n\r\n", `200 "OK" minor 1, until close|A=b`)
@@ -264,7 +266,7 @@ func FuzzParseResponse(f *testing.F) {
 		if n != n2 || fmt.Sprint(err) != fmt.Sprint(err2) {
 			t.Fatalf("%q at once: %d, %v; byte by byte: %d, %v", head, n, err, n2, err2)
 		}
-		lim := &AnswerLimits{Head: 300, Fields: 5, ForeignCoding: true}
+		lim := &AnswerLimits{Head: 300, Fields: 5, ForeignCoding: true, BothFramings: true}
 		var lax, slowLax Response
 		m, err3 := ParseAnswer(head, lim, &lax)
 		m2, err4 := feedWithin(head, lim, &slowLax)

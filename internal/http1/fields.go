@@ -1,5 +1,7 @@
 package http1
 
+import "slices"
+
 // Field is one header line as it was sent, without the white space around the
 // value.
 type Field struct{ Name, Value []byte }
@@ -27,6 +29,11 @@ func (f Fields) Get(name string) []byte {
 		}
 	}
 	return nil
+}
+
+// without takes the fields called name, which is in lower case, out of f in place.
+func (f Fields) without(name string) Fields {
+	return slices.DeleteFunc(f, func(x Field) bool { return x.Is(name) })
 }
 
 // Clone copies the fields and all their bytes into memory of their own.

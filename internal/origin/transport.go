@@ -44,6 +44,9 @@ type TransportConfig struct {
 	// MaxHead is the size of one answer's head in bytes; a longer one is a Fault of
 	// kind Garbage. Default 32 KiB.
 	MaxHead int
+	// BothFramings takes answers with chunks and a Content-Length by their chunks. By
+	// default they are refused.
+	BothFramings bool
 	// Dialer makes the connections; TLS comes on top. Nil is a net.Dialer.
 	Dialer Dialer
 	// Metrics takes the series. Nil keeps none.
@@ -81,7 +84,7 @@ func NewTransport(cfg TransportConfig) (*Transport, error) {
 		host:   []byte(at.host),
 		prefix: at.prefix,
 		pool:   newPool(at, pooling{cfg.ConnectTimeout, cfg.MaxIdleConns, cfg.IdleTimeout, cfg.TLS}),
-		limits: http1.AnswerLimits{Head: cfg.MaxHead, ForeignCoding: true},
+		limits: http1.AnswerLimits{Head: cfg.MaxHead, ForeignCoding: true, BothFramings: cfg.BothFramings},
 		opened: cfg.Metrics.Counter("kasoku_upstream_connections_total", "Connections made to the member. As many as requests means that they are not kept.",
 			"service", cfg.Name, "member", cfg.Member),
 	}

@@ -192,7 +192,8 @@ func TestKnobs(t *testing.T) {
 			t.Errorf("%+v; want %+v", got, want)
 		}
 	}
-	refused := took{fault: Garbage}
+	hello, refused := took{status: 200, body: "hello", whole: true}, took{fault: Garbage}
+	f(TransportConfig{BothFramings: true}, ok200+"Content-Length: 7\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", hello)
 	f(TransportConfig{MaxHead: 100}, ok200+"X: "+strings.Repeat("v", 100)+"\r\nContent-Length: 5\r\n\r\nhello", refused)
 }
 

@@ -110,6 +110,52 @@ func Of(status int, body []byte, updated, by string) (stored []Stored, ok bool) 
 	return nil, false
 }
 
+// Sent returns what a body of _bulk_docs with "new_edits": false brings: revisions that
+// were made elsewhere, of which the answer names only those that were refused: it is to
+// be asked for if it names none. ok is false if the body is something else.
+func Sent(body []byte) (stored []Stored, ok bool) {
+	if begins(body) != '{' {
+		return nil, false
+	}
+	var docs []byte
+	for m := object.Of(body); m.Next(); {
+		switch {
+		case m.Is("new_edits"):
+			ok = string(m.Value) == "false"
+		case m.Is("docs") && m.Value[0] == '[':
+			docs = m.Value
+		}
+	}
+	if !ok || docs == nil {
+		return nil, false
+	}
+	for list := object.In(docs); list.Next(); {
+		if list.Value[0] != '{' {
+			return nil, false
+		}
+		s, found := made(list.Value)
+		if !found {
+			return nil, false
+		}
+		stored = append(stored, s)
+	}
+	return stored, true
+}
+
+// made reads which revision a document says that it is.
+func made(document []byte) (s Stored, ok bool) {
+	var id, rev []byte
+	for m := object.Of(document); m.Next(); {
+		switch {
+		case m.Is("_id"):
+			s.ID = m.Text(&id)
+		case m.Is("_rev"):
+			s.Rev = m.Text(&rev)
+		}
+	}
+	return s, len(s.ID) > 0 && len(s.Rev) > 0
+}
+
 // rows reads the answer to _bulk_docs. A row without a revision is a refusal. An
 // empty answer tells nothing: with new_edits=false it names refusals only.
 func rows(body []byte) (stored []Stored, ok bool) {

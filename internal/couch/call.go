@@ -1,0 +1,255 @@
+package couch
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"strings"
+
+	"github.com/kasoku/kasoku/internal/couch/route"
+	"github.com/kasoku/kasoku/internal/couch/visible"
+	"github.com/kasoku/kasoku/internal/couch/watch"
+	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/httpcache"
+	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/origin"
+	"github.com/kasoku/kasoku/internal/origin/balance"
+)
+
+// call is one exchange on its way through the service. It is used again: nothing
+// that outlives the exchange may refer to it or to what it holds.
+type call struct {
+	svc *Service
+	set *settings
+	x   *edge.Exchange
+
+	route  route.Route
+	who    visible.Identity
+	db     *watch.Database // nil: nothing of it is kept
+	name   []byte          // of the database, without escapes
+	key    []byte
+	accept []byte // scratch
+	body   []byte // of a POST that reads, nil if it is not held
+	plan   httpcache.Plan
+
+	given bool // the engine has the exchange
+}
+
+func newCall(s *Service) *call {
+	c := &call{svc: s}
+	c.plan.Filler = c
+	return c
+}
+
+// Serve answers one exchange.
+func (s *Service) Serve(x *edge.Exchange) {
+	c := s.calls.Get().(*call)
+	c.begin(x)
+	defer c.finish()
+	c.serve()
+}
+
+func (c *call) begin(x *edge.Exchange) {
+	c.x, c.set, c.given = x, c.svc.settings.Load(), false
+	r := &x.Request
+	c.route = route.Classify(r.Method, r.Get("X-HTTP-Method-Override"), r.Path, r.RawQuery)
+	c.name = c.route.AppendDB(c.name[:0])
+	x.Record.Table = c.name
+}
+
+// finish gives the call back. A fault of ours must not become a failed request where
+// that can be helped.
+func (c *call) finish() {
+	if p := recover(); p != nil {
+		c.fault(p)
+		return // a call that panicked is not used again
+	}
+	c.x, c.set, c.db, c.body, c.plan.Body = nil, nil, nil, nil, nil
+	c.route = route.Route{}
+	c.svc.calls.Put(c)
+}
+
+// fault passes a read on that the engine has not got yet.
+func (c *call) fault(p any) {
+	c.svc.log.Error("a fault inside the accelerator", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+	if c.given {
+		panic(p) // the engine lets through only what nobody can help
+	}
+	c.x.Reply.Reset()
+	if c.route.Class == route.Write {
+		c.x.Reply.Status = 500
+		return
+	}
+	writers := c.set.cfg.inTurn()
+	c.svc.engine.Pass(c.x, &httpcache.Passage{Why: policy.CacheFault, Ask: func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault) {
+		return c.svc.engine.Ask(ctx, q, &balance.Choice{Prefer: writers})
+	}})
+}
+
+// serve sends a request on the way that it has by what it means.
+func (c *call) serve() {
+	switch c.route.Class {
+	case route.Static:
+		c.given = true
+		c.svc.engine.Serve(c.x)
+	case route.Read, route.ReadByBody:
+		c.read()
+	case route.Write:
+		c.write()
+	case route.Stream:
+		c.stream()
+	default:
+		c.pass(policy.ProtocolPassed)
+	}
+}
+
+// replicators are those whose requests must all go to one node: what they have
+// written down of positions and revisions means nothing to another.
+var replicators = []string{"CouchDB-Replicator/", "PouchDB"}
+
+// replicates tells whether a replicator asks.
+func (c *call) replicates() bool {
+	agent := c.x.Request.Get("User-Agent")
+	for _, name := range replicators {
+		if len(agent) > 0 && bytes.Contains(agent, []byte(name)) {
+			return true
+		}
+	}
+	return false
+}
+
+// writers is the order of the nodes for a write, or for what only the node knows that
+// takes writes. Databases of the server's own are not replicated: the first node has
+// them. Clients that have to stay with a node do so by their address.
+func (c *call) writers() order {
+	cfg := &c.set.cfg
+	switch {
+	case cfg.Writes == WritesFirst || c.route.System():
+		return cfg.inTurn()
+	case c.route.Where == route.SameNode || c.replicates():
+		return c.affinity()
+	}
+	return cfg.writers(c.name, c.route.AppendID(nil))
+}
+
+// affinity is an order that stays the same for one client and database.
+func (c *call) affinity() order {
+	return c.set.cfg.byKey(fmt.Append(nil, c.x.Record.Client.Addr()), c.name)
+}
+
+// hash is that of the client and the database, for Service.recent.
+func (c *call) hash() uint64 { return hashOf(c.x.Record.Client.Addr().AsSlice(), c.name) }
+
+// reading says which node a read is for.
+func (c *call) reading() *reading {
+	r := &reading{svc: c.svc, db: c.db, writers: c.writers()}
+	switch c.route.What {
+	case route.Document, route.Attachment:
+		r.id = c.route.AppendID(nil)
+	case route.Result, route.Rendering:
+		r.slow = true
+	}
+	if c.db == nil {
+		if node, ok := c.svc.recent.node(c.hash(), c.x.Now().Unix(), c.set.cfg.MaxLag); ok && node < len(c.set.cfg.Nodes) {
+			r.prefer = order{node}
+		}
+	}
+	return r
+}
+
+// pass gives the request to the node that has to answer it.
+func (c *call) pass(why policy.Reason) {
+	if c.db == nil && c.set.table() != nil {
+		c.db = c.set.table().Find(c.name)
+	}
+	p := &httpcache.Passage{Why: why}
+	trusted := c.trusted()
+	switch {
+	case c.route.Where != route.AnyNode, c.route.System(), c.replicates():
+		p.Ask = c.inOrder(c.passOrder(), trusted)
+	default:
+		p.Ask = c.anywhere(c.reading(), trusted)
+	}
+	c.given = true
+	c.svc.engine.Pass(c.x, p)
+}
+
+// passOrder is the order for what is not any node's. Feeds that are read by others
+// than replicators are spread.
+func (c *call) passOrder() order {
+	if c.route.What == route.Feed && !c.replicates() && !c.route.System() {
+		return c.affinity()
+	}
+	return c.writers()
+}
+
+type asking = func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault)
+
+// inOrder asks the first node of an order that is available.
+func (c *call) inOrder(o order, trusted bool) asking {
+	s, body := c.svc, c.body
+	return func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault) {
+		prepare(q, body, trusted)
+		return s.engine.Ask(ctx, q, &balance.Choice{Prefer: o})
+	}
+}
+
+// anywhere asks a node that r chooses.
+func (c *call) anywhere(r *reading, trusted bool) asking {
+	body := c.body
+	return func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault) {
+		prepare(q, body, trusted)
+		in, _, f := r.ask(ctx, q)
+		return in, f
+	}
+}
+
+// prepare makes q what a node may get. A body that is held can be sent again.
+func prepare(q *origin.Outbound, body []byte, trusted bool) {
+	if body != nil {
+		q.Content, q.Body, q.Stop, q.Trailer, q.Length = body, nil, nil, nil, 0
+	}
+	if !trusted {
+		q.Header = without(q.Header, private)
+	}
+}
+
+// private are the fields by which nodes are told who a user is, or what was asked for,
+// by whoever stands before them. From clients they would be believed.
+var private = []string{
+	"X-Auth-CouchDB-UserName", "X-Auth-CouchDB-Roles", "X-Auth-CouchDB-Token", "X-Couchdb-Vhost-Path", "X-Couchdb-Requested-Path",
+}
+
+// without is a copy of fields without those called one of names.
+func without(fields http1.Fields, names []string) http1.Fields {
+	kept := make(http1.Fields, 0, len(fields))
+	for _, f := range fields {
+		if !named(f.Name, names) {
+			kept = append(kept, f)
+		}
+	}
+	return kept
+}
+
+func named(name []byte, names []string) bool {
+	for _, n := range names {
+		if len(n) == len(name) && strings.EqualFold(n, string(name)) {
+			return true
+		}
+	}
+	return false
+}
+
+// trusted tells whether the client is a proxy whose word on users is believed.
+func (c *call) trusted() bool {
+	client := c.x.Record.Client.Addr().Unmap()
+	for _, p := range c.set.cfg.HTTP.Forwarding.Trust {
+		if p.Contains(client) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,165 @@
+package couch
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/kasoku/kasoku/internal/couch/coherence"
+	"github.com/kasoku/kasoku/internal/couch/watch"
+	"github.com/kasoku/kasoku/internal/origin"
+	"github.com/kasoku/kasoku/internal/origin/balance"
+)
+
+// order is in which order nodes are asked: the first one that is available is.
+type order []int
+
+// inTurn is the order of the configuration.
+func (c *Config) inTurn() order {
+	o := make(order, len(c.Nodes))
+	for i := range o {
+		o[i] = i
+	}
+	return o
+}
+
+// byKey is an order that is the same for the same key, as long as the nodes are, and
+// in which all nodes come first equally often. When a node leaves, nothing moves
+// between the others (rendezvous hashing).
+func (c *Config) byKey(key ...[]byte) order {
+	o := c.inTurn()
+	scores := make([]uint64, len(o))
+	for i, url := range c.Nodes {
+		h := xxhash.New()
+		for _, part := range key {
+			h.Write(part)
+			h.Write([]byte{0})
+		}
+		h.WriteString(url)
+		scores[i] = h.Sum64()
+	}
+	slices.SortFunc(o, func(a, b int) int {
+		if scores[a] > scores[b] {
+			return -1
+		}
+		return 1
+	})
+	return o
+}
+
+// writers is the order for writes: of a document, or of a whole database with id nil.
+func (c *Config) writers(db, id []byte) order {
+	if c.Writes == WritesFirst {
+		return c.inTurn()
+	}
+	return c.byKey(db, id)
+}
+
+// reading chooses the node for a read. It refers to nothing of an exchange.
+type reading struct {
+	svc     *Service
+	db      *watch.Database // nil: the database is not followed
+	id      []byte          // the document that is read, nil for any
+	writers order           // who has what was written, the likeliest first
+	prefer  order           // who is asked first if the database is not followed; nil: any
+	slow    bool            // the answer may take as long as it takes to build an index
+}
+
+// indexTime is how long a node may take to begin an answer for which it may have to
+// build an index first.
+const indexTime = 10 * time.Minute
+
+// ask sends q to a node that lacks nothing of what the answer depends on; keep is
+// true then. If there is none, or none that answers, the node that takes the writes is
+// asked.
+func (r *reading) ask(ctx context.Context, q *origin.Outbound) (in *origin.Inbound, keep bool, f *origin.Fault) {
+	q.Repeatable = true
+	if r.slow {
+		q.HeadTimeout = indexTime
+	}
+	member := -1
+	choice, all := &balance.Choice{Member: &member}, coherence.NodesUpTo(len(r.writers))
+	current := all
+	switch {
+	case r.db == nil:
+		choice.Prefer = r.prefer
+	default:
+		if current = r.db.Current(r.id); current == 0 {
+			return r.last(ctx, q)
+		}
+		choice.Allow = current.Has
+	}
+	in, f = r.svc.engine.Ask(ctx, q, choice)
+	switch {
+	case r.told(in, member), current == all && !r.doubtful(in, member), ctx.Err() != nil, !q.Replayable():
+		return in, r.db != nil && f == nil, f
+	case in != nil:
+		in.Close()
+	}
+	return r.last(ctx, q)
+}
+
+// last sends q to the node that takes the writes.
+func (r *reading) last(ctx context.Context, q *origin.Outbound) (*origin.Inbound, bool, *origin.Fault) {
+	in, f := r.svc.engine.Ask(ctx, q, &balance.Choice{Prefer: r.writers})
+	return in, false, f
+}
+
+// told tells whether the node has answered by itself, and may be believed.
+func (r *reading) told(in *origin.Inbound, member int) bool {
+	return in != nil && in.Status != 502 && in.Status != 503 && in.Status != 504 && !r.doubtful(in, member)
+}
+
+// doubtful tells whether the node that takes the writes may answer otherwise: nodes
+// need not know the same sessions, nor have the same documents at once.
+func (r *reading) doubtful(in *origin.Inbound, member int) bool {
+	return in != nil && member != r.writers[0] && (in.Status == 401 || in.Status == 404 && r.db == nil)
+}
+
+// recent remembers which node took the last write of a client in a database that is
+// not followed, so that the client reads what it wrote. Places are shared by
+// whoever falls on the same: the later one counts.
+type recent struct {
+	places [1 << 14]atomic.Uint64 // 40 bits of the hash, 6 of the node, 18 of the time in seconds
+}
+
+const (
+	recentNode = 6
+	recentTime = 18
+	recentMask = 1<<recentTime - 1
+)
+
+func (r *recent) place(hash uint64) *atomic.Uint64 { return &r.places[hash%uint64(len(r.places))] }
+
+// wrote takes note of a write at a time in Unix seconds.
+func (r *recent) wrote(hash uint64, node int, now int64) {
+	r.place(hash).Store(hash>>24<<24 | uint64(node)<<recentTime | uint64(now)&recentMask)
+}
+
+// node returns the node that took the last write, if that was less than d ago.
+func (r *recent) node(hash uint64, now int64, d time.Duration) (node int, ok bool) {
+	p := r.place(hash).Load()
+	age := (uint64(now) - p) & recentMask
+	if p == 0 || p>>24 != hash>>24 || time.Duration(age)*time.Second > d {
+		return 0, false
+	}
+	return int(p >> recentTime & (1<<recentNode - 1)), true
+}
+
+// hashOf hashes parts.
+func hashOf(parts ...[]byte) uint64 {
+	h := xxhash.New()
+	for _, part := range parts {
+		h.Write(part)
+		h.Write([]byte{0})
+	}
+	return h.Sum64()
+}
+
+// askInOrder sends q to the first node of an order that is available.
+func (s *Service) askInOrder(ctx context.Context, q *origin.Outbound, o order) (*origin.Inbound, *origin.Fault) {
+	return s.engine.Ask(ctx, q, &balance.Choice{Prefer: o})
+}

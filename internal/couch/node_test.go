@@ -1,0 +1,315 @@
+package couch
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// node is a CouchDB with a database "db", in memory, behind a real socket.
+type node struct {
+	t      testing.TB
+	server *httptest.Server
+	name   string
+
+	mu      sync.Mutex
+	born    int // 0: there is no database
+	docs    map[string]document
+	rows    []string // "id rev"
+	changed chan struct{}
+	allowed map[string]bool // by Authorization; nil lets all read
+	asked   []string        // but feeds and own requests
+	status  int             // what documents, views and writes are answered with; 0: as they should be
+	broken  string          // a body that results have instead
+	hold    chan struct{}   // if set, writes and results wait for it before they are answered
+	held    chan struct{}   // gets a token when one waits
+	dropped bool            // connections of writes are cut without an answer
+	cutBody bool            // answers to writes end after their head
+	mute    bool            // feeds tell nothing
+	cookie  string          // set with each answer to a read
+	fields  map[string]string
+}
+
+type document struct {
+	rev  string
+	body string
+	revs []string
+}
+
+func newNode(t testing.TB, name string) *node {
+	n := &node{t: t, name: name, born: 1, docs: map[string]document{}, changed: make(chan struct{}), fields: map[string]string{}}
+	n.server = httptest.NewServer(http.HandlerFunc(n.serve))
+	t.Cleanup(func() {
+		n.set(func() { n.mute = true })
+		n.server.CloseClientConnections()
+		n.server.Close()
+	})
+	return n
+}
+
+// set changes how the node behaves.
+func (n *node) set(what func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	what()
+	n.wake()
+}
+
+// wake has feeds look again. mu is held.
+func (n *node) wake() {
+	close(n.changed)
+	n.changed = make(chan struct{})
+}
+
+// store is what a client's write or a replicator's does. It returns the revision.
+func (n *node) store(id, body string) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	old := n.docs[id]
+	rev := fmt.Sprintf("%d-%x", len(old.revs)+1, len(body)*31+int(hashOf([]byte(body))%1000))
+	n.take(id, document{rev, body, append(slices.Clone(old.revs), rev)})
+	return rev
+}
+
+// take stores a document as it is. mu is held.
+func (n *node) take(id string, d document) {
+	n.docs[id] = d
+	n.rows = append(n.rows, id+" "+d.rev)
+	n.wake()
+}
+
+// gets replicates a document from another node.
+func (n *node) gets(id string, from *node) {
+	from.mu.Lock()
+	d := from.docs[id]
+	from.mu.Unlock()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.take(id, d)
+}
+
+// requests are those since the last call.
+func (n *node) requests() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	list := n.asked
+	n.asked = nil
+	return list
+}
+
+func (n *node) serve(w http.ResponseWriter, r *http.Request) {
+	path := strings.TrimPrefix(r.URL.Path, "/db")
+	w.Header().Set("X-Node", n.name)
+	w.Header().Set("X-Couch-Request-ID", "0123456789")
+	switch {
+	case r.URL.Path == "/_up":
+		io.WriteString(w, `{"status":"ok"}`)
+		return
+	case path == "/_changes":
+		n.changes(w, r)
+		return
+	case path == "/_revs_diff" && r.UserAgent() == "Kasoku":
+		n.diff(w, r)
+		return
+	case r.UserAgent() == "Kasoku":
+		n.info(w)
+		return
+	}
+	body, _ := io.ReadAll(r.Body)
+	n.mu.Lock()
+	n.asked = append(n.asked, r.Method+" "+r.URL.RequestURI())
+	status, born, allowed := n.status, n.born, n.allowed == nil || n.allowed[r.Header.Get("Authorization")]
+	if n.cookie != "" {
+		w.Header().Set("Set-Cookie", n.cookie)
+	}
+	for name, value := range n.fields {
+		w.Header().Set(name, value)
+	}
+	n.mu.Unlock()
+	switch {
+	case path == "" && r.Method == "PUT":
+		n.set(func() { n.born = max(n.born, 0) + 1 })
+		answer(w, 201, `{"ok":true}`)
+	case path == "/_security":
+		answer(w, 200, `{"ok":true}`)
+	case born == 0:
+		answer(w, 404, `{"error":"not_found","reason":"Database does not exist."}`)
+	case !allowed:
+		answer(w, 401, `{"error":"unauthorized"}`)
+	case path == "":
+		n.info(w)
+	case status != 0:
+		answer(w, status, `{"error":"x"}`)
+	case r.Method == "PUT" || r.Method == "DELETE" || r.Method == "POST" && (path == "/" || path == "/_bulk_docs"):
+		n.write(w, strings.TrimPrefix(path, "/"), string(body))
+	case strings.HasPrefix(path, "/_"):
+		n.result(w, r, string(body))
+	default:
+		n.read(w, r, path[1:])
+	}
+}
+
+func answer(w http.ResponseWriter, status int, body string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	io.WriteString(w, body+"\n")
+}
+
+func (n *node) info(w http.ResponseWriter) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.born == 0 {
+		answer(w, 404, `{"error":"not_found"}`)
+		return
+	}
+	answer(w, 200, fmt.Sprintf(`{"db_name":"db","instance_start_time":"%d","update_seq":"%d-x"}`, n.born, len(n.rows)))
+}
+
+func (n *node) read(w http.ResponseWriter, r *http.Request, id string) {
+	n.mu.Lock()
+	d, ok := n.docs[id]
+	n.mu.Unlock()
+	if !ok {
+		answer(w, 404, `{"error":"not_found","reason":"missing"}`)
+		return
+	}
+	w.Header().Set("ETag", strconv.Quote(d.rev))
+	w.Header().Set("Cache-Control", "must-revalidate")
+	if r.Header.Get("If-None-Match") == strconv.Quote(d.rev) {
+		w.WriteHeader(304)
+		return
+	}
+	answer(w, 200, d.body)
+}
+
+// result answers everything that is computed of all documents, in pieces.
+func (n *node) result(w http.ResponseWriter, r *http.Request, body string) {
+	n.wait()
+	n.mu.Lock()
+	var ids []string
+	for id, d := range n.docs {
+		ids = append(ids, fmt.Sprintf(`{"id":%q,"value":%q}`, id, d.body))
+	}
+	sort.Strings(ids)
+	text := `{"rows":[` + strings.Join(ids, ",") + `]}`
+	if n.broken != "" {
+		text = n.broken
+	}
+	n.mu.Unlock()
+	if strings.Contains(r.URL.Path, "/_list/") {
+		text = r.Header.Get("Authorization") + " sees " + text
+	}
+	w.Header().Set("Content-Type", "application/json")
+	io.WriteString(w, text[:len(text)/2])
+	w.(http.Flusher).Flush()
+	io.WriteString(w, text[len(text)/2:]+body)
+}
+
+// wait holds a request back if that is wanted.
+func (n *node) wait() {
+	n.mu.Lock()
+	hold, held := n.hold, n.held
+	n.mu.Unlock()
+	if hold != nil {
+		held <- struct{}{}
+		<-hold
+	}
+}
+
+func (n *node) write(w http.ResponseWriter, id, body string) {
+	n.mu.Lock()
+	dropped, cut := n.dropped, n.cutBody
+	n.mu.Unlock()
+	rev := n.store(id, body)
+	n.wait()
+	if dropped {
+		panic(http.ErrAbortHandler)
+	}
+	if cut {
+		w.Header().Set("Content-Length", "100")
+		w.WriteHeader(201)
+		w.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
+	}
+	answer(w, 201, fmt.Sprintf(`{"ok":true,"id":%q,"rev":%q}`, id, rev))
+}
+
+// changes answers feeds, forward and, when whole, backward.
+func (n *node) changes(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	since, _ := strconv.Atoi(strings.TrimSuffix(q.Get("since"), "-x"))
+	rows, last, _, born := n.since(since)
+	if born == 0 {
+		answer(w, 404, `{"error":"not_found"}`)
+		return
+	}
+	if q.Get("feed") != "continuous" {
+		if q.Get("descending") == "true" {
+			slices.Reverse(rows)
+		}
+		io.WriteString(w, fmt.Sprintf("{\"results\":[\n%s\n],\n\"last_seq\":\"%d-x\",\"pending\":0}\n", strings.Join(rows, ",\r\n"), last))
+		return
+	}
+	beat := time.NewTicker(50 * time.Millisecond)
+	defer beat.Stop()
+	for {
+		rows, last, changed, now := n.since(since)
+		if now != born {
+			return
+		}
+		n.mu.Lock()
+		mute := n.mute
+		n.mu.Unlock()
+		if !mute {
+			since = last
+			io.WriteString(w, strings.Join(append(rows, ""), "\n")+"\n")
+			w.(http.Flusher).Flush()
+		}
+		select {
+		case <-changed:
+		case <-beat.C:
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+func (n *node) since(seq int) (rows []string, last int, changed chan struct{}, born int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for i := min(seq, len(n.rows)); i < len(n.rows); i++ {
+		id, rev, _ := strings.Cut(n.rows[i], " ")
+		rows = append(rows, fmt.Sprintf(`{"seq":"%d-x","id":%q,"changes":[{"rev":%q}]}`, i+1, id, rev))
+	}
+	return rows, len(n.rows), n.changed, n.born
+}
+
+// diff answers _revs_diff.
+func (n *node) diff(w http.ResponseWriter, r *http.Request) {
+	var ask map[string][]string
+	if json.NewDecoder(r.Body).Decode(&ask) != nil {
+		answer(w, 400, `{}`)
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	lacks := map[string]map[string][]string{}
+	for id, revs := range ask {
+		for _, rev := range revs {
+			if !slices.Contains(n.docs[id].revs, rev) {
+				lacks[id] = map[string][]string{"missing": append(lacks[id]["missing"], rev)}
+			}
+		}
+	}
+	text, _ := json.Marshal(lacks)
+	answer(w, 200, string(text))
+}

@@ -1,0 +1,196 @@
+package couch
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+
+	"github.com/kasoku/kasoku/internal/couch/route"
+	"github.com/kasoku/kasoku/internal/couch/visible"
+	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/httpcache"
+	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/origin"
+)
+
+// followed are the choices of a cache whose copies are good until it is told
+// otherwise. What a list or show says of its own lifetime counts beside.
+var followed = func() *policy.Options {
+	o := policy.Defaults()
+	o.Heuristic, o.DefaultTTL = 0, 100*365*24*3600
+	o.StaleWhileRevalidate, o.StaleIfError, o.StaleIfDisconnected = 0, 0, 0
+	o.IgnoreRequestDirectives = true
+	return &o
+}()
+
+// mostQuery is the longest body of a POST that reads whose answer is kept.
+const mostQuery = 256 << 10
+
+// read answers from a copy, or from a node and keeps a copy.
+func (c *call) read() {
+	if !c.keepable() || c.replicates() {
+		c.pass(policy.ProtocolPassed)
+		return
+	}
+	c.who = visible.Identify(c.x.Request.Fields)
+	c.db = c.set.table().Find(c.name)
+	now := c.svc.cache.At(c.x.Now())
+	if !c.allowed(now) {
+		c.pass(policy.NotAllowed)
+		return
+	}
+	if c.db == nil || c.route.Class == route.ReadByBody && !c.hold() {
+		c.pass(policy.ProtocolPassed)
+		return
+	}
+	c.plan.Good, c.plan.Since = c.db.Servable(now), 0
+	if !c.plan.Good {
+		c.plan.Since = now - int64(c.set.cfg.MaxUnfollowed)
+	}
+	if !c.makeKey() {
+		c.pass(policy.ProtocolPassed)
+		return
+	}
+	c.plan.Key, c.plan.Body, c.plan.Options = c.key, c.body, followed
+	c.given = true
+	c.svc.engine.Read(c.x, &c.plan)
+}
+
+// keepable tells whether copies of what is asked for can be kept at all.
+func (c *call) keepable() bool {
+	r := &c.route
+	return c.set.table() != nil && len(c.name) > 0 && r.What != route.Names && r.Flags&route.Lagging == 0 &&
+		(r.Class == route.ReadByBody || c.x.BodyLength() == 0)
+}
+
+// allowed tells whether who asks may be given copies, and takes the database into use
+// if it is not. A node is asked if that is not known.
+func (c *call) allowed(now int64) bool {
+	v, refresh := c.set.gate.Look(c.who, c.name, now)
+	switch {
+	case v == visible.Unknown || c.db == nil && v == visible.Allowed:
+		if v, _ = c.set.gate.Decide(c.x.Context(), c.who, c.name, c.gateAsk()); v == visible.Allowed {
+			c.db = c.set.table().Use(c.name)
+		}
+	case refresh:
+		c.set.gate.Refresh(c.who, c.name, c.gateAsk())
+	}
+	return v == visible.Allowed
+}
+
+// gateAsk asks the node that takes writes whether the client may read the database.
+func (c *call) gateAsk() visible.Ask {
+	s, o, trusted := c.svc, c.writers(), c.trusted()
+	path := append([]byte{'/'}, c.route.DB...)
+	host := bytes.Clone(c.x.Request.Host)
+	header := credentials(c.x.Request.Fields).Clone()
+	return func(ctx context.Context, _ bool) (status int, err error) {
+		q := &origin.Outbound{Method: []byte("HEAD"), Target: path, Host: host, Header: header}
+		if !trusted {
+			q.Header = without(header, private)
+		}
+		in, f := s.askInOrder(ctx, q, o)
+		if f != nil {
+			return 0, f
+		}
+		defer in.Close()
+		return in.Status, nil
+	}
+}
+
+// credentials are the fields that tell a node who asks.
+func credentials(fields http1.Fields) (list http1.Fields) {
+	for _, f := range fields {
+		if f.Is("Authorization") || f.Is("Cookie") || named(f.Name, private) {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// hold reads the body of a POST that reads; false: it is too long to be part of a key.
+func (c *call) hold() bool {
+	body, err := c.x.ReadBody(mostQuery)
+	if err != nil {
+		return false // what is wrong with it shows when it is sent
+	}
+	c.body = body
+	return true
+}
+
+// makeKey makes the key under which the answer is kept: who the database is, who may
+// have the answer, what is asked, and in which form. false: nothing may be kept.
+func (c *call) makeKey() (ok bool) {
+	key := binary.LittleEndian.AppendUint64(c.key[:0], c.db.Incarnation())
+	key = visible.AppendScope(key, &c.route, c.who)
+	key = append(c.route.AppendKey(key), 0)
+	key = append(c.route.AppendAccept(key, c.joined("Accept")), 0)
+	key = append(append(key, c.joined("Origin")...), 0) // CORS: echoed, without Vary
+	key = append(append(key, c.joined("Prefer")...), 0)
+	if c.route.What == route.Rendering {
+		key = append(key, c.x.Request.Host...)
+		if c.x.Record.TLS {
+			key = append(key, 's')
+		}
+	}
+	key = append(key, 0)
+	ok = true
+	if c.route.Class == route.ReadByBody {
+		key, ok = route.AppendBody(key, c.body)
+	}
+	c.key = key
+	return ok
+}
+
+// joined is the value of a field, or of all its lines; nil if there is none.
+func (c *call) joined(name string) []byte {
+	var one []byte
+	c.accept = c.accept[:0]
+	for i := range c.x.Request.Fields {
+		f := &c.x.Request.Fields[i]
+		switch {
+		case !f.Is(name):
+		case one == nil && len(c.accept) == 0:
+			one = f.Value
+		default:
+			if one != nil {
+				c.accept, one = append(c.accept, one...), nil
+			}
+			c.accept = append(append(c.accept, ','), f.Value...)
+		}
+	}
+	if one == nil && len(c.accept) > 0 {
+		return c.accept
+	}
+	return one
+}
+
+// Fill implements httpcache.Filler.
+func (c *call) Fill() *httpcache.Fill {
+	r, trusted := c.reading(), c.trusted()
+	kind, fixed := c.route.What, c.route.Flags&route.Fixed != 0
+	f := &httpcache.Fill{
+		Tags: c.svc.tagger.AppendReads(nil, &c.route),
+		Ask: func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, bool, *origin.Fault) {
+			q.Header = without(q.Header, uncoded)
+			if !trusted {
+				q.Header = without(q.Header, private)
+			}
+			return r.ask(ctx, q)
+		},
+		Admit: func(status int, fields http1.Fields) httpcache.Admission { return admit(kind, fixed, status, fields) },
+	}
+	if kind == route.Result {
+		f.Sound = whole
+	}
+	return f
+}
+
+// uncoded is left out of what fills ask with, so that copies are of use to all:
+// attachments come in gzip to those who take that, without a word in Vary.
+var uncoded = []string{"Accept-Encoding"}
+
+// bodyFailed tells whether a body could not be read because of the client.
+func bodyFailed(err error) bool { return err != nil && !errors.Is(err, edge.ErrBodyTooLarge) }

@@ -1,0 +1,178 @@
+package couch
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/couch/coherence"
+	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/origin/balance"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// site is a service before nodes, with its listener.
+type site struct {
+	*Service
+	t      testing.TB
+	addr   string
+	nodes  []*node
+	cfg    Config
+	client *http.Client
+}
+
+// newSite serves before that many nodes, called a, b and so on. change may change
+// the configuration.
+func newSite(t testing.TB, nodes int, change ...func(*Config)) *site {
+	t.Helper()
+	s := &site{t: t}
+	s.cfg = Config{Name: "couch", Follow: true, VisibleTTL: time.Hour, MaxUnfollowed: time.Hour}
+	s.cfg.HTTP.MaxObject = 8 << 20
+	s.cfg.HTTP.Group = balance.Config{Ejection: balance.Ejection{Disabled: true}, Check: balance.Check{Path: "/_up", Interval: time.Hour}}
+	s.cfg.HTTP.Group.Breaker.Disabled = true
+	for i := range nodes {
+		n := newNode(t, string(rune('a'+i)))
+		s.nodes = append(s.nodes, n)
+		s.cfg.Nodes = append(s.cfg.Nodes, n.server.URL)
+	}
+	for _, f := range change {
+		f(&s.cfg)
+	}
+	c, err := cache.New(cache.Config{Memory: 64 << 20, Generations: 1 << 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	space, err := c.NewSpace(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := telemetry.NewRegistry()
+	if s.Service, err = New(s.cfg, space, registry, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	server, err := edge.Listen(edge.Config{Name: "couch", Listen: "127.0.0.1:0", Streaming: true, Handler: s.Service, Metrics: registry})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.addr = server.Addr().String()
+	s.client = &http.Client{Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 16}}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve() }()
+	t.Cleanup(func() {
+		s.client.CloseIdleConnections()
+		stopped, stop := context.WithCancel(context.Background())
+		stop()
+		server.Shutdown(stopped)
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+		s.Service.Close()
+		c.Close()
+	})
+	return s
+}
+
+// got is an answer.
+type got struct {
+	status int
+	header http.Header
+	body   string
+	err    error // of reading the body
+}
+
+// how is what Cache-Status says, without whose word it is.
+func (g *got) how() string { return strings.TrimPrefix(g.header.Get("Cache-Status"), "kasoku; ") }
+
+// ask sends a request; fields are names and values in turn.
+func (s *site) ask(method, path, body string, fields ...string) *got {
+	s.t.Helper()
+	g, err := s.try(method, path, body, fields...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return g
+}
+
+// try is ask for who expects that no answer may come.
+func (s *site) try(method, path, body string, fields ...string) (*got, error) {
+	var from io.Reader
+	if body != "" {
+		from = strings.NewReader(body)
+	}
+	r, err := http.NewRequest(method, "http://"+s.addr+path, from)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("User-Agent", "test")
+	for i := 0; i < len(fields); i += 2 {
+		r.Header.Set(fields[i], fields[i+1])
+	}
+	resp, err := s.client.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	return &got{resp.StatusCode, resp.Header, strings.TrimSuffix(string(text), "\n"), err}, nil
+}
+
+// get is ask for a GET, which must be answered like this; how is the beginning of what
+// Cache-Status says.
+func (s *site) get(what, path string, status int, body, how string, fields ...string) *got {
+	s.t.Helper()
+	g := s.ask("GET", path, "", fields...)
+	if g.status != status || g.body != body || !strings.HasPrefix(g.how(), how) {
+		s.t.Errorf("%s: %d %q (%s), want %d %q (%s)", what, g.status, g.body, g.how(), status, body, how)
+	}
+	return g
+}
+
+// follow has the database followed: when it returns, every node is current.
+func (s *site) follow(fields ...string) {
+	s.t.Helper()
+	s.ask("GET", "/db/nothing", "", fields...)
+	s.settled()
+}
+
+// settled waits until the feeds have told everything and every node has it.
+func (s *site) settled() {
+	s.t.Helper()
+	s.until(func() bool {
+		db := s.settings.Load().table().Find([]byte("db"))
+		return db != nil && db.Servable(s.cache.Now()) && db.Current(nil) == coherence.NodesUpTo(len(s.nodes))
+	})
+}
+
+// until waits for something to come about.
+func (s *site) until(reached func() bool) {
+	s.t.Helper()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for !reached() {
+		<-tick.C
+	}
+}
+
+// requests are those that nodes got from clients since the last call, each with the
+// node's name before it.
+func (s *site) requests() (list []string) {
+	for _, n := range s.nodes {
+		for _, r := range n.requests() {
+			list = append(list, n.name+" "+r)
+		}
+	}
+	return list
+}
+
+// asked expects those requests of clients to have reached nodes.
+func (s *site) asked(what string, want ...string) {
+	s.t.Helper()
+	if got := strings.Join(s.requests(), ", "); got != strings.Join(want, ", ") {
+		s.t.Errorf("%s: nodes were asked for %s; want %s", what, got, strings.Join(want, ", "))
+	}
+}

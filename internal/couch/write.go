@@ -1,0 +1,157 @@
+package couch
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/couch/outcome"
+	"github.com/kasoku/kasoku/internal/couch/route"
+	"github.com/kasoku/kasoku/internal/couch/visible"
+	"github.com/kasoku/kasoku/internal/couch/watch"
+	"github.com/kasoku/kasoku/internal/httpcache"
+	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/origin"
+	"github.com/kasoku/kasoku/internal/origin/balance"
+)
+
+// mostWritten is the longest body of a write that is held: to see which documents it
+// names, and to send it to another node.
+const mostWritten = 1 << 20
+
+// documents are the things that a write of documents touches.
+const documents = route.TouchDocument | route.TouchBody | route.TouchDestination | route.TouchDocuments
+
+// writing is a write on its way. It is used by the goroutine that serves the exchange.
+type writing struct {
+	*call
+	write  *cache.Write
+	member int // who answered, -1 if nobody was asked
+}
+
+// write gives a node a request that changes something, and puts out of reach what it
+// changes before that is sent and before the client is told.
+func (c *call) write() {
+	if c.route.Touch&documents != 0 || c.repeatable() {
+		body, err := c.x.ReadBody(mostWritten)
+		if bodyFailed(err) {
+			return // the server answers
+		}
+		if err == nil && c.x.BodyLength() != 0 {
+			c.body = body
+		}
+	}
+	w := &writing{call: c, member: -1}
+	w.write = c.svc.cache.Begin(c.touched(), nil)
+	defer w.write.Unknown()
+	c.given = true
+	c.svc.engine.Pass(c.x, &httpcache.Passage{Why: policy.NotReading, Ask: w.ask, Settle: w.settle})
+}
+
+// touched are the tags that the write moves.
+func (c *call) touched() []cache.Tag {
+	ids, ok := outcome.Named(&c.route, c.body, string(c.x.Request.Get("Destination")))
+	if !ok {
+		ids = nil
+	}
+	tags := c.svc.tagger.AppendWrites(nil, &c.route, ids)
+	return c.set.gate.AppendWrites(tags, &c.route, visible.Identify(c.x.Request.Fields))
+}
+
+// repeatable tells whether the write may be executed twice, on two nodes: the same
+// body on the same parent is the same revision everywhere.
+func (c *call) repeatable() bool {
+	m := string(c.x.Request.Method)
+	if m != http.MethodPut && m != http.MethodDelete {
+		return false
+	}
+	return c.route.Touch&^route.TouchUsers == route.TouchDocument || c.route.Touch == route.TouchSecurity
+}
+
+// ask sends the write to the node that takes it.
+func (w *writing) ask(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault) {
+	prepare(q, w.body, w.trusted())
+	q.Repeatable = w.repeatable()
+	if w.route.What == route.Result || w.route.What == route.Rendering {
+		q.HeadTimeout = indexTime
+	}
+	return w.svc.engine.Ask(ctx, q, &balance.Choice{Prefer: w.writers(), Member: &w.member})
+}
+
+// settle ends the write by what came of it. The client is answered after that.
+func (w *writing) settle(s httpcache.Settled) {
+	if s.Fault != nil && !s.Fault.Reached {
+		w.write.Commit(cache.Change{}) // nothing was sent
+		return
+	}
+	stored, ok := w.outcome(&s)
+	if ok && w.member >= 0 && s.Status >= 200 && s.Status < 300 {
+		w.svc.recent.wrote(w.hash(), w.member, w.x.Now().Unix())
+	}
+	db := w.database()
+	if w.route.Touch&route.TouchNames != 0 && db != nil && !refused(&s) {
+		w.doubt(db)
+	}
+	if !ok {
+		return // Unknown
+	}
+	change := cache.Change{Cause: cache.ByWrite}
+	now := w.svc.cache.Now()
+	for _, rev := range stored {
+		if db != nil && w.member >= 0 {
+			db.Wrote(w.member, rev.ID, rev.Rev, now)
+		}
+		change.Tags = append(change.Tags, w.svc.tagger.Document(w.name, rev.ID))
+	}
+	if len(stored) > 0 {
+		change.Tags = append(change.Tags, w.svc.tagger.Results(w.name))
+	}
+	w.write.Commit(change)
+}
+
+// database is the database as it is followed now: it may have been taken into use, or
+// the configuration replaced, since the write began.
+func (w *writing) database() *watch.Database {
+	if t := w.svc.settings.Load().table(); t != nil {
+		return t.Find(w.name)
+	}
+	return nil
+}
+
+// doubt has it found out anew whether there is a database on the nodes that may have
+// been told to create or delete it.
+func (w *writing) doubt(db *watch.Database) {
+	if w.member >= 0 {
+		db.Doubted(w.member)
+		return
+	}
+	for node := range w.set.cfg.Nodes {
+		db.Doubted(node)
+	}
+}
+
+// refused tells whether the node has said that it changed nothing.
+func refused(s *httpcache.Settled) bool {
+	return s.Fault == nil && s.Status >= 300 && s.Status < 500
+}
+
+// outcome tells what was stored. ok is false if that is not known.
+func (w *writing) outcome(s *httpcache.Settled) (stored []outcome.Stored, ok bool) {
+	switch {
+	case s.Fault != nil:
+		return nil, false
+	case refused(s):
+		return nil, true
+	case w.route.Touch&documents == 0:
+		return nil, s.Status < 300
+	case !s.Whole:
+		return nil, false
+	}
+	get := func(name string) string { return string(s.Header.Get(name)) }
+	stored, ok = outcome.Of(s.Status, s.Body, get("X-Couch-Update-NewRev"), get("X-Couch-Id"))
+	if !ok && s.Status < 300 && string(bytes.TrimSpace(s.Body)) == "[]" {
+		return outcome.Sent(w.body)
+	}
+	return stored, ok
+}
