@@ -19,6 +19,7 @@ var portOf = regexp.MustCompile(`(listen: 127\.0\.0\.1):\d+`)
 func TestExamplesRun(t *testing.T) {
 	t.Setenv("ORDERS_SECRET", "s1")
 	t.Setenv("REPORTS_SECRET", "s2")
+	t.Setenv("COUCH_PASSWORD", "s3")
 	t.Setenv("AWS_ACCESS_KEY_ID", "local")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "local")
 	files, err := filepath.Glob("../../examples/*.yaml")

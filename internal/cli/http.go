@@ -11,7 +11,6 @@ import (
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/httpcache"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
-	"github.com/kasoku/kasoku/internal/origin"
 	"github.com/kasoku/kasoku/internal/origin/balance"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
@@ -37,12 +36,7 @@ func (w *web) reconfigure(_ *config.Config, s *config.Service) error {
 func (w *web) handler(*config.Service) edge.Handler { return w.Service }
 func (w *web) inForce(*config.Service) edge.Handler { return w.Service }
 
-// listener lets requests and answers stream: they are bounded by their pauses, not
-// as a whole.
-func (w *web) listener(_ *config.Service, ec *edge.Config) {
-	ec.Streaming, ec.ProxyProtocol = true, w.proxied
-	ec.Limits.RequestTimeout = 0
-}
+func (w *web) listener(_ *config.Service, ec *edge.Config) { stream(ec, w.proxied) }
 
 func (w *web) origins(s *config.Service) string {
 	var urls []string
@@ -62,19 +56,14 @@ func (w *web) pending(_ *config.Config, s *config.Service, path string) []string
 func httpConfig(s *config.Service) httpcache.Config {
 	h := s.HTTP
 	hc := httpcache.Config{
-		Name:    s.Name,
-		Group:   groupConfig(s),
-		Drained: map[string]bool{},
-		Forwarding: httpcache.Forwarding{
-			X: h.Forwarded.Fields == "x" || h.Forwarded.Fields == "both", Standard: h.Forwarded.Fields == "standard" || h.Forwarded.Fields == "both",
-			Trust: config.Prefixes(h.Forwarded.Trust),
-		},
+		Name:           s.Name,
+		Group:          groupConfig(s),
+		Drained:        map[string]bool{},
 		OriginHost:     h.Host == "origin",
 		UncacheableTTL: h.UncacheableTTL.Std(),
-		MaxObject:      int64(h.MaxObject),
-		Codings:        h.Compress,
 		Policy:         policyOptions(h),
 	}
+	pass(&hc, &h.Passing)
 	for _, o := range h.Origins {
 		hc.Drained[address(o)] = o.Drain
 	}
@@ -121,31 +110,12 @@ func stripped(h *config.HTTP) (names []string) {
 }
 
 func groupConfig(s *config.Service) balance.Config {
-	h, e := s.HTTP, &s.HTTP.Ejection
-	g := balance.Config{
-		Algorithm: h.Balance,
-		SlowStart: h.SlowStart.Std(),
-		Ejection: balance.Ejection{
-			Disabled: !e.Enabled, Consecutive: e.Consecutive, FailureRate: e.Failures, Window: e.Window.Std(), MinRequests: e.Requests,
-			Time: e.Time.Std(), MaxTime: e.MaxTime.Std(), MaxShare: e.MaxShare,
-		},
-		Breaker: breakerConfig(&s.Breaker),
-		Retry:   balance.Retry{Attempts: s.Retry.Attempts, BudgetRatio: s.Retry.Budget, BudgetMin: s.Retry.BudgetMin, Statuses: h.RetryStatuses},
-		Transport: origin.TransportConfig{
-			ConnectTimeout: h.ConnectTimeout.Std(), HeadTimeout: h.FirstByteTimeout.Std(), StallTimeout: h.StallTimeout.Std(),
-		},
-	}
+	h := s.HTTP
+	g := reachConfig(s, &h.Reach)
+	g.Algorithm, g.Retry.Statuses = h.Balance, h.RetryStatuses
+	g.Transport.HeadTimeout, g.Transport.StallTimeout = h.FirstByteTimeout.Std(), h.StallTimeout.Std()
 	for _, o := range h.Origins {
 		g.Members = append(g.Members, balance.Member{URL: address(o), Weight: float64(o.Weight)})
-	}
-	if c := h.Health; c != nil {
-		g.Check = balance.Check{
-			Path: c.Path, Method: c.Method, Host: c.Host, Interval: c.Interval.Std(), Timeout: c.Timeout.Std(),
-			Status: c.Status, Body: c.Body, Window: c.Window, Threshold: c.Threshold,
-		}
-	}
-	if h.Hedge != nil {
-		g.Hedge = balance.Hedge{Enabled: true, Delay: h.Hedge.After.Std()}
 	}
 	return g
 }

@@ -43,6 +43,8 @@ func (n *Node) newService(c *config.Config, s *config.Service, space *cache.Spac
 		return newDynamo(n, c, s, space, registry, log)
 	case "http":
 		return newWeb(s, space, registry, log)
+	case "couchdb":
+		return newNodes(s, space, registry, log)
 	}
 	return nil, fmt.Errorf("service %s: nothing here speaks %q", s.Name, s.Type)
 }

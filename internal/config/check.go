@@ -115,6 +115,9 @@ func (k *checker) service(s *Service) {
 	if s.HTTP != nil {
 		k.http(path, s)
 	}
+	if s.CouchDB != nil {
+		k.couchdb(path, s)
+	}
 }
 
 func (k *checker) tls(path string, t *TLS) {

@@ -9,7 +9,7 @@ type Common struct {
 	TLS *TLS `yaml:"tls"`
 	// What one client, or all together, may ask of this listener.
 	Limits Limits `yaml:"limits"`
-	// Repeating requests that failed at the origin, with type http at another one.
+	// Repeating requests that failed at the origin, with types http and couchdb at another one.
 	Retry Retry `yaml:"retry"`
 	// Leaving an origin alone that fails.
 	Breaker Breaker `yaml:"breaker"`
@@ -50,13 +50,13 @@ type Limits struct {
 	HeaderBytes Size `yaml:"header_bytes" default:"32KiB" min:"1KiB" max:"1MiB"`
 	// Most bytes of a request's body; beyond it: 413. Left out, it is 16MiB for
 	// services of type dynamodb, which hold it in memory while the request is answered
-	// and whose origin takes no more, and there is no bound for those of type
-	// http, which pass it on as it comes.
+	// and whose origin takes no more, and there is no bound for those of types
+	// http and couchdb, which pass it on as it comes.
 	BodyBytes Size `yaml:"body_bytes" min:"1KiB" max:"1TiB"`
 	// Longest time for a head to arrive from its first byte; beyond it: 408. Low
 	// values shake off clients that dribble, high ones tolerate bad lines.
 	HeaderTimeout Duration `yaml:"header_timeout" default:"10s" min:"1ms"`
-	// Longest time for a body to arrive; beyond it: 408. With type http it is what may be
+	// Longest time for a body to arrive; beyond it: 408. With types http and couchdb it is what may be
 	// spent waiting for the body, and each KiB that comes gives a second back.
 	BodyTimeout Duration `yaml:"body_timeout" default:"30s" min:"1ms"`
 	// Longest time that a client may take nothing of an answer that it does not

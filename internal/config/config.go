@@ -105,11 +105,12 @@ type Service struct {
 	Name string `yaml:",name"`
 	// What the service speaks. Each type has its own keys besides those that
 	// every service takes.
-	Type string `yaml:"type" enum:"dynamodb|http" later:"couchdb|memcached" required:"it says which protocol is spoken"`
+	Type string `yaml:"type" enum:"dynamodb|http|couchdb" later:"memcached" required:"it says which protocol is spoken"`
 
 	Common   `yaml:",inline"`
 	DynamoDB *DynamoDB `yaml:",variant=dynamodb"`
 	HTTP     *HTTP     `yaml:",variant=http"`
+	CouchDB  *CouchDB  `yaml:",variant=couchdb"`
 }
 
 // Resolve makes a path in the file absolute or relative to the working

@@ -42,7 +42,7 @@ services:
 var typeNames = map[string]string{
 	"Duration": "time", "Size": "size", "Address": "address", "Origin": "URL or embedded:DIR", "URL": "URL", "RefreshAhead": "true, false or number",
 	"string": "text", "bool": "true or false", "int": "whole number", "float64": "number",
-	"[]string": "list of text", "[]int": "list of whole numbers", "[]FluentdServer": "list of servers",
+	"[]string": "list of text", "[]int": "list of whole numbers", "[]FluentdServer": "list of servers", "[]URL": "list of URLs",
 }
 
 type generator struct {

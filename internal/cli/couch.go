@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"log/slog"
+	"strings"
+
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/config"
+	"github.com/kasoku/kasoku/internal/couch"
+	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/httpcache"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// nodes is a service of type couchdb.
+type nodes struct {
+	*couch.Service
+	proxied bool // as it was made: whether connections begin with the PROXY protocol
+}
+
+func newNodes(s *config.Service, space *cache.Space, registry *telemetry.Registry, log *slog.Logger) (service, error) {
+	svc, err := couch.New(couchConfig(s), space, registry, log)
+	if err != nil {
+		return nil, err
+	}
+	return &nodes{Service: svc, proxied: s.CouchDB.ProxyProtocol}, nil
+}
+
+func (n *nodes) reconfigure(_ *config.Config, s *config.Service) error {
+	return n.Reconfigure(couchConfig(s))
+}
+
+func (n *nodes) handler(*config.Service) edge.Handler        { return n.Service }
+func (n *nodes) inForce(*config.Service) edge.Handler        { return n.Service }
+func (n *nodes) listener(_ *config.Service, ec *edge.Config) { stream(ec, n.proxied) }
+func (n *nodes) origins(s *config.Service) string            { return strings.Join(nodeURLs(s.CouchDB), " ") }
+
+func (n *nodes) pending(_ *config.Config, s *config.Service, path string) []string {
+	if s.CouchDB.ProxyProtocol != n.proxied {
+		return []string{path + ".proxy_protocol"}
+	}
+	return nil
+}
+
+// nodeURLs are the nodes' addresses, as the members of the group are called.
+func nodeURLs(c *config.CouchDB) (urls []string) {
+	for _, u := range c.Nodes {
+		urls = append(urls, strings.TrimSuffix(u.String(), "/"))
+	}
+	return urls
+}
+
+func couchConfig(s *config.Service) couch.Config {
+	c := s.CouchDB
+	cc := couch.Config{
+		Name: s.Name, Nodes: nodeURLs(c), User: c.Auth.Username, Password: c.Auth.Password(),
+		Writes: c.Writes, Follow: c.FollowChanges, MaxUnfollowed: c.MaxUnfollowed.Std(), MaxLag: c.MaxLag.Std(),
+		VisibleTTL: c.VisibleTTL.Std(), MaxDatabases: c.MaxDatabases,
+		HTTP: httpcache.Config{Group: reachConfig(s, &c.Reach)},
+	}
+	if r := c.Replicate; r != nil {
+		cc.Replicate = couch.Replicate{Databases: r.Databases, Both: r.Direction == "both"}
+	}
+	g := &cc.HTTP.Group
+	g.Algorithm, g.Transport.HeadTimeout, g.Transport.StallTimeout = c.Balance, c.FirstByteTimeout.Std(), c.StallTimeout.Std()
+	pass(&cc.HTTP, &c.Passing)
+	return cc
+}

@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"github.com/kasoku/kasoku/internal/config"
+	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/httpcache"
+	"github.com/kasoku/kasoku/internal/origin"
+	"github.com/kasoku/kasoku/internal/origin/balance"
+)
+
+// stream lets requests and answers stream: they are bounded by their pauses, not as a
+// whole.
+func stream(ec *edge.Config, proxied bool) {
+	ec.Streaming, ec.ProxyProtocol = true, proxied
+	ec.Limits.RequestTimeout = 0
+}
+
+// reachConfig is how origins are reached, but for their addresses.
+func reachConfig(s *config.Service, r *config.Reach) balance.Config {
+	e := &r.Ejection
+	g := balance.Config{
+		SlowStart: r.SlowStart.Std(),
+		Ejection: balance.Ejection{
+			Disabled: !e.Enabled, Consecutive: e.Consecutive, FailureRate: e.Failures, Window: e.Window.Std(), MinRequests: e.Requests,
+			Time: e.Time.Std(), MaxTime: e.MaxTime.Std(), MaxShare: e.MaxShare,
+		},
+		Breaker:   breakerConfig(&s.Breaker),
+		Retry:     balance.Retry{Attempts: s.Retry.Attempts, BudgetRatio: s.Retry.Budget, BudgetMin: s.Retry.BudgetMin},
+		Transport: origin.TransportConfig{ConnectTimeout: r.ConnectTimeout.Std()},
+	}
+	if c := r.Health; c != nil {
+		g.Check = balance.Check{
+			Path: c.Path, Method: c.Method, Host: c.Host, Interval: c.Interval.Std(), Timeout: c.Timeout.Std(),
+			Status: c.Status, Body: c.Body, Window: c.Window, Threshold: c.Threshold,
+		}
+	}
+	if r.Hedge != nil {
+		g.Hedge = balance.Hedge{Enabled: true, Delay: r.Hedge.After.Std()}
+	}
+	return g
+}
+
+// pass tells what is done with what is passed on.
+func pass(hc *httpcache.Config, p *config.Passing) {
+	f := &p.Forwarded
+	hc.Forwarding = httpcache.Forwarding{
+		X: f.Fields == "x" || f.Fields == "both", Standard: f.Fields == "standard" || f.Fields == "both",
+		Trust: config.Prefixes(f.Trust),
+	}
+	hc.MaxObject, hc.Codings = int64(p.MaxObject), p.Compress
+}
