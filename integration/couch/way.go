@@ -6,6 +6,7 @@ import (
 	"io"
 	"log"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,6 +31,7 @@ type Way struct {
 	twice, cut atomic.Bool
 
 	mu    sync.Mutex
+	gone  []string      // what paths begin with that the node does not know
 	held  chan struct{} // closed when live feeds go on; nil while they do
 	feeds map[*live]bool
 	asked map[string]int // requests by method and target
@@ -50,6 +52,10 @@ func NewWay(t testing.TB, n *Node) *Way {
 	faulty := w.Faults.Wrap(proxy)
 	w.URL = harness.Origin(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		w.note(r)
+		if w.hides(r.URL.Path) {
+			http.Error(rw, `{"error":"not_found","reason":"no_db_file"}`, http.StatusNotFound)
+			return
+		}
 		if isLive(r) {
 			w.feed(rw, r)
 			return
@@ -63,6 +69,19 @@ func (w *Way) note(r *http.Request) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.asked[r.Method+" "+r.URL.RequestURI()]++
+}
+
+// Hide has the node not know what paths begin with.
+func (w *Way) Hide(prefixes ...string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.gone = prefixes
+}
+
+func (w *Way) hides(path string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.ContainsFunc(w.gone, func(prefix string) bool { return strings.HasPrefix(path, prefix) })
 }
 
 // Asked is how often the node was sent requests with the method and a target that

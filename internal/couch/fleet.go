@@ -41,7 +41,7 @@ func newFleet(cfg *Config, c *cache.Cache, registry *telemetry.Registry, log *sl
 	if cfg.Follow {
 		f.table = watch.New(watch.Config{
 			Service: cfg.Name, Nodes: cfg.Nodes, Get: n.get, Do: n.do, Cache: c, Unfollowed: cfg.MaxUnfollowed, MaxLag: cfg.MaxLag,
-			MaxDatabases: cfg.MaxDatabases, Always: cfg.Replicate.Databases, Broken: f.broken, Registry: registry, Log: log,
+			MaxDatabases: cfg.MaxDatabases, Always: cfg.Replicate.Databases, Returned: f.returned, Behind: f.behind, Registry: registry, Log: log,
 		})
 	}
 	return f, nil
@@ -94,14 +94,21 @@ func (f *fleet) turned(node int, up bool) {
 		f.table.Up(node, up)
 	}
 	if up {
-		f.broken(node)
+		f.returned(node)
 	}
 }
 
-// broken takes note that a node may have been restarted.
-func (f *fleet) broken(node int) {
+// returned takes note that a node may have been restarted.
+func (f *fleet) returned(node int) {
 	if f.keeper != nil {
 		f.keeper.Away(node)
+	}
+}
+
+// behind takes note that a database on node does not get what others have.
+func (f *fleet) behind(db string, node int) {
+	if f.keeper != nil {
+		f.keeper.Stalled(db, node)
 	}
 }
 

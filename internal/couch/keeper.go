@@ -71,7 +71,7 @@ func (k *keeper) changed(before, after replicate.State) {
 			log.Warn("a replication can't be looked after", slog.Any("error", after.Err))
 		}
 	case after.Mended > before.Mended:
-		log.Warn("a replication was gone and is made anew", slog.String("by", after.How.String()))
+		log.Warn("a replication is made anew, since it is gone or may be", slog.String("by", after.How.String()))
 	case before.How == replicate.NotYet:
 		log.Info("a replication is kept", slog.String("by", after.How.String()))
 	case before.Err != nil:
@@ -98,7 +98,7 @@ func (k *keeper) observe(service string, r *telemetry.Registry) {
 			}
 			return 0
 		}, labels...)
-		r.CounterFunc("kasoku_couch_replication_mended_total", "Times the replication was gone and was made anew.",
+		r.CounterFunc("kasoku_couch_replication_mended_total", "Times the replication was made anew, since it was gone or might be.",
 			func() float64 { return float64(k.States()[i].Mended) }, labels...)
 	}
 }

@@ -87,10 +87,22 @@ func (k *Keeper) States() []State {
 // there by _replicate is gone, and what was started elsewhere may have given up
 // reading from it.
 func (k *Keeper) Away(node int) {
+	k.again(func(j Job) bool { return j.To == node || j.From == node }, func() { k.aways[node]++ })
+}
+
+// Stalled tells that changes of a database don't reach a node: what was started
+// there by _replicate may be gone.
+func (k *Keeper) Stalled(db string, node int) {
+	k.again(func(j Job) bool { return j.To == node && j.DB == db }, func() {})
+}
+
+// again has some replications looked after at once. Those by _replicate are started
+// again.
+func (k *Keeper) again(which func(j Job) bool, note func()) {
 	k.mu.Lock()
-	k.aways[node]++
+	note()
 	for i := range k.states {
-		if s := &k.states[i]; (s.To == node || s.From == node) && s.How == Transient {
+		if s := &k.states[i]; s.How == Transient && which(s.Job) {
 			s.How = NotYet
 		}
 	}

@@ -178,7 +178,14 @@ func TestTransient(t *testing.T) {
 			pass(time.Second)
 		}
 		wants(t, k, Transient, "", 11)
-		if _, _, started, _ := c.figures(); started != 12 {
+		k.Stalled("d b", 0)
+		k.Stalled("other", 1)
+		pass(time.Minute)
+		wants(t, k, Transient, "", 11)
+		k.Stalled("d b", 1)
+		pass(time.Second)
+		wants(t, k, Transient, "", 12)
+		if _, _, started, _ := c.figures(); started != 13 {
 			t.Errorf("started %d times", started)
 		}
 	})

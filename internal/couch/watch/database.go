@@ -42,6 +42,7 @@ type place struct {
 	run      uint64             // counts the runs: what an old one still tells is dropped
 	resets   uint64
 	breaks   uint64 // of this run's follower, as far as tend knows
+	broken   bool   // they have grown, and the feed was not seen open since
 	absent   bool   // it is not there
 	fresh    bool   // it has not been compared since it was found there
 	out      bool   // see coherence.Database.Out

@@ -45,9 +45,13 @@ type Config struct {
 	// Always are the names of databases that are in use from the start, and for as
 	// long as the table is.
 	Always []string
-	// Broken is told when a feed of a node ended otherwise than the node announced: it
-	// may have been restarted. It must not block. Nil tells nobody.
-	Broken func(node int)
+	// Returned is told when a feed of a node is open again that had ended otherwise than
+	// the node announced: it may have been restarted. It must not block. Nil tells
+	// nobody.
+	Returned func(node int)
+	// Behind is told that a node lacks a change of a database for longer than MaxLag,
+	// now and again for as long as that is so. It must not block. Nil tells nobody.
+	Behind func(db string, node int)
 	// Registry takes the metrics. Nil keeps none.
 	Registry *telemetry.Registry
 	Log      *slog.Logger
@@ -68,8 +72,11 @@ func (c *Config) setDefaults() {
 	if c.Registry == nil {
 		c.Registry = telemetry.NewRegistry()
 	}
-	if c.Broken == nil {
-		c.Broken = func(int) {}
+	if c.Returned == nil {
+		c.Returned = func(int) {}
+	}
+	if c.Behind == nil {
+		c.Behind = func(string, int) {}
 	}
 }
 

@@ -117,15 +117,21 @@ func TestDoubts(t *testing.T) {
 }
 
 func TestMaxLag(t *testing.T) {
-	play(t, 2, func(s *scene) {
+	var behind []string
+	playWith(t, 2, Config{Behind: func(db string, node int) { behind = append(behind, fmt.Sprint(db, node)) }}, func(s *scene) {
 		s.nodes[0].put("x", "1-a")
 		s.pass(9 * time.Second)
 		s.current("y", 0b11)
 		s.pass(3 * time.Second)
 		s.current("y", 0b01)
+		s.pass(20 * time.Second)
 		s.nodes[1].put("x", "1-a")
 		s.pass(2 * time.Second)
 		s.current("y", 0b11)
+		s.pass(time.Minute)
+		if fmt.Sprint(behind) != "[db1 db1]" {
+			t.Errorf("told that %v are behind", behind)
+		}
 	})
 }
 
@@ -246,10 +252,10 @@ func TestOwnWrite(t *testing.T) {
 }
 
 // TestAlways checks that a database that is always wanted stays, also where it is
-// not, and that broken feeds are told of.
+// not, and that a node's return is told.
 func TestAlways(t *testing.T) {
-	var broken []int
-	playWith(t, 2, Config{Always: []string{"db"}, Idle: time.Minute, Broken: func(node int) { broken = append(broken, node) }}, func(s *scene) {
+	var returned []int
+	playWith(t, 2, Config{Always: []string{"db"}, Idle: time.Minute, Returned: func(node int) { returned = append(returned, node) }}, func(s *scene) {
 		first := s.db
 		s.pass(time.Hour)
 		s.nodes[0].remove()
@@ -261,12 +267,16 @@ func TestAlways(t *testing.T) {
 		s.nodes[0].create()
 		s.nodes[1].create()
 		s.pass(10 * time.Second)
-		broken = nil
+		returned = nil
 		s.nodes[1].kill()
+		s.pass(10 * time.Second)
+		if len(returned) != 0 {
+			t.Errorf("nodes %v are said to be back", returned)
+		}
 		s.nodes[1].restart()
 		s.pass(10 * time.Second)
-		if fmt.Sprint(broken) != "[1]" {
-			t.Errorf("feeds of nodes %v broke", broken)
+		if fmt.Sprint(returned) != "[1]" {
+			t.Errorf("nodes %v are said to be back", returned)
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/kasoku/kasoku/internal/couch/changes"
 	"github.com/kasoku/kasoku/internal/couch/coherence"
 )
 
@@ -13,6 +14,8 @@ const (
 	turn = time.Second
 	// sweeping is how many turns are between two calls of Sweep.
 	sweeping = 5
+	// complaining is how many turns are between two calls of Config.Behind.
+	complaining = 10
 	// forgone is how long a database that is on no node is followed.
 	forgone = 10 * time.Second
 )
@@ -39,7 +42,7 @@ func (d *Database) tend(ctx context.Context) {
 				return
 			}
 			d.report()
-			d.rate()
+			d.rate(turns)
 			c.mark()
 			if turns%sweeping == 0 {
 				d.sweep()
@@ -61,30 +64,45 @@ func (d *Database) idle() bool {
 	return time.Since(d.since) >= d.table.cfg.Idle
 }
 
-// report tells whose feeds have broken.
+// report tells whose feeds have broken and are there again.
 func (d *Database) report() {
 	for node := range d.nodes {
-		d.mu.Lock()
-		p := &d.nodes[node]
-		broken := false
-		if p.follower != nil {
-			breaks := p.follower.State().Breaks
-			broken, p.breaks = breaks != p.breaks, breaks
-		}
-		d.mu.Unlock()
-		if broken {
-			d.table.cfg.Broken(node)
+		if d.returned(node) {
+			d.table.cfg.Returned(node)
 		}
 	}
 }
 
-// rate finds out which nodes lag too far behind.
-func (d *Database) rate() {
+// returned tells, once, whether node's feed is open again after it has broken.
+func (d *Database) returned(node int) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := &d.nodes[node]
+	if p.follower == nil {
+		return false
+	}
+	st := p.follower.State()
+	if st.Breaks != p.breaks {
+		p.breaks, p.broken = st.Breaks, true
+	}
+	if !p.broken || st.Phase != changes.Following && st.Phase != changes.Polling {
+		return false
+	}
+	p.broken = false
+	return true
+}
+
+// rate finds out which nodes lag too far behind. That they still do is told from
+// time to time.
+func (d *Database) rate(turns int) {
 	now := d.table.cfg.Cache.Now()
 	var lagging uint64
 	for node := range d.nodes {
 		if s := d.known.Standing(node, now); s.Lag > d.table.cfg.MaxLag {
 			lagging |= 1 << node
+			if turns%complaining == 0 {
+				d.table.cfg.Behind(d.name, node)
+			}
 		}
 	}
 	d.lagging.Store(lagging)
