@@ -102,6 +102,7 @@ type Flight struct {
 	starterLeft bool
 	interim     []Interim
 	members     int   // tickets that have not left
+	forsaken    bool  // they did before the head was known
 	leftAt      int64 // how many bytes had come when the last one left
 	pieces      pieces
 	changed     chan struct{} // closed at the next change; nil while nobody waits
@@ -295,6 +296,7 @@ func (f *Flight) end(err error) {
 	}
 	f.store.stats.flying.Add(-f.pieces.held)
 	f.pieces.held = 0
+	f.reclaim()
 	if f.state != apart {
 		f.cancel(nil)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -413,6 +414,44 @@ func TestLeavingBeforeHead(t *testing.T) {
 		c.want(t, Streaming, "ab", true)
 		if o.asks() != 1 {
 			t.Errorf("the origin was asked %d times", o.asks())
+		}
+	})
+}
+
+// Only so many go on that nobody waits for. Whoever takes one up, and its end, make
+// room for another.
+func TestForsakenAreFew(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := open(t, Limits{})
+		forsake := func(i int) *source {
+			o := newSource()
+			s.Fly(&Ask{Query: get(url + strconv.Itoa(i)), Fill: o.fill}).Leave()
+			synctest.Wait()
+			return o
+		}
+		all := make([]*source, mostForsaken)
+		for i := range all {
+			all[i] = forsake(i)
+		}
+		f := func(i int, goesOn bool) {
+			t.Helper()
+			if o := forsake(i); (o.ctx.Err() == nil) != goesOn {
+				t.Errorf("flight %d goes on: %v", i, !goesOn)
+			}
+		}
+		f(1001, false)
+		all[0].fail(context.Canceled)
+		f(1002, true)
+		f(1003, false)
+		back := all[1].client(t, s, get(url+"1"))
+		f(1004, true)
+		f(1005, false)
+		all[1].fail(context.DeadlineExceeded)
+		if back.err != context.DeadlineExceeded || all[2].ctx.Err() != nil {
+			t.Errorf("who came back got %v; another one ended: %v", back.err, all[2].ctx.Err())
+		}
+		if st := s.Stats(); st.Abandoned != 3 {
+			t.Errorf("%+v", st)
 		}
 	})
 }

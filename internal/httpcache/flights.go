@@ -256,6 +256,7 @@ func (f *Flight) board() bool {
 		return false
 	}
 	f.members++
+	f.reclaim()
 	f.pieces.enter()
 	return true
 }

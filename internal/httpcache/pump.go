@@ -156,12 +156,42 @@ func (f *Flight) wait() error {
 	}
 }
 
+// mostForsaken is how many flights that all have left before their head was known go
+// on. Otherwise clients that ask and leave could have an origin asked without end.
+const mostForsaken = 128
+
 // abandon ends a flight whose last member has left, if it should go no further. It
 // may be waiting for its origin. mu is held.
 func (f *Flight) abandon() {
 	f.leftAt = f.pieces.end
-	if f.state == streaming && f.unwanted() != nil {
+	switch f.state {
+	case asking:
+		f.forsake()
+	case streaming:
+		if f.unwanted() != nil {
+			f.cancel(ErrUnwanted)
+		}
+	}
+}
+
+// forsake counts a flight that waits for its head for nobody. mu is held.
+func (f *Flight) forsake() {
+	if f.background {
+		return
+	}
+	f.forsaken = true
+	if f.store.stats.forsaken.Add(1) > mostForsaken {
+		f.reclaim()
+		f.store.stats.abandoned.Add(1)
 		f.cancel(ErrUnwanted)
+	}
+}
+
+// reclaim is forsake's opposite. mu is held.
+func (f *Flight) reclaim() {
+	if f.forsaken {
+		f.forsaken = false
+		f.store.stats.forsaken.Add(-1)
 	}
 }
 

@@ -7,7 +7,7 @@ type counters struct {
 	stored, overtaken, purges, purgedObjects, softened, marked atomic.Uint64
 	flights, joined, released, failed, cut, abandoned          atomic.Uint64
 	encoded, unencoded                                         atomic.Uint64
-	running, flying                                            atomic.Int64
+	running, flying, forsaken                                  atomic.Int64
 }
 
 // Stats are the figures of a store since it was made.
