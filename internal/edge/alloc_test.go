@@ -8,11 +8,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kasoku/kasoku/internal/pages"
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
 // ready answers with what is prepared, as a hit does.
-type ready struct{ lines, body []byte }
+type ready struct {
+	lines, body []byte
+	run         *pages.Run
+}
 
 func (r *ready) Serve(x *Exchange) {
 	x.Reply.Status = http.StatusOK
@@ -20,10 +24,13 @@ func (r *ready) Serve(x *Exchange) {
 	x.Reply.Field("Cache-Status", "kasoku; hit")
 	x.Reply.FieldUint("Age", 12)
 	x.Reply.Body = r.body
+	if r.run != nil {
+		x.Reply.Body, x.Reply.Pages = r.run.Bytes(), r.run
+	}
 }
 
 func newReady(size int) *ready {
-	return &ready{[]byte("Content-Type: application/json\r\n"), []byte(strings.Repeat("b", size))}
+	return &ready{lines: []byte("Content-Type: application/json\r\n"), body: []byte(strings.Repeat("b", size))}
 }
 
 // loop asks again and again without allocating on its own.
@@ -70,9 +77,9 @@ func (l *loop) once() error {
 
 func TestHotPathAllocs(t *testing.T) {
 	cfg := Config{}
-	f := func(name, request string, size int) {
+	ask := func(r *ready, name, request string) {
 		t.Helper()
-		cfg.Handler = newReady(size)
+		cfg.Handler = r
 		l := newLoop(t, start(t, cfg), request)
 		got := testing.AllocsPerRun(2000, func() {
 			if err := l.once(); err != nil {
@@ -83,6 +90,10 @@ func TestHotPathAllocs(t *testing.T) {
 			t.Errorf("%s: %v allocations a request", name, got)
 		}
 	}
+	f := func(name, request string, size int) {
+		t.Helper()
+		ask(newReady(size), name, request)
+	}
 	f("GET", get, 300)
 	f("POST", post(strings.Repeat("x", 500)), 300)
 	f("chunked", chunked(goodEnd), 300)
@@ -92,6 +103,9 @@ func TestHotPathAllocs(t *testing.T) {
 	f("GET, streaming", get, 300)
 	f("POST in one piece, streaming", post(strings.Repeat("x", 500)), 300)
 	f("large body out, streaming", get, 100000)
+	r := newReady(100000)
+	r.run = pages.Join(r.body)
+	ask(r, "large body out from pages", get)
 }
 
 func BenchmarkExchange(b *testing.B) {

@@ -48,6 +48,8 @@ type conn struct {
 	rate  *rate.Limiter // of the client's address, looked up once for each table
 	table *rateTable    // that rate comes from
 
+	gift gift // what is being sent without copying
+
 	aside  bool // raw.Read was left to serve a request that reads the connection
 	drain  bool // read until nothing is left before waiting
 	served bool // a request was answered
@@ -399,7 +401,13 @@ func (c *conn) reply(x *Exchange) bool {
 // send renders and writes the answer.
 func (c *conn) send(x *Exchange) bool {
 	rest := x.render()
-	if err := c.write(x.out, rest, nil); err != nil {
+	var err error
+	if x.Reply.Pages.Holds(rest) && c.raw != nil && !c.secure {
+		err = c.give(x.out, rest)
+	} else {
+		err = c.write(x.out, rest, nil)
+	}
+	if err != nil {
 		c.srv.stats.unsent.Inc()
 		return false
 	}

@@ -218,7 +218,7 @@ func (x *Exchange) replyH2(w http.ResponseWriter) int {
 		return sent
 	}
 	for body := r.Body; ; patience() {
-		n, err := w.Write(body[:min(len(body), tlsPiece)])
+		n, err := writeCopy(w, body[:min(len(body), tlsPiece)])
 		sent += n
 		if err != nil {
 			x.srv.stats.unsent.Inc()

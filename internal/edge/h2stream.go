@@ -112,7 +112,7 @@ func (s *h2Stream) flush(x *Exchange) error {
 func (s *h2Stream) piece(o *Outgoing, p []byte) error {
 	for len(p) > 0 {
 		s.writing.start(o.x.set.limits.WriteTimeout)
-		n, err := s.w.Write(p[:min(len(p), tlsPiece)])
+		n, err := writeCopy(s.w, p[:min(len(p), tlsPiece)])
 		s.writing.stop()
 		o.x.sent += n
 		if p = p[n:]; err != nil {
@@ -121,6 +121,20 @@ func (s *h2Stream) piece(o *Outgoing, p []byte) error {
 	}
 	return s.flush(o.x)
 }
+
+// writeCopy writes a copy of p, which is no longer than tlsPiece. When the stream is reset
+// the library's Write returns while its own goroutine may still be reading what it was
+// given, and by then the memory of an answer may be another's, or nobody's.
+func writeCopy(w io.Writer, p []byte) (int, error) {
+	b := pieces.Get().(*[tlsPiece]byte)
+	n, err := w.Write(b[:copy(b[:], p)])
+	if err == nil {
+		pieces.Put(b)
+	}
+	return n, err
+}
+
+var pieces = sync.Pool{New: func() any { return new([tlsPiece]byte) }}
 
 func (s *h2Stream) end(o *Outgoing) error {
 	h := s.w.Header()

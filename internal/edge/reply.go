@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/pages"
 )
 
 // Reply is what the handler answers. Content-Length, Date, Connection and
@@ -16,6 +17,9 @@ type Reply struct {
 	// memory or built in Buf. It is not sent with a 204 or 304 or in answer to
 	// HEAD, which gets its length alone.
 	Body []byte
+	// Pages is what Body lies in, if it lies in a Run: then it is not copied on its
+	// way to a client without TLS. The Run is kept until the answer is written.
+	Pages *pages.Run
 	// Buf is a buffer of length 0 to build a body in. Give the result to Build,
 	// so that what it has grown to is there for the next exchange.
 	Buf []byte
@@ -40,12 +44,12 @@ func (r *Reply) Build(b []byte) { r.Buf, r.Body = b[:0], b }
 // Reset makes r ready for the next exchange and keeps its buffers.
 func (r *Reply) Reset() {
 	r.Status, r.Body, r.Buf, r.Close, r.lines = 0, nil, r.Buf[:0], false, r.lines[:0]
-	r.OwnDate, r.Length = false, 0
+	r.OwnDate, r.Length, r.Pages = false, 0, nil
 }
 
 // clear takes back what a handler has said so far.
 func (r *Reply) clear() {
-	r.Body, r.lines, r.Buf, r.OwnDate, r.Length = nil, r.lines[:0], r.Buf[:0], false, 0
+	r.Body, r.lines, r.Buf, r.OwnDate, r.Length, r.Pages = nil, r.lines[:0], r.Buf[:0], false, 0, nil
 }
 
 // Field adds a header line. Control bytes in the value become blanks.

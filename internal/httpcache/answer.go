@@ -100,7 +100,7 @@ func (c *call) body(stored *Body, from, n int64) {
 		return
 	}
 	if b, ok := stored.Bytes(); ok {
-		reply.Body = b[from : from+n]
+		reply.Body, reply.Pages = b[from:from+n], stored.run
 		return
 	}
 	c.streamed = true

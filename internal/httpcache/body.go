@@ -2,12 +2,16 @@ package httpcache
 
 import (
 	"io"
+	"runtime"
 	"slices"
+
+	"github.com/kasoku/kasoku/internal/pages"
 )
 
 // Body is the whole body of a response, in pieces. It is immutable.
 type Body struct {
 	chunks [][]byte
+	run    *pages.Run // that the one chunk lies in, if it does
 	length int64
 }
 
@@ -21,10 +25,24 @@ func NewBody(chunks ...[]byte) *Body {
 	return b
 }
 
+// paged makes a body of pieces in pages of its own, nil if that is not worth it or
+// can't be.
+func paged(pieces [][]byte, total int) *Body {
+	if total < leastPaged || total > mostPaged {
+		return nil
+	}
+	run := pages.Join(pieces...)
+	if run == nil {
+		return nil
+	}
+	return &Body{chunks: [][]byte{run.Bytes()}, run: run, length: int64(total)}
+}
+
 // Len is the body's length in bytes.
 func (b *Body) Len() int64 { return b.length }
 
-// Bytes returns the body if it lies in one piece, as those up to onePiece do.
+// Bytes returns the body if it lies in one piece, as those up to onePiece do. It is
+// valid as long as b is reachable.
 func (b *Body) Bytes() (body []byte, ok bool) {
 	switch len(b.chunks) {
 	case 0:
@@ -38,6 +56,7 @@ func (b *Body) Bytes() (body []byte, ok bool) {
 // WriteRange writes n bytes from offset from on, with a Write for each piece. The
 // range must lie within the body.
 func (b *Body) WriteRange(w io.Writer, from, n int64) error {
+	defer runtime.KeepAlive(b)
 	for _, c := range b.chunks {
 		if n <= 0 {
 			return nil
@@ -56,8 +75,11 @@ func (b *Body) WriteRange(w io.Writer, from, n int64) error {
 	return nil
 }
 
-// weight is what the body takes of the heap.
+// weight is what the body takes of memory.
 func (b *Body) weight() int64 {
+	if b.run != nil {
+		return b.run.Size() + runOverhead
+	}
 	w := int64(0)
 	for _, c := range b.chunks {
 		w += int64(cap(c)) + chunkOverhead
@@ -75,6 +97,13 @@ const (
 	largestChunk  = 256 << 10
 	// chunkOverhead is a piece's slice header.
 	chunkOverhead = 24
+	// leastPaged and mostPaged bound the bodies that are moved to pages, from where
+	// they are sent without being copied: below, copying costs less; above, those who
+	// wait for the end of the body would have to wait for it to be moved.
+	leastPaged = 64 << 10
+	mostPaged  = 16 << 20
+	// runOverhead is what a run takes beside its pages.
+	runOverhead = 128
 )
 
 // chunkSize is how much to take for the next bytes of a body of which got bytes
@@ -89,13 +118,21 @@ func chunkSize(got, length int64) int64 {
 	return min(length-got, largestChunk)
 }
 
-// gather makes a body of the pieces that came: in one if it is short, and
-// without more unused memory than an eighth.
+// gather makes a body of the pieces that came.
 func gather(pieces [][]byte) *Body {
 	total := 0
 	for _, p := range pieces {
 		total += len(p)
 	}
+	if b := paged(pieces, total); b != nil {
+		return b
+	}
+	return onHeap(pieces, total)
+}
+
+// onHeap makes a body of pieces on the heap: in one if it is short, and without more
+// unused memory than an eighth.
+func onHeap(pieces [][]byte, total int) *Body {
 	switch {
 	case total == 0:
 		return NewBody()

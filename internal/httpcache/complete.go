@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"runtime"
 	"time"
 
 	"github.com/kasoku/kasoku/internal/http1"
@@ -69,5 +70,16 @@ func (b *Body) reader() io.Reader {
 	for i, c := range b.chunks {
 		all[i] = bytes.NewReader(c)
 	}
-	return io.MultiReader(all...)
+	return &bodyReader{io.MultiReader(all...), b}
+}
+
+// bodyReader keeps the body while it is read.
+type bodyReader struct {
+	chunks io.Reader
+	body   *Body
+}
+
+func (r *bodyReader) Read(p []byte) (int, error) {
+	defer runtime.KeepAlive(r.body)
+	return r.chunks.Read(p)
 }

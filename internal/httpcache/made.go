@@ -82,7 +82,7 @@ func (f *errand) made(a *Answer, in *origin.Inbound, asked int64) (*Answer, erro
 		return a, nil
 	}
 	in.Close()
-	a.Whole = NewBody(nonEmpty(bytes.Clone(early))...)
+	a.Whole = gather([][]byte{early})
 	a.Length = a.Whole.Len()
 	return seal(a, a.Whole), nil
 }
@@ -115,9 +115,7 @@ func (h *Head) sameAs(g *Head) bool {
 // tagOf is a strong entity tag of a body.
 func tagOf(b *Body) []byte {
 	sum := sha256.New()
-	for _, c := range b.chunks {
-		sum.Write(c)
-	}
+	_ = b.WriteRange(sum, 0, b.Len()) // a hash takes everything
 	dst := append([]byte{}, `"k-`...)
 	dst = base64.RawURLEncoding.AppendEncode(dst, sum.Sum(nil)[:16])
 	return append(dst, '"')

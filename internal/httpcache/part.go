@@ -62,15 +62,8 @@ func (c *call) keepPart(in *origin.Inbound, at fence, asked int64, why policy.Re
 			}
 			h.Response.Part = part
 		}
-		c.svc.store.put(c.key, newObject(h, NewBody(nonEmpty(body)...), at.stamp, at.born), nil)
+		c.svc.store.put(c.key, newObject(h, gather([][]byte{body}), at.stamp, at.born), nil)
 	}})
-}
-
-func nonEmpty(b []byte) [][]byte {
-	if len(b) == 0 {
-		return nil
-	}
-	return [][]byte{b}
 }
 
 // collector keeps a body that is copied, up to a bound. When all of it has come, and

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -327,8 +328,43 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
 
-// A body's memory is not much more than its bytes.
+// A body that is long enough, and not too long, goes to pages where there are any.
 func TestGather(t *testing.T) {
+	f := func(inPages bool, sizes ...int) {
+		t.Helper()
+		var in [][]byte
+		var want strings.Builder
+		for i, n := range sizes {
+			p := strings.Repeat(string(rune('a'+i%26)), n)
+			in = append(in, []byte(p))
+			want.WriteString(p)
+		}
+		b := gather(in)
+		var got strings.Builder
+		b.WriteRange(&got, 0, b.Len())
+		if got.String() != want.String() {
+			t.Fatalf("%v came to %d other bytes", sizes, got.Len())
+		}
+		if read, err := io.ReadAll(b.reader()); err != nil || string(read) != want.String() {
+			t.Fatalf("%v are read as %d other bytes, %v", sizes, len(read), err)
+		}
+		if (b.run != nil) != (inPages && runtime.GOOS == "linux") {
+			t.Fatalf("%v lie in pages: %v", sizes, b.run != nil)
+		}
+		if w, n := b.weight(), b.Len(); w < n || w > n+70_000 {
+			t.Fatalf("%d bytes weigh %d", n, w)
+		}
+	}
+	f(false, leastPaged-1)
+	f(true, leastPaged)
+	f(true, leastPaged-1, 1)
+	f(true, 1<<20, 1<<20, 3)
+	f(true, mostPaged)
+	f(false, mostPaged, 1)
+}
+
+// A body's memory on the heap is not much more than its bytes.
+func TestOnHeap(t *testing.T) {
 	f := func(pieces int, sizes ...int) {
 		t.Helper()
 		var in [][]byte
@@ -338,7 +374,7 @@ func TestGather(t *testing.T) {
 			in = append(in, p)
 			want += string(p)
 		}
-		b := gather(in)
+		b := onHeap(in, len(want))
 		var got strings.Builder
 		b.WriteRange(&got, 0, b.Len())
 		if got.String() != want || len(b.chunks) != pieces {

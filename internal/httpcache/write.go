@@ -67,7 +67,7 @@ func (c *call) posted(in *origin.Inbound, at fence, asked int64, alone bool) {
 	}
 	c.copyBodyTo(in, &collector{most: c.set.cfg.MaxObject, done: func(body []byte) {
 		h := NewHead(r, fields, c.forOrigin(), o).grouped(c.key)
-		c.svc.store.put(c.key, newObject(h, NewBody(nonEmpty(body)...), at.stamp, at.born), nil)
+		c.svc.store.put(c.key, newObject(h, gather([][]byte{body}), at.stamp, at.born), nil)
 	}})
 }
 

@@ -1,0 +1,60 @@
+package edge
+
+import (
+	"errors"
+	"net"
+	"syscall"
+
+	"github.com/kasoku/kasoku/internal/pages"
+)
+
+// gift is what a connection sends from pages.
+type gift struct {
+	head, body []byte
+	err        error
+	once       func(fd uintptr) bool // conn.giveOnce, made at the first gift
+}
+
+// sendPages is pages.Send but in tests of systems that can't.
+var sendPages = pages.Send
+
+// give sends head, and body without copying it, which must lie in pages that stay until
+// they are sent. Like write it gives up a client that takes nothing for the write timeout.
+func (c *conn) give(head, body []byte) error {
+	g := &c.gift
+	if g.once == nil {
+		g.once = c.giveOnce
+	}
+	g.head, g.body = head, body
+	defer func() { g.head, g.body = nil, nil }()
+	for len(g.head)+len(g.body) > 0 {
+		c.armWrite()
+		if c.srv.hard.Err() != nil {
+			return net.ErrClosed // cut came before the deadline was set anew
+		}
+		if err := c.raw.Write(g.once); err != nil {
+			return err
+		}
+		if errors.Is(g.err, pages.ErrCannot) {
+			return c.write(g.head, g.body, nil)
+		}
+		if g.err != nil {
+			return g.err
+		}
+	}
+	return nil
+}
+
+// giveOnce is called by raw.Write at first and whenever the socket may have room, and
+// returns true when there was some.
+func (c *conn) giveOnce(fd uintptr) bool {
+	g := &c.gift
+	var n int
+	if n, g.err = sendPages(int(fd), g.head, g.body); g.err == syscall.EAGAIN {
+		return false
+	}
+	c.x.sent += n
+	h := min(n, len(g.head))
+	g.head, g.body = g.head[h:], g.body[n-h:]
+	return true
+}

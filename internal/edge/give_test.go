@@ -1,0 +1,150 @@
+package edge
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/pages"
+)
+
+// inPages answers with a text that lies in pages, where the system has them.
+type inPages struct {
+	text string
+	run  *pages.Run
+}
+
+func newInPages(size int) *inPages {
+	p := &inPages{text: strings.Repeat("0123456789abcdef", size/16)}
+	p.run = pages.Join([]byte(p.text))
+	return p
+}
+
+func (p *inPages) Serve(x *Exchange) {
+	x.Reply.Status = http.StatusOK
+	if x.Reply.Body = []byte(p.text); p.run != nil {
+		x.Reply.Body, x.Reply.Pages = p.run.Bytes(), p.run
+	}
+	if string(x.Request.Path) == "/end" {
+		x.Reply.Body = x.Reply.Body[len(p.text)-100_001:]
+	}
+	if string(x.Request.Path) == "/other" {
+		x.Reply.Body = []byte(strings.Repeat("o", 100_000))
+	}
+}
+
+// asks sends requests over one connection, and holds their answers against what they
+// should be.
+func (p *inPages) asks(t *testing.T, c *client) {
+	t.Helper()
+	f := func(request, method, want string) {
+		t.Helper()
+		c.send(request)
+		if a := c.read(method); a.text != want || a.StatusCode != 200 {
+			t.Errorf("%q: %d with %d bytes; want %d", request, a.StatusCode, len(a.text), len(want))
+		}
+	}
+	f(get, "GET", p.text)
+	f("HEAD / HTTP/1.1\r\nHost: a\r\n\r\n", "HEAD", "")
+	f("GET /end HTTP/1.1\r\nHost: a\r\n\r\n", "GET", p.text[len(p.text)-100_001:])
+	f("GET /other HTTP/1.1\r\nHost: a\r\n\r\n", "GET", strings.Repeat("o", 100_000))
+	f(post(strings.Repeat("x", 70_000)), "POST", p.text)
+	f(get, "GET", p.text)
+}
+
+func TestAnswerFromPages(t *testing.T) {
+	p := newInPages(3 << 20)
+	for _, streaming := range []bool{false, true} {
+		cfg := Config{Handler: p, Streaming: streaming}
+		p.asks(t, dial(t, start(t, cfg)))
+		s, id := startTLS(t, cfg)
+		p.asks(t, dialTLS(t, s, &tls.Config{RootCAs: id.pool}))
+		cl := h2Client(id)
+		resp, err := cl.Get("https://" + s.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, err := io.ReadAll(resp.Body); err != nil || string(b) != p.text || resp.ProtoMajor != 2 {
+			t.Errorf("%s: %d bytes, %v", resp.Proto, len(b), err)
+		}
+		cl.CloseIdleConnections()
+	}
+}
+
+// TestPagesWithoutSystem answers all the same where the system can't send without
+// copying.
+func TestPagesWithoutSystem(t *testing.T) {
+	sendPages = func(int, []byte, []byte) (int, error) { return 0, pages.ErrCannot }
+	t.Cleanup(func() { sendPages = pages.Send })
+	p := newInPages(3 << 20)
+	p.asks(t, dial(t, start(t, Config{Handler: p})))
+}
+
+// TestPagesToSlowClient has a client read as slowly as it can without being given up.
+func TestPagesToSlowClient(t *testing.T) {
+	p := newInPages(9 << 20)
+	log := newRecords()
+	c := dial(t, start(t, Config{Handler: p, Log: log}))
+	c.send(get + get)
+	var got strings.Builder
+	for b := make([]byte, 5000); got.Len() < 2*len(p.text); {
+		n, err := c.Conn.Read(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.Write(b[:n])
+	}
+	if n := strings.Count(got.String(), p.text); n != 2 {
+		t.Errorf("its answers came %d times", n)
+	}
+	for range 2 {
+		if r := log.next(t); r.BytesOut < len(p.text) {
+			t.Errorf("%d bytes logged", r.BytesOut)
+		}
+	}
+}
+
+func TestPagesToOneWhoTakesNothing(t *testing.T) {
+	log := newRecords()
+	s := start(t, Config{Log: log, Limits: Limits{WriteTimeout: 50 * time.Millisecond}, Handler: newInPages(64 << 20)})
+	c := dial(t, s)
+	c.send(get)
+	if r := log.next(t); r.BytesOut != 0 {
+		t.Errorf("%d bytes logged as sent", r.BytesOut)
+	}
+	if n := s.stats.unsent.Value(); n != 1 {
+		t.Errorf("%d unsent answers counted", n)
+	}
+}
+
+// resetWriter is HTTP/2's writer of a stream that is reset: Write has returned, and what
+// it was given is still read.
+type resetWriter struct{ given []byte }
+
+func (w *resetWriter) Write(p []byte) (int, error) {
+	w.given = p
+	return 0, errors.New("stream reset")
+}
+
+// TestWriteCopy holds that what a writer goes on reading after its error is no answer's
+// memory, and is not used again.
+func TestWriteCopy(t *testing.T) {
+	text := []byte(strings.Repeat("a", tlsPiece))
+	w := &resetWriter{}
+	if n, err := writeCopy(w, text); n != 0 || err == nil {
+		t.Fatalf("%d, %v", n, err)
+	}
+	clear(text)
+	for range 100 {
+		if n, err := writeCopy(io.Discard, []byte("bb")); n != 2 || err != nil {
+			t.Fatalf("%d, %v", n, err)
+		}
+	}
+	if string(w.given) != strings.Repeat("a", tlsPiece) {
+		t.Error("what is still read has changed")
+	}
+}

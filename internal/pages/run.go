@@ -1,0 +1,81 @@
+// Package pages keeps long strings of bytes outside of Go's heap, in whole pages of
+// memory that the system can send without copying them. Linux can; elsewhere nothing is
+// kept here, and whoever asks keeps the bytes on the heap.
+//
+// What Send has sent is not copied until the peer has acknowledged it: the socket refers
+// to the pages themselves, since it may have to send them again. So a page is written
+// once, before anybody else knows of it, and is never used for other bytes: when its Run
+// is no longer reachable it goes back to the system, which gives it to nobody while a
+// socket refers to it. Memory of Go's heap can't be sent so: it is used again as soon as
+// the program has let go of it.
+package pages
+
+import (
+	"runtime"
+	"sync/atomic"
+	"unsafe"
+)
+
+// Run is a string of bytes in pages of its own. It is immutable. The memory is given
+// back once the Run is unreachable, whoever still has a slice of it: who reads the bytes
+// must keep the Run.
+type Run struct {
+	mem    []byte // whole pages
+	length int
+}
+
+// runs counts those that exist.
+var runs atomic.Int64
+
+// mostRuns bounds them. Each may be a mapping to the system, of which a process has
+// 65,530 unless its administrator has said otherwise (vm.max_map_count), and Go's own
+// memory needs some.
+const mostRuns = 1 << 15
+
+// Join makes a Run of the parts, one after another; nil if that can't be, and then the
+// bytes have to stay where they are.
+func Join(parts ...[]byte) *Run {
+	length := 0
+	for _, p := range parts {
+		length += len(p)
+	}
+	if length == 0 {
+		return nil
+	}
+	var mem []byte
+	if runs.Add(1) <= mostRuns {
+		mem = obtain(length)
+	}
+	if mem == nil {
+		runs.Add(-1)
+		return nil
+	}
+	at := 0
+	for _, p := range parts {
+		at += copy(mem[at:], p)
+	}
+	r := &Run{mem: mem, length: length}
+	runtime.AddCleanup(r, release, mem)
+	return r
+}
+
+// release is a Run's end.
+func release(mem []byte) {
+	giveBack(mem)
+	runs.Add(-1)
+}
+
+// Bytes are the bytes, valid while r is reachable. They must not be changed.
+func (r *Run) Bytes() []byte { return r.mem[:r.length:r.length] }
+
+// Size is how much memory r takes.
+func (r *Run) Size() int64 { return int64(cap(r.mem)) }
+
+// Holds tells whether p lies in r.
+func (r *Run) Holds(p []byte) bool {
+	if r == nil || len(p) == 0 {
+		return false
+	}
+	first, at := uintptr(unsafe.Pointer(unsafe.SliceData(r.mem))), uintptr(unsafe.Pointer(unsafe.SliceData(p)))
+	return at >= first && at-first+uintptr(len(p)) <= uintptr(r.length)
+}

@@ -1,0 +1,114 @@
+package pages
+
+import (
+	"bytes"
+	"runtime"
+	"testing"
+)
+
+// pattern is n bytes that differ from place to place and from seed to seed.
+func pattern(n, seed int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(i*7 + i>>8*3 + seed)
+	}
+	return b
+}
+
+// run is a Run of bytes; nil where there are none.
+func run(t testing.TB, parts ...[]byte) *Run {
+	t.Helper()
+	r := Join(parts...)
+	if (r == nil) != (runtime.GOOS != "linux") {
+		t.Fatalf("on %s it is %v", runtime.GOOS, r)
+	}
+	return r
+}
+
+func TestJoin(t *testing.T) {
+	f := func(lengths ...int) {
+		t.Helper()
+		var parts [][]byte
+		for i, n := range lengths {
+			parts = append(parts, pattern(n, i))
+		}
+		r := run(t, parts...)
+		if r == nil {
+			return
+		}
+		want := bytes.Join(parts, nil)
+		if b := r.Bytes(); !bytes.Equal(b, want) || cap(b) != len(b) {
+			t.Errorf("%v: %d bytes of %d that differ, or may be appended to", lengths, len(b), len(want))
+		}
+		if s := r.Size(); s < int64(len(want)) || s >= int64(len(want)+1<<16) {
+			t.Errorf("%v: %d bytes take %d", lengths, len(want), s)
+		}
+		runtime.KeepAlive(r)
+	}
+	f(1)
+	f(4096)
+	f(4097)
+	f(100_000, 0, 1, 70_000)
+	f(5 << 20)
+	if r := Join(nil, []byte{}); r != nil {
+		t.Error("nothing is a Run")
+	}
+}
+
+func TestHolds(t *testing.T) {
+	var none *Run
+	if none.Holds([]byte("a")) {
+		t.Error("no Run holds something")
+	}
+	r, other := run(t, pattern(5000, 1)), run(t, pattern(5000, 1))
+	if r == nil {
+		return
+	}
+	f := func(want bool, p []byte) {
+		t.Helper()
+		if r.Holds(p) != want {
+			t.Errorf("%d bytes: %v", len(p), !want)
+		}
+	}
+	f(true, r.Bytes())
+	f(true, r.Bytes()[4999:])
+	f(true, r.Bytes()[:1])
+	f(false, r.Bytes()[:0])
+	f(false, r.mem[:5001])
+	f(false, r.mem[5000:])
+	f(false, other.Bytes())
+	f(false, pattern(5000, 1))
+	f(false, nil)
+	runtime.KeepAlive(other)
+}
+
+// What nobody can reach any more is given back.
+func TestRunEnds(t *testing.T) {
+	kept := run(t, pattern(100_000, 1))
+	if kept == nil {
+		return
+	}
+	before := runs.Load()
+	for range 50 {
+		run(t, pattern(100_000, 2))
+	}
+	for runs.Load() > before {
+		runtime.GC()
+	}
+	if runs.Load() < 1 || !bytes.Equal(kept.Bytes(), pattern(100_000, 1)) {
+		t.Errorf("%d are left, and what was kept is not what it was", runs.Load())
+	}
+	runtime.KeepAlive(kept)
+}
+
+// There are no more than so many, and an end makes room.
+func TestMostRuns(t *testing.T) {
+	runs.Add(mostRuns)
+	if Join([]byte("a")) != nil {
+		t.Error("one more than there may be")
+	}
+	runs.Add(-mostRuns)
+	if r := run(t, []byte("a")); r != nil && string(r.Bytes()) != "a" {
+		t.Error("none after others have ended")
+	}
+}

@@ -1,0 +1,138 @@
+package pages
+
+import (
+	"io"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+)
+
+// Send sends head, which is copied, and then p, which must lie in a Run and is not, to a
+// socket that does not block. It returns how much of both together the socket has taken,
+// which may be less than all without an error; EAGAIN if it takes nothing now; ErrCannot.
+func Send(fd int, head, p []byte) (int, error) {
+	if unable.Load() {
+		return 0, ErrCannot
+	}
+	q := take()
+	if q == nil {
+		return 0, ErrCannot
+	}
+	held, err := q.fill(head, p)
+	if err != nil {
+		q.close()
+		return 0, err
+	}
+	n, err := q.drain(fd, held, held < len(head)+len(p))
+	if n < held { // the rest is filled in anew when the socket takes it
+		q.close()
+	} else {
+		pipes.Put(q)
+	}
+	if n > 0 {
+		err = nil
+	}
+	return n, err
+}
+
+// unable is set when the system turns out not to know how, or not to let us.
+var unable atomic.Bool
+
+// pipe is the way from pages to a socket: what is in it refers to the pages. It is empty
+// while nobody uses it.
+type pipe struct {
+	out, in int
+	cleanup runtime.Cleanup
+}
+
+// pipes are at rest. Those that are dropped from here are closed.
+var pipes sync.Pool
+
+// pipeSize is how many bytes of pages a pipe takes at once, if the system gives it so many:
+// a user without privileges may have 256 such pipes, and then smaller ones.
+const pipeSize = 256 << 10
+
+// take returns an empty pipe, nil if there is none to be had.
+func take() *pipe {
+	if q, ok := pipes.Get().(*pipe); ok {
+		return q
+	}
+	var fds [2]int
+	if syscall.Pipe2(fds[:], syscall.O_NONBLOCK|syscall.O_CLOEXEC) != nil {
+		return nil
+	}
+	// Should that fail it is a smaller pipe.
+	_, _, _ = syscall.Syscall(syscall.SYS_FCNTL, uintptr(fds[1]), syscall.F_SETPIPE_SZ, pipeSize)
+	q := &pipe{out: fds[0], in: fds[1]}
+	q.cleanup = runtime.AddCleanup(q, closePipe, fds)
+	return q
+}
+
+func closePipe(fds [2]int) {
+	_ = syscall.Close(fds[0])
+	_ = syscall.Close(fds[1])
+}
+
+// close drops the pipe with what is in it.
+func (q *pipe) close() {
+	q.cleanup.Stop()
+	closePipe([2]int{q.out, q.in})
+}
+
+// fill puts as much of head and p into the pipe as it takes.
+func (q *pipe) fill(head, p []byte) (held int, err error) {
+	if len(head) > 0 {
+		held, err = syscall.Write(q.in, head)
+		if err != nil {
+			return 0, ErrCannot
+		}
+		if held < len(head) {
+			return held, nil
+		}
+	}
+	part := syscall.Iovec{Base: unsafe.SliceData(p)}
+	part.SetLen(len(p))
+	n, _, errno := syscall.Syscall6(syscall.SYS_VMSPLICE, uintptr(q.in), uintptr(unsafe.Pointer(&part)), 1, spliceNonblock, 0, 0)
+	switch {
+	case errno == 0:
+		return held + int(n), nil
+	case errno == syscall.EAGAIN && held > 0:
+		return held, nil
+	case errno == syscall.ENOSYS || errno == syscall.EPERM || errno == syscall.EINVAL:
+		unable.Store(true)
+	}
+	return 0, ErrCannot
+}
+
+// drain moves what is in the pipe to the socket, as far as that takes it. more says that
+// other bytes follow at once.
+func (q *pipe) drain(fd, held int, more bool) (sent int, err error) {
+	flags := uintptr(spliceMove | spliceNonblock)
+	if more {
+		flags |= spliceMore
+	}
+	for sent < held {
+		n, _, errno := syscall.Syscall6(syscall.SYS_SPLICE, uintptr(q.out), 0, uintptr(fd), 0, uintptr(held-sent), flags)
+		switch {
+		case errno == syscall.EINTR:
+		case errno == syscall.EINVAL && sent == 0:
+			return 0, ErrCannot // no such socket
+		case errno != 0:
+			return sent, errno
+		case n == 0:
+			return sent, io.ErrNoProgress // it has what we have put into it
+		default:
+			sent += int(n)
+		}
+	}
+	return sent, nil
+}
+
+// Flags of splice(2) and vmsplice(2).
+const (
+	spliceMove     = 1
+	spliceNonblock = 2
+	spliceMore     = 4
+)
