@@ -25,7 +25,7 @@ type purgeCommand struct {
 	Key       *string `help:"Only this item of the table: its key, such as {\"id\":{\"S\":\"7\"}}." placeholder:"JSON" xor:"what"`
 	URL       *string `help:"Only this URL, as clients ask for it, with its query." placeholder:"URL" xor:"which"`
 	Prefix    *string `help:"Only URLs that begin like this: http://host/path." placeholder:"URL" xor:"which"`
-	Pattern   *string `help:"Only URLs that match as a whole: * stands for any text, ? for one byte." placeholder:"PATTERN" xor:"which"`
+	Pattern   *string `help:"Only URLs that match as a whole: * stands for any text." placeholder:"PATTERN" xor:"which"`
 	Tag       *string `help:"Only answers that the origin has given this tag in Surrogate-Key or Cache-Tag." placeholder:"TAG" xor:"which"`
 	Soft      bool    `help:"Mark as stale instead of dropping: asked for anew when next wanted, and still there if the origin fails."`
 	JSON      bool    `help:"Print JSON."`

@@ -11,7 +11,8 @@ type AnswerLimits struct {
 	Fields int
 	// ForeignCoding takes an answer whose Transfer-Encoding names only codings other
 	// than chunked, and announces no length: its body is what comes until the
-	// connection closes (RFC 9112, 6.3), still in those codings.
+	// connection closes (RFC 9112, 6.3), still in those codings. One that compresses
+	// is never taken.
 	ForeignCoding bool
 	// BothFramings takes an answer with chunks and a Content-Length for one with
 	// chunks (RFC 9112, 6.3), drops the length, and closes the connection afterwards.
@@ -260,7 +261,7 @@ func (r *Response) finish(lim *AnswerLimits) error {
 	switch {
 	case h.coded && r.Minor == 0:
 		return errCodingOld
-	case h.foreign && (h.chunked || h.hasLength || !lim.ForeignCoding):
+	case h.foreign && (h.chunked || h.hasLength || h.altered || !lim.ForeignCoding):
 		return errCodingOther
 	case h.coded && h.hasLength && !lim.BothFramings:
 		return errBothFramings

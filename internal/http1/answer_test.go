@@ -163,6 +163,9 @@ func TestAnswerLimits(t *testing.T) {
 	foreign, both := AnswerLimits{ForeignCoding: true}, AnswerLimits{BothFramings: true}
 	f(foreign, ok+"Transfer-Encoding: foo\r\n\r\n", `200 "OK" minor 1, until close|Transfer-Encoding=foo`)
 	f(foreign, ok+"Transfer-Encoding: gzip, chunked\r\n\r\n", errCodingOther.Error())
+	for _, c := range []string{"gzip", "foo, GZIP", "x-gzip", "deflate", "compress", "x-compress", "br", "zstd"} {
+		f(foreign, ok+"Transfer-Encoding: "+c+"\r\n\r\n", errCodingOther.Error())
+	}
 	f(foreign, ok+"Transfer-Encoding: foo\r\nContent-Length: 5\r\n\r\n", errCodingOther.Error())
 	f(foreign, "HTTP/1.0 200 OK\r\nTransfer-Encoding: foo\r\n\r\n", errCodingOld.Error())
 	f(foreign, "HTTP/1.1 103 X\r\nTransfer-Encoding: foo\r\n\r\n", errInterim.Error())

@@ -99,3 +99,22 @@ func TestChunkedTrailer(t *testing.T) {
 		t.Errorf("an earlier body's trailer has become %q", kept)
 	}
 }
+
+func TestInTrailer(t *testing.T) {
+	f := func(name string, want bool) {
+		t.Helper()
+		if got := InTrailer([]byte(name)); got != want {
+			t.Errorf("%s may stand in a trailer: %v", name, got)
+		}
+	}
+	for _, name := range notInTrailer {
+		f(name, false)
+		f(strings.ToUpper(name), false)
+	}
+	f("X-Forwarded-For", false)
+	f("x-forwarded-port", false)
+	f("X-Forwarded-", true)
+	f("X-Forwarded", true)
+	f("Server-Timing", true)
+	f("Digest", true)
+}

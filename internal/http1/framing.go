@@ -26,6 +26,7 @@ type headState struct {
 	coded     bool // a Transfer-Encoding field was seen
 	chunked   bool // with the coding chunked
 	foreign   bool // with a coding other than chunked
+	altered   bool // with one that makes other bytes of a body
 	keepAlive bool
 }
 
@@ -116,9 +117,21 @@ func (h *headState) noteCoding(v []byte) error {
 			h.chunked = true
 		} else {
 			h.foreign = true
+			h.altered = h.altered || alters(t)
 		}
 	}
 	return nil
+}
+
+// alters says whether a transfer coding is one that compresses: a body in it is
+// something else than what it stands for, and nobody after us would know.
+func alters(coding []byte) bool {
+	for _, c := range [...]string{"gzip", "x-gzip", "deflate", "compress", "x-compress", "br", "zstd"} {
+		if fold(coding, c) {
+			return true
+		}
+	}
+	return false
 }
 
 // protected are fields that a client can't declare to be for one hop only: what

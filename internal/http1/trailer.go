@@ -3,17 +3,25 @@ package http1
 // notInTrailer are fields that mean nothing, or harm, behind a body: who has acted
 // on the head already can't take them into account any more (RFC 9110, 6.5.1). They
 // frame or route the message, say who sends it, how it is cached or what its body
-// is.
+// is. Some servers put what they find there among the fields of the head.
 var notInTrailer = [...]string{
 	"connection", "content-length", "host", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "via",
 	"authentication-info", "authorization", "cookie", "proxy-authenticate", "proxy-authentication-info", "proxy-authorization", "set-cookie", "www-authenticate",
 	"age", "cache-control", "cdn-cache-control", "date", "expires", "last-modified", "pragma", "surrogate-control", "vary", "warning",
 	"if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since", "range",
 	"content-encoding", "content-range", "content-type", "expect", "forwarded", "location", "max-forwards", "retry-after",
+	"content-disposition", "content-location", "clear-site-data", "cookie2", "origin", "referer", "set-cookie2", "strict-transport-security",
+	"x-http-method", "x-http-method-override", "x-method-override", "x-original-url", "x-real-ip", "x-request-id", "x-rewrite-url",
 }
+
+// forwarding is how fields begin in which a proxy tells of its client.
+const forwarding = "x-forwarded-"
 
 // InTrailer says whether a field of that name may stand in a trailer.
 func InTrailer(name []byte) bool {
+	if len(name) > len(forwarding) && equalFold(name[:len(forwarding)], forwarding) {
+		return false
+	}
 	for _, n := range notInTrailer {
 		if fold(name, n) {
 			return false

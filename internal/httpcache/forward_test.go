@@ -136,6 +136,8 @@ func TestConnectionNamesThatAreRefused(t *testing.T) {
 	}
 	f("close", true)
 	f("keep-alive, Upgrade, , TE", true)
+	f(strings.Repeat("X-Hop,", mostNames)+strings.Repeat("close,,", 99), true)
+	f(strings.Repeat("X-Hop,", mostNames+1), false)
 	f("X-Hop", true)
 	f("If-", true)
 	f("", true)

@@ -22,8 +22,11 @@ var fixed = []string{
 	"Content-Type", "Content-Encoding", "Expect", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Forwarded",
 }
 
+// mostNames is how many fields Connection may name: each is looked for in every field.
+const mostNames = 32
+
 // read takes down the Connection lines of a request; false: it names a field that
-// it must not, and the request is to be refused.
+// it must not, or too many, and the request is to be refused.
 func (h *hop) read(fields http1.Fields) bool {
 	*h = hop{names: h.names[:0]}
 	upgrade, named, refused := false, false, false
@@ -73,7 +76,7 @@ func (h *hop) list(value []byte, upgrade *bool) bool {
 		case len(name) == 0, isName(name, "close"), isName(name, "keep-alive"):
 		case isName(name, "upgrade"):
 			*upgrade = true
-		case isFixed(name):
+		case isFixed(name), len(h.names) == mostNames:
 			return false
 		default:
 			h.names = append(h.names, name)

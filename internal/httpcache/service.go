@@ -163,7 +163,7 @@ func (c *call) sound() bool {
 	fields := c.x.Request.Fields
 	switch {
 	case !c.hop.read(fields):
-		c.local(400, "Connection names a field that does not concern the connection alone")
+		c.local(400, "Connection names a field that does not concern the connection alone, or too many")
 		return false
 	case looped(fields, c.svc.id):
 		c.local(508, "the request has come back to where it was")
