@@ -71,6 +71,8 @@ func fieldsTable() string {
 func metricsTable(t *testing.T) string {
 	r := run(t, head+orders+`
   site: {type: http, listen: 127.0.0.1:0, origins: ["%s"]}
+  relax:
+    {type: couchdb, listen: 127.0.0.1:0, nodes: ["%s", "http://127.0.0.1:9"], follow_changes: true, replicate: {databases: [d], direction: both}}
 `)
 	r.get("orders")
 	resp, err := http.Get("http://" + r.ServiceAddr("site").String() + "/")
@@ -123,6 +125,8 @@ func TestDocsCommands(t *testing.T) {
 func TestHelpOfMetrics(t *testing.T) {
 	r := run(t, head+orders+`
   site: {type: http, listen: 127.0.0.1:0, origins: ["%s"]}
+  relax:
+    {type: couchdb, listen: 127.0.0.1:0, nodes: ["%s", "http://127.0.0.1:9"], follow_changes: true, replicate: {databases: [d], direction: both}}
 `)
 	r.get("orders")
 	resp, err := http.Get("http://" + r.ServiceAddr("site").String() + "/")

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/couch/replicate"
 	"github.com/kasoku/kasoku/internal/couch/watch"
 	"github.com/kasoku/kasoku/internal/origin/balance"
 	"github.com/kasoku/kasoku/internal/telemetry"
@@ -65,6 +66,24 @@ func (f *fleet) close() {
 		f.keeper.close()
 	}
 	f.nodes.close()
+}
+
+// forget takes the series of f that next has not got any more out of the registry.
+func (f *fleet) forget(r *telemetry.Registry, next *fleet) {
+	for _, url := range f.urls {
+		if f.table != nil && (next.table == nil || !slices.Contains(next.urls, url)) {
+			r.Unregister("service", f.cfg.Name, "node", url)
+		}
+	}
+	kept := jobs(&next.cfg)
+	for _, j := range jobs(&f.cfg) {
+		same := slices.ContainsFunc(kept, func(k replicate.Job) bool {
+			return k.DB == j.DB && next.urls[k.From] == f.urls[j.From] && next.urls[k.To] == f.urls[j.To]
+		})
+		if !same {
+			r.Unregister("service", f.cfg.Name, "database", j.DB, "from", f.urls[j.From], "to", f.urls[j.To])
+		}
+	}
 }
 
 // moved is told by the balancer what becomes of a node: balance.Config.Moved. A

@@ -35,7 +35,7 @@ func newNodes(cfg *Config) (*nodes, error) {
 	n.post = append(n.head.Clone(), http1.FieldsOf("Content-Type", "application/json")...)
 	for _, url := range cfg.Nodes {
 		tc := cfg.HTTP.Group.Transport
-		tc.Name, tc.Member, tc.URL, tc.Metrics = cfg.Name, url, url, nil
+		tc.Name, tc.Member, tc.URL, tc.Metrics, tc.BothFramings = cfg.Name, url, url, nil, true
 		way, err := origin.NewTransport(tc)
 		if err != nil {
 			return nil, fmt.Errorf("service %s: %w", cfg.Name, err)

@@ -95,23 +95,34 @@ func (s *Service) Reconfigure(cfg Config) error {
 		return fmt.Errorf("service %s: %w", s.name, err)
 	}
 	old := s.settings.Load()
-	f := old.fleet
-	if !f.serves(&cfg) {
-		if f, err = newFleet(&cfg, s.cache, s.registry, s.log); err != nil {
-			return fmt.Errorf("couchdb: %w", err)
-		}
+	if old.fleet.serves(&cfg) {
+		return s.reconfigure(cfg, old.fleet)
 	}
+	stage := s.registry.Stage()
+	f, err := newFleet(&cfg, s.cache, stage, s.log)
+	if err != nil {
+		stage.Rollback()
+		return fmt.Errorf("couchdb: %w", err)
+	}
+	if err := s.reconfigure(cfg, f); err != nil {
+		f.close()
+		stage.Rollback()
+		return err
+	}
+	stage.Commit()
+	f.see(s.engine.Members())
+	old.fleet.close()
+	old.fleet.forget(s.registry, f)
+	return nil
+}
+
+// reconfigure puts a configuration in force, with a fleet that is right for it.
+func (s *Service) reconfigure(cfg Config, f *fleet) error {
+	old := s.settings.Load()
 	s.settings.Store(s.with(cfg, f))
 	if err := s.engine.Reconfigure(s.engineConfig(&cfg)); err != nil {
 		s.settings.Store(old)
-		if f != old.fleet {
-			f.close()
-		}
 		return err
-	}
-	if f != old.fleet {
-		f.see(s.engine.Members())
-		old.fleet.close()
 	}
 	return nil
 }

@@ -1,0 +1,83 @@
+package couch
+
+import (
+	"log/slog"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// scrape is the registry's series as text.
+func scrape(r *telemetry.Registry) string {
+	rec := httptest.NewRecorder()
+	r.Handler().ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))
+	return rec.Body.String()
+}
+
+// TestReconfigureNodes checks that other nodes get another fleet and their series,
+// that those of nodes which are gone go, and that nothing changes on an error.
+func TestReconfigureNodes(t *testing.T) {
+	c, err := cache.New(cache.Config{Memory: 1 << 20, Generations: 1 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	space, err := c.NewSpace(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := telemetry.NewRegistry()
+	// Nobody listens there, and nobody has to.
+	const a, b, third = "http://127.0.0.1:9", "http://127.0.0.2:9", "http://127.0.0.3:9"
+	cfg := Config{Name: "s", Nodes: []string{a, b}, Follow: true, Replicate: Replicate{Databases: []string{"d"}, Both: true}}
+	s, err := New(cfg, space, registry, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	series := func(want bool, of ...string) {
+		t.Helper()
+		text := scrape(registry)
+		for _, s := range of {
+			if got := strings.Contains(text, s); got != want {
+				t.Errorf("%s is there: %t", s, got)
+			}
+		}
+	}
+	first := s.settings.Load().fleet
+	const lagOfB, fromA, fromB = `kasoku_couch_lag_seconds{node="` + b + `"`, `from="` + a + `"`, `from="` + b + `"`
+	series(true, `kasoku_couch_lag_seconds{node="`+a+`"`, lagOfB, fromA, fromB)
+
+	other := cfg
+	other.VisibleTTL = 1
+	if err := s.Reconfigure(other); err != nil {
+		t.Fatal(err)
+	}
+	if s.settings.Load().fleet != first {
+		t.Error("another fleet for settings that are none of its")
+	}
+	broken := cfg
+	broken.Nodes, broken.HTTP.Group.Algorithm = []string{third}, "none"
+	if err := s.Reconfigure(broken); err == nil || s.settings.Load().fleet != first {
+		t.Errorf("a broken configuration: %v", err)
+	}
+	series(false, third)
+	other.Replicate.Both = false
+	if err := s.Reconfigure(other); err != nil {
+		t.Fatal(err)
+	}
+	series(true, lagOfB, fromA)
+	series(false, fromB)
+	other.Nodes, other.Replicate = []string{a, third}, Replicate{}
+	if err := s.Reconfigure(other); err != nil {
+		t.Fatal(err)
+	}
+	series(true, `kasoku_couch_lag_seconds{node="`+a+`"`, `kasoku_couch_lag_seconds{node="`+third+`"`)
+	series(false, lagOfB, "kasoku_couch_replication_up")
+	if first.table.Use([]byte("d")) != nil {
+		t.Error("the old table is still open")
+	}
+}
