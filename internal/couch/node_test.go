@@ -26,16 +26,17 @@ type node struct {
 	docs    map[string]document
 	rows    []string // "id rev"
 	changed chan struct{}
-	allowed map[string]bool // by Authorization; nil lets all read
-	asked   []string        // but feeds and own requests
-	status  int             // what documents, views and writes are answered with; 0: as they should be
-	broken  string          // a body that results have instead
-	hold    chan struct{}   // if set, writes and results wait for it before they are answered
-	held    chan struct{}   // gets a token when one waits
-	dropped bool            // connections of writes are cut without an answer
-	cutBody bool            // answers to writes end after their head
-	mute    bool            // feeds tell nothing
-	cookie  string          // set with each answer to a read
+	allowed map[string]bool  // by Authorization; nil lets all read
+	asked   []string         // but feeds and own requests
+	status  int              // what documents, views and writes are answered with; 0: as they should be
+	broken  string           // a body that results have instead
+	hold    chan struct{}    // if set, writes and results wait for it before they are answered
+	held    chan struct{}    // gets a token when one waits
+	dropped bool             // connections of writes are cut without an answer
+	cutBody bool             // answers to writes end after their head
+	sees    chan http.Header // gets the fields of requests of clients
+	mute    bool             // feeds tell nothing
+	cookie  string           // set with each answer to a read
 	fields  map[string]string
 }
 
@@ -117,16 +118,19 @@ func (n *node) serve(w http.ResponseWriter, r *http.Request) {
 	case path == "/_changes":
 		n.changes(w, r)
 		return
-	case path == "/_revs_diff" && r.UserAgent() == "Kasoku":
+	case r.UserAgent() == "" && path == "/_revs_diff": // Kasoku's own
 		n.diff(w, r)
 		return
-	case r.UserAgent() == "Kasoku":
+	case r.UserAgent() == "" && path == "" && r.Method == "GET":
 		n.info(w)
 		return
 	}
 	body, _ := io.ReadAll(r.Body)
 	n.mu.Lock()
 	n.asked = append(n.asked, r.Method+" "+r.URL.RequestURI())
+	if n.sees != nil && r.UserAgent() != "" {
+		n.sees <- r.Header
+	}
 	status, born, allowed := n.status, n.born, n.allowed == nil || n.allowed[r.Header.Get("Authorization")]
 	if n.cookie != "" {
 		w.Header().Set("Set-Cookie", n.cookie)

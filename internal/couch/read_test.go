@@ -1,10 +1,31 @@
 package couch
 
 import (
+	"net/http"
 	"strings"
+	"sync"
 	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
+const (
+	missing = `{"error":"not_found","reason":"missing"}`
+	view    = "/db/_design/d/_view/v"
+)
+
+func rows(pairs ...string) string {
+	var list []string
+	for i := 0; i < len(pairs); i += 2 {
+		list = append(list, `{"id":"`+pairs[i]+`","value":"`+pairs[i+1]+`"}`)
+	}
+	return `{"rows":[` + strings.Join(list, ",") + `]}`
+}
+
+// TestDocument shows that what is read of a document is kept until it changes.
 func TestDocument(t *testing.T) {
 	s := newSite(t, 1)
 	a := s.nodes[0]
@@ -17,13 +38,293 @@ func TestDocument(t *testing.T) {
 		t.Errorf("a hit has %v", hit.header)
 	}
 	s.get("client has it", "/db/x", 304, "", "hit", "If-None-Match", hit.header.Get("ETag"))
-	s.get("what is not there", "/db/y", 404, `{"error":"not_found","reason":"missing"}`, "fwd=uri-miss; stored")
-	s.get("what is not there, again", "/db/y", 404, `{"error":"not_found","reason":"missing"}`, "hit")
+	s.get("what is not there", "/db/y", 404, missing, "fwd=uri-miss; stored")
+	s.get("what is not there, again", "/db/y", 404, missing, "hit")
 	s.asked("in all", "a GET /db/x", "a GET /db/y")
 
 	a.store("x", `{"n":2}`)
-	s.settled()
 	s.until(func() bool { return !strings.HasPrefix(s.ask("GET", "/db/x", "").how(), "hit") })
 	s.get("past Kasoku", "/db/x", 200, `{"n":2}`, "hit")
-	s.get("another document stays", "/db/y", 404, `{"error":"not_found","reason":"missing"}`, "hit")
+	s.get("another document stays", "/db/y", 404, missing, "hit")
+}
+
+// TestRevalidated shows that a copy that a change has put out of reach is asked about
+// by the node's own validator, and stays if that still holds.
+func TestRevalidated(t *testing.T) {
+	s := newSite(t, 1)
+	s.nodes[0].store("x", `{"n":1}`)
+	s.follow()
+	s.get("first", "/db/x", 200, `{"n":1}`, "fwd=uri-miss; stored")
+	s.cache.Apply(moving(s, "x"))
+	s.get("moved", "/db/x", 200, `{"n":1}`, "fwd=stale; detail=invalidated; fwd-status=304; stored")
+	s.get("again", "/db/x", 200, `{"n":1}`, "hit")
+}
+
+// TestResult shows that what has no validator gets one, which lasts for as long as
+// what it stands for stays the same.
+func TestResult(t *testing.T) {
+	s := newSite(t, 1)
+	a := s.nodes[0]
+	a.store("x", "1")
+	s.follow()
+	s.requests()
+	first := s.get("first", view+"?a=1&b=2", 200, rows("x", "1"), "fwd=uri-miss; stored")
+	tag := first.header.Get("ETag")
+	if !strings.HasPrefix(tag, `"k-`) {
+		t.Fatalf("ETag %s", tag)
+	}
+	s.get("again, parameters in another order", view+"?b=2&a=1", 200, rows("x", "1"), "hit")
+	s.get("client has it", view+"?a=1&b=2", 304, "", "hit", "If-None-Match", tag)
+	s.asked("so far", "a GET "+view+"?a=1&b=2")
+	s.cache.Apply(moving(s, "x"))
+	s.get("changed, and the same in the end", view+"?a=1&b=2", 304, "", "fwd=stale; detail=invalidated; stored", "If-None-Match", tag)
+	s.ask("PUT", "/db/y", "2")
+	s.get("changed", view+"?a=1&b=2", 200, rows("x", "1", "y", "2"), "fwd=stale; detail=invalidated", "If-None-Match", tag)
+}
+
+// TestUnsound shows what of results is not kept.
+func TestUnsound(t *testing.T) {
+	s := newSite(t, 1)
+	a := s.nodes[0]
+	s.follow()
+	f := func(body string, kept bool) {
+		t.Helper()
+		a.set(func() { a.broken = body })
+		s.cache.Apply(moving(s, "x"))
+		for range 2 {
+			if g := s.ask("GET", view, ""); g.body != body {
+				t.Errorf("%s instead of %s", g.body, body)
+			}
+		}
+		if got := strings.HasPrefix(s.ask("GET", view, "").how(), "hit"); got != kept {
+			t.Errorf("%s: kept is %v", body, got)
+		}
+	}
+	f(`{"rows":[]}`, true)
+	f(`{"rows":[{"key":"x","error":"not_found"}]}`, true)
+	f(`{"rows":[{"id":"x","value":{"error":"x"}}]}`, true)
+	f(`{"rows":[{"id":"x"},{"error":"timeout","reason":"x"}]}`, false)
+	f(`{"rows":[{"id":"x"},{"error":"timeout","reason":"x"}`, false)
+	f(`{"rows":[],"error":"x","reason":"y"}`, false)
+}
+
+// TestPostReads shows POSTs that read, kept by their bodies.
+func TestPostReads(t *testing.T) {
+	s := newSite(t, 1)
+	s.follow()
+	s.requests()
+	const find = "/db/_find"
+	f := func(body, how string) {
+		t.Helper()
+		g := s.ask("POST", find, body, "Content-Type", "application/json", "If-None-Match", "*")
+		if g.status != 200 || !strings.HasPrefix(g.how(), how) || !strings.HasSuffix(g.body, strings.TrimSpace(body)) {
+			t.Errorf("%s: %d %s (%s); want %s", body, g.status, g.body, g.how(), how)
+		}
+	}
+	a := s.nodes[0]
+	a.set(func() { a.broken = `{"docs":[]}` }) // and the body behind it, which makes it no JSON
+	f(`{"selector":{"n":1}}`, "fwd=uri-miss")
+	a.set(func() { a.broken = " " })
+	f(`{"selector":{"n":2}}`, "fwd=uri-miss; stored")
+	f(`{"selector":{"n":2}}`, "hit")
+	f(`{"selector":{"n":3}}`, "fwd=uri-miss; stored")
+	f(`{"selector":`, "fwd=bypass; detail=protocol")
+	f(`{"selector":{"n":"`+strings.Repeat("x", mostQuery)+`"}}`, "fwd=bypass; detail=protocol")
+}
+
+// TestIdentities shows that copies go only to those whom the node lets read, and that
+// what was rendered for one is not given to another.
+func TestIdentities(t *testing.T) {
+	s := newSite(t, 1)
+	a := s.nodes[0]
+	a.store("x", "1")
+	a.set(func() { a.allowed = map[string]bool{"Basic one": true, "Basic two": true} })
+	s.follow("Authorization", "Basic one")
+	s.get("one", "/db/x", 200, "1", "fwd=uri-miss; stored", "Authorization", "Basic one")
+	s.get("another who may", "/db/x", 200, "1", "hit", "Authorization", "Basic two")
+	s.get("one who may not", "/db/x", 401, `{"error":"unauthorized"}`, "fwd=bypass; detail=not-allowed", "Authorization", "Basic three")
+	s.get("nobody", "/db/x", 401, `{"error":"unauthorized"}`, "fwd=bypass; detail=not-allowed")
+
+	list := "/db/_design/d/_list/l/v"
+	s.get("list for one", list, 200, "Basic one sees "+rows("x", "1"), "fwd=uri-miss; stored", "Authorization", "Basic one")
+	s.get("list for two", list, 200, "Basic two sees "+rows("x", "1"), "fwd=uri-miss; stored", "Authorization", "Basic two")
+	s.get("list for one", list, 200, "Basic one sees "+rows("x", "1"), "hit", "Authorization", "Basic one")
+
+	a.set(func() { a.allowed = map[string]bool{"Basic one": true} })
+	s.get("nobody knows yet", "/db/x", 200, "1", "hit", "Authorization", "Basic two")
+	s.ask("PUT", "/db/_security", "{}", "Authorization", "Basic one")
+	s.get("security was changed", "/db/x", 401, `{"error":"unauthorized"}`, "fwd=bypass; detail=not-allowed", "Authorization", "Basic two")
+}
+
+// TestForms shows what makes answers to the same path different ones.
+func TestForms(t *testing.T) {
+	s := newSite(t, 1)
+	s.nodes[0].store("x", "1")
+	s.follow()
+	f := func(how string, fields ...string) {
+		t.Helper()
+		s.get(strings.Join(fields, " "), "/db/x", 200, "1", how, fields...)
+	}
+	f("fwd=uri-miss; stored")
+	f("hit", "Accept-Encoding", "gzip")
+	f("hit", "Cache-Control", "no-cache")
+	f("fwd=uri-miss; stored", "Origin", "http://app")
+	f("hit", "Origin", "http://app")
+	f("fwd=uri-miss; stored", "Prefer", "return=minimal")
+	f("fwd=uri-miss; stored", "Accept", "multipart/mixed")
+	f("hit", "Accept", "*/*")
+	f("fwd=bypass; detail=protocol", "User-Agent", "CouchDB-Replicator/3.5.0")
+}
+
+// TestCookies shows that a session which a node prolongs is that of the one client, and
+// no reason not to keep the answer.
+func TestCookies(t *testing.T) {
+	s := newSite(t, 1)
+	a := s.nodes[0]
+	a.store("x", "1")
+	s.follow()
+	a.set(func() { a.cookie, a.fields["Vary"] = "AuthSession=new", "Accept-Encoding" })
+	if g := s.get("first", "/db/x", 200, "1", "fwd=uri-miss; stored", "Cookie", "AuthSession=old"); g.header.Get("Set-Cookie") != "AuthSession=new" {
+		t.Error("the session was not prolonged")
+	}
+	if g := s.get("another", "/db/x", 200, "1", "hit", "Cookie", "AuthSession=other"); g.header.Get("Set-Cookie") != "" {
+		t.Error("somebody else's session")
+	}
+}
+
+// TestNotKept shows what is asked for each time.
+func TestNotKept(t *testing.T) {
+	s := newSite(t, 1)
+	a := s.nodes[0]
+	a.store("x", "1")
+	s.follow()
+	for _, path := range []string{
+		"/", "/_all_dbs", "/db", "/db/_changes", "/db/_local/x", "/_users/x", "/_session", view + "?update=false", view + "?stale=ok",
+		"/db/x?local_seq=true", "/db/x;y?a;b",
+	} {
+		for range 2 {
+			if how := s.ask("GET", path, "").how(); !strings.HasPrefix(how, "fwd=bypass; detail=protocol") {
+				t.Errorf("%s: %s", path, how)
+			}
+		}
+	}
+	for _, status := range []int{302, 401, 403, 500, 503} {
+		a.set(func() { a.status = status })
+		for range 2 {
+			if g := s.ask("GET", "/db/status", ""); g.status != status || strings.HasPrefix(g.how(), "hit") {
+				t.Errorf("%d: %d %s", status, g.status, g.how())
+			}
+		}
+	}
+	a.set(func() { a.status = 0 })
+	s.get("a revision that is not there", "/db/y?rev=1-a", 404, missing, "fwd=uri-miss; detail=unsound")
+	s.get("a revision that is not there", "/db/y?rev=1-a", 404, missing, "fwd=uri-miss; detail=unsound")
+}
+
+// TestFunctions shows that what lists and shows say of their own lifetime counts too.
+func TestFunctions(t *testing.T) {
+	s := newSite(t, 1)
+	a := s.nodes[0]
+	s.follow()
+	f := func(control, second string) {
+		t.Helper()
+		a.set(func() { a.fields["Cache-Control"] = control })
+		s.cache.Apply(moving(s, "x"))
+		s.ask("GET", "/db/_design/d/_list/l/v", "")
+		if got := s.ask("GET", "/db/_design/d/_list/l/v", "").how(); !strings.HasPrefix(got, second) {
+			t.Errorf("%s: %s; want %s", control, got, second)
+		}
+	}
+	f("max-age=60", "hit")
+	f("no-store", "fwd=")
+	f("private", "fwd=")
+	f("max-age=0", "fwd=")
+}
+
+// TestUnfollowed shows that copies are not given out when a feed is silent, but asked
+// about.
+func TestUnfollowed(t *testing.T) {
+	s := newSite(t, 1, func(c *Config) { c.MaxUnfollowed = 100 * time.Millisecond })
+	a := s.nodes[0]
+	a.store("x", "1")
+	s.follow()
+	s.until(func() bool { return strings.HasPrefix(s.ask("GET", "/db/x", "").how(), "hit") })
+	a.set(func() { a.mute = true })
+	s.until(func() bool { return !strings.HasPrefix(s.ask("GET", "/db/x", "").how(), "hit") })
+	s.get("silent", "/db/x", 200, "1", "fwd=stale; detail=unfollowed; fwd-status=304")
+	a.set(func() { a.mute = false })
+	s.until(func() bool { return strings.HasPrefix(s.ask("GET", "/db/x", "").how(), "hit") })
+}
+
+// TestTogether shows that a node is asked once for a result that many want.
+func TestTogether(t *testing.T) {
+	s := newSite(t, 1)
+	a := s.nodes[0]
+	s.follow()
+	s.requests()
+	hold, held := make(chan struct{}), make(chan struct{}, 100)
+	a.set(func() { a.hold, a.held = hold, held })
+	const many = 30
+	var wg sync.WaitGroup
+	for range many {
+		wg.Go(func() {
+			if g, err := s.try("GET", view, ""); err != nil || g.status != 200 {
+				t.Errorf("%v %v", g, err)
+			}
+		})
+	}
+	<-held
+	close(hold)
+	wg.Wait()
+	s.asked("by all", "a GET "+view)
+}
+
+// TestFollowOff shows that Kasoku then balances and keeps nothing of databases.
+func TestFollowOff(t *testing.T) {
+	s := newSite(t, 2, func(c *Config) { c.Follow = false })
+	for _, n := range s.nodes {
+		n.store("x", "1")
+	}
+	for range 4 {
+		s.get("read", "/db/x", 200, "1", "fwd=bypass; detail=protocol")
+	}
+	if got := strings.Join(s.requests(), " "); strings.Count(got, "a GET") != 2 || strings.Count(got, "b GET") != 2 {
+		t.Errorf("reads are not balanced: %s", got)
+	}
+	s.ask("PUT", "/db/y", "2")
+	s.requests()
+	for range 3 {
+		s.get("own write", "/db/y", 200, "2", "fwd=bypass")
+	}
+	s.asked("after a write", "a GET /db/y", "a GET /db/y", "a GET /db/y")
+}
+
+func TestHitAllocatesNothing(t *testing.T) {
+	if race.Enabled {
+		t.Log("the race detector allocates")
+		return
+	}
+	s := newSite(t, 1)
+	s.nodes[0].store("x", "1")
+	s.follow()
+	for _, target := range []string{"/db/x", view + "?limit=10&descending=true", "/db/_design/d/_list/l/v?limit=10"} {
+		for _, fields := range []string{"", "Authorization: Basic eA==\r\nAccept: application/json\r\n", "Cookie: AuthSession=x\r\nAccept-Encoding: gzip\r\n"} {
+			var r http1.Request
+			if _, err := http1.ParseRequest([]byte("GET "+target+" HTTP/1.1\r\nHost: h\r\n"+fields+"\r\n"), &http1.Limits{}, &r); err != nil {
+				t.Fatal(err)
+			}
+			x := edge.Detached(t.Context(), r, nil, time.Now())
+			f := func() {
+				x.Reply.Reset()
+				s.Serve(x)
+			}
+			s.until(func() bool { f(); return x.Record.Decision.String() == "hit" })
+			if n := testing.AllocsPerRun(100, f); n != 0 {
+				t.Errorf("%s with %q: %v allocations", target, fields, n)
+			}
+			if x.Reply.Status != http.StatusOK || x.Record.Decision.String() != "hit" {
+				t.Errorf("%s with %q: %d, a %s", target, fields, x.Reply.Status, x.Record.Decision)
+			}
+		}
+	}
 }

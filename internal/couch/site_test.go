@@ -176,3 +176,9 @@ func (s *site) asked(what string, want ...string) {
 		s.t.Errorf("%s: nodes were asked for %s; want %s", what, got, strings.Join(want, ", "))
 	}
 }
+
+// moving is a change of a document that nobody has made.
+func moving(s *site, id string) cache.Change {
+	db := []byte("db")
+	return cache.Change{Tags: []cache.Tag{s.tagger.Document(db, []byte(id)), s.tagger.Results(db)}}
+}

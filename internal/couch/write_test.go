@@ -1,0 +1,217 @@
+package couch
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestReadYourWrites shows that what was read before a write is out of reach when the
+// write has been answered, and that what a node that has not got the write would say is
+// not kept.
+func TestReadYourWrites(t *testing.T) {
+	s := newSite(t, 2)
+	a, b := s.nodes[0], s.nodes[1]
+	s.ask("PUT", "/db/x", "1")
+	b.gets("x", a)
+	s.follow()
+	s.get("first", "/db/x", 200, "1", "fwd=uri-miss; stored")
+	s.get("first", view, 200, rows("x", "1"), "fwd=uri-miss; stored")
+	b.gets("x", a)
+	s.settled()
+	s.requests()
+	if g := s.ask("PUT", "/db/x", "2"); g.status != 201 || g.how() != "fwd=method; detail=passed" {
+		t.Errorf("%d %s", g.status, g.how())
+	}
+	for range 3 { // b would say otherwise
+		s.get("written", "/db/x", 200, "2", "")
+		s.get("written", view, 200, rows("x", "2"), "")
+	}
+	s.asked("while b lacks it", "a PUT /db/x", "a GET /db/x", "a GET "+view)
+	b.gets("x", a)
+	s.settled()
+	s.get("replicated", view, 200, rows("x", "2"), "")
+}
+
+// TestPassesAreCoherent shows that what is not kept is read from nodes that have what
+// was written, too.
+func TestPassesAreCoherent(t *testing.T) {
+	s := newSite(t, 2)
+	a, b := s.nodes[0], s.nodes[1]
+	s.follow()
+	s.ask("PUT", "/db/x", "1")
+	s.requests()
+	for range 4 {
+		s.get("not kept", "/db/x?local_seq=true", 200, "1", "fwd=bypass; detail=protocol")
+		s.get("of a replicator", "/db/x", 200, "1", "fwd=bypass; detail=protocol", "User-Agent", "CouchDB-Replicator/3")
+	}
+	if got := strings.Join(b.requests(), " "); got != "" {
+		t.Errorf("b was asked: %s", got)
+	}
+	b.gets("x", a)
+	s.settled()
+	s.requests()
+	for range 4 {
+		s.ask("GET", "/db/x?local_seq=true", "")
+	}
+	if len(a.requests()) == 0 || len(b.requests()) == 0 {
+		t.Error("reads are not balanced any more")
+	}
+}
+
+// TestPastKasoku shows that one node's announcement is not undone by what another says.
+func TestPastKasoku(t *testing.T) {
+	s := newSite(t, 2)
+	a, b := s.nodes[0], s.nodes[1]
+	a.store("x", "1")
+	b.gets("x", a)
+	s.follow()
+	s.get("first", "/db/x", 200, "1", "fwd=uri-miss; stored")
+	b.store("x", "2")
+	s.until(func() bool { return s.ask("GET", "/db/x", "").body == "2" })
+	for range 4 {
+		s.get("b has it", "/db/x", 200, "2", "")
+		s.get("b has it", view, 200, rows("x", "2"), "")
+	}
+}
+
+// TestLostAnswers shows that nothing is kept of what a write may have changed whose
+// answer was lost.
+func TestLostAnswers(t *testing.T) {
+	f := func(name string, status int, change func(*node)) {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, 1)
+			a := s.nodes[0]
+			a.store("x", "1")
+			s.follow()
+			s.get("before", "/db/x", 200, "1", "fwd=uri-miss; stored")
+			a.set(func() { change(a) })
+			if g, err := s.try("POST", "/db/", `{"_id":"x"}`); err != nil || g.status != status {
+				t.Errorf("the write: %+v, %v; want %d", g, err, status)
+			}
+			a.set(func() { a.dropped, a.cutBody, a.status = false, false, 0 })
+			for range 3 {
+				if how := s.ask("GET", "/db/x", "").how(); !strings.HasSuffix(how, "detail=invalidated; fwd-status=304") && !strings.Contains(how, "unsettled") {
+					t.Errorf("after it: %s", how)
+				}
+			}
+			for range 2 {
+				s.get("a result", view, 200, s.ask("GET", view, "").body, "fwd=uri-miss; detail=unsettled")
+			}
+		})
+	}
+	f("no answer", 502, func(n *node) { n.dropped = true })
+	f("cut behind the head", 502, func(n *node) { n.cutBody = true })
+	f("an error", 500, func(n *node) { n.status = 500 })
+}
+
+// TestRefusedWrites shows that a write which the node has refused is over.
+func TestRefusedWrites(t *testing.T) {
+	s := newSite(t, 1)
+	a := s.nodes[0]
+	a.store("x", "1")
+	s.follow()
+	for _, status := range []int{400, 403, 409, 412} {
+		a.set(func() { a.status = status })
+		if g := s.ask("PUT", "/db/x", "2"); g.status != status {
+			t.Errorf("%d; want %d", g.status, status)
+		}
+		a.set(func() { a.status = 0 })
+		s.ask("GET", "/db/x", "")
+		s.get("kept again", "/db/x", 200, "1", "hit")
+	}
+}
+
+// TestDying shows which requests a node's death costs: none but those that it may have
+// executed and that can't be executed twice.
+func TestDying(t *testing.T) {
+	f := func(name string, method, path, body string, status int, from string) {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, 2)
+			a, b := s.nodes[0], s.nodes[1]
+			a.store("x", "1")
+			b.gets("x", a)
+			s.follow()
+			a.set(func() { a.dropped = true })
+			g := s.ask(method, path, body)
+			if g.status != status || g.header.Get("X-Node") != from {
+				t.Errorf("%d from %q (%s); want %d from %q", g.status, g.header.Get("X-Node"), g.body, status, from)
+			}
+		})
+	}
+	f("a document's write", "PUT", "/db/y", "2", 201, "b")
+	f("a deletion", "DELETE", "/db/x?rev=1-a", "", 201, "b")
+	f("a new document", "POST", "/db/", `{"n":1}`, 502, "")
+}
+
+// TestDead shows that nobody notices a node that can't be reached.
+func TestDead(t *testing.T) {
+	s := newSite(t, 2)
+	a, b := s.nodes[0], s.nodes[1]
+	a.store("x", "1")
+	b.gets("x", a)
+	s.follow()
+	a.server.CloseClientConnections()
+	a.server.Listener.Close()
+	for range 4 {
+		s.get("document", "/db/x?local_seq=true", 200, "1", "fwd=bypass")
+		s.get("result", view, 200, rows("x", "1"), "")
+		if g := s.ask("POST", "/db/", `{"_id":"new"}`); g.status != 201 {
+			t.Errorf("a write: %d %s", g.status, g.body)
+		}
+		b.set(func() { delete(b.docs, "") })
+	}
+}
+
+// TestAny shows that with writes to any node those of a document have one node, and
+// that the client reads from there.
+func TestAny(t *testing.T) {
+	s := newSite(t, 2, func(c *Config) { c.Writes = WritesAny })
+	s.follow()
+	s.requests()
+	for _, id := range []string{"1", "2", "3", "4", "5", "6", "7", "8"} {
+		first := s.ask("PUT", "/db/"+id, id)
+		second := s.ask("PUT", "/db/"+id, id+id)
+		read := s.ask("GET", "/db/"+id, "")
+		if first.header.Get("X-Node") != second.header.Get("X-Node") || read.body != id+id {
+			t.Errorf("%s: written on %s and %s, read %s", id, first.header.Get("X-Node"), second.header.Get("X-Node"), read.body)
+		}
+	}
+	if len(s.nodes[0].requests()) == 0 || len(s.nodes[1].requests()) == 0 {
+		t.Error("one node has all writes")
+	}
+}
+
+// TestDatabases shows that nothing is left of a database that was made anew.
+func TestDatabases(t *testing.T) {
+	s := newSite(t, 1)
+	a := s.nodes[0]
+	a.store("x", "1")
+	s.follow()
+	s.get("before", "/db/x", 200, "1", "fwd=uri-miss; stored")
+	a.set(func() { clear(a.docs); a.rows = nil })
+	if g := s.ask("PUT", "/db", ""); g.status != 201 {
+		t.Fatal(g.status)
+	}
+	s.get("after", "/db/x", 404, missing, "fwd=uri-miss")
+	a.store("x", "2")
+	s.until(func() bool {
+		g := s.ask("GET", "/db/x", "")
+		return g.body == "2" && strings.HasPrefix(g.how(), "hit")
+	})
+}
+
+// TestForwarded shows what a node does not get from clients.
+func TestForwarded(t *testing.T) {
+	s := newSite(t, 1)
+	got := make(chan http.Header, 10)
+	a := s.nodes[0]
+	a.set(func() { a.sees = got })
+	for _, method := range []string{"GET", "PUT", "DELETE"} {
+		s.ask(method, "/db/x", "", "X-Auth-CouchDB-UserName", "admin", "X-Auth-CouchDB-Roles", "_admin", "X-Mine", "1")
+		h := <-got
+		if h.Get("X-Auth-CouchDB-UserName") != "" || h.Get("X-Auth-CouchDB-Roles") != "" || h.Get("X-Mine") != "1" {
+			t.Errorf("%s: %v", method, h)
+		}
+	}
+}
