@@ -25,6 +25,7 @@ type errand struct {
 	client http1.Fields // with the client's conditions
 	req    policy.Request
 	opt    *policy.Options
+	trails bool    // its starter takes trailers
 	seen   *Object // what is to be validated, nil if nothing
 	part   *Object // what may be completed, nil if nothing
 	quiet  bool    // nobody waits for it
@@ -46,7 +47,7 @@ func (c *call) newErrand(seen *Object) *errand {
 	f := &errand{
 		svc: c.svc, set: c.set, key: append([]byte(nil), c.key...), method: append([]byte(nil), q.Method...),
 		target: append([]byte(nil), q.Target...), header: policy.Unconditional(nil, client), client: client, seen: seen,
-		opt: c.opt, fill: c.fill(),
+		opt: c.opt, fill: c.fill(), trails: c.hop.trailers,
 	}
 	if len(q.Host) > 0 {
 		f.host = append([]byte(nil), q.Host...)
@@ -99,7 +100,7 @@ func (f *errand) attempt(ctx context.Context, fl *Flight, seen *Object) (*Answer
 	f.svc.metrics.asked.Inc()
 	asked := time.Now().Unix()
 	in, fault := f.ask(ctx, &origin.Outbound{
-		Method: f.method, Host: f.host, Target: f.target, Header: header, Content: f.content,
+		Method: f.method, Host: f.host, Target: f.target, Header: header, Content: f.content, WantTrailer: f.trails,
 		Interim: func(status int, h http1.Fields) { fl.Interim(status, policy.EndToEnd(nil, h).Clone()) },
 	})
 	if fault != nil {
@@ -151,7 +152,7 @@ func (f *errand) answer(in *origin.Inbound, fields http1.Fields, asked int64) *A
 	o := f.opt
 	r := policy.ParseResponse(in.Status, fields, asked, time.Now().Unix(), o)
 	storable, why := policy.Storable(&f.req, &r, o)
-	a := &Answer{Head: NewHead(r, fields, f.client, o).grouped(f.key), Length: in.Length, Body: in, Share: storable, Keep: storable}
+	a := &Answer{Head: NewHead(r, fields, f.client, o).grouped(f.key), Length: in.Length, Body: in, Trailer: func() http1.Fields { return trailer(in, o) }, Share: storable, Keep: storable}
 	f.set.offer(a.Head, in.Length, storable)
 	switch {
 	case !storable:

@@ -35,6 +35,9 @@ type Answer struct {
 	// Seal, if set, is asked when Body is whole: what it returns is stored, or not,
 	// with that body or that of its Validated. It may give it another Head, too.
 	Seal func(*Answer, *Body) *Answer
+	// Trailer gives the fields behind Body when that is whole; nil for none. They go to
+	// who follows the flight and are not stored.
+	Trailer func() http1.Fields
 	// Share lets those who wait have it. Without it they are let go at once, and
 	// whoever started the flight gets Body to read.
 	Share bool
@@ -98,7 +101,8 @@ type Flight struct {
 	err         error
 	answer      *Answer
 	object      *Object
-	own         *Answer // for whoever started the flight, until it is taken
+	trailer     http1.Fields // of a body that is whole
+	own         *Answer      // for whoever started the flight, until it is taken
 	starterLeft bool
 	interim     []Interim
 	members     int   // tickets that have not left
@@ -232,6 +236,9 @@ func (f *Flight) stream(a *Answer) error {
 		return err
 	}
 	f.mu.Lock()
+	if a.Trailer != nil {
+		f.trailer = a.Trailer()
+	}
 	kept := f.pieces.kept
 	all := f.pieces.all(last)
 	f.mu.Unlock()

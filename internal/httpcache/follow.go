@@ -80,6 +80,9 @@ func (c *call) follow(t *Ticket, f *errand, why policy.Reason) onward {
 		return alone
 	case out.Way == Streaming:
 		return c.stream(t, out, status)
+	case c.hop.trailers && len(t.Trailer()) > 0:
+		out.Length = -1 // trailers go behind a body that comes in chunks
+		return c.stream(t, out, status)
 	case t.Joined() && t.flight == nil && c.plan != nil:
 		c.hit(out.Object, policy.CacheStatus{Reason: policy.Followed}, 0)
 	case t.Joined() && t.flight == nil:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -189,7 +190,7 @@ func (c *call) copyRest(out *edge.Outgoing, from *ended, keep *collector, buf []
 		}
 		switch {
 		case err == io.EOF:
-			out.Trailer(from.in.Trailer())
+			out.Trailer(trailer(from.in, c.opt))
 			_ = out.Close() // edge accounts for clients that leave
 			return
 		case err != nil:
@@ -200,6 +201,11 @@ func (c *call) copyRest(out *edge.Outgoing, from *ended, keep *collector, buf []
 		n, err = from.Read(buf)
 		keep.take(buf[:n], err)
 	}
+}
+
+// trailer are the fields behind a whole body that clients may get.
+func trailer(in *origin.Inbound, o *policy.Options) http1.Fields {
+	return slices.DeleteFunc(slices.Clone(in.Trailer()), func(f http1.Field) bool { return o.Strips(f.Name) })
 }
 
 // unanswered tells the client that no origin answered.

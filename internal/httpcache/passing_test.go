@@ -136,6 +136,59 @@ func TestTrailers(t *testing.T) {
 	f("5\r\nhello\r\n0\r\n\r\n")
 }
 
+// Trailers of an answer that is shared reach all who follow it and take them, whoever
+// asked the origin. What is stored has none.
+func TestTrailersOfSharedAnswers(t *testing.T) {
+	gate := make(chan struct{})
+	s := newSite(t, func(a *asked) {
+		a.say("HTTP/1.1 200 OK\nCache-Control: max-age=60\nTransfer-Encoding: chunked\n\n5\r\nhello\r\n")
+		<-gate
+		a.raw("0\r\nX-T: 1\r\nContent-Length: 9\r\nX-Secret: 2\r\n\r\n")
+	}, func(c *Config) { c.Policy.Strip = []string{"x-secret"} })
+	leader, _ := s.begin("TE: trailers")
+	with, _ := s.begin("TE: trailers")
+	without, _ := s.begin()
+	close(gate)
+	for c, want := range map[*visitor]string{
+		leader: "5\r\nhello\r\n0\r\nX-T: 1\r\n\r\n", with: "5\r\nhello\r\n0\r\nX-T: 1\r\n\r\n", without: "5\r\nhello\r\n0\r\n\r\n",
+	} {
+		if got := c.read(len(want)); got != want {
+			t.Errorf("%q; want %q", got, want)
+		}
+	}
+	if head := s.origin.requests()[0]; !strings.Contains(head, "TE: trailers\n") {
+		t.Errorf("the origin is not asked for trailers:\n%s", head)
+	}
+	if g := s.ask("GET /a", "TE: trailers"); g.body != "hello" || g.get("Content-Length") != "5" || len(s.origin.requests()) != 1 {
+		t.Errorf("hit: %s", g)
+	}
+}
+
+// Who waited for an answer gets its trailers also if it is whole by the time that he
+// looks.
+func TestTrailersOfWholeAnswers(t *testing.T) {
+	const most = 20
+	gate := make(chan struct{})
+	s := newSite(t, func(a *asked) {
+		<-gate
+		a.say("HTTP/1.1 200 OK\nCache-Control: max-age=60\nTransfer-Encoding: chunked\n\n5\r\nhello\r\n0\r\nX-T: 1\r\n\r\n")
+	})
+	all := make([]*visitor, most)
+	for i := range all {
+		all[i] = s.visit()
+		all[i].send("GET /a HTTP/1.1\nHost: site\nTE: trailers")
+	}
+	until(func() bool { return s.store.Stats().Joined == most-1 })
+	close(gate)
+	const want = "5\r\nhello\r\n0\r\nX-T: 1\r\n\r\n"
+	for i, c := range all {
+		c.head()
+		if got := c.read(len(want)); got != want {
+			t.Errorf("visitor %d: %q; want %q", i, got, want)
+		}
+	}
+}
+
 // Another protocol on the connection is passed both ways, until both have ended it.
 func TestUpgrade(t *testing.T) {
 	head := make(chan string, 1)

@@ -100,6 +100,7 @@ func (c *call) followOn(out *edge.Outgoing, t *Ticket, n int64, b []byte) {
 		}
 	}
 	if err == io.EOF {
+		out.Trailer(t.Trailer())
 		_ = out.Close()
 		return
 	}

@@ -3,6 +3,8 @@ package httpcache
 import (
 	"context"
 	"io"
+
+	"github.com/kasoku/kasoku/internal/http1"
 )
 
 // Ticket is one request's part in a flight. It is used by one goroutine and must
@@ -205,6 +207,18 @@ func (t *Ticket) take() ([]byte, error) {
 		return nil, f.err
 	}
 	return nil, nil
+}
+
+// Trailer are the fields that came behind a body that is whole. They must not be
+// changed.
+func (t *Ticket) Trailer() http1.Fields {
+	f := t.flight
+	if f == nil {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.trailer
 }
 
 // Total waits until the length of the whole body is known: announced, or come to
