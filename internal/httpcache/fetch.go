@@ -152,8 +152,14 @@ func (f *errand) answer(in *origin.Inbound, fields http1.Fields, asked int64) *A
 	o := f.opt
 	r := policy.ParseResponse(in.Status, fields, asked, time.Now().Unix(), o)
 	storable, why := policy.Storable(&f.req, &r, o)
-	a := &Answer{Head: NewHead(r, fields, f.client, o).grouped(f.key), Length: in.Length, Body: in, Trailer: func() http1.Fields { return trailer(in, o) }, Share: storable, Keep: storable}
-	f.set.offer(a.Head, in.Length, storable)
+	length := in.Length
+	if in.Status == 206 && storable {
+		if length, storable = fitted(&r, length, o); !storable {
+			why = policy.PartNotStored
+		}
+	}
+	a := &Answer{Head: NewHead(r, fields, f.client, o).grouped(f.key), Length: length, Body: in, Trailer: func() http1.Fields { return trailer(in, o) }, Share: storable, Keep: storable}
+	f.set.offer(a.Head, length, storable)
 	switch {
 	case !storable:
 		if !ofRequest(why) {
@@ -162,7 +168,7 @@ func (f *errand) answer(in *origin.Inbound, fields http1.Fields, asked int64) *A
 		if why != policy.Authorized { // another may still get what is stored
 			f.replaceable(in.Status)
 		}
-	case in.Length > f.set.cfg.MaxObject:
+	case length > f.set.cfg.MaxObject:
 		a.Keep, why = false, policy.TooLarge
 	case f.seen != nil && policy.Failing(in.Status):
 		a.Keep, why = false, policy.OriginFailed // what is stored stays (RFC 9111, section 4.3.3)
@@ -170,6 +176,19 @@ func (f *errand) answer(in *origin.Inbound, fields http1.Fields, asked int64) *A
 	f.why = why
 	f.svc.metrics.stored(why)
 	return a
+}
+
+// fitted is the length of a part's body, whose Part agrees with it; false if they can't
+// agree. One whose length is not announced has what its Content-Range says.
+func fitted(r *policy.Response, length int64, o *policy.Options) (int64, bool) {
+	if length < 0 {
+		length = r.Part.Length()
+	}
+	part, fits := r.Part.Fit(length, o)
+	if fits {
+		r.Part = part
+	}
+	return length, fits
 }
 
 // ofRequest says whether an answer can't be shared because of what was asked: that

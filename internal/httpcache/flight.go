@@ -85,6 +85,7 @@ type Flight struct {
 	store      *Store
 	shard      *flightShard
 	key        []byte
+	part       []byte // as Ask has it
 	guess      guess
 	background bool
 	fill       FillFunc

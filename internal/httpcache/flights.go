@@ -18,6 +18,9 @@ type Ask struct {
 	// Seen is what a look-up found and the caller does not want as it is. If
 	// something else lies there by now, no flight is needed.
 	Seen *Object
+	// Part is the range that is asked for, with its condition, both as they came; nil if
+	// it is the whole. A flight for a part is joined by those alone who ask for the same.
+	Part []byte
 	// Tags are what the answer depends on beside its URL: at most three.
 	Tags []cache.Tag
 	// Since is the earliest time, on the cache's clock, at which a flight with Tags may
@@ -111,7 +114,7 @@ func (s *Store) Fly(a *Ask) *Ticket {
 	sh.Lock()
 	defer sh.Unlock()
 	if !a.Apart {
-		if t := s.join(sh, a.Query, a.Since); t != nil {
+		if t := s.join(sh, a); t != nil {
 			return t
 		}
 		// Without this look, a flight that ended since the caller's own look-up
@@ -135,7 +138,7 @@ func (s *Store) Refresh(a *Ask) bool {
 	sh.Lock()
 	defer sh.Unlock()
 	for _, f := range sh.byKey[string(a.Query.Key)] {
-		if s.joinable(f, a.Query, a.Since) {
+		if s.joinable(f, a) {
 			return false
 		}
 	}
@@ -156,7 +159,7 @@ func (s *Store) shardOf(key []byte) *flightShard {
 func (s *Store) newFlight(sh *flightShard, a *Ask) *Flight {
 	f := &Flight{
 		store: s, shard: sh, key: bytes.Clone(a.Query.Key), fill: a.Fill, limits: s.limits.Load(),
-		pieces: pieces{kept: true},
+		part: bytes.Clone(a.Part), pieces: pieces{kept: true},
 	}
 	f.ctx, f.cancel = context.WithCancelCause(s.flights.ctx)
 	f.guess = s.guess(sh, a.Query)
@@ -208,24 +211,27 @@ func (f *Flight) vary() []string {
 	return f.answer.Head.Response.Vary
 }
 
-// join returns a ticket of a flight that q can join, nil if there is none.
-func (s *Store) join(sh *flightShard, q *Query, since int64) *Ticket {
-	for _, f := range sh.byKey[string(q.Key)] {
-		if s.joinable(f, q, since) && f.board() {
+// join returns a ticket of a flight that a can join, nil if there is none.
+func (s *Store) join(sh *flightShard, a *Ask) *Ticket {
+	for _, f := range sh.byKey[string(a.Query.Key)] {
+		if s.joinable(f, a) && f.board() {
 			s.stats.joined.Add(1)
-			return &Ticket{flight: f, query: q}
+			return &Ticket{flight: f, query: a.Query}
 		}
 	}
 	return nil
 }
 
-// joinable tells whether f brings what q asks for, and began late enough. One that
+// joinable tells whether f brings what is asked for, and began late enough. One that
 // began beside a write of the caller's tags is for nobody else.
-func (s *Store) joinable(f *Flight, q *Query, since int64) bool {
+func (s *Store) joinable(f *Flight, ask *Ask) bool {
+	q := ask.Query
 	switch {
+	case f.part != nil && string(f.part) != string(ask.Part):
+		return false
 	case !s.space.Cache().Current(&f.stamp):
 		return false
-	case f.fenced && (!f.stamp.Settled || f.began < since):
+	case f.fenced && (!f.stamp.Settled || f.began < ask.Since):
 		return false
 	}
 	f.mu.Lock()

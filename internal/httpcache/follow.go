@@ -91,6 +91,10 @@ func (c *call) follow(t *Ticket, f *errand, why policy.Reason) onward {
 		if !t.Joined() && f.fwdStatus == 304 {
 			status.FwdStatus = 304
 		}
+		if out.Object.part() { // what was asked for, or what the origin takes for it
+			c.asItCame(out.Object, status)
+			break
+		}
 		c.fetched(out.Object, status)
 	}
 	return answered

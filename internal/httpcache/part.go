@@ -1,6 +1,7 @@
 package httpcache
 
 import (
+	"bytes"
 	"io"
 	"net/http"
 	"time"
@@ -10,17 +11,50 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// readRange answers a request for a range of which nothing is stored: from the
-// fetch of the whole that is under way, if there is one; else the origin is asked
-// for the range as the client has put it, and the part may be stored.
-func (c *call) readRange(why policy.Reason) {
-	if t := c.svc.store.Join(&c.query); t != nil {
-		next := c.follow(t, nil, why)
+// readRange answers a request for a range that nothing stored has: from the fetch of
+// the whole that is under way, if there is one; else from the origin, which is asked for
+// the range as the client has put it, once for all who ask for the same at the same
+// time. The part may be stored.
+func (c *call) readRange(found *Found, why policy.Reason) {
+	ask := Ask{Query: &c.query, Seen: found.Object, Part: c.sharedPart(found)}
+	for next := together; next == together && c.flights < mostFlights; c.flights++ {
+		t, f := c.svc.store.Join(&ask), (*errand)(nil)
+		if t == nil && ask.Part == nil {
+			break
+		}
+		if t == nil {
+			f = c.newErrand(nil)
+			f.header, ask.Fill = f.client, f.fly
+			t = c.svc.store.Fly(&ask)
+		}
+		next = c.follow(t, f, why)
 		t.Leave()
 		if next == answered {
 			return
 		}
 	}
+	c.ownRange(why)
+}
+
+// sharedPart is the range that is asked for, if others can have the same answer: there
+// is one, without other conditions, and nothing known says that it is for one client.
+func (c *call) sharedPart(found *Found) []byte {
+	const conditions = policy.HasIfNoneMatch | policy.HasIfModifiedSince
+	q := &c.req
+	if found.Marked || c.alone(nil) || q.Traits.Has(conditions) || len(q.Range) == 0 || bytes.IndexByte(q.Range, ',') >= 0 {
+		return nil
+	}
+	return append(append(bytes.Clone(q.Range), '\n'), q.IfRange...)
+}
+
+// asItCame answers with a part that the origin has just sent for what is asked for.
+func (c *call) asItCame(o *Object, status policy.CacheStatus) {
+	c.missHead(o.Head, status)
+	c.body(o.Body, 0, o.Body.Len())
+}
+
+// ownRange asks the origin for a range on behalf of this client alone.
+func (c *call) ownRange(why policy.Reason) {
 	fence := c.svc.store.fence(c.key)
 	asked := time.Now().Unix()
 	q := c.outbound(c.forOrigin())
@@ -100,10 +134,10 @@ func (s *Store) fence(key []byte) fence {
 	return fence{stamp: s.space.Cache().Note(URLTag(key)), born: born}
 }
 
-// Join joins the flight that brings what q asks for, nil if there is none.
-func (s *Store) Join(q *Query) *Ticket {
-	sh := s.shardOf(q.Key)
+// Join joins the flight that brings what is asked for, nil if there is none.
+func (s *Store) Join(a *Ask) *Ticket {
+	sh := s.shardOf(a.Query.Key)
 	sh.Lock()
 	defer sh.Unlock()
-	return s.join(sh, q, 0)
+	return s.join(sh, a)
 }

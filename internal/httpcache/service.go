@@ -212,13 +212,32 @@ func (c *call) read() {
 // decide says whether what was found answers.
 func (c *call) decide(found *Found) policy.Decision {
 	if o := found.Object; o != nil {
-		return policy.Decide(&c.req, &o.Head.Response, o.Mark(), c.now, c.opt)
+		d := policy.Decide(&c.req, &o.Head.Response, o.Mark(), c.now, c.opt)
+		if d.Reason == policy.PartMissing {
+			c.otherPart(found, &d)
+		}
+		return d
 	}
 	d := policy.Absent(&c.req, found.Miss == MissVary, c.opt)
 	if found.Miss == MissRemoved && d.Reason == policy.URIMiss {
 		d.Reason = policy.Invalidated
 	}
 	return d
+}
+
+// otherPart finds another stored part that has the range which is asked for.
+func (c *call) otherPart(found *Found, d *policy.Decision) {
+	if !c.req.Traits.Has(policy.HasRange) {
+		return
+	}
+	c.svc.store.Parts(&c.query, func(o *Object) bool {
+		if policy.Covers(&c.req, &o.Head.Response) {
+			found.Object = o
+			*d = policy.Decide(&c.req, &o.Head.Response, o.Mark(), c.now, c.opt)
+			return false
+		}
+		return true
+	})
 }
 
 // forbidden answers a request that must not reach the origin.
@@ -242,7 +261,7 @@ func (c *call) ahead(found Found, d policy.Decision) {
 			why = policy.KnownUncacheable
 		}
 		if c.req.Traits.Has(policy.HasRange) {
-			c.readRange(why)
+			c.readRange(&found, why)
 			return
 		}
 		c.fetch(nil, why, found.Marked || c.alone(nil))

@@ -1,0 +1,143 @@
+package httpcache
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// rangeOf is the range that an origin was asked for, "" if for the whole.
+func rangeOf(head string) string {
+	_, text, _ := strings.Cut(head, "\nRange: ")
+	text, _, _ = strings.Cut(text, "\n")
+	return text
+}
+
+// However many want the same range of a thing that is not there, the origin is asked
+// once for it, and all get the bytes as they come.
+func TestOneRequestForARange(t *testing.T) {
+	const most = 200
+	part := "HTTP/1.1 206 Partial Content\nETag: \"1\"\nContent-Range: bytes 2-5/10\n%s\n\n"
+	f := func(name, say string, status int, body, contentRange string, change ...func(*Config)) {
+		t.Run(name, func(t *testing.T) {
+			gate := make(chan struct{})
+			s := newSite(t, func(a *asked) {
+				<-gate
+				a.say(say)
+			}, change...)
+			go func() {
+				until(func() bool { return s.store.Stats().Joined == most-1 })
+				close(gate)
+			}()
+			for i, g := range s.crowd(most, "GET /a", "Range: bytes=2-5") {
+				if g.status != status || g.body != body || g.cut || g.get("Content-Range") != contentRange {
+					t.Fatalf("visitor %d: %s", i, g)
+				}
+			}
+			asked := s.origin.requests()
+			if len(asked) != 1 || rangeOf(asked[0]) != "bytes=2-5" {
+				t.Errorf("%d requests at the origin:\n%s", len(asked), strings.Join(asked, "\n"))
+			}
+		})
+	}
+	f("length", fmt.Sprintf(part, "Cache-Control: max-age=60\nContent-Length: 4")+"2345", 206, "2345", "bytes 2-5/10")
+	f("chunks", fmt.Sprintf(part, "Cache-Control: max-age=60\nTransfer-Encoding: chunked")+"4\r\n2345\r\n0\r\n\r\n", 206, "2345", "bytes 2-5/10")
+	f("too large to keep", fmt.Sprintf(part, "Cache-Control: max-age=60\nContent-Length: 4")+"2345", 206, "2345", "bytes 2-5/10",
+		func(c *Config) { c.MaxObject = 1 })
+	f("the whole comes", "HTTP/1.1 200 OK\nCache-Control: max-age=60\nContent-Length: 10\n\n0123456789", 206, "2345", "bytes 2-5/10")
+	f("an error for all", "HTTP/1.1 404 Not Found\nCache-Control: max-age=60\nContent-Length: 4\n\ngone", 404, "gone", "")
+}
+
+// Who asks for something else than others, or may not have the same, asks for himself.
+func TestRangesOfTheirOwn(t *testing.T) {
+	f := func(name, control string, want int, asks ...string) {
+		t.Run(name, func(t *testing.T) {
+			gate := make(chan struct{})
+			s := newSite(t, func(a *asked) {
+				<-gate
+				var from, to int
+				fmt.Sscanf(rangeOf(a.head), "bytes=%d-%d", &from, &to)
+				a.say(fmt.Sprintf("HTTP/1.1 206 Partial Content\nETag: \"1\"\nCache-Control: %s\nContent-Range: bytes %d-%d/10\nContent-Length: %d\n\n%s",
+					control, from, to, to-from+1, "0123456789"[from:to+1]))
+			})
+			all := make([]*visitor, len(asks))
+			for i, ask := range asks {
+				all[i] = s.visit()
+				all[i].send("GET /a HTTP/1.1\nHost: site\n" + ask)
+			}
+			until(func() bool { return len(s.origin.requests())+int(s.store.Stats().Joined) == len(asks) })
+			close(gate)
+			for i, c := range all {
+				var from, to int
+				fmt.Sscanf(rangeOf("\n"+asks[i]), "bytes=%d-%d", &from, &to)
+				if g := c.head(); c.rest(g, "GET").status != 206 || g.body != "0123456789"[from:to+1] {
+					t.Errorf("%s: %s", asks[i], g)
+				}
+			}
+			if n := len(s.origin.requests()); n != want {
+				t.Errorf("%d requests at the origin; want %d", n, want)
+			}
+		})
+	}
+	const same = "Range: bytes=2-5"
+	f("the same", "max-age=60", 1, same, same)
+	f("others", "max-age=60", 2, same, "Range: bytes=3-5")
+	f("conditions", "max-age=60", 2, same+"\nIf-None-Match: \"2\"", same+"\nIf-None-Match: \"2\"")
+	f("other versions", "max-age=60", 2, same+"\nIf-Range: \"1\"", same)
+	f("the same version", "max-age=60", 1, same+"\nIf-Range: \"1\"", same+"\nIf-Range: \"1\"")
+	f("credentials", "max-age=60", 2, same+"\nAuthorization: x", same+"\nAuthorization: x")
+	f("not for all", "private", 3, same, same, same)
+}
+
+// An origin that sends another part than was asked for has it passed on, and stored as
+// what it says that it is.
+func TestAnotherPartThanAskedFor(t *testing.T) {
+	s := newSite(t, func(a *asked) {
+		a.say("HTTP/1.1 206 Partial Content\nCache-Control: max-age=60\nContent-Range: bytes 0-4/10\nContent-Length: 5\n\n01234")
+	})
+	for range 2 {
+		if g := s.ask("GET /a", "Range: bytes=5-9"); g.status != 206 || g.body != "01234" || g.get("Content-Range") != "bytes 0-4/10" {
+			t.Errorf("%s", g)
+		}
+	}
+	if g := s.ask("GET /a", "Range: bytes=1-2"); g.body != "12" || len(s.origin.requests()) != 2 {
+		t.Errorf("%s after %d requests", g, len(s.origin.requests()))
+	}
+}
+
+// A request for the whole does not take a part for it, and one for a part takes the
+// stored part that has it, whichever came last.
+func TestPartsAreNoWhole(t *testing.T) {
+	gate := make(chan struct{})
+	s := newSite(t, func(a *asked) {
+		switch rangeOf(a.head) {
+		case "":
+			a.say("HTTP/1.1 200 OK\nCache-Control: no-store\nContent-Length: 10\n\n0123456789")
+		case "bytes=0-1":
+			<-gate
+			a.say("HTTP/1.1 206 Partial Content\nCache-Control: max-age=60\nContent-Range: bytes 0-1/10\nContent-Length: 2\n\n01")
+		default:
+			a.say("HTTP/1.1 206 Partial Content\nCache-Control: max-age=60\nContent-Range: bytes 8-9/10\nContent-Length: 2\n\n89")
+		}
+	})
+	c := s.visit()
+	c.send("GET /a HTTP/1.1\nHost: site\nRange: bytes=0-1")
+	until(func() bool { return len(s.origin.requests()) == 1 })
+	if g := s.ask("GET /a"); g.status != 200 || g.body != "0123456789" {
+		t.Errorf("the whole: %s", g)
+	}
+	close(gate)
+	if g := c.head(); c.rest(g, "GET").body != "01" {
+		t.Errorf("the part: %s", g)
+	}
+	s.ask("GET /a", "Range: bytes=8-9")
+	asked := len(s.origin.requests())
+	for _, r := range []string{"0-1", "8-9", "1-1", "9-9"} {
+		if g := s.ask("GET /a", "Range: bytes="+r); g.status != 206 || !strings.Contains(g.get("Cache-Status"), "; hit") {
+			t.Errorf("%s: %s", r, g)
+		}
+	}
+	if n := len(s.origin.requests()); n != asked {
+		t.Errorf("%d more requests at the origin", n-asked)
+	}
+}
