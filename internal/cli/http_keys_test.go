@@ -3,8 +3,10 @@ package cli
 import (
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -156,4 +158,32 @@ func TestHTTPServiceChoices(t *testing.T) {
 	f("another origin", "retry_statuses: [503]", statuses("GET", 200), well, status(503))
 	f("no other origin", "retry_statuses: [502]", statuses("GET", 200, 503), well, status(503))
 	f("no other origin for writes", "retry_statuses: [503]", statuses("POST", 200, 503), well, status(503))
+}
+
+// An origin may listen on a Unix socket.
+func TestHTTPServiceBeforeASocket(t *testing.T) {
+	dir, err := os.MkdirTemp("", "kasoku") // t.TempDir is too long for a socket's path
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	ln, err := net.Listen("unix", dir+"/app.sock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	app := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, "%s at %s", r.URL, r.Host)
+	}))
+	app.Listener.Close()
+	app.Listener = ln
+	app.Start()
+	defer app.Close()
+	config := strings.ReplaceAll(web1, "ORIGIN", "unix://"+dir+"/app.sock")
+	r := run(t, config+"    host: origin\n")
+	if a := r.visit("site", "GET", "/a?b"); a.body != "/a?b at localhost" {
+		t.Errorf("%d %q", a.status, a.body)
+	}
+	if page := r.page("/api/v1/report"); !strings.Contains(page, "unix://"+dir+"/app.sock") {
+		t.Errorf("the report does not name it:\n%s", page)
+	}
 }

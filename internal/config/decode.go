@@ -453,7 +453,7 @@ func wants(t reflect.Type) string {
 		return "a size"
 	case Address:
 		return "an address"
-	case URL:
+	case URL, Upstream:
 		return "a URL"
 	}
 	switch t.Kind() {

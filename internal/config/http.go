@@ -97,9 +97,9 @@ type HTTP struct {
 
 // HTTPOrigin is one of the origins.
 type HTTPOrigin struct {
-	// URL such as http://10.0.0.1:8080 or https://app.example.com; it has no path
-	// but /.
-	URL URL `yaml:"url,self" required:"it is where requests go"`
+	// URL such as http://10.0.0.1:8080 or https://app.example.com, which has no path
+	// but /; or unix:///run/app.sock for a Unix socket.
+	URL Upstream `yaml:"url,self" required:"it is where requests go"`
 	// How many requests it gets, compared with the others.
 	Weight int `yaml:"weight" default:"1" min:"1" max:"1000"`
 	// Whether it gets no new requests, to take it out of service: set it, send

@@ -221,6 +221,46 @@ func (u URL) reaches(listener Address) bool {
 	return err == nil && to.overlaps(listener) && (!anyHost(host) || to.Loopback() || anyHost(p.Hostname()))
 }
 
+// Upstream is the address of an HTTP origin: its [URL], or unix:///path for a Unix
+// socket.
+type Upstream string
+
+const socketPrefix = "unix://"
+
+func (u *Upstream) set(text string) error {
+	if path, ok := strings.CutPrefix(text, socketPrefix); ok {
+		if len(path) < 2 || path[0] != '/' || strings.HasSuffix(path, "/") || strings.ContainsAny(path, "\x00?#%") || len(path) > 100 {
+			return fmt.Errorf("needs the absolute path of a socket after unix://, of at most 100 bytes without ?, # and %%; write for instance unix:///run/app.sock")
+		}
+		*u = Upstream(text)
+		return nil
+	}
+	var at URL
+	if err := at.set(text); err != nil {
+		return fmt.Errorf("%w; or unix:///path for a Unix socket", err)
+	}
+	*u = Upstream(at)
+	return nil
+}
+
+func (u Upstream) String() string { return string(u) }
+
+// path is the URL's own path, "" for a socket.
+func (u Upstream) path() string {
+	if strings.HasPrefix(string(u), socketPrefix) {
+		return ""
+	}
+	return URL(u).path()
+}
+
+// reaches reports whether a request to u surely arrives at the listener.
+func (u Upstream) reaches(listener Address) bool {
+	if path, ok := strings.CutPrefix(string(u), socketPrefix); ok {
+		return string(listener) == "unix:"+path
+	}
+	return URL(u).reaches(listener)
+}
+
 // Origin is what a dynamodb service stands in front of: the [URL] of a store, or
 // embedded:DIR for the store inside Kasoku.
 type Origin string

@@ -40,7 +40,7 @@ services:
 
 // typeNames says how a scalar type is called in the manual.
 var typeNames = map[string]string{
-	"Duration": "time", "Size": "size", "Address": "address", "Origin": "URL or embedded:DIR", "URL": "URL", "RefreshAhead": "true, false or number",
+	"Duration": "time", "Size": "size", "Address": "address", "Origin": "URL or embedded:DIR", "URL": "URL", "Upstream": "URL or unix:///path", "RefreshAhead": "true, false or number",
 	"string": "text", "bool": "true or false", "int": "whole number", "float64": "number",
 	"[]string": "list of text", "[]int": "list of whole numbers", "[]FluentdServer": "list of servers", "[]URL": "list of URLs",
 }
