@@ -21,6 +21,8 @@ type Ask struct {
 	// Part is the range that is asked for, with its condition, both as they came; nil if
 	// it is the whole. A flight for a part is joined by those alone who ask for the same.
 	Part []byte
+	// Covered says whether a stored part has what is asked for; nil: none has.
+	Covered func(*Object) bool
 	// Tags are what the answer depends on beside its URL: at most three.
 	Tags []cache.Tag
 	// Since is the earliest time, on the cache's clock, at which a flight with Tags may
@@ -118,10 +120,10 @@ func (s *Store) Fly(a *Ask) *Ticket {
 			return t
 		}
 		// Without this look, a flight that ended since the caller's own look-up
-		// would be flown once more. No flight is for a part alone.
-		if f := s.Find(a.Query); f.Object != nil && f.Object != a.Seen && !f.Object.part() {
+		// would be flown once more.
+		if o := s.arrived(a); o != nil {
 			s.stats.joined.Add(1)
-			return &Ticket{query: a.Query, object: f.Object}
+			return &Ticket{query: a.Query, object: o}
 		}
 	}
 	f := s.newFlight(sh, a)
@@ -142,13 +144,29 @@ func (s *Store) Refresh(a *Ask) bool {
 			return false
 		}
 	}
-	if f := s.Find(a.Query); f.Object != nil && f.Object != a.Seen && !f.Object.part() {
+	if s.arrived(a) != nil {
 		return false
 	}
 	f := s.newFlight(sh, a)
 	f.background = true
 	s.launch(f, true)
 	return true
+}
+
+// arrived is what is stored for a that it has not seen, nil if there is nothing.
+func (s *Store) arrived(a *Ask) (o *Object) {
+	if f := s.Find(a.Query); f.Object != nil && f.Object != a.Seen && !f.Object.part() {
+		return f.Object
+	}
+	if a.Covered != nil {
+		s.Parts(a.Query, func(p *Object) bool {
+			if p != a.Seen && a.Covered(p) {
+				o = p
+			}
+			return o == nil
+		})
+	}
+	return o
 }
 
 func (s *Store) shardOf(key []byte) *flightShard {

@@ -16,7 +16,7 @@ import (
 // the range as the client has put it, once for all who ask for the same at the same
 // time. The part may be stored.
 func (c *call) readRange(found *Found, why policy.Reason) {
-	ask := Ask{Query: &c.query, Seen: found.Object, Part: c.sharedPart(found)}
+	ask := Ask{Query: &c.query, Seen: found.Object, Part: c.sharedPart(found), Covered: c.covered}
 	for next := together; next == together && c.flights < mostFlights; c.flights++ {
 		t, f := c.svc.store.Join(&ask), (*errand)(nil)
 		if t == nil && ask.Part == nil {
@@ -35,6 +35,8 @@ func (c *call) readRange(found *Found, why policy.Reason) {
 	}
 	c.ownRange(why)
 }
+
+func (c *call) covered(o *Object) bool { return policy.Covers(&c.req, &o.Head.Response) }
 
 // sharedPart is the range that is asked for, if others can have the same answer: there
 // is one, without other conditions, and nothing known says that it is for one client.

@@ -231,7 +231,7 @@ func (c *call) otherPart(found *Found, d *policy.Decision) {
 		return
 	}
 	c.svc.store.Parts(&c.query, func(o *Object) bool {
-		if policy.Covers(&c.req, &o.Head.Response) {
+		if c.covered(o) {
 			found.Object = o
 			*d = policy.Decide(&c.req, &o.Head.Response, o.Mark(), c.now, c.opt)
 			return false
