@@ -68,6 +68,11 @@ export default {
     forbidden('no-cache'),
     forbidden('s-maxage=2'),
 
+    twice('stale-while-revalidate-window', 'required', 'A stale response is not reused after its stale-while-revalidate window',
+      [['Cache-Control', 'max-age=1, stale-while-revalidate=1'], ['ETag', '"a"']], 'not_cached'),
+    twice('stale-while-revalidate-within', 'optimal', 'A stale response is reused within its stale-while-revalidate window',
+      [['Cache-Control', 'max-age=1, stale-while-revalidate=3600'], ['ETag', '"a"']], 'cached'),
+
     twice('freshness-max-age-stale', 'required', 'A response is not reused after its max-age', [['Cache-Control', 'max-age=2']], 'not_cached'),
     twice('status-200-must-understand', 'optimal', 'A 200 with must-understand is reused in spite of no-store',
       [['Cache-Control', 'max-age=3600, no-store, must-understand']], 'cached'),
