@@ -95,11 +95,11 @@ func (s *h2Stream) trailer() (h http1.Fields) {
 }
 
 // begin implements answerer.
-func (s *h2Stream) begin(o *Outgoing, length int64) error {
+func (s *h2Stream) begin(o *Outgoing, length int64, first []byte) error {
 	x := o.x
 	x.headH2(s.w, length)
 	x.sent += len(x.Reply.lines)
-	return s.flush(x)
+	return s.piece(o, first) // flushes
 }
 
 // flush sends what the library holds back.

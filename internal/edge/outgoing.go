@@ -38,7 +38,8 @@ type Outgoing struct {
 
 // answerer sends an answer in its protocol.
 type answerer interface {
-	begin(o *Outgoing, length int64) error
+	// begin sends the head, and first if there is any, as piece would.
+	begin(o *Outgoing, length int64, first []byte) error
 	piece(o *Outgoing, p []byte) error
 	// end sends what tells that the body is whole.
 	end(o *Outgoing) error
@@ -56,10 +57,18 @@ const noLength = -1
 //
 // From here on the request timeout of a streaming server is over: an answer may take
 // as long as the client takes it.
-func (x *Exchange) Stream(length int64) (*Outgoing, error) {
+func (x *Exchange) Stream(length int64) (*Outgoing, error) { return x.StreamWith(length, nil) }
+
+// StreamWith is Stream for a body whose first bytes are there already: they leave
+// together with the head, in one write as a rule. More of them than length fail with
+// ErrLength, and nothing is sent.
+func (x *Exchange) StreamWith(length int64, first []byte) (*Outgoing, error) {
 	o := &x.answer
-	if o.begun {
+	switch {
+	case o.begun:
 		return nil, ErrBegun
+	case length >= 0 && int64(len(first)) > length:
+		return nil, ErrLength
 	}
 	x.saying.Lock()
 	defer x.saying.Unlock()
@@ -72,7 +81,13 @@ func (x *Exchange) Stream(length int64) (*Outgoing, error) {
 	if status := x.Reply.Status; status == http.StatusNoContent || status == http.StatusNotModified && length <= 0 {
 		length = noLength
 	}
-	if o.err = o.to.begin(o, length); o.err != nil {
+	if o.bodiless {
+		first = nil
+	}
+	if o.left > 0 {
+		o.left -= int64(len(first))
+	}
+	if o.err = o.to.begin(o, length, first); o.err != nil {
 		x.leave()
 	}
 	return o, o.err
@@ -199,8 +214,12 @@ func (x *Exchange) answerer() answerer {
 // collect takes the answer of a detached exchange into its Reply.
 type collect struct{}
 
-func (collect) begin(o *Outgoing, _ int64) error { o.x.Reply.Body = nil; return nil }
-func (collect) end(*Outgoing) error              { return nil }
+func (collect) end(*Outgoing) error { return nil }
+
+func (c collect) begin(o *Outgoing, _ int64, first []byte) error {
+	o.x.Reply.Body = nil
+	return c.piece(o, first)
+}
 
 func (collect) piece(o *Outgoing, p []byte) error {
 	o.x.Reply.Body = append(o.x.Reply.Body, p...)

@@ -78,8 +78,8 @@ func (c *conn) armWrite() {
 	}
 }
 
-// begin sends the head of a streamed answer.
-func (c *conn) begin(o *Outgoing, length int64) error {
+// begin sends the head of a streamed answer, and the first piece if it is there.
+func (c *conn) begin(o *Outgoing, length int64, first []byte) error {
 	x := o.x
 	x.closing = c.closes(x) || x.body != nil && x.body.broken()
 	if b := x.connBody(); b != nil && b.asked {
@@ -93,7 +93,10 @@ func (c *conn) begin(o *Outgoing, length int64) error {
 		x.closing = true
 	}
 	x.out = x.appendHead(x.out[:0], length, o.chunked)
-	return c.write(x.out, nil, nil)
+	if len(first) == 0 {
+		return c.write(x.out, nil, nil)
+	}
+	return c.behind(o, first)
 }
 
 // piece sends a piece of a streamed body, as a chunk where there are chunks.
@@ -101,12 +104,20 @@ func (c *conn) piece(o *Outgoing, p []byte) error {
 	if !o.chunked {
 		return c.write(p, nil, nil)
 	}
-	x := o.x
-	x.out = append(strconv.AppendInt(x.out[:0], int64(len(p)), 16), crlf...)
-	if len(p) > maxJoined {
-		return c.write(x.out, p, crlf)
+	o.x.out = o.x.out[:0]
+	return c.behind(o, p)
+}
+
+// behind writes a piece behind what is in the exchange's out.
+func (c *conn) behind(o *Outgoing, p []byte) error {
+	x, tail := o.x, []byte(nil)
+	if o.chunked {
+		x.out, tail = append(strconv.AppendInt(x.out, int64(len(p)), 16), crlf...), crlf
 	}
-	x.out = append(append(x.out, p...), crlf...)
+	if len(p) > maxJoined {
+		return c.write(x.out, p, tail)
+	}
+	x.out = append(append(x.out, p...), tail...)
 	return c.write(x.out, nil, nil)
 }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kasoku/kasoku/internal/http1"
 )
 
 // sluggish takes a few bytes of each write and then lets its deadline pass, until
@@ -90,5 +92,60 @@ func TestStreamToOneWhoTakesNothing(t *testing.T) {
 	}
 	if n := s.stats.unsent.Value(); n != 1 {
 		t.Errorf("%d unsent answers counted", n)
+	}
+}
+
+// written keeps what each Write was given.
+type written struct {
+	net.Conn
+	pieces []string
+}
+
+func (w *written) Write(b []byte) (int, error) {
+	w.pieces = append(w.pieces, string(b))
+	return len(b), nil
+}
+
+func (w *written) SetWriteDeadline(time.Time) error { return nil }
+
+// TestFirstPieceLeavesWithTheHead holds that what is there of a streamed body when it
+// begins takes no write of its own.
+func TestFirstPieceLeavesWithTheHead(t *testing.T) {
+	s := start(t, Config{Handler: &echo{}, Streaming: true})
+	f := func(method string, length int64, first, want string) {
+		t.Helper()
+		nc := &written{}
+		c := &conn{srv: s, nc: nc, fd: -1}
+		x := obtain(s, c)
+		x.set, c.x = s.set.Load(), x
+		x.Request.Method, x.Request.Minor = []byte(method), 1
+		x.Reply.Status = http.StatusOK
+		out, err := x.StreamWith(length, []byte(first))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(nc.pieces) != 1 {
+			t.Fatalf("%d writes: %q", len(nc.pieces), nc.pieces)
+		}
+		if _, body, _ := strings.Cut(nc.pieces[0], "\r\n\r\n"); body != want {
+			t.Errorf("%s %d: %q behind the head; want %q", method, length, body, want)
+		}
+		if _, err := out.Write([]byte("there")); err != nil {
+			t.Error(err)
+		}
+		if err := out.Close(); err != nil {
+			t.Errorf("%s %d: %v", method, length, err)
+		}
+	}
+	f("GET", 10, "hello", "hello")
+	f("GET", 5, "", "")
+	f("GET", -1, "hello", "5\r\nhello\r\n")
+	f("HEAD", 10, "hello", "")
+	x := Detached(t.Context(), http1.Request{Method: []byte("GET"), Minor: 1}, nil, time.Now())
+	if _, err := x.StreamWith(3, []byte("hello")); err != ErrLength {
+		t.Errorf("more than was announced: %v", err)
+	}
+	if out, err := x.StreamWith(6, []byte("hello")); err != nil || out.Close() != ErrLength || string(x.Reply.Body) != "hello" {
+		t.Errorf("less than was announced: %q, %v", x.Reply.Body, err)
 	}
 }

@@ -157,8 +157,8 @@ func (c *call) copyBodyTo(in *origin.Inbound, keep *collector) {
 		}
 	}
 	c.streamed = true
-	if out, serr := c.x.Stream(in.Length); serr == nil { // else the client is gone
-		c.copyRest(out, from, keep, *buf, n, err)
+	if out, serr := c.x.StreamWith(in.Length, (*buf)[:n]); serr == nil { // else the client is gone
+		c.copyRest(out, from, keep, *buf, err)
 	}
 }
 
@@ -182,12 +182,9 @@ func (e *ended) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// copyRest streams a body of which n bytes are in buf.
-func (c *call) copyRest(out *edge.Outgoing, from *ended, keep *collector, buf []byte, n int, err error) {
+// copyRest streams what follows the first bytes of a body, whose reading has given err.
+func (c *call) copyRest(out *edge.Outgoing, from *ended, keep *collector, buf []byte, err error) {
 	for {
-		if _, werr := out.Write(buf[:n]); werr != nil {
-			return
-		}
 		switch {
 		case err == io.EOF:
 			out.Trailer(trailer(from.in, c.opt))
@@ -198,8 +195,12 @@ func (c *call) copyRest(out *edge.Outgoing, from *ended, keep *collector, buf []
 			out.Cut()
 			return
 		}
+		var n int
 		n, err = from.Read(buf)
 		keep.take(buf[:n], err)
+		if _, werr := out.Write(buf[:n]); werr != nil {
+			return
+		}
 	}
 }
 

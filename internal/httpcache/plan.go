@@ -212,8 +212,8 @@ func (c *call) relayWhole(in *origin.Inbound, status policy.CacheStatus) {
 		c.x.Reply.Build(append(c.x.Reply.Buf, body...))
 	default:
 		c.streamed = true
-		if out, serr := c.x.Stream(in.Length); serr == nil { // else the client is gone
-			c.copyRest(out, &ended{in: in, got: int64(len(body))}, nil, body, len(body), nil)
+		if out, serr := c.x.StreamWith(in.Length, body); serr == nil { // else the client is gone
+			c.copyRest(out, &ended{in: in, got: int64(len(body))}, nil, body, nil)
 		}
 	}
 }

@@ -71,33 +71,34 @@ func (c *call) follower(t *Ticket, length int64, head func()) onward {
 		return answered
 	}
 	c.streamed = true
-	if out, serr := c.x.Stream(length); serr == nil { // else the client is gone
-		c.followOn(out, t, length, b)
+	if length < 0 {
+		b = t.Come()
+	}
+	if out, serr := c.x.StreamWith(length, b); serr == nil { // else the client is gone
+		c.followOn(out, t, length-int64(len(b)), length < 0)
 	}
 	return answered
 }
 
-// followOn sends the first bytes of a body and then what else comes of it, up to n
-// bytes if that is not negative.
-func (c *call) followOn(out *edge.Outgoing, t *Ticket, n int64, b []byte) {
+// followOn sends the next n bytes of a body, or with all whatever comes of it.
+func (c *call) followOn(out *edge.Outgoing, t *Ticket, n int64, all bool) {
 	var err error
-	for {
-		if n >= 0 {
-			b = b[:min(int64(len(b)), n)]
-			n -= int64(len(b))
-		}
-		if len(b) > 0 {
-			if _, werr := out.Write(b); werr != nil {
-				return
-			}
-		}
-		if n == 0 {
-			_ = out.Close() // edge accounts for clients that leave
-			return
-		}
+	for all || n > 0 {
+		var b []byte
 		if b, err = t.Next(c.x.Context()); err != nil {
 			break
 		}
+		if !all {
+			b = b[:min(int64(len(b)), n)]
+			n -= int64(len(b))
+		}
+		if _, werr := out.Write(b); werr != nil {
+			return
+		}
+	}
+	if err == nil {
+		_ = out.Close() // edge accounts for clients that leave
+		return
 	}
 	if err == io.EOF {
 		out.Trailer(t.Trailer())
