@@ -99,8 +99,8 @@ func (c *call) body(stored *Body, from, n int64) {
 		reply.Length = n
 		return
 	}
-	if b, ok := stored.Bytes(); ok {
-		reply.Body, reply.Pages = b[from:from+n], stored.run
+	if b, run, ok := stored.lend(); ok {
+		reply.Body, reply.Pages = b[from:from+n], run
 		return
 	}
 	c.streamed = true

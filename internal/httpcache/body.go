@@ -4,38 +4,41 @@ import (
 	"io"
 	"runtime"
 	"slices"
+	"sync/atomic"
 
 	"github.com/kasoku/kasoku/internal/pages"
 )
 
-// Body is the whole body of a response, in pieces. It is immutable.
+// Body is the whole body of a response. Its bytes never change, but once they may move.
 type Body struct {
-	chunks [][]byte
-	run    *pages.Run // that the one chunk lies in, if it does
+	mem    atomic.Pointer[memory]
 	length int64
+	stage  atomic.Uint32
 }
+
+// memory is where a body lies: in pieces on the heap, or in pages, whose one piece is
+// valid as long as run is reachable.
+type memory struct {
+	chunks [][]byte
+	run    *pages.Run
+}
+
+// Stages of a body that may move to pages.
+const (
+	unused uint32 = iota
+	usedOnce
+	settled // it has moved, or stays where it is
+)
 
 // NewBody makes a body of chunks, which must not change any more. Empty ones must
 // not be among them.
 func NewBody(chunks ...[]byte) *Body {
-	b := &Body{chunks: chunks}
+	b := &Body{}
+	b.mem.Store(&memory{chunks: chunks})
 	for _, c := range chunks {
 		b.length += int64(len(c))
 	}
 	return b
-}
-
-// paged makes a body of pieces in pages of its own, nil if that is not worth it or
-// can't be.
-func paged(pieces [][]byte, total int) *Body {
-	if total < leastPaged || total > mostPaged {
-		return nil
-	}
-	run := pages.Join(pieces...)
-	if run == nil {
-		return nil
-	}
-	return &Body{chunks: [][]byte{run.Bytes()}, run: run, length: int64(total)}
 }
 
 // Len is the body's length in bytes.
@@ -43,21 +46,47 @@ func (b *Body) Len() int64 { return b.length }
 
 // Bytes returns the body if it lies in one piece, as those up to onePiece do. It is
 // valid as long as b is reachable.
-func (b *Body) Bytes() (body []byte, ok bool) {
-	switch len(b.chunks) {
+func (b *Body) Bytes() (body []byte, ok bool) { return b.mem.Load().bytes() }
+
+func (m *memory) bytes() (body []byte, ok bool) {
+	switch len(m.chunks) {
 	case 0:
 		return nil, true
 	case 1:
-		return b.chunks[0], true
+		return m.chunks[0], true
 	}
 	return nil, false
+}
+
+// lend is Bytes for an answer, with the pages that the body lies in, if it does. A body
+// that is lent for the second time moves there if that is worth it: most are stored and
+// never asked for again.
+func (b *Body) lend() (body []byte, run *pages.Run, ok bool) {
+	if b.movable() && b.stage.Load() != settled && !b.stage.CompareAndSwap(unused, usedOnce) {
+		b.move()
+	}
+	m := b.mem.Load()
+	body, ok = m.bytes()
+	return body, m.run, ok
+}
+
+func (b *Body) movable() bool { return b.length >= leastPaged && b.length <= mostPaged }
+
+// move puts the body into pages, once. Who has its bytes on the heap keeps them.
+func (b *Body) move() {
+	if !b.stage.CompareAndSwap(usedOnce, settled) {
+		return
+	}
+	if run := pages.Join(b.mem.Load().chunks...); run != nil {
+		b.mem.Store(&memory{[][]byte{run.Bytes()}, run})
+	}
 }
 
 // WriteRange writes n bytes from offset from on, with a Write for each piece. The
 // range must lie within the body.
 func (b *Body) WriteRange(w io.Writer, from, n int64) error {
 	defer runtime.KeepAlive(b)
-	for _, c := range b.chunks {
+	for _, c := range b.mem.Load().chunks {
 		if n <= 0 {
 			return nil
 		}
@@ -75,14 +104,14 @@ func (b *Body) WriteRange(w io.Writer, from, n int64) error {
 	return nil
 }
 
-// weight is what the body takes of memory.
+// weight is what the body takes of memory, wherever it lies.
 func (b *Body) weight() int64 {
-	if b.run != nil {
-		return b.run.Size() + runOverhead
-	}
 	w := int64(0)
-	for _, c := range b.chunks {
+	for _, c := range b.mem.Load().chunks {
 		w += int64(cap(c)) + chunkOverhead
+	}
+	if b.movable() {
+		w = max(w, pages.SizeOf(b.length)+runOverhead)
 	}
 	return w
 }
@@ -97,9 +126,9 @@ const (
 	largestChunk  = 256 << 10
 	// chunkOverhead is a piece's slice header.
 	chunkOverhead = 24
-	// leastPaged and mostPaged bound the bodies that are moved to pages, from where
-	// they are sent without being copied: below, copying costs less; above, those who
-	// wait for the end of the body would have to wait for it to be moved.
+	// leastPaged and mostPaged bound the bodies that move to pages, from where they
+	// are sent without being copied: below, copying costs as little; above, moving would
+	// keep its client waiting for more than a few milliseconds.
 	leastPaged = 64 << 10
 	mostPaged  = 16 << 20
 	// runOverhead is what a run takes beside its pages.
@@ -118,21 +147,13 @@ func chunkSize(got, length int64) int64 {
 	return min(length-got, largestChunk)
 }
 
-// gather makes a body of the pieces that came.
+// gather makes a body of the pieces that came: in one if it is short, and
+// without more unused memory than an eighth.
 func gather(pieces [][]byte) *Body {
 	total := 0
 	for _, p := range pieces {
 		total += len(p)
 	}
-	if b := paged(pieces, total); b != nil {
-		return b
-	}
-	return onHeap(pieces, total)
-}
-
-// onHeap makes a body of pieces on the heap: in one if it is short, and without more
-// unused memory than an eighth.
-func onHeap(pieces [][]byte, total int) *Body {
 	switch {
 	case total == 0:
 		return NewBody()

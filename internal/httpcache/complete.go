@@ -66,8 +66,9 @@ type partAndRest struct {
 
 // reader reads the whole body.
 func (b *Body) reader() io.Reader {
-	all := make([]io.Reader, len(b.chunks))
-	for i, c := range b.chunks {
+	chunks := b.mem.Load().chunks
+	all := make([]io.Reader, len(chunks))
+	for i, c := range chunks {
 		all[i] = bytes.NewReader(c)
 	}
 	return &bodyReader{io.MultiReader(all...), b}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -328,9 +329,10 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
 
-// A body that is long enough, and not too long, goes to pages where there are any.
-func TestGather(t *testing.T) {
-	f := func(inPages bool, sizes ...int) {
+// A body that is used again moves to pages where there are any, if it is long enough and
+// not too long, and stays what it was.
+func TestLend(t *testing.T) {
+	f := func(moves bool, sizes ...int) {
 		t.Helper()
 		var in [][]byte
 		var want strings.Builder
@@ -339,20 +341,27 @@ func TestGather(t *testing.T) {
 			in = append(in, []byte(p))
 			want.WriteString(p)
 		}
-		b := gather(in)
+		b := NewBody(in...)
+		weight := b.weight()
+		if w, n := weight, b.Len(); w < n || w > n+70_000 {
+			t.Fatalf("%d bytes weigh %d", n, w)
+		}
+		_, first, _ := b.lend()
+		_, run, _ := b.lend()
+		lent, again, ok := b.lend()
+		if first != nil || again != run || (run != nil) != (moves && runtime.GOOS == "linux") {
+			t.Fatalf("%v: first use in %v, then %v, then %v", sizes, first, run, again)
+		}
+		if run != nil && (!ok || string(lent) != want.String() || !run.Holds(lent)) {
+			t.Fatalf("%v are lent as %d other bytes", sizes, len(lent))
+		}
 		var got strings.Builder
 		b.WriteRange(&got, 0, b.Len())
-		if got.String() != want.String() {
-			t.Fatalf("%v came to %d other bytes", sizes, got.Len())
+		if got.String() != want.String() || b.weight() != weight {
+			t.Fatalf("%v came to %d other bytes, or weigh %d and then %d", sizes, got.Len(), weight, b.weight())
 		}
 		if read, err := io.ReadAll(b.reader()); err != nil || string(read) != want.String() {
 			t.Fatalf("%v are read as %d other bytes, %v", sizes, len(read), err)
-		}
-		if (b.run != nil) != (inPages && runtime.GOOS == "linux") {
-			t.Fatalf("%v lie in pages: %v", sizes, b.run != nil)
-		}
-		if w, n := b.weight(), b.Len(); w < n || w > n+70_000 {
-			t.Fatalf("%d bytes weigh %d", n, w)
 		}
 	}
 	f(false, leastPaged-1)
@@ -363,8 +372,31 @@ func TestGather(t *testing.T) {
 	f(false, mostPaged, 1)
 }
 
-// A body's memory on the heap is not much more than its bytes.
-func TestOnHeap(t *testing.T) {
+// A body may move while others read it.
+func TestLendAtOnce(t *testing.T) {
+	want := strings.Repeat("0123456789abcdef", 10_000)
+	for range 20 {
+		b := NewBody([]byte(want[:70_000]), []byte(want[70_000:]))
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				for range 3 {
+					if lent, _, ok := b.lend(); ok && string(lent) != want {
+						t.Error("other bytes were lent")
+					}
+					var got strings.Builder
+					if b.WriteRange(&got, 0, b.Len()); got.String() != want {
+						t.Error("other bytes were written")
+					}
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
+
+// A body's memory is not much more than its bytes.
+func TestGather(t *testing.T) {
 	f := func(pieces int, sizes ...int) {
 		t.Helper()
 		var in [][]byte
@@ -374,18 +406,18 @@ func TestOnHeap(t *testing.T) {
 			in = append(in, p)
 			want += string(p)
 		}
-		b := onHeap(in, len(want))
+		b := gather(in)
 		var got strings.Builder
 		b.WriteRange(&got, 0, b.Len())
-		if got.String() != want || len(b.chunks) != pieces {
-			t.Fatalf("%v came to %d bytes in %d pieces; want %d in %d", sizes, got.Len(), len(b.chunks), len(want), pieces)
+		if got.String() != want || len(b.mem.Load().chunks) != pieces {
+			t.Fatalf("%v came to %d bytes in %d pieces; want %d in %d", sizes, got.Len(), len(b.mem.Load().chunks), len(want), pieces)
 		}
-		for _, c := range b.chunks {
+		for _, c := range b.mem.Load().chunks {
 			if cap(c) > 4096 && cap(c) > onePiece+onePiece/8 {
 				t.Fatalf("%v: a piece takes %d bytes", sizes, cap(c))
 			}
 		}
-		if b.weight() > int64(len(want))*5/4+64*int64(len(b.chunks)+1) {
+		if b.weight() > int64(len(want))*5/4+64*int64(len(b.mem.Load().chunks)+1) {
 			t.Fatalf("%v: %d bytes weigh %d", sizes, len(want), b.weight())
 		}
 	}

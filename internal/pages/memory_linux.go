@@ -1,16 +1,11 @@
 package pages
 
-import (
-	"os"
-	"syscall"
-)
+import "syscall"
 
 // obtain returns whole pages for that many bytes, nil if there are none. They are taken
 // at once, which costs less than one at a time when they are written.
 func obtain(length int) []byte {
-	page := os.Getpagesize()
-	size := (length + page - 1) / page * page
-	mem, err := syscall.Mmap(-1, 0, size, syscall.PROT_READ|syscall.PROT_WRITE,
+	mem, err := syscall.Mmap(-1, 0, int(SizeOf(int64(length))), syscall.PROT_READ|syscall.PROT_WRITE,
 		syscall.MAP_PRIVATE|syscall.MAP_ANON|syscall.MAP_POPULATE)
 	if err != nil {
 		return nil

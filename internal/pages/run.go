@@ -11,6 +11,7 @@
 package pages
 
 import (
+	"os"
 	"runtime"
 	"sync/atomic"
 	"unsafe"
@@ -68,8 +69,11 @@ func release(mem []byte) {
 // Bytes are the bytes, valid while r is reachable. They must not be changed.
 func (r *Run) Bytes() []byte { return r.mem[:r.length:r.length] }
 
-// Size is how much memory r takes.
-func (r *Run) Size() int64 { return int64(cap(r.mem)) }
+// SizeOf is how much memory a Run of so many bytes takes.
+func SizeOf(length int64) int64 {
+	page := int64(os.Getpagesize())
+	return (length + page - 1) / page * page
+}
 
 // Holds tells whether p lies in r.
 func (r *Run) Holds(p []byte) bool {

@@ -40,8 +40,8 @@ func TestJoin(t *testing.T) {
 		if b := r.Bytes(); !bytes.Equal(b, want) || cap(b) != len(b) {
 			t.Errorf("%v: %d bytes of %d that differ, or may be appended to", lengths, len(b), len(want))
 		}
-		if s := r.Size(); s < int64(len(want)) || s >= int64(len(want)+1<<16) {
-			t.Errorf("%v: %d bytes take %d", lengths, len(want), s)
+		if s := SizeOf(int64(len(want))); s != int64(len(r.mem)) || s >= int64(len(want)+1<<16) {
+			t.Errorf("%v: %d bytes take %d, not %d", lengths, len(want), len(r.mem), s)
 		}
 		runtime.KeepAlive(r)
 	}
