@@ -111,8 +111,16 @@ func TestCacheControl(t *testing.T) {
 	f(`extension="no-store`, "")
 	f("extension='no-store, public'", "")
 	// Members out of form concern only themselves.
-	f("@, no-store;x, =5, public", "public")
-	f("no-store=@, public", "public")
+	f("@, max-age;x, =5, public", "public")
+	// But one that restricts does, whatever follows it.
+	f("@, no-store;x, =5, public", "no-store public")
+	f("no-store=@, public", "no-store public")
+	f("private; max-age=60", "private")
+	f("Private max-age=60, public", "private public")
+	f("private=, no-cache =x", "no-cache private")
+	f(`private="a`, "private")
+	f("public; x, must-revalidate=@, must-understand;", "")
+	f("privately; x, x-no-store;", "")
 	f("no-store=1", "no-store")
 	// Names of fields qualify; without any, everything is meant.
 	f(`private="A, b", no-cache=c`, "hide a,b,c")

@@ -207,8 +207,16 @@ func (c *control) line(value []byte) {
 		member, value = cut(value)
 		if d, ok := parseDirective(member); ok {
 			c.directive(&d)
+		} else {
+			c.malformed(d.name)
 		}
 	}
+}
+
+// malformed takes in a member that is no directive, such as "private; max-age=60".
+// Who wrote it meant what it begins with: where that restricts, it counts.
+func (c *control) malformed(name []byte) {
+	c.flags |= flagOf(name) & (NoStore | NoCache | Private)
 }
 
 // directive takes in one directive. Of several with a lifetime the first
@@ -223,7 +231,9 @@ func (c *control) directive(d *directive) {
 		first(&c.swr, n, ok)
 	case fold(d.name, "stale-if-error"):
 		first(&c.sie, n, ok)
-	case d.kind != unusable:
+	case d.kind == unusable:
+		c.malformed(d.name)
+	default:
 		c.flag(flagOf(d.name), d.names())
 	}
 }

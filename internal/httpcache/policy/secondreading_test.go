@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -22,7 +23,7 @@ type rfcCache struct {
 
 func newRFCCache(o Options, method string, ask message, status int, answer message, sent, received int64, mark Mark) *rfcCache {
 	c := &rfcCache{o: o, method: method, ask: ask, status: status, answer: answer, sent: sent, received: received, mark: mark}
-	c.policy = directives(answer.members("cache-control"))
+	c.policy = append(directives(answer.members("cache-control")), restricting(answer.members("cache-control"))...)
 	for _, name := range o.Targets {
 		text := strings.Trim(strings.Join(answer[strings.ToLower(name)], ", "), " \t")
 		if text == "" {
@@ -34,6 +35,19 @@ func newRFCCache(o Options, method string, ask message, status int, answer messa
 		}
 	}
 	return c
+}
+
+var restricts = regexp.MustCompile("(?i)^(no-store|no-cache|private)([^-a-z0-9!#$%&'*+.^_`|~]|$)")
+
+// restricting are the directives that malformed members begin with, where these
+// restrict: that counts, in doubt.
+func restricting(members []string) (all []rfcDirective) {
+	for _, m := range members {
+		if r := restricts.FindStringSubmatch(m); r != nil && !bareDirective.MatchString(m) && !givenDirective.MatchString(m) {
+			all = append(all, rfcDirective{name: strings.ToLower(r[1])})
+		}
+	}
+	return all
 }
 
 // says tells whether the policy that counts has a directive, without names of fields.
