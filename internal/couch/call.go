@@ -57,7 +57,7 @@ func (c *call) begin(x *edge.Exchange) {
 	r := &x.Request
 	c.route = route.Classify(r.Method, r.Get("X-HTTP-Method-Override"), r.Path, r.RawQuery)
 	c.name = c.route.AppendDB(c.name[:0])
-	x.Record.Table = c.name
+	x.Record.Table = c.route.DB
 }
 
 // finish gives the call back. A fault of ours must not become a failed request where
@@ -152,7 +152,11 @@ func (c *call) reading() *reading {
 	case route.Result, route.Rendering:
 		r.slow = true
 	}
-	if c.db == nil {
+	switch {
+	case c.db != nil:
+	case c.set.table() != nil && len(c.name) > 0:
+		r.prefer = r.writers // who lacks what is not known
+	default:
 		if node, ok := c.svc.recent.node(c.hash(), c.x.Now().Unix(), c.set.cfg.MaxLag); ok && node < len(c.set.cfg.Nodes) {
 			r.prefer = order{node}
 		}

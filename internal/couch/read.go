@@ -70,12 +70,13 @@ func (c *call) keepable() bool {
 func (c *call) allowed(now int64) bool {
 	v, refresh := c.set.gate.Look(c.who, c.name, now)
 	switch {
-	case v == visible.Unknown || c.db == nil && v == visible.Allowed:
-		if v, _ = c.set.gate.Decide(c.x.Context(), c.who, c.name, c.gateAsk()); v == visible.Allowed {
-			c.db = c.set.table().Use(c.name)
-		}
+	case v == visible.Unknown:
+		v, _ = c.set.gate.Decide(c.x.Context(), c.who, c.name, c.gateAsk()) // an error leaves it unknown
 	case refresh:
 		c.set.gate.Refresh(c.who, c.name, c.gateAsk())
+	}
+	if v == visible.Allowed && c.db == nil {
+		c.db = c.set.table().Use(c.name)
 	}
 	return v == visible.Allowed
 }
@@ -86,6 +87,10 @@ func (c *call) gateAsk() visible.Ask {
 	path := append([]byte{'/'}, c.route.DB...)
 	host := bytes.Clone(c.x.Request.Host)
 	header := credentials(c.x.Request.Fields).Clone()
+	if client := c.x.Record.Client.Addr().Unmap(); c.set.cfg.HTTP.Forwarding.X && client.IsValid() {
+		// A node that counts wrong passwords does so by address.
+		header = append(header, http1.Field{Name: []byte("X-Forwarded-For"), Value: client.AppendTo(nil)})
+	}
 	return func(ctx context.Context, _ bool) (status int, err error) {
 		q := &origin.Outbound{Method: []byte("HEAD"), Target: path, Host: host, Header: header}
 		if !trusted {
