@@ -145,7 +145,7 @@ func (c *call) hash() uint64 { return hashOf(c.x.Record.Client.Addr().AsSlice(),
 
 // reading says which node a read is for.
 func (c *call) reading() *reading {
-	r := &reading{svc: c.svc, db: c.db, writers: c.writers()}
+	r := &reading{svc: c.svc, fleet: c.set.fleet, db: c.db, writers: c.writers()}
 	switch c.route.What {
 	case route.Document, route.Attachment:
 		r.id = c.route.AppendID(nil)

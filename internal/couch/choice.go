@@ -61,6 +61,7 @@ func (c *Config) writers(db, id []byte) order {
 // reading chooses the node for a read. It refers to nothing of an exchange.
 type reading struct {
 	svc     *Service
+	fleet   *fleet
 	db      *watch.Database // nil: the database is not followed
 	id      []byte          // the document that is read, nil for any
 	writers order           // who has what was written, the likeliest first
@@ -95,7 +96,7 @@ func (r *reading) ask(ctx context.Context, q *origin.Outbound) (in *origin.Inbou
 	in, f = r.svc.engine.Ask(ctx, q, choice)
 	switch {
 	case r.told(in, member), current == all && !r.doubtful(in, member), ctx.Err() != nil, !q.Replayable():
-		return in, r.db != nil && f == nil, f
+		return in, r.db != nil && f == nil && r.fleet.signed(member, in), f
 	case in != nil:
 		in.Close()
 	}

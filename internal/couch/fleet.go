@@ -4,10 +4,12 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/couch/replicate"
 	"github.com/kasoku/kasoku/internal/couch/watch"
+	"github.com/kasoku/kasoku/internal/origin"
 	"github.com/kasoku/kasoku/internal/origin/balance"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
@@ -20,6 +22,9 @@ type fleet struct {
 	keeper *keeper      // nil without replications
 	urls   []string
 	cfg    Config
+
+	// signs are the nodes, a bit each, that have said X-Couch-Request-ID.
+	signs atomic.Uint64
 
 	mu      sync.Mutex
 	trouble []map[string]bool // by node: why the balancer leaves it out
@@ -84,6 +89,21 @@ func (f *fleet) forget(r *telemetry.Registry, next *fleet) {
 			r.Unregister("service", f.cfg.Name, "database", j.DB, "from", f.urls[j.From], "to", f.urls[j.To])
 		}
 	}
+}
+
+// signed tells whether an answer is the node's own, and not one of somebody on the way
+// to it. CouchDB numbers its answers; a node that has done so once does it always. What
+// it did not say itself must not be kept, since nothing that it announces would ever put
+// it out of reach.
+func (f *fleet) signed(node int, in *origin.Inbound) bool {
+	mine := uint64(1) << node
+	if len(in.Header.Get("X-Couch-Request-ID")) > 0 {
+		if f.signs.Load()&mine == 0 {
+			f.signs.Or(mine)
+		}
+		return true
+	}
+	return f.signs.Load()&mine == 0
 }
 
 // moved is told by the balancer what becomes of a node: balance.Config.Moved. A

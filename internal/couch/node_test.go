@@ -38,6 +38,7 @@ type node struct {
 	mute    bool             // feeds tell nothing
 	cookie  string           // set with each answer to a read
 	fields  map[string]string
+	spoilt  bool // somebody on the way answers reads in the node's stead
 }
 
 type document struct {
@@ -138,8 +139,13 @@ func (n *node) serve(w http.ResponseWriter, r *http.Request) {
 	for name, value := range n.fields {
 		w.Header().Set(name, value)
 	}
+	spoilt := n.spoilt
 	n.mu.Unlock()
 	switch {
+	case spoilt && r.Method == "GET":
+		w.Header().Del("X-Couch-Request-ID")
+		w.Header().Set("Content-Type", "text/html")
+		io.WriteString(w, "<html>It works!</html>")
 	case path == "" && r.Method == "PUT":
 		n.set(func() { n.born = max(n.born, 0) + 1 })
 		answer(w, 201, `{"ok":true}`)

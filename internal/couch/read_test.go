@@ -328,3 +328,22 @@ func TestHitAllocatesNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestSpoilt checks that what no node of CouchDB's says is given to who has asked, and
+// never kept: no change would put it out of reach.
+func TestSpoilt(t *testing.T) {
+	s := newSite(t, 1)
+	a := s.nodes[0]
+	a.store("x", `{"n":1}`)
+	s.follow()
+	for _, path := range []string{"/db/x", "/db/x/file", "/db/_design/d/_view/v", "/db/_design/d/_list/l/v", "/db/_design/d/_show/s"} {
+		a.set(func() { a.spoilt = true })
+		if got := s.ask("GET", path, ""); !strings.Contains(got.body, "It works") || strings.Contains(got.how(), "stored") {
+			t.Errorf("%s: %q, %s", path, got.body, got.how())
+		}
+		a.set(func() { a.spoilt = false })
+		if got := s.ask("GET", path, ""); strings.Contains(got.body, "It works") {
+			t.Errorf("%s later: %q, %s", path, got.body, got.how())
+		}
+	}
+}
