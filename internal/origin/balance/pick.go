@@ -29,7 +29,8 @@ func (r *run) pick(now time.Time) int {
 }
 
 // candidates appends the members that may be asked now. panics is true if that is so
-// although they are not well.
+// although they are not well: since none is, or since those that were can't be reached,
+// and who was left out may be back.
 func (r *run) candidates(dst []int, now time.Time) (cands []int, panics bool) {
 	well := 0
 	for i, m := range r.t.members {
@@ -41,7 +42,7 @@ func (r *run) candidates(dst []int, now time.Time) (cands []int, panics bool) {
 			dst = append(dst, i)
 		}
 	}
-	if well > 0 {
+	if len(dst) > 0 || well > 0 && (r.asked == 0 || r.in != nil) {
 		return dst, false
 	}
 	for i, m := range r.t.members {

@@ -183,6 +183,32 @@ func TestChoice(t *testing.T) {
 	})
 }
 
+// TestLeftOutIsBetterThanGone asks a member that was ejected when the last one that is
+// well can't be reached: it may be back. An answer, be it a bad one, is passed on.
+func TestLeftOutIsBetterThanGone(t *testing.T) {
+	f := func(mode string, want string) {
+		bubble(t, mode, func(t *testing.T) {
+			w := newNetwork(t, 2)
+			g := w.group(t, Config{Ejection: Ejection{Consecutive: 1}, Retry: Retry{Statuses: []int{503}}})
+			w.node("a").set("refuse")
+			ask(t, g, get(), &Choice{Prefer: []int{0}})
+			w.node("a").set("ok")
+			if w.node("b").set(mode); mode == "refuse" {
+				w.node("b").kill()
+			}
+			if got := ask(t, g, get(), nil); states(g)[:1] != "e" || got != want {
+				t.Errorf("%s, got %s; want %s", states(g), got, want)
+			}
+			if got := ask(t, g, post("x"), nil); mode == "refuse" && got != want {
+				t.Errorf("a write: got %s; want %s", got, want)
+			}
+		})
+	}
+	f("refuse", "a")
+	f("reset", "a")
+	f("503", "b")
+}
+
 // TestBreakerHoldsInPanic keeps requests from the only member when it fails too
 // often, and lets them through again later.
 func TestBreakerHoldsInPanic(t *testing.T) {
