@@ -95,6 +95,7 @@ func (o *Overview) Text() []byte {
 		return join(s.Name, s.Type, s.Listen, yes(s.TLS), strconv.Itoa(s.Connections), percent(s.HitRatio), state(s))
 	})
 	memory(&b, j.Services)
+	disk(&b, j.Services)
 	table(&b, "ORIGIN\tBREAKER\tLIMIT\tIN FLIGHT\tQUEUED\tREQUESTS\tRETRIES\tURL", j.Services, func(s *ServiceJSON) string {
 		o := s.Origin
 		return join(s.Name, o.Breaker, strconv.Itoa(o.Limit), strconv.Itoa(o.InFlight), strconv.Itoa(o.Queued),
@@ -160,6 +161,18 @@ func members(b *bytes.Buffer, services []ServiceJSON) {
 			rows = append(rows, join(s.Name, m.State, strconv.FormatFloat(m.Weight, 'g', 6, 64), strconv.Itoa(m.InFlight), m.Origin))
 		}
 		return strings.Join(rows, "\n")
+	})
+}
+
+// disk has one row, since all services share it.
+func disk(b *bytes.Buffer, services []ServiceJSON) {
+	i := slices.IndexFunc(services, func(s ServiceJSON) bool { return s.Disk != nil })
+	if i < 0 {
+		return
+	}
+	table(b, "DISK\tFILES\tBYTES\tCAPACITY\tEVICTIONS\tREFUSED\tDAMAGED", services[i:i+1], func(s *ServiceJSON) string {
+		d := s.Disk
+		return join("(shared)", count(uint64(d.Files)), bytesText(d.Bytes), bytesText(d.Capacity), count(d.Evictions), count(d.Refused), count(d.Damaged))
 	})
 }
 

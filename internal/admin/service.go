@@ -45,6 +45,8 @@ type Report struct {
 	// Members are the origins one by one, if there may be several.
 	Members []Member `json:"members,omitempty"`
 	Cache   Usage    `json:"cache"`
+	// Disk is what all services that use it have on disk; nil: this one does not.
+	Disk *Disk `json:"disk,omitempty"`
 	// Decisions counts requests by how they were answered, since the start.
 	Decisions map[telemetry.Decision]uint64 `json:"-"`
 	// Notes are sentences about what the administrator should know, such as a
@@ -75,6 +77,16 @@ type Usage struct {
 	// Shared says that the figures are those of the memory that all services
 	// without a cap of their own share.
 	Shared bool `json:"shared"`
+}
+
+// Disk is what lies on disk.
+type Disk struct {
+	Files     int    `json:"files"`
+	Bytes     uint64 `json:"bytes"`
+	Capacity  uint64 `json:"capacity"`
+	Evictions uint64 `json:"evictions"`
+	Refused   uint64 `json:"refused"` // found incomplete or damaged at the start
+	Damaged   uint64 `json:"damaged"` // found so when they were read
 }
 
 // ExplainRequest is a request as a client would send it.

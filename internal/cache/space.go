@@ -63,6 +63,16 @@ func (s *Space) Close() {
 	s.store.close()
 }
 
+// Reserve takes n bytes out of the memory that the space's entries may fill, for what
+// its service keeps beside them, or gives them back if n is negative. All must be given
+// back before Close.
+func (s *Space) Reserve(n int64) {
+	s.cache.caps.Lock()
+	defer s.cache.caps.Unlock()
+	o := s.store.otter
+	o.SetMaximum(uint64(max(0, int64(o.GetMaximum())-n)))
+}
+
 // Cache returns the cache that the space belongs to.
 func (s *Space) Cache() *Cache { return s.cache }
 

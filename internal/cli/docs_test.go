@@ -69,7 +69,7 @@ func fieldsTable() string {
 }
 
 func metricsTable(t *testing.T) string {
-	r := run(t, head+orders+`
+	r := run(t, "cache: {disk: {path: "+t.TempDir()+", size: 16MiB}}\n"+head+orders+`
   site: {type: http, listen: 127.0.0.1:0, origins: ["%s"]}
   relax:
     {type: couchdb, listen: 127.0.0.1:0, nodes: ["%s", "http://127.0.0.1:9"], follow_changes: true, replicate: {databases: [d], direction: both}}
@@ -123,7 +123,7 @@ func TestDocsCommands(t *testing.T) {
 
 // TestHelpOfMetrics wants a sentence for the operator.
 func TestHelpOfMetrics(t *testing.T) {
-	r := run(t, head+orders+`
+	r := run(t, "cache: {disk: {path: "+t.TempDir()+", size: 16MiB}}\n"+head+orders+`
   site: {type: http, listen: 127.0.0.1:0, origins: ["%s"]}
   relax:
     {type: couchdb, listen: 127.0.0.1:0, nodes: ["%s", "http://127.0.0.1:9"], follow_changes: true, replicate: {databases: [d], direction: both}}

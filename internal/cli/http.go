@@ -18,19 +18,22 @@ import (
 // web is a service of type http.
 type web struct {
 	*httpcache.Service
-	proxied bool // as it was made: whether connections begin with the PROXY protocol
+	proxied bool           // as it was made: whether connections begin with the PROXY protocol
+	boot    *config.Config // with which the disk was opened
 }
 
-func newWeb(s *config.Service, space *cache.Space, registry *telemetry.Registry, log *slog.Logger) (service, error) {
-	svc, err := httpcache.New(httpConfig(s), space, registry, log)
+func newWeb(n *Node, s *config.Service, space *cache.Space, registry *telemetry.Registry, log *slog.Logger) (service, error) {
+	hc := httpConfig(n.boot, s)
+	hc.Disk = n.disk
+	svc, err := httpcache.New(hc, space, registry, log)
 	if err != nil {
 		return nil, err
 	}
-	return &web{Service: svc, proxied: s.HTTP.ProxyProtocol}, nil
+	return &web{Service: svc, proxied: s.HTTP.ProxyProtocol, boot: n.boot}, nil
 }
 
 func (w *web) reconfigure(_ *config.Config, s *config.Service) error {
-	return w.Reconfigure(httpConfig(s))
+	return w.Reconfigure(httpConfig(w.boot, s))
 }
 
 func (w *web) handler(*config.Service) edge.Handler { return w.Service }
@@ -53,7 +56,8 @@ func (w *web) pending(_ *config.Config, s *config.Service, path string) []string
 	return nil
 }
 
-func httpConfig(s *config.Service) httpcache.Config {
+// httpConfig is what s asks for, with the disk that boot asks for.
+func httpConfig(boot *config.Config, s *config.Service) httpcache.Config {
 	h := s.HTTP
 	hc := httpcache.Config{
 		Name:           s.Name,
@@ -64,6 +68,9 @@ func httpConfig(s *config.Service) httpcache.Config {
 		Policy:         policyOptions(h),
 	}
 	pass(&hc, &h.Passing)
+	if d := boot.Cache.Disk; d != nil {
+		hc.DiskFrom = int64(d.Threshold)
+	}
 	for _, o := range h.Origins {
 		hc.Drained[address(o)] = o.Drain
 	}

@@ -14,6 +14,9 @@ func (n *Node) observe() {
 	r.Gauge("kasoku_build_info", "Always 1; the labels say which build runs.",
 		func() float64 { return 1 }, "version", b.Version, "go", b.Go)
 	observeCache(r, n.cache)
+	if n.disk != nil {
+		observeDisk(r, n.disk)
+	}
 	for _, s := range []struct {
 		outcome string
 		count   func(telemetry.LogStats) uint64

@@ -17,6 +17,7 @@ import (
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/config"
 	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/httpcache/disk"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
@@ -30,6 +31,7 @@ type Node struct {
 	stdout   io.Writer
 	registry *telemetry.Registry
 	cache    *cache.Cache
+	disk     *disk.Tier // nil: there is none
 	stores   *stores
 	started  time.Time
 	boot     *config.Config // what the cache was made with
@@ -74,10 +76,16 @@ func start(cfg *config.Config, file string, stdout io.Writer, log *slog.Logger) 
 	}
 	n.hard, n.hardStop = context.WithCancel(context.Background())
 	n.status.File = file
-	if err := n.apply(cfg); err != nil {
+	if n.disk, err = openDisk(cfg, log); err != nil {
 		c.Close()
 		return nil, err
 	}
+	if err := n.apply(cfg); err != nil {
+		n.closeDisk()
+		c.Close()
+		return nil, err
+	}
+	n.pruneDisk()
 	n.observe()
 	return n, nil
 }
@@ -172,6 +180,7 @@ func (n *Node) Stop(ctx context.Context) error {
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	errs = append(errs, n.admin.Shutdown(last))
+	n.closeDisk()
 	n.cache.Close()
 	return errors.Join(errs...)
 }

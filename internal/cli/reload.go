@@ -353,6 +353,7 @@ func (n *Node) remove(m *mount) {
 		m.service.Close()
 		m.space.Close()
 		n.forget(m.cfg.Name)
+		n.pruneDisk()
 		return err
 	})
 }
@@ -377,6 +378,7 @@ func (n *Node) pending() []string {
 	}
 	note(n.boot.Cache.Memory != n.cfg.Cache.Memory, "cache.memory")
 	note(n.boot.Cache.Generations != n.cfg.Cache.Generations, "cache.generations")
+	list = append(list, pendingDisk(n.boot, n.cfg)...)
 	settle, quarantine := settling(n.boot)
 	newSettle, newQuarantine := settling(n.cfg)
 	note(settle != newSettle, "settle")

@@ -42,7 +42,7 @@ func (n *Node) newService(c *config.Config, s *config.Service, space *cache.Spac
 	case "dynamodb":
 		return newDynamo(n, c, s, space, registry, log)
 	case "http":
-		return newWeb(s, space, registry, log)
+		return newWeb(n, s, space, registry, log)
 	case "couchdb":
 		return newNodes(s, space, registry, log)
 	}

@@ -36,6 +36,7 @@ func (k *checker) check() {
 	k.listeners()
 	k.stores()
 	k.memory()
+	k.disk()
 	if _, given := k.places["services"]; given && len(c.Services) == 0 && len(k.problems) == 0 {
 		k.failf("services", "there is nothing to serve without one")
 	}
@@ -280,6 +281,32 @@ func (k *checker) memory() {
 		if sum += s.Memory; s.Memory > 0 && sum >= whole {
 			k.failf(join("services", s.Name)+".memory", "the caps of the services up to here, %s, must leave something of cache.memory, %s", sum, whole)
 		}
+	}
+}
+
+// disk finds a disk that nobody uses, and one whose bounds don't fit.
+func (k *checker) disk() {
+	d := k.config.Cache.Disk
+	if d == nil {
+		return
+	}
+	if d.MaxObject > d.Size {
+		k.failf("cache.disk.max_object", "%s is above size, %s", d.MaxObject, d.Size)
+	}
+	if longest := d.Longest(); d.Threshold >= longest && d.MaxObject <= d.Size {
+		k.failf("cache.disk", "threshold %s leaves nothing below the longest body that is kept, %s", d.Threshold, longest)
+	}
+	used := false
+	for i := range k.config.Services {
+		s := &k.config.Services[i]
+		used = used || s.HTTP != nil
+		if s.DynamoDB != nil && s.DynamoDB.Origin.Embedded() != "" && d.Path != "" &&
+			k.config.Resolve(s.DynamoDB.Origin.Embedded()) == k.config.Resolve(d.Path) {
+			k.failf("cache.disk.path", "is the store of service %s", s.Name)
+		}
+	}
+	if !used && len(k.config.Services) > 0 {
+		k.failf("cache.disk", "has no effect without a service of type http")
 	}
 }
 

@@ -75,6 +75,41 @@ type Cache struct {
 	// elsewhere (never a stale answer). 16 bytes each, rounded up to a power of
 	// two. Takes effect at a restart.
 	Generations int `yaml:"generations" default:"4194304" min:"1024" max:"1073741824"`
+	// A directory for bodies that are too large for memory, which are there again after
+	// a restart. Services of type http use it. Left out: there is none.
+	Disk *Disk `yaml:"disk"`
+}
+
+// Disk is a directory in which services keep large bodies. http-cache.md says what
+// survives a restart.
+type Disk struct {
+	// The directory, which is made if it is not there and belongs to one Kasoku at a
+	// time: a second one does not start. Each service has a directory of its own in it;
+	// those of services that the file no longer has are removed. Takes effect at a
+	// restart.
+	Path string `yaml:"path" required:"it is where the bodies go"`
+	// Most bytes that all files take together. When it is full, what was not read lately
+	// makes room. What is on the disk beside them is not looked at: leave some space
+	// free. Takes effect at a restart.
+	Size Size `yaml:"size" default:"10GiB" min:"16MiB" max:"1024TiB"`
+	// Bodies longer than this are kept on disk, others in memory. Smaller values leave
+	// more memory to what is asked for often; a hit from disk costs more processor time,
+	// and each file takes about 1 KiB of memory for its header fields. Text that
+	// compress offers in content codings stays in memory up to 8 MiB. Takes effect at a
+	// restart.
+	Threshold Size `yaml:"threshold" default:"1MiB" min:"64KiB" max:"64GiB"`
+	// Longest body that is kept on disk; left out, an eighth of size. Longer ones are
+	// passed on as they come. The max_object of a service bounds bodies in memory: those
+	// beyond it go to disk even if threshold is higher. Takes effect at a restart.
+	MaxObject Size `yaml:"max_object" min:"64KiB"`
+}
+
+// Longest is the longest body that is kept on disk, in bytes.
+func (d *Disk) Longest() Size {
+	if d.MaxObject > 0 {
+		return d.MaxObject
+	}
+	return d.Size / 8
 }
 
 // AccessLog says where a record of each request goes.

@@ -29,7 +29,8 @@ type Reach struct {
 
 // Passing is what such services do with what they pass on.
 type Passing struct {
-	// Largest body that is kept. Larger ones are passed on as they come.
+	// Largest body that is kept in memory. A service of type http keeps larger ones on disk,
+	// if there is one (cache.disk); else they are passed on as they come.
 	MaxObject Size `yaml:"max_object" default:"64MiB" min:"1KiB" max:"64GiB"`
 	// Content codings that stored text of 1 KiB to 8 MiB is offered in, from `br`,
 	// `zstd` and `gzip`; of several that a client takes it gets the first in this

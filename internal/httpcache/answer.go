@@ -71,6 +71,9 @@ func (c *call) whole(o *Object, lines []byte, status policy.CacheStatus) {
 	if out.Spans != nil {
 		c.spans = out.Spans
 	}
+	if !c.open(o, &out) {
+		return
+	}
 	reply := &c.x.Reply
 	reply.Status, reply.OwnDate = out.Status, c.dated()
 	switch {
@@ -108,7 +111,7 @@ func (c *call) body(stored *Body, from, n int64) {
 	if err != nil {
 		return // the client is gone
 	}
-	if stored.WriteRange(out, from, n) == nil {
+	if c.copyRange(out, stored, from, n) == nil {
 		_ = out.Close() // edge accounts for clients that leave
 	}
 }
@@ -176,7 +179,7 @@ func (c *call) multipart(o *Object, lines []byte, spans []policy.Span, status po
 		return // the client is gone
 	}
 	for i, s := range spans {
-		if _, err := out.Write(heads[i]); err != nil || o.Body.WriteRange(out, s.Start, s.Length) != nil {
+		if _, err := out.Write(heads[i]); err != nil || c.copyRange(out, o.Body, s.Start, s.Length) != nil {
 			return
 		}
 	}

@@ -6,12 +6,15 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/kasoku/kasoku/internal/httpcache/disk"
 	"github.com/kasoku/kasoku/internal/pages"
 )
 
-// Body is the whole body of a response. Its bytes never change, but once they may move.
+// Body is the whole body of a response, in memory or in a file. Its bytes never change,
+// but once they may move.
 type Body struct {
 	mem    atomic.Pointer[memory]
+	file   *disk.File // nil: it is in memory
 	length int64
 	stage  atomic.Uint32
 }
@@ -30,6 +33,12 @@ const (
 	settled // it has moved, or stays where it is
 )
 
+// onDisk makes a body of a file.
+func onDisk(f *disk.File) *Body { return &Body{file: f, length: f.Len()} }
+
+// gone tells whether the body was dropped from the disk.
+func (b *Body) gone() bool { return b.file != nil && b.file.Gone() }
+
 // NewBody makes a body of chunks, which must not change any more. Empty ones must
 // not be among them.
 func NewBody(chunks ...[]byte) *Body {
@@ -44,9 +53,14 @@ func NewBody(chunks ...[]byte) *Body {
 // Len is the body's length in bytes.
 func (b *Body) Len() int64 { return b.length }
 
-// Bytes returns the body if it lies in one piece, as those up to onePiece do. It is
-// valid as long as b is reachable.
-func (b *Body) Bytes() (body []byte, ok bool) { return b.mem.Load().bytes() }
+// Bytes returns the body if it lies in one piece of memory, as those up to onePiece
+// that are not on disk do. It is valid as long as b is reachable.
+func (b *Body) Bytes() (body []byte, ok bool) {
+	if b.file != nil {
+		return nil, false
+	}
+	return b.mem.Load().bytes()
+}
 
 func (m *memory) bytes() (body []byte, ok bool) {
 	switch len(m.chunks) {
@@ -62,6 +76,9 @@ func (m *memory) bytes() (body []byte, ok bool) {
 // that is lent for the second time moves there if that is worth it: most are stored and
 // never asked for again.
 func (b *Body) lend() (body []byte, run *pages.Run, ok bool) {
+	if b.file != nil {
+		return nil, nil, false
+	}
 	if b.movable() && b.stage.Load() != settled && !b.stage.CompareAndSwap(unused, usedOnce) {
 		b.move()
 	}
@@ -83,8 +100,17 @@ func (b *Body) move() {
 }
 
 // WriteRange writes n bytes from offset from on, with a Write for each piece. The
-// range must lie within the body.
+// range must lie within the body. An error that wraps disk.ErrDamaged or disk.ErrGone
+// is the body's, any other is w's.
 func (b *Body) WriteRange(w io.Writer, from, n int64) error {
+	if b.file != nil {
+		r, err := b.file.Open()
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		return r.WriteRange(w, from, n)
+	}
 	defer runtime.KeepAlive(b)
 	for _, c := range b.mem.Load().chunks {
 		if n <= 0 {
@@ -104,8 +130,11 @@ func (b *Body) WriteRange(w io.Writer, from, n int64) error {
 	return nil
 }
 
-// weight is what the body takes of memory, wherever it lies.
+// weight is what the body takes of memory, wherever it lies there.
 func (b *Body) weight() int64 {
+	if b.file != nil {
+		return 0
+	}
 	w := int64(0)
 	for _, c := range b.mem.Load().chunks {
 		w += int64(cap(c)) + chunkOverhead

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/httpcache/disk"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
@@ -36,6 +37,7 @@ type call struct {
 	fields http1.Fields // of an answer on its way back
 	text   []byte       // scratch
 	spans  []policy.Span
+	reader *disk.Reader // of the body to send, if that is on disk
 
 	plan    *Plan    // nil for type http
 	filling *Fill    // the plan's, once it was asked for
@@ -45,6 +47,7 @@ type call struct {
 	flights  int  // that it joined and that had nothing for it
 	anew     bool // one of them broke off
 	streamed bool // an answer has begun to leave
+	lost     int  // bodies that could not be read from disk
 	sent     bool // what must not be sent twice may have reached the origin
 }
 
@@ -58,7 +61,7 @@ func (c *call) begin(s *Service, x *edge.Exchange) {
 	c.svc, c.set, c.x = s, s.settings.Load(), x
 	c.now = x.Now().Unix()
 	c.opt = &c.set.options
-	c.streamed, c.sent, c.built, c.faulty, c.flights, c.anew = false, false, false, false, 0, false
+	c.streamed, c.sent, c.built, c.faulty, c.flights, c.anew, c.lost = false, false, false, false, 0, false, 0
 	x.Record.Service = s.name
 	x.Record.Operation = operation(x.Request.Method)
 	x.Record.Path = x.Request.Path
@@ -69,6 +72,7 @@ func (c *call) end() {
 	c.query.Reset()
 	c.x, c.set, c.opt, c.req = nil, nil, nil, policy.Request{}
 	c.plan, c.filling, c.passage, c.mine = nil, nil, nil, nil
+	c.closeReader()
 	clear(c.hop.names)
 	clear(c.out.fields)
 	clear(c.out.chain)

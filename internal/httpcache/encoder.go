@@ -31,7 +31,7 @@ const mostEncodings = 1024
 func (s *Store) encodeSoon(key []byte, o *Object) {
 	l := s.limits.Load()
 	n := o.Body.Len()
-	if len(l.Codings) == 0 || !o.Head.offered || n < leastEncoded || n > mostEncoded || o.forms.Load() != nil {
+	if len(l.Codings) == 0 || !o.Head.offered || o.onDisk() || n < leastEncoded || n > mostEncoded || o.forms.Load() != nil {
 		return
 	}
 	e := &s.encoder

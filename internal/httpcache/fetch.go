@@ -168,7 +168,7 @@ func (f *errand) answer(in *origin.Inbound, fields http1.Fields, asked int64) *A
 		if why != policy.Authorized { // another may still get what is stored
 			f.replaceable(in.Status)
 		}
-	case length > f.set.cfg.MaxObject:
+	case length > f.svc.store.longest():
 		a.Keep, why = false, policy.TooLarge
 	case f.seen != nil && policy.Failing(in.Status):
 		a.Keep, why = false, policy.OriginFailed // what is stored stays (RFC 9111, section 4.3.3)

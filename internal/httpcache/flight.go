@@ -11,6 +11,7 @@ import (
 
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/httpcache/disk"
 )
 
 // FillFunc asks the origin for a flight and returns when the head of its answer
@@ -88,6 +89,8 @@ type Flight struct {
 	part       []byte // as Ask has it
 	guess      guess
 	background bool
+	lasting    bool // what it brings may outlive the process
+	dry        bool // the disk did not take it; of the pump alone
 	fill       FillFunc
 	stamp      cache.Stamp
 	born       uint64 // the newest purge before the origin was asked
@@ -110,6 +113,8 @@ type Flight struct {
 	forsaken    bool  // they did before the head was known
 	leftAt      int64 // how many bytes had come when the last one left
 	pieces      pieces
+	file        *disk.Writer // what the body goes to; nil: nothing. Only the pump sets it
+	ended       bool
 	changed     chan struct{} // closed at the next change; nil while nobody waits
 }
 
@@ -236,6 +241,14 @@ func (f *Flight) stream(a *Answer) error {
 	if err != nil {
 		return err
 	}
+	a, o := f.keepCome(a, last)
+	f.finish(a, o, last)
+	return nil
+}
+
+// keepCome makes the object of a body that has come, with last bytes that are kept
+// back; nil if it was not kept.
+func (f *Flight) keepCome(a *Answer, last int) (*Answer, *Object) {
 	f.mu.Lock()
 	if a.Trailer != nil {
 		f.trailer = a.Trailer()
@@ -243,12 +256,13 @@ func (f *Flight) stream(a *Answer) error {
 	kept := f.pieces.kept
 	all := f.pieces.all(last)
 	f.mu.Unlock()
-	var o *Object
-	if kept {
-		a, o = f.seal(a, gather(all))
+	switch {
+	case !kept:
+		return a, nil
+	case f.sinking():
+		return a, f.keepFile(a, all)
 	}
-	f.finish(a, o, last)
-	return nil
+	return f.seal(a, gather(all))
 }
 
 // seal keeps a body that has come to its end.
@@ -297,8 +311,18 @@ func (f *Flight) finish(a *Answer, o *Object, last int) {
 // end is the flight's last step: a failure is let known, and what it took is
 // given back. An answer that is somebody's own is still read under ctx.
 func (f *Flight) end(err error) {
+	if f.file != nil {
+		f.file.Discard() // unless it was finished
+	}
+	if file := f.ending(err); file != nil {
+		file.Close()
+	}
+}
+
+func (f *Flight) ending(err error) *disk.Writer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.ended = true
 	if err != nil {
 		f.fail(err)
 	}
@@ -308,6 +332,7 @@ func (f *Flight) end(err error) {
 	if f.state != apart {
 		f.cancel(nil)
 	}
+	return f.unused()
 }
 
 // fail lets it be known that no more comes. mu is held.

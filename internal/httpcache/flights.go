@@ -181,6 +181,7 @@ func (s *Store) newFlight(sh *flightShard, a *Ask) *Flight {
 	}
 	f.ctx, f.cancel = context.WithCancelCause(s.flights.ctx)
 	f.guess = s.guess(sh, a.Query)
+	f.lasting = len(a.Tags) == 0
 	f.born = s.purges.head.Load()
 	if f.fenced = a.Tags != nil; f.fenced {
 		f.began = s.space.Cache().Now()

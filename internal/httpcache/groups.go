@@ -36,7 +36,11 @@ func groupSlot(key []byte, group string) uint32 {
 // invalidateGroups puts the groups out of reach that the answer to an unsafe method
 // names in Cache-Group-Invalidation: those of the origin of key.
 func (s *Store) invalidateGroups(key []byte, answer http1.Fields) {
-	for _, g := range policy.Groups(answer, "cache-group-invalidation") {
+	groups := policy.Groups(answer, "cache-group-invalidation")
+	for _, g := range groups {
 		s.purges.addSlot(&s.purges.hard, groupSlot(key, g))
+	}
+	if len(groups) > 0 {
+		_ = s.reachAll() // the tier has reported it
 	}
 }

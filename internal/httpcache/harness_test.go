@@ -26,6 +26,7 @@ type site struct {
 	addr   string
 	origin *rawOrigin
 	server *edge.Server
+	stop   func() // ends all of it
 }
 
 // newSite serves before an origin that says what script has it say. change may
@@ -71,7 +72,7 @@ func siteBefore(t testing.TB, origin *rawOrigin, change ...func(*Config)) *site 
 	s.addr = s.server.Addr().String()
 	served := make(chan error, 1)
 	go func() { served <- s.server.Serve() }()
-	t.Cleanup(func() {
+	s.stop = sync.OnceFunc(func() {
 		stopped, stop := context.WithCancel(context.Background())
 		stop()
 		s.server.Shutdown(stopped)
@@ -82,6 +83,7 @@ func siteBefore(t testing.TB, origin *rawOrigin, change ...func(*Config)) *site 
 		s.Service.Close()
 		c.Close()
 	})
+	t.Cleanup(s.stop)
 	return s
 }
 

@@ -5,7 +5,7 @@ import "time"
 // Limits bound what the store and its flights hold in memory. The zero value of
 // each is its default.
 type Limits struct {
-	// MaxObject is the longest body that is kept, in bytes. Default 64 MiB.
+	// MaxObject is the longest body that is kept in memory, in bytes. Default 64 MiB.
 	MaxObject int64
 	// Flying is how much of bodies all flights may hold together, in bytes. Over it
 	// those that take more let go of what they hold and are not kept. Default: a
@@ -20,9 +20,22 @@ type Limits struct {
 	// Finish is how many bytes are still fetched for the store alone when all who
 	// wanted them have left. Default 16 MiB.
 	Finish int64
+	// DiskFrom is beyond which length, in bytes, bodies are kept on disk, if there is one.
+	// Those beyond MaxObject are in any case, and those that text is encoded from are
+	// not. Default 1 MiB.
+	DiskFrom int64
 	// Codings are the content codings that text is offered in (coding.Names). Default
 	// none.
 	Codings []string
+}
+
+// longest is the longest body that may be kept.
+func (s *Store) longest() int64 {
+	n := s.limits.Load().MaxObject
+	if s.shelf != nil {
+		n = max(n, s.shelf.part.MaxBody())
+	}
+	return n
 }
 
 // withDefaults are the limits for a space of that capacity in bytes.
@@ -35,6 +48,7 @@ func (l Limits) withDefaults(capacity uint64) Limits {
 	set(&l.MaxObject, 64<<20)
 	set(&l.Flying, max(16<<20, int64(capacity/4)))
 	set(&l.Window, 1<<20)
+	set(&l.DiskFrom, 1<<20)
 	set(&l.Finish, 16<<20)
 	if l.Patience == 0 {
 		l.Patience = 5 * time.Second

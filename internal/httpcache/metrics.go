@@ -81,6 +81,7 @@ func (s *Service) observe() {
 		{"abandoned_total", "Fetches ended because all who wanted them had left.", func(t Stats) uint64 { return t.Abandoned }},
 		{"encoded_total", "Responses of which coded forms were made, or found not worth it (compress).", func(t Stats) uint64 { return t.Encoded }},
 		{"unencoded_total", "Responses that stay without coded forms because too many waited for theirs.", func(t Stats) uint64 { return t.Unencoded }},
+		{"undisked_total", "Bodies that were to go to disk and did not: it was full of bodies under way, or has failed.", func(t Stats) uint64 { return t.Undisked }},
 		{"purges_total", "Purges.", func(t Stats) uint64 { return t.Purges }},
 	} {
 		s.registry.CounterFunc("kasoku_http_"+m.name, m.help, func() float64 { return float64(m.value(s.store.Stats())) }, "service", s.name)

@@ -118,6 +118,9 @@ func (o *Object) weight() int64 {
 	return int64(unsafe.Sizeof(*o)) + o.Head.weight() + o.Body.weight() + o.forms.Load().weight()
 }
 
+// onDisk tells whether its body lies in a file.
+func (o *Object) onDisk() bool { return o.Body.file != nil }
+
 // part tells whether the object is a part of a response and not the whole.
 func (o *Object) part() bool { return o.Head.Response.Status == 206 }
 

@@ -16,9 +16,15 @@ type pieces struct {
 	first int
 	end   int64 // how many bytes have come
 	held  int64 // how much memory list takes
-	kept  bool  // nothing was let go
+	kept  bool  // all bytes can still be had: nothing was let go but to disk
 	ahead int   // readers before the piece to come
 	idle  int   // readers that wait for bytes
+
+	// Of a body that goes to disk pieces are let go that readers stand in: these read
+	// on there. Readers that stand before the piece lost are cut off, those behind it
+	// and before first are counted in back.
+	back int
+	lost int
 }
 
 // enter counts a reader in that stands at the beginning.
@@ -26,6 +32,9 @@ func (p *pieces) enter() { *p.standing(0)++ }
 
 // standing is the count of the readers that stand in piece n.
 func (p *pieces) standing(n int) *int {
+	if n < p.first {
+		return &p.back
+	}
 	if n-p.first < len(p.list) {
 		return &p.list[n-p.first].readers
 	}
@@ -40,7 +49,7 @@ func (p *pieces) move(from, to int) {
 
 // leave counts a reader out that stood in piece n.
 func (p *pieces) leave(n int) {
-	if n >= p.first {
+	if n >= p.lost {
 		*p.standing(n)--
 	}
 }
@@ -73,21 +82,45 @@ func (p *pieces) came(n int) {
 
 // letGo takes away the pieces before all readers, and returns their size.
 func (p *pieces) letGo() int64 {
-	size := int64(0)
-	for len(p.list) > 0 && p.list[0].readers == 0 && len(p.list[0].buf) == cap(p.list[0].buf) {
-		size += int64(cap(p.list[0].buf))
-		p.list[0] = nil
-		p.list = p.list[1:]
-		p.first++
+	if p.back > 0 {
+		return 0
 	}
+	size := int64(0)
+	for len(p.list) > 0 && p.list[0].readers == 0 && p.list[0].full() {
+		size += p.shift()
+	}
+	p.lost = p.first
+	return size
+}
+
+// sink takes away pieces that end before the byte at offset, which are on disk, until
+// less than window is held. It returns their size.
+func (p *pieces) sink(offset, window int64) int64 {
+	size := int64(0)
+	for len(p.list) > 0 && p.held >= window && p.list[0].full() && p.list[0].start+int64(cap(p.list[0].buf)) <= offset {
+		p.back += p.list[0].readers
+		size += p.shift()
+	}
+	return size
+}
+
+// shift takes the first piece away and returns its size.
+func (p *pieces) shift() int64 {
+	size := int64(cap(p.list[0].buf))
+	p.list[0] = nil
+	p.list = p.list[1:]
+	p.first++
 	p.held -= size
 	return size
 }
 
+func (p *piece) full() bool { return len(p.buf) == cap(p.buf) }
+
 // overtake counts the readers out that stand in the older half of the pieces, and
 // returns how many there were. They find that their piece is gone.
 func (p *pieces) overtake() int {
-	n := 0
+	n := p.back
+	p.back, p.lost = 0, p.first
 	for _, piece := range p.list[:(len(p.list)+1)/2] {
 		n += piece.readers
 		piece.readers = 0

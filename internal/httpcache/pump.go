@@ -98,6 +98,7 @@ func (f *Flight) room(length int64) ([]byte, error) {
 		return make([]byte, 1), context.Cause(f.ctx) // for the end, or one byte too many
 	}
 	size := chunkSize(f.pieces.end, length)
+	f.sink(length)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.pieces.kept && f.tooMuch(size, length) {
@@ -113,7 +114,11 @@ func (f *Flight) room(length int64) ([]byte, error) {
 
 // tooMuch tells whether the body can't be kept with size more bytes.
 func (f *Flight) tooMuch(size, length int64) bool {
-	return max(length, f.pieces.end+1) > f.limits.MaxObject || f.store.stats.flying.Load()+size > f.limits.Flying
+	most := max(length, f.pieces.end+1)
+	if f.sinking() {
+		return most > f.store.shelf.part.MaxBody()
+	}
+	return most > f.limits.MaxObject || f.store.stats.flying.Load()+size > f.limits.Flying
 }
 
 // wait keeps the pump back while a body that is not kept fills its window, or

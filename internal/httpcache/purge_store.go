@@ -4,7 +4,8 @@ import "github.com/kasoku/kasoku/internal/cache"
 
 // Purge takes what p says out of reach, or marks it as stale. When it has
 // returned, no look-up finds what was stored before, or finds it stale; no fill
-// that began before is kept as if it were new; and nobody joins one.
+// that began before is kept as if it were new; and nobody joins one. An error that
+// is not about p says that something on disk may come back after a restart.
 func (s *Store) Purge(p Purge) error {
 	if err := p.valid(); err != nil {
 		return err
@@ -15,8 +16,7 @@ func (s *Store) Purge(p Purge) error {
 		if err != nil {
 			return err
 		}
-		s.PurgeKey(key, p.Soft)
-		return nil
+		return s.PurgeKey(key, p.Soft)
 	case p.Tag != "":
 		s.purges.addTag(p.Tag, p.Soft)
 	case p.All:
@@ -27,17 +27,19 @@ func (s *Store) Purge(p Purge) error {
 		return s.purgeScope(p.Pattern, false, p.Soft)
 	}
 	s.stats.purges.Add(1)
-	return nil
+	return s.reachAll()
 }
 
-// PurgeKey purges one URL by its primary key.
-func (s *Store) PurgeKey(key []byte, soft bool) {
+// PurgeKey purges one URL by its primary key. An error says that something on disk
+// may come back after a restart.
+func (s *Store) PurgeKey(key []byte, soft bool) error {
 	s.stats.purges.Add(1)
 	if soft {
 		s.purges.addURL(key)
-		return
+	} else {
+		s.space.Cache().Apply(cache.Change{Cause: cache.ByPurge, Tags: []cache.Tag{URLTag(key)}})
 	}
-	s.space.Cache().Apply(cache.Change{Cause: cache.ByPurge, Tags: []cache.Tag{URLTag(key)}})
+	return s.reach(key)
 }
 
 func (s *Store) purgeScope(text string, prefix, soft bool) error {
@@ -49,7 +51,7 @@ func (s *Store) purgeScope(text string, prefix, soft bool) error {
 		s.sweepSoon()
 	}
 	s.stats.purges.Add(1)
-	return nil
+	return s.reachAll()
 }
 
 // Invalidate puts all variants under the keys out of reach, and fills that are
@@ -57,13 +59,16 @@ func (s *Store) purgeScope(text string, prefix, soft bool) error {
 // before the client is answered.
 func (s *Store) Invalidate(keys ...[]byte) {
 	s.space.Cache().Apply(cache.Change{Cause: cache.ByWrite, Tags: urlTags(keys)})
+	_ = s.reach(keys...) // the tier has reported it
 }
 
 // Begin declares a write of keys before the origin is asked: what is stored is out of
 // reach from now on, and what is read until the write's end is not kept. It must
 // end with the Write's Commit or Unknown.
 func (s *Store) Begin(keys ...[]byte) *cache.Write {
-	return s.space.Cache().Begin(urlTags(keys), nil)
+	w := s.space.Cache().Begin(urlTags(keys), nil)
+	_ = s.reach(keys...) // the tier has reported it
+	return w
 }
 
 func urlTags(keys [][]byte) []cache.Tag {

@@ -2,6 +2,7 @@ package httpcache
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -18,7 +19,11 @@ func (s *Service) Purge(_ context.Context, r admin.PurgeRequest) (admin.PurgeRes
 	}
 	p := Purge{URL: r.URL, Prefix: r.Prefix, Pattern: r.Pattern, Tag: r.Tag, Soft: r.Soft}
 	p.All = r.URL == "" && r.Prefix == "" && r.Pattern == "" && r.Tag == ""
-	if err := s.store.Purge(p); err != nil {
+	err := s.store.Purge(p)
+	if errors.Is(err, errNotLasting) {
+		return admin.PurgeResult{}, err
+	}
+	if err != nil {
 		return admin.PurgeResult{}, fmt.Errorf("%w: %w", admin.ErrInput, err)
 	}
 	return admin.PurgeResult{Dropped: dropped(p, s.name), Tags: 1}, nil
@@ -48,7 +53,10 @@ func (c *call) purge() {
 	client := c.x.Record.Client.Addr().Unmap()
 	for _, p := range c.set.cfg.Purgers {
 		if p.Contains(client) {
-			c.svc.store.PurgeKey(c.key, false)
+			if err := c.svc.store.PurgeKey(c.key, false); err != nil {
+				c.local(http.StatusInternalServerError, err.Error())
+				return
+			}
 			c.svc.log.Info("purged", slog.String("dropped", string(c.key)), slog.String("by", client.String()))
 			c.refuse(http.StatusOK, "purged")
 			c.note(policy.PurgeAsked, nil)

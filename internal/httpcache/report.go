@@ -30,7 +30,23 @@ func (s *Service) Report() admin.Report {
 			r.Notes = append(r.Notes, strings.TrimSuffix(fmt.Sprintf("origin %s is %s: %s", m.Name, m.State, m.Why), ": "))
 		}
 	}
+	r.Disk, r.Notes = s.disk(r.Notes)
 	return r
+}
+
+// disk is what lies on disk, and what is wrong with it.
+func (s *Service) disk(notes []string) (*admin.Disk, []string) {
+	if s.store.shelf == nil {
+		return nil, notes
+	}
+	d := s.store.shelf.part.Stats()
+	if d.Trouble != nil {
+		notes = append(notes, fmt.Sprintf("the disk takes nothing for a while: %v", d.Trouble))
+	}
+	if d.Stuck > 0 {
+		notes = append(notes, fmt.Sprintf("%d files on disk should be gone and can't be removed; what was purged may come back after a restart", d.Stuck))
+	}
+	return &admin.Disk{Files: d.Files, Bytes: uint64(d.Bytes), Capacity: uint64(d.Size), Evictions: d.Evicted, Refused: d.Refused, Damaged: d.Damaged}, notes
 }
 
 // origin is the group as one origin: its breaker is open if nobody may be asked.

@@ -168,11 +168,21 @@ func (r *Resource) vary() []string {
 	return nil
 }
 
+// inMemory tells whether something of it is kept in memory alone.
+func (r *Resource) inMemory() bool {
+	return len(r.markers) > 0 || slices.ContainsFunc(r.variants, func(o *Object) bool { return !o.onDisk() })
+}
+
+// has tells whether o is one of the variants.
+func (r *Resource) has(o *Object) bool { return slices.Contains(r.variants, o) }
+
 // weight is what the resource takes of the heap, roughly.
 func (r *Resource) weight() int64 {
 	w := int64(unsafe.Sizeof(*r)) + int64(8*len(r.variants))
 	for _, v := range r.variants {
-		w += v.weight()
+		if !v.onDisk() { // the shelf counts those
+			w += v.weight()
+		}
 	}
 	for _, m := range r.markers {
 		w += int64(unsafe.Sizeof(m)) + int64(len(m.asked))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/httpcache/disk"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 	"github.com/kasoku/kasoku/internal/origin/balance"
 	"github.com/kasoku/kasoku/internal/telemetry"
@@ -34,9 +35,15 @@ type Config struct {
 	// UncacheableTTL is how long requests whose answers can't be shared don't wait
 	// for each other.
 	UncacheableTTL time.Duration
-	// MaxObject is the longest body that is kept, in bytes. 0 means the default of
-	// Limits.
+	// MaxObject is the longest body that is kept in memory, in bytes. 0 means the
+	// default of Limits.
 	MaxObject int64
+	// Disk keeps bodies longer than DiskFrom past the end of the process, in a part of
+	// the service's name. Nil: none are. It outlives the service, and is not changed by
+	// Reconfigure.
+	Disk *disk.Tier
+	// DiskFrom is beyond which length, in bytes, bodies go to Disk.
+	DiskFrom int64
 	// Codings are the content codings that stored text is offered in.
 	Codings []string
 	// Purgers may use the method PURGE. Nil: there is no such method.
@@ -92,6 +99,12 @@ func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog
 	}
 	s.drains.apply(group, &cfg)
 	s.store = NewStore(space, s.limits(&cfg))
+	if cfg.Disk != nil {
+		if err := s.store.openShelf(cfg.Disk, cfg.Name, &cfg.Policy); err != nil {
+			group.Close()
+			return nil, fmt.Errorf("service %s: %w", cfg.Name, err)
+		}
+	}
 	s.observe()
 	s.settings.Store(newSettings(cfg, group))
 	return s, nil
@@ -115,7 +128,7 @@ func (s *Service) group(cfg *Config) balance.Config {
 // quarter of the memory that the service may fill, so that it stays in proportion.
 func (s *Service) limits(cfg *Config) Limits {
 	flying := min(max(int64(s.space.Usage().Capacity/4), leastFlying), mostFlying)
-	return Limits{MaxObject: cfg.MaxObject, Codings: cfg.Codings, Flying: flying}
+	return Limits{MaxObject: cfg.MaxObject, Codings: cfg.Codings, Flying: flying, DiskFrom: cfg.DiskFrom}
 }
 
 const leastFlying, mostFlying = 16 << 20, 256 << 20

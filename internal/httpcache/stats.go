@@ -6,7 +6,7 @@ import "sync/atomic"
 type counters struct {
 	stored, overtaken, purges, purgedObjects, softened, marked atomic.Uint64
 	flights, joined, released, failed, cut, abandoned          atomic.Uint64
-	encoded, unencoded                                         atomic.Uint64
+	encoded, unencoded, undisked                               atomic.Uint64
 	running, flying, forsaken                                  atomic.Int64
 }
 
@@ -26,6 +26,7 @@ type Stats struct {
 	Abandoned  uint64 // flights ended because nobody wanted their bytes any more
 	Encoded    uint64 // objects for which coded forms were made, or found not to be worth it
 	Unencoded  uint64 // objects that stay plain because too many waited
+	Undisked   uint64 // bodies that the disk did not take
 	Running    int64  // flights that run now
 	Flying     int64  // bytes of bodies that they hold
 	Log        int    // purges by prefix and pattern that are remembered
@@ -40,7 +41,7 @@ func (s *Store) Stats() Stats {
 		Purges: c.purges.Load(), Purged: c.purgedObjects.Load(), Softened: c.softened.Load(), Marked: c.marked.Load(),
 		Flights: c.flights.Load(), Joined: c.joined.Load(), Released: c.released.Load(), Failed: c.failed.Load(),
 		Behind: c.cut.Load(), Abandoned: c.abandoned.Load(),
-		Encoded: c.encoded.Load(), Unencoded: c.unencoded.Load(), Running: c.running.Load(), Flying: c.flying.Load(),
+		Encoded: c.encoded.Load(), Unencoded: c.unencoded.Load(), Undisked: c.undisked.Load(), Running: c.running.Load(), Flying: c.flying.Load(),
 		Log: len(s.purges.log.Load().entries), Generation: s.purges.head.Load(),
 	}
 }

@@ -22,6 +22,7 @@ type Store struct {
 	shards  [storeShards]sync.Mutex
 	flights flights
 	stats   counters
+	shelf   *shelf // what lies on disk; nil: nothing ever does
 
 	sweeping atomic.Bool
 	encoder  encoder
@@ -43,8 +44,12 @@ func (s *Store) SetLimits(l Limits) {
 	s.limits.Store(&l)
 }
 
-// Close ends all flights, as if their origins had failed, and waits for them.
-func (s *Store) Close() { s.flights.close() }
+// Close ends all flights, as if their origins had failed, and waits for them. What
+// lies on disk stays there.
+func (s *Store) Close() {
+	s.flights.close()
+	s.shelf.close()
+}
 
 // Miss says why a look-up found nothing.
 type Miss uint8
@@ -132,8 +137,10 @@ func (r *Resource) isMarked(q *Query) bool {
 
 // resource returns what lies under key, nil if nothing.
 func (s *Store) resource(key []byte) *Resource {
-	_, r := s.entry(key)
-	return r
+	if _, r := s.entry(key); r != nil {
+		return r
+	}
+	return s.shelf.resource(key)
 }
 
 func (s *Store) entry(key []byte) (*cache.Entry, *Resource) {
@@ -145,9 +152,10 @@ func (s *Store) entry(key []byte) (*cache.Entry, *Resource) {
 	return e, r
 }
 
-// stands tells whether no write of o's tags has come after it.
+// stands tells whether no write of o's tags has come after it, and it was not dropped
+// from the disk.
 func (s *Store) stands(o *Object) bool {
-	return o.stamp.Settled && s.space.Cache().Current(&o.stamp)
+	return o.stamp.Settled && s.space.Cache().Current(&o.stamp) && !o.Body.gone()
 }
 
 // held holds o against the purges that it has not been held against, and tells
@@ -166,6 +174,10 @@ func (s *Store) held(key []byte, o *Object) bool {
 	case softened:
 		s.stats.softened.Add(1)
 		o.SetMark(policy.Outdated)
+		if s.shelf.soften(key, o); o.Body.gone() {
+			s.Drop(key, o)
+			return false
+		}
 	}
 	o.mark.CompareAndSwap(mark, upTo) // after the mark is set: who sees this one sees that
 	return true
@@ -181,6 +193,9 @@ func (s *Store) put(key []byte, o, old *Object) bool {
 	s.change(key, func(r *Resource) *Resource {
 		return r.without(func(v *Object) bool { return v == old || !s.stands(v) }).with(o)
 	})
+	if o.Body.gone() {
+		return false
+	}
 	s.stats.stored.Add(1)
 	s.encodeSoon(key, o)
 	return true
@@ -222,19 +237,40 @@ func (s *Store) Mark(key []byte, head *Head, now int64, d time.Duration) {
 // change replaces the resource under key by what next makes of it. Resources
 // have no fence as a whole: each object in them carries its own.
 func (s *Store) change(key []byte, next func(*Resource) *Resource) {
-	shard := &s.shards[maphash.Bytes(s.seed, key)%storeShards]
-	shard.Lock()
-	defer shard.Unlock()
+	if s.exchange(key, next) {
+		s.shelf.settle(key)
+	}
+}
+
+// exchange is change; it tells whether the shelf has to settle.
+func (s *Store) exchange(key []byte, next func(*Resource) *Resource) (shelved bool) {
+	lock := s.lock(key)
+	lock.Lock()
+	defer lock.Unlock()
 	e, old := s.entry(key)
+	if old == nil {
+		old = s.shelf.resource(key)
+	}
 	if old == nil {
 		old = &Resource{}
 	}
 	r := next(old)
+	if r == old {
+		return false
+	}
+	if shelved = s.shelf.concerned(key, r); shelved {
+		r = s.shelf.exchange(key, old, r)
+	}
 	switch {
-	case r == old:
-	case len(r.variants)+len(r.markers) > 0:
+	case r.inMemory():
 		s.space.Store(cache.Stamp{Settled: true}, key, &cache.Filling{Value: r, Weight: r.weight(), TTL: math.MaxInt64})
 	case e != nil:
 		s.space.Drop(key, e)
 	}
+	return shelved
+}
+
+// lock is what is held while the resource under key is changed.
+func (s *Store) lock(key []byte) *sync.Mutex {
+	return &s.shards[maphash.Bytes(s.seed, key)%storeShards]
 }

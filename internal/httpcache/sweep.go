@@ -33,6 +33,7 @@ func (s *Store) sweep() {
 		}
 		return s.flights.ctx.Err() == nil
 	})
+	s.shelf.each(func(key []byte, o *Object) { s.held(key, o) })
 	if s.flights.ctx.Err() == nil {
 		s.purges.forget(upTo)
 	}

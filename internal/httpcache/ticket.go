@@ -19,9 +19,10 @@ type Ticket struct {
 	object  *Object // found in place of a flight
 	starter bool
 	left    bool
-	told    int   // interim answers so far
-	piece   int   // the number of the piece that it stands in
-	offset  int64 // of the next byte
+	told    int    // interim answers so far
+	piece   int    // the number of the piece that it stands in
+	offset  int64  // of the next byte
+	buf     []byte // what was read from the disk
 }
 
 // Way says how a request goes on.
@@ -139,7 +140,12 @@ func (t *Ticket) From(offset int64) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	to, ok := f.pieces.at(offset)
-	if !ok || t.piece < f.pieces.first {
+	switch {
+	case t.piece < f.pieces.lost:
+		return ErrBehind
+	case !ok && f.file != nil && f.pieces.kept:
+		to = f.pieces.lost // it is on disk
+	case !ok:
 		return ErrBehind
 	}
 	f.pieces.move(t.piece, to)
@@ -148,7 +154,8 @@ func (t *Ticket) From(offset int64) error {
 	return nil
 }
 
-// Next waits for the next bytes, which must not be changed and stay as they are.
+// Next waits for the next bytes, which must not be changed and stay as they are until
+// it is called again.
 // The error is io.EOF at the end of a body that is whole; ErrBehind if others
 // could not wait; else why the rest is missing.
 func (t *Ticket) Next(ctx context.Context) ([]byte, error) {
@@ -158,6 +165,9 @@ func (t *Ticket) Next(ctx context.Context) ([]byte, error) {
 		b, err := t.take()
 		if b != nil || err != nil {
 			f.mu.Unlock()
+			if err == errSunk {
+				return t.fromDisk()
+			}
 			return b, err
 		}
 		f.pieces.idle++
@@ -190,8 +200,13 @@ func (t *Ticket) Come() []byte {
 func (t *Ticket) take() ([]byte, error) {
 	f := t.flight
 	p := &f.pieces
-	if t.piece < p.first {
+	switch {
+	case t.piece < p.lost:
 		return nil, ErrBehind
+	case t.piece < p.first:
+		if !t.surface() {
+			return nil, errSunk
+		}
 	}
 	for t.piece-p.first < len(p.list) {
 		piece := p.list[t.piece-p.first]
@@ -254,7 +269,7 @@ func (t *Ticket) Total(ctx context.Context) (int64, error) {
 	}
 }
 
-// Leave ends the request's part in the flight. Slices from Next stay valid.
+// Leave ends the request's part in the flight. What Next gave last stays valid.
 func (t *Ticket) Leave() {
 	f := t.flight
 	if f == nil || t.left {
@@ -269,7 +284,10 @@ func (t *Ticket) Leave() {
 		f.abandon()
 	}
 	f.tell()
-	unread := f.unread()
+	unread, file := f.unread(), f.unused()
 	f.mu.Unlock()
 	f.discard(unread)
+	if file != nil {
+		file.Close()
+	}
 }

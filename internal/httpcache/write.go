@@ -38,6 +38,7 @@ func (c *call) write() {
 // invalidation.
 func (s *Service) invalidate(at *fence, keys ...[]byte) (alone bool) {
 	if at.stamp, alone = s.space.Cache().Supersede(at.stamp); alone {
+		_ = s.store.reach(keys[0]) // the tier has reported it
 		keys = keys[1:]
 	}
 	s.store.Invalidate(keys...)

@@ -1,0 +1,373 @@
+package disk_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/httpcache/disk"
+	"github.com/kasoku/kasoku/internal/testutil/memfs"
+)
+
+// What was committed is there after the next Open, in order, and nothing else.
+func TestSurvives(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := memfs.New()
+		part, found, _, done := open(t, m, disk.Options{})
+		if len(found) > 0 {
+			t.Fatal("something was there")
+		}
+		bodies := map[string]string{"one": "1", "block": long(64 << 10), "more": long(300_001)}
+		for _, key := range []string{"one", "block", "more"} {
+			put(t, part, key, bodies[key])
+			time.Sleep(time.Second)
+		}
+		put(t, part, "dropped", "x").Drop()
+		if err := put(t, part, "stale", "x").Rewrite([]byte("other"), true); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := write(part, "not committed"); err != nil {
+			t.Fatal(err)
+		}
+		done()
+		part, found, _, done = open(t, m, disk.Options{})
+		defer done()
+		var got []string
+		for _, f := range found {
+			got = append(got, fmt.Sprintf("%s: %s, %v", f.File.Key(), f.Meta, f.Stale))
+			want, ok := bodies[string(f.File.Key())]
+			if text, err := read(f.File, 0, f.File.Len()); ok && (err != nil || text != want) {
+				t.Errorf("%s: %d bytes, %v", f.File.Key(), len(text), err)
+			}
+		}
+		want := []string{"one: about one, false", "block: about block, false", "more: about more, false", "stale: other, true"}
+		if !slices.Equal(got, want) {
+			t.Errorf("found %q", got)
+		}
+		if s := part.Stats(); s.Files != 4 || s.Refused != 1 || len(m.Files()) != 8 {
+			t.Errorf("%+v with %q", s, m.Files())
+		}
+	})
+}
+
+func TestRanges(t *testing.T) {
+	part, _, _, done := open(t, memfs.New(), disk.Options{})
+	defer done()
+	body := long(600_000)
+	f := put(t, part, "k", body)
+	for _, r := range [][2]int64{{0, 1}, {0, 600_000}, {65_535, 2}, {65_536, 65_536}, {262_143, 3}, {599_999, 1}, {500_000, 100_000}} {
+		if got, err := read(f, r[0], r[1]); err != nil || got != body[r[0]:r[0]+r[1]] {
+			t.Errorf("%v: %d bytes, %v", r, len(got), err)
+		}
+	}
+}
+
+// What is being written can be read as far as its blocks are complete.
+func TestReadWhileWritten(t *testing.T) {
+	part, _, _, done := open(t, memfs.New(), disk.Options{})
+	defer done()
+	w, err := part.Create(-1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	body, buf := long(200_000), make([]byte, disk.BlockSize)
+	for at := 0; at < len(body); at += 40_000 {
+		if _, err := w.Write([]byte(body[at : at+40_000])); err != nil {
+			t.Fatal(err)
+		}
+		if want := int64(at+40_000) / disk.BlockSize * disk.BlockSize; w.Checked() != want {
+			t.Fatalf("%d of %d bytes are checked", w.Checked(), at+40_000)
+		}
+		for off := int64(0); off < w.Checked(); {
+			b, err := w.ReadSome(off, buf)
+			if err != nil || len(b) == 0 || string(b) != body[off:off+int64(len(b))] {
+				t.Fatalf("at %d: %d bytes, %v", off, len(b), err)
+			}
+			off += int64(len(b))
+		}
+	}
+	w.Discard()
+	if b, err := w.ReadSome(70_000, buf); err != nil || string(b) != body[70_000:131_072] {
+		t.Errorf("after Discard: %d bytes, %v", len(b), err)
+	}
+	if s := part.Stats(); s.Bytes != 0 || s.Files != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+const pageBody = 3000 // a body of that size takes two pages, with its head
+
+// The bound is kept by dropping what nobody reads.
+func TestRoom(t *testing.T) {
+	m := memfs.New()
+	part, _, evicted, done := open(t, m, disk.Options{Size: 4 * 8192, MaxBody: 1 << 20})
+	defer done()
+	files := map[string]*disk.File{}
+	for _, key := range []string{"a", "b", "c", "d"} {
+		files[key] = put(t, part, key, long(pageBody))
+	}
+	for _, key := range []string{"a", "c"} {
+		if _, err := read(files[key], 0, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, key := range []string{"e", "f"} {
+		files[key] = put(t, part, key, long(pageBody))
+	}
+	if got := strings.Join(*evicted, " "); got != "b d" {
+		t.Errorf("evicted %s", got)
+	}
+	if !files["b"].Gone() || files["a"].Gone() {
+		t.Error("the wrong ones are gone")
+	}
+	if _, err := write(part, long(40_000)); !errors.Is(err, disk.ErrFull) {
+		t.Errorf("a body above the bound: %v", err)
+	}
+	if s := part.Stats(); s.Bytes > s.Size || s.Files != 4 || s.Evicted != 2 || s.Trouble != nil {
+		t.Errorf("%+v", s)
+	}
+	if _, err := part.Create(1<<20 + 1); !errors.Is(err, disk.ErrFull) {
+		t.Errorf("a body longer than is taken: %v", err)
+	}
+	if n := len(named(m, ".body")); n != 4 {
+		t.Errorf("%d bodies in the directory", n)
+	}
+	for part.EvictOne() {
+	}
+	if s := part.Stats(); s.Bytes != 0 || s.Files != 0 {
+		t.Errorf("after all were dropped: %+v", s)
+	}
+}
+
+// A smaller bound is kept from the start.
+func TestRoomAfterRestart(t *testing.T) {
+	m := memfs.New()
+	part, _, _, done := open(t, m, disk.Options{})
+	for i := range 10 {
+		put(t, part, fmt.Sprint(i), long(pageBody))
+	}
+	done()
+	part, found, _, done := open(t, m, disk.Options{Size: 3 * 8192})
+	defer done()
+	if s := part.Stats(); len(found) != 3 || s.Files != 3 || s.Bytes > s.Size {
+		t.Errorf("%d found, %+v", len(found), s)
+	}
+}
+
+// After an error nothing is written for a while; what is there is read on.
+func TestTrouble(t *testing.T) {
+	for _, op := range []string{"create", "write", "rename"} {
+		t.Run(op, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := memfs.New()
+				var told []error
+				part, _, _, done := open(t, m, disk.Options{Report: func(err error) { told = append(told, err) }})
+				defer done()
+				old := put(t, part, "old", "before")
+				m.Fail(func(o, _ string) error {
+					if o == op {
+						return syscall.ENOSPC
+					}
+					return nil
+				})
+				f, err := write(part, long(200_000))
+				if op == "rename" && err == nil {
+					err = f.Commit([]byte("k"), nil, false)
+				}
+				if !errors.Is(err, syscall.ENOSPC) || len(told) != 1 {
+					t.Fatalf("%v, told %v", err, told)
+				}
+				m.Fail(nil)
+				if _, err := write(part, "x"); !errors.Is(err, disk.ErrResting) {
+					t.Errorf("at once: %v", err)
+				}
+				if got, err := read(old, 0, 6); got != "before" {
+					t.Errorf("what was there: %q, %v", got, err)
+				}
+				if s := part.Stats(); s.Trouble == nil || s.Failed != 1 || s.Files != 1 {
+					t.Errorf("%+v", s)
+				}
+				time.Sleep(10 * time.Second)
+				put(t, part, "new", "after")
+				if s := part.Stats(); s.Trouble != nil || s.Files != 2 {
+					t.Errorf("later: %+v", s)
+				}
+				if n := len(m.Files()); n != 4 {
+					t.Errorf("left behind: %q", m.Files())
+				}
+			})
+		})
+	}
+}
+
+// What can't be removed makes Sync fail until it can.
+func TestStuck(t *testing.T) {
+	m := memfs.New()
+	part, _, _, done := open(t, m, disk.Options{})
+	defer done()
+	f := put(t, part, "k", "x")
+	m.Fail(func(op, name string) error {
+		if op == "remove" && strings.HasSuffix(name, ".head") {
+			return syscall.EIO
+		}
+		return nil
+	})
+	f.Drop()
+	if err := part.SyncKey([]byte("k")); !errors.Is(err, syscall.EIO) || part.Stats().Stuck != 1 {
+		t.Errorf("%v, %+v", err, part.Stats())
+	}
+	m.Fail(nil)
+	if err := part.Sync(); err != nil || part.Stats().Stuck != 0 || len(m.Files()) > 0 {
+		t.Errorf("%v, %+v, %q", err, part.Stats(), m.Files())
+	}
+	f = put(t, part, "k", "x")
+	m.Fail(func(op, _ string) error {
+		if op == "syncdir" {
+			return syscall.EIO
+		}
+		return nil
+	})
+	f.Drop()
+	if err := part.SyncKey([]byte("k")); !errors.Is(err, syscall.EIO) {
+		t.Errorf("a directory that can't be synced: %v", err)
+	}
+	m.Fail(nil)
+	if err := part.SyncKey([]byte("k")); err != nil {
+		t.Error(err)
+	}
+}
+
+// What was dropped or made stale before Sync stays so, whatever a crash of the machine
+// leaves.
+func TestSyncLasts(t *testing.T) {
+	for seed := range int64(200) {
+		random := rand.New(rand.NewSource(seed))
+		m := memfs.New()
+		part, _, _, _ := open(t, m, disk.Options{})
+		gone, stale := put(t, part, "gone", "1"), put(t, part, "stale", "2")
+		gone.Drop()
+		if err := stale.Rewrite([]byte("new"), true); err != nil {
+			t.Fatal(err)
+		}
+		if err := part.Sync(); err != nil {
+			t.Fatal(err)
+		}
+		put(t, part, "later", long(70_000))
+		_, found, _, done := open(t, m.Crash(true, random.Intn), disk.Options{})
+		for _, f := range found {
+			switch key := string(f.File.Key()); {
+			case key == "gone":
+				t.Errorf("seed %d: what was dropped is back", seed)
+			case key == "stale" && !(f.Stale && string(f.Meta) == "new"):
+				t.Errorf("seed %d: what was made stale is %s, %v", seed, f.Meta, f.Stale)
+			}
+			if got, err := read(f.File, 0, f.File.Len()); err == nil && got != "2" && got != long(70_000) {
+				t.Errorf("seed %d: damage was not noticed", seed)
+			}
+		}
+		done()
+	}
+}
+
+func ignore(*disk.File) {}
+
+// A directory is one tier's at a time.
+func TestLock(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cache")
+	a, err := disk.Open(dir, disk.Options{Size: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := disk.Open(dir, disk.Options{Size: 1 << 20}); !errors.Is(err, disk.ErrLocked) || !strings.Contains(err.Error(), dir) {
+		t.Errorf("the second has %v", err)
+	}
+	if _, _, err := a.Part("p", ignore); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := a.Part("p", ignore); !errors.Is(err, disk.ErrLocked) {
+		t.Errorf("a part twice: %v", err)
+	}
+	if err := a.Close(); err != nil {
+		t.Error(err)
+	}
+	if a, err = disk.Open(dir, disk.Options{Size: 1 << 20}); err != nil {
+		t.Fatal(err)
+	}
+	a.Close()
+}
+
+// Nobody but the owner may read what is kept.
+func TestModes(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cache")
+	tier, err := disk.Open(dir, disk.Options{Size: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tier.Close()
+	part, _, err := tier.Part("p", ignore)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer part.Close()
+	f := put(t, part, "k", "secret")
+	if got, err := read(f, 0, 6); got != "secret" {
+		t.Errorf("%q, %v", got, err)
+	}
+	seen := 0
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		seen++
+		if info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has mode %o", path, info.Mode())
+		}
+		return nil
+	})
+	if err != nil || seen != 5 {
+		t.Errorf("%d files, %v", seen, err)
+	}
+	f.Drop()
+	if err := part.Sync(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Parts that nobody wants are cleared, but for what is not ours.
+func TestPrune(t *testing.T) {
+	m := memfs.New()
+	tier, err := disk.Open(dir, disk.Options{Size: 1 << 20, FS: m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"kept", "open", "old"} {
+		part, _, err := tier.Part(name, ignore)
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, part, "k", name)
+		if name != "open" {
+			part.Close()
+		}
+	}
+	note, _ := m.Create(filepath.Join(dir, "old", "note"))
+	note.Close()
+	tier.Prune(func(name string) bool { return name == "kept" })
+	for part, n := range map[string]int{"kept": 2, "open": 2, "old": 1} {
+		names, err := m.Names(filepath.Join(dir, part))
+		if err != nil || len(names) != n {
+			t.Errorf("%q in %s, %v", names, part, err)
+		}
+	}
+}

@@ -1,0 +1,22 @@
+package disk
+
+import "errors"
+
+// Errors of a tier, beside those of the file system.
+var (
+	// ErrLocked says that another process, or another tier of this one, uses the
+	// directory.
+	ErrLocked = errors.New("disk: the directory is in use by another process")
+	// ErrFull says that there is no room within the bound for what is written.
+	ErrFull = errors.New("disk: no room within the bound")
+	// ErrResting says that nothing is written for a while because the file system
+	// has failed.
+	ErrResting = errors.New("disk: nothing is written for a while, after an error")
+	// ErrGone says that a body was dropped.
+	ErrGone = errors.New("disk: the body was dropped")
+	// ErrDamaged says that a body's bytes are not those that were written.
+	ErrDamaged = errors.New("disk: the body is damaged")
+
+	errEmpty = errors.New("disk: a body without bytes")
+	errHead  = errors.New("disk: not a head, or a damaged one")
+)

@@ -1,0 +1,159 @@
+package disk
+
+import (
+	"container/list"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// File is a body on disk. Its bytes never change; what its head says of them may.
+type File struct {
+	part   *Part
+	name   name
+	key    []byte
+	length int64
+	sums   atomic.Pointer[[]uint32] // nil until they are wanted
+	read   atomic.Bool              // since the queue's hand came by
+	gone   atomic.Bool
+
+	mu   sync.Mutex // held while its files are changed
+	made int64
+	head int64 // what the head takes; guarded by mu
+
+	size int64         // what it takes; guarded by the tier's mu, as is
+	at   *list.Element // its place in the queue, nil if it has none
+}
+
+// Key is what it was committed under.
+func (f *File) Key() []byte { return f.key }
+
+// Len is the body's length.
+func (f *File) Len() int64 { return f.length }
+
+// Gone tells whether it was dropped.
+func (f *File) Gone() bool { return f.gone.Load() }
+
+// Commit writes the head: from now on the body survives. The key, meta and whether it
+// is stale are the owner's; they come back in Found.
+func (f *File) Commit(key, meta []byte, stale bool) error {
+	f.mu.Lock()
+	f.key, f.made = key, time.Now().UnixNano()
+	err := f.write(meta, stale, false)
+	f.mu.Unlock()
+	if err != nil {
+		f.Drop()
+		return err
+	}
+	t := f.part.tier
+	t.counts.written.Add(1)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !f.Gone() {
+		t.queue.add(f)
+	}
+	return nil
+}
+
+// Rewrite puts another head in the place of the one that was committed, for good when
+// Part.Sync has returned without an error. On an error the body is dropped.
+func (f *File) Rewrite(meta []byte, stale bool) error {
+	f.mu.Lock()
+	err := f.write(meta, stale, true)
+	f.mu.Unlock()
+	if err != nil {
+		f.Drop()
+		return err
+	}
+	return nil
+}
+
+// write writes the head beside the present one and puts it in its place. mu is
+// held.
+func (f *File) write(meta []byte, stale, lasting bool) error {
+	if f.Gone() {
+		return ErrGone
+	}
+	h := head{name: f.name, length: f.length, made: f.made, stale: stale, key: f.key, meta: meta}
+	b := h.encode()
+	if len(b) > mostHead {
+		return fmt.Errorf("disk: a head of %d bytes: %w", len(b), ErrFull)
+	}
+	if err := f.replace(b, lasting); err != nil {
+		return f.part.tier.failed(fmt.Errorf("disk: %w", err))
+	}
+	if lasting {
+		f.part.loosen(f.key)
+	}
+	f.resize(pages(int64(len(b))))
+	return nil
+}
+
+func (f *File) replace(b []byte, sync bool) error {
+	p := f.part
+	temp := p.path(f.name, tempEnding)
+	out, err := p.tier.fs.Create(temp)
+	if err != nil {
+		return err
+	}
+	_, err = out.WriteAt(b, 0)
+	if err == nil && sync {
+		err = out.Sync()
+	}
+	if cerr := out.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = p.tier.fs.Rename(temp, p.path(f.name, headEnding))
+	}
+	if err != nil {
+		p.remove(f.name, tempEnding)
+	}
+	return err
+}
+
+// resize counts what the head takes now. mu is held.
+func (f *File) resize(head int64) {
+	t := f.part.tier
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.used += head - f.head
+	t.queue.resize(f, f.size+head-f.head)
+	f.head = head
+}
+
+// Drop takes the body out of reach. When it has returned, the head's file is
+// removed, for good when Part.Sync has returned without an error; who has the body
+// open reads on.
+func (f *File) Drop() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.gone.Swap(true) {
+		return
+	}
+	f.part.remove(f.name, headEnding)
+	f.part.remove(f.name, bodyEnding)
+	f.part.loosen(f.key) // after it: a sync that runs may have missed it
+	t := f.part.tier
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.queue.remove(f)
+	t.used -= f.size
+	f.size = 0
+}
+
+// evict drops a body that was taken out of the queue, for room.
+func (f *File) evict() {
+	t := f.part.tier
+	t.counts.evicted.Add(1)
+	f.Drop()
+	f.part.evicted(f)
+	f.part.syncMany()
+}
+
+// Damaged drops a body that was found damaged.
+func (f *File) Damaged() {
+	f.part.tier.counts.damaged.Add(1)
+	f.Drop()
+}

@@ -1,0 +1,75 @@
+package disk
+
+import (
+	"io"
+	"os"
+)
+
+// FS is what a tier does to files: a seam, so that tests can have it fail or end at
+// any step.
+type FS interface {
+	MkdirAll(dir string) error
+	// Names are those of the directory's entries, in no order.
+	Names(dir string) ([]string, error)
+	Create(name string) (Handle, error) // it must not exist
+	Open(name string) (Handle, error)   // for reading
+	Rename(from, to string) error
+	Remove(name string) error
+	SyncDir(dir string) error
+	Lock(name string) (io.Closer, error)
+}
+
+// Handle is an open file of an FS.
+type Handle interface {
+	io.ReaderAt
+	io.WriterAt
+	io.Closer
+	Sync() error
+	Size() (int64, error)
+}
+
+// osFS are the operating system's files. Nobody but their owner may read them:
+// what a cache holds may be anybody's.
+type osFS struct{}
+
+type osFile struct{ *os.File }
+
+func (f osFile) Size() (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+func (osFS) MkdirAll(dir string) error { return os.MkdirAll(dir, 0o700) }
+
+func (osFS) Names(dir string) ([]string, error) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	return d.Readdirnames(-1)
+}
+
+func (osFS) Create(name string) (Handle, error) {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return osFile{f}, nil
+}
+
+func (osFS) Open(name string) (Handle, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return osFile{f}, nil
+}
+
+func (osFS) Rename(from, to string) error        { return os.Rename(from, to) }
+func (osFS) Remove(name string) error            { return os.Remove(name) }
+func (osFS) SyncDir(dir string) error            { return syncDir(dir) }
+func (osFS) Lock(name string) (io.Closer, error) { return lockFile(name) }

@@ -1,0 +1,36 @@
+//go:build !(darwin || dragonfly || freebsd || linux || netbsd || openbsd || windows)
+
+package disk
+
+import (
+	"io"
+	"os"
+	"sync"
+)
+
+// locked are the directories in use by this process. Here no lock ends with its
+// process, so that another process is not kept out.
+var locked sync.Map
+
+type lockedName string
+
+func lockFile(name string) (io.Closer, error) {
+	if _, taken := locked.LoadOrStore(name, true); taken {
+		return nil, ErrLocked
+	}
+	return lockedName(name), nil
+}
+
+func (l lockedName) Close() error {
+	locked.Delete(string(l))
+	return nil
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}

@@ -1,0 +1,327 @@
+package httpcache
+
+import (
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/kasoku/kasoku/internal/httpcache/disk"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// newDiskSite is newSite with what is longer than 64 KiB on disk in dir. Its stop gives
+// the directory back.
+func newDiskSite(t *testing.T, dir string, script func(*asked), change ...func(*Config)) (*site, *disk.Tier) {
+	t.Helper()
+	tier, err := disk.Open(dir, disk.Options{Size: 1 << 30, MaxBody: 1 << 29})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSite(t, script, append([]func(*Config){func(c *Config) { c.Disk, c.DiskFrom = tier, 64<<10 }}, change...)...)
+	stop := s.stop
+	s.stop = func() {
+		stop()
+		if err := tier.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	return s, tier
+}
+
+// bytesAt is what a long body has at a place.
+func byteAt(i int64) byte { return byte(i ^ i>>8 ^ i>>16) }
+
+func longBody(n int64) string {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byteAt(int64(i))
+	}
+	return string(b)
+}
+
+// lies is how many bodies are on disk.
+func (s *site) lies() int { return s.store.shelf.part.Stats().Files }
+
+const onDiskBody = 300_000
+
+// give answers with a long body that is fresh for a minute, and has an entity tag.
+func give(a *asked) {
+	a.ok(longBody(onDiskBody), `ETag: "1"`, "Surrogate-Key: all "+strings.Fields(a.head)[1][1:])
+}
+
+// What is long lies on disk, answers all that something in memory does, and does so after
+// a restart without asking the origin.
+func TestFromDisk(t *testing.T) {
+	dir, body := filepath.Join(t.TempDir(), "cache"), longBody(onDiskBody)
+	s, _ := newDiskSite(t, dir, give)
+	if g := s.ask("GET /a"); g.body != body || !strings.Contains(g.get("Cache-Status"), "stored") {
+		t.Fatalf("the first answer: %d, %d bytes, %s", g.status, len(g.body), g.get("Cache-Status"))
+	}
+	f := func(t *testing.T, s *site, line string, status int, want string, fields ...string) {
+		t.Helper()
+		g := s.ask(line, fields...)
+		if g.status != status || g.body != want || g.cut || !strings.Contains(g.get("Cache-Status"), "kasoku; hit") {
+			t.Errorf("%s %s: %d with %d bytes, %s", line, fields, g.status, len(g.body), g.get("Cache-Status"))
+		}
+	}
+	all := func(t *testing.T, s *site) {
+		f(t, s, "GET /a", 200, body)
+		f(t, s, "HEAD /a", 200, "")
+		f(t, s, "GET /a", 304, "", `If-None-Match: "1"`)
+		f(t, s, "GET /a", 206, body[:1], "Range: bytes=0-0")
+		f(t, s, "GET /a", 206, body[65_000:140_000], "Range: bytes=65000-139999")
+		f(t, s, "GET /a", 206, body[onDiskBody-10:], "Range: bytes=-10")
+		if g := s.ask("GET /a", "Range: bytes=5-9,200000-200001"); g.status != 206 || !strings.Contains(g.body, body[5:10]) || !strings.Contains(g.body, body[200_000:200_002]) {
+			t.Errorf("two ranges: %d, %d bytes", g.status, len(g.body))
+		}
+		if s.lies() != 1 {
+			t.Errorf("%d bodies on disk", s.lies())
+		}
+	}
+	all(t, s)
+	if n := len(s.origin.requests()); n != 1 {
+		t.Errorf("%d requests to the origin", n)
+	}
+	s.stop()
+	s, _ = newDiskSite(t, dir, give)
+	defer s.stop()
+	all(t, s)
+	if n := len(s.origin.requests()); n != 0 {
+		t.Errorf("%d requests to the origin after the restart", n)
+	}
+}
+
+// The age of what was on disk goes on through a restart, and what is withheld from hits
+// was not written.
+func TestFromDiskKeepsItsHead(t *testing.T) {
+	dir := t.TempDir()
+	script := func(a *asked) {
+		a.ok(longBody(onDiskBody), "Age: 30", "Vary: Accept-Language", `Cache-Control: no-cache="x-own"`, "X-Own: secret", "X-All: yes")
+	}
+	s, _ := newDiskSite(t, dir, script)
+	s.ask("GET /a", "Accept-Language: en")
+	s.stop()
+	for _, name := range heads(t, dir) {
+		if b, err := os.ReadFile(name); err != nil || strings.Contains(string(b), "secret") {
+			t.Errorf("what is withheld is on disk, or %v", err)
+		}
+	}
+	s, _ = newDiskSite(t, dir, script)
+	defer s.stop()
+	g := s.ask("GET /a", "Accept-Language: en")
+	var age int
+	if fmt.Sscan(g.get("Age"), &age); age < 30 || g.get("X-Own") != "" || g.get("X-All") != "yes" || len(g.body) != onDiskBody {
+		t.Errorf("%d: %s", g.status, written(g.fields))
+	}
+	if g := s.ask("GET /a", "Accept-Language: de"); !strings.Contains(g.get("Cache-Status"), "fwd=vary-miss") {
+		t.Errorf("another variant: %s", g.get("Cache-Status"))
+	}
+}
+
+func heads(t *testing.T, dir string) []string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "site", "*.head"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// Neither a purge nor a write is undone by a restart.
+func TestDroppedStaysDropped(t *testing.T) {
+	f := func(name string, out func(*site), status string) {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			s, _ := newDiskSite(t, dir, func(a *asked) {
+				if strings.HasPrefix(a.head, "GET") {
+					give(a)
+				} else {
+					a.ok("", "Cache-Group-Invalidation: \"g\"")
+				}
+			})
+			for range 2 {
+				s.ask("GET /a")
+			}
+			before := len(heads(t, dir))
+			out(s)
+			after := len(heads(t, dir))
+			s.stop()
+			if soft := strings.Contains(name, "soft"); before != 1 || after != 0 && !soft || after != 1 && soft {
+				t.Errorf("%d heads before it, %d after", before, after)
+			}
+			s, _ = newDiskSite(t, dir, give)
+			defer s.stop()
+			if g := s.ask("GET /a"); g.get("Cache-Status") != "kasoku; "+status || len(g.body) != onDiskBody {
+				t.Errorf("%s", g.get("Cache-Status"))
+			}
+		})
+	}
+	purge := func(p Purge) func(*site) {
+		return func(s *site) {
+			if err := s.store.Purge(p); err != nil {
+				s.t.Error(err)
+			}
+		}
+	}
+	f("URL", purge(Purge{URL: "http://site/a"}), "fwd=uri-miss; stored; ttl=60")
+	f("prefix", purge(Purge{Prefix: "/"}), "fwd=uri-miss; stored; ttl=60")
+	f("tag", purge(Purge{Tag: "all"}), "fwd=uri-miss; stored; ttl=60")
+	f("all", purge(Purge{All: true}), "fwd=uri-miss; stored; ttl=60")
+	f("soft URL", purge(Purge{URL: "http://site/a", Soft: true}), "fwd=stale; detail=soft-purged; stored; ttl=60")
+	f("soft tag", purge(Purge{Tag: "a", Soft: true}), "fwd=stale; detail=soft-purged; stored; ttl=60")
+	f("soft all", purge(Purge{All: true, Soft: true}), "fwd=stale; detail=soft-purged; stored; ttl=60")
+	f("POST", func(s *site) { s.ask("POST /a", "Content-Length: 0") }, "fwd=uri-miss; stored; ttl=60")
+	f("unknown outcome", func(s *site) { s.store.Begin([]byte("http://site/a")).Unknown() }, "fwd=uri-miss; stored; ttl=60")
+	f("PURGE", func(s *site) {
+		cfg := s.settings.Load().cfg
+		cfg.Purgers = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+		if err := s.Reconfigure(cfg); err != nil {
+			s.t.Error(err)
+		}
+		if g := s.ask("PURGE /a"); g.status != 200 {
+			s.t.Error(g.status)
+		}
+	}, "fwd=uri-miss; stored; ttl=60")
+}
+
+// What is damaged is fetched anew if nothing has left yet, and cut if something has; in
+// both cases it is gone.
+func TestDamageOnDisk(t *testing.T) {
+	f := func(at int64, line string, fields []string, cut bool) {
+		t.Helper()
+		dir := t.TempDir()
+		s, _ := newDiskSite(t, dir, func(a *asked) { a.ok(longBody(1_000_000), `ETag: "1"`) })
+		defer s.stop()
+		s.ask("GET /a")
+		spoil(t, dir, at)
+		g := s.ask(line, fields...)
+		if g.cut != cut || s.store.shelf.part.Stats().Damaged != 1 {
+			t.Errorf("damage at %d: %d, %d bytes, cut %v, %+v", at, g.status, len(g.body), g.cut, s.store.shelf.part.Stats())
+		}
+		if cut == (g.body == longBody(1_000_000)) && fields == nil {
+			t.Errorf("damage at %d: the body is wrong", at)
+		}
+		if g := s.ask("GET /a"); g.body != longBody(1_000_000) {
+			t.Errorf("damage at %d: the next answer has %d bytes", at, len(g.body))
+		}
+		if n := len(s.origin.requests()); n != 2 {
+			t.Errorf("damage at %d: %d requests", at, n)
+		}
+	}
+	f(0, "GET /a", nil, false)
+	f(200_000, "GET /a", nil, false)
+	f(262_144, "GET /a", nil, true)
+	f(999_999, "GET /a", nil, true)
+	f(999_999, "GET /a", []string{"Range: bytes=999990-"}, false)
+	f(999_999, "GET /a", []string{"Range: bytes=0-1,999990-"}, true)
+}
+
+// spoil changes one byte of the body on disk.
+func spoil(t *testing.T, dir string, at int64) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "site", "*.body"))
+	if err != nil || len(names) != 1 {
+		t.Fatalf("%q, %v", names, err)
+	}
+	f, err := os.OpenFile(names[0], os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteAt([]byte{byteAt(at) ^ 1}, at); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A body that was taken away by hand is fetched anew.
+func TestTakenFromDisk(t *testing.T) {
+	dir := t.TempDir()
+	s, _ := newDiskSite(t, dir, give)
+	defer s.stop()
+	s.ask("GET /a")
+	if err := os.RemoveAll(filepath.Join(dir, "site")); err != nil {
+		t.Fatal(err)
+	}
+	if g := s.ask("GET /a"); g.body != longBody(onDiskBody) || len(s.origin.requests()) != 2 {
+		t.Errorf("%d with %d bytes after %d requests", g.status, len(g.body), len(s.origin.requests()))
+	}
+}
+
+const hugeBody = 13 << 24 // 208 MiB
+
+// A body far longer than max_object is kept, in little memory, and answers after a
+// restart.
+func TestHugeBody(t *testing.T) {
+	dir := t.TempDir()
+	huge := func(a *asked) {
+		a.say(fmt.Sprintf("HTTP/1.1 200 OK\nCache-Control: max-age=600\nContent-Length: %d\n\n", hugeBody))
+		block := []byte(longBody(1 << 24))
+		for range hugeBody >> 24 {
+			if _, err := a.conn.Write(block); err != nil {
+				return
+			}
+		}
+	}
+	s, _ := newDiskSite(t, dir, huge)
+	before := heap()
+	c := s.visit()
+	c.send("GET /a HTTP/1.1\nHost: site")
+	c.same(t, hugeBody)
+	if grown := heap() - before; grown > 8<<20 {
+		t.Errorf("%d bytes of memory are held", grown)
+	}
+	if n := s.store.Stats().Flying; n != 0 {
+		t.Errorf("%d bytes are flying", n)
+	}
+	s.stop()
+	s, _ = newDiskSite(t, dir, huge)
+	defer s.stop()
+	before = heap()
+	for range 2 {
+		c := s.visit()
+		c.send("GET /a HTTP/1.1\nHost: site")
+		c.same(t, hugeBody)
+	}
+	if g := s.ask("GET /a", "Range: bytes=104857600-104857609"); g.status != 206 || len(g.body) == 10 && g.body[0] != byteAt(104857600) || len(g.body) != 10 {
+		t.Errorf("%d with %d bytes", g.status, len(g.body))
+	}
+	if grown := heap() - before; grown > 8<<20 {
+		t.Errorf("%d bytes of memory are held", grown)
+	}
+	if n := len(s.origin.requests()); n != 0 || s.metrics.by[telemetry.Hit].Value() != 3 {
+		t.Errorf("%d requests to the origin, %d hits", n, s.metrics.by[telemetry.Hit].Value())
+	}
+}
+
+func heap() int64 {
+	runtime.GC()
+	runtime.GC() // what pools held is let go in the second
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// same reads an answer with a long body.
+func (c *visitor) same(t *testing.T, length int64) {
+	t.Helper()
+	if g := c.head(); g.status != 200 || g.get("Content-Length") != fmt.Sprint(length) {
+		t.Fatalf("%d, %s", g.status, written(g.fields))
+	}
+	buf := make([]byte, 1<<16)
+	for at := int64(0); at < length; {
+		n, err := io.ReadFull(c.r, buf[:min(int64(len(buf)), length-at)])
+		for i := range n {
+			if buf[i] != byteAt((at+int64(i))&(1<<24-1)) {
+				t.Fatalf("another byte at %d", at+int64(i))
+			}
+		}
+		if at += int64(n); err != nil {
+			t.Fatalf("after %d bytes: %v", at, err)
+		}
+	}
+}

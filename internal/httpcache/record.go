@@ -1,0 +1,162 @@
+package httpcache
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/httpcache/policy"
+)
+
+// recordVersion is the first byte of a record. Records of other versions are not
+// read: what they describe is fetched anew.
+const recordVersion = 1
+
+// record is the head as it is written to disk: numbers as varints, texts with their
+// length before them.
+//
+//	version, status, time of the request, time of the response, 1 if any tag fits,
+//	number of tags, their places, number of names in Vary, the names, what the
+//	request had for them, number of fields, names and values in turn
+//
+// The fields are those of a hit and Age: what hits don't get is not written.
+func (h *Head) record() []byte {
+	r := &h.Response
+	b := make([]byte, 0, h.weight())
+	b = append(b, recordVersion)
+	b = binary.AppendUvarint(b, uint64(r.Status))
+	b = binary.AppendVarint(b, r.RequestTime)
+	b = binary.AppendVarint(b, r.ResponseTime)
+	any := uint64(0)
+	if h.Tags.any {
+		any = 1
+	}
+	b = binary.AppendUvarint(b, any)
+	b = binary.AppendUvarint(b, uint64(len(h.Tags.slots)))
+	for _, t := range h.Tags.slots {
+		b = binary.AppendUvarint(b, uint64(t))
+	}
+	b = binary.AppendUvarint(b, uint64(len(r.Vary)))
+	for _, name := range r.Vary {
+		b = appendText(b, []byte(name))
+	}
+	b = appendText(b, h.asked)
+	fields := h.recorded()
+	b = binary.AppendUvarint(b, uint64(len(fields)))
+	for _, f := range fields {
+		b = appendText(appendText(b, f.Name), f.Value)
+	}
+	return b
+}
+
+// recorded are the fields that are written.
+func (h *Head) recorded() http1.Fields {
+	fields := slices.Clone(h.hit)
+	for _, f := range h.Fields {
+		if equalFold(f.Name, "age") {
+			fields = append(fields, f)
+		}
+	}
+	return fields
+}
+
+func appendText(b, text []byte) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
+}
+
+// readHead makes a head of a record, as the options have it now. false says that it is
+// none, or that it would now be looked up in another way.
+func readHead(record []byte, o *policy.Options) (*Head, bool) {
+	d := decoder{rest: record}
+	if d.number() != recordVersion {
+		return nil, false
+	}
+	status := d.number()
+	requested, came := d.signed(), d.signed()
+	tags := Tags{any: d.number() == 1}
+	for range d.count() {
+		tags.slots = append(tags.slots, uint32(min(d.number(), tagSlots)))
+	}
+	var vary []string
+	for range d.count() {
+		vary = append(vary, string(d.text()))
+	}
+	asked := d.text()
+	var fields http1.Fields
+	for range d.count() {
+		fields = append(fields, http1.Field{Name: d.text(), Value: d.text()})
+	}
+	if d.bad || len(d.rest) > 0 || !recordable(status, &tags, fields) {
+		return nil, false
+	}
+	h := &Head{Response: policy.ParseResponse(int(status), fields, requested, came, o), Fields: fields, Tags: tags, asked: asked}
+	if h.Response.VaryAll || !sameNames(h.Response.Vary, vary) {
+		return nil, false
+	}
+	h.hit = policy.HitFields(nil, fields, &h.Response, o)
+	h.Lines = lines(h.hit)
+	return h, true
+}
+
+// recordable tells whether what was read may be sent to clients and be looked up.
+func recordable(status uint64, tags *Tags, fields http1.Fields) bool {
+	for i, slot := range tags.slots {
+		if slot >= tagSlots || i > 0 && slot <= tags.slots[i-1] {
+			return false
+		}
+	}
+	for _, f := range fields {
+		if !http1.IsToken(f.Name) || !http1.ValidValue(f.Value) {
+			return false
+		}
+	}
+	return status >= 200 && status < 600 && status != 206 && status != 304
+}
+
+// decoder reads a record. After a mistake it gives zeros.
+type decoder struct {
+	rest []byte
+	bad  bool
+}
+
+func (d *decoder) number() uint64 {
+	v, n := binary.Uvarint(d.rest)
+	if d.took(n) {
+		return v
+	}
+	return 0
+}
+
+func (d *decoder) signed() int64 {
+	v, n := binary.Varint(d.rest)
+	if d.took(n) {
+		return v
+	}
+	return 0
+}
+
+func (d *decoder) took(n int) bool {
+	if n <= 0 || d.bad {
+		d.rest, d.bad = nil, true
+		return false
+	}
+	d.rest = d.rest[n:]
+	return true
+}
+
+// count reads how many elements follow, each of which has a byte at least.
+func (d *decoder) count() int {
+	n := d.number()
+	if n > uint64(len(d.rest)) {
+		d.rest, d.bad = nil, true
+		return 0
+	}
+	return int(n)
+}
+
+func (d *decoder) text() []byte {
+	n := d.count()
+	t := d.rest[:n:n]
+	d.rest = d.rest[n:]
+	return t
+}

@@ -1,0 +1,316 @@
+package httpcache
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/kasoku/kasoku/internal/httpcache/disk"
+	"github.com/kasoku/kasoku/internal/httpcache/policy"
+)
+
+// shelf holds the objects of a store whose bodies are on disk, by their primary
+// keys. It survives the process: their heads are written beside the bodies.
+//
+// Who changes what lies under a key holds the store's lock of that key (see
+// Store.change), which comes before the shelf's own. What is dropped is gone from
+// the disk before it is gone from byKey, and what is new is in byKey before it is
+// held against writes and purges for the last time, and only then committed. So
+// whoever has moved a generation or added a purge, and then looks into byKey, meets
+// everything that a restart could bring back.
+//
+// A nil shelf holds nothing.
+type shelf struct {
+	store  *Store
+	part   *disk.Part
+	seed   maphash.Seed
+	shards [shelfShards]shelfShard
+
+	weight   atomic.Int64 // what the heads take of the heap
+	mu       sync.Mutex   // guards reserved
+	reserved int64        // what is taken of the space for it
+}
+
+type shelfShard struct {
+	sync.RWMutex
+	byKey map[string]*Resource // of objects on disk only; immutable, none is empty
+}
+
+const shelfShards = 64
+
+// openShelf opens the part of that name, with what it holds. The service's options
+// decide what its heads mean now.
+func (s *Store) openShelf(tier *disk.Tier, name string, o *policy.Options) error {
+	sh := &shelf{store: s, seed: maphash.MakeSeed()}
+	for i := range sh.shards {
+		sh.shards[i].byKey = map[string]*Resource{}
+	}
+	part, found, err := tier.Part(name, sh.evicted)
+	if err != nil {
+		return err
+	}
+	sh.part = part
+	s.shelf = sh
+	for _, f := range found {
+		sh.put(&f, o)
+	}
+	sh.bound()
+	sh.reserve()
+	return nil
+}
+
+// put takes up what was found on disk. What can't be understood is dropped.
+func (sh *shelf) put(f *disk.Found, o *policy.Options) {
+	key := f.File.Key()
+	h, ok := readHead(f.Meta, o)
+	stamp := sh.store.fence(key)
+	if !ok || !stamp.stamp.Settled {
+		f.File.Drop()
+		return
+	}
+	object := newObject(h, onDisk(f.File), stamp.stamp, stamp.born)
+	if f.Stale {
+		object.SetMark(policy.Outdated)
+	}
+	next := (&Resource{}).with(object)
+	if old := sh.resource(key); old != nil {
+		next = old.with(object)
+		sh.drop(old, next)
+	}
+	sh.set(key, next)
+}
+
+func (sh *shelf) close() {
+	if sh == nil {
+		return
+	}
+	_ = sh.part.Sync() // the tier has reported it
+	sh.part.Close()
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	sh.store.space.Reserve(-sh.reserved)
+	sh.reserved = 0
+}
+
+func (sh *shelf) shard(key []byte) *shelfShard {
+	return &sh.shards[maphash.Bytes(sh.seed, key)%shelfShards]
+}
+
+// resource returns what is on disk of key, nil if nothing is.
+func (sh *shelf) resource(key []byte) *Resource {
+	if sh == nil {
+		return nil
+	}
+	shard := sh.shard(key)
+	shard.RLock()
+	defer shard.RUnlock()
+	return shard.byKey[string(key)]
+}
+
+// set puts those variants of r that are on disk into byKey.
+func (sh *shelf) set(key []byte, r *Resource) {
+	next := r.without(func(o *Object) bool { return !o.onDisk() })
+	next.markers = nil
+	shard := sh.shard(key)
+	shard.Lock()
+	defer shard.Unlock()
+	sh.weight.Add(next.shelved(key) - shard.byKey[string(key)].shelved(key))
+	if len(next.variants) == 0 {
+		delete(shard.byKey, string(key))
+	} else {
+		shard.byKey[string(key)] = next
+	}
+}
+
+// shelved is what a resource in byKey takes of the heap, roughly.
+func (r *Resource) shelved(key []byte) int64 {
+	if r == nil || len(r.variants) == 0 {
+		return 0
+	}
+	w := int64(len(key)) + shelfOverhead
+	for _, o := range r.variants {
+		w += o.weight() + o.Body.file.Overhead() + shelfOverhead
+	}
+	return w
+}
+
+// shelfOverhead is what a resource and a file take beside their heads.
+const shelfOverhead = 256
+
+// each calls f with every object.
+func (sh *shelf) each(f func(key []byte, o *Object)) {
+	if sh == nil {
+		return
+	}
+	for i := range sh.shards {
+		shard := &sh.shards[i]
+		shard.RLock()
+		all := make([]*Resource, 0, len(shard.byKey))
+		for _, r := range shard.byKey {
+			all = append(all, r)
+		}
+		shard.RUnlock()
+		for _, r := range all {
+			for _, o := range r.variants {
+				f(o.Body.file.Key(), o)
+			}
+		}
+	}
+}
+
+// concerned tells whether something of key is on disk, or is to be with next.
+func (sh *shelf) concerned(key []byte, next *Resource) bool {
+	return sh != nil && (sh.resource(key) != nil || slices.ContainsFunc(next.variants, (*Object).onDisk))
+}
+
+// exchange brings to the disk that next takes the place of old. It returns what is
+// there afterwards: next without what could not be written. The store's lock of the
+// key is held.
+func (sh *shelf) exchange(key []byte, old, next *Resource) *Resource {
+	sh.drop(old, next)
+	sh.set(key, next)
+	rest := next.without(func(o *Object) bool {
+		return o.onDisk() && !old.has(o) && !sh.write(key, o)
+	})
+	if len(rest.variants) < len(next.variants) {
+		sh.drop(next, rest)
+		sh.set(key, rest)
+	}
+	return rest
+}
+
+// drop drops the files of old that next no longer has.
+func (sh *shelf) drop(old, next *Resource) {
+	for _, o := range old.variants {
+		if o.onDisk() && !slices.ContainsFunc(next.variants, func(v *Object) bool { return v.Body.file == o.Body.file }) {
+			o.Body.file.Drop()
+		}
+	}
+}
+
+// write commits a new object, or the new head of one, if no write and no purge has
+// come in between. The store's lock of the key is held.
+func (sh *shelf) write(key []byte, o *Object) bool {
+	s := sh.store
+	v, _ := s.purges.since(o.mark.Load(), key, &o.Head.Tags)
+	if v == purged || !s.stands(o) {
+		s.stats.overtaken.Add(1)
+		return false
+	}
+	if v == softened {
+		o.SetMark(policy.Outdated)
+	}
+	meta, stale := o.Head.record(), o.Mark() == policy.Outdated
+	if o.Body.file.Key() == nil {
+		return o.Body.file.Commit(bytes.Clone(key), meta, stale) == nil
+	}
+	return o.Body.file.Rewrite(meta, stale) == nil
+}
+
+// soften has o be stale after a restart too, if it is on disk.
+func (sh *shelf) soften(key []byte, o *Object) {
+	if sh == nil || !o.onDisk() {
+		return
+	}
+	lock := sh.store.lock(key)
+	lock.Lock()
+	defer lock.Unlock()
+	if r := sh.resource(key); r != nil && r.has(o) {
+		_ = o.Body.file.Rewrite(o.Head.record(), true) // on an error it is dropped
+	}
+}
+
+// evicted takes out what the tier has dropped for room.
+func (sh *shelf) evicted(f *disk.File) {
+	sh.store.change(f.Key(), func(r *Resource) *Resource {
+		return r.without(func(o *Object) bool { return o.Body.file == f })
+	})
+}
+
+// settle is called after a change of key, without locks: it keeps the bounds, takes the
+// memory for the heads out of the space, and has what was dropped stay so.
+func (sh *shelf) settle(key []byte) {
+	sh.bound()
+	_ = sh.part.SyncKey(key) // the tier has reported it
+	sh.reserve()
+}
+
+// bound drops what is too much.
+func (sh *shelf) bound() {
+	for sh.weight.Load() > sh.most() && sh.part.EvictOne() {
+	}
+	sh.part.Trim()
+}
+
+// reserve takes what the heads need out of the space.
+func (sh *shelf) reserve() {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	want := (sh.weight.Load() + reserveStep - 1) / reserveStep * reserveStep
+	if want != sh.reserved {
+		sh.store.space.Reserve(want - sh.reserved)
+		sh.reserved = want
+	}
+}
+
+const (
+	// reserveStep is in what steps memory is taken out of the space.
+	reserveStep = 64 << 10
+	// shelfShare is which part of the space the heads may take: one in so many.
+	shelfShare = 4
+)
+
+// most is what the heads may take of the heap.
+func (sh *shelf) most() int64 {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	return (int64(sh.store.space.Usage().Capacity) + sh.reserved) / shelfShare
+}
+
+// reach takes from the disk, or marks there, what a write or a purge of these keys
+// has put out of reach: when it has returned, a restart does not bring it back. An
+// error says that it may.
+func (s *Store) reach(keys ...[]byte) error {
+	if s.shelf == nil {
+		return nil
+	}
+	for _, key := range keys {
+		if r := s.shelf.resource(key); r != nil {
+			for _, o := range r.variants {
+				s.recheck(key, o)
+			}
+		}
+		if err := s.shelf.part.SyncKey(key); err != nil {
+			return fmt.Errorf("%w: %w", errNotLasting, err)
+		}
+	}
+	return nil
+}
+
+// reachAll is reach for everything.
+func (s *Store) reachAll() error {
+	if s.shelf == nil {
+		return nil
+	}
+	s.shelf.each(s.recheck)
+	if err := s.shelf.part.Sync(); err != nil {
+		return fmt.Errorf("%w: %w", errNotLasting, err)
+	}
+	return nil
+}
+
+// errNotLasting says that a purge holds for as long as the process runs.
+var errNotLasting = errors.New("httpcache: what is on disk may come back after a restart")
+
+// recheck drops o if it is out of reach, or marks it.
+func (s *Store) recheck(key []byte, o *Object) {
+	if !s.stands(o) {
+		s.Drop(key, o)
+		return
+	}
+	s.held(key, o)
+}

@@ -1,0 +1,281 @@
+package httpcache
+
+import (
+	"fmt"
+	"math/rand"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"pgregory.net/rapid"
+
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/httpcache/disk"
+	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/testutil/memfs"
+)
+
+// shelfModel is a store before a file system that ends at any step, and is found as the
+// next process would find it. It knows what may be served, and what must not be.
+type shelfModel struct {
+	fs     *memfs.FS
+	cache  *cache.Cache
+	tier   *disk.Tier
+	s      *Store
+	serial int
+	size   int64 // of the tier
+	closed bool
+	may    map[string][]allowed
+	doomed bool // the end is near: what does not happen is no mistake
+}
+
+// allowed is what may be found under a URL. must says that it has to be there.
+type allowed struct {
+	value  string
+	tags   []string
+	soft   bool // it has to be stale
+	maybe  bool // it may be stale, since nobody knows how far a soft purge came
+	must   bool
+	onDisk bool
+}
+
+func newShelfModel(size int64) *shelfModel {
+	m := &shelfModel{fs: memfs.New(), size: size, may: map[string][]allowed{}}
+	m.open()
+	return m
+}
+
+func (m *shelfModel) open() {
+	c, err := cache.New(cache.Config{Memory: 64 << 20, Generations: 1 << 16})
+	if err != nil {
+		panic(err)
+	}
+	space, err := c.NewSpace(0)
+	if err != nil {
+		panic(err)
+	}
+	if m.tier, err = disk.Open("d", disk.Options{Size: m.size, MaxBody: m.size, FS: m.fs}); err != nil {
+		panic(err)
+	}
+	m.closed = false
+	m.cache, m.s = c, NewStore(space, Limits{DiskFrom: 100})
+	if err := m.s.openShelf(m.tier, "p", &options); err != nil {
+		panic(err)
+	}
+}
+
+func (m *shelfModel) close() {
+	if m.closed {
+		return
+	}
+	m.closed = true
+	m.s.Close()
+	m.cache.Close()
+	m.tier.Close()
+}
+
+// evicts says that what is on disk may have made room.
+func (m *shelfModel) evicts() bool { return m.size < 1<<20 }
+
+// body makes a body of n bytes that says what it is.
+func body(serial, n int) string { return strings.Repeat(fmt.Sprintf("%d;", serial), n)[:n] }
+
+// step is what every action does around what it does: the end may come within it.
+func (m *shelfModel) step(t *rapid.T, f func()) {
+	if rapid.IntRange(0, 9).Draw(t, "end") == 0 {
+		m.fs.EndAfter(rapid.IntRange(1, 12).Draw(t, "after"))
+		m.doomed = true
+	}
+	f()
+	synctest.Wait()
+	if m.doomed {
+		m.restart(t)
+	}
+}
+
+// restart is the end of the process, or of the machine, and the next start.
+func (m *shelfModel) restart(t *rapid.T) {
+	machine := rapid.Bool().Draw(t, "machine")
+	random := rand.New(rand.NewSource(rapid.Int64().Draw(t, "seed")))
+	found := m.fs.Crash(machine, random.Intn)
+	m.close()
+	m.fs, m.doomed = found, false
+	m.open()
+	for url, list := range m.may {
+		var left []allowed
+		for _, a := range list {
+			if a.must = a.must && !machine; a.onDisk {
+				left = append(left, a)
+			}
+		}
+		m.may[url] = left
+	}
+}
+
+// unsure lets what may have been taken away be missing.
+func (m *shelfModel) unsure() {
+	for _, list := range m.may {
+		for i := range list {
+			list[i].must = false
+		}
+	}
+}
+
+// Store brings a body, for memory or for the disk, that takes the place of what is there.
+func (m *shelfModel) Store(t *rapid.T) {
+	url := rapid.SampledFrom(modelURLs).Draw(t, "url")
+	n := rapid.SampledFrom([]int{50, 200, 70_000}).Draw(t, "length")
+	tags := rapid.SliceOfNDistinct(rapid.SampledFrom(modelTags), 0, 2, rapid.ID[string]).Draw(t, "tags")
+	m.serial++
+	a := allowed{value: body(m.serial, n), tags: tags, must: n <= 100 || !m.evicts(), onDisk: n > 100}
+	m.step(t, func() {
+		q := get(url)
+		src := answer(q, a.value, "Surrogate-Key", strings.Join(tags, " "))
+		ticket := m.s.Fly(&Ask{Query: q, Seen: m.s.Find(q).Object, Fill: gives(src)})
+		defer ticket.Leave()
+		out, err := ticket.Wait(t.Context())
+		if err == nil && out.Way == Streaming {
+			_, err = readAll(t.Context(), ticket)
+		}
+		if err != nil && !m.doomed {
+			t.Fatal(err)
+		}
+		if m.doomed {
+			a.must = false
+			m.unsure()
+			m.may[url] = append(m.may[url], a)
+		} else {
+			m.may[url] = []allowed{a}
+		}
+	})
+}
+
+// Purge purges in any way.
+func (m *shelfModel) Purge(t *rapid.T) {
+	what := slices.Clone(modelWhat)
+	for _, tag := range modelTags {
+		what = append(what, Purge{Tag: tag})
+	}
+	for _, url := range modelURLs {
+		what = append(what, Purge{URL: url})
+	}
+	p := rapid.SampledFrom(what).Draw(t, "what")
+	p.Soft = rapid.Bool().Draw(t, "soft")
+	m.step(t, func() {
+		err := m.s.Purge(p)
+		if err != nil && !m.doomed {
+			t.Fatal(err)
+		}
+		m.out(modelPurge{Purge: p}, err == nil)
+	})
+}
+
+// out takes away what an event is about, if it is certain that it has been.
+func (m *shelfModel) out(e modelPurge, certain bool) {
+	for url, list := range m.may {
+		var left []allowed
+		for _, a := range list {
+			switch {
+			case !e.fits(url, a.tags):
+			case certain && !e.Soft:
+				continue
+			case certain:
+				a.soft = true
+			case e.Soft:
+				a.must, a.maybe = false, true
+			default:
+				a.must = false
+			}
+			left = append(left, a)
+		}
+		m.may[url] = left
+	}
+}
+
+// Write is a write that succeeds, or whose outcome is unknown.
+func (m *shelfModel) Write(t *rapid.T) {
+	url := rapid.SampledFrom(modelURLs).Draw(t, "url")
+	unknown := rapid.Bool().Draw(t, "unknown")
+	m.step(t, func() {
+		if unknown {
+			m.s.Begin(get(url).Key).Commit(cache.Change{})
+		} else {
+			m.s.Invalidate(get(url).Key)
+		}
+		// Whoever writes is not told of an error of the disk.
+		m.out(modelPurge{Purge: Purge{URL: url}, write: true}, !m.fs.Ended())
+	})
+}
+
+// Restart ends the process in order, or without notice.
+func (m *shelfModel) Restart(t *rapid.T) {
+	if rapid.Bool().Draw(t, "orderly") {
+		m.close()
+	}
+	m.restart(t)
+}
+
+// Head lets a HEAD change what is stored.
+func (m *shelfModel) Head(t *rapid.T) {
+	url := rapid.SampledFrom(modelURLs).Draw(t, "url")
+	tag := rapid.SampledFrom(modelTags).Draw(t, "tag")
+	m.step(t, func() {
+		o := m.s.Find(get(url)).Object
+		if o == nil || len(m.may[url]) != 1 {
+			return
+		}
+		m.s.Update(get(url).Key, o, head(get(url), "Surrogate-Key", tag))
+		a := m.may[url][0]
+		if m.doomed {
+			a.must = false
+			m.may[url][0] = a
+		}
+		if a.tags = []string{tag}; !m.doomed {
+			m.may[url] = []allowed{a}
+		} else {
+			m.may[url] = append(m.may[url], a)
+		}
+	})
+}
+
+// Check is run after every step.
+func (m *shelfModel) Check(t *rapid.T) {
+	for _, url := range modelURLs {
+		f := m.s.Find(get(url))
+		if f.Object == nil {
+			for _, a := range m.may[url] {
+				if a.must {
+					t.Fatalf("%s lacks %.20s...", url, a.value)
+				}
+			}
+			continue
+		}
+		var b strings.Builder
+		if err := f.Object.Body.WriteRange(&b, 0, f.Object.Body.Len()); err != nil {
+			if i := slices.IndexFunc(m.may[url], func(a allowed) bool { return a.must }); i >= 0 {
+				t.Fatalf("%s can't be read: %v", url, err)
+			}
+			m.s.Drop(get(url).Key, f.Object)
+			continue
+		}
+		soft := f.Object.Mark() == policy.Outdated
+		if !slices.ContainsFunc(m.may[url], func(a allowed) bool { return a.value == b.String() && (a.maybe || a.soft == soft) }) {
+			t.Fatalf("%s is %.20s..., stale %v; that was purged or has been replaced: %.20v", url, b.String(), soft, m.may[url])
+		}
+	}
+}
+
+// TestShelfModel runs random sequences of fills, purges of all kinds, writes, updates,
+// restarts, and ends of the process and the machine within any of these, against the
+// model: nothing is served that was purged, overwritten, replaced or damaged, and nothing
+// else is lost but by a crash of the machine.
+func TestShelfModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rapid.SyncTest(t, func(t *rapid.T) {
+			m := newShelfModel(rapid.SampledFrom([]int64{1 << 30, 250_000}).Draw(t, "size"))
+			defer func() { m.close() }()
+			t.Repeat(rapid.StateMachineActions(m))
+		})
+	})
+}
