@@ -68,6 +68,7 @@ func lines(fields http1.Fields) []byte {
 func (h *Head) weight() int64 {
 	w := int64(unsafe.Sizeof(*h)) + int64(cap(h.Lines)+cap(h.asked)) + 4*int64(len(h.Tags.slots))
 	w += int64(cap(h.Fields)+cap(h.hit)+cap(h.shown)) * int64(unsafe.Sizeof(http1.Field{}))
+	w += namesWeight(h.Response.Vary) + namesWeight(h.Response.Hidden)
 	for _, f := range h.Fields {
 		w += int64(len(f.Name) + len(f.Value))
 	}

@@ -8,8 +8,12 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 )
 
-// mostVariants is how many variants, and how many markers, lie under one key.
-const mostVariants = 64
+// mostVariants is how many variants, and how many markers, lie under one key, and
+// mostWeight what the variants weigh together: the space can't count beyond 4 GiB.
+const (
+	mostVariants = 64
+	mostWeight   = 3 << 30
+)
 
 // Resource is what lies under a primary key. It is immutable; whoever changes
 // it makes another one (Store.change).
@@ -99,13 +103,13 @@ func (r *Resource) with(o *Object) *Resource {
 	if !placed {
 		next.variants = append(next.variants, o)
 	}
-	if len(next.variants) > mostVariants {
-		next.dropOldest(o)
-	}
 	for _, m := range r.markers {
 		if !m.about(o.Head) {
 			next.markers = append(next.markers, m)
 		}
+	}
+	for n := len(next.variants); n > 1 && (n > mostVariants || next.weight() > mostWeight); n-- {
+		next.dropOldest(o)
 	}
 	return next
 }
@@ -185,7 +189,15 @@ func (r *Resource) weight() int64 {
 		}
 	}
 	for _, m := range r.markers {
-		w += int64(unsafe.Sizeof(m)) + int64(len(m.asked))
+		w += int64(unsafe.Sizeof(m)) + int64(len(m.asked)) + namesWeight(m.names)
+	}
+	return w
+}
+
+func namesWeight(names []string) int64 {
+	w := int64(0)
+	for _, n := range names {
+		w += int64(unsafe.Sizeof(n)) + int64(len(n))
 	}
 	return w
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -434,4 +435,35 @@ func TestGather(t *testing.T) {
 	f(300, many...)
 	f(301, append(many, 10)...)
 	f(300, append(many, 0)...)
+}
+
+// What lies under one key stays within what the space can count, and the newest stays.
+func TestWeightOfVariantsIsBounded(t *testing.T) {
+	chunk := make([]byte, 1<<20)
+	large := NewBody(slices.Repeat([][]byte{chunk}, 1000)...)
+	r := &Resource{}
+	var last *Object
+	for i := range 10 {
+		last = newObject(head(get(url, "A", fmt.Sprint(i)), "Vary", "A"), large, cache.Stamp{Settled: true}, 0)
+		r = r.with(last)
+		if n, w := len(r.variants), r.weight(); w > mostWeight || n != min(i+1, 3) || !slices.Contains(r.variants, last) {
+			t.Fatalf("after %d, %d variants weigh %d", i+1, n, w)
+		}
+	}
+	huge := newObject(head(get(url)), NewBody(slices.Repeat([][]byte{chunk}, 4000)...), cache.Stamp{Settled: true}, 0)
+	if r = r.with(huge); len(r.variants) != 1 || r.variants[0] != huge {
+		t.Errorf("%d variants beside one that is too heavy itself", len(r.variants)-1)
+	}
+}
+
+// Names that a response varies by weigh, too.
+func TestNamesWeigh(t *testing.T) {
+	name := strings.Repeat("n", 10_000)
+	h := head(get(url), "Vary", name)
+	if w := (&Resource{markers: []marker{{names: h.Response.Vary}}}).weight(); w < 10_000 {
+		t.Errorf("a marker weighs %d", w)
+	}
+	if w := h.weight(); w < 3*10_000 { // among the fields, the lines and the names
+		t.Errorf("a head weighs %d", w)
+	}
 }
