@@ -87,6 +87,9 @@ func (m *member) results(c Check, last uint64, err error) {
 	switch {
 	case down && !was:
 		m.tell("up", "down", "check: "+err.Error())
+		if m.g.others(m) {
+			m.vigil.giveUp()
+		}
 	case was && !down:
 		m.tell("down", "up", fmt.Sprintf("%d of %d checks are good", good, c.Window))
 	}

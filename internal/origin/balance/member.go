@@ -33,6 +33,7 @@ type member struct {
 
 	record  record
 	checker checker
+	vigil   vigil
 }
 
 // newMember makes the ith member of a configuration, which enlist puts in force.

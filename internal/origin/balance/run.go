@@ -64,7 +64,7 @@ type result struct {
 func (r *run) next() {
 	m, res, pass := r.admit()
 	if m != nil {
-		res.in, res.f = m.exchange(r.ctx, r.q, pass, nil)
+		res.in, res.f = r.attend(m, pass)
 	}
 	r.take(res)
 }
