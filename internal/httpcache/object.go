@@ -42,12 +42,17 @@ func NewHead(response policy.Response, fields, request http1.Fields, o *policy.O
 	h := &Head{Response: response, Fields: fields, Tags: ParseTags(fields)}
 	h.asked = policy.AppendVaryValues(nil, response.Vary, request, o)
 	h.hit = policy.HitFields(nil, fields, &h.Response, o)
+	h.show(o)
+	return h
+}
+
+// show makes the lines of hit that clients get.
+func (h *Head) show(o *policy.Options) {
 	h.shown = h.hit
 	if len(o.Strip) > 0 {
 		h.shown = slices.DeleteFunc(slices.Clone(h.hit), func(f http1.Field) bool { return o.Strips(f.Name) })
 	}
 	h.Lines = lines(h.shown)
-	return h
 }
 
 // lines renders fields as they are.

@@ -94,7 +94,7 @@ func readHead(record []byte, o *policy.Options) (*Head, bool) {
 		return nil, false
 	}
 	h.hit = policy.HitFields(nil, fields, &h.Response, o)
-	h.Lines = lines(h.hit)
+	h.show(o)
 	return h, true
 }
 
