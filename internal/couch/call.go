@@ -151,6 +151,8 @@ func (c *call) reading() *reading {
 		r.id = c.route.AppendID(nil)
 	case route.Result, route.Rendering:
 		r.slow = true
+	case route.Database: // it tells a position
+		r.prefer = c.set.cfg.writers(c.name, nil)
 	}
 	switch {
 	case c.db != nil:
@@ -181,11 +183,12 @@ func (c *call) pass(why policy.Reason) {
 	c.svc.engine.Pass(c.x, p)
 }
 
-// passOrder is the order for what is not any node's. Feeds that are read by others
-// than replicators are spread.
+// passOrder is the order for what is not any node's. All feeds of a database are
+// those of one node, since positions mean something to that one only: of the node
+// that takes its writes, so that who has written finds it there.
 func (c *call) passOrder() order {
 	if c.route.What == route.Feed && !c.replicates() && !c.route.System() {
-		return c.affinity()
+		return c.set.cfg.writers(c.name, nil)
 	}
 	return c.writers()
 }

@@ -65,7 +65,7 @@ type reading struct {
 	db      *watch.Database // nil: the database is not followed
 	id      []byte          // the document that is read, nil for any
 	writers order           // who has what was written, the likeliest first
-	prefer  order           // who is asked first if the database is not followed; nil: any
+	prefer  order           // who is asked first of those that may be; nil: any
 	slow    bool            // the answer may take as long as it takes to build an index
 }
 
@@ -82,12 +82,9 @@ func (r *reading) ask(ctx context.Context, q *origin.Outbound) (in *origin.Inbou
 		q.HeadTimeout = indexTime
 	}
 	member := -1
-	choice, all := &balance.Choice{Member: &member}, coherence.NodesUpTo(len(r.writers))
+	choice, all := &balance.Choice{Member: &member, Prefer: r.prefer}, coherence.NodesUpTo(len(r.writers))
 	current := all
-	switch {
-	case r.db == nil:
-		choice.Prefer = r.prefer
-	default:
+	if r.db != nil {
 		if current = r.db.Current(r.id); current == 0 {
 			return r.last(ctx, q)
 		}

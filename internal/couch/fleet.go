@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/couch/feed"
 	"github.com/kasoku/kasoku/internal/couch/replicate"
 	"github.com/kasoku/kasoku/internal/couch/watch"
 	"github.com/kasoku/kasoku/internal/origin"
@@ -20,6 +21,7 @@ type fleet struct {
 	nodes  *nodes
 	table  *watch.Table // nil without Config.Follow
 	keeper *keeper      // nil without replications
+	feeds  *feed.Feeds
 	urls   []string
 	cfg    Config
 
@@ -38,6 +40,7 @@ func newFleet(cfg *Config, c *cache.Cache, registry *telemetry.Registry, log *sl
 		return nil, err
 	}
 	f := &fleet{nodes: n, urls: cfg.Nodes, cfg: *cfg, trouble: make([]map[string]bool, len(cfg.Nodes))}
+	f.feeds = feed.New(feed.Config{Ask: n.ask, Own: cfg.User != ""})
 	for i := range f.trouble {
 		f.trouble[i] = map[string]bool{}
 	}
@@ -64,6 +67,7 @@ func (f *fleet) serves(cfg *Config) bool {
 
 // close ends what newFleet has begun. No copy that rests on it is in reach then.
 func (f *fleet) close() {
+	f.feeds.Close()
 	if f.table != nil {
 		f.table.Close()
 	}
@@ -135,6 +139,19 @@ func (f *fleet) turned(node int, up bool) {
 	if up {
 		f.returned(node)
 	}
+}
+
+// first returns the first node of an order that may get requests, or the first one if
+// none may.
+func (f *fleet) first(o order) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, node := range o {
+		if len(f.trouble[node]) == 0 {
+			return node
+		}
+	}
+	return o[0]
 }
 
 // returned takes note that a node may have been restarted.

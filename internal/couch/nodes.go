@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/kasoku/kasoku/internal/couch/changes"
+	"github.com/kasoku/kasoku/internal/couch/feed"
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/origin"
 )
@@ -17,6 +19,7 @@ import (
 // connections, and no failure of one is charged to the other.
 type nodes struct {
 	ways []*origin.Transport
+	own  http1.Fields // Kasoku's credentials
 	head http1.Fields // of requests without a body
 	post http1.Fields // of those with JSON
 }
@@ -30,7 +33,8 @@ func newNodes(cfg *Config) (*nodes, error) {
 	n := &nodes{head: http1.FieldsOf("Accept", "application/json")}
 	if cfg.User != "" {
 		basic := base64.StdEncoding.EncodeToString([]byte(cfg.User + ":" + cfg.Password))
-		n.head = append(n.head, http1.FieldsOf("Authorization", "Basic "+basic)...)
+		n.own = http1.FieldsOf("Authorization", "Basic "+basic)
+		n.head = append(n.head, n.own...)
 	}
 	n.post = append(n.head.Clone(), http1.FieldsOf("Content-Type", "application/json")...)
 	for _, url := range cfg.Nodes {
@@ -60,6 +64,23 @@ func (n *nodes) get(node int) changes.Get {
 		}
 		return in.Status, in, nil
 	}
+}
+
+// ask is the way of the requests of feeds that clients share. The feeds look after
+// pauses themselves.
+func (n *nodes) ask(ctx context.Context, r *feed.Request) (*feed.Answer, error) {
+	q := &origin.Outbound{Method: []byte(r.Method), Target: []byte(r.Target), Header: r.Header, HeadTimeout: feedPause, StallTimeout: feedPause}
+	if r.Own {
+		q.Header = slices.Concat(r.Header, n.own)
+	}
+	if len(r.Body) > 0 {
+		q.Content, q.Repeatable = r.Body, true
+	}
+	in, fault := n.ways[r.Node].Exchange(ctx, q)
+	if fault != nil {
+		return nil, fault
+	}
+	return &feed.Answer{Status: in.Status, Header: in.Header, Body: in}, nil
 }
 
 // do sends a node a request and returns the whole answer. body is JSON, or nil.

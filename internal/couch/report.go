@@ -95,6 +95,9 @@ func (s *Service) Explain(_ context.Context, r admin.ExplainRequest) (admin.Expl
 // explain tells what is known of the database, and returns the decision.
 func (s *Service) explain(rt *route.Route, step func(what, value, note string)) string {
 	switch {
+	case rt.Class == route.Stream:
+		step("feed", "shared with those who ask the same, unless it is refused or rarely asked", "")
+		return "coalesced"
 	case rt.Class == route.Write:
 		return "write"
 	case rt.Class != route.Read && rt.Class != route.ReadByBody:

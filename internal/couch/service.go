@@ -9,6 +9,7 @@ import (
 	"github.com/kasoku/kasoku/internal/admin"
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/couch/coherence"
+	"github.com/kasoku/kasoku/internal/couch/feed"
 	"github.com/kasoku/kasoku/internal/couch/visible"
 	"github.com/kasoku/kasoku/internal/couch/watch"
 	"github.com/kasoku/kasoku/internal/edge"
@@ -76,7 +77,21 @@ func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog
 		f.close()
 		return nil, fmt.Errorf("couchdb: %w", err)
 	}
+	s.observe()
 	return s, nil
+}
+
+// observe adds the feeds that clients share to the metrics.
+func (s *Service) observe() {
+	tally := func(of func(feed.Tally) float64) func() float64 {
+		return func() float64 { return of(s.settings.Load().fleet.feeds.Tally()) }
+	}
+	s.registry.Gauge("kasoku_couch_shared_feeds", "Feeds of nodes that clients' live feeds are answered from.",
+		tally(func(t feed.Tally) float64 { return float64(t.Feeds) }), "service", s.name)
+	s.registry.Gauge("kasoku_couch_feed_clients", "Clients of live feeds that are answered from shared ones.",
+		tally(func(t feed.Tally) float64 { return float64(t.Clients) }), "service", s.name)
+	s.registry.CounterFunc("kasoku_couch_feed_pages_total", "Pages of normal feeds that were read for clients whose position was further back than what a shared feed holds, or who had fallen behind.",
+		tally(func(t feed.Tally) float64 { return float64(t.Pages) }), "service", s.name)
 }
 
 // with makes settings.

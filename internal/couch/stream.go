@@ -1,9 +1,13 @@
 package couch
 
 import (
+	"bytes"
 	"context"
 	"time"
 
+	"github.com/kasoku/kasoku/internal/couch/feed"
+	"github.com/kasoku/kasoku/internal/couch/route"
+	"github.com/kasoku/kasoku/internal/couch/visible"
 	"github.com/kasoku/kasoku/internal/httpcache"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 	"github.com/kasoku/kasoku/internal/origin"
@@ -13,8 +17,12 @@ import (
 // heartbeat; a node ends a feed without one after a minute.
 const feedPause = time.Hour
 
-// stream passes a live feed on as it comes, until the server stops.
+// stream answers a live feed from one that is shared, or passes it on as it comes,
+// until the server stops.
 func (c *call) stream() {
+	if c.shared() && c.share() {
+		return
+	}
 	ask := c.inOrder(c.passOrder(), c.trusted())
 	stopping := c.x.Stopping()
 	c.given = true
@@ -33,4 +41,50 @@ func (c *call) stream() {
 			return ask(ctx, q)
 		},
 	})
+}
+
+// shared tells whether a feed may be one that is shared: the changes of a database
+// that is not the server's own. Where writes go to any node, a replicator stays with its
+// node.
+func (c *call) shared() bool {
+	r := &c.route
+	if r.What != route.Feed || len(c.name) == 0 || r.System() || bytes.IndexByte(c.x.Request.Path, '+') >= 0 {
+		return false
+	}
+	segments := 0
+	for range bytes.FieldsFuncSeq(c.x.Request.Path, func(r rune) bool { return r == '/' }) {
+		segments++
+	}
+	return segments == 2 && (c.set.cfg.Writes == WritesFirst || !c.replicates())
+}
+
+// share answers from a feed that others may have as well. Nothing was sent if it
+// returns false.
+func (c *call) share() bool {
+	c.given = true
+	c.given = c.set.fleet.feeds.Serve(c.x, feed.Client{DB: string(c.name), Node: c.set.fleet.first(c.passOrder()), May: c.may()})
+	return c.given
+}
+
+// mostUnknown is how often in a row it may not be known whether a client may read its
+// database until it counts as shut out.
+const mostUnknown = 3
+
+// may asks the gate whether the client may read the database, now and later on.
+func (c *call) may() func(ctx context.Context) bool {
+	svc, who, name, ask := c.svc, visible.Identify(c.x.Request.Fields), bytes.Clone(c.name), c.gateAsk()
+	unknown := mostUnknown // at the start it must be known
+	return func(ctx context.Context) bool {
+		gate := svc.settings.Load().gate
+		v, _ := gate.Look(who, name, svc.cache.Now())
+		if v == visible.Unknown {
+			v, _ = gate.Decide(ctx, who, name, ask)
+		}
+		if v == visible.Unknown {
+			unknown++
+		} else {
+			unknown = 0
+		}
+		return v == visible.Allowed || v == visible.Unknown && unknown < mostUnknown
+	}
 }

@@ -183,6 +183,7 @@ func (s *source) page(ctx context.Context, since string, rows, bytes int) (*page
 		case kind == changes.Last:
 			p.whole = len(p.rows) < rows
 			p.close(text)
+			_, _ = io.CopyN(io.Discard, a.Body, 64) // the end, so that the connection can be used again
 			return p, nil
 		case kind == changes.Item:
 			n, ok := parse(text)
