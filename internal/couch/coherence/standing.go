@@ -31,13 +31,14 @@ func (d *Database) Current(id []byte) Nodes {
 }
 
 // Reset takes note that what node has announced until now is not all that has
-// changed there. All that was read of the database is given up, and the node is
-// adrift. gone is true if the database on it is not the one that it was.
+// changed there. All that was read of the database is given up, and all nodes are
+// adrift: the others may lack what was not announced. gone is true if the database
+// on it is not the one that it was.
 func (d *Database) Reset(node int, gone bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.cfg.Move(nil)
-	d.drift(Nodes(0).with(node))
+	d.drift(d.all)
 	for id, c := range d.open {
 		// Whatever changed before is not announced any more.
 		c.told = c.told.with(node)
@@ -62,15 +63,17 @@ func (d *Database) Out(node int) {
 	d.follow()
 }
 
-// Back takes a node in again. It is adrift.
+// Back takes a node in again. All that was read of the database is given up, and all
+// nodes are adrift: nobody has waited for the others to get what it has.
 func (d *Database) Back(node int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !d.out.Has(node) {
 		return
 	}
+	d.cfg.Move(nil)
 	d.out = d.out.without(node)
-	d.drift(Nodes(0).with(node))
+	d.drift(d.all)
 	d.follow()
 }
 

@@ -2,7 +2,6 @@ package watch
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"github.com/kasoku/kasoku/internal/couch/coherence"
@@ -74,9 +73,9 @@ func (c *comparison) make(ctx context.Context) {
 	}
 	far, err := c.all(ctx, in, adrift)
 	c.last = time.Now()
+	c.incomparable(err)
 	if err != nil {
 		c.pause = turn
-		c.table.cfg.Log.Debug("the nodes could not be compared", slog.String("database", c.name), slog.Any("error", err))
 		return
 	}
 	c.known.Compared(in&^far, mark)
@@ -86,6 +85,13 @@ func (c *comparison) make(ctx context.Context) {
 	}
 	c.known.Drift(far)
 	c.pause = min(max(2*c.pause, turn), mostPause)
+}
+
+// incomparable takes note of why the nodes can't be compared; nil if they can.
+func (d *Database) incomparable(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.trouble = err
 }
 
 // present returns the nodes that are not out, and whether all of them have been

@@ -32,7 +32,9 @@ type Database struct {
 
 	mu    sync.Mutex // taken before known's own lock
 	nodes []place
-	since time.Time // when it was last used, as far as tend knows
+	// trouble is why the nodes could not be compared the last time.
+	trouble error
+	since   time.Time // when it was last used, as far as tend knows
 }
 
 // place is a database on one node. It is guarded by Database.mu.

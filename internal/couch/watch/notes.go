@@ -27,6 +27,12 @@ func (t *Table) Notes() (notes []string) {
 }
 
 func (d *Database) notes(now int64) (notes []string) {
+	d.mu.Lock()
+	trouble := d.trouble
+	d.mu.Unlock()
+	if trouble != nil {
+		notes = append(notes, fmt.Sprintf("database %s: the nodes can't be compared, so that nothing is kept%s", d.name, because(trouble)))
+	}
 	for node, url := range d.table.cfg.Nodes {
 		s, st := d.known.Standing(node, now), d.state(node)
 		switch quiet := d.quiet(node, now); {
