@@ -77,6 +77,9 @@ type Server struct {
 	stats *stats
 	epoch time.Time // deadlines of connections are counted from here
 
+	// attended is when attend last did something, counted from epoch.
+	attended atomic.Int64
+
 	// set is replaced as a whole, never changed; setMu serialises those who
 	// replace it and is not taken on the path of a request.
 	set   atomic.Pointer[settings]

@@ -20,26 +20,6 @@ func rawOf(nc net.Conn) syscall.RawConn {
 	return raw
 }
 
-// readNow reads what is there; EAGAIN says that nothing is.
-func readNow(fd int, b []byte) (int, error) {
-	for {
-		n, err := syscall.Read(fd, b)
-		if err != syscall.EINTR {
-			return n, err
-		}
-	}
-}
-
-// writeNow writes what there is room for.
-func writeNow(fd int, b []byte) (int, error) {
-	for {
-		n, err := syscall.Write(fd, b)
-		if err != syscall.EINTR {
-			return n, err
-		}
-	}
-}
-
 // peekEnd says whether the stream has ended where nothing is left to read.
 func peekEnd(fd int) bool {
 	var b [1]byte
