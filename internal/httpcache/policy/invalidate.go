@@ -39,6 +39,9 @@ func InvalidationTargets(u URI, h http1.Fields) (targets []string) {
 
 // resolve gives the target that a reference names, if it is on u's origin.
 func (u URI) resolve(reference []byte) (target string, ok bool) {
+	if t, ok := u.plain(reference); ok {
+		return t, true
+	}
 	base, err := url.Parse(u.Scheme + "://" + u.Host + u.Target)
 	if err != nil {
 		return "", false
@@ -52,6 +55,18 @@ func (u URI) resolve(reference []byte) (target string, ok bool) {
 		return "", false
 	}
 	return full.RequestURI(), true
+}
+
+// plain is resolve for a reference that begins with a slash, behind u's own scheme and
+// host if there are any, and has no dot segment and no escape: byte by byte, as targets are compared.
+// Parsing would escape bytes that clients may have sent as they are.
+func (u URI) plain(reference []byte) (target string, ok bool) {
+	target, _, _ = strings.Cut(string(reference), "#")
+	if site := u.Scheme + "://" + u.Host; len(target) > len(site) && strings.EqualFold(target[:len(site)], site) {
+		target = target[len(site):]
+	}
+	path, _, _ := strings.Cut(target, "?")
+	return target, strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "//") && !strings.Contains(path, "/.") && !strings.Contains(target, "%")
 }
 
 // hostOf is a URL's host as URI has it.

@@ -42,6 +42,12 @@ func TestInvalidationTargets(t *testing.T) {
 	f(u, "/x", "Location", "http://example.com/x#fragment")
 	f(u, "/x", "Location", "//EXAMPLE.com:80/x")
 	f(u, "/%7Ex%2fy", "Location", "/%7Ex%2fy")
+	f(u, "/a|b?{c}", "Location", "/a|b?{c}#d")
+	f(u, `/a"b`, "Location", `HTTP://EXAMPLE.com/a"b`)
+	f(u, "/c", "Location", "/a/../c")
+	f(u, "", "Location", "http://example.comevil/x")
+	f(u, "", "Location", "http://example.com@evil/x")
+	f(u, "", "Location", "//evil/x")
 	f(u, "/", "Location", "http://example.com")
 	f(u, "/?q", "Location", "http://example.com?q")
 	// Other origins, other schemes, and what is none.
@@ -60,5 +66,5 @@ func TestInvalidationTargets(t *testing.T) {
 	f(secure, "", "Location", "https://example.com/x")
 	f(URI{"https", "example.com", "/"}, "/x", "Location", "https://example.com:443/x")
 	f(URI{"http", "[::1]:8080", "/"}, "/x", "Location", "http://[::1]:8080/x")
-	f(URI{"http", "bad host", "/"}, "", "Location", "/x")
+	f(URI{"http", "bad host", "/"}, "", "Location", "x")
 }
