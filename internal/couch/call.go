@@ -67,7 +67,7 @@ func (c *call) finish() {
 		c.fault(p)
 		return // a call that panicked is not used again
 	}
-	c.x, c.set, c.db, c.body, c.plan.Body = nil, nil, nil, nil, nil
+	c.x, c.set, c.db, c.body, c.plan.Body, c.plan.Own = nil, nil, nil, nil, nil, nil
 	c.route = route.Route{}
 	c.svc.calls.Put(c)
 }

@@ -53,7 +53,7 @@ func (c *call) read() {
 		c.pass(policy.ProtocolPassed)
 		return
 	}
-	c.plan.Key, c.plan.Body, c.plan.Options = c.key, c.body, followed
+	c.plan.Key, c.plan.Body, c.plan.Options, c.plan.Own = c.key, c.body, followed, c.svc.sessions.take(c.who)
 	c.given = true
 	c.svc.engine.Read(c.x, &c.plan)
 }
@@ -83,7 +83,7 @@ func (c *call) allowed(now int64) bool {
 
 // gateAsk asks the node that takes writes whether the client may read the database.
 func (c *call) gateAsk() visible.Ask {
-	s, o, trusted := c.svc, c.writers(), c.trusted()
+	s, o, trusted, who := c.svc, c.writers(), c.trusted(), visible.Identify(c.x.Request.Fields)
 	path := append([]byte{'/'}, c.route.DB...)
 	host := bytes.Clone(c.x.Request.Host)
 	header := credentials(c.x.Request.Fields).Clone()
@@ -101,6 +101,7 @@ func (c *call) gateAsk() visible.Ask {
 			return 0, f
 		}
 		defer in.Close()
+		s.sessions.put(who, in.Header)
 		return in.Status, nil
 	}
 }

@@ -187,8 +187,31 @@ func TestCookies(t *testing.T) {
 	if g := s.get("first", "/db/x", 200, "1", "fwd=uri-miss; stored", "Cookie", "AuthSession=old"); g.header.Get("Set-Cookie") != "AuthSession=new" {
 		t.Error("the session was not prolonged")
 	}
+	a.set(func() { a.cookie = "" })
 	if g := s.get("another", "/db/x", 200, "1", "hit", "Cookie", "AuthSession=other"); g.header.Get("Set-Cookie") != "" {
 		t.Error("somebody else's session")
+	}
+}
+
+// TestSessions shows that a client whose reads are answered from copies stays logged in:
+// it gets the cookie that the node gave when it was asked whether the client may read.
+func TestSessions(t *testing.T) {
+	s := newSite(t, 1, func(c *Config) { c.VisibleTTL = time.Nanosecond })
+	a := s.nodes[0]
+	a.store("x", "1")
+	s.follow()
+	s.ask("GET", "/db/x", "")
+	a.set(func() { a.cookie = "AuthSession=new" })
+	g := s.get("hit", "/db/x", 200, "1", "hit", "Cookie", "AuthSession=old")
+	if got := g.header.Values("Set-Cookie"); len(got) != 1 || got[0] != "AuthSession=new" {
+		t.Errorf("the session was not prolonged: %q", got)
+	}
+	if g := s.get("nobody", "/db/x", 200, "1", "hit"); g.header.Get("Set-Cookie") != "" {
+		t.Error("somebody else's session")
+	}
+	a.set(func() { a.cookie = "" })
+	if g := s.get("hit", "/db/x", 200, "1", "hit", "Cookie", "AuthSession=old"); g.header.Get("Set-Cookie") != "" {
+		t.Error("prolonged twice by one answer")
 	}
 }
 

@@ -29,6 +29,7 @@ type Service struct {
 	log      *slog.Logger
 	tagger   coherence.Tagger
 	recent   recent
+	sessions sessions
 	calls    sync.Pool
 
 	// settings are replaced as a whole. changing serialises that, and is taken before
@@ -158,6 +159,7 @@ func (s *Service) moved(member, from, to, why string) {
 func (s *Service) engineConfig(cfg *Config) httpcache.Config {
 	h := cfg.HTTP
 	h.Name, h.Policy = cfg.Name, policy.Defaults()
+	h.Disk = nil // nothing tells after a restart what has changed meanwhile
 	g := &h.Group
 	g.Members = nil
 	for _, url := range cfg.Nodes {

@@ -64,7 +64,9 @@ func (c *call) follow(t *Ticket, f *errand, why policy.Reason) onward {
 	status := policy.CacheStatus{Reason: why, Forwarded: true, Collapsed: t.Joined(), Storing: policy.Stored, Timed: c.plan == nil}
 	if !t.Joined() {
 		status.Storing = f.why
-		c.mine = f.own
+		if f.own != nil {
+			c.mine = f.own
+		}
 	}
 	if out.Head != nil {
 		status.TTL = out.Head.Response.TTL(c.now)

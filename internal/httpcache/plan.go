@@ -29,6 +29,8 @@ type Plan struct {
 	// Options stand for the service's own; they never change. A request's credentials make
 	// no difference, in any case: whoever makes the plan knows who may have the answer.
 	Options *policy.Options
+	// Own are fields for this client's answer alone.
+	Own http1.Fields
 	// Filler is asked once when nothing stored answers.
 	Filler Filler
 }
@@ -69,7 +71,7 @@ type Admission struct {
 func (s *Service) Read(x *edge.Exchange, p *Plan) {
 	c := s.enter(x)
 	defer c.finish()
-	c.plan, c.opt = p, p.Options
+	c.plan, c.opt, c.mine = p, p.Options, p.Own
 	if c.sound() {
 		c.look()
 		c.planned()
