@@ -7,8 +7,9 @@ SHELL := /bin/bash
 # In `make soak`: the history check's size and the time that each check may take,
 # how often the embedded store is killed, the scenes that it is compared with
 # DynamoDB Local in, the examples drawn for each property, the lists of requests
-# sent through random configurations, the records posted to a faulty Fluentd, and how
-# often nodes are restarted that replicate to each other.
+# sent through random configurations, the records posted to a faulty Fluentd, how often
+# nodes are restarted that replicate to each other, and how often CouchDB-like nodes go
+# through their faults.
 SOAK_OPS ?= 1000000
 SOAK_TIMEOUT ?= 60m
 SOAK_KILLS ?= 200
@@ -17,6 +18,7 @@ SOAK_CHECKS ?= 2000
 SOAK_CONFIGS ?= 20
 SOAK_RECORDS ?= 10000000
 SOAK_RESTARTS ?= 100
+SOAK_ROUNDS ?= 20
 
 .PHONY: help build run test test-unit test-integration lint soak bench tools
 
@@ -43,7 +45,7 @@ test-unit:
 test-integration: tools
 	cd integration && go test -count=1 -timeout 12m ./...
 
-soak: tools ## the history check with SOAK_OPS (1,000,000) operations, SOAK_KILLS (200) kills of the embedded store, its comparison in SOAK_SEEDS (1001-1400), SOAK_RECORDS (10,000,000) records to a faulty Fluentd, SOAK_RESTARTS (100) restarts of CouchDB nodes, and new examples for the property tests
+soak: tools ## the history check with SOAK_OPS (1,000,000) operations, SOAK_KILLS (200) kills of the embedded store, its comparison in SOAK_SEEDS (1001-1400), SOAK_RECORDS (10,000,000) records to a faulty Fluentd, SOAK_RESTARTS (100) restarts of CouchDB nodes, SOAK_ROUNDS (20) rounds of their faults, and new examples for the property tests
 	KASOKU_KILLS=$(SOAK_KILLS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestKill$$' ./internal/dynamo/embedded
 	cd integration && KASOKU_HISTORY_OPS=$(SOAK_OPS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestHistory' ./history
 	RAPID_CHECKS=$(SOAK_CHECKS) go test -count=1 -timeout $(SOAK_TIMEOUT) ./internal/cache ./internal/dynamo/... ./fluent/...
@@ -51,6 +53,9 @@ soak: tools ## the history check with SOAK_OPS (1,000,000) operations, SOAK_KILL
 	cd integration && KASOKU_SEED=random go test -count=$(SOAK_CONFIGS) -timeout $(SOAK_TIMEOUT) -run '^TestSameAnswers$$' ./configs
 	cd integration && KASOKU_RESTARTS=$(SOAK_RESTARTS) KASOKU_SEED=random go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestReplicationThroughRestarts$$' ./couch
 	cd integration && KASOKU_SEED=$(SOAK_SEEDS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestEmbedded$$' ./differential
+	cd integration && KASOKU_COUCH_ROUNDS=$(SOAK_ROUNDS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestHistory' ./couch/history
+	cd integration && KASOKU_BLOG=full KASOKU_RESTARTS=10 go test -v -count=1 -timeout $(SOAK_TIMEOUT) ./couch/service
+	cd integration && KASOKU_COUCH_STEPS=10000 go test -count=1 -timeout $(SOAK_TIMEOUT) ./couch/compare
 
 bench: tools ## compare with DynamoDB Local and other proxies; prints one table
 	@bench/run.sh
@@ -61,4 +66,5 @@ tools: ## install what the tests need below .tools/
 	@scripts/setup-python.sh
 	@scripts/setup-node.sh
 	@scripts/setup-couch.sh
+	@scripts/setup-ab.sh
 	@scripts/setup-peers.sh

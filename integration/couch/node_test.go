@@ -72,7 +72,7 @@ func TestDataSet(t *testing.T) {
 	n := Memory(t)
 	n.Must(t, "PUT", "/db", "")
 	n.Tweets(t, "db", TweetCount)
-	if got := n.count(t, "db"); got != TweetCount+1 {
+	if got := n.Count(t, "db"); got != TweetCount+1 {
 		t.Errorf("%d documents", got)
 	}
 	if len(Tweet(0)) != tweetSize || len(Tweet(TweetCount-1)) != tweetSize {
@@ -82,17 +82,6 @@ func TestDataSet(t *testing.T) {
 	if got := strings.Count(a.Body, `"id"`); got != 10 || !strings.Contains(a.Body, `"id":"t04999"`) {
 		t.Errorf("the view has %d rows: %s", got, a.Body)
 	}
-}
-
-func (n *Node) count(t testing.TB, db string) int {
-	t.Helper()
-	var info struct {
-		Count int `json:"doc_count"`
-	}
-	if err := json.Unmarshal([]byte(n.Must(t, "GET", "/"+db, "").Body), &info); err != nil {
-		t.Fatal(err)
-	}
-	return info.Count
 }
 
 // line opens a live feed and returns what reads its next line that is no

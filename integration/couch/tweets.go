@@ -39,6 +39,18 @@ func (n *Node) Tweets(t testing.TB, db string, count int) {
 	}
 }
 
+// Count is how many documents the node has in db.
+func (n *Node) Count(t testing.TB, db string) int {
+	t.Helper()
+	var info struct {
+		Count int `json:"doc_count"`
+	}
+	if err := json.Unmarshal([]byte(n.Must(t, "GET", "/"+db, "").Body), &info); err != nil {
+		t.Fatal(err)
+	}
+	return info.Count
+}
+
 // tweetSize is the length of a tweet's JSON without _rev.
 const tweetSize = 1500
 

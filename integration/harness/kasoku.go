@@ -15,9 +15,10 @@ import (
 
 // Options are how a node is set up.
 type Options struct {
-	// Type is the service's: "http", or dynamodb if it is empty.
+	// Type is the service's: "http" or "couchdb", or dynamodb if it is empty.
 	Type string
-	// Origin is the URL of what stands behind.
+	// Origin is the URL of what stands behind; for types http and couchdb several,
+	// separated by commas.
 	Origin string
 	// Service holds further lines of the service's section, such as
 	// "item_ttl: 5m"; those of a nested map are indented by two spaces.
@@ -82,9 +83,12 @@ func (n *Node) configure(dir string) error {
 	}
 	lines = append(lines, n.options.Top...)
 	lines = append(lines, "services:", "  db:", "    listen: "+service)
-	if n.options.Type == "http" {
+	switch n.options.Type {
+	case "http":
 		lines = append(lines, "    type: http", "    origins: ["+n.options.Origin+"]")
-	} else {
+	case "couchdb":
+		lines = append(lines, "    type: couchdb", "    nodes: ["+n.options.Origin+"]")
+	default:
 		lines = append(lines, "    type: dynamodb", "    origin: "+n.options.Origin, "    region: us-east-1")
 	}
 	for _, l := range n.options.Service {

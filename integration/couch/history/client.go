@@ -191,6 +191,9 @@ func (c *client) write(ctx context.Context, key int32) {
 	url, past := c.cfg.Through, false
 	switch {
 	case owned(key) && c.cfg.Other != "":
+		if c.away.Load() {
+			return
+		}
 		url, past = c.cfg.Other, true
 	case c.rand.IntN(4) == 0:
 		url, past = c.cfg.First, true

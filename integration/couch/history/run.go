@@ -58,6 +58,8 @@ type Run struct {
 	done    sync.WaitGroup
 	http    *http.Client
 	numbers atomic.Int64
+	calm    atomic.Bool
+	away    atomic.Bool
 	ledgers [Keys]Ledger
 	latest  [Keys]latest
 
@@ -164,14 +166,29 @@ func (r *Run) violated(format string, args ...any) {
 	})
 }
 
+// cycle is how long a busy and a quiet time take together.
+const cycle = 2500 * time.Millisecond
+
+// Cycles is how many busy times with the quiet ones after them are over.
+func (r *Run) Cycles() int { return int(r.now() / cycle) }
+
+// Calm ends the writing for good.
+func (r *Run) Calm() { r.calm.Store(true) }
+
+// Away says that nothing can be written to the other node past the accelerator, or
+// that it can again.
+func (r *Run) Away(away bool) { r.away.Store(away) }
+
 // writing is the share of writes, in percent. Busy and quiet times take turns: what
-// was kept wrongly in a busy time shows in the quiet one after it, which is longer
-// than the bound, when no further write puts it right.
+// was kept wrongly in a busy time shows in the quiet one after it, when no further
+// write puts it right.
 func (r *Run) writing() int {
-	switch phase := r.now() % (5 * time.Second); {
-	case phase < 1500*time.Millisecond:
-		return 30
-	case phase < 2*time.Second:
+	switch phase := r.now() % cycle; {
+	case r.calm.Load():
+		return 0
+	case phase < cycle*2/5:
+		return 60
+	case phase < cycle*3/5:
 		return 3
 	}
 	return 0

@@ -1,0 +1,96 @@
+package service
+
+import (
+	"encoding/base64"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/kasoku/kasoku/integration/couch"
+	"github.com/kasoku/kasoku/integration/harness"
+)
+
+func basic(name, password string) []string {
+	return []string{"Authorization", "Basic " + base64.StdEncoding.EncodeToString([]byte(name+":"+password))}
+}
+
+// private makes a node with an administrator, the users bob and eve, and a database
+// that only bob may read.
+func private(t *testing.T) *couch.Node {
+	t.Helper()
+	n := couch.Disk(t)
+	n.Must(t, "PUT", "/private", "")
+	n.Must(t, "PUT", "/private/secret", `{"text":"for bob only"}`)
+	n.Tweets(t, "private", 10)
+	for _, name := range []string{"bob", "eve"} {
+		n.Must(t, "PUT", "/_users/org.couchdb.user:"+name, `{"name":"`+name+`","password":"of `+name+`","roles":[],"type":"user"}`)
+	}
+	n.Must(t, "PUT", "/private/_security", members("bob"))
+	n.Must(t, "PUT", "/_config/admins/admin", `"of admin"`)
+	return n
+}
+
+func members(name string) string {
+	return `{"members":{"names":["` + name + `"],"roles":[]},"admins":{"names":[],"roles":[]}}`
+}
+
+// TestIdentities checks that copies are given to those only to whom the node would give
+// the thing itself, and that what changes a right takes effect at once.
+func TestIdentities(t *testing.T) {
+	node := private(t)
+	kasoku := harness.Start(t, harness.Options{Type: "couchdb", Origin: node.URL,
+		Service: []string{"auth: {username: admin, password_env: COUCH_PASSWORD}"}, Env: []string{"COUCH_PASSWORD=of admin"}})
+	n := client(kasoku.URL)
+	bob, eve, admin := basic("bob", "of bob"), basic("eve", "of eve"), basic("admin", "of admin")
+	paths := []string{"/private/secret", "/private/_design/tweets/_view/by_date", "/private/_all_docs", "/private/_design/tweets/_list/html/by_date"}
+	for _, path := range paths {
+		couch.Await(t, "bob's hit on "+path, func() bool { return hit(n.Must(t, "GET", path, "", bob...)) })
+	}
+	refused := func(who string, path string, header ...string) {
+		t.Helper()
+		direct := node.Do(t, "GET", path, "", header...)
+		for range 3 {
+			got := n.Do(t, "GET", path, "", header...)
+			if got.Status != direct.Status || got.Status/100 != 4 || hit(got) || strings.Contains(got.Body, "for bob only") {
+				t.Errorf("%s asks for %s: %d, %s; the node says %d", who, path, got.Status, got.Header.Get("Cache-Status"), direct.Status)
+			}
+		}
+	}
+	for _, path := range paths {
+		refused("nobody", path)
+		refused("eve", path, eve...)
+		refused("bob with a wrong password", path, basic("bob", "of eve")...)
+		refused("one with a forged cookie", path, "Cookie", "AuthSession=Ym9iOjVBOkZGRkY")
+	}
+	if got := n.Must(t, "GET", "/private/secret", "", bob...); !hit(got) {
+		t.Errorf("bob after the others: %s", got.Header.Get("Cache-Status"))
+	}
+
+	session := signIn(t, n, "bob")
+	for range 3 {
+		n.Must(t, "GET", "/private/secret", "", "Cookie", session)
+		if got := n.Must(t, "GET", "/private/secret", "", bob...); got.Header.Get("Set-Cookie") != "" {
+			t.Errorf("a session's cookie was given to another client: %s", got.Header.Get("Set-Cookie"))
+		}
+	}
+
+	n.Must(t, "PUT", "/private/_security", members("eve"), admin...)
+	for _, path := range paths {
+		refused("bob, who has lost the right,", path, bob...)
+		refused("bob's session", path, "Cookie", session)
+		n.Must(t, "GET", path, "", eve...)
+	}
+}
+
+// signIn returns the cookie of a new session.
+func signIn(t *testing.T, n *couch.Node, name string) string {
+	t.Helper()
+	a := n.Must(t, "POST", "/_session", `{"name":"`+name+`","password":"of `+name+`"}`)
+	for _, line := range a.Header.Values("Set-Cookie") {
+		if c, err := http.ParseSetCookie(line); err == nil && c.Name == "AuthSession" {
+			return c.Name + "=" + c.Value
+		}
+	}
+	t.Fatalf("no session in %v", a.Header)
+	return ""
+}

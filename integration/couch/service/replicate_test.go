@@ -1,0 +1,133 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/kasoku/kasoku/integration/couch"
+)
+
+// restarts is how often a node is killed and restarted.
+func restarts(t *testing.T) int {
+	text := os.Getenv("KASOKU_RESTARTS")
+	if text == "" {
+		return 3
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("KASOKU_RESTARTS: %v", err)
+	}
+	return n
+}
+
+// TestReplicationLives checks that `replicate:` makes replications both ways and keeps
+// them alive through kills of either node, so that with writes to any node both end equal
+// and have every write that was acknowledged.
+func TestReplicationLives(t *testing.T) {
+	a, b := couch.Disk(t), couch.Disk(t)
+	nodes := []*couch.Node{a, b}
+	for _, n := range nodes {
+		n.Must(t, "PUT", "/db", "")
+	}
+	url := before(t, []string{a.URL, b.URL}, "writes: any", "replicate: {databases: [db], direction: both}").URL
+	w := &writers{url: url}
+	ctx, cancel := context.WithCancel(t.Context())
+	var done sync.WaitGroup
+	for i := range 4 {
+		done.Go(func() { w.loop(ctx, i) })
+	}
+	goOn := func(what string) {
+		target := w.written.Load() + 20
+		couch.Await(t, "writes "+what, func() bool { return w.written.Load() >= target })
+	}
+	for i := range restarts(t) {
+		goOn("before a kill")
+		n := nodes[rand.IntN(2)]
+		n.Kill()
+		goOn(fmt.Sprint("while a node is away, time ", i))
+		n.Restart(t)
+	}
+	goOn("at last")
+	cancel()
+	done.Wait()
+	t.Logf("%d writes were acknowledged, %d refused, %d failed, the first: %s", w.written.Load(), w.refused.Load(), w.failed.Load(), w.first)
+
+	var left, right string
+	couch.Await(t, "both nodes to be equal", func() bool {
+		left, right = contents(t, a), contents(t, b)
+		return left == right && a.Count(t, "db") == b.Count(t, "db")
+	})
+	for _, id := range w.ids {
+		if !strings.Contains(left, `"`+id+`"`) {
+			t.Errorf("%s was acknowledged and is lost", id)
+		}
+	}
+}
+
+// contents are the documents of a node with their revisions.
+func contents(t *testing.T, n *couch.Node) string {
+	t.Helper()
+	body := n.Must(t, "GET", "/db/_all_docs", "").Body
+	return body[strings.Index(body, `"rows"`):]
+}
+
+// writers write documents of their own through Kasoku.
+type writers struct {
+	url                      string
+	written, refused, failed atomic.Int64
+
+	mu    sync.Mutex
+	ids   []string // acknowledged
+	first string   // of what failed
+}
+
+func (w *writers) loop(ctx context.Context, writer int) {
+	for i := 0; ctx.Err() == nil; i++ {
+		w.write(fmt.Sprintf("w%d-%05d", writer, i))
+	}
+}
+
+// write puts a document. What the test's end would cut off is not begun.
+func (w *writers) write(id string) {
+	req, err := http.NewRequest("PUT", w.url+"/db/"+id, strings.NewReader(`{"by":"`+id+`"}`))
+	if err != nil {
+		w.fail(err.Error())
+		return
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		w.fail(err.Error())
+		return
+	}
+	defer resp.Body.Close()
+	switch resp.StatusCode / 100 {
+	case 2:
+		w.mu.Lock()
+		w.ids = append(w.ids, id)
+		w.mu.Unlock()
+		w.written.Add(1)
+	case 4:
+		w.refused.Add(1)
+	default:
+		text, err := io.ReadAll(resp.Body)
+		w.fail(fmt.Sprintf("%s: %.300s %v", resp.Status, text, err))
+	}
+}
+
+func (w *writers) fail(why string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.failed.Add(1) == 1 {
+		w.first = why
+	}
+}

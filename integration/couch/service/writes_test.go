@@ -1,0 +1,134 @@
+package service
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/integration/couch"
+)
+
+// edit gives a tweet another text and returns its new revision. It knows the current
+// one from the same address.
+func edit(t *testing.T, at *couch.Node, id, text string) string {
+	t.Helper()
+	old := at.Must(t, "GET", "/tweets/"+id, "").Body
+	body := regexp.MustCompile(`"text":"[^"]*"`).ReplaceAllString(old, `"text":"`+text+`"`)
+	return at.Must(t, "PUT", "/tweets/"+id, body).Rev(t)
+}
+
+// pages are what shows the newest tweets: itself and what is computed of them.
+func pages(id string) []string {
+	return []string{"/tweets/" + id, "/tweets" + view, "/tweets" + list(20) + "&descending=true", "/tweets/_design/tweets/_show/html/" + id,
+		"/tweets/_all_docs?include_docs=true&startkey=%22" + id + "%22&limit=2"}
+}
+
+// TestWriteThrough checks that the very next request sees what was put through
+// Kasoku, whoever answers it.
+func TestWriteThrough(t *testing.T) {
+	a, b := pair(t, 40)
+	n := client(before(t, []string{a.URL, b.URL}).URL)
+	for i := range 20 {
+		id := fmt.Sprintf("t%05d", 39-i%5)
+		for _, page := range pages(id) {
+			n.Must(t, "GET", page, "")
+		}
+		text := fmt.Sprintf("edition %d of %s", i, id)
+		edit(t, n, id, text)
+		for _, page := range pages(id) {
+			for range 2 {
+				if got := n.Must(t, "GET", page, "").Body; !strings.Contains(got, text) {
+					t.Fatalf("edition %d: %s does not show it:\n%.600s", i, page, got)
+				}
+			}
+		}
+	}
+}
+
+// TestWritePast checks that what is put to a node itself is seen, on which node soever,
+// and that the lag metric tells of feeds that are alive.
+func TestWritePast(t *testing.T) {
+	a, b := pair(t, 40)
+	kasoku := before(t, []string{a.URL, b.URL})
+	n := client(kasoku.URL)
+	var longest time.Duration
+	for i := range 10 {
+		id := fmt.Sprintf("t%05d", 39-i%5)
+		for _, page := range pages(id) {
+			n.Must(t, "GET", page, "")
+		}
+		node := []*couch.Node{a, b}[i%2]
+		text := fmt.Sprintf("edition %d of %s", i, id)
+		// The node must have the last edition, which may have been made on the other.
+		node.AwaitRev(t, "/tweets/"+id, strings.Trim(n.Must(t, "GET", "/tweets/"+id, "").Header.Get("ETag"), `"`))
+		edit(t, node, id, text)
+		written := time.Now()
+		for _, page := range pages(id) {
+			couch.Await(t, page+" to show "+text, func() bool { return strings.Contains(n.Must(t, "GET", page, "").Body, text) })
+		}
+		longest = max(longest, time.Since(written))
+	}
+	t.Logf("all pages showed a write past Kasoku after %v at most", longest.Round(time.Millisecond))
+	lags := samples(t, kasoku.Metrics, "kasoku_couch_feed_lag_seconds")
+	if len(lags) != 2 {
+		t.Errorf("lags of feeds: %v", lags)
+	}
+	for _, lag := range lags {
+		if lag < 0 || lag > 30 {
+			t.Errorf("lags of feeds: %v", lags)
+		}
+	}
+}
+
+// samples are the values of a metric, in the order of the page.
+func samples(t *testing.T, page func() (string, error), name string) (values []float64) {
+	t.Helper()
+	text, err := page()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^`+name+`(?:\{[^}]*\})? ([-+.e0-9]+)$`).FindAllStringSubmatch(text, -1) {
+		v, err := strconv.ParseFloat(m[1], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values = append(values, v)
+	}
+	return values
+}
+
+// TestValidators checks that views and lists have validators of Kasoku's making,
+// which last as long as what they stand for.
+func TestValidators(t *testing.T) {
+	a, b := pair(t, 40)
+	n := client(before(t, []string{a.URL, b.URL}).URL)
+	for _, path := range []string{"/tweets" + view, "/tweets" + list(20), "/tweets/_all_docs?limit=5"} {
+		first := n.Must(t, "GET", path, "")
+		tag := first.Header.Get("ETag")
+		if tag == "" || strings.HasPrefix(tag, "W/") {
+			t.Errorf("%s: ETag %q", path, tag)
+			continue
+		}
+		if got := n.Do(t, "GET", path, "", "If-None-Match", tag); got.Status != http.StatusNotModified || got.Body != "" || got.Header.Get("ETag") != tag {
+			t.Errorf("%s: %d with %q for its own tag", path, got.Status, got.Header.Get("ETag"))
+		}
+		if got := n.Do(t, "GET", path, "", "If-None-Match", `"other"`); got.Status != http.StatusOK || got.Body != first.Body {
+			t.Errorf("%s: %d for another tag", path, got.Status)
+		}
+	}
+	// What comes out equal although something changed keeps its tag; what does not gets
+	// another.
+	equal, other := "/tweets"+list(20), "/tweets"+view
+	was, changed := n.Must(t, "GET", equal, "").Header.Get("ETag"), n.Must(t, "GET", other, "").Header.Get("ETag")
+	edit(t, n, "t00039", "news")
+	if got := n.Do(t, "GET", equal, "", "If-None-Match", was); got.Status != http.StatusNotModified {
+		t.Errorf("%s, which came out equal: %d", equal, got.Status)
+	}
+	if got := n.Do(t, "GET", other, "", "If-None-Match", changed); got.Status != http.StatusOK || got.Header.Get("ETag") == changed {
+		t.Errorf("%s, which changed: %d with %q", other, got.Status, got.Header.Get("ETag"))
+	}
+}
