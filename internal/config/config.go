@@ -94,7 +94,7 @@ type Disk struct {
 	Size Size `yaml:"size" default:"10GiB" min:"16MiB" max:"1024TiB"`
 	// Bodies longer than this are kept on disk, others in memory. Smaller values leave
 	// more memory to what is asked for often; a hit from disk costs more processor time,
-	// and each file takes about 1 KiB of memory for its header fields. Text that
+	// and each file takes about 2 KiB of memory for its header fields. Text that
 	// compress offers in content codings stays in memory up to 8 MiB. Takes effect at a
 	// restart.
 	Threshold Size `yaml:"threshold" default:"1MiB" min:"64KiB" max:"64GiB"`

@@ -224,9 +224,10 @@ func (sh *shelf) soften(key []byte, o *Object) {
 	}
 }
 
-// evicted takes out what the tier has dropped for room.
+// evicted takes out what the tier has dropped for room. That need not last, so nothing is
+// synced: a purge of its key does that.
 func (sh *shelf) evicted(f *disk.File) {
-	sh.store.change(f.Key(), func(r *Resource) *Resource {
+	sh.store.exchange(f.Key(), func(r *Resource) *Resource {
 		return r.without(func(o *Object) bool { return o.Body.file == f })
 	})
 }
