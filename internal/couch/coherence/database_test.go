@@ -179,6 +179,19 @@ func TestOut(t *testing.T) {
 	}
 }
 
+// TestGoneWithItsDatabase checks that a change which went with the database of the only
+// node that had it is not waited for.
+func TestGoneWithItsDatabase(t *testing.T) {
+	d, _ := watched(2, Config{})
+	d.Wrote(0, []byte("a"), []byte("1-a"), 0)
+	row(d, 1, "b", "1-b", 0)
+	d.Reset(0, true)
+	d.Compared(0b11, 1<<60)
+	d.wants(t, "a", 0b11)
+	d.wants(t, "b", 0b10)
+	d.wants(t, "", 0b10)
+}
+
 func tagsFor(method, path string, ids [][]byte) (reads, writes []cache.Tag) {
 	r := route.Classify([]byte(method), nil, []byte(path), nil)
 	if r.Class == route.Write {

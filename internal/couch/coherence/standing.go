@@ -46,6 +46,10 @@ func (d *Database) Reset(node int, gone bool) {
 			c.has = c.has.without(node)
 			d.lacks[node]++
 		}
+		if c.has == 0 {
+			d.drop(id, c) // nobody has it any more, and nobody will get it
+			continue
+		}
 		d.close(id, c)
 	}
 }

@@ -25,6 +25,9 @@ type world struct {
 	copies  []*copied
 	log     []string
 	served  int
+
+	epoch int   // how often the database was deleted and made anew
+	made  int64 // when, the last time
 }
 
 type written struct {
@@ -38,6 +41,7 @@ type copied struct {
 	*reading
 	doc, node int
 	gen       int // -1 until the node has answered
+	epoch     int // the database's, by then
 }
 
 const documents = 5
@@ -79,6 +83,22 @@ func (w *world) replicate(from int) {
 		w.nodes[1-from].put(id(doc), rev)
 	}
 	w.pending[from] = w.pending[from][n:]
+}
+
+// recreate deletes the database on both nodes, past Kasoku, and makes it anew.
+func (w *world) recreate() {
+	if w.down[0] || w.down[1] {
+		return
+	}
+	w.note("the database is recreated")
+	for node, n := range w.nodes {
+		n.remove()
+		n.create()
+		w.pending[node] = nil
+	}
+	w.writes = make([][]written, documents)
+	w.epoch++
+	w.made = w.cache.Now()
 }
 
 // fail has something go wrong with a node, or end.
@@ -139,7 +159,7 @@ func (w *world) answer() {
 	case c.gen < 0 && w.down[c.node]:
 		w.fills = slices.Delete(w.fills, i, i+1)
 	case c.gen < 0:
-		c.gen = 0
+		c.gen, c.epoch = 0, w.epoch
 		fmt.Sscanf(w.nodes[c.node].shows(id(c.doc)), "%d-x", &c.gen)
 	case w.cache.Current(&c.stamp):
 		w.copies = append(w.copies, c)
@@ -159,8 +179,11 @@ func (w *world) check() {
 		}
 		w.served++
 		out := w.db.Standing(w.homes[c.doc], now).Out
+		if c.epoch < w.epoch && !out && now-w.made > int64(time.Second) {
+			w.Fatalf("%s of node %d is given out %s after its database was deleted\n%s", id(c.doc), c.node, time.Duration(now-w.made), w.tail())
+		}
 		for _, write := range w.writes[c.doc] {
-			old := write.gen > c.gen
+			old := write.gen > c.gen && c.epoch == w.epoch
 			if old && !out && (write.acked || now-write.at > int64(time.Second)) {
 				w.Fatalf("%s of node %d in generation %d is given out %s after generation %d was written (through Kasoku: %t)\n%s", id(c.doc), c.node, c.gen,
 					time.Duration(now-write.at), write.gen, write.acked, w.tail())
@@ -191,6 +214,9 @@ func (w *world) step() {
 		w.ask(w.r.IntN(documents))
 	default:
 		w.answer()
+	}
+	if w.r.IntN(200) == 0 {
+		w.recreate()
 	}
 	if w.r.IntN(3) == 0 {
 		w.pass(time.Duration(w.r.IntN(300)) * time.Millisecond)
@@ -224,7 +250,7 @@ func (w *world) recover() {
 // over.
 func TestWorld(t *testing.T) {
 	served := 0
-	for seed := range uint64(60) {
+	for seed := range uint64(100) {
 		play(t, 2, func(s *scene) {
 			w := &world{scene: s, r: rand.New(rand.NewPCG(seed, 1)), told: [2]bool{true, true}}
 			w.gens, w.writes = make([]int, documents), make([][]written, documents)
