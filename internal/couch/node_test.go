@@ -149,7 +149,7 @@ func (n *node) serve(w http.ResponseWriter, r *http.Request) {
 	case path == "" && r.Method == "PUT":
 		n.set(func() { n.born = max(n.born, 0) + 1 })
 		answer(w, 201, `{"ok":true}`)
-	case path == "/_security":
+	case path == "/_security", strings.HasPrefix(path, "/_local/") && r.Method == "PUT":
 		answer(w, 200, `{"ok":true}`)
 	case born == 0:
 		answer(w, 404, `{"error":"not_found","reason":"Database does not exist."}`)

@@ -1,0 +1,82 @@
+package couch
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// TestHistories plays random writes and reads through Kasoku before two nodes that
+// replicate late, with one node taking the writes: whatever is read shows all that was
+// written before, from memory or from a node.
+func TestHistories(t *testing.T) {
+	for seed := range uint64(8) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { play(t, rand.New(rand.NewPCG(seed, 1))) })
+	}
+}
+
+func play(t *testing.T, r *rand.Rand) {
+	s := newSite(t, 2)
+	a, b := s.nodes[0], s.nodes[1]
+	s.follow()
+	written := map[string]string{}
+	ids := []string{"a", "b", "c"}
+	hits := 0
+	for step := range 120 {
+		id := ids[r.IntN(len(ids))]
+		switch what := r.IntN(10); {
+		case what == 0:
+			written[id] = fmt.Sprint(step)
+			if g := s.ask("PUT", "/db/"+id, written[id]); g.status != 201 {
+				t.Fatalf("step %d: %d", step, g.status)
+			}
+		case what == 1:
+			for _, id := range ids {
+				if written[id] != "" && b.doc(id).rev != a.doc(id).rev {
+					b.gets(id, a)
+				}
+			}
+		case what == 2:
+			if g := s.ask("PUT", "/db/_local/x", "1"); g.status != 200 {
+				t.Fatalf("step %d: %d", step, g.status)
+			}
+		case what < 6:
+			g := s.ask("GET", view, "")
+			if want := rows(inOrder(ids, written)...); g.body != want {
+				t.Fatalf("step %d: the view is %s (%s); want %s", step, g.body, g.how(), want)
+			}
+			hits += strings.Count(g.how(), "hit")
+		default:
+			g := s.ask("GET", "/db/"+id, "")
+			want := written[id]
+			if want == "" {
+				want = missing
+			}
+			if g.body != want {
+				t.Fatalf("step %d: %s is %s (%s); want %s", step, id, g.body, g.how(), want)
+			}
+			hits += strings.Count(g.how(), "hit")
+		}
+	}
+	if hits == 0 {
+		t.Error("nothing came from memory")
+	}
+}
+
+// inOrder are the documents that there are, each with what it says.
+func inOrder(ids []string, written map[string]string) (pairs []string) {
+	for _, id := range ids {
+		if written[id] != "" {
+			pairs = append(pairs, id, written[id])
+		}
+	}
+	return pairs
+}
+
+// doc is what the node has.
+func (n *node) doc(id string) document {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.docs[id]
+}
