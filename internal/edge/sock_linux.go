@@ -1,9 +1,6 @@
 package edge
 
-import (
-	"syscall"
-	"unsafe"
-)
+import "syscall"
 
 // tcpEstablished is the first byte of TCP_INFO for a connection with both ends
 // open.
@@ -25,32 +22,3 @@ func peerGone(raw syscall.RawConn) bool {
 	})
 	return gone || err != nil
 }
-
-// readNow reads what is there; EAGAIN says that nothing is.
-func readNow(fd int, b []byte) (int, error) { return callNow(syscall.SYS_READ, fd, b) }
-
-// writeNow writes what there is room for.
-func writeNow(fd int, b []byte) (int, error) { return callNow(syscall.SYS_WRITE, fd, b) }
-
-// callNow makes a system call that does not wait, and does not let the runtime know. If
-// it did, each burst of requests would wake the runtime's monitor, which then looks every
-// 20 us whether the call has got stuck: that took up to a fifth of the CPU of a small
-// hit. The price is that a stop of the world waits for the call, which takes
-// microseconds, and attend.
-func callNow(trap uintptr, fd int, b []byte) (int, error) {
-	for {
-		n, _, errno := syscall.RawSyscall(trap, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))
-		switch errno {
-		case 0:
-			return int(n), nil
-		case syscall.EINTR:
-		default:
-			return -1, errno
-		}
-	}
-}
-
-// attend wakes the runtime's monitor, if it sleeps because nothing was running, with a
-// system call that the runtime knows of. Without the monitor handlers that compute for
-// long would not be interrupted in favour of others.
-func attend() { _, _, _ = syscall.Syscall(syscall.SYS_GETPID, 0, 0, 0) }
