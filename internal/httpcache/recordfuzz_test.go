@@ -1,0 +1,58 @@
+package httpcache
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/kasoku/kasoku/internal/http1"
+)
+
+// FuzzRecord reads records that may be anything. What is taken says the same when it is
+// written and read again.
+func FuzzRecord(f *testing.F) {
+	q := get("http://h/a", "Accept-Language", "en, de", "Accept-Encoding", "br")
+	f.Add(head(q).record())
+	f.Add(head(q, "Vary", "Accept-Language, Accept-Encoding", "ETag", `"1"`, "Age", "7", "Surrogate-Key", "a b c").record())
+	f.Add([]byte{recordVersion, 200, 1, 0xff})
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		h, ok := readHead(b, &options)
+		if !ok {
+			return
+		}
+		once := h.record()
+		again, ok := readHead(once, &options)
+		if !ok || !bytes.Equal(again.record(), once) || !bytes.Equal(again.Lines, h.Lines) || again.Response.Lifetime != h.Response.Lifetime {
+			t.Errorf("%x became %x", b, once)
+		}
+		if h.Response.Status < 200 || h.Response.Status > 599 {
+			t.Errorf("status %d", h.Response.Status)
+		}
+		for _, field := range h.Fields {
+			if !http1.IsToken(field.Name) || !http1.ValidValue(field.Value) {
+				t.Errorf("field %q: %q", field.Name, field.Value)
+			}
+		}
+	})
+}
+
+// A record of another version, and one that is cut anywhere, is none.
+func TestCutRecord(t *testing.T) {
+	q := get("http://h/a", "Accept-Language", "en")
+	b := head(q, "Vary", "Accept-Language", "Surrogate-Key", "a b").record()
+	if _, ok := readHead(b, &options); !ok {
+		t.Fatal("the whole is none")
+	}
+	for i := range b {
+		if _, ok := readHead(b[:i], &options); ok {
+			t.Errorf("cut at %d it is one", i)
+		}
+	}
+	if _, ok := readHead(append(bytes.Clone(b), 0), &options); ok {
+		t.Error("a longer one is one")
+	}
+	b[0]++
+	if _, ok := readHead(b, &options); ok {
+		t.Error("another version is one")
+	}
+}
