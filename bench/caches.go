@@ -136,9 +136,18 @@ func (l *lab) peer(program string) (path string, env []string, err error) {
 	return path, []string{"LD_LIBRARY_PATH=" + list}, nil
 }
 
-// startVarnish starts Varnish with its own defaults: two thread pools, and as much
-// memory as Debian's service gives it. Its clients' connections may rest longer.
+// startVarnish starts Varnish before one origin.
 func (l *lab) startVarnish(origin string) (*proc.Process, error) {
+	host, port, err := net.SplitHostPort(origin)
+	if err != nil {
+		return nil, err
+	}
+	return l.runVarnish("site", fmt.Sprintf("vcl 4.1;\nbackend default { .host = %q; .port = %q; }\n", host, port))
+}
+
+// runVarnish starts Varnish with its own defaults: two thread pools, and as much
+// memory as Debian's service gives it. Its clients' connections may rest longer.
+func (l *lab) runVarnish(name, vcl string) (*proc.Process, error) {
 	program, env, err := l.peer("varnishd")
 	if err != nil {
 		return nil, err
@@ -147,18 +156,17 @@ func (l *lab) startVarnish(origin string) (*proc.Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	host, port, err := net.SplitHostPort(origin)
+	file, err := l.write(name+".vcl", vcl)
 	if err != nil {
 		return nil, err
 	}
-	file, err := l.write("site.vcl", fmt.Sprintf("vcl 4.1;\nbackend default { .host = %q; .port = %q; }\n", host, port))
-	if err != nil {
-		return nil, err
+	args := []string{program, "-F", "-j", "none", "-n", filepath.Join(l.dir, "varnish-"+name), "-a", addr, "-T", "none", "-f", file,
+		"-s", "malloc,256m", "-p", "timeout_idle=600"}
+	root := filepath.Join(l.root, ".tools", "peers", "root")
+	if modules, _ := filepath.Glob(filepath.Join(root, "usr", "lib", "*-linux-gnu", "varnish", "vmods")); len(modules) > 0 {
+		args = append(args, "-p", "vmod_path="+modules[0])
 	}
-	return l.start(proc.Command{Name: "varnish", Addr: addr, Env: env, Args: []string{
-		program, "-F", "-j", "none", "-n", filepath.Join(l.dir, "varnish"), "-a", addr, "-T", "none", "-f", file, "-s", "malloc,256m",
-		"-p", "timeout_idle=600",
-	}})
+	return l.start(proc.Command{Name: "varnish-" + name, Addr: addr, Env: env, Args: args})
 }
 
 // startNginx starts nginx with a cache on disk, which is to say in the system's page

@@ -52,6 +52,7 @@ func (r *report) judge() {
 	most("seconds of CPU to the first answer", r.start/1e9, 0.2)
 	r.judgePlain()
 	r.judgeCaches(most)
+	r.judgeCouch(least)
 	r.judgeLogs()
 	r.judgeLoggers(most, least)
 }

@@ -29,14 +29,15 @@ type plan struct {
 	stored int           // items in a store whose memory is measured
 	idle   int           // connections
 	storms int
+	tweets int           // documents on CouchDB-like nodes
 	posts  int           // records that a Fluentd client is timed with
 	away   time.Duration // that a Fluentd is away for
 	limit  time.Duration // of the whole run
 }
 
 var (
-	full  = plan{rounds: 5, round: 2 * time.Second, jit: 15 * time.Second, items: 10_000, sizes: []int{10_000, 1_000_000, 5_000_000}, stored: 1_000_000, idle: 10_000, storms: 5, posts: 200_000, away: time.Minute, limit: 40 * time.Minute}
-	quick = plan{rounds: 3, round: 300 * time.Millisecond, jit: 2 * time.Second, items: 2_000, sizes: []int{10_000, 100_000}, stored: 50_000, idle: 2_000, storms: 2, posts: 50_000, away: 3 * time.Second, limit: 5 * time.Minute}
+	full  = plan{rounds: 5, round: 2 * time.Second, jit: 15 * time.Second, items: 10_000, sizes: []int{10_000, 1_000_000, 5_000_000}, stored: 1_000_000, idle: 10_000, storms: 5, tweets: 5000, posts: 200_000, away: time.Minute, limit: 40 * time.Minute}
+	quick = plan{rounds: 3, round: 300 * time.Millisecond, jit: 2 * time.Second, items: 2_000, sizes: []int{10_000, 100_000}, stored: 50_000, idle: 2_000, storms: 2, tweets: 700, posts: 50_000, away: 3 * time.Second, limit: 5 * time.Minute}
 )
 
 // stormClients ask for the same cold key at once.
@@ -91,6 +92,7 @@ var groups = []group{
 	{"peers", (*lab).comparePeers, peerScenarios()},
 	{"plain", (*lab).comparePlain, plainScenarios()},
 	{"http", (*lab).compareCaches, cacheScenarios()},
+	{"couch", (*lab).compareCouch, couchScenarios()},
 	{"log", (*lab).compareLogs, logScenarios()},
 	{"stores", (*lab).compareStores, storeScenarios()},
 	{"memory", (*lab).measureMemory, nil},
