@@ -324,7 +324,7 @@ func TestModes(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 	seen := 0
-	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, _ error) error {
 		info, err := os.Stat(path)
 		if err != nil {
 			return err
