@@ -127,12 +127,31 @@ func (c *call) replicates() bool {
 func (c *call) writers() order {
 	cfg := &c.set.cfg
 	switch {
-	case cfg.Writes == WritesFirst || c.route.System():
+	case c.route.System():
 		return cfg.inTurn()
+	case cfg.Writes == WritesFirst:
+		return cfg.inTurn().from(c.writer())
 	case c.route.Where == route.SameNode || c.replicates():
 		return c.affinity()
 	}
-	return cfg.writers(c.name, c.route.AppendID(nil))
+	return cfg.writers(0, c.name, c.route.AppendID(nil))
+}
+
+// writer is the node whose turn it is to take the writes, where one node does. Databases
+// are created and deleted on the first one.
+func (c *call) writer() int {
+	if db := c.followed(); db != nil && c.route.Touch&route.TouchNames == 0 {
+		return db.Writer()
+	}
+	return 0
+}
+
+// followed is the database if it is followed now.
+func (c *call) followed() *watch.Database {
+	if c.db == nil && c.set.table() != nil && len(c.name) > 0 {
+		return c.set.table().Find(c.name)
+	}
+	return c.db
 }
 
 // affinity is an order that stays the same for one client and database.
@@ -152,7 +171,7 @@ func (c *call) reading() *reading {
 	case route.Result, route.Rendering:
 		r.slow = true
 	case route.Database: // it tells a position
-		r.prefer = c.set.cfg.writers(c.name, nil)
+		r.prefer = c.set.cfg.writers(c.writer(), c.name, nil)
 	}
 	switch {
 	case c.db != nil:
@@ -168,9 +187,7 @@ func (c *call) reading() *reading {
 
 // pass gives the request to the node that has to answer it.
 func (c *call) pass(why policy.Reason) {
-	if c.db == nil && c.set.table() != nil {
-		c.db = c.set.table().Find(c.name)
-	}
+	c.db = c.followed()
 	p := &httpcache.Passage{Why: why}
 	trusted := c.trusted()
 	switch {
@@ -188,7 +205,7 @@ func (c *call) pass(why policy.Reason) {
 // that takes its writes, so that who has written finds it there.
 func (c *call) passOrder() order {
 	if c.route.What == route.Feed && !c.replicates() && !c.route.System() {
-		return c.set.cfg.writers(c.name, nil)
+		return c.set.cfg.writers(c.writer(), c.name, nil)
 	}
 	return c.writers()
 }

@@ -2,6 +2,7 @@ package couch
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -51,11 +52,20 @@ func (c *Config) byKey(key ...[]byte) order {
 }
 
 // writers is the order for writes: of a document, or of a whole database with id nil.
-func (c *Config) writers(db, id []byte) order {
+// Where one node takes the writes, first is that one.
+func (c *Config) writers(first int, db, id []byte) order {
 	if c.Writes == WritesFirst {
-		return c.inTurn()
+		return c.inTurn().from(first)
 	}
 	return c.byKey(db, id)
+}
+
+// from puts node before all others.
+func (o order) from(node int) order {
+	at := slices.Index(o, node)
+	copy(o[1:at+1], o[:at])
+	o[0] = node
+	return o
 }
 
 // reading chooses the node for a read. It refers to nothing of an exchange.
@@ -74,8 +84,7 @@ type reading struct {
 const indexTime = 10 * time.Minute
 
 // ask sends q to a node that lacks nothing of what the answer depends on; keep is
-// true then. If there is none, or none that answers, the node that takes the writes is
-// asked.
+// true then. If there is none, or none that answers, last says who is asked.
 func (r *reading) ask(ctx context.Context, q *origin.Outbound) (in *origin.Inbound, keep bool, f *origin.Fault) {
 	q.Repeatable = true
 	if r.slow {
@@ -86,7 +95,7 @@ func (r *reading) ask(ctx context.Context, q *origin.Outbound) (in *origin.Inbou
 	current := all
 	if r.db != nil {
 		if current = r.db.Current(r.id); current == 0 {
-			return r.last(ctx, q)
+			return r.last(ctx, q, 0, nil)
 		}
 		choice.Allow = current.Has
 	}
@@ -94,16 +103,52 @@ func (r *reading) ask(ctx context.Context, q *origin.Outbound) (in *origin.Inbou
 	switch {
 	case r.told(in, member), current == all && !r.doubtful(in, member), ctx.Err() != nil, !q.Replayable():
 		return in, r.db != nil && f == nil && r.fleet.signed(member, in), f
-	case in != nil:
+	case r.doubtful(in, member):
+		current = 0
+	}
+	if in != nil {
 		in.Close()
 	}
-	return r.last(ctx, q)
+	return r.last(ctx, q, current, f)
 }
 
-// last sends q to the node that takes the writes.
-func (r *reading) last(ctx context.Context, q *origin.Outbound) (*origin.Inbound, bool, *origin.Fault) {
+// last sends q to who has what was written, although its answer may not be kept, or it
+// has failed before. Others may lack that: they are asked only if nobody who has it can
+// be reached. current are the nodes that were asked before, f is what came of it.
+func (r *reading) last(ctx context.Context, q *origin.Outbound, current coherence.Nodes, f *origin.Fault) (*origin.Inbound, bool, *origin.Fault) {
+	if only := r.owners(current); only != 0 && !(only&^current == 0 && unreachable(f)) {
+		in, f := r.svc.engine.Ask(ctx, q, &balance.Choice{Prefer: r.writers, Allow: only.Has})
+		if !unreachable(f) || ctx.Err() != nil || !q.Replayable() {
+			return in, false, f
+		}
+	}
 	in, f := r.svc.engine.Ask(ctx, q, &balance.Choice{Prefer: r.writers})
 	return in, false, f
+}
+
+// owners are the nodes that have what was written through Kasoku and is read: those
+// that are current, as long as they can be reached and the node that takes the writes is
+// among them or one document is read; else that node. Of a database that is not followed
+// nobody knows: none.
+func (r *reading) owners(current coherence.Nodes) coherence.Nodes {
+	if r.db == nil {
+		return 0
+	}
+	in := r.db.In()
+	if current &= in; current != 0 && (r.id != nil || current.Has(r.writers[0])) {
+		return current
+	}
+	for _, node := range r.writers {
+		if in.Has(node) {
+			return coherence.Nodes(1) << node
+		}
+	}
+	return 0
+}
+
+// unreachable tells whether nobody got the request, nor could have.
+func unreachable(f *origin.Fault) bool {
+	return f != nil && !f.Reached && (f.Kind == origin.Dial || errors.Is(f.Err, balance.ErrNone))
 }
 
 // told tells whether the node has answered by itself, and may be believed.

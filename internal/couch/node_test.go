@@ -29,6 +29,7 @@ type node struct {
 	allowed map[string]bool  // by Authorization; nil lets all read
 	asked   []string         // but feeds and own requests
 	status  int              // what documents, views and writes are answered with; 0: as they should be
+	failing int              // so many documents and views are answered with 503 first
 	broken  string           // a body that results have instead
 	hold    chan struct{}    // if set, writes and results wait for it before they are answered
 	held    chan struct{}    // gets a token when one waits
@@ -140,6 +141,10 @@ func (n *node) serve(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(name, value)
 	}
 	spoilt := n.spoilt
+	if n.failing > 0 && r.Method == "GET" {
+		n.failing--
+		status = 503
+	}
 	n.mu.Unlock()
 	switch {
 	case spoilt && r.Method == "GET":

@@ -43,6 +43,10 @@ func (c *call) write() {
 		}
 	}
 	w := &writing{call: c, member: -1}
+	if db := c.followed(); db != nil {
+		db.Writing()
+		defer db.Written()
+	}
 	w.write = c.svc.cache.Begin(c.touched(), nil)
 	defer w.write.Unknown()
 	c.given = true

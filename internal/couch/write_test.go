@@ -76,6 +76,92 @@ func TestPastKasoku(t *testing.T) {
 	}
 }
 
+// TestLastResort shows that what one node has alone is read from no other while that
+// one is there, also when it fails.
+func TestLastResort(t *testing.T) {
+	s := newSite(t, 2)
+	a, b := s.nodes[0], s.nodes[1]
+	s.follow()
+	s.ask("PUT", "/db/x", "1")
+	for path, want := range map[string]string{view: rows("x", "1"), "/db/x": "1", "/db/x?local_seq=true": "1"} {
+		a.set(func() { a.failing = 1 })
+		s.get("the writer fails once", path, 200, want, "")
+		s.cache.Apply(moving(s, "x"))
+		a.set(func() { a.failing = 2 })
+		if g := s.ask("GET", path, ""); g.status != 503 {
+			t.Errorf("%s, the writer fails twice: %d %s from %s", path, g.status, g.body, g.header.Get("X-Node"))
+		}
+	}
+	if got := strings.Join(b.requests(), " "); got != "GET /db/nothing" && got != "" {
+		t.Errorf("b was asked: %s", got)
+	}
+}
+
+// TestFailback shows that the node that took the last write goes on to do so, and is
+// the one to read from, until the first one lacks nothing any more.
+func TestFailback(t *testing.T) {
+	s := newSite(t, 2)
+	a, b := s.nodes[0], s.nodes[1]
+	s.follow()
+	from := func(what, method, path, body string, node *node) {
+		t.Helper()
+		if g := s.ask(method, path, body); g.status >= 300 || g.header.Get("X-Node") != node.name {
+			t.Errorf("%s: %d from %s, want %s", what, g.status, g.header.Get("X-Node"), node.name)
+		}
+	}
+	a.set(func() { a.status = 503 })
+	from("the first one fails", "PUT", "/db/x", "1", b)
+	a.set(func() { a.status = 0 })
+	a.store("y", "1")
+	db := s.settings.Load().table().Find([]byte("db"))
+	s.until(func() bool { return db.Current(nil) == 0 })
+	s.get("each lacks something", view, 200, rows("x", "1"), "")
+	from("each lacks something", "PUT", "/db/x", "2", b)
+	s.get("written again", view, 200, rows("x", "2"), "")
+	from("normal feeds", "GET", "/db/_changes", "", b)
+	a.gets("x", b)
+	b.gets("y", a)
+	s.until(func() bool { return db.Current(nil).Has(0) })
+	from("the first one has all", "PUT", "/db/z", "1", a)
+	s.get("written there", view, 200, rows("x", "2", "y", "1", "z", "1"), "")
+}
+
+// TestFailbackWaits shows that no write goes to the first node again while one to
+// another is under way.
+func TestFailbackWaits(t *testing.T) {
+	s := newSite(t, 2)
+	a, b := s.nodes[0], s.nodes[1]
+	s.follow()
+	a.set(func() { a.status = 503 })
+	s.ask("PUT", "/db/x", "1")
+	a.set(func() { a.status = 0 })
+	hold, held := make(chan struct{}), make(chan struct{}, 1)
+	b.set(func() { b.hold, b.held = hold, held })
+	ended := make(chan *got)
+	go func() {
+		g, err := s.try("PUT", "/db/y", "1")
+		if err != nil {
+			t.Error(err)
+		}
+		ended <- g
+	}()
+	<-held
+	b.set(func() { b.hold = nil })
+	a.gets("x", b)
+	a.gets("y", b)
+	s.settled()
+	if g := s.ask("PUT", "/db/z", "1"); g.header.Get("X-Node") != "b" {
+		t.Errorf("written to %s", g.header.Get("X-Node"))
+	}
+	close(hold)
+	<-ended
+	a.gets("z", b)
+	s.settled()
+	if g := s.ask("PUT", "/db/z", "2"); g.header.Get("X-Node") != "a" {
+		t.Errorf("in the end written to %s", g.header.Get("X-Node"))
+	}
+}
+
 // TestLostAnswers shows that nothing is kept of what a write may have changed whose
 // answer was lost.
 func TestLostAnswers(t *testing.T) {

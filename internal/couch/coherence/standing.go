@@ -30,6 +30,13 @@ func (d *Database) Current(id []byte) Nodes {
 	return current
 }
 
+// In returns the nodes that are not out.
+func (d *Database) In() Nodes {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.all &^ d.out
+}
+
 // Reset takes note that what node has announced until now is not all that has
 // changed there. All that was read of the database is given up, and all nodes are
 // adrift: the others may lack what was not announced. gone is true if the database

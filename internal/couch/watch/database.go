@@ -30,6 +30,8 @@ type Database struct {
 	incarnation atomic.Uint64
 	lagging     atomic.Uint64 // coherence.Nodes that lack a change for longer than MaxLag
 
+	lead lead
+
 	mu    sync.Mutex // taken before known's own lock
 	nodes []place
 	// trouble is why the nodes could not be compared the last time.
@@ -108,10 +110,15 @@ func (d *Database) Current(id []byte) coherence.Nodes {
 	return d.known.Current(id) &^ coherence.Nodes(d.lagging.Load())
 }
 
+// In returns the nodes that can be reached, as far as the feeds tell, and have the
+// database.
+func (d *Database) In() coherence.Nodes { return d.known.In() }
+
 // Wrote takes the outcome of a write through Kasoku: node has stored the revision.
 // It must be called before the write ends (cache.Write.Commit).
 func (d *Database) Wrote(node int, id, rev []byte, now int64) {
 	d.known.Wrote(node, id, rev, now)
+	d.took(node)
 	// One that was let go meanwhile may have a successor, which has to know. A
 	// successor that is made after this look compares the nodes after the write.
 	if d.ended.Load() {
