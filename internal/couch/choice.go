@@ -94,7 +94,7 @@ func (r *reading) ask(ctx context.Context, q *origin.Outbound) (in *origin.Inbou
 	choice, all := &balance.Choice{Member: &member, Prefer: r.prefer}, coherence.NodesUpTo(len(r.writers))
 	current := all
 	if r.db != nil {
-		if current = r.db.Current(r.id); current == 0 {
+		if current = r.current(ctx); current == 0 {
 			return r.last(ctx, q, 0, nil)
 		}
 		choice.Allow = current.Has
@@ -110,6 +110,16 @@ func (r *reading) ask(ctx context.Context, q *origin.Outbound) (in *origin.Inbou
 		in.Close()
 	}
 	return r.last(ctx, q, current, f)
+}
+
+// current are the nodes that lack nothing of what the answer depends on. When writes
+// have just moved to another node, it may take a moment until one has all of them.
+func (r *reading) current(ctx context.Context) coherence.Nodes {
+	current := r.db.Current(r.id)
+	if current == 0 && r.id == nil && len(r.writers) > 1 {
+		current = r.db.Merged(ctx)
+	}
+	return current
 }
 
 // last sends q to who has what was written, although its answer may not be kept, or it

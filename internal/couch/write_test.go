@@ -1,10 +1,12 @@
 package couch
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestReadYourWrites shows that what was read before a write is out of reach when the
@@ -124,6 +126,39 @@ func TestFailback(t *testing.T) {
 	s.until(func() bool { return db.Current(nil).Has(0) })
 	from("the first one has all", "PUT", "/db/z", "1", a)
 	s.get("written there", view, 200, rows("x", "2", "y", "1", "z", "1"), "")
+}
+
+// TestMerged shows that a read which two nodes have a part of each waits until one has
+// both, when the writes have just moved.
+func TestMerged(t *testing.T) {
+	s := newSite(t, 2, func(c *Config) { c.MaxLag = 100 * time.Hour })
+	a, b := s.nodes[0], s.nodes[1]
+	s.follow()
+	s.ask("PUT", "/db/x", "1")
+	a.set(func() { a.status = 503 })
+	s.ask("PUT", "/db/y", "1")
+	a.set(func() { a.status = 0 })
+	over, end := context.WithCancel(t.Context())
+	end()
+	db := s.settings.Load().table().Find([]byte("db"))
+	if n := db.Merged(over); n != 0 {
+		t.Errorf("%b have both already", n)
+	}
+	ended := make(chan *got)
+	go func() {
+		if n := db.Merged(t.Context()); !n.Has(1) {
+			t.Errorf("%b have both in the end", n)
+		}
+		g, err := s.try("GET", view, "")
+		if err != nil {
+			t.Error(err)
+		}
+		ended <- g
+	}()
+	b.gets("x", a)
+	if g := <-ended; g.body != rows("x", "1", "y", "1") {
+		t.Errorf("%d %s from %s", g.status, g.body, g.header.Get("X-Node"))
+	}
 }
 
 // TestFailbackWaits shows that no write goes to the first node again while one to

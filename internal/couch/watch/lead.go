@@ -1,6 +1,12 @@
 package watch
 
-import "sync"
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/couch/coherence"
+)
 
 // lead is whose turn it is to take a database's writes. When the first node fails,
 // another one takes them, and goes on until the first lacks nothing: else what was
@@ -8,6 +14,7 @@ import "sync"
 type lead struct {
 	mu      sync.Mutex // taken before the locks of what is known
 	node    int        // took the last write
+	moved   time.Time  // when another node had taken the one before it; zero if none ever
 	writing int        // writes under way
 }
 
@@ -40,7 +47,9 @@ func (d *Database) Written() {
 func (d *Database) took(node int) {
 	d.lead.mu.Lock()
 	defer d.lead.mu.Unlock()
-	d.lead.node = node
+	if d.lead.node != node {
+		d.lead.node, d.lead.moved = node, time.Now()
+	}
 }
 
 // writer is Writer. d.lead.mu is held.
@@ -61,4 +70,33 @@ func (d *Database) gone(node int) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.nodes[node].absent
+}
+
+// looking is how often Merged looks.
+const looking = 5 * time.Millisecond
+
+// Merged waits, for a tenth of MaxLag after another node took the writes, until a node
+// has what both have taken, and returns those that do: none if it was in vain or ctx
+// has ended.
+func (d *Database) Merged(ctx context.Context) coherence.Nodes {
+	d.lead.mu.Lock()
+	left := d.table.cfg.MaxLag/10 - time.Since(d.lead.moved)
+	d.lead.mu.Unlock()
+	if left <= 0 {
+		return 0
+	}
+	ctx, cancel := context.WithTimeout(ctx, left)
+	defer cancel()
+	ticker := time.NewTicker(looking)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return 0
+		case <-ticker.C:
+			if current := d.Current(nil); current != 0 {
+				return current
+			}
+		}
+	}
 }
