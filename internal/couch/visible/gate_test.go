@@ -185,7 +185,7 @@ func TestTime(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(1500 * time.Millisecond)
-		refreshes := 0
+		refreshes, looked := 0, make(chan struct{})
 		for range 10 {
 			v, refresh := g.Look(bob, db, c.Now())
 			if v != Allowed {
@@ -193,9 +193,13 @@ func TestTime(t *testing.T) {
 			}
 			if refresh {
 				refreshes++
-				g.Refresh(bob, db, says(403, &asked))
+				g.Refresh(bob, db, func(ctx context.Context, writer bool) (int, error) {
+					<-looked
+					return says(403, &asked)(ctx, writer)
+				})
 			}
 		}
+		close(looked)
 		synctest.Wait()
 		g.wants(t, bob, "db", Denied)
 		if refreshes != 1 || asked.Load() != 2 {
