@@ -92,10 +92,11 @@ func TestGo(t *testing.T) {
 func TestGoThroughFaults(t *testing.T) {
 	var throttles, losses fault.Injector
 	throttles.Set(fault.Plan{Steady: true, OneIn: map[fault.Kind]int{fault.Throttle: 15}})
+	kinds := map[fault.Kind]int{fault.Delay: 10, fault.ErrorBefore: 20, fault.ErrorAfter: 20, fault.Garbage: 20,
+		fault.ResetBefore: 20, fault.ResetAfter: 20, fault.ResetBody: 20}
 	losses.Set(fault.Plan{
-		Steady: true,
-		OneIn: map[fault.Kind]int{fault.Delay: 10, fault.ErrorBefore: 20, fault.ErrorAfter: 20, fault.Garbage: 20,
-			fault.ResetBefore: 20, fault.ResetAfter: 20, fault.ResetBody: 20},
+		Steady:   true,
+		OneIn:    kinds,
 		Only:     []string{"GetItem", "BatchGetItem", "TransactGetItems", "Query", "Scan", "DescribeTable"},
 		DelayFor: 20 * time.Millisecond,
 	})
@@ -109,7 +110,7 @@ func TestGoThroughFaults(t *testing.T) {
 	if throttles.Count(fault.Throttle) == 0 {
 		t.Error("no request was throttled: the run says nothing about throttling")
 	}
-	for k := fault.ErrorBefore; k <= fault.ResetBody; k++ {
+	for k := range kinds {
 		if losses.Count(k) == 0 {
 			t.Errorf("no read met the fault %q: the run says nothing about it", k)
 		}
