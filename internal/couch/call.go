@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/kasoku/kasoku/internal/couch/route"
@@ -54,6 +55,7 @@ func (s *Service) Serve(x *edge.Exchange) {
 
 func (c *call) begin(x *edge.Exchange) {
 	c.x, c.set, c.given = x, c.svc.settings.Load(), false
+	c.disarm()
 	r := &x.Request
 	c.route = route.Classify(r.Method, r.Get("X-HTTP-Method-Override"), r.Path, r.RawQuery)
 	c.name = c.route.AppendDB(c.name[:0])
@@ -83,10 +85,7 @@ func (c *call) fault(p any) {
 		c.x.Reply.Status = 500
 		return
 	}
-	writers := c.set.cfg.inTurn()
-	c.svc.engine.Pass(c.x, &httpcache.Passage{Why: policy.CacheFault, Ask: func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault) {
-		return c.svc.engine.Ask(ctx, q, &balance.Choice{Prefer: writers})
-	}})
+	c.svc.engine.Pass(c.x, &httpcache.Passage{Why: policy.CacheFault, Ask: c.inOrder(c.set.cfg.inTurn())})
 }
 
 // serve sends a request on the way that it has by what it means.
@@ -189,12 +188,11 @@ func (c *call) reading() *reading {
 func (c *call) pass(why policy.Reason) {
 	c.db = c.followed()
 	p := &httpcache.Passage{Why: why}
-	trusted := c.trusted()
 	switch {
 	case c.route.Where != route.AnyNode, c.route.System(), c.replicates():
-		p.Ask = c.inOrder(c.passOrder(), trusted)
+		p.Ask = c.inOrder(c.passOrder())
 	default:
-		p.Ask = c.anywhere(c.reading(), trusted)
+		p.Ask = c.anywhere(c.reading())
 	}
 	c.given = true
 	c.svc.engine.Pass(c.x, p)
@@ -213,31 +211,28 @@ func (c *call) passOrder() order {
 type asking = func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault)
 
 // inOrder asks the first node of an order that is available.
-func (c *call) inOrder(o order, trusted bool) asking {
+func (c *call) inOrder(o order) asking {
 	s, body := c.svc, c.body
 	return func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault) {
-		prepare(q, body, trusted)
+		hand(q, body)
 		return s.engine.Ask(ctx, q, &balance.Choice{Prefer: o})
 	}
 }
 
 // anywhere asks a node that r chooses.
-func (c *call) anywhere(r *reading, trusted bool) asking {
+func (c *call) anywhere(r *reading) asking {
 	body := c.body
 	return func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault) {
-		prepare(q, body, trusted)
+		hand(q, body)
 		in, _, f := r.ask(ctx, q)
 		return in, f
 	}
 }
 
-// prepare makes q what a node may get. A body that is held can be sent again.
-func prepare(q *origin.Outbound, body []byte, trusted bool) {
+// hand gives q the body that is held, if one is: it can be sent again then.
+func hand(q *origin.Outbound, body []byte) {
 	if body != nil {
 		q.Content, q.Body, q.Stop, q.Trailer, q.Length = body, nil, nil, nil, 0
-	}
-	if !trusted {
-		q.Header = without(q.Header, private)
 	}
 }
 
@@ -245,6 +240,16 @@ func prepare(q *origin.Outbound, body []byte, trusted bool) {
 // by whoever stands before them. From clients they would be believed.
 var private = []string{
 	"X-Auth-CouchDB-UserName", "X-Auth-CouchDB-Roles", "X-Auth-CouchDB-Token", "X-Couchdb-Vhost-Path", "X-Couchdb-Requested-Path",
+}
+
+// disarm takes off the request what only a proxy that is trusted may say. It comes
+// before all else: no node may get it, and nobody may be taken for whom it names.
+func (c *call) disarm() {
+	fields := c.x.Request.Fields
+	isPrivate := func(f http1.Field) bool { return named(f.Name, private) }
+	if slices.ContainsFunc(fields, isPrivate) && !c.trusted() {
+		c.x.Request.Fields = slices.DeleteFunc(fields, isPrivate)
+	}
 }
 
 // without is a copy of fields without those called one of names.

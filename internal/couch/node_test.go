@@ -26,7 +26,7 @@ type node struct {
 	docs    map[string]document
 	rows    []string // "id rev"
 	changed chan struct{}
-	allowed map[string]bool  // by Authorization; nil lets all read
+	allowed map[string]bool  // by Authorization or X-Auth-CouchDB-UserName; nil lets all read
 	asked   []string         // but feeds and own requests
 	status  int              // what documents, views and writes are answered with; 0: as they should be
 	failing int              // so many documents and views are answered with 503 first
@@ -133,7 +133,7 @@ func (n *node) serve(w http.ResponseWriter, r *http.Request) {
 	if n.sees != nil && r.UserAgent() != "" {
 		n.sees <- r.Header
 	}
-	status, born, allowed := n.status, n.born, n.allowed == nil || n.allowed[r.Header.Get("Authorization")]
+	status, born, allowed := n.status, n.born, n.allowed == nil || n.allowed[r.Header.Get("Authorization")+r.Header.Get("X-Auth-CouchDB-UserName")]
 	if n.cookie != "" {
 		w.Header().Set("Set-Cookie", n.cookie)
 	}

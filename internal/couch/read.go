@@ -83,7 +83,7 @@ func (c *call) allowed(now int64) bool {
 
 // gateAsk asks the node that takes writes whether the client may read the database.
 func (c *call) gateAsk() visible.Ask {
-	s, o, trusted, who := c.svc, c.writers(), c.trusted(), visible.Identify(c.x.Request.Fields)
+	s, o, who := c.svc, c.writers(), visible.Identify(c.x.Request.Fields)
 	path := append([]byte{'/'}, c.route.DB...)
 	host := bytes.Clone(c.x.Request.Host)
 	header := credentials(c.x.Request.Fields).Clone()
@@ -93,9 +93,6 @@ func (c *call) gateAsk() visible.Ask {
 	}
 	return func(ctx context.Context, _ bool) (status int, err error) {
 		q := &origin.Outbound{Method: []byte("HEAD"), Target: path, Host: host, Header: header}
-		if !trusted {
-			q.Header = without(header, private)
-		}
 		in, f := s.askInOrder(ctx, q, o)
 		if f != nil {
 			return 0, f
@@ -175,15 +172,12 @@ func (c *call) joined(name string) []byte {
 
 // Fill implements httpcache.Filler.
 func (c *call) Fill() *httpcache.Fill {
-	r, trusted := c.reading(), c.trusted()
+	r := c.reading()
 	kind, fixed := c.route.What, c.route.Flags&route.Fixed != 0
 	f := &httpcache.Fill{
 		Tags: c.svc.tagger.AppendReads(nil, &c.route),
 		Ask: func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, bool, *origin.Fault) {
 			q.Header = without(q.Header, uncoded)
-			if !trusted {
-				q.Header = without(q.Header, private)
-			}
 			return r.ask(ctx, q)
 		},
 		Admit: func(status int, fields http1.Fields) httpcache.Admission { return admit(kind, fixed, status, fields) },

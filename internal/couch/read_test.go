@@ -2,6 +2,7 @@ package couch
 
 import (
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -154,6 +155,23 @@ func TestIdentities(t *testing.T) {
 	s.get("nobody knows yet", "/db/x", 200, "1", "hit", "Authorization", "Basic two")
 	s.ask("PUT", "/db/_security", "{}", "Authorization", "Basic one")
 	s.get("security was changed", "/db/x", 401, `{"error":"unauthorized"}`, "fwd=bypass; detail=not-allowed", "Authorization", "Basic two")
+}
+
+// TestVouched shows that a proxy's word on a user is worth nothing from anybody else: not
+// to a node, nor for what is in memory.
+func TestVouched(t *testing.T) {
+	s := newSite(t, 1, func(c *Config) {
+		c.HTTP.Forwarding.Trust = []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")}
+	})
+	a, proxy := s.nodes[0], s.from("127.0.0.2")
+	a.store("x", "1")
+	a.set(func() { a.allowed = map[string]bool{"bob": true} })
+	proxy.follow("X-Auth-CouchDB-UserName", "bob")
+	for _, path := range []string{"/db/x", "/db/_design/d/_list/l/v"} {
+		first := proxy.ask("GET", path, "", "X-Auth-CouchDB-UserName", "bob")
+		proxy.get("bob, says the proxy", path, 200, first.body, "hit", "X-Auth-CouchDB-UserName", "bob")
+		s.get("bob, says somebody", path, 401, `{"error":"unauthorized"}`, "fwd=bypass; detail=not-allowed", "X-Auth-CouchDB-UserName", "bob")
+	}
 }
 
 // TestForms shows what makes answers to the same path different ones.

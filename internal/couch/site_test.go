@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -75,6 +76,15 @@ func newSite(t testing.TB, nodes int, change ...func(*Config)) *site {
 		c.Close()
 	})
 	return s
+}
+
+// from is the site for a client at another address.
+func (s *site) from(ip string) *site {
+	other := *s
+	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(ip)}}
+	other.client = &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext, DisableCompression: true}}
+	s.t.Cleanup(other.client.CloseIdleConnections)
+	return &other
 }
 
 // got is an answer.

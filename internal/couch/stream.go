@@ -23,7 +23,7 @@ func (c *call) stream() {
 	if c.shared() && c.share() {
 		return
 	}
-	ask := c.inOrder(c.passOrder(), c.trusted())
+	ask := c.inOrder(c.passOrder())
 	stopping := c.x.Stopping()
 	c.given = true
 	c.svc.engine.Pass(c.x, &httpcache.Passage{

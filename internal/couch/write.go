@@ -75,7 +75,7 @@ func (c *call) repeatable() bool {
 
 // ask sends the write to the node that takes it.
 func (w *writing) ask(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault) {
-	prepare(q, w.body, w.trusted())
+	hand(q, w.body)
 	q.Repeatable = w.repeatable()
 	if w.route.What == route.Result || w.route.What == route.Rendering {
 		q.HeadTimeout = indexTime

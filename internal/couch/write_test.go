@@ -330,11 +330,12 @@ func TestForwarded(t *testing.T) {
 	got := make(chan http.Header, 10)
 	a := s.nodes[0]
 	a.set(func() { a.sees = got })
-	for _, method := range []string{"GET", "PUT", "DELETE"} {
-		s.ask(method, "/db/x", "", "X-Auth-CouchDB-UserName", "admin", "X-Auth-CouchDB-Roles", "_admin", "X-Mine", "1")
+	for _, request := range []string{"GET /db/x", "PUT /db/x", "DELETE /db/x", "GET /db/_local/x", "GET /_utils/x"} {
+		method, path, _ := strings.Cut(request, " ")
+		s.ask(method, path, "", "X-Auth-CouchDB-UserName", "admin", "X-Auth-CouchDB-Roles", "_admin", "X-Couchdb-Vhost-Path", "/x", "X-Mine", "1")
 		h := <-got
-		if h.Get("X-Auth-CouchDB-UserName") != "" || h.Get("X-Auth-CouchDB-Roles") != "" || h.Get("X-Mine") != "1" {
-			t.Errorf("%s: %v", method, h)
+		if h.Get("X-Auth-CouchDB-UserName") != "" || h.Get("X-Auth-CouchDB-Roles") != "" || h.Get("X-Couchdb-Vhost-Path") != "" || h.Get("X-Mine") != "1" {
+			t.Errorf("%s: %v", request, h)
 		}
 	}
 }
