@@ -17,7 +17,6 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 	"github.com/kasoku/kasoku/internal/origin"
-	"github.com/kasoku/kasoku/internal/origin/balance"
 )
 
 // call is one exchange on its way through the service. It is used again: nothing
@@ -158,7 +157,7 @@ func (c *call) affinity() order {
 	return c.set.cfg.byKey(fmt.Append(nil, c.x.Record.Client.Addr()), c.name)
 }
 
-// hash is that of the client and the database, for Service.recent.
+// hash is that of the client and the database, for fleet.recent.
 func (c *call) hash() uint64 { return hashOf(c.x.Record.Client.Addr().AsSlice(), c.name) }
 
 // reading says which node a read is for.
@@ -177,7 +176,7 @@ func (c *call) reading() *reading {
 	case c.set.table() != nil && len(c.name) > 0:
 		r.prefer = r.writers // who lacks what is not known
 	default:
-		if node, ok := c.svc.recent.node(c.hash(), c.x.Now().Unix(), c.set.cfg.MaxLag); ok && node < len(c.set.cfg.Nodes) {
+		if node, ok := c.set.fleet.recent.node(c.hash(), c.x.Now().Unix(), c.set.cfg.MaxLag); ok {
 			r.prefer = order{node}
 		}
 	}
@@ -212,10 +211,10 @@ type asking = func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *o
 
 // inOrder asks the first node of an order that is available.
 func (c *call) inOrder(o order) asking {
-	s, body := c.svc, c.body
+	s, f, body := c.svc, c.set.fleet, c.body
 	return func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault) {
 		hand(q, body)
-		return s.engine.Ask(ctx, q, &balance.Choice{Prefer: o})
+		return s.engine.Ask(ctx, q, f.choice(o))
 	}
 }
 

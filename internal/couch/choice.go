@@ -91,7 +91,8 @@ func (r *reading) ask(ctx context.Context, q *origin.Outbound) (in *origin.Inbou
 		q.HeadTimeout = indexTime
 	}
 	member := -1
-	choice, all := &balance.Choice{Member: &member, Prefer: r.prefer}, coherence.NodesUpTo(len(r.writers))
+	choice, all := r.fleet.choice(r.prefer), coherence.NodesUpTo(len(r.writers))
+	choice.Member = &member
 	current := all
 	if r.db != nil {
 		if current = r.current(ctx); current == 0 {
@@ -127,12 +128,14 @@ func (r *reading) current(ctx context.Context) coherence.Nodes {
 // be reached. current are the nodes that were asked before, f is what came of it.
 func (r *reading) last(ctx context.Context, q *origin.Outbound, current coherence.Nodes, f *origin.Fault) (*origin.Inbound, bool, *origin.Fault) {
 	if only := r.owners(current); only != 0 && !(only&^current == 0 && unreachable(f)) {
-		in, f := r.svc.engine.Ask(ctx, q, &balance.Choice{Prefer: r.writers, Allow: only.Has})
+		choice := r.fleet.choice(r.writers)
+		choice.Allow = only.Has
+		in, f := r.svc.engine.Ask(ctx, q, choice)
 		if !unreachable(f) || ctx.Err() != nil || !q.Replayable() {
 			return in, false, f
 		}
 	}
-	in, f := r.svc.engine.Ask(ctx, q, &balance.Choice{Prefer: r.writers})
+	in, f := r.svc.engine.Ask(ctx, q, r.fleet.choice(r.writers))
 	return in, false, f
 }
 
@@ -212,7 +215,14 @@ func hashOf(parts ...[]byte) uint64 {
 	return h.Sum64()
 }
 
-// askInOrder sends q to the first node of an order that is available.
-func (s *Service) askInOrder(ctx context.Context, q *origin.Outbound, o order) (*origin.Inbound, *origin.Fault) {
-	return s.engine.Ask(ctx, q, &balance.Choice{Prefer: o})
+// takeOver takes over what old knows. nodes are the numbers of old's nodes here, -1 for
+// who is gone.
+func (r *recent) takeOver(old *recent, nodes []int) {
+	const mask = 1<<recentNode - 1
+	for i := range old.places {
+		p := old.places[i].Load()
+		if node := int(p >> recentTime & mask); p != 0 && node < len(nodes) && nodes[node] >= 0 {
+			r.places[i].Store(p&^(mask<<recentTime) | uint64(nodes[node])<<recentTime)
+		}
+	}
 }

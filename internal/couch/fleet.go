@@ -25,6 +25,8 @@ type fleet struct {
 	urls   []string
 	cfg    Config
 
+	recent recent
+
 	// signs are the nodes, a bit each, that have said X-Couch-Request-ID.
 	signs atomic.Uint64
 
@@ -75,6 +77,20 @@ func (f *fleet) close() {
 		f.keeper.close()
 	}
 	f.nodes.close()
+}
+
+// choice asks the balancer for the first available node of an order. The balancer may
+// have another configuration in force by then: it goes by the nodes' names.
+func (f *fleet) choice(o order) *balance.Choice {
+	return &balance.Choice{Names: f.urls, Prefer: o}
+}
+
+// numbers are the numbers that the nodes of other have here, -1 for who is not here.
+func (f *fleet) numbers(other *fleet) (nodes []int) {
+	for _, url := range other.urls {
+		nodes = append(nodes, slices.Index(f.urls, url))
+	}
+	return nodes
 }
 
 // forget takes the series of f that next has not got any more out of the registry.
@@ -138,6 +154,18 @@ func (f *fleet) turned(node int, up bool) {
 	}
 	if up {
 		f.returned(node)
+	}
+}
+
+// doubt has it found out anew whether there is a database on node, which has been told
+// to create or delete it; on all nodes if it is -1, since any may have been told.
+func (f *fleet) doubt(db *watch.Database, node int) {
+	if node >= 0 {
+		db.Doubted(node)
+		return
+	}
+	for node := range f.urls {
+		db.Doubted(node)
 	}
 }
 

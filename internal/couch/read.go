@@ -83,7 +83,7 @@ func (c *call) allowed(now int64) bool {
 
 // gateAsk asks the node that takes writes whether the client may read the database.
 func (c *call) gateAsk() visible.Ask {
-	s, o, who := c.svc, c.writers(), visible.Identify(c.x.Request.Fields)
+	s, f, o, who := c.svc, c.set.fleet, c.writers(), visible.Identify(c.x.Request.Fields)
 	path := append([]byte{'/'}, c.route.DB...)
 	host := bytes.Clone(c.x.Request.Host)
 	header := credentials(c.x.Request.Fields).Clone()
@@ -93,9 +93,9 @@ func (c *call) gateAsk() visible.Ask {
 	}
 	return func(ctx context.Context, _ bool) (status int, err error) {
 		q := &origin.Outbound{Method: []byte("HEAD"), Target: path, Host: host, Header: header}
-		in, f := s.askInOrder(ctx, q, o)
-		if f != nil {
-			return 0, f
+		in, fault := s.engine.Ask(ctx, q, f.choice(o))
+		if fault != nil {
+			return 0, fault
 		}
 		defer in.Close()
 		s.sessions.put(who, in.Header)

@@ -28,7 +28,6 @@ type Service struct {
 	registry *telemetry.Registry
 	log      *slog.Logger
 	tagger   coherence.Tagger
-	recent   recent
 	sessions sessions
 	calls    sync.Pool
 
@@ -120,6 +119,7 @@ func (s *Service) Reconfigure(cfg Config) error {
 		stage.Rollback()
 		return fmt.Errorf("couchdb: %w", err)
 	}
+	f.recent.takeOver(&old.fleet.recent, f.numbers(old.fleet))
 	if err := s.reconfigure(cfg, f); err != nil {
 		f.close()
 		stage.Rollback()

@@ -9,11 +9,9 @@ import (
 	"github.com/kasoku/kasoku/internal/couch/outcome"
 	"github.com/kasoku/kasoku/internal/couch/route"
 	"github.com/kasoku/kasoku/internal/couch/visible"
-	"github.com/kasoku/kasoku/internal/couch/watch"
 	"github.com/kasoku/kasoku/internal/httpcache"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 	"github.com/kasoku/kasoku/internal/origin"
-	"github.com/kasoku/kasoku/internal/origin/balance"
 )
 
 // mostWritten is the longest body of a write that is held: to see which documents it
@@ -80,7 +78,9 @@ func (w *writing) ask(ctx context.Context, q *origin.Outbound) (*origin.Inbound,
 	if w.route.What == route.Result || w.route.What == route.Rendering {
 		q.HeadTimeout = indexTime
 	}
-	return w.svc.engine.Ask(ctx, q, &balance.Choice{Prefer: w.writers(), Member: &w.member})
+	choice := w.set.fleet.choice(w.writers())
+	choice.Member = &w.member
+	return w.svc.engine.Ask(ctx, q, choice)
 }
 
 // settle ends the write by what came of it. The client is answered after that.
@@ -90,22 +90,12 @@ func (w *writing) settle(s httpcache.Settled) {
 		return
 	}
 	stored, ok := w.outcome(&s)
-	if ok && w.member >= 0 && s.Status >= 200 && s.Status < 300 {
-		w.svc.recent.wrote(w.hash(), w.member, w.x.Now().Unix())
-	}
-	db := w.database()
-	if w.route.Touch&route.TouchNames != 0 && db != nil && !refused(&s) {
-		w.doubt(db)
-	}
+	w.tell(&s, stored, ok)
 	if !ok {
 		return // Unknown
 	}
 	change := cache.Change{Cause: cache.ByWrite}
-	now := w.svc.cache.Now()
 	for _, rev := range stored {
-		if db != nil && w.member >= 0 {
-			db.Wrote(w.member, rev.ID, rev.Rev, now)
-		}
 		change.Tags = append(change.Tags, w.svc.tagger.Document(w.name, rev.ID))
 	}
 	if len(stored) > 0 {
@@ -114,24 +104,40 @@ func (w *writing) settle(s httpcache.Settled) {
 	w.write.Commit(change)
 }
 
-// database is the database as it is followed now: it may have been taken into use, or
-// the configuration replaced, since the write began.
-func (w *writing) database() *watch.Database {
-	if t := w.svc.settings.Load().table(); t != nil {
-		return t.Find(w.name)
+// tell tells of the outcome whoever has to know of it when the next request comes: the
+// configuration may have been replaced since the write began, and again meanwhile.
+func (w *writing) tell(s *httpcache.Settled, stored []outcome.Stored, ok bool) {
+	var told *settings
+	for set := w.svc.settings.Load(); set != told; set = w.svc.settings.Load() {
+		w.inform(set, s, stored, ok)
+		told = set
 	}
-	return nil
 }
 
-// doubt has it found out anew whether there is a database on the nodes that may have
-// been told to create or delete it.
-func (w *writing) doubt(db *watch.Database) {
+// inform tells of the outcome what knows, in a configuration, which node has what.
+func (w *writing) inform(set *settings, s *httpcache.Settled, stored []outcome.Stored, ok bool) {
+	node := -1 // who answered, by its number there
 	if w.member >= 0 {
-		db.Doubted(w.member)
+		node = set.fleet.numbers(w.set.fleet)[w.member]
+	}
+	if ok && node >= 0 && s.Status >= 200 && s.Status < 300 {
+		set.fleet.recent.wrote(w.hash(), node, w.x.Now().Unix())
+	}
+	if set.table() == nil {
 		return
 	}
-	for node := range w.set.cfg.Nodes {
-		db.Doubted(node)
+	db := set.table().Find(w.name)
+	if db == nil {
+		return
+	}
+	if w.route.Touch&route.TouchNames != 0 && !refused(s) {
+		set.fleet.doubt(db, node)
+	}
+	if ok && node >= 0 {
+		now := w.svc.cache.Now()
+		for _, rev := range stored {
+			db.Wrote(node, rev.ID, rev.Rev, now)
+		}
 	}
 }
 

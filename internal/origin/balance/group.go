@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -50,12 +51,48 @@ type Choice struct {
 	// Prefer lists members by their index that are taken before any other, in this
 	// order, if they are available.
 	Prefer []int
+	// Names are the members that the indexes here mean, for whoever may have taken them
+	// from another configuration than the one in force. Nil: they are from that one.
+	Names []string
 	// Attempts bounds the members asked; 0 means Config.Retry.Attempts.
 	Attempts int
 	// Member, if not nil, is told the index of the member that answered or failed last,
-	// and -1 if none was asked.
+	// and -1 if none was asked, or one that is not among Names.
 	Member *int
 }
+
+// in is the choice with the indexes of t.
+func (c *Choice) in(t *table) *Choice {
+	if c.Names == nil || slices.EqualFunc(t.members, c.Names, (*member).called) {
+		return c
+	}
+	d := &Choice{Key: c.Key, Attempts: c.Attempts}
+	for _, i := range c.Prefer {
+		if at := slices.IndexFunc(t.members, func(m *member) bool { return m.called(c.Names[i]) }); at >= 0 {
+			d.Prefer = append(d.Prefer, at)
+		}
+	}
+	if c.Allow != nil {
+		d.Allow = func(i int) bool {
+			at := slices.Index(c.Names, t.members[i].name)
+			return at >= 0 && c.Allow(at)
+		}
+	}
+	return d
+}
+
+// tell tells who asked which member of t it was in the end.
+func (c *Choice) tell(t *table, at int) {
+	switch {
+	case c.Member == nil:
+	case at < 0 || c.Names == nil:
+		*c.Member = at
+	default:
+		*c.Member = slices.Index(c.Names, t.members[at].name)
+	}
+}
+
+func (m *member) called(name string) bool { return m.name == name }
 
 // ErrNone is the cause of a fault when no member may be asked.
 var ErrNone = errors.New("no member is available")
@@ -215,11 +252,9 @@ func (g *Group) Do(ctx context.Context, q *origin.Outbound, choice *Choice) (*or
 	}
 	t := g.table.Load()
 	t.budget.Deposit()
-	r := run{g: g, t: t, ctx: ctx, q: q, choice: choice}
+	r := run{g: g, t: t, ctx: ctx, q: q, choice: choice.in(t)}
 	r.tried = r.space[:0]
 	r.do()
-	if choice.Member != nil {
-		*choice.Member = r.at
-	}
+	choice.tell(t, r.at)
 	return r.in, r.f
 }

@@ -2,6 +2,7 @@ package balance
 
 import (
 	"bytes"
+	"errors"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -195,4 +196,45 @@ func TestFewKeysMove(t *testing.T) {
 	if n := moved(owners(members), func(_, _ string) bool { return false }); n != 0 {
 		t.Error("the order counts")
 	}
+}
+
+// TestNames keeps to the members that a choice means when they have got other indexes
+// since it was made.
+func TestNames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newNetwork(t, 4)
+		all := w.members()
+		cfg := Config{Name: "test", Members: all[:3], Transport: origin.TransportConfig{Dialer: w}}
+		g := w.group(t, cfg)
+		names := []string{"a", "b", "c"}
+		f := func(c Choice, want string, member int) {
+			t.Helper()
+			at := -2
+			c.Names, c.Member = names, &at
+			if got := several(t, g, 3, &c); got != want || at != member {
+				t.Errorf("%s, and told of %d; want %s, %d", got, at, want, member)
+			}
+		}
+		only := func(i int) func(int) bool { return func(at int) bool { return at == i } }
+		check := func() {
+			t.Helper()
+			f(Choice{Prefer: []int{1, 0}}, "bbb", 1)
+			f(Choice{Allow: only(0)}, "aaa", 0)
+		}
+		check()
+		cfg.Members = []Member{all[3], all[1], all[0]} // c goes, d comes
+		if err := g.Reconfigure(cfg); err != nil {
+			t.Fatal(err)
+		}
+		check()
+		f(Choice{Prefer: []int{2, 0}}, "aaa", 0)
+		g.Drain("a")
+		g.Drain("b")
+		f(Choice{Prefer: []int{0, 1, 2}}, "ddd", -1)
+		at := 0
+		_, fault := g.Do(t.Context(), &origin.Outbound{Method: []byte("GET"), Target: []byte("/")}, &Choice{Names: names, Allow: only(2), Member: &at})
+		if fault == nil || !errors.Is(fault.Err, ErrNone) || at != -1 {
+			t.Errorf("who is gone was asked: %v, told of %d", fault, at)
+		}
+	})
 }
