@@ -202,6 +202,7 @@ func (r *Route) endpoint(m method, seg []byte) {
 		r.byPost(m)
 	case "_bulk_get":
 		r.byPost(m)
+		r.Flags |= Parts
 	case "_partition":
 		r.partition(m)
 	case "_changes":

@@ -115,20 +115,26 @@ func AppendBody(dst, body []byte) (_ []byte, ok bool) {
 // of an escape that may hide one.
 var unkept = [][]byte{[]byte(`"update"`), []byte(`"stale"`), []byte(`"update_seq"`), []byte(`\u00`)}
 
-// AppendAccept appends what of an Accept header an answer depends on: for
-// renderings all of it, for everything else whether JSON is wanted by name, and
+// AppendAccept appends what of an Accept header an answer depends on: all of it for
+// renderings, and where parts may come, which CouchDB also sends to who takes anything;
+// for everything else whether JSON is wanted by name, with weights or without, and
 // whether parts are. accept is nil if there is no such header.
 func (r *Route) AppendAccept(dst, accept []byte) []byte {
-	if r.What == Rendering {
+	if r.What == Rendering || r.Flags&Parts != 0 {
 		dst = append(dst, 0)
 		return append(dst, accept...)
 	}
 	mark := byte('0')
-	if bytes.Contains(accept, []byte("application/json")) {
+	if at := bytes.Index(accept, jsonType); at >= 0 {
 		mark |= 1
+		if end := accept[at+len(jsonType):]; len(end) > 0 && end[0] != ',' && end[0] != ' ' {
+			mark |= 4 // older versions look for the name alone
+		}
 	}
 	if bytes.Contains(accept, []byte("multipart/")) {
 		mark |= 2
 	}
 	return append(dst, 0, mark)
 }
+
+var jsonType = []byte("application/json")

@@ -51,7 +51,13 @@ func (r *Route) inspectDocument() {
 			r.Flags |= Fixed
 		case "latest":
 			latest = string(plain(p.value, &v)) == "true"
-		case "revs", "revs_info", "conflicts", "deleted_conflicts", "meta", "open_revs", "atts_since":
+		case "revs", "conflicts", "deleted_conflicts":
+			r.Flags |= Meta
+		case "open_revs", "atts_since":
+			r.Flags |= Meta | Parts
+		case "attachments":
+			r.Flags |= Parts
+		case "revs_info", "meta":
 			r.Flags |= Meta
 		case "local_seq": // differs from node to node
 			r.Class = Pass

@@ -99,6 +99,8 @@ const (
 	// Meta: shows more than the winning revision determines, so that the answer
 	// may change while the document's ETag stays.
 	Meta
+	// Parts: the answer may come as multipart, if Accept leaves that open.
+	Parts
 	// Lagging: asks for a result that may be older than the database, so that an
 	// event does not tell when it changes.
 	Lagging

@@ -174,7 +174,7 @@ func TestFlags(t *testing.T) {
 	f("/db/id?%72ev=1-a", Read, Fixed)
 	f("/db/id?rev=1-a&latest=true", Read, 0)
 	f("/db/id?rev=1-a&conflicts=true", Read, Meta)
-	f("/db/id?open_revs=all", Read, Meta)
+	f("/db/id?open_revs=all", Read, Meta|Parts)
 	f("/db/id?local_seq=true", Pass, 0)
 	f("/db/id/att?rev=1-a", Read, Fixed)
 	f("/db/_design/d/_view/v?stale=ok", Read, Lagging)
@@ -255,6 +255,17 @@ func TestAccept(t *testing.T) {
 	same("/db/id", "*/*", "text/html, application/json", false)
 	same("/db/id", "application/json", "multipart/mixed, application/json", false)
 	same("/db/_design/d/_show/f", "*/*", "text/html", false)
+	same("/db/id", "text/html, application/json", "application/json, */*", true)
+	same("/db/id", "application/json", "application/json;q=0.5", false)
+	for _, target := range []string{"/db/id?open_revs=all", "/db/id?attachments=true", "/db/id?rev=1-a&atts_since=%5B%5D"} {
+		same(target, "*/*", "text/html", false)
+		same(target, "application/json, */*", "application/json", false)
+		same(target, "multipart/mixed", "multipart/related", false)
+	}
+	bulk := Classify([]byte("POST"), nil, []byte("/db/_bulk_get"), nil)
+	if string(bulk.AppendAccept(nil, []byte("*/*"))) == string(bulk.AppendAccept(nil, []byte("application/json"))) {
+		t.Error("_bulk_get: parts and JSON have one key")
+	}
 }
 
 // TestAllocs holds what happens before every hit to its budget.
