@@ -41,7 +41,7 @@ func (r *Route) live() bool {
 
 // inspectDocument sets the flags of a document's or attachment's read.
 func (r *Route) inspectDocument() {
-	latest := false
+	latest, revs := false, 0
 	var n, v [longest]byte
 	for q := r.query; len(q) > 0; {
 		var p param
@@ -49,16 +49,19 @@ func (r *Route) inspectDocument() {
 		switch string(plain(p.name, &n)) {
 		case "rev":
 			r.Flags |= Fixed
+			if revs++; revs > 1 || !isRevision(plain(p.value, &v)) {
+				r.Class = Pass // some take it for none at all
+			}
 		case "latest":
-			latest = string(plain(p.value, &v)) == "true"
+			latest = string(plain(p.value, &v)) != "false"
 		case "revs", "conflicts", "deleted_conflicts":
 			r.Flags |= Meta
 		case "open_revs", "atts_since":
 			r.Flags |= Meta | Parts
 		case "attachments":
 			r.Flags |= Parts
-		case "revs_info", "meta":
-			r.Flags |= Meta
+		case "revs_info", "meta": // which bodies a node still has: compaction takes some, each node's its own
+			r.Class = Pass
 		case "local_seq": // differs from node to node
 			r.Class = Pass
 		}
@@ -66,6 +69,17 @@ func (r *Route) inspectDocument() {
 	if latest || r.Flags&Meta != 0 { // the leaves around a fixed revision may change
 		r.Flags &^= Fixed
 	}
+}
+
+// isRevision tells whether b is the name of a revision: a number, a dash, a hash.
+func isRevision(b []byte) bool {
+	number, hash, _ := bytes.Cut(b, []byte{'-'})
+	for _, c := range number {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return len(number) > 0 && len(hash) > 0
 }
 
 // inspectResult sets the flags of a result's read.
