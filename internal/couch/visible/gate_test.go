@@ -53,6 +53,8 @@ func TestIdentify(t *testing.T) {
 	same(id(), id("Cookie", "theme=dark; XAuthSession=YQ", "Accept", "*/*"))
 	same(id("Cookie", "AuthSession=YQ"), id("cookie", "theme=dark;AuthSession=YQ ; x=y", "Accept", "*/*"))
 	same(id("Cookie", "a=b", "Cookie", "AuthSession=YQ"), id("Cookie", "AuthSession=YQ"))
+	same(id("Cookie", "a=b, AuthSession=YQ"), id("Cookie", "AuthSession=YQ"))
+	same(id("Cookie", `a="b,AuthSession=YQ,c"; d`), id("Cookie", "AuthSession=YQ"))
 }
 
 var (

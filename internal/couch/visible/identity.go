@@ -51,11 +51,16 @@ func appendCredential(dst []byte, kind byte, value []byte) []byte {
 	return append(dst, value...)
 }
 
-// appendSessions appends the sessions in a Cookie.
+// appendSessions appends the sessions in a Cookie: whatever a node may take for one.
+// CouchDB takes commas for separators too.
 func appendSessions(dst, cookie []byte) []byte {
 	for len(cookie) > 0 {
-		var pair []byte
-		pair, cookie, _ = bytes.Cut(cookie, []byte{';'})
+		pair := cookie
+		if end := bytes.IndexAny(cookie, ";,"); end >= 0 {
+			pair, cookie = cookie[:end], cookie[end+1:]
+		} else {
+			cookie = nil
+		}
 		name, value, _ := bytes.Cut(bytes.TrimSpace(pair), []byte{'='})
 		if string(bytes.TrimSpace(name)) == "AuthSession" {
 			dst = appendCredential(dst, 'S', value)
