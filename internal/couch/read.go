@@ -132,11 +132,9 @@ func (c *call) makeKey() (ok bool) {
 	key = append(c.route.AppendAccept(key, c.joined("Accept")), 0)
 	key = append(append(key, c.joined("Origin")...), 0) // CORS: echoed, without Vary
 	key = append(append(key, c.joined("Prefer")...), 0)
-	if c.route.What == route.Rendering {
-		key = append(key, c.x.Request.Host...)
-		if c.x.Record.TLS {
-			key = append(key, 's')
-		}
+	key = append(append(key, c.x.Request.Host...), 0) // virtual hosts lead elsewhere
+	if c.route.What == route.Rendering && c.x.Record.TLS {
+		key = append(key, 's')
 	}
 	key = append(key, 0)
 	ok = true

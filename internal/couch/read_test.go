@@ -191,6 +191,8 @@ func TestForms(t *testing.T) {
 	f("fwd=uri-miss; stored", "Prefer", "return=minimal")
 	f("fwd=uri-miss; stored", "Accept", "multipart/mixed")
 	f("hit", "Accept", "*/*")
+	f("fwd=uri-miss; stored", "Host", "virtual")
+	f("hit", "Host", "virtual")
 	f("fwd=bypass; detail=protocol", "User-Agent", "CouchDB-Replicator/3.5.0")
 }
 

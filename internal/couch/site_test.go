@@ -122,6 +122,7 @@ func (s *site) try(method, path, body string, fields ...string) (*got, error) {
 	for i := 0; i < len(fields); i += 2 {
 		r.Header.Set(fields[i], fields[i+1])
 	}
+	r.Host = r.Header.Get("Host")
 	resp, err := s.client.Do(r)
 	if err != nil {
 		return nil, err
