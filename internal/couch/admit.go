@@ -43,11 +43,11 @@ const mostChecked = 1 << 20
 func whole(b *httpcache.Body) bool {
 	text, ok := b.Bytes()
 	if !ok || len(text) > mostChecked {
-		return true
+		return ended(b)
 	}
 	trimmed := bytes.TrimSpace(text)
 	if len(trimmed) == 0 || trimmed[0] != '{' {
-		return true // parts, or rendered
+		return ended(b) // parts, or a call with the result in it
 	}
 	if !json.Valid(trimmed) {
 		return false
@@ -61,6 +61,32 @@ func whole(b *httpcache.Body) bool {
 		}
 	}
 	return true
+}
+
+// longestError is the longest error at the end of a body, which may say where in the
+// node it came from.
+const longestError = 16 << 10
+
+// ended tells whether a body ends otherwise than with an error. One that comes to a node
+// within a body, whatever that is, stands on a line of its own behind it.
+func ended(b *httpcache.Body) bool {
+	var end bytes.Buffer
+	n := min(b.Len(), longestError)
+	if b.WriteRange(&end, b.Len()-n, n) != nil {
+		return false
+	}
+	line := bytes.TrimSpace(end.Bytes())
+	line = line[bytes.LastIndexByte(line, '\n')+1:]
+	if len(line) == 0 || line[0] != '{' || !json.Valid(line) {
+		return true
+	}
+	said := 0
+	for m := object.Of(line); m.Next(); {
+		if m.Is("error") || m.Is("reason") {
+			said++
+		}
+	}
+	return said < 2
 }
 
 // failed tells whether one of the rows is an error other than that a key is not there.

@@ -180,8 +180,11 @@ func (c *call) Fill() *httpcache.Fill {
 		},
 		Admit: func(status int, fields http1.Fields) httpcache.Admission { return admit(kind, fixed, status, fields) },
 	}
-	if kind == route.Result {
+	switch kind {
+	case route.Result:
 		f.Sound = whole
+	case route.Rendering:
+		f.Sound = ended
 	}
 	return f
 }
