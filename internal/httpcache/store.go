@@ -99,14 +99,15 @@ func (s *Store) Find(q *Query) Found {
 }
 
 // former finds what was stored for q and is out of reach by its tags, so that it
-// can be asked about or compared with. nil if there is nothing.
+// can be asked about or compared with. nil if there is nothing. What stands has been
+// stored since the caller's look-up: it is not to be asked about but used.
 func (s *Store) former(q *Query) *Object {
 	r := s.resource(q.Key)
 	if r == nil {
 		return nil
 	}
 	for _, o := range r.variants {
-		if !o.part() && o.Head.answers(q) && s.held(q.Key, o) {
+		if !o.part() && !s.stands(o) && o.Head.answers(q) && s.held(q.Key, o) {
 			return o
 		}
 	}

@@ -2,6 +2,7 @@ package httpcache
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"runtime"
@@ -133,6 +134,28 @@ func TestVariantsKeepTheirFences(t *testing.T) {
 	fill(t, s, two, "two again", "Vary", "A")
 	if n := len(s.variantsOf("http://h/a")); n != 1 {
 		t.Errorf("%d variants are stored; the one out of reach should have left", n)
+	}
+}
+
+// A request asks about what is out of reach, never about what has come since it
+// looked: that is its answer, and the origin is not asked again.
+func TestFormer(t *testing.T) {
+	s, q := open(t, Limits{}), get("http://h/a")
+	if o := s.former(q); o != nil {
+		t.Errorf("%q of nothing", text(o))
+	}
+	fill(t, s, q, "one")
+	ticket := s.Fly(&Ask{Query: q, Seen: s.former(q), Fill: func(context.Context, *Flight) (*Answer, error) {
+		t.Error("the origin was asked for what has just come")
+		return answer(q, "two"), nil
+	}})
+	defer ticket.Leave()
+	if out, err := ticket.Wait(t.Context()); err != nil || out.Way != Whole || text(out.Object) != "one" {
+		t.Errorf("%+v, %v", out, err)
+	}
+	s.Invalidate(q.Key)
+	if o := s.former(q); o == nil || text(o) != "one" {
+		t.Error("what is out of reach is not there")
 	}
 }
 
