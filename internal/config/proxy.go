@@ -83,7 +83,8 @@ type Ejection struct {
 	Requests int `yaml:"requests" default:"20" min:"1"`
 	// Time over which they are counted.
 	Window Duration `yaml:"window" default:"10s" min:"1s"`
-	// How long the first ejection lasts; each further one lasts as much longer.
+	// How long the first ejection lasts; each further one lasts as much longer. Good
+	// checks (`health`) end one before that which came of failed connections alone.
 	Time Duration `yaml:"time" default:"10s" min:"1ms"`
 	// How long an ejection lasts at most.
 	MaxTime Duration `yaml:"max_time" default:"5m" min:"1ms"`

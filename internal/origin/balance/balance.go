@@ -123,7 +123,9 @@ type Ejection struct {
 	Window      time.Duration
 	MinRequests int
 	// Time is how long the first ejection lasts; each further one lasts Time longer, up
-	// to MaxTime. A member that was well for as long as Time is forgiven one. Defaults
+	// to MaxTime. A member that was well for as long as Time is forgiven one. One that is
+	// ejected for failed connections alone is back before that when Check.Threshold checks
+	// in a row are good that began since, for each further ejection as many more. Defaults
 	// 10s and 5m.
 	Time, MaxTime time.Duration
 	// MaxShare is the share of the members, in (0, 1], that may be ejected at once; one

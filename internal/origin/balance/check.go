@@ -48,6 +48,7 @@ func (k *checker) stop() {
 func (m *member) check(ctx context.Context, c Check) {
 	last := ^uint64(0) // a bit for each result, the newest lowest
 	for {
+		ejections := m.ejections()
 		err := m.ask(ctx, c)
 		if ctx.Err() != nil {
 			return
@@ -60,6 +61,7 @@ func (m *member) check(ctx context.Context, c Check) {
 			m.metrics.unwell.Inc()
 		}
 		m.results(c, last, err)
+		m.proved(c, ejections, err == nil, time.Now())
 		t := time.NewTimer(c.Interval - c.Interval/10 + rand.N(c.Interval/5+1))
 		select {
 		case <-t.C:

@@ -32,6 +32,7 @@ type member struct {
 	down         atomic.Bool
 
 	record  record
+	told    told
 	checker checker
 	vigil   vigil
 }
@@ -155,7 +156,7 @@ func (m *member) faulted(f *origin.Fault, took time.Duration, pass origin.Pass, 
 	m.gate.Leave(pass, v, now)
 	if v == origin.Broken {
 		m.latency.punish(took, now)
-		m.failed(now, f.Kind.String())
+		m.failed(now, f.Kind.String(), away(f))
 	}
 }
 
@@ -182,10 +183,10 @@ func (m *member) ended(status int, bad bool, err error) {
 	f, _ := err.(*origin.Fault)
 	switch {
 	case bad:
-		m.failed(now, "status "+strconv.Itoa(status))
+		m.failed(now, "status "+strconv.Itoa(status), false)
 	case f != nil && verdict(f) == origin.Broken:
 		m.metrics.cut.Inc()
-		m.failed(now, f.Kind.String()+" within a body")
+		m.failed(now, f.Kind.String()+" within a body", away(f))
 	default:
 		m.succeeded(now)
 	}
@@ -199,3 +200,6 @@ func verdict(f *origin.Fault) origin.Verdict {
 	}
 	return origin.Inconclusive
 }
+
+// away tells whether a fault is that nobody was there.
+func away(f *origin.Fault) bool { return f.Kind == origin.Dial || f.Kind == origin.Reset }

@@ -13,23 +13,26 @@ import (
 // modelled is a group beside what is known of its members in the simplest form.
 type modelled struct {
 	g       *Group
-	now     time.Time
 	weights []float64
 	drained []bool
 	down    []bool
-	until   []time.Time
+	stands  []stand
+	journal *journal
 }
 
 func newModelled(t *rapid.T) *modelled {
-	m := &modelled{now: time.Unix(1_000_000, 0)}
-	cfg := Config{Name: "test", Algorithm: rapid.SampledFrom(Algorithms).Draw(t, "algorithm")}
+	m := &modelled{journal: newJournal()}
+	cfg := Config{
+		Name: "test", Algorithm: rapid.SampledFrom(Algorithms).Draw(t, "algorithm"), Moved: m.journal.moved,
+		Ejection: Ejection{Consecutive: modelRow, MinRequests: 1 << 20, Time: modelTime, MaxTime: modelMaxTime},
+	}
 	for i := range rapid.IntRange(1, 10).Draw(t, "members") {
 		w := float64(rapid.IntRange(1, 5).Draw(t, "weight"))
 		cfg.Members = append(cfg.Members, Member{Name: fmt.Sprint(i), URL: "http://x", Weight: w})
 		m.weights = append(m.weights, w)
 	}
 	n := len(m.weights)
-	m.drained, m.down, m.until = make([]bool, n), make([]bool, n), make([]time.Time, n)
+	m.drained, m.down, m.stands = make([]bool, n), make([]bool, n), make([]stand, n)
 	var err error
 	if m.g, err = New(cfg); err != nil {
 		t.Fatal(err)
@@ -41,7 +44,7 @@ func newModelled(t *rapid.T) *modelled {
 func (m *modelled) may(choice *Choice, tried []int) (may []int) {
 	allowed := func(i int) bool { return choice.Allow == nil || choice.Allow(i) }
 	well := func(i int) bool {
-		return allowed(i) && !m.drained[i] && !m.down[i] && !m.now.Before(m.until[i])
+		return allowed(i) && !m.drained[i] && !m.down[i] && !m.stands[i].ejected()
 	}
 	panics := true
 	for i := range m.weights {
@@ -57,7 +60,7 @@ func (m *modelled) may(choice *Choice, tried []int) (may []int) {
 
 func (m *modelled) pick(choice *Choice, tried []int) int {
 	r := run{g: m.g, t: m.g.table.Load(), choice: choice, tried: tried}
-	return r.pick(m.now)
+	return r.pick(time.Now())
 }
 
 // TestChoosing draws what happens to members and requests for them, and compares with
@@ -65,40 +68,39 @@ func (m *modelled) pick(choice *Choice, tried []int) int {
 // obeyed while nothing happens.
 func TestChoosing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := newModelled(t)
-		defer m.g.Close()
-		member := rapid.IntRange(0, len(m.weights)-1)
-		t.Repeat(map[string]func(*rapid.T){
-			"drain": func(t *rapid.T) {
-				i := member.Draw(t, "member")
-				m.drained[i] = true
-				m.g.Drain(fmt.Sprint(i))
-			},
-			"undrain": func(t *rapid.T) {
-				i := member.Draw(t, "member")
-				m.drained[i] = false
-				m.g.Undrain(fmt.Sprint(i))
-			},
-			"down": func(t *rapid.T) {
-				i := member.Draw(t, "member")
-				m.down[i] = rapid.Bool().Draw(t, "down")
-				m.g.table.Load().members[i].down.Store(m.down[i])
-			},
-			"eject": func(t *rapid.T) {
-				i := member.Draw(t, "member")
-				m.until[i] = m.now.Add(time.Duration(rapid.IntRange(0, 20).Draw(t, "seconds")) * time.Second)
-				m.g.table.Load().members[i].until.Store(m.until[i].UnixNano())
-			},
-			"pass": func(t *rapid.T) {
-				m.now = m.now.Add(time.Duration(rapid.IntRange(1, 10).Draw(t, "seconds")) * time.Second)
-			},
-			"load": func(t *rapid.T) {
-				m.g.table.Load().members[member.Draw(t, "member")].inflight.Store(int64(rapid.IntRange(0, 3).Draw(t, "requests")))
-			},
-			"ask": func(t *rapid.T) { m.ask(t, member) },
-			"":    func(t *rapid.T) {},
+		rapid.SyncTest(t, func(t *rapid.T) {
+			m := newModelled(t)
+			defer m.g.Close()
+			member := rapid.IntRange(0, len(m.weights)-1)
+			actions := map[string]func(*rapid.T){
+				"drain": func(t *rapid.T) {
+					i := member.Draw(t, "member")
+					m.drained[i] = true
+					m.g.Drain(fmt.Sprint(i))
+				},
+				"undrain": func(t *rapid.T) {
+					i := member.Draw(t, "member")
+					m.drained[i] = false
+					m.g.Undrain(fmt.Sprint(i))
+				},
+				"down": func(t *rapid.T) {
+					i := member.Draw(t, "member")
+					m.down[i] = rapid.Bool().Draw(t, "down")
+					m.g.table.Load().members[i].down.Store(m.down[i])
+				},
+				"pass": func(t *rapid.T) {
+					time.Sleep(time.Duration(rapid.IntRange(1, 10).Draw(t, "seconds")) * time.Second)
+				},
+				"load": func(t *rapid.T) {
+					m.g.table.Load().members[member.Draw(t, "member")].inflight.Store(int64(rapid.IntRange(0, 3).Draw(t, "requests")))
+				},
+				"ask": func(t *rapid.T) { m.ask(t, member) },
+				"":    func(t *rapid.T) { m.told(t) },
+			}
+			m.eject(actions, member)
+			t.Repeat(actions)
+			m.obeysWeights(t)
 		})
-		m.obeysWeights(t)
 	})
 }
 

@@ -9,11 +9,10 @@ import (
 type record struct {
 	mu          sync.Mutex // guards all below; taken before Group.mu
 	consecutive int
+	away        bool // nobody was there, each time of those
 	window      [windowSlices]slice
-	ejections   int       // what the next one's length counts
-	end         time.Time // of the last ejection
-	why         string    // for the last ejection or failed check
-	back        *time.Timer
+	ejection    ejection
+	why         string // for the last ejection or failed check
 	closed      bool
 }
 
@@ -21,10 +20,11 @@ type record struct {
 // whole.
 const windowSlices = 10
 
-// slice counts the requests of a part of the window.
+// slice counts the requests of a part of the window. Of the bad ones, ill failed
+// although somebody was there.
 type slice struct {
-	tick      int64
-	good, bad int
+	tick           int64
+	good, bad, ill int
 }
 
 // slice returns the part to count in now. The caller holds mu.
@@ -48,90 +48,57 @@ func (m *member) succeeded(now time.Time) {
 }
 
 // failed counts one that did not, and ejects the member if that were too many. What
-// comes late, or in a panic, while it is ejected says nothing new.
-func (m *member) failed(now time.Time, why string) {
+// comes late, or in a panic, while it is ejected says nothing new. away says that
+// nobody was there: no connection could be made, or it broke.
+func (m *member) failed(now time.Time, why string, away bool) {
 	r, cfg := &m.record, m.cfg.Load()
 	e := &cfg.Ejection
 	r.mu.Lock()
 	s, tick := r.slice(e.Window, now)
 	s.bad++
+	if !away {
+		s.ill++
+	}
+	r.away = away && (r.away || r.consecutive == 0)
 	r.consecutive++
 	length := time.Duration(0)
-	if !e.Disabled && !m.ejected(now) && (r.consecutive >= e.Consecutive || r.exceeded(e, tick)) {
-		length = m.eject(e, now, why)
+	if tooMany, nobody := r.tooMany(e, tick); tooMany && !e.Disabled && !m.ejected(now) {
+		length = m.eject(e, now, why, nobody)
 	}
 	r.mu.Unlock()
 	if length > 0 {
 		m.metrics.ejections.Inc()
-		m.tell("up", "ejected", "after "+why+", for "+length.String())
+		m.announce("after " + why + ", for " + length.String())
 	}
 }
 
-// exceeded reports whether the rate of failures in the window is too high. The
-// caller holds mu.
-func (r *record) exceeded(e *Ejection, tick int64) bool {
-	good, bad := 0, 0
+// tooMany reports whether the failures so far are too many, and whether nobody was
+// there at any of those that count. The caller holds mu.
+func (r *record) tooMany(e *Ejection, tick int64) (tooMany, nobody bool) {
+	if r.consecutive >= e.Consecutive {
+		return true, r.away
+	}
+	good, bad, ill := 0, 0, 0
 	for i := range r.window {
 		if s := &r.window[i]; s.tick > tick-windowSlices {
 			good += s.good
 			bad += s.bad
+			ill += s.ill
 		}
 	}
 	all := good + bad
-	return all >= e.MinRequests && float64(bad) >= e.FailureRate*float64(all)
+	return all >= e.MinRequests && float64(bad) >= e.FailureRate*float64(all), ill == 0
 }
 
-// eject ejects the member, if not too many are already, and returns for how long. The
-// caller holds record.mu.
-func (m *member) eject(e *Ejection, now time.Time, why string) time.Duration {
-	r := &m.record
-	if r.closed {
-		return 0
-	}
-	forgiven := 0
-	if r.ejections > 0 {
-		forgiven = int(min(int64(now.Sub(r.end)/e.Time), int64(r.ejections)))
-	}
-	count := r.ejections - forgiven + 1
-	length := min(time.Duration(count)*e.Time, e.MaxTime)
-	if !m.g.admitEjection(m, e, now, now.Add(length)) {
-		return 0
-	}
-	r.ejections, r.end, r.why = count, now.Add(length), why
-	r.consecutive, r.window = 0, [windowSlices]slice{}
-	r.back = time.AfterFunc(length, func() { m.tell("ejected", "up", "its time is over") })
-	return length
-}
-
-// admitEjection notes the ejection of m if the share of ejected members allows it.
-func (g *Group) admitEjection(m *member, e *Ejection, now, until time.Time) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	t := g.table.Load()
-	ejected := 0
-	for _, o := range t.members {
-		if o.ejected(now) {
-			ejected++
-		}
-	}
-	most := int(e.MaxShare * float64(len(t.members)))
-	if most == 0 && len(t.members) > 1 {
-		most = 1
-	}
-	if ejected >= most {
-		return false
-	}
-	m.since.Store(until.UnixNano()) // its slow start
-	m.until.Store(until.UnixNano())
-	return true
-}
+// forget lets what was counted so far eject nobody. The caller holds mu.
+func (r *record) forget() { r.consecutive, r.window = 0, [windowSlices]slice{} }
 
 // close lets nothing happen any more.
 func (r *record) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closed = true
-	if r.back != nil {
-		r.back.Stop()
+	if r.ejection.back != nil {
+		r.ejection.back.Stop()
 	}
 }

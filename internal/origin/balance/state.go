@@ -11,7 +11,7 @@ type MemberState struct {
 	State string
 	// Why is the last reason for an ejection or of a failed check; "" if there was none.
 	Why string
-	// Until is when an ejection ends; zero without one.
+	// Until is when an ejection ends at the latest; zero without one.
 	Until time.Time
 	// InFlight counts the exchanges under way, until the end of the body.
 	InFlight int

@@ -1,0 +1,341 @@
+package balance
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// TestEjection ejects a member for ever longer, forgives, and never ejects too many.
+func TestEjection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, j := newNetwork(t, 4), newJournal()
+		g := w.group(t, Config{Moved: j.moved, Ejection: Ejection{Time: 10 * time.Second, MaxTime: 25 * time.Second}})
+		fail := func(name string) {
+			t.Helper()
+			w.node(name).set("503")
+			several(t, g, 6, &Choice{Prefer: []int{int(name[0] - 'a')}})
+			w.node(name).set("ok")
+		}
+		fail("b")
+		if states(g) != "ueuu" || strings.Contains(several(t, g, 6, nil), "b") {
+			t.Errorf("%s after five failures", states(g))
+		}
+		if s := g.Members()[1]; s.Why != "status 503" || time.Until(s.Until) != 10*time.Second {
+			t.Errorf("%+v", s)
+		}
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		fail("b")
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		fail("b") // for 25 seconds, not 30
+		time.Sleep(25*time.Second + 30*time.Second)
+		synctest.Wait()
+		fail("b") // all is forgiven but one
+		time.Sleep(time.Second)
+		fail("c")
+		time.Sleep(time.Second)
+		fail("d") // a half is ejected already
+		if states(g) != "ueeu" || g.Members()[3].Why != "" {
+			t.Errorf("%s; want two ejected", states(g))
+		}
+		j.want(t, "b up>ejected at 0", "b ejected>up at 10", "b up>ejected at 10", "b ejected>up at 30", "b up>ejected at 30", "b ejected>up at 55",
+			"b up>ejected at 85", "c up>ejected at 86")
+		if until := g.Members()[1].Until; until.Sub(j.start) != 95*time.Second {
+			t.Errorf("until %s", until.Sub(j.start))
+		}
+	})
+}
+
+// TestEjectionByRate ejects a member that fails every other time, and none that fails
+// less often or seldom.
+func TestEjectionByRate(t *testing.T) {
+	f := func(name string, pattern string, pause time.Duration, want string) {
+		bubble(t, name, func(t *testing.T) {
+			w := newNetwork(t, 2)
+			g := w.group(t, Config{})
+			for i := range 40 {
+				w.node("a").set(map[byte]string{'x': "500", '.': "ok"}[pattern[i%len(pattern)]])
+				ask(t, g, get(), &Choice{Prefer: []int{0}})
+				time.Sleep(pause)
+			}
+			if got := states(g); got != want {
+				t.Errorf("%s; want %s", got, want)
+			}
+		})
+	}
+	f("half", "x.", time.Millisecond, "eu")
+	f("a third", "x..", time.Millisecond, "uu")
+	f("half, but seldom", "x.", 600*time.Millisecond, "uu")
+	f("five in a row", "xxxxx.......................", time.Millisecond, "eu")
+	f("four in a row", "xxxx........................", time.Millisecond, "uu")
+}
+
+// TestWhatEjects counts faults and the statuses named, not what the client did.
+func TestWhatEjects(t *testing.T) {
+	f := func(name, mode string, e Ejection, want string) {
+		bubble(t, name, func(t *testing.T) {
+			w := newNetwork(t, 2)
+			w.node("a").set(mode)
+			g := w.group(t, Config{Ejection: e})
+			several(t, g, 5, &Choice{Prefer: []int{0}, Attempts: 1})
+			if got := states(g); got != want {
+				t.Errorf("%s; want %s", got, want)
+			}
+		})
+	}
+	f("refused", "refuse", Ejection{}, "eu")
+	f("reset", "reset", Ejection{}, "eu")
+	f("garbage", "garbage", Ejection{}, "eu")
+	f("timeout", "stall", Ejection{}, "eu")
+	f("body cut", "cut", Ejection{}, "eu")
+	f("500", "500", Ejection{}, "eu")
+	f("500, not named", "500", Ejection{Statuses: []int{503}}, "uu")
+	f("disabled", "500", Ejection{Disabled: true}, "uu")
+}
+
+// Failures of a member that is not there, and of one that is.
+const isAway, isIll = true, false
+
+// TestEndedByChecks ejects member a for failures of some kind, after which it is well
+// and says so to each check, one a second. Two good ones bring back who was not there.
+func TestEndedByChecks(t *testing.T) {
+	f := func(name string, modes []string, back string) {
+		bubble(t, name, func(t *testing.T) {
+			w, j := newNetwork(t, 2), newJournal()
+			cfg := Config{Moved: j.moved, Check: Check{Path: "/up", Interval: time.Second, Window: 3, Threshold: 2}}
+			cfg.Breaker.Disabled = true
+			g := w.group(t, cfg)
+			synctest.Wait() // the first check
+			for i := range 40 {
+				if w.node("a").set(modes[i%len(modes)]); modes[i%len(modes)] == "refuse" {
+					w.node("a").kill()
+				}
+				ask(t, g, get(), &Choice{Prefer: []int{0}})
+			}
+			w.node("a").set("ok")
+			if states(g) != "eu" {
+				t.Fatal(states(g))
+			}
+			time.Sleep(11 * time.Second)
+			j.want(t, "a up>ejected at 0", "a ejected>up at "+back)
+			if got := several(t, g, 2, nil); states(g) != "uu" || strings.Count(got, "a") != 1 {
+				t.Errorf("%s, got %s", states(g), got)
+			}
+		})
+	}
+	f("refused", []string{"refuse"}, "2")
+	f("reset", []string{"reset"}, "2")
+	f("reset within a body", []string{"cut"}, "2")
+	f("reset every other time", []string{"reset", "ok"}, "2")
+	f("500", []string{"500"}, "10")
+	f("garbage", []string{"garbage"}, "10")
+	f("500 every other time", []string{"500", "ok"}, "10")
+	f("one 500 among resets", []string{"reset", "reset", "500"}, "10")
+	f("one 500 some time before", []string{"500", "ok", "reset", "reset", "reset", "reset", "reset"}, "2")
+	f("one 500 among resets, every other time", []string{"reset", "ok", "500", "ok"}, "10")
+}
+
+// TestEndedByTime checks a member that stays away: it is back when its time is over,
+// as far as the ejection is concerned.
+func TestEndedByTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, j := newNetwork(t, 2), newJournal()
+		g := w.group(t, Config{Moved: j.moved, Check: Check{Path: "/up", Interval: time.Second, Window: 20, Threshold: 1}})
+		synctest.Wait()
+		w.node("a").kill()
+		several(t, g, 5, &Choice{Prefer: []int{0}})
+		time.Sleep(11 * time.Second)
+		j.want(t, "a up>ejected at 0", "a ejected>up at 10")
+	})
+}
+
+// TestProofs tells a member what becomes of its checks, which may have begun before the
+// ejection.
+func TestProofs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := newJournal()
+		g := group(t, Config{Members: []Member{{Name: "a", URL: "http://a"}, {Name: "b", URL: "http://b"}}, Moved: j.moved})
+		m, check := g.table.Load().members[0], Check{Window: 3, Threshold: 2}
+		fail := func(n int, away bool) {
+			for range n {
+				m.failed(time.Now(), "test", away)
+			}
+		}
+		prove := func(what string, number int, good bool, want string) {
+			t.Helper()
+			if m.proved(check, number, good, time.Now()); states(g) != want {
+				t.Errorf("%s: %s; want %s", what, states(g), want)
+			}
+		}
+		early := m.ejections()
+		fail(5, isAway)
+		prove("begun before", early, true, "eu")
+		now := m.ejections()
+		prove("one", now, true, "eu")
+		prove("failed", now, false, "eu")
+		prove("one", now, true, "eu")
+		fail(10, isIll) // late: they say nothing, neither now nor when it is back
+		prove("two in a row", now, true, "uu")
+		if until := g.Members()[0].Until; !until.IsZero() {
+			t.Errorf("until %s", until)
+		}
+		fail(4, isIll)
+		if states(g) != "uu" {
+			t.Error("what came late is counted")
+		}
+		m.succeeded(time.Now())
+		fail(5, isAway) // the second ejection in a short time: twice as many checks
+		now = m.ejections()
+		for range 3 {
+			prove("too few", now, true, "eu")
+		}
+		prove("four", now, true, "uu")
+		time.Sleep(20 * time.Second) // both are forgiven
+		fail(5, isAway)
+		now = m.ejections()
+		prove("one", now, true, "eu")
+		prove("two", now, true, "uu")
+		j.want(t, "a up>ejected at 0", "a ejected>up at 0", "a up>ejected at 0", "a ejected>up at 0", "a up>ejected at 20", "a ejected>up at 20")
+	})
+}
+
+// TestLateTimer lets the timer of an ejection that checks have ended, and whose place
+// another one has taken, find out too late: it changes nothing.
+func TestLateTimer(t *testing.T) {
+	g := group(t, Config{Members: []Member{{Name: "a", URL: "http://a"}, {Name: "b", URL: "http://b"}}})
+	m := g.table.Load().members[0]
+	for range 2 {
+		for range 5 {
+			m.failed(time.Now(), "test", isAway)
+		}
+		for range 2 {
+			m.proved(Check{Window: 3, Threshold: 1}, m.ejections(), true, time.Now())
+		}
+	}
+	for range 5 {
+		m.failed(time.Now(), "test", isAway)
+	}
+	if m.expire(m.ejections() - 1); states(g) != "eu" {
+		t.Error("the timer of an earlier ejection ended this one")
+	}
+	if m.expire(m.ejections()); states(g) != "uu" {
+		t.Error("its own did not")
+	}
+}
+
+// The rules that the model of ejections has.
+const (
+	modelRow       = 2
+	modelTime      = 5 * time.Second
+	modelMaxTime   = 12 * time.Second
+	modelThreshold = 2
+)
+
+// stand is what the rules say of a member's ejections.
+type stand struct {
+	row        []bool // failures in a row, and whether nobody was there
+	number     int    // ejections
+	count      int
+	until, end time.Time
+	away       bool
+	good       int // checks in a row
+	begun      int // number when the present check began
+}
+
+func (s *stand) ejected() bool { return time.Now().Before(s.until) }
+
+// fails takes a failure in. room says whether the member may be ejected.
+func (s *stand) fails(away, room bool) {
+	s.row = append(s.row, away)
+	if s.ejected() || len(s.row) < modelRow || !room {
+		return
+	}
+	if s.number > 0 {
+		s.count = max(0, s.count-int(time.Since(s.end)/modelTime))
+	}
+	s.count++
+	s.number++
+	s.until = time.Now().Add(min(time.Duration(s.count)*modelTime, modelMaxTime))
+	s.end, s.away, s.good, s.row = s.until, !slices.Contains(s.row, isIll), 0, nil
+}
+
+// checked takes the result of the present check in.
+func (s *stand) checked(good bool) {
+	if !good {
+		s.good = 0
+	} else if s.begun == s.number {
+		s.good++
+	}
+	if s.ejected() && s.away && s.good >= modelThreshold*s.count {
+		s.until, s.end, s.row = time.Now(), time.Now(), nil
+	}
+}
+
+// eject adds what may eject members and bring them back.
+func (m *modelled) eject(actions map[string]func(*rapid.T), member *rapid.Generator[int]) {
+	members := m.g.table.Load().members
+	actions["fail"] = func(t *rapid.T) {
+		i, away := member.Draw(t, "member"), rapid.Bool().Draw(t, "away")
+		for range rapid.IntRange(1, modelRow).Draw(t, "times") {
+			m.stands[i].fails(away, m.room())
+			members[i].failed(time.Now(), "test", away)
+		}
+	}
+	actions["succeed"] = func(t *rapid.T) {
+		i := member.Draw(t, "member")
+		m.stands[i].row = nil
+		members[i].succeeded(time.Now())
+	}
+	actions["begin a check"] = func(t *rapid.T) {
+		i := member.Draw(t, "member")
+		m.stands[i].begun = m.stands[i].number
+		if got := members[i].ejections(); got != m.stands[i].number {
+			t.Fatalf("%d ejections of member %d; want %d", got, i, m.stands[i].number)
+		}
+	}
+	actions["end a check"] = func(t *rapid.T) {
+		i, good := member.Draw(t, "member"), rapid.IntRange(0, 3).Draw(t, "bad") > 0
+		for range rapid.IntRange(1, 2*modelThreshold).Draw(t, "times") {
+			m.stands[i].checked(good)
+			members[i].proved(Check{Threshold: modelThreshold}, m.stands[i].begun, good, time.Now())
+		}
+	}
+}
+
+// room says whether one more member may be ejected.
+func (m *modelled) room() bool {
+	ejected := 0
+	for i := range m.stands {
+		if m.stands[i].ejected() {
+			ejected++
+		}
+	}
+	most := len(m.stands) / 2
+	return ejected < most
+}
+
+// told holds what was told last of each member's ejections against the rules.
+func (m *modelled) told(t *rapid.T) {
+	synctest.Wait() // whose time is over at this moment is told
+	last := map[string]bool{}
+	m.journal.mu.Lock()
+	defer m.journal.mu.Unlock()
+	for _, line := range m.journal.lines {
+		name, what, _ := strings.Cut(line, " ")
+		if strings.Contains(what, "ejected") {
+			last[name] = strings.HasPrefix(what, "up>ejected")
+		}
+	}
+	for i := range m.stands {
+		if got, want := last[fmt.Sprint(i)], m.stands[i].ejected(); got != want {
+			t.Fatalf("member %d was told to be ejected: %t; want %t", i, got, want)
+		}
+	}
+}
