@@ -26,9 +26,9 @@ func cacheConfig(c *config.Config) cache.Config {
 	return cc
 }
 
-// httpQuarantine is how long nothing is kept of a URL after an unsafe request to it
-// whose outcome is not known.
-const httpQuarantine = 30 * time.Second
+// unsafeQuarantine is how long nothing is kept of what a write passed on by a service
+// of type http or couchdb may have touched, if its outcome is not known.
+const unsafeQuarantine = 30 * time.Second
 
 func settling(c *config.Config) (settle, quarantine time.Duration) {
 	for i := range c.Services {
@@ -38,8 +38,8 @@ func settling(c *config.Config) (settle, quarantine time.Duration) {
 			}
 			quarantine = max(quarantine, d.Quarantine.Std())
 		}
-		if c.Services[i].HTTP != nil {
-			quarantine = max(quarantine, httpQuarantine)
+		if c.Services[i].HTTP != nil || c.Services[i].CouchDB != nil {
+			quarantine = max(quarantine, unsafeQuarantine)
 		}
 	}
 	// The cache takes 0 for its default; a nanosecond is nothing.

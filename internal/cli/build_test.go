@@ -1,0 +1,34 @@
+package cli
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/config"
+)
+
+// TestSettling checks that services whose writes may have an unknown outcome keep what
+// those touched in quarantine, whatever else the file has.
+func TestSettling(t *testing.T) {
+	const (
+		web   = `{type: http, listen: "127.0.0.1:0", origins: ["http://a"]}`
+		couch = `{type: couchdb, listen: "127.0.0.1:0", nodes: ["http://a"]}`
+		store = `{type: dynamodb, listen: "127.0.0.1:0", origin: "http://a", region: local, auth: {mode: none}, settle: 2s, quarantine: %s}`
+	)
+	f := func(services string, settle, quarantine time.Duration) {
+		t.Helper()
+		c, err := config.Parse("k.yaml", []byte("services: {"+services+"}"), func(string) (string, bool) { return "", false })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, q := settling(c); s != settle || q != quarantine {
+			t.Errorf("settle %s, quarantine %s; want %s and %s", s, q, settle, quarantine)
+		}
+	}
+	f("a: "+web, 1, 30*time.Second)
+	f("a: "+couch, 1, 30*time.Second)
+	f("a: "+fmt.Sprintf(store, "10s"), 2*time.Second, 10*time.Second)
+	f("a: "+fmt.Sprintf(store, "10s")+", b: "+couch, 2*time.Second, 30*time.Second)
+	f("a: "+fmt.Sprintf(store, "1m")+", b: "+web, 2*time.Second, time.Minute)
+}
