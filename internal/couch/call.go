@@ -17,6 +17,7 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 	"github.com/kasoku/kasoku/internal/origin"
+	"github.com/kasoku/kasoku/internal/origin/balance"
 )
 
 // call is one exchange on its way through the service. It is used again: nothing
@@ -162,12 +163,14 @@ func (c *call) hash() uint64 { return hashOf(c.x.Record.Client.Addr().AsSlice(),
 
 // reading says which node a read is for.
 func (c *call) reading() *reading {
-	r := &reading{svc: c.svc, fleet: c.set.fleet, db: c.db, writers: c.writers()}
+	cfg := &c.set.cfg
+	r := &reading{svc: c.svc, fleet: c.set.fleet, db: c.db, writers: c.writers(), patient: cfg.patience(&c.route)}
+	if cfg.HTTP.Group.Algorithm == balance.ConsistentHash {
+		r.key = slices.Concat(c.x.Request.Path, []byte{'?'}, c.x.Request.RawQuery)
+	}
 	switch c.route.What {
 	case route.Document, route.Attachment:
 		r.id = c.route.AppendID(nil)
-	case route.Result, route.Rendering:
-		r.slow = true
 	case route.Database: // it tells a position
 		r.prefer = c.set.cfg.writers(c.writer(), c.name, nil)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/kasoku/kasoku/internal/couch/coherence"
+	"github.com/kasoku/kasoku/internal/couch/route"
 	"github.com/kasoku/kasoku/internal/couch/watch"
 	"github.com/kasoku/kasoku/internal/origin"
 	"github.com/kasoku/kasoku/internal/origin/balance"
@@ -76,23 +77,30 @@ type reading struct {
 	id      []byte          // the document that is read, nil for any
 	writers order           // who has what was written, the likeliest first
 	prefer  order           // who is asked first of those that may be; nil: any
-	slow    bool            // the answer may take as long as it takes to build an index
+	key     []byte          // what balance.ConsistentHash goes by
+	patient time.Duration   // how long the answer may take to begin; 0: as long as any
 }
 
 // indexTime is how long a node may take to begin an answer for which it may have to
-// build an index first.
+// build an index first, unless all answers may take longer.
 const indexTime = 10 * time.Minute
+
+// patience is how long a node may take to begin an answer to a request like r; 0: as
+// long as any.
+func (c *Config) patience(r *route.Route) time.Duration {
+	if r.What == route.Result || r.What == route.Rendering {
+		return max(indexTime, c.HTTP.Group.Transport.HeadTimeout)
+	}
+	return 0
+}
 
 // ask sends q to a node that lacks nothing of what the answer depends on; keep is
 // true then. If there is none, or none that answers, last says who is asked.
 func (r *reading) ask(ctx context.Context, q *origin.Outbound) (in *origin.Inbound, keep bool, f *origin.Fault) {
-	q.Repeatable = true
-	if r.slow {
-		q.HeadTimeout = indexTime
-	}
+	q.Repeatable, q.HeadTimeout = true, r.patient
 	member := -1
 	choice, all := r.fleet.choice(r.prefer), coherence.NodesUpTo(len(r.writers))
-	choice.Member = &member
+	choice.Member, choice.Key = &member, r.key
 	current := all
 	if r.db != nil {
 		if current = r.current(ctx); current == 0 {

@@ -74,10 +74,7 @@ func (c *call) repeatable() bool {
 // ask sends the write to the node that takes it.
 func (w *writing) ask(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault) {
 	hand(q, w.body)
-	q.Repeatable = w.repeatable()
-	if w.route.What == route.Result || w.route.What == route.Rendering {
-		q.HeadTimeout = indexTime
-	}
+	q.Repeatable, q.HeadTimeout = w.repeatable(), w.set.cfg.patience(&w.route)
 	choice := w.set.fleet.choice(w.writers())
 	choice.Member = &w.member
 	return w.svc.engine.Ask(ctx, q, choice)
