@@ -3,9 +3,11 @@ package couch
 import (
 	"net/http"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/kasoku/kasoku/internal/admin"
 	"github.com/kasoku/kasoku/internal/couch/route"
 	"github.com/kasoku/kasoku/internal/origin/balance"
 )
@@ -47,4 +49,46 @@ func TestPatience(t *testing.T) {
 	f("/db/_all_docs", 5*time.Second, 10*time.Minute)
 	f("/db/_design/d/_view/v", time.Hour, time.Hour)
 	f("/db/_design/d/_list/l/v", time.Hour, time.Hour)
+}
+
+// TestDrain shows that a node that is drained gets no requests of clients until that is
+// undone, and is followed on.
+func TestDrain(t *testing.T) {
+	s := newSite(t, 2)
+	a, b := s.nodes[0], s.nodes[1]
+	s.follow()
+	drain := func(undo bool, state string) {
+		t.Helper()
+		got, err := s.Drain(t.Context(), admin.DrainRequest{Origin: a.server.URL + "/", Undo: undo})
+		if err != nil || got.State != state {
+			t.Fatalf("%+v, %v; want %s", got, err, state)
+		}
+	}
+	write := func(node string) {
+		t.Helper()
+		if g := s.ask("PUT", "/db/x", `{}`); g.header.Get("X-Node") != node {
+			t.Errorf("%s takes the write (%d)", g.header.Get("X-Node"), g.status)
+		}
+	}
+	write("a")
+	b.gets("x", a)
+	s.settled()
+	drain(false, "drained")
+	s.requests()
+	for range 4 {
+		s.ask("GET", "/db", "")
+	}
+	write("b")
+	for _, r := range s.requests() {
+		if strings.HasPrefix(r, "a ") {
+			t.Errorf("a node that is drained was asked for %s", r)
+		}
+	}
+	a.gets("x", b)
+	s.settled()
+	drain(true, "up")
+	s.until(func() bool { return s.ask("PUT", "/db/y", `{}`).header.Get("X-Node") == "a" })
+	if _, err := s.Drain(t.Context(), admin.DrainRequest{Origin: "http://c"}); err == nil {
+		t.Error("somebody who is no node is drained")
+	}
 }

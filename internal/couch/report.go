@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/kasoku/kasoku/internal/admin"
 	"github.com/kasoku/kasoku/internal/cache"
@@ -26,8 +25,8 @@ func (s *Service) Report() admin.Report {
 }
 
 // Purge drops what is kept: everything, what the nodes have tagged, or what a URL
-// names: a document with its attachments, a view, or with the URL of a database all of
-// it.
+// names: a document with its attachments, with that of a view all views, lists and
+// queries, or with that of a database all of it.
 func (s *Service) Purge(ctx context.Context, r admin.PurgeRequest) (admin.PurgeResult, error) {
 	switch {
 	case r.Prefix != "" || r.Pattern != "" || r.Soft:
@@ -40,20 +39,33 @@ func (s *Service) Purge(ctx context.Context, r admin.PurgeRequest) (admin.PurgeR
 		return admin.PurgeResult{}, err
 	}
 	rt := route.Classify([]byte("GET"), nil, path, query)
-	db := rt.AppendDB(nil)
-	var tag cache.Tag
-	switch {
-	case len(db) == 0:
+	if len(rt.DB) == 0 {
 		return admin.PurgeResult{}, fmt.Errorf("%w: %s names no database", admin.ErrInput, r.URL)
-	case rt.What == route.Document || rt.What == route.Attachment:
-		tag = s.tagger.Document(db, rt.AppendID(nil))
-	case rt.What == route.Result || rt.What == route.Rendering:
-		tag = s.tagger.Results(db)
-	default:
-		tag = s.tagger.Database(db)
 	}
+	tag, what := s.named(&rt)
 	s.cache.Apply(cache.Change{Cause: cache.ByPurge, Tags: []cache.Tag{tag}})
-	return admin.PurgeResult{Dropped: "what depends on " + r.URL, Tags: 1}, nil
+	return admin.PurgeResult{Dropped: what, Tags: 1}, nil
+}
+
+// named is what a purge of r's URL moves, and what it drops. A revision that is named
+// depends on the database alone.
+func (s *Service) named(r *route.Route) (tag cache.Tag, what string) {
+	db := r.AppendDB(nil)
+	switch {
+	case r.Flags&route.Fixed != 0:
+	case r.What == route.Document, r.What == route.Attachment:
+		id := r.AppendID(nil)
+		return s.tagger.Document(db, id), fmt.Sprintf("document %s of database %s, with its attachments", id, db)
+	case r.What == route.Result, r.What == route.Rendering:
+		return s.tagger.Results(db), fmt.Sprintf("all views, lists and queries of database %s", db)
+	}
+	return s.tagger.Database(db), fmt.Sprintf("everything of database %s", db)
+}
+
+// Drain implements admin.Drainer. A node that is drained is followed on: others may write
+// to it.
+func (s *Service) Drain(ctx context.Context, r admin.DrainRequest) (admin.DrainResult, error) {
+	return s.engine.Drain(ctx, r)
 }
 
 // split returns the path and the query of a URL, which may be a path alone.
@@ -71,57 +83,4 @@ func split(url string) (path, query []byte, err error) {
 	}
 	p, q, _ := strings.Cut(rest, "?")
 	return []byte(p), []byte(q), nil
-}
-
-// Explain tells how a request would be answered now.
-func (s *Service) Explain(_ context.Context, r admin.ExplainRequest) (admin.Explanation, error) {
-	path, query, err := split(r.Path)
-	if err != nil {
-		return admin.Explanation{}, err
-	}
-	if r.Method == "" {
-		r.Method = "GET"
-	}
-	var e admin.Explanation
-	step := func(what, value, note string) {
-		e.Steps = append(e.Steps, admin.Step{What: what, Value: value, Note: note})
-	}
-	rt := route.Classify([]byte(r.Method), nil, path, query)
-	step("class", rt.Class.String(), "of "+rt.What.String()+", for node: "+rt.Where.String())
-	e.Decision = s.explain(&rt, step)
-	return e, nil
-}
-
-// explain tells what is known of the database, and returns the decision.
-func (s *Service) explain(rt *route.Route, step func(what, value, note string)) string {
-	switch {
-	case rt.Class == route.Stream:
-		step("feed", "shared with those who ask the same, unless it is refused or rarely asked", "")
-		return "coalesced"
-	case rt.Class == route.Write:
-		return "write"
-	case rt.Class != route.Read && rt.Class != route.ReadByBody:
-		return "pass"
-	}
-	table := s.settings.Load().table()
-	name := rt.AppendDB(nil)
-	if table == nil {
-		step("database", string(name), "nothing of databases is kept: follow is off")
-		return "pass"
-	}
-	db := table.Find(name)
-	if db == nil {
-		step("database", string(name), "not in use: the next read that is allowed begins to follow it")
-		return "miss"
-	}
-	now := s.cache.At(time.Now())
-	step("database", string(name), fmt.Sprintf("followed; copies may be given out: %v", db.Servable(now)))
-	for node, url := range s.settings.Load().cfg.Nodes {
-		st := db.Standing(node, now)
-		step("node", url, fmt.Sprintf("out: %v, to be compared: %v, lacks %d changes, for %v", st.Out, st.Adrift, st.Lacks, st.Lag))
-	}
-	for _, tag := range s.cache.Generations(s.tagger.AppendReads(nil, rt)...) {
-		step("depends on", tag, "")
-	}
-	return "hit"
 }

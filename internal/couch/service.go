@@ -39,7 +39,7 @@ type Service struct {
 
 var (
 	_ edge.Handler  = (*Service)(nil)
-	_ admin.Service = (*Service)(nil)
+	_ admin.Drainer = (*Service)(nil)
 )
 
 // settings are a configuration in force. They never change.

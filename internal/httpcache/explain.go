@@ -1,8 +1,10 @@
 package httpcache
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -14,63 +16,102 @@ import (
 // Explain tells how a request would be answered now. Its path is a path, for which
 // a header Host is needed, or a whole URL.
 func (s *Service) Explain(_ context.Context, r admin.ExplainRequest) (admin.Explanation, error) {
+	fields, err := FieldsOf(&r)
+	if err != nil {
+		return admin.Explanation{}, err
+	}
 	url := r.Path
-	var fields http1.Fields
-	for name, value := range r.Headers {
-		if !http1.IsToken([]byte(name)) || !http1.ValidValue([]byte(value)) {
-			return admin.Explanation{}, fmt.Errorf("%w: header %q is not a valid field", admin.ErrInput, name)
-		}
-		if strings.EqualFold(name, "Host") && strings.HasPrefix(url, "/") {
-			url = "http://" + value + url
-		}
-		fields = append(fields, http1.Field{Name: []byte(name), Value: []byte(value)})
+	if host := fields.Get("Host"); len(host) > 0 && strings.HasPrefix(url, "/") {
+		url = "http://" + string(host) + url
 	}
 	key, err := ParseURL(url)
 	if err != nil {
 		return admin.Explanation{}, fmt.Errorf("%w: path must be a URL such as http://host/path, or a path with a header Host", admin.ErrInput)
 	}
-	if r.Method == "" {
-		r.Method = "GET"
-	}
-	return s.explain(key, r.Method, fields, time.Now().Unix()), nil
+	e := explanation{store: s.store, options: &s.settings.Load().options, now: time.Now().Unix()}
+	e.step("key", string(key), "scheme, host, path and query")
+	e.explain(key, r.Method, keyed(fields, key, e.options))
+	return e.Explanation, nil
 }
 
-func (s *Service) explain(key []byte, method string, fields http1.Fields, now int64) admin.Explanation {
-	var e admin.Explanation
-	step := func(what, value, note string) {
-		e.Steps = append(e.Steps, admin.Step{What: what, Value: value, Note: note})
-	}
-	decide := func(why policy.Reason) {
-		i := why.Info()
-		e.Decision = i.Decision.String()
-		step("decision", i.Name, i.Help)
-	}
-	o := &s.settings.Load().options
-	var req policy.Request
-	policy.ParseRequest(&req, []byte(method), fields, o)
-	step("key", string(key), "scheme, host, path and query")
-	if !req.Reading() {
-		decide(policy.NotReading)
-		return e
-	}
-	found := s.store.Find(&Query{Key: key, Fields: keyed(fields, key, o), Now: now, Options: o})
-	if found.Object == nil {
-		step("stored", "nothing", map[Miss]string{
-			MissURI: "never fetched, not storable, or evicted", MissVary: "only variants for other requests are",
-			MissRemoved: "a write or a purge has put it out of reach",
-		}[found.Miss])
-		if found.Marked {
-			step("marked", "yes", "lately an answer could not be shared: requests don't wait for each other")
+// ExplainPlan tells how Read would answer a request with p now.
+func (s *Service) ExplainPlan(r *admin.ExplainRequest, fields http1.Fields, p *Plan) admin.Explanation {
+	e := explanation{store: s.store, options: p.Options, plan: p, now: time.Now().Unix()}
+	e.explain(p.Key, r.Method, fields)
+	return e.Explanation
+}
+
+// FieldsOf are the header lines of a request that is to be explained.
+func FieldsOf(r *admin.ExplainRequest) (fields http1.Fields, err error) {
+	for name, value := range r.Headers {
+		if !http1.IsToken([]byte(name)) || !http1.ValidValue([]byte(value)) {
+			return nil, fmt.Errorf("%w: header %q is not a valid field", admin.ErrInput, name)
 		}
-		decide(policy.Absent(&req, found.Miss == MissVary, o).Reason)
-		return e
+		fields = append(fields, http1.Field{Name: []byte(name), Value: []byte(value)})
 	}
-	r := &found.Object.Head.Response
-	d := policy.Decide(&req, r, found.Object.Mark(), now, o)
-	step("stored", fmt.Sprintf("status %d, %d bytes", r.Status, found.Object.Body.Len()), fmt.Sprintf("varies by %s", orNothing(r.Vary)))
-	step("freshness", fmt.Sprintf("%ds", r.Lifetime), fmt.Sprintf("age %ds, %ds left", d.Age, d.TTL))
-	decide(d.Reason)
-	return e
+	return fields, nil
+}
+
+// explanation is an explanation on its way.
+type explanation struct {
+	admin.Explanation
+	store   *Store
+	options *policy.Options
+	plan    *Plan // nil for type http
+	now     int64 // Unix seconds
+}
+
+func (e *explanation) step(what, value, note string) {
+	e.Steps = append(e.Steps, admin.Step{What: what, Value: value, Note: note})
+}
+
+func (e *explanation) decide(why policy.Reason) {
+	i := why.Info()
+	e.Decision = i.Decision.String()
+	e.step("decision", i.Name, i.Help)
+}
+
+// explain follows call.read and call.planned.
+func (e *explanation) explain(key []byte, method string, fields http1.Fields) {
+	var req policy.Request
+	policy.ParseRequest(&req, []byte(cmp.Or(method, http.MethodGet)), fields, e.options)
+	if e.plan != nil {
+		e.plan.tame(&req)
+	}
+	if !req.Reading() {
+		e.decide(policy.NotReading)
+		return
+	}
+	found := e.store.Find(&Query{Key: key, Fields: fields, Now: e.now, Options: e.options})
+	if found.Object == nil {
+		e.nothing(&req, &found)
+		return
+	}
+	d := policy.Decide(&req, &found.Object.Head.Response, found.Object.Mark(), e.now, e.options)
+	e.stored(found.Object, &d)
+	if e.plan != nil {
+		d.Reason = e.plan.reason(&d)
+	}
+	e.decide(d.Reason)
+}
+
+func (e *explanation) nothing(req *policy.Request, found *Found) {
+	e.step("stored", "nothing", map[Miss]string{
+		MissURI: "never fetched, not storable, or evicted", MissVary: "only variants for other requests are",
+		MissRemoved: "a write or a purge has put it out of reach",
+	}[found.Miss])
+	if found.Marked {
+		e.step("marked", "yes", "lately an answer could not be shared: requests don't wait for each other")
+	}
+	e.decide(found.forwarding(absent(req, found, e.options).Reason))
+}
+
+func (e *explanation) stored(o *Object, d *policy.Decision) {
+	r := &o.Head.Response
+	e.step("stored", fmt.Sprintf("status %d, %d bytes", r.Status, o.Body.Len()), fmt.Sprintf("varies by %s", orNothing(r.Vary)))
+	if e.plan == nil {
+		e.step("freshness", fmt.Sprintf("%ds", r.Lifetime), fmt.Sprintf("age %ds, %ds left", d.Age, d.TTL))
+	}
 }
 
 // keyed adds what an origin would be told by default where everything is taken to vary

@@ -122,12 +122,11 @@ func (s *Service) Members() []balance.MemberState { return s.settings.Load().gro
 func (c *call) planned() {
 	found := c.svc.store.Find(&c.query)
 	d := c.decide(&found)
+	d.Reason = c.plan.reason(&d)
 	switch {
 	case d.Action == policy.Use && c.plan.Good:
-		c.hit(found.Object, policy.CacheStatus{Reason: followed(d.Reason)}, 0)
+		c.hit(found.Object, policy.CacheStatus{Reason: d.Reason}, 0)
 		return
-	case d.Action == policy.Use:
-		d.Reason = policy.Unfollowed
 	case d.Action == policy.GatewayTimeout:
 		c.forbidden(d.Reason)
 		return
@@ -142,12 +141,16 @@ func (c *call) planned() {
 	c.fetch(found.Object, d.Reason, false)
 }
 
-// followed is why a stored response was used that is fresh without saying so.
-func followed(why policy.Reason) policy.Reason {
-	if why == policy.FreshByOptions {
+// reason is that of a decision, with what the plan knows of what is stored.
+func (p *Plan) reason(d *policy.Decision) policy.Reason {
+	switch {
+	case d.Action != policy.Use:
+	case !p.Good:
+		return policy.Unfollowed
+	case d.Reason == policy.FreshByOptions:
 		return policy.Followed
 	}
-	return why
+	return d.Reason
 }
 
 // fill is the plan's Fill, nil if there is no plan.

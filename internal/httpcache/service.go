@@ -231,11 +231,24 @@ func (c *call) decide(found *Found) policy.Decision {
 		}
 		return d
 	}
-	d := policy.Absent(&c.req, found.Miss == MissVary, c.opt)
+	return absent(&c.req, found, c.opt)
+}
+
+// absent is the decision if nothing that is stored answers.
+func absent(r *policy.Request, found *Found, o *policy.Options) policy.Decision {
+	d := policy.Absent(r, found.Miss == MissVary, o)
 	if found.Miss == MissRemoved && d.Reason == policy.URIMiss {
 		d.Reason = policy.Invalidated
 	}
 	return d
+}
+
+// forwarding is why the origin is asked, by what is known of answers to such requests.
+func (f *Found) forwarding(why policy.Reason) policy.Reason {
+	if f.Marked && why == policy.URIMiss {
+		return policy.KnownUncacheable
+	}
+	return why
 }
 
 // otherPart finds another stored part that has the range which is asked for.
@@ -269,10 +282,7 @@ func (c *call) ahead(found Found, d policy.Decision) {
 	case d.Action == policy.Validate:
 		c.fetch(found.Object, d.Reason, c.alone(found.Object))
 	default:
-		why := d.Reason
-		if found.Marked && why == policy.URIMiss {
-			why = policy.KnownUncacheable
-		}
+		why := found.forwarding(d.Reason)
 		if c.req.Traits.Has(policy.HasRange) {
 			c.readRange(&found, why)
 			return

@@ -1,0 +1,153 @@
+package couch
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/admin"
+	"github.com/kasoku/kasoku/internal/couch/route"
+	"github.com/kasoku/kasoku/internal/couch/visible"
+	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/httpcache"
+	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// explanation is an explanation on its way. The call is one of its own, which nobody
+// answers.
+type explanation struct {
+	admin.Explanation
+	*call
+	request *admin.ExplainRequest
+	now     int64 // on the cache's clock
+}
+
+// Explain tells how a request would be answered now. Its path is a path, for which a
+// header Host is needed, or a whole URL.
+func (s *Service) Explain(_ context.Context, r admin.ExplainRequest) (admin.Explanation, error) {
+	path, query, err := split(r.Path)
+	if err != nil {
+		return admin.Explanation{}, err
+	}
+	fields, err := httpcache.FieldsOf(&r)
+	if err != nil {
+		return admin.Explanation{}, err
+	}
+	r.Method = cmp.Or(r.Method, http.MethodGet)
+	x := &edge.Exchange{Body: r.Body}
+	x.Request.Method, x.Request.Path, x.Request.RawQuery, x.Request.Fields = []byte(r.Method), path, query, fields
+	if x.Request.Host, x.Record.TLS = hostOf(r.Path, fields.Get("Host")); len(x.Request.Host) == 0 {
+		return admin.Explanation{}, fmt.Errorf("%w: path must be a URL such as http://host/database/document, or a path with a header Host: copies are kept apart by it", admin.ErrInput)
+	}
+	e := explanation{call: newCall(s), request: &r, now: s.cache.At(time.Now())}
+	e.begin(x)
+	e.explain()
+	return e.Explanation, nil
+}
+
+// hostOf is whom a URL, or else the field Host, names, and whether by TLS.
+func hostOf(url string, field []byte) (host []byte, secure bool) {
+	scheme, rest, ok := strings.Cut(url, "://")
+	if !ok {
+		return field, false
+	}
+	name, _, _ := strings.Cut(rest, "/")
+	return []byte(name), strings.EqualFold(scheme, "https")
+}
+
+func (e *explanation) step(what, value, note string) {
+	e.Steps = append(e.Steps, admin.Step{What: what, Value: value, Note: note})
+}
+
+func (e *explanation) decide(why policy.Reason) {
+	i := why.Info()
+	e.Decision = i.Decision.String()
+	e.step("decision", i.Name, i.Help)
+}
+
+// explain follows call.serve.
+func (e *explanation) explain() {
+	rt := &e.route
+	e.step("class", rt.Class.String(), "of "+rt.What.String()+", for node: "+rt.Where.String())
+	switch rt.Class {
+	case route.Read, route.ReadByBody:
+		e.read()
+	case route.Write:
+		e.decide(policy.NotReading)
+	case route.Static:
+		e.step("static", "file", "its header lines say how long it is kept, as with type http")
+		e.decide(policy.URIMiss)
+	case route.Stream:
+		if e.shared() {
+			e.step("feed", "shared", "with those who ask the same, unless couchdb.md names it among those that are passed on")
+			e.Decision = telemetry.Coalesced.String()
+			return
+		}
+		e.decide(policy.ProtocolPassed)
+	default:
+		e.decide(policy.ProtocolPassed)
+	}
+}
+
+// read follows call.read.
+func (e *explanation) read() {
+	switch {
+	case e.set.table() == nil:
+		e.step("database", string(e.name), "nothing of databases is kept: follow_changes is off")
+	case e.keepable() && !e.replicates():
+		if e.permitted() {
+			e.copied()
+		}
+		return
+	}
+	e.decide(policy.ProtocolPassed)
+}
+
+// permitted tells whether who asks may be given copies, as far as that is known.
+func (e *explanation) permitted() bool {
+	e.who = visible.Identify(e.x.Request.Fields)
+	e.db = e.set.table().Find(e.name)
+	v, _ := e.set.gate.Look(e.who, e.name, e.now)
+	note := "by the node's last word on the request's credentials"
+	if v == visible.Unknown {
+		note = "a node would be asked first whether these credentials may read the database; what follows is if they may"
+	}
+	e.step("rights", v.String(), note)
+	if v == visible.Denied {
+		e.decide(policy.NotAllowed)
+		return false
+	}
+	if e.db == nil {
+		e.step("database", string(e.name), "not in use: the next read that is allowed begins to follow it")
+		e.decide(policy.URIMiss)
+		return false
+	}
+	return true
+}
+
+// copied tells what is known of the database, and what is kept.
+func (e *explanation) copied() {
+	good := e.db.Servable(e.now)
+	e.step("database", string(e.name), fmt.Sprintf("followed; copies may be given out: %v", good))
+	for node, url := range e.set.cfg.Nodes {
+		st := e.db.Standing(node, e.now)
+		e.step("node", url, fmt.Sprintf("out: %v, to be compared: %v, lacks %d changes, for %v", st.Out, st.Adrift, st.Lacks, st.Lag))
+	}
+	for _, tag := range e.svc.cache.Generations(e.svc.tagger.AppendReads(nil, &e.route)...) {
+		e.step("depends on", tag, "")
+	}
+	if e.body = e.x.Body; !e.makeKey() {
+		e.decide(policy.ProtocolPassed)
+		return
+	}
+	p := &httpcache.Plan{Key: e.key, Good: good, Options: followed}
+	if e.route.Class == route.ReadByBody {
+		p.Body = e.body
+	}
+	answer := e.svc.engine.ExplainPlan(e.request, e.x.Request.Fields, p)
+	e.Steps, e.Decision = append(e.Steps, answer.Steps...), answer.Decision
+}

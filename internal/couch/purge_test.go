@@ -1,0 +1,51 @@
+package couch
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/kasoku/kasoku/internal/admin"
+)
+
+// TestPurge shows what a purge puts out of reach, and that it takes away no more.
+func TestPurge(t *testing.T) {
+	s := newSite(t, 1)
+	s.nodes[0].store("x", "1")
+	s.nodes[0].store("y", "1")
+	s.follow()
+	const revision = "/db/x?rev=1-967a00dff5e02add41819138abb3284d"
+	all := []string{"/db/x", revision, "/db/y", "/db/_all_docs", "/db/_design/d/_view/v"}
+	f := func(url, dropped string, gone ...string) {
+		t.Helper()
+		for _, path := range all {
+			s.ask("GET", path, "")
+		}
+		got, err := s.Purge(t.Context(), admin.PurgeRequest{URL: url})
+		if err != nil || got.Dropped != dropped {
+			t.Errorf("%s: dropped %q, %v; want %q", url, got.Dropped, err, dropped)
+		}
+		var asked []string
+		for _, path := range all {
+			if g := s.ask("GET", path, ""); !strings.HasPrefix(g.how(), "hit") {
+				asked = append(asked, path)
+			}
+		}
+		if strings.Join(asked, " ") != strings.Join(gone, " ") {
+			t.Errorf("%s: asked again for %v; want %v", url, asked, gone)
+		}
+	}
+	f("/db/x", "document x of database db, with its attachments", "/db/x")
+	f("http://relax.example/db/x/file", "document x of database db, with its attachments", "/db/x")
+	f("/db/_all_docs?limit=1", "all views, lists and queries of database db", "/db/_all_docs", "/db/_design/d/_view/v")
+	f(revision, "everything of database db", all...)
+	f("/db", "everything of database db", all...)
+	f("", "everything of service couch", all...)
+	for _, r := range []admin.PurgeRequest{
+		{URL: "/"}, {URL: "http://relax.example"}, {URL: "db"}, {URL: "/_session"}, {Prefix: "/db/"}, {Pattern: "/db/*"}, {URL: "/db", Soft: true}, {Table: "db"},
+	} {
+		if _, err := s.Purge(t.Context(), r); !errors.Is(err, admin.ErrInput) {
+			t.Errorf("%+v: %v", r, err)
+		}
+	}
+}
