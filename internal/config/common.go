@@ -9,11 +9,14 @@ type Common struct {
 	TLS *TLS `yaml:"tls"`
 	// What one client, or all together, may ask of this listener.
 	Limits Limits `yaml:"limits"`
-	// Repeating requests that failed at the origin, with types http and couchdb at another one.
+	// Repeating requests that failed at the origin, with types http and couchdb at another
+	// one.
 	Retry Retry `yaml:"retry"`
 	// Leaving an origin alone that fails.
 	Breaker Breaker `yaml:"breaker"`
-	// How many requests may be under way at the origin, found by measuring.
+	// How many requests may be under way at the origin, found by measuring. Type dynamodb
+	// only: those of types http and couchdb that ask for the same thing wait for each other,
+	// and others go to an origin at once.
 	Concurrency Concurrency `yaml:"concurrency"`
 	// Most bytes of cache.memory that this service may take; left out, it may
 	// take all that is not set apart for others. It is set apart from cache.memory:
@@ -22,7 +25,8 @@ type Common struct {
 	Memory Size `yaml:"memory" min:"1MiB"`
 	// Longest time for one attempt at the origin, from connecting to the last
 	// byte. Lower values free a client from a slow origin sooner, and make more
-	// writes whose outcome is unknown.
+	// writes whose outcome is unknown. Type dynamodb only: the others have a timeout for each
+	// step.
 	OriginTimeout Duration `yaml:"origin_timeout" default:"5s" min:"1ms"`
 }
 
@@ -67,7 +71,8 @@ type Limits struct {
 	// connection that is just being closed: SDKs keep idle ones for about 90s.
 	IdleTimeout Duration `yaml:"idle_timeout" default:"3m" min:"1ms"`
 	// Longest time that a request may take as a whole, retries and waiting
-	// included; beyond it the client is told that the service is unavailable.
+	// included; beyond it the client is told that the service is unavailable. Type dynamodb
+	// only: the others have a timeout for each step at the origin.
 	RequestTimeout Duration `yaml:"request_timeout" default:"30s" min:"1ms"`
 	// Most requests a second from one client address (in IPv6: one /64), with
 	// bursts of one second's worth; beyond it: 429, or how the service's protocol
@@ -78,8 +83,8 @@ type Limits struct {
 // Retry says how requests that failed at the origin are repeated.
 type Retry struct {
 	// Most attempts for one request, the first included; 1 means that nothing is
-	// repeated. A write is only repeated when the origin has said that it did not
-	// execute it.
+	// repeated. A write is only repeated when it surely was not executed. origin.md tells
+	// when.
 	Attempts int `yaml:"attempts" default:"3" min:"1" max:"10"`
 	// Retries allowed for each request, on average over all. It keeps retries
 	// from multiplying the load on an origin that is already failing: at 0.2 they
@@ -89,9 +94,10 @@ type Retry struct {
 	// budget does not punish a quiet service.
 	BudgetMin float64 `yaml:"budget_min" default:"10" min:"0.001"`
 	// Upper bound of the first pause. Each pause is random between 0 and a bound
-	// that doubles with every retry. Longer pauses spare the origin and cost latency.
+	// that doubles with every retry. Longer pauses spare the origin and cost latency. Type
+	// dynamodb only: the others ask another origin, at once.
 	Base Duration `yaml:"base" default:"25ms" min:"1ms"`
-	// Where the doubling of the bound ends.
+	// Where the doubling of the bound ends. Type dynamodb only.
 	Cap Duration `yaml:"cap" default:"1s" min:"1ms"`
 }
 

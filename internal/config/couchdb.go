@@ -36,7 +36,8 @@ type CouchDB struct {
 	// values make more misses where the network stutters.
 	MaxUnfollowed Duration `yaml:"max_unfollowed" default:"1s" min:"500ms"`
 	// How long a node may lack a change that another one has. One that lags more gets no reads
-	// until it has caught up, unless all do.
+	// until it has caught up, unless all do. Where databases are not followed, it is how long
+	// a client reads from the node that took its last write, in whole seconds.
 	MaxLag Duration `yaml:"max_lag" default:"10s" min:"100ms"`
 	// How long it is remembered whether somebody may read a database: for as long can
 	// a change of rights that is made past Kasoku stay unseen. Each time that it is over a
@@ -51,8 +52,8 @@ type CouchDB struct {
 
 	Reach `yaml:",inline"`
 	// Longest time from the last byte of the request to the head of its answer; beyond
-	// it the client gets 504. The first request of a view waits until its index
-	// is built.
+	// it the client gets 504. What a node may have to build an index for (views, lists,
+	// _find and the like) has ten minutes, unless this is more.
 	FirstByteTimeout Duration `yaml:"first_byte_timeout" default:"10m" min:"1ms"`
 	// Longest pause within an answer; beyond it the answer is cut. Live feeds have
 	// pauses of up to a minute.
@@ -183,6 +184,5 @@ func (k *checker) couchUnused(path string, c *CouchDB) {
 		}
 	}
 	f("max_unfollowed", c.MaxUnfollowed != usual.MaxUnfollowed)
-	f("max_lag", c.MaxLag != usual.MaxLag)
 	f("max_databases", c.MaxDatabases != usual.MaxDatabases)
 }

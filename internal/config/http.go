@@ -2,15 +2,18 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // HTTP is a service of type http: a caching reverse proxy before any HTTP origin.
 // What may be stored, for how long and for whom is what RFC 9111 says of the
 // answers' own header lines; the keys here only fill in where those say nothing.
-// http-cache.md tells the rules.
+// http-cache.md tells the rules. Their clock counts in seconds, so default_ttl,
+// heuristic_max and the keys that begin with stale_ are whole seconds.
 type HTTP struct {
 	// Who answers: a list of URLs, or of mappings with a URL and a weight. All of
 	// them are taken to give the same answers.
@@ -40,7 +43,7 @@ type HTTP struct {
 	// serve what the origin did not allow it to; Cache-Status tells it.
 	DefaultTTL Duration `yaml:"default_ttl" default:"0s"`
 	// Share of the time since an answer's Last-Modified that it is fresh if it does not
-	// say so itself. 0: such answers are not fresh.
+	// say so itself, in steps of 0.01. 0: such answers are not fresh.
 	Heuristic float64 `yaml:"heuristic" default:"0.1" min:"0" max:"1"`
 	// The longest time that heuristic makes an answer fresh for.
 	HeuristicMax Duration `yaml:"heuristic_max" default:"24h"`
@@ -155,13 +158,41 @@ func (k *checker) http(path string, s *Service) {
 			k.failf(fmt.Sprintf("%s.accept_encodings[%d]", path, i), "%q is no content coding, in lower case", name)
 		}
 	}
+	k.steps(path, h)
 	k.reach(path, &h.Reach)
 	k.passing(path, &h.Passing)
-	k.networks(path+".purge_method.from", h.PurgeMethod.From)
-	if len(h.PurgeMethod.From) == 0 && h.PurgeMethod.Enabled {
-		k.failf(path+".purge_method.from", "nobody could use it")
-	}
+	k.purgeMethod(path+".purge_method", &h.PurgeMethod)
 	k.proxyUnused(path, s)
+}
+
+// steps finds values between those that can be counted: they would be another one, or 0.
+func (k *checker) steps(path string, h *HTTP) {
+	for _, t := range []struct {
+		key  string
+		time Duration
+	}{
+		{"default_ttl", h.DefaultTTL}, {"heuristic_max", h.HeuristicMax}, {"stale_while_revalidate", h.StaleWhileRevalidate},
+		{"stale_if_error", h.StaleIfError}, {"stale_if_unreachable", h.StaleIfUnreachable},
+	} {
+		if t.time.Std()%time.Second != 0 {
+			k.failf(path+"."+t.key, "%s: only whole seconds are counted", t.time)
+		}
+	}
+	if hundredths := h.Heuristic * 100; math.Abs(hundredths-math.Round(hundredths)) > 1e-9 {
+		k.failf(path+".heuristic", "%v: only hundredths are counted", h.Heuristic)
+	}
+}
+
+func (k *checker) purgeMethod(path string, p *PurgeMethod) {
+	k.networks(path+".from", p.From)
+	_, from := k.places[path+".from"]
+	_, enabled := k.places[path+".enabled"]
+	switch {
+	case p.Enabled && len(p.From) == 0:
+		k.failf(path+".from", "nobody could use it")
+	case from && !enabled:
+		k.failf(path+".from", `has no effect without "enabled: true"`)
+	}
 }
 
 func (k *checker) httpOrigin(path string, h *HTTP, i int, listen Address) {

@@ -32,12 +32,11 @@ type Passing struct {
 	// Largest body that is kept in memory. A service of type http keeps larger ones on disk,
 	// if there is one (cache.disk); else they are passed on as they come.
 	MaxObject Size `yaml:"max_object" default:"64MiB" min:"1KiB" max:"64GiB"`
-	// Content codings that stored text of 1 KiB to 8 MiB is offered in, from `br`,
-	// `zstd` and `gzip`; of several that a client takes it gets the first in this
-	// order. They are made once, in the background, after the answer was stored, and
+	// Content codings that stored text of 1 KiB to 8 MiB is offered in; of several that a
+	// client takes it gets the first in this order. They are made once, in the background, after the answer was stored, and
 	// take about a third more memory for it. Answers that the origin has encoded
 	// itself, or that say no-transform, stay as they are. Left out: none.
-	Compress []string `yaml:"compress"`
+	Compress []string `yaml:"compress" enum:"br|zstd|gzip"`
 	// What origins are told of the client.
 	Forwarded Forwarded `yaml:"forwarded"`
 	// Whether every connection starts with a PROXY protocol header (version 1 or
@@ -160,8 +159,8 @@ func (k *checker) reach(path string, r *Reach) {
 
 func (k *checker) passing(path string, p *Passing) {
 	for i, name := range p.Compress {
-		if !slices.Contains([]string{"br", "zstd", "gzip"}, name) {
-			k.failf(fmt.Sprintf("%s.compress[%d]", path, i), "%q is not one of br, zstd, gzip", name)
+		if name != "" && slices.Contains(p.Compress[:i], name) {
+			k.failf(fmt.Sprintf("%s.compress[%d]", path, i), "%q is given twice", name)
 		}
 	}
 	k.networks(path+".forwarded.trust", p.Forwarded.Trust)
