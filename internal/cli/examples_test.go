@@ -64,35 +64,43 @@ func runOnce(t *testing.T, text []byte) {
 	}
 }
 
-// Every whole configuration in the documentation is valid.
+// Every configuration in the documentation is valid. One that shows only what all
+// services share gets a service.
 func TestConfigurationsInDocs(t *testing.T) {
 	t.Setenv("APP_SECRET", "s")
-	pages, err := filepath.Glob("../../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	t.Setenv("COUCH_PASSWORD", "s")
+	const some = "services: {site: {type: http, listen: 127.0.0.1:8088, origins: [\"http://127.0.0.1:3000\"]}}\n"
 	block := regexp.MustCompile("(?s)```yaml\n(.*?)```")
 	found := 0
-	for _, page := range append(pages, "../../README.md") {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range block.FindAllStringSubmatch(string(text), -1) {
-			if !strings.Contains(m[1], "services:") {
-				continue
-			}
+	for page, text := range pages(t) {
+		for _, m := range block.FindAllStringSubmatch(text, -1) {
 			found++
+			if !strings.Contains(m[1], "services:") {
+				m[1] += some
+			}
 			file := filepath.Join(t.TempDir(), "kasoku.yaml")
 			if err := os.WriteFile(file, []byte(m[1]), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := config.Load(file); err != nil {
-				t.Errorf("%s: %v\n%s", filepath.Base(page), err, m[1])
+				t.Errorf("%s: %v\n%s", page, err, m[1])
 			}
 		}
 	}
-	if found < 2 {
+	if found < 8 {
 		t.Fatalf("%d configurations were found", found)
+	}
+}
+
+// The example of limits shows the defaults, as it says.
+func TestLimitsAreDefaults(t *testing.T) {
+	c, err := config.Load("../../examples/limits.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"services":{"orders":{"type":"dynamodb","listen":"127.0.0.1:8000","limits":{"body_bytes":"16MiB","requests_per_second":2000},` +
+		`"origin":"http://127.0.0.1:8001","region":"us-east-1","auth":{"mode":"none"}}}}`
+	if got := string(c.Changed()); got != want {
+		t.Errorf("it changes\n%s\nwant\n%s", got, want)
 	}
 }

@@ -17,7 +17,7 @@ var Fields = []FieldInfo{
 	{"table", "the table; left out when there is none"},
 	{"path", "the path asked for, without the query, as the client wrote it; left out where the protocol has none"},
 	{"key", "hash of the key of what is asked for as 16 hex digits: the same key always has the same hash while a process lives; left out when the request has no single key"},
-	{"status", "HTTP status of the answer; 0 when the connection broke before one"},
+	{"status", "HTTP status of the answer; 0 when the connection broke before one, 499 when the client had gone"},
 	{"decision", "how it was answered, see the table of decisions"},
 	{"duration_us", "microseconds from the first byte read to the last byte written"},
 	{"origin_us", "microseconds of it spent waiting for the origin; left out when it was not asked"},

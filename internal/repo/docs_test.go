@@ -1,0 +1,88 @@
+package repo
+
+import (
+	"go/ast"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// documents calls f for every page of the documentation.
+func documents(t *testing.T, f func(name, text string)) {
+	t.Helper()
+	n := 0
+	walk(t, func(p string) {
+		if path.Ext(p) == ".md" {
+			n++
+			f(p, string(read(t, p)))
+		}
+	})
+	if n < 10 {
+		t.Fatalf("found only %d pages: looked in the wrong place", n)
+	}
+}
+
+var testName = regexp.MustCompile("`(Test[A-Z][A-Za-z0-9]*)(\\.\\.\\.)?`")
+
+// TestDocsNameTests wants each test that a page names as a proof to be there.
+func TestDocsNameTests(t *testing.T) {
+	var tests []string
+	for _, s := range sources(t) {
+		for _, d := range s.ast.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && s.isTest() && strings.HasPrefix(f.Name.Name, "Test") {
+				tests = append(tests, f.Name.Name)
+			}
+		}
+	}
+	documents(t, func(page, text string) {
+		for _, m := range testName.FindAllStringSubmatch(text, -1) {
+			found := false
+			for _, name := range tests {
+				found = found || name == m[1] || m[2] != "" && strings.HasPrefix(name, m[1])
+			}
+			if !found {
+				t.Errorf("%s names %s, and there is no such test", page, m[1])
+			}
+		}
+	})
+}
+
+var (
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	dropped = regexp.MustCompile("[^a-z0-9 _-]")
+)
+
+// TestDocsLinks wants each link within the repository to lead somewhere, to the heading
+// as well.
+func TestDocsLinks(t *testing.T) {
+	documents(t, func(page, text string) {
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			file, anchor, _ := strings.Cut(m[1], "#")
+			if strings.Contains(file, "://") {
+				continue
+			}
+			to := page
+			if file != "" {
+				to = path.Join(path.Dir(page), file)
+			}
+			if _, err := os.Stat(filepath.Join(root, to)); err != nil {
+				t.Errorf("%s links to %s: %v", page, m[1], err)
+			} else if anchor != "" && !anchors(string(read(t, to)))[anchor] {
+				t.Errorf("%s links to %s, and there is no such heading", page, m[1])
+			}
+		}
+	})
+}
+
+// anchors are the names by which a page's headings are linked to.
+func anchors(text string) map[string]bool {
+	list := map[string]bool{}
+	for _, m := range heading.FindAllStringSubmatch(text, -1) {
+		list[strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-")] = true
+	}
+	return list
+}
