@@ -76,9 +76,10 @@ class Feed {
     this.limit = Number(query.get('limit') || Infinity);
     this.heartbeat = query.get('heartbeat') === 'true' ? MINUTE : Number(query.get('heartbeat') || 0);
     this.timeout = Math.min(Number(query.get('timeout') || MINUTE), MINUTE);
-    this.options = { live: true, include_docs: query.get('include_docs') === 'true', conflicts: query.get('conflicts') === 'true' };
+    this.options = { return_docs: false, include_docs: query.get('include_docs') === 'true', conflicts: query.get('conflicts') === 'true' };
     if (query.get('style')) this.options.style = query.get('style');
     this.sent = 0;
+    this.live = false; // all that was there is told
     this.over = false;
   }
 
@@ -94,11 +95,26 @@ class Feed {
     // PouchDB does not always tell a listener that its database is gone.
     this.gone = (name) => { if (name === this.name) this.end(); };
     this.databases.on('destroyed', this.gone);
-    this.changes = this.db.changes({ ...this.options, since })
-      .on('change', (row) => this.row(row))
-      .on('complete', () => this.end())
-      .on('error', () => this.end());
     this.res.on('close', () => this.stop());
+    // For a live feed PouchDB reads all that is there already, even if it is cancelled
+    // after the first change: a replicator that takes a few changes at a time would have
+    // the whole database read each time.
+    this.read({ since, ...(this.limit < Infinity && { limit: this.limit }) }, () => this.follow());
+  }
+
+  read(options, then) {
+    this.changes = this.db.changes({ ...this.options, ...options })
+      .on('change', (row) => this.row(row))
+      .on('complete', then)
+      .on('error', () => this.end());
+  }
+
+  // follow waits for what changes from now on.
+  follow() {
+    if (this.over) return;
+    if (this.feed === 'longpoll' && this.sent > 0) return this.end();
+    this.live = true;
+    this.read({ since: this.last, live: true }, () => this.end());
   }
 
   pulse() { return this.feed === 'eventsource' ? 'event: heartbeat\ndata: \n\n' : '\n'; }
@@ -120,7 +136,7 @@ class Feed {
     this.sent++;
     if (this.sent >= this.limit) return this.end();
     // A long poll is one batch: whatever else is ready now, and then the end.
-    if (this.feed === 'longpoll' && this.sent === 1) setImmediate(() => this.end());
+    if (this.live && this.feed === 'longpoll' && this.sent === 1) setImmediate(() => this.end());
     else this.rearm();
   }
 
