@@ -52,7 +52,7 @@ func (f *errand) judge(fl *Flight, in *origin.Inbound, adm *Admission, asked int
 		return false
 	case !f.keep:
 		f.why = policy.Unsettled
-	case in.Length > f.set.cfg.MaxObject:
+	case in.Length > f.svc.store.limits.Load().MaxObject:
 		f.why = policy.TooLarge
 	}
 	return true

@@ -2,7 +2,6 @@ package httpcache
 
 import (
 	"bytes"
-	"io"
 	"net/http"
 	"time"
 
@@ -76,7 +75,7 @@ func (c *call) keepPart(in *origin.Inbound, at fence, asked int64, why policy.Re
 	fields := received(in.Header, time.Now().Unix())
 	r := policy.ParseResponse(in.Status, fields, asked, time.Now().Unix(), o)
 	ok, kept := policy.Storable(&c.req, &r, o)
-	if ok && in.Length > c.set.cfg.MaxObject {
+	if ok && in.Length > c.svc.store.limits.Load().MaxObject {
 		ok, kept = false, policy.TooLarge
 	}
 	if in.Status == http.StatusPartialContent && ok && in.Length >= 0 && in.Length != r.Part.Length() && !o.LooseParts {
@@ -90,7 +89,7 @@ func (c *call) keepPart(in *origin.Inbound, at fence, asked int64, why policy.Re
 		c.copyBody(in)
 		return
 	}
-	c.copyBodyTo(in, &collector{most: c.set.cfg.MaxObject, done: func(body []byte) {
+	c.copyBodyTo(in, &collector{store: c.svc.store, done: func(body []byte) {
 		if in.Status == http.StatusPartialContent {
 			part, fits := r.Part.Fit(int64(len(body)), o)
 			if !fits {
@@ -100,29 +99,6 @@ func (c *call) keepPart(in *origin.Inbound, at fence, asked int64, why policy.Re
 		}
 		c.svc.store.put(c.key, newObject(h, gather([][]byte{body}), at.stamp, at.born), nil)
 	}})
-}
-
-// collector keeps a body that is copied, up to a bound. When all of it has come, and
-// before the client has the last of it, done gets it.
-type collector struct {
-	bytes []byte
-	most  int64
-	over  bool
-	done  func(body []byte)
-}
-
-func (k *collector) take(p []byte, err error) {
-	if k == nil {
-		return
-	}
-	if k.over = k.over || int64(len(k.bytes)+len(p)) > k.most; k.over {
-		k.bytes = nil
-		return
-	}
-	k.bytes = append(k.bytes, p...)
-	if err == io.EOF {
-		k.done(k.bytes)
-	}
 }
 
 // fence is what was noted of a URL before its origin was asked.

@@ -141,3 +141,40 @@ func TestPartsAreNoWhole(t *testing.T) {
 		t.Errorf("%d more requests at the origin", n-asked)
 	}
 }
+
+// What is kept of answers that one client alone gets is bounded together with what is
+// fetched for all.
+func TestOwnAnswersAreBounded(t *testing.T) {
+	const size = 300 * kib
+	body := strings.Repeat("x", size)
+	f := func(flying int64, kept bool) {
+		t.Helper()
+		s := newSite(t, func(a *asked) {
+			if strings.HasPrefix(a.head, "POST ") {
+				a.ok(body, "Content-Location: /b")
+				return
+			}
+			a.say(fmt.Sprintf("HTTP/1.1 206 Partial Content\nCache-Control: max-age=60\nContent-Range: bytes 0-%d/%d\nContent-Length: %d\n\n%s", size-1, 2*size, size, body))
+		})
+		s.store.SetLimits(Limits{MaxObject: 1 << 20, Flying: flying})
+		part := func() *got {
+			return s.ask("GET /a", fmt.Sprintf("Range: bytes=0-%d", size-1), `If-None-Match: "other"`)
+		}
+		if g := part(); g.status != 206 || g.body != body {
+			t.Fatalf("a part: %d with %d bytes", g.status, len(g.body))
+		}
+		if g := s.ask("POST /b", "Content-Length: 0"); g.status != 200 || g.body != body {
+			t.Fatalf("an answer to POST: %d with %d bytes", g.status, len(g.body))
+		}
+		if n := s.store.Stats().Flying; n != 0 {
+			t.Errorf("%d bytes are held afterwards", n)
+		}
+		for _, g := range []*got{part(), s.ask("GET /b")} {
+			if hit := strings.Contains(g.get("Cache-Status"), "; hit"); hit != kept {
+				t.Errorf("with %d bytes for all: %s", flying, g.get("Cache-Status"))
+			}
+		}
+	}
+	f(size, true)
+	f(size-1, false)
+}

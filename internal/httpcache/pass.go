@@ -136,6 +136,7 @@ func (c *call) copyBody(in *origin.Inbound) { c.copyBodyTo(in, nil) }
 // length waits for its first bytes: they leave together, and a body that ends before
 // them is told as what it is, an error.
 func (c *call) copyBodyTo(in *origin.Inbound, keep *collector) {
+	defer keep.release()
 	if c.req.Method == policy.HEAD || in.Status == http.StatusNotModified {
 		c.x.Reply.Length = in.Length
 		return

@@ -1,0 +1,44 @@
+package httpcache
+
+import "io"
+
+// collector keeps a body that is copied for one client, as long as it is no longer than
+// what is kept and the memory for fetches lasts: clients make as many of these as they
+// like, and read as slowly. When all of it has come, and before the client has the last
+// of it, done gets it. A nil collector keeps nothing.
+type collector struct {
+	store *Store
+	done  func(body []byte)
+
+	bytes []byte // counted in the store's flying
+	over  bool
+}
+
+func (k *collector) take(p []byte, err error) {
+	if k == nil || k.over {
+		return
+	}
+	if !k.fits(int64(len(p))) {
+		k.release()
+		return
+	}
+	k.store.stats.flying.Add(int64(len(p)))
+	if k.bytes = append(k.bytes, p...); err == io.EOF {
+		k.done(k.bytes)
+		k.release()
+	}
+}
+
+// fits tells whether n more bytes may be held.
+func (k *collector) fits(n int64) bool {
+	l := k.store.limits.Load()
+	return int64(len(k.bytes))+n <= l.MaxObject && k.store.stats.flying.Load()+n <= l.Flying
+}
+
+// release lets go of the body, and takes no more.
+func (k *collector) release() {
+	if k != nil {
+		k.store.stats.flying.Add(-int64(len(k.bytes)))
+		k.bytes, k.over = nil, true
+	}
+}
