@@ -80,6 +80,17 @@ func (g *group) place(since string) (at uint64, seq string, ok bool) {
 	return at, g.ring.position(at), ok
 }
 
+// written is a position in the form in which the node writes them, once that is known: as
+// text or as a number. Clients' own may be in another, since a URL does not tell.
+func (g *group) written(seq string) string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if base := g.ring.base; base != "" && base[0] == '"' && seq[0] != '"' {
+		return strconv.Quote(seq)
+	}
+	return seq
+}
+
 // change changes the group and wakes its clients.
 func (g *group) change(f func()) {
 	g.mu.Lock()

@@ -69,14 +69,13 @@ func (f *follower) read(t *testing.T, form Form, text string) {
 		case kind == changes.Item:
 			f.row(t, string(object))
 		case kind == changes.Last:
-			// Who has got nothing yet is told his own position, and 0 is a number.
 			var last struct {
-				Seq json.RawMessage `json:"last_seq"`
+				Seq string `json:"last_seq"`
 			}
-			if err := json.Unmarshal(object, &last); err != nil || len(last.Seq) == 0 {
+			if err := json.Unmarshal(object, &last); err != nil || last.Seq == "" {
 				t.Fatalf("%q: %v", object, err)
 			}
-			f.since = strings.Trim(string(last.Seq), `"`)
+			f.since = last.Seq
 		}
 	}
 }

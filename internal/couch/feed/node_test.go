@@ -23,8 +23,8 @@ type change struct {
 	rev int
 }
 
-func (c change) text(token func(int) string) string {
-	return fmt.Sprintf(`{"seq":%q,"id":%q,"changes":[{"rev":"%d-x"}]}`, token(c.seq), c.id, c.rev)
+func (c change) text(written func(int) string) string {
+	return fmt.Sprintf(`{"seq":%s,"id":%q,"changes":[{"rev":"%d-x"}]}`, written(c.seq), c.id, c.rev)
 }
 
 // node is a CouchDB with one database, in memory, that misbehaves as it is told.
@@ -36,6 +36,7 @@ type node struct {
 	docs    map[string]change
 	replace bool          // the database is replaced as its feed is asked for
 	design  string        // the revision of the design document
+	numbers bool          // positions are numbers, as with CouchDB 1
 	changed chan struct{} // closed with each change
 	cut     chan struct{} // closed to break all feeds off
 	gone    chan struct{} // closed to end all feeds in order
@@ -44,6 +45,7 @@ type node struct {
 	rewind  int           // how many positions each new feed repeats
 	twice   bool          // rows come twice
 	hold    chan struct{} // pages wait until it is closed, if it isn't nil
+	mute    chan struct{} // so does what the node says of its database
 	refuse  int
 	asked   []string
 	open    map[string]int // continuous feeds, by their shape
@@ -100,10 +102,22 @@ func (n *node) put(id string) {
 
 func (n *node) token(seq int) string { return fmt.Sprintf("%d-%d", seq, n.born) }
 
+// written is a position as JSON.
+func (n *node) written(seq int) string {
+	if n.numbers {
+		return strconv.Itoa(seq)
+	}
+	return strconv.Quote(n.token(seq))
+}
+
 // position reads a token: those of other databases replay everything.
 func (n *node) position(token string) (int, bool) {
 	if token == "0" {
 		return 0, true
+	}
+	if n.numbers {
+		at, err := strconv.Atoi(token)
+		return at, err == nil
 	}
 	seq, born, ok := strings.Cut(token, "-")
 	at, err := strconv.Atoi(seq)
@@ -152,7 +166,7 @@ func (n *node) ask(ctx context.Context, r *Request) (*Answer, error) {
 	case n.born == 0:
 		return said(404, `{"error":"not_found"}`)
 	case u.Path == "/d b":
-		return said(200, fmt.Sprintf(`{"instance_start_time":"%d","update_seq":%q}`, n.born, n.token(n.seq)))
+		return n.later(ctx, n.mute, fmt.Sprintf(`{"instance_start_time":"%d","update_seq":%s}`, n.born, n.written(n.seq)))
 	case u.Path == "/d b/_design/f":
 		return said(200, "", "ETag", n.design)
 	case n.refuse != 0:
@@ -203,12 +217,17 @@ func (n *node) page(ctx context.Context, q url.Values, at int) (*Answer, error) 
 		if i > 0 {
 			b.WriteString(",\r\n")
 		}
-		b.WriteString(c.text(n.token))
+		b.WriteString(c.text(n.written))
 	}
-	fmt.Fprintf(&b, "\n],\n\"last_seq\":%q,\"pending\":%d}\n", n.token(last), left)
-	a, err := said(200, b.String())
-	if hold := n.hold; hold != nil {
-		a.Body = io.NopCloser(io.MultiReader(waiting{ctx, hold}, &b))
+	fmt.Fprintf(&b, "\n],\n\"last_seq\":%s,\"pending\":%d}\n", n.written(last), left)
+	return n.later(ctx, n.hold, b.String())
+}
+
+// later says something when a channel is closed, or at once without one.
+func (n *node) later(ctx context.Context, when <-chan struct{}, text string) (*Answer, error) {
+	a, err := said(200, text)
+	if when != nil {
+		a.Body = io.NopCloser(io.MultiReader(waiting{ctx, when}, a.Body))
 	}
 	return a, err
 }
@@ -240,9 +259,9 @@ func (n *node) continuous(ctx context.Context, w *io.PipeWriter, q url.Values, a
 		var changed <-chan struct{}
 		n.set(func() {
 			for _, c := range n.after(at, q.Get("only")) {
-				text.WriteString(c.text(n.token) + "\n")
+				text.WriteString(c.text(n.written) + "\n")
 				if n.twice {
-					text.WriteString(c.text(n.token) + "\n")
+					text.WriteString(c.text(n.written) + "\n")
 				}
 			}
 			at, changed = n.seq, n.changed
@@ -256,7 +275,7 @@ func (n *node) continuous(ctx context.Context, w *io.PipeWriter, q url.Values, a
 			w.CloseWithError(io.ErrUnexpectedEOF)
 			return
 		case <-gone:
-			fmt.Fprintf(w, "{\"last_seq\":\"%d\",\"pending\":0}\n", at)
+			fmt.Fprintf(w, "{\"last_seq\":%s,\"pending\":0}\n", n.written(at))
 			w.Close()
 			return
 		case <-ctx.Done():

@@ -281,7 +281,7 @@ func (s *session) wait(ctx context.Context, stopping, moved <-chan struct{}) (o 
 	case <-s.timer.C:
 		return s.tick(ctx)
 	case <-stopping:
-		if s.last == "" {
+		if s.last == "" || s.g.view().phase == opening {
 			return s.give(busy)
 		}
 		return s.end(0)
@@ -308,7 +308,7 @@ func (s *session) tick(ctx context.Context) (o outcome, over bool) {
 		return 0, false
 	case s.q.Beat == 0 && s.placed:
 		return s.end(0)
-	case s.q.Beat == 0: // the node takes its time
+	case s.q.Beat == 0, s.g.view().phase == opening: // the node takes its time, and may still refuse
 		s.rearm(now)
 		return 0, false
 	}
@@ -368,7 +368,7 @@ func (s *session) end(more int) (o outcome, over bool) {
 	if s.placed {
 		more += int(s.g.view().end - s.at)
 	}
-	if o, over := s.write(s.q.Form.closing(s.last, more)); over {
+	if o, over := s.write(s.q.Form.closing(s.g.written(s.last), more)); over {
 		return o, over
 	}
 	_ = s.out.Close()
@@ -385,7 +385,7 @@ func (s *session) give(o outcome) (outcome, bool) {
 	return served, true
 }
 
-// asJSON writes a position as it stands in a feed.
+// asJSON writes a client's position as it may stand in a feed.
 func asJSON(since string) string {
 	if since != "" && (since[0] == '[' || since[0] >= '0' && since[0] <= '9') && json.Valid([]byte(since)) {
 		return since
