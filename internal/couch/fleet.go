@@ -169,17 +169,20 @@ func (f *fleet) doubt(db *watch.Database, node int) {
 	}
 }
 
-// first returns the first node of an order that may get requests, or the first one if
-// none may.
-func (f *fleet) first(o order) int {
+// well returns those of an order that may get requests, or all if none may.
+func (f *fleet) well(o order) order {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	kept := make(order, 0, len(o))
 	for _, node := range o {
 		if len(f.trouble[node]) == 0 {
-			return node
+			kept = append(kept, node)
 		}
 	}
-	return o[0]
+	if len(kept) == 0 {
+		return o
+	}
+	return kept
 }
 
 // returned takes note that a node may have been restarted.

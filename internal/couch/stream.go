@@ -62,7 +62,7 @@ func (c *call) shared() bool {
 // returns false.
 func (c *call) share() bool {
 	c.given = true
-	c.given = c.set.fleet.feeds.Serve(c.x, feed.Client{DB: string(c.name), Node: c.set.fleet.first(c.passOrder()), May: c.may()})
+	c.given = c.set.fleet.feeds.Serve(c.x, feed.Client{DB: string(c.name), Nodes: c.set.fleet.well(c.passOrder()), May: c.may()})
 	return c.given
 }
 

@@ -87,3 +87,28 @@ func TestSharedFeed(t *testing.T) {
 		t.Errorf("ann gets %q", got)
 	}
 }
+
+// TestFeedsOfNextNode checks that clients share a feed of the next node when the first
+// one can't be reached, before a check has found that out.
+func TestFeedsOfNextNode(t *testing.T) {
+	s := newSite(t, 2)
+	b := s.nodes[1]
+	s.nodes[0].server.Close()
+	var all []*follower
+	for range 20 {
+		f := s.feed("/db/_changes?feed=continuous&since=now&heartbeat=1000")
+		if f.how() != "fwd=miss; collapsed" {
+			t.Fatalf("%d %s", f.resp.StatusCode, f.how())
+		}
+		all = append(all, f)
+	}
+	rev := b.store("d", "{}")
+	for _, f := range all {
+		if got, want := f.next(), fmt.Sprintf(`{"seq":"1-x","id":"d","changes":[{"rev":%q}]}`, rev); got != want {
+			t.Fatalf("got %q; want %q", got, want)
+		}
+	}
+	if got := s.settings.Load().fleet.feeds.Tally(); got.Feeds != 1 || got.Clients != 20 {
+		t.Errorf("%+v", got)
+	}
+}

@@ -86,6 +86,7 @@ type scene struct {
 	*testing.T
 	*node
 	feeds *Feeds
+	nodes []int // whose feeds callers may get
 }
 
 // play runs a test in a bubble.
@@ -93,7 +94,7 @@ func play(t *testing.T, cfg Config, script func(s *scene)) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode()
 		cfg.Ask = n.ask
-		s := &scene{t, n, New(cfg)}
+		s := &scene{t, n, New(cfg), []int{1}}
 		script(s)
 		s.feeds.Close()
 		synctest.Wait()
@@ -215,52 +216,6 @@ func TestEnds(t *testing.T) {
 	})
 }
 
-// TestOwnPosition checks that a client whose feed ends before anything came is told
-// where it began, written as the node writes positions.
-func TestOwnPosition(t *testing.T) {
-	f := func(numbers bool, since, last string, end func(s *scene, all []*client)) {
-		t.Helper()
-		play(t, Config{}, func(s *scene) {
-			s.Helper()
-			s.set(func() { s.hold, s.numbers = make(chan struct{}), numbers })
-			s.put("a")
-			s.put("b")
-			lines, batch, events := s.come("feed=continuous&since="+since), s.come("feed=longpoll&since="+since), s.come("feed=eventsource&since="+since)
-			end(s, []*client{lines, batch, events})
-			s.expect(lines, "{\"last_seq\":"+last+",\"pending\":0}\n<end>")
-			s.expect(batch, "{\"results\":[\n\n],\n\"last_seq\":"+last+",\"pending\":0}\n<end>")
-			s.expect(events, "<end>")
-		})
-	}
-	stop := func(_ *scene, all []*client) {
-		for _, c := range all {
-			close(c.stop)
-		}
-	}
-	drop := func(s *scene, _ []*client) { s.drop(false) }
-	for _, end := range []func(*scene, []*client){stop, drop} {
-		f(false, "0", `"0"`, end)
-		f(false, "0-9", `"0-9"`, end)
-		f(true, "0", "0", end)
-		f(true, "1", "1", end)
-	}
-}
-
-// TestStopOpening checks that nothing is said for a node that has said nothing: not even
-// how it writes positions is known.
-func TestStopOpening(t *testing.T) {
-	play(t, Config{}, func(s *scene) {
-		s.set(func() { s.mute = make(chan struct{}) })
-		c := s.come("feed=continuous&since=0&heartbeat=1000")
-		s.pass(5 * time.Second)
-		s.expect(c, "")
-		close(c.stop)
-		if o := <-c.done; o != busy || c.sink.take() != "" {
-			t.Errorf("outcome %d after %q", o, c.sink.take())
-		}
-	})
-}
-
 func (s *scene) take(c *client) { synctest.Wait(); c.take() }
 
 // TestSince checks where clients begin, and what that costs.
@@ -363,17 +318,18 @@ func TestBreaks(t *testing.T) {
 	f(func(s *scene) { s.put(strings.Repeat("x", 2<<20)) }, "<cut>")
 }
 
-// TestRefused checks that clients whose feed can't be shared are left to the node.
+// TestRefused checks that clients whose feed can't be shared are left to the node, and
+// to another one if that can't be reached.
 func TestRefused(t *testing.T) {
-	f := func(spoil func(s *scene)) {
+	f := func(want outcome, spoil func(s *scene)) {
 		t.Helper()
 		play(t, Config{Groups: 1}, func(s *scene) {
 			spoil(s)
 			c := s.come("feed=continuous&since=now&only=x")
 			select {
 			case o := <-c.done:
-				if o != pass || c.sink.take() != "" {
-					t.Errorf("outcome %d after %q", o, c.sink.take())
+				if o != want || c.sink.take() != "" {
+					t.Errorf("outcome %d after %q; want %d", o, c.sink.take(), want)
 				}
 			default:
 				t.Error("no outcome")
@@ -381,11 +337,11 @@ func TestRefused(t *testing.T) {
 			}
 		})
 	}
-	f(func(s *scene) { s.set(func() { s.refuse = 404 }) })
-	f(func(s *scene) { s.set(func() { s.born = 0 }) })
-	f(func(s *scene) { s.set(func() { s.down = true }) })
-	f(func(s *scene) { s.set(func() { s.replace = true }) })
-	f(func(s *scene) { c := s.come("feed=continuous"); s.Cleanup(c.cancel) })
+	f(pass, func(s *scene) { s.set(func() { s.refuse = 404 }) })
+	f(pass, func(s *scene) { s.set(func() { s.born = 0 }) })
+	f(next, func(s *scene) { s.set(func() { s.down = true }) })
+	f(pass, func(s *scene) { s.set(func() { s.replace = true }) })
+	f(pass, func(s *scene) { c := s.come("feed=continuous"); s.Cleanup(c.cancel) })
 }
 
 // TestSlow checks that a client which takes nothing delays nobody, and misses

@@ -18,9 +18,10 @@ type phase uint8
 const (
 	opening phase = iota // the node has not answered yet
 	open
-	refused // the node does not give this feed, or can't be reached
+	refused // the node does not give this feed
 	ended   // the node has ended the feed in order, or the database is gone
-	lost    // the feed broke off, and could not be resumed
+	lost    // the feed broke off, and may not be resumed
+	away    // the node can't be reached, or does not come back
 )
 
 // group is those who share a feed, and the feed's newest rows. Its goroutine writes
@@ -106,7 +107,7 @@ func (g *group) enter(p phase) { g.change(func() { g.phase = p }) }
 func (g *group) run(ctx context.Context) phase {
 	born, since, err := g.begin(ctx)
 	if err != nil {
-		return refused
+		return unopened(err)
 	}
 	var until time.Time // for how long it may be resumed
 	for failures := 0; ; failures++ {
@@ -127,6 +128,15 @@ func (g *group) run(ctx context.Context) phase {
 			return p
 		}
 	}
+}
+
+// unopened tells what to make of a feed that could not be opened.
+func unopened(err error) phase {
+	var no refusal
+	if errors.As(err, &no) || errors.Is(err, errGarbled) {
+		return refused
+	}
+	return away
 }
 
 // begin finds out where the feed is to begin.
@@ -153,7 +163,7 @@ func (g *group) resume(ctx context.Context, born string, until time.Time, failur
 	defer cancel()
 	for ; ; failures++ {
 		if failures > 0 && !rest(ctx, 50*time.Millisecond<<min(failures-1, 5)) {
-			return lost
+			return away
 		}
 		again, _, err := g.locate(ctx)
 		var no refusal

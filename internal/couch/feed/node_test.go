@@ -42,6 +42,7 @@ type node struct {
 	gone    chan struct{} // closed to end all feeds in order
 
 	down    bool
+	dead    int           // the number under which the node can't be reached
 	rewind  int           // how many positions each new feed repeats
 	twice   bool          // rows come twice
 	hold    chan struct{} // pages wait until it is closed, if it isn't nil
@@ -161,7 +162,7 @@ func (n *node) ask(ctx context.Context, r *Request) (*Answer, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case n.down:
+	case n.down, r.Node == n.dead:
 		return nil, errors.New("connection refused")
 	case n.born == 0:
 		return said(404, `{"error":"not_found"}`)

@@ -16,9 +16,10 @@ import (
 type Client struct {
 	// DB is the database's name, without escapes.
 	DB string
-	// Node is the one whose feed the client gets. It should be the same for all who
-	// follow a database, and for all else that gives them positions in it.
-	Node int
+	// Nodes are those whose feed the client may get: that of the first, and of each other
+	// one only if those before it can't be reached. The first should be the same for all
+	// who follow a database, and for all else that gives them positions in it.
+	Nodes []int
 	// May says whether the client may read the database. It is asked by the client's
 	// goroutine, at the start and then every Config.Recheck; whoever loses the right is
 	// cut.
@@ -39,7 +40,7 @@ func (f *Feeds) Serve(x *edge.Exchange, c Client) bool {
 	if !ok {
 		return false
 	}
-	s := source{node: c.Node, db: c.DB, shape: q.shape, design: q.design, method: string(r.Method)}
+	s := source{db: c.DB, shape: q.shape, design: q.design, method: string(r.Method)}
 	switch s.method {
 	case http.MethodGet:
 	case http.MethodPost:
@@ -62,23 +63,9 @@ func (f *Feeds) Serve(x *edge.Exchange, c Client) bool {
 	if !c.May(ctx) {
 		return false
 	}
-	return f.serve(ctx, x, &session{feeds: f, q: &q, out: &answer{x: x}, may: c.May, came: came}, &s)
-}
-
-// attempts is how often a design document may change while a client comes.
-const attempts = 3
-
-func (f *Feeds) serve(ctx context.Context, x *edge.Exchange, n *session, s *source) bool {
-	for range attempts {
-		if n.g = f.join(s); n.g == nil {
-			return false
-		}
-		o := n.run(ctx, x.Stopping())
-		if o == again {
-			f.retire(n.g)
-		}
-		f.leave(n.g)
-		switch o {
+	for _, s.node = range c.Nodes {
+		n := &session{feeds: f, q: &q, out: &answer{x: x}, may: c.May, came: came}
+		switch f.follow(ctx, x.Stopping(), n, &s) {
 		case served:
 			return true
 		case busy:
@@ -89,6 +76,27 @@ func (f *Feeds) serve(ctx context.Context, x *edge.Exchange, n *session, s *sour
 		}
 	}
 	return false
+}
+
+// attempts is how often a design document may change while a client comes.
+const attempts = 3
+
+// follow makes n a client of the feed from s, until that ends.
+func (f *Feeds) follow(ctx context.Context, stopping <-chan struct{}, n *session, s *source) outcome {
+	for range attempts {
+		if n.g = f.join(s); n.g == nil {
+			return pass
+		}
+		o := n.run(ctx, stopping)
+		if o == again {
+			f.retire(n.g)
+		}
+		f.leave(n.g)
+		if o != again {
+			return o
+		}
+	}
+	return pass
 }
 
 // answer is an exchange's answer as an outlet.

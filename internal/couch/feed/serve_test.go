@@ -17,7 +17,7 @@ func (s *scene) call(method, query, body string, header ...string) (*edge.Exchan
 	defer cancel()
 	r := http1.Request{Method: []byte(method), Path: []byte("/d%20b/_changes"), RawQuery: []byte(query), Fields: http1.FieldsOf(header...)}
 	x := edge.Detached(ctx, r, []byte(body), time.Now())
-	ok := s.feeds.Serve(x, Client{DB: "d b", Node: 1, May: func(context.Context) bool { return true }})
+	ok := s.feeds.Serve(x, Client{DB: "d b", Nodes: s.nodes, May: func(context.Context) bool { return true }})
 	return x, ok
 }
 
@@ -35,6 +35,34 @@ func TestServe(t *testing.T) {
 		x, ok = s.call("GET", "feed=eventsource", "", "Last-Event-ID", `"1-1"`, "Accept", "text/event-stream")
 		if got := string(x.Reply.Head()); !ok || !strings.Contains(got, "Content-Type: text/event-stream\r\nCache-Control: no-cache\r\n") || string(x.Reply.Body) != "\n" {
 			t.Errorf("%t %q %q", ok, got, x.Reply.Body)
+		}
+	})
+}
+
+// TestNextNode checks that clients of a node which can't be reached share the feed of
+// the next one, and that nobody is sent on who is refused.
+func TestNextNode(t *testing.T) {
+	play(t, Config{Own: true}, func(s *scene) {
+		s.put("a")
+		s.nodes, s.dead = []int{1, 2}, 1
+		for range 3 {
+			x, ok := s.call("GET", "feed=longpoll", "")
+			if want := "{\"results\":[\n" + line(1, "a", 1) + "\n],\n\"last_seq\":\"1-1\",\"pending\":0}\n"; !ok || string(x.Reply.Body) != want {
+				t.Errorf("%t %q", ok, x.Reply.Body)
+			}
+		}
+		if got := s.feeds.Tally(); got.Feeds != 1 || s.most != 1 {
+			t.Errorf("%+v, %d feeds at a time", got, s.most)
+		}
+		s.nodes = []int{1}
+		if _, ok := s.call("GET", "feed=longpoll", ""); ok {
+			t.Error("served although no node can be reached")
+		}
+		s.set(func() { s.dead, s.refuse = 0, 403 })
+		s.nodes = []int{1, 2}
+		s.requests()
+		if _, ok := s.call("GET", "feed=longpoll&only=x", ""); ok || len(s.requests()) != 2 {
+			t.Error("another node was asked after one had refused")
 		}
 	})
 }

@@ -25,6 +25,7 @@ type outcome uint8
 const (
 	served outcome = iota
 	pass           // nothing was sent: the node is to answer itself
+	next           // nothing was sent: the node can't be reached
 	again          // nothing was sent: the function that filters is not the one asked for
 	busy           // nothing was sent, and nothing will be
 )
@@ -92,6 +93,8 @@ func (s *session) advance(ctx context.Context, v view) (o outcome, over bool) {
 		return 0, false
 	case v.phase == refused:
 		return s.give(pass)
+	case !s.begun && v.phase == away:
+		return next, true
 	case !s.placed && !s.reading && v.phase == open:
 		if !s.begun && !s.g.upToDate(ctx, s.came) {
 			return s.give(again)
@@ -106,7 +109,7 @@ func (s *session) advance(ctx context.Context, v view) (o outcome, over bool) {
 	switch {
 	case v.phase == ended:
 		return s.end(0)
-	case v.phase == lost:
+	case v.phase == lost, v.phase == away:
 		return s.give(pass)
 	case s.placed && s.q.Form == Longpoll && s.sent > 0:
 		return s.end(0)
@@ -154,24 +157,6 @@ func (s *session) read(ctx context.Context) {
 	}
 	since := s.last
 	go func() { s.pages <- s.feeds.page(ctx, s.g, since, rows) }()
-}
-
-// page reads a page when there is a slot for it.
-func (f *Feeds) page(ctx context.Context, g *group, since string, rows int) *page {
-	select {
-	case f.slots <- struct{}{}:
-		defer func() { <-f.slots }()
-	case <-ctx.Done():
-		return nil
-	}
-	f.paged()
-	mark := g.view().end
-	p, err := g.page(ctx, since, rows, f.cfg.PageBytes)
-	if err != nil {
-		return nil
-	}
-	p.mark = mark
-	return p
 }
 
 // take takes a page over.

@@ -1,0 +1,245 @@
+package service
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/integration/couch"
+	"github.com/kasoku/kasoku/internal/couch/changes"
+)
+
+// follower is a client that follows the changes of "tweets" as those do that exist: it
+// comes back with the position that it was told last, whatever has ended its feed.
+type follower struct {
+	url, form string
+
+	mu    sync.Mutex
+	since string
+	revs  map[string]string // of documents, as they were told last
+	broke int               // feeds that broke off
+	alone string            // the answer to a request for a feed that was not a shared one's
+}
+
+// again is how long a client waits that got no feed.
+const again = 20 * time.Millisecond
+
+func (f *follower) follow(ctx context.Context) {
+	pause := time.NewTicker(again)
+	defer pause.Stop()
+	for ctx.Err() == nil {
+		if f.feed(ctx) {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-pause.C:
+		}
+	}
+}
+
+// feed reads one feed to its end, and returns false if there was none.
+func (f *follower) feed(ctx context.Context) bool {
+	req, err := http.NewRequestWithContext(ctx, "GET", f.target(), nil)
+	if err != nil {
+		f.set(func() { f.alone = err.Error() })
+		return false
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return false
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return false
+	}
+	if how := resp.Header.Get("Cache-Status"); !strings.Contains(how, "collapsed") {
+		f.set(func() { f.alone = resp.Status + " " + how })
+	}
+	switch f.form {
+	case "eventsource":
+		err = f.events(resp.Body)
+	case "longpoll":
+		err = f.rows(changes.NewReader(resp.Body, changes.Results))
+	default:
+		err = f.rows(changes.NewReader(resp.Body, changes.Lines))
+	}
+	if err != nil && ctx.Err() == nil {
+		f.set(func() { f.broke++ })
+	}
+	return true
+}
+
+func (f *follower) set(change func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change()
+}
+
+func (f *follower) target() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.url + "/tweets/_changes?heartbeat=1000&feed=" + f.form + "&since=" + url.QueryEscape(f.since)
+}
+
+// change is a row, or the end of a feed.
+type change struct {
+	Seq     string
+	ID      string
+	Changes []struct{ Rev string }
+	Last    string `json:"last_seq"`
+}
+
+func (f *follower) take(text []byte) error {
+	var c change
+	if err := json.Unmarshal(text, &c); err != nil {
+		return fmt.Errorf("%q: %w", text, err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if c.Last != "" {
+		f.since = c.Last
+		return nil
+	}
+	f.since, f.revs[c.ID] = c.Seq, c.Changes[0].Rev
+	return nil
+}
+
+// rows reads lines or a batch.
+func (f *follower) rows(r *changes.Reader) error {
+	for {
+		kind, text, err := r.Next()
+		switch {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		case kind == changes.Beat:
+			continue
+		}
+		if err := f.take(text); err != nil {
+			return err
+		}
+	}
+}
+
+// events reads server-sent events, which say the position with the row.
+func (f *follower) events(body io.Reader) error {
+	lines := bufio.NewScanner(body)
+	for lines.Scan() {
+		if data, ok := strings.CutPrefix(lines.Text(), "data: {"); ok {
+			if err := f.take([]byte("{" + data)); err != nil {
+				return err
+			}
+		}
+	}
+	return lines.Err()
+}
+
+// knows tells whether the follower was told of all that.
+func (f *follower) knows(revs map[string]string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for id, rev := range revs {
+		if f.revs[id] != rev {
+			return false
+		}
+	}
+	return true
+}
+
+// eachForm is how many clients follow by feeds of each form.
+const eachForm = 4
+
+// TestFeedsThroughFailover checks that clients of all forms lose no change when the node
+// whose feed they share is killed, while another one that has everything lives, and
+// again when the first is back and the other is killed: they share a feed of the node
+// that lives, with a position that means nothing to it.
+func TestFeedsThroughFailover(t *testing.T) {
+	a, b := pair(t, 10)
+	kasoku := before(t, []string{a.URL, b.URL})
+	n := client(kasoku.URL)
+	ctx, cancel := context.WithCancel(t.Context())
+	var all []*follower
+	var done sync.WaitGroup
+	for i := range 3 * eachForm {
+		f := &follower{url: n.URL, form: []string{"continuous", "longpoll", "eventsource"}[i%3], since: "0", revs: map[string]string{}}
+		all = append(all, f)
+		done.Go(func() { f.follow(ctx) })
+	}
+	want := map[string]string{}
+	write := func(when string) {
+		t.Helper()
+		for i := range 10 {
+			id := fmt.Sprint(when, i)
+			want[id] = n.Must(t, "PUT", "/tweets/"+id, "{}").Rev(t)
+		}
+		want["t00003"] = edit(t, n, "t00003", when)
+		couch.Await(t, "all clients to know what was written "+when, func() bool {
+			for _, f := range all {
+				if !f.knows(want) {
+					return false
+				}
+			}
+			return true
+		})
+	}
+	kill := func(n *couch.Node) {
+		t.Helper()
+		couch.Await(t, "both nodes to be equal", func() bool { return maps.Equal(tweets(t, a), tweets(t, b)) })
+		n.Kill()
+	}
+	write("before")
+	kill(a)
+	write("while-a-is-away")
+	for _, f := range all {
+		f.set(func() {
+			if f.broke == 0 && f.form != "longpoll" { // which may have been between two
+				t.Errorf("a feed of form %s did not break off when its node was killed", f.form)
+			}
+		})
+	}
+	a.Restart(t)
+	couch.Await(t, "both nodes to be in use", func() bool {
+		return slices.Equal(samples(t, kasoku.Metrics, "kasoku_upstream_available"), []float64{1, 1})
+	})
+	write("with-both")
+	kill(b)
+	write("while-b-is-away")
+	cancel()
+	done.Wait()
+	for _, f := range all {
+		if f.alone != "" {
+			t.Errorf("a client by %s has not shared a feed: %s", f.form, f.alone)
+		}
+	}
+}
+
+// tweets are the documents of a node with their revisions.
+func tweets(t *testing.T, n *couch.Node) map[string]string {
+	t.Helper()
+	var all struct {
+		Rows []struct {
+			ID    string
+			Value struct{ Rev string }
+		}
+	}
+	if err := json.Unmarshal([]byte(n.Must(t, "GET", "/tweets/_all_docs", "").Body), &all); err != nil {
+		t.Fatal(err)
+	}
+	revs := map[string]string{}
+	for _, row := range all.Rows {
+		revs[row.ID] = row.Value.Rev
+	}
+	return revs
+}

@@ -1,0 +1,69 @@
+package feed
+
+import (
+	"testing"
+	"time"
+)
+
+// TestOwnPosition checks that a client whose feed ends before anything came is told
+// where it began, written as the node writes positions.
+func TestOwnPosition(t *testing.T) {
+	f := func(numbers bool, since, last string, end func(s *scene, all []*client)) {
+		t.Helper()
+		play(t, Config{}, func(s *scene) {
+			s.Helper()
+			s.set(func() { s.hold, s.numbers = make(chan struct{}), numbers })
+			s.put("a")
+			s.put("b")
+			lines, batch, events := s.come("feed=continuous&since="+since), s.come("feed=longpoll&since="+since), s.come("feed=eventsource&since="+since)
+			end(s, []*client{lines, batch, events})
+			s.expect(lines, "{\"last_seq\":"+last+",\"pending\":0}\n<end>")
+			s.expect(batch, "{\"results\":[\n\n],\n\"last_seq\":"+last+",\"pending\":0}\n<end>")
+			s.expect(events, "<end>")
+		})
+	}
+	stop := func(_ *scene, all []*client) {
+		for _, c := range all {
+			close(c.stop)
+		}
+	}
+	drop := func(s *scene, _ []*client) { s.drop(false) }
+	for _, end := range []func(*scene, []*client){stop, drop} {
+		f(false, "0", `"0"`, end)
+		f(false, "0-9", `"0-9"`, end)
+		f(true, "0", "0", end)
+		f(true, "1", "1", end)
+	}
+}
+
+// TestStopOpening checks that nothing is said for a node that has said nothing: not even
+// how it writes positions is known.
+func TestStopOpening(t *testing.T) {
+	play(t, Config{}, func(s *scene) {
+		s.set(func() { s.mute = make(chan struct{}) })
+		c := s.come("feed=continuous&since=0&heartbeat=1000")
+		s.pass(5 * time.Second)
+		s.expect(c, "")
+		close(c.stop)
+		if o := <-c.done; o != busy || c.sink.take() != "" {
+			t.Errorf("outcome %d after %q", o, c.sink.take())
+		}
+	})
+}
+
+// TestGone checks that a client which has got nothing yet when its node dies goes on to
+// another one, and that others are cut.
+func TestGone(t *testing.T) {
+	play(t, Config{}, func(s *scene) {
+		s.put("a")
+		first := s.come("feed=continuous&since=now")
+		s.set(func() { s.hold = make(chan struct{}) })
+		late := s.come("feed=longpoll&since=0")
+		s.set(func() { s.down = true })
+		s.breakOff()
+		if o := <-late.done; o != next || late.take() != "" {
+			t.Errorf("outcome %d after %q", o, late.take())
+		}
+		s.expect(first, "\n<cut>")
+	})
+}
