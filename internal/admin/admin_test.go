@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -300,6 +301,16 @@ func TestReportPage(t *testing.T) {
 		{Origin: "http://10.0.0.2:8080", State: "drained", Why: "check: status 503", Weight: 2.5},
 	}
 	f("report_members.txt", o)
+	o, orders = example()
+	orders.report.Feeds = []Feed{
+		{Database: "a%2Fb", Origin: "http://10.0.0.1:5984", State: "open", Clients: 2000, Rows: 120, Bytes: 20480},
+		{Database: "db", Query: "POST filter=_selector&" + strings.Repeat("x", 80), Origin: "http://10.0.0.2:5984", State: "resuming", Clients: 1},
+	}
+	f("report_feeds.txt", o)
+	orders.report.Feeds = slices.Repeat(orders.report.Feeds[1:], mostFeeds+3)
+	if got := string(o.Text()); strings.Count(got, "resuming") != mostFeeds || !strings.Contains(got, "and 3 more\n") {
+		t.Errorf("of many feeds there are\n%s", got)
+	}
 	f("report_empty.txt", &Overview{Version: "devel", Draining: true})
 }
 

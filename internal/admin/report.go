@@ -102,6 +102,7 @@ func (o *Overview) Text() []byte {
 			count(o.Requests), count(o.Retries), o.URL)
 	})
 	members(&b, j.Services)
+	feeds(&b, j.Services)
 	table(&b, "SERVICE\tDECISION\tCOUNT\tSHARE", j.Services, decisions)
 	notes(&b, j.Services)
 	return b.Bytes()

@@ -47,6 +47,8 @@ type Report struct {
 	Cache   Usage    `json:"cache"`
 	// Disk is what all services that use it have on disk; nil: this one does not.
 	Disk *Disk `json:"disk,omitempty"`
+	// Feeds are the live feeds that clients share, those with the most clients first.
+	Feeds []Feed `json:"feeds,omitempty"`
 	// Decisions counts requests by how they were answered, since the start.
 	Decisions map[telemetry.Decision]uint64 `json:"-"`
 	// Notes are sentences about what the administrator should know, such as a

@@ -2,10 +2,12 @@ package couch
 
 import (
 	"log/slog"
+	"net/url"
 	"slices"
 	"sync"
 	"sync/atomic"
 
+	"github.com/kasoku/kasoku/internal/admin"
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/couch/feed"
 	"github.com/kasoku/kasoku/internal/couch/replicate"
@@ -217,4 +219,14 @@ func (f *fleet) notes() (notes []string) {
 		notes = append(notes, f.keeper.notes()...)
 	}
 	return notes
+}
+
+// shared are the feeds that clients share.
+func (f *fleet) shared() (list []admin.Feed) {
+	for _, s := range f.feeds.States() {
+		list = append(list, admin.Feed{
+			Database: url.PathEscape(s.DB), Query: s.Query, Origin: f.urls[s.Node], State: s.Phase, Clients: s.Clients, Rows: s.Rows, Bytes: s.Bytes,
+		})
+	}
+	return list
 }

@@ -20,7 +20,9 @@ func (s *Service) Ready() error { return s.engine.Ready() }
 func (s *Service) Report() admin.Report {
 	r := s.engine.Report()
 	r.Type = "couchdb"
-	r.Notes = append(r.Notes, s.settings.Load().fleet.notes()...)
+	f := s.settings.Load().fleet
+	r.Notes = append(r.Notes, f.notes()...)
+	r.Feeds = f.shared()
 	return r
 }
 

@@ -67,7 +67,8 @@ type Feeds struct {
 	wg    sync.WaitGroup
 
 	mu     sync.Mutex
-	groups map[string]*group
+	groups map[string]*group // to which clients may come
+	open   map[*group]bool   // which ask a node: those, and those that only have the clients they have
 	tally  Tally
 }
 
@@ -80,7 +81,7 @@ type Tally struct {
 // New makes feeds. Nothing is asked before there are clients.
 func New(cfg Config) *Feeds {
 	cfg = cfg.withDefaults()
-	f := &Feeds{cfg: cfg, slots: make(chan struct{}, cfg.CatchUps), groups: map[string]*group{}}
+	f := &Feeds{cfg: cfg, slots: make(chan struct{}, cfg.CatchUps), groups: map[string]*group{}, open: map[*group]bool{}}
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	return f
 }
@@ -96,7 +97,7 @@ func (f *Feeds) Tally() Tally {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	t := f.tally
-	t.Feeds = len(f.groups)
+	t.Feeds = len(f.open)
 	return t
 }
 
@@ -135,15 +136,23 @@ func (f *Feeds) make(key string, s source) *group {
 	ctx, cancel := context.WithCancel(f.ctx)
 	g := &group{cfg: &f.cfg, key: key, source: s, cancel: cancel, check: make(chan struct{}, 1), moved: make(chan struct{})}
 	g.ring.limit = f.cfg.RingBytes
-	f.groups[key] = g
+	f.groups[key], f.open[g] = g, true
 	f.tally.Opened++
 	f.wg.Go(func() {
 		defer cancel()
 		p := g.run(ctx)
-		f.retire(g) // first: whoever sees that it is over finds no such group
+		f.over(g) // first: whoever sees that it is over finds no such group
 		g.enter(p)
 	})
 	return g
+}
+
+// over takes a group off that asks nothing any more.
+func (f *Feeds) over(g *group) {
+	f.retire(g)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.open, g)
 }
 
 // retire takes a group off the table. Its clients stay with it.

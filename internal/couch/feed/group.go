@@ -41,6 +41,7 @@ type group struct {
 
 	mu     sync.Mutex // leaf
 	phase  phase
+	broken bool         // the feed broke off, and may be resumed
 	header http1.Fields // of the node's answer
 	ring   ring
 	moved  chan struct{} // closed, and made anew, with each change of phase or ring
@@ -101,6 +102,13 @@ func (g *group) change(f func()) {
 	g.moved = make(chan struct{})
 }
 
+// set changes what clients don't wait for.
+func (g *group) set(f func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	f()
+}
+
 func (g *group) enter(p phase) { g.change(func() { g.phase = p }) }
 
 // run reads the feed until it is over.
@@ -124,6 +132,7 @@ func (g *group) run(ctx context.Context) phase {
 		if alive || until.IsZero() {
 			until, failures = time.Now().Add(g.cfg.Patience), 0
 		}
+		g.set(func() { g.broken = true })
 		if p := g.resume(ctx, born, until, failures); p != open {
 			return p
 		}
@@ -221,7 +230,7 @@ func (g *group) read(ctx context.Context, born string, since *string) (alive, or
 	if err := g.confirm(ctx, born); err != nil {
 		return false, false, err
 	}
-	g.change(func() { g.phase, g.header = open, a.Header.Clone() })
+	g.change(func() { g.phase, g.broken, g.header = open, false, a.Header.Clone() })
 	r := changes.NewReader(&watched{a.Body, dog, g.silence}, changes.Lines)
 	batch := make([]row, 0, maxBatch)
 	defer func() { g.add(batch) }()

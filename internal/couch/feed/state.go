@@ -1,0 +1,50 @@
+package feed
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+)
+
+// State is a shared feed at a moment.
+type State struct {
+	DB    string // without escapes
+	Query string // the parameters that its clients have in common, behind "POST " if they have a body in common too
+	Node  int
+	Phase string // "opening", "open", "resuming", "refused", "ended", "lost", "away"
+	// Clients is how many there are, Rows and Bytes how much is held for them.
+	Clients, Rows, Bytes int
+}
+
+// States tells of all feeds that are shared, of those with the most clients first.
+func (f *Feeds) States() []State {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	list := make([]State, 0, len(f.open))
+	for g := range f.open {
+		list = append(list, g.state())
+	}
+	slices.SortFunc(list, func(a, b State) int {
+		return cmp.Or(b.Clients-a.Clients, cmp.Compare(a.DB, b.DB), cmp.Compare(a.Query, b.Query), a.Node-b.Node)
+	})
+	return list
+}
+
+// state is called with Feeds.mu held.
+func (g *group) state() State {
+	s := State{DB: g.db, Query: g.shape, Node: g.node, Clients: g.clients}
+	if g.method == http.MethodPost {
+		s.Query = "POST " + s.Query
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s.Phase, s.Rows, s.Bytes = g.phase.String(), len(g.ring.rows), g.ring.bytes
+	if g.phase == open && g.broken {
+		s.Phase = "resuming"
+	}
+	return s
+}
+
+func (p phase) String() string {
+	return [...]string{"opening", "open", "refused", "ended", "lost", "away"}[p]
+}
