@@ -32,11 +32,13 @@
 // is resumed at its last position on the same node, if that is soon possible and the
 // database is still the one that it was. Otherwise clients are cut, as they would be by
 // a node that dies: positions mean nothing to another node, and what it makes of them
-// is the client's own request to ask.
+// is the client's own request to ask. A client that comes when the node can't be reached
+// gets the feed of the next one.
 //
 // # Memory
 //
 // An idle client has a goroutine and a struct of less than 512 bytes, and no buffer. One
-// that is being written to has a buffer from a pool, one that catches up a page of at
-// most Config.PageBytes and one row. A ring holds Config.RingBytes and one row.
+// that is being written to has a buffer from a pool and rows of 64 KiB or one, one that
+// catches up a page of at most Config.PageBytes and one row, which clients have together
+// who come from one position. A ring holds Config.RingBytes and one row.
 package feed

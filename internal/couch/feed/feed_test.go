@@ -21,6 +21,7 @@ type sink struct {
 	closed bool
 	cut    bool
 	stuck  chan struct{} // writes wait until it is closed, unless it is nil
+	each   func()        // called with each write, unless it is nil
 	gone   <-chan struct{}
 }
 
@@ -38,13 +39,20 @@ func (s *sink) Write(p []byte) (int, error) {
 		}
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.text.Write(p)
+	each := s.each
+	s.mu.Unlock()
+	if each != nil {
+		each()
+	}
 	return len(p), nil
 }
 
 func (s *sink) Close() error { s.mu.Lock(); defer s.mu.Unlock(); s.closed = true; return nil }
 func (s *sink) Cut()         { s.mu.Lock(); defer s.mu.Unlock(); s.cut = true }
+
+// call has f called with each write.
+func (s *sink) call(f func()) { s.mu.Lock(); defer s.mu.Unlock(); s.each = f }
 
 func (s *sink) stick(on bool) {
 	s.mu.Lock()
@@ -105,7 +113,7 @@ func play(t *testing.T, cfg Config, script func(s *scene)) {
 }
 
 func (s *scene) source(q *Query) *source {
-	return &source{node: 1, db: "d b", shape: q.shape, design: q.design, method: "GET", own: true}
+	return &source{node: 1, db: "d b", shape: q.shape, design: q.design, picks: q.picks, method: "GET", own: true}
 }
 
 // come makes a client that asks for a query.

@@ -23,7 +23,9 @@ type Config struct {
 	// PageRows and PageBytes bound what a client gets at once while it catches up.
 	// Defaults 500 and 64 KiB.
 	PageRows, PageBytes int
-	// CatchUps is how many clients may be catching up at a time. Default 64.
+	// CatchUps is how many pages may be on their way at a time to clients that catch up; as
+	// many more may be through filters, since a node may look for minutes for a row that
+	// they let through. Default 64.
 	CatchUps int
 	// Linger is how long a feed without clients stays open, so that long polls find it
 	// again. Default 15s.
@@ -61,7 +63,7 @@ func (c Config) withDefaults() Config {
 // Feeds are the shared feeds of a service.
 type Feeds struct {
 	cfg   Config
-	slots chan struct{} // one for each client that reads a page
+	slots [2]chan struct{} // one for each client that reads a page; apart if rows are left out
 	ctx   context.Context
 	stop  context.CancelFunc
 	wg    sync.WaitGroup
@@ -81,7 +83,10 @@ type Tally struct {
 // New makes feeds. Nothing is asked before there are clients.
 func New(cfg Config) *Feeds {
 	cfg = cfg.withDefaults()
-	f := &Feeds{cfg: cfg, slots: make(chan struct{}, cfg.CatchUps), groups: map[string]*group{}, open: map[*group]bool{}}
+	f := &Feeds{cfg: cfg, groups: map[string]*group{}, open: map[*group]bool{}}
+	for i := range f.slots {
+		f.slots[i] = make(chan struct{}, cfg.CatchUps)
+	}
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	return f
 }
@@ -115,7 +120,7 @@ func (f *Feeds) join(s *source) *group {
 	defer f.mu.Unlock()
 	g := f.groups[key]
 	if g == nil {
-		if len(f.groups) >= f.cfg.Groups || f.ctx.Err() != nil {
+		if len(f.open) >= f.cfg.Groups || f.ctx.Err() != nil {
 			return nil
 		}
 		g = f.make(key, *s)
@@ -134,7 +139,7 @@ func (f *Feeds) make(key string, s source) *group {
 	s.header = s.header.Clone()
 	s.body = append([]byte(nil), s.body...)
 	ctx, cancel := context.WithCancel(f.ctx)
-	g := &group{cfg: &f.cfg, key: key, source: s, cancel: cancel, check: make(chan struct{}, 1), moved: make(chan struct{})}
+	g := &group{cfg: &f.cfg, key: key, source: s, cancel: cancel, check: make(chan struct{}, 1), flights: map[wish]*flight{}, moved: make(chan struct{})}
 	g.ring.limit = f.cfg.RingBytes
 	f.groups[key], f.open[g] = g, true
 	f.tally.Opened++

@@ -39,12 +39,13 @@ type group struct {
 	leftover *time.Timer   // guarded by Feeds.mu, with clients
 	clients  int
 
-	mu     sync.Mutex // leaf
-	phase  phase
-	broken bool         // the feed broke off, and may be resumed
-	header http1.Fields // of the node's answer
-	ring   ring
-	moved  chan struct{} // closed, and made anew, with each change of phase or ring
+	mu      sync.Mutex // leaf
+	phase   phase
+	broken  bool         // the feed broke off, and may be resumed
+	header  http1.Fields // of the node's answer
+	ring    ring
+	flights map[wish]*flight
+	moved   chan struct{} // closed, and made anew, with each change of phase or ring
 }
 
 // view is a group at a moment.
@@ -60,14 +61,23 @@ func (g *group) view() view {
 	return view{g.phase, g.ring.first, g.ring.end(), g.moved}
 }
 
-// take copies rows from at on, which must be in the ring.
-func (g *group) take(at uint64, dst []row) int {
+// take copies rows from at on, which must be in the ring: one, and as many more as are
+// no longer than maxText. A client holds them for as long as it takes to read them.
+func (g *group) take(at uint64, dst []row) (n int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if at < g.ring.first {
 		return 0
 	}
-	return copy(dst, g.ring.rows[at-g.ring.first:])
+	left := maxText
+	for _, r := range g.ring.rows[at-g.ring.first:] {
+		if left -= len(r.text); n == len(dst) || n > 0 && left < 0 {
+			break
+		}
+		dst[n] = r
+		n++
+	}
+	return n
 }
 
 // place finds where a client begins in the ring; seq is the position there.
@@ -119,6 +129,7 @@ func (g *group) run(ctx context.Context) phase {
 	}
 	var until time.Time // for how long it may be resumed
 	for failures := 0; ; failures++ {
+		began := time.Now()
 		alive, orderly, err := g.read(ctx, born, &since)
 		var no refusal
 		switch {
@@ -130,7 +141,10 @@ func (g *group) run(ctx context.Context) phase {
 			return lost
 		}
 		if alive || until.IsZero() {
-			until, failures = time.Now().Add(g.cfg.Patience), 0
+			until = time.Now().Add(g.cfg.Patience)
+		}
+		if time.Since(began) >= g.cfg.Patience { // else whoever cuts it may do so again and again
+			failures = 0
 		}
 		g.set(func() { g.broken = true })
 		if p := g.resume(ctx, born, until, failures); p != open {
@@ -287,11 +301,14 @@ func (g *group) upToDate(ctx context.Context, since time.Time) bool {
 	case g.check <- struct{}{}:
 		defer func() { <-g.check }()
 	case <-ctx.Done():
-		return false
+		return true // the client has left, which says nothing of the function
 	}
 	if g.checked.Before(since) { // else somebody has asked meanwhile
 		at := time.Now()
 		rev, err := g.revision(ctx)
+		if ctx.Err() != nil {
+			return true
+		}
 		g.checked, g.current = at, err == nil && rev == g.revised
 	}
 	return g.current

@@ -44,6 +44,7 @@ type source struct {
 	db      string // without escapes
 	shape   string
 	design  string
+	picks   bool
 	method  string
 	body    []byte
 	header  http1.Fields

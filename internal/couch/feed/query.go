@@ -32,6 +32,7 @@ type Query struct {
 	shape  string // the parameters that decide which rows there are and what they say
 	design string // the design document whose function filters, without "_design/"
 	sees   bool   // that function sees the request
+	picks  bool   // rows are left out
 }
 
 const (
@@ -145,6 +146,7 @@ func (q *Query) formed(name string) bool {
 // filtered finds out what filters: the names that begin with an underscore are the
 // node's own, others are functions of design documents.
 func (q *Query) filtered(filter, view string) bool {
+	q.picks = filter != ""
 	switch filter {
 	case "", "_doc_ids", "_selector", "_design":
 		return true

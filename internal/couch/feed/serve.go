@@ -40,7 +40,7 @@ func (f *Feeds) Serve(x *edge.Exchange, c Client) bool {
 	if !ok {
 		return false
 	}
-	s := source{db: c.DB, shape: q.shape, design: q.design, method: string(r.Method)}
+	s := source{db: c.DB, shape: q.shape, design: q.design, picks: q.picks, method: string(r.Method)}
 	switch s.method {
 	case http.MethodGet:
 	case http.MethodPost:

@@ -3,7 +3,6 @@ package feed
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"time"
 
 	"github.com/kasoku/kasoku/internal/http1"
@@ -55,10 +54,6 @@ type session struct {
 	timer   *time.Timer
 }
 
-// seenFor is how long after a page the ring may come to what was in it. Later such
-// rows are told twice.
-const seenFor = 5 * time.Second
-
 // run serves the client until its feed ends.
 func (s *session) run(ctx context.Context, stopping <-chan struct{}) outcome {
 	ctx, cancel := context.WithCancel(ctx) // for the page that may be on its way
@@ -77,8 +72,11 @@ func (s *session) run(ctx context.Context, stopping <-chan struct{}) outcome {
 		if o, over := s.advance(ctx, v); over {
 			return o
 		}
-		if s.placed && (s.at != at || s.at < v.end) {
-			continue // there may be more
+		if s.placed && (s.at != at || s.at < v.end) { // there may be more
+			if o, over := s.look(ctx, stopping); over {
+				return o
+			}
+			continue
 		}
 		if o, over := s.wait(ctx, stopping, v.moved); over {
 			return o
@@ -98,6 +96,9 @@ func (s *session) advance(ctx context.Context, v view) (o outcome, over bool) {
 	case !s.placed && !s.reading && v.phase == open:
 		if !s.begun && !s.g.upToDate(ctx, s.came) {
 			return s.give(again)
+		}
+		if ctx.Err() != nil {
+			return s.give(busy)
 		}
 		s.place(ctx)
 	case s.placed && s.at < v.first:
@@ -178,17 +179,6 @@ func (s *session) take(ctx context.Context, p *page) (o outcome, over bool) {
 	return 0, false
 }
 
-// remember notes the newest rows that came in pages.
-func (s *session) remember(rows []row) {
-	s.forget = time.Now().Add(seenFor)
-	for i := range rows {
-		s.seen = append(s.seen, rows[i].sum)
-	}
-	if most := s.feeds.cfg.PageRows; len(s.seen) > most {
-		s.seen = append([]uint64(nil), s.seen[len(s.seen)-most:]...)
-	}
-}
-
 // tell sends rows of the ring.
 func (s *session) tell() (o outcome, over bool) {
 	b := batches.Get().(*batch)
@@ -204,18 +194,6 @@ func (s *session) tell() (o outcome, over bool) {
 	}
 	s.last = last
 	return 0, false
-}
-
-// fresh leaves out the rows that were in the page.
-func (s *session) fresh(rows []row) []row {
-	if len(s.seen) == 0 {
-		return rows
-	}
-	if time.Now().After(s.forget) {
-		s.seen = nil
-		return rows
-	}
-	return slices.DeleteFunc(rows, func(r row) bool { return slices.Contains(s.seen, r.sum) })
 }
 
 // rows sends rows, as many as the client wants; more is how many are known to be
@@ -254,6 +232,22 @@ func (s *session) fill(b *batch, rows []row) (n int) {
 		s.sent++
 	}
 	return n
+}
+
+// look does what is due while there are rows to tell: a client that is behind all the
+// time never waits.
+func (s *session) look(ctx context.Context, stopping <-chan struct{}) (o outcome, over bool) {
+	select {
+	case <-stopping:
+		return s.end(0)
+	case <-ctx.Done():
+		return s.give(busy)
+	default:
+	}
+	if time.Now().Before(s.check) {
+		return 0, false
+	}
+	return s.tick(ctx)
 }
 
 // wait waits for something to happen.

@@ -3,6 +3,7 @@ package feed
 import (
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -12,6 +13,7 @@ func TestStates(t *testing.T) {
 	play(t, Config{}, func(s *scene) {
 		f := func(want ...State) {
 			s.Helper()
+			synctest.Wait()
 			if got := s.feeds.States(); !slices.Equal(got, want) {
 				s.Errorf("got  %+v\nwant %+v", got, want)
 			}

@@ -1,0 +1,166 @@
+package feed
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestAlwaysBehind checks that a client for which there is always another row loses its
+// right like others, and is ended like others when Kasoku stops.
+func TestAlwaysBehind(t *testing.T) {
+	const most = 1000 // rows, if nothing ends the client
+	f := func(end func(c *client), want string) {
+		t.Helper()
+		play(t, Config{}, func(s *scene) {
+			c := s.come("feed=continuous&since=now")
+			rows := 0
+			c.call(func() {
+				if rows++; rows == 10 {
+					end(c)
+				}
+				if rows < most {
+					s.put("a")
+					time.Sleep(100 * time.Millisecond)
+				}
+			})
+			s.put("a")
+			s.pass(2 * most * 100 * time.Millisecond)
+			if text := c.take(); !strings.HasSuffix(text, want) || rows > 100 {
+				t.Errorf("%d rows, and at last %q; want %q", rows, text[max(0, len(text)-100):], want)
+			}
+			c.cancel()
+			<-c.done
+		})
+	}
+	f(func(c *client) { c.denied.Store(true) }, "<cut>")
+	f(func(c *client) { close(c.stop) }, "\"pending\":1}\n<end>")
+}
+
+// TestTake checks how much a client takes from the ring at once: it may hold that for
+// as long as it likes.
+func TestTake(t *testing.T) {
+	f := func(length, want int) {
+		t.Helper()
+		g := &group{ring: ring{limit: 32 << 20}}
+		for i := range 40 {
+			g.ring.add(row{text: strings.Repeat("x", length), seq: fmt.Sprint(i)})
+		}
+		dst := make([]row, 32)
+		if got := g.take(4, dst); got != want || dst[0].seq != "4" || dst[want-1].seq != fmt.Sprint(want+3) {
+			t.Errorf("%d rows of %d bytes; want %d", got, length, want)
+		}
+	}
+	f(100, 32)
+	f(maxText/32, 32)
+	f(maxText/4, 4)
+	f(maxText/4+1, 3)
+	f(maxText, 1)
+	f(4*maxText, 1)
+}
+
+// TestLeavesEarly checks that clients who leave while it is asked for their filter's
+// revision change nothing for others.
+func TestLeavesEarly(t *testing.T) {
+	play(t, Config{}, func(s *scene) {
+		const query = "feed=continuous&since=now&filter=f/g"
+		first := s.come(query)
+		s.pass(time.Millisecond)
+		deaf := make(chan struct{})
+		s.set(func() { s.deaf = deaf })
+		asks, waits, stays := s.come(query), s.come(query), s.come(query)
+		s.leave(waits)
+		s.leave(asks)
+		s.set(func() { s.deaf = nil })
+		close(deaf)
+		s.pass(time.Millisecond)
+		s.put("a")
+		s.expect(stays, "\n"+line(1, "a", 1)+"\n")
+		later := s.come(query)
+		if got := s.feeds.Tally(); got.Opened != 1 {
+			t.Errorf("%+v", got)
+		}
+		s.leave(first)
+		s.leave(stays)
+		s.leave(later)
+	})
+}
+
+// TestMostFeeds checks that feeds to which nobody may come any more count as well.
+func TestMostFeeds(t *testing.T) {
+	play(t, Config{Groups: 2}, func(s *scene) {
+		const query = "feed=continuous&since=now&filter=f/g"
+		f := func(want outcome) {
+			s.Helper()
+			if o := <-s.come(query).done; o != want {
+				s.Errorf("outcome %d; want %d", o, want)
+			}
+		}
+		for _, design := range []string{`"2-d"`, `"3-d"`} {
+			c := s.come(query)
+			defer c.cancel()
+			s.pass(time.Millisecond)
+			s.set(func() { s.design = design })
+			f(again)
+		}
+		f(pass)
+		if got := s.feeds.Tally(); got.Feeds != 2 || got.Clients != 2 {
+			s.Errorf("%+v", got)
+		}
+	})
+}
+
+// TestRare checks that a node may look for minutes for a row which a filter lets
+// through, and that this delays nobody whose feed has no filter.
+func TestRare(t *testing.T) {
+	play(t, Config{CatchUps: 1}, func(s *scene) {
+		s.put("a")
+		hold := make(chan struct{})
+		s.set(func() { s.hold = hold })
+		rare := s.come("feed=continuous&heartbeat=60000&filter=_selector")
+		s.set(func() { s.hold = nil })
+		quick := s.come("feed=longpoll")
+		s.expect(quick, "{\"results\":[\n"+line(1, "a", 1)+"\n],\n\"last_seq\":\"1-1\",\"pending\":0}\n<end>")
+		s.pass(8*time.Minute + time.Second)
+		s.expect(rare, strings.Repeat("\n", 8))
+		close(hold)
+		s.expect(rare, line(1, "a", 1)+"\n")
+		s.leave(rare)
+	})
+}
+
+// TestCutAgain checks that a node whose feeds are cut as soon as they are open is not
+// asked without end, and that clients get what they bring.
+func TestCutAgain(t *testing.T) {
+	play(t, Config{}, func(s *scene) {
+		s.put("a")
+		c := s.come("feed=continuous&since=now")
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for rest(ctx, time.Millisecond) {
+				s.set(func() { s.rewind = 1 }) // something comes of each
+				s.breakOff()
+			}
+		}()
+		s.requests()
+		s.pass(20 * time.Second)
+		if n := len(s.requests()); n > 100 {
+			t.Errorf("%d requests in 20 s", n)
+		}
+		cancel()
+		<-done
+		s.set(func() { s.rewind = 0 })
+		s.put("b")
+		s.pass(3 * time.Second)
+		if text := c.take(); !strings.HasSuffix(text, line(2, "b", 1)+"\n") {
+			t.Errorf("%q", text)
+		}
+		s.leave(c)
+		synctest.Wait()
+	})
+}

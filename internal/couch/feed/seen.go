@@ -1,0 +1,33 @@
+package feed
+
+import (
+	"slices"
+	"time"
+)
+
+// seenFor is how long after a page the ring may come to what was in it. Later such
+// rows are told twice.
+const seenFor = 5 * time.Second
+
+// remember notes the newest rows that came in pages.
+func (s *session) remember(rows []row) {
+	s.forget = time.Now().Add(seenFor)
+	for i := range rows {
+		s.seen = append(s.seen, rows[i].sum)
+	}
+	if most := s.feeds.cfg.PageRows; len(s.seen) > most {
+		s.seen = append([]uint64(nil), s.seen[len(s.seen)-most:]...)
+	}
+}
+
+// fresh leaves out the rows that were in the page.
+func (s *session) fresh(rows []row) []row {
+	if len(s.seen) == 0 {
+		return rows
+	}
+	if time.Now().After(s.forget) {
+		s.seen = nil
+		return rows
+	}
+	return slices.DeleteFunc(rows, func(r row) bool { return slices.Contains(s.seen, r.sum) })
+}
