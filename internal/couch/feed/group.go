@@ -133,6 +133,8 @@ func (g *group) run(ctx context.Context) phase {
 		alive, orderly, err := g.read(ctx, born, &since)
 		var no refusal
 		switch {
+		case ctx.Err() != nil: // nobody wants it any more
+			return lost
 		case orderly, errors.Is(err, errReplaced):
 			return ended
 		case until.IsZero() && !alive && errors.As(err, &no):

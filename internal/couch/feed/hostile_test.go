@@ -164,3 +164,18 @@ func TestCutAgain(t *testing.T) {
 		synctest.Wait()
 	})
 }
+
+// TestAbandoned checks that nothing is asked for a feed that nobody wants any more,
+// whatever the node goes on to say.
+func TestAbandoned(t *testing.T) {
+	play(t, Config{Linger: time.Second}, func(s *scene) {
+		s.put("a")
+		s.leave(s.come("feed=continuous&since=now"))
+		s.set(func() { s.rewind = 1 })
+		s.requests()
+		s.pass(time.Minute)
+		if got := s.requests(); len(got) != 0 {
+			t.Errorf("asked %q", got)
+		}
+	})
+}
