@@ -106,7 +106,8 @@ type Forwarded struct {
 	Fields string `yaml:"fields" default:"x" enum:"x|standard|both|none"`
 	// Addresses and networks, such as 10.0.0.0/8, of proxies whose own such fields
 	// are believed and continued. From all others they are dropped, because
-	// anybody can write them.
+	// anybody can write them. Of services of type http, what such a proxy says of host
+	// and scheme makes variants of every URL.
 	Trust []string `yaml:"trust"`
 }
 

@@ -133,6 +133,9 @@ func (c *call) makeKey() (ok bool) {
 	key = append(append(key, c.joined("Origin")...), 0) // CORS: echoed, without Vary
 	key = append(append(key, c.joined("Prefer")...), 0)
 	key = append(append(key, c.x.Request.Host...), 0) // virtual hosts lead elsewhere
+	if c.trusted() {
+		key = policy.AppendVaryValues(key, told, c.x.Request.Fields, followed)
+	}
 	if c.route.What == route.Rendering && c.x.Record.TLS {
 		key = append(key, 's')
 	}
@@ -144,6 +147,10 @@ func (c *call) makeKey() (ok bool) {
 	c.key = key
 	return ok
 }
+
+// told is where a trusted proxy says which site was asked: virtual hosts go by it, and
+// functions may look at it.
+var told = []string{"x-forwarded-host", "x-forwarded-proto", policy.ForwardedSite}
 
 // joined is the value of a field, or of all its lines; nil if there is none.
 func (c *call) joined(name string) []byte {

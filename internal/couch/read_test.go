@@ -10,6 +10,7 @@ import (
 
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/httpcache"
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
@@ -119,6 +120,27 @@ func TestUnsound(t *testing.T) {
 	kept(list, "<ul><li>x</li>"+late, false)
 	kept(list, "<ul><li>x</li>\n"+`{"error":"of the page's own"}`, true)
 	kept("/db/_design/d/_show/s", "# x\n"+late, false)
+}
+
+// TestSites shows that what a node makes of the site that a trusted proxy names is not
+// given to others.
+func TestSites(t *testing.T) {
+	s := newSite(t, 1, func(c *Config) {
+		c.HTTP.Forwarding = httpcache.Forwarding{X: true, Standard: true, Trust: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
+	})
+	s.follow()
+	f := func(how string, fields ...string) {
+		t.Helper()
+		s.get(strings.Join(fields, " "), view, 200, rows(), how, fields...)
+		s.get(strings.Join(fields, " "), "/db/_design/d/_list/l/v", 200, " sees "+rows(), how, fields...)
+	}
+	f("fwd=uri-miss")
+	f("hit")
+	f("fwd=uri-miss", "X-Forwarded-Host", "a")
+	f("fwd=uri-miss", "X-Forwarded-Proto", "https")
+	f("fwd=uri-miss", "Forwarded", "for=192.0.2.1;host=a")
+	f("hit", "Forwarded", "for=192.0.2.2;host=a")
+	f("hit", "X-Forwarded-For", "192.0.2.1")
 }
 
 // TestPostReads shows POSTs that read, kept by their bodies.

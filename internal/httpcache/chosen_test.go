@@ -80,15 +80,57 @@ func TestTrustedProxysSites(t *testing.T) {
 	f("http://evil", 4, trusted, "\nX-Forwarded-Host: evil")
 }
 
+// The same goes for what it says in Forwarded, wherever and however that stands there.
+func TestTrustedProxysForwarded(t *testing.T) {
+	s := newSite(t, func(a *asked) { a.ok(value(a.head, "Forwarded")) }, func(c *Config) {
+		c.Forwarding = Forwarding{Standard: true, Trust: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
+	})
+	const ours = `host="site";proto=http`
+	// Each client's Forwarded comes by 10.0.0.1; what it gets was made for who said want.
+	f := func(want, forwarded string) {
+		t.Helper()
+		head := "GET /a HTTP/1.1\nHost: site"
+		if forwarded != "" {
+			head += "\nForwarded: " + forwarded
+		}
+		x := arrived(t, "10.0.0.1:5", head)
+		s.Serve(x)
+		if want != "" {
+			want += ", "
+		}
+		if got := string(x.Reply.Body); got != want+"for=10.0.0.1;"+ours {
+			t.Errorf("%q got what is for %s", forwarded, got)
+		}
+	}
+	f("", "")
+	f("for=192.0.2.1;host=a;proto=https", "for=192.0.2.1;host=a;proto=https")
+	f("for=192.0.2.1;host=a;proto=https", `For="[2001:db8::1]:5";host=a;proto=https`)
+	for _, other := range []string{
+		"host=evil", "for=192.0.2.1;host=evil;proto=https", "for=192.0.2.1;host=a;proto=http", "for=192.0.2.1, for=192.0.2.2;host=a;proto=https",
+		`for="192.0.2.1;host=evil"`, `for="192.0.2.1,host=evil";host=a`, "for=192.0.2.1 host=evil", "for", "for=192.0.2.1;prefix=/evil;host=a;proto=https",
+	} {
+		f(other, other)
+	}
+	f("", `for=192.0.2.1;host="evil`)
+	f("", "")
+	e, err := s.Explain(t.Context(), admin.ExplainRequest{Path: "http://site/a", Headers: map[string]string{"Forwarded": "host=evil"}})
+	if err != nil || e.Decision != "hit" {
+		t.Errorf("explained as %+v, %v", e, err)
+	}
+	s.store.PurgeKey([]byte("http://site/a"), false)
+	f("host=a", "host=a")
+}
+
 func TestProxiedHitAllocatesNothing(t *testing.T) {
 	if race.Enabled {
 		t.Log("the race detector allocates")
 		return
 	}
 	s := newSite(t, func(a *asked) { a.ok("hello") }, func(c *Config) {
-		c.Forwarding = Forwarding{X: true, Trust: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
+		c.Forwarding = Forwarding{X: true, Standard: true, Trust: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
 	})
-	x := arrived(t, "10.0.0.1:5", "GET /a HTTP/1.1\nHost: site\nX-Forwarded-For: 192.0.2.1\nX-Forwarded-Host: a\nX-Forwarded-Proto: https")
+	x := arrived(t, "10.0.0.1:5", "GET /a HTTP/1.1\nHost: site\nX-Forwarded-For: 192.0.2.1\nX-Forwarded-Host: a\nX-Forwarded-Proto: https\n"+
+		`Forwarded: for="[2001:db8::1]";host=a;proto=https`)
 	s.Serve(x)
 	s.allocatesNothing(t, x)
 }

@@ -120,9 +120,12 @@ func keyed(fields http1.Fields, key []byte, o *policy.Options) http1.Fields {
 	scheme, rest, _ := strings.Cut(string(key), "://")
 	host, _ := splitHost(rest)
 	for _, name := range o.Keyed {
-		if fields.Get(name) == nil {
+		switch {
+		case name == policy.ForwardedSite: // one more element
+			fields = append(fields, http1.FieldsOf("Forwarded", `for=unknown;host="`+host+`";proto=`+scheme)...)
+		case fields.Get(name) == nil:
 			value := map[string]string{"x-forwarded-host": host, "x-forwarded-proto": scheme}[name]
-			fields = append(fields, http1.Field{Name: []byte(name), Value: []byte(value)})
+			fields = append(fields, http1.FieldsOf(name, value)...)
 		}
 	}
 	return fields

@@ -2,6 +2,7 @@ package httpcache
 
 import (
 	"net/netip"
+	"slices"
 	"strconv"
 
 	"github.com/kasoku/kasoku/internal/edge"
@@ -16,6 +17,21 @@ type Forwarding struct {
 	Trust    []netip.Prefix // whose own such fields are continued; all others' are dropped
 
 	reduced *policy.Options // if its Encodings are to stand for the client's own
+}
+
+// keyed are the fields that every answer depends on: a trusted proxy says which site, and
+// how secure, and may say what its client has written.
+func (f *Forwarding) keyed() (names []string) {
+	if len(f.Trust) == 0 {
+		return nil
+	}
+	if f.X {
+		names = append(names, "x-forwarded-host", "x-forwarded-proto")
+	}
+	if f.Standard {
+		names = append(names, policy.ForwardedSite)
+	}
+	return names
 }
 
 // trusts says whether a client's own fields are believed.
@@ -192,10 +208,11 @@ func scheme(x *edge.Exchange) []byte {
 	return plainScheme
 }
 
-// standard adds Forwarded: one element for each proxy, ours last.
+// standard adds Forwarded: one element for each proxy, ours last. A line with a quote
+// that is not closed would hide ours, and is left out.
 func (o *outgoing) standard(x *edge.Exchange, trusted bool) {
 	o.add("Forwarded", func(dst []byte) []byte {
-		dst = appendChain(dst, o.said(x, "Forwarded", trusted))
+		dst = appendChain(dst, slices.DeleteFunc(o.said(x, "Forwarded", trusted), policy.ForwardedOpen))
 		dst = append(dst, "for="...)
 		switch client := x.Record.Client.Addr().Unmap().WithZone(""); {
 		case !client.IsValid():

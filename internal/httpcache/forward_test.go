@@ -94,6 +94,12 @@ Forwarded: for=evil, for=10.1.1.1;host="shop.example";proto=http
 X-Request-Id: r1
 Via: 1.1 kasoku-1
 `)
+	f(Forwarding{Standard: true, Trust: trust}, "10.1.1.1:5", get+`Forwarded: host="evil
+Forwarded: for=1.2.3.4;host="a\"b"`, `
+Forwarded: for=1.2.3.4;host="a\"b", for=10.1.1.1;host="shop.example";proto=http
+X-Request-Id: r1
+Via: 1.1 kasoku-1
+`)
 	others := get + "x-forwarded-port: 1\nX-Forwarded-Prefix: /evil\nX-REAL-IP: 1.2.3.4\nX-Client-IP: 1.2.3.4\nX-Cluster-Client-IP: 1.2.3.4\n" +
 		"True-Client-IP: 1.2.3.4\nX-Host: evil\nX-Original-Host: evil\nX-Original-URL: /admin\nX-Rewrite-URL: /admin\nX-Url-Scheme: https\n" +
 		"Front-End-Https: on\nX-Forwarded: x"

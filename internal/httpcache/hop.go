@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/httpcache/policy"
 )
 
 // hop is what a request's Connection lines say, which concerns this connection
@@ -144,7 +145,7 @@ func hopByHop(name []byte) bool {
 // it was for us: it concerns one connection, or is written anew.
 func rewritten(name string) bool {
 	switch name {
-	case "x-request-id", "max-forwards", "via", "forwarded":
+	case "x-request-id", "max-forwards", "via", "forwarded", policy.ForwardedSite:
 		return true
 	}
 	var memory [len("proxy-authentication-info")]byte

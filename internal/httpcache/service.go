@@ -75,12 +75,9 @@ type settings struct {
 
 func newSettings(cfg Config, group *balance.Group) *settings {
 	s := &settings{cfg: cfg, options: cfg.Policy, group: group}
+	s.options.Keyed = cfg.Forwarding.keyed()
 	if len(cfg.Policy.Encodings) > 0 {
 		s.cfg.Forwarding.reduced = &s.options
-	}
-	if cfg.Forwarding.X && len(cfg.Forwarding.Trust) > 0 {
-		// A proxy says which site, and how secure; it may say what its client has written.
-		s.options.Keyed = []string{"x-forwarded-host", "x-forwarded-proto"}
 	}
 	return s
 }

@@ -62,8 +62,8 @@ type Options struct {
 	// field. Default none: only order and case do not count.
 	Encodings []string
 
-	// Keyed are fields, in lower case, that every response is taken to vary by, whether
-	// it says so or not. Default none.
+	// Keyed are fields, in lower case, and [ForwardedSite], that every response is taken
+	// to vary by, whether it says so or not. Default none.
 	Keyed []string
 
 	// DatelessIfModified answers 304 to any If-Modified-Since if what is

@@ -55,6 +55,9 @@ func (r *Response) Better(s *Response) bool {
 func appendVaryValue(dst []byte, name string, h http1.Fields, o *Options) []byte {
 	start := len(dst)
 	kind := kindOf(name, o)
+	if kind == siteField {
+		name = "forwarded"
+	}
 	for i := range h {
 		if f := &h[i]; fold(f.Name, name) {
 			if len(dst) == start {
@@ -81,6 +84,7 @@ const (
 	textField                    // every byte: it is no list
 	setField                     // the members, in any case, without blanks
 	codingField                  // setField, with Options.Encodings
+	siteField                    // see appendSite
 )
 
 func kindOf(name string, o *Options) fieldKind {
@@ -98,6 +102,8 @@ func kindOf(name string, o *Options) fieldKind {
 		"if-modified-since", "if-unmodified-since", "if-range", "range", "content-type", "content-length", "content-location",
 		"max-forwards":
 		return textField
+	case ForwardedSite:
+		return siteField
 	}
 	return listField
 }
@@ -111,6 +117,8 @@ func (k fieldKind) appendLine(dst []byte, start int, line []byte) []byte {
 			dst = append(dst, ", "...)
 		}
 		return append(dst, line...)
+	case siteField:
+		return appendSite(append(dst, ','), line)
 	case listField:
 		return appendMembers(dst, start, line)
 	}
