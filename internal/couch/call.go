@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -57,9 +58,18 @@ func (c *call) begin(x *edge.Exchange) {
 	c.x, c.set, c.given = x, c.svc.settings.Load(), false
 	c.disarm()
 	r := &x.Request
-	c.route = route.Classify(r.Method, r.Get("X-HTTP-Method-Override"), r.Path, r.RawQuery)
+	c.route = route.Classify(r.Method, c.override(), r.Path, r.RawQuery)
 	c.name = c.route.AppendDB(c.name[:0])
 	x.Record.Table = c.route.DB
+}
+
+// override is what X-HTTP-Method-Override says on a POST, where it counts; nil if it is
+// not there.
+func (c *call) override() []byte {
+	if string(c.x.Request.Method) != http.MethodPost {
+		return nil
+	}
+	return c.joined(overriding)
 }
 
 // finish gives the call back. A fault of ours must not become a failed request where
@@ -244,13 +254,31 @@ var private = []string{
 	"X-Auth-CouchDB-UserName", "X-Auth-CouchDB-Roles", "X-Auth-CouchDB-Token", "X-Couchdb-Vhost-Path", "X-Couchdb-Requested-Path",
 }
 
-// disarm takes off the request what only a proxy that is trusted may say. It comes
-// before all else: no node may get it, and nobody may be taken for whom it names.
+// overriding is the field by which CouchDB takes a POST for another method.
+const overriding = "X-HTTP-Method-Override"
+
+// overrides are fields that some servers take a request's method from. CouchDB goes by
+// overriding alone, and on POST alone: what is sent elsewhere must not mean more to
+// whoever stands before a node than it does to us.
+var overrides = []string{overriding, "X-HTTP-Method", "X-Method-Override"}
+
+// disarm takes off the request what means nothing to CouchDB and may mean something to
+// others, and what only a proxy that is trusted may say. It comes before all else: no node
+// may get it, and nobody may be taken for whom it names.
 func (c *call) disarm() {
-	fields := c.x.Request.Fields
-	isPrivate := func(f http1.Field) bool { return named(f.Name, private) }
-	if slices.ContainsFunc(fields, isPrivate) && !c.trusted() {
-		c.x.Request.Fields = slices.DeleteFunc(fields, isPrivate)
+	post := string(c.x.Request.Method) == http.MethodPost
+	c.drop(func(f http1.Field) bool { return named(f.Name, overrides) && !(post && f.Is(overriding)) })
+	if slices.ContainsFunc(c.x.Request.Fields, isPrivate) && !c.trusted() {
+		c.drop(isPrivate)
+	}
+}
+
+func isPrivate(f http1.Field) bool { return named(f.Name, private) }
+
+// drop takes fields off the request.
+func (c *call) drop(which func(http1.Field) bool) {
+	if fields := c.x.Request.Fields; slices.ContainsFunc(fields, which) {
+		c.x.Request.Fields = slices.DeleteFunc(fields, which)
 	}
 }
 

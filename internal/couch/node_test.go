@@ -128,6 +128,12 @@ func (n *node) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	body, _ := io.ReadAll(r.Body)
+	if o := r.Header.Get("X-HTTP-Method-Override"); o != "" {
+		if r.Method != "POST" {
+			n.t.Errorf("a %s came with an override", r.Method)
+		}
+		r.Method, _, _ = strings.Cut(o, ";")
+	}
 	n.mu.Lock()
 	n.asked = append(n.asked, r.Method+" "+r.URL.RequestURI())
 	if n.sees != nil && r.UserAgent() != "" {

@@ -75,6 +75,7 @@ func (c *call) repeatable() bool {
 func (w *writing) ask(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault) {
 	hand(q, w.body)
 	q.Repeatable, q.HeadTimeout = w.repeatable(), w.set.cfg.patience(&w.route)
+	q.Once = !q.Repeatable // an update function may run by GET
 	choice := w.set.fleet.choice(w.writers())
 	choice.Member = &w.member
 	return w.svc.engine.Ask(ctx, q, choice)

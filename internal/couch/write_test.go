@@ -339,3 +339,52 @@ func TestForwarded(t *testing.T) {
 		}
 	}
 }
+
+// TestOverride shows that a POST is to Kasoku what it is to the node, and that nothing
+// else is taken for another method.
+func TestOverride(t *testing.T) {
+	s := newSite(t, 2)
+	a, b := s.nodes[0], s.nodes[1]
+	const override = "X-HTTP-Method-Override"
+	s.follow()
+	s.ask("PUT", "/db/x", "1")
+	b.gets("x", a)
+	s.settled()
+	s.get("first", "/db/x", 200, "1", "fwd=uri-miss; stored")
+	s.get("first", view, 200, rows("x", "1"), "fwd=uri-miss; stored")
+	s.get("on a GET it is nothing", "/db/x", 200, "1", "hit", override, "DELETE")
+	s.get("on a GET it is nothing", "/db/y", 404, missing, "fwd=uri-miss; stored", override, "PUT")
+	s.requests()
+	for i, method := range []string{"PUT", "PUT;x"} {
+		body := strconv.Itoa(i + 2)
+		if g := s.ask("POST", "/db/x", body, override, method); g.status != 201 {
+			t.Errorf("%s: %d", method, g.status)
+		}
+		s.get("written by "+method, "/db/x", 200, body, "fwd")
+		s.get("written by "+method, view, 200, rows("x", body), "fwd")
+		b.gets("x", a)
+		s.settled()
+	}
+	s.requests()
+	s.get("settled", "/db/x", 200, "3", "")
+	s.get("settled", "/db/x", 200, "3", "hit")
+	s.requests()
+
+	// A GET behind a POST is asked each time, and what writes is sent once, even if
+	// another node would answer.
+	for range 2 {
+		if g := s.ask("POST", "/db/_all_docs", "", override, "GET"); g.status != 200 || g.how() != "fwd=bypass; detail=protocol" {
+			t.Errorf("%d %s", g.status, g.how())
+		}
+	}
+	s.requests()
+	a.set(func() { a.dropped = true })
+	if g := s.ask("POST", "/db/x", "4", override, "PUT"); g.status != 502 {
+		t.Errorf("the connection was cut: %d", g.status)
+	}
+	a.set(func() { a.dropped, a.failing = false, 1 })
+	if g := s.ask("GET", "/db/_design/d/_update/f", ""); g.status != 503 {
+		t.Errorf("an update function by GET: %d", g.status)
+	}
+	s.asked("of what writes", "a PUT /db/x", "a GET /db/_design/d/_update/f")
+}

@@ -21,7 +21,7 @@ func (c *call) outbound(header http1.Fields) *origin.Outbound {
 	r := &c.x.Request
 	q := &origin.Outbound{
 		Method: r.Method, Target: target(r), Header: header, WantTrailer: c.hop.trailers,
-		Interim: c.interim,
+		Interim: c.interim, Once: c.req.Traits.Has(policy.HasOverride),
 	}
 	if !c.set.cfg.OriginHost {
 		q.Host = c.out.host

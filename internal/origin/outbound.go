@@ -44,8 +44,8 @@ type Outbound struct {
 	// longer than others, such as feeds. 0 means the Transport's.
 	HeadTimeout, StallTimeout time.Duration
 	// Repeatable says that the request may be executed twice. That of GET, HEAD,
-	// OPTIONS and TRACE is taken for granted.
-	Repeatable bool
+	// OPTIONS and TRACE is taken for granted, unless Once says that it may not.
+	Repeatable, Once bool
 	// Expect asks the origin with "Expect: 100-continue" whether it wants the body,
 	// which is not read before it said so, or before ExpectTimeout has passed. When the
 	// origin gives its final answer instead, the body is never read.
@@ -74,6 +74,9 @@ func (q *Outbound) reader() io.Reader {
 
 // Idempotent says whether q may be executed twice.
 func (q *Outbound) Idempotent() bool {
+	if q.Once {
+		return false
+	}
 	switch string(q.Method) {
 	case "GET", "HEAD", "OPTIONS", "TRACE":
 		return true

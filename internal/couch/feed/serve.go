@@ -44,7 +44,7 @@ func (f *Feeds) Serve(x *edge.Exchange, c Client) bool {
 	switch s.method {
 	case http.MethodGet:
 	case http.MethodPost:
-		if len(r.Fields.Get("X-HTTP-Method-Override")) > 0 {
+		if r.Fields.Get("X-HTTP-Method-Override") != nil {
 			return false
 		}
 		body, err := x.ReadBody(maxBody)
@@ -185,7 +185,7 @@ func passing(name string) bool {
 	switch name {
 	case "host", "accept", "content-type", "connection", "keep-alive", "transfer-encoding", "content-length", "te", "trailer", "upgrade", "expect",
 		"last-event-id", "accept-encoding", "cache-control", "pragma", "if-none-match", "range", "if-range", "via", "forwarded",
-		"x-request-id", "x-couch-request-id", "traceparent", "tracestate":
+		"x-http-method-override", "x-http-method", "x-method-override", "x-request-id", "x-couch-request-id", "traceparent", "tracestate":
 		return true
 	}
 	return strings.HasPrefix(name, "x-forwarded-") || strings.HasPrefix(name, "proxy-")

@@ -36,15 +36,33 @@ func (m method) writes() bool { return m >= post }
 
 // Classify says what a request means. path is the target's path as on the wire,
 // query what follows the question mark. override is the header
-// X-HTTP-Method-Override, which CouchDB obeys on POST. The Route is valid for as
-// long as path and query are.
+// X-HTTP-Method-Override, which CouchDB obeys on POST, its lines joined by commas;
+// nil if there is none. The Route is valid for as long as path and query are.
 func Classify(name, override, path, query []byte) Route {
 	m := methodOf(name)
 	r := classify(m, path, query)
-	if m != post || len(override) == 0 {
+	if m != post || override == nil {
 		return r
 	}
-	return overridden(r, classify(methodOf(override), path, query))
+	methods := []method{get, put, remove, copying}
+	if o, ok := overriding(override); ok {
+		methods = []method{o}
+	}
+	for _, o := range methods {
+		r = overridden(r, classify(o, path, query))
+	}
+	return r
+}
+
+// overriding is the method that an override makes of a POST. ok is false if nodes need
+// not agree on that: CouchDB reads only what precedes a semicolon, others may want the
+// name in any case, or take the last of several lines.
+func overriding(override []byte) (m method, ok bool) {
+	switch string(override) {
+	case "GET", "HEAD", "POST", "PUT", "DELETE", "COPY", "TRACE", "CONNECT":
+		return methodOf(override), true
+	}
+	return other, false
 }
 
 // overridden joins what a POST is to a node that ignores the override and what it

@@ -198,7 +198,7 @@ func TestOverride(t *testing.T) {
 		t.Helper()
 		r := Classify([]byte(method), []byte(override), []byte(path), nil)
 		if got := r.Class.String() + " " + r.Touch.String(); strings.TrimSpace(got) != want {
-			t.Errorf("%s with %s %s: %s; want %s", method, override, path, got, want)
+			t.Errorf("%s with %q %s: %s; want %s", method, override, path, got, want)
 		}
 	}
 	f("POST", "DELETE", "/db", "write body,database,names,security")
@@ -208,6 +208,16 @@ func TestOverride(t *testing.T) {
 	f("POST", "COPY", "/db/_all_docs", "pass")
 	f("GET", "DELETE", "/db/id", "read")
 	f("POST", "nonsense", "/db/_find", "pass")
+	f("POST", "TRACE", "/db/id", "write document")
+	f("POST", "COPY", "/db/id", "write document,destination")
+	f("POST", "POST", "/db/_find", "pass")
+	f("PUT", "DELETE", "/db/id", "write document")
+	// Of what nodes need not agree on everything may come.
+	for _, odd := range []string{"DELETE;q=1", "delete", " DELETE", "PUT,DELETE", "PATCH", ""} {
+		f("POST", odd, "/db", "write body,database,names,security")
+		f("POST", odd, "/db/id", "write document,destination")
+		f("POST", odd, "/db/_all_docs", "pass")
+	}
 }
 
 func TestKey(t *testing.T) {

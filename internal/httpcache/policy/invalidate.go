@@ -86,7 +86,7 @@ func hostOf(u *url.URL) string {
 // representation, by Content-Location (RFC 9110, section 9.3.3). What was stored
 // is to be invalidated before.
 func PostStorable(q *Request, r *Response, u URI, h http1.Fields, o *Options) (bool, Reason) {
-	if q.Method != POST || r.Status != 200 || !r.Explicit() {
+	if q.Method != POST || q.Traits.Has(HasOverride) || r.Status != 200 || !r.Explicit() {
 		return false, Elsewhere
 	}
 	location := h.Get("content-location")

@@ -139,6 +139,7 @@ func TestPostStorable(t *testing.T) {
 	f(Elsewhere, post, 201, "Cache-Control", "max-age=60", "Content-Location", "/a?b")
 	f(Elsewhere, post, 200, "Last-Modified", at(-1000), "Content-Location", "/a?b")
 	f(Elsewhere, request("PUT"), 200, "Cache-Control", "max-age=60", "Content-Location", "/a?b")
+	f(Elsewhere, request("POST", "X-HTTP-Method-Override", "GET"), 200, "Cache-Control", "max-age=60", "Content-Location", "/a?b")
 	f(ResponseNoStore, post, 200, "Cache-Control", "max-age=60, no-store", "Content-Location", "/a?b")
 	f(RequestNoStore, request("POST", "Cache-Control", "no-store"), 200, "Cache-Control", "max-age=60", "Content-Location", "/a?b")
 }

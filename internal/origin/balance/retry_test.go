@@ -43,6 +43,7 @@ func TestElsewhere(t *testing.T) {
 	read := get
 	write := func() *origin.Outbound { return post("x") }
 	safe := func() *origin.Outbound { q := post("x"); q.Repeatable = true; return q }
+	once := func() *origin.Outbound { q := get(); q.Once = true; return q }
 	streamed := func() *origin.Outbound {
 		return &origin.Outbound{Method: []byte("PUT"), Target: []byte("/"), Body: strings.NewReader("x"), Length: 1, Repeatable: true}
 	}
@@ -61,6 +62,7 @@ func TestElsewhere(t *testing.T) {
 	f("refused, one attempt", "refuse", read, Config{Retry: Retry{Attempts: 1}}, "dial", 0, 0, 0)
 	// It may have been executed: only what may be executed twice.
 	f("reset, read", "reset", read, Config{}, "b", 1, 1, 0)
+	f("reset, read that writes", "reset", once, Config{}, "reset", 1, 0, 0)
 	f("reset, write", "reset", write, Config{}, "reset", 1, 0, 0)
 	f("reset, repeatable write", "reset", safe, Config{}, "b", 1, 1, 0)
 	f("reset, streamed", "reset", streamed, Config{}, "reset", 1, 0, 0)
@@ -72,6 +74,7 @@ func TestElsewhere(t *testing.T) {
 	// Answers are passed on unless the configuration says otherwise.
 	f("503, passed on", "503", read, Config{}, "a", 1, 0, 0)
 	f("503, read", "503", read, again, "b", 1, 1, 0)
+	f("503, read that writes", "503", once, again, "a", 1, 0, 0)
 	f("503, write", "503", write, again, "a", 1, 0, 0)
 	f("500, not named", "500", read, again, "a", 1, 0, 0)
 	// A body that breaks off is the caller's business: bytes of it are under way.
