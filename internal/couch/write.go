@@ -83,8 +83,8 @@ func (w *writing) ask(ctx context.Context, q *origin.Outbound) (*origin.Inbound,
 
 // settle ends the write by what came of it. The client is answered after that.
 func (w *writing) settle(s httpcache.Settled) {
-	if s.Fault != nil && !s.Fault.Reached {
-		w.write.Commit(cache.Change{}) // nothing was sent
+	if s.Fault != nil && (s.Fault.Forgone || !s.Fault.Reached) {
+		w.write.Commit(cache.Change{}) // nothing was sent, or not all of it
 		return
 	}
 	stored, ok := w.outcome(&s)

@@ -2,6 +2,8 @@ package couch
 
 import (
 	"context"
+	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -387,4 +389,29 @@ func TestOverride(t *testing.T) {
 		t.Errorf("an update function by GET: %d", g.status)
 	}
 	s.asked("of what writes", "a PUT /db/x", "a GET /db/_design/d/_update/f")
+}
+
+// TestWritersWhoLeave shows that the outcome of a write is known although its client has
+// not waited for it, so that what it touches is kept again at once.
+func TestWritersWhoLeave(t *testing.T) {
+	s := newSite(t, 1)
+	a := s.nodes[0]
+	s.follow()
+	hold, held := make(chan struct{}), make(chan struct{}, 1)
+	a.set(func() { a.hold, a.held = hold, held })
+	c, err := net.Dial("tcp", s.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(c, "PUT /db/x HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n1")
+	<-held
+	c.Close()
+	orphans := s.registry.Counter("kasoku_http_orphans_total", "", "service", "couch")
+	s.until(func() bool { return orphans.Value() == 1 })
+	close(hold)
+	s.until(func() bool { return strings.HasPrefix(s.ask("GET", "/db/x", "").how(), "hit") })
+	s.get("written", "/db/x", 200, "1", "hit")
+	if n := s.cache.Stats().Applied["unknown-outcome"]; n != 0 {
+		t.Errorf("%d writes whose outcome is not known", n)
+	}
 }

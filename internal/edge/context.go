@@ -26,6 +26,16 @@ func (x *Exchange) Context() context.Context {
 	return x.watch.ctx
 }
 
+// Lasting is a context for what has to go on when the client leaves, or the request
+// timeout passes: it ends when the server is stopped hard. Serve does not return before
+// that is done, so that a server which stops waits for it.
+func (x *Exchange) Lasting() context.Context {
+	if x.srv == nil { // detached
+		return x.watch.ctx
+	}
+	return x.srv.hard
+}
+
 // Stopping is closed when the server begins to stop: answers that have no end of
 // their own, and upgraded connections, should then be brought to one, or they are cut
 // when the grace period is over.

@@ -115,6 +115,33 @@ func TestClientGone(t *testing.T) {
 	}
 }
 
+// What is to go on without its client does so until the server no longer waits.
+func TestLasting(t *testing.T) {
+	came, causes := make(chan error, 1), make(chan error, 1)
+	s := start(t, Config{Handler: HandlerFunc(func(x *Exchange) {
+		ctx := x.Lasting()
+		<-x.Context().Done()
+		came <- ctx.Err()
+		<-ctx.Done()
+		causes <- ctx.Err()
+		x.Reply.Status = http.StatusOK
+	})})
+	c := dial(t, s)
+	c.send(get)
+	_ = c.Close()
+	if err := await(t, came, "end of the client"); err != nil {
+		t.Errorf("ended with the client: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Shutdown(ctx); err == nil {
+		t.Error("nobody was waited for")
+	}
+	if err := await(t, causes, "end of the server"); err == nil {
+		t.Error("it goes on")
+	}
+}
+
 func TestRequestTimeout(t *testing.T) {
 	causes := make(chan error, 1)
 	s := start(t, Config{Handler: waiter(causes), Limits: Limits{RequestTimeout: 30 * time.Millisecond}})

@@ -59,8 +59,8 @@ func TestSilentOrigins(t *testing.T) {
 		func(c *origin.TransportConfig) { c.StallTimeout = short }, 200, "hello", true)
 }
 
-// The request of a client who leaves is given up, if nobody else wants its answer
-// and it can't be kept.
+// The request of a client who leaves is given up, if nobody else wants its answer,
+// it can't be kept, and changes nothing.
 func TestWhoLeavesIsNotWorkedFor(t *testing.T) {
 	left := make(chan error, 1)
 	s := newSite(t, func(a *asked) {
@@ -68,7 +68,7 @@ func TestWhoLeavesIsNotWorkedFor(t *testing.T) {
 		left <- err
 	})
 	c := s.visit()
-	c.send("POST /a HTTP/1.1\nHost: site\nContent-Length: 3\n\nabc")
+	c.send("OPTIONS /a HTTP/1.1\nHost: site\nContent-Length: 3\n\nabc")
 	until(func() bool { return len(s.origin.requests()) == 1 })
 	c.Close()
 	if err := <-left; err == nil {

@@ -74,7 +74,13 @@ func (c *call) ask(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *o
 func (c *call) pass(why policy.Reason) {
 	q := c.outbound(c.forOrigin())
 	c.withBody(q)
-	in, f := c.ask(c.x.Context(), q)
+	ctx := c.x.Context()
+	if c.settles() {
+		t := c.svc.stay(c.x)
+		defer t.end()
+		ctx, q.Await = t.ctx, t.orphan
+	}
+	in, f := c.ask(ctx, q)
 	if f != nil {
 		c.settle(Settled{Fault: f})
 		c.unanswered(f)
@@ -83,7 +89,7 @@ func (c *call) pass(why policy.Reason) {
 	defer in.Close()
 	c.svc.metrics.stored(policy.Passed)
 	status := policy.CacheStatus{Reason: why, Forwarded: true, Storing: policy.Passed}
-	if c.passage != nil && c.passage.Settle != nil {
+	if c.settles() {
 		c.relayWhole(in, status)
 		return
 	}

@@ -85,7 +85,8 @@ type Passage struct {
 	// Ask sends q, as Fill.Ask does. Nil asks any origin.
 	Ask func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault)
 	// Settle, if not nil, is told how it ended before the client is. It is called once
-	// unless the Passage ends in a panic.
+	// unless the Passage ends in a panic. With it, a request that was sent is not given up
+	// when its client leaves.
 	Settle func(Settled)
 }
 
@@ -187,9 +188,12 @@ func (p *Plan) tame(q *policy.Request) {
 // dated says whether answers go out with the Date that they came with.
 func (c *call) dated() bool { return c.plan == nil }
 
+// settles tells whether the passage's owner wants to know how it ended.
+func (c *call) settles() bool { return c.passage != nil && c.passage.Settle != nil }
+
 // settle tells the passage's owner how it ended.
 func (c *call) settle(s Settled) {
-	if c.passage != nil && c.passage.Settle != nil {
+	if c.settles() {
 		c.passage.Settle(s)
 	}
 }

@@ -62,6 +62,7 @@ type Service struct {
 	calls    sync.Pool
 	settings atomic.Pointer[settings]
 	drains   drains
+	orphans  orphans
 }
 
 var _ edge.Handler = (*Service)(nil)
@@ -89,6 +90,7 @@ func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog
 		name: cfg.Name, id: fmt.Sprintf("kasoku-%08x", rand.Uint32()), space: space, registry: registry,
 		log: log.With(slog.String("service", cfg.Name)), metrics: newMetrics(registry, cfg.Name),
 	}
+	s.orphans.observe(registry, cfg.Name)
 	s.calls.New = func() any { return newCall() }
 	group, err := balance.New(s.group(&cfg))
 	if err != nil {

@@ -14,10 +14,16 @@ import (
 func (c *call) write() {
 	q := c.outbound(c.forOrigin())
 	c.withBody(q)
+	t := c.svc.stay(c.x)
+	defer t.end()
+	q.Await = t.orphan
 	at, asked := c.svc.store.fence(c.key), time.Now().Unix()
-	in, f := c.ask(c.x.Context(), q)
+	in, f := c.ask(t.ctx, q)
 	if f != nil {
-		if f.Reached {
+		switch {
+		case f.Forgone: // it may have begun
+			c.svc.store.Invalidate(c.key)
+		case f.Reached:
 			// It may still be executed: nothing is kept of the URL until that is over.
 			c.svc.store.Begin(c.key).Unknown()
 		}

@@ -53,6 +53,19 @@ func (c *conn) encrypt(ctx context.Context, cfg *tls.Config) error {
 	return t.HandshakeContext(ctx)
 }
 
+// halve ends the direction towards the origin, and says whether it could.
+func (c *conn) halve() bool {
+	h, ok := c.Conn.(interface{ CloseWrite() error })
+	if !ok || h.CloseWrite() != nil {
+		return false
+	}
+	if c.meter == nil {
+		return true
+	}
+	h, ok = c.raw.(interface{ CloseWrite() error }) // TLS has only said so
+	return ok && h.CloseWrite() == nil
+}
+
 // Close closes at once: TLS would say goodbye first, and could wait for that.
 func (c *conn) Close() error { return c.raw.Close() }
 

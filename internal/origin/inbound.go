@@ -301,7 +301,7 @@ func (in *Inbound) end(err error) {
 	switch {
 	case whole, err == ErrClosed:
 	case bodyErr != nil:
-		in.err = in.fault(&Fault{Kind: Canceled, Err: fmt.Errorf("read the request's body: %w", bodyErr)})
+		in.err = in.fault(&Fault{Kind: Canceled, Forgone: in.sender.forgone(err), Err: fmt.Errorf("read the request's body: %w", bodyErr)})
 	default:
 		in.err = in.fault(fault(in.ctx, Reset, true, err))
 	}

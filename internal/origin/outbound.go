@@ -40,6 +40,13 @@ type Outbound struct {
 	// is waited for.
 	Stop func()
 
+	// Await is asked when Body could not be read to its end, by the goroutine that reads
+	// it. If it says so, the origin is told that no more comes, by the end of this
+	// direction of the connection, and its answer is waited for: what it says then, or
+	// that it ends the connection too (Fault.Forgone), tells what has become of the
+	// request. Nil, or false, ends the exchange at once, so that nobody knows.
+	Await func() bool
+
 	// HeadTimeout and StallTimeout are instead of the Transport's, for requests that take
 	// longer than others, such as feeds. 0 means the Transport's.
 	HeadTimeout, StallTimeout time.Duration

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/kasoku/kasoku/internal/http1"
@@ -20,7 +21,8 @@ type sender struct {
 	body    io.Reader
 	length  int64 // -1: chunked
 	trailer func() http1.Fields
-	stop    func() // may be nil
+	stop    func()      // may be nil
+	await   func() bool // may be nil
 
 	// proceed is closed when the origin wants the body; nil if it is not asked.
 	proceed chan struct{}
@@ -34,8 +36,9 @@ type sender struct {
 
 	done chan struct{} // closed at the end; what follows is then set
 	err  error         // why not all was sent
-	// bodyErr is why body could not be read.
+	// bodyErr is why body could not be read. The origin was told if halved is set.
 	bodyErr error
+	halved  bool
 	armed   time.Time // the deadline for writing
 	digits  [8]byte   // of a chunk's size
 }
@@ -51,7 +54,7 @@ func newSender(in *Inbound, q *Outbound) *sender {
 		}
 		return ready(&sender{in: in, body: bytes.NewReader(q.Content), length: int64(len(q.Content))})
 	}
-	s := &sender{in: in, body: q.reader(), length: q.Length, trailer: q.Trailer, stop: q.Stop}
+	s := &sender{in: in, body: q.reader(), length: q.Length, trailer: q.Trailer, stop: q.Stop, await: q.Await}
 	if q.Expect {
 		s.proceed = make(chan struct{})
 	}
@@ -219,13 +222,21 @@ func (s *sender) write(b []byte) error {
 	return err
 }
 
-// broken ends the exchange because the body could not be read: the origin must not
-// take what it got for all.
+// broken ends the exchange, or this direction of it, because the body could not be
+// read: the origin must not take what it got for all.
 func (s *sender) broken(err error) error {
 	if s.canceled.Load() {
 		return errUnsent
 	}
 	s.bodyErr = err
-	s.in.c.interrupt()
+	if s.halved = s.await != nil && s.await() && s.in.c.halve(); !s.halved {
+		s.in.c.interrupt()
+	}
 	return err
+}
+
+// forgone says whether err is the origin's end of a connection of which the sender had
+// ended its direction, too early for the request to be whole.
+func (s *sender) forgone(err error) bool {
+	return s.halved && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET))
 }

@@ -1,0 +1,229 @@
+package httpcache
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// orphaned waits until a write has lost its client.
+func (s *site) orphaned() { until(func() bool { return s.orphans.now.Load() == 1 }) }
+
+// readTwice reads a URL twice and tells how often the origin was asked each time. It
+// is the state of the URL: 0 0 if what was stored still is, 1 0 if it had to be fetched,
+// 1 1 if nothing of it is kept.
+func (s *site) readTwice(reads func() int) (n [2]int) {
+	for i := range n {
+		before := reads()
+		s.ask("GET /a")
+		n[i] = reads() - before
+	}
+	return n
+}
+
+// What became of a write is known although its client did not wait for it, so that
+// writing and leaving keeps nothing out of the cache.
+func TestWritersWhoLeave(t *testing.T) {
+	f := func(name, say string, want [2]int, prepare ...func(*site)) {
+		t.Run(name, func(t *testing.T) {
+			gate := make(chan struct{})
+			s := newSite(t, func(a *asked) {
+				switch {
+				case strings.HasPrefix(a.head, "GET "):
+					a.ok("hello")
+				case say == "given up":
+					a.conn.Read(make([]byte, 1))
+					close(gate)
+				default:
+					<-gate
+					a.say(say)
+					a.conn.Close()
+				}
+			})
+			for _, p := range prepare {
+				p(s)
+			}
+			s.ask("GET /a")
+			c := s.visit()
+			c.send("POST /a HTTP/1.1\nHost: site\nContent-Length: 3\n\nabc")
+			until(func() bool { return len(s.origin.requests()) == 2 })
+			c.Close()
+			if say == "given up" {
+				<-gate
+			} else {
+				s.orphaned()
+				close(gate)
+			}
+			until(func() bool { return s.server.Open() == 0 })
+			if got := s.readTwice(func() int { return len(s.origin.requests()) }); got != want {
+				t.Errorf("the origin is asked %v times; want %v", got, want)
+			}
+		})
+	}
+	f("done", "HTTP/1.1 200 OK\nContent-Length: 0\n\n", [2]int{1, 0})
+	f("refused", "HTTP/1.1 405 Method Not Allowed\nContent-Length: 0\n\n", [2]int{0, 0})
+	f("no answer", "", [2]int{1, 1})
+	f("too many", "given up", [2]int{1, 1}, func(s *site) { s.orphans.now.Store(mostOrphans) })
+}
+
+// A body that its client does not send to the end keeps nothing out of the cache
+// either, if the origin makes clear that it is done with it.
+func TestWritersWhoBreakOff(t *testing.T) {
+	f := func(name, request string, stays int, say string, want [2]int, prepare ...func(*site)) {
+		t.Run(name, func(t *testing.T) {
+			var reads atomic.Int64
+			came := make(chan struct{}, 1)
+			s := siteBefore(t, newRawOrigin(t, &rawOrigin{whole: func(r *bufio.Reader, w io.Writer) {
+				for {
+					line, err := r.ReadString('\n')
+					for first := line; err == nil; line, err = r.ReadString('\n') {
+						if line == "\r\n" && strings.HasPrefix(first, "GET ") {
+							reads.Add(1)
+							io.WriteString(w, "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 5\r\n\r\nhello")
+							break
+						} else if line == "\r\n" {
+							came <- struct{}{}
+							io.Copy(io.Discard, r)
+							if say == "reset" {
+								w.(*net.TCPConn).SetLinger(0)
+							} else {
+								io.WriteString(w, say)
+							}
+							return
+						}
+					}
+					if err != nil {
+						return
+					}
+				}
+			}}))
+			for _, p := range prepare {
+				p(s)
+			}
+			s.ask("GET /a")
+			c := s.visit()
+			c.send("POST /a HTTP/1.1\nHost: site\n" + request)
+			<-came
+			if stays == 0 {
+				c.Close()
+			} else if g := c.rest(c.head(), "POST"); g.status != stays {
+				t.Errorf("the client gets %s; want %d", g, stays)
+			}
+			c.Close()
+			until(func() bool { return s.server.Open() == 0 })
+			if got := s.readTwice(func() int { return int(reads.Load()) }); got != want {
+				t.Errorf("the origin is asked %v times; want %v", got, want)
+			}
+		})
+	}
+	const part, bad = "Content-Length: 10\n\nhello", "Transfer-Encoding: chunked\n\nhello"
+	f("ended", part, 0, "", [2]int{1, 0})
+	f("reset", part, 0, "reset", [2]int{1, 0})
+	f("refused", part, 0, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", [2]int{0, 0})
+	f("done all the same", part, 0, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", [2]int{1, 0})
+	f("malformed", bad, 400, "", [2]int{1, 0})
+	f("malformed, refused", bad, 422, "HTTP/1.1 422 X\r\nContent-Length: 0\r\n\r\n", [2]int{0, 0})
+	f("too many", part, 0, "", [2]int{1, 1}, func(s *site) { s.orphans.now.Store(mostOrphans) })
+}
+
+// A server that stops waits for writes whose clients have left, but not for ever.
+func TestStoppingWithOrphans(t *testing.T) {
+	f := func(hard bool) {
+		gate, ended := make(chan struct{}), make(chan error, 1)
+		s := newSite(t, func(a *asked) {
+			if hard {
+				_, err := a.conn.Read(make([]byte, 1))
+				ended <- err
+				return
+			}
+			<-gate
+			a.say("HTTP/1.1 200 OK\nContent-Length: 0\n\n")
+			ended <- io.EOF
+		})
+		c := s.visit()
+		c.send("POST /a HTTP/1.1\nHost: site\nContent-Length: 3\n\nabc")
+		until(func() bool { return len(s.origin.requests()) == 1 })
+		c.Close()
+		s.orphaned()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		down := make(chan error, 1)
+		go func() { down <- s.server.Shutdown(ctx) }()
+		until(func() bool {
+			c, err := net.Dial("tcp", s.addr)
+			if err == nil {
+				c.Close()
+			}
+			return err != nil
+		})
+		if n := s.orphans.now.Load(); n != 1 {
+			t.Errorf("%d orphans while the server stops", n)
+		}
+		if hard {
+			cancel()
+		} else {
+			close(gate)
+		}
+		if err := <-ended; err == nil {
+			t.Error("the origin was sent more")
+		}
+		if err := <-down; (err != nil) != hard {
+			t.Errorf("hard %v: the server stopped with %v", hard, err)
+		}
+	}
+	f(false)
+	f(true)
+}
+
+// A write without its client lasts as long as the server, and no longer than the
+// request timeout; its place is free when it has ended.
+func TestStay(t *testing.T) {
+	f := func(name string, until time.Duration, before int64, why error, lasts time.Duration, held int64) {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := &orphans{}
+				o.observe(telemetry.NewRegistry(), "s")
+				o.now.Store(before)
+				lasting, stop := context.WithTimeout(t.Context(), time.Hour)
+				defer stop()
+				client, leave := context.WithCancelCause(t.Context())
+				var limit time.Time
+				if until > 0 {
+					limit = time.Now().Add(until)
+				}
+				start := time.Now()
+				s := newStay(lasting, client, limit, o)
+				leave(why)
+				synctest.Wait()
+				if n := o.now.Load(); n != held {
+					t.Errorf("%d orphans; want %d", n, held)
+				}
+				<-s.ctx.Done()
+				if d := time.Since(start); d != lasts {
+					t.Errorf("it lasted %s; want %s", d, lasts)
+				}
+				s.end()
+				if n := o.now.Load(); n != before {
+					t.Errorf("%d orphans in the end; want %d", n, before)
+				}
+				if s.orphan() {
+					t.Error("what has ended goes on")
+				}
+			})
+		})
+	}
+	f("as long as the server", 0, 5, edge.ErrClientGone, time.Hour, 6)
+	f("a stream of HTTP/2", 0, 0, context.Canceled, time.Hour, 1)
+	f("with a request timeout", time.Minute, 0, edge.ErrClientGone, time.Minute, 1)
+	f("timed out", time.Minute, 0, edge.ErrRequestTimeout, 0, 0)
+	f("too many", 0, mostOrphans, edge.ErrClientGone, 0, mostOrphans)
+}

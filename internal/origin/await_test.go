@@ -1,0 +1,89 @@
+package origin
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// TestAwait breaks off a request's body and lets the origin, which sees that no more
+// comes, end the exchange in its way.
+func TestAwait(t *testing.T) {
+	donor := httptest.NewTLSServer(http.NotFoundHandler())
+	defer donor.Close()
+	roots := x509.NewCertPool()
+	roots.AddCert(donor.Certificate())
+	gone := errors.New("gone")
+
+	f := func(name string, secure, await bool, end func(conn net.Conn, cancel func()), status int, forgone bool) {
+		t.Helper()
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		url := "http://"
+		raw := make(chan net.Conn, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		served := make(chan struct{})
+		go func() {
+			defer close(served)
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			defer conn.Close()
+			raw <- conn
+			if secure {
+				conn = tls.Server(conn, &tls.Config{Certificates: donor.TLS.Certificates})
+			}
+			io.Copy(io.Discard, conn)
+			end(conn, cancel)
+		}()
+		if secure {
+			url = "https://"
+		}
+		tr := transport(t, TransportConfig{URL: url + l.Addr().String(), TLS: &tls.Config{RootCAs: roots, ServerName: "example.com"}})
+		in, fault := tr.Exchange(ctx, &Outbound{
+			Method: []byte("POST"), Target: []byte("/"), Length: 10, Await: func() bool { return await },
+			Body: io.MultiReader(strings.NewReader("hello"), &failingReader{gone}),
+		})
+		switch {
+		case in != nil:
+			if in.Status != status || len(tr.pool.idle) != 0 {
+				t.Errorf("%s: status %d, want %d; %d connections kept", name, in.Status, status, len(tr.pool.idle))
+			}
+			in.Close()
+		case status != 0:
+			t.Errorf("%s: %v", name, fault)
+		default:
+			wantKind(t, fault, Canceled, true)
+			if !errors.Is(fault, gone) || fault.Forgone != forgone {
+				t.Errorf("%s: %v, forgone %t; want %t", name, fault, fault.Forgone, forgone)
+			}
+		}
+		(<-raw).Close()
+		<-served
+	}
+	closes := func(net.Conn, func()) {}
+	resets := func(c net.Conn, _ func()) { c.(*net.TCPConn).SetLinger(0) }
+	refuses := func(c net.Conn, _ func()) { io.WriteString(c, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n") }
+	garbles := func(c net.Conn, _ func()) { io.WriteString(c, "what?\r\n\r\n") }
+	holds := func(c net.Conn, cancel func()) { cancel(); c.Read(make([]byte, 1)) }
+	f("ends", false, true, closes, 0, true)
+	f("ends, TLS", true, true, closes, 0, true)
+	f("resets", false, true, resets, 0, true)
+	f("refuses", false, true, refuses, 400, false)
+	f("refuses, TLS", true, true, refuses, 400, false)
+	f("garbles", false, true, garbles, 0, false)
+	f("holds until the caller has left", false, true, holds, 0, false)
+	f("is not waited for", false, false, closes, 0, false)
+}
