@@ -35,6 +35,7 @@ type node struct {
 	held    chan struct{}    // gets a token when one waits
 	dropped bool             // connections of writes are cut without an answer
 	cutBody bool             // answers to writes end after their head
+	later   bool             // writes are put off, until the test makes them
 	sees    chan http.Header // gets the fields of requests of clients
 	mute    bool             // feeds tell nothing
 	cookie  string           // set with each answer to a read
@@ -172,6 +173,11 @@ func (n *node) serve(w http.ResponseWriter, r *http.Request) {
 		answer(w, status, `{"error":"x"}`)
 	case r.Method == "PUT" || r.Method == "DELETE" || r.Method == "POST" && (path == "/" || path == "/_bulk_docs"):
 		n.write(w, strings.TrimPrefix(path, "/"), string(body))
+	case strings.Contains(path, "/_update/"):
+		if len(body) > 0 {
+			n.store("x", string(body))
+		}
+		answer(w, 200, "done")
 	case strings.HasPrefix(path, "/_"):
 		n.result(w, r, string(body))
 	default:
@@ -248,8 +254,12 @@ func (n *node) wait() {
 
 func (n *node) write(w http.ResponseWriter, id, body string) {
 	n.mu.Lock()
-	dropped, cut := n.dropped, n.cutBody
+	dropped, cut, later := n.dropped, n.cutBody, n.later
 	n.mu.Unlock()
+	if later {
+		answer(w, 202, fmt.Sprintf(`{"ok":true,"id":%q}`, id))
+		return
+	}
 	rev := n.store(id, body)
 	n.wait()
 	if dropped {

@@ -89,7 +89,7 @@ func (w *writing) settle(s httpcache.Settled) {
 	}
 	stored, ok := w.outcome(&s)
 	w.tell(&s, stored, ok)
-	if !ok {
+	if !ok && !over(&s) {
 		return // Unknown
 	}
 	change := cache.Change{Cause: cache.ByWrite}
@@ -118,7 +118,7 @@ func (w *writing) inform(set *settings, s *httpcache.Settled, stored []outcome.S
 	if w.member >= 0 {
 		node = set.fleet.numbers(w.set.fleet)[w.member]
 	}
-	if ok && node >= 0 && s.Status >= 200 && s.Status < 300 {
+	if node >= 0 && s.Status >= 200 && s.Status < 300 {
 		set.fleet.recent.wrote(w.hash(), node, w.x.Now().Unix())
 	}
 	if set.table() == nil {
@@ -131,12 +131,23 @@ func (w *writing) inform(set *settings, s *httpcache.Settled, stored []outcome.S
 	if w.route.Touch&route.TouchNames != 0 && !refused(s) {
 		set.fleet.doubt(db, node)
 	}
-	if ok && node >= 0 {
+	switch {
+	case node < 0:
+	case ok:
 		now := w.svc.cache.Now()
 		for _, rev := range stored {
 			db.Wrote(node, rev.ID, rev.Rev, now)
 		}
+	case over(s) && s.Status != http.StatusAccepted:
+		db.WroteAny(node)
 	}
+}
+
+// over tells whether the node has said that it is done with the write, or (202) that it
+// will do it some time: then its feed tells when, as if it was written past Kasoku, and a
+// node that is asked before does not know of it either.
+func over(s *httpcache.Settled) bool {
+	return s.Fault == nil && s.Status >= 200 && s.Status < 300 && s.Whole
 }
 
 // refused tells whether the node has said that it changed nothing.

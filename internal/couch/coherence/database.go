@@ -212,7 +212,8 @@ func (d *Database) drift(nodes Nodes) {
 }
 
 // Drift takes note that it is not known what the nodes lack: a comparison has
-// found that they lack more than it could see.
+// found that they lack more than it could see, or another node has stored what nobody
+// can tell. In the latter case it must be called before the write ends, as Wrote.
 func (d *Database) Drift(nodes Nodes) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

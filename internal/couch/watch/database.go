@@ -128,6 +128,20 @@ func (d *Database) Wrote(node int, id, rev []byte, now int64) {
 	}
 }
 
+// WroteAny is Wrote for a write that is over, and of which nobody can tell what it
+// stored on node. What the others lack is not known until they were compared; meanwhile
+// node alone may be current.
+func (d *Database) WroteAny(node int) {
+	d.known.Drift(coherence.NodesUpTo(len(d.nodes)) &^ (1 << node))
+	d.took(node)
+	d.wake()
+	if d.ended.Load() {
+		if next := (*d.table.found.Load())[d.name]; next != nil && next != d {
+			next.WroteAny(node)
+		}
+	}
+}
+
 // Incarnation is another number whenever the database may be another one: it was
 // deleted or created anew on a node, or not in use for a while. No two databases
 // have one in common. An entity tag that was learnt in one says nothing in another.
