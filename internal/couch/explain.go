@@ -135,7 +135,7 @@ func (e *explanation) copied() {
 	e.step("database", string(e.name), fmt.Sprintf("followed; copies may be given out: %v", good))
 	for node, url := range e.set.cfg.Nodes {
 		st := e.db.Standing(node, e.now)
-		e.step("node", url, fmt.Sprintf("out: %v, to be compared: %v, lacks %d changes, for %v", st.Out, st.Adrift, st.Lacks, st.Lag))
+		e.step("node", url, fmt.Sprintf("out: %v, to be compared: %v, lacks %d changes, for %v", st.Out, st.Adrift, st.Lacks, st.Lag.Round(time.Millisecond)))
 	}
 	for _, tag := range e.svc.cache.Generations(e.svc.tagger.AppendReads(nil, &e.route)...) {
 		e.step("depends on", tag, "")

@@ -31,7 +31,7 @@ func (s *Service) Report() admin.Report {
 // queries, or with that of a database all of it.
 func (s *Service) Purge(ctx context.Context, r admin.PurgeRequest) (admin.PurgeResult, error) {
 	switch {
-	case r.Prefix != "" || r.Pattern != "" || r.Soft:
+	case r.ByTable() || r.Prefix != "" || r.Pattern != "" || r.Soft:
 		return admin.PurgeResult{}, fmt.Errorf("%w: service %s is purged as a whole, by the URL of a database, a document or a view, or by a tag", admin.ErrInput, s.name)
 	case r.URL == "":
 		return s.engine.Purge(ctx, r)

@@ -48,11 +48,11 @@ func ParseURL(url string) ([]byte, error) {
 	url, _, _ = strings.Cut(url, "#")
 	scheme, rest, found := strings.Cut(url, "://")
 	if scheme = strings.ToLower(scheme); !found || scheme != "http" && scheme != "https" {
-		return nil, fmt.Errorf("httpcache: %q is no URL: %w", url, errNotURL)
+		return nil, fmt.Errorf("%q is no URL: %w", url, errNotURL)
 	}
 	host, target := splitHost(rest)
 	if host == "" {
-		return nil, fmt.Errorf("httpcache: %q names no host: %w", url, errNotURL)
+		return nil, fmt.Errorf("%q names no host: %w", url, errNotURL)
 	}
 	if !strings.HasPrefix(target, "/") {
 		target = "/" + target

@@ -75,11 +75,11 @@ func parseScope(text string, prefix bool) (scope, error) {
 	}
 	scheme, rest, found := strings.Cut(text, "://")
 	if scheme = strings.ToLower(scheme); !found || scheme != "http" && scheme != "https" && scheme != "*" {
-		return scope{}, fmt.Errorf("httpcache: %q: want /path, or %w", text, errNotURL)
+		return scope{}, fmt.Errorf("%q is neither a path nor a URL: want /path, %w", text, errNotURL)
 	}
 	host, target := splitHost(rest)
 	if host == "" {
-		return scope{}, fmt.Errorf("httpcache: %q names no host: %w", text, errNotURL)
+		return scope{}, fmt.Errorf("%q names no host: %w", text, errNotURL)
 	}
 	if !strings.HasPrefix(target, "/") {
 		target = "/" + target

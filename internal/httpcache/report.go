@@ -25,6 +25,9 @@ func (s *Service) Report() admin.Report {
 		Decisions: s.metrics.decisions(),
 	}
 	for _, m := range s.settings.Load().group.Members() {
+		if m.State == "drained" {
+			m.Why = "" // that is of what was before
+		}
 		r.Members = append(r.Members, admin.Member{Origin: m.Name, State: m.State, Why: m.Why, Weight: m.Weight, InFlight: m.InFlight})
 		if m.State != "up" {
 			r.Notes = append(r.Notes, strings.TrimSuffix(fmt.Sprintf("origin %s is %s: %s", m.Name, m.State, m.Why), ": "))

@@ -17,7 +17,8 @@ const preface = `# Configuration
 
 Kasoku reads one YAML file, ` + "`kasoku.yaml`" + ` in the working directory or the one named with ` + "`-c`" + `.
 ` + "`kasoku check -c FILE`" + ` tells every mistake in it with its line, and ` + "`SIGHUP`" + ` makes a running server read it
-again; a file with a mistake changes nothing.
+again; a file with a mistake changes nothing. A key takes effect then, unless it says that it takes a restart; [cli.md](cli.md) tells what lives
+through it.
 
 - Lengths of time are written with a unit: ` + "`250ms`, `30s`, `5m`, `1h30m`, `7d`" + `.
 - Sizes are bytes, or have a unit: ` + "`512KiB`, `256MiB`, `1GiB`" + `, or in powers of ten ` + "`2GB`" + `.

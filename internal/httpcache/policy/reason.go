@@ -99,7 +99,7 @@ var Reasons = []ReasonInfo{
 	{PartMissing, "partial", "fwd=partial", telemetry.Partial, "A part of the response is stored, but not all of what was asked for."},
 	{Expired, "stale", "fwd=stale", telemetry.MissExpired, "A stored response was past its freshness. Many of these: a longer max-age, or stale-while-revalidate, would save the wait."},
 	{SoftPurged, "soft-purged", "fwd=stale; detail=soft-purged", telemetry.MissExpired, "A stored response was made stale by a soft purge."},
-	{Invalidated, "invalidated", "fwd=stale; detail=invalidated", telemetry.MissInvalidated, "A stored response may be out of date since a request with an unsafe method (POST, PUT, DELETE, ...) for its URI succeeded."},
+	{Invalidated, "invalidated", "fwd=stale; detail=invalidated", telemetry.MissInvalidated, "A stored response may be out of date since a request with an unsafe method (POST, PUT, DELETE, ...) for its URI succeeded, or was purged."},
 	{ResponseNoCache, "no-cache", "fwd=stale; detail=no-cache", telemetry.MissExpired, "The stored response says no-cache: the origin is to be asked before every use."},
 	{RequestNoCache, "request-no-cache", "fwd=request; detail=no-cache", telemetry.BypassRequest, "The client said no-cache (or Pragma: no-cache, without any Cache-Control), as browsers do for a forced reload."},
 	{RequestMaxAge, "request-max-age", "fwd=request; detail=max-age", telemetry.BypassRequest, "The stored response was older than the client's max-age allows. With max-age=0 that is a browser's reload."},
