@@ -53,11 +53,24 @@ func near(word string, candidates []string) string {
 	best, least := "", len(word)/3+2
 	word = strings.ToLower(word)
 	for _, c := range candidates {
-		if d := distance(word, strings.ToLower(c)); d < least {
+		d := distance(word, strings.ToLower(c))
+		if d > 1 && partOf(word, strings.ToLower(c)) {
+			d = 1
+		}
+		if d < least {
 			best, least = c, d
 		}
 	}
 	return best
+}
+
+// partOf tells whether one name is a word of the other, or its beginning: ttl of
+// default_ttl, health of health_check, user of username.
+func partOf(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	return len(a) > 2 && (strings.HasPrefix(b, a) || slices.Contains(strings.Split(b, "_"), a))
 }
 
 // distance counts the letters to insert, drop, change or swap with their
