@@ -26,7 +26,8 @@ type Ask struct {
 	// Tags are what the answer depends on beside its URL: at most three.
 	Tags []cache.Tag
 	// Since is the earliest time, on the cache's clock, at which a flight with Tags may
-	// have begun that is joined.
+	// have begun that is joined. Above 0, what is stored meanwhile is not taken either:
+	// nobody knows any more when its flight began.
 	Since int64
 	// Apart starts a flight of the caller's own, for requests that are marked.
 	// Others can join it once its answer turns out to be one to share.
@@ -155,6 +156,9 @@ func (s *Store) Refresh(a *Ask) bool {
 
 // arrived is what is stored for a that it has not seen, nil if there is nothing.
 func (s *Store) arrived(a *Ask) (o *Object) {
+	if a.Since > 0 {
+		return nil
+	}
 	if f := s.Find(a.Query); f.Object != nil && f.Object != a.Seen && !f.Object.part() {
 		return f.Object
 	}

@@ -159,6 +159,34 @@ func TestFormer(t *testing.T) {
 	}
 }
 
+// What has come since a request looked is not for one that takes nothing which began
+// too early.
+func TestArrivedTooEarly(t *testing.T) {
+	f := func(since int64, want string) {
+		t.Helper()
+		s, q := open(t, Limits{}), get("http://h/a")
+		fill(t, s, q, "one")
+		ticket := s.Fly(&Ask{Query: q, Since: since, Fill: gives(answer(q, "two"))})
+		defer ticket.Leave()
+		out, err := ticket.Wait(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if out.Way == Whole {
+			got = text(out.Object)
+		} else {
+			got = rest(t, ticket)
+		}
+		if got != want {
+			t.Errorf("since %d: %q; want %q", since, got, want)
+		}
+	}
+	f(0, "one")
+	f(-1, "one") // the clock begins at 0
+	f(1<<40, "two")
+}
+
 func TestNumberOfVariantsIsBounded(t *testing.T) {
 	s := open(t, Limits{})
 	in := func(i int) *Query { return get("http://h/a", "A", fmt.Sprint(i)) }
