@@ -25,6 +25,8 @@ type node struct {
 	born    int // 0: there is no database
 	docs    map[string]document
 	rows    []string // "id rev"
+	from    int      // how many of them there were when Kasoku asked first
+	known   bool     // it has asked
 	changed chan struct{}
 	allowed map[string]bool  // by Authorization or X-Auth-CouchDB-UserName; nil lets all read
 	asked   []string         // but feeds and own requests
@@ -110,6 +112,13 @@ func (n *node) requests() []string {
 	return list
 }
 
+// announced is how many rows the feed of the database tells.
+func (n *node) announced() uint64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return uint64(len(n.rows) - n.from)
+}
+
 func (n *node) serve(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimPrefix(r.URL.Path, "/db")
 	w.Header().Set("X-Node", n.name)
@@ -125,7 +134,7 @@ func (n *node) serve(w http.ResponseWriter, r *http.Request) {
 		n.diff(w, r)
 		return
 	case r.UserAgent() == "" && path == "" && r.Method == "GET":
-		n.info(w)
+		n.info(w, true)
 		return
 	}
 	body, _ := io.ReadAll(r.Body)
@@ -168,7 +177,7 @@ func (n *node) serve(w http.ResponseWriter, r *http.Request) {
 	case !allowed:
 		answer(w, 401, `{"error":"unauthorized"}`)
 	case path == "":
-		n.info(w)
+		n.info(w, false)
 	case status != 0:
 		answer(w, status, `{"error":"x"}`)
 	case r.Method == "PUT" || r.Method == "DELETE" || r.Method == "POST" && (path == "/" || path == "/_bulk_docs"):
@@ -191,9 +200,14 @@ func answer(w http.ResponseWriter, status int, body string) {
 	io.WriteString(w, body+"\n")
 }
 
-func (n *node) info(w http.ResponseWriter) {
+// info tells where the database stands. Kasoku, which asks for itself, follows it from
+// there on.
+func (n *node) info(w http.ResponseWriter, own bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if own && !n.known {
+		n.from, n.known = len(n.rows), true
+	}
 	if n.born == 0 {
 		answer(w, 404, `{"error":"not_found"}`)
 		return

@@ -15,6 +15,7 @@ import (
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/origin/balance"
 	"github.com/kasoku/kasoku/internal/telemetry"
+	"github.com/kasoku/kasoku/internal/testutil/await"
 )
 
 // site is a service before nodes, with its listener.
@@ -155,17 +156,25 @@ func (s *site) settled() {
 	s.t.Helper()
 	s.until(func() bool {
 		db := s.settings.Load().table().Find([]byte("db"))
-		return db != nil && db.Servable(s.cache.Now()) && db.Current(nil) == coherence.NodesUpTo(len(s.nodes))
+		return db != nil && s.told() && db.Servable(s.cache.Now()) && db.Current(nil) == coherence.NodesUpTo(len(s.nodes))
 	})
+}
+
+// told tells whether what the nodes had to announce has been taken in.
+func (s *site) told() bool {
+	for _, n := range s.nodes {
+		if s.registry.Counter("kasoku_couch_changes_total", "", "service", s.cfg.Name, "node", n.server.URL).Value() != n.announced() {
+			return false
+		}
+	}
+	return true
 }
 
 // until waits for something to come about.
 func (s *site) until(reached func() bool) {
 	s.t.Helper()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for !reached() {
-		<-tick.C
+	if !await.Until(s.t, reached) {
+		s.t.FailNow()
 	}
 }
 

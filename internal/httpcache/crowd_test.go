@@ -2,10 +2,11 @@ package httpcache
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/kasoku/kasoku/internal/testutil/await"
 )
 
 // crowd has n visitors ask for the same at once, and returns what they got.
@@ -21,10 +22,19 @@ func (s *site) crowd(n int, line string, fields ...string) []*got {
 }
 
 // until waits for what others are about to bring about.
-func until(reached func() bool) {
-	for !reached() {
-		runtime.Gosched()
+func until(t testing.TB, reached func() bool) {
+	t.Helper()
+	if !await.Until(t, reached) {
+		t.FailNow()
 	}
+}
+
+// opens closes gate as soon as something has come about, or will not any more.
+func opens(t testing.TB, gate chan struct{}, when func() bool) {
+	go func() {
+		defer close(gate)
+		await.Until(t, when)
+	}()
 }
 
 // stale is the head of an answer that is stored and stale from the start.
@@ -50,10 +60,7 @@ func TestOneRequestForAll(t *testing.T) {
 				s.ask("GET /a", fields...)
 				asked++
 			}
-			go func() {
-				until(func() bool { return s.store.Stats().Joined == most-1 })
-				close(gate)
-			}()
+			opens(t, gate, func() bool { return s.store.Stats().Joined == most-1 })
 			for i, g := range s.crowd(most, "GET /a", fields...) {
 				if g.status != 200 || g.body != "hello" || g.cut {
 					t.Fatalf("visitor %d: %s", i, g)
@@ -88,10 +95,7 @@ func TestOneRequestBesideAPart(t *testing.T) {
 		})
 		s.ask("GET /a", "Range: bytes=0-1")
 		before := s.store.Stats().Joined
-		go func() {
-			until(func() bool { return s.store.Stats().Joined >= before+most-1 })
-			close(gate)
-		}()
+		opens(t, gate, func() bool { return s.store.Stats().Joined >= before+most-1 })
 		for _, g := range s.crowd(most, "GET /a") {
 			if g.body != "hello" {
 				t.Fatal(g)
@@ -118,7 +122,7 @@ func TestOneRequestForEachVariant(t *testing.T) {
 		if a.n > 1 {
 			joined += uint64((len(languages) - 1) * (each - 1))
 		}
-		until(func() bool { return s.store.Stats().Joined == joined || t.Failed() })
+		await.Until(t, func() bool { return s.store.Stats().Joined == joined || t.Failed() })
 		for _, l := range languages {
 			if strings.Contains(a.head, "Accept-Language: "+l+"\n") {
 				a.ok(l, "Vary: Accept-Language")
@@ -155,9 +159,9 @@ func TestNobodyQueuesForWhatIsNotShared(t *testing.T) {
 			})
 			// Only when all the others are at the origin at once is one of them answered.
 			go func() {
-				until(func() bool { return s.store.Stats().Joined == most-1 })
+				await.Until(t, func() bool { return s.store.Stats().Joined == most-1 })
 				close(gates[0])
-				until(func() bool { return len(s.origin.requests()) == most })
+				await.Until(t, func() bool { return len(s.origin.requests()) == most })
 				close(gates[1])
 			}()
 			want := strings.Fields(say)[1]
@@ -167,10 +171,7 @@ func TestNobodyQueuesForWhatIsNotShared(t *testing.T) {
 				}
 			}
 			joined := s.store.Stats().Joined
-			go func() {
-				until(func() bool { return len(s.origin.requests()) == 2*most })
-				close(gates[2])
-			}()
+			opens(t, gates[2], func() bool { return len(s.origin.requests()) == 2*most })
 			s.crowd(most, "GET /a")
 			if now := s.store.Stats().Joined; now != joined {
 				t.Errorf("%d waited in the second wave", now-joined)
@@ -201,7 +202,7 @@ func TestStaleWhileRevalidate(t *testing.T) {
 		}
 	}
 	close(gate)
-	until(func() bool { return s.store.Stats().Running == 0 })
+	until(t, func() bool { return s.store.Stats().Running == 0 })
 	if g := s.ask("GET /a"); g.body != "newer" || len(s.origin.requests()) != 2 {
 		t.Fatalf("then: %s, %d requests", g, len(s.origin.requests()))
 	}

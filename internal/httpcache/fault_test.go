@@ -69,7 +69,7 @@ func TestWhoLeavesIsNotWorkedFor(t *testing.T) {
 	})
 	c := s.visit()
 	c.send("OPTIONS /a HTTP/1.1\nHost: site\nContent-Length: 3\n\nabc")
-	until(func() bool { return len(s.origin.requests()) == 1 })
+	until(t, func() bool { return len(s.origin.requests()) == 1 })
 	c.Close()
 	if err := <-left; err == nil {
 		t.Error("the origin was sent more")

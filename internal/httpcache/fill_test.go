@@ -73,7 +73,7 @@ func TestFollowersDuringAFill(t *testing.T) {
 	}
 	late := s.visit()
 	late.send("GET /a HTTP/1.1\nHost: site\nRange: bytes=-3")
-	until(func() bool { return s.store.Stats().Joined == 4 })
+	until(t, func() bool { return s.store.Stats().Joined == 4 })
 	// The leader leaves, and the fill goes on for the others.
 	leader.Close()
 	more <- last10
@@ -139,7 +139,7 @@ func TestWhoDoesNotReadHoldsUpNobody(t *testing.T) {
 	idle := s.visit()
 	idle.Conn.(*net.TCPConn).SetReadBuffer(4 << 10)
 	idle.send("GET /a HTTP/1.1\nHost: site")
-	until(func() bool { return len(s.origin.requests()) == 1 })
+	until(t, func() bool { return len(s.origin.requests()) == 1 })
 	if g := s.ask("GET /a"); g.body != body || len(s.origin.requests()) != 1 {
 		t.Fatalf("%d bytes, %d requests", len(g.body), len(s.origin.requests()))
 	}
@@ -155,7 +155,7 @@ func TestFillGoesOnWithoutItsStarter(t *testing.T) {
 	c.Close()
 	more <- last10
 	more <- "end"
-	until(func() bool { return s.store.Stats().Stored == 1 })
+	until(t, func() bool { return s.store.Stats().Stored == 1 })
 	if g := s.ask("GET /a"); g.body != first10+last10 || len(s.origin.requests()) != 1 {
 		t.Fatalf("%s, %d requests", g, len(s.origin.requests()))
 	}
@@ -182,18 +182,18 @@ func TestWhoGotNothingAsksAnew(t *testing.T) {
 			s, more := dripping(t, "Content-Length: 20")
 			leader := s.visit()
 			leader.send("GET /a HTTP/1.1\nHost: site")
-			until(func() bool { return len(s.origin.requests()) == 1 })
+			until(t, func() bool { return len(s.origin.requests()) == 1 })
 			all := make([]*visitor, most)
 			for i := range all {
 				all[i] = s.visit()
 				all[i].send("GET /a HTTP/1.1\nHost: site")
 			}
-			until(func() bool { return s.store.Stats().Joined == most })
+			until(t, func() bool { return s.store.Stats().Joined == most })
 			more <- "cut"
 			if g := leader.head(); g.status != 502 {
 				t.Fatalf("leader: %s", g)
 			}
-			until(func() bool { return s.store.Stats().Joined == 2*most-1 })
+			until(t, func() bool { return s.store.Stats().Joined == 2*most-1 })
 			for _, text := range then {
 				more <- text
 			}

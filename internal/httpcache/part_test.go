@@ -25,10 +25,7 @@ func TestOneRequestForARange(t *testing.T) {
 				<-gate
 				a.say(say)
 			}, change...)
-			go func() {
-				until(func() bool { return s.store.Stats().Joined == most-1 })
-				close(gate)
-			}()
+			opens(t, gate, func() bool { return s.store.Stats().Joined == most-1 })
 			for i, g := range s.crowd(most, "GET /a", "Range: bytes=2-5") {
 				if g.status != status || g.body != body || g.cut || g.get("Content-Range") != contentRange {
 					t.Fatalf("visitor %d: %s", i, g)
@@ -65,7 +62,7 @@ func TestRangesOfTheirOwn(t *testing.T) {
 				all[i] = s.visit()
 				all[i].send("GET /a HTTP/1.1\nHost: site\n" + ask)
 			}
-			until(func() bool { return len(s.origin.requests())+int(s.store.Stats().Joined) == len(asks) })
+			until(t, func() bool { return len(s.origin.requests())+int(s.store.Stats().Joined) == len(asks) })
 			close(gate)
 			for i, c := range all {
 				var from, to int
@@ -122,7 +119,7 @@ func TestPartsAreNoWhole(t *testing.T) {
 	})
 	c := s.visit()
 	c.send("GET /a HTTP/1.1\nHost: site\nRange: bytes=0-1")
-	until(func() bool { return len(s.origin.requests()) == 1 })
+	until(t, func() bool { return len(s.origin.requests()) == 1 })
 	if g := s.ask("GET /a"); g.status != 200 || g.body != "0123456789" {
 		t.Errorf("the whole: %s", g)
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // orphaned waits until a write has lost its client.
-func (s *site) orphaned() { until(func() bool { return s.orphans.now.Load() == 1 }) }
+func (s *site) orphaned() { until(s.t, func() bool { return s.orphans.now.Load() == 1 }) }
 
 // readTwice reads a URL twice and tells how often the origin was asked each time. It
 // is the state of the URL: 0 0 if what was stored still is, 1 0 if it had to be fetched,
@@ -55,7 +55,7 @@ func TestWritersWhoLeave(t *testing.T) {
 			s.ask("GET /a")
 			c := s.visit()
 			c.send("POST /a HTTP/1.1\nHost: site\nContent-Length: 3\n\nabc")
-			until(func() bool { return len(s.origin.requests()) == 2 })
+			until(t, func() bool { return len(s.origin.requests()) == 2 })
 			c.Close()
 			if say == "given up" {
 				<-gate
@@ -63,7 +63,7 @@ func TestWritersWhoLeave(t *testing.T) {
 				s.orphaned()
 				close(gate)
 			}
-			until(func() bool { return s.server.Open() == 0 })
+			until(t, func() bool { return s.server.Open() == 0 })
 			if got := s.readTwice(func() int { return len(s.origin.requests()) }); got != want {
 				t.Errorf("the origin is asked %v times; want %v", got, want)
 			}
@@ -119,7 +119,7 @@ func TestWritersWhoBreakOff(t *testing.T) {
 				t.Errorf("the client gets %s; want %d", g, stays)
 			}
 			c.Close()
-			until(func() bool { return s.server.Open() == 0 })
+			until(t, func() bool { return s.server.Open() == 0 })
 			if got := s.readTwice(func() int { return int(reads.Load()) }); got != want {
 				t.Errorf("the origin is asked %v times; want %v", got, want)
 			}
@@ -151,14 +151,14 @@ func TestStoppingWithOrphans(t *testing.T) {
 		})
 		c := s.visit()
 		c.send("POST /a HTTP/1.1\nHost: site\nContent-Length: 3\n\nabc")
-		until(func() bool { return len(s.origin.requests()) == 1 })
+		until(t, func() bool { return len(s.origin.requests()) == 1 })
 		c.Close()
 		s.orphaned()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		down := make(chan error, 1)
 		go func() { down <- s.server.Shutdown(ctx) }()
-		until(func() bool {
+		until(t, func() bool {
 			c, err := net.Dial("tcp", s.addr)
 			if err == nil {
 				c.Close()

@@ -58,7 +58,7 @@ func TestWithheldFromWhoWaits(t *testing.T) {
 		alice.send("GET /a HTTP/1.1\nHost: site")
 		<-came
 		bob.send("GET /a HTTP/1.1\nHost: site\n" + strings.TrimSuffix(joined(fields), "\n"))
-		until(func() bool { return s.store.Stats().Joined == 1 })
+		until(t, func() bool { return s.store.Stats().Joined == 1 })
 		close(gate)
 		if g := alice.rest(alice.head(), "GET"); g.get("X-User") != "alice" || g.get("Set-Cookie") != "id=alice" {
 			t.Errorf("alice got %s", g)
@@ -89,7 +89,7 @@ func TestWithheldOfValidation(t *testing.T) {
 	alice.send("GET /a HTTP/1.1\nHost: site")
 	<-came
 	bob.send("GET /a HTTP/1.1\nHost: site")
-	until(func() bool { return s.store.Stats().Joined == 1 })
+	until(t, func() bool { return s.store.Stats().Joined == 1 })
 	close(gate)
 	if g := alice.rest(alice.head(), "GET"); g.get("Set-Cookie") != "id=alice" {
 		t.Errorf("alice got %s", g)
@@ -120,7 +120,7 @@ func TestRangeWaitsForValidation(t *testing.T) {
 	key := []byte("http://site/a")
 	s.store.Drop(key, s.store.Find(&Query{Key: key, Options: &options}).Object)
 	second.send("GET /a HTTP/1.1\nHost: site\nRange: bytes=1-2")
-	until(func() bool { return s.store.Stats().Joined == 1 })
+	until(t, func() bool { return s.store.Stats().Joined == 1 })
 	close(gate)
 	if g := second.rest(second.head(), "GET"); g.status != 206 || g.body != "el" || s.metrics.faults.Value() != 0 {
 		t.Errorf("%d faults, %s", s.metrics.faults.Value(), g)

@@ -66,8 +66,8 @@ func (f *feed) Row(row *changes.Row) {
 	if f.nodes[f.node].run != f.run {
 		return
 	}
-	f.table.metrics.nodes[f.node].rows.Inc()
 	f.known.Row(f.node, row.ID, row.Rev, f.table.cfg.Cache.Now())
+	f.table.metrics.nodes[f.node].rows.Inc()
 }
 
 // Heard implements changes.Watcher. A node that was out is back, since all that was

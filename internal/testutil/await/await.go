@@ -1,0 +1,42 @@
+// Package await lets tests wait for what they can't be told of: by looking again and
+// again, for as long as the test binary has time.
+package await
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// Until returns true when reached does. When nine tenths of the time that is left to the
+// test binary have gone by, it fails the test instead and returns false, so that the
+// failure names who has waited. Any goroutine of the test may call it; it ends with the
+// test.
+func Until(t testing.TB, reached func() bool) bool {
+	t.Helper()
+	over, stop := patience(t)
+	defer stop()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !reached() {
+		select {
+		case <-tick.C:
+		case <-t.Context().Done():
+			return false
+		case <-over.Done():
+			t.Error("what is waited for has not come about, and the time is nearly over")
+			return false
+		}
+	}
+	return true
+}
+
+// patience ends when a test has waited long enough.
+func patience(t testing.TB) (context.Context, context.CancelFunc) {
+	if t, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
+		if end, ok := t.Deadline(); ok {
+			return context.WithTimeout(context.Background(), time.Until(end)*9/10)
+		}
+	}
+	return context.WithCancel(context.Background())
+}
