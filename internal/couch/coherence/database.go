@@ -118,6 +118,9 @@ func (d *Database) Row(node int, id, rev []byte, now int64) {
 	defer d.mu.Unlock()
 	c := d.open[string(id)]
 	if c != nil && c.rev == string(rev) {
+		if c.told.Has(node) {
+			d.cfg.Move(id) // told again, or another leaf than the winner has come
+		}
 		d.gets(c, node, now)
 		c.told = c.told.with(node)
 		d.close(string(id), c)

@@ -117,6 +117,19 @@ func TestLag(t *testing.T) {
 	}
 }
 
+// TestLosingRevision checks that a row is news although its winner is known: what a node
+// has got may be a revision that loses, and something may have been kept of it before.
+func TestLosingRevision(t *testing.T) {
+	d, moved := watched(3, Config{})
+	row(d, 0, "a", "2-a", 0)
+	d.Found(1, Doubt{"a", "2-a"}, 500*ms) // it has the winner
+	d.wants(t, "a", 0b011)
+	row(d, 1, "a", "2-a", 600*ms)
+	if !slices.Equal(*moved, []string{"a", "a"}) {
+		t.Errorf("moved %q", *moved)
+	}
+}
+
 // TestDoubts checks that a node which has a change without announcing it is found
 // out, and that one which never gets it is given up after a while.
 func TestDoubts(t *testing.T) {
