@@ -180,6 +180,11 @@ func (n *node) serve(w http.ResponseWriter, r *http.Request) {
 		n.info(w, false)
 	case status != 0:
 		answer(w, status, `{"error":"x"}`)
+	case strings.Contains(path, "/_update/lead/"):
+		id := path[strings.LastIndexByte(path, '/')+1:]
+		w.Header().Set("X-Couch-Update-NewRev", n.store(id, string(body)))
+		w.Header().Set("X-Couch-Id", id)
+		w.WriteHeader(303)
 	case r.Method == "PUT" || r.Method == "DELETE" || r.Method == "POST" && (path == "/" || path == "/_bulk_docs"):
 		n.write(w, strings.TrimPrefix(path, "/"), string(body))
 	case strings.Contains(path, "/_update/"):

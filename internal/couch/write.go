@@ -118,7 +118,7 @@ func (w *writing) inform(set *settings, s *httpcache.Settled, stored []outcome.S
 	if w.member >= 0 {
 		node = set.fleet.numbers(w.set.fleet)[w.member]
 	}
-	if node >= 0 && s.Status >= 200 && s.Status < 300 {
+	if node >= 0 && (s.Status >= 200 && s.Status < 300 || len(stored) > 0) {
 		set.fleet.recent.wrote(w.hash(), node, w.x.Now().Unix())
 	}
 	if set.table() == nil {
@@ -160,12 +160,8 @@ func (w *writing) outcome(s *httpcache.Settled) (stored []outcome.Stored, ok boo
 	switch {
 	case s.Fault != nil:
 		return nil, false
-	case refused(s):
-		return nil, true
 	case w.route.Touch&documents == 0:
-		return nil, s.Status < 300
-	case !s.Whole:
-		return nil, false
+		return nil, s.Status < 500
 	}
 	get := func(name string) string { return string(s.Header.Get(name)) }
 	stored, ok = outcome.Of(s.Status, s.Body, get("X-Couch-Update-NewRev"), get("X-Couch-Id"))

@@ -36,6 +36,21 @@ func TestReadYourWrites(t *testing.T) {
 	s.get("replicated", view, 200, rows("x", "2"), "")
 }
 
+// TestUpdated shows that what an update function has stored is read where it was stored,
+// also if the function sends the client somewhere else.
+func TestUpdated(t *testing.T) {
+	s := newSite(t, 2)
+	a := s.nodes[0]
+	s.follow()
+	a.set(func() { a.mute = true })
+	if g := s.ask("POST", "/db/_design/d/_update/lead/x", "1"); g.status != 303 {
+		t.Error(g.status)
+	}
+	for range 4 {
+		s.get("updated", "/db/x?local_seq=true", 200, "1", "fwd=bypass")
+	}
+}
+
 // TestPassesAreCoherent shows that what is not kept is read from nodes that have what
 // was written, too.
 func TestPassesAreCoherent(t *testing.T) {

@@ -91,13 +91,15 @@ type Stored struct{ ID, Rev []byte }
 // nobody can tell what.
 //
 // updated and by are the headers X-Couch-Update-NewRev and X-Couch-Id, with which
-// an update function's answer comes.
+// an update function's answer comes. Its status is the function's own: many lead on.
 func Of(status int, body []byte, updated, by string) (stored []Stored, ok bool) {
-	if status < 200 || status > 299 { // 0: no answer came
-		return nil, status >= 300 && status < 500 // what a failing node did is not known
-	}
-	if updated != "" && by != "" {
+	switch {
+	case updated != "" && by != "":
 		return []Stored{{[]byte(by), []byte(updated)}}, true
+	case updated != "":
+		return nil, false
+	case status < 200 || status > 299: // 0: no answer came
+		return nil, status >= 300 && status < 500 // what a failing node did is not known
 	}
 	switch begins(body) {
 	case '{':

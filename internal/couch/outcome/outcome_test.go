@@ -57,6 +57,9 @@ func TestOf(t *testing.T) {
 			t.Errorf("%d %s: %s; want %s", status, body, got, want)
 		}
 	}
+	f(303, "", "2-a", "a", "[{a 2-a}] true")
+	f(500, "", "2-a", "a", "[{a 2-a}] true")
+	f(303, "", "2-a", "", "[] false") // CouchDB 1.0 does not name the document
 	f(201, `{"ok":true,"id":"a","rev":"1-a"}`+"\n", "", "", `[{a 1-a}] true`)
 	f(202, `{"id":"a","rev":"1-a"}`, "", "", `[{a 1-a}] true`)
 	f(201, `[{"ok":true,"id":"a","rev":"1-a"},{"id":"b","error":"conflict","reason":"x"},{"id":"c","rev":"2-c"}]`, "", "", `[{a 1-a} {c 2-c}] true`)
