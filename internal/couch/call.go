@@ -140,10 +140,22 @@ func (c *call) writers() order {
 		return cfg.inTurn()
 	case cfg.Writes == WritesFirst:
 		return cfg.inTurn().from(c.writer())
+	case c.route.Touch&(route.TouchNames|route.TouchSecurity) != 0: // each node has its own
+		return cfg.inTurn()
 	case c.route.Where == route.SameNode || c.replicates():
 		return c.affinity()
 	}
 	return cfg.writers(0, c.name, c.route.AppendID(nil))
+}
+
+// keepers is the order of the nodes for who may read the database: those that are told
+// of changes of that first.
+func (c *call) keepers() order {
+	cfg := &c.set.cfg
+	if cfg.Writes == WritesFirst {
+		return cfg.inTurn().from(c.writer())
+	}
+	return cfg.inTurn()
 }
 
 // writer is the node whose turn it is to take the writes, where one node does. Databases

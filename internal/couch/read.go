@@ -81,9 +81,9 @@ func (c *call) allowed(now int64) bool {
 	return v == visible.Allowed
 }
 
-// gateAsk asks the node that takes writes whether the client may read the database.
+// gateAsk asks a node whether the client may read the database.
 func (c *call) gateAsk() visible.Ask {
-	s, f, o, who := c.svc, c.set.fleet, c.writers(), visible.Identify(c.x.Request.Fields)
+	s, f, o, who := c.svc, c.set.fleet, c.keepers(), visible.Identify(c.x.Request.Fields)
 	path := append([]byte{'/'}, c.route.DB...)
 	host := bytes.Clone(c.x.Request.Host)
 	header := credentials(c.x.Request.Fields).Clone()

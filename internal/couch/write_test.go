@@ -320,6 +320,34 @@ func TestAny(t *testing.T) {
 	}
 }
 
+// TestAnySettings shows that with writes to any node the first one has what each node has
+// for itself: which databases there are, and who may read them.
+func TestAnySettings(t *testing.T) {
+	s := newSite(t, 2, func(c *Config) { c.Writes, c.VisibleTTL = WritesAny, time.Nanosecond })
+	a, b := s.nodes[0], s.nodes[1]
+	s.follow()
+	for n := range 16 {
+		if g := s.ask("PUT", "/db"+strconv.Itoa(n), ""); g.header.Get("X-Node") != "a" {
+			t.Errorf("database %d was created on %s", n, g.header.Get("X-Node"))
+		}
+	}
+	a.set(func() { a.allowed = map[string]bool{} })
+	if g := s.ask("PUT", "/db/_security", "{}"); g.header.Get("X-Node") != "a" {
+		t.Errorf("security was written to %s", g.header.Get("X-Node"))
+	}
+	b.requests()
+	for n := range 16 {
+		if how := s.ask("GET", "/db/"+strconv.Itoa(n), "").how(); how != "fwd=bypass; detail=not-allowed" {
+			t.Errorf("document %d: %s", n, how)
+		}
+	}
+	for _, r := range b.requests() {
+		if strings.HasPrefix(r, "HEAD") {
+			t.Errorf("b was asked %s", r)
+		}
+	}
+}
+
 // TestDatabases shows that nothing is left of a database that was made anew.
 func TestDatabases(t *testing.T) {
 	s := newSite(t, 1)
