@@ -25,7 +25,8 @@ type Config struct {
 	// doubles up to Check. Default 500ms.
 	Retry time.Duration
 	// Changed is told when a replication was made, made anew, has another phase, or
-	// can't be looked after, or can again. Nil tells nobody.
+	// can't be looked after, or can again. It is called by one goroutine for each node.
+	// Nil tells nobody.
 	Changed func(before, after State)
 }
 
@@ -53,8 +54,8 @@ type State struct {
 
 // Keeper keeps replications alive while Run runs.
 type Keeper struct {
-	cfg  Config
-	kick chan struct{}
+	cfg   Config
+	kicks []chan struct{} // by node; each holds one
 
 	mu     sync.Mutex
 	states []State
@@ -69,7 +70,10 @@ func New(cfg Config) *Keeper {
 	if cfg.Retry == 0 {
 		cfg.Retry = 500 * time.Millisecond
 	}
-	k := &Keeper{cfg: cfg, kick: make(chan struct{}, 1), aways: make([]int, len(cfg.Nodes))}
+	k := &Keeper{cfg: cfg, aways: make([]int, len(cfg.Nodes))}
+	for range cfg.Nodes {
+		k.kicks = append(k.kicks, make(chan struct{}, 1))
+	}
 	for _, j := range cfg.Jobs {
 		k.states = append(k.states, State{Job: j})
 	}
@@ -107,18 +111,30 @@ func (k *Keeper) again(which func(j Job) bool, note func()) {
 		}
 	}
 	k.mu.Unlock()
-	select {
-	case k.kick <- struct{}{}:
-	default:
+	for _, kick := range k.kicks {
+		select {
+		case kick <- struct{}{}:
+		default:
+		}
 	}
 }
 
-// Run keeps the replications until ctx ends.
+// Run keeps the replications until ctx ends. Those of a node that does not answer hold
+// up no other node's.
 func (k *Keeper) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	for node := range k.cfg.Nodes {
+		running.Go(func() { k.run(ctx, node) })
+	}
+	running.Wait()
+}
+
+// run keeps the replications that run on a node.
+func (k *Keeper) run(ctx context.Context, node int) {
 	failures := 0
 	for ctx.Err() == nil {
 		pause := k.cfg.Check
-		if k.look(ctx) {
+		if k.look(ctx, node) {
 			failures = 0
 		} else {
 			pause = min(k.cfg.Retry<<min(failures, 16), pause)
@@ -127,7 +143,7 @@ func (k *Keeper) Run(ctx context.Context) {
 		t := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
-		case <-k.kick:
+		case <-k.kicks[node]:
 			failures = 0
 		case <-t.C:
 		}
@@ -135,10 +151,13 @@ func (k *Keeper) Run(ctx context.Context) {
 	}
 }
 
-// look looks after all replications, and tells whether it could.
-func (k *Keeper) look(ctx context.Context) (well bool) {
+// look looks after the replications that run on a node, and tells whether it could.
+func (k *Keeper) look(ctx context.Context, node int) (well bool) {
 	well = true
 	for i, s := range k.States() {
+		if s.To != node {
+			continue
+		}
 		err := k.keep(ctx, i, s)
 		if ctx.Err() != nil {
 			return false

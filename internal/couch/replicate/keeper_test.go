@@ -280,3 +280,42 @@ func TestBoth(t *testing.T) {
 		t.Errorf("%d ids for 4 jobs", len(ids))
 	}
 }
+
+// TestSilentNode checks that the replications of a node which does not answer hold up no
+// other node's.
+func TestSilentNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &couch{docs: map[string]document{}}
+		cfg := Config{Nodes: []Node{{URL: "http://a"}, {URL: "http://b"}}}
+		for n := range 20 {
+			cfg.Jobs = append(cfg.Jobs, Job{fmt.Sprint("d", n), 0, 1})
+		}
+		last := len(cfg.Jobs)
+		cfg.Jobs = append(cfg.Jobs, Job{"d", 1, 0})
+		cfg.Do = func(ctx context.Context, node int, method, path string, body []byte) (int, []byte, error) {
+			if node == 1 {
+				time.Sleep(10 * time.Second)
+				return 0, nil, errors.New("silent")
+			}
+			return c.do(ctx, node, method, path, body)
+		}
+		k := New(cfg)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			k.Run(ctx)
+		}()
+		pass(time.Second)
+		if s := k.States()[last]; s.How != Document {
+			t.Errorf("%+v", s)
+		}
+		c.change(func() { clear(c.docs) }, nil)
+		pass(11 * time.Second)
+		if s := k.States()[last]; s.Mended != 1 {
+			t.Errorf("%+v", s)
+		}
+		cancel()
+		<-done
+	})
+}
