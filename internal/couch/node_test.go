@@ -254,6 +254,10 @@ func (n *node) result(w http.ResponseWriter, r *http.Request, body string) {
 	if strings.Contains(r.URL.Path, "/_list/") {
 		text = r.Header.Get("Authorization") + " sees " + text
 	}
+	if tag := w.Header().Get("ETag"); tag != "" && r.Header.Get("If-None-Match") == tag {
+		w.WriteHeader(304)
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
 	io.WriteString(w, text[:len(text)/2])
 	w.(http.Flusher).Flush()

@@ -181,6 +181,7 @@ func (c *call) Fill() *httpcache.Fill {
 	kind, fixed := c.route.What, c.route.Flags&route.Fixed != 0
 	f := &httpcache.Fill{
 		Tags: c.svc.tagger.AppendReads(nil, &c.route),
+		Anew: c.route.Flags&route.Rows != 0 && len(c.set.cfg.Nodes) > 1,
 		Ask: func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, bool, *origin.Fault) {
 			q.Header = without(q.Header, uncoded)
 			return r.ask(ctx, q)

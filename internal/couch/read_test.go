@@ -84,6 +84,25 @@ func TestResult(t *testing.T) {
 	s.get("changed", view+"?a=1&b=2", 200, rows("x", "1", "y", "2"), "fwd=stale; detail=invalidated", "If-None-Match", tag)
 }
 
+// TestPositions shows that a validator of a result is not taken from one node to another:
+// CouchDB 1 makes it of the node's own positions, which may be the same by chance.
+func TestPositions(t *testing.T) {
+	for _, path := range []string{view, "/db/_design/d/_list/l/v"} {
+		s := newSite(t, 2)
+		for _, n := range s.nodes {
+			n.set(func() { n.fields["ETag"] = `"5"` })
+		}
+		s.follow()
+		if first := s.ask("GET", path, ""); first.header.Get("ETag") != `"5"` {
+			t.Errorf("%s: %v", path, first.header)
+		}
+		s.ask("PUT", "/db/x", "1")
+		if second := s.ask("GET", path, ""); !strings.Contains(second.body, `"x"`) {
+			t.Errorf("%s: %s (%s)", path, second.body, second.how())
+		}
+	}
+}
+
 // TestUnsound shows what of results is not kept.
 func TestUnsound(t *testing.T) {
 	s := newSite(t, 1)

@@ -70,7 +70,7 @@ func (f *errand) stored() *Object {
 
 // fly asks the origin for a flight.
 func (f *errand) fly(ctx context.Context, fl *Flight) (*Answer, error) {
-	a, err := f.attempt(ctx, fl, f.seen)
+	a, err := f.attempt(ctx, fl, f.known())
 	if err == errOtherThan || err == errOtherPart {
 		f.part = nil
 		a, err = f.attempt(ctx, fl, nil)
@@ -79,6 +79,14 @@ func (f *errand) fly(ctx context.Context, fl *Flight) (*Answer, error) {
 		f.seen.RefreshFailed(time.Now().Unix() + refreshPause)
 	}
 	return a, err
+}
+
+// known is what the origin can be asked about, nil if nothing.
+func (f *errand) known() *Object {
+	if f.seen == nil || f.seen.Head.made || f.fill != nil && f.fill.Anew {
+		return nil
+	}
+	return f.seen
 }
 
 // refreshPause is how many seconds after a failed refresh in the background the
@@ -92,7 +100,7 @@ var errOtherThan = errors.New("httpcache: the origin has confirmed something tha
 func (f *errand) attempt(ctx context.Context, fl *Flight, seen *Object) (*Answer, error) {
 	header, completing := f.completion()
 	switch {
-	case seen != nil && !seen.Head.made:
+	case seen != nil:
 		header = policy.Validation(nil, f.header, &seen.Head.Response)
 	case !completing:
 		header = f.header
@@ -109,7 +117,7 @@ func (f *errand) attempt(ctx context.Context, fl *Flight, seen *Object) (*Answer
 	f.in, f.fwdStatus = in, in.Status
 	fields := received(in.Header, time.Now().Unix())
 	switch {
-	case in.Status == 304 && seen != nil && !seen.Head.made:
+	case in.Status == 304 && seen != nil:
 		in.Close()
 		return f.validated(fl, seen, fields, asked)
 	case completing && (in.Status == 206 || in.Status == 416):

@@ -49,6 +49,9 @@ type Fill struct {
 	// Ask sends q. keep says whether the answer may be stored as far as the origin that
 	// gave it is concerned. Ask may change q, but not what q refers to.
 	Ask func(ctx context.Context, q *origin.Outbound) (in *origin.Inbound, keep bool, f *origin.Fault)
+	// Anew fetches the answer anew where something is stored that the origin has given a
+	// validator: one origin's validators say nothing to another.
+	Anew bool
 	// Admit looks at an answer's head. What it returns may refer to fields.
 	Admit func(status int, fields http1.Fields) Admission
 	// Sound looks at a body that is whole, and says whether it may be stored.

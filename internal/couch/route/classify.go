@@ -270,6 +270,7 @@ func (r *Route) local(m method) {
 // several queries in the body.
 func (r *Route) result(m method) {
 	r.What = Result
+	r.Flags |= Rows
 	switch m {
 	case get:
 		r.Class = Read

@@ -101,6 +101,9 @@ const (
 	Meta
 	// Parts: the answer may come as multipart, if Accept leaves that open.
 	Parts
+	// Rows: made of the rows of a result. If a node gives it a validator, that may be
+	// made of the node's own positions.
+	Rows
 	// Lagging: asks for a result that may be older than the database, so that an
 	// event does not tell when it changes.
 	Lagging

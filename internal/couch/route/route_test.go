@@ -186,11 +186,13 @@ func TestFlags(t *testing.T) {
 	f("/db/id?open_revs=all", Read, Meta|Parts)
 	f("/db/id?local_seq=true", Pass, 0)
 	f("/db/id/att?rev=1-a", Read, Fixed)
-	f("/db/_design/d/_view/v?stale=ok", Read, Lagging)
-	f("/db/_design/d/_view/v?update=lazy", Read, Lagging)
-	f("/db/_design/d/_view/v?update=true", Read, 0)
-	f("/db/_all_docs?update_seq=true", Pass, 0)
-	f("/db/_all_docs?update_seq=false", Read, 0)
+	f("/db/_design/d/_view/v?stale=ok", Read, Rows|Lagging)
+	f("/db/_design/d/_view/v?update=lazy", Read, Rows|Lagging)
+	f("/db/_design/d/_view/v?update=true", Read, Rows)
+	f("/db/_design/d/_list/f/v", Read, Rows)
+	f("/db/_design/d/_show/f", Read, 0)
+	f("/db/_all_docs?update_seq=true", Pass, Rows)
+	f("/db/_all_docs?update_seq=false", Read, Rows)
 }
 
 func TestOverride(t *testing.T) {
