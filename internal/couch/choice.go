@@ -111,7 +111,7 @@ func (r *reading) ask(ctx context.Context, q *origin.Outbound) (in *origin.Inbou
 	in, f = r.svc.engine.Ask(ctx, q, choice)
 	switch {
 	case r.told(in, member), current == all && !r.doubtful(in, member), ctx.Err() != nil, !q.Replayable():
-		return in, r.db != nil && f == nil && r.fleet.signed(member, in), f
+		return in, r.db != nil && f == nil && r.fleet.nodes.signed(member, in.Header), f
 	case r.doubtful(in, member):
 		current = 0
 	}

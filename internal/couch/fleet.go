@@ -5,14 +5,12 @@ import (
 	"net/url"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/kasoku/kasoku/internal/admin"
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/couch/feed"
 	"github.com/kasoku/kasoku/internal/couch/replicate"
 	"github.com/kasoku/kasoku/internal/couch/watch"
-	"github.com/kasoku/kasoku/internal/origin"
 	"github.com/kasoku/kasoku/internal/origin/balance"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
@@ -29,11 +27,9 @@ type fleet struct {
 
 	recent recent
 
-	// signs are the nodes, a bit each, that have said X-Couch-Request-ID.
-	signs atomic.Uint64
-
 	mu      sync.Mutex
 	trouble []map[string]bool // by node: why the balancer leaves it out
+	moves   int               // calls of moved
 }
 
 // newFleet begins to look after the nodes. They are taken for well until moved says
@@ -113,30 +109,21 @@ func (f *fleet) forget(r *telemetry.Registry, next *fleet) {
 	}
 }
 
-// signed tells whether an answer is the node's own, and not one of somebody on the way
-// to it. CouchDB numbers its answers; a node that has done so once does it always. What
-// it did not say itself must not be kept, since nothing that it announces would ever put
-// it out of reach.
-func (f *fleet) signed(node int, in *origin.Inbound) bool {
-	mine := uint64(1) << node
-	if len(in.Header.Get("X-Couch-Request-ID")) > 0 {
-		if f.signs.Load()&mine == 0 {
-			f.signs.Or(mine)
-		}
-		return true
-	}
-	return f.signs.Load()&mine == 0
+// moved is told by the balancer what becomes of a node: balance.Config.Moved.
+func (f *fleet) moved(member, from, to, _ string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.moves++
+	f.move(member, from, to)
 }
 
-// moved is told by the balancer what becomes of a node: balance.Config.Moved. A
-// node may be left out for several reasons at once.
-func (f *fleet) moved(member, from, to, _ string) {
+// move takes note of what has become of a node, which may be left out for several
+// reasons at once. f.mu is held.
+func (f *fleet) move(member, from, to string) {
 	node := slices.Index(f.urls, member)
 	if node < 0 {
 		return
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	t := f.trouble[node]
 	before := len(t)
 	delete(t, from)
@@ -201,13 +188,32 @@ func (f *fleet) behind(db string, node int) {
 	}
 }
 
-// see takes over what the balancer knows of the nodes already.
-func (f *fleet) see(members []balance.MemberState) {
-	for _, m := range members {
-		if m.State != "up" {
-			f.moved(m.Name, "up", m.State, m.Why)
+// see takes over what the balancer knows of the nodes already. If it has told of one
+// meanwhile that is newer, and it is asked again.
+func (f *fleet) see(members func() []balance.MemberState) {
+	for {
+		f.mu.Lock()
+		moves := f.moves
+		f.mu.Unlock()
+		if f.take(members(), moves) {
+			return
 		}
 	}
+}
+
+// take is see, unless there were moves since.
+func (f *fleet) take(members []balance.MemberState, moves int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.moves != moves {
+		return false
+	}
+	for _, m := range members {
+		if m.State != "up" {
+			f.move(m.Name, "up", m.State)
+		}
+	}
+	return true
 }
 
 // notes are sentences about what an administrator should know.

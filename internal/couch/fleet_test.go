@@ -55,7 +55,19 @@ func TestMoved(t *testing.T) {
 	f.moved("http://a", "down", "up", "")
 	up("true true")
 	f.moved("http://c", "up", "down", "")
-	f.see([]balance.MemberState{{Name: "http://a", State: "up"}, {Name: "http://b", State: "drained"}})
+	f.see(func() []balance.MemberState {
+		return []balance.MemberState{{Name: "http://a", State: "up"}, {Name: "http://b", State: "drained"}}
+	})
+	up("true false")
+	a := "down"
+	f.see(func() []balance.MemberState {
+		was := a
+		if a == "down" {
+			a = "up"
+			f.moved("http://a", "down", "up", "")
+		}
+		return []balance.MemberState{{Name: "http://a", State: was}}
+	})
 	up("true false")
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync/atomic"
 
 	"github.com/kasoku/kasoku/internal/couch/changes"
 	"github.com/kasoku/kasoku/internal/couch/feed"
@@ -22,6 +23,9 @@ type nodes struct {
 	own  http1.Fields // Kasoku's credentials
 	head http1.Fields // of requests without a body
 	post http1.Fields // of those with JSON
+
+	// signs are the nodes, a bit each, that have said X-Couch-Request-ID.
+	signs atomic.Uint64
 }
 
 // mostAnswer is how long an answer to one of Kasoku's own requests may be.
@@ -55,6 +59,21 @@ func (n *nodes) close() {
 	}
 }
 
+// signed tells whether an answer is the node's own, and not one of somebody on the way
+// to it. CouchDB numbers its answers; a node that has done so once does it always, and a
+// node that is followed has answered before anything of it is kept. What it did not say
+// itself must not be kept, since nothing that it announces would ever put it out of reach.
+func (n *nodes) signed(node int, header http1.Fields) bool {
+	mine := uint64(1) << node
+	if len(header.Get("X-Couch-Request-ID")) > 0 {
+		if n.signs.Load()&mine == 0 {
+			n.signs.Or(mine)
+		}
+		return true
+	}
+	return n.signs.Load()&mine == 0
+}
+
 // get is the way of the requests of a node's feeds.
 func (n *nodes) get(node int) changes.Get {
 	return func(ctx context.Context, target string) (int, io.ReadCloser, error) {
@@ -62,6 +81,7 @@ func (n *nodes) get(node int) changes.Get {
 		if fault != nil {
 			return 0, nil, fault
 		}
+		n.signed(node, in.Header)
 		return in.Status, in, nil
 	}
 }

@@ -126,7 +126,7 @@ func (s *Service) Reconfigure(cfg Config) error {
 		return err
 	}
 	stage.Commit()
-	f.see(s.engine.Members())
+	f.see(s.engine.Members)
 	old.fleet.close()
 	old.fleet.forget(s.registry, f)
 	return nil
