@@ -130,6 +130,11 @@ func TestCacheControl(t *testing.T) {
 	f(`no-cache=" , "`, "no-cache")
 	f(`no-cache="a b"`, "no-cache")
 	f("x-private, privately, nocache, no-stores", "")
+	// A quote that nothing closes hides nothing that restricts.
+	f(`max-age=60, extension="a, no-store`, "no-store max-age=60")
+	f(`max-age="60, private`, "private max-age=0")
+	f(`extension="a", title="b\", private, c", other="d,no-cache=x, public`, "no-cache")
+	f(`extension="a, public, x-private`, "")
 	f("only-if-cached", "only-if-cached")
 }
 

@@ -210,6 +210,19 @@ func (c *control) line(value []byte) {
 		} else {
 			c.malformed(d.name)
 		}
+		c.unclosed(member)
+	}
+}
+
+// unclosed takes in what follows a quote in a member that nothing closes: it may be
+// that only one is too many, and what restricts behind the next comma is meant.
+func (c *control) unclosed(member []byte) {
+	_, rest, _ := bytes.Cut(openQuote(member), []byte{','})
+	for len(rest) > 0 {
+		var one []byte
+		one, rest, _ = bytes.Cut(rest, []byte{','})
+		d, _ := parseDirective(trim(one))
+		c.malformed(d.name)
 	}
 }
 

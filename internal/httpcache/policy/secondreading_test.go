@@ -39,12 +39,25 @@ func newRFCCache(o Options, method string, ask message, status int, answer messa
 
 var restricts = regexp.MustCompile("(?i)^(no-store|no-cache|private)([^-a-z0-9!#$%&'*+.^_`|~]|$)")
 
-// restricting are the directives that malformed members begin with, where these
-// restrict: that counts, in doubt.
+// openQuotes finds what a quote encloses that nothing closes.
+var openQuotes = regexp.MustCompile(`^(?:[^"]|"(?:[^"\\]|\\.)*")*"((?:[^"\\]|\\.)*\\?)$`)
+
+// restricting are the directives that malformed members begin with, or have behind a
+// comma that a quote which is not closed takes along, where these restrict: that counts,
+// in doubt.
 func restricting(members []string) (all []rfcDirective) {
 	for _, m := range members {
 		if r := restricts.FindStringSubmatch(m); r != nil && !bareDirective.MatchString(m) && !givenDirective.MatchString(m) {
 			all = append(all, rfcDirective{name: strings.ToLower(r[1])})
+		}
+		open := openQuotes.FindStringSubmatch(m)
+		if open == nil {
+			continue
+		}
+		for _, one := range strings.Split(open[1], ",")[1:] {
+			if r := restricts.FindStringSubmatch(strings.Trim(one, " \t")); r != nil {
+				all = append(all, rfcDirective{name: strings.ToLower(r[1])})
+			}
 		}
 	}
 	return all

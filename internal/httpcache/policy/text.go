@@ -85,6 +85,21 @@ func cut(list []byte) (member, rest []byte) {
 	return trim(list), nil
 }
 
+// openQuote is what follows a quote that is not closed; nil if there is none.
+func openQuote(member []byte) (open []byte) {
+	for i := 0; i < len(member); i++ {
+		switch {
+		case member[i] == '\\' && open != nil:
+			i++
+		case member[i] == '"' && open == nil:
+			open = member[i+1:]
+		case member[i] == '"':
+			open = nil
+		}
+	}
+	return open
+}
+
 // members goes through all members of the list field called name, in lower
 // case: line by line, empty members left out. A quote that is not closed ends
 // with its line, so that a malformed line can't hide what the next one forbids.
