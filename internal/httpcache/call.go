@@ -111,6 +111,7 @@ func operation(method []byte) string {
 // where that can be helped.
 func (c *call) finish() {
 	if p := recover(); p != nil {
+		defer c.closeReader()
 		c.fault(p)
 		return // a call that panicked is not used again
 	}

@@ -1,6 +1,7 @@
 package httpcache
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +38,38 @@ func TestFaultsPassThrough(t *testing.T) {
 	if n := s.metrics.faults.Value(); n != 1 {
 		t.Errorf("%d faults are counted", n)
 	}
+}
+
+// Who has a fault leaves the flight that it takes part in: nobody is kept waiting by it.
+func TestFaultsLeaveFlights(t *testing.T) {
+	f := func(fields ...string) {
+		t.Helper()
+		gate := make(chan struct{})
+		s := newSite(t, func(a *asked) {
+			<-gate
+			a.ok("hello")
+		})
+		defer close(gate)
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("no fault")
+				}
+			}()
+			var r http1.Request
+			text := "GET /a HTTP/1.1\r\nHost: site\r\n" + strings.ReplaceAll(joined(fields), "\n", "\r\n") + "\r\n"
+			if _, err := http1.ParseRequest([]byte(text), &http1.Limits{}, &r); err != nil {
+				t.Fatal(err)
+			}
+			var none context.Context // who waits for its end panics
+			s.Serve(edge.Detached(none, r, nil, time.Now()))
+		}()
+		if n := s.store.stats.forsaken.Load(); n != 1 {
+			t.Errorf("%q: %d flights are flown for nobody; want 1", fields, n)
+		}
+	}
+	f()
+	f("Range: bytes=1-2")
 }
 
 // An origin that says nothing, or stops in the middle, is not waited for for ever.

@@ -22,9 +22,7 @@ func (c *call) fetch(seen *Object, why policy.Reason, apart bool) {
 	if c.plan != nil {
 		ask.Tags, ask.Since = f.fill.Tags, c.plan.Since
 	}
-	t := c.svc.store.Fly(&ask)
-	next := c.follow(t, f, why)
-	t.Leave()
+	next := c.takePart(c.svc.store.Fly(&ask), f, why)
 	switch {
 	case next == alone, next == together && c.flights >= mostFlights:
 		c.fetch(seen, why, true)
@@ -46,6 +44,13 @@ const (
 	together        // the flight was for another variant, or broke off: with those who want the same
 	alone           // the answer was not for it
 )
+
+// takePart follows a flight and leaves it, also by a panic: others must not wait for a
+// reader that is gone.
+func (c *call) takePart(t *Ticket, f *errand, why policy.Reason) onward {
+	defer t.Leave()
+	return c.follow(t, f, why)
+}
 
 // follow waits for what a flight brings and answers with it, or says how to go on.
 func (c *call) follow(t *Ticket, f *errand, why policy.Reason) onward {

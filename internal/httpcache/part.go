@@ -26,9 +26,7 @@ func (c *call) readRange(found *Found, why policy.Reason) {
 			f.header, ask.Fill = f.client, f.fly
 			t = c.svc.store.Fly(&ask)
 		}
-		next = c.follow(t, f, why)
-		t.Leave()
-		if next == answered {
+		if next = c.takePart(t, f, why); next == answered {
 			return
 		}
 	}
