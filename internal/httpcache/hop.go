@@ -115,30 +115,14 @@ func (h *hop) ends(name []byte) bool {
 // written anew on the next.
 func hopByHop(name []byte) bool {
 	switch len(name) {
-	case 2:
-		return isName(name, "TE")
-	case 4:
+	case len("Host"):
 		return isName(name, "Host")
-	case 6:
+	case len("Expect"):
 		return isName(name, "Expect")
-	case 7:
-		return isName(name, "Upgrade") || isName(name, "Trailer")
-	case 10:
-		return isName(name, "Connection") || isName(name, "Keep-Alive")
-	case 14:
+	case len("Content-Length"):
 		return isName(name, "Content-Length") || isName(name, "HTTP2-Settings")
-	case 16:
-		return isName(name, "Proxy-Connection")
-	case 17:
-		return isName(name, "Transfer-Encoding")
-	case 18:
-		return isName(name, "Proxy-Authenticate")
-	case 19:
-		return isName(name, "Proxy-Authorization")
-	case 25:
-		return isName(name, "Proxy-Authentication-Info")
 	}
-	return false
+	return policy.HopByHop(name)
 }
 
 // rewritten says whether a field, in lower case, is another one for the origin than

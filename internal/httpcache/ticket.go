@@ -244,31 +244,6 @@ func (t *Ticket) Trailer() http1.Fields {
 	return f.trailer
 }
 
-// Total waits until the length of the whole body is known: announced, or come to
-// its end.
-func (t *Ticket) Total(ctx context.Context) (int64, error) {
-	f := t.flight
-	for {
-		f.mu.Lock()
-		length, state, err, changed := f.answer.Length, f.state, f.err, f.next()
-		if state == whole {
-			length = f.pieces.end
-		}
-		f.mu.Unlock()
-		switch {
-		case length >= 0:
-			return length, nil
-		case state == failed:
-			return 0, err
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return 0, context.Cause(ctx)
-		}
-	}
-}
-
 // Leave ends the request's part in the flight. What Next gave last stays valid.
 func (t *Ticket) Leave() {
 	f := t.flight

@@ -6,9 +6,9 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// hopByHop says whether a field speaks of one connection only and is neither
+// HopByHop says whether a field speaks of one connection only and is neither
 // stored nor forwarded (RFC 9110, section 7.6.1; RFC 9111, section 3.1).
-func hopByHop(name []byte) bool {
+func HopByHop(name []byte) bool {
 	switch len(name) {
 	case len("te"):
 		return fold(name, "te")
@@ -44,7 +44,7 @@ var guarded = []string{
 func EndToEnd(dst, h http1.Fields) http1.Fields {
 	named := connectionNames(h)
 	for i := range h {
-		if f := h[i]; !hopByHop(f.Name) && !among(named, f.Name) {
+		if f := h[i]; !HopByHop(f.Name) && !among(named, f.Name) {
 			dst = append(dst, f)
 		}
 	}

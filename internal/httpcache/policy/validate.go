@@ -75,7 +75,7 @@ func UpdateFields(dst, stored, update http1.Fields) http1.Fields {
 
 // updating says whether a field of an update counts.
 func updating(name []byte) bool {
-	return !fold(name, "content-length") && !fold(name, "content-range") && !fold(name, "content-encoding") && !hopByHop(name)
+	return !fold(name, "content-length") && !fold(name, "content-range") && !fold(name, "content-encoding") && !HopByHop(name)
 }
 
 func has(h http1.Fields, name []byte) bool {
