@@ -16,7 +16,7 @@ var depths = [...]int{500, deepest}
 const deepest = 10000
 
 // mostPause is the longest time between two comparisons of nodes that lack so
-// much.
+// much, or take so long.
 const mostPause = 30 * time.Second
 
 // comparison finds out what nodes lack that are adrift. It belongs to tend.
@@ -71,11 +71,12 @@ func (c *comparison) make(ctx context.Context) {
 	if adrift == 0 || !open || time.Since(c.last) < c.pause {
 		return
 	}
+	began := time.Now()
 	far, err := c.all(ctx, in, adrift)
 	c.last = time.Now()
 	c.incomparable(err)
 	if err != nil {
-		c.pause = turn
+		c.rest(c.last.Sub(began))
 		return
 	}
 	c.known.Compared(in&^far, mark)
@@ -85,6 +86,17 @@ func (c *comparison) make(ctx context.Context) {
 	}
 	c.known.Drift(far)
 	c.pause = min(max(2*c.pause, turn), mostPause)
+}
+
+// rest waits a turn after a comparison that failed at once, and longer and longer after
+// those that took long: a slow node goes on with what it was asked although nobody waits
+// for it any more, and would only become slower.
+func (c *comparison) rest(took time.Duration) {
+	if took <= turn {
+		c.pause = turn
+		return
+	}
+	c.pause = min(max(2*c.pause, took), mostPause)
 }
 
 // incomparable takes note of why the nodes can't be compared; nil if they can.

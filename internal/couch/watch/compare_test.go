@@ -128,6 +128,20 @@ func TestCompareIsTriedAgain(t *testing.T) {
 	})
 }
 
+// TestCompareSpares checks that a node which is too slow to be compared is not asked
+// ever again while it still works at what it was asked before.
+func TestCompareSpares(t *testing.T) {
+	playAfter(t, 2, Config{}, func(nodes []*node) { nodes[1].stalls = true }, func(s *scene) {
+		s.pass(5 * time.Minute)
+		if n := len(s.nodes[1].requests()); n > 10 {
+			t.Errorf("asked %d times in five minutes", n)
+		}
+		s.nodes[1].set(func() { s.nodes[1].stalls = false })
+		s.pass(time.Minute)
+		s.current("x", 0b11)
+	})
+}
+
 // TestThreeNodes checks that nodes are compared that were not adrift.
 func TestThreeNodes(t *testing.T) {
 	play(t, 3, func(s *scene) {

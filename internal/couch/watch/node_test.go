@@ -27,6 +27,7 @@ type node struct {
 	mute    bool // feeds tell nothing
 	denies  bool // every request is answered with 401
 	quits   bool // whatever is no feed is answered with 500
+	stalls  bool // whatever is no feed is not answered
 	refuses bool // positions are not taken, but by feeds
 	asked   []string
 }
@@ -221,10 +222,21 @@ func (n *node) quiet() bool {
 }
 
 // do answers all other requests.
-func (n *node) do(method, path string, body []byte) (int, []byte, error) {
+func (n *node) do(ctx context.Context, method, path string, body []byte) (int, []byte, error) {
+	n.mu.Lock()
+	stalls := n.stalls
+	n.asked = append(n.asked, method+" "+path)
+	n.mu.Unlock()
+	if stalls {
+		<-ctx.Done()
+		return 0, nil, ctx.Err()
+	}
+	return n.answer(method, path, body)
+}
+
+func (n *node) answer(method, path string, body []byte) (int, []byte, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.asked = append(n.asked, method+" "+path)
 	switch {
 	case n.down:
 		return 0, nil, errDown

@@ -58,8 +58,8 @@ func playAfter(t *testing.T, nodes int, cfg Config, before func(nodes []*node), 
 		}
 		cfg.Service, cfg.Cache, cfg.Registry, cfg.Log = "s", c, s.registry, slog.New(slog.DiscardHandler)
 		cfg.Get = func(node int) changes.Get { return s.nodes[node].get }
-		cfg.Do = func(_ context.Context, node int, method, path string, body []byte) (int, []byte, error) {
-			return s.nodes[node].do(method, path, body)
+		cfg.Do = func(ctx context.Context, node int, method, path string, body []byte) (int, []byte, error) {
+			return s.nodes[node].do(ctx, method, path, body)
 		}
 		s.table = New(cfg)
 		defer s.table.Close()
