@@ -285,7 +285,9 @@ func (n *node) continuous(ctx context.Context, w *io.PipeWriter, q url.Values, a
 			w.CloseWithError(io.ErrUnexpectedEOF)
 			return
 		case <-gone:
-			fmt.Fprintf(w, "{\"last_seq\":%s,\"pending\":0}\n", n.written(at))
+			var last string
+			n.set(func() { last = n.written(at) })
+			fmt.Fprintf(w, "{\"last_seq\":%s,\"pending\":0}\n", last)
 			w.Close()
 			return
 		case <-ctx.Done():
