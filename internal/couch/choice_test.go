@@ -87,7 +87,13 @@ func TestDrain(t *testing.T) {
 	a.gets("x", b)
 	s.settled()
 	drain(true, "up")
-	s.until(func() bool { return s.ask("PUT", "/db/y", `{}`).header.Get("X-Node") == "a" })
+	s.until(func() bool {
+		if s.ask("PUT", "/db/y", `{}`).header.Get("X-Node") == "a" {
+			return true
+		}
+		a.gets("y", b)
+		return false
+	})
 	if _, err := s.Drain(t.Context(), admin.DrainRequest{Origin: "http://c"}); err == nil {
 		t.Error("somebody who is no node is drained")
 	}
