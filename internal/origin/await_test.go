@@ -11,10 +11,11 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestAwait breaks off a request's body and lets the origin, which sees that no more
-// comes, end the exchange in its way.
+// comes, end the exchange in its way. Nothing waits for the head's timeout.
 func TestAwait(t *testing.T) {
 	donor := httptest.NewTLSServer(http.NotFoundHandler())
 	defer donor.Close()
@@ -51,7 +52,7 @@ func TestAwait(t *testing.T) {
 		if secure {
 			url = "https://"
 		}
-		tr := transport(t, TransportConfig{URL: url + l.Addr().String(), TLS: &tls.Config{RootCAs: roots, ServerName: "example.com"}})
+		tr := transport(t, TransportConfig{URL: url + l.Addr().String(), HeadTimeout: time.Hour, TLS: &tls.Config{RootCAs: roots, ServerName: "example.com"}})
 		in, fault := tr.Exchange(ctx, &Outbound{
 			Method: []byte("POST"), Target: []byte("/"), Length: 10, Await: func() bool { return await },
 			Body: io.MultiReader(strings.NewReader("hello"), &failingReader{gone}),

@@ -8,6 +8,7 @@ import (
 	"math"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kasoku/kasoku/internal/http1"
@@ -42,6 +43,8 @@ type Inbound struct {
 	// that of the body. Leaf.
 	mu       sync.Mutex
 	answered bool // guarded by mu: the final head has come
+	// broken is set before the sender interrupts the exchange.
+	broken atomic.Bool
 
 	heard   bool // a byte of an answer has come
 	last    bool // the connection is for no further exchange
@@ -165,13 +168,14 @@ func (in *Inbound) sent() {
 }
 
 // arm gives reading so much time from now. The end of ctx, which sets a deadline of
-// its own, must not be overruled: it comes before its effect.
+// its own, must not be overruled: it comes before its effect. The same goes for a body
+// that broke.
 //
 //	ctx ends; interrupt sets the past; arm sets the future, and sees that ctx has ended
 //	arm sets the future, sees no end;  ctx ends; interrupt sets the past
 func (in *Inbound) arm(d time.Duration) {
 	in.c.SetReadDeadline(time.Now().Add(d))
-	if in.ctx.Err() != nil {
+	if in.ctx.Err() != nil || in.broken.Load() {
 		in.c.interrupt()
 	}
 }

@@ -230,6 +230,7 @@ func (s *sender) broken(err error) error {
 	}
 	s.bodyErr = err
 	if s.halved = s.await != nil && s.await() && s.in.c.halve(); !s.halved {
+		s.in.broken.Store(true)
 		s.in.c.interrupt()
 	}
 	return err
