@@ -148,9 +148,9 @@ func (c *call) makeKey() (ok bool) {
 	return ok
 }
 
-// told is where a trusted proxy says which site was asked: virtual hosts go by it, and
-// functions may look at it.
-var told = []string{"x-forwarded-host", "x-forwarded-proto", policy.ForwardedSite}
+// told is where a trusted proxy says which site was asked, and for which path: virtual
+// hosts go by it, and functions may look at it.
+var told = []string{"x-forwarded-host", "x-forwarded-proto", policy.ForwardedSite, "x-couchdb-requested-path", "x-couchdb-vhost-path"}
 
 // joined is the value of a field, or of all its lines; nil if there is none.
 func (c *call) joined(name string) []byte {

@@ -223,6 +223,9 @@ func TestVouched(t *testing.T) {
 	for _, path := range []string{"/db/x", "/db/_design/d/_list/l/v"} {
 		first := proxy.ask("GET", path, "", "X-Auth-CouchDB-UserName", "bob")
 		proxy.get("bob, says the proxy", path, 200, first.body, "hit", "X-Auth-CouchDB-UserName", "bob")
+		if how := proxy.ask("GET", path, "", "X-Auth-CouchDB-UserName", "bob", "X-Couchdb-Requested-Path", "/b").how(); !strings.HasPrefix(how, "fwd=uri-miss") {
+			t.Errorf("for another path in front of the proxy: %s", how)
+		}
 		s.get("bob, says somebody", path, 401, `{"error":"unauthorized"}`, "fwd=bypass; detail=not-allowed", "X-Auth-CouchDB-UserName", "bob")
 	}
 }
