@@ -122,10 +122,15 @@ func (l *lab) contestCouch(c scenario, targets []target) error {
 }
 
 // awaitKept asks Kasoku until it answers from memory, which it does once it follows
-// both nodes.
+// both nodes. It asks as the load does: a list may depend on what is accepted.
 func (l *lab) awaitKept(addr, path string) error {
+	req, err := http.NewRequestWithContext(l.ctx, "GET", "http://"+addr+path, nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Accept", "*/*")
 	for {
-		resp, err := http.Get("http://" + addr + path)
+		resp, err := http.DefaultClient.Do(req)
 		if err != nil {
 			return err
 		}
