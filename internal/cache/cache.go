@@ -107,14 +107,21 @@ func (c *Cache) At(t time.Time) int64 { return int64(t.Sub(c.start)) }
 type store struct {
 	otter   *otter.Cache[uint64, *Entry]
 	evicted *evictions
+	memory  int64 // in bytes; what stands here is guarded by cache.caps
+	taken   int64 // of it, for what is no entry
 }
 
 func newStore(memory int64) (*store, error) {
-	s := &store{evicted: &evictions{}}
+	s := &store{evicted: &evictions{}, memory: memory}
 	o, err := otter.New(&otter.Options[uint64, *Entry]{
 		MaximumWeight: uint64(memory),
 		Weigher:       func(_ uint64, e *Entry) uint32 { return e.weight() },
 		StatsRecorder: s.evicted,
+		OnAtomicDeletion: func(d otter.DeletionEvent[uint64, *Entry]) {
+			if c := d.Value.carrier(); c != nil {
+				c.left()
+			}
+		},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cache: making a store of %d bytes: %w", memory, err)
@@ -122,6 +129,9 @@ func newStore(memory int64) (*store, error) {
 	s.otter = o
 	return s, nil
 }
+
+// resize has the entries fill what is not taken otherwise. cache.caps is held.
+func (s *store) resize() { s.otter.SetMaximum(uint64(max(0, s.memory-s.taken))) }
 
 func (s *store) close() {
 	s.otter.InvalidateAll()

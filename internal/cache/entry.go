@@ -44,6 +44,17 @@ const carries = 1 << 7
 // carrierOverhead is what a carrier weighs beside an entry, in bytes.
 const carrierOverhead = int64(unsafe.Sizeof(carrier{}) - unsafe.Sizeof(Entry{}))
 
+// Leaver is a Filling.Value that is told when its entry is no longer stored: thrown out,
+// dropped or replaced. It is told once, and before the entry can be looked up no more,
+// while locks of the cache are held: it must not use the cache.
+type Leaver interface{ Left() }
+
+func (c *carrier) left() {
+	if l, ok := c.value.(Leaver); ok {
+		l.Left()
+	}
+}
+
 // Key returns what the entry is stored under. It must not be changed.
 func (e *Entry) Key() []byte {
 	k := e.key()

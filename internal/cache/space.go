@@ -37,15 +37,15 @@ func (c *Cache) NewSpace(cap int64) (*Space, error) {
 	}
 	c.caps.Lock()
 	defer c.caps.Unlock()
-	whole := int64(c.shared.otter.GetMaximum())
-	if cap < 0 || cap >= whole {
+	if whole := c.shared.memory; cap < 0 || cap >= whole {
 		return nil, fmt.Errorf("cache: a cap of %d bytes does not fit into the %d bytes that are left", cap, whole)
 	}
 	own, err := newStore(cap)
 	if err != nil {
 		return nil, err
 	}
-	c.shared.otter.SetMaximum(uint64(whole - cap))
+	c.shared.memory -= cap
+	c.shared.resize()
 	s.store, s.own = own, true
 	return s, nil
 }
@@ -58,19 +58,20 @@ func (s *Space) Close() {
 		return
 	}
 	s.closed = true
-	shared := s.cache.shared.otter
-	shared.SetMaximum(shared.GetMaximum() + s.store.otter.GetMaximum())
+	s.cache.shared.memory += s.store.memory
+	s.cache.shared.resize()
 	s.store.close()
 }
 
 // Reserve takes n bytes out of the memory that the space's entries may fill, for what
-// its service keeps beside them, or gives them back if n is negative. All must be given
-// back before Close.
+// its service keeps beside them, or gives them back if n is negative. If more is taken
+// than there is, nothing is stored until some is given back. All must be given back
+// before Close.
 func (s *Space) Reserve(n int64) {
 	s.cache.caps.Lock()
 	defer s.cache.caps.Unlock()
-	o := s.store.otter
-	o.SetMaximum(uint64(max(0, int64(o.GetMaximum())-n)))
+	s.store.taken += n
+	s.store.resize()
 }
 
 // Cache returns the cache that the space belongs to.
@@ -129,7 +130,8 @@ type Filling struct {
 
 	// Value is kept beside the payload and read with Entry.Value. Others read it
 	// without a lock, so it must not change once it is stored, but through fields
-	// that it guards itself. Weight is what it takes of the heap, in bytes.
+	// that it guards itself. It may be a Leaver. Weight is what it takes of the heap, in
+	// bytes.
 	Value  any
 	Weight int64
 }

@@ -41,7 +41,7 @@ func (c *Cache) Stats() Stats {
 	for cause := range causes {
 		out.Applied[cause.String()] = s.applied[cause].Load()
 	}
-	out.Usage = c.shared.usage()
+	out.Usage = c.usage(c.shared)
 	out.Shared = true
 	return out
 }
@@ -50,7 +50,9 @@ func (c *Cache) Stats() Stats {
 type Usage struct {
 	Entries      int
 	Bytes        uint64
-	Capacity     uint64
+	Capacity     uint64 // what entries may weigh now
+	Reserved     uint64 // what is taken for what is no entry, and may be more than there is
+	Memory       uint64 // what there is for both
 	Evictions    uint64
 	EvictedBytes uint64
 	Shared       bool // with all spaces that have no cap
@@ -58,14 +60,18 @@ type Usage struct {
 
 // Usage returns what the space's store holds.
 func (s *Space) Usage() Usage {
-	u := s.store.usage()
+	u := s.cache.usage(s.store)
 	u.Shared = !s.own
 	return u
 }
 
-func (s *store) usage() Usage {
+func (c *Cache) usage(s *store) Usage {
+	c.caps.Lock()
+	memory, taken := s.memory, s.taken
+	c.caps.Unlock()
 	return Usage{
 		Entries: s.otter.EstimatedSize(), Bytes: s.otter.WeightedSize(), Capacity: s.otter.GetMaximum(),
+		Memory: uint64(memory), Reserved: uint64(taken),
 		Evictions: s.evicted.n.Load(), EvictedBytes: s.evicted.bytes.Load(),
 	}
 }

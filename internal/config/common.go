@@ -64,7 +64,9 @@ type Limits struct {
 	// spent waiting for the body, and each KiB that comes gives a second back.
 	BodyTimeout Duration `yaml:"body_timeout" default:"30s" min:"1ms"`
 	// Longest time that a client may take nothing of an answer that it does not
-	// take at once; beyond it the connection is closed.
+	// take at once; beyond it the connection is closed. It is also what may be spent waiting
+	// for it to take an answer, of which each KiB taken gives a second back: a client that
+	// takes less than that in the long run is not waited for.
 	WriteTimeout Duration `yaml:"write_timeout" default:"30s" min:"1ms"`
 	// Longest time that a connection stays open without a request; at least half
 	// of it is given. It should be longer than the clients' own limit, or they will now and then send into a

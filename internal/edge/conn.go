@@ -42,6 +42,7 @@ type conn struct {
 	// armed and armedWrite are the deadlines that are set, and now the last
 	// reading of the clock, all counted from the server's epoch.
 	armed, armedWrite, now time.Duration
+	waits                  time.Duration // since when it waits for the client to take more
 
 	state atomic.Uint32
 	ids   idSource
@@ -408,6 +409,7 @@ func (c *conn) send(x *Exchange) bool {
 	} else {
 		err = c.write(x.out, rest, nil)
 	}
+	x.repay()
 	if err != nil {
 		c.srv.stats.unsent.Inc()
 		return false

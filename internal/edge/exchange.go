@@ -41,6 +41,7 @@ type Exchange struct {
 	vec  [3][]byte   // what is written
 	left net.Buffers // of vec
 	sent int         // bytes of the answer
+	pace pace        // at which the client takes it, once it was waited for
 	id   [idSize]byte
 
 	answer Outgoing
@@ -83,6 +84,7 @@ func obtain(s *Server, c *conn) *Exchange {
 
 // release gives x back with everything that is worth keeping.
 func (x *Exchange) release() {
+	x.repay()
 	x.srv, x.conn, x.h2, x.base, x.set = nil, nil, nil, nil, nil
 	x.Body, x.Reply.Body, x.Reply.Pages = nil, nil, nil
 	x.body, x.raised, x.answer = nil, nil, Outgoing{}
@@ -101,10 +103,18 @@ func (x *Exchange) release() {
 	exchanges.Put(x)
 }
 
+// repay lets go of a body that was lent, when the answer has been written or will not be.
+func (x *Exchange) repay() {
+	if x.Reply.Loan != nil {
+		x.vec, x.left = [3][]byte{}, nil
+		x.Reply.repay()
+	}
+}
+
 // begin sets up everything but the request for a new exchange.
 func (x *Exchange) begin(client netip.AddrPort, secure bool) {
 	x.Reply.Reset()
-	x.Body, x.body, x.raised = nil, nil, nil
+	x.Body, x.body, x.raised, x.pace = nil, nil, nil, pace{}
 	x.denied, x.closing, x.sent = false, false, 0
 	if x.answer.begun {
 		x.answer = Outgoing{}

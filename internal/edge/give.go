@@ -2,7 +2,6 @@ package edge
 
 import (
 	"errors"
-	"net"
 	"syscall"
 
 	"github.com/kasoku/kasoku/internal/pages"
@@ -19,7 +18,8 @@ type gift struct {
 var sendPages = pages.Send
 
 // give sends head, and body without copying it, which must lie in pages that stay until
-// they are sent. Like write it gives up a client that takes nothing for the write timeout.
+// they are sent. Like write it gives up a client that takes nothing for the write timeout, or
+// too little in the long run.
 func (c *conn) give(head, body []byte) error {
 	g := &c.gift
 	if g.once == nil {
@@ -27,11 +27,11 @@ func (c *conn) give(head, body []byte) error {
 	}
 	g.head, g.body = head, body
 	defer func() { g.head, g.body = nil, nil }()
-	for len(g.head)+len(g.body) > 0 {
-		c.armWrite()
-		if c.srv.hard.Err() != nil {
-			return net.ErrClosed // cut came before the deadline was set anew
+	for taken := -1; len(g.head)+len(g.body) > 0; {
+		if err := c.armWrite(taken); err != nil {
+			return err
 		}
+		before := c.x.sent
 		if err := c.raw.Write(g.once); err != nil {
 			return err
 		}
@@ -41,6 +41,7 @@ func (c *conn) give(head, body []byte) error {
 		if g.err != nil {
 			return g.err
 		}
+		taken = c.x.sent - before
 	}
 	return nil
 }

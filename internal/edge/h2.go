@@ -208,6 +208,7 @@ func (x *Exchange) refuseH2(err error) {
 // replyH2 sends the answer in x.Reply and returns its size. Each piece of a large
 // body has the whole write timeout.
 func (x *Exchange) replyH2(w http.ResponseWriter) int {
+	defer x.repay()
 	r := &x.Reply
 	r.settle()
 	patience := func() { _ = x.h2.rc.SetWriteDeadline(time.Now().Add(x.set.limits.WriteTimeout)) }

@@ -24,7 +24,8 @@ type Limits struct {
 	// may be spent waiting for the body, and each KiB of it gives a second back.
 	HeaderTimeout, BodyTimeout time.Duration
 	// WriteTimeout is for how long a client may take nothing of an answer. At least
-	// half of it is given. Default 30s.
+	// half of it is given. It is also what may be spent waiting for a client to take its
+	// answer, of which each KiB taken gives a second back. Default 30s.
 	WriteTimeout time.Duration
 	// IdleTimeout is how long a connection may stay without a request: at least
 	// half of it, at most the whole, because it is not set anew for each request. Default 3m.

@@ -2,13 +2,14 @@ package edge
 
 import "time"
 
-// slowest is how fast a body must come on average, in bytes a second.
+// slowest is how fast a body must come or be taken on average, in bytes a second.
 const slowest = 1 << 10
 
 // pace bounds how long one waits for a body in all, however long it is. A client
-// starts with credit for Limits.BodyTimeout; waiting for it uses credit up, and
-// what it sends earns as much again as it would take at the slowest pace. The time
-// that the handler takes does not count.
+// starts with credit for Limits.BodyTimeout, or for Limits.WriteTimeout where it takes
+// an answer; waiting for it uses credit up, and what it sends or takes earns as much
+// again as it would need at the slowest pace. The time that the handler takes does not
+// count.
 type pace struct{ credit, most time.Duration }
 
 func newPace(most time.Duration) pace { return pace{most, most} }

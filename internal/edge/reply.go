@@ -20,6 +20,9 @@ type Reply struct {
 	// Pages is what Body lies in, if it lies in a Run: then it is not copied on its
 	// way to a client without TLS. The Run is kept until the answer is written.
 	Pages *pages.Run
+	// Loan, if not nil, is told when Body has been written or will not be: from then on
+	// nothing of the answer refers to it.
+	Loan Loan
 	// Buf is a buffer of length 0 to build a body in. Give the result to Build,
 	// so that what it has grown to is there for the next exchange.
 	Buf []byte
@@ -36,6 +39,18 @@ type Reply struct {
 	lines []byte
 }
 
+// Loan is what the memory of an answer's body was lent by.
+type Loan interface{ Return() }
+
+// repay returns what the body was lent by.
+func (r *Reply) repay() {
+	if r.Loan != nil {
+		r.Body, r.Pages = nil, nil
+		r.Loan.Return()
+		r.Loan = nil
+	}
+}
+
 // Build makes b the body, where b is Buf with bytes appended:
 // x.Reply.Build(append(x.Reply.Buf, ...)). Never give it memory of another's:
 // later exchanges write into it.
@@ -43,12 +58,14 @@ func (r *Reply) Build(b []byte) { r.Buf, r.Body = b[:0], b }
 
 // Reset makes r ready for the next exchange and keeps its buffers.
 func (r *Reply) Reset() {
+	r.repay()
 	r.Status, r.Body, r.Buf, r.Close, r.lines = 0, nil, r.Buf[:0], false, r.lines[:0]
 	r.OwnDate, r.Length, r.Pages = false, 0, nil
 }
 
 // clear takes back what a handler has said so far.
 func (r *Reply) clear() {
+	r.repay()
 	r.Body, r.lines, r.Buf, r.OwnDate, r.Length, r.Pages = nil, r.lines[:0], r.Buf[:0], false, 0, nil
 }
 

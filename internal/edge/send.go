@@ -35,14 +35,14 @@ func (c *conn) write(a, b, d []byte) error {
 }
 
 // push sends what is left. A client that has taken nothing of it for the write
-// timeout is given up.
+// timeout is given up, and one that takes too little in the long run.
 func (c *conn) push(left *net.Buffers) error {
-	for len(*left) > 0 {
-		c.armWrite()
-		if c.srv.hard.Err() != nil {
-			return net.ErrClosed // cut came before the deadline was set anew
+	for n := -1; len(*left) > 0; {
+		err := c.armWrite(n)
+		if err != nil {
+			return err
 		}
-		n, err := c.writeSome(left)
+		n, err = c.writeSome(left)
 		c.x.sent += n
 		if err != nil && (n == 0 || c.secure || !errors.Is(err, os.ErrDeadlineExceeded)) {
 			return err
@@ -69,13 +69,35 @@ func (c *conn) writeSome(left *net.Buffers) (int, error) {
 	return n, err
 }
 
-// armWrite sees to it that at least half of the write timeout is left.
-func (c *conn) armWrite() {
+// armWrite sees to it that at least half of the write timeout is left for waiting.
+// taken is how many bytes the client has taken since the last wait of the same write;
+// negative if there was none. It may be that it takes them too slowly.
+func (c *conn) armWrite(taken int) error {
 	now, limit := time.Since(c.srv.epoch), c.srv.set.Load().limits.WriteTimeout
+	if taken >= 0 && !c.x.keepsPace(taken, now-c.waits, limit) {
+		return errTakesTooLong
+	}
+	c.waits = now
 	if left := c.armedWrite - now; left < limit/2 || left > limit {
 		c.armedWrite = now + limit
 		_ = c.nc.SetWriteDeadline(c.srv.epoch.Add(c.armedWrite))
 	}
+	if c.srv.hard.Err() != nil {
+		return net.ErrClosed // cut came before the deadline was set anew
+	}
+	return nil
+}
+
+var errTakesTooLong = errors.New("edge: the client takes its answer too slowly")
+
+// keepsPace tells whether the client of an answer, of which it has taken n bytes in the
+// time waited, has credit left.
+func (x *Exchange) keepsPace(n int, waited, most time.Duration) bool {
+	if x.pace.most != most {
+		x.pace = newPace(most)
+	}
+	x.pace.account(n, waited)
+	return x.pace.credit >= 0
 }
 
 // begin sends the head of a streamed answer, and the first piece if it is there.

@@ -102,8 +102,11 @@ func (c *call) body(stored *Body, from, n int64) {
 		reply.Length = n
 		return
 	}
-	if b, run, ok := stored.lend(); ok {
-		reply.Body, reply.Pages = b[from:from+n], run
+	if b, m, ok := stored.lend(); ok {
+		reply.Body, reply.Pages = b[from:from+n], m.run
+		if m.lending != nil {
+			reply.Loan = m
+		}
 		return
 	}
 	c.streamed = true
@@ -173,6 +176,8 @@ func (c *call) multipart(o *Object, lines []byte, spans []policy.Span, status po
 		total += int64(len(heads[i])) + s.Length
 	}
 	last := []byte("\r\n--" + boundary + "--\r\n")
+	m := o.Body.mem.Load().hold()
+	defer m.Return()
 	c.streamed = true
 	out, err := c.x.Stream(total + int64(len(last)))
 	if err != nil {

@@ -2,7 +2,6 @@ package httpcache
 
 import (
 	"io"
-	"runtime"
 	"slices"
 	"sync/atomic"
 
@@ -17,13 +16,15 @@ type Body struct {
 	file   *disk.File // nil: it is in memory
 	length int64
 	stage  atomic.Uint32
+	kept   int32 // how many stored resources have it, if its senders are counted; lent.mu guards it
 }
 
 // memory is where a body lies: in pieces on the heap, or in pages, whose one piece is
 // valid as long as run is reachable.
 type memory struct {
-	chunks [][]byte
-	run    *pages.Run
+	chunks  [][]byte
+	run     *pages.Run
+	lending *lending // nil: its senders are not counted
 }
 
 // Stages of a body that may move to pages.
@@ -72,10 +73,10 @@ func (m *memory) bytes() (body []byte, ok bool) {
 	return nil, false
 }
 
-// lend is Bytes for an answer, with the pages that the body lies in, if it does. A body
-// that is lent for the second time moves there if that is worth it: most are stored and
-// never asked for again.
-func (b *Body) lend() (body []byte, run *pages.Run, ok bool) {
+// lend is Bytes for an answer, which has to return the memory that the body lies in. A
+// body that is lent for the second time moves to pages if that is worth it: most are
+// stored and never asked for again.
+func (b *Body) lend() (body []byte, from *memory, ok bool) {
 	if b.file != nil {
 		return nil, nil, false
 	}
@@ -83,8 +84,10 @@ func (b *Body) lend() (body []byte, run *pages.Run, ok bool) {
 		b.move()
 	}
 	m := b.mem.Load()
-	body, ok = m.bytes()
-	return body, m.run, ok
+	if body, ok = m.bytes(); !ok {
+		return nil, nil, false
+	}
+	return body, m.hold(), true
 }
 
 func (b *Body) movable() bool { return b.length >= leastPaged && b.length <= mostPaged }
@@ -94,8 +97,31 @@ func (b *Body) move() {
 	if !b.stage.CompareAndSwap(usedOnce, settled) {
 		return
 	}
-	if run := pages.Join(b.mem.Load().chunks...); run != nil {
-		b.mem.Store(&memory{[][]byte{run.Bytes()}, run})
+	old := b.mem.Load()
+	run := pages.Join(old.chunks...)
+	if run == nil {
+		return
+	}
+	next := &memory{chunks: [][]byte{run.Bytes()}, run: run}
+	if old.lending == nil {
+		b.mem.Store(next)
+		return
+	}
+	next.lending = newLending(old.lending.all, next)
+	b.replace(old, next)
+}
+
+// replace has the store keep the body in other memory.
+func (b *Body) replace(old, next *memory) {
+	l := old.lending.all
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if b.kept > 0 {
+		next.keep()
+	}
+	b.mem.Store(next)
+	if b.kept > 0 {
+		old.letGo()
 	}
 }
 
@@ -111,8 +137,9 @@ func (b *Body) WriteRange(w io.Writer, from, n int64) error {
 		defer r.Close()
 		return r.WriteRange(w, from, n)
 	}
-	defer runtime.KeepAlive(b)
-	for _, c := range b.mem.Load().chunks {
+	m := b.mem.Load().hold()
+	defer m.Return()
+	for _, c := range m.chunks {
 		if n <= 0 {
 			return nil
 		}
@@ -135,12 +162,20 @@ func (b *Body) weight() int64 {
 	if b.file != nil {
 		return 0
 	}
-	w := int64(0)
-	for _, c := range b.mem.Load().chunks {
-		w += int64(cap(c)) + chunkOverhead
-	}
+	w := b.mem.Load().weight()
 	if b.movable() {
 		w = max(w, pages.SizeOf(b.length)+runOverhead)
+	}
+	return w
+}
+
+func (m *memory) weight() int64 {
+	if m.run != nil {
+		return pages.SizeOf(int64(len(m.run.Bytes()))) + runOverhead
+	}
+	w := int64(0)
+	for _, c := range m.chunks {
+		w += int64(cap(c)) + chunkOverhead
 	}
 	return w
 }

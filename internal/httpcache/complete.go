@@ -54,7 +54,8 @@ func (f *errand) completed(in *origin.Inbound, fields http1.Fields, asked int64)
 	}
 	a := f.answer(&origin.Inbound{Status: 200, Length: part.Part.Total}, whole, asked)
 	a.Head.inherits(f.part.Head)
-	a.Body = &partAndRest{io.MultiReader(f.part.Body.reader(), in), in}
+	m := f.part.Body.mem.Load().hold()
+	a.Body = &partAndRest{io.MultiReader(m.reader(), in), in, m}
 	return a, nil
 }
 
@@ -62,25 +63,31 @@ func (f *errand) completed(in *origin.Inbound, fields http1.Fields, asked int64)
 type partAndRest struct {
 	io.Reader
 	io.Closer
+	part *memory // is held until Close; may be nil
 }
 
-// reader reads the whole body.
-func (b *Body) reader() io.Reader {
-	chunks := b.mem.Load().chunks
-	all := make([]io.Reader, len(chunks))
-	for i, c := range chunks {
+func (p *partAndRest) Close() error {
+	p.part.Return()
+	p.part = nil
+	return p.Closer.Close()
+}
+
+// reader reads all of it.
+func (m *memory) reader() io.Reader {
+	all := make([]io.Reader, len(m.chunks))
+	for i, c := range m.chunks {
 		all[i] = bytes.NewReader(c)
 	}
-	return &bodyReader{io.MultiReader(all...), b}
+	return &memoryReader{io.MultiReader(all...), m}
 }
 
-// bodyReader keeps the body while it is read.
-type bodyReader struct {
+// memoryReader keeps the memory while it is read.
+type memoryReader struct {
 	chunks io.Reader
-	body   *Body
+	memory *memory
 }
 
-func (r *bodyReader) Read(p []byte) (int, error) {
-	defer runtime.KeepAlive(r.body)
+func (r *memoryReader) Read(p []byte) (int, error) {
+	defer runtime.KeepAlive(r.memory)
 	return r.chunks.Read(p)
 }

@@ -89,7 +89,7 @@ func (s *Store) encodeOne(e encoding, writers map[string]coding.Writer) {
 			writers[name] = w
 		}
 		if b := encodeBody(w, e.object.Body); b != nil {
-			list = append(list, Form{Coding: name, Lines: e.object.Head.formLines(), Body: b})
+			list = append(list, Form{Coding: name, Lines: e.object.Head.formLines(), Body: s.counted(b)})
 		}
 	}
 	s.stats.encoded.Add(1)

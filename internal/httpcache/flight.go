@@ -80,8 +80,8 @@ var (
 
 // Flight is one request to the origin for whoever wants its answer. What stands
 // above mu is set before the flight is published; what stands below is guarded
-// by it. mu is taken while a shard of flights is held, and nothing is taken
-// while mu is.
+// by it. mu is taken while a shard of flights is held, and nothing but flights.mu is
+// taken while mu is.
 type Flight struct {
 	store      *Store
 	shard      *flightShard
@@ -114,6 +114,9 @@ type Flight struct {
 	leftAt      int64 // how many bytes had come when the last one left
 	pieces      pieces
 	file        *disk.Writer // what the body goes to; nil: nothing. Only the pump sets it
+	made        *memory      // what was made of the pieces
+	loan        *memory      // what the members need of it when the flight has ended
+	beside      int64        // and of other memory, in bytes
 	ended       bool
 	changed     chan struct{} // closed at the next change; nil while nobody waits
 }
@@ -187,7 +190,7 @@ func (f *Flight) fly() (err error) {
 		f.finish(a, f.keep(a, a.Validated.Body), 0)
 		return nil
 	case a.Whole != nil:
-		f.finish(a, f.keep(a, a.Whole), 0)
+		f.finish(a, f.keep(a, f.store.counted(a.Whole)), 0)
 		return nil
 	}
 	return f.stream(a)
@@ -262,7 +265,9 @@ func (f *Flight) keepCome(a *Answer, last int) (*Answer, *Object) {
 	case f.sinking():
 		return a, f.keepFile(a, all)
 	}
-	return f.seal(a, gather(all))
+	b := f.store.counted(gather(all))
+	f.made = b.mem.Load()
+	return f.seal(a, b)
 }
 
 // seal keeps a body that has come to its end.
@@ -327,6 +332,7 @@ func (f *Flight) ending(err error) *disk.Writer {
 		f.fail(err)
 	}
 	f.store.stats.flying.Add(-f.pieces.held)
+	f.lend()
 	f.pieces.held = 0
 	f.reclaim()
 	if f.state != apart {

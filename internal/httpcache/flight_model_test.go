@@ -168,6 +168,28 @@ func (m *flightModel) From(t *rapid.T) {
 	r.offset = offset
 }
 
+func (m *flightModel) Drop(t *rapid.T) {
+	if o := m.s.Find(get(url)).Object; o != nil {
+		m.s.Drop(get(url).Key, o)
+	}
+}
+
+// lent is at least how much is lent: what has been read by nobody but those who have not
+// left, and is stored no more.
+func (m *flightModel) lent() (least int64) {
+	stored := m.s.Find(get(url)).Object
+	seen := map[*modelBody]bool{}
+	for _, r := range m.readers {
+		b := r.flight
+		if b.end == nil || seen[b] || len(b.sent) <= mostCopied || stored != nil && text(stored) == b.sent {
+			continue
+		}
+		seen[b] = true
+		least += int64(len(b.sent))
+	}
+	return least
+}
+
 // Check is run after every step.
 func (m *flightModel) Check(t *rapid.T) {
 	running := int64(0)
@@ -175,6 +197,9 @@ func (m *flightModel) Check(t *rapid.T) {
 		running = 1
 	}
 	st := m.s.Stats()
+	if least := m.lent(); st.Lent < least || len(m.readers) == 0 && st.Lent != 0 {
+		t.Fatalf("%d bytes are lent to %d readers; want at least %d", st.Lent, len(m.readers), least)
+	}
 	if st.Running != running || running == 0 && st.Flying != 0 {
 		t.Fatalf("%d flights run and hold %d bytes; want %d", st.Running, st.Flying, running)
 	}
@@ -191,6 +216,9 @@ func TestFlightModel(t *testing.T) {
 			t.Repeat(rapid.StateMachineActions(m))
 			for _, r := range m.readers {
 				r.ticket.Leave()
+			}
+			if m.now == nil && s.Stats().Lent != 0 {
+				t.Fatalf("%d bytes are lent to nobody", s.Stats().Lent)
 			}
 		})
 	})

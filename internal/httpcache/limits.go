@@ -11,8 +11,13 @@ type Limits struct {
 	// those that take more let go of what they hold and are not kept. Default: a
 	// quarter of what the space may hold, and at least 16 MiB.
 	Flying int64
+	// Lent is how much of bodies that are not stored may still be lent to slow clients,
+	// in bytes, so that fetched ones are held as a whole. Over it they are not kept.
+	// Default: half of what the space may hold.
+	Lent int64
 	// Window is how many bytes a flight holds of a body that is not kept: how far
-	// its readers may be apart. Default 1 MiB.
+	// its readers may be apart. While more than Flying is held it is 64 KiB at most.
+	// Default 1 MiB.
 	Window int64
 	// Patience is how long the slowest reader of such a body may keep others
 	// waiting. Then it is cut off. Default 5s.
@@ -47,6 +52,7 @@ func (l Limits) withDefaults(capacity uint64) Limits {
 	}
 	set(&l.MaxObject, 64<<20)
 	set(&l.Flying, max(16<<20, int64(capacity/4)))
+	set(&l.Lent, int64(capacity/2))
 	set(&l.Window, 1<<20)
 	set(&l.DiskFrom, 1<<20)
 	set(&l.Finish, 16<<20)

@@ -78,7 +78,7 @@ func (f *errand) made(a *Answer, in *origin.Inbound, asked int64) (*Answer, erro
 		in.Close()
 		return nil, err
 	case len(early) > mostEarly:
-		a.Body, a.Seal = &partAndRest{io.MultiReader(bytes.NewReader(early), in), in}, seal
+		a.Body, a.Seal = &partAndRest{io.MultiReader(bytes.NewReader(early), in), in, nil}, seal
 		return a, nil
 	}
 	in.Close()

@@ -90,4 +90,6 @@ func (s *Service) observe() {
 		func() float64 { return float64(s.store.Stats().Running) }, "service", s.name)
 	s.registry.Gauge("kasoku_http_flying_bytes", "Bytes of bodies that are being fetched and held for who wants them.",
 		func() float64 { return float64(s.store.Stats().Flying) }, "service", s.name)
+	s.registry.Gauge("kasoku_http_lent_bytes", "Bytes of bodies that are still being sent but not stored, any more or at all. The cache may hold so much less.",
+		func() float64 { return float64(s.store.Stats().Lent) }, "service", s.name)
 }

@@ -95,7 +95,7 @@ func (c *call) keepPart(in *origin.Inbound, at fence, asked int64, why policy.Re
 			}
 			h.Response.Part = part
 		}
-		c.svc.store.put(c.key, newObject(h, gather([][]byte{body}), at.stamp, at.born), nil)
+		c.svc.store.put(c.key, newObject(h, c.svc.store.counted(gather([][]byte{body})), at.stamp, at.born), nil)
 	}})
 }
 

@@ -107,6 +107,9 @@ func (f *Flight) room(length int64) ([]byte, error) {
 	if err := f.wait(); err != nil {
 		return nil, err
 	}
+	if !f.pieces.kept {
+		size = min(size, f.window())
+	}
 	f.pieces.grow(size)
 	f.store.stats.flying.Add(size)
 	return f.pieces.free(), nil
@@ -118,8 +121,19 @@ func (f *Flight) tooMuch(size, length int64) bool {
 	if f.sinking() {
 		return most > f.store.shelf.part.MaxBody()
 	}
-	return most > f.limits.MaxObject || f.store.stats.flying.Load()+size > f.limits.Flying
+	return most > f.limits.MaxObject || f.store.stats.flying.Load()+size > f.limits.Flying ||
+		most > leastWindow && f.store.lent.bytes.Load() > f.limits.Lent // a window would take as much
 }
+
+// window is how much is held of a body that is not kept: little while there is little.
+func (f *Flight) window() int64 {
+	if f.store.stats.flying.Load() > f.limits.Flying {
+		return min(f.limits.Window, leastWindow)
+	}
+	return f.limits.Window
+}
+
+const leastWindow = 64 << 10
 
 // wait keeps the pump back while a body that is not kept fills its window, or
 // until the flight is over. Whoever stands in the way of others for too long is
@@ -134,7 +148,7 @@ func (f *Flight) wait() error {
 			return nil
 		}
 		f.store.stats.flying.Add(-f.pieces.letGo())
-		if f.pieces.held < f.limits.Window {
+		if f.pieces.held < f.window() {
 			return nil
 		}
 		if patience == nil {

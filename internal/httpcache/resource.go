@@ -20,6 +20,10 @@ const (
 type Resource struct {
 	variants []*Object // the better ones first
 	markers  []marker
+
+	// Those whose senders are counted, once it is stored in memory.
+	bodies []*Body
+	lent   *lent
 }
 
 // marker says that the requests which present these values get answers that

@@ -126,7 +126,7 @@ func (s *Service) group(cfg *Config) balance.Config {
 // limits are those of the store. What all fetches hold together is bounded by a
 // quarter of the memory that the service may fill, so that it stays in proportion.
 func (s *Service) limits(cfg *Config) Limits {
-	flying := min(max(int64(s.space.Usage().Capacity/4), leastFlying), mostFlying)
+	flying := min(max(int64(s.space.Usage().Memory/4), leastFlying), mostFlying)
 	return Limits{MaxObject: cfg.MaxObject, Codings: cfg.Codings, Flying: flying, DiskFrom: cfg.DiskFrom}
 }
 

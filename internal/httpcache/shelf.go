@@ -267,9 +267,7 @@ const (
 
 // most is what the heads may take of the heap.
 func (sh *shelf) most() int64 {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	return (int64(sh.store.space.Usage().Capacity) + sh.reserved) / shelfShare
+	return int64(sh.store.space.Usage().Memory) / shelfShare
 }
 
 // reach takes from the disk, or marks there, what a write or a purge of these keys

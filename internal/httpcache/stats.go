@@ -29,6 +29,7 @@ type Stats struct {
 	Undisked   uint64 // bodies that the disk did not take
 	Running    int64  // flights that run now
 	Flying     int64  // bytes of bodies that they hold
+	Lent       int64  // bytes of bodies that are not stored and that somebody still sends
 	Log        int    // purges by prefix and pattern that are remembered
 	Generation uint64 // the number of the newest purge
 }
@@ -41,7 +42,7 @@ func (s *Store) Stats() Stats {
 		Purges: c.purges.Load(), Purged: c.purgedObjects.Load(), Softened: c.softened.Load(), Marked: c.marked.Load(),
 		Flights: c.flights.Load(), Joined: c.joined.Load(), Released: c.released.Load(), Failed: c.failed.Load(),
 		Behind: c.cut.Load(), Abandoned: c.abandoned.Load(),
-		Encoded: c.encoded.Load(), Unencoded: c.unencoded.Load(), Undisked: c.undisked.Load(), Running: c.running.Load(), Flying: c.flying.Load(),
+		Encoded: c.encoded.Load(), Unencoded: c.unencoded.Load(), Undisked: c.undisked.Load(), Running: c.running.Load(), Flying: c.flying.Load(), Lent: s.lent.bytes.Load(),
 		Log: len(s.purges.log.Load().entries), Generation: s.purges.head.Load(),
 	}
 }

@@ -23,6 +23,7 @@ type Store struct {
 	flights flights
 	stats   counters
 	shelf   *shelf // what lies on disk; nil: nothing ever does
+	lent    lent
 
 	sweeping atomic.Bool
 	encoder  encoder
@@ -35,12 +36,13 @@ func NewStore(space *cache.Space, l Limits) *Store {
 	s := &Store{space: space, purges: newPurges(), seed: maphash.MakeSeed()}
 	s.SetLimits(l)
 	s.flights.init()
+	s.lent.flights, s.lent.space = &s.flights, space
 	return s
 }
 
 // SetLimits changes the limits for what begins from now on.
 func (s *Store) SetLimits(l Limits) {
-	l = l.withDefaults(s.space.Usage().Capacity)
+	l = l.withDefaults(s.space.Usage().Memory)
 	s.limits.Store(&l)
 }
 
@@ -48,6 +50,7 @@ func (s *Store) SetLimits(l Limits) {
 // lies on disk stays there.
 func (s *Store) Close() {
 	s.flights.close()
+	s.lent.close()
 	s.shelf.close()
 }
 
@@ -264,6 +267,7 @@ func (s *Store) exchange(key []byte, next func(*Resource) *Resource) (shelved bo
 	}
 	switch {
 	case r.inMemory():
+		r.keep(&s.lent)
 		s.space.Store(cache.Stamp{Settled: true}, key, &cache.Filling{Value: r, Weight: r.weight(), TTL: math.MaxInt64})
 	case e != nil:
 		s.space.Drop(key, e)

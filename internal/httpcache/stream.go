@@ -66,8 +66,11 @@ func (c *call) follower(t *Ticket, length int64, head func()) onward {
 	case err != nil:
 		c.unsent(err)
 		return answered
-	case length > 0 && int64(len(b)) >= length:
+	case length > 0 && length <= mostCopied && int64(len(b)) >= length:
 		c.x.Reply.Body = b[:length]
+		return answered
+	case length > 0 && int64(len(b)) >= length && t.lend():
+		c.x.Reply.Body, c.x.Reply.Loan = b[:length], t
 		return answered
 	}
 	c.streamed = true

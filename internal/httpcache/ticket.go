@@ -19,6 +19,7 @@ type Ticket struct {
 	object  *Object // found in place of a flight
 	starter bool
 	left    bool
+	lent    bool   // Leave has no effect before Return
 	told    int    // interim answers so far
 	piece   int    // the number of the piece that it stands in
 	offset  int64  // of the next byte
@@ -244,10 +245,25 @@ func (t *Ticket) Trailer() http1.Fields {
 	return f.trailer
 }
 
+// lend keeps what Next gave last counted until Return, after the request has left. It
+// fails if that has been let go of, or will be when others go on.
+func (t *Ticket) lend() bool {
+	t.flight.mu.Lock()
+	defer t.flight.mu.Unlock()
+	t.lent = t.flight.pieces.kept
+	return t.lent
+}
+
+// Return leaves a flight that has lent its bytes: t is an edge.Loan.
+func (t *Ticket) Return() {
+	t.lent = false
+	t.Leave()
+}
+
 // Leave ends the request's part in the flight. What Next gave last stays valid.
 func (t *Ticket) Leave() {
 	f := t.flight
-	if f == nil || t.left {
+	if f == nil || t.left || t.lent {
 		return
 	}
 	t.left = true
@@ -259,6 +275,7 @@ func (t *Ticket) Leave() {
 		f.abandon()
 	}
 	f.tell()
+	f.takeBack()
 	unread, file := f.unread(), f.unused()
 	f.mu.Unlock()
 	f.discard(unread)

@@ -74,7 +74,7 @@ func (c *call) posted(in *origin.Inbound, at fence, asked int64, alone bool) {
 	}
 	c.copyBodyTo(in, &collector{store: c.svc.store, done: func(body []byte) {
 		h := NewHead(r, fields, c.forOrigin(), o).grouped(c.key)
-		c.svc.store.put(c.key, newObject(h, gather([][]byte{body}), at.stamp, at.born), nil)
+		c.svc.store.put(c.key, newObject(h, c.svc.store.counted(gather([][]byte{body})), at.stamp, at.born), nil)
 	}})
 }
 

@@ -1,0 +1,91 @@
+//go:build !kasokubroken
+
+package cache
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// What is reserved is taken from entries; more than there is leaves none, and all of it can be
+// given back.
+func TestReserve(t *testing.T) {
+	const mb = 1 << 20
+	bubble(t, func(t *testing.T, c *Cache, _ *Space) {
+		s := space(t, c, 8*mb)
+		whole := c.Stats().Capacity
+		want := func(capacity, reserved uint64) {
+			t.Helper()
+			if u := s.Usage(); u.Capacity != capacity || u.Reserved != reserved || u.Memory != 8*mb || u.Bytes > capacity {
+				t.Fatalf("%+v; want a capacity of %d with %d reserved", u, capacity, reserved)
+			}
+		}
+		fill := func(found Found) {
+			t.Helper()
+			for i := range 12 {
+				s.Store(c.Note(), fmt.Append(nil, i), &Filling{Payload: make([]byte, mb), TTL: time.Hour})
+			}
+			s.Store(c.Note(), []byte("x"), &Filling{Payload: []byte("1"), TTL: time.Hour})
+			synctest.Wait()
+			s.Usage() // has what is too much thrown out
+			if _, got, _ := s.Lookup([]byte("x"), c.Now()); got != found {
+				t.Fatalf("what was stored last is %d; want %d", got, found)
+			}
+		}
+		fill(Fresh)
+		want(8*mb, 0)
+		s.Reserve(3 * mb)
+		want(5*mb, 3*mb)
+		s.Reserve(20 * mb)
+		want(0, 23*mb)
+		fill(Absent)
+		want(0, 23*mb)
+		s.Reserve(-16 * mb)
+		want(1*mb, 7*mb)
+		s.Reserve(-7 * mb)
+		fill(Fresh)
+		want(8*mb, 0)
+		s.Reserve(9 * mb)
+		s.Close()
+		s.Reserve(-9 * mb)
+		if got := c.Stats().Capacity; got != whole+8*mb {
+			t.Errorf("after its end %d bytes are left; want %d", got, whole+8*mb)
+		}
+	})
+}
+
+// leaver counts how often it was told.
+type leaver struct{ told atomic.Int64 }
+
+func (l *leaver) Left() { l.told.Add(1) }
+
+// A value is told once that its entry is stored no more, whatever the cause.
+func TestLeaver(t *testing.T) {
+	f := func(name string, leave func(c *Cache, s *Space, e *Entry)) {
+		t.Helper()
+		bubble(t, func(t *testing.T, c *Cache, s *Space) {
+			l := &leaver{}
+			e, stored := s.Store(c.Note(), []byte("x"), &Filling{Value: l, Weight: 1 << 10, TTL: time.Hour})
+			synctest.Wait()
+			if !stored || l.told.Load() != 0 {
+				t.Fatalf("%s: told %d times while it is stored (%v)", name, l.told.Load(), stored)
+			}
+			leave(c, s, e)
+			synctest.Wait()
+			s.Usage()
+			if n := l.told.Load(); n != 1 {
+				t.Errorf("%s: told %d times", name, n)
+			}
+		})
+	}
+	f("dropped", func(_ *Cache, s *Space, e *Entry) { s.Drop([]byte("x"), e) })
+	f("replaced", func(c *Cache, s *Space, _ *Entry) {
+		s.Store(c.Note(), []byte("x"), &Filling{Value: &leaver{}, TTL: time.Hour})
+	})
+	f("replaced by one without", func(c *Cache, s *Space, _ *Entry) { s.Store(c.Note(), []byte("x"), &Filling{TTL: time.Hour}) })
+	f("thrown out", func(c *Cache, s *Space, _ *Entry) { s.Reserve(int64(s.Usage().Memory)) })
+	f("closed", func(c *Cache, _ *Space, _ *Entry) { c.Close() })
+}

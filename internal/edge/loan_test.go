@@ -1,0 +1,113 @@
+package edge
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"net/http"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/http1"
+)
+
+// lender lends a body, and counts how many of its loans are out.
+type lender struct {
+	body  []byte
+	out   atomic.Int64
+	panic bool
+	twice bool
+}
+
+type loan struct {
+	of       *lender
+	returned bool
+}
+
+func (l *loan) Return() {
+	if l.returned {
+		l.of.out.Add(1 << 32)
+	}
+	l.returned = true
+	l.of.out.Add(-1)
+}
+
+func (l *lender) Serve(x *Exchange) {
+	l.out.Add(1)
+	x.Reply.Status, x.Reply.Body, x.Reply.Loan = http.StatusOK, l.body, &loan{of: l}
+	if l.twice {
+		x.Reply.Reset()
+		l.out.Add(1)
+		x.Reply.Status, x.Reply.Body, x.Reply.Loan = http.StatusOK, l.body, &loan{of: l}
+	}
+	if l.panic {
+		panic("oh")
+	}
+}
+
+// settled waits for an end of all loans that were made.
+func (l *lender) settled(t *testing.T) {
+	t.Helper()
+	for l.out.Load() > 0 && l.out.Load() < 1<<31 {
+		runtime.Gosched()
+	}
+	if n := l.out.Load(); n != 0 {
+		t.Errorf("%d loans are out", n)
+	}
+}
+
+// TestLoan holds that what lends a body is told once when that has been written, or will not be.
+func TestLoan(t *testing.T) {
+	for _, l := range []*lender{{body: make([]byte, 3<<20)}, {body: make([]byte, 100)}, {body: make([]byte, 1<<20), twice: true}} {
+		for _, streaming := range []bool{false, true} {
+			cfg := Config{Handler: l, Streaming: streaming}
+			ask := func(c *client) {
+				t.Helper()
+				for _, method := range []string{"GET", "HEAD", "GET"} {
+					c.send(method + " / HTTP/1.1\r\nHost: a\r\n\r\n")
+					c.read(method)
+				}
+				c.Close()
+				l.settled(t)
+			}
+			ask(dial(t, start(t, cfg)))
+			s, id := startTLS(t, cfg)
+			ask(dialTLS(t, s, &tls.Config{RootCAs: id.pool}))
+			cl := h2Client(id)
+			resp, err := cl.Get("https://" + s.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n, err := io.Copy(io.Discard, resp.Body); int(n) != len(l.body) || err != nil {
+				t.Errorf("%d bytes, %v", n, err)
+			}
+			cl.CloseIdleConnections()
+			l.settled(t)
+		}
+	}
+}
+
+// TestLoanIsReturnedWithoutAnAnswer has clients that are gone or take nothing, and a handler
+// that panics.
+func TestLoanIsReturnedWithoutAnAnswer(t *testing.T) {
+	l, log := &lender{body: make([]byte, 64<<20)}, newRecords()
+	dial(t, start(t, Config{Handler: l, Log: log, Limits: Limits{WriteTimeout: 30 * time.Millisecond}})).send(get)
+	if r := log.next(t); r.BytesOut != 0 {
+		t.Errorf("%d bytes logged as sent", r.BytesOut)
+	}
+	l.settled(t)
+	l = &lender{body: []byte("hello"), panic: true}
+	c := dial(t, start(t, Config{Handler: l}))
+	c.send(get)
+	if a := c.read("GET"); a.StatusCode != 500 {
+		t.Errorf("status %d", a.StatusCode)
+	}
+	l.settled(t)
+	x := Detached(context.Background(), http1.Request{Method: []byte("GET")}, nil, time.Now())
+	l = &lender{}
+	l.Serve(x)
+	x.Reply.Reset()
+	l.settled(t)
+}

@@ -1,0 +1,219 @@
+package httpcache
+
+import (
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/kasoku/kasoku/internal/cache"
+)
+
+// lent counts the bodies that are not stored, any more or at all, and that somebody still
+// sends. Their memory is taken out of the space, so that what is stored and what is being
+// sent fit into it together, however slowly clients take what they have asked for.
+type lent struct {
+	flights *flights // settling is counted among them
+	space   *cache.Space
+	bytes   atomic.Int64
+
+	mu sync.Mutex // guards Body.kept, and a body's move; a leaf
+
+	due     atomic.Bool  // a settling begins that sees what bytes is now
+	taken   atomic.Int64 // out of the space
+	takenMu sync.Mutex   // held by who changes taken
+}
+
+// lentStep is in what steps memory is taken out of the space: each takes its locks.
+const lentStep = 256 << 10
+
+// add counts n bytes more, or less. Locks of the cache may be held, so that the space has
+// to be told by another goroutine.
+func (l *lent) add(n int64) {
+	if want(l.bytes.Add(n), l.taken.Load()) == l.taken.Load() || !l.due.CompareAndSwap(false, true) {
+		return
+	}
+	if l.flights.enter() {
+		go l.settle()
+	}
+}
+
+// want is what should be taken where so much is: no less than bytes, and no change for
+// what comes and goes within a step.
+func want(bytes, taken int64) int64 {
+	up := (max(0, bytes) + lentStep - 1) / lentStep * lentStep
+	if bytes > taken || up == 0 || up <= taken-2*lentStep {
+		return up
+	}
+	return taken
+}
+
+// settle takes out of the space what is due. An add that saw an older taken has been
+// counted before this stores the new one, so that the last look at bytes sees it.
+func (l *lent) settle() {
+	defer l.flights.wg.Done()
+	l.takenMu.Lock()
+	defer l.takenMu.Unlock()
+	l.due.Store(false)
+	for {
+		was := l.taken.Load()
+		n := want(l.bytes.Load(), was)
+		if n == was {
+			return
+		}
+		l.space.Reserve(n - was)
+		l.taken.Store(n)
+	}
+}
+
+// close gives everything back, after the last flight.
+func (l *lent) close() {
+	l.takenMu.Lock()
+	defer l.takenMu.Unlock()
+	l.space.Reserve(-l.taken.Swap(0))
+}
+
+// lending counts who needs a piece of memory: whoever sends it, and the store.
+type lending struct {
+	all    *lent
+	weight int64
+	n      atomic.Int64 // senders, and byStore if it is stored
+}
+
+const byStore = 1 << 32
+
+func newLending(l *lent, m *memory) *lending { return &lending{all: l, weight: m.weight()} }
+
+// hold counts a sender in. Each of these must be followed by a Return. It returns m.
+func (m *memory) hold() *memory {
+	if m != nil && m.lending != nil && m.lending.n.Add(1) == 1 {
+		m.lending.all.add(m.lending.weight)
+	}
+	return m
+}
+
+// Return counts a sender out: m is an edge.Loan.
+func (m *memory) Return() {
+	if m != nil && m.lending != nil && m.lending.n.Add(-1) == 0 {
+		m.lending.all.add(-m.lending.weight)
+	}
+}
+
+// keep says that it is stored. lent.mu is held.
+func (m *memory) keep() {
+	if m.lending.n.Add(byStore) > byStore {
+		m.lending.all.add(-m.lending.weight)
+	}
+}
+
+// letGo says that it is stored no more. lent.mu is held.
+func (m *memory) letGo() {
+	if m.lending.n.Add(-byStore) > 0 {
+		m.lending.all.add(m.lending.weight)
+	}
+}
+
+// counted has b's senders counted, if it is worth it. Nobody else has b yet.
+func (s *Store) counted(b *Body) *Body {
+	if m := b.mem.Load(); m != nil && m.lending == nil && b.length > mostCopied {
+		m.lending = newLending(&s.lent, m)
+	}
+	return b
+}
+
+// mostCopied is up to which length bodies are not counted: edge copies them into memory
+// of the connection.
+const mostCopied = 16 << 10
+
+// keep counts the bodies in that are stored with r, when it is about to be.
+func (r *Resource) keep(l *lent) {
+	for _, o := range r.variants {
+		r.bodies = o.countedBodies(r.bodies)
+	}
+	r.lent = l
+	if r.bodies == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, b := range r.bodies {
+		if b.kept++; b.kept == 1 {
+			b.mem.Load().keep()
+		}
+	}
+}
+
+// Left implements cache.Leaver.
+func (r *Resource) Left() {
+	if r.bodies == nil {
+		return
+	}
+	r.lent.mu.Lock()
+	defer r.lent.mu.Unlock()
+	for _, b := range r.bodies {
+		if b.kept--; b.kept == 0 {
+			b.mem.Load().letGo()
+		}
+	}
+}
+
+// countedBodies appends those of o's bodies whose senders are counted.
+func (o *Object) countedBodies(to []*Body) []*Body {
+	if o.Body.isCounted() {
+		to = append(to, o.Body)
+	}
+	if f := o.forms.Load(); f != nil {
+		for i := range f.list {
+			if f.list[i].Body.isCounted() {
+				to = append(to, f.list[i].Body)
+			}
+		}
+	}
+	return to
+}
+
+func (b *Body) isCounted() bool {
+	m := b.mem.Load()
+	return m != nil && m.lending != nil
+}
+
+// lend counts what the members still need when the flight has ended: the pieces, and the
+// object that was made of them. That is theirs from here on: it does not follow the stored
+// one, which may move. f.mu is held.
+func (f *Flight) lend() {
+	if f.members == 0 {
+		return
+	}
+	if a := f.answer; a != nil && f.state != apart {
+		f.answer = &Answer{Head: a.Head, Length: a.Length, Keep: a.Keep}
+	}
+	if o := f.object; o != nil && !o.onDisk() {
+		m := f.made // has the same bytes if the stored one was left in its place
+		if m == nil {
+			m = o.Body.mem.Load()
+		}
+		b := &Body{length: o.Body.length}
+		b.mem.Store(m)
+		b.stage.Store(settled)
+		f.object, f.loan = newObject(o.Head, b, o.stamp, o.mark.Load()), m.hold()
+	}
+	if !f.loan.has(f.pieces.list) {
+		f.beside = f.pieces.held
+		f.store.lent.add(f.beside)
+	}
+}
+
+// has tells whether m is made of these pieces, and not a copy.
+func (m *memory) has(list []*piece) bool {
+	return m != nil && len(m.chunks) > 0 && len(list) > 0 && unsafe.SliceData(m.chunks[0]) == unsafe.SliceData(list[0].buf)
+}
+
+// takeBack is lend's opposite, when the last member has left. f.mu is held.
+func (f *Flight) takeBack() {
+	if !f.ended || f.members > 0 {
+		return
+	}
+	f.loan.Return()
+	f.loan = nil
+	f.store.lent.add(-f.beside)
+	f.beside = 0
+}

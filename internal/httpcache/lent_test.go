@@ -1,0 +1,205 @@
+package httpcache
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+)
+
+// Clients that don't read, and want much more together than there is memory, take no more
+// than there is: what they have of bodies that are stored no more is taken from the cache, and
+// when that is half of it, what is fetched is not held as a whole. All of them get their answers.
+func TestSlowClientsTakeNoMoreThanThereIs(t *testing.T) {
+	const clients, size, memory = 16, 8 << 20, 64 << 20
+	body := strings.Repeat("0123456789abcdef", size/16)
+	s := newSite(t, func(a *asked) { a.ok(body) }, func(c *Config) { c.MaxObject = size })
+	lent := func() int64 { return s.store.Stats().Lent }
+	held := func() int64 { return int64(s.space.Usage().Bytes) + s.store.Stats().Flying + lent() }
+	var all []*visitor
+	var heads []*got
+	for i := range clients {
+		c := s.visit()
+		c.send(fmt.Sprintf("GET /%d HTTP/1.1\nHost: site", i))
+		all, heads = append(all, c), append(heads, c.head())
+		until(t, func() bool { return s.store.Stats().Running == 0 || lent() > memory/2 })
+		// One body may be on its way when the memory runs out, and the windows of others.
+		if n, most := held(), int64(memory+size+clients*(1<<20+largestChunk)); n > most && lent() > 0 {
+			t.Fatalf("with %d clients %d bytes are held; want at most %d", i+1, n, most)
+		}
+		if i == memory/size-1 {
+			until(t, func() bool { s.space.Usage(); return lent() > memory/2 })
+		}
+	}
+	until(t, func() bool { return int64(s.space.Usage().Reserved) >= lent() })
+	if u, st := s.space.Usage(), s.store.Stats(); lent() < clients/2*size || lent() > memory+size || u.Bytes > u.Capacity || st.Flying > clients/2*(1<<20+largestChunk) {
+		t.Errorf("lent %d, flying %d, %+v", lent(), st.Flying, u)
+	}
+	for i, c := range all {
+		if g := c.rest(heads[i], "GET"); g.status != 200 || g.body != body {
+			t.Errorf("client %d: %d with %d bytes", i, g.status, len(g.body))
+		}
+	}
+	until(t, func() bool { return lent() == 0 && s.space.Usage().Reserved == 0 && s.store.Stats().Running == 0 })
+	s.ask("GET /again")
+	if g := s.ask("GET /again"); !strings.HasPrefix(g.get("Cache-Status"), "kasoku; hit") {
+		t.Errorf("nothing is kept any more: %s", g.get("Cache-Status"))
+	}
+}
+
+// wantLent fails if other than so much is lent, and taken out of the space.
+func wantLent(t *testing.T, s *Store, want int64) {
+	t.Helper()
+	synctest.Wait()
+	if st, u := s.Stats(), s.space.Usage(); st.Lent != want || int64(u.Reserved) < want || u.Reserved >= uint64(want)+3*lentStep || want == 0 && u.Reserved != 0 {
+		t.Fatalf("%d bytes are lent, %d reserved; want %d", st.Lent, u.Reserved, want)
+	}
+}
+
+// What is stored counts there; what is stored no more, and still being sent, is taken out of
+// the space until the last has sent it.
+func TestLentWhenItLeavesTheStore(t *testing.T) {
+	const length = 1 << 20
+	body := strings.Repeat("x", length)
+	f := func(leave func(t *testing.T, s *Store, o *Object)) {
+		t.Helper()
+		bubble(t, func(t *testing.T) {
+			s := open(t, Limits{})
+			o := fill(t, s, get(url), body)
+			weight := o.Body.mem.Load().weight()
+			_, a, _ := o.Body.lend()
+			b := o.Body.mem.Load().hold()
+			wantLent(t, s, 0)
+			leave(t, s, o)
+			wantLent(t, s, weight)
+			a.Return()
+			wantLent(t, s, weight)
+			b.Return()
+			wantLent(t, s, 0)
+			if b := o.Body.mem.Load().hold(); b != nil { // who found it before it left
+				wantLent(t, s, weight)
+				b.Return()
+			}
+			wantLent(t, s, 0)
+		})
+	}
+	f(func(t *testing.T, s *Store, o *Object) { s.Drop(get(url).Key, o) })
+	f(func(t *testing.T, s *Store, o *Object) { s.Purge(Purge{Prefix: "/"}); s.Find(get(url)) })
+	f(func(t *testing.T, s *Store, o *Object) {
+		s.Update(get(url).Key, o, head(get(url), "X", "1"))
+		s.Drop(get(url).Key, s.Find(get(url)).Object)
+	})
+	f(func(t *testing.T, s *Store, o *Object) {
+		fetch(t, s, get(url), gives(answer(get(url), "other")))
+	})
+	f(func(t *testing.T, s *Store, o *Object) { // thrown out
+		s.space.Reserve(64 << 20)
+		s.space.Reserve(-64 << 20)
+	})
+}
+
+// A new head, another variant and an update leave a body where it is.
+func TestNotLentWhileStored(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := open(t, Limits{})
+		o := fill(t, s, get(url), strings.Repeat("x", 1<<20), "Vary", "X")
+		m := o.Body.mem.Load().hold()
+		fill(t, s, get(url, "X", "1"), "another variant", "Vary", "X")
+		s.Update(get(url).Key, o, head(get(url), "Vary", "X", "Y", "1"))
+		wantLent(t, s, 0)
+		m.Return()
+		wantLent(t, s, 0)
+	})
+}
+
+// A body that moves to pages while it is sent from the heap is there twice for so long.
+func TestLentWhenItMoves(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		return // nothing moves
+	}
+	bubble(t, func(t *testing.T) {
+		s := open(t, Limits{})
+		o := fill(t, s, get(url), strings.Repeat("x", 1<<20))
+		_, heap, _ := o.Body.lend()
+		_, paged, _ := o.Body.lend()
+		if heap == paged {
+			t.Fatal("it has not moved")
+		}
+		wantLent(t, s, heap.weight())
+		s.Drop(get(url).Key, o)
+		wantLent(t, s, heap.weight()+paged.weight())
+		heap.Return()
+		wantLent(t, s, paged.weight())
+		paged.Return()
+		wantLent(t, s, 0)
+	})
+}
+
+// Who has not read all that a flight has brought counts when it has ended: for the object, if
+// that is stored no more, and for what it was made of.
+func TestLentByFlight(t *testing.T) {
+	f := func(keep bool, length int64, sizes ...int) {
+		t.Helper()
+		bubble(t, func(t *testing.T) {
+			s, o := open(t, Limits{}), newSource()
+			slow := s.Fly(&Ask{Query: get(url), Fill: o.fill})
+			other := s.Fly(&Ask{Query: get(url), Fill: o.fill})
+			synctest.Wait()
+			a := shared(get(url))
+			a.Keep = keep
+			o.head(a, length)
+			want := ""
+			for i, n := range sizes {
+				b := strings.Repeat(string(rune('a'+i)), n)
+				want += b
+				o.send(b)
+			}
+			wantLent(t, s, 0)
+			o.end(nil)
+			synctest.Wait()
+			beside := s.Stats().Lent
+			if found := s.Find(get(url)).Object; found != nil {
+				s.Drop(get(url).Key, found)
+			}
+			synctest.Wait()
+			lent := s.Stats().Lent
+			if lent < int64(len(want)) || lent > 3*int64(len(want)) || (beside == lent) == keep || s.Stats().Flying != 0 {
+				t.Errorf("%v: %d bytes are lent while it is stored, then %d", sizes, beside, lent)
+			}
+			if got := rest(t, slow); got != want {
+				t.Errorf("got %d bytes", len(got))
+			}
+			slow.Leave()
+			wantLent(t, s, lent)
+			other.Leave()
+			wantLent(t, s, 0)
+		})
+	}
+	f(true, 2<<20, 1<<20, 1<<20)
+	f(true, -1, 2<<20)
+	f(true, -1, 100<<10, 1)
+	f(true, 100<<10, 100<<10)
+	f(false, 2<<20, 2<<20)
+	f(false, -1, 100<<10)
+}
+
+// The last step gives back all that was taken.
+func TestWant(t *testing.T) {
+	f := func(bytes, taken, to int64) {
+		t.Helper()
+		if got := want(bytes, taken*lentStep); got != to*lentStep {
+			t.Errorf("%d of %d steps: %d", bytes, taken, got/lentStep)
+		}
+	}
+	f(0, 0, 0)
+	f(-1, 0, 0)
+	f(1, 0, 1)
+	f(lentStep, 0, 1)
+	f(lentStep+1, 1, 2)
+	f(lentStep, 2, 2)
+	f(1, 2, 2)
+	f(1, 3, 1)
+	f(0, 1, 0)
+	f(5*lentStep+1, 8, 6)
+}
