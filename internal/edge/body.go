@@ -24,7 +24,8 @@ type connBody struct {
 	woken   atomic.Bool
 
 	// asked says that the client waits for "100 Continue". It is guarded by
-	// x.saying, as is the answer's beginning, which makes it too late for that.
+	// x.saying, as is the answer's beginning, which makes it too late for that: then it
+	// no longer changes.
 	asked bool
 }
 

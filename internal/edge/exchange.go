@@ -46,8 +46,8 @@ type Exchange struct {
 
 	answer Outgoing
 	raised *upgraded // made by Upgrade
-	// saying is held by who sends anything up to the final head: "100 Continue" comes
-	// from whom reads the body.
+	// saying is held by who sends an interim answer, and by who begins the final one, but not
+	// while that is sent: "100 Continue" comes from whom reads the body.
 	saying sync.Mutex
 }
 

@@ -70,11 +70,8 @@ func (x *Exchange) StreamWith(length int64, first []byte) (*Outgoing, error) {
 	case length >= 0 && int64(len(first)) > length:
 		return nil, ErrLength
 	}
-	x.saying.Lock()
-	defer x.saying.Unlock()
 	x.Reply.settle()
-	*o = Outgoing{x: x, to: x.answerer(), left: length, begun: true,
-		bodiless: x.isHead() || !http1.BodyAllowed(x.Reply.Status)}
+	x.open(length)
 	if x.watch != nil {
 		x.watch.answering()
 	}
@@ -91,6 +88,15 @@ func (x *Exchange) StreamWith(length int64, first []byte) (*Outgoing, error) {
 		x.leave()
 	}
 	return o, o.err
+}
+
+// open begins the answer. From then on nobody says "100 Continue", who may be another
+// goroutine; writing waits for no one but the client.
+func (x *Exchange) open(length int64) {
+	x.saying.Lock()
+	defer x.saying.Unlock()
+	x.answer = Outgoing{x: x, to: x.answerer(), left: length, begun: true,
+		bodiless: x.isHead() || !http1.BodyAllowed(x.Reply.Status)}
 }
 
 // Interim sends an answer of status 102 to 199, but not 101, that goes before the

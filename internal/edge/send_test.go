@@ -149,3 +149,43 @@ func TestFirstPieceLeavesWithTheHead(t *testing.T) {
 		t.Errorf("less than was announced: %q, %v", x.Reply.Body, err)
 	}
 }
+
+// overhears is a connection that looks, while it is written to, whether a reader of the body
+// could say something.
+type overhears struct {
+	written
+	x    *Exchange
+	held bool
+}
+
+func (o *overhears) Write(b []byte) (int, error) {
+	if o.x.saying.TryLock() {
+		o.x.saying.Unlock()
+	} else {
+		o.held = true
+	}
+	return o.written.Write(b)
+}
+
+// TestBeginningHoldsNobodyUp holds that who reads the body need not wait until the client has
+// taken the first piece of its answer, and says nothing any more.
+func TestBeginningHoldsNobodyUp(t *testing.T) {
+	s := start(t, Config{Handler: &echo{}, Streaming: true})
+	nc := &overhears{}
+	c := &conn{srv: s, nc: nc, fd: -1}
+	x := obtain(s, c)
+	x.set, c.x, nc.x = s.set.Load(), x, x
+	x.Request.Method, x.Request.Minor = []byte("POST"), 1
+	body := &connBody{x: x, left: 5, asked: true}
+	x.body = newIncoming(5, body)
+	x.Reply.Status = http.StatusOK
+	if _, err := x.StreamWith(-1, make([]byte, 32<<10)); err != nil {
+		t.Fatal(err)
+	}
+	if nc.held {
+		t.Error("who reads the body has to wait for who begins the answer")
+	}
+	if err := body.goAhead(); err != nil || strings.Contains(strings.Join(nc.pieces, ""), " 100 ") {
+		t.Errorf("the client was told to go on: %v", err)
+	}
+}
