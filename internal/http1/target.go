@@ -43,6 +43,13 @@ func (r *Request) target(lim *Limits) error {
 	return r.split(t)
 }
 
+// CheckTarget says what is wrong with path and query of a URL: a request with them would
+// be refused, or the error is nil.
+func CheckTarget(target []byte) error {
+	var r Request
+	return r.split(target)
+}
+
 // root is the path of an absolute-form target without one.
 var root = []byte("/")
 

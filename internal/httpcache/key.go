@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/http1"
 )
 
 // AppendKey appends the primary key of a URL: scheme://host/path?query. The host
@@ -43,7 +44,7 @@ func appendHost(dst []byte, scheme string, host []byte) []byte {
 var errNotURL = errors.New("want http://host/path or https://host/path")
 
 // ParseURL makes the primary key of a URL as people write it. What follows a '#'
-// is left out.
+// is left out. A URL that no request can have is an error.
 func ParseURL(url string) ([]byte, error) {
 	url, _, _ = strings.Cut(url, "#")
 	scheme, rest, found := strings.Cut(url, "://")
@@ -54,8 +55,14 @@ func ParseURL(url string) ([]byte, error) {
 	if host == "" {
 		return nil, fmt.Errorf("%q names no host: %w", url, errNotURL)
 	}
+	if !http1.ValidHost([]byte(host)) {
+		return nil, fmt.Errorf("%q: no request has the host %q: %w", url, host, errNotURL)
+	}
 	if !strings.HasPrefix(target, "/") {
 		target = "/" + target
+	}
+	if err := http1.CheckTarget([]byte(target)); err != nil {
+		return nil, fmt.Errorf("%q is in no request, or is refused there: %w", url, err)
 	}
 	return append(appendHost([]byte(scheme+"://"), scheme, []byte(host)), target...), nil
 }

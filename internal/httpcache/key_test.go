@@ -34,6 +34,8 @@ func TestParseURLSuccess(t *testing.T) {
 	f("https://h:443?q", "https://h/?q")
 	f("http://h/a?", "http://h/a?")
 	f("http://h:8080/x", "http://h:8080/x")
+	f("http://h./", "http://h./") // a request may name it so, and is answered apart
+	f("http://[::1]:8080/%C3%A4?a=%20", "http://[::1]:8080/%C3%A4?a=%20")
 }
 
 func TestParseURLFailure(t *testing.T) {
@@ -49,6 +51,21 @@ func TestParseURLFailure(t *testing.T) {
 	f("ftp://h/a")
 	f("http://")
 	f("http:///a")
+	f("http://user@h/a")
+	f("http://user:secret@h/a")
+	f("http://h:8o/")
+	f("http://h,g/")
+	f("http://[::1/")
+	f("http://h h/")
+	f("http://h/%")
+	f("http://h/%4")
+	f("http://h/%zz")
+	f("http://h/?%g0")
+	f("http://h/a b")
+	f("http://h/\xc3\xa4")
+	f("http://h/a\x00")
+	f("http://h/../a")
+	f("http://h/a/%2e%2E/..")
 }
 
 func TestTargetOf(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/kasoku/kasoku/internal/http1"
 )
 
 // Purge says what is to be taken out of reach. Exactly one of URL, Prefix,
@@ -81,11 +83,24 @@ func parseScope(text string, prefix bool) (scope, error) {
 	if host == "" {
 		return scope{}, fmt.Errorf("%q names no host: %w", text, errNotURL)
 	}
+	if !hostPattern(host) {
+		return scope{}, fmt.Errorf("%q: no request has the host %q: %w", text, host, errNotURL)
+	}
 	if !strings.HasPrefix(target, "/") {
 		target = "/" + target
 	}
 	site := appendHost([]byte(scheme+"://"), scheme, []byte(host))
 	return scope{site: string(site), target: target, prefix: prefix}, nil
+}
+
+// hostPattern tells whether stars in host can stand for something that makes a host of it.
+func hostPattern(host string) bool {
+	for _, star := range []string{"1", ":1"} {
+		if http1.ValidHost([]byte(strings.ReplaceAll(host, "*", star))) {
+			return true
+		}
+	}
+	return false
 }
 
 // fits tells whether the primary key is within s.

@@ -50,6 +50,9 @@ func TestScopeFits(t *testing.T) {
 	f("http://*.example.org/*", false, "http://img.example.org/a", true)
 	f("http://*.example.org/*", false, "http://example.org/a", false)
 	f("*://h/*", false, "https://h/a", true)
+	f("http://h:*/*", false, "http://h:8080/a", true)
+	f("http://h*/*", false, "http://h:8080/a", true)
+	f("http://[::1]*/*", false, "http://[::1]:8080/a", true)
 	f("http://h/*?*", false, "http://h/a?b", true)
 	f("http://h/*?*", false, "http://h/a", false)
 }
@@ -65,6 +68,9 @@ func TestScopeFailure(t *testing.T) {
 	f("img/*")
 	f("ftp://h/")
 	f("http:///a")
+	f("http://user@h/*")
+	f("http://h h/")
+	f("http://h:x/")
 }
 
 // A pattern fits what the regular expression made of it does.
