@@ -136,7 +136,7 @@ func (g *guess) fits(q *Query) bool {
 // Stamp is what was noted about the flight's tags before its origin is asked.
 func (f *Flight) Stamp() *cache.Stamp { return &f.stamp }
 
-// Interim passes a 1xx answer on to those who wait for the head.
+// Interim passes a 1xx answer on to who started the flight.
 func (f *Flight) Interim(status int, fields http1.Fields) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

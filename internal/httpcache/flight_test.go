@@ -576,7 +576,7 @@ func TestFlightBesideWrite(t *testing.T) {
 	})
 }
 
-// Interim answers reach everybody who waits, in their own goroutine.
+// Interim answers reach who started the flight, in a goroutine of its own, and nobody else.
 func TestInterim(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, o := open(t, Limits{}), newSource()
@@ -584,7 +584,11 @@ func TestInterim(t *testing.T) {
 		ticket := s.Fly(&Ask{Query: get(url), Fill: o.fill})
 		ticket.OnInterim = func(i Interim) { got = append(got, i.Status) }
 		deaf := o.client(t, s, get(url))
+		joined := s.Fly(&Ask{Query: get(url), Fill: o.fill})
+		defer joined.Leave()
+		joined.OnInterim = func(i Interim) { t.Errorf("who has joined got %d", i.Status) }
 		go ticket.Wait(t.Context())
+		go joined.Wait(t.Context())
 		o.heads <- func(f *Flight) (*Answer, error) {
 			f.Interim(103, http1.FieldsOf("Link", "</x>"))
 			time.Sleep(time.Second) // all have taken it

@@ -11,7 +11,8 @@ import (
 // be left.
 type Ticket struct {
 	// OnInterim, if set, gets the 1xx answers that come while Wait waits, in the
-	// caller's goroutine.
+	// caller's goroutine, if the flight is its own: what is said before the head may be for
+	// whoever asked, and nobody knows yet whether the answer is for all.
 	OnInterim func(Interim)
 
 	flight  *Flight
@@ -72,7 +73,7 @@ func (t *Ticket) Wait(ctx context.Context) (Outcome, error) {
 		changed := f.next()
 		f.mu.Unlock()
 		for _, i := range news {
-			if t.OnInterim != nil {
+			if t.starter && t.OnInterim != nil {
 				t.OnInterim(i)
 			}
 		}
