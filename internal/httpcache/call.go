@@ -43,12 +43,13 @@ type call struct {
 	filling *Fill    // the plan's, once it was asked for
 	passage *Passage // nil if the answer may be stored
 
-	faulty   bool // a fault of ours was found
-	flights  int  // that it joined and that had nothing for it
-	anew     bool // one of them broke off
-	streamed bool // an answer has begun to leave
-	lost     int  // bodies that could not be read from disk
-	sent     bool // what must not be sent twice may have reached the origin
+	faulty     bool    // a fault of ours was found
+	flights    int     // that it joined and that had nothing for it
+	anew       bool    // one of them broke off
+	failedWith *Flight // or failed before that
+	streamed   bool    // an answer has begun to leave
+	lost       int     // bodies that could not be read from disk
+	sent       bool    // what must not be sent twice may have reached the origin
 }
 
 func newCall() *call {
@@ -71,7 +72,7 @@ func (c *call) begin(s *Service, x *edge.Exchange) {
 func (c *call) end() {
 	c.query.Reset()
 	c.x, c.set, c.opt, c.req = nil, nil, nil, policy.Request{}
-	c.plan, c.filling, c.passage, c.mine = nil, nil, nil, nil
+	c.plan, c.filling, c.passage, c.mine, c.failedWith = nil, nil, nil, nil, nil
 	c.closeReader()
 	clear(c.hop.names)
 	clear(c.out.fields)

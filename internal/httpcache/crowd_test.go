@@ -210,3 +210,118 @@ func TestStaleWhileRevalidate(t *testing.T) {
 		t.Errorf("the refresh is not conditional:\n%s", h)
 	}
 }
+
+// Who waited for another's request that the origin gave no answer to asks once more, together
+// with all who did; if that fails too, they are all told so.
+func TestOneMoreRequestForAll(t *testing.T) {
+	const most = 200
+	f := func(name, second, third string, first, others int) {
+		t.Run(name, func(t *testing.T) {
+			s := (*site)(nil)
+			ready := make(chan struct{})
+			s = newSite(t, func(a *asked) {
+				<-ready
+				if a.n == 1 {
+					await.Until(t, func() bool { return s.store.Stats().Joined == most-1 })
+					a.raw(second)
+					a.conn.Close()
+					return
+				}
+				a.raw(third)
+				a.conn.Close()
+			}, func(c *Config) { c.UncacheableTTL = 0 })
+			close(ready)
+			by := map[int]int{}
+			for _, g := range s.crowd(most, "GET /a") {
+				by[g.status]++
+			}
+			if n := len(s.origin.requests()); by[first] < 1 || by[others] < most-1 || n != 2 {
+				t.Errorf("%v after %d requests at the origin", by, n)
+			}
+		})
+	}
+	ok := "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 5\r\n\r\nhello"
+	f("no answer", "", ok, 502, 200)
+	f("no HTTP", "oh\r\n\r\n", ok, 502, 200)
+	f("part of a head", "HTTP/1.1 200 OK\r\nCache-Con", ok, 502, 200)
+	f("no answer to either", "", "", 502, 502)
+}
+
+// Where something stored may stand in, nobody asks again.
+func TestNoOtherRequestWhereSomethingStandsIn(t *testing.T) {
+	const most = 50
+	s := (*site)(nil)
+	ready := make(chan struct{})
+	s = newSite(t, func(a *asked) {
+		<-ready
+		if a.n == 1 {
+			a.say(stale + "\nhello")
+			return
+		}
+		await.Until(t, func() bool { return s.store.Stats().Joined == most-1 })
+		a.conn.Close()
+	})
+	close(ready)
+	s.ask("GET /a")
+	for _, g := range s.crowd(most, "GET /a") {
+		if g.status != 200 || g.body != "hello" {
+			t.Fatal(g)
+		}
+	}
+	if n := len(s.origin.requests()); n > 3 { // one is repeated by the connection that was used before
+		t.Errorf("%d requests at the origin", n)
+	}
+}
+
+// When the client that started a flight leaves, the others don't notice.
+func TestStarterLeaves(t *testing.T) {
+	const most = 50
+	f := func(name, say string) {
+		t.Run(name, func(t *testing.T) {
+			gate := make(chan struct{})
+			s := newSite(t, func(a *asked) {
+				<-gate
+				a.say(say)
+			})
+			starter := s.visit()
+			starter.send("GET /a HTTP/1.1\nHost: site")
+			until(t, func() bool { return len(s.origin.requests()) == 1 })
+			go func() {
+				defer close(gate)
+				await.Until(t, func() bool { return s.store.Stats().Joined == most })
+				starter.Close()
+				await.Until(t, s.starterLeft)
+			}()
+			for _, g := range s.crowd(most, "GET /a") {
+				if g.status != 200 || g.body != "hello" || g.cut {
+					t.Fatal(g)
+				}
+			}
+			if n := len(s.origin.requests()); n != 1 {
+				t.Errorf("%d requests at the origin", n)
+			}
+		})
+	}
+	f("length", "HTTP/1.1 200 OK\nCache-Control: max-age=60\nContent-Length: 5\n\nhello")
+	f("chunks", "HTTP/1.1 200 OK\nCache-Control: max-age=60\nTransfer-Encoding: chunked\n\n5\r\nhello\r\n0\r\n\r\n")
+}
+
+// starterLeft tells whether a flight runs whose starter has left.
+func (s *site) starterLeft() bool {
+	for i := range s.store.flights.shards {
+		sh := &s.store.flights.shards[i]
+		sh.Lock()
+		defer sh.Unlock()
+		for _, fs := range sh.byKey {
+			for _, f := range fs {
+				f.mu.Lock()
+				left := f.starterLeft
+				f.mu.Unlock()
+				if left {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}

@@ -99,6 +99,7 @@ type Flight struct {
 	limits     *Limits
 	ctx        context.Context
 	cancel     context.CancelCauseFunc
+	after      *Flight // what those who had joined fly when it has failed; the shard guards it
 
 	mu          sync.Mutex
 	state       state

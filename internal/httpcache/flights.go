@@ -32,6 +32,9 @@ type Ask struct {
 	// Apart starts a flight of the caller's own, for requests that are marked.
 	// Others can join it once its answer turns out to be one to share.
 	Apart bool
+	// After is a flight that failed, if it is flown once more for those who had joined it:
+	// they get what one other brings, even if that fails before all of them have come.
+	After *Flight
 	// Fill asks the origin, if the flight is a new one.
 	Fill FillFunc
 }
@@ -116,6 +119,19 @@ func (s *Store) Fly(a *Ask) *Ticket {
 	sh := s.shardOf(a.Query.Key)
 	sh.Lock()
 	defer sh.Unlock()
+	t := s.fly(sh, a)
+	if a.After != nil && a.After.after == nil {
+		a.After.after = t.flight
+	}
+	return t
+}
+
+// fly is Fly with the shard locked.
+func (s *Store) fly(sh *flightShard, a *Ask) *Ticket {
+	if a.After != nil && a.After.after.share() {
+		s.stats.joined.Add(1)
+		return &Ticket{flight: a.After.after, query: a.Query}
+	}
 	if !a.Apart {
 		if t := s.join(sh, a); t != nil {
 			return t
@@ -271,6 +287,21 @@ func (s *Store) joinable(f *Flight, ask *Ask) bool {
 	}
 	v, _ := s.purges.since(f.born, f.key, tags)
 	return v == untouched
+}
+
+// share counts a member in to share f's failure, if it failed before its head was known.
+func (f *Flight) share() bool {
+	if f == nil {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.state != failed || f.answer != nil {
+		return false
+	}
+	f.members++
+	f.pieces.enter()
+	return true
 }
 
 // over tells whether f brings nothing to whoever comes now. What it has stored is

@@ -3,6 +3,7 @@ package httpcache
 import (
 	"context"
 	"errors"
+	"io"
 	"time"
 
 	"github.com/kasoku/kasoku/internal/edge"
@@ -22,6 +23,9 @@ func (c *call) fetch(seen *Object, why policy.Reason, apart bool) {
 	if c.plan != nil {
 		ask.Tags, ask.Since = f.fill.Tags, c.plan.Since
 	}
+	if !apart {
+		ask.After = c.failedWith
+	}
 	next := c.takePart(c.svc.store.Fly(&ask), f, why)
 	switch {
 	case next == alone, next == together && c.flights >= mostFlights:
@@ -30,6 +34,26 @@ func (c *call) fetch(seen *Object, why policy.Reason, apart bool) {
 		c.flights++
 		c.fetch(seen, why, false)
 	}
+}
+
+// again says whether a request goes on when a flight that it had joined has failed without
+// an answer: once, and not when that says how the origin is, or something stored may stand
+// in. It may have been the request of the other one that the origin did not bear.
+func (c *call) again(t *Ticket, seen *Object, err error) bool {
+	if !t.Joined() || c.anew || c.x.Context().Err() != nil || seen != nil && c.standsIn(seen) {
+		return false
+	}
+	var f *origin.Fault
+	if !errors.As(err, &f) {
+		return errors.Is(err, io.ErrUnexpectedEOF)
+	}
+	return f.Kind == origin.Dial || f.Kind == origin.Reset || f.Kind == origin.Garbage
+}
+
+// standsIn says whether seen is to be used if there is no answer.
+func (c *call) standsIn(seen *Object) bool {
+	d := policy.AfterFailure(&c.req, &seen.Head.Response, seen.Mark(), policy.Disconnected, c.now, c.opt)
+	return d.Action == policy.Use
 }
 
 // mostFlights is how many flights a request joins that turn out to be for others:
@@ -60,6 +84,10 @@ func (c *call) follow(t *Ticket, f *errand, why policy.Reason) onward {
 	out, err := t.Wait(ctx)
 	x.Record.Origin += time.Since(start)
 	if err != nil {
+		if c.again(t, f.stored(), err) {
+			c.anew, c.failedWith = true, t.flight
+			return together
+		}
 		c.failed(f.stored(), err)
 		return answered
 	}
