@@ -78,11 +78,18 @@ func bodyOf(text string) string {
 		Last    *int `json:"last_seq"`
 	}
 	if json.Unmarshal([]byte(text), &feed) == nil && feed.Last != nil {
-		// Its order is a node's own as well.
-		slices.SortFunc(feed.Results, func(a, b json.RawMessage) int { return strings.Compare(string(a), string(b)) })
-		return fmt.Sprintf("%s", feed.Results)
+		return inOrder(feed.Results) // its order is a node's own as well
+	}
+	var outcomes []json.RawMessage
+	if json.Unmarshal([]byte(text), &outcomes) == nil {
+		return inOrder(outcomes) // of _bulk_docs, as they came about
 	}
 	return text
+}
+
+func inOrder(list []json.RawMessage) string {
+	slices.SortFunc(list, func(a, b json.RawMessage) int { return strings.Compare(string(a), string(b)) })
+	return fmt.Sprintf("%s", list)
 }
 
 // computed tells whether a node gives what r asks for no validator, so that Kasoku gives
