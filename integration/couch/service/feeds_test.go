@@ -181,7 +181,9 @@ func TestFeedsThroughFailover(t *testing.T) {
 	write := func(when string) {
 		t.Helper()
 		began := time.Now()
-		defer func() { t.Logf("all knew what was written %s after %v", when, time.Since(began).Round(time.Millisecond)) }()
+		defer func() {
+			t.Logf("all knew what was written %s after %v", when, time.Since(began).Round(time.Millisecond))
+		}()
 		for i := range 10 {
 			id := fmt.Sprint(when, i)
 			want[id] = n.Must(t, "PUT", "/tweets/"+id, "{}").Rev(t)
