@@ -145,7 +145,12 @@ func (c *call) writers() order {
 	case c.route.Where == route.SameNode || c.replicates():
 		return c.affinity()
 	}
-	return cfg.writers(0, c.name, c.route.AppendID(nil))
+	id := c.route.AppendID(nil)
+	o := cfg.writers(0, c.name, id)
+	if db := c.followed(); db != nil && len(id) > 0 {
+		o = o.sooner(db.Likely(id)) // where it was written last, until the others have that
+	}
+	return o
 }
 
 // keepers is the order of the nodes for who may read the database: those that are told
@@ -186,7 +191,7 @@ func (c *call) hash() uint64 { return hashOf(c.x.Record.Client.Addr().AsSlice(),
 // reading says which node a read is for.
 func (c *call) reading() *reading {
 	cfg := &c.set.cfg
-	r := &reading{svc: c.svc, fleet: c.set.fleet, db: c.db, writers: c.writers(), patient: cfg.patience(&c.route)}
+	r := &reading{svc: c.svc, fleet: c.set.fleet, db: c.db, writers: c.writers(), patient: cfg.patience(&c.route), spread: cfg.Writes == WritesAny}
 	if cfg.HTTP.Group.Algorithm == balance.ConsistentHash {
 		r.key = slices.Concat(c.x.Request.Path, []byte{'?'}, c.x.Request.RawQuery)
 	}
@@ -197,6 +202,8 @@ func (c *call) reading() *reading {
 		r.prefer = c.set.cfg.writers(c.writer(), c.name, nil)
 	}
 	switch {
+	case c.db != nil && r.spread && r.id == nil && !c.route.System() && !c.replicates():
+		r.writers = r.writers.from(c.lately())
 	case c.db != nil:
 	case c.set.table() != nil && len(c.name) > 0:
 		r.prefer = r.writers // who lacks what is not known
@@ -206,6 +213,16 @@ func (c *call) reading() *reading {
 		}
 	}
 	return r
+}
+
+// lately is the node that has what the client wrote last in the database, or else what
+// anybody did.
+func (c *call) lately() int {
+	node, ok := c.set.fleet.recent.node(c.hash(), c.x.Now().Unix(), c.set.cfg.MaxLag)
+	if ok && c.db.In().Has(node) {
+		return node
+	}
+	return c.db.Writer()
 }
 
 // pass gives the request to the node that has to answer it.

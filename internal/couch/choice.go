@@ -69,6 +69,20 @@ func (o order) from(node int) order {
 	return o
 }
 
+// sooner puts the nodes of a set before the others.
+func (o order) sooner(set coherence.Nodes) order {
+	slices.SortStableFunc(o, func(a, b int) int {
+		switch {
+		case set.Has(a) == set.Has(b):
+			return 0
+		case set.Has(a):
+			return -1
+		}
+		return 1
+	})
+	return o
+}
+
 // reading chooses the node for a read. It refers to nothing of an exchange.
 type reading struct {
 	svc     *Service
@@ -79,6 +93,7 @@ type reading struct {
 	prefer  order           // who is asked first of those that may be; nil: any
 	key     []byte          // what balance.ConsistentHash goes by
 	patient time.Duration   // how long the answer may take to begin; 0: as long as any
+	spread  bool            // no node takes all writes
 }
 
 // indexTime is how long a node may take to begin an answer for which it may have to
@@ -121,12 +136,12 @@ func (r *reading) ask(ctx context.Context, q *origin.Outbound) (in *origin.Inbou
 	return r.last(ctx, q, current, f)
 }
 
-// current are the nodes that lack nothing of what the answer depends on. When writes
-// have just moved to another node, it may take a moment until one has all of them.
+// current are the nodes that lack nothing of what the answer depends on. It may take a
+// moment until one has everything.
 func (r *reading) current(ctx context.Context) coherence.Nodes {
 	current := r.db.Current(r.id)
 	if current == 0 && r.id == nil && len(r.writers) > 1 {
-		current = r.db.Merged(ctx)
+		current = r.db.Merged(ctx, r.writers[0])
 	}
 	return current
 }
@@ -148,15 +163,15 @@ func (r *reading) last(ctx context.Context, q *origin.Outbound, current coherenc
 }
 
 // owners are the nodes that have what was written through Kasoku and is read: those
-// that are current, as long as they can be reached and the node that takes the writes is
-// among them or one document is read; else that node. Of a database that is not followed
-// nobody knows: none.
+// that are current, as long as they can be reached and the node that takes all writes, if
+// one does, is among them or one document is read; else the likeliest. Of a database that
+// is not followed nobody knows: none.
 func (r *reading) owners(current coherence.Nodes) coherence.Nodes {
 	if r.db == nil {
 		return 0
 	}
 	in := r.db.In()
-	if current &= in; current != 0 && (r.id != nil || current.Has(r.writers[0])) {
+	if current &= in; current != 0 && (r.id != nil || r.spread || current.Has(r.writers[0])) {
 		return current
 	}
 	for _, node := range r.writers {

@@ -26,6 +26,8 @@ type site struct {
 	nodes  []*node
 	cfg    Config
 	client *http.Client
+
+	registry *telemetry.Registry
 }
 
 // newSite serves before that many nodes, called a, b and so on. change may change
@@ -53,11 +55,11 @@ func newSite(t testing.TB, nodes int, change ...func(*Config)) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	registry := telemetry.NewRegistry()
-	if s.Service, err = New(s.cfg, space, registry, slog.New(slog.DiscardHandler)); err != nil {
+	s.registry = telemetry.NewRegistry()
+	if s.Service, err = New(s.cfg, space, s.registry, slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
-	server, err := edge.Listen(edge.Config{Name: "couch", Listen: "127.0.0.1:0", Streaming: true, Handler: s.Service, Metrics: registry})
+	server, err := edge.Listen(edge.Config{Name: "couch", Listen: "127.0.0.1:0", Streaming: true, Handler: s.Service, Metrics: s.registry})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,22 +46,28 @@ type Database struct {
 	all    Nodes
 	out    Nodes // not reachable: nobody waits for them, nothing is kept of them
 	adrift Nodes // what they lack is not known
+	behind Nodes // of these, those that were out: they lack whatever was written meanwhile
 	drifts uint64
 	since  [MaxNodes]uint64 // drifts when a node went adrift the last time
 	heard  [MaxNodes]int64
 	lacks  [MaxNodes]int      // open changes that the node does not have
 	open   map[string]*change // by id
+	known  uint64             // how many changes have become known
+	oldest [MaxNodes]lack
 }
 
 // change is the newest revision of a document that any node has, for as long as
 // not all have announced it.
 type change struct {
 	rev   string
-	at    int64 // when it became known
-	has   Nodes // have it
-	told  Nodes // have announced it by their feed
-	asked Nodes // were named by Doubts
-	taken Nodes // are taken to have it, since nobody said that they lack it
+	no    uint64 // its place in the order in which changes became known, from 1 on
+	steps []step // before it, the oldest first
+	over  bool   // it is not open any more
+	at    int64  // when it became known
+	has   Nodes  // have it
+	told  Nodes  // have announced it by their feed
+	asked Nodes  // were named by Doubts
+	taken Nodes  // are taken to have it, since nobody said that they lack it
 }
 
 // New makes a database of which nothing is known: until each node is heard of
@@ -156,21 +162,35 @@ func (d *Database) learn(id, rev []byte, node int, now int64) *change {
 	c := d.open[string(id)]
 	if c != nil && newer(c.rev, rev) {
 		if c.has.Has(node) {
-			c.has = c.has.without(node)
-			d.lacks[node]++
+			d.loses(c, node)
 		}
+		c.reaches(node, rev)
 		c.told, c.asked = c.told.without(node), c.asked.without(node)
 		return c
 	}
-	if c != nil {
-		d.drop(string(id), c)
+	return d.begin(id, &change{rev: string(rev), at: now, has: Nodes(0).with(node)})
+}
+
+// begin opens a change in the place of the one that is open, if there is one.
+func (d *Database) begin(id []byte, c *change) *change {
+	if before := d.open[string(id)]; before != nil {
+		c.steps = before.walked(d.all)
+		d.drop(string(id), before)
 	} else if len(d.open) >= d.cfg.Open {
 		d.overflow()
 	}
-	c = &change{rev: string(rev), at: now, has: Nodes(0).with(node)}
+	d.known++
+	c.no = d.known
 	d.open[string(id)] = c
 	(d.all &^ c.has).each(func(n int) { d.lacks[n]++ })
 	return c
+}
+
+// loses takes note that node, which was taken to have the change, lacks it.
+func (d *Database) loses(c *change, node int) {
+	c.has = c.has.without(node)
+	d.lacks[node]++
+	d.oldest[node] = lack{}
 }
 
 // gets takes note that node has the change.
@@ -197,13 +217,14 @@ func (d *Database) close(id string, c *change) {
 // drop takes a change out of the books.
 func (d *Database) drop(id string, c *change) {
 	delete(d.open, id)
+	c.over = true
 	(d.all &^ c.has).each(func(n int) { d.lacks[n]-- })
 }
 
 // overflow gives the books up: what the nodes lack must be found out anew.
 func (d *Database) overflow() {
 	clear(d.open)
-	d.lacks = [MaxNodes]int{}
+	d.lacks, d.oldest = [MaxNodes]int{}, [MaxNodes]lack{}
 	d.drift(d.all)
 }
 

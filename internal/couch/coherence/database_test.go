@@ -192,6 +192,33 @@ func TestOut(t *testing.T) {
 	}
 }
 
+// TestLikely checks from whom a document is read when no node is current.
+func TestLikely(t *testing.T) {
+	d, _ := watched(2, Config{})
+	f := func(what string, want Nodes) {
+		t.Helper()
+		if got := d.Likely([]byte("a")); got != want {
+			t.Errorf("%s: nodes %02b, want %02b", what, got, want)
+		}
+	}
+	f("nothing is known", 0b11)
+	row(d, 1, "a", "1-a", 0)
+	f("one has it", 0b10)
+	d.Out(1)
+	f("and goes", 0b01)
+	row(d, 0, "a", "1-b", 0)
+	row(d, 0, "b", "1-b", 0)
+	d.Back(1)
+	f("and comes back", 0b01)
+	row(d, 1, "a", "2-a", 0)
+	f("with something newer", 0b10)
+	d.Reset(0, false)
+	f("the other's feed begins anew", 0b10)
+	d.Compared(0b11, 1<<60)
+	row(d, 0, "a", "2-a", 0)
+	f("both are compared and have it", 0b11)
+}
+
 // TestGoneWithItsDatabase checks that a change which went with the database of the only
 // node that had it is not waited for.
 func TestGoneWithItsDatabase(t *testing.T) {

@@ -15,7 +15,8 @@ import (
 // The world of the model: two nodes that replicate to each other, some time
 // later; their feeds, which reach us some time later; clients that read and
 // write through us, and others that write past us. a and b are written on node 0,
-// through us or past us; c on node 1, past us. A document is its generation.
+// through us or past us; c on node 1, past us, or in a world of several writers
+// through us as well. A document is its generation.
 var (
 	modelIDs = []string{"a", "b", "c"}
 	home     = map[string]int{"a": 0, "b": 0, "c": 1}
@@ -43,8 +44,10 @@ type reading struct {
 	id    string // "" for a view
 	node  int
 	keep  bool
+	waits bool // until a node covers the mark
+	mark  Mark
 	stamp cache.Stamp
-	least docs // what had been acknowledged when it began
+	least docs // what had been acknowledged when it began; where it waits, also what was announced
 	value docs // nil until the node has answered
 }
 
@@ -65,6 +68,7 @@ type model struct {
 	db        *Database
 	now       int64
 	nodes     [2]modelNode
+	spread    bool // both nodes take writes through us
 	readings  []*reading
 	writings  []*writing
 	copies    map[string]*reading
@@ -79,7 +83,7 @@ func newModel(t *rapid.T) *model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &model{cache: c, copies: map[string]*reading{}, acked: docs{}, announced: docs{}}
+	m := &model{cache: c, spread: rapid.Bool().Draw(t, "spread"), copies: map[string]*reading{}, acked: docs{}, announced: docs{}}
 	m.nodes[0].docs, m.nodes[1].docs = docs{}, docs{}
 	m.db = New(Config{Nodes: 2, Open: rapid.SampledFrom([]int{1, 2, 100}).Draw(t, "open"), Move: m.move})
 	m.db.Compared(NodesUpTo(2), 1<<60)
@@ -131,7 +135,11 @@ func (m *model) WritePast(t *rapid.T) {
 }
 
 func (m *model) BeginWrite(t *rapid.T) {
-	id := rapid.SampledFrom(modelIDs[:2]).Draw(t, "id")
+	ids := modelIDs[:2]
+	if m.spread {
+		ids = modelIDs
+	}
+	id := rapid.SampledFrom(ids).Draw(t, "id")
 	tags := []cache.Tag{tagger.Document(modelDB, []byte(id)), tagger.Results(modelDB)}
 	m.writings = append(m.writings, &writing{id: id, fence: m.cache.Begin(tags, nil)})
 }
@@ -141,15 +149,15 @@ func (m *model) ApplyWrite(t *rapid.T) {
 	if w.gen != 0 {
 		t.Skip("applied")
 	}
-	w.gen = m.nodes[0].docs[w.id] + 1
-	m.apply(t, 0, w.id, w.gen)
+	w.gen = m.nodes[home[w.id]].docs[w.id] + 1
+	m.apply(t, home[w.id], w.id, w.gen)
 }
 
 func (m *model) EndWrite(t *rapid.T) {
 	i := pick(t, m.writings)
 	w := m.writings[i]
 	if w.gen != 0 {
-		m.db.Wrote(0, []byte(w.id), rev(w.gen), m.now)
+		m.db.Wrote(home[w.id], []byte(w.id), rev(w.gen), m.now)
 		m.acked[w.id] = max(m.acked[w.id], w.gen)
 	} // else it was refused
 	w.fence.Commit(cache.Change{})
@@ -255,20 +263,40 @@ func (m *model) BeginRead(t *rapid.T) {
 		id = []byte(r.id)
 	}
 	current := m.db.Current(id)
-	switch current {
-	case 0: // the node that takes writes
-	case 3:
-		r.node, r.keep = anyNode(t), true
-	default:
-		r.node, r.keep = int(current)-1, true
+	switch {
+	case current != 0:
+		r.asks(t, current)
+	case id == nil && (m.spread || rapid.Bool().Draw(t, "wait")):
+		r.waits, r.mark = true, m.db.Mark()
+		for id, gen := range m.announced {
+			r.least[id] = max(r.least[id], gen)
+		}
+	case m.spread:
+		t.Skip("nobody knows who has it")
+	default: // the node that takes writes
 	}
 	m.readings = append(m.readings, r)
+}
+
+// asks chooses one of the nodes whose answers may be kept.
+func (r *reading) asks(t *rapid.T, nodes Nodes) {
+	r.waits, r.keep, r.node = false, true, int(nodes)-1
+	if nodes == 3 {
+		r.node = anyNode(t)
+	}
 }
 
 func (m *model) AnswerRead(t *rapid.T) {
 	r := m.readings[pick(t, m.readings)]
 	if r.value != nil {
 		t.Skip("answered")
+	}
+	if r.waits {
+		nodes := m.db.Covers(r.mark)
+		if nodes == 0 {
+			t.Skip("no node has all of it")
+		}
+		r.asks(t, nodes)
 	}
 	r.value = maps.Clone(m.nodes[r.node].docs)
 	r.atLeast(t, "an answer", r.least)

@@ -11,10 +11,7 @@ import "time"
 func (d *Database) Current(id []byte) Nodes {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	in := d.all &^ d.out
-	if in.Len() > 1 {
-		in &^= d.adrift
-	}
+	in := d.compared()
 	if id != nil {
 		if c := d.open[string(id)]; c != nil {
 			in &= c.has
@@ -28,6 +25,31 @@ func (d *Database) Current(id []byte) Nodes {
 		}
 	})
 	return current
+}
+
+// Likely returns the nodes that are not out and have the document's newest revision, as
+// far as anybody knows: those to be read from, and to be written to, where none is
+// current.
+func (d *Database) Likely(id []byte) Nodes {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	in := d.all &^ d.out
+	if c := d.open[string(id)]; c != nil && in&c.has != 0 {
+		in &= c.has
+	}
+	if there := in &^ d.behind; there != 0 {
+		return there
+	}
+	return in
+}
+
+// compared are the nodes of which it is known what they lack.
+func (d *Database) compared() Nodes {
+	in := d.all &^ d.out
+	if in.Len() > 1 {
+		in &^= d.adrift
+	}
+	return in
 }
 
 // In returns the nodes that are not out.
@@ -50,8 +72,7 @@ func (d *Database) Reset(node int, gone bool) {
 		// Whatever changed before is not announced any more.
 		c.told = c.told.with(node)
 		if gone && c.has.Has(node) {
-			c.has = c.has.without(node)
-			d.lacks[node]++
+			d.loses(c, node)
 		}
 		if c.has == 0 {
 			d.drop(id, c) // nobody has it any more, and nobody will get it
@@ -83,7 +104,7 @@ func (d *Database) Back(node int) {
 		return
 	}
 	d.cfg.Move(nil)
-	d.out = d.out.without(node)
+	d.out, d.behind = d.out.without(node), d.behind.with(node)
 	d.drift(d.all)
 	d.follow()
 }
@@ -117,8 +138,8 @@ func (d *Database) Missing(node int, id, rev []byte, now int64) {
 	// A node that has said itself that it has the revision got it after it was
 	// asked; and a newer revision is waited for already.
 	if c.rev == string(rev) && c.taken.Has(node) {
-		c.has, c.told, c.taken = c.has.without(node), c.told.without(node), c.taken.without(node)
-		d.lacks[node]++
+		c.told, c.taken = c.told.without(node), c.taken.without(node)
+		d.loses(c, node)
 	}
 }
 
@@ -127,15 +148,11 @@ func (d *Database) Missing(node int, id, rev []byte, now int64) {
 // is open by then. It returns nil if there is no room.
 func (d *Database) presume(id, rev []byte, now int64) *change {
 	d.cfg.Move(id)
-	if c := d.open[string(id)]; c != nil {
-		d.drop(string(id), c)
-	} else if len(d.open) >= d.cfg.Open {
+	if d.open[string(id)] == nil && len(d.open) >= d.cfg.Open {
 		d.overflow()
 		return nil
 	}
-	c := &change{rev: string(rev), at: now, has: d.all, told: d.all, taken: d.all}
-	d.open[string(id)] = c
-	return c
+	return d.begin(id, &change{rev: string(rev), at: now, has: d.all, told: d.all, taken: d.all})
 }
 
 // Compared takes note that it is known what the nodes lack, unless they have gone
@@ -145,7 +162,7 @@ func (d *Database) Compared(nodes Nodes, mark uint64) {
 	defer d.mu.Unlock()
 	nodes.each(func(n int) {
 		if d.since[n] <= mark {
-			d.adrift = d.adrift.without(n)
+			d.adrift, d.behind = d.adrift.without(n), d.behind.without(n)
 		}
 	})
 }

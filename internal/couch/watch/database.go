@@ -103,12 +103,19 @@ func (d *Database) Servable(now int64) bool { return !d.barred.Load() && d.known
 // coherence.Database.Current, and its order: tags are noted, then Current, then a
 // node is asked. If it is empty, whoever takes the writes is to be asked, and the
 // answer is good for whoever asked only.
-func (d *Database) Current(id []byte) coherence.Nodes {
+func (d *Database) Current(id []byte) coherence.Nodes { return d.sound(d.known.Current(id)) }
+
+// sound returns those of the nodes of which something may be kept at all.
+func (d *Database) sound(nodes coherence.Nodes) coherence.Nodes {
 	if d.barred.Load() {
 		return 0
 	}
-	return d.known.Current(id) &^ coherence.Nodes(d.lagging.Load())
+	return nodes &^ coherence.Nodes(d.lagging.Load())
 }
+
+// Likely returns the nodes that have the document's newest revision, as far as anybody
+// knows, of those that can be reached; see coherence.Database.Likely.
+func (d *Database) Likely(id []byte) coherence.Nodes { return d.known.Likely(id) }
 
 // In returns the nodes that can be reached, as far as the feeds tell, and have the
 // database.

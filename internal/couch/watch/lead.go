@@ -75,16 +75,18 @@ func (d *Database) gone(node int) bool {
 // looking is how often Merged looks.
 const looking = 5 * time.Millisecond
 
-// Merged waits, for a tenth of MaxLag after another node took the writes, until a node
-// has what both have taken, and returns those that do: none if it was in vain or ctx
-// has ended.
-func (d *Database) Merged(ctx context.Context) coherence.Nodes {
-	d.lead.mu.Lock()
-	left := d.table.cfg.MaxLag/10 - time.Since(d.lead.moved)
-	d.lead.mu.Unlock()
+// Merged waits until a node has all that is known now, and returns those that do: none if
+// it was in vain or ctx has ended. Their answers may be kept as those of Current. It waits
+// for a tenth of MaxLag at most: after writes were taken by two nodes in turn, or if
+// writer, which would be asked instead, lacks something for longer than that, and another
+// node does not.
+func (d *Database) Merged(ctx context.Context, writer int) coherence.Nodes {
+	mark := d.known.Mark()
+	left := d.merging(writer)
 	if left <= 0 {
 		return 0
 	}
+	d.table.metrics.merging.Inc()
 	ctx, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
 	ticker := time.NewTicker(looking)
@@ -94,9 +96,24 @@ func (d *Database) Merged(ctx context.Context) coherence.Nodes {
 		case <-ctx.Done():
 			return 0
 		case <-ticker.C:
-			if current := d.Current(nil); current != 0 {
-				return current
+			if nodes := d.sound(d.known.Covers(mark)); nodes != 0 {
+				return nodes
 			}
 		}
 	}
+}
+
+// merging is how long it is worth while to wait in Merged.
+func (d *Database) merging(writer int) time.Duration {
+	most := d.table.cfg.MaxLag / 10
+	d.lead.mu.Lock()
+	left := most - time.Since(d.lead.moved)
+	d.lead.mu.Unlock()
+	if left > 0 {
+		return left
+	}
+	if near := d.sound(d.known.Within(most, d.table.cfg.Cache.Now())); near != 0 && !near.Has(writer) {
+		return most
+	}
+	return 0
 }

@@ -9,8 +9,9 @@ import (
 
 // metrics are the series of one table.
 type metrics struct {
-	refused, forsaken *telemetry.Counter
-	nodes             []nodeMetrics
+	refused, forsaken, merging *telemetry.Counter
+
+	nodes []nodeMetrics
 }
 
 type nodeMetrics struct {
@@ -27,6 +28,7 @@ func newMetrics(t *Table) *metrics {
 	m := &metrics{
 		refused:  r.Counter("kasoku_couch_refused_databases_total", "Times a database was not taken into use because there are too many.", "service", service),
 		forsaken: r.Counter("kasoku_couch_forsaken_total", "Changes that a node did not get for so long that it is taken to never get them.", "service", service),
+		merging:  r.Counter("kasoku_couch_merging_total", "Reads of results that waited until one node had what two had taken.", "service", service),
 	}
 	for node, name := range t.cfg.Nodes {
 		m.nodes = append(m.nodes, newNodeMetrics(t, node, "service", service, "node", name))

@@ -1,0 +1,93 @@
+package couch
+
+import (
+	"net"
+	"net/http"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// TestAny shows that with writes to any node those of a document have one node, and
+// that the client reads from there.
+func TestAny(t *testing.T) {
+	s := newSite(t, 2, func(c *Config) { c.Writes = WritesAny })
+	s.follow()
+	s.requests()
+	for n := range 64 { // nodes are chosen by their addresses too, which are others each time
+		id := strconv.Itoa(n)
+		first := s.ask("PUT", "/db/"+id, id)
+		second := s.ask("PUT", "/db/"+id, id+id)
+		read := s.ask("GET", "/db/"+id, "")
+		if first.header.Get("X-Node") != second.header.Get("X-Node") || read.body != id+id {
+			t.Errorf("%s: written on %s and %s, read %s", id, first.header.Get("X-Node"), second.header.Get("X-Node"), read.body)
+		}
+	}
+	if len(s.nodes[0].requests()) == 0 || len(s.nodes[1].requests()) == 0 {
+		t.Error("one node has all writes")
+	}
+}
+
+// TestAnyFailback shows that with writes to any node a document that another node has
+// taken is written there until its own lacks nothing of it.
+func TestAnyFailback(t *testing.T) {
+	s := newSite(t, 2, func(c *Config) { c.Writes = WritesAny })
+	s.follow()
+	own, other := s.nodes[0], s.nodes[1]
+	if s.ask("PUT", "/db/x", "1").header.Get("X-Node") == "b" {
+		own, other = other, own
+	}
+	other.gets("x", own)
+	s.settled()
+	from := func(what, body string, node *node) {
+		t.Helper()
+		if g := s.ask("PUT", "/db/x", body); g.status != 201 || g.header.Get("X-Node") != node.name {
+			t.Errorf("%s: %d from %s, want %s", what, g.status, g.header.Get("X-Node"), node.name)
+		}
+	}
+	own.set(func() { own.status = 503 })
+	from("its own node fails", "2", other)
+	own.set(func() { own.status = 0 })
+	from("its own node lacks that", "3", other)
+	own.gets("x", other)
+	s.settled()
+	from("its own node has all", "4", own)
+}
+
+// TestAnyReadsOwn shows that with writes to any node a client reads results from the
+// node that took its last write, when no node has all for long.
+func TestAnyReadsOwn(t *testing.T) {
+	s := newSite(t, 2, func(c *Config) { c.Writes = WritesAny })
+	s.follow()
+	ids := [2]string{} // by node: a document of its
+	for n := 0; ids[0] == "" || ids[1] == ""; n++ {
+		node := s.ask("PUT", "/db/"+strconv.Itoa(n), "1").header.Get("X-Node")
+		ids[node[0]-'a'] = strconv.Itoa(n)
+	}
+	clients := [2]*http.Client{clientAt(t, 2), clientAt(t, 3)}
+	on := func(client int, method, path, body string) string {
+		s.client = clients[client]
+		return s.ask(method, path, body).header.Get("X-Node")
+	}
+	for began, over := time.Now(), false; !over; began = time.Now() {
+		var read [2]string
+		for i := range clients {
+			on(i, "PUT", "/db/"+ids[i], "2")
+		}
+		for i := range clients {
+			read[i] = on(i, "GET", view, "")
+		}
+		// What was written longer ago is taken to be everywhere.
+		if over = time.Since(began) < s.settings.Load().cfg.MaxLag; over && read != [2]string{"a", "b"} {
+			t.Errorf("read from %q", read)
+		}
+	}
+}
+
+// clientAt is a client with an address of its own.
+func clientAt(t *testing.T, n byte) *http.Client {
+	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, n)}}
+	transport := &http.Transport{DialContext: dialer.DialContext, DisableCompression: true}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
