@@ -22,8 +22,8 @@ type Way struct {
 	URL string
 	// Faults strike requests that are no live feeds. For Plan.Only they are called
 	// "own" (what an accelerator asks for itself: _up, _revs_diff, a database's state,
-	// feeds that are not live), "read" (GET, HEAD, and POST to what only reads) and
-	// "write" (the rest).
+	// feeds that are not live), "replication" (what only replicators ask for), "read" (GET,
+	// HEAD, and POST to what only reads) and "write" (the rest).
 	Faults fault.Injector
 
 	next http.Handler
@@ -111,6 +111,8 @@ func operation(r *http.Request) string {
 	switch {
 	case last == path || last == "_revs_diff" || last == "_changes":
 		return "own"
+	case last == "_bulk_docs", last == "_bulk_get", strings.Contains(path, "/_local/"):
+		return "replication"
 	case r.Method == http.MethodGet || r.Method == http.MethodHead || last == "_find" || last == "_all_docs" || strings.Contains(path, "/_view/"):
 		return "read"
 	}

@@ -14,8 +14,28 @@ import (
 // client sends one request after the other.
 type client struct {
 	*Run
+	http   *http.Client
 	rand   *rand.Rand
 	memory map[string]remembered // by method, path and body
+	own    own
+}
+
+// own is what a client has written last through the accelerator.
+type own struct {
+	key, gen int32
+	epoch    int
+}
+
+// result is the floor that f is for a result's reader, where both nodes take writes.
+func (f Floor) result(key int32, o own, apart bool) Floor {
+	f.Gen = f.late
+	if apart {
+		f.Gen = 0
+	}
+	if o.key == key && o.epoch == f.epoch {
+		f.Gen = max(f.Gen, o.gen)
+	}
+	return f
 }
 
 // remembered is an answer that a client may ask to be told the change of.
@@ -53,7 +73,7 @@ type answer struct {
 }
 
 // send sends a request; tag is what If-None-Match says, if it is not empty.
-func (r *Run) send(ctx context.Context, method, url, body, tag string) (answer, error) {
+func send(ctx context.Context, client *http.Client, method, url, body, tag string) (answer, error) {
 	var content io.Reader
 	if body != "" {
 		content = strings.NewReader(body)
@@ -69,13 +89,17 @@ func (r *Run) send(ctx context.Context, method, url, body, tag string) (answer, 
 	if tag != "" {
 		req.Header.Set("If-None-Match", tag)
 	}
-	resp, err := r.http.Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
 		return answer{}, err
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	return answer{resp.StatusCode, resp.Header, text}, err
+}
+
+func (c *client) send(ctx context.Context, method, url, body, tag string) (answer, error) {
+	return send(ctx, c.http, method, url, body, tag)
 }
 
 // document reads one document.
@@ -100,6 +124,9 @@ func (c *client) read(ctx context.Context, s *source, first, end int32) {
 	began := c.now()
 	for key := first; key < end; key++ {
 		floors[key] = c.ledgers[key].Now(began)
+		if c.cfg.Spread && s.computed {
+			floors[key] = floors[key].result(key, c.own, c.apart.Load())
+		}
 	}
 	seen, ok := c.ask(ctx, s)
 	if !ok {
@@ -191,11 +218,13 @@ func (c *client) write(ctx context.Context, key int32) {
 	url, past := c.cfg.Through, false
 	switch {
 	case owned(key) && c.cfg.Other != "":
-		if c.away.Load() {
+		c.other.RLock()
+		defer c.other.RUnlock()
+		if c.away {
 			return
 		}
 		url, past = c.cfg.Other, true
-	case c.rand.IntN(4) == 0:
+	case !c.cfg.Spread && c.rand.IntN(4) == 0:
 		url, past = c.cfg.First, true
 	}
 	w := &Write{Key: key, N: c.numbers.Add(1), Past: past}
@@ -232,6 +261,10 @@ func (c *client) put(ctx context.Context, url, rev string, w *Write) outcome {
 		if wrong := l.Acknowledged(w, generation(said.Rev), c.now()); wrong != "" {
 			c.violated("%s", wrong)
 		}
+		if !w.Past {
+			c.own = own{w.Key, w.Gen, w.epoch}
+		}
+		c.count(func(*Result) { c.acked[docID(w.Key)] = append(c.acked[docID(w.Key)], said.Rev) })
 		if w.Delete {
 			said.Rev = ""
 		}

@@ -1,130 +1,17 @@
 package history
 
 import (
-	"fmt"
-	"os"
-	"strconv"
 	"testing"
-	"time"
 
-	"github.com/kasoku/kasoku/integration/couch"
 	"github.com/kasoku/kasoku/integration/fault"
-	"github.com/kasoku/kasoku/integration/harness"
 )
-
-// bound is after how long a write past Kasoku must be seen. What is promised is a
-// second more than a feed takes to tell it; how long that is depends on the machine.
-const bound = 5 * time.Second
-
-// scene is two nodes, the ways to them that fail on command, and a run of clients of
-// the Kasoku before them.
-type scene struct {
-	*testing.T
-	nodes [2]*couch.Node
-	ways  [2]*couch.Way
-	run   *Run
-
-	probes int
-}
-
-func newScene(t *testing.T, cfg Config) *scene {
-	t.Helper()
-	s := &scene{T: t, nodes: [2]*couch.Node{couch.Disk(t), couch.Disk(t)}}
-	a, b := s.nodes[0], s.nodes[1]
-	couch.Pair(t, a, b, "history")
-	if err := Prepare(t.Context(), a.URL, "history"); err != nil {
-		t.Fatal(err)
-	}
-	couch.Await(t, "the design document on the other node", func() bool { return b.Do(t, "GET", "/history/_design/h", "").Status == 200 })
-	s.ways = [2]*couch.Way{couch.NewWay(t, a), couch.NewWay(t, b)}
-	k := harness.Start(t, harness.Options{Type: "couchdb", Origin: s.ways[0].URL + ", " + s.ways[1].URL})
-	cfg.Through, cfg.First, cfg.Other = k.URL, a.URL, b.URL
-	cfg.DB, cfg.Clients, cfg.Bound = "history", 8, bound
-	s.run = Start(t.Context(), cfg)
-	return s
-}
-
-// stage lets a busy and a quiet time go by, the one that has just begun, and tells what came of them.
-func (s *scene) stage(name string) (failed, odd int64) {
-	s.Helper()
-	before, until := s.run.Counts(), s.run.Cycles()+1
-	couch.Await(s, name, func() bool { return s.run.Cycles() >= until })
-	after := s.run.Counts()
-	failed, odd = after.Failed-before.Failed, after.Odd-before.Odd
-	s.Logf("%-26s %5d reads, %5d from memory, %4d writes, %3d past; %d reads failed, %d odd, %d writes unanswered",
-		name, after.Reads+after.Results-before.Reads-before.Results, after.Hits-before.Hits, after.Writes-before.Writes, after.Past-before.Past,
-		failed, odd, after.Unanswered-before.Unanswered)
-	return failed, odd
-}
-
-// back waits until what is written to a node past Kasoku is seen again.
-func (s *scene) back(node int) {
-	s.Helper()
-	s.probes++
-	path := fmt.Sprint("/history/probe-", s.probes)
-	s.nodes[node].Must(s, "PUT", path, "{}")
-	by := &couch.Node{URL: s.run.cfg.Through}
-	couch.Await(s, path, func() bool { return by.Do(s, "GET", path, "").Status == 200 })
-	s.stage("it comes back")
-}
-
-// healthy is a stage in which no client may notice anything.
-func (s *scene) healthy(name string) {
-	s.Helper()
-	if failed, odd := s.stage(name); failed > 0 || odd > 0 {
-		c := s.run.Counts()
-		s.Errorf("%s: %d reads failed, the first of all: %s; %d were odd, the first of all: %s", name, failed, c.FirstFailed, odd, c.FirstOdd)
-	}
-}
-
-// end lets what is kept be read for longer than the bound, and holds the run against
-// what must have come of it.
-func (s *scene) end() {
-	s.Helper()
-	s.run.Calm()
-	until := s.run.now() + bound + cycle
-	couch.Await(s, "the end", func() bool { return s.run.now() > until })
-	result := s.run.Stop()
-	report(s.T, &result)
-	if result.Hits*20 < result.Reads+result.Results {
-		s.Errorf("only %d of %d reads were answered from memory: the run says little", result.Hits, result.Reads+result.Results)
-	}
-	for _, v := range result.Violations {
-		s.Error(v)
-	}
-	if more := result.Violated - int64(len(result.Violations)); more > 0 {
-		s.Errorf("and %d more", more)
-	}
-}
-
-// rounds is how often the tests go through their faults.
-func rounds(t *testing.T) int {
-	text := os.Getenv("KASOKU_COUCH_ROUNDS")
-	if text == "" {
-		return 1
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("KASOKU_COUCH_ROUNDS: %v", err)
-	}
-	return n
-}
-
-// reads are faults in answers to reads, each one in so many.
-func reads(oneIn int, kinds ...fault.Kind) fault.Plan {
-	p := fault.Plan{OneIn: map[fault.Kind]int{}, Only: []string{"read"}, DelayFor: 300 * time.Millisecond}
-	for _, k := range kinds {
-		p.OneIn[k] = oneIn
-	}
-	return p
-}
 
 // TestHistory checks what documents and views show while they are written through Kasoku
 // to one node and past it to both, and feeds and nodes fail.
 func TestHistory(t *testing.T) {
 	s := newScene(t, Config{})
 	s.healthy("nothing fails")
-	for range rounds(t) {
+	for range rounds(t, 1) {
 		s.ways[0].CutFeeds()
 		s.ways[1].CutRow()
 		s.healthy("feeds cut")
@@ -143,11 +30,13 @@ func TestHistory(t *testing.T) {
 		s.ways[0].Faults.Set(reads(8, fault.Garbage, fault.ResetBody))
 		s.stage("one node spoils reads")
 		s.ways[0].Faults.Clear()
+		s.stage("it stops to") // what has failed is still under way
 		s.healthy("nothing fails any more")
 
 		// What is written to a node past Kasoku while that can't reach it is seen when
 		// it can, or another node has it.
 		s.run.Away(true)
+		s.replicated()
 		s.nodes[1].Kill()
 		s.healthy("the other node is dead")
 		s.nodes[1].Restart(t)
@@ -155,5 +44,27 @@ func TestHistory(t *testing.T) {
 		s.run.Away(false)
 		s.healthy("it is back")
 	}
+	s.end()
+}
+
+// TestHistoryOfWriter is the same while the node that takes the writes fails. What only
+// it had when it died may be lost; everything else holds.
+func TestHistoryOfWriter(t *testing.T) {
+	s := newScene(t, Config{NoDeletes: true, Retried: true})
+	for range rounds(t, 0) {
+		plan := reads(10, fault.Delay, fault.ErrorBefore, fault.ErrorAfter, fault.Unavailable, fault.ResetBefore, fault.ResetAfter)
+		plan.Only = []string{"read", "write"}
+		s.ways[0].Faults.Set(plan)
+		s.stage("the writer fails")
+		s.ways[0].Faults.Clear()
+		s.stage("it stops to") // what has failed is still under way
+		s.healthy("it does not any more")
+
+		s.run.Losing(s.nodes[0].Kill)
+		s.stage("the writer is dead")
+		s.nodes[0].Restart(t)
+		s.back(0)
+	}
+	s.healthy("nothing fails")
 	s.end()
 }

@@ -17,6 +17,10 @@
 //     sent before the read ended and was not refused;
 //   - it is absent only if it was never acknowledged to be there, or if a deletion
 //     of at least that generation was sent.
+//
+// Where both nodes take writes (Config.Spread), what a document's revisions fork to is
+// the longest branch, so its generation still tells how old it is. A result then has to
+// show at once only what its own client wrote last, and the rest after the bound.
 package history
 
 import (
@@ -49,6 +53,7 @@ type Write struct {
 // Floor is what a read of a document that begins now has to show.
 type Floor struct {
 	Gen   int32
+	late  int32 // of what was acknowledged longer than the bound ago, and not past that
 	at    time.Duration
 	epoch int
 }
@@ -61,9 +66,11 @@ type Ledger struct {
 
 	mu      sync.Mutex
 	epoch   int
-	floor   int32           // of acknowledged writes through the accelerator, and of old ones past it
-	past    []ack           // acknowledged, by time
-	due     int             // past[:due] have gone into the floor
+	losing  bool            // what is begun now may be lost
+	floor   int32           // of acknowledged writes through the accelerator
+	late    int32           // of old ones, past it too
+	acks    []ack           // by time
+	due     int             // acks[:due] have gone into late
 	deletes map[*Write]bool // sent, and what came of them is not known yet
 	deleted int32           // the latest generation of those that are known or must be taken to be executed
 	writes  map[int64]*Write
@@ -71,9 +78,13 @@ type Ledger struct {
 }
 
 type ack struct {
-	gen int32
-	at  time.Duration
+	gen  int32
+	at   time.Duration
+	past bool
 }
+
+// lossy is the epoch of writes that may be lost.
+const lossy = -1
 
 // Begin takes note of a write before it is sent.
 func (l *Ledger) Begin(w *Write) {
@@ -83,6 +94,9 @@ func (l *Ledger) Begin(w *Write) {
 		l.writes, l.deletes = map[int64]*Write{}, map[*Write]bool{}
 	}
 	w.epoch = l.epoch
+	if l.losing {
+		w.epoch = lossy
+	}
 	l.writes[w.N] = w
 	if w.Delete {
 		l.deletes[w] = true
@@ -98,12 +112,11 @@ func (l *Ledger) Acknowledged(w *Write, gen int32, at time.Duration) (wrong stri
 	}
 	w.Gen = gen
 	l.settle(w)
-	switch {
-	case w.epoch != l.epoch:
-	case w.Past:
-		l.past = append(l.past, ack{gen, at})
-	default:
-		l.floor = max(l.floor, gen)
+	if w.epoch == l.epoch {
+		l.acks = append(l.acks, ack{gen, at, w.Past})
+		if !w.Past {
+			l.floor = max(l.floor, gen)
+		}
 	}
 	return wrong
 }
@@ -130,24 +143,26 @@ func (l *Ledger) settle(w *Write) {
 	}
 }
 
-// Forget takes note that acknowledged writes may be lost, since the only node that
-// has them is about to go. What is acknowledged to those who ask later counts.
-func (l *Ledger) Forget() {
+// Lose takes note that acknowledged writes may be lost from now on, since the only node
+// that has them is about to go; with false, that it has gone. What is begun later and
+// acknowledged counts.
+func (l *Ledger) Lose(losing bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.losing = losing
 	l.epoch++
-	l.floor, l.past, l.due = 0, nil, 0
+	l.floor, l.late, l.acks, l.due = 0, 0, nil, 0
 }
 
 // Now returns what a read that begins at that time must show.
 func (l *Ledger) Now(at time.Duration) Floor {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for l.due < len(l.past) && l.past[l.due].at < at-l.Bound {
-		l.floor = max(l.floor, l.past[l.due].gen)
+	for l.due < len(l.acks) && l.acks[l.due].at < at-l.Bound {
+		l.late = max(l.late, l.acks[l.due].gen)
 		l.due++
 	}
-	return Floor{l.floor, at, l.epoch}
+	return Floor{max(l.floor, l.late), l.late, at, l.epoch}
 }
 
 // Check tells why a read that began with that floor, and has ended, may not show
@@ -195,8 +210,8 @@ func (l *Ledger) absent(f Floor) string {
 
 // lag measures how far a read was behind writes past the accelerator.
 func (l *Ledger) lag(f Floor, s Seen) {
-	for _, a := range l.past[l.due:] {
-		if a.at < f.at && a.gen > s.Gen {
+	for _, a := range l.acks[l.due:] {
+		if a.past && a.at < f.at && a.gen > s.Gen {
 			l.behind = max(l.behind, f.at-a.at)
 			return
 		}

@@ -27,6 +27,10 @@ func TestLedger(t *testing.T) {
 		l.Begin(&w)
 		return &w
 	}
+	lose := func(l *Ledger) {
+		l.Lose(true)
+		l.Lose(false)
+	}
 	write := func(l *Ledger) { l.Acknowledged(begin(l, Write{N: 2, Gen: 2}), 2, at(1)) }
 	past := func(tenths int) func(l *Ledger) {
 		return func(l *Ledger) { l.Acknowledged(begin(l, Write{N: 2, Gen: 2, Past: true}), 2, at(tenths)) }
@@ -63,17 +67,54 @@ func TestLedger(t *testing.T) {
 	})
 	f("forgotten", Seen{1, 1}, "", func(l *Ledger) {
 		write(l)
-		l.Forget()
+		lose(l)
 	})
 	f("forgotten, under way then", Seen{1, 1}, "", func(l *Ledger) {
 		w := begin(l, Write{N: 2, Gen: 2})
-		l.Forget()
+		lose(l)
+		l.Acknowledged(w, 2, at(1))
+	})
+	f("written while it goes", Seen{1, 1}, "", func(l *Ledger) {
+		l.Lose(true)
+		w := begin(l, Write{N: 2, Gen: 2})
+		l.Lose(false)
 		l.Acknowledged(w, 2, at(1))
 	})
 	f("written after what is forgotten", Seen{1, 1}, "2 was to be seen", func(l *Ledger) {
-		l.Forget()
+		lose(l)
 		write(l)
 	})
+}
+
+// TestLedgerLate checks what a result must show where both nodes take writes.
+func TestLedgerLate(t *testing.T) {
+	l := &Ledger{Bound: time.Second}
+	first, second := &Write{N: 1}, &Write{N: 2, Gen: 2}
+	l.Begin(first)
+	l.Acknowledged(first, 1, 0)
+	l.Begin(second)
+	l.Acknowledged(second, 2, time.Second)
+	f := func(at time.Duration, w *Write, apart bool, want int32) {
+		t.Helper()
+		now := l.Now(at)
+		o := own{key: 3, gen: w.Gen, epoch: w.epoch}
+		if got := now.result(3, o, apart).Gen; got != want {
+			t.Errorf("after %v generation %d is to be seen, want %d", at, got, want)
+		}
+		if got := now.result(4, o, true).Gen; got != 0 {
+			t.Errorf("after %v generation %d of another document is to be seen", at, got)
+		}
+	}
+	nothing := &Write{epoch: lossy}
+	f(500*time.Millisecond, nothing, false, 0)
+	f(1500*time.Millisecond, nothing, false, 1)
+	f(1500*time.Millisecond, nothing, true, 0)
+	f(1500*time.Millisecond, first, true, 1)
+	f(1500*time.Millisecond, second, false, 2)
+	f(2500*time.Millisecond, nothing, false, 2)
+	l.Lose(true)
+	l.Lose(false)
+	f(2500*time.Millisecond, second, false, 0)
 }
 
 // TestLedgerBegun checks that a read is held to what was acknowledged when it

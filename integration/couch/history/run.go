@@ -25,6 +25,9 @@ type Config struct {
 	// NoDeletes leaves deletions out, for runs in which a document's revisions may
 	// fork: the winner may then be another branch than the deleted one.
 	NoDeletes bool
+	// Spread says that the accelerator gives writes to both nodes. Nothing is written past
+	// it on First then.
+	Spread bool
 	// Retried says that a conflict does not prove that a write was not executed,
 	// since something on the way may send a write twice.
 	Retried bool
@@ -56,15 +59,18 @@ type Run struct {
 	began   time.Time
 	cancel  context.CancelFunc
 	done    sync.WaitGroup
-	http    *http.Client
 	numbers atomic.Int64
 	calm    atomic.Bool
-	away    atomic.Bool
+	apart   atomic.Bool
 	ledgers [Keys]Ledger
-	latest  [Keys]latest
+
+	other  sync.RWMutex // held by those who write to the other node past the accelerator
+	away   bool         // guarded by other
+	latest [Keys]latest
 
 	mu     sync.Mutex
 	result Result
+	acked  map[string][]string // revisions by document
 }
 
 // latest is the newest revision of a document that a client was told of; empty if
@@ -88,8 +94,7 @@ func (l *latest) set(rev string) {
 
 // Prepare puts the design document that views need into the database at url.
 func Prepare(ctx context.Context, url, db string) error {
-	r := &Run{http: http.DefaultClient}
-	a, err := r.send(ctx, "PUT", url+"/"+db+"/_design/h", design, "")
+	a, err := send(ctx, http.DefaultClient, "PUT", url+"/"+db+"/_design/h", design, "")
 	if err == nil && a.status != http.StatusCreated {
 		err = fmt.Errorf("design document: %d %s", a.status, a.body)
 	}
@@ -102,29 +107,33 @@ const pace = 2 * time.Millisecond
 // Start begins a run. It goes on until Stop.
 func Start(ctx context.Context, cfg Config) *Run {
 	ctx, cancel := context.WithCancel(ctx)
-	r := &Run{cfg: cfg, began: time.Now(), cancel: cancel, http: &http.Client{
-		Timeout: 40 * time.Second,
-		Transport: &http.Transport{
-			DialContext:         (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
-			MaxIdleConnsPerHost: cfg.Clients,
-			DisableCompression:  true,
-		},
-	}}
+	r := &Run{cfg: cfg, began: time.Now(), cancel: cancel, acked: map[string][]string{}}
 	for i := range r.ledgers {
 		r.ledgers[i].Bound = cfg.Bound
 	}
 	for i := range cfg.Clients {
-		c := &client{Run: r, rand: rand.New(rand.NewPCG(uint64(i), 1)), memory: map[string]remembered{}}
-		r.done.Go(func() { c.loop(ctx) })
+		c := &client{Run: r, http: clientAt(byte(2 + i)), rand: rand.New(rand.NewPCG(uint64(i), 1)), memory: map[string]remembered{}, own: own{epoch: lossy}}
+		r.done.Go(func() {
+			defer c.http.CloseIdleConnections()
+			c.loop(ctx)
+		})
 	}
 	return r
+}
+
+// clientAt is a client with an address of its own: by that it is known again.
+func clientAt(n byte) *http.Client {
+	dialer := &net.Dialer{Timeout: 5 * time.Second, LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, n)}}
+	return &http.Client{
+		Timeout:   40 * time.Second,
+		Transport: &http.Transport{DialContext: dialer.DialContext, DisableCompression: true},
+	}
 }
 
 // Stop ends the run and tells what came of it.
 func (r *Run) Stop() Result {
 	r.cancel()
 	r.done.Wait()
-	r.http.CloseIdleConnections()
 	r.result.Elapsed = r.now()
 	for i := range r.ledgers {
 		r.result.Behind = max(r.result.Behind, r.ledgers[i].Behind())
@@ -132,12 +141,21 @@ func (r *Run) Stop() Result {
 	return r.result
 }
 
-// Forget takes note that writes which were acknowledged by now may be lost.
-func (r *Run) Forget() {
-	for i := range r.ledgers {
-		r.ledgers[i].Forget()
+// Losing does something by which writes that were acknowledged by then may be lost.
+func (r *Run) Losing(what func()) {
+	lose := func(losing bool) {
+		for i := range r.ledgers {
+			r.ledgers[i].Lose(losing)
+		}
 	}
+	lose(true)
+	what()
+	lose(false)
 }
+
+// Apart says that the nodes may lack for long what the other has, or that they don't any
+// more.
+func (r *Run) Apart(apart bool) { r.apart.Store(apart) }
 
 // Counts tells what has come of the run so far.
 func (r *Run) Counts() Result {
@@ -176,8 +194,12 @@ func (r *Run) Cycles() int { return int(r.now() / cycle) }
 func (r *Run) Calm() { r.calm.Store(true) }
 
 // Away says that nothing can be written to the other node past the accelerator, or
-// that it can again.
-func (r *Run) Away(away bool) { r.away.Store(away) }
+// that it can again. When it returns nothing is under way.
+func (r *Run) Away(away bool) {
+	r.other.Lock()
+	defer r.other.Unlock()
+	r.away = away
+}
 
 // writing is the share of writes, in percent. Busy and quiet times take turns: what
 // was kept wrongly in a busy time shows in the quiet one after it, when no further

@@ -215,7 +215,7 @@ func TestFeedsThroughFailover(t *testing.T) {
 	}
 	a.Restart(t)
 	couch.Await(t, "both nodes to be in use", func() bool {
-		return slices.Equal(samples(t, kasoku.Metrics, "kasoku_upstream_available"), []float64{1, 1})
+		return slices.Equal(samples(t, kasoku, "kasoku_upstream_available", ""), []float64{1, 1})
 	})
 	write("with-both")
 	kill(b)

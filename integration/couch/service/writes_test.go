@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/kasoku/kasoku/integration/couch"
 )
@@ -47,58 +45,6 @@ func TestWriteThrough(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestWritePast checks that what is put to a node itself is seen, on which node soever,
-// and that the lag metric tells of feeds that are alive.
-func TestWritePast(t *testing.T) {
-	a, b := pair(t, 40)
-	kasoku := before(t, []string{a.URL, b.URL})
-	n := client(kasoku.URL)
-	var longest time.Duration
-	for i := range 10 {
-		id := fmt.Sprintf("t%05d", 39-i%5)
-		for _, page := range pages(id) {
-			n.Must(t, "GET", page, "")
-		}
-		node := []*couch.Node{a, b}[i%2]
-		text := fmt.Sprintf("edition %d of %s", i, id)
-		// The node must have the last edition, which may have been made on the other.
-		node.AwaitRev(t, "/tweets/"+id, strings.Trim(n.Must(t, "GET", "/tweets/"+id, "").Header.Get("ETag"), `"`))
-		edit(t, node, id, text)
-		written := time.Now()
-		for _, page := range pages(id) {
-			couch.Await(t, page+" to show "+text, func() bool { return strings.Contains(n.Must(t, "GET", page, "").Body, text) })
-		}
-		longest = max(longest, time.Since(written))
-	}
-	t.Logf("all pages showed a write past Kasoku after %v at most", longest.Round(time.Millisecond))
-	lags := samples(t, kasoku.Metrics, "kasoku_couch_feed_lag_seconds")
-	if len(lags) != 2 {
-		t.Errorf("lags of feeds: %v", lags)
-	}
-	for _, lag := range lags {
-		if lag < 0 || lag > 30 {
-			t.Errorf("lags of feeds: %v", lags)
-		}
-	}
-}
-
-// samples are the values of a metric, in the order of the page.
-func samples(t *testing.T, page func() (string, error), name string) (values []float64) {
-	t.Helper()
-	text, err := page()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range regexp.MustCompile(`(?m)^`+name+`(?:\{[^}]*\})? ([-+.e0-9]+)$`).FindAllStringSubmatch(text, -1) {
-		v, err := strconv.ParseFloat(m[1], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		values = append(values, v)
-	}
-	return values
 }
 
 // TestValidators checks that views and lists have validators of Kasoku's making,

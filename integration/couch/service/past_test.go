@@ -1,0 +1,175 @@
+package service
+
+import (
+	"bufio"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/integration/couch"
+	"github.com/kasoku/kasoku/integration/harness"
+)
+
+// promised is after how long a write past Kasoku is seen.
+const promised = time.Second
+
+// TestWritePast checks that what is put to a node itself is seen from the moment on at
+// which Kasoku counts the row of that node's feed, on whichever of them. How long that
+// takes depends on the machine; on one that is idle, with KASOKU_BLOG=full, it is held to
+// what is promised.
+func TestWritePast(t *testing.T) {
+	tweets := 40
+	if full {
+		tweets = couch.TweetCount
+	}
+	a, b := pair(t, tweets)
+	kasoku := before(t, []string{a.URL, b.URL})
+	n, nodes := client(kasoku.URL), []*couch.Node{a, b}
+	following(t, n)
+	var slowest, told time.Duration
+	for i := range 10 {
+		id := fmt.Sprintf("t%05d", tweets-1-i%5)
+		for _, page := range pages(id) {
+			n.Must(t, "GET", page, "")
+		}
+		first, second := nodes[i%2], nodes[1-i%2]
+		// The node must have the last edition, which was made on the other.
+		first.AwaitRev(t, "/tweets/"+id, strings.Trim(n.Must(t, "GET", "/tweets/"+id, "").Header.Get("ETag"), `"`))
+		rows := map[*couch.Node]float64{first: rowsOf(t, kasoku, first), second: rowsOf(t, kasoku, second)}
+		heard := listen(t, first)
+		text := fmt.Sprintf("edition %d of %s", i, id)
+		edit(t, first, id, text)
+		written := time.Now()
+		at, ok := <-heard
+		if !ok {
+			t.Fatal("the node's own feed has ended")
+		}
+		told = max(told, at.Sub(written))
+		for _, node := range []*couch.Node{first, second} {
+			couch.Await(t, "the feed of "+node.URL, func() bool { return rowsOf(t, kasoku, node) > rows[node] })
+			for _, page := range pages(id) {
+				if got := n.Must(t, "GET", page, "").Body; !strings.Contains(got, text) {
+					t.Fatalf("edition %d: %s does not show what %s has announced:\n%.600s", i, page, node.URL, got)
+				}
+			}
+			if node == first {
+				slowest = max(slowest, time.Since(written))
+			}
+		}
+	}
+	t.Logf("the node itself told of a write past Kasoku after %v at most, and all pages showed it after %v", told.Round(time.Millisecond), slowest.Round(time.Millisecond))
+	lags := samples(t, kasoku, "kasoku_couch_feed_lag_seconds", "")
+	t.Logf("lags of feeds: %v", lags)
+	if len(lags) != 2 {
+		t.Errorf("lags of feeds: %v", lags)
+	}
+	if !full {
+		return
+	}
+	if slowest > promised {
+		t.Errorf("all pages showed a write past Kasoku after %v, not %v", slowest, promised)
+	}
+	for _, lag := range lags {
+		if lag > promised.Seconds() {
+			t.Errorf("lags of feeds: %v", lags)
+		}
+	}
+}
+
+// TestSilentFeeds checks what the lag of feeds says: once it is above max_unfollowed
+// nothing is shown that is older, although the feeds tell nothing.
+func TestSilentFeeds(t *testing.T) {
+	a, b := pair(t, 40)
+	ways := []*couch.Way{couch.NewWay(t, a), couch.NewWay(t, b)}
+	kasoku := before(t, []string{ways[0].URL, ways[1].URL})
+	n := client(kasoku.URL)
+	lag := func() (longest float64) {
+		for _, lag := range samples(t, kasoku, "kasoku_couch_feed_lag_seconds", "") {
+			longest = max(longest, lag)
+		}
+		return longest
+	}
+	for i := range 2 {
+		following(t, n)
+		for _, page := range pages("t00039") {
+			n.Must(t, "GET", page, "")
+		}
+		kept := time.Now()
+		for _, way := range ways {
+			way.Hold(true)
+		}
+		text := fmt.Sprint("news ", i)
+		b.AwaitRev(t, "/tweets/t00039", edit(t, a, "t00039", text))
+		// What a node was asked for within the last second may be shown as well.
+		couch.Await(t, "the lag to tell", func() bool { return time.Since(kept) > promised && lag() > promised.Seconds() })
+		for _, page := range pages("t00039") {
+			if got := n.Must(t, "GET", page, ""); !strings.Contains(got.Body, text) {
+				t.Errorf("%s is older than the lag tells (%s):\n%.600s", page, got.Header.Get("Cache-Status"), got.Body)
+			}
+		}
+		for _, way := range ways {
+			way.Hold(false)
+		}
+		couch.Await(t, "the lag to be over", func() bool { return lag() < promised.Seconds() })
+	}
+}
+
+// listen follows a node's own feed, and returns when it tells the next change.
+func listen(t *testing.T, node *couch.Node) <-chan time.Time {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), "GET", node.URL+"/tweets/_changes?feed=continuous&since=now&heartbeat=1000&limit=1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	heard := make(chan time.Time, 1)
+	go func() {
+		defer resp.Body.Close()
+		defer close(heard)
+		for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+			if strings.HasPrefix(lines.Text(), `{"seq"`) {
+				heard <- time.Now()
+				return
+			}
+		}
+	}()
+	return heard
+}
+
+// rowsOf is how many rows of a node's feeds Kasoku has counted.
+func rowsOf(t *testing.T, kasoku *harness.Node, node *couch.Node) float64 {
+	t.Helper()
+	list := samples(t, kasoku, "kasoku_couch_changes_total", `node="`+node.URL+`"`)
+	if len(list) != 1 {
+		t.Fatalf("rows of the feed of %s: %v", node.URL, list)
+	}
+	return list[0]
+}
+
+// samples are the values of a metric's series among whose labels is one, in the order of
+// the page.
+func samples(t *testing.T, kasoku *harness.Node, name, label string) (values []float64) {
+	t.Helper()
+	text, err := kasoku.Metrics()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^`+name+`(\{[^}]*\})? ([-+.e0-9]+)$`).FindAllStringSubmatch(text, -1) {
+		if !strings.Contains(m[1], label) {
+			continue
+		}
+		v, err := strconv.ParseFloat(m[2], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values = append(values, v)
+	}
+	return values
+}
