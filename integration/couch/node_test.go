@@ -3,8 +3,10 @@ package couch
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/kasoku/kasoku/integration/harness"
@@ -215,4 +217,40 @@ func TestReplication(t *testing.T) {
 	b.Restart(t)
 	b.AwaitRev(t, "/db/3", rev)
 	a.AwaitRev(t, "/db/4", b.Must(t, "PUT", "/db/4", `{"n":4}`).Rev(t))
+}
+
+// TestViewBesideWrites checks that a view shows what was acknowledged when it was asked
+// for, also of documents that are written again meanwhile.
+func TestViewBesideWrites(t *testing.T) {
+	const docs, rounds = 20, 15
+	n := Memory(t)
+	n.Must(t, "PUT", "/db", "")
+	n.Must(t, "PUT", "/db/_design/d", `{"views":{"n":{"map":"function(doc) { emit(doc._id, doc.n); }"}}}`)
+	var revs [docs]string
+	for round := 1; round <= rounds; round++ {
+		write := func(i, value int) {
+			a := n.Must(t, "PUT", fmt.Sprintf("/db/d%02d", i), fmt.Sprintf(`{"n":%d%s}`, value, revs[i]))
+			revs[i] = fmt.Sprintf(`,"_rev":%q`, a.Rev(t))
+		}
+		for i := range docs {
+			write(i, 2*round)
+		}
+		var again sync.WaitGroup
+		for i := range docs {
+			again.Go(func() { write(i, 2*round+1) })
+		}
+		var view struct{ Rows []struct{ Value int } }
+		if err := json.Unmarshal([]byte(n.Must(t, "GET", "/db/_design/d/_view/n", "").Body), &view); err != nil {
+			t.Fatal(err)
+		}
+		again.Wait()
+		for i, row := range view.Rows {
+			if row.Value < 2*round {
+				t.Errorf("round %d: the view shows %d of document %d; %d was acknowledged before", round, row.Value, i, 2*round)
+			}
+		}
+		if len(view.Rows) != docs {
+			t.Errorf("round %d: the view shows %d documents", round, len(view.Rows))
+		}
+	}
 }

@@ -8,6 +8,7 @@ const path = require('path');
 const crypto = require('crypto');
 const { EventEmitter } = require('events');
 const { Sequences } = require('./sequences');
+const { takeTurns } = require('./turns');
 
 // PouchDB keeps books of its own in databases too.
 const internal = (name) => /-mrview-|^pouch__/.test(name);
@@ -30,10 +31,11 @@ class Databases extends EventEmitter {
   }
 
   pouch() {
-    const plugins = ['pouchdb-adapter-http', 'pouchdb-replication', 'pouchdb-mapreduce',
-      this.memory ? 'pouchdb-adapter-memory' : 'pouchdb-adapter-leveldb'];
-    const made = plugins.reduce((made, name) => made.plugin(require(name)), require('pouchdb-core'))
-      .defaults(this.memory ? { adapter: 'memory' } : { prefix: this.directory + path.sep });
+    const adapter = this.memory ? 'memory' : 'leveldb';
+    const plugins = ['pouchdb-adapter-http', 'pouchdb-replication', 'pouchdb-mapreduce', 'pouchdb-adapter-' + adapter];
+    const plain = plugins.reduce((made, name) => made.plugin(require(name)), require('pouchdb-core'));
+    takeTurns(plain.adapters, adapter);
+    const made = plain.defaults(this.memory ? { adapter: 'memory' } : { prefix: this.directory + path.sep });
     made.setMaxListeners(0);
     return made;
   }
