@@ -22,6 +22,14 @@ const [port, directory, maintenance] = process.argv.slice(2);
 // missing. A CouchDB node survives that.
 process.on('unhandledRejection', (e) => console.error('unhandled:', (e && (e.stack || e.message)) || e));
 
+// The fetch that PouchDB replicates with waits for ever for the rest of an answer whose
+// connection has broken off, and the replication with it.
+const pipe = http.IncomingMessage.prototype.pipe;
+http.IncomingMessage.prototype.pipe = function (to, ...rest) {
+  this.once('aborted', () => to.destroy(new Error('the connection has broken off')));
+  return pipe.call(this, to, ...rest);
+};
+
 const databases = new Databases(directory);
 const updates = new Updates(databases);
 const app = application(databases);

@@ -5,5 +5,6 @@
 //
 // A Keeper has a document for each replication where the node has a _replicator
 // database, and starts it anew by _replicate where it has none. It looks after
-// them from time to time, and at once when it is told that a node was away.
+// them from time to time, and at once when it is told that a node was away or lags;
+// then it puts new documents in the place of those that may wait for nothing.
 package replicate

@@ -66,6 +66,9 @@ type document struct {
 	Target     endpoint `json:"target"`
 	Continuous bool     `json:"continuous"`
 	State      string   `json:"_replication_state,omitempty"`
+	// Renewed tells documents apart that replace each other: PouchDB takes one like
+	// another that it has had for the same replication, and starts nothing.
+	Renewed string `json:"renewed,omitempty"`
 }
 
 func (n Node) endpoint(db string) endpoint {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 )
@@ -57,9 +58,10 @@ type Keeper struct {
 	cfg   Config
 	kicks []chan struct{} // by node; each holds one
 
-	mu     sync.Mutex
-	states []State
-	aways  []int // calls of Away, by node
+	mu       sync.Mutex
+	states   []State
+	renewals []renewal // by replication, as states
+	aways    []int     // calls of Away, by node
 }
 
 // New makes a keeper that does nothing yet.
@@ -77,6 +79,7 @@ func New(cfg Config) *Keeper {
 	for _, j := range cfg.Jobs {
 		k.states = append(k.states, State{Job: j})
 	}
+	k.renewals = make([]renewal, len(k.states))
 	return k
 }
 
@@ -91,23 +94,29 @@ func (k *Keeper) States() []State {
 // there by _replicate is gone, and what was started elsewhere may have given up
 // reading from it.
 func (k *Keeper) Away(node int) {
-	k.again(func(j Job) bool { return j.To == node || j.From == node }, func() { k.aways[node]++ })
+	k.again(func(s *State) bool {
+		return s.From == node || s.To == node && s.How == Transient // by a document a node starts it itself
+	}, func() { k.aways[node]++ })
 }
 
 // Stalled tells that changes of a database don't reach a node: what was started
-// there by _replicate may be gone.
+// there may be gone, or wait for nothing.
 func (k *Keeper) Stalled(db string, node int) {
-	k.again(func(j Job) bool { return j.To == node && j.DB == db }, func() {})
+	k.again(func(s *State) bool { return s.To == node && s.DB == db }, func() {})
 }
 
-// again has some replications looked after at once. Those by _replicate are started
-// again.
-func (k *Keeper) again(which func(j Job) bool, note func()) {
+// again has some replications looked after at once, and started again.
+func (k *Keeper) again(which func(s *State) bool, note func()) {
 	k.mu.Lock()
 	note()
 	for i := range k.states {
-		if s := &k.states[i]; s.How == Transient && which(s.Job) {
+		s := &k.states[i]
+		switch {
+		case s.How == NotYet || !which(s):
+		case s.How == Transient:
 			s.How = NotYet
+		default:
+			k.renewals[i].wanted = true
 		}
 	}
 	k.mu.Unlock()
@@ -254,12 +263,30 @@ func (k *Keeper) keepDocument(ctx context.Context, i int, s State) error {
 	if scheduled != "" {
 		state = scheduled
 	}
-	if !found.describes(want) || over(found.State) || scheduled == "failed" || scheduled == "completed" {
-		want.Rev = found.Rev
-		return k.write(ctx, i, s.To, path, want)
+	if !found.describes(want) || over(found.State) || scheduled == "failed" || scheduled == "completed" || k.renew(i, scheduled) {
+		return k.replace(ctx, i, s.To, path, found, want)
 	}
 	k.note(i, func(s *State) { s.How, s.Phase = Document, state })
 	return nil
+}
+
+// replace writes the job's document anew. Nobody but the node may change one that it
+// acts on, but it may be deleted.
+func (k *Keeper) replace(ctx context.Context, i, node int, path string, found, want document) error {
+	want.Renewed = time.Now().UTC().Format(time.RFC3339Nano)
+	if over(found.State) {
+		want.Rev = found.Rev
+		return k.write(ctx, i, node, path, want)
+	}
+	status, answer, err := k.send(ctx, node, "DELETE", path+"?rev="+url.QueryEscape(found.Rev), nil)
+	if err == nil && status/100 != 2 && status != http.StatusNotFound {
+		err = refusal("DELETE of its document", status, answer)
+	}
+	if err != nil {
+		k.want(i)
+		return err
+	}
+	return k.write(ctx, i, node, path, want)
 }
 
 // write writes the job's document. A conflict means that somebody else has written

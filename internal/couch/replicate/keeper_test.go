@@ -30,6 +30,7 @@ func (c *couch) do(_ context.Context, _ int, method, path string, body []byte) (
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asked = append(c.asked, method+" "+path)
+	path, rev, _ := strings.Cut(path, "?rev=")
 	name, isDoc := strings.CutPrefix(path, "/_replicator/")
 	doc, found := c.docs[name]
 	switch {
@@ -50,10 +51,16 @@ func (c *couch) do(_ context.Context, _ int, method, path string, body []byte) (
 	case method == "GET":
 		text, err := json.Marshal(doc)
 		return 200, text, err
+	case method == "DELETE" && rev == doc.Rev:
+		delete(c.docs, name)
+		return 200, []byte(`{"ok":true}`), nil
 	}
 	var put document
 	if err := json.Unmarshal(body, &put); err != nil || put.Rev != doc.Rev {
 		return 409, nil, err
+	}
+	if doc.State == "triggered" {
+		return 403, []byte(`{"error":"forbidden"}`), nil
 	}
 	c.revs++
 	put.Rev = fmt.Sprint(c.revs, "-x")
@@ -159,7 +166,67 @@ func TestMends(t *testing.T) {
 	f("failed for good", 1, func(c *couch) { c.scheduler = "failed" }, nil)
 	f("deleted", 1, func(c *couch) { clear(c.docs) }, nil)
 	f("of another source", 1, nil, func(d *document) { d.Source.URL = "http://c/d" })
+	f("of another source, and running", 1, nil, func(d *document) { d.Source.URL, d.State = "http://c/d", "triggered" })
 	f("not continuous", 1, nil, func(d *document) { d.Continuous = false })
+}
+
+// TestRenews checks when a document is written anew with which nothing is wrong.
+func TestRenews(t *testing.T) {
+	c := &couch{}
+	play(t, c, func(k *Keeper) {
+		c.change(nil, func(d *document) { d.State = "triggered" })
+		k.Away(1) // the node starts what its documents say
+		k.Stalled("d b", 0)
+		k.Stalled("other", 1)
+		pass(time.Minute)
+		wants(t, k, Document, "triggered", 0)
+		k.Away(0)
+		synctest.Wait()
+		wants(t, k, Document, "", 1)
+		c.change(nil, func(d *document) {
+			if d.Renewed == "" {
+				t.Error("it is as it was before")
+			}
+		})
+		k.Away(0) // soon again
+		synctest.Wait()
+		wants(t, k, Document, "", 1)
+		pass(10 * time.Second)
+		wants(t, k, Document, "", 2)
+		pass(time.Hour)
+		wants(t, k, Document, "", 2)
+		k.Stalled("d b", 1)
+		synctest.Wait()
+		wants(t, k, Document, "", 3)
+	})
+}
+
+// TestRenewsSeldom checks that what stays behind whatever is done is not always held up.
+func TestRenewsSeldom(t *testing.T) {
+	play(t, &couch{}, func(k *Keeper) {
+		for range 360 {
+			k.Stalled("d b", 1)
+			pass(10 * time.Second)
+		}
+		if n := k.States()[0].Mended; n < 8 || n > 12 {
+			t.Errorf("renewed %d times in an hour", n)
+		}
+	})
+}
+
+// TestRunningIsNotRenewed checks that what a scheduler runs is left to it.
+func TestRunningIsNotRenewed(t *testing.T) {
+	f := func(state string, want int) {
+		t.Helper()
+		play(t, &couch{scheduler: state}, func(k *Keeper) {
+			k.Away(0)
+			pass(time.Minute)
+			wants(t, k, Document, state, want)
+		})
+	}
+	f("running", 0)
+	f("crashing", 1)
+	f("pending", 1)
 }
 
 func TestTransient(t *testing.T) {
