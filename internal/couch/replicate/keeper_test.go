@@ -99,17 +99,25 @@ func play(t *testing.T, c *couch, script func(k *Keeper)) {
 			Nodes: []Node{{URL: "http://a", User: "u", Password: "p"}, {URL: "http://b"}},
 			Jobs:  []Job{{"d b", 0, 1}}, Do: c.do,
 		})
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			k.Run(ctx)
-		}()
+		stop := run(t, k)
 		pass(time.Second)
 		script(k)
+		stop()
+	})
+}
+
+// run has k run until stop is called, which waits for its end.
+func run(t *testing.T, k *Keeper) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		k.Run(ctx)
+	}()
+	return func() {
 		cancel()
 		<-done
-	})
+	}
 }
 
 func pass(d time.Duration) {
@@ -270,14 +278,13 @@ func TestAwayWhileStarting(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		k = New(Config{Nodes: []Node{{URL: "http://a"}, {URL: "http://b"}}, Jobs: []Job{{"db", 0, 1}}, Do: c.do})
-		ctx, cancel := context.WithCancel(t.Context())
-		go k.Run(ctx)
+		stop := run(t, k)
 		pass(time.Second)
 		wants(t, k, Transient, "", 1)
 		if _, _, started, _ := c.figures(); started != 2 {
 			t.Errorf("started %d times", started)
 		}
-		cancel()
+		stop()
 	})
 }
 
@@ -313,12 +320,7 @@ func TestChanged(t *testing.T) {
 		k := New(Config{Nodes: []Node{{URL: "http://a"}, {URL: "http://b"}}, Jobs: []Job{{"db", 0, 1}}, Do: c.do, Changed: func(before, after State) {
 			told = append(told, fmt.Sprintf("%s %q %d %t", after.How, after.Phase, after.Mended, after.Err != nil))
 		}})
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			k.Run(ctx)
-		}()
+		stop := run(t, k)
 		pass(time.Second)
 		c.change(nil, func(d *document) { d.State = "triggered" })
 		pass(time.Minute)
@@ -326,8 +328,7 @@ func TestChanged(t *testing.T) {
 		pass(time.Minute)
 		c.change(func() { c.down = false }, func(d *document) { d.State = "error" })
 		pass(11 * time.Second)
-		cancel()
-		<-done
+		stop()
 		if got, want := strings.Join(told, "; "), `document "" 0 false; document "triggered" 0 false; document "triggered" 0 true; document "" 1 true; document "" 1 false`; got != want {
 			t.Errorf("told %s; want %s", got, want)
 		}
@@ -367,12 +368,7 @@ func TestSilentNode(t *testing.T) {
 			return c.do(ctx, node, method, path, body)
 		}
 		k := New(cfg)
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			k.Run(ctx)
-		}()
+		stop := run(t, k)
 		pass(time.Second)
 		if s := k.States()[last]; s.How != Document {
 			t.Errorf("%+v", s)
@@ -382,7 +378,6 @@ func TestSilentNode(t *testing.T) {
 		if s := k.States()[last]; s.Mended != 1 {
 			t.Errorf("%+v", s)
 		}
-		cancel()
-		<-done
+		stop()
 	})
 }
