@@ -1,0 +1,88 @@
+package couch
+
+import (
+	"io"
+	"net"
+	"strings"
+	"testing"
+)
+
+// TestWritersWhoLeave shows that the outcome of a write is known although its client has
+// not waited for it, so that what it touches is kept again at once.
+func TestWritersWhoLeave(t *testing.T) {
+	s := newSite(t, 1)
+	a := s.nodes[0]
+	s.follow()
+	hold, held := make(chan struct{}), make(chan struct{}, 1)
+	a.set(func() { a.hold, a.held = hold, held })
+	c, err := net.Dial("tcp", s.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(c, "PUT /db/x HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n1")
+	<-held
+	c.Close()
+	orphans := s.registry.Counter("kasoku_http_orphans_total", "", "service", "couch")
+	s.until(func() bool { return orphans.Value() == 1 })
+	close(hold)
+	s.until(func() bool { return strings.HasPrefix(s.ask("GET", "/db/x", "").how(), "hit") })
+	s.get("written", "/db/x", 200, "1", "hit")
+	if n := s.cache.Stats().Applied["unknown-outcome"]; n != 0 {
+		t.Errorf("%d writes whose outcome is not known", n)
+	}
+}
+
+// TestUntoldWrites shows that a write is read by the next one also if its answer does not
+// tell what it was, and that what it may have touched is kept again at once.
+func TestUntoldWrites(t *testing.T) {
+	s := newSite(t, 2)
+	a, b := s.nodes[0], s.nodes[1]
+	s.follow()
+	s.ask("PUT", "/db/x", "1")
+	b.gets("x", a)
+	s.settled()
+	const update = "/db/_design/d/_update/f"
+	for _, n := range []string{"2", "3"} {
+		a.set(func() { a.mute = true }) // its feed would say what the answer does not
+		if g := s.ask("POST", update, n); g.status != 200 || g.body != "done" {
+			t.Fatalf("%d %s", g.status, g.body)
+		}
+		for range 4 { // b would say otherwise
+			s.get("written", "/db/x", 200, n, "")
+			s.get("written", view, 200, rows("x", n), "")
+		}
+		a.set(func() { a.mute = false })
+		s.until(func() bool { return strings.HasPrefix(s.ask("GET", view, "").how(), "hit") })
+		b.gets("x", a)
+		s.settled()
+	}
+	s.ask("POST", update, "")
+	s.settled()
+	s.get("nothing was changed", view, 200, rows("x", "3"), "")
+	s.get("nothing was changed", view, 200, rows("x", "3"), "hit")
+	if n := s.cache.Stats().Applied["unknown-outcome"]; n != 0 {
+		t.Errorf("%d writes whose outcome is not known", n)
+	}
+}
+
+// TestBatch shows that a write which the node puts off is seen when it is told.
+func TestBatch(t *testing.T) {
+	s := newSite(t, 1)
+	a := s.nodes[0]
+	s.follow()
+	s.ask("PUT", "/db/x", "1")
+	a.set(func() { a.later = true })
+	if g := s.ask("PUT", "/db/x?batch=ok", "2"); g.status != 202 {
+		t.Fatalf("%d %s", g.status, g.body)
+	}
+	s.get("put off", "/db/x", 200, "1", "")
+	s.until(func() bool { return strings.HasPrefix(s.ask("GET", "/db/x", "").how(), "hit") })
+	s.get("put off", "/db/x", 200, "1", "hit")
+	a.store("x", "2")
+	s.until(func() bool { return s.ask("GET", "/db/x", "").body == "2" })
+	s.until(func() bool { return strings.HasPrefix(s.ask("GET", "/db/x", "").how(), "hit") })
+	s.get("done", "/db/x", 200, "2", "hit")
+	if n := s.cache.Stats().Applied["unknown-outcome"]; n != 0 {
+		t.Errorf("%d writes whose outcome is not known", n)
+	}
+}
