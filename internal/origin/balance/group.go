@@ -156,17 +156,26 @@ func (t *table) find(cfg *Config, i int) *member {
 	return nil
 }
 
-// start puts t in force and begins its checks. Nothing of it can fail.
+// start puts t in force and begins its checks. Nothing of it can fail. A check looks at
+// the table, so that it begins when its member is in there; a request looks at the
+// configuration of the member that it found there.
 func (g *Group) start(t, old *table) {
 	stays := map[*member]bool{}
-	for _, m := range t.members {
+	checks := make([]Check, len(t.members)) // those under way
+	for i, m := range t.members {
 		stays[m] = true
 		if m.gate == nil {
 			m.enlist(&t.cfg)
 		}
-		m.configure(&t.cfg)
+		checks[i] = m.configure(&t.cfg)
 	}
 	g.table.Store(t)
+	for i, m := range t.members {
+		if checks[i] != t.cfg.Check {
+			m.checker.stop()
+			m.checker.start(m, t.cfg.Check)
+		}
+	}
 	if old == nil {
 		return
 	}

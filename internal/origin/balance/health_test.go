@@ -3,6 +3,7 @@ package balance
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -224,6 +225,25 @@ func TestCheckEnds(t *testing.T) {
 		g.Close()
 		if err := g.Reconfigure(Config{Name: "test", Members: w.members()}); err == nil {
 			t.Error("a closed group was configured")
+		}
+	})
+}
+
+// TestChecksThatFailAtOnce makes a group of so many members that the first are found
+// down while it is still made.
+func TestChecksThatFailAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nobody := newNetwork(t, 1)
+		nobody.node("a").set("refuse")
+		cfg := Config{Check: Check{Path: "/up", Interval: time.Second, Timeout: time.Second, Window: 1, Threshold: 1}}
+		const members = 500
+		for i := range members {
+			cfg.Members = append(cfg.Members, Member{Name: strconv.Itoa(i), URL: "http://a"})
+		}
+		g := nobody.group(t, cfg)
+		synctest.Wait()
+		if got := states(g); got != strings.Repeat("d", members) {
+			t.Errorf("%s", got)
 		}
 	})
 }

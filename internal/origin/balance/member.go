@@ -80,13 +80,13 @@ func (m *member) same(cfg *Config, i int) bool {
 	return was == is && m.cfg.Load().Breaker == cfg.Breaker
 }
 
-// configure puts a configuration in force for the member.
-func (m *member) configure(cfg *Config) {
-	before := m.cfg.Swap(cfg)
-	if before == nil || before.Check != cfg.Check {
-		m.checker.stop()
-		m.checker.start(m, cfg.Check)
+// configure puts a configuration in force for the member, but for its checks, and
+// returns those under way.
+func (m *member) configure(cfg *Config) (checks Check) {
+	if before := m.cfg.Swap(cfg); before != nil {
+		checks = before.Check
 	}
+	return checks
 }
 
 func (m *member) close() {
