@@ -140,6 +140,9 @@ func (c *conn) serveRaw() {
 // the connection ends with the idle timeout.
 func (c *conn) readable(fd uintptr) bool {
 	c.fd = int(fd)
+	if !c.served {
+		spread(false)
+	}
 	for {
 		x := c.take()
 		space := x.in.space()
@@ -434,3 +437,15 @@ func answerLocally(x *Exchange) bool {
 }
 
 const allow = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
+
+// spread makes room on the stack for answering a request, in one step instead of some
+// that each copy what is there. It does nothing with it.
+//
+//go:noinline
+func spread(touch bool) byte {
+	if !touch {
+		return 0
+	}
+	var room [6 << 10]byte
+	return room[len(os.Args)]
+}

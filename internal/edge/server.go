@@ -128,7 +128,7 @@ func Listen(cfg Config) (*Server, error) {
 	if path, ok := cutUnix(cfg.Listen); ok {
 		network, address = "unix", path
 	}
-	ln, err := net.Listen(network, address)
+	ln, err := listenConfig().Listen(context.Background(), network, address)
 	if err != nil {
 		return nil, fmt.Errorf("edge: service %s can't listen on %s: %w", cfg.Name, cfg.Listen, err)
 	}
