@@ -48,7 +48,7 @@ test-integration: tools
 soak: tools ## the history check with SOAK_OPS (1,000,000) operations, SOAK_KILLS (200) kills of the embedded store, its comparison in SOAK_SEEDS (1001-1400), SOAK_RECORDS (10,000,000) records to a faulty Fluentd, SOAK_RESTARTS (100) restarts of CouchDB nodes, SOAK_ROUNDS (20) rounds of their faults, and new examples for the property tests
 	KASOKU_KILLS=$(SOAK_KILLS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestKill$$' ./internal/dynamo/embedded
 	cd integration && KASOKU_HISTORY_OPS=$(SOAK_OPS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestHistory' ./history
-	RAPID_CHECKS=$(SOAK_CHECKS) go test -count=1 -timeout $(SOAK_TIMEOUT) ./internal/cache ./internal/dynamo/... ./fluent/...
+	RAPID_CHECKS=$(SOAK_CHECKS) go test -count=1 -timeout $(SOAK_TIMEOUT) ./internal/cache ./internal/dynamo/... ./internal/couch/... ./internal/httpcache/... ./internal/origin/... ./fluent/...
 	KASOKU_FLUENT_RECORDS=$(SOAK_RECORDS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestNothingIsMissingAfterFaults$$' ./fluent
 	cd integration && KASOKU_SEED=random go test -count=$(SOAK_CONFIGS) -timeout $(SOAK_TIMEOUT) -run '^TestSameAnswers$$' ./configs
 	cd integration && KASOKU_RESTARTS=$(SOAK_RESTARTS) KASOKU_SEED=random go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestReplicationThroughRestarts$$' ./couch

@@ -58,9 +58,9 @@ type writing struct {
 }
 
 type comparison struct {
-	nodes Nodes
-	mark  uint64
-	seen  [2]docs
+	in   Nodes // the nodes that are compared
+	mark uint64
+	seen [2]docs
 }
 
 type model struct {
@@ -68,6 +68,7 @@ type model struct {
 	db        *Database
 	now       int64
 	nodes     [2]modelNode
+	out       Nodes // nobody can reach them
 	spread    bool // both nodes take writes through us
 	readings  []*reading
 	writings  []*writing
@@ -125,6 +126,41 @@ func pick[T any](t *rapid.T, list []T) int {
 
 func anyNode(t *rapid.T) int { return rapid.IntRange(0, 1).Draw(t, "node") }
 
+// reached is a node that can be reached.
+func (m *model) reached(t *rapid.T) int {
+	node := anyNode(t)
+	if m.out.Has(node) {
+		t.Skip("out")
+	}
+	return node
+}
+
+// Leave takes a node out, unless the other one is: there is one to be asked then. What
+// that one lacks has to be known, or whatever it says is the best that anybody can.
+func (m *model) Leave(t *rapid.T) {
+	if adrift, _ := m.db.Adrift(); m.out != 0 || adrift != 0 || m.db.cfg.Open < len(modelIDs) {
+		t.Skip("one is out, or it is not known what they lack")
+	}
+	m.out = m.out.with(anyNode(t))
+	m.out.each(m.db.Out)
+}
+
+// Return lets a node in again when its feed has told what was missed.
+func (m *model) Return(t *rapid.T) {
+	m.out.each(func(node int) {
+		if len(m.nodes[node].feed) > 0 {
+			t.Skip("it has more to tell")
+		}
+	})
+	m.back()
+}
+
+func (m *model) back() {
+	out := m.out
+	m.out = 0
+	out.each(m.db.Back)
+}
+
 func (m *model) Pass(t *rapid.T) {
 	m.now += int64(rapid.SampledFrom([]time.Duration{1, 400, 600, 11000}).Draw(t, "ms") * time.Millisecond)
 }
@@ -146,8 +182,8 @@ func (m *model) BeginWrite(t *rapid.T) {
 
 func (m *model) ApplyWrite(t *rapid.T) {
 	w := m.writings[pick(t, m.writings)]
-	if w.gen != 0 {
-		t.Skip("applied")
+	if w.gen != 0 || m.out.Has(home[w.id]) {
+		t.Skip("applied, or nobody takes it")
 	}
 	w.gen = m.nodes[home[w.id]].docs[w.id] + 1
 	m.apply(t, home[w.id], w.id, w.gen)
@@ -205,7 +241,8 @@ func (m *model) Rewind(t *rapid.T) {
 func (m *model) Reset(t *rapid.T) {
 	node := anyNode(t)
 	m.nodes[node].feed = nil
-	m.db.Reset(node, rapid.Bool().Draw(t, "gone"))
+	gone := m.out == 0 && rapid.Bool().Draw(t, "gone") // else nobody can find out that it is not
+	m.db.Reset(node, gone)
 }
 
 func (m *model) BeginCompare(t *rapid.T) {
@@ -213,7 +250,7 @@ func (m *model) BeginCompare(t *rapid.T) {
 	if nodes == 0 {
 		t.Skip("none is adrift")
 	}
-	m.comparing = &comparison{nodes, mark, [2]docs{maps.Clone(m.nodes[0].docs), maps.Clone(m.nodes[1].docs)}}
+	m.comparing = &comparison{m.db.In(), mark, [2]docs{maps.Clone(m.nodes[0].docs), maps.Clone(m.nodes[1].docs)}}
 }
 
 func (m *model) EndCompare(t *rapid.T) {
@@ -227,6 +264,9 @@ func (m *model) endCompare() {
 	c := m.comparing
 	m.comparing = nil
 	for holder := range 2 {
+		if c.in.Len() < 2 {
+			break
+		}
 		for _, id := range modelIDs { // in an order, so that failures come again
 			gen := c.seen[holder][id]
 			if other := 1 - holder; m.nodes[other].docs[id] < gen {
@@ -234,10 +274,10 @@ func (m *model) endCompare() {
 			}
 		}
 	}
-	m.db.Compared(c.nodes, c.mark)
+	m.db.Compared(c.in, c.mark)
 }
 
-func (m *model) Ask(t *rapid.T) { m.ask(anyNode(t)) }
+func (m *model) Ask(t *rapid.T) { m.ask(m.reached(t)) }
 
 func (m *model) ask(node int) {
 	for _, doubt := range m.db.Doubts(node, m.now, 10) {
@@ -271,7 +311,7 @@ func (m *model) BeginRead(t *rapid.T) {
 		for id, gen := range m.announced {
 			r.least[id] = max(r.least[id], gen)
 		}
-	case m.spread:
+	case m.spread, m.out.Has(0):
 		t.Skip("nobody knows who has it")
 	default: // the node that takes writes
 	}
@@ -297,6 +337,9 @@ func (m *model) AnswerRead(t *rapid.T) {
 			t.Skip("no node has all of it")
 		}
 		r.asks(t, nodes)
+	}
+	if m.out.Has(r.node) {
+		t.Skip("it does not answer")
 	}
 	r.value = maps.Clone(m.nodes[r.node].docs)
 	r.atLeast(t, "an answer", r.least)
@@ -361,6 +404,7 @@ func (m *model) settle(t *rapid.T) {
 			}
 		}
 	}
+	m.back()
 	for range 4 { // the books may overflow once more
 		m.now += int64(time.Second)
 		m.compareAll()
@@ -373,7 +417,7 @@ func (m *model) settle(t *rapid.T) {
 
 func (m *model) compareAll() {
 	if nodes, mark := m.db.Adrift(); nodes != 0 {
-		m.comparing = &comparison{nodes, mark, [2]docs{maps.Clone(m.nodes[0].docs), maps.Clone(m.nodes[1].docs)}}
+		m.comparing = &comparison{m.db.In(), mark, [2]docs{maps.Clone(m.nodes[0].docs), maps.Clone(m.nodes[1].docs)}}
 		m.endCompare()
 	}
 }
