@@ -110,7 +110,7 @@ func (b *connBody) receive(p []byte) (int, error) {
 		}
 		n, err := c.nc.Read(p)
 		now := time.Since(c.srv.epoch)
-		b.pace.account(n, now-began)
+		b.pace.account(n, now-began, slowest)
 		switch {
 		case n > 0:
 			return n, nil

@@ -14,6 +14,7 @@ func (c *conn) conclude(x *Exchange) bool {
 	}
 	c.armed = 0 // whoever was woken was so by another deadline
 	whole := c.complete(x)
+	x.repay()
 	took := time.Since(x.start)
 	goesOn := whole && !x.closing && c.drop(x)
 	x.account(x.in.size(), x.sent, took)

@@ -205,28 +205,25 @@ func (x *Exchange) refuseH2(err error) {
 	x.refusal(e)
 }
 
-// replyH2 sends the answer in x.Reply and returns its size. Each piece of a large
-// body has the whole write timeout.
-func (x *Exchange) replyH2(w http.ResponseWriter) int {
+// replyH2 sends the answer in x.Reply and says whether all of it was sent. Each piece
+// of a large body has the whole write timeout.
+func (x *Exchange) replyH2() (whole bool) {
 	defer x.repay()
-	r := &x.Reply
-	r.settle()
-	patience := func() { _ = x.h2.rc.SetWriteDeadline(time.Now().Add(x.set.limits.WriteTimeout)) }
-	patience()
-	x.headH2(w, x.replyLength())
-	sent := len(r.lines)
-	if !http1.BodyAllowed(r.Status) || x.isHead() {
-		return sent
+	x.Reply.settle()
+	x.h2.patience(x)
+	x.headH2(x.h2.w, x.replyLength())
+	x.sent += len(x.Reply.lines)
+	if !http1.BodyAllowed(x.Reply.Status) || x.isHead() {
+		return true
 	}
-	for body := r.Body; ; patience() {
-		n, err := writeCopy(w, body[:min(len(body), tlsPiece)])
-		sent += n
+	for body := x.Reply.Body; ; x.h2.patience(x) {
+		n, err := x.h2.send(x, body)
 		if err != nil {
 			x.srv.stats.unsent.Inc()
-			return sent
+			return false
 		}
 		if body = body[n:]; len(body) == 0 {
-			return sent
+			return true
 		}
 	}
 }

@@ -59,7 +59,7 @@ func (s *h2Stream) read(p []byte) (int, error) {
 	s.reading.start(s.pace.credit)
 	n, err := s.r.Body.Read(p)
 	s.reading.stop()
-	s.pace.account(n, time.Since(began))
+	s.pace.account(n, time.Since(began), slowest)
 	if s.size += int64(n); s.size > s.limit {
 		return 0, http1.ErrTooLarge
 	}
@@ -112,14 +112,30 @@ func (s *h2Stream) flush(x *Exchange) error {
 func (s *h2Stream) piece(o *Outgoing, p []byte) error {
 	for len(p) > 0 {
 		s.writing.start(o.x.set.limits.WriteTimeout)
-		n, err := writeCopy(s.w, p[:min(len(p), tlsPiece)])
+		n, err := s.send(o.x, p)
 		s.writing.stop()
-		o.x.sent += n
 		if p = p[n:]; err != nil {
 			return err
 		}
 	}
 	return s.flush(o.x)
+}
+
+// send sends a first piece of p, and tells how long that is. A client that takes too
+// little in the long run is given up.
+func (s *h2Stream) send(x *Exchange, p []byte) (int, error) {
+	began := time.Now()
+	n, err := writeCopy(s.w, p[:min(len(p), tlsPiece)])
+	x.sent += n
+	if err == nil && !x.keepsPace(n, time.Since(began), x.set.limits.WriteTimeout) {
+		err = errTakesTooLong
+	}
+	return n, err
+}
+
+// patience lets the next piece of an answer have the whole write timeout.
+func (s *h2Stream) patience(x *Exchange) {
+	_ = s.rc.SetWriteDeadline(time.Now().Add(x.set.limits.WriteTimeout))
 }
 
 // writeCopy writes a copy of p, which is no longer than tlsPiece. When the stream is reset
@@ -176,8 +192,7 @@ func (x *Exchange) concludeH2() (received int, whole bool) {
 			x.refusal(e)
 		}
 	}
-	x.sent += x.replyH2(s.w)
-	return received, true
+	return received, x.replyH2()
 }
 
 // headH2 sends the head of the answer.

@@ -244,7 +244,7 @@ func TestPace(t *testing.T) {
 	p := newPace(30 * time.Second)
 	f := func(n int, waited, want time.Duration) {
 		t.Helper()
-		if p.account(n, waited); p.credit.Round(time.Millisecond) != want {
+		if p.account(n, waited, slowest); p.credit.Round(time.Millisecond) != want {
 			t.Errorf("%d bytes in %v leave %v; want %v", n, waited, p.credit, want)
 		}
 	}

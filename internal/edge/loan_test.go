@@ -26,6 +26,8 @@ type loan struct {
 	returned bool
 }
 
+func (l *loan) Pace() int64 { return 0 }
+
 func (l *loan) Return() {
 	if l.returned {
 		l.of.out.Add(1 << 32)
@@ -86,6 +88,45 @@ func TestLoan(t *testing.T) {
 			cl.CloseIdleConnections()
 			l.settled(t)
 		}
+	}
+}
+
+// TestLoanOfStream holds that what lends a streamed answer is told when that has ended,
+// while the connection waits for the next request.
+func TestLoanOfStream(t *testing.T) {
+	l := &lender{}
+	serve := HandlerFunc(func(x *Exchange) {
+		l.out.Add(1)
+		x.Reply.Status, x.Reply.Loan = http.StatusOK, &loan{of: l}
+		o, err := x.Stream(-1)
+		if err == nil {
+			_, err = o.Write([]byte("hello"))
+		}
+		if n := l.out.Load(); err != nil || n != 1 {
+			t.Errorf("%v, with %d loans out", err, n)
+		}
+		if string(x.Request.Path) != "/cut" {
+			_ = o.Close()
+		}
+	})
+	c := dial(t, startStream(t, Config{}, serve))
+	for range 2 {
+		c.send(get)
+		if a := c.read("GET"); a.text != "hello" {
+			t.Errorf("%q", a.text)
+		}
+		l.settled(t)
+	}
+	c.send(target("/cut"))
+	l.settled(t)
+	cl, url, _ := startH2(t, Config{}, serve)
+	for _, path := range []string{"/", "/cut"} {
+		resp, err := cl.Get(url + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		l.settled(t)
 	}
 }
 

@@ -2,7 +2,8 @@ package edge
 
 import "time"
 
-// slowest is how fast a body must come or be taken on average, in bytes a second.
+// slowest is how fast a body must come or be taken on average, in bytes a second, if
+// nobody asks for more.
 const slowest = 1 << 10
 
 // pace bounds how long one waits for a body in all, however long it is. A client
@@ -14,7 +15,22 @@ type pace struct{ credit, most time.Duration }
 
 func newPace(most time.Duration) pace { return pace{most, most} }
 
-// account takes the time waited off the credit and adds what n bytes are worth.
-func (p *pace) account(n int, waited time.Duration) {
-	p.credit = min(p.credit-waited+time.Duration(n)*(time.Second/slowest), p.most)
+// account takes the time waited off the credit and adds what n bytes are worth at a
+// pace of least bytes a second.
+func (p *pace) account(n int, waited time.Duration, least int64) {
+	p.credit = min(p.credit-waited+time.Duration(n)*time.Second/time.Duration(least), p.most)
+}
+
+// keepsPace tells whether the client of an answer, of which it has taken n bytes in the
+// time waited, has credit left.
+func (x *Exchange) keepsPace(n int, waited, most time.Duration) bool {
+	if x.pace.most != most {
+		x.pace = newPace(most)
+	}
+	least := int64(slowest)
+	if l := x.Reply.Loan; l != nil {
+		least = max(least, l.Pace())
+	}
+	x.pace.account(n, waited, least)
+	return x.pace.credit >= 0
 }

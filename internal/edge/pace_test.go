@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
 	"os"
 	"strings"
 	"syscall"
@@ -102,6 +103,97 @@ func TestPaceOfAnswers(t *testing.T) {
 	f(2<<10, time.Second, true)
 	f(20<<10, 14*time.Second, true)
 	f(1<<20, 14*time.Second, true)
+}
+
+// dear is a loan of which so many bytes have to be taken in a second, from some time on.
+type dear struct {
+	pace int64
+	from time.Time
+}
+
+func (d *dear) Return() {}
+func (d *dear) Pace() int64 {
+	if time.Now().Before(d.from) {
+		return 0
+	}
+	return d.pace
+}
+
+// TestPaceOfLoans holds that an answer whose memory is needed has to be taken as fast as its
+// lender says when it is waited for, in one piece or in several.
+func TestPaceOfLoans(t *testing.T) {
+	const ever = 0
+	body := []byte(strings.Repeat("x", 4<<20))
+	f := func(streamed bool, bytes int, pace int64, from, given time.Duration) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			s := &Server{epoch: time.Now(), hard: context.Background()}
+			s.set.Store(&settings{limits: Limits{WriteTimeout: 30 * time.Second}})
+			m := &miser{bytes: bytes, each: time.Second}
+			x := &Exchange{}
+			c := &conn{srv: s, nc: m, fd: -1, x: x}
+			x.Reply.Loan = &dear{pace, time.Now().Add(from)}
+			var err error
+			thought := time.Duration(0) // by the handler, which the client is not charged for
+			if x.answer.begun = streamed; streamed {
+				for left := body; len(left) > 0 && err == nil; left = left[64<<10:] {
+					time.Sleep(time.Minute)
+					thought += time.Minute
+					err = c.write(left[:64<<10], nil, nil)
+				}
+			} else {
+				err = c.write([]byte("head"), body, nil)
+			}
+			took := time.Since(s.epoch) - thought
+			if given == ever && err != nil || given != ever && (!errors.Is(err, errTakesTooLong) || took > given) {
+				t.Errorf("%d bytes a second (streamed: %v): %v after %v and %d bytes", bytes, streamed, err, took, m.got)
+			}
+		})
+	}
+	for _, streamed := range []bool{false, true} {
+		f(streamed, 20<<10, 1, 0, ever)
+		f(streamed, 20<<10, 16<<10, 0, ever)
+		f(streamed, 10<<10, 20<<10, 0, 2*time.Minute)
+		f(streamed, 10<<10, 20<<10, 3*time.Minute, 5*time.Minute)
+		f(streamed, 20<<10, 10<<20, 0, time.Minute)
+	}
+}
+
+// slowStream is an HTTP/2 stream whose client takes so many bytes a second.
+type slowStream struct {
+	http.ResponseWriter
+	bytes int
+}
+
+func (s slowStream) Write(p []byte) (int, error) {
+	time.Sleep(time.Duration(len(p)) * time.Second / time.Duration(s.bytes))
+	return len(p), nil
+}
+
+// TestPaceOfLoansH2 is TestPaceOfLoans for HTTP/2, where each piece has the write timeout.
+func TestPaceOfLoansH2(t *testing.T) {
+	f := func(bytes int, pace int64, well bool) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			x := &Exchange{set: &settings{limits: Limits{WriteTimeout: 30 * time.Second}}}
+			x.Reply.Loan = &dear{pace: pace}
+			s := &h2Stream{w: slowStream{bytes: bytes}}
+			var err error
+			for left := make([]byte, 4<<20); len(left) > 0 && err == nil; {
+				var n int
+				n, err = s.send(x, left)
+				left = left[n:]
+			}
+			if (err == nil) != well || !well && (!errors.Is(err, errTakesTooLong) || x.sent > 3*30*bytes+tlsPiece) {
+				t.Errorf("%d bytes a second: %v after %d", bytes, err, x.sent)
+			}
+		})
+	}
+	f(20<<10, 0, true)
+	f(20<<10, 19<<10, true)
+	f(20<<10, 40<<10, false)
+	f(1<<10, 0, true)
+	f(1<<9, 0, false)
 }
 
 // TestPaceIsOfOneAnswer holds that what was waited for one answer is not held against the next.

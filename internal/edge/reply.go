@@ -21,7 +21,8 @@ type Reply struct {
 	// way to a client without TLS. The Run is kept until the answer is written.
 	Pages *pages.Run
 	// Loan, if not nil, is told when Body has been written or will not be: from then on
-	// nothing of the answer refers to it.
+	// nothing of the answer refers to it. Of an answer that is streamed it is told when
+	// that has ended.
 	Loan Loan
 	// Buf is a buffer of length 0 to build a body in. Give the result to Build,
 	// so that what it has grown to is there for the next exchange.
@@ -40,7 +41,12 @@ type Reply struct {
 }
 
 // Loan is what the memory of an answer's body was lent by.
-type Loan interface{ Return() }
+type Loan interface {
+	Return()
+	// Pace is how many bytes a second a client has to take that is waited for; less than
+	// what holds for every answer counts for nothing. It is asked after each wait.
+	Pace() int64
+}
 
 // repay returns what the body was lent by.
 func (r *Reply) repay() {

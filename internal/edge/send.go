@@ -37,7 +37,8 @@ func (c *conn) write(a, b, d []byte) error {
 // push sends what is left. A client that has taken nothing of it for the write
 // timeout is given up, and one that takes too little in the long run.
 func (c *conn) push(left *net.Buffers) error {
-	for n := -1; len(*left) > 0; {
+	n := -1
+	for len(*left) > 0 {
 		err := c.armWrite(n)
 		if err != nil {
 			return err
@@ -47,6 +48,9 @@ func (c *conn) push(left *net.Buffers) error {
 		if err != nil && (n == 0 || c.secure || !errors.Is(err, os.ErrDeadlineExceeded)) {
 			return err
 		}
+	}
+	if c.x.answer.begun { // else nothing follows that the client could be too slow for
+		return c.paced(n, time.Since(c.srv.epoch))
 	}
 	return nil
 }
@@ -74,8 +78,8 @@ func (c *conn) writeSome(left *net.Buffers) (int, error) {
 // negative if there was none. It may be that it takes them too slowly.
 func (c *conn) armWrite(taken int) error {
 	now, limit := time.Since(c.srv.epoch), c.srv.set.Load().limits.WriteTimeout
-	if taken >= 0 && !c.x.keepsPace(taken, now-c.waits, limit) {
-		return errTakesTooLong
+	if err := c.paced(taken, now); err != nil {
+		return err
 	}
 	c.waits = now
 	if left := c.armedWrite - now; left < limit/2 || left > limit {
@@ -88,17 +92,16 @@ func (c *conn) armWrite(taken int) error {
 	return nil
 }
 
-var errTakesTooLong = errors.New("edge: the client takes its answer too slowly")
-
-// keepsPace tells whether the client of an answer, of which it has taken n bytes in the
-// time waited, has credit left.
-func (x *Exchange) keepsPace(n int, waited, most time.Duration) bool {
-	if x.pace.most != most {
-		x.pace = newPace(most)
+// paced accounts for a wait that armWrite was called before and that is over now: the
+// client has taken so many bytes. Negative if there was none.
+func (c *conn) paced(taken int, now time.Duration) error {
+	if taken >= 0 && !c.x.keepsPace(taken, now-c.waits, c.srv.set.Load().limits.WriteTimeout) {
+		return errTakesTooLong
 	}
-	x.pace.account(n, waited)
-	return x.pace.credit >= 0
+	return nil
 }
+
+var errTakesTooLong = errors.New("edge: the client takes its answer too slowly")
 
 // begin sends the head of a streamed answer, and the first piece if it is there.
 func (c *conn) begin(o *Outgoing, length int64, first []byte) error {

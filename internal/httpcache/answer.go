@@ -110,12 +110,20 @@ func (c *call) body(stored *Body, from, n int64) {
 		return
 	}
 	c.streamed = true
+	c.lend(stored)
 	out, err := c.x.Stream(n)
 	if err != nil {
 		return // the client is gone
 	}
 	if c.copyRange(out, stored, from, n) == nil {
 		_ = out.Close() // edge accounts for clients that leave
+	}
+}
+
+// lend has the memory that a streamed body lies in counted until the answer has ended.
+func (c *call) lend(b *Body) {
+	if m := b.mem.Load(); m != nil && m.lending != nil {
+		c.x.Reply.Loan = m.hold()
 	}
 }
 
@@ -176,9 +184,8 @@ func (c *call) multipart(o *Object, lines []byte, spans []policy.Span, status po
 		total += int64(len(heads[i])) + s.Length
 	}
 	last := []byte("\r\n--" + boundary + "--\r\n")
-	m := o.Body.mem.Load().hold()
-	defer m.Return()
 	c.streamed = true
+	c.lend(o.Body)
 	out, err := c.x.Stream(total + int64(len(last)))
 	if err != nil {
 		return // the client is gone

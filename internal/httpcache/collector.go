@@ -1,22 +1,29 @@
 package httpcache
 
-import "io"
+import (
+	"io"
+	"time"
+)
 
 // collector keeps a body that is copied for one client, as long as it is no longer than
 // what is kept and the memory for fetches lasts: clients make as many of these as they
-// like, and read as slowly. When all of it has come, and before the client has the last
+// like, and read as slowly. So none is kept for long while half of that memory is taken. When all of it has come, and before the client has the last
 // of it, done gets it. A nil collector keeps nothing.
 type collector struct {
 	store *Store
 	done  func(body []byte)
 
 	bytes []byte // counted in the store's flying
+	began time.Time
 	over  bool
 }
 
 func (k *collector) take(p []byte, err error) {
 	if k == nil || k.over {
 		return
+	}
+	if k.began.IsZero() {
+		k.began = time.Now()
 	}
 	if !k.fits(int64(len(p))) {
 		k.release()
@@ -31,8 +38,11 @@ func (k *collector) take(p []byte, err error) {
 
 // fits tells whether n more bytes may be held.
 func (k *collector) fits(n int64) bool {
-	l := k.store.limits.Load()
-	return int64(len(k.bytes))+n <= l.MaxObject && k.store.stats.flying.Load()+n <= l.Flying
+	l, flying := k.store.limits.Load(), k.store.stats.flying.Load()
+	if flying > l.Flying/2 && time.Since(k.began) > lendTime*time.Second {
+		return false
+	}
+	return int64(len(k.bytes))+n <= l.MaxObject && flying+n <= l.Flying
 }
 
 // release lets go of the body, and takes no more.

@@ -14,6 +14,7 @@ import (
 type lent struct {
 	flights *flights // settling is counted among them
 	space   *cache.Space
+	limits  *atomic.Pointer[Limits]
 	bytes   atomic.Int64
 
 	mu sync.Mutex // guards Body.kept, and a body's move; a leaf
@@ -65,6 +66,22 @@ func (l *lent) settle() {
 	}
 }
 
+// scarce tells whether more is lent than should be.
+func (l *lent) scarce() bool { return l.bytes.Load() > l.limits.Load().Lent }
+
+// pace is how many bytes a second a client has to take that n bytes are lent to: while
+// they are scarce, as many as would be all of them within lendTime. So who holds memory
+// that others miss has to take as much, however little he has asked for of it.
+func (l *lent) pace(n int64) int64 {
+	if n == 0 || !l.scarce() {
+		return 0
+	}
+	return n / lendTime
+}
+
+// lendTime is in how many seconds what is lent is to be taken while it is scarce.
+const lendTime = 60
+
 // close gives everything back, after the last flight.
 func (l *lent) close() {
 	l.takenMu.Lock()
@@ -96,6 +113,14 @@ func (m *memory) Return() {
 	if m != nil && m.lending != nil && m.lending.n.Add(-1) == 0 {
 		m.lending.all.add(-m.lending.weight)
 	}
+}
+
+// Pace implements edge.Loan: what is stored costs nothing.
+func (m *memory) Pace() int64 {
+	if m == nil || m.lending == nil || m.lending.n.Load() >= byStore {
+		return 0
+	}
+	return m.lending.all.pace(m.lending.weight)
 }
 
 // keep says that it is stored. lent.mu is held.

@@ -2,10 +2,14 @@ package httpcache
 
 import (
 	"fmt"
+	"io"
 	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/edge"
 )
 
 // Clients that don't read, and want much more together than there is memory, take no more
@@ -182,6 +186,139 @@ func TestLentByFlight(t *testing.T) {
 	f(true, 100<<10, 100<<10)
 	f(false, 2<<20, 2<<20)
 	f(false, -1, 100<<10)
+}
+
+// wantPace fails if a client has to take other than so many bytes a second.
+func wantPace(t *testing.T, l edge.Loan, want int64) {
+	t.Helper()
+	if got := l.Pace(); got != want {
+		t.Fatalf("its pace is %d bytes a second; want %d", got, want)
+	}
+}
+
+// While more is lent than should be, who has of it must take it within a minute, and nobody else.
+func TestPaceOfLent(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := open(t, Limits{Lent: 4 << 20})
+		var held []*memory
+		for _, url := range []string{"http://h/1", "http://h/2", "http://h/3", "http://h/stored"} {
+			o := fill(t, s, get(url), strings.Repeat("x", 1<<20))
+			m := o.Body.mem.Load().hold()
+			if url != "http://h/stored" {
+				s.Drop(get(url).Key, o)
+			}
+			held = append(held, m)
+		}
+		for _, m := range held {
+			wantPace(t, m, 0)
+		}
+		var none *memory
+		wantPace(t, none, 0)
+		s.SetLimits(Limits{Lent: 3 << 20})
+		for _, m := range held[:3] {
+			wantPace(t, m, m.weight()/lendTime)
+		}
+		wantPace(t, held[3], 0)
+		held[0].Return()
+		wantPace(t, held[1], 0)
+		for _, m := range held[1:] {
+			m.Return()
+		}
+	})
+}
+
+// What a flight has left to a slow client is to be taken in that time as well, and the window
+// of one that goes on while too much is on its way.
+func TestPaceOfFlight(t *testing.T) {
+	f := func(keep, ends bool, limits, less Limits) {
+		t.Helper()
+		bubble(t, func(t *testing.T) {
+			s, o := open(t, limits), newSource()
+			slow := s.Fly(&Ask{Query: get(url), Fill: o.fill})
+			defer slow.Leave()
+			synctest.Wait()
+			a := shared(get(url))
+			a.Keep = keep
+			o.head(a, -1)
+			wantPace(t, slow, 0)
+			if !ends {
+				o.feed(2048)
+				wantPace(t, slow, 0)
+				slow.flight.limits = new(less.withDefaults(1 << 30))
+				wantPace(t, slow, s.Stats().Flying/lendTime)
+				return
+			}
+			o.send(strings.Repeat("x", 1<<20))
+			s.SetLimits(less)
+			wantPace(t, slow, 0)
+			o.end(nil)
+			synctest.Wait()
+			if o := s.Find(get(url)).Object; o != nil {
+				wantPace(t, slow, s.Stats().Lent/lendTime)
+				s.Drop(get(url).Key, o)
+			}
+			if got, most := slow.Pace(), s.Stats().Lent/lendTime; got < most-1 || got > most || got == 0 {
+				t.Errorf("kept: %v: %d bytes a second; want %d", keep, got, most)
+			}
+		})
+	}
+	f(true, true, Limits{}, Limits{Lent: 1})
+	f(false, true, Limits{}, Limits{Lent: 1})
+	f(true, false, small, Limits{Flying: 1})
+}
+
+// Every answer with a body that may leave the store meanwhile says whose memory it is.
+func TestStreamedAnswersAreLent(t *testing.T) {
+	s := newSite(t, func(a *asked) { a.ok(strings.Repeat("0123456789abcdef", 3<<16)) }, func(c *Config) { c.MaxObject = 8 << 20 })
+	f := func(request string, stored bool) {
+		t.Helper()
+		x := detached(t, request+"\nHost: site")
+		s.Serve(x)
+		loan := x.Reply.Loan
+		if loan == nil || len(x.Reply.Body) < 3<<19 {
+			t.Fatalf("%s: %d bytes of %v", request, len(x.Reply.Body), loan)
+		}
+		wantPace(t, loan, 0)
+		if stored {
+			s.store.SetLimits(Limits{MaxObject: 8 << 20, Lent: 1})
+			if err := s.store.Purge(Purge{All: true}); err != nil {
+				t.Fatal(err)
+			}
+			s.store.sweep()
+			until(t, func() bool { return loan.Pace() >= 3<<20/lendTime })
+			s.store.SetLimits(Limits{MaxObject: 8 << 20})
+		}
+		x.Reply.Reset()
+		if n := s.store.Stats().Lent; n != 0 {
+			t.Errorf("%s: %d bytes stay lent", request, n)
+		}
+	}
+	f("GET /a HTTP/1.1", false)
+	f("GET /a HTTP/1.1", true)
+	s.ask("GET /a")
+	f("GET /a HTTP/1.1\nRange: bytes=1-1600000,1700000-1800000", true)
+}
+
+// Memory for fetches that gets scarce is not kept for what a slow client has begun.
+func TestCollectorGivesUp(t *testing.T) {
+	f := func(other int64, after time.Duration, want bool) {
+		t.Helper()
+		bubble(t, func(t *testing.T) {
+			s, done := open(t, Limits{Flying: 1 << 20}), false
+			s.stats.flying.Add(other)
+			k := &collector{store: s, done: func([]byte) { done = true }}
+			k.take([]byte("some"), nil)
+			time.Sleep(after)
+			k.take([]byte("more"), nil)
+			k.take(nil, io.EOF)
+			if done != want || s.stats.flying.Load() != other {
+				t.Errorf("%d other bytes, after %v: %v, %d bytes", other, after, done, s.stats.flying.Load())
+			}
+		})
+	}
+	f(1<<19-8, time.Hour, true)
+	f(1<<19+1, time.Minute, true)
+	f(1<<19+1, time.Minute+1, false)
 }
 
 // The last step gives back all that was taken.

@@ -122,16 +122,19 @@ func (f *Flight) tooMuch(size, length int64) bool {
 		return most > f.store.shelf.part.MaxBody()
 	}
 	return most > f.limits.MaxObject || f.store.stats.flying.Load()+size > f.limits.Flying ||
-		most > leastWindow && f.store.lent.bytes.Load() > f.limits.Lent // a window would take as much
+		most > leastWindow && f.store.lent.scarce() // a window would take as much
 }
 
 // window is how much is held of a body that is not kept: little while there is little.
 func (f *Flight) window() int64 {
-	if f.store.stats.flying.Load() > f.limits.Flying {
+	if f.crowded() {
 		return min(f.limits.Window, leastWindow)
 	}
 	return f.limits.Window
 }
+
+// crowded tells whether flights hold more than they should.
+func (f *Flight) crowded() bool { return f.store.stats.flying.Load() > f.limits.Flying }
 
 const leastWindow = 64 << 10
 

@@ -36,7 +36,7 @@ func NewStore(space *cache.Space, l Limits) *Store {
 	s := &Store{space: space, purges: newPurges(), seed: maphash.MakeSeed()}
 	s.SetLimits(l)
 	s.flights.init()
-	s.lent.flights, s.lent.space = &s.flights, space
+	s.lent.flights, s.lent.space, s.lent.limits = &s.flights, space, &s.limits
 	return s
 }
 

@@ -77,6 +77,7 @@ func (c *call) follower(t *Ticket, length int64, head func()) onward {
 	if length < 0 {
 		b = t.Come()
 	}
+	c.x.Reply.Loan = t
 	if out, serr := c.x.StreamWith(length, b); serr == nil { // else the client is gone
 		c.followOn(out, t, length-int64(len(b)), length < 0)
 	}

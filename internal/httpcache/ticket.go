@@ -261,6 +261,21 @@ func (t *Ticket) Return() {
 	t.Leave()
 }
 
+// Pace implements edge.Loan, for what the flight has left behind or, while it goes on, for
+// the window of a body that is not kept: one that is kept waits for nobody but its origin.
+func (t *Ticket) Pace() int64 {
+	f := t.flight
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.ended:
+		return f.loan.Pace() + f.store.lent.pace(f.beside)
+	case !f.pieces.kept && f.crowded():
+		return f.pieces.held / lendTime
+	}
+	return 0
+}
+
 // Leave ends the request's part in the flight. What Next gave last stays valid.
 func (t *Ticket) Leave() {
 	f := t.flight
