@@ -22,7 +22,7 @@ type call struct {
 	set *settings
 	opt *policy.Options
 	x   *edge.Exchange
-	now int64 // Unix seconds
+	now policy.Moment
 
 	hop   hop
 	req   policy.Request
@@ -60,7 +60,7 @@ func newCall() *call {
 
 func (c *call) begin(s *Service, x *edge.Exchange) {
 	c.svc, c.set, c.x = s, s.settings.Load(), x
-	c.now = x.Now().Unix()
+	c.now = policy.MomentOf(x.Now())
 	c.opt = &c.set.options
 	c.streamed, c.sent, c.built, c.faulty, c.flights, c.anew, c.lost = false, false, false, false, 0, false, 0
 	x.Record.Service = s.name

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"runtime"
-	"time"
 
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
@@ -42,8 +41,8 @@ func (f *errand) completion() (http1.Fields, bool) {
 
 // completed makes the whole of the stored part and an answer with its rest. A whole
 // that not all may have is not put together: its bytes are not those of the answer.
-func (f *errand) completed(in *origin.Inbound, fields http1.Fields, asked int64) (*Answer, error) {
-	o, part, now := f.opt, &f.part.Head.Response, time.Now().Unix()
+func (f *errand) completed(in *origin.Inbound, fields http1.Fields, asked policy.Moment) (*Answer, error) {
+	o, part, now := f.opt, &f.part.Head.Response, clock()
 	rest := policy.ParseResponse(in.Status, fields, asked, now, o)
 	whole := policy.CompleteFields(nil, f.part.Head.hit, fields)
 	r := policy.ParseResponse(200, whole, asked, now, o)

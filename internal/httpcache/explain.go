@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/kasoku/kasoku/internal/admin"
 	"github.com/kasoku/kasoku/internal/http1"
@@ -28,7 +27,7 @@ func (s *Service) Explain(_ context.Context, r admin.ExplainRequest) (admin.Expl
 	if err != nil {
 		return admin.Explanation{}, fmt.Errorf("%w: path must be a URL such as http://host/path, or a path with a header Host", admin.ErrInput)
 	}
-	e := explanation{store: s.store, options: &s.settings.Load().options, now: time.Now().Unix()}
+	e := explanation{store: s.store, options: &s.settings.Load().options, now: clock()}
 	e.step("key", string(key), "scheme, host, path and query")
 	e.explain(key, r.Method, keyed(fields, key, e.options))
 	return e.Explanation, nil
@@ -36,7 +35,7 @@ func (s *Service) Explain(_ context.Context, r admin.ExplainRequest) (admin.Expl
 
 // ExplainPlan tells how Read would answer a request with p now.
 func (s *Service) ExplainPlan(r *admin.ExplainRequest, fields http1.Fields, p *Plan) admin.Explanation {
-	e := explanation{store: s.store, options: p.Options, plan: p, now: time.Now().Unix()}
+	e := explanation{store: s.store, options: p.Options, plan: p, now: clock()}
 	e.explain(p.Key, r.Method, fields)
 	return e.Explanation
 }
@@ -58,7 +57,7 @@ type explanation struct {
 	store   *Store
 	options *policy.Options
 	plan    *Plan // nil for type http
-	now     int64 // Unix seconds
+	now     policy.Moment
 }
 
 func (e *explanation) step(what, value, note string) {

@@ -76,7 +76,7 @@ func (f *errand) fly(ctx context.Context, fl *Flight) (*Answer, error) {
 		a, err = f.attempt(ctx, fl, nil)
 	}
 	if f.quiet && (err != nil || policy.Failing(f.fwdStatus)) {
-		f.seen.RefreshFailed(time.Now().Unix() + refreshPause)
+		f.seen.RefreshFailed(clock().Add(refreshPause))
 	}
 	return a, err
 }
@@ -89,9 +89,9 @@ func (f *errand) known() *Object {
 	return f.seen
 }
 
-// refreshPause is how many seconds after a failed refresh in the background the
-// next one may be tried.
-const refreshPause = 5
+// refreshPause is how long after a failed refresh in the background the next one may
+// be tried.
+const refreshPause = 5 * time.Second
 
 // errOtherThan says that a 304 speaks of something else than what was asked about.
 var errOtherThan = errors.New("httpcache: the origin has confirmed something that is not stored")
@@ -106,7 +106,7 @@ func (f *errand) attempt(ctx context.Context, fl *Flight, seen *Object) (*Answer
 		header = f.header
 	}
 	f.svc.metrics.asked.Inc()
-	asked := time.Now().Unix()
+	asked := clock()
 	in, fault := f.ask(ctx, &origin.Outbound{
 		Method: f.method, Host: f.host, Target: f.target, Header: header, Content: f.content, WantTrailer: f.trails,
 		Interim: func(status int, h http1.Fields) { fl.Interim(status, policy.EndToEnd(nil, h).Clone()) },
@@ -115,7 +115,7 @@ func (f *errand) attempt(ctx context.Context, fl *Flight, seen *Object) (*Answer
 		return nil, fault
 	}
 	f.in, f.fwdStatus = in, in.Status
-	fields := received(in.Header, time.Now().Unix())
+	fields := received(in.Header, clock())
 	switch {
 	case in.Status == 304 && seen != nil:
 		in.Close()
@@ -143,8 +143,11 @@ func (f *errand) ask(ctx context.Context, q *origin.Outbound) (in *origin.Inboun
 
 var errUnasked = errors.New("an answer to conditions or ranges that were not asked for")
 
+// clock is now, on the clock that exchanges are dated by (edge.Exchange.Now).
+func clock() policy.Moment { return policy.MomentOf(time.Now()) }
+
 // received are the fields of an origin's answer as they are stored and sent on.
-func received(header http1.Fields, now int64) http1.Fields {
+func received(header http1.Fields, now policy.Moment) http1.Fields {
 	fields := policy.Dated(nil, policy.EndToEnd(nil, header), now)
 	kept := fields[:0]
 	for _, f := range fields {
@@ -156,9 +159,9 @@ func received(header http1.Fields, now int64) http1.Fields {
 }
 
 // answer judges a new response.
-func (f *errand) answer(in *origin.Inbound, fields http1.Fields, asked int64) *Answer {
+func (f *errand) answer(in *origin.Inbound, fields http1.Fields, asked policy.Moment) *Answer {
 	o := f.opt
-	r := policy.ParseResponse(in.Status, fields, asked, time.Now().Unix(), o)
+	r := policy.ParseResponse(in.Status, fields, asked, clock(), o)
 	storable, why := policy.Storable(&f.req, &r, o)
 	length := in.Length
 	if in.Status == 206 && storable {
@@ -218,8 +221,8 @@ func (f *errand) replaceable(status int) {
 }
 
 // validated is what a 304 makes of the stored object.
-func (f *errand) validated(fl *Flight, seen *Object, fields http1.Fields, asked int64) (*Answer, error) {
-	o, now := f.opt, time.Now().Unix()
+func (f *errand) validated(fl *Flight, seen *Object, fields http1.Fields, asked policy.Moment) (*Answer, error) {
+	o, now := f.opt, clock()
 	if f.fill != nil {
 		adm := f.fill.Admit(304, fields)
 		fields, f.own = adm.Fields, adm.Own
@@ -247,7 +250,7 @@ func (f *errand) validated(fl *Flight, seen *Object, fields http1.Fields, asked 
 // updated is the response that h's becomes by the fields of a 304, or of a HEAD's
 // answer, which told was parsed from. A cookie that comes without a lifetime is for
 // whoever asked, as it would be with a new response.
-func (h *Head) updated(told *policy.Response, fields http1.Fields, asked, now int64, o *policy.Options) (policy.Response, http1.Fields) {
+func (h *Head) updated(told *policy.Response, fields http1.Fields, asked, now policy.Moment, o *policy.Options) (policy.Response, http1.Fields) {
 	all := policy.UpdateFields(nil, h.hit, fields)
 	r := policy.ParseResponse(h.Response.Status, all, asked, now, o)
 	if told.SetCookie && !told.Explicit() {

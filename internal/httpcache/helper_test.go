@@ -11,8 +11,8 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 )
 
-// noon is the Unix second in which most tests take place.
-const noon = 1_800_000_000
+// noon is when most tests take place.
+const noon policy.Moment = 1_800_000_000 * 1e6
 
 var options = policy.Defaults()
 

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"io"
-	"time"
 
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
@@ -18,7 +17,7 @@ const mostEarly = 256 << 10
 
 // admitted judges a new response by the errand's Fill. Where the origin gives no
 // validator, we make one of the body: at once if that is short, else when it is whole.
-func (f *errand) admitted(fl *Flight, in *origin.Inbound, fields http1.Fields, asked int64) (*Answer, error) {
+func (f *errand) admitted(fl *Flight, in *origin.Inbound, fields http1.Fields, asked policy.Moment) (*Answer, error) {
 	adm := f.fill.Admit(in.Status, fields)
 	f.own = adm.Own
 	storable := f.judge(fl, in, &adm, asked)
@@ -37,8 +36,8 @@ func (f *errand) admitted(fl *Flight, in *origin.Inbound, fields http1.Fields, a
 }
 
 // judge says whether all may have a response, and sets why it is stored or not.
-func (f *errand) judge(fl *Flight, in *origin.Inbound, adm *Admission, asked int64) bool {
-	r := policy.ParseResponse(in.Status, adm.Fields, asked, time.Now().Unix(), f.opt)
+func (f *errand) judge(fl *Flight, in *origin.Inbound, adm *Admission, asked policy.Moment) bool {
+	r := policy.ParseResponse(in.Status, adm.Fields, asked, clock(), f.opt)
 	var ok bool
 	if ok, f.why = policy.Storable(&f.req, &r, f.opt); !ok {
 		return false
@@ -59,12 +58,12 @@ func (f *errand) judge(fl *Flight, in *origin.Inbound, adm *Admission, asked int
 }
 
 // head makes the head of a response.
-func (f *errand) head(status int, fields http1.Fields, asked int64) *Head {
-	return NewHead(policy.ParseResponse(status, fields, asked, time.Now().Unix(), f.opt), fields, f.client, f.opt)
+func (f *errand) head(status int, fields http1.Fields, asked policy.Moment) *Head {
+	return NewHead(policy.ParseResponse(status, fields, asked, clock(), f.opt), fields, f.client, f.opt)
 }
 
 // made gives a a validator of its body.
-func (f *errand) made(a *Answer, in *origin.Inbound, asked int64) (*Answer, error) {
+func (f *errand) made(a *Answer, in *origin.Inbound, asked policy.Moment) (*Answer, error) {
 	seal := func(a *Answer, b *Body) *Answer {
 		fields := append(a.Head.Fields[:len(a.Head.Fields):len(a.Head.Fields)], http1.Field{Name: []byte("ETag"), Value: tagOf(b)})
 		h := f.head(a.Head.Response.Status, fields, asked)

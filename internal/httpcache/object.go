@@ -90,7 +90,7 @@ type Object struct {
 	mark  atomic.Uint64 // the number of the newest purge that it was held against
 	fate  atomic.Uint32 // a policy.Mark, which only grows
 	forms atomic.Pointer[forms]
-	retry atomic.Int64 // Unix seconds before which it is not validated in the background
+	retry atomic.Int64 // the policy.Moment before which it is not validated in the background
 }
 
 func newObject(h *Head, b *Body, stamp cache.Stamp, mark uint64) *Object {
@@ -113,11 +113,11 @@ func (o *Object) SetMark(m policy.Mark) {
 }
 
 // RefreshFailed keeps the object from being validated in the background until
-// then, in Unix seconds.
-func (o *Object) RefreshFailed(until int64) { o.retry.Store(until) }
+// then.
+func (o *Object) RefreshFailed(until policy.Moment) { o.retry.Store(int64(until)) }
 
 // MayRefresh tells whether it may be validated in the background.
-func (o *Object) MayRefresh(now int64) bool { return now >= o.retry.Load() }
+func (o *Object) MayRefresh(now policy.Moment) bool { return int64(now) >= o.retry.Load() }
 
 // weight is what the object takes of the heap, roughly.
 func (o *Object) weight() int64 {

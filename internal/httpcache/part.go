@@ -3,7 +3,6 @@ package httpcache
 import (
 	"bytes"
 	"net/http"
-	"time"
 
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
@@ -55,7 +54,7 @@ func (c *call) asItCame(o *Object, status policy.CacheStatus) {
 // ownRange asks the origin for a range on behalf of this client alone.
 func (c *call) ownRange(why policy.Reason) {
 	fence := c.svc.store.fence(c.key)
-	asked := time.Now().Unix()
+	asked := clock()
 	q := c.outbound(c.forOrigin())
 	in, f := c.ask(c.x.Context(), q)
 	if f != nil {
@@ -68,10 +67,10 @@ func (c *call) ownRange(why policy.Reason) {
 
 // keepPart gives the client the answer to a range, and keeps what is a part or the
 // whole of a response.
-func (c *call) keepPart(in *origin.Inbound, at fence, asked int64, why policy.Reason) {
+func (c *call) keepPart(in *origin.Inbound, at fence, asked policy.Moment, why policy.Reason) {
 	o := c.opt
-	fields := received(in.Header, time.Now().Unix())
-	r := policy.ParseResponse(in.Status, fields, asked, time.Now().Unix(), o)
+	fields := received(in.Header, clock())
+	r := policy.ParseResponse(in.Status, fields, asked, clock(), o)
 	ok, kept := policy.Storable(&c.req, &r, o)
 	if ok && in.Length > c.svc.store.limits.Load().MaxObject {
 		ok, kept = false, policy.TooLarge

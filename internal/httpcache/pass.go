@@ -98,13 +98,13 @@ func (c *call) pass(why policy.Reason) {
 
 // relay gives the client an answer as it comes from an origin.
 func (c *call) relay(in *origin.Inbound, status policy.CacheStatus) {
-	c.head(in.Status, in.Header, time.Now().Unix())
+	c.head(in.Status, in.Header, clock())
 	c.decided(status)
 	c.copyBody(in)
 }
 
 // head takes over the head of an answer that is not stored.
-func (c *call) head(status int, header http1.Fields, now int64) {
+func (c *call) head(status int, header http1.Fields, now policy.Moment) {
 	reply := &c.x.Reply
 	reply.Status, reply.OwnDate = status, true
 	c.fields = policy.EndToEnd(c.fields[:0], header)

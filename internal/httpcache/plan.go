@@ -3,7 +3,6 @@ package httpcache
 import (
 	"context"
 	"io"
-	"time"
 
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/edge"
@@ -213,7 +212,7 @@ func (c *call) relayWhole(in *origin.Inbound, status policy.CacheStatus) {
 		s.Body = body
 	}
 	c.passage.Settle(s)
-	c.head(in.Status, in.Header, time.Now().Unix())
+	c.head(in.Status, in.Header, clock())
 	c.decided(status)
 	switch {
 	case c.req.Method == policy.HEAD:

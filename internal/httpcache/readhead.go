@@ -2,7 +2,6 @@ package httpcache
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 	"github.com/kasoku/kasoku/internal/origin"
@@ -11,7 +10,7 @@ import (
 // readHead passes on a HEAD that nothing stored could answer. What the answer says
 // of the stored response, it is told (RFC 9111, section 4.3.5).
 func (c *call) readHead(o *Object, why policy.Reason) {
-	asked := time.Now().Unix()
+	asked := clock()
 	q := c.outbound(c.forOrigin())
 	in, f := c.ask(c.x.Context(), q)
 	if f != nil {
@@ -31,8 +30,8 @@ func (c *call) readHead(o *Object, why policy.Reason) {
 
 // told takes in what a HEAD's 200 says of what is stored. An answer to a GET with the
 // same fields would have to be one that may be stored.
-func (c *call) told(o *Object, in *origin.Inbound, asked int64) {
-	now, opt := time.Now().Unix(), c.opt
+func (c *call) told(o *Object, in *origin.Inbound, asked policy.Moment) {
+	now, opt := clock(), c.opt
 	fields := received(in.Header, now)
 	told := policy.ParseResponse(in.Status, fields, asked, now, opt)
 	switch policy.FromHead(&told, in.Length, &o.Head.Response, o.Body.Len()) {

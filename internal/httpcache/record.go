@@ -10,12 +10,12 @@ import (
 
 // recordVersion is the first byte of a record. Records of other versions are not
 // read: what they describe is fetched anew.
-const recordVersion = 1
+const recordVersion = 2
 
 // record is the head as it is written to disk: numbers as varints, texts with their
 // length before them.
 //
-//	version, status, time of the request, time of the response, 1 if any tag fits,
+//	version, status, time of the request, time of the response (policy.Moment), 1 if any tag fits,
 //	number of tags, their places, number of names in Vary, the names, what the
 //	request had for them, number of fields, names and values in turn
 //
@@ -25,8 +25,8 @@ func (h *Head) record() []byte {
 	b := make([]byte, 0, h.weight())
 	b = append(b, recordVersion)
 	b = binary.AppendUvarint(b, uint64(r.Status))
-	b = binary.AppendVarint(b, r.RequestTime)
-	b = binary.AppendVarint(b, r.ResponseTime)
+	b = binary.AppendVarint(b, int64(r.RequestTime))
+	b = binary.AppendVarint(b, int64(r.ResponseTime))
 	any := uint64(0)
 	if h.Tags.any {
 		any = 1
@@ -72,7 +72,7 @@ func readHead(record []byte, o *policy.Options) (*Head, bool) {
 		return nil, false
 	}
 	status := d.number()
-	requested, came := d.signed(), d.signed()
+	requested, came := policy.Moment(d.signed()), policy.Moment(d.signed())
 	tags := Tags{any: d.number() == 1}
 	for range d.count() {
 		tags.slots = append(tags.slots, uint32(min(d.number(), tagSlots)))

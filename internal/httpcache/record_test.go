@@ -3,7 +3,28 @@ package httpcache
 import (
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/httpcache/policy"
 )
+
+// TestTimesFromRecord has a response of a part of a second be as old after a restart as
+// before.
+func TestTimesFromRecord(t *testing.T) {
+	f := http1.FieldsOf("Cache-Control", "max-age=2", "Date", "Fri, 15 Jan 2027 08:00:00 GMT")
+	came := noon.Add(900 * time.Millisecond)
+	before := NewHead(policy.ParseResponse(200, f, came-200_000, came, &options), f, nil, &options)
+	after, ok := readHead(before.record(), &options)
+	if !ok {
+		t.Fatal("it can't be read")
+	}
+	for _, now := range []policy.Moment{came, came + 799_999, came + 800_000, came + 1_799_999, came + 1_800_000} {
+		if got, want := after.Response.TTL(now), before.Response.TTL(now); got != want {
+			t.Errorf("after %d µs it is fresh for %d s, before it was for %d s", now-came, got, want)
+		}
+	}
+}
 
 // A head that comes back from disk says what it said before, as the options have it now.
 func TestHeadFromRecord(t *testing.T) {

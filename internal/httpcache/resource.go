@@ -31,7 +31,7 @@ type Resource struct {
 type marker struct {
 	names []string // of Vary
 	asked []byte
-	until int64 // Unix seconds
+	until policy.Moment
 }
 
 // Query is what is looked up. It belongs to one goroutine and may be used again;
@@ -39,7 +39,7 @@ type marker struct {
 type Query struct {
 	Key     []byte       // from AppendKey
 	Fields  http1.Fields // of the request
-	Now     int64        // Unix seconds
+	Now     policy.Moment
 	Options *policy.Options
 	// Goes gives the fields as the origin gets them, by which it chooses its answer;
 	// nil: as they are. Fewer says that they lack some of the client's which others
@@ -146,7 +146,7 @@ func (r *Resource) without(drop func(*Object) bool) *Resource {
 
 // marked returns the resource with m in it. Markers whose time is over leave,
 // and the one that ends first if there are too many.
-func (r *Resource) marked(m marker, now int64) *Resource {
+func (r *Resource) marked(m marker, now policy.Moment) *Resource {
 	next := &Resource{variants: r.variants}
 	for _, old := range r.markers {
 		if old.until > now && !(sameNames(old.names, m.names) && string(old.asked) == string(m.asked)) {

@@ -308,7 +308,7 @@ func (c *call) refresh(o *Object) {
 	if !o.MayRefresh(c.now) {
 		return
 	}
-	o.RefreshFailed(c.now + 1) // so that others don't prepare the same; what comes takes its place
+	o.RefreshFailed(c.now.Add(time.Second)) // so that others don't prepare the same; what comes takes its place
 	f := c.newErrand(o)
 	f.quiet = true
 	c.svc.store.Refresh(&Ask{Query: &c.query, Seen: o, Fill: f.fly})

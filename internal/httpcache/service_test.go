@@ -3,6 +3,11 @@ package httpcache
 import (
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
 func TestMissThenHit(t *testing.T) {
@@ -19,4 +24,27 @@ func TestMissThenHit(t *testing.T) {
 	if n := len(s.origin.requests()); n != 1 {
 		t.Fatalf("%d requests at the origin", n)
 	}
+}
+
+// TestWholeLifetime has a response used until the last microsecond of its lifetime, in
+// whatever part of a second it came, and no longer.
+func TestWholeLifetime(t *testing.T) {
+	s := newSite(t, func(a *asked) { a.ok("hello") })
+	before := time.Now()
+	s.ask("GET /a")
+	after := time.Now()
+	f := func(now time.Time, want telemetry.Decision) {
+		t.Helper()
+		var r http1.Request
+		if _, err := http1.ParseRequest([]byte("GET /a HTTP/1.1\r\nHost: site\r\n\r\n"), &http1.Limits{}, &r); err != nil {
+			t.Fatal(err)
+		}
+		x := edge.Detached(t.Context(), r, nil, now)
+		s.Serve(x)
+		if got := x.Record.Decision; got != want {
+			t.Errorf("%s after it was asked for it is a %s, want a %s", now.Sub(before), got, want)
+		}
+	}
+	f(before.Add(time.Minute-time.Microsecond), telemetry.Hit)
+	f(after.Add(time.Minute), telemetry.MissExpired)
 }

@@ -231,9 +231,8 @@ func (s *Store) Drop(key []byte, o *Object) {
 
 // Mark remembers for a while that requests which present the same values as the
 // one that head answered get answers that cannot be shared.
-func (s *Store) Mark(key []byte, head *Head, now int64, d time.Duration) {
-	until := now + int64((d+time.Second-1)/time.Second)
-	m := marker{names: head.Response.Vary, asked: head.asked, until: until}
+func (s *Store) Mark(key []byte, head *Head, now policy.Moment, d time.Duration) {
+	m := marker{names: head.Response.Vary, asked: head.asked, until: now.Add(d)}
 	s.change(key, func(r *Resource) *Resource { return r.marked(m, now) })
 	s.stats.marked.Add(1)
 }

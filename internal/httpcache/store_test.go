@@ -194,7 +194,7 @@ func TestNumberOfVariantsIsBounded(t *testing.T) {
 		q := in(i)
 		f := http1.FieldsOf("Cache-Control", "max-age=60", "Vary", "A")
 		a := answer(q, fmt.Sprint(i))
-		a.Head = NewHead(policy.ParseResponse(200, f, noon+int64(i), noon+int64(i), &options), f, q.Fields, &options)
+		a.Head = NewHead(policy.ParseResponse(200, f, noon+policy.Moment(i), noon+policy.Moment(i), &options), f, q.Fields, &options)
 		fetch(t, s, q, gives(a))
 	}
 	if n := len(s.variantsOf("http://h/a")); n != mostVariants {
@@ -255,7 +255,7 @@ func TestUpdate(t *testing.T) {
 
 func TestMark(t *testing.T) {
 	s := open(t, Limits{})
-	q := func(a string, now int64) *Query {
+	q := func(a string, now policy.Moment) *Query {
 		q := get("http://h/a", "A", a)
 		q.Now = now
 		return q
@@ -270,8 +270,8 @@ func TestMark(t *testing.T) {
 	want(q("1", noon), false)
 	mark("1")
 	want(q("1", noon), true)
-	want(q("1", noon+89), true)
-	want(q("1", noon+90), false)
+	want(q("1", noon.Add(90*time.Second-time.Microsecond)), true)
+	want(q("1", noon.Add(90*time.Second)), false)
 	want(q("2", noon), false)
 	mark("2")
 	want(q("1", noon), true)

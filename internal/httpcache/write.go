@@ -2,7 +2,6 @@ package httpcache
 
 import (
 	"strings"
-	"time"
 
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
@@ -17,7 +16,7 @@ func (c *call) write() {
 	t := c.svc.stay(c.x)
 	defer t.end()
 	q.Await = t.orphan
-	at, asked := c.svc.store.fence(c.key), time.Now().Unix()
+	at, asked := c.svc.store.fence(c.key), clock()
 	in, f := c.ask(t.ctx, q)
 	if f != nil {
 		switch {
@@ -53,20 +52,20 @@ func (s *Service) invalidate(at *fence, keys ...[]byte) (alone bool) {
 
 // posted gives the client the answer to an unsafe method, and keeps that to a POST
 // which is the URI's own representation (RFC 9110, section 9.3.3).
-func (c *call) posted(in *origin.Inbound, at fence, asked int64, alone bool) {
+func (c *call) posted(in *origin.Inbound, at fence, asked policy.Moment, alone bool) {
 	o := c.opt
 	status := policy.CacheStatus{Reason: policy.NotReading, Forwarded: true, Storing: policy.MethodNotStored}
 	var r policy.Response
 	var fields http1.Fields
 	keep := false
 	if alone && c.req.Method == policy.POST {
-		now := time.Now().Unix()
+		now := clock()
 		fields = received(in.Header, now)
 		r = policy.ParseResponse(in.Status, fields, asked, now, o)
 		keep, status.Storing = policy.PostStorable(&c.req, &r, c.uri(), fields, o)
 	}
 	c.svc.metrics.stored(status.Storing)
-	c.head(in.Status, in.Header, time.Now().Unix())
+	c.head(in.Status, in.Header, clock())
 	c.decided(status)
 	if !keep {
 		c.copyBody(in)

@@ -7,8 +7,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// in2026 is a time for tests: 2026-11-22 07:00:00 UTC.
-const in2026 = 1795330800
+// in2026 is a time for tests: 2026-11-22 07:00:00 UTC, and then the Moment.
+const (
+	in2026        = 1795330800
+	then   Moment = in2026 * perSecond
+)
+
+// later is some seconds after then.
+func later(seconds int64) Moment { return then + Moment(seconds)*perSecond }
 
 func TestParseDate(t *testing.T) {
 	f := func(text string, want int64) {

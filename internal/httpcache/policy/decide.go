@@ -37,7 +37,7 @@ const (
 )
 
 // Decision is what to do, and why. Age and TTL are the stored response's, where
-// there is one.
+// there is one, as [Response.Age] and [Response.TTL] have them.
 type Decision struct {
 	Action   Action
 	Reason   Reason
@@ -78,12 +78,12 @@ func passed(q *Request, o *Options) Reason {
 //
 // A request that waited for another's fill may take what came in just if Decide
 // says Use.
-func Decide(q *Request, r *Response, m Mark, now int64, o *Options) Decision {
-	d := Decision{Age: r.Age(now)}
-	d.TTL = r.Lifetime - d.Age
+func Decide(q *Request, r *Response, m Mark, now Moment, o *Options) Decision {
+	s := r.standing(now)
 	if m != Unmarked {
-		d.TTL = min(d.TTL, 0)
+		s.ttl, s.late = min(s.ttl, 0), max(s.late, 0)
 	}
+	d := Decision{Age: s.age, TTL: s.ttl}
 	if d.Reason = passed(q, o); d.Reason != Fresh {
 		d.Action = Forward
 		return d
@@ -91,7 +91,7 @@ func Decide(q *Request, r *Response, m Mark, now int64, o *Options) Decision {
 	if r.Status == 206 && !Covers(q, r) {
 		d.Action, d.Reason = Forward, PartMissing
 	} else {
-		d.Action, d.Reason = r.use(q, m, &d, o)
+		d.Action, d.Reason = r.use(q, m, &s, o)
 	}
 	if d.Action != Use && d.Action != UseAndRefresh && q.Directives.Has(OnlyIfCached) {
 		d.Action, d.Reason = GatewayTimeout, OnlyIfCachedMissed
@@ -101,22 +101,22 @@ func Decide(q *Request, r *Response, m Mark, now int64, o *Options) Decision {
 
 // use decides from the directives of both sides. What the response or an event
 // forbids is asked first, then what the client wants, then the time.
-func (r *Response) use(q *Request, m Mark, d *Decision, o *Options) (Action, Reason) {
+func (r *Response) use(q *Request, m Mark, s *standing, o *Options) (Action, Reason) {
 	switch {
 	case m == Invalid:
 		return Validate, Invalidated
 	case r.Directives.Has(NoCache):
 		return Validate, ResponseNoCache
 	}
-	if why := r.unwanted(q, d, o); why != Fresh {
+	if why := r.unwanted(q, s, o); why != Fresh {
 		return Validate, why
 	}
 	switch {
-	case d.TTL > 0:
+	case s.ttl > 0:
 		return Use, r.freshReason()
-	case !o.IgnoreRequestDirectives && q.MaxStale != none && d.TTL >= -q.MaxStale && r.mayBeStale(false):
+	case !o.IgnoreRequestDirectives && q.MaxStale != none && s.late <= q.MaxStale && r.mayBeStale(false):
 		return Use, ClientTakesStale
-	case r.StaleWhileRevalidate > 0 && d.TTL >= -r.StaleWhileRevalidate && r.mayBeStale(r.staleSWR):
+	case r.StaleWhileRevalidate > 0 && s.late <= r.StaleWhileRevalidate && r.mayBeStale(r.staleSWR):
 		return UseAndRefresh, Refreshing
 	}
 	if m == Outdated {
@@ -127,15 +127,19 @@ func (r *Response) use(q *Request, m Mark, d *Decision, o *Options) (Action, Rea
 
 // unwanted says whether the client refuses r although it may be used; Fresh if
 // it doesn't. A reload of an immutable response that is fresh is no refusal.
-func (r *Response) unwanted(q *Request, d *Decision, o *Options) Reason {
+//
+// Its max-age is held against the age that it would be told, in whole seconds: what was
+// asked for less than a second ago for one reload (max-age=0) answers others. If the time
+// on the way counted, it would answer none, not even those that waited for it.
+func (r *Response) unwanted(q *Request, s *standing, o *Options) Reason {
 	switch {
 	case o.IgnoreRequestDirectives:
 	case q.Directives.Has(NoCache):
 		return RequestNoCache
-	case q.MaxAge == 0 && r.Directives.Has(Immutable) && d.TTL > 0:
-	case q.MaxAge != none && d.Age > q.MaxAge:
+	case q.MaxAge == 0 && r.Directives.Has(Immutable) && s.ttl > 0:
+	case q.MaxAge != none && s.age > q.MaxAge:
 		return RequestMaxAge
-	case q.MinFresh != none && d.TTL < q.MinFresh:
+	case q.MinFresh != none && -s.late < q.MinFresh:
 		return RequestMinFresh
 	}
 	return Fresh

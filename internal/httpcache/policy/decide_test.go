@@ -4,7 +4,7 @@ import "testing"
 
 // decided shows what Decide makes of a request for r some seconds after it came.
 func decided(q *Request, r *Response, m Mark, after int64, o *Options) Decision {
-	return Decide(q, r, m, in2026+after, o)
+	return Decide(q, r, m, later(after), o)
 }
 
 func TestDecide(t *testing.T) {
@@ -106,6 +106,7 @@ func TestDecideMarks(t *testing.T) {
 	f(Validate, SoftPurged, Outdated, 71, "max-age=60, stale-while-revalidate=10")
 	f(Use, ClientTakesStale, Outdated, 0, "max-age=60", "Cache-Control", "max-stale")
 	f(Validate, RequestMaxAge, Outdated, 5, "max-age=60, immutable", "Cache-Control", "max-age=0")
+	f(Validate, RequestMinFresh, Outdated, 5, "max-age=60, stale-while-revalidate=10", "Cache-Control", "min-fresh=10")
 	f(GatewayTimeout, OnlyIfCachedMissed, Invalid, 0, "max-age=60", "Cache-Control", "only-if-cached")
 }
 
@@ -114,7 +115,7 @@ func TestDecideAgeAndTTL(t *testing.T) {
 	r := response(200, "Cache-Control", "max-age=60", "Age", "20")
 	f := func(after, age, ttl int64) {
 		t.Helper()
-		if d := decided(request("GET"), r, Unmarked, after, &o); d.Age != age || d.TTL != ttl || r.TTL(in2026+after) != ttl {
+		if d := decided(request("GET"), r, Unmarked, after, &o); d.Age != age || d.TTL != ttl || r.TTL(later(after)) != ttl {
 			t.Errorf("after %d: %+v", after, d)
 		}
 	}
@@ -203,7 +204,7 @@ func TestAfterFailure(t *testing.T) {
 	f := func(action Action, why Reason, failure Failure, after int64, cacheControl string, pairs ...string) {
 		t.Helper()
 		r := response(200, "Cache-Control", cacheControl)
-		d := AfterFailure(request("GET", pairs...), r, Unmarked, failure, in2026+after, &o)
+		d := AfterFailure(request("GET", pairs...), r, Unmarked, failure, later(after), &o)
 		if d.Action != action || d.Reason != why || d.Age != after {
 			t.Errorf("%s after %d, %q: %+v, want %d %s", cacheControl, after, pairs, d, action, why)
 		}
@@ -239,7 +240,7 @@ func TestAfterFailureElse(t *testing.T) {
 	r := response(200, "Cache-Control", "max-age=60, stale-if-error=600")
 	f := func(action Action, q *Request, r *Response, m Mark, failure Failure) {
 		t.Helper()
-		if d := AfterFailure(q, r, m, failure, in2026+61, &o); d.Action != action {
+		if d := AfterFailure(q, r, m, failure, later(61), &o); d.Action != action {
 			t.Errorf("%+v, want %d", d, action)
 		}
 	}

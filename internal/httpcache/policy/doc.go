@@ -17,8 +17,9 @@
 //     judge anything else that comes back. [AfterFailure] says what to do when
 //     nothing usable comes back.
 //
-// Times are Unix seconds and durations whole seconds, both signed: a response is
-// stale in the second in which its lifetime ends. Why something was decided is
-// a [Reason], and one table, [Reasons], feeds Cache-Status, metrics, logs and
-// the manual.
+// Dates are Unix seconds and durations whole seconds, both signed, as fields have
+// them. What is measured here is finer ([Moment]), so that a response is fresh for
+// as long as it says, whatever part of a second it came in. Why something was
+// decided is a [Reason], and one table, [Reasons], feeds Cache-Status, metrics, logs
+// and the manual.
 package policy

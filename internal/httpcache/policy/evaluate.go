@@ -19,7 +19,7 @@ type Outcome struct {
 // whole body, or -1 while it is not known; without bytes that are known, ranges are
 // not looked at. Of a stored 206 the whole is what its Part is a part of, and
 // Spans count from there as well. Spans are appended to dst.
-func Evaluate(dst []Span, q *Request, r *Response, length int64, now int64, o *Options) Outcome {
+func Evaluate(dst []Span, q *Request, r *Response, length int64, now Moment, o *Options) Outcome {
 	out := Outcome{Status: r.Status}
 	if r.Status != 200 && r.Status != 206 {
 		return out
@@ -47,14 +47,14 @@ const maxRanges = 16
 // NotModified says whether the request's own conditions make the answer a 304
 // (RFC 9110, section 13.2.2; RFC 9111, section 4.3.2). If-None-Match goes before
 // If-Modified-Since, and a malformed date is as if it were not there.
-func NotModified(q *Request, r *Response, now int64, o *Options) bool {
+func NotModified(q *Request, r *Response, now Moment, o *Options) bool {
 	if q.Traits.Has(HasIfNoneMatch) {
 		return r.noneMatch(q)
 	}
 	if len(q.IfModifiedSince) == 0 {
 		return false
 	}
-	since, ok := ParseDate(q.IfModifiedSince, now)
+	since, ok := ParseDate(q.IfModifiedSince, now.Unix())
 	switch {
 	case !ok:
 		return false
@@ -78,13 +78,13 @@ func (r *Response) noneMatch(q *Request) bool {
 // rangeStands says whether If-Range, if there is one, lets Range count: its tag
 // must match strongly, or its date be Last-Modified, which must be at least a
 // second older than Date to be a strong validator (RFC 9110, section 13.1.5).
-func rangeStands(q *Request, r *Response, now int64) bool {
+func rangeStands(q *Request, r *Response, now Moment) bool {
 	if !q.Traits.Has(HasIfRange) {
 		return true
 	}
 	if tag := ParseETag(q.IfRange); tag.Kind != OpaqueTag {
 		return tag.strongly(r.ETag)
 	}
-	t, ok := ParseDate(q.IfRange, now)
+	t, ok := ParseDate(q.IfRange, now.Unix())
 	return ok && r.dated && t == r.modified && r.modified < r.Date && bytes.Equal(q.IfRange, r.LastModified)
 }

@@ -25,7 +25,7 @@ func TestIfNoneMatch(t *testing.T) {
 			pairs = append(pairs, "If-None-Match", l)
 		}
 		r := response(200, "ETag", tag, "Last-Modified", at(-1000))
-		if got := NotModified(request("GET", pairs...), r, in2026, &o); got != want {
+		if got := NotModified(request("GET", pairs...), r, then, &o); got != want {
 			t.Errorf("ETag %s, If-None-Match %q: %t", tag, lines, got)
 		}
 	}
@@ -66,7 +66,7 @@ func TestIfModifiedSince(t *testing.T) {
 	o := Defaults()
 	f := func(want bool, since string, pairs ...string) {
 		t.Helper()
-		if got := NotModified(request("GET", "If-Modified-Since", since), response(200, pairs...), in2026, &o); got != want {
+		if got := NotModified(request("GET", "If-Modified-Since", since), response(200, pairs...), then, &o); got != want {
 			t.Errorf("since %s, %q: %t", since, pairs, got)
 		}
 	}
@@ -96,7 +96,7 @@ func TestConditionsTogether(t *testing.T) {
 	r := response(200, "ETag", `"a"`, "Last-Modified", at(-1000))
 	f := func(want bool, pairs ...string) {
 		t.Helper()
-		if got := NotModified(request("GET", pairs...), r, in2026, &o); got != want {
+		if got := NotModified(request("GET", pairs...), r, then, &o); got != want {
 			t.Errorf("%q: %t", pairs, got)
 		}
 	}
@@ -111,7 +111,7 @@ func TestEvaluate(t *testing.T) {
 	r := response(200, "ETag", `"a"`, "Last-Modified", at(-1000))
 	f := func(want, method string, pairs ...string) {
 		t.Helper()
-		if got := Evaluate(nil, request(method, pairs...), r, 100, in2026, &o).show(); got != want {
+		if got := Evaluate(nil, request(method, pairs...), r, 100, then, &o).show(); got != want {
 			t.Errorf("%s %q: %s, want %s", method, pairs, got, want)
 		}
 	}
@@ -140,7 +140,7 @@ func TestEvaluateWeakDate(t *testing.T) {
 	o := Defaults()
 	r := response(200, "ETag", `W/"a"`, "Last-Modified", at(0))
 	for _, v := range []string{at(0), `W/"a"`, `"a"`} {
-		if got := Evaluate(nil, request("GET", "Range", "bytes=0-1", "If-Range", v), r, 100, in2026, &o).Status; got != 200 {
+		if got := Evaluate(nil, request("GET", "Range", "bytes=0-1", "If-Range", v), r, 100, then, &o).Status; got != 200 {
 			t.Errorf("If-Range: %s on a weak validator: %d", v, got)
 		}
 	}
@@ -150,20 +150,20 @@ func TestEvaluateOtherStatuses(t *testing.T) {
 	o := Defaults()
 	q := request("GET", "If-None-Match", "*", "Range", "bytes=0-1")
 	for _, status := range []int{203, 204, 301, 404, 410, 500, 599} {
-		if got := Evaluate(nil, q, response(status), 100, in2026, &o).show(); got != fmt.Sprint(status) {
+		if got := Evaluate(nil, q, response(status), 100, then, &o).show(); got != fmt.Sprint(status) {
 			t.Errorf("%d answered as %s", status, got)
 		}
 	}
 	for _, length := range []int64{-1, 0} {
-		if got := Evaluate(nil, request("GET", "Range", "bytes=0-1"), response(200), length, in2026, &o).show(); got != "200" {
+		if got := Evaluate(nil, request("GET", "Range", "bytes=0-1"), response(200), length, then, &o).show(); got != "200" {
 			t.Errorf("length %d: %s", length, got)
 		}
 	}
 	part := response(206, "Content-Range", "bytes 20-29/100", "ETag", `"a"`)
-	if got := Evaluate(nil, request("GET", "Range", "bytes=21-25"), part, part.Part.Total, in2026, &o).show(); got != "206 21-25" {
+	if got := Evaluate(nil, request("GET", "Range", "bytes=21-25"), part, part.Part.Total, then, &o).show(); got != "206 21-25" {
 		t.Errorf("of a part: %s", got)
 	}
-	if got := Evaluate(nil, request("GET", "Range", "bytes=21-25", "If-None-Match", `"a"`), part, 100, in2026, &o).show(); got != "304" {
+	if got := Evaluate(nil, request("GET", "Range", "bytes=21-25", "If-None-Match", `"a"`), part, 100, then, &o).show(); got != "304" {
 		t.Errorf("of a part that the client has: %s", got)
 	}
 }
@@ -228,7 +228,7 @@ func TestRanges(t *testing.T) {
 func TestSpansAreAppended(t *testing.T) {
 	o := Defaults()
 	before := []Span{{7, 7}}
-	out := Evaluate(before, request("GET", "Range", "bytes=0-1,5-6"), response(200), 100, in2026, &o)
+	out := Evaluate(before, request("GET", "Range", "bytes=0-1,5-6"), response(200), 100, then, &o)
 	if out.show() != "206 0-1 5-6" || before[0] != (Span{7, 7}) {
 		t.Errorf("%s, %v", out.show(), before)
 	}

@@ -90,20 +90,20 @@ func HitFields(dst, h http1.Fields, r *Response, o *Options) http1.Fields {
 // Dated appends to dst the fields of h with exactly one Date: the first, if it is
 // one, or the time of reception in place of whatever is there. Whatever is
 // stored or forwarded needs it (RFC 9110, section 6.6.1).
-func Dated(dst, h http1.Fields, responseTime int64) http1.Fields {
+func Dated(dst, h http1.Fields, responseTime Moment) http1.Fields {
 	date := []byte(nil)
 	for i := range h {
 		if !fold(h[i].Name, "date") {
 			dst = append(dst, h[i])
 			continue
 		}
-		if _, ok := ParseDate(h[i].Value, responseTime); date == nil && ok {
+		if _, ok := ParseDate(h[i].Value, responseTime.Unix()); date == nil && ok {
 			date = h[i].Value
 			dst = append(dst, h[i])
 		}
 	}
 	if date == nil {
-		dst = append(dst, http1.Field{Name: []byte("Date"), Value: AppendDate(nil, responseTime)})
+		dst = append(dst, http1.Field{Name: []byte("Date"), Value: AppendDate(nil, responseTime.Unix())})
 	}
 	return dst
 }

@@ -53,7 +53,7 @@ func TestHitFields(t *testing.T) {
 func TestDated(t *testing.T) {
 	f := func(want string, pairs ...string) {
 		t.Helper()
-		if got := lines(Dated(nil, fieldsOf(pairs...), in2026)); got != want {
+		if got := lines(Dated(nil, fieldsOf(pairs...), then)); got != want {
 			t.Errorf("%q\n  got  %q\n  want %q", pairs, got, want)
 		}
 	}

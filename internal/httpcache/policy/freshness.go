@@ -30,7 +30,7 @@ func (r *Response) lifetime(c *control, e *expires, o *Options) {
 		r.Lifetime, r.Source = c.maxAge, FromMaxAge
 	case e.lines > 0:
 		r.Source = FromExpires
-		if t, ok := e.at(r.ResponseTime); ok {
+		if t, ok := e.at(r.ResponseTime.Unix()); ok {
 			r.Lifetime = t - r.Date
 		}
 	case !heuristic(r.Status) && !c.flags.Has(Public):
@@ -52,10 +52,3 @@ func (r *Response) stale(c *control, o *Options) {
 		r.StaleIfError = o.StaleIfError
 	}
 }
-
-// Age is how old the response is at the given time (RFC 9111, section 4.2.3).
-// A clock that went back makes it no younger than it was on arrival.
-func (r *Response) Age(now int64) int64 { return r.age + max(0, now-r.ResponseTime) }
-
-// TTL is how long it is still fresh; 0 or less when it is not.
-func (r *Response) TTL(now int64) int64 { return r.Lifetime - r.Age(now) }

@@ -23,8 +23,8 @@ func FuzzCacheControl(f *testing.F) {
 		func(t *testing.T, value string) {
 			o := Defaults()
 			h := fieldsOf("Cache-Control", value, "ETag", `"a"`)
-			r := ParseResponse(200, h, in2026, in2026, &o)
-			second := newRFCCache(o, "GET", message{}, 200, messageOf(h), in2026, in2026, Unmarked)
+			r := ParseResponse(200, h, then, then, &o)
+			second := newRFCCache(o, "GET", message{}, 200, messageOf(h), int64(then), int64(then), Unmarked)
 			if lifetime, explicit := second.freshness(); r.Lifetime != lifetime || r.Explicit() != explicit {
 				t.Errorf("lifetime %d, want %d", r.Lifetime, lifetime)
 			}
@@ -98,9 +98,9 @@ func FuzzIfNoneMatch(f *testing.F) {
 				ask, answer := fieldsOf("If-None-Match", value), fieldsOf("ETag", tag)
 				var q Request
 				ParseRequest(&q, []byte("GET"), ask, &o)
-				r := ParseResponse(200, answer, in2026, in2026, &o)
-				second := newRFCCache(o, "GET", messageOf(ask), 200, messageOf(answer), in2026, in2026, Unmarked)
-				if got, want := NotModified(&q, &r, in2026, &o), second.notModified(in2026); got != want {
+				r := ParseResponse(200, answer, then, then, &o)
+				second := newRFCCache(o, "GET", messageOf(ask), 200, messageOf(answer), int64(then), int64(then), Unmarked)
+				if got, want := NotModified(&q, &r, then, &o), second.notModified(int64(then)); got != want {
 					t.Errorf("ETag %s: %t, want %t", tag, got, want)
 				}
 			}
@@ -115,7 +115,7 @@ func FuzzVary(f *testing.F) {
 			reduced.Encodings = []string{"br", "gzip"}
 			for _, name := range []string{"accept-encoding", "accept-language", "foo", "cookie"} {
 				for _, o := range []*Options{&o, &reduced} {
-					r := ParseResponse(200, fieldsOf("Vary", name), in2026, in2026, o)
+					r := ParseResponse(200, fieldsOf("Vary", name), then, then, o)
 					h := fieldsOf(name, value)
 					if values := AppendVaryValues(nil, r.Vary, h, o); !Matches(&r, values, h, o) {
 						t.Errorf("%s does not match itself: %q", name, values)

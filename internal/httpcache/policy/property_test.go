@@ -129,8 +129,10 @@ func TestAsTheRFCsRead(t *testing.T) {
 		answer := d.response()
 		status := rapid.SampledFrom(statuses).Draw(t, "status")
 		mark := rapid.SampledFrom([]Mark{Unmarked, Unmarked, Unmarked, Outdated, Invalid}).Draw(t, "mark")
-		sent := in2026 - rapid.Int64Range(-1, 3).Draw(t, "on the way")
-		now := in2026 + rapid.SampledFrom([]int64{-1, 0, 1, 2, 4, 5, 6, 8, 9, 10, 11, 12, 15, 20, 100, 3600, 3610}).Draw(t, "later")
+		received := then + rapid.SampledFrom([]Moment{0, 1, 500_000, 900_000, 999_999}).Draw(t, "within the second")
+		sent := received - rapid.SampledFrom([]Moment{-perSecond, 0, 1, 300_000, 950_000, perSecond, 2_500_000, 3 * perSecond}).Draw(t, "on the way")
+		now := received + perSecond*rapid.SampledFrom([]Moment{-1, 0, 1, 2, 4, 5, 6, 8, 9, 10, 11, 12, 15, 20, 100, 3600, 3610}).Draw(t, "later") +
+			rapid.SampledFrom([]Moment{-1, 0, 0, 1, 700_000}).Draw(t, "and a bit")
 		o := Defaults()
 		o.DefaultTTL = d.of2("default", 0, 5)
 		o.StaleWhileRevalidate = d.of2("while", 0, 5)
@@ -138,15 +140,15 @@ func TestAsTheRFCsRead(t *testing.T) {
 
 		var q Request
 		ParseRequest(&q, []byte(method), ask, &o)
-		r := ParseResponse(status, answer, sent, in2026, &o)
+		r := ParseResponse(status, answer, sent, received, &o)
 		where := method + " " + lines(ask) + "\n" + itoa(int64(status)) + " " + lines(answer) + "\n"
-		second := newRFCCache(o, method, messageOf(ask), status, messageOf(answer), sent, in2026, mark)
+		second := newRFCCache(o, method, messageOf(ask), status, messageOf(answer), int64(sent), int64(received), mark)
 
 		lifetime, explicit := second.freshness()
 		if r.Lifetime != lifetime || r.Explicit() != explicit {
 			t.Fatalf(where+"lifetime %d, explicit %t; as the RFC reads %d, %t", r.Lifetime, r.Explicit(), lifetime, explicit)
 		}
-		if got, want := r.Age(now), second.age(now); got != want {
+		if got, want := r.Age(now), second.age(int64(now))/micros; got != want {
 			t.Fatalf(where+"age %d; as the RFC reads %d", got, want)
 		}
 		if got, want := strings.Join(r.Hidden, " "), strings.Join(second.hidden(), " "); len(got) != len(want) {
@@ -155,15 +157,15 @@ func TestAsTheRFCsRead(t *testing.T) {
 		if got, why := Storable(&q, &r, &o); got != second.mayStore() {
 			t.Fatalf(where+"storable: %t (%s); as the RFC reads %t", got, why, !got)
 		}
-		if got, want := Decide(&q, &r, mark, now, &o), second.answerFrom(now); got.Action != want {
+		if got, want := Decide(&q, &r, mark, now, &o), second.answerFrom(int64(now)); got.Action != want {
 			t.Fatalf(where+"decided %+v (%s); as the RFC reads %d", got, got.Reason, want)
 		}
 		for _, f := range []Failure{Disconnected, Failed} {
-			if got, want := AfterFailure(&q, &r, mark, f, now, &o), second.afterFailure(f, now); got.Action != want {
+			if got, want := AfterFailure(&q, &r, mark, f, now, &o), second.afterFailure(f, int64(now)); got.Action != want {
 				t.Fatalf(where+"after failure %d: %+v (%s); as the RFC reads %d", f, got, got.Reason, want)
 			}
 		}
-		if got, want := NotModified(&q, &r, now, &o), second.notModified(now); got != want {
+		if got, want := NotModified(&q, &r, now, &o), second.notModified(int64(now)); got != want {
 			t.Fatalf(where+"not modified: %t; as the RFC reads %t", got, want)
 		}
 	})
@@ -211,7 +213,7 @@ func TestRangesAsBytes(t *testing.T) {
 		}
 		o := Defaults()
 		q := request("GET", "Range", "bytes="+strings.Join(specs, ","))
-		out := Evaluate(nil, q, response(200), length, in2026, &o)
+		out := Evaluate(nil, q, response(200), length, then, &o)
 		if !satisfiable {
 			if out.Status != 416 {
 				t.Fatalf("%q of %d: %s, want 416", specs, length, out.show())

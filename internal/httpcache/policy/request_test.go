@@ -135,7 +135,7 @@ func hit(q *Request, r *Response, vary []byte, o *Options) Outcome {
 
 func usualResponse(o *Options) (*Response, []byte) {
 	r := ParseResponse(200, http1.FieldsOf("Date", "Sun, 22 Nov 2026 07:00:00 GMT", "Cache-Control", "public, max-age=3600",
-		"ETag", `"xyz"`, "Last-Modified", "Sun, 22 Nov 2026 06:00:00 GMT", "Vary", "Accept-Encoding, Accept-Language"), in2026, in2026, o)
+		"ETag", `"xyz"`, "Last-Modified", "Sun, 22 Nov 2026 06:00:00 GMT", "Vary", "Accept-Encoding, Accept-Language"), then, then, o)
 	return &r, AppendVaryValues(nil, r.Vary, usual, o)
 }
 

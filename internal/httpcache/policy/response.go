@@ -30,9 +30,11 @@ type Response struct {
 	Directives Directives
 	Source     Source
 	// RequestTime is when the request was sent, ResponseTime when the head of
-	// the response had come. Date is the Date field, or ResponseTime where that
-	// is missing or malformed.
-	RequestTime, ResponseTime, Date int64
+	// the response had come.
+	RequestTime, ResponseTime Moment
+	// Date is the Date field in Unix seconds, or the second of ResponseTime where
+	// that is missing or malformed.
+	Date int64
 	// Lifetime is how many seconds it is fresh, counted from its making. It
 	// is negative where Expires lies before Date.
 	Lifetime int64
@@ -58,11 +60,11 @@ type Response struct {
 	// SetCookie says that there is such a field.
 	SetCookie bool
 
-	age      int64 // at ResponseTime
-	modified int64 // Last-Modified as a time
-	dated    bool  // Last-Modified is one
-	staleSWR bool  // stale-while-revalidate is the response's own
-	staleSIE bool  // stale-if-error is the response's own
+	made     Moment // when its age was 0
+	modified int64  // Last-Modified as a time
+	dated    bool   // Last-Modified is one
+	staleSWR bool   // stale-while-revalidate is the response's own
+	staleSIE bool   // stale-if-error is the response's own
 }
 
 // Explicit says that the response itself says how long it is fresh, even if it
@@ -72,8 +74,8 @@ func (r *Response) Explicit() bool { return r.Source >= FromShared && r.Source <
 // ParseResponse reads a final response's status and fields. The times are when
 // its request was sent and when its head had come. h without connection-specific
 // fields ([EndToEnd]) is expected, and nothing else removed.
-func ParseResponse(status int, h http1.Fields, requestTime, responseTime int64, o *Options) Response {
-	r := Response{Status: status, RequestTime: requestTime, ResponseTime: responseTime, Date: responseTime}
+func ParseResponse(status int, h http1.Fields, requestTime, responseTime Moment, o *Options) Response {
+	r := Response{Status: status, RequestTime: requestTime, ResponseTime: responseTime, Date: responseTime.Unix()}
 	c := control{sharedAge: none, maxAge: none, swr: none, sie: none}
 	e := expires{}
 	r.Vary = append(r.Vary, o.Keyed...)
@@ -118,7 +120,7 @@ func (r *Response) scan(h http1.Fields, c *control, e *expires) {
 			switch {
 			case fold(name, "date") && !dated:
 				dated = true
-				if t, ok := ParseDate(value, r.ResponseTime); ok {
+				if t, ok := ParseDate(value, r.ResponseTime.Unix()); ok {
 					r.Date = t
 				}
 			case fold(name, "etag") && !tagged:
@@ -139,7 +141,7 @@ func (r *Response) scan(h http1.Fields, c *control, e *expires) {
 				c.line(value)
 			} else if fold(name, "last-modified") && r.LastModified == nil {
 				r.LastModified = value
-				r.modified, r.dated = ParseDate(value, r.ResponseTime)
+				r.modified, r.dated = ParseDate(value, r.ResponseTime.Unix())
 			}
 		case len("content-language"):
 			if fold(name, "content-language") {
@@ -149,7 +151,7 @@ func (r *Response) scan(h http1.Fields, c *control, e *expires) {
 	}
 	slices.Sort(r.Vary)
 	r.Vary = slices.Compact(r.Vary)
-	r.age = max(0, r.ResponseTime-r.Date, age+max(0, r.ResponseTime-r.RequestTime))
+	r.made = r.making(age)
 }
 
 // ageValue reads the first member of an Age line; a malformed one is no age.

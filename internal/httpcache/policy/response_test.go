@@ -8,7 +8,7 @@ import (
 // at is a date some seconds from the reception of the tests' responses.
 func at(seconds int64) string { return string(AppendDate(nil, in2026+seconds)) }
 
-// response parses a response that was asked for and came at in2026, with the
+// response parses a response that was asked for and came then, with the
 // default options and a Date of then unless the fields have one.
 func response(status int, pairs ...string) *Response {
 	o := Defaults()
@@ -16,7 +16,7 @@ func response(status int, pairs ...string) *Response {
 }
 
 func responseWith(o *Options, status int, pairs ...string) *Response {
-	r := ParseResponse(status, fieldsOf(pairs...), in2026, in2026, o)
+	r := ParseResponse(status, fieldsOf(pairs...), then, then, o)
 	return &r
 }
 
@@ -130,7 +130,7 @@ func TestLifetimeOptions(t *testing.T) {
 func TestAge(t *testing.T) {
 	f := func(now, want int64, pairs ...string) {
 		t.Helper()
-		if got := response(200, pairs...).Age(in2026 + now); got != want {
+		if got := response(200, pairs...).Age(later(now)); got != want {
 			t.Errorf("%q at %d: age %d, want %d", pairs, now, got, want)
 		}
 	}
@@ -162,8 +162,8 @@ func TestAgeOfSlowResponses(t *testing.T) {
 	o := Defaults()
 	f := func(want int64, pairs ...string) {
 		t.Helper()
-		r := ParseResponse(200, fieldsOf(pairs...), in2026-5, in2026, &o)
-		if got := r.Age(in2026 + 1); got != want {
+		r := ParseResponse(200, fieldsOf(pairs...), later(-5), then, &o)
+		if got := r.Age(later(1)); got != want {
 			t.Errorf("%q: age %d, want %d", pairs, got, want)
 		}
 	}
@@ -171,8 +171,8 @@ func TestAgeOfSlowResponses(t *testing.T) {
 	f(6, "Date", at(0))
 	f(36, "Age", "30")
 	f(21, "Date", at(-20), "Age", "10")
-	r := ParseResponse(200, nil, in2026+5, in2026, &o)
-	if got := r.Age(in2026); got != 0 {
+	r := ParseResponse(200, nil, later(5), then, &o)
+	if got := r.Age(then); got != 0 {
 		t.Errorf("a clock that went back on the way: age %d", got)
 	}
 }

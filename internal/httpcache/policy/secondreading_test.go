@@ -15,7 +15,7 @@ type rfcCache struct {
 	ask            message
 	status         int
 	answer         message
-	sent, received int64
+	sent, received int64 // in microseconds
 	mark           Mark
 	policy         []rfcDirective
 	targeted       bool
@@ -106,19 +106,23 @@ func (c *rfcCache) lifetimeOf(name string) (seconds int64, present bool) {
 	return 0, false
 }
 
-// date is when the response was made, as far as it says (RFC 9110, section 6.6.1).
+// micros is how many microseconds a second has. Times and ages are in microseconds here,
+// what fields say in seconds.
+const micros = 1_000_000
+
+// date is the second in which the response was made, as far as it says (RFC 9110, section 6.6.1).
 func (c *rfcCache) date() int64 {
 	if lines := c.answer["date"]; len(lines) > 0 {
-		if t, ok := readDate(lines[0], c.received); ok {
+		if t, ok := readDate(lines[0], c.received/micros); ok {
 			return t
 		}
 	}
-	return c.received
+	return c.received / micros
 }
 
 func (c *rfcCache) lastModified() (int64, bool) {
 	if lines := c.answer["last-modified"]; len(lines) > 0 {
-		return readDate(lines[0], c.received)
+		return readDate(lines[0], c.received/micros)
 	}
 	return 0, false
 }
@@ -135,7 +139,7 @@ func (c *rfcCache) freshness() (lifetime int64, explicit bool) {
 		return n, true
 	}
 	if lines := c.answer["expires"]; len(lines) > 0 && !c.targeted {
-		if t, ok := readDate(lines[0], c.received); ok && len(lines) == 1 {
+		if t, ok := readDate(lines[0], c.received/micros); ok && len(lines) == 1 {
 			return t - c.date(), true
 		}
 		return 0, true
@@ -149,17 +153,22 @@ func (c *rfcCache) freshness() (lifetime int64, explicit bool) {
 	return c.o.DefaultTTL, false
 }
 
-// age is RFC 9111, section 4.2.3, in its own names.
+// age is RFC 9111, section 4.2.3, in its own names and in microseconds. It allows the
+// corrected_age_value alone to be the corrected_initial_age, which is done where
+// date_value leaves open whether the response was made before it was asked for.
 func (c *rfcCache) age(now int64) int64 {
 	ageValue := int64(0)
 	if lines := c.answer["age"]; len(lines) > 0 {
 		first, _, _ := strings.Cut(lines[0], ",")
 		ageValue, _ = delta(strings.Trim(first, " \t"))
 	}
-	apparentAge := max(0, c.received-c.date())
+	apparentAge := max(0, (c.received-c.date()*micros)/micros*micros)
 	responseDelay := max(0, c.received-c.sent)
-	correctedAgeValue := ageValue + responseDelay
+	correctedAgeValue := ageValue*micros + responseDelay
 	correctedInitialAge := max(apparentAge, correctedAgeValue)
+	if madeBy := (c.date() + 1) * micros; madeBy > c.sent {
+		correctedInitialAge = correctedAgeValue
+	}
 	residentTime := max(0, now-c.received)
 	return correctedInitialAge + residentTime
 }
@@ -271,7 +280,7 @@ func (c *rfcCache) reuse(now int64) Action {
 	asked := directives(c.ask.members("cache-control"))
 	lifetime, _ := c.freshness()
 	age := c.age(now)
-	remaining := lifetime - age
+	remaining := lifetime*micros - age
 	if c.mark == Outdated {
 		remaining = min(remaining, 0)
 	}
@@ -283,12 +292,13 @@ func (c *rfcCache) reuse(now int64) Action {
 		func(m string) bool { return strings.EqualFold(m, "no-cache") }) {
 		return Validate
 	}
-	if limit, ok := firstNumber(asked, "max-age"); ok && age > limit {
+	// Requests' directives are advisory (5.2.1): max-age is held against the field Age.
+	if limit, ok := firstNumber(asked, "max-age"); ok && age/micros > limit {
 		if reload := limit == 0; !(reload && fresh && c.says("immutable")) {
 			return Validate
 		}
 	}
-	if need, ok := firstNumber(asked, "min-fresh"); ok && remaining < need {
+	if need, ok := firstNumber(asked, "min-fresh"); ok && remaining < need*micros {
 		return Validate
 	}
 	if fresh {
@@ -299,12 +309,12 @@ func (c *rfcCache) reuse(now int64) Action {
 		if d.name != "max-stale" || d.bad || d.has && !ok {
 			continue
 		}
-		if (!d.has || -remaining <= limit) && !c.staleProhibited("none") {
+		if (!d.has || -remaining <= limit*micros) && !c.staleProhibited("none") {
 			return Use
 		}
 		break
 	}
-	if window, _ := c.windows(); window > 0 && -remaining <= window && !c.staleProhibited("stale-while-revalidate") {
+	if window, _ := c.windows(); window > 0 && -remaining <= window*micros && !c.staleProhibited("stale-while-revalidate") {
 		return UseAndRefresh
 	}
 	return Validate
@@ -313,19 +323,19 @@ func (c *rfcCache) reuse(now int64) Action {
 // afterFailure is RFC 5861, section 4, and RFC 9111, section 4.2.4, for a disconnected cache.
 func (c *rfcCache) afterFailure(f Failure, now int64) Action {
 	lifetime, _ := c.freshness()
-	staleness := c.age(now) - lifetime
+	staleness := c.age(now) - lifetime*micros
 	asked := directives(c.ask.members("cache-control"))
 	_, window := c.windows()
 	wanted, _ := firstNumber(asked, "stale-if-error")
 	reads := (c.method == "GET" || c.method == "HEAD") && len(c.ask["if-match"])+len(c.ask["if-unmodified-since"]) == 0
 	switch {
-	case reads && c.mark != Invalid && window > 0 && staleness <= window && !c.staleProhibited("stale-if-error"):
+	case reads && c.mark != Invalid && window > 0 && staleness <= window*micros && !c.staleProhibited("stale-if-error"):
 		return Use
-	case reads && c.mark != Invalid && wanted > 0 && staleness <= wanted && !c.staleProhibited("none"):
+	case reads && c.mark != Invalid && wanted > 0 && staleness <= wanted*micros && !c.staleProhibited("none"):
 		return Use
 	case f == Failed:
 		return PassOn
-	case reads && c.mark != Invalid && c.o.StaleIfDisconnected > 0 && staleness <= c.o.StaleIfDisconnected && !c.staleProhibited("none"):
+	case reads && c.mark != Invalid && c.o.StaleIfDisconnected > 0 && staleness <= c.o.StaleIfDisconnected*micros && !c.staleProhibited("none"):
 		return Use
 	}
 	return GatewayTimeout
@@ -342,7 +352,7 @@ func (c *rfcCache) notModified(now int64) bool {
 		return false
 	}
 	if lines := c.ask["if-modified-since"]; len(lines) == 1 {
-		since, ok := readDate(lines[0], now)
+		since, ok := readDate(lines[0], now/micros)
 		when, known := c.lastModified()
 		if !known {
 			when = c.date()

@@ -29,12 +29,12 @@ func Failing(status int) bool { return status == 500 || status >= 502 && status 
 // AfterFailure decides what a client gets whose request the origin failed to
 // answer: the stored response r if it may be used nevertheless, the origin's
 // error, or an error of our own. r is nil if nothing was selected.
-func AfterFailure(q *Request, r *Response, m Mark, f Failure, now int64, o *Options) Decision {
+func AfterFailure(q *Request, r *Response, m Mark, f Failure, now Moment, o *Options) Decision {
 	d := Decision{Action: PassOn, Reason: OriginFailed}
 	if r != nil {
-		d.Age = r.Age(now)
-		d.TTL = r.Lifetime - d.Age
-		if why := r.onFailure(q, m, f, d.TTL, o); why != Expired {
+		s := r.standing(now)
+		d.Age, d.TTL = s.age, s.ttl
+		if why := r.onFailure(q, m, f, s.late, o); why != Expired {
 			return Decision{Use, why, d.Age, d.TTL}
 		}
 	}
@@ -49,22 +49,22 @@ func AfterFailure(q *Request, r *Response, m Mark, f Failure, now int64, o *Opti
 }
 
 // onFailure says by which rule r may be used; Expired if by none.
-func (r *Response) onFailure(q *Request, m Mark, f Failure, ttl int64, o *Options) Reason {
+func (r *Response) onFailure(q *Request, m Mark, f Failure, late int64, o *Options) Reason {
 	if m == Invalid || !q.Reading() || r.Status == 206 && !Covers(q, r) || q.Traits.Has(HasIfMatch) {
 		return Expired
 	}
 	switch {
-	case r.allows(r.StaleIfError, r.staleSIE, ttl):
+	case r.allows(r.StaleIfError, r.staleSIE, late):
 		return StaleError
-	case !o.IgnoreRequestDirectives && r.allows(q.StaleIfError, false, ttl):
+	case !o.IgnoreRequestDirectives && r.allows(q.StaleIfError, false, late):
 		return StaleError
-	case f == Disconnected && r.allows(o.StaleIfDisconnected, false, ttl):
+	case f == Disconnected && r.allows(o.StaleIfDisconnected, false, late):
 		return StaleDisconnected
 	}
 	return Expired
 }
 
-// allows says whether ttl lies within the window, and nothing forbids it.
-func (r *Response) allows(window int64, explicit bool, ttl int64) bool {
-	return window > 0 && ttl >= -window && r.mayBeStale(explicit)
+// allows says whether late lies within the window, and nothing forbids it.
+func (r *Response) allows(window int64, explicit bool, late int64) bool {
+	return window > 0 && late <= window && r.mayBeStale(explicit)
 }

@@ -40,7 +40,7 @@ func TestSurrogateControlAsTarget(t *testing.T) {
 	o.Targets = []string{"Surrogate-Control", "CDN-Cache-Control"}
 	f := func(want int64, pairs ...string) {
 		t.Helper()
-		if r := ParseResponse(200, fieldsOf(pairs...), in2026, in2026, &o); r.Lifetime != want {
+		if r := ParseResponse(200, fieldsOf(pairs...), then, then, &o); r.Lifetime != want {
 			t.Errorf("%q: %d, want %d", pairs, r.Lifetime, want)
 		}
 	}

@@ -105,7 +105,7 @@ func TestWeights(t *testing.T) {
 
 // stored is a response to a request with these fields, and its values.
 func negotiated(o *Options, vary string, pairs ...string) (*Response, []byte) {
-	r := ParseResponse(200, fieldsOf("Vary", vary, "Content-Language", "de", "Cache-Control", "max-age=60"), in2026, in2026, o)
+	r := ParseResponse(200, fieldsOf("Vary", vary, "Content-Language", "de", "Cache-Control", "max-age=60"), then, then, o)
 	return &r, AppendVaryValues(nil, r.Vary, fieldsOf(pairs...), o)
 }
 
@@ -158,7 +158,7 @@ func TestMatchesTwoLanguages(t *testing.T) {
 	o := Defaults()
 	f := func(pairs ...string) {
 		t.Helper()
-		r := ParseResponse(200, fieldsOf(append(pairs, "Vary", "Accept-Language")...), in2026, in2026, &o)
+		r := ParseResponse(200, fieldsOf(append(pairs, "Vary", "Accept-Language")...), then, then, &o)
 		values := AppendVaryValues(nil, r.Vary, fieldsOf("Accept-Language", "fr"), &o)
 		if Matches(&r, values, fieldsOf("Accept-Language", "de"), &o) {
 			t.Errorf("%q matches", pairs)
@@ -172,7 +172,7 @@ func TestMatchesTwoLanguages(t *testing.T) {
 
 func TestBetter(t *testing.T) {
 	o := Defaults()
-	of := func(vary string, date, received int64) *Response {
+	of := func(vary string, date int64, received Moment) *Response {
 		r := ParseResponse(200, fieldsOf("Vary", vary, "Date", string(AppendDate(nil, date))), received, received, &o)
 		return &r
 	}
