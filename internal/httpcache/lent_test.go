@@ -299,6 +299,33 @@ func TestStreamedAnswersAreLent(t *testing.T) {
 	f("GET /a HTTP/1.1\nRange: bytes=1-1600000,1700000-1800000", true)
 }
 
+// An answer that its passage's owner has seen as a whole is lent to its client.
+func TestSettledAnswersAreLent(t *testing.T) {
+	f := func(length int, lent bool) {
+		t.Helper()
+		body := strings.Repeat("x", length)
+		p := newPlanner(t, func(a *asked) { a.ok(body) })
+		p.passes, p.settled = true, make(chan Settled, 1)
+		x := detached(t, "PUT / HTTP/1.1\nHost: site")
+		p.Serve(x)
+		if s := <-p.settled; s.Whole != (length <= mostSettled) || string(x.Reply.Body) != body {
+			t.Errorf("settled as a whole: %v; %d bytes of %d sent", s.Whole, len(x.Reply.Body), length)
+		}
+		if n := p.store.Stats().Lent; (x.Reply.Loan != nil) != lent || lent && n < int64(min(length, mostSettled+1)) || !lent && n != 0 {
+			t.Errorf("%d bytes of %d are lent", n, length)
+		}
+		x.Reply.Reset()
+		if n := p.store.Stats().Lent; n != 0 {
+			t.Errorf("%d bytes of %d stay lent", n, length)
+		}
+	}
+	f(0, false)
+	f(mostCopied, false)
+	f(mostCopied+1, true)
+	f(mostSettled, true)
+	f(mostSettled+(1<<20), true)
+}
+
 // Memory for fetches that gets scarce is not kept for what a slow client has begun.
 func TestCollectorGivesUp(t *testing.T) {
 	f := func(other int64, after time.Duration, want bool) {

@@ -220,9 +220,11 @@ func (c *call) relayWhole(in *origin.Inbound, status policy.CacheStatus) {
 	case err != nil:
 		c.unsent(err)
 	case whole:
-		c.x.Reply.Build(append(c.x.Reply.Buf, body...))
+		c.lend(c.svc.store.counted(NewBody(body)))
+		c.x.Reply.Body = body
 	default:
 		c.streamed = true
+		c.lend(c.svc.store.counted(NewBody(body)))
 		if out, serr := c.x.StreamWith(in.Length, body); serr == nil { // else the client is gone
 			c.copyRest(out, &ended{in: in, got: int64(len(body))}, nil, body, nil)
 		}
