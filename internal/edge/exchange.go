@@ -58,6 +58,18 @@ func (x *Exchange) Start() time.Time { return x.start }
 // about one request see the same instant.
 func (x *Exchange) Now() time.Time { return x.start }
 
+// Version is the version of HTTP that the client has spoken: "1.0", "1.1" or "2", as Via
+// has it (RFC 9110, section 7.6.3).
+func (x *Exchange) Version() string {
+	switch {
+	case x.h2 != nil:
+		return "2"
+	case x.Request.Minor == 0:
+		return "1.0"
+	}
+	return "1.1"
+}
+
 // Sizes of buffers that come from the pool and may go back to it.
 const (
 	inSize  = 8 << 10

@@ -306,3 +306,26 @@ func TestH2ReaderOutlivesServe(t *testing.T) {
 		t.Errorf("reading ended with %v, answered with %d", err, resp.StatusCode)
 	}
 }
+
+func TestVersion(t *testing.T) {
+	serve := HandlerFunc(func(x *Exchange) {
+		x.Reply.Status = http.StatusOK
+		x.Reply.Build(append(x.Reply.Buf, x.Version()...))
+	})
+	c := dial(t, start(t, Config{Handler: serve}))
+	for _, version := range []string{"1.1", "1.0"} {
+		c.send("GET / HTTP/" + version + "\r\n" + host + "\r\n")
+		if a := c.read("GET"); a.text != version {
+			t.Errorf("HTTP/%s: %s", version, a.text)
+		}
+	}
+	cl, url, _ := startH2(t, Config{}, serve)
+	resp, err := cl.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if b, err := io.ReadAll(resp.Body); err != nil || string(b) != "2" {
+		t.Errorf("HTTP/2: %s, %v", b, err)
+	}
+}

@@ -115,7 +115,7 @@ func (f *errand) attempt(ctx context.Context, fl *Flight, seen *Object) (*Answer
 		return nil, fault
 	}
 	f.in, f.fwdStatus = in, in.Status
-	fields := received(in.Header, clock())
+	fields := received(in, clock())
 	switch {
 	case in.Status == 304 && seen != nil:
 		in.Close()
@@ -147,15 +147,15 @@ var errUnasked = errors.New("an answer to conditions or ranges that were not ask
 func clock() policy.Moment { return policy.MomentOf(time.Now()) }
 
 // received are the fields of an origin's answer as they are stored and sent on.
-func received(header http1.Fields, now policy.Moment) http1.Fields {
-	fields := policy.Dated(nil, policy.EndToEnd(nil, header), now)
+func received(in *origin.Inbound, now policy.Moment) http1.Fields {
+	fields := policy.Dated(nil, policy.EndToEnd(nil, in.Header), now)
 	kept := fields[:0]
 	for _, f := range fields {
 		if !isName(f.Name, "X-Request-Id") {
 			kept = append(kept, f)
 		}
 	}
-	return append(kept, viaField)
+	return append(kept, via[in.Minor])
 }
 
 // answer judges a new response.

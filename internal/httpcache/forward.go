@@ -84,8 +84,7 @@ func (o *outgoing) build(x *edge.Exchange, h *hop, f *Forwarding, id string) htt
 	}
 	o.add("X-Request-Id", func(dst []byte) []byte { return append(dst, x.Record.RequestID...) })
 	o.add("Via", func(dst []byte) []byte {
-		dst = append(dst, "1."...)
-		return append(append(strconv.AppendInt(dst, int64(x.Request.Minor), 10), ' '), id...)
+		return append(append(append(dst, x.Version()...), ' '), id...)
 	})
 	return o.fields
 }

@@ -186,3 +186,18 @@ func TestLoops(t *testing.T) {
 	f("kasoku-1", false)
 	f("", false)
 }
+
+// Clients are told by which version an answer came here, whether it is stored or not.
+func TestViaTellsVersionOfOrigin(t *testing.T) {
+	s := newSite(t, func(a *asked) {
+		version := a.head[strings.Index(a.head, "/")+1:][:3]
+		a.say("HTTP/" + version + " 200 OK\nCache-Control: max-age=60\nContent-Length: 5\n\nhello")
+	})
+	for _, version := range []string{"1.0", "1.1"} {
+		for _, line := range []string{"GET /", "GET /", "HEAD /", "PUT /"} {
+			if g := s.ask(line + version); g.status != 200 || g.get("Via") != version+" kasoku" {
+				t.Errorf("%s%s: %d with Via %q", line, version, g.status, g.get("Via"))
+			}
+		}
+	}
+}

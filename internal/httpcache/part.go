@@ -69,7 +69,7 @@ func (c *call) ownRange(why policy.Reason) {
 // whole of a response.
 func (c *call) keepPart(in *origin.Inbound, at fence, asked policy.Moment, why policy.Reason) {
 	o := c.opt
-	fields := received(in.Header, clock())
+	fields := received(in, clock())
 	r := policy.ParseResponse(in.Status, fields, asked, clock(), o)
 	ok, kept := policy.Storable(&c.req, &r, o)
 	if ok && in.Length > c.svc.store.limits.Load().MaxObject {

@@ -98,26 +98,27 @@ func (c *call) pass(why policy.Reason) {
 
 // relay gives the client an answer as it comes from an origin.
 func (c *call) relay(in *origin.Inbound, status policy.CacheStatus) {
-	c.head(in.Status, in.Header, clock())
+	c.head(in, clock())
 	c.decided(status)
 	c.copyBody(in)
 }
 
 // head takes over the head of an answer that is not stored.
-func (c *call) head(status int, header http1.Fields, now policy.Moment) {
+func (c *call) head(in *origin.Inbound, now policy.Moment) {
 	reply := &c.x.Reply
-	reply.Status, reply.OwnDate = status, true
-	c.fields = policy.EndToEnd(c.fields[:0], header)
+	reply.Status, reply.OwnDate = in.Status, true
+	c.fields = policy.EndToEnd(c.fields[:0], in.Header)
 	c.text = appendLines(c.text[:0], policy.Dated(nil, c.fields, now), c.opt)
 	reply.Lines(c.text)
-	reply.Lines(viaLine)
+	reply.FieldBytes("Via", via[in.Minor].Value)
 }
 
-// viaLine tells clients that the answer came through here.
-var (
-	viaField = http1.Field{Name: []byte("Via"), Value: []byte("1.1 kasoku")}
-	viaLine  = []byte("Via: 1.1 kasoku\r\n")
-)
+// via tells clients that an answer came through here, by the minor version of HTTP/1 that
+// its origin has spoken.
+var via = [...]http1.Field{
+	{Name: []byte("Via"), Value: []byte("1.0 kasoku")},
+	{Name: []byte("Via"), Value: []byte("1.1 kasoku")},
+}
 
 // appendLines renders fields that were read as valid, but for those that edge
 // writes, and those that clients don't get.
@@ -274,7 +275,7 @@ func (c *call) tunnel() {
 func (c *call) switched(in *origin.Inbound) {
 	up := in.Conn()
 	defer up.Close()
-	c.head(in.Status, in.Header, c.now)
+	c.head(in, c.now)
 	for _, f := range in.Header {
 		if isName(f.Name, "Upgrade") {
 			c.x.Reply.FieldBytes("Upgrade", f.Value)

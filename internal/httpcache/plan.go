@@ -212,7 +212,7 @@ func (c *call) relayWhole(in *origin.Inbound, status policy.CacheStatus) {
 		s.Body = body
 	}
 	c.passage.Settle(s)
-	c.head(in.Status, in.Header, clock())
+	c.head(in, clock())
 	c.decided(status)
 	switch {
 	case c.req.Method == policy.HEAD:

@@ -32,7 +32,7 @@ func (c *call) readHead(o *Object, why policy.Reason) {
 // same fields would have to be one that may be stored.
 func (c *call) told(o *Object, in *origin.Inbound, asked policy.Moment) {
 	now, opt := clock(), c.opt
-	fields := received(in.Header, now)
+	fields := received(in, now)
 	told := policy.ParseResponse(in.Status, fields, asked, now, opt)
 	switch policy.FromHead(&told, in.Length, &o.Head.Response, o.Body.Len()) {
 	case policy.HeadSaysNothing:

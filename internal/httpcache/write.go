@@ -60,12 +60,12 @@ func (c *call) posted(in *origin.Inbound, at fence, asked policy.Moment, alone b
 	keep := false
 	if alone && c.req.Method == policy.POST {
 		now := clock()
-		fields = received(in.Header, now)
+		fields = received(in, now)
 		r = policy.ParseResponse(in.Status, fields, asked, now, o)
 		keep, status.Storing = policy.PostStorable(&c.req, &r, c.uri(), fields, o)
 	}
 	c.svc.metrics.stored(status.Storing)
-	c.head(in.Status, in.Header, clock())
+	c.head(in, clock())
 	c.decided(status)
 	if !keep {
 		c.copyBody(in)
