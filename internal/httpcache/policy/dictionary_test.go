@@ -107,6 +107,7 @@ func TestTargetedField(t *testing.T) {
 	f("max-age=60, s-maxage=?1", "unusable")
 	f("max-age=60, no-cache=1", "unusable")
 	f("max-age=60, &&&&&", "unusable")
+	f(`max-age=60, x="abc, no-store`, "unusable")
 	f("Max-Age=60", "unusable")
 	// Numbers below zero: a lifetime of none, a window that isn't there.
 	f("max-age=-1", "max-age=0")

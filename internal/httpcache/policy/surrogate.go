@@ -11,7 +11,8 @@ const SurrogateControl = "surrogate-control"
 // which the response may be used stale. A directive with a parameter is for another
 // surrogate, by name; "content" speaks of processing that is not done here, and
 // "no-store-remote" of surrogates far from the origin. A field that says nothing else is
-// as if it were not there.
+// as if it were not there. What restricts behind a quote that nothing closes counts, for
+// whichever surrogate it may be.
 func parseSurrogate(text []byte) (c control, ok bool) {
 	c = control{sharedAge: none, maxAge: none, swr: none, sie: none}
 	extension := int64(none)
@@ -19,6 +20,10 @@ func parseSurrogate(text []byte) (c control, ok bool) {
 		var member []byte
 		member, text = cut(text)
 		d, ok := parseDirective(member)
+		if openQuote(member) != nil {
+			c.malformed(d.name)
+			c.unclosed(member)
+		}
 		switch {
 		case !ok, d.kind == unusable && bytes.IndexByte(d.arg, ';') >= 0:
 			continue

@@ -28,6 +28,12 @@ func TestSurrogateControl(t *testing.T) {
 	f("no-store-remote", "unusable")
 	f("", "unusable")
 	f("@, ,", "unusable")
+	// A quote that nothing closes hides nothing that restricts.
+	f(`content="ESI/1.0, no-store`, "no-store")
+	f(`content="ESI/1.0, max-age=60`, "unusable")
+	f(`max-age=60, content="ESI/1.0;x, private=a, max-age=70`, "private max-age=60")
+	f(`max-age=60, content="ESI/1.0", private="a, no-store;abc`, "no-store private max-age=60")
+	f(`content="a", x="b\", no-store"`, "unusable")
 	// A malformed lifetime is none.
 	f("max-age=60+", "max-age=60")
 	f("max-age=+5", "max-age=0 stale-while-revalidate=5 stale-if-error=5")
