@@ -69,8 +69,13 @@ func (f *errand) stored() *Object {
 }
 
 // fly asks the origin for a flight.
-func (f *errand) fly(ctx context.Context, fl *Flight) (*Answer, error) {
-	a, err := f.attempt(ctx, fl, f.known())
+func (f *errand) fly(ctx context.Context, fl *Flight) (a *Answer, err error) {
+	defer func() {
+		if a == nil && f.in != nil {
+			f.in.Close() // also after a panic
+		}
+	}()
+	a, err = f.attempt(ctx, fl, f.known())
 	if err == errOtherThan || err == errOtherPart {
 		f.part = nil
 		a, err = f.attempt(ctx, fl, nil)

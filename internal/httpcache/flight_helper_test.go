@@ -148,7 +148,6 @@ func (c *client) run(ctx context.Context) {
 		var b []byte
 		b, c.err = io.ReadAll(c.out.Answer.Body)
 		c.got = string(b)
-		c.out.Answer.Body.Close()
 	}
 	if c.err == io.EOF {
 		c.err = nil

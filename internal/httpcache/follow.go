@@ -143,16 +143,7 @@ func (c *call) usable(h *Head) bool {
 
 // standIn answers with what is stored if the origin has failed and that may be.
 func (c *call) standIn(seen *Object, out Outcome) bool {
-	if seen == nil || !policy.Failing(out.Head.Response.Status) {
-		return false
-	}
-	if !c.standInFor(seen) {
-		return false
-	}
-	if out.Way == Own && out.Answer.Body != nil {
-		out.Answer.Body.Close()
-	}
-	return true
+	return seen != nil && policy.Failing(out.Head.Response.Status) && c.standInFor(seen)
 }
 
 // failed answers when no origin has.
@@ -204,9 +195,6 @@ func (c *call) own(out Outcome, f *errand, status policy.CacheStatus) {
 		status.FwdStatus = 304
 		c.fetched(out.Object, status)
 		return
-	}
-	if out.Answer.Body != nil {
-		defer out.Answer.Body.Close()
 	}
 	if policy.NotModified(&c.req, &out.Head.Response, c.now, c.opt) && out.Head.Response.Status == 200 {
 		status.FwdStatus = 200

@@ -308,6 +308,26 @@ func TestPlanCut(t *testing.T) {
 	}
 }
 
+// TestFaultLetsOriginGo shows that a fault of ours while an answer is looked at leaves no
+// connection to the origin behind.
+func TestFaultLetsOriginGo(t *testing.T) {
+	left := make(chan error, 1)
+	p := newPlanner(t, func(a *asked) {
+		if a.n > 1 {
+			a.say("HTTP/1.1 200 OK\nContent-Length: 5\n\nhello")
+			return
+		}
+		a.say("HTTP/1.1 200 OK\nContent-Length: 5\n\nhe")
+		_, err := a.conn.Read(make([]byte, 1))
+		left <- err
+	})
+	p.panics = "admit"
+	p.expect("after the fault", "GET /", 200, "hello", "fwd=bypass; detail=cache-fault")
+	if err := <-left; err == nil {
+		t.Error("the origin was sent more")
+	}
+}
+
 // TestPlanSince shows that a fetch that began too early is not joined, and that one
 // that began late enough is.
 func TestPlanSince(t *testing.T) {

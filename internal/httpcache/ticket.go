@@ -17,7 +17,8 @@ type Ticket struct {
 
 	flight  *Flight
 	query   *Query
-	object  *Object // found in place of a flight
+	object  *Object   // found in place of a flight
+	own     io.Closer // the body that is the caller's alone; nil: there is none
 	starter bool
 	left    bool
 	lent    bool   // Leave has no effect before Return
@@ -37,8 +38,8 @@ const (
 	// Streaming: Head is known, Length too unless it is -1, and Next gives the
 	// bytes.
 	Streaming
-	// Own: the answer is the caller's alone. It must close Answer.Body, if there
-	// is one, before it leaves. Object is set if it was a 304.
+	// Own: the answer is the caller's alone, who reads Answer.Body, if there is one,
+	// before it leaves. Object is set if it was a 304.
 	Own
 	// Again: the flight is for other values of the fields that the response
 	// varies by. Fly again.
@@ -113,26 +114,15 @@ func (t *Ticket) outcome() (Outcome, error) {
 	return Outcome{Way: Streaming, Head: f.answer.Head, Length: f.answer.Length}, nil
 }
 
-// owned is the answer whose body ends the flight's context when it is closed.
+// owned is the answer. Its body is read under the flight's context.
 func (t *Ticket) owned() *Answer {
-	a := *t.flight.answer
+	a := t.flight.answer
 	if a.Body == nil {
 		t.flight.cancel(nil)
 	} else {
-		a.Body = ownBody{a.Body, t.flight}
+		t.own = a.Body
 	}
-	return &a
-}
-
-type ownBody struct {
-	io.ReadCloser
-	flight *Flight
-}
-
-func (b ownBody) Close() error {
-	err := b.ReadCloser.Close()
-	b.flight.cancel(nil)
-	return err
+	return a
 }
 
 // From makes offset the next byte that Next gives. It fails with ErrBehind if
@@ -297,5 +287,9 @@ func (t *Ticket) Leave() {
 	f.discard(unread)
 	if file != nil {
 		file.Close()
+	}
+	if t.own != nil {
+		t.own.Close()
+		f.cancel(nil)
 	}
 }
