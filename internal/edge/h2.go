@@ -95,6 +95,10 @@ func (c *counted) Close() error {
 // an HTTP/1.1 head and parsed, so that a service sees the same types, and what
 // is refused there is refused here.
 func (s *Server) serveH2(w http.ResponseWriter, r *http.Request) {
+	if !s.h2Running.enter() {
+		panic(http.ErrAbortHandler)
+	}
+	defer s.h2Running.leave()
 	x := obtain(s, nil)
 	defer x.release()
 	x.start = time.Now()

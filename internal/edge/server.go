@@ -104,10 +104,11 @@ type Server struct {
 	turning chan struct{} // a place for each connection in turnAway
 
 	// The HTTP/2 server takes connections from h2Conn until h2Done is closed.
-	h2     *http.Server
-	h2Conn chan net.Conn
-	h2Done chan struct{}
-	h2Once sync.Once
+	h2        *http.Server
+	h2Conn    chan net.Conn
+	h2Done    chan struct{}
+	h2Once    sync.Once
+	h2Running *running
 }
 
 // settings are what a reload may change.
@@ -133,7 +134,7 @@ func Listen(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("edge: service %s can't listen on %s: %w", cfg.Name, cfg.Listen, err)
 	}
 	s := &Server{cfg: cfg, ln: ln, conns: map[*conn]struct{}{}, epoch: time.Now(),
-		turning: make(chan struct{}, gentleAtOnce), stopping: make(chan struct{})}
+		turning: make(chan struct{}, gentleAtOnce), stopping: make(chan struct{}), h2Running: newRunning()}
 	if cfg.TLS != nil {
 		s.cfg.TLS = cfg.TLS.Clone()
 		s.cfg.TLS.NextProtos = alpn
@@ -314,6 +315,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 			_ = s.h2.Shutdown(ctx)
 		}
 		s.gone.Wait()
+		s.h2Running.wait()
 		close(done)
 	}()
 	defer s.hardStop()

@@ -1,0 +1,121 @@
+package edge
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// h2Asks asks once over a connection of HTTP/2 that exists in memory only.
+type h2Asks struct {
+	nc   net.Conn // the client's end
+	said string   // the answer, when it is there
+	err  error
+}
+
+func (a *h2Asks) ask(ctx context.Context, s *Server) {
+	there, here := net.Pipe()
+	a.nc = here
+	s.accept(there)
+	client := &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true, //nolint:gosec // its clock is not ours
+		DialContext: func(context.Context, string, string) (net.Conn, error) { return here, nil },
+	}
+	defer client.CloseIdleConnections()
+	r, err := http.NewRequestWithContext(ctx, "GET", "https://test/", nil)
+	if err != nil {
+		a.err = err
+		return
+	}
+	resp, err := client.RoundTrip(r)
+	if err != nil {
+		a.err = err
+		return
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	a.said, a.err = resp.Proto+" "+string(b), err
+}
+
+// TestH2Stop holds that a server which stops waits for requests over HTTP/2: their clients
+// get their answers, and what goes on without a client is finished.
+func TestH2Stop(t *testing.T) {
+	id := newIdentity(t, t.TempDir(), 1)
+	certificates, err := NewCertReloader(id.cert, id.key, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := func(said string, leave func(a *h2Asks, cancel func())) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			reached, open, finished := false, make(chan struct{}), false
+			s, err := Listen(Config{Listen: "127.0.0.1:0", TLS: certificates.Config(), Streaming: true, Handler: HandlerFunc(func(x *Exchange) {
+				reached = true
+				<-open
+				x.Reply.Status = http.StatusOK
+				x.Reply.Build(append(x.Reply.Buf, "finished"...))
+				finished = x.Lasting().Err() == nil
+			})})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var a h2Asks
+			go a.ask(ctx, s)
+			synctest.Wait()
+			if !reached {
+				t.Fatal("the request has not come")
+			}
+			leave(&a, cancel)
+			stopped := make(chan error, 1)
+			go func() { stopped <- s.Shutdown(t.Context()) }()
+			time.Sleep(time.Minute)
+			select {
+			case err := <-stopped:
+				t.Errorf("stopped with a request under way: %v", err)
+			default:
+			}
+			close(open)
+			if err := <-stopped; err != nil || !finished {
+				t.Errorf("stopped with %v; the request was finished: %v", err, finished)
+			}
+			synctest.Wait()
+			if a.said != said || (a.err != nil) != (said == "") {
+				t.Errorf("the client got %q, %v; want %q", a.said, a.err, said)
+			}
+		})
+	}
+	f("HTTP/2.0 finished", func(*h2Asks, func()) {})
+	f("", func(_ *h2Asks, cancel func()) { cancel(); synctest.Wait() })
+	f("", func(a *h2Asks, _ func()) { _ = a.nc.Close(); synctest.Wait() })
+}
+
+// TestRunning holds that nobody is let in who would not be waited for.
+func TestRunning(t *testing.T) {
+	r := newRunning()
+	if !r.enter() {
+		t.Fatal("not let in")
+	}
+	waited := make(chan struct{})
+	go func() { r.wait(); close(waited) }()
+	for r.enter() {
+		r.leave()
+	}
+	select {
+	case <-waited:
+		t.Error("not waited for")
+	default:
+	}
+	r.leave()
+	<-waited
+	r.wait()
+	if r.enter() {
+		t.Error("let in when nobody waits")
+	}
+}
