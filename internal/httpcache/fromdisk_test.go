@@ -1,6 +1,7 @@
 package httpcache
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/netip"
@@ -120,6 +121,37 @@ func TestFromDiskKeepsItsHead(t *testing.T) {
 	}
 	if g := s.ask("GET /a", "Accept-Language: de"); !strings.Contains(g.get("Cache-Status"), "fwd=vary-miss") {
 		t.Errorf("another variant: %s", g.get("Cache-Status"))
+	}
+}
+
+// A response written by another version is refused at the start, counted, and fetched
+// anew.
+func TestAnotherVersionOnDisk(t *testing.T) {
+	dir := t.TempDir()
+	s, _ := newDiskSite(t, dir, give)
+	s.ask("GET /a")
+	s.stop()
+	tier, err := disk.Open(dir, disk.Options{Size: 1 << 30, MaxBody: 1 << 29})
+	if err != nil {
+		t.Fatal(err)
+	}
+	part, found, err := tier.Part("site", nil)
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%d bodies, %v", len(found), err)
+	}
+	found[0].Meta[0] = recordVersion + 1
+	err = found[0].File.Rewrite(found[0].Meta, false)
+	part.Close()
+	if err := errors.Join(err, tier.Close()); err != nil {
+		t.Fatal(err)
+	}
+	s, tier = newDiskSite(t, dir, give)
+	defer s.stop()
+	if n := tier.Stats().Refused; n != 1 || s.lies() != 0 {
+		t.Errorf("%d refused, %d on disk", n, s.lies())
+	}
+	if g := s.ask("GET /a"); g.status != 200 || len(s.origin.requests()) != 1 {
+		t.Errorf("%d after %d requests to the origin", g.status, len(s.origin.requests()))
 	}
 }
 

@@ -63,12 +63,17 @@ func (s *Store) openShelf(tier *disk.Tier, name string, o *policy.Options) error
 	return nil
 }
 
-// put takes up what was found on disk. What can't be understood is dropped.
+// put takes up what was found on disk. What can't be understood is refused, and what is
+// being written to is dropped.
 func (sh *shelf) put(f *disk.Found, o *policy.Options) {
 	key := f.File.Key()
 	h, ok := readHead(f.Meta, o)
 	stamp := sh.store.fence(key)
-	if !ok || !stamp.stamp.Settled {
+	if !ok {
+		f.File.Refuse()
+		return
+	}
+	if !stamp.stamp.Settled {
 		f.File.Drop()
 		return
 	}

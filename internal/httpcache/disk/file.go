@@ -157,3 +157,9 @@ func (f *File) Damaged() {
 	f.part.tier.counts.damaged.Add(1)
 	f.Drop()
 }
+
+// Refuse drops a body whose meta its owner can't use.
+func (f *File) Refuse() {
+	f.part.tier.counts.refused.Add(1)
+	f.Drop()
+}

@@ -60,7 +60,7 @@ type Stats struct {
 	Size    int64  // the bound
 	Written uint64 // bodies committed
 	Evicted uint64 // bodies dropped for room
-	Refused uint64 // names found at Open of which not all was there and right
+	Refused uint64 // names found at Open of which not all was there and right, or that their owner refused
 	Damaged uint64 // bodies dropped because a read found them damaged
 	Failed  uint64 // errors of the file system
 	Stuck   int64  // files that should be gone and can't be removed
