@@ -69,7 +69,7 @@ type model struct {
 	now       int64
 	nodes     [2]modelNode
 	out       Nodes // nobody can reach them
-	spread    bool // both nodes take writes through us
+	spread    bool  // both nodes take writes through us
 	readings  []*reading
 	writings  []*writing
 	copies    map[string]*reading
