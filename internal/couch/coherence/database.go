@@ -68,6 +68,7 @@ type change struct {
 	told  Nodes  // have announced it by their feed
 	asked Nodes  // were named by Doubts
 	taken Nodes  // are taken to have it, since nobody said that they lack it
+	wrote Nodes  // have stored it for Kasoku
 }
 
 // New makes a database of which nothing is known: until each node is heard of
@@ -151,6 +152,9 @@ func (d *Database) Wrote(node int, id, rev []byte, now int64) {
 		d.gets(c, node, now)
 	} else {
 		c = d.learn(id, rev, node, now)
+	}
+	if c.rev == string(rev) {
+		c.wrote = c.wrote.with(node)
 	}
 	d.close(string(id), c)
 }

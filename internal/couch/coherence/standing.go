@@ -29,16 +29,21 @@ func (d *Database) Current(id []byte) Nodes {
 
 // Likely returns the nodes that are not out and have the document's newest revision, as
 // far as anybody knows: those to be read from, and to be written to, where none is
-// current.
+// current. A node that was out counts last until it was compared: what it announces may
+// be older than what the others had forgotten by then. What it has stored for Kasoku is
+// not.
 func (d *Database) Likely(id []byte) Nodes {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	in := d.all &^ d.out
-	if c := d.open[string(id)]; c != nil && in&c.has != 0 {
-		in &= c.has
+	in, c := d.all&^d.out, d.open[string(id)]
+	if c == nil {
+		c = &change{}
 	}
-	if there := in &^ d.behind; there != 0 {
-		return there
+	sure := in &^ d.behind
+	for _, likely := range [...]Nodes{(sure | c.wrote) & in & c.has, sure, in & c.has} {
+		if likely != 0 {
+			return likely
+		}
 	}
 	return in
 }
