@@ -118,6 +118,7 @@ func TestLoanOfStream(t *testing.T) {
 		l.settled(t)
 	}
 	c.send(target("/cut"))
+	_, _ = io.Copy(io.Discard, c.r)
 	l.settled(t)
 	cl, url, _ := startH2(t, Config{}, serve)
 	for _, path := range []string{"/", "/cut"} {
