@@ -219,7 +219,7 @@ func (c *call) reading() *reading {
 // anybody did.
 func (c *call) lately() int {
 	node, ok := c.set.fleet.recent.node(c.hash(), c.x.Now().Unix(), c.set.cfg.MaxLag)
-	if ok && c.db.In().Has(node) {
+	if ok && c.db.Reached().Has(node) {
 		return node
 	}
 	return c.db.Writer()

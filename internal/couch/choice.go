@@ -171,6 +171,9 @@ func (r *reading) owners(current coherence.Nodes) coherence.Nodes {
 		return 0
 	}
 	in := r.db.In()
+	if r.id != nil || r.spread { // what was written to a node before anything is heard of it
+		in = r.db.Reached()
+	}
 	if current &= in; current != 0 && (r.id != nil || r.spread || current.Has(r.writers[0])) {
 		return current
 	}

@@ -182,6 +182,8 @@ func (c *call) Fill() *httpcache.Fill {
 	f := &httpcache.Fill{
 		Tags: c.svc.tagger.AppendReads(nil, &c.route),
 		Anew: c.route.Flags&route.Rows != 0 && len(c.set.cfg.Nodes) > 1,
+		// The last resort is the node that took the client's own last write.
+		Alone: r.spread && r.id == nil,
 		Ask: func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, bool, *origin.Fault) {
 			q.Header = without(q.Header, uncoded)
 			return r.ask(ctx, q)

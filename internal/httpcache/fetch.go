@@ -243,7 +243,7 @@ func (f *errand) validated(fl *Flight, seen *Object, fields http1.Fields, asked 
 	}
 	share := storable
 	if f.fill != nil && storable && !(f.keep && fl.stamp.Settled) {
-		storable, share, why = false, fl.stamp.Settled, policy.Unsettled
+		storable, share, why = false, fl.stamp.Settled && !f.fill.Alone, policy.Unsettled
 	}
 	f.why = why
 	f.svc.metrics.stored(why)

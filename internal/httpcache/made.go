@@ -51,6 +51,7 @@ func (f *errand) judge(fl *Flight, in *origin.Inbound, adm *Admission, asked pol
 		return false
 	case !f.keep:
 		f.why = policy.Unsettled
+		return !f.fill.Alone
 	case in.Length > f.svc.store.limits.Load().MaxObject:
 		f.why = policy.TooLarge
 	}

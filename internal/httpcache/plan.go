@@ -51,6 +51,9 @@ type Fill struct {
 	// Anew fetches the answer anew where something is stored that the origin has given a
 	// validator: one origin's validators say nothing to another.
 	Anew bool
+	// Alone keeps an answer that may not be stored, as Ask says, from those who wait for
+	// the same: it is right for who asked only.
+	Alone bool
 	// Admit looks at an answer's head. What it returns may refer to fields.
 	Admit func(status int, fields http1.Fields) Admission
 	// Sound looks at a body that is whole, and says whether it may be stored.

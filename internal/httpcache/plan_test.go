@@ -33,6 +33,7 @@ type planner struct {
 	*site
 	key            string
 	stale, discard bool
+	alone          bool
 	since          int64
 	post           bool
 	panics         string // where: "fill", "ask", "admit", "sound"
@@ -77,7 +78,7 @@ func (p *planner) Fill() *Fill {
 	p.fills.Add(1)
 	p.dies("fill")
 	return &Fill{
-		Tags: []cache.Tag{theTag},
+		Tags: []cache.Tag{theTag}, Alone: p.alone,
 		Ask: func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, bool, *origin.Fault) {
 			p.dies("ask")
 			in, f := p.Service.Ask(ctx, q, &balance.Choice{})
@@ -354,6 +355,36 @@ func TestPlanSince(t *testing.T) {
 			t.Errorf("%s", g)
 		}
 	}
+}
+
+// TestPlanAlone shows who gets an answer that may not be stored: those who wait for the
+// same too, unless it is right for who asked only.
+func TestPlanAlone(t *testing.T) {
+	f := func(what string, alone bool, requests int) {
+		t.Run(what, func(t *testing.T) {
+			p := newPlanner(t, nil)
+			p.discard, p.alone = true, alone
+			release := make(chan struct{})
+			p.origin.script = func(a *asked) {
+				<-release
+				a.say("HTTP/1.1 200 OK\nContent-Length: 5\n\nhello")
+			}
+			answers := make(chan *got, 2)
+			go func() { answers <- p.ask("GET /") }()
+			until(t, func() bool { return len(p.origin.requests()) == 1 })
+			go func() { answers <- p.ask("GET /") }()
+			until(t, func() bool { return p.store.Stats().Joined == 1 })
+			close(release)
+			for range 2 {
+				if g := <-answers; g.status != 200 || g.body != "hello" {
+					t.Errorf("%s", g)
+				}
+			}
+			p.asked("by two", requests)
+		})
+	}
+	f("for all", false, 1)
+	f("for one", true, 2)
 }
 
 // TestPassageSettles shows that the owner learns how it ended before the client does.

@@ -47,6 +47,7 @@ type Database struct {
 	out    Nodes // not reachable: nobody waits for them, nothing is kept of them
 	adrift Nodes // what they lack is not known
 	behind Nodes // of these, those that were out: they lack whatever was written meanwhile
+	late   Nodes // of those that are out, those that have stored something for Kasoku all the same
 	drifts uint64
 	since  [MaxNodes]uint64 // drifts when a node went adrift the last time
 	heard  [MaxNodes]int64
@@ -156,6 +157,7 @@ func (d *Database) Wrote(node int, id, rev []byte, now int64) {
 	if c.rev == string(rev) {
 		c.wrote = c.wrote.with(node)
 	}
+	d.late |= d.out & Nodes(0).with(node)
 	d.close(string(id), c)
 }
 

@@ -216,12 +216,17 @@ func TestLikely(t *testing.T) {
 	f("and stores something for Kasoku", 0b10)
 	d.Out(1)
 	f("and goes again", 0b01)
+	d.Wrote(1, []byte("a"), []byte("4-a"), 0)
+	f("and stores something before it is heard of", 0b10)
+	if got := d.Reached(); got != 0b11 {
+		t.Errorf("nodes %02b are reached", got)
+	}
 	d.Back(1)
 	f("and comes back with it", 0b10)
 	d.Reset(0, false)
 	f("the other's feed begins anew", 0b10)
 	d.Compared(0b11, 1<<60)
-	row(d, 0, "a", "3-a", 0)
+	row(d, 0, "a", "4-a", 0)
 	f("both are compared and have it", 0b11)
 }
 

@@ -31,7 +31,7 @@ func (d *Database) Current(id []byte) Nodes {
 // far as anybody knows: those to be read from, and to be written to, where none is
 // current. A node that was out counts last until it was compared: what it announces may
 // be older than what the others had forgotten by then. What it has stored for Kasoku is
-// not.
+// not; it counts even while the node is out, if it has stored something since.
 func (d *Database) Likely(id []byte) Nodes {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -40,7 +40,7 @@ func (d *Database) Likely(id []byte) Nodes {
 		c = &change{}
 	}
 	sure := in &^ d.behind
-	for _, likely := range [...]Nodes{(sure | c.wrote) & in & c.has, sure, in & c.has} {
+	for _, likely := range [...]Nodes{(sure | c.wrote) & (in | d.late) & c.has, sure, in & c.has} {
 		if likely != 0 {
 			return likely
 		}
@@ -62,6 +62,14 @@ func (d *Database) In() Nodes {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.all &^ d.out
+}
+
+// Reached returns the nodes that can be reached: those that are not out, and those that
+// have stored something for Kasoku since they are, of which nothing is heard yet.
+func (d *Database) Reached() Nodes {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.all&^d.out | d.late
 }
 
 // Reset takes note that what node has announced until now is not all that has
@@ -93,7 +101,7 @@ func (d *Database) Reset(node int, gone bool) {
 func (d *Database) Out(node int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.out = d.out.with(node)
+	d.out, d.late = d.out.with(node), d.late.without(node)
 	for id, c := range d.open {
 		d.close(id, c)
 	}
@@ -109,7 +117,7 @@ func (d *Database) Back(node int) {
 		return
 	}
 	d.cfg.Move(nil)
-	d.out, d.behind = d.out.without(node), d.behind.with(node)
+	d.out, d.behind, d.late = d.out.without(node), d.behind.with(node), d.late.without(node)
 	d.drift(d.all)
 	d.follow()
 }

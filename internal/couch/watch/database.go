@@ -121,6 +121,10 @@ func (d *Database) Likely(id []byte) coherence.Nodes { return d.known.Likely(id)
 // database.
 func (d *Database) In() coherence.Nodes { return d.known.In() }
 
+// Reached returns the nodes that can be reached, as far as the feeds and the writes
+// through Kasoku tell.
+func (d *Database) Reached() coherence.Nodes { return d.known.Reached() }
+
 // Wrote takes the outcome of a write through Kasoku: node has stored the revision.
 // It must be called before the write ends (cache.Write.Commit).
 func (d *Database) Wrote(node int, id, rev []byte, now int64) {
