@@ -128,7 +128,7 @@ func (c *client) read(ctx context.Context, s *source, first, end int32) {
 			floors[key] = floors[key].result(key, c.own, c.apart.Load())
 		}
 	}
-	seen, ok := c.ask(ctx, s)
+	seen, how, ok := c.ask(ctx, s)
 	if !ok {
 		return
 	}
@@ -141,13 +141,14 @@ func (c *client) read(ctx context.Context, s *source, first, end int32) {
 	})
 	for key := first; key < end; key++ {
 		if why := c.ledgers[key].Check(floors[key], seen[key]); why != "" {
-			c.violated("%.3f s to %.3f s: %s: document %d: it %s", began.Seconds(), c.now().Seconds(), s.name, key, why)
+			c.violated("%.3f s to %.3f s: %s (%s): document %d: it %s", began.Seconds(), c.now().Seconds(), s.name, how, key, why)
 		}
 	}
 }
 
-// ask returns what a source shows; false if it could not be asked.
-func (c *client) ask(ctx context.Context, s *source) (rows, bool) {
+// ask returns what a source shows and what Cache-Status says of the answer; false if it
+// could not be asked.
+func (c *client) ask(ctx context.Context, s *source) (seen rows, how string, ok bool) {
 	what := s.method + s.path + s.body
 	known, tag := c.memory[what], ""
 	if c.rand.IntN(2) == 0 {
@@ -156,23 +157,23 @@ func (c *client) ask(ctx context.Context, s *source) (rows, bool) {
 	a, err := c.send(ctx, s.method, c.cfg.Through+"/"+c.cfg.DB+"/"+s.path, s.body, tag)
 	if err != nil || a.status >= 500 {
 		c.failed(ctx, s, a, err)
-		return nil, false
+		return nil, "", false
 	}
-	hit := strings.Contains(a.header.Get("Cache-Status"), "; hit")
+	how = a.header.Get("Cache-Status")
+	hit := strings.Contains(how, "; hit")
 	if a.status == http.StatusNotModified && tag != "" {
 		c.count(func(r *Result) { r.Unchanged++; r.Hits += one(hit) })
-		return known.rows, true
+		return known.rows, how, true
 	}
-	seen, err := s.read(a)
-	if err != nil {
+	if seen, err = s.read(a); err != nil {
 		c.odd(s, a, err)
-		return nil, false
+		return nil, "", false
 	}
 	c.count(func(r *Result) { r.Hits += one(hit) })
 	if a.status == http.StatusOK {
 		c.memory[what] = remembered{a.header.Get("ETag"), seen}
 	}
-	return seen, true
+	return seen, how, true
 }
 
 func one(yes bool) int64 {
