@@ -6,9 +6,10 @@ import (
 )
 
 // collector keeps a body that is copied for one client, as long as it is no longer than
-// what is kept and the memory for fetches lasts: clients make as many of these as they
-// like, and read as slowly. So none is kept for long while half of that memory is taken. When all of it has come, and before the client has the last
-// of it, done gets it. A nil collector keeps nothing.
+// what is kept and the memory for fetches lasts. Clients make as many of these as they
+// like, and read as slowly: while half of that memory is taken, none is kept for long.
+// When all of it has come, and before the client has the last of it, done gets it. A nil
+// collector keeps nothing.
 type collector struct {
 	store *Store
 	done  func(body []byte)
