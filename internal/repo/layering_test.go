@@ -60,6 +60,7 @@ var layers = map[string]layer{
 	"internal/couch/feed":      {[]string{"couch/changes", "couch/object", "edge", "http1", "telemetry"}, "clients of live feeds; the connection to nodes and who may see what are given to it"},
 	"internal/couch/coherence": {[]string{"couch/route", "cache"}, "when a copy is good, decided without a connection or a clock of its own"},
 	"internal/couch/watch":     {[]string{"cache", "couch/changes", "couch/coherence", "telemetry"}, "the databases in use; connections are given to it, and what a request means is known above"},
+	"internal/memcached/ring":  {nil, "which server has a key, told from the key alone: connections, names and configuration are known above"},
 	"internal/admin":           {[]string{"telemetry", "edge"}, "it sees services through its own interface, so that a new one needs no change here"},
 	"internal/cli":             {[]string{"*"}, ""},
 	"internal/repo":            {nil, "rules about the code, not part of it"},

@@ -1,0 +1,175 @@
+package ring
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Bounds of what New builds, so that a slip in a configuration is refused and
+// not answered with gigabytes.
+const (
+	// MaxServers is the greatest number of servers of a ring.
+	MaxServers = 4096
+	// MaxPoints is the greatest number of points of all servers together.
+	MaxPoints = 1 << 20
+	// MaxSlots is the greatest number of slots, which is the sum of weights
+	// where servers are repeated by weight.
+	MaxSlots = 1 << 16
+)
+
+// Config says how the writer of the data spreads keys. What a distribution
+// doesn't take is left at its zero value; anything else is an error.
+type Config struct {
+	// Name is the distribution, one of Names.
+	Name string
+
+	// Points on the ring for each unit of weight: only for the cmf
+	// distributions, which need it (Cache::Memcached::Fast's and
+	// memcached_hash's ketama_points; nginx's own "hash ... consistent" has
+	// 160).
+	Points int
+
+	// Hash of keys, by the name that the client has for it. Empty is the
+	// client's default. Hashes lists what a distribution takes.
+	Hash string
+
+	// PointHash is the hash that made the ring where it isn't Hash: only for
+	// libmemcached's unweighted rings, which keep the points of the hash that
+	// was set when they were built.
+	PointHash string
+
+	// HashTag is an opening and a closing character, as "{}": of a key that
+	// has both, with something between them, only that is hashed. Only for
+	// twemproxy's distributions.
+	HashTag string
+
+	// Namespace is what the client puts before each key on the wire. Whether
+	// it is hashed with the key is told by HashNamespace, or if that is nil by
+	// what the distribution's clients do when nothing else is asked of them:
+	// those of cmf-ketama, crc-buckets, libmemcached and pymemcache hash the
+	// bare key.
+	Namespace     string
+	HashNamespace *bool
+
+	// KeyEscape is applied to a key (not to the namespace) before it is
+	// hashed: "none" or empty, "nginx-lower" or "nginx-upper".
+	KeyEscape string
+
+	// Rehash makes FindUp look further when a server is down, as
+	// Cache::Memcached does unless no_rehash is set: only for crc-buckets.
+	Rehash bool
+
+	// Servers in the writer's order, which decides wherever slots are used.
+	Servers []Server
+}
+
+// Server is one of the servers that keys are spread over.
+type Server struct {
+	// Label is the server's address as the writer has it, verbatim, or the
+	// name that stands for it there. It need not be where the server is now.
+	Label string
+	// Weight is 1 unless the writer says otherwise, and above 0. Few
+	// distributions take fractions, some take no weights at all.
+	Weight float64
+}
+
+// check refuses what d does not take.
+func (c *Config) check(d *distribution) error {
+	switch {
+	case len(c.Servers) == 0:
+		return fmt.Errorf("there are no servers")
+	case len(c.Servers) > MaxServers:
+		return fmt.Errorf("there are %d servers, and may be %d", len(c.Servers), MaxServers)
+	case d.points && c.Points <= 0:
+		return fmt.Errorf("it needs points, the number that the writer has (%s)", d.pointsHint)
+	case !d.points && c.Points != 0:
+		return fmt.Errorf("it takes no points")
+	case !d.pointHash && c.PointHash != "":
+		return fmt.Errorf("it takes no point hash")
+	case !d.hashTag && c.HashTag != "":
+		return fmt.Errorf("it takes no hash tag")
+	case c.HashTag != "" && len(c.HashTag) != 2:
+		return fmt.Errorf("hash tag %q: it is two characters, the opening and the closing one", c.HashTag)
+	case !d.rehash && c.Rehash:
+		return fmt.Errorf("it does not rehash")
+	}
+	return c.checkWeights(d)
+}
+
+func (c *Config) checkWeights(d *distribution) error {
+	for i, s := range c.Servers {
+		if math.IsNaN(s.Weight) || s.Weight <= 0 || s.Weight > MaxPoints {
+			return fmt.Errorf("server %d (%s): weight %v: it is above 0 and at most %d", i+1, s.Label, s.Weight, MaxPoints)
+		}
+		switch {
+		case d.weights == unweighted && s.Weight != 1:
+			return fmt.Errorf("server %d (%s): weight %v: it takes no weights%s", i+1, s.Label, s.Weight, d.weightsHint)
+		case d.weights == whole && s.Weight != math.Trunc(s.Weight):
+			return fmt.Errorf("server %d (%s): weight %v: it takes whole weights only", i+1, s.Label, s.Weight)
+		}
+	}
+	return nil
+}
+
+// labels gives what stands for each server on the ring.
+func (c *Config) labels(d *distribution) ([]string, error) {
+	if d.label == nil {
+		return nil, nil
+	}
+	labels := make([]string, len(c.Servers))
+	first := make(map[string]int, len(c.Servers))
+	for i, s := range c.Servers {
+		if s.Label == "" {
+			return nil, fmt.Errorf("server %d has no label", i+1)
+		}
+		label, err := d.label(s.Label)
+		if err != nil {
+			return nil, fmt.Errorf("server %d: %w", i+1, err)
+		}
+		if j, twice := first[label]; twice {
+			return nil, fmt.Errorf("servers %d and %d are the same on the ring: %s and %s", j+1, i+1, c.Servers[j].Label, s.Label)
+		}
+		first[label] = i
+		labels[i] = label
+	}
+	return labels, nil
+}
+
+// namespace is what is hashed in front of each key.
+func (c *Config) namespace(d *distribution) string {
+	hashed := d.hashesNamespace
+	if c.HashNamespace != nil {
+		hashed = *c.HashNamespace
+	}
+	if !hashed {
+		return ""
+	}
+	return c.Namespace
+}
+
+// pick finds a hash by its name; an empty name is the first.
+func pick(hashes []namedHash, name, what string) (hash, error) {
+	switch {
+	case name == "" && len(hashes) > 0:
+		return hashes[0].hash, nil
+	case name == "":
+		return 0, nil
+	case len(hashes) < 2:
+		return 0, fmt.Errorf("it takes no %s", what)
+	}
+	i := slices.IndexFunc(hashes, func(h namedHash) bool { return h.name == name })
+	if i < 0 {
+		return 0, fmt.Errorf("unknown %s %q; there are %s", what, name, strings.Join(hashNames(hashes), ", "))
+	}
+	return hashes[i].hash, nil
+}
+
+func hashNames(hashes []namedHash) []string {
+	names := make([]string, len(hashes))
+	for i, h := range hashes {
+		names[i] = h.name
+	}
+	return names
+}

@@ -1,0 +1,122 @@
+package ring
+
+import (
+	"fmt"
+	"strings"
+)
+
+// distribution is a client's way to spread keys: what it takes, and how its
+// ring is laid out. Config.check goes by it.
+type distribution struct {
+	name string
+
+	hashes          []namedHash // of keys, the default first; a single one is no choice
+	points          bool        // Config.Points is needed
+	pointsHint      string
+	pointHash       bool
+	hashTag         bool
+	rehash          bool
+	hashesNamespace bool
+	weights         weightRule
+	weightsHint     string
+
+	// label turns a server's label into what is hashed for it. It is nil where
+	// only the order of servers counts.
+	label func(string) (string, error)
+	lay   func(*Ring, plan) error
+}
+
+// weightRule tells which weights a distribution knows.
+type weightRule int
+
+const (
+	unweighted weightRule = iota
+	whole
+	decimal
+)
+
+// plan is a checked Config as lay sees it.
+type plan struct {
+	points    int
+	pointHash hash
+	labels    []string
+	weights   []float64
+}
+
+func (p plan) total() float64 {
+	sum := 0.0
+	for _, w := range p.weights {
+		sum += w
+	}
+	return sum
+}
+
+// distributions are all that there are, in the order of the documentation.
+var distributions = []distribution{
+	{
+		name: "cmf-ketama", points: true, pointsHint: "ketama_points; without them it is crc-buckets",
+		weights: decimal, label: cmfLabel, hashes: only(crcFull), lay: layCMF,
+	},
+	{
+		name: "cmf-ketama-legacy", points: true, pointsHint: "ketama_points; without them it is crc-buckets",
+		weights: decimal, label: cmfLabel, hashes: only(crcFull), lay: layCMFLegacy,
+	},
+	{name: "crc-buckets", weights: decimal, rehash: true, hashes: only(crc15), lay: layBuckets},
+	{
+		name: "libmemcached-ketama", weights: whole, label: libmemcachedLabel,
+		hashes: first("md5", libmemcachedHashes), lay: layWeightedMD5,
+	},
+	{
+		name: "libmemcached-consistent", label: libmemcachedLabel, pointHash: true,
+		weightsHint: ": libmemcached turns to libmemcached-ketama with hash one_at_a_time when a server has one",
+		hashes:      libmemcachedHashes, lay: layHundred,
+	},
+	{
+		name: "libmemcached-ketama-spy", label: spyStyleLabel, pointHash: true,
+		hashes: libmemcachedHashes, lay: layHundred,
+	},
+	{
+		name: "modula", weightsHint: ": libmemcached ignores them, so leave them out; twemproxy-modula goes by them",
+		hashes: append(libmemcachedHashes[:len(libmemcachedHashes):len(libmemcachedHashes)], namedHash{"java", javaString}), lay: laySlots,
+	},
+	{name: "pecl-consistent", weights: whole, label: portedLabel, hashesNamespace: true, hashes: peclConsistentHashes, lay: layPECL},
+	{name: "pecl-standard", weights: whole, hashesNamespace: true, hashes: peclStandardHashes, lay: laySlots},
+	{
+		name: "twemproxy-ketama", weights: whole, label: twemproxyLabel, hashTag: true, hashesNamespace: true,
+		hashes: twemproxyHashes, lay: layWeightedMD5,
+	},
+	{name: "twemproxy-modula", weights: whole, hashTag: true, hashesNamespace: true, hashes: twemproxyHashes, lay: laySlots},
+	{name: "spymemcached", weights: whole, label: spymemcachedLabel, hashesNamespace: true, hashes: only(md5Word), lay: laySpymemcached},
+	{name: "dalli", weights: whole, label: portedLabel, hashesNamespace: true, hashes: only(crcFull), lay: layDalli},
+	{name: "crc32-mod", hashesNamespace: true, hashes: only(crcHead), lay: laySlots},
+	{name: "rendezvous-pymemcache", label: verbatim, lay: layRendezvous},
+	{name: "ch3", hashesNamespace: true, lay: layCh3},
+}
+
+// Names lists the distributions.
+func Names() []string {
+	names := make([]string, len(distributions))
+	for i := range distributions {
+		names[i] = distributions[i].name
+	}
+	return names
+}
+
+// Hashes lists the hashes of keys that the named distribution lets one choose
+// from, its default first. It is empty if there is no choice.
+func Hashes(name string) []string {
+	d, err := named(name)
+	if err != nil || len(d.hashes) < 2 {
+		return nil
+	}
+	return hashNames(d.hashes)
+}
+
+func named(name string) (*distribution, error) {
+	for i := range distributions {
+		if distributions[i].name == name {
+			return &distributions[i], nil
+		}
+	}
+	return nil, fmt.Errorf("unknown distribution %q; there are %s", name, strings.Join(Names(), ", "))
+}

@@ -1,0 +1,158 @@
+package ring
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestContinuum holds the index to a plain search, on rings whose points lie
+// close together or far apart.
+func TestContinuum(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		value := rapid.OneOf(rapid.Uint32(), rapid.Uint32Range(0, 40), rapid.Uint32Range(1<<32-40, 1<<32-1), rapid.Uint32Range(1<<31-20, 1<<31+20))
+		values := rapid.SliceOfN(value, 1, 300).Draw(t, "values")
+		points := make([]point, len(values))
+		for i, v := range values {
+			points[i] = point{v, uint16(i)}
+		}
+		c, err := newContinuum(slices.Clone(points))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, h := range rapid.SliceOf(value).Draw(t, "hashes") {
+			up := Ring{way: upward, continuum: continuum{points: points}}
+			if got, want := int(c.points[c.up(h)].server), literal(&up, h); got != want {
+				t.Fatalf("up from %d is point %d, not %d", h, got, want)
+			}
+			down := Ring{way: downward, continuum: continuum{points: points}}
+			if got, want := int(c.points[c.down(h)].server), literal(&down, h); got != want {
+				t.Fatalf("down from %d is point %d, not %d", h, got, want)
+			}
+		}
+	})
+}
+
+// stable are the distributions that a server's labels alone decide, and that
+// give each as many points however many servers there are.
+func stable() []Config {
+	return []Config{
+		{Name: "cmf-ketama", Points: 150},
+		{Name: "cmf-ketama-legacy", Points: 150},
+		{Name: "libmemcached-consistent"},
+		{Name: "spymemcached"},
+		{Name: "rendezvous-pymemcache"},
+	}
+}
+
+// TestFewKeysMove holds that the order of servers is of no account, and that a
+// server which leaves takes no keys along but its own.
+func TestFewKeysMove(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := rapid.SampledFrom(stable()).Draw(t, "distribution")
+		n := rapid.IntRange(2, 9).Draw(t, "servers")
+		for i := range n {
+			c.Servers = append(c.Servers, Server{fmt.Sprintf("10.0.0.%d:11212", i), 1})
+		}
+		mixed, fewer := c, c
+		mixed.Servers = rapid.Permutation(c.Servers).Draw(t, "order")
+		fewer.Servers = slices.Delete(slices.Clone(c.Servers), n-1, n)
+		for _, key := range rapid.SliceOf(rapid.StringN(1, 60, 250)).Draw(t, "keys") {
+			label := holder(t, c, key)
+			if other := holder(t, mixed, key); other != label {
+				t.Fatalf("%q is on %s, and in another order on %s", key, label, other)
+			}
+			left := holder(t, fewer, key)
+			if label != c.Servers[n-1].Label && left != label {
+				t.Fatalf("%q went from %s to %s when %s left", key, label, left, c.Servers[n-1].Label)
+			}
+		}
+	})
+}
+
+// holder is the label of the server that holds key.
+func holder(t *rapid.T, c Config, key string) string {
+	r, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Servers[r.Find([]byte(key))].Label
+}
+
+// TestWeights holds that a server listed with a weight has the slots of one
+// that is listed as often.
+func TestWeights(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		name := rapid.SampledFrom([]string{"crc-buckets", "pecl-standard", "twemproxy-modula"}).Draw(t, "distribution")
+		weights := rapid.SliceOfN(rapid.IntRange(1, 9), 1, 9).Draw(t, "weights")
+		weighted, repeated := Config{Name: name}, Config{Name: name}
+		var owner []int
+		for i, w := range weights {
+			weighted.Servers = append(weighted.Servers, Server{"", float64(w)})
+			for range w {
+				repeated.Servers = append(repeated.Servers, Server{"", 1})
+				owner = append(owner, i)
+			}
+		}
+		a, errA := New(weighted)
+		b, errB := New(repeated)
+		if errA != nil || errB != nil {
+			t.Fatal(errA, errB)
+		}
+		key := []byte(rapid.String().Draw(t, "key"))
+		if got, want := a.Find(key), owner[b.Find(key)]; got != want {
+			t.Fatalf("%q is on %d, not on %d", key, got, want)
+		}
+	})
+}
+
+// TestFractionsOfWhole holds the buckets that are made for fractions to slots
+// where weights are whole after all.
+func TestFractionsOfWhole(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		weights := rapid.SliceOfN(rapid.IntRange(1, 300), 1, 20).Draw(t, "weights")
+		total := 0.0
+		var want []uint16
+		var floats []float64
+		for i, w := range weights {
+			total += float64(w)
+			floats = append(floats, float64(w))
+			want = append(want, slices.Repeat([]uint16{uint16(i)}, w)...)
+		}
+		ends := rangeEnds(floats)
+		for b := range want {
+			if got := bucketServer(ends, b, total); got != want[b] {
+				t.Fatalf("bucket %d of %v is %d's, not %d's", b, weights, got, want[b])
+			}
+		}
+	})
+}
+
+// TestEscapeOfPlain holds that keys without anything to escape are found the
+// same with and without escapes.
+func TestEscapeOfPlain(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := rapid.SampledFrom(every()).Draw(t, "distribution")
+		raw, err := New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.KeyEscape = rapid.SampledFrom([]string{"nginx-lower", "nginx-upper"}).Draw(t, "escape")
+		escaped, err := New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := []byte(rapid.StringMatching(`[^\x00- %]*`).Draw(t, "key"))
+		if a, b := raw.Find(key), escaped.Find(key); a != b {
+			t.Fatalf("%q is on %d, and escaped on %d", key, a, b)
+		}
+		key = append(key, ' ')
+		plain := strings.ReplaceAll(string(key), " ", "%20")
+		if a, b := raw.Find([]byte(plain)), escaped.Find(key); a != b {
+			t.Fatalf("%q is on %d, and %q escaped on %d", plain, a, key, b)
+		}
+	})
+}

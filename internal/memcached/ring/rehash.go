@@ -1,0 +1,31 @@
+package ring
+
+import "strconv"
+
+// rehashes is how many servers Cache::Memcached tries for a key in all.
+const rehashes = 20
+
+// FindUp returns the server of key that up tells to be up. Without
+// Config.Rehash only Find's server comes into question; with it
+// further ones do, as Cache::Memcached tries them. The result is -1 if none is
+// up. Writers that rehash put keys elsewhere while a server is down; a reader
+// that doesn't do the same misses them, and the reverse.
+func (r *Ring) FindUp(key []byte, up func(server int) bool) int {
+	if !r.rehash {
+		if s := r.Find(key); up(s) {
+			return s
+		}
+		return -1
+	}
+	var room [roomForText]byte
+	text := r.text.of(key, room[:0])
+	sum := r.hash.sum(text)
+	for try := 1; try <= rehashes; try++ {
+		if s := int(r.slots[sum%uint32(len(r.slots))]); up(s) {
+			return s
+		}
+		var again [roomForText + 2]byte
+		sum += r.hash.sum(append(strconv.AppendInt(again[:0], int64(try), 10), text...))
+	}
+	return -1
+}

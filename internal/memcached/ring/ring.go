@@ -1,0 +1,140 @@
+package ring
+
+import "fmt"
+
+// Ring finds the server of a key. It does not change once it is made, so any
+// number of goroutines may use it without a lock.
+type Ring struct {
+	name    string
+	servers int
+	text    text
+	hash    hash
+	rehash  bool
+
+	// way tells which of the following is filled and used.
+	way       way
+	continuum continuum
+	slots     []uint16
+	nodes     []node
+}
+
+// way is a manner of getting from a hash to a server.
+type way uint8
+
+const (
+	upward     way = iota // the first point that is not below the hash
+	downward              // the last point that is not above the hash
+	slotted               // the slot of the hash's remainder
+	rendezvous            // the greatest of a hash for each server
+	ch3                   // a walk along the bits of a hash
+)
+
+// New builds the ring of c. Its errors tell what is wrong with c and begin with
+// the distribution's name.
+func New(c Config) (*Ring, error) {
+	d, err := named(c.Name)
+	if err != nil {
+		return nil, err
+	}
+	r, err := build(&c, d)
+	if err != nil {
+		return nil, fmt.Errorf("distribution %s: %w", c.Name, err)
+	}
+	return r, nil
+}
+
+func build(c *Config, d *distribution) (*Ring, error) {
+	if err := c.check(d); err != nil {
+		return nil, err
+	}
+	r := &Ring{name: c.Name, servers: len(c.Servers), rehash: c.Rehash}
+	var err error
+	if r.hash, err = pick(d.hashes, c.Hash, "hash"); err != nil {
+		return nil, err
+	}
+	if r.text, err = newText(c.namespace(d), c.KeyEscape, c.HashTag); err != nil {
+		return nil, err
+	}
+	p := plan{points: c.Points, pointHash: r.hash}
+	if c.PointHash != "" {
+		if p.pointHash, err = pick(d.hashes, c.PointHash, "point hash"); err != nil {
+			return nil, err
+		}
+	}
+	if p.labels, err = c.labels(d); err != nil {
+		return nil, err
+	}
+	for _, s := range c.Servers {
+		p.weights = append(p.weights, s.Weight)
+	}
+	if err := d.lay(r, p); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Find returns the index in Config.Servers of the server that holds key. It
+// does not allocate, unless key with its escapes is longer than memcached
+// allows.
+func (r *Ring) Find(key []byte) int {
+	if r.servers == 1 {
+		return 0 // no client hashes for one server
+	}
+	if r.text.bare {
+		return r.locate(key).Server
+	}
+	var room [roomForText]byte
+	return r.locate(r.text.of(key, room[:0])).Server
+}
+
+// Place is how a key got to its server.
+type Place struct {
+	// Hash of the key; for rendezvous-pymemcache that of the winning server's
+	// label together with the key, for ch3 the first 64 bits.
+	Hash uint64
+	// Point is the value of the ring's point that took the key. Where there
+	// are slots (pecl-consistent's buckets among them) it is the slot's index,
+	// for rendezvous-pymemcache the score, for ch3 the server.
+	Point uint64
+	// Server is the index in Config.Servers.
+	Server int
+}
+
+// Explain finds key's server as Find does, and tells how.
+func (r *Ring) Explain(key []byte) Place {
+	var room [roomForText]byte
+	return r.locate(r.text.of(key, room[:0]))
+}
+
+// Hashed appends to dst the text that is hashed for key.
+func (r *Ring) Hashed(dst, key []byte) []byte {
+	var room [roomForText]byte
+	return append(dst, r.text.of(key, room[:0])...)
+}
+
+// Servers is the number of servers.
+func (r *Ring) Servers() int { return r.servers }
+
+// Name is the distribution's name.
+func (r *Ring) Name() string { return r.name }
+
+// locate takes the text that is hashed. It calls no function values and no
+// interfaces, for then text, and its room with it, would be on the heap.
+func (r *Ring) locate(text []byte) Place {
+	switch r.way {
+	case rendezvous:
+		return r.highest(text)
+	case ch3:
+		return r.walk(text)
+	}
+	h := r.hash.sum(text)
+	switch r.way {
+	case slotted:
+		slot := h % uint32(len(r.slots))
+		return Place{uint64(h), uint64(slot), int(r.slots[slot])}
+	case downward:
+		return r.continuum.place(h, r.continuum.down(h))
+	default:
+		return r.continuum.place(h, r.continuum.up(h))
+	}
+}

@@ -1,0 +1,82 @@
+package ring
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// roomForText holds a key of memcached's 250 bytes if half of them are escaped,
+// and a namespace.
+const roomForText = 512
+
+// text makes what is hashed out of a key: the namespace, the key with its
+// escapes, and of both only what stands in a hash tag.
+type text struct {
+	bare      bool // the key itself is what is hashed
+	namespace string
+	digits    string // of escapes; empty for no escapes
+	open, end byte   // of the hash tag; 0 for none
+}
+
+func newText(namespace, escape, tag string) (text, error) {
+	t := text{namespace: namespace}
+	switch escape {
+	case "", "none":
+	case "nginx-lower":
+		t.digits = "0123456789abcdef"
+	case "nginx-upper":
+		t.digits = "0123456789ABCDEF"
+	default:
+		return t, fmt.Errorf("unknown key escape %q; there are none, nginx-lower (until 1.7.3, and memcached_hash), nginx-upper", escape)
+	}
+	if tag != "" {
+		t.open, t.end = tag[0], tag[1]
+	}
+	t.bare = namespace == "" && t.digits == "" && tag == ""
+	return t, nil
+}
+
+// of returns the text that is hashed for key. It is key, or room, or a part of
+// one of them.
+func (t *text) of(key, room []byte) []byte {
+	if t.namespace != "" || t.digits != "" && bytes.IndexFunc(key, escaped) >= 0 {
+		room = append(room, t.namespace...)
+		key = t.appendEscaped(room, key)
+	}
+	if t.open != 0 {
+		return t.tagged(key)
+	}
+	return key
+}
+
+// escaped tells whether nginx sends c as %xx to memcached. Bytes from 0x7f on
+// pass as they are.
+func escaped(c rune) bool { return c <= ' ' || c == '%' }
+
+func (t *text) appendEscaped(dst, key []byte) []byte {
+	if t.digits == "" {
+		return append(dst, key...)
+	}
+	for _, c := range key {
+		if escaped(rune(c)) {
+			dst = append(dst, '%', t.digits[c>>4], t.digits[c&15])
+		} else {
+			dst = append(dst, c)
+		}
+	}
+	return dst
+}
+
+// tagged cuts out what stands between the tag's first opening character and
+// the next closing one. If there is nothing, all of the key counts.
+func (t *text) tagged(key []byte) []byte {
+	_, rest, found := bytes.Cut(key, []byte{t.open})
+	if !found {
+		return key
+	}
+	inside, _, found := bytes.Cut(rest, []byte{t.end})
+	if !found || len(inside) == 0 {
+		return key
+	}
+	return inside
+}
