@@ -67,4 +67,5 @@ tools: ## install what the tests need below .tools/
 	@scripts/setup-node.sh
 	@scripts/setup-couch.sh
 	@scripts/setup-ab.sh
+	@scripts/setup-memcached.sh
 	@scripts/setup-peers.sh

@@ -59,3 +59,34 @@ digest() { cat "$@" | cksum; }
 free_port() {
 	python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
+
+# on_debian succeeds where packages can be fetched and unpacked.
+on_debian() { have apt-get && have dpkg-deb; }
+
+# unpack HOME PACKAGE... makes HOME/root of Debian packages and of what they need that
+# the system has not. Nothing is installed, and no server starts.
+unpack() {
+	local home=$1 new=$1.new
+	shift
+	say "fetching $* below ${home#"$ROOT"/}"
+	rm -rf "$new"
+	mkdir -p "$new/packages" "$new/root"
+	download "$new/packages" "$@" || { apt-get -q update >&2 && download "$new/packages" "$@"; } || die "apt-get could not download $*"
+	local package
+	for package in "$new"/packages/*.deb; do
+		dpkg-deb -x "$package" "$new/root"
+	done
+	rm -rf "$new/packages" "$home"
+	mv "$new" "$home"
+}
+
+# download FOLDER PACKAGE... asks apt-get what it would install, which is the packages'
+# dependencies under the names that this release has for them.
+download() {
+	local folder=$1 plan
+	shift
+	plan=$(apt-get -s --no-install-recommends install "$@") || return 1
+	# A version in brackets is of a package that is there and would be replaced.
+	plan=$(awk '$1 == "Inst" && $3 !~ /^\[/ { print $2 }' <<<"$plan")
+	(cd "$folder" && apt-get -q -o APT::Sandbox::User=root download $(printf '%s\n' "$@" $plan | sort -u) >&2)
+}

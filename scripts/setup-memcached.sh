@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Makes .tools/memcached: memcached, twemproxy and the clients that the tests of services
+# of type memcached write with, as Debian has them, each to be started by a script in
+# .tools/memcached/bin. Nothing is installed into the system, and no server starts.
+set -euo pipefail
+. "$(dirname "$0")/lib.sh"
+
+home=$TOOLS/memcached
+packages="memcached nutcracker libcache-memcached-fast-perl libcache-memcached-perl php-cli php-memcached"
+pins=$ROOT/integration/python/memcached.txt
+fresh "$home/.stamp" "$pins" "$0" && exit 0
+if ! on_debian; then
+	say "no Debian: the tests in integration/memcached need these programs in .tools/memcached/bin:"
+	say "  memcached   brew install memcached"
+	say "  nutcracker  brew install twemproxy"
+	say "  perl        with Cache::Memcached::Fast and Cache::Memcached: brew install perl cpanminus, cpanm ..."
+	say "  php         with the extension memcached: brew install php libmemcached, pecl install memcached"
+	say "  python      with pylibmc: brew install libmemcached, pip install -r integration/python/memcached.txt"
+	exit 0
+fi
+"$(dirname "$0")/setup-python.sh"
+unpack "$home" $packages
+say "installing pylibmc below .tools/memcached"
+"$TOOLS/python/bin/python" -m pip install -q --disable-pip-version-check --no-input --target "$home/python" -r "$pins" >&2
+mkdir "$home/bin"
+
+# script NAME COMMAND makes a script of that name. It takes the system's program where
+# that was installed already, so that there is none among the packages.
+script() {
+	cat >"$home/bin/$1" <<END
+#!/bin/sh
+home=\$(cd "\$(dirname "\$0")/.." && pwd)
+root=\$home/root
+PATH=\$root/usr/bin:\$root/usr/sbin:\$PATH
+LD_LIBRARY_PATH=\$(echo "\$root"/usr/lib/*-linux-gnu)
+export PATH LD_LIBRARY_PATH
+$2
+END
+	chmod +x "$home/bin/$1"
+}
+
+script memcached 'exec memcached "$@"'
+script nutcracker 'exec nutcracker "$@"'
+script perl 'for folder in "$root"/usr/lib/*/perl5/* "$root/usr/share/perl5"; do libraries=$folder${libraries:+:$libraries}; done
+PERL5LIB=$libraries exec perl "$@"'
+script php 'for program in "$root"/usr/bin/php[0-9]* php; do break; done
+for folder in "$root"/usr/lib/php/2*; do :; done
+exec "$program" -n -d extension_dir="$folder" -d extension=igbinary -d extension=msgpack -d extension=memcached "$@"'
+script python 'PYTHONPATH=$home/python exec "$home/../python/bin/python" "$@"'
+digest "$pins" "$0" >"$home/.stamp"
