@@ -1,7 +1,6 @@
 package ring
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -79,21 +78,21 @@ type Server struct {
 func (c *Config) check(d *distribution) error {
 	switch {
 	case len(c.Servers) == 0:
-		return fmt.Errorf("there are no servers")
+		return wrong(FieldServers, "there are no servers")
 	case len(c.Servers) > MaxServers:
-		return fmt.Errorf("there are %d servers, and may be %d", len(c.Servers), MaxServers)
+		return wrong(FieldServers, "there are %d servers, and may be %d", len(c.Servers), MaxServers)
 	case d.points && c.Points <= 0:
-		return fmt.Errorf("it needs points, the number that the writer has (%s)", d.pointsHint)
+		return wrong(FieldPoints, "it needs points, the number that the writer has (%s)", d.pointsHint)
 	case !d.points && c.Points != 0:
-		return fmt.Errorf("it takes no points")
+		return wrong(FieldPoints, "it takes no points")
 	case !d.pointHash && c.PointHash != "":
-		return fmt.Errorf("it takes no point hash")
+		return wrong(FieldPointHash, "it takes no point hash")
 	case !d.hashTag && c.HashTag != "":
-		return fmt.Errorf("it takes no hash tag")
+		return wrong(FieldHashTag, "it takes no hash tag")
 	case c.HashTag != "" && len(c.HashTag) != 2:
-		return fmt.Errorf("hash tag %q: it is two characters, the opening and the closing one", c.HashTag)
+		return wrong(FieldHashTag, "hash tag %q: it is two characters, the opening and the closing one", c.HashTag)
 	case !d.rehash && c.Rehash:
-		return fmt.Errorf("it does not rehash")
+		return wrong(FieldRehash, "it does not rehash")
 	}
 	return c.checkWeights(d)
 }
@@ -101,13 +100,13 @@ func (c *Config) check(d *distribution) error {
 func (c *Config) checkWeights(d *distribution) error {
 	for i, s := range c.Servers {
 		if math.IsNaN(s.Weight) || s.Weight <= 0 || s.Weight > MaxPoints {
-			return fmt.Errorf("server %d (%s): weight %v: it is above 0 and at most %d", i+1, s.Label, s.Weight, MaxPoints)
+			return wrongServer(i, FieldWeight, "%s has weight %v: it is above 0 and at most %d", s.Label, s.Weight, MaxPoints)
 		}
 		switch {
 		case d.weights == unweighted && s.Weight != 1:
-			return fmt.Errorf("server %d (%s): weight %v: it takes no weights%s", i+1, s.Label, s.Weight, d.weightsHint)
+			return wrongServer(i, FieldWeight, "%s has weight %v: it takes no weights%s", s.Label, s.Weight, d.weightsHint)
 		case d.weights == whole && s.Weight != math.Trunc(s.Weight):
-			return fmt.Errorf("server %d (%s): weight %v: it takes whole weights only", i+1, s.Label, s.Weight)
+			return wrongServer(i, FieldWeight, "%s has weight %v: it takes whole weights only", s.Label, s.Weight)
 		}
 	}
 	return nil
@@ -122,14 +121,14 @@ func (c *Config) labels(d *distribution) ([]string, error) {
 	first := make(map[string]int, len(c.Servers))
 	for i, s := range c.Servers {
 		if s.Label == "" {
-			return nil, fmt.Errorf("server %d has no label", i+1)
+			return nil, wrongServer(i, FieldLabel, "it has no label")
 		}
 		label, err := d.label(s.Label)
 		if err != nil {
-			return nil, fmt.Errorf("server %d: %w", i+1, err)
+			return nil, wrongServer(i, FieldLabel, "%v", err)
 		}
 		if j, twice := first[label]; twice {
-			return nil, fmt.Errorf("servers %d and %d are the same on the ring: %s and %s", j+1, i+1, c.Servers[j].Label, s.Label)
+			return nil, wrongServer(i, FieldLabel, "%s is the same on the ring as %s, server %d", s.Label, c.Servers[j].Label, j+1)
 		}
 		first[label] = i
 		labels[i] = label
@@ -150,18 +149,18 @@ func (c *Config) namespace(d *distribution) string {
 }
 
 // pick finds a hash by its name; an empty name is the first.
-func pick(hashes []namedHash, name, what string) (hash, error) {
+func pick(hashes []namedHash, name, what string, f Field) (hash, error) {
 	switch {
 	case name == "" && len(hashes) > 0:
 		return hashes[0].hash, nil
 	case name == "":
 		return 0, nil
 	case len(hashes) < 2:
-		return 0, fmt.Errorf("it takes no %s", what)
+		return 0, wrong(f, "it takes no %s", what)
 	}
 	i := slices.IndexFunc(hashes, func(h namedHash) bool { return h.name == name })
 	if i < 0 {
-		return 0, fmt.Errorf("unknown %s %q; there are %s", what, name, strings.Join(hashNames(hashes), ", "))
+		return 0, wrong(f, "unknown %s %q; there are %s", what, name, strings.Join(hashNames(hashes), ", "))
 	}
 	return hashes[i].hash, nil
 }

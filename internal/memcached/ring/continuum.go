@@ -2,7 +2,6 @@ package ring
 
 import (
 	"cmp"
-	"fmt"
 	"math/bits"
 	"slices"
 )
@@ -28,7 +27,7 @@ type continuum struct {
 // that stands first in the list counts.
 func newContinuum(points []point) (continuum, error) {
 	if len(points) == 0 {
-		return continuum{}, fmt.Errorf("no server has a point on the ring: weights are too small")
+		return continuum{}, wrong(FieldServers, "no server has a point on the ring: weights are too small")
 	}
 	slices.SortStableFunc(points, func(a, b point) int { return cmp.Compare(a.value, b.value) })
 	points = slices.CompactFunc(points, func(a, b point) bool { return a.value == b.value })
@@ -93,7 +92,7 @@ func (c *continuum) place(h, i uint32) Place {
 // checkPoints refuses a ring of n points if they are too many.
 func checkPoints(n float64) error {
 	if n > MaxPoints {
-		return fmt.Errorf("points and weights make %.0f points, and there may be %d", n, MaxPoints)
+		return wrong(FieldPoints, "points and weights make %.0f points, and there may be %d", n, MaxPoints)
 	}
 	return nil
 }

@@ -118,5 +118,5 @@ func named(name string) (*distribution, error) {
 			return &distributions[i], nil
 		}
 	}
-	return nil, fmt.Errorf("unknown distribution %q; there are %s", name, strings.Join(Names(), ", "))
+	return nil, &Mistake{Distribution: name, Server: -1, Text: fmt.Sprintf("unknown distribution %q; there are %s", name, strings.Join(Names(), ", "))}
 }

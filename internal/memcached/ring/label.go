@@ -28,6 +28,9 @@ func isSocket(label string) bool {
 	return strings.HasPrefix(label, "/") || strings.HasPrefix(label, "unix:")
 }
 
+// socketPath drops the "unix:" that clients which take bare paths don't know.
+func socketPath(label string) string { return strings.TrimPrefix(label, "unix:") }
+
 // portedLabel always has a port, as PECL memcache and dalli write it.
 func portedLabel(label string) (string, error) {
 	if isSocket(label) {
@@ -50,6 +53,7 @@ func portlessLabel(label string) string {
 // libmemcachedLabel leaves memcached's own port out. A Unix socket has port 0,
 // which is written.
 func libmemcachedLabel(label string) (string, error) {
+	label = socketPath(label)
 	if strings.HasPrefix(label, "/") {
 		return label + ":0", nil
 	}
@@ -60,6 +64,7 @@ func libmemcachedLabel(label string) (string, error) {
 // that its weight is written behind. If the node has a name, that is the label
 // and stays as it is.
 func twemproxyLabel(label string) (string, error) {
+	label = socketPath(label)
 	if strings.HasPrefix(label, "/") {
 		return label + ":", nil
 	}
@@ -70,7 +75,7 @@ func twemproxyLabel(label string) (string, error) {
 // first, and a port whatever it is.
 func spyStyleLabel(label string) (string, error) {
 	if isSocket(label) {
-		return "/" + label + ":0", nil
+		return "/" + socketPath(label) + ":0", nil
 	}
 	label, err := portedLabel(label)
 	return "/" + label, err

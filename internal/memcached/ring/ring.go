@@ -1,6 +1,6 @@
 package ring
 
-import "fmt"
+import "errors"
 
 // Ring finds the server of a key. It does not change once it is made, so any
 // number of goroutines may use it without a lock.
@@ -29,18 +29,17 @@ const (
 	ch3                   // a walk along the bits of a hash
 )
 
-// New builds the ring of c. Its errors tell what is wrong with c and begin with
-// the distribution's name.
+// New builds the ring of c. Its errors are of type *Mistake.
 func New(c Config) (*Ring, error) {
 	d, err := named(c.Name)
 	if err != nil {
 		return nil, err
 	}
 	r, err := build(&c, d)
-	if err != nil {
-		return nil, fmt.Errorf("distribution %s: %w", c.Name, err)
+	if m, ok := errors.AsType[*Mistake](err); ok {
+		m.Distribution = c.Name
 	}
-	return r, nil
+	return r, err
 }
 
 func build(c *Config, d *distribution) (*Ring, error) {
@@ -49,7 +48,7 @@ func build(c *Config, d *distribution) (*Ring, error) {
 	}
 	r := &Ring{name: c.Name, servers: len(c.Servers), rehash: c.Rehash}
 	var err error
-	if r.hash, err = pick(d.hashes, c.Hash, "hash"); err != nil {
+	if r.hash, err = pick(d.hashes, c.Hash, "hash", FieldHash); err != nil {
 		return nil, err
 	}
 	if r.text, err = newText(c.namespace(d), c.KeyEscape, c.HashTag); err != nil {
@@ -57,7 +56,7 @@ func build(c *Config, d *distribution) (*Ring, error) {
 	}
 	p := plan{points: c.Points, pointHash: r.hash}
 	if c.PointHash != "" {
-		if p.pointHash, err = pick(d.hashes, c.PointHash, "point hash"); err != nil {
+		if p.pointHash, err = pick(d.hashes, c.PointHash, "point hash", FieldPointHash); err != nil {
 			return nil, err
 		}
 	}

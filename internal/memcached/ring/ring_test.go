@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/md5"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"slices"
@@ -386,6 +387,9 @@ func TestLabels(t *testing.T) {
 	f(portedLabel, "a", "a:11211")
 	f(portedLabel, "a:11211", "a:11211")
 	f(portedLabel, "/tmp/s", "/tmp/s")
+	f(libmemcachedLabel, "unix:/tmp/s", "/tmp/s:0")
+	f(twemproxyLabel, "unix:/tmp/s", "/tmp/s:")
+	f(spyStyleLabel, "unix:/tmp/s", "//tmp/s:0")
 	f(spyStyleLabel, "a", "/a:11211")
 	f(spyStyleLabel, "/tmp/s", "//tmp/s:0")
 	f(spymemcachedLabel, "127.0.0.1:11211", "127.0.0.1:11211")
@@ -447,13 +451,13 @@ func TestRefused(t *testing.T) {
 	f("cmf-ketama points=150", "a*+Inf", "weight +Inf")
 	f("cmf-ketama points=150", "a*1 b*6990", "make 1048650 points, and there may be 1048576")
 	f("cmf-ketama points=1", "a*0.1 b*0.1", "no server has a point")
-	f("cmf-ketama points=150", "a:1*1 b:1*1 a:1*1", "servers 1 and 3 are the same on the ring: a:1 and a:1")
-	f("cmf-ketama points=150", "a:1*1 *1", "server 2 has no label")
+	f("cmf-ketama points=150", "a:1*1 b:1*1 a:1*1", "server 3: a:1 is the same on the ring as a:1, server 1")
+	f("cmf-ketama points=150", "a:1*1 *1", "server 2: it has no label")
 	f("cmf-ketama points=150 hash=crc32", "a*1", "it takes no hash")
 	f("cmf-ketama points=150 key_escape=nginx", "a*1", `unknown key escape "nginx"`)
 	f("cmf-ketama points=150 rehash=true", "a*1", "it does not rehash")
 	f("cmf-ketama points=150 hash_tag={}", "a*1", "it takes no hash tag")
-	f("libmemcached-ketama", "a*1 a:11211*1", "the same on the ring: a and a:11211")
+	f("libmemcached-ketama", "a*1 a:11211*1", "server 2: a:11211 is the same on the ring as a, server 1")
 	f("libmemcached-ketama", "a*1.5", "whole weights only")
 	f("libmemcached-ketama hash=sha", "a*1", `unknown hash "sha"; there are md5, one_at_a_time, crc, `)
 	f("libmemcached-ketama point_hash=md5", "a*1", "it takes no point hash")
@@ -470,6 +474,32 @@ func TestRefused(t *testing.T) {
 	f("spymemcached", "127.0.0.1*1", "it has no port")
 	f("ch3", "a*2 b*1", "it takes no weights")
 	f("rendezvous-pymemcache", "a:1*1 a:1*1", "the same on the ring")
+}
+
+// TestMistakesTellTheField is what lets a configuration point at its line.
+func TestMistakesTellTheField(t *testing.T) {
+	f := func(parameters, servers string, field Field, server int) {
+		t.Helper()
+		c, err := parseConfig(parameters, servers)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = New(c)
+		m, ok := errors.AsType[*Mistake](err)
+		if !ok || m.Field != field || m.Server != server || m.Distribution != c.Name {
+			t.Errorf("%s for %s: %#v, not field %d of server %d", parameters, servers, err, field, server)
+		}
+	}
+	f("ketama", "a*1", FieldName, -1)
+	f("cmf-ketama", "a*1", FieldPoints, -1)
+	f("libmemcached-ketama hash=sha", "a*1", FieldHash, -1)
+	f("libmemcached-consistent point_hash=x", "a*1", FieldPointHash, -1)
+	f("twemproxy-ketama hash_tag={", "a*1", FieldHashTag, -1)
+	f("crc-buckets key_escape=x", "a*1", FieldKeyEscape, -1)
+	f("dalli rehash=true", "a*1", FieldRehash, -1)
+	f("crc-buckets", "a*32768 b*1", FieldServers, -1)
+	f("ch3", "a*1 b*2", FieldWeight, 1)
+	f("spymemcached", "127.0.0.1:1*1 b:2*1", FieldLabel, 1)
 }
 
 // TestNames holds the two lists to each other.

@@ -1,7 +1,6 @@
 package ring
 
 import (
-	"fmt"
 	"math"
 	"slices"
 )
@@ -23,7 +22,7 @@ import (
 // laySlots repeats each server by its weight, in order.
 func laySlots(r *Ring, p plan) error {
 	if n := p.total(); n > MaxSlots {
-		return fmt.Errorf("weights make %.0f slots, and there may be %d", n, MaxSlots)
+		return wrong(FieldServers, "weights make %.0f slots, and there may be %d", n, MaxSlots)
 	}
 	r.way = slotted
 	for s, w := range p.weights {
@@ -40,7 +39,7 @@ func laySlots(r *Ring, p plan) error {
 func layBuckets(r *Ring, p plan) error {
 	total := p.total()
 	if total > 1<<15 {
-		return fmt.Errorf("weights add up to %v, and a hash of 15 bits reaches %d buckets", total, 1<<15)
+		return wrong(FieldServers, "weights add up to %v, and a hash of 15 bits reaches %d buckets", total, 1<<15)
 	}
 	fractional := func(w float64) bool { return w != math.Trunc(w) }
 	if !slices.ContainsFunc(p.weights, fractional) {
@@ -48,7 +47,7 @@ func layBuckets(r *Ring, p plan) error {
 	}
 	buckets := int(total + 0.5)
 	if buckets == 0 {
-		return fmt.Errorf("weights add up to %v, and it takes 0.5 to make a bucket", total)
+		return wrong(FieldServers, "weights add up to %v, and it takes 0.5 to make a bucket", total)
 	}
 	r.way = slotted
 	ends := rangeEnds(p.weights)

@@ -1,9 +1,6 @@
 package ring
 
-import (
-	"bytes"
-	"fmt"
-)
+import "bytes"
 
 // roomForText holds a key of memcached's 250 bytes if half of them are escaped,
 // and a namespace.
@@ -27,7 +24,7 @@ func newText(namespace, escape, tag string) (text, error) {
 	case "nginx-upper":
 		t.digits = "0123456789ABCDEF"
 	default:
-		return t, fmt.Errorf("unknown key escape %q; there are none, nginx-lower (until 1.7.3, and memcached_hash), nginx-upper", escape)
+		return t, wrong(FieldKeyEscape, "unknown key escape %q; there are none, nginx-lower (until 1.7.3, and memcached_hash), nginx-upper", escape)
 	}
 	if tag != "" {
 		t.open, t.end = tag[0], tag[1]

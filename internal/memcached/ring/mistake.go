@@ -1,0 +1,51 @@
+package ring
+
+import "fmt"
+
+// Mistake is what New finds wrong with a Config.
+type Mistake struct {
+	// Distribution is the Config's Name.
+	Distribution string
+	// Field of the Config that is to be mended.
+	Field Field
+	// Server is the index of the server that is meant, or -1.
+	Server int
+	// Text says what is wrong, without the distribution's name.
+	Text string
+}
+
+// Field names a field of Config.
+type Field uint8
+
+// The fields that can be wrong. Labels and weights are a server's own.
+const (
+	FieldName Field = iota
+	FieldPoints
+	FieldHash
+	FieldPointHash
+	FieldHashTag
+	FieldKeyEscape
+	FieldRehash
+	FieldServers
+	FieldLabel
+	FieldWeight
+)
+
+func (m *Mistake) Error() string {
+	if m.Field == FieldName {
+		return m.Text
+	}
+	text := m.Text
+	if m.Server >= 0 {
+		text = fmt.Sprintf("server %d: %s", m.Server+1, text)
+	}
+	return "distribution " + m.Distribution + ": " + text
+}
+
+func wrong(f Field, format string, args ...any) error {
+	return &Mistake{Field: f, Server: -1, Text: fmt.Sprintf(format, args...)}
+}
+
+func wrongServer(i int, f Field, format string, args ...any) error {
+	return &Mistake{Field: f, Server: i, Text: fmt.Sprintf(format, args...)}
+}
