@@ -1,0 +1,191 @@
+package key
+
+import (
+	"bytes"
+
+	"github.com/kasoku/kasoku/internal/http1"
+)
+
+// Request is what templates see of a request. Its slices are the exchange's.
+type Request struct {
+	// Path and Query are as they came, the query without its question mark and without
+	// what is not to be seen, such as a callback. Query is nil if there is none.
+	Path, Query []byte
+	Host        []byte
+	Fields      http1.Fields
+	// Captures are those of the location's path.
+	Captures Captures
+	// Decode undoes the percent-encoding of arguments, paths and captures. In an
+	// argument a plus sign becomes a space then. What is not well encoded has no key.
+	Decode bool
+}
+
+// Append appends the bare key of q to dst. It is false if q has no key; then what was
+// appended means nothing.
+func (t *Template) Append(dst []byte, q *Request) ([]byte, bool) {
+	for i := range t.parts {
+		p := &t.parts[i]
+		if p.from == fromText {
+			dst = append(dst, p.text...)
+			continue
+		}
+		n, ok := len(dst), false
+		if dst, ok = p.append(dst, q); !ok {
+			return dst, false
+		}
+		if len(dst) == n && p.or {
+			dst = append(dst, p.text...)
+		}
+	}
+	return dst, true
+}
+
+// append appends what q has of a source.
+func (p *part) append(dst []byte, q *Request) ([]byte, bool) {
+	switch p.from {
+	case fromArg:
+		v, found := argument(q.Query, p.name)
+		return p.found(dst, v, found, q.Decode, true)
+	case fromCapture:
+		return p.found(dst, q.Captures[p.at], once, q.Decode, false)
+	case fromHeader:
+		v, found := field(q.Fields, p.name)
+		return p.found(dst, v, found, false, false)
+	case fromCookie:
+		v, found := cookie(q.Fields, p.name)
+		return p.found(dst, v, found, false, false)
+	case fromPath:
+		return p.found(dst, q.Path, once, q.Decode, false)
+	case fromQuery:
+		found := once
+		if q.Query == nil {
+			found = absent
+		}
+		return p.found(dst, q.Query, found, false, false)
+	case fromURI:
+		dst = append(dst, q.Path...)
+		if q.Query != nil {
+			dst = append(append(dst, '?'), q.Query...)
+		}
+		return dst, true
+	}
+	return appendHost(dst, q.Host), true
+}
+
+// times says how often something is there.
+type times uint8
+
+const (
+	absent times = iota
+	once         // or more often with the same value
+	differs
+)
+
+// found appends a value that was looked for.
+func (p *part) found(dst, v []byte, n times, decode, plus bool) ([]byte, bool) {
+	switch {
+	case n == differs:
+		return dst, false
+	case n == absent:
+		return dst, p.or
+	case decode:
+		return appendDecoded(dst, v, plus)
+	}
+	return append(dst, v...), true
+}
+
+// argument finds the value of an argument, undecoded. An argument whose name is the
+// same when it is decoded is the same: so applications see it.
+func argument(query []byte, name string) (v []byte, n times) {
+	for len(query) > 0 {
+		a := query
+		if i := bytes.IndexByte(query, '&'); i >= 0 {
+			a, query = query[:i], query[i+1:]
+		} else {
+			query = nil
+		}
+		k, value := a, a[len(a):]
+		if i := bytes.IndexByte(a, '='); i >= 0 {
+			k, value = a[:i], a[i+1:]
+		}
+		if !called(k, name) {
+			continue
+		}
+		if n == once && !bytes.Equal(v, value) {
+			return nil, differs
+		}
+		v, n = value, once
+	}
+	return v, n
+}
+
+// called tells whether an argument's name, with its escapes, is name.
+func called(k []byte, name string) bool {
+	if len(k) == len(name) {
+		return string(k) == name
+	}
+	if len(k) < len(name) || bytes.IndexByte(k, '%') < 0 {
+		return false
+	}
+	i := 0
+	for len(k) > 0 {
+		c, size := unescape(k)
+		if i == len(name) || c != name[i] {
+			return false
+		}
+		k, i = k[max(size, 1):], i+1
+	}
+	return i == len(name)
+}
+
+// field finds the value of a header field.
+func field(fields http1.Fields, name string) (v []byte, n times) {
+	for i := range fields {
+		if !fields[i].Is(name) {
+			continue
+		}
+		if n == once && !bytes.Equal(v, fields[i].Value) {
+			return nil, differs
+		}
+		v, n = fields[i].Value, once
+	}
+	return v, n
+}
+
+// cookie finds the value of a cookie.
+func cookie(fields http1.Fields, name string) (v []byte, n times) {
+	for i := range fields {
+		if !fields[i].Is("cookie") {
+			continue
+		}
+		for left := fields[i].Value; len(left) > 0; {
+			pair, after, _ := bytes.Cut(left, semicolon)
+			left = after
+			k, value, ok := bytes.Cut(bytes.TrimLeft(pair, " \t"), equals)
+			if !ok || string(k) != name {
+				continue
+			}
+			if n == once && !bytes.Equal(v, value) {
+				return nil, differs
+			}
+			v, n = value, once
+		}
+	}
+	return v, n
+}
+
+var semicolon, equals = []byte(";"), []byte("=")
+
+// appendHost appends a host in lower case without its port.
+func appendHost(dst, host []byte) []byte {
+	if i := bytes.LastIndexByte(host, ':'); i >= 0 && bytes.IndexByte(host[i:], ']') < 0 {
+		host = host[:i]
+	}
+	for _, c := range host {
+		if c >= 'A' && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		dst = append(dst, c)
+	}
+	return dst
+}

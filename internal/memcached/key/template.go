@@ -1,0 +1,160 @@
+package key
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kasoku/kasoku/internal/http1"
+)
+
+// Template makes the bare key of a request: text with what the request has in the
+// places of ${source}. It is immutable.
+//
+//	${arg.NAME}     an argument of the query, as it stands there
+//	${path.NAME}    what the location's path has captured
+//	${header.NAME}  a header field
+//	${cookie.NAME}  a cookie
+//	${path}         the path, ${query} the query without its question mark, ${uri} both
+//	${host}         the host in lower case, without its port
+//	$$              a dollar
+//
+// ${source:-text} stands for text where the request has no such thing, or an empty
+// one. Without that a request that lacks one of them has no key; what is there and
+// empty is taken. One that has an argument, field or cookie twice, with different
+// values, has no key either: nobody can tell which one the application would take.
+type Template struct {
+	text  string
+	parts []part
+}
+
+// part is a text, or a source with what stands for it.
+type part struct {
+	text string // of source text; else what stands for a source that is not there
+	or   bool   // there is such a text
+	from source
+	name string
+	at   int // which capture
+}
+
+type source uint8
+
+const (
+	fromText source = iota
+	fromArg
+	fromCapture
+	fromHeader
+	fromCookie
+	fromPath
+	fromQuery
+	fromURI
+	fromHost
+)
+
+// Sources lists what a template can take from a request, for manuals and messages.
+func Sources() []string {
+	return []string{"arg.NAME", "path.NAME", "header.NAME", "cookie.NAME", "path", "query", "uri", "host"}
+}
+
+var whole = map[string]source{"path": fromPath, "query": fromQuery, "uri": fromURI, "host": fromHost}
+
+var named = map[string]source{"arg": fromArg, "path": fromCapture, "header": fromHeader, "cookie": fromCookie}
+
+// Parse reads a template for a location with the given path, of which it knows the
+// captures. The error is an *Error.
+func Parse(text string, p *Path) (*Template, error) {
+	t := &Template{text: text}
+	if text == "" {
+		return nil, &Error{text, 0, "an empty key"}
+	}
+	for at := 0; at < len(text); {
+		n := strings.IndexByte(text[at:], '$')
+		if n < 0 {
+			n = len(text) - at
+		}
+		if n > 0 {
+			t.literal(text[at : at+n])
+			at += n
+			continue
+		}
+		next, err := t.dollar(at, p)
+		if err != nil {
+			return nil, err
+		}
+		at = next
+	}
+	return t, nil
+}
+
+// literal adds text.
+func (t *Template) literal(s string) {
+	if n := len(t.parts); n > 0 && t.parts[n-1].from == fromText {
+		t.parts[n-1].text += s
+		return
+	}
+	t.parts = append(t.parts, part{text: s})
+}
+
+// dollar reads what begins with the dollar at a byte, and returns where it ends.
+func (t *Template) dollar(at int, p *Path) (next int, err error) {
+	rest := t.text[at+1:]
+	if strings.HasPrefix(rest, "$") {
+		t.literal("$")
+		return at + 2, nil
+	}
+	end := strings.IndexByte(rest, '}')
+	if !strings.HasPrefix(rest, "{") || end < 0 {
+		return 0, &Error{t.text, at, "a dollar stands before a source in braces, as in ${arg.id}, or is written twice"}
+	}
+	spec, text, or := strings.Cut(rest[1:end], ":-")
+	q := part{text: text, or: or}
+	if err := t.from(&q, spec, at+2, p); err != nil {
+		return 0, err
+	}
+	t.parts = append(t.parts, q)
+	return at + 1 + end + 1, nil
+}
+
+// from finds the source that spec names, which begins at a byte.
+func (t *Template) from(q *part, spec string, at int, p *Path) error {
+	kind, name, dotted := strings.Cut(spec, ".")
+	table := whole
+	if dotted {
+		table = named
+	}
+	from, known := table[kind]
+	if !known {
+		return &Error{t.text, at, fmt.Sprintf("no source is called %s; there are %s", spec, strings.Join(Sources(), ", "))}
+	}
+	q.from, q.name = from, name
+	switch {
+	case !dotted:
+	case name == "":
+		return &Error{t.text, at + len(kind) + 1, "the name is missing: " + kind + ".NAME"}
+	case (from == fromHeader || from == fromCookie) && !http1.IsToken([]byte(name)):
+		return &Error{t.text, at + len(kind) + 1, fmt.Sprintf("nothing can be called %q there", name)}
+	case from == fromCapture:
+		if q.at = p.index(name); q.at < 0 {
+			return &Error{t.text, at + len(kind) + 1, fmt.Sprintf("the path %s captures nothing called %s", p, name)}
+		}
+	}
+	return nil
+}
+
+// String is the template as it was written.
+func (t *Template) String() string { return t.text }
+
+// Headers lists the header fields that the key depends on, as they are written in the
+// template; Cookies the cookies.
+func (t *Template) Headers() []string { return t.names(fromHeader) }
+
+// Cookies lists the cookies that the key depends on.
+func (t *Template) Cookies() []string { return t.names(fromCookie) }
+
+func (t *Template) names(from source) (names []string) {
+	for i := range t.parts {
+		if t.parts[i].from == from {
+			names = append(names, t.parts[i].name)
+		}
+	}
+	return names
+}
