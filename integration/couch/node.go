@@ -6,10 +6,7 @@ package couch
 
 import (
 	"errors"
-	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -26,7 +23,7 @@ type Node struct {
 	// through restarts.
 	URL string
 
-	port        int
+	addr        string
 	data        string // a directory, or "memory"
 	maintenance string // a file that exists while the node is in maintenance
 	log         string
@@ -50,7 +47,7 @@ func launch(t testing.TB, data string) *Node {
 	t.Helper()
 	dir := t.TempDir()
 	n := &Node{data: data, maintenance: filepath.Join(dir, "maintenance"), log: filepath.Join(dir, "log")}
-	err := n.listen(func() (port int, err error) { return freePort() })
+	err := n.listen(harness.StablePort)
 	if err != nil {
 		t.Fatalf("couch node: %v; its log:\n%s", err, n.Log())
 	}
@@ -66,15 +63,15 @@ func launch(t testing.TB, data string) *Node {
 // attempts is how often a port may turn out to be taken.
 const attempts = 20
 
-// listen starts the program on a port that next gives, as often as it takes until
+// listen starts the program at an address that next gives, as often as it takes until
 // nobody else has that port.
-func (n *Node) listen(next func() (int, error)) error {
+func (n *Node) listen(next func() (string, error)) error {
 	for range attempts {
-		port, err := next()
+		addr, err := next()
 		if err != nil {
 			return err
 		}
-		if err = n.start(port); err == nil {
+		if err = n.start(addr); err == nil {
 			return nil
 		}
 		if !strings.Contains(n.Log(), "EADDRINUSE") {
@@ -84,33 +81,22 @@ func (n *Node) listen(next func() (int, error)) error {
 	return errors.New("every port was taken")
 }
 
-func (n *Node) start(port int) error {
-	n.port, n.URL = port, fmt.Sprintf("http://127.0.0.1:%d", port)
+func (n *Node) start(addr string) error {
+	n.addr, n.URL = addr, "http://"+addr
 	log, err := os.Create(n.log)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
 	cmd := exec.Command("node", "--no-deprecation", filepath.Join(harness.Root(), "integration", "couch", "js", "node.js"),
-		fmt.Sprint(port), n.data, n.maintenance)
+		n.port(), n.data, n.maintenance)
 	cmd.Env = append(os.Environ(), "NODE_PATH="+filepath.Join(harness.Tools(), "couch", "node_modules"))
 	cmd.Stdout, cmd.Stderr = log, log
 	n.program, err = harness.Run(cmd, n.URL+"/_all_dbs", func(status int) bool { return status == http.StatusOK })
 	return err
 }
 
-// freePort looks for a port below those that the kernel gives to outgoing
-// connections, so that none of these takes it while the node is down.
-func freePort() (int, error) {
-	for range attempts {
-		port := 20000 + rand.IntN(12000)
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err == nil {
-			return port, l.Close()
-		}
-	}
-	return 0, errors.New("no free port")
-}
+func (n *Node) port() string { return n.addr[strings.LastIndexByte(n.addr, ':')+1:] }
 
 // Kill ends the node at once, as kill -9 does, and returns when it is gone.
 func (n *Node) Kill() { n.program.Kill() }
@@ -118,7 +104,7 @@ func (n *Node) Kill() { n.program.Kill() }
 // Restart starts the node again after Kill, at the same address.
 func (n *Node) Restart(t testing.TB) {
 	t.Helper()
-	if err := n.listen(func() (int, error) { return n.port, nil }); err != nil {
+	if err := n.listen(func() (string, error) { return n.addr, nil }); err != nil {
 		t.Fatalf("restart of the couch node: %v; its log:\n%s", err, n.Log())
 	}
 }

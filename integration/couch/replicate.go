@@ -16,7 +16,7 @@ func Replicate(t testing.TB, from, to *Node, db string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	to.Must(t, "PUT", fmt.Sprintf("/_replicator/%s_from_%d", db, from.port), string(job))
+	to.Must(t, "PUT", fmt.Sprintf("/_replicator/%s_from_%s", db, from.port()), string(job))
 }
 
 // Pair creates db on both nodes and replicates it both ways.

@@ -55,7 +55,7 @@ func (d *dynamoDBLocal) start() {
 		return
 	}
 	d.url = "http://" + addr
-	if err := awaitUp(d.url, d.proc.ended, func(int) bool { return true }); err != nil {
+	if err := awaitUp(d.proc.ended, answers(d.url, func(int) bool { return true })); err != nil {
 		d.proc.kill()
 		d.err = fmt.Errorf("%w; is it installed (make tools)? its output:\n%s", err, &output)
 	}

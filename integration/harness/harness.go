@@ -7,6 +7,7 @@ package harness
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -58,22 +59,45 @@ func FreePort() (string, error) {
 	return l.Addr().String(), nil
 }
 
+// StablePort returns a loopback address below the ports that the kernel gives to
+// outgoing connections, so that none of these takes it while its server is down.
+func StablePort() (string, error) {
+	const attempts = 20
+	for range attempts {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(12000)))
+		if err == nil {
+			defer l.Close()
+			return l.Addr().String(), nil
+		}
+	}
+	return "", errors.New("no free port")
+}
+
 // errNotUp says that a server did not become ready in time.
 var errNotUp = errors.New("not ready in time")
 
-// awaitUp polls url until ready says that the answer will do. It gives up when
-// ended is closed, since then nobody will answer.
-func awaitUp(url string, ended <-chan struct{}, ready func(status int) bool) error {
+// answers asks whether the status will do that url is answered with.
+func answers(url string, will func(status int) bool) func() bool {
 	client := &http.Client{Timeout: 2 * time.Second}
+	return func() bool {
+		resp, err := client.Get(url)
+		if err != nil {
+			return false
+		}
+		resp.Body.Close()
+		return will(resp.StatusCode)
+	}
+}
+
+// awaitUp polls until ready says so. It gives up when ended is closed, since then
+// nothing will get ready.
+func awaitUp(ended <-chan struct{}, ready func() bool) error {
 	deadline := time.After(60 * time.Second)
 	poll := time.NewTicker(20 * time.Millisecond)
 	defer poll.Stop()
 	for {
-		if resp, err := client.Get(url); err == nil {
-			resp.Body.Close()
-			if ready(resp.StatusCode) {
-				return nil
-			}
+		if ready() {
+			return nil
 		}
 		select {
 		case <-ended:

@@ -15,10 +15,11 @@ import (
 
 // Options are how a node is set up.
 type Options struct {
-	// Type is the service's: "http" or "couchdb", or dynamodb if it is empty.
+	// Type is the service's: "http", "couchdb" or "memcached", or dynamodb if it is
+	// empty.
 	Type string
 	// Origin is the URL of what stands behind; for types http and couchdb several,
-	// separated by commas.
+	// separated by commas; for type memcached the servers, likewise.
 	Origin string
 	// Service holds further lines of the service's section, such as
 	// "item_ttl: 5m"; those of a nested map are indented by two spaces.
@@ -86,6 +87,8 @@ func (n *Node) configure(dir string) error {
 	switch n.options.Type {
 	case "http":
 		lines = append(lines, "    type: http", "    origins: ["+n.options.Origin+"]")
+	case "memcached":
+		lines = append(lines, "    type: memcached", "    servers: ["+n.options.Origin+"]")
 	case "couchdb":
 		lines = append(lines, "    type: couchdb", "    nodes: ["+n.options.Origin+"]")
 	default:
@@ -113,11 +116,14 @@ func (n *Node) run(t testing.TB) {
 	if n.proc, err = start(cmd); err != nil {
 		t.Fatal(err)
 	}
-	if err := awaitUp(n.Admin+"/readyz", n.proc.ended, func(status int) bool { return status == http.StatusOK }); err != nil {
+	if err := awaitUp(n.proc.ended, answers(n.Admin+"/readyz", func(status int) bool { return status == http.StatusOK })); err != nil {
 		n.proc.kill()
 		t.Fatalf("kasoku: %v; its log:\n%s", err, n.tail())
 	}
 }
+
+// Config is the path of the node's kasoku.yaml.
+func (n *Node) Config() string { return n.config }
 
 // Kill ends the process at once, as kill -9 does.
 func (n *Node) Kill() { n.proc.kill() }

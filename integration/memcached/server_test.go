@@ -1,0 +1,33 @@
+package memcached
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/kasoku/kasoku/integration/harness"
+)
+
+func TestMain(m *testing.M) { harness.Main(m) }
+
+// TestServer holds the servers and the writer to what other tests take them for.
+func TestServer(t *testing.T) {
+	s := Start(t)
+	WritePerl(t, Options{"servers": []string{s.Addr}, "namespace": "n:"}, map[string]string{"ключ": "значение", "k": "v\r\nEND\r\n"})
+	s.Set(t, "n:set", 7, 100, "")
+	want := map[string]Item{"n:ключ": {Value: []byte("значение")}, "n:k": {Value: []byte("v\r\nEND\r\n")}, "n:set": {Value: []byte{}, Flags: 7}}
+	if held := s.Held(t, "n:ключ", "n:k", "n:set", "n:none"); !reflect.DeepEqual(held, want) {
+		t.Errorf("it holds %v, not %v", held, want)
+	}
+	if ever, some := s.TTL(t, "n:k"), s.TTL(t, "n:set"); ever != -1 || some < 1 || some > 100 {
+		t.Errorf("%d and %d seconds are left, not -1 and up to 100", ever, some)
+	}
+	s.Delete(t, "n:k")
+	if held := s.Held(t, "n:k"); len(held) != 0 {
+		t.Errorf("after deletion it holds %v", held)
+	}
+	s.Kill()
+	s.Restart(t)
+	if held := s.Held(t, "n:set"); len(held) != 0 {
+		t.Errorf("after a restart it holds %v", held)
+	}
+}

@@ -1,0 +1,152 @@
+package memcached
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Item is what a server holds for a key.
+type Item struct {
+	Value []byte
+	Flags uint32
+}
+
+// This client of the text protocol is for looking into servers, and shares no code with
+// the one that is tested.
+
+// errAnswer says that a server answered something else than is understood here.
+var errAnswer = errors.New("unexpected answer")
+
+// talk sends a command on a connection of its own and has its answer read.
+func (s *Server) talk(command string, answer func(r *bufio.Reader) error) error {
+	c, err := net.DialTimeout("tcp", s.Addr, 5*time.Second)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(c, command); err != nil {
+		return err
+	}
+	return answer(bufio.NewReader(c))
+}
+
+// line reads a line, without its end.
+func line(r *bufio.Reader) (string, error) {
+	text, err := r.ReadString('\n')
+	return strings.TrimSuffix(text, "\r\n"), err
+}
+
+// Held returns which of the keys the server holds, and what for.
+func (s *Server) Held(t testing.TB, keys ...string) map[string]Item {
+	t.Helper()
+	const most = 100 // keys of a command
+	held := map[string]Item{}
+	for len(keys) > 0 {
+		n := min(most, len(keys))
+		if err := s.talk("get "+strings.Join(keys[:n], " ")+"\r\n", func(r *bufio.Reader) error { return readItems(r, held) }); err != nil {
+			t.Fatalf("ask %s: %v", s.Addr, err)
+		}
+		keys = keys[n:]
+	}
+	return held
+}
+
+func readItems(r *bufio.Reader, held map[string]Item) error {
+	for {
+		text, err := line(r)
+		if err != nil || text == "END" {
+			return err
+		}
+		var key string
+		var item Item
+		var length int
+		if _, err := fmt.Sscanf(text, "VALUE %s %d %d", &key, &item.Flags, &length); err != nil {
+			return fmt.Errorf("%w: %q", errAnswer, text)
+		}
+		block := make([]byte, length+2)
+		if _, err := io.ReadFull(r, block); err != nil {
+			return err
+		}
+		item.Value = bytes.TrimSuffix(block, []byte("\r\n"))
+		held[key] = item
+	}
+}
+
+// Set stores a value, for so many seconds; 0 is for ever.
+func (s *Server) Set(t testing.TB, key string, flags uint32, seconds int, value string) {
+	t.Helper()
+	s.must(t, fmt.Sprintf("set %s %d %d %d\r\n%s\r\n", key, flags, seconds, len(value), value), "STORED")
+}
+
+// Delete removes a key, which has to be there.
+func (s *Server) Delete(t testing.TB, key string) {
+	t.Helper()
+	s.must(t, "delete "+key+"\r\n", "DELETED")
+}
+
+func (s *Server) must(t testing.TB, command, want string) {
+	t.Helper()
+	got := s.Ask(t, command)
+	if got != want {
+		t.Fatalf("%s answers %.60q with %q, not %q", s.Addr, command, got, want)
+	}
+}
+
+// Ask sends a command and returns the first line of its answer.
+func (s *Server) Ask(t testing.TB, command string) (answer string) {
+	t.Helper()
+	if err := s.talk(command, func(r *bufio.Reader) (err error) {
+		answer, err = line(r)
+		return err
+	}); err != nil {
+		t.Fatalf("%s: %.60q: %v", s.Addr, command, err)
+	}
+	return answer
+}
+
+// TTL is how many seconds a key has left, -1 for ever.
+func (s *Server) TTL(t testing.TB, key string) (seconds int) {
+	t.Helper()
+	answer := s.Ask(t, "mg "+key+" t\r\n")
+	if _, err := fmt.Sscanf(answer, "HD t%d", &seconds); err != nil {
+		t.Fatalf("%s answers %q for the time left of %s", s.Addr, answer, key)
+	}
+	return seconds
+}
+
+// Stats are the server's counters.
+func (s *Server) Stats(t testing.TB) map[string]string {
+	t.Helper()
+	stats, err := s.stats()
+	if err != nil {
+		t.Fatalf("stats of %s: %v", s.Addr, err)
+	}
+	return stats
+}
+
+func (s *Server) stats() (map[string]string, error) {
+	stats := map[string]string{}
+	return stats, s.talk("stats\r\n", func(r *bufio.Reader) error {
+		for {
+			text, err := line(r)
+			if err != nil || text == "END" {
+				return err
+			}
+			name, value, ok := strings.Cut(strings.TrimPrefix(text, "STAT "), " ")
+			if !ok {
+				return fmt.Errorf("%w: %q", errAnswer, text)
+			}
+			stats[name] = value
+		}
+	})
+}

@@ -1,0 +1,55 @@
+package memcached
+
+import (
+	"bytes"
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/kasoku/kasoku/integration/harness"
+)
+
+// Options are those of Cache::Memcached::Fast, by the names that it has for them:
+// servers, namespace, ketama_points, hash_namespace, compress_threshold and so on.
+type Options map[string]any
+
+// Weighted is a server of Options, with its weight.
+type Weighted struct {
+	Address string  `json:"address"`
+	Weight  float64 `json:"weight"`
+}
+
+// WritePerl has Perl's Cache::Memcached::Fast set keys to values. All of them must be
+// stored.
+func WritePerl(t testing.TB, client Options, items map[string]string) {
+	t.Helper()
+	list := make([][2]string, 0, len(items))
+	for key, value := range items {
+		list = append(list, [2]string{key, value})
+	}
+	var job bytes.Buffer
+	e := json.NewEncoder(&job)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(map[string]any{"client": client, "items": list}); err != nil {
+		t.Fatal(err)
+	}
+	if stored := runWriter(t, &job, "perl", "perl/write.pl"); stored != strconv.Itoa(len(items)) {
+		t.Fatalf("Cache::Memcached::Fast has stored %s of %d values", stored, len(items))
+	}
+}
+
+// runWriter runs a program of .tools/memcached with a script of this folder, and returns
+// what it prints.
+func runWriter(t testing.TB, input *bytes.Buffer, program, script string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), tool(program), filepath.Join(harness.Root(), "integration", "memcached", filepath.FromSlash(script)))
+	var said bytes.Buffer
+	cmd.Stdin, cmd.Stderr = input, &said
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", program, script, err, &said)
+	}
+	return string(out)
+}
