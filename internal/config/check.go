@@ -119,6 +119,9 @@ func (k *checker) service(s *Service) {
 	if s.CouchDB != nil {
 		k.couchdb(path, s)
 	}
+	if s.Memcached != nil {
+		k.memcached(path, s)
+	}
 }
 
 func (k *checker) tls(path string, t *TLS) {

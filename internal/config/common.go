@@ -9,13 +9,13 @@ type Common struct {
 	TLS *TLS `yaml:"tls"`
 	// What one client, or all together, may ask of this listener.
 	Limits Limits `yaml:"limits"`
-	// Repeating requests that failed at the origin, with types http and couchdb at another
+	// Repeating requests that failed at the origin, with types http, couchdb and memcached at another
 	// one.
 	Retry Retry `yaml:"retry"`
 	// Leaving an origin alone that fails.
 	Breaker Breaker `yaml:"breaker"`
 	// How many requests may be under way at the origin, found by measuring. Type dynamodb
-	// only: those of types http and couchdb that ask for the same thing wait for each other,
+	// only: those of types http, couchdb and memcached that ask for the same thing wait for each other,
 	// and others go to an origin at once.
 	Concurrency Concurrency `yaml:"concurrency"`
 	// Most bytes of cache.memory that this service may take; left out, it may
@@ -55,12 +55,12 @@ type Limits struct {
 	// Most bytes of a request's body; beyond it: 413. Left out, it is 16MiB for
 	// services of type dynamodb, which hold it in memory while the request is answered
 	// and whose origin takes no more, and there is no bound for those of types
-	// http and couchdb, which pass it on as it comes.
+	// http, couchdb and memcached, which pass it on as it comes.
 	BodyBytes Size `yaml:"body_bytes" min:"1KiB" max:"1TiB"`
 	// Longest time for a head to arrive from its first byte; beyond it: 408. Low
 	// values shake off clients that dribble, high ones tolerate bad lines.
 	HeaderTimeout Duration `yaml:"header_timeout" default:"10s" min:"1ms"`
-	// Longest time for a body to arrive; beyond it: 408. With types http and couchdb it is what may be
+	// Longest time for a body to arrive; beyond it: 408. With types http, couchdb and memcached it is what may be
 	// spent waiting for the body, and each KiB that comes gives a second back.
 	BodyTimeout Duration `yaml:"body_timeout" default:"30s" min:"1ms"`
 	// Longest time that a client may take nothing of an answer that it does not

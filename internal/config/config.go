@@ -11,7 +11,9 @@
 //	                      the place of a mapping;
 //	                      ",name" the key of such a mapping's entry; ",inline"
 //	                      keys of a struct that stand among those of its parent;
-//	                      ",variant=x" the same, where type is x
+//	                      ",variant=x" the same, where type is x;
+//	                      ",self" the key that a word in the place of the struct is taken
+//	                      for; ",many" a list, one of its elements alone, or "none"
 //	default:"5m"          the value when the key is left out
 //	enum:"a|b" min max    what is allowed
 //	required:"..."        the key must be there, and why
@@ -140,12 +142,13 @@ type Service struct {
 	Name string `yaml:",name"`
 	// What the service speaks. Each type has its own keys besides those that
 	// every service takes.
-	Type string `yaml:"type" enum:"dynamodb|http|couchdb" later:"memcached" required:"it says which protocol is spoken"`
+	Type string `yaml:"type" enum:"dynamodb|http|couchdb|memcached" required:"it says which protocol is spoken"`
 
-	Common   `yaml:",inline"`
-	DynamoDB *DynamoDB `yaml:",variant=dynamodb"`
-	HTTP     *HTTP     `yaml:",variant=http"`
-	CouchDB  *CouchDB  `yaml:",variant=couchdb"`
+	Common    `yaml:",inline"`
+	DynamoDB  *DynamoDB  `yaml:",variant=dynamodb"`
+	HTTP      *HTTP      `yaml:",variant=http"`
+	CouchDB   *CouchDB   `yaml:",variant=couchdb"`
+	Memcached *Memcached `yaml:",variant=memcached"`
 }
 
 // Resolve makes a path in the file absolute or relative to the working

@@ -110,7 +110,7 @@ func (k *checker) couchdb(path string, s *Service) {
 	k.reach(path, &c.Reach)
 	k.passing(path, &c.Passing)
 	k.couchUnused(path, c)
-	k.proxyUnused(path, s)
+	k.proxyUnused(path, s, "")
 }
 
 func (k *checker) node(path string, u URL, before []URL, listen Address) {

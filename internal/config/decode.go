@@ -175,6 +175,8 @@ func (d *decoder) value(n ast.Node, v reflect.Value, f *field, path string) {
 	switch {
 	case f.keyed:
 		d.keyed(n, v, path)
+	case f.many:
+		d.many(n, v, f, path)
 	case v.Kind() == reflect.Struct:
 		d.record(n, v, path)
 	case v.Kind() == reflect.Slice:
@@ -323,9 +325,31 @@ func (d *decoder) keyed(n ast.Node, v reflect.Value, path string) {
 			continue
 		}
 		newEntry(item, e.name, variant)
-		d.mapping(value, item, at, variant)
+		if variant == "" {
+			d.record(value, item, at)
+		} else {
+			d.mapping(value, item, at, variant)
+		}
 		v.Set(reflect.Append(v, item))
 	}
+}
+
+// many decodes a list whose only element may stand alone. The word none is an empty list,
+// which is something else than no list.
+func (d *decoder) many(n ast.Node, v reflect.Value, f *field, path string) {
+	if _, ok := n.(*ast.SequenceNode); ok {
+		d.list(n, v, f, path)
+		return
+	}
+	v.Set(reflect.MakeSlice(v.Type(), 0, 1))
+	if text, ok := scalarText(n); ok && text == "none" {
+		return
+	}
+	x := reflect.New(v.Type().Elem()).Elem()
+	newEntry(x, "", "")
+	d.note(path+"[0]", placeOf(n))
+	d.value(n, x, &field{name: f.name}, path+"[0]")
+	v.Set(reflect.Append(v, x))
 }
 
 // variant reads the type of an entry whose other keys depend on it. It fails,

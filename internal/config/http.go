@@ -132,7 +132,7 @@ func (k *checker) http(path string, s *Service) {
 		k.failf(path+".origins", "none: there is nothing to accelerate without one")
 	}
 	for i := range h.Origins {
-		k.httpOrigin(fmt.Sprintf("%s.origins[%d]", path, i), h, i, s.Listen)
+		k.httpOrigin(fmt.Sprintf("%s.origins[%d]", path, i), h.Origins, i, s.Listen)
 	}
 	if len(h.Origins) > 0 && !slices.ContainsFunc(h.Origins, func(o HTTPOrigin) bool { return !o.Drain }) {
 		k.failf(path+".origins", "all are drained: nobody could answer")
@@ -162,7 +162,7 @@ func (k *checker) http(path string, s *Service) {
 	k.reach(path, &h.Reach)
 	k.passing(path, &h.Passing)
 	k.purgeMethod(path+".purge_method", &h.PurgeMethod)
-	k.proxyUnused(path, s)
+	k.proxyUnused(path, s, "")
 }
 
 // steps finds values between those that can be counted: they would be another one, or 0.
@@ -195,8 +195,8 @@ func (k *checker) purgeMethod(path string, p *PurgeMethod) {
 	}
 }
 
-func (k *checker) httpOrigin(path string, h *HTTP, i int, listen Address) {
-	u := h.Origins[i].URL
+func (k *checker) httpOrigin(path string, list []HTTPOrigin, i int, listen Address) {
+	u := list[i].URL
 	if u == "" {
 		return // told already
 	}
@@ -206,7 +206,8 @@ func (k *checker) httpOrigin(path string, h *HTTP, i int, listen Address) {
 	if rest := u.path(); rest != "" && rest != "/" {
 		k.failf(path, "has the path %s; requests are forwarded with the path that they came with", rest)
 	}
-	if j := slices.IndexFunc(h.Origins[:i], func(o HTTPOrigin) bool { return o.URL == u }); j >= 0 {
-		k.failf(path, "%s is already origins[%d]; to send more requests there, give it a weight", u, j)
+	if j := slices.IndexFunc(list[:i], func(o HTTPOrigin) bool { return o.URL == u }); j >= 0 {
+		name := path[strings.LastIndexByte(path, '.')+1 : strings.LastIndexByte(path, '[')]
+		k.failf(path, "%s is already %s[%d]; to send more requests there, give it a weight", u, name, j)
 	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Reach is how those who answer are reached, by services that pass requests on to
-// several: types http and couchdb.
+// several: types http, couchdb and memcached.
 type Reach struct {
 	// Over which time an origin that has come back gets its full share. 0s: at
 	// once.
@@ -171,17 +171,17 @@ func (k *checker) passing(path string, p *Passing) {
 }
 
 // proxyUnused finds keys of every service that mean nothing to those that pass
-// requests on.
-func (k *checker) proxyUnused(path string, s *Service) {
+// requests on. Those that count instead have the given words before them.
+func (k *checker) proxyUnused(path string, s *Service, before string) {
 	usual := defaultOf[Common]()
 	f := func(key string, changed bool, instead string) {
 		if changed {
 			k.failf(path+"."+key, "has no effect with type %s: %s", s.Type, instead)
 		}
 	}
-	f("origin_timeout", s.OriginTimeout != usual.OriginTimeout, "answers may take long as a whole; see connect_timeout, first_byte_timeout and stall_timeout")
+	f("origin_timeout", s.OriginTimeout != usual.OriginTimeout, fmt.Sprintf("answers may take long as a whole; see %sconnect_timeout, %sfirst_byte_timeout and %sstall_timeout", before, before, before))
 	f("retry.base", s.Retry.Base != usual.Retry.Base, "another origin is asked at once")
 	f("retry.cap", s.Retry.Cap != usual.Retry.Cap, "another origin is asked at once")
-	f("limits.request_timeout", s.Limits.RequestTimeout != usual.Limits.RequestTimeout, "see first_byte_timeout and stall_timeout")
+	f("limits.request_timeout", s.Limits.RequestTimeout != usual.Limits.RequestTimeout, fmt.Sprintf("see %sfirst_byte_timeout and %sstall_timeout", before, before))
 	f("concurrency", s.Concurrency != usual.Concurrency, "requests for the same thing wait for each other, others go to an origin at once")
 }

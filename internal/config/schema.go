@@ -13,6 +13,7 @@ type field struct {
 	index    []int // of the struct's field; nil when there is none
 	typ      reflect.Type
 	keyed    bool
+	many     bool // a list of which one element may stand alone
 	self     bool // stands for the whole mapping where only a word is written
 	def      string
 	enum     []string
@@ -58,6 +59,7 @@ func newField(sf reflect.StructField, name, option string) field {
 		index:    sf.Index,
 		typ:      sf.Type,
 		keyed:    option == "keyed",
+		many:     option == "many",
 		self:     option == "self",
 		def:      sf.Tag.Get("default"),
 		min:      sf.Tag.Get("min"),

@@ -113,7 +113,7 @@ func flat(text string) string {
 type key struct {
 	name, typ, doc string
 	tag            reflect.StructTag
-	keyed          bool
+	keyed, many    bool
 }
 
 // keys lists a struct's keys and, apart, the variants that it has.
@@ -140,7 +140,7 @@ func (g *generator) keys(name string) (keys []key, variants [][2]string) {
 		case option == "name":
 			yamlName = "<name>"
 		}
-		k := key{name: yamlName, typ: typ, doc: flat(field.Doc.Text()), tag: tag, keyed: option == "keyed"}
+		k := key{name: yamlName, typ: typ, doc: flat(field.Doc.Text()), tag: tag, keyed: option == "keyed", many: option == "many"}
 		if k.doc == "" && tag.Get("later") == "" && tag.Get("refuse") == "" {
 			g.fail("%s.%s (key %q) has no comment", name, fieldName(field), yamlName)
 		}
@@ -235,7 +235,7 @@ func (g *generator) traits(k key) string {
 	case k.keyed:
 		list = append(list, "mapping from names")
 	case g.structs[elem] != nil && strings.HasPrefix(k.typ, "[]"):
-		list = append(list, "list of mappings"+g.orWord(elem))
+		list = append(list, "list of mappings"+g.orWord(elem)+oneOf(k))
 	case g.structs[elem] != nil:
 		list = append(list, "mapping")
 	case typeNames[strings.TrimPrefix(k.typ, "*")] != "":
@@ -254,6 +254,14 @@ func (g *generator) traits(k key) string {
 		list = append(list, "required")
 	}
 	return strings.Join(list, "; ")
+}
+
+// oneOf is what else a list may be.
+func oneOf(k key) string {
+	if !k.many {
+		return ""
+	}
+	return ", or one of these, or `none`"
 }
 
 // orWord names the key that a word in the place of a mapping is taken for.

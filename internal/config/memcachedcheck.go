@@ -1,0 +1,321 @@
+package config
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/memcached/ring"
+)
+
+// Ring is what the distribution asks for: the rules by which the writer's client finds a
+// key's server. Its Find wants keys without namespace and escapes: it applies both itself.
+func (m *Memcached) Ring() (*ring.Ring, error) {
+	d := m.Distribution
+	if d == nil {
+		d = &Distribution{Name: "crc-buckets"} // for one server, where no client hashes
+	}
+	c := ring.Config{
+		Name: d.Name, Points: d.Points, Hash: d.Hash, PointHash: d.PointHash, HashTag: d.HashTag,
+		Namespace: m.Namespace, HashNamespace: d.HashNamespace, KeyEscape: m.KeyEscape, Rehash: m.Failover,
+	}
+	for i := range m.Servers {
+		s := &m.Servers[i]
+		label := s.Label
+		if label == "" {
+			label = s.Address.String()
+		}
+		c.Servers = append(c.Servers, ring.Server{Label: label, Weight: s.Weight})
+	}
+	return ring.New(c)
+}
+
+func (k *checker) memcached(path string, s *Service) {
+	m := s.Memcached
+	k.memcachedServers(path, s)
+	k.ring(path, m)
+	k.namespace(path+".namespace", m)
+	if m.FirstByteTimeout > m.Timeout {
+		k.failf(path+".first_byte_timeout", "%s is above timeout, %s", m.FirstByteTimeout, m.Timeout)
+	}
+	k.memcachedAuth(path+".auth", &m.Auth)
+	k.serverTLS(path+".server_tls", m)
+	k.fallback(path+".fallback", m.Fallback, s.Listen)
+	k.reach(path+".backend", &m.Backend.Reach)
+	k.passing(path, &m.Passing)
+	if len(m.Compress) > 0 {
+		k.failf(path+".compress", "has no effect with type memcached: values are given out as they are stored")
+	}
+	k.locations(path+".locations", s)
+	k.backendUnused(path, m)
+	k.proxyUnused(path, s, "backend.")
+}
+
+func (k *checker) memcachedServers(path string, s *Service) {
+	m := s.Memcached
+	if _, given := k.places[path+".servers"]; given && m.Servers != nil && len(m.Servers) == 0 {
+		k.failf(path+".servers", "none: there is nothing to ask")
+	}
+	for i := range m.Servers {
+		at := fmt.Sprintf("%s.servers[%d]", path, i)
+		a := m.Servers[i].Address
+		_, port, _ := strings.Cut(a.String(), ":")
+		switch {
+		case a == "": // told already
+		case a == s.Listen || !strings.HasPrefix(a.String(), "unix:") && URL("http://"+a.String()).reaches(s.Listen):
+			k.failf(at, "%s is this service's own listener", a)
+		case port == "0" || strings.HasPrefix(a.String(), ":"):
+			k.failf(at, "%q is nothing to connect to: it needs a host and a port", a)
+		}
+	}
+}
+
+// ringKeys are the keys that a ring's mistake is about, below the service.
+var ringKeys = map[ring.Field]string{
+	ring.FieldName: "distribution", ring.FieldPoints: "distribution.points", ring.FieldHash: "distribution.hash",
+	ring.FieldPointHash: "distribution.point_hash", ring.FieldHashTag: "distribution.hash_tag",
+	ring.FieldKeyEscape: "key_escape", ring.FieldRehash: "failover", ring.FieldServers: "servers",
+	ring.FieldLabel: "servers[%d].label", ring.FieldWeight: "servers[%d].weight",
+}
+
+// ring builds the ring to see whether it can be built.
+func (k *checker) ring(path string, m *Memcached) {
+	if len(m.Servers) == 0 || slices.ContainsFunc(m.Servers, func(s MemcachedServer) bool { return s.Address == "" }) {
+		return // told already
+	}
+	switch d := m.Distribution; {
+	case d == nil && len(m.Servers) > 1:
+		k.failf(path, `lacks "distribution": with several servers it has to be known how their writer spreads keys; there are %s`,
+			strings.Join(ring.Names(), ", "))
+		return
+	case d != nil && d.Name == "":
+		return // told already
+	}
+	_, err := m.Ring()
+	mistake, ok := errors.AsType[*ring.Mistake](err)
+	if !ok {
+		return
+	}
+	at := ringKeys[mistake.Field]
+	if mistake.Server >= 0 {
+		at = fmt.Sprintf(at, mistake.Server)
+	}
+	text := mistake.Text
+	switch mistake.Field {
+	case ring.FieldHash:
+		text += meant(m.Distribution.Hash, ring.Hashes(m.Distribution.Name))
+	case ring.FieldPointHash:
+		text += meant(m.Distribution.PointHash, ring.Hashes(m.Distribution.Name))
+	case ring.FieldRehash:
+		text = "has no effect: clients with the distribution " + mistake.Distribution + " look nowhere else"
+	}
+	k.failf(path+"."+at, "%s", text)
+}
+
+// longestNamespace leaves something of memcached's 250 bytes for keys.
+const longestNamespace = 200
+
+func (k *checker) namespace(path string, m *Memcached) {
+	bad := strings.IndexFunc(m.Namespace, func(r rune) bool { return r <= ' ' || r == 0x7f })
+	switch {
+	case bad >= 0 && m.KeyEscape == "none":
+		k.failf(path, "%q has the character %q, which memcached takes in no key", m.Namespace, m.Namespace[bad])
+	case len(m.Namespace) > longestNamespace:
+		k.failf(path, "it has %d bytes: at most %d, for memcached's keys have 250 at most", len(m.Namespace), longestNamespace)
+	}
+}
+
+func (k *checker) memcachedAuth(path string, a *MemcachedAuth) {
+	a.password = k.secret(path, "password", a.PasswordEnv, a.PasswordFile)
+	password := a.PasswordEnv != "" || a.PasswordFile != ""
+	switch {
+	case a.Username != "" && !password:
+		k.failf(path+".username", "lacks a password: name an environment variable in password_env or a file in password_file")
+	case a.Username == "" && password:
+		k.failf(path, `lacks "username": a password without a user has no effect`)
+	case strings.ContainsAny(a.Username, " \r\n\x00"):
+		k.failf(path+".username", "%q has a space or a line end, which ends the name", a.Username)
+	}
+}
+
+func (k *checker) serverTLS(path string, m *Memcached) {
+	t := m.ServerTLS
+	if t == nil {
+		return
+	}
+	if !slices.ContainsFunc(m.Servers, func(s MemcachedServer) bool { return s.TLS }) {
+		k.failf(path, `has no effect: no server has "tls: true"`)
+	}
+	if (t.Cert == "") != (t.Key == "") {
+		k.failf(path, "cert and key go together")
+	} else if t.Cert != "" {
+		if _, err := tls.LoadX509KeyPair(k.config.Resolve(t.Cert), k.config.Resolve(t.Key)); err != nil {
+			k.failf(path, "certificate and key can't be used: %v", err)
+		}
+	}
+	if t.CA == "" {
+		return
+	}
+	data, err := os.ReadFile(k.config.Resolve(t.CA))
+	if err != nil {
+		k.failf(path+".ca", "can't be read: %v", err)
+	} else if !x509.NewCertPool().AppendCertsFromPEM(data) {
+		k.failf(path+".ca", "holds no PEM certificate")
+	}
+}
+
+func (k *checker) fallback(path string, list []HTTPOrigin, listen Address) {
+	for i := range list {
+		k.httpOrigin(fmt.Sprintf("%s[%d]", path, i), list, i, listen)
+	}
+	if len(list) > 0 && !slices.ContainsFunc(list, func(o HTTPOrigin) bool { return !o.Drain }) {
+		k.failf(path, "all are drained: nobody could answer; say none")
+	}
+}
+
+// backendUnused finds what is said of fallbacks where there are none.
+func (k *checker) backendUnused(path string, m *Memcached) {
+	has := func(l Location) bool { return len(l.Fallback) > 0 }
+	if len(m.Fallback) == 0 && !slices.ContainsFunc(m.Locations, has) && !reflect.DeepEqual(m.Backend, defaultOf[Backend]()) {
+		k.failf(path+".backend", "has no effect without a fallback")
+	}
+}
+
+func (k *checker) locations(path string, s *Service) {
+	list := s.Memcached.Locations
+	if _, given := k.places[path]; given && list != nil && len(list) == 0 {
+		k.failf(path, "none: no path would be answered")
+	}
+	shapes := make([]string, len(list))
+	for i := range list {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		var err error
+		if shapes[i], err = pathShape(list[i].Path); err != nil {
+			k.failf(at+".path", "%q %v", list[i].Path, err)
+		} else if j := slices.Index(shapes[:i], shapes[i]); j >= 0 && shapes[i] != "" {
+			k.failf(at+".path", "%s is locations[%d] already", list[i].Path, j)
+		}
+		k.location(at, s, &list[i])
+	}
+}
+
+func (k *checker) location(path string, s *Service, l *Location) {
+	k.fallback(path+".fallback", l.Fallback, s.Listen)
+	if !validValue(l.ContentType) || !strings.Contains(l.ContentType, "/") {
+		k.failf(path+".content_type", "%q is no content type; write for instance application/json", l.ContentType)
+	}
+	if !validValue(l.CacheControl) {
+		k.failf(path+".cache_control", "%q has a character that no field may have", l.CacheControl)
+	}
+	k.headers(path+".headers", l)
+	backed := len(l.Fallback) > 0 || l.Fallback == nil && len(s.Memcached.Fallback) > 0
+	usual := defaultOf[Location]()
+	unused := func(key string, changed bool) {
+		if changed && !backed {
+			k.failf(path+"."+key, "has no effect without a fallback")
+		}
+	}
+	unused("store", l.Store != nil)
+	unused("negative_ttl", l.NegativeTTL != usual.NegativeTTL)
+	unused("public", l.Public)
+	if l.Store != nil {
+		k.memcachedStore(path+".store", s.Memcached, l.Store)
+	}
+}
+
+func (k *checker) memcachedStore(path string, m *Memcached, t *MemcachedStore) {
+	for _, d := range []struct {
+		key  string
+		time Duration
+	}{{"ttl", t.TTL}, {"stale", t.Stale}} {
+		if d.time.Std()%time.Second != 0 {
+			k.failf(path+"."+d.key, "%s: memcached counts in whole seconds", d.time)
+		}
+	}
+	const longest = 30 * 24 * time.Hour // memcached takes more for a date
+	switch {
+	case t.Stale > 0 && m.Protocol == "text":
+		k.failf(path+".stale", `has no effect with "protocol: text"`)
+	case t.Stale.Std() > longest-t.TTL.Std() && t.TTL.Std() <= longest:
+		k.failf(path+".stale", "%s and ttl, %s, are more than 30 days together", t.Stale, t.TTL)
+	}
+	if t.MaxSize > m.MaxValue {
+		k.failf(path+".max_size", "%s is above max_value, %s: what is longer would not be read back", t.MaxSize, m.MaxValue)
+	}
+}
+
+// otherKeys say fields of answers that have a key of their own, or that are Kasoku's.
+var otherKeys = map[string]string{
+	"content-type": "see content_type", "cache-control": "see cache_control", "etag": "see etag",
+	"cache-status": "Kasoku says it", "x-request-id": "Kasoku says it", "content-length": "Kasoku says it",
+	"content-encoding": "it is the value's own", "transfer-encoding": "Kasoku says it", "connection": "Kasoku says it",
+	"date": "Kasoku says it", "vary": "Kasoku says it", "age": "it is the cache's", "upgrade": "Kasoku says it",
+	"keep-alive": "Kasoku says it", "trailer": "Kasoku says it", "set-cookie": "answers are the same for everybody",
+}
+
+func (k *checker) headers(path string, l *Location) {
+	for i := range l.Headers {
+		h := &l.Headers[i]
+		at := join(path, h.Name)
+		same := func(o Header) bool { return strings.EqualFold(o.Name, h.Name) }
+		switch instead := otherKeys[strings.ToLower(h.Name)]; {
+		case !fieldName.MatchString(h.Name):
+			k.failf(at, "%q is no name of a header field", h.Name)
+		case instead != "":
+			k.failf(at, "%s can't be given here: %s", h.Name, instead)
+		case slices.ContainsFunc(l.Headers[:i], same):
+			k.failf(at, "%s is there already", h.Name)
+		case !validValue(h.Value):
+			k.failf(at, "%q has a character that no field may have", h.Value)
+		}
+	}
+}
+
+// validValue tells whether text can be a field's value.
+func validValue(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
+}
+
+var captureName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// pathShape is a location's path with what stands for any text made equal, by which
+// locations for the same requests are found.
+func pathShape(path string) (string, error) {
+	if path == "" {
+		return "", nil // told already
+	}
+	if path[0] != '/' {
+		return "", fmt.Errorf("does not begin with /")
+	}
+	if i := strings.IndexFunc(path, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '?' || r == '#' }); i >= 0 {
+		return "", fmt.Errorf("has the character %q, which is in no path", path[i])
+	}
+	segments := strings.Split(path[1:], "/")
+	var seen []string
+	for i, s := range segments {
+		if !strings.ContainsAny(s, "{}") {
+			continue
+		}
+		name, rest := strings.CutSuffix(strings.TrimSuffix(strings.TrimPrefix(s, "{"), "}"), "...")
+		switch {
+		case s[0] != '{' || s[len(s)-1] != '}' || !captureName.MatchString(name):
+			return "", fmt.Errorf("has the segment %q: a name in braces stands for a whole segment, as {id} or, at the end, {rest...}", s)
+		case rest && i < len(segments)-1:
+			return "", fmt.Errorf("has something behind %s, which is all the rest", s)
+		case slices.Contains(seen, name):
+			return "", fmt.Errorf("has {%s} twice", name)
+		}
+		seen = append(seen, name)
+		if segments[i] = "{}"; rest {
+			segments[i] = "{...}"
+		}
+	}
+	return "/" + strings.Join(segments, "/"), nil
+}
