@@ -175,8 +175,9 @@ type Location struct {
 	Path string `yaml:"path" required:"it says which requests are meant"`
 	// The key, without the namespace. Of a request it may have `${arg.NAME}` (an argument of
 	// the query), `${path.NAME}` (what stands for {NAME}), `${header.NAME}`,
-	// `${cookie.NAME}`, `${path}`, `${query}`, `${uri}` (path and query) and `${host}`; `$$` is a
-	// dollar. A request that lacks what the key needs is a miss.
+	// `${cookie.NAME}`, `${path}`, `${query}`, `${uri}` (path and query) and `${host}`;
+	// `${arg.page:-1}` stands for 1 where there is no such thing, or nothing in it; `$$` is a
+	// dollar. A request that lacks what the key needs, or says it twice, is a miss.
 	Key string `yaml:"key" required:"it says which value answers"`
 	// What becomes of %xx in what the key takes of a request: `raw` leaves it, as
 	// nginx's $arg_name does; `decoded` gives the byte that is meant.

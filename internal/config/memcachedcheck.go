@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kasoku/kasoku/internal/memcached/key"
 	"github.com/kasoku/kasoku/internal/memcached/ring"
 )
 
@@ -119,16 +120,19 @@ func (k *checker) ring(path string, m *Memcached) {
 	k.failf(path+"."+at, "%s", text)
 }
 
-// longestNamespace leaves something of memcached's 250 bytes for keys.
-const longestNamespace = 200
+// Rules are what becomes of keys on their way to a server.
+func (m *Memcached) Rules() key.Rules {
+	escape, _ := key.ParseEscape(m.KeyEscape) // the schema has refused others
+	return key.Rules{Namespace: m.Namespace, Escape: escape, HashLong: m.LongKeys == "hash"}
+}
 
 func (k *checker) namespace(path string, m *Memcached) {
-	bad := strings.IndexFunc(m.Namespace, func(r rune) bool { return r <= ' ' || r == 0x7f })
-	switch {
-	case bad >= 0 && m.KeyEscape == "none":
-		k.failf(path, "%q has the character %q, which memcached takes in no key", m.Namespace, m.Namespace[bad])
-	case len(m.Namespace) > longestNamespace:
-		k.failf(path, "it has %d bytes: at most %d, for memcached's keys have 250 at most", len(m.Namespace), longestNamespace)
+	rules := m.Rules()
+	switch rules.Check() {
+	case key.BadByte:
+		k.failf(path, "%q has a space or a control character, which memcached takes in no key", m.Namespace)
+	case key.TooLong:
+		k.failf(path, "it has %d bytes, which leaves nothing for keys: memcached takes %d together", len(m.Namespace), key.Longest)
 	}
 }
 
@@ -196,12 +200,12 @@ func (k *checker) locations(path string, s *Service) {
 	shapes := make([]string, len(list))
 	for i := range list {
 		at := fmt.Sprintf("%s[%d]", path, i)
-		var err error
-		if shapes[i], err = pathShape(list[i].Path); err != nil {
-			k.failf(at+".path", "%q %v", list[i].Path, err)
-		} else if j := slices.Index(shapes[:i], shapes[i]); j >= 0 && shapes[i] != "" {
+		var p *key.Path
+		p, shapes[i] = k.path(at+".path", list[i].Path)
+		if j := slices.Index(shapes[:i], shapes[i]); j >= 0 && shapes[i] != "" {
 			k.failf(at+".path", "%s is locations[%d] already", list[i].Path, j)
 		}
+		k.template(at+".key", list[i].Key, p)
 		k.location(at, s, &list[i])
 	}
 }
@@ -283,39 +287,47 @@ func validValue(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
-var captureName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var captured = regexp.MustCompile(`\{[^}.]*(\.\.\.)?\}`)
 
-// pathShape is a location's path with what stands for any text made equal, by which
-// locations for the same requests are found.
-func pathShape(path string) (string, error) {
-	if path == "" {
-		return "", nil // told already
+// path reads a location's path; it is nil, and that has been told, if it is none. shape is
+// the path with what stands for any text made equal, by which locations for the same
+// requests are found.
+func (k *checker) path(at, text string) (p *key.Path, shape string) {
+	if text == "" {
+		return nil, "" // told already
 	}
-	if path[0] != '/' {
-		return "", fmt.Errorf("does not begin with /")
+	p, err := key.ParsePath(text)
+	if err != nil {
+		k.failf(at, "%v", err)
+		return nil, ""
 	}
-	if i := strings.IndexFunc(path, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '?' || r == '#' }); i >= 0 {
-		return "", fmt.Errorf("has the character %q, which is in no path", path[i])
+	return p, captured.ReplaceAllString(text, "{$1}")
+}
+
+// template reads a location's key. Without a path its captures are not known, and nothing
+// more is to be told.
+func (k *checker) template(at, text string, p *key.Path) {
+	if p == nil || text == "" {
+		return
 	}
-	segments := strings.Split(path[1:], "/")
-	var seen []string
-	for i, s := range segments {
-		if !strings.ContainsAny(s, "{}") {
-			continue
-		}
-		name, rest := strings.CutSuffix(strings.TrimSuffix(strings.TrimPrefix(s, "{"), "}"), "...")
-		switch {
-		case s[0] != '{' || s[len(s)-1] != '}' || !captureName.MatchString(name):
-			return "", fmt.Errorf("has the segment %q: a name in braces stands for a whole segment, as {id} or, at the end, {rest...}", s)
-		case rest && i < len(segments)-1:
-			return "", fmt.Errorf("has something behind %s, which is all the rest", s)
-		case slices.Contains(seen, name):
-			return "", fmt.Errorf("has {%s} twice", name)
-		}
-		seen = append(seen, name)
-		if segments[i] = "{}"; rest {
-			segments[i] = "{...}"
-		}
+	_, err := key.Parse(text, p)
+	if e, ok := errors.AsType[*key.Error](err); ok {
+		k.failf(at, "%v%s", e, sourceMeant(e))
 	}
-	return "/" + strings.Join(segments, "/"), nil
+}
+
+// sourceMeant is what a mistake at the beginning of a source was most likely to be.
+func sourceMeant(e *key.Error) string {
+	before, rest := e.Text[:e.At], e.Text[e.At:]
+	if !strings.HasSuffix(before, "${") {
+		return ""
+	}
+	spec, _, _ := strings.Cut(rest, "}")
+	kind, _, _ := strings.Cut(spec, ".")
+	var kinds []string
+	for _, s := range key.Sources() {
+		kind, _, _ := strings.Cut(s, ".")
+		kinds = append(kinds, kind)
+	}
+	return meant(kind, kinds)
 }
