@@ -62,6 +62,7 @@ var layers = map[string]layer{
 	"internal/couch/watch":     {[]string{"cache", "couch/changes", "couch/coherence", "telemetry"}, "the databases in use; connections are given to it, and what a request means is known above"},
 	"internal/memcached/ring":  {nil, "which server has a key, told from the key alone: connections, names and configuration are known above"},
 	"internal/memcached/key":   {[]string{"http1"}, "what a request is called in memcached, told from its head alone"},
+	"internal/memcached/value": {nil, "what a writer's flags mean, without the server they come from or what is sent"},
 	"internal/admin":           {[]string{"telemetry", "edge"}, "it sees services through its own interface, so that a new one needs no change here"},
 	"internal/cli":             {[]string{"*"}, ""},
 	"internal/repo":            {nil, "rules about the code, not part of it"},

@@ -1,0 +1,84 @@
+package value
+
+import "encoding/binary"
+
+// Look tells what an item with these flags and data is. The Value is good only with
+// OK. It allocates nothing and decodes nothing: a value whose flags and first bytes
+// are right may still turn out to be corrupt.
+func (p Profile) Look(flags uint32, data []byte) (Value, Reason) {
+	kind, compressed, ok := layouts[p].read(flags)
+	if !ok {
+		return Value{}, Unknown
+	}
+	if kind == serialised {
+		return Value{}, Serialised
+	}
+	if compressed {
+		return p.packed(kind, flags, data)
+	}
+	return p.unpacked(kind, data)
+}
+
+// packed is a value that the flags call compressed. How it is, its first bytes say:
+// the same flag stands for gzip with some writers and zlib with others, and most let
+// the application choose.
+func (p Profile) packed(k kind, flags uint32, data []byte) (Value, Reason) {
+	if k != str && k != json && k != number {
+		return Value{}, Unknown
+	}
+	v := Value{Body: data, Length: -1, JSON: k != str}
+	if p == PHP {
+		return unwrap(v, flags)
+	}
+	if v.Coding = sniff(data); v.Coding == Identity {
+		return Value{}, Corrupt
+	}
+	return v, OK
+}
+
+// phpPrefix is the length before compression that php-memcached puts before what
+// it compressed: 32 bits, the least significant byte first.
+const phpPrefix = 4
+
+// unwrap takes off php-memcached's prefix and finds the coding. Its version 1 and
+// HHVM's copy of it have zlib without a prefix, and without a bit that says so.
+func unwrap(v Value, flags uint32) (Value, Reason) {
+	if flags&(phpZlib|phpFastLZ|phpZstd) == 0 && sniff(v.Body) == Zlib {
+		v.Coding = Zlib
+		return v, OK
+	}
+	if len(v.Body) <= phpPrefix {
+		return Value{}, Corrupt
+	}
+	v.Length = int64(binary.LittleEndian.Uint32(v.Body))
+	v.Body = v.Body[phpPrefix:]
+	v.Coding = sniff(v.Body)
+	if flags&phpFastLZ != 0 {
+		v.Coding = FastLZ
+	}
+	if v.Coding == Identity {
+		return Value{}, Corrupt
+	}
+	return v, OK
+}
+
+// unpacked is a value that the flags do not call compressed.
+func (p Profile) unpacked(k kind, data []byte) (Value, Reason) {
+	switch k {
+	case boolean:
+		return truth(data)
+	case number:
+		return digits(data)
+	case int8s:
+		return integer(data, 8)
+	case int32s:
+		return integer(data, 32)
+	case int64s:
+		return integer(data, 64)
+	}
+	v := Value{Body: data, Length: int64(len(data)), JSON: k == json}
+	if c := sniff(data); p != Bytes && c != Identity && !text(data) {
+		v.Coding, v.Length = c, -1
+	}
+	return v, OK
+}

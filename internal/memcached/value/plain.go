@@ -1,0 +1,174 @@
+package value
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zlib"
+	"github.com/klauspost/compress/zstd"
+)
+
+var (
+	// ErrCorrupt is returned for values that cannot be decoded.
+	ErrCorrupt = errors.New("value: not what its flags or first bytes say")
+	// ErrTooLarge is returned for values that are more, decoded, than is allowed.
+	ErrTooLarge = errors.New("value: too large when decoded")
+)
+
+// ReasonOf returns the reason that goes with an error of AppendPlain.
+func ReasonOf(err error) Reason {
+	switch {
+	case err == nil:
+		return OK
+	case errors.Is(err, ErrTooLarge):
+		return TooLarge
+	}
+	return Corrupt
+}
+
+// What compression may make of a value: up to free bytes whatever its size, since
+// memcached would hold as much uncompressed, and above that no more than ratio times
+// its size, so that an item cannot be made to cost more than its writer could
+// reasonably have saved.
+const (
+	free  = 1 << 20
+	ratio = 256
+)
+
+// bound returns how much the body may be when decoded, if it may be limit at most.
+func (v *Value) bound(limit int64) int64 {
+	return min(limit, max(free, ratio*int64(len(v.Body))))
+}
+
+// AppendPlain appends the decoded value to dst. One of more than limit bytes, or too large
+// for what it is decoded from, is ErrTooLarge; with an error, dst comes back as it was.
+func (v *Value) AppendPlain(dst []byte, limit int64) ([]byte, error) {
+	bound := v.bound(limit)
+	if v.Length > bound {
+		return dst, ErrTooLarge
+	}
+	start := len(dst)
+	out, err := v.decode(dst, bound)
+	if err == nil && v.Length >= 0 && int64(len(out)-start) != v.Length {
+		err = ErrCorrupt
+	}
+	if err != nil {
+		return dst, err
+	}
+	return out, nil
+}
+
+func (v *Value) decode(dst []byte, bound int64) ([]byte, error) {
+	switch v.Coding {
+	case Gzip:
+		return decodeWith(&gzips, v, dst, bound)
+	case Zlib:
+		return decodeWith(&zlibs, v, dst, bound)
+	case Zstd:
+		return decodeWith(&zstds, v, dst, bound)
+	case FastLZ:
+		return appendFastLZ(dst, v.Body, int(v.Length))
+	case Decimal:
+		return v.appendDecimal(dst), nil
+	}
+	return append(dst, v.Body...), nil
+}
+
+// decoder is a reader of one coding that is used for one value after another. It
+// holds no value between them.
+type decoder struct {
+	in    bytes.Reader
+	out   io.Reader
+	reset func(in io.Reader) error
+}
+
+var (
+	gzips = sync.Pool{New: func() any { return newGzip() }}
+	zlibs = sync.Pool{New: func() any { return newZlib() }}
+	zstds = sync.Pool{New: func() any { return newZstd() }}
+)
+
+func newGzip() *decoder {
+	r := new(gzip.Reader)
+	return &decoder{out: r, reset: r.Reset}
+}
+
+// nothing is an empty stream: a reader of zlib is made from one.
+var nothing = []byte{0x78, 0x9c, 3, 0, 0, 0, 0, 1}
+
+func newZlib() *decoder {
+	r, err := zlib.NewReader(bytes.NewReader(nothing))
+	if err != nil {
+		panic(err) // the stream above is right
+	}
+	again := r.(zlib.Resetter)
+	return &decoder{out: r, reset: func(in io.Reader) error { return again.Reset(in, nil) }}
+}
+
+// window is how far back a frame of zstd may refer: what decoders of HTTP take.
+const window = 8 << 20
+
+// newZstd makes a decoder that works in the caller's goroutine.
+func newZstd() *decoder {
+	r, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(window))
+	if err != nil {
+		panic(err) // the options above are right
+	}
+	return &decoder{out: r, reset: r.Reset}
+}
+
+func decodeWith(pool *sync.Pool, v *Value, dst []byte, bound int64) ([]byte, error) {
+	d := pool.Get().(*decoder)
+	d.in.Reset(v.Body)
+	err := d.reset(&d.in)
+	if err == nil {
+		dst, err = appendFrom(dst, d.out, v.likely(), bound)
+	}
+	if err == nil && d.in.Len() > 0 {
+		err = ErrCorrupt
+	}
+	d.in.Reset(nil)
+	pool.Put(d)
+	if err != nil && !errors.Is(err, ErrTooLarge) {
+		err = ErrCorrupt
+	}
+	return dst, err
+}
+
+// likely returns how much there probably is when decoded.
+func (v *Value) likely() int64 {
+	switch {
+	case v.Length >= 0:
+		return v.Length
+	case v.Coding == Gzip:
+		return int64(binary.LittleEndian.Uint32(v.Body[len(v.Body)-4:]))
+	}
+	return 4 * int64(len(v.Body))
+}
+
+// appendFrom appends all of r, if that is no more than bound bytes.
+func appendFrom(dst []byte, r io.Reader, likely, bound int64) ([]byte, error) {
+	start := len(dst)
+	dst = slices.Grow(dst, int(min(likely, bound))+1) // and one to see the end with
+	for {
+		if len(dst) == cap(dst) {
+			dst = slices.Grow(dst, max(len(dst)-start, bytes.MinRead))
+		}
+		end := min(int64(cap(dst)), int64(start)+bound+1)
+		n, err := r.Read(dst[len(dst):end])
+		dst = dst[:len(dst)+n]
+		switch {
+		case int64(len(dst)-start) > bound:
+			return dst, ErrTooLarge
+		case err == io.EOF:
+			return dst, nil
+		case err != nil:
+			return dst, err
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package value
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Profile is a kind of writer: the meaning of flags. The zero value is Raw.
+type Profile uint8
+
+const (
+	// Raw reads nothing in flags: values are text or bytes, which are decoded if they
+	// begin as gzip, zlib or zstd do.
+	Raw Profile = iota
+	// Bytes reads nothing in flags nor in values: they are sent as they are.
+	Bytes
+	// CMF is Perl's Cache::Memcached::Fast.
+	CMF
+	// Perl is Perl's Cache::Memcached.
+	Perl
+	// PECL is PHP's older extension, memcache.
+	PECL
+	// PHP is PHP's extension memcached, 2.0 and later.
+	PHP
+	// Pylibmc is Python's pylibmc.
+	Pylibmc
+	// Python is python-memcached, and pymemcache with its serde.
+	Python
+	// Dalli is Ruby's dalli.
+	Dalli
+	// Spymemcached is Java's spymemcached, and what has its transcoder.
+	Spymemcached
+)
+
+// names are those of a configuration, first the one that String returns.
+var names = [...][]string{
+	Raw:          {"raw"},
+	Bytes:        {"bytes"},
+	CMF:          {"cmf"},
+	Perl:         {"perl"},
+	PECL:         {"pecl"},
+	PHP:          {"php"},
+	Pylibmc:      {"pylibmc"},
+	Python:       {"python-memcached", "pymemcache"},
+	Dalli:        {"dalli"},
+	Spymemcached: {"spymemcached"},
+}
+
+// String returns the profile's name.
+func (p Profile) String() string { return names[p][0] }
+
+// Profiles returns the names that Parse takes.
+func Profiles() []string { return slices.Concat(names[:]...) }
+
+// Parse returns the profile with that name; Raw if it is empty.
+func Parse(name string) (Profile, error) {
+	if name == "" {
+		return Raw, nil
+	}
+	for p, of := range names {
+		if slices.Contains(of, name) {
+			return Profile(p), nil
+		}
+	}
+	return Raw, fmt.Errorf("%q is no writer of values: one of %s", name, strings.Join(Profiles(), ", "))
+}
+
+// Flags returns those of a string of bytes that is stored as this writer would,
+// neither serialised nor compressed. They are 0 for every writer: those that have
+// flags for text beside (Cache::Memcached::Fast with utf8, and the Python ones)
+// promise decoded text with them, which bytes of any content type need not be.
+func (p Profile) Flags() uint32 { return 0 }

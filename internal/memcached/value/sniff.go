@@ -1,0 +1,43 @@
+package value
+
+import "unicode/utf8"
+
+// The shortest that a stream of nothing can be.
+const (
+	leastGzip = 18 // header of 10, empty block of 2 at least, but encoders write no less; checksum and length
+	leastZlib = 8
+	leastZstd = 9
+)
+
+// sniff tells from the first bytes how data is compressed, if it is.
+func sniff(data []byte) Coding {
+	switch {
+	case len(data) >= leastGzip && data[0] == 0x1f && data[1] == 0x8b && data[2] == 8 && data[3]&0xe0 == 0:
+		return Gzip
+	case len(data) >= leastZstd && string(data[:4]) == "\x28\xb5\x2f\xfd":
+		return Zstd
+	case len(data) >= leastZlib && zlibHeader(data[0], data[1]):
+		return Zlib
+	}
+	return Identity
+}
+
+// zlibHeader tells whether these bytes begin a stream of zlib (RFC 1950, section
+// 2.2) with the window that all writers use, and without a dictionary.
+func zlibHeader(method, flags byte) bool {
+	return method == 0x78 && (uint(method)<<8|uint(flags))%31 == 0 && flags&0x20 == 0
+}
+
+// text tells whether data begins as UTF-8 does. The letter x and what may follow it
+// is a header of zlib too, but no compressed data stays UTF-8 for long.
+func text(data []byte) bool {
+	const enough = 32
+	if len(data) <= enough {
+		return utf8.Valid(data)
+	}
+	cut := enough
+	for cut > enough-utf8.UTFMax && !utf8.RuneStart(data[cut]) {
+		cut--
+	}
+	return utf8.Valid(data[:cut])
+}

@@ -1,0 +1,351 @@
+package value
+
+import (
+	"bytes"
+	"compress/gzip"
+	"compress/zlib"
+	"encoding/binary"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+const limit = 8 << 20
+
+var long = strings.Repeat(`{"status":"success","count":1000}, `, 200)
+
+func gzipped(s string) string {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	io.WriteString(w, s)
+	w.Close()
+	return b.String()
+}
+
+func zlibbed(s string) string { return zlibbedAt(s, zlib.DefaultCompression) }
+
+func zlibbedAt(s string, level int) string {
+	var b bytes.Buffer
+	w, _ := zlib.NewWriterLevel(&b, level)
+	io.WriteString(w, s)
+	w.Close()
+	return b.String()
+}
+
+func zstded(s string) string {
+	w, _ := zstd.NewWriter(nil)
+	return string(w.EncodeAll([]byte(s), nil))
+}
+
+// php puts the length before what php-memcached compresses.
+func php(length int, packed string) string {
+	return string(binary.LittleEndian.AppendUint32(nil, uint32(length))) + packed
+}
+
+func profile(t testing.TB, name string) Profile {
+	t.Helper()
+	p, err := Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// Every profile's values that can be sent: what they are, and as what they are sent.
+func TestServable(t *testing.T) {
+	f := func(name string, flags uint32, data string, coding Coding, json bool, want string) {
+		t.Helper()
+		v, reason := profile(t, name).Look(flags, []byte(data))
+		if reason != OK || v.Coding != coding || v.JSON != json {
+			t.Fatalf("Look(%s, %#x): %v, %v, JSON %v; want %v, JSON %v", name, flags, reason, v.Coding, v.JSON, coding, json)
+		}
+		if v.Length >= 0 && v.Length != int64(len(want)) {
+			t.Fatalf("%s, %#x: length %d, want %d", name, flags, v.Length, len(want))
+		}
+		if coding == Identity && string(v.Body) != want {
+			t.Fatalf("%s, %#x: body %q", name, flags, v.Body)
+		}
+		got, err := v.AppendPlain([]byte("before "), limit)
+		if err != nil || string(got) != "before "+want {
+			t.Fatalf("%s, %#x: %q, %v; want %q", name, flags, got, err, want)
+		}
+	}
+
+	f("raw", 0, `{"a":1}`, Identity, false, `{"a":1}`)
+	f("", 0, "", Identity, false, "")
+	f("raw", 12345, "any flags", Identity, false, "any flags")
+	f("raw", 0, gzipped(long), Gzip, false, long)
+	f("raw", 0, zlibbed(long), Zlib, false, long)
+	f("raw", 0, zstded(long), Zstd, false, long)
+	f("raw", 0, "x^2 + y^2 = z^2, of which all know", Identity, false, "x^2 + y^2 = z^2, of which all know")
+	f("raw", 0, "x^2 + y^2", Identity, false, "x^2 + y^2")
+	f("raw", 0, "x\u0681", Identity, false, "x\u0681")
+	f("raw", 0, "\x1f\x8b\x08", Identity, false, "\x1f\x8b\x08")
+	f("bytes", 2, gzipped(long), Identity, false, gzipped(long))
+	f("bytes", 0, zlibbed(long), Identity, false, zlibbed(long))
+
+	f("cmf", 0, "plain", Identity, false, "plain")
+	f("cmf", 4, "größer", Identity, false, "größer")
+	f("cmf", 2, gzipped(long), Gzip, false, long)
+	f("cmf", 6, gzipped(long), Gzip, false, long)
+	f("cmf", 2, zlibbed(long), Zlib, false, long)
+	f("cmf", 2, zstded(long), Zstd, false, long)
+	f("cmf", 0, gzipped(long), Gzip, false, long)
+	f("perl", 0, "plain", Identity, false, "plain")
+	f("perl", 2, gzipped(long), Gzip, false, long)
+
+	f("pecl", 0, "plain", Identity, false, "plain")
+	f("pecl", 2, zlibbed(long), Zlib, false, long)
+	f("pecl", 0x10002, zlibbed(long), Zlib, false, long)
+	f("pecl", 0x100, "1", Identity, true, "true")
+	f("pecl", 0x100, "0", Identity, true, "false")
+	f("pecl", 0x300, "-17", Identity, true, "-17")
+	f("pecl", 0x700, "1.0e+25", Identity, true, "1.0e+25")
+
+	f("php", 0, "plain", Identity, false, "plain")
+	f("php", 7<<16, "the application's flags", Identity, false, "the application's flags")
+	f("php", 1, "1000", Identity, true, "1000")
+	f("php", 1, "99  ", Identity, true, "99")
+	f("php", 2, "10.5", Identity, true, "10.5")
+	f("php", 2, ".1", Decimal, true, "0.1")
+	f("php", 2, "-.25", Decimal, true, "-0.25")
+	f("php", 2, "1e+25", Identity, true, "1e+25")
+	f("php", 3, "1", Identity, true, "true")
+	f("php", 3, "", Identity, true, "false")
+	f("php", 6, `{"a":1}`, Identity, true, `{"a":1}`)
+	f("php", 0x30, php(len(long), zlibbed(long)), Zlib, false, long)
+	f("php", 0x36, php(len(long), zlibbed(long)), Zlib, true, long)
+	f("php", 0x90, php(len(long), zstded(long)), Zstd, false, long)
+	f("php", 0x50, stored(t, "php-fastlz1.bin"), FastLZ, false, shortText())
+	f("php", 0x50, stored(t, "php-fastlz2.bin"), FastLZ, false, longText())
+	f("php", 0x10, zlibbed(long), Zlib, false, long)
+	f("php", 0x10, php(len(long), zlibbed(long)), Zlib, false, long)
+
+	f("pylibmc", 0, "bytes", Identity, false, "bytes")
+	f("pylibmc", 16, "text", Identity, false, "text")
+	f("pylibmc", 2, "1", Identity, true, "1")
+	f("pylibmc", 4, "123456789012345678901234567890", Identity, true, "123456789012345678901234567890")
+	f("pylibmc", 8, zlibbed(long), Zlib, false, long)
+	f("pylibmc", 24, zlibbed(long), Zlib, false, long)
+	f("pylibmc", 8, gzipped(long), Gzip, false, long)
+	f("python-memcached", 16, "text", Identity, false, "text")
+	f("pymemcache", 2, "-5", Identity, true, "-5")
+	f("pymemcache", 24, zlibbed(long), Zlib, false, long)
+
+	f("dalli", 0, "raw: true", Identity, false, "raw: true")
+	f("dalli", 2, zlibbed(long), Zlib, false, long)
+	f("dalli", 2, gzipped(long), Gzip, false, long)
+
+	f("spymemcached", 0, "plain", Identity, false, "plain")
+	f("spymemcached", 2, gzipped(long), Gzip, false, long)
+	f("spymemcached", 0x100, "1", Identity, true, "true")
+	f("spymemcached", 0x100, "0", Identity, true, "false")
+	f("spymemcached", 0x200, "", Decimal, true, "0")
+	f("spymemcached", 0x200, "\x03\xe8", Decimal, true, "1000")
+	f("spymemcached", 0x200, "\xff\xff\xff\xfe", Decimal, true, "-2")
+	f("spymemcached", 0x300, "\xff\xff\xff\xfe", Decimal, true, "4294967294")
+	f("spymemcached", 0x300, "\x80\x00\x00\x00\x00\x00\x00\x00", Decimal, true, "-9223372036854775808")
+	f("spymemcached", 0x500, "\xff", Decimal, true, "-1")
+	f("spymemcached", 0x800, "bytes", Identity, false, "bytes")
+}
+
+// Values that Look refuses.
+func TestRefused(t *testing.T) {
+	f := func(name string, flags uint32, data string, want Reason) {
+		t.Helper()
+		if _, got := profile(t, name).Look(flags, []byte(data)); got != want {
+			t.Fatalf("Look(%s, %#x, %q): %v, want %v", name, flags, data, got, want)
+		}
+	}
+
+	f("cmf", 1, "\x04\x0b\x0812345678", Serialised)
+	f("cmf", 3, gzipped(long), Serialised)
+	f("cmf", 2, "no gzip", Corrupt)
+	f("cmf", 2, "", Corrupt)
+	f("cmf", 8, "a Python's", Unknown)
+	f("perl", 1, "", Serialised)
+	f("perl", 4, "", Unknown)
+
+	f("pecl", 1, "a:0:{}", Serialised)
+	f("pecl", 3, zlibbed("a:0:{}"), Serialised)
+	f("pecl", 0x200, "1", Unknown)
+	f("pecl", 0x300, "1e", Unknown)
+	f("pecl", 0x700, "inf", Unknown)
+	f("pecl", 0x302, zlibbed("1"), OK)
+	f("pecl", 0x102, zlibbed("1"), Unknown)
+	f("pecl", 0x100, "2", Corrupt)
+
+	for _, kind := range []uint32{4, 5, 7} {
+		f("php", kind, "a:0:{}", Serialised)
+		f("php", 0x50|kind, "a:0:{}", Serialised)
+	}
+	f("php", 8, "", Unknown)
+	f("php", 0x100, "", Unknown)
+	f("php", 2, "Infinity", Unknown)
+	f("php", 2, ".", Unknown)
+	f("php", 2, "-", Unknown)
+	f("php", 2, "", Unknown)
+	f("php", 1, "007", Unknown)
+	f("php", 3, "true", Corrupt)
+	f("php", 0x30, "", Corrupt)
+	f("php", 0x30, "\x01\x00\x00\x00", Corrupt)
+	f("php", 0x30, php(5, "plain"), Corrupt)
+	f("php", 0x10, "plain", Corrupt)
+
+	f("pylibmc", 1, "\x80\x04]\x94.", Serialised)
+	f("pylibmc", 9, zlibbed("\x80\x04]\x94."), Serialised)
+	f("pylibmc", 4, "12L", Unknown)
+	f("pylibmc", 32, "", Unknown)
+	f("pylibmc", 8, "plain", Corrupt)
+	f("dalli", 1, "\x04\bI\"\x06a\x06:\x06ET", Serialised)
+	f("dalli", 3, zlibbed("\x04\b["), Serialised)
+	f("spymemcached", 1, "\xac\xed\x00\x05", Serialised)
+	f("spymemcached", 0x400, "", Serialised)
+	f("spymemcached", 0x700, "12345678", Serialised)
+	f("spymemcached", 0x900, "", Unknown)
+	f("spymemcached", 0x200, "12345", Corrupt)
+	f("spymemcached", 0x202, gzipped("1"), Unknown)
+}
+
+// Values that only decoding shows to be wrong.
+func TestUndecodable(t *testing.T) {
+	f := func(name string, flags uint32, data string, most int64, want error) {
+		t.Helper()
+		v, reason := profile(t, name).Look(flags, []byte(data))
+		if reason != OK {
+			t.Fatalf("Look(%s, %#x): %v", name, flags, reason)
+		}
+		got, err := v.AppendPlain([]byte("before"), most)
+		if !errors.Is(err, want) || string(got) != "before" {
+			t.Fatalf("%s, %#x: %q, %v; want %v", name, flags, got, err, want)
+		}
+		if v.Coding == Zlib && most > int64(len(long)) {
+			if _, ok := v.AppendGzip(nil); ok {
+				t.Fatalf("%s, %#x: framed as gzip", name, flags)
+			}
+		}
+	}
+	spoilt := func(s string, at int) string {
+		b := []byte(s)
+		b[(at+len(b))%len(b)] ^= 0x55
+		return string(b)
+	}
+
+	f("raw", 0, "too long", 7, ErrTooLarge)
+	f("cmf", 2, gzipped(long), int64(len(long))-1, ErrTooLarge)
+	f("pylibmc", 8, zlibbed(long), int64(len(long))-1, ErrTooLarge)
+	f("raw", 0, zstded(long), int64(len(long))-1, ErrTooLarge)
+	f("php", 0x30, php(len(long), zlibbed(long)), int64(len(long))-1, ErrTooLarge)
+	f("php", 0x50, php(1<<32-1, stored(t, "php-fastlz1.bin")[4:]), limit, ErrTooLarge)
+	f("spymemcached", 0x200, "\x03\xe8", 3, ErrTooLarge)
+
+	for _, packed := range []string{gzipped(long), zlibbed(long), zstded(long)} {
+		f("raw", 0, packed[:len(packed)-1], limit, ErrCorrupt)
+		f("raw", 0, packed[:len(packed)/2], limit, ErrCorrupt)
+		f("raw", 0, packed+"more", limit, ErrCorrupt)
+		f("raw", 0, spoilt(packed, -2), limit, ErrCorrupt)
+	}
+	f("php", 0x30, php(len(long)-1, zlibbed(long)), limit, ErrCorrupt)
+	f("php", 0x30, php(len(long)+1, zlibbed(long)), limit, ErrCorrupt)
+	for _, name := range []string{"php-fastlz1.bin", "php-fastlz2.bin"} {
+		packed := stored(t, name)[4:]
+		whole := int(binary.LittleEndian.Uint32([]byte(stored(t, name))))
+		f("php", 0x50, php(whole-1, packed), limit, ErrCorrupt)
+		f("php", 0x50, php(whole+1, packed), limit, ErrCorrupt)
+		for cut := range packed[:len(packed)-1] {
+			f("php", 0x50, php(whole, packed[:cut+1]), limit, ErrCorrupt)
+		}
+	}
+}
+
+// A value that becomes far more than it is has been made to.
+func TestRatio(t *testing.T) {
+	f := func(size int, want error) {
+		t.Helper()
+		zeros := strings.Repeat("0", size)
+		for _, packed := range []string{gzipped(zeros), zlibbed(zeros), zstded(zeros)} {
+			v, reason := Raw.Look(0, []byte(packed))
+			if reason != OK {
+				t.Fatal(reason)
+			}
+			if _, err := v.AppendPlain(nil, limit); !errors.Is(err, want) {
+				t.Errorf("%v: %d bytes for %d: %v, want %v", v.Coding, size, len(packed), err, want)
+			}
+			if _, ok := v.AppendGzip(nil); v.Coding == Zlib && ok != (want == nil) {
+				t.Errorf("zlib: %d bytes for %d: framed as gzip: %v", size, len(packed), ok)
+			}
+		}
+	}
+	f(free, nil)
+	f(2*free, ErrTooLarge)
+}
+
+// What is sent as gzip is the same value to whoever reads gzip.
+func TestAppendGzip(t *testing.T) {
+	f := func(name string, flags uint32, data string, want bool) {
+		t.Helper()
+		v, reason := profile(t, name).Look(flags, []byte(data))
+		if reason != OK {
+			t.Fatal(reason)
+		}
+		got, ok := v.AppendGzip([]byte("before"))
+		if ok != want {
+			t.Fatalf("%s, %#x: %v", name, flags, ok)
+		}
+		if !ok {
+			if string(got) != "before" {
+				t.Fatalf("%s, %#x: dst is %q", name, flags, got)
+			}
+			return
+		}
+		r, err := gzip.NewReader(bytes.NewReader(got[len("before"):]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain, err := io.ReadAll(r)
+		if err != nil || string(plain) != long {
+			t.Fatalf("%s, %#x: %d bytes, %v", name, flags, len(plain), err)
+		}
+	}
+	f("cmf", 2, gzipped(long), true)
+	for level := zlib.HuffmanOnly; level <= zlib.BestCompression; level++ {
+		f("pylibmc", 24, zlibbedAt(long, level), true)
+	}
+	f("php", 0x30, php(len(long), zlibbed(long)), true)
+	f("raw", 0, long, false)
+	f("raw", 0, zstded(long), false)
+	f("spymemcached", 0x200, "\x01", false)
+}
+
+func TestProfiles(t *testing.T) {
+	for _, name := range Profiles() {
+		p := profile(t, name)
+		if !slices.Contains(names[p], name) {
+			t.Errorf("%s is %v", name, p)
+		}
+		if v, reason := p.Look(p.Flags(), []byte("text")); reason != OK || string(v.Body) != "text" {
+			t.Errorf("%s does not read what it writes: %v", name, reason)
+		}
+	}
+	if len(names) != len(layouts) {
+		t.Error("a profile has no layout")
+	}
+	if _, err := Parse("memcache"); err == nil || !strings.Contains(err.Error(), "pylibmc") {
+		t.Errorf("an unknown name: %v", err)
+	}
+}
+
+func TestReasons(t *testing.T) {
+	for r, want := range []string{"ok", "serialised", "corrupt", "too-large", "unknown-flags"} {
+		if got := Reason(r).String(); got != want {
+			t.Errorf("%d is %q", r, got)
+		}
+	}
+	if ReasonOf(nil) != OK || ReasonOf(ErrCorrupt) != Corrupt || ReasonOf(ErrTooLarge) != TooLarge {
+		t.Error("errors have other reasons")
+	}
+}
