@@ -3,6 +3,8 @@
 package memcached
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"net"
 	"os"
@@ -15,27 +17,23 @@ import (
 	"github.com/kasoku/kasoku/integration/harness"
 )
 
-// Server is a memcached process, or what speaks its text protocol, on loopback.
+// Server is a memcached process, or what speaks its text protocol.
 type Server struct {
-	// Addr is host:port, the same through restarts.
+	// Addr is host:port, or unix: and the path of a socket. It is the same through
+	// restarts.
 	Addr string
 
+	login   string      // "name password", or empty
+	tls     *tls.Config // or nil
 	log     string
 	args    []string // program first
 	program *harness.Program
 }
 
-// Start starts a memcached that the test owns.
+// Start starts a memcached on loopback that the test owns, with further arguments.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
-	return launch(t, func(addr string) []string {
-		host, port, _ := net.SplitHostPort(addr)
-		own := []string{tool("memcached"), "-l", host, "-p", port, "-U", "0", "-m", "64", "-c", "4096", "-t", "2"}
-		if os.Geteuid() == 0 {
-			own = append(own, "-u", "root") // which it wants to be told
-		}
-		return append(own, args...)
-	}, own)
+	return new(Server).memcached(t, args...)
 }
 
 // StartMany starts so many of them.
@@ -48,26 +46,84 @@ func StartMany(t testing.TB, n int) []*Server {
 	return servers
 }
 
+// StartSocket starts a memcached that listens on a Unix socket.
+func StartSocket(t testing.TB) *Server {
+	t.Helper()
+	// A test's own folder may have a longer name than a socket's path may be.
+	dir, err := os.MkdirTemp("", "mc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	path := filepath.Join(dir, "s")
+	s := &Server{}
+	s.launch(t, func() (string, error) { return "unix:" + path, nil }, func(string) []string { return program("-s", path) }, own)
+	return s
+}
+
+// StartAuth starts a memcached that takes commands only from that user.
+func StartAuth(t testing.TB, name, password string) *Server {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "auth")
+	if err := os.WriteFile(file, []byte(name+":"+password+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return (&Server{login: name + " " + password}).memcached(t, "-Y", file)
+}
+
+// StartTLS starts a memcached that speaks TLS, with a certificate for localhost that
+// vouches for itself.
+func StartTLS(t testing.TB, cert, key string) *Server {
+	t.Helper()
+	text, err := os.ReadFile(cert)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trust := x509.NewCertPool()
+	trust.AppendCertsFromPEM(text)
+	s := &Server{tls: &tls.Config{RootCAs: trust, ServerName: "localhost"}}
+	return s.memcached(t, "-Z", "-o", "ssl_chain_cert="+cert, "-o", "ssl_key="+key)
+}
+
+func (s *Server) memcached(t testing.TB, args ...string) *Server {
+	t.Helper()
+	s.launch(t, harness.StablePort, func(addr string) []string {
+		host, port, _ := net.SplitHostPort(addr)
+		return append(program("-l", host, "-p", port, "-U", "0"), args...)
+	}, own)
+	return s
+}
+
+// program is memcached with arguments.
+func program(args ...string) []string {
+	args = append([]string{tool("memcached"), "-m", "64", "-c", "4096", "-t", "2"}, args...)
+	if os.Geteuid() == 0 {
+		args = append(args, "-u", "root") // which it wants to be told
+	}
+	return args
+}
+
 // tool is the path of a script that scripts/setup-memcached.sh has made.
 func tool(name string) string { return filepath.Join(harness.Tools(), "memcached", "bin", name) }
 
-// own says whether the server at an address is the process of that number, and not
-// somebody who was faster to take the port.
-func own(addr string, pid int) bool {
-	stats, err := (&Server{Addr: addr}).stats()
+// own says whether what answers at a server's address is the process of that number, and
+// not somebody who was faster to take the port.
+func own(s *Server, pid int) bool {
+	stats, err := s.stats()
 	return err == nil && stats["pid"] == strconv.Itoa(pid)
 }
 
 // attempts is how often a port may turn out to be taken.
 const attempts = 20
 
-// launch starts a server with the arguments that are made for an address.
-func launch(t testing.TB, args func(addr string) []string, serves func(addr string, pid int) bool) *Server {
+// launch starts a server at an address that next gives, with the arguments that are made
+// for it.
+func (s *Server) launch(t testing.TB, next func() (string, error), args func(addr string) []string, serves func(s *Server, pid int) bool) {
 	t.Helper()
-	s := &Server{log: filepath.Join(t.TempDir(), "log")}
+	s.log = filepath.Join(t.TempDir(), "log")
 	var err error
 	for range attempts {
-		if s.Addr, err = harness.StablePort(); err != nil {
+		if s.Addr, err = next(); err != nil {
 			break
 		}
 		s.args = args(s.Addr)
@@ -76,13 +132,12 @@ func launch(t testing.TB, args func(addr string) []string, serves func(addr stri
 		}
 	}
 	if err != nil {
-		t.Fatalf("%s: %v; its output:\n%s", filepath.Base(s.args[0]), err, s.output())
+		t.Fatalf("%v; its output:\n%s", err, s.output())
 	}
 	t.Cleanup(func() { s.program.Kill() })
-	return s
 }
 
-func (s *Server) start(serves func(addr string, pid int) bool) error {
+func (s *Server) start(serves func(s *Server, pid int) bool) error {
 	log, err := os.Create(s.log)
 	if err != nil {
 		return err
@@ -90,7 +145,7 @@ func (s *Server) start(serves func(addr string, pid int) bool) error {
 	defer log.Close()
 	cmd := exec.Command(s.args[0], s.args[1:]...)
 	cmd.Stdout, cmd.Stderr = log, log
-	s.program, err = harness.RunUntil(cmd, func() bool { return serves(s.Addr, cmd.Process.Pid) })
+	s.program, err = harness.RunUntil(cmd, func() bool { return serves(s, cmd.Process.Pid) })
 	return err
 }
 

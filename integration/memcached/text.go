@@ -3,6 +3,7 @@ package memcached
 import (
 	"bufio"
 	"bytes"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -26,7 +27,7 @@ var errAnswer = errors.New("unexpected answer")
 
 // talk sends a command on a connection of its own and has its answer read.
 func (s *Server) talk(command string, answer func(r *bufio.Reader) error) error {
-	c, err := net.DialTimeout("tcp", s.Addr, 5*time.Second)
+	c, err := s.dial()
 	if err != nil {
 		return err
 	}
@@ -34,10 +35,30 @@ func (s *Server) talk(command string, answer func(r *bufio.Reader) error) error 
 	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		return err
 	}
+	r := bufio.NewReader(c)
+	if s.login != "" {
+		if _, err := fmt.Fprintf(c, "set login 0 0 %d\r\n%s\r\n", len(s.login), s.login); err != nil {
+			return err
+		}
+		if text, err := line(r); err != nil || text != "STORED" {
+			return errors.Join(fmt.Errorf("%w to a login: %q", errAnswer, text), err)
+		}
+	}
 	if _, err := io.WriteString(c, command); err != nil {
 		return err
 	}
-	return answer(bufio.NewReader(c))
+	return answer(r)
+}
+
+func (s *Server) dial() (net.Conn, error) {
+	d := &net.Dialer{Timeout: 5 * time.Second}
+	if path, ok := strings.CutPrefix(s.Addr, "unix:"); ok {
+		return d.Dial("unix", path)
+	}
+	if s.tls != nil {
+		return tls.DialWithDialer(d, "tcp", s.Addr, s.tls)
+	}
+	return d.Dial("tcp", s.Addr)
 }
 
 // line reads a line, without its end.
@@ -82,6 +103,14 @@ func readItems(r *bufio.Reader, held map[string]Item) error {
 	}
 }
 
+// readLine reads an answer of one line.
+func readLine(answer *string) func(r *bufio.Reader) error {
+	return func(r *bufio.Reader) (err error) {
+		*answer, err = line(r)
+		return err
+	}
+}
+
 // Set stores a value, for so many seconds; 0 is for ever.
 func (s *Server) Set(t testing.TB, key string, flags uint32, seconds int, value string) {
 	t.Helper()
@@ -105,10 +134,7 @@ func (s *Server) must(t testing.TB, command, want string) {
 // Ask sends a command and returns the first line of its answer.
 func (s *Server) Ask(t testing.TB, command string) (answer string) {
 	t.Helper()
-	if err := s.talk(command, func(r *bufio.Reader) (err error) {
-		answer, err = line(r)
-		return err
-	}); err != nil {
+	if err := s.talk(command, readLine(&answer)); err != nil {
 		t.Fatalf("%s: %.60q: %v", s.Addr, command, err)
 	}
 	return answer

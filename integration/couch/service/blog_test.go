@@ -33,10 +33,13 @@ func TestBlog(t *testing.T) {
 	}
 }
 
+// conns is how many connections ab has.
+const conns = 30
+
 // mustAB runs ab; nothing may fail.
-func mustAB(t *testing.T, url string, requests int) Load {
+func mustAB(t *testing.T, url string, requests int) harness.Load {
 	t.Helper()
-	l, err := AB(t.Context(), url, requests)
+	l, err := harness.AB(t.Context(), url, requests, conns)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +60,7 @@ func restartUnder(t *testing.T, node *couch.Node, url string, paths []string, re
 		defer close(ended)
 		for ctx.Err() == nil {
 			for _, path := range paths {
-				l, err := AB(t.Context(), url+path, requests)
+				l, err := harness.AB(t.Context(), url+path, requests, conns)
 				if err != nil || l.Failed != 0 || l.Non2xx != 0 {
 					t.Errorf("%s while a node goes and comes: %d failed, %d had another status than 2xx: %v", path, l.Failed, l.Non2xx, err)
 				}

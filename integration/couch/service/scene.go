@@ -1,3 +1,5 @@
+// Package service tests services of type couchdb before CouchDB-like nodes as their
+// users meet them.
 package service
 
 import (

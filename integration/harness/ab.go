@@ -1,6 +1,4 @@
-// Package service tests services of type couchdb before CouchDB-like nodes as their
-// users meet them.
-package service
+package harness
 
 import (
 	"context"
@@ -10,11 +8,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
-
-	"github.com/kasoku/kasoku/integration/harness"
 )
 
-// Load is what ab tells of a run.
+// Load is what ab (ApacheBench) tells of a run.
 type Load struct {
 	Complete int
 	Failed   int // no answer, or one of another length than the first
@@ -22,14 +18,14 @@ type Load struct {
 	Rate     float64 // answers a second
 }
 
-// AB asks url so many times, from 30 connections at once, each for one request, as
-// ab -n requests -c 30 does.
-func AB(ctx context.Context, url string, requests int) (Load, error) {
-	program := filepath.Join(harness.Tools(), "ab", "ab")
+// AB asks url so many times, from so many connections at once, each for one request, as
+// ab -n requests -c conns does.
+func AB(ctx context.Context, url string, requests, conns int) (Load, error) {
+	program := filepath.Join(Tools(), "ab", "ab")
 	if _, err := os.Stat(program); err != nil {
 		program = "ab"
 	}
-	out, err := exec.CommandContext(ctx, program, "-q", "-s", "60", "-n", strconv.Itoa(requests), "-c", "30", url).CombinedOutput()
+	out, err := exec.CommandContext(ctx, program, "-q", "-s", "60", "-n", strconv.Itoa(requests), "-c", strconv.Itoa(conns), url).CombinedOutput()
 	if err != nil {
 		return Load{}, fmt.Errorf("ab %s: %w\n%s", url, err, out)
 	}
