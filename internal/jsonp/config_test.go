@@ -1,0 +1,103 @@
+package jsonp
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestRefusesConfigs(t *testing.T) {
+	f := func(m Mode, want string, set func(*Config)) {
+		t.Helper()
+		cfg := Defaults(m)
+		set(&cfg)
+		_, err := New(cfg)
+		if err == nil || !strings.HasPrefix(err.Error(), "jsonp: ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want something of %q", err, want)
+		}
+	}
+	f(Dotted, `param: "" is not`, func(c *Config) { c.Param = "" })
+	f(Dotted, `param: "a&b" is not`, func(c *Config) { c.Param = "a&b" })
+	f(Dotted, `aliases: "a b" is not`, func(c *Config) { c.Aliases = []string{"a b"} })
+	f(Dotted, `strip: "é" is not`, func(c *Config) { c.Strip = []string{"é"} })
+	f(Dotted, `aliases: "callback" is named already, in param`, func(c *Config) { c.Aliases = []string{"callback"} })
+	f(Dotted, `strip: "x" is named already, in aliases`, func(c *Config) { c.Aliases, c.Strip = []string{"x"}, []string{"x"} })
+	f(Dotted, `types: "json"`, func(c *Config) { c.Types = []string{"json"} })
+	f(Dotted, `types: "text/x; charset=utf-8"`, func(c *Config) { c.Types = []string{"text/x; charset=utf-8"} })
+	f(Dotted, `names: ""`, func(c *Config) { c.Names = []string{""} })
+	f(Strict, `names: "a.b"`, func(c *Config) { c.Names = []string{"a.b"} })
+	f(Dotted, `names: "é"`, func(c *Config) { c.Names = []string{"é"} })
+	f(Legacy, `names: "$"`, func(c *Config) { c.Names = []string{"$"} })
+	f(Dotted, "prefix:", func(c *Config) { c.Prefix = "//\n" })
+	f(Dotted, "prefix:", func(c *Config) { c.Prefix = strings.Repeat("/", 257) })
+	f(Dotted, "type:", func(c *Config) { c.Type = Unchanged })
+	f(Dotted, "none of the known", func(c *Config) { c.Mode = 3 })
+	f(Dotted, "none of the known", func(c *Config) { c.Invalid = 2 })
+	f(Dotted, "none of the known", func(c *Config) { c.Type = 3 })
+	f(Dotted, "none of the known", func(c *Config) { c.Errors = 3 })
+	f(Legacy, "invalid:", func(c *Config) { c.Invalid = Refuse })
+	f(Legacy, "byte by byte", func(c *Config) { c.Prefix = "/**/" })
+	f(Legacy, "byte by byte", func(c *Config) { c.Guard = true })
+	f(Legacy, "byte by byte", func(c *Config) { c.Newline = true })
+	f(Legacy, "as it is", func(c *Config) { c.Type = Text })
+	f(Legacy, "as it is", func(c *Config) { c.Attachment = true })
+	f(Legacy, "as it is", func(c *Config) { c.CrossOrigin = true })
+	f(Legacy, "public", func(c *Config) { c.Public = false })
+	f(Legacy, "only 200", func(c *Config) { c.Errors = AsIs })
+	f(Legacy, "types:", func(c *Config) { c.Types = nil })
+}
+
+// A filter does not change with the slices that it was made of.
+func TestKeepsItsOwn(t *testing.T) {
+	cfg := Defaults(Dotted)
+	cfg.Types, cfg.Names, cfg.Strip = []string{"Text/X"}, []string{"a"}, []string{"_"}
+	f, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Types[0], cfg.Names[0], cfg.Strip[0] = "b/b", "b", "b"
+	if _, asked := f.Name(nil, []byte("callback=ab")); asked != Named || !f.Strips([]byte("_")) || !f.wraps([]byte("text/x")) {
+		t.Error("it did")
+	}
+}
+
+func TestFields(t *testing.T) {
+	lines := func(f *Filter, why Reason, status int) string {
+		c := f.Call([]byte("f"), why, status)
+		return string(c.AppendLines([]byte("A: b\r\n")))
+	}
+	const nosniff = "X-Content-Type-Options: nosniff\r\nAccept-Ranges: none\r\n"
+	f := func(got, want string) {
+		t.Helper()
+		if got != "A: b\r\n"+want {
+			t.Errorf("got %q", got)
+		}
+	}
+	f(lines(with(t, Dotted, nil), Wrapped, 200), "Content-Type: application/javascript; charset=utf-8\r\n"+nosniff)
+	f(lines(with(t, Strict, func(c *Config) { c.Type, c.Attachment, c.CrossOrigin = Text, true, true }), Wrapped, 200),
+		"Content-Type: text/javascript; charset=utf-8\r\n"+nosniff+
+			"Content-Disposition: attachment; filename=f.txt\r\nCross-Origin-Resource-Policy: cross-origin\r\n")
+	f(lines(with(t, Dotted, func(c *Config) { c.Errors = Envelope }), Enveloped, 404),
+		"Content-Type: application/javascript; charset=utf-8\r\n"+nosniff+"X-Status: 404\r\n")
+	f(lines(with(t, Legacy, nil), Wrapped, 200), "")
+}
+
+func TestDrops(t *testing.T) {
+	f := func(filter *Filter, want bool, names ...string) {
+		t.Helper()
+		for _, name := range names {
+			if filter.Drops([]byte(name)) != want {
+				t.Errorf("%s is dropped: %v", name, !want)
+			}
+		}
+	}
+	bytes := []string{"Content-Length", "content-encoding", "Content-Range", "Accept-Ranges", "ETag", "Last-Modified", "Content-MD5", "Digest", "Content-Digest", "Repr-Digest"}
+	kept := []string{"Cache-Control", "Vary", "Age", "Expires", "X-Other", "Access-Control-Allow-Origin"}
+	dotted := with(t, Dotted, nil)
+	f(dotted, true, append(bytes, "Set-Cookie", "SET-COOKIE", "Content-Type", "X-Content-Type-Options")...)
+	f(dotted, false, append(kept, "Content-Disposition", "Cross-Origin-Resource-Policy", "X-Status")...)
+	f(with(t, Dotted, func(c *Config) { c.Attachment, c.CrossOrigin, c.Errors = true, true, Envelope }), true,
+		"Content-Disposition", "Cross-Origin-Resource-Policy", "X-Status")
+	legacy := with(t, Legacy, nil)
+	f(legacy, true, bytes...)
+	f(legacy, false, append(kept, "Content-Type", "Set-Cookie", "X-Content-Type-Options")...)
+}

@@ -1,0 +1,31 @@
+package jsonp
+
+// A CRC-32 (the one of gzip) is a polynomial over GF(2) modulo ieee, its highest power
+// in the lowest bit. The CRC of two texts in a row is the first one's times
+// x^(8*length of the second), plus the second one's: the multiplication takes 32 steps,
+// however long the texts are.
+const ieee = 0xedb88320
+
+// shift is x^(8n): what a CRC is multiplied by when n bytes follow.
+func shift(n int64) uint32 {
+	r, x := uint32(1)<<31, uint32(1)<<30
+	for e := uint64(n) * 8; e > 0; e >>= 1 {
+		if e&1 != 0 {
+			r = multiply(r, x)
+		}
+		x = multiply(x, x)
+	}
+	return r
+}
+
+func multiply(a, b uint32) uint32 {
+	p := uint32(0)
+	for m := uint32(1) << 31; m != 0; m >>= 1 {
+		if a&m != 0 {
+			p ^= b
+		}
+		low := b & 1
+		b = b>>1 ^ ieee&-low
+	}
+	return p
+}

@@ -1,0 +1,127 @@
+package jsonp
+
+import (
+	"bytes"
+	"strconv"
+)
+
+// layout is part of every derived entity tag. It changes when the bytes around a body
+// change without the configuration doing so.
+const layout = "1"
+
+// version sums up what makes a wrapped body beside the stored one and the call.
+func (f *Filter) version() uint64 {
+	c := &f.cfg
+	h := hash(offset, layout, c.Prefix, "\x00", f.tail, "\x00")
+	return hash(h, string([]byte{byte(c.Mode), byte(c.Type), flag(c.Guard), flag(c.Attachment)}))
+}
+
+func flag(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// FNV-1a in 64 bits.
+const (
+	offset = 0xcbf29ce484222325
+	prime  = 0x100000001b3
+)
+
+func hash(h uint64, texts ...string) uint64 {
+	for _, t := range texts {
+		for i := range len(t) {
+			h = (h ^ uint64(t[i])) * prime
+		}
+	}
+	return h
+}
+
+const (
+	derived    = ";jp-"
+	mostSuffix = len(derived) + 13 + len(`"`) // 2^64 has 13 digits of base 36
+)
+
+// appendSuffix appends what stands in a derived tag in place of the last quote.
+func (c *Call) appendSuffix(dst []byte) []byte {
+	h := c.filter.seed
+	for _, b := range c.name {
+		h = (h ^ uint64(b)) * prime
+	}
+	h = (h ^ uint64(c.status)) * prime
+	return append(strconv.AppendUint(append(dst, derived...), h, 36), '"')
+}
+
+// AppendETag appends the entity tag of the wrapped body of which base is the stored
+// one's: another one for each name, and a weak one if base is weak. If base is no entity
+// tag, nothing is appended.
+func (c *Call) AppendETag(dst, base []byte) []byte {
+	tag, rest := cutTag(base)
+	if tag == nil || len(rest) > 0 {
+		return dst
+	}
+	return c.appendSuffix(append(dst, base[:len(base)-1]...))
+}
+
+// NotModified tells whether a line of If-None-Match names the wrapped body of which
+// base is the stored one's tag, or any.
+func (c *Call) NotModified(line, base []byte) bool {
+	line = trim(line)
+	if len(line) == 1 && line[0] == '*' {
+		return true
+	}
+	tag, rest := cutTag(base)
+	if tag == nil || len(rest) > 0 {
+		return false
+	}
+	var room [mostSuffix]byte
+	suffix := c.appendSuffix(room[:0])
+	base = opaque(tag)
+	base = base[:len(base)-1]
+	for len(line) > 0 {
+		tag, rest := cutTag(line)
+		if tag == nil || !ends(rest) { // a member of the list like any other, but no tag
+			_, line, _ = bytes.Cut(line, comma)
+			line = trim(line)
+			continue
+		}
+		if t := opaque(tag); len(t) == len(base)+len(suffix) && bytes.HasPrefix(t, base) && bytes.HasSuffix(t, suffix) {
+			return true
+		}
+		line = trim(rest)
+	}
+	return false
+}
+
+var comma = []byte{','}
+
+// cutTag takes a well-formed entity tag (RFC 9110, section 8.8.3) off the front of b;
+// nil if there is none.
+func cutTag(b []byte) (tag, rest []byte) {
+	i := len(b) - len(opaque(b))
+	if i == len(b) || b[i] != '"' {
+		return nil, b
+	}
+	for i++; i < len(b); i++ {
+		switch c := b[i]; {
+		case c == '"':
+			return b[:i+1], b[i+1:]
+		case c < 0x21 || c == 0x7f:
+			return nil, b
+		}
+	}
+	return nil, b
+}
+
+// ends tells whether a member of a list ends here.
+func ends(rest []byte) bool {
+	rest = bytes.TrimLeft(rest, " \t")
+	return len(rest) == 0 || rest[0] == ','
+}
+
+func opaque(tag []byte) []byte { return bytes.TrimPrefix(tag, weak) }
+
+var weak = []byte("W/")
+
+func trim(b []byte) []byte { return bytes.Trim(b, " \t,") }

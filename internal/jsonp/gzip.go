@@ -1,0 +1,163 @@
+package jsonp
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/crc32"
+
+	"github.com/klauspost/compress/flate"
+)
+
+// Packed is a body compressed once, in a form that needs no other compression to be sent
+// in any call: raw deflate that ends at a byte's boundary and is not final. A call stands
+// before and behind it in blocks of its own that are stored, so that its name, which
+// whoever asks has chosen, changes no length but its own. The whole is one member of
+// gzip (RFC 1951, section 3.2.4; RFC 1952). It is immutable.
+type Packed struct {
+	middle []byte
+	crc    uint32 // of what middle holds
+	shift  uint32 // by its length
+	length int64
+	marked bool   // the body began with a byte order mark
+	space  []byte // it ended with this
+	exact  bool
+	empty  bool // there is nothing in it that means something
+}
+
+// packLevel is that of stored bodies in gzip: they are compressed once.
+const packLevel = 6
+
+// Packer makes Packed of bodies, one after the other. It belongs to one goroutine.
+type Packer struct {
+	clean   cleaner
+	deflate *flate.Writer
+	out     bytes.Buffer
+	begin   begin
+	crc     uint32
+	length  int64
+}
+
+// NewPacker makes a packer of bodies for calls of f.
+func (f *Filter) NewPacker() (*Packer, error) {
+	p := &Packer{clean: cleaner{as: f.cfg.Mode == Legacy}}
+	var err error
+	p.deflate, err = flate.NewWriter(&p.out, packLevel)
+	return p, err
+}
+
+// Write takes the next piece of a body.
+func (p *Packer) Write(b []byte) (int, error) {
+	if err := p.clean.clean(b, p); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+func (p *Packer) take(b []byte) error {
+	p.crc = crc32.Update(p.crc, crc32.IEEETable, b)
+	p.length += int64(len(b))
+	_ = p.begin.take(b) // it never fails
+	_, err := p.deflate.Write(b)
+	return err
+}
+
+// Pack ends the body; what is written next begins another.
+func (p *Packer) Pack() (*Packed, error) {
+	defer p.reset()
+	space, err := p.clean.finish(p)
+	if err != nil {
+		return nil, err
+	}
+	k := &Packed{crc: p.crc, shift: shift(p.length), length: p.length, space: bytes.Clone(space),
+		marked: p.clean.hasMark(), exact: p.clean.separators == 0, empty: p.begin.kind() == Empty}
+	if p.length > 0 {
+		if err := p.deflate.Flush(); err != nil {
+			return nil, err
+		}
+		k.middle = bytes.Clone(p.out.Bytes())
+	}
+	return k, nil
+}
+
+func (p *Packer) reset() {
+	p.out.Reset()
+	p.deflate.Reset(&p.out)
+	p.clean, p.begin, p.crc, p.length = cleaner{as: p.clean.as}, begin{}, 0, 0
+}
+
+// Middle is what stands between the two ends of Call and Plain.
+func (k *Packed) Middle() []byte { return k.middle }
+
+// Weight is what it takes of memory beside itself, in bytes.
+func (k *Packed) Weight() int64 { return int64(cap(k.middle) + cap(k.space)) }
+
+// Exact says that Plain gives the body byte by byte. Otherwise there are separators in it
+// that Plain has escaped: the same JSON in other bytes.
+func (k *Packed) Exact() bool { return k.exact }
+
+const (
+	gzipHeader  = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
+	gzipTrailer = 8
+	storedHead  = 5
+)
+
+// CallLength is how long the wrapped body is in gzip.
+func (k *Packed) CallLength(c *Call) int64 {
+	return int64(len(gzipHeader)+storedHead+c.headLength()+len(k.middle)+storedHead+len(c.tail(k.empty))) + gzipTrailer
+}
+
+// Call makes the wrapped body in gzip, of which Middle is the middle: what stands before
+// it is appended to before, what stands behind it to after.
+func (k *Packed) Call(before, after []byte, c *Call) (head, tail []byte) {
+	n := c.headLength()
+	before = appendStored(append(before, gzipHeader...), n, false)
+	start := len(before)
+	before = c.AppendHead(before)
+	crc := crc32.Update(0, crc32.IEEETable, before[start:])
+
+	end := c.tail(k.empty)
+	after = appendStored(after, len(end), true)
+	start = len(after)
+	after = append(after, end...)
+	return before, k.appendTrailer(after, crc, n, start)
+}
+
+// Plain makes the body in gzip without a call, with the same middle.
+func (k *Packed) Plain(before, after []byte) (head, tail []byte) {
+	before, crc, n := append(before, gzipHeader...), uint32(0), 0
+	if k.marked {
+		n = len(mark)
+		before = append(appendStored(before, n, false), mark...)
+		crc = crc32.Update(0, crc32.IEEETable, markBytes)
+	}
+	after = appendStored(after, len(k.space), true)
+	start := len(after)
+	after = append(after, k.space...)
+	return before, k.appendTrailer(after, crc, n, start)
+}
+
+// PlainLength is how long Plain and Middle are together.
+func (k *Packed) PlainLength() int64 {
+	n := len(gzipHeader) + len(k.middle) + storedHead + len(k.space) + gzipTrailer
+	if k.marked {
+		n += storedHead + len(mark)
+	}
+	return int64(n)
+}
+
+// appendStored begins a stored block of n bytes.
+func appendStored(dst []byte, n int, final bool) []byte {
+	dst = append(dst, flag(final))
+	dst = binary.LittleEndian.AppendUint16(dst, uint16(n))
+	return binary.LittleEndian.AppendUint16(dst, ^uint16(n))
+}
+
+// appendTrailer ends the member. What stands before the middle has that CRC and length;
+// what stands behind it begins at start.
+func (k *Packed) appendTrailer(dst []byte, crc uint32, before, start int) []byte {
+	crc = multiply(k.shift, crc) ^ k.crc
+	crc = crc32.Update(crc, crc32.IEEETable, dst[start:])
+	length := int64(before) + k.length + int64(len(dst)-start)
+	dst = binary.LittleEndian.AppendUint32(dst, crc)
+	return binary.LittleEndian.AppendUint32(dst, uint32(length))
+}

@@ -1,0 +1,116 @@
+package jsonp
+
+import "bytes"
+
+// Answer is what an answer is judged by.
+type Answer struct {
+	Status          int
+	ContentType     []byte
+	ContentEncoding []byte
+	// Kind is what a Scanner has seen of the body, or Look of its beginning.
+	Kind Kind
+}
+
+// Admit judges a request by its method, by what Name has found in its query, and by
+// whether it has a Cookie or Authorization. Wrapped means that the answer is to be
+// judged.
+func (f *Filter) Admit(method []byte, asked Asked, credentials bool) Reason {
+	switch {
+	case string(method) != "GET" && string(method) != "HEAD":
+		return OtherMethod
+	case asked == NotAsked:
+		return NoCallback
+	case asked == Misnamed && f.cfg.Invalid == Refuse:
+		return BadName
+	case asked == Misnamed:
+		return BadNamePassed
+	case credentials && !f.cfg.Public:
+		return HasCredentials
+	}
+	return Wrapped
+}
+
+// Judge judges the answer to a request that was admitted. HEAD is answered as GET
+// would be, so its answer is judged by the body that GET has, if that is known.
+func (f *Filter) Judge(a *Answer) Reason {
+	switch {
+	case a.Status < 200 || a.Status == 204 || a.Status == 205 || a.Status == 304:
+		return NoBody
+	case a.Status == 206:
+		return Part
+	case f.cfg.Mode == Legacy && a.Status != 200, !succeeded(a.Status) && f.cfg.Errors == OnlySuccess:
+		return OtherStatus
+	case !succeeded(a.Status) && f.cfg.Errors == Envelope:
+		return f.judgeFailed(a)
+	}
+	return f.judgeBody(a)
+}
+
+// judgeFailed judges what an envelope may go around. A status says something even if
+// the body does not, and then comes without one. Clients follow redirects by themselves.
+func (f *Filter) judgeFailed(a *Answer) Reason {
+	if a.Status/100 == 3 {
+		return OtherStatus
+	}
+	if f.judgeBody(a) == Encoded {
+		return Encoded
+	}
+	return Enveloped
+}
+
+func (f *Filter) judgeBody(a *Answer) Reason {
+	switch {
+	case !f.wraps(a.ContentType):
+		return OtherType
+	case len(a.ContentEncoding) > 0 && !bytes.EqualFold(a.ContentEncoding, identity):
+		return Encoded
+	case a.Kind == Empty && f.cfg.Errors != Envelope:
+		return NoContent
+	case a.Kind == Other && f.cfg.Mode != Legacy:
+		return NotJSON
+	}
+	return Wrapped
+}
+
+// Bare tells whether an answer that is Enveloped has to be so without its body, which
+// is no JSON.
+func (f *Filter) Bare(a *Answer) bool { return f.judgeBody(a) != Wrapped }
+
+var identity = []byte("identity")
+
+func succeeded(status int) bool { return status == 200 || status == 201 || status == 203 }
+
+// wraps tells whether a media type is wrapped, whatever its parameters.
+func (f *Filter) wraps(contentType []byte) bool {
+	kind, _, _ := bytes.Cut(contentType, semicolon)
+	kind = bytes.TrimSpace(kind)
+	for _, t := range f.cfg.Types {
+		if is(kind, t) {
+			return true
+		}
+	}
+	if f.cfg.Mode == Legacy {
+		return false
+	}
+	const suffix = "+json"
+	n := len(kind) - len(suffix)
+	return is(kind, "application/json") || n > 0 && is(kind[n:], suffix) && bytes.IndexByte(kind[:n], '/') > 0
+}
+
+var semicolon = []byte{';'}
+
+// is compares b with a text in lower case.
+func is(b []byte, lower string) bool {
+	if len(b) != len(lower) {
+		return false
+	}
+	for i, c := range b {
+		if 'A' <= c && c <= 'Z' {
+			c |= 0x20
+		}
+		if c != lower[i] {
+			return false
+		}
+	}
+	return true
+}

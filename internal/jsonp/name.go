@@ -1,0 +1,134 @@
+package jsonp
+
+// Mode says what a callback may be called.
+type Mode uint8
+
+const (
+	// Dotted takes names of Strict joined by dots, with indices:
+	// angular.callbacks._0, CKEDITOR._.jsonpCallbacks[197]. Up to MostName in all.
+	Dotted Mode = iota
+	// Strict takes one identifier of ASCII letters, digits, _ and $, up to 128.
+	Strict
+	// Legacy takes what ngx_http_jsonp_callback took: ASCII letters, digits and _,
+	// also as the first character, up to MostName.
+	Legacy
+)
+
+// String is what the configuration calls it.
+func (m Mode) String() string {
+	switch m {
+	case Dotted:
+		return "dotted"
+	case Strict:
+		return "strict"
+	case Legacy:
+		return "legacy"
+	}
+	return "unknown"
+}
+
+const (
+	// MostName is the longest name of any mode, in bytes.
+	MostName = 255
+
+	mostStrict = 128
+)
+
+// Valid tells whether a callback may be called name. Words that the language keeps for
+// itself are never identifiers; Legacy does not care.
+func (m Mode) Valid(name []byte) bool {
+	switch m {
+	case Strict:
+		return len(name) > 0 && len(name) <= mostStrict && identifier(name) == len(name) && !reserved(name)
+	case Dotted:
+		return len(name) <= MostName && dotted(name)
+	case Legacy:
+		return len(name) > 0 && len(name) <= MostName && plain(name)
+	}
+	return false
+}
+
+// dotted tells whether name is ident[1][2].ident and so on.
+func dotted(name []byte) bool {
+	for {
+		n := identifier(name)
+		if n == 0 || reserved(name[:n]) {
+			return false
+		}
+		name = name[n:]
+		for len(name) > 0 && name[0] == '[' {
+			if n = index(name); n == 0 {
+				return false
+			}
+			name = name[n:]
+		}
+		if len(name) == 0 {
+			return true
+		}
+		if name[0] != '.' {
+			return false
+		}
+		name = name[1:]
+	}
+}
+
+// index is the length of the "[123]" that b begins with; 0 if it doesn't.
+func index(b []byte) int {
+	i := 1
+	for i < len(b) && isDigit(b[i]) {
+		i++
+	}
+	if i == 1 || i == len(b) || b[i] != ']' {
+		return 0
+	}
+	return i + 1
+}
+
+// identifier is the length of the identifier that b begins with; 0 if it doesn't.
+func identifier(b []byte) int {
+	for i, c := range b {
+		if !isWord(c) && c != '$' || i == 0 && isDigit(c) {
+			return i
+		}
+	}
+	return len(b)
+}
+
+func plain(name []byte) bool {
+	for _, c := range name {
+		if !isWord(c) {
+			return false
+		}
+	}
+	return true
+}
+
+// partOf tells whether c may stand in a name of a mode.
+func partOf(c byte, m Mode) bool {
+	switch {
+	case isWord(c):
+		return true
+	case c == '$':
+		return m != Legacy
+	}
+	return m == Dotted && (c == '.' || c == '[' || c == ']')
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func isWord(c byte) bool {
+	return isDigit(c) || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_'
+}
+
+// reserved tells whether a word can't be an identifier (ECMA-262, section 12.7.2, with
+// those of strict mode and of modules).
+func reserved(word []byte) bool {
+	switch string(word) {
+	case "await", "break", "case", "catch", "class", "const", "continue", "debugger", "default", "delete", "do",
+		"else", "enum", "export", "extends", "false", "finally", "for", "function", "if", "implements", "import",
+		"in", "instanceof", "interface", "let", "new", "null", "package", "private", "protected", "public", "return",
+		"static", "super", "switch", "this", "throw", "true", "try", "typeof", "var", "void", "while", "with", "yield":
+		return true
+	}
+	return false
+}

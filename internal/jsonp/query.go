@@ -1,0 +1,192 @@
+package jsonp
+
+import "bytes"
+
+// Asked is what a query says of a callback.
+type Asked uint8
+
+const (
+	// NotAsked says that there is none, or one without a name.
+	NotAsked Asked = iota
+	// Misnamed says that it may not be called so, or is called differently twice.
+	Misnamed
+	// Named says that it has a name.
+	Named
+)
+
+// Name finds the callback in a query, which is without its question mark. The name is
+// appended to dst, percent-decoded; room for MostName bytes is enough. What is appended
+// counts only if the query is Named.
+//
+// An argument may be there more than once if it always says the same. Legacy does not
+// decode, takes the last one, and none if any of them is wrong.
+func (f *Filter) Name(dst, query []byte) ([]byte, Asked) {
+	if f.cfg.Mode == Legacy {
+		return f.lastName(dst, query)
+	}
+	start, found := len(dst), false
+	for len(query) > 0 {
+		var arg []byte
+		arg, query, _ = bytes.Cut(query, ampersand)
+		value, ok := f.valueOf(arg, f.params)
+		switch {
+		case !ok:
+			continue
+		case found && !decodesTo(value, dst[start:]):
+			return dst[:start], Misnamed
+		case found:
+			continue
+		}
+		if dst, ok = appendDecoded(dst, value); !ok {
+			return dst[:start], Misnamed
+		}
+		found = true
+	}
+	return dst, f.asked(dst[start:])
+}
+
+func (f *Filter) lastName(dst, query []byte) ([]byte, Asked) {
+	start, wrong := len(dst), false
+	for len(query) > 0 {
+		var arg []byte
+		arg, query, _ = bytes.Cut(query, ampersand)
+		value, ok := f.valueOf(arg, f.params)
+		if !ok {
+			continue
+		}
+		if len(value) > MostName || !plain(value) {
+			wrong = true
+			continue
+		}
+		dst = append(dst[:start], value...)
+	}
+	if wrong {
+		return dst[:start], Misnamed
+	}
+	return dst, f.asked(dst[start:])
+}
+
+func (f *Filter) asked(name []byte) Asked {
+	switch {
+	case len(name) == 0:
+		return NotAsked
+	case f.cfg.Mode.Valid(name) && f.allowed(name):
+		return Named
+	}
+	return Misnamed
+}
+
+func (f *Filter) allowed(name []byte) bool {
+	for _, begin := range f.cfg.Names {
+		if len(name) >= len(begin) && string(name[:len(begin)]) == begin {
+			return true
+		}
+	}
+	return len(f.cfg.Names) == 0
+}
+
+// Strip appends the query to dst without the callback and the other arguments that are
+// to be stripped; those that stay keep their order and bytes. If nothing is left of a
+// query that was not empty, its question mark has to go too.
+func (f *Filter) Strip(dst, query []byte) []byte {
+	kept := false
+	for more := true; more; {
+		var arg []byte
+		arg, query, more = bytes.Cut(query, ampersand)
+		if _, ok := f.valueOf(arg, f.strip); ok {
+			continue
+		}
+		if kept {
+			dst = append(dst, '&')
+		}
+		dst, kept = append(dst, arg...), true
+	}
+	return dst
+}
+
+// Strips tells whether Strip would take anything out of a query.
+func (f *Filter) Strips(query []byte) bool {
+	for len(query) > 0 {
+		var arg []byte
+		arg, query, _ = bytes.Cut(query, ampersand)
+		if _, ok := f.valueOf(arg, f.strip); ok {
+			return true
+		}
+	}
+	return false
+}
+
+var ampersand, equals = []byte{'&'}, []byte{'='}
+
+// valueOf is the value of an argument if it is called one of names, as it was sent. An
+// argument without one has an empty value.
+func (f *Filter) valueOf(arg []byte, names []string) (value []byte, ok bool) {
+	if len(arg) == 0 {
+		return nil, false
+	}
+	name, value, _ := bytes.Cut(arg, equals)
+	for _, want := range names {
+		if string(name) == want || f.cfg.Mode != Legacy && decodesTo(name, want) {
+			return value, true
+		}
+	}
+	return nil, false
+}
+
+// decodesTo tells whether s is want, percent-encoded or not.
+func decodesTo[T string | []byte](s []byte, want T) bool {
+	if len(s) < len(want) {
+		return false
+	}
+	for i := range len(want) {
+		c, n := decodeOne(s)
+		if n == 0 || c != want[i] {
+			return false
+		}
+		s = s[n:]
+	}
+	return len(s) == 0
+}
+
+// appendDecoded appends s percent-decoded to dst; false if that is longer than a name,
+// or s is not well-formed.
+func appendDecoded(dst, s []byte) ([]byte, bool) {
+	for most := len(dst) + MostName; len(s) > 0; {
+		c, n := decodeOne(s)
+		if n == 0 || len(dst) == most {
+			return dst, false
+		}
+		dst, s = append(dst, c), s[n:]
+	}
+	return dst, true
+}
+
+// decodeOne decodes the first character of s, which took n bytes; n is 0 if there is
+// none, or none that is well-formed.
+func decodeOne(s []byte) (c byte, n int) {
+	switch {
+	case len(s) == 0:
+		return 0, 0
+	case s[0] == '+':
+		return ' ', 1
+	case s[0] != '%':
+		return s[0], 1
+	case len(s) < 3:
+		return 0, 0
+	}
+	high, low := hexDigit(s[1]), hexDigit(s[2])
+	if high < 0 || low < 0 {
+		return 0, 0
+	}
+	return byte(high<<4 | low), 3
+}
+
+func hexDigit(c byte) int {
+	switch {
+	case isDigit(c):
+		return int(c - '0')
+	case 'a' <= c|0x20 && c|0x20 <= 'f':
+		return int(c|0x20-'a') + 10
+	}
+	return -1
+}

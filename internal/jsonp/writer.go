@@ -1,0 +1,95 @@
+package jsonp
+
+import (
+	"errors"
+	"io"
+)
+
+// Writer wraps a body that is on its way, of whatever length. It passes on what comes
+// in pieces as they are, small ones joined with what lies around them, and ends the
+// call at Close. Its zero value takes a Reset before anything else.
+type Writer struct {
+	clean cleaner
+	to    io.Writer
+	buf   []byte
+	begin begin
+	tails [2]string // of a body, and of an empty one
+	err   error
+}
+
+const joined = 4 << 10
+
+// errClosed is what writing to a Writer says that is closed.
+var errClosed = errors.New("jsonp: the call has ended")
+
+// Reset begins a call whose bytes go to w. c is not needed afterwards.
+func (w *Writer) Reset(to io.Writer, c *Call) {
+	if w.buf == nil {
+		w.buf = make([]byte, 0, joined)
+	}
+	w.clean = cleaner{as: c.filter.cfg.Mode == Legacy}
+	w.to, w.begin, w.err = to, begin{}, nil
+	w.tails = [2]string{c.tail(false), c.tail(true)}
+	w.buf = c.AppendHead(w.buf[:0])
+}
+
+// Write takes the next piece of the body. After an error all further calls fail alike.
+func (w *Writer) Write(p []byte) (int, error) {
+	if w.err == nil {
+		w.err = w.clean.clean(p, w)
+	}
+	if w.err != nil {
+		return 0, w.err
+	}
+	return len(p), nil
+}
+
+// Close ends the call, and not what lies below.
+func (w *Writer) Close() error {
+	if w.err != nil {
+		return w.err
+	}
+	if _, err := w.clean.finish(w); err != nil {
+		w.err = err
+		return err
+	}
+	tail := w.tails[0]
+	if w.begin.kind() == Empty {
+		tail = w.tails[1]
+	}
+	w.buf = append(w.buf, tail...)
+	if w.err = w.flush(); w.err != nil {
+		return w.err
+	}
+	w.err = errClosed
+	return nil
+}
+
+func (w *Writer) take(p []byte) error {
+	_ = w.begin.take(p) // it never fails
+	if len(w.buf)+len(p) <= joined {
+		w.buf = append(w.buf, p...)
+		return nil
+	}
+	// What is there has to be sent anyway: it takes along what fits.
+	n := 0
+	if len(w.buf) > 0 {
+		n = joined - min(len(w.buf), joined)
+		w.buf = append(w.buf, p[:n]...)
+		if err := w.flush(); err != nil {
+			return err
+		}
+	}
+	if p = p[n:]; len(p) < joined {
+		w.buf = append(w.buf, p...)
+		return nil
+	}
+	_, err := w.to.Write(p)
+	return err
+}
+
+func (w *Writer) flush() error {
+	_, err := w.to.Write(w.buf)
+	w.buf = w.buf[:0]
+	return err
+}
