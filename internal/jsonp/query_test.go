@@ -82,6 +82,24 @@ func TestFindsTheName(t *testing.T) {
 	f("callback="+strings.Repeat("a", 256), "", Misnamed)
 }
 
+// Whatever is asked for, a buffer of MostName bytes is enough.
+func TestNameStaysInItsBuffer(t *testing.T) {
+	room := make([]byte, MostName, MostName+1)
+	for _, m := range []Mode{Dotted, Strict, Legacy} {
+		f := with(t, m, nil)
+		for _, query := range []string{
+			"callback=" + strings.Repeat("a", 5000), "callback=" + strings.Repeat("%61", 256),
+			"callback=" + strings.Repeat("a", 255) + "&callback=" + strings.Repeat("b", 255),
+		} {
+			clear(room[:cap(room)])
+			got, _ := f.Name(room[:0], []byte(query))
+			if cap(got) != cap(room) || room[:cap(room)][MostName] != 0 {
+				t.Errorf("%s: %.20q: it is left", m, query)
+			}
+		}
+	}
+}
+
 func TestAllowedNames(t *testing.T) {
 	f := with(t, Dotted, func(c *Config) { c.Names = []string{"jQuery", "angular.callbacks._"} })
 	for query, want := range map[string]Asked{

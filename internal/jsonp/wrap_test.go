@@ -220,6 +220,7 @@ func FuzzWrap(f *testing.F) {
 // calls counts what a Writer writes, and fails from a certain call on.
 type calls struct {
 	n, fails int
+	first    int // length of the first
 	longest  int
 }
 
@@ -228,6 +229,9 @@ var errFull = errors.New("full")
 func (c *calls) Write(p []byte) (int, error) {
 	if c.n++; c.n == c.fails {
 		return 0, errFull
+	}
+	if c.n == 1 {
+		c.first = len(p)
 	}
 	c.longest = max(c.longest, len(p))
 	return len(p), nil
@@ -248,14 +252,33 @@ func TestWriterHoldsLittle(t *testing.T) {
 		t.Errorf("%d writes for %d bytes", to.n, 30*len(short))
 	}
 	_, _ = w.Write(long)
-	if to.n != 2 || to.longest < len(long)-joined {
-		t.Errorf("%d writes, the longest of %d bytes", to.n, to.longest)
+	if to.n != 2 || to.first != joined || to.longest < len(long)-joined {
+		t.Errorf("%d writes, the first of %d bytes and the longest of %d", to.n, to.first, to.longest)
 	}
 	if err := w.Close(); err != nil || to.n != 3 {
 		t.Errorf("%d writes, %v", to.n, err)
 	}
 	if _, err := w.Write(short); err == nil || w.Close() == nil || to.n != 3 {
 		t.Error("it goes on after the end")
+	}
+}
+
+// A writer that is used again knows nothing of a body that was given up.
+func TestWriterAgain(t *testing.T) {
+	var w Writer
+	for _, m := range []Mode{Dotted, Legacy, Dotted} {
+		f := with(t, m, nil)
+		c := f.Call([]byte("f"), Wrapped, 200)
+		for _, body := range []string{"\xef\xbb", "1\xe2\x80", "1  ", ""} {
+			w.Reset(&calls{}, &c)
+			_, _ = w.Write([]byte(body)) // calls takes it
+			var out bytes.Buffer
+			w.Reset(&out, &c)
+			_, _ = w.Write([]byte("\ufeff\xa8{}")) // as does a buffer
+			if err := w.Close(); err != nil || out.String() != wrap(f, "f", "\ufeff\xa8{}") {
+				t.Errorf("%s: after %q: got %q, %v", m, body, &out, err)
+			}
+		}
 	}
 }
 
