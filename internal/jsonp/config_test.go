@@ -90,7 +90,7 @@ func TestDrops(t *testing.T) {
 			}
 		}
 	}
-	bytes := []string{"Content-Length", "content-encoding", "Content-Range", "Accept-Ranges", "ETag", "Last-Modified", "Content-MD5", "Digest", "Content-Digest", "Repr-Digest"}
+	bytes := []string{"Content-Length", "content-encoding", "Content-Range", "Accept-Ranges", "ETag", "Last-Modified", "Content-MD5", "Digest", "Content-Digest", "Repr-Digest", "x-amz-crc32"}
 	kept := []string{"Cache-Control", "Vary", "Age", "Expires", "X-Other", "Access-Control-Allow-Origin"}
 	dotted := with(t, Dotted, nil)
 	f(dotted, true, append(bytes, "Set-Cookie", "SET-COOKIE", "Content-Type", "X-Content-Type-Options")...)

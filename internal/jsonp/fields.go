@@ -37,7 +37,7 @@ func (c *Call) AppendLines(dst []byte) []byte {
 // lower case.
 var dropped = []string{
 	"content-length", "content-encoding", "content-range", "accept-ranges", "etag", "last-modified",
-	"content-md5", "digest", "content-digest", "repr-digest", "signature", "signature-input",
+	"content-md5", "digest", "content-digest", "repr-digest", "signature", "signature-input", "x-amz-crc32",
 }
 
 // Drops tells whether a wrapped answer has not the field of this name that the plain one
