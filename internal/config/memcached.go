@@ -24,10 +24,10 @@ type Memcached struct {
 	LongKeys string `yaml:"long_keys" default:"miss" enum:"miss|hash"`
 	// The client that wrote the values, by which their flags are understood: whether they
 	// are compressed, serialised or plain. `raw` takes them as they are, save that gzip,
-	// zlib and zstd are known by their first bytes; `cmf` is Cache::Memcached::Fast,
-	// `perl` Cache::Memcached, `pecl` PHP's memcache and `php` PHP's memcached. A serialised
-	// value is a miss.
-	Values string `yaml:"values" default:"raw" enum:"raw|cmf|perl|pecl|php|pylibmc|python-memcached|pymemcache|dalli|spymemcached"`
+	// zlib and zstd are known by their first bytes, and `bytes` without that; `cmf` is
+	// Cache::Memcached::Fast, `perl` Cache::Memcached, `pecl` PHP's memcache and `php` PHP's
+	// memcached. A serialised value is a miss.
+	Values string `yaml:"values" default:"raw" enum:"raw|bytes|cmf|perl|pecl|php|pylibmc|python-memcached|pymemcache|dalli|spymemcached"`
 	// Which of memcached's protocols is spoken: `meta` has what is left of a value's life and
 	// lets processes agree who renews it; `auto` asks each server whether it has it, and takes
 	// `text` if not.
