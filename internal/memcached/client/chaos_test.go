@@ -1,0 +1,110 @@
+package client
+
+import (
+	"bytes"
+	"io"
+	"math/rand/v2"
+	"sync/atomic"
+)
+
+// chaos makes a fake server misbehave. Nil does nothing.
+type chaos struct {
+	pieces bool         // reads and writes are short
+	mixed  bool         // values of one line come in another order, some twice
+	oneIn  atomic.Int64 // of so many replies one is spoilt; 0 none
+	struck [spoilers]atomic.Int64
+}
+
+// spoilers is how many ways there are to spoil a reply.
+const spoilers = 9
+
+// strike spoils what is in the session's buffer from an offset on, with luck. false ends
+// the connection.
+func (c *chaos) strike(s *session, from int) bool {
+	if c == nil {
+		return true
+	}
+	n := c.oneIn.Load()
+	if n == 0 || s.random.Int64N(n) != 0 {
+		return true
+	}
+	how := s.random.IntN(spoilers)
+	c.struck[how].Add(1)
+	reply := bytes.Clone(s.out.Bytes()[from:])
+	s.out.Truncate(from)
+	return c.spoil(s, how, reply)
+}
+
+func (c *chaos) spoil(s *session, how int, reply []byte) bool {
+	switch how {
+	case 0: // the connection ends without a reply
+		s.flush()
+		return false
+	case 1: // the connection ends within the reply
+		s.out.Write(reply[:s.random.IntN(len(reply))])
+		s.flush()
+		return false
+	case 2: // a byte is missing
+		i := s.random.IntN(len(reply))
+		s.out.Write(append(reply[:i:i], reply[i+1:]...))
+	case 3: // there is one too many
+		i := s.random.IntN(len(reply))
+		s.out.Write(append(append(reply[:i:i], 'x'), reply[i:]...))
+	case 4: // the reply comes twice
+		s.out.Write(reply)
+		s.out.Write(reply)
+	case 5: // it does not come
+	case 6: // another key's value comes
+		s.out.WriteString("VALUE other 0 5\r\nother\r\n")
+		s.out.Write(reply)
+	case 7: // nothing that was asked for comes
+		s.out.WriteString("SERVER_ERROR out of memory\r\n")
+	case 8: // the CRLF before the end is not one
+		if i := bytes.LastIndex(reply[:len(reply)-1], []byte("\r\n")); i >= 0 {
+			reply[i] = ' '
+		}
+		s.out.Write(reply)
+	}
+	return true
+}
+
+// order is the order in which the values of one line come.
+func (c *chaos) order(s *session, values []string) []string {
+	if c != nil && c.mixed && len(values) > 1 {
+		s.random.Shuffle(len(values), func(i, j int) { values[i], values[j] = values[j], values[i] })
+		if s.random.IntN(2) == 0 {
+			values = append(values, values[0])
+		}
+	}
+	return values
+}
+
+// write writes b, in pieces.
+func (c *chaos) write(w io.Writer, b []byte, r *rand.Rand) bool {
+	for c != nil && c.pieces && len(b) > 1 {
+		n := 1 + r.IntN(len(b))
+		if _, err := w.Write(b[:n]); err != nil {
+			return false
+		}
+		b = b[n:]
+	}
+	_, err := w.Write(b)
+	return err == nil
+}
+
+// short makes reads short.
+func (c *chaos) short(nc io.Reader, r *rand.Rand) io.Reader {
+	if c == nil || !c.pieces {
+		return nc
+	}
+	return &shortReader{nc, r}
+}
+
+type shortReader struct {
+	io.Reader
+	random *rand.Rand
+}
+
+func (s *shortReader) Read(b []byte) (int, error) {
+	return s.Reader.Read(b[:1+s.random.IntN(min(len(b), 300))])
+}

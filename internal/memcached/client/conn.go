@@ -1,0 +1,230 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/memcached/wire"
+)
+
+// conn is one connection, from its handshake to its end. The lane's writer has out; the
+// goroutine that reads has in and what follows it; sent and armed are under the lane's
+// lock.
+type conn struct {
+	server *server
+	nc     net.Conn        // raw, or TLS over it
+	sock   net.Conn        // what reaches the kernel
+	raw    syscall.RawConn // of sock where commands are written to it without TLS; nil otherwise
+	meta   bool
+
+	mu    *sync.Mutex // the lane's
+	sent  []*Call     // handed over to the reader, in the order of the commands
+	armed bool        // there is a read deadline, not after the time when the oldest call is late
+
+	out      wire.Writer
+	unsent   []byte // of out
+	writable func(fd uintptr) bool
+	writeErr error
+
+	in       *wire.Reader
+	readable func(fd uintptr) bool
+	readErr  error
+	heard    int64 // when bytes came last, in nanoseconds of Client.now
+	proved   bool  // a reply has come after the handshake
+	reply    wire.Reply
+	due      []*Call // due[next:] are owed replies; taken from sent as a whole
+	next     int
+	last     int   // due[next:last] are answered by the frame that is being read
+	filling  *Call // whose value is being read; nil with valuing: nobody's
+	valuing  bool
+	scrap    []byte // memory for nobody's values
+}
+
+// bufferSize is how much is read from a connection at once.
+const bufferSize = 64 << 10
+
+func newConn(s *server, nc, sock net.Conn) *conn {
+	c := &conn{server: s, nc: nc, sock: sock, in: wire.NewReader(bufferSize)}
+	if nc == sock {
+		c.raw = rawOf(sock)
+	}
+	c.readable, c.writable = c.readRaw, c.writeRaw
+	s.metrics.opened.Inc()
+	s.metrics.open.Add(1)
+	return c
+}
+
+var (
+	errTimeout = errors.New("memcached: no reply in time")
+	errText    = errors.New("memcached: the server speaks text only")
+	errEnded   = errors.New("memcached: the server closed the connection")
+)
+
+// refusal is an error that a server answered with.
+type refusal struct{ text string }
+
+func (r *refusal) Error() string { return "memcached: the server refuses: " + r.text }
+
+func refused(r *wire.Reply) error {
+	kind := map[wire.Kind]string{wire.Error: "ERROR", wire.ClientError: "CLIENT_ERROR", wire.ServerError: "SERVER_ERROR"}[r.Kind]
+	return &refusal{fmt.Sprintf("%s %.100q", kind, r.Text)}
+}
+
+// end closes the connection, which ends reading and writing. TLS would say goodbye first,
+// and could wait for that.
+func (c *conn) end() { _ = c.sock.Close() }
+
+// encode makes the commands of batch. A call that can't be sent is finished, and its
+// place in batch is nil.
+func (c *conn) encode(batch []*Call) {
+	c.out.Reset()
+	for i, x := range batch {
+		if err := c.command(x); err == errText {
+			batch[i] = nil
+			x.stored = Unsupported
+			x.finish(Miss)
+		} else if err != nil {
+			batch[i] = nil
+			x.finish(BadKey)
+		}
+	}
+	c.unsent = c.out.Bytes()
+}
+
+func (c *conn) command(x *Call) (err error) {
+	x.first = true
+	switch {
+	case x.cmd.Op == wire.MarkStale && !c.meta:
+		return errText
+	case x.cmd.Op != wire.Get:
+		return c.out.Command(&x.cmd)
+	case c.meta:
+		cmd := x.cmd
+		cmd.Op = wire.MetaGet
+		return c.out.Command(&cmd)
+	}
+	x.first, err = c.out.Get(x.cmd.Key)
+	return err
+}
+
+// flush writes what was encoded. If it can't, the connection ends, and the reader sees to
+// the calls.
+func (c *conn) flush() {
+	var err error
+	if c.raw == nil {
+		_, err = c.nc.Write(c.unsent)
+	} else if err = c.raw.Write(c.writable); err == nil {
+		err = c.writeErr
+	}
+	c.unsent = nil
+	c.server.metrics.batches.Inc()
+	if err != nil {
+		c.end()
+	}
+}
+
+// writeRaw is called by raw.Write at first and whenever there is room, until it returns
+// true.
+func (c *conn) writeRaw(fd uintptr) bool {
+	for len(c.unsent) > 0 {
+		n, err := writeNow(int(fd), c.unsent)
+		if err == syscall.EAGAIN {
+			return false
+		}
+		if err != nil {
+			c.writeErr = err
+			return true
+		}
+		c.unsent = c.unsent[n:]
+	}
+	return true
+}
+
+// arm sees to it that there is a read deadline when a call that was sent now is late. It is called
+// with the lane's lock.
+func (c *conn) arm(now int64) {
+	if !c.armed {
+		c.armed = true
+		c.deadline(now + int64(min(c.server.client.cfg.FirstByteTimeout, c.server.client.cfg.Timeout)))
+	}
+}
+
+func (c *conn) deadline(at int64) {
+	_ = c.sock.SetReadDeadline(c.server.client.began.Add(time.Duration(at)))
+}
+
+// late is asked when the read deadline has passed: it says whether the oldest call is
+// late, and moves the deadline if not.
+func (c *conn) late() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var oldest *Call
+	switch {
+	case c.next < len(c.due):
+		oldest = c.due[c.next]
+	case len(c.sent) > 0:
+		oldest = c.sent[0]
+	default:
+		c.armed = false
+		_ = c.sock.SetReadDeadline(time.Time{})
+		return false
+	}
+	cfg := &c.server.client.cfg
+	at := min(oldest.sent+int64(cfg.Timeout), max(oldest.sent, c.heard)+int64(cfg.FirstByteTimeout))
+	if at <= int64(c.server.client.now()) {
+		return true
+	}
+	c.deadline(at)
+	return false
+}
+
+// fail finishes the calls that a connection owes a reply when it ends for fault.
+func (c *conn) fail(calls []*Call, fault error) {
+	if c.server.client.ctx.Err() != nil {
+		finish(calls, Down, false)
+		return
+	}
+	frame, rest := headFrame(calls)
+	var refusal *refusal
+	switch {
+	case errors.Is(fault, errTimeout):
+		c.server.failed(len(calls), fault)
+		finish(calls, Timeout, false)
+	case errors.Is(fault, wire.ErrGarbled):
+		c.server.failed(1, fault)
+		finish(frame, Garbled, false)
+		finish(rest, Down, true)
+	case errors.As(fault, &refusal):
+		c.server.failed(1, fault)
+		finish(frame, Refused, false)
+		finish(rest, Down, true)
+	default:
+		if len(calls) > 0 && !c.proved {
+			c.server.failed(len(calls), fault)
+		}
+		finish(calls, Down, c.proved)
+	}
+}
+
+// headFrame splits calls after those that are answered together with the first.
+func headFrame(calls []*Call) (frame, rest []*Call) {
+	n := min(1, len(calls))
+	for n < len(calls) && !calls[n].first {
+		n++
+	}
+	return calls[:n], calls[n:]
+}
+
+func finish(calls []*Call, r Result, again bool) {
+	for _, x := range calls {
+		x.again = again
+		x.finish(r)
+	}
+}
+
+// gone counts the end of the connection.
+func (c *conn) gone() { c.server.metrics.open.Add(-1) }

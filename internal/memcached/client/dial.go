@@ -1,0 +1,187 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/memcached/wire"
+)
+
+// dialer makes connections, as net.Dialer does.
+type dialer interface {
+	DialContext(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// connect makes a connection that is ready for calls. With Auto it asks the server what it
+// speaks; one that closes the connection upon the question, as twemproxy does, gets a
+// new one and text.
+func (s *server) connect() (*conn, error) {
+	p := s.client.cfg.Protocol
+	c, err := s.open(p)
+	if p == Auto && errors.Is(err, io.EOF) {
+		c, err = s.open(Text)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("memcached: server %s: %w", s.at.Address, err)
+	}
+	s.protocol.Store(uint32(Text))
+	if c.meta {
+		s.protocol.Store(uint32(Meta))
+	}
+	return c, nil
+}
+
+func (s *server) open(p Protocol) (*conn, error) {
+	cfg := &s.client.cfg
+	ctx, cancel := context.WithTimeout(s.client.ctx, cfg.ConnectTimeout)
+	defer cancel()
+	network, address := s.at.dials()
+	sock, err := cfg.dial.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	nc := sock
+	if s.at.TLS != nil {
+		t := tls.Client(sock, s.tls())
+		if err := t.HandshakeContext(ctx); err != nil {
+			sock.Close()
+			return nil, err
+		}
+		nc = t
+	}
+	c := newConn(s, nc, sock)
+	if err := c.handshake(p); err != nil {
+		c.end()
+		c.gone()
+		return nil, err
+	}
+	return c, nil
+}
+
+// tls names the server if the configuration does not.
+func (s *server) tls() *tls.Config {
+	cfg := s.at.TLS
+	if cfg.ServerName == "" && !cfg.InsecureSkipVerify {
+		cfg = cfg.Clone()
+		cfg.ServerName = "localhost"
+		if host, _, err := net.SplitHostPort(s.at.Address); err == nil {
+			cfg.ServerName = host
+		}
+	}
+	return cfg
+}
+
+// handshake logs in, finds out what is spoken and how large an item may be.
+func (c *conn) handshake(p Protocol) error {
+	cfg := &c.server.client.cfg
+	stop := context.AfterFunc(c.server.client.ctx, c.end)
+	defer stop()
+	if err := c.sock.SetDeadline(time.Now().Add(cfg.FirstByteTimeout)); err != nil {
+		return err
+	}
+	for _, step := range [...]func(Protocol) error{c.login, c.choose, c.settings} {
+		if err := step(p); err != nil {
+			return err
+		}
+	}
+	if c.in.Buffered() > 0 {
+		return garbled("more than was asked for")
+	}
+	return c.sock.SetDeadline(time.Time{})
+}
+
+// login is ASCII authentication: what would be stored is user and password.
+func (c *conn) login(Protocol) error {
+	a := c.server.client.cfg.Auth
+	if a == nil {
+		return nil
+	}
+	switch err := c.ask(&wire.Command{Op: wire.Set, Key: []byte("auth"), Value: []byte(a.User + " " + a.Password)}); {
+	case err != nil:
+		return err
+	case c.reply.Kind >= wire.Error:
+		return refused(&c.reply)
+	case c.reply.Kind != wire.Stored:
+		return garbled("the login is answered by a reply of kind %d", c.reply.Kind)
+	}
+	return nil
+}
+
+// choose finds out what is spoken, and that the server answers.
+func (c *conn) choose(p Protocol) error {
+	if p != Text {
+		if err := c.ask(&wire.Command{Op: wire.Probe}); err != nil {
+			return err
+		}
+		if c.meta = c.reply.Kind == wire.NoOp; c.meta {
+			return nil
+		}
+		if p == Meta || c.reply.Kind != wire.Error && c.reply.Kind != wire.ClientError {
+			return fmt.Errorf("no meta protocol: %w", refused(&c.reply))
+		}
+	}
+	if err := c.ask(&wire.Command{Op: wire.Version}); err != nil {
+		return err
+	}
+	if c.reply.Kind != wire.Release && c.reply.Kind != wire.Error {
+		return refused(&c.reply)
+	}
+	return nil
+}
+
+// settings asks a server with the meta protocol, which is memcached itself, for the size
+// of the largest item. Others might close the connection.
+func (c *conn) settings(Protocol) error {
+	if !c.meta {
+		return nil
+	}
+	err := c.ask(&wire.Command{Op: wire.Settings})
+	for ; err == nil && c.reply.Kind == wire.Stat; err = c.listen() {
+		if size, ok := bytes.CutPrefix(c.reply.Text, []byte("item_size_max ")); ok {
+			if n, err := strconv.ParseInt(string(size), 10, 64); err == nil {
+				c.server.largest.Store(n)
+			}
+		}
+	}
+	return err
+}
+
+// ask sends one command of the handshake, and reads one line of its reply.
+func (c *conn) ask(cmd *wire.Command) error {
+	c.out.Reset()
+	if err := c.out.Command(cmd); err != nil {
+		return err
+	}
+	if _, err := c.nc.Write(c.out.Bytes()); err != nil {
+		return err
+	}
+	return c.listen()
+}
+
+// listen reads one line.
+func (c *conn) listen() error {
+	for {
+		line, err := c.in.Line()
+		if err != nil {
+			return err
+		}
+		if line != nil {
+			if !c.reply.Parse(line) {
+				return garbled("a line like %.60q", line)
+			}
+			return nil
+		}
+		n, err := c.nc.Read(c.in.Room())
+		c.in.Filled(n)
+		if n == 0 && err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,258 @@
+package client
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"github.com/kasoku/kasoku/internal/memcached/wire"
+)
+
+// read reads replies until the connection is of no more use, and says why.
+func (c *conn) read() error {
+	for {
+		var err error
+		if c.raw == nil {
+			err = c.readStream()
+		} else if err = c.raw.Read(c.readable); err == nil {
+			err = c.readErr
+		}
+		switch {
+		case !errors.Is(err, os.ErrDeadlineExceeded):
+			return err
+		case c.late():
+			return errTimeout
+		}
+	}
+}
+
+// readStream reads from what is no plain socket.
+func (c *conn) readStream() error {
+	for {
+		n, err := c.nc.Read(c.in.Room())
+		if n > 0 {
+			if err := c.took(n); err != nil {
+				return err
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// readRaw is called by raw.Read at first and whenever there may be bytes, and returns true
+// to end it. As long as raw.Read is not left, a notice of new bytes is kept from one wait
+// to the next, so that a read which did not fill its room need not be followed by another
+// one that finds nothing. While replies are owed it is: the end of the stream may have come
+// along with what was read, and is not told twice.
+func (c *conn) readRaw(fd uintptr) bool {
+	for {
+		room := c.in.Room()
+		n, err := readNow(int(fd), room)
+		switch {
+		case err == syscall.EAGAIN:
+			return false
+		case err != nil:
+			c.readErr = err
+			return true
+		case n == 0:
+			c.readErr = errEnded
+			return true
+		}
+		if c.readErr = c.took(n); c.readErr != nil {
+			return true
+		}
+		if n < len(room) && c.next == len(c.due) {
+			return false
+		}
+	}
+}
+
+// took gives what was read to the calls.
+func (c *conn) took(n int) error {
+	c.in.Filled(n)
+	c.heard = int64(c.server.client.now())
+	for {
+		if c.valuing {
+			value, whole, err := c.in.Data()
+			if err != nil || !whole {
+				return err
+			}
+			c.filled(value)
+		}
+		line, err := c.in.Line()
+		if err != nil || line == nil {
+			return err
+		}
+		if err := c.answer(line); err != nil {
+			return err
+		}
+	}
+}
+
+// frame returns the calls that the next reply is for: one, or those of a line of a
+// text get. Without any there must be no reply.
+func (c *conn) frame() []*Call {
+	if c.next == c.last {
+		if c.next == len(c.due) {
+			c.mu.Lock()
+			c.due, c.sent = c.sent, c.due[:0]
+			c.mu.Unlock()
+			c.next = 0
+		}
+		frame, _ := headFrame(c.due[c.next:])
+		c.last = c.next + len(frame)
+	}
+	return c.due[c.next:c.last]
+}
+
+// answered finishes the calls of the frame.
+func (c *conn) answered(frame []*Call) {
+	for i, x := range frame {
+		r := Miss
+		if x.hits() {
+			r = Hit
+		}
+		frame[i] = nil
+		x.finish(r)
+	}
+	c.next = c.last
+	c.proved = true
+	c.server.answered()
+}
+
+func garbled(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{wire.ErrGarbled}, args...)...)
+}
+
+// answer takes a line of a reply.
+func (c *conn) answer(line []byte) error {
+	frame := c.frame()
+	r := &c.reply
+	switch {
+	case !r.Parse(line):
+		return garbled("a line like %.60q", line)
+	case len(frame) == 0:
+		return garbled("%.60q, which was not asked for", line)
+	case frame[0].cmd.Op != wire.Get:
+		return c.changed(frame, r)
+	case r.Kind == wire.Value && r.Meta == c.meta:
+		return c.value(frame, r)
+	case r.Kind == wire.End && !c.meta:
+		share(frame)
+		c.answered(frame)
+		return nil
+	case r.Kind == wire.Miss && c.meta:
+		c.answered(frame)
+		return nil
+	case r.Kind >= wire.Error:
+		return refused(r)
+	}
+	return garbled("%.60q to a get", line)
+}
+
+// value begins with a value. Text may answer the keys of a line in any order, and a key
+// once or as often as it was asked for.
+func (c *conn) value(frame []*Call, r *wire.Reply) error {
+	known := false
+	c.filling = nil
+	for _, x := range frame {
+		if bytes.Equal(x.cmd.Key, r.Key) {
+			known = true
+			if !x.found {
+				c.filling = x
+				break
+			}
+		}
+	}
+	switch {
+	case !known:
+		return garbled("a value for the key %.60q, which was not asked for", r.Key)
+	case r.Size > c.server.client.cfg.MaxValue:
+		return garbled("a value of %d bytes", r.Size)
+	}
+	into := c.scrap
+	if c.filling != nil {
+		c.filling.took(r)
+		into = c.filling.data
+	}
+	c.valuing = true
+	c.in.Begin(into, int(r.Size))
+	return nil
+}
+
+// filled ends a value.
+func (c *conn) filled(value []byte) {
+	c.valuing = false
+	if c.filling == nil {
+		if cap(value) <= keepValue {
+			c.scrap = value
+		}
+		return
+	}
+	c.filling.data = value
+	if c.meta {
+		c.answered(c.due[c.next:c.last])
+	}
+}
+
+// share gives calls of a frame for the same key the one value that came for it: a proxy
+// may have asked for it once.
+func share(frame []*Call) {
+	for _, x := range frame {
+		if x.found {
+			continue
+		}
+		for _, y := range frame {
+			if y.found && bytes.Equal(x.cmd.Key, y.cmd.Key) {
+				x.found, x.flags, x.cas, x.hasCAS = true, y.flags, y.cas, y.hasCAS
+				x.data = append(x.data[:0], y.data...)
+				break
+			}
+		}
+	}
+}
+
+// outcomes are what replies mean to commands that change something.
+var outcomes = map[wire.Kind]StoreResult{
+	wire.Stored: Stored, wire.Deleted: Stored, wire.Done: Stored, wire.NotStored: NotStored, wire.Exists: Exists, wire.NotFound: NotFound,
+}
+
+// tooLarge is how memcached refuses a value for its size, after having read it whole.
+var tooLarge = []byte("object too large")
+
+// changed takes the reply to a command that is no get.
+func (c *conn) changed(frame []*Call, r *wire.Reply) error {
+	x := frame[0]
+	stores := x.cmd.Op == wire.Add || x.cmd.Op == wire.Set || x.cmd.Op == wire.CAS
+	if outcome, ok := outcomes[r.Kind]; ok && fits(x.cmd.Op, r.Kind) {
+		x.stored = outcome
+	} else if r.Kind == wire.ServerError && stores {
+		x.stored = StoreRefused
+		if bytes.HasPrefix(r.Text, tooLarge) {
+			x.stored = TooLarge
+		}
+	} else if r.Kind >= wire.Error {
+		return refused(r)
+	} else {
+		return garbled("a reply of kind %d to a command of kind %d", r.Kind, x.cmd.Op)
+	}
+	c.answered(frame)
+	return nil
+}
+
+// fits says whether a reply that means success is that of op.
+func fits(op wire.Op, kind wire.Kind) bool {
+	switch kind {
+	case wire.Stored:
+		return op == wire.Add || op == wire.Set || op == wire.CAS
+	case wire.Deleted:
+		return op == wire.Delete
+	case wire.Done:
+		return op == wire.MarkStale
+	}
+	return true
+}

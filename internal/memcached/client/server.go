@@ -1,0 +1,130 @@
+package client
+
+import (
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/memcached/wire"
+)
+
+// server is one server: its lanes and whether it is down.
+//
+// down is set by whoever counts the failure that is one too many, and taken back by the
+// probe that it starts. While it is set nobody dials but the probe; connections that
+// are still there go on, and their replies change nothing.
+type server struct {
+	client  *Client
+	at      *Server
+	lanes   []*lane
+	metrics *metrics
+
+	down     atomic.Bool
+	failures atomic.Int32 // calls that failed since the last reply
+	protocol atomic.Uint32
+	largest  atomic.Int64           // bytes of the largest item, 0 not known
+	trouble  atomic.Pointer[string] // the last fault; nil none
+}
+
+func newServer(c *Client, at *Server) *server {
+	s := &server{client: c, at: at}
+	s.protocol.Store(uint32(c.cfg.Protocol))
+	for range c.cfg.Connections {
+		s.lanes = append(s.lanes, &lane{server: s})
+	}
+	s.metrics = newMetrics(c.cfg.Metrics, c.cfg.Name, at.Address)
+	s.watch(c.cfg.Metrics, c.cfg.Name)
+	return s
+}
+
+func (s *server) meta() bool { return Protocol(s.protocol.Load()) == Meta }
+
+// lane chooses a lane.
+func (s *server) lane() *lane {
+	if len(s.lanes) == 1 {
+		return s.lanes[0]
+	}
+	return s.lanes[rand.IntN(len(s.lanes))]
+}
+
+// do makes the call, a second time if the connection went away without a reply.
+func (s *server) do(x *Call) {
+	s.try(x)
+	if x.again {
+		s.metrics.retries.Inc()
+		x.restart()
+		s.try(x)
+	}
+}
+
+func (s *server) try(x *Call) {
+	if s.down.Load() {
+		x.result, x.stored = Down, StoreDown
+		return
+	}
+	l := s.lane()
+	l.put(x)
+	x.await(l)
+}
+
+// change makes a call that is no Get, and says what became of it.
+func (s *server) change(x *Call) StoreResult {
+	if wire.CheckKey(x.cmd.Key) != nil {
+		x.stored = StoreBadKey
+	} else {
+		s.do(x)
+	}
+	s.metrics.stores[x.stored].Inc()
+	return x.stored
+}
+
+// itemHead is what memcached adds to key and value of an item: its head of 48 bytes, CAS
+// number, flags, the key's end and CRLF.
+const itemHead = 48 + 8 + 4 + 1 + 2
+
+func (s *server) tooLarge(key, value []byte) bool {
+	n, most := int64(len(value)), s.largest.Load()
+	return n > s.client.cfg.MaxValue || most > 0 && n+int64(len(key))+itemHead > most
+}
+
+// answered takes note of replies.
+func (s *server) answered() {
+	if s.failures.Load() != 0 {
+		s.failures.Store(0)
+	}
+}
+
+// failed counts n calls that failed for err, and starts a probe when they are too many.
+func (s *server) failed(n int, err error) {
+	text := err.Error()
+	s.trouble.Store(&text)
+	if int(s.failures.Add(int32(n))) < s.client.cfg.Breaker.Failures || !s.down.CompareAndSwap(false, true) {
+		return
+	}
+	s.metrics.downed.Inc()
+	s.client.spawn(s.probe)
+}
+
+// probe connects to a server that is down until it can, and then serves that connection.
+func (s *server) probe() {
+	for {
+		select {
+		case <-time.After(spread(s.client.cfg.Breaker.RetryEvery)):
+		case <-s.client.ctx.Done():
+			return
+		}
+		c, err := s.connect()
+		if err != nil {
+			text := err.Error()
+			s.trouble.Store(&text)
+			continue
+		}
+		s.failures.Store(0)
+		s.down.Store(false)
+		s.lanes[0].adopt(c)
+		return
+	}
+}
+
+// spread gives d, give or take a tenth, so that several nodes do not probe at once.
+func spread(d time.Duration) time.Duration { return d - d/10 + rand.N(d/5+1) }
