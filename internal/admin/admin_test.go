@@ -30,6 +30,16 @@ func (g *group) Drain(_ context.Context, r DrainRequest) (DrainResult, error) {
 	return DrainResult{Origin: r.Origin, State: map[bool]string{false: "drained", true: "up"}[r.Undo], InFlight: 2}, nil
 }
 
+// spread is a service that knows of a key where it is.
+type spread struct{ *fake }
+
+func (s *spread) Ring(key string) RingPlace {
+	if key == "a b" {
+		return RingPlace{Key: key, Trouble: "bad-key"}
+	}
+	return RingPlace{Key: key, RingSpot: &RingSpot{Hash: 7, Point: 9, Server: "10.0.0.1:11211", Sent: "ns:" + key}}
+}
+
 // fake is a service whose answers are set by the test.
 type fake struct {
 	name   string
@@ -197,6 +207,15 @@ func TestRoutes(t *testing.T) {
 	f("POST", "/api/v1/drain", `{"service":"site","url":"http://a"}`, 400, "unknown field")
 	o.Services[len(o.Services)-1].Service.(*group).fail = fmt.Errorf("no origin: %w", ErrInput)
 	f("POST", "/api/v1/drain", `{"service":"site","origin":"http://a"}`, 400, "no origin")
+
+	o.Services = append(o.Services, Mounted{Service: &spread{&fake{name: "counts"}}, Accepting: true})
+	f("GET", "/api/v1/ring?service=counts&key=k", "", 200, `"server": "10.0.0.1:11211"`)
+	f("GET", "/api/v1/ring?service=counts&key=k&key=a+b", "", 200, `"trouble": "bad-key"`)
+	f("GET", "/api/v1/ring?service=counts", "", 400, "give a key")
+	f("GET", "/api/v1/ring?service=counts"+strings.Repeat("&key=k", mostRingKeys+1), "", 400, "at most 1000")
+	f("GET", "/api/v1/ring?service=orders&key=k", "", 400, "spreads no keys")
+	f("GET", "/api/v1/ring?service=nobody&key=k", "", 404, "there is no service")
+	f("POST", "/api/v1/ring", "{}", 405, "takes GET")
 
 	orders.fail = fmt.Errorf("no key: %w", ErrInput)
 	f("POST", "/api/v1/explain", `{"service":"orders"}`, 400, "no key")

@@ -55,6 +55,7 @@ GET  /api/v1/config     the configuration that runs, and the last reload
 POST /api/v1/explain    how a request would be answered
 POST /api/v1/purge      drop entries from the cache
 POST /api/v1/drain      let an origin have no new requests, or have them again
+GET  /api/v1/ring       which memcached server has a key; ?service=NAME&key=KEY
 `)
 }
 

@@ -112,6 +112,7 @@ func (s *Server) routes(metrics *telemetry.Registry) http.Handler {
 		{"POST", "/api/v1/explain", http.HandlerFunc(s.explain)},
 		{"POST", "/api/v1/purge", http.HandlerFunc(s.purge)},
 		{"POST", "/api/v1/drain", http.HandlerFunc(s.drain)},
+		{"GET", "/api/v1/ring", http.HandlerFunc(s.ring)},
 	} {
 		mux.Handle(route.method+" "+route.path, route.handler)
 		mux.HandleFunc(route.path, func(w http.ResponseWriter, r *http.Request) {

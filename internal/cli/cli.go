@@ -27,6 +27,7 @@ const (
 
 // Environment is what a command sees of the world.
 type Environment struct {
+	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Signals        <-chan os.Signal // for serve: SIGHUP reloads, SIGTERM and SIGINT stop
 	Lookup         func(name string) (string, bool)
@@ -38,7 +39,7 @@ type Environment struct {
 func System() Environment {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	return Environment{Stdout: os.Stdout, Stderr: os.Stderr, Signals: signals, Lookup: os.LookupEnv}
+	return Environment{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Signals: signals, Lookup: os.LookupEnv}
 }
 
 // commands is the command line. A command is a struct with a Run method.
@@ -47,6 +48,7 @@ type commands struct {
 	Check   checkCommand   `cmd:"" help:"Tell every mistake in a configuration file."`
 	Purge   purgeCommand   `cmd:"" help:"Drop entries from the cache of a running Kasoku."`
 	Drain   drainCommand   `cmd:"" help:"Let an origin have no new requests, or have them again."`
+	Ring    ringCommand    `cmd:"" help:"Tell which memcached server has a key."`
 	Import  importCommand  `cmd:"" help:"Print the configuration that replaces another program."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 }

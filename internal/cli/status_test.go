@@ -10,6 +10,7 @@ import (
 // status is the program that scripts use to see exit codes.
 func status() {
 	cmd := exec.Command(os.Args[1], os.Args[2:]...)
+	cmd.Stdin = os.Stdin
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	err := cmd.Run()
 	code := 0

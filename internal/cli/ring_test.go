@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// ringFile is a file with the service of the walk-through.
+func ringFile(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "kasoku.yaml")
+	text := `
+services:
+  counts:
+    type: memcached
+    listen: 127.0.0.1:10080
+    servers: ["127.0.0.1:20000", "127.0.0.1:20001", "127.0.0.1:20002"]
+    distribution: {name: cmf-ketama, points: 150}
+    locations: [{path: /, key: a}]
+`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func noVariables(string) (string, bool) { return "", false }
+
+// TestRingTellsAsItReads asks for a key only once the one before was answered, as a program
+// does that has ring in a pipe.
+func TestRingTellsAsItReads(t *testing.T) {
+	in, ask := io.Pipe()
+	told, out := io.Pipe()
+	file, code := ringFile(t), make(chan int, 1)
+	go func() {
+		defer out.Close()
+		defer in.Close()
+		code <- Main([]string{"ring", "-c", file, "-"}, Environment{Stdin: in, Stdout: out, Stderr: io.Discard, Lookup: noVariables})
+	}()
+	answers := bufio.NewReader(told)
+	for _, key := range []string{"a", "b", "100::100"} {
+		if _, err := io.WriteString(ask, key+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		line, err := answers.ReadString('\n')
+		if err != nil || !strings.HasPrefix(line, key+"\t") {
+			t.Fatalf("of %s: %q, %v", key, line, err)
+		}
+	}
+	ask.Close()
+	if got := <-code; got != codeWell {
+		t.Errorf("exit code %d", got)
+	}
+}
+
+// TestRingOfManyKeys wants a line for each of many keys, in their order.
+func TestRingOfManyKeys(t *testing.T) {
+	const many = 50_000
+	var in, out, errs bytes.Buffer
+	for i := range many {
+		fmt.Fprintf(&in, "user::%d\n", i)
+	}
+	if code := Main([]string{"ring", "-c", ringFile(t), "-"}, Environment{Stdin: &in, Stdout: &out, Stderr: &errs, Lookup: noVariables}); code != codeWell {
+		t.Fatalf("exit code %d: %s", code, errs.String())
+	}
+	servers, i := map[string]int{}, 0
+	for line := range strings.Lines(out.String()) {
+		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(fields) != 4 || fields[0] != fmt.Sprintf("user::%d", i) {
+			t.Fatalf("line %d: %q", i, line)
+		}
+		servers[fields[3]]++
+		i++
+	}
+	if i != many || len(servers) != 3 {
+		t.Errorf("%d lines, servers %v", i, servers)
+	}
+}
+
+// TestRingRefusesEndlessLines also keeps what was asked before.
+func TestRingRefusesEndlessLines(t *testing.T) {
+	var out, errs bytes.Buffer
+	in := strings.NewReader("a\n" + strings.Repeat("x", longestLine+1))
+	code := Main([]string{"ring", "-c", ringFile(t), "-"}, Environment{Stdin: in, Stdout: &out, Stderr: &errs, Lookup: noVariables})
+	if code != codeInput || !strings.HasPrefix(out.String(), "a\t") || !strings.Contains(errs.String(), "line 2 of standard input is longer") {
+		t.Errorf("exit code %d, %q, %q", code, out.String(), errs.String())
+	}
+}
