@@ -40,11 +40,12 @@ func WritePerl(t testing.TB, client Options, items map[string]string) {
 	}
 }
 
-// runWriter runs a program of .tools/memcached with a script of this folder, and returns
-// what it prints.
-func runWriter(t testing.TB, input *bytes.Buffer, program, script string) string {
+// runWriter runs a program of .tools/memcached with a script of this folder and its
+// arguments, and returns what it prints.
+func runWriter(t testing.TB, input *bytes.Buffer, program, script string, args ...string) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), tool(program), filepath.Join(harness.Root(), "integration", "memcached", filepath.FromSlash(script)))
+	path := filepath.Join(harness.Root(), "integration", "memcached", filepath.FromSlash(script))
+	cmd := exec.CommandContext(t.Context(), tool(program), append([]string{path}, args...)...)
 	var said bytes.Buffer
 	cmd.Stdin, cmd.Stderr = input, &said
 	out, err := cmd.Output()
