@@ -38,7 +38,7 @@ func newHit(t testing.TB, set func(*Config)) *hit {
 func (h *hit) serve() int64 {
 	f := h.filter
 	name, asked := f.Name(h.name, h.query)
-	if f.Admit([]byte("GET"), asked, false) != Wrapped {
+	if f.Admit(&Request{Method: []byte("GET"), Asked: asked}) != Wrapped {
 		return -1
 	}
 	key := f.Strip(h.key, h.query)

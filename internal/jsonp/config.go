@@ -44,6 +44,13 @@ type Config struct {
 	// CrossOrigin adds "Cross-Origin-Resource-Policy: cross-origin" in place of what the
 	// answer says: what forbids other sites would forbid the callback.
 	CrossOrigin bool
+	// CDNNoStore tells caches of a CDN, in header fields that only they heed, not to keep
+	// wrapped answers: for those that leave the callback out of what they know an answer
+	// by, and would give one page's call to another.
+	CDNNoStore bool
+	// ScriptOnly refuses what a browser wants for something else than a script, by its
+	// Sec-Fetch-Dest. Clients that say nothing of it are answered.
+	ScriptOnly bool
 	// Public wraps what is asked for with a Cookie or Authorization too. Any site can
 	// read what is wrapped, in the name of any of its visitors.
 	Public bool
@@ -89,10 +96,11 @@ const (
 )
 
 // Defaults is what a mode does if nothing else is said. Legacy does what
-// ngx_http_jsonp_callback did.
+// ngx_http_jsonp_callback did, save that it wraps with credentials only where Public is
+// set: that module did always.
 func Defaults(m Mode) Config {
 	if m == Legacy {
-		return Config{Param: "callback", Mode: Legacy, Types: []string{"text/html"}, Invalid: Pass, Type: Unchanged, Public: true}
+		return Config{Param: "callback", Mode: Legacy, Types: []string{"text/html"}, Invalid: Pass, Type: Unchanged}
 	}
 	return Config{Param: "callback", Mode: m, Prefix: "/**/"}
 }
@@ -191,10 +199,10 @@ func (c *Config) checkLegacy() error {
 		return errors.New("invalid: mode legacy passes what has no valid name")
 	case c.Prefix != "" || c.Guard || c.Newline:
 		return errors.New("mode legacy has neither prefix nor guard nor newline: its answers are to be the old ones, byte by byte")
-	case c.Type != Unchanged || c.Attachment || c.CrossOrigin:
-		return errors.New("mode legacy leaves the header as it is: no type, attachment or cross-origin")
-	case !c.Public || c.Errors != OnlySuccess:
-		return errors.New("mode legacy is public and wraps only 200")
+	case c.Type != Unchanged || c.Attachment || c.CrossOrigin || c.CDNNoStore:
+		return errors.New("mode legacy leaves the header as it is: no type, attachment, cross-origin or no-store for CDNs")
+	case c.Errors != OnlySuccess:
+		return errors.New("errors: mode legacy wraps only 200")
 	case len(c.Types) == 0:
 		return errors.New("types: mode legacy wraps only what is named here")
 	}

@@ -41,7 +41,7 @@ func TestRefusesConfigs(t *testing.T) {
 	f(Legacy, "as it is", func(c *Config) { c.Type = Text })
 	f(Legacy, "as it is", func(c *Config) { c.Attachment = true })
 	f(Legacy, "as it is", func(c *Config) { c.CrossOrigin = true })
-	f(Legacy, "public", func(c *Config) { c.Public = false })
+	f(Legacy, "as it is", func(c *Config) { c.CDNNoStore = true })
 	f(Legacy, "only 200", func(c *Config) { c.Errors = AsIs })
 	f(Legacy, "types:", func(c *Config) { c.Types = nil })
 }
@@ -76,6 +76,8 @@ func TestFields(t *testing.T) {
 	f(lines(with(t, Strict, func(c *Config) { c.Type, c.Attachment, c.CrossOrigin = Text, true, true }), Wrapped, 200),
 		"Content-Type: text/javascript; charset=utf-8\r\n"+nosniff+
 			"Content-Disposition: attachment; filename=f.txt\r\nCross-Origin-Resource-Policy: cross-origin\r\n")
+	f(lines(with(t, Dotted, func(c *Config) { c.CDNNoStore = true }), Wrapped, 200),
+		"Content-Type: application/javascript; charset=utf-8\r\n"+nosniff+"CDN-Cache-Control: no-store\r\nSurrogate-Control: no-store\r\n")
 	f(lines(with(t, Dotted, func(c *Config) { c.Errors = Envelope }), Enveloped, 404),
 		"Content-Type: application/javascript; charset=utf-8\r\n"+nosniff+"X-Status: 404\r\n")
 	f(lines(with(t, Legacy, nil), Wrapped, 200), "")
@@ -94,9 +96,9 @@ func TestDrops(t *testing.T) {
 	kept := []string{"Cache-Control", "Vary", "Age", "Expires", "X-Other", "Access-Control-Allow-Origin"}
 	dotted := with(t, Dotted, nil)
 	f(dotted, true, append(bytes, "Set-Cookie", "SET-COOKIE", "Content-Type", "X-Content-Type-Options")...)
-	f(dotted, false, append(kept, "Content-Disposition", "Cross-Origin-Resource-Policy", "X-Status")...)
-	f(with(t, Dotted, func(c *Config) { c.Attachment, c.CrossOrigin, c.Errors = true, true, Envelope }), true,
-		"Content-Disposition", "Cross-Origin-Resource-Policy", "X-Status")
+	f(dotted, false, append(kept, "Content-Disposition", "Cross-Origin-Resource-Policy", "X-Status", "CDN-Cache-Control", "Surrogate-Control")...)
+	f(with(t, Dotted, func(c *Config) { c.Attachment, c.CrossOrigin, c.CDNNoStore, c.Errors = true, true, true, Envelope }), true,
+		"Content-Disposition", "Cross-Origin-Resource-Policy", "X-Status", "CDN-Cache-Control", "surrogate-control")
 	legacy := with(t, Legacy, nil)
 	f(legacy, true, bytes...)
 	f(legacy, false, append(kept, "Content-Type", "Set-Cookie", "X-Content-Type-Options")...)

@@ -19,6 +19,9 @@ func (c *Config) lines() []byte {
 	if c.CrossOrigin {
 		b = append(b, "Cross-Origin-Resource-Policy: cross-origin\r\n"...)
 	}
+	if c.CDNNoStore {
+		b = append(b, "CDN-Cache-Control: no-store\r\nSurrogate-Control: no-store\r\n"...)
+	}
 	return b
 }
 
@@ -54,5 +57,6 @@ func (f *Filter) Drops(name []byte) bool {
 	return is(name, "set-cookie") || is(name, "content-type") || is(name, "x-content-type-options") ||
 		f.cfg.Attachment && is(name, "content-disposition") ||
 		f.cfg.CrossOrigin && is(name, "cross-origin-resource-policy") ||
+		f.cfg.CDNNoStore && (is(name, "cdn-cache-control") || is(name, "surrogate-control")) ||
 		f.cfg.Errors == Envelope && is(name, "x-status")
 }

@@ -11,20 +11,31 @@ type Answer struct {
 	Kind Kind
 }
 
-// Admit judges a request by its method, by what Name has found in its query, and by
-// whether it has a Cookie or Authorization. Wrapped means that the answer is to be
-// judged.
-func (f *Filter) Admit(method []byte, asked Asked, credentials bool) Reason {
+// Request is what a request is judged by.
+type Request struct {
+	Method []byte
+	// Asked is what Name has found in its query.
+	Asked Asked
+	// Credentials says that it has a Cookie or Authorization.
+	Credentials bool
+	// Destination is its Sec-Fetch-Dest; nil where it has none.
+	Destination []byte
+}
+
+// Admit judges a request. Wrapped means that the answer is to be judged.
+func (f *Filter) Admit(r *Request) Reason {
 	switch {
-	case string(method) != "GET" && string(method) != "HEAD":
+	case string(r.Method) != "GET" && string(r.Method) != "HEAD":
 		return OtherMethod
-	case asked == NotAsked:
+	case r.Asked == NotAsked:
 		return NoCallback
-	case asked == Misnamed && f.cfg.Invalid == Refuse:
+	case r.Asked == Misnamed && f.cfg.Invalid == Refuse:
 		return BadName
-	case asked == Misnamed:
+	case r.Asked == Misnamed:
 		return BadNamePassed
-	case credentials && !f.cfg.Public:
+	case f.cfg.ScriptOnly && r.Destination != nil && string(r.Destination) != "script":
+		return NotScript
+	case r.Credentials && !f.cfg.Public:
 		return HasCredentials
 	}
 	return Wrapped

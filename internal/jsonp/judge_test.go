@@ -1,6 +1,7 @@
 package jsonp
 
 import (
+	"encoding/json"
 	"regexp"
 	"strings"
 	"testing"
@@ -20,35 +21,55 @@ func TestReasonsAreComplete(t *testing.T) {
 			t.Errorf("%s: no name of its own, or no sentence about it", r.Name)
 		}
 		names[r.Name] = true
+		if refused := r.Action == RefuseIt; refused != (r.Status >= 400) || refused != json.Valid([]byte(r.Refusal)) || strings.Contains(r.Refusal, "\n") {
+			t.Errorf("%s: refused with %d and %q", r.Name, r.Status, r.Refusal)
+		}
+		if r.Lines != "" && (r.Action != LeaveIt || !strings.HasSuffix(r.Lines, "\r\n")) {
+			t.Errorf("%s: lines %q", r.Name, r.Lines)
+		}
 	}
-	if Reason(99).String() != "unknown" || strings.Contains(Refusal, "\n") {
-		t.Error("an unknown reason has a name, or the refusal more than one line")
+	if Reason(99).String() != "unknown" {
+		t.Error("an unknown reason has a name")
 	}
 }
 
 func TestAdmit(t *testing.T) {
 	refuses := with(t, Dotted, nil)
 	passes := with(t, Dotted, func(c *Config) { c.Invalid, c.Public = Pass, true })
+	scripts := with(t, Dotted, func(c *Config) { c.ScriptOnly = true })
 	legacy := with(t, Legacy, nil)
-	f := func(filter *Filter, method string, asked Asked, credentials bool, want Reason) {
+	f := func(filter *Filter, r Request, want Reason) {
 		t.Helper()
-		if got := filter.Admit([]byte(method), asked, credentials); got != want {
+		if r.Method == nil {
+			r.Method = []byte("GET")
+		}
+		if got := filter.Admit(&r); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
-	f(refuses, "GET", Named, false, Wrapped)
-	f(refuses, "HEAD", Named, false, Wrapped)
-	f(refuses, "POST", Named, false, OtherMethod)
-	f(refuses, "OPTIONS", Misnamed, false, OtherMethod)
-	f(refuses, "get", Named, false, OtherMethod)
-	f(refuses, "GET", NotAsked, true, NoCallback)
-	f(refuses, "GET", Misnamed, false, BadName)
-	f(refuses, "GET", Misnamed, true, BadName)
-	f(refuses, "GET", Named, true, HasCredentials)
-	f(passes, "GET", Misnamed, false, BadNamePassed)
-	f(passes, "GET", Named, true, Wrapped)
-	f(legacy, "GET", Misnamed, false, BadNamePassed)
-	f(legacy, "GET", Named, true, Wrapped)
+	image, script := []byte("image"), []byte("script")
+	f(refuses, Request{Asked: Named}, Wrapped)
+	f(refuses, Request{Method: []byte("HEAD"), Asked: Named}, Wrapped)
+	f(refuses, Request{Method: []byte("POST"), Asked: Named}, OtherMethod)
+	f(refuses, Request{Method: []byte("OPTIONS"), Asked: Misnamed}, OtherMethod)
+	f(refuses, Request{Method: []byte("get"), Asked: Named}, OtherMethod)
+	f(refuses, Request{Asked: NotAsked, Credentials: true}, NoCallback)
+	f(refuses, Request{Asked: Misnamed}, BadName)
+	f(refuses, Request{Asked: Misnamed, Credentials: true}, BadName)
+	f(refuses, Request{Asked: Named, Credentials: true}, HasCredentials)
+	f(refuses, Request{Asked: Named, Destination: image}, Wrapped)
+	f(passes, Request{Asked: Misnamed}, BadNamePassed)
+	f(passes, Request{Asked: Named, Credentials: true}, Wrapped)
+	f(scripts, Request{Asked: Named}, Wrapped)
+	f(scripts, Request{Asked: Named, Destination: script}, Wrapped)
+	f(scripts, Request{Asked: Named, Destination: image}, NotScript)
+	f(scripts, Request{Asked: Named, Destination: []byte{}}, NotScript)
+	f(scripts, Request{Asked: Named, Destination: image, Credentials: true}, NotScript)
+	f(scripts, Request{Asked: Named, Destination: script, Credentials: true}, HasCredentials)
+	f(scripts, Request{Asked: Misnamed, Destination: image}, BadName)
+	f(scripts, Request{Asked: NotAsked, Destination: image}, NoCallback)
+	f(legacy, Request{Asked: Misnamed}, BadNamePassed)
+	f(legacy, Request{Asked: Named, Credentials: true}, HasCredentials)
 }
 
 func TestJudge(t *testing.T) {
@@ -56,7 +77,7 @@ func TestJudge(t *testing.T) {
 	envelope := with(t, Dotted, func(c *Config) { c.Errors = Envelope })
 	asIs := with(t, Dotted, func(c *Config) { c.Errors = AsIs })
 	legacy := with(t, Legacy, nil)
-	const json, html = "application/json", "text/html"
+	const object, html = "application/json", "text/html"
 	f := func(filter *Filter, status int, kind, coding string, body Kind, want Reason) {
 		t.Helper()
 		a := Answer{Status: status, ContentType: []byte(kind), ContentEncoding: []byte(coding), Kind: body}
@@ -66,17 +87,17 @@ func TestJudge(t *testing.T) {
 	}
 	for _, filter := range []*Filter{success, envelope, asIs} {
 		for _, status := range []int{200, 201, 203} {
-			f(filter, status, json, "", JSON, Wrapped)
-			f(filter, status, json, "", Unseen, Wrapped)
-			f(filter, status, json, "gzip", Unseen, Encoded)
+			f(filter, status, object, "", JSON, Wrapped)
+			f(filter, status, object, "", Unseen, Wrapped)
+			f(filter, status, object, "gzip", Unseen, Encoded)
 			f(filter, status, html, "gzip", JSON, OtherType)
 		}
-		f(filter, 204, json, "", Empty, NoBody)
-		f(filter, 205, json, "", Empty, NoBody)
-		f(filter, 304, json, "", Empty, NoBody)
-		f(filter, 101, json, "", Empty, NoBody)
-		f(filter, 206, json, "", JSON, Part)
-		f(filter, 200, json, "", Other, NotJSON)
+		f(filter, 204, object, "", Empty, NoBody)
+		f(filter, 205, object, "", Empty, NoBody)
+		f(filter, 304, object, "", Empty, NoBody)
+		f(filter, 101, object, "", Empty, NoBody)
+		f(filter, 206, object, "", JSON, Part)
+		f(filter, 200, object, "", Other, NotJSON)
 		f(filter, 200, "APPLICATION/Json ; charset=UTF-8", "identity", JSON, Wrapped)
 		f(filter, 200, "application/problem+json", "", JSON, Wrapped)
 		f(filter, 200, "application/hal+JSON;v=1", "", JSON, Wrapped)
@@ -91,21 +112,21 @@ func TestJudge(t *testing.T) {
 	f(asIs, 200, "text/javascript", "", JSON, OtherType)
 
 	for _, status := range []int{202, 301, 404, 500} {
-		f(success, status, json, "", JSON, OtherStatus)
-		f(asIs, status, json, "", JSON, Wrapped)
+		f(success, status, object, "", JSON, OtherStatus)
+		f(asIs, status, object, "", JSON, Wrapped)
 		f(asIs, status, html, "", JSON, OtherType)
-		f(asIs, status, json, "", Empty, NoContent)
+		f(asIs, status, object, "", Empty, NoContent)
 	}
-	f(success, 200, json, "", Empty, NoContent)
-	f(envelope, 200, json, "", Empty, Wrapped)
-	f(envelope, 302, json, "", JSON, OtherStatus)
+	f(success, 200, object, "", Empty, NoContent)
+	f(envelope, 200, object, "", Empty, Wrapped)
+	f(envelope, 302, object, "", JSON, OtherStatus)
 	for _, status := range []int{202, 404, 500} {
-		f(envelope, status, json, "", JSON, Enveloped)
-		f(envelope, status, json, "", Empty, Enveloped)
-		f(envelope, status, json, "", Other, Enveloped)
+		f(envelope, status, object, "", JSON, Enveloped)
+		f(envelope, status, object, "", Empty, Enveloped)
+		f(envelope, status, object, "", Other, Enveloped)
 		f(envelope, status, html, "", Other, Enveloped)
 		f(envelope, status, html, "gzip", Other, Enveloped)
-		f(envelope, status, json, "gzip", Unseen, Encoded)
+		f(envelope, status, object, "gzip", Unseen, Encoded)
 	}
 
 	f(legacy, 200, html, "", JSON, Wrapped)
@@ -113,7 +134,7 @@ func TestJudge(t *testing.T) {
 	f(legacy, 200, html, "", Other, Wrapped)
 	f(legacy, 200, html, "", Empty, NoContent)
 	f(legacy, 200, html, "gzip", Unseen, Encoded)
-	f(legacy, 200, json, "", JSON, OtherType)
+	f(legacy, 200, object, "", JSON, OtherType)
 	for _, status := range []int{201, 404, 500} {
 		f(legacy, status, html, "", JSON, OtherStatus)
 	}
