@@ -25,6 +25,7 @@ type errand struct {
 	client http1.Fields // with the client's conditions
 	req    policy.Request
 	opt    *policy.Options
+	byKey  bool    // as Plan has it
 	trails bool    // its starter takes trailers
 	seen   *Object // what is to be validated, nil if nothing
 	part   *Object // what may be completed, nil if nothing
@@ -54,7 +55,7 @@ func (c *call) newErrand(seen *Object) *errand {
 	}
 	policy.ParseRequest(&f.req, f.method, client, c.opt)
 	if c.plan != nil {
-		f.content = bytes.Clone(c.plan.Body)
+		f.content, f.byKey = bytes.Clone(c.plan.Body), c.plan.ByKey
 		c.plan.tame(&f.req)
 	}
 	return f

@@ -47,6 +47,12 @@ type Answer struct {
 	// Mark is for how long requests like this one are marked as getting answers
 	// that cannot be shared; 0 for not at all.
 	Mark time.Duration
+	// Remember is for how long an answer with Share is given to all who ask for the same
+	// when the flight is over, if it was held as a whole.
+	Remember time.Duration
+	// After, if set, gets the body of such an answer when those who wait have it, nil if it
+	// was not held or is not whole. The flight is over when it returns.
+	After func(*Body)
 }
 
 // Interim is a 1xx answer.
@@ -93,9 +99,10 @@ type Flight struct {
 	dry        bool // the disk did not take it; of the pump alone
 	fill       FillFunc
 	stamp      cache.Stamp
-	born       uint64 // the newest purge before the origin was asked
-	began      int64  // on the cache's clock, for flights with tags of the caller's
-	fenced     bool   // it has such tags
+	born       uint64        // the newest purge before the origin was asked
+	began      int64         // on the cache's clock, for flights with tags of the caller's
+	fenced     bool          // it has such tags
+	lateFor    time.Duration // as Ask has it
 	limits     *Limits
 	ctx        context.Context
 	cancel     context.CancelCauseFunc
@@ -119,6 +126,7 @@ type Flight struct {
 	loan        *memory      // what the members need of it when the flight has ended
 	beside      int64        // and of other memory, in bytes
 	ended       bool
+	landed      landed
 	changed     chan struct{} // closed at the next change; nil while nobody waits
 }
 
@@ -167,6 +175,7 @@ func (f *Flight) run() {
 	err := errFillLeft // stands only if fly does not return
 	defer func() { f.end(err) }()
 	err = f.fly()
+	f.settle(err)
 }
 
 // fly asks the origin and does with its answer what the answer says.
@@ -332,6 +341,7 @@ func (f *Flight) ending(err error) *disk.Writer {
 	if err != nil {
 		f.fail(err)
 	}
+	f.land()
 	f.store.stats.flying.Add(-f.pieces.held)
 	f.lend()
 	f.pieces.held = 0

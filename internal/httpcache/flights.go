@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/kasoku/kasoku/internal/cache"
 )
@@ -35,6 +36,11 @@ type Ask struct {
 	// After is a flight that failed, if it is flown once more for those who had joined it:
 	// they get what one other brings, even if that fails before all of them have come.
 	After *Flight
+	// Asked is when the request came, on the cache's clock: what a flight that was not over
+	// by then came to is taken. 0: only of one that still runs.
+	Asked int64
+	// Late is for how long such are to be had, if the flight is a new one.
+	Late time.Duration
 	// Fill asks the origin, if the flight is a new one.
 	Fill FillFunc
 }
@@ -83,9 +89,11 @@ func (fs *flights) enter() bool {
 	return !fs.closed
 }
 
-// done takes f out of its shard.
+// done takes f out of its shard, unless others may still come for what it brought.
 func (fs *flights) done(f *Flight) {
-	f.shard.remove(f)
+	if f.landed.weight == 0 {
+		f.shard.remove(f)
+	}
 	f.store.stats.running.Add(-1)
 	fs.wg.Done()
 }
@@ -197,7 +205,7 @@ func (s *Store) shardOf(key []byte) *flightShard {
 func (s *Store) newFlight(sh *flightShard, a *Ask) *Flight {
 	f := &Flight{
 		store: s, shard: sh, key: bytes.Clone(a.Query.Key), fill: a.Fill, limits: s.limits.Load(),
-		part: bytes.Clone(a.Part), pieces: pieces{kept: true},
+		part: bytes.Clone(a.Part), pieces: pieces{kept: true}, lateFor: a.Late,
 	}
 	f.ctx, f.cancel = context.WithCancelCause(s.flights.ctx)
 	f.guess = s.guess(sh, a.Query)
@@ -253,9 +261,12 @@ func (f *Flight) vary() []string {
 // join returns a ticket of a flight that a can join, nil if there is none.
 func (s *Store) join(sh *flightShard, a *Ask) *Ticket {
 	for _, f := range sh.byKey[string(a.Query.Key)] {
-		if s.joinable(f, a) && f.board() {
+		if f == a.After || !s.joinable(f, a) {
+			continue
+		}
+		if boarded, remembered := f.board(a); boarded {
 			s.stats.joined.Add(1)
-			return &Ticket{flight: f, query: a.Query}
+			return &Ticket{flight: f, query: a.Query, remembered: remembered}
 		}
 	}
 	return nil
@@ -274,11 +285,11 @@ func (s *Store) joinable(f *Flight, ask *Ask) bool {
 		return false
 	}
 	f.mu.Lock()
-	a, over := f.answer, f.over()
+	a, past := f.answer, f.past(ask)
 	f.mu.Unlock()
 	tags := &Tags{any: true}
 	switch {
-	case over:
+	case past:
 		return false
 	case a == nil && !f.guess.fits(q), a != nil && !a.Head.answers(q):
 		return false
@@ -304,19 +315,20 @@ func (f *Flight) share() bool {
 	return true
 }
 
-// over tells whether f brings nothing to whoever comes now. What it has stored is
-// in the store. mu is held.
+// over tells whether f has come to something. What it has stored is in the store.
+// mu is held.
 func (f *Flight) over() bool { return f.state >= whole }
 
 // board counts a member in, if f has all its bytes.
-func (f *Flight) board() bool {
+func (f *Flight) board(a *Ask) (boarded, remembered bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.over() || !f.pieces.kept || f.ctx.Err() != nil {
-		return false
+	switch {
+	case f.past(a), !f.over() && (!f.pieces.kept || f.ctx.Err() != nil):
+		return false, false
 	}
 	f.members++
 	f.reclaim()
 	f.pieces.enter()
-	return true
+	return true, f.remembered(a)
 }

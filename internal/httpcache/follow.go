@@ -22,6 +22,7 @@ func (c *call) fetch(seen *Object, why policy.Reason, apart bool) {
 	ask := Ask{Query: &c.query, Seen: seen, Apart: apart, Fill: f.fly}
 	if c.plan != nil {
 		ask.Tags, ask.Since = f.fill.Tags, c.plan.Since
+		ask.Asked, ask.Late = c.plan.Asked, f.fill.Late
 	}
 	if !apart {
 		ask.After = c.failedWith
@@ -118,6 +119,8 @@ func (c *call) follow(t *Ticket, f *errand, why policy.Reason) onward {
 	case c.hop.trailers && len(t.Trailer()) > 0:
 		out.Length = -1 // trailers go behind a body that comes in chunks
 		return c.stream(t, out, status)
+	case t.remembered:
+		c.hit(out.Object, policy.CacheStatus{Reason: policy.Remembered}, 0)
 	case t.Joined() && t.flight == nil && c.plan != nil:
 		c.hit(out.Object, policy.CacheStatus{Reason: policy.Followed}, 0)
 	case t.Joined() && t.flight == nil:
@@ -137,6 +140,9 @@ func (c *call) follow(t *Ticket, f *errand, why policy.Reason) onward {
 
 // usable says whether a response that another has asked for answers this request.
 func (c *call) usable(h *Head) bool {
+	if c.plan != nil && c.plan.ByKey {
+		return true
+	}
 	d := policy.Decide(&c.req, &h.Response, policy.Unmarked, c.now, c.opt)
 	return d.Action == policy.Use || d.Action == policy.UseAndRefresh
 }

@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"io"
+	"log/slog"
+	"runtime/debug"
 
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
@@ -22,12 +24,15 @@ func (f *errand) admitted(fl *Flight, in *origin.Inbound, fields http1.Fields, a
 	f.own = adm.Own
 	storable := f.judge(fl, in, &adm, asked)
 	a := &Answer{Head: f.head(in.Status, adm.Fields, asked), Length: in.Length, Body: in, Share: storable, Keep: storable && f.why == policy.Stored}
+	if f.byKey && storable {
+		a.Remember, a.After = adm.Remember, f.after(adm.After)
+	}
 	f.svc.metrics.stored(f.why)
 	if !storable {
 		f.replaceable(in.Status)
 		return a, nil
 	}
-	if in.Status == 200 && a.Head.Response.ETag.Kind == policy.NoTag {
+	if in.Status == 200 && a.Head.Response.ETag.Kind == policy.NoTag && (!f.byKey || f.fill.Tag != nil) {
 		return f.made(a, in, asked)
 	}
 	f.set.offer(a.Head, in.Length, true)
@@ -37,6 +42,9 @@ func (f *errand) admitted(fl *Flight, in *origin.Inbound, fields http1.Fields, a
 
 // judge says whether all may have a response, and sets why it is stored or not.
 func (f *errand) judge(fl *Flight, in *origin.Inbound, adm *Admission, asked policy.Moment) bool {
+	if f.byKey {
+		return f.judgeByKey(in, adm)
+	}
 	r := policy.ParseResponse(in.Status, adm.Fields, asked, clock(), f.opt)
 	var ok bool
 	if ok, f.why = policy.Storable(&f.req, &r, f.opt); !ok {
@@ -58,6 +66,38 @@ func (f *errand) judge(fl *Flight, in *origin.Inbound, adm *Admission, asked pol
 	return true
 }
 
+// judgeByKey is judge where the filler alone decides.
+func (f *errand) judgeByKey(in *origin.Inbound, adm *Admission) bool {
+	switch {
+	case adm.Why != policy.Fresh:
+		f.why = adm.Why
+	case !adm.Store:
+		f.why = policy.Unsound
+	case in.Length > f.svc.store.limits.Load().MaxObject:
+		f.why = policy.TooLarge
+	default:
+		f.why = policy.Stored
+	}
+	return adm.Store
+}
+
+// after is what a flight does when it has brought its answer. A fault of ours must not
+// make it one that failed.
+func (f *errand) after(do func(*Body)) func(*Body) {
+	if do == nil {
+		return nil
+	}
+	return func(b *Body) {
+		defer func() {
+			if p := recover(); p != nil {
+				f.svc.metrics.faults.Inc()
+				f.svc.log.Error("a fault inside the cache", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+			}
+		}()
+		do(b)
+	}
+}
+
 // head makes the head of a response.
 func (f *errand) head(status int, fields http1.Fields, asked policy.Moment) *Head {
 	return NewHead(policy.ParseResponse(status, fields, asked, clock(), f.opt), fields, f.client, f.opt)
@@ -66,7 +106,7 @@ func (f *errand) head(status int, fields http1.Fields, asked policy.Moment) *Hea
 // made gives a a validator of its body.
 func (f *errand) made(a *Answer, in *origin.Inbound, asked policy.Moment) (*Answer, error) {
 	seal := func(a *Answer, b *Body) *Answer {
-		fields := append(a.Head.Fields[:len(a.Head.Fields):len(a.Head.Fields)], http1.Field{Name: []byte("ETag"), Value: tagOf(b)})
+		fields := append(a.Head.Fields[:len(a.Head.Fields):len(a.Head.Fields)], http1.Field{Name: []byte("ETag"), Value: f.tag(b)})
 		h := f.head(a.Head.Response.Status, fields, asked)
 		h.made = true
 		f.set.offer(h, b.Len(), true)
@@ -96,6 +136,7 @@ func (f *errand) sealed(a *Answer, b *Body, h *Head) *Answer {
 		s.Keep = false
 		return &s
 	}
+	s.Keep = s.Keep && !f.byKey
 	if h == nil {
 		return &s
 	}
@@ -110,6 +151,14 @@ func (f *errand) sealed(a *Answer, b *Body, h *Head) *Answer {
 func (h *Head) sameAs(g *Head) bool {
 	return h.Response.Status == g.Response.Status && bytes.Equal(h.Response.ETag.Value, g.Response.ETag.Value) &&
 		bytes.Equal(h.Fields.Get("Content-Type"), g.Fields.Get("Content-Type"))
+}
+
+// tag is the validator of a body whose origin gave none.
+func (f *errand) tag(b *Body) []byte {
+	if f.fill.Tag != nil {
+		return f.fill.Tag(b)
+	}
+	return tagOf(b)
 }
 
 // tagOf is a strong entity tag of a body.

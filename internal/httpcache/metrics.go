@@ -12,8 +12,8 @@ import (
 type metrics struct {
 	registry *telemetry.Registry
 	service  string
-	requests [64]atomic.Pointer[telemetry.Counter] // by policy.Reason
-	answers  [64]atomic.Pointer[telemetry.Counter] // by policy.Reason
+	requests [96]atomic.Pointer[telemetry.Counter] // by policy.Reason
+	answers  [96]atomic.Pointer[telemetry.Counter] // by policy.Reason
 	by       []*telemetry.Counter                  // by telemetry.Decision, for the report
 	asked    *telemetry.Counter
 	faults   *telemetry.Counter

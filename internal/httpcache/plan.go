@@ -3,6 +3,9 @@ package httpcache
 import (
 	"context"
 	"io"
+	"log/slog"
+	"runtime/debug"
+	"time"
 
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/edge"
@@ -32,6 +35,16 @@ type Plan struct {
 	Own http1.Fields
 	// Filler is asked once when nothing stored answers.
 	Filler Filler
+	// ByKey says that the key and the Filler decide alone who has the same answer: rules
+	// of HTTP for caches count for nothing, and nothing is stored here. See
+	// Admission.Remember.
+	ByKey bool
+	// Asked is when the request came, on the cache's clock. The answer of a flight that was
+	// not over by then is taken, too; 0: only that of one which still runs. It needs
+	// ByKey, and Fill.Late.
+	Asked int64
+	// Why, if set, is told in Cache-Status where nothing is stored.
+	Why policy.Reason
 }
 
 // Filler makes fills.
@@ -58,6 +71,11 @@ type Fill struct {
 	Admit func(status int, fields http1.Fields) Admission
 	// Sound looks at a body that is whole, and says whether it may be stored.
 	Sound func(*Body) bool
+	// Late is for how long after the end of a flight what it came to, a fault too, is
+	// there for those who had asked before that end (Plan.Asked).
+	Late time.Duration
+	// Tag makes the validator of an answer to a Plan.ByKey that has none; nil: it gets none.
+	Tag func(*Body) []byte
 }
 
 // Admission is what becomes of an answer.
@@ -68,6 +86,18 @@ type Admission struct {
 	Own http1.Fields
 	// Store lets others have it, and lets it be stored if nothing else is against it.
 	Store bool
+
+	// Those below are for a Plan.ByKey.
+
+	// Why says why the answer is not stored wherever After stores it; 0: it is.
+	Why policy.Reason
+	// Remember is for how long it is given to whoever asks for the same. It is not, if
+	// what is remembered takes too much memory.
+	Remember time.Duration
+	// After, if set, gets the body of an answer that others may have as well, once all who
+	// wait for it have it; nil if it has not come whole, or is too long to be held. The
+	// flight is not over before it returns.
+	After func(*Body)
 }
 
 // Read answers a GET, a HEAD or a POST that reads, from what is stored or from an
@@ -129,6 +159,9 @@ func (c *call) planned() {
 	found := c.svc.store.Find(&c.query)
 	d := c.decide(&found)
 	d.Reason = c.plan.reason(&d)
+	if found.Object == nil && d.Action == policy.Forward && c.plan.Why != policy.Fresh {
+		d.Reason = c.plan.Why
+	}
 	switch {
 	case d.Action == policy.Use && c.plan.Good:
 		c.hit(found.Object, policy.CacheStatus{Reason: d.Reason}, 0)
@@ -232,4 +265,28 @@ func (c *call) relayWhole(in *origin.Inbound, status policy.CacheStatus) {
 			c.copyRest(out, &ended{in: in, got: int64(len(body))}, nil, body, nil)
 		}
 	}
+}
+
+// Refresh has what p reads, which needs ByKey, fetched for Admission.After to take, unless
+// somebody does already. It answers nothing: the exchange's request only says what to ask
+// for. It tells whether it has begun to.
+func (s *Service) Refresh(x *edge.Exchange, p *Plan) (begun bool) {
+	c := s.enter(x)
+	defer func() {
+		if v := recover(); v != nil {
+			s.metrics.faults.Inc()
+			s.log.Error("a fault inside the cache", slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
+			return // a call that panicked is not used again
+		}
+		c.end()
+		s.calls.Put(c)
+	}()
+	if !c.hop.read(x.Request.Fields) || looped(x.Request.Fields, s.id) {
+		return false
+	}
+	c.plan, c.opt = p, p.Options
+	c.look()
+	f := c.newErrand(nil)
+	f.method, f.req.Method = []byte("GET"), policy.GET
+	return s.store.Refresh(&Ask{Query: &c.query, Tags: f.fill.Tags, Asked: p.Asked, Late: f.fill.Late, Fill: f.fly})
 }

@@ -7,7 +7,7 @@ type counters struct {
 	stored, overtaken, purges, purgedObjects, softened, marked atomic.Uint64
 	flights, joined, released, failed, cut, abandoned          atomic.Uint64
 	encoded, unencoded, undisked                               atomic.Uint64
-	running, flying, forsaken                                  atomic.Int64
+	running, flying, forsaken, staying                         atomic.Int64
 }
 
 // Stats are the figures of a store since it was made.
@@ -30,6 +30,7 @@ type Stats struct {
 	Running    int64  // flights that run now
 	Flying     int64  // bytes of bodies that they hold
 	Lent       int64  // bytes of bodies that are not stored and that somebody still sends
+	Staying    int64  // bytes of what flights came to that are over and whose answers are still taken
 	Log        int    // purges by prefix and pattern that are remembered
 	Generation uint64 // the number of the newest purge
 }
@@ -43,6 +44,7 @@ func (s *Store) Stats() Stats {
 		Flights: c.flights.Load(), Joined: c.joined.Load(), Released: c.released.Load(), Failed: c.failed.Load(),
 		Behind: c.cut.Load(), Abandoned: c.abandoned.Load(),
 		Encoded: c.encoded.Load(), Unencoded: c.unencoded.Load(), Undisked: c.undisked.Load(), Running: c.running.Load(), Flying: c.flying.Load(), Lent: s.lent.bytes.Load(),
-		Log: len(s.purges.log.Load().entries), Generation: s.purges.head.Load(),
+		Staying: s.stats.staying.Load(),
+		Log:     len(s.purges.log.Load().entries), Generation: s.purges.head.Load(),
 	}
 }

@@ -21,11 +21,13 @@ type Ticket struct {
 	own     io.Closer // the body that is the caller's alone; nil: there is none
 	starter bool
 	left    bool
-	lent    bool   // Leave has no effect before Return
-	told    int    // interim answers so far
-	piece   int    // the number of the piece that it stands in
-	offset  int64  // of the next byte
-	buf     []byte // what was read from the disk
+
+	remembered bool   // the flight was over when the request came
+	lent       bool   // Leave has no effect before Return
+	told       int    // interim answers so far
+	piece      int    // the number of the piece that it stands in
+	offset     int64  // of the next byte
+	buf        []byte // what was read from the disk
 }
 
 // Way says how a request goes on.

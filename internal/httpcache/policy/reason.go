@@ -11,6 +11,7 @@ const (
 	Fresh Reason = iota
 	FreshByOptions
 	Followed
+	Remembered
 	ClientTakesStale
 	Refreshing
 	StaleError
@@ -38,6 +39,13 @@ const (
 	Unfollowed
 	ProtocolPassed
 	NotAllowed
+	NoValue
+	ValueUnservable
+	ServerDown
+	ServerTimeout
+	ServerGarbled
+	KeyRefused
+	CredentialsPassed
 	CacheFault
 	Refused
 	PurgeAsked
@@ -65,6 +73,10 @@ const (
 	Overtaken
 	Unsettled
 	Unsound
+	VariesBeyondKey
+	EncodedUnknown
+	NegativeKept
+	NowhereToStore
 	Passed
 )
 
@@ -88,6 +100,7 @@ var Reasons = []ReasonInfo{
 	{Fresh, "fresh", "hit", telemetry.Hit, "A stored response was fresh and answered the request."},
 	{FreshByOptions, "fresh-by-default", "hit; detail=default-ttl", telemetry.Hit, "A stored response answered that says nothing of freshness; it is fresh because the configuration has a default for such."},
 	{Followed, "followed", "hit; detail=followed", telemetry.Hit, "A stored response answered that the origins would still give: what changes is announced by their feeds (type couchdb)."},
+	{Remembered, "negative", "hit; detail=negative", telemetry.HitNegative, "A moment ago the fallback answered 404 or 410, which is remembered for negative_ttl (type memcached). memcached has nothing either."},
 	{ClientTakesStale, "max-stale", "hit; detail=max-stale", telemetry.HitStale, "A stored response was past its freshness, but the client's own max-stale allows that."},
 	{Refreshing, "stale-while-revalidate", "hit; detail=stale-while-revalidate", telemetry.HitStale, "A stored response past its freshness answered at once, while one request in the background asks the origin whether it is still right."},
 	{StaleError, "stale-if-error", "fwd=stale; detail=stale-if-error", telemetry.HitStale, "The origin failed, and stale-if-error allows the stored response. Many of these: look at the origin's errors."},
@@ -115,13 +128,20 @@ var Reasons = []ReasonInfo{
 	{Unfollowed, "unfollowed", "fwd=stale; detail=unfollowed", telemetry.MissExpired, "A response is stored, but an origin's feed has been silent, so that nobody can tell whether it is still good (type couchdb). Many of these: look at the origins, and at what lies between."},
 	{ProtocolPassed, "protocol", "fwd=bypass; detail=protocol", telemetry.Pass, "What was asked for is to be asked for each time, by the rules of the origin's protocol (type couchdb)."},
 	{NotAllowed, "not-allowed", "fwd=bypass; detail=not-allowed", telemetry.Pass, "Who asks may not read the database, or it is not known whether: the origin answers itself (type couchdb)."},
+	{NoValue, "no-value", "fwd=miss", telemetry.Miss, "memcached has nothing under the key; the fallback was asked (type memcached)."},
+	{ValueUnservable, "unservable", "fwd=miss; detail=unservable", telemetry.Miss, "What memcached has under the key can't be served: serialised, damaged, too large, or of a kind that the writer's profile does not know (type memcached). Many of these: look at values and at who writes them."},
+	{ServerDown, "server-down", "fwd=miss; detail=server-down", telemetry.Miss, "The memcached server that has the key is down, or its breaker is open (type memcached)."},
+	{ServerTimeout, "server-timeout", "fwd=miss; detail=server-timeout", telemetry.Miss, "The memcached server that has the key did not answer in time (type memcached)."},
+	{ServerGarbled, "server-garbled", "fwd=miss; detail=server-garbled", telemetry.Miss, "The memcached server's answer was none to what it had been asked; the connection was given up (type memcached). Many of these: look at what listens there."},
+	{KeyRefused, "key-refused", "fwd=bypass; detail=key", telemetry.BypassUncacheable, "The request makes no key that memcached takes: something is missing, it is too long, or it has a byte that no key may have (type memcached)."},
+	{CredentialsPassed, "credentials", "fwd=miss; detail=credentials", telemetry.BypassUncacheable, "memcached has nothing under the key, and the request has credentials that the key does not name: it went to the fallback alone, and its answer is for it alone (type memcached)."},
 	{CacheFault, "cache-fault", "fwd=bypass; detail=cache-fault", telemetry.CacheFault, "A fault inside the cache; the request was passed to the origin. Always worth a bug report."},
 	{Refused, "refused", "", telemetry.Local, "Kasoku refused the request: it was malformed, came round in a loop, or is not allowed."},
 	{PurgeAsked, "purge-method", "", telemetry.Local, "A client dropped the URL with the method PURGE."},
 
 	{Stored, "stored", "stored", telemetry.None, "The response was stored."},
 	{MethodNotStored, "not-stored-method", "detail=method", telemetry.None, "Only responses to GET are stored, and some to POST."},
-	{StatusNotStored, "not-stored-status", "detail=status", telemetry.None, "The status is not one of a final response of its own: 304, or outside 200 to 599."},
+	{StatusNotStored, "not-stored-status", "detail=status", telemetry.None, "The status is not one of a final response of its own: 304, or outside 200 to 599; of type memcached, any but 200."},
 	{RequestNoStore, "request-no-store", "detail=request-no-store", telemetry.None, "The client said no-store."},
 	{PreconditionNotStored, "not-stored-precondition", "detail=precondition", telemetry.None, "The request had If-Match or If-Unmodified-Since, so that the response may speak of these only."},
 	{CookieNotStored, "not-stored-cookie", "detail=cookie", telemetry.None, "The request had a Cookie, and the configuration stores no answers to such."},
@@ -141,6 +161,10 @@ var Reasons = []ReasonInfo{
 	{Overtaken, "overtaken", "detail=overtaken", telemetry.None, "A write or a purge came while the response was on its way, so that it may show what was before."},
 	{Unsettled, "unsettled", "detail=unsettled", telemetry.None, "A write was under way, or no origin was known to have all that the others have, so that the response may soon be out of date (type couchdb). Many of these: replication lags."},
 	{Unsound, "unsound", "detail=unsound", telemetry.None, "The response tells of an error, or is one that the protocol does not let be kept (type couchdb)."},
+	{VariesBeyondKey, "varies", "detail=vary", telemetry.None, "Vary names a field that the key does not have, so that the value would be given to others (type memcached)."},
+	{EncodedUnknown, "not-stored-encoded", "detail=encoding", telemetry.None, "The response has a content coding that Kasoku can't take off (type memcached)."},
+	{NegativeKept, "negative-kept", "detail=negative", telemetry.None, "A 404 or 410, which is not stored in memcached, but remembered for negative_ttl (type memcached)."},
+	{NowhereToStore, "store-off", "detail=store-off", telemetry.None, "The location stores nothing in memcached (type memcached, store)."},
 	{Passed, "not-stored-passed", "detail=passed", telemetry.None, "The request was passed on without a look at what could be stored."},
 }
 

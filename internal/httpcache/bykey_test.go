@@ -1,0 +1,253 @@
+package httpcache
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/origin"
+	"github.com/kasoku/kasoku/internal/origin/balance"
+)
+
+// keyedSite stands for a service that keeps answers elsewhere, by its own keys. Its fields
+// may be changed while no request is under way.
+type keyedSite struct {
+	*site
+	adm     Admission // Fields are the answer's
+	tag     func(*Body) []byte
+	asked   atomic.Int64 // as Plan has it; 0: when the request came
+	refresh bool
+	begun   atomic.Int64
+
+	mu    sync.Mutex
+	after []string
+}
+
+func newKeyed(t testing.TB, script func(*asked)) *keyedSite {
+	k := &keyedSite{site: newSite(t, script), adm: Admission{Store: true}}
+	k.server.SetHandler(k)
+	return k
+}
+
+func (k *keyedSite) Serve(x *edge.Exchange) {
+	p := &Plan{Key: []byte("k"), Options: planOptions, Filler: k, ByKey: true, Why: policy.NoValue, Asked: k.asked.Load()}
+	if p.Asked == 0 {
+		p.Asked = k.space.Cache().At(x.Now())
+	}
+	if k.refresh {
+		if k.Service.Refresh(x, p) {
+			k.begun.Add(1)
+		}
+		x.Reply.Status = 204
+		return
+	}
+	k.Read(x, p)
+}
+
+// Fill implements Filler.
+func (k *keyedSite) Fill() *Fill {
+	return &Fill{
+		Ask: func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, bool, *origin.Fault) {
+			in, f := k.Service.Ask(ctx, q, &balance.Choice{})
+			return in, true, f
+		},
+		Admit: func(status int, fields http1.Fields) Admission {
+			adm := k.adm
+			adm.Fields = fields
+			adm.After = func(b *Body) {
+				k.mu.Lock()
+				defer k.mu.Unlock()
+				if b == nil {
+					k.after = append(k.after, "nothing")
+					return
+				}
+				k.after = append(k.after, fmt.Sprint(status)+" "+text(&Object{Body: b}))
+			}
+			return adm
+		},
+		Late: time.Hour, Tag: k.tag,
+	}
+}
+
+func (k *keyedSite) had() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return strings.Join(k.after, ", ")
+}
+
+// What the filler lets all have, all have, whatever it says of caching; what it does not,
+// nobody else has. Nothing is stored.
+func TestByKey(t *testing.T) {
+	const most = 100
+	f := func(name, head string, adm Admission, requests int, how, after string) {
+		t.Run(name, func(t *testing.T) {
+			gate := make(chan struct{})
+			k := newKeyed(t, func(a *asked) {
+				if a.n == 1 {
+					<-gate
+				}
+				a.say("HTTP/1.1 " + head + "\nContent-Length: 5\n\nhello")
+			})
+			k.adm = adm
+			opens(t, gate, func() bool { return k.store.Stats().Joined == most-1 })
+			shared := 0
+			for _, g := range k.crowd(most, "GET /a", "Cache-Control: no-cache", "Cookie: a=b") {
+				if g.body != "hello" || !strings.HasPrefix(g.get("Cache-Status"), "kasoku; fwd=miss") {
+					t.Fatal(g)
+				}
+				if s := g.get("Cache-Status"); s == "kasoku; fwd=miss; collapsed; stored" {
+					shared++
+				} else if s != "kasoku; fwd=miss; "+how {
+					t.Fatal(s)
+				}
+			}
+			if n := len(k.origin.requests()); n != requests || shared != most-requests {
+				t.Errorf("%d requests at the origin, %d shared", n, shared)
+			}
+			until(t, func() bool { return k.store.Stats().Running == 0 })
+			if st := k.store.Stats(); st.Stored != 0 || k.had() != after {
+				t.Errorf("its owner has %q; %+v", k.had(), st)
+			}
+		})
+	}
+	all := Admission{Store: true}
+	f("fresh", "200 OK\nCache-Control: max-age=60\nETag: \"1\"", all, 1, "stored", "200 hello")
+	f("no-store", "200 OK\nCache-Control: no-store", all, 1, "stored", "200 hello")
+	f("no-cache", "200 OK\nCache-Control: private, no-cache, max-age=0", all, 1, "stored", "200 hello")
+	f("cookie", "200 OK\nSet-Cookie: a=b", all, 1, "stored", "200 hello")
+	f("error", "500 Oops", all, 1, "stored", "500 hello")
+	f("redirect", "302 Found\nLocation: /b", all, 1, "stored", "302 hello")
+	f("shared and not stored", "200 OK", Admission{Store: true, Why: policy.NowhereToStore}, 1, "detail=store-off", "200 hello")
+	f("neither", "200 OK\nCache-Control: max-age=60", Admission{Why: policy.SetsCookie}, most, "detail=set-cookie", "")
+}
+
+// However many ask, and however late they come to it, the origin is asked once.
+func TestOneRequestForLateOnes(t *testing.T) {
+	const most = 1000
+	f := func(name, head string, requests int, body string) {
+		t.Run(name, func(t *testing.T) {
+			k := newKeyed(t, func(a *asked) {
+				if head == "" {
+					a.conn.Close()
+					return
+				}
+				a.say("HTTP/1.1 " + head + "\n\nhello")
+			})
+			k.asked.Store(k.space.Cache().Now())
+			for _, g := range k.crowd(most, "GET /a") {
+				if g.body != body || g.cut {
+					t.Fatal(g)
+				}
+			}
+			until(t, func() bool { return k.store.Stats().Running == 0 })
+			if g := k.ask("GET /a"); g.body != body {
+				t.Error(g)
+			}
+			if n := len(k.origin.requests()); n != requests {
+				t.Errorf("%d requests at the origin", n)
+			}
+		})
+	}
+	f("length", "200 OK\nContent-Length: 5", 1, "hello")
+	f("error", "503 Oops\nContent-Length: 5", 1, "hello")
+}
+
+// A fault is passed on to all who wait and to those who come late, after one more try for
+// those who had not started the first.
+func TestFaultForLateOnes(t *testing.T) {
+	k := newKeyed(t, func(a *asked) { a.conn.Close() })
+	k.asked.Store(k.space.Cache().Now())
+	for _, g := range k.crowd(200, "GET /a") {
+		if g.status != 502 {
+			t.Fatal(g)
+		}
+	}
+	until(t, func() bool { return k.store.Stats().Running == 0 })
+	flights := k.store.Stats().Flights
+	if g := k.ask("GET /a"); g.status != 502 || flights > 2 || k.store.Stats().Flights > 2 {
+		t.Errorf("%s; %d flights, then %d", g, flights, k.store.Stats().Flights)
+	}
+}
+
+// An answer that is to be remembered is given to those who come then, and says so.
+func TestRememberedAnswer(t *testing.T) {
+	k := newKeyed(t, func(a *asked) { a.say("HTTP/1.1 404 Not Found\nContent-Length: 4\n\nnone") })
+	k.adm = Admission{Store: true, Why: policy.NegativeKept, Remember: time.Hour}
+	for i, how := range []string{"fwd=miss; detail=negative", "hit; detail=negative", "hit; detail=negative"} {
+		g := k.ask("GET /a")
+		if g.status != 404 || g.body != "none" || g.get("Cache-Status") != "kasoku; "+how {
+			t.Errorf("%d: %s", i, g)
+		}
+		until(t, func() bool { return k.store.Stats().Running == 0 })
+	}
+	if n := len(k.origin.requests()); n != 1 {
+		t.Errorf("%d requests at the origin", n)
+	}
+}
+
+// The validator of an answer without one is its service's matter.
+func TestTagByKey(t *testing.T) {
+	k := newKeyed(t, func(a *asked) { a.ok("hello") })
+	if g := k.ask("GET /a"); g.get("ETag") != "" {
+		t.Errorf("without: %s", g)
+	}
+	k.tag = func(b *Body) []byte { return []byte(`"` + text(&Object{Body: b}) + `"`) }
+	if g := k.ask("GET /a"); g.get("ETag") != `"hello"` || g.body != "hello" {
+		t.Errorf("with: %s", g)
+	}
+	if g := k.ask("GET /a", `If-None-Match: "hello"`); g.status != 304 {
+		t.Errorf("who has it: %s", g)
+	}
+}
+
+// A fault of the service's own, when all have their answer, changes nothing.
+func TestPanicAfterwards(t *testing.T) {
+	k := newKeyed(t, func(a *asked) { a.ok("hello") })
+	k.mu.Lock()
+	k.after = nil
+	k.mu.Unlock()
+	f := (&errand{svc: k.Service}).after(func(*Body) { panic("a planned fault") })
+	f(nil)
+	if n := k.metrics.faults.Value(); n != 1 {
+		t.Errorf("%d faults are counted", n)
+	}
+}
+
+// A refresh asks once, answers nothing, and leaves what it brings to its owner.
+func TestRefreshByKey(t *testing.T) {
+	gate := make(chan struct{})
+	k := newKeyed(t, func(a *asked) {
+		<-gate
+		a.ok("hello")
+	})
+	k.refresh = true
+	for range 10 {
+		if g := k.ask("HEAD /a?x=1", "If-None-Match: *"); g.status != 204 || g.get("Cache-Status") != "" {
+			t.Fatal(g)
+		}
+	}
+	close(gate)
+	until(t, func() bool { return k.had() == "200 hello" })
+	heads := k.origin.requests()
+	if len(heads) != 1 || !strings.HasPrefix(heads[0], "GET /a?x=1 ") || strings.Contains(heads[0], "If-None-Match") || k.begun.Load() != 1 {
+		t.Errorf("%d begun: %q", k.begun.Load(), heads)
+	}
+}
+
+// Its owner is told of a refresh whose body does not come.
+func TestRefreshThatIsCut(t *testing.T) {
+	k := newKeyed(t, func(a *asked) {
+		a.say("HTTP/1.1 200 OK\nContent-Length: 50\n\nhello")
+		a.conn.Close()
+	})
+	k.refresh = true
+	k.ask("GET /a")
+	until(t, func() bool { return k.had() == "nothing" })
+}

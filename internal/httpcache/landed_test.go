@@ -1,0 +1,184 @@
+package httpcache
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/origin"
+)
+
+// traveller asks for url as one who came at asked, and says what became of that.
+func traveller(t *testing.T, s *Store, o *source, asked int64) *client {
+	c := &client{ticket: s.Fly(&Ask{Query: get(url), Asked: asked, Late: time.Second, Fill: o.fill})}
+	go c.run(t.Context())
+	synctest.Wait()
+	return c
+}
+
+// now is the time on the store's clock.
+func (s *Store) now() int64 { return s.space.Cache().Now() }
+
+// Who asked before a flight was over takes what it brought, when it has landed too; who
+// asked then, or comes when it has departed, flies anew.
+func TestLateTravellers(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s, o := open(t, Limits{}), newSource()
+		early := s.now() + 1
+		time.Sleep(time.Millisecond)
+		taken, landing := make(chan struct{}), ""
+		a := shared(get(url))
+		a.Keep = false
+		a.After = func(b *Body) {
+			landing = text(&Object{Body: b})
+			<-taken
+		}
+		first := traveller(t, s, o, early)
+		o.head(a, 5)
+		o.send("hello")
+		o.end(nil)
+		first.want(t, Streaming, "hello", true)
+		if landing != "hello" {
+			t.Fatalf("its owner has %q", landing)
+		}
+		traveller(t, s, o, s.now()).want(t, Whole, "hello", true)
+		if n := s.Stats().Running; n != 1 {
+			t.Errorf("%d flights run while its owner takes it", n)
+		}
+		time.Sleep(time.Millisecond)
+		close(taken)
+		synctest.Wait()
+		over := s.now()
+		time.Sleep(time.Millisecond)
+		traveller(t, s, o, early).want(t, Whole, "hello", true)
+		traveller(t, s, o, over).want(t, Whole, "hello", true)
+		if s.Stats().Staying == 0 || o.asks() != 1 {
+			t.Errorf("asked %d times, %+v", o.asks(), s.Stats())
+		}
+		traveller(t, s, o, 0)
+		if o.asks() != 2 {
+			t.Errorf("who does not say when it asked: asked %d times", o.asks())
+		}
+		o.fail(errors.New("no"))
+		traveller(t, s, o, over+1)
+		if o.asks() != 3 {
+			t.Errorf("who asked when it was over: asked %d times", o.asks())
+		}
+		o.fail(errors.New("no"))
+		time.Sleep(time.Second)
+		traveller(t, s, o, early)
+		if o.asks() != 4 {
+			t.Errorf("who comes when it has departed: asked %d times", o.asks())
+		}
+		o.fail(errors.New("no"))
+		if st := s.Stats(); st.Staying != 0 || st.Lent != 0 || len(s.shardOf([]byte(url)).byKey) != 0 {
+			t.Errorf("something is left: %+v", st)
+		}
+	})
+}
+
+// What is to be remembered is given to all, for as long.
+func TestRemembered(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s, o := open(t, Limits{}), newSource()
+		a := shared(get(url))
+		a.Keep, a.Remember = false, 3*time.Second
+		traveller(t, s, o, s.now()+1)
+		o.head(a, 5)
+		o.send("hello")
+		o.end(nil)
+		for _, wait := range []time.Duration{time.Millisecond, 2 * time.Second, 998 * time.Millisecond} {
+			time.Sleep(wait)
+			c := traveller(t, s, o, s.now())
+			if c.want(t, Whole, "hello", true); !c.ticket.remembered || o.asks() != 1 {
+				t.Fatalf("remembered: %v, asked %d times", c.ticket.remembered, o.asks())
+			}
+		}
+		time.Sleep(time.Millisecond)
+		traveller(t, s, o, s.now())
+		if o.asks() != 2 || s.Stats().Staying != 0 {
+			t.Errorf("asked %d times, %+v", o.asks(), s.Stats())
+		}
+		o.fail(errors.New("no"))
+	})
+}
+
+// An origin's failure is one for those who had asked before; a failure of ours, or that
+// nobody wanted it any more, is not.
+func TestLateForAFailure(t *testing.T) {
+	f := func(name string, err error, asks int) {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s, o := open(t, Limits{}), newSource()
+				early := s.now() + 1
+				time.Sleep(time.Millisecond)
+				traveller(t, s, o, early)
+				o.fail(err)
+				c := traveller(t, s, o, early)
+				if o.asks() != asks || asks == 1 && !errors.Is(c.err, err) {
+					t.Errorf("asked %d times; %v", o.asks(), c.err)
+				}
+				if asks > 1 {
+					o.fail(err)
+				}
+			})
+		})
+	}
+	f("origin", &origin.Fault{Kind: origin.Timeout, Err: errors.New("late")}, 1)
+	f("ours", ErrPanicked, 2)
+	f("unwanted", ErrUnwanted, 2)
+}
+
+// Who has learned of a failure and flies anew is not given the same one again.
+func TestAfterAFailure(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s, o := open(t, Limits{}), newSource()
+		early := s.now() + 1
+		time.Sleep(time.Millisecond)
+		first := traveller(t, s, o, early)
+		o.fail(&origin.Fault{Kind: origin.Reset, Err: errors.New("reset")})
+		again := &client{ticket: s.Fly(&Ask{Query: get(url), Asked: early, After: first.ticket.flight, Late: time.Second, Fill: o.fill})}
+		go again.run(t.Context())
+		synctest.Wait()
+		o.head(shared(get(url)), 5)
+		o.send("hello")
+		o.end(nil)
+		again.want(t, Streaming, "hello", true)
+		if o.asks() != 2 {
+			t.Errorf("asked %d times", o.asks())
+		}
+	})
+}
+
+// Nothing stays that was not held as a whole, or would take too much.
+func TestWhatDoesNotStay(t *testing.T) {
+	f := func(name string, l Limits, length int64, body string, err error, after string) {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s, o := open(t, l), newSource()
+				early, had := s.now()+1, "nothing"
+				time.Sleep(time.Millisecond)
+				a := shared(get(url))
+				a.Keep, a.After = false, func(b *Body) {
+					if had = "no body"; b != nil {
+						had = text(&Object{Body: b})
+					}
+				}
+				traveller(t, s, o, early)
+				o.head(a, length)
+				o.send(body)
+				o.end(err)
+				traveller(t, s, o, early)
+				if had != after || o.asks() != 2 {
+					t.Errorf("its owner has %s, asked %d times", had, o.asks())
+				}
+				o.fail(errors.New("no"))
+			})
+		})
+	}
+	f("too long", Limits{MaxObject: smallestChunk}, -1, strings.Repeat("x", smallestChunk+1), nil, "no body")
+	f("cut", Limits{}, 10, "hello", errors.New("cut"), "no body")
+	f("too much", Limits{Flying: 100}, 5, "hello", nil, "hello")
+}
