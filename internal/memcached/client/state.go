@@ -26,6 +26,9 @@ func (c *Client) State() []ServerState {
 	return list
 }
 
+// Up says whether a server is not known to be down.
+func (c *Client) Up(server int) bool { return !c.servers[server].down.Load() }
+
 func (s *server) state() ServerState {
 	m := s.metrics
 	t := ServerState{

@@ -146,3 +146,27 @@ func (p *Path) Match(path []byte, c *Captures) bool {
 }
 
 var slash = []byte("/")
+
+// Before tells whether p is more definite than q, and so goes before it where both match:
+// at the first segment in which they differ in kind, a text goes before a capture, and
+// that before all that is left. Of others the one with more segments goes first, so that
+// paths can be sorted.
+func (p *Path) Before(q *Path) bool {
+	for i := range min(len(p.parts), len(q.parts)) {
+		if a, b := p.rank(i), q.rank(i); a != b {
+			return a < b
+		}
+	}
+	return len(p.parts) > len(q.parts)
+}
+
+// rank is how definite a segment is.
+func (p *Path) rank(i int) int {
+	switch {
+	case !p.parts[i].capture:
+		return 0
+	case p.rest && i == len(p.parts)-1:
+		return 2
+	}
+	return 1
+}

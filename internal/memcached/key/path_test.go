@@ -91,3 +91,28 @@ func TestMatchAllocates(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+func TestBefore(t *testing.T) {
+	f := func(first, second string, want bool) {
+		t.Helper()
+		p, err := ParsePath(first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, err := ParsePath(second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Before(q) != want || want && q.Before(p) {
+			t.Errorf("%s before %s: %v, the other way %v", first, second, p.Before(q), q.Before(p))
+		}
+	}
+	f("/a/{x}", "/{x}/b", true)
+	f("/a/{x}", "/a/{x...}", true)
+	f("/a/b/{x...}", "/a/{x...}", true)
+	f("/a/{x}/c", "/a/{x...}", true)
+	f("/a/{x}/{y...}", "/{x...}", true)
+	f("/a/{x}", "/b/{x}", false)
+	f("/a/{x}", "/a/{y}", false)
+	f("/{x...}", "/a/{x}", false)
+}

@@ -1,0 +1,149 @@
+package memcached
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/memcached/value"
+)
+
+// got answers with what memcached has just given.
+func (c *call) got() {
+	g := c.get
+	v, unfit := c.set.cfg.Values.Look(g.Flags(), g.Value())
+	if unfit != value.OK {
+		c.miss(unread[unfit])
+		return
+	}
+	var why Reason
+	gzip := coded(&v) && !c.callback.asks && c.takesGzip()
+	if c.plain, why = c.object.form(&v, g.Value(), c.plain, gzip, c.set.most); why != FromMemcached {
+		c.miss(why)
+		return
+	}
+	if g.Won() || g.Waiting() || g.Stale() {
+		why = FromStale
+	}
+	if g.Won() {
+		c.refresh(casOf(g))
+	}
+	ttl, known := g.TTL()
+	c.answer(&c.object, why, c.loc.lifeOf(ttl, known))
+}
+
+// answer answers with a value.
+func (c *call) answer(o *object, why Reason, l life) {
+	if c.callback.asks && c.judge(o) {
+		c.wrap(o, why, l)
+		return
+	}
+	r := &c.x.Reply
+	body, t, zipped := o.plain, o.tag, false
+	if o.gzip != nil && (o.plain == nil || c.takesGzip()) {
+		body, t, zipped = o.gzip, o.tag.gzip(), true
+	}
+	r.Status = http.StatusOK
+	r.Lines(c.loc.lines[vary(o)])
+	c.text = c.text[:0]
+	if c.loc.ETag {
+		c.text = http1.AppendFieldBytes(c.text, "ETag", t.bytes())
+		if seen(c.x.Request.Fields, t.bytes()) {
+			r.Status, body = http.StatusNotModified, nil
+		}
+	}
+	if zipped && body != nil {
+		c.text = append(c.text, "Content-Encoding: gzip\r\n"...)
+	}
+	c.close(why, l)
+	if body != nil {
+		c.lend(o, body)
+	}
+}
+
+// lend gives the reply a body, which lies in an object. That of the call is the call's
+// until the body has been sent.
+func (c *call) lend(o *object, body []byte) {
+	r := &c.x.Reply
+	if r.Body = body; o == &c.object {
+		r.Loan, c.lent = c, true
+	}
+}
+
+// wrap answers with a value in the call that was asked for.
+func (c *call) wrap(o *object, why Reason, l life) {
+	r, f := &c.x.Reply, c.loc.JSONP
+	call := f.Call(c.callback.name, c.callback.why, http.StatusOK)
+	r.Status = http.StatusOK
+	r.Lines(c.loc.wrapped[vary(o)])
+	c.text = call.AppendLines(c.text[:0])
+	unchanged := false
+	if c.loc.ETag {
+		c.text = append(c.text, "ETag: "...)
+		c.text = append(call.AppendETag(c.text, o.tag.bytes()), "\r\n"...)
+		for i := range c.x.Request.Fields {
+			if h := &c.x.Request.Fields[i]; h.Is("If-None-Match") && call.NotModified(h.Value, o.tag.bytes()) {
+				unchanged = true
+			}
+		}
+	}
+	c.close(why, l)
+	if unchanged {
+		r.Status = http.StatusNotModified
+		return
+	}
+	r.Build(call.Append(r.Buf, o.plain, &o.json))
+}
+
+// vary is which of a location's header lines an object is sent with.
+func vary(o *object) int {
+	if o.coded {
+		return 1
+	}
+	return 0
+}
+
+// close ends the header with what depends on how the answer came about. It adds to c.text,
+// which is given to the reply.
+func (c *call) close(why Reason, l life) {
+	b := c.text
+	if c.loc.Lifetime {
+		b = c.loc.appendLifetime(b, l)
+	}
+	b = append(b, "Cache-Status: kasoku; hit"...)
+	if l.known {
+		b = strconv.AppendInt(append(b, "; ttl="...), int64(l.left/time.Second), 10)
+	}
+	b = append(append(b, "; detail="...), why.String()...)
+	if c.callback.told {
+		b = append(append(b, "; jsonp="...), c.callback.why.String()...)
+		c.svc.metrics.wrapped(c.callback.why)
+	}
+	c.text = append(b, "\r\n"...)
+	c.x.Reply.Lines(c.text)
+	c.answered(why)
+}
+
+// appendLifetime appends a Cache-Control by what is left of a value's life.
+func (l *location) appendLifetime(b []byte, of life) []byte {
+	switch {
+	case of.known:
+		b = append(b, "Cache-Control: max-age="...)
+		b = strconv.AppendInt(b, int64(max(0, of.left)/time.Second), 10)
+		return append(b, "\r\n"...)
+	case l.CacheControl != "":
+		return http1.AppendField(b, "Cache-Control", l.CacheControl)
+	}
+	return b
+}
+
+// onlyGzip is what a client is looked at for that may get a value as it is stored.
+var onlyGzip = policy.Options{Encodings: []string{"gzip"}}
+
+// takesGzip tells whether the client accepts gzip.
+func (c *call) takesGzip() bool {
+	var memory [64]byte
+	return len(policy.AppendEncodings(memory[:0], c.x.Request.Fields, &onlyGzip)) > 0
+}

@@ -1,0 +1,184 @@
+package memcached
+
+import (
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/memcached/client"
+	"github.com/kasoku/kasoku/internal/memcached/key"
+)
+
+// call is one exchange on its way through the service. It is used again: nothing that
+// outlives the exchange may refer to it or to what it holds. The one exception is the
+// answer's body, which may lie in get or plain: then the call is the Loan of the reply, and free
+// when that is returned.
+type call struct {
+	svc *Service
+	set *settings
+	loc *location
+	x   *edge.Exchange
+
+	req    key.Request
+	query  []byte // the request's without the callback, if it has one
+	bare   []byte // the key as the template makes it
+	wire   []byte // and as it is sent
+	hashed []byte // what the ring is given of it; lies in one of the two
+	server int    // that has the key
+	near   []byte // the key of the copy in this process
+
+	get      *client.Call
+	callback callback
+	object   object // what get has found
+	text     []byte // scratch of header lines
+	plain    []byte // scratch of bodies
+	lent     bool   // the answer's body lies in get or plain
+}
+
+func newCall(s *Service) *call { return &call{svc: s, get: client.NewCall()} }
+
+// Serve answers one exchange.
+func (s *Service) Serve(x *edge.Exchange) {
+	c := s.enter(x)
+	defer c.finish()
+	c.serve()
+}
+
+// enter begins a call.
+func (s *Service) enter(x *edge.Exchange) *call {
+	c := s.calls.Get().(*call)
+	c.x, c.set = x, s.settings.Load()
+	r := &x.Record
+	r.Service, r.Path, r.Operation = s.name, x.Request.Path, operation(x.Request.Method)
+	return c
+}
+
+// serve sends a request on its way.
+func (c *call) serve() {
+	r := &c.x.Request
+	c.loc = c.set.table.find(r.Path, &c.req.Captures)
+	switch {
+	case c.loc == nil:
+		c.pass(NoLocation)
+	case string(r.Method) != http.MethodGet && string(r.Method) != http.MethodHead:
+		c.pass(OtherMethod)
+	case !c.takeCallback():
+	case !c.makeKey():
+	case c.loc.NearTTL > 0:
+		c.lookNear()
+	default:
+		c.ask()
+	}
+}
+
+// makeKey makes the key. False: there is none, and the request was answered.
+func (c *call) makeKey() bool {
+	q, r := &c.req, &c.x.Request
+	q.Path, q.Host, q.Fields, q.Decode = r.Path, r.Host, r.Fields, c.loc.Decode
+	var ok bool
+	trouble := key.Absent
+	if c.bare, ok = c.loc.template.Append(c.bare[:0], q); ok {
+		c.wire, c.hashed, trouble = c.set.cfg.Rules.Wire(c.wire[:0], c.bare)
+	}
+	if trouble != key.OK {
+		c.wire = c.wire[:0]
+		c.miss(unkeyed[trouble])
+		return false
+	}
+	c.x.Record.KeyHash = max(1, xxhash.Sum64(c.wire))
+	return true
+}
+
+// ask asks memcached.
+func (c *call) ask() {
+	if why := c.fetch(); why != FromMemcached {
+		c.miss(why)
+		return
+	}
+	c.got()
+}
+
+// fetch has memcached's answer put into c.get.
+func (c *call) fetch() Reason {
+	c.server = c.set.place(c.hashed)
+	if c.server < 0 {
+		return ServerDown
+	}
+	if r := c.set.client.Get(c.get, c.server, c.wire, c.loc.options()); r != client.Hit {
+		return unfound[r]
+	}
+	return FromMemcached
+}
+
+// finish gives the call back. A fault of ours must not end more than the request.
+func (c *call) finish() {
+	if p := recover(); p != nil {
+		c.fault(p)
+		return // a call that panicked is not used again
+	}
+	if !c.lent {
+		c.release()
+	}
+}
+
+// release lets go of everything that belongs to the exchange.
+func (c *call) release() {
+	c.x, c.set, c.loc, c.hashed, c.lent = nil, nil, nil, nil, false
+	c.req, c.object = key.Request{}, object{}
+	c.callback.end()
+	if cap(c.plain) > keepBody {
+		c.plain = nil
+	}
+	if cap(c.get.Value()) > keepBody {
+		c.get.Release()
+		c.get = client.NewCall()
+	}
+	c.svc.calls.Put(c)
+}
+
+// keepBody is the largest scratch for bodies that is kept for the next exchange.
+const keepBody = 64 << 10
+
+// Return implements edge.Loan: the answer's body has been sent.
+func (c *call) Return() { c.release() }
+
+// Pace implements edge.Loan: nobody waits for a body's memory.
+func (c *call) Pace() int64 { return 0 }
+
+// fault answers after a panic.
+func (c *call) fault(p any) {
+	c.svc.log.Error("a fault in the service", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+	c.x.Reply.Reset()
+	c.refuse(http.StatusInternalServerError, Fault, "a fault inside Kasoku")
+}
+
+// refuse answers by itself, in words.
+func (c *call) refuse(status int, why Reason, words string) {
+	r := &c.x.Reply
+	r.Status = status
+	r.Field("Content-Type", "text/plain; charset=utf-8")
+	r.Build(append(append(append(r.Buf, http.StatusText(status)...), ": "...), words+"\n"...))
+	c.answered(why)
+}
+
+// answered takes down how the request was answered.
+func (c *call) answered(why Reason) {
+	c.x.Record.Decision = why.Info().Decision
+	c.svc.metrics.answered(why)
+}
+
+// operation is a method's name if it is a common one: what clients make up must not fill
+// logs and metrics.
+func operation(method []byte) string {
+	for _, m := range [...]string{
+		http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodPatch, http.MethodOptions,
+	} {
+		if string(method) == m {
+			return m
+		}
+	}
+	return "other"
+}

@@ -1,0 +1,70 @@
+package memcached
+
+import (
+	"bytes"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/kasoku/kasoku/internal/http1"
+)
+
+// tag is the entity tag of a value: of its bytes as they are stored. The same value in
+// gzip has a tag of its own.
+type tag struct {
+	b [1 + 16 + len(inGzip) + 1]byte
+	n int
+}
+
+const inGzip = "-gzip"
+
+func tagOf(stored []byte) (t tag) {
+	const digits = "0123456789abcdef"
+	h := xxhash.Sum64(stored)
+	t.b[0] = '"'
+	for i := range 16 {
+		t.b[1+i] = digits[h>>(60-4*i)&15]
+	}
+	t.b[17], t.n = '"', 18
+	return t
+}
+
+// gzip is the tag of the value in gzip.
+func (t tag) gzip() tag {
+	t.n = 17 + copy(t.b[17:], inGzip+`"`)
+	return t
+}
+
+func (t *tag) bytes() []byte { return t.b[:t.n] }
+
+// lists tells whether a line of If-None-Match names a strong tag, or any.
+func lists(line, tag []byte) bool {
+	line = bytes.Trim(line, " \t")
+	if string(line) == "*" {
+		return true
+	}
+	for len(line) > 0 {
+		i := bytes.Index(line, tag)
+		if i < 0 {
+			return false
+		}
+		before, after := bytes.TrimRight(line[:i], " \t"), bytes.TrimLeft(line[i+len(tag):], " \t")
+		before = bytes.TrimRight(bytes.TrimSuffix(before, weak), " \t")
+		if (len(before) == 0 || before[len(before)-1] == ',') && (len(after) == 0 || after[0] == ',') {
+			return true
+		}
+		line = line[i+1:]
+	}
+	return false
+}
+
+var weak = []byte("W/")
+
+// seen tells whether the client says that it has what the tag is of.
+func seen(fields http1.Fields, tag []byte) bool {
+	for i := range fields {
+		if f := &fields[i]; f.Is("If-None-Match") && lists(f.Value, tag) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,129 @@
+package memcached
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/admin"
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/httpcache"
+	"github.com/kasoku/kasoku/internal/memcached/client"
+	"github.com/kasoku/kasoku/internal/memcached/key"
+	"github.com/kasoku/kasoku/internal/memcached/value"
+)
+
+// explanation is an explanation on its way.
+type explanation struct {
+	admin.Explanation
+	svc *Service
+	set *settings
+	loc *location
+}
+
+func (e *explanation) step(what, value, note string) {
+	e.Steps = append(e.Steps, admin.Step{What: what, Value: value, Note: note})
+}
+
+// is ends the explanation.
+func (e *explanation) is(why Reason) admin.Explanation {
+	e.step("answer", why.String(), why.Info().Help)
+	e.Decision = why.Info().Decision.String()
+	return e.Explanation
+}
+
+// Explain tells how a request would be answered now. Its path is a path or a whole URL.
+// Memcached is asked for the value, which changes nothing there but when it was last
+// asked for; the fallback is not.
+func (s *Service) Explain(_ context.Context, r admin.ExplainRequest) (admin.Explanation, error) {
+	fields, err := httpcache.FieldsOf(&r)
+	if err != nil {
+		return admin.Explanation{}, err
+	}
+	e := &explanation{svc: s, set: s.settings.Load()}
+	q, l, err := e.set.parse(r.Path)
+	switch method := cmp.Or(r.Method, http.MethodGet); {
+	case err != nil:
+		e.step("location", "none", err.Error())
+		return e.is(NoLocation), nil
+	case method != http.MethodGet && method != http.MethodHead:
+		e.step("location", l.Path, "")
+		return e.is(OtherMethod), nil
+	}
+	e.loc, q.Fields = l, fields
+	if len(q.Host) == 0 {
+		q.Host = fields.Get("Host")
+	}
+	e.step("location", l.Path, "key "+l.Key)
+	return e.key(q), nil
+}
+
+// key tells of the key, and where it is.
+func (e *explanation) key(q *key.Request) admin.Explanation {
+	bare, ok := e.loc.template.Append(nil, q)
+	if !ok {
+		return e.is(NoKey)
+	}
+	wire, hashed, trouble := e.set.cfg.Rules.Wire(nil, bare)
+	e.step("key", strconv.QuoteToASCII(string(wire)), "")
+	if trouble != key.OK {
+		return e.is(unkeyed[trouble])
+	}
+	if e.near(wire) {
+		return e.is(FromNear)
+	}
+	p := e.set.ring.Explain(hashed)
+	e.step("server", e.set.cfg.Client.Servers[p.Server].Address, fmt.Sprintf("hash %d, point %d of %s", p.Hash, p.Point, e.set.ring.Name()))
+	server := e.set.place(hashed)
+	switch {
+	case server < 0:
+		return e.is(ServerDown)
+	case server != p.Server:
+		e.step("failover", e.set.cfg.Client.Servers[server].Address, "the server before is down")
+	}
+	return e.value(server, wire)
+}
+
+// near tells whether a copy in this process answers.
+func (e *explanation) near(wire []byte) bool {
+	if e.loc.NearTTL == 0 {
+		return false
+	}
+	now := e.svc.space.Cache().Now()
+	entry, found := e.svc.space.Peek(e.loc.appendNear(nil, wire), now)
+	if found == cache.Fresh {
+		if age := time.Duration(now - entry.Value().(*object).born); age < e.loc.NearTTL {
+			e.step("copy", "fresh", fmt.Sprintf("%s old, at most %s are allowed", age.Round(time.Millisecond), e.loc.NearTTL))
+			return true
+		}
+	}
+	e.step("copy", "none", "in this process")
+	return false
+}
+
+// value tells of what memcached has.
+func (e *explanation) value(server int, wire []byte) admin.Explanation {
+	g := client.NewCall()
+	defer g.Release()
+	if r := e.set.client.Get(g, server, wire, client.GetOptions{}); r != client.Hit {
+		e.step("memcached", r.String(), "")
+		return e.is(unfound[r])
+	}
+	note := fmt.Sprintf("%d bytes, flags %d", len(g.Value()), g.Flags())
+	if ttl, known := g.TTL(); known && ttl >= 0 {
+		note += fmt.Sprintf(", %s to live", ttl)
+	}
+	e.step("memcached", "hit", note)
+	v, unfit := e.set.cfg.Values.Look(g.Flags(), g.Value())
+	if unfit != value.OK {
+		return e.is(unread[unfit])
+	}
+	if _, err := v.AppendPlain(nil, e.set.most); err != nil {
+		return e.is(unread[value.ReasonOf(err)])
+	}
+	e.step("value", v.Coding.String(), "as written by "+e.set.cfg.Values.String())
+	return e.is(FromMemcached)
+}

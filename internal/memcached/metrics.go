@@ -1,0 +1,58 @@
+package memcached
+
+import (
+	"sync/atomic"
+
+	"github.com/kasoku/kasoku/internal/jsonp"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// metrics are the service's counters. Those of reasons are made when they are first used.
+type metrics struct {
+	registry *telemetry.Registry
+	service  string
+	requests [64]atomic.Pointer[telemetry.Counter] // by Reason
+	wraps    [32]atomic.Pointer[telemetry.Counter] // by jsonp.Reason
+	by       []*telemetry.Counter                  // by telemetry.Decision, for the report
+}
+
+func newMetrics(r *telemetry.Registry, service string) *metrics {
+	m := &metrics{registry: r, service: service}
+	for range telemetry.Decisions {
+		m.by = append(m.by, telemetry.NewCounter())
+	}
+	return m
+}
+
+// answered counts how a request was answered, or why memcached had nothing for it.
+func (m *metrics) answered(why Reason) {
+	m.by[why.Info().Decision].Inc()
+	m.inc(&m.requests[why], why.String(), "kasoku_memcached_requests_total",
+		"Requests by how they were answered from memcached, or why they were not; memcached.md has the reasons.")
+}
+
+// wrapped counts what became of a callback whose answer was made of a value.
+func (m *metrics) wrapped(why jsonp.Reason) {
+	m.inc(&m.wraps[why], why.String(), "kasoku_memcached_jsonp_total",
+		"Requests that name a callback and were answered from memcached, by whether the answer was wrapped, or why not; jsonp.md has the reasons.")
+}
+
+func (m *metrics) inc(cell *atomic.Pointer[telemetry.Counter], reason, name, help string) {
+	c := cell.Load()
+	if c == nil {
+		c = m.registry.Counter(name, help, "service", m.service, "reason", reason)
+		cell.Store(c)
+	}
+	c.Inc()
+}
+
+// decisions are the requests by decision.
+func (m *metrics) decisions() map[telemetry.Decision]uint64 {
+	counts := map[telemetry.Decision]uint64{}
+	for d := range m.by {
+		if n := m.by[d].Value(); n > 0 {
+			counts[telemetry.Decision(d)] = n
+		}
+	}
+	return counts
+}

@@ -1,0 +1,132 @@
+package memcached
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/memcached/client"
+	"github.com/kasoku/kasoku/internal/memcached/value"
+)
+
+// lookNear answers from the copy in this process, or asks memcached for a new one. A copy
+// is answered with for near_ttl from the moment on at which memcached was about to be
+// asked, so that whatever was written there earlier than near_ttl ago is seen.
+func (c *call) lookNear() {
+	c.near = c.loc.appendNear(c.near[:0], c.wire)
+	now := c.svc.space.Cache().At(c.x.Now())
+	if e, found, _ := c.svc.space.Lookup(c.near, now); found == cache.Fresh {
+		o := e.Value().(*object)
+		if age := time.Duration(now - o.born); age < c.loc.NearTTL {
+			c.answer(o, FromNear, o.life.after(max(age, 0)))
+			return
+		}
+	}
+	c.fillNear()
+}
+
+// appendNear appends the key of a location's copy of what has the key wire.
+func (l *location) appendNear(dst, wire []byte) []byte {
+	return append(append(dst, wire...), l.near...)
+}
+
+// fillNear has memcached asked once for all who want the same.
+func (c *call) fillNear() {
+	f := &fill{svc: c.svc, set: c.set, loc: c.loc, wire: bytes.Clone(c.wire), server: c.set.place(c.hashed)}
+	if f.server < 0 {
+		c.miss(ServerDown)
+		return
+	}
+	a, err := c.svc.space.Fill(context.Background(), c.near, c.svc.tags.of(c.wire), f.ask)
+	if err != nil {
+		c.miss(ServerTimeout)
+		return
+	}
+	got, ok := a.Extra.(*filled)
+	if !ok { // somebody has stored it meanwhile
+		got = &filled{object: a.Entry.Value().(*object), why: FromNear}
+	}
+	if got.object == nil {
+		c.miss(got.why)
+		return
+	}
+	if got.won && !a.Coalesced {
+		c.refresh(got.cas)
+	}
+	c.answer(got.object, got.why, got.object.life)
+}
+
+// fill asks memcached for a copy. It refers to nothing of an exchange's.
+type fill struct {
+	svc    *Service
+	set    *settings
+	loc    *location
+	wire   []byte
+	server int
+}
+
+// filled is what a fill came to.
+type filled struct {
+	object *object // nil: none
+	why    Reason
+	won    bool
+	cas    uint64
+}
+
+// ask is a cache.FillFunc.
+func (f *fill) ask(context.Context, *cache.Stamp) (cache.Filling, error) {
+	g := client.NewCall()
+	defer g.Release()
+	born := f.svc.space.Cache().Now()
+	if r := f.set.client.Get(g, f.server, f.wire, f.loc.options()); r != client.Hit {
+		return cache.Filling{NoStore: true, Extra: &filled{why: unfound[r]}}, nil
+	}
+	v, unfit := f.set.cfg.Values.Look(g.Flags(), g.Value())
+	if unfit != value.OK {
+		return cache.Filling{NoStore: true, Extra: &filled{why: unread[unfit]}}, nil
+	}
+	o := new(object)
+	if why := o.forms(&v, g.Value(), f.set.most); why != FromMemcached {
+		return cache.Filling{NoStore: true, Extra: &filled{why: why}}, nil
+	}
+	ttl, known := g.TTL()
+	o.born, o.life = born, f.loc.lifeOf(ttl, known)
+	got := &filled{object: o, why: FromMemcached, won: g.Won(), cas: casOf(g)}
+	if g.Won() || g.Waiting() || g.Stale() {
+		got.why = FromStale
+		return cache.Filling{NoStore: true, Extra: got}, nil
+	}
+	n := f.loc.filling(o)
+	n.Extra = got
+	return n, nil
+}
+
+// filling is how a copy is put into the cache. It lives as long as the value in
+// memcached at most.
+func (l *location) filling(o *object) cache.Filling {
+	if f := l.JSONP; f != nil {
+		s := f.NewScanner()
+		_, _ = s.Write(o.plain) // it never fails
+		o.json, o.scanned = s.Body(), true
+	}
+	ttl := l.NearTTL
+	if o.life.known {
+		ttl = min(ttl, o.life.left)
+	}
+	return cache.Filling{Value: o, Weight: o.weight(), TTL: ttl, NoStore: ttl <= 0}
+}
+
+// casOf is the number of the value that a get has found, 0 if it is not known.
+func casOf(g *client.Call) uint64 {
+	n, _ := g.CAS()
+	return n
+}
+
+// options are what a location asks of a get beside the value.
+func (l *location) options() client.GetOptions {
+	if l.Store == nil {
+		return client.GetOptions{}
+	}
+	return client.GetOptions{Refresh: l.Store.Stale}
+}

@@ -1,0 +1,104 @@
+package memcached
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/kasoku/kasoku/internal/admin"
+	"github.com/kasoku/kasoku/internal/memcached/client"
+	"github.com/kasoku/kasoku/internal/memcached/key"
+)
+
+// Purge drops copies in this process: all of them, or those of a key or of what a URL asks
+// for, which is then deleted from memcached, too. Everything that is in memcached is the
+// application's, and not touched.
+func (s *Service) Purge(_ context.Context, r admin.PurgeRequest) (admin.PurgeResult, error) {
+	set := s.settings.Load()
+	switch {
+	case r.Table != "" || r.Partition != nil || r.Prefix != "" || r.Pattern != "" || r.Tag != "" || r.Soft || r.Key != nil && r.URL != "":
+		return admin.PurgeResult{}, fmt.Errorf("%w: service %s is purged as a whole, by a key, or by a URL", admin.ErrInput, s.name)
+	case r.Key != nil:
+		var bare string
+		if err := json.Unmarshal(r.Key, &bare); err != nil {
+			return admin.PurgeResult{}, fmt.Errorf("%w: a key is a text without the namespace: %w", admin.ErrInput, err)
+		}
+		return s.purgeKey(set, []byte(bare))
+	case r.URL != "":
+		bare, err := set.keyOf(r.URL)
+		if err != nil {
+			return admin.PurgeResult{}, err
+		}
+		return s.purgeKey(set, bare)
+	}
+	s.forgetAll()
+	return admin.PurgeResult{Dropped: "all copies in this process; what memcached has stays there", Tags: 1}, nil
+}
+
+// purgeKey deletes what has a bare key. It is deleted from memcached first: what was
+// asked for before is then not kept.
+func (s *Service) purgeKey(set *settings, bare []byte) (admin.PurgeResult, error) {
+	wire, hashed, trouble := set.cfg.Rules.Wire(nil, bare)
+	if trouble != key.OK {
+		return admin.PurgeResult{}, fmt.Errorf("%w: %q can be no key: %s", admin.ErrInput, bare, unkeyed[trouble].Info().Help)
+	}
+	server := set.place(hashed)
+	became := client.StoreDown
+	if server >= 0 {
+		g := client.NewCall()
+		became = set.client.Delete(g, server, wire)
+		g.Release()
+	}
+	s.forget(wire)
+	what := fmt.Sprintf("key %s", wire)
+	switch became {
+	case client.Stored, client.NotFound:
+		return admin.PurgeResult{Dropped: fmt.Sprintf("%s, also from %s", what, set.cfg.Client.Servers[server].Address), Tags: 1}, nil
+	}
+	return admin.PurgeResult{}, fmt.Errorf("%s: dropped here, but maybe not from memcached: %s", what, became)
+}
+
+// keyOf makes the bare key of a URL.
+func (s *settings) keyOf(url string) ([]byte, error) {
+	q, l, err := s.parse(url)
+	if err != nil {
+		return nil, err
+	}
+	bare, ok := l.template.Append(nil, q)
+	if !ok {
+		return nil, fmt.Errorf("%w: %s lacks what the key %s is made of, or has it twice", admin.ErrInput, url, l.Key)
+	}
+	return bare, nil
+}
+
+// parse finds what a template sees of a URL, which may be a path alone, and its location.
+func (s *settings) parse(url string) (*key.Request, *location, error) {
+	host, target := "", url
+	if _, rest, ok := strings.Cut(url, "://"); ok {
+		host, target, _ = strings.Cut(rest, "/")
+		target = "/" + target
+	}
+	target, _, _ = strings.Cut(target, "#")
+	path, query, found := strings.Cut(target, "?")
+	q := &key.Request{Path: []byte(path), Host: []byte(host)}
+	l := s.table.find(q.Path, &q.Captures)
+	if l == nil {
+		return nil, nil, fmt.Errorf("%w: no location has the path %q", admin.ErrInput, path)
+	}
+	if q.Decode = l.Decode; found {
+		q.Query = l.bareQuery([]byte(query))
+	}
+	return q, l, nil
+}
+
+// bareQuery is a query without the callback.
+func (l *location) bareQuery(query []byte) []byte {
+	if l.JSONP == nil || !l.JSONP.Strips(query) {
+		return query
+	}
+	if bare := l.JSONP.Strip(nil, query); len(bare) > 0 {
+		return bare
+	}
+	return nil
+}

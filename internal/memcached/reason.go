@@ -1,0 +1,95 @@
+package memcached
+
+import (
+	"github.com/kasoku/kasoku/internal/memcached/client"
+	"github.com/kasoku/kasoku/internal/memcached/key"
+	"github.com/kasoku/kasoku/internal/memcached/value"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// Reason says how a request was answered, or why it was a miss. What they mean is told
+// in Reasons.
+type Reason uint8
+
+// The reasons.
+const (
+	FromMemcached Reason = iota
+	FromNear
+	FromStale
+	Missing
+	ServerDown
+	ServerTimeout
+	ServerGarbled
+	ServerRefused
+	Serialised
+	Corrupt
+	TooLarge
+	UnknownFlags
+	NoKey
+	EmptyKey
+	BadKey
+	LongKey
+	NoLocation
+	OtherMethod
+	BadCallback
+	Fault
+)
+
+// ReasonInfo is what the outside sees of a reason.
+type ReasonInfo struct {
+	Reason Reason
+	// Name is the metrics' label, and the detail in Cache-Status.
+	Name string
+	// Decision is that of the access log. Of a miss it is what holds if nobody knows
+	// better: the fallback's engine says more.
+	Decision telemetry.Decision
+	// Help is a sentence for the operator.
+	Help string
+}
+
+// Reasons holds every reason at its own index. It feeds metrics, Cache-Status and the
+// manual.
+var Reasons = []ReasonInfo{
+	{FromMemcached, "memcached", telemetry.Hit, "Answered from memcached."},
+	{FromNear, "near", telemetry.Hit, "Answered from the copy in this process (near_ttl)."},
+	{FromStale, "stale", telemetry.HitStale, "Answered from memcached with a value that is past its ttl, while one request of all processes renews it (store.stale)."},
+	{Missing, "missing", telemetry.Miss, "There is no value under the key. Nothing but these from a new configuration: hold the distribution, namespace and servers' order against the writer's; kasoku ring tells where a key is looked for."},
+	{ServerDown, "down", telemetry.Miss, "The key's server is down, or no connection came about in time."},
+	{ServerTimeout, "timeout", telemetry.Miss, "The server did not answer in time (first_byte_timeout, timeout)."},
+	{ServerGarbled, "garbled", telemetry.Miss, "The server's answer was none of its protocol, or larger than max_value; the connection was closed."},
+	{ServerRefused, "refused", telemetry.Miss, "The server answered with an error, for example because it wants to know who asks (auth)."},
+	{Serialised, "serialised", telemetry.Miss, "The value is an object of the writer's language, which nobody else can read. The writer should store text."},
+	{Corrupt, "corrupt", telemetry.Miss, "The value is not what its flags or first bytes say. Many of these: look at values."},
+	{TooLarge, "too-large", telemetry.Miss, "The value would be too large when it is decompressed."},
+	{UnknownFlags, "unknown-flags", telemetry.Miss, "The value's flags are not those of the configured writer. Many of these: look at values."},
+	{NoKey, "no-key", telemetry.Miss, "The request lacks what the location's key is made of, or has it twice."},
+	{EmptyKey, "empty-key", telemetry.Miss, "The location's key is empty for the request."},
+	{BadKey, "bad-key", telemetry.Miss, "The key has a byte that memcached takes in no key, such as a blank; it was not sent. key_escape sends those as nginx does."},
+	{LongKey, "long-key", telemetry.Miss, "The key is longer than 250 bytes with the namespace; it was not sent. long_keys: hash sends a digest."},
+	{NoLocation, "no-location", telemetry.Pass, "No location has the request's path."},
+	{OtherMethod, "method", telemetry.Pass, "The request is neither GET nor HEAD."},
+	{BadCallback, "bad-callback", telemetry.Local, "The callback was refused: it has a name that is not allowed, or is not asked for as a script; jsonp.md has the rules."},
+	{Fault, "fault", telemetry.CacheFault, "A fault inside Kasoku; answered 500. Always worth a bug report."},
+}
+
+// Info is the reason's row.
+func (r Reason) Info() *ReasonInfo { return &Reasons[r] }
+
+// String is the reason's name.
+func (r Reason) String() string { return Reasons[r].Name }
+
+// unkeyed are the reasons for requests without a key that could be sent.
+var unkeyed = [...]Reason{
+	key.Absent: NoKey, key.Empty: EmptyKey, key.BadByte: BadKey, key.TooLong: LongKey,
+}
+
+// unread are the reasons for values that can't be sent.
+var unread = [...]Reason{
+	value.Serialised: Serialised, value.Corrupt: Corrupt, value.TooLarge: TooLarge, value.Unknown: UnknownFlags,
+}
+
+// unfound are the reasons for what servers have not given.
+var unfound = [...]Reason{
+	client.Miss: Missing, client.Down: ServerDown, client.Timeout: ServerTimeout, client.Garbled: ServerGarbled,
+	client.Refused: ServerRefused, client.BadKey: BadKey,
+}

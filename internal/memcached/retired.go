@@ -1,0 +1,58 @@
+package memcached
+
+import (
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/memcached/client"
+)
+
+// grace is how long a client lives on after a reload has replaced it: requests that
+// have begun with it ask it once more at most when their fallback has answered.
+const grace = 30 * time.Second
+
+// retired are clients that reloads have replaced.
+type retired struct {
+	mu      sync.Mutex // leaf
+	clients map[*client.Client]*time.Timer
+}
+
+// add closes c when nobody uses it any more.
+func (r *retired) add(c *client.Client) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.clients == nil {
+		r.clients = map[*client.Client]*time.Timer{}
+	}
+	r.clients[c] = time.AfterFunc(grace, func() {
+		r.mu.Lock()
+		delete(r.clients, c)
+		r.mu.Unlock()
+		c.Close()
+	})
+}
+
+// close closes those that are left.
+func (r *retired) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for c, t := range r.clients {
+		if t.Stop() {
+			c.Close()
+		}
+	}
+	r.clients = nil
+}
+
+// sameClient tells whether connections made for one configuration serve another one.
+func sameClient(a, b *client.Config) bool {
+	x, y := *a, *b
+	x.Name, y.Name, x.Metrics, y.Metrics = "", "", nil, nil
+	return reflect.DeepEqual(x, y)
+}
+
+// sameValues tells whether a key leads to the same value with two configurations.
+func sameValues(a, b *Config) bool {
+	return reflect.DeepEqual(a.Client.Servers, b.Client.Servers) && reflect.DeepEqual(a.Ring, b.Ring) && a.Values == b.Values
+}

@@ -1,0 +1,122 @@
+package memcached
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/memcached/key"
+)
+
+// table finds a request's location. It is immutable.
+type table struct {
+	exact    map[string]*location
+	patterns []*location
+}
+
+func newTable(locations []Location) (*table, error) {
+	t := &table{exact: map[string]*location{}}
+	for i := range locations {
+		l, err := newLocation(&locations[i])
+		if err != nil {
+			return nil, fmt.Errorf("location %s: %w", locations[i].Path, err)
+		}
+		if !l.path.Exact() {
+			t.patterns = append(t.patterns, l)
+			continue
+		}
+		if t.exact[l.Path] != nil {
+			return nil, fmt.Errorf("location %s is there twice", l.Path)
+		}
+		t.exact[l.Path] = l
+	}
+	slices.SortStableFunc(t.patterns, func(a, b *location) int {
+		switch {
+		case a.path.Before(b.path):
+			return -1
+		case b.path.Before(a.path):
+			return 1
+		}
+		return 0
+	})
+	return t, nil
+}
+
+// find finds the location of a path, and takes down its captures. Nil: there is none.
+func (t *table) find(path []byte, c *key.Captures) *location {
+	if l := t.exact[string(path)]; l != nil {
+		return l
+	}
+	for _, l := range t.patterns {
+		if l.path.Match(path, c) {
+			return l
+		}
+	}
+	return nil
+}
+
+// location is a Location in force.
+type location struct {
+	Location
+	path     *key.Path
+	template *key.Template
+	near     string // what makes keys of copies in this process out of keys as they are sent
+
+	contentType []byte
+
+	// Of answers made of values: the header lines, and those of wrapped ones in place of
+	// which the filter has others. The second of each is for values that are sent compressed
+	// to who accepts that.
+	lines, wrapped [2][]byte
+}
+
+func newLocation(cfg *Location) (*location, error) {
+	l := &location{Location: *cfg, near: "\x00" + cfg.Path, contentType: []byte(cfg.ContentType)}
+	var err error
+	if l.path, err = key.ParsePath(cfg.Path); err != nil {
+		return nil, err
+	}
+	if l.template, err = key.Parse(cfg.Key, l.path); err != nil {
+		return nil, err
+	}
+	for i := range l.lines {
+		l.lines[i] = l.head(i == 1, func([]byte) bool { return false })
+		if cfg.JSONP != nil {
+			l.wrapped[i] = l.head(i == 1, cfg.JSONP.Drops)
+		}
+	}
+	return l, nil
+}
+
+// head makes the header lines that all answers made of values have, without those of
+// names that are to be left out.
+func (l *location) head(coded bool, drops func(name []byte) bool) (lines []byte) {
+	add := func(name, value string) {
+		if value != "" && !drops([]byte(name)) {
+			lines = http1.AppendField(lines, name, value)
+		}
+	}
+	add("Content-Type", l.ContentType)
+	for _, h := range l.Headers {
+		add(h.Name, h.Value)
+	}
+	add("Accept-Ranges", "none")
+	add("Vary", l.vary(coded))
+	if !l.Lifetime {
+		add("Cache-Control", l.CacheControl)
+	}
+	return lines
+}
+
+// vary lists the fields that the answer depends on.
+func (l *location) vary(coded bool) string {
+	names := l.template.Headers()
+	if len(l.template.Cookies()) > 0 {
+		names = append(names, "Cookie")
+	}
+	if coded {
+		names = append(names, "Accept-Encoding")
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,177 @@
+// Package memcachedtest is a memcached in a test's process: text commands, those of the
+// meta protocol that clients of ours send, and a script by which it misbehaves.
+package memcachedtest
+
+import (
+	"bufio"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Server is a memcached on loopback. Its time is its own: see Advance.
+type Server struct {
+	t       testing.TB
+	meta    bool
+	address string
+
+	mu       sync.Mutex
+	listener net.Listener
+	conns    map[net.Conn]bool
+	items    map[string]*Item
+	script   func(command string) (reply string, scripted bool)
+	commands []string
+	ahead    time.Duration
+	cas      uint64
+}
+
+// Item is what is stored under a key.
+type Item struct {
+	Value string
+	Flags uint32
+	// Expires is in the server's time; zero: never.
+	Expires time.Time
+	CAS     uint64
+
+	Stale bool // marked as such
+	won   bool // somebody is to renew it
+}
+
+// Start starts a server, which ends with the test. With meta it understands the meta
+// protocol.
+func Start(t testing.TB, meta bool) *Server {
+	t.Helper()
+	s := &Server{t: t, meta: meta, address: "127.0.0.1:0", items: map[string]*Item{}}
+	s.Restart()
+	t.Cleanup(s.Stop)
+	return s
+}
+
+// Address is where it listens: host:port. A Restart keeps it.
+func (s *Server) Address() string { return s.address }
+
+// Restart listens again after a Stop. What was stored is there still.
+func (s *Server) Restart() {
+	s.t.Helper()
+	l, err := net.Listen("tcp", s.address)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listener, s.conns, s.address = l, map[net.Conn]bool{}, l.Addr().String()
+	go s.accept(l)
+}
+
+// Stop closes the listener and all connections, as a server does that is killed.
+func (s *Server) Stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_ = s.listener.Close() // it may be closed already
+	for nc := range s.conns {
+		_ = nc.Close()
+	}
+}
+
+// Set stores a value for a time; 0 is for ever.
+func (s *Server) Set(key, value string, flags uint32, ttl time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	it := &Item{Value: value, Flags: flags}
+	if ttl > 0 {
+		it.Expires = s.now().Add(ttl)
+	}
+	s.put(key, it)
+}
+
+// Delete removes what has a key.
+func (s *Server) Delete(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.items, key)
+}
+
+// Item returns what has a key.
+func (s *Server) Item(key string) (Item, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if it := s.find(key); it != nil {
+		return *it, true
+	}
+	return Item{}, false
+}
+
+// Advance puts the server's clock forward.
+func (s *Server) Advance(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ahead += d
+}
+
+// Script is asked about each command's line before it is executed. What it returns with
+// true is sent in place of an answer; nothing at all if it is empty.
+func (s *Server) Script(f func(command string) (reply string, scripted bool)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.script = f
+}
+
+// Commands are the lines of those that came and begin with prefix, in their order.
+func (s *Server) Commands(prefix string) (lines []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.commands {
+		if strings.HasPrefix(c, prefix) {
+			lines = append(lines, c)
+		}
+	}
+	return lines
+}
+
+func (s *Server) accept(l net.Listener) {
+	for {
+		nc, err := l.Accept()
+		if err != nil {
+			return
+		}
+		s.mu.Lock()
+		if s.listener == l {
+			s.conns[nc] = true
+		}
+		s.mu.Unlock()
+		go s.serve(nc)
+	}
+}
+
+func (s *Server) serve(nc net.Conn) {
+	defer nc.Close()
+	in, out := bufio.NewReader(nc), bufio.NewWriter(nc)
+	for s.once(in, out) {
+		if in.Buffered() == 0 && out.Flush() != nil {
+			break
+		}
+	}
+	_ = out.Flush() // the client may be gone
+}
+
+// now is the server's time; mu is held.
+func (s *Server) now() time.Time { return time.Now().Add(s.ahead) }
+
+// find finds what has a key and has not expired; mu is held.
+func (s *Server) find(key string) *Item {
+	it := s.items[key]
+	if it != nil && !it.Expires.IsZero() && !s.now().Before(it.Expires) {
+		delete(s.items, key)
+		return nil
+	}
+	return it
+}
+
+// put stores it; mu is held.
+func (s *Server) put(key string, it *Item) {
+	s.cas++
+	it.CAS = s.cas
+	s.items[key] = it
+}
