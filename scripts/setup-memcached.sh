@@ -6,7 +6,7 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
 home=$TOOLS/memcached
-packages="memcached nutcracker libcache-memcached-fast-perl libcache-memcached-perl php-cli php-memcached"
+packages="memcached nutcracker libcache-memcached-fast-perl libcache-memcached-perl php-cli php-memcached php-memcache ruby ruby-dalli"
 pins=$ROOT/integration/python/memcached.txt
 fresh "$home/.stamp" "$pins" "$0" && exit 0
 if ! on_debian; then
@@ -14,13 +14,14 @@ if ! on_debian; then
 	say "  memcached   brew install memcached"
 	say "  nutcracker  brew install twemproxy"
 	say "  perl        with Cache::Memcached::Fast and Cache::Memcached: brew install perl cpanminus, cpanm ..."
-	say "  php         with the extension memcached: brew install php libmemcached, pecl install memcached"
-	say "  python      with pylibmc: brew install libmemcached, pip install -r integration/python/memcached.txt"
+	say "  php         with the extensions memcached and memcache: brew install php libmemcached, pecl install memcached memcache"
+	say "  python      with pylibmc and others: brew install libmemcached, pip install -r integration/python/memcached.txt"
+	say "  ruby        with dalli: brew install ruby, gem install dalli"
 	exit 0
 fi
 "$(dirname "$0")/setup-python.sh"
 unpack "$home" $packages
-say "installing pylibmc below .tools/memcached"
+say "installing pylibmc and other clients below .tools/memcached"
 "$TOOLS/python/bin/python" -m pip install -q --disable-pip-version-check --no-input --target "$home/python" -r "$pins" >&2
 mkdir "$home/bin"
 
@@ -45,6 +46,10 @@ script perl 'for folder in "$root"/usr/lib/*/perl5/* "$root/usr/share/perl5"; do
 PERL5LIB=$libraries exec perl "$@"'
 script php 'for program in "$root"/usr/bin/php[0-9]* php; do break; done
 for folder in "$root"/usr/lib/php/2*; do :; done
-exec "$program" -n -d extension_dir="$folder" -d extension=igbinary -d extension=msgpack -d extension=memcached "$@"'
+exec "$program" -n -d extension_dir="$folder" -d extension=igbinary -d extension=msgpack -d extension=memcached -d extension=memcache "$@"'
+script ruby 'for folder in "$root"/usr/lib/ruby/3* "$root"/usr/lib/*/ruby/3* "$root"/usr/share/rubygems-integration/*/gems/dalli*/lib; do
+	libraries=$folder${libraries:+:$libraries}
+done
+RUBYLIB=$libraries exec ruby --disable-gems "$@"'
 script python 'PYTHONPATH=$home/python exec "$home/../python/bin/python" "$@"'
 digest "$pins" "$0" >"$home/.stamp"
