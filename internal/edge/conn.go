@@ -405,12 +405,14 @@ func (c *conn) reply(x *Exchange) bool {
 
 // send renders and writes the answer.
 func (c *conn) send(x *Exchange) bool {
-	rest := x.render()
+	body, after := x.render()
 	var err error
-	if x.Reply.Pages.Holds(rest) && c.raw != nil && !c.secure {
-		err = c.give(x.out, rest)
+	if x.Reply.Pages.Holds(body) && c.raw != nil && !c.secure {
+		if err = c.give(x.out, body); err == nil && len(after) > 0 {
+			err = c.write(after, nil, nil)
+		}
 	} else {
-		err = c.write(x.out, rest, nil)
+		err = c.write(x.out, body, after)
 	}
 	x.repay()
 	if err != nil {

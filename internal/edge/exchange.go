@@ -98,7 +98,7 @@ func obtain(s *Server, c *conn) *Exchange {
 func (x *Exchange) release() {
 	x.repay()
 	x.srv, x.conn, x.h2, x.base, x.set = nil, nil, nil, nil, nil
-	x.Body, x.Reply.Body, x.Reply.Pages = nil, nil, nil
+	x.Body, x.Reply.Body, x.Reply.Pages, x.Reply.Before, x.Reply.After = nil, nil, nil, nil, nil
 	x.body, x.raised, x.answer = nil, nil, Outgoing{}
 	x.Record = telemetry.Record{}
 	x.vec, x.left = [3][]byte{}, nil

@@ -35,6 +35,16 @@ func (p *inPages) Serve(x *Exchange) {
 	if string(x.Request.Path) == "/other" {
 		x.Reply.Body = []byte(strings.Repeat("o", 100_000))
 	}
+	if string(x.Request.Path) == "/short" {
+		x.Reply.Body = x.Reply.Body[:10]
+	}
+	if string(x.Request.Path) == "/none" {
+		x.Reply.Body = nil
+	}
+	if string(x.Request.RawQuery) == "around" {
+		b := append(x.Reply.Buf, "beforeafter"...)
+		x.Reply.Before, x.Reply.After, x.Reply.Buf = b[:6], b[6:], b[:0]
+	}
 }
 
 // asks sends requests over one connection, and holds their answers against what they
@@ -51,6 +61,12 @@ func (p *inPages) asks(t *testing.T, c *client) {
 	f(get, "GET", p.text)
 	f("HEAD / HTTP/1.1\r\nHost: a\r\n\r\n", "HEAD", "")
 	f("GET /end HTTP/1.1\r\nHost: a\r\n\r\n", "GET", p.text[len(p.text)-100_001:])
+	f("GET /?around HTTP/1.1\r\nHost: a\r\n\r\n", "GET", "before"+p.text+"after")
+	f("GET /end?around HTTP/1.1\r\nHost: a\r\n\r\n", "GET", "before"+p.text[len(p.text)-100_001:]+"after")
+	f("GET /other?around HTTP/1.1\r\nHost: a\r\n\r\n", "GET", "before"+strings.Repeat("o", 100_000)+"after")
+	f("GET /short?around HTTP/1.1\r\nHost: a\r\n\r\n", "GET", "before"+p.text[:10]+"after")
+	f("GET /none?around HTTP/1.1\r\nHost: a\r\n\r\n", "GET", "beforeafter")
+	f("HEAD /?around HTTP/1.1\r\nHost: a\r\n\r\n", "HEAD", "")
 	f("GET /other HTTP/1.1\r\nHost: a\r\n\r\n", "GET", strings.Repeat("o", 100_000))
 	f(post(strings.Repeat("x", 70_000)), "POST", p.text)
 	f(get, "GET", p.text)
@@ -64,12 +80,14 @@ func TestAnswerFromPages(t *testing.T) {
 		s, id := startTLS(t, cfg)
 		p.asks(t, dialTLS(t, s, &tls.Config{RootCAs: id.pool}))
 		cl := h2Client(id)
-		resp, err := cl.Get("https://" + s.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if b, err := io.ReadAll(resp.Body); err != nil || string(b) != p.text || resp.ProtoMajor != 2 {
-			t.Errorf("%s: %d bytes, %v", resp.Proto, len(b), err)
+		for path, want := range map[string]string{"/": p.text, "/?around": "before" + p.text + "after", "/none?around": "beforeafter"} {
+			resp, err := cl.Get("https://" + s.Addr().String() + path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b, err := io.ReadAll(resp.Body); err != nil || string(b) != want || resp.ProtoMajor != 2 || resp.ContentLength != int64(len(want)) {
+				t.Errorf("%s: %d bytes, announced %d, %v", resp.Proto, len(b), resp.ContentLength, err)
+			}
 		}
 		cl.CloseIdleConnections()
 	}

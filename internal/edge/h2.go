@@ -220,14 +220,16 @@ func (x *Exchange) replyH2() (whole bool) {
 	if !http1.BodyAllowed(x.Reply.Status) || x.isHead() {
 		return true
 	}
-	for body := x.Reply.Body; ; x.h2.patience(x) {
-		n, err := x.h2.send(x, body)
-		if err != nil {
-			x.srv.stats.unsent.Inc()
-			return false
-		}
-		if body = body[n:]; len(body) == 0 {
-			return true
+	r := &x.Reply
+	for _, part := range [...][]byte{r.Before, r.Body, r.After} {
+		for ; len(part) > 0; x.h2.patience(x) {
+			n, err := x.h2.send(x, part)
+			if err != nil {
+				x.srv.stats.unsent.Inc()
+				return false
+			}
+			part = part[n:]
 		}
 	}
+	return true
 }

@@ -17,6 +17,9 @@ type Reply struct {
 	// memory or built in Buf. It is not sent with a 204 or 304 or in answer to
 	// HEAD, which gets its length alone.
 	Body []byte
+	// Before and After are sent around Body. They are what an answer has of its own
+	// beside a body that others get as well: short, and built in Buf as a rule.
+	Before, After []byte
 	// Pages is what Body lies in, if it lies in a Run: then it is not copied on its
 	// way to a client without TLS. The Run is kept until the answer is written.
 	Pages *pages.Run
@@ -51,7 +54,7 @@ type Loan interface {
 // repay returns what the body was lent by.
 func (r *Reply) repay() {
 	if r.Loan != nil {
-		r.Body, r.Pages = nil, nil
+		r.Body, r.Pages, r.Before, r.After = nil, nil, nil, nil
 		r.Loan.Return()
 		r.Loan = nil
 	}
@@ -66,13 +69,14 @@ func (r *Reply) Build(b []byte) { r.Buf, r.Body = b[:0], b }
 func (r *Reply) Reset() {
 	r.repay()
 	r.Status, r.Body, r.Buf, r.Close, r.lines = 0, nil, r.Buf[:0], false, r.lines[:0]
-	r.OwnDate, r.Length, r.Pages = false, 0, nil
+	r.OwnDate, r.Length, r.Pages, r.Before, r.After = false, 0, nil, nil, nil
 }
 
 // clear takes back what a handler has said so far.
 func (r *Reply) clear() {
 	r.repay()
 	r.Body, r.lines, r.Buf, r.OwnDate, r.Length, r.Pages = nil, r.lines[:0], r.Buf[:0], false, 0, nil
+	r.Before, r.After = nil, nil
 }
 
 // Field adds a header line. Control bytes in the value become blanks.
@@ -116,21 +120,22 @@ func (r *Reply) settle() {
 // one plain write. Larger ones are written from where they are.
 const maxJoined = 16 << 10
 
-// render writes the head of the answer, and the body if it is small, to x.out;
-// what is still to be sent after it is returned.
-func (x *Exchange) render() (rest []byte) {
+// render writes the head of the answer, what stands before its body, and the rest of
+// it if the body is small, to x.out; what is still to be sent after it is returned.
+func (x *Exchange) render() (body, after []byte) {
 	r := &x.Reply
 	r.settle()
 	out := x.appendHead(x.out[:0], x.replyLength(), false)
 	if http1.BodyAllowed(r.Status) && !x.isHead() {
+		out = append(out, r.Before...)
 		if len(r.Body) <= maxJoined {
-			out = append(out, r.Body...)
+			out = append(append(out, r.Body...), r.After...)
 		} else {
-			rest = r.Body
+			body, after = r.Body, r.After
 		}
 	}
 	x.out = out
-	return rest
+	return body, after
 }
 
 // replyLength is what Content-Length says of the answer in x.Reply, or noLength.
@@ -138,7 +143,7 @@ func (x *Exchange) replyLength() int64 {
 	r := &x.Reply
 	switch allowed := http1.BodyAllowed(r.Status); {
 	case allowed && (r.Body != nil || r.Length == 0 || !x.isHead()):
-		return int64(len(r.Body))
+		return int64(len(r.Before) + len(r.Body) + len(r.After))
 	case r.Length > 0 && (allowed || r.Status == http.StatusNotModified):
 		return r.Length
 	}
