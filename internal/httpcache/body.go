@@ -16,7 +16,8 @@ type Body struct {
 	file   *disk.File // nil: it is in memory
 	length int64
 	stage  atomic.Uint32
-	kept   int32 // how many stored resources have it, if its senders are counted; lent.mu guards it
+	wraps  atomic.Pointer[wrapping] // nil: nobody has asked for it in a call
+	kept   int32                    // how many stored resources have it, if its senders are counted; lent.mu guards it
 }
 
 // memory is where a body lies: in pieces on the heap, or in pages, whose one piece is

@@ -39,6 +39,8 @@ type call struct {
 	spans  []policy.Span
 	reader *disk.Reader // of the body to send, if that is on disk
 
+	callback callback
+
 	plan    *Plan    // nil for type http
 	filling *Fill    // the plan's, once it was asked for
 	passage *Passage // nil if the answer may be stored
@@ -73,6 +75,7 @@ func (c *call) end() {
 	c.query.Reset()
 	c.x, c.set, c.opt, c.req = nil, nil, nil, policy.Request{}
 	c.plan, c.filling, c.passage, c.mine, c.failedWith = nil, nil, nil, nil, nil
+	c.callback.end()
 	c.closeReader()
 	clear(c.hop.names)
 	clear(c.out.fields)
@@ -168,9 +171,13 @@ func (c *call) forOrigin() http1.Fields {
 func (c *call) decided(status policy.CacheStatus) {
 	c.note(status.Reason, &status)
 	for i := range c.mine {
+		if c.callback.wraps() && c.callback.filter.Drops(c.mine[i].Name) {
+			continue
+		}
 		c.x.Reply.FieldBytes(string(c.mine[i].Name), c.mine[i].Value)
 	}
 	if c.text = status.Append(c.text[:0]); len(c.text) > 0 {
+		c.text = c.callback.appendStatus(c.text)
 		c.x.Reply.FieldBytes("Cache-Status", c.text)
 	}
 }
@@ -187,11 +194,17 @@ func (c *call) note(why policy.Reason, status *policy.CacheStatus) {
 	}
 	c.x.Record.Decision = d
 	c.svc.metrics.answered(why, d)
+	if c.callback.told {
+		c.svc.metrics.wrapped(c.callback.why)
+	}
 }
 
 // refuse answers by itself, in words.
 func (c *call) refuse(status int, words string) {
 	r := &c.x.Reply
+	if c.envelope(status) {
+		return
+	}
 	r.Status = status
 	r.Field("Content-Type", "text/plain; charset=utf-8")
 	r.Build(append(append(append(r.Buf, http.StatusText(status)...), ": "...), words+"\n"...))

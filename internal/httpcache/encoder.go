@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/kasoku/kasoku/internal/httpcache/coding"
+	"github.com/kasoku/kasoku/internal/jsonp"
 )
 
 // encoder makes the coded forms of what was stored, in a goroutine of its own that
@@ -21,6 +22,7 @@ type encoding struct {
 	key     []byte
 	object  *Object
 	codings []string
+	wraps   *jsonp.Filter // nil: nobody asks for callbacks
 }
 
 // mostEncodings is how many objects wait for their forms. What comes beyond stays
@@ -41,7 +43,7 @@ func (s *Store) encodeSoon(key []byte, o *Object) {
 		s.stats.unencoded.Add(1)
 		return
 	}
-	e.queue = append(e.queue, encoding{bytes.Clone(key), o, l.Codings})
+	e.queue = append(e.queue, encoding{bytes.Clone(key), o, l.Codings, l.JSONP})
 	if !e.running && s.flights.enter() {
 		e.running = true
 		go s.encode()
@@ -88,9 +90,15 @@ func (s *Store) encodeOne(e encoding, writers map[string]coding.Writer) {
 			}
 			writers[name] = w
 		}
-		if b := encodeBody(w, e.object.Body); b != nil {
-			list = append(list, Form{Coding: name, Lines: e.object.Head.formLines(), Body: s.counted(b)})
+		b := encodeBody(w, e.object.Body)
+		if b == nil {
+			continue
 		}
+		f := Form{Coding: name, Lines: e.object.Head.formLines(), Body: s.counted(b)}
+		if name == "gzip" {
+			f.pack(e.wraps, e.object)
+		}
+		list = append(list, f)
 	}
 	s.stats.encoded.Add(1)
 	if list == nil {
@@ -117,4 +125,25 @@ func encodeBody(w coding.Writer, body *Body) *Body {
 		return nil
 	}
 	return gather([][]byte{b.Bytes()})
+}
+
+// pack makes the form for calls of wraps, if the object is one to be wrapped.
+func (f *Form) pack(wraps *jsonp.Filter, o *Object) {
+	if wraps == nil {
+		return
+	}
+	a := jsonp.Answer{Status: o.Head.Response.Status, ContentType: o.Head.Fields.Get("Content-Type"), Kind: o.Body.known(wraps).Kind}
+	if wraps.Judge(&a) != jsonp.Wrapped {
+		return
+	}
+	p, err := wraps.NewPacker()
+	if err != nil {
+		return // of its level, which is a constant
+	}
+	if o.Body.WriteRange(p, 0, o.Body.Len()) != nil {
+		return
+	}
+	if k, err := p.Pack(); err == nil {
+		f.packed, f.wraps = k, wraps
+	}
 }

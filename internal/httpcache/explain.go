@@ -10,6 +10,7 @@ import (
 	"github.com/kasoku/kasoku/internal/admin"
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/jsonp"
 )
 
 // Explain tells how a request would be answered now. Its path is a path, for which
@@ -23,12 +24,19 @@ func (s *Service) Explain(_ context.Context, r admin.ExplainRequest) (admin.Expl
 	if host := fields.Get("Host"); len(host) > 0 && strings.HasPrefix(url, "/") {
 		url = "http://" + string(host) + url
 	}
+	set := s.settings.Load()
+	f := set.cfg.JSONP
+	_, query, _ := strings.Cut(url, "?")
+	url = bareURL(f, url)
 	key, err := ParseURL(url)
 	if err != nil {
 		return admin.Explanation{}, fmt.Errorf("%w: path must be a URL such as http://host/path, or a path with a header Host", admin.ErrInput)
 	}
-	e := explanation{store: s.store, options: &s.settings.Load().options, now: clock()}
+	e := explanation{store: s.store, options: &set.options, now: clock()}
 	e.step("key", string(key), "scheme, host, path and query")
+	if e.callback(f, &r, query, credentials(fields, set.cfg.Credentials)) {
+		return e.Explanation, nil
+	}
 	e.explain(key, r.Method, keyed(fields, key, e.options))
 	return e.Explanation, nil
 }
@@ -68,6 +76,24 @@ func (e *explanation) decide(why policy.Reason) {
 	i := why.Info()
 	e.Decision = i.Decision.String()
 	e.step("decision", i.Name, i.Help)
+}
+
+// callback tells what becomes of the callback that a request names, if it does. Refused:
+// nothing is looked up.
+func (e *explanation) callback(f *jsonp.Filter, r *admin.ExplainRequest, query string, credentials bool) (refused bool) {
+	if f == nil {
+		return false
+	}
+	_, asked := f.Name(nil, []byte(query))
+	why := f.Admit([]byte(cmp.Or(r.Method, http.MethodGet)), asked, credentials)
+	if why == jsonp.NoCallback || why == jsonp.OtherMethod {
+		return false
+	}
+	e.step("callback", why.String(), why.Info().Help)
+	if refused = why.Action() == jsonp.RefuseIt; refused {
+		e.decide(policy.Refused)
+	}
+	return refused
 }
 
 // explain follows call.read and call.planned.

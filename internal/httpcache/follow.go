@@ -116,7 +116,7 @@ func (c *call) follow(t *Ticket, f *errand, why policy.Reason) onward {
 		return alone
 	case out.Way == Streaming:
 		return c.stream(t, out, status)
-	case c.hop.trailers && len(t.Trailer()) > 0:
+	case c.hop.trailers && !c.callback.asks && len(t.Trailer()) > 0:
 		out.Length = -1 // trailers go behind a body that comes in chunks
 		return c.stream(t, out, status)
 	case t.remembered:
@@ -205,6 +205,12 @@ func (c *call) own(out Outcome, f *errand, status policy.CacheStatus) {
 	if policy.NotModified(&c.req, &out.Head.Response, c.now, c.opt) && out.Head.Response.Status == 200 {
 		status.FwdStatus = 200
 		c.notModified(out.Head, status)
+		return
+	}
+	if c.callback.asks && c.wrapRelay(&coming{
+		status: out.Head.Response.Status, fields: out.Head.Fields, lines: func() []byte { return c.just(out.Head, status.Collapsed) },
+		told: status, ownDate: c.dated(), length: f.in.Length, body: &ended{in: f.in},
+	}) {
 		return
 	}
 	c.missHead(out.Head, status)

@@ -4,6 +4,7 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/coding"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/jsonp"
 )
 
 // Form is a stored response in a content coding. It is immutable.
@@ -13,6 +14,9 @@ type Form struct {
 	// only goes with the body. The entity tag is a weak one: the bytes are others.
 	Lines []byte
 	Body  *Body
+
+	packed *jsonp.Packed // the same for calls; nil: there is none
+	wraps  *jsonp.Filter // that packed was made for
 }
 
 const (
@@ -96,7 +100,8 @@ func (f *forms) under(h *Head) *forms {
 	}
 	list := make([]Form, len(f.list))
 	for i := range f.list {
-		list[i] = Form{Coding: f.list[i].Coding, Lines: h.formLines(), Body: f.list[i].Body}
+		list[i] = f.list[i]
+		list[i].Lines = h.formLines()
 	}
 	return newForms(list)
 }
@@ -123,11 +128,28 @@ func (f *forms) weight() int64 {
 	w := int64(0)
 	for i := range f.list {
 		w += f.list[i].Body.weight() + int64(cap(f.list[i].Lines)) + formOverhead
+		if k := f.list[i].packed; k != nil {
+			w += k.Weight() + packedOverhead
+		}
 	}
 	return w
 }
 
-const formOverhead = 80
+const formOverhead, packedOverhead = 96, 112
+
+// packed is the form whose body is in one piece for every call of f's; nil if there is none.
+func (o *Object) packed(f *jsonp.Filter) *Form {
+	forms := o.forms.Load()
+	if forms == nil {
+		return nil
+	}
+	for i := range forms.list {
+		if form := &forms.list[i]; form.packed != nil && form.wraps.Alike(f) {
+			return form
+		}
+	}
+	return nil
+}
 
 // offer lets a response that will be stored be offered in content codings, if the
 // service does that.

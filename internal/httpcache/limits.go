@@ -1,6 +1,10 @@
 package httpcache
 
-import "time"
+import (
+	"time"
+
+	"github.com/kasoku/kasoku/internal/jsonp"
+)
 
 // Limits bound what the store and its flights hold in memory. The zero value of
 // each is its default.
@@ -29,6 +33,8 @@ type Limits struct {
 	// Those beyond MaxObject are in any case, and those that text is encoded from are
 	// not. Default 1 MiB.
 	DiskFrom int64
+	// JSONP has text in gzip made for calls of this filter too. Nil: there are none.
+	JSONP *jsonp.Filter
 	// Codings are the content codings that text is offered in (coding.Names). Default
 	// none.
 	Codings []string

@@ -1,9 +1,11 @@
 package httpcache
 
 import (
+	"fmt"
 	"sync/atomic"
 
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/jsonp"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
@@ -14,6 +16,7 @@ type metrics struct {
 	service  string
 	requests [96]atomic.Pointer[telemetry.Counter] // by policy.Reason
 	answers  [96]atomic.Pointer[telemetry.Counter] // by policy.Reason
+	wraps    [32]atomic.Pointer[telemetry.Counter] // by jsonp.Reason
 	by       []*telemetry.Counter                  // by telemetry.Decision, for the report
 	asked    *telemetry.Counter
 	faults   *telemetry.Counter
@@ -46,7 +49,12 @@ func (m *metrics) stored(why policy.Reason) {
 	m.inc(&m.answers[why], why, "kasoku_http_origin_answers_total", "Answers of origins by whether they were stored, or why not; http-cache.md has the reasons.")
 }
 
-func (m *metrics) inc(cell *atomic.Pointer[telemetry.Counter], why policy.Reason, name, help string) {
+// wrapped counts what became of a callback.
+func (m *metrics) wrapped(why jsonp.Reason) {
+	m.inc(&m.wraps[why], why, "kasoku_http_jsonp_total", "Requests that name a callback, by whether their answer was wrapped, or why not; jsonp.md has the reasons.")
+}
+
+func (m *metrics) inc(cell *atomic.Pointer[telemetry.Counter], why fmt.Stringer, name, help string) {
 	c := cell.Load()
 	if c == nil {
 		c = m.registry.Counter(name, help, "service", m.service, "reason", why.String())

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/jsonp"
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
@@ -47,6 +48,9 @@ func (c *call) sharedPart(found *Found) []byte {
 
 // asItCame answers with a part that the origin has just sent for what is asked for.
 func (c *call) asItCame(o *Object, status policy.CacheStatus) {
+	if c.callback.asks {
+		c.callback.judge(o.Head.Response.Status, o.Head.Fields, jsonp.Unseen)
+	}
 	c.missHead(o.Head, status)
 	c.body(o.Body, 0, o.Body.Len())
 }

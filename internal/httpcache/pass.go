@@ -98,6 +98,12 @@ func (c *call) pass(why policy.Reason) {
 
 // relay gives the client an answer as it comes from an origin.
 func (c *call) relay(in *origin.Inbound, status policy.CacheStatus) {
+	if c.callback.asks && c.wrapRelay(&coming{
+		status: in.Status, fields: in.Header, lines: func() []byte { return c.headLines(in, clock()) }, told: status, ownDate: true,
+		length: in.Length, body: &ended{in: in},
+	}) {
+		return
+	}
 	c.head(in, clock())
 	c.decided(status)
 	c.copyBody(in)
@@ -107,10 +113,15 @@ func (c *call) relay(in *origin.Inbound, status policy.CacheStatus) {
 func (c *call) head(in *origin.Inbound, now policy.Moment) {
 	reply := &c.x.Reply
 	reply.Status, reply.OwnDate = in.Status, true
+	reply.Lines(c.headLines(in, now))
+}
+
+// headLines are the lines of an answer that is not stored. They are in c.text.
+func (c *call) headLines(in *origin.Inbound, now policy.Moment) []byte {
 	c.fields = policy.EndToEnd(c.fields[:0], in.Header)
 	c.text = appendLines(c.text[:0], policy.Dated(nil, c.fields, now), c.opt)
-	reply.Lines(c.text)
-	reply.FieldBytes("Via", via[in.Minor].Value)
+	c.text = http1.AppendFieldBytes(c.text, "Via", via[in.Minor].Value)
+	return c.text
 }
 
 // via tells clients that an answer came through here, by the minor version of HTTP/1 that

@@ -1,6 +1,7 @@
 package httpcache
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/jsonp"
 	"github.com/kasoku/kasoku/internal/origin"
 	"github.com/kasoku/kasoku/internal/origin/balance"
 )
@@ -33,6 +35,8 @@ type Plan struct {
 	Options *policy.Options
 	// Own are fields for this client's answer alone.
 	Own http1.Fields
+	// JSONP stands for the service's own; nil: that one holds.
+	JSONP *jsonp.Filter
 	// Filler is asked once when nothing stored answers.
 	Filler Filler
 	// ByKey says that the key and the Filler decide alone who has the same answer: rules
@@ -107,7 +111,7 @@ func (s *Service) Read(x *edge.Exchange, p *Plan) {
 	c := s.enter(x)
 	defer c.finish()
 	c.plan, c.opt, c.mine = p, p.Options, p.Own
-	if c.sound() {
+	if c.sound() && c.takeCallback(cmp.Or(p.JSONP, c.set.cfg.JSONP)) {
 		c.look()
 		c.planned()
 	}
@@ -119,6 +123,11 @@ type Passage struct {
 	Why policy.Reason
 	// Ask sends q, as Fill.Ask does. Nil asks any origin.
 	Ask func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault)
+	// JSONP stands for the service's own; nil: that one holds.
+	JSONP *jsonp.Filter
+	// Live says that the answer is a stream that does not end by itself: nothing of it
+	// may wait, so that it is not wrapped.
+	Live bool
 	// Settle, if not nil, is told how it ended before the client is. It is called once
 	// unless the Passage ends in a panic. With it, a request that was sent is not given up
 	// when its client leaves.
@@ -140,7 +149,8 @@ func (s *Service) Pass(x *edge.Exchange, p *Passage) {
 	c := s.enter(x)
 	defer c.finish()
 	c.passage = p
-	if c.sound() {
+	if c.sound() && c.takeCallback(cmp.Or(p.JSONP, c.set.cfg.JSONP)) {
+		c.callback.asks = c.callback.asks && !p.Live
 		c.look()
 		c.pass(p.Why)
 	}

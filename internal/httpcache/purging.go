@@ -17,7 +17,7 @@ func (s *Service) Purge(_ context.Context, r admin.PurgeRequest) (admin.PurgeRes
 	if r.ByTable() {
 		return admin.PurgeResult{}, fmt.Errorf("%w: service %s has URLs, not tables; name a url, a prefix, a pattern or a tag", admin.ErrInput, s.name)
 	}
-	p := Purge{URL: r.URL, Prefix: r.Prefix, Pattern: r.Pattern, Tag: r.Tag, Soft: r.Soft}
+	p := Purge{URL: bareURL(s.settings.Load().cfg.JSONP, r.URL), Prefix: r.Prefix, Pattern: r.Pattern, Tag: r.Tag, Soft: r.Soft}
 	p.All = r.URL == "" && r.Prefix == "" && r.Pattern == "" && r.Tag == ""
 	err := s.store.Purge(p)
 	if errors.Is(err, errNotLasting) {

@@ -13,6 +13,7 @@ import (
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/httpcache/disk"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/jsonp"
 	"github.com/kasoku/kasoku/internal/origin/balance"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
@@ -46,6 +47,12 @@ type Config struct {
 	DiskFrom int64
 	// Codings are the content codings that stored text is offered in.
 	Codings []string
+	// JSONP wraps answers in the call that a request names, and keeps callbacks out of
+	// keys and of requests to origins. Nil: callbacks are arguments like any other.
+	JSONP *jsonp.Filter
+	// Credentials are fields, beside Authorization and Cookie, by which requests say who
+	// asks: answers to these are wrapped only if JSONP is public.
+	Credentials []string
 	// Purgers may use the method PURGE. Nil: there is no such method.
 	Purgers []netip.Prefix
 }
@@ -127,7 +134,7 @@ func (s *Service) group(cfg *Config) balance.Config {
 // quarter of the memory that the service may fill, so that it stays in proportion.
 func (s *Service) limits(cfg *Config) Limits {
 	flying := min(max(int64(s.space.Usage().Memory/4), leastFlying), mostFlying)
-	return Limits{MaxObject: cfg.MaxObject, Codings: cfg.Codings, Flying: flying, DiskFrom: cfg.DiskFrom}
+	return Limits{MaxObject: cfg.MaxObject, Codings: cfg.Codings, JSONP: cfg.JSONP, Flying: flying, DiskFrom: cfg.DiskFrom}
 }
 
 const leastFlying, mostFlying = 16 << 20, 256 << 20
@@ -157,7 +164,7 @@ func (s *Service) Close() {
 func (s *Service) Serve(x *edge.Exchange) {
 	c := s.enter(x)
 	defer c.finish()
-	if c.sound() {
+	if c.sound() && c.takeCallback(c.set.cfg.JSONP) {
 		c.look()
 		c.serve()
 	}

@@ -13,6 +13,11 @@ import (
 // stream answers with a body that is still coming, or says how to go on if none of
 // it came.
 func (c *call) stream(t *Ticket, out Outcome, status policy.CacheStatus) onward {
+	if c.callback.asks {
+		if next, done := c.wrapFlight(t, out, status); done {
+			return next
+		}
+	}
 	r := &out.Head.Response
 	what := policy.Evaluate(c.spans[:0], &c.req, r, out.Length, c.now, c.opt)
 	switch {

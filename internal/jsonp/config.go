@@ -139,6 +139,12 @@ func New(cfg Config) (*Filter, error) {
 	return f, nil
 }
 
+// Alike tells whether what is known of a body for f, its Body or its Packed, is right
+// for g as well.
+func (f *Filter) Alike(g *Filter) bool {
+	return (f.cfg.Mode == Legacy) == (g.cfg.Mode == Legacy)
+}
+
 func (c *Config) check() error {
 	if c.Mode > Legacy || c.Invalid > Pass || c.Type > Unchanged || c.Errors > AsIs {
 		return errors.New("a mode, a type or a treatment of names or errors is none of the known ones")

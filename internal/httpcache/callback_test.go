@@ -1,0 +1,311 @@
+package httpcache
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/kasoku/kasoku/internal/admin"
+	"github.com/kasoku/kasoku/internal/jsonp"
+)
+
+// calling gives a service a filter, of the defaults as changed.
+func calling(change ...func(*jsonp.Config)) func(*Config) {
+	return func(c *Config) { c.JSONP = filter(change...) }
+}
+
+func filter(change ...func(*jsonp.Config)) *jsonp.Filter {
+	cfg := jsonp.Defaults(jsonp.Dotted)
+	cfg.Strip = []string{"_"}
+	for _, f := range change {
+		f(&cfg)
+	}
+	f, err := jsonp.New(cfg)
+	if err != nil {
+		panic(err)
+	}
+	return f
+}
+
+const jsonType = "Content-Type: application/json"
+
+// firstLines are what the origin was asked, a line each.
+func (o *rawOrigin) firstLines() string {
+	var b strings.Builder
+	for _, head := range o.requests() {
+		line, _, _ := strings.Cut(head, "\n")
+		b.WriteString(strings.TrimSuffix(line, " HTTP/1.1") + "\n")
+	}
+	return b.String()
+}
+
+// TestCallbackOnHitAndMiss has one stored body serve JSON and every callback.
+func TestCallbackOnHitAndMiss(t *testing.T) {
+	s := newSite(t, func(a *asked) { a.ok(`{"n":1}`, jsonType, `ETag: "1"`, "Set-Cookie: a=b") }, calling())
+	f := func(line, want, status string) *got {
+		t.Helper()
+		g := s.ask(line)
+		if g.status != 200 || g.body != want || !strings.Contains(g.get("Cache-Status"), status) {
+			t.Errorf("%s: %d %q, %s", line, g.status, g.body, g.get("Cache-Status"))
+		}
+		if want := fmt.Sprint(len(want)); g.get("Content-Length") != want {
+			t.Errorf("%s: length %q; want %s", line, g.get("Content-Length"), want)
+		}
+		return g
+	}
+	g := f("GET /a?x=1&callback=cb&_=123&y=2", `/**/cb({"n":1});`, "fwd=uri-miss; stored; ttl=60; jsonp=wrapped")
+	want := "Content-Type: application/javascript; charset=utf-8\nX-Content-Type-Options: nosniff\nAccept-Ranges: none\n"
+	if all := written(g.fields); !strings.Contains(all, "application/javascript; charset=utf-8") || g.get("X-Content-Type-Options") != "nosniff" ||
+		g.get("Accept-Ranges") != "none" || g.get("Set-Cookie") != "" || !strings.HasPrefix(g.get("ETag"), `"1;jp-`) {
+		t.Errorf("its head is %s; want %s", all, want)
+	}
+	f("GET /a?x=1&callback=other.name[0]&y=2", `/**/other.name[0]({"n":1});`, "hit; ttl=60; jsonp=wrapped")
+	f("GET /a?x=1&y=2&_=9", `{"n":1}`, "hit; ttl=60")
+	f("GET /a?callback=&x=1&y=2", `{"n":1}`, "hit; ttl=60")
+	f("GET /a?x=1&y=2&callback=cb&_=77", `/**/cb({"n":1});`, "hit; ttl=60; jsonp=wrapped")
+	if got := s.origin.firstLines(); got != "GET /a?x=1&y=2\n" {
+		t.Errorf("the origin was asked\n%s", got)
+	}
+}
+
+// TestCallbackNames holds what a name may be, and that nothing is asked for one that may
+// not.
+func TestCallbackNames(t *testing.T) {
+	s := newSite(t, func(a *asked) { a.ok(`[1]`, jsonType) }, calling())
+	long := strings.Repeat("a", 255)
+	f := func(query, want string) {
+		t.Helper()
+		if g := s.ask("GET /a" + query); g.status != 200 || g.body != want {
+			t.Errorf("%s: %d %q", query, g.status, g.body)
+		}
+	}
+	f("?callback=jQuery1_2", `/**/jQuery1_2([1]);`)
+	f("?callback=angular%2Ecallbacks._0", `/**/angular.callbacks._0([1]);`)
+	f("?callback=CKEDITOR._.jsonpCallbacks%5B197%5D", `/**/CKEDITOR._.jsonpCallbacks[197]([1]);`)
+	f("?callback="+long, `/**/`+long+`([1]);`)
+	f("?callback=a&callback=a", `/**/a([1]);`)
+	f("?callback", `[1]`)
+	f("?callback=", `[1]`)
+	asked := len(s.origin.requests())
+	for _, query := range []string{"?callback=a-b", "?callback=" + long + "a", "?callback=a&callback=b", "?callback=alert(1)", "?callback=if"} {
+		for _, method := range []string{"GET", "HEAD"} {
+			g := s.ask(method + " /other" + query)
+			if g.status != 400 || g.get("Content-Type") != "application/json" || method == "GET" && g.body != jsonp.Refusal {
+				t.Errorf("%s %s: %d %q", method, query, g.status, g.body)
+			}
+		}
+	}
+	if got := len(s.origin.requests()); got != asked || asked != 1 {
+		t.Errorf("the origin was asked %d times for names that are allowed, then %d", asked, got-asked)
+	}
+}
+
+// TestCallbackLeaves lists what is not wrapped, and why.
+func TestCallbackLeaves(t *testing.T) {
+	s := newSite(t, func(a *asked) {
+		switch {
+		case strings.Contains(a.head, "/html"):
+			a.ok("<p>", "Content-Type: text/html")
+		case strings.Contains(a.head, "/other"):
+			a.ok("cb(1)", jsonType)
+		case strings.Contains(a.head, "/empty"):
+			a.ok(" \n", jsonType)
+		case strings.Contains(a.head, "/none"):
+			a.say("HTTP/1.1 204 No Content\n\n")
+		case strings.Contains(a.head, "/404"):
+			a.say("HTTP/1.1 404 Not Found\nContent-Length: 4\n" + jsonType + "\n\nnull")
+		case strings.Contains(a.head, "/500"):
+			a.say("HTTP/1.1 500 Oops\nContent-Length: 4\n" + jsonType + "\n\nnull")
+		default:
+			a.ok("{}", jsonType, "Cache-Control: public")
+		}
+	}, calling())
+	f := func(line, body, why string, fields ...string) {
+		t.Helper()
+		for range 2 {
+			g := s.ask(line, fields...)
+			status := g.get("Cache-Status")
+			_, told, _ := strings.Cut(status, "jsonp=")
+			if g.body != body || told != why {
+				t.Errorf("%s: %d %q, %s; want %q for %s", line, g.status, g.body, status, body, why)
+			}
+		}
+	}
+	f("GET /html?callback=f", "<p>", "type")
+	f("GET /other?callback=f", "cb(1)", "not-json")
+	f("GET /empty?callback=f", " \n", "empty")
+	f("GET /none?callback=f", "", "no-body")
+	f("GET /404?callback=f", "null", "status")
+	f("GET /500?callback=f", "null", "status")
+	f("GET /a?callback=f", "{}", "credentials", "Cookie: a=b")
+	f("GET /a?callback=f", "{}", "credentials", "Authorization: Basic YTpi")
+	f("GET /a?callback=f", "/**/f({});", "wrapped")
+	f("POST /a?callback=f", "{}", "")
+	f("GET /a", "{}", "")
+	if got := s.origin.firstLines(); !strings.Contains(got, "POST /a?callback=f\n") || strings.Contains(got, "GET /a?") {
+		t.Errorf("the origin was asked\n%s", got)
+	}
+}
+
+// TestCallbackErrors wraps what went wrong, in the modes that do.
+func TestCallbackErrors(t *testing.T) {
+	script := func(a *asked) {
+		switch {
+		case strings.Contains(a.head, "/text"):
+			a.say("HTTP/1.1 503 Oops\nContent-Length: 2\nContent-Type: text/plain\n\nno")
+		case strings.Contains(a.head, "/empty"):
+			a.ok("", jsonType)
+		case strings.Contains(a.head, "/gone"):
+			a.conn.Close()
+		default:
+			a.say("HTTP/1.1 404 Not Found\nContent-Length: 7\nCache-Control: max-age=60\nETag: \"e\"\n" + jsonType + "\n\n{\"e\":1}")
+		}
+	}
+	f := func(s *site, path string, status int, body, original string) {
+		t.Helper()
+		for _, method := range []string{"GET", "HEAD", "GET"} {
+			g := s.ask(method + " " + path + "?callback=f")
+			if g.status != status || method == "GET" && g.body != body || g.get("X-Status") != original {
+				t.Errorf("%s %s: %d %q, %s", method, path, g.status, g.body, written(g.fields))
+			}
+		}
+	}
+	s := newSite(t, script, calling(func(c *jsonp.Config) { c.Errors = jsonp.Envelope }))
+	f(s, "/a", 200, `/**/f({"status":404,"data":{"e":1}});`, "404")
+	f(s, "/text", 200, `/**/f({"status":503,"data":null});`, "503")
+	f(s, "/empty", 200, `/**/f();`, "")
+	f(s, "/gone", 200, `/**/f({"status":502,"data":null});`, "502")
+	s = newSite(t, script, calling(func(c *jsonp.Config) { c.Errors = jsonp.AsIs }))
+	f(s, "/a", 404, `/**/f({"e":1});`, "")
+	f(s, "/text", 503, `no`, "")
+	f(s, "/empty", 200, ``, "")
+}
+
+// TestCallbackConditions compares with the wrapped answer's own tag, and ignores ranges.
+func TestCallbackConditions(t *testing.T) {
+	s := newSite(t, func(a *asked) {
+		a.ok(`{"n":1}`, jsonType, `ETag: "1"`, "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT", "Accept-Ranges: bytes")
+	}, calling())
+	first := s.ask("GET /a?callback=f")
+	tag := first.get("ETag")
+	f := func(line string, status int, field string) {
+		t.Helper()
+		g := s.ask(line, field)
+		if g.status != status || status == 200 && strings.HasPrefix(line, "GET") && g.body != `/**/f({"n":1});` || g.get("Last-Modified") != "" || g.get("Content-Range") != "" {
+			t.Errorf("%s with %s: %d %q", line, field, g.status, g.body)
+		}
+		if g.get("ETag") != tag {
+			t.Errorf("%s with %s: tag %s; want %s", line, field, g.get("ETag"), tag)
+		}
+	}
+	f("GET /a?callback=f", 304, "If-None-Match: "+tag)
+	f("HEAD /a?callback=f", 304, "If-None-Match: \"x\", W/"+tag)
+	f("GET /a?callback=f", 304, "If-None-Match: *")
+	f("GET /a?callback=f", 200, `If-None-Match: "1"`)
+	f("GET /a?callback=f", 200, "If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT")
+	f("GET /a?callback=f", 200, "Range: bytes=0-3")
+	f("GET /b?callback=f", 200, "Range: bytes=0-3")
+	f("GET /c?callback=f", 304, "If-None-Match: "+tag)
+	f("GET /c?callback=f", 304, "If-None-Match: "+tag)
+	if g := s.ask("GET /a?callback=g"); g.get("ETag") == tag {
+		t.Error("another name has the same tag")
+	}
+	if g := s.ask("GET /a", `If-None-Match: "1"`); g.status != 304 {
+		t.Errorf("the plain one is a %d", g.status)
+	}
+	if g := s.ask("GET /a", "Range: bytes=0-3"); g.status != 206 || g.body != `{"n"` {
+		t.Errorf("a range of the plain one is %d %q", g.status, g.body)
+	}
+}
+
+// TestHeadOfCallback has HEAD say what GET says.
+func TestHeadOfCallback(t *testing.T) {
+	for _, body := range []string{`{"n":1}`, "[\"\u2028\"]", `["` + strings.Repeat("x", 100_000) + `"]`} {
+		s := newSite(t, func(a *asked) { a.ok(body, jsonType, `ETag: "1"`) }, calling())
+		s.ask("GET /a")
+		get, head := s.ask("GET /a?callback=f"), s.ask("HEAD /a?callback=f")
+		same := func(g *got) string {
+			var b strings.Builder
+			for _, f := range g.fields {
+				if string(f.Name) != "X-Request-Id" {
+					fmt.Fprintf(&b, "%s: %s\n", f.Name, f.Value)
+				}
+			}
+			return b.String()
+		}
+		if a, b := same(get), same(head); a != b || get.get("Content-Length") != fmt.Sprint(len(get.body)) {
+			t.Errorf("GET has\n%sHEAD has\n%s", a, b)
+		}
+	}
+}
+
+// TestCallbackPurge drops what all callbacks are answered from, by any of their URLs.
+func TestCallbackPurge(t *testing.T) {
+	s := newSite(t, func(a *asked) { a.ok(fmt.Sprint(a.n), jsonType) }, calling())
+	f := func(want string) {
+		t.Helper()
+		if g := s.ask("GET /a?callback=f&x=1"); g.body != "/**/f("+want+");" {
+			t.Errorf("%q; want %s", g.body, want)
+		}
+	}
+	f("1")
+	f("1")
+	if _, err := s.Purge(t.Context(), admin.PurgeRequest{URL: "http://site/a?x=1&callback=other&_=3"}); err != nil {
+		t.Fatal(err)
+	}
+	f("2")
+	if _, err := s.Purge(t.Context(), admin.PurgeRequest{URL: "http://site/a?x=1"}); err != nil {
+		t.Fatal(err)
+	}
+	f("3")
+}
+
+// TestCallbackExplained has explain look where a request would.
+func TestCallbackExplained(t *testing.T) {
+	s := newSite(t, func(a *asked) { a.ok("1", jsonType) }, calling())
+	s.ask("GET /a?callback=f")
+	f := func(path, want string, headers map[string]string) {
+		t.Helper()
+		e, err := s.Explain(t.Context(), admin.ExplainRequest{Path: "http://site" + path, Headers: headers})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := e.Decision
+		for _, step := range e.Steps {
+			if step.What == "callback" || step.What == "key" {
+				got += " " + step.Value
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %s; want %s", path, got, want)
+		}
+	}
+	f("/a?callback=g&_=1", "hit http://site/a wrapped", nil)
+	f("/a?callback=g", "hit http://site/a credentials", map[string]string{"Cookie": "a=b"})
+	f("/a?callback=a-b", "local http://site/a bad-name", nil)
+	f("/a", "hit http://site/a", nil)
+}
+
+func gzipped(text string) string {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	io.WriteString(w, text)
+	w.Close()
+	return b.String()
+}
+
+func gunzipped(t *testing.T, body string) string {
+	t.Helper()
+	r, err := gzip.NewReader(strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}

@@ -1,0 +1,64 @@
+package coding
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/flate"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zlib"
+	"github.com/klauspost/compress/zstd"
+)
+
+// mostCodings is how many codings on top of each other are undone.
+const mostCodings = 3
+
+// NewReader reads r without the codings that a Content-Encoding names. It may read from r
+// at once. It fails if one of them is not known here.
+func NewReader(contentEncoding string, r io.Reader) (io.Reader, error) {
+	names := strings.Split(contentEncoding, ",")
+	if len(names) > mostCodings {
+		return nil, fmt.Errorf("coding: %d codings on top of each other", len(names))
+	}
+	var err error
+	for i := len(names) - 1; i >= 0 && err == nil; i-- { // the last one was done last
+		r, err = newReader(strings.ToLower(strings.TrimSpace(names[i])), r)
+	}
+	return r, err
+}
+
+func newReader(name string, r io.Reader) (io.Reader, error) {
+	switch name {
+	case "identity", "":
+		return r, nil
+	case "br":
+		return brotli.NewReader(r), nil
+	case "gzip", "x-gzip":
+		return gzip.NewReader(r)
+	case "zstd":
+		return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(mostWindow))
+	case "deflate":
+		return inflate(r)
+	}
+	return nil, fmt.Errorf("coding: %q is not known", name)
+}
+
+// mostWindow is how far back a body in zstd may look (RFC 9659).
+const mostWindow = 8 << 20
+
+// inflate reads deflate, which is in the format of zlib (RFC 9110, section 8.4.1.2). Some
+// send it without.
+func inflate(r io.Reader) (io.Reader, error) {
+	b := bufio.NewReader(r)
+	head, err := b.Peek(2)
+	if err != nil {
+		return nil, err
+	}
+	if head[0]&0x0f == 8 && (int(head[0])<<8|int(head[1]))%31 == 0 {
+		return zlib.NewReader(b)
+	}
+	return flate.NewReader(b), nil
+}

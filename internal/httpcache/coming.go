@@ -1,0 +1,318 @@
+package httpcache
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/httpcache/coding"
+	"github.com/kasoku/kasoku/internal/httpcache/disk"
+	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/jsonp"
+	"github.com/kasoku/kasoku/internal/origin"
+)
+
+// coming is an answer that is to be wrapped while it comes: whatever has to be known of
+// its body is found out on the way.
+type coming struct {
+	status  int
+	fields  http1.Fields
+	lines   func() []byte // of the plain answer, when it begins
+	told    policy.CacheStatus
+	ownDate bool
+	length  int64 // of the body, -1 if it is not known
+	body    io.Reader
+	loan    edge.Loan // of the memory that body reads from
+
+	decoded bool
+}
+
+// wrapComing answers with f in the call that is asked for; not done: it is to be answered
+// as it is, and nothing of it was read. An error is the body's: nothing was sent.
+func (c *call) wrapComing(f *coming) (done bool, err error) {
+	cb := &c.callback
+	does := cb.judge(f.status, f.fields, jsonp.Unseen)
+	if does == jsonp.DecodeIt {
+		if !c.decode(f) {
+			return true, nil
+		}
+		cb.answer.ContentEncoding = nil
+		does = cb.judged()
+	}
+	switch {
+	case does == jsonp.LeaveIt:
+		return false, nil
+	case cb.bare() || c.req.Method == policy.HEAD:
+		c.wrapHead(f)
+		return true, nil
+	}
+	if cb.begin(f.status); cb.matches(f.fields.Get("ETag")) {
+		c.beginCall(f.status, f.lines(), f.told, f.ownDate)
+		return true, nil
+	}
+	buf := copyBuffers.Get().(*[]byte)
+	defer copyBuffers.Put(buf)
+	n, err := fillUp(f.body, *buf)
+	if err != nil && err != io.EOF {
+		return true, err
+	}
+	c.wrapFrom(f, *buf, n, err == io.EOF)
+	return true, nil
+}
+
+// fillUp reads until buf is full or the body is at its end.
+func fillUp(r io.Reader, buf []byte) (n int, err error) {
+	for empty := 0; n < len(buf) && err == nil && empty < mostEmptyReads; {
+		var m int
+		if m, err = r.Read(buf[n:]); m == 0 {
+			empty++
+		}
+		n += m
+	}
+	return n, err
+}
+
+// wrapHead answers with what is known without the body.
+func (c *call) wrapHead(f *coming) {
+	cb := &c.callback
+	bare := cb.bare()
+	if c.beginCall(f.status, f.lines(), f.told, f.ownDate) {
+		return
+	}
+	if bare {
+		c.wrapNothing()
+		return
+	}
+	c.x.Reply.Length = -1 // how much is to be escaped nobody knows yet
+}
+
+// wrapFrom answers with a body of which the first n bytes are in buf: it has no more if
+// that is all.
+func (c *call) wrapFrom(f *coming, buf []byte, n int, all bool) {
+	cb, reply := &c.callback, &c.x.Reply
+	start := buf[:n]
+	if cb.known(cb.filter.Look(start)) != jsonp.WrapIt {
+		c.unwrapped(f, buf, n, all)
+		return
+	}
+	c.beginCall(f.status, f.lines(), f.told, f.ownDate)
+	if all {
+		s := cb.filter.NewScanner()
+		_, _ = s.Write(start) // it never fails
+		known := s.Body()
+		reply.Build(cb.call.Append(reply.Buf, start, &known))
+		return
+	}
+	c.streamed = true
+	c.borrow(f)
+	out, err := c.x.Stream(-1)
+	if err != nil {
+		return // the client is gone
+	}
+	w := &cb.writer
+	w.Reset(out, &cb.call)
+	if c.pour(w, f, buf, n) && w.Close() == nil {
+		_ = out.Close() // edge accounts for clients that leave
+		return
+	}
+	out.Cut()
+}
+
+// unwrapped answers with a body that has turned out to be none to be wrapped.
+func (c *call) unwrapped(f *coming, buf []byte, n int, all bool) {
+	reply := &c.x.Reply
+	reply.Status, reply.OwnDate = f.status, f.ownDate
+	length := f.length
+	if f.decoded {
+		length = -1
+		c.linesWithout(f.lines(), "Content-Encoding", "ETag")
+	} else {
+		reply.Lines(f.lines())
+	}
+	c.decided(f.told)
+	if all {
+		reply.Build(append(reply.Buf, buf[:n]...))
+		return
+	}
+	c.streamed = true
+	c.borrow(f)
+	out, err := c.x.Stream(length)
+	if err != nil {
+		return
+	}
+	if c.pour(out, f, buf, n) {
+		_ = out.Close()
+		return
+	}
+	out.Cut()
+}
+
+// borrow has the memory that a body is read from counted until the answer has ended.
+func (c *call) borrow(f *coming) {
+	if f.loan != nil {
+		c.x.Reply.Loan = f.loan
+	}
+}
+
+// pour writes the first n bytes of buf and what follows them; false: that broke off, or
+// nobody takes it.
+func (c *call) pour(w io.Writer, f *coming, buf []byte, n int) bool {
+	for {
+		if _, err := w.Write(buf[:n]); err != nil {
+			return false
+		}
+		var err error
+		n, err = f.body.Read(buf)
+		switch {
+		case err == io.EOF:
+			_, err = w.Write(buf[:n])
+			return err == nil
+		case err != nil:
+			c.svc.metrics.cut.Inc()
+			return false
+		}
+	}
+}
+
+// decode has f read without its content coding. If that can't be undone, the answer is an
+// error, as the script that waits could do nothing with it.
+func (c *call) decode(f *coming) bool {
+	f.decoded = true
+	if c.req.Method == policy.HEAD {
+		return true
+	}
+	r, err := coding.NewReader(string(c.callback.answer.ContentEncoding), f.body)
+	if err != nil {
+		c.refuse(http.StatusBadGateway, "the origin's answer has a content coding that can't be undone, which a callback needs")
+		c.note(f.told.Reason, nil)
+		return false
+	}
+	f.body = r
+	return true
+}
+
+// wrapRelay gives this client alone an answer in the call that is asked for; false: it is
+// to be given as it is.
+func (c *call) wrapRelay(f *coming) bool {
+	done, err := c.wrapComing(f)
+	if err != nil {
+		c.unsent(err)
+		c.note(policy.OriginSilent, nil)
+	}
+	return done
+}
+
+// wrapStored answers with an object whose body has to be read in order: from disk, or to
+// decode it.
+func (c *call) wrapStored(o *Object, lines []byte, status policy.CacheStatus) bool {
+	if !c.open(o, &policy.Outcome{Status: http.StatusOK}) {
+		return true
+	}
+	m := o.Body.mem.Load().hold()
+	f := &coming{
+		status: o.Head.Response.Status, fields: o.Head.Fields, lines: func() []byte { return lines }, told: status, ownDate: c.dated(),
+		length: o.Body.Len(),
+	}
+	if o.onDisk() {
+		f.body = &diskReader{c: c, body: o.Body}
+	} else {
+		f.body = m.reader()
+		if m.lending != nil {
+			f.loan = m
+		}
+	}
+	done, err := c.wrapComing(f)
+	if f.loan == nil || c.x.Reply.Loan == nil {
+		m.Return()
+	}
+	switch {
+	case !done:
+		c.closeReader()
+	case err != nil:
+		c.unsent(&origin.Fault{Origin: c.svc.name, Kind: origin.Garbage, Reached: true, Err: err})
+		c.note(policy.OriginSilent, nil)
+	}
+	return done
+}
+
+// diskReader reads a body that call.open has opened.
+type diskReader struct {
+	c    *call
+	body *Body
+	at   int64
+}
+
+func (r *diskReader) Read(p []byte) (int, error) {
+	if r.at == r.body.Len() {
+		return 0, io.EOF
+	}
+	b, err := r.c.reader.At(r.at)
+	if errors.Is(err, disk.ErrDamaged) {
+		r.body.file.Damaged()
+		r.c.svc.store.shelf.evicted(r.body.file)
+	}
+	if err != nil {
+		return 0, err
+	}
+	n := copy(p, b)
+	r.at += int64(n)
+	return n, nil
+}
+
+// ticketReader reads the body that a flight brings.
+type ticketReader struct {
+	t    *Ticket
+	ctx  context.Context
+	rest []byte
+}
+
+func (r *ticketReader) Read(p []byte) (n int, err error) {
+	if len(r.rest) == 0 {
+		if r.rest, err = r.t.Next(r.ctx); err != nil {
+			return 0, err
+		}
+	}
+	n = copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+// wrapFlight is stream, wrapped; not done: it is not to be.
+func (c *call) wrapFlight(t *Ticket, out Outcome, status policy.CacheStatus) (next onward, done bool) {
+	ctx := c.x.Context()
+	h := out.Head
+	f := &coming{
+		status: h.Response.Status, fields: h.Fields, told: status, ownDate: c.dated(),
+		lines:  func() []byte { return c.just(h, status.Collapsed) },
+		length: out.Length, body: &ticketReader{t: t, ctx: ctx}, loan: t,
+	}
+	done, err := c.wrapComing(f)
+	if err != nil && t.Joined() && !c.anew && ctx.Err() == nil {
+		c.anew = true
+		return together, true
+	}
+	if err != nil {
+		c.unsent(err)
+		c.note(policy.OriginSilent, nil)
+	}
+	return answered, done
+}
+
+// envelope answers in place of a refusal where errors are wrapped with their status.
+func (c *call) envelope(status int) bool {
+	cb := &c.callback
+	if !cb.asks || cb.judge(status, words, jsonp.Unseen) != jsonp.WrapIt {
+		return false
+	}
+	reply := &c.x.Reply
+	cb.begin(status)
+	reply.Status = cb.call.Status(status)
+	cb.appendLines(reply, nil)
+	c.wrapNothing()
+	return true
+}
+
+var words = http1.FieldsOf("Content-Type", "text/plain; charset=utf-8")

@@ -1,0 +1,190 @@
+package httpcache
+
+import (
+	"bytes"
+	"net/http"
+
+	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/jsonp"
+)
+
+// wrapped answers with a stored object wrapped in the call that is asked for; false: it
+// is to be answered as it is. The lines may be in c.text.
+func (c *call) wrapped(o *Object, lines []byte, status policy.CacheStatus) bool {
+	cb := &c.callback
+	r := &o.Head.Response
+	does := cb.judge(r.Status, o.Head.Fields, jsonp.Unseen)
+	switch {
+	case does == jsonp.LeaveIt:
+		return false
+	case does == jsonp.DecodeIt || o.onDisk():
+		return c.wrapStored(o, lines, status)
+	}
+	known := o.Body.known(cb.filter)
+	if known.Kind != jsonp.JSON && cb.known(known.Kind) == jsonp.LeaveIt {
+		return false
+	}
+	if !c.beginCall(r.Status, lines, status, c.dated()) {
+		c.wrapBody(o.Body, known)
+	}
+	return true
+}
+
+// beginCall begins a wrapped answer of which lines are the plain one's. It tells whether
+// that is all, because the client has the body.
+func (c *call) beginCall(status int, lines []byte, cs policy.CacheStatus, ownDate bool) (same bool) {
+	cb, reply := &c.callback, &c.x.Reply
+	cb.begin(status)
+	reply.Status, reply.OwnDate = cb.call.Status(status), ownDate
+	if cb.appendLines(reply, lines) {
+		reply.Status, same = http.StatusNotModified, true
+	}
+	c.decided(cs)
+	return same
+}
+
+// appendLines makes of the plain answer's lines those of the wrapped one. It tells
+// whether the client has that.
+func (cb *callback) appendLines(reply *edge.Reply, lines []byte) (same bool) {
+	var tag []byte
+	for len(lines) > 0 {
+		line := lines[:lineEnd(lines)]
+		lines = lines[len(line):]
+		name, value, _ := bytes.Cut(line, colon)
+		if isName(name, "ETag") {
+			tag = bytes.TrimSpace(value)
+		}
+		if !cb.filter.Drops(name) {
+			reply.Lines(line)
+		}
+	}
+	cb.text = cb.call.AppendLines(cb.text[:0])
+	reply.Lines(cb.text)
+	if cb.text = cb.call.AppendETag(cb.text[:0], tag); len(cb.text) > 0 {
+		reply.FieldBytes("ETag", cb.text)
+	}
+	return cb.matches(tag)
+}
+
+var colon = []byte{':'}
+
+// wrapBody sends a body in the call that has begun.
+func (c *call) wrapBody(stored *Body, known *jsonp.Body) {
+	cb, reply := &c.callback, &c.x.Reply
+	switch {
+	case cb.bare():
+		c.wrapNothing()
+		return
+	case c.req.Method == policy.HEAD:
+		reply.Length = cb.call.Length(known)
+		return
+	}
+	if text, m, ok := stored.lend(); ok {
+		if c.wrapPiece(text, m, known) {
+			return
+		}
+		m.Return()
+	}
+	c.wrapPieces(stored, known)
+}
+
+// wrapNothing sends a call without a body.
+func (c *call) wrapNothing() {
+	reply := &c.x.Reply
+	var none jsonp.Body
+	reply.Build(c.callback.call.AppendTail(c.callback.call.AppendHead(reply.Buf), &none))
+}
+
+// mostEscaped is how long a body may be of which a copy is made because it has something
+// to be escaped. Longer ones are streamed.
+const mostEscaped = 64 << 10
+
+// wrapPiece sends a body that lies in one piece of memory; false: it is too long for
+// what has to be done with it.
+func (c *call) wrapPiece(text []byte, m *memory, known *jsonp.Body) bool {
+	cb, reply := &c.callback, &c.x.Reply
+	switch n := known.To - known.From; {
+	case n <= mostCopied, known.Separators > 0 && n <= mostEscaped:
+		reply.Build(cb.call.Append(reply.Buf, text, known))
+		m.Return()
+		return true
+	case known.Separators > 0:
+		return false
+	}
+	cb.text = cb.call.AppendTail(cb.text[:0], known)
+	c.around(cb.call.AppendHead(reply.Buf), cb.text)
+	reply.Body, reply.Pages = text[known.From:known.To], m.run
+	if m.lending != nil {
+		reply.Loan = m
+	}
+	return true
+}
+
+// around has head and tail sent around the body. head begins where Reply.Buf does.
+func (c *call) around(head, tail []byte) {
+	b := append(head, tail...)
+	reply := &c.x.Reply
+	reply.Before, reply.After, reply.Buf = b[:len(head):len(head)], b[len(head):], b[:0]
+}
+
+// wrapPieces streams a body that does not lie in one piece, or has to be changed on its
+// way.
+func (c *call) wrapPieces(stored *Body, known *jsonp.Body) {
+	cb := &c.callback
+	c.streamed = true
+	c.lend(stored)
+	out, err := c.x.Stream(cb.call.Length(known))
+	if err != nil {
+		return // the client is gone
+	}
+	cb.writer.Reset(out, &cb.call)
+	if c.copyRange(&cb.writer, stored, 0, stored.Len()) == nil && cb.writer.Close() == nil {
+		_ = out.Close() // edge accounts for clients that leave
+	}
+}
+
+// wrapForm answers with a body that was compressed once for every call; false: there is
+// none for this client.
+func (c *call) wrapForm(o *Object, status policy.CacheStatus) bool {
+	cb, reply := &c.callback, &c.x.Reply
+	if !cb.gzip {
+		return false
+	}
+	f := o.packed(cb.filter)
+	if f == nil || cb.judge(o.Head.Response.Status, o.Head.Fields, jsonp.JSON) != jsonp.WrapIt {
+		return false
+	}
+	if c.beginCall(o.Head.Response.Status, f.Lines, status, c.dated()) {
+		return true
+	}
+	reply.Field("Content-Encoding", f.Coding)
+	if c.req.Method == policy.HEAD {
+		reply.Length = f.packed.CallLength(&cb.call)
+		return true
+	}
+	var head []byte
+	head, cb.text = f.packed.Call(reply.Buf, cb.text[:0], &cb.call)
+	c.around(head, cb.text)
+	reply.Body = f.packed.Middle()
+	return true
+}
+
+// known is what has to be known of the body before it is wrapped by f. It is found out
+// when it is first needed, by reading the body, which must not be on disk.
+func (b *Body) known(f *jsonp.Filter) *jsonp.Body {
+	if k := b.wraps.Load(); k != nil && k.filter.Alike(f) {
+		return &k.body
+	}
+	s := f.NewScanner()
+	_ = b.WriteRange(s, 0, b.Len()) // memory and a scanner don't fail
+	k := &wrapping{f, s.Body()}
+	b.wraps.Store(k)
+	return &k.body
+}
+
+// wrapping is what is known of a body for filters like one.
+type wrapping struct {
+	filter *jsonp.Filter
+	body   jsonp.Body
+}
