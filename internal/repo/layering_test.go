@@ -31,7 +31,7 @@ var layers = map[string]layer{
 	"internal/edge":              {[]string{"http1", "pages", "telemetry"}, "it carries requests to a handler and knows no service"},
 	"internal/origin":            {[]string{"telemetry", "http1"}, "it carries requests to an origin; what they mean is told by the service's Classify"},
 	"internal/httpcache/coding":  {nil, "bytes in other bytes: what is encoded when is known above"},
-	"internal/httpcache": {[]string{"admin", "cache", "edge", "http1", "httpcache/coding", "httpcache/disk", "httpcache/policy", "origin", "origin/balance", "pages", "telemetry"},
+	"internal/httpcache": {[]string{"admin", "cache", "edge", "http1", "httpcache/coding", "httpcache/disk", "httpcache/policy", "jsonp", "origin", "origin/balance", "pages", "telemetry"},
 		"the HTTP cache that the services for HTTP origins stand on: it knows none of them"},
 	"internal/httpcache/disk":          {nil, "files with keys, checksums and a bound: what is in them, and when it is right, is known above"},
 	"internal/httpcache/policy":        {[]string{"http1", "telemetry"}, "the RFCs as functions of what they are given: no clock, no store, no connection"},
