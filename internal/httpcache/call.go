@@ -176,6 +176,9 @@ func (c *call) decided(status policy.CacheStatus) {
 		}
 		c.x.Reply.FieldBytes(string(c.mine[i].Name), c.mine[i].Value)
 	}
+	if c.callback.told {
+		c.left()
+	}
 	if c.text = status.Append(c.text[:0]); len(c.text) > 0 {
 		c.text = c.callback.appendStatus(c.text)
 		c.x.Reply.FieldBytes("Cache-Status", c.text)

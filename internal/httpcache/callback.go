@@ -18,10 +18,12 @@ type callback struct {
 	answer jsonp.Answer  // as it was judged
 	call   jsonp.Call
 	name   []byte
-	match  [][]byte // the lines of If-None-Match, which speak of wrapped answers
-	gzip   bool     // the client takes it
-	target []byte   // of the request, without the callback
-	text   []byte   // scratch
+	match  [][]byte       // the lines of If-None-Match, which speak of wrapped answers
+	gzip   bool           // the client takes it
+	target []byte         // of the request, without the callback
+	came   *http1.Request // whose target that is for now; nil: it is as it came
+	was    [2][]byte      // its target and query
+	text   []byte         // scratch
 	writer jsonp.Writer
 }
 
@@ -48,7 +50,9 @@ func (c *call) takeCallback(f *jsonp.Filter) bool {
 		return true
 	}
 	name, asked := f.Name(cb.name[:0], r.RawQuery)
-	why := f.Admit(r.Method, asked, credentials(r.Fields, c.set.cfg.Credentials))
+	why := f.Admit(&jsonp.Request{
+		Method: r.Method, Asked: asked, Credentials: credentials(r.Fields, c.set.cfg.Credentials), Destination: r.Get("Sec-Fetch-Dest"),
+	})
 	cb.strip(f, r)
 	if why == jsonp.NoCallback {
 		return true
@@ -56,7 +60,7 @@ func (c *call) takeCallback(f *jsonp.Filter) bool {
 	cb.name, cb.filter, cb.why, cb.told = name, f, why, true
 	switch why.Action() {
 	case jsonp.RefuseIt:
-		c.misnamed()
+		c.refuseCallback(why.Info())
 		return false
 	case jsonp.WrapIt:
 		cb.asks, cb.told = true, false
@@ -83,12 +87,12 @@ func credentials(fields http1.Fields, more []string) bool {
 	return false
 }
 
-// strip takes the callback out of the request's target. What it puts there lasts until
-// the call is used again: nobody may look at it after Serve.
+// strip takes the callback out of the request's target until end.
 func (cb *callback) strip(f *jsonp.Filter, r *http1.Request) {
 	if !f.Strips(r.RawQuery) {
 		return
 	}
+	cb.came, cb.was = r, [2][]byte{r.Target, r.RawQuery}
 	b := append(append(cb.target[:0], r.Path...), '?')
 	n := len(b)
 	b = f.Strip(b, r.RawQuery)
@@ -119,6 +123,10 @@ func (cb *callback) takeFields(r *http1.Request) {
 
 // end lets go of what belongs to the exchange.
 func (cb *callback) end() {
+	if cb.came != nil {
+		cb.came.Target, cb.came.RawQuery = cb.was[0], cb.was[1]
+		cb.came, cb.was = nil, [2][]byte{}
+	}
 	if cb.filter == nil {
 		return
 	}
@@ -179,13 +187,22 @@ func (cb *callback) appendStatus(dst []byte) []byte {
 	return append(append(dst, "; jsonp="...), cb.why.String()...)
 }
 
-// misnamed refuses a request for a callback that may not be called so.
-func (c *call) misnamed() {
+// left adds to an answer that is as it would be without the callback what keeps caches on
+// the way from giving it to others.
+func (c *call) left() {
+	if lines := c.callback.why.Info().Lines; lines != "" {
+		c.text = append(c.text[:0], lines...)
+		c.x.Reply.Lines(c.text)
+	}
+}
+
+// refuseCallback refuses a request that must not have its callback.
+func (c *call) refuseCallback(why *jsonp.ReasonInfo) {
 	r := &c.x.Reply
-	r.Status = 400
+	r.Status = why.Status
 	r.Field("Content-Type", "application/json")
 	r.Field("X-Content-Type-Options", "nosniff")
-	r.Build(append(r.Buf, jsonp.Refusal...))
+	r.Build(append(r.Buf, why.Refusal...))
 	c.note(policy.Refused, nil)
 }
 

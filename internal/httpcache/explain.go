@@ -34,7 +34,9 @@ func (s *Service) Explain(_ context.Context, r admin.ExplainRequest) (admin.Expl
 	}
 	e := explanation{store: s.store, options: &set.options, now: clock()}
 	e.step("key", string(key), "scheme, host, path and query")
-	if e.callback(f, &r, query, credentials(fields, set.cfg.Credentials)) {
+	if e.callback(f, query, &jsonp.Request{
+		Method: []byte(cmp.Or(r.Method, http.MethodGet)), Credentials: credentials(fields, set.cfg.Credentials), Destination: fields.Get("Sec-Fetch-Dest"),
+	}) {
 		return e.Explanation, nil
 	}
 	e.explain(key, r.Method, keyed(fields, key, e.options))
@@ -80,12 +82,12 @@ func (e *explanation) decide(why policy.Reason) {
 
 // callback tells what becomes of the callback that a request names, if it does. Refused:
 // nothing is looked up.
-func (e *explanation) callback(f *jsonp.Filter, r *admin.ExplainRequest, query string, credentials bool) (refused bool) {
+func (e *explanation) callback(f *jsonp.Filter, query string, r *jsonp.Request) (refused bool) {
 	if f == nil {
 		return false
 	}
-	_, asked := f.Name(nil, []byte(query))
-	why := f.Admit([]byte(cmp.Or(r.Method, http.MethodGet)), asked, credentials)
+	_, r.Asked = f.Name(nil, []byte(query))
+	why := f.Admit(r)
 	if why == jsonp.NoCallback || why == jsonp.OtherMethod {
 		return false
 	}

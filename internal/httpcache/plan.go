@@ -295,6 +295,9 @@ func (s *Service) Refresh(x *edge.Exchange, p *Plan) (begun bool) {
 		return false
 	}
 	c.plan, c.opt = p, p.Options
+	if f := cmp.Or(p.JSONP, c.set.cfg.JSONP); f != nil {
+		c.callback.strip(f, &x.Request)
+	}
 	c.look()
 	f := c.newErrand(nil)
 	f.method, f.req.Method = []byte("GET"), policy.GET
