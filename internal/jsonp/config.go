@@ -1,8 +1,6 @@
 package jsonp
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -105,8 +103,6 @@ func Defaults(m Mode) Config {
 	return Config{Param: "callback", Mode: m, Prefix: "/**/"}
 }
 
-const mostPrefix = 256
-
 // Filter is a Config in force. It is immutable.
 type Filter struct {
 	cfg    Config
@@ -117,11 +113,10 @@ type Filter struct {
 	seed   uint64 // of entity tags: everything but the name that changes a wrapped body
 }
 
-// New checks a Config and makes a Filter of it. The error says what is wrong with
-// which of its fields.
+// New makes a Filter of a Config. An error is the first of its mistakes.
 func New(cfg Config) (*Filter, error) {
-	if err := cfg.check(); err != nil {
-		return nil, fmt.Errorf("jsonp: %w", err)
+	if list := cfg.Mistakes(); len(list) > 0 {
+		return nil, list[0]
 	}
 	f := &Filter{cfg: cfg, tail: ");"}
 	f.cfg.Types = make([]string, len(cfg.Types))
@@ -143,86 +138,4 @@ func New(cfg Config) (*Filter, error) {
 // for g as well.
 func (f *Filter) Alike(g *Filter) bool {
 	return (f.cfg.Mode == Legacy) == (g.cfg.Mode == Legacy)
-}
-
-func (c *Config) check() error {
-	if c.Mode > Legacy || c.Invalid > Pass || c.Type > Unchanged || c.Errors > AsIs {
-		return errors.New("a mode, a type or a treatment of names or errors is none of the known ones")
-	}
-	if err := c.checkArguments(); err != nil {
-		return err
-	}
-	for _, t := range c.Types {
-		if !isMediaType(t) {
-			return fmt.Errorf("types: %q is no media type such as text/javascript, without parameters", t)
-		}
-	}
-	for _, n := range c.Names {
-		if n == "" || len(n) > MostName || strings.ContainsFunc(n, func(r rune) bool { return r > 0x7e || !partOf(byte(r), c.Mode) }) {
-			return fmt.Errorf("names: %q can't begin a name in mode %s", n, c.Mode)
-		}
-	}
-	if len(c.Prefix) > mostPrefix || strings.ContainsFunc(c.Prefix, func(r rune) bool { return r < ' ' || r > '~' }) {
-		return fmt.Errorf("prefix: want at most %d printable ASCII characters", mostPrefix)
-	}
-	return c.checkLegacy()
-}
-
-// checkArguments wants each argument of the query to have one meaning, and a name that
-// can be compared with what clients send.
-func (c *Config) checkArguments() error {
-	seen := map[string]string{}
-	take := func(field, name string) error {
-		if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`&=%+#?;`, r) }) {
-			return fmt.Errorf("%s: %q is not what an argument is called: want printable ASCII without any of &=%%+#?;", field, name)
-		}
-		if other, twice := seen[name]; twice {
-			return fmt.Errorf("%s: %q is named already, in %s", field, name, other)
-		}
-		seen[name] = field
-		return nil
-	}
-	err := take("param", c.Param)
-	for _, name := range c.Aliases {
-		err = errors.Join(err, take("aliases", name))
-	}
-	for _, name := range c.Strip {
-		err = errors.Join(err, take("strip", name))
-	}
-	return err
-}
-
-// checkLegacy refuses what has no effect in one mode or the other.
-func (c *Config) checkLegacy() error {
-	if c.Mode != Legacy {
-		if c.Type == Unchanged {
-			return errors.New("type: browsers don't run application/json as a script; only mode legacy leaves the type")
-		}
-		return nil
-	}
-	switch {
-	case c.Invalid != Pass:
-		return errors.New("invalid: mode legacy passes what has no valid name")
-	case c.Prefix != "" || c.Guard || c.Newline:
-		return errors.New("mode legacy has neither prefix nor guard nor newline: its answers are to be the old ones, byte by byte")
-	case c.Type != Unchanged || c.Attachment || c.CrossOrigin || c.CDNNoStore:
-		return errors.New("mode legacy leaves the header as it is: no type, attachment, cross-origin or no-store for CDNs")
-	case c.Errors != OnlySuccess:
-		return errors.New("errors: mode legacy wraps only 200")
-	case len(c.Types) == 0:
-		return errors.New("types: mode legacy wraps only what is named here")
-	}
-	return nil
-}
-
-func isMediaType(t string) bool {
-	major, minor, ok := strings.Cut(t, "/")
-	return ok && isToken(major) && isToken(minor)
-}
-
-// isToken tells whether s is made of characters of names in a header.
-func isToken(s string) bool {
-	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		return r <= ' ' || r > '~' || strings.ContainsRune("\"(),/:;<=>?@[\\]{}", r)
-	})
 }

@@ -1,6 +1,8 @@
 package jsonp
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -29,21 +31,33 @@ func TestRefusesConfigs(t *testing.T) {
 	f(Legacy, `names: "$"`, func(c *Config) { c.Names = []string{"$"} })
 	f(Dotted, "prefix:", func(c *Config) { c.Prefix = "//\n" })
 	f(Dotted, "prefix:", func(c *Config) { c.Prefix = strings.Repeat("/", 257) })
-	f(Dotted, "type:", func(c *Config) { c.Type = Unchanged })
+	f(Dotted, "content_type:", func(c *Config) { c.Type = Unchanged })
 	f(Dotted, "none of the known", func(c *Config) { c.Mode = 3 })
 	f(Dotted, "none of the known", func(c *Config) { c.Invalid = 2 })
 	f(Dotted, "none of the known", func(c *Config) { c.Type = 3 })
 	f(Dotted, "none of the known", func(c *Config) { c.Errors = 3 })
 	f(Legacy, "invalid:", func(c *Config) { c.Invalid = Refuse })
-	f(Legacy, "byte by byte", func(c *Config) { c.Prefix = "/**/" })
-	f(Legacy, "byte by byte", func(c *Config) { c.Guard = true })
-	f(Legacy, "byte by byte", func(c *Config) { c.Newline = true })
-	f(Legacy, "as it is", func(c *Config) { c.Type = Text })
-	f(Legacy, "as it is", func(c *Config) { c.Attachment = true })
-	f(Legacy, "as it is", func(c *Config) { c.CrossOrigin = true })
-	f(Legacy, "as it is", func(c *Config) { c.CDNNoStore = true })
-	f(Legacy, "only 200", func(c *Config) { c.Errors = AsIs })
+	f(Legacy, "prefix: mode legacy", func(c *Config) { c.Prefix = "/**/" })
+	f(Legacy, "guard: mode legacy", func(c *Config) { c.Guard = true })
+	f(Legacy, "newline: mode legacy", func(c *Config) { c.Newline = true })
+	f(Legacy, "content_type: mode legacy", func(c *Config) { c.Type = Text })
+	f(Legacy, "attachment: mode legacy", func(c *Config) { c.Attachment = true })
+	f(Legacy, "cross_origin: mode legacy", func(c *Config) { c.CrossOrigin = true })
+	f(Legacy, "cdn_no_store: mode legacy", func(c *Config) { c.CDNNoStore = true })
+	f(Legacy, "errors: mode legacy", func(c *Config) { c.Errors = AsIs })
 	f(Legacy, "types:", func(c *Config) { c.Types = nil })
+}
+
+func TestTellsEveryMistake(t *testing.T) {
+	cfg := Defaults(Legacy)
+	cfg.Param, cfg.Aliases, cfg.Names, cfg.Prefix, cfg.Guard = "", []string{"a", "a"}, []string{"ok", "$"}, "x", true
+	var got []string
+	for _, m := range cfg.Mistakes() {
+		got = append(got, fmt.Sprint(m.Field, m.Index))
+	}
+	if want := []string{"param-1", "aliases1", "names1", "prefix-1", "guard-1"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
 }
 
 // A filter does not change with the slices that it was made of.
@@ -55,7 +69,7 @@ func TestKeepsItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg.Types[0], cfg.Names[0], cfg.Strip[0] = "b/b", "b", "b"
-	if _, asked := f.Name(nil, []byte("callback=ab")); asked != Named || !f.Strips([]byte("_")) || !f.wraps([]byte("text/x")) {
+	if _, asked := f.Name(nil, []byte("callback=ab")); asked != Named || !f.Strips([]byte("_")) || !f.Wraps([]byte("text/x")) {
 		t.Error("it did")
 	}
 }

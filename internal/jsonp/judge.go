@@ -71,7 +71,7 @@ func (f *Filter) judgeFailed(a *Answer) Reason {
 
 func (f *Filter) judgeBody(a *Answer) Reason {
 	switch {
-	case !f.wraps(a.ContentType):
+	case !f.Wraps(a.ContentType):
 		return OtherType
 	case len(a.ContentEncoding) > 0 && !bytes.EqualFold(a.ContentEncoding, identity):
 		return Encoded
@@ -91,8 +91,8 @@ var identity = []byte("identity")
 
 func succeeded(status int) bool { return status == 200 || status == 201 || status == 203 }
 
-// wraps tells whether a media type is wrapped, whatever its parameters.
-func (f *Filter) wraps(contentType []byte) bool {
+// Wraps tells whether a media type is wrapped, whatever its parameters.
+func (f *Filter) Wraps(contentType []byte) bool {
 	kind, _, _ := bytes.Cut(contentType, semicolon)
 	kind = bytes.TrimSpace(kind)
 	for _, t := range f.cfg.Types {

@@ -103,15 +103,17 @@ func plain(name []byte) bool {
 	return true
 }
 
-// partOf tells whether c may stand in a name of a mode.
-func partOf(c byte, m Mode) bool {
-	switch {
-	case isWord(c):
-		return true
-	case c == '$':
-		return m != Legacy
+// completions are what makes a name of any beginning of one.
+var completions = [...]string{"", "a", "]", "0]"}
+
+// begins tells whether there is a valid name that begins so.
+func (m Mode) begins(text string) bool {
+	for _, rest := range completions {
+		if m.Valid([]byte(text + rest)) {
+			return true
+		}
 	}
-	return m == Dotted && (c == '.' || c == '[' || c == ']')
+	return false
 }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }

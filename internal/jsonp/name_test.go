@@ -137,3 +137,20 @@ func TestShortNames(t *testing.T) {
 		names = longer
 	}
 }
+
+func TestBegins(t *testing.T) {
+	f := func(m Mode, want bool, texts ...string) {
+		t.Helper()
+		for _, text := range texts {
+			if m.begins(text) != want {
+				t.Errorf("%s, %q: got %v", m, text, !want)
+			}
+		}
+	}
+	f(Dotted, true, "a", "a.", "a.b", "a[", "a[1", "a[1]", "a[1].", "class", "$", strings.Repeat("a", 255))
+	f(Dotted, false, ".", "1", "a..", "a]", "a[]", "a[1]b", "a[b", "class.", "a b", "a(", "é", strings.Repeat("a", 256))
+	f(Strict, true, "a", "_", "class", strings.Repeat("a", 128))
+	f(Strict, false, "a.", "a[", "1", strings.Repeat("a", 129))
+	f(Legacy, true, "a", "1", "class")
+	f(Legacy, false, "$", "a.", strings.Repeat("a", 256))
+}
