@@ -209,8 +209,9 @@ type Location struct {
 	// any other, and at a miss by the fallback alone: that answer is neither shared nor
 	// stored.
 	Public bool `yaml:"public" default:"false"`
-
-	_ struct{} `yaml:"jsonp" later:"JSONP"`
+	// Calls of callbacks around answers; left out, the callback is an argument like any
+	// other.
+	JSONP *JSONP `yaml:"jsonp"`
 }
 
 // Header is a field of answers.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kasoku/kasoku/internal/jsonp"
 	"github.com/kasoku/kasoku/internal/memcached/key"
 	"github.com/kasoku/kasoku/internal/memcached/ring"
 )
@@ -219,6 +220,8 @@ func (k *checker) location(path string, s *Service, l *Location) {
 		k.failf(path+".cache_control", "%q has a character that no field may have", l.CacheControl)
 	}
 	k.headers(path+".headers", l)
+	k.jsonp(path+".jsonp", l.JSONP)
+	k.unwrapped(path, l)
 	backed := len(l.Fallback) > 0 || l.Fallback == nil && len(s.Memcached.Fallback) > 0
 	usual := defaultOf[Location]()
 	unused := func(key string, changed bool) {
@@ -232,6 +235,23 @@ func (k *checker) location(path string, s *Service, l *Location) {
 	if l.Store != nil {
 		k.memcachedStore(path+".store", s.Memcached, l.Store)
 	}
+}
+
+// unwrapped finds calls that would never be made of a value.
+func (k *checker) unwrapped(path string, l *Location) {
+	if l.JSONP == nil {
+		return
+	}
+	cfg := l.JSONP.Filter()
+	f, err := jsonp.New(cfg)
+	if err != nil || f.Wraps([]byte(l.ContentType)) {
+		return // told already, or well
+	}
+	only := ""
+	if cfg.Mode != jsonp.Legacy {
+		only = "JSON and "
+	}
+	k.failf(path+".jsonp", "has no effect on values: they are sent as %s, and wrapped is only %swhat types has; see content_type", l.ContentType, only)
 }
 
 func (k *checker) memcachedStore(path string, m *Memcached, t *MemcachedStore) {

@@ -46,17 +46,21 @@ var typeNames = map[string]string{
 	"[]string": "list of text", "[]int": "list of whole numbers", "[]FluentdServer": "list of servers", "[]URL": "list of URLs",
 }
 
+// retold are structs that many services have, and that are long: they are told once.
+var retold = map[string]bool{"JSONP": true}
+
 type generator struct {
 	structs map[string]*ast.StructType
 	docs    map[string]string
 	later   []string
+	told    map[string]string // where a struct that is used in several places was told, by its name
 	out     bytes.Buffer
 	err     error
 }
 
 // generate makes the page from the Go files in dir.
 func generate(dir string) ([]byte, error) {
-	g := &generator{structs: make(map[string]*ast.StructType), docs: make(map[string]string)}
+	g := &generator{structs: make(map[string]*ast.StructType), docs: make(map[string]string), told: make(map[string]string)}
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
 		return nil, err
@@ -289,6 +293,13 @@ func (g *generator) children(keys []key, path string) {
 			child += ".<name>"
 		} else if strings.HasPrefix(k.typ, "[]") {
 			child += "[]"
+		}
+		if at := g.told[elem]; at != "" {
+			fmt.Fprintf(&g.out, "\n## `%s`\n\nThe keys are those of `%s`.\n", child, at)
+			continue
+		}
+		if retold[elem] {
+			g.told[elem] = child
 		}
 		g.section(elem, child, g.docs[elem]+"\n\n")
 	}
