@@ -60,7 +60,7 @@ func (k *keyedSite) Fill() *Fill {
 		},
 		Admit: func(status int, fields http1.Fields) Admission {
 			adm := k.adm
-			adm.Fields = fields
+			adm.Fields, adm.Tag = fields, k.tag
 			adm.After = func(b *Body) {
 				k.mu.Lock()
 				defer k.mu.Unlock()
@@ -72,7 +72,7 @@ func (k *keyedSite) Fill() *Fill {
 			}
 			return adm
 		},
-		Late: time.Hour, Tag: k.tag,
+		Late: time.Hour,
 	}
 }
 

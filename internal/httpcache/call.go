@@ -169,6 +169,7 @@ func (c *call) forOrigin() http1.Fields {
 
 // decided takes down how the request was answered, and says so in Cache-Status.
 func (c *call) decided(status policy.CacheStatus) {
+	status.Detail = c.detail(&status)
 	c.note(status.Reason, &status)
 	for i := range c.mine {
 		if c.callback.wraps() && c.callback.filter.Drops(c.mine[i].Name) {
@@ -183,6 +184,17 @@ func (c *call) decided(status policy.CacheStatus) {
 		c.text = c.callback.appendStatus(c.text)
 		c.x.Reply.FieldBytes("Cache-Status", c.text)
 	}
+}
+
+// detail is what the plan or the passage has to say of why an origin was asked.
+func (c *call) detail(status *policy.CacheStatus) string {
+	switch {
+	case c.plan != nil && status.Forwarded && status.Reason == c.plan.Why:
+		return c.plan.Detail
+	case c.passage != nil && status.Reason == c.passage.Why:
+		return c.passage.Detail
+	}
+	return ""
 }
 
 // note counts how the request was answered.

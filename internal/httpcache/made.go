@@ -32,8 +32,12 @@ func (f *errand) admitted(fl *Flight, in *origin.Inbound, fields http1.Fields, a
 		f.replaceable(in.Status)
 		return a, nil
 	}
-	if in.Status == 200 && a.Head.Response.ETag.Kind == policy.NoTag && (!f.byKey || f.fill.Tag != nil) {
-		return f.made(a, in, asked)
+	tag := tagOf
+	if f.byKey {
+		tag = adm.Tag
+	}
+	if in.Status == 200 && a.Head.Response.ETag.Kind == policy.NoTag && tag != nil {
+		return f.made(a, in, asked, tag)
 	}
 	f.set.offer(a.Head, in.Length, true)
 	a.Seal = func(a *Answer, b *Body) *Answer { return f.sealed(a, b, nil) }
@@ -104,9 +108,9 @@ func (f *errand) head(status int, fields http1.Fields, asked policy.Moment) *Hea
 }
 
 // made gives a a validator of its body.
-func (f *errand) made(a *Answer, in *origin.Inbound, asked policy.Moment) (*Answer, error) {
+func (f *errand) made(a *Answer, in *origin.Inbound, asked policy.Moment, tag func(*Body) []byte) (*Answer, error) {
 	seal := func(a *Answer, b *Body) *Answer {
-		fields := append(a.Head.Fields[:len(a.Head.Fields):len(a.Head.Fields)], http1.Field{Name: []byte("ETag"), Value: f.tag(b)})
+		fields := append(a.Head.Fields[:len(a.Head.Fields):len(a.Head.Fields)], http1.Field{Name: []byte("ETag"), Value: tag(b)})
 		h := f.head(a.Head.Response.Status, fields, asked)
 		h.made = true
 		f.set.offer(h, b.Len(), true)
@@ -151,14 +155,6 @@ func (f *errand) sealed(a *Answer, b *Body, h *Head) *Answer {
 func (h *Head) sameAs(g *Head) bool {
 	return h.Response.Status == g.Response.Status && bytes.Equal(h.Response.ETag.Value, g.Response.ETag.Value) &&
 		bytes.Equal(h.Fields.Get("Content-Type"), g.Fields.Get("Content-Type"))
-}
-
-// tag is the validator of a body whose origin gave none.
-func (f *errand) tag(b *Body) []byte {
-	if f.fill.Tag != nil {
-		return f.fill.Tag(b)
-	}
-	return tagOf(b)
 }
 
 // tagOf is a strong entity tag of a body.

@@ -47,8 +47,10 @@ type Plan struct {
 	// not over by then is taken, too; 0: only that of one which still runs. It needs
 	// ByKey, and Fill.Late.
 	Asked int64
-	// Why, if set, is told in Cache-Status where nothing is stored.
-	Why policy.Reason
+	// Why, if set, is told in Cache-Status where nothing is stored, with Detail, which may
+	// be empty.
+	Why    policy.Reason
+	Detail string
 }
 
 // Filler makes fills.
@@ -78,8 +80,6 @@ type Fill struct {
 	// Late is for how long after the end of a flight what it came to, a fault too, is
 	// there for those who had asked before that end (Plan.Asked).
 	Late time.Duration
-	// Tag makes the validator of an answer to a Plan.ByKey that has none; nil: it gets none.
-	Tag func(*Body) []byte
 }
 
 // Admission is what becomes of an answer.
@@ -95,6 +95,8 @@ type Admission struct {
 
 	// Why says why the answer is not stored wherever After stores it; 0: it is.
 	Why policy.Reason
+	// Tag makes the validator of an answer that has none; nil: it gets none.
+	Tag func(*Body) []byte
 	// Remember is for how long it is given to whoever asks for the same. It is not, if
 	// what is remembered takes too much memory.
 	Remember time.Duration
@@ -119,8 +121,9 @@ func (s *Service) Read(x *edge.Exchange, p *Plan) {
 
 // Passage is how a request goes to an origin whose answer is not stored.
 type Passage struct {
-	// Why is told in Cache-Status.
-	Why policy.Reason
+	// Why is told in Cache-Status, with Detail, which may be empty.
+	Why    policy.Reason
+	Detail string
 	// Ask sends q, as Fill.Ask does. Nil asks any origin.
 	Ask func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault)
 	// JSONP stands for the service's own; nil: that one holds.

@@ -40,11 +40,6 @@ const (
 	ProtocolPassed
 	NotAllowed
 	NoValue
-	ValueUnservable
-	ServerDown
-	ServerTimeout
-	ServerGarbled
-	KeyRefused
 	CredentialsPassed
 	CacheFault
 	Refused
@@ -128,12 +123,7 @@ var Reasons = []ReasonInfo{
 	{Unfollowed, "unfollowed", "fwd=stale; detail=unfollowed", telemetry.MissExpired, "A response is stored, but an origin's feed has been silent, so that nobody can tell whether it is still good (type couchdb). Many of these: look at the origins, and at what lies between."},
 	{ProtocolPassed, "protocol", "fwd=bypass; detail=protocol", telemetry.Pass, "What was asked for is to be asked for each time, by the rules of the origin's protocol (type couchdb)."},
 	{NotAllowed, "not-allowed", "fwd=bypass; detail=not-allowed", telemetry.Pass, "Who asks may not read the database, or it is not known whether: the origin answers itself (type couchdb)."},
-	{NoValue, "no-value", "fwd=miss", telemetry.Miss, "memcached has nothing under the key; the fallback was asked (type memcached)."},
-	{ValueUnservable, "unservable", "fwd=miss; detail=unservable", telemetry.Miss, "What memcached has under the key can't be served: serialised, damaged, too large, or of a kind that the writer's profile does not know (type memcached). Many of these: look at values and at who writes them."},
-	{ServerDown, "server-down", "fwd=miss; detail=server-down", telemetry.Miss, "The memcached server that has the key is down, or its breaker is open (type memcached)."},
-	{ServerTimeout, "server-timeout", "fwd=miss; detail=server-timeout", telemetry.Miss, "The memcached server that has the key did not answer in time (type memcached)."},
-	{ServerGarbled, "server-garbled", "fwd=miss; detail=server-garbled", telemetry.Miss, "The memcached server's answer was none to what it had been asked; the connection was given up (type memcached). Many of these: look at what listens there."},
-	{KeyRefused, "key-refused", "fwd=bypass; detail=key", telemetry.BypassUncacheable, "The request makes no key that memcached takes: something is missing, it is too long, or it has a byte that no key may have (type memcached)."},
+	{NoValue, "no-value", "fwd=miss", telemetry.Miss, "memcached has nothing under the key, or nothing that can be served, for the reason in detail if there is one (memcached.md); the fallback was asked (type memcached)."},
 	{CredentialsPassed, "credentials", "fwd=miss; detail=credentials", telemetry.BypassUncacheable, "memcached has nothing under the key, and the request has credentials that the key does not name: it went to the fallback alone, and its answer is for it alone (type memcached)."},
 	{CacheFault, "cache-fault", "fwd=bypass; detail=cache-fault", telemetry.CacheFault, "A fault inside the cache; the request was passed to the origin. Always worth a bug report."},
 	{Refused, "refused", "", telemetry.Local, "Kasoku refused the request: it was malformed, came round in a loop, or is not allowed."},

@@ -61,5 +61,8 @@ func TestCacheStatus(t *testing.T) {
 	f("kasoku; fwd=uri-miss; collapsed; stored", CacheStatus{Reason: URIMiss, Forwarded: true, Collapsed: true, Storing: Stored})
 	f("kasoku; fwd=request; detail=no-cache", CacheStatus{Reason: RequestNoCache, Forwarded: true, Storing: ResponsePrivate})
 	f("kasoku; fwd=request; detail=no-cache; stored", CacheStatus{Reason: RequestNoCache, Forwarded: true, Storing: Stored})
+	f("kasoku; fwd=miss; detail=down", CacheStatus{Reason: NoValue, Detail: "down", Forwarded: true, Storing: ResponsePrivate})
+	f("kasoku; fwd=miss; detail=down; collapsed; stored", CacheStatus{Reason: NoValue, Detail: "down", Forwarded: true, Collapsed: true, Storing: Stored})
+	f("kasoku; fwd=miss; detail=credentials", CacheStatus{Reason: CredentialsPassed, Detail: "down"})
 	f("", CacheStatus{Reason: OnlyIfCachedMissed})
 }

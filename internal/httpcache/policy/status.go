@@ -14,6 +14,8 @@ type CacheStatus struct {
 	// which the client gets, else 0.
 	Forwarded bool
 	Storing   Reason
+	// Detail says more than Reason does, if its Status has none. It is a token.
+	Detail    string
 	FwdStatus int
 	// Collapsed says that the request took the answer that another had asked for.
 	Collapsed bool
@@ -31,8 +33,12 @@ func (s CacheStatus) Append(dst []byte) []byte {
 		return dst
 	}
 	dst = append(append(dst, "kasoku; "...), status...)
+	detailed := strings.Contains(status, "detail=")
+	if s.Detail != "" && !detailed {
+		dst, detailed = append(append(dst, "; detail="...), s.Detail...), true
+	}
 	if s.Forwarded {
-		dst = s.appendForwarded(dst, strings.Contains(status, "detail="))
+		dst = s.appendForwarded(dst, detailed)
 	}
 	if s.Timed {
 		dst = strconv.AppendInt(append(dst, "; ttl="...), s.TTL, 10)
