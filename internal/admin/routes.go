@@ -202,7 +202,7 @@ func (b *purgeBody) request() (PurgeRequest, error) {
 		return r, errors.New("give one of table, url, prefix, pattern and tag")
 	case len(r.Partition) > 0 && len(r.Key) > 0:
 		return r, errors.New("give a partition or a key, not both")
-	case r.Table == "" && (len(r.Partition) > 0 || len(r.Key) > 0):
+	case r.Table == "" && (len(r.Partition) > 0 || len(r.Key) > 0 && r.Key[0] != '"'): // a text may be one of memcached's
 		return r, errors.New("a partition or a key needs the table that it is in")
 	}
 	return r, nil

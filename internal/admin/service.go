@@ -123,7 +123,8 @@ type PurgeRequest struct {
 	// Partition is a partition key's value: text, which is read as the key's type
 	// in the table's schema, or an attribute value such as {"N":"42"}.
 	Partition json.RawMessage `json:"partition,omitempty"`
-	// Key is an item's key, as in a GetItem request.
+	// Key is an item's key, as in a GetItem request; of a service of type memcached a text,
+	// the key as the application calls it.
 	Key json.RawMessage `json:"key,omitempty"`
 	// URL is one URL with its query, as clients ask for it: http://host/path?query.
 	URL string `json:"url,omitempty"`

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kasoku/kasoku/internal/testutil/memcachedtest"
 )
 
 // pages gives the documentation, by the names of its files.
@@ -58,10 +60,17 @@ func words(t *testing.T, line string) (args []string) {
 // TestPastedCommands runs every command, and makes every request to the admin API, that
 // the documentation has to paste.
 func TestPastedCommands(t *testing.T) {
-	one, two := newRelax(t, "one"), newRelax(t, "two")
+	one, two, values := newRelax(t, "one"), newRelax(t, "two"), memcachedtest.Start(t, true)
 	r := run(t, head+orders+`
   site: {type: http, listen: 127.0.0.1:0, origins: ["http://10.0.0.1:8080", "http://10.0.0.2:8080"]}
   tweets: {type: couchdb, listen: 127.0.0.1:0, nodes: ["`+one.URL+`", "`+two.URL+`"]}
+  counts:
+    type: memcached
+    listen: 127.0.0.1:0
+    servers: ["`+values.Address()+`"]
+    timeout: 1m
+    first_byte_timeout: 1m
+    locations: [{path: /count, key: "${arg.user_id}::${arg.entry_id}"}]
 `)
 	base := "http://" + r.AdminAddr().String()
 	commands, requests := 0, 0

@@ -22,7 +22,7 @@ type purgeCommand struct {
 	Service   string  `help:"The service to drop from." required:"" placeholder:"NAME"`
 	Table     *string `help:"Only this table." placeholder:"NAME" xor:"which"`
 	Partition *string `help:"Only this partition of the table: the partition key's value, or as an attribute value such as {\"N\":\"42\"}." placeholder:"VALUE" xor:"what"`
-	Key       *string `help:"Only this item of the table: its key, such as {\"id\":{\"S\":\"7\"}}." placeholder:"JSON" xor:"what"`
+	Key       *string `help:"Only this item of the table: its key, such as {\"id\":{\"S\":\"7\"}}. Of a service of type memcached, without --table, only this key, as the application calls it." placeholder:"KEY" xor:"what"`
 	URL       *string `help:"Only this URL, as clients ask for it, with its query." placeholder:"URL" xor:"which"`
 	Prefix    *string `help:"Only URLs that begin like this: http://host/path." placeholder:"URL" xor:"which"`
 	Pattern   *string `help:"Only URLs that match as a whole: * stands for any text." placeholder:"PATTERN" xor:"which"`
@@ -46,10 +46,10 @@ func (c *purgeCommand) Validate() error {
 			return fmt.Errorf("--%s is empty", f.name)
 		}
 	}
-	if c.Table == nil && (c.Partition != nil || c.Key != nil) {
-		return errors.New("--partition and --key need --table")
+	if c.Table == nil && c.Partition != nil {
+		return errors.New("--partition needs --table")
 	}
-	if c.Key != nil && !json.Valid([]byte(*c.Key)) {
+	if c.Key != nil && c.Table != nil && !json.Valid([]byte(*c.Key)) {
 		return fmt.Errorf("--key is not JSON: %s", *c.Key)
 	}
 	return nil
@@ -60,7 +60,11 @@ func (c *purgeCommand) Run(env *Environment) error {
 		Service: c.Service, Table: text(c.Table), URL: text(c.URL), Prefix: text(c.Prefix), Pattern: text(c.Pattern),
 		Tag: text(c.Tag), Soft: c.Soft,
 	}
-	if c.Key != nil {
+	switch {
+	case c.Key == nil:
+	case c.Table == nil:
+		request.Key = quoted(*c.Key)
+	default:
 		request.Key = json.RawMessage(*c.Key)
 	}
 	if c.Partition != nil {
@@ -92,6 +96,11 @@ func partition(value string) json.RawMessage {
 	if strings.HasPrefix(strings.TrimSpace(value), "{") && json.Valid([]byte(value)) {
 		return json.RawMessage(value)
 	}
+	return quoted(value)
+}
+
+// quoted is a text in JSON.
+func quoted(value string) json.RawMessage {
 	text, err := json.Marshal(value)
 	if err != nil {
 		panic(err) // a string always can

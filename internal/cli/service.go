@@ -45,6 +45,8 @@ func (n *Node) newService(c *config.Config, s *config.Service, space *cache.Spac
 		return newWeb(n, s, space, registry, log)
 	case "couchdb":
 		return newNodes(s, space, registry, log)
+	case "memcached":
+		return newValues(c, s, space, registry, log)
 	}
 	return nil, fmt.Errorf("service %s: nothing here speaks %q", s.Name, s.Type)
 }

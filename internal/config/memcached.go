@@ -189,7 +189,11 @@ type Location struct {
 	// Whether answers made of values have an ETag, made of their bytes, and
 	// If-None-Match is answered.
 	ETag bool `yaml:"etag" default:"true"`
-	// The Cache-Control of answers made of values.
+	// The Cache-Control of answers made of values, such as max-age=60. Left out, it is no-cache:
+	// who keeps an answer asks each time whether it is still right, because an application
+	// may change its values at any time. `ttl` is max-age with what is left of the value's life,
+	// where the server tells it (the meta protocol), and else no-cache; `none` is no such
+	// field.
 	CacheControl string `yaml:"cache_control"`
 	// How long a value is answered from this process before memcached is asked
 	// again. It is as much older than memcached's at most, whatever was written or deleted

@@ -19,7 +19,10 @@ import (
 
 // Ring is what the distribution asks for: the rules by which the writer's client finds a
 // key's server. Its Find wants keys without namespace and escapes: it applies both itself.
-func (m *Memcached) Ring() (*ring.Ring, error) {
+func (m *Memcached) Ring() (*ring.Ring, error) { return ring.New(m.RingConfig()) }
+
+// RingConfig is what Ring is made of.
+func (m *Memcached) RingConfig() ring.Config {
 	d := m.Distribution
 	if d == nil {
 		d = &Distribution{Name: "crc-buckets"} // for one server, where no client hashes
@@ -36,7 +39,7 @@ func (m *Memcached) Ring() (*ring.Ring, error) {
 		}
 		c.Servers = append(c.Servers, ring.Server{Label: label, Weight: s.Weight})
 	}
-	return ring.New(c)
+	return c
 }
 
 func (k *checker) memcached(path string, s *Service) {

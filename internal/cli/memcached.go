@@ -1,0 +1,204 @@
+package cli
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"os"
+	"reflect"
+	"strings"
+
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/config"
+	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/httpcache"
+	"github.com/kasoku/kasoku/internal/memcached"
+	"github.com/kasoku/kasoku/internal/memcached/client"
+	"github.com/kasoku/kasoku/internal/memcached/value"
+	"github.com/kasoku/kasoku/internal/origin/balance"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// values is a service of type memcached.
+type values struct {
+	*memcached.Service
+	proxied bool // as it was made: whether connections begin with the PROXY protocol
+}
+
+func newValues(c *config.Config, s *config.Service, space *cache.Space, registry *telemetry.Registry, log *slog.Logger) (service, error) {
+	mc, err := memcachedConfig(c, s)
+	if err != nil {
+		return nil, err
+	}
+	svc, err := memcached.New(mc, space, registry, log)
+	if err != nil {
+		return nil, err
+	}
+	return &values{Service: svc, proxied: s.Memcached.ProxyProtocol}, nil
+}
+
+func (v *values) reconfigure(c *config.Config, s *config.Service) error {
+	mc, err := memcachedConfig(c, s)
+	if err != nil {
+		return err
+	}
+	return v.Reconfigure(mc)
+}
+
+func (v *values) handler(*config.Service) edge.Handler        { return v.Service }
+func (v *values) inForce(*config.Service) edge.Handler        { return v.Service }
+func (v *values) listener(_ *config.Service, ec *edge.Config) { stream(ec, v.proxied) }
+
+func (v *values) origins(s *config.Service) string {
+	var addresses []string
+	for i := range s.Memcached.Servers {
+		addresses = append(addresses, s.Memcached.Servers[i].Address.String())
+	}
+	return strings.Join(addresses, " ")
+}
+
+func (v *values) pending(_ *config.Config, s *config.Service, path string) []string {
+	if s.Memcached.ProxyProtocol != v.proxied {
+		return []string{path + ".proxy_protocol"}
+	}
+	return nil
+}
+
+// memcachedConfig is what s asks for.
+func memcachedConfig(c *config.Config, s *config.Service) (memcached.Config, error) {
+	m := s.Memcached
+	mc := memcached.Config{Name: s.Name, Ring: m.RingConfig(), Rules: m.Rules(), Failover: m.Failover}
+	var err error
+	if mc.Values, err = value.Parse(m.Values); err != nil {
+		return mc, fmt.Errorf("service %s: %w", s.Name, err)
+	}
+	if mc.Client, err = clientConfig(c, m); err != nil {
+		return mc, fmt.Errorf("service %s: %w", s.Name, err)
+	}
+	b := backends{service: s}
+	mc.Fallback = b.number(m.Fallback)
+	for i := range m.Locations {
+		l, err := location(m, &m.Locations[i])
+		if err != nil {
+			return mc, fmt.Errorf("service %s: location %s: %w", s.Name, m.Locations[i].Path, err)
+		}
+		if l.Fallback = mc.Fallback; m.Locations[i].Fallback != nil {
+			l.Fallback = b.number(m.Locations[i].Fallback)
+		}
+		mc.Locations = append(mc.Locations, l)
+	}
+	mc.Fallbacks = b.configs
+	return mc, nil
+}
+
+func clientConfig(c *config.Config, m *config.Memcached) (client.Config, error) {
+	cc := client.Config{
+		Protocol:    map[string]client.Protocol{"auto": client.Auto, "text": client.Text, "meta": client.Meta}[m.Protocol],
+		Connections: m.Connections, ConnectTimeout: m.ConnectTimeout.Std(), FirstByteTimeout: m.FirstByteTimeout.Std(),
+		Timeout: m.Timeout.Std(), MaxValue: int64(m.MaxValue),
+		Breaker: client.Breaker{Failures: m.ServerBreaker.Failures, RetryEvery: m.ServerBreaker.RetryEvery.Std()},
+	}
+	if m.Auth.Username != "" {
+		cc.Auth = &client.Auth{User: m.Auth.Username, Password: m.Auth.Password()}
+	}
+	secure, err := serverTLS(c, m.ServerTLS)
+	if err != nil {
+		return cc, err
+	}
+	for i := range m.Servers {
+		s := client.Server{Address: m.Servers[i].Address.String()}
+		if m.Servers[i].TLS {
+			s.TLS = secure
+		}
+		cc.Servers = append(cc.Servers, s)
+	}
+	return cc, nil
+}
+
+// serverTLS is how connections to servers are encrypted.
+func serverTLS(c *config.Config, t *config.ServerTLS) (*tls.Config, error) {
+	secure := &tls.Config{MinVersion: tls.VersionTLS12}
+	if t == nil {
+		return secure, nil
+	}
+	secure.ServerName = t.ServerName
+	if t.Cert != "" {
+		cert, err := tls.LoadX509KeyPair(c.Resolve(t.Cert), c.Resolve(t.Key))
+		if err != nil {
+			return nil, err
+		}
+		secure.Certificates = []tls.Certificate{cert}
+	}
+	if t.CA != "" {
+		data, err := os.ReadFile(c.Resolve(t.CA))
+		if err != nil {
+			return nil, err
+		}
+		secure.RootCAs = x509.NewCertPool()
+		if !secure.RootCAs.AppendCertsFromPEM(data) {
+			return nil, fmt.Errorf("%s holds no PEM certificate", t.CA)
+		}
+	}
+	return secure, nil
+}
+
+// backends are the different fallbacks of a service.
+type backends struct {
+	service *config.Service
+	configs []httpcache.Config
+}
+
+// number is which of the fallbacks a list is.
+func (b *backends) number(list []config.HTTPOrigin) int {
+	if len(list) == 0 {
+		return memcached.None
+	}
+	next := b.config(list)
+	for i := range b.configs {
+		if reflect.DeepEqual(b.configs[i], next) {
+			return i
+		}
+	}
+	b.configs = append(b.configs, next)
+	return len(b.configs) - 1
+}
+
+// config is how the members of a list are chosen and reached.
+func (b *backends) config(list []config.HTTPOrigin) httpcache.Config {
+	m := b.service.Memcached
+	h := &m.Backend
+	hc := httpcache.Config{Group: reachConfig(b.service, &h.Reach), Drained: map[string]bool{}, OriginHost: h.Host == "origin"}
+	pass(&hc, &m.Passing)
+	g := &hc.Group
+	g.Algorithm, g.Retry.Statuses = h.Balance, h.RetryStatuses
+	g.Transport.HeadTimeout, g.Transport.StallTimeout = h.FirstByteTimeout.Std(), h.StallTimeout.Std()
+	for _, o := range list {
+		g.Members = append(g.Members, balance.Member{URL: address(o), Weight: float64(o.Weight)})
+		hc.Drained[address(o)] = o.Drain
+	}
+	return hc
+}
+
+func location(m *config.Memcached, l *config.Location) (memcached.Location, error) {
+	out := memcached.Location{
+		Path: l.Path, Key: l.Key, Decode: l.KeyDecode == "decoded", ContentType: l.ContentType, ETag: l.ETag,
+		NearTTL: l.NearTTL.Std(), NegativeTTL: l.NegativeTTL.Std(), Public: l.Public,
+	}
+	for _, h := range l.Headers {
+		out.Headers = append(out.Headers, memcached.Header{Name: h.Name, Value: h.Value})
+	}
+	switch l.CacheControl {
+	case "":
+		out.CacheControl = "no-cache"
+	case "none":
+	case "ttl":
+		out.CacheControl, out.Lifetime = "no-cache", true
+	default:
+		out.CacheControl = l.CacheControl
+	}
+	if t := l.Store; t != nil {
+		out.Store = &memcached.Store{TTL: t.TTL.Std(), Stale: t.Stale.Std(), Replace: t.Mode == "set", MaxSize: int64(t.MaxSize)}
+	}
+	return out, nil
+}

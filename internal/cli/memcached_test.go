@@ -1,0 +1,163 @@
+package cli
+
+import (
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/config"
+	"github.com/kasoku/kasoku/internal/memcached"
+	"github.com/kasoku/kasoku/internal/memcached/client"
+	"github.com/kasoku/kasoku/internal/memcached/key"
+	"github.com/kasoku/kasoku/internal/memcached/ring"
+	"github.com/kasoku/kasoku/internal/memcached/value"
+	"github.com/kasoku/kasoku/internal/testutil/memcachedtest"
+)
+
+const values1 = `
+admin: {listen: 127.0.0.1:0}
+services:
+  counts:
+    type: memcached
+    listen: 127.0.0.1:0
+    servers: ["SERVER"]
+    namespace: "testapp::"
+    timeout: 1m
+    first_byte_timeout: 1m
+    locations:
+      - {path: /count, key: "${arg.user_id}::${arg.entry_id}", content_type: text/javascript}
+`
+
+// A service of type memcached asks its servers, and others after a reload.
+func TestMemcachedService(t *testing.T) {
+	one, two := memcachedtest.Start(t, true), memcachedtest.Start(t, false)
+	one.Set("testapp::100::7", "one", 0, 0)
+	two.Set("testapp::100::7", "two", 0, 0)
+	at := func(m *memcachedtest.Server) string { return strings.ReplaceAll(values1, "SERVER", m.Address()) }
+	r := run(t, at(one))
+	answers := func(want string) {
+		t.Helper()
+		if got := r.fetch("counts", "/count?user_id=100&entry_id=7"); got != want {
+			t.Errorf("%q answers; want %q", got, want)
+		}
+	}
+	answers("one")
+	if page := r.page("/api/v1/report"); !strings.Contains(page, "counts   memcached") || !strings.Contains(page, one.Address()) {
+		t.Errorf("the report says\n%s", page)
+	}
+	r.mustReload(at(two))
+	answers("two")
+	if err := r.reload(at(one) + "    timeout: 1ms\n"); err == nil {
+		t.Error("a mistake is taken")
+	}
+	answers("two")
+	r.mustReload(at(two) + "    proxy_protocol: true\n")
+	if page := r.page("/api/v1/report"); !strings.Contains(page, "waits for a restart: services.counts.proxy_protocol") {
+		t.Errorf("the report does not tell of the restart:\n%s", page)
+	}
+	args := []string{"purge", "--admin", "http://" + r.AdminAddr().String(), "--service", "counts", "--key", "100::7"}
+	var out, errs strings.Builder
+	code := Main(args, Environment{Stdout: &out, Stderr: &errs, Lookup: os.LookupEnv})
+	if want := "counts: dropped key testapp::100::7, also from " + two.Address() + "\n"; code != codeWell || out.String() != want {
+		t.Errorf("purge: %d %s%s; want %s", code, &out, &errs, want)
+	}
+	if _, there := two.Item("testapp::100::7"); there {
+		t.Error("what was purged is in memcached still")
+	}
+}
+
+// TestMemcachedConfig checks what becomes of the file's keys.
+func TestMemcachedConfig(t *testing.T) {
+	text := `
+services:
+  counts:
+    type: memcached
+    listen: 127.0.0.1:0
+    servers: ["a:1", {address: "b:2", weight: 2, label: "c:3"}, {address: "unix:/m.sock"}]
+    distribution: {name: cmf-ketama, points: 150}
+    namespace: "n:"
+    key_escape: nginx-upper
+    long_keys: hash
+    values: cmf
+    protocol: meta
+    connections: 2
+    connect_timeout: 3ms
+    first_byte_timeout: 4ms
+    timeout: 5ms
+    server_breaker: {failures: 6, retry_every: 7s}
+    max_value: 8MiB
+    auth: {username: kasoku, password_env: MEMCACHED_PASSWORD}
+    fallback: "http://f:1"
+    backend: {balance: p2c_ewma, host: origin, first_byte_timeout: 9s, stall_timeout: 10s, connect_timeout: 11s, retry_statuses: [502]}
+    forwarded: {fields: both}
+    max_object: 1MiB
+    locations:
+      - path: /a/{id}
+        key: "${path.id}"
+        key_decode: decoded
+        content_type: application/json
+        headers: {X-A: b}
+        etag: false
+        cache_control: max-age=5
+        near_ttl: 12s
+        negative_ttl: 13s
+        public: true
+        store: {ttl: 14s, stale: 15s, mode: set, max_size: 16KiB}
+      - {path: /b, key: b, fallback: none, cache_control: none}
+      - {path: /c, key: c, fallback: ["http://f:2", {url: "http://f:3", drain: true}], cache_control: ttl}
+      - {path: /d, key: d, fallback: "http://f:1/"}
+`
+	c, err := config.Parse("k.yaml", []byte(text), func(string) (string, bool) { return "s3cret", true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := memcachedConfig(c, &c.Services[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Fallbacks) != 2 {
+		t.Fatalf("%d fallbacks", len(got.Fallbacks))
+	}
+	h := got.Fallbacks[0]
+	if g := h.Group; g.Algorithm != "p2c_ewma" || g.Transport.ConnectTimeout != 11*time.Second || g.Transport.HeadTimeout != 9*time.Second ||
+		g.Transport.StallTimeout != 10*time.Second || !reflect.DeepEqual(g.Retry.Statuses, []int{502}) || g.Members[0].URL != "http://f:1" {
+		t.Errorf("%+v", g)
+	}
+	if !h.OriginHost || h.MaxObject != 1<<20 || !h.Forwarding.X || !h.Forwarding.Standard {
+		t.Errorf("%+v", h)
+	}
+	if !reflect.DeepEqual(got.Fallbacks[1].Drained, map[string]bool{"http://f:2": false, "http://f:3": true}) {
+		t.Errorf("%+v", got.Fallbacks[1].Drained)
+	}
+	want := memcached.Config{
+		Name: "counts",
+		Ring: ring.Config{
+			Name: "cmf-ketama", Points: 150, Namespace: "n:", KeyEscape: "nginx-upper",
+			Servers: []ring.Server{{Label: "a:1", Weight: 1}, {Label: "c:3", Weight: 2}, {Label: "unix:/m.sock", Weight: 1}},
+		},
+		Client: client.Config{
+			Servers:  []client.Server{{Address: "a:1"}, {Address: "b:2"}, {Address: "unix:/m.sock"}},
+			Protocol: client.Meta, Auth: &client.Auth{User: "kasoku", Password: "s3cret"}, Connections: 2,
+			ConnectTimeout: 3 * time.Millisecond, FirstByteTimeout: 4 * time.Millisecond, Timeout: 5 * time.Millisecond,
+			Breaker: client.Breaker{Failures: 6, RetryEvery: 7 * time.Second}, MaxValue: 8 << 20,
+		},
+		Rules: key.Rules{Namespace: "n:", Escape: key.NginxUpper, HashLong: true}, Values: value.CMF,
+		Fallbacks: got.Fallbacks, Fallback: 0,
+		Locations: []memcached.Location{
+			{
+				Path: "/a/{id}", Key: "${path.id}", Decode: true, ContentType: "application/json",
+				Headers: []memcached.Header{{Name: "X-A", Value: "b"}}, CacheControl: "max-age=5", NearTTL: 12 * time.Second,
+				Fallback: 0, Store: &memcached.Store{TTL: 14 * time.Second, Stale: 15 * time.Second, Replace: true, MaxSize: 16 << 10},
+				NegativeTTL: 13 * time.Second, Public: true,
+			},
+			{Path: "/b", Key: "b", ContentType: "application/octet-stream", ETag: true, Fallback: memcached.None, NegativeTTL: time.Second},
+			{Path: "/c", Key: "c", ContentType: "application/octet-stream", ETag: true, CacheControl: "no-cache", Lifetime: true, Fallback: 1, NegativeTTL: time.Second},
+			{Path: "/d", Key: "d", ContentType: "application/octet-stream", ETag: true, CacheControl: "no-cache", Fallback: 0, NegativeTTL: time.Second},
+		},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v; want %+v", got, want)
+	}
+}
