@@ -71,9 +71,12 @@ var troubles = [...]StoreResult{Down: StoreDown, Timeout: StoreTimeout, Garbled:
 // one goroutine may use it. Who has it while a request is under way, the package comment
 // tells.
 type Call struct {
-	wake chan struct{} // capacity 1: to lead, or since the call is finished
-	lead bool          // with a wake: be the lane's writer
+	waiter waiter
+	request
+}
 
+// request is what a Call is asked and answered, one request at a time.
+type request struct {
 	cmd   wire.Command
 	first bool  // it is the first call of a frame of replies
 	sent  int64 // when its batch was written, in nanoseconds of Client.now
@@ -97,7 +100,13 @@ type Call struct {
 // keepValue is the largest memory for a value that a call keeps when it is released.
 const keepValue = 64 << 10
 
-var calls = sync.Pool{New: func() any { return &Call{wake: make(chan struct{}, 1)} }}
+var calls = sync.Pool{New: func() any { return newCall() }}
+
+func newCall() *Call {
+	x := &Call{}
+	x.waiter.cond.L = &x.waiter.mu
+	return x
+}
 
 // NewCall returns a call that is ready for requests.
 func NewCall() *Call { return calls.Get().(*Call) }
@@ -111,9 +120,14 @@ func (x *Call) Release() {
 	calls.Put(x)
 }
 
-// Value is the value of the last Get if that was a Hit, until the next request of x or
-// its Release.
-func (x *Call) Value() []byte { return x.data }
+// Value is the value of the last Get if that was a Hit, else nil, until the next request
+// of x or its Release.
+func (x *Call) Value() []byte {
+	if x.result != Hit {
+		return nil
+	}
+	return x.data
+}
 
 // Flags are the writer's 32 bits beside the value.
 func (x *Call) Flags() uint32 { return x.flags }
@@ -140,9 +154,9 @@ func (x *Call) Stale() bool { return x.stale }
 // Waiting says that somebody else has won the refresh of the value.
 func (x *Call) Waiting() bool { return x.waiting }
 
-// begin makes x ready for one command. Its memory and its channel stay.
+// begin makes x ready for one command. Its memory stays.
 func (x *Call) begin(cmd wire.Command) {
-	*x = Call{wake: x.wake, data: x.data[:0], cmd: cmd}
+	x.request = request{data: x.data[:0], cmd: cmd}
 }
 
 // restart makes x ready for another attempt.
@@ -165,17 +179,12 @@ func (x *Call) finish(r Result) {
 	if r > Hit {
 		x.stored = troubles[r]
 	}
-	x.wake <- struct{}{}
+	x.waiter.tell(&x.waiter.done)
 }
 
 // await returns when x is finished. Meanwhile it may have to write for lane l.
 func (x *Call) await(l *lane) {
-	for {
-		<-x.wake
-		if !x.lead {
-			return
-		}
-		x.lead = false
+	for x.waiter.wait() {
 		l.write(x)
 	}
 }

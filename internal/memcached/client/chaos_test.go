@@ -9,26 +9,27 @@ import (
 
 // chaos makes a fake server misbehave. Nil does nothing.
 type chaos struct {
-	pieces bool         // reads and writes are short
-	mixed  bool         // values of one line come in another order, some twice
-	oneIn  atomic.Int64 // of so many replies one is spoilt; 0 none
-	struck [spoilers]atomic.Int64
+	pieces  bool         // reads and writes are short
+	mixed   bool         // values of one line come in another order, some twice
+	oneIn   atomic.Int64 // every so manieth reply is spoilt; 0 none
+	replies atomic.Int64
+	struck  [spoilers]atomic.Int64
 }
 
 // spoilers is how many ways there are to spoil a reply.
 const spoilers = 9
 
-// strike spoils what is in the session's buffer from an offset on, with luck. false ends
-// the connection.
+// strike spoils what is in the session's buffer from an offset on, each way in turn. false
+// ends the connection.
 func (c *chaos) strike(s *session, from int) bool {
 	if c == nil {
 		return true
 	}
 	n := c.oneIn.Load()
-	if n == 0 || s.random.Int64N(n) != 0 {
+	if n == 0 || c.replies.Add(1)%n != 0 {
 		return true
 	}
-	how := s.random.IntN(spoilers)
+	how := int(c.replies.Load()/n) % spoilers
 	c.struck[how].Add(1)
 	reply := bytes.Clone(s.out.Bytes()[from:])
 	s.out.Truncate(from)

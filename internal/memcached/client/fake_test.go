@@ -3,6 +3,7 @@ package client
 import (
 	"bufio"
 	"bytes"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -24,6 +25,7 @@ type fake struct {
 	auth string
 	// hangUp closes a connection upon a command it does not know, without a word.
 	hangUp bool
+	tls    *tls.Config // nil plain
 
 	mu       sync.Mutex
 	items    map[string]*item
@@ -55,6 +57,9 @@ func (f *fake) start(t testing.TB, address string) string {
 	l, err := net.Listen(network, address)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if f.tls != nil {
+		l = tls.NewListener(l, f.tls)
 	}
 	f.mu.Lock()
 	f.l, f.closed, f.conns = l, false, map[net.Conn]bool{}

@@ -128,10 +128,7 @@ func (l *lane) adopt(c *conn) {
 }
 
 // leads makes the goroutine of x, which is pending, the lane's writer.
-func (x *Call) leads() {
-	x.lead = true
-	x.wake <- struct{}{}
-}
+func (x *Call) leads() { x.waiter.tell(&x.waiter.lead) }
 
 // write has the writer's role: it writes what is pending until there is nothing. When
 // its own call, x, is finished, the next one in the queue takes over.
@@ -146,7 +143,7 @@ func (l *lane) write(x *Call) {
 			c.flush()
 		}
 		clear(batch)
-		if len(x.wake) > 0 && l.passOn() {
+		if x.waiter.isDone() && l.passOn() {
 			return
 		}
 	}

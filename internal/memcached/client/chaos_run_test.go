@@ -1,0 +1,97 @@
+package client
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/testutil/await"
+)
+
+// keyOf is the n-th key. All have the same length, so that none becomes another one by
+// a byte that is lost.
+func keyOf(n int) string { return fmt.Sprintf("key:%06d", n) }
+
+// valueOf is what belongs to a key, and to no other: its name again and again.
+func valueOf(key string, n int) string { return strings.Repeat(key+" ", 1+n*n%97) }
+
+// TestNeverAnothersValue asks for values that say whose they are, from many goroutines, while
+// replies are cut, spoilt, doubled, lost and mixed, and the server is restarted. A get may
+// fail, but what it gives is right. KASOKU_MEMCACHED_GETS wants more answers.
+func TestNeverAnothersValue(t *testing.T) {
+	gets := 120_000
+	if n, err := strconv.Atoi(os.Getenv("KASOKU_MEMCACHED_GETS")); err == nil {
+		gets = n
+	}
+	f := func(name string, connections int, srv *fake) {
+		t.Run(name, func(t *testing.T) {
+			const keys = 500
+			for n := 0; n < keys; n += 2 {
+				srv.put(keyOf(n), valueOf(keyOf(n), n))
+			}
+			address := srv.start(t, "")
+			c := newClient(t, Config{Connections: connections, FirstByteTimeout: 20 * time.Millisecond, Timeout: time.Second,
+				ConnectTimeout: time.Second, Breaker: Breaker{Failures: 1000, RetryEvery: time.Millisecond}}, address)
+			srv.chaos.oneIn.Store(200)
+			var count [len(results)]atomic.Int64
+			var wg sync.WaitGroup
+			for range 32 {
+				wg.Go(func() { ask(t, c, keys, gets/32, &count) })
+			}
+			for n := range 5 {
+				await.Until(t, func() bool { return count[Hit].Load() > int64(n*gets/20) })
+				srv.stop()
+				srv.start(t, address)
+			}
+			wg.Wait()
+			for r := range count {
+				t.Logf("%s: %d", Result(r), count[r].Load())
+			}
+			for how := range srv.chaos.struck {
+				if srv.chaos.struck[how].Load() == 0 {
+					t.Errorf("no reply was spoilt in way %d", how)
+				}
+			}
+			srv.chaos.oneIn.Store(0)
+			recovers(t, c)
+		})
+	}
+	for _, connections := range []int{1, 3} {
+		f(fmt.Sprintf("text, %d connections", connections), connections, &fake{chaos: &chaos{pieces: true, mixed: true}})
+		f(fmt.Sprintf("meta, %d connections", connections), connections, &fake{meta: true, chaos: &chaos{pieces: true}})
+	}
+}
+
+// ask gets random keys until so many were answered.
+func ask(t *testing.T, c *Client, keys, gets int, count *[len(results)]atomic.Int64) {
+	x := NewCall()
+	defer x.Release()
+	for answered := 0; answered < gets && !t.Failed(); {
+		n := rand.IntN(keys)
+		key := keyOf(n)
+		r := c.Get(x, 0, []byte(key), GetOptions{})
+		count[r].Add(1)
+		if want := valueOf(key, n); r == Hit && string(x.Value()) != want {
+			t.Errorf("%s: got %.60q", key, x.Value())
+		}
+		if r == Hit && n%2 == 1 {
+			t.Errorf("%s: got %.60q where nothing is", key, x.Value())
+		}
+		if r == Hit || r == Miss {
+			answered++
+		}
+	}
+}
+
+// recovers wants the client to give a value after the faults are over.
+func recovers(t *testing.T, c *Client) {
+	x := NewCall()
+	defer x.Release()
+	await.Until(t, func() bool { return c.Get(x, 0, []byte(keyOf(0)), GetOptions{}) == Hit })
+}

@@ -1,0 +1,259 @@
+package client
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestOneGet asks for the key a on a connection that then does what the script says, and
+// tells after how long and with how many connections there was what result.
+func TestOneGet(t *testing.T) {
+	f := func(name, then string, want Result, value string, after time.Duration, dials int) {
+		t.Helper()
+		play(t, name, Config{Protocol: Text}, []string{hello + then}, func(t *testing.T, c *Client, s *scripted) {
+			start := time.Now()
+			r, got := get(c, "a")
+			if r != want || got != value || time.Since(start) != after || s.dials != dials {
+				t.Errorf("%s %q after %s, %d connections; want %s %q after %s, %d", r, got, time.Since(start), s.dials, want, value, after, dials)
+			}
+		})
+	}
+	ms := time.Millisecond
+	const asked = "> get a\\r\\n\n"
+	f("hit", asked+`< VALUE a 7 3\r\none\r\nEND\r\n`, Hit, "one", 0, 1)
+	f("hit with CAS", asked+`< VALUE a 7 3 99\r\none\r\nEND\r\n`, Hit, "one", 0, 1)
+	f("hit with a value that looks like a reply", asked+`< VALUE a 7 5\r\nEND\r\n\r\nEND\r\n`, Hit, "END\r\n", 0, 1)
+	f("hit in pieces", asked+"< VALUE a 7 3\\r\n< \\no\n< ne\\r\n< \\nEN\n< D\\r\\n\n", Hit, "one", 0, 1)
+	f("miss", asked+`< END\r\n`, Miss, "", 0, 1)
+	f("another key", asked+`< VALUE b 0 3\r\ntwo\r\nEND\r\n`, Garbled, "", 0, 1)
+	f("another key first", asked+`< VALUE b 0 3\r\ntwo\r\nVALUE a 0 3\r\none\r\nEND\r\n`, Garbled, "", 0, 1)
+	f("no CRLF after the value", asked+`< VALUE a 0 3\r\none..END\r\n`, Garbled, "", 0, 1)
+	f("half a CRLF after the value", asked+`< VALUE a 0 3\r\none\r\rEND\r\n`, Garbled, "", 0, 1)
+	f("LF alone", asked+`< VALUE a 0 3\none\r\nEND\r\n`, Garbled, "", 0, 1)
+	f("no number", asked+`< VALUE a 0 x\r\none\r\nEND\r\n`, Garbled, "", 0, 1)
+	f("a negative number", asked+`< VALUE a 0 -1\r\none\r\nEND\r\n`, Garbled, "", 0, 1)
+	f("a value too large", asked+`< VALUE a 0 8388609\r\n`, Garbled, "", 0, 1)
+	f("a value beyond all bounds", asked+`< VALUE a 0 9223372036854775807\r\n`, Garbled, "", 0, 1)
+	f("a reply of meta", asked+`< VA 3 ka f0 t-1 c1\r\none\r\n`, Garbled, "", 0, 1)
+	f("a reply to a store", asked+`< STORED\r\n`, Garbled, "", 0, 1)
+	f("no reply at all", asked+`< HTTP/1.1 400 Bad Request\r\n`, Garbled, "", 0, 1)
+	f("a line without end", asked+`< `+strings.Repeat("x", 5000), Garbled, "", 0, 1)
+	f("an error", asked+`< ERROR\r\n`, Refused, "", 0, 1)
+	f("an error of the server", asked+`< SERVER_ERROR out of memory\r\n`, Refused, "", 0, 1)
+	f("end without a reply", asked+`end`, Down, "", 0, 1)
+	f("end within a reply", asked+"< VALUE a 0 3\\r\\no\nend", Down, "", 0, 1)
+	f("end before END", asked+"< VALUE a 0 3\\r\\none\\r\\n\nend", Down, "", 0, 1)
+	f("silence", asked, Timeout, "", 250*ms, 1)
+	f("silence within a reply", asked+"after 100ms\n< VALUE a 0 3\\r\\n\n", Timeout, "", 350*ms, 1)
+	f("a slow reply", asked+"after 200ms\n< VALUE a 0 3\\r\\n\nafter 200ms\n< one\\r\\nEND\\r\\n", Hit, "one", 400*ms, 1)
+	f("a reply that trickles", asked+"after 200ms\n< VALUE a 0 3\\r\\n\nafter 200ms\n< o\nafter 200ms\n< ne\\r\\nEND\\r\\n", Timeout, "", 500*ms, 1)
+}
+
+// TestConnect is about connections that can't be made.
+func TestConnect(t *testing.T) {
+	f := func(name string, cfg Config, want Result, after time.Duration, dials int, scripts ...string) {
+		t.Helper()
+		play(t, name, cfg, scripts, func(t *testing.T, c *Client, s *scripted) {
+			start := time.Now()
+			r, _ := get(c, "a")
+			if r != want || time.Since(start) != after || s.dials != dials {
+				t.Errorf("%s after %s, %d connections; want %s after %s, %d", r, time.Since(start), s.dials, want, after, dials)
+			}
+		})
+	}
+	ms := time.Millisecond
+	const reply = "\n> get a\\r\\n\n< VALUE a 0 3\\r\\none\\r\\nEND\\r\\n"
+	const metaReply = "\n> mg a k f v t c\\r\\n\n< VA 3 ka f0 t-1 c1\\r\\none\\r\\n"
+	const settings = `> mn\r\n
+		< MN\r\n
+		> stats settings\r\n
+		< STAT item_size_max 1048576\r\nEND\r\n`
+	f("refused", Config{Protocol: Text}, Down, 0, 1, "refuse")
+	f("no answer to dialling", Config{Protocol: Text}, Down, 100*ms, 1, "hang")
+	f("no answer to the first question", Config{Protocol: Text}, Down, 250*ms, 1, "")
+	f("garbage", Config{Protocol: Text}, Down, 0, 1, "> version\\r\\n\n< 220 smtp\\r\\n")
+	f("no version", Config{Protocol: Text}, Hit, 0, 1, "> version\\r\\n\n< ERROR\\r\\n"+reply)
+	f("more than was asked for", Config{Protocol: Text}, Down, 0, 1, "> version\\r\\n\n< VERSION 1\\r\\nEND\\r\\n")
+	f("auto, meta", Config{}, Hit, 0, 1, settings+metaReply)
+	f("auto, meta without statistics", Config{}, Hit, 0, 1, "> mn\\r\\n\n< MN\\r\\n\n> stats settings\\r\\n\n< ERROR\\r\\n"+metaReply)
+	f("auto, text", Config{}, Hit, 0, 1, "> mn\\r\\n\n< ERROR\\r\\n\n"+hello+reply)
+	f("auto, hung up", Config{}, Hit, 0, 2, "> mn\\r\\n\nend", hello+reply)
+	f("auto, hung up twice", Config{}, Down, 0, 2, "> mn\\r\\n\nend", "end")
+	f("meta, text only", Config{Protocol: Meta}, Down, 0, 1, "> mn\\r\\n\n< ERROR\\r\\n")
+	f("no login", Config{}, Down, 0, 1, "> mn\\r\\n\n< CLIENT_ERROR unauthenticated\\r\\n\n> version\\r\\n\n< CLIENT_ERROR unauthenticated\\r\\n")
+	login := Config{Auth: &Auth{"ann", "secret"}}
+	f("login", login, Hit, 0, 1, "> set auth 0 0 10\\r\\nann secret\\r\\n\n< STORED\\r\\n\n"+settings+metaReply)
+	f("login refused", login, Down, 0, 1, "> set auth 0 0 10\\r\\nann secret\\r\\n\n< CLIENT_ERROR authentication failure\\r\\n")
+}
+
+// TestAgain is about connections that end after they have served.
+func TestAgain(t *testing.T) {
+	const a = "> get a\\r\\n\n< VALUE a 0 3\\r\\none\\r\\nEND\\r\\n\n"
+	const b = "> get b\\r\\n\n< VALUE b 0 3\\r\\ntwo\\r\\nEND\\r\\n\n"
+	f := func(name string, want Result, dials int, scripts ...string) {
+		t.Helper()
+		play(t, name, Config{Protocol: Text}, scripts, func(t *testing.T, c *Client, s *scripted) {
+			if r, v := get(c, "a"); r != Hit || v != "one" {
+				t.Errorf("at first: %s %q", r, v)
+			}
+			synctest.Wait()
+			if r, v := get(c, "b"); r != want || r == Hit && v != "two" || s.dials != dials {
+				t.Errorf("%s %q, %d connections; want %s, %d", r, v, s.dials, want, dials)
+			}
+		})
+	}
+	f("ended before the question", Hit, 2, hello+a+"end", hello+b)
+	f("ended upon the question", Hit, 2, hello+a+"> get b\\r\\n\nend", hello+b)
+	f("ended within the reply", Hit, 2, hello+a+"> get b\\r\\n\n< VALUE b 0 3\\r\\nxx\nend", hello+b)
+	f("ended twice", Down, 2, hello+a+"> get b\\r\\n\nend", hello+"> get b\\r\\n\nend")
+	f("ended, and nobody is there", Down, 2, hello+a+"end")
+	f("an unasked reply", Hit, 2, hello+a+"< END\\r\\n\n", hello+b)
+	f("silence", Timeout, 1, hello+a+"> get b\\r\\n\n")
+}
+
+// TestBreaker lets a server fail, be down, and come back.
+func TestBreaker(t *testing.T) {
+	const back = hello + "> get a\\r\\n\n< VALUE a 0 3\\r\\none\\r\\nEND\\r\\n"
+	scripts := []string{"refuse", "refuse", "refuse", "refuse", "", back}
+	play(t, "down and back", Config{Protocol: Text}, scripts, func(t *testing.T, c *Client, s *scripted) {
+		for n := 1; n <= 3; n++ {
+			if up := c.State()[0].Up; !up {
+				t.Errorf("down before failure %d", n)
+			}
+			if r, _ := get(c, "a"); r != Down || s.dials != n {
+				t.Errorf("failure %d: %s after %d attempts to connect", n, r, s.dials)
+			}
+		}
+		if state := c.State()[0]; state.Up || !strings.Contains(state.Trouble, "refused") {
+			t.Errorf("state is %+v after three failures", state)
+		}
+		start := time.Now()
+		for !c.State()[0].Up {
+			if r, _ := get(c, "a"); r != Down {
+				t.Errorf("while down: %s", r)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		// One probe is refused after the pause, one answered by nobody, the third good.
+		if took := time.Since(start); s.dials != 6 || took < 1600*time.Millisecond || took > 1910*time.Millisecond {
+			t.Errorf("up after %s and %d connections", took, s.dials)
+		}
+		if r, v := get(c, "a"); r != Hit || v != "one" || s.dials != 6 {
+			t.Errorf("after it is back: %s %q, %d connections", r, v, s.dials)
+		}
+	})
+}
+
+// TestTimeoutOfMany lets all that wait on a connection fail at once, which takes the
+// server down.
+func TestTimeoutOfMany(t *testing.T) {
+	play(t, "silence", Config{Protocol: Text}, []string{hello}, func(t *testing.T, c *Client, _ *scripted) {
+		start := time.Now()
+		var wg sync.WaitGroup
+		for range 5 {
+			wg.Go(func() {
+				if r, _ := get(c, "a"); r != Timeout || time.Since(start) > 500*time.Millisecond {
+					t.Errorf("%s after %s", r, time.Since(start))
+				}
+			})
+		}
+		wg.Wait()
+		if c.State()[0].Up {
+			t.Error("the server is up")
+		}
+	})
+}
+
+// TestDeadlineMoves has a connection that is never idle for long but always in time.
+func TestDeadlineMoves(t *testing.T) {
+	script := hello + strings.Repeat("> get a\\r\\n\nafter 60ms\n< VALUE a 0 3\\r\\none\\r\\nEND\\r\\n\n", 20) + "> get a\\r\\n\n"
+	play(t, "busy", Config{Protocol: Text}, []string{script}, func(t *testing.T, c *Client, s *scripted) {
+		for n := range 20 {
+			if r, _ := get(c, "a"); r != Hit {
+				t.Errorf("get %d: %s", n, r)
+			}
+		}
+		start := time.Now()
+		if r, _ := get(c, "a"); r != Timeout || time.Since(start) != 250*time.Millisecond {
+			t.Errorf("%s after %s", r, time.Since(start))
+		}
+	})
+}
+
+// TestFrames is about several calls that are answered together, or one after the other.
+func TestFrames(t *testing.T) {
+	f := func(name, then string, want ...string) {
+		t.Helper()
+		const again = "> delete d\\r\\n\n< DELETED\\r\\n"
+		// The calls wait for the connection, and are written together.
+		scripts := []string{"> version\\r\\n\nafter 10ms\n< VERSION 1\\r\\n\n" + then, hello + again}
+		play(t, name, Config{Protocol: Text}, scripts, func(t *testing.T, c *Client, _ *scripted) {
+			var wg sync.WaitGroup
+			got := make([]string, len(want))
+			for n, key := range []string{"a", "a", "b", "D", "c"}[:len(want)] {
+				wg.Go(func() {
+					if key == "D" {
+						x := NewCall()
+						defer x.Release()
+						got[n] = c.Delete(x, 0, []byte("d")).String()
+						return
+					}
+					r, v := get(c, key)
+					got[n] = strings.TrimSpace(r.String() + " " + v)
+				})
+				synctest.Wait()
+			}
+			wg.Wait()
+			for n := range want {
+				if got[n] != want[n] {
+					t.Errorf("call %d: %s, want %s", n, got[n], want[n])
+				}
+			}
+		})
+	}
+	const all = "> get a a b\\r\\ndelete d\\r\\nget c\\r\\n\n"
+	const abc = "< VALUE a 0 3\\r\\none\\r\\nVALUE a 0 3\\r\\none\\r\\nVALUE b 0 3\\r\\ntwo\\r\\nEND\\r\\n"
+	f("in order", all+abc+"DELETED\\r\\nVALUE c 0 5\\r\\nthree\\r\\nEND\\r\\n", "hit one", "hit one", "hit two", "stored", "hit three")
+	f("in another order", "> get a a b\\r\\n\n< VALUE b 0 3\\r\\ntwo\\r\\nVALUE a 0 3\\r\\none\\r\\nVALUE a 0 3\\r\\none\\r\\nEND\\r\\n", "hit one", "hit one", "hit two")
+	f("a key that was asked for twice once", "> get a a b\\r\\n\n< VALUE b 0 3\\r\\ntwo\\r\\nVALUE a 0 3\\r\\none\\r\\nEND\\r\\n", "hit one", "hit one", "hit two")
+	f("a key that was asked for once twice", "> get a a b\\r\\n\n< VALUE b 0 3\\r\\ntwo\\r\\nVALUE b 0 3\\r\\nxxx\\r\\nEND\\r\\n", "miss", "miss", "hit two")
+	f("nothing", "> get a a b\\r\\n\n< END\\r\\n", "miss", "miss", "miss")
+	const two = "> get a a b\\r\\ndelete d\\r\\n\n"
+	f("a key of another frame", two+"< VALUE c 0 5\\r\\nthree\\r\\nEND\\r\\n", "garbled", "garbled", "garbled", "stored")
+	f("garbled within a frame", two+"< VALUE a 0 3\\r\\none\\r\\nVALUE b 0 3\\r\\ntwo\\r\\nEND of it\\r\\n", "garbled", "garbled", "garbled", "stored")
+	f("refused", two+"< SERVER_ERROR out of memory\\r\\n", "refused", "refused", "refused", "stored")
+	f("refused delete", two+abc+"ERROR\\r\\n", "hit one", "hit one", "hit two", "refused")
+	f("garbled delete", two+abc+"STORED\\r\\n", "hit one", "hit one", "hit two", "garbled")
+	f("a delete's reply too early", two+"< DELETED\\r\\n", "garbled", "garbled", "garbled", "stored")
+	f("ended between frames", two+abc+"\nend", "hit one", "hit one", "hit two", "stored")
+}
+
+// TestClose ends calls that wait for a connection, for a reply, and later ones.
+func TestClose(t *testing.T) {
+	f := func(name string, scripts ...string) {
+		play(t, name, Config{Protocol: Text}, scripts, func(t *testing.T, c *Client, s *scripted) {
+			var wg sync.WaitGroup
+			start := time.Now()
+			wg.Go(func() {
+				if r, _ := get(c, "a"); r != Down {
+					t.Errorf("under way: %s", r)
+				}
+			})
+			synctest.Wait()
+			c.Close()
+			wg.Wait()
+			if r, _ := get(c, "a"); r != Down || time.Since(start) != 0 {
+				t.Errorf("later: %s, after %s", r, time.Since(start))
+			}
+			if open := c.State()[0].Connections; open != 0 {
+				t.Errorf("%d connections are open", open)
+			}
+		})
+	}
+	f("while dialling", "hang")
+	f("in the handshake", "")
+	f("waiting for a reply", hello+"> get a\\r\\n")
+}

@@ -1,0 +1,113 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// scripted dials connections whose other ends follow scripts: the n-th connection the
+// n-th script, and there are no more. A step is
+//
+//	> bytes   these come
+//	< bytes   these are sent
+//	after 1s  nothing happens for so long
+//	end       the connection is closed
+//	refuse    (as the only step) the connection can't be made
+//	hang      (as the only step) it is not made in time
+//
+// After the last step the connection stays as it is.
+type scripted struct {
+	t       *testing.T
+	scripts []string
+	mu      sync.Mutex
+	dials   int
+	wg      sync.WaitGroup
+}
+
+var errNoScript = errors.New("connection refused")
+
+func (s *scripted) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
+	s.mu.Lock()
+	n := s.dials
+	s.dials++
+	s.mu.Unlock()
+	if n >= len(s.scripts) || s.scripts[n] == "refuse" {
+		return nil, errNoScript
+	}
+	if s.scripts[n] == "hang" {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	near, far := net.Pipe()
+	s.wg.Go(func() { s.play(far, s.scripts[n]) })
+	return near, nil
+}
+
+var newlines = strings.NewReplacer(`\r`, "\r", `\n`, "\n")
+
+func (s *scripted) play(nc net.Conn, script string) {
+	for step := range strings.SplitSeq(strings.TrimSpace(script), "\n") {
+		verb, text, _ := strings.Cut(strings.TrimSpace(step), " ")
+		text = newlines.Replace(text)
+		switch verb {
+		case ">":
+			got := make([]byte, len(text))
+			if _, err := io.ReadFull(nc, got); err != nil || string(got) != text {
+				s.t.Errorf("came %q (%v), want %q", got, err, text)
+			}
+		case "<":
+			if _, err := io.Copy(nc, bytes.NewReader([]byte(text))); err != nil {
+				s.t.Logf("sending %q: %v", text, err) // it has given up on us
+			}
+		case "after":
+			d, err := time.ParseDuration(text)
+			if err != nil {
+				s.t.Error(err)
+			}
+			time.Sleep(d)
+		case "end":
+			nc.Close()
+			return
+		}
+	}
+	_, _ = io.Copy(io.Discard, nc)
+	nc.Close()
+}
+
+// hello is the beginning of each script with Text.
+const hello = `> version\r\n
+	< VERSION 1\r\n
+	`
+
+// play runs f with a client whose connections follow scripts, on synctest's clock.
+func play(t *testing.T, name string, cfg Config, scripts []string, f func(t *testing.T, c *Client, s *scripted)) {
+	t.Run(name, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := &scripted{t: t, scripts: scripts}
+			cfg.Servers, cfg.dial = []Server{{Address: "server:11211"}}, s
+			c, err := New(cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f(t, c, s)
+			c.Close()
+			s.wg.Wait()
+		})
+	})
+}
+
+// get asks for a key once.
+func get(c *Client, key string) (Result, string) {
+	x := NewCall()
+	defer x.Release()
+	r := c.Get(x, 0, []byte(key), GetOptions{})
+	return r, string(x.Value())
+}
