@@ -32,6 +32,9 @@ type call struct {
 	who    visible.Identity
 	db     *watch.Database // nil: nothing of it is kept
 	name   []byte          // of the database, without escapes
+	query  []byte          // without what a callback takes out of it
+	bare   []byte          // memory of query
+	called bool            // something was taken out
 	key    []byte
 	accept []byte // scratch
 	body   []byte // of a POST that reads, nil if it is not held
@@ -58,7 +61,8 @@ func (c *call) begin(x *edge.Exchange) {
 	c.x, c.set, c.given = x, c.svc.settings.Load(), false
 	c.disarm()
 	r := &x.Request
-	c.route = route.Classify(r.Method, c.override(), r.Path, r.RawQuery)
+	c.withoutCallback()
+	c.route = route.Classify(r.Method, c.override(), r.Path, c.query)
 	c.name = c.route.AppendDB(c.name[:0])
 	x.Record.Table = c.route.DB
 }
@@ -80,6 +84,7 @@ func (c *call) finish() {
 		return // a call that panicked is not used again
 	}
 	c.x, c.set, c.db, c.body, c.plan.Body, c.plan.Own = nil, nil, nil, nil, nil, nil
+	c.query = nil
 	c.route = route.Route{}
 	c.svc.calls.Put(c)
 }
@@ -100,6 +105,10 @@ func (c *call) fault(p any) {
 
 // serve sends a request on the way that it has by what it means.
 func (c *call) serve() {
+	if c.called && c.refused() {
+		c.pass(policy.ProtocolPassed) // the engine says so
+		return
+	}
 	switch c.route.Class {
 	case route.Static:
 		c.given = true
@@ -193,7 +202,7 @@ func (c *call) reading() *reading {
 	cfg := &c.set.cfg
 	r := &reading{svc: c.svc, fleet: c.set.fleet, db: c.db, writers: c.writers(), patient: cfg.patience(&c.route), spread: cfg.Writes == WritesAny}
 	if cfg.HTTP.Group.Algorithm == balance.ConsistentHash {
-		r.key = slices.Concat(c.x.Request.Path, []byte{'?'}, c.x.Request.RawQuery)
+		r.key = slices.Concat(c.x.Request.Path, []byte{'?'}, c.query)
 	}
 	switch c.route.What {
 	case route.Document, route.Attachment:

@@ -42,7 +42,7 @@ type Config struct {
 	// Replicate are the replications that are kept alive.
 	Replicate Replicate
 	// HTTP is the configuration of the engine, as that of type http: forwarding, what
-	// is kept, codings, and in Group the balancing of reads, health, ejection, retries,
+	// is kept, codings, callbacks, and in Group the balancing of reads, health, ejection, retries,
 	// hedging and timeouts. Name, Group.Members and what RFC 9111 leaves to a cache are
 	// set by the service. Group.Check.Path empty: nodes are asked for /_up, with GET, or /
 	// where there is no /_up.

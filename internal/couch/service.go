@@ -159,6 +159,7 @@ func (s *Service) moved(member, from, to, why string) {
 func (s *Service) engineConfig(cfg *Config) httpcache.Config {
 	h := cfg.HTTP
 	h.Name, h.Policy = cfg.Name, policy.Defaults()
+	h.Credentials = users
 	h.Disk = nil // nothing tells after a restart what has changed meanwhile
 	g := &h.Group
 	g.Members = nil

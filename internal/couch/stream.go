@@ -20,14 +20,15 @@ const feedPause = time.Hour
 // stream answers a live feed from one that is shared, or passes it on as it comes,
 // until the server stops.
 func (c *call) stream() {
-	if c.shared() && c.share() {
+	if !c.called && c.shared() && c.share() {
 		return
 	}
 	ask := c.inOrder(c.passOrder())
 	stopping := c.x.Stopping()
 	c.given = true
 	c.svc.engine.Pass(c.x, &httpcache.Passage{
-		Why: policy.ProtocolPassed,
+		Why:  policy.ProtocolPassed,
+		Live: !c.ends(),
 		Ask: func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault) {
 			ctx, cancel := context.WithCancel(ctx)
 			go func() {

@@ -34,9 +34,7 @@ func (s *Service) Explain(_ context.Context, r admin.ExplainRequest) (admin.Expl
 	}
 	e := explanation{store: s.store, options: &set.options, now: clock()}
 	e.step("key", string(key), "scheme, host, path and query")
-	if e.callback(f, query, &jsonp.Request{
-		Method: []byte(cmp.Or(r.Method, http.MethodGet)), Credentials: credentials(fields, set.cfg.Credentials), Destination: fields.Get("Sec-Fetch-Dest"),
-	}) {
+	if e.callback(f, &set.cfg, &r, query, fields) {
 		return e.Explanation, nil
 	}
 	e.explain(key, r.Method, keyed(fields, key, e.options))
@@ -46,6 +44,11 @@ func (s *Service) Explain(_ context.Context, r admin.ExplainRequest) (admin.Expl
 // ExplainPlan tells how Read would answer a request with p now.
 func (s *Service) ExplainPlan(r *admin.ExplainRequest, fields http1.Fields, p *Plan) admin.Explanation {
 	e := explanation{store: s.store, options: p.Options, plan: p, now: clock()}
+	cfg := &s.settings.Load().cfg
+	_, query, _ := strings.Cut(r.Path, "?")
+	if e.callback(cmp.Or(p.JSONP, cfg.JSONP), cfg, r, query, fields) {
+		return e.Explanation
+	}
 	e.explain(p.Key, r.Method, fields)
 	return e.Explanation
 }
@@ -82,12 +85,15 @@ func (e *explanation) decide(why policy.Reason) {
 
 // callback tells what becomes of the callback that a request names, if it does. Refused:
 // nothing is looked up.
-func (e *explanation) callback(f *jsonp.Filter, query string, r *jsonp.Request) (refused bool) {
+func (e *explanation) callback(f *jsonp.Filter, cfg *Config, r *admin.ExplainRequest, query string, fields http1.Fields) (refused bool) {
 	if f == nil {
 		return false
 	}
-	_, r.Asked = f.Name(nil, []byte(query))
-	why := f.Admit(r)
+	_, asked := f.Name(nil, []byte(query))
+	why := f.Admit(&jsonp.Request{
+		Method: []byte(cmp.Or(r.Method, http.MethodGet)), Asked: asked,
+		Credentials: credentials(fields, cfg.Credentials), Destination: fields.Get("Sec-Fetch-Dest"),
+	})
 	if why == jsonp.NoCallback || why == jsonp.OtherMethod {
 		return false
 	}

@@ -49,7 +49,7 @@ var layers = map[string]layer{
 	"internal/dynamo/sigv4":   {[]string{"http1"}, "signatures of messages; who may do what is the service's matter"},
 	"internal/dynamo/accel": {[]string{"admin", "cache", "edge", "glob", "http1", "origin", "telemetry",
 		"dynamo/wire", "dynamo/expr", "dynamo/partiql", "dynamo/sigv4"}, "a service imports no other service, and not the commands that start it"},
-	"internal/couch": {[]string{"admin", "cache", "edge", "http1", "httpcache", "httpcache/policy", "origin", "origin/balance", "telemetry",
+	"internal/couch": {[]string{"admin", "cache", "edge", "http1", "httpcache", "httpcache/policy", "jsonp", "origin", "origin/balance", "telemetry",
 		"couch/route", "couch/outcome", "couch/object", "couch/changes", "couch/coherence", "couch/visible", "couch/replicate", "couch/watch", "couch/feed"},
 		"the service that joins what is below it; it stands on the HTTP engine and not on a service beside it"},
 	"internal/couch/route":      {nil, "what a request means to CouchDB, told from its bytes alone"},
