@@ -79,7 +79,7 @@ func memcachedConfig(c *config.Config, s *config.Service) (memcached.Config, err
 	b := backends{service: s}
 	mc.Fallback = b.number(m.Fallback)
 	for i := range m.Locations {
-		l, err := location(m, &m.Locations[i])
+		l, err := location(&m.Locations[i])
 		if err != nil {
 			return mc, fmt.Errorf("service %s: location %s: %w", s.Name, m.Locations[i].Path, err)
 		}
@@ -180,7 +180,7 @@ func (b *backends) config(list []config.HTTPOrigin) httpcache.Config {
 	return hc
 }
 
-func location(m *config.Memcached, l *config.Location) (memcached.Location, error) {
+func location(l *config.Location) (memcached.Location, error) {
 	out := memcached.Location{
 		Path: l.Path, Key: l.Key, Decode: l.KeyDecode == "decoded", ContentType: l.ContentType, ETag: l.ETag,
 		NearTTL: l.NearTTL.Std(), NegativeTTL: l.NegativeTTL.Std(), Public: l.Public,
@@ -200,5 +200,7 @@ func location(m *config.Memcached, l *config.Location) (memcached.Location, erro
 	if t := l.Store; t != nil {
 		out.Store = &memcached.Store{TTL: t.TTL.Std(), Stale: t.Stale.Std(), Replace: t.Mode == "set", MaxSize: int64(t.MaxSize)}
 	}
-	return out, nil
+	var err error
+	out.JSONP, err = jsonpFilter(l.JSONP)
+	return out, err
 }
