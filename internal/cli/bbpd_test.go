@@ -416,13 +416,42 @@ func TestReloadTurnsRoutesOnAndOff(t *testing.T) {
 	}
 }
 
+// The calls of the routes come and go with a reload as well.
+func TestReloadTurnsCallsOnAndOff(t *testing.T) {
+	r := run(t, head+orders)
+	get := func(query, want string) {
+		t.Helper()
+		resp, err := http.Get("http://" + r.ServiceAddr("orders").String() + "/Status?" + query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		if err != nil || !strings.HasPrefix(string(body), want) || resp.ContentLength != int64(len(body)) {
+			t.Errorf("%s: %s of %d bytes, %v; want %s", query, body, resp.ContentLength, err, want)
+		}
+	}
+	with := func(more string) string { return head + strings.Replace(orders, "auth:", "plain_json: true, "+more+"auth:", 1) }
+	r.mustReload(with(""))
+	get("callback=f", "{")
+	r.mustReload(with("jsonp: {}, "))
+	get("callback=f", "/**/f({")
+	get("callback=f%28", `{"__type":`)
+	r.mustReload(with(`jsonp: {param: cb, prefix: "", invalid: passthrough}, `))
+	get("cb=f", "f({")
+	get("cb=f%28", "{")
+	get("callback=f", "{")
+	r.mustReload(with(""))
+	get("callback=f", "{")
+}
+
 func TestPlainConfig(t *testing.T) {
 	c, err := load(writeFile(t, strings.Replace(bbpd, "plain_json: true,", "plain_json: true, arrays: lists, tables: {a: {arrays: sets}, b: {arrays: lists}, c: {cache: false}},", 1)),
 		&Environment{Lookup: os.LookupEnv})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := plainConfig(c.Services[0].DynamoDB)
+	got := plainConfig(c.Services[0].DynamoDB, nil)
 	if !got.Lists || len(got.Tables) != 3 || got.Tables[0].Pattern != "a" || *got.Tables[0].Lists || !*got.Tables[1].Lists || got.Tables[2].Lists != nil {
 		t.Errorf("%+v", got)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/sigv4"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/jsonp"
 	"github.com/kasoku/kasoku/internal/origin"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
@@ -26,6 +27,7 @@ type dynamo struct {
 	*accel.Service
 	node   *Node
 	routes *plain.Handler // bbpd's, before the service; nil until they are asked for
+	calls  *jsonp.Filter  // of their answers; nil: there are none
 }
 
 func newDynamo(n *Node, c *config.Config, s *config.Service, space *cache.Space, registry *telemetry.Registry, log *slog.Logger) (service, error) {
@@ -34,6 +36,9 @@ func newDynamo(n *Node, c *config.Config, s *config.Service, space *cache.Space,
 		return nil, fmt.Errorf("service %s: %w", s.Name, err)
 	}
 	d := &dynamo{node: n}
+	if d.calls, err = jsonpFilter(s.DynamoDB.JSONP); err != nil {
+		return nil, fmt.Errorf("service %s: %w", s.Name, err)
+	}
 	if d.Service, err = accel.New(ac, space, registry, log); err != nil {
 		return nil, err
 	}
@@ -46,9 +51,14 @@ func (d *dynamo) reconfigure(c *config.Config, s *config.Service) error {
 	if err != nil {
 		return fmt.Errorf("service %s: %w", s.Name, err)
 	}
+	calls, err := jsonpFilter(s.DynamoDB.JSONP)
+	if err != nil {
+		return fmt.Errorf("service %s: %w", s.Name, err)
+	}
 	if err := d.Reconfigure(ac); err != nil {
 		return err
 	}
+	d.calls = calls
 	d.follow(c, s)
 	return nil
 }
@@ -67,7 +77,7 @@ func (d *dynamo) handler(s *config.Service) edge.Handler {
 		return d.Service
 	}
 	if d.routes == nil {
-		d.routes = plain.New(s.Name, d.Service, plainConfig(s.DynamoDB))
+		d.routes = plain.New(s.Name, d.Service, plainConfig(s.DynamoDB, d.calls))
 	}
 	return d.routes
 }
@@ -75,7 +85,7 @@ func (d *dynamo) handler(s *config.Service) edge.Handler {
 func (d *dynamo) inForce(s *config.Service) edge.Handler {
 	h := d.handler(s)
 	if d.routes != nil {
-		d.routes.Configure(plainConfig(s.DynamoDB))
+		d.routes.Configure(plainConfig(s.DynamoDB, d.calls))
 	}
 	return h
 }

@@ -156,6 +156,7 @@ func (k *checker) dynamodb(path string, s *Service) {
 	if !d.PlainJSON && d.Arrays == "lists" {
 		k.failf(path+".arrays", unread)
 	}
+	k.dynamoJSONP(path, d)
 	for i := range d.Tables {
 		k.pattern(join(path+".tables", d.Tables[i].Pattern), d.Tables[i].Pattern)
 		if !d.PlainJSON && d.Tables[i].Arrays != "" {

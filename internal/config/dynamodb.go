@@ -54,6 +54,9 @@ type DynamoDB struct {
 	// What an array of only numbers, or of only strings, in a plain item becomes: `sets`
 	// as in bbpd, which drops repeated elements and their order, or `lists`, which keep both.
 	Arrays string `yaml:"arrays" default:"sets" enum:"sets|lists"`
+	// Calls of callbacks around answers of these routes to GET and HEAD: scripts of any site
+	// can then read which tables there are. Left out, there are none.
+	JSONP *JSONP `yaml:"jsonp"`
 	// Exceptions for tables: a mapping from a table's name, in which `*` stands
 	// for any text and `?` for one letter, to what is different there. The first pattern in the file that
 	// matches is used, alone.

@@ -98,6 +98,19 @@ func (k *checker) jsonp(path string, j *JSONP) {
 	}
 }
 
+// dynamoJSONP finds what has no effect on the plain routes.
+func (k *checker) dynamoJSONP(path string, d *DynamoDB) {
+	path += ".jsonp"
+	k.jsonp(path, d.JSONP)
+	switch {
+	case d.JSONP == nil:
+	case !d.PlainJSON:
+		k.failf(path, "has no effect: only the routes of plain_json are asked with GET")
+	case len(d.JSONP.Strip) > 0:
+		k.failf(path+".strip", "has no effect with type dynamodb: its routes read no arguments but their own")
+	}
+}
+
 // legacy gives what the file leaves out the values that mode legacy has.
 func (k *checker) legacy(path string, j *JSONP) {
 	if j.Mode != "legacy" {

@@ -44,7 +44,7 @@ var layers = map[string]layer{
 	"internal/dynamo/embedded/catalog": {[]string{"dynamo/wire", "dynamo/value"}, "tables as data, without their items"},
 	"internal/dynamo/embedded": {[]string{"http1", "origin", "dynamo/wire", "dynamo/value", "dynamo/expr", "dynamo/shape", "dynamo/partiql",
 		"dynamo/embedded/disk", "dynamo/embedded/catalog"}, "an origin inside the process: it knows neither the cache nor a listener"},
-	"internal/dynamo/plain":   {[]string{"edge", "http1", "telemetry", "glob", "dynamo/wire", "dynamo/value"}, "routes before a dynamodb service, which it knows as a handler"},
+	"internal/dynamo/plain":   {[]string{"edge", "http1", "telemetry", "glob", "jsonp", "dynamo/wire", "dynamo/value"}, "routes before a dynamodb service, which it knows as a handler"},
 	"internal/dynamo/partiql": {[]string{"dynamo/wire", "dynamo/value", "dynamo/expr"}, "statements as text and as what they ask, without a cache or a store"},
 	"internal/dynamo/sigv4":   {[]string{"http1"}, "signatures of messages; who may do what is the service's matter"},
 	"internal/dynamo/accel": {[]string{"admin", "cache", "edge", "glob", "http1", "origin", "telemetry",

@@ -32,12 +32,13 @@ func (t *task) dress() {
 			t.answer(r.Status, append(r.Buf[:0], b.Bytes()...))
 		}
 	}
-	without := fieldCRC
-	if !t.changed {
-		without = fieldType // it covers what is sent
+	r.Remove(fieldType, fieldType)
+	if !t.wrap() {
+		r.Lines(contentJSON)
 	}
-	r.Remove(fieldType, without)
-	r.Lines(contentJSON)
+	if t.changed {
+		r.Remove(fieldCRC, fieldCRC) // it covered what was sent
+	}
 }
 
 const (

@@ -5,6 +5,7 @@ import (
 
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/glob"
+	"github.com/kasoku/kasoku/internal/jsonp"
 )
 
 // Service is the dynamodb service that the routes stand before.
@@ -23,6 +24,8 @@ type Config struct {
 	Lists bool
 	// Tables are exceptions for tables by pattern; the first match counts.
 	Tables []TableRule
+	// JSONP wraps answers to GET and HEAD for callbacks; nil: none.
+	JSONP *jsonp.Filter
 }
 
 // TableRule is an exception for some tables. Nil leaves the service's value.

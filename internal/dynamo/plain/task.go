@@ -8,6 +8,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/jsonp"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
@@ -30,6 +31,9 @@ type task struct {
 	body   []byte       // that request's
 	reply  []byte       // a reply moved out of the exchange's buffer
 	name   []byte       // a table's
+
+	callback callback
+	lines    []byte // of the answer's header
 }
 
 var tasks = sync.Pool{New: func() any { return new(task) }}
@@ -37,6 +41,7 @@ var tasks = sync.Pool{New: func() any { return new(task) }}
 func (t *task) begin(h *Handler, x *edge.Exchange, r *route, rest []byte) {
 	t.h, t.cfg, t.x, t.r, t.rest = h, h.cfg.Load(), x, r, rest
 	t.changed, t.conv.over = false, false
+	t.callback.asks, t.callback.why = false, jsonp.NoCallback
 }
 
 // keepMax bounds the buffers that go back to the pool, keepMembers the members.
@@ -50,7 +55,7 @@ func (t *task) end() {
 	t.h, t.cfg, t.x, t.r, t.rest, t.ask = nil, nil, nil, nil, nil, nil
 	clear(t.fields)
 	t.fields = t.fields[:0]
-	for _, b := range []*[]byte{&t.body, &t.reply, &t.name, &t.conv.text} {
+	for _, b := range []*[]byte{&t.body, &t.reply, &t.name, &t.conv.text, &t.lines} {
 		if *b = (*b)[:0]; cap(*b) > keepMax {
 			*b = nil
 		}
@@ -72,6 +77,7 @@ func (t *task) serve() {
 		t.refuse(http.StatusMethodNotAllowed, "UnknownOperationException", string(x.Request.Method)+" is not a method of "+t.r.path+"; it takes "+t.r.allow)
 	case foreign(&x.Request):
 		t.refuse(http.StatusForbidden, "AccessDeniedException", "A page of another origin may not use this route")
+	case !t.takeCallback():
 	default:
 		if t.ask = t.h.service.Admit(x); t.ask != nil {
 			t.r.serve(t)
