@@ -15,13 +15,14 @@ var errHead = errors.New("load: answer's head is longer than 64 KiB")
 type answer struct {
 	status int
 	head   int // length of the head, blank line included
-	length int // length of the body
+	length int // length of the body, as it is sent
+	chunks bool
 	close  bool
 }
 
 // parseAnswer reads the head at the start of buf. It reports false when more
-// bytes are needed. Only what a cache in front of a store sends is understood:
-// a body with a Content-Length, or none.
+// bytes are needed. Only what servers of few kinds send is understood: a body with a
+// Content-Length, in chunks, or none. A chunked one must be whole.
 func parseAnswer(buf []byte) (a answer, ok bool, err error) {
 	end := bytes.Index(buf, []byte("\r\n\r\n"))
 	if end < 0 {
@@ -46,13 +47,17 @@ func parseAnswer(buf []byte) (a answer, ok bool, err error) {
 	if err := a.fields(rest); err != nil {
 		return a, false, err
 	}
+	if a.chunks && a.length < 0 {
+		a.length, ok, err = chunked(buf[a.head:])
+		return a, ok, err
+	}
 	if a.length < 0 {
 		return a, false, fmt.Errorf("load: answer of status %d has no Content-Length", a.status)
 	}
 	return a, true, nil
 }
 
-// fields goes through the field lines and picks the two that matter.
+// fields goes through the field lines and picks those that matter.
 func (a *answer) fields(lines []byte) error {
 	for len(lines) > 0 {
 		var line []byte
@@ -67,9 +72,20 @@ func (a *answer) fields(lines []byte) error {
 			}
 		} else if value, ok := fieldValue(line, "connection"); ok && bytes.EqualFold(value, []byte("close")) {
 			a.close = true
+		} else if value, ok := fieldValue(line, "transfer-encoding"); ok {
+			a.chunks = bytes.EqualFold(value, []byte("chunked"))
 		}
 	}
 	return nil
+}
+
+// body returns the body of a whole answer, which is at the start of buf.
+func (a *answer) body(buf []byte) []byte {
+	body := buf[a.head : a.head+a.length]
+	if a.chunks {
+		return join(body)
+	}
+	return body
 }
 
 // fieldValue returns the value of a field line if the field is called name,

@@ -258,7 +258,7 @@ func (t *tally) arrived(c *conn, n int) (done, again bool) {
 		return true, false
 	}
 	now := t.pace.now()
-	if err := t.check(c.id, a.status, c.in[a.head:c.got]); err != nil {
+	if err := t.check(c.id, a.status, a.body(c.in)); err != nil {
 		t.fail(err)
 	} else {
 		t.Requests++

@@ -319,10 +319,40 @@ func TestParseAnswer(t *testing.T) {
 	f("HTTP/1.1 204 \r\n\r\n", answer{status: 204, head: 17}, true, false)
 	f("HTTP/1.1 200 OK\r\nContent-Le", answer{}, false, false)
 	f(strings.Repeat("x", maxHead+1), answer{}, false, true)
-	f("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", answer{}, false, true)
+	f("HTTP/1.1 200 OK\r\n\r\n", answer{}, false, true)
+	const chunks = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+	f(chunks, answer{}, false, false)
+	f(chunks+"5\r\nhello\r\n0\r\n", answer{}, false, false)
+	f(chunks+"5\r\nhello\r\n0\r\n\r\n", answer{status: 200, head: 47, length: 15, chunks: true}, true, false)
+	f(chunks+"A; x=y\r\n0123456789\r\n0\r\n\r\n", answer{status: 200, head: 47, length: 25, chunks: true}, true, false)
+	f(chunks+"5\r\nhello!\r\n0\r\n\r\n", answer{}, false, true)
+	f(chunks+"-5\r\n", answer{}, false, true)
 	f("HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n", answer{}, false, true)
 	f("HTTP/1.1 2x0 OK\r\nContent-Length: 5\r\n\r\n", answer{}, false, true)
 	f("ICY 200 OK\r\n\r\n", answer{}, false, true)
+}
+
+// TestChunksAreJoined checks a body that comes in chunks, and byte by byte.
+func TestChunksAreJoined(t *testing.T) {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for _, b := range []byte("in chunks") {
+			w.Write([]byte{b})
+			w.(http.Flusher).Flush()
+		}
+	})
+	eachWay(t, handler, func(t *testing.T, cfg Config) {
+		cfg.Conns, cfg.Count = 2, 20
+		cfg.Next = func(int, []byte) []byte { return get("/") }
+		cfg.Check = func(_, status int, body []byte) error {
+			if status != 200 || string(body) != "in chunks" {
+				return fmt.Errorf("status %d: %q", status, body)
+			}
+			return nil
+		}
+		if r, err := Run(t.Context(), cfg); err != nil || r.Errors != 0 || r.Requests != 20 {
+			t.Fatal(err, r.Requests, r.Errors, r.Err)
+		}
+	})
 }
 
 func TestHistogramQuantiles(t *testing.T) {
