@@ -11,6 +11,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/kasoku/kasoku/internal/telemetry"
+	"github.com/kasoku/kasoku/internal/testutil/memcachedtest"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the tables of docs/observability.md")
@@ -68,18 +69,30 @@ func fieldsTable() string {
 	return b.String()
 }
 
-func metricsTable(t *testing.T) string {
+// runAll serves and asks one service of each type.
+func runAll(t *testing.T) *running {
+	mc := memcachedtest.Start(t, true)
+	mc.Set("k", "{}", 0, 0)
 	r := run(t, "cache: {disk: {path: "+t.TempDir()+", size: 16MiB}}\n"+head+orders+`
   site: {type: http, listen: 127.0.0.1:0, origins: ["%s"]}
   relax:
     {type: couchdb, listen: 127.0.0.1:0, nodes: ["%s", "http://127.0.0.1:9"], follow_changes: true, replicate: {databases: [d], direction: both}}
+  counts:
+    {type: memcached, listen: 127.0.0.1:0, servers: ["`+mc.Address()+`"], locations: [{path: /count, key: k, content_type: application/json, jsonp: {}}]}
 `)
 	r.get("orders")
-	resp, err := http.Get("http://" + r.ServiceAddr("site").String() + "/")
-	if err != nil {
-		t.Fatal(err)
+	for _, url := range []string{r.ServiceAddr("site").String() + "/", r.ServiceAddr("counts").String() + "/count?callback=f"} {
+		resp, err := http.Get("http://" + url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
 	}
-	resp.Body.Close()
+	return r
+}
+
+func metricsTable(t *testing.T) string {
+	r := runAll(t)
 	var b strings.Builder
 	b.WriteString("| metric | type | labels | what it tells |\n|---|---|---|---|\n")
 	for _, f := range r.registry.Families() {
@@ -123,17 +136,7 @@ func TestDocsCommands(t *testing.T) {
 
 // TestHelpOfMetrics wants a sentence for the operator.
 func TestHelpOfMetrics(t *testing.T) {
-	r := run(t, "cache: {disk: {path: "+t.TempDir()+", size: 16MiB}}\n"+head+orders+`
-  site: {type: http, listen: 127.0.0.1:0, origins: ["%s"]}
-  relax:
-    {type: couchdb, listen: 127.0.0.1:0, nodes: ["%s", "http://127.0.0.1:9"], follow_changes: true, replicate: {databases: [d], direction: both}}
-`)
-	r.get("orders")
-	resp, err := http.Get("http://" + r.ServiceAddr("site").String() + "/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp.Body.Close()
+	r := runAll(t)
 	for _, f := range r.registry.Families() {
 		if !strings.HasSuffix(f.Help, ".") {
 			t.Errorf("%s: help is no sentence: %q", f.Name, f.Help)

@@ -53,7 +53,9 @@ func (l *lane) put(x *Call) {
 	case dial:
 		l.start()
 	case lead:
-		// Other goroutines that can run now put their calls in first: one write for many.
+		// Other goroutines that can run now put their calls in first. With 64 clients of
+		// Kasoku there are 25 gets to a write, without this one there is hardly more than one,
+		// and a request costs a quarter more.
 		runtime.Gosched()
 		l.write(x)
 	}
