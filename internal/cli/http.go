@@ -66,6 +66,7 @@ func httpConfig(boot *config.Config, s *config.Service) httpcache.Config {
 		OriginHost:     h.Host == "origin",
 		UncacheableTTL: h.UncacheableTTL.Std(),
 		Policy:         policyOptions(h),
+		JSONP:          callbacks(h.JSONP),
 	}
 	pass(&hc, &h.Passing)
 	if d := boot.Cache.Disk; d != nil {

@@ -59,8 +59,9 @@ type CouchDB struct {
 	// pauses of up to a minute.
 	StallTimeout Duration `yaml:"stall_timeout" default:"90s" min:"1ms"`
 	Passing      `yaml:",inline"`
-
-	_ struct{} `yaml:"jsonp" later:"JSONP"`
+	// Calls of callbacks around answers, in place of CouchDB's own allow_jsonp, which should be
+	// off; left out, the callback is an argument like any other.
+	JSONP *JSONP `yaml:"jsonp"`
 }
 
 // CouchAuth is who Kasoku is to the nodes.
@@ -109,6 +110,7 @@ func (k *checker) couchdb(path string, s *Service) {
 	k.replicate(path, c)
 	k.reach(path, &c.Reach)
 	k.passing(path, &c.Passing)
+	k.jsonp(path+".jsonp", c.JSONP)
 	k.couchUnused(path, c)
 	k.proxyUnused(path, s, "")
 }

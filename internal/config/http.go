@@ -96,6 +96,9 @@ type HTTP struct {
 	Passing `yaml:",inline"`
 	// The method PURGE, which drops the URL that it is sent to.
 	PurgeMethod PurgeMethod `yaml:"purge_method"`
+	// Calls of callbacks around answers; left out, the callback is an argument like any
+	// other.
+	JSONP *JSONP `yaml:"jsonp"`
 }
 
 // HTTPOrigin is one of the origins.
@@ -162,6 +165,7 @@ func (k *checker) http(path string, s *Service) {
 	k.reach(path, &h.Reach)
 	k.passing(path, &h.Passing)
 	k.purgeMethod(path+".purge_method", &h.PurgeMethod)
+	k.jsonp(path+".jsonp", h.JSONP)
 	k.proxyUnused(path, s, "")
 }
 

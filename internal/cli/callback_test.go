@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// TestCallbackOfHTTP has a service of type http wrap its answers as its keys say, and
+// otherwise after a reload, from what is stored.
+func TestCallbackOfHTTP(t *testing.T) {
+	var asked atomic.Int64
+	o := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		if r.URL.RawQuery != "" {
+			t.Errorf("the origin is asked with %q", r.URL.RawQuery)
+		}
+		w.Header().Set("Cache-Control", "max-age=60")
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"n":1}`)
+	}))
+	t.Cleanup(o.Close)
+	at := strings.ReplaceAll(web1, "ORIGIN", o.URL)
+	r := run(t, at+"    jsonp: {strip: [_]}\n")
+	f := func(query string, status int, want string) {
+		t.Helper()
+		if a := r.visit("site", "GET", "/"+query); a.status != status || a.body != want && status == 200 {
+			t.Errorf("%s: %d %q; want %q", query, a.status, a.body, want)
+		}
+	}
+	f("?callback=a.b&_=1", 200, `/**/a.b({"n":1});`)
+	f("?callback=a-b", 400, "")
+	r.mustReload(at + "    jsonp: {param: cb, mode: strict, prefix: \"\", newline: true}\n")
+	f("?cb=ab", 200, "ab({\"n\":1});\n")
+	f("?cb=a.b", 400, "")
+	r.mustReload(at + "    jsonp: {mode: legacy, types: [application/json], public: true}\n")
+	f("?callback=1a", 200, `1a({"n":1});`)
+	f("?callback=a.b", 200, `{"n":1}`)
+	if n := asked.Load(); n != 1 {
+		t.Errorf("the origin was asked %d times", n)
+	}
+	if err := r.reload(at + "    jsonp: {prefix: \"\\n\"}\n"); err == nil || !strings.Contains(err.Error(), "services.site.jsonp.prefix") {
+		t.Errorf("a mistake is %v", err)
+	}
+}
+
+// TestCallbackOfCouchDB has answers of nodes wrapped as CouchDB wraps them.
+func TestCallbackOfCouchDB(t *testing.T) {
+	r := run(t, strings.ReplaceAll(couch1, "NODE", newRelax(t, "one").URL)+`    jsonp: {prefix: "/* CouchDB */", newline: true}`+"\n")
+	for _, name := range []string{"f", "g.h"} {
+		a := r.visit("tweets", "GET", "/db/a?callback="+name)
+		want := "/* CouchDB */" + name + `({"_id":"a","_rev":"1-a","node":"one"});` + "\n"
+		if a.body != want || a.header.Get("Content-Type") != "application/javascript; charset=utf-8" {
+			t.Errorf("%d %q; want %q", a.status, a.body, want)
+		}
+	}
+}
