@@ -204,7 +204,7 @@ func (s *session) get(keys []string) {
 func (s *session) metaGet(words []string) {
 	it := s.items[words[1]]
 	if it == nil {
-		s.out.WriteString("EN\r\n")
+		s.out.WriteString([]string{"EN\r\n", "EN k" + words[1] + "\r\n"}[len(words[1])%2]) // as old and new servers do
 		return
 	}
 	fmt.Fprintf(&s.out, "VA %d k%s f%d t%d c%d", len(it.value), words[1], it.flags, it.ttl, it.cas)

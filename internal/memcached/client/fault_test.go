@@ -83,6 +83,10 @@ func TestConnect(t *testing.T) {
 	f("auto, hung up", Config{}, Hit, 0, 2, "> mn\\r\\n\nend", hello+reply)
 	f("auto, hung up twice", Config{}, Down, 0, 2, "> mn\\r\\n\nend", "end")
 	f("meta, text only", Config{Protocol: Meta}, Down, 0, 1, "> mn\\r\\n\n< ERROR\\r\\n")
+	const metaGet = settings + "\n> mg a k f v t c\\r\\n\n"
+	f("miss", Config{}, Miss, 0, 1, metaGet+"< EN\\r\\n")
+	f("miss that repeats the key", Config{}, Miss, 0, 1, metaGet+"< EN ka\\r\\n")
+	f("miss of another key", Config{}, Garbled, 0, 1, metaGet+"< EN kb\\r\\n")
 	f("no login", Config{}, Down, 0, 1, "> mn\\r\\n\n< CLIENT_ERROR unauthenticated\\r\\n\n> version\\r\\n\n< CLIENT_ERROR unauthenticated\\r\\n")
 	login := Config{Auth: &Auth{"ann", "secret"}}
 	f("login", login, Hit, 0, 1, "> set auth 0 0 10\\r\\nann secret\\r\\n\n< STORED\\r\\n\n"+settings+metaReply)

@@ -146,6 +146,9 @@ func (c *conn) answer(line []byte) error {
 		c.answered(frame)
 		return nil
 	case r.Kind == wire.Miss && c.meta:
+		if r.Key != nil && !bytes.Equal(r.Key, frame[0].cmd.Key) {
+			return garbled("a miss of the key %.60q, which was not asked for", r.Key)
+		}
 		c.answered(frame)
 		return nil
 	case r.Kind >= wire.Error:

@@ -10,7 +10,8 @@ const (
 	Value Kind = iota + 1
 	// End is the end of a text get, or of statistics.
 	End
-	// Miss is EN: meta has no such item.
+	// Miss is EN: meta has no such item. Some servers repeat the key and what else of the
+	// request they repeat with a value, some don't.
 	Miss
 	// Done is HD: a meta command has done what was asked.
 	Done
@@ -36,7 +37,7 @@ type Reply struct {
 	Kind Kind
 	Text []byte // of Stat, Release and the errors: the rest of the line
 
-	// Of Value.
+	// Of Value; Key also of a Miss that has it.
 	Meta   bool
 	Key    []byte
 	Flags  uint32
@@ -58,7 +59,6 @@ var words = [...]struct {
 	rest bool // more may follow
 }{
 	{"END", End, false},
-	{"EN", Miss, false},
 	{"HD", Done, true},
 	{"STORED", Stored, false},
 	{"NOT_STORED", NotStored, false},
@@ -86,6 +86,9 @@ func (r *Reply) Parse(line []byte) bool {
 		return r.textValue(rest)
 	case "VA":
 		return r.metaValue(rest)
+	case "EN":
+		r.Kind = Miss
+		return r.metaFlags(rest) && (r.Key == nil || CheckKey(r.Key) == nil)
 	}
 	for i := range words {
 		if w := &words[i]; string(word) == w.word {
@@ -116,16 +119,17 @@ func (r *Reply) textValue(rest []byte) bool {
 func (r *Reply) metaValue(rest []byte) bool {
 	r.Kind, r.Meta = Value, true
 	size, rest := cut(rest)
-	if !r.size(size) {
-		return false
-	}
+	return r.size(size) && r.metaFlags(rest) && CheckKey(r.Key) == nil
+}
+
+func (r *Reply) metaFlags(rest []byte) bool {
 	for len(rest) > 0 {
 		var flag []byte
 		if flag, rest = cut(rest); len(flag) == 0 || !r.flag(flag[0], flag[1:]) {
 			return false
 		}
 	}
-	return CheckKey(r.Key) == nil
+	return true
 }
 
 // flag takes a flag of a meta reply; one that was not asked for is ignored.

@@ -25,6 +25,7 @@ func TestParse(t *testing.T) {
 	f("VA 3 kkey h1 l5 s3 Oabc", Reply{Kind: Value, Meta: true, Key: k, Size: 3})
 	f("END", Reply{Kind: End})
 	f("EN", Reply{Kind: Miss})
+	f("EN kkey Oabc", Reply{Kind: Miss, Key: k})
 	f("HD", Reply{Kind: Done})
 	f("HD Oabc", Reply{Kind: Done, Text: []byte("Oabc")})
 	f("STORED", Reply{Kind: Stored})
@@ -54,6 +55,8 @@ func TestParseFails(t *testing.T) {
 	for _, line := range strings.Split(`
  END
 END of it
+EN k
+EN kkey  Oabc
 ENDED
 end
 STORED 1
