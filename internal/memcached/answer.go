@@ -121,7 +121,10 @@ func (c *call) close(why Reason, l life) {
 		b = append(append(b, "; jsonp="...), c.callback.why.String()...)
 		c.svc.metrics.wrapped(c.callback.why)
 	}
-	c.text = append(b, "\r\n"...)
+	if b = append(b, "\r\n"...); c.callback.told {
+		b = append(b, c.callback.why.Info().Lines...)
+	}
+	c.text = b
 	c.x.Reply.Lines(c.text)
 	c.answered(why)
 }

@@ -303,6 +303,10 @@ func TestCallback(t *testing.T) {
 		f("200\n"+plain+"\nCache-Status: kasoku; hit; detail=FROM; jsonp=not-json\n\n<html>", "GET /dotted?html&callback=a")
 		f("400\nContent-Type: application/json\n\n"+jsonp.BadName.Info().Refusal, "GET /dotted?callback=a-b")
 
+		lines = []string{"Cache-Control"}
+		f("200\nCache-Control: private\n\n"+value+"\n", "GET /dotted?callback=a", "Cookie", "a=b")
+		f("200\n\n"+value+"\n", "GET /dotted", "Cookie", "a=b")
+
 		tag := func(target string, fields ...string) string {
 			_, tag, _ := strings.Cut(s.ask([]string{"ETag"}, "GET "+target, fields...), "ETag: ")
 			tag, _, _ = strings.Cut(tag, "\n")
