@@ -13,10 +13,10 @@ const layout = "1"
 func (f *Filter) version() uint64 {
 	c := &f.cfg
 	h := hash(offset, layout, c.Prefix, "\x00", f.tail, "\x00")
-	return hash(h, string([]byte{byte(c.Mode), byte(c.Type), flag(c.Guard), flag(c.Attachment)}))
+	return hash(h, string([]byte{byte(c.Mode), byte(c.Type), bit(c.Guard), bit(c.Attachment)}))
 }
 
-func flag(b bool) byte {
+func bit(b bool) byte {
 	if b {
 		return 1
 	}

@@ -147,7 +147,7 @@ func (k *Packed) PlainLength() int64 {
 
 // appendStored begins a stored block of n bytes.
 func appendStored(dst []byte, n int, final bool) []byte {
-	dst = append(dst, flag(final))
+	dst = append(dst, bit(final))
 	dst = binary.LittleEndian.AppendUint16(dst, uint16(n))
 	return binary.LittleEndian.AppendUint16(dst, ^uint16(n))
 }
