@@ -34,6 +34,7 @@ type conn struct {
 	readable func(fd uintptr) bool
 	readErr  error
 	heard    int64 // when bytes came last, in nanoseconds of Client.now
+	excused  bool  // the deadline was noticed too late, and no bytes have come since
 	proved   bool  // a reply has come after the handshake
 	reply    wire.Reply
 	due      []*Call // due[next:] are owed replies; taken from sent as a whole
@@ -175,12 +176,22 @@ func (c *conn) late() bool {
 	}
 	cfg := &c.server.client.cfg
 	at := min(oldest.sent+int64(cfg.Timeout), max(oldest.sent, c.heard)+int64(cfg.FirstByteTimeout))
-	if at <= int64(c.server.client.now()) {
+	now := int64(c.server.client.now())
+	switch {
+	case now < at:
+		c.deadline(at)
+	case now-at > int64(unpunctual) && !c.excused:
+		c.excused = true
+		c.deadline(now + int64(unpunctual))
+	default:
 		return true
 	}
-	c.deadline(at)
 	return false
 }
+
+// unpunctual is how late a deadline is noticed if this process did not get to run. Then
+// the reply may have been there in time, so there is one more look for it.
+const unpunctual = 10 * time.Millisecond
 
 // fail finishes the calls that a connection owes a reply when it ends for fault.
 func (c *conn) fail(calls []*Call, fault error) {

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -260,4 +261,32 @@ func TestClose(t *testing.T) {
 	f("while dialling", "hang")
 	f("in the handshake", "")
 	f("waiting for a reply", hello+"> get a\\r\\n")
+}
+
+// TestUnpunctual asks whether a call is late after its deadline has passed. If that is
+// noticed long after, the deadline is moved once, until bytes come.
+func TestUnpunctual(t *testing.T) {
+	f := func(after time.Duration, want ...bool) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			near, far := net.Pipe()
+			defer near.Close()
+			defer far.Close()
+			client := &Client{began: time.Now(), cfg: Config{FirstByteTimeout: 250 * time.Millisecond, Timeout: 500 * time.Millisecond}}
+			c := &conn{server: &server{client: client}, sock: near, mu: new(sync.Mutex), sent: []*Call{{}}}
+			time.Sleep(after)
+			for i, late := range want {
+				if got := c.late(); got != late {
+					t.Fatalf("after %s, late is %t at look %d", time.Since(client.began), got, i+1)
+				}
+				if !late {
+					_, _ = near.Read(make([]byte, 1)) // until the deadline that was set
+				}
+			}
+		})
+	}
+	f(240*time.Millisecond, false, true)
+	f(260*time.Millisecond, true)
+	f(261*time.Millisecond, false, true)
+	f(400*time.Millisecond, false, true)
 }

@@ -75,6 +75,7 @@ func (c *conn) readRaw(fd uintptr) bool {
 func (c *conn) took(n int) error {
 	c.in.Filled(n)
 	c.heard = int64(c.server.client.now())
+	c.excused = false
 	for {
 		if c.valuing {
 			value, whole, err := c.in.Data()
