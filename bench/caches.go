@@ -96,6 +96,11 @@ func probeObjects(addr string) error {
 
 // startSite starts a Kasoku with a service of type http.
 func (l *lab) startSite(origin string) (*proc.Process, error) {
+	return l.startService("site", func(listen, admin string) string { return siteText(listen, admin, origin) })
+}
+
+// startService starts a Kasoku with the configuration that is made for two addresses.
+func (l *lab) startService(name string, text func(listen, admin string) string) (*proc.Process, error) {
 	var addrs [2]string
 	for i := range addrs {
 		var err error
@@ -103,11 +108,11 @@ func (l *lab) startSite(origin string) (*proc.Process, error) {
 			return nil, err
 		}
 	}
-	file, err := l.write("site.yaml", siteText(addrs[0], addrs[1], origin))
+	file, err := l.write(name+".yaml", text(addrs[0], addrs[1]))
 	if err != nil {
 		return nil, err
 	}
-	return l.start(proc.Command{Name: "site", Addr: addrs[0], Also: addrs[1:], Args: []string{l.kasoku, "serve", "-c", file}})
+	return l.start(proc.Command{Name: name, Addr: addrs[0], Also: addrs[1:], Args: []string{l.kasoku, "serve", "-c", file}})
 }
 
 // siteText is a kasoku.yaml with a service of type http, otherwise as it is by
@@ -170,9 +175,25 @@ func (l *lab) runVarnish(name, vcl string) (*proc.Process, error) {
 }
 
 // startNginx starts nginx with a cache on disk, which is to say in the system's page
-// cache, sendfile as Debian has it, two workers, and connections that are not closed
-// after a thousand requests.
+// cache.
 func (l *lab) startNginx(origin string) (*proc.Process, error) {
+	return l.runNginx("nginx", "",
+		"proxy_cache_path cache levels=1:2 keys_zone=site:10m max_size=1g inactive=1d use_temp_path=off;\n",
+		`location / {
+	proxy_pass http://`+origin+`;
+	proxy_http_version 1.1;
+	proxy_set_header Host $host;
+	proxy_set_header Connection "";
+	proxy_cache site;
+	add_header X-Cache-Status $upstream_cache_status;
+}
+`)
+}
+
+// runNginx starts nginx with what its main, http and server sections have of their own.
+// It has sendfile as Debian has it, two workers, and connections that are not closed
+// after a thousand requests.
+func (l *lab) runNginx(name, top, http, server string) (*proc.Process, error) {
 	program, env, err := l.peer("nginx")
 	if err != nil {
 		return nil, err
@@ -181,49 +202,40 @@ func (l *lab) startNginx(origin string) (*proc.Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	home := filepath.Join(l.dir, "nginx")
+	home := filepath.Join(l.dir, name)
 	if err := os.Mkdir(home, 0o755); err != nil {
 		return nil, fmt.Errorf("folder of nginx: %w", err)
 	}
-	file, err := l.write("nginx.conf", nginxText(home, addr, origin))
+	file, err := l.write(name+".conf", nginxText(addr, top, http, server))
 	if err != nil {
 		return nil, err
 	}
-	return l.start(proc.Command{Name: "nginx", Addr: addr, Env: env, Args: []string{
+	return l.start(proc.Command{Name: name, Addr: addr, Env: env, Args: []string{
 		program, "-p", home, "-c", file, "-e", filepath.Join(home, "error.log"), "-g", "daemon off;"}})
 }
 
-func nginxText(home, listen, origin string) string {
-	user := ""
+// nginxText is a configuration whose relative paths are below nginx's own folder.
+func nginxText(listen, top, http, server string) string {
 	if os.Geteuid() == 0 {
-		user = "user root;\n" // the scratch folder is nobody else's
+		top = "user root;\n" + top // the scratch folder is nobody else's
 	}
-	return user + `worker_processes 2;
-pid ` + home + `/pid;
+	return top + `worker_processes 2;
+pid pid;
 events { worker_connections 4096; }
 http {
-	access_log off;
-	sendfile on;
-	tcp_nopush on;
-	keepalive_timeout 600;
-	keepalive_requests 1000000000;
-	client_body_temp_path ` + home + `/client;
-	proxy_temp_path ` + home + `/proxy;
-	fastcgi_temp_path ` + home + `/fastcgi;
-	uwsgi_temp_path ` + home + `/uwsgi;
-	scgi_temp_path ` + home + `/scgi;
-	proxy_cache_path ` + home + `/cache levels=1:2 keys_zone=site:10m max_size=1g inactive=1d use_temp_path=off;
-	server {
-		listen ` + listen + `;
-		location / {
-			proxy_pass http://` + origin + `;
-			proxy_http_version 1.1;
-			proxy_set_header Host $host;
-			proxy_set_header Connection "";
-			proxy_cache site;
-			add_header X-Cache-Status $upstream_cache_status;
-		}
-	}
+access_log off;
+sendfile on;
+tcp_nopush on;
+keepalive_timeout 600;
+keepalive_requests 1000000000;
+client_body_temp_path client;
+proxy_temp_path proxy;
+fastcgi_temp_path fastcgi;
+uwsgi_temp_path uwsgi;
+scgi_temp_path scgi;
+` + http + `server {
+listen ` + listen + `;
+` + server + `}
 }
 `
 }

@@ -109,9 +109,6 @@ func (l *lab) contestCouch(c scenario, targets []target) error {
 	if ab {
 		return l.contestAB(c.name, path, targets)
 	}
-	if string(name) != couchDocument {
-		targets = targets[1:] // a node sends it in chunks, which the load generator doesn't read
-	}
 	for i, t := range targets {
 		// A cache may keep an answer for each name of the host.
 		request := fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: bench\r\nAccept: */*\r\n\r\n", path, t.addr)
@@ -251,18 +248,7 @@ func (l *lab) tell(n *proc.Process, method, path, body string) error {
 // startCouch starts a Kasoku with a service of type couchdb, otherwise as it is by
 // default.
 func (l *lab) startCouch(nodes [2]*proc.Process) (*proc.Process, error) {
-	var addrs [2]string
-	for i := range addrs {
-		var err error
-		if addrs[i], err = proc.FreeAddr(); err != nil {
-			return nil, err
-		}
-	}
-	file, err := l.write("couch.yaml", couchText(addrs[0], addrs[1], nodes[0].Addr, nodes[1].Addr))
-	if err != nil {
-		return nil, err
-	}
-	return l.start(proc.Command{Name: "kasoku-couch", Addr: addrs[0], Also: addrs[1:], Args: []string{l.kasoku, "serve", "-c", file}})
+	return l.startService("kasoku-couch", func(listen, admin string) string { return couchText(listen, admin, nodes[0].Addr, nodes[1].Addr) })
 }
 
 func couchText(listen, admin, a, b string) string {

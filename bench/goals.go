@@ -53,6 +53,7 @@ func (r *report) judge() {
 	r.judgePlain()
 	r.judgeCaches(most)
 	r.judgeCouch(least)
+	r.judgeMemcached(most)
 	r.judgeLogs()
 	r.judgeLoggers(most, least)
 }

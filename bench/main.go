@@ -93,6 +93,7 @@ var groups = []group{
 	{"plain", (*lab).comparePlain, plainScenarios()},
 	{"http", (*lab).compareCaches, cacheScenarios()},
 	{"couch", (*lab).compareCouch, couchScenarios()},
+	{"memcached", (*lab).compareMemcached, memcachedScenarios()},
 	{"log", (*lab).compareLogs, logScenarios()},
 	{"stores", (*lab).compareStores, storeScenarios()},
 	{"memory", (*lab).measureMemory, nil},
