@@ -431,7 +431,9 @@ func TestReloadTurnsCallsOnAndOff(t *testing.T) {
 			t.Errorf("%s: %s of %d bytes, %v; want %s", query, body, resp.ContentLength, err, want)
 		}
 	}
-	with := func(more string) string { return head + strings.Replace(orders, "auth:", "plain_json: true, "+more+"auth:", 1) }
+	with := func(more string) string {
+		return head + strings.Replace(orders, "auth:", "plain_json: true, "+more+"auth:", 1)
+	}
 	r.mustReload(with(""))
 	get("callback=f", "{")
 	r.mustReload(with("jsonp: {}, "))

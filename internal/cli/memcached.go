@@ -8,7 +8,9 @@ import (
 	"os"
 	"reflect"
 	"strings"
+	"sync/atomic"
 
+	"github.com/kasoku/kasoku/internal/admin"
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/config"
 	"github.com/kasoku/kasoku/internal/edge"
@@ -24,7 +26,10 @@ import (
 type values struct {
 	*memcached.Service
 	proxied bool // as it was made: whether connections begin with the PROXY protocol
+	keys    atomic.Pointer[locator]
 }
+
+var _ admin.Ringer = (*values)(nil)
 
 func newValues(c *config.Config, s *config.Service, space *cache.Space, registry *telemetry.Registry, log *slog.Logger) (service, error) {
 	mc, err := memcachedConfig(c, s)
@@ -35,7 +40,22 @@ func newValues(c *config.Config, s *config.Service, space *cache.Space, registry
 	if err != nil {
 		return nil, err
 	}
-	return &values{Service: svc, proxied: s.Memcached.ProxyProtocol}, nil
+	v := &values{Service: svc, proxied: s.Memcached.ProxyProtocol}
+	v.locate(s)
+	return v, nil
+}
+
+// locate has Ring go by s from now on. The configuration has refused rings that can't be.
+func (v *values) locate(s *config.Service) {
+	if l, err := newLocator(s.Memcached); err == nil {
+		v.keys.Store(l)
+	}
+}
+
+// Ring tells which server has a key.
+func (v *values) Ring(key string) admin.RingPlace {
+	place, _ := v.keys.Load().find(key)
+	return place
 }
 
 func (v *values) reconfigure(c *config.Config, s *config.Service) error {
@@ -47,8 +67,12 @@ func (v *values) reconfigure(c *config.Config, s *config.Service) error {
 }
 
 func (v *values) handler(*config.Service) edge.Handler        { return v.Service }
-func (v *values) inForce(*config.Service) edge.Handler        { return v.Service }
 func (v *values) listener(_ *config.Service, ec *edge.Config) { stream(ec, v.proxied) }
+
+func (v *values) inForce(s *config.Service) edge.Handler {
+	v.locate(s)
+	return v.Service
+}
 
 func (v *values) origins(s *config.Service) string {
 	var addresses []string

@@ -44,11 +44,21 @@ func TestMemcachedService(t *testing.T) {
 		}
 	}
 	answers("one")
+	ring := func(key, want string) {
+		t.Helper()
+		if page := r.page("/api/v1/ring?service=counts&key=" + key); !strings.Contains(page, want) {
+			t.Errorf("the ring says of %s\n%s, not %s", key, page, want)
+		}
+	}
+	ring("100::7", `"server": "`+one.Address()+`"`)
+	ring("100::7", `"sent": "testapp::100::7"`)
+	ring("a+b", `"trouble": "bad-key"`)
 	if page := r.page("/api/v1/report"); !strings.Contains(page, "counts   memcached") || !strings.Contains(page, one.Address()) {
 		t.Errorf("the report says\n%s", page)
 	}
 	r.mustReload(at(two))
 	answers("two")
+	ring("100::7", `"server": "`+two.Address()+`"`)
 	if err := r.reload(at(one) + "    timeout: 1ms\n"); err == nil {
 		t.Error("a mistake is taken")
 	}
