@@ -2,5 +2,6 @@ package cli
 
 // importCommand prints the configuration that takes the place of another program.
 type importCommand struct {
-	BBPD importBBPD `cmd:"" name:"bbpd" help:"Print the kasoku.yaml that replaces bbpd."`
+	BBPD  importBBPD  `cmd:"" name:"bbpd" help:"Print the kasoku.yaml that replaces bbpd."`
+	Nginx importNginx `cmd:"" name:"nginx" help:"Print the kasoku.yaml that replaces what nginx does with memcached."`
 }

@@ -69,6 +69,8 @@ var layers = map[string]layer{
 	"internal/memcached/ring":  {nil, "which server has a key, told from the key alone: connections, names and configuration are known above"},
 	"internal/memcached/key":   {[]string{"http1"}, "what a request is called in memcached, told from its head alone"},
 	"internal/memcached/value": {nil, "what a writer's flags mean, without the server they come from or what is sent"},
+	"internal/nginxconf":       {nil, "nginx's grammar, without what its directives mean"},
+	"internal/nginximport":     {[]string{"nginxconf"}, "one text made of another: whether it is a configuration is checked by who reads it"},
 	"internal/admin":           {[]string{"telemetry", "edge"}, "it sees services through its own interface, so that a new one needs no change here"},
 	"internal/cli":             {[]string{"*"}, ""},
 	"internal/repo":            {nil, "rules about the code, not part of it"},
