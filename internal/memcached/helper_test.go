@@ -76,7 +76,10 @@ func (s *site) server(key string) *memcachedtest.Server {
 
 // request makes an exchange that came over no connection. what is a method and a
 // target, and the rest are header lines.
-func request(what string, fields ...string) *edge.Exchange {
+func request(what string, fields ...string) *edge.Exchange { return later(0, what, fields...) }
+
+// later is request as it would come in a while.
+func later(d time.Duration, what string, fields ...string) *edge.Exchange {
 	method, target, _ := strings.Cut(what, " ")
 	r := http1.Request{Method: []byte(method), Target: []byte(target), Fields: http1.FieldsOf(fields...)}
 	path, query, found := strings.Cut(target, "?")
@@ -84,14 +87,17 @@ func request(what string, fields ...string) *edge.Exchange {
 		r.RawQuery = []byte(query)
 	}
 	r.Host = r.Fields.Get("Host")
-	return edge.Detached(context.Background(), r, nil, time.Now())
+	return edge.Detached(context.Background(), r, nil, time.Now().Add(d))
 }
 
 // ask answers a request, and tells of the answer: its status, those of the named lines
 // that it has, and its body.
 func (s *site) ask(lines []string, what string, fields ...string) string {
 	s.t.Helper()
-	x := request(what, fields...)
+	return s.tell(lines, request(what, fields...))
+}
+
+func (s *site) tell(lines []string, x *edge.Exchange) string {
 	s.svc.Serve(x)
 	text := fmt.Sprint(x.Reply.Status)
 	for line := range strings.Lines(string(x.Reply.Head())) {

@@ -17,13 +17,18 @@ func (c *call) lookNear() {
 	c.near = c.loc.appendNear(c.near[:0], c.wire)
 	now := c.svc.space.Cache().At(c.x.Now())
 	if e, found, _ := c.svc.space.Lookup(c.near, now); found == cache.Fresh {
-		o := e.Value().(*object)
-		if age := time.Duration(now - o.born); age < c.loc.NearTTL {
-			c.answer(o, FromNear, o.life.after(max(age, 0)))
+		if o, ok := c.loc.young(e, now); ok {
+			c.answer(o, FromNear, o.life.after(max(time.Duration(now-o.born), 0)))
 			return
 		}
 	}
 	c.fillNear()
+}
+
+// young tells whether a copy may be answered with now, and gives it.
+func (l *location) young(e *cache.Entry, now int64) (*object, bool) {
+	o := e.Value().(*object)
+	return o, time.Duration(now-o.born) < l.NearTTL && e.TTL(now) > 0
 }
 
 // appendNear appends the key of a location's copy of what has the key wire.
@@ -38,14 +43,10 @@ func (c *call) fillNear() {
 		c.miss(ServerDown)
 		return
 	}
-	a, err := c.svc.space.Fill(context.Background(), c.near, c.svc.tags.of(c.wire), f.ask)
+	got, a, err := c.filled(f)
 	if err != nil {
 		c.miss(ServerTimeout)
 		return
-	}
-	got, ok := a.Extra.(*filled)
-	if !ok { // somebody has stored it meanwhile
-		got = &filled{object: a.Entry.Value().(*object), why: FromNear}
 	}
 	if got.object == nil {
 		c.miss(got.why)
@@ -55,6 +56,25 @@ func (c *call) fillNear() {
 		c.refresh(got.cas)
 	}
 	c.answer(got.object, got.why, got.object.life)
+}
+
+// filled waits for a fill. What somebody else has stored since the look-up may be too old
+// already, if near_ttl is short: it is dropped.
+func (c *call) filled(f *fill) (*filled, cache.Answer, error) {
+	now := c.svc.space.Cache().At(c.x.Now())
+	for {
+		a, err := c.svc.space.Fill(context.Background(), c.near, c.svc.tags.of(c.wire), f.ask)
+		if err != nil {
+			return nil, a, err
+		}
+		if got, ok := a.Extra.(*filled); ok {
+			return got, a, nil
+		}
+		if o, ok := c.loc.young(a.Entry, now); ok {
+			return &filled{object: o, why: FromNear}, a, nil
+		}
+		c.svc.space.Drop(c.near, a.Entry)
+	}
 }
 
 // fill asks memcached for a copy. It refers to nothing of an exchange's.
@@ -92,19 +112,20 @@ func (f *fill) ask(context.Context, *cache.Stamp) (cache.Filling, error) {
 	}
 	ttl, known := g.TTL()
 	o.born, o.life = born, f.loc.lifeOf(ttl, known)
+	spent := time.Duration(f.svc.space.Cache().Now() - born)
 	got := &filled{object: o, why: FromMemcached, won: g.Won(), cas: casOf(g)}
 	if g.Won() || g.Waiting() || g.Stale() {
 		got.why = FromStale
 		return cache.Filling{NoStore: true, Extra: got}, nil
 	}
-	n := f.loc.filling(o)
+	n := f.loc.filling(o, spent)
 	n.Extra = got
 	return n, nil
 }
 
-// filling is how a copy is put into the cache. It lives as long as the value in
-// memcached at most.
-func (l *location) filling(o *object) cache.Filling {
+// filling is how a copy is put into the cache, a while after it was born. It lives as
+// long as the value in memcached at most.
+func (l *location) filling(o *object, spent time.Duration) cache.Filling {
 	if f := l.JSONP; f != nil {
 		s := f.NewScanner()
 		_, _ = s.Write(o.plain) // it never fails
@@ -114,6 +135,7 @@ func (l *location) filling(o *object) cache.Filling {
 	if o.life.known {
 		ttl = min(ttl, o.life.left)
 	}
+	ttl -= spent
 	return cache.Filling{Value: o, Weight: o.weight(), TTL: ttl, NoStore: ttl <= 0}
 }
 

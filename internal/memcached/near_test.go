@@ -1,0 +1,215 @@
+package memcached
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/admin"
+	"github.com/kasoku/kasoku/internal/memcached/client"
+	"github.com/kasoku/kasoku/internal/testutil/await"
+	"github.com/kasoku/kasoku/internal/testutil/memcachedtest"
+)
+
+// newNear is a site with a location /k, whose copies live for ten seconds, and one /off
+// without copies.
+func newNear(t *testing.T) *site {
+	s := newSite(t, 1, Location{Path: "/k", Key: "${arg.k}", NearTTL: 10 * time.Second, Fallback: None}, Location{Path: "/off", Key: "${arg.k}", Fallback: None})
+	return s.start()
+}
+
+func hit(detail, body string) string {
+	return "200\nCache-Status: kasoku; hit; " + detail + "\n\n" + body
+}
+
+// in asks for the value of a key after a while.
+func (s *site) in(d time.Duration, want, k string) {
+	s.t.Helper()
+	if got := s.tell(status, later(d, "GET /k?k="+k)); got != want {
+		s.t.Errorf("%s after %s:\n%s\nwant:\n%s", k, d, got, want)
+	}
+}
+
+// A copy answers for near_ttl, or for as long as the value lives in memcached, and no
+// longer.
+func TestNear(t *testing.T) {
+	s := newNear(t)
+	s.set("v", "one", 0, 0)
+	s.set("short", "one", 0, 5*time.Second+time.Second/2)
+	s.in(0, hit("detail=memcached", "one"), "v")
+	s.in(0, hit("ttl=5; detail=memcached", "one"), "short")
+	s.set("v", "two", 0, 0)
+	s.set("short", "two", 0, 0)
+	s.in(0, hit("detail=near", "one"), "v")
+	s.in(9*time.Second, hit("detail=near", "one"), "v")
+	s.in(10*time.Second, hit("detail=memcached", "two"), "v")
+	if got := s.tell(status, later(4*time.Second, "GET /k?k=short")); got != hit("ttl=0; detail=near", "one") && got != hit("ttl=1; detail=near", "one") {
+		t.Errorf("short after 4s: %s", got)
+	}
+	s.in(5*time.Second, hit("detail=memcached", "two"), "short")
+	s.servers[0].Stop()
+	s.in(time.Second, hit("detail=near", "two"), "v")
+	s.asks("503\nCache-Status: kasoku; fwd=miss; detail=down\n\nService Unavailable: memcached could not be asked, and there is no fallback\n",
+		status, "GET /off?k=v")
+}
+
+// held is a server that answers gets when it is let.
+func (s *site) held() (let func()) {
+	gate := make(chan struct{})
+	s.servers[0].Script(func(command string) (string, bool) {
+		if strings.HasPrefix(command, "mg ") {
+			<-gate
+		}
+		return "", false
+	})
+	return sync.OnceFunc(func() { close(gate) })
+}
+
+// Memcached is asked once however many want the same copy.
+func TestNearOnce(t *testing.T) {
+	s := newNear(t)
+	s.set("v", "value", 0, 0)
+	let := s.held()
+	defer let()
+	const clients = 50
+	var wg sync.WaitGroup
+	for range clients {
+		wg.Go(func() { s.asks(hit("detail=memcached", "value"), status, "GET /k?k=v") })
+	}
+	await.Until(t, func() bool { return s.cache.Stats().Coalesced == clients-1 })
+	let()
+	wg.Wait()
+	if gets := s.servers[0].Commands("mg "); len(gets) != 1 {
+		t.Errorf("memcached was asked %d times", len(gets))
+	}
+}
+
+// What was asked for before a purge is not kept.
+func TestNearPurgedMeanwhile(t *testing.T) {
+	s := newNear(t)
+	s.set("v", "one", 0, 0)
+	let := s.held()
+	defer let()
+	var wg sync.WaitGroup
+	wg.Go(func() { s.asks(hit("detail=memcached", "one"), status, "GET /k?k=v") })
+	await.Until(t, func() bool { return s.cache.Stats().Fills == 1 })
+	if _, err := s.svc.Purge(context.Background(), admin.PurgeRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	let()
+	wg.Wait()
+	s.set("v", "two", 0, 0)
+	s.in(0, hit("detail=memcached", "two"), "v")
+}
+
+func TestPurge(t *testing.T) {
+	s := newSite(t, 2, Location{Path: "/k", Key: "${arg.k}", NearTTL: time.Hour, Fallback: None, JSONP: dotted(t, 0)},
+		Location{Path: "/h", Key: "${header.a}", Fallback: None})
+	s.cfg.Rules.Namespace = "n:"
+	s.start()
+	fill := func() {
+		for _, k := range []string{"a", "b"} {
+			s.set(k, "old", 0, 0)
+			s.ask(nil, "GET /k?k="+k)
+			s.set(k, "new", 0, 0)
+			s.in(0, hit("detail=near", "old"), k)
+		}
+	}
+	purge := func(want string, r admin.PurgeRequest) {
+		t.Helper()
+		got, err := s.svc.Purge(context.Background(), r)
+		if text := got.Dropped; err == nil && text != want || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %s, %v; want %s", r, text, err, want)
+		}
+	}
+	fill()
+	purge("all copies in this process; what memcached has stays there", admin.PurgeRequest{})
+	s.in(0, hit("detail=memcached", "new"), "a")
+	s.in(0, hit("detail=memcached", "new"), "b")
+	s.svc.forgetAll()
+	fill()
+	purge("key n:a, also from "+s.server("a").Address(), admin.PurgeRequest{Key: []byte(`"a"`)})
+	gone := "404\nCache-Status: kasoku; fwd=miss; detail=missing\n\n" + nothing
+	s.in(0, gone, "a")
+	s.in(0, hit("detail=near", "old"), "b")
+	purge("key n:b, also from "+s.server("b").Address(), admin.PurgeRequest{URL: "http://host/k?callback=x&k=b"})
+	s.in(0, gone, "b")
+	purge("key n:b, also from "+s.server("b").Address(), admin.PurgeRequest{URL: "/k?k=b"}) // nothing is there any more
+
+	purge("purged as a whole", admin.PurgeRequest{Table: "t"})
+	purge("purged as a whole", admin.PurgeRequest{Prefix: "/k"})
+	purge("a key is a text", admin.PurgeRequest{Key: []byte(`{}`)})
+	purge("can be no key", admin.PurgeRequest{Key: []byte(`"a b"`)})
+	purge("no location", admin.PurgeRequest{URL: "/x"})
+	purge("lacks what the key", admin.PurgeRequest{URL: "/h"})
+	s.set("a", "old", 0, 0)
+	s.ask(nil, "GET /k?k=a")
+	s.server("a").Stop()
+	purge("maybe not from memcached: down", admin.PurgeRequest{Key: []byte(`"a"`)})
+	s.in(0, "503\nCache-Status: kasoku; fwd=miss; detail=down\n\nService Unavailable: memcached could not be asked, and there is no fallback\n", "a")
+}
+
+// A reload replaces locations, and asks other servers from then on; copies from the old
+// ones are dropped.
+func TestReconfigure(t *testing.T) {
+	s := newNear(t)
+	s.set("v", "one", 0, 0)
+	s.in(0, hit("detail=memcached", "one"), "v")
+	old := s.svc.settings.Load().client
+	next := s.cfg
+	next.Locations = append([]Location{{Path: "/new", Key: "${arg.k}", Fallback: None}}, s.cfg.Locations...)
+	if err := s.svc.Reconfigure(next); err != nil {
+		t.Fatal(err)
+	}
+	if s.svc.settings.Load().client != old {
+		t.Error("connections do not survive a reload that does not concern them")
+	}
+	s.in(0, hit("detail=near", "one"), "v")
+	s.asks(hit("detail=memcached", "one"), status, "GET /new?k=v")
+
+	other := memcachedtest.Start(t, false)
+	other.Set("v", "two", 0, 0)
+	next.Client.Servers = []client.Server{{Address: other.Address()}}
+	if err := s.svc.Reconfigure(next); err != nil {
+		t.Fatal(err)
+	}
+	s.in(0, hit("detail=memcached", "two"), "v")
+
+	bad := next
+	bad.Locations = []Location{{Path: "no", Key: "k", Fallback: None}}
+	if err := s.svc.Reconfigure(bad); err == nil || !strings.Contains(err.Error(), "a path begins with a slash") {
+		t.Errorf("a mistake is taken: %v", err)
+	}
+	s.in(0, hit("detail=near", "two"), "v")
+}
+
+// Requests are answered all the while connections are replaced.
+func TestReconfigureUnderLoad(t *testing.T) {
+	s := newSite(t, 1, Location{Path: "/k", Key: "${arg.k}", Fallback: None}).start()
+	s.set("v", "value", 0, 0)
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					s.asks("200\n\nvalue", nil, "GET /k?k=v")
+				}
+			}
+		})
+	}
+	next := s.cfg
+	for i := range 20 {
+		next.Client.Connections = 1 + i%2
+		if err := s.svc.Reconfigure(next); err != nil {
+			t.Error(err)
+		}
+	}
+	close(stop)
+	wg.Wait()
+}
