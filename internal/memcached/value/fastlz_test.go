@@ -83,7 +83,7 @@ func TestFastLZ(t *testing.T) {
 func TestFastLZRefused(t *testing.T) {
 	f := func(in string, size int) {
 		t.Helper()
-		if got, err := appendFastLZ(nil, []byte(in), size); err == nil {
+		if got, err := appendFastLZ([]byte("before"), []byte(in), size); err == nil {
 			t.Fatalf("%q is taken for %q", in, got)
 		}
 	}

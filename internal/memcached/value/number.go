@@ -100,10 +100,7 @@ func integer(data []byte, bits int) (Value, Reason) {
 	}
 	var whole [8]byte
 	copy(whole[8-len(data):], data)
-	n := int64(binary.BigEndian.Uint64(whole[:]))
-	if len(data)*8 == bits {
-		n = n << (64 - bits) >> (64 - bits)
-	}
+	n := int64(binary.BigEndian.Uint64(whole[:])) << (64 - bits) >> (64 - bits)
 	var room [20]byte
 	length := len(strconv.AppendInt(room[:0], n, 10))
 	return Value{Body: data, Coding: Decimal, Length: int64(length), JSON: true, number: n}, OK

@@ -6,6 +6,7 @@ import (
 	"compress/zlib"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -84,7 +85,13 @@ func TestServable(t *testing.T) {
 	f("raw", 0, "x^2 + y^2 = z^2, of which all know", Identity, false, "x^2 + y^2 = z^2, of which all know")
 	f("raw", 0, "x^2 + y^2", Identity, false, "x^2 + y^2")
 	f("raw", 0, "x\u0681", Identity, false, "x\u0681")
+	for at := range 4 { // where the part that is looked at ends within a letter, and where it does not
+		s := "x^2, which is long enough" + strings.Repeat(".", at) + "数字数字"
+		f("raw", 0, s, Identity, false, s)
+	}
 	f("raw", 0, "\x1f\x8b\x08", Identity, false, "\x1f\x8b\x08")
+	f("raw", 0, "\x1f\x8b\x08\xff of no gzip that there is", Identity, false, "\x1f\x8b\x08\xff of no gzip that there is")
+	f("raw", 0, "\x78\xbb of a zlib with a dictionary", Identity, false, "\x78\xbb of a zlib with a dictionary")
 	f("bytes", 2, gzipped(long), Identity, false, gzipped(long))
 	f("bytes", 0, zlibbed(long), Identity, false, zlibbed(long))
 
@@ -119,6 +126,8 @@ func TestServable(t *testing.T) {
 	f("php", 6, `{"a":1}`, Identity, true, `{"a":1}`)
 	f("php", 0x30, php(len(long), zlibbed(long)), Zlib, false, long)
 	f("php", 0x36, php(len(long), zlibbed(long)), Zlib, true, long)
+	ambiguous := strings.Repeat("x", 0x9c78) // whose length begins as zlib does
+	f("php", 0x30, php(len(ambiguous), zlibbed(ambiguous)), Zlib, false, ambiguous)
 	f("php", 0x90, php(len(long), zstded(long)), Zstd, false, long)
 	f("php", 0x50, stored(t, "php-fastlz1.bin"), FastLZ, false, shortText())
 	f("php", 0x50, stored(t, "php-fastlz2.bin"), FastLZ, false, longText())
@@ -264,10 +273,10 @@ func TestUndecodable(t *testing.T) {
 
 // A value that becomes far more than it is has been made to.
 func TestRatio(t *testing.T) {
-	f := func(size int, want error) {
+	f := func(text string, want error) {
 		t.Helper()
-		zeros := strings.Repeat("0", size)
-		for _, packed := range []string{gzipped(zeros), zlibbed(zeros), zstded(zeros)} {
+		size := len(text)
+		for _, packed := range []string{gzipped(text), zlibbed(text), zstded(text)} {
 			v, reason := Raw.Look(0, []byte(packed))
 			if reason != OK {
 				t.Fatal(reason)
@@ -280,8 +289,13 @@ func TestRatio(t *testing.T) {
 			}
 		}
 	}
-	f(free, nil)
-	f(2*free, ErrTooLarge)
+	f(strings.Repeat("0", free), nil)
+	f(strings.Repeat("0", free+1), ErrTooLarge)
+	var digits strings.Builder
+	for i := range free / 4 {
+		fmt.Fprintf(&digits, "%08x", i*0x9e3779b1)
+	}
+	f(digits.String(), nil)
 }
 
 // What is sent as gzip is the same value to whoever reads gzip.

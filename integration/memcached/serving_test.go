@@ -1,0 +1,168 @@
+package memcached
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/integration/harness"
+	"github.com/kasoku/kasoku/internal/memcached/value"
+)
+
+// plainly is a client that says nothing on its own about codings, and undoes none.
+var plainly = &http.Client{Transport: &http.Transport{DisableCompression: true}, Timeout: 20 * time.Second}
+
+// page is an answer.
+type page struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// fetch asks a node; fields are names and values of the request's header.
+func fetch(t testing.TB, method, url string, fields ...string) page {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(fields); i += 2 {
+		req.Header.Set(fields[i], fields[i+1])
+	}
+	resp, err := plainly.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatalf("%s: %v", url, err)
+	}
+	return page{resp.StatusCode, resp.Header, body}
+}
+
+// TestServedValues has the client libraries write, and Kasoku serve what they have
+// written: as it was before they compressed it, or compressed to who asks for that.
+func TestServedValues(t *testing.T) {
+	for _, w := range writers() {
+		t.Run(w.profile, func(t *testing.T) {
+			s := Start(t)
+			w.run(t, s)
+			node := harness.Start(t, harness.Options{Type: "memcached", Origin: Addrs([]*Server{s})[0], Service: []string{
+				"values: " + w.profile,
+				"locations:",
+				`  - {path: "/value/{key}", key: "${path.key}", content_type: application/json}`,
+				`  - {path: "/near/{key}", key: "${path.key}", content_type: application/json, near_ttl: 1h}`,
+				`  - {path: "/call/{key}", key: "${path.key}", content_type: application/json, jsonp: {param: callback}}`,
+			}})
+			held := s.Held(t, keysOf(w.values)...)
+			for _, x := range w.values {
+				x.check(t, node.URL+"/value/"+x.key, held[x.key])
+				x.check(t, node.URL+"/near/"+x.key, held[x.key]) // first the one that is fetched
+				x.check(t, node.URL+"/near/"+x.key, held[x.key]) // then the copy
+				x.call(t, node.URL+"/call/"+x.key)
+			}
+		})
+	}
+}
+
+func keysOf(values []written) (keys []string) {
+	for i := range values {
+		keys = append(keys, values[i].key)
+	}
+	return keys
+}
+
+// check asks for a value in each way that clients have.
+func (x *written) check(t *testing.T, url string, item Item) {
+	t.Helper()
+	if x.reason != value.OK {
+		x.missed(t, fetch(t, http.MethodGet, url, "Accept-Encoding", "gzip"))
+		x.missed(t, fetch(t, http.MethodGet, url))
+		return
+	}
+	plain := fetch(t, http.MethodGet, url)
+	x.hit(t, plain, "", []byte(x.want))
+	x.hit(t, fetch(t, http.MethodGet, url, "Accept-Encoding", "br, deflate"), "", []byte(x.want))
+	zipped := fetch(t, http.MethodGet, url, "Accept-Encoding", "br, gzip")
+	switch x.coding {
+	case value.Gzip:
+		x.hit(t, zipped, "gzip", item.Value)
+		fallthrough
+	case value.Zlib:
+		x.hit(t, zipped, "gzip", nil)
+		if got := unzip(t, zipped.body); string(got) != x.want {
+			t.Errorf("%s in gzip is %.100q", url, got)
+		}
+		if zipped.header.Get("ETag") == plain.header.Get("ETag") || zipped.header.Get("Vary") == "" || plain.header.Get("Vary") == "" {
+			t.Errorf("%s: the two forms can be confused: %v, %v", url, zipped.header, plain.header)
+		}
+	default:
+		x.hit(t, zipped, "", []byte(x.want))
+	}
+	x.again(t, url, plain, "")
+	x.again(t, url, zipped, "gzip")
+}
+
+// hit wants the body of an answer made of the value; any with nil.
+func (x *written) hit(t *testing.T, p page, coding string, want []byte) {
+	t.Helper()
+	if p.status != http.StatusOK || p.header.Get("Content-Encoding") != coding || !strings.HasPrefix(p.header.Get("Cache-Status"), "kasoku; hit") {
+		t.Errorf("%s is answered with %d and %v", x.key, p.status, p.header)
+	}
+	if want != nil && !bytes.Equal(p.body, want) {
+		t.Errorf("%s is answered with %.100q (%d bytes), not %.100q (%d)", x.key, p.body, len(p.body), want, len(want))
+	}
+}
+
+// again asks with HEAD, and then whether the page is still good.
+func (x *written) again(t *testing.T, url string, p page, accept string) {
+	t.Helper()
+	head := fetch(t, http.MethodHead, url, "Accept-Encoding", accept)
+	for _, name := range []string{"Content-Length", "Content-Encoding", "Content-Type", "ETag"} {
+		if got, want := head.header.Get(name), p.header.Get(name); got != want {
+			t.Errorf("HEAD %s: %s is %q, not %q", url, name, got, want)
+		}
+	}
+	same := fetch(t, http.MethodGet, url, "Accept-Encoding", accept, "If-None-Match", p.header.Get("ETag"))
+	if same.status != http.StatusNotModified || len(same.body) > 0 {
+		t.Errorf("%s with its tag is answered with %d and %d bytes", url, same.status, len(same.body))
+	}
+}
+
+// missed wants a value that can't be sent to be one that is not there, and the reason told.
+func (x *written) missed(t *testing.T, p page) {
+	t.Helper()
+	if status := p.header.Get("Cache-Status"); p.status != http.StatusNotFound || !strings.Contains(status, "detail="+x.reason.String()) {
+		t.Errorf("%s is answered with %d, %q; Cache-Status is %q", x.key, p.status, p.body, status)
+	}
+}
+
+// call asks for the value in a callback.
+func (x *written) call(t *testing.T, url string) {
+	t.Helper()
+	if x.reason != value.OK || !x.json {
+		return
+	}
+	p := fetch(t, http.MethodGet, url+"?callback=cb", "Accept-Encoding", "gzip")
+	if want := "/**/cb(" + x.want + ");"; p.status != http.StatusOK || string(p.body) != want {
+		t.Errorf("%s in a callback is answered with %d and %.100q, not %.100q", x.key, p.status, p.body, want)
+	}
+}
+
+func unzip(t *testing.T, b []byte) []byte {
+	t.Helper()
+	r, err := gzip.NewReader(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plain
+}
