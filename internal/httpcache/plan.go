@@ -164,6 +164,9 @@ func (s *Service) Ask(ctx context.Context, q *origin.Outbound, choice *balance.C
 	return s.settings.Load().group.Do(ctx, q, choice)
 }
 
+// Stats are the figures of what is stored and on its way.
+func (s *Service) Stats() Stats { return s.store.Stats() }
+
 // Members reports on the origins, in their order.
 func (s *Service) Members() []balance.MemberState { return s.settings.Load().group.Members() }
 
@@ -299,6 +302,8 @@ func (s *Service) Refresh(x *edge.Exchange, p *Plan) (begun bool) {
 	}
 	c.plan, c.opt = p, p.Options
 	if f := cmp.Or(p.JSONP, c.set.cfg.JSONP); f != nil {
+		target, query := x.Request.Target, x.Request.RawQuery
+		defer func() { x.Request.Target, x.Request.RawQuery = target, query }() // the exchange goes on
 		c.callback.strip(f, &x.Request)
 	}
 	c.look()

@@ -27,11 +27,12 @@ func (c *call) got() {
 	if g.Won() || g.Waiting() || g.Stale() {
 		why = FromStale
 	}
-	if g.Won() {
-		c.refresh(casOf(g))
-	}
 	ttl, known := g.TTL()
-	c.answer(&c.object, why, c.loc.lifeOf(ttl, known))
+	l := c.loc.lifeOf(ttl, known)
+	if why == FromStale {
+		c.renew(g.Won(), casOf(g), l)
+	}
+	c.answer(&c.object, why, l)
 }
 
 // answer answers with a value.

@@ -106,5 +106,13 @@ func (c *Config) check() error {
 	return nil
 }
 
+// who are the fields, beside Authorization and Cookie, that say to a fallback who asks.
+func (c *Config) who(fallback int) []string {
+	if fallback == None {
+		return nil
+	}
+	return c.Fallbacks[fallback].Credentials
+}
+
 // has tells whether a fallback's number is right.
 func (c *Config) has(fallback int) bool { return fallback >= None && fallback < len(c.Fallbacks) }

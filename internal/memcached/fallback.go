@@ -1,19 +1,176 @@
 package memcached
 
-import "net/http"
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
 
-// backs are the fallbacks.
-type backs struct{}
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/httpcache"
+	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// backs are the engines that ask the fallbacks, in the order of Config.Fallbacks. They
+// live as long as there is one at their place, whoever stands behind them. What changes
+// them holds Service.changing.
+type backs struct {
+	space *cache.Space // of the engines, which keep nothing there
+	list  []*httpcache.Service
+	was   []httpcache.Config // that they have
+
+	mu      sync.Mutex // leaf, but for the engines' own
+	retired map[*httpcache.Service]*time.Timer
+}
 
 // open gets the fallbacks of a configuration ready, or changes nothing.
-func (b *backs) open(*Service, *Config) error { return nil }
+func (b *backs) open(s *Service, cfg *Config) (list []*httpcache.Service, err error) {
+	if b.space == nil {
+		if b.space, err = s.space.Cache().NewSpace(0); err != nil {
+			return nil, fmt.Errorf("service %s: %w", s.name, err)
+		}
+	}
+	var now []httpcache.Config
+	for i := range cfg.Fallbacks {
+		now = append(now, engineConfig(cfg, i))
+	}
+	same := min(len(now), len(b.list))
+	stage := s.registry.Stage()
+	list = slices.Clone(b.list[:same])
+	if list, err = b.add(list, now[same:], s, stage); err == nil {
+		err = b.reconfigure(now[:same])
+	}
+	if err != nil {
+		for _, e := range list[same:] {
+			e.Close()
+		}
+		stage.Rollback()
+		return nil, err
+	}
+	stage.Commit()
+	b.retire(s.name, s.registry, b.list[same:])
+	b.list, b.was = list, now
+	return list, nil
+}
 
-// close lets go of them.
-func (b *backs) close() {}
+// add appends new engines. With an error it returns those that it has made.
+func (b *backs) add(list []*httpcache.Service, more []httpcache.Config, s *Service, r *telemetry.Registry) ([]*httpcache.Service, error) {
+	for i := range more {
+		e, err := httpcache.New(more[i], b.space, r, s.log)
+		if err != nil {
+			return list, fmt.Errorf("fallback %d: %w", len(list), err)
+		}
+		list = append(list, e)
+	}
+	return list, nil
+}
+
+// reconfigure changes the engines that stay, or none.
+func (b *backs) reconfigure(now []httpcache.Config) error {
+	for i := range now {
+		err := b.list[i].Reconfigure(now[i])
+		if err == nil {
+			continue
+		}
+		for j := range i {
+			_ = b.list[j].Reconfigure(b.was[j]) // it was in force before
+		}
+		return fmt.Errorf("fallback %d: %w", i, err)
+	}
+	return nil
+}
+
+// engineConfig is the configuration of a fallback's engine. The first one has the
+// service's own name.
+func engineConfig(cfg *Config, i int) httpcache.Config {
+	h := cfg.Fallbacks[i]
+	if h.Name = cfg.Name; i > 0 {
+		h.Name = fmt.Sprintf("%s/%d", cfg.Name, i+1)
+	}
+	h.Policy, h.JSONP, h.Disk, h.Codings, h.Purgers = *byKey, nil, nil, nil, nil
+	return h
+}
+
+// byKey are the choices of engines that keep nothing.
+var byKey = func() *policy.Options {
+	o := policy.Defaults()
+	o.Heuristic, o.StaleIfDisconnected, o.IgnoreRequestDirectives = 0, 0, true
+	return &o
+}()
+
+// retire closes engines when nobody uses them any more. One has the service's name, whose
+// series are others' as well.
+func (b *backs) retire(name string, r *telemetry.Registry, list []*httpcache.Service) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, e := range list {
+		if b.retired == nil {
+			b.retired = map[*httpcache.Service]*time.Timer{}
+		}
+		b.retired[e] = time.AfterFunc(grace, func() {
+			b.mu.Lock()
+			delete(b.retired, e)
+			b.mu.Unlock()
+			e.Close()
+			if e.Name() != name {
+				r.Unregister("service", e.Name())
+			}
+		})
+	}
+}
+
+// close lets go of the fallbacks. What is being stored is waited for.
+func (b *backs) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for e, t := range b.retired {
+		if t.Stop() {
+			e.Close()
+		}
+	}
+	for _, e := range b.list {
+		e.Close()
+	}
+	if b.space != nil {
+		b.space.Close()
+	}
+}
+
+// back is a fallback's engine, nil for None.
+func (s *settings) back(i int) *httpcache.Service {
+	if i == None {
+		return nil
+	}
+	return s.backs[i]
+}
 
 // miss answers a GET or HEAD that memcached has nothing for. Of the call, loc and
 // callback are set, and wire is the key as it is sent, empty if there is none.
 func (c *call) miss(why Reason) {
+	engine := c.set.back(c.loc.Fallback)
+	var q policy.Request
+	policy.ParseRequest(&q, c.x.Request.Method, c.x.Request.Fields, byKey)
+	switch {
+	case engine == nil:
+		c.missing(why)
+	case c.x.BodyLength() != 0:
+		c.forward(engine, why, &httpcache.Passage{Why: policy.BodyPassed})
+	case len(c.wire) == 0:
+		c.forward(engine, why, &httpcache.Passage{Why: policy.NoValue, Detail: why.String()})
+	case !c.loc.Public && !c.loc.keyed.covers(c.x.Request.Fields):
+		c.forward(engine, why, &httpcache.Passage{Why: policy.CredentialsPassed})
+	case q.Directives.Has(policy.NoStore):
+		c.forward(engine, why, &httpcache.Passage{Why: policy.NoValue, Detail: "no-store"})
+	default:
+		c.share(engine, why)
+	}
+}
+
+// missing answers a miss that nobody else does.
+func (c *call) missing(why Reason) {
 	c.x.Reply.Field("Cache-Status", "kasoku; fwd=miss; detail="+why.String())
 	switch why {
 	case ServerDown, ServerTimeout, ServerGarbled, ServerRefused:
@@ -25,6 +182,14 @@ func (c *call) miss(why Reason) {
 
 // pass answers what memcached is not asked for. loc is nil if why is NoLocation.
 func (c *call) pass(why Reason) {
+	fallback, reason := c.set.cfg.Fallback, policy.NoLocation
+	if c.loc != nil {
+		fallback, reason = c.loc.Fallback, policy.NotReading
+	}
+	if engine := c.set.back(fallback); engine != nil {
+		c.forward(engine, why, &httpcache.Passage{Why: reason})
+		return
+	}
 	if why == NoLocation {
 		c.refuse(http.StatusNotFound, why, "there is no location for this path, and no fallback")
 		return
@@ -33,6 +198,41 @@ func (c *call) pass(why Reason) {
 	c.refuse(http.StatusMethodNotAllowed, why, "memcached is asked with GET and HEAD, and there is no fallback")
 }
 
-// refresh renews the value of the call's key in the background: this process has won that. cas is
-// the number of the value that is there, 0 if it is not known.
-func (c *call) refresh(cas uint64) {}
+// forward gives the request to a fallback as it is, for an answer of its own.
+func (c *call) forward(engine *httpcache.Service, why Reason, p *httpcache.Passage) {
+	if c.loc != nil {
+		p.JSONP = c.loc.JSONP
+	}
+	defer c.told(why)()
+	engine.Pass(c.x, p)
+}
+
+// share has a fallback asked once for all who want the same.
+func (c *call) share(engine *httpcache.Service, why Reason) {
+	r := &c.x.Request
+	r.Fields = slices.DeleteFunc(r.Fields, func(f http1.Field) bool { return f.Is("Range") || f.Is("If-Range") })
+	p := c.plan(c.fill(engine))
+	if why != Missing {
+		p.Detail = why.String()
+	}
+	defer c.told(why)()
+	engine.Read(c.x, p)
+}
+
+// plan is how an engine reads what f fills.
+func (c *call) plan(f *filling) *httpcache.Plan {
+	return &httpcache.Plan{
+		Key: c.loc.appendNear(nil, c.wire), Options: byKey, ByKey: true, Why: policy.NoValue, Filler: f, JSONP: c.loc.JSONP,
+		Asked: c.svc.space.Cache().At(c.x.Now()),
+	}
+}
+
+// told begins what an engine answers. What it returns takes down how that was done.
+func (c *call) told(why Reason) func() {
+	r := &c.x.Record
+	hash := r.KeyHash
+	return func() {
+		r.Service, r.KeyHash = c.svc.name, hash
+		c.svc.metrics.forwarded(why, r.Decision)
+	}
+}

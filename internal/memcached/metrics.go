@@ -9,15 +9,29 @@ import (
 
 // metrics are the service's counters. Those of reasons are made when they are first used.
 type metrics struct {
-	registry *telemetry.Registry
-	service  string
-	requests [64]atomic.Pointer[telemetry.Counter] // by Reason
-	wraps    [32]atomic.Pointer[telemetry.Counter] // by jsonp.Reason
-	by       []*telemetry.Counter                  // by telemetry.Decision, for the report
+	registry  *telemetry.Registry
+	service   string
+	requests  [64]atomic.Pointer[telemetry.Counter] // by Reason
+	wraps     [32]atomic.Pointer[telemetry.Counter] // by jsonp.Reason
+	stores    []*telemetry.Counter                  // by Outcome
+	renewed   *telemetry.Counter
+	unrenewed *telemetry.Counter
+	by        []*telemetry.Counter // by telemetry.Decision, for the report
 }
 
 func newMetrics(r *telemetry.Registry, service string) *metrics {
 	m := &metrics{registry: r, service: service}
+	for i := range Outcomes {
+		m.stores = append(m.stores, r.Counter("kasoku_memcached_stores_total",
+			"Answers of fallbacks that were to be stored in memcached, by what became of that; memcached.md has the outcomes.",
+			"service", service, "outcome", Outcome(i).String()))
+	}
+	renewal := func(outcome string) *telemetry.Counter {
+		return r.Counter("kasoku_memcached_renewals_total",
+			"Values past their ttl that this process had to renew, by whether it did (renewed) or not (failed: they are answered on until their stale time ends).",
+			"service", service, "outcome", outcome)
+	}
+	m.renewed, m.unrenewed = renewal("renewed"), renewal("failed")
 	for range telemetry.Decisions {
 		m.by = append(m.by, telemetry.NewCounter())
 	}
@@ -27,6 +41,13 @@ func newMetrics(r *telemetry.Registry, service string) *metrics {
 // answered counts how a request was answered, or why memcached had nothing for it.
 func (m *metrics) answered(why Reason) {
 	m.by[why.Info().Decision].Inc()
+	m.inc(&m.requests[why], why.String(), "kasoku_memcached_requests_total",
+		"Requests by how they were answered from memcached, or why they were not; memcached.md has the reasons.")
+}
+
+// forwarded counts how a request was answered by a fallback, and why.
+func (m *metrics) forwarded(why Reason, d telemetry.Decision) {
+	m.by[d].Inc()
 	m.inc(&m.requests[why], why.String(), "kasoku_memcached_requests_total",
 		"Requests by how they were answered from memcached, or why they were not; memcached.md has the reasons.")
 }

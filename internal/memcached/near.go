@@ -52,8 +52,8 @@ func (c *call) fillNear() {
 		c.miss(got.why)
 		return
 	}
-	if got.won && !a.Coalesced {
-		c.refresh(got.cas)
+	if got.why == FromStale && !a.Coalesced {
+		c.renew(got.won, got.cas, got.object.life)
 	}
 	c.answer(got.object, got.why, got.object.life)
 }

@@ -23,6 +23,7 @@ type Service struct {
 	tags     tagger
 	calls    sync.Pool
 	backs    backs
+	renewals renewals
 
 	// settings are replaced as a whole. changing serialises that.
 	settings atomic.Pointer[settings]
@@ -51,7 +52,7 @@ func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog
 	if err != nil {
 		return nil, fmt.Errorf("service %s: %w", s.name, err)
 	}
-	if err := s.backs.open(s, &cfg); err != nil {
+	if next.backs, err = s.backs.open(s, &cfg); err != nil {
 		c.Close()
 		return nil, err
 	}
@@ -84,7 +85,7 @@ func (s *Service) Reconfigure(cfg Config) error {
 			return fmt.Errorf("service %s: %w", s.name, err)
 		}
 	}
-	if err := s.backs.open(s, &cfg); err != nil {
+	if next.backs, err = s.backs.open(s, &cfg); err != nil {
 		if c != old.client {
 			c.Close()
 		}
@@ -103,6 +104,7 @@ func (s *Service) Reconfigure(cfg Config) error {
 
 // Close lets connections go. No request is under way any more.
 func (s *Service) Close() {
+	s.renewals.close()
 	s.backs.close()
 	s.retired.close()
 	s.settings.Load().client.Close()

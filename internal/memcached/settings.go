@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/kasoku/kasoku/internal/httpcache"
 	"github.com/kasoku/kasoku/internal/memcached/client"
 	"github.com/kasoku/kasoku/internal/memcached/ring"
 )
@@ -13,6 +14,7 @@ type settings struct {
 	cfg    Config
 	ring   *ring.Ring
 	client *client.Client
+	backs  []*httpcache.Service // by the number of the fallback
 	table  *table
 	up     func(server int) bool // of client; nil without failover
 	most   int64                 // that a value may be when it is decompressed
@@ -28,7 +30,7 @@ func newSettings(cfg Config) (*settings, error) {
 	if s.ring, err = ring.New(cfg.Ring); err != nil {
 		return nil, fmt.Errorf("distribution %w", err)
 	}
-	if s.table, err = newTable(cfg.Locations); err != nil {
+	if s.table, err = newTable(cfg.Locations, cfg.who); err != nil {
 		return nil, err
 	}
 	return s, nil

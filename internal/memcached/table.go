@@ -15,13 +15,16 @@ type table struct {
 	patterns []*location
 }
 
-func newTable(locations []Location) (*table, error) {
+// newTable makes a table. who tells which fields, beside Authorization and Cookie, say to a
+// fallback who asks.
+func newTable(locations []Location, who func(fallback int) []string) (*table, error) {
 	t := &table{exact: map[string]*location{}}
 	for i := range locations {
 		l, err := newLocation(&locations[i])
 		if err != nil {
 			return nil, fmt.Errorf("location %s: %w", locations[i].Path, err)
 		}
+		l.keyed = keyedBy(l.template, who(l.Fallback))
 		if !l.path.Exact() {
 			t.patterns = append(t.patterns, l)
 			continue
@@ -64,6 +67,7 @@ type location struct {
 	near     string // what makes keys of copies in this process out of keys as they are sent
 
 	contentType []byte
+	keyed       keyed
 
 	// Of answers made of values: the header lines, and those of wrapped ones in place of
 	// which the filter has others. The second of each is for values that are sent compressed

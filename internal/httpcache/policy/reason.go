@@ -41,6 +41,7 @@ const (
 	NotAllowed
 	NoValue
 	CredentialsPassed
+	NoLocation
 	CacheFault
 	Refused
 	PurgeAsked
@@ -125,6 +126,7 @@ var Reasons = []ReasonInfo{
 	{NotAllowed, "not-allowed", "fwd=bypass; detail=not-allowed", telemetry.Pass, "Who asks may not read the database, or it is not known whether: the origin answers itself (type couchdb)."},
 	{NoValue, "no-value", "fwd=miss", telemetry.Miss, "memcached has nothing under the key, or nothing that can be served, for the reason in detail if there is one (memcached.md); the fallback was asked (type memcached)."},
 	{CredentialsPassed, "credentials", "fwd=miss; detail=credentials", telemetry.BypassUncacheable, "memcached has nothing under the key, and the request has credentials that the key does not name: it went to the fallback alone, and its answer is for it alone (type memcached)."},
+	{NoLocation, "no-location", "fwd=bypass; detail=no-location", telemetry.Pass, "No location has the request's path; the fallback was asked (type memcached)."},
 	{CacheFault, "cache-fault", "fwd=bypass; detail=cache-fault", telemetry.CacheFault, "A fault inside the cache; the request was passed to the origin. Always worth a bug report."},
 	{Refused, "refused", "", telemetry.Local, "Kasoku refused the request: it was malformed, came round in a loop, or is not allowed."},
 	{PurgeAsked, "purge-method", "", telemetry.Local, "A client dropped the URL with the method PURGE."},

@@ -1,0 +1,149 @@
+package memcached
+
+import (
+	"bytes"
+	"strconv"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/httpcache"
+	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/memcached/value"
+)
+
+// admit says what becomes of a fallback's answer: who has it, and where it is kept.
+func (f *filling) admit(status int, fields http1.Fields) httpcache.Admission {
+	now := policy.MomentOf(time.Now())
+	r := policy.ParseResponse(status, fields, now, now, byKey)
+	a := httpcache.Admission{Fields: lasting(fields)}
+	if a.Why = unshared(&r); a.Why != policy.Fresh {
+		f.renewal.end(false)
+		return a
+	}
+	a.Store = true
+	coding := codingOf(fields)
+	a.Why = f.unstored(&r, fields, coding)
+	if a.Why == policy.NegativeKept {
+		a.Remember = f.loc.NegativeTTL
+	}
+	if a.Why != policy.Fresh {
+		f.renewal.end(false)
+		return a
+	}
+	a.After = func(b *httpcache.Body) { f.came(b, coding) }
+	if f.loc.ETag && coding == value.Identity && soon(fields) {
+		a.Tag = tagOfBody
+	}
+	return a
+}
+
+// unshared is why an answer is for who asked alone; Fresh: it is for all.
+func unshared(r *policy.Response) policy.Reason {
+	switch {
+	case r.Directives.Has(policy.NoStore):
+		return policy.ResponseNoStore
+	case r.Directives.Has(policy.Private):
+		return policy.ResponsePrivate
+	case r.SetCookie:
+		return policy.SetsCookie
+	case r.VaryAll:
+		return policy.VaryAll
+	}
+	return policy.Fresh
+}
+
+// unstored is why an answer that is for all is not stored in memcached; Fresh: it is.
+func (f *filling) unstored(r *policy.Response, fields http1.Fields, coding value.Coding) policy.Reason {
+	switch {
+	case !f.loc.varies(r.Vary):
+		return policy.VariesBeyondKey
+	case (r.Status == 404 || r.Status == 410) && f.loc.NegativeTTL > 0:
+		return policy.NegativeKept
+	case r.Status != 200:
+		return policy.StatusNotStored
+	case f.loc.Store == nil || f.server < 0:
+		return policy.NowhereToStore
+	case coding != value.Identity && coding != value.Gzip && coding != value.Zlib:
+		return policy.EncodedUnknown
+	case lengthOf(fields) > f.loc.Store.MaxSize:
+		return policy.TooLarge
+	}
+	return policy.Fresh
+}
+
+// varies tells whether the key has all that an answer varies by.
+func (l *location) varies(names []string) bool {
+	for _, name := range names {
+		switch {
+		case name == "accept-encoding": // it is asked for without
+		case l.keyed.has(name):
+		case l.Public && (name == "cookie" || name == "authorization"): // they are taken off
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// lasting are an answer's fields as they go to all: Date is set when one leaves, and
+// nothing was chosen by Accept-Encoding.
+func lasting(fields http1.Fields) http1.Fields {
+	kept := make(http1.Fields, 0, len(fields))
+	for _, f := range fields {
+		if !f.Is("Date") && !(f.Is("Vary") && bytes.EqualFold(f.Value, []byte("Accept-Encoding"))) {
+			kept = append(kept, f)
+		}
+	}
+	return kept
+}
+
+// codingOf is the content coding that an answer has, and unknownCoding if that is none
+// which can be taken off.
+func codingOf(fields http1.Fields) value.Coding {
+	coding := value.Identity
+	for i := range fields {
+		f := &fields[i]
+		if !f.Is("Content-Encoding") {
+			continue
+		}
+		switch v := bytes.ToLower(bytes.TrimSpace(f.Value)); {
+		case string(v) == "identity":
+		case coding != value.Identity:
+			return unknownCoding
+		case string(v) == "gzip" || string(v) == "x-gzip":
+			coding = value.Gzip
+		case string(v) == "deflate":
+			coding = value.Zlib
+		default:
+			return unknownCoding
+		}
+	}
+	return coding
+}
+
+const unknownCoding = value.Coding(255)
+
+// lengthOf is an answer's length, -1 if it is not said.
+func lengthOf(fields http1.Fields) int64 {
+	n, err := strconv.ParseInt(string(fields.Get("Content-Length")), 10, 64)
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// soon tells whether an answer is so short that it may be held until it is whole, for
+// the same validator that it has as a value.
+func soon(fields http1.Fields) bool {
+	n := lengthOf(fields)
+	return n >= 0 && n <= mostSoon
+}
+
+const mostSoon = 16 << 10
+
+// tagOfBody is the entity tag of a body that is stored as it is.
+func tagOfBody(b *httpcache.Body) []byte {
+	text, _ := b.Bytes()
+	t := tagOf(text)
+	return bytes.Clone(t.bytes())
+}

@@ -1,0 +1,237 @@
+package memcached
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/testutil/await"
+)
+
+// A miss is the fallback's, whose answer is stored for those who come then.
+func TestMissIsStored(t *testing.T) {
+	b := newBacked(t, says(200, "from the fallback", "Content-Type", "text/html", "X-More", "yes"), minute()).listen()
+	r := b.get("/a?k=1&x=%20y", "Accept-Encoding", "gzip")
+	b.wants("the first", `200 "from the fallback" fwd=miss; stored`, r)
+	if r.header.Get("Content-Type") != "text/html" || r.header.Get("X-More") != "yes" || len(r.header.Values("Date")) != 1 {
+		t.Errorf("not as the fallback said it: %v", r.header)
+	}
+	b.settled()
+	if got := b.requests(); !slices.Equal(got, []string{"GET /a?k=1&x=%20y"}) {
+		t.Errorf("the fallback was asked %q", got)
+	}
+	next := b.get("/a?k=1")
+	b.wants("then", `200 "from the fallback" hit; detail=memcached`, next)
+	if next.header.Get("ETag") != r.header.Get("ETag") || r.header.Get("ETag") == "" {
+		t.Errorf("the tag changes from %q to %q", r.header.Get("ETag"), next.header.Get("ETag"))
+	}
+	if n := b.count("kasoku_memcached_stores_total", "outcome", "stored"); n != 1 {
+		t.Errorf("%d stores are counted", n)
+	}
+}
+
+// However many ask, and however late they have memcached's answer, the fallback is asked once.
+func TestOneRequestForAll(t *testing.T) {
+	const most = 1000
+	f := func(name string, script http.HandlerFunc, want string, stored string) {
+		t.Run(name, func(t *testing.T) {
+			var b *backed
+			b = newBacked(t, func(w http.ResponseWriter, r *http.Request) {
+				// Many have asked memcached by now, and others have not.
+				await.Until(t, func() bool { return len(b.servers[0].Commands("mg")) > most/4 })
+				script(w, r)
+			}, minute(func(l *Location) { l.Store.MaxSize = 100 })).listen()
+			var wg sync.WaitGroup
+			for range most {
+				wg.Go(func() {
+					if r := b.get("/a?k=1"); fmt.Sprint(r.status, " ", r.body) != want {
+						t.Errorf("%s; want %s", r, want)
+					}
+				})
+			}
+			wg.Wait()
+			b.settled()
+			if n := len(b.requests()); n != 1 || b.stored("1") != stored {
+				t.Errorf("the fallback was asked %d times, and stored is %q", n, b.stored("1"))
+			}
+		})
+	}
+	f("stored", says(200, "hello"), "200 hello", "hello")
+	f("not there", says(404, "none"), "404 none", "nothing")
+	f("chunks", func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, "hel")
+		w.(http.Flusher).Flush()
+		io.WriteString(w, "lo")
+	}, "200 hello", "hello")
+}
+
+// An answer that is not stored answers all who have asked memcached before its end, a
+// failure too: nobody who came after the last of them is held up or given it.
+func TestOneRequestForThoseBefore(t *testing.T) {
+	const most = 200
+	f := func(name string, script http.HandlerFunc, want string) {
+		t.Run(name, func(t *testing.T) {
+			var b *backed
+			b = newBacked(t, func(w http.ResponseWriter, r *http.Request) {
+				await.Until(t, func() bool { return len(b.servers[0].Commands("mg")) >= most })
+				script(w, r)
+			}, minute(func(l *Location) { l.Store.MaxSize = 100 })).listen()
+			var wg sync.WaitGroup
+			for range most {
+				wg.Go(func() {
+					if r := b.get("/a?k=1"); fmt.Sprint(r.status, " ", r.body) != want {
+						t.Errorf("%s; want %s", r, want)
+					}
+				})
+			}
+			wg.Wait()
+			b.settled()
+			if n := len(b.requests()); n != 1 {
+				t.Errorf("the fallback was asked %d times", n)
+			}
+			b.get("/a?k=1")
+			if n := len(b.requests()); n != 2 {
+				t.Errorf("then %d times", n)
+			}
+		})
+	}
+	long := strings.Repeat("x", 101)
+	f("error", says(500, "oops"), "500 oops")
+	f("too large", says(200, long), "200 "+long)
+	f("elsewhere", says(302, "", "Location", "/b"), "302 ")
+}
+
+// Who may have an answer, and why it is not stored, is told.
+func TestSharing(t *testing.T) {
+	script := func(status int, fields ...string) http.HandlerFunc { return says(status, "hello", fields...) }
+	f := func(name string, loc Location, script http.HandlerFunc, request []string, how, stored, asked string) {
+		t.Helper()
+		t.Run(name, func(t *testing.T) {
+			b := newBacked(t, script, loc).listen()
+			r := b.get("/a?k=1", request...)
+			if got := strings.TrimPrefix(r.header.Get("Cache-Status"), "kasoku; "); got != how || r.body != "hello" {
+				t.Errorf("%s; want %s", r, how)
+			}
+			b.settled()
+			if got := b.requests(); len(got) != 1 || got[0] != "GET /a?k=1"+asked || b.stored("1") != stored {
+				t.Errorf("asked %q, stored %q; want %q and %q", got, b.stored("1"), asked, stored)
+			}
+		})
+	}
+	all := minute()
+	public := minute(func(l *Location) { l.Public = true })
+	unstored := minute(func(l *Location) { l.Store = nil })
+	small := minute(func(l *Location) { l.Store.MaxSize = 4 })
+	cookie := minute(func(l *Location) { l.Key = "${arg.k}${cookie.a:-}" })
+	header := minute(func(l *Location) { l.Key = "${arg.k}${header.X-A:-}" })
+	ok := script(200)
+	f("plain", all, ok, nil, "fwd=miss; stored", "hello", "")
+	f("whatever it says of freshness", all, script(200, "Cache-Control", "no-cache, max-age=0", "Expires", "0"), nil, "fwd=miss; stored", "hello", "")
+	f("range", all, ok, []string{"Range", "bytes=0-1", "If-Range", `"1"`}, "fwd=miss; stored", "hello", "")
+	f("reload", all, ok, []string{"Cache-Control", "no-cache"}, "fwd=miss; stored", "hello", "")
+	f("no store", unstored, ok, nil, "fwd=miss; detail=store-off", "nothing", "")
+	f("set-cookie", all, script(200, "Set-Cookie", "a=b"), nil, "fwd=miss; detail=set-cookie", "nothing", "")
+	f("set-cookie of a 404", all, script(404, "Set-Cookie", "a=b"), nil, "fwd=miss; detail=set-cookie", "nothing", "")
+	f("private", all, script(200, "Cache-Control", "max-age=60, private"), nil, "fwd=miss; detail=private", "nothing", "")
+	f("no-store", all, script(200, "Cache-Control", "no-store"), nil, "fwd=miss; detail=no-store", "nothing", "")
+	f("vary", all, script(200, "Vary", "X-A"), nil, "fwd=miss; detail=vary", "nothing", "")
+	f("vary on all", all, script(200, "Vary", "*"), nil, "fwd=miss; detail=vary-star", "nothing", "")
+	f("vary on codings", all, script(200, "Vary", "accept-encoding"), []string{"Accept-Encoding", "gzip"}, "fwd=miss; stored", "hello", "")
+	f("vary on the key", header, script(200, "Vary", "X-A"), nil, "fwd=miss; stored", "hello", "")
+	f("vary on what is taken off", public, script(200, "Vary", "Cookie"), nil, "fwd=miss; stored", "hello", "")
+	f("404", all, script(404), nil, "fwd=miss; detail=negative", "nothing", "")
+	f("500", all, script(500), nil, "fwd=miss; detail=status", "nothing", "")
+	f("203", all, script(203), nil, "fwd=miss; detail=status", "nothing", "")
+	f("too large", small, ok, nil, "fwd=miss; detail=too-large", "nothing", "")
+	f("coding", all, script(200, "Content-Encoding", "br"), nil, "fwd=miss; detail=encoding", "nothing", "")
+	f("codings", all, script(200, "Content-Encoding", "gzip, gzip"), nil, "fwd=miss; detail=encoding", "nothing", "")
+	f("authorization", all, ok, []string{"Authorization", "Basic eA=="}, "fwd=miss; detail=credentials", "nothing", " Authorization=Basic eA==")
+	f("cookie", all, ok, []string{"Cookie", "a=b"}, "fwd=miss; detail=credentials", "nothing", " Cookie=a=b")
+	f("public", public, ok, []string{"Authorization", "Basic eA==", "Cookie", "a=b"}, "fwd=miss; stored", "hello", "")
+	f("no-store asked", all, ok, []string{"Cache-Control", "no-store"}, "fwd=miss; detail=no-store", "nothing", "")
+	f("a cookie and another", cookie, ok, []string{"Cookie", "a=; b=c"}, "fwd=miss; detail=credentials", "nothing", " Cookie=a=; b=c")
+	f("the key's cookie", cookie, ok, []string{"Cookie", "a="}, "fwd=miss; stored", "hello", " Cookie=a=")
+}
+
+// No answer reaches somebody who could not have asked for it, whoever asks at once.
+func TestNobodysAnswerIsAnothers(t *testing.T) {
+	gate := make(chan struct{})
+	b := newBacked(t, func(w http.ResponseWriter, r *http.Request) {
+		<-gate
+		w.Header().Set("Set-Cookie", "s="+r.Header.Get("X-A"))
+		io.WriteString(w, "of "+r.Header.Get("X-A")+r.Header.Get("Authorization"))
+	}, minute()).listen()
+	var wg sync.WaitGroup
+	for i := range 50 {
+		wg.Go(func() {
+			me := fmt.Sprint(i)
+			if r := b.get("/a?k=1", "X-A", me); r.body != "of "+me || r.header.Get("Set-Cookie") != "s="+me {
+				t.Errorf("%s has %s", me, r)
+			}
+			if r := b.get("/a?k=1", "Authorization", me); r.body != "of "+me {
+				t.Errorf("%s has %s", me, r)
+			}
+		})
+	}
+	await.Until(t, func() bool { return len(b.servers[0].Commands("mg")) > 10 })
+	close(gate)
+	wg.Wait()
+	if b.stored("1") != "nothing" {
+		t.Errorf("stored is %q", b.stored("1"))
+	}
+}
+
+// What the fallback has not is remembered, and memcached is asked first all the same.
+func TestNegative(t *testing.T) {
+	b := newBacked(t, says(410, "gone"), minute()).listen()
+	b.wants("first", `410 "gone" fwd=miss; detail=negative`, b.get("/a?k=1"))
+	b.settled()
+	for range 3 {
+		b.wants("then", `410 "gone" hit; detail=negative`, b.get("/a?k=1"))
+	}
+	b.set("1", "there", 0, time.Hour)
+	b.wants("when it is there", `200 "there" hit; detail=memcached`, b.get("/a?k=1"))
+	if n := len(b.requests()); n != 1 {
+		t.Errorf("the fallback was asked %d times", n)
+	}
+}
+
+// What is no location's, and what does not read, is passed in both directions.
+func TestPassed(t *testing.T) {
+	b := newBacked(t, func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(w, r.Body)
+		fmt.Fprint(w, r.Method, r.RequestURI)
+	}, minute()).listen()
+	b.wants("another path", `200 "GET/b?k=1" fwd=bypass; detail=no-location`, b.get("/b?k=1"))
+	b.wants("another method", `200 "postedPOST/a?k=1" fwd=method; detail=passed`, b.get("POST /a?k=1"))
+	b.wants("no key", `200 "GET/a" fwd=miss; detail=no-key`, b.get("/a"))
+	if r := b.get("HEAD /a?k=1"); r.status != 200 || r.header.Get("Cache-Status") != "kasoku; fwd=miss; detail=passed" {
+		t.Errorf("HEAD: %s", r)
+	}
+	if b.stored("1") != "nothing" {
+		t.Errorf("stored is %q", b.stored("1"))
+	}
+}
+
+// Trouble with memcached is a miss that says so.
+func TestServerInTrouble(t *testing.T) {
+	b := newBacked(t, says(200, "hello"), minute(func(l *Location) { l.NegativeTTL = 0 })).listen()
+	b.set("1", "\x80\x04pickled", 1, 0)
+	b.svc.settings.Load().cfg.Values = 0
+	b.servers[0].Stop()
+	b.wants("down", `200 "hello" fwd=miss; detail=down; stored`, b.get("/a?k=1"))
+	b.settled()
+	if n := b.count("kasoku_memcached_stores_total", "outcome", "server-failed"); n != 1 {
+		t.Errorf("%d failures are counted", n)
+	}
+	b.servers[0].Restart()
+	b.servers[0].Script(func(command string) (string, bool) { return "nonsense\r\n", strings.HasPrefix(command, "mg") })
+	if !await.Until(t, func() bool { return b.get("/a?k=1").String() == `200 "hello" fwd=miss; detail=garbled; stored` }) {
+		t.Error("it is never garbled")
+	}
+}

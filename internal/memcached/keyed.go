@@ -1,0 +1,105 @@
+package memcached
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/memcached/key"
+)
+
+// keyed are the fields of requests that a location's key is made of, and those that say
+// who asks. Requests with the same key differ in none of the former.
+type keyed struct {
+	headers []string // in lower case
+	cookies []string
+	who     []string // in lower case
+}
+
+// keyedBy are those of a key's template. who are fields that say who asks beside
+// Authorization and Cookie.
+func keyedBy(t *key.Template, who []string) keyed {
+	k := keyed{cookies: t.Cookies(), who: []string{"authorization"}}
+	for _, name := range t.Headers() {
+		k.headers = append(k.headers, strings.ToLower(name))
+	}
+	for _, name := range who {
+		k.who = append(k.who, strings.ToLower(name))
+	}
+	return k
+}
+
+// has tells whether the key has a field, whose name is in lower case.
+func (k *keyed) has(name string) bool {
+	return slices.Contains(k.headers, name) || name == "cookie" && len(k.cookies) > 0
+}
+
+// personal tells whether a field says who asks and is not in the key as a whole.
+func (k *keyed) personal(f *http1.Field) bool {
+	for _, name := range k.who {
+		if f.Is(name) {
+			return !slices.Contains(k.headers, name)
+		}
+	}
+	return f.Is("Cookie") && !slices.Contains(k.headers, "cookie")
+}
+
+// covers tells whether the key has all that a request says of who asks, so that the
+// same answer is for all who have that key.
+func (k *keyed) covers(fields http1.Fields) bool {
+	for i := range fields {
+		f := &fields[i]
+		if k.personal(f) && !(f.Is("Cookie") && len(k.anonymous(f.Value)) == len(bytes.TrimSpace(f.Value))) {
+			return false
+		}
+	}
+	return true
+}
+
+// shared is what the fallback is asked with in everybody's name: fields without what only
+// one has, and without codings, so that the answer is of use to all.
+func (k *keyed) shared(fields http1.Fields) http1.Fields {
+	kept := make(http1.Fields, 0, len(fields))
+	for i := range fields {
+		f := fields[i]
+		switch {
+		case f.Is("Accept-Encoding"):
+			continue
+		case f.Is("Cookie") && k.personal(&f):
+			if f.Value = k.anonymous(f.Value); len(f.Value) == 0 {
+				continue
+			}
+		case k.personal(&f):
+			continue
+		}
+		kept = append(kept, f)
+	}
+	return kept
+}
+
+// anonymous are those cookies of a line that the key has. If it has all, they are as they
+// came.
+func (k *keyed) anonymous(line []byte) []byte {
+	line = bytes.TrimSpace(line)
+	var kept []byte
+	all := true
+	for rest := line; len(rest) > 0; {
+		var pair []byte
+		pair, rest, _ = bytes.Cut(rest, []byte{';'})
+		pair = bytes.TrimSpace(pair)
+		name, _, _ := bytes.Cut(pair, []byte{'='})
+		if !slices.Contains(k.cookies, string(name)) {
+			all = false
+			continue
+		}
+		if len(kept) > 0 {
+			kept = append(kept, "; "...)
+		}
+		kept = append(kept, pair...)
+	}
+	if all {
+		return line
+	}
+	return kept
+}

@@ -1,0 +1,156 @@
+package memcached
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/memcached/client"
+)
+
+// renewals are the values that this process is renewing, or has failed to renew.
+type renewals struct {
+	mu     sync.Mutex           // leaf
+	until  map[string]time.Time // by key: until when the value is left alone
+	timers map[*renewal]*time.Timer
+	closed bool
+}
+
+const (
+	// mostRenewals is how many values are remembered.
+	mostRenewals = 10_000
+	// longestRenewal is after what time a renewal that has not ended is forgotten.
+	longestRenewal = 2 * time.Minute
+	// leastPause and mostPause are for how long a value is left alone that could not be
+	// renewed: a quarter of the time for which it is served stale, but no less and no more.
+	leastPause, mostPause = time.Second, 5 * time.Second
+	// mostPatience is for how long a value that somebody else has to renew is served
+	// stale before this process does: that one may have died. It is half of the time
+	// for which it is served stale, but no more.
+	mostPatience = 15 * time.Second
+)
+
+// renewal is one attempt of this process to renew a value. Whoever runs the flight ends
+// it. Nil is none.
+type renewal struct {
+	all     *renewals
+	metrics *metrics
+	set     *settings
+	loc     *location
+	wire    []byte
+	server  int
+	cas     uint64    // of the value that is there; 0: not known
+	gone    time.Time // when that ends; zero: not known
+	ended   atomic.Bool
+}
+
+// renew has a value that is past its ttl renewed in the background if this process has to: it was
+// the first to ask for it (won), or whoever was has not done it. l is the value's life.
+func (c *call) renew(won bool, cas uint64, l life) {
+	engine := c.set.back(c.loc.Fallback)
+	if engine == nil || c.loc.Store == nil || !won && !c.loc.overdue(l) {
+		return
+	}
+	f := c.fill(engine)
+	r := &renewal{all: &c.svc.renewals, metrics: c.svc.metrics, set: f.set, loc: f.loc, wire: f.wire, server: f.server, cas: cas}
+	now := time.Now()
+	if l.known {
+		r.gone = now.Add(l.left + c.loc.Store.Stale)
+	}
+	if !r.all.begin(r, now) {
+		return
+	}
+	f.renewal = r
+	hash := c.x.Record.KeyHash
+	if !engine.Refresh(c.x, c.plan(f)) {
+		r.end(false)
+	}
+	c.x.Record.Service, c.x.Record.KeyHash = c.svc.name, hash
+}
+
+// overdue tells whether a value should have been renewed by whoever has to.
+func (l *location) overdue(of life) bool {
+	return of.known && -of.left > min(l.Store.Stale/2, mostPatience)
+}
+
+// begin takes down that a value is being renewed. False: it is, or is left alone.
+func (r *renewals) begin(n *renewal, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed || now.Before(r.until[string(n.wire)]) || !r.room(now) {
+		return false
+	}
+	if r.until == nil {
+		r.until, r.timers = map[string]time.Time{}, map[*renewal]*time.Timer{}
+	}
+	r.until[string(n.wire)] = now.Add(longestRenewal)
+	return true
+}
+
+// room tells whether there is room for one more. mu is held.
+func (r *renewals) room(now time.Time) bool {
+	if len(r.until) < mostRenewals {
+		return true
+	}
+	for k, t := range r.until {
+		if !now.Before(t) {
+			delete(r.until, k)
+		}
+	}
+	return len(r.until) < mostRenewals
+}
+
+// end ends the renewal. After a failure the value is marked again, after a pause, so that
+// the next reader of all processes tries once more.
+func (n *renewal) end(ok bool) {
+	if n == nil || n.ended.Swap(true) {
+		return
+	}
+	if ok {
+		n.metrics.renewed.Inc()
+	} else {
+		n.metrics.unrenewed.Inc()
+	}
+	r := n.all
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if ok {
+		delete(r.until, string(n.wire))
+		return
+	}
+	if r.closed {
+		return
+	}
+	pause := n.loc.pause()
+	r.until[string(n.wire)] = time.Now().Add(pause)
+	r.timers[n] = time.AfterFunc(pause, n.mark)
+}
+
+// pause is for how long a value is left alone that could not be renewed.
+func (l *location) pause() time.Duration { return min(max(l.Store.Stale/4, leastPause), mostPause) }
+
+// mark lets the next reader win the renewal again.
+func (n *renewal) mark() {
+	r := n.all
+	r.mu.Lock()
+	delete(r.until, string(n.wire))
+	delete(r.timers, n)
+	r.mu.Unlock()
+	left := time.Until(n.gone)
+	if n.cas == 0 || n.gone.IsZero() || left < time.Second {
+		return
+	}
+	x := client.NewCall()
+	defer x.Release()
+	n.set.client.MarkStale(x, n.server, n.wire, left, n.cas) // if it fails, the value's end comes
+}
+
+// close lets values alone that could not be renewed.
+func (r *renewals) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	for _, t := range r.timers {
+		t.Stop()
+	}
+}

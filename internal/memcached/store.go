@@ -1,0 +1,153 @@
+package memcached
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"runtime"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/httpcache"
+	"github.com/kasoku/kasoku/internal/memcached/client"
+	"github.com/kasoku/kasoku/internal/memcached/value"
+)
+
+// Outcome is what became of an answer that was to be stored in memcached.
+type Outcome uint8
+
+// The outcomes.
+const (
+	Kept Outcome = iota
+	AlreadyThere
+	Overtaken
+	Vanished
+	Oversized
+	Cut
+	Undecodable
+	Misread
+	ServerFailed
+)
+
+// OutcomeInfo is what the outside sees of an outcome.
+type OutcomeInfo struct {
+	Outcome    Outcome
+	Name, Help string
+}
+
+// Outcomes holds every outcome at its own index.
+var Outcomes = []OutcomeInfo{
+	{Kept, "stored", "It was stored."},
+	{AlreadyThere, "already-there", "Somebody else has stored a value meanwhile, which stays (mode: add)."},
+	{Overtaken, "overtaken", "The value that was to be renewed has been changed meanwhile; the newer one stays."},
+	{Vanished, "vanished", "The value that was to be renewed is there no more."},
+	{Oversized, "too-large", "It is longer than max_size, or than what the server takes."},
+	{Cut, "incomplete", "Its body ended before its end, or was too long to be held."},
+	{Undecodable, "undecodable", "It is not what its Content-Encoding says, or too long without."},
+	{Misread, "misread", "Readers would take it for something else, by its first bytes (values: bytes takes everything as it is)."},
+	{ServerFailed, "server-failed", "The server was down, did not answer in time or refused it."},
+}
+
+// String is the outcome's name.
+func (o Outcome) String() string { return Outcomes[o].Name }
+
+// became are the outcomes of what servers say.
+var became = [...]Outcome{
+	client.Stored: Kept, client.NotStored: AlreadyThere, client.Exists: Overtaken, client.NotFound: Vanished,
+	client.TooLarge: Oversized, client.StoreDown: ServerFailed, client.StoreTimeout: ServerFailed,
+	client.StoreGarbled: ServerFailed, client.StoreRefused: ServerFailed, client.StoreBadKey: ServerFailed, client.Unsupported: ServerFailed,
+}
+
+// came stores an answer that all who waited for it have. The flight lasts until then.
+func (f *filling) came(b *httpcache.Body, coding value.Coding) {
+	o := f.keep(b, coding)
+	f.svc.metrics.stores[o].Inc()
+	f.renewal.end(o == Kept || o == Overtaken || o == Vanished)
+}
+
+// keep stores a body, and keeps a copy in this process if that is wanted.
+func (f *filling) keep(b *httpcache.Body, coding value.Coding) Outcome {
+	if b == nil {
+		return Cut
+	}
+	defer runtime.KeepAlive(b)
+	plain, why := f.plain(b, coding)
+	if why != Kept {
+		return why
+	}
+	flags := f.set.cfg.Values.Flags()
+	v, unfit := f.set.cfg.Values.Look(flags, plain)
+	if unfit != value.OK || v.Coding != value.Identity || !bytes.Equal(v.Body, plain) {
+		return Misread
+	}
+	born := f.svc.space.Cache().Now()
+	x := client.NewCall()
+	defer x.Release()
+	mode, cas := f.mode()
+	o := became[f.set.client.Store(x, f.server, f.wire, plain, flags, f.ttl(), mode, cas)]
+	if o == Kept && f.loc.NearTTL > 0 {
+		f.keepNear(&v, born)
+	}
+	return o
+}
+
+// plain is a body without its coding.
+func (f *filling) plain(b *httpcache.Body, coding value.Coding) ([]byte, Outcome) {
+	most := f.loc.Store.MaxSize
+	if b.Len() > most {
+		return nil, Oversized
+	}
+	text, ok := b.Bytes()
+	if !ok {
+		var all bytes.Buffer
+		if b.WriteRange(&all, 0, b.Len()) != nil {
+			return nil, Cut
+		}
+		text = all.Bytes()
+	}
+	if coding == value.Identity {
+		return text, Kept
+	}
+	v := value.Value{Body: text, Coding: coding, Length: -1}
+	plain, err := v.AppendPlain(nil, most)
+	switch {
+	case errors.Is(err, value.ErrTooLarge):
+		return nil, Oversized
+	case err != nil:
+		return nil, Undecodable
+	}
+	return plain, Kept
+}
+
+// mode is on what condition a value is stored.
+func (f *filling) mode() (client.Mode, uint64) {
+	switch {
+	case f.renewal != nil && f.renewal.cas != 0:
+		return client.CAS, f.renewal.cas
+	case f.renewal != nil, f.loc.Store.Replace:
+		return client.Set, 0
+	}
+	return client.Add, 0
+}
+
+// ttl is for how long a value is stored. Only who can be asked with a time before its end
+// at which it is to be renewed keeps it for longer.
+func (f *filling) ttl() time.Duration {
+	ttl := f.loc.Store.TTL
+	if f.set.client.Meta(f.server) {
+		ttl += f.loc.Store.Stale
+	}
+	return ttl
+}
+
+// keepNear keeps a copy of what was stored.
+func (f *filling) keepNear(v *value.Value, born int64) {
+	o := new(object)
+	if o.forms(v, v.Body, math.MaxInt64) != FromMemcached {
+		return
+	}
+	o.born, o.life = born, life{true, f.loc.Store.TTL}
+	n := f.loc.filling(o, time.Duration(f.svc.space.Cache().Now()-born))
+	if !n.NoStore {
+		f.svc.space.Store(f.stamp, f.loc.appendNear(nil, f.wire), &n)
+	}
+}
