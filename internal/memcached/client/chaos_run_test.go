@@ -25,7 +25,7 @@ func valueOf(key string, n int) string { return strings.Repeat(key+" ", 1+n*n%97
 // replies are cut, spoilt, doubled, lost and mixed, and the server is restarted. A get may
 // fail, but what it gives is right. KASOKU_MEMCACHED_GETS wants more answers.
 func TestNeverAnothersValue(t *testing.T) {
-	gets := 120_000
+	gets := 60_000
 	if n, err := strconv.Atoi(os.Getenv("KASOKU_MEMCACHED_GETS")); err == nil {
 		gets = n
 	}

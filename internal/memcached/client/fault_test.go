@@ -17,8 +17,8 @@ func TestOneGet(t *testing.T) {
 		play(t, name, Config{Protocol: Text}, []string{hello + then}, func(t *testing.T, c *Client, s *scripted) {
 			start := time.Now()
 			r, got := get(c, "a")
-			if r != want || got != value || time.Since(start) != after || s.dials != dials {
-				t.Errorf("%s %q after %s, %d connections; want %s %q after %s, %d", r, got, time.Since(start), s.dials, want, value, after, dials)
+			if r != want || got != value || time.Since(start) != after || int(s.dials.Load()) != dials {
+				t.Errorf("%s %q after %s, %d connections; want %s %q after %s, %d", r, got, time.Since(start), int(s.dials.Load()), want, value, after, dials)
 			}
 		})
 	}
@@ -60,8 +60,8 @@ func TestConnect(t *testing.T) {
 		play(t, name, cfg, scripts, func(t *testing.T, c *Client, s *scripted) {
 			start := time.Now()
 			r, _ := get(c, "a")
-			if r != want || time.Since(start) != after || s.dials != dials {
-				t.Errorf("%s after %s, %d connections; want %s after %s, %d", r, time.Since(start), s.dials, want, after, dials)
+			if r != want || time.Since(start) != after || int(s.dials.Load()) != dials {
+				t.Errorf("%s after %s, %d connections; want %s after %s, %d", r, time.Since(start), int(s.dials.Load()), want, after, dials)
 			}
 		})
 	}
@@ -105,8 +105,8 @@ func TestAgain(t *testing.T) {
 				t.Errorf("at first: %s %q", r, v)
 			}
 			synctest.Wait()
-			if r, v := get(c, "b"); r != want || r == Hit && v != "two" || s.dials != dials {
-				t.Errorf("%s %q, %d connections; want %s, %d", r, v, s.dials, want, dials)
+			if r, v := get(c, "b"); r != want || r == Hit && v != "two" || int(s.dials.Load()) != dials {
+				t.Errorf("%s %q, %d connections; want %s, %d", r, v, int(s.dials.Load()), want, dials)
 			}
 		})
 	}
@@ -128,8 +128,8 @@ func TestBreaker(t *testing.T) {
 			if up := c.State()[0].Up; !up {
 				t.Errorf("down before failure %d", n)
 			}
-			if r, _ := get(c, "a"); r != Down || s.dials != n {
-				t.Errorf("failure %d: %s after %d attempts to connect", n, r, s.dials)
+			if r, _ := get(c, "a"); r != Down || int(s.dials.Load()) != n {
+				t.Errorf("failure %d: %s after %d attempts to connect", n, r, int(s.dials.Load()))
 			}
 		}
 		if state := c.State()[0]; state.Up || !strings.Contains(state.Trouble, "refused") {
@@ -143,11 +143,11 @@ func TestBreaker(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		// One probe is refused after the pause, one answered by nobody, the third good.
-		if took := time.Since(start); s.dials != 6 || took < 1600*time.Millisecond || took > 1910*time.Millisecond {
-			t.Errorf("up after %s and %d connections", took, s.dials)
+		if took := time.Since(start); int(s.dials.Load()) != 6 || took < 1600*time.Millisecond || took > 1910*time.Millisecond {
+			t.Errorf("up after %s and %d connections", took, int(s.dials.Load()))
 		}
-		if r, v := get(c, "a"); r != Hit || v != "one" || s.dials != 6 {
-			t.Errorf("after it is back: %s %q, %d connections", r, v, s.dials)
+		if r, v := get(c, "a"); r != Hit || v != "one" || int(s.dials.Load()) != 6 {
+			t.Errorf("after it is back: %s %q, %d connections", r, v, int(s.dials.Load()))
 		}
 	})
 }
@@ -289,4 +289,32 @@ func TestUnpunctual(t *testing.T) {
 	f(260*time.Millisecond, true)
 	f(261*time.Millisecond, false, true)
 	f(400*time.Millisecond, false, true)
+}
+
+// TestOneMetaGet is TestOneGet for the meta protocol.
+func TestOneMetaGet(t *testing.T) {
+	f := func(name, then string, want Result, value string) {
+		t.Helper()
+		const hello = "> mn\\r\\n\n< MN\\r\\n\n> stats settings\\r\\n\n< END\\r\\n\n> mg a k f v t c\\r\\n\n"
+		play(t, name, Config{Protocol: Meta}, []string{hello + then}, func(t *testing.T, c *Client, s *scripted) {
+			if r, got := get(c, "a"); r != want || got != value {
+				t.Errorf("%s %q; want %s %q", r, got, want, value)
+			}
+		})
+	}
+	f("hit", `< VA 3 ka f7 t-1 c1\r\none\r\n`, Hit, "one")
+	f("empty hit", `< VA 0 ka f7 t-1 c1\r\n\r\n`, Hit, "")
+	f("stub that was won", `< VA 0 ka f7 t30 c1 W\r\n\r\n`, Miss, "")
+	f("stub that is waited for", `< VA 0 ka f7 t30 c1 Z\r\n\r\n`, Miss, "")
+	f("miss", `< EN\r\n`, Miss, "")
+	f("miss with its key", `< EN ka\r\n`, Miss, "")
+	f("miss with another key", `< EN kb\r\n`, Garbled, "")
+	f("another key", `< VA 3 kb f7 t-1 c1\r\none\r\n`, Garbled, "")
+	f("no key", `< VA 3 f7 t-1 c1\r\none\r\n`, Garbled, "")
+	f("hit without a value", `< HD ka f7\r\n`, Garbled, "")
+	f("no CRLF after the value", `< VA 3 ka f0 t-1 c1\r\none--EN\r\n`, Garbled, "")
+	f("a reply of text", `< VALUE a 0 3\r\none\r\nEND\r\n`, Garbled, "")
+	f("the end of one", `< END\r\n`, Garbled, "")
+	f("not found, as md says it", `< NF\r\n`, Garbled, "")
+	f("an error", `< CLIENT_ERROR bad command line format\r\n`, Refused, "")
 }

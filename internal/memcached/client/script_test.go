@@ -8,6 +8,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,18 +28,14 @@ import (
 type scripted struct {
 	t       *testing.T
 	scripts []string
-	mu      sync.Mutex
-	dials   int
+	dials   atomic.Int32
 	wg      sync.WaitGroup
 }
 
 var errNoScript = errors.New("connection refused")
 
 func (s *scripted) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
-	s.mu.Lock()
-	n := s.dials
-	s.dials++
-	s.mu.Unlock()
+	n := int(s.dials.Add(1)) - 1
 	if n >= len(s.scripts) || s.scripts[n] == "refuse" {
 		return nil, errNoScript
 	}

@@ -122,6 +122,7 @@ func (r *Reply) metaValue(rest []byte) bool {
 	return r.size(size) && r.metaFlags(rest) && CheckKey(r.Key) == nil
 }
 
+// metaFlags reads `flag...`.
 func (r *Reply) metaFlags(rest []byte) bool {
 	for len(rest) > 0 {
 		var flag []byte

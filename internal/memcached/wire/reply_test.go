@@ -87,7 +87,10 @@ VA 3 kkey cx
 VA 3 kkey t-2
 VA 3 kkey t4294967296
 VA 3 kkey  f1
-VA -3 kkey`, "\n") {
+VA -3 kkey
+EN  kkey
+EN kkey fx
+ENkkey`, "\n") {
 		f(line)
 	}
 	f("VALUE " + strings.Repeat("k", 251) + " 0 3")

@@ -121,7 +121,7 @@ func (s *Server) store(words []string, data string) string {
 func (s *Server) metaGet(words []string) string {
 	it := s.find(words[1])
 	if it == nil {
-		return "EN\r\n"
+		return "EN k" + words[1] + "\r\n" // as 1.6.18 says it
 	}
 	ttl := int64(-1)
 	if !it.Expires.IsZero() {
