@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"crypto/tls"
 	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -13,6 +15,7 @@ import (
 	"github.com/kasoku/kasoku/internal/memcached/key"
 	"github.com/kasoku/kasoku/internal/memcached/ring"
 	"github.com/kasoku/kasoku/internal/memcached/value"
+	"github.com/kasoku/kasoku/internal/testutil/certs"
 	"github.com/kasoku/kasoku/internal/testutil/memcachedtest"
 )
 
@@ -169,5 +172,36 @@ services:
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v; want %+v", got, want)
+	}
+}
+
+// A reload reads the files of the servers' encryption again, although their names are the
+// same.
+func TestMemcachedServerTLS(t *testing.T) {
+	cert, private := certs.SelfSigned(t, 1)
+	other, _ := certs.SelfSigned(t, 2)
+	pair, err := tls.X509KeyPair(cert, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := memcachedtest.StartTLS(t, &tls.Config{Certificates: []tls.Certificate{pair}})
+	m.Set("testapp::100::7", "value", 0, 0)
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, other, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Replace(strings.ReplaceAll(values1, `["SERVER"]`, `[{address: "`+m.Address()+`", tls: true}]`),
+		"    timeout: 1m\n", "    timeout: 1m\n    connect_timeout: 1m\n    server_tls: {ca: "+ca+"}\n", 1)
+	r := run(t, text)
+	const path = "/count?user_id=100&entry_id=7"
+	if got := r.fetch("counts", path); !strings.HasPrefix(got, "Service Unavailable") {
+		t.Errorf("%q from a server that nobody vouches for", got)
+	}
+	if err := os.WriteFile(ca, cert, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.mustReload(text)
+	if got := r.fetch("counts", path); got != "value" {
+		t.Errorf("%q after the reload", got)
 	}
 }

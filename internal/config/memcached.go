@@ -1,5 +1,7 @@
 package config
 
+import "crypto/sha256"
+
 // Memcached is a service of type memcached: HTTP answers made of what an application
 // keeps in memcached, without asking the application. What is not there, and what can't be
 // read in time, comes from a fallback. memcached.md tells the rules.
@@ -147,6 +149,8 @@ type ServerTLS struct {
 	Key string `yaml:"key"`
 	// The name that servers' certificates must have; left out, the address's host.
 	ServerName string `yaml:"server_name"`
+
+	files [sha256.Size]byte // what they hold: others make other settings of the same names
 }
 
 // Backend is how fallbacks are chosen and reached. They are called origins in what

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -168,6 +169,7 @@ func (k *checker) serverTLS(path string, m *Memcached) {
 			k.failf(path, "certificate and key can't be used: %v", err)
 		}
 	}
+	t.files = k.digest(t.CA, t.Cert, t.Key)
 	if t.CA == "" {
 		return
 	}
@@ -177,6 +179,21 @@ func (k *checker) serverTLS(path string, m *Memcached) {
 	} else if !x509.NewCertPool().AppendCertsFromPEM(data) {
 		k.failf(path+".ca", "holds no PEM certificate")
 	}
+}
+
+// digest tells what files hold. One that can't be read has been told.
+func (k *checker) digest(files ...string) (sum [sha256.Size]byte) {
+	all := sha256.New()
+	for _, file := range files {
+		var data []byte
+		if file != "" {
+			data, _ = os.ReadFile(k.config.Resolve(file))
+		}
+		one := sha256.Sum256(data)
+		all.Write(one[:])
+	}
+	all.Sum(sum[:0])
+	return sum
 }
 
 func (k *checker) fallback(path string, list []HTTPOrigin, listen Address) {

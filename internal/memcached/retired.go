@@ -36,13 +36,14 @@ func (r *retired) add(c *client.Client) {
 // close closes those that are left.
 func (r *retired) close() {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	for c, t := range r.clients {
+	left := r.clients
+	r.clients = nil
+	r.mu.Unlock()
+	for c, t := range left {
 		if t.Stop() {
 			c.Close()
 		}
 	}
-	r.clients = nil
 }
 
 // sameClient tells whether connections made for one configuration serve another one.

@@ -4,6 +4,7 @@ package memcachedtest
 
 import (
 	"bufio"
+	"crypto/tls"
 	"net"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 type Server struct {
 	t       testing.TB
 	meta    bool
+	secure  *tls.Config // nil: plain
 	address string
 
 	mu       sync.Mutex
@@ -43,7 +45,18 @@ type Item struct {
 // protocol.
 func Start(t testing.TB, meta bool) *Server {
 	t.Helper()
-	s := &Server{t: t, meta: meta, address: "127.0.0.1:0", items: map[string]*Item{}}
+	return start(t, &Server{meta: meta})
+}
+
+// StartTLS starts a server that speaks TLS.
+func StartTLS(t testing.TB, secure *tls.Config) *Server {
+	t.Helper()
+	return start(t, &Server{meta: true, secure: secure})
+}
+
+func start(t testing.TB, s *Server) *Server {
+	t.Helper()
+	s.t, s.address, s.items = t, "127.0.0.1:0", map[string]*Item{}
 	s.Restart()
 	t.Cleanup(s.Stop)
 	return s
@@ -61,6 +74,9 @@ func (s *Server) Restart() {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.secure != nil {
+		l = tls.NewListener(l, s.secure)
+	}
 	s.listener, s.conns, s.address = l, map[net.Conn]bool{}, l.Addr().String()
 	go s.accept(l)
 }
