@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/kasoku/kasoku/internal/admin"
@@ -14,6 +15,7 @@ import (
 	"github.com/kasoku/kasoku/internal/memcached/client"
 	"github.com/kasoku/kasoku/internal/memcached/key"
 	"github.com/kasoku/kasoku/internal/memcached/value"
+	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
 // explanation is an explanation on its way.
@@ -30,9 +32,29 @@ func (e *explanation) step(what, value, note string) {
 
 // is ends the explanation.
 func (e *explanation) is(why Reason) admin.Explanation {
+	if d := why.Info().Decision; d == telemetry.Miss || d == telemetry.Pass {
+		e.fallback()
+	}
 	e.step("answer", why.String(), why.Info().Help)
 	e.Decision = why.Info().Decision.String()
 	return e.Explanation
+}
+
+// fallback tells who answers what memcached doesn't.
+func (e *explanation) fallback() {
+	i := e.set.cfg.Fallback
+	if e.loc != nil {
+		i = e.loc.Fallback
+	}
+	if i == None {
+		e.step("fallback", "none", "")
+		return
+	}
+	var urls []string
+	for _, m := range e.set.cfg.Fallbacks[i].Group.Members {
+		urls = append(urls, m.URL)
+	}
+	e.step("fallback", strings.Join(urls, " "), "it is not asked for this")
 }
 
 // Explain tells how a request would be answered now. Its path is a path or a whole URL.
@@ -50,6 +72,7 @@ func (s *Service) Explain(_ context.Context, r admin.ExplainRequest) (admin.Expl
 		e.step("location", "none", err.Error())
 		return e.is(NoLocation), nil
 	case method != http.MethodGet && method != http.MethodHead:
+		e.loc = l
 		e.step("location", l.Path, "")
 		return e.is(OtherMethod), nil
 	}

@@ -27,7 +27,8 @@ func (s *Service) Ready() error {
 	return errors.New("no memcached server is up, and there is no fallback")
 }
 
-// Report reads the service's present state.
+// Report reads the service's present state. Its members are memcached's servers, then the
+// origins of fallbacks.
 func (s *Service) Report() admin.Report {
 	set := s.settings.Load()
 	u := s.space.Usage()
@@ -52,6 +53,9 @@ func (s *Service) Report() admin.Report {
 		}
 	}
 	r.Origin.URL = strings.Join(addresses, " ")
+	for _, e := range set.backs {
+		r.Members = append(r.Members, e.Report().Members...)
+	}
 	return r
 }
 

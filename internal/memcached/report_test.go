@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/admin"
+	"github.com/kasoku/kasoku/internal/httpcache"
 	"github.com/kasoku/kasoku/internal/memcached/client"
 	"github.com/kasoku/kasoku/internal/testutil/await"
 )
@@ -33,7 +34,7 @@ func TestExplain(t *testing.T) {
 		t.Helper()
 		r.Path = path
 		got, steps := explain(r)
-		want = strings.ReplaceAll(want, "SERVER", s.servers[0].Address())
+		want = strings.NewReplacer("SERVER", s.servers[0].Address(), "FALLBACK", "fallback none").Replace(want)
 		if got != decision || steps != want {
 			t.Errorf("%s: %s\n%swant %s\n%s", path, got, steps, decision, want)
 		}
@@ -41,12 +42,18 @@ func TestExplain(t *testing.T) {
 	f("hit", "location /k/{id}\nkey \"n:v.\"\ncopy none\nserver SERVER\nmemcached hit\nvalue identity\nanswer memcached\n", "/k/v", admin.ExplainRequest{})
 	s.ask(nil, "GET /k/v")
 	f("hit", "location /k/{id}\nkey \"n:v.\"\ncopy fresh\nanswer near\n", "http://host/k/v?x=1", admin.ExplainRequest{Method: "HEAD"})
-	f("miss", "location /k/{id}\nkey \"n:v.1\"\ncopy none\nserver SERVER\nmemcached miss\nanswer missing\n", "/k/v",
+	f("miss", "location /k/{id}\nkey \"n:v.1\"\ncopy none\nserver SERVER\nmemcached miss\nFALLBACK\nanswer missing\n", "/k/v",
 		admin.ExplainRequest{Headers: map[string]string{"A": "1"}})
-	f("miss", "location /h\nanswer no-key\n", "/h", admin.ExplainRequest{})
-	f("miss", "location /h\nkey \"n:a b\"\nanswer bad-key\n", "/h", admin.ExplainRequest{Headers: map[string]string{"A": "a b"}})
-	f("pass", "location /h\nanswer method\n", "/h", admin.ExplainRequest{Method: "POST"})
-	f("pass", "location none\nanswer no-location\n", "/x", admin.ExplainRequest{})
+	f("miss", "location /h\nFALLBACK\nanswer no-key\n", "/h", admin.ExplainRequest{})
+	f("miss", "location /h\nkey \"n:a b\"\nFALLBACK\nanswer bad-key\n", "/h", admin.ExplainRequest{Headers: map[string]string{"A": "a b"}})
+	f("pass", "location /h\nFALLBACK\nanswer method\n", "/h", admin.ExplainRequest{Method: "POST"})
+	f("pass", "location none\nFALLBACK\nanswer no-location\n", "/x", admin.ExplainRequest{})
+	s.cfg.Fallbacks = []httpcache.Config{fallbackOf("http://127.0.0.1:1", "http://127.0.0.1:2")}
+	s.cfg.Locations[1].Fallback = 0
+	if err := s.svc.Reconfigure(s.cfg); err != nil {
+		t.Fatal(err)
+	}
+	f("miss", "location /h\nfallback http://127.0.0.1:1 http://127.0.0.1:2\nanswer no-key\n", "/h", admin.ExplainRequest{})
 	if _, err := s.svc.Explain(context.Background(), admin.ExplainRequest{Path: "/h", Headers: map[string]string{"a b": "c"}}); !errors.Is(err, admin.ErrInput) {
 		t.Errorf("a header that is none: %v", err)
 	}
