@@ -9,7 +9,8 @@ SHELL := /bin/bash
 # DynamoDB Local in, the examples drawn for each property, the lists of requests
 # sent through random configurations, the records posted to a faulty Fluentd, how often
 # nodes are restarted that replicate to each other, and how often CouchDB-like nodes go
-# through their faults.
+# through their faults, and how many values are asked of faulty memcached servers, four
+# times.
 SOAK_OPS ?= 1000000
 SOAK_TIMEOUT ?= 60m
 SOAK_KILLS ?= 200
@@ -19,6 +20,7 @@ SOAK_CONFIGS ?= 20
 SOAK_RECORDS ?= 10000000
 SOAK_RESTARTS ?= 100
 SOAK_ROUNDS ?= 20
+SOAK_GETS ?= 5000000
 
 .PHONY: help build run test test-unit test-integration lint soak bench tools
 
@@ -45,11 +47,12 @@ test-unit:
 test-integration: tools
 	cd integration && go test -count=1 -timeout 12m ./...
 
-soak: tools ## the history check with SOAK_OPS (1,000,000) operations, SOAK_KILLS (200) kills of the embedded store, its comparison in SOAK_SEEDS (1001-1400), SOAK_RECORDS (10,000,000) records to a faulty Fluentd, SOAK_RESTARTS (100) restarts of CouchDB nodes, SOAK_ROUNDS (20) rounds of their faults, and new examples for the property tests
+soak: tools ## the history check with SOAK_OPS (1,000,000) operations, SOAK_KILLS (200) kills of the embedded store, its comparison in SOAK_SEEDS (1001-1400), SOAK_RECORDS (10,000,000) records to a faulty Fluentd, SOAK_RESTARTS (100) restarts of CouchDB nodes, SOAK_ROUNDS (20) rounds of their faults, SOAK_GETS (5,000,000) values of faulty memcached servers, and new examples for the property tests
 	KASOKU_KILLS=$(SOAK_KILLS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestKill$$' ./internal/dynamo/embedded
 	cd integration && KASOKU_HISTORY_OPS=$(SOAK_OPS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestHistory' ./history
 	RAPID_CHECKS=$(SOAK_CHECKS) go test -count=1 -timeout $(SOAK_TIMEOUT) ./internal/cache ./internal/dynamo/... ./internal/couch/... ./internal/httpcache/... ./internal/origin/... ./fluent/...
 	KASOKU_FLUENT_RECORDS=$(SOAK_RECORDS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestNothingIsMissingAfterFaults$$' ./fluent
+	KASOKU_MEMCACHED_GETS=$(SOAK_GETS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestNeverAnothersValue$$' ./internal/memcached/client
 	cd integration && KASOKU_SEED=random go test -count=$(SOAK_CONFIGS) -timeout $(SOAK_TIMEOUT) -run '^TestSameAnswers$$' ./configs
 	cd integration && KASOKU_RESTARTS=$(SOAK_RESTARTS) KASOKU_SEED=random go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestReplicationThroughRestarts$$' ./couch
 	cd integration && KASOKU_SEED=$(SOAK_SEEDS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestEmbedded$$' ./differential

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -170,4 +171,49 @@ func TestClientLogin(t *testing.T) {
 	f(&client.Auth{User: "ann", Password: "secret"}, client.Miss, "")
 	f(&client.Auth{User: "ann", Password: "other"}, client.Down, "authentication failure")
 	f(nil, client.Down, "unauthenticated")
+}
+
+// TestClientProxy asks through twemproxy, which closes the connection upon what it does not
+// know.
+func TestClientProxy(t *testing.T) {
+	f := func(p client.Protocol) {
+		t.Helper()
+		c, x := asks(t, client.Config{Protocol: p}, client.Server{Address: StartProxy(t, StartMany(t, 2)).Addr})
+		for _, key := range []string{"a", "b", "c"} {
+			if r := c.Store(x, 0, []byte(key), []byte("value of "+key), 3, time.Minute, client.Set, 0); r != client.Stored {
+				t.Errorf("%s: store %s: %s", p, key, r)
+			}
+			if r := c.Get(x, 0, []byte(key), client.GetOptions{}); r != client.Hit || string(x.Value()) != "value of "+key || x.Flags() != 3 {
+				t.Errorf("%s: get %s: %s %q", p, key, r, x.Value())
+			}
+		}
+		if r := c.Get(x, 0, []byte("none"), client.GetOptions{}); r != client.Miss {
+			t.Errorf("%s: get none: %s", p, r)
+		}
+		if s := c.State()[0]; s.Protocol != "text" || s.Connections != 1 || s.Trouble != "" {
+			t.Errorf("%s: %+v", p, s)
+		}
+		together(t, c)
+	}
+	f(client.Auto)
+	f(client.Text)
+}
+
+// together asks for many keys at once, which a proxy gets from several servers.
+func together(t *testing.T, c *client.Client) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for range 20 {
+		for _, key := range []string{"a", "b", "c", "none"} {
+			wg.Go(func() {
+				x := client.NewCall()
+				defer x.Release()
+				r := c.Get(x, 0, []byte(key), client.GetOptions{})
+				if key == "none" && r != client.Miss || key != "none" && (r != client.Hit || string(x.Value()) != "value of "+key) {
+					t.Errorf("%s: %s %q", key, r, x.Value())
+				}
+			})
+		}
+	}
+	wg.Wait()
 }
