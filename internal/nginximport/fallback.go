@@ -87,7 +87,7 @@ func (t *translator) target(target string, line int, server scope) *fallback {
 	return nil
 }
 
-const proxyKnown = "proxy_pass proxy_set_header proxy_connect_timeout proxy_read_timeout proxy_next_upstream proxy_next_upstream_tries proxy_next_upstream_timeout set "
+const proxyKnown = "internal proxy_pass proxy_set_header proxy_connect_timeout proxy_read_timeout proxy_next_upstream proxy_next_upstream_tries proxy_next_upstream_timeout set "
 
 // proxied reads a location that hands requests on. path is what nginx replaces by a URI in
 // proxy_pass: as long as both are the same nothing is replaced.

@@ -48,7 +48,9 @@ func (t *translator) server(line int, s scope) {
 	passed := func(d *nginxconf.Directive) bool { return d.Block.Last("memcached_pass") != nil }
 	locations := s.own().Named("location")
 	if !slices.ContainsFunc(locations, passed) {
-		t.note(line, "server: no location has memcached_pass; nothing of it is translated")
+		if t.note(line, "server: no location has memcached_pass; nothing of it is translated"); nested(s.own()) {
+			t.handedOn(locations, s)
+		}
 		return
 	}
 	for _, d := range locations {
@@ -306,11 +308,18 @@ func (t *translator) handedOn(locations []*nginxconf.Directive, s scope) *fallba
 		case d.Block.Last("memcached_pass") != nil || strings.HasPrefix(path, "@"):
 		case path == "/" && len(d.Args) == 1 && d.Block.Last("proxy_pass") != nil:
 			rest = t.proxied(d, s.in(d.Block), "/")
+		case nested(d.Block):
+			t.note(d.Line, "location %s: memcached_pass in a block of its own (if, another location) is not translated", strings.Join(d.Args, " "))
 		default:
-			t.note(d.Line, "location %s is not about memcached and is not translated; what is asked for there goes to the service's fallback, if it has one", strings.Join(d.Args, " "))
+			t.note(d.Line, "location %s is not about memcached and is not translated: its paths are answered by a location below that fits, or else by the service's fallback", strings.Join(d.Args, " "))
 		}
 	}
 	return rest
+}
+
+// nested tells whether there is a memcached_pass in a block.
+func nested(b nginxconf.Block) bool {
+	return b.Last("memcached_pass") != nil || slices.ContainsFunc(b, func(d *nginxconf.Directive) bool { return nested(d.Block) })
 }
 
 // fallbackTimes are those of the service's first fallback: there is one set of them.
