@@ -112,6 +112,7 @@ func (f *fill) ask(context.Context, *cache.Stamp) (cache.Filling, error) {
 	}
 	ttl, known := g.TTL()
 	o.born, o.life = born, f.loc.lifeOf(ttl, known)
+	f.loc.scan(o)
 	spent := time.Duration(f.svc.space.Cache().Now() - born)
 	got := &filled{object: o, why: FromMemcached, won: g.Won(), cas: casOf(g)}
 	if g.Won() || g.Waiting() || g.Stale() {
@@ -126,10 +127,8 @@ func (f *fill) ask(context.Context, *cache.Stamp) (cache.Filling, error) {
 // filling is how a copy is put into the cache, a while after it was born. It lives as
 // long as the value in memcached at most.
 func (l *location) filling(o *object, spent time.Duration) cache.Filling {
-	if f := l.JSONP; f != nil {
-		s := f.NewScanner()
-		_, _ = s.Write(o.plain) // it never fails
-		o.json, o.scanned = s.Body(), true
+	if !o.scanned {
+		l.scan(o)
 	}
 	ttl := l.NearTTL
 	if o.life.known {
@@ -137,6 +136,16 @@ func (l *location) filling(o *object, spent time.Duration) cache.Filling {
 	}
 	ttl -= spent
 	return cache.Filling{Value: o, Weight: o.weight(), TTL: ttl, NoStore: ttl <= 0}
+}
+
+// scan looks through an object that many will answer with, which then changes no more.
+func (l *location) scan(o *object) {
+	if l.JSONP == nil {
+		return
+	}
+	s := l.JSONP.NewScanner()
+	_, _ = s.Write(o.plain) // it never fails
+	o.json, o.scanned = s.Body(), true
 }
 
 // casOf is the number of the value that a get has found, 0 if it is not known.

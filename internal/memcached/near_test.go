@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/admin"
+	"github.com/kasoku/kasoku/internal/jsonp"
 	"github.com/kasoku/kasoku/internal/memcached/client"
 	"github.com/kasoku/kasoku/internal/testutil/await"
 	"github.com/kasoku/kasoku/internal/testutil/memcachedtest"
@@ -82,6 +83,31 @@ func TestNearOnce(t *testing.T) {
 	let()
 	wg.Wait()
 	if gets := s.servers[0].Commands("mg "); len(gets) != 1 {
+		t.Errorf("memcached was asked %d times", len(gets))
+	}
+}
+
+// What is past its ttl is answered to all who wait and not kept, wrapped as well.
+func TestNearStale(t *testing.T) {
+	s := newSite(t, 1, Location{
+		Path: "/k", Key: "${arg.k}", ContentType: "application/json", NearTTL: 10 * time.Second, Store: &Store{TTL: time.Minute, Stale: time.Hour},
+		Fallback: None, JSONP: dotted(t, jsonp.Dotted),
+	}).start()
+	s.set("v", `{"a":1}`, 0, time.Hour-time.Second)
+	for range 2 {
+		let := s.held()
+		var wg sync.WaitGroup
+		before := s.cache.Stats().Coalesced
+		for range 20 {
+			wg.Go(func() {
+				s.asks(hit("ttl=-1; detail=stale; jsonp=wrapped", `/**/cb({"a":1});`), status, "GET /k?k=v&callback=cb")
+			})
+		}
+		await.Until(t, func() bool { return s.cache.Stats().Coalesced == before+19 })
+		let()
+		wg.Wait()
+	}
+	if gets := s.servers[0].Commands("mg "); len(gets) != 2 {
 		t.Errorf("memcached was asked %d times", len(gets))
 	}
 }

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// Server is a memcached on loopback. Its time is its own: see Advance.
+// Server is a memcached on loopback. Its time is its own, so that a slow machine ends no
+// value's life: see Advance.
 type Server struct {
 	t       testing.TB
 	meta    bool
@@ -25,6 +26,7 @@ type Server struct {
 	items    map[string]*Item
 	script   func(command string) (reply string, scripted bool)
 	commands []string
+	began    time.Time
 	ahead    time.Duration
 	cas      uint64
 }
@@ -56,7 +58,7 @@ func StartTLS(t testing.TB, secure *tls.Config) *Server {
 
 func start(t testing.TB, s *Server) *Server {
 	t.Helper()
-	s.t, s.address, s.items = t, "127.0.0.1:0", map[string]*Item{}
+	s.t, s.began, s.address, s.items = t, time.Now(), "127.0.0.1:0", map[string]*Item{}
 	s.Restart()
 	t.Cleanup(s.Stop)
 	return s
@@ -172,8 +174,8 @@ func (s *Server) serve(nc net.Conn) {
 	_ = out.Flush() // the client may be gone
 }
 
-// now is the server's time; mu is held.
-func (s *Server) now() time.Time { return time.Now().Add(s.ahead) }
+// now is the server's time, which stands still but for Advance; mu is held.
+func (s *Server) now() time.Time { return s.began.Add(s.ahead) }
 
 // find finds what has a key and has not expired; mu is held.
 func (s *Server) find(key string) *Item {
