@@ -58,6 +58,7 @@ soak: tools ## the history check with SOAK_OPS (1,000,000) operations, SOAK_KILL
 	cd integration && KASOKU_SEED=$(SOAK_SEEDS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestEmbedded$$' ./differential
 	cd integration && KASOKU_COUCH_ROUNDS=$(SOAK_ROUNDS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestHistory' ./couch/history
 	cd integration && KASOKU_BLOG=full KASOKU_RESTARTS=10 go test -v -count=1 -timeout $(SOAK_TIMEOUT) ./couch/service
+	cd integration && KASOKU_BLOG=full go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestWalkThrough$$' ./memcached
 	cd integration && KASOKU_COUCH_STEPS=10000 go test -count=1 -timeout $(SOAK_TIMEOUT) ./couch/compare
 
 bench: tools ## compare with DynamoDB Local and other proxies; prints one table

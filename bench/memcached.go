@@ -35,6 +35,7 @@ func memcachedScenarios() []scenario {
 	return []scenario{
 		{name: countHit, conns: 64, traffic: countHits("")},
 		{name: countJSONP, conns: 64, traffic: countHits("cb_func_hoge")},
+		killedScenario,
 	}
 }
 
@@ -79,7 +80,11 @@ func (l *lab) compareMemcached() error {
 		targets = append(targets, target{name: c.name, addr: p.Addr, proc: p})
 	}
 	for _, c := range chosen(memcachedScenarios(), "memcached", l.only) {
-		if err := l.contest(c, targets, nil); err != nil {
+		run := l.contest
+		if c.name == killedScenario.name {
+			run = func(scenario, []target, *proc.Process) error { return l.killOne(servers) }
+		}
+		if err := run(c, targets, nil); err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
 	}
@@ -192,11 +197,11 @@ func countsOf(servers []*proc.Process, i int) (keys []int, err error) {
 // default.
 func (l *lab) startCounts(near string) func(servers []*proc.Process) (*proc.Process, error) {
 	return func(servers []*proc.Process) (*proc.Process, error) {
-		return l.startService("counts-"+near, func(listen, admin string) string { return countsText(listen, admin, servers, near) })
+		return l.startService("counts-"+near, func(listen, admin string) string { return countsText(listen, admin, servers, near, "") })
 	}
 }
 
-func countsText(listen, admin string, servers []*proc.Process, near string) string {
+func countsText(listen, admin string, servers []*proc.Process, near, fallback string) string {
 	text := fmt.Sprintf("admin: {listen: %q}\ncache: {memory: 256MiB}\naccess_log: {to: none}\nservices:\n"+
 		"  counts:\n    type: memcached\n    listen: %q\n    distribution: {name: cmf-ketama, points: %d}\n    namespace: %q\n    servers:\n",
 		admin, listen, countPoints, countNamespace)
@@ -212,6 +217,9 @@ func countsText(listen, admin string, servers []*proc.Process, near string) stri
 		text += "      - path: " + path + "\n" + `        key: "${arg.user_id}::${arg.entry_id}"
         content_type: text/javascript
         near_ttl: ` + near + "\n" + jsonp
+		if fallback != "" {
+			text += "        fallback: " + fallback + "\n"
+		}
 	}
 	return text
 }
@@ -243,4 +251,6 @@ func (r *report) judgeMemcached(most func(name string, value, bound float64)) {
 			most("MiB of "+name+" under hits from memcached", row.Columns[rss].Value/(1<<20), 64)
 		}
 	}
+	most("p99 of hits while another memcached server is dead, in that before", r.ratio(killedScenario.name, nameOneKilled, p99), 1.25)
+	most("seconds until the keys of a memcached server that returns are hits", r.back/1e9, 2)
 }

@@ -22,6 +22,7 @@ type report struct {
 	idle     float64 // bytes a connection
 	memory   float64 // of the embedded store, in DynamoDB Locals
 	start    float64 // nanoseconds of CPU to the first answer
+	back     float64 // nanoseconds until a memcached server that returns is read again
 }
 
 // row is one target in one scenario.

@@ -140,6 +140,12 @@ func (p *Process) Alive() error {
 	}
 }
 
+// Kill ends the process at once, as kill -9 does, and returns when it is gone.
+func (p *Process) Kill() {
+	p.cmd.Process.Kill()
+	<-p.gone
+}
+
 // Stop asks the process to end, and kills it when it has not after 5 s.
 func (p *Process) Stop() {
 	if p == nil {

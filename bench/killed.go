@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"time"
+
+	"github.com/kasoku/kasoku/bench/internal/dataset"
+	"github.com/kasoku/kasoku/bench/internal/proc"
+)
+
+const (
+	nameAllThere  = "kasoku, all servers there"
+	nameOneKilled = "kasoku, one killed"
+)
+
+// killedScenario measures the keys of living servers beside those of one that is killed,
+// which are asked for as well.
+var killedScenario = scenario{name: "memcached hit at 2000/s", conns: 32, rate: 2000}
+
+// killOne measures hits, kills a server, measures those of the other servers, and tells
+// how long after its return its keys are hits again.
+func (l *lab) killOne(servers []*proc.Process) error {
+	progress("%s", killedScenario.name)
+	fallback := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/javascript")
+		w.Write([]byte(`{"status":"fallback"}`))
+	}))
+	defer fallback.Close()
+	k, err := l.startService("counts-killed", func(listen, admin string) string {
+		return countsText(listen, admin, servers, "0s", fallback.URL)
+	})
+	if err != nil {
+		return err
+	}
+	own, others, err := l.parted(servers)
+	if err != nil {
+		return err
+	}
+	t := target{addr: k.Addr, proc: k, load: others}
+	b := bout{conns: killedScenario.conns, rate: killedScenario.rate, round: l.plan.round}
+	if err := l.warm(b, t); err != nil {
+		return err
+	}
+	there, err := l.beside(b, t, own)
+	if err != nil {
+		return err
+	}
+	servers[0].Kill()
+	away, err := l.beside(b, t, own)
+	if err != nil {
+		return err
+	}
+	back, err := l.returned(servers, k)
+	if err != nil {
+		return err
+	}
+	l.report.back = float64(back)
+	l.report.add(killedScenario.name, nameAllThere, nameAllThere, there, there, "")
+	l.report.add(killedScenario.name, nameOneKilled, nameAllThere, away, there, fmt.Sprintf("hits again %v after its return", back.Round(time.Millisecond)))
+	return nil
+}
+
+// parted returns traffic for the keys of the first server, which may be answered by the
+// fallback, and for those of the others.
+func (l *lab) parted(servers []*proc.Process) (own, others traffic, err error) {
+	var requests [2][][]byte
+	for i := range servers {
+		keys, err := countsOf(servers, i)
+		if err != nil {
+			return own, others, err
+		}
+		part := min(i, 1)
+		for _, k := range keys {
+			requests[part] = append(requests[part], dataset.AppendCountRequest(nil, k, ""))
+		}
+	}
+	own, others = hits(requests[0], 0), hits(requests[1], 0)
+	own.check = nil // any answer of status 200
+	others.check = exactly(len(dataset.AppendCount(nil, 0)))
+	return own, others, nil
+}
+
+// beside measures a target round after round, while another load asks it for something
+// else. Nothing may fail.
+func (l *lab) beside(b bout, t target, other traffic) (samples []sample, err error) {
+	for range l.plan.rounds {
+		var besides sync.WaitGroup
+		var failed error
+		besides.Go(func() {
+			_, failed = l.measure(bout{conns: 8, rate: b.rate / 4, round: b.round}, target{addr: t.addr, proc: t.proc, load: other})
+		})
+		s, err := l.measure(b, t)
+		besides.Wait()
+		if err != nil {
+			return nil, err
+		}
+		if failed != nil {
+			return nil, fmt.Errorf("keys of the server that is killed: %w", failed)
+		}
+		samples = append(samples, s)
+	}
+	return samples, nil
+}
+
+// returned starts the killed server again, and asks for a key of it until that is a hit.
+func (l *lab) returned(servers []*proc.Process, k *proc.Process) (time.Duration, error) {
+	s, err := l.startMemcached(servers[0].Addr)
+	if err != nil {
+		return 0, err
+	}
+	servers[0] = s
+	began := time.Now()
+	if err := fillCounts(servers, 0); err != nil {
+		return 0, err
+	}
+	keys, err := countsOf(servers, 0)
+	if err != nil {
+		return 0, err
+	}
+	for {
+		body, err := ask(k.Addr, dataset.AppendCountRequest(nil, keys[0], ""))
+		if err != nil {
+			return 0, err
+		}
+		if bytes.Equal(body, dataset.AppendCount(nil, keys[0])) {
+			return time.Since(began), nil
+		}
+		select {
+		case <-l.ctx.Done():
+			return 0, l.ctx.Err()
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}

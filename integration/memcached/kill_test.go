@@ -1,0 +1,171 @@
+package memcached
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/integration/harness"
+)
+
+const fromFallback = "from the fallback"
+
+// TestKilledServer kills one of three servers under load. The others' keys must be
+// answered from memory throughout, its own by the fallback while it is away, and from
+// memory again soon after it is back.
+func TestKilledServer(t *testing.T) {
+	servers := StartMany(t, 3)
+	backend := harness.Origin(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(fromFallback)) }))
+	node := before(t, servers, append(patient,
+		"distribution: {name: cmf-ketama, points: 150}",
+		"locations:",
+		`  - {path: /v, key: "${arg.k}", key_decode: decoded, fallback: "`+backend+`"}`)...)
+	own, others := spread(t, servers)
+	load := startLoad(t, node.URL, own, others)
+	hitsAgain := func() bool { return load.fromMemory.Load() > 0 }
+
+	load.goOn(t)
+	Await(t, "hits of the server that will be killed", hitsAgain)
+	if n := load.fromFallback.Load(); n > 0 {
+		t.Errorf("before the kill %d answers for its keys came from the fallback", n)
+	}
+	servers[0].Kill()
+	Await(t, "answers by the fallback", func() bool { return load.fromFallback.Load() > 0 })
+	load.goOn(t)
+	load.fromMemory.Store(0)
+	load.goOn(t)
+	if n := load.fromMemory.Load(); n > 0 {
+		t.Errorf("while it was away %d answers for its keys came from nowhere", n)
+	}
+	servers[0].Restart(t)
+	fill(t, servers[0], own)
+	back := time.Now()
+	Await(t, "hits after the return", hitsAgain)
+	t.Logf("the first hit came %v after the server was back and filled", time.Since(back).Round(time.Millisecond))
+	load.stop()
+	every := load.all(t, node.URL, own)
+	if every != len(own) {
+		t.Errorf("after the return %d of %d keys are hits", every, len(own))
+	}
+}
+
+// spread fills servers with keys, by the ring, and returns those of the first one and
+// those of the others.
+func spread(t *testing.T, servers []*Server) (own, others []string) {
+	t.Helper()
+	var list []string
+	for _, s := range servers {
+		list = append(list, s.Addr)
+	}
+	items := map[string]string{}
+	var keys []string
+	for i := range 300 {
+		key := fmt.Sprintf("%d::%d", i%7, i)
+		keys, items[key] = append(keys, key), valueOf(key)
+	}
+	WritePerl(t, Options{"servers": list, "ketama_points": 150}, items)
+	held := servers[0].Held(t, keys...)
+	for _, key := range keys {
+		if _, ok := held[key]; ok {
+			own = append(own, key)
+		} else {
+			others = append(others, key)
+		}
+	}
+	if len(own) == 0 || len(others) == 0 {
+		t.Fatalf("one server has %d keys, the others have %d", len(own), len(others))
+	}
+	return own, others
+}
+
+func valueOf(key string) string { return "value of " + key }
+
+func fill(t *testing.T, s *Server, keys []string) {
+	t.Helper()
+	for _, key := range keys {
+		s.Set(t, key, 0, 0, valueOf(key))
+	}
+}
+
+// loadClients is how many clients each kind of key has.
+const loadClients = 8
+
+// load is clients that ask for keys again and again.
+type load struct {
+	client *http.Client
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+
+	answers                  [2 * loadClients]atomic.Int64 // to each client
+	fromMemory, fromFallback atomic.Int64                  // for keys of the server that is killed
+	wrong                    atomic.Int64
+}
+
+// startLoad starts clients of both kinds of keys. Any answer that must not be fails the
+// test.
+func startLoad(t *testing.T, address string, own, others []string) *load {
+	ctx, cancel := context.WithCancel(t.Context())
+	l := &load{client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2 * loadClients}}, cancel: cancel}
+	t.Cleanup(l.stop)
+	run := func(answers *atomic.Int64, keys []string, mayMiss bool) {
+		for i := 0; ctx.Err() == nil; i++ {
+			key := keys[i%len(keys)]
+			got, err := l.ask(context.WithoutCancel(ctx), address, key)
+			switch {
+			case err == nil && got.status == http.StatusOK && got.body == valueOf(key):
+				if mayMiss {
+					l.fromMemory.Add(1)
+				}
+			case err == nil && got.status == http.StatusOK && got.body == fromFallback && mayMiss:
+				l.fromFallback.Add(1)
+			case l.wrong.Add(1) < 4:
+				t.Errorf("%s is answered with %+v: %v", key, got, err)
+			}
+			answers.Add(1)
+		}
+	}
+	for i := range loadClients {
+		l.done.Go(func() { run(&l.answers[i], own, true) })
+		l.done.Go(func() { run(&l.answers[loadClients+i], others, false) })
+	}
+	return l
+}
+
+func (l *load) ask(ctx context.Context, address, key string) (answer, error) {
+	return ask(ctx, l.client, "GET", address+"/v?k="+url.QueryEscape(key))
+}
+
+// goOn waits until every client has asked again and was answered.
+func (l *load) goOn(t *testing.T) {
+	t.Helper()
+	for i := range l.answers {
+		target := l.answers[i].Load() + 20 // the first may have been asked for before
+		Await(t, "more answers", func() bool { return l.answers[i].Load() >= target })
+	}
+}
+
+func (l *load) stop() {
+	l.cancel()
+	l.done.Wait()
+	l.client.CloseIdleConnections()
+}
+
+// all asks for each key once and returns how many are answered from memory.
+func (l *load) all(t *testing.T, address string, keys []string) (hits int) {
+	t.Helper()
+	for _, key := range keys {
+		got, err := l.ask(t.Context(), address, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.body == valueOf(key) {
+			hits++
+		}
+	}
+	return hits
+}
