@@ -57,6 +57,7 @@ func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog
 		return nil, err
 	}
 	next.use(c)
+	c.Watch(nil)
 	s.settings.Store(next)
 	return s, nil
 }
@@ -97,6 +98,7 @@ func (s *Service) Reconfigure(cfg Config) error {
 		s.forgetAll()
 	}
 	if c != old.client {
+		c.Watch(old.client)
 		s.retired.add(old.client)
 	}
 	return nil

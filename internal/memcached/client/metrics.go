@@ -34,6 +34,26 @@ func newMetrics(r *telemetry.Registry, service, server string) *metrics {
 	return m
 }
 
+// Watch exposes the present state of the servers in Config.Metrics. It is called when c
+// comes into force, in the place of before, which may be nil: the series of servers that
+// only before has are dropped.
+func (c *Client) Watch(before *Client) {
+	r, service := c.cfg.Metrics, c.cfg.Name
+	stays := map[string]bool{}
+	for _, s := range c.servers {
+		stays[s.at.Address] = true
+		s.watch(r, service)
+	}
+	if before == nil {
+		return
+	}
+	for _, s := range before.servers {
+		if !stays[s.at.Address] {
+			r.Unregister("service", service, "server", s.at.Address)
+		}
+	}
+}
+
 // watch exposes the present state of the server.
 func (s *server) watch(r *telemetry.Registry, service string) {
 	r.Gauge("kasoku_memcached_available", "1 while the server is asked, 0 while it is down.", func() float64 {

@@ -33,7 +33,6 @@ func newServer(c *Client, at *Server) *server {
 		s.lanes = append(s.lanes, &lane{server: s})
 	}
 	s.metrics = newMetrics(c.cfg.Metrics, c.cfg.Name, at.Address)
-	s.watch(c.cfg.Metrics, c.cfg.Name)
 	return s
 }
 
