@@ -93,6 +93,8 @@ func (fs *flights) enter() bool {
 func (fs *flights) done(f *Flight) {
 	if f.landed.weight == 0 {
 		f.shard.remove(f)
+	} else {
+		f.relieve()
 	}
 	f.store.stats.running.Add(-1)
 	fs.wg.Done()

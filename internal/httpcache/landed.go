@@ -1,7 +1,9 @@
 package httpcache
 
 import (
+	"bytes"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/kasoku/kasoku/internal/origin"
@@ -19,9 +21,10 @@ import (
 // B asks for what A has had already. A flight stays in its shard, as its own member,
 // until it departs. f.mu guards all but weight.
 type landed struct {
-	over   int64 // when it ended, on the cache's clock; 0: it has not
-	all    int64 // until when everybody gets its answer
-	weight int64 // what is counted of it in stats.staying; 0: it does not stay
+	over   int64       // when it ended, on the cache's clock; 0: it has not
+	all    int64       // until when everybody gets its answer
+	weight int64       // what is counted of it in stats.staying; 0: it does not stay
+	timer  *time.Timer // that has it depart
 }
 
 // settle lets the answer's owner have its body, with which the flight is over.
@@ -72,11 +75,36 @@ func (f *Flight) land() {
 	}
 	f.members++
 	f.pieces.enter()
-	time.AfterFunc(stays, f.depart)
+	f.landed.timer = time.AfterFunc(stays, f.depart)
 }
 
 // flightWeight is what a flight takes of the heap beside what it has brought, roughly.
-const flightWeight = 1 << 10
+const flightWeight = 8 << 10
+
+// relieve has those depart that landed before f and in whose place it is: whoever would
+// come for what they brought may have what f did. So of a key that is asked for again and
+// again one stays, besides one that failed if f is the second try of those who had joined
+// that. f has landed, and no lock is held.
+func (f *Flight) relieve() {
+	f.shard.Lock()
+	earlier := slices.DeleteFunc(slices.Clone(f.shard.byKey[string(f.key)]), func(g *Flight) bool {
+		return g == f || g.after == f || !f.replaces(g)
+	})
+	f.shard.Unlock()
+	for _, g := range earlier {
+		if g.landed.timer.Stop() {
+			g.depart()
+		}
+	}
+}
+
+// replaces tells whether f brought what g did, which has landed, later and for as long.
+func (f *Flight) replaces(g *Flight) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.landed.weight > 0 && g.landed.over <= f.landed.over && g.landed.all <= f.landed.all && (g.state == failed || f.state == whole) &&
+		string(g.part) == string(f.part) && slices.Equal(g.guess.names, f.guess.names) && bytes.Equal(g.guess.values, f.guess.values)
+}
 
 // staysFor is how long somebody may come for what f came to. mu is held.
 func (f *Flight) staysFor() time.Duration {

@@ -79,6 +79,43 @@ func TestLateTravellers(t *testing.T) {
 	})
 }
 
+// Of flights for the same that have landed only the last stays, however many there were.
+// A failure does not take the place of an answer.
+func TestLastLanded(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := open(t, Limits{})
+		early, one := s.now()+1, int64(0)
+		for _, body := range []string{"one", "two", "three", ""} {
+			time.Sleep(time.Millisecond)
+			o := newSource()
+			c := traveller(t, s, o, s.now())
+			if body == "" {
+				o.fail(&origin.Fault{Kind: origin.Timeout, Err: errors.New("late")})
+				break
+			}
+			a := shared(get(url))
+			a.Keep = false
+			o.head(a, int64(len(body)))
+			o.send(body)
+			o.end(nil)
+			c.want(t, Streaming, body, true)
+			if body == "one" {
+				one = s.Stats().Staying
+			}
+		}
+		flights := s.shardOf([]byte(url)).byKey[url]
+		if st := s.Stats(); len(flights) != 2 || st.Staying < one || st.Staying > 2*one+8 {
+			t.Errorf("%d flights stay, with %d bytes; one took %d", len(flights), st.Staying, one)
+		}
+		traveller(t, s, newSource(), early).want(t, Whole, "three", true)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if st := s.Stats(); st.Staying != 0 || len(s.shardOf([]byte(url)).byKey) != 0 {
+			t.Errorf("something is left: %+v", st)
+		}
+	})
+}
+
 // What is to be remembered is given to all, for as long.
 func TestRemembered(t *testing.T) {
 	bubble(t, func(t *testing.T) {
