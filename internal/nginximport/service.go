@@ -1,13 +1,9 @@
 package nginximport
 
 import (
-	"fmt"
-	"net"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/kasoku/kasoku/internal/nginxconf"
 )
@@ -238,67 +234,6 @@ func (t *translator) hashed(u *upstream, k *keys, key, namespace string) (string
 	return key, namespace
 }
 
-// fields finds what the answers say besides the value.
-func (t *translator) fields(l *location, s scope) {
-	l.contentType = "text/plain"
-	if d := s.last("default_type"); d != nil {
-		if l.contentType = d.Arg(0); !mediaType.MatchString(l.contentType) {
-			t.note(d.Line, "default_type: %q is no content type", l.contentType)
-			l.contentType = "application/octet-stream"
-		}
-	}
-	if path := l.paths[0]; strings.Contains(path[strings.LastIndexByte(path, '/'):], ".") {
-		t.note(l.line, "nginx chooses the Content-Type by the ending of the path (types); here all of %s has %s", path, l.contentType)
-	}
-	const charsetTypes = "text/html text/xml text/plain text/vnd.wap.wml application/javascript application/rss+xml"
-	if d := s.last("charset"); d != nil && d.Arg(0) != "off" && contains(charsetTypes, l.contentType) {
-		l.contentType += "; charset=" + d.Arg(0)
-	}
-	if d := s.last("expires"); d != nil {
-		t.expires(l, d)
-	}
-	for _, d := range s.all("add_header") {
-		name, value := d.Arg(0), d.Arg(1)
-		switch {
-		case !fieldName.MatchString(name) || strings.ContainsFunc(value, unicode.IsControl):
-			t.note(d.Line, "add_header %q: this is no field", name)
-		case strings.Contains(value, "$"):
-			t.note(d.Line, "add_header %s: a field made of variables has no counterpart", name)
-		case strings.EqualFold(name, "Cache-Control"):
-			l.cacheControl = value
-		case contains("content-type etag date vary age connection content-length content-encoding transfer-encoding set-cookie cache-status x-request-id", strings.ToLower(name)):
-			t.note(d.Line, "add_header %s: this field can't be given to answers here", name)
-		default:
-			l.headers = append(l.headers, [2]string{name, value})
-		}
-	}
-	if d := s.last("memcached_gzip_flag"); d != nil {
-		t.note(d.Line, "memcached_gzip_flag: what is compressed is known by its first bytes, or by the client that wrote it (values), and sent decoded to who does not take it")
-	}
-}
-
-var (
-	mediaType = regexp.MustCompile(`^[A-Za-z0-9!#&^_.+-]+/[A-Za-z0-9!#&^_.+-]+$`)
-	fieldName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
-)
-
-func (t *translator) expires(l *location, d *nginxconf.Directive) {
-	switch v := d.Arg(0); {
-	case v == "off":
-	case v == "epoch" || strings.HasPrefix(v, "-"):
-		l.cacheControl = "no-cache"
-	case v == "max":
-		l.cacheControl = "max-age=315360000"
-	default:
-		time, ok := duration(v)
-		if !ok || len(d.Args) > 1 {
-			t.note(d.Line, "expires %s has no counterpart; see cache_control", strings.Join(d.Args, " "))
-			return
-		}
-		l.cacheControl = "max-age=" + strconv.Itoa(int(time.Seconds()))
-	}
-}
-
 // handedOn finds who answers everything else, and notes other locations.
 func (t *translator) handedOn(locations []*nginxconf.Directive, s scope) *fallback {
 	var rest *fallback
@@ -333,93 +268,4 @@ func (t *translator) fallbackTimes(v *service) *fallback {
 		}
 	}
 	return nil
-}
-
-// guess is where to listen when a file does not say it.
-const guess = "127.0.0.1:10080"
-
-// listen is the first address that a server listens on.
-func (t *translator) listen(s scope) string {
-	list := s.own().Named("listen")
-	if len(list) == 0 {
-		if len(s) == 1 {
-			return guess
-		}
-		return ":80"
-	}
-	var at string
-	for _, d := range list {
-		a := listenAddress(d.Arg(0))
-		switch {
-		case at == "":
-			at = a
-		case a != at:
-			t.note(d.Line, "listen %s: a service has one address; make a second service, or let something forward", d.Arg(0))
-		}
-		if slices.Contains(d.Args, "ssl") {
-			t.note(d.Line, "listen ... ssl: give the service its certificate with tls: {cert: ..., key: ...}; it is not taken over")
-		}
-		if slices.Contains(d.Args, "proxy_protocol") {
-			t.note(d.Line, "listen ... proxy_protocol: say proxy_protocol: true")
-		}
-	}
-	return at
-}
-
-func listenAddress(a string) string {
-	if strings.HasPrefix(a, "unix:") {
-		return a
-	}
-	if _, err := strconv.Atoi(a); err == nil {
-		return ":" + a
-	}
-	host, port := splitAddress(a)
-	if port == "" {
-		port = "80"
-	}
-	if host == "*" || host == "0.0.0.0" || host == "[::]" {
-		return ":" + port
-	}
-	return host + ":" + port
-}
-
-// address is the one that was asked for or, if it is taken, the next one on this machine.
-func (t *translator) address(asked string) string {
-	for port := 10081; t.listening[asked]; port++ {
-		asked = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	}
-	t.listening[asked] = true
-	return asked
-}
-
-func (t *translator) serverName(s scope) string {
-	d := s.own().Last("server_name")
-	if d == nil && len(s) > 1 {
-		d = s[len(s)-2].Last("server_name")
-	}
-	if d == nil {
-		return ""
-	}
-	return d.Arg(0)
-}
-
-var notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
-
-// name is a name for a service: its servers' or that of the server, as far as those can be
-// one.
-func (t *translator) name(s scope, u *upstream) string {
-	name := strings.Trim(notInNames.ReplaceAllString(u.name, "-"), "-")
-	if _, port := splitAddress(u.name); port != "" || name == "" || strings.HasPrefix(u.name, "unix:") {
-		name = strings.Trim(notInNames.ReplaceAllString(t.serverName(s), "-"), "-")
-	}
-	if name == "" || name == "_" {
-		name = "memcached"
-	}
-	name = name[:min(len(name), 50)]
-	unique := name
-	for i := 2; t.named[unique]; i++ {
-		unique = fmt.Sprintf("%s-%d", name, i)
-	}
-	t.named[unique] = true
-	return unique
 }
