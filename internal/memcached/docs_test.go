@@ -25,11 +25,21 @@ func TestDocs(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "| `%s` | `%s` | %s |\n", r.Name, r.Decision, r.Help)
 	}
-	replaceTable(t, file, string(data), "reasons", b.String()+"\n")
+	page := replaceTable(t, file, string(data), "reasons", b.String()+"\n")
+	b.Reset()
+	b.WriteString("\n| outcome | what it means |\n|---|---|\n")
+	for i, o := range Outcomes {
+		if int(o.Outcome) != i {
+			t.Errorf("%s stands at %d", o.Name, i)
+		}
+		fmt.Fprintf(&b, "| `%s` | %s |\n", o.Name, o.Help)
+	}
+	replaceTable(t, file, page, "outcomes", b.String()+"\n")
 }
 
-// replaceTable holds what a page has between two markers against what it should have.
-func replaceTable(t *testing.T, file, page, name, want string) {
+// replaceTable holds what a page has between two markers against what it should have, and
+// returns the page.
+func replaceTable(t *testing.T, file, page, name, want string) string {
 	t.Helper()
 	before, rest, ok := strings.Cut(page, "<!-- "+name)
 	marker, rest, ok2 := strings.Cut(rest, "-->\n")
@@ -46,4 +56,5 @@ func replaceTable(t *testing.T, file, page, name, want string) {
 	default:
 		t.Errorf("%s is out of date: go test ./internal/memcached -run TestDocs -rewrite\nthe code has\n%s", file, want)
 	}
+	return page
 }
