@@ -119,7 +119,7 @@ func (r *Registry) Stage() *Registry {
 // Commit makes a stage's series those of its parent. Where the parent has got
 // the same counter in the meantime, the parent's is kept.
 func (r *Registry) Commit() {
-	p := r.settle()
+	p := r.settle().target()
 	for _, f := range r.families {
 		for _, s := range f.series {
 			p.adopt(f, s)
@@ -143,23 +143,25 @@ func (r *Registry) settle() (parent *Registry) {
 	return r.parent
 }
 
-// target is the registry that a call is really about.
+// target is the registry that a call is really about: of a stage of a stage it is the
+// outermost one's parent once both are settled.
 func (r *Registry) target() *Registry {
-	if r.parent == nil {
-		return r
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.settled {
-		return r.parent
+	for r.parent != nil && r.isSettled() {
+		r = r.parent
 	}
 	return r
 }
 
+func (r *Registry) isSettled() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.settled
+}
+
 func (r *Registry) obtain(k kind, name, help string, labels []string) *series {
 	r = r.target()
-	if r.parent != nil {
-		if s := r.parent.lookup(k, name, labels); s != nil {
+	for p := r.parent; p != nil; p = p.parent {
+		if s := p.lookup(k, name, labels); s != nil {
 			return s
 		}
 	}

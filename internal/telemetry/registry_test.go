@@ -103,6 +103,28 @@ func TestStage(t *testing.T) {
 	}
 }
 
+// A service may build what it is made of on a stage of the stage that it is built on.
+func TestStageOfAStage(t *testing.T) {
+	r := NewRegistry()
+	kept := r.Counter("kasoku_kept_total", "Kept.")
+	outer := r.Stage()
+	inner := outer.Stage()
+	if inner.Counter("kasoku_kept_total", "Kept.") != kept {
+		t.Error("a stage must give the counters of its parent's parent")
+	}
+	inner.Counter("kasoku_new_total", "New.").Inc()
+	inner.Commit()
+	inner.Counter("kasoku_early_total", "Early.").Inc()
+	if got, want := scrape(t, r), "kasoku_kept_total 0\n"; got != want {
+		t.Errorf("before the outer commit: %q; want %q", got, want)
+	}
+	outer.Commit()
+	inner.Counter("kasoku_late_total", "Late.").Inc()
+	if got, want := scrape(t, r), "kasoku_early_total 1\nkasoku_kept_total 0\nkasoku_late_total 1\nkasoku_new_total 1\n"; got != want {
+		t.Errorf("after it: %q; want %q", got, want)
+	}
+}
+
 func TestRegistryPanics(t *testing.T) {
 	f := func(what string, do func(r *Registry)) {
 		t.Helper()
