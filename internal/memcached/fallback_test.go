@@ -30,7 +30,7 @@ func TestMissIsStored(t *testing.T) {
 	if next.header.Get("ETag") != r.header.Get("ETag") || r.header.Get("ETag") == "" {
 		t.Errorf("the tag changes from %q to %q", r.header.Get("ETag"), next.header.Get("ETag"))
 	}
-	if n := b.count("kasoku_memcached_stores_total", "outcome", "stored"); n != 1 {
+	if n := b.count("kasoku_memcached_fallback_stores_total", "outcome", "stored"); n != 1 {
 		t.Errorf("%d stores are counted", n)
 	}
 }
@@ -226,7 +226,7 @@ func TestServerInTrouble(t *testing.T) {
 	b.servers[0].Stop()
 	b.wants("down", `200 "hello" fwd=miss; detail=down; stored`, b.get("/a?k=1"))
 	b.settled()
-	if n := b.count("kasoku_memcached_stores_total", "outcome", "server-failed"); n != 1 {
+	if n := b.count("kasoku_memcached_fallback_stores_total", "outcome", "server-failed"); n != 1 {
 		t.Errorf("%d failures are counted", n)
 	}
 	b.servers[0].Restart()
