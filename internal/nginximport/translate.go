@@ -93,7 +93,7 @@ func (t *translator) unknown(b nginxconf.Block, known string) {
 func (t *translator) include(d *nginxconf.Directive) {
 	name := d.Arg(0)
 	if name[strings.LastIndexByte(name, '/')+1:] != "mime.types" {
-		t.note(d.Line, "include %s: other files are not read; put what they say about memcached here (nginx -T prints everything as one)", name)
+		t.note(d.Line, "include %s: other files are not read; if they say something about memcached, give what nginx -T prints, which has them all", name)
 	}
 }
 
@@ -121,6 +121,6 @@ const (
 		memcached_buffer_size memcached_buffers memcached_busy_buffers_size memcached_send_timeout memcached_socket_keepalive memcached_intercept_errors memcached_ignore_client_abort
 		proxy_buffering proxy_buffer_size proxy_buffers proxy_busy_buffers_size proxy_http_version proxy_redirect proxy_intercept_errors proxy_send_timeout
 		proxy_temp_path proxy_cache_path limit_req_zone limit_conn_zone resolver resolver_timeout load_module pcre_jit thread_pool env
-		lua_package_path lua_package_cpath gzip gzip_types gzip_min_length gzip_comp_level gzip_vary gzip_proxied gzip_disable gzip_buffers gzip_http_version gzip_static gunzip
+		lua_package_path lua_package_cpath fastcgi_param uwsgi_param scgi_param gzip gzip_types gzip_min_length gzip_comp_level gzip_vary gzip_proxied gzip_disable gzip_buffers gzip_http_version gzip_static gunzip
 		etag if_modified_since recursive_error_pages fastcgi_cache_path proxy_headers_hash_max_size server_name_in_redirect port_in_redirect xss_check_status`
 )
