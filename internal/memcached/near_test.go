@@ -2,6 +2,7 @@ package memcached
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -195,6 +196,19 @@ func TestReconfigure(t *testing.T) {
 	s.in(0, hit("detail=near", "one"), "v")
 	s.asks(hit("detail=memcached", "one"), status, "GET /new?k=v")
 
+	for _, mode := range []jsonp.Mode{jsonp.Legacy, jsonp.Dotted} { // what is wrapped of a value differs
+		next.Locations = slices.Clone(next.Locations)
+		next.Locations[1].JSONP = dotted(t, mode)
+		next.Locations[1].ContentType = "text/javascript"
+		if err := s.svc.Reconfigure(next); err != nil {
+			t.Fatal(err)
+		}
+		s.set("v", "\n1\n", 0, 0)
+		want := map[jsonp.Mode]string{jsonp.Legacy: "cb(\n1\n);", jsonp.Dotted: "/**/cb(\n1);"}[mode]
+		s.asks(hit("detail=memcached; jsonp=wrapped", want), status, "GET /k?k=v&callback=cb")
+		s.asks(hit("detail=near; jsonp=wrapped", want), status, "GET /k?k=v&callback=cb")
+	}
+
 	other := memcachedtest.Start(t, false)
 	other.Set("v", "two", 0, 0)
 	next.Client.Servers = []client.Server{{Address: other.Address()}}
@@ -238,4 +252,24 @@ func TestReconfigureUnderLoad(t *testing.T) {
 	}
 	close(stop)
 	wg.Wait()
+}
+
+// With failover, what a server has that is down is looked for where its writer puts it
+// meanwhile.
+func TestFailover(t *testing.T) {
+	s := newSite(t, 3, Location{Path: "/k", Key: "${arg.k}", Fallback: None})
+	s.cfg.Ring.Rehash, s.cfg.Failover = true, true
+	s.cfg.Client.Breaker = client.Breaker{Failures: 1, RetryEvery: time.Hour}
+	s.start()
+	s.set("v", "first", 0, 0)
+	for _, m := range s.servers {
+		if m != s.server("v") {
+			m.Set("v", "next", 0, 0)
+		}
+	}
+	s.asks(hit("detail=memcached", "first"), status, "GET /k?k=v")
+	s.server("v").Stop()
+	await.Until(t, func() bool {
+		return s.ask(status, "GET /k?k=v") == hit("detail=memcached", "next")
+	})
 }

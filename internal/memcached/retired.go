@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kasoku/kasoku/internal/jsonp"
 	"github.com/kasoku/kasoku/internal/memcached/client"
 )
 
@@ -53,7 +54,21 @@ func sameClient(a, b *client.Config) bool {
 	return reflect.DeepEqual(x, y)
 }
 
-// sameValues tells whether a key leads to the same value with two configurations.
+// sameValues tells whether a copy that was made with one configuration is right with
+// another: whether its key leads to the same value, and to what a callback needs to
+// know of it.
 func sameValues(a, b *Config) bool {
-	return reflect.DeepEqual(a.Client.Servers, b.Client.Servers) && reflect.DeepEqual(a.Ring, b.Ring) && a.Values == b.Values
+	if !reflect.DeepEqual(a.Client.Servers, b.Client.Servers) || !reflect.DeepEqual(a.Ring, b.Ring) || a.Values != b.Values {
+		return false
+	}
+	before := map[string]*jsonp.Filter{}
+	for i := range b.Locations {
+		before[b.Locations[i].Path] = b.Locations[i].JSONP
+	}
+	for i := range a.Locations {
+		if f, there := before[a.Locations[i].Path]; there && !reflect.DeepEqual(f, a.Locations[i].JSONP) {
+			return false
+		}
+	}
+	return true
 }
