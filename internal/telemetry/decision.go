@@ -37,7 +37,7 @@ type DecisionInfo struct {
 // Decisions holds every decision at its own index.
 var Decisions = []DecisionInfo{
 	{None, "none", "", "No service has looked at the request: it was refused while its head or body was read."},
-	{Hit, "hit", "hit", "Served from memory, fresh. The origin was not asked."},
+	{Hit, "hit", "hit", "Served from memory, fresh, or by a service of type memcached from there. The origin was not asked."},
 	{HitNegative, "hit-negative", "hit; detail=negative", "Served from memory: the remembered fact that the item does not exist. Bounded by negative_ttl."},
 	{HitStale, "hit-stale", "hit; detail=stale", "Served from memory past its freshness, because a refresh is running or the origin fails. Many of these: look at the breaker and the origin's errors."},
 	{Miss, "miss", "fwd=miss", "Nothing was cached; the origin was asked. Many of these with a full cache: give it more memory."},
