@@ -250,4 +250,7 @@ func TestRefreshThatIsCut(t *testing.T) {
 	k.refresh = true
 	k.ask("GET /a")
 	until(t, func() bool { return k.had() == "nothing" })
+	k.tag = func(*Body) []byte { return []byte(`"1"`) } // it is held until it is whole
+	k.ask("GET /a")
+	until(t, func() bool { return k.had() == "nothing, nothing" })
 }

@@ -120,6 +120,9 @@ func (f *errand) made(a *Answer, in *origin.Inbound, asked policy.Moment, tag fu
 	switch {
 	case err != nil:
 		in.Close()
+		if a.After != nil {
+			a.After(nil)
+		}
 		return nil, err
 	case len(early) > mostEarly:
 		a.Body, a.Seal = &partAndRest{io.MultiReader(bytes.NewReader(early), in), in, nil}, seal

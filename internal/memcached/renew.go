@@ -12,8 +12,16 @@ import (
 type renewals struct {
 	mu     sync.Mutex           // leaf
 	until  map[string]time.Time // by key: until when the value is left alone
+	waits  map[string]wait      // by key: of values that others are to renew
 	timers map[*renewal]*time.Timer
 	closed bool
+}
+
+// wait is since when this process knows that somebody else is to renew a value, the one
+// with that number.
+type wait struct {
+	cas   uint64
+	since time.Time
 }
 
 const (
@@ -48,7 +56,7 @@ type renewal struct {
 // the first to ask for it (won), or whoever was has not done it. l is the value's life.
 func (c *call) renew(won bool, cas uint64, l life) {
 	engine := c.set.back(c.loc.Fallback)
-	if engine == nil || c.loc.Store == nil || !won && !c.loc.overdue(l) {
+	if engine == nil || c.loc.Store == nil || !won && !c.overdue(cas, l) {
 		return
 	}
 	f := c.fill(engine)
@@ -68,9 +76,25 @@ func (c *call) renew(won bool, cas uint64, l life) {
 	c.x.Record.Service, c.x.Record.KeyHash = c.svc.name, hash
 }
 
-// overdue tells whether a value should have been renewed by whoever has to.
-func (l *location) overdue(of life) bool {
-	return of.known && -of.left > min(l.Store.Stale/2, mostPatience)
+// overdue tells whether a value should have been renewed by now by whoever has to. One
+// that nobody has asked for may be long past its ttl when somebody wins that.
+func (c *call) overdue(cas uint64, l life) bool {
+	patience := min(c.loc.Store.Stale/2, mostPatience)
+	return l.known && -l.left > patience && c.svc.renewals.waited(c.wire, cas, time.Now()) > patience
+}
+
+// waited is for how long this process has known that somebody else is to renew a value.
+func (r *renewals) waited(wire []byte, cas uint64, now time.Time) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if w, ok := r.waits[string(wire)]; ok && w.cas == cas {
+		return now.Sub(w.since)
+	}
+	if r.waits == nil || len(r.waits) >= mostRenewals {
+		r.waits = map[string]wait{}
+	}
+	r.waits[string(wire)] = wait{cas, now}
+	return 0
 }
 
 // begin takes down that a value is being renewed. False: it is, or is left alone.
@@ -84,6 +108,7 @@ func (r *renewals) begin(n *renewal, now time.Time) bool {
 		r.until, r.timers = map[string]time.Time{}, map[*renewal]*time.Timer{}
 	}
 	r.until[string(n.wire)] = now.Add(longestRenewal)
+	delete(r.waits, string(n.wire))
 	return true
 }
 

@@ -1,0 +1,318 @@
+package memcached
+
+import (
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/jsonp"
+	"github.com/kasoku/kasoku/internal/telemetry"
+	"github.com/kasoku/kasoku/internal/testutil/await"
+	"github.com/kasoku/kasoku/internal/testutil/memcachedtest"
+)
+
+// stale is a location that stores for a minute, and serves for ten more what is stale.
+func stale(l *Location) { l.Store.Stale = 10 * time.Minute }
+
+// versions is a fallback whose answer is what it is told at the time; empty for a failure.
+type versions struct {
+	now  atomic.Pointer[string]
+	gate chan struct{} // closed or nil: it answers at once
+}
+
+func (v *versions) set(text string) { v.now.Store(&text) }
+
+func (v *versions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	text := *v.now.Load()
+	if v.gate != nil {
+		<-v.gate
+	}
+	if text == "" {
+		w.WriteHeader(500)
+		return
+	}
+	io.WriteString(w, text)
+}
+
+// aged is a site with a value under the key 1 that is past its ttl.
+func aged(t *testing.T, v *versions, change ...func(*Location)) *backed {
+	b := newBacked(t, v.ServeHTTP, minute(append([]func(*Location){stale}, change...)...)).listen()
+	b.set("1", "old", 0, 9*time.Minute)
+	return b
+}
+
+// turns waits until memcached has a value.
+func (b *backed) turns(want string) {
+	b.t.Helper()
+	if !await.Until(b.t, func() bool { return b.stored("1") == want }) {
+		b.t.FailNow()
+	}
+	b.settled()
+}
+
+// What is past its ttl is answered at once, and renewed by one request whoever asks how
+// often.
+func TestRenewal(t *testing.T) {
+	v := &versions{gate: make(chan struct{})}
+	v.set("new")
+	b := aged(t, v)
+	for i, want := range []string{"ttl=-60", "ttl=-60", "ttl=-60"} {
+		r := b.get([]string{"HEAD /a?k=1", "/a?k=1", "/a?k=1"}[i], "Authorization", "me", "Cookie", "a=b", "If-None-Match", `"x"`)
+		how := r.header.Get("Cache-Status")
+		if r.status != 200 || !strings.Contains(how, "detail=stale") || !strings.Contains(how, "hit; ttl=-") {
+			t.Errorf("%d: %s, %s; want %s", i, r, how, want)
+		}
+	}
+	close(v.gate)
+	b.turns("new")
+	b.wants("then", `200 "new" hit; detail=memcached`, b.get("/a?k=1"))
+	if got := b.requests(); !slices.Equal(got, []string{"GET /a?k=1"}) {
+		t.Errorf("the fallback was asked %q", got)
+	}
+	it, _ := b.server("1").Item("1")
+	if left := time.Until(it.Expires); left < 10*time.Minute || left > 11*time.Minute {
+		t.Errorf("it is stored for %s", left)
+	}
+	if n := b.count("kasoku_memcached_renewals_total", "outcome", "renewed"); n != 1 {
+		t.Errorf("%d renewals are counted", n)
+	}
+}
+
+// A value that can't be renewed is answered on, and left alone for a while; then the next
+// reader tries again.
+func TestRenewalFails(t *testing.T) {
+	f := func(name string, script http.HandlerFunc) {
+		t.Run(name, func(t *testing.T) {
+			v := &versions{}
+			v.set("new")
+			failing := true
+			var mu sync.Mutex
+			b := aged(t, v)
+			b.script = func(w http.ResponseWriter, r *http.Request) {
+				mu.Lock()
+				now := failing
+				mu.Unlock()
+				if now {
+					script(w, r)
+					return
+				}
+				v.ServeHTTP(w, r)
+			}
+			failed := func(n uint64) {
+				t.Helper()
+				await.Until(t, func() bool { return b.count("kasoku_memcached_renewals_total", "outcome", "failed") == n })
+				b.settled()
+			}
+			b.wants("first", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
+			failed(1)
+			asked := len(b.requests())
+			for range 3 {
+				b.wants("while it is left alone", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
+			}
+			if n := len(b.requests()); n != asked {
+				t.Errorf("it was asked %d times while the value was left alone", n-asked)
+			}
+			b.pauseEnds()
+			b.wants("again", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
+			failed(2)
+			if it, _ := b.server("1").Item("1"); time.Until(it.Expires) > 9*time.Minute {
+				t.Errorf("a failure makes it live for %s", time.Until(it.Expires))
+			}
+			mu.Lock()
+			failing = false
+			mu.Unlock()
+			b.pauseEnds()
+			b.wants("when it is back", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
+			b.turns("new")
+		})
+	}
+	f("error", says(500, "oops"))
+	f("not there", says(404, "none"))
+	f("for one client", says(200, "mine", "Set-Cookie", "a=b"))
+	f("cut", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "10")
+		io.WriteString(w, "hello")
+	})
+	f("no answer", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+}
+
+// pauseEnds ends the pause after failed renewals.
+func (b *backed) pauseEnds() {
+	b.t.Helper()
+	r := &b.svc.renewals
+	r.mu.Lock()
+	var over []*renewal
+	for n, timer := range r.timers {
+		if timer.Stop() {
+			over = append(over, n)
+		}
+	}
+	r.mu.Unlock()
+	if len(over) != 1 {
+		b.t.Errorf("%d renewals are paused", len(over))
+	}
+	for _, n := range over {
+		n.mark()
+	}
+}
+
+// Whoever changes a value while it is renewed has the last word.
+func TestRenewalIsOvertaken(t *testing.T) {
+	v := &versions{gate: make(chan struct{})}
+	v.set("new")
+	b := aged(t, v)
+	b.get("/a?k=1")
+	b.set("1", "newer", 0, time.Hour)
+	close(v.gate)
+	if !await.Until(t, func() bool { return b.count("kasoku_memcached_fallback_stores_total", "outcome", "overtaken") == 1 }) {
+		return
+	}
+	b.wants("then", `200 "newer" hit; detail=memcached`, b.get("/a?k=1"))
+}
+
+// One process of several renews a value.
+func TestOneRenewalOfAllProcesses(t *testing.T) {
+	v := &versions{gate: make(chan struct{})}
+	v.set("new")
+	a := aged(t, v)
+	b := &backed{site: &site{t: t, cfg: a.cfg, servers: a.servers, registry: telemetry.NewRegistry()}}
+	b.listen()
+	for range 5 {
+		a.wants("one", `200 "old" hit; detail=stale`, a.get("/a?k=1"))
+		b.wants("the other", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
+	}
+	close(v.gate)
+	a.turns("new")
+	if n := len(a.requests()); n != 1 {
+		t.Errorf("the fallback was asked %d times", n)
+	}
+}
+
+// What somebody else was to renew, and has not, this process renews.
+func TestOverdueRenewal(t *testing.T) {
+	v := &versions{}
+	v.set("new")
+	b := aged(t, v)
+	b.set("1", "old", 0, 10*time.Minute-time.Second)
+	other := &backed{site: &site{t: t, cfg: b.cfg, servers: b.servers, registry: telemetry.NewRegistry()}}
+	other.cfg.Fallbacks, other.cfg.Fallback = nil, None
+	other.cfg.Locations = slices.Clone(other.cfg.Locations)
+	other.cfg.Locations[0].Fallback = None
+	other.listen()
+	other.wants("who is to renew it", `200 "old" hit; detail=stale`, other.get("/a?k=1"))
+	b.wants("who waits", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
+	if n := len(b.requests()); n != 0 {
+		t.Errorf("the fallback was asked %d times", n)
+	}
+	b.server("1").Advance(mostPatience)
+	b.wants("who waits since just now", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
+	r := &b.svc.renewals
+	r.mu.Lock()
+	if w, ok := r.waits["1"]; ok {
+		w.since = w.since.Add(-mostPatience)
+		r.waits["1"] = w
+	}
+	r.mu.Unlock()
+	if n := len(b.requests()); n != 0 {
+		t.Errorf("the fallback was asked %d times", n)
+	}
+	b.wants("who has waited", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
+	b.turns("new")
+}
+
+// A callback is no part of what is renewed, and wraps what is stale.
+func TestRenewalWithCallback(t *testing.T) {
+	filter, err := jsonp.New(func() jsonp.Config { c := jsonp.Defaults(jsonp.Dotted); c.Param = "callback"; return c }())
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &versions{}
+	v.set(`{"n":2}`)
+	b := aged(t, v, func(l *Location) { l.JSONP, l.ContentType = filter, "application/json" })
+	b.set("1", `{"n":1}`, 0, 9*time.Minute)
+	r := b.get("/a?k=1&callback=cb")
+	if r.body != `/**/cb({"n":1});` {
+		t.Errorf("stale: %s", r)
+	}
+	b.turns(`{"n":2}`)
+	if got := b.requests(); !slices.Equal(got, []string{"GET /a?k=1"}) {
+		t.Errorf("the fallback was asked %q", got)
+	}
+}
+
+// Servers that know nothing of renewals have values for their ttl.
+func TestNoStaleTimeOnTextServers(t *testing.T) {
+	b := newBacked(t, says(200, "hello"), minute(stale))
+	text := memcachedtest.Start(t, false)
+	b.servers[0] = text
+	b.cfg.Client.Servers[0].Address = text.Address()
+	b.listen()
+	b.get("/a?k=1")
+	b.settled()
+	it, ok := text.Item("1")
+	if left := time.Until(it.Expires); !ok || left > time.Minute {
+		t.Errorf("it is stored for %s", left)
+	}
+	b.wants("then", `200 "hello" hit; detail=memcached`, b.get("/a?k=1"))
+}
+
+// A copy in this process is made of what is stored, and a stale one is renewed.
+func TestNearOfStored(t *testing.T) {
+	v := &versions{}
+	v.set("new")
+	b := newBacked(t, v.ServeHTTP, minute(stale, func(l *Location) { l.NearTTL = time.Hour })).listen()
+	b.wants("first", `200 "new" fwd=miss; stored`, b.get("/a?k=1"))
+	b.settled()
+	b.wants("then", `200 "new" hit; detail=near`, b.get("/a?k=1"))
+	if n := len(b.server("1").Commands("mg")); n != 1 {
+		t.Errorf("memcached was asked %d times", n)
+	}
+	b.svc.forgetAll()
+	b.set("1", "old", 0, 9*time.Minute)
+	b.wants("stale", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
+	b.turns("new")
+	b.wants("renewed", `200 "new" hit; detail=near`, b.get("/a?k=1"))
+}
+
+// A copy is not made of an answer that a purge has overtaken.
+func TestNearAfterPurge(t *testing.T) {
+	gate := make(chan struct{})
+	v := &versions{gate: gate}
+	v.set("new")
+	b := newBacked(t, v.ServeHTTP, minute(func(l *Location) { l.NearTTL = time.Hour })).listen()
+	var wg sync.WaitGroup
+	wg.Go(func() { b.get("/a?k=1") })
+	await.Until(t, func() bool { return len(b.requests()) == 1 })
+	b.svc.forgetAll()
+	close(gate)
+	wg.Wait()
+	b.settled()
+	b.wants("then", `200 "new" hit; detail=memcached`, b.get("/a?k=1"))
+}
+
+// Few values are remembered as being renewed, and those whose time is over make room.
+func TestRenewalsAreBounded(t *testing.T) {
+	var r renewals
+	now := time.Now()
+	begin := func(key string, at time.Time) bool { return r.begin(&renewal{wire: []byte(key)}, at) }
+	for i := range mostRenewals {
+		if !begin(strings.Repeat("k", i%200)+string(rune('a'+i/200)), now) {
+			t.Fatalf("no room for %d", i)
+		}
+	}
+	if begin("more", now) || begin("k", now) {
+		t.Error("there is room for more")
+	}
+	if !begin("more", now.Add(longestRenewal)) {
+		t.Error("those that are over make no room")
+	}
+	r.close()
+	if begin("closed", now.Add(time.Hour)) {
+		t.Error("it begins after the end")
+	}
+}
