@@ -12,7 +12,7 @@ const farthest = 8191
 // from what is made already. The first instruction has only literals, and the level
 // in its upper bits.
 func appendFastLZ(dst, in []byte, size int) ([]byte, error) {
-	if len(in) == 0 || in[0]>>5 > 1 {
+	if size < 0 || len(in) == 0 || in[0]>>5 > 1 {
 		return dst, ErrCorrupt
 	}
 	l := lz{in: in, out: slices.Grow(dst, size), start: len(dst), end: len(dst) + size, second: in[0]>>5 == 1}

@@ -17,7 +17,8 @@ func (c Coding) String() string {
 	return [...]string{"identity", "gzip", "zlib", "zstd", "fastlz", "decimal"}[c]
 }
 
-// Value is a value that can be sent, as Look has found it.
+// Value is a value that can be sent, as Look has found it. Made by others of a Body, its
+// Coding and a Length of -1, it is for decoding what came from elsewhere.
 type Value struct {
 	// Body is a view into the data given to Look, or constant bytes; never to be
 	// written to. What it is to a client depends on Coding.

@@ -271,6 +271,26 @@ func TestUndecodable(t *testing.T) {
 	}
 }
 
+// A value that Look has not seen may be cut anywhere.
+func TestCutAnywhere(t *testing.T) {
+	f := func(coding Coding, packed string) {
+		t.Helper()
+		for n := range len(packed) {
+			v := Value{Body: []byte(packed[:n]), Coding: coding, Length: -1}
+			if got, err := v.AppendPlain(nil, limit); err == nil && len(got) > 0 {
+				t.Fatalf("%v: %d of %d bytes are taken for %q", coding, n, len(packed), got)
+			}
+			if _, ok := v.AppendGzip(nil); ok && coding != Gzip {
+				t.Fatalf("%v: %d of %d bytes are framed as gzip", coding, n, len(packed))
+			}
+		}
+	}
+	f(Gzip, gzipped("a few words"))
+	f(Zlib, zlibbed("a few words"))
+	f(Zstd, zstded("a few words"))
+	f(FastLZ, stored(t, "php-fastlz1.bin")[phpPrefix:])
+}
+
 // A value that becomes far more than it is has been made to.
 func TestRatio(t *testing.T) {
 	f := func(text string, want error) {
