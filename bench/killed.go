@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -17,17 +18,20 @@ const (
 	nameOneKilled = "kasoku, one killed"
 )
 
-// killedScenario measures the keys of living servers beside those of one that is killed,
-// which are asked for as well.
+const fallbackBody = `{"status":"fallback"}`
+
+// killedScenario measures the keys of living servers beside keys of one that is killed,
+// which the fallback answers.
 var killedScenario = scenario{name: "memcached hit at 2000/s", conns: 32, rate: 2000}
 
-// killOne measures hits, kills a server, measures those of the other servers, and tells
-// how long after its return its keys are hits again.
+// killOne measures hits, kills a server, and measures those of the other servers, round
+// after round. It tells how long after the server's return its keys are hits again, at
+// most.
 func (l *lab) killOne(servers []*proc.Process) error {
 	progress("%s", killedScenario.name)
 	fallback := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/javascript")
-		w.Write([]byte(`{"status":"fallback"}`))
+		w.Write([]byte(fallbackBody))
 	}))
 	defer fallback.Close()
 	k, err := l.startService("counts-killed", func(listen, admin string) string {
@@ -36,7 +40,7 @@ func (l *lab) killOne(servers []*proc.Process) error {
 	if err != nil {
 		return err
 	}
-	own, others, err := l.parted(servers)
+	own, others, err := parted(servers)
 	if err != nil {
 		return err
 	}
@@ -45,18 +49,23 @@ func (l *lab) killOne(servers []*proc.Process) error {
 	if err := l.warm(b, t); err != nil {
 		return err
 	}
-	there, err := l.beside(b, t, own)
-	if err != nil {
-		return err
-	}
-	servers[0].Kill()
-	away, err := l.beside(b, t, own)
-	if err != nil {
-		return err
-	}
-	back, err := l.returned(servers, k)
-	if err != nil {
-		return err
+	var there, away []sample
+	back := time.Duration(0)
+	for range l.plan.rounds {
+		before, err := l.beside(b, t, own)
+		if err != nil {
+			return err
+		}
+		servers[0].Kill()
+		after, err := l.beside(b, t, own)
+		if err != nil {
+			return err
+		}
+		took, err := l.returned(servers, k)
+		if err != nil {
+			return err
+		}
+		there, away, back = append(there, before), append(away, after), max(back, took)
 	}
 	l.report.back = float64(back)
 	l.report.add(killedScenario.name, nameAllThere, nameAllThere, there, there, "")
@@ -64,46 +73,43 @@ func (l *lab) killOne(servers []*proc.Process) error {
 	return nil
 }
 
-// parted returns traffic for the keys of the first server, which may be answered by the
-// fallback, and for those of the others.
-func (l *lab) parted(servers []*proc.Process) (own, others traffic, err error) {
+// parted returns traffic for keys of the first server that it has not, which the fallback
+// answers while the server is there as well, and for those of the others.
+func parted(servers []*proc.Process) (own, others traffic, err error) {
+	r, err := countRing(servers)
+	if err != nil {
+		return own, others, err
+	}
 	var requests [2][][]byte
-	for i := range servers {
-		keys, err := countsOf(servers, i)
-		if err != nil {
-			return own, others, err
-		}
-		part := min(i, 1)
-		for _, k := range keys {
-			requests[part] = append(requests[part], dataset.AppendCountRequest(nil, k, ""))
+	for k := range 2 * dataset.Counts {
+		request := dataset.AppendCountRequest(nil, k, "")
+		first := r.Find(dataset.AppendCountKey(nil, k)) == 0
+		if there := k < dataset.Counts; first && !there {
+			requests[0] = append(requests[0], request)
+		} else if !first && there {
+			requests[1] = append(requests[1], request)
 		}
 	}
 	own, others = hits(requests[0], 0), hits(requests[1], 0)
-	own.check = nil // any answer of status 200
+	own.check = exactly(len(fallbackBody))
 	others.check = exactly(len(dataset.AppendCount(nil, 0)))
 	return own, others, nil
 }
 
-// beside measures a target round after round, while another load asks it for something
-// else. Nothing may fail.
-func (l *lab) beside(b bout, t target, other traffic) (samples []sample, err error) {
-	for range l.plan.rounds {
-		var besides sync.WaitGroup
-		var failed error
-		besides.Go(func() {
-			_, failed = l.measure(bout{conns: 8, rate: b.rate / 4, round: b.round}, target{addr: t.addr, proc: t.proc, load: other})
-		})
-		s, err := l.measure(b, t)
-		besides.Wait()
-		if err != nil {
-			return nil, err
-		}
-		if failed != nil {
-			return nil, fmt.Errorf("keys of the server that is killed: %w", failed)
-		}
-		samples = append(samples, s)
+// beside measures a target for one round, while another load asks it for something else.
+// Nothing may fail.
+func (l *lab) beside(b bout, t target, other traffic) (sample, error) {
+	var besides sync.WaitGroup
+	var failed error
+	besides.Go(func() {
+		_, failed = l.measure(bout{conns: 8, rate: b.rate / 4, round: b.round}, target{addr: t.addr, proc: t.proc, load: other})
+	})
+	s, err := l.measure(b, t)
+	besides.Wait()
+	if failed != nil {
+		failed = fmt.Errorf("keys of the server that is killed: %w", failed)
 	}
-	return samples, nil
+	return s, errors.Join(err, failed)
 }
 
 // returned starts the killed server again, and asks for a key of it until that is a hit.

@@ -177,11 +177,7 @@ func fillCounts(servers []*proc.Process, i int) error {
 
 // countsOf returns which values belong on server i.
 func countsOf(servers []*proc.Process, i int) (keys []int, err error) {
-	c := ring.Config{Name: "cmf-ketama", Points: countPoints}
-	for _, s := range servers {
-		c.Servers = append(c.Servers, ring.Server{Label: s.Addr, Weight: 1})
-	}
-	r, err := ring.New(c)
+	r, err := countRing(servers)
 	if err != nil {
 		return nil, err
 	}
@@ -191,6 +187,14 @@ func countsOf(servers []*proc.Process, i int) (keys []int, err error) {
 		}
 	}
 	return keys, nil
+}
+
+func countRing(servers []*proc.Process) (*ring.Ring, error) {
+	c := ring.Config{Name: "cmf-ketama", Points: countPoints}
+	for _, s := range servers {
+		c.Servers = append(c.Servers, ring.Server{Label: s.Addr, Weight: 1})
+	}
+	return ring.New(c)
 }
 
 // startCounts starts a Kasoku with a service of type memcached, otherwise as it is by
