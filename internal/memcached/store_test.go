@@ -1,0 +1,172 @@
+package memcached
+
+import (
+	"bytes"
+	"compress/gzip"
+	"compress/zlib"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/httpcache"
+	"github.com/kasoku/kasoku/internal/memcached/value"
+)
+
+// codedBy is text in a coding.
+func codedBy(text string, in func(io.Writer) io.WriteCloser) string {
+	var b bytes.Buffer
+	w := in(&b)
+	io.WriteString(w, text)
+	w.Close()
+	return b.String()
+}
+
+func asGzip(text string) string {
+	return codedBy(text, func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) })
+}
+
+func asZlib(text string) string {
+	return codedBy(text, func(w io.Writer) io.WriteCloser { return zlib.NewWriter(w) })
+}
+
+// What is stored is what a reader is to have, or nothing.
+func TestStored(t *testing.T) {
+	f := func(name string, script http.HandlerFunc, values value.Profile, before, stored string, outcome Outcome, change ...func(*Location)) {
+		t.Helper()
+		t.Run(name, func(t *testing.T) {
+			b := newBacked(t, script, minute(change...))
+			b.cfg.Values = values
+			b.listen()
+			b.servers[0].Script(func(command string) (string, bool) {
+				if before != "" && strings.HasPrefix(command, "mg") {
+					return "EN\r\n", true // it comes right behind that
+				}
+				return "", false
+			})
+			if before != "" {
+				b.set("1", before, 0, time.Hour)
+			}
+			b.get("/a?k=1")
+			b.settled()
+			if got := b.stored("1"); got != stored {
+				t.Errorf("stored is %.40q; want %.40q", got, stored)
+			}
+			if n := b.count("kasoku_memcached_fallback_stores_total", "outcome", outcome.String()); n != 1 {
+				t.Errorf("%s is counted %d times", outcome, n)
+			}
+		})
+	}
+	small := func(l *Location) { l.Store.MaxSize = 100 }
+	replace := func(l *Location) { l.Store.Replace = true }
+	chunked := func(text string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.(http.Flusher).Flush()
+			io.WriteString(w, text)
+		}
+	}
+	long := strings.Repeat("x", 101)
+	f("gzip", says(200, asGzip("hello"), "Content-Encoding", "gzip"), value.Raw, "", "hello", Kept)
+	f("deflate", says(200, asZlib("hello"), "Content-Encoding", "deflate"), value.CMF, "", "hello", Kept)
+	f("gzip of too much", says(200, asGzip(long), "Content-Encoding", "gzip"), value.Raw, "", "nothing", Oversized, small)
+	f("no gzip", says(200, "hello", "Content-Encoding", "gzip"), value.Raw, "", "nothing", Undecodable)
+	f("what readers would decode", says(200, asGzip("hello")), value.Raw, "", "nothing", Misread)
+	f("what they would not", says(200, asGzip("hello")), value.Bytes, "", asGzip("hello"), Kept)
+	f("longer than it was said", chunked(long), value.Raw, "", "nothing", Oversized, small)
+	f("longer than memcached takes", chunked(strings.Repeat("x", 1<<20-1)), value.Raw, "", "nothing", Oversized)
+	f("nothing", says(200, ""), value.Raw, "", "", Kept)
+	f("somebody was quicker", says(200, "hello"), value.Raw, "theirs", "theirs", AlreadyThere)
+	f("and is replaced", says(200, "hello"), value.Raw, "theirs", "hello", Kept, replace)
+	f("cut", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "200")
+		io.WriteString(w, long)
+	}, value.Raw, "", "nothing", Cut)
+}
+
+// Whatever happens at once, whoever asks for a key has its value or the fallback's, and
+// nothing of another key.
+func TestRacesOfKeys(t *testing.T) {
+	b := newBacked(t, func(w http.ResponseWriter, r *http.Request) {
+		k := r.URL.Query().Get("k")
+		switch rand.IntN(8) {
+		case 0:
+			w.WriteHeader(404)
+		case 1:
+			w.WriteHeader(503)
+		case 2:
+			w.Header().Set("Set-Cookie", "a=b")
+		case 3:
+			w.(http.Flusher).Flush()
+		}
+		io.WriteString(w, k+" ")
+		io.WriteString(w, strings.Repeat(k, 100))
+	}, minute(stale, func(l *Location) { l.NegativeTTL, l.NearTTL = time.Nanosecond, time.Millisecond })).listen()
+	var wg sync.WaitGroup
+	for i := range 16 {
+		wg.Go(func() {
+			random := rand.New(rand.NewPCG(uint64(i), 1))
+			for range 100 {
+				k := fmt.Sprint("key", random.IntN(8))
+				switch random.IntN(12) {
+				case 0:
+					b.server(k).Delete(k)
+				case 1:
+					b.set(k, k+" "+strings.Repeat(k, 100), 0, time.Duration(1+random.IntN(11))*time.Minute)
+				case 2:
+					b.svc.forgetAll()
+				default:
+					var fields []string
+					if random.IntN(4) == 0 {
+						fields = []string{"Cookie", "c=d"}
+					}
+					if r := b.get("/a?k="+k, fields...); r.body != k+" "+strings.Repeat(k, 100) {
+						t.Errorf("%s has %.40s", k, r)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	b.settled()
+	for i := range 8 {
+		k := fmt.Sprint("key", i)
+		if got := b.stored(k); got != "nothing" && got != k+" "+strings.Repeat(k, 100) {
+			t.Errorf("%s has %.40q in memcached", k, got)
+		}
+	}
+}
+
+// A reload changes, adds and takes away fallbacks.
+func TestFallbacksReload(t *testing.T) {
+	b := newBacked(t, says(200, "one"), minute(func(l *Location) { l.Store = nil })).listen()
+	b.wants("before", `200 "one" fwd=miss; detail=store-off`, b.get("/a?k=1"))
+	two := newBacked(t, says(200, "two"))
+	next := b.cfg
+	next.Fallbacks = []httpcache.Config{fallbackOf(two.back.URL), fallbackOf(b.back.URL)}
+	next.Fallback = 1
+	if err := b.svc.Reconfigure(next); err != nil {
+		t.Fatal(err)
+	}
+	b.wants("another", `200 "two" fwd=miss; detail=store-off`, b.get("/a?k=1"))
+	b.wants("a second", `200 "one" fwd=bypass; detail=no-location`, b.get("/b"))
+	bad := next
+	bad.Fallbacks = []httpcache.Config{fallbackOf(b.back.URL), fallbackOf("nonsense")}
+	if err := b.svc.Reconfigure(bad); err == nil {
+		t.Fatal("nonsense is taken for a fallback")
+	}
+	b.wants("after a mistake", `200 "two" fwd=miss; detail=store-off`, b.get("/a?k=1"))
+	none := next
+	none.Fallbacks, none.Fallback = nil, None
+	none.Locations = []Location{next.Locations[0]}
+	none.Locations[0].Fallback = None
+	if err := b.svc.Reconfigure(none); err != nil {
+		t.Fatal(err)
+	}
+	if r := b.get("/b"); r.status != 404 {
+		t.Errorf("without: %s", r)
+	}
+}
