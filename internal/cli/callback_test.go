@@ -1,12 +1,19 @@
 package cli
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/kasoku/kasoku/internal/testutil/certs"
 )
 
 // TestCallbackOfHTTP has a service of type http wrap its answers as its keys say, and
@@ -55,6 +62,44 @@ func TestCallbackOfCouchDB(t *testing.T) {
 		want := "/* CouchDB */" + name + `({"_id":"a","_rev":"1-a","node":"one"});` + "\n"
 		if a.body != want || a.header.Get("Content-Type") != "application/javascript; charset=utf-8" {
 			t.Errorf("%d %q; want %q", a.status, a.body, want)
+		}
+	}
+}
+
+// TestCallbackOverHTTP2 has calls of short and long bodies sent over HTTP/2, while they come
+// and from what is stored.
+func TestCallbackOverHTTP2(t *testing.T) {
+	texts := map[string]string{"/short": `{"n":1}`, "/long": `["` + strings.Repeat("x", 200_000) + `"]`}
+	o := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "max-age=60")
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, texts[r.URL.Path])
+	}))
+	t.Cleanup(o.Close)
+	cert, key := certs.SelfSigned(t, 1)
+	dir := t.TempDir()
+	for name, data := range map[string][]byte{"cert.pem": cert, "key.pem": key} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := run(t, strings.ReplaceAll(web1, "ORIGIN", o.URL)+"    jsonp: {}\n    tls: {cert: "+dir+"/cert.pem, key: "+dir+"/key.pem}\n")
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(cert)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "localhost"}, ForceAttemptHTTP2: true}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport}
+	for path, text := range texts {
+		for _, name := range []string{"f", "g", "f"} {
+			resp, err := client.Get("https://" + r.ServiceAddr("site").String() + path + "?callback=" + name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			if want := "/**/" + name + "(" + text + ");"; err != nil || resp.ProtoMajor != 2 || string(body) != want {
+				t.Errorf("%s for %s: %s, %d bytes, %v; want %d", path, name, resp.Proto, len(body), err, len(want))
+			}
 		}
 	}
 }

@@ -44,7 +44,9 @@ func (c *call) takeCallback(f *jsonp.Filter) bool {
 	switch string(r.Method) {
 	case "GET", "HEAD":
 	case "PURGE":
-		cb.strip(f, r)
+		if c.set.cfg.Purgers != nil { // else it is a method like any other
+			cb.strip(f, r)
+		}
 		return true
 	default:
 		return true

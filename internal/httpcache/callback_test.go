@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -261,6 +262,28 @@ func TestCallbackPurge(t *testing.T) {
 		t.Fatal(err)
 	}
 	f("3")
+}
+
+// TestCallbackPurgeMethod drops what is stored for all callbacks where there is the method
+// PURGE, and leaves it to the origin as it came where there is none.
+func TestCallbackPurgeMethod(t *testing.T) {
+	for _, there := range []bool{true, false} {
+		s := newSite(t, func(a *asked) { a.ok(fmt.Sprint(a.n), jsonType) }, calling(), func(c *Config) {
+			if there {
+				c.Purgers = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+			}
+		})
+		s.ask("GET /a?callback=f")
+		s.ask("PURGE /a?callback=g")
+		s.ask("GET /a?callback=f")
+		want := "GET /a\nGET /a\n"
+		if !there {
+			want = "GET /a\nPURGE /a?callback=g\n"
+		}
+		if got := s.origin.firstLines(); got != want {
+			t.Errorf("with the method %v the origin was asked\n%s", there, got)
+		}
+	}
 }
 
 // TestCallbackExplained has explain look where a request would.
