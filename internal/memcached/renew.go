@@ -1,6 +1,7 @@
 package memcached
 
 import (
+	"cmp"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +15,7 @@ type renewals struct {
 	until  map[string]time.Time // by key: until when the value is left alone
 	waits  map[string]wait      // by key: of values that others are to renew
 	timers map[*renewal]*time.Timer
+	most   time.Duration // that a pause may be; 0: mostPause
 	closed bool
 }
 
@@ -146,13 +148,10 @@ func (n *renewal) end(ok bool) {
 	if r.closed {
 		return
 	}
-	pause := n.loc.pause()
+	pause := min(max(n.loc.Store.Stale/4, leastPause), cmp.Or(r.most, mostPause))
 	r.until[string(n.wire)] = time.Now().Add(pause)
 	r.timers[n] = time.AfterFunc(pause, n.mark)
 }
-
-// pause is for how long a value is left alone that could not be renewed.
-func (l *location) pause() time.Duration { return min(max(l.Store.Stale/4, leastPause), mostPause) }
 
 // mark lets the next reader win the renewal again.
 func (n *renewal) mark() {

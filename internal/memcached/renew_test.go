@@ -93,6 +93,7 @@ func TestRenewalFails(t *testing.T) {
 			failing := true
 			var mu sync.Mutex
 			b := aged(t, v)
+			b.svc.renewals.most = time.Hour // it ends when the test says so
 			b.script = func(w http.ResponseWriter, r *http.Request) {
 				mu.Lock()
 				now := failing
