@@ -228,7 +228,8 @@ func (f *Flight) missing() int64 {
 
 // unwanted tells why the flight should go no further. A flight that was started
 // in the background, and one that still has members, goes on; one that all have
-// left only if it can be stored with no more than Finish bytes. mu is held.
+// left only if it can be stored, or others may come late for it, with no more than
+// Finish bytes. mu is held.
 func (f *Flight) unwanted() error {
 	if err := context.Cause(f.ctx); err != nil {
 		return err
@@ -236,7 +237,7 @@ func (f *Flight) unwanted() error {
 	switch {
 	case f.members > 0:
 		return nil
-	case !f.answer.Keep || !f.pieces.kept, !f.background && f.missing() > f.limits.Finish:
+	case !f.answer.Keep && f.lateFor == 0 || !f.pieces.kept, !f.background && f.missing() > f.limits.Finish:
 		f.store.stats.abandoned.Add(1)
 		return ErrUnwanted
 	}
