@@ -23,7 +23,7 @@ func (f *filling) admit(status int, fields http1.Fields) httpcache.Admission {
 	a.Store = true
 	coding := codingOf(fields)
 	a.Why = f.unstored(&r, fields, coding)
-	if a.Why == policy.NegativeKept {
+	if a.Why == policy.NegativeKept && f.renewal == nil { // the value is there; the next renewal has to ask again
 		a.Remember = f.loc.NegativeTTL
 	}
 	if a.Why != policy.Fresh {
