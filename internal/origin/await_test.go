@@ -23,7 +23,7 @@ func TestAwait(t *testing.T) {
 	roots.AddCert(donor.Certificate())
 	gone := errors.New("gone")
 
-	f := func(name string, secure, await bool, end func(conn net.Conn, cancel func()), status int, forgone bool) {
+	f := func(name string, secure, await bool, end func(conn net.Conn, leave func()), status int, forgone bool) {
 		t.Helper()
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -34,7 +34,7 @@ func TestAwait(t *testing.T) {
 		raw := make(chan net.Conn, 1)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		served := make(chan struct{})
+		served, left := make(chan struct{}), make(chan struct{})
 		go func() {
 			defer close(served)
 			conn, err := l.Accept()
@@ -47,7 +47,7 @@ func TestAwait(t *testing.T) {
 				conn = tls.Server(conn, &tls.Config{Certificates: donor.TLS.Certificates})
 			}
 			io.Copy(io.Discard, conn)
-			end(conn, cancel)
+			end(conn, func() { cancel(); <-left })
 		}()
 		if secure {
 			url = "https://"
@@ -57,6 +57,7 @@ func TestAwait(t *testing.T) {
 			Method: []byte("POST"), Target: []byte("/"), Length: 10, Await: func() bool { return await },
 			Body: io.MultiReader(strings.NewReader("hello"), &failingReader{gone}),
 		})
+		close(left)
 		switch {
 		case in != nil:
 			if in.Status != status || len(tr.pool.idle) != 0 {
@@ -78,7 +79,7 @@ func TestAwait(t *testing.T) {
 	resets := func(c net.Conn, _ func()) { c.(*net.TCPConn).SetLinger(0) }
 	refuses := func(c net.Conn, _ func()) { io.WriteString(c, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n") }
 	garbles := func(c net.Conn, _ func()) { io.WriteString(c, "what?\r\n\r\n") }
-	holds := func(c net.Conn, cancel func()) { cancel(); c.Read(make([]byte, 1)) }
+	holds := func(_ net.Conn, leave func()) { leave() }
 	f("ends", false, true, closes, 0, true)
 	f("ends, TLS", true, true, closes, 0, true)
 	f("resets", false, true, resets, 0, true)
