@@ -1,6 +1,7 @@
 package httpcache
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -77,6 +78,44 @@ func TestLateTravellers(t *testing.T) {
 			t.Errorf("something is left: %+v", st)
 		}
 	})
+}
+
+// A flight that all have left goes on with an answer that is not stored only where others
+// may come late for it, and little of it is missing.
+func TestLeftForLatecomers(t *testing.T) {
+	f := func(name string, l Limits, late time.Duration, goesOn bool) {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s, o := open(t, l), newSource()
+				early := s.now() + 1
+				time.Sleep(time.Millisecond)
+				ctx, leave := context.WithCancel(t.Context())
+				defer leave()
+				c := &client{ticket: s.Fly(&Ask{Query: get(url), Asked: early, Late: late, Fill: o.fill})}
+				go c.run(ctx)
+				a := shared(get(url))
+				a.Keep = false
+				o.head(a, 5)
+				o.send("he")
+				leave()
+				synctest.Wait()
+				if err := o.ctx.Err(); (err == nil) != goesOn {
+					t.Fatalf("its origin is read on: %v", err == nil)
+				}
+				if goesOn {
+					o.send("llo")
+					o.end(nil)
+					traveller(t, s, o, early).want(t, Whole, "hello", true)
+				}
+				if st := s.Stats(); o.asks() != 1 || (st.Abandoned == 0) != goesOn {
+					t.Errorf("asked %d times, %+v", o.asks(), st)
+				}
+			})
+		})
+	}
+	f("short", Limits{Finish: 3}, time.Second, true)
+	f("long", Limits{Finish: 2}, time.Second, false)
+	f("nobody is late", Limits{Finish: 3}, 0, false)
 }
 
 // Of flights for the same that have landed only the last stays, however many there were.
