@@ -161,13 +161,13 @@ func (s *Store) fly(sh *flightShard, a *Ask) *Ticket {
 }
 
 // Refresh starts a flight that nobody waits for, unless one that a could join is
-// under way. It tells whether it did.
+// under way, or was when a was asked. It tells whether it did.
 func (s *Store) Refresh(a *Ask) bool {
 	sh := s.shardOf(a.Query.Key)
 	sh.Lock()
 	defer sh.Unlock()
 	for _, f := range sh.byKey[string(a.Query.Key)] {
-		if s.joinable(f, a) {
+		if s.joinable(f, a) && !f.isRemembered(a) {
 			return false
 		}
 	}

@@ -135,3 +135,10 @@ func (f *Flight) past(a *Ask) bool {
 
 // remembered tells whether f was over when who asks did. mu is held.
 func (f *Flight) remembered(a *Ask) bool { return f.ended && a.Asked > f.landed.over }
+
+// isRemembered is remembered with mu not held.
+func (f *Flight) isRemembered(a *Ask) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.remembered(a)
+}

@@ -181,6 +181,37 @@ func TestRemembered(t *testing.T) {
 	})
 }
 
+// What is remembered keeps nobody from asking for it anew who has it renewed, but whoever
+// asked before it came takes it for the renewal.
+func TestRememberedIsRenewed(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s, o := open(t, Limits{}), newSource()
+		early := s.now() + 1
+		time.Sleep(time.Millisecond)
+		renew := func(asked int64) bool {
+			begun := s.Refresh(&Ask{Query: get(url), Asked: asked, Late: time.Second, Fill: o.fill})
+			synctest.Wait()
+			return begun
+		}
+		if !renew(early) {
+			t.Fatal("the first is not begun")
+		}
+		a := shared(get(url))
+		a.Keep, a.Remember = false, time.Minute
+		o.head(a, 5)
+		o.send("hello")
+		o.end(nil)
+		time.Sleep(time.Millisecond)
+		if renew(early) {
+			t.Error("it is begun for who asked before the last one was over")
+		}
+		if !renew(s.now()) || o.asks() != 2 {
+			t.Errorf("it is not begun anew; asked %d times", o.asks())
+		}
+		o.fail(errors.New("no"))
+	})
+}
+
 // An origin's failure is one for those who had asked before; a failure of ours, or that
 // nobody wanted it any more, is not.
 func TestLateForAFailure(t *testing.T) {
