@@ -79,8 +79,8 @@ func TestCallbackRefused(t *testing.T) {
 			sep = "&"
 		}
 		g := s.ask("GET", path+sep+"callback=alert(1)", "")
-		if g.status != 400 || g.body != jsonp.BadName.Info().Refusal {
-			t.Errorf("%s: %d %q", path, g.status, g.body)
+		if g.status != 400 || g.body != jsonp.BadName.Info().Refusal || !strings.HasSuffix(g.how(), "detail=local; jsonp=bad-name") {
+			t.Errorf("%s: %d %q, %s", path, g.status, g.body, g.how())
 		}
 	}
 	if got := s.requests(); len(got) > 0 {

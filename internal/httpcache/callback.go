@@ -6,6 +6,7 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 	"github.com/kasoku/kasoku/internal/jsonp"
+	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
 // callback is the call that a request wants its answer wrapped in. It belongs to a call
@@ -204,6 +205,9 @@ func (c *call) refuseCallback(why *jsonp.ReasonInfo) {
 	r.Status = why.Status
 	r.Field("Content-Type", "application/json")
 	r.Field("X-Content-Type-Options", "nosniff")
+	c.text = append(append(c.text[:0], "kasoku; "...), telemetry.Local.CacheStatus()...)
+	c.text = c.callback.appendStatus(c.text)
+	r.FieldBytes("Cache-Status", c.text)
 	r.Build(append(r.Buf, why.Refusal...))
 	c.note(policy.Refused, nil)
 }

@@ -94,13 +94,31 @@ func TestCallbackNames(t *testing.T) {
 	for _, query := range []string{"?callback=a-b", "?callback=" + long + "a", "?callback=a&callback=b", "?callback=alert(1)", "?callback=if"} {
 		for _, method := range []string{"GET", "HEAD"} {
 			g := s.ask(method + " /other" + query)
-			if g.status != 400 || g.get("Content-Type") != "application/json" || method == "GET" && g.body != jsonp.BadName.Info().Refusal {
-				t.Errorf("%s %s: %d %q", method, query, g.status, g.body)
+			if g.status != 400 || g.get("Content-Type") != "application/json" || g.get("Cache-Status") != "kasoku; detail=local; jsonp=bad-name" ||
+				method == "GET" && g.body != jsonp.BadName.Info().Refusal {
+				t.Errorf("%s %s: %d %q, %s", method, query, g.status, g.body, g.get("Cache-Status"))
 			}
 		}
 	}
 	if got := len(s.origin.requests()); got != asked || asked != 1 {
 		t.Errorf("the origin was asked %d times for names that are allowed, then %d", asked, got-asked)
+	}
+}
+
+// TestCallbackForScripts refuses what a browser wants for something else than a script.
+func TestCallbackForScripts(t *testing.T) {
+	s := newSite(t, func(a *asked) { a.ok(`[1]`, jsonType) }, calling(func(c *jsonp.Config) { c.ScriptOnly = true }))
+	f := func(destination string, status int, body, how string) {
+		t.Helper()
+		g := s.ask("GET /a?callback=f", "Sec-Fetch-Dest: "+destination)
+		if g.status != status || g.body != body || !strings.HasSuffix(g.get("Cache-Status"), how) {
+			t.Errorf("%s: %d %q, %s", destination, g.status, g.body, g.get("Cache-Status"))
+		}
+	}
+	f("document", 403, jsonp.NotScript.Info().Refusal, "kasoku; detail=local; jsonp=not-script")
+	f("script", 200, "/**/f([1]);", "; jsonp=wrapped")
+	if n := len(s.origin.requests()); n != 1 {
+		t.Errorf("the origin was asked %d times", n)
 	}
 }
 

@@ -60,6 +60,7 @@ func (c *call) refuseCallback() {
 	r.Status = why.Info().Status
 	r.Field("Content-Type", "application/json")
 	r.Field("X-Content-Type-Options", "nosniff")
+	r.Field("Cache-Status", "kasoku; detail="+BadCallback.String()+"; jsonp="+why.String())
 	r.Build(append(r.Buf, why.Info().Refusal...))
 	c.svc.metrics.wrapped(why)
 	c.answered(BadCallback)

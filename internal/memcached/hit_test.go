@@ -301,7 +301,7 @@ func TestCallback(t *testing.T) {
 		f("200\n"+plain+"\nCache-Status: kasoku; hit; detail=FROM; jsonp=credentials\n\n"+value+"\n", "GET /dotted?callback=a", "Cookie", "a=b")
 		f("200\n"+plain+"\nCache-Status: kasoku; hit; detail=FROM\n\n"+value+"\n", "GET /dotted", "Cookie", "a=b")
 		f("200\n"+plain+"\nCache-Status: kasoku; hit; detail=FROM; jsonp=not-json\n\n<html>", "GET /dotted?html&callback=a")
-		f("400\nContent-Type: application/json\n\n"+jsonp.BadName.Info().Refusal, "GET /dotted?callback=a-b")
+		f("400\nContent-Type: application/json\nCache-Status: kasoku; detail=bad-callback; jsonp=bad-name\n\n"+jsonp.BadName.Info().Refusal, "GET /dotted?callback=a-b")
 
 		lines = []string{"Cache-Control"}
 		f("200\nCache-Control: private\n\n"+value+"\n", "GET /dotted?callback=a", "Cookie", "a=b")
