@@ -61,12 +61,14 @@ func (f *filling) unstored(r *policy.Response, fields http1.Fields, coding value
 		return policy.NegativeKept
 	case r.Status != 200:
 		return policy.StatusNotStored
-	case f.loc.Store == nil || f.server < 0:
+	case f.loc.Store == nil:
 		return policy.NowhereToStore
 	case coding != value.Identity && coding != value.Gzip && coding != value.Zlib:
 		return policy.EncodedUnknown
 	case lengthOf(fields) > f.loc.Store.MaxSize:
 		return policy.TooLarge
+	case f.server < 0 || !f.set.client.Up(f.server):
+		return policy.StoreDown
 	}
 	return policy.Fresh
 }

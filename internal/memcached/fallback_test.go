@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kasoku/kasoku/internal/memcached/client"
 	"github.com/kasoku/kasoku/internal/testutil/await"
 )
 
@@ -220,7 +221,9 @@ func TestPassed(t *testing.T) {
 
 // Trouble with memcached is a miss that says so.
 func TestServerInTrouble(t *testing.T) {
-	b := newBacked(t, says(200, "hello"), minute(func(l *Location) { l.NegativeTTL = 0 })).listen()
+	b := newBacked(t, says(200, "hello"), minute(func(l *Location) { l.NegativeTTL = 0 }))
+	b.cfg.Client.Breaker.Failures = 1000 // the server never counts as down
+	b.listen()
 	b.set("1", "\x80\x04pickled", 1, 0)
 	b.svc.settings.Load().cfg.Values = 0
 	b.servers[0].Stop()
@@ -233,5 +236,40 @@ func TestServerInTrouble(t *testing.T) {
 	b.servers[0].Script(func(command string) (string, bool) { return "nonsense\r\n", strings.HasPrefix(command, "mg") })
 	if !await.Until(t, func() bool { return b.get("/a?k=1").String() == `200 "hello" fwd=miss; detail=garbled; stored` }) {
 		t.Error("it is never garbled")
+	}
+}
+
+// Nothing is stored in a server that is known to be down, and that is told.
+func TestStoreIsDown(t *testing.T) {
+	asking := make(chan struct{})
+	answer := make(chan struct{})
+	b := newBacked(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("k") == "late" {
+			close(asking)
+			<-answer
+		}
+		says(200, "hello")(w, r)
+	}, minute())
+	b.cfg.Client.Breaker = client.Breaker{Failures: 1, RetryEvery: time.Hour}
+	b.listen()
+	var late *reply
+	var wg sync.WaitGroup
+	wg.Go(func() { late = b.get("/a?k=late") })
+	<-asking
+	b.servers[0].Stop()
+	b.get("/a?k=1")
+	c := b.svc.settings.Load().client
+	if !await.Until(t, func() bool { return !c.Up(0) }) {
+		t.Fatal("the server is never down")
+	}
+	close(answer)
+	wg.Wait()
+	b.wants("down since", `200 "hello" fwd=miss; detail=store-server-down`, late)
+	b.settled()
+	tried := b.count("kasoku_memcached_fallback_stores_total", "outcome", "server-failed")
+	b.wants("down", `200 "hello" fwd=miss; detail=down`, b.get("/a?k=2"))
+	b.settled()
+	if n := b.count("kasoku_memcached_fallback_stores_total", "outcome", "server-failed"); n != tried {
+		t.Errorf("%d stores were tried, %d before", n, tried)
 	}
 }

@@ -73,6 +73,7 @@ const (
 	EncodedUnknown
 	NegativeKept
 	NowhereToStore
+	StoreDown
 	Passed
 )
 
@@ -157,6 +158,7 @@ var Reasons = []ReasonInfo{
 	{EncodedUnknown, "not-stored-encoded", "detail=encoding", telemetry.None, "The response has a content coding that Kasoku can't take off (type memcached)."},
 	{NegativeKept, "negative-kept", "detail=negative", telemetry.None, "A 404 or 410, which is not stored in memcached, but remembered for negative_ttl (type memcached)."},
 	{NowhereToStore, "store-off", "detail=store-off", telemetry.None, "The location stores nothing in memcached (type memcached, store)."},
+	{StoreDown, "store-server-down", "detail=store-server-down", telemetry.None, "The memcached server that has the key is down, so that nothing can be stored there (type memcached, store)."},
 	{Passed, "not-stored-passed", "detail=passed", telemetry.None, "The request was passed on without a look at what could be stored."},
 }
 
