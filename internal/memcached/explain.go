@@ -11,7 +11,9 @@ import (
 
 	"github.com/kasoku/kasoku/internal/admin"
 	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache"
+	"github.com/kasoku/kasoku/internal/jsonp"
 	"github.com/kasoku/kasoku/internal/memcached/client"
 	"github.com/kasoku/kasoku/internal/memcached/key"
 	"github.com/kasoku/kasoku/internal/memcached/value"
@@ -81,7 +83,31 @@ func (s *Service) Explain(_ context.Context, r admin.ExplainRequest) (admin.Expl
 		q.Host = fields.Get("Host")
 	}
 	e.step("location", l.Path, "key "+l.Key)
+	if e.callback(&r, fields) {
+		return e.is(BadCallback), nil
+	}
 	return e.key(q), nil
+}
+
+// callback tells what becomes of the callback that a request names, if it does. Refused:
+// nothing is looked for.
+func (e *explanation) callback(r *admin.ExplainRequest, fields http1.Fields) (refused bool) {
+	f := e.loc.JSONP
+	if f == nil {
+		return false
+	}
+	target, _, _ := strings.Cut(r.Path, "#")
+	_, query, _ := strings.Cut(target, "?")
+	_, asked := f.Name(nil, []byte(query))
+	why := f.Admit(&jsonp.Request{
+		Method: []byte(cmp.Or(r.Method, http.MethodGet)), Asked: asked,
+		Credentials: credentials(fields), Destination: fields.Get("Sec-Fetch-Dest"),
+	})
+	if why == jsonp.NoCallback {
+		return false
+	}
+	e.step("callback", why.String(), why.Info().Help)
+	return why.Action() == jsonp.RefuseIt
 }
 
 // key tells of the key, and where it is.

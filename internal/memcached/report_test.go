@@ -9,13 +9,15 @@ import (
 
 	"github.com/kasoku/kasoku/internal/admin"
 	"github.com/kasoku/kasoku/internal/httpcache"
+	"github.com/kasoku/kasoku/internal/jsonp"
 	"github.com/kasoku/kasoku/internal/memcached/client"
 	"github.com/kasoku/kasoku/internal/testutil/await"
 )
 
 // An explanation tells step by step where a value is looked for.
 func TestExplain(t *testing.T) {
-	s := newSite(t, 1, Location{Path: "/k/{id}", Key: "${path.id}.${header.a:-}", NearTTL: time.Hour, Fallback: None}, Location{Path: "/h", Key: "${header.a}", Fallback: None})
+	s := newSite(t, 1, Location{Path: "/k/{id}", Key: "${path.id}.${header.a:-}", NearTTL: time.Hour, Fallback: None}, Location{Path: "/h", Key: "${header.a}", Fallback: None},
+		Location{Path: "/j", Key: "${uri}", ContentType: "text/javascript", Fallback: None, JSONP: dotted(t, jsonp.Dotted)})
 	s.cfg.Rules.Namespace = "n:"
 	s.start()
 	s.set("v.", "value", 7, time.Hour)
@@ -48,6 +50,13 @@ func TestExplain(t *testing.T) {
 	f("miss", "location /h\nkey \"n:a b\"\nFALLBACK\nanswer bad-key\n", "/h", admin.ExplainRequest{Headers: map[string]string{"A": "a b"}})
 	f("pass", "location /h\nFALLBACK\nanswer method\n", "/h", admin.ExplainRequest{Method: "POST"})
 	f("pass", "location none\nFALLBACK\nanswer no-location\n", "/x", admin.ExplainRequest{})
+	j := func(how string) string {
+		return "location /j\ncallback " + how + "\nkey \"n:/j\"\nserver SERVER\nmemcached miss\nFALLBACK\nanswer missing\n"
+	}
+	f("miss", j("wrapped"), "/j?callback=f", admin.ExplainRequest{})
+	f("miss", j("credentials"), "/j?callback=f#?callback=a-b", admin.ExplainRequest{Headers: map[string]string{"Cookie": "a=b"}})
+	f("local", "location /j\ncallback bad-name\nanswer bad-callback\n", "/j?callback=a-b", admin.ExplainRequest{})
+	f("miss", strings.Replace(j(""), "callback \n", "", 1), "/j", admin.ExplainRequest{})
 	s.cfg.Fallbacks = []httpcache.Config{fallbackOf("http://127.0.0.1:1", "http://127.0.0.1:2")}
 	s.cfg.Locations[1].Fallback = 0
 	if err := s.svc.Reconfigure(s.cfg); err != nil {
