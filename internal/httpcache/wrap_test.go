@@ -111,7 +111,7 @@ func TestWrappedAnyWay(t *testing.T) {
 		mu.Unlock()
 		p.send(a)
 	}, calling(), func(c *Config) { c.Codings, c.MaxObject = coding.Names, 8<<20 })
-	n := 0
+	n, test := 0, t
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawShipment(t)
 		n++
@@ -141,7 +141,7 @@ func TestWrappedAnyWay(t *testing.T) {
 			}
 			tags[name] = g.get("ETag")
 			if i == 2 {
-				s.store.flights.wg.Wait()
+				s.store.rests(test)
 			}
 		}
 		if g := s.ask("GET "+path, "Accept-Encoding: identity"); g.body != inCoding(p.coding, p.body) {
@@ -307,7 +307,7 @@ func TestWrappedForm(t *testing.T) {
 	for _, body := range []string{`["` + strings.Repeat("abcd", 20_000) + "\"]\n", `["` + strings.Repeat("ab\u2028", 20_000) + `"]`} {
 		s := newSite(t, func(a *asked) { a.ok(body, jsonType, `ETag: "1"`) }, calling(), func(c *Config) { c.Codings = coding.Names })
 		s.ask("GET /a")
-		s.store.flights.wg.Wait()
+		s.store.rests(t)
 		f := func(accept, want, vary string) *got {
 			t.Helper()
 			g := s.ask("GET /a?callback=f", "Accept-Encoding: "+accept)
@@ -371,7 +371,7 @@ func wrappedSite(t testing.TB, text string, change ...func(*Config)) (*edge.Exch
 	for _, path := range []string{"/s", "/l?x=1", "/e"} {
 		s.ask("GET " + path)
 	}
-	s.store.flights.wg.Wait()
+	s.store.rests(t)
 	var r http1.Request
 	if _, err := http1.ParseRequest([]byte(text), &http1.Limits{}, &r); err != nil {
 		t.Fatal(err)
