@@ -3,8 +3,6 @@ package cli
 import (
 	"context"
 	"crypto/sha256"
-	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"io"
 	"log/slog"
@@ -115,7 +113,7 @@ func forwardConfig(c *config.Config, log *slog.Logger) (forward.Config, error) {
 		option(fluent.WithUser(f.Username, f.Password()))
 	}
 	if f.TLS != nil {
-		secure, err := forwardTLS(c, f.TLS)
+		secure, err := clientTLS(c, f.TLS.ServerName, f.TLS.CA, f.TLS.Cert, f.TLS.Key)
 		if err != nil {
 			return out, err
 		}
@@ -128,28 +126,6 @@ func forwardConfig(c *config.Config, log *slog.Logger) (forward.Config, error) {
 		}
 	}
 	return out, nil
-}
-
-func forwardTLS(c *config.Config, t *config.FluentdTLS) (*tls.Config, error) {
-	secure := &tls.Config{ServerName: t.ServerName, MinVersion: tls.VersionTLS12}
-	if t.Cert != "" {
-		cert, err := tls.LoadX509KeyPair(c.Resolve(t.Cert), c.Resolve(t.Key))
-		if err != nil {
-			return nil, err
-		}
-		secure.Certificates = []tls.Certificate{cert}
-	}
-	if t.CA != "" {
-		data, err := os.ReadFile(c.Resolve(t.CA))
-		if err != nil {
-			return nil, err
-		}
-		secure.RootCAs = x509.NewCertPool()
-		if !secure.RootCAs.AppendCertsFromPEM(data) {
-			return nil, fmt.Errorf("%s holds no PEM certificate", t.CA)
-		}
-	}
-	return secure, nil
 }
 
 // forwardFiles tells what the files of the connection's encryption hold now. One

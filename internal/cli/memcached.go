@@ -2,10 +2,8 @@ package cli
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"log/slog"
-	"os"
 	"reflect"
 	"strings"
 	"sync/atomic"
@@ -142,29 +140,10 @@ func clientConfig(c *config.Config, m *config.Memcached) (client.Config, error) 
 
 // serverTLS is how connections to servers are encrypted.
 func serverTLS(c *config.Config, t *config.ServerTLS) (*tls.Config, error) {
-	secure := &tls.Config{MinVersion: tls.VersionTLS12}
 	if t == nil {
-		return secure, nil
+		t = &config.ServerTLS{}
 	}
-	secure.ServerName = t.ServerName
-	if t.Cert != "" {
-		cert, err := tls.LoadX509KeyPair(c.Resolve(t.Cert), c.Resolve(t.Key))
-		if err != nil {
-			return nil, err
-		}
-		secure.Certificates = []tls.Certificate{cert}
-	}
-	if t.CA != "" {
-		data, err := os.ReadFile(c.Resolve(t.CA))
-		if err != nil {
-			return nil, err
-		}
-		secure.RootCAs = x509.NewCertPool()
-		if !secure.RootCAs.AppendCertsFromPEM(data) {
-			return nil, fmt.Errorf("%s holds no PEM certificate", t.CA)
-		}
-	}
-	return secure, nil
+	return clientTLS(c, t.ServerName, t.CA, t.Cert, t.Key)
 }
 
 // backends are the different fallbacks of a service.

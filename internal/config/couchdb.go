@@ -132,14 +132,9 @@ func (k *checker) node(path string, u URL, before []URL, listen Address) {
 }
 
 func (k *checker) couchAuth(path string, a *CouchAuth) {
-	a.password = k.secret(path, "password", a.PasswordEnv, a.PasswordFile)
-	password := a.PasswordEnv != "" || a.PasswordFile != ""
-	switch {
-	case a.Username != "" && !password:
-		k.failf(path+".username", "lacks a password: name an environment variable in password_env or a file in password_file")
-	case a.Username == "" && password:
-		k.failf(path, `lacks "username": a password without a user has no effect`)
-	case strings.Contains(a.Username, ":"):
+	var well bool
+	a.password, well = k.credentials(path, a.Username, a.PasswordEnv, a.PasswordFile)
+	if well && strings.Contains(a.Username, ":") {
 		k.failf(path+".username", "%q has a colon, which ends the name in a request", a.Username)
 	}
 }

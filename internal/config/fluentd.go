@@ -1,12 +1,9 @@
 package config
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -177,24 +174,5 @@ func (k *checker) fluentdTLS(path string, f *Fluentd) {
 	if !slices.ContainsFunc(f.Servers, FluentdServer.TLS) {
 		k.failf(path, "has no effect without a server that is written tls://host:port")
 	}
-	t := f.TLS
-	switch {
-	case t.Cert != "" && t.Key == "":
-		k.failf(path, `lacks "key": it proves that the certificate is ours`)
-	case t.Key != "" && t.Cert == "":
-		k.failf(path, `lacks "cert": the key has no effect without it`)
-	case t.Cert != "":
-		if _, err := tls.LoadX509KeyPair(k.config.Resolve(t.Cert), k.config.Resolve(t.Key)); err != nil {
-			k.failf(path, "certificate and key can't be used: %v", err)
-		}
-	}
-	if t.CA == "" {
-		return
-	}
-	data, err := os.ReadFile(k.config.Resolve(t.CA))
-	if err != nil {
-		k.failf(path+".ca", "can't be read: %v", err)
-	} else if !x509.NewCertPool().AppendCertsFromPEM(data) {
-		k.failf(path+".ca", "holds no PEM certificate")
-	}
+	k.clientTLS(path, f.TLS.CA, f.TLS.Cert, f.TLS.Key)
 }

@@ -2,8 +2,6 @@ package config
 
 import (
 	"crypto/sha256"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
@@ -142,14 +140,9 @@ func (k *checker) namespace(path string, m *Memcached) {
 }
 
 func (k *checker) memcachedAuth(path string, a *MemcachedAuth) {
-	a.password = k.secret(path, "password", a.PasswordEnv, a.PasswordFile)
-	password := a.PasswordEnv != "" || a.PasswordFile != ""
-	switch {
-	case a.Username != "" && !password:
-		k.failf(path+".username", "lacks a password: name an environment variable in password_env or a file in password_file")
-	case a.Username == "" && password:
-		k.failf(path, `lacks "username": a password without a user has no effect`)
-	case strings.ContainsAny(a.Username, " \r\n\x00"):
+	var well bool
+	a.password, well = k.credentials(path, a.Username, a.PasswordEnv, a.PasswordFile)
+	if well && strings.ContainsAny(a.Username, " \r\n\x00") {
 		k.failf(path+".username", "%q has a space or a line end, which ends the name", a.Username)
 	}
 }
@@ -162,23 +155,8 @@ func (k *checker) serverTLS(path string, m *Memcached) {
 	if !slices.ContainsFunc(m.Servers, func(s MemcachedServer) bool { return s.TLS }) {
 		k.failf(path, `has no effect: no server has "tls: true"`)
 	}
-	if (t.Cert == "") != (t.Key == "") {
-		k.failf(path, "cert and key go together")
-	} else if t.Cert != "" {
-		if _, err := tls.LoadX509KeyPair(k.config.Resolve(t.Cert), k.config.Resolve(t.Key)); err != nil {
-			k.failf(path, "certificate and key can't be used: %v", err)
-		}
-	}
 	t.files = k.digest(t.CA, t.Cert, t.Key)
-	if t.CA == "" {
-		return
-	}
-	data, err := os.ReadFile(k.config.Resolve(t.CA))
-	if err != nil {
-		k.failf(path+".ca", "can't be read: %v", err)
-	} else if !x509.NewCertPool().AppendCertsFromPEM(data) {
-		k.failf(path+".ca", "holds no PEM certificate")
-	}
+	k.clientTLS(path, t.CA, t.Cert, t.Key)
 }
 
 // digest tells what files hold. One that can't be read has been told.

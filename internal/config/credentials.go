@@ -1,0 +1,16 @@
+package config
+
+// credentials checks who Kasoku is to somebody, and returns the password. It is not well
+// if only one of name and password is there.
+func (k *checker) credentials(path, name, env, file string) (password string, well bool) {
+	password = k.secret(path, "password", env, file)
+	switch given := env != "" || file != ""; {
+	case name != "" && !given:
+		k.failf(path+".username", "lacks a password: name an environment variable in password_env or a file in password_file")
+	case name == "" && given:
+		k.failf(path, `lacks "username": a password without a user has no effect`)
+	default:
+		well = true
+	}
+	return password, well
+}
