@@ -38,7 +38,7 @@ var onlyGzip = policy.Options{Encodings: []string{"gzip"}}
 // request was refused.
 func (c *call) takeCallback(f *jsonp.Filter) bool {
 	r := &c.x.Request
-	if f == nil || len(r.RawQuery) == 0 || c.hop.upgrade {
+	if f == nil || len(r.RawQuery) == 0 {
 		return true
 	}
 	cb := &c.callback

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net/http"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -164,7 +165,7 @@ func (s *Service) Close() {
 func (s *Service) Serve(x *edge.Exchange) {
 	c := s.enter(x)
 	defer c.finish()
-	if c.sound() && c.takeCallback(c.set.cfg.JSONP) {
+	if c.sound() && (c.tunnels() || c.takeCallback(c.set.cfg.JSONP)) {
 		c.look()
 		c.serve()
 	}
@@ -191,11 +192,16 @@ func (c *call) sound() bool {
 	return true
 }
 
+// tunnels tells whether a request is for another protocol, in which nothing can be wrapped.
+func (c *call) tunnels() bool {
+	return c.hop.upgrade && string(c.x.Request.Method) == http.MethodGet && c.x.BodyLength() == 0
+}
+
 // serve sends a request on the way that its method and framing ask for.
 func (c *call) serve() {
 	x := c.x
 	switch {
-	case c.hop.upgrade && c.req.Method == policy.GET && x.BodyLength() == 0:
+	case c.tunnels():
 		c.tunnel()
 	case c.req.Reading() && x.BodyLength() == 0:
 		c.read()
