@@ -31,9 +31,10 @@ type errand struct {
 	part   *Object // what may be completed, nil if nothing
 	quiet  bool    // nobody waits for it
 
-	fill    *Fill  // nil for type http
-	content []byte // the request's body
-	keep    bool   // what Ask has said of the answer
+	fill    *Fill                  // nil for type http
+	content []byte                 // the request's body
+	keep    bool                   // what Ask has said of the answer
+	given   func(name string) bool // as Admission has it
 
 	why       policy.Reason // what became of the answer; for the starter, after Wait
 	fwdStatus int           // the origin's status

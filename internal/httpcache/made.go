@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
@@ -23,6 +24,9 @@ func (f *errand) admitted(fl *Flight, in *origin.Inbound, fields http1.Fields, a
 	adm := f.fill.Admit(in.Status, fields)
 	f.own = adm.Own
 	storable := f.judge(fl, in, &adm, asked)
+	if f.byKey {
+		f.given = adm.Given
+	}
 	a := &Answer{Head: f.head(in.Status, adm.Fields, asked), Length: in.Length, Body: in, Share: storable, Keep: storable && f.why == policy.Stored}
 	if f.byKey && storable {
 		a.Remember, a.After = adm.Remember, f.after(adm.After)
@@ -104,7 +108,11 @@ func (f *errand) after(do func(*Body)) func(*Body) {
 
 // head makes the head of a response.
 func (f *errand) head(status int, fields http1.Fields, asked policy.Moment) *Head {
-	return NewHead(policy.ParseResponse(status, fields, asked, clock(), f.opt), fields, f.client, f.opt)
+	r := policy.ParseResponse(status, fields, asked, clock(), f.opt)
+	if f.given != nil {
+		r.Vary = slices.DeleteFunc(r.Vary, f.given)
+	}
+	return NewHead(r, fields, f.client, f.opt)
 }
 
 // made gives a a validator of its body.

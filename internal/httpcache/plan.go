@@ -95,6 +95,9 @@ type Admission struct {
 
 	// Why says why the answer is not stored wherever After stores it; 0: it is.
 	Why policy.Reason
+	// Given tells, of a field that the answer varies by, whether it is the same in all
+	// requests for it as the origin gets them, so that it tells nobody apart; nil: none is.
+	Given func(name string) bool
 	// Tag makes the validator of an answer that has none; nil: it gets none.
 	Tag func(*Body) []byte
 	// Remember is for how long it is given to whoever asks for the same. It is not, if

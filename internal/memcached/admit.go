@@ -2,6 +2,7 @@ package memcached
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 func (f *filling) admit(status int, fields http1.Fields) httpcache.Admission {
 	now := policy.MomentOf(time.Now())
 	r := policy.ParseResponse(status, fields, now, now, byKey)
-	a := httpcache.Admission{Fields: lasting(fields)}
+	a := httpcache.Admission{Fields: lasting(fields), Given: f.loc.given}
 	if a.Why = unshared(&r); a.Why != policy.Fresh {
 		f.renewal.end(false)
 		return a
@@ -55,7 +56,7 @@ func unshared(r *policy.Response) policy.Reason {
 // unstored is why an answer that is for all is not stored in memcached; Fresh: it is.
 func (f *filling) unstored(r *policy.Response, fields http1.Fields, coding value.Coding) policy.Reason {
 	switch {
-	case !f.loc.varies(r.Vary):
+	case slices.ContainsFunc(r.Vary, func(name string) bool { return !f.loc.given(name) }):
 		return policy.VariesBeyondKey
 	case (r.Status == 404 || r.Status == 410) && f.loc.NegativeTTL > 0:
 		return policy.NegativeKept
@@ -73,18 +74,16 @@ func (f *filling) unstored(r *policy.Response, fields http1.Fields, coding value
 	return policy.Fresh
 }
 
-// varies tells whether the key has all that an answer varies by.
-func (l *location) varies(names []string) bool {
-	for _, name := range names {
-		switch {
-		case name == "accept-encoding": // it is asked for without
-		case l.keyed.has(name):
-		case l.Public && (name == "cookie" || name == "authorization"): // they are taken off
-		default:
-			return false
-		}
+// given tells whether a field that an answer varies by is the same in all requests that
+// share it: it is in the key, or the fallback does not get it.
+func (l *location) given(name string) bool {
+	switch name {
+	case "accept-encoding":
+		return true
+	case "cookie", "authorization":
+		return l.Public || l.keyed.has(name)
 	}
-	return true
+	return l.keyed.has(name)
 }
 
 // lasting are an answer's fields as they go to all: Date is set when one leaves, and

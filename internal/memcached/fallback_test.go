@@ -107,6 +107,41 @@ func TestOneRequestForThoseBefore(t *testing.T) {
 	f("elsewhere", says(302, "", "Location", "/b"), "302 ")
 }
 
+// What the fallback does not get tells nobody apart, although it names that in Vary.
+func TestOneRequestForAllCookies(t *testing.T) {
+	const most = 20
+	f := func(name, vary string, change func(*Location)) {
+		t.Run(name, func(t *testing.T) {
+			gate := make(chan struct{})
+			b := newBacked(t, func(w http.ResponseWriter, _ *http.Request) {
+				<-gate
+				w.Header().Set("Vary", vary)
+				io.WriteString(w, "hello")
+			}, minute(change)).listen()
+			var wg sync.WaitGroup
+			for i := range most {
+				wg.Go(func() {
+					fields := []string{"Cookie", fmt.Sprint("a=1; b=", i), "Authorization", fmt.Sprint(i), "Accept-Encoding", []string{"gzip", "br"}[i%2], "X-A", "1"}
+					if r := b.get("/a?k=1", fields...); r.body != "hello" || r.header.Get("Vary") != vary {
+						t.Errorf("%s, Vary: %s", r, r.header.Get("Vary"))
+					}
+				})
+			}
+			await.Until(t, func() bool { return b.svc.settings.Load().backs[0].Stats().Joined == most-1 })
+			close(gate)
+			wg.Wait()
+			b.settled()
+			if n := len(b.requests()); n != 1 {
+				t.Errorf("the fallback was asked %d times", n)
+			}
+		})
+	}
+	f("taken off", "Accept-Encoding, Cookie, Authorization", func(l *Location) { l.Public = true })
+	f("in the key", "Accept-Encoding, Cookie, X-A", func(l *Location) {
+		l.Public, l.Key = true, "${arg.k}${cookie.a}${header.x-a}"
+	})
+}
+
 // Who may have an answer, and why it is not stored, is told.
 func TestSharing(t *testing.T) {
 	script := func(status int, fields ...string) http.HandlerFunc { return says(status, "hello", fields...) }
