@@ -37,7 +37,7 @@ func (c *call) got() {
 
 // answer answers with a value.
 func (c *call) answer(o *object, why Reason, l life) {
-	if c.callback.asks && c.judge(o) {
+	if c.callback.asks && c.judgeObject(o) {
 		c.wrap(o, why, l)
 		return
 	}

@@ -159,10 +159,13 @@ func (c *call) fault(p any) {
 func (c *call) refuse(status int, why Reason, words string) {
 	r := &c.x.Reply
 	r.Status = status
-	r.Field("Content-Type", "text/plain; charset=utf-8")
+	r.FieldBytes("Content-Type", wordsType)
 	r.Build(append(append(append(r.Buf, http.StatusText(status)...), ": "...), words+"\n"...))
 	c.answered(why)
 }
+
+// wordsType is the Content-Type of what is told in words.
+var wordsType = []byte("text/plain; charset=utf-8")
 
 // answered takes down how the request was answered.
 func (c *call) answered(why Reason) {

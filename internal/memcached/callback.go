@@ -3,7 +3,6 @@ package memcached
 import (
 	"net/http"
 
-	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/jsonp"
 )
 
@@ -40,7 +39,7 @@ func (c *call) takeCallback() bool {
 	}
 	asks := jsonp.Request{Method: r.Method}
 	if cb.name, asks.Asked = f.Name(cb.name[:0], r.RawQuery); asks.Asked == jsonp.Named {
-		asks.Credentials, asks.Destination = credentials(r.Fields), r.Get("Sec-Fetch-Dest")
+		asks.Credentials, asks.Destination = c.loc.keyed.credentials(r.Fields), r.Get("Sec-Fetch-Dest")
 	}
 	cb.why = f.Admit(&asks)
 	cb.told = cb.why != jsonp.NoCallback
@@ -66,24 +65,29 @@ func (c *call) refuseCallback() {
 	c.answered(BadCallback)
 }
 
-// credentials tells whether a request says who asks.
-func credentials(fields http1.Fields) bool {
-	for i := range fields {
-		if f := &fields[i]; f.Is("Cookie") || f.Is("Authorization") {
-			return true
-		}
-	}
-	return false
+// judge tells whether an answer of that kind is wrapped.
+func (c *call) judge(status int, contentType []byte, kind jsonp.Kind) bool {
+	cb := &c.callback
+	cb.why = c.loc.JSONP.Judge(&jsonp.Answer{Status: status, ContentType: contentType, Kind: kind})
+	return cb.why.Action() == jsonp.WrapIt
 }
 
-// judge tells whether an answer made of a value is wrapped.
-func (c *call) judge(o *object) bool {
+// judgeObject tells whether an answer made of a value is wrapped.
+func (c *call) judgeObject(o *object) bool {
 	if !o.scanned {
 		c.scan(o)
 	}
-	cb := &c.callback
-	cb.why = c.loc.JSONP.Judge(&jsonp.Answer{Status: http.StatusOK, ContentType: c.loc.contentType, Kind: o.json.Kind})
-	return cb.why.Action() == jsonp.WrapIt
+	return c.judge(http.StatusOK, c.loc.contentType, o.json.Kind)
+}
+
+// wrapNothing answers with the call of an answer that was judged so and has nothing that
+// could be put into it.
+func (c *call) wrapNothing(status int) {
+	r, call := &c.x.Reply, c.loc.JSONP.Call(c.callback.name, c.callback.why, status)
+	r.Status = call.Status(status)
+	c.text = call.AppendLines(c.text[:0])
+	r.Lines(c.text)
+	r.Build(call.Append(r.Buf, nil, new(jsonp.Body)))
 }
 
 // scan looks through the call's own object. Its scanner is kept: it is made for a filter.

@@ -27,3 +27,36 @@ func TestCallbackStaysOutOfWhatIsStored(t *testing.T) {
 	f()
 	f("Connection", "upgrade", "Upgrade", "websocket")
 }
+
+// A miss that nobody answers calls back where errors do, and says what became of the callback
+// everywhere.
+func TestCallbackOfMisses(t *testing.T) {
+	f := func(errors jsonp.Errors, want string) {
+		t.Helper()
+		cfg := jsonp.Defaults(jsonp.Dotted)
+		cfg.Errors, cfg.Types = errors, []string{"text/plain"} // what is said in words is no JSON all the same
+		filter, err := jsonp.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := newSite(t, 1, Location{Path: "/k", Key: "${arg.k}", ContentType: "application/json", Fallback: None, JSONP: filter}).start()
+		s.asks(want, []string{"Cache-Status", "Content-Type", "X-Status", "Set-Cookie"}, "GET /k?k=v&callback=cb")
+	}
+	f(jsonp.OnlySuccess, "404\nCache-Status: kasoku; fwd=miss; detail=missing; jsonp=status\nContent-Type: text/plain; charset=utf-8\n\n"+nothing)
+	f(jsonp.AsIs, "404\nCache-Status: kasoku; fwd=miss; detail=missing; jsonp=not-json\nContent-Type: text/plain; charset=utf-8\n\n"+nothing)
+	f(jsonp.Envelope, "200\nCache-Status: kasoku; fwd=miss; detail=missing; jsonp=enveloped\nContent-Type: application/javascript; charset=utf-8\nX-Status: 404\n\n"+
+		`/**/cb({"status":404,"data":null});`)
+}
+
+// Fields that say to a fallback who asks do so to calls of values as well.
+func TestCallbackOfOtherCredentials(t *testing.T) {
+	b := newBacked(t, says(200, "[2]", "Content-Type", "application/json"), minute(func(l *Location) {
+		l.JSONP, l.ContentType = dotted(t, jsonp.Dotted), "application/json"
+	}))
+	b.cfg.Fallbacks[0].Credentials = []string{"X-A"}
+	b.listen()
+	b.set("1", "[1]", 0, 0)
+	b.wants("a value", `200 "[1]" hit; detail=memcached; jsonp=credentials`, b.get("/a?k=1&callback=cb", "X-A", "me"))
+	b.wants("a miss", `200 "[2]" fwd=miss; detail=credentials; jsonp=credentials`, b.get("/a?k=2&callback=cb", "x-a", "me"))
+	b.wants("nobody's", `200 "/**/cb([1]);" hit; detail=memcached; jsonp=wrapped`, b.get("/a?k=1&callback=cb"))
+}

@@ -101,7 +101,7 @@ func (e *explanation) callback(r *admin.ExplainRequest, fields http1.Fields) (re
 	_, asked := f.Name(nil, []byte(query))
 	why := f.Admit(&jsonp.Request{
 		Method: []byte(cmp.Or(r.Method, http.MethodGet)), Asked: asked,
-		Credentials: credentials(fields), Destination: fields.Get("Sec-Fetch-Dest"),
+		Credentials: e.loc.keyed.credentials(fields), Destination: fields.Get("Sec-Fetch-Dest"),
 	})
 	if why == jsonp.NoCallback {
 		return false

@@ -11,6 +11,7 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/jsonp"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
@@ -171,13 +172,24 @@ func (c *call) miss(why Reason) {
 
 // missing answers a miss that nobody else does.
 func (c *call) missing(why Reason) {
-	c.x.Reply.Field("Cache-Status", "kasoku; fwd=miss; detail="+why.String())
+	status, words := http.StatusNotFound, "memcached has no such value, and there is no fallback"
 	switch why {
 	case ServerDown, ServerTimeout, ServerGarbled, ServerRefused:
-		c.refuse(http.StatusServiceUnavailable, why, "memcached could not be asked, and there is no fallback")
-	default:
-		c.refuse(http.StatusNotFound, why, "memcached has no such value, and there is no fallback")
+		status, words = http.StatusServiceUnavailable, "memcached could not be asked, and there is no fallback"
 	}
+	wrapped := c.callback.asks && c.judge(status, wordsType, jsonp.Other)
+	r, how := &c.x.Reply, "kasoku; fwd=miss; detail="+why.String()
+	if c.callback.told {
+		how += "; jsonp=" + c.callback.why.String()
+		c.svc.metrics.wrapped(c.callback.why)
+	}
+	r.Field("Cache-Status", how)
+	if wrapped {
+		c.wrapNothing(status)
+		c.answered(why)
+		return
+	}
+	c.refuse(status, why, words)
 }
 
 // pass answers what memcached is not asked for. loc is nil if why is NoLocation.
