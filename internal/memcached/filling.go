@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"net/http"
 	"time"
 
 	"github.com/kasoku/kasoku/internal/cache"
@@ -45,8 +46,8 @@ func (f *filling) ask(ctx context.Context, q *origin.Outbound) (*origin.Inbound,
 	}
 	q.Header = f.loc.keyed.shared(q.Header)
 	in, fault := f.engine.Ask(ctx, q, &balance.Choice{Key: f.wire})
-	if fault != nil {
-		f.renewal.end(false)
+	if fault != nil || in.Status == http.StatusNotModified || in.Status == http.StatusPartialContent {
+		f.renewal.end(false) // nothing is admitted of what was not asked for
 	}
 	return in, true, fault
 }

@@ -139,6 +139,8 @@ func TestRenewalFails(t *testing.T) {
 		w.Header().Set("Content-Length", "10")
 		io.WriteString(w, "hello")
 	})
+	f("not changed", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(304) })
+	f("a part", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(206) })
 	f("no answer", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 }
 
