@@ -153,6 +153,15 @@ func (e *explanation) near(wire []byte) bool {
 	return false
 }
 
+// giveBack lets somebody else renew the value that memcached has just told to renew.
+func (e *explanation) giveBack(g *client.Call, server int, wire []byte) {
+	if left, known := g.TTL(); g.Won() && known && left >= time.Second {
+		x := client.NewCall()
+		defer x.Release()
+		e.set.client.MarkStale(x, server, wire, left, casOf(g)) // if it fails, another process does it later
+	}
+}
+
 // value tells of what memcached has.
 func (e *explanation) value(server int, wire []byte) admin.Explanation {
 	g := client.NewCall()
@@ -161,8 +170,10 @@ func (e *explanation) value(server int, wire []byte) admin.Explanation {
 		e.step("memcached", r.String(), "")
 		return e.is(unfound[r])
 	}
+	e.giveBack(g, server, wire)
 	note := fmt.Sprintf("%d bytes, flags %d", len(g.Value()), g.Flags())
-	if ttl, known := g.TTL(); known && ttl >= 0 {
+	ttl, known := g.TTL()
+	if known && ttl >= 0 {
 		note += fmt.Sprintf(", %s to live", ttl)
 	}
 	e.step("memcached", "hit", note)
@@ -174,5 +185,8 @@ func (e *explanation) value(server int, wire []byte) admin.Explanation {
 		return e.is(unread[value.ReasonOf(err)])
 	}
 	e.step("value", v.Coding.String(), "as written by "+e.set.cfg.Values.String())
+	if l := e.loc.lifeOf(ttl, known); l.known && l.left < 0 || g.Won() || g.Waiting() || g.Stale() {
+		return e.is(FromStale)
+	}
 	return e.is(FromMemcached)
 }

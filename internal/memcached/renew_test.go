@@ -1,6 +1,7 @@
 package memcached
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kasoku/kasoku/internal/admin"
 	"github.com/kasoku/kasoku/internal/jsonp"
 	"github.com/kasoku/kasoku/internal/telemetry"
 	"github.com/kasoku/kasoku/internal/testutil/await"
@@ -225,6 +227,26 @@ func TestOverdueRenewal(t *testing.T) {
 		t.Errorf("the fallback was asked %d times", n)
 	}
 	b.wants("who has waited", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
+	b.turns("new")
+}
+
+// Whoever is told to renew a value by explain, which renews nothing, lets another do it.
+func TestExplainLeavesRenewals(t *testing.T) {
+	v := &versions{}
+	v.set("")
+	b := aged(t, v)
+	b.svc.renewals.most = time.Hour
+	b.get("/a?k=1")
+	await.Until(t, func() bool { return b.count("kasoku_memcached_renewals_total", "outcome", "failed") == 1 })
+	b.pauseEnds() // the next one to ask is to renew it
+	for range 2 {
+		e, err := b.svc.Explain(context.Background(), admin.ExplainRequest{Path: "/a?k=1"})
+		if err != nil || e.Decision != "hit-stale" {
+			t.Errorf("%+v, %v", e, err)
+		}
+	}
+	v.set("new")
+	b.wants("then", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
 	b.turns("new")
 }
 
