@@ -29,13 +29,15 @@ const (
 	Version
 	// Settings is `stats settings`.
 	Settings
+	// Login is SASL's PLAIN with Value, which only the binary protocol has.
+	Login
 )
 
 // Command is one command.
 type Command struct {
 	Op    Op
 	Key   []byte
-	Value []byte // of Add, Set and CAS
+	Value []byte // of Add, Set, CAS and Login
 	Flags uint32 // of Add, Set and CAS
 	// Expires is the time as memcached has it, for Add, Set, CAS and MarkStale: 0 never,
 	// up to 30 days seconds from now, above it a Unix time, negative at once.
@@ -47,7 +49,8 @@ type Command struct {
 var errOp = errors.New("memcached: no such command")
 
 // Writer collects commands for one write. Whatever reaches the bytes of a command
-// from outside, which is the key, goes through Writer.key. The zero value is ready.
+// from outside, which is the key, goes through Writer.key, or with the binary protocol
+// through Writer.Binary: both ask CheckKey. The zero value is ready.
 type Writer struct {
 	buf  []byte
 	line int // keys in the line of a text get that is still open; 0 none
@@ -101,7 +104,8 @@ func (w *Writer) end() {
 	}
 }
 
-// key adds a space and a key that keeps the rules. No other function adds bytes of a key.
+// key adds a space and a key that keeps the rules. No other function adds bytes of a key
+// to a line.
 func (w *Writer) key(key []byte) error {
 	if err := CheckKey(key); err != nil {
 		return err

@@ -17,14 +17,15 @@ const mostLine = 2048
 const directly = 4 << 10
 
 // Reader takes a stream of replies apart, however it is cut into pieces. Its owner
-// reads into Room, tells with Filled how much came, and then asks for a Line or, after
-// Begin, for the Data until there is no more.
+// reads into Room, tells with Filled how much came, and then asks for a Line, or the Head
+// of a binary reply, or, after Begin or BeginBody, for the Data until there is no more.
 type Reader struct {
 	buf  []byte
 	r, w int // buf[r:w] is what has come and is not taken
 
 	into    []byte // the value under way: what has come of it, in its own memory
 	missing int    // bytes of it that have not come; CRLF is not counted
+	bare    bool   // no CRLF follows it
 }
 
 // NewReader returns a reader with a buffer of size bytes, which must be at least 4096.
@@ -79,23 +80,27 @@ func (d *Reader) Begin(dst []byte, size int) {
 	if cap(dst) < size {
 		dst = make([]byte, 0, size)
 	}
-	d.into, d.missing = dst[:0], size
+	d.into, d.missing, d.bare = dst[:0], size, false
 }
 
 // Data takes what has come of the value. It returns true when it is whole, with its
-// CRLF.
+// CRLF unless it began with BeginBody.
 func (d *Reader) Data() (value []byte, whole bool, err error) {
 	n := min(d.missing, d.w-d.r)
 	d.into = append(d.into, d.buf[d.r:d.r+n]...)
 	d.r += n
 	d.missing -= n
-	if d.missing > 0 || d.w-d.r < 2 {
-		return nil, false, d.trailer()
+	if !d.bare {
+		if d.missing > 0 || d.w-d.r < 2 {
+			return nil, false, d.trailer()
+		}
+		if err := d.trailer(); err != nil {
+			return nil, false, err
+		}
+		d.r += 2
+	} else if d.missing > 0 {
+		return nil, false, nil
 	}
-	if err := d.trailer(); err != nil {
-		return nil, false, err
-	}
-	d.r += 2
 	value, d.into = d.into, nil
 	return value, true, nil
 }

@@ -24,20 +24,29 @@ const (
 	NoOp
 	// Release is VERSION.
 	Release
-	// Stat is a line of statistics, its name and value in Text.
+	// Stat is a line of statistics, its name and value in Text; a binary one has its name in
+	// Key.
 	Stat
+	// TooLarge refuses a value for its size, of a binary reply; text says it in words.
+	TooLarge
 	// Error, ClientError and ServerError refuse a command; Text says why.
 	Error
 	ClientError
 	ServerError
 )
 
-// Reply is a line of a reply. Its slices are views into what was parsed.
+// Reply is a line of a reply, or the head of a binary one. Its slices are views into what
+// was parsed.
 type Reply struct {
 	Kind Kind
-	Text []byte // of Stat, Release and the errors: the rest of the line
+	Text []byte // of Stat, Release and the errors: the rest of the line; not of a binary reply
 
-	// Of Value; Key also of a Miss that has it.
+	// Of binary replies.
+	Status uint16 // 0 for success
+	Opaque uint32 // of the command
+	opcode byte
+
+	// Of Value; Key also of a Miss that has it, Size of every binary reply.
 	Meta   bool
 	Key    []byte
 	Flags  uint32

@@ -1,0 +1,97 @@
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+)
+
+// headSize is the length of the fixed head of a binary command and of its reply: magic,
+// opcode, length of the key (2), length of the extras, kind of data, status (2; of a
+// command: bucket), length of the body (4), opaque (4), CAS number (8). The body is extras,
+// key and value.
+const headSize = 24
+
+// The first byte of a command and of a reply.
+const (
+	magicCommand = 0x80
+	magicReply   = 0x81
+)
+
+// opcodes are the commands of the binary protocol; 0 for those that it does not have. A
+// get is GETK, whose reply repeats the key.
+var opcodes = [...]byte{
+	Get: 0x0c, Add: 0x02, Set: 0x01, CAS: 0x01, Delete: 0x04,
+	Probe: 0x0a, Version: 0x0b, Settings: 0x10, Login: 0x21,
+}
+
+// ErrCAS says that CAS with the number 0 can't be asked for in the binary protocol: there
+// it would be a Set. No value has that number.
+var ErrCAS = errors.New("memcached: no value has the CAS number 0")
+
+// Binary adds a command of the binary protocol, whose reply repeats opaque. With an error
+// nothing is added.
+func (w *Writer) Binary(c *Command, opaque uint32) error {
+	if int(c.Op) >= len(opcodes) || opcodes[c.Op] == 0 {
+		return errOp
+	}
+	key, keyed := c.Key, false
+	switch c.Op {
+	case Probe, Version:
+		key = nil
+	case Settings:
+		key = []byte("settings")
+	case Login:
+		key = []byte("PLAIN")
+	default:
+		keyed = true
+	}
+	if keyed && CheckKey(key) != nil {
+		return ErrKey
+	}
+	if c.Op == CAS && c.CAS == 0 {
+		return ErrCAS
+	}
+	w.frame(c, key, opaque)
+	return nil
+}
+
+// frame adds the bytes of a command whose key keeps the rules.
+func (w *Writer) frame(c *Command, key []byte, opaque uint32) {
+	var value []byte
+	var cas uint64
+	stores := false
+	switch c.Op {
+	case CAS:
+		cas = c.CAS
+		fallthrough
+	case Add, Set:
+		stores = true
+		fallthrough
+	case Login:
+		value = c.Value
+	}
+	extras := 0
+	if stores {
+		extras = 8
+	}
+	b := append(w.buf, magicCommand, opcodes[c.Op])
+	b = binary.BigEndian.AppendUint16(b, uint16(len(key)))
+	b = append(b, byte(extras), 0, 0, 0)
+	b = binary.BigEndian.AppendUint32(b, uint32(extras+len(key)+len(value)))
+	b = binary.BigEndian.AppendUint32(b, opaque)
+	b = binary.BigEndian.AppendUint64(b, cas)
+	if stores {
+		b = binary.BigEndian.AppendUint32(b, c.Flags)
+		b = binary.BigEndian.AppendUint32(b, until(c.Expires))
+	}
+	w.buf = append(append(b, key...), value...)
+}
+
+// until is Command.Expires in 32 bits without a sign.
+func until(expires int64) uint32 {
+	if expires < 0 {
+		return 30*24*60*60 + 1 // a moment in 1970: what is above 30 days is one
+	}
+	return uint32(min(expires, math.MaxUint32))
+}
