@@ -114,9 +114,16 @@ func memcachedConfig(c *config.Config, s *config.Service) (memcached.Config, err
 	return mc, nil
 }
 
+// protocols are the configuration's names of what is spoken with servers.
+var protocols = map[string]client.Protocol{"auto": client.Auto, "text": client.Text, "meta": client.Meta, "binary": client.Binary}
+
 func clientConfig(c *config.Config, m *config.Memcached) (client.Config, error) {
+	protocol, known := protocols[m.Protocol]
+	if !known {
+		return client.Config{}, fmt.Errorf("there is no protocol %q", m.Protocol)
+	}
 	cc := client.Config{
-		Protocol:    map[string]client.Protocol{"auto": client.Auto, "text": client.Text, "meta": client.Meta}[m.Protocol],
+		Protocol:    protocol,
 		Connections: m.Connections, ConnectTimeout: m.ConnectTimeout.Std(), FirstByteTimeout: m.FirstByteTimeout.Std(),
 		Timeout: m.Timeout.Std(), MaxValue: int64(m.MaxValue),
 		Breaker: client.Breaker{Failures: m.ServerBreaker.Failures, RetryEvery: m.ServerBreaker.RetryEvery.Std()},

@@ -81,6 +81,24 @@ func TestMemcachedService(t *testing.T) {
 	}
 }
 
+// TestEveryProtocolIsKnown holds the file's list to what a client speaks: one that is
+// lacking here must not become another one.
+func TestEveryProtocolIsKnown(t *testing.T) {
+	field, _ := reflect.TypeFor[config.Memcached]().FieldByName("Protocol")
+	names := strings.Split(field.Tag.Get("enum"), "|")
+	for _, name := range names {
+		if p, known := protocols[name]; !known || p.String() != name {
+			t.Errorf("%s is %s, known %t", name, p, known)
+		}
+	}
+	if len(protocols) != len(names) {
+		t.Errorf("the file takes %v, and there are %v", names, protocols)
+	}
+	if _, err := clientConfig(nil, &config.Memcached{Protocol: "other"}); err == nil || !strings.Contains(err.Error(), `"other"`) {
+		t.Errorf("another protocol: %v", err)
+	}
+}
+
 // TestMemcachedConfig checks what becomes of the file's keys.
 func TestMemcachedConfig(t *testing.T) {
 	text := `

@@ -32,8 +32,9 @@ type Memcached struct {
 	Values string `yaml:"values" default:"raw" enum:"raw|bytes|cmf|perl|pecl|php|pylibmc|python-memcached|pymemcache|dalli|spymemcached"`
 	// Which of memcached's protocols is spoken: `meta` has what is left of a value's life and
 	// lets processes agree who renews it; `auto` asks each server whether it has it, and takes
-	// `text` if not.
-	Protocol string `yaml:"protocol" default:"auto" enum:"auto|text|meta"`
+	// `text` if not. `binary` is for servers that speak nothing else, which are those with SASL
+	// (`-S`).
+	Protocol string `yaml:"protocol" default:"auto" enum:"auto|text|meta|binary"`
 	// Connections to each server, which all requests share. Left out, one, and more of them
 	// where there are many processors.
 	Connections int `yaml:"connections" min:"1" max:"64"`
@@ -49,7 +50,8 @@ type Memcached struct {
 	// Longest value that is taken from a server, as it is stored; a longer one is a miss, and
 	// ends the connection that it comes on.
 	MaxValue Size `yaml:"max_value" default:"8MiB" min:"1KiB" max:"1GiB"`
-	// Who Kasoku is to the servers; left out, it says nothing of it.
+	// Who Kasoku is to the servers; left out, it says nothing of it. It is ASCII
+	// authentication (memcached's `-Y`), and with `protocol: binary` SASL's PLAIN (`-S`).
 	Auth MemcachedAuth `yaml:"auth"`
 	// What servers with `tls: true` are shown and asked for.
 	ServerTLS *ServerTLS `yaml:"server_tls"`

@@ -49,7 +49,7 @@ func (k *checker) memcached(path string, s *Service) {
 	if m.FirstByteTimeout > m.Timeout {
 		k.failf(path+".first_byte_timeout", "%s is above timeout, %s", m.FirstByteTimeout, m.Timeout)
 	}
-	k.memcachedAuth(path+".auth", &m.Auth)
+	k.memcachedAuth(path+".auth", m.Protocol, &m.Auth)
 	k.serverTLS(path+".server_tls", m)
 	k.fallback(path+".fallback", m.Fallback, s.Listen)
 	k.reach(path+".backend", &m.Backend.Reach)
@@ -139,11 +139,15 @@ func (k *checker) namespace(path string, m *Memcached) {
 	}
 }
 
-func (k *checker) memcachedAuth(path string, a *MemcachedAuth) {
+func (k *checker) memcachedAuth(path, protocol string, a *MemcachedAuth) {
 	var well bool
 	a.password, well = k.credentials(path, a.Username, a.PasswordEnv, a.PasswordFile)
-	if well && strings.ContainsAny(a.Username, " \r\n\x00") {
-		k.failf(path+".username", "%q has a space or a line end, which ends the name", a.Username)
+	ends, what := " \r\n\x00", "a space or a line end"
+	if protocol == "binary" {
+		ends, what = "\x00", "a NUL"
+	}
+	if well && strings.ContainsAny(a.Username, ends) {
+		k.failf(path+".username", "%q has %s, which ends the name", a.Username, what)
 	}
 }
 
@@ -263,8 +267,8 @@ func (k *checker) memcachedStore(path string, m *Memcached, t *MemcachedStore) {
 	}
 	const longest = 30 * 24 * time.Hour // memcached takes more for a date
 	switch {
-	case t.Stale > 0 && m.Protocol == "text":
-		k.failf(path+".stale", `has no effect with "protocol: text"`)
+	case t.Stale > 0 && (m.Protocol == "text" || m.Protocol == "binary"):
+		k.failf(path+".stale", `has no effect with "protocol: %s"`, m.Protocol)
 	case t.Stale.Std() > longest-t.TTL.Std() && t.TTL.Std() <= longest:
 		k.failf(path+".stale", "%s and ttl, %s, are more than 30 days together", t.Stale, t.TTL)
 	}

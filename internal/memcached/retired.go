@@ -50,7 +50,7 @@ func (r *retired) close() {
 // sameClient tells whether connections made for one configuration serve another one.
 func sameClient(a, b *client.Config) bool {
 	x, y := *a, *b
-	x.Name, y.Name, x.Metrics, y.Metrics = "", "", nil, nil
+	x.Name, y.Name, x.Metrics, y.Metrics, x.Log, y.Log = "", "", nil, nil, nil, nil
 	return reflect.DeepEqual(x, y)
 }
 

@@ -65,7 +65,7 @@ func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog
 // clientConfig is the client's part of the configuration.
 func (s *Service) clientConfig(cfg *Config) client.Config {
 	cc := cfg.Client
-	cc.Name, cc.Metrics = s.name, s.registry
+	cc.Name, cc.Metrics, cc.Log = s.name, s.registry, s.log
 	return cc
 }
 

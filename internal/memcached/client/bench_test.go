@@ -5,6 +5,7 @@ package client
 import (
 	"bufio"
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"net"
 	"os"
@@ -36,6 +37,64 @@ func answerer(b testing.TB, meta bool, value []byte) string {
 		}
 	}()
 	return l.Addr().String()
+}
+
+// binaryAnswerer is answerer for the binary protocol.
+func binaryAnswerer(b testing.TB, value []byte) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			nc, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go answerBinary(nc, value)
+		}
+	}()
+	return l.Addr().String()
+}
+
+func answerBinary(nc net.Conn, value []byte) {
+	defer nc.Close()
+	in := bufio.NewReaderSize(nc, 64<<10)
+	var out []byte
+	for {
+		head, err := in.Peek(24)
+		if err != nil {
+			return
+		}
+		size := 24 + int(binary.BigEndian.Uint32(head[8:]))
+		command, err := in.Peek(size)
+		if err != nil {
+			return
+		}
+		key := command[24:]
+		extras, body := 0, 0
+		if command[1] == opGetK {
+			extras, body = 4, 4+len(key)+len(value)
+		} else {
+			key = nil // of settings, which it does not tell
+		}
+		out = append(out, 0x81, command[1], 0, byte(len(key)), byte(extras), 0, 0, 0)
+		out = append(binary.BigEndian.AppendUint32(out, uint32(body)), command[12:16]...)
+		out = append(out, 0, 0, 0, 0, 0, 0, 0, 9)
+		if body > 0 {
+			out = append(append(append(out, 0, 0, 0, 5), key...), value...)
+		}
+		if _, err := in.Discard(size); err != nil {
+			return
+		}
+		if in.Buffered() == 0 {
+			if _, err := nc.Write(out); err != nil {
+				return
+			}
+			out = out[:0]
+		}
+	}
 }
 
 func answer(nc net.Conn, meta bool, tail, value []byte) {
@@ -76,9 +135,9 @@ func answer(nc net.Conn, meta bool, tail, value []byte) {
 
 // TestGetAllocs keeps the path of a hit free of allocations.
 func TestGetAllocs(t *testing.T) {
-	f := func(name string, meta bool) {
-		value := bytes.Repeat([]byte("v"), 500)
-		c := newClient(t, Config{}, answerer(t, meta, value))
+	value := bytes.Repeat([]byte("v"), 500)
+	f := func(p Protocol, address string) {
+		c := newClient(t, Config{Protocol: p}, address)
 		key := []byte("some:key:with:a:usual:length")
 		x := NewCall()
 		get := func() {
@@ -89,12 +148,13 @@ func TestGetAllocs(t *testing.T) {
 		get()
 		// The server's goroutine is counted too, so some are allowed that are not ours.
 		if got := testing.AllocsPerRun(2000, get); got > 0 && !race.Enabled {
-			t.Errorf("%s: %v allocations a get", name, got)
+			t.Errorf("%s: %v allocations a get", p, got)
 		}
 		x.Release()
 	}
-	f("text", false)
-	f("meta", true)
+	f(Text, answerer(t, false, value))
+	f(Meta, answerer(t, true, value))
+	f(Binary, binaryAnswerer(t, value))
 }
 
 // BenchmarkGet is a get by one of 64 goroutines. KASOKU_MEMCACHED names a server to ask
@@ -104,7 +164,10 @@ func BenchmarkGet(b *testing.B) {
 	f := func(p Protocol, goroutines int) {
 		b.Run(fmt.Sprintf("%s/%d", p, goroutines), func(b *testing.B) {
 			address := os.Getenv("KASOKU_MEMCACHED")
-			if address == "" {
+			switch {
+			case address == "" && p == Binary:
+				address = binaryAnswerer(b, value)
+			case address == "":
 				address = answerer(b, p == Meta, value)
 			}
 			c := newClient(b, Config{Protocol: p, Connections: 1}, address)
@@ -127,7 +190,7 @@ func BenchmarkGet(b *testing.B) {
 			b.ReportMetric(float64(b.N)/float64(c.State()[0].Writes-before), "gets/write")
 		})
 	}
-	for _, p := range []Protocol{Text, Meta} {
+	for _, p := range []Protocol{Text, Meta, Binary} {
 		for _, goroutines := range []int{1, 64} {
 			f(p, goroutines)
 		}

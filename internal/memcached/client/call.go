@@ -77,9 +77,10 @@ type Call struct {
 
 // request is what a Call is asked and answered, one request at a time.
 type request struct {
-	cmd   wire.Command
-	first bool  // it is the first call of a frame of replies
-	sent  int64 // when its batch was written, in nanoseconds of Client.now
+	cmd    wire.Command
+	first  bool   // it is the first call of a frame of replies
+	opaque uint32 // what a binary reply to it repeats
+	sent   int64  // when its batch was written, in nanoseconds of Client.now
 
 	result Result
 	stored StoreResult
@@ -141,8 +142,8 @@ func (x *Call) TTL() (d time.Duration, known bool) {
 	return time.Duration(x.ttl) * time.Second, x.hasTTL
 }
 
-// CAS is the value's number for Store with mode CAS and for MarkStale. Only the meta
-// protocol tells it.
+// CAS is the value's number for Store with mode CAS and for MarkStale. The meta protocol
+// tells it, and the binary one.
 func (x *Call) CAS() (n uint64, known bool) { return x.cas, x.hasCAS }
 
 // Won says that this Get is the one that is to refresh the value.

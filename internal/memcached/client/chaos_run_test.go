@@ -36,7 +36,7 @@ func TestNeverAnothersValue(t *testing.T) {
 				srv.put(keyOf(n), valueOf(keyOf(n), n))
 			}
 			address := srv.start(t, "")
-			c := newClient(t, Config{Connections: connections, FirstByteTimeout: 20 * time.Millisecond, Timeout: time.Second,
+			c := newClient(t, Config{Protocol: srv.protocol(), Auth: srv.login(), Connections: connections, FirstByteTimeout: 20 * time.Millisecond, Timeout: time.Second,
 				ConnectTimeout: time.Second, Breaker: Breaker{Failures: 1000, RetryEvery: time.Millisecond}}, address)
 			srv.chaos.oneIn.Store(200)
 			var count [len(results)]atomic.Int64
@@ -53,7 +53,7 @@ func TestNeverAnothersValue(t *testing.T) {
 			for r := range count {
 				t.Logf("%s: %d", Result(r), count[r].Load())
 			}
-			for how := range srv.chaos.struck {
+			for how := range srv.ways() {
 				if srv.chaos.struck[how].Load() == 0 {
 					t.Errorf("no reply was spoilt in way %d", how)
 				}
@@ -65,6 +65,7 @@ func TestNeverAnothersValue(t *testing.T) {
 	for _, connections := range []int{1, 3} {
 		f(fmt.Sprintf("text, %d connections", connections), connections, &fake{chaos: &chaos{pieces: true, mixed: true}})
 		f(fmt.Sprintf("meta, %d connections", connections), connections, &fake{meta: true, chaos: &chaos{pieces: true}})
+		f(fmt.Sprintf("binary, %d connections", connections), connections, &fake{binary: true, auth: "ann secret", chaos: &chaos{pieces: true}})
 	}
 }
 

@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"encoding/binary"
 	"io"
 	"math/rand/v2"
 	"sync/atomic"
@@ -16,8 +17,20 @@ type chaos struct {
 	struck  [spoilers]atomic.Int64
 }
 
-// spoilers is how many ways there are to spoil a reply.
-const spoilers = 9
+// spoilers is how many ways there are to spoil a reply. The first of them are those of
+// text, the others only of the binary protocol.
+const (
+	textSpoilers = 9
+	spoilers     = 12
+)
+
+// ways is in how many ways the fake spoils replies.
+func (f *fake) ways() int {
+	if f.binary {
+		return spoilers
+	}
+	return textSpoilers
+}
 
 // strike spoils what is in the session's buffer from an offset on, each way in turn. false
 // ends the connection.
@@ -29,10 +42,13 @@ func (c *chaos) strike(s *session, from int) bool {
 	if n == 0 || c.replies.Add(1)%n != 0 {
 		return true
 	}
-	how := int(c.replies.Load()/n) % spoilers
+	how := int(c.replies.Load()/n) % s.ways()
 	c.struck[how].Add(1)
 	reply := bytes.Clone(s.out.Bytes()[from:])
 	s.out.Truncate(from)
+	if s.binary {
+		return c.spoilBinary(s, how, reply)
+	}
 	return c.spoil(s, how, reply)
 }
 
@@ -67,6 +83,49 @@ func (c *chaos) spoil(s *session, how int, reply []byte) bool {
 		s.out.Write(reply)
 	}
 	return true
+}
+
+// spoilBinary is spoil for the binary protocol. Bytes are lost and added within the head and
+// the key only: nothing ends a value, so that one which is shorter than its head says shows in
+// the next reply.
+func (c *chaos) spoilBinary(s *session, how int, reply []byte) bool {
+	size := 24 + int(reply[4]) + int(binary.BigEndian.Uint16(reply[2:]))
+	switch how {
+	case 2: // a byte is missing
+		i := s.random.IntN(size)
+		s.out.Write(append(reply[:i:i], reply[i+1:]...))
+	case 3: // there is one too many
+		i := s.random.IntN(size)
+		s.out.Write(append(append(reply[:i:i], 'x'), reply[i:]...))
+	case 6: // another key's value comes
+		s.out.Write(replaced(reply, 0, "other", "other"))
+		s.out.Write(reply)
+	case 7: // nothing that was asked for comes
+		s.out.Write(replaced(reply, noMemory, "", words[noMemory]))
+	case 8: // it is the reply to another command
+		reply[12+s.random.IntN(4)]++
+		s.out.Write(reply)
+	case 9: // it comes after the next one
+		s.held = reply
+	case 10: // it is longer than anything may be
+		binary.BigEndian.PutUint32(reply[8:], 1<<32-1)
+		s.out.Write(reply)
+	case 11: // it is the reply to a command of another kind
+		reply[1] = opSet
+		s.out.Write(reply)
+	default:
+		return c.spoil(s, how, reply)
+	}
+	return true
+}
+
+// replaced is another reply to the same command.
+func replaced(b []byte, status uint16, key, value string) []byte {
+	var flags []byte
+	if status == 0 {
+		flags = make([]byte, 4)
+	}
+	return reply(b[1], status, binary.BigEndian.Uint32(b[12:]), 1, flags, key, value)
 }
 
 // order is the order in which the values of one line come.

@@ -130,7 +130,7 @@ func (c *Client) Delete(x *Call, server int, key []byte) StoreResult {
 // its refresh. With a cas other than 0 only the value with that CAS number is marked.
 func (c *Client) MarkStale(x *Call, server int, key []byte, ttl time.Duration, cas uint64) StoreResult {
 	s := c.servers[server]
-	if Protocol(s.protocol.Load()) == Text {
+	if p := Protocol(s.protocol.Load()); p == Text || p == Binary {
 		return Unsupported
 	}
 	x.begin(wire.Command{Op: wire.MarkStale, Key: key, Expires: expires(ttl), CAS: cas})

@@ -31,7 +31,7 @@ func TestGet(t *testing.T) {
 			srv.put("a", "one")
 			srv.put("empty", "")
 			srv.put("large", strings.Repeat("large ", 50000))
-			c := newClient(t, Config{}, srv.start(t, ""))
+			c := newClient(t, Config{Protocol: srv.protocol(), Auth: srv.login()}, srv.start(t, ""))
 			x := NewCall()
 			defer x.Release()
 			for key, want := range map[string]string{"a": "one", "empty": "", "large": strings.Repeat("large ", 50000)} {
@@ -49,6 +49,8 @@ func TestGet(t *testing.T) {
 	}
 	f("text", &fake{})
 	f("meta", &fake{meta: true})
+	f("binary", &fake{binary: true})
+	f("binary with a login", &fake{binary: true, auth: "ann secret"})
 	f("a proxy that hangs up", &fake{hangUp: true})
 	f("short reads and writes", &fake{meta: true, chaos: &chaos{pieces: true}})
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"runtime"
 	"strings"
@@ -23,9 +24,11 @@ const (
 	Text
 	// Meta is `mg`: the reply tells the time that is left and who is to refresh.
 	Meta
+	// Binary is GETK, for servers that speak nothing else: those with SASL.
+	Binary
 )
 
-func (p Protocol) String() string { return [...]string{"auto", "text", "meta"}[p] }
+func (p Protocol) String() string { return [...]string{"auto", "text", "meta", "binary"}[p] }
 
 // Server is one server; its place in Config.Servers is its number.
 type Server struct {
@@ -58,7 +61,8 @@ func (s *Server) check() error {
 	return err
 }
 
-// Auth is the user whom servers with -Y (ASCII authentication) ask for.
+// Auth is the user whom servers with -Y (ASCII authentication) ask for, and with Binary
+// those with -S (SASL), by PLAIN.
 type Auth struct{ User, Password string }
 
 // Breaker says when a server is left alone.
@@ -100,6 +104,8 @@ type Config struct {
 	MaxValue int64
 	// Metrics takes the series. Nil keeps none.
 	Metrics *telemetry.Registry
+	// Log is told when a server is found to be down, and when it is back. Nil is not.
+	Log *slog.Logger
 
 	dial dialer // of tests
 }
@@ -115,6 +121,9 @@ func (cfg *Config) complete() error {
 	fill(&cfg.MaxValue, 8<<20)
 	if cfg.Metrics == nil {
 		cfg.Metrics = telemetry.NewRegistry()
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	if cfg.dial == nil {
 		cfg.dial = &net.Dialer{}
@@ -143,7 +152,10 @@ func (cfg *Config) check() error {
 		f(cfg.ConnectTimeout > 0 && cfg.FirstByteTimeout > 0 && cfg.Timeout > 0, "timeouts must be above zero"),
 		f(cfg.Breaker.Failures > 0 && cfg.Breaker.RetryEvery > 0, "the breaker's failures and pause must be above zero"),
 		f(cfg.MaxValue > 0 && cfg.MaxValue <= 1<<30, "the largest value must be above zero and at most 1 GiB"),
-		f(cfg.Auth == nil || cfg.Auth.ok(), "user and password must not be empty nor hold spaces or control characters"),
+		f(cfg.Auth == nil || cfg.Protocol == Binary || cfg.Auth.splits(func(r rune) bool { return r <= ' ' || r == 0x7f }),
+			"user and password must not be empty nor hold spaces or control characters"),
+		f(cfg.Auth == nil || cfg.Protocol != Binary || cfg.Auth.splits(func(r rune) bool { return r == 0 }),
+			"user and password must not be empty nor hold NUL"),
 	} {
 		if err != nil {
 			return err
@@ -157,10 +169,9 @@ func (cfg *Config) check() error {
 	return nil
 }
 
-// ok says whether a server could tell user and password apart.
-func (a *Auth) ok() bool {
-	bad := func(s string) bool {
-		return s == "" || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f })
-	}
+// splits says whether a server could tell user and password apart, where ends says what
+// would end them early.
+func (a *Auth) splits(ends func(rune) bool) bool {
+	bad := func(s string) bool { return s == "" || strings.ContainsFunc(s, ends) }
 	return !bad(a.User) && !bad(a.Password)
 }

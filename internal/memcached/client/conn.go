@@ -15,17 +15,18 @@ import (
 // goroutine that reads has in and what follows it; sent and armed are under the lane's
 // lock.
 type conn struct {
-	server *server
-	nc     net.Conn        // raw, or TLS over it
-	sock   net.Conn        // what reaches the kernel
-	raw    syscall.RawConn // of sock where commands are written to it without TLS; nil otherwise
-	meta   bool
+	server   *server
+	nc       net.Conn        // raw, or TLS over it
+	sock     net.Conn        // what reaches the kernel
+	raw      syscall.RawConn // of sock where commands are written to it without TLS; nil otherwise
+	protocol Protocol        // from the handshake on not Auto
 
 	mu    *sync.Mutex // the lane's
 	sent  []*Call     // handed over to the reader, in the order of the commands
 	armed bool        // there is a read deadline, not after the time when the oldest call is late
 
 	out      wire.Writer
+	opaque   uint32 // of the last binary command
 	unsent   []byte // of out
 	writable func(fd uintptr) bool
 	writeErr error
@@ -61,7 +62,7 @@ func newConn(s *server, nc, sock net.Conn) *conn {
 
 var (
 	errTimeout = errors.New("memcached: no reply in time")
-	errText    = errors.New("memcached: the server speaks text only")
+	errNoMeta  = errors.New("memcached: the server is not spoken to in the meta protocol")
 	errEnded   = errors.New("memcached: the server closed the connection")
 )
 
@@ -71,6 +72,9 @@ type refusal struct{ text string }
 func (r *refusal) Error() string { return "memcached: the server refuses: " + r.text }
 
 func refused(r *wire.Reply) error {
+	if r.Status != 0 {
+		return &refusal{fmt.Sprintf("status 0x%02x %.100q", r.Status, r.Text)}
+	}
 	kind := map[wire.Kind]string{wire.Error: "ERROR", wire.ClientError: "CLIENT_ERROR", wire.ServerError: "SERVER_ERROR"}[r.Kind]
 	return &refusal{fmt.Sprintf("%s %.100q", kind, r.Text)}
 }
@@ -84,14 +88,21 @@ func (c *conn) end() { _ = c.sock.Close() }
 func (c *conn) encode(batch []*Call) {
 	c.out.Reset()
 	for i, x := range batch {
-		if err := c.command(x); err == errText {
-			batch[i] = nil
-			x.stored = Unsupported
-			x.finish(Miss)
-		} else if err != nil {
-			batch[i] = nil
-			x.finish(BadKey)
+		err := c.command(x)
+		if err == nil {
+			continue
 		}
+		batch[i] = nil
+		r := Miss
+		switch err {
+		case errNoMeta:
+			x.stored = Unsupported
+		case wire.ErrCAS:
+			x.stored = Exists
+		default:
+			r = BadKey
+		}
+		x.finish(r)
 	}
 	c.unsent = c.out.Bytes()
 }
@@ -99,11 +110,14 @@ func (c *conn) encode(batch []*Call) {
 func (c *conn) command(x *Call) (err error) {
 	x.first = true
 	switch {
-	case x.cmd.Op == wire.MarkStale && !c.meta:
-		return errText
+	case x.cmd.Op == wire.MarkStale && c.protocol != Meta:
+		return errNoMeta
+	case c.protocol == Binary:
+		x.opaque, err = c.binary(&x.cmd)
+		return err
 	case x.cmd.Op != wire.Get:
 		return c.out.Command(&x.cmd)
-	case c.meta:
+	case c.protocol == Meta:
 		cmd := x.cmd
 		cmd.Op = wire.MetaGet
 		return c.out.Command(&cmd)

@@ -31,10 +31,7 @@ func (s *server) connect() (*conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("memcached: server %s: %w", s.at.Address, err)
 	}
-	s.protocol.Store(uint32(Text))
-	if c.meta {
-		s.protocol.Store(uint32(Meta))
-	}
+	s.protocol.Store(uint32(c.protocol))
 	return c, nil
 }
 
@@ -86,8 +83,13 @@ func (c *conn) handshake(p Protocol) error {
 	if err := c.sock.SetDeadline(time.Now().Add(cfg.FirstByteTimeout)); err != nil {
 		return err
 	}
-	for _, step := range [...]func(Protocol) error{c.login, c.choose, c.settings} {
-		if err := step(p); err != nil {
+	c.protocol = p
+	steps := [...]func() error{c.login, c.choose, c.settings}
+	if p == Binary {
+		steps = [...]func() error{c.binaryLogin, c.binaryProbe, c.binarySettings}
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
 			return err
 		}
 	}
@@ -98,14 +100,16 @@ func (c *conn) handshake(p Protocol) error {
 }
 
 // login is ASCII authentication: what would be stored is user and password.
-func (c *conn) login(Protocol) error {
+func (c *conn) login() error {
 	a := c.server.client.cfg.Auth
 	if a == nil {
 		return nil
 	}
 	switch err := c.ask(&wire.Command{Op: wire.Set, Key: []byte("auth"), Value: []byte(a.User + " " + a.Password)}); {
-	case err != nil:
+	case errors.Is(err, wire.ErrGarbled):
 		return err
+	case err != nil:
+		return fmt.Errorf("no answer to the login (a server with SASL, -S, takes only protocol: binary): %w", err)
 	case c.reply.Kind >= wire.Error:
 		return refused(&c.reply)
 	case c.reply.Kind != wire.Stored:
@@ -115,17 +119,19 @@ func (c *conn) login(Protocol) error {
 }
 
 // choose finds out what is spoken, and that the server answers.
-func (c *conn) choose(p Protocol) error {
-	if p != Text {
+func (c *conn) choose() error {
+	if c.protocol != Text {
 		if err := c.ask(&wire.Command{Op: wire.Probe}); err != nil {
 			return err
 		}
-		if c.meta = c.reply.Kind == wire.NoOp; c.meta {
+		if c.reply.Kind == wire.NoOp {
+			c.protocol = Meta
 			return nil
 		}
-		if p == Meta || c.reply.Kind != wire.Error && c.reply.Kind != wire.ClientError {
+		if c.protocol == Meta || c.reply.Kind != wire.Error && c.reply.Kind != wire.ClientError {
 			return fmt.Errorf("no meta protocol: %w", refused(&c.reply))
 		}
+		c.protocol = Text
 	}
 	if err := c.ask(&wire.Command{Op: wire.Version}); err != nil {
 		return err
@@ -138,19 +144,26 @@ func (c *conn) choose(p Protocol) error {
 
 // settings asks a server with the meta protocol, which is memcached itself, for the size
 // of the largest item. Others might close the connection.
-func (c *conn) settings(Protocol) error {
-	if !c.meta {
+func (c *conn) settings() error {
+	if c.protocol != Meta {
 		return nil
 	}
 	err := c.ask(&wire.Command{Op: wire.Settings})
 	for ; err == nil && c.reply.Kind == wire.Stat; err = c.listen() {
-		if size, ok := bytes.CutPrefix(c.reply.Text, []byte("item_size_max ")); ok {
-			if n, err := strconv.ParseInt(string(size), 10, 64); err == nil {
-				c.server.largest.Store(n)
-			}
-		}
+		name, value, _ := bytes.Cut(c.reply.Text, []byte(" "))
+		c.setting(name, value)
 	}
 	return err
+}
+
+// setting takes note of a setting of the server's.
+func (c *conn) setting(name, value []byte) {
+	if string(name) != "item_size_max" {
+		return
+	}
+	if n, err := strconv.ParseInt(string(value), 10, 64); err == nil {
+		c.server.largest.Store(n)
+	}
 }
 
 // ask sends one command of the handshake, and reads one line of its reply.
@@ -167,21 +180,24 @@ func (c *conn) ask(cmd *wire.Command) error {
 
 // listen reads one line.
 func (c *conn) listen() error {
+	line, err := c.wait(c.in.Line)
+	if err == nil && !c.reply.Parse(line) {
+		err = garbled("a line like %.60q", line)
+	}
+	return err
+}
+
+// wait reads until take gives something.
+func (c *conn) wait(take func() ([]byte, error)) ([]byte, error) {
 	for {
-		line, err := c.in.Line()
-		if err != nil {
-			return err
-		}
-		if line != nil {
-			if !c.reply.Parse(line) {
-				return garbled("a line like %.60q", line)
-			}
-			return nil
+		b, err := take()
+		if err != nil || b != nil {
+			return b, err
 		}
 		n, err := c.nc.Read(c.in.Room())
 		c.in.Filled(n)
 		if n == 0 && err != nil {
-			return err
+			return nil, err
 		}
 	}
 }

@@ -21,7 +21,8 @@
 //
 // What a connection said is never trusted beyond its frame: a reply that nobody waits
 // for, with another key, of another form or without its CRLF ends the connection, and
-// the calls in that frame fail. The others on it are asked once more on a new one.
+// the calls in that frame fail. The others on it are asked once more on a new one. A reply
+// of the binary protocol must repeat opcode, opaque and key of the oldest call.
 //
 // Locks: lane.mu is a leaf. Client.mu is only for starting goroutines and closing.
 package client

@@ -18,9 +18,10 @@ import (
 // fake is a memcached in the test's process. Its replies can be cut into pieces, and
 // faults put into them.
 type fake struct {
-	t     testing.TB
-	meta  bool // understands mn, mg and md
-	chaos *chaos
+	t      testing.TB
+	meta   bool // understands mn, mg and md
+	binary bool // understands only the binary protocol
+	chaos  *chaos
 	// auth is what a login must say; empty: none is needed.
 	auth string
 	// hangUp closes a connection upon a command it does not know, without a word.
@@ -86,6 +87,23 @@ func (f *fake) accept(l net.Listener) {
 	}
 }
 
+// protocol is what a client has to be told to speak with the fake.
+func (f *fake) protocol() Protocol {
+	if f.binary {
+		return Binary
+	}
+	return Auto
+}
+
+// login is who the client has to be; nil anybody.
+func (f *fake) login() *Auth {
+	user, password, ok := strings.Cut(f.auth, " ")
+	if !ok {
+		return nil
+	}
+	return &Auth{user, password}
+}
+
 // stop closes the listener and all connections, as a killed server does.
 func (f *fake) stop() {
 	f.mu.Lock()
@@ -113,7 +131,8 @@ type session struct {
 	in     *bufio.Reader
 	out    bytes.Buffer
 	random *rand.Rand
-	known  bool // has logged in
+	known  bool   // has logged in
+	held   []byte // a binary reply that comes after the next one
 }
 
 func (f *fake) serve(nc net.Conn) {
@@ -140,6 +159,9 @@ func (f *fake) serve(nc net.Conn) {
 
 // once executes one command; false ends the connection.
 func (s *session) once() bool {
+	if s.binary {
+		return s.onceBinary()
+	}
 	line, err := s.in.ReadString('\n')
 	if err != nil {
 		return false

@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"encoding/binary"
 	"net"
 	"slices"
 	"sync"
@@ -19,24 +20,13 @@ func FuzzReplies(f *testing.F) {
 	f.Add([]byte("VA 3 ka f0 t-1 c1\r\none\r\nEN kb\r\nSTORED\r\nVA 0 kc W\r\n\r\n"), 30, true)
 	f.Add([]byte("VA 3 kb f0 t-1 c1\r\ntwo\r\nERROR\r\n"), 1, true)
 	f.Fuzz(func(t *testing.T, replies []byte, cut int, meta bool) {
-		c, calls := owed(t, meta)
-		var fault error
-		cut = min(max(cut, 0), len(replies))
-		for _, piece := range [][]byte{replies[:cut], replies[cut:]} {
-			for len(piece) > 0 && fault == nil {
-				n := copy(c.in.Room(), piece)
-				fault = c.took(n)
-				piece = piece[n:]
-			}
+		protocol := Text
+		if meta {
+			protocol = Meta
 		}
-		if fault == nil {
-			fault = errEnded
-		}
-		c.fail(append(c.due[c.next:], c.sent...), fault)
+		c, calls := owed(t, protocol)
+		settle(t, c, calls, replies, cut)
 		for _, x := range calls {
-			if !x.waiter.isDone() {
-				t.Fatalf("%q: the call for %s is lost", replies, x.cmd.Key)
-			}
 			if x.result == Hit && x.cmd.Op == wire.Get {
 				follows(t, replies, x, meta)
 			}
@@ -44,8 +34,54 @@ func FuzzReplies(f *testing.F) {
 	})
 }
 
+// settle gives the connection replies in two pieces, and then ends it. All calls must be
+// finished.
+func settle(t *testing.T, c *conn, calls []*Call, replies []byte, cut int) {
+	var fault error
+	cut = min(max(cut, 0), len(replies))
+	for _, piece := range [][]byte{replies[:cut], replies[cut:]} {
+		for len(piece) > 0 && fault == nil {
+			n := copy(c.in.Room(), piece)
+			fault = c.took(n)
+			piece = piece[n:]
+		}
+	}
+	if fault == nil {
+		fault = errEnded
+	}
+	c.fail(append(c.due[c.next:], c.sent...), fault)
+	for _, x := range calls {
+		if !x.waiter.isDone() {
+			t.Fatalf("%q: the call for %s is lost", replies, x.cmd.Key)
+		}
+	}
+}
+
+// FuzzBinaryReplies is FuzzReplies for the binary protocol: a hit's value follows a head
+// with its own opaque and key.
+func FuzzBinaryReplies(f *testing.F) {
+	flags := []byte{0, 0, 0, 5}
+	one := reply(0x0c, 0, 1, 7, flags, "a", "one")
+	f.Add(append(append(one, reply(0x0c, 1, 2, 0, nil, "b", "")...), reply(0x01, 3, 3, 0, nil, "", "Too large.")...), 30)
+	f.Add(append(append(reply(0x0c, 0, 1, 7, flags, "a", ""), reply(0x0c, 0, 3, 7, flags, "b", "two")...), one...), 3)
+	f.Add(append(reply(0x0c, 0x82, 1, 0, nil, "", "Out of memory"), "ERROR\r\n"...), 25)
+	f.Fuzz(func(t *testing.T, replies []byte, cut int) {
+		c, calls := owed(t, Binary)
+		settle(t, c, calls, replies, cut)
+		for n, x := range calls {
+			if x.result != Hit || x.cmd.Op != wire.Get {
+				continue
+			}
+			end := append(append([]byte{byte(n + 1)}, binary.BigEndian.AppendUint64(nil, x.cas)...), binary.BigEndian.AppendUint32(nil, x.flags)...)
+			if !bytes.Contains(replies, append(append(end, x.cmd.Key...), x.data...)) {
+				t.Fatalf("%q: %s has the value %q", replies, x.cmd.Key, x.data)
+			}
+		}
+	})
+}
+
 // owed makes a connection that owes replies to gets of a and b, a set, and a get of c.
-func owed(t *testing.T, meta bool) (*conn, []*Call) {
+func owed(t *testing.T, p Protocol) (*conn, []*Call) {
 	client, err := New(Config{Servers: []Server{{Address: "server:11211"}}, MaxValue: 1 << 16, Breaker: Breaker{RetryEvery: time.Hour}})
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +90,7 @@ func owed(t *testing.T, meta bool) (*conn, []*Call) {
 	near, far := net.Pipe()
 	far.Close()
 	c := newConn(client.servers[0], near, near)
-	c.meta, c.mu = meta, new(sync.Mutex)
+	c.protocol, c.mu = p, new(sync.Mutex)
 	for _, key := range []string{"a", "b", "S", "c"} {
 		x := newCall()
 		x.begin(wire.Command{Op: wire.Get, Key: []byte(key)})

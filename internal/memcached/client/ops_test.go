@@ -1,8 +1,10 @@
 package client
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
+	"log/slog"
 	"net"
 	"path/filepath"
 	"strings"
@@ -23,7 +25,7 @@ func (f *fake) stub(key string) {
 func TestStore(t *testing.T) {
 	f := func(name string, srv *fake) {
 		t.Run(name, func(t *testing.T) {
-			c := newClient(t, Config{}, srv.start(t, ""))
+			c := newClient(t, Config{Protocol: srv.protocol()}, srv.start(t, ""))
 			x := NewCall()
 			defer x.Release()
 			store := func(key, value string, mode Mode, cas uint64, want StoreResult) {
@@ -48,6 +50,9 @@ func TestStore(t *testing.T) {
 			store("k", "three", CAS, cas, Stored)
 			is("k", "three")
 			store("none", "three", CAS, cas, NotFound)
+			if srv.binary { // elsewhere the server says so
+				store("k", "four", CAS, 0, Exists)
+			}
 			store("k", strings.Repeat("x", largest+1), Set, 0, TooLarge)
 			store("huge", strings.Repeat("x", 8<<20+1), Set, 0, TooLarge)
 			store("a\r\nset evil 0 0 1\r\nx", "x", Set, 0, StoreBadKey)
@@ -75,12 +80,17 @@ func TestStore(t *testing.T) {
 	}
 	f("text", &fake{})
 	f("meta", &fake{meta: true})
+	f("binary", &fake{binary: true})
 }
 
 // TestTooLargeUnsent sends nothing that the server has said it can't take.
 func TestTooLargeUnsent(t *testing.T) {
-	srv := &fake{meta: true}
-	c := newClient(t, Config{}, srv.start(t, ""))
+	t.Run("meta", func(t *testing.T) { unsent(t, &fake{meta: true}) })
+	t.Run("binary", func(t *testing.T) { unsent(t, &fake{binary: true}) })
+}
+
+func unsent(t *testing.T, srv *fake) {
+	c := newClient(t, Config{Protocol: srv.protocol()}, srv.start(t, ""))
 	x := NewCall()
 	defer x.Release()
 	store := func(size int, want StoreResult) {
@@ -143,6 +153,21 @@ func TestRefresh(t *testing.T) {
 	}
 	if _, known := x.TTL(); known || x.Won() {
 		t.Error("text tells a TTL")
+	}
+	mark(0, Unsupported)
+
+	plain := &fake{binary: true}
+	plain.put("k", "one")
+	c = newClient(t, Config{Protocol: Binary}, plain.start(t, ""))
+	mark(0, Unsupported) // before there is a connection, too
+	if r := c.Get(x, 0, []byte("k"), GetOptions{Refresh: time.Minute}); r != Hit {
+		t.Errorf("binary: %s", r)
+	}
+	if n, known := x.CAS(); n != 1 || !known {
+		t.Errorf("the CAS number is %d, known %t", n, known)
+	}
+	if _, known := x.TTL(); known || x.Won() {
+		t.Error("binary tells a TTL")
 	}
 	mark(0, Unsupported)
 }
@@ -214,16 +239,31 @@ func TestLogin(t *testing.T) {
 	srv := &fake{meta: true, auth: "ann secret"}
 	srv.put("k", "one")
 	address := srv.start(t, "")
-	f := func(auth *Auth, want Result, trouble string) {
+	f := func(p Protocol, auth *Auth, want Result, trouble string) {
 		t.Helper()
-		c := newClient(t, Config{Auth: auth}, address)
+		var log bytes.Buffer
+		c := newClient(t, Config{Protocol: p, Auth: auth, Breaker: Breaker{Failures: 1, RetryEvery: time.Hour},
+			Log: slog.New(slog.NewTextHandler(&log, nil))}, address)
 		if r, _ := get(c, "k"); r != want || !strings.Contains(c.State()[0].Trouble, trouble) {
 			t.Errorf("%v: %s: %s", auth, r, c.State()[0].Trouble)
 		}
+		c.Close()
+		if !strings.Contains(log.String(), trouble) || strings.Contains(log.String(), "0ther") || (trouble == "") != (log.Len() == 0) {
+			t.Errorf("%v: the log is %q", auth, log.String())
+		}
 	}
-	f(&Auth{"ann", "secret"}, Hit, "")
-	f(&Auth{"ann", "other"}, Down, "authentication failure")
-	f(nil, Down, "unauthenticated")
+	f(Auto, &Auth{"ann", "secret"}, Hit, "")
+	f(Auto, &Auth{"ann", "0ther"}, Down, "authentication failure")
+	f(Auto, nil, Down, "unauthenticated")
+
+	srv = &fake{binary: true, auth: "ann secret"}
+	srv.put("k", "one")
+	address = srv.start(t, "")
+	f(Binary, &Auth{"ann", "secret"}, Hit, "")
+	f(Binary, &Auth{"ann", "0ther"}, Down, "the login in the binary protocol: memcached: the server refuses: status 0x20")
+	f(Binary, nil, Down, "the first question in the binary protocol: memcached: the server refuses: status 0x20")
+	f(Auto, &Auth{"ann", "secret-and-long"}, Down, "protocol: binary")
+	f(Text, &Auth{"ann", "secret-and-long"}, Down, "protocol: binary")
 }
 
 func TestConfig(t *testing.T) {
@@ -255,4 +295,9 @@ func TestConfig(t *testing.T) {
 	f(Config{Auth: &Auth{"a b", "c"}}, "spaces")
 	f(Config{Auth: &Auth{"a", "b\r\n"}}, "spaces")
 	f(Config{Auth: &Auth{"a", ""}}, "empty")
+	f(Config{Auth: &Auth{"a", ""}, Protocol: Binary}, "empty")
+	f(Config{Auth: &Auth{"a\x00", "b"}, Protocol: Binary}, "NUL")
+	if _, err := New(Config{Servers: good, Auth: &Auth{"a b", "c\td"}, Protocol: Binary}); err != nil {
+		t.Error(err)
+	}
 }

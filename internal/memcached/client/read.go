@@ -82,16 +82,31 @@ func (c *conn) took(n int) error {
 			if err != nil || !whole {
 				return err
 			}
-			c.filled(value)
+			if err := c.filled(value); err != nil {
+				return err
+			}
 		}
-		line, err := c.in.Line()
-		if err != nil || line == nil {
-			return err
-		}
-		if err := c.answer(line); err != nil {
+		if more, err := c.begins(); err != nil || !more {
 			return err
 		}
 	}
+}
+
+// begins takes the next line, or head of a binary reply. It returns false if that has not
+// come whole.
+func (c *conn) begins() (bool, error) {
+	if c.protocol == Binary {
+		head, err := c.in.Head()
+		if err != nil || head == nil {
+			return false, err
+		}
+		return true, c.binaryAnswer(head)
+	}
+	line, err := c.in.Line()
+	if err != nil || line == nil {
+		return false, err
+	}
+	return true, c.answer(line)
 }
 
 // frame returns the calls that the next reply is for: one, or those of a line of a
@@ -140,13 +155,13 @@ func (c *conn) answer(line []byte) error {
 		return garbled("%.60q, which was not asked for", line)
 	case frame[0].cmd.Op != wire.Get:
 		return c.changed(frame, r)
-	case r.Kind == wire.Value && r.Meta == c.meta:
+	case r.Kind == wire.Value && r.Meta == (c.protocol == Meta):
 		return c.value(frame, r)
-	case r.Kind == wire.End && !c.meta:
+	case r.Kind == wire.End && c.protocol == Text:
 		share(frame)
 		c.answered(frame)
 		return nil
-	case r.Kind == wire.Miss && c.meta:
+	case r.Kind == wire.Miss && c.protocol == Meta:
 		if r.Key != nil && !bytes.Equal(r.Key, frame[0].cmd.Key) {
 			return garbled("a miss of the key %.60q, which was not asked for", r.Key)
 		}
@@ -189,18 +204,20 @@ func (c *conn) value(frame []*Call, r *wire.Reply) error {
 }
 
 // filled ends a value.
-func (c *conn) filled(value []byte) {
+func (c *conn) filled(value []byte) error {
 	c.valuing = false
-	if c.filling == nil {
-		if cap(value) <= keepValue {
-			c.scrap = value
-		}
-		return
+	if c.filling != nil {
+		c.filling.data = value
+	} else if cap(value) <= keepValue {
+		c.scrap = value
 	}
-	c.filling.data = value
-	if c.meta {
+	switch {
+	case c.protocol == Binary:
+		return c.binaryFilled(value)
+	case c.protocol == Meta && c.filling != nil:
 		c.answered(c.due[c.next:c.last])
 	}
+	return nil
 }
 
 // share gives calls of a frame for the same key the one value that came for it: a proxy
@@ -223,6 +240,7 @@ func share(frame []*Call) {
 // outcomes are what replies mean to commands that change something.
 var outcomes = map[wire.Kind]StoreResult{
 	wire.Stored: Stored, wire.Deleted: Stored, wire.Done: Stored, wire.NotStored: NotStored, wire.Exists: Exists, wire.NotFound: NotFound,
+	wire.TooLarge: TooLarge,
 }
 
 // tooLarge is how memcached refuses a value for its size, after having read it whole.
@@ -251,7 +269,7 @@ func (c *conn) changed(frame []*Call, r *wire.Reply) error {
 // fits says whether a reply that means success is that of op.
 func fits(op wire.Op, kind wire.Kind) bool {
 	switch kind {
-	case wire.Stored:
+	case wire.Stored, wire.TooLarge:
 		return op == wire.Add || op == wire.Set || op == wire.CAS
 	case wire.Deleted:
 		return op == wire.Delete

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,6 +20,8 @@ import (
 //
 //	> bytes   these come
 //	< bytes   these are sent
+//	>q "..."  bytes come, as Go quotes them
+//	<q "..."  bytes are sent, as Go quotes them
 //	after 1s  nothing happens for so long
 //	end       the connection is closed
 //	refuse    (as the only step) the connection can't be made
@@ -53,7 +56,12 @@ var newlines = strings.NewReplacer(`\r`, "\r", `\n`, "\n")
 func (s *scripted) play(nc net.Conn, script string) {
 	for step := range strings.SplitSeq(strings.TrimSpace(script), "\n") {
 		verb, text, _ := strings.Cut(strings.TrimSpace(step), " ")
-		text = newlines.Replace(text)
+		if quoted, ok := strings.CutSuffix(verb, "q"); ok {
+			verb = quoted
+			text, _ = strconv.Unquote(text)
+		} else {
+			text = newlines.Replace(text)
+		}
 		switch verb {
 		case ">":
 			got := make([]byte, len(text))

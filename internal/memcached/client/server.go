@@ -1,6 +1,7 @@
 package client
 
 import (
+	"log/slog"
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
@@ -101,6 +102,7 @@ func (s *server) failed(n int, err error) {
 		return
 	}
 	s.metrics.downed.Inc()
+	s.client.cfg.Log.Warn("memcached server down, its keys are misses", slog.String("server", s.at.Address), slog.String("why", text))
 	s.client.spawn(s.probe)
 }
 
@@ -120,6 +122,7 @@ func (s *server) probe() {
 		}
 		s.failures.Store(0)
 		s.down.Store(false)
+		s.client.cfg.Log.Info("memcached server up again", slog.String("server", s.at.Address))
 		s.lanes[0].adopt(c)
 		return
 	}

@@ -4,7 +4,7 @@ package client
 type ServerState struct {
 	Address     string `json:"address"`
 	Up          bool   `json:"up"`       // false: it is down, and being probed
-	Protocol    string `json:"protocol"` // text or meta; auto before the first connection
+	Protocol    string `json:"protocol"` // text, meta or binary; auto before the first connection
 	Connections int    `json:"connections"`
 	Trouble     string `json:"trouble,omitempty"` // the last fault, kept until Close
 

@@ -1,0 +1,162 @@
+package client
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/kasoku/kasoku/internal/memcached/wire"
+)
+
+// mostWords bounds what a binary reply has beside a value: the words of an error, a
+// server's name, a setting.
+const mostWords = 2048
+
+// binary encodes a command, and returns what its reply has to repeat.
+func (c *conn) binary(cmd *wire.Command) (opaque uint32, err error) {
+	c.opaque++
+	return c.opaque, c.out.Binary(cmd, c.opaque)
+}
+
+// binaryAnswer takes the head of a reply, and has what follows it put where it belongs:
+// what became of the call is said when that is there.
+func (c *conn) binaryAnswer(head []byte) error {
+	frame := c.frame()
+	r := &c.reply
+	if !r.ParseBinary(head) {
+		return garbled("a binary reply like %q", head[:min(len(head), 60)])
+	}
+	if len(frame) == 0 {
+		return garbled("a binary reply with the opaque %d, which was not asked for", r.Opaque)
+	}
+	x := frame[0]
+	if err := matches(r, &x.cmd, x.opaque); err != nil {
+		return err
+	}
+	c.filling = nil
+	into, most := c.scrap, int64(mostWords)
+	if r.Kind == wire.Value {
+		c.filling = x
+		into, most = x.data, c.server.client.cfg.MaxValue
+	}
+	if r.Size > most {
+		return garbled("a value of %d bytes", r.Size)
+	}
+	if c.filling != nil {
+		x.took(r)
+	}
+	c.valuing = true
+	c.in.BeginBody(into, int(r.Size))
+	return nil
+}
+
+// matches says whether a reply is the one to a command: it must be of the same kind, and
+// repeat its opaque and its key. Only a hit has to have a key.
+func matches(r *wire.Reply, cmd *wire.Command, opaque uint32) error {
+	keyed := r.Kind != wire.Stat && len(r.Key) > 0 || r.Kind == wire.Value
+	switch {
+	case r.Opaque != opaque:
+		return garbled("a binary reply with the opaque %d, where it is the turn of %d", r.Opaque, opaque)
+	case !r.Answers(cmd.Op):
+		return garbled("a binary reply of another kind than the command with the opaque %d", opaque)
+	case keyed && !bytes.Equal(r.Key, cmd.Key):
+		return garbled("a binary reply for the key %.60q, which was not asked for", r.Key)
+	}
+	return nil
+}
+
+// binaryFilled ends a reply, with its words if it has no value.
+func (c *conn) binaryFilled(words []byte) error {
+	frame := c.due[c.next:c.last]
+	r := &c.reply
+	switch {
+	case c.filling != nil, r.Kind == wire.Miss:
+		c.answered(frame)
+		return nil
+	case frame[0].cmd.Op != wire.Get:
+		r.Text = words
+		return c.changed(frame, r)
+	case r.Kind >= wire.Error:
+		r.Text = words
+		return refused(r)
+	}
+	return garbled("a binary reply of kind %d to a get", r.Kind)
+}
+
+// binaryLogin is SASL's PLAIN: the name to act for, which is the user's own, the user and
+// the password.
+func (c *conn) binaryLogin() error {
+	a := c.server.client.cfg.Auth
+	if a == nil {
+		return nil
+	}
+	return c.binaryWants(wire.Done, &wire.Command{Op: wire.Login, Value: []byte("\x00" + a.User + "\x00" + a.Password)}, "the login")
+}
+
+// binaryProbe finds out that the server answers, and to whom: it tells its version even to
+// those who are not logged in.
+func (c *conn) binaryProbe() error {
+	return c.binaryWants(wire.NoOp, &wire.Command{Op: wire.Probe}, "the first question")
+}
+
+func (c *conn) binaryWants(kind wire.Kind, cmd *wire.Command, what string) error {
+	switch err := c.binaryAsk(cmd); {
+	case err != nil:
+		return fmt.Errorf("%s in the binary protocol: %w", what, err)
+	case c.reply.Status != 0:
+		return fmt.Errorf("%s in the binary protocol: %w", what, refused(&c.reply))
+	case c.reply.Kind != kind:
+		return garbled("%s is answered by a reply of kind %d", what, c.reply.Kind)
+	}
+	return nil
+}
+
+// binarySettings asks for the size of the largest item. A server that does not tell its
+// settings says so.
+func (c *conn) binarySettings() error {
+	cmd := &wire.Command{Op: wire.Settings}
+	err := c.binaryAsk(cmd)
+	for ; err == nil && c.reply.Kind == wire.Stat; err = c.binaryListen(cmd) {
+		c.setting(c.reply.Key, c.reply.Text)
+	}
+	return err
+}
+
+// binaryAsk sends one command of the handshake, and reads one reply to it.
+func (c *conn) binaryAsk(cmd *wire.Command) error {
+	c.out.Reset()
+	if _, err := c.binary(cmd); err != nil {
+		return err
+	}
+	if _, err := c.nc.Write(c.out.Bytes()); err != nil {
+		return err
+	}
+	return c.binaryListen(cmd)
+}
+
+// binaryListen reads one reply to the last command, with its words.
+func (c *conn) binaryListen(cmd *wire.Command) error {
+	r := &c.reply
+	head, err := c.wait(c.in.Head)
+	switch {
+	case err != nil:
+		return err
+	case !r.ParseBinary(head):
+		return garbled("a binary reply like %q", head[:min(len(head), 60)])
+	case r.Size > mostWords:
+		return garbled("%d bytes of words", r.Size)
+	}
+	if err := matches(r, cmd, c.opaque); err != nil {
+		return err
+	}
+	r.Key = bytes.Clone(r.Key) // which reading may move
+	c.in.BeginBody(c.scrap, int(r.Size))
+	r.Text, err = c.wait(func() ([]byte, error) {
+		words, whole, err := c.in.Data()
+		if whole && words == nil {
+			words = []byte{}
+		}
+		return words, err
+	})
+	c.scrap = r.Text
+	return err
+}
