@@ -75,7 +75,7 @@ func New(cfg Config) (*Cache, error) {
 	}
 	n := 1 << bits.Len(uint(cfg.Generations-1))
 	c := &Cache{
-		slots:       make([]slot, n+broadSlots),
+		slots:       newTable(n + broadSlots),
 		mask:        uint32(n - 1),
 		start:       time.Now(),
 		settle:      int64(cfg.Settle),

@@ -95,9 +95,9 @@ type Flight struct {
 	part       []byte // as Ask has it
 	guess      guess
 	background bool
-	lasting    bool // what it brings may outlive the process
-	dry        bool // the disk did not take it; of the pump alone
-	fill       FillFunc
+	lasting    bool     // what it brings may outlive the process
+	dry        bool     // the disk did not take it; of the pump alone
+	fill       FillFunc // of run alone, which drops it when f lands
 	stamp      cache.Stamp
 	born       uint64        // the newest purge before the origin was asked
 	began      int64         // on the cache's clock, for flights with tags of the caller's

@@ -75,6 +75,7 @@ func (f *Flight) land() {
 	}
 	f.members++
 	f.pieces.enter()
+	f.fill = nil // with it goes what has brought the answer: more than the answer, if that is short
 	f.landed.timer = time.AfterFunc(stays, f.depart)
 }
 

@@ -3,10 +3,12 @@ package httpcache
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/kasoku/kasoku/internal/origin"
 )
@@ -288,4 +290,37 @@ func TestWhatDoesNotStay(t *testing.T) {
 	f("too long", Limits{MaxObject: smallestChunk}, -1, strings.Repeat("x", smallestChunk+1), nil, "no body")
 	f("cut", Limits{}, 10, "hello", errors.New("cut"), "no body")
 	f("too much", Limits{Flying: 100}, 5, "hello", nil, "hello")
+}
+
+// A flight that has landed lets go of whoever has asked the origin for it.
+func TestLandedWithoutItsErrand(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s, o := open(t, Limits{}), newSource()
+		depart := func() weak.Pointer[[1 << 16]byte] {
+			errand := new([1 << 16]byte)
+			ask := &Ask{Query: get(url), Asked: s.now() + 1, Late: time.Second, Fill: func(ctx context.Context, f *Flight) (*Answer, error) {
+				errand[0]++
+				return o.fill(ctx, f)
+			}}
+			time.Sleep(time.Millisecond)
+			c := &client{ticket: s.Fly(ask)}
+			go c.run(t.Context())
+			return weak.Make(errand)
+		}
+		errand := depart()
+		synctest.Wait()
+		o.head(shared(get(url)), 5)
+		o.send("hello")
+		o.end(nil)
+		synctest.Wait()
+		for range 5 {
+			runtime.GC()
+		}
+		if s.Stats().Staying == 0 {
+			t.Fatal("it has not landed")
+		}
+		if errand.Value() != nil {
+			t.Error("what asked the origin is kept")
+		}
+	})
 }

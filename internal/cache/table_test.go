@@ -1,0 +1,37 @@
+package cache
+
+import (
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/kasoku/kasoku/internal/testutil/race"
+)
+
+// A large table takes nothing of the heap, where it would set the pace of the collector.
+func TestTableOutsideOfHeap(t *testing.T) {
+	outside := !race.Enabled && slices.Contains([]string{"linux", "darwin"}, runtime.GOOS)
+	f := func(generations int, outside bool) {
+		t.Helper()
+		before := heap()
+		c, _ := open(t, Config{Generations: generations})
+		grown := heap() - before
+		table := int64(len(c.slots)) * 16
+		if got := grown < table/2; got != outside {
+			t.Errorf("%d generations of %d bytes: the heap has grown by %d", generations, table, grown)
+		}
+		for _, i := range []int{0, generations / 2, len(c.slots) - 1} {
+			s := &c.slots[i]
+			if gen, writers := s.gen.Load(), s.writers.Load(); gen != 0 || writers != 0 {
+				t.Errorf("slot %d begins with %d and %d writers", i, gen, writers)
+			}
+			if _, next := s.bump(7); next != 7 || s.gen.Load() != 7 {
+				t.Errorf("slot %d moves to %d", i, s.gen.Load())
+			}
+		}
+		runtime.KeepAlive(c)
+	}
+	f(1<<22, outside)
+	f(1<<18, outside)
+	f(1<<17, false)
+}
