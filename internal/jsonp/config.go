@@ -134,6 +134,9 @@ func New(cfg Config) (*Filter, error) {
 	return f, nil
 }
 
+// Mode is the Config's.
+func (f *Filter) Mode() Mode { return f.cfg.Mode }
+
 // Alike tells whether what is known of a body for f, its Body or its Packed, is right
 // for g as well.
 func (f *Filter) Alike(g *Filter) bool {

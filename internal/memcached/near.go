@@ -58,8 +58,8 @@ func (c *call) fillNear() {
 	c.answer(got.object, got.why, got.object.life)
 }
 
-// filled waits for a fill. What somebody else has stored since the look-up may be too old
-// already, if near_ttl is short: it is dropped.
+// filled waits for a fill. What somebody else has asked for may be too old already, if
+// near_ttl is short: then memcached is asked again, and a copy of it is dropped.
 func (c *call) filled(f *fill) (*filled, cache.Answer, error) {
 	now := c.svc.space.Cache().At(c.x.Now())
 	for {
@@ -68,6 +68,9 @@ func (c *call) filled(f *fill) (*filled, cache.Answer, error) {
 			return nil, a, err
 		}
 		if got, ok := a.Extra.(*filled); ok {
+			if a.Coalesced && time.Duration(now-got.born) >= c.loc.NearTTL {
+				continue
+			}
 			return got, a, nil
 		}
 		if o, ok := c.loc.young(a.Entry, now); ok {
@@ -88,6 +91,7 @@ type fill struct {
 
 // filled is what a fill came to.
 type filled struct {
+	born   int64   // as of objects
 	object *object // nil: none
 	why    Reason
 	won    bool
@@ -98,30 +102,38 @@ type filled struct {
 func (f *fill) ask(context.Context, *cache.Stamp) (cache.Filling, error) {
 	g := client.NewCall()
 	defer g.Release()
-	born := f.svc.space.Cache().Now()
-	if r := f.set.client.Get(g, f.server, f.wire, f.loc.options()); r != client.Hit {
-		return cache.Filling{NoStore: true, Extra: &filled{why: unfound[r]}}, nil
+	got := &filled{born: f.svc.space.Cache().Now()}
+	got.object, got.why = f.object(g)
+	if got.object == nil {
+		return cache.Filling{NoStore: true, Extra: got}, nil
 	}
-	v, unfit := f.set.cfg.Values.Look(g.Flags(), g.Value())
-	if unfit != value.OK {
-		return cache.Filling{NoStore: true, Extra: &filled{why: unread[unfit]}}, nil
-	}
-	o := new(object)
-	if why := o.forms(&v, g.Value(), f.set.most); why != FromMemcached {
-		return cache.Filling{NoStore: true, Extra: &filled{why: why}}, nil
-	}
-	ttl, known := g.TTL()
-	o.born, o.life = born, f.loc.lifeOf(ttl, known)
-	f.loc.scan(o)
-	spent := time.Duration(f.svc.space.Cache().Now() - born)
-	got := &filled{object: o, why: FromMemcached, won: g.Won(), cas: casOf(g)}
+	got.object.born, got.won, got.cas = got.born, g.Won(), casOf(g)
 	if g.Won() || g.Waiting() || g.Stale() {
 		got.why = FromStale
 		return cache.Filling{NoStore: true, Extra: got}, nil
 	}
-	n := f.loc.filling(o, spent)
+	n := f.loc.filling(got.object, time.Duration(f.svc.space.Cache().Now()-got.born))
 	n.Extra = got
 	return n, nil
+}
+
+// object makes what g finds, or tells why not.
+func (f *fill) object(g *client.Call) (*object, Reason) {
+	if r := f.set.client.Get(g, f.server, f.wire, f.loc.options()); r != client.Hit {
+		return nil, unfound[r]
+	}
+	v, unfit := f.set.cfg.Values.Look(g.Flags(), g.Value())
+	if unfit != value.OK {
+		return nil, unread[unfit]
+	}
+	o := new(object)
+	if why := o.forms(&v, g.Value(), f.set.most); why != FromMemcached {
+		return nil, why
+	}
+	ttl, known := g.TTL()
+	o.life = f.loc.lifeOf(ttl, known)
+	f.loc.scan(o)
+	return o, FromMemcached
 }
 
 // filling is how a copy is put into the cache, a while after it was born. It lives as

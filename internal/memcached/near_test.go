@@ -113,6 +113,25 @@ func TestNearStale(t *testing.T) {
 	}
 }
 
+// Who comes to a question that was asked near_ttl before asks again.
+func TestNearJoinedLate(t *testing.T) {
+	s := newNear(t)
+	s.set("v", "value", 0, 0)
+	let := s.held()
+	defer let()
+	var wg sync.WaitGroup
+	for i, d := range []time.Duration{0, 9 * time.Second, 11 * time.Second} {
+		wg.Go(func() { s.in(d, hit("detail=memcached", "value"), "v") })
+		await.Until(t, func() bool { return i > 0 || s.cache.Stats().Fills == 1 })
+	}
+	await.Until(t, func() bool { return s.cache.Stats().Coalesced == 2 })
+	let()
+	wg.Wait()
+	if gets := s.servers[0].Commands("mg "); len(gets) != 2 {
+		t.Errorf("memcached was asked %d times", len(gets))
+	}
+}
+
 // What was asked for before a purge is not kept.
 func TestNearPurgedMeanwhile(t *testing.T) {
 	s := newNear(t)
@@ -223,6 +242,28 @@ func TestReconfigure(t *testing.T) {
 		t.Errorf("a mistake is taken: %v", err)
 	}
 	s.in(0, hit("detail=near", "two"), "v")
+}
+
+// A copy that was made for other callbacks is none for those of a new configuration, also if
+// the location was gone meanwhile.
+func TestCopiesForOtherCallbacks(t *testing.T) {
+	with := func(modes ...jsonp.Mode) (list []Location) {
+		for _, m := range modes {
+			list = append(list, Location{Path: "/k", Key: "${arg.k}", NearTTL: time.Hour, ContentType: "text/javascript", Fallback: None, JSONP: dotted(t, m)})
+		}
+		return append(list, Location{Path: "/x", Key: "x", Fallback: None})
+	}
+	s := newSite(t, 1, with(jsonp.Legacy)...).start()
+	s.set("v", "\n1\n", 0, 0)
+	s.asks("200\n\ncb(\n1\n);", nil, "GET /k?k=v&callback=cb")
+	for _, locations := range [][]Location{with(), with(jsonp.Dotted)} {
+		next := s.cfg
+		next.Locations = locations
+		if err := s.svc.Reconfigure(next); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.asks("200\n\n/**/cb(\n1);", nil, "GET /k?k=v&callback=cb")
 }
 
 // Requests are answered all the while connections are replaced.

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kasoku/kasoku/internal/jsonp"
 	"github.com/kasoku/kasoku/internal/memcached/client"
 )
 
@@ -55,20 +54,7 @@ func sameClient(a, b *client.Config) bool {
 }
 
 // sameValues tells whether a copy that was made with one configuration is right with
-// another: whether its key leads to the same value, and to what a callback needs to
-// know of it.
+// another: whether its key leads to the same value.
 func sameValues(a, b *Config) bool {
-	if !reflect.DeepEqual(a.Client.Servers, b.Client.Servers) || !reflect.DeepEqual(a.Ring, b.Ring) || a.Values != b.Values {
-		return false
-	}
-	before := map[string]*jsonp.Filter{}
-	for i := range b.Locations {
-		before[b.Locations[i].Path] = b.Locations[i].JSONP
-	}
-	for i := range a.Locations {
-		if f, there := before[a.Locations[i].Path]; there && !reflect.DeepEqual(f, a.Locations[i].JSONP) {
-			return false
-		}
-	}
-	return true
+	return reflect.DeepEqual(a.Client.Servers, b.Client.Servers) && reflect.DeepEqual(a.Ring, b.Ring) && a.Values == b.Values
 }

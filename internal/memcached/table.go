@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/jsonp"
 	"github.com/kasoku/kasoku/internal/memcached/key"
 )
 
@@ -75,8 +76,16 @@ type location struct {
 	lines, wrapped [2][]byte
 }
 
+// callMode is what of a filter matters to what is known of a value.
+func callMode(f *jsonp.Filter) string {
+	if f == nil {
+		return ""
+	}
+	return f.Mode().String()
+}
+
 func newLocation(cfg *Location) (*location, error) {
-	l := &location{Location: *cfg, near: "\x00" + cfg.Path, contentType: []byte(cfg.ContentType)}
+	l := &location{Location: *cfg, near: "\x00" + cfg.Path + "\x00" + callMode(cfg.JSONP), contentType: []byte(cfg.ContentType)}
 	var err error
 	if l.path, err = key.ParsePath(cfg.Path); err != nil {
 		return nil, err
