@@ -243,6 +243,8 @@ func TestEncodedOrigin(t *testing.T) {
 			a.ok(gzipped("call(1)"), jsonType, "Content-Encoding: gzip", `ETag: "1"`)
 		case strings.Contains(a.head, "/html"):
 			a.ok(gzipped("<p>"), "Content-Type: text/html", "Content-Encoding: gzip")
+		case strings.Contains(a.head, "/much"):
+			a.ok(gzipped("["+strings.Repeat(" ", 9<<20)+"1]"), jsonType, "Content-Encoding: gzip", "Cache-Control: private")
 		case strings.Contains(a.head, "/own"):
 			a.ok(gzipped("[1]"), jsonType, "Content-Encoding: gzip", "Cache-Control: private")
 		}
@@ -263,6 +265,9 @@ func TestEncodedOrigin(t *testing.T) {
 	f("/other", 200, "call(1)", "not-json")
 	f("/html", 200, gzipped("<p>"), "type")
 	f("/own", 200, "/**/f([1]);", "wrapped")
+	if g := s.ask("GET /much?callback=f"); g.status != 200 || !g.cut || len(g.body) > 8<<20 {
+		t.Errorf("far more than it is made of: %d, %d bytes, cut %v", g.status, len(g.body), g.cut)
+	}
 	if g := s.ask("HEAD /twice?callback=f"); g.status != 200 || g.get("Content-Encoding") != "" || g.get("Content-Length") != "" {
 		t.Errorf("HEAD: %s", g)
 	}

@@ -2,6 +2,7 @@ package coding
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -16,18 +17,57 @@ import (
 // mostCodings is how many codings on top of each other are undone.
 const mostCodings = 3
 
+// ErrTooMuch is returned by readers of a body that is far more than what it is made of.
+var ErrTooMuch = errors.New("coding: too much for what it is made of")
+
+// What codings may make of a body: up to free bytes whatever its size, and above that no
+// more than ratio times what has come, so that a little costs nobody much.
+const (
+	free  = 8 << 20
+	ratio = 256
+)
+
 // NewReader reads r without the codings that a Content-Encoding names. It may read from r
-// at once. It fails if one of them is not known here.
+// at once. It fails if one of them is not known here, and reading with ErrTooMuch.
 func NewReader(contentEncoding string, r io.Reader) (io.Reader, error) {
 	names := strings.Split(contentEncoding, ",")
 	if len(names) > mostCodings {
 		return nil, fmt.Errorf("coding: %d codings on top of each other", len(names))
 	}
 	var err error
+	from := &counter{r: r}
+	r = from
 	for i := len(names) - 1; i >= 0 && err == nil; i-- { // the last one was done last
 		r, err = newReader(strings.ToLower(strings.TrimSpace(names[i])), r)
 	}
-	return r, err
+	return &bounded{r: r, from: from}, err
+}
+
+// counter counts what is read.
+type counter struct {
+	r io.Reader
+	n int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// bounded ends what becomes too much.
+type bounded struct {
+	r    io.Reader
+	from *counter
+	n    int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	if b.n += int64(n); b.n > max(free, ratio*b.from.n) {
+		return 0, ErrTooMuch
+	}
+	return n, err
 }
 
 func newReader(name string, r io.Reader) (io.Reader, error) {
