@@ -20,6 +20,10 @@ func TestMain(m *testing.M) {
 	})
 }
 
+// brief has a program with the race detector end after 50 ms instead of a second, which
+// it leaves to other goroutines; the scripts start more than a hundred.
+const brief = "atexit_sleep_ms=50"
+
 // TestScripts runs testdata/script. $TAKEN is an address that somebody listens
 // on; nobody answers there.
 func TestScripts(t *testing.T) {
@@ -34,6 +38,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("TAKEN", ln.Addr().String())
 			e.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+			e.Setenv("GORACE", brief)
 			e.Setenv("SOCKET", filepath.Join(e.WorkDir, "s"))
 			return nil
 		},
