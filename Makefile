@@ -9,7 +9,7 @@ SHELL := /bin/bash
 # DynamoDB Local in, the examples drawn for each property, the lists of requests
 # sent through random configurations, the records posted to a faulty Fluentd, how often
 # nodes are restarted that replicate to each other, and how often CouchDB-like nodes go
-# through their faults, and how many values are asked of faulty memcached servers, four
+# through their faults, and how many values are asked of faulty memcached servers, six
 # times.
 SOAK_OPS ?= 1000000
 SOAK_TIMEOUT ?= 60m

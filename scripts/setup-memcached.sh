@@ -6,12 +6,12 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
 home=$TOOLS/memcached
-packages="memcached nutcracker libcache-memcached-fast-perl libcache-memcached-perl php-cli php-memcached php-memcache ruby ruby-dalli"
+packages="memcached sasl2-bin libsasl2-modules libsasl2-modules-db nutcracker libcache-memcached-fast-perl libcache-memcached-perl php-cli php-memcached php-memcache ruby ruby-dalli"
 pins=$ROOT/integration/python/memcached.txt
 fresh "$home/.stamp" "$pins" "$0" && exit 0
 if ! on_debian; then
 	say "no Debian: the tests in integration/memcached need these programs in .tools/memcached/bin:"
-	say "  memcached   brew install memcached"
+	say "  memcached   with SASL, and saslpasswd2: from source with --enable-sasl, brew install cyrus-sasl"
 	say "  nutcracker  brew install twemproxy"
 	say "  perl        with Cache::Memcached::Fast and Cache::Memcached: brew install perl cpanminus, cpanm ..."
 	say "  php         with the extensions memcached and memcache: brew install php libmemcached, pecl install memcached memcache"
@@ -34,13 +34,15 @@ home=\$(cd "\$(dirname "\$0")/.." && pwd)
 root=\$home/root
 PATH=\$root/usr/bin:\$root/usr/sbin:\$PATH
 LD_LIBRARY_PATH=\$(echo "\$root"/usr/lib/*-linux-gnu)
-export PATH LD_LIBRARY_PATH
+SASL_PATH=\$(echo "\$root"/usr/lib/*-linux-gnu/sasl2)
+export PATH LD_LIBRARY_PATH SASL_PATH
 $2
 END
 	chmod +x "$home/bin/$1"
 }
 
 script memcached 'exec memcached "$@"'
+script saslpasswd2 'exec saslpasswd2 "$@"'
 script nutcracker 'exec nutcracker "$@"'
 script perl 'for folder in "$root"/usr/lib/*/perl5/* "$root/usr/share/perl5"; do libraries=$folder${libraries:+:$libraries}; done
 PERL5LIB=$libraries exec perl "$@"'

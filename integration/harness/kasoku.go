@@ -154,6 +154,21 @@ func (n *Node) end() error {
 	}
 }
 
+// Logged counts the lines of the log that have text.
+func (n *Node) Logged(t testing.TB, text string) (lines int) {
+	t.Helper()
+	log, err := os.ReadFile(n.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(log)) {
+		if strings.Contains(line, text) {
+			lines++
+		}
+	}
+	return lines
+}
+
 // tail returns the end of the log.
 func (n *Node) tail() string {
 	const most = 16 << 10

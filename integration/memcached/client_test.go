@@ -30,7 +30,7 @@ func asks(t *testing.T, cfg client.Config, server client.Server) (*client.Client
 
 // TestClientProtocols does the same with each protocol.
 func TestClientProtocols(t *testing.T) {
-	for _, p := range []client.Protocol{client.Auto, client.Text, client.Meta} {
+	for _, p := range []client.Protocol{client.Auto, client.Text, client.Meta, client.Binary} {
 		t.Run(p.String(), func(t *testing.T) {
 			c, x := asks(t, client.Config{Protocol: p}, client.Server{Address: Start(t).Addr})
 			store := func(key, value string, mode client.Mode, cas uint64, want client.StoreResult) {
@@ -67,7 +67,7 @@ func TestClientProtocols(t *testing.T) {
 				t.Errorf("delete again: %s", r)
 			}
 			is("k", "", client.Miss)
-			if s := c.State()[0]; s.Connections != 1 || s.Trouble != "" || s.Retries != 0 || c.Meta(0) != (p != client.Text) {
+			if s := c.State()[0]; s.Connections != 1 || s.Trouble != "" || s.Retries != 0 || c.Meta(0) != (p == client.Auto || p == client.Meta) {
 				t.Errorf("%+v, meta %t", s, c.Meta(0))
 			}
 		})
@@ -79,7 +79,7 @@ func TestClientSizes(t *testing.T) {
 	f := func(most int, arguments ...string) {
 		t.Helper()
 		s := Start(t, arguments...)
-		for _, p := range []client.Protocol{client.Text, client.Meta} { // of text the limit is not known
+		for _, p := range []client.Protocol{client.Text, client.Meta, client.Binary} { // of text the limit is not known
 			c, x := asks(t, client.Config{Protocol: p}, client.Server{Address: s.Addr})
 			c.Get(x, 0, []byte("key"), client.GetOptions{})
 			if r := c.Store(x, 0, []byte("key"), make([]byte, most), 7, 0, client.Set, 0); r != client.Stored {

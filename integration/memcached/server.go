@@ -24,6 +24,8 @@ type Server struct {
 	Addr string
 
 	login   string      // "name password", or empty
+	sasl    *login      // or nil; it then speaks only the binary protocol
+	env     []string    // beside the test's own
 	tls     *tls.Config // or nil
 	log     string
 	args    []string // program first
@@ -145,6 +147,7 @@ func (s *Server) start(serves func(s *Server, pid int) bool) error {
 	defer log.Close()
 	cmd := exec.Command(s.args[0], s.args[1:]...)
 	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Env = append(os.Environ(), s.env...)
 	s.program, err = harness.RunUntil(cmd, func() bool { return serves(s, cmd.Process.Pid) })
 	return err
 }

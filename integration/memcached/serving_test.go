@@ -50,23 +50,31 @@ func fetch(t testing.TB, method, url string, fields ...string) page {
 func TestServedValues(t *testing.T) {
 	for _, w := range writers() {
 		t.Run(w.profile, func(t *testing.T) {
-			s := Start(t)
-			w.run(t, s)
-			node := harness.Start(t, harness.Options{Type: "memcached", Origin: Addrs([]*Server{s})[0], Service: []string{
-				"values: " + w.profile,
-				"locations:",
-				`  - {path: "/value/{key}", key: "${path.key}", content_type: application/json}`,
-				`  - {path: "/near/{key}", key: "${path.key}", content_type: application/json, near_ttl: 1h}`,
-				`  - {path: "/call/{key}", key: "${path.key}", content_type: application/json, jsonp: {param: callback}}`,
-			}})
-			held := s.Held(t, keysOf(w.values)...)
-			for _, x := range w.values {
-				x.check(t, node.URL+"/value/"+x.key, held[x.key])
-				x.check(t, node.URL+"/near/"+x.key, held[x.key]) // first the one that is fetched
-				x.check(t, node.URL+"/near/"+x.key, held[x.key]) // then the copy
-				x.call(t, node.URL+"/call/"+x.key)
-			}
+			w.served(t, Start(t))
 		})
+	}
+}
+
+// served has the writer write to a server, and wants all values from a service before it.
+func (w *writer) served(t *testing.T, s *Server, service ...string) {
+	t.Helper()
+	w.run(t, s)
+	node := harness.Start(t, harness.Options{Type: "memcached", Origin: Addrs([]*Server{s})[0], Env: s.loginEnv(), Service: append(service,
+		"values: "+w.profile,
+		"locations:",
+		`  - {path: "/value/{key}", key: "${path.key}", content_type: application/json}`,
+		`  - {path: "/near/{key}", key: "${path.key}", content_type: application/json, near_ttl: 1h}`,
+		`  - {path: "/call/{key}", key: "${path.key}", content_type: application/json, jsonp: {param: callback}}`,
+	)})
+	held := s.Held(t, keysOf(w.values)...)
+	for _, x := range w.values {
+		if held[x.key].Flags != x.flags {
+			t.Errorf("%s has the flags %#x, not %#x", x.key, held[x.key].Flags, x.flags)
+		}
+		x.check(t, node.URL+"/value/"+x.key, held[x.key])
+		x.check(t, node.URL+"/near/"+x.key, held[x.key]) // first the one that is fetched
+		x.check(t, node.URL+"/near/"+x.key, held[x.key]) // then the copy
+		x.call(t, node.URL+"/call/"+x.key)
 	}
 }
 

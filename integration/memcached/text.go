@@ -70,6 +70,9 @@ func line(r *bufio.Reader) (string, error) {
 // Held returns which of the keys the server holds, and what for.
 func (s *Server) Held(t testing.TB, keys ...string) map[string]Item {
 	t.Helper()
+	if s.sasl != nil {
+		return s.heldBinary(t, keys)
+	}
 	const most = 100 // keys of a command
 	held := map[string]Item{}
 	for len(keys) > 0 {
@@ -161,6 +164,9 @@ func (s *Server) Stats(t testing.TB) map[string]string {
 }
 
 func (s *Server) stats() (map[string]string, error) {
+	if s.sasl != nil {
+		return s.statsBinary()
+	}
 	stats := map[string]string{}
 	return stats, s.talk("stats\r\n", func(r *bufio.Reader) error {
 		for {

@@ -150,7 +150,11 @@ func (w *writer) run(t testing.TB, s *Server) {
 	if err := os.WriteFile(file, []byte(storedText()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	runWriter(t, &bytes.Buffer{}, w.program, w.script, s.Addr, file)
+	args := []string{s.Addr, file}
+	if s.sasl != nil {
+		args = append(args, s.sasl.user, s.sasl.password)
+	}
+	runWriter(t, &bytes.Buffer{}, w.program, w.script, args...)
 }
 
 // TestWrittenValues has the client libraries themselves write to a memcached, and reads

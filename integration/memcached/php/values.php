@@ -1,14 +1,20 @@
 <?php
-// Writes values in each of the forms that php-memcached has: values.php ADDRESS FILE.
+// Writes values in each of the forms that php-memcached has: values.php ADDRESS FILE [USER PASSWORD].
+// With a user it logs in by SASL, which takes the binary protocol.
 
 [, $address, $file] = $argv;
 [$host, $port] = explode(':', $address);
 $text = file_get_contents($file);
+$login = array_slice($argv, 3);
 
 function store(string $key, mixed $value, array $options = []): void
 {
-	global $host, $port;
+	global $host, $port, $login;
 	$client = new Memcached();
+	if ($login) {
+		$client->setOption(Memcached::OPT_BINARY_PROTOCOL, true);
+		$client->setSaslAuthData(...$login);
+	}
 	$client->addServer($host, (int)$port);
 	foreach ($options as $option => $setting) {
 		$client->setOption($option, $setting) or throw new Exception("$key: option $option is refused");

@@ -1,11 +1,13 @@
-# Writes values in each of the forms that dalli has: values.rb ADDRESS FILE.
+# Writes values in each of the forms that dalli has: values.rb ADDRESS FILE [USER PASSWORD].
+# With a user it logs in by SASL.
 require 'dalli'
 
-address, file = ARGV
+address, file, user, password = ARGV
+login = user ? { username: user, password: password } : {}
 text = File.read(file, encoding: 'UTF-8')
 
 store = lambda do |key, value, options = {}, request = {}|
-  client = Dalli::Client.new(address, { compress: false }.merge(options))
+  client = Dalli::Client.new(address, { compress: false }.merge(login, options))
   raise "#{key} is not stored" unless client.set(key, value, nil, request)
 end
 
