@@ -23,7 +23,8 @@ type backs struct {
 	list  []*httpcache.Service
 	was   []httpcache.Config // that they have
 
-	mu      sync.Mutex // leaf, but for the engines' own
+	mu      sync.Mutex // leaf, but for the engines' own and the registry's
+	names   []string   // that engines have, or are just to get
 	retired map[*httpcache.Service]*time.Timer
 }
 
@@ -38,6 +39,7 @@ func (b *backs) open(s *Service, cfg *Config) (list []*httpcache.Service, err er
 	for i := range cfg.Fallbacks {
 		now = append(now, engineConfig(cfg, i))
 	}
+	before := b.rename(now)
 	same := min(len(now), len(b.list))
 	stage := s.registry.Stage()
 	list = slices.Clone(b.list[:same])
@@ -49,12 +51,25 @@ func (b *backs) open(s *Service, cfg *Config) (list []*httpcache.Service, err er
 			e.Close()
 		}
 		stage.Rollback()
+		b.rename(before)
 		return nil, err
 	}
 	stage.Commit()
 	b.retire(s.name, s.registry, b.list[same:])
 	b.list, b.was = list, now
 	return list, nil
+}
+
+// rename takes down whose series are to stay, and returns what was so before.
+func (b *backs) rename(now []httpcache.Config) (before []httpcache.Config) {
+	var names []string
+	for i := range now {
+		names = append(names, now[i].Name)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.names = names
+	return b.was
 }
 
 // add appends new engines. With an error it returns those that it has made.
@@ -112,11 +127,11 @@ func (b *backs) retire(name string, r *telemetry.Registry, list []*httpcache.Ser
 			b.retired = map[*httpcache.Service]*time.Timer{}
 		}
 		b.retired[e] = time.AfterFunc(grace, func() {
-			b.mu.Lock()
-			delete(b.retired, e)
-			b.mu.Unlock()
 			e.Close()
-			if e.Name() != name {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			delete(b.retired, e)
+			if e.Name() != name && !slices.Contains(b.names, e.Name()) {
 				r.Unregister("service", e.Name())
 			}
 		})

@@ -8,6 +8,8 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/kasoku/kasoku/internal/httpcache"
 	"github.com/kasoku/kasoku/internal/memcached/value"
+	"github.com/kasoku/kasoku/internal/testutil/await"
 )
 
 // codedBy is text in a coding.
@@ -168,5 +171,60 @@ func TestFallbacksReload(t *testing.T) {
 	}
 	if r := b.get("/b"); r.status != 404 {
 		t.Errorf("without: %s", r)
+	}
+}
+
+// A fallback that comes back before the one of its name is closed keeps its figures.
+func TestFallbackComesBack(t *testing.T) {
+	b := newBacked(t, says(200, "hello"), minute(), minute(func(l *Location) { l.Path = "/b" }))
+	one := b.cfg
+	two := b.cfg
+	two.Fallbacks = []httpcache.Config{b.cfg.Fallbacks[0], fallbackOf(b.back.URL)}
+	two.Locations = slices.Clone(b.cfg.Locations)
+	two.Locations[1].Fallback = 1
+	b.cfg = two
+	b.listen()
+	reload := func(cfg Config) {
+		t.Helper()
+		if err := b.svc.Reconfigure(cfg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	graceEnds := func() {
+		backs := &b.svc.backs
+		backs.mu.Lock()
+		for _, timer := range backs.retired {
+			timer.Reset(0)
+		}
+		backs.mu.Unlock()
+		await.Until(t, func() bool {
+			backs.mu.Lock()
+			defer backs.mu.Unlock()
+			return len(backs.retired) == 0
+		})
+	}
+	series := func() int {
+		w := httptest.NewRecorder()
+		b.registry.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+		return strings.Count(w.Body.String(), `service="counts/2"`)
+	}
+	b.get("/b?k=1")
+	await.Until(t, func() bool { return b.svc.settings.Load().backs[1].Stats().Running == 0 })
+	before := series()
+	reload(one)
+	reload(two)
+	graceEnds()
+	if n := series(); n != before || n == 0 {
+		t.Errorf("the second fallback has %d series; want %d", n, before)
+	}
+	reload(one)
+	bad := two
+	bad.Fallbacks = []httpcache.Config{two.Fallbacks[0], fallbackOf("nonsense")}
+	if err := b.svc.Reconfigure(bad); err == nil {
+		t.Error("a fallback without members is taken")
+	}
+	graceEnds()
+	if n := series(); n != 0 {
+		t.Errorf("a fallback that is gone has %d series", n)
 	}
 }
