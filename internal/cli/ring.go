@@ -28,7 +28,7 @@ func (c *ringCommand) Run(env *Environment) error {
 		if value, ok := env.Lookup(name); ok && value != "" {
 			return value, true
 		}
-		return "not set", true
+		return "unset", true
 	}
 	cfg, err := load(c.Config, &lenient)
 	if err != nil {

@@ -58,22 +58,18 @@ func (w *Writer) Binary(c *Command, opaque uint32) error {
 
 // frame adds the bytes of a command whose key keeps the rules.
 func (w *Writer) frame(c *Command, key []byte, opaque uint32) {
+	stores := c.Op == Add || c.Op == Set || c.Op == CAS
 	var value []byte
-	var cas uint64
-	stores := false
-	switch c.Op {
-	case CAS:
-		cas = c.CAS
-		fallthrough
-	case Add, Set:
-		stores = true
-		fallthrough
-	case Login:
+	if stores || c.Op == Login {
 		value = c.Value
 	}
 	extras := 0
 	if stores {
-		extras = 8
+		extras = 8 // flags and time
+	}
+	var cas uint64
+	if c.Op == CAS {
+		cas = c.CAS
 	}
 	b := append(w.buf, magicCommand, opcodes[c.Op])
 	b = binary.BigEndian.AppendUint16(b, uint16(len(key)))
