@@ -3,6 +3,7 @@ package httpcache
 import (
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/kasoku/kasoku/internal/http1"
@@ -135,7 +136,7 @@ func (c *call) lend(b *Body) {
 
 // part answers with one range of a body of which length bytes exist.
 func (c *call) part(o *Object, lines []byte, s policy.Span, length int64, status policy.CacheStatus) {
-	c.linesWithout(lines, "Content-Range", "")
+	c.linesWithout(lines, "Content-Range")
 	c.x.Reply.FieldBytes("Content-Range", appendContentRange(nil, s, length))
 	c.decided(status)
 	from := s.Start
@@ -151,12 +152,12 @@ func appendContentRange(dst []byte, s policy.Span, length int64) []byte {
 	return strconv.AppendInt(append(dst, '/'), length, 10)
 }
 
-// linesWithout adds lines but those called a or b.
-func (c *call) linesWithout(lines []byte, a, b string) {
+// linesWithout adds lines but those of these names.
+func (c *call) linesWithout(lines []byte, names ...string) {
 	for len(lines) > 0 {
 		line := lines[:lineEnd(lines)]
 		lines = lines[len(line):]
-		if !lineIs(line, a) && !lineIs(line, b) {
+		if !slices.ContainsFunc(names, func(name string) bool { return lineIs(line, name) }) {
 			c.x.Reply.Lines(line)
 		}
 	}
@@ -173,7 +174,7 @@ func lineEnd(lines []byte) int {
 }
 
 func lineIs(line []byte, name string) bool {
-	return name != "" && len(line) > len(name) && line[len(name)] == ':' && isName(line[:len(name)], name)
+	return len(line) > len(name) && line[len(name)] == ':' && isName(line[:len(name)], name)
 }
 
 // multipart answers with several ranges (RFC 9110, section 14.6). A part is never

@@ -128,7 +128,7 @@ func (c *call) unwrapped(f *coming, buf []byte, n int, all bool) {
 	length := f.length
 	if f.decoded {
 		length = -1
-		c.linesWithout(f.lines(), "Content-Encoding", "ETag")
+		c.linesWithout(f.lines(), ofCoded...)
 	} else {
 		reply.Lines(f.lines())
 	}
@@ -149,6 +149,9 @@ func (c *call) unwrapped(f *coming, buf []byte, n int, all bool) {
 	}
 	out.Cut()
 }
+
+// ofCoded are fields that tell of a body as it is encoded.
+var ofCoded = []string{"Content-Encoding", "ETag", "Content-MD5", "Digest", "Content-Digest", "Repr-Digest"}
 
 // borrow has the memory that a body is read from counted until the answer has ended.
 func (c *call) borrow(f *coming) {

@@ -44,7 +44,7 @@ func (c *call) stream(t *Ticket, out Outcome, status policy.CacheStatus) onward 
 func (c *call) beginPart(out Outcome, s policy.Span, status policy.CacheStatus) {
 	reply := &c.x.Reply
 	reply.Status, reply.OwnDate = 206, c.dated()
-	c.linesWithout(c.just(out.Head, status.Collapsed), "Content-Range", "")
+	c.linesWithout(c.just(out.Head, status.Collapsed), "Content-Range")
 	reply.FieldBytes("Content-Range", appendContentRange(nil, s, out.Length))
 	status.FwdStatus = out.Head.Response.Status
 	c.decided(status)
