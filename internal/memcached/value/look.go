@@ -26,7 +26,7 @@ func (p Profile) packed(k kind, flags uint32, data []byte) (Value, Reason) {
 	if k != str && k != json && k != number {
 		return Value{}, Unknown
 	}
-	v := Value{Body: data, Length: -1, JSON: k != str}
+	v := Value{Body: data, Length: -1}
 	if p == PHP {
 		return unwrap(v, flags)
 	}
@@ -76,7 +76,7 @@ func (p Profile) unpacked(k kind, data []byte) (Value, Reason) {
 	case int64s:
 		return integer(data, 64)
 	}
-	v := Value{Body: data, Length: int64(len(data)), JSON: k == json}
+	v := Value{Body: data, Length: int64(len(data))}
 	if c := sniff(data); p != Bytes && c != Identity && !text(data) {
 		v.Coding, v.Length = c, -1
 	}

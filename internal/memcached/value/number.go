@@ -21,7 +21,7 @@ func truth(data []byte) (Value, Reason) {
 	default:
 		return Value{}, Corrupt
 	}
-	return Value{Body: body, Length: int64(len(body)), JSON: true}, OK
+	return Value{Body: body, Length: int64(len(body))}, OK
 }
 
 // digits is a number that is stored as text. A server that has counted one down
@@ -32,7 +32,7 @@ func digits(data []byte) (Value, Reason) {
 	if !ok {
 		return Value{}, Unknown
 	}
-	v := Value{Body: data, Length: int64(len(data)), JSON: true}
+	v := Value{Body: data, Length: int64(len(data))}
 	if whole == 0 {
 		v.Coding, v.Length, v.bare = Decimal, v.Length+1, true
 	}
@@ -103,5 +103,5 @@ func integer(data []byte, bits int) (Value, Reason) {
 	n := int64(binary.BigEndian.Uint64(whole[:])) << (64 - bits) >> (64 - bits)
 	var room [20]byte
 	length := len(strconv.AppendInt(room[:0], n, 10))
-	return Value{Body: data, Coding: Decimal, Length: int64(length), JSON: true, number: n}, OK
+	return Value{Body: data, Coding: Decimal, Length: int64(length), number: n}, OK
 }

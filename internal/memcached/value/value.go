@@ -28,9 +28,6 @@ type Value struct {
 	// Length is the number of bytes after decoding, as the writer states it; -1 if
 	// only decoding tells.
 	Length int64
-	// JSON is set if the flags say that the decoded value is JSON: the writer
-	// made JSON of it, or it is a number or a boolean. Text may be JSON too.
-	JSON bool
 
 	number int64 // of a Decimal that is binary
 	bare   bool  // of a Decimal that is text: there is no digit before its point
