@@ -11,6 +11,7 @@ type metrics struct {
 	gets                             [len(results)]*telemetry.Counter
 	stores                           [len(storeResults)]*telemetry.Counter
 	batches, retries, opened, downed *telemetry.Counter
+	replies                          *telemetry.Histogram
 	open                             atomic.Int64 // connections
 }
 
@@ -23,6 +24,7 @@ func newMetrics(r *telemetry.Registry, service, server string) *metrics {
 		batches: f("kasoku_memcached_writes_total", "Writes to the server's connections, each with all commands of the moment."),
 		retries: f("kasoku_memcached_retries_total", "Commands that were sent again because their connection had ended before the reply."),
 		opened:  f("kasoku_memcached_connections_opened_total", "Connections made to the server. They are kept: a number that grows means a server, or something before it, that closes them."),
+		replies: r.Histogram("kasoku_memcached_reply_seconds", "From handing a command to the connection to its reply's being read. Commands that get none are not in it.", labels...),
 		downed:  f("kasoku_memcached_breaker_opened_total", "Times the server was found to be down; until it is back its keys are misses at once."),
 	}
 	for i, name := range results {

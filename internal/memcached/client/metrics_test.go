@@ -36,6 +36,7 @@ func TestWatch(t *testing.T) {
 	get(before, "a bad key")
 	has(true, gets(stays, "hit", "1"), gets(stays, "miss", "1"), gets(stays, "bad-key", "1"), gets(goes, "hit", "0"),
 		"kasoku_memcached_available{"+labels(stays)+" 1", "kasoku_memcached_connections{"+labels(stays)+" 1",
+		"kasoku_memcached_reply_seconds_count{"+labels(stays)+" 2", "kasoku_memcached_reply_seconds_count{"+labels(goes)+" 0",
 		"kasoku_memcached_connections{"+labels(goes)+" 0", "kasoku_memcached_writes_total{"+labels(stays)+" 2")
 	c := newClient(t, Config{Name: "counts", Metrics: r}, stays)
 	has(true, "kasoku_memcached_connections{"+labels(stays)+" 1")

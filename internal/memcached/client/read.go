@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+	"time"
 
 	"github.com/kasoku/kasoku/internal/memcached/wire"
 )
@@ -133,6 +134,7 @@ func (c *conn) answered(frame []*Call) {
 			r = Hit
 		}
 		frame[i] = nil
+		c.server.metrics.replies.Observe(time.Duration(c.heard - x.sent))
 		x.finish(r)
 	}
 	c.next = c.last
