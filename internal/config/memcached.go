@@ -115,9 +115,12 @@ type Distribution struct {
 
 // ServerBreaker is when a server is taken for dead.
 type ServerBreaker struct {
-	// Failures in a row, of connections or of answers, after which it is.
+	// Failures in a row after which it is: connections that are refused or end before they
+	// have served, and garbled answers, each once however many requests wait. A server that
+	// is silent for too long is at once.
 	Failures int `yaml:"failures" default:"3" min:"1"`
-	// Time between two tries, give or take a tenth, to see whether it is back.
+	// Longest time between two tries, give or take a tenth, to see whether it is back. The
+	// first is made at once, and the pauses begin with a sixteenth of it.
 	RetryEvery Duration `yaml:"retry_every" default:"500ms" min:"10ms"`
 }
 

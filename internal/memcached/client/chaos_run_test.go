@@ -84,8 +84,11 @@ func ask(t *testing.T, c *Client, keys, gets int, count *[len(results)]atomic.In
 		if r == Hit && n%2 == 1 {
 			t.Errorf("%s: got %.60q where nothing is", key, x.Value())
 		}
-		if r == Hit || r == Miss {
+		switch r {
+		case Hit, Miss:
 			answered++
+		case Down: // asking on would keep the probe from running
+			await.Until(t, func() bool { return c.Up(0) })
 		}
 	}
 }

@@ -62,6 +62,21 @@ func (c *Client) spawn(f func()) bool {
 	return !c.closed
 }
 
+// rest lets d pass. It returns false if the client is closed meanwhile.
+func (c *Client) rest(d time.Duration) bool {
+	if d == 0 {
+		return c.ctx.Err() == nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-c.ctx.Done():
+		return false
+	}
+}
+
 // now is the time since the client was made.
 func (c *Client) now() time.Duration { return time.Since(c.began) }
 

@@ -67,12 +67,14 @@ type Auth struct{ User, Password string }
 
 // Breaker says when a server is left alone.
 type Breaker struct {
-	// Failures is how many calls in a row must fail, without a reply between, for the
-	// server to count as down: those that waited when a connection could not be made or
-	// timed out count each, a garbled reply once. Default 3.
+	// Failures is how often in a row, without a reply between, a connection must be
+	// refused, end before it has served or bring a garbled reply, for the server to count
+	// as down, however many calls wait each time. One that is silent for too long, when
+	// it is asked or connected to, counts at once. Default 3.
 	Failures int
-	// RetryEvery is the pause, give or take a tenth, between attempts to connect to a
-	// server that is down. Default 500ms.
+	// RetryEvery is the longest pause, give or take a tenth, between attempts to connect to
+	// a server that is down. The first is made at once, and pauses begin with a sixteenth.
+	// Default 500ms.
 	RetryEvery time.Duration
 }
 

@@ -207,32 +207,34 @@ func (c *conn) late() bool {
 // the reply may have been there in time, so there is one more look for it.
 const unpunctual = 10 * time.Millisecond
 
-// fail finishes the calls that a connection owes a reply when it ends for fault.
-func (c *conn) fail(calls []*Call, fault error) {
+// fail finishes the calls that a connection owes a reply when it ends for fault. down is
+// server.failed's.
+func (c *conn) fail(calls []*Call, fault error) (down bool) {
 	if c.server.client.ctx.Err() != nil {
 		finish(calls, Down, false)
-		return
+		return false
 	}
 	frame, rest := headFrame(calls)
 	var refusal *refusal
 	switch {
 	case errors.Is(fault, errTimeout):
-		c.server.failed(len(calls), fault)
+		down = c.server.failed(fault)
 		finish(calls, Timeout, false)
 	case errors.Is(fault, wire.ErrGarbled):
-		c.server.failed(1, fault)
+		down = c.server.failed(fault)
 		finish(frame, Garbled, false)
 		finish(rest, Down, true)
 	case errors.As(fault, &refusal):
-		c.server.failed(1, fault)
+		down = c.server.failed(fault)
 		finish(frame, Refused, false)
 		finish(rest, Down, true)
 	default:
 		if len(calls) > 0 && !c.proved {
-			c.server.failed(len(calls), fault)
+			down = c.server.failed(fault)
 		}
 		finish(calls, Down, c.proved)
 	}
+	return down
 }
 
 // headFrame splits calls after those that are answered together with the first.

@@ -12,6 +12,7 @@ const (
 	empty   laneState = iota // there is no connection; the next call has one made
 	dialing                  // one is being made; calls wait for it
 	up
+	ending // the connection is gone, and its calls are being told; new ones wait
 	closed // for ever
 )
 
@@ -87,11 +88,12 @@ func (l *lane) undialled(err error) {
 		l.state = empty
 	}
 	l.mu.Unlock()
-	if err != errClosed {
-		l.server.failed(max(1, len(calls)), err)
-	}
+	down := err != errClosed && l.server.failed(err)
 	for _, x := range calls {
 		x.finish(Down)
+	}
+	if down {
+		l.server.client.spawn(l.server.probe)
 	}
 }
 
@@ -172,11 +174,12 @@ func (l *lane) take() (*conn, []*Call) {
 	return nil, nil
 }
 
-// revive looks after calls that wait where there is no connection and no writer. It is
-// called with the lock and returns without it.
+// revive looks after calls that wait where there is no connection and no writer: it has
+// one made, unless the server is known to be down. It is called with the lock and returns
+// without it.
 func (l *lane) revive() {
 	switch {
-	case l.state == closed:
+	case l.state == closed, l.state == empty && l.server.down.Load():
 		calls := l.pending
 		l.pending = nil
 		l.mu.Unlock()
@@ -237,24 +240,36 @@ func (l *lane) passOn() bool {
 func (l *lane) serve(c *conn) {
 	fault := c.read()
 	c.end()
+	down := c.fail(l.ends(c), fault)
+	c.gone()
 	l.mu.Lock()
+	if l.state == ending {
+		l.state = empty
+	}
+	if l.writing {
+		l.mu.Unlock()
+	} else {
+		l.revive()
+	}
+	if down {
+		l.server.client.spawn(l.server.probe)
+	}
+}
+
+// ends takes c out of the lane, with the calls that it owes replies. Until these are told
+// no other connection is made: whether there is to be one, what is known of c's end decides.
+func (l *lane) ends(c *conn) []*Call {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.conn == c {
 		l.conn = nil
 		if l.state == up {
-			l.state = empty
+			l.state = ending
 		}
 	}
 	calls := append(c.due[c.next:], c.sent...)
 	c.sent = nil
-	l.mu.Unlock()
-	c.fail(calls, fault)
-	c.gone()
-	l.mu.Lock()
-	if l.writing {
-		l.mu.Unlock()
-		return
-	}
-	l.revive()
+	return calls
 }
 
 // close ends the lane.

@@ -24,7 +24,8 @@ import (
 //	<q "..."  bytes are sent, as Go quotes them
 //	after 1s  nothing happens for so long
 //	end       the connection is closed
-//	refuse    (as the only step) the connection can't be made
+//	refuse    (as the only step) the connection can't be made, which is said
+//	          after the time that may follow
 //	hang      (as the only step) it is not made in time
 //
 // After the last step the connection stays as it is.
@@ -39,7 +40,12 @@ var errNoScript = errors.New("connection refused")
 
 func (s *scripted) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
 	n := int(s.dials.Add(1)) - 1
-	if n >= len(s.scripts) || s.scripts[n] == "refuse" {
+	if n >= len(s.scripts) {
+		return nil, errNoScript
+	}
+	if after, refused := strings.CutPrefix(s.scripts[n], "refuse"); refused {
+		d, _ := time.ParseDuration(strings.TrimSpace(after)) // 0 if there is none
+		time.Sleep(d)
 		return nil, errNoScript
 	}
 	if s.scripts[n] == "hang" {

@@ -1,8 +1,10 @@
 package client
 
 import (
+	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"net"
 	"sync/atomic"
 	"time"
 
@@ -11,9 +13,9 @@ import (
 
 // server is one server: its lanes and whether it is down.
 //
-// down is set by whoever counts the failure that is one too many, and taken back by the
-// probe that it starts. While it is set nobody dials but the probe; connections that
-// are still there go on, and their replies change nothing.
+// down is set by whoever finds it silent, or counts the failure that is one too many, and
+// taken back by the probe that follows. While it is set nobody dials but the probe;
+// connections that are still there go on, and their replies change nothing.
 type server struct {
 	client  *Client
 	at      *Server
@@ -21,7 +23,7 @@ type server struct {
 	metrics *metrics
 
 	down     atomic.Bool
-	failures atomic.Int32 // calls that failed since the last reply
+	failures atomic.Int32 // in a row, since the last reply to a call
 	protocol atomic.Uint32
 	largest  atomic.Int64           // bytes of the largest item, 0 not known
 	trouble  atomic.Pointer[string] // the last fault; nil none
@@ -94,38 +96,65 @@ func (s *server) answered() {
 	}
 }
 
-// failed counts n calls that failed for err, and starts a probe when they are too many.
-func (s *server) failed(n int, err error) {
-	text := err.Error()
-	s.trouble.Store(&text)
-	if int(s.failures.Add(int32(n))) < s.client.cfg.Breaker.Failures || !s.down.CompareAndSwap(false, true) {
-		return
+// failed counts one failure, however many calls waited, and tells whether the server is
+// down for it: then the caller has to start a probe, when its lane is ready for what that
+// brings. Who finds it silent takes it for down at once, since whoever came next would wait
+// as long. While it is down the probe alone counts.
+func (s *server) failed(err error) (down bool) {
+	s.regret(err)
+	if s.down.Load() {
+		return false
+	}
+	n := int(s.failures.Add(1))
+	if !silent(err) && n < s.client.cfg.Breaker.Failures || !s.down.CompareAndSwap(false, true) {
+		return false
 	}
 	s.metrics.downed.Inc()
-	s.client.cfg.Log.Warn("memcached server down, its keys are misses", slog.String("server", s.at.Address), slog.String("why", text))
-	s.client.spawn(s.probe)
+	s.client.cfg.Log.Warn("memcached server down, its keys are misses", slog.String("server", s.at.Address), slog.String("why", err.Error()))
+	return true
+}
+
+// regret keeps what a failure was.
+func (s *server) regret(err error) {
+	text := err.Error()
+	s.trouble.Store(&text)
+}
+
+// silent says whether a server has let the time pass.
+func silent(err error) bool {
+	var e net.Error
+	return errors.Is(err, errTimeout) || errors.As(err, &e) && e.Timeout()
 }
 
 // probe connects to a server that is down until it can, and then serves that connection.
 func (s *server) probe() {
-	for {
-		select {
-		case <-time.After(spread(s.client.cfg.Breaker.RetryEvery)):
-		case <-s.client.ctx.Done():
-			return
-		}
+	for s.client.rest(spread(s.pause())) {
 		c, err := s.connect()
 		if err != nil {
-			text := err.Error()
-			s.trouble.Store(&text)
+			s.failures.Add(1)
+			s.regret(err)
 			continue
 		}
-		s.failures.Store(0)
 		s.down.Store(false)
 		s.client.cfg.Log.Info("memcached server up again", slog.String("server", s.at.Address))
 		s.lanes[0].adopt(c)
 		return
 	}
+}
+
+// pause is how long a server that is down is left alone: not at all after the first
+// failure, a sixteenth of RetryEvery after the second, twice as long after each more, up to
+// RetryEvery. A server that lets itself be connected to, but then answers nothing, gets
+// no further than one that is dead.
+func (s *server) pause() time.Duration {
+	n, longest := int(s.failures.Load()), s.client.cfg.Breaker.RetryEvery
+	switch {
+	case n < 2:
+		return 0
+	case n < 6:
+		return longest >> (6 - n)
+	}
+	return longest
 }
 
 // spread gives d, give or take a tenth, so that several nodes do not probe at once.

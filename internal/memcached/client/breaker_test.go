@@ -1,0 +1,196 @@
+package client
+
+import (
+	"context"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestBreaker lets a server refuse connections, be down, and come back.
+func TestBreaker(t *testing.T) {
+	const back = hello + "> get a\\r\\n\n< VALUE a 0 3\\r\\none\\r\\nEND\\r\\n"
+	scripts := []string{"refuse", "refuse", "refuse", "refuse", "", back}
+	play(t, "down and back", Config{Protocol: Text}, scripts, func(t *testing.T, c *Client, s *scripted) {
+		for n := 1; n <= 3; n++ {
+			if up := c.State()[0].Up; !up {
+				t.Errorf("down before failure %d", n)
+			}
+			if r, _ := get(c, "a"); r != Down || int(s.dials.Load()) != n {
+				t.Errorf("failure %d: %s after %d attempts to connect", n, r, int(s.dials.Load()))
+			}
+		}
+		if state := c.State()[0]; state.Up || !strings.Contains(state.Trouble, "refused") {
+			t.Errorf("state is %+v after three failures", state)
+		}
+		start := time.Now()
+		for !c.State()[0].Up {
+			if r, _ := get(c, "a"); r != Down {
+				t.Errorf("while down: %s", r)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		// One probe is refused after 62.5 ms, one answered by nobody 125 ms later for 250 ms, the
+		// third is good 250 ms after that.
+		if took := time.Since(start); int(s.dials.Load()) != 6 || took < 640*time.Millisecond || took > 750*time.Millisecond {
+			t.Errorf("up after %s and %d connections", took, int(s.dials.Load()))
+		}
+		if r, v := get(c, "a"); r != Hit || v != "one" || int(s.dials.Load()) != 6 {
+			t.Errorf("after it is back: %s %q, %d connections", r, v, int(s.dials.Load()))
+		}
+	})
+}
+
+// together makes so many gets at once, all of which must come to want after so long.
+func together(t *testing.T, c *Client, n int, want Result, after time.Duration) {
+	t.Helper()
+	start := time.Now()
+	var wg sync.WaitGroup
+	for range n {
+		wg.Go(func() {
+			if r, _ := get(c, "a"); r != want || time.Since(start) != after {
+				t.Errorf("%s after %s, want %s after %s", r, time.Since(start), want, after)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// TestFailuresOfMany has many calls wait each time that a connection is refused: that is
+// one failure.
+func TestFailuresOfMany(t *testing.T) {
+	scripts := []string{"refuse 10ms", "refuse 10ms", "refuse 10ms"}
+	play(t, "refused", Config{Protocol: Text}, scripts, func(t *testing.T, c *Client, s *scripted) {
+		for n := range 3 {
+			if !c.State()[0].Up {
+				t.Errorf("down after %d failures", n)
+			}
+			together(t, c, 5, Down, 10*time.Millisecond)
+			synctest.Wait()
+		}
+		if c.State()[0].Up {
+			t.Error("up after three failures")
+		}
+	})
+}
+
+// TestHiccup has a server that is silent for a while: whoever asked meanwhile waits in
+// vain, once; nobody else waits, and as soon as it answers again it is asked again.
+func TestHiccup(t *testing.T) {
+	const a = "> get a\\r\\n\n< VALUE a 0 3\\r\\none\\r\\nEND\\r\\n\n"
+	ms := time.Millisecond
+	f := func(name string, rest time.Duration, scripts ...string) {
+		t.Helper()
+		scripts = append([]string{hello + a}, scripts...)
+		play(t, name, Config{Protocol: Text}, scripts, func(t *testing.T, c *Client, s *scripted) {
+			together(t, c, 1, Hit, 0)
+			together(t, c, 5, Timeout, 250*ms)
+			start := time.Now()
+			synctest.Wait()
+			for !c.State()[0].Up {
+				together(t, c, 3, Down, 0)
+				time.Sleep(700 * time.Microsecond) // and never just when it is back
+			}
+			if took := time.Since(start); took < rest-rest/20 || took > rest+rest/20+ms {
+				t.Errorf("up %s after the timeout, want %s", took, rest)
+			}
+			together(t, c, 1, Hit, 0)
+			if n := c.servers[0].failures.Load(); n != 0 {
+				t.Errorf("%d failures count after a reply", n)
+			}
+			if n := c.servers[0].metrics.downed.Value(); n != 1 {
+				t.Errorf("it was down %d times", n)
+			}
+		})
+	}
+	f("just over the time", 0, hello+a)
+	f("still silent when it is tried", 100*ms, "> version\\r\\n\nafter 100ms\n< VERSION 1\\r\\n\n"+a)
+	f("for a while", 250*ms+31*ms, "", hello+a)
+	f("for longer", 2*250*ms+93*ms, "", "", hello+a)
+}
+
+// TestWaitingInVain lets a call wait to be written to a connection whose server reads no
+// more: it waits no longer than the one that is being written.
+func TestWaitingInVain(t *testing.T) {
+	play(t, "deaf", Config{Protocol: Text}, []string{hello + "after 1s", "hang"}, func(t *testing.T, c *Client, _ *scripted) {
+		var wg sync.WaitGroup
+		for _, want := range []Result{Timeout, Down} {
+			wg.Go(func() { together(t, c, 1, want, 250*time.Millisecond) })
+			synctest.Wait()
+		}
+		wg.Wait()
+	})
+}
+
+// TestAliveButSilent has a server that lets itself be connected to and then answers
+// nothing: it is asked less and less.
+func TestAliveButSilent(t *testing.T) {
+	scripts := strings.Split(strings.Repeat(hello+"|", 50), "|")
+	play(t, "10 seconds", Config{Protocol: Text}, scripts, func(t *testing.T, c *Client, _ *scripted) {
+		waited := 0
+		for start := time.Now(); time.Since(start) < 10*time.Second; time.Sleep(time.Millisecond) {
+			switch r, _ := get(c, "a"); r {
+			case Timeout:
+				waited++
+			case Down:
+			default:
+				t.Errorf("%s", r)
+			}
+		}
+		// After the first five, which take 1.7 s, once in three quarters of a second.
+		if waited < 12 || waited > 20 {
+			t.Errorf("%d gets have waited in vain", waited)
+		}
+	})
+}
+
+// outage is a network through which nothing gets before a time.
+type outage struct {
+	*scripted
+	until time.Time
+}
+
+func (o outage) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	if time.Now().Before(o.until) {
+		o.dials.Add(1)
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return o.scripted.DialContext(ctx, network, address)
+}
+
+// TestReturn asks how long after its return a server is found again that was away for any
+// time, and how often it was tried meanwhile.
+func TestReturn(t *testing.T) {
+	f := func(away time.Duration) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			s := &scripted{t: t, scripts: slices.Repeat([]string{hello}, 20_000)}
+			o := outage{s, time.Now().Add(away)}
+			c, err := New(Config{Protocol: Text, Servers: []Server{{Address: "server:11211"}}, dial: o})
+			if err != nil {
+				t.Fatal(err)
+			}
+			together(t, c, 5, Down, 100*time.Millisecond)
+			time.Sleep(time.Until(o.until))
+			if n := s.dials.Load(); c.State()[0].Up || time.Duration(n) > 6+away/(500*time.Millisecond) {
+				t.Errorf("away for %s: %+v after %d attempts to connect", away, c.State()[0], n)
+			}
+			for !c.State()[0].Up {
+				time.Sleep(time.Millisecond)
+			}
+			if took := time.Since(o.until); took > 700*time.Millisecond {
+				t.Errorf("away for %s: back after %s", away, took)
+			}
+			c.Close()
+			s.wg.Wait()
+		})
+	}
+	for _, away := range []time.Duration{150 * time.Millisecond, 300 * time.Millisecond, time.Second, 7 * time.Second, time.Minute, time.Hour} {
+		f(away)
+	}
+}
