@@ -50,9 +50,10 @@ func (c *conn) binaryAnswer(head []byte) error {
 }
 
 // matches says whether a reply is the one to a command: it must be of the same kind, and
-// repeat its opaque and its key. Only a hit has to have a key.
+// repeat its opaque and its key. Only a hit has to have a key, which ParseBinary sees to; that of
+// a setting is its name.
 func matches(r *wire.Reply, cmd *wire.Command, opaque uint32) error {
-	keyed := r.Kind != wire.Stat && len(r.Key) > 0 || r.Kind == wire.Value
+	keyed := len(r.Key) > 0 && r.Kind != wire.Stat
 	switch {
 	case r.Opaque != opaque:
 		return garbled("a binary reply with the opaque %d, where it is the turn of %d", r.Opaque, opaque)

@@ -113,6 +113,23 @@ func TestBinaryConnect(t *testing.T) {
 		asks(opGetK, 4, "a", ""), sends(reply(opGetK, 0, 4, 1, seven, "a", "one")))
 }
 
+// TestBinarySettings cuts a setting after its name, which what comes then takes the place of.
+func TestBinarySettings(t *testing.T) {
+	size := reply(opStat, 0, 2, 0, nil, "item_size_max", "2097152")
+	cut := len(size) - len("2097152")
+	script := asks(opNoop, 1, "", "") + sends(reply(opNoop, 0, 1, 0, nil, "", "")) +
+		asks(opStat, 2, "settings", "") + sends(size[:cut]) + sends(size[cut:], reply(opStat, 0, 2, 0, nil, "", "")) +
+		asks(opGetK, 3, "a", "") + sends(reply(opGetK, 0, 3, 9, seven, "a", "one"))
+	play(t, "cut", Config{Protocol: Binary}, []string{script}, func(t *testing.T, c *Client, _ *scripted) {
+		if r, v := get(c, "a"); r != Hit || v != "one" {
+			t.Errorf("%s %q: %s", r, v, c.State()[0].Trouble)
+		}
+		if n := c.servers[0].largest.Load(); n != 2<<20 {
+			t.Errorf("the largest item has %d bytes", n)
+		}
+	})
+}
+
 // TestBinaryFrames is about calls that are written together: each reply is for one of them.
 func TestBinaryFrames(t *testing.T) {
 	hit := func(opaque uint32, key, value string) []byte { return reply(opGetK, 0, opaque, 1, seven, key, value) }
@@ -149,5 +166,7 @@ func TestBinaryFrames(t *testing.T) {
 	f("a reply too many", sends(hit(3, "a", "one"), hit(4, "b", "two"), hit(4, "b", "two")), "hit one", "hit two", "garbled")
 	f("refused delete", sends(hit(3, "a", "one"), hit(4, "b", "two"), reply(opDelete, noMemory, 5, 0, nil, "", "")), "hit one", "hit two", "refused")
 	f("a delete's reply of another kind", sends(hit(3, "a", "one"), hit(4, "b", "two"), reply(opDelete, 3, 5, 0, nil, "", "")), "hit one", "hit two", "garbled")
+	f("a delete that another command's reply is for", sends(hit(3, "a", "one"), hit(4, "b", "two"), reply(opSet, notFound, 5, 0, nil, "", "")),
+		"hit one", "hit two", "garbled")
 	f("ended before the last", sends(hit(3, "a", "one"), hit(4, "b", "two"))+"end", "hit one", "hit two", "stored")
 }
