@@ -7,6 +7,7 @@ import (
 
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/jsonp"
 	"github.com/kasoku/kasoku/internal/memcached/value"
 )
 
@@ -95,7 +96,25 @@ func (c *call) wrap(o *object, why Reason, l life) {
 		r.Status = http.StatusNotModified
 		return
 	}
+	if k := &o.json; k.To-k.From > mostJoined && k.Separators == 0 {
+		c.around(&call, o)
+		return
+	}
 	r.Build(call.Append(r.Buf, o.plain, &o.json))
+}
+
+// mostJoined is the longest value that is copied into its call. Edge would copy what is
+// no longer than that in any case.
+const mostJoined = 16 << 10
+
+// around sends a call around a value that stays where it is.
+func (c *call) around(call *jsonp.Call, o *object) {
+	r, k := &c.x.Reply, &o.json
+	b := call.AppendHead(r.Buf)
+	n := len(b)
+	b = call.AppendTail(b, k)
+	r.Before, r.After, r.Buf = b[:n:n], b[n:], b[:0]
+	c.lend(o, o.plain[k.From:k.To])
 }
 
 // vary is which of a location's header lines an object is sent with.

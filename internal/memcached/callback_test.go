@@ -4,7 +4,10 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/kasoku/kasoku/internal/jsonp"
 )
@@ -59,4 +62,37 @@ func TestCallbackOfOtherCredentials(t *testing.T) {
 	b.wants("a value", `200 "[1]" hit; detail=memcached; jsonp=credentials`, b.get("/a?k=1&callback=cb", "X-A", "me"))
 	b.wants("a miss", `200 "[2]" fwd=miss; detail=credentials; jsonp=credentials`, b.get("/a?k=2&callback=cb", "x-a", "me"))
 	b.wants("nobody's", `200 "/**/cb([1]);" hit; detail=memcached; jsonp=wrapped`, b.get("/a?k=1&callback=cb"))
+}
+
+// A long value is sent from where it is, and its call around it.
+func TestCallbackOfLongValues(t *testing.T) {
+	long := "[\"" + strings.Repeat("x", 1<<20)
+	for name, near := range map[string]time.Duration{"memcached": 0, "a copy": time.Hour} {
+		b := newBacked(t, says(500, "oops"), minute(func(l *Location) {
+			l.JSONP, l.ContentType, l.NearTTL = dotted(t, jsonp.Dotted), "application/json", near
+		})).listen()
+		f := func(value, want string) {
+			t.Helper()
+			b.set("1", value, 0, 0)
+			b.svc.forgetAll()
+			for range 2 {
+				if r := b.get("/a?k=1&callback=cb"); r.body != want || r.header.Get("Content-Length") != strconv.Itoa(len(want)) {
+					t.Errorf("%s: %d bytes, Content-Length %s; want %d", name, len(r.body), r.header.Get("Content-Length"), len(want))
+				}
+				if r := b.get("HEAD /a?k=1&callback=cb"); r.header.Get("Content-Length") != strconv.Itoa(len(want)) {
+					t.Errorf("%s: HEAD: Content-Length %s; want %d", name, r.header.Get("Content-Length"), len(want))
+				}
+			}
+		}
+		f("\ufeff"+long+"\"]\n", "/**/cb("+long+"\"]);")
+		f(long+"\u2028\"]", "/**/cb("+long+`\u2028"]);`)
+		b.set("1", long+`"]`, 0, 0)
+		b.svc.forgetAll()
+		x := request("GET /a?k=1&callback=cb")
+		b.svc.Serve(x)
+		if n := cap(x.Reply.Buf); n > 64<<10 {
+			t.Errorf("%s: it was copied to a buffer of %d bytes", name, n)
+		}
+		x.Reply.Reset()
+	}
 }
