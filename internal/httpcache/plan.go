@@ -131,6 +131,9 @@ type Passage struct {
 	Ask func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault)
 	// JSONP stands for the service's own; nil: that one holds.
 	JSONP *jsonp.Filter
+	// Upgrade lets a GET that asks for another protocol have it from the origin: nothing is
+	// known then of what is said. Settle must be nil.
+	Upgrade bool
 	// Live says that the answer is a stream that does not end by itself: nothing of it
 	// may wait, so that it is not wrapped.
 	Live bool
@@ -155,7 +158,12 @@ func (s *Service) Pass(x *edge.Exchange, p *Passage) {
 	c := s.enter(x)
 	defer c.finish()
 	c.passage = p
-	if c.sound() && c.takeCallback(cmp.Or(p.JSONP, c.set.cfg.JSONP)) {
+	switch {
+	case !c.sound():
+	case p.Upgrade && c.tunnels():
+		c.look()
+		c.tunnel()
+	case c.takeCallback(cmp.Or(p.JSONP, c.set.cfg.JSONP)):
 		c.callback.asks = c.callback.asks && !p.Live
 		c.look()
 		c.pass(p.Why)

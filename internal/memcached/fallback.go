@@ -214,7 +214,7 @@ func (c *call) pass(why Reason) {
 		fallback, reason = c.loc.Fallback, policy.NotReading
 	}
 	if engine := c.set.back(fallback); engine != nil {
-		c.forward(engine, why, &httpcache.Passage{Why: reason})
+		c.forward(engine, why, &httpcache.Passage{Why: reason, Upgrade: c.loc == nil})
 		return
 	}
 	if why == NoLocation {
