@@ -26,6 +26,7 @@ func times(name string) int {
 // TestSuite runs the suite with default settings. KASOKU_SUITE_RUNS says how many
 // times in a row, KASOKU_SUITE_COPIES how many at once.
 func TestSuite(t *testing.T) {
+	t.Parallel() // the suite waits for lifetimes to pass
 	origin := Origin(t)
 	node := harness.Start(t, harness.Options{Type: "http", Origin: origin})
 	for range times("KASOKU_SUITE_RUNS") {
@@ -40,6 +41,7 @@ func TestSuite(t *testing.T) {
 // TestFullScore runs the suite with the profile that takes in what default
 // settings leave out by choice.
 func TestFullScore(t *testing.T) {
+	t.Parallel()
 	node := harness.Start(t, harness.Options{Type: "http", Origin: Origin(t), Service: []string{"profile: full-score"}})
 	rest := maps.Clone(notPassed)
 	maps.DeleteFunc(rest, func(_, why string) bool { return why == dateless || why == brokenPart || why == noValidator })
