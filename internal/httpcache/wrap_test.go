@@ -23,7 +23,7 @@ import (
 // inCall is what a body is in a call of name, told without jsonp's own means.
 func inCall(name, body string) string {
 	body = strings.TrimRight(strings.TrimPrefix(body, "\ufeff"), " \t\r\n")
-	body = strings.NewReplacer("\u2028", `\u2028`, "\u2029", `\u2029`).Replace(body)
+	body = strings.ReplaceAll(strings.ReplaceAll(body, "\u2028", `\u2028`), "\u2029", `\u2029`)
 	return "/**/" + name + "(" + body + ");"
 }
 
