@@ -22,7 +22,7 @@ SOAK_RESTARTS ?= 100
 SOAK_ROUNDS ?= 20
 SOAK_GETS ?= 5000000
 
-.PHONY: help build run test test-unit test-integration lint soak bench tools
+.PHONY: help build run test test-unit test-integration lint soak bench tools fetch
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
@@ -33,20 +33,33 @@ build: ## bin/kasoku
 run: ## a DynamoDB-compatible store of your own on 127.0.0.1:8000; ctrl-C ends it
 	@scripts/run.sh
 
-test: lint test-unit test-integration ## all checks and tests
+# What the integration tests need is fetched while the unit tests run.
+test: ## all checks and tests
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory -j2 test-unit fetch
+	@$(MAKE) --no-print-directory test-integration
+
+# fetch is tools for beside something else: it says in one go what they had to say.
+fetch:
+	@mkdir -p .tools
+	@$(MAKE) --no-print-directory tools >.tools/log 2>&1 || { cat .tools/log; exit 1; }
+	@cat .tools/log
 
 lint: ## gofmt, go vet, staticcheck, in both modules
 	@scripts/setup-go.sh
 	@scripts/lint.sh
 
 # Properties get the same examples in every run: it tells of the code, not of luck. The
-# race detector has each program end after 50 ms instead of a second.
+# race detector has each program end after 50 ms instead of a second. All of go vet is
+# in lint.
 test-unit:
 	@scripts/setup-go.sh
-	RAPID_SEED=1 GORACE=atexit_sleep_ms=50 go test -race ./...
+	RAPID_SEED=1 GORACE=atexit_sleep_ms=50 go test -vet=off -race ./...
 
+# One build of Kasoku is for all packages.
 test-integration: tools
-	cd integration && go test -count=1 -timeout 12m ./...
+	go build -race -o bin/kasoku-race ./cmd/kasoku
+	cd integration && KASOKU_RACE=$(CURDIR)/bin/kasoku-race go test -vet=off -count=1 -timeout 12m ./...
 
 soak: tools ## the history check with SOAK_OPS (1,000,000) operations, SOAK_KILLS (200) kills of the embedded store, its comparison in SOAK_SEEDS (1001-1400), SOAK_RECORDS (10,000,000) records to a faulty Fluentd, SOAK_RESTARTS (100) restarts of CouchDB nodes, SOAK_ROUNDS (20) rounds of their faults, SOAK_GETS (5,000,000) values of faulty memcached servers, and new examples for the property tests
 	KASOKU_KILLS=$(SOAK_KILLS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestKill$$' ./internal/dynamo/embedded
