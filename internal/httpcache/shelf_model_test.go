@@ -252,6 +252,7 @@ func (m *shelfModel) Check(t *rapid.T) {
 			continue
 		}
 		var b strings.Builder
+		b.Grow(int(f.Object.Body.Len()))
 		if err := f.Object.Body.WriteRange(&b, 0, f.Object.Body.Len()); err != nil {
 			if i := slices.IndexFunc(m.may[url], func(a allowed) bool { return a.must }); i >= 0 {
 				t.Fatalf("%s can't be read: %v", url, err)
