@@ -5,6 +5,7 @@ package cache
 import (
 	"flag"
 	"fmt"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -310,10 +311,13 @@ func TestModel(t *testing.T) {
 	})
 }
 
-// A step takes microseconds: do more than rapid's hundred short runs, unless the
-// command line says otherwise.
+// A step takes microseconds: do more than rapid's hundred short runs, unless RAPID_CHECKS
+// or the command line says otherwise.
 func init() {
 	for name, n := range map[string]string{"rapid.checks": "1000", "rapid.steps": "60"} {
+		if name == "rapid.checks" && os.Getenv("RAPID_CHECKS") != "" {
+			continue
+		}
 		if err := flag.Set(name, n); err != nil {
 			panic(err)
 		}

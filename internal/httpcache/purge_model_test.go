@@ -3,6 +3,7 @@ package httpcache
 import (
 	"flag"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -252,12 +253,27 @@ func openIn(t *rapid.T) (s *Store, done func()) {
 	return s, func() { s.Close(); c.Close() }
 }
 
-// A step takes microseconds: do longer runs than rapid's, unless the command
-// line says otherwise.
+// modelChecks is how many runs a model gets. A step takes microseconds: they are more
+// and longer than rapid's, unless RAPID_CHECKS or the command line says otherwise.
+const modelChecks = "300"
+
 func init() {
-	for name, n := range map[string]string{"rapid.checks": "300", "rapid.steps": "60"} {
-		if err := flag.Set(name, n); err != nil {
-			panic(err)
-		}
+	set("rapid.steps", "60")
+	if os.Getenv("RAPID_CHECKS") == "" {
+		set("rapid.checks", modelChecks)
+	}
+}
+
+// asUsual gives what is no model rapid's own hundred runs.
+func asUsual(t *testing.T) {
+	if flag.Lookup("rapid.checks").Value.String() == modelChecks {
+		set("rapid.checks", "100")
+		t.Cleanup(func() { set("rapid.checks", modelChecks) })
+	}
+}
+
+func set(name, value string) {
+	if err := flag.Set(name, value); err != nil {
+		panic(err)
 	}
 }
