@@ -26,7 +26,7 @@ func TestKilledServer(t *testing.T) {
 		"locations:",
 		`  - {path: /v, key: "${arg.k}", key_decode: decoded, fallback: "`+backend+`"}`)...)
 	own, others := spread(t, servers)
-	load := startLoad(t, node.URL, own, others)
+	load := startLoad(t, node.URL, own, others, false)
 	hitsAgain := func() bool { return load.fromMemory.Load() > 0 }
 
 	load.goOn(t)
@@ -103,26 +103,25 @@ type load struct {
 
 	answers                  [2 * loadClients]atomic.Int64 // to each client
 	fromMemory, fromFallback atomic.Int64                  // for keys of the server that is killed
+	elsewhere                atomic.Int64                  // for the others' keys
 	wrong                    atomic.Int64
 }
 
 // startLoad starts clients of both kinds of keys. Any answer that must not be fails the
-// test.
-func startLoad(t *testing.T, address string, own, others []string) *load {
+// test; one by the fallback for the others' keys, too, unless they may miss.
+func startLoad(t *testing.T, address string, own, others []string, mayMiss bool) *load {
 	ctx, cancel := context.WithCancel(t.Context())
 	l := &load{client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2 * loadClients}}, cancel: cancel}
 	t.Cleanup(l.stop)
-	run := func(answers *atomic.Int64, keys []string, mayMiss bool) {
+	run := func(answers, hits, misses *atomic.Int64, keys []string, mayMiss bool) {
 		for i := 0; ctx.Err() == nil; i++ {
 			key := keys[i%len(keys)]
 			got, err := l.ask(context.WithoutCancel(ctx), address, key)
 			switch {
 			case err == nil && got.status == http.StatusOK && got.body == valueOf(key):
-				if mayMiss {
-					l.fromMemory.Add(1)
-				}
+				hits.Add(1)
 			case err == nil && got.status == http.StatusOK && got.body == fromFallback && mayMiss:
-				l.fromFallback.Add(1)
+				misses.Add(1)
 			case l.wrong.Add(1) < 4:
 				t.Errorf("%s is answered with %+v: %v", key, got, err)
 			}
@@ -130,8 +129,8 @@ func startLoad(t *testing.T, address string, own, others []string) *load {
 		}
 	}
 	for i := range loadClients {
-		l.done.Go(func() { run(&l.answers[i], own, true) })
-		l.done.Go(func() { run(&l.answers[loadClients+i], others, false) })
+		l.done.Go(func() { run(&l.answers[i], &l.fromMemory, &l.fromFallback, own, true) })
+		l.done.Go(func() { run(&l.answers[loadClients+i], &l.elsewhere, &l.elsewhere, others, mayMiss) })
 	}
 	return l
 }

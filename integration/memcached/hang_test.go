@@ -1,0 +1,45 @@
+//go:build unix
+
+package memcached
+
+import (
+	"net/http"
+	"syscall"
+	"testing"
+
+	"github.com/kasoku/kasoku/integration/harness"
+)
+
+// TestHangingServer stops one of three servers under load, so that it takes connections
+// and answers nothing, and lets it go on: its keys must be answered by the fallback
+// meanwhile, and from memory again afterwards, without having been written anew.
+func TestHangingServer(t *testing.T) {
+	servers := StartMany(t, 3)
+	backend := harness.Origin(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(fromFallback)) }))
+	// On a slow machine the others may take longer than this, too; then their keys may miss.
+	node := before(t, servers, "connect_timeout: 1s", "first_byte_timeout: 1s", "timeout: 2s",
+		"distribution: {name: cmf-ketama, points: 150}",
+		"locations:",
+		`  - {path: /v, key: "${arg.k}", key_decode: decoded, fallback: "`+backend+`"}`)
+	own, others := spread(t, servers)
+	load := startLoad(t, node.URL, own, others, true)
+	signal := func(sig syscall.Signal) {
+		if err := syscall.Kill(servers[0].program.PID(), sig); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hits := func() bool { return load.fromMemory.Load() > 0 }
+	Await(t, "hits of the server that will hang", hits)
+	load.fromFallback.Store(0)
+	signal(syscall.SIGSTOP)
+	Await(t, "answers by the fallback", func() bool { return load.fromFallback.Load() > 0 })
+	load.goOn(t)
+	load.fromMemory.Store(0)
+	load.goOn(t)
+	if n := load.fromMemory.Load(); n > 0 {
+		t.Errorf("while it hung %d answers for its keys came from nowhere", n)
+	}
+	signal(syscall.SIGCONT)
+	Await(t, "hits after it goes on", hits)
+	load.stop()
+}
