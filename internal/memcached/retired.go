@@ -1,7 +1,9 @@
 package memcached
 
 import (
+	"crypto/tls"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -50,11 +52,28 @@ func (r *retired) close() {
 func sameClient(a, b *client.Config) bool {
 	x, y := *a, *b
 	x.Name, y.Name, x.Metrics, y.Metrics, x.Log, y.Log = "", "", nil, nil, nil, nil
-	return reflect.DeepEqual(x, y)
+	x.Servers, y.Servers = nil, nil
+	return sameServers(a.Servers, b.Servers) && reflect.DeepEqual(x, y)
 }
 
 // sameValues tells whether a copy that was made with one configuration is right with
 // another: whether its key leads to the same value.
 func sameValues(a, b *Config) bool {
-	return reflect.DeepEqual(a.Client.Servers, b.Client.Servers) && reflect.DeepEqual(a.Ring, b.Ring) && a.Values == b.Values
+	return sameServers(a.Client.Servers, b.Client.Servers) && reflect.DeepEqual(a.Ring, b.Ring) && a.Values == b.Values
+}
+
+func sameServers(a, b []client.Server) bool {
+	return slices.EqualFunc(a, b, func(x, y client.Server) bool { return x.Address == y.Address && sameTLS(x.TLS, y.TLS) })
+}
+
+// sameTLS compares what clients are set up with. A pool of certificates holds functions,
+// which reflect takes for different.
+func sameTLS(a, b *tls.Config) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	a, b = a.Clone(), b.Clone()
+	same := a.RootCAs.Equal(b.RootCAs)
+	a.RootCAs, b.RootCAs = nil, nil
+	return same && reflect.DeepEqual(a, b)
 }
