@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -92,12 +93,8 @@ func (s *setting) servers(servers []*Server) []string {
 }
 
 func (s *setting) service() []string {
-	return []string{
-		"distribution: " + s.distribution,
-		fmt.Sprintf("namespace: %q", s.namespace),
-		"locations:",
-		`  - {path: /value, key: "${arg.key}", key_decode: decoded, content_type: application/json}`,
-	}
+	return append(slices.Clone(patient), "distribution: "+s.distribution, fmt.Sprintf("namespace: %q", s.namespace),
+		"locations:", `  - {path: /value, key: "${arg.key}", key_decode: decoded, content_type: application/json}`)
 }
 
 // holdsWhatRingSays asks every server for all keys.
