@@ -62,15 +62,27 @@ func FreePort() (string, error) {
 // StablePort returns a loopback address below the ports that the kernel gives to
 // outgoing connections, so that none of these takes it while its server is down.
 func StablePort() (string, error) {
+	ports, err := stablePorts(1)
+	if err != nil {
+		return "", err
+	}
+	return ports[0], nil
+}
+
+// stablePorts returns several such addresses, no two the same.
+func stablePorts(n int) (ports []string, err error) {
 	const attempts = 20
-	for range attempts {
+	for range n * attempts {
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(12000)))
-		if err == nil {
-			defer l.Close()
-			return l.Addr().String(), nil
+		if err != nil {
+			continue
+		}
+		defer l.Close() // not before all are there
+		if ports = append(ports, l.Addr().String()); len(ports) == n {
+			return ports, nil
 		}
 	}
-	return "", errors.New("no free port")
+	return nil, errors.New("no free port")
 }
 
 // errNotUp says that a server did not become ready in time.

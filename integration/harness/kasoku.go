@@ -68,14 +68,11 @@ func Start(t testing.TB, o Options) *Node {
 }
 
 func (n *Node) configure(dir string) error {
-	service, err := FreePort()
+	ports, err := stablePorts(2)
 	if err != nil {
 		return err
 	}
-	admin, err := FreePort()
-	if err != nil {
-		return err
-	}
+	service, admin := ports[0], ports[1]
 	n.URL, n.Admin = "http://"+service, "http://"+admin
 	n.config, n.log = filepath.Join(dir, "kasoku.yaml"), filepath.Join(dir, "kasoku.log")
 	lines := []string{
