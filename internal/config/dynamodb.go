@@ -15,8 +15,9 @@ type DynamoDB struct {
 	Region string `yaml:"region"`
 	// Of an embedded store: whether a write is answered only when it is on disk.
 	// Writes that arrive together share one sync. With `false` a write is
-	// answered when the operating system has it: a crash of Kasoku loses
-	// nothing, a crash of the machine the last moments.
+	// answered when it is on its way to the disk: a crash of Kasoku loses what
+	// came in its last instant at most, a crash of the machine some hundredths of
+	// a second.
 	Sync bool `yaml:"sync" default:"true"`
 	// Who may ask what.
 	Auth Auth `yaml:"auth"`

@@ -22,9 +22,8 @@ type Config struct {
 	Dir string
 	// Region stands in ARNs. Empty is us-east-1.
 	Region string
-	// NoSync acknowledges writes before they are on disk: a crash of the machine may
-	// lose the last of them, a crash of the process nothing that was written to the
-	// operating system.
+	// NoSync acknowledges writes that are on their way to the disk: a crash of the machine
+	// may lose those of the last moments, a crash of the process those of its last instant.
 	NoSync bool
 }
 

@@ -8,10 +8,13 @@ import (
 
 // Batch collects writes. It copies what it is given. It must be closed, after
 // Wait if it was applied.
-type Batch struct{ b *pebble.Batch }
+type Batch struct {
+	b     *pebble.Batch
+	later *later // takes it when it is closed; nil: nobody has to wait for it any more
+}
 
 // NewBatch returns an empty batch.
-func (d *DB) NewBatch() *Batch { return &Batch{d.db.NewBatch()} }
+func (d *DB) NewBatch() *Batch { return &Batch{b: d.db.NewBatch()} }
 
 // Set writes value under key. Writing to memory can't fail: pebble's error is
 // for batches in use elsewhere.
@@ -44,4 +47,10 @@ func (b *Batch) Empty() bool { return b.b.Empty() }
 func (b *Batch) Len() int { return b.b.Len() }
 
 // Close lets the batch's memory go.
-func (b *Batch) Close() { _ = b.b.Close() }
+func (b *Batch) Close() {
+	if b.later != nil {
+		b.later.take(b.b)
+		return
+	}
+	_ = b.b.Close()
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -12,8 +13,10 @@ import (
 
 // Options say how a directory is opened. The zero value is for production.
 type Options struct {
-	// NoSync lets Wait return at once: a crash of the machine may lose what was
-	// written last, though never only a part of a batch.
+	// NoSync lets Wait return at once, though what was applied is on its way to the
+	// system. A crash of the process may lose what it was handed in its last moments, one of
+	// the machine what came since the last sync, which is every syncEvery; neither only a
+	// part of a batch.
 	NoSync bool
 	// Log is told what goes wrong in the background. Nil for slog.Default().
 	Log *slog.Logger
@@ -33,7 +36,7 @@ type DB struct {
 	db    *pebble.DB
 	lock  *pebble.Lock
 	space *space
-	write *pebble.WriteOptions
+	later *later // nil: who has written waits
 }
 
 var _ Reader = (*DB)(nil)
@@ -47,10 +50,7 @@ func Open(dir string, o Options) (*DB, error) {
 	if fs == nil {
 		fs = vfs.Default
 	}
-	d := &DB{write: pebble.Sync}
-	if o.NoSync {
-		d.write = pebble.NoSync
-	}
+	d := &DB{}
 	if err := d.open(dir, fs, o); err != nil {
 		return nil, fmt.Errorf("cannot open %s: %w", dir, err)
 	}
@@ -71,12 +71,15 @@ func (d *DB) open(dir string, fs vfs.FS, o Options) error {
 		err = d.space.forOpening()
 	}
 	if err == nil {
-		d.db, err = openPebble(dir, pebbleOptions(&fileSystem{fs, d.space}, lock, o.Log))
+		d.db, err = openPebble(dir, pebbleOptions(&fileSystem{fs, d.space}, lock, o))
 	}
 	if err != nil {
 		return errors.Join(err, lock.Close())
 	}
 	d.space.run()
+	if o.NoSync {
+		d.later = newLater(o.Log)
+	}
 	return nil
 }
 
@@ -103,7 +106,7 @@ func openPebble(dir string, o *pebble.Options) (*pebble.DB, error) {
 	}
 }
 
-func pebbleOptions(fs vfs.FS, lock *pebble.Lock, log *slog.Logger) *pebble.Options {
+func pebbleOptions(fs vfs.FS, lock *pebble.Lock, from Options) *pebble.Options {
 	o := &pebble.Options{
 		CacheSize:                   cacheBytes,
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
@@ -113,7 +116,7 @@ func pebbleOptions(fs vfs.FS, lock *pebble.Lock, log *slog.Logger) *pebble.Optio
 		L0StopWritesThreshold:       24,
 		LBaseMaxBytes:               64 << 20,
 		Lock:                        lock,
-		Logger:                      logger{log},
+		Logger:                      logger{from.Log},
 		MaxOpenFiles:                openFiles,
 		MemTableSize:                memtableBytes,
 		MemTableStopWritesThreshold: 4,
@@ -122,6 +125,9 @@ func pebbleOptions(fs vfs.FS, lock *pebble.Lock, log *slog.Logger) *pebble.Optio
 	o.Levels[0].BlockSize = 8 << 10
 	o.Levels[0].IndexBlockSize = 64 << 10
 	o.Levels[0].FilterPolicy = bloom.FilterPolicy(10)
+	if from.NoSync {
+		o.WALMinSyncInterval = func() time.Duration { return syncEvery }
+	}
 	return o
 }
 
@@ -129,6 +135,9 @@ func pebbleOptions(fs vfs.FS, lock *pebble.Lock, log *slog.Logger) *pebble.Optio
 // iterators and snapshots must be closed.
 func (d *DB) Close() error {
 	d.space.stop()
+	if d.later != nil {
+		d.later.close()
+	}
 	return errors.Join(d.db.Close(), d.lock.Close())
 }
 
@@ -141,21 +150,24 @@ func (d *DB) Writable() error {
 	return nil
 }
 
-// Apply makes the batch visible to readers, whole or not at all.
+// Apply makes the batch visible to readers, whole or not at all, and begins to write it.
+// Pebble keeps writes that need no sync until 32 KiB have come together, however long that
+// takes, so none is of that sort.
 func (d *DB) Apply(b *Batch) error {
-	if d.write.Sync {
-		return d.db.ApplyNoSyncWait(b.b, d.write)
+	err := d.db.ApplyNoSyncWait(b.b, pebble.Sync)
+	if err == nil {
+		b.later = d.later
 	}
-	return d.db.Apply(b.b, d.write)
+	return err
 }
 
 // Wait returns once the batch, which was applied, is on disk. On an error
 // nobody knows whether it is.
 func (d *DB) Wait(b *Batch) error {
-	if d.write.Sync {
-		return b.b.SyncWait()
+	if d.later != nil {
+		return nil
 	}
-	return nil
+	return b.b.SyncWait()
 }
 
 // Commit is Apply and Wait.

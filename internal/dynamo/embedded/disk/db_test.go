@@ -167,6 +167,24 @@ func TestPowerLoss(t *testing.T) {
 	}
 }
 
+// TestUnwaited kills the process where nobody waits for the disk: a single short write has
+// reached the system soon, and the disk as well.
+func TestUnwaited(t *testing.T) {
+	for _, left := range []int{100, 0} { // percents of what was written since the last sync
+		fs := vfs.NewCrashableMem()
+		d := openAs(t, Options{fs: fs, NoSync: true})
+		if err := d.set("k", "v"); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the write is kept", func() bool {
+			after := open(t, fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: left, RNG: rand.New(rand.NewPCG(1, 1))}))
+			defer after.Close()
+			return text(t, after, "k") == "v"
+		})
+		d.Close()
+	}
+}
+
 // TestMark cuts the power after waiting for a batch with nothing but a mark: what
 // was applied before, though nobody waited for it, is on disk.
 func TestMark(t *testing.T) {

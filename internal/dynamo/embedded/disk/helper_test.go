@@ -12,7 +12,13 @@ import (
 // closed it.
 func open(t *testing.T, fs vfs.FS) *DB {
 	t.Helper()
-	d, err := Open("store", Options{fs: fs, Log: slog.New(slog.DiscardHandler)})
+	return openAs(t, Options{fs: fs})
+}
+
+func openAs(t *testing.T, o Options) *DB {
+	t.Helper()
+	o.Log = slog.New(slog.DiscardHandler)
+	d, err := Open("store", o)
 	if err != nil {
 		t.Fatal(err)
 	}
