@@ -1,0 +1,220 @@
+package cbor
+
+import (
+	"fmt"
+	"math"
+	"unicode/utf8"
+)
+
+// Error is why bytes are not what was expected there.
+type Error struct{ text string }
+
+func (e *Error) Error() string { return e.text }
+
+// Reader takes a whole message apart, item by item. After the first error it stays
+// failed: it answers zero values and finds no more items, so that one look at Err
+// behind a run of reads is enough. It is a value and may be copied to look ahead.
+type Reader struct {
+	b   []byte // what is not read yet
+	err *Error
+}
+
+// Over returns a reader of the items in b.
+func Over(b []byte) Reader { return Reader{b: b} }
+
+// Err returns the first error, an *Error, or nil.
+func (r *Reader) Err() error {
+	if r.err == nil {
+		return nil
+	}
+	return r.err
+}
+
+// Fail makes the reader a failed one, for what its user finds wrong. The first error
+// counts.
+func (r *Reader) Fail(format string, args ...any) {
+	if r.err == nil {
+		r.err = &Error{fmt.Sprintf(format, args...)}
+	}
+	r.b = nil
+}
+
+// Rest returns what is not read yet.
+func (r *Reader) Rest() []byte { return r.b }
+
+// Done tells whether everything was read without an error.
+func (r *Reader) Done() bool { return r.err == nil && len(r.b) == 0 }
+
+// Close returns the first error; bytes that were not read are one.
+func (r *Reader) Close() error {
+	if len(r.b) > 0 {
+		r.Fail("%d bytes behind the end", len(r.b))
+	}
+	return r.Err()
+}
+
+// Kind tells what the next item is.
+func (r *Reader) Kind() Kind {
+	if len(r.b) == 0 {
+		return End
+	}
+	return kindOf(r.b[0])
+}
+
+// next reads the head of an item of one of two kinds, which may be the same.
+func (r *Reader) next(want, or Kind) head {
+	h := readHead(r.b)
+	switch {
+	case r.err != nil:
+		return head{}
+	case h.kind != want && h.kind != or:
+		r.Fail("%s where %s is expected", h.kind, want)
+		return head{}
+	case h.size == 0:
+		r.Fail("the message ends within an item")
+		return head{}
+	}
+	r.b = r.b[h.size:]
+	return h
+}
+
+// Uint reads an integer: its value is magnitude, or -1-magnitude if negative.
+func (r *Reader) Uint() (magnitude uint64, negative bool) {
+	h := r.next(Uint, Negative)
+	return h.arg, h.kind == Negative
+}
+
+// Int reads an integer that fits.
+func (r *Reader) Int() int64 {
+	h := r.next(Uint, Negative)
+	if h.arg > math.MaxInt64 {
+		r.Fail("an integer is out of range")
+		return 0
+	}
+	if h.kind == Negative {
+		return -1 - int64(h.arg)
+	}
+	return int64(h.arg)
+}
+
+// Bytes reads a byte string.
+func (r *Reader) Bytes() []byte { return r.content(r.next(Bytes, Bytes)) }
+
+// Text reads a text, which must be UTF-8.
+func (r *Reader) Text() []byte {
+	s := r.content(r.next(Text, Text))
+	if !utf8.Valid(s) {
+		r.Fail("a text is not UTF-8")
+		return nil
+	}
+	return s
+}
+
+// String reads a byte string or a text, which must be UTF-8 in either case.
+func (r *Reader) String() []byte {
+	s := r.content(r.next(Text, Bytes))
+	if !utf8.Valid(s) {
+		r.Fail("a text is not UTF-8")
+		return nil
+	}
+	return s
+}
+
+// content takes what follows the head of a string.
+func (r *Reader) content(h head) []byte {
+	if h.arg > uint64(len(r.b)) {
+		r.Fail("the message ends within a string")
+		return nil
+	}
+	s := r.b[:h.arg:h.arg]
+	r.b = r.b[h.arg:]
+	return s
+}
+
+// Array begins an array: how many items follow, which is never more than there are
+// bytes, or -1 if a Break follows the last. More finds the items' end in both cases.
+func (r *Reader) Array() int { return r.count(r.next(Array, Array), 1) }
+
+// Map begins a map: how many pairs of items follow, else as Array.
+func (r *Reader) Map() int { return r.count(r.next(Map, Map), 2) }
+
+func (r *Reader) count(h head, each uint64) int {
+	if h.open {
+		return -1
+	}
+	if h.arg > uint64(len(r.b))/each {
+		r.Fail("the message ends within an array or a map")
+		return 0
+	}
+	return int(h.arg)
+}
+
+// More tells whether another item, or pair, of an array or map follows. It counts n
+// down, which Array or Map has returned, and takes the Break away:
+//
+//	n := r.Array()
+//	for r.More(&n) {
+//		... read one item
+//	}
+func (r *Reader) More(n *int) bool {
+	switch {
+	case r.err != nil || *n == 0:
+		return false
+	case *n > 0:
+		*n--
+		return true
+	case r.Break():
+		return false
+	case len(r.b) == 0:
+		r.Fail("the message ends within an array or a map")
+		return false
+	}
+	return true
+}
+
+// Break takes the end of an open array or map away, if it is next.
+func (r *Reader) Break() bool { return r.take(byteBreak) }
+
+// Null takes a null away, if it is next.
+func (r *Reader) Null() bool { return r.take(byteNull) }
+
+func (r *Reader) take(first byte) bool {
+	if r.err != nil || len(r.b) == 0 || r.b[0] != first {
+		return false
+	}
+	r.b = r.b[1:]
+	return true
+}
+
+// Tag reads the tag before an item.
+func (r *Reader) Tag() uint64 { return r.next(Tag, Tag).arg }
+
+// Bool reads true or false.
+func (r *Reader) Bool() bool { return r.next(True, False).kind == True }
+
+// Double reads a double.
+func (r *Reader) Double() float64 { return math.Float64frombits(r.next(Double, Double).arg) }
+
+// Skip passes over one item, whatever is in it.
+func (r *Reader) Skip() { r.Raw() }
+
+// Raw reads one item as it is.
+func (r *Reader) Raw() []byte {
+	if r.err != nil {
+		return nil
+	}
+	var s Scanner
+	s.Begin(1)
+	end, whole, err := s.Scan(r.b)
+	switch {
+	case err != nil:
+		r.Fail("%s", err.(*Error).text)
+		return nil
+	case !whole:
+		r.Fail("the message ends within an item")
+		return nil
+	}
+	raw := r.b[:end:end]
+	r.b = r.b[end:]
+	return raw
+}
