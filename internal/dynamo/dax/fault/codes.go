@@ -1,0 +1,61 @@
+package fault
+
+import "net/http"
+
+// The classes of errors, always the first code.
+const (
+	retry  = 1 // the server's fault; to be tried again
+	client = 4 // the request's fault
+)
+
+// What the further codes say.
+const (
+	service         = 23 // DAX itself
+	authentication  = 31
+	badSignature    = 32
+	unauthenticated = 33
+	forbidden       = 34
+	dynamo          = 37 // behind DAX
+	dynamoError     = 38
+	exception       = 39
+	accessDenied    = 42
+	validation      = 46
+	internal        = 47
+	unnamed         = 99 // an exception that has no code: clients go by its name
+)
+
+// exceptions are the codes of DynamoDB's exceptions.
+var exceptions = map[string]uint8{
+	"ProvisionedThroughputExceededException":   40,
+	"ResourceNotFoundException":                41,
+	"ConditionalCheckFailedException":          43,
+	"ResourceInUseException":                   45,
+	"ValidationException":                      validation,
+	"InternalServerError":                      internal,
+	"ItemCollectionSizeLimitExceededException": 48,
+	"LimitExceededException":                   49,
+	"ThrottlingException":                      50,
+	"TransactionConflictException":             57,
+	"TransactionCanceledException":             58,
+	"TransactionInProgressException":           59,
+	"IdempotentParameterMismatchException":     60,
+	"RequestLimitExceeded":                     61,
+}
+
+// codesOf finds the codes of an exception. What the server is to blame for is marked
+// to be tried again, under the exception's own name: a client's user then sees what
+// DynamoDB's SDK would have shown.
+func codesOf(typ string, status int) []uint8 {
+	if typ == "AccessDeniedException" {
+		return []uint8{client, dynamo, dynamoError, accessDenied}
+	}
+	class := uint8(client)
+	if status >= http.StatusInternalServerError {
+		class = retry
+	}
+	code, ok := exceptions[typ]
+	if !ok {
+		code = unnamed
+	}
+	return []uint8{class, dynamo, dynamoError, exception, code}
+}
