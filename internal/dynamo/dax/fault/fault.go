@@ -88,7 +88,7 @@ func Of(status int, body []byte, requestID string) *Error {
 func message(body []byte) string {
 	for _, name := range []string{"message", "Message"} {
 		if v, ok := wire.Lookup(body, name); ok && wire.Kind(v) == '"' {
-			if text, ok := wire.AppendDecoded(nil, v); ok {
+			if text, ok := wire.AppendString(nil, v); ok {
 				return string(text)
 			}
 		}

@@ -25,7 +25,7 @@ func TestAppend(t *testing.T) {
 		{"denied", New("AccessDeniedException", "x"), "84 04 1825 1826 182a 6178 83 f6 75 41636365737344656e696564457863657074696f6e 190190"},
 		{"the server's", Of(500, []byte(`{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError","message":"x"}`), ""),
 			"85 01 1825 1826 1827 182f 6178 83 f6 73 496e7465726e616c5365727665724572726f72 1901f4"},
-		{"not implemented", NotImplemented("x"), "84 04 1825 1826 182c 6178 83 f6 77 4e6f74496d706c656d656e746564457863657074696f6e 190190"},
+		{"no such method", NotImplemented("x"), "84 04 1825 1826 182c 6178 83 f6 77 4e6f74496d706c656d656e746564457863657074696f6e 190190"},
 	} {
 		want := strings.ReplaceAll(c.want, " ", "")
 		if got := hex.EncodeToString(c.err.Append(nil)); got != want {
