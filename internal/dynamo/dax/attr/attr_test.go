@@ -1,0 +1,187 @@
+package attr
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
+
+func unhex(t testing.TB, s string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+var pairs = []struct{ cbor, json string }{
+	{"65416c696365", `{"S":"Alice"}`},
+	{"60", `{"S":""}`},
+	{"43000102", `{"B":"AAEC"}`},
+	{"40", `{"B":""}`},
+	{"f5", `{"BOOL":true}`},
+	{"f4", `{"BOOL":false}`},
+	{"f6", `{"NULL":true}`},
+	{"182a", `{"N":"42"}`},
+	{"c4822119013a", `{"N":"3.14"}`},
+	{"83617807f6", `{"L":[{"S":"x"},{"N":"7"},{"NULL":true}]}`},
+	{"80", `{"L":[]}`},
+	{"a2616b6176616e22", `{"M":{"k":{"S":"v"},"n":{"N":"-3"}}}`},
+	{"a0", `{"M":{}}`},
+	{"d90cf98261616162", `{"SS":["a","b"]}`},
+	{"d90cfa8301c48220181926", `{"NS":["1","2.5","-7"]}`},
+	{"d90cfb824101420203", `{"BS":["AQ==","AgM="]}`},
+	{"d90cf980", `{"SS":[]}`},
+	{"8180", `{"L":[{"L":[]}]}`},
+	{"a16161a16162d90cfb8140", `{"M":{"a":{"M":{"b":{"BS":[""]}}}}}`},
+}
+
+func TestBothWays(t *testing.T) {
+	for _, c := range pairs {
+		b := unhex(t, c.cbor)
+		r := cbor.Over(b)
+		got, err := AppendJSON(nil, &r)
+		if err != nil || r.Close() != nil || string(got) != c.json {
+			t.Errorf("%s: got %s, %v, want %s", c.cbor, got, err, c.json)
+		}
+		back, err := AppendCBOR(nil, []byte(c.json))
+		if err != nil || hex.EncodeToString(back) != c.cbor {
+			t.Errorf("%s: got %x, %v, want %s", c.json, back, err, c.cbor)
+		}
+	}
+}
+
+func TestOtherForms(t *testing.T) {
+	for _, c := range []struct{ cbor, json string }{
+		{"fb3fb999999999999a", `{"N":"0.1"}`},
+		{"9f01ff", `{"L":[{"N":"1"}]}`},
+		{"bf616101ff", `{"M":{"a":{"N":"1"}}}`},
+		{"d90cfa81fb3fe0000000000000", `{"NS":["0.5"]}`},
+		{"63220a5c", `{"S":"\"\n\\"}`},
+	} {
+		r := cbor.Over(unhex(t, c.cbor))
+		got, err := AppendJSON(nil, &r)
+		if err != nil || !same(t, got, []byte(c.json)) {
+			t.Errorf("%s: got %s, %v, want %s", c.cbor, got, err, c.json)
+		}
+	}
+	got, err := AppendCBOR(nil, []byte(`{"S":"\u00e9\n"}`))
+	if err != nil || hex.EncodeToString(got) != "63c3a90a" {
+		t.Errorf("got %x, %v", got, err)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	for _, in := range []string{"", "61ff", "d90cfc01", "c1182a", "d90cf901", "d90cf98101", "d90cfa816161", "d90cfb816161", "a10101", "81", "fb7ff8000000000000",
+		strings.Repeat("81", maxDepth) + "00"} {
+		r := cbor.Over(unhex(t, in))
+		if got, err := AppendJSON(nil, &r); err == nil {
+			t.Errorf("%s is %s", in, got)
+		}
+	}
+	for _, in := range []string{`{}`, `{"X":"1"}`, `{"N":"x"}`, `{"N":"1\u0030x"}`, `{"B":"?"}`, `{"NS":["x"]}`, `{"SS":[1]}`, `{"L":[1]}`, `{"M":{"a":1}}`, `1`,
+		strings.Repeat(`{"L":[`, maxDepth) + `{"NULL":true}` + strings.Repeat(`]}`, maxDepth)} {
+		if got, err := AppendCBOR(nil, []byte(in)); err == nil {
+			t.Errorf("%s is %x", in, got)
+		}
+	}
+}
+
+func same(t testing.TB, a, b []byte) bool {
+	t.Helper()
+	var x, y any
+	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {
+		t.Fatalf("%s or %s is no JSON", a, b)
+	}
+	return reflect.DeepEqual(x, y)
+}
+
+// values draws attribute values.
+func values(depth int) *rapid.Generator[string] {
+	text := rapid.Map(rapid.String(), func(s string) string { return string(wire.AppendQuoted(nil, []byte(s))) })
+	number := rapid.Map(rapid.Int64(), func(v int64) string { return fmt.Sprintf(`"%d"`, v) })
+	bytes := rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(appendBase64(nil, b)) })
+	in := func(typ string, g *rapid.Generator[string]) *rapid.Generator[string] {
+		return rapid.Map(g, func(v string) string { return `{"` + typ + `":` + v + `}` })
+	}
+	list := func(g *rapid.Generator[string]) *rapid.Generator[string] {
+		return rapid.Map(rapid.SliceOfN(g, 0, 4), func(v []string) string { return "[" + strings.Join(v, ",") + "]" })
+	}
+	all := []*rapid.Generator[string]{in("S", text), in("N", number), in("B", bytes), in("SS", list(text)), in("NS", list(number)), in("BS", list(bytes)),
+		rapid.SampledFrom([]string{`{"BOOL":true}`, `{"BOOL":false}`, `{"NULL":true}`})}
+	if depth > 0 {
+		inner := values(depth - 1)
+		all = append(all, in("L", list(inner)), in("M", rapid.Map(rapid.MapOfN(text, inner, 0, 4), func(m map[string]string) string {
+			var parts []string
+			for k, v := range m {
+				parts = append(parts, k+":"+v)
+			}
+			return "{" + strings.Join(parts, ",") + "}"
+		})))
+	}
+	return rapid.OneOf(all...)
+}
+
+func TestRoundTrip(t *testing.T) {
+	g := values(3)
+	rapid.Check(t, func(r *rapid.T) {
+		text := g.Draw(r, "value")
+		b, err := AppendCBOR(nil, []byte(text))
+		if err != nil {
+			r.Fatal(err)
+		}
+		in := cbor.Over(b)
+		back, err := AppendJSON(nil, &in)
+		if err != nil || in.Close() != nil || !same(t, back, []byte(text)) {
+			r.Fatalf("%s came back as %s, %v", text, back, err)
+		}
+	})
+}
+
+func TestNothingIsAllocated(t *testing.T) {
+	text := []byte(`{"M":{"a":{"S":"text \n"},"b":{"L":[{"N":"1"},{"N":"2.5"},{"B":"AAEC"}]},"c":{"NS":["1","2"]}}}`)
+	b, err := AppendCBOR(nil, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dst := make([]byte, 0, 200)
+	if n := testing.AllocsPerRun(100, func() {
+		r := cbor.Over(b)
+		dst, _ = AppendJSON(dst[:0], &r)
+		dst, _ = AppendCBOR(dst[:0], text)
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func FuzzJSON(f *testing.F) {
+	for _, c := range pairs {
+		f.Add(unhex(f, c.cbor))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r := cbor.Over(b)
+		text, err := AppendJSON(nil, &r)
+		if err != nil {
+			return
+		}
+		if !wire.Valid(text, 2*maxDepth+4) {
+			t.Fatalf("%x is %s", b, text)
+		}
+		// Names may be there twice, and numbers of too many digits: that is DynamoDB's to refuse.
+		if again, err := AppendCBOR(nil, text); err == nil {
+			r := cbor.Over(again)
+			if r.Skip(); r.Close() != nil {
+				t.Fatalf("%s is %x", text, again)
+			}
+		}
+	})
+}

@@ -1,0 +1,237 @@
+package number
+
+import (
+	"bytes"
+	"encoding/hex"
+	"math/big"
+	"os"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
+)
+
+func unhex(t testing.TB, s string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// equal compares two numbers' texts by their values.
+func equal(t testing.TB, a, b string) bool {
+	t.Helper()
+	x, ok := new(big.Rat).SetString(a)
+	y, ok2 := new(big.Rat).SetString(b)
+	if !ok || !ok2 {
+		t.Fatalf("%q or %q is no number", a, b)
+	}
+	return x.Cmp(y) == 0
+}
+
+// TestRecorded has numbers that clients wrote.
+func TestRecorded(t *testing.T) {
+	text, err := os.ReadFile("testdata/ordered.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for line := range strings.Lines(string(text)) {
+		number, want, _ := strings.Cut(strings.TrimSpace(line), " ")
+		n++
+		got, err := AppendOrdered(nil, []byte(number))
+		if err != nil || hex.EncodeToString(got) != want {
+			t.Errorf("%s: got %x, %v, want %s", number, got, err, want)
+		}
+		back, err := AppendOrderedText(nil, unhex(t, want))
+		if err != nil || !equal(t, string(back), number) {
+			t.Errorf("%s: read back as %s, %v", number, back, err)
+		}
+	}
+	if n != 36 {
+		t.Errorf("%d numbers", n)
+	}
+}
+
+func TestAppendText(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"00", "0"},
+		{"182a", "42"},
+		{"26", "-7"},
+		{"1bffffffffffffffff", "18446744073709551615"},
+		{"3bffffffffffffffff", "-18446744073709551616"},
+		{"c249010000000000000000", "18446744073709551616"},
+		{"c349010000000000000000", "-18446744073709551617"},
+		{"c240", "0"},
+		{"c340", "-1"},
+		{"c4822119013a", "3.14"},
+		{"c48221 39 0139", "-3.14"},
+		{"c482200a", "1.0"},
+		{"c4820301", "1000"},
+		{"c4822600", "0"},
+		{"c4822605", "0.0000005"},
+		{"c482387f01", "0." + strings.Repeat("0", 127) + "1"},
+		{"c482388a01", "1E-139"},
+		{"c482187d01", "1" + strings.Repeat("0", 125)},
+		{"c48219014001", "1E320"},
+		{"c48220c24a01000000000000000000", "472236648286964521369.6"},
+		{"fb3fb999999999999a", "0.1"},
+		{"fbc004000000000000", "-2.5"},
+		{"fb8000000000000000", "0"},
+		{"fb4415af1d78b58c40", "1e+20"},
+
+		{"", "error: the end where a number is expected"},
+		{"60", "error: a text where a number is expected"},
+		{"c48101", "error: a decimal of 1 parts"},
+		{"c4821b7fffffffffffffff01", "error: a number is out of range"},
+		{"fb7ff8000000000000", "error: a number is out of range"},
+		{"fbfff0000000000000", "error: a number is out of range"},
+		{"c25885" + strings.Repeat("ff", 133), "error: a number has too many digits"},
+	} {
+		r := cbor.Over(unhex(t, c.in))
+		got, err := AppendText(nil, &r)
+		if err != nil {
+			got = []byte("error: " + err.Error())
+		}
+		if string(got) != c.want {
+			t.Errorf("%s: got %s, want %s", c.in, got, c.want)
+		}
+	}
+}
+
+func TestAppendCBOR(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"0", "00"}, {"-0", "00"}, {"0.00", "00"}, {"5", "05"}, {"+7", "07"}, {"007", "07"}, {"-7", "26"},
+		{"18446744073709551615", "1bffffffffffffffff"},
+		{"-18446744073709551616", "3bffffffffffffffff"},
+		{"18446744073709551616", "c249010000000000000000"},
+		{"-18446744073709551617", "c349010000000000000000"},
+		{"3.14", "c4822119013a"}, {"1.50", "c482200f"}, {"1.0", "01"}, {"1e3", "1903e8"}, {"1E-7", "c4822601"}, {".5", "c4822005"}, {"5.", "05"},
+		{"", ""}, {"-", ""}, {".", ""}, {"1e", ""}, {"1e+", ""}, {"1x", ""}, {"1e1x", ""}, {"1.1.1", ""}, {"1e99999999999", ""}, {strings.Repeat("1", maxDigits+1), ""},
+	} {
+		got, err := AppendCBOR(nil, []byte(c.in))
+		if (err != nil) != (c.want == "") || err == nil && hex.EncodeToString(got) != c.want {
+			t.Errorf("%s: got %x, %v, want %s", c.in, got, err, c.want)
+		}
+	}
+}
+
+func TestOrderedRefuses(t *testing.T) {
+	for _, in := range []string{
+		"", "00", "ff", "8000", "c1", "c11c", "c11c00ff", "c11c000000", "c1000000", "fe80", "fe8000000", "fe800000011c0000", "817fffffff1c0000",
+		"c10c0000", // 000 as the first digits
+		"c11c4000", // the terminator takes digits away that are none
+	} {
+		if len(in)%2 == 1 {
+			in += "0"
+		}
+		if got, err := AppendOrderedText(nil, unhex(t, in)); err == nil {
+			t.Errorf("%s is %s", in, got)
+		}
+	}
+}
+
+// numbers draws texts that DynamoDB takes.
+var numbers = rapid.StringMatching(`-?[0-9]{1,20}(\.[0-9]{1,18})?([eE][+-]?[0-9]{1,2})?`)
+
+func TestRoundTrips(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := numbers.Draw(t, "number")
+		b, err := AppendCBOR(nil, []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := cbor.Over(b)
+		back, err := AppendText(nil, &r)
+		if x, _ := new(big.Rat).SetString(text); err != nil || r.Close() != nil {
+			t.Fatalf("%x: %v", b, err)
+		} else if y, ok := new(big.Rat).SetString(string(back)); !ok || x.Cmp(y) != 0 {
+			t.Fatalf("%s came back as %s", text, back)
+		}
+	})
+}
+
+// TestOrder compares bytes with numbers.
+func TestOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := numbers.Draw(t, "a"), numbers.Draw(t, "b")
+		x, _ := new(big.Rat).SetString(a)
+		y, _ := new(big.Rat).SetString(b)
+		p, err := AppendOrdered(nil, []byte(a))
+		q, err2 := AppendOrdered(nil, []byte(b))
+		if err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+		if c := x.Cmp(y); c != 0 && c != bytes.Compare(p, q) {
+			t.Fatalf("%s is %x and %s is %x", a, p, b, q)
+		}
+		back, err := AppendOrderedText(nil, p)
+		if z, ok := new(big.Rat).SetString(string(back)); err != nil || !ok || z.Cmp(x) != 0 {
+			t.Fatalf("%s came back as %s, %v", a, back, err)
+		}
+	})
+}
+
+func TestNothingIsAllocated(t *testing.T) {
+	var dst []byte
+	for _, text := range []string{"42", "-3.14", "123456789012345678", "0.30000000000000004"} {
+		b, _ := AppendCBOR(nil, []byte(text))
+		in := []byte(text)
+		dst = make([]byte, 0, 100)
+		if n := testing.AllocsPerRun(100, func() {
+			r := cbor.Over(b)
+			dst, _ = AppendText(dst[:0], &r)
+			dst, _ = AppendCBOR(dst[:0], in)
+			dst, _ = AppendOrdered(dst[:0], in)
+		}); n != 0 {
+			t.Errorf("%s: %v allocations", text, n)
+		}
+	}
+}
+
+func FuzzOrdered(f *testing.F) {
+	for _, s := range []string{"80", "c11c0000", "3ed77fe0", "fe800000651c0000", "817fffff80fa8010"} {
+		f.Add(unhex(f, s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		text, err := AppendOrderedText(nil, b)
+		if err != nil || bytes.ContainsAny(text, "E") {
+			return // some are too large to be compared
+		}
+		again, err := AppendOrdered(nil, text)
+		if err != nil {
+			t.Fatalf("%x is %s, which is %v", b, text, err)
+		}
+		if back, err := AppendOrderedText(nil, again); err != nil || !equal(t, string(back), string(text)) {
+			t.Fatalf("%x is %s, then %x is %s", b, text, again, back)
+		}
+	})
+}
+
+func FuzzNumber(f *testing.F) {
+	for _, s := range []string{"00", "3bffffffffffffffff", "c4822119013a", "c249010000000000000000", "fb3fb999999999999a"} {
+		f.Add(unhex(f, s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r := cbor.Over(b)
+		text, err := AppendText(nil, &r)
+		if err != nil {
+			return
+		}
+		again, err := AppendCBOR(nil, text)
+		if err != nil {
+			return // more digits or a larger exponent than can be written
+		}
+		r = cbor.Over(again)
+		if len(text) > 200 || bytes.ContainsAny(text, "eE") {
+			return
+		}
+		if back, err := AppendText(nil, &r); err != nil || !equal(t, string(back), string(text)) {
+			t.Fatalf("%x is %s, then %x is %s", b, text, again, back)
+		}
+	})
+}

@@ -1,0 +1,188 @@
+package number
+
+import "encoding/binary"
+
+// An ordered decimal is a header, which has the sign and how large the number is, and
+// groups of ten bits, each for three digits, with a last one that tells how many zeros
+// were added to fill the group before it. Everything of a negative number is turned
+// over. So bytes order as numbers do.
+const (
+	orderedZero     = 0x80
+	firstPositive   = 0xc0 // plus the magnitude, if that is small
+	firstNegative   = 0x3f // minus it
+	minShort        = -62
+	maxShort        = 61
+	longPositive    = 0xfe // with the magnitude in four bytes behind it
+	longSmall       = 0x81
+	longNegative    = 0x01
+	longNegSmall    = 0x7e
+	groupBits       = 10
+	groupMax        = 1<<groupBits - 1
+	groupOffset     = 12 // of three digits; below it are the terminators
+	digitsInGroup   = 3
+	wordPositive    = 0x80000000
+	wordNegative    = 0x7fffffff
+	maxOrderedBytes = 5 + (maxDigits/digitsInGroup+2)*groupBits/8 + 1
+)
+
+// AppendOrdered appends the ordered decimal that text is. Zeros at its end are kept,
+// as clients do: bytes of one number may differ.
+func AppendOrdered(dst, text []byte) ([]byte, error) {
+	var buf room
+	d, err := parse(&buf, text)
+	if err != nil {
+		return dst, err
+	}
+	if len(d.digits) == 0 {
+		return append(dst, orderedZero), nil
+	}
+	dst = d.appendMagnitude(dst)
+	w := groups{dst: dst, neg: d.neg}
+	for i := 0; i < len(d.digits); i += digitsInGroup {
+		var g uint32
+		for k := range digitsInGroup {
+			g *= 10
+			if i+k < len(d.digits) {
+				g += uint32(d.digits[i+k] - '0')
+			}
+		}
+		w.put(g + groupOffset)
+	}
+	w.put(uint32(len(d.digits)-1) % digitsInGroup)
+	return w.flush(), nil
+}
+
+// appendMagnitude appends the header: how many digits stand before the point.
+func (d *decimal) appendMagnitude(dst []byte) []byte {
+	e := len(d.digits) + d.exp
+	switch {
+	case e >= minShort && e <= maxShort && d.neg:
+		return append(dst, byte(firstNegative-e))
+	case e >= minShort && e <= maxShort:
+		return append(dst, byte(firstPositive+e))
+	}
+	first, word := byte(longPositive), uint32(wordPositive)
+	switch {
+	case d.neg && e < 0:
+		first, word = longNegSmall, wordNegative
+	case d.neg:
+		first, word = longNegative, wordNegative
+	case e < 0:
+		first = longSmall
+	}
+	return binary.BigEndian.AppendUint32(append(dst, first), uint32(int32(e))^word)
+}
+
+// groups writes groups of bits.
+type groups struct {
+	dst  []byte
+	neg  bool
+	bits uint32
+	n    uint // how many of bits are not written
+}
+
+func (w *groups) put(g uint32) {
+	if w.neg {
+		g = groupMax - g
+	}
+	w.bits, w.n = w.bits<<groupBits|g, w.n+groupBits
+	for w.n >= 8 {
+		w.n -= 8
+		w.dst = append(w.dst, byte(w.bits>>w.n))
+	}
+}
+
+func (w *groups) flush() []byte {
+	if w.n > 0 {
+		w.dst = append(w.dst, byte(w.bits<<(8-w.n)))
+	}
+	return w.dst
+}
+
+// AppendOrderedText appends the text of an ordered decimal, which all of b is.
+func AppendOrderedText(dst, b []byte) ([]byte, error) {
+	if len(b) == 1 && b[0] == orderedZero {
+		return append(dst, '0'), nil
+	}
+	if len(b) > maxOrderedBytes {
+		return dst, errLong
+	}
+	var buf room
+	d := decimal{digits: buf[:0]}
+	e, rest, ok := d.readMagnitude(b)
+	if !ok || !d.readGroups(rest) {
+		return dst, errSyntax
+	}
+	d.exp = e - len(d.digits)
+	return d.appendText(dst), nil
+}
+
+// readMagnitude reads the header.
+func (d *decimal) readMagnitude(b []byte) (e int, rest []byte, ok bool) {
+	if len(b) == 0 {
+		return 0, nil, false
+	}
+	switch first := b[0]; {
+	case first >= firstPositive+minShort && first <= firstPositive+maxShort:
+		return int(first) - firstPositive, b[1:], true
+	case first >= firstNegative-maxShort && first <= firstNegative-minShort:
+		d.neg = true
+		return firstNegative - int(first), b[1:], true
+	case len(b) < 5:
+		return 0, nil, false
+	}
+	word := binary.BigEndian.Uint32(b[1:])
+	switch b[0] {
+	case longPositive, longSmall:
+		e = int(int32(word ^ wordPositive))
+	case longNegative, longNegSmall:
+		d.neg = true
+		e = int(int32(word ^ wordNegative))
+	default:
+		return 0, nil, false
+	}
+	small := b[0] == longSmall || b[0] == longNegSmall
+	return e, b[5:], small == (e < 0) && (e < minShort || e > maxShort)
+}
+
+// readGroups reads the digits and the terminator, behind which only bits that fill a
+// byte may stand.
+func (d *decimal) readGroups(b []byte) bool {
+	var bits uint32
+	var n uint
+	for i, c := range b {
+		bits, n = bits<<8|uint32(c), n+8
+		if n < groupBits {
+			continue
+		}
+		n -= groupBits
+		g := bits >> n & groupMax
+		if d.neg {
+			g = groupMax - g
+		}
+		if g < groupOffset {
+			return d.end(g) && i == len(b)-1 && bits&(1<<n-1) == 0
+		}
+		if g -= groupOffset; g > 999 || len(d.digits)+digitsInGroup > maxDigits {
+			return false
+		}
+		d.digits = append(d.digits, byte('0'+g/100), byte('0'+g/10%10), byte('0'+g%10))
+	}
+	return false
+}
+
+// end takes the zeros away that filled the last group; false if there is no such group
+// or what would be taken away is none.
+func (d *decimal) end(terminator uint32) bool {
+	if terminator > 2 || len(d.digits) == 0 || d.digits[0] == '0' {
+		return false
+	}
+	for range digitsInGroup - 1 - int(terminator) {
+		last := len(d.digits) - 1
+		if d.digits[last] != '0' {
+			return false
+		}
+		d.digits = d.digits[:last]
+	}
+	return true
+}
