@@ -6,11 +6,11 @@ import (
 )
 
 func TestAttend(t *testing.T) {
-	s := &Server{}
+	a := &Attention{}
 	f := func(now time.Duration, attended bool) {
 		t.Helper()
-		s.attend(now)
-		if got := s.attended.Load() == int64(now); got != attended {
+		a.Pay(now)
+		if got := a.paid.Load() == int64(now); got != attended {
 			t.Errorf("at %v: %v", now, got)
 		}
 	}

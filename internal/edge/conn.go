@@ -266,7 +266,7 @@ func (c *conn) start(x *Exchange) {
 	c.state.CompareAndSwap(isIdle, isActive)
 	x.start = time.Now()
 	c.now = x.start.Sub(c.srv.epoch)
-	c.srv.attend(c.now)
+	c.srv.attention.Pay(c.now)
 	x.set = c.srv.set.Load()
 	x.begin(c.client, c.secure)
 }

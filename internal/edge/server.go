@@ -77,8 +77,7 @@ type Server struct {
 	stats *stats
 	epoch time.Time // deadlines of connections are counted from here
 
-	// attended is when attend last did something, counted from epoch.
-	attended atomic.Int64
+	attention Attention // paid on the clock of epoch
 
 	// set is replaced as a whole, never changed; setMu serialises those who
 	// replace it and is not taken on the path of a request.
