@@ -1,0 +1,54 @@
+package dax
+
+import (
+	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
+	"github.com/kasoku/kasoku/internal/dynamo/dax/fault"
+)
+
+// defineAttributeListID gives a list of attributes its number. Clients ask before they
+// send the first item that has these attributes, and keep the number for good.
+func (k *call) defineAttributeListID() {
+	n := k.args.Array()
+	names := k.names[:0]
+	for k.args.More(&n) {
+		names = append(names, k.args.String())
+	}
+	k.names = names
+	if err := k.args.Close(); err != nil {
+		k.fail(fault.Invalid("The list of attributes could not be read: %v", err))
+		return
+	}
+	id, err := k.set.Lists.ID(names)
+	clear(names)
+	if cap(names) > keepNames {
+		k.names = nil
+	}
+	if err != nil {
+		k.fail(fault.New("InternalServerError", "The list of attributes could not be numbered: %v", err))
+		return
+	}
+	k.out = cbor.AppendUint(append(k.out, success), id)
+	k.local()
+}
+
+// keepNames is how many names a list may have had for its memory to be used again.
+const keepNames = 1 << 10
+
+// defineAttributeList answers with the names that a number stands for.
+func (k *call) defineAttributeList() {
+	id, negative := k.args.Uint()
+	if err := k.args.Close(); err != nil {
+		k.fail(fault.Invalid("The number of the attribute list could not be read: %v", err))
+		return
+	}
+	names, ok := k.set.Lists.Names(id)
+	if !ok || negative {
+		k.fail(fault.Invalid("There is no attribute list with the number that the client asks for. Restart the client: it keeps such numbers for as long as it runs"))
+		return
+	}
+	k.out = cbor.AppendArray(append(k.out, success), len(names))
+	for _, name := range names {
+		k.out = cbor.AppendText(k.out, name)
+	}
+	k.local()
+}

@@ -1,0 +1,39 @@
+package dax
+
+import (
+	"encoding/hex"
+	"testing"
+
+	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
+)
+
+func TestAttributeLists(t *testing.T) {
+	const id, names = "013a495927bb", "011a27f9bd71"
+	loopback(t, nil, func(t *testing.T, r *rig) {
+		c := r.hello("Python")
+		c.gets(id+"80", "80 01")
+		c.gets(id+"8263616765646e616d65", "80 02")
+		c.gets(id+"82646e616d6563616765", "80 03") // the order counts
+		c.gets(id+"9f63616765646e616d65ff", "80 02")
+		c.gets(names+"01", "80 80")
+		c.gets(names+"02", "80 82 63616765 646e616d65")
+		c.gets(names+"03", "80 82 646e616d65 63616765")
+		c.fails(names+"04", "no attribute list", 4, 37, 38, 39, 46)
+		c.fails(names+"20", "no attribute list", 4, 37, 38, 39, 46)
+		c.fails(names+"6161", "could not be read", 4, 37, 38, 39, 46)
+		c.fails(id+"01", "could not be read", 4, 37, 38, 39, 46)
+		c.fails(id+"8101", "could not be read", 4, 37, 38, 39, 46)
+		c.fails(id+"8161ff", "could not be read", 4, 37, 38, 39, 46)
+		for _, n := range []int{1100, 1101} {
+			list := cbor.AppendArray(unhex(t, id), n)
+			for range n {
+				list = cbor.AppendText(list, "a")
+			}
+			if n == 1100 {
+				c.gets(hex.EncodeToString(list), "80 04")
+			} else {
+				c.fails(hex.EncodeToString(list), "so many names", 1, 37, 38, 39, 47)
+			}
+		}
+	})
+}

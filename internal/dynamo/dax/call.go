@@ -1,0 +1,173 @@
+package dax
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
+	"github.com/kasoku/kasoku/internal/dynamo/dax/fault"
+	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// call is one request and its reply. It belongs to the connection that reads it, is taken
+// from a pool when bytes come and goes back when none are left: nothing of it may be kept
+// after its method's serve has returned, but for what the reply has copied.
+type call struct {
+	srv    *Server
+	set    *settings   // in force for this request
+	agent  []byte      // the client's software, as it told it
+	args   cbor.Reader // over exactly the arguments, which are whole
+	out    []byte      // the reply; empty when serve begins
+	record *telemetry.Record
+	now    time.Time // when the request's first byte was read
+
+	// hits and misses are the items that came from the cache and that did not, where one
+	// request asks for several.
+	hits, misses int
+
+	work work // what the operations need from one request to the next
+
+	conn   *conn
+	in     input
+	scan   cbor.Scanner
+	phase  uint8
+	head   int // how many bytes of the message stand before the arguments
+	method *method
+	until  *awaited // made by ctx
+	names  [][]byte // of a list of attributes
+	failed *fault.Error
+	line   telemetry.Record
+	id     [edge.RequestIDSize]byte
+}
+
+// keepReply is how large a reply's buffer may be that is kept for other requests.
+const keepReply = 64 << 10
+
+func newCall() any {
+	k := &call{out: make([]byte, 0, 4<<10)}
+	k.in.small = make([]byte, smallBuffer)
+	k.in.buf = k.in.small
+	k.record = &k.line
+	return k
+}
+
+// obtain takes a call from the pool for a connection.
+func (s *Server) obtain(c *conn) *call {
+	k := s.calls.Get().(*call)
+	k.srv, k.conn = s, c
+	return k
+}
+
+// release gives a call back to the pool.
+func (s *Server) release(k *call) {
+	k.in.release(&s.room)
+	k.forget()
+	k.srv, k.conn, k.set = nil, nil, nil
+	s.calls.Put(k)
+}
+
+// start sets up for the answer, whose arguments are args.
+func (k *call) start(args []byte) {
+	c := k.conn
+	k.agent = c.agent
+	k.args = cbor.Over(args)
+	k.out = k.out[:0]
+	k.hits, k.misses = 0, 0
+	k.failed = nil
+	k.line = telemetry.Record{Time: k.now, Service: k.srv.cfg.Name, Status: http.StatusOK, Client: c.client,
+		UserAgent: c.agent, TLS: c.secure, RequestID: c.ids.Append(k.id[:0])}
+	if k.method != nil {
+		k.line.Operation = k.method.name
+	}
+}
+
+// forget lets go of what belonged to one request.
+func (k *call) forget() {
+	k.agent, k.args, k.failed = nil, cbor.Reader{}, nil
+	k.line = telemetry.Record{}
+	if cap(k.out) > keepReply {
+		k.out = make([]byte, 0, 4<<10)
+	}
+}
+
+// fail answers with an error instead of whatever the reply has so far.
+func (k *call) fail(e *fault.Error) {
+	k.failed = e
+	k.out = e.Append(k.out[:0])
+	k.line.Status = e.Status
+	if e.Status == 0 {
+		k.line.Status = http.StatusForbidden // one of DAX's own, which have none
+	}
+	if k.line.Decision == telemetry.None {
+		k.line.Decision = telemetry.Local
+	}
+}
+
+// local notes that the server knew the answer by itself.
+func (k *call) local() { k.line.Decision = telemetry.Local }
+
+// ctx ends when the client goes away, the time for the answer is over, or the server no
+// longer waits. It costs nothing but a small allocation before somebody waits for its end.
+func (k *call) ctx() context.Context {
+	if k.until == nil {
+		k.until = &awaited{conn: k.conn, deadline: k.now.Add(k.set.limits.AnswerTimeout)}
+	}
+	return k.until
+}
+
+// answer has a whole request served, and writes the reply. False means that the connection
+// is to be closed.
+func (c *conn) answer(args []byte, size int) bool {
+	k := c.k
+	c.served = true
+	k.start(args)
+	if e := c.admit(k.method); e != nil {
+		k.fail(e)
+	} else {
+		k.serve()
+	}
+	if k.until != nil {
+		k.until.stop()
+		k.until = nil
+	}
+	return c.finish(size)
+}
+
+// serve lets the method answer. A panic in it becomes an error: what a write did before it
+// is not known then, as after any error of this kind.
+func (k *call) serve() {
+	defer func() {
+		if p := recover(); p != nil {
+			k.srv.metrics.panics.Inc()
+			k.srv.log().Error("a fault inside the DAX front", slog.String("operation", k.method.name),
+				slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+			k.fail(fault.New("InternalServerError", "Internal server error"))
+			k.work = work{} // in which state it is nobody knows
+		}
+	}()
+	k.method.serve(k)
+	if len(k.out) == 0 {
+		k.fail(fault.New("InternalServerError", "Internal server error"))
+	}
+}
+
+// finish writes the reply and accounts for the request, of which size bytes have come.
+func (c *conn) finish(size int) bool {
+	k := c.k
+	err := c.write(k.out)
+	r := &k.line
+	r.BytesIn, r.BytesOut = size, len(k.out)
+	if err != nil {
+		r.BytesOut = 0
+		c.srv.metrics.unsent.Inc()
+	}
+	r.Duration = time.Since(k.now)
+	c.srv.metrics.request(k)
+	k.set.log.Log(r)
+	k.forget()
+	return err == nil
+}

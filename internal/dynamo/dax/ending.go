@@ -1,0 +1,87 @@
+package dax
+
+import (
+	"bytes"
+	"crypto/tls"
+	"io"
+	"net"
+	"time"
+)
+
+// close ends the connection. Closing a socket with unread bytes in it resets the
+// connection and may take an answer away from the client, so that what a refused client is
+// still sending is read for a while.
+func (c *conn) close() {
+	if c.linger && !c.srv.stopping.Load() {
+		c.state.CompareAndSwap(isActive, isIdle)
+		c.lingerOn()
+	}
+	if c.srv.stopping.Load() && c.resets() {
+		c.settle()
+		c.abort()
+	}
+	_ = c.nc.Close()
+	if c.k != nil {
+		c.srv.release(c.k)
+		c.k = nil
+	}
+	c.srv.forget(c)
+}
+
+// How much a refused client may still send, and for how long.
+const (
+	lingerBytes = 32 << 20
+	lingerTime  = 2 * time.Second
+)
+
+// lingerOn ends our side and reads until the client ends its own.
+func (c *conn) lingerOn() {
+	_ = c.sock.SetReadDeadline(time.Now().Add(lingerTime))
+	half, ok := c.nc.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil {
+		return
+	}
+	_, _ = io.CopyBuffer(io.Discard, io.LimitReader(onlyReader{c.nc}, lingerBytes), c.take().in.small)
+}
+
+// onlyReader hides WriteTo, which would not use the buffer.
+type onlyReader struct{ io.Reader }
+
+// resets tells whether the client takes the end of a connection that it keeps for its next
+// request as a failure of that request, but tries again after a reset. With the other
+// clients it is the other way round.
+func (c *conn) resets() bool { return bytes.HasPrefix(c.agent, []byte("DaxGoV2Client")) }
+
+// settle gives a client whose connection is going to be reset the time to take the reply
+// that was written just before.
+func (c *conn) settle() {
+	if c.served && c.state.Load() != isKicked {
+		_ = c.sock.SetReadDeadline(time.Now().Add(settleTime))
+		_, _ = c.sock.Read(c.first[:])
+	}
+}
+
+const settleTime = 50 * time.Millisecond
+
+// abort lets the close that follows be a reset, without TLS's farewell.
+func (c *conn) abort() {
+	if tcp, ok := c.sock.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	if secure, ok := c.nc.(*tls.Conn); ok {
+		_ = secure.NetConn().Close()
+	}
+}
+
+// kick makes the connection go if it is idle.
+func (c *conn) kick() {
+	if c.state.CompareAndSwap(isIdle, isKicked) {
+		_ = c.sock.SetReadDeadline(longAgo)
+	}
+}
+
+// cut wakes the goroutine from whatever the socket makes it wait for; the server's hard
+// context, cancelled before, tells it to leave.
+func (c *conn) cut() { _ = c.sock.SetDeadline(longAgo) }
+
+var longAgo = time.Unix(1, 0)

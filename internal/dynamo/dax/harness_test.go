@@ -1,0 +1,358 @@
+package dax
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// preambles are those of five clients, as they were recorded.
+var preambles = map[string]string{
+	"Python":        "674a37796e6535470050d1c9b19c1ebaf221b1bd912ba43bf110a169557365724167656e7475446178507974686f6e436c69656e742d322e312e3000",
+	"JavaScript v3": "674a37796e65354700503b2362e0ad66729d95fee90e14de7205a169557365724167656e74734461784a535633436c69656e742d332e312e3000",
+	"JavaScript v2": "674a37796e65354700503a1f1f8249d6558f5b9f996d6829ffeca169557365724167656e74724461784a53436c69656e742d312e322e313000",
+	"Go v1":         "674a37796e653547006130a169557365724167656e7472446178476f436c69656e742d312e322e313400",
+	"Go v2":         "674a37796e653547006130a169557365724167656e7473446178476f5632436c69656e742d312e302e3300",
+}
+
+// The requests that the tests make of the methods in operations for tests.
+const (
+	askEndpoints = "011a1b2bcf02"
+	askEcho      = "011903e9" // and a byte string
+	askWait      = "011903ea"
+	askPanic     = "011903eb"
+	askNothing   = "011903ec"
+	askFail      = "011903ed"
+	askRelease   = "011903ee" // waits until the test lets it go on
+)
+
+// slow is what the waiting methods tell the tests.
+type slow struct {
+	begun   chan struct{}
+	release chan struct{}
+	ended   chan error
+}
+
+func newSlow() *slow {
+	return &slow{begun: make(chan struct{}, 16), release: make(chan struct{}), ended: make(chan error, 16)}
+}
+
+// testMethods stand for the operations.
+func testMethods(s *slow) []method {
+	return []method{
+		{id: 1001, name: "Echo", args: 1, serve: func(k *call) { k.out = cbor.AppendBytes(append(k.out, success), k.args.Bytes()) }},
+		{id: 1002, name: "Wait", serve: func(k *call) {
+			ctx := k.ctx()
+			s.begun <- struct{}{}
+			<-ctx.Done()
+			s.ended <- context.Cause(ctx.(*awaited).inner)
+			k.out = append(k.out, success, 0xf6)
+		}},
+		{id: 1003, name: "Panic", serve: func(k *call) { k.out = append(k.out, success); panic("as asked") }},
+		{id: 1004, name: "Nothing", serve: func(*call) {}},
+		{id: 1005, name: "GetItem", args: 1, serve: func(k *call) {
+			k.record.Decision, k.record.Table = telemetry.Hit, k.args.Bytes()
+			k.out = append(k.out, success, 0xf6)
+		}},
+		{id: 1006, name: "Release", serve: func(k *call) {
+			s.begun <- struct{}{}
+			<-s.release
+			k.out = append(k.out, success, 0xf5)
+		}},
+	}
+}
+
+// pipes is a listener in memory.
+type pipes struct {
+	in   chan net.Conn
+	done chan struct{}
+	once sync.Once
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case nc := <-p.in:
+		return nc, nil
+	case <-p.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error   { p.once.Do(func() { close(p.done) }); return nil }
+func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8111} }
+
+// rig is a server under test.
+type rig struct {
+	t    testing.TB
+	srv  *Server
+	slow *slow
+	cfg  Config
+	log  *records
+	reg  *telemetry.Registry
+}
+
+// records keeps what goes to the access log.
+type records struct {
+	mu  sync.Mutex
+	all []telemetry.Record
+}
+
+func (r *records) Log(rec *telemetry.Record) {
+	kept := *rec
+	kept.Table, kept.RequestID = bytes.Clone(rec.Table), bytes.Clone(rec.RequestID)
+	r.mu.Lock()
+	r.all = append(r.all, kept)
+	r.mu.Unlock()
+}
+
+func (r *records) Close(context.Context) error { return nil }
+
+// wait returns the records once there are n, and nothing else may come.
+func (r *records) wait(n int) (all []telemetry.Record) {
+	for len(all) < n {
+		all = append(all, r.take()...)
+		<-time.After(time.Millisecond)
+	}
+	if all = append(all, r.take()...); len(all) != n {
+		panic("more records than requests")
+	}
+	return all
+}
+
+func (r *records) take() []telemetry.Record {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := r.all
+	r.all = nil
+	return all
+}
+
+// newRig starts a server on a listener: in memory, unless cfg.Listen is set.
+func newRig(t testing.TB, change ...func(*Config)) *rig {
+	t.Helper()
+	r := &rig{t: t, slow: newSlow(), log: &records{}, reg: telemetry.NewRegistry()}
+	r.cfg = Config{Name: "orders", Lists: &testLists{}, Log: r.log, Metrics: r.reg, Logger: slog.New(slog.DiscardHandler)}
+	for _, f := range change {
+		f(&r.cfg)
+	}
+	var ln net.Listener = &pipes{in: make(chan net.Conn), done: make(chan struct{})}
+	if r.cfg.Listen != "" {
+		var err error
+		if ln, err = net.Listen("tcp", r.cfg.Listen); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.srv = newServer(r.cfg, ln, testMethods(r.slow))
+	served := make(chan error, 1)
+	go func() { served <- r.srv.Serve() }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = r.srv.Shutdown(ctx)
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// testLists numbers the lists it sees from 2 on, and takes none of more than 1100 names.
+type testLists struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (l *testLists) ID(names [][]byte) (uint64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text := string(bytes.Join(names, []byte{0}))
+	i := slices.Index(l.all, text)
+	switch {
+	case len(names) == 0:
+		return 1, nil
+	case len(names) > 1100:
+		return 0, errors.New("so many names")
+	case i < 0:
+		i = len(l.all)
+		l.all = append(l.all, text)
+	}
+	return uint64(i) + 2, nil
+}
+
+func (l *testLists) Names(id uint64) ([]string, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if id == 1 {
+		return nil, true
+	}
+	if id < 2 || id-2 >= uint64(len(l.all)) {
+		return nil, false
+	}
+	return strings.Split(l.all[id-2], "\x00"), true
+}
+
+// client is the other end of a connection.
+type client struct {
+	t  testing.TB
+	nc net.Conn
+}
+
+// dial connects, and says nothing yet.
+func (r *rig) dial() *client {
+	r.t.Helper()
+	if p, ok := r.srv.ln.(*pipes); ok {
+		theirs, ours := net.Pipe()
+		p.in <- ours
+		r.t.Cleanup(func() { _ = theirs.Close() })
+		return &client{r.t, theirs}
+	}
+	nc, err := net.Dial("tcp", r.srv.Addr().String())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { _ = nc.Close() })
+	return &client{r.t, nc}
+}
+
+// hello connects and sends a preamble.
+func (r *rig) hello(preamble string) *client {
+	r.t.Helper()
+	c := r.dial()
+	c.send(preambles[preamble])
+	return c
+}
+
+// send sends hexadecimal text; blanks are for reading.
+func (c *client) send(text string) {
+	c.t.Helper()
+	if _, err := c.nc.Write(unhex(c.t, text)); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// reply reads n items and returns them as hexadecimal text.
+func (c *client) reply(n int) string {
+	c.t.Helper()
+	var scan cbor.Scanner
+	scan.Begin(n)
+	var b []byte
+	for {
+		_, whole, err := scan.Scan(b)
+		if err != nil {
+			c.t.Fatalf("%v in the reply %x", err, b)
+		}
+		if whole {
+			return hex.EncodeToString(b)
+		}
+		var one [1]byte
+		if _, err := io.ReadFull(c.nc, one[:]); err != nil {
+			c.t.Fatalf("%v after %x", err, b)
+		}
+		b = append(b, one[0])
+	}
+}
+
+// gets sends a request and wants a reply.
+func (c *client) gets(request, want string) {
+	c.t.Helper()
+	c.send(request)
+	want = strings.ReplaceAll(want, " ", "")
+	n, r := 0, cbor.Over(unhex(c.t, want))
+	for ; !r.Done(); n++ {
+		r.Skip()
+	}
+	if got := c.reply(n); got != want {
+		c.t.Errorf("to %s:\ngot  %s\nwant %s", request, got, want)
+	}
+}
+
+// failure reads an error: its codes and its message.
+func (c *client) failure() (codes []int64, message string) {
+	c.t.Helper()
+	r := cbor.Over(unhex(c.t, c.reply(3)))
+	n := r.Array()
+	for r.More(&n) {
+		codes = append(codes, r.Int())
+	}
+	message = string(r.Text())
+	r.Skip()
+	if err := r.Close(); err != nil {
+		c.t.Fatal(err)
+	}
+	return codes, message
+}
+
+// fails wants an error as reply to a request.
+func (c *client) fails(request, message string, codes ...int64) {
+	c.t.Helper()
+	c.send(request)
+	got, text := c.failure()
+	if !equal(got, codes) || !strings.Contains(text, message) {
+		c.t.Errorf("to %s: %v %q, want %v %q", request, got, text, codes, message)
+	}
+}
+
+// over wants the connection to end without another byte.
+func (c *client) over() {
+	c.t.Helper()
+	b, err := io.ReadAll(c.nc)
+	if len(b) > 0 || err != nil && !errors.Is(err, io.ErrClosedPipe) {
+		c.t.Errorf("%x and %v, want the end", b, err)
+	}
+}
+
+// quiet wants the connection to stay as it is.
+func (c *client) quiet() {
+	c.t.Helper()
+	_ = c.nc.SetReadDeadline(time.Now().Add(time.Millisecond))
+	var one [1]byte
+	if n, err := c.nc.Read(one[:]); n > 0 || !isTimeout(err) {
+		c.t.Errorf("%x and %v, want nothing", one[:n], err)
+	}
+	_ = c.nc.SetReadDeadline(time.Time{})
+}
+
+func isTimeout(err error) bool {
+	var ne net.Error
+	return errors.As(err, &ne) && ne.Timeout()
+}
+
+func equal(a, b []int64) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func unhex(t testing.TB, s string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// until waits, in a bubble of time as well as outside.
+func until(reached func() bool) {
+	for !reached() {
+		<-time.After(time.Millisecond)
+	}
+}

@@ -1,0 +1,54 @@
+package dax
+
+// A request names its method by a number of 32 bits, and has as many arguments as that
+// method takes: without knowing the method one can't even find the request's end.
+const (
+	serviceID = 1
+	headItems = 2
+
+	idAuthorizeConnection   = 1489122155
+	idEndpoints             = 455855874
+	idDefineAttributeListID = -1230579644
+	idDefineAttributeList   = 670678385
+)
+
+// method is something that clients may ask for.
+type method struct {
+	id    int32
+	name  string // in the access log and in metrics: DynamoDB's, where it has one
+	args  int
+	serve func(*call) // leaves the whole reply in the call's out
+	free  bool        // no bound on the rate: clients look after the server with it
+}
+
+// authorizeConnection is the one method that nobody answers: the connection takes it.
+var authorizeConnection = method{id: idAuthorizeConnection, name: "authorizeConnection", args: 5}
+
+// metadata are the methods that are about the server and what a client has to know of
+// it; operations are those that are about data.
+var metadata = []method{
+	{id: idEndpoints, name: "endpoints", args: 0, serve: (*call).endpoints, free: true},
+	{id: idDefineAttributeListID, name: "defineAttributeListId", args: 1, serve: (*call).defineAttributeListID},
+	{id: idDefineAttributeList, name: "defineAttributeList", args: 1, serve: (*call).defineAttributeList},
+}
+
+// methodTable is all methods by id.
+type methodTable map[int32]*method
+
+func newMethodTable(sets ...[]method) methodTable {
+	t := methodTable{authorizeConnection.id: &authorizeConnection}
+	for _, set := range sets {
+		for i := range set {
+			t[set[i].id] = &set[i]
+		}
+	}
+	return t
+}
+
+// find returns the method with that id, or nil.
+func (t methodTable) find(id int64) *method {
+	if id != int64(int32(id)) {
+		return nil
+	}
+	return t[int32(id)]
+}

@@ -1,0 +1,116 @@
+package dax
+
+import (
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// metrics are the series of one server.
+type metrics struct {
+	methods map[*method]*methodMetrics // nil for who named none that there is
+
+	accepted, refused, handshakes, strangers *telemetry.Counter
+	malformed, oversized, slow, crowded      *telemetry.Counter
+	unsent, limited, panics, in, out         *telemetry.Counter
+	duration                                 *telemetry.Histogram
+	items, queries, scans                    hitsAndMisses
+}
+
+// methodMetrics count the requests of a method: all of them, and those that failed by who
+// is to blame.
+type methodMetrics struct{ all, client, server, throttled *telemetry.Counter }
+
+type hitsAndMisses struct{ hit, miss *telemetry.Counter }
+
+func newMetrics(s *Server) *metrics {
+	r := s.cfg.Metrics
+	if r == nil {
+		r = telemetry.NewRegistry()
+	}
+	counter := func(name, help string, labels ...string) *telemetry.Counter {
+		return r.Counter("kasoku_dax_"+name, help, append([]string{"service", s.cfg.Name}, labels...)...)
+	}
+	cache := func(name string) hitsAndMisses {
+		const help = "Items, queries and scans that clients of DAX asked for without a strongly consistent read: found in memory, or not."
+		return hitsAndMisses{counter("cache_total", help, "cache", name, "result", "hit"), counter("cache_total", help, "cache", name, "result", "miss")}
+	}
+	m := &metrics{
+		methods:    map[*method]*methodMetrics{nil: newMethodMetrics("none", counter)},
+		accepted:   counter("connections_accepted_total", "Connections that were taken in."),
+		refused:    counter("connections_refused_total", "Connections closed because dax.limits.connections was reached. Raise it, or find out who holds them."),
+		handshakes: counter("tls_handshake_errors_total", "TLS handshakes that failed: wrong certificate or protocol version, or a client without TLS."),
+		strangers:  counter("strangers_total", "Connections that did not begin as DAX's do: another protocol, or TLS where there is none."),
+		malformed:  counter("malformed_total", "Connections closed because what came was no request."),
+		oversized:  counter("oversized_total", "Requests refused for being larger than one may be."),
+		slow:       counter("slow_total", "Connections closed because a preamble or a request that had begun did not arrive in time."),
+		crowded:    counter("crowded_total", "Requests refused because large requests took all the memory that they may take together."),
+		unsent:     counter("unsent_replies_total", "Replies that could not be sent: the client was gone, or took nothing for the write timeout."),
+		limited:    counter("rate_limited_total", "Requests refused because their client went beyond the requests per second that it may make."),
+		panics:     counter("panics_total", "Methods that panicked; each is a bug, the log has its stack."),
+		in:         counter("received_bytes_total", "Bytes of requests, TLS excluded."),
+		out:        counter("sent_bytes_total", "Bytes of replies, TLS excluded."),
+		duration: r.Histogram("kasoku_dax_request_duration_seconds",
+			"From a request's first byte to the last byte of its reply being handed to the kernel.", "service", s.cfg.Name),
+		items: cache("item"), queries: cache("query"), scans: cache("scan"),
+	}
+	for _, method := range s.methods {
+		m.methods[method] = newMethodMetrics(method.name, counter)
+	}
+	r.Gauge("kasoku_dax_connections_open", "Connections open now.", func() float64 { return float64(s.Open()) }, "service", s.cfg.Name)
+	r.Gauge("kasoku_dax_buffered_bytes", "Memory that large requests take now.",
+		func() float64 { return float64(s.room.taken.Load()) }, "service", s.cfg.Name)
+	return m
+}
+
+func newMethodMetrics(name string, counter func(name, help string, labels ...string) *telemetry.Counter) *methodMetrics {
+	failed := func(kind string) *telemetry.Counter {
+		return counter("errors_total", "Requests answered with an error: the client's, the server's or the origin's, or because too much was asked.",
+			"operation", name, "kind", kind)
+	}
+	return &methodMetrics{
+		all:    counter("requests_total", "Requests of DAX's clients.", "operation", name),
+		client: failed("client"), server: failed("server"), throttled: failed("throttled"),
+	}
+}
+
+// request counts one request.
+func (m *metrics) request(k *call) {
+	m.in.Add(uint64(k.line.BytesIn))
+	m.out.Add(uint64(k.line.BytesOut))
+	m.duration.Observe(k.line.Duration)
+	of := m.methods[k.method]
+	of.all.Inc()
+	switch e := k.failed; {
+	case e == nil:
+		m.cached(k)
+	case e.Throttled():
+		of.throttled.Inc()
+	case e.Ours():
+		of.server.Inc()
+	default:
+		of.client.Inc()
+	}
+}
+
+// cached counts what the cache had.
+func (m *metrics) cached(k *call) {
+	switch k.method.name {
+	case "GetItem":
+		m.items.count(k.line.Decision)
+	case "Query":
+		m.queries.count(k.line.Decision)
+	case "Scan":
+		m.scans.count(k.line.Decision)
+	case "BatchGetItem":
+		m.items.hit.Add(uint64(k.hits))
+		m.items.miss.Add(uint64(k.misses))
+	}
+}
+
+func (h *hitsAndMisses) count(d telemetry.Decision) {
+	switch d {
+	case telemetry.Hit, telemetry.HitNegative, telemetry.HitStale:
+		h.hit.Inc()
+	case telemetry.Miss, telemetry.MissExpired, telemetry.MissInvalidated, telemetry.Coalesced:
+		h.miss.Inc()
+	}
+}

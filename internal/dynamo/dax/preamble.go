@@ -1,0 +1,43 @@
+package dax
+
+import (
+	"bytes"
+
+	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
+)
+
+// A connection begins with five values, which nobody answers: a magic text, a number of
+// layers, a session, a map that tells the client's software, and a mode.
+const (
+	preambleItems = 5
+	preambleBytes = 2 << 10
+	agentBytes    = 1 << 10
+)
+
+// magic is the first value, as its bytes are.
+var magic = cbor.AppendText(nil, "J7yne5G")
+
+// wrongMagic tells from the first bytes of a connection that it speaks something else.
+func wrongMagic(b []byte) bool {
+	n := min(len(b), len(magic))
+	return !bytes.Equal(b[:n], magic[:n])
+}
+
+// readPreamble takes a whole preamble apart. The agent aliases b; it is empty if the
+// client does not say.
+func readPreamble(b []byte) (agent []byte, err error) {
+	r := cbor.Over(b)
+	r.Text()
+	r.Int()
+	r.Skip() // the session: bytes, a text or null
+	n := r.Map()
+	for r.More(&n) {
+		if string(r.Text()) != "UserAgent" {
+			r.Skip()
+		} else if agent = r.Text(); len(agent) > agentBytes {
+			r.Fail("a user agent of %d bytes", len(agent))
+		}
+	}
+	r.Int()
+	return agent, r.Close()
+}

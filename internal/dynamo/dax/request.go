@@ -1,0 +1,173 @@
+package dax
+
+import (
+	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
+	"github.com/kasoku/kasoku/internal/dynamo/dax/fault"
+)
+
+// What a connection waits for the end of.
+const (
+	inPreamble uint8 = iota
+	inHead           // the service and the method
+	inArguments
+)
+
+// headBytes is more than a head has: integers of up to nine bytes each.
+const headBytes = 18
+
+// proceed takes messages as far as their bytes are there. False means that the connection
+// is to be closed.
+func (c *conn) proceed() bool {
+	k := c.k
+	for {
+		whole, ok := c.advance()
+		if !ok {
+			return false
+		}
+		if !whole {
+			return k.in.have < len(k.in.buf) || k.in.off > 0 || c.enlarge()
+		}
+		if k.in.off == k.in.have {
+			return true
+		}
+		c.begin()
+	}
+}
+
+// enlarge makes room for more of a request.
+func (c *conn) enlarge() bool {
+	k := c.k
+	if k.in.grow(&c.srv.room, k.set.limits.BufferedBytes) {
+		return true
+	}
+	c.srv.metrics.crowded.Inc()
+	return c.refuse(fault.New("ThrottlingException",
+		"There is no room for a request of this size now: other large requests are under way. Try again later."))
+}
+
+// advance scans on in the message under way, and takes it if it is whole.
+func (c *conn) advance() (whole, ok bool) {
+	k := c.k
+	for {
+		b := k.in.buf[k.in.off:k.in.have]
+		if k.phase == inPreamble && wrongMagic(b) {
+			c.srv.metrics.strangers.Inc()
+			return false, false
+		}
+		end, done, err := k.scan.Scan(b[k.head:])
+		if err != nil {
+			return false, c.malformed(err)
+		}
+		end += k.head
+		if !done {
+			return false, c.bounded(end)
+		}
+		switch k.phase {
+		case inPreamble:
+			return true, c.greet(b[:end])
+		case inHead:
+			if !c.named(b[:end]) {
+				return false, false
+			}
+		default:
+			if !c.bounded(end) {
+				return false, false
+			}
+			k.in.off += end
+			return true, c.ask(b[k.head:end], end)
+		}
+	}
+}
+
+// bounded looks at how many bytes there will be at least; where they are too many the
+// client has been told so.
+func (c *conn) bounded(end int) bool {
+	k := c.k
+	switch {
+	case k.phase == inPreamble:
+		return end <= preambleBytes
+	case k.phase == inHead:
+		return end <= headBytes
+	case end > k.set.limits.RequestBytes:
+		c.srv.metrics.oversized.Inc()
+		return c.refuse(fault.Invalid("The request is larger than %d bytes", k.set.limits.RequestBytes))
+	}
+	return true
+}
+
+// expect sets up for the next message.
+func (k *call) expect(greeted bool) {
+	k.head, k.method = 0, nil
+	if k.phase = inHead; !greeted {
+		k.phase = inPreamble
+		k.scan.Begin(preambleItems)
+		return
+	}
+	k.scan.Begin(headItems)
+}
+
+// greet takes the preamble.
+func (c *conn) greet(b []byte) bool {
+	agent, err := readPreamble(b)
+	if err != nil {
+		return c.malformed(err)
+	}
+	c.agent = append([]byte(nil), agent...)
+	c.greeted = true
+	c.k.in.off += len(b)
+	return true
+}
+
+// named takes a head. Whoever does not know the method can't find the next request.
+func (c *conn) named(head []byte) bool {
+	r := cbor.Over(head)
+	service, id := r.Int(), r.Int()
+	if r.Err() == nil && service != serviceID {
+		r.Fail("service %d", service)
+	}
+	if err := r.Close(); err != nil {
+		return c.malformed(err)
+	}
+	k := c.k
+	if k.method = c.srv.methods.find(id); k.method == nil {
+		return c.refuse(fault.NotImplemented("Kasoku does not implement the DAX method %d", id))
+	}
+	k.phase, k.head = inArguments, len(head)
+	k.scan.Begin(k.method.args)
+	return true
+}
+
+// ask has a whole request answered: size bytes with the head.
+func (c *conn) ask(args []byte, size int) bool {
+	if c.k.method == &authorizeConnection {
+		return true // everybody is let in
+	}
+	return c.answer(args, size)
+}
+
+// malformed is for bytes that nobody can find the end of: the connection ends without a
+// word, because the client would not know what it belongs to.
+func (c *conn) malformed(err error) bool {
+	c.srv.metrics.malformed.Inc()
+	c.srv.log().Debug("a client of the DAX listener sent what is no request", "client", c.client, "agent", string(c.agent), "error", err)
+	return false
+}
+
+// tooSlow is for a message whose time is over.
+func (c *conn) tooSlow() {
+	c.srv.metrics.slow.Inc()
+	if c.greeted {
+		c.refuse(fault.Invalid("The request took too long to arrive"))
+	}
+}
+
+// refuse answers a request of which not all has come, and returns false: the connection is
+// to be closed.
+func (c *conn) refuse(e *fault.Error) bool {
+	k := c.k
+	k.start(nil)
+	k.fail(e)
+	c.finish(k.in.have - k.in.off)
+	c.linger = true
+	return false
+}

@@ -1,0 +1,257 @@
+package dax
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// Config describes one server.
+type Config struct {
+	// Name is the service's name in metrics and logs.
+	Name string
+	// Listen is a TCP address.
+	Listen string
+	// TLS makes the listener speak TLS; nil is plain. Not every client says which name
+	// it wants, so that there has to be a certificate without.
+	TLS *tls.Config
+	// Lists numbers the lists of attributes.
+	Lists Lists
+
+	Limits Limits
+	// Advertise is where clients are told to connect to, at most one address of each
+	// family: for who can't reach the address that a connection came to. Without an
+	// address (or with an unspecified one), or with port 0, that part is the
+	// connection's.
+	Advertise []netip.AddrPort
+	// Zone is the availability zone that clients are told. Default "kasoku".
+	Zone string
+	// Members tells the nodes that clients may use, this one among them; nil stands for
+	// this node alone. It is asked often and must not wait for anything.
+	Members func() []Member
+
+	// Log takes the record of every request; nil keeps none.
+	Log telemetry.Sink
+	// Metrics holds the server's series; nil keeps them to itself.
+	Metrics *telemetry.Registry
+	// Logger takes what an operator should know; nil is the default one.
+	Logger *slog.Logger
+}
+
+// Lists numbers lists of attributes, on every node alike and for good: item.Lists.
+type Lists interface {
+	// ID returns the number of a list of names, whose order counts.
+	ID(names [][]byte) (uint64, error)
+	// Names returns the list that has a number, if one has.
+	Names(id uint64) ([]string, bool)
+}
+
+// Server is one listener and its connections.
+//
+// Its life: Listen, then Serve in a goroutine of the caller's, then, as a rule, Drain, and
+// Shutdown once. Configure may be called at any time; a request under way keeps the
+// settings that it began with.
+type Server struct {
+	cfg       Config // what Configure does not change
+	ln        net.Listener
+	epoch     time.Time // deadlines are counted from here
+	session   int64     // of this process, for clients to tell it from an earlier one
+	metrics   *metrics
+	methods   methodTable
+	calls     sync.Pool
+	room      room
+	attention edge.Attention
+
+	// set is replaced as a whole; setMu serialises those who replace it.
+	set   atomic.Pointer[settings]
+	setMu sync.Mutex
+
+	draining atomic.Bool // not in the list of nodes
+	// stopping is set once, before the connections are told. A connection looks at it
+	// after it has declared itself idle, so that it either sees the flag or is seen idle.
+	stopping atomic.Bool
+	// hard is cancelled when Shutdown no longer waits.
+	hard     context.Context
+	hardStop context.CancelFunc
+
+	// mu guards conns and is taken when a connection opens and closes.
+	mu    sync.Mutex
+	conns map[*conn]struct{}
+	gone  sync.WaitGroup // one for each connection
+}
+
+// Listen opens the listener; nothing is accepted before Serve.
+func Listen(cfg Config) (*Server, error) {
+	ln, err := edge.ListenTCP(cfg.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("dax: service %s can't listen on %s: %w", cfg.Name, cfg.Listen, err)
+	}
+	return newServer(cfg, ln, operations), nil
+}
+
+func newServer(cfg Config, ln net.Listener, operations []method) *Server {
+	s := &Server{cfg: cfg, ln: ln, epoch: time.Now(), session: rand.Int64N(maxNumber), conns: map[*conn]struct{}{},
+		methods: newMethodTable(metadata, operations)}
+	if cfg.TLS != nil {
+		s.cfg.TLS = cfg.TLS.Clone()
+		s.cfg.TLS.NextProtos = nil // no client offers any
+	}
+	s.calls.New = newCall
+	s.hard, s.hardStop = context.WithCancel(context.Background())
+	s.set.Store(newSettings(cfg, nil))
+	s.metrics = newMetrics(s)
+	return s
+}
+
+// maxNumber bounds the numbers that every client can read.
+const maxNumber = 1 << 53
+
+// Configure puts the keys, limits, log, addresses and members of cfg in force from the next
+// request on, and the service. Connections over a lowered limit live on. The old log is the
+// caller's to close; requests under way may still log to it.
+func (s *Server) Configure(cfg Config) {
+	s.setMu.Lock()
+	defer s.setMu.Unlock()
+	s.set.Store(newSettings(cfg, s.set.Load()))
+}
+
+// Addr is the address listened on.
+func (s *Server) Addr() net.Addr { return s.ln.Addr() }
+
+func (s *Server) clock() time.Duration { return time.Since(s.epoch) }
+
+func (s *Server) log() *slog.Logger {
+	if l := s.set.Load().Logger; l != nil {
+		return l
+	}
+	return slog.Default()
+}
+
+// Serve accepts connections until Shutdown, and then returns nil. An error that may pass,
+// such as a lack of descriptors, is waited out.
+func (s *Server) Serve() error {
+	pause := time.Duration(0)
+	for {
+		nc, err := s.ln.Accept()
+		switch {
+		case err == nil:
+			pause = 0
+			s.accept(nc)
+		case s.stopping.Load():
+			return nil
+		case errors.Is(err, net.ErrClosed):
+			return fmt.Errorf("dax: service %s: accept on %s: %w", s.cfg.Name, s.ln.Addr(), err)
+		default:
+			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
+			s.log().Warn("dax: accept failed, trying again", "service", s.cfg.Name, "error", err, "pause", pause)
+			select {
+			case <-time.After(pause):
+			case <-s.hard.Done():
+			}
+		}
+	}
+}
+
+// accept takes in one connection or closes it: at its beginning there is no way to say why.
+func (s *Server) accept(nc net.Conn) {
+	c := newConn(s, nc)
+	s.mu.Lock()
+	refused := len(s.conns) >= s.set.Load().limits.Connections || s.stopping.Load()
+	if !refused {
+		s.conns[c] = struct{}{}
+		s.gone.Add(1)
+	}
+	s.mu.Unlock()
+	if refused {
+		s.metrics.refused.Inc()
+		_ = nc.Close()
+		return
+	}
+	s.metrics.accepted.Inc()
+	go c.serve()
+}
+
+// forget takes a closed connection off the books.
+func (s *Server) forget(c *conn) {
+	s.mu.Lock()
+	delete(s.conns, c)
+	s.mu.Unlock()
+	s.gone.Done()
+}
+
+// Open is how many connections there are.
+func (s *Server) Open() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.conns)
+}
+
+// Drain leaves this node out of the list of nodes, and goes on serving. Clients ask for the
+// list about every four seconds, and leave nodes that are not in it: after DrainTime few are
+// left, for Shutdown to close.
+func (s *Server) Drain() { s.draining.Store(true) }
+
+// DrainTime is how long it takes clients to leave a node that drains.
+const DrainTime = 10 * time.Second
+
+// cutGrace is how long Shutdown waits for requests whose connections it has cut.
+const cutGrace = 500 * time.Millisecond
+
+// Shutdown accepts no more, closes idle connections, lets requests under way end, and
+// returns when all are gone. When ctx ends first, contexts of requests are cancelled and
+// their connections cut, and its error is returned.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.draining.Store(true)
+	s.stopping.Store(true)
+	_ = s.ln.Close()
+	for _, c := range s.snapshot() {
+		c.kick()
+	}
+	done := make(chan struct{})
+	go func() {
+		s.gone.Wait()
+		close(done)
+	}()
+	defer s.hardStop()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+	}
+	s.hardStop()
+	left := s.snapshot()
+	for _, c := range left {
+		c.cut()
+	}
+	// Methods that heed their context end at once; their records should still find the
+	// log open.
+	select {
+	case <-done:
+	case <-time.After(cutGrace):
+	}
+	return fmt.Errorf("dax: service %s stopped with %d connections in use: %w", s.cfg.Name, len(left), ctx.Err())
+}
+
+func (s *Server) snapshot() []*conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.AppendSeq(make([]*conn, 0, len(s.conns)), func(yield func(*conn) bool) {
+		for c := range s.conns {
+			if !yield(c) {
+				return
+			}
+		}
+	})
+}

@@ -1,0 +1,206 @@
+package dax
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/testutil/certs"
+)
+
+// TestDrain takes a node out of service as its owner does.
+func TestDrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(c *Config) { c.Advertise = []netip.AddrPort{netip.MustParseAddrPort("192.0.2.1:8111")} })
+		c := r.hello("Python")
+		c.send(askEndpoints)
+		if list := c.reply(2); !strings.HasPrefix(list, "8081a7") {
+			t.Error(list)
+		}
+		r.srv.Drain()
+		c.gets(askEndpoints, "8080")
+		time.Sleep(DrainTime)
+		c.gets(askEcho+"4101", "804101") // goes on
+		r.hello("Python").gets(askEndpoints, "8080")
+		if err := r.srv.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+		c.over()
+	})
+}
+
+// TestShutdown stops a server with requests under way and half of one: all are answered.
+func TestShutdown(t *testing.T) {
+	loopback(t, nil, func(t *testing.T, r *rig) {
+		idle, busy, half := r.hello("Go v1"), r.hello("Go v1"), r.hello("Go v1")
+		idle.gets(askEcho+"4101", "804101")
+		busy.send(askRelease)
+		<-r.slow.begun
+		half.send(askEcho + "42")
+		half.quiet()
+		stopped := make(chan error, 1)
+		go func() { stopped <- r.srv.Shutdown(context.Background()) }()
+		idle.over()
+		close(r.slow.release)
+		if got := busy.reply(2); got != "80f5" {
+			t.Error(got)
+		}
+		busy.over()
+		half.gets("0102", "80420102")
+		half.over()
+		if err := <-stopped; err != nil {
+			t.Error(err)
+		}
+		if n := r.srv.Open(); n != 0 {
+			t.Errorf("%d connections are left", n)
+		}
+	})
+}
+
+// TestShutdownHard does not wait for who does not end.
+func TestShutdownHard(t *testing.T) {
+	loopback(t, nil, func(t *testing.T, r *rig) {
+		busy, half := r.hello("Go v1"), r.hello("Go v1")
+		busy.send(askWait)
+		<-r.slow.begun
+		half.send(askEcho + "42")
+		half.quiet()
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		if err := r.srv.Shutdown(ctx); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "2 connections in use") {
+			t.Error(err)
+		}
+		if err := <-r.slow.ended; err != context.Canceled {
+			t.Error(err)
+		}
+		half.over()
+	})
+}
+
+// TestShutdownResets ends connections as each client can live with it.
+func TestShutdownResets(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Listen = "127.0.0.1:0" })
+	all := map[string]*client{}
+	for name := range preambles {
+		all[name] = r.hello(name)
+		all[name].gets(askEcho+"4101", "804101")
+	}
+	busy := r.hello("Go v2")
+	busy.send(askRelease)
+	<-r.slow.begun
+	stopped := make(chan error, 1)
+	go func() { stopped <- r.srv.Shutdown(context.Background()) }()
+	for name, c := range all {
+		want := io.EOF
+		if name == "Go v2" {
+			want = syscall.ECONNRESET
+		}
+		var one [1]byte
+		if _, err := c.nc.Read(one[:]); !errors.Is(err, want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	close(r.slow.release)
+	if got := busy.reply(2); got != "80f5" {
+		t.Error(got)
+	}
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+	var one [1]byte
+	if _, err := busy.nc.Read(one[:]); !errors.Is(err, syscall.ECONNRESET) {
+		t.Error(err)
+	}
+}
+
+func TestTLS(t *testing.T) {
+	certPEM, keyPEM := certs.SelfSigned(t, 1)
+	cert, err := tls.X509KeyPair(certPEM, keyPEM)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(certPEM)
+	r := newRig(t, func(c *Config) {
+		c.Listen, c.TLS = "127.0.0.1:0", &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &cert, nil }}
+	})
+	// Without a name, as some clients connect, and with one.
+	for _, name := range []string{"127.0.0.1", "localhost"} {
+		nc, err := tls.Dial("tcp", r.srv.Addr().String(), &tls.Config{RootCAs: roots, ServerName: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &client{t, nc}
+		for _, b := range unhex(t, preambles["JavaScript v3"]+askEcho+"43010203") {
+			_, _ = nc.Write([]byte{b})
+		}
+		if got := c.reply(2); got != "8043010203" {
+			t.Error(got)
+		}
+		c.gets(askEcho+"4104", "804104")
+		go c.send(askEcho + "59c000" + strings.Repeat("00", 0xc000))
+		if n := c.largeReply(0xc000); n != 0xc000 {
+			t.Error(n)
+		}
+		c.send(askWait)
+		<-r.slow.begun
+		_ = nc.Close()
+		if err := <-r.slow.ended; err != errClientGone {
+			t.Error(err)
+		}
+	}
+	if log := r.log.wait(8); !log[0].TLS {
+		t.Errorf("%+v", log[0])
+	}
+	plain := r.hello("Go v1")
+	_, _ = bufio.NewReader(plain.nc).ReadString(0)
+	until(func() bool { return r.srv.metrics.handshakes.Value() == 1 })
+	idle, err := tls.Dial("tcp", r.srv.Addr().String(), &tls.Config{RootCAs: roots})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &client{t, idle}
+	c.send(preambles["Go v1"])
+	c.gets(askEcho+"4104", "804104")
+	if err := r.srv.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	c.over()
+}
+
+// TestKeepAlive looks whether the kernel was asked to find dead peers.
+func TestKeepAlive(t *testing.T) {
+	s, err := Listen(Config{Name: "orders", Listen: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = s.Serve() }()
+	nc, err := net.Dial("tcp", s.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	until(func() bool { return s.Open() == 1 })
+	for _, c := range s.snapshot() {
+		on := 0
+		if err := c.raw.Control(func(fd uintptr) { on, err = syscall.GetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_KEEPALIVE) }); err != nil || on == 0 {
+			t.Errorf("%d, %v", on, err)
+		}
+	}
+	if err := s.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := Listen(Config{Name: "orders", Listen: "nowhere:0x"}); err == nil || !strings.Contains(err.Error(), "service orders can't listen") {
+		t.Error(err)
+	}
+}
