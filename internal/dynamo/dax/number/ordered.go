@@ -46,9 +46,9 @@ func AppendOrdered(dst, text []byte) ([]byte, error) {
 				g += uint32(d.digits[i+k] - '0')
 			}
 		}
-		w.put(g + groupOffset)
+		w = w.put(g + groupOffset)
 	}
-	w.put(uint32(len(d.digits)-1) % digitsInGroup)
+	w = w.put(uint32(len(d.digits)-1) % digitsInGroup)
 	return w.flush(), nil
 }
 
@@ -73,7 +73,7 @@ func (d *decimal) appendMagnitude(dst []byte) []byte {
 	return binary.BigEndian.AppendUint32(append(dst, first), uint32(int32(e))^word)
 }
 
-// groups writes groups of bits.
+// groups writes groups of bits. It is a value, so that memory on a stack can stay there.
 type groups struct {
 	dst  []byte
 	neg  bool
@@ -81,7 +81,7 @@ type groups struct {
 	n    uint // how many of bits are not written
 }
 
-func (w *groups) put(g uint32) {
+func (w groups) put(g uint32) groups {
 	if w.neg {
 		g = groupMax - g
 	}
@@ -90,9 +90,10 @@ func (w *groups) put(g uint32) {
 		w.n -= 8
 		w.dst = append(w.dst, byte(w.bits>>w.n))
 	}
+	return w
 }
 
-func (w *groups) flush() []byte {
+func (w groups) flush() []byte {
 	if w.n > 0 {
 		w.dst = append(w.dst, byte(w.bits<<(8-w.n)))
 	}
@@ -110,7 +111,10 @@ func AppendOrderedText(dst, b []byte) ([]byte, error) {
 	var buf room
 	d := decimal{digits: buf[:0]}
 	e, rest, ok := d.readMagnitude(b)
-	if !ok || !d.readGroups(rest) {
+	if !ok {
+		return dst, errSyntax
+	}
+	if d.digits, ok = readGroups(d.digits, d.neg, rest); !ok {
 		return dst, errSyntax
 	}
 	d.exp = e - len(d.digits)
@@ -147,7 +151,7 @@ func (d *decimal) readMagnitude(b []byte) (e int, rest []byte, ok bool) {
 
 // readGroups reads the digits and the terminator, behind which only bits that fill a
 // byte may stand.
-func (d *decimal) readGroups(b []byte) bool {
+func readGroups(digits []byte, neg bool, b []byte) (_ []byte, ok bool) {
 	var bits uint32
 	var n uint
 	for i, c := range b {
@@ -157,32 +161,33 @@ func (d *decimal) readGroups(b []byte) bool {
 		}
 		n -= groupBits
 		g := bits >> n & groupMax
-		if d.neg {
+		if neg {
 			g = groupMax - g
 		}
 		if g < groupOffset {
-			return d.end(g) && i == len(b)-1 && bits&(1<<n-1) == 0
+			whole := i == len(b)-1 && bits&(1<<n-1) == 0
+			return cut(digits, g, whole)
 		}
-		if g -= groupOffset; g > 999 || len(d.digits)+digitsInGroup > maxDigits {
-			return false
+		if g -= groupOffset; g > 999 || len(digits)+digitsInGroup > maxDigits {
+			return digits, false
 		}
-		d.digits = append(d.digits, byte('0'+g/100), byte('0'+g/10%10), byte('0'+g%10))
+		digits = append(digits, byte('0'+g/100), byte('0'+g/10%10), byte('0'+g%10))
 	}
-	return false
+	return digits, false
 }
 
-// end takes the zeros away that filled the last group; false if there is no such group
+// cut takes the zeros away that filled the last group; false if there is no such group
 // or what would be taken away is none.
-func (d *decimal) end(terminator uint32) bool {
-	if terminator > 2 || len(d.digits) == 0 || d.digits[0] == '0' {
-		return false
+func cut(digits []byte, terminator uint32, ok bool) ([]byte, bool) {
+	if !ok || terminator > 2 || len(digits) == 0 || digits[0] == '0' {
+		return digits, false
 	}
 	for range digitsInGroup - 1 - int(terminator) {
-		last := len(d.digits) - 1
-		if d.digits[last] != '0' {
-			return false
+		last := len(digits) - 1
+		if digits[last] != '0' {
+			return digits, false
 		}
-		d.digits = d.digits[:last]
+		digits = digits[:last]
 	}
-	return true
+	return digits, true
 }

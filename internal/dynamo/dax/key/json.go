@@ -1,0 +1,152 @@
+package key
+
+import (
+	"encoding/base64"
+	"fmt"
+
+	"github.com/kasoku/kasoku/internal/dynamo/dax/attr"
+	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
+	"github.com/kasoku/kasoku/internal/dynamo/dax/number"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
+
+// AppendJSON appends the members that key bytes stand for, without the braces around
+// them: "pk":{"S":"a"},"sk":{"N":"1"}.
+func (s *Schema) AppendJSON(dst, key []byte) ([]byte, error) {
+	hash, sort, err := s.split(key)
+	if err != nil {
+		return dst, err
+	}
+	if dst, err = hash.appendMember(dst); err != nil || !s.Sorted() {
+		return dst, err
+	}
+	return sort.appendMember(append(dst, ','))
+}
+
+func (p *part) appendMember(dst []byte) (_ []byte, err error) {
+	dst = wire.AppendQuoted(dst, []byte(p.Name))
+	dst = append(dst, ':', '{', '"', p.Type, '"', ':')
+	switch p.Type {
+	case 'S':
+		dst = wire.AppendQuoted(dst, p.raw)
+	case 'B':
+		dst = append(base64.StdEncoding.AppendEncode(append(dst, '"'), p.raw), '"')
+	default:
+		dst, err = p.appendText(append(dst, '"'))
+		dst = append(dst, '"')
+	}
+	return append(dst, '}'), err
+}
+
+// AppendKey appends the key bytes of an item, or of a key, in JSON. Attributes that do
+// not belong to the key are passed over.
+func (s *Schema) AppendKey(dst, item []byte) (_ []byte, err error) {
+	var hash, sort []byte
+	for it := wire.Object(item); it.Next(); {
+		switch {
+		case wire.NameIs(it.Name(), s.Hash.Name):
+			hash = it.Value()
+		case s.Sorted() && wire.NameIs(it.Name(), s.Range.Name):
+			sort = it.Value()
+		}
+	}
+	hash, err = s.Hash.of(hash)
+	if err != nil {
+		return dst, err
+	}
+	if !s.Sorted() {
+		return s.Hash.appendBare(dst, hash, attr.AppendNumber)
+	}
+	if sort, err = s.Range.of(sort); err != nil {
+		return dst, err
+	}
+	if dst, err = s.Hash.appendItem(dst, hash); err != nil {
+		return dst, err
+	}
+	return s.Range.appendBare(dst, sort, appendOrdered)
+}
+
+// of takes an attribute's value out of DynamoDB's JSON, which must be of the right type.
+func (a *Attribute) of(v []byte) ([]byte, error) {
+	typ, value, ok := wire.Attribute(v)
+	if !ok || len(typ) != 1 || typ[0] != a.Type {
+		return nil, fmt.Errorf("an item has no key attribute %s of type %c", a.Name, a.Type)
+	}
+	return value, nil
+}
+
+// appendItem appends a partition key that another part follows.
+func (a *Attribute) appendItem(dst, v []byte) ([]byte, error) {
+	switch a.Type {
+	case 'S':
+		return attr.AppendString(dst, v)
+	case 'B':
+		return attr.AppendBinary(dst, v)
+	}
+	return attr.AppendNumber(dst, v)
+}
+
+// appendBare appends a part that nothing follows.
+func (a *Attribute) appendBare(dst, v []byte, digits func(dst, v []byte) ([]byte, error)) ([]byte, error) {
+	ok := true
+	switch a.Type {
+	case 'S':
+		dst, ok = wire.AppendString(dst, v)
+	case 'B':
+		dst, ok = wire.AppendBinary(dst, v)
+	default:
+		return digits(dst, v)
+	}
+	if !ok {
+		return dst, fmt.Errorf("the key attribute %s can't be read", a.Name)
+	}
+	return dst, nil
+}
+
+func appendOrdered(dst, quoted []byte) ([]byte, error) {
+	text, ok := wire.Plain(quoted)
+	if !ok {
+		return dst, fmt.Errorf("%s is no number", quoted)
+	}
+	return number.AppendOrdered(dst, text)
+}
+
+// AppendStartJSON appends where a query of an index goes on, as a JSON object: a map of
+// the names of all key attributes, of the table and the index, to their values.
+func AppendStartJSON(dst, start []byte) (_ []byte, err error) {
+	r := cbor.Over(start)
+	n, first := r.Map(), true
+	dst = append(dst, '{')
+	for r.More(&n) {
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		dst = append(wire.AppendQuoted(dst, r.Text()), ':')
+		if dst, err = attr.AppendJSON(dst, &r); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		err = r.Close()
+	}
+	if err != nil {
+		return dst, fmt.Errorf("the start key of an index is none: %w", err)
+	}
+	return append(dst, '}'), nil
+}
+
+// AppendStart appends the map of a JSON object such as LastEvaluatedKey. Its length is
+// left open: some clients read no other.
+func AppendStart(dst, object []byte) (_ []byte, err error) {
+	dst = cbor.AppendMapOpen(dst)
+	for it := wire.Object(object); it.Next(); {
+		if dst, err = attr.AppendString(dst, it.QuotedName()); err != nil {
+			return dst, err
+		}
+		if dst, err = attr.AppendCBOR(dst, it.Value()); err != nil {
+			return dst, err
+		}
+	}
+	return cbor.AppendBreak(dst), nil
+}

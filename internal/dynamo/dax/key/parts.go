@@ -1,0 +1,121 @@
+package key
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
+	"github.com/kasoku/kasoku/internal/dynamo/dax/number"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
+
+// part is one attribute's value in key bytes.
+type part struct {
+	Attribute
+	raw     []byte // of a number: as it is written
+	ordered bool   // a number of a sort key
+}
+
+// split finds the parts of key bytes. Those of numbers are not looked at.
+func (s *Schema) split(key []byte) (hash, sort part, err error) {
+	hash.Attribute, sort.Attribute = s.Hash, s.Range
+	if !s.Sorted() {
+		hash.raw = key
+		return hash, sort, hash.check()
+	}
+	r := cbor.Over(key)
+	switch s.Hash.Type {
+	case 'S':
+		hash.raw = r.Text()
+	case 'B':
+		hash.raw = r.Bytes()
+	default:
+		hash.raw = r.Raw()
+	}
+	if err := r.Err(); err != nil {
+		return hash, sort, fmt.Errorf("the key does not fit the table's schema: partition key %s: %w", s.Hash.Name, err)
+	}
+	sort.raw, sort.ordered = r.Rest(), true
+	return hash, sort, sort.check()
+}
+
+var errUTF8 = errors.New("a text is not UTF-8")
+
+// check looks at what is taken as it is.
+func (p *part) check() error {
+	if p.Type == 'S' && !utf8.Valid(p.raw) {
+		return p.fault(errUTF8)
+	}
+	return nil
+}
+
+func (p *part) fault(err error) error {
+	return fmt.Errorf("the key does not fit the table's schema: %s: %w", p.Name, err)
+}
+
+// appendText appends a number's text.
+func (p *part) appendText(dst []byte) (_ []byte, err error) {
+	if p.ordered {
+		dst, err = number.AppendOrderedText(dst, p.raw)
+	} else {
+		r := cbor.Over(p.raw)
+		if dst, err = number.AppendText(dst, &r); err == nil {
+			err = r.Close()
+		}
+	}
+	if err != nil {
+		return dst, p.fault(err)
+	}
+	return dst, nil
+}
+
+// AppendCanonical appends what wire.AppendScalar makes of the same key in JSON: the
+// partition key's part, hashLen bytes long, then the sort key's. It fails for a key that
+// no item has, such as an empty one.
+func (s *Schema) AppendCanonical(dst, key []byte) (out []byte, hashLen int, err error) {
+	hash, sort, err := s.split(key)
+	if err != nil {
+		return dst, 0, err
+	}
+	start := len(dst)
+	if dst, err = hash.appendCanonical(dst); err != nil {
+		return dst, 0, err
+	}
+	hashLen = len(dst) - start
+	if s.Sorted() {
+		dst, err = sort.appendCanonical(dst)
+	}
+	return dst, hashLen, err
+}
+
+// maxPart is how long a part can be that is written with its length in two bytes; a key
+// that DynamoDB takes is much shorter.
+const maxPart = 2048
+
+var errLength = errors.New("it is empty, or longer than any key")
+
+func (p *part) appendCanonical(dst []byte) (_ []byte, err error) {
+	start := len(dst)
+	dst = append(dst, p.Type, 0, 0)
+	if p.Type == 'N' {
+		var buf [400]byte
+		text, err := p.appendText(buf[:0])
+		if err != nil {
+			return dst, err
+		}
+		var ok bool
+		if dst, ok = wire.AppendNumber(dst, text); !ok {
+			return dst, p.fault(errors.New("the number is none that DynamoDB has"))
+		}
+	} else {
+		dst = append(dst, p.raw...)
+	}
+	n := len(dst) - start - 3
+	if n == 0 || n > maxPart {
+		return dst, p.fault(errLength)
+	}
+	binary.BigEndian.PutUint16(dst[start+1:], uint16(n))
+	return dst, nil
+}

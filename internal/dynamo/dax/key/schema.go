@@ -1,0 +1,36 @@
+package key
+
+import "github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
+
+// Attribute is a key attribute: its name and its type, 'S', 'N' or 'B'.
+type Attribute struct {
+	Name string
+	Type byte
+}
+
+// Schema is a table's primary key. Range has no name if there is no sort key.
+type Schema struct{ Hash, Range Attribute }
+
+// Has tells whether an attribute belongs to the key.
+func (s *Schema) Has(name []byte) bool {
+	return string(name) == s.Hash.Name || s.Sorted() && string(name) == s.Range.Name
+}
+
+// Sorted tells whether there is a sort key.
+func (s *Schema) Sorted() bool { return s.Range.Name != "" }
+
+// AppendReply appends the schema as clients ask for it: a map of names to types, the
+// partition key first.
+func (s *Schema) AppendReply(dst []byte) []byte {
+	attributes := [...]Attribute{s.Hash, s.Range}
+	n := 1
+	if s.Sorted() {
+		n = 2
+	}
+	dst = cbor.AppendMap(dst, n)
+	for _, a := range attributes[:n] {
+		dst = cbor.AppendText(dst, a.Name)
+		dst = append(cbor.AppendTextHead(dst, 1), a.Type)
+	}
+	return dst
+}
