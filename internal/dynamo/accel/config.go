@@ -81,6 +81,7 @@ type settings struct {
 	verifier *sigv4.Verifier // nil: open
 	open     *principal      // who may do everything, without a verifier
 	who      []*principal    // by index of the verifier's key
+	byID     map[string]*principal
 	origin   Origin
 }
 

@@ -58,6 +58,7 @@ type table struct {
 	active  bool
 	hash    attribute
 	rng     attribute // name "" without a sort key
+	schema  Schema    // hash and rng, for others
 	indexes []*index
 	ttl     string // the TTL attribute, if the rules ask for it
 	tags    tableTags
@@ -149,15 +150,19 @@ func (s *Service) table(ctx context.Context, name []byte) *table {
 	if t == nil {
 		return s.learn(ctx, string(name))
 	}
-	now := s.cache.Now()
-	checked := t.checked.Load()
-	if now-checked > int64(t.freshFor()) && t.checked.CompareAndSwap(checked, now) {
+	if s.stale(t) {
 		if !t.known {
 			return s.learn(ctx, t.name)
 		}
 		go s.learn(context.Background(), t.name)
 	}
 	return t
+}
+
+// stale tells one of those who use a table that it is to be learnt anew.
+func (s *Service) stale(t *table) bool {
+	now, checked := s.cache.Now(), t.checked.Load()
+	return now-checked > int64(t.freshFor()) && t.checked.CompareAndSwap(checked, now)
 }
 
 // peek returns what is known of a table without asking anybody; nil if nothing.
@@ -322,7 +327,7 @@ func (r rule) stricter(old rule) bool {
 func (t *table) under(r rule) *table {
 	u := &table{
 		name: t.name, space: t.space, id: t.id, stamp: t.stamp, known: t.known, missing: t.missing, active: t.active,
-		hash: t.hash, rng: t.rng, indexes: t.indexes, ttl: t.ttl, tags: t.tags, rule: r,
+		hash: t.hash, rng: t.rng, schema: t.schema, indexes: t.indexes, ttl: t.ttl, tags: t.tags, rule: r,
 	}
 	if !r.expire {
 		u.ttl = ""
@@ -441,6 +446,7 @@ func (t *table) fill(d *description) error {
 	if len(rng) == 1 {
 		t.rng = rng[0]
 	}
+	t.schema = Schema{KeyAttribute{t.hash.name, t.hash.typ}, KeyAttribute{t.rng.name, t.rng.typ}}
 	t.stamp = fmt.Sprintf("%s %f", d.Table.TableID, d.Table.CreationDateTime)
 	t.active = d.Table.TableStatus == "ACTIVE"
 	for _, global := range []bool{false, true} {

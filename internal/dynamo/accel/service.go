@@ -81,9 +81,14 @@ func (s *Service) prepare(cfg Config, old *settings) (*settings, error) {
 	set := &settings{cfg: cfg, open: s.admitted(anybody)}
 	if !cfg.Open {
 		keys := make([]sigv4.Key, len(cfg.Keys))
+		set.byID = make(map[string]*principal, len(keys))
 		for i, k := range cfg.Keys {
 			keys[i] = sigv4.Key{ID: k.ID, Secret: k.Secret}
-			set.who = append(set.who, s.admitted(newPrincipal(k)))
+			who := s.admitted(newPrincipal(k))
+			set.who = append(set.who, who)
+			if set.byID[k.ID] == nil {
+				set.byID[k.ID] = who
+			}
 		}
 		set.verifier = sigv4.NewVerifier(cfg.Region, "dynamodb", keys)
 	}

@@ -1,0 +1,108 @@
+package accel
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/telemetry"
+	"github.com/kasoku/kasoku/internal/testutil/race"
+)
+
+// askAs asks in the name of a client.
+func (f *fixture) askAs(c Client, op, body string) result {
+	x := edge.Detached(f.t.Context(), request(op), []byte(body), time.Now())
+	c.Ask(x)
+	return result{x.Reply.Status, string(x.Reply.Body), x.Record.Decision, string(x.Reply.Head())}
+}
+
+// TestClientKeys asks in the names of two keys, of which one may less.
+func TestClientKeys(t *testing.T) {
+	f := newFixture(t, twoKeys)
+	f.origin.reply("GetItem", `{"Item":{"p":{"S":"a"},"s":{"N":"1"}}}`)
+	if f.svc.Open() {
+		t.Error("open")
+	}
+	full, ok := f.svc.Client([]byte("FULL"))
+	if !ok || !full.May(wire.Write, []byte("t")) {
+		t.Error("FULL may not")
+	}
+	if got := f.askAs(full, "GetItem", getA); got.status != 200 || got.decision != telemetry.Miss {
+		t.Error(got)
+	}
+	limited, ok := f.svc.Client([]byte("LIMITED"))
+	if !ok || limited.May(wire.Write, []byte("t")) {
+		t.Error("LIMITED may write")
+	}
+	if got := f.askAs(limited, "GetItem", getA); got.status != 400 || !strings.Contains(got.body, "AccessDenied") {
+		t.Error(got)
+	}
+	for _, id := range []string{"", "OTHER", "anonymous"} {
+		if _, ok := f.svc.Client([]byte(id)); ok {
+			t.Errorf("%q is a client", id)
+		}
+	}
+	f.cfg.Keys = f.cfg.Keys[:1]
+	if err := f.svc.Reconfigure(f.cfg); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := f.svc.Client([]byte(f.cfg.Keys[0].ID)); !ok {
+		t.Error("the key that was left is gone")
+	}
+	if _, ok := f.svc.Client([]byte("LIMITED")); ok && f.cfg.Keys[0].ID != "LIMITED" {
+		t.Error("LIMITED is still a client")
+	}
+}
+
+// TestClientSchema asks for the keys of tables.
+func TestClientSchema(t *testing.T) {
+	f := newFixture(t)
+	c, ok := f.svc.Client(nil)
+	if !ok || !f.svc.Open() {
+		t.Fatal("not open")
+	}
+	if _, ok := c.SchemaKnown([]byte("t")); ok {
+		t.Error("known before anybody asked")
+	}
+	want := Schema{KeyAttribute{"p", 'S'}, KeyAttribute{"s", 'N'}}
+	s, err := c.Schema(t.Context(), []byte("t"))
+	if err != nil || *s != want {
+		t.Errorf("%v, %v", s, err)
+	}
+	name := []byte("t")
+	if s, ok := c.SchemaKnown(name); !ok || *s != want {
+		t.Errorf("%v, %v", s, ok)
+	}
+	if n := testing.AllocsPerRun(100, func() {
+		c, _ := f.svc.Client(nil)
+		c.SchemaKnown(name)
+	}); n > 0 && !race.Enabled {
+		t.Errorf("%v allocations", n)
+	}
+	f.origin.mu.Lock()
+	f.origin.handler = func(op, body string) (int, string) {
+		if strings.Contains(body, "away") {
+			return 500, `{}`
+		}
+		return 400, `{"__type":"com.amazonaws.dynamodb.v20120810#ResourceNotFoundException","message":"no"}`
+	}
+	f.origin.mu.Unlock()
+	if _, err := c.Schema(t.Context(), []byte("u")); !errors.Is(err, ErrNoTable) {
+		t.Error(err)
+	}
+	if _, err := c.Schema(t.Context(), []byte("away")); !errors.Is(err, ErrUnknownTable) {
+		t.Error(err)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := c.Schema(gone, []byte("another away")); err == nil {
+		t.Error("no error for a client that has left")
+	}
+	if _, ok := c.SchemaKnown([]byte("u")); ok {
+		t.Error("a table that is not there is known")
+	}
+}
