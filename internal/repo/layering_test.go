@@ -54,7 +54,7 @@ var layers = map[string]layer{
 	"internal/dynamo/dax/number": {[]string{"dynamo/dax/cbor"}, "decimals in several forms"},
 	"internal/dynamo/dax/attr":   {[]string{"dynamo/dax/cbor", "dynamo/dax/number", "dynamo/wire"}, "values in two forms"},
 	"internal/dynamo/dax/item":   {[]string{"dynamo/dax/attr", "dynamo/dax/cbor", "dynamo/dax/key", "dynamo/wire"}, "items in two forms; which number a list of names has is told to it"},
-	"internal/dynamo/dax/lists":  {[]string{"telemetry"}, "lists of names and their numbers, on disk; it knows no item"},
+	"internal/dynamo/dax/lists":  {nil, "lists of names and their numbers, on disk; it knows no item"},
 	"internal/dynamo/dax/tree":   {[]string{"dynamo/dax/attr", "dynamo/dax/cbor", "dynamo/dax/item", "dynamo/wire"}, "expressions in two forms, without what they are asked of"},
 	"internal/dynamo/dax/sign":   {[]string{"dynamo/sigv4"}, "who a signature is of; what they may do is known above"},
 	"internal/dynamo/dax/cbor":   {nil, "a format, without what is said in it"},

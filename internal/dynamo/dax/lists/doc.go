@@ -1,0 +1,20 @@
+// Package lists numbers lists of attribute names.
+//
+// In the DAX protocol an item does not carry its attributes' names: it carries the
+// number of the list of them, which a client has asked for once and keeps as long as it
+// runs. So a number must mean the same list for good, after a restart and on every node
+// that a client may be led to.
+//
+// A list's number is the beginning of a hash of its names. So nodes agree without
+// talking to each other, and nothing has to be remembered to number a list; a file
+// remembers which names a number stands for, which clients ask as well. It is
+// append-only:
+//
+//	header    "kasoku attribute lists 1\n"
+//	record    length of the names in 4 bytes, their CRC-32C in 4, big-endian; then each
+//	          name with its length as a varint before it
+//
+// A list is on disk before its number is told to anybody. A record that a crash cut off
+// is dropped, as nobody has its number; any other damage is an error, because somebody
+// may have.
+package lists

@@ -1,0 +1,69 @@
+package lists
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+)
+
+// Empty is the number of the list without names, which clients know without asking.
+const Empty = 1
+
+// idBits is how long a number is: as many bits as a double holds, because JavaScript's
+// clients keep numbers in those. Among a hundred thousand lists two have the same one
+// with a probability of one in a million.
+const idBits = 52
+
+// list is a list of names and its number.
+type list struct {
+	id    uint64
+	names []string
+}
+
+// is tells whether these are the names of l.
+func (l *list) is(names [][]byte) bool {
+	if len(names) != len(l.names) {
+		return false
+	}
+	for i, n := range names {
+		if string(n) != l.names[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// idOf is the number of the list that is encoded so; 0 and Empty belong to no list.
+func idOf(encoded []byte) uint64 {
+	sum := sha256.Sum256(encoded)
+	id := binary.BigEndian.Uint64(sum[:]) >> (64 - idBits)
+	if id <= Empty {
+		id += Empty + 1
+	}
+	return id
+}
+
+// appendNames appends names as the file has them, and as they are hashed.
+func appendNames(dst []byte, names [][]byte) []byte {
+	for _, n := range names {
+		dst = append(binary.AppendUvarint(dst, uint64(len(n))), n...)
+	}
+	return dst
+}
+
+var errNames = errors.New("a record's names can't be read")
+
+// decode reads what appendNames has written.
+func decode(b []byte) (*list, error) {
+	l := &list{id: idOf(b)}
+	for len(b) > 0 {
+		n, size := binary.Uvarint(b)
+		if size <= 0 || n > uint64(len(b)-size) {
+			return nil, errNames
+		}
+		b = b[size:]
+		l.names = append(l.names, string(b[:n]))
+		b = b[n:]
+	}
+	return l, nil
+}
