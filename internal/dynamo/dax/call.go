@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/kasoku/kasoku/internal/dynamo/accel"
 	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
 	"github.com/kasoku/kasoku/internal/dynamo/dax/fault"
 	"github.com/kasoku/kasoku/internal/edge"
@@ -18,7 +19,8 @@ import (
 // after its method's serve has returned, but for what the reply has copied.
 type call struct {
 	srv    *Server
-	set    *settings   // in force for this request
+	set    *settings // in force for this request
+	client accel.Client
 	agent  []byte      // the client's software, as it told it
 	args   cbor.Reader // over exactly the arguments, which are whole
 	out    []byte      // the reply; empty when serve begins
@@ -87,7 +89,7 @@ func (k *call) start(args []byte) {
 
 // forget lets go of what belonged to one request.
 func (k *call) forget() {
-	k.agent, k.args, k.failed = nil, cbor.Reader{}, nil
+	k.client, k.agent, k.args, k.failed = accel.Client{}, nil, cbor.Reader{}, nil
 	k.line = telemetry.Record{}
 	if cap(k.out) > keepReply {
 		k.out = make([]byte, 0, 4<<10)
@@ -158,6 +160,9 @@ func (k *call) serve() {
 // finish writes the reply and accounts for the request, of which size bytes have come.
 func (c *conn) finish(size int) bool {
 	k := c.k
+	if c.framed {
+		k.out = frame(k.out)
+	}
 	err := c.write(k.out)
 	r := &k.line
 	r.BytesIn, r.BytesOut = size, len(k.out)

@@ -32,6 +32,7 @@ type conn struct {
 	nc            net.Conn        // the same, or TLS over it
 	raw           syscall.RawConn // of the socket; nil where there is none
 	client, local netip.AddrPort
+	auth          authorization
 	agent         []byte // the client's software, as the preamble tells it
 	k             *call  // nil while idle
 
@@ -47,6 +48,7 @@ type conn struct {
 	limiter *rate.Limiter // of the client's address
 
 	greeted bool // the preamble has come
+	framed  bool // replies are to be in frames
 	drain   bool // read until nothing is left before waiting
 	served  bool // a request was answered
 	unsure  bool // an end of the stream may have come along with what was read last

@@ -2,6 +2,7 @@ package dax
 
 import (
 	"encoding/hex"
+	"io"
 	"net"
 	"net/http/httptest"
 	"strings"
@@ -382,4 +383,27 @@ func TestRate(t *testing.T) {
 			t.Errorf("no %s", line)
 		}
 	}
+}
+
+// TestFrames has a client that wants its replies in frames, as one for Java does.
+func TestFrames(t *testing.T) {
+	loopback(t, nil, func(t *testing.T, r *rig) {
+		c := r.dial()
+		c.send("674a37796e653547 01 f6 a1 69557365724167656e74 75" + hex.EncodeToString([]byte("DaxJavaV2Client-2.0.5")) + "00" + authorization1 + askEcho + "43010203")
+		for _, want := range []string{"0000000d 01000000 80 43010203", "0000000b 01000000 80 4101", "0000000a 01000000 8080"} {
+			got := make([]byte, len(unhex(t, want)))
+			if _, err := io.ReadFull(c.nc, got); err != nil || string(got) != string(unhex(t, want)) {
+				t.Errorf("%x, %v, want %s", got, err, want)
+			}
+			if want[7] == 'd' {
+				c.send(askEcho + "4101")
+			} else if want[7] == 'b' {
+				r.srv.Drain()
+				c.send(askEndpoints)
+			}
+		}
+		c = r.dial()
+		c.send("674a37796e653547 02 f6 a0 00")
+		c.over()
+	})
 }

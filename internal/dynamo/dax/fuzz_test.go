@@ -39,7 +39,7 @@ func FuzzConnection(f *testing.F) {
 	for _, preamble := range preambles {
 		f.Add(unhex(f, preamble+authorization1+askEndpoints+askEcho+"43010203"))
 	}
-	for _, request := range []string{askFail + "4101", askNothing, "013a495927bb8263616765646e616d65", "011a27f9bd7102",
+	for _, request := range []string{askFail + "4101", askNothing, "013a2c43e27e4454616232", "013a495927bb8263616765646e616d65", "011a27f9bd7102",
 		"01199999", "0219", askEcho + "9f" + strings.Repeat("00", 9000) + "ff", askEcho + "5a00ffffff"} {
 		f.Add(unhex(f, preambles["Go v2"]+request+askEcho+"4101"))
 	}

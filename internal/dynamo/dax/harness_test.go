@@ -14,7 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/dynamo/accel"
 	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
+	"github.com/kasoku/kasoku/internal/origin"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
@@ -143,9 +146,12 @@ func (r *records) take() []telemetry.Record {
 func newRig(t testing.TB, change ...func(*Config)) *rig {
 	t.Helper()
 	r := &rig{t: t, slow: newSlow(), log: &records{}, reg: telemetry.NewRegistry()}
-	r.cfg = Config{Name: "orders", Lists: &testLists{}, Log: r.log, Metrics: r.reg, Logger: slog.New(slog.DiscardHandler)}
+	r.cfg = Config{Name: "orders", Open: true, Region: "us-west-2", Lists: &testLists{}, Log: r.log, Metrics: r.reg, Logger: slog.New(slog.DiscardHandler)}
 	for _, f := range change {
 		f(&r.cfg)
+	}
+	if r.cfg.Service == nil {
+		r.cfg.Service = newService(t, nil)
 	}
 	var ln net.Listener = &pipes{in: make(chan net.Conn), done: make(chan struct{})}
 	if r.cfg.Listen != "" {
@@ -167,6 +173,53 @@ func newRig(t testing.TB, change ...func(*Config)) *rig {
 	})
 	return r
 }
+
+// newService makes a service with these keys, or an open one, whose origin knows no table
+// but Tab1 and Tab2.
+func newService(t testing.TB, keys []accel.Key) *accel.Service {
+	t.Helper()
+	c, err := cache.New(cache.Config{Memory: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	space, err := c.NewSpace(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	svc, err := accel.New(accel.Config{Name: "orders", Region: "us-west-2", Open: keys == nil, Keys: keys,
+		Connect: func(origin.Config) (accel.Origin, error) { return tablesOnly{}, nil }},
+		space, telemetry.NewRegistry(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(svc.Close)
+	return svc
+}
+
+// tablesOnly is an origin that describes tables.
+type tablesOnly struct{}
+
+var testTables = map[string]string{
+	"Tab1": `"AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"}],"KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}]`,
+	"Tab2": `"AttributeDefinitions":[{"AttributeName":"sk","AttributeType":"N"},{"AttributeName":"pk","AttributeType":"S"}],
+		"KeySchema":[{"AttributeName":"pk","KeyType":"HASH"},{"AttributeName":"sk","KeyType":"RANGE"}]`,
+}
+
+func (tablesOnly) Do(_ context.Context, r *origin.Request) (*origin.Response, error) {
+	for name, keys := range testTables {
+		if strings.Contains(string(r.Body), `"`+name+`"`) {
+			return &origin.Response{Status: 200, Body: []byte(`{"Table":{"TableName":"` + name + `","TableStatus":"ACTIVE","TableId":"1","CreationDateTime":1,` + keys + `}}`)}, nil
+		}
+	}
+	if strings.Contains(string(r.Body), `"Away"`) {
+		return nil, errors.New("the origin is away")
+	}
+	return &origin.Response{Status: 400, Body: []byte(`{"__type":"com.amazonaws.dynamodb.v20120810#ResourceNotFoundException","message":"Requested resource not found"}`)}, nil
+}
+
+func (tablesOnly) State() origin.State { return origin.State{Breaker: "closed"} }
+func (tablesOnly) Close()              {}
 
 // testLists numbers the lists it sees from 2 on, and takes none of more than 1100 names.
 type testLists struct {

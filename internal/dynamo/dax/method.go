@@ -8,6 +8,7 @@ const (
 
 	idAuthorizeConnection   = 1489122155
 	idEndpoints             = 455855874
+	idDefineKeySchema       = -742646399
 	idDefineAttributeListID = -1230579644
 	idDefineAttributeList   = 670678385
 )
@@ -28,6 +29,7 @@ var authorizeConnection = method{id: idAuthorizeConnection, name: "authorizeConn
 // it; operations are those that are about data.
 var metadata = []method{
 	{id: idEndpoints, name: "endpoints", args: 0, serve: (*call).endpoints, free: true},
+	{id: idDefineKeySchema, name: "defineKeySchema", args: 1, serve: (*call).defineKeySchema},
 	{id: idDefineAttributeListID, name: "defineAttributeListId", args: 1, serve: (*call).defineAttributeListID},
 	{id: idDefineAttributeList, name: "defineAttributeList", args: 1, serve: (*call).defineAttributeList},
 }

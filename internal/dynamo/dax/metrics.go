@@ -10,7 +10,7 @@ type metrics struct {
 
 	accepted, refused, handshakes, strangers *telemetry.Counter
 	malformed, oversized, slow, crowded      *telemetry.Counter
-	unsent, limited, panics, in, out         *telemetry.Counter
+	unsent, limited, denied, panics, in, out *telemetry.Counter
 	duration                                 *telemetry.Histogram
 	items, queries, scans                    hitsAndMisses
 }
@@ -45,6 +45,7 @@ func newMetrics(s *Server) *metrics {
 		crowded:    counter("crowded_total", "Requests refused because large requests took all the memory that they may take together."),
 		unsent:     counter("unsent_replies_total", "Replies that could not be sent: the client was gone, or took nothing for the write timeout."),
 		limited:    counter("rate_limited_total", "Requests refused because their client went beyond the requests per second that it may make."),
+		denied:     counter("denied_total", "Requests refused because nobody had proved to be who may make them."),
 		panics:     counter("panics_total", "Methods that panicked; each is a bug, the log has its stack."),
 		in:         counter("received_bytes_total", "Bytes of requests, TLS excluded."),
 		out:        counter("sent_bytes_total", "Bytes of replies, TLS excluded."),

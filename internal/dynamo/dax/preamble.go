@@ -24,11 +24,15 @@ func wrongMagic(b []byte) bool {
 }
 
 // readPreamble takes a whole preamble apart. The agent aliases b; it is empty if the
-// client does not say.
-func readPreamble(b []byte) (agent []byte, err error) {
+// client does not say. framed tells whether there is a layer between the connection and
+// the replies: they come in frames then, and requests as ever.
+func readPreamble(b []byte) (agent []byte, framed bool, err error) {
 	r := cbor.Over(b)
 	r.Text()
-	r.Int()
+	layers := r.Int()
+	if layers != 0 && layers != 1 {
+		r.Fail("%d layers", layers)
+	}
 	r.Skip() // the session: bytes, a text or null
 	n := r.Map()
 	for r.More(&n) {
@@ -39,5 +43,5 @@ func readPreamble(b []byte) (agent []byte, err error) {
 		}
 	}
 	r.Int()
-	return agent, r.Close()
+	return agent, layers == 1, r.Close()
 }

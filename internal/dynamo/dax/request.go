@@ -108,12 +108,12 @@ func (k *call) expect(greeted bool) {
 
 // greet takes the preamble.
 func (c *conn) greet(b []byte) bool {
-	agent, err := readPreamble(b)
+	agent, framed, err := readPreamble(b)
 	if err != nil {
 		return c.malformed(err)
 	}
 	c.agent = append([]byte(nil), agent...)
-	c.greeted = true
+	c.greeted, c.framed = true, framed
 	c.k.in.off += len(b)
 	return true
 }
@@ -140,7 +140,8 @@ func (c *conn) named(head []byte) bool {
 // ask has a whole request answered: size bytes with the head.
 func (c *conn) ask(args []byte, size int) bool {
 	if c.k.method == &authorizeConnection {
-		return true // everybody is let in
+		c.authorize(args)
+		return true
 	}
 	return c.answer(args, size)
 }

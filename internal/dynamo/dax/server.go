@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kasoku/kasoku/internal/dynamo/accel"
+	"github.com/kasoku/kasoku/internal/dynamo/sigv4"
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
@@ -27,8 +29,16 @@ type Config struct {
 	// TLS makes the listener speak TLS; nil is plain. Not every client says which name
 	// it wants, so that there has to be a certificate without.
 	TLS *tls.Config
+	// Service is asked for everything about data.
+	Service *accel.Service
 	// Lists numbers the lists of attributes.
 	Lists Lists
+
+	// Open lets everybody in. Else only who signs for Region with one of Keys, which
+	// the service has to know as well.
+	Open   bool
+	Region string
+	Keys   []sigv4.Key
 
 	Limits Limits
 	// Advertise is where clients are told to connect to, at most one address of each

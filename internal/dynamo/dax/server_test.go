@@ -180,7 +180,7 @@ func TestTLS(t *testing.T) {
 
 // TestKeepAlive looks whether the kernel was asked to find dead peers.
 func TestKeepAlive(t *testing.T) {
-	s, err := Listen(Config{Name: "orders", Listen: "127.0.0.1:0"})
+	s, err := Listen(Config{Name: "orders", Listen: "127.0.0.1:0", Open: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,9 @@
 package dax
 
 import (
+	"slices"
+
+	"github.com/kasoku/kasoku/internal/dynamo/dax/sign"
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
@@ -8,9 +11,13 @@ import (
 // settings are what a reload may change. They are replaced as a whole, never changed.
 type settings struct {
 	Config
-	limits Limits
-	log    telemetry.Sink
-	rates  edge.Rates
+	limits   Limits
+	log      telemetry.Sink
+	rates    edge.Rates
+	verifier *sign.Verifier // nil: open
+	// keys numbers the sets of keys: who has proved something under another set has to
+	// prove it again.
+	keys uint64
 }
 
 func newSettings(cfg Config, old *settings) *settings {
@@ -18,9 +25,15 @@ func newSettings(cfg Config, old *settings) *settings {
 	if set.log == nil {
 		set.log = telemetry.Discard()
 	}
+	if !cfg.Open {
+		set.verifier = sign.New(cfg.Region, cfg.Keys)
+	}
 	var rates edge.Rates
 	if old != nil {
-		rates = old.rates
+		rates, set.keys = old.rates, old.keys
+		if old.Open != cfg.Open || old.Region != cfg.Region || !slices.Equal(old.Keys, cfg.Keys) {
+			set.keys++
+		}
 	}
 	set.rates = rates.With(cfg.Limits.RequestsPerSecond)
 	return set

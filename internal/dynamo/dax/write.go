@@ -1,6 +1,7 @@
 package dax
 
 import (
+	"encoding/binary"
 	"errors"
 	"net"
 	"os"
@@ -9,6 +10,22 @@ import (
 
 	"github.com/kasoku/kasoku/internal/edge"
 )
+
+// frameHead stands before a frame of a reply: four bytes with the frame's length, these
+// included, and four that say which frame it is.
+const frameHead = 8
+
+// frame puts a whole reply into one frame, which says that it is the last.
+func frame(reply []byte) []byte {
+	n := len(reply)
+	reply = append(reply, make([]byte, frameHead)...)
+	copy(reply[frameHead:], reply[:n])
+	binary.BigEndian.PutUint32(reply, uint32(len(reply)))
+	binary.BigEndian.PutUint32(reply[4:], lastFrame)
+	return reply
+}
+
+const lastFrame = 1 << 24
 
 // piece is how much is given at a time once the client does not take all at once: each
 // piece has the whole write timeout.

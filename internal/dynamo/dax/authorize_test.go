@@ -1,0 +1,163 @@
+package dax
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/dynamo/accel"
+	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
+	"github.com/kasoku/kasoku/internal/dynamo/sigv4"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
+
+// proof is an authorizeConnection as clients send it, signed at a time.
+func proof(id, secret string, at time.Time) string {
+	stamp := at.UTC().Format("20060102T150405Z")
+	day := stamp[:8]
+	nothing := sha256.Sum256(nil)
+	canonical := sha256.Sum256(fmt.Appendf(nil, "POST\n/\n\nhost:dax.amazonaws.com\nx-amz-date:%s\n\nhost;x-amz-date\n%x", stamp, nothing))
+	text := fmt.Sprintf("AWS4-HMAC-SHA256\n%s\n%s/us-west-2/dax/aws4_request\n%x", stamp, day, canonical)
+	key := []byte("AWS4" + secret)
+	for _, part := range []string{day, "us-west-2", "dax", "aws4_request", text} {
+		h := hmac.New(sha256.New, key)
+		h.Write([]byte(part))
+		key = h.Sum(nil)
+	}
+	b := cbor.AppendInt(cbor.AppendUint(nil, serviceID), idAuthorizeConnection)
+	b = cbor.AppendText(cbor.AppendText(b, id), hex.EncodeToString(key))
+	b = cbor.AppendNull(cbor.AppendBytes(b, []byte(text)))
+	return hex.EncodeToString(cbor.AppendText(b, "DaxGoClient-1.0.0"))
+}
+
+// guard makes a server that knows two keys.
+func guard(t testing.TB) func(*Config) {
+	all := []wire.Access{wire.Read, wire.Write, wire.Admin}
+	return func(c *Config) {
+		c.Open = false
+		c.Keys = []sigv4.Key{{ID: "FULL", Secret: "one"}, {ID: "SOME", Secret: "two"}, {ID: "GONE", Secret: "three"}}
+		c.Service = newService(t, []accel.Key{
+			{ID: "FULL", Secret: "one", Tables: []string{"*"}, Allow: all},
+			{ID: "SOME", Secret: "two", Tables: []string{"Tab1"}, Allow: []wire.Access{wire.Write}},
+		})
+	}
+}
+
+const (
+	askTab1 = "013a2c43e27e4454616231"
+	askTab2 = "013a2c43e27e4454616232"
+)
+
+var unauthenticated, badSignature = []int64{4, 23, 31, 33}, []int64{4, 23, 31, 32}
+
+func TestAuthorize(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, guard(t))
+		c := r.hello("Go v1")
+		for _, request := range []string{askEndpoints, askTab1, askEcho + "4101", "013a495927bb8161", "011a27f9bd7102"} {
+			if request == "013a495927bb8161" {
+				request += "61"
+			}
+			c.fails(request, "requires authentication", unauthenticated...)
+		}
+		c.send(proof("FULL", "one", time.Now()) + askEcho + "4101")
+		if got := c.reply(2); got != "804101" {
+			t.Error(got)
+		}
+		c.gets(askTab2, "80 a2 62706b 6153 62736b 614e")
+		c.gets(askEcho+"4102", "804102")
+
+		c.send(proof("FULL", "two", time.Now()))
+		c.quiet() // nobody answers it
+		c.fails(askEcho+"4101", "check the secret", badSignature...)
+		c.fails(askEcho+"4101", "check the secret", badSignature...)
+		c.fails(proof("OTHER", "one", time.Now())+askEcho+"4101", `"OTHER" is not one`, badSignature...)
+		c.fails(proof("FULL", "one", time.Now().Add(-6*time.Minute))+askEcho+"4101", "check the client's clock", unauthenticated...)
+		c.fails("011a58c2336b 01 02 03 04 05"+askEcho+"4101", "could not be read", badSignature...)
+		c.fails(strings.Replace(proof("FULL", "one", time.Now()), "f671", "616171", 1)+askEcho+"4101", "session token", badSignature...)
+		c.gets(proof("FULL", "one", time.Now())+askEcho+"4103", "804103")
+
+		c.fails(proof("GONE", "three", time.Now())+askEcho+"4103", `"GONE" is not one of this service's`, badSignature...)
+		if n := r.srv.metrics.denied.Value(); n != 12 {
+			t.Errorf("%d were denied", n)
+		}
+	})
+}
+
+// TestAuthorizeLapses lets time pass: what was proved counts from when it was signed.
+func TestAuthorizeLapses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, guard(t))
+		c := r.hello("Go v1")
+		c.gets(proof("FULL", "one", time.Now().Add(-4*time.Minute))+askEcho+"4101", "804101")
+		time.Sleep(time.Minute)
+		c.gets(askEcho+"4101", "804101")
+		time.Sleep(time.Second)
+		c.fails(askEcho+"4101", "older than 5m", unauthenticated...)
+		c.gets(proof("FULL", "one", time.Now().Add(4*time.Minute))+askEcho+"4101", "804101")
+		time.Sleep(validity)
+		c.gets(askEcho+"4101", "804101")
+		time.Sleep(time.Second)
+		c.fails(askEcho+"4101", "older than 5m", unauthenticated...)
+	})
+}
+
+// TestReloadKeys changes the keys while a connection is open.
+func TestReloadKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, guard(t))
+		c := r.hello("Go v1")
+		c.gets(proof("FULL", "one", time.Now())+askEcho+"4101", "804101")
+		r.cfg.Limits.RequestBytes = 1000
+		r.srv.Configure(r.cfg)
+		c.gets(askEcho+"4102", "804102") // the same keys
+		r.cfg.Keys = []sigv4.Key{{ID: "FULL", Secret: "new"}}
+		r.srv.Configure(r.cfg)
+		c.fails(askEcho+"4103", "keys have changed", unauthenticated...)
+		c.fails(proof("FULL", "one", time.Now())+askEcho+"4103", "check the secret", badSignature...)
+		c.gets(proof("FULL", "new", time.Now())+askEcho+"4103", "804103")
+		r.cfg.Keys = nil
+		r.srv.Configure(r.cfg)
+		c.fails(proof("FULL", "new", time.Now())+askEcho+"4103", "not one of this service's", badSignature...)
+		r.cfg.Open, r.cfg.Service = true, newService(t, nil)
+		r.srv.Configure(r.cfg)
+		c.gets(askEcho+"4104", "804104")
+	})
+}
+
+// TestOpen lets everybody in, whatever they send as a proof.
+func TestOpen(t *testing.T) {
+	loopback(t, nil, func(t *testing.T, r *rig) {
+		c := r.hello("Python")
+		c.gets("011a58c2336b 01 02 f6 04 80"+askEcho+"4101", "804101")
+		c.gets(authorization1+askEcho+"4102", "804102")
+	})
+}
+
+func TestKeySchema(t *testing.T) {
+	loopback(t, nil, func(t *testing.T, r *rig) {
+		c := r.hello("JavaScript v2")
+		c.gets(askTab1, "80 a1 62706b 6153")
+		c.gets(askTab2, "80 a2 62706b 6153 62736b 614e")
+		c.gets("013a2c43e27e6454616232", "80 a2 62706b 6153 62736b 614e") // as a text
+		c.gets(askTab1, "80 a1 62706b 6153")
+		c.fails("013a2c43e27e4454616239", "Requested resource not found", 4, 37, 38, 39, 41)
+		c.fails("013a2c43e27e4441776179", "could not be learnt", 1, 37, 38, 39, 47)
+		c.fails("013a2c43e27e40", "TableName", 4, 37, 38, 39, 46)
+		c.fails("013a2c43e27e590100"+zeros(256), "TableName", 4, 37, 38, 39, 46)
+		c.fails("013a2c43e27e01", "could not be read", 4, 37, 38, 39, 46)
+	})
+}
+
+// TestKeySchemaPermission asks with a key that may write to one table.
+func TestKeySchemaPermission(t *testing.T) {
+	r := newRig(t, guard(t))
+	c := r.hello("Python")
+	c.gets(proof("SOME", "two", time.Now())+askTab1, "80 a1 62706b 6153")
+	c.fails(askTab2, "key SOME is not authorized to perform: dynamodb:defineKeySchema on table Tab2", 4, 37, 38, 42)
+}

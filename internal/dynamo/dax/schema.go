@@ -1,0 +1,78 @@
+package dax
+
+import (
+	"errors"
+
+	"github.com/kasoku/kasoku/internal/dynamo/accel"
+	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
+	"github.com/kasoku/kasoku/internal/dynamo/dax/fault"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
+
+// longestTable is more than a table's name may have.
+const longestTable = 255
+
+// defineKeySchema answers with the names and types of a table's key attributes, in their
+// order. Clients ask before they make the first key, and keep the answer.
+func (k *call) defineKeySchema() {
+	table := k.args.String()
+	if err := k.args.Close(); err != nil {
+		k.fail(fault.Invalid("The table's name could not be read: %v", err))
+		return
+	}
+	k.record.Table = table
+	// Who writes needs the keys as well as who reads.
+	if !k.client.May(wire.Write, table) && !k.allowed(wire.Read, table) {
+		return
+	}
+	s, ok := k.schema(table)
+	if !ok {
+		return
+	}
+	attributes := 1
+	if s.Range.Name != "" {
+		attributes = 2
+	}
+	k.out = cbor.AppendMap(append(k.out, success), attributes)
+	k.out = appendAttribute(k.out, s.Hash)
+	if attributes == 2 {
+		k.out = appendAttribute(k.out, s.Range)
+	}
+	k.local()
+}
+
+func appendAttribute(dst []byte, a accel.KeyAttribute) []byte {
+	return append(cbor.AppendText(dst, a.Name), 0x61, a.Type) // a text of one letter
+}
+
+// schema returns the key attributes of a table; on failure the call has failed.
+func (k *call) schema(table []byte) (*accel.Schema, bool) {
+	if s, ok := k.client.SchemaKnown(table); ok {
+		return s, true
+	}
+	if len(table) == 0 || len(table) > longestTable {
+		k.fail(fault.Invalid("TableName must be at least 1 character long and at most %d characters long", longestTable))
+		return nil, false
+	}
+	s, err := k.client.Schema(k.ctx(), table)
+	switch {
+	case err == nil:
+		return s, true
+	case errors.Is(err, accel.ErrNoTable):
+		k.fail(fault.New("ResourceNotFoundException", "Requested resource not found: Table: %s not found", table))
+	default:
+		k.fail(fault.New("InternalServerError", "The keys of table %s could not be learnt: %v", table, err))
+	}
+	return nil, false
+}
+
+// allowed checks the client's permission on a table; without it the call has failed.
+func (k *call) allowed(access wire.Access, table []byte) bool {
+	if k.client.May(access, table) {
+		return true
+	}
+	k.srv.metrics.denied.Inc()
+	k.fail(fault.New("AccessDeniedException", "The access key %s is not authorized to perform: dynamodb:%s on table %s",
+		k.conn.auth.id, k.method.name, table))
+	return false
+}
