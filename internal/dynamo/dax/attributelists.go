@@ -1,8 +1,11 @@
 package dax
 
 import (
+	"errors"
+
 	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
 	"github.com/kasoku/kasoku/internal/dynamo/dax/fault"
+	"github.com/kasoku/kasoku/internal/dynamo/dax/lists"
 )
 
 // defineAttributeListID gives a list of attributes its number. Clients ask before they
@@ -24,7 +27,7 @@ func (k *call) defineAttributeListID() {
 		k.names = nil
 	}
 	if err != nil {
-		k.fail(fault.New("InternalServerError", "The list of attributes could not be numbered: %v", err))
+		k.fail(listFault(err))
 		return
 	}
 	k.out = cbor.AppendUint(append(k.out, success), id)
@@ -51,4 +54,15 @@ func (k *call) defineAttributeList() {
 		k.out = cbor.AppendText(k.out, name)
 	}
 	k.local()
+}
+
+// listFault says why a list has no number.
+func listFault(err error) *fault.Error {
+	switch {
+	case errors.Is(err, lists.ErrFull):
+		return fault.New("LimitExceededException", "The attributes can't be numbered: %v", err)
+	case errors.Is(err, lists.ErrNames), errors.Is(err, lists.ErrCollision):
+		return fault.Invalid("The attributes can't be numbered: %v", err)
+	}
+	return fault.New("InternalServerError", "The attributes could not be numbered: %v", err)
 }

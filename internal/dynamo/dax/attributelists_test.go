@@ -24,6 +24,7 @@ func TestAttributeLists(t *testing.T) {
 		c.fails(id+"01", "could not be read", 4, 37, 38, 39, 46)
 		c.fails(id+"8101", "could not be read", 4, 37, 38, 39, 46)
 		c.fails(id+"8161ff", "could not be read", 4, 37, 38, 39, 46)
+		c.fails(id+"816464 69736b", "the disk is full", 1, 37, 38, 39, 47)
 		for _, n := range []int{1100, 1101} {
 			list := cbor.AppendArray(unhex(t, id), n)
 			for range n {
@@ -32,8 +33,10 @@ func TestAttributeLists(t *testing.T) {
 			if n == 1100 {
 				c.gets(hex.EncodeToString(list), "80 04")
 			} else {
-				c.fails(hex.EncodeToString(list), "so many names", 1, 37, 38, 39, 47)
+				c.gets(id+"816162", "80 05")
+				c.fails(hex.EncodeToString(list), "too many names", 4, 37, 38, 39, 46)
 			}
 		}
+		c.fails(id+"816163", "as many lists", 4, 37, 38, 39, 49)
 	})
 }

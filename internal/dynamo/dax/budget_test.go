@@ -3,6 +3,7 @@ package dax
 import (
 	"io"
 	"testing"
+	"time"
 
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
@@ -15,7 +16,7 @@ type loop struct {
 
 func newLoop(t testing.TB, r *rig, request string) *loop {
 	c := r.hello("Go v1")
-	c.send(request)
+	c.send(proof("FULL", "one", time.Now()) + request)
 	reply := unhex(t, c.reply(2))
 	return &loop{c.nc, unhex(t, request), reply}
 }
@@ -30,8 +31,15 @@ func (l *loop) once() error {
 
 // TestRequestAllocs has a connection serve requests for nothing.
 func TestRequestAllocs(t *testing.T) {
-	for _, request := range []string{askFail + "43616263", askEcho + "5903e8" + zeros(1000), authorization1 + askEcho + "40"} {
-		r := newRig(t, func(c *Config) { c.Listen = "127.0.0.1:0"; c.Log = nil; c.Limits.RequestsPerSecond = 1e9 })
+	for _, change := range []func(*Config){func(*Config) {}, guard(t)} {
+		testRequestAllocs(t, change)
+	}
+}
+
+func testRequestAllocs(t *testing.T, change func(*Config)) {
+	t.Helper()
+	for _, request := range []string{askFail + "43616263", askEcho + "5903e8" + zeros(1000)} {
+		r := newRig(t, func(c *Config) { c.Listen = "127.0.0.1:0"; c.Log = nil; c.Limits.RequestsPerSecond = 1e9; change(c) })
 		l := newLoop(t, r, request)
 		got := testing.AllocsPerRun(2000, func() {
 			if err := l.once(); err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/dynamo/accel"
 	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
+	"github.com/kasoku/kasoku/internal/dynamo/dax/lists"
 	"github.com/kasoku/kasoku/internal/origin"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
@@ -221,7 +222,8 @@ func (tablesOnly) Do(_ context.Context, r *origin.Request) (*origin.Response, er
 func (tablesOnly) State() origin.State { return origin.State{Breaker: "closed"} }
 func (tablesOnly) Close()              {}
 
-// testLists numbers the lists it sees from 2 on, and takes none of more than 1100 names.
+// testLists numbers the lists it sees from 2 on, and takes none of more than 1100 names and no
+// more than four.
 type testLists struct {
 	mu  sync.Mutex
 	all []string
@@ -236,7 +238,11 @@ func (l *testLists) ID(names [][]byte) (uint64, error) {
 	case len(names) == 0:
 		return 1, nil
 	case len(names) > 1100:
-		return 0, errors.New("so many names")
+		return 0, lists.ErrNames
+	case len(l.all) == 4:
+		return 0, lists.ErrFull
+	case string(names[0]) == "disk":
+		return 0, errors.New("the disk is full")
 	case i < 0:
 		i = len(l.all)
 		l.all = append(l.all, text)

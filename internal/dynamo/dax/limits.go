@@ -13,7 +13,8 @@ type Limits struct {
 	RequestBytes int
 	// BufferedBytes bounds what all requests that are larger than a small buffer take
 	// together, whole or not. A connection whose request finds no room is answered a
-	// ThrottlingException and ends. Default 256 MiB.
+	// ThrottlingException and ends. A request takes up to three times its size while it
+	// grows. Default 256 MiB.
 	BufferedBytes int
 	// PreambleTimeout is how long a new connection may take to say what it speaks, TLS's
 	// handshake included; RequestTime how long a request may take from its first byte to
