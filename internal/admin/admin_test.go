@@ -86,7 +86,8 @@ func example() (*Overview, *fake) {
 		Version: "v1.2.3", Started: start, Now: start.Add(3*time.Hour + 2*time.Minute),
 		Services: []Mounted{
 			{Service: orders, Listen: "127.0.0.1:8000", Connections: 17, Accepting: true},
-			{Service: users, Listen: "127.0.0.1:8002", TLS: true, Accepting: true},
+			{Service: users, Listen: "127.0.0.1:8002", TLS: true, Accepting: true,
+				DAX: &Listener{Address: "127.0.0.1:9111", TLS: true, Accepting: true, Connections: 3}},
 		},
 		AccessLog: telemetry.LogStats{
 			Written: 1000, Dropped: 2, Pending: 7, Spilled: 300, SpillBytes: 100_000,
@@ -289,6 +290,8 @@ func TestReadiness(t *testing.T) {
 		"not ready\norders: the origin's breaker is open\nusers: the origin's breaker is open")
 	f(func(o *Overview, _ *fake) { o.Services[1].Accepting = false }, 503,
 		"not ready\norders: ready\nusers: its listener is not up")
+	f(func(o *Overview, _ *fake) { o.Services[1].DAX.Accepting = false }, 503,
+		"not ready\norders: ready\nusers: its listener for clients of DAX is not up")
 }
 
 func TestReportPage(t *testing.T) {

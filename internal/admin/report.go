@@ -32,6 +32,8 @@ type ServiceJSON struct {
 	Ready       bool   `json:"ready"`
 	Trouble     string `json:"trouble,omitempty"`
 	Connections int    `json:"connections"`
+	// DAX is the listener for clients of DAX, where there is one.
+	DAX *Listener `json:"dax,omitempty"`
 	Report
 	Decisions map[string]uint64 `json:"decisions"`
 	HitRatio  *float64          `json:"hit_ratio"` // null before the first read
@@ -45,13 +47,13 @@ func (o *Overview) JSON() ReportJSON {
 	}
 	for _, m := range o.Services {
 		s := ServiceJSON{
-			Name: m.Name(), Listen: m.Listen, TLS: m.TLS, Accepting: m.Accepting, Connections: m.Connections,
+			Name: m.Name(), Listen: m.Listen, TLS: m.TLS, Accepting: m.Accepting, Connections: m.Connections, DAX: m.DAX,
 			Report: m.Report(), Decisions: map[string]uint64{},
 		}
 		if err := m.Ready(); err != nil {
 			s.Trouble = err.Error()
 		}
-		s.Ready = s.Accepting && s.Trouble == ""
+		s.Ready = s.Accepting && (s.DAX == nil || s.DAX.Accepting) && s.Trouble == ""
 		for d, n := range s.Report.Decisions {
 			s.Decisions[d.String()] = n
 		}
@@ -92,7 +94,11 @@ func (o *Overview) Text() []byte {
 	}
 	accessLog(&b, &o.AccessLog)
 	table(&b, "SERVICE\tTYPE\tLISTEN\tTLS\tCONNS\tHIT%\tSTATE", j.Services, func(s *ServiceJSON) string {
-		return join(s.Name, s.Type, s.Listen, yes(s.TLS), strconv.Itoa(s.Connections), percent(s.HitRatio), state(s))
+		row := join(s.Name, s.Type, s.Listen, yes(s.TLS), strconv.Itoa(s.Connections), percent(s.HitRatio), state(s))
+		if d := s.DAX; d != nil {
+			row += "\n" + join(s.Name, "dax", d.Address, yes(d.TLS), strconv.Itoa(d.Connections), "", up(d.Accepting))
+		}
+		return row
 	})
 	memory(&b, j.Services)
 	disk(&b, j.Services)
@@ -204,10 +210,17 @@ func notes(b *bytes.Buffer, services []ServiceJSON) {
 	}
 }
 
+func up(accepting bool) string {
+	if !accepting {
+		return "listener down"
+	}
+	return "ready"
+}
+
 func state(s *ServiceJSON) string {
 	switch {
 	case !s.Accepting:
-		return "listener down"
+		return up(false)
 	case s.Trouble != "":
 		return s.Trouble
 	}

@@ -30,6 +30,15 @@ type Mounted struct {
 	TLS         bool
 	Connections int  // open now
 	Accepting   bool // the listener is up
+	DAX         *Listener
+}
+
+// Listener is another listener of a service.
+type Listener struct {
+	Address     string `json:"listen"`
+	TLS         bool   `json:"tls"`
+	Accepting   bool   `json:"accepting"`
+	Connections int    `json:"connections"` // open now
 }
 
 // ConfigStatus is what became of the configuration file.
@@ -85,6 +94,11 @@ func readiness(o *Overview) (lines []string, status int) {
 		if !m.Accepting {
 			status = http.StatusServiceUnavailable
 			lines = append(lines, m.Name()+": its listener is not up")
+			continue
+		}
+		if m.DAX != nil && !m.DAX.Accepting {
+			status = http.StatusServiceUnavailable
+			lines = append(lines, m.Name()+": its listener for clients of DAX is not up")
 			continue
 		}
 		if err := m.Ready(); err != nil {

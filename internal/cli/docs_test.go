@@ -73,7 +73,7 @@ func fieldsTable() string {
 func runAll(t *testing.T) *running {
 	mc := memcachedtest.Start(t, true)
 	mc.Set("k", "{}", 0, 0)
-	r := run(t, "cache: {disk: {path: "+t.TempDir()+", size: 16MiB}}\n"+head+orders+`
+	r := run(t, "cache: {disk: {path: "+t.TempDir()+", size: 16MiB}}\n"+head+daxOrders(t.TempDir(), "")+`
   site: {type: http, listen: 127.0.0.1:0, origins: ["%s"]}
   relax:
     {type: couchdb, listen: 127.0.0.1:0, nodes: ["%s", "http://127.0.0.1:9"], follow_changes: true, replicate: {databases: [d], direction: both}}
@@ -81,6 +81,7 @@ func runAll(t *testing.T) *running {
     {type: memcached, listen: 127.0.0.1:0, servers: ["`+mc.Address()+`"], locations: [{path: /count, key: k, content_type: application/json, jsonp: {}}]}
 `)
 	r.get("orders")
+	r.dax("orders").nodes()
 	for _, url := range []string{r.ServiceAddr("site").String() + "/", r.ServiceAddr("counts").String() + "/count?callback=f"} {
 		resp, err := http.Get("http://" + url)
 		if err != nil {

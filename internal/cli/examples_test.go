@@ -13,12 +13,13 @@ import (
 
 // portOf finds the listeners' ports, so that the examples can run beside whatever
 // listens on them here.
-var portOf = regexp.MustCompile(`(listen: 127\.0\.0\.1):\d+`)
+var portOf = regexp.MustCompile(`((?:listen|dax): 127\.0\.0\.1):\d+`)
 
 // Every example is taken as it is, and runs.
 func TestExamplesRun(t *testing.T) {
 	t.Setenv("ORDERS_SECRET", "s1")
 	t.Setenv("REPORTS_SECRET", "s2")
+	t.Setenv("SHOP_SECRET", "s4")
 	t.Setenv("COUCH_PASSWORD", "s3")
 	t.Setenv("AWS_ACCESS_KEY_ID", "local")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "local")

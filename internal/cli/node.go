@@ -33,6 +33,7 @@ type Node struct {
 	cache    *cache.Cache
 	disk     *disk.Tier // nil: there is none
 	stores   *stores
+	lists    *listsDirs
 	started  time.Time
 	boot     *config.Config // what the cache was made with
 	sinks    sinks
@@ -62,6 +63,7 @@ type mount struct {
 	server    *edge.Server
 	certs     *certificates // nil: not encrypted
 	accepting *atomic.Bool  // of server
+	dax       *daxFront     // nil: there is none
 }
 
 // start runs a configuration.
@@ -71,8 +73,8 @@ func start(cfg *config.Config, file string, stdout io.Writer, log *slog.Logger) 
 		return nil, err
 	}
 	n := &Node{
-		log: log, stdout: stdout, registry: telemetry.NewRegistry(), cache: c, stores: newStores(log), started: time.Now(),
-		boot: cfg, failed: make(chan error, 1),
+		log: log, stdout: stdout, registry: telemetry.NewRegistry(), cache: c, stores: newStores(log), lists: newListsDirs(log),
+		started: time.Now(), boot: cfg, failed: make(chan error, 1),
 	}
 	n.hard, n.hardStop = context.WithCancel(context.Background())
 	n.status.File = file
@@ -127,7 +129,7 @@ func (n *Node) overview() admin.Overview {
 	for _, m := range n.mounts {
 		o.Services = append(o.Services, admin.Mounted{
 			Service: m.service, Listen: m.server.Addr().String(), TLS: m.certs != nil,
-			Connections: m.server.Open(), Accepting: m.accepting.Load(),
+			Connections: m.server.Open(), Accepting: m.accepting.Load(), DAX: m.dax.overview(),
 		})
 	}
 	return o
@@ -164,10 +166,11 @@ func (n *Node) Stop(ctx context.Context) error {
 		return nil
 	}
 	defer context.AfterFunc(ctx, n.hardStop)()
-	errs := make([]error, len(n.mounts))
+	errs := make([]error, 2*len(n.mounts))
 	var wg sync.WaitGroup
 	for i, m := range n.mounts {
-		wg.Go(func() { errs[i] = m.server.Shutdown(ctx) })
+		wg.Go(func() { errs[2*i] = m.server.Shutdown(ctx) })
+		wg.Go(func() { errs[2*i+1] = n.endDAX(ctx, m.dax) })
 	}
 	wg.Wait()
 	n.retirement.Wait()
@@ -186,7 +189,7 @@ func (n *Node) Stop(ctx context.Context) error {
 }
 
 // serve accepts on a mount's listener until it is shut down.
-func (n *Node) serve(name string, server *edge.Server, accepting *atomic.Bool) {
+func (n *Node) serve(name string, server interface{ Serve() error }, accepting *atomic.Bool) {
 	accepting.Store(true)
 	err := server.Serve()
 	accepting.Store(false)

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -92,12 +93,16 @@ func (c *change) prepare() error {
 		var err error
 		switch {
 		case m == nil:
-			m, err = c.add(s)
+			if m, err = c.add(s); err == nil {
+				err = c.dax(m, s)
+			}
 		case m.cfg.Type != s.Type:
 			err = fmt.Errorf("service %s: its type can't change from %s to %s while it runs; restart, or give the new one another name",
 				s.Name, m.cfg.Type, s.Type)
 		default:
-			err = c.listener(m, s)
+			if err = c.listener(m, s); err == nil {
+				err = c.dax(m, s)
+			}
 		}
 		if err != nil {
 			return err
@@ -110,7 +115,11 @@ func (c *change) prepare() error {
 		}
 	}
 	for _, m := range c.mounts {
-		if err := c.settings(m, c.cfg.Service(m.cfg.Name)); err != nil {
+		s := c.cfg.Service(m.cfg.Name)
+		if err := c.daxSettings(m, s); err != nil {
+			return err
+		}
+		if err := c.settings(m, s); err != nil {
 			return err
 		}
 	}
@@ -289,7 +298,7 @@ func (c *change) listener(m *mount, s *config.Service) error {
 
 // settings gives a service that runs what is new in its configuration.
 func (c *change) settings(m *mount, s *config.Service) error {
-	if err := c.certificate(m, s); err != nil {
+	if err := c.renew(s.Name, m.certs, s.TLS); err != nil {
 		return err
 	}
 	if reflect.DeepEqual(m.cfg, *s) {
@@ -320,27 +329,31 @@ func (c *change) settings(m *mount, s *config.Service) error {
 func working(s *config.Service) config.Service {
 	w := *s
 	w.Listen, w.TLS, w.Limits, w.Memory = "", nil, config.Limits{}, 0
+	if s.DynamoDB != nil {
+		d := *s.DynamoDB
+		d.DAX, w.DynamoDB = nil, &d
+	}
 	return w
 }
 
-// certificate reads a listener's files anew. Turning TLS on or off is not done
-// here but at a restart.
-func (c *change) certificate(m *mount, s *config.Service) error {
-	if m.certs == nil || s.TLS == nil {
+// renew reads the files of a service's listener anew. Turning TLS on or off is not
+// done here but at a restart.
+func (c *change) renew(service string, certs *certificates, t *config.TLS) error {
+	if certs == nil || t == nil {
 		return nil
 	}
-	cert := m.certs.cur.Load()
-	if cert.files == (config.TLS{Cert: c.cfg.Resolve(s.TLS.Cert), Key: c.cfg.Resolve(s.TLS.Key), ClientCA: c.cfg.Resolve(s.TLS.ClientCA)}) {
+	cert := certs.cur.Load()
+	if cert.files == (config.TLS{Cert: c.cfg.Resolve(t.Cert), Key: c.cfg.Resolve(t.Key), ClientCA: c.cfg.Resolve(t.ClientCA)}) {
 		if _, err := cert.reloader.ReloadIfChanged(); err != nil {
-			return fmt.Errorf("service %s: %w", s.Name, err)
+			return fmt.Errorf("service %s: %w", service, err)
 		}
 		return nil
 	}
-	next, err := newCertificate(c.cfg, s.TLS)
+	next, err := newCertificate(c.cfg, t)
 	if err != nil {
-		return fmt.Errorf("service %s: %w", s.Name, err)
+		return fmt.Errorf("service %s: %w", service, err)
 	}
-	c.commit = append(c.commit, func() { m.certs.cur.Store(next) })
+	c.commit = append(c.commit, func() { certs.cur.Store(next) })
 	return nil
 }
 
@@ -349,12 +362,16 @@ func (c *change) certificate(m *mount, s *config.Service) error {
 func (n *Node) remove(m *mount) {
 	n.log.Info("removed", "service", m.cfg.Name)
 	n.retire(func(ctx context.Context) error {
+		var left error
+		var wg sync.WaitGroup
+		wg.Go(func() { left = n.endDAX(ctx, m.dax) })
 		err := m.server.Shutdown(ctx)
+		wg.Wait()
 		m.service.Close()
 		m.space.Close()
 		n.forget(m.cfg.Name)
 		n.pruneDisk()
-		return err
+		return errors.Join(err, left)
 	})
 }
 
@@ -387,6 +404,7 @@ func (n *Node) pending() []string {
 		path := "services." + m.cfg.Name
 		note(m.memory != m.cfg.Memory, path+".memory")
 		note((m.certs != nil) != (m.cfg.TLS != nil), path+".tls")
+		list = append(list, m.dax.pending(n.cfg, &m.cfg, path)...)
 		list = append(list, m.service.pending(n.cfg, &m.cfg, path)...)
 	}
 	return list

@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -48,6 +49,7 @@ func TestScripts(t *testing.T) {
 			"example": func(ts *testscript.TestScript, _ bool, args []string) {
 				text, err := os.ReadFile(filepath.Join("../../examples", args[0]))
 				ts.Check(err)
+				text = daxLine.ReplaceAll(text, nil) // it takes no sockets
 				sockets := []string{ts.Getenv("SOCKET") + "-admin", ts.Getenv("SOCKET")}
 				text = portOf.ReplaceAllFunc(text, func([]byte) []byte {
 					next := sockets[0]
@@ -71,6 +73,9 @@ func TestScripts(t *testing.T) {
 		},
 	})
 }
+
+// daxLine is a listener for clients of DAX.
+var daxLine = regexp.MustCompile(`(?m)^ +dax: .*\n`)
 
 // canonicalJSON is the same for files that hold the same JSON.
 func canonicalJSON(ts *testscript.TestScript, file string) string {

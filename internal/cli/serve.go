@@ -14,7 +14,7 @@ import (
 )
 
 type serveCommand struct {
-	Config string `short:"c" help:"The file; default: kasoku.yaml in the working directory. Without one, a DynamoDB-compatible store in ./kasoku-data on 127.0.0.1:8000." placeholder:"FILE"`
+	Config string `short:"c" help:"The file; default: kasoku.yaml in the working directory. Without one, a DynamoDB-compatible store in ./kasoku-data on 127.0.0.1:8000, for clients of DAX on 127.0.0.1:8111." placeholder:"FILE"`
 }
 
 func (c *serveCommand) Run(env *Environment) error {
@@ -30,7 +30,8 @@ func (c *serveCommand) Run(env *Environment) error {
 		return fail(codeStart, err)
 	}
 	if file == "" {
-		greet(env.Stderr, n.ServiceAddr(cfg.Services[0].Name).String())
+		name := cfg.Services[0].Name
+		greet(env.Stderr, n.ServiceAddr(name).String(), n.DAXAddr(name).String())
 	}
 	if env.Started != nil {
 		env.Started(n)

@@ -15,7 +15,7 @@ import (
 func TestStandard(t *testing.T) {
 	t.Chdir(t.TempDir())
 	text := portOf.ReplaceAllString(standardFile, "$1:0")
-	if n := strings.Count(text, "127.0.0.1:0"); n != 2 {
+	if n := strings.Count(text, "127.0.0.1:0"); n != 3 {
 		t.Fatalf("%d addresses were replaced in\n%s", n, standardFile)
 	}
 	serve := func(paste func(all string) string) string {
@@ -34,7 +34,7 @@ func TestStandard(t *testing.T) {
 			}
 		}()
 		var said bytes.Buffer
-		greet(&said, n.ServiceAddr("dynamodb").String())
+		greet(&said, n.ServiceAddr("dynamodb").String(), n.DAXAddr("dynamodb").String())
 		out, err := exec.CommandContext(t.Context(), "bash", "-euc", paste(said.String())).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v: %s", err, out)
@@ -70,7 +70,7 @@ func TestStandard(t *testing.T) {
 // TestGreeting checks that the file which is shown is the one that runs.
 func TestGreeting(t *testing.T) {
 	var said bytes.Buffer
-	greet(&said, "127.0.0.1:8000")
+	greet(&said, "127.0.0.1:8000", "127.0.0.1:8111")
 	if !strings.Contains(said.String(), standardFile) {
 		t.Errorf("the greeting lacks the file:\n%s", said.String())
 	}

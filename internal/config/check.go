@@ -157,6 +157,9 @@ func (k *checker) dynamodb(path string, s *Service) {
 		k.failf(path+".arrays", unread)
 	}
 	k.dynamoJSONP(path, d)
+	if d.DAX != nil {
+		k.dax(path+".dax", s)
+	}
 	for i := range d.Tables {
 		k.pattern(join(path+".tables", d.Tables[i].Pattern), d.Tables[i].Pattern)
 		if !d.PlainJSON && d.Tables[i].Arrays != "" {
@@ -342,6 +345,9 @@ func (k *checker) listeners() {
 	for i := range k.config.Services {
 		s := &k.config.Services[i]
 		list = append(list, listener{join("services", s.Name) + ".listen", s.Listen})
+		if s.DynamoDB != nil && s.DynamoDB.DAX != nil {
+			list = append(list, listener{k.daxPath(join("services", s.Name) + ".dax"), s.DynamoDB.DAX.Listen})
+		}
 		if s.DynamoDB != nil && URL(s.DynamoDB.Origin).reaches(s.Listen) {
 			k.failf(join("services", s.Name)+".origin", "%s is this service's own listener: each request would come back to it for ever", s.DynamoDB.Origin)
 		}

@@ -346,7 +346,9 @@ func (d *decoder) many(n ast.Node, v reflect.Value, f *field, path string) {
 		return
 	}
 	x := reflect.New(v.Type().Elem()).Elem()
-	newEntry(x, "", "")
+	if x.Kind() == reflect.Struct {
+		newEntry(x, "", "")
+	}
 	d.note(path+"[0]", placeOf(n))
 	d.value(n, x, &field{name: f.name}, path+"[0]")
 	v.Set(reflect.Append(v, x))
@@ -475,7 +477,7 @@ func wants(t reflect.Type) string {
 		return "a length of time"
 	case Size:
 		return "a size"
-	case Address:
+	case Address, Advertised:
 		return "an address"
 	case URL, Upstream:
 		return "a URL"

@@ -58,12 +58,13 @@ type DynamoDB struct {
 	// Calls of callbacks around answers of these routes to GET and HEAD: scripts of any site
 	// can then read which tables there are. Left out, there are none.
 	JSONP *JSONP `yaml:"jsonp"`
+	// A listener for applications that use a client of DAX. Left out, there is none.
+	DAX *DAX `yaml:"dax"`
 	// Exceptions for tables: a mapping from a table's name, in which `*` stands
 	// for any text and `?` for one letter, to what is different there. The first pattern in the file that
 	// matches is used, alone.
 	Tables []Table `yaml:"tables,keyed"`
 
-	_ struct{} `yaml:"dax" later:"the DAX protocol"`
 	_ struct{} `yaml:"streams" later:"following DynamoDB Streams"`
 }
 

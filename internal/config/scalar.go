@@ -177,6 +177,57 @@ func sameHost(a, b string) bool {
 	return a == b
 }
 
+// Advertised is what others are told to connect to: host:port, or a host alone where the
+// port is known otherwise.
+type Advertised string
+
+func (a *Advertised) set(text string) error {
+	host, port, ok := Advertised(text).split()
+	switch {
+	case !ok || host == "" || strings.ContainsAny(host, "/ \t:") && !isIP(host):
+		return fmt.Errorf("is nothing to connect to; write host:port or a host alone, for instance 10.0.0.5:8111, dax.example.com or [2001:db8::5]:8111")
+	case unspecified(host):
+		return fmt.Errorf("stands for every address, and clients need one that they can reach")
+	case port != "":
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || strconv.FormatUint(n, 10) != port {
+			return fmt.Errorf("has no port from 1 to 65535 after the colon")
+		}
+	}
+	*a = Advertised(text)
+	return nil
+}
+
+func (a Advertised) String() string { return string(a) }
+
+// Split is the host, a name or an address, and the port, 0 where there is none.
+func (a Advertised) Split() (host string, port uint16) {
+	host, text, _ := a.split()
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return host, 0
+	}
+	return host, uint16(n)
+}
+
+func (a Advertised) split() (host, port string, ok bool) {
+	text := string(a)
+	if isIP(text) || !strings.Contains(text, ":") {
+		return text, "", text != ""
+	}
+	host, port, err := net.SplitHostPort(text)
+	return host, port, err == nil && port != ""
+}
+
+func unspecified(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsUnspecified()
+}
+
+func isIP(text string) bool {
+	ip, err := netip.ParseAddr(text)
+	return err == nil && ip.Zone() == ""
+}
+
 // URL is the address of an HTTP origin.
 type URL string
 

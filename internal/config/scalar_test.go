@@ -225,3 +225,43 @@ func TestNear(t *testing.T) {
 	f("colour", "")
 	f("", "")
 }
+
+func TestAdvertised(t *testing.T) {
+	f := func(text, host string, port uint16) {
+		t.Helper()
+		var a Advertised
+		if err := a.set(text); err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		if h, p := a.Split(); h != host || p != port || a.String() != text {
+			t.Fatalf("%q is %q and %d", text, h, p)
+		}
+	}
+	f("10.0.0.5:8111", "10.0.0.5", 8111)
+	f("10.0.0.5", "10.0.0.5", 0)
+	f("dax.example.com:19111", "dax.example.com", 19111)
+	f("dax.example.com", "dax.example.com", 0)
+	f("[2001:db8::5]:8111", "2001:db8::5", 8111)
+	f("2001:db8::5", "2001:db8::5", 0)
+
+	bad := func(text string) {
+		t.Helper()
+		var a Advertised
+		if err := a.set(text); err == nil {
+			t.Fatalf("%q is taken", text)
+		}
+	}
+	bad("")
+	bad(":8111")
+	bad("host:")
+	bad("host:0")
+	bad("host:08111")
+	bad("host:65536")
+	bad("dax://host:8111")
+	bad("a:b:c")
+	bad("a b")
+	bad("0.0.0.0")
+	bad("[::]:8111")
+	bad("[::ffff:0.0.0.0]:8111")
+	bad("fe80::1%eth0")
+}

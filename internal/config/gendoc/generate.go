@@ -44,6 +44,7 @@ var typeNames = map[string]string{
 	"Duration": "time", "Size": "size", "Address": "address", "Origin": "URL or embedded:DIR", "URL": "URL", "Upstream": "URL or unix:///path", "RefreshAhead": "true, false or number",
 	"string": "text", "bool": "true or false", "int": "whole number", "float64": "number",
 	"[]string": "list of text", "[]int": "list of whole numbers", "[]FluentdServer": "list of servers", "[]URL": "list of URLs",
+	"[]Advertised": "list of host:port or hosts",
 }
 
 // retold are structs that many services have, and that are long: they are told once.

@@ -1,0 +1,229 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/admin"
+	"github.com/kasoku/kasoku/internal/config"
+	"github.com/kasoku/kasoku/internal/dynamo/dax"
+	"github.com/kasoku/kasoku/internal/dynamo/sigv4"
+)
+
+// daxFront is a service's listener for clients of DAX. It is made in whole before it is
+// put in force, and changes no more.
+type daxFront struct {
+	server    *dax.Server
+	certs     *certificates // nil: not encrypted
+	lists     *listsWay
+	accepting atomic.Bool
+}
+
+// daxOf is what the configuration says of such a listener, nil where it says nothing.
+func daxOf(s *config.Service) *config.DAX {
+	if s.DynamoDB == nil {
+		return nil
+	}
+	return s.DynamoDB.DAX
+}
+
+// dax opens the listener for clients of DAX that s asks for, and ends the one that it no
+// longer asks for.
+func (c *change) dax(m *mount, s *config.Service) error {
+	was, is := daxOf(&m.cfg), daxOf(s)
+	if m.dax == nil {
+		was = nil
+	}
+	switch {
+	case is == nil && was == nil, is != nil && was != nil && is.Listen == was.Listen:
+		return nil
+	case is == nil:
+		c.commit = append(c.commit, func() { c.node.putDAX(m, nil) })
+		return nil
+	}
+	front, err := c.openDAX(m, s)
+	if err != nil {
+		return fmt.Errorf("service %s: %w", s.Name, err)
+	}
+	c.undo = append(c.undo, func() { c.node.endDAX(c.node.hard, front) })
+	c.commit = append(c.commit, func() {
+		c.node.putDAX(m, front)
+		front.accepting.Store(true)
+		go c.node.serve(s.Name, front.server, &front.accepting)
+		c.node.log.Info("serving", "service", s.Name, "type", "dax", "listen", front.server.Addr().String(), "tls", front.certs != nil)
+	})
+	return nil
+}
+
+func (c *change) openDAX(m *mount, s *config.Service) (*daxFront, error) {
+	front := &daxFront{}
+	cfg, err := c.daxConfig(m, s)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Metrics, cfg.Logger = c.stage, c.node.log
+	if t := s.DAXTLS(); t != nil {
+		cert, err := newCertificate(c.cfg, t)
+		if err != nil {
+			return nil, err
+		}
+		front.certs = &certificates{}
+		front.certs.cur.Store(cert)
+		cfg.TLS = front.certs.serverConfig()
+	}
+	if front.lists, err = c.node.lists.connect(c.cfg.DAXLists(s)); err != nil {
+		return nil, err
+	}
+	cfg.Lists = front.lists
+	if front.server, err = dax.Listen(cfg); err != nil {
+		front.lists.Close()
+		return nil, err
+	}
+	return front, nil
+}
+
+// daxSettings gives a listener for clients of DAX what is new: keys, limits, the log,
+// certificates, and addresses that names stand for now.
+func (c *change) daxSettings(m *mount, s *config.Service) error {
+	if daxOf(s) == nil {
+		return nil
+	}
+	if m.dax != nil {
+		if err := c.renew(s.Name, m.dax.certs, s.DAXTLS()); err != nil {
+			return err
+		}
+	}
+	cfg, err := c.daxConfig(m, s)
+	if err != nil {
+		return fmt.Errorf("service %s: %w", s.Name, err)
+	}
+	c.commit = append(c.commit, func() {
+		cfg.Lists, cfg.Log, cfg.Logger = m.dax.lists, c.node.sinks.current(), c.node.log
+		m.dax.server.Configure(cfg)
+	})
+	return nil
+}
+
+// daxConfig is what s says that a reload may change.
+func (c *change) daxConfig(m *mount, s *config.Service) (dax.Config, error) {
+	d := daxOf(s)
+	cfg := dax.Config{
+		Name: s.Name, Listen: string(d.Listen), Zone: d.Zone, Limits: daxLimits(&d.Limits), Log: c.node.sinks.current(),
+		Service: m.service.(*dynamo).Service, Open: s.DynamoDB.Auth.Mode == "none", Region: s.DynamoDB.Region,
+	}
+	for i := range s.DynamoDB.Auth.Keys {
+		k := &s.DynamoDB.Auth.Keys[i]
+		cfg.Keys = append(cfg.Keys, sigv4.Key{ID: k.ID, Secret: k.Secret()})
+	}
+	ctx, cancel := context.WithTimeout(c.node.hard, lookupTimeout)
+	defer cancel()
+	var err error
+	cfg.Advertise, err = addresses(ctx, d.Advertise)
+	return cfg, err
+}
+
+// lookupTimeout bounds the look-up of the names that clients are told.
+const lookupTimeout = 5 * time.Second
+
+// addresses looks up what clients are to connect to: one address of each family.
+func addresses(ctx context.Context, list []config.Advertised) ([]netip.AddrPort, error) {
+	var found []netip.AddrPort
+	for _, a := range list {
+		host, port := a.Split()
+		ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+		if err != nil {
+			return nil, fmt.Errorf("dax.advertise: %w", err)
+		}
+		had := map[bool]bool{}
+		for _, ip := range ips {
+			if ip = ip.Unmap().WithZone(""); !had[ip.Is4()] {
+				had[ip.Is4()] = true
+				found = append(found, netip.AddrPortFrom(ip, port))
+			}
+		}
+	}
+	return found, nil
+}
+
+func daxLimits(l *config.DAXLimits) dax.Limits {
+	return dax.Limits{
+		Connections:       l.Connections,
+		RequestBytes:      int(l.RequestBytes),
+		BufferedBytes:     int(l.BufferedBytes),
+		PreambleTimeout:   l.PreambleTimeout.Std(),
+		RequestTime:       l.ReceiveTimeout.Std(),
+		AnswerTimeout:     l.RequestTimeout.Std(),
+		WriteTimeout:      l.WriteTimeout.Std(),
+		RequestsPerSecond: l.RequestsPerSecond,
+	}
+}
+
+// putDAX puts another listener for clients of DAX, or none, in the place of the one that
+// m has, which ends in the background.
+func (n *Node) putDAX(m *mount, next *daxFront) {
+	prev := m.dax
+	n.mu.Lock()
+	m.dax = next
+	n.mu.Unlock()
+	if prev != nil {
+		n.retire(func(ctx context.Context) error { return n.endDAX(ctx, prev) })
+	}
+}
+
+// endDAX ends a listener for clients of DAX, if there is one: clients are told that the node
+// goes and are served until they have left it, or for as long as that takes them.
+func (n *Node) endDAX(ctx context.Context, front *daxFront) error {
+	if front == nil {
+		return nil
+	}
+	defer front.lists.Close()
+	front.server.Drain()
+	for until := time.Now().Add(dax.DrainTime); front.server.Open() > 0 && time.Now().Before(until) && ctx.Err() == nil; {
+		select {
+		case <-time.After(leavePause):
+		case <-ctx.Done():
+		}
+	}
+	return front.server.Shutdown(ctx)
+}
+
+// leavePause is the time between two looks at who is still there.
+const leavePause = 50 * time.Millisecond
+
+// DAXAddr is the address of a service's listener for clients of DAX, nil if there is none.
+func (n *Node) DAXAddr(name string) net.Addr {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if m := n.find(name); m != nil && m.dax != nil {
+		return m.dax.server.Addr()
+	}
+	return nil
+}
+
+// overview is the listener's state, for the admin server; n.mu is held.
+func (f *daxFront) overview() *admin.Listener {
+	if f == nil {
+		return nil
+	}
+	return &admin.Listener{
+		Address: f.server.Addr().String(), TLS: f.certs != nil, Connections: f.server.Open(), Accepting: f.accepting.Load(),
+	}
+}
+
+// pending lists the keys of s, with path before them, that wait for a restart.
+func (f *daxFront) pending(c *config.Config, s *config.Service, path string) (list []string) {
+	if f == nil {
+		return nil
+	}
+	if (f.certs != nil) != (s.DAXTLS() != nil) {
+		list = append(list, path+".dax.tls")
+	}
+	if !f.lists.in(c.DAXLists(s)) {
+		list = append(list, path+".dax.lists")
+	}
+	return list
+}

@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+
+	"github.com/kasoku/kasoku/internal/dynamo/dax/lists"
+)
+
+// listsDirs are the directories in which lists of attributes are kept, each open once
+// however many services name it.
+type listsDirs struct {
+	log *slog.Logger
+
+	mu   sync.Mutex
+	open map[string]*sharedLists // by the directory's absolute path
+}
+
+func newListsDirs(log *slog.Logger) *listsDirs {
+	return &listsDirs{log: log, open: map[string]*sharedLists{}}
+}
+
+// sharedLists is a directory and how many ways to it there are.
+type sharedLists struct {
+	*lists.Registry
+	dir   string
+	users int // guarded by listsDirs.mu
+}
+
+// listsWay is one listener's way to a directory. Close gives it up; the last to do so
+// closes the directory.
+type listsWay struct {
+	*sharedLists
+	close func()
+}
+
+func (w *listsWay) Close() { w.close() }
+
+// in tells whether the way leads to dir.
+func (w *listsWay) in(dir string) bool {
+	abs, err := filepath.Abs(dir)
+	return err == nil && abs == w.dir
+}
+
+// connect opens the directory, or shares the one that is open.
+func (d *listsDirs) connect(dir string) (*listsWay, error) {
+	path, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("find the directory of attribute lists %s: %w", dir, err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	shared := d.open[path]
+	if shared == nil {
+		registry, err := lists.Open(lists.Config{Dir: path, Log: d.log})
+		if err != nil {
+			return nil, err
+		}
+		shared = &sharedLists{Registry: registry, dir: path}
+		d.open[path] = shared
+	}
+	shared.users++
+	return &listsWay{shared, sync.OnceFunc(func() { d.release(shared) })}, nil
+}
+
+func (d *listsDirs) release(shared *sharedLists) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if shared.users--; shared.users > 0 {
+		return
+	}
+	delete(d.open, shared.dir)
+	if err := shared.Registry.Close(); err != nil {
+		d.log.Warn("the lists of attributes could not be closed well", "dir", shared.dir, "error", err)
+	}
+}

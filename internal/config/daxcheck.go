@@ -1,0 +1,80 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"regexp"
+	"strings"
+)
+
+var zoneName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+func (k *checker) dax(path string, s *Service) {
+	d := s.DynamoDB.DAX
+	k.daxListen(k.daxPath(path), s)
+	if d.TLS != nil {
+		k.tls(path+".tls", d.TLS)
+	}
+	if t := s.DAXTLS(); t != nil && t.ClientCA != "" {
+		at := path
+		if d.TLS != nil {
+			at = path + ".tls.client_ca"
+		}
+		k.failf(at, "clients of DAX show no certificate, so none could connect; give dax a tls of its own without client_ca")
+	}
+	k.advertise(path+".advertise", d)
+	if !zoneName.MatchString(d.Zone) {
+		k.failf(path+".zone", "%q is no zone: up to 64 letters, digits, -, _ and .", d.Zone)
+	}
+	if store := s.DynamoDB.Origin.Embedded(); d.Lists != "" && store != "" && k.config.Resolve(d.Lists) == k.config.Resolve(store) {
+		k.failf(path+".lists", "is the store of this service; the lists need a directory of their own")
+	}
+	if l := &d.Limits; l.RequestBytes > l.BufferedBytes {
+		k.failf(path+".limits", "request_bytes %s is above buffered_bytes, %s", l.RequestBytes, l.BufferedBytes)
+	}
+}
+
+// daxPath is where the address stands: it may be all that dax is.
+func (k *checker) daxPath(path string) string {
+	if _, given := k.places[path+".listen"]; given {
+		return path + ".listen"
+	}
+	return path
+}
+
+func (k *checker) daxListen(path string, s *Service) {
+	listen, auth := s.DynamoDB.DAX.Listen, &s.DynamoDB.Auth
+	switch {
+	case listen == "": // told already
+	case strings.HasPrefix(string(listen), "unix:"):
+		k.failf(path, "%s is a Unix socket, and clients of DAX connect by TCP", listen)
+	case auth.Mode == "none" && !auth.Insecure && !listen.Loopback():
+		k.failf(path, "refused: %s can be reached by others, who could then do all that Kasoku's own credentials allow; "+
+			"give the service keys and auth mode sigv4, listen on loopback, or say insecure: true in auth", listen)
+	}
+}
+
+// advertise finds addresses of which clients could be told only one.
+func (k *checker) advertise(path string, d *DAX) {
+	if _, given := k.places[path]; given && len(d.Advertise) == 0 && d.Advertise != nil {
+		k.failf(path, "none: leave it out for the address that a client came to")
+	}
+	seen := map[bool]Advertised{}
+	for i, a := range d.Advertise {
+		host, _, ok := a.split()
+		if !ok {
+			continue // told already
+		}
+		ip, err := netip.ParseAddr(host)
+		if err != nil {
+			if len(d.Advertise) > 1 {
+				k.failf(fmt.Sprintf("%s[%d]", path, i), "%q is a name, which stands for all its addresses: it has to be alone", a)
+			}
+			continue
+		}
+		if first, taken := seen[ip.Is4()]; taken {
+			k.failf(fmt.Sprintf("%s[%d]", path, i), "%s is of the same family as %s; clients are told one address of each", a, first)
+		}
+		seen[ip.Is4()] = a
+	}
+}
