@@ -86,4 +86,5 @@ tools: ## install what the tests need below .tools/
 	@scripts/setup-couch.sh
 	@scripts/setup-ab.sh
 	@scripts/setup-memcached.sh
+	@scripts/setup-dax.sh
 	@scripts/setup-peers.sh

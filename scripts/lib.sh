@@ -45,6 +45,26 @@ need_go() {
 	die "Go is needed: the version named in go.mod, from https://go.dev/dl or 'brew install go'"
 }
 
+# need_java WHY makes sure of the compiler of Java 17 or newer.
+need_java() {
+	if ! java_is_new_enough; then
+		# Homebrew keeps its JDK out of the PATH.
+		local jdk
+		for jdk in /opt/homebrew/opt/openjdk@17 /usr/local/opt/openjdk@17; do
+			[ -x "$jdk/bin/javac" ] && PATH=$jdk/bin:$PATH
+		done
+	fi
+	java_is_new_enough || install_package javac openjdk-17-jdk-headless openjdk@17 "$1"
+	java_is_new_enough || die "javac 17 or newer is needed; found: $(javac -version 2>&1)"
+}
+
+java_is_new_enough() {
+	have javac || return 1
+	local version
+	version=$(javac -version 2>&1 | sed -E 's/^javac ([0-9]+).*/\1/')
+	[ "$version" -ge 17 ] 2>/dev/null
+}
+
 # fresh STAMP FILE... succeeds if STAMP records exactly the content of FILEs,
 # that is, if what was made from them needs no remaking.
 fresh() {

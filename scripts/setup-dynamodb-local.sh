@@ -7,23 +7,7 @@ set -euo pipefail
 home=$TOOLS/dynamodb-local
 source=$ROOT/scripts/dynamodb-local
 
-# DynamoDB Local 2.x and the class need Java 17 and its compiler.
-java_is_new_enough() {
-	have javac || return 1
-	local version
-	version=$(javac -version 2>&1 | sed -E 's/^javac ([0-9]+).*/\1/')
-	[ "$version" -ge 17 ] 2>/dev/null
-}
-
-if ! java_is_new_enough; then
-	# Homebrew keeps its JDK out of the PATH.
-	for jdk in /opt/homebrew/opt/openjdk@17 /usr/local/opt/openjdk@17; do
-		[ -x "$jdk/bin/javac" ] && PATH=$jdk/bin:$PATH
-	done
-fi
-java_is_new_enough || install_package javac openjdk-17-jdk-headless openjdk@17 "DynamoDB Local needs Java 17 or newer"
-java_is_new_enough || die "javac 17 or newer is needed; found: $(javac -version 2>&1)"
-
+need_java "DynamoDB Local needs Java 17 or newer"
 fresh "$home/.stamp" "$source"/* && exit 0
 need mvn maven maven "fetches DynamoDB Local"
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Makes .tools/node with the pinned AWS SDK for JavaScript, and
 # .tools/node-fluentd with another Fluentd client, whose receiver is a peer, and
-# .tools/node-httpcache with the public HTTP caching suite.
+# .tools/node-httpcache with the public HTTP caching suite, and .tools/node-dax with the
+# DAX clients.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
@@ -22,3 +23,4 @@ install() {
 install node integration/js "the AWS SDK for JavaScript"
 install node-fluentd integration/fluentd/js "@fluent-org/logger"
 install node-httpcache integration/httpcache/js "the HTTP caching suite"
+install node-dax integration/dax/js "the DAX clients for JavaScript"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes .tools/python, a virtual environment with the pinned boto3.
+# Makes .tools/python, a virtual environment with the pinned boto3 and DAX client.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
@@ -11,7 +11,7 @@ need python3 python3 python "runs the boto3 tests"
 if ! python3 -c 'import venv, ensurepip' 2>/dev/null; then
 	install_package python3-venv python3-venv python "makes Python's virtual environments"
 fi
-say "installing boto3 below .tools/python"
+say "installing boto3 and the DAX client below .tools/python"
 rm -rf "$home"
 python3 -m venv "$home"
 "$home/bin/python" -m pip install -q --disable-pip-version-check --no-input -r "$pins" >&2

@@ -21,6 +21,8 @@ type Options struct {
 	// Origin is the URL of what stands behind; for types http and couchdb several,
 	// separated by commas; for type memcached the servers, likewise.
 	Origin string
+	// DAX has the service speak the protocol of DAX as well.
+	DAX bool
 	// Service holds further lines of the service's section, such as
 	// "item_ttl: 5m"; those of a nested map are indented by two spaces.
 	Service []string
@@ -35,6 +37,7 @@ type Options struct {
 // Node is a running kasoku process with one service, named "db".
 type Node struct {
 	URL, Admin string
+	DAX        string // the URL for DAX clients
 
 	options Options
 	binary  string
@@ -68,7 +71,7 @@ func Start(t testing.TB, o Options) *Node {
 }
 
 func (n *Node) configure(dir string) error {
-	ports, err := stablePorts(2)
+	ports, err := stablePorts(3)
 	if err != nil {
 		return err
 	}
@@ -90,6 +93,10 @@ func (n *Node) configure(dir string) error {
 		lines = append(lines, "    type: couchdb", "    nodes: ["+n.options.Origin+"]")
 	default:
 		lines = append(lines, "    type: dynamodb", "    origin: "+n.options.Origin, "    region: us-east-1")
+	}
+	if n.options.DAX {
+		n.DAX = "dax://" + ports[2]
+		lines = append(lines, "    dax: {listen: "+ports[2]+"}")
 	}
 	for _, l := range n.options.Service {
 		lines = append(lines, "    "+l)

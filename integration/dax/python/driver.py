@@ -1,0 +1,95 @@
+"""Reads steps from its input, one JSON object a line, and does them all with the DAX client
+and all with the SDK itself, at the same time. Prints what each side was answered, one JSON
+object a line. Arguments: the DAX front, the HTTP endpoint, and what stands for "RUN-" in
+the names of tables on either side."""
+
+import base64
+import json
+import re
+import sys
+import threading
+
+import boto3
+import botocore.config
+import botocore.session
+from amazondax import AmazonDaxClient
+from botocore.exceptions import ClientError
+
+DAX, HTTP, DAX_PREFIX, PLAIN_PREFIX = sys.argv[1:]
+printing = threading.Lock()
+
+
+def native(value):
+    """Makes bytes of what is base64 in JSON."""
+    if isinstance(value, dict):
+        if len(value) == 1:
+            (kind, inner), = value.items()
+            if kind == "B" and isinstance(inner, str):
+                return {"B": base64.b64decode(inner)}
+            if kind == "BS" and isinstance(inner, list):
+                return {"BS": [base64.b64decode(one) for one in inner]}
+        return {name: native(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [native(inner) for inner in value]
+    return value
+
+
+def plain(value):
+    """Is native's way back."""
+    if isinstance(value, (bytes, bytearray)):
+        return base64.b64encode(value).decode()
+    if isinstance(value, dict):
+        return {name: plain(inner) for name, inner in value.items() if name != "ResponseMetadata"}
+    if isinstance(value, (list, tuple)):
+        return [plain(inner) for inner in value]
+    return value
+
+
+def method(operation):
+    return re.sub("(?<!^)([A-Z])", r"_\1", operation).lower()
+
+
+def ask(client, step, params):
+    """Answers one call, or all pages of it."""
+    call = getattr(client, method(step["op"]))
+    if not step.get("pages"):
+        return plain(call(**params))
+    pages = []
+    while True:
+        page = call(**params)
+        pages.append(plain(page))
+        if not page.get("LastEvaluatedKey"):
+            return {"pages": pages}
+        params["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+
+
+def answer(client, step, params):
+    try:
+        return {"answer": ask(client, step, params)}
+    except ClientError as error:
+        said = error.response
+        failure = {"code": said["Error"]["Code"], "message": said["Error"]["Message"]}
+        if said.get("CancellationReasons"):
+            failure["reasons"] = plain(said["CancellationReasons"])
+        return {"error": failure}
+    except Exception as error:  # what a DAX client says without a reply
+        return {"error": {"code": type(error).__name__, "message": str(error)}}
+
+
+def side(name, client, prefix, lines):
+    for line in lines:
+        step = json.loads(line.replace("RUN-", prefix))
+        result = {"side": name, "step": step["step"], **answer(client, step, native(step["params"]))}
+        with printing:
+            print(json.dumps(result), flush=True)
+
+
+lines = [line for line in sys.stdin if line.strip()]
+direct = boto3.client("dynamodb", endpoint_url=HTTP, config=botocore.config.Config(retries={"max_attempts": 1}))
+with AmazonDaxClient(botocore.session.get_session(), endpoint_url=DAX) as dax:
+    both = [threading.Thread(target=side, args=("dax", dax, DAX_PREFIX, lines)),
+            threading.Thread(target=side, args=("plain", direct, PLAIN_PREFIX, lines))]
+    for one in both:
+        one.start()
+    for one in both:
+        one.join()
