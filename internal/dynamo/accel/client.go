@@ -60,9 +60,7 @@ func (c Client) SchemaKnown(name []byte) (*Schema, bool) {
 	if t == nil || !t.known {
 		return nil, false
 	}
-	if c.svc.stale(t) {
-		go c.svc.learn(context.Background(), t.name)
-	}
+	c.svc.renew(t)
 	return &t.schema, true
 }
 

@@ -159,6 +159,13 @@ func (s *Service) table(ctx context.Context, name []byte) *table {
 	return t
 }
 
+// renew learns a table that is known anew, behind its users, when that is due.
+func (s *Service) renew(t *table) {
+	if s.stale(t) {
+		go s.learn(context.Background(), t.name)
+	}
+}
+
 // stale tells one of those who use a table that it is to be learnt anew.
 func (s *Service) stale(t *table) bool {
 	now, checked := s.cache.Now(), t.checked.Load()

@@ -1,0 +1,84 @@
+package accel
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// Hit is an item, or the fact that there is none, as the cache has it.
+type Hit struct {
+	// KeyHash is the item's in the access log.
+	KeyHash uint64
+	// Due asks for one call of Client.Refresh: the entry nears its end and is in use.
+	Due bool
+
+	table   *table
+	entry   *cache.Entry
+	form    *cache.Entry // the front's own form of it; nil if none is kept
+	hashLen int
+}
+
+// Item is the item in JSON, nil if there is none. It must not be changed.
+func (h *Hit) Item() []byte { return itemOf(h.entry) }
+
+// Form is what Client.Keep was given for this item, nil if nothing. It must not be changed.
+func (h *Hit) Form() []byte {
+	if h.form == nil {
+		return nil
+	}
+	return h.form.Payload()
+}
+
+// Decision is how a request that the hit answers was answered.
+func (h *Hit) Decision() telemetry.Decision {
+	if h.entry.Kind() == kindAbsent {
+		return telemetry.HitNegative
+	}
+	return telemetry.Hit
+}
+
+// keyRoom is for keys without taking memory: longer ones are rare.
+const keyRoom = 256
+
+// Item answers an eventually consistent GetItem of a whole item from the cache, and counts
+// it like one. canonical is the item's key, first the partition key's part, which is hashLen
+// long, then the sort key's, each as wire.AppendScalar writes it. ok is false if somebody
+// has to ask: nothing has been counted then. It allocates nothing.
+func (c Client) Item(name, canonical []byte, hashLen int, now time.Time) (h Hit, ok bool) {
+	s := c.svc
+	t := s.peek(name)
+	if t == nil || !t.known || t.rule.item <= 0 || !c.who.may(wire.Read, name) {
+		return h, false
+	}
+	s.renew(t)
+	var room [prefixLen + keyRoom]byte
+	key := append(t.appendPrefix(room[:0], keyItem), canonical...)
+	e, found, due := s.space.Lookup(key, s.cache.At(now))
+	if found != cache.Fresh {
+		return h, false
+	}
+	h = Hit{KeyHash: uint64(cache.TagOf(key)), Due: due, table: t, entry: e, hashLen: hashLen}
+	key[0] = keyForm
+	h.form = s.space.Derived(e, key)
+	s.metrics.decision(getItemOperation, h.Decision())
+	return h, true
+}
+
+var getItemOperation, _ = wire.FindOperation([]byte(targetPrefix + "GetItem"))
+
+// Keep keeps another form of a hit's item beside it, for as long as that is kept.
+func (c Client) Keep(h *Hit, form []byte) {
+	key := bytes.Clone(h.entry.Key())
+	key[0] = keyForm
+	c.svc.space.Derive(h.entry, key, form)
+}
+
+// Refresh begins to read the item of a hit that is due anew. key is its Key object.
+func (c Client) Refresh(h *Hit, key []byte) {
+	k := itemKey{bytes.Clone(h.entry.Key()[prefixLen:]), h.hashLen}
+	c.svc.space.Refresh(h.entry.Key(), h.table.itemTags(k), c.svc.itemFill(h.table, bytes.Clone(key)))
+}

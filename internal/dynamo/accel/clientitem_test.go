@@ -1,0 +1,116 @@
+package accel
+
+import (
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+	"github.com/kasoku/kasoku/internal/telemetry"
+	"github.com/kasoku/kasoku/internal/testutil/await"
+	"github.com/kasoku/kasoku/internal/testutil/race"
+)
+
+// canonicalA is the key of getA's item.
+func canonicalA(t testing.TB) (key []byte, hashLen int) {
+	key, ok := wire.AppendScalar(nil, []byte(`{"S":"a"}`), 'S')
+	hashLen = len(key)
+	key, more := wire.AppendScalar(key, []byte(`{"N":"1"}`), 'N')
+	if !ok || !more {
+		t.Fatal("no key")
+	}
+	return key, hashLen
+}
+
+func TestClientItem(t *testing.T) {
+	f := newFixture(t)
+	f.origin.reply("GetItem", `{"Item":{"p":{"S":"a"},"s":{"N":"1"}}}`)
+	f.origin.reply("PutItem", `{}`)
+	c, _ := f.svc.Client(nil)
+	key, hashLen := canonicalA(t)
+	table := []byte("t")
+	miss := func() {
+		t.Helper()
+		if h, ok := c.Item(table, key, hashLen, time.Now()); ok {
+			t.Fatalf("a hit: %s", h.Item())
+		}
+		if got := f.askAs(c, "GetItem", getA); got.status != 200 {
+			t.Fatal(got)
+		}
+	}
+	hit := func(item, form string, d telemetry.Decision) (h Hit) {
+		t.Helper()
+		h, ok := c.Item(table, key, hashLen, time.Now())
+		if !ok || string(h.Item()) != item || string(h.Form()) != form || h.Decision() != d || h.KeyHash == 0 {
+			t.Fatalf("%t: %s and %q, %s", ok, h.Item(), h.Form(), h.Decision())
+		}
+		return h
+	}
+	const item = `{"p":{"S":"a"},"s":{"N":"1"}}`
+	miss()
+	h := hit(item, "", telemetry.Hit)
+	c.Keep(&h, []byte("form"))
+	hit(item, "form", telemetry.Hit)
+	if n := testing.AllocsPerRun(100, func() { c.Item(table, key, hashLen, time.Now()) }); n > 0 && !race.Enabled {
+		t.Errorf("%v allocations", n)
+	}
+	f.askAs(c, "PutItem", `{"TableName":"t","Item":{"p":{"S":"a"},"s":{"N":"1"},"v":{"S":"new"}}}`)
+	c.Keep(&h, []byte("late")) // of what was there before the write
+	if h, ok := c.Item(table, key, hashLen, time.Now()); ok && (string(h.Form()) != "" || string(h.Item()) == item) {
+		t.Errorf("after a write: %s and %q", h.Item(), h.Form())
+	}
+	f.origin.reply("GetItem", `{}`)
+	f.svc.cache.Apply(cache.Change{Tags: []cache.Tag{f.svc.tag}})
+	miss()
+	hit("", "", telemetry.HitNegative)
+}
+
+// TestClientItemRefresh has an entry near its end from the beginning: it is read anew once.
+func TestClientItemRefresh(t *testing.T) {
+	f := newFixture(t, func(c *Config, _ *cache.Config) { c.RefreshAhead = 0.999 })
+	f.origin.reply("GetItem", `{"Item":{"p":{"S":"a"},"s":{"N":"1"}}}`)
+	c, _ := f.svc.Client(nil)
+	f.askAs(c, "GetItem", getA)
+	key, hashLen := canonicalA(t)
+	f.origin.reply("GetItem", `{"Item":{"p":{"S":"a"},"s":{"N":"1"},"v":{"S":"new"}}}`)
+	due := 0
+	await.Until(t, func() bool {
+		h, ok := c.Item([]byte("t"), key, hashLen, time.Now().Add(time.Second))
+		if ok && h.Due {
+			due++
+			c.Keep(&h, []byte("old"))
+			c.Refresh(&h, []byte(`{"p":{"S":"a"},"s":{"N":"1"}}`))
+		}
+		return ok && string(h.Item()) != `{"p":{"S":"a"},"s":{"N":"1"}}` && h.Form() == nil
+	})
+	if due != 1 {
+		t.Errorf("due %d times", due)
+	}
+}
+
+// TestClientItemNot asks for what has to be asked for.
+func TestClientItemNot(t *testing.T) {
+	f := newFixture(t, twoKeys)
+	f.origin.reply("GetItem", `{"Item":{"p":{"S":"a"},"s":{"N":"1"}}}`)
+	full, _ := f.svc.Client([]byte("FULL"))
+	f.askAs(full, "GetItem", getA)
+	key, hashLen := canonicalA(t)
+	if _, ok := full.Item([]byte("t"), key, hashLen, time.Now()); !ok {
+		t.Error("no hit")
+	}
+	limited, _ := f.svc.Client([]byte("LIMITED"))
+	if _, ok := limited.Item([]byte("t"), key, hashLen, time.Now()); ok {
+		t.Error("a hit for who may not read the table")
+	}
+	for _, name := range []string{"", "u"} {
+		if _, ok := full.Item([]byte(name), key, hashLen, time.Now()); ok {
+			t.Errorf("a hit in table %q", name)
+		}
+	}
+	if _, ok := full.Item([]byte("t"), key[:hashLen], hashLen, time.Now()); ok {
+		t.Error("a hit for half a key")
+	}
+	if _, ok := full.Item([]byte("t"), make([]byte, 4000), 3000, time.Now()); ok {
+		t.Error("a hit for a long key")
+	}
+}
