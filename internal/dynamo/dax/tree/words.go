@@ -1,0 +1,169 @@
+package tree
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/kasoku/kasoku/internal/dynamo/dax/attr"
+	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
+
+// Bounds of an expression. DynamoDB takes 4 KiB of text and 300 operators.
+const (
+	maxBytes = 64 << 10
+	maxDepth = 400
+)
+
+// Words is the placeholders of one request: what its expressions name, and the values
+// that they refer to. All expressions of the request share the names; the values of each
+// are told apart by a prefix. The zero value is ready, and Reset makes it so again. It
+// refers to the trees that it was given until then.
+type Words struct {
+	names  [][]byte
+	index  map[string]int // of names, once they are many
+	values []value
+	used   []bool // of the expression at hand, by the number of the value
+	clause [4][]byte
+}
+
+// value is one that an expression refers to: what its placeholder is made of, and CBOR.
+type value struct {
+	prefix byte
+	number int
+	raw    []byte
+}
+
+// Reset forgets everything but the memory.
+func (w *Words) Reset() {
+	clear(w.names)
+	clear(w.values)
+	clear(w.index)
+	w.names, w.values = w.names[:0], w.values[:0]
+}
+
+// HasNames tells whether an expression has named an attribute.
+func (w *Words) HasNames() bool { return len(w.names) > 0 }
+
+// HasValues tells whether an expression refers to a value.
+func (w *Words) HasValues() bool { return len(w.values) > 0 }
+
+// AppendNames appends ExpressionAttributeNames, a JSON object.
+func (w *Words) AppendNames(dst []byte) []byte {
+	dst = append(dst, '{')
+	for i, name := range w.names {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(appendName(append(dst, '"'), i), '"', ':')
+		dst = wire.AppendQuoted(dst, name)
+	}
+	return append(dst, '}')
+}
+
+// AppendValues appends ExpressionAttributeValues, a JSON object. It fails if a value is
+// none that DynamoDB has.
+func (w *Words) AppendValues(dst []byte) (_ []byte, err error) {
+	dst = append(dst, '{')
+	for i, v := range w.values {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(appendValue(append(dst, '"'), v.prefix, v.number), '"', ':')
+		r := cbor.Over(v.raw)
+		if dst, err = attr.AppendJSON(dst, &r); err != nil {
+			return dst, fmt.Errorf("a value of an expression: %w", err)
+		}
+	}
+	return append(dst, '}'), nil
+}
+
+func appendName(dst []byte, i int) []byte {
+	return strconv.AppendInt(append(dst, "#n"...), int64(i), 10)
+}
+
+func appendValue(dst []byte, prefix byte, i int) []byte {
+	return strconv.AppendInt(append(dst, ':', prefix), int64(i), 10)
+}
+
+// few is how many names are looked for one by one.
+const few = 16
+
+// name returns the number of a name's placeholder.
+func (w *Words) name(name []byte) int {
+	if len(w.names) <= few {
+		for i, n := range w.names {
+			if string(n) == string(name) {
+				return i
+			}
+		}
+	} else if i, ok := w.index[string(name)]; ok {
+		return i
+	}
+	w.names = append(w.names, name)
+	switch n := len(w.names); {
+	case n == few+1:
+		if w.index == nil {
+			w.index = make(map[string]int)
+		}
+		for i, name := range w.names {
+			w.index[string(name)] = i
+		}
+	case n > few:
+		w.index[string(name)] = n - 1
+	}
+	return len(w.names) - 1
+}
+
+// use notes that an expression refers to a value.
+func (w *Words) use(r *cbor.Reader, number int64) int {
+	if number < 0 || number > maxBytes {
+		r.Fail("a reference to value %d", number)
+		return 0
+	}
+	n := int(number)
+	for len(w.used) <= n {
+		w.used = append(w.used, false)
+	}
+	w.used[n] = true
+	return n
+}
+
+// take reads the values behind an expression and keeps those that it refers to.
+func (w *Words) take(r *cbor.Reader, prefix byte) {
+	n, number := r.Array(), 0
+	for ; r.More(&n); number++ {
+		raw := r.Raw()
+		if number < len(w.used) && w.used[number] {
+			w.used[number] = false
+			w.values = append(w.values, value{prefix, number, raw})
+		}
+	}
+	for _, missing := range w.used {
+		if missing {
+			r.Fail("a reference to a value behind the last of %d", number)
+		}
+	}
+}
+
+// open begins to read an expression of so many parts.
+func (w *Words) open(container []byte, parts int) cbor.Reader {
+	r := cbor.Over(container)
+	w.used = w.used[:0]
+	if len(container) > maxBytes {
+		r.Fail("it has %d bytes, and %d are the most", len(container), maxBytes)
+		return r
+	}
+	fixed(&r, parts)
+	if format := r.Int(); format != 1 {
+		r.Fail("its format is %d, and 1 is the one that is known", format)
+	}
+	return r
+}
+
+// fixed begins an array of so many items.
+func fixed(r *cbor.Reader, n int) {
+	if got := r.Array(); got != n {
+		r.Fail("an array of %d items where %d belong", got, n)
+	}
+}
