@@ -91,6 +91,7 @@ func (k *call) start(args []byte) {
 func (k *call) forget() {
 	k.client, k.agent, k.args, k.failed = accel.Client{}, nil, cbor.Reader{}, nil
 	k.line = telemetry.Record{}
+	k.work.rest()
 	if cap(k.out) > keepReply {
 		k.out = make([]byte, 0, 4<<10)
 	}

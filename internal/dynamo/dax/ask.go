@@ -1,0 +1,157 @@
+package dax
+
+import (
+	"bytes"
+	"net/http"
+
+	"github.com/kasoku/kasoku/internal/dynamo/accel"
+	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
+	"github.com/kasoku/kasoku/internal/dynamo/dax/fault"
+	"github.com/kasoku/kasoku/internal/dynamo/dax/item"
+	"github.com/kasoku/kasoku/internal/dynamo/dax/key"
+	"github.com/kasoku/kasoku/internal/dynamo/dax/tree"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/http1"
+)
+
+// work is what the operations keep from one request to the next.
+type work struct {
+	options   options
+	keys      key.Schema
+	canonical []byte // the key of the item asked for
+	body      []byte // the request in DynamoDB's protocol
+	spare     []byte
+	words     tree.Words
+}
+
+// keepBody is how large the buffers of a work may be that is kept.
+const keepBody = 64 << 10
+
+// rest lets go of what one request has made large.
+func (w *work) rest() {
+	w.options = options{}
+	w.words.Reset()
+	if cap(w.body) > keepBody {
+		w.body = nil
+	}
+	if cap(w.spare) > keepBody {
+		w.spare = nil
+	}
+}
+
+// head is what every request of one operation says before its body.
+func head(operation string) http1.Request {
+	return http1.Request{
+		Method: []byte("POST"), Target: []byte("/"), Path: []byte("/"), Host: []byte("localhost"), Minor: 1,
+		Fields: http1.FieldsOf("X-Amz-Target", "DynamoDB_20120810."+operation, "Content-Type", "application/x-amz-json-1.0"),
+	}
+}
+
+// ask asks the service in the name of the client. On failure, or if DynamoDB answers with
+// an error, the call has failed.
+func (k *call) ask(head *http1.Request, body []byte) (answer []byte, ok bool) {
+	x, ok := k.exchange(head, body)
+	if !ok {
+		k.fail(fault.Of(x.Reply.Status, x.Reply.Body, requestID(x)))
+		return nil, false
+	}
+	return x.Reply.Body, true
+}
+
+// exchange is ask without an answer to the client.
+func (k *call) exchange(head *http1.Request, body []byte) (x *edge.Exchange, ok bool) {
+	x = edge.Detached(k.ctx(), *head, body, k.now)
+	k.client.Ask(x)
+	r := &k.line
+	r.Decision, r.KeyHash = x.Record.Decision, x.Record.KeyHash
+	r.Origin += x.Record.Origin
+	return x, x.Reply.Status == http.StatusOK
+}
+
+// requestID finds the id that DynamoDB has given a request.
+func requestID(x *edge.Exchange) string {
+	const name = "x-amzn-requestid:"
+	for line := range bytes.Lines(x.Reply.Head()) {
+		if len(line) > len(name) && bytes.EqualFold(line[:len(name)], []byte(name)) {
+			return string(bytes.TrimSpace(line[len(name):]))
+		}
+	}
+	return ""
+}
+
+// bad fails the call for what can't be read of it.
+func (k *call) bad(err error) { k.fail(fault.Invalid("The request could not be read: %v", err)) }
+
+// garbled fails the call for an answer that can't be translated.
+func (k *call) garbled(err error) {
+	if e := listFault(err); e.Status < http.StatusInternalServerError {
+		k.fail(e)
+		return
+	}
+	k.fail(fault.New("InternalServerError", "The answer of DynamoDB could not be translated: %v", err))
+}
+
+// unlisted fails the call for items that can't be read.
+func (k *call) unlisted(err error) { k.fail(fault.Invalid("The item could not be read: %v", err)) }
+
+func keysOf(s *accel.Schema) key.Schema {
+	return key.Schema{Hash: key.Attribute(s.Hash), Range: key.Attribute(s.Range)}
+}
+
+// table reads the table's name that the arguments begin with, and finds its keys. On failure
+// the call has failed.
+func (k *call) table(access wire.Access) (table []byte, ok bool) {
+	table = k.args.String()
+	if err := k.args.Err(); err != nil {
+		k.bad(err)
+		return nil, false
+	}
+	k.line.Table = table
+	if !k.allowed(access, table) {
+		return nil, false
+	}
+	s, ok := k.schema(table)
+	if ok {
+		k.work.keys = keysOf(s)
+	}
+	return table, ok
+}
+
+// appendKey appends a member with the key object that key bytes stand for.
+func appendKey(dst []byte, s *key.Schema, b []byte) ([]byte, error) {
+	dst, err := s.AppendJSON(append(dst, `,"Key":{`...), b)
+	return append(dst, '}'), err
+}
+
+// projection appends the members of a projection, if the option is given, and returns its
+// paths.
+func (k *call) projection(dst []byte) (_ []byte, paths []item.Path) {
+	b, ok := k.work.options.bytes(&k.args, optProjection)
+	if !ok || k.args.Err() != nil {
+		return dst, nil
+	}
+	dst, paths, err := appendProjection(dst, &k.work.words, b)
+	if err != nil {
+		k.args.Fail("%v", err)
+	}
+	return dst, paths
+}
+
+func appendProjection(dst []byte, w *tree.Words, container []byte) (_ []byte, paths []item.Path, err error) {
+	dst, err = text(dst, "ProjectionExpression", func(dst []byte) ([]byte, error) {
+		dst, paths, err = w.Projection(dst, container)
+		return dst, err
+	})
+	return dst, paths, err
+}
+
+// appendItem appends an item of an answer: as item bytes, or projected.
+func (k *call) appendItem(dst []byte, s *key.Schema, paths []item.Path, json []byte) ([]byte, error) {
+	if paths != nil {
+		return item.AppendProjected(dst, paths, json)
+	}
+	start := len(dst)
+	dst, err := item.AppendBytes(dst, k.set.Lists, s, json)
+	return cbor.WrapBytes(dst, start), err
+}

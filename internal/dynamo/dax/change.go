@@ -1,0 +1,122 @@
+package dax
+
+import (
+	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
+	"github.com/kasoku/kasoku/internal/dynamo/dax/item"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+	"github.com/kasoku/kasoku/internal/http1"
+)
+
+var (
+	headPutItem    = head("PutItem")
+	headUpdateItem = head("UpdateItem")
+	headDeleteItem = head("DeleteItem")
+
+	putWanted    = want(optCapacity, optCondition, optMetrics, optReturns)
+	updateWanted = putWanted | want(optUpdate)
+)
+
+// putItem writes an item: the key's attributes and those beside it come apart.
+func (k *call) putItem() {
+	table, ok := k.table(wire.Write)
+	if !ok {
+		return
+	}
+	w := &k.work
+	keyBytes, itemBytes := k.args.Bytes(), k.args.Bytes()
+	w.options.read(&k.args, putWanted)
+	if err := k.args.Close(); err != nil {
+		k.bad(err)
+		return
+	}
+	body, err := item.AppendJSON(append(appendTable(w.body[:0], table), `,"Item":`...), k.set.Lists, &w.keys, keyBytes, itemBytes)
+	if err != nil {
+		k.unlisted(err)
+		return
+	}
+	k.change(&headPutItem, body)
+}
+
+// updateItem changes attributes of an item, or makes it.
+func (k *call) updateItem() { k.changeByKey(&headUpdateItem, updateWanted) }
+
+// deleteItem deletes an item.
+func (k *call) deleteItem() { k.changeByKey(&headDeleteItem, putWanted) }
+
+func (k *call) changeByKey(head *http1.Request, wanted uint32) {
+	table, ok := k.table(wire.Write)
+	if !ok {
+		return
+	}
+	w := &k.work
+	bytes := k.args.Bytes()
+	w.options.read(&k.args, wanted)
+	if err := k.args.Close(); err != nil {
+		k.bad(err)
+		return
+	}
+	body, err := appendKey(appendTable(w.body[:0], table), &w.keys, bytes)
+	if err != nil {
+		k.bad(err)
+		return
+	}
+	if update, ok := w.options.bytes(&k.args, optUpdate); ok && k.args.Err() == nil {
+		body, err = text(body, "UpdateExpression", func(dst []byte) ([]byte, error) { return w.words.Update(dst, update) })
+		if err != nil {
+			k.bad(err)
+			return
+		}
+	}
+	k.change(head, body)
+}
+
+// change sends a write whose request is complete but for the options that all have.
+func (k *call) change(head *http1.Request, body []byte) {
+	w, o := &k.work, &k.work.options
+	body = o.condition(body, &k.args, optCondition, "ConditionExpression", &w.words, 'c')
+	body = words(body, &k.args, &w.words)
+	returns := o.word(&k.args, optReturns, returnModes)
+	body = member(body, "ReturnValues", returns)
+	body = member(body, "ReturnConsumedCapacity", o.word(&k.args, optCapacity, capacities))
+	body = member(body, "ReturnItemCollectionMetrics", o.word(&k.args, optMetrics, metricsModes))
+	w.body = append(body, '}')
+	if err := k.args.Err(); err != nil {
+		k.bad(err)
+		return
+	}
+	answer, ok := k.ask(head, w.body)
+	if !ok {
+		return
+	}
+	partial := returns == "UPDATED_OLD" || returns == "UPDATED_NEW"
+	if err := k.changeReply(answer, partial); err != nil {
+		k.garbled(err)
+	}
+}
+
+// changeReply translates DynamoDB's answer to a write. partial tells whether its attributes
+// are those that an update has changed, and not a whole item.
+func (k *call) changeReply(answer []byte, partial bool) (err error) {
+	r := begin(k.out)
+	it := wire.Object(answer)
+	for it.Next() && err == nil {
+		switch {
+		case wire.Kind(it.Value()) == 'n':
+		case wire.NameIs(it.Name(), "Attributes"):
+			r.out = r.member(replyAttributes)
+			if !partial {
+				r.out, err = k.appendItem(r.out, &k.work.keys, nil, it.Value())
+				break
+			}
+			start := len(r.out)
+			r.out, err = item.AppendPartial(r.out, k.set.Lists, &k.work.keys, it.Value())
+			r.out = cbor.WrapBytes(r.out, start)
+		case wire.NameIs(it.Name(), "ConsumedCapacity"):
+			r.out, err = appendCapacity(r.member(replyCapacity), it.Value())
+		case wire.NameIs(it.Name(), "ItemCollectionMetrics"):
+			r.out, err = appendMetrics(r.member(replyMetrics), it.Value())
+		}
+	}
+	k.out = r.end()
+	return err
+}

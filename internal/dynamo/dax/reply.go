@@ -1,0 +1,205 @@
+package dax
+
+import (
+	"errors"
+	"strconv"
+
+	"github.com/kasoku/kasoku/internal/dynamo/dax/attr"
+	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
+
+var errAnswer = errors.New("it is not of the shape that it should have")
+
+// reply writes the map that a reply is, or null where there is nothing to say.
+type reply struct {
+	out   []byte
+	start int
+}
+
+func begin(out []byte) reply {
+	out = append(out, success)
+	return reply{cbor.AppendMapOpen(out), len(out)}
+}
+
+// member begins a parameter; its value is to be appended to what is returned.
+func (r *reply) member(key uint64) []byte { return cbor.AppendUint(r.out, key) }
+
+func (r *reply) end() []byte {
+	if len(r.out) == r.start+1 {
+		return cbor.AppendNull(r.out[:r.start])
+	}
+	return cbor.AppendBreak(r.out)
+}
+
+// capacity is ConsumedCapacity in JSON, by member.
+type capacity struct{ table, units, read, write, own, global, local []byte }
+
+func (c *capacity) parse(json []byte) error {
+	*c = capacity{}
+	it := wire.Object(json)
+	for it.Next() {
+		v := it.Value()
+		if wire.Kind(v) == 'n' {
+			continue
+		}
+		switch name := it.Name(); {
+		case wire.NameIs(name, "TableName"):
+			c.table = v
+		case wire.NameIs(name, "CapacityUnits"):
+			c.units = v
+		case wire.NameIs(name, "ReadCapacityUnits"):
+			c.read = v
+		case wire.NameIs(name, "WriteCapacityUnits"):
+			c.write = v
+		case wire.NameIs(name, "Table"):
+			c.own = v
+		case wire.NameIs(name, "GlobalSecondaryIndexes"):
+			c.global = v
+		case wire.NameIs(name, "LocalSecondaryIndexes"):
+			c.local = v
+		}
+	}
+	if it.Err() || c.table == nil {
+		return errAnswer
+	}
+	return nil
+}
+
+// appendCapacity translates ConsumedCapacity: a byte string of five values.
+func appendCapacity(dst, json []byte) ([]byte, error) {
+	var c capacity
+	if err := c.parse(json); err != nil {
+		return dst, err
+	}
+	start := len(dst)
+	dst, err := attr.AppendString(dst, c.table)
+	if err == nil {
+		dst, err = appendUnits(dst, c.units)
+	}
+	if err == nil && c.own != nil {
+		units, _ := wire.Lookup(c.own, "CapacityUnits")
+		dst, err = appendUnits(dst, units)
+	} else {
+		dst = cbor.AppendNull(dst)
+	}
+	for _, indexes := range [][]byte{c.global, c.local} {
+		if err != nil {
+			break
+		}
+		if indexes == nil {
+			dst = cbor.AppendNull(dst)
+			continue
+		}
+		dst, err = appendIndexes(dst, indexes, func(dst, of []byte) ([]byte, error) {
+			units, _ := wire.Lookup(of, "CapacityUnits")
+			return appendUnits(dst, units)
+		})
+	}
+	return cbor.WrapBytes(dst, start), err
+}
+
+// appendIndexes translates an object of what each index has used.
+func appendIndexes(dst, json []byte, one func(dst, of []byte) ([]byte, error)) (_ []byte, err error) {
+	n := 0
+	for it := wire.Object(json); it.Next(); {
+		n++
+	}
+	dst = cbor.AppendMap(dst, n)
+	it := wire.Object(json)
+	for it.Next() && err == nil {
+		if dst, err = attr.AppendString(dst, it.QuotedName()); err == nil {
+			dst, err = one(dst, it.Value())
+		}
+	}
+	if err == nil && it.Err() {
+		err = errAnswer
+	}
+	return dst, err
+}
+
+// appendUnits appends a JSON number as a double.
+func appendUnits(dst, json []byte) ([]byte, error) {
+	v, err := strconv.ParseFloat(string(json), 64)
+	if err != nil {
+		return dst, errAnswer
+	}
+	return cbor.AppendDouble(dst, v), nil
+}
+
+// The fields of what an item of a transaction has used.
+const (
+	fieldUnits = iota + 1
+	fieldRead
+	fieldWrite
+	fieldTable
+	fieldOwn
+	fieldGlobal
+	fieldLocal
+)
+
+// appendTransactCapacity translates ConsumedCapacity as transactions have it: a map.
+func appendTransactCapacity(dst, json []byte) ([]byte, error) {
+	var c capacity
+	if err := c.parse(json); err != nil {
+		return dst, err
+	}
+	n := 1
+	for _, v := range [][]byte{c.units, c.read, c.write, c.own, c.global, c.local} {
+		if v != nil {
+			n++
+		}
+	}
+	dst, err := attr.AppendString(cbor.AppendUint(cbor.AppendMap(dst, n), fieldTable), c.table)
+	for i, units := range [][]byte{c.units, c.read, c.write} {
+		if units != nil && err == nil {
+			dst, err = appendUnits(cbor.AppendUint(dst, uint64(fieldUnits+i)), units)
+		}
+	}
+	if c.own != nil && err == nil {
+		dst, err = appendUsed(cbor.AppendUint(dst, fieldOwn), c.own)
+	}
+	for i, indexes := range [][]byte{c.global, c.local} {
+		if indexes != nil && err == nil {
+			dst, err = appendIndexes(cbor.AppendUint(dst, uint64(fieldGlobal+i)), indexes, appendUsed)
+		}
+	}
+	return dst, err
+}
+
+// appendUsed translates what a table or an index has used in a transaction.
+func appendUsed(dst, json []byte) (_ []byte, err error) {
+	names := [...]string{"CapacityUnits", "ReadCapacityUnits", "WriteCapacityUnits"}
+	n := 0
+	for _, name := range names {
+		if _, ok := wire.Lookup(json, name); ok {
+			n++
+		}
+	}
+	dst = cbor.AppendMap(dst, n)
+	for i, name := range names {
+		if units, ok := wire.Lookup(json, name); ok && err == nil {
+			dst, err = appendUnits(cbor.AppendUint(dst, uint64(fieldUnits+i)), units)
+		}
+	}
+	return dst, err
+}
+
+// appendMetrics translates ItemCollectionMetrics: a byte string with the partition key's
+// value and two bounds.
+func appendMetrics(dst, json []byte) ([]byte, error) {
+	keys, _ := wire.Lookup(json, "ItemCollectionKey")
+	bounds, _ := wire.Lookup(json, "SizeEstimateRangeGB")
+	start, n := len(dst), 0
+	var err error
+	for it := wire.Object(keys); it.Next() && err == nil; n++ {
+		dst, err = attr.AppendCBOR(dst, it.Value())
+	}
+	for it := wire.Array(bounds); it.Next() && err == nil; n++ {
+		dst, err = appendUnits(dst, it.Value())
+	}
+	if n != 3 && err == nil {
+		err = errAnswer
+	}
+	return cbor.WrapBytes(dst, start), err
+}
