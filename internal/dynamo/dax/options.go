@@ -78,7 +78,11 @@ func (o *options) bytes(r *cbor.Reader, key int) (b []byte, ok bool) {
 		return nil, false
 	}
 	one := cbor.Over(o[key])
-	b = one.String()
+	if one.Kind() == cbor.Text {
+		b = one.Text()
+	} else {
+		b = one.Bytes()
+	}
 	if err := one.Close(); err != nil {
 		r.Fail("option %d: %v", key, err)
 	}

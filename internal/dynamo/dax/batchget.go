@@ -1,0 +1,222 @@
+package dax
+
+import (
+	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
+	"github.com/kasoku/kasoku/internal/dynamo/dax/fault"
+	"github.com/kasoku/kasoku/internal/dynamo/dax/item"
+	"github.com/kasoku/kasoku/internal/dynamo/dax/key"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
+
+// mostTables is how many tables a request may name: more than DynamoDB takes items.
+const mostTables = 200
+
+// batchTable is what a batch asks of one table.
+type batchTable struct {
+	name   []byte
+	schema key.Schema
+	paths  []item.Path // nil: of whole items
+}
+
+var headBatchGetItem = head("BatchGetItem")
+
+// batchGetItem answers items by their keys.
+func (k *call) batchGetItem() {
+	tables, ok := k.batchGetBody()
+	if !ok {
+		return
+	}
+	body, ok := k.ask(&headBatchGetItem, k.work.body)
+	if !ok {
+		return
+	}
+	var err error
+	if k.out, err = k.appendBatch(append(k.out, success), tables, body); err != nil {
+		k.garbled(err)
+	}
+}
+
+// batchGetBody builds the request in DynamoDB's JSON; on failure the call has failed.
+func (k *call) batchGetBody() (tables []batchTable, ok bool) {
+	b := append(k.work.body[:0], `{"RequestItems":{`...)
+	defer func() { k.work.body = b }()
+	n := k.args.Map()
+	for k.args.More(&n) {
+		t, ok := k.batchTable(len(tables), wire.Read)
+		if !ok {
+			return nil, false
+		}
+		if len(tables) > 0 {
+			b = append(b, ',')
+		}
+		b = append(wire.AppendQuoted(b, t.name), ":{"...)
+		var err error
+		if b, err = k.appendBatchKeys(b, &t); err != nil {
+			k.bad(err)
+			return nil, false
+		}
+		b = append(b, '}')
+		tables = append(tables, t)
+	}
+	b = k.appendCommon(append(b, '}'), want(optCapacity))
+	if err := k.args.Close(); err != nil {
+		k.bad(err)
+		return nil, false
+	}
+	return tables, true
+}
+
+// batchTable reads the name of a table, of which so many came before.
+func (k *call) batchTable(before int, access wire.Access) (t batchTable, ok bool) {
+	t.name = k.args.String()
+	switch err := k.args.Err(); {
+	case err != nil:
+		k.bad(err)
+		return t, false
+	case before == mostTables:
+		k.fail(fault.Invalid("Too many tables in one request: there may be %d", mostTables))
+		return t, false
+	case before == 0:
+		k.line.Table = t.name
+	}
+	if !k.allowed(access, t.name) {
+		return t, false
+	}
+	s, ok := k.schema(t.name)
+	if ok {
+		t.schema = keysOf(s)
+	}
+	return t, ok
+}
+
+// appendBatchKeys reads and appends what is asked of a table.
+func (k *call) appendBatchKeys(b []byte, t *batchTable) (_ []byte, err error) {
+	if n := k.args.Array(); n != 3 {
+		k.args.Fail("what is asked of a table has %d parts, and not 3", n)
+	}
+	if k.args.Bool() {
+		b = append(b, `"ConsistentRead":true`...)
+	} else {
+		b = append(b, `"ConsistentRead":false`...)
+	}
+	if !k.args.Null() {
+		w := &k.work.words
+		w.Reset()
+		if b, t.paths, err = appendProjection(b, w, k.args.Bytes()); err != nil {
+			return b, err
+		}
+		b = words(b, &k.args, w)
+	}
+	b = append(b, `,"Keys":[`...)
+	n, first := k.args.Array(), true
+	for k.args.More(&n) {
+		if !first {
+			b = append(b, ',')
+		}
+		first = false
+		if b, err = t.schema.AppendJSON(append(b, '{'), k.args.Bytes()); err != nil {
+			return b, err
+		}
+		b = append(b, '}')
+	}
+	return append(b, ']'), k.args.Err()
+}
+
+// appendBatch appends the reply: items and keys left over by tables, and behind that what
+// it has cost.
+func (k *call) appendBatch(dst []byte, tables []batchTable, body []byte) (_ []byte, err error) {
+	responses, left := memberOf(body, "Responses"), memberOf(body, "UnprocessedKeys")
+	dst = cbor.AppendMap(cbor.AppendArray(dst, 2), len(tables))
+	for i := range tables {
+		t := &tables[i]
+		dst = cbor.AppendText(dst, t.name)
+		if dst, err = k.appendResponses(dst, t, memberOf(responses, string(t.name))); err != nil {
+			return dst, err
+		}
+	}
+	if dst, err = appendKeysLeft(dst, tables, left); err != nil {
+		return dst, err
+	}
+	return appendCapacities(dst, memberOf(body, "ConsumedCapacity"))
+}
+
+// appendResponses appends a table's items, each behind its key unless they are projected.
+func (k *call) appendResponses(dst []byte, t *batchTable, items []byte) (_ []byte, err error) {
+	n := count(items)
+	if t.paths == nil {
+		n *= 2
+	}
+	dst = cbor.AppendArray(dst, n)
+	for it := wire.Array(items); it.Next(); {
+		if dst, err = k.appendKeyed(dst, &t.schema, t.paths, it.Value()); err != nil {
+			return dst, err
+		}
+	}
+	return dst, nil
+}
+
+// appendCommon reads the options and appends those that all requests for several items
+// have, and the end.
+func (k *call) appendCommon(body []byte, wanted uint32) []byte {
+	o := &k.work.options
+	o.read(&k.args, wanted)
+	body = member(body, "ReturnConsumedCapacity", o.word(&k.args, optCapacity, capacities))
+	body = member(body, "ReturnItemCollectionMetrics", o.word(&k.args, optMetrics, metricsModes))
+	return append(body, '}')
+}
+
+// appendCapacities appends what a request has cost, of all tables in arrays.
+func appendCapacities(dst []byte, arrays ...[]byte) ([]byte, error) {
+	return appendEach(dst, arrays, appendCapacity)
+}
+
+// appendEach appends the elements of arrays as one.
+func appendEach(dst []byte, arrays [][]byte, one func(dst, v []byte) ([]byte, error)) (_ []byte, err error) {
+	n := 0
+	for _, a := range arrays {
+		n += count(a)
+	}
+	dst = cbor.AppendArray(dst, n)
+	for _, a := range arrays {
+		for it := wire.Array(a); it.Next(); {
+			if dst, err = one(dst, it.Value()); err != nil {
+				return dst, err
+			}
+		}
+	}
+	return dst, nil
+}
+
+// appendKeysLeft appends the keys that DynamoDB has not got to, by tables.
+func appendKeysLeft(dst []byte, tables []batchTable, left []byte) (_ []byte, err error) {
+	n := 0
+	for i := range tables {
+		if memberOf(left, string(tables[i].name)) != nil {
+			n++
+		}
+	}
+	dst = cbor.AppendMap(dst, n)
+	for i := range tables {
+		t := &tables[i]
+		rest := memberOf(left, string(t.name))
+		if rest == nil {
+			continue
+		}
+		keys := memberOf(rest, "Keys")
+		dst = cbor.AppendArray(cbor.AppendText(dst, t.name), count(keys))
+		for it := wire.Array(keys); it.Next(); {
+			if dst, err = appendKeyOf(dst, &t.schema, it.Value()); err != nil {
+				return dst, err
+			}
+		}
+	}
+	return dst, nil
+}
+
+// memberOf returns a member of an answer; nil if it is not there or null.
+func memberOf(object []byte, name string) []byte {
+	if v, ok := wire.Lookup(object, name); ok && wire.Kind(v) != 'n' {
+		return v
+	}
+	return nil
+}

@@ -1,0 +1,239 @@
+package dax
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
+	"github.com/kasoku/kasoku/internal/dynamo/dax/fault"
+	"github.com/kasoku/kasoku/internal/dynamo/dax/item"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
+
+var headBatchWriteItem = head("BatchWriteItem")
+
+// batchWriteItem puts and deletes items.
+//
+// What DynamoDB has not got to is sent to it again from here, because some clients give
+// their users something else than what was not processed: without its key, or with members
+// of their own.
+func (k *call) batchWriteItem() {
+	tables, requests, ok := k.batchWriteBody()
+	if !ok {
+		return
+	}
+	b := batchWrite{k: k}
+	for try := 0; ; try++ {
+		x, ok := k.exchange(&headBatchWriteItem, k.work.body)
+		if !ok && try == 0 {
+			k.fail(fault.Of(x.Reply.Status, x.Reply.Body, requestID(x)))
+			return
+		}
+		if !ok {
+			break // what is done is done: the rest is left over
+		}
+		b.take(x.Reply.Body)
+		if !b.leaves() || !k.patient(try) {
+			break
+		}
+		b.again()
+	}
+	if left := countWrites(b.left); left == requests {
+		k.fail(fault.New("ThrottlingException", "The origin has taken none of the batch's writes; try again later"))
+		return
+	}
+	var err error
+	if k.out, err = b.appendReply(append(k.out, success), tables); err != nil {
+		k.garbled(err)
+	}
+}
+
+// batchWriteBody builds the request in DynamoDB's JSON, and tells how many writes are in
+// it; on failure the call has failed.
+func (k *call) batchWriteBody() (tables []batchTable, requests int, ok bool) {
+	b := append(k.work.body[:0], `{"RequestItems":{`...)
+	defer func() { k.work.body = b }()
+	n := k.args.Map()
+	for k.args.More(&n) {
+		t, ok := k.batchTable(len(tables), wire.Write)
+		if !ok {
+			return nil, 0, false
+		}
+		if len(tables) > 0 {
+			b = append(b, ',')
+		}
+		b = append(wire.AppendQuoted(b, t.name), ":["...)
+		var writes int
+		var err error
+		if b, writes, err = k.appendWrites(b, &t); err != nil {
+			k.unlisted(err)
+			return nil, 0, false
+		}
+		b = append(b, ']')
+		requests += writes
+		tables = append(tables, t)
+	}
+	b = k.appendCommon(append(b, '}'), want(optCapacity, optMetrics))
+	if err := k.args.Close(); err != nil {
+		k.bad(err)
+		return nil, 0, false
+	}
+	return tables, requests, true
+}
+
+// appendWrites reads and appends the writes to a table: keys, each with an item behind it
+// or with nothing to delete what is there.
+func (k *call) appendWrites(b []byte, t *batchTable) (_ []byte, writes int, err error) {
+	n := k.args.Array()
+	for k.args.More(&n) {
+		if writes > 0 {
+			b = append(b, ',')
+		}
+		writes++
+		keyBytes := k.args.Bytes()
+		if n == 0 {
+			k.args.Fail("a key without an item behind it")
+			break
+		}
+		k.args.More(&n)
+		if k.args.Null() {
+			b, err = t.schema.AppendJSON(append(b, `{"DeleteRequest":{"Key":{`...), keyBytes)
+			b = append(b, "}}}"...)
+		} else {
+			b, err = item.AppendJSON(append(b, `{"PutRequest":{"Item":`...), k.set.Lists, &t.schema, keyBytes, k.args.Bytes())
+			b = append(b, "}}"...)
+		}
+		if err != nil {
+			return b, writes, err
+		}
+	}
+	return b, writes, k.args.Err()
+}
+
+// batchWrite is what has come of a batch so far.
+type batchWrite struct {
+	k          *call
+	left       []byte   // UnprocessedItems of the last answer
+	capacities [][]byte // arrays, of each answer
+	metrics    [][]byte // objects, of each answer
+}
+
+// take notes an answer, whose memory the next one takes.
+func (b *batchWrite) take(body []byte) {
+	body = bytes.Clone(body)
+	b.left = memberOf(body, "UnprocessedItems")
+	if v := memberOf(body, "ConsumedCapacity"); v != nil {
+		b.capacities = append(b.capacities, v)
+	}
+	if v := memberOf(body, "ItemCollectionMetrics"); v != nil {
+		b.metrics = append(b.metrics, v)
+	}
+}
+
+func (b *batchWrite) leaves() bool { return countWrites(b.left) > 0 }
+
+// again makes what is left the next request.
+func (b *batchWrite) again() {
+	o, args := &b.k.work.options, &b.k.args
+	body := append(append(b.k.work.body[:0], `{"RequestItems":`...), b.left...)
+	body = member(body, "ReturnConsumedCapacity", o.word(args, optCapacity, capacities))
+	b.k.work.body = append(member(body, "ReturnItemCollectionMetrics", o.word(args, optMetrics, metricsModes)), '}')
+}
+
+// countWrites is how many writes are in UnprocessedItems.
+func countWrites(tables []byte) (n int) {
+	for it := wire.Object(tables); it.Next(); {
+		n += count(it.Value())
+	}
+	return n
+}
+
+// How often, and after which time at first, what DynamoDB has not got to is tried again.
+const (
+	retries    = 8
+	firstPause = 50 * time.Millisecond
+	longPause  = 2 * time.Second
+)
+
+// patient waits before another try; false if there is to be none.
+func (k *call) patient(try int) bool {
+	if try == retries {
+		return false
+	}
+	t := time.NewTimer(min(firstPause<<try, longPause))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-k.ctx().Done():
+		return false
+	}
+}
+
+// appendReply appends what is left over, what it has cost, and metrics, by tables.
+func (b *batchWrite) appendReply(dst []byte, tables []batchTable) (_ []byte, err error) {
+	if dst, err = b.appendLeft(dst, tables); err != nil {
+		return dst, err
+	}
+	if dst, err = appendCapacities(dst, b.capacities...); err != nil {
+		return dst, err
+	}
+	return appendMetricsByTable(dst, tables, b.metrics...)
+}
+
+// appendLeft appends what is left over in the form of the request.
+func (b *batchWrite) appendLeft(dst []byte, tables []batchTable) (_ []byte, err error) {
+	n := 0
+	for i := range tables {
+		if memberOf(b.left, string(tables[i].name)) != nil {
+			n++
+		}
+	}
+	dst = cbor.AppendMap(dst, n)
+	for i := range tables {
+		t := &tables[i]
+		writes := memberOf(b.left, string(t.name))
+		if writes == nil {
+			continue
+		}
+		dst = cbor.AppendArray(cbor.AppendText(dst, t.name), 2*count(writes))
+		for it := wire.Array(writes); it.Next(); {
+			if put := memberOf(it.Value(), "PutRequest"); put != nil {
+				dst, err = b.k.appendKeyed(dst, &t.schema, nil, memberOf(put, "Item"))
+			} else {
+				dst, err = appendKeyOf(dst, &t.schema, memberOf(memberOf(it.Value(), "DeleteRequest"), "Key"))
+				dst = cbor.AppendNull(dst)
+			}
+			if err != nil {
+				return dst, err
+			}
+		}
+	}
+	return dst, nil
+}
+
+// appendMetricsByTable appends ItemCollectionMetrics of all answers, by tables.
+func appendMetricsByTable(dst []byte, tables []batchTable, answers ...[]byte) (_ []byte, err error) {
+	n := 0
+	of := make([][][]byte, len(tables))
+	for i := range tables {
+		for _, a := range answers {
+			if v := memberOf(a, string(tables[i].name)); v != nil {
+				of[i] = append(of[i], v)
+			}
+		}
+		if of[i] != nil {
+			n++
+		}
+	}
+	dst = cbor.AppendMap(dst, n)
+	for i := range tables {
+		if of[i] == nil {
+			continue
+		}
+		if dst, err = appendEach(cbor.AppendText(dst, tables[i].name), of[i], appendMetrics); err != nil {
+			return dst, err
+		}
+	}
+	return dst, nil
+}

@@ -1,0 +1,213 @@
+package dax
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
+	"github.com/kasoku/kasoku/internal/dynamo/dax/item"
+	"github.com/kasoku/kasoku/internal/dynamo/dax/key"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+	"github.com/kasoku/kasoku/internal/http1"
+)
+
+var (
+	headQuery = head("Query")
+	headScan  = head("Scan")
+
+	listWanted  = want(optProjection, optConsistent, optCapacity, optStart, optFilter, optIndex, optLimit, optSelect)
+	queryWanted = listWanted | want(optForward)
+	scanWanted  = listWanted | want(optSegment, optSegments)
+)
+
+// query answers what a key condition finds in a partition.
+func (k *call) query() {
+	table, ok := k.table(wire.Read)
+	if !ok {
+		return
+	}
+	body := appendTable(k.work.body[:0], table)
+	if !k.args.Null() {
+		container := k.args.Bytes()
+		var err error
+		body, err = text(body, "KeyConditionExpression", func(dst []byte) ([]byte, error) { return k.work.words.Condition(dst, container, 'k') })
+		if err != nil {
+			k.bad(err)
+			return
+		}
+	}
+	k.list(&headQuery, body, queryWanted)
+}
+
+// scanItems answers what is in a table.
+func (k *call) scanItems() {
+	if table, ok := k.table(wire.Read); ok {
+		k.list(&headScan, appendTable(k.work.body[:0], table), scanWanted)
+	}
+}
+
+// list answers a query or a scan, whose request is complete but for the options: a page
+// of items.
+func (k *call) list(head *http1.Request, body []byte, wanted uint32) {
+	w, o := &k.work, &k.work.options
+	o.read(&k.args, wanted)
+	body = o.condition(body, &k.args, optFilter, "FilterExpression", &w.words, 'f')
+	body, paths := k.projection(body)
+	index, indexed := o.bytes(&k.args, optIndex)
+	if indexed {
+		body = wire.AppendQuoted(append(body, `,"IndexName":`...), index)
+	}
+	body = k.appendStart(body, indexed)
+	body = k.appendPaging(body)
+	body = words(body, &k.args, &w.words)
+	if o.flag(&k.args, optConsistent) {
+		body = append(body, `,"ConsistentRead":true`...)
+	}
+	body = member(body, "ReturnConsumedCapacity", o.word(&k.args, optCapacity, capacities))
+	w.body = append(body, '}')
+	if err := k.args.Close(); err != nil {
+		k.bad(err)
+		return
+	}
+	answer, ok := k.ask(head, w.body)
+	if !ok {
+		return
+	}
+	if err := k.pageReply(answer, paths, indexed); err != nil {
+		k.garbled(err)
+	}
+}
+
+// appendStart appends where the page begins, if the option is given.
+func (k *call) appendStart(body []byte, indexed bool) []byte {
+	start, ok := k.work.options.bytes(&k.args, optStart)
+	if !ok {
+		return body
+	}
+	var err error
+	body = append(body, `,"ExclusiveStartKey":`...)
+	if indexed {
+		body, err = key.AppendStartJSON(body, start)
+	} else {
+		body, err = k.work.keys.AppendJSON(append(body, '{'), start)
+		body = append(body, '}')
+	}
+	if err != nil {
+		k.args.Fail("%v", err)
+	}
+	return body
+}
+
+// What clients call the parts of items that they ask for, where that is of importance.
+const (
+	selectAll      = 1
+	selectSpecific = 4
+)
+
+var selects = []string{"", selectAll: "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES", "COUNT", selectSpecific: "SPECIFIC_ATTRIBUTES"}
+
+// goAgent is how the agent of the Go client, version 2, begins: it sends a Select of its
+// own where its user has set none, and none where the user wants all attributes.
+var goAgent = []byte("DaxGoV2Client")
+
+// appendPaging appends how much of what is asked for.
+func (k *call) appendPaging(body []byte) []byte {
+	o := &k.work.options
+	selected, _ := o.number(&k.args, optSelect)
+	switch {
+	case selected == selectAll && bytes.HasPrefix(k.agent, goAgent):
+	case selected == selectSpecific && o[optProjection] == nil:
+	default:
+		body = member(body, "Select", o.word(&k.args, optSelect, selects))
+	}
+	if v, ok := o.number(&k.args, optForward); ok && v == 0 {
+		body = append(body, `,"ScanIndexForward":false`...)
+	}
+	for _, n := range [...]struct {
+		name string
+		key  int
+	}{{`,"Limit":`, optLimit}, {`,"Segment":`, optSegment}, {`,"TotalSegments":`, optSegments}} {
+		if v, ok := o.number(&k.args, n.key); ok {
+			body = strconv.AppendInt(append(body, n.name...), v, 10)
+		}
+	}
+	return body
+}
+
+// pageReply translates DynamoDB's answer to a query or a scan.
+func (k *call) pageReply(answer []byte, paths []item.Path, indexed bool) (err error) {
+	r := begin(k.out)
+	for it := wire.Object(answer); it.Next() && err == nil; {
+		v := it.Value()
+		switch {
+		case wire.Kind(v) == 'n':
+		case wire.NameIs(it.Name(), "Items"):
+			r.out, err = k.appendItems(r.member(replyItems), paths, v)
+		case wire.NameIs(it.Name(), "Count"):
+			r.out, err = appendCount(r.member(replyCount), v)
+		case wire.NameIs(it.Name(), "ScannedCount"):
+			r.out, err = appendCount(r.member(replyScanned), v)
+		case wire.NameIs(it.Name(), "LastEvaluatedKey"):
+			r.out, err = k.appendLastKey(r.member(replyLast), v, indexed)
+		case wire.NameIs(it.Name(), "ConsumedCapacity"):
+			r.out, err = appendCapacity(r.member(replyCapacity), v)
+		}
+	}
+	k.out = r.end()
+	return err
+}
+
+func appendCount(dst, v []byte) ([]byte, error) {
+	n, err := strconv.ParseUint(string(v), 10, 53)
+	return cbor.AppendUint(dst, n), err
+}
+
+// appendItems appends the items of a page: each with its key before it, or if they are
+// projected as they are.
+func (k *call) appendItems(dst []byte, paths []item.Path, items []byte) (_ []byte, err error) {
+	dst = cbor.AppendArray(dst, count(items))
+	for it := wire.Array(items); it.Next(); {
+		if paths == nil {
+			dst = cbor.AppendArray(dst, 2)
+		}
+		if dst, err = k.appendKeyed(dst, &k.work.keys, paths, it.Value()); err != nil {
+			return dst, err
+		}
+	}
+	return dst, nil
+}
+
+// appendKeyed appends an item behind its key, or alone if it is projected.
+func (k *call) appendKeyed(dst []byte, s *key.Schema, paths []item.Path, object []byte) (_ []byte, err error) {
+	if paths == nil {
+		if dst, err = appendKeyOf(dst, s, object); err != nil {
+			return dst, err
+		}
+	}
+	return k.appendItem(dst, s, paths, object)
+}
+
+// appendKeyOf appends an item's key as a byte string.
+func appendKeyOf(dst []byte, s *key.Schema, object []byte) (_ []byte, err error) {
+	start := len(dst)
+	dst, err = s.AppendKey(dst, object)
+	return cbor.WrapBytes(dst, start), err
+}
+
+// appendLastKey appends where the next page begins.
+func (k *call) appendLastKey(dst, object []byte, indexed bool) (_ []byte, err error) {
+	if !indexed {
+		return appendKeyOf(dst, &k.work.keys, object)
+	}
+	start := len(dst)
+	dst, err = key.AppendStart(dst, object)
+	return cbor.WrapBytes(dst, start), err
+}
+
+// count is how many elements an array has.
+func count(array []byte) (n int) {
+	for it := wire.Array(array); it.Next(); {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,142 @@
+package dax
+
+import (
+	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
+	"github.com/kasoku/kasoku/internal/dynamo/dax/fault"
+	"github.com/kasoku/kasoku/internal/dynamo/dax/item"
+	"github.com/kasoku/kasoku/internal/dynamo/dax/key"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
+
+// mostParts is how many items a transaction may have here: DynamoDB takes 100, and says
+// so to who sends a few more.
+const mostParts = 1000
+
+// part is one item of a transaction. Clients send a column for each of these, as long as
+// there are items.
+type part struct {
+	op         int64
+	table, key []byte
+	item       []byte // nil where there is none
+	failed     int64  // what is wanted of an item whose condition fails
+	condition  []byte
+	update     []byte
+	projection []byte
+
+	schema key.Schema
+	paths  []item.Path
+}
+
+// parts reads the first column, which tells how many items there are.
+func (k *call) parts(read func(p *part)) []part {
+	n := k.args.Array()
+	if n > mostParts {
+		k.args.Fail("a transaction of %d items", n)
+	}
+	var list []part
+	for k.args.More(&n) && len(list) <= mostParts {
+		list = append(list, part{})
+		read(&list[len(list)-1])
+	}
+	return list
+}
+
+// column reads a further column; null stands for one that has nothing in it.
+func (k *call) column(list []part, read func(p *part)) {
+	if k.args.Null() {
+		return
+	}
+	n, i := k.args.Array(), 0
+	for ; k.args.More(&n); i++ {
+		if i == len(list) {
+			k.args.Fail("a transaction's columns differ in length")
+			return
+		}
+		read(&list[i])
+	}
+	if i != len(list) {
+		k.args.Fail("a transaction's columns differ in length")
+	}
+}
+
+// bytesOrNull reads a byte string; nil is null.
+func (k *call) bytesOrNull() []byte {
+	if k.args.Null() {
+		return nil
+	}
+	b := k.args.Bytes()
+	if b == nil {
+		b = []byte{}
+	}
+	return b
+}
+
+// learn finds out how the tables' keys are made, which a client may know who may read or
+// write there; on failure the call has failed.
+func (k *call) learn(list []part) bool {
+	for i := range list {
+		p := &list[i]
+		if i == 0 {
+			k.line.Table = p.table
+		}
+		if i > 0 && string(p.table) == string(list[i-1].table) {
+			p.schema = list[i-1].schema
+			continue
+		}
+		if !k.client.May(wire.Write, p.table) && !k.allowed(wire.Read, p.table) {
+			return false
+		}
+		s, ok := k.schema(p.table)
+		if !ok {
+			return false
+		}
+		p.schema = keysOf(s)
+	}
+	return true
+}
+
+// transactOptions reads the last argument of a transaction, and appends what is asked for
+// beside its items, and the end.
+func (k *call) transactOptions(body []byte) []byte {
+	body = k.appendCommon(body, want(optCapacity, optMetrics, optToken))
+	token, ok := k.work.options.bytes(&k.args, optToken)
+	if !ok {
+		return body
+	}
+	body = wire.AppendQuoted(append(body[:len(body)-1], `,"ClientRequestToken":`...), token)
+	return append(body, '}')
+}
+
+// canceled makes the error of a transaction with the reason of each item.
+func (k *call) canceled(e *fault.Error, list []part, body []byte) *fault.Error {
+	reasons := memberOf(body, "CancellationReasons")
+	if e.Type != "TransactionCanceledException" || count(reasons) != len(list) {
+		return e
+	}
+	b := cbor.AppendArray(nil, 3*len(list))
+	i := 0
+	for it := wire.Array(reasons); it.Next(); i++ {
+		b = appendTextOf(b, memberOf(it.Value(), "Code"))
+		b = appendTextOf(b, memberOf(it.Value(), "Message"))
+		old := memberOf(it.Value(), "Item")
+		if old == nil {
+			b = cbor.AppendNull(b)
+			continue
+		}
+		var err error
+		if b, err = k.appendItem(b, &list[i].schema, nil, old); err != nil {
+			return fault.New("InternalServerError", "The reply could not be written: %v", err)
+		}
+	}
+	e.Reasons = b
+	return e
+}
+
+// appendTextOf appends a JSON string as a text; null if there is none.
+func appendTextOf(dst, quoted []byte) []byte {
+	text, ok := wire.AppendString(nil, quoted)
+	if quoted == nil || !ok {
+		return cbor.AppendNull(dst)
+	}
+	return cbor.AppendText(dst, text)
+}

@@ -1,0 +1,89 @@
+package dax
+
+import (
+	"errors"
+
+	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
+	"github.com/kasoku/kasoku/internal/dynamo/dax/fault"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+)
+
+var headTransactGetItems = head("TransactGetItems")
+
+// transactGetItems answers items as they were at one moment.
+func (k *call) transactGetItems() {
+	list := k.parts(func(p *part) { p.table = k.args.String() })
+	k.column(list, func(p *part) { p.key = k.args.Bytes() })
+	k.column(list, func(p *part) { p.projection = k.bytesOrNull() })
+	options := k.transactOptions(nil)
+	if err := k.args.Close(); err != nil {
+		k.bad(err)
+		return
+	}
+	if !k.learn(list) {
+		return
+	}
+	if err := k.transactGetBody(list, options); err != nil {
+		k.bad(err)
+		return
+	}
+	x, ok := k.exchange(&headTransactGetItems, k.work.body)
+	if !ok {
+		k.fail(k.canceled(fault.Of(x.Reply.Status, x.Reply.Body, requestID(x)), list, x.Reply.Body))
+		return
+	}
+	var err error
+	if k.out, err = k.appendGot(append(k.out, success), list, x.Reply.Body); err != nil {
+		k.garbled(err)
+	}
+}
+
+func (k *call) transactGetBody(list []part, options []byte) (err error) {
+	b := append(k.work.body[:0], `{"TransactItems":[`...)
+	defer func() { k.work.body = b }()
+	w := &k.work.words
+	for i := range list {
+		p := &list[i]
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = wire.AppendQuoted(append(b, `{"Get":{"TableName":`...), p.table)
+		if b, err = p.schema.AppendJSON(append(b, `,"Key":{`...), p.key); err != nil {
+			return err
+		}
+		b = append(b, '}')
+		w.Reset()
+		if p.projection != nil {
+			if b, p.paths, err = appendProjection(b, w, p.projection); err != nil {
+				return err
+			}
+			b = words(b, &k.args, w)
+		}
+		b = append(b, "}}"...)
+	}
+	b = append(append(b, ']'), options...)
+	return nil
+}
+
+var errResponses = errors.New("the origin's answer has not as many items as were asked for")
+
+// appendGot appends the items in their order, with null for those that are not there.
+func (k *call) appendGot(dst []byte, list []part, body []byte) (_ []byte, err error) {
+	responses := memberOf(body, "Responses")
+	if count(responses) != len(list) {
+		return dst, errResponses
+	}
+	dst = cbor.AppendArray(cbor.AppendArray(dst, 2), len(list))
+	i := 0
+	for it := wire.Array(responses); it.Next(); i++ {
+		p, found := &list[i], memberOf(it.Value(), "Item")
+		if found == nil {
+			dst = cbor.AppendNull(dst)
+			continue
+		}
+		if dst, err = k.appendItem(dst, &p.schema, p.paths, found); err != nil {
+			return dst, err
+		}
+	}
+	return appendEach(dst, [][]byte{memberOf(body, "ConsumedCapacity")}, appendTransactCapacity)
+}
