@@ -47,7 +47,7 @@ var layers = map[string]layer{
 	"internal/dynamo/plain":   {[]string{"edge", "http1", "telemetry", "glob", "jsonp", "dynamo/wire", "dynamo/value"}, "routes before a dynamodb service, which it knows as a handler"},
 	"internal/dynamo/partiql": {[]string{"dynamo/wire", "dynamo/value", "dynamo/expr"}, "statements as text and as what they ask, without a cache or a store"},
 	"internal/dynamo/sigv4":   {[]string{"http1"}, "signatures of messages; who may do what is the service's matter"},
-	"internal/dynamo/dax": {[]string{"edge", "telemetry", "dynamo/wire", "dynamo/sigv4", "dynamo/accel", "dynamo/dax/attr", "dynamo/dax/cbor", "dynamo/dax/fault",
+	"internal/dynamo/dax": {[]string{"edge", "http1", "telemetry", "dynamo/wire", "dynamo/sigv4", "dynamo/accel", "dynamo/dax/attr", "dynamo/dax/cbor", "dynamo/dax/fault",
 		"dynamo/dax/item", "dynamo/dax/key", "dynamo/dax/lists", "dynamo/dax/number", "dynamo/dax/sign", "dynamo/dax/tree"},
 		"another front of a dynamodb service, which it asks in DynamoDB's own protocol: what is cached is known there"},
 	"internal/dynamo/dax/key":    {[]string{"dynamo/dax/attr", "dynamo/dax/cbor", "dynamo/dax/number", "dynamo/wire"}, "keys in two forms, without the tables that they are of"},
