@@ -94,6 +94,7 @@ func TestAuthorizeLapses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, guard(t))
 		c := r.hello("Go v1")
+		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second))) // signatures know no less
 		c.gets(proof("FULL", "one", time.Now().Add(-4*time.Minute))+askEcho+"4101", "804101")
 		time.Sleep(time.Minute)
 		c.gets(askEcho+"4101", "804101")

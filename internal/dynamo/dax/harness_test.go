@@ -18,6 +18,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/accel"
 	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
 	"github.com/kasoku/kasoku/internal/dynamo/dax/lists"
+	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/origin"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
@@ -178,8 +179,13 @@ func newRig(t testing.TB, change ...func(*Config)) *rig {
 // newService makes a service with these keys, or an open one, whose origin knows no table
 // but Tab1 and Tab2.
 func newService(t testing.TB, keys []accel.Key) *accel.Service {
+	return newServiceOf(t, keys, tablesOnly{})
+}
+
+func newServiceOf(t testing.TB, keys []accel.Key, o accel.Origin) *accel.Service {
 	t.Helper()
-	c, err := cache.New(cache.Config{Memory: 1 << 20})
+	// Nothing counts as lately written.
+	c, err := cache.New(cache.Config{Memory: 1 << 20, Settle: time.Nanosecond, Generations: 1 << 16})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,13 +195,62 @@ func newService(t testing.TB, keys []accel.Key) *accel.Service {
 		t.Fatal(err)
 	}
 	svc, err := accel.New(accel.Config{Name: "orders", Region: "us-west-2", Open: keys == nil, Keys: keys,
-		Connect: func(origin.Config) (accel.Origin, error) { return tablesOnly{}, nil }},
+		ItemTTL: time.Minute, QueryTTL: time.Minute, NegativeTTL: time.Minute,
+		Connect: func(origin.Config) (accel.Origin, error) { return o, nil }},
 		space, telemetry.NewRegistry(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(svc.Close)
+	<-time.After(2 * time.Millisecond) // in its first millisecond, everything counts as lately written
 	return svc
+}
+
+// scripted is an origin that answers what the test says, and notes what it was asked.
+type scripted struct {
+	tablesOnly
+	mu     sync.Mutex
+	asked  []string
+	status int
+	answer string
+}
+
+func (s *scripted) Do(ctx context.Context, r *origin.Request) (*origin.Response, error) {
+	operation := string(r.Header.Get("X-Amz-Target"))
+	operation = operation[strings.IndexByte(operation, '.')+1:]
+	if operation == "DescribeTable" {
+		return s.tablesOnly.Do(ctx, r)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = append(s.asked, operation+" "+string(r.Body))
+	if s.status == 0 {
+		return nil, &origin.Fault{Kind: origin.Timeout, Reached: true, Err: errors.New("too late")}
+	}
+	class := origin.Good
+	if s.status >= 500 {
+		class = origin.Failed
+	} else if s.status >= 400 {
+		class = origin.Refused
+	}
+	head := http1.FieldsOf("x-amzn-RequestId", "REQ1", "Content-Type", "application/x-amz-json-1.0")
+	return &origin.Response{Status: s.status, Header: head, Body: []byte(s.answer), Class: class}, nil
+}
+
+// says sets the answer.
+func (s *scripted) says(status int, answer string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.status, s.answer = status, answer
+}
+
+// take returns what was asked since the last call.
+func (s *scripted) take() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := strings.Join(s.asked, "\n")
+	s.asked = nil
+	return all
 }
 
 // tablesOnly is an origin that describes tables.

@@ -54,7 +54,11 @@ func codesOf(typ string, status int) []uint8 {
 		class = retry
 	}
 	code, ok := exceptions[typ]
-	if !ok {
+	switch {
+	case ok:
+	case class == retry:
+		code = internal
+	default:
 		code = unnamed
 	}
 	return []uint8{class, dynamo, dynamoError, exception, code}

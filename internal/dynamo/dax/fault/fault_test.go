@@ -48,7 +48,7 @@ func TestOf(t *testing.T) {
 		{400, `{"__type":"x#ProvisionedThroughputExceededException","message":"slow"}`, 4, 40, "ProvisionedThroughputExceededException: slow", true, false},
 		{400, `{"__type":"x#ThrottlingException","Message":"slow"}`, 4, 50, "ThrottlingException: slow", true, false},
 		{400, `{"__type":"x#RequestLimitExceeded","Message":"slow"}`, 4, 61, "RequestLimitExceeded: slow", true, false},
-		{503, `{"__type":"x#ServiceUnavailable","message":"later"}`, 1, 99, "ServiceUnavailable: later", false, true},
+		{503, `{"__type":"x#ServiceUnavailable","message":"later"}`, 1, 47, "ServiceUnavailable: later", false, true},
 		{502, `<html>bad gateway</html>`, 1, 47, "InternalServerError: the origin answered with status 502 and no error of DynamoDB's", false, true},
 		{500, `["__type"]`, 1, 47, "InternalServerError: the origin answered with status 500 and no error of DynamoDB's", false, true},
 		{500, ``, 1, 47, "InternalServerError: the origin answered with status 500 and no error of DynamoDB's", false, true},
