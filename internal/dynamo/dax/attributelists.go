@@ -3,6 +3,7 @@ package dax
 import (
 	"errors"
 
+	"github.com/kasoku/kasoku/internal/dynamo/dax/attr"
 	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
 	"github.com/kasoku/kasoku/internal/dynamo/dax/fault"
 	"github.com/kasoku/kasoku/internal/dynamo/dax/lists"
@@ -11,6 +12,9 @@ import (
 // defineAttributeListID gives a list of attributes its number. Clients ask before they
 // send the first item that has these attributes, and keep the number for good.
 func (k *call) defineAttributeListID() {
+	if k.args.Kind() == cbor.Tag && k.args.Tag() != attr.TagStrings { // Java's client sends a set
+		k.args.Fail("a tag other than that of a set of texts")
+	}
 	n := k.args.Array()
 	names := k.names[:0]
 	for k.args.More(&n) {

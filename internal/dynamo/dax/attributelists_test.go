@@ -15,6 +15,7 @@ func TestAttributeLists(t *testing.T) {
 		c.gets(id+"8263616765646e616d65", "80 02")
 		c.gets(id+"82646e616d6563616765", "80 03") // the order counts
 		c.gets(id+"9f63616765646e616d65ff", "80 02")
+		c.gets(id+"d90cf98263616765646e616d65", "80 02") // a set, as Java writes it
 		c.gets(names+"01", "80 80")
 		c.gets(names+"02", "80 82 63616765 646e616d65")
 		c.gets(names+"03", "80 82 646e616d65 63616765")
@@ -22,6 +23,7 @@ func TestAttributeLists(t *testing.T) {
 		c.fails(names+"20", "no attribute list", 4, 37, 38, 39, 46)
 		c.fails(names+"6161", "could not be read", 4, 37, 38, 39, 46)
 		c.fails(id+"01", "could not be read", 4, 37, 38, 39, 46)
+		c.fails(id+"d90cfa8101", "could not be read", 4, 37, 38, 39, 46)
 		c.fails(id+"8101", "could not be read", 4, 37, 38, 39, 46)
 		c.fails(id+"8161ff", "could not be read", 4, 37, 38, 39, 46)
 		c.fails(id+"816464 69736b", "the disk is full", 1, 37, 38, 39, 47)

@@ -138,7 +138,7 @@ func TestWrites(t *testing.T) {
 		t.Error(got)
 	}
 	s.origin.says(200, `{"Attributes":{"cnt":{"N":"5"}}}`)
-	s.c.gets(updAlice+"bf 07 05 08 50 8301818313821263636e748211008105 ff", "80 bf 02 44 04 a10005 ff")
+	s.c.gets(updAlice+"bf 07 05 08 50 8301818313821263636e748211008105 ff", "80 bf 02 45 04 bf0005ff ff")
 	if got := s.origin.take(); !strings.Contains(got, `"UpdateExpression":"SET #n0 = :u0"`) || !strings.Contains(got, `"ReturnValues":"`) {
 		t.Error(got)
 	}

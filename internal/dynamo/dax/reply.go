@@ -138,19 +138,14 @@ const (
 	fieldLocal
 )
 
-// appendTransactCapacity translates ConsumedCapacity as transactions have it: a map.
+// appendTransactCapacity translates ConsumedCapacity as transactions have it: a map, whose
+// length is left open because Java's client reads no other.
 func appendTransactCapacity(dst, json []byte) ([]byte, error) {
 	var c capacity
 	if err := c.parse(json); err != nil {
 		return dst, err
 	}
-	n := 1
-	for _, v := range [][]byte{c.units, c.read, c.write, c.own, c.global, c.local} {
-		if v != nil {
-			n++
-		}
-	}
-	dst, err := attr.AppendString(cbor.AppendUint(cbor.AppendMap(dst, n), fieldTable), c.table)
+	dst, err := attr.AppendString(cbor.AppendUint(cbor.AppendMapOpen(dst), fieldTable), c.table)
 	for i, units := range [][]byte{c.units, c.read, c.write} {
 		if units != nil && err == nil {
 			dst, err = appendUnits(cbor.AppendUint(dst, uint64(fieldUnits+i)), units)
@@ -164,7 +159,7 @@ func appendTransactCapacity(dst, json []byte) ([]byte, error) {
 			dst, err = appendIndexes(cbor.AppendUint(dst, uint64(fieldGlobal+i)), indexes, appendUsed)
 		}
 	}
-	return dst, err
+	return cbor.AppendBreak(dst), err
 }
 
 // appendUsed translates what a table or an index has used in a transaction.

@@ -123,9 +123,9 @@ func TestRefused(t *testing.T) {
 
 func TestPartial(t *testing.T) {
 	for _, c := range []struct{ json, want string }{
-		{`{"cnt":{"N":"5"}}`, "02 a1 00 05"},
-		{`{}`, "01 a0"},
-		{`{"m":{"M":{"a":{"N":"1"}}},"cnt":{"N":"5"}}`, "02 a2 00 05 01 a1 6161 01"},
+		{`{"cnt":{"N":"5"}}`, "02 bf 00 05 ff"},
+		{`{}`, "01 bf ff"},
+		{`{"m":{"M":{"a":{"N":"1"}}},"cnt":{"N":"5"}}`, "02 bf 00 05 01 a1 6161 01 ff"},
 	} {
 		got, err := AppendPartial(nil, &numbered{}, hashOnly, []byte(c.json))
 		if err != nil || hex.EncodeToString(got) != strings.ReplaceAll(c.want, " ", "") {

@@ -69,7 +69,8 @@ func AppendBytes(dst []byte, l Lists, s *key.Schema, item []byte) ([]byte, error
 }
 
 // AppendPartial appends what DynamoDB says that an update changed, or found changed, a
-// JSON object. Its values may be parts of values: they are passed on.
+// JSON object. Its values may be parts of values: they are passed on. The map's length is
+// left open: Java's client reads no other.
 func AppendPartial(dst []byte, l Lists, s *key.Schema, attributes []byte) ([]byte, error) {
 	m := take()
 	defer m.give()
@@ -78,14 +79,14 @@ func AppendPartial(dst []byte, l Lists, s *key.Schema, attributes []byte) ([]byt
 	if err != nil {
 		return dst, err
 	}
-	dst = cbor.AppendMap(cbor.AppendUint(dst, id), len(m.members))
+	dst = cbor.AppendMapOpen(cbor.AppendUint(dst, id))
 	for i := range m.members {
 		dst = cbor.AppendUint(dst, uint64(i))
 		if dst, err = attr.AppendCBOR(dst, m.members[i].value); err != nil {
 			return dst, err
 		}
 	}
-	return dst, nil
+	return cbor.AppendBreak(dst), nil
 }
 
 // members is the attributes of an item beside its key, by name, with room that is used

@@ -1,0 +1,179 @@
+// Package client is a small DAX client: one connection, which doesn't sign and doesn't try
+// again, for checks that must know what became of each request.
+package client
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
+)
+
+// Method is a method's number on the wire, and how many items its reply has.
+type Method struct {
+	id      int64
+	replies int
+}
+
+// The methods that checks use.
+var (
+	Endpoints             = Method{455855874, 1}
+	DefineKeySchema       = Method{-742646399, 1}
+	DefineAttributeListID = Method{-1230579644, 1}
+	DefineAttributeList   = Method{670678385, 1}
+	GetItem               = Method{263244906, 1}
+	PutItem               = Method{-2106490455, 1}
+	UpdateItem            = Method{1425579023, 1}
+	DeleteItem            = Method{1013539361, 1}
+	Query                 = Method{-931250863, 1}
+	BatchGetItem          = Method{-697851100, 2}
+)
+
+// Error is an error reply.
+type Error struct {
+	Codes   []int64
+	Message string
+	Type    string // DynamoDB's name, "" if there is none
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%v %s: %s", e.Codes, e.Type, e.Message) }
+
+// Conn is a connection to a node. It belongs to one goroutine.
+type Conn struct {
+	addr string
+	net  net.Conn // nil: none yet, or it is of no more use
+	in   []byte   // what of a reply has been read
+	out  []byte
+
+	lists map[int64][]string
+	ids   map[string]int64
+}
+
+// New makes a connection to the node at addr, "dax://127.0.0.1:8111", when it is needed.
+func New(addr string) *Conn {
+	return &Conn{addr: strings.TrimPrefix(addr, "dax://"), lists: map[int64][]string{1: {}}, ids: map[string]int64{"": 1}}
+}
+
+// Close ends the connection; the next call makes another.
+func (c *Conn) Close() {
+	if c.net != nil {
+		c.net.Close()
+		c.net = nil
+	}
+}
+
+// Partial sends the first n bytes of a request, and then nothing.
+func (c *Conn) Partial(ctx context.Context, m Method, args []byte, n int) error {
+	if err := c.connect(ctx); err != nil {
+		return err
+	}
+	_, err := c.net.Write(request(nil, m, args)[:n])
+	return err
+}
+
+// Send sends a request and leaves the reply unread.
+func (c *Conn) Send(ctx context.Context, m Method, args []byte) error {
+	if err := c.connect(ctx); err != nil {
+		return err
+	}
+	_, err := c.net.Write(request(nil, m, args))
+	return err
+}
+
+// Call makes one request. The error is an *Error if the node said so, else nobody knows
+// whether the request was executed, and the connection is closed. The reader is good until
+// the next call.
+func (c *Conn) Call(ctx context.Context, m Method, args []byte) (cbor.Reader, error) {
+	if err := c.connect(ctx); err != nil {
+		return cbor.Reader{}, err
+	}
+	stop := context.AfterFunc(ctx, func() { c.net.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	c.out = request(c.out[:0], m, args)
+	if _, err := c.net.Write(c.out); err != nil {
+		c.Close()
+		return cbor.Reader{}, err
+	}
+	r, err := c.reply(m)
+	if err != nil {
+		c.Close()
+		return cbor.Reader{}, err
+	}
+	if n := r.Array(); n > 0 {
+		return cbor.Reader{}, failure(&r, n)
+	}
+	return r, r.Err()
+}
+
+func (c *Conn) connect(ctx context.Context) (err error) {
+	if c.net != nil {
+		return nil
+	}
+	if c.net, err = (&net.Dialer{}).DialContext(ctx, "tcp", c.addr); err != nil {
+		return err
+	}
+	preamble := cbor.AppendText(nil, "J7yne5G")
+	preamble = cbor.AppendInt(preamble, 0)
+	preamble = cbor.AppendText(preamble, "0")
+	preamble = cbor.AppendMap(preamble, 1)
+	preamble = cbor.AppendText(cbor.AppendText(preamble, "UserAgent"), "KasokuTest-1")
+	_, err = c.net.Write(cbor.AppendInt(preamble, 0))
+	return err
+}
+
+func request(dst []byte, m Method, args []byte) []byte {
+	return append(cbor.AppendInt(cbor.AppendInt(dst, 1), m.id), args...)
+}
+
+// reply reads a whole reply. How many items it has is told by the first one.
+func (c *Conn) reply(m Method) (cbor.Reader, error) {
+	c.in = c.in[:0]
+	var s cbor.Scanner
+	s.Begin(1)
+	first := true
+	for {
+		end, whole, err := s.Scan(c.in)
+		if err != nil {
+			return cbor.Reader{}, err
+		}
+		switch {
+		case whole && first:
+			first = false
+			items := 1 + m.replies
+			if status := cbor.Over(c.in); status.Array() > 0 {
+				items = 3
+			}
+			s.Begin(items)
+			continue
+		case whole:
+			return cbor.Over(c.in[:end]), nil
+		}
+		part := make([]byte, 16<<10)
+		n, err := c.net.Read(part)
+		if err != nil {
+			return cbor.Reader{}, err
+		}
+		c.in = append(c.in, part[:n]...)
+	}
+}
+
+func failure(r *cbor.Reader, codes int) error {
+	e := &Error{}
+	for range codes {
+		e.Codes = append(e.Codes, r.Int())
+	}
+	e.Message = string(r.Text())
+	if !r.Null() && r.Array() >= 3 {
+		r.Skip()
+		if !r.Null() {
+			e.Type = string(r.Text())
+		}
+	}
+	if err := r.Err(); err != nil {
+		return err
+	}
+	return e
+}
