@@ -1,9 +1,11 @@
 package attr
 
 import (
+	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -60,6 +62,39 @@ func TestBothWays(t *testing.T) {
 	}
 }
 
+// TestRecorded has the values that clients wrote, or read in answers, beside what they
+// stand for, with numbers as DynamoDB answers them.
+func TestRecorded(t *testing.T) {
+	text, err := os.ReadFile("testdata/values.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for line := range strings.Lines(string(text)) {
+		in, want, _ := strings.Cut(strings.TrimSpace(line), " ")
+		n++
+		r := cbor.Over(unhex(t, in))
+		got, err := AppendJSON(nil, &r)
+		if err != nil || r.Close() != nil || !same(t, got, []byte(want)) {
+			t.Errorf("%s: got %s, %v, want %s", in, got, err, want)
+			continue
+		}
+		b, err := AppendCBOR([]byte("x"), []byte(want))
+		if err != nil || b[0] != 'x' {
+			t.Errorf("%s: %x, %v", want, b, err)
+			continue
+		}
+		r = cbor.Over(b[1:])
+		back, err := AppendJSON(nil, &r)
+		if err != nil || r.Close() != nil || !same(t, back, []byte(want)) {
+			t.Errorf("%s: %x came back as %s, %v", want, b[1:], back, err)
+		}
+	}
+	if n != 80 {
+		t.Errorf("%d values", n)
+	}
+}
+
 func TestOtherForms(t *testing.T) {
 	for _, c := range []struct{ cbor, json string }{
 		{"fb3fb999999999999a", `{"N":"0.1"}`},
@@ -74,9 +109,18 @@ func TestOtherForms(t *testing.T) {
 			t.Errorf("%s: got %s, %v, want %s", c.cbor, got, err, c.json)
 		}
 	}
-	got, err := AppendCBOR(nil, []byte(`{"S":"\u00e9\n"}`))
-	if err != nil || hex.EncodeToString(got) != "63c3a90a" {
-		t.Errorf("got %x, %v", got, err)
+	for _, c := range []struct{ json, cbor string }{
+		{`{"S":"\u00e9\n"}`, "63c3a90a"},
+		{`{"N":"-\u0033.14"}`, "c482213901 39"},
+		{`{"N":"18446744073709551616\u0030"}`, "c2490a0000000000000000"},
+		{`{"NS":["\u0037","8"]}`, "d90cfa820708"},
+		{` { "M" : { "a\n" : { "L" : [ { "BOOL" : true } ] } } } `, "a162610a81f5"},
+		{`{"BS":["A\u0051=="]}`, "d90cfb814101"},
+	} {
+		got, err := AppendCBOR(nil, []byte(c.json))
+		if want := unhex(t, c.cbor); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: got %x, %v, want %x", c.json, got, err, want)
+		}
 	}
 }
 
@@ -92,6 +136,24 @@ func TestRefused(t *testing.T) {
 		strings.Repeat(`{"L":[`, maxDepth) + `{"NULL":true}` + strings.Repeat(`]}`, maxDepth)} {
 		if got, err := AppendCBOR(nil, []byte(in)); err == nil {
 			t.Errorf("%s is %x", in, got)
+		}
+	}
+}
+
+// TestDepth nests values as deeply as DynamoDB takes them, and some more.
+func TestDepth(t *testing.T) {
+	for _, c := range []struct {
+		depth int
+		ok    bool
+	}{{32, true}, {maxDepth - 1, true}, {maxDepth, false}} {
+		text := strings.Repeat(`{"L":[`, c.depth) + `{"NULL":true}` + strings.Repeat(`]}`, c.depth)
+		r := cbor.Over(unhex(t, strings.Repeat("81", c.depth)+"f6"))
+		got, err := AppendJSON(nil, &r)
+		if c.ok != (err == nil) || c.ok && string(got) != text {
+			t.Errorf("%d levels: %s, %v", c.depth, got, err)
+		}
+		if b, err := AppendCBOR(nil, []byte(text)); c.ok != (err == nil) {
+			t.Errorf("%d levels of JSON: %x, %v", c.depth, b, err)
 		}
 	}
 }
@@ -182,6 +244,33 @@ func FuzzJSON(f *testing.F) {
 			if r.Skip(); r.Close() != nil {
 				t.Fatalf("%s is %x", text, again)
 			}
+		}
+	})
+}
+
+func FuzzCBOR(f *testing.F) {
+	for _, c := range pairs {
+		f.Add([]byte(c.json))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if !wire.Valid(text, wire.MaxDepth) {
+			return
+		}
+		b, err := AppendCBOR([]byte("x"), text)
+		if err != nil {
+			return
+		}
+		want, ok := wire.AppendCanonical(nil, text)
+		if !ok {
+			return // somebody might read it in another way, or it has a number that DynamoDB refuses
+		}
+		r := cbor.Over(b[1:])
+		back, err := AppendJSON(nil, &r)
+		if err != nil || r.Close() != nil {
+			t.Fatalf("%s is %x, which is %v", text, b, err)
+		}
+		if got, ok := wire.AppendCanonical(nil, back); !ok || !bytes.Equal(got, want) {
+			t.Fatalf("%s is %x, then %s", text, b, back)
 		}
 	})
 }

@@ -57,18 +57,7 @@ func AppendString(dst, quoted []byte) ([]byte, error) {
 	if !ok {
 		return dst, errValue
 	}
-	return wrapText(dst, start), nil
-}
-
-// wrapText makes dst[start:] a text.
-func wrapText(dst []byte, start int) []byte {
-	n := len(dst) - start
-	var head [9]byte
-	h := cbor.AppendTextHead(head[:0], n)
-	dst = append(dst, h...)
-	copy(dst[start+len(h):], dst[start:start+n])
-	copy(dst[start:], h)
-	return dst
+	return cbor.WrapText(dst, start), nil
 }
 
 // AppendBinary appends a JSON string of base64 as a byte string.
@@ -83,11 +72,17 @@ func AppendBinary(dst, quoted []byte) ([]byte, error) {
 
 // AppendNumber appends a JSON string with a number's text as a number.
 func AppendNumber(dst, quoted []byte) ([]byte, error) {
-	text, ok := wire.Plain(quoted)
+	if text, ok := wire.Plain(quoted); ok {
+		return number.AppendCBOR(dst, text)
+	}
+	// Somebody has written digits as escapes. Their text is put where its number will
+	// be, which is read whole before anything is written.
+	start := len(dst)
+	dst, ok := wire.AppendString(dst, quoted)
 	if !ok {
 		return dst, errValue
 	}
-	return number.AppendCBOR(dst, text)
+	return number.AppendCBOR(dst[:start], dst[start:])
 }
 
 // appendElements appends the array that json is; how many elements it has is told

@@ -37,8 +37,11 @@ func appendJSON(dst []byte, r *cbor.Reader, depth int) ([]byte, error) {
 		return appendMap(dst, r, depth)
 	case cbor.Tag:
 		return appendTagged(dst, r)
-	default:
+	case cbor.Uint, cbor.Negative, cbor.Double:
 		return appendNumber(dst, r)
+	default:
+		r.Fail("%s where an attribute value is expected", r.Kind())
+		return dst, r.Err()
 	}
 	return append(dst, '}'), r.Err()
 }

@@ -75,6 +75,13 @@ func WrapBytes(dst []byte, start int) []byte {
 	return insert(dst, start, h)
 }
 
+// WrapText makes dst[start:] the content of a text, as WrapBytes does of a byte string.
+func WrapText(dst []byte, start int) []byte {
+	var head [9]byte
+	h := AppendTextHead(head[:0], len(dst)-start)
+	return insert(dst, start, h)
+}
+
 // insert puts h before dst[at:].
 func insert(dst []byte, at int, h []byte) []byte {
 	n := len(dst)

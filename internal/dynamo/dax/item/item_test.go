@@ -105,7 +105,7 @@ func TestRefused(t *testing.T) {
 		{"07", "an item has the attribute list 7, which nobody has defined here; a client that is started anew defines its lists again"},
 		{"20", "an item has the attribute list 0, which nobody has defined here; a client that is started anew defines its lists again"},
 		{"", "an item's attribute list: the end where an integer is expected"},
-		{"02 01", "an item's attribute b: the end where a number is expected"},
+		{"02 01", "an item's attribute b: the end where an attribute value is expected"},
 		{"02 01 02 03", "an item: 1 bytes behind the end"},
 		{"01 f6", "an item: 1 bytes behind the end"},
 		{"03 01", "an item has its key attribute pk a second time"},

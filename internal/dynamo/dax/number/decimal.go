@@ -99,8 +99,23 @@ func exponent(text []byte) (n int, err error) {
 	return sign * n, nil
 }
 
-// appendText writes a decimal as people do, but for what would be mostly zeros.
+// settle takes the zeros away that stand behind the point at the end, so that equal
+// numbers in DynamoDB's range have equal texts.
+func (d *decimal) settle() {
+	for d.exp < 0 && len(d.digits) > 0 && d.digits[len(d.digits)-1] == '0' {
+		d.digits = d.digits[:len(d.digits)-1]
+		d.exp++
+	}
+	if len(d.digits) == 0 {
+		d.exp, d.neg = 0, false
+	}
+}
+
+// appendText writes a decimal as DynamoDB does if it takes it: all digits, no exponent
+// and no needless zeros. What would be more zeros than any number of DynamoDB's has is
+// written with an exponent instead.
 func (d decimal) appendText(dst []byte) []byte {
+	d.settle()
 	if len(d.digits) == 0 {
 		return append(dst, '0')
 	}
@@ -121,7 +136,8 @@ func (d decimal) appendText(dst []byte) []byte {
 	}
 }
 
-// maxZeros is how many zeros a text has in a row before an exponent is written.
+// maxZeros is how many zeros a text has in a row before an exponent is written: 1E-130
+// has the most.
 const maxZeros = 130
 
 func appendZeros(dst []byte, n int) []byte {

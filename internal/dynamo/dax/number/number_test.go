@@ -3,14 +3,17 @@ package number
 import (
 	"bytes"
 	"encoding/hex"
+	"fmt"
 	"math/big"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
 func unhex(t testing.TB, s string) []byte {
@@ -23,15 +26,7 @@ func unhex(t testing.TB, s string) []byte {
 }
 
 // equal compares two numbers' texts by their values.
-func equal(t testing.TB, a, b string) bool {
-	t.Helper()
-	x, ok := new(big.Rat).SetString(a)
-	y, ok2 := new(big.Rat).SetString(b)
-	if !ok || !ok2 {
-		t.Fatalf("%q or %q is no number", a, b)
-	}
-	return x.Cmp(y) == 0
-}
+func equal(a, b string) bool { return rat(a).Cmp(rat(b)) == 0 }
 
 // TestRecorded has numbers that clients wrote.
 func TestRecorded(t *testing.T) {
@@ -48,7 +43,7 @@ func TestRecorded(t *testing.T) {
 			t.Errorf("%s: got %x, %v, want %s", number, got, err, want)
 		}
 		back, err := AppendOrderedText(nil, unhex(t, want))
-		if err != nil || !equal(t, string(back), number) {
+		if err != nil || !equal(string(back), number) {
 			t.Errorf("%s: read back as %s, %v", number, back, err)
 		}
 	}
@@ -70,7 +65,15 @@ func TestAppendText(t *testing.T) {
 		{"c340", "-1"},
 		{"c4822119013a", "3.14"},
 		{"c48221 39 0139", "-3.14"},
-		{"c482200a", "1.0"},
+		{"c482200a", "1"},
+		{"c4822119013b", "3.15"},
+		{"c48222190c44", "3.14"},
+		{"c482391388c25101" + strings.Repeat("00", 16), "340282366920938463463374607431768211456E-5001"},
+		{"c2488000000000000000", "9223372036854775808"},
+		{"c2480000000000000007", "7"},
+		{"c348ffffffffffffffff", "-18446744073709551616"},
+		{"c2490000000000000000ff", "255"},
+		{"c24a00000000000000000000", "0"},
 		{"c4820301", "1000"},
 		{"c4822600", "0"},
 		{"c4822605", "0.0000005"},
@@ -82,7 +85,11 @@ func TestAppendText(t *testing.T) {
 		{"fb3fb999999999999a", "0.1"},
 		{"fbc004000000000000", "-2.5"},
 		{"fb8000000000000000", "0"},
-		{"fb4415af1d78b58c40", "1e+20"},
+		{"fb4415af1d78b58c40", "100000000000000000000"},
+		{"fb4132d687e3d70a3d", "1234567.89"},
+		{"fb3e7ad7f29abcaf48", "0.0000001"},
+		{"fb0000000000000001", "5E-324"},
+		{"fb7fefffffffffffff", "17976931348623157E292"},
 
 		{"", "error: the end where a number is expected"},
 		{"60", "error: a text where a number is expected"},
@@ -121,6 +128,11 @@ func TestAppendCBOR(t *testing.T) {
 }
 
 func TestOrderedRefuses(t *testing.T) {
+	for _, in := range []string{"", "x", "12e2147483647", "0.1e-2147483648"} {
+		if got, err := AppendOrdered(nil, []byte(in)); err == nil {
+			t.Errorf("%s is %x", in, got)
+		}
+	}
 	for _, in := range []string{
 		"", "00", "ff", "8000", "c1", "c11c", "c11c00ff", "c11c000000", "c1000000", "fe80", "fe8000000", "fe800000011c0000", "817fffffff1c0000",
 		"c10c0000", // 000 as the first digits
@@ -138,6 +150,24 @@ func TestOrderedRefuses(t *testing.T) {
 // numbers draws texts that DynamoDB takes.
 var numbers = rapid.StringMatching(`-?[0-9]{1,20}(\.[0-9]{1,18})?([eE][+-]?[0-9]{1,2})?`)
 
+// canonical is the text that DynamoDB answers for a number.
+func canonical(t *rapid.T, text string) string {
+	t.Helper()
+	want, ok := wire.AppendNumber(nil, []byte(text))
+	if x, y := rat(text), rat(string(want)); !ok || x.Cmp(y) != 0 {
+		t.Fatalf("%s is %s, %v", text, want, ok)
+	}
+	return string(want)
+}
+
+func rat(text string) *big.Rat {
+	x, ok := new(big.Rat).SetString(text)
+	if !ok {
+		panic(text + " is no number")
+	}
+	return x
+}
+
 func TestRoundTrips(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := numbers.Draw(t, "number")
@@ -147,10 +177,52 @@ func TestRoundTrips(t *testing.T) {
 		}
 		r := cbor.Over(b)
 		back, err := AppendText(nil, &r)
-		if x, _ := new(big.Rat).SetString(text); err != nil || r.Close() != nil {
-			t.Fatalf("%x: %v", b, err)
-		} else if y, ok := new(big.Rat).SetString(string(back)); !ok || x.Cmp(y) != 0 {
-			t.Fatalf("%s came back as %s", text, back)
+		if want := canonical(t, text); err != nil || r.Close() != nil || string(back) != want {
+			t.Fatalf("%s is %x, which came back as %s, %v, want %s", text, b, back, err, want)
+		}
+	})
+}
+
+// TestIntegers draws integers of any length in the form that has room for it.
+func TestIntegers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		content := rapid.SliceOfN(rapid.Byte(), 0, 60).Draw(t, "bytes")
+		tag := rapid.SampledFrom([]uint64{tagPositive, tagNegative}).Draw(t, "tag")
+		exp := rapid.IntRange(-20, 20).Draw(t, "exponent")
+		want := new(big.Int).SetBytes(content)
+		if tag == tagNegative {
+			want.Not(want)
+		}
+		mantissa := cbor.AppendBytes(cbor.AppendTag(nil, tag), content)
+		r := cbor.Over(mantissa)
+		if got, err := AppendText([]byte("x"), &r); err != nil || r.Close() != nil || string(got) != "x"+want.String() {
+			t.Fatalf("%x is %s, %v, want %s", mantissa, got, err, want)
+		}
+		b := append(cbor.AppendInt(cbor.AppendArray(cbor.AppendTag(nil, tagDecimal), 2), int64(exp)), mantissa...)
+		r = cbor.Over(b)
+		scaled := fmt.Sprintf("%sE%d", want, exp)
+		got, err := AppendText(nil, &r)
+		if err != nil || r.Close() != nil || !equal(string(got), scaled) {
+			t.Fatalf("%x is %s, %v, want %s", b, got, err, scaled)
+		}
+		if plain, ok := wire.AppendNumber(nil, []byte(scaled)); ok && !bytes.Equal(got, plain) {
+			t.Fatalf("%x is %s, want %s", b, got, plain)
+		}
+	})
+}
+
+// TestDoubles reads doubles as what their shortest text says.
+func TestDoubles(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := rapid.Float64().Draw(t, "double")
+		r := cbor.Over(cbor.AppendDouble(nil, f))
+		got, err := AppendText(nil, &r)
+		shortest := strconv.FormatFloat(f, 'e', -1, 64)
+		if err != nil || r.Close() != nil || !equal(string(got), shortest) {
+			t.Fatalf("%v is %s, %v", f, got, err)
+		}
+		if plain, ok := wire.AppendNumber(nil, []byte(shortest)); ok && !bytes.Equal(got, plain) {
+			t.Fatalf("%v is %s, want %s", f, got, plain)
 		}
 	})
 }
@@ -159,8 +231,7 @@ func TestRoundTrips(t *testing.T) {
 func TestOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := numbers.Draw(t, "a"), numbers.Draw(t, "b")
-		x, _ := new(big.Rat).SetString(a)
-		y, _ := new(big.Rat).SetString(b)
+		x, y := rat(a), rat(b)
 		p, err := AppendOrdered(nil, []byte(a))
 		q, err2 := AppendOrdered(nil, []byte(b))
 		if err != nil || err2 != nil {
@@ -170,16 +241,18 @@ func TestOrder(t *testing.T) {
 			t.Fatalf("%s is %x and %s is %x", a, p, b, q)
 		}
 		back, err := AppendOrderedText(nil, p)
-		if z, ok := new(big.Rat).SetString(string(back)); err != nil || !ok || z.Cmp(x) != 0 {
-			t.Fatalf("%s came back as %s, %v", a, back, err)
+		if want := canonical(t, a); err != nil || string(back) != want {
+			t.Fatalf("%s came back as %s, %v, want %s", a, back, err, want)
 		}
 	})
 }
 
 func TestNothingIsAllocated(t *testing.T) {
 	var dst []byte
+	others := [][]byte{unhex(t, "fb40091eb851eb851f"), unhex(t, "c24720000000000001")}
 	for _, text := range []string{"42", "-3.14", "123456789012345678", "0.30000000000000004"} {
 		b, _ := AppendCBOR(nil, []byte(text))
+		ordered, _ := AppendOrdered(nil, []byte(text))
 		in := []byte(text)
 		dst = make([]byte, 0, 100)
 		if n := testing.AllocsPerRun(100, func() {
@@ -187,6 +260,11 @@ func TestNothingIsAllocated(t *testing.T) {
 			dst, _ = AppendText(dst[:0], &r)
 			dst, _ = AppendCBOR(dst[:0], in)
 			dst, _ = AppendOrdered(dst[:0], in)
+			dst, _ = AppendOrderedText(dst[:0], ordered)
+			for _, other := range others {
+				r = cbor.Over(other)
+				dst, _ = AppendText(dst[:0], &r)
+			}
 		}); n != 0 {
 			t.Errorf("%s: %v allocations", text, n)
 		}
@@ -206,7 +284,7 @@ func FuzzOrdered(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%x is %s, which is %v", b, text, err)
 		}
-		if back, err := AppendOrderedText(nil, again); err != nil || !equal(t, string(back), string(text)) {
+		if back, err := AppendOrderedText(nil, again); err != nil || !equal(string(back), string(text)) {
 			t.Fatalf("%x is %s, then %x is %s", b, text, again, back)
 		}
 	})
@@ -227,10 +305,13 @@ func FuzzNumber(f *testing.F) {
 			return // more digits or a larger exponent than can be written
 		}
 		r = cbor.Over(again)
-		if len(text) > 200 || bytes.ContainsAny(text, "eE") {
+		if len(text) > 200 || bytes.ContainsAny(text, "E") {
 			return
 		}
-		if back, err := AppendText(nil, &r); err != nil || !equal(t, string(back), string(text)) {
+		if plain, ok := wire.AppendNumber(nil, text); ok && !bytes.Equal(text, plain) {
+			t.Fatalf("%x is %s, want %s", b, text, plain)
+		}
+		if back, err := AppendText(nil, &r); err != nil || !equal(string(back), string(text)) {
 			t.Fatalf("%x is %s, then %x is %s", b, text, again, back)
 		}
 	})

@@ -36,6 +36,9 @@ func AppendOrdered(dst, text []byte) ([]byte, error) {
 	if len(d.digits) == 0 {
 		return append(dst, orderedZero), nil
 	}
+	if e := len(d.digits) + d.exp; e != int(int32(e)) {
+		return dst, errRange
+	}
 	dst = d.appendMagnitude(dst)
 	w := groups{dst: dst, neg: d.neg}
 	for i := 0; i < len(d.digits); i += digitsInGroup {

@@ -18,51 +18,61 @@ const (
 // maxBytes is how long an integer of any length may be: as many as maxDigits take.
 const maxBytes = 132
 
-// AppendText reads a number in any of its forms and appends its text, which is exact.
-// Whether DynamoDB takes the number is left to DynamoDB.
+// AppendText reads a number in any of its forms and appends its text. The text is exact,
+// and is what DynamoDB answers for the number if it takes it; whether it does is left to
+// DynamoDB.
 func AppendText(dst []byte, r *cbor.Reader) ([]byte, error) {
 	var buf room
+	d, err := read(&buf, r)
+	if err != nil {
+		return dst, err
+	}
+	return d.appendText(dst), nil
+}
+
+// read reads any form.
+func read(buf *room, r *cbor.Reader) (d decimal, err error) {
 	switch r.Kind() {
-	case cbor.Uint, cbor.Negative, cbor.Tag:
-		d, err := read(&buf, r)
-		if err != nil {
-			return dst, err
-		}
-		return d.appendText(dst), nil
+	case cbor.Uint, cbor.Negative:
+		return integer(buf, r)
+	case cbor.Tag:
+		return tagged(buf, r)
 	case cbor.Double:
-		f := r.Double()
-		if math.IsNaN(f) || math.IsInf(f, 0) {
-			return dst, errRange
-		}
-		return appendDouble(dst, f), nil
+		return double(buf, r)
 	}
 	r.Fail("%s where a number is expected", r.Kind())
-	return dst, r.Err()
+	return d, r.Err()
 }
 
-// appendDouble writes the shortest text that stands for f.
-func appendDouble(dst []byte, f float64) []byte {
-	if f == 0 {
-		return append(dst, '0') // minus zero is none
+// double reads a double, which stands for the shortest text that means it.
+func double(buf *room, r *cbor.Reader) (d decimal, err error) {
+	f := r.Double()
+	switch {
+	case r.Err() != nil:
+		return d, r.Err()
+	case math.IsNaN(f) || math.IsInf(f, 0):
+		return d, errRange
 	}
-	return strconv.AppendFloat(dst, f, 'g', -1, 64)
+	var text [32]byte
+	return parse(buf, strconv.AppendFloat(text[:0], f, 'e', -1, 64))
 }
 
-// read reads what is no double.
-func read(buf *room, r *cbor.Reader) (d decimal, err error) {
-	if r.Kind() != cbor.Tag {
-		return integer(buf, r)
-	}
+// tagged reads a mantissa with a power of ten, or an integer of any length.
+func tagged(buf *room, r *cbor.Reader) (d decimal, err error) {
 	ahead := *r
 	if ahead.Tag() != tagDecimal {
-		return integer(buf, r)
+		return long(buf, r)
 	}
 	r.Tag()
 	if n := r.Array(); n != 2 && r.Err() == nil {
 		r.Fail("a decimal of %d parts", n)
 	}
 	exp := r.Int()
-	d, err = integer(buf, r)
+	if r.Kind() == cbor.Tag {
+		d, err = long(buf, r)
+	} else {
+		d, err = integer(buf, r)
+	}
 	if err == nil && (exp > math.MaxInt32 || exp < math.MinInt32) {
 		err = errRange
 	}
@@ -70,16 +80,18 @@ func read(buf *room, r *cbor.Reader) (d decimal, err error) {
 	return d, err
 }
 
-// integer reads an integer of any length.
+// integer reads an integer of up to 64 bits.
 func integer(buf *room, r *cbor.Reader) (d decimal, err error) {
-	if r.Kind() == cbor.Tag {
-		return long(buf, r)
-	}
 	v, negative := r.Uint()
 	if err := r.Err(); err != nil {
 		return d, err
 	}
-	d.neg = negative
+	return short(buf, v, negative), nil
+}
+
+// short is the integer v, or -1-v if it is negative.
+func short(buf *room, v uint64, negative bool) decimal {
+	d := decimal{neg: negative}
 	switch {
 	case negative && v == math.MaxUint64:
 		d.digits = append(buf[:0], "18446744073709551616"...)
@@ -88,10 +100,11 @@ func integer(buf *room, r *cbor.Reader) (d decimal, err error) {
 	case v > 0:
 		d.digits = strconv.AppendUint(buf[:0], v, 10)
 	}
-	return d, nil
+	return d
 }
 
-// long reads an integer that is written as bytes.
+// long reads an integer that is written as bytes, which some clients do long before it
+// takes more than 64 bits.
 func long(buf *room, r *cbor.Reader) (d decimal, err error) {
 	tag := r.Tag()
 	if tag != tagPositive && tag != tagNegative && r.Err() == nil {
@@ -103,6 +116,13 @@ func long(buf *room, r *cbor.Reader) (d decimal, err error) {
 	}
 	if len(b) > maxBytes {
 		return d, errLong
+	}
+	if len(b) <= 8 {
+		var v uint64
+		for _, c := range b {
+			v = v<<8 | uint64(c)
+		}
+		return short(buf, v, tag == tagNegative), nil
 	}
 	v := new(big.Int).SetBytes(b)
 	if tag == tagNegative {
@@ -136,17 +156,6 @@ func AppendCBOR(dst, text []byte) ([]byte, error) {
 		dst = cbor.AppendInt(dst, int64(d.exp))
 	}
 	return d.appendInteger(dst), nil
-}
-
-// settle takes the zeros away that stand behind the point at the end.
-func (d *decimal) settle() {
-	for d.exp < 0 && len(d.digits) > 0 && d.digits[len(d.digits)-1] == '0' {
-		d.digits = d.digits[:len(d.digits)-1]
-		d.exp++
-	}
-	if len(d.digits) == 0 {
-		d.exp, d.neg = 0, false
-	}
 }
 
 // appendInteger appends the digits as an integer.
