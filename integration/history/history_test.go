@@ -38,6 +38,7 @@ func node(t *testing.T, tags string, faults *fault.Injector) *harness.Node {
 	}
 	return harness.Start(t, harness.Options{
 		Origin: origin,
+		DAX:    true,
 		Tags:   tags,
 		Service: []string{"auth: {mode: none}", "item_ttl: 5m", "query_ttl: 5m", "negative_ttl: 5m",
 			"settle: " + settled, "quarantine: " + quarantine, "origin_timeout: " + timeout},
@@ -75,7 +76,7 @@ func TestHistory(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var purges sync.WaitGroup
 	purges.Go(func() { purge(ctx, t, n) })
-	result := mustRun(t, Config{URL: n.URL, Ops: ops(t), Clients: 24, IndexLag: lag, Abort: 200, KeyTime: time.Minute})
+	result := mustRun(t, Config{URL: n.URL, DAX: n.DAX, Ops: ops(t), Clients: 24, IndexLag: lag, Abort: 200, KeyTime: time.Minute})
 	cancel()
 	purges.Wait()
 	faults.Clear()
@@ -89,11 +90,11 @@ func TestHistory(t *testing.T) {
 func TestHistoryEmbedded(t *testing.T) {
 	f := func(name string, cached bool, service ...string) {
 		t.Run(name, func(t *testing.T) {
-			n := harness.Start(t, harness.Options{Origin: "embedded:./data", Service: append(service, "auth: {mode: none}")})
+			n := harness.Start(t, harness.Options{Origin: "embedded:./data", DAX: true, Service: append(service, "auth: {mode: none}")})
 			ctx, cancel := context.WithCancel(t.Context())
 			var purges sync.WaitGroup
 			purges.Go(func() { purge(ctx, t, n) })
-			result := mustRun(t, Config{URL: n.URL, Ops: ops(t) / 2, Clients: 24, Abort: 200, KeyTime: time.Minute})
+			result := mustRun(t, Config{URL: n.URL, DAX: n.DAX, Ops: ops(t) / 2, Clients: 24, Abort: 200, KeyTime: time.Minute})
 			cancel()
 			purges.Wait()
 			report(t, result, &fault.Injector{})
@@ -122,6 +123,9 @@ func verdict(t *testing.T, result *Result) {
 
 func violations(t *testing.T, result *Result) {
 	t.Helper()
+	if result.DAX*10 < result.Requests {
+		t.Errorf("only %d of %d requests were made by DAX", result.DAX, result.Requests)
+	}
 	for i, v := range result.Violations {
 		if i == 10 {
 			t.Fatalf("and %d more", len(result.Violations)-i)
@@ -132,8 +136,8 @@ func violations(t *testing.T, result *Result) {
 
 func report(t *testing.T, r *Result, faults *fault.Injector) {
 	t.Helper()
-	t.Logf("%d requests in %s, %d answered, %d from memory; %d operations on keys and %d queries checked",
-		r.Requests, r.Elapsed.Round(time.Millisecond), r.Answered, r.Hits, len(r.Ops), len(r.Queries))
+	t.Logf("%d requests in %s, %d answered, %d from memory; %d by DAX; %d operations on keys and %d queries checked",
+		r.Requests, r.Elapsed.Round(time.Millisecond), r.Answered, r.Hits, r.DAX, len(r.Ops), len(r.Queries))
 	for k := fault.Delay; k <= fault.Late; k++ {
 		t.Logf("  fault %-13s %d", k, faults.Count(k))
 	}

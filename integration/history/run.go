@@ -9,11 +9,15 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	daxclient "github.com/kasoku/kasoku/integration/dax/client"
 )
 
 // Config is the shape of a run.
 type Config struct {
-	URL     string
+	URL string
+	// DAX is the front for every second client, which asks there what it can, "" for none.
+	DAX     string
 	Ops     int // requests, over all clients
 	Clients int
 	// IndexLag is how far the origin's index may lie behind its table.
@@ -32,6 +36,7 @@ type Result struct {
 	Requests   int64
 	Answered   int64 // requests that got an answer that is no failure
 	Hits       int64 // of those, how many a cache answered
+	DAX        int64 // requests by DAX's protocol
 	Elapsed    time.Duration
 	Violations []string
 }
@@ -75,6 +80,10 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 			run: r, id: int32(i), rand: rand.New(rand.NewPCG(uint64(i), 1)),
 			conn: conn{http: &http.Client{Transport: transport}, url: cfg.URL},
 		}
+		if cfg.DAX != "" && i%2 == 1 {
+			c.dax = daxclient.New(cfg.DAX)
+			defer c.dax.Close()
+		}
 		clients[i] = c
 		wg.Go(func() { c.loop(ctx) })
 	}
@@ -87,6 +96,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 		result.Ops = append(result.Ops, c.ops...)
 		result.Queries = append(result.Queries, c.queries...)
 		result.Hits += c.hits
+		result.DAX += c.told
 	}
 	result.Violations = append(checkKeys(result.Ops, cfg.KeyTime), checkQueries(result.Ops, result.Queries, cfg.IndexLag)...)
 	return result, nil
