@@ -9,8 +9,8 @@ SHELL := /bin/bash
 # DynamoDB Local in, the examples drawn for each property, the lists of requests
 # sent through random configurations, the records posted to a faulty Fluentd, how often
 # nodes are restarted that replicate to each other, and how often CouchDB-like nodes go
-# through their faults, and how many values are asked of faulty memcached servers, six
-# times.
+# through their faults, how many values are asked of faulty memcached servers, six
+# times, and for how long each parser of what DAX clients send is fuzzed.
 SOAK_OPS ?= 1000000
 SOAK_TIMEOUT ?= 60m
 SOAK_KILLS ?= 200
@@ -21,6 +21,7 @@ SOAK_RECORDS ?= 10000000
 SOAK_RESTARTS ?= 100
 SOAK_ROUNDS ?= 20
 SOAK_GETS ?= 5000000
+SOAK_FUZZ ?= 1h
 
 .PHONY: help build run test test-unit test-integration lint soak bench tools fetch
 
@@ -61,7 +62,7 @@ test-integration: tools
 	go build -race -o bin/kasoku-race ./cmd/kasoku
 	cd integration && KASOKU_RACE=$(CURDIR)/bin/kasoku-race go test -vet=off -count=1 -timeout 12m ./...
 
-soak: tools ## the history check with SOAK_OPS (1,000,000) operations, SOAK_KILLS (200) kills of the embedded store, its comparison in SOAK_SEEDS (1001-1400), SOAK_RECORDS (10,000,000) records to a faulty Fluentd, SOAK_RESTARTS (100) restarts of CouchDB nodes, SOAK_ROUNDS (20) rounds of their faults, SOAK_GETS (5,000,000) values of faulty memcached servers, and new examples for the property tests
+soak: tools ## the history check with SOAK_OPS (1,000,000) operations, SOAK_KILLS (200) kills of the embedded store, its comparison in SOAK_SEEDS (1001-1400), SOAK_RECORDS (10,000,000) records to a faulty Fluentd, SOAK_RESTARTS (100) restarts of CouchDB nodes, SOAK_ROUNDS (20) rounds of their faults, SOAK_GETS (5,000,000) values of faulty memcached servers, new examples for the property tests, and SOAK_FUZZ (1h) of fuzzing for each parser of the DAX listener
 	KASOKU_KILLS=$(SOAK_KILLS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestKill$$' ./internal/dynamo/embedded
 	cd integration && KASOKU_HISTORY_OPS=$(SOAK_OPS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestHistory' ./history
 	RAPID_CHECKS=$(SOAK_CHECKS) go test -count=1 -timeout $(SOAK_TIMEOUT) ./internal/cache ./internal/dynamo/... ./internal/couch/... ./internal/httpcache/... ./internal/origin/... ./fluent/...
@@ -74,6 +75,7 @@ soak: tools ## the history check with SOAK_OPS (1,000,000) operations, SOAK_KILL
 	cd integration && KASOKU_BLOG=full KASOKU_RESTARTS=10 go test -v -count=1 -timeout $(SOAK_TIMEOUT) ./couch/service
 	cd integration && KASOKU_BLOG=full go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestWalkThrough$$' ./memcached
 	cd integration && KASOKU_COUCH_STEPS=10000 go test -count=1 -timeout $(SOAK_TIMEOUT) ./couch/compare
+	scripts/fuzz.sh $(SOAK_FUZZ) ./internal/dynamo/dax/...
 
 bench: tools ## compare with DynamoDB Local and other proxies; prints one table
 	@bench/run.sh
