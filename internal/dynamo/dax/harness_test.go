@@ -294,7 +294,7 @@ func (l *testLists) ID(names [][]byte) (uint64, error) {
 		return 1, nil
 	case len(names) > 1100:
 		return 0, lists.ErrNames
-	case len(l.all) == 4:
+	case i < 0 && len(l.all) == 4:
 		return 0, lists.ErrFull
 	case string(names[0]) == "disk":
 		return 0, errors.New("the disk is full")
