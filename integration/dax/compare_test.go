@@ -65,6 +65,7 @@ func TestCompare(t *testing.T) {
 	f("another type", false, strings.Replace(through, `"N":"100"`, `"S":"100"`, 1))
 	f("less", false, strings.Replace(through, `["a","b"]`, `["a"]`, 1))
 	f("an error", false, `{"side":"dax","step":"a","error":{"code":"x","message":"y"}}`)
+	f("an empty list", false, strings.Replace(through, `{"Item"`, `{"Items":[],"Item"`, 1))
 	f("no answer", false, "")
 	f("two answers", false, through+"\n"+through)
 }

@@ -1,30 +1,144 @@
 package dax
 
-// trait is something that a client makes different itself, whatever it is answered.
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// trait is something that a client, or DynamoDB Local, makes different itself, whatever the
+// client is answered.
 type trait struct {
-	clients []string // none: all
 	why     string
-	// same tells that the two sides' answers to a step differ in nothing but the trait.
-	same func(s step, direct, through answer) bool
+	clients []string // none: all
+	steps   []string // how the names of the steps where it shows begin; none: all
+	// even takes the difference out of the two sides' answers.
+	even func(direct, through *answer)
 }
 
-var traits = []trait{}
+var (
+	javaScript = []string{"javascript2", "javascript3", "document"}
+	notPython  = append([]string{"java"}, javaScript...)
+)
 
-// known tells whether the difference is one that the client makes.
-func known(client string, s step, direct, through answer) bool {
-	for _, t := range traits {
-		if t.of(client) && t.same(s, direct, through) {
-			return true
+var traits = []trait{
+	{"JavaScript's DAX clients put the error's name before its message", javaScript, nil, func(direct, through *answer) {
+		through.reword(func(code, message string) string { return strings.TrimPrefix(message, code+": ") })
+	}},
+	{"Java's DAX client puts the error's codes before its message", []string{"java"}, nil, func(direct, through *answer) {
+		through.reword(func(_, message string) string { return codes.ReplaceAllString(message, "") })
+	}},
+	{"SDKs for JavaScript make up a message where there is none, or have none", javaScript, []string{"tx-write-token-other"}, func(direct, through *answer) {
+		direct.reword(func(_, message string) string { return strings.TrimPrefix(message, "UnknownError") })
+		if e, ok := direct.Error.(map[string]any); ok && e["message"] == nil {
+			e["message"] = ""
 		}
+		through.reword(func(_, message string) string { return strings.TrimPrefix(message, "UnknownError") })
+	}},
+	{"a DAX client has the table's keys told first, and a table that is not there is told of in other words then", nil, nil, func(direct, through *answer) {
+		for _, side := range []*answer{direct, through} {
+			side.reword(func(code, message string) string {
+				if code == "ResourceNotFoundException" {
+					return "no table"
+				}
+				return message
+			})
+		}
+	}},
+	{"JavaScript's DAX clients tell of reasons also what there is not", javaScript, []string{"tx-cancelled"}, func(_, through *answer) {
+		through.reasons(func(reasons []any) []any {
+			for _, reason := range reasons {
+				if members, ok := reason.(map[string]any); ok {
+					maps.DeleteFunc(members, func(_ string, v any) bool { return v == nil })
+				}
+			}
+			return reasons
+		})
+	}},
+	{"Python's DAX client tells the reasons as they came: three values each, an item as bytes that name nothing", []string{"python"}, []string{"tx-cancelled"}, func(direct, through *answer) {
+		direct.reasons(func(reasons []any) []any {
+			flat := []any{}
+			for _, reason := range reasons {
+				members, _ := reason.(map[string]any)
+				flat = append(flat, members["Code"], members["Message"], members["Item"] != nil)
+			}
+			return flat
+		})
+		through.reasons(func(flat []any) []any {
+			for i := 2; i < len(flat); i += 3 {
+				flat[i] = flat[i] != nil
+			}
+			return flat
+		})
+	}},
+	{"DAX clients refuse some requests themselves, in words of their own", nil, []string{"put-empty-set", "put-empty-key", "batch-get-twice", "batch-write-twice", "tx-write-twice"}, func(direct, through *answer) {
+		if direct.Error != nil && through.Error != nil {
+			direct.Error, through.Error = "refused", "refused"
+		}
+	}},
+	{"DynamoDB Local tells unasked what the deletion of nothing has used", nil, []string{"delete-absent"}, func(direct, through *answer) {
+		direct.drop("ConsumedCapacity", func(any) bool { return true })
+	}},
+	{"clients other than Python's differ in whether an empty list or map is there", notPython, nil, func(direct, through *answer) {
+		for _, side := range []*answer{direct, through} {
+			for _, name := range []string{"Items", "UnprocessedKeys", "UnprocessedItems", "ItemCollectionMetrics"} {
+				side.drop(name, empty)
+			}
+		}
+	}},
+}
+
+var codes = regexp.MustCompile(`^\[[0-9.]+\] `)
+
+// evened are the two sides' answers to a step without what the client makes different.
+func evened(client string, s step, direct, through answer) (a, b string) {
+	for _, t := range traits {
+		of := len(t.clients) == 0 || slices.Contains(t.clients, client)
+		at := len(t.steps) == 0 || slices.ContainsFunc(t.steps, func(name string) bool { return strings.HasPrefix(s.Step, name) })
+		if of && at {
+			t.even(&direct, &through)
+		}
+	}
+	return direct.said(), through.said()
+}
+
+// reword changes the message of an error.
+func (a *answer) reword(f func(code, message string) string) {
+	e, _ := a.Error.(map[string]any)
+	code, _ := e["code"].(string)
+	if message, ok := e["message"].(string); ok {
+		e["message"] = f(code, message)
+	}
+}
+
+// reasons changes why a transaction was cancelled.
+func (a *answer) reasons(f func([]any) []any) {
+	e, _ := a.Error.(map[string]any)
+	if all, ok := e["reasons"].([]any); ok {
+		e["reasons"] = f(all)
+	}
+}
+
+// drop takes a member out of the answer, or out of all its pages, if what is there will do.
+func (a *answer) drop(name string, when func(any) bool) {
+	pages := []any{a.Answer}
+	if all, ok := a.Answer.(map[string]any); ok && all["pages"] != nil {
+		pages, _ = all["pages"].([]any)
+	}
+	for _, page := range pages {
+		if members, ok := page.(map[string]any); ok && when(members[name]) {
+			delete(members, name)
+		}
+	}
+}
+
+func empty(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
 	}
 	return false
-}
-
-func (t trait) of(client string) bool {
-	for _, c := range t.clients {
-		if c == client {
-			return true
-		}
-	}
-	return len(t.clients) == 0
 }

@@ -164,6 +164,7 @@ public final class Driver {
   }
 
   private static JsonNode node(Object value) {
+    if (value == null) return NODES.nullNode();
     if (value instanceof SdkPojo) return json((SdkPojo) value);
     if (value instanceof SdkBytes) return NODES.textNode(Base64.getEncoder().encodeToString(((SdkBytes) value).asByteArray()));
     if (value instanceof Boolean) return NODES.booleanNode((Boolean) value);

@@ -61,10 +61,10 @@ const makers = {
   },
 };
 
-// number is what an application would write for a number.
+// number is what an application would write for a number. The document clients refuse
+// numbers beyond those that JavaScript counts with.
 function number(text) {
-  if (String(Number(text)) === text) return Number(text);
-  return /^-?\d+$/.test(text) ? BigInt(text) : Number(text);
+  return Math.max(-1e12, Math.min(1e12, Number(text)));
 }
 
 // unmarshalled makes of a request with attribute values one without.
@@ -108,7 +108,6 @@ async function answer(call, step, params) {
     return { answer: plain(await ask(call, step, params)) };
   } catch (error) {
     const failure = { code: error.code || error.name, message: error.message };
-    if (kind !== "v2" && failure.code === "Error") failure.message = error.stack;
     const reasons = error.cancellationReasons || error.CancellationReasons;
     if (reasons) failure.reasons = plain(reasons);
     return { error: failure };

@@ -5,9 +5,11 @@ the names of tables on either side."""
 
 import base64
 import json
+import os
 import re
 import sys
 import threading
+import traceback
 
 import boto3
 import botocore.config
@@ -68,20 +70,25 @@ def answer(client, step, params):
         return {"answer": ask(client, step, params)}
     except ClientError as error:
         said = error.response
-        failure = {"code": said["Error"]["Code"], "message": said["Error"]["Message"]}
-        if said.get("CancellationReasons"):
-            failure["reasons"] = plain(said["CancellationReasons"])
+        failure = {"code": said["Error"]["Code"], "message": said["Error"].get("Message", "")}
+        reasons = said.get("CancellationReasons") or getattr(error, "cancellation_reasons", None)
+        if reasons:
+            failure["reasons"] = plain(reasons)
         return {"error": failure}
     except Exception as error:  # what a DAX client says without a reply
         return {"error": {"code": type(error).__name__, "message": str(error)}}
 
 
 def side(name, client, prefix, lines):
-    for line in lines:
-        step = json.loads(line.replace("RUN-", prefix))
-        result = {"side": name, "step": step["step"], **answer(client, step, native(step["params"]))}
-        with printing:
-            print(json.dumps(result), flush=True)
+    try:
+        for line in lines:
+            step = json.loads(line.replace("RUN-", prefix))
+            result = {"side": name, "step": step["step"], **answer(client, step, native(step["params"]))}
+            with printing:
+                print(json.dumps(result), flush=True)
+    except Exception:
+        traceback.print_exc()
+        os._exit(1)
 
 
 lines = [line for line in sys.stdin if line.strip()]

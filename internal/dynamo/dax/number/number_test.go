@@ -127,6 +127,28 @@ func TestAppendCBOR(t *testing.T) {
 	}
 }
 
+// TestOrderedRoom writes numbers that DynamoDB writes out with more zeros than a client
+// has room for: what goes is nothing but zeros.
+func TestOrderedRoom(t *testing.T) {
+	zeros := func(n int) string { return strings.Repeat("0", n) }
+	for _, c := range []struct{ text, want string }{
+		{"1" + zeros(37), "1" + zeros(37)},
+		{"1" + zeros(38), "1E+38"},
+		{"1" + zeros(125), "1E+125"},
+		{"-99" + zeros(124), "-99E+124"},
+		{strings.Repeat("12", 19) + zeros(50), strings.Repeat("12", 19) + "E+50"},
+	} {
+		b, err := AppendOrdered(nil, []byte(c.text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := AppendOrderedText(nil, b)
+		if err != nil || rat(string(text)).Cmp(rat(c.want)) != 0 || len(b) > 5+(clientDigits/digitsInGroup+2)*groupBits/8+1 {
+			t.Errorf("%s: %s in %d bytes, %v, want %s", c.text, text, len(b), err, c.want)
+		}
+	}
+}
+
 func TestOrderedRefuses(t *testing.T) {
 	for _, in := range []string{"", "x", "12e2147483647", "0.1e-2147483648"} {
 		if got, err := AppendOrdered(nil, []byte(in)); err == nil {

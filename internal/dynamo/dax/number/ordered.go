@@ -25,8 +25,13 @@ const (
 	maxOrderedBytes = 5 + (maxDigits/digitsInGroup+2)*groupBits/8 + 1
 )
 
+// clientDigits is how many digits a number of DynamoDB's may have, and so how many there
+// are room for in clients.
+const clientDigits = 38
+
 // AppendOrdered appends the ordered decimal that text is. Zeros at its end are kept,
-// as clients do: bytes of one number may differ.
+// as clients do: bytes of one number may differ. Only those that a client has no room for
+// go, such as the last of 1E125, which DynamoDB writes out.
 func AppendOrdered(dst, text []byte) ([]byte, error) {
 	var buf room
 	d, err := parse(&buf, text)
@@ -35,6 +40,9 @@ func AppendOrdered(dst, text []byte) ([]byte, error) {
 	}
 	if len(d.digits) == 0 {
 		return append(dst, orderedZero), nil
+	}
+	for last := len(d.digits) - 1; last >= clientDigits && d.digits[last] == '0'; last-- {
+		d.digits, d.exp = d.digits[:last], d.exp+1
 	}
 	if e := len(d.digits) + d.exp; e != int(int32(e)) {
 		return dst, errRange

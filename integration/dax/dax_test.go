@@ -1,0 +1,81 @@
+package dax
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kasoku/kasoku/integration/harness"
+)
+
+// auth has Kasoku verify the clients' signatures.
+var auth = []string{"auth:", "  mode: sigv4", "  keys:",
+	"    - {id: " + keyID + ", secret_env: CLIENT_SECRET, tables: [\"*\"], allow: [read, write, admin]}"}
+
+// serve starts Kasoku with a DAX front before origin.
+func serve(t *testing.T, origin string, service ...string) *harness.Node {
+	t.Helper()
+	return harness.Start(t, harness.Options{Origin: origin, DAX: true, Service: service, Env: []string{"CLIENT_SECRET=" + secret}})
+}
+
+// named says who asks, which DynamoDB Local wants to know but doesn't check.
+type named struct{}
+
+func (named) RoundTrip(r *http.Request) (*http.Response, error) {
+	r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential="+keyID+"/20200101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0")
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// create makes the tables of a run, at an endpoint that lets everybody.
+func create(t *testing.T, endpoint, prefix string) {
+	t.Helper()
+	for _, table := range tables {
+		if _, err := harness.MustCall(t.Context(), &http.Client{Transport: named{}}, endpoint, "CreateTable", strings.ReplaceAll(table, "RUN-", prefix)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// all does the steps with every client at once, through dax and at endpoint, where both
+// have their tables at origin.
+func all(t *testing.T, dax, endpoint, origin, run string) {
+	t.Helper()
+	every, err := steps()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range drivers() {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			for _, side := range []string{"x", "y"} {
+				create(t, origin, c.name+"-"+run+"-"+side+"-")
+			}
+			steps := slices.DeleteFunc(slices.Clone(every), func(s step) bool { return !c.does(s) })
+			input, err := lines(steps)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answers, err := c.run(t, dax, endpoint, run, input)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range compare(c.name, steps, answers) {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+// TestDynamoDBLocal compares what DAX clients are told by Kasoku before DynamoDB Local with
+// what SDKs are told by DynamoDB Local itself.
+func TestDynamoDBLocal(t *testing.T) {
+	local := harness.DynamoDBLocal(t)
+	all(t, serve(t, local, auth...).DAX, local, local, "local")
+}
+
+// TestEmbedded compares the two fronts of one node with the embedded store.
+func TestEmbedded(t *testing.T) {
+	node := serve(t, "embedded:./data", "auth: {mode: none}")
+	all(t, node.DAX, node.URL, node.URL, "own")
+}

@@ -1,0 +1,267 @@
+package dax
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/integration/dax/client"
+	"github.com/kasoku/kasoku/integration/fault"
+	"github.com/kasoku/kasoku/integration/harness"
+	"github.com/kasoku/kasoku/integration/model"
+	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
+)
+
+// open lets everybody in: the small client doesn't sign.
+const open = "auth: {mode: none}"
+
+// origin is the model with a table, counted, and with faults when wanted.
+type origin struct {
+	url    string
+	faults fault.Injector
+	asked  atomic.Int64 // requests that reached it
+}
+
+func start(t *testing.T) (*origin, *harness.Node) {
+	t.Helper()
+	o, db := &origin{}, model.New()
+	o.url = harness.Origin(t, o.faults.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		o.asked.Add(1)
+		db.ServeHTTP(w, r)
+	})))
+	must(t, o.url, "CreateTable", strings.ReplaceAll(simple("s", "id", "S"), "RUN-", ""))
+	must(t, o.url, "CreateTable", strings.ReplaceAll(composite("ss", "S", "S"), "RUN-", ""))
+	return o, serve(t, o.url, open, "origin_timeout: 500ms")
+}
+
+func must(t *testing.T, url, operation, body string) string {
+	t.Helper()
+	answer, err := harness.MustCall(t.Context(), http.DefaultClient, url, operation, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer
+}
+
+// app is a client that fails the test when it is told anything but an answer.
+type app struct {
+	t *testing.T
+	*client.Conn
+}
+
+func connect(t *testing.T, node *harness.Node) app {
+	t.Helper()
+	c := client.New(node.DAX)
+	t.Cleanup(c.Close)
+	return app{t, c}
+}
+
+func (a app) put(key string, item client.Item) {
+	a.t.Helper()
+	if _, err := a.Put(a.t.Context(), "s", []byte(key), item, false); err != nil {
+		a.t.Fatalf("put %s: %v", key, err)
+	}
+}
+
+func (a app) is(key string, want client.Item) {
+	a.t.Helper()
+	got, err := a.Get(a.t.Context(), "s", []byte(key), false)
+	if err != nil {
+		a.t.Fatalf("get %s: %v", key, err)
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		a.t.Fatalf("%s is %v, expected %v", key, got, want)
+	}
+}
+
+// TestRestart kills a node while a client keeps what it was told of lists of names: their
+// numbers mean the same afterwards, also if others are numbered first.
+func TestRestart(t *testing.T) {
+	_, node := start(t)
+	a := connect(t, node)
+	items := map[string]client.Item{}
+	for i := range 20 {
+		items[fmt.Sprint(i)] = client.Item{fmt.Sprintf("a%d", i): `{"N":"1"}`, "b": fmt.Sprintf(`{"S":"%d"}`, i)}
+	}
+	for key, item := range items {
+		a.put(key, item)
+		a.is(key, item)
+	}
+	for round := range 2 {
+		node.Kill()
+		a.Close()
+		node.Restart(t)
+		other := connect(t, node)
+		mine := client.Item{fmt.Sprintf("before%d", round): `{"BOOL":true}`}
+		other.put("other", mine)
+		other.is("other", mine)
+		for key, item := range items {
+			a.is(key, item) // by the number that it was told before
+			a.put(key, item)
+			other.is(key, item) // by one that is asked for now
+			other.Forget()
+		}
+	}
+}
+
+// TestClientGone ends clients in the middle of a request: what has not arrived whole is not
+// done, and others are served.
+func TestClientGone(t *testing.T) {
+	_, node := start(t)
+	other := connect(t, node)
+	id, err := other.List(t.Context(), []string{"v"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	item := cbor.AppendInt(cbor.AppendInt(nil, id), 1)
+	args := cbor.AppendBytes(cbor.AppendBytes(nil, []byte("s")), []byte("half"))
+	args = cbor.AppendNull(cbor.AppendBytes(args, item))
+	const head = 1 + 5 // the service and the method
+	for n := range head + len(args) {
+		c := client.New(node.DAX)
+		if err := c.Partial(t.Context(), client.PutItem, args, n); err != nil {
+			t.Fatal(err)
+		}
+		c.Close()
+	}
+	other.is("half", nil)
+}
+
+// TestOriginDown has the origin refuse, fail, hang and go: a client is told so as DynamoDB's
+// client would be, what is in memory is still answered, and so is who asks for nodes.
+func TestOriginDown(t *testing.T) {
+	o, node := start(t)
+	a := connect(t, node)
+	kept := client.Item{"v": `{"N":"1"}`}
+	a.put("kept", kept)
+	a.is("kept", kept)
+	a.is("kept", kept)
+	told := func(what string, kind fault.Kind, class int64, typ string) {
+		t.Helper()
+		o.faults.Set(fault.Plan{OneIn: map[fault.Kind]int{kind: 1}, DelayFor: time.Minute})
+		defer o.faults.Clear()
+		_, err := a.Get(t.Context(), "s", []byte("new "+what), false)
+		var said *client.Error
+		if !errors.As(err, &said) || said.Codes[0] != class || said.Type != typ {
+			t.Errorf("%s: got %v, expected class %d and %q", what, err, class, typ)
+		}
+		a.is("kept", kept)
+		if _, err := a.Call(t.Context(), client.Endpoints, nil); err != nil {
+			t.Errorf("%s: endpoints: %v", what, err)
+		}
+	}
+	told("throttled", fault.Throttle, 4, "ProvisionedThroughputExceededException")
+	told("failing", fault.ErrorBefore, 1, "InternalServerError")
+	told("unavailable", fault.Unavailable, 1, "InternalServerError")
+	told("gone", fault.ResetBefore, 1, "ServiceUnavailable")
+
+	// While it hangs, somebody waits and others don't.
+	release := o.faults.Hold()
+	waiting := connect(t, node)
+	var done sync.WaitGroup
+	done.Go(func() {
+		if _, err := waiting.Get(t.Context(), "s", []byte("slow"), false); err == nil {
+			t.Error("an origin that hangs has answered")
+		}
+	})
+	a.is("kept", kept)
+	done.Wait()
+	release()
+	a.put("after", kept)
+	a.is("after", kept)
+}
+
+// TestWalkThrough is an application's day: what is read again is not asked of the origin,
+// however much of it there is, and what is written shows at once, in queries too.
+func TestWalkThrough(t *testing.T) {
+	o, node := start(t)
+	a := connect(t, node)
+	v1, v2 := client.Item{"v": `{"N":"1"}`}, client.Item{"v": `{"N":"2"}`}
+	a.put("x", v1)
+	a.is("x", v1)
+	asked := o.asked.Load()
+	hits := counted(t, node, `kasoku_dax_cache_total{cache="item",result="hit",service="db"}`)
+	const each, at = 500, 8
+	var load sync.WaitGroup
+	for range at {
+		c := connect(t, node)
+		load.Go(func() {
+			for range each {
+				got, err := c.Get(t.Context(), "s", []byte("x"), false)
+				if err != nil || got["v"] != v1["v"] {
+					t.Errorf("%v, %v", got, err)
+					return
+				}
+			}
+		})
+	}
+	load.Wait()
+	if more := o.asked.Load() - asked; more != 0 {
+		t.Errorf("%d reads of an item in memory made %d requests to the origin", at*each, more)
+	}
+	if got := counted(t, node, `kasoku_dax_cache_total{cache="item",result="hit",service="db"}`) - hits; got != at*each {
+		t.Errorf("%v hits are counted of %d", got, at*each)
+	}
+	a.put("x", v2)
+	a.is("x", v2)
+	must(t, node.URL, "PutItem", `{"TableName":"s","Item":{"id":{"S":"x"},"v":{"N":"1"}}}`)
+	a.is("x", v1) // what was written by HTTP
+
+	partition := func(want ...string) {
+		t.Helper()
+		for range 2 {
+			entries, err := a.Partition(t.Context(), "ss", "p", "a", false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, e := range entries {
+				got = append(got, string(e.Key)+"="+e.Item["v"])
+			}
+			if strings.Join(got, " ") != strings.Join(want, " ") {
+				t.Fatalf("the partition has %q, expected %q", got, want)
+			}
+		}
+	}
+	put := func(sort, v string) {
+		t.Helper()
+		if _, err := a.Put(t.Context(), "ss", []byte("aa"+sort), client.Item{"v": v}, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	partition()
+	put("1", `{"S":"one"}`)
+	partition(`aa1={"S":"one"}`)
+	put("2", `{"S":"two"}`)
+	put("1", `{"S":"1"}`)
+	partition(`aa1={"S":"1"}`, `aa2={"S":"two"}`)
+	if _, err := a.Delete(t.Context(), "ss", []byte("aa1"), false); err != nil {
+		t.Fatal(err)
+	}
+	partition(`aa2={"S":"two"}`)
+}
+
+// counted reads one of the node's metrics.
+func counted(t *testing.T, node *harness.Node, name string) float64 {
+	t.Helper()
+	text, err := node.Metrics()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var value float64
+	for line := range strings.Lines(text) {
+		if rest, found := strings.CutPrefix(line, name+" "); found {
+			if _, err := fmt.Sscan(rest, &value); err != nil {
+				t.Fatal(err)
+			}
+			return value
+		}
+	}
+	t.Fatalf("no metric %s in:\n%s", name, text)
+	return 0
+}
