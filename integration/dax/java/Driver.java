@@ -97,8 +97,14 @@ public final class Driver {
     return (ObjectNode) NODES.objectNode().set("error", failure);
   }
 
+  /** Does one call, or all pages of it. Wait, which is no operation, waits for an answer by HTTP. */
   private static ObjectNode ask(DynamoDbClient client, JsonNode step) throws Exception {
     String operation = step.get("op").asText();
+    if (operation.equals("Wait")) {
+      try (var in = URI.create(step.get("params").get("URL").asText()).toURL().openStream()) {
+        return NODES.objectNode().put("waited", new String(in.readAllBytes(), StandardCharsets.UTF_8));
+      }
+    }
     Class<?> type = Class.forName("software.amazon.awssdk.services.dynamodb.model." + operation + "Request");
     Method method = DynamoDbClient.class.getMethod(operation.substring(0, 1).toLowerCase() + operation.substring(1), type);
     ObjectNode params = step.get("params").deepCopy();

@@ -83,7 +83,9 @@ function unmarshalled(params) {
   return walk(params);
 }
 
+// ask does one call, or all pages of it. Wait, which is no operation, waits for an answer by HTTP.
 async function ask(call, step, params) {
+  if (step.op === "Wait") return { waited: await (await fetch(params.URL)).text() };
   if (!step.pages) return call(step.op, params);
   const pages = [];
   for (let start; ;) {

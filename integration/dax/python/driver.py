@@ -10,6 +10,7 @@ import re
 import sys
 import threading
 import traceback
+import urllib.request
 
 import boto3
 import botocore.config
@@ -52,7 +53,9 @@ def method(operation):
 
 
 def ask(client, step, params):
-    """Answers one call, or all pages of it."""
+    """Answers one call, or all pages of it. Wait, which is no operation, waits for an answer by HTTP."""
+    if step["op"] == "Wait":
+        return {"waited": urllib.request.urlopen(params["URL"]).read().decode()}
     call = getattr(client, method(step["op"]))
     if not step.get("pages"):
         return plain(call(**params))
