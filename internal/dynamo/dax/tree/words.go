@@ -34,8 +34,24 @@ type value struct {
 	raw    []byte
 }
 
-// Reset forgets everything but the memory.
+// Memory of a request that is kept for the next ones: that many names and values, and so
+// many bytes of each clause.
+const (
+	keepWords  = 1 << 10
+	keepClause = 16 << 10
+)
+
+// Reset forgets everything but the memory, unless that is much.
 func (w *Words) Reset() {
+	if cap(w.names) > keepWords || cap(w.values) > keepWords || cap(w.used) > keepWords {
+		*w = Words{}
+		return
+	}
+	for i := range w.clause {
+		if cap(w.clause[i]) > keepClause {
+			w.clause[i] = nil
+		}
+	}
 	clear(w.names)
 	clear(w.values)
 	clear(w.index)
@@ -115,9 +131,10 @@ func (w *Words) name(name []byte) int {
 	return len(w.names) - 1
 }
 
-// use notes that an expression refers to a value.
+// use notes that an expression refers to a value. The values are still to come, and each
+// of them has a byte at least.
 func (w *Words) use(r *cbor.Reader, number int64) int {
-	if number < 0 || number > maxBytes {
+	if number < 0 || number >= int64(len(r.Rest())) {
 		r.Fail("a reference to value %d", number)
 		return 0
 	}

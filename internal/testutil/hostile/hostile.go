@@ -1,0 +1,50 @@
+// Package hostile has input that says it is much longer than it is, and measures what
+// that costs whoever reads it.
+package hostile
+
+import (
+	"bytes"
+	"runtime"
+	"testing"
+)
+
+// most is how many bytes may be allocated to find out that an input is cut off.
+const most = 64 << 10
+
+// heads are CBOR that announces much: 2^40 or 2^62 items or bytes of each kind that has a
+// length, and more levels than anybody reads.
+var heads = [][]byte{
+	{0x9b, 0, 0, 1, 0, 0, 0, 0, 0}, {0xbb, 0, 0, 1, 0, 0, 0, 0, 0}, {0x5b, 0, 0, 1, 0, 0, 0, 0, 0}, {0x7b, 0, 0, 1, 0, 0, 0, 0, 0},
+	{0x9b, 0x40, 0, 0, 0, 0, 0, 0, 0}, {0xbb, 0x40, 0, 0, 0, 0, 0, 0, 0}, {0x5b, 0x40, 0, 0, 0, 0, 0, 0, 0}, {0x7b, 0x40, 0, 0, 0, 0, 0, 0, 0},
+	{0x9a, 0xff, 0xff, 0xff, 0xff}, {0xba, 0xff, 0xff, 0xff, 0xff}, {0x5a, 0xff, 0xff, 0xff, 0xff}, {0x7a, 0xff, 0xff, 0xff, 0xff},
+	{0xc2, 0x5b, 0, 0, 1, 0, 0, 0, 0, 0}, {0xc3, 0x5b, 0, 0, 1, 0, 0, 0, 0, 0}, // large integers
+	{0xc4, 0x82, 0x1b, 0, 0, 1, 0, 0, 0, 0, 0, 1}, {0xc4, 0x82, 0x3b, 0, 0, 1, 0, 0, 0, 0, 0, 1}, // decimals of many digits
+	{0xd9, 0x0c, 0xf9, 0x9b, 0, 0, 1, 0, 0, 0, 0, 0}, {0xd9, 0x0c, 0xfa, 0x9b, 0, 0, 1, 0, 0, 0, 0, 0}, {0xd9, 0x0c, 0xfb, 0x9b, 0, 0, 1, 0, 0, 0, 0, 0}, // sets
+	{0x1b, 0, 0, 1, 0, 0, 0, 0, 0}, {0x3b, 0, 0, 1, 0, 0, 0, 0, 0}, {0x19, 0xff, 0xf0}, {0x1a, 0, 0xff, 0xff, 0xf0}, // numbers of something
+	bytes.Repeat([]byte{0x81}, 100), bytes.Repeat([]byte{0x9f}, 100), bytes.Repeat([]byte{0xbf, 0x00}, 100), bytes.Repeat([]byte{0xc4}, 100),
+}
+
+// Reads has read take the heads, alone and behind each of the prefixes, and fails the test
+// if that allocates much. What read allocates for good is its own affair: it is called
+// once before.
+func Reads(t *testing.T, read func(b []byte), prefixes ...[]byte) {
+	t.Helper()
+	for _, prefix := range append(prefixes, nil) {
+		for _, head := range heads {
+			in := append(bytes.Clone(prefix), head...)
+			read(in)
+			if n := allocated(func() { read(in) }); n > most {
+				t.Errorf("%x: %d bytes are allocated, and %d are the most", in, n, most)
+			}
+		}
+	}
+}
+
+// allocated is how many bytes f allocates. It is what the process allocates meanwhile.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
