@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// tape is a connection that plays bytes in pieces, and throws away what is written.
+// tape is a connection that plays bytes in pieces, and keeps what is written.
 type tape struct {
 	net.Conn
 	b    []byte
 	step int
-	sent int
+	sent []byte
 }
 
 func (p *tape) Read(b []byte) (int, error) {
@@ -25,7 +25,7 @@ func (p *tape) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-func (p *tape) Write(b []byte) (int, error)      { p.sent += len(b); return len(b), nil }
+func (p *tape) Write(b []byte) (int, error)      { p.sent = append(p.sent, b...); return len(b), nil }
 func (p *tape) Close() error                     { return nil }
 func (p *tape) LocalAddr() net.Addr              { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8111} }
 func (p *tape) RemoteAddr() net.Addr             { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 2} }
@@ -49,7 +49,7 @@ func FuzzConnection(f *testing.F) {
 		c := newConn(r.srv, p)
 		r.srv.gone.Add(1)
 		c.serve()
-		return len(r.log.take()), p.sent
+		return len(r.log.take()), len(p.sent)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		requests, sent := play(b, len(b)+1)

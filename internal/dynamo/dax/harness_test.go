@@ -177,7 +177,7 @@ func newRig(t testing.TB, change ...func(*Config)) *rig {
 }
 
 // newService makes a service with these keys, or an open one, whose origin knows no table
-// but Tab1 and Tab2.
+// but those of testTables.
 func newService(t testing.TB, keys []accel.Key) *accel.Service {
 	return newServiceOf(t, keys, tablesOnly{})
 }
@@ -256,10 +256,20 @@ func (s *scripted) take() string {
 // tablesOnly is an origin that describes tables.
 type tablesOnly struct{}
 
+// described is what an answer says of a table with these key attributes.
+func described(definitions ...string) string {
+	var keys []string
+	for i, d := range definitions {
+		name, _, _ := strings.Cut(d, " ")
+		keys = append(keys, `{"AttributeName":"`+name+`","KeyType":"`+[]string{"HASH", "RANGE"}[i]+`"}`)
+		definitions[i] = `{"AttributeName":"` + strings.Replace(d, " ", `","AttributeType":"`, 1) + `"}`
+	}
+	slices.Reverse(definitions) // their order is not that of the keys
+	return `"AttributeDefinitions":[` + strings.Join(definitions, ",") + `],"KeySchema":[` + strings.Join(keys, ",") + `]`
+}
+
 var testTables = map[string]string{
-	"Tab1": `"AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"}],"KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}]`,
-	"Tab2": `"AttributeDefinitions":[{"AttributeName":"sk","AttributeType":"N"},{"AttributeName":"pk","AttributeType":"S"}],
-		"KeySchema":[{"AttributeName":"pk","KeyType":"HASH"},{"AttributeName":"sk","KeyType":"RANGE"}]`,
+	"Tab1": described("pk S"), "Tab2": described("pk S", "sk N"), "Tab3": described("pk N"), "Tab4": described("pk B", "sk B"), "Tab5": described("pk N", "sk S"), "Tab6": described("pk B"),
 }
 
 func (tablesOnly) Do(_ context.Context, r *origin.Request) (*origin.Response, error) {

@@ -16,7 +16,7 @@ type stage struct {
 	c      *client
 }
 
-func newStage(t *testing.T, change ...func(*Config)) *stage {
+func newStage(t testing.TB, change ...func(*Config)) *stage {
 	t.Helper()
 	s := &stage{origin: &scripted{}}
 	s.rig = newRig(t, append([]func(*Config){func(c *Config) { c.Service = newServiceOf(t, nil, s.origin) }}, change...)...)
