@@ -51,6 +51,7 @@ func (r *report) judge() {
 	most("memory of the embedded store, in DynamoDB Locals", r.memory, 0.5)
 	most("seconds of CPU to the first answer", r.start/1e9, 0.2)
 	r.judgePlain()
+	r.judgeDAX(most)
 	r.judgeCaches(most)
 	r.judgeCouch(least)
 	r.judgeMemcached(most)

@@ -91,6 +91,7 @@ type group struct {
 var groups = []group{
 	{"peers", (*lab).comparePeers, peerScenarios()},
 	{"plain", (*lab).comparePlain, plainScenarios()},
+	{"dax", (*lab).compareDAX, daxScenarios()},
 	{"http", (*lab).compareCaches, cacheScenarios()},
 	{"couch", (*lab).compareCouch, couchScenarios()},
 	{"memcached", (*lab).compareMemcached, memcachedScenarios()},

@@ -144,7 +144,7 @@ func TestOnlyNamesGroupsAndScenarios(t *testing.T) {
 	f("memory", "memory")
 	f("stores", "stores", storeGet, storePut, storeQuery)
 	f("query of", "stores", storeQuery)
-	f("put", "peers", putOne, putEight, "stores", storePut)
+	f("put", "peers", putOne, putEight, "dax", daxPut, "stores", storePut)
 	f("memory, query of", "stores", storeQuery, "memory")
 	f("stores,storm", "stores", storeGet, storePut, storeQuery, "storm")
 	f("nothing")

@@ -19,6 +19,10 @@ type traffic struct {
 	next  func(conn int, dst []byte) []byte
 	check func(conn, status int, body []byte) error
 	all   [][]byte // every request there is, if they are so few
+
+	// Of another protocol than HTTP, see load.Config.
+	greeting []byte
+	frame    func(answer []byte) (length int, whole bool, err error)
 }
 
 // maxConns bounds the connections of a run, for state kept by connection.

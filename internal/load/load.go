@@ -2,7 +2,8 @@
 // measures how they are answered. It is made to cost little beside the server
 // it drives: request bytes come ready from the caller, of an answer only the
 // status and the length are read, and on Linux a single thread looks after all
-// connections of a plain TCP run.
+// connections of a plain TCP run. Config.Frame makes it speak another protocol in
+// which a connection carries one request at a time.
 //
 // A run is a closed loop (each connection sends its next request as soon as the
 // last one is answered: this finds the throughput) or, with Config.Rate, an
@@ -48,6 +49,15 @@ type Config struct {
 	// connection; it is called like Next, and body is valid until it returns.
 	// Without it every answer of status 200 is right.
 	Check func(conn, status int, body []byte) error
+
+	// Frame finds the end of an answer in another protocol than HTTP: its length, once
+	// it is whole. The answer then has status 200, and all of it is its body. Called like
+	// Next, with all that has come of the answer.
+	Frame func(answer []byte) (length int, whole bool, err error)
+
+	// Greeting is what a connection begins with and what is not answered, in protocols
+	// that have such a thing.
+	Greeting []byte
 
 	// Timeout is the longest wait for one answer, 10 s when zero.
 	Timeout time.Duration
@@ -172,7 +182,9 @@ func (d *driver) dial(c *conn) error {
 	c.got = 0
 	if d.cfg.TLS != nil {
 		config := d.cfg.TLS.Clone()
-		config.NextProtos = []string{"http/1.1"}
+		if d.cfg.Frame == nil {
+			config.NextProtos = []string{"http/1.1"}
+		}
 		if config.ServerName == "" && !config.InsecureSkipVerify {
 			config.ServerName, _, _ = net.SplitHostPort(d.cfg.Addr)
 		}
@@ -182,9 +194,24 @@ func (d *driver) dial(c *conn) error {
 			return fmt.Errorf("load: TLS handshake with %s: %w", d.cfg.Addr, err)
 		}
 		c.stream = secured
-		return nil
+		return d.greet(secured)
+	}
+	if err := d.greet(nc); err != nil {
+		nc.Close()
+		return err
 	}
 	return c.attach(nc)
+}
+
+// greet sends what a connection begins with.
+func (d *driver) greet(c net.Conn) error {
+	if len(d.cfg.Greeting) == 0 {
+		return nil
+	}
+	if _, err := c.Write(d.cfg.Greeting); err != nil {
+		return fmt.Errorf("load: greet %s: %w", d.cfg.Addr, err)
+	}
+	return nil
 }
 
 // conn is one connection and the request that is out on it. It belongs to the
@@ -245,7 +272,7 @@ func (t *tally) request(c *conn) []byte {
 func (t *tally) arrived(c *conn, n int) (done, again bool) {
 	c.got += n
 	t.BytesIn += uint64(n)
-	a, ok, err := parseAnswer(c.in[:c.got])
+	a, ok, err := t.parse(c.in[:c.got])
 	if err != nil {
 		t.fail(err)
 		return true, false
@@ -267,6 +294,16 @@ func (t *tally) arrived(c *conn, n int) (done, again bool) {
 	t.Elapsed = now
 	c.got = 0
 	return true, !a.close
+}
+
+// parse finds the end of an answer by the protocol in use.
+func (t *tally) parse(in []byte) (a answer, ok bool, err error) {
+	if t.cfg.Frame == nil {
+		return parseAnswer(in)
+	}
+	a.status = 200
+	a.length, ok, err = t.cfg.Frame(in)
+	return a, ok, err
 }
 
 func (t *tally) check(id, status int, body []byte) error {

@@ -1,0 +1,257 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/kasoku/kasoku/bench/internal/dataset"
+	"github.com/kasoku/kasoku/bench/internal/proc"
+	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
+)
+
+const (
+	daxHit    = "GetItem hit by DAX"
+	daxMany   = "GetItem hit by DAX, 1,000 conns"
+	daxPut    = "PutItem by DAX, 1 conn"
+	daxPython = "GetItem hit from Python"
+
+	nameHTTP = "kasoku, HTTP"
+	nameDAX  = "kasoku, DAX"
+)
+
+// daxStage is the servers that the DAX front is compared with.
+type daxStage struct {
+	origin *proc.Process // counts
+	dynamo *proc.Process // may be nil
+	kasoku *proc.Process
+	hits   string // the DAX address before the counting origin
+	store  string // the DAX address before DynamoDB Local
+}
+
+func daxScenarios() []scenario {
+	return []scenario{
+		{name: daxHit, conns: 100, traffic: getHits, cached: true},
+		{name: daxMany, conns: 1000, traffic: getHits, cached: true},
+		{name: daxPut, conns: 1, traffic: puts},
+		{name: daxPython, conns: 1},
+	}
+}
+
+// compareDAX compares the DAX front with the HTTP front of the same service, and with
+// DynamoDB Local asked directly.
+func (l *lab) compareDAX() error {
+	s, err := l.setDAXStage()
+	if err != nil {
+		return err
+	}
+	for _, c := range chosen(daxScenarios(), "dax", l.only) {
+		run := l.contestDAXHits
+		switch c.name {
+		case daxPut:
+			run = l.contestDAXPuts
+		case daxPython:
+			run = l.contestPython
+		}
+		if err := run(s, c); err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+	}
+	return nil
+}
+
+func (l *lab) setDAXStage() (*daxStage, error) {
+	var s daxStage
+	var err error
+	if s.origin, err = l.startOrigin(); err != nil {
+		return nil, err
+	}
+	if s.dynamo, err = l.startDynamo(); errors.Is(err, errNoDynamo) {
+		l.report.note("%s is left out, and with it what writes by DAX cost: %v", nameDynamo, err)
+	} else if err != nil {
+		return nil, err
+	}
+	return &s, l.startDAX(&s)
+}
+
+// startDAX starts a Kasoku with a service before each origin, both with a DAX address.
+func (l *lab) startDAX(s *daxStage) error {
+	var addrs [5]string
+	for i := range addrs {
+		var err error
+		if addrs[i], err = proc.FreeAddr(); err != nil {
+			return err
+		}
+	}
+	s.hits, s.store = addrs[1], addrs[3]
+	services := []service{{"hits", addrs[0], s.origin.Addr, authNone + "\n    dax: " + s.hits}}
+	also := []string{s.hits, addrs[4]}
+	if s.dynamo != nil {
+		services = append(services, service{"store", addrs[2], s.dynamo.Addr, authNone + "\n    dax: " + s.store})
+		also = append(also, addrs[2], s.store)
+	}
+	file := filepath.Join(l.dir, "dax.yaml")
+	if err := os.WriteFile(file, configText(addrs[4], "1GiB", services), 0o600); err != nil {
+		return fmt.Errorf("configure kasoku: %w", err)
+	}
+	var err error
+	s.kasoku, err = l.start(proc.Command{
+		Name: "dax", Addr: addrs[0], Also: also, Args: []string{l.kasoku, "serve", "-c", file},
+		Env: []string{"AWS_ACCESS_KEY_ID=" + dataset.AccessKey, "AWS_SECRET_ACCESS_KEY=" + dataset.SecretKey, "AWS_EC2_METADATA_DISABLED=true"},
+	})
+	return err
+}
+
+// overDAX makes traffic of requests of the DAX protocol made beforehand.
+func overDAX(requests [][]byte, check func(body []byte) bool) traffic {
+	t := hits(requests, 0)
+	t.greeting, t.frame = dataset.DAXGreeting(), dataset.DAXFrame
+	t.check = func(_, _ int, body []byte) error {
+		if !check(body) {
+			return fmt.Errorf("an answer that is not right: %.200x", body)
+		}
+		return nil
+	}
+	return t
+}
+
+func (l *lab) contestDAXHits(s *daxStage, c scenario) error {
+	set := dataset.Even
+	dax := overDAX(prepare(l.plan.items, func(i int) []byte { return set.AppendDAXGet(nil, i) }), func(body []byte) bool {
+		return body[0] == 0x80 && len(body) > set.Min
+	})
+	return l.contest(c, []target{
+		{name: nameHTTP, addr: s.kasoku.Addr, proc: s.kasoku},
+		{name: nameDAX, addr: s.hits, proc: s.kasoku, load: dax},
+	}, s.origin)
+}
+
+func (l *lab) contestDAXPuts(s *daxStage, c scenario) error {
+	if s.dynamo == nil {
+		return nil
+	}
+	list, err := defineList(s.store)
+	if err != nil {
+		return err
+	}
+	set := dataset.Even
+	dax := overDAX(prepare(l.plan.items, func(i int) []byte { return set.AppendDAXPut(nil, i, list) }), func(body []byte) bool {
+		return string(body) == "\x80\xf6"
+	})
+	return l.contest(c, []target{
+		{name: nameDynamo, addr: s.dynamo.Addr, proc: s.dynamo},
+		{name: nameDAX, addr: s.store, proc: s.kasoku, load: dax},
+	}, nil)
+}
+
+// defineList asks for the number of the list of an item's attributes.
+func defineList(addr string) (uint64, error) {
+	c, err := net.DialTimeout("tcp", addr, 5*time.Second)
+	if err != nil {
+		return 0, fmt.Errorf("ask %s: %w", addr, err)
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(10 * time.Second))
+	if _, err := c.Write(dataset.AppendDAXLists(dataset.DAXGreeting())); err != nil {
+		return 0, fmt.Errorf("ask %s: %w", addr, err)
+	}
+	var answer []byte
+	for {
+		var buf [512]byte
+		n, err := c.Read(buf[:])
+		answer = append(answer, buf[:n]...)
+		if _, whole, bad := dataset.DAXFrame(answer); whole {
+			break
+		} else if err = errors.Join(err, bad); err != nil {
+			return 0, fmt.Errorf("answer of %s: %w", addr, err)
+		}
+	}
+	r := cbor.Over(answer)
+	if r.Array() != 0 {
+		return 0, fmt.Errorf("answer of %s: an error: %.300q", addr, answer)
+	}
+	list, _ := r.Uint()
+	return list, r.Close()
+}
+
+// errNoDAXClient says that a client is left out, which is no failure.
+var errNoDAXClient = errors.New("its DAX client is not installed below .tools (make tools fetches it)")
+
+// contestPython compares what a Python program sees: its DAX client before Kasoku, and
+// boto3 before DynamoDB Local, each on one connection.
+func (l *lab) contestPython(s *daxStage, c scenario) error {
+	if s.dynamo == nil {
+		return nil
+	}
+	targets := []target{{name: nameDynamo, addr: s.dynamo.Addr, proc: s.dynamo}, {name: nameDAX, addr: s.store, proc: s.kasoku}}
+	samples := make([][]sample, len(targets))
+	progress("%s", c.name)
+	for range l.plan.rounds {
+		for i, t := range targets {
+			got, err := l.measurePython(t, i == 1)
+			if errors.Is(err, errNoDAXClient) {
+				l.report.note("Python is left out: %v", err)
+				return nil
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", t.name, err)
+			}
+			samples[i] = append(samples[i], got)
+		}
+	}
+	for i, t := range targets {
+		l.report.add(c.name, t.name, targets[0].name, samples[i], samples[0], "")
+	}
+	return nil
+}
+
+// measurePython runs the program that reads items, one after the other, for one round.
+func (l *lab) measurePython(t target, dax bool) (s sample, err error) {
+	python := filepath.Join(l.root, ".tools", "dax-python", "bin", "python")
+	if _, err := os.Stat(python); err != nil {
+		return s, errNoDAXClient
+	}
+	endpoint := "http://" + t.addr
+	if dax {
+		endpoint = "dax://" + t.addr
+	}
+	run := exec.CommandContext(l.ctx, python, filepath.Join(l.root, "bench", "getitem.py"), endpoint, dataset.Even.Table,
+		strconv.Itoa(l.plan.items), strconv.FormatFloat(l.plan.round.Seconds(), 'f', -1, 64))
+	run.Env = append(os.Environ(), "AWS_ACCESS_KEY_ID="+dataset.AccessKey, "AWS_SECRET_ACCESS_KEY="+dataset.SecretKey, "AWS_DEFAULT_REGION="+dataset.Region)
+	var text io.Reader
+	if text, err = run.StdoutPipe(); err != nil {
+		return s, err
+	}
+	run.Stderr = os.Stderr
+	before, cpuErr := t.proc.CPU()
+	if err := run.Start(); err != nil {
+		return s, err
+	}
+	var seen struct{ Requests, Seconds, P50, P99 float64 }
+	err = json.NewDecoder(text).Decode(&seen)
+	if err = errors.Join(err, run.Wait(), t.proc.Alive()); err != nil {
+		return s, err
+	}
+	s[throughput], s[p50], s[p99] = seen.Requests/seen.Seconds, seen.P50*1e9, seen.P99*1e9
+	if after, err := t.proc.CPU(); err == nil && cpuErr == nil {
+		s[cpu] = float64(after-before) / seen.Requests
+	}
+	if bytes, err := t.proc.RSS(); err == nil {
+		s[rss] = float64(bytes)
+	}
+	return s, nil
+}
+
+// judgeDAX fills in the goals of the DAX front.
+func (r *report) judgeDAX(most func(name string, value, bound float64)) {
+	most("CPU of a GetItem hit by DAX, in hits by HTTP", r.ratio(daxHit, nameDAX, cpu), 0.8)
+	most("p50 of a GetItem hit from Python by DAX, in direct ones", r.ratio(daxPython, nameDAX, p50), 0.2)
+	most("p50 of PutItem by DAX on 1 connection, in direct ones", r.ratio(daxPut, nameDAX, p50), 1.2)
+}
