@@ -214,7 +214,7 @@ func (l *lab) contestPython(s *daxStage, c scenario) error {
 
 // measurePython runs the program that reads items, one after the other, for one round.
 func (l *lab) measurePython(t target, dax bool) (s sample, err error) {
-	python := filepath.Join(l.root, ".tools", "dax-python", "bin", "python")
+	python := filepath.Join(l.root, ".tools", "python", "bin", "python")
 	if _, err := os.Stat(python); err != nil {
 		return s, errNoDAXClient
 	}
