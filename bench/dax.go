@@ -34,6 +34,7 @@ type daxStage struct {
 	kasoku *proc.Process
 	hits   string // the DAX address before the counting origin
 	store  string // the DAX address before DynamoDB Local
+	http   string // the HTTP address of the same
 }
 
 func daxScenarios() []scenario {
@@ -90,7 +91,7 @@ func (l *lab) startDAX(s *daxStage) error {
 			return err
 		}
 	}
-	s.hits, s.store = addrs[1], addrs[3]
+	s.hits, s.http, s.store = addrs[1], addrs[2], addrs[3]
 	services := []service{{"hits", addrs[0], s.origin.Addr, authNone + "\n    dax: " + s.hits}}
 	also := []string{s.hits, addrs[4]}
 	if s.dynamo != nil {
@@ -147,6 +148,7 @@ func (l *lab) contestDAXPuts(s *daxStage, c scenario) error {
 	})
 	return l.contest(c, []target{
 		{name: nameDynamo, addr: s.dynamo.Addr, proc: s.dynamo},
+		{name: nameHTTP, addr: s.http, proc: s.kasoku},
 		{name: nameDAX, addr: s.store, proc: s.kasoku, load: dax},
 	}, nil)
 }
