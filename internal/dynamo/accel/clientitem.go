@@ -18,19 +18,25 @@ type Hit struct {
 
 	table   *table
 	entry   *cache.Entry
-	form    *cache.Entry // the front's own form of it; nil if none is kept
 	hashLen int
 }
 
 // Item is the item in JSON, nil if there is none. It must not be changed.
 func (h *Hit) Item() []byte { return itemOf(h.entry) }
 
+// form is an item as another front writes it. It is the value of the item's entry: one
+// look-up finds both, and neither is there without the other.
+type form struct{ bytes []byte }
+
+// formOverhead is what a form takes beside its bytes.
+const formOverhead = 40
+
 // Form is what Client.Keep was given for this item, nil if nothing. It must not be changed.
 func (h *Hit) Form() []byte {
-	if h.form == nil {
-		return nil
+	if f, ok := h.entry.Value().(*form); ok {
+		return f.bytes
 	}
-	return h.form.Payload()
+	return nil
 }
 
 // Decision is how a request that the hit answers was answered.
@@ -62,8 +68,6 @@ func (c Client) Item(name, canonical []byte, hashLen int, now time.Time) (h Hit,
 		return h, false
 	}
 	h = Hit{KeyHash: uint64(cache.TagOf(key)), Due: due, table: t, entry: e, hashLen: hashLen}
-	key[0] = keyForm
-	h.form = s.space.Derived(e, key)
 	s.metrics.decision(getItemOperation, h.Decision())
 	return h, true
 }
@@ -71,10 +75,9 @@ func (c Client) Item(name, canonical []byte, hashLen int, now time.Time) (h Hit,
 var getItemOperation, _ = wire.FindOperation([]byte(targetPrefix + "GetItem"))
 
 // Keep keeps another form of a hit's item beside it, for as long as that is kept.
-func (c Client) Keep(h *Hit, form []byte) {
-	key := bytes.Clone(h.entry.Key())
-	key[0] = keyForm
-	c.svc.space.Derive(h.entry, key, form)
+func (c Client) Keep(h *Hit, b []byte) {
+	f := &form{bytes.Clone(b)}
+	c.svc.space.Attach(h.entry, f, int64(len(f.bytes))+formOverhead)
 }
 
 // Refresh begins to read the item of a hit that is due anew. key is its Key object.

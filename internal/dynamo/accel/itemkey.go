@@ -69,7 +69,6 @@ const (
 	keyItem  = 'i'
 	keyQuery = 'q'
 	keyScan  = 's'
-	keyForm  = 'd' // an item in the form of another front, beside its entry
 )
 
 // appendPrefix begins a cache key of the table.
