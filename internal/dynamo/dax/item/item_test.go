@@ -134,45 +134,6 @@ func TestPartial(t *testing.T) {
 	}
 }
 
-// paths reads paths such as "a.b[1]".
-func paths(list ...string) (p []Path) {
-	for _, text := range list {
-		var one Path
-		for _, part := range strings.FieldsFunc(text, func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
-			var index int
-			if _, err := fmt.Sscanf(part, "%d", &index); err == nil {
-				one = append(one, Step{Index: index})
-			} else {
-				one = append(one, Step{Name: part, Index: -1})
-			}
-		}
-		p = append(p, one)
-	}
-	return p
-}
-
-func TestProjected(t *testing.T) {
-	for _, c := range []struct {
-		paths      []string
-		json, want string
-	}{
-		{[]string{"pk", "name", "info.tags[1]", "info.tags[0]"}, `{"pk":{"S":"a"},"name":{"S":"A"},"info":{"M":{"tags":{"L":[{"S":"t0"},{"S":"t1"}]}}}}`,
-			"bf 00 6161 01 6141 02 627431 03 627430 ff"},
-		{[]string{"a", "b"}, `{}`, "a0"},
-		{[]string{"a", "b"}, `{"b":{"N":"1"}}`, "bf 01 01 ff"},
-		{[]string{"l[5]", "l[2]"}, `{"l":{"L":[{"N":"2"},{"N":"5"}]}}`, "bf 00 05 01 02 ff"},
-		{[]string{"l[5]", "l[2]"}, `{"l":{"L":[{"N":"2"}]}}`, "bf 01 02 ff"},
-		{[]string{"l[1].x", "l[1].y", "l[0].x"}, `{"l":{"L":[{"M":{"x":{"N":"0"}}},{"M":{"x":{"N":"1"},"y":{"N":"2"}}}]}}`, "bf 00 01 01 02 02 00 ff"},
-		{[]string{"a.b", "a[0]"}, `{"a":{"S":"text"}}`, "a0"},
-		{[]string{"a[0][1]", "a[0][0]", "a[3][1]"}, `{"a":{"L":[{"L":[{"N":"0"},{"N":"1"}]},{"L":[{"N":"31"}]}]}}`, "bf 00 01 01 00 02 181f ff"},
-	} {
-		got, err := AppendProjected(nil, paths(c.paths...), []byte(c.json))
-		if err != nil || hex.EncodeToString(got) != strings.ReplaceAll(c.want, " ", "") {
-			t.Errorf("%s of %s: got %x, %v, want %s", c.paths, c.json, got, err, c.want)
-		}
-	}
-}
-
 func TestRoundTrip(t *testing.T) {
 	l := &numbered{}
 	s := &key.Schema{Hash: key.Attribute{Name: "pk", Type: 'S'}, Range: key.Attribute{Name: "sk", Type: 'N'}}

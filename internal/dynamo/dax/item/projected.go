@@ -9,16 +9,23 @@ import (
 // AppendProjected appends the values that paths lead to in what DynamoDB has answered to
 // the same projection, a JSON object. Where there is none the path is left out.
 //
-// DynamoDB has put the elements of a list that were asked for next to each other, in
-// their order. As lists have no gaps, the first of them is the one with the smallest
-// index asked for, and so on. If a path leads to nothing within an element, that one is
-// missing and the next ones move up; the client puts its elements together in the same
-// way, and comes to the same document.
+// DynamoDB leaves out of a list what was not asked for and what is not there, and closes
+// the gaps, so that the answer does not say which index an element had. An element is
+// taken for the one with the smallest index, behind that of the element before, whose
+// paths account for all that is in it. If it was another one, then one with the same
+// values at the end of the same steps: the client closes the gaps as well, and comes to
+// the document that DynamoDB has answered.
 func AppendProjected(dst []byte, paths []Path, item []byte) (_ []byte, err error) {
+	var buf [32][]byte
+	found := buf[:]
+	if len(paths) > len(buf) {
+		found = make([][]byte, len(paths))
+	}
+	p := projection{paths, found[:len(paths)]}
+	p.members(item, 0, 0)
 	start := len(dst)
 	dst = cbor.AppendMapOpen(dst)
-	for i, p := range paths {
-		v := find(item, paths, p)
+	for i, v := range p.found {
 		if v == nil {
 			continue
 		}
@@ -33,65 +40,90 @@ func AppendProjected(dst []byte, paths []Path, item []byte) (_ []byte, err error
 	return cbor.AppendBreak(dst), nil
 }
 
-// find walks along p; nil if it does not get to its end.
-func find(item []byte, paths []Path, p Path) []byte {
-	if len(p) == 0 {
-		return nil
-	}
-	v := memberOf(item, p[0].Name)
-	for n := 1; n < len(p) && v != nil; n++ {
-		typ, inner, ok := wire.Attribute(v)
-		switch {
-		case !ok:
-			return nil
-		case p[n].Index < 0 && string(typ) == "M":
-			v = memberOf(inner, p[n].Name)
-		case p[n].Index >= 0 && string(typ) == "L":
-			v = element(inner, rank(paths, p, n))
-		default:
-			return nil
-		}
-	}
-	return v
+// projection finds values. Its methods are about the paths that share the first n steps
+// of path i; as none goes on behind another's end, it is alone if it has no more steps.
+// They look at what these steps lead to, and tell whether all of it was found by the
+// paths: if it is not, it is something else.
+type projection struct {
+	paths []Path
+	found [][]byte // by the position of the path
 }
 
-func memberOf(object []byte, name string) []byte {
-	for it := wire.Object(object); it.Next(); {
-		if wire.NameIs(it.Name(), name) {
-			return it.Value()
-		}
+func (p *projection) value(v []byte, i, n int) (exact bool) {
+	if len(p.paths[i]) == n {
+		p.found[i] = v
+		return true
 	}
-	return nil
+	typ, inner, ok := wire.Attribute(v)
+	switch {
+	case ok && string(typ) == "M":
+		return p.members(inner, i, n)
+	case ok && string(typ) == "L":
+		return p.elements(inner, i, n)
+	}
+	return false
 }
 
-func element(list []byte, n int) []byte {
-	for it := wire.Array(list); it.Next(); n-- {
-		if n == 0 {
-			return it.Value()
+func (p *projection) members(object []byte, i, n int) (exact bool) {
+	all, some := true, false
+	for it := wire.Object(object); it.Next(); some = true {
+		next := p.named(it.Name(), i, n)
+		if next < 0 || !p.value(it.Value(), next, n+1) {
+			all = false
 		}
 	}
-	return nil
+	return all && some // DynamoDB answers no map of which nothing was asked for
 }
 
-// rank is how many smaller indexes than that of p's step n are asked for in its list.
-func rank(paths []Path, p Path, n int) int {
-	var buf [16]int
-	seen := buf[:0]
-next:
-	for _, other := range paths {
-		if !other.begins(p, n) {
-			continue
+func (p *projection) elements(list []byte, i, n int) (exact bool) {
+	all, some, last := true, false, -1
+	for it := wire.Array(list); it.Next(); some = true {
+		first := p.above(last, i, n)
+		if first < 0 {
+			return false
 		}
-		index := other[n].Index
-		if index < 0 || index >= p[n].Index {
-			continue
+		next := first
+		for next >= 0 && !p.value(it.Value(), next, n+1) {
+			p.forget(next, n+1)
+			next = p.above(p.paths[next][n].Index, i, n)
 		}
-		for _, s := range seen {
-			if s == index {
-				continue next
-			}
+		if next < 0 {
+			all, next = false, first
+			p.value(it.Value(), next, n+1)
 		}
-		seen = append(seen, index)
+		last = p.paths[next][n].Index
 	}
-	return len(seen)
+	return all && some
+}
+
+// named returns a path whose next step is a name, as it is spelt in JSON; -1 if there is
+// none.
+func (p *projection) named(name []byte, i, n int) int {
+	for k, path := range p.paths {
+		if path.begins(p.paths[i], n) && path[n].Index < 0 && wire.NameIs(name, path[n].Name) {
+			return k
+		}
+	}
+	return -1
+}
+
+// above returns a path whose next step is the smallest index greater than last; -1 if
+// there is none.
+func (p *projection) above(last, i, n int) int {
+	best := -1
+	for k, path := range p.paths {
+		if path.begins(p.paths[i], n) && path[n].Index > last && (best < 0 || path[n].Index < p.paths[best][n].Index) {
+			best = k
+		}
+	}
+	return best
+}
+
+// forget drops what was found.
+func (p *projection) forget(i, n int) {
+	for k, path := range p.paths {
+		if k == i || path.begins(p.paths[i], n) {
+			p.found[k] = nil
+		}
+	}
 }
