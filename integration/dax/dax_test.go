@@ -1,9 +1,11 @@
 package dax
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/kasoku/kasoku/integration/harness"
@@ -27,6 +29,12 @@ func (named) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
+// runs counts the runs with DynamoDB Local's one set of tables.
+var runs atomic.Int64
+
+// unique makes the name of a run one that no other has.
+func unique(run string) string { return fmt.Sprint(run, runs.Add(1)) }
+
 // create makes the tables of a run, at an endpoint that lets everybody.
 func create(t *testing.T, endpoint, prefix string) {
 	t.Helper()
@@ -41,6 +49,7 @@ func create(t *testing.T, endpoint, prefix string) {
 // have their tables at origin.
 func all(t *testing.T, dax, endpoint, origin, run string) {
 	t.Helper()
+	run = unique(run)
 	every, err := steps()
 	if err != nil {
 		t.Fatal(err)

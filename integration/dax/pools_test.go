@@ -51,13 +51,14 @@ func TestRestartUnderPools(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	run := unique("pool")
 	var done sync.WaitGroup
 	for _, c := range some {
 		for _, side := range []string{"x", "y"} {
-			create(t, local, c.name+"-pool-"+side+"-")
+			create(t, local, c.name+"-"+run+"-"+side+"-")
 		}
 		done.Go(func() {
-			answers, err := c.run(t, node.DAX, local, "pool", input)
+			answers, err := c.run(t, node.DAX, local, run, input)
 			if err != nil {
 				t.Error(err)
 				return
