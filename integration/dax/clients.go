@@ -25,7 +25,7 @@ type driver struct {
 	name    string
 	program string
 	args    []string
-	env     []string
+	env     []string // beside the key
 }
 
 // drivers are all of them, at the versions that the set-up scripts pin.

@@ -45,16 +45,16 @@ func create(t *testing.T, endpoint, prefix string) {
 	}
 }
 
-// all does the steps with every client at once, through dax and at endpoint, where both
+// all does the steps with some clients at once, through dax and at endpoint, where both
 // have their tables at origin.
-func all(t *testing.T, dax, endpoint, origin, run string) {
+func all(t *testing.T, some []driver, dax, endpoint, origin, run string) {
 	t.Helper()
 	run = unique(run)
 	every, err := steps()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range drivers() {
+	for _, c := range some {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			for _, side := range []string{"x", "y"} {
@@ -80,11 +80,14 @@ func all(t *testing.T, dax, endpoint, origin, run string) {
 // what SDKs are told by DynamoDB Local itself.
 func TestDynamoDBLocal(t *testing.T) {
 	local := harness.DynamoDBLocal(t)
-	all(t, serve(t, local, auth...).DAX, local, local, "local")
+	all(t, drivers(), serve(t, local, auth...).DAX, local, local, "local")
 }
 
-// TestEmbedded compares the two fronts of one node with the embedded store.
+// TestEmbedded compares the two fronts of one node with the embedded store, as some of the
+// clients see them.
 func TestEmbedded(t *testing.T) {
 	node := serve(t, "embedded:./data", "auth: {mode: none}")
-	all(t, node.DAX, node.URL, node.URL, "own")
+	// Two write all that there is: Python's numbers as decimals, JavaScript's as doubles.
+	some := slices.DeleteFunc(drivers(), func(c driver) bool { return c.name != "python" && c.name != "javascript3" })
+	all(t, some, node.DAX, node.URL, node.URL, "own")
 }

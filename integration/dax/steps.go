@@ -87,10 +87,10 @@ func parse(text string) (all []step, err error) {
 	return all, nil
 }
 
-// twice is a step, and once more if it can be done so.
+// twice is a step, and once more if it may be answered from memory then.
 func twice(s step) []step {
 	switch s.Op {
-	case "GetItem", "BatchGetItem", "Query", "Scan", "TransactGetItems":
+	case "GetItem", "BatchGetItem", "Query", "Scan":
 		again := s
 		again.Step += "-again"
 		return []step{s, again}

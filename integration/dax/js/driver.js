@@ -126,7 +126,7 @@ async function side(name, prefix, lines) {
 }
 
 const lines = fs.readFileSync(0, "utf8").split("\n").filter((line) => line.trim());
-Promise.all([side("dax", daxPrefix, lines), side("plain", plainPrefix, lines)]).then(() => process.exit(0), (error) => {
+Promise.all([side("dax", daxPrefix, lines), side("plain", plainPrefix, lines)]).then(() => process.stdout.write("", () => process.exit(0)), (error) => {
   console.error(error);
   process.exit(1);
 });
