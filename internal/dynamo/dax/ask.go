@@ -2,6 +2,7 @@ package dax
 
 import (
 	"bytes"
+	"errors"
 	"net/http"
 
 	"github.com/kasoku/kasoku/internal/dynamo/accel"
@@ -27,6 +28,21 @@ type work struct {
 
 // keepBody is how large the buffers of a work may be that is kept.
 const keepBody = 64 << 10
+
+// mostBody is how long the request in DynamoDB's protocol may become, which is more than
+// DynamoDB takes. A client can make it much longer than its own: items come without their
+// names, and each number is an object.
+const mostBody = 24 << 20
+
+var errTooLong = errors.New("its items and keys are together larger than DynamoDB takes")
+
+// tooLong is an error once a body is.
+func tooLong(body []byte) error {
+	if len(body) > mostBody {
+		return errTooLong
+	}
+	return nil
+}
 
 // rest lets go of what one request has made large.
 func (w *work) rest() {

@@ -117,6 +117,9 @@ func (k *call) appendBatchKeys(b []byte, t *batchTable) (_ []byte, err error) {
 		if b, err = t.schema.AppendJSON(append(b, '{'), k.args.Bytes()); err != nil {
 			return b, err
 		}
+		if err = tooLong(b); err != nil {
+			return b, err
+		}
 		b = append(b, '}')
 	}
 	return append(b, ']'), k.args.Err()

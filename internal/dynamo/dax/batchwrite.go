@@ -2,6 +2,7 @@ package dax
 
 import (
 	"bytes"
+	"cmp"
 	"time"
 
 	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
@@ -103,7 +104,7 @@ func (k *call) appendWrites(b []byte, t *batchTable) (_ []byte, writes int, err 
 			b, err = item.AppendJSON(append(b, `{"PutRequest":{"Item":`...), k.set.Lists, &t.schema, keyBytes, k.args.Bytes())
 			b = append(b, "}}"...)
 		}
-		if err != nil {
+		if err = cmp.Or(err, tooLong(b)); err != nil {
 			return b, writes, err
 		}
 	}

@@ -60,6 +60,9 @@ func (k *call) transactGetBody(list []part, options []byte) (err error) {
 			b = words(b, &k.args, w)
 		}
 		b = append(b, "}}"...)
+		if err = tooLong(b); err != nil {
+			return err
+		}
 	}
 	b = append(append(b, ']'), options...)
 	return nil

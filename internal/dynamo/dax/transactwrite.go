@@ -64,7 +64,10 @@ func (k *call) transactWriteBody(list []part, options []byte) (err error) {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		if b, err = k.appendPart(b, &list[i]); err != nil {
+		if b, err = k.appendPart(b, &list[i]); err == nil {
+			err = tooLong(b)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -12,8 +12,15 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
+// maxBytes bounds item bytes. DynamoDB takes items of 400 KB, of which the items of these
+// bytes are multiples however their numbers are written; the text is longer still.
+const maxBytes = 4 << 20
+
 // AppendJSON appends the item that key bytes and item bytes are, as a JSON object.
 func AppendJSON(dst []byte, l Lists, s *key.Schema, keyBytes, item []byte) (_ []byte, err error) {
+	if len(item) > maxBytes {
+		return dst, fmt.Errorf("an item of %d bytes: DynamoDB takes no more than 400 KB", len(item))
+	}
 	if dst, err = s.AppendJSON(append(dst, '{'), keyBytes); err != nil {
 		return dst, err
 	}

@@ -1,8 +1,10 @@
 package key
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
 	"github.com/kasoku/kasoku/internal/testutil/hostile"
 )
 
@@ -16,4 +18,11 @@ func TestHostile(t *testing.T) {
 		}, []byte{0x61, 'a'}, []byte{0x01}, []byte{0x41, 'a'})
 	}
 	hostile.Reads(t, func(b []byte) { _, _ = AppendStartJSON(nil, b) }, []byte{0xbf, 0x61, 'a'}, []byte{0xa1}, []byte{0xa1, 0x61, 'a'})
+}
+
+func TestStartTooLong(t *testing.T) {
+	long := cbor.AppendBytes(cbor.AppendText([]byte{0xa1}, "k"), make([]byte, maxStart))
+	if _, err := AppendStartJSON(nil, long); err == nil || !strings.Contains(err.Error(), "it has 65544 bytes") {
+		t.Error(err)
+	}
 }

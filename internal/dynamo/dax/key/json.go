@@ -111,9 +111,15 @@ func appendOrdered(dst, quoted []byte) ([]byte, error) {
 	return number.AppendOrdered(dst, text)
 }
 
+// maxStart bounds where a query goes on: that is four keys at most, of 2 KB each.
+const maxStart = 64 << 10
+
 // AppendStartJSON appends where a query of an index goes on, as a JSON object: a map of
 // the names of all key attributes, of the table and the index, to their values.
 func AppendStartJSON(dst, start []byte) (_ []byte, err error) {
+	if len(start) > maxStart {
+		return dst, fmt.Errorf("the start key of an index is none: it has %d bytes", len(start))
+	}
 	r := cbor.Over(start)
 	n, first := r.Map(), true
 	dst = append(dst, '{')

@@ -1,0 +1,53 @@
+package dax
+
+import (
+	"encoding/hex"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
+)
+
+// longNames has one list, of a name as long as names may be.
+type longNames struct{ knownLists }
+
+var longName = strings.Repeat("n", 65535)
+
+func (longNames) Names(uint64) ([]string, bool) { return []string{longName}, true }
+
+// TestSmallRequestsOfLargeItems has requests of some kilobytes whose items, with their
+// names, are hundreds of megabytes: they are refused before that is so, and the origin is not asked.
+func TestSmallRequestsOfLargeItems(t *testing.T) {
+	const items = 5000
+	s := newStage(t, func(c *Config) { c.Lists = longNames{recordedLists} })
+	hexed := func(b []byte) string { return hex.EncodeToString(b) }
+	column := func(one ...byte) string {
+		b := cbor.AppendArray(nil, mostParts)
+		for range mostParts {
+			b = append(b, one...)
+		}
+		return hexed(b)
+	}
+	batch := cbor.AppendArray(nil, 2*items)
+	for range items {
+		batch = append(batch, 0x41, 'k', 0x42, 2, 0) // the key k, list 2 and the number 0
+	}
+	table := hexed(cbor.AppendText(nil, "Tab1"))
+	for name, request := range map[string]string{
+		"batch":       "011a06ed585f a1" + table + hexed(batch) + "f6",
+		"transaction": "013a4524c569" + column(partPut) + column(cbor.AppendBytes(nil, []byte("Tab1"))...) + column(0x41, 'k') + column(0x42, 2, 0) + "f6" + column(1) + "f6 f6 f6",
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		s.c.fails(request, errTooLong.Error(), 4, 37, 38, 39, 46)
+		runtime.ReadMemStats(&after)
+		// A buffer that grows by a quarter at a time has taken five times its size.
+		if n := after.TotalAlloc - before.TotalAlloc; n > 8*mostBody {
+			t.Errorf("%s: %d bytes were allocated", name, n)
+		}
+		if asked := s.origin.take(); asked != "" {
+			t.Errorf("%s: the origin was asked %.100s", name, asked)
+		}
+	}
+}
