@@ -16,6 +16,8 @@ type drawn struct {
 	t      *rapid.T
 	tree   []byte
 	values int
+	// targets is how many paths of an update or a projection there are.
+	targets int
 }
 
 func (d *drawn) op(op, items int) {
@@ -26,16 +28,16 @@ func (d *drawn) pick(n int) int { return rapid.IntRange(0, n-1).Draw(d.t, "choic
 
 // condition draws a condition and returns its form.
 func (d *drawn) condition(depth int) string {
-	kinds := 10
+	kinds := 12
 	if depth == 0 {
-		kinds = 7
+		kinds = 9
 	}
 	switch k := d.pick(kinds); k {
-	case 7, 8:
-		d.op([]int{opAnd, opOr}[k-7], 3)
+	case 9, 10:
+		d.op([]int{opAnd, opOr}[k-9], 3)
 		a := d.condition(depth - 1)
-		return fmt.Sprintf("(%s %s %s)", []string{"and", "or"}[k-7], a, d.condition(depth-1))
-	case 9:
+		return fmt.Sprintf("(%s %s %s)", []string{"and", "or"}[k-9], a, d.condition(depth-1))
+	case 11:
 		d.op(opNot, 2)
 		return "(not " + d.condition(depth-1) + ")"
 	case 0:
@@ -64,6 +66,14 @@ func (d *drawn) condition(depth int) string {
 		d.op(opBeginsWith, 3)
 		a := d.path()
 		return "(begins_with " + a + " " + d.value() + ")"
+	case 6:
+		d.op(opContains, 3)
+		a := d.path()
+		return "(contains " + a + " " + d.operand() + ")"
+	case 7:
+		d.op(opLess, 3)
+		a := d.value()
+		return "(< " + a + " " + d.path() + ")"
 	default:
 		d.op(opGreater, 3)
 		d.op(opSize, 2)
@@ -92,8 +102,21 @@ func (d *drawn) value() string {
 func (d *drawn) path() string {
 	n := 1 + d.pick(3)
 	d.op(opPath, n+1)
-	form := ""
-	for i := range n {
+	return d.parts(0, n)
+}
+
+// target draws a path that overlaps with no other of them.
+func (d *drawn) target() string {
+	d.targets++
+	name, n := fmt.Sprint("target", d.targets), 1+d.pick(3)
+	d.op(opPath, n+1)
+	d.tree = cbor.AppendText(d.tree, name)
+	return "/" + name + d.parts(1, n)
+}
+
+// parts draws those parts of a path, from one on to the last.
+func (d *drawn) parts(from, n int) (form string) {
+	for i := from; i < n; i++ {
 		if i > 0 && d.pick(3) == 0 {
 			index := d.pick(4)
 			d.tree = cbor.AppendUint(cbor.AppendTag(d.tree, tagIndex), uint64(index))
@@ -153,6 +176,26 @@ func pathForm(p expr.Path) (text string) {
 	return text
 }
 
+// given has expr load the names and values of w.
+func given(t *rapid.T, w *Words) (*expr.Names, *expr.Values) {
+	names, values := new(expr.Names), new(expr.Values)
+	if w.HasNames() {
+		if err := names.Reset(w.AppendNames(nil)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if w.HasValues() {
+		b, err := w.AppendValues(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := values.Load(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return names, values
+}
+
 // flat tells whether an AND is the first part of an AND, or an OR of an OR: that is read
 // as if it were the second part, which means the same.
 func flat(form string) bool {
@@ -174,23 +217,8 @@ func TestSameTree(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", want, err)
 		}
-		var names expr.Names
-		var values expr.Values
-		var given []byte
-		if w.HasNames() {
-			if err := names.Reset(w.AppendNames(nil)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if w.HasValues() {
-			if given, err = w.AppendValues(nil); err != nil {
-				t.Fatal(err)
-			}
-			if err := values.Load(given); err != nil {
-				t.Fatal(err)
-			}
-		}
-		c, err := expr.ParseCondition("FilterExpression", text, &names, &values)
+		names, values := given(t, &w)
+		c, err := expr.ParseCondition("FilterExpression", text, names, values)
 		if err != nil {
 			if strings.Contains(err.Error(), "overlap") || strings.Contains(err.Error(), "operands") || strings.Contains(err.Error(), "distinct") || strings.Contains(err.Error(), "The BETWEEN") {
 				return // nothing that a client's own check of its text would have let pass
@@ -198,7 +226,7 @@ func TestSameTree(t *testing.T) {
 			t.Fatalf("%s became %s: %v", want, text, err)
 		}
 		if !names.AllUsed() || !values.AllUsed() {
-			t.Fatalf("%s became %s, and not all of %s and %s are used", want, text, w.AppendNames(nil), given)
+			t.Fatalf("%s became %s, and not all of %s are used", want, text, w.AppendNames(nil))
 		}
 		if got := form(c.Root); got != want && !flat(want) {
 			t.Fatalf("%s became %s, which is %s", want, text, got)
