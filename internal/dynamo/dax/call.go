@@ -24,6 +24,7 @@ type call struct {
 	agent  []byte      // the client's software, as it told it
 	args   cbor.Reader // over exactly the arguments, which are whole
 	out    []byte      // the reply; empty when serve begins
+	kept   []byte      // the reply if it is not in out: the cache's, which is only read
 	record *telemetry.Record
 	now    time.Time // when the request's first byte was read
 
@@ -89,7 +90,7 @@ func (k *call) start(args []byte) {
 
 // forget lets go of what belonged to one request.
 func (k *call) forget() {
-	k.client, k.agent, k.args, k.failed = accel.Client{}, nil, cbor.Reader{}, nil
+	k.client, k.agent, k.args, k.failed, k.kept = accel.Client{}, nil, cbor.Reader{}, nil, nil
 	k.line = telemetry.Record{}
 	k.work.rest()
 	if cap(k.out) > keepReply {
@@ -100,7 +101,7 @@ func (k *call) forget() {
 // fail answers with an error instead of whatever the reply has so far.
 func (k *call) fail(e *fault.Error) {
 	k.failed = e
-	k.out = e.Append(k.out[:0])
+	k.out, k.kept = e.Append(k.out[:0]), nil
 	k.line.Status = e.Status
 	if e.Status == 0 {
 		k.line.Status = http.StatusForbidden // one of DAX's own, which have none
@@ -153,7 +154,7 @@ func (k *call) serve() {
 		}
 	}()
 	k.method.serve(k)
-	if len(k.out) == 0 {
+	if len(k.out) == 0 && k.kept == nil {
 		k.fail(fault.New("InternalServerError", "Internal server error"))
 	}
 }
@@ -161,12 +162,17 @@ func (k *call) serve() {
 // finish writes the reply and accounts for the request, of which size bytes have come.
 func (c *conn) finish(size int) bool {
 	k := c.k
-	if c.framed {
-		k.out = frame(k.out)
+	out := k.out
+	switch {
+	case c.framed:
+		k.out = frame(append(k.out, k.kept...))
+		out = k.out
+	case k.kept != nil:
+		out = k.kept
 	}
-	err := c.write(k.out)
+	err := c.write(out)
 	r := &k.line
-	r.BytesIn, r.BytesOut = size, len(k.out)
+	r.BytesIn, r.BytesOut = size, len(out)
 	if err != nil {
 		r.BytesOut = 0
 		c.srv.metrics.unsent.Inc()

@@ -83,7 +83,7 @@ func (k *call) hit(table, bytes []byte) bool {
 	json := h.Item()
 	switch form := h.Form(); {
 	case form != nil:
-		k.out = append(k.out, form...)
+		k.kept = form
 	case json == nil:
 		k.out = append(k.out, success, null)
 	default:
