@@ -59,6 +59,8 @@ func (l *numbered) Names(id uint64) ([]string, bool) {
 	return l.lists[id-2], true
 }
 
+var errUnknown = errors.New("no such list")
+
 var hashOnly = &key.Schema{Hash: key.Attribute{Name: "pk", Type: 'S'}}
 
 func unhex(t testing.TB, s string) []byte {

@@ -1,8 +1,11 @@
 package key
 
 import (
+	"bytes"
 	"encoding/base64"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/kasoku/kasoku/internal/dynamo/dax/attr"
 	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
@@ -111,8 +114,12 @@ func appendOrdered(dst, quoted []byte) ([]byte, error) {
 	return number.AppendOrdered(dst, text)
 }
 
-// maxStart bounds where a query goes on: that is four keys at most, of 2 KB each.
-const maxStart = 64 << 10
+// Bounds of where a query goes on: its bytes, which are those of four keys of 2 KB each at
+// most, and its attributes, of which the keys of a table and an index have ten at most.
+const (
+	maxStart      = 64 << 10
+	maxStartNames = 16
+)
 
 // AppendStartJSON appends where a query of an index goes on, as a JSON object: a map of
 // the names of all key attributes, of the table and the index, to their values.
@@ -121,14 +128,20 @@ func AppendStartJSON(dst, start []byte) (_ []byte, err error) {
 		return dst, fmt.Errorf("the start key of an index is none: it has %d bytes", len(start))
 	}
 	r := cbor.Over(start)
-	n, first := r.Map(), true
+	n := r.Map()
+	var buf [maxStartNames][]byte
+	names := buf[:0]
 	dst = append(dst, '{')
 	for r.More(&n) {
-		if !first {
+		name := r.Text()
+		if len(names) == maxStartNames || slices.ContainsFunc(names, func(other []byte) bool { return bytes.Equal(name, other) }) {
+			err = errors.New("it has an attribute twice, or more than any key")
+			break
+		}
+		if names = append(names, name); len(names) > 1 {
 			dst = append(dst, ',')
 		}
-		first = false
-		dst = append(wire.AppendQuoted(dst, r.Text()), ':')
+		dst = append(wire.AppendQuoted(dst, name), ':')
 		if dst, err = attr.AppendJSON(dst, &r); err != nil {
 			break
 		}

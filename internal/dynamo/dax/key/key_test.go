@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -55,6 +56,57 @@ func TestBothWays(t *testing.T) {
 	}
 }
 
+// TestRecorded has keys as clients have written them, in all their forms. Each line is the
+// types of the table's key, the bytes and the key.
+func TestRecorded(t *testing.T) {
+	text, err := os.ReadFile("testdata/keys.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for line := range strings.Lines(string(text)) {
+		n++
+		f := strings.SplitN(strings.TrimSpace(line), " ", 3)
+		s, key := schema(f[0]), unhex(t, f[1])
+		want, wantLen := canonical(f[0], []byte(f[2]))
+		got, gotLen, err := s.AppendCanonical(nil, key)
+		if err != nil || !bytes.Equal(got, want) || gotLen != wantLen {
+			t.Errorf("%s: got %q, %d, %v, want %q, %d", line, got, gotLen, err, want, wantLen)
+			continue
+		}
+		members, err := s.AppendJSON([]byte("{"), key)
+		if got, gotLen := canonical(f[0], append(members, '}')); err != nil || !bytes.Equal(got, want) || gotLen != wantLen {
+			t.Errorf("%s: got %s, %v", line, members, err)
+		}
+		own, err := s.AppendKey(nil, []byte(f[2]))
+		if err != nil {
+			t.Errorf("%s: %v", line, err)
+			continue
+		}
+		if got, gotLen, err := s.AppendCanonical(nil, own); err != nil || !bytes.Equal(got, want) || gotLen != wantLen {
+			t.Errorf("%s: %x is %q, %v", line, own, got, err)
+		}
+	}
+	if n != 25 {
+		t.Errorf("%d keys", n)
+	}
+}
+
+// canonical makes of a key in JSON what a request in DynamoDB's protocol has for it.
+func canonical(types string, object []byte) (out []byte, hashLen int) {
+	for i, name := range []string{"pk", "sk"}[:len(types)] {
+		for it := wire.Object(object); it.Next(); {
+			if wire.NameIs(it.Name(), name) {
+				out, _ = wire.AppendScalar(out, it.Value(), types[i])
+			}
+		}
+		if i == 0 {
+			hashLen = len(out)
+		}
+	}
+	return out, hashLen
+}
+
 func TestOtherForms(t *testing.T) {
 	for _, c := range []struct{ types, bytes, json string }{
 		{"NS", "fb40091eb851eb851f 78", `"pk":{"N":"3.14"},"sk":{"S":"x"}`},
@@ -68,19 +120,20 @@ func TestOtherForms(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
+	const misfit = "the key does not fit the table's schema (%v): %s; restart a client that has known the table with another key"
 	for _, c := range []struct{ types, bytes, want string }{
-		{"S", "ff", "the key does not fit the table's schema: pk: a text is not UTF-8"},
-		{"N", "616c", "the key does not fit the table's schema: pk: a text where a number is expected"},
-		{"N", "0000", "the key does not fit the table's schema: pk: 1 bytes behind the end"},
-		{"N", "", "the key does not fit the table's schema: pk: the end where a number is expected"},
-		{"SN", "4161 80", "the key does not fit the table's schema: partition key pk: a byte string where a text is expected"},
-		{"SN", "6161 00", "the key does not fit the table's schema: sk: a number is not one"},
-		{"SS", "6561", "the key does not fit the table's schema: partition key pk: the message ends within a string"},
-		{"SS", "6161 ff", "the key does not fit the table's schema: sk: a text is not UTF-8"},
-		{"BS", "6161 61", "the key does not fit the table's schema: partition key pk: a text where a byte string is expected"},
+		{"S", "ff", "pk: a text is not UTF-8"},
+		{"N", "616c", "pk: a text where a number is expected"},
+		{"N", "0000", "pk: 1 bytes behind the end"},
+		{"N", "", "pk: the end where a number is expected"},
+		{"SN", "4161 80", "pk: a byte string where a text is expected"},
+		{"SN", "6161 00", "sk: a number is not one"},
+		{"SS", "6561", "pk: the message ends within a string"},
+		{"SS", "6161 ff", "sk: a text is not UTF-8"},
+		{"BS", "6161 61", "pk: a text where a byte string is expected"},
 	} {
 		s, key := schema(c.types), unhex(t, c.bytes)
-		if got, err := s.AppendJSON(nil, key); err == nil || err.Error() != c.want {
+		if got, err := s.AppendJSON(nil, key); err == nil || err.Error() != fmt.Sprintf(misfit, s, c.want) {
 			t.Errorf("%s %s: got %s, %v, want %s", c.types, c.bytes, got, err, c.want)
 		}
 		if got, _, err := s.AppendCanonical(nil, key); err == nil {
@@ -180,7 +233,11 @@ func TestStartKeys(t *testing.T) {
 			t.Errorf("%s: got %s, %v", in, got, err)
 		}
 	}
-	for _, in := range []string{"", "a0ff", "61", "a10101", "bf6161", "8180"} {
+	tooMany := "b1"
+	for i := range 17 {
+		tooMany += fmt.Sprintf("61%x 01", 'a'+i)
+	}
+	for _, in := range []string{"", "a0ff", "61", "a10101", "bf6161", "8180", "bf 6161 01 6161 02 ff", tooMany} {
 		if got, err := AppendStartJSON(nil, unhex(t, in)); err == nil {
 			t.Errorf("%s is %s", in, got)
 		}
@@ -188,6 +245,9 @@ func TestStartKeys(t *testing.T) {
 }
 
 func TestReply(t *testing.T) {
+	if got := schema("SN").String() + "; " + schema("B").String(); got != "pk S, sk N; pk B" {
+		t.Error(got)
+	}
 	if got := hex.EncodeToString(schema("SN").AppendReply(nil)); got != "a262706b615362736b614e" {
 		t.Error(got)
 	}

@@ -14,13 +14,14 @@ import (
 // part is one attribute's value in key bytes.
 type part struct {
 	Attribute
+	of      *Schema
 	raw     []byte // of a number: as it is written
 	ordered bool   // a number of a sort key
 }
 
 // split finds the parts of key bytes. Those of numbers are not looked at.
 func (s *Schema) split(key []byte) (hash, sort part, err error) {
-	hash.Attribute, sort.Attribute = s.Hash, s.Range
+	hash, sort = part{Attribute: s.Hash, of: s}, part{Attribute: s.Range, of: s}
 	if !s.Sorted() {
 		hash.raw = key
 		return hash, sort, hash.check()
@@ -35,7 +36,7 @@ func (s *Schema) split(key []byte) (hash, sort part, err error) {
 		hash.raw = r.Raw()
 	}
 	if err := r.Err(); err != nil {
-		return hash, sort, fmt.Errorf("the key does not fit the table's schema: partition key %s: %w", s.Hash.Name, err)
+		return hash, sort, hash.fault(err)
 	}
 	sort.raw, sort.ordered = r.Rest(), true
 	return hash, sort, sort.check()
@@ -51,8 +52,10 @@ func (p *part) check() error {
 	return nil
 }
 
+// fault tells the schema as well: clients keep it for as long as they run, and write keys
+// of an earlier table of that name.
 func (p *part) fault(err error) error {
-	return fmt.Errorf("the key does not fit the table's schema: %s: %w", p.Name, err)
+	return fmt.Errorf("the key does not fit the table's schema (%s): %s: %w; restart a client that has known the table with another key", p.of, p.Name, err)
 }
 
 // appendText appends a number's text.

@@ -19,6 +19,15 @@ func (s *Schema) Has(name []byte) bool {
 // Sorted tells whether there is a sort key.
 func (s *Schema) Sorted() bool { return s.Range.Name != "" }
 
+// String tells the names and types: "pk S, sk N".
+func (s *Schema) String() string {
+	text := s.Hash.Name + " " + string(s.Hash.Type)
+	if s.Sorted() {
+		text += ", " + s.Range.Name + " " + string(s.Range.Type)
+	}
+	return text
+}
+
 // AppendReply appends the schema as clients ask for it: a map of names to types, the
 // partition key first.
 func (s *Schema) AppendReply(dst []byte) []byte {
