@@ -3,40 +3,40 @@ package lists
 // batch is new lists that go to the file together, so that they share one sync.
 type batch struct {
 	lists   map[uint64]*list
-	records []byte
+	encoded [][]byte
+	bytes   int64 // of encoded
 	done    chan struct{}
 	err     error // once done is closed
 }
 
 // add puts a new list into the file. The first who finds no batch writes the one that it
 // makes, as soon as the one before is written: those who come meanwhile wait for it.
+// encoded is kept.
 func (r *Registry) add(id uint64, names [][]byte, encoded []byte) (uint64, error) {
 	r.mu.Lock()
-	if l := r.find(id); l != nil {
-		r.mu.Unlock()
-		return l.check(names)
-	}
-	b, leads := r.next, false
-	if b == nil {
-		b, leads = &batch{lists: map[uint64]*list{}, done: make(chan struct{})}, true
-		r.next = b
-	}
-	l := b.lists[id]
+	l, b := r.pending(id)
 	switch {
 	case l != nil && !l.is(names):
 		r.mu.Unlock()
-		return 0, ErrCollision // leads is false: the other one's batch is not empty
-	case l == nil && r.Len()+len(b.lists) >= r.max:
-		r.abandon(b, leads)
+		return 0, ErrCollision
+	case l != nil && b == nil:
+		r.mu.Unlock()
+		return id, nil
+	case l != nil:
+		r.mu.Unlock()
+		<-b.done
+		return id, b.err
+	case r.used.lists >= r.max || r.used.bytes+int64(len(encoded)) > r.max*averageBytes:
+		r.mu.Unlock()
 		return 0, ErrFull
-	case l == nil:
-		l = &list{id: id, names: make([]string, len(names))}
-		for i, n := range names {
-			l.names[i] = string(n)
-		}
-		b.lists[id] = l
-		b.records = appendRecord(b.records, encoded)
 	}
+	leads := r.next == nil
+	if leads {
+		r.next = &batch{lists: map[uint64]*list{}, done: make(chan struct{})}
+	}
+	b = r.next
+	b.add(newList(id, names), encoded)
+	r.used.add(1, int64(len(encoded)))
 	r.mu.Unlock()
 	if leads {
 		r.write(b)
@@ -45,12 +45,20 @@ func (r *Registry) add(id uint64, names [][]byte, encoded []byte) (uint64, error
 	return id, b.err
 }
 
-// abandon lets go of a batch that has nothing in it, and of r.mu.
-func (r *Registry) abandon(b *batch, leads bool) {
-	if leads {
-		r.next = nil
+// pending finds a list, with its batch if that is not on disk yet. r.mu is held.
+func (r *Registry) pending(id uint64) (*list, *batch) {
+	for _, b := range []*batch{r.flying, r.next} {
+		if b != nil && b.lists[id] != nil {
+			return b.lists[id], b
+		}
 	}
-	r.mu.Unlock()
+	return r.find(id), nil
+}
+
+func (b *batch) add(l *list, encoded []byte) {
+	b.lists[l.id] = l
+	b.encoded = append(b.encoded, encoded)
+	b.bytes += int64(len(encoded))
 }
 
 // write takes a batch to the file, and then lets its lists be found.
@@ -59,12 +67,36 @@ func (r *Registry) write(b *batch) {
 	r.writing.Lock()
 	defer r.writing.Unlock()
 	r.mu.Lock()
-	r.next = nil
+	r.next, r.flying = nil, b
 	r.mu.Unlock()
-	if b.err = r.file.append(b.records); b.err != nil {
+	if b.err = r.file.write(b.encoded); b.err == nil {
+		for _, l := range b.lists {
+			r.publish(l)
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.flying = nil
+	if b.err != nil {
+		r.used.add(-len(b.lists), -b.bytes)
+	}
+	r.warn()
+}
+
+// warn tells once that there will soon be no room.
+func (r *Registry) warn() {
+	if r.warned || r.used.lists < r.max-r.max/10 && r.used.bytes < (r.max-r.max/10)*averageBytes {
 		return
 	}
-	for _, l := range b.lists {
-		r.publish(l)
-	}
+	r.warned = true
+	r.log.Warn("nine tenths of the lists of attributes that may be are there; attributes whose names are data make a new one for each item",
+		"lists", r.used.lists, "bytes", r.used.bytes, "most", r.max)
+}
+
+// usage is how much is numbered, or about to be.
+type usage struct{ lists, bytes int64 }
+
+func (u *usage) add(lists int, bytes int64) {
+	u.lists += int64(lists)
+	u.bytes += bytes
 }

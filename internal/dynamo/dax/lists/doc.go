@@ -11,10 +11,12 @@
 // append-only:
 //
 //	header    "kasoku attribute lists 1\n"
-//	record    length of the names in 4 bytes, their CRC-32C in 4, big-endian; then each
-//	          name with its length as a varint before it
+//	record    length of the names in 4 bytes, how much of the same write stands before
+//	          the record in 4, CRC-32C of the names in 4, and of the record's place in
+//	          the file (8 bytes) and these 12 in 4, all big-endian; then each name with
+//	          its length as a varint before it
 //
-// A list is on disk before its number is told to anybody. A record that a crash cut off
-// is dropped, as nobody has its number; any other damage is an error, because somebody
-// may have.
+// A list is on disk before its number is told to anybody. Of the last write a crash may
+// have left anything; it is dropped where it is not whole, as nobody has its numbers. Any
+// other damage is an error, because somebody may have.
 package lists

@@ -3,38 +3,27 @@ package lists
 import (
 	"bufio"
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 const (
-	fileName   = "attribute-lists"
-	header     = "kasoku attribute lists 1\n"
-	recordHead = 8
+	fileName = "attribute-lists"
+	header   = "kasoku attribute lists 1\n"
 )
 
-var errLocked = errors.New("another process has it open")
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+var errLocked = errors.New("another process has it open: stop that process, or choose another directory")
 
 // file is the lists on disk. One goroutine uses it at a time.
 type file struct {
 	f    *os.File
 	size int64 // up to which all is well
 	err  error // after which nothing can be written any more
-}
-
-// appendRecord appends a list's record.
-func appendRecord(dst, encoded []byte) []byte {
-	dst = binary.BigEndian.AppendUint32(dst, uint32(len(encoded)))
-	dst = binary.BigEndian.AppendUint32(dst, crc32.Checksum(encoded, castagnoli))
-	return append(dst, encoded...)
 }
 
 // open opens or makes the file and calls found with each list in it.
@@ -55,8 +44,12 @@ func (f *file) open(dir string, log *slog.Logger, found func(*list)) (err error)
 	if err != nil {
 		return err
 	}
-	if info.Size() < int64(len(header)) {
-		return f.begin(dir)
+	if info.Size() <= int64(len(header)) {
+		if fresh, err := f.fresh(); err != nil {
+			return err
+		} else if fresh {
+			return f.begin(dir)
+		}
 	}
 	if err := f.read(info.Size(), found); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
@@ -64,12 +57,22 @@ func (f *file) open(dir string, log *slog.Logger, found func(*list)) (err error)
 	if f.size == info.Size() {
 		return nil
 	}
-	log.Warn("the last attribute list was not whole, as after a crash; it is dropped", slog.String("file", path), slog.Int64("bytes", info.Size()-f.size))
+	log.Warn("the last attribute lists were not written whole, as after a crash; no client has their numbers, and they are dropped",
+		slog.String("file", path), slog.Int64("bytes", info.Size()-f.size))
 	return f.f.Truncate(f.size)
 }
 
-// begin makes a file without lists. What a crash left of an earlier one is not more than
-// a part of the header.
+// fresh tells whether a file, which has no lists, is what a crash left of the attempt to
+// make one: a part of the header, with zeros for the rest.
+func (f *file) fresh() (bool, error) {
+	b, err := io.ReadAll(io.NewSectionReader(f.f, 0, int64(len(header))))
+	if err != nil {
+		return false, err
+	}
+	return string(b) != header && strings.HasPrefix(header, string(bytes.TrimRight(b, "\x00"))), nil
+}
+
+// begin makes a file without lists.
 func (f *file) begin(dir string) error {
 	if err := f.f.Truncate(0); err != nil {
 		return err
@@ -83,88 +86,53 @@ func (f *file) begin(dir string) error {
 // read goes through a file of so many bytes.
 func (f *file) read(size int64, found func(*list)) error {
 	in := bufio.NewReaderSize(f.f, 1<<16)
-	head := make([]byte, len(header))
-	if _, err := io.ReadFull(in, head); err != nil {
+	start := make([]byte, len(header))
+	if _, err := io.ReadFull(in, start); err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
 		return err
 	}
-	if !bytes.Equal(head, []byte(header)) {
+	if string(start) != header {
 		return errors.New("it is no file of attribute lists, or of a newer version")
 	}
-	f.size = int64(len(header))
-	for f.size < size {
-		n, l, err := readRecord(in, size-f.size)
+	r := records{in, int64(len(header)), size}
+	for {
+		l, err := r.next()
 		if err != nil {
-			return fmt.Errorf("damaged at byte %d: %w", f.size, err)
+			return fmt.Errorf("byte %d: %w", r.at, err)
 		}
+		f.size = r.at
 		if l == nil {
 			return nil
 		}
-		f.size += n
 		found(l)
 	}
-	return nil
 }
 
-// readRecord reads one of what is left. There is no list if the record is cut off: then
-// it is the last one.
-func readRecord(in io.Reader, left int64) (n int64, l *list, err error) {
-	var head [recordHead]byte
-	if left < recordHead {
-		return 0, nil, nil
+// write appends lists and waits for the disk.
+func (f *file) write(lists [][]byte) error {
+	n := 0
+	for _, encoded := range lists {
+		n += recordHead + len(encoded)
 	}
-	if _, err := io.ReadFull(in, head[:]); err != nil {
-		return 0, nil, err
+	b := make([]byte, 0, n)
+	for _, encoded := range lists {
+		back := int64(len(b))
+		b = appendRecord(b, encoded, f.size+back, back)
 	}
-	length := int64(binary.BigEndian.Uint32(head[:]))
-	switch {
-	case length == 0 && binary.BigEndian.Uint32(head[4:]) == 0:
-		return 0, nil, zeros(in)
-	case length == 0 || length > maxBytes:
-		return 0, nil, fmt.Errorf("a record of %d bytes", length)
-	case left < recordHead+length:
-		return 0, nil, nil
-	}
-	body := make([]byte, length)
-	if _, err := io.ReadFull(in, body); err != nil {
-		return 0, nil, err
-	}
-	if crc32.Checksum(body, castagnoli) != binary.BigEndian.Uint32(head[4:]) {
-		return 0, nil, zeros(in) // if no more follows, it did not get to the disk whole
-	}
-	l, err = decode(body)
-	return recordHead + length, l, err
+	return f.append(b)
 }
 
-// zeros makes sure that what was read is the end: that nothing follows but zeros, which
-// some file systems leave after a crash.
-func zeros(in io.Reader) error {
-	buf := make([]byte, 4096)
-	for {
-		n, err := in.Read(buf)
-		if len(bytes.Trim(buf[:n], "\x00")) > 0 {
-			return errors.New("a record's checksum is wrong")
-		}
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// append writes records and waits for the disk. After an error the file is as it was, or
-// it is not written any more.
-func (f *file) append(records []byte) error {
+// append writes bytes and waits for the disk. After an error the file is as it was, or it
+// is not written any more.
+func (f *file) append(b []byte) error {
 	if f.err != nil {
 		return f.err
 	}
-	_, err := f.f.WriteAt(records, f.size)
+	_, err := f.f.WriteAt(b, f.size)
 	if err == nil {
 		err = f.f.Sync()
 	}
 	if err == nil {
-		f.size += int64(len(records))
+		f.size += int64(len(b))
 		return nil
 	}
 	if broken := f.f.Truncate(f.size); broken != nil {

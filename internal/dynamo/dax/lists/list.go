@@ -20,6 +20,23 @@ type list struct {
 	names []string
 }
 
+func newList(id uint64, names [][]byte) *list {
+	l := &list{id: id, names: make([]string, len(names))}
+	for i, n := range names {
+		l.names[i] = string(n)
+	}
+	return l
+}
+
+// bytes is about how long the list is in the file.
+func (l *list) bytes() int64 {
+	n := len(l.names)
+	for _, name := range l.names {
+		n += len(name)
+	}
+	return int64(n)
+}
+
 // is tells whether these are the names of l.
 func (l *list) is(names [][]byte) bool {
 	if len(names) != len(l.names) {

@@ -3,11 +3,12 @@ package lists
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
-	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -19,11 +20,14 @@ const (
 	maxName     = 65535
 	maxBytes    = 1 << 20
 	defaultMost = 100_000
+
+	// averageBytes bounds the names of all lists together: so much for each that may be.
+	averageBytes = 1 << 10
 )
 
 // Why a list is not numbered.
 var (
-	ErrFull      = errors.New("there are as many lists of attributes as may be; names that are data make a new list for each item")
+	ErrFull      = errors.New("there are as many lists of attributes as may be, or their names are too long; names that are data make a new list for each item")
 	ErrNames     = errors.New("a list of attributes has too many names, or a name that is too long or there twice")
 	ErrCollision = errors.New("two lists of attributes have the same number, which was not to be expected; rename an attribute")
 )
@@ -31,22 +35,26 @@ var (
 // Config says where lists are kept.
 type Config struct {
 	Dir string       // made if it is not there; for one registry alone
-	Max int          // how many lists there may be; default 100,000
+	Max int          // how many lists there may be, of 1 KiB on average; default 100,000
 	Log *slog.Logger // nil: slog.Default
 }
 
 // Registry numbers lists. It is safe for concurrent use, and what it knows already it
 // tells without a lock.
 type Registry struct {
-	max   int
+	max   int64
+	log   *slog.Logger
 	known [shards]atomic.Pointer[map[uint64]*list]
 	count atomic.Int64
 
-	mu   sync.Mutex // guards what follows
-	next *batch     // those that wait for the file
-	file file       // used by one batch at a time, see write
+	mu     sync.Mutex // guards what follows
+	used   usage
+	next   *batch // those that wait for the file
+	flying *batch // those that are being written
+	warned bool
 
 	writing sync.Mutex // held while a batch goes to the file; taken before mu
+	file    file       // guarded by writing
 }
 
 // shards is how many maps the lists are in: each is made anew when a list is added.
@@ -54,19 +62,30 @@ const shards = 256
 
 // Open reads the lists in cfg.Dir. Nobody else may have them open.
 func Open(cfg Config) (*Registry, error) {
-	r := &Registry{max: cmp.Or(cfg.Max, defaultMost)}
+	r := &Registry{max: int64(cmp.Or(cfg.Max, defaultMost)), log: cmp.Or(cfg.Log, slog.Default())}
 	for i := range r.known {
 		r.known[i].Store(&map[uint64]*list{})
 	}
-	r.publish(&list{id: Empty})
+	(*r.shard(Empty).Load())[Empty] = &list{id: Empty}
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open attribute lists: %w", err)
 	}
-	log := cmp.Or(cfg.Log, slog.Default())
-	if err := r.file.open(cfg.Dir, log, r.publish); err != nil {
+	if err := r.file.open(cfg.Dir, r.log, r.load); err != nil {
 		return nil, fmt.Errorf("open attribute lists: %w", err)
 	}
+	r.warn()
 	return r, nil
+}
+
+// load takes a list over from the file, before anybody else uses r.
+func (r *Registry) load(l *list) {
+	shard := *r.shard(l.id).Load()
+	if shard[l.id] != nil {
+		return
+	}
+	shard[l.id] = l
+	r.count.Add(1)
+	r.used.add(1, l.bytes())
 }
 
 // Close gives the file back. Nothing may be numbered any more.
@@ -77,7 +96,7 @@ func (r *Registry) Close() error {
 }
 
 // Len is how many lists there are, the empty one not counted.
-func (r *Registry) Len() int { return int(r.count.Load()) - 1 }
+func (r *Registry) Len() int { return int(r.count.Load()) }
 
 // Names returns the names that a number stands for, in their order. They must not be
 // changed.
@@ -88,22 +107,49 @@ func (r *Registry) Names(id uint64) ([]string, bool) {
 	return nil, false
 }
 
+const (
+	stackBytes = 1 << 10  // how long an encoding may be that needs no memory of a pool
+	keepBytes  = 64 << 10 // how long one may be whose memory is used again
+)
+
+var rooms = sync.Pool{New: func() any { return new([]byte) }}
+
 // ID returns the number of a list, whose order counts. A new list is on disk when ID
 // returns. Nothing of names is kept. The error is one of this package's or the file's.
 func (r *Registry) ID(names [][]byte) (uint64, error) {
 	if len(names) == 0 {
 		return Empty, nil
 	}
-	var buf [1024]byte
-	encoded := appendNames(buf[:0], names)
+	size := 0
+	for _, n := range names {
+		size += binary.MaxVarintLen32 + len(n)
+	}
+	if size <= stackBytes {
+		var buf [stackBytes]byte
+		return r.number(names, appendNames(buf[:0], names))
+	}
+	if len(names) > maxNames || size > maxBytes {
+		return 0, ErrNames
+	}
+	room := rooms.Get().(*[]byte)
+	*room = appendNames((*room)[:0], names)
+	id, err := r.number(names, *room)
+	if cap(*room) <= keepBytes {
+		rooms.Put(room)
+	}
+	return id, err
+}
+
+// number returns the number of the list that is encoded so.
+func (r *Registry) number(names [][]byte, encoded []byte) (uint64, error) {
 	id := idOf(encoded)
 	if l := r.find(id); l != nil {
 		return l.check(names)
 	}
-	if !sound(names, len(encoded)) {
+	if !sound(names) {
 		return 0, ErrNames
 	}
-	return r.add(id, names, bytes.Clone(encoded)) // so that buf stays on the stack
+	return r.add(id, names, bytes.Clone(encoded))
 }
 
 // check returns the number of l if these are its names.
@@ -115,30 +161,27 @@ func (l *list) check(names [][]byte) (uint64, error) {
 }
 
 // sound tells whether names keep to the bounds and are there once each.
-func sound(names [][]byte, size int) bool {
-	if len(names) > maxNames || size > maxBytes {
-		return false
-	}
+func sound(names [][]byte) bool {
 	seen := make(map[string]struct{}, len(names))
 	for _, n := range names {
+		if len(n) > maxName {
+			return false
+		}
 		seen[string(n)] = struct{}{}
 	}
-	return len(seen) == len(names) && !slices.ContainsFunc(names, func(n []byte) bool { return len(n) > maxName })
+	return len(seen) == len(names)
 }
 
-func (r *Registry) find(id uint64) *list { return (*r.known[id%shards].Load())[id] }
+func (r *Registry) shard(id uint64) *atomic.Pointer[map[uint64]*list] { return &r.known[id%shards] }
+
+func (r *Registry) find(id uint64) *list { return (*r.shard(id).Load())[id] }
 
 // publish lets a list be found. Its callers take turns.
 func (r *Registry) publish(l *list) {
-	shard := &r.known[l.id%shards]
+	shard := r.shard(l.id)
 	old := *shard.Load()
-	if old[l.id] != nil {
-		return
-	}
 	next := make(map[uint64]*list, len(old)+1)
-	for id, l := range old {
-		next[id] = l
-	}
+	maps.Copy(next, old)
 	next[l.id] = l
 	shard.Store(&next)
 	r.count.Add(1)

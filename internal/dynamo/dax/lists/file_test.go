@@ -1,0 +1,214 @@
+package lists
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestCutOff opens files that end anywhere: what was told is there, and what follows can
+// be written.
+func TestCutOff(t *testing.T) {
+	dir := t.TempDir()
+	r := open(t, dir)
+	number(t, r, "a", "b")
+	path := filepath.Join(dir, fileName)
+	one, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	number(t, r, "c")
+	r.Close()
+	two, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range two {
+		want := 0
+		if n >= len(one) {
+			want = 1
+		}
+		for _, rest := range []string{"", strings.Repeat("\x00", len(two)-n)} {
+			content := string(two[:n]) + rest
+			if n < len(header) && rest != "" {
+				continue // not even the header: that is damage
+			}
+			if got, err := reopened(t, content); err != nil || got != want {
+				t.Errorf("%d bytes and %d zeros: %d lists, %v", n, len(rest), got, err)
+			}
+		}
+	}
+}
+
+// reopened opens a file with that content, numbers a list and opens it once more; it
+// returns how many lists were there at first.
+func reopened(t *testing.T, content string) (int, error) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, fileName), []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(Config{Dir: dir, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return 0, err
+	}
+	n := r.Len()
+	number(t, r, "new")
+	r.Close()
+	if again := open(t, dir); again.Len() != n+1 {
+		t.Errorf("%d lists, and then %d", n, again.Len())
+	}
+	return n, nil
+}
+
+// written returns a file with lists that were written so together, and where each write
+// begins and the last one ends.
+func written(t testing.TB, writes ...[]string) (content []byte, ends []int) {
+	t.Helper()
+	dir := t.TempDir()
+	r := open(t, dir)
+	ends = []int{len(header)}
+	for _, together := range writes {
+		var encoded [][]byte
+		for _, name := range together {
+			encoded = append(encoded, appendNames(nil, names(name)))
+		}
+		if err := r.file.write(encoded); err != nil {
+			t.Fatal(err)
+		}
+		ends = append(ends, int(r.file.size))
+	}
+	b, err := os.ReadFile(filepath.Join(dir, fileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b, ends
+}
+
+// TestDamage turns each bit of a file over: before the last write that is an error, in the
+// last one it costs the lists from there on, as nobody can tell it from a crash.
+func TestDamage(t *testing.T) {
+	b, ends := written(t, []string{"a", "b"}, []string{"c"}, []string{"d", "e", "f"})
+	last := ends[2]
+	before := map[int]int{} // lists by where they begin
+	for i, at := range []int{0, (ends[3] - last) / 3, (ends[3] - last) / 3 * 2} {
+		before[last+at] = 3 + i
+	}
+	want := 0
+	for at := range b {
+		if n, ok := before[at]; ok {
+			want = n
+		}
+		for bit := range 8 {
+			bad := slices.Clone(b)
+			bad[at] ^= 1 << bit
+			got, err := reopened(t, string(bad))
+			switch {
+			case at >= last && (err != nil || got != want):
+				t.Errorf("bit %d of byte %d, in the last write: %d lists, %v", bit, at, got, err)
+			case at < last && (err == nil || !strings.Contains(err.Error(), fileName)):
+				t.Errorf("bit %d of byte %d: %d lists, %v", bit, at, got, err)
+			case at >= len(header) && at < last && !strings.Contains(err.Error(), "byte "):
+				t.Errorf("bit %d of byte %d: %v", bit, at, err)
+			}
+		}
+	}
+}
+
+// TestHoles opens files of whose last write only some parts are on disk.
+func TestHoles(t *testing.T) {
+	b, ends := written(t, []string{"a"}, []string{"b", strings.Repeat("c", 300), "d"})
+	for from := ends[1]; from < ends[2]; from += 11 {
+		for to := from + 1; to <= ends[2]; to += 17 {
+			torn := slices.Clone(b)
+			clear(torn[from:to])
+			got, err := reopened(t, string(torn))
+			first := ends[1] + recordHead + 2 // where the second record of that write begins
+			if err != nil || got < 1 || got > 4 || !bytes.Equal(torn[:first], b[:first]) && got != 1 {
+				t.Fatalf("zeros from %d to %d: %d lists, %v", from, to, got, err)
+			}
+		}
+	}
+}
+
+// A list's names may look like records.
+func TestRecordInNames(t *testing.T) {
+	fake := appendRecord(nil, []byte("\x01x"), int64(len(header)+recordHead+2+recordHead+1), 0)
+	b, ends := written(t, []string{"a"}, []string{string(fake)})
+	if at := bytes.LastIndex(b, fake); at != len(header)+recordHead+2+recordHead+1 {
+		t.Fatal(at)
+	}
+	b[ends[2]-1] ^= 1 // of what follows the head, which still says how long it is
+	if got, err := reopened(t, string(b)); err != nil || got != 1 {
+		t.Errorf("%d lists, %v", got, err)
+	}
+}
+
+func TestOtherFiles(t *testing.T) {
+	for _, content := range []string{"", header[:5], header[:5] + "\x00\x00", strings.Repeat("\x00", len(header))} {
+		if n, err := reopened(t, content); err != nil || n != 0 {
+			t.Errorf("%q: %d lists, %v", content, n, err)
+		}
+	}
+	for _, content := range []string{"hello", header[1:], strings.Replace(header, "1", "2", 1), "hello, hello, hello, hello, hello", strings.Repeat("\x00", len(header)+1)} {
+		if _, err := reopened(t, content); err == nil || !strings.Contains(err.Error(), "it is no file of attribute lists") {
+			t.Errorf("%q: %v", content, err)
+		}
+	}
+}
+
+func TestPermissions(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	open(t, dir)
+	for path, want := range map[string]os.FileMode{dir: 0o700, filepath.Join(dir, fileName): 0o600} {
+		info, err := os.Stat(path)
+		if err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s: %v, %v", path, info.Mode(), err)
+		}
+	}
+}
+
+func FuzzFile(f *testing.F) {
+	f.Add([]byte(header))
+	f.Add(append([]byte(header), appendRecord(appendRecord(nil, []byte("\x01a"), int64(len(header)), 0), []byte("\x01b\x02cd"), int64(len(header)+recordHead+2), 0)...))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, fileName), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r, err := Open(Config{Dir: dir, Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			return
+		}
+		defer r.Close()
+		if _, err := r.ID(names("new")); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func BenchmarkOpen(b *testing.B) {
+	dir := b.TempDir()
+	r := open(b, dir)
+	var encoded [][]byte
+	for i := range defaultMost {
+		encoded = append(encoded, appendNames(nil, names("created", "name", fmt.Sprint("attribute ", i))))
+	}
+	if err := r.file.write(encoded); err != nil {
+		b.Fatal(err)
+	}
+	r.Close()
+	b.ResetTimer()
+	for range b.N {
+		r, err := Open(Config{Dir: dir, Log: slog.New(slog.DiscardHandler)})
+		if err != nil || r.Len() != defaultMost {
+			b.Fatal(r.Len(), err)
+		}
+		r.Close()
+	}
+}
