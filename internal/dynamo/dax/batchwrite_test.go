@@ -1,0 +1,75 @@
+package dax
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/kasoku/kasoku/internal/dynamo/accel"
+	"github.com/kasoku/kasoku/internal/origin"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// turns is an origin that answers one thing after the other.
+type turns struct {
+	*scripted
+	answers []string
+}
+
+func (o *turns) Do(ctx context.Context, r *origin.Request) (*origin.Response, error) {
+	if strings.HasSuffix(string(r.Header.Get("X-Amz-Target")), "DescribeTable") {
+		return o.scripted.Do(ctx, r)
+	}
+	if len(o.answers) == 0 {
+		return nil, errors.New("nobody asks for more")
+	}
+	status := 200
+	if strings.Contains(o.answers[0], "__type") {
+		status = 400
+	}
+	o.scripted.says(status, o.answers[0])
+	o.answers = o.answers[1:]
+	return o.scripted.Do(ctx, r)
+}
+
+// TestLeftOver has DynamoDB leave writes of a batch over: they are written again, and what
+// each request has cost is told. What is left in the end is only told to a client if
+// something else was written.
+func TestLeftOver(t *testing.T) {
+	const (
+		request = "011a06ed585f a1 6454616231 84 45616c696365 41 01 43626f62 f6 bf 03 01 ff" // put alice, delete bob
+		putLeft = `"UnprocessedItems":{"Tab1":[{"PutRequest":{"Item":{"pk":{"S":"alice"}}}}]}`
+		bobLeft = `"UnprocessedItems":{"Tab1":[{"DeleteRequest":{"Key":{"pk":{"S":"bob"}}}}]}`
+		used    = `"ConsumedCapacity":[{"TableName":"Tab1","CapacityUnits":1.0}]`
+		unit    = "51 6454616231 fb3ff0000000000000 f6f6f6"
+	)
+	for _, c := range []struct {
+		name    string
+		answers []string
+		reply   string
+		last    string // what the origin was asked in the end
+	}{
+		{"nothing", []string{`{` + used + `}`}, "80 a0 81" + unit + "a0", ""},
+		{"once", []string{`{` + putLeft + `,` + used + `}`, `{` + used + `}`}, "80 a0 82" + unit + unit + "a0",
+			`{"RequestItems":{"Tab1":[{"PutRequest":{"Item":{"pk":{"S":"alice"}}}}]},"ReturnConsumedCapacity":"TOTAL"}`},
+		{"an error later", []string{`{` + bobLeft + `}`, `{"__type":"x#ThrottlingException","message":"slow"}`},
+			"80 a1 6454616231 82 43626f62 f6 80 a0", ""},
+		{"a put, and an error later", []string{`{` + putLeft + `}`, `{"__type":"x#ThrottlingException","message":"slow"}`},
+			"80 a1 6454616231 82 45616c696365 4101 80 a0", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := &turns{&scripted{}, c.answers}
+			r := newRig(t, func(cfg *Config) { cfg.Service = newServiceOf(t, nil, accel.Origin(o)) })
+			r.srv.methods = newMethodTable(metadata, operations)
+			for _, m := range r.srv.methods {
+				r.srv.metrics.methods[m] = newMethodMetrics(m.name, func(string, string, ...string) *telemetry.Counter { return telemetry.NewCounter() })
+			}
+			r.hello("Go v1").gets(request, c.reply)
+			asked := strings.Split(o.take(), "\n")
+			if len(asked) != len(c.answers) || !strings.HasSuffix(asked[len(asked)-1], c.last) {
+				t.Errorf("the origin was asked\n%s", strings.Join(asked, "\n"))
+			}
+		})
+	}
+}

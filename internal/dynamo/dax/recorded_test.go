@@ -1,0 +1,344 @@
+package dax
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/dynamo/accel"
+	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
+	"github.com/kasoku/kasoku/internal/dynamo/dax/number"
+	"github.com/kasoku/kasoku/internal/dynamo/expr"
+	"github.com/kasoku/kasoku/internal/dynamo/wire"
+	"github.com/kasoku/kasoku/internal/origin"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// recording is a call of a client's user: what was asked of the client, the bytes that
+// clients have sent for it, a reply, and what the client made of that.
+type recording struct {
+	Name, Operation string
+	Params          map[string]any
+	Requests        []struct {
+		Clients []string
+		Hex     string
+	}
+	Reply  string
+	Answer map[string]any
+}
+
+// preambleOf names the preambles of those who have sent requests.
+var preambleOf = map[string]string{"py": "Python", "jsv3": "JavaScript v3", "jsv1": "JavaScript v2", "go1": "Go v1", "go2": "Go v2"}
+
+// numberedFrom1001 is the lists that the recorded requests refer to: those with names of
+// their own, and those that were numbered as clients asked for them.
+type numberedFrom1001 struct {
+	knownLists
+	more map[uint64][]string
+}
+
+func (l *numberedFrom1001) ID(names [][]byte) (uint64, error) {
+	if id, err := l.knownLists.ID(names); err == nil && l.more[id] == nil {
+		return id, nil
+	}
+	for id, list := range l.more {
+		if slices.EqualFunc(names, list, func(a []byte, b string) bool { return string(a) == b }) {
+			return id, nil
+		}
+	}
+	return 0, fmt.Errorf("nobody has recorded the list %q", names)
+}
+
+func (l *numberedFrom1001) Names(id uint64) ([]string, bool) {
+	if list, ok := l.more[id]; ok {
+		return list, true
+	}
+	return l.knownLists.Names(id)
+}
+
+// TestRecordedCalls replays what clients have sent: the origin is asked for what the
+// client's user has asked for, and its answer becomes the reply that the client has
+// understood.
+func TestRecordedCalls(t *testing.T) {
+	text, err := os.ReadFile("testdata/recorded.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []recording
+	if err := json.Unmarshal(text, &all); err != nil || len(all) != 95 {
+		t.Fatal(len(all), err)
+	}
+	for _, c := range all {
+		t.Run(c.Name, func(t *testing.T) {
+			for _, r := range c.Requests {
+				for _, who := range r.Clients {
+					c.replay(t, preambleOf[who], r.Hex)
+				}
+			}
+		})
+	}
+}
+
+func (c *recording) replay(t *testing.T, preamble, request string) {
+	o := &scripted{}
+	answer, err := json.Marshal(c.Answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch o.says(200, string(answer)); {
+	case c.Answer == nil:
+		o.says(400, canceled)
+	case c.Name == "batch_write_unprocessed":
+		o.says(200, `{}`) // what is left over would be written again: TestLeftOver
+	}
+	r := newRig(t, func(cfg *Config) {
+		cfg.Service = uncached(t, o)
+		cfg.Lists = &numberedFrom1001{recordedLists, c.lists()}
+	})
+	r.srv.methods = newMethodTable(metadata, operations)
+	for _, m := range r.srv.methods {
+		r.srv.metrics.methods[m] = newMethodMetrics(m.name, func(string, string, ...string) *telemetry.Counter { return telemetry.NewCounter() })
+	}
+	client := r.hello(preamble)
+	client.send(request)
+	reply := client.reply(1)
+	if reply == "80" {
+		reply += client.reply(len(items(t, c.Reply)) - 1)
+	} else {
+		reply += client.reply(2)
+	}
+	operation, asked, _ := strings.Cut(o.take(), " ")
+	if operation != c.Operation {
+		t.Fatalf("%s: the origin was asked for %q; the reply is %s", preamble, operation, reply)
+	}
+	if got, want := meaning(t, []byte(asked)), meaning(t, marshal(t, c.Params)); !c.legacy() && !(c.Name == "query_all_attributes" && preamble == "Go v2") && !reflect.DeepEqual(got, want) {
+		t.Errorf("%s: the origin was asked\n%v\nand the client\n%v", preamble, got, want)
+	}
+	if got, want := said(t, reply), said(t, c.Reply); c.Answer != nil && c.Name != "batch_write_unprocessed" && !reflect.DeepEqual(got, want) {
+		t.Errorf("%s: the reply is\n%v\nand was\n%v", preamble, got, want)
+	}
+}
+
+// uncached is a service that keeps nothing.
+func uncached(t *testing.T, o accel.Origin) *accel.Service {
+	t.Helper()
+	c, err := cache.New(cache.Config{Memory: 1 << 20, Generations: 1 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	space, err := c.NewSpace(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	svc, err := accel.New(accel.Config{Name: "orders", Region: "us-west-2", Open: true,
+		Connect: func(origin.Config) (accel.Origin, error) { return o, nil }}, space, telemetry.NewRegistry(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(svc.Close)
+	return svc
+}
+
+func marshal(t *testing.T, v any) []byte {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// legacy tells whether the call has parameters that clients turn into expressions.
+func (c *recording) legacy() bool { return strings.HasPrefix(c.Name, "legacy_") }
+
+// lists are those of the call that recordedLists does not have. One reply names a list of
+// more attributes than it tells of, where here the list has these alone.
+func (c *recording) lists() map[uint64][]string {
+	if c.Name == "update_updated_new" {
+		return map[uint64][]string{5: {"cnt"}}
+	}
+	return map[uint64][]string{1001: {"A", "_", "a.b", "z", "é"}}
+}
+
+// meaning is a request without what may differ: names of placeholders, the order of
+// members, how numbers are written, options that say what holds anyway.
+func meaning(t *testing.T, body []byte) any {
+	t.Helper()
+	canonical, ok := wire.AppendCanonical(nil, body)
+	if !ok {
+		canonical = body // a number that DynamoDB refuses
+	}
+	var v map[string]any
+	if err := json.Unmarshal(canonical, &v); err != nil {
+		t.Fatal(err)
+	}
+	return resolve(t, v)
+}
+
+var expressions = []string{"KeyConditionExpression", "FilterExpression", "ConditionExpression", "UpdateExpression", "ProjectionExpression"}
+
+// means are the values of options that say what holds anyway.
+var means = map[string]any{"ReturnValues": "NONE", "ReturnConsumedCapacity": "NONE", "ReturnItemCollectionMetrics": "NONE", "ConsistentRead": false,
+	"ScanIndexForward": true, "ReturnValuesOnConditionCheckFailure": "NONE"}
+
+// resolve writes expressions without placeholders, wherever they stand.
+func resolve(t *testing.T, v any) any {
+	t.Helper()
+	switch v := v.(type) {
+	case []any:
+		for i := range v {
+			v[i] = resolve(t, v[i])
+		}
+	case map[string]any:
+		var names expr.Names
+		var values expr.Values
+		scope := func(member string) []byte {
+			if v[member] == nil {
+				return nil
+			}
+			return marshal(t, v[member])
+		}
+		if err := names.Reset(scope("ExpressionAttributeNames")); err != nil {
+			t.Fatal(err)
+		}
+		if err := values.Reset(scope("ExpressionAttributeValues")); err != nil {
+			t.Fatal(err)
+		}
+		for _, member := range expressions {
+			if text, ok := v[member].(string); ok {
+				b, ok := expr.AppendCanonical(nil, []byte(text), &names, &values)
+				if !ok {
+					t.Fatalf("no expression: %s", text)
+				}
+				v[member] = string(b)
+			}
+		}
+		if update, ok := v["UpdateExpression"].(string); ok {
+			v["UpdateExpression"] = clausesOf(update)
+		}
+		if v["Select"] == "SPECIFIC_ATTRIBUTES" && v["ProjectionExpression"] != nil {
+			delete(v, "Select")
+		}
+		delete(v, "ExpressionAttributeNames")
+		delete(v, "ExpressionAttributeValues")
+		delete(v, "ClientRequestToken") // made up by clients whose users give none
+		for member := range maps.Clone(v) {
+			if v[member] == means[member] {
+				delete(v, member)
+				continue
+			}
+			v[member] = resolve(t, v[member])
+		}
+		for _, set := range []string{"SS", "NS", "BS"} {
+			if list, ok := v[set].([]any); ok {
+				slices.SortFunc(list, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+			}
+		}
+	}
+	return v
+}
+
+// clausesOf takes an update apart: the order of its clauses does not count. Names and
+// values are quoted.
+func clausesOf(update string) []string {
+	for _, word := range []string{"SET", "REMOVE", "ADD", "DELETE"} {
+		update = strings.ReplaceAll(update, word+" ", "\n"+word+" ")
+	}
+	list := strings.Split(update, "\n")
+	for i := range list {
+		list[i] = strings.TrimSpace(list[i])
+	}
+	slices.Sort(list)
+	return list
+}
+
+// said is a reply that can be compared with another: nothing to say has two forms.
+func said(t *testing.T, text string) []any {
+	t.Helper()
+	all := items(t, text)
+	if m, ok := all[len(all)-1].(map[any]any); ok && len(m) == 0 && len(all) == 2 {
+		all[1] = nil
+	}
+	return all
+}
+
+// items reads CBOR as values that can be compared: numbers as texts, maps without order.
+func items(t *testing.T, text string) (all []any) {
+	t.Helper()
+	b, err := hex.DecodeString(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := cbor.Over(b)
+	for !r.Done() {
+		all = append(all, readItem(t, &r))
+	}
+	return all
+}
+
+func readItem(t *testing.T, r *cbor.Reader) any {
+	t.Helper()
+	if err := r.Err(); err != nil {
+		t.Fatal(err)
+	}
+	switch r.Kind() {
+	case cbor.Bytes:
+		return inside(t, r.Bytes())
+	case cbor.Text:
+		return "text " + string(r.Text())
+	case cbor.Array:
+		list := []any{}
+		n := r.Array()
+		for r.More(&n) {
+			list = append(list, readItem(t, r))
+		}
+		return list
+	case cbor.Map:
+		m := map[any]any{}
+		n := r.Map()
+		for r.More(&n) {
+			name := readItem(t, r)
+			m[name] = readItem(t, r)
+		}
+		return m
+	case cbor.True, cbor.False:
+		return r.Bool()
+	case cbor.Null:
+		r.Null()
+		return nil
+	case cbor.Tag:
+		ahead := *r
+		if tag := ahead.Tag(); tag > 5 {
+			*r = ahead
+			return [2]any{tag, fmt.Sprint(readItem(t, r))}
+		}
+	}
+	text, err := number.AppendText(nil, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// inside reads a byte string that holds items, or leaves it as it is.
+func inside(t *testing.T, b []byte) any {
+	t.Helper()
+	r := cbor.Over(b)
+	for !r.Done() && r.Err() == nil {
+		r.Skip()
+	}
+	if r.Err() != nil || len(b) == 0 || bytes.IndexFunc(b, func(c rune) bool { return c < ' ' || c > '~' }) < 0 {
+		return fmt.Sprintf("bytes %x", b)
+	}
+	return items(t, hex.EncodeToString(b))
+}
