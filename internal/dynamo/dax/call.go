@@ -28,10 +28,6 @@ type call struct {
 	record *telemetry.Record
 	now    time.Time // when the request's first byte was read
 
-	// hits and misses are the items that came from the cache and that did not, where one
-	// request asks for several.
-	hits, misses int
-
 	work work // what the operations need from one request to the next
 
 	conn   *conn
@@ -79,7 +75,6 @@ func (k *call) start(args []byte) {
 	k.agent = c.agent
 	k.args = cbor.Over(args)
 	k.out = k.out[:0]
-	k.hits, k.misses = 0, 0
 	k.failed = nil
 	k.line = telemetry.Record{Time: k.now, Service: k.srv.cfg.Name, Status: http.StatusOK, Client: c.client,
 		UserAgent: c.agent, TLS: c.secure, RequestID: c.ids.Append(k.id[:0])}

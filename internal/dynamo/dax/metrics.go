@@ -101,9 +101,6 @@ func (m *metrics) cached(k *call) {
 		m.queries.count(k.line.Decision)
 	case "Scan":
 		m.scans.count(k.line.Decision)
-	case "BatchGetItem":
-		m.items.hit.Add(uint64(k.hits))
-		m.items.miss.Add(uint64(k.misses))
 	}
 }
 

@@ -9,8 +9,12 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// longestTable is more than a table's name may have.
-const longestTable = 255
+// How long a table's name may be. Of others DynamoDB says that they are no names, and not
+// that there is no such table.
+const (
+	shortestTable = 3
+	longestTable  = 255
+)
 
 // defineKeySchema answers with the names and types of a table's key attributes, in their
 // order. Clients ask before they make the first key, and keep the answer.
@@ -50,8 +54,8 @@ func (k *call) schema(table []byte) (*accel.Schema, bool) {
 	if s, ok := k.client.SchemaKnown(table); ok {
 		return s, true
 	}
-	if len(table) == 0 || len(table) > longestTable {
-		k.fail(fault.Invalid("TableName must be at least 1 character long and at most %d characters long", longestTable))
+	if len(table) < shortestTable || len(table) > longestTable {
+		k.fail(fault.Invalid("TableName must be at least %d characters long and at most %d characters long", shortestTable, longestTable))
 		return nil, false
 	}
 	s, err := k.client.Schema(k.ctx(), table)
