@@ -26,7 +26,7 @@ type call struct {
 	out    []byte      // the reply; empty when serve begins
 	kept   []byte      // the reply if it is not in out: the cache's, which is only read
 	record *telemetry.Record
-	now    time.Time // when the request's first byte was read
+	now    time.Time // when what made the request whole was read
 
 	work work // what the operations need from one request to the next
 
@@ -34,7 +34,8 @@ type call struct {
 	in     input
 	scan   cbor.Scanner
 	phase  uint8
-	head   int // how many bytes of the message stand before the arguments
+	late   bool // the request came in more than one read
+	head   int  // how many bytes of the message stand before the arguments
 	method *method
 	until  *awaited // made by ctx
 	names  [][]byte // of a list of attributes

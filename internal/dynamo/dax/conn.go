@@ -237,6 +237,8 @@ func (c *conn) waited(err error) bool {
 func (c *conn) took(n int) bool {
 	if !c.begun() {
 		c.begin()
+	} else {
+		c.k.late = true
 	}
 	c.k.in.have += n
 	return c.proceed()
@@ -246,7 +248,7 @@ func (c *conn) took(n int) bool {
 func (c *conn) begin() {
 	c.state.CompareAndSwap(isIdle, isActive)
 	k := c.k
-	k.now = time.Now()
+	k.now, k.late = time.Now(), false
 	now := k.now.Sub(c.srv.epoch)
 	c.srv.attention.Pay(now)
 	k.set = c.srv.set.Load()

@@ -1,6 +1,8 @@
 package dax
 
 import (
+	"time"
+
 	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
 	"github.com/kasoku/kasoku/internal/dynamo/dax/fault"
 )
@@ -34,9 +36,14 @@ func (c *conn) proceed() bool {
 	}
 }
 
-// enlarge makes room for more of a request.
+// enlarge makes room for more of a request, which only those get who have proved who they
+// are: the others would leave none for them.
 func (c *conn) enlarge() bool {
 	k := c.k
+	if e := c.auth.lacks(k.set, k.now); e != nil {
+		c.srv.metrics.denied.Inc()
+		return c.refuse(e)
+	}
 	if k.in.grow(&c.srv.room, k.set.limits.BufferedBytes) {
 		return true
 	}
@@ -137,8 +144,12 @@ func (c *conn) named(head []byte) bool {
 	return true
 }
 
-// ask has a whole request answered: size bytes with the head.
+// ask has a whole request answered: size bytes with the head. One that took its time is
+// answered as of now: what was kept when it began, and what was allowed, may be no more.
 func (c *conn) ask(args []byte, size int) bool {
+	if k := c.k; k.late {
+		k.now, k.set = time.Now(), c.srv.set.Load()
+	}
 	if c.k.method == &authorizeConnection {
 		c.authorize(args)
 		return true

@@ -1,0 +1,76 @@
+package dax
+
+import (
+	"encoding/hex"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/dynamo/sigv4"
+)
+
+// TestLateItem begins to ask for an item while it is kept, and ends when it is not any more.
+func TestLateItem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		const found, asked = "80 bf 00 49 02182a65416c696365 ff", "GetItem " + keyAlice + "}"
+		s.origin.says(200, alice)
+		s.does(getAlice+"bfff", asked, found)
+		s.does(getAlice+"bfff", "", found)
+		time.Sleep(59 * time.Second) // of a minute
+		s.c.send(getAlice)
+		time.Sleep(2 * time.Second)
+		s.does("bfff", asked, found)
+	})
+}
+
+// TestLateTimeout has a request come for longer than its answer may take.
+func TestLateTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		c := r.hello("Go v1")
+		c.send(askWait[:2])
+		time.Sleep(45 * time.Second)
+		begin := time.Now()
+		c.gets(askWait[2:], "80f6")
+		if err := <-r.slow.ended; err != errTooLate || time.Since(begin) != 30*time.Second {
+			t.Errorf("%v after %v", err, time.Since(begin))
+		}
+	})
+}
+
+// TestLateReload changes the keys in the middle of a request.
+func TestLateReload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, guard(t))
+		c := r.hello("Go v1")
+		c.gets(proof("FULL", "one", time.Now())+askEcho+"4101", "804101")
+		c.send(askEcho)
+		synctest.Wait()
+		r.cfg.Keys = []sigv4.Key{{ID: "FULL", Secret: "new"}}
+		r.srv.Configure(r.cfg)
+		c.fails("4102", "keys have changed", unauthenticated...)
+	})
+}
+
+// TestLargeOfStrangers has one who has proved nothing send a large request: nobody makes
+// room for it.
+func TestLargeOfStrangers(t *testing.T) {
+	large := askEcho + "59ffff" + hex.EncodeToString(make([]byte, 0xffff))
+	r := newRig(t, guard(t))
+	c := r.hello("Go v1")
+	go func() { _, _ = c.nc.Write(unhex(t, large)) }()
+	if codes, text := c.failure(); !equal(codes, unauthenticated) {
+		t.Error(codes, text)
+	}
+	if n := r.srv.room.taken.Load(); n != 0 {
+		t.Errorf("%d bytes were taken for it", n)
+	}
+	c.over()
+
+	c = r.hello("Go v1")
+	go func() { _, _ = c.nc.Write(unhex(t, proof("FULL", "one", time.Now())+large)) }()
+	if n := c.largeReply(0xffff); n != 0xffff {
+		t.Errorf("a reply of %d bytes to one who has", n)
+	}
+}
