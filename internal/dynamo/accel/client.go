@@ -3,6 +3,7 @@ package accel
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 	"github.com/kasoku/kasoku/internal/edge"
@@ -53,14 +54,14 @@ var (
 	ErrUnknownTable = errors.New("the origin could not tell about the table")
 )
 
-// SchemaKnown returns the key of a table if it is known without asking anybody. It
+// SchemaKnown returns the key of a table if it is known, now, without asking anybody. It
 // allocates nothing, but what it has found may be being learnt anew.
-func (c Client) SchemaKnown(name []byte) (*Schema, bool) {
+func (c Client) SchemaKnown(name []byte, now time.Time) (*Schema, bool) {
 	t := c.svc.peek(name)
 	if t == nil || !t.known {
 		return nil, false
 	}
-	c.svc.renew(t)
+	c.svc.renew(t, c.svc.cache.At(now))
 	return &t.schema, true
 }
 

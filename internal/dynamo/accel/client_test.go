@@ -65,7 +65,7 @@ func TestClientSchema(t *testing.T) {
 	if !ok || !f.svc.Open() {
 		t.Fatal("not open")
 	}
-	if _, ok := c.SchemaKnown([]byte("t")); ok {
+	if _, ok := c.SchemaKnown([]byte("t"), time.Now()); ok {
 		t.Error("known before anybody asked")
 	}
 	want := Schema{KeyAttribute{"p", 'S'}, KeyAttribute{"s", 'N'}}
@@ -74,12 +74,12 @@ func TestClientSchema(t *testing.T) {
 		t.Errorf("%v, %v", s, err)
 	}
 	name := []byte("t")
-	if s, ok := c.SchemaKnown(name); !ok || *s != want {
+	if s, ok := c.SchemaKnown(name, time.Now()); !ok || *s != want {
 		t.Errorf("%v, %v", s, ok)
 	}
 	if n := testing.AllocsPerRun(100, func() {
 		c, _ := f.svc.Client(nil)
-		c.SchemaKnown(name)
+		c.SchemaKnown(name, time.Now())
 	}); n > 0 && !race.Enabled {
 		t.Errorf("%v allocations", n)
 	}
@@ -102,7 +102,7 @@ func TestClientSchema(t *testing.T) {
 	if _, err := c.Schema(gone, []byte("another away")); err == nil {
 		t.Error("no error for a client that has left")
 	}
-	if _, ok := c.SchemaKnown([]byte("u")); ok {
+	if _, ok := c.SchemaKnown([]byte("u"), time.Now()); ok {
 		t.Error("a table that is not there is known")
 	}
 }

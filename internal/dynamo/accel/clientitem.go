@@ -60,10 +60,11 @@ func (c Client) Item(name, canonical []byte, hashLen int, now time.Time) (h Hit,
 	if t == nil || !t.known || t.rule.item <= 0 || !c.who.may(wire.Read, name) {
 		return h, false
 	}
-	s.renew(t)
+	at := s.cache.At(now)
+	s.renew(t, at)
 	var room [prefixLen + keyRoom]byte
 	key := append(t.appendPrefix(room[:0], keyItem), canonical...)
-	e, found, due := s.space.Lookup(key, s.cache.At(now))
+	e, found, due := s.space.Lookup(key, at)
 	if found != cache.Fresh {
 		return h, false
 	}

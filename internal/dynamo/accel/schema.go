@@ -150,7 +150,7 @@ func (s *Service) table(ctx context.Context, name []byte) *table {
 	if t == nil {
 		return s.learn(ctx, string(name))
 	}
-	if s.stale(t) {
+	if t.stale(s.cache.Now()) {
 		if !t.known {
 			return s.learn(ctx, t.name)
 		}
@@ -160,15 +160,16 @@ func (s *Service) table(ctx context.Context, name []byte) *table {
 }
 
 // renew learns a table that is known anew, behind its users, when that is due.
-func (s *Service) renew(t *table) {
-	if s.stale(t) {
+func (s *Service) renew(t *table, now int64) {
+	if t.stale(now) {
 		go s.learn(context.Background(), t.name)
 	}
 }
 
-// stale tells one of those who use a table that it is to be learnt anew.
-func (s *Service) stale(t *table) bool {
-	now, checked := s.cache.Now(), t.checked.Load()
+// stale tells one of those who use a table that it is to be learnt anew. now is on the
+// cache's clock.
+func (t *table) stale(now int64) bool {
+	checked := t.checked.Load()
 	return now-checked > int64(t.freshFor()) && t.checked.CompareAndSwap(checked, now)
 }
 

@@ -51,7 +51,7 @@ func appendAttribute(dst []byte, a accel.KeyAttribute) []byte {
 
 // schema returns the key attributes of a table; on failure the call has failed.
 func (k *call) schema(table []byte) (*accel.Schema, bool) {
-	if s, ok := k.client.SchemaKnown(table); ok {
+	if s, ok := k.client.SchemaKnown(table, k.now); ok {
 		return s, true
 	}
 	if len(table) < shortestTable || len(table) > longestTable {
