@@ -240,8 +240,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 	}
+	left := s.snapshot() // of which some will end as soon as they are told
 	s.hardStop()
-	left := s.snapshot()
 	for _, c := range left {
 		c.cut()
 	}
