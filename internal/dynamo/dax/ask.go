@@ -2,10 +2,10 @@ package dax
 
 import (
 	"bytes"
-	"errors"
 	"net/http"
 
 	"github.com/kasoku/kasoku/internal/dynamo/accel"
+	"github.com/kasoku/kasoku/internal/dynamo/dax/attr"
 	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
 	"github.com/kasoku/kasoku/internal/dynamo/dax/fault"
 	"github.com/kasoku/kasoku/internal/dynamo/dax/item"
@@ -32,9 +32,9 @@ const keepBody = 64 << 10
 // mostBody is how long the request in DynamoDB's protocol may become, which is more than
 // DynamoDB takes. A client can make it much longer than its own: items come without their
 // names, and each number is an object.
-const mostBody = 24 << 20
+const mostBody = attr.MaxText
 
-var errTooLong = errors.New("its items and keys are together larger than DynamoDB takes")
+var errTooLong = attr.ErrLong
 
 // tooLong is an error once a body is.
 func tooLong(body []byte) error {
@@ -121,6 +121,9 @@ func (k *call) table(access wire.Access) (table []byte, ok bool) {
 	table = k.args.String()
 	if err := k.args.Err(); err != nil {
 		k.bad(err)
+		return nil, false
+	}
+	if !k.named(table) {
 		return nil, false
 	}
 	k.line.Table = table

@@ -18,6 +18,10 @@ func (k *call) defineAttributeListID() {
 	n := k.args.Array()
 	names := k.names[:0]
 	for k.args.More(&n) {
+		if len(names) == mostNames {
+			k.args.Fail("it has more than %d names", mostNames)
+			break
+		}
 		names = append(names, k.args.String())
 	}
 	k.names = names
@@ -37,6 +41,10 @@ func (k *call) defineAttributeListID() {
 	k.out = cbor.AppendUint(append(k.out, success), id)
 	k.local()
 }
+
+// mostNames bounds what is made of a list before its number is looked for: none that has
+// one is longer.
+const mostNames = 10_000
 
 // keepNames is how many names a list may have had for its memory to be used again.
 const keepNames = 1 << 10

@@ -76,6 +76,8 @@ func (k *call) batchTable(before int, access wire.Access) (t batchTable, ok bool
 	case before == mostTables:
 		k.fail(fault.Invalid("Too many tables in one request: there may be %d", mostTables))
 		return t, false
+	case !k.named(t.name):
+		return t, false
 	case before == 0:
 		k.line.Table = t.name
 	}

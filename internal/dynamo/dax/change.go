@@ -94,6 +94,12 @@ func (k *call) change(head *http1.Request, body []byte) {
 	}
 }
 
+// empty tells whether an object has no members.
+func empty(object []byte) bool {
+	it := wire.Object(object)
+	return !it.Next()
+}
+
 // changeReply translates DynamoDB's answer to a write. partial tells whether its attributes
 // are those that an update has changed, and not a whole item.
 func (k *call) changeReply(answer []byte, partial bool) (err error) {
@@ -113,7 +119,7 @@ func (k *call) changeReply(answer []byte, partial bool) (err error) {
 			r.out = cbor.WrapBytes(r.out, start)
 		case wire.NameIs(it.Name(), "ConsumedCapacity"):
 			r.out, err = appendCapacity(r.member(replyCapacity), it.Value())
-		case wire.NameIs(it.Name(), "ItemCollectionMetrics"):
+		case wire.NameIs(it.Name(), "ItemCollectionMetrics") && !empty(it.Value()): // of a table without local indexes
 			r.out, err = appendMetrics(r.member(replyMetrics), it.Value())
 		}
 	}

@@ -93,7 +93,11 @@ func (k *call) hit(table, bytes []byte) bool {
 			return true
 		}
 		k.out = cbor.AppendBreak(out)
-		k.client.Keep(&h, k.out)
+		// The table may have become another since its keys were looked up, and the entry
+		// be one of that.
+		if s, ok := k.client.SchemaKnown(table); ok && keysOf(s) == w.keys {
+			k.client.Keep(&h, k.out)
+		}
 	}
 	return true
 }

@@ -24,6 +24,9 @@ func (k *call) defineKeySchema() {
 		k.fail(fault.Invalid("The table's name could not be read: %v", err))
 		return
 	}
+	if !k.named(table) {
+		return
+	}
 	k.record.Table = table
 	// Who writes needs the keys as well as who reads.
 	if !k.client.May(wire.Write, table) && !k.allowed(wire.Read, table) {
@@ -49,13 +52,27 @@ func appendAttribute(dst []byte, a accel.KeyAttribute) []byte {
 	return append(cbor.AppendText(dst, a.Name), 0x61, a.Type) // a text of one letter
 }
 
+// named refuses what is too long for a table's name, before it is looked for in what a
+// client may do, or gets into the access log or an error; the call has failed then.
+func (k *call) named(table []byte) bool {
+	if len(table) > longestTable {
+		k.misnamed()
+		return false
+	}
+	return true
+}
+
+func (k *call) misnamed() {
+	k.fail(fault.Invalid("TableName must be at least %d characters long and at most %d characters long", shortestTable, longestTable))
+}
+
 // schema returns the key attributes of a table; on failure the call has failed.
 func (k *call) schema(table []byte) (*accel.Schema, bool) {
 	if s, ok := k.client.SchemaKnown(table, k.now); ok {
 		return s, true
 	}
-	if len(table) < shortestTable || len(table) > longestTable {
-		k.fail(fault.Invalid("TableName must be at least %d characters long and at most %d characters long", shortestTable, longestTable))
+	if len(table) < shortestTable {
+		k.misnamed()
 		return nil, false
 	}
 	s, err := k.client.Schema(k.ctx(), table)

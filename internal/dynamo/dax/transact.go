@@ -76,6 +76,9 @@ func (k *call) bytesOrNull() []byte {
 func (k *call) learn(list []part) bool {
 	for i := range list {
 		p := &list[i]
+		if !k.named(p.table) {
+			return false
+		}
 		if i == 0 {
 			k.line.Table = p.table
 		}
@@ -123,9 +126,10 @@ func (k *call) canceled(e *fault.Error, list []part, body []byte) *fault.Error {
 			b = cbor.AppendNull(b)
 			continue
 		}
+		start := len(b)
 		var err error
 		if b, err = k.appendItem(b, &list[i].schema, nil, old); err != nil {
-			return fault.New("InternalServerError", "The reply could not be written: %v", err)
+			b = cbor.AppendNull(b[:start]) // that nothing was written is what counts
 		}
 	}
 	e.Reasons = b

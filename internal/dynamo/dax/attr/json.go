@@ -9,14 +9,25 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
+// MaxText is how long a text may become that a value is appended to, which is more than
+// any request that DynamoDB takes. A number of a few bytes may have a text of more than a
+// hundred, so that what is small enough to be read need not be small enough to be written.
+const MaxText = 24 << 20
+
+// ErrLong is for a text that would become longer.
+var ErrLong = errors.New("its items and keys are together larger than DynamoDB takes")
+
 var errDepth = errors.New("an attribute value is nested too deeply")
 
 // AppendJSON reads one value and appends it as DynamoDB's JSON.
 func AppendJSON(dst []byte, r *cbor.Reader) ([]byte, error) { return appendJSON(dst, r, maxDepth) }
 
 func appendJSON(dst []byte, r *cbor.Reader, depth int) ([]byte, error) {
-	if depth == 0 {
+	switch {
+	case depth == 0:
 		return dst, errDepth
+	case len(dst) > MaxText:
+		return dst, ErrLong
 	}
 	switch r.Kind() {
 	case cbor.Text:
@@ -107,6 +118,9 @@ func appendSet(dst []byte, r *cbor.Reader, tag uint64) (_ []byte, err error) {
 	for r.More(&n) {
 		if dst, err = appendElement(comma(dst, &first), r, tag); err != nil {
 			return dst, err
+		}
+		if len(dst) > MaxText {
+			return dst, ErrLong
 		}
 	}
 	return append(dst, `]}`...), r.Err()

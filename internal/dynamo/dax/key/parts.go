@@ -19,8 +19,15 @@ type part struct {
 	ordered bool   // a number of a sort key
 }
 
+// maxKey is far more than any key has: DynamoDB takes 2048 bytes and 1024, and says itself
+// what is wrong with one of a little more.
+const maxKey = 64 << 10
+
 // split finds the parts of key bytes. Those of numbers are not looked at.
 func (s *Schema) split(key []byte) (hash, sort part, err error) {
+	if len(key) > maxKey {
+		return hash, sort, fmt.Errorf("a key of %d bytes: DynamoDB takes no more than 3 KB", len(key))
+	}
 	hash, sort = part{Attribute: s.Hash, of: s}, part{Attribute: s.Range, of: s}
 	if !s.Sorted() {
 		hash.raw = key

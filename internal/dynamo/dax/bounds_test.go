@@ -1,0 +1,108 @@
+package dax
+
+import (
+	"bytes"
+	"encoding/hex"
+	"runtime"
+	"testing"
+
+	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
+)
+
+// refuses sends a request that has to be refused without that much being allocated, and
+// without the origin being asked.
+func (s *stage) refuses(request []byte, message string, most uint64) {
+	s.t.Helper()
+	text := hex.EncodeToString(request)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	s.c.send(text)
+	codes, got := s.c.failure()
+	runtime.ReadMemStats(&after)
+	if !equal(codes, []int64{4, 37, 38, 39, 46}) || !bytes.Contains([]byte(got), []byte(message)) || len(got) > 1000 {
+		s.t.Errorf("%v %.1000s, want %s", codes, got, message)
+	}
+	if n := after.TotalAlloc - before.TotalAlloc; n > most {
+		s.t.Errorf("%s: %d bytes were allocated", message, n)
+	}
+	if asked := s.origin.take(); asked != "" {
+		s.t.Errorf("the origin was asked %.100s", asked)
+	}
+}
+
+// TestLongNumbers puts an item of numbers of five bytes whose texts have more than a
+// hundred, as a list and as a set.
+func TestLongNumbers(t *testing.T) {
+	s := newStage(t)
+	for _, tag := range []string{"", "d90cfa"} {
+		const numbers = 700_000
+		item := cbor.AppendArray(unhex(t, "02"+tag), numbers)
+		for range numbers {
+			item = append(item, 0xc4, 0x82, 0x38, 0x81, 1) // 1E-130
+		}
+		item = append(item, 0)
+		s.refuses(append(cbor.AppendBytes(unhex(t, putAlice), item), null), errTooLong.Error(), 8*mostBody)
+	}
+}
+
+// TestManyNames defines a list of more names than are numbered, of a byte each.
+func TestManyNames(t *testing.T) {
+	const names = 2 << 20
+	s := newStage(t)
+	b := cbor.AppendArray(unhex(t, "013a495927bb"), names)
+	b = append(b, bytes.Repeat([]byte{0x60}, names)...)
+	s.refuses(b, "more than 10000 names", 24<<20)
+}
+
+// TestLongTable has a table's name of a megabyte in every place where there may be one: it
+// is in no error and in no log.
+func TestLongTable(t *testing.T) {
+	s := newStage(t)
+	long := bytes.Repeat([]byte{'t'}, 1<<20)
+	name, text := cbor.AppendBytes(nil, long), cbor.AppendText(nil, long)
+	n := 0
+	for _, around := range [][2]string{
+		{"013a2c43e27e", ""},
+		{"011a0fb0cc6a", "4161 f6"},
+		{"013a7d8e7e56", "4161 4101 f6"},
+		{"013a6fc8309b", "f6"},
+		{"011a6f3d49db 81", "81 4161 f6 f6"},
+	} {
+		s.refuses(append(append(unhex(t, around[0]), name...), unhex(t, around[1])...), "TableName must be", 24<<20)
+		n++
+	}
+	s.refuses(append(append(unhex(t, "013a29985cdb a1"), text...), unhex(t, "83 f4 f6 81 4161 f6")...), "TableName must be", 24<<20)
+	s.refuses(append(append(unhex(t, "011a06ed585f a1"), text...), unhex(t, "82 4161 f6 f6")...), "TableName must be", 24<<20)
+	for _, r := range s.log.wait(n + 2) {
+		if len(r.Table) > longestTable {
+			t.Errorf("%s: a table of %d bytes in the log", r.Operation, len(r.Table))
+		}
+	}
+}
+
+// TestLongKey has a key that is longer than any: as it is all control characters, its
+// text would be six times as long.
+func TestLongKey(t *testing.T) {
+	s := newStage(t)
+	key := cbor.AppendBytes(unhex(t, "011a0fb0cc6a 44 54616231"), make([]byte, 4<<20))
+	s.refuses(append(key, null), "a key of 4194304 bytes", 48<<20)
+}
+
+// TestSpentWithoutMetrics has an origin that says nothing of item collections in as many
+// words: the write is done.
+func TestSpentWithoutMetrics(t *testing.T) {
+	s := newStage(t)
+	s.origin.says(200, `{"ItemCollectionMetrics":{}}`)
+	s.does(putAlice+"4101 bf 06 01 ff", `PutItem {"TableName":"Tab1","Item":{"pk":{"S":"alice"}},"ReturnItemCollectionMetrics":"SIZE"}`, "80 f6")
+}
+
+// TestCanceledWithoutList cancels a transaction because of an item whose attributes can't
+// be numbered: the client is told of the cancelling, without the item.
+func TestCanceledWithoutList(t *testing.T) {
+	s := newStage(t)
+	s.origin.says(400, `{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException","Message":"no",`+
+		`"CancellationReasons":[{"Code":"ConditionalCheckFailed","Item":{"pk":{"S":"alice"},"disk":{"N":"1"}}}]}`)
+	s.c.gets("013a4524c569 8102 814454616231 8145616c696365 814101 f6 8102 81f6 81f6 f6",
+		"85 04 1825 1826 1827 183a 626e6f 84 6452455131 781c5472616e73616374696f6e43616e63656c6564457863657074696f6e 190190 83"+
+			"76436f6e646974696f6e616c436865636b4661696c6564 f6 f6")
+}
