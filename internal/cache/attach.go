@@ -6,12 +6,14 @@ import "github.com/maypok86/otter/v2"
 // payload: look-ups find it from now on as Entry.Value, for as long as the entry is stored,
 // and it goes with it. weight is what the value takes of the heap, in bytes; it counts like
 // Filling.Weight. Attach tells whether the entry was still the one that is stored under its
-// key, and had no value yet.
+// key, with no tag moved, and had no value yet.
 //
 // Entries are immutable: the one that is stored afterwards is another, which shares the
-// key and payload of e, and with it everything that tells whether e is good.
+// key and payload of e, and with it everything that tells whether e is good. So a write
+// that comes at any point of this leaves nothing to find: a value is no newer than its entry.
+// Of the hits that come meanwhile some may not be counted towards a refresh.
 func (s *Space) Attach(e *Entry, value any, weight int64) bool {
-	if e.carrier() != nil {
+	if e.carrier() != nil || !s.cache.stand(&e.slots, &e.gens, e.tags()) {
 		return false
 	}
 	c := &carrier{value: value, extra: weight}

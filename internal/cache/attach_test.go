@@ -3,6 +3,11 @@
 package cache
 
 import (
+	"fmt"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -65,6 +70,97 @@ func TestAttachTooLate(t *testing.T) {
 	if s.Attach(e, "form", 4) || s.Usage().Entries != 0 {
 		t.Error("attached to what was dropped")
 	}
+	last, _ := s.Store(c.Note(tags("item x")...), []byte("i"), &base)
+	w := c.Begin(tags("item x"), nil)
+	if s.Attach(last, "form", 4) || last.Value() != nil {
+		t.Error("attached to what is being written")
+	}
+	w.Commit(Change{})
+	if s.Attach(last, "form", 4) {
+		t.Error("attached to what was written")
+	}
+	current, _ := s.Store(c.Note(tags("item x")...), []byte("i"), &base)
+	if space(t, c, 0).Attach(current, "form", 4) {
+		t.Error("attached in another space")
+	}
+}
+
+// A value that leaves with its entry is told so, once, as it is of an entry that was
+// stored with it.
+func TestAttachLeaves(t *testing.T) {
+	c, s := open(t, Config{})
+	base := value("payload")
+	e, _ := s.Store(c.Note(tags("item x")...), []byte("i"), &base)
+	var left leaves
+	if !s.Attach(e, &left, 4) || left != 0 {
+		t.Fatalf("told %d times", left)
+	}
+	s.Store(c.Note(tags("item x")...), []byte("i"), &base)
+	if left != 1 {
+		t.Errorf("told %d times", left)
+	}
+}
+
+// leaves counts how often it is told.
+type leaves int
+
+func (l *leaves) Left() { *l++ }
+
+// TestAttachConcurrently has readers attach what they have made of a payload, again and
+// again, while writers replace it: whoever finds a value finds the one of that payload, and
+// never one from before a write that had ended.
+func TestAttachConcurrently(t *testing.T) {
+	c, s := open(t, Config{Settle: 1})
+	key, all := []byte("i"), tags("item x", "table")
+	var written atomic.Uint64 // the number of the last write that has ended
+	var attached atomic.Int64
+	var writers, readers sync.WaitGroup
+	done := make(chan struct{})
+	writers.Go(func() {
+		for n := uint64(1); n <= 1000; n++ {
+			before := attached.Load()
+			w := c.Begin(all, nil)
+			w.Commit(Change{Puts: []Put{{Space: s, Key: key, Tags: all, Filling: value(fmt.Sprint(n))}}})
+			written.Store(n)
+			for n%2 == 0 && attached.Load() == before {
+				runtime.Gosched() // every second one is used
+			}
+		}
+	})
+	for range 4 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				runtime.Gosched()
+				least := written.Load()
+				e, found, _ := s.Lookup(key, c.Now())
+				if found != Fresh {
+					continue
+				}
+				payload := string(e.Payload())
+				if n, err := strconv.ParseUint(payload, 10, 64); err != nil || n < least {
+					t.Errorf("%s after write %d", payload, least)
+					return
+				}
+				switch v := e.Value(); {
+				case v == nil:
+					if s.Attach(e, payload, int64(len(payload))) {
+						attached.Add(1)
+					}
+				case v != payload:
+					t.Errorf("%v beside %s", v, payload)
+					return
+				}
+			}
+		})
+	}
+	writers.Wait()
+	close(done)
+	readers.Wait()
 }
 
 // A value is weighed, and an entry's hits are counted on.

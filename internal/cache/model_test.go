@@ -36,6 +36,7 @@ type modelMove struct {
 
 type modelEntry struct {
 	value        string
+	attached     any // its value
 	tags         []string
 	read         int // the event after which nothing may have moved
 	fresh, stale time.Duration
@@ -160,6 +161,7 @@ type machine struct {
 	s      *Space
 	fills  []*modelFill
 	writes []*modelWrite
+	seen   []*Entry // what look-ups have found
 	serial int
 }
 
@@ -266,6 +268,29 @@ func (m *machine) Apply(t *rapid.T) {
 	}
 }
 
+// See notes an entry, for a later Attach.
+func (m *machine) See(t *rapid.T) {
+	key := rapid.SampledFrom(modelKeys).Draw(t, "key")
+	if e, _ := m.s.Peek([]byte(key), m.c.Now()); e != nil {
+		m.seen = append(m.seen, e)
+	}
+}
+
+// Attach attaches to an entry that was found, now or long ago.
+func (m *machine) Attach(t *rapid.T) {
+	e := take(t, &m.seen)
+	m.serial++
+	of := m.entries[string(e.Key())]
+	want := of.value == string(e.Payload()) && of.attached == nil && !m.movedSince(of.read, of.tags)
+	if got := m.s.Attach(e, m.serial, 8); got != want {
+		t.Fatalf("attached to %s=%s: %v; want %v", e.Key(), e.Payload(), got, want)
+	}
+	if want {
+		of.attached = m.serial
+		m.entries[string(e.Key())] = of
+	}
+}
+
 // Check is run after every step.
 func (m *machine) Check(t *rapid.T) {
 	for _, key := range modelKeys {
@@ -276,6 +301,9 @@ func (m *machine) Check(t *rapid.T) {
 		}
 		if e != nil && string(e.Payload()) != value {
 			t.Fatalf("%s=%s; want %s", key, e.Payload(), value)
+		}
+		if e != nil && e.Value() != m.entries[key].attached {
+			t.Fatalf("%s=%s with %v; want %v", key, e.Payload(), e.Value(), m.entries[key].attached)
 		}
 	}
 	for _, name := range modelTags {
