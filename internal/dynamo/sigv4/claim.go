@@ -53,7 +53,7 @@ func CheckForm(r *http1.Request) *Error {
 	if err := s.read(r); err != nil && !(c.complete() && len(c.date) == 0 && !c.presigned) {
 		return err
 	}
-	if _, ok := parseDate(c.date); !ok && len(c.date) > 0 {
+	if _, ok := ParseDate(c.date); !ok && len(c.date) > 0 {
 		return badDate(c)
 	}
 	if string(c.algorithm) != algorithm {

@@ -76,7 +76,7 @@ func (v *Verifier) verify(s *scratch, r *http1.Request, body []byte, now time.Ti
 // checkDate refuses a date that is not one or is too far from now. Every part of a
 // date that passes is digits where digits belong.
 func checkDate(c *claim, now time.Time) *Error {
-	at, ok := parseDate(c.date)
+	at, ok := ParseDate(c.date)
 	if !ok {
 		return badDate(c)
 	}
@@ -100,8 +100,8 @@ func checkDate(c *claim, now time.Time) *Error {
 	return nil
 }
 
-// parseDate reads 20130301T000000Z and nothing else.
-func parseDate(b []byte) (time.Time, bool) {
+// ParseDate reads 20130301T000000Z and nothing else.
+func ParseDate(b []byte) (time.Time, bool) {
 	if len(b) != len(stamp) || b[8] != 'T' || b[15] != 'Z' {
 		return time.Time{}, false
 	}

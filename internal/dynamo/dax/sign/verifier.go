@@ -2,7 +2,6 @@ package sign
 
 import (
 	"bytes"
-	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
@@ -29,19 +28,13 @@ var hosts = [...]string{"dax.amazonaws.com", "https://dax.amazonaws.com"}
 // Verifier checks signatures against a fixed list of keys. It is safe for concurrent use.
 type Verifier struct {
 	region string
-	keys   map[string]string // secrets by id
+	keys   *sigv4.Verifier
 }
 
 // New takes the region that clients must sign for and the keys that they may use. Of two
 // keys with one id the first counts.
 func New(region string, keys []sigv4.Key) *Verifier {
-	v := &Verifier{region: region, keys: make(map[string]string, len(keys))}
-	for _, k := range keys {
-		if _, ok := v.keys[k.ID]; !ok {
-			v.keys[k.ID] = k.Secret
-		}
-	}
-	return v
+	return &Verifier{region: region, keys: sigv4.NewVerifier(region, service, keys)}
 }
 
 // Refusal is why a client has not proved who it is, in words that help who runs it: clients
@@ -58,9 +51,13 @@ func (r *Refusal) Error() string { return r.Text }
 func refuse(format string, args ...any) *Refusal { return &Refusal{Text: fmt.Sprintf(format, args...)} }
 
 // Verify checks that text was signed with the key of that id, at a time near now, and
-// returns that time. token says that the client has sent a session token as well.
+// returns that time. token says that the client has sent a session token as well, which is
+// refused here as it is by HTTP. What is right costs no allocation.
+//
+// The time is looked at before the signature, so that keys are derived for days near now and
+// for no others, whatever is sent.
 func (v *Verifier) Verify(id, signature, text []byte, token bool, now time.Time) (signed time.Time, r *Refusal) {
-	secret, ok := v.keys[string(id)]
+	key, ok := v.keys.Find(id)
 	switch {
 	case !ok:
 		return signed, refuse("The access key %.128q is not one of this service's: check the client's credentials, or add the key to auth.keys", id)
@@ -73,25 +70,36 @@ func (v *Verifier) Verify(id, signature, text []byte, token bool, now time.Time)
 	if n != len(line) || string(line[0]) != algorithm {
 		return signed, refuse("The signed text is not one of %s", algorithm)
 	}
-	signed, err := time.Parse(stamp, string(line[1]))
-	if err != nil || len(line[1]) != len(stamp) {
-		return signed, refuse("The signed text has no time: %.32q", line[1])
+	at := line[1]
+	if signed, ok = sigv4.ParseDate(at); !ok {
+		return signed, refuse("The signed text has no time: %.32q", at)
 	}
-	if r := v.scope(line[1], line[2]); r != nil {
+	if r := v.scope(at, line[2]); r != nil {
 		return signed, r
 	}
-	if !canonical(line[1], line[3]) {
+	if !canonical(at, line[3]) {
 		return signed, refuse("The signature is for another request than one to %s", hosts[0])
 	}
-	want := sign(secret, line[1][:8], v.region, text)
-	if subtle.ConstantTimeCompare(want, signature) != 1 {
+	if r := checkTime(at, signed, now); r != nil {
+		return signed, r
+	}
+	if !v.keys.VerifyText(key, [8]byte(at[:8]), signature, text) {
 		return signed, refuse("The signature does not match: check the secret of access key %s", id)
 	}
-	if d := now.Sub(signed); d > skew || d < -skew {
-		return signed, &Refusal{Again: true, Text: fmt.Sprintf("The signature is of %s and the server's time is %s: check the client's clock",
-			line[1], now.UTC().Format(stamp))}
-	}
 	return signed, nil
+}
+
+// checkTime refuses a time that is too far from now.
+func checkTime(at []byte, signed, now time.Time) *Refusal {
+	off, where := now.Sub(signed), "behind"
+	if off < 0 {
+		off, where = -off, "ahead of"
+	}
+	if off <= skew {
+		return nil
+	}
+	return &Refusal{Again: true, Text: fmt.Sprintf("The signature's time, %s, is %v %s the server's, %s, and at most %v are let pass: check the client's clock and the server's",
+		at, off.Round(time.Second), where, now.UTC().Format(stamp), skew)}
 }
 
 // split finds the four lines of a text; n is how many there are.
@@ -139,18 +147,3 @@ func canonical(at, hash []byte) bool {
 
 // emptyHash is the SHA-256 of nothing, which is the body that is signed.
 const emptyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-
-// sign makes the signature of a text in hexadecimal.
-func sign(secret string, day []byte, region string, text []byte) []byte {
-	key := mac([]byte("AWS4"+secret), day)
-	key = mac(key, []byte(region))
-	key = mac(key, []byte(service))
-	key = mac(key, []byte(terminator))
-	return hex.AppendEncode(nil, mac(key, text))
-}
-
-func mac(key, message []byte) []byte {
-	h := hmac.New(sha256.New, key)
-	h.Write(message)
-	return h.Sum(nil)
-}

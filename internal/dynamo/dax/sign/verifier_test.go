@@ -1,13 +1,18 @@
 package sign
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/kasoku/kasoku/internal/dynamo/sigv4"
+	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
 const (
@@ -16,10 +21,29 @@ const (
 	testRegion = "us-west-2"
 )
 
+// sign makes the signature of a text in hexadecimal, with nothing of what is tested.
+func sign(secret, day, region, text string) string {
+	key := []byte("AWS4" + secret)
+	for _, part := range []string{day, region, "dax", "aws4_request", text} {
+		h := hmac.New(sha256.New, key)
+		h.Write([]byte(part))
+		key = h.Sum(nil)
+	}
+	return hex.EncodeToString(key)
+}
+
+// signedText is what a client signs at a time for a host.
+func signedText(at time.Time, host string) string {
+	t := at.UTC().Format(stamp)
+	canonical := sha256.Sum256(fmt.Appendf(nil, "POST\n/\n\nhost:%s\nx-amz-date:%s\n\nhost;x-amz-date\n%x", host, t, sha256.Sum256(nil)))
+	return fmt.Sprintf("AWS4-HMAC-SHA256\n%s\n%s/%s/dax/aws4_request\n%x", t, t[:8], testRegion, canonical)
+}
+
 type recorded struct {
 	ID        string `json:"access_key_id"`
 	Signature string `json:"signature"`
 	Text      string `json:"string_to_sign"`
+	Token     string `json:"session_token"`
 	Client    string `json:"client"`
 }
 
@@ -31,8 +55,8 @@ func readRecorded(t testing.TB) (all []recorded) {
 	if err := json.Unmarshal(b, &all); err != nil {
 		t.Fatal(err)
 	}
-	if len(all) < 5 {
-		t.Fatalf("only %d calls", len(all))
+	if len(all) != 8 {
+		t.Fatalf("%d calls", len(all))
 	}
 	return all
 }
@@ -45,11 +69,15 @@ func timeOf(t testing.TB, text string) time.Time {
 	return at
 }
 
-// TestRecorded checks what clients have sent.
+// TestRecorded checks what clients have sent. Those with a session token have signed in the
+// same way, but are not let in.
 func TestRecorded(t *testing.T) {
 	v := New(testRegion, []sigv4.Key{{ID: testID, Secret: testSecret}, {ID: testID, Secret: "no"}})
 	for _, r := range readRecorded(t) {
 		at := timeOf(t, r.Text)
+		if _, err := v.Verify([]byte(r.ID), []byte(r.Signature), []byte(r.Text), r.Token != "", at); (err != nil) != (r.Token != "") {
+			t.Errorf("%s with token %q: %v", r.Client, r.Token, err)
+		}
 		for _, now := range []time.Time{at, at.Add(skew), at.Add(-skew)} {
 			if signed, err := v.Verify([]byte(r.ID), []byte(r.Signature), []byte(r.Text), false, now); err != nil || !signed.Equal(at) {
 				t.Errorf("%s: %v at %v", r.Client, err, signed)
@@ -100,7 +128,7 @@ func TestRefusals(t *testing.T) {
 	r := readRecorded(t)[0]
 	at := timeOf(t, r.Text)
 	resigned := func(text string) string {
-		return string(sign(testSecret, []byte("20261120"), testRegion, []byte(text)))
+		return sign(testSecret, "20261120", testRegion, text)
 	}
 	f := func(id, signature, text string, token bool, region, want string) {
 		t.Helper()
@@ -134,6 +162,67 @@ func TestRefusals(t *testing.T) {
 	change("20261120T193955Z", "20261120T193956Z", "another request")
 }
 
+// TestClock says by how much clocks differ.
+func TestClock(t *testing.T) {
+	v := New(testRegion, []sigv4.Key{{ID: testID, Secret: testSecret}})
+	now := time.Date(2026, 11, 21, 0, 2, 0, 500e6, time.FixedZone("", 3600))
+	f := func(at time.Time, want string) {
+		t.Helper()
+		text := signedText(at, hosts[1])
+		signature := sign(testSecret, at.UTC().Format("20060102"), testRegion, text)
+		signed, err := v.Verify([]byte(testID), []byte(signature), []byte(text), false, now)
+		switch {
+		case want == "" && (err != nil || !signed.Equal(at.Truncate(time.Second))):
+			t.Errorf("%v: %v at %v", at, err, signed)
+		case want != "" && (err == nil || !err.Again || !strings.Contains(err.Text, want)):
+			t.Errorf("%v: %v; want %q", at, err, want)
+		}
+	}
+	f(now, "")
+	f(now.Add(-4*time.Minute), "") // the day before, in UTC too
+	f(now.Add(5*time.Minute), "")
+	f(now.Add(-6*time.Minute), "20261120T225600Z, is 6m1s behind the server's, 20261120T230200Z, and at most 5m0s")
+	f(now.Add(5*time.Minute+time.Second), "is 5m1s ahead of the server's")
+	f(now.Add(-12*time.Hour), "is 12h0m1s behind")
+	f(now.Add(1000*time.Hour), "is 1000h0m0s ahead")
+	// Who can't sign learns what the server's time is and no more.
+	text := signedText(now.Add(time.Hour), hosts[0])
+	if _, err := v.Verify([]byte(testID), []byte("none"), []byte(text), false, now); err == nil || !strings.Contains(err.Text, "clock") {
+		t.Error(err)
+	}
+}
+
+// TestAllocs holds what a connection costs to nothing once a day's key is derived.
+func TestAllocs(t *testing.T) {
+	if race.Enabled {
+		t.Log("the race detector allocates; nothing to measure")
+		return
+	}
+	v := New(testRegion, []sigv4.Key{{ID: "ANOTHER", Secret: "x"}, {ID: testID, Secret: testSecret}})
+	for _, r := range readRecorded(t) {
+		id, signature, text, now := []byte(r.ID), []byte(r.Signature), []byte(r.Text), timeOf(t, r.Text)
+		if n := testing.AllocsPerRun(100, func() {
+			if _, err := v.Verify(id, signature, text, false, now); err != nil {
+				t.Fatal(err)
+			}
+		}); n > 0 {
+			t.Errorf("%s: %v allocations", r.Client, n)
+		}
+	}
+}
+
+func BenchmarkVerify(b *testing.B) {
+	v := New(testRegion, []sigv4.Key{{ID: testID, Secret: testSecret}})
+	r := readRecorded(b)[0]
+	id, signature, text, now := []byte(r.ID), []byte(r.Signature), []byte(r.Text), timeOf(b, r.Text)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := v.Verify(id, signature, text, false, now); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func FuzzVerify(f *testing.F) {
 	for _, r := range readRecorded(f) {
 		f.Add([]byte(r.ID), []byte(r.Signature), []byte(r.Text))
@@ -144,7 +233,7 @@ func FuzzVerify(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if string(sign(testSecret, []byte(signed.Format("20060102")), testRegion, text)) != string(signature) {
+		if sign(testSecret, signed.Format("20060102"), testRegion, string(text)) != string(signature) {
 			t.Errorf("%q was not signed so", text)
 		}
 	})
