@@ -95,7 +95,7 @@ func (k *call) hit(table, bytes []byte) bool {
 		k.out = cbor.AppendBreak(out)
 		// The table may have become another since its keys were looked up, and the entry
 		// be one of that.
-		if s, ok := k.client.SchemaKnown(table); ok && keysOf(s) == w.keys {
+		if s, ok := k.client.SchemaKnown(table, k.now); ok && keysOf(s) == w.keys {
 			k.client.Keep(&h, k.out)
 		}
 	}
