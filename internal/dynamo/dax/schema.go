@@ -10,7 +10,7 @@ import (
 )
 
 // How long a table's name may be. Of others DynamoDB says that they are no names, and not
-// that there is no such table.
+// that there is no such table; stores like it may have tables with shorter ones.
 const (
 	shortestTable = 3
 	longestTable  = 255
@@ -71,7 +71,7 @@ func (k *call) schema(table []byte) (*accel.Schema, bool) {
 	if s, ok := k.client.SchemaKnown(table, k.now); ok {
 		return s, true
 	}
-	if len(table) < shortestTable {
+	if len(table) == 0 {
 		k.misnamed()
 		return nil, false
 	}
@@ -81,6 +81,8 @@ func (k *call) schema(table []byte) (*accel.Schema, bool) {
 		return s, true
 	case errors.Is(err, accel.ErrNoTable):
 		k.fail(fault.New("ResourceNotFoundException", "Requested resource not found: Table: %s not found", table))
+	case len(table) < shortestTable && errors.Is(err, accel.ErrUnknownTable):
+		k.misnamed()
 	default:
 		k.fail(fault.New("InternalServerError", "The keys of table %s could not be learnt: %v", table, err))
 	}
