@@ -210,3 +210,43 @@ func FuzzItem(f *testing.F) {
 		}
 	})
 }
+
+// TestProjectedInVain projects elements that only fit the last of many paths, level by
+// level: to try the others must not take all that is below them.
+func TestProjectedInVain(t *testing.T) {
+	const levels, each = 7, 3
+	var paths []Path
+	var add func(p Path)
+	add = func(p Path) {
+		if len(p) < 1+levels {
+			for i := range each {
+				add(append(p[:len(p):len(p)], Step{Index: i}))
+			}
+			return
+		}
+		name := "x"
+		if p[1].Index == each-1 {
+			name = "y"
+		}
+		paths = append(paths, append(p[:len(p):len(p)], Step{Name: name, Index: -1}))
+	}
+	add(Path{{Name: "a", Index: -1}})
+	value := `{"M":{"y":{"N":"1"}}}`
+	for range levels - 1 {
+		value = `{"L":[` + strings.TrimSuffix(strings.Repeat(value+",", each), ",") + `]}`
+	}
+	got, err := AppendProjected(nil, paths, []byte(`{"a":{"L":[`+value+`]}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := cbor.Over(got)
+	n, found := r.Map(), 0
+	for ; r.More(&n); found++ {
+		if id, v := r.Int(), r.Int(); id < int64(len(paths)*(each-1)/each) || v != 1 {
+			t.Fatalf("%d at path %d", v, id)
+		}
+	}
+	if want := len(paths) / each; found != want || r.Close() != nil {
+		t.Errorf("%d of %d found, %v", found, want, r.Err())
+	}
+}

@@ -22,7 +22,7 @@ func AppendProjected(dst []byte, paths []Path, item []byte) (_ []byte, err error
 		found = make([][]byte, len(paths))
 	}
 	p := projection{paths, found[:len(paths)]}
-	p.members(item, 0, 0)
+	p.members(item, 0, 0, false)
 	start := len(dst)
 	dst = cbor.AppendMapOpen(dst)
 	for i, v := range p.found {
@@ -43,13 +43,14 @@ func AppendProjected(dst []byte, paths []Path, item []byte) (_ []byte, err error
 // projection finds values. Its methods are about the paths that share the first n steps
 // of path i; as none goes on behind another's end, it is alone if it has no more steps.
 // They look at what these steps lead to, and tell whether all of it was found by the
-// paths: if it is not, it is something else.
+// paths: if it is not, it is something else. Where that is only tried they end as soon as
+// they know; else they find what they can.
 type projection struct {
 	paths []Path
 	found [][]byte // by the position of the path
 }
 
-func (p *projection) value(v []byte, i, n int) (exact bool) {
+func (p *projection) value(v []byte, i, n int, try bool) (exact bool) {
 	if len(p.paths[i]) == n {
 		p.found[i] = v
 		return true
@@ -57,25 +58,28 @@ func (p *projection) value(v []byte, i, n int) (exact bool) {
 	typ, inner, ok := wire.Attribute(v)
 	switch {
 	case ok && string(typ) == "M":
-		return p.members(inner, i, n)
+		return p.members(inner, i, n, try)
 	case ok && string(typ) == "L":
-		return p.elements(inner, i, n)
+		return p.elements(inner, i, n, try)
 	}
 	return false
 }
 
-func (p *projection) members(object []byte, i, n int) (exact bool) {
+func (p *projection) members(object []byte, i, n int, try bool) (exact bool) {
 	all, some := true, false
 	for it := wire.Object(object); it.Next(); some = true {
 		next := p.named(it.Name(), i, n)
-		if next < 0 || !p.value(it.Value(), next, n+1) {
+		if next < 0 || !p.value(it.Value(), next, n+1, try) {
 			all = false
+		}
+		if try && !all {
+			return false
 		}
 	}
 	return all && some // DynamoDB answers no map of which nothing was asked for
 }
 
-func (p *projection) elements(list []byte, i, n int) (exact bool) {
+func (p *projection) elements(list []byte, i, n int, try bool) (exact bool) {
 	all, some, last := true, false, -1
 	for it := wire.Array(list); it.Next(); some = true {
 		first := p.above(last, i, n)
@@ -83,13 +87,16 @@ func (p *projection) elements(list []byte, i, n int) (exact bool) {
 			return false
 		}
 		next := first
-		for next >= 0 && !p.value(it.Value(), next, n+1) {
+		for next >= 0 && !p.value(it.Value(), next, n+1, true) {
 			p.forget(next, n+1)
 			next = p.above(p.paths[next][n].Index, i, n)
 		}
+		if next < 0 && try {
+			return false
+		}
 		if next < 0 {
 			all, next = false, first
-			p.value(it.Value(), next, n+1)
+			p.value(it.Value(), next, n+1, false)
 		}
 		last = p.paths[next][n].Index
 	}
