@@ -32,11 +32,13 @@ func (s *Service) Client(id []byte) (c Client, ok bool) {
 }
 
 // Ask answers x, which says what is asked in DynamoDB's own protocol as Serve wants it, but
-// for a signature.
+// for a signature. It checks what the client may do, and writes x.Record as Serve does.
 func (c Client) Ask(x *edge.Exchange) { c.who.ask(x) }
 
-// May tells whether the client has an access on a table.
-func (c Client) May(access wire.Access, table []byte) bool { return c.who.may(access, table) }
+// May tells whether the client has an access on a table, which is named or given by its ARN.
+func (c Client) May(access wire.Access, table []byte) bool {
+	return c.who.may(access, tableOf(table))
+}
 
 // Schema is the key of a table.
 type Schema struct{ Hash, Range KeyAttribute }

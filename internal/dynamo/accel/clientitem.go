@@ -53,7 +53,13 @@ const keyRoom = 256
 // Item answers an eventually consistent GetItem of a whole item from the cache, and counts
 // it like one. canonical is the item's key, first the partition key's part, which is hashLen
 // long, then the sort key's, each as wire.AppendScalar writes it. ok is false if somebody
-// has to ask: nothing has been counted then. It allocates nothing.
+// has to ask: the item is not there, or not fresh, or of a table of which no items are kept,
+// or the client may not read it. Nothing has been counted then. It allocates nothing, unless
+// the key is longer than most.
+//
+// The hit is counted with the service's requests. The record for the access log is the
+// front's to fill: its Operation is GetItem, and Table, KeyHash and Decision are those of the
+// hit.
 func (c Client) Item(name, canonical []byte, hashLen int, now time.Time) (h Hit, ok bool) {
 	s := c.svc
 	t := s.peek(name)
@@ -75,7 +81,9 @@ func (c Client) Item(name, canonical []byte, hashLen int, now time.Time) (h Hit,
 
 var getItemOperation, _ = wire.FindOperation([]byte(targetPrefix + "GetItem"))
 
-// Keep keeps another form of a hit's item beside it, for as long as that is kept.
+// Keep keeps another form of a hit's item beside it, for as long as that is kept. Whatever
+// has become of the item since the hit, no later hit finds a form of another: of two that
+// keep one the first counts. b is copied.
 func (c Client) Keep(h *Hit, b []byte) {
 	f := &form{bytes.Clone(b)}
 	c.svc.space.Attach(h.entry, f, int64(len(f.bytes))+formOverhead)
