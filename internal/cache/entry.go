@@ -17,7 +17,7 @@ const entryOverhead = 172
 // hits. Services read it without a lock for as long as they like. There may be
 // millions: its fields are ordered and sized to fill 96 bytes.
 type Entry struct {
-	data        string // key, then payload
+	data        string // key, a carrier's form, payload
 	gens        [MaxTags]uint64
 	slots       [MaxTags]uint32
 	freshUntil  int64         // nanoseconds since the cache was made
@@ -31,12 +31,13 @@ type Entry struct {
 	kind        uint8
 }
 
-// carrier is an entry that carries a value: larger, so that all others need no
-// room for one. The bit carries in its ntags tells it from them.
+// carrier is an entry that carries a value or a form: larger, so that all others need
+// no room for one. The bit carries in its ntags tells it from them.
 type carrier struct {
 	Entry
 	value any
-	extra int64 // what the value weighs
+	extra int64  // what the value weighs
+	form  uint32 // how long the form is
 }
 
 const carries = 1 << 7
@@ -64,7 +65,21 @@ func (e *Entry) Key() []byte {
 // Payload returns the bytes that the service stored. They must not be changed.
 func (e *Entry) Payload() []byte {
 	p := e.data[e.keyLen:]
+	if c := e.carrier(); c != nil {
+		p = p[c.form:]
+	}
 	return unsafe.Slice(unsafe.StringData(p), len(p))
+}
+
+// Form returns what Space.Attach has put beside the payload, nil if nothing. It must not be
+// changed.
+func (e *Entry) Form() []byte {
+	c := e.carrier()
+	if c == nil || c.form == 0 {
+		return nil
+	}
+	f := e.data[e.keyLen:][:c.form]
+	return unsafe.Slice(unsafe.StringData(f), len(f))
 }
 
 // Kind returns the service's own mark.

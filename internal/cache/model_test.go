@@ -36,7 +36,7 @@ type modelMove struct {
 
 type modelEntry struct {
 	value        string
-	attached     any // its value
+	attached     string // its value
 	tags         []string
 	read         int // the event after which nothing may have moved
 	fresh, stale time.Duration
@@ -281,12 +281,12 @@ func (m *machine) Attach(t *rapid.T) {
 	e := take(t, &m.seen)
 	m.serial++
 	of := m.entries[string(e.Key())]
-	want := of.value == string(e.Payload()) && of.attached == nil && !m.movedSince(of.read, of.tags)
-	if got := m.s.Attach(e, m.serial, 8); got != want {
+	want := of.value == string(e.Payload()) && of.attached == "" && !m.movedSince(of.read, of.tags)
+	if got := m.s.Attach(e, fmt.Append(nil, m.serial)); got != want {
 		t.Fatalf("attached to %s=%s: %v; want %v", e.Key(), e.Payload(), got, want)
 	}
 	if want {
-		of.attached = m.serial
+		of.attached = fmt.Sprint(m.serial)
 		m.entries[string(e.Key())] = of
 	}
 }
@@ -302,8 +302,8 @@ func (m *machine) Check(t *rapid.T) {
 		if e != nil && string(e.Payload()) != value {
 			t.Fatalf("%s=%s; want %s", key, e.Payload(), value)
 		}
-		if e != nil && e.Value() != m.entries[key].attached {
-			t.Fatalf("%s=%s with %v; want %v", key, e.Payload(), e.Value(), m.entries[key].attached)
+		if e != nil && string(e.Form()) != m.entries[key].attached {
+			t.Fatalf("%s=%s with %q; want %q", key, e.Payload(), e.Form(), m.entries[key].attached)
 		}
 	}
 	for _, name := range modelTags {

@@ -13,18 +13,20 @@ const (
 // idSource makes request ids: a random number for the connection and a running
 // number of the request on it. It belongs to one connection and needs no lock.
 type idSource struct {
-	connection uint64
+	connection [16 + 1]byte // and the dash
 	request    uint32
 }
 
-func newIDSource() idSource { return idSource{connection: rand.Uint64()} }
+func newIDSource() (s idSource) {
+	appendHex(s.connection[:0], rand.Uint64(), 16)
+	s.connection[16] = '-'
+	return s
+}
 
 // next appends the next id to dst.
 func (s *idSource) next(dst []byte) []byte {
 	s.request++
-	dst = appendHex(dst, s.connection, 16)
-	dst = append(dst, '-')
-	return appendHex(dst, uint64(s.request), 8)
+	return appendHex(append(dst, s.connection[:]...), uint64(s.request), 8)
 }
 
 func appendHex(dst []byte, v uint64, digits int) []byte {

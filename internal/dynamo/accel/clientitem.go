@@ -24,20 +24,8 @@ type Hit struct {
 // Item is the item in JSON, nil if there is none. It must not be changed.
 func (h *Hit) Item() []byte { return itemOf(h.entry) }
 
-// form is an item as another front writes it. It is the value of the item's entry: one
-// look-up finds both, and neither is there without the other.
-type form struct{ bytes []byte }
-
-// formOverhead is what a form takes beside its bytes.
-const formOverhead = 40
-
 // Form is what Client.Keep was given for this item, nil if nothing. It must not be changed.
-func (h *Hit) Form() []byte {
-	if f, ok := h.entry.Value().(*form); ok {
-		return f.bytes
-	}
-	return nil
-}
+func (h *Hit) Form() []byte { return h.entry.Form() }
 
 // Decision is how a request that the hit answers was answered.
 func (h *Hit) Decision() telemetry.Decision {
@@ -84,10 +72,7 @@ var getItemOperation, _ = wire.FindOperation([]byte(targetPrefix + "GetItem"))
 // Keep keeps another form of a hit's item beside it, for as long as that is kept. Whatever
 // has become of the item since the hit, no later hit finds a form of another: of two that
 // keep one the first counts. b is copied.
-func (c Client) Keep(h *Hit, b []byte) {
-	f := &form{bytes.Clone(b)}
-	c.svc.space.Attach(h.entry, f, int64(len(f.bytes))+formOverhead)
-}
+func (c Client) Keep(h *Hit, b []byte) { c.svc.space.Attach(h.entry, b) }
 
 // Refresh begins to read the item of a hit that is due anew. key is its Key object.
 func (c Client) Refresh(h *Hit, key []byte) {

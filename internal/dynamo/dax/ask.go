@@ -46,7 +46,7 @@ func tooLong(body []byte) error {
 
 // rest lets go of what one request has made large.
 func (w *work) rest() {
-	w.options = options{}
+	w.options.clear()
 	w.words.Reset()
 	if cap(w.body) > keepBody {
 		w.body = nil

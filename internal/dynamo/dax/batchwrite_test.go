@@ -8,7 +8,6 @@ import (
 
 	"github.com/kasoku/kasoku/internal/dynamo/accel"
 	"github.com/kasoku/kasoku/internal/origin"
-	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
 // turns is an origin that answers one thing after the other.
@@ -61,10 +60,7 @@ func TestLeftOver(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			o := &turns{&scripted{}, c.answers}
 			r := newRig(t, func(cfg *Config) { cfg.Service = newServiceOf(t, nil, accel.Origin(o)) })
-			r.srv.methods = newMethodTable(metadata, operations)
-			for _, m := range r.srv.methods {
-				r.srv.metrics.methods[m] = newMethodMetrics(m.name, func(string, string, ...string) *telemetry.Counter { return telemetry.NewCounter() })
-			}
+			r.serveOperations()
 			r.hello("Go v1").gets(request, c.reply)
 			asked := strings.Split(o.take(), "\n")
 			if len(asked) != len(c.answers) || !strings.HasSuffix(asked[len(asked)-1], c.last) {

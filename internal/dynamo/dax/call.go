@@ -25,8 +25,7 @@ type call struct {
 	args   cbor.Reader // over exactly the arguments, which are whole
 	out    []byte      // the reply; empty when serve begins
 	kept   []byte      // the reply if it is not in out: the cache's, which is only read
-	record *telemetry.Record
-	now    time.Time // when what made the request whole was read
+	now    time.Time   // when what made the request whole was read
 
 	work work // what the operations need from one request to the next
 
@@ -51,7 +50,6 @@ func newCall() any {
 	k := &call{out: make([]byte, 0, 4<<10)}
 	k.in.small = make([]byte, smallBuffer)
 	k.in.buf = k.in.small
-	k.record = &k.line
 	return k
 }
 
@@ -62,10 +60,9 @@ func (s *Server) obtain(c *conn) *call {
 	return k
 }
 
-// release gives a call back to the pool.
+// release gives a call back to the pool, which is as finish has left it.
 func (s *Server) release(k *call) {
 	k.in.release(&s.room)
-	k.forget()
 	k.srv, k.conn, k.set = nil, nil, nil
 	s.calls.Put(k)
 }
@@ -76,11 +73,11 @@ func (k *call) start(args []byte) {
 	k.agent = c.agent
 	k.args = cbor.Over(args)
 	k.out = k.out[:0]
-	k.failed = nil
-	k.line = telemetry.Record{Time: k.now, Service: k.srv.cfg.Name, Status: http.StatusOK, Client: c.client,
-		UserAgent: c.agent, TLS: c.secure, RequestID: c.ids.Append(k.id[:0])}
+	r := &k.line // nothing is in it
+	r.Time, r.Service, r.Status, r.Client = k.now, k.srv.cfg.Name, http.StatusOK, c.client
+	r.UserAgent, r.TLS, r.RequestID = c.agent, c.secure, c.ids.Append(k.id[:0])
 	if k.method != nil {
-		k.line.Operation = k.method.name
+		r.Operation = k.method.name
 	}
 }
 

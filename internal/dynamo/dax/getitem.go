@@ -39,7 +39,7 @@ func (k *call) getItem() {
 		k.bad(err)
 		return
 	}
-	if !consistent && capacity == "" && w.options[optProjection] == nil && k.hit(table, bytes) {
+	if !consistent && capacity == "" && !w.options.has(optProjection) && k.hit(table, bytes) {
 		return
 	}
 	body, err := appendKey(appendTable(w.body[:0], table), &w.keys, bytes)

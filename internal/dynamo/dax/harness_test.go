@@ -68,7 +68,7 @@ func testMethods(s *slow) []method {
 		{id: 1003, name: "Panic", serve: func(k *call) { k.out = append(k.out, success); panic("as asked") }},
 		{id: 1004, name: "Nothing", serve: func(*call) {}},
 		{id: 1005, name: "GetItem", args: 1, serve: func(k *call) {
-			k.record.Decision, k.record.Table = telemetry.Hit, k.args.Bytes()
+			k.line.Decision, k.line.Table = telemetry.Hit, k.args.Bytes()
 			k.out = append(k.out, success, 0xf6)
 		}},
 		{id: 1006, name: "Release", serve: func(k *call) {
@@ -106,6 +106,20 @@ type rig struct {
 	cfg  Config
 	log  *records
 	reg  *telemetry.Registry
+	gets hitsAndMisses // of serveOperations
+}
+
+// serveOperations makes the rig serve what servers serve, where newRig has it serve what is
+// for tests.
+func (r *rig) serveOperations() {
+	r.srv.methods = newMethodTable(metadata, operations)
+	for _, m := range r.srv.methods {
+		m.series = newMethodMetrics(m.name, func(string, string, ...string) *telemetry.Counter { return telemetry.NewCounter() })
+		if m.name == "GetItem" {
+			m.series.cache = &r.gets
+		}
+	}
+	r.gets = hitsAndMisses{telemetry.NewCounter(), telemetry.NewCounter()}
 }
 
 // records keeps what goes to the access log.

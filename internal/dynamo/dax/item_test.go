@@ -20,10 +20,7 @@ func newStage(t testing.TB, change ...func(*Config)) *stage {
 	t.Helper()
 	s := &stage{origin: &scripted{}}
 	s.rig = newRig(t, append([]func(*Config){func(c *Config) { c.Service = newServiceOf(t, nil, s.origin) }}, change...)...)
-	s.srv.methods = newMethodTable(metadata, operations)
-	for _, m := range s.srv.methods {
-		s.srv.metrics.methods[m] = newMethodMetrics(m.name, func(string, string, ...string) *telemetry.Counter { return telemetry.NewCounter() })
-	}
+	s.serveOperations()
 	for _, names := range [][][]byte{{[]byte("age"), []byte("name")}, {[]byte("cnt"), []byte("tags")}} {
 		if _, err := s.cfg.Lists.ID(names); err != nil {
 			t.Fatal(err)
@@ -86,7 +83,7 @@ func TestGetItem(t *testing.T) {
 	if decisions[0] != telemetry.Miss || decisions[1] != telemetry.Hit || decisions[5] != telemetry.BypassConsistent || decisions[9] != telemetry.HitNegative {
 		t.Error(decisions)
 	}
-	if h, m := s.srv.metrics.items.hit.Value(), s.srv.metrics.items.miss.Value(); h != 9 || m != 3 {
+	if h, m := s.gets.hit.Value(), s.gets.miss.Value(); h != 9 || m != 3 {
 		t.Errorf("%d hits, %d misses", h, m)
 	}
 }

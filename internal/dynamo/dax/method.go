@@ -18,12 +18,11 @@ type method struct {
 	id    int32
 	name  string // in the access log and in metrics: DynamoDB's, where it has one
 	args  int
-	serve func(*call) // leaves the whole reply in the call's out
+	serve func(*call) // leaves the whole reply in the call's out; nil for authorizeConnection, which nobody answers
 	free  bool        // no bound on the rate: clients look after the server with it
-}
 
-// authorizeConnection is the one method that nobody answers: the connection takes it.
-var authorizeConnection = method{id: idAuthorizeConnection, name: "authorizeConnection", args: 5}
+	series *methodMetrics // of the server whose table the method is in
+}
 
 // metadata are the methods that are about the server and what a client has to know of
 // it; operations are those that are about data.
@@ -34,14 +33,14 @@ var metadata = []method{
 	{id: idDefineAttributeList, name: "defineAttributeList", args: 1, serve: (*call).defineAttributeList},
 }
 
-// methodTable is all methods by id.
+// methodTable is all methods of one server by id.
 type methodTable map[int32]*method
 
 func newMethodTable(sets ...[]method) methodTable {
-	t := methodTable{authorizeConnection.id: &authorizeConnection}
+	t := methodTable{idAuthorizeConnection: {id: idAuthorizeConnection, name: "authorizeConnection", args: 5}}
 	for _, set := range sets {
-		for i := range set {
-			t[set[i].id] = &set[i]
+		for _, m := range set {
+			t[m.id] = &m
 		}
 	}
 	return t

@@ -6,18 +6,21 @@ import (
 
 // metrics are the series of one server.
 type metrics struct {
-	methods map[*method]*methodMetrics // nil for who named none that there is
+	nameless *methodMetrics // of requests that named no method that there is
 
 	accepted, refused, handshakes, strangers *telemetry.Counter
 	malformed, oversized, slow, crowded      *telemetry.Counter
 	unsent, limited, denied, panics, in, out *telemetry.Counter
 	duration                                 *telemetry.Histogram
-	items, queries, scans                    hitsAndMisses
 }
 
 // methodMetrics count the requests of a method: all of them, and those that failed by who
 // is to blame.
-type methodMetrics struct{ all, client, server, throttled *telemetry.Counter }
+type methodMetrics struct {
+	all, client, server, throttled *telemetry.Counter
+
+	cache *hitsAndMisses // nil where nothing is looked for in the cache
+}
 
 type hitsAndMisses struct{ hit, miss *telemetry.Counter }
 
@@ -29,12 +32,12 @@ func newMetrics(s *Server) *metrics {
 	counter := func(name, help string, labels ...string) *telemetry.Counter {
 		return r.Counter("kasoku_dax_"+name, help, append([]string{"service", s.cfg.Name}, labels...)...)
 	}
-	cache := func(name string) hitsAndMisses {
+	cache := func(name string) *hitsAndMisses {
 		const help = "Items, queries and scans that clients of DAX asked for without a strongly consistent read: found in memory, or not."
-		return hitsAndMisses{counter("cache_total", help, "cache", name, "result", "hit"), counter("cache_total", help, "cache", name, "result", "miss")}
+		return &hitsAndMisses{counter("cache_total", help, "cache", name, "result", "hit"), counter("cache_total", help, "cache", name, "result", "miss")}
 	}
 	m := &metrics{
-		methods:    map[*method]*methodMetrics{nil: newMethodMetrics("none", counter)},
+		nameless:   newMethodMetrics("none", counter),
 		accepted:   counter("connections_accepted_total", "Connections that were taken in."),
 		refused:    counter("connections_refused_total", "Connections closed because dax.limits.connections was reached. Raise it, or find out who holds them."),
 		handshakes: counter("tls_handshake_errors_total", "TLS handshakes that failed: wrong certificate or protocol version, or a client without TLS."),
@@ -51,10 +54,11 @@ func newMetrics(s *Server) *metrics {
 		out:        counter("sent_bytes_total", "Bytes of replies, TLS excluded."),
 		duration: r.Histogram("kasoku_dax_request_duration_seconds",
 			"From a request's first byte to the last byte of its reply being handed to the kernel.", "service", s.cfg.Name),
-		items: cache("item"), queries: cache("query"), scans: cache("scan"),
 	}
+	caches := map[string]*hitsAndMisses{"GetItem": cache("item"), "Query": cache("query"), "Scan": cache("scan")}
 	for _, method := range s.methods {
-		m.methods[method] = newMethodMetrics(method.name, counter)
+		method.series = newMethodMetrics(method.name, counter)
+		method.series.cache = caches[method.name]
 	}
 	r.Gauge("kasoku_dax_connections_open", "Connections open now.", func() float64 { return float64(s.Open()) }, "service", s.cfg.Name)
 	r.Gauge("kasoku_dax_buffered_bytes", "Memory that large requests take now.",
@@ -78,11 +82,14 @@ func (m *metrics) request(k *call) {
 	m.in.Add(uint64(k.line.BytesIn))
 	m.out.Add(uint64(k.line.BytesOut))
 	m.duration.Observe(k.line.Duration)
-	of := m.methods[k.method]
+	of := m.nameless
+	if k.method != nil {
+		of = k.method.series
+	}
 	of.all.Inc()
 	switch e := k.failed; {
 	case e == nil:
-		m.cached(k)
+		of.cache.count(k.line.Decision)
 	case e.Throttled():
 		of.throttled.Inc()
 	case e.Ours():
@@ -92,19 +99,11 @@ func (m *metrics) request(k *call) {
 	}
 }
 
-// cached counts what the cache had.
-func (m *metrics) cached(k *call) {
-	switch k.method.name {
-	case "GetItem":
-		m.items.count(k.line.Decision)
-	case "Query":
-		m.queries.count(k.line.Decision)
-	case "Scan":
-		m.scans.count(k.line.Decision)
-	}
-}
-
+// count counts what the cache had.
 func (h *hitsAndMisses) count(d telemetry.Decision) {
+	if h == nil {
+		return
+	}
 	switch d {
 	case telemetry.Hit, telemetry.HitNegative, telemetry.HitStale:
 		h.hit.Inc()

@@ -33,12 +33,15 @@ const (
 
 // options are an operation's options as they came. Of one that came twice the last
 // counts: a client sends the text of a condition before the condition.
-type options [optCount][]byte
+type options struct {
+	given uint32 // which there are
+	value [optCount][]byte
+}
 
 // read takes the map apart, and fails for an option that is not known or not one of those
 // that are wanted: to do something else than what is asked for would be worse.
 func (o *options) read(r *cbor.Reader, wanted uint32) {
-	*o = options{}
+	o.clear()
 	if r.Null() {
 		return
 	}
@@ -55,15 +58,26 @@ func (o *options) read(r *cbor.Reader, wanted uint32) {
 				r.Fail("option %d", key)
 			}
 		case len(value) == 1 && value[0] == null:
-			o[key] = nil
+			o.given &^= 1 << key
 		default:
-			o[key] = value
+			o.given |= 1 << key
+			o.value[key] = value
 		}
 	}
 }
 
 // null is what an option is that is not given.
 const null = 0xf6
+
+// clear lets go of all.
+func (o *options) clear() {
+	if o.given != 0 {
+		*o = options{}
+	}
+}
+
+// has tells whether an option is given.
+func (o *options) has(key int) bool { return o.given&(1<<key) != 0 }
 
 func want(keys ...int) (set uint32) {
 	for _, k := range keys {
@@ -74,10 +88,10 @@ func want(keys ...int) (set uint32) {
 
 // bytes is an option that is a byte string; ok is false if it is not given.
 func (o *options) bytes(r *cbor.Reader, key int) (b []byte, ok bool) {
-	if o[key] == nil {
+	if !o.has(key) {
 		return nil, false
 	}
-	one := cbor.Over(o[key])
+	one := cbor.Over(o.value[key])
 	if one.Kind() == cbor.Text {
 		b = one.Text()
 	} else {
@@ -91,10 +105,10 @@ func (o *options) bytes(r *cbor.Reader, key int) (b []byte, ok bool) {
 
 // number is an option that is an integer, or a flag; ok is false if it is not given.
 func (o *options) number(r *cbor.Reader, key int) (v int64, ok bool) {
-	if o[key] == nil {
+	if !o.has(key) {
 		return 0, false
 	}
-	one := cbor.Over(o[key])
+	one := cbor.Over(o.value[key])
 	switch one.Kind() {
 	case cbor.True, cbor.False:
 		if one.Bool() {

@@ -116,7 +116,7 @@ func (k *call) appendPaging(body []byte) []byte {
 	selected, _ := o.number(&k.args, optSelect)
 	switch {
 	case selected == selectAll && bytes.HasPrefix(k.agent, goAgent):
-	case selected == selectSpecific && o[optProjection] == nil:
+	case selected == selectSpecific && !o.has(optProjection):
 	default:
 		body = member(body, "Select", o.word(&k.args, optSelect, selects))
 	}

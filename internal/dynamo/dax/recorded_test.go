@@ -104,10 +104,7 @@ func (c *recording) replay(t *testing.T, preamble, request string) {
 		cfg.Service = uncached(t, o)
 		cfg.Lists = &numberedFrom1001{recordedLists, c.lists()}
 	})
-	r.srv.methods = newMethodTable(metadata, operations)
-	for _, m := range r.srv.methods {
-		r.srv.metrics.methods[m] = newMethodMetrics(m.name, func(string, string, ...string) *telemetry.Counter { return telemetry.NewCounter() })
-	}
+	r.serveOperations()
 	client := r.hello(preamble)
 	client.send(request)
 	reply := client.reply(1)

@@ -150,7 +150,7 @@ func (c *conn) ask(args []byte, size int) bool {
 	if k := c.k; k.late {
 		k.now, k.set = time.Now(), c.srv.set.Load()
 	}
-	if c.k.method == &authorizeConnection {
+	if c.k.method.id == idAuthorizeConnection {
 		c.authorize(args)
 		return true
 	}

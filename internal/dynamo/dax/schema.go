@@ -27,7 +27,7 @@ func (k *call) defineKeySchema() {
 	if !k.named(table) {
 		return
 	}
-	k.record.Table = table
+	k.line.Table = table
 	// Who writes needs the keys as well as who reads.
 	if !k.client.May(wire.Write, table) && !k.allowed(wire.Read, table) {
 		return
