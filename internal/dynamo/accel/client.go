@@ -40,6 +40,9 @@ func (c Client) May(access wire.Access, table []byte) bool {
 	return c.who.may(access, tableOf(table))
 }
 
+// Writes tells whether the client may change items of any table.
+func (c Client) Writes() bool { return c.who.allow&(1<<wire.Write) != 0 }
+
 // Schema is the key of a table.
 type Schema struct{ Hash, Range KeyAttribute }
 

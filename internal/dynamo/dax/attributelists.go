@@ -10,7 +10,8 @@ import (
 )
 
 // defineAttributeListID gives a list of attributes its number. Clients ask before they
-// send the first item that has these attributes, and keep the number for good.
+// send the first item that has these attributes, and keep the number for good. So does the
+// server, for all its clients: who only reads gets no say in it.
 func (k *call) defineAttributeListID() {
 	if k.args.Kind() == cbor.Tag && k.args.Tag() != attr.TagStrings { // Java's client sends a set
 		k.args.Fail("a tag other than that of a set of texts")
@@ -27,6 +28,12 @@ func (k *call) defineAttributeListID() {
 	k.names = names
 	if err := k.args.Close(); err != nil {
 		k.fail(fault.Invalid("The list of attributes could not be read: %v", err))
+		return
+	}
+	if !k.client.Writes() {
+		clear(names)
+		k.srv.metrics.denied.Inc()
+		k.fail(fault.New("AccessDeniedException", "The access key %s is not authorized to write items, and so to number their attributes", k.conn.auth.id))
 		return
 	}
 	id, err := k.set.Lists.ID(names)

@@ -35,15 +35,16 @@ func proof(id, secret string, at time.Time) string {
 	return hex.EncodeToString(cbor.AppendText(b, "DaxGoClient-1.0.0"))
 }
 
-// guard makes a server that knows two keys.
+// guard makes a server that knows three keys, and a fourth that its service does not.
 func guard(t testing.TB) func(*Config) {
 	all := []wire.Access{wire.Read, wire.Write, wire.Admin}
 	return func(c *Config) {
 		c.Open = false
-		c.Keys = []sigv4.Key{{ID: "FULL", Secret: "one"}, {ID: "SOME", Secret: "two"}, {ID: "GONE", Secret: "three"}}
+		c.Keys = []sigv4.Key{{ID: "FULL", Secret: "one"}, {ID: "SOME", Secret: "two"}, {ID: "GONE", Secret: "three"}, {ID: "READ", Secret: "four"}}
 		c.Service = newService(t, []accel.Key{
 			{ID: "FULL", Secret: "one", Tables: []string{"*"}, Allow: all},
 			{ID: "SOME", Secret: "two", Tables: []string{"Tab1"}, Allow: []wire.Access{wire.Write}},
+			{ID: "READ", Secret: "four", Tables: []string{"*"}, Allow: []wire.Access{wire.Read}},
 		})
 	}
 }
@@ -161,4 +162,14 @@ func TestKeySchemaPermission(t *testing.T) {
 	c := r.hello("Python")
 	c.gets(proof("SOME", "two", time.Now())+askTab1, "80 a1 62706b 6153")
 	c.fails(askTab2, "key SOME is not authorized to perform: dynamodb:defineKeySchema on table Tab2", 4, 37, 38, 42)
+}
+
+// TestListPermission has a key that may only read ask for a list's number.
+func TestListPermission(t *testing.T) {
+	r := newRig(t, guard(t))
+	const number, names = "013a495927bb 81 6161", "011a27f9bd71"
+	reader := r.hello("Python")
+	reader.fails(proof("READ", "four", time.Now())+number, "key READ is not authorized to write items", 4, 37, 38, 42)
+	r.hello("Python").gets(proof("SOME", "two", time.Now())+number, "80 02")
+	reader.gets(names+"02", "80 81 6161")
 }

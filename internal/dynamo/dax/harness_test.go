@@ -112,7 +112,7 @@ type rig struct {
 // serveOperations makes the rig serve what servers serve, where newRig has it serve what is
 // for tests.
 func (r *rig) serveOperations() {
-	r.srv.methods = newMethodTable(metadata, operations)
+	r.srv.methods = newMethodTable(operations, metadata)
 	for _, m := range r.srv.methods {
 		m.series = newMethodMetrics(m.name, func(string, string, ...string) *telemetry.Counter { return telemetry.NewCounter() })
 		if m.name == "GetItem" {

@@ -27,20 +27,21 @@ type method struct {
 // metadata are the methods that are about the server and what a client has to know of
 // it; operations are those that are about data.
 var metadata = []method{
+	{id: idAuthorizeConnection, name: "authorizeConnection", args: 5},
 	{id: idEndpoints, name: "endpoints", args: 0, serve: (*call).endpoints, free: true},
 	{id: idDefineKeySchema, name: "defineKeySchema", args: 1, serve: (*call).defineKeySchema},
 	{id: idDefineAttributeListID, name: "defineAttributeListId", args: 1, serve: (*call).defineAttributeListID},
 	{id: idDefineAttributeList, name: "defineAttributeList", args: 1, serve: (*call).defineAttributeList},
 }
 
-// methodTable is all methods of one server by id.
-type methodTable map[int32]*method
+// methodTable is all methods of one server, those first that are asked for most.
+type methodTable []*method
 
 func newMethodTable(sets ...[]method) methodTable {
-	t := methodTable{idAuthorizeConnection: {id: idAuthorizeConnection, name: "authorizeConnection", args: 5}}
+	var t methodTable
 	for _, set := range sets {
 		for _, m := range set {
-			t[m.id] = &m
+			t = append(t, &m)
 		}
 	}
 	return t
@@ -48,8 +49,10 @@ func newMethodTable(sets ...[]method) methodTable {
 
 // find returns the method with that id, or nil.
 func (t methodTable) find(id int64) *method {
-	if id != int64(int32(id)) {
-		return nil
+	for _, m := range t {
+		if int64(m.id) == id {
+			return m
+		}
 	}
-	return t[int32(id)]
+	return nil
 }

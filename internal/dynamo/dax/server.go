@@ -113,7 +113,7 @@ func Listen(cfg Config) (*Server, error) {
 
 func newServer(cfg Config, ln net.Listener, operations []method) *Server {
 	s := &Server{cfg: cfg, ln: ln, epoch: time.Now(), session: rand.Int64N(maxNumber), conns: map[*conn]struct{}{},
-		methods: newMethodTable(metadata, operations)}
+		methods: newMethodTable(operations, metadata)}
 	if cfg.TLS != nil {
 		s.cfg.TLS = cfg.TLS.Clone()
 		s.cfg.TLS.NextProtos = nil // no client offers any

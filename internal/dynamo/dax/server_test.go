@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -39,6 +40,16 @@ func TestDrain(t *testing.T) {
 	})
 }
 
+// sendHalf sends half of a request, and comes back when the server has begun to read it. rest
+// is the other half.
+func (r *rig) sendHalf(c *client) (rest string) {
+	c.send(askEcho + "592710" + strings.Repeat("00", 9000)) // of 10000 bytes, for which it needs a larger buffer
+	for r.srv.room.taken.Load() == 0 {
+		runtime.Gosched()
+	}
+	return strings.Repeat("00", 1000)
+}
+
 // TestShutdown stops a server with requests under way and half of one: all are answered.
 func TestShutdown(t *testing.T) {
 	loopback(t, nil, func(t *testing.T, r *rig) {
@@ -46,8 +57,7 @@ func TestShutdown(t *testing.T) {
 		idle.gets(askEcho+"4101", "804101")
 		busy.send(askRelease)
 		<-r.slow.begun
-		half.send(askEcho + "42")
-		half.quiet()
+		rest := r.sendHalf(half)
 		stopped := make(chan error, 1)
 		go func() { stopped <- r.srv.Shutdown(context.Background()) }()
 		idle.over()
@@ -56,7 +66,7 @@ func TestShutdown(t *testing.T) {
 			t.Error(got)
 		}
 		busy.over()
-		half.gets("0102", "80420102")
+		half.gets(rest, "80592710"+strings.Repeat("00", 10000))
 		half.over()
 		if err := <-stopped; err != nil {
 			t.Error(err)
@@ -73,8 +83,7 @@ func TestShutdownHard(t *testing.T) {
 		busy, half := r.hello("Go v1"), r.hello("Go v1")
 		busy.send(askWait)
 		<-r.slow.begun
-		half.send(askEcho + "42")
-		half.quiet()
+		r.sendHalf(half)
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		if err := r.srv.Shutdown(ctx); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "2 connections in use") {
