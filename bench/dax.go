@@ -19,6 +19,7 @@ import (
 
 const (
 	daxHit    = "GetItem hit by DAX"
+	daxSigned = "GetItem hit by DAX, signed"
 	daxMany   = "GetItem hit by DAX, 1,000 conns"
 	daxPut    = "PutItem by DAX, 1 conn"
 	daxPython = "GetItem hit from Python"
@@ -33,6 +34,8 @@ type daxStage struct {
 	dynamo *proc.Process // may be nil
 	kasoku *proc.Process
 	hits   string // the DAX address before the counting origin
+	proven string // the same of a service that has clients prove who they are
+	signed string // the HTTP address of that service
 	store  string // the DAX address before DynamoDB Local
 	http   string // the HTTP address of the same
 }
@@ -40,6 +43,7 @@ type daxStage struct {
 func daxScenarios() []scenario {
 	return []scenario{
 		{name: daxHit, conns: 100, traffic: getHits, cached: true},
+		{name: daxSigned, conns: 100, traffic: signedHits, cached: true},
 		{name: daxMany, conns: 1000, traffic: getHits, cached: true},
 		{name: daxPut, conns: 1, traffic: puts},
 		{name: daxPython, conns: 1},
@@ -56,6 +60,8 @@ func (l *lab) compareDAX() error {
 	for _, c := range chosen(daxScenarios(), "dax", l.only) {
 		run := l.contestDAXHits
 		switch c.name {
+		case daxSigned:
+			run = l.contestDAXSigned
 		case daxPut:
 			run = l.contestDAXPuts
 		case daxPython:
@@ -84,16 +90,19 @@ func (l *lab) setDAXStage() (*daxStage, error) {
 
 // startDAX starts a Kasoku with a service before each origin, both with a DAX address.
 func (l *lab) startDAX(s *daxStage) error {
-	var addrs [5]string
+	var addrs [7]string
 	for i := range addrs {
 		var err error
 		if addrs[i], err = proc.FreeAddr(); err != nil {
 			return err
 		}
 	}
-	s.hits, s.http, s.store = addrs[1], addrs[2], addrs[3]
-	services := []service{{"hits", addrs[0], s.origin.Addr, authNone + "\n    dax: " + s.hits}}
-	also := []string{s.hits, addrs[4]}
+	s.hits, s.http, s.store, s.signed, s.proven = addrs[1], addrs[2], addrs[3], addrs[5], addrs[6]
+	services := []service{
+		{"hits", addrs[0], s.origin.Addr, authNone + "\n    dax: " + s.hits},
+		{"signed", s.signed, s.origin.Addr, authSigned + "\n    dax: " + s.proven},
+	}
+	also := []string{s.hits, addrs[4], s.signed, s.proven}
 	if s.dynamo != nil {
 		services = append(services, service{"store", addrs[2], s.dynamo.Addr, authNone + "\n    dax: " + s.store})
 		also = append(also, addrs[2], s.store)
@@ -105,7 +114,7 @@ func (l *lab) startDAX(s *daxStage) error {
 	var err error
 	s.kasoku, err = l.start(proc.Command{
 		Name: "dax", Addr: addrs[0], Also: also, Args: []string{l.kasoku, "serve", "-c", file},
-		Env: []string{"AWS_ACCESS_KEY_ID=" + dataset.AccessKey, "AWS_SECRET_ACCESS_KEY=" + dataset.SecretKey, "AWS_EC2_METADATA_DISABLED=true"},
+		Env: []string{"AWS_ACCESS_KEY_ID=" + dataset.AccessKey, "AWS_SECRET_ACCESS_KEY=" + dataset.SecretKey, "AWS_EC2_METADATA_DISABLED=true", "BENCH_SECRET=" + dataset.SecretKey},
 	})
 	return err
 }
@@ -123,11 +132,27 @@ func overDAX(requests [][]byte, check func(body []byte) bool) traffic {
 	return t
 }
 
-func (l *lab) contestDAXHits(s *daxStage, c scenario) error {
+// daxHits are reads of items whose answers are not looked at further.
+func (l *lab) daxHits() traffic {
 	set := dataset.Even
-	dax := overDAX(prepare(l.plan.items, func(i int) []byte { return set.AppendDAXGet(nil, i) }), func(body []byte) bool {
+	return overDAX(prepare(l.plan.items, func(i int) []byte { return set.AppendDAXGet(nil, i) }), func(body []byte) bool {
 		return body[0] == 0x80 && len(body) > set.Min
 	})
+}
+
+// contestDAXSigned has clients prove who they are: by HTTP each request is signed, by DAX
+// the connection.
+func (l *lab) contestDAXSigned(s *daxStage, c scenario) error {
+	dax := l.daxHits()
+	dax.greeting = dataset.AppendDAXProof(dax.greeting, time.Now())
+	return l.contest(c, []target{
+		{name: nameHTTP, addr: s.signed, proc: s.kasoku},
+		{name: nameDAX, addr: s.proven, proc: s.kasoku, load: dax},
+	}, s.origin)
+}
+
+func (l *lab) contestDAXHits(s *daxStage, c scenario) error {
+	dax := l.daxHits()
 	return l.contest(c, []target{
 		{name: nameHTTP, addr: s.kasoku.Addr, proc: s.kasoku},
 		{name: nameDAX, addr: s.hits, proc: s.kasoku, load: dax},

@@ -1,12 +1,21 @@
 package dataset
 
-import "github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
+)
 
 // What DAX calls the methods that are measured.
 const (
 	daxGetItem     = 263244906
 	daxPutItem     = -2106490455
 	daxDefineLists = -1230579644
+	daxAuthorize   = 1489122155
 )
 
 // DAXGreeting is what a connection of the DAX protocol begins with.
@@ -18,6 +27,24 @@ func DAXGreeting() []byte {
 	b = cbor.AppendText(b, "UserAgent")
 	b = cbor.AppendText(b, "bench")
 	return cbor.AppendUint(b, 0)
+}
+
+// AppendDAXProof appends what a client proves with who it is, signed at now. It counts for
+// five minutes and is not answered.
+func AppendDAXProof(dst []byte, now time.Time) []byte {
+	at := now.UTC().Format("20060102T150405Z")
+	scope := at[:8] + "/" + Region + "/dax/aws4_request"
+	request := sha256.Sum256(fmt.Appendf(nil, "POST\n/\n\nhost:dax.amazonaws.com\nx-amz-date:%s\n\nhost;x-amz-date\n%x", at, sha256.Sum256(nil)))
+	text := fmt.Appendf(nil, "AWS4-HMAC-SHA256\n%s\n%s\n%x", at, scope, request)
+	key := []byte("AWS4" + SecretKey)
+	for _, part := range [][]byte{[]byte(at[:8]), []byte(Region), []byte("dax"), []byte("aws4_request"), text} {
+		h := hmac.New(sha256.New, key)
+		h.Write(part)
+		key = h.Sum(nil)
+	}
+	dst = cbor.AppendText(appendDAXMethod(dst, daxAuthorize), AccessKey)
+	dst = cbor.AppendBytes(cbor.AppendText(dst, hex.EncodeToString(key)), text)
+	return cbor.AppendNull(cbor.AppendNull(dst)) // neither a session nor a name
 }
 
 // appendDAXMethod begins a request.
