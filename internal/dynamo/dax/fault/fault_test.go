@@ -1,7 +1,9 @@
 package fault
 
 import (
+	_ "embed"
 	"encoding/hex"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -30,6 +32,30 @@ func TestAppend(t *testing.T) {
 		want := strings.ReplaceAll(c.want, " ", "")
 		if got := hex.EncodeToString(c.err.Append(nil)); got != want {
 			t.Errorf("%s: got  %s\nwant %s", c.name, got, want)
+		}
+	}
+}
+
+// replies are errors of which all clients have been seen to make the exception of the name:
+// name, status, reply.
+//
+//go:embed testdata/replies.txt
+var replies string
+
+func TestReplies(t *testing.T) {
+	for line := range strings.Lines(replies) {
+		var name, want string
+		var status int
+		if _, err := fmt.Sscan(line, &name, &status, &want); err != nil {
+			t.Fatal(err)
+		}
+		e := Of(status, fmt.Appendf(nil, `{"__type":"com.amazonaws.dynamodb.v20120810#%s","message":"msg text"}`, name), "RID-1")
+		if name == "NotImplementedException" {
+			e = NotImplemented("msg text")
+			e.RequestID = "RID-1"
+		}
+		if got := hex.EncodeToString(e.Append(nil)); got != want {
+			t.Errorf("%s: got  %s\nwant %s", name, got, want)
 		}
 	}
 }
