@@ -51,3 +51,13 @@ func TestSmallRequestsOfLargeItems(t *testing.T) {
 		}
 	}
 }
+
+// TestLargeUpdate sets an attribute to a value that is nearly as large as an item may be.
+func TestLargeUpdate(t *testing.T) {
+	s := newStage(t)
+	s.origin.says(200, `{}`)
+	value := strings.Repeat("v", 390<<10)
+	update := cbor.AppendText(unhex(t, "830181 8313 821263636e74 821100 81"), value)
+	s.does(updAlice+"bf 08"+hex.EncodeToString(cbor.AppendBytes(nil, update))+"ff",
+		"UpdateItem "+keyAlice+`,"UpdateExpression":"SET #n0 = :u0","ExpressionAttributeNames":{"#n0":"cnt"},"ExpressionAttributeValues":{":u0":{"S":"`+value+`"}},"ReturnValues":"ALL_NEW"}`, "80 f6")
+}

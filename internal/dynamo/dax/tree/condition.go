@@ -10,7 +10,7 @@ import (
 // Condition appends the text of a condition, a filter or a key condition. Placeholders
 // of its values begin with prefix, a letter of their own for each expression.
 func (w *Words) Condition(dst, container []byte, prefix byte) ([]byte, error) {
-	r := w.open(container, 3)
+	r := w.open(container, 3, maxBytes)
 	p := printer{w: w, prefix: prefix}
 	dst = p.condition(dst, &r, holdsOr, maxDepth)
 	w.take(&r, prefix)
@@ -132,7 +132,9 @@ func (p *printer) operand(dst []byte, r *cbor.Reader) []byte {
 }
 
 func (p *printer) value(dst []byte, r *cbor.Reader) []byte {
-	return appendValue(dst, p.prefix, p.w.use(r, r.Int()))
+	number := p.w.use(r, r.Int())
+	p.w.bounded(r)
+	return appendValue(dst, p.prefix, number)
 }
 
 // path writes a path of so many parts, whose head was read.
@@ -151,6 +153,7 @@ func (p *printer) path(dst []byte, r *cbor.Reader, parts int) []byte {
 		default:
 			dst = appendName(dst, p.w.name(r.Text()))
 		}
+		p.w.bounded(r)
 	}
 	return dst
 }

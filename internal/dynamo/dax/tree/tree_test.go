@@ -141,7 +141,10 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	var w Words
-	if _, err := w.Condition(nil, make([]byte, maxBytes+1), 'c'); err == nil || !strings.Contains(err.Error(), "65537 bytes") {
+	if _, err := w.Condition(nil, make([]byte, maxBytes+1), 'c'); err == nil || !strings.Contains(err.Error(), "4194305 bytes") {
+		t.Error(err)
+	}
+	if _, _, err := w.Projection(nil, make([]byte, maxTree+1)); err == nil || !strings.Contains(err.Error(), "65537 bytes") {
 		t.Error(err)
 	}
 	deep := unhex(t, "8301"+strings.Repeat("8208", maxDepth+1)+"820b82126161"+"80")
@@ -158,6 +161,41 @@ func TestRefused(t *testing.T) {
 	}
 	if got, err := w.AppendValues(nil); err == nil {
 		t.Errorf("a value that is none became %s", got)
+	}
+}
+
+// TestLargeValues has expressions whose values are as large as items may be, and others as
+// large whose trees are.
+func TestLargeValues(t *testing.T) {
+	path := "82126161"
+	value := hex.EncodeToString(cbor.AppendText(nil, strings.Repeat("v", 400<<10)))
+	const many = 1 << 17
+	count := func(kind string) string { return kind + fmt.Sprintf("%08x", many) } // kind begins an array's head
+	long := strings.Repeat("82126161", many)
+	refs := strings.Repeat("821100", many)
+	for _, c := range []struct {
+		kind       byte
+		tree, want string
+	}{
+		{'u', "8301 81 8313" + path + "821100" + "81" + value, "SET #n0 = :u0"},
+		{'u', "8301 82 8313" + path + "821100" + "8313" + path + "821101" + "82" + value + value, "SET #n0 = :u0, #n0 = :u1"},
+		{'c', "8301 8300" + path + "821100" + "81" + value, "#n0 = :c0"},
+		{'u', "8301" + count("9a") + strings.Repeat("8216"+path, many) + "80", ""},
+		{'c', "8301 830a" + path + count("9a") + long + "80", ""},
+		{'c', "8301 830a" + path + count("9a") + refs + "8100", ""},
+		{'c', "8301 820b" + fmt.Sprintf("9a%08x12", many+1) + strings.Repeat("6161", many) + "80", ""},
+		{'c', "8301 820b 8212" + value + "80", ""},
+	} {
+		var w Words
+		got, err := w.render(c.kind, unhex(t, c.tree))
+		switch {
+		case c.want != "" && (err != nil || string(got) != c.want):
+			t.Errorf("%.60s: %.100s, %v", c.tree, got, err)
+		case c.want == "" && (err == nil || !strings.Contains(err.Error(), "more than 65536 bytes before its values")):
+			t.Errorf("%.60s: %v", c.tree, err)
+		case len(got) > 20*maxTree:
+			t.Errorf("%.60s: %d bytes were written", c.tree, len(got))
+		}
 	}
 }
 

@@ -18,7 +18,7 @@ func (w *Words) Update(dst, container []byte) ([]byte, error) {
 	for i := range w.clause {
 		w.clause[i] = w.clause[i][:0]
 	}
-	r := w.open(container, 3)
+	r := w.open(container, 3, maxBytes)
 	p := printer{w: w, prefix: 'u'}
 	n := r.Array()
 	for r.More(&n) {

@@ -9,9 +9,12 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// Bounds of an expression. DynamoDB takes 4 KiB of text and 300 operators.
+// Bounds of an expression. DynamoDB takes 4 KiB of text and 300 operators, but an update
+// may set attributes of which one alone is as large as an item may be: what the values of
+// an expression take is bounded as items are, and what stands before them by itself.
 const (
-	maxBytes = 64 << 10
+	maxBytes = 4 << 20
+	maxTree  = 64 << 10
 	maxDepth = 400
 )
 
@@ -24,6 +27,7 @@ type Words struct {
 	index  map[string]int // of names, once they are many
 	values []value
 	used   []bool // of the expression at hand, by the number of the value
+	behind int    // how many bytes there are at least behind the tree at hand
 	clause [4][]byte
 }
 
@@ -163,12 +167,12 @@ func (w *Words) take(r *cbor.Reader, prefix byte) {
 	}
 }
 
-// open begins to read an expression of so many parts.
-func (w *Words) open(container []byte, parts int) cbor.Reader {
+// open begins to read an expression of so many parts, which has no more bytes than most.
+func (w *Words) open(container []byte, parts, most int) cbor.Reader {
 	r := cbor.Over(container)
-	w.used = w.used[:0]
-	if len(container) > maxBytes {
-		r.Fail("it has %d bytes, and %d are the most", len(container), maxBytes)
+	w.used, w.behind = w.used[:0], len(container)-maxTree
+	if len(container) > most {
+		r.Fail("it has %d bytes, and %d are the most", len(container), most)
 		return r
 	}
 	fixed(&r, parts)
@@ -176,6 +180,14 @@ func (w *Words) open(container []byte, parts int) cbor.Reader {
 		r.Fail("its format is %d, and 1 is the one that is known", format)
 	}
 	return r
+}
+
+// bounded looks how far the tree goes. Whatever a tree repeats ends in paths and values,
+// so that it is enough to look behind those.
+func (w *Words) bounded(r *cbor.Reader) {
+	if len(r.Rest()) < w.behind {
+		r.Fail("it has more than %d bytes before its values", maxTree)
+	}
 }
 
 // fixed begins an array of so many items.
