@@ -213,14 +213,17 @@ func (b *batchWrite) appendLeft(dst []byte, tables []batchTable) (_ []byte, err 
 	return dst, nil
 }
 
-// appendMetricsByTable appends ItemCollectionMetrics of all answers, by tables.
+// appendMetricsByTable appends ItemCollectionMetrics of all answers, by tables. Those of a
+// table without local indexes may be there and say nothing.
 func appendMetricsByTable(dst []byte, tables []batchTable, answers ...[]byte) (_ []byte, err error) {
 	n := 0
 	of := make([][][]byte, len(tables))
 	for i := range tables {
 		for _, a := range answers {
-			if v := memberOf(a, string(tables[i].name)); v != nil {
-				of[i] = append(of[i], v)
+			for it := wire.Array(memberOf(a, string(tables[i].name))); it.Next(); {
+				if !empty(it.Value()) {
+					of[i] = append(of[i], it.Value())
+				}
 			}
 		}
 		if of[i] != nil {
@@ -232,8 +235,11 @@ func appendMetricsByTable(dst []byte, tables []batchTable, answers ...[]byte) (_
 		if of[i] == nil {
 			continue
 		}
-		if dst, err = appendEach(cbor.AppendText(dst, tables[i].name), of[i], appendMetrics); err != nil {
-			return dst, err
+		dst = cbor.AppendArray(cbor.AppendText(dst, tables[i].name), len(of[i]))
+		for _, v := range of[i] {
+			if dst, err = appendMetrics(dst, v); err != nil {
+				return dst, err
+			}
 		}
 	}
 	return dst, nil

@@ -94,6 +94,11 @@ func TestSpentWithoutMetrics(t *testing.T) {
 	s := newStage(t)
 	s.origin.says(200, `{"ItemCollectionMetrics":{}}`)
 	s.does(putAlice+"4101 bf 06 01 ff", `PutItem {"TableName":"Tab1","Item":{"pk":{"S":"alice"}},"ReturnItemCollectionMetrics":"SIZE"}`, "80 f6")
+	s.origin.says(200, `{"ItemCollectionMetrics":{"Tab1":[{}]}}`)
+	s.c.gets("011a06ed585f a1 64 54616231 82 43 626f62 f6 bf 06 01 ff", "80 a0 80 a0")
+	s.c.gets("013a4524c569 8107 814454616231 8143626f62 81f6 f6 8101 81f6 81f6 bf 06 01 ff", "80 83 80 80 a0")
+	s.origin.says(200, `{"ItemCollectionMetrics":{"Tab1":[{},{"ItemCollectionKey":{"pk":{"S":"b"}},"SizeEstimateRangeGB":[0,1]}]}}`)
+	s.c.gets("011a06ed585f a1 64 54616231 82 43 626f62 f6 bf 06 01 ff", "80 a0 80 a1 6454616231 81 54 6162 fb0000000000000000 fb3ff0000000000000")
 }
 
 // TestCanceledWithoutList cancels a transaction because of an item whose attributes can't
