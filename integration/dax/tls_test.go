@@ -36,6 +36,8 @@ func TestTLS(t *testing.T) {
 		{Step: "put", Op: "PutItem", Params: json.RawMessage(`{"TableName":"RUN-s","Item":{"id":{"S":"x"},"v":{"N":"1"}}}`)},
 		{Step: "get", Op: "GetItem", Params: json.RawMessage(`{"TableName":"RUN-s","Key":{"id":{"S":"x"}}}`)},
 		{Step: "large", Op: "PutItem", Params: json.RawMessage(`{"TableName":"RUN-s","Item":{"id":{"S":"large"},"v":{"S":"` + strings.Repeat("large ", 50_000) + `"}}}`)},
+		{Step: "large update", Op: "UpdateItem", Params: json.RawMessage(`{"TableName":"RUN-s","Key":{"id":{"S":"large"}},"UpdateExpression":"SET w = :w, v = :v","ExpressionAttributeValues":{":w":{"N":"1"},":v":{"S":"` +
+			strings.Repeat("larger ", 50_000) + `"}},"ReturnValues":"ALL_NEW"}`)},
 		{Step: "scan", Op: "Scan", Params: json.RawMessage(`{"TableName":"RUN-s"}`)},
 	}
 	input, err := lines(work)
