@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"github.com/kasoku/kasoku/internal/dynamo/accel"
-	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
 	"github.com/kasoku/kasoku/internal/dynamo/dax/fault"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
@@ -36,20 +35,9 @@ func (k *call) defineKeySchema() {
 	if !ok {
 		return
 	}
-	attributes := 1
-	if s.Range.Name != "" {
-		attributes = 2
-	}
-	k.out = cbor.AppendMap(append(k.out, success), attributes)
-	k.out = appendAttribute(k.out, s.Hash)
-	if attributes == 2 {
-		k.out = appendAttribute(k.out, s.Range)
-	}
+	keys := keysOf(s)
+	k.out = keys.AppendReply(append(k.out, success))
 	k.local()
-}
-
-func appendAttribute(dst []byte, a accel.KeyAttribute) []byte {
-	return append(cbor.AppendText(dst, a.Name), 0x61, a.Type) // a text of one letter
 }
 
 // named refuses what is too long for a table's name, before it is looked for in what a

@@ -14,7 +14,6 @@ const (
 	authentication  = 31
 	badSignature    = 32
 	unauthenticated = 33
-	forbidden       = 34
 	dynamo          = 37 // behind DAX
 	dynamoError     = 38
 	exception       = 39

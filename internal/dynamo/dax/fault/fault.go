@@ -120,9 +120,6 @@ func Unauthenticated(format string, args ...any) *Error {
 	return denied(unauthenticated, format, args)
 }
 
-// Forbidden is for who is known and may not.
-func Forbidden(format string, args ...any) *Error { return denied(forbidden, format, args) }
-
 func denied(code uint8, format string, args []any) *Error {
 	return &Error{Message: fmt.Sprintf(format, args...), codes: []uint8{client, service, authentication, code}}
 }

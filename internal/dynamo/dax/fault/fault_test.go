@@ -19,7 +19,6 @@ func TestAppend(t *testing.T) {
 		{"no authentication", Unauthenticated("Connection requires authentication"),
 			"84 04 17 181f 1821 7822 436f6e6e656374696f6e2072657175697265732061757468656e7469636174696f6e f6"},
 		{"bad signature", BadSignature("no"), "84 04 17 181f 1820 626e6f f6"},
-		{"forbidden", Forbidden("no"), "84 04 17 181f 1822 626e6f f6"},
 		{"condition", Of(400, []byte(`{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException","message":"The conditional request failed"}`), "REQ1"),
 			"85 04 1825 1826 1827 182b 781e 54686520636f6e646974696f6e616c2072657175657374206661696c6564 83 64 52455131 781f 436f6e646974696f6e616c436865636b4661696c6564457863657074696f6e 19 0190"},
 		{"cancelled", canceled,
