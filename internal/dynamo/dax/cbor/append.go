@@ -42,9 +42,6 @@ func AppendMap(dst []byte, n int) []byte { return appendHead(dst, majorMap, uint
 // AppendMapOpen begins a map whose end AppendBreak tells.
 func AppendMapOpen(dst []byte) []byte { return append(dst, majorMap<<5|byteOpen) }
 
-// AppendArrayOpen begins an array whose end AppendBreak tells.
-func AppendArrayOpen(dst []byte) []byte { return append(dst, majorArray<<5|byteOpen) }
-
 // AppendBreak ends an open array or map.
 func AppendBreak(dst []byte) []byte { return append(dst, byteBreak) }
 

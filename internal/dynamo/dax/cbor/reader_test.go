@@ -166,7 +166,6 @@ func TestAppend(t *testing.T) {
 		{AppendArray(nil, 3), "83"},
 		{AppendMap(nil, 24), "b818"},
 		{AppendBreak(AppendMapOpen(nil)), "bfff"},
-		{AppendBreak(AppendArrayOpen(nil)), "9fff"},
 		{AppendTag(nil, 3321), "d90cf9"},
 		{AppendNull(AppendBool(AppendBool(nil, true), false)), "f5f4f6"},
 		{AppendDouble(nil, 1.1), "fb3ff199999999999a"},
