@@ -13,6 +13,12 @@ import (
 // send the first item that has these attributes, and keep the number for good. So does the
 // server, for all its clients: who only reads gets no say in it.
 func (k *call) defineAttributeListID() {
+	if !k.client.Writes() {
+		k.srv.metrics.denied.Inc()
+		k.fail(fault.New("AccessDeniedException", "The access key %s is not authorized to write items, and so to number their attributes", k.conn.auth.id))
+		return
+	}
+	defer k.restNames()
 	if k.args.Kind() == cbor.Tag && k.args.Tag() != attr.TagStrings { // Java's client sends a set
 		k.args.Fail("a tag other than that of a set of texts")
 	}
@@ -30,17 +36,7 @@ func (k *call) defineAttributeListID() {
 		k.fail(fault.Invalid("The list of attributes could not be read: %v", err))
 		return
 	}
-	if !k.client.Writes() {
-		clear(names)
-		k.srv.metrics.denied.Inc()
-		k.fail(fault.New("AccessDeniedException", "The access key %s is not authorized to write items, and so to number their attributes", k.conn.auth.id))
-		return
-	}
 	id, err := k.set.Lists.ID(names)
-	clear(names)
-	if cap(names) > keepNames {
-		k.names = nil
-	}
 	if err != nil {
 		k.fail(listFault(err))
 		return
@@ -55,6 +51,14 @@ const mostNames = 10_000
 
 // keepNames is how many names a list may have had for its memory to be used again.
 const keepNames = 1 << 10
+
+// restNames lets go of the names of a list.
+func (k *call) restNames() {
+	clear(k.names)
+	if cap(k.names) > keepNames {
+		k.names = nil
+	}
+}
 
 // defineAttributeList answers with the names that a number stands for.
 func (k *call) defineAttributeList() {

@@ -59,6 +59,7 @@ func (o *options) read(r *cbor.Reader, wanted uint32) {
 			}
 		case len(value) == 1 && value[0] == null:
 			o.given &^= 1 << key
+			o.value[key] = nil
 		default:
 			o.given |= 1 << key
 			o.value[key] = value
