@@ -152,7 +152,7 @@ var departures = []departure{
 			if local.says("does not match the range key predicate") {
 				return kasoku.status == http.StatusOK && kasoku.member("ScannedCount") == 0.0
 			}
-			return r.operation == "Query" && kasoku.says("cannot be restarted") && local.status == http.StatusOK && local.member("ScannedCount") == 0.0
+			return r.operation == "Query" && (kasoku.says("cannot be restarted") || kasoku.says("exclusive start key is invalid")) && local.status == http.StatusOK && local.member("ScannedCount") == 0.0
 		},
 	},
 	{

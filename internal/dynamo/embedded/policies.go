@@ -14,7 +14,7 @@ import (
 // names, and an error if there is none.
 func (c *call) policyOwner() (arn string, err error) {
 	arn = c.memberText("ResourceArn")
-	table, rest, err := c.s.place().Resource(arn)
+	table, rest, err := catalog.Resource(arn)
 	if err != nil {
 		return "", err
 	}

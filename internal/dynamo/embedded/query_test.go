@@ -162,7 +162,7 @@ func TestQueryRefusesStartKeys(t *testing.T) {
 		f("range", "", cond, `{"a":{"S":"a"},"b":{"S":"a"}}`, outside)
 		f("range", "local", cond, `{"a":{"S":"a"},"b":{"S":"a"},"c":{"S":"a"}}`, outside)
 		f("hash", "", cond, `{"a":{"S":"a"}}`, outside)
-		f("hash", "", cond, `{"a":{"S":"b"}}`, atMostOne)
+		f("hash", "", cond, `{"a":{"S":"b"}}`, "The provided exclusive start key is invalid: ExclusiveStartKey: {a=AttributeValue: {S:b}}")
 	}
 	for _, cond := range byKey("c", "b") {
 		f("range", "global", cond, `{"x":{"N":"1"},"y":{"N":"1"},"c":{"S":"a"}}`, prefixed)

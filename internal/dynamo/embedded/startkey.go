@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/catalog"
+	"github.com/kasoku/kasoku/internal/dynamo/expr"
 	"github.com/kasoku/kasoku/internal/dynamo/value"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
@@ -99,7 +100,8 @@ func (r *reading) setStart() error {
 	case !samePartition:
 		return wire.Invalid("The provided starting key is outside query boundaries based on provided conditions")
 	case r.single():
-		return wire.Invalid("The query can return at most one row and cannot be restarted")
+		name := r.key.Hash[0].Name
+		return wire.Invalid("The provided exclusive start key is invalid: ExclusiveStartKey: {%s=%s}", name, expr.AttributeText(r.req.Start.Get(name)))
 	}
 	r.skip()
 	return nil

@@ -1,7 +1,6 @@
 package embedded
 
 import (
-	"encoding/base64"
 	"fmt"
 
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/catalog"
@@ -16,7 +15,7 @@ func errNoResource(arn string) *wire.Error {
 }
 
 func (c *call) tagResource() error {
-	r, err := catalog.ReadTag(c.body, c.s.place())
+	r, err := catalog.ReadTag(c.body)
 	if err != nil {
 		return err
 	}
@@ -24,7 +23,7 @@ func (c *call) tagResource() error {
 }
 
 func (c *call) untagResource() error {
-	r, err := catalog.ReadUntag(c.body, c.s.place())
+	r, err := catalog.ReadUntag(c.body)
 	if err != nil {
 		return err
 	}
@@ -41,14 +40,11 @@ func (c *call) changeTags(r catalog.TagRequest) error {
 	})
 }
 
-// tagsPerPage is how many tags a page has.
-const tagsPerPage = 10
-
-// listTagsOfResource returns a page of tags, which are in the order of their keys.
-// NextToken is the last key of a page.
+// listTagsOfResource returns all tags, ordered by key. The service does not page
+// them either, so every NextToken is invalid.
 func (c *call) listTagsOfResource() error {
 	arn := c.memberText("ResourceArn")
-	name, err := c.s.place().TagOwner(arn)
+	name, err := catalog.TagOwner(arn)
 	if err != nil {
 		return err
 	}
@@ -56,18 +52,11 @@ func (c *call) listTagsOfResource() error {
 	if err != nil {
 		return errNoResource(arn)
 	}
-	last, err := base64.URLEncoding.DecodeString(c.memberText("NextToken"))
-	if err != nil {
+	if c.memberText("NextToken") != "" {
 		return errNextToken
 	}
-	tags := info.Tags
-	for len(tags) > 0 && tags[0].Key <= string(last) {
-		tags = tags[1:]
-	}
-	more := len(tags) > tagsPerPage
-	tags = tags[:min(len(tags), tagsPerPage)]
 	c.out = append(c.out, `{"Tags":[`...)
-	for i, tag := range tags {
+	for i, tag := range info.Tags {
 		if i > 0 {
 			c.out = append(c.out, ',')
 		}
@@ -77,12 +66,6 @@ func (c *call) listTagsOfResource() error {
 		c.out = wire.AppendQuoted(c.out, []byte(tag.Value))
 		c.out = append(c.out, '}')
 	}
-	c.out = append(c.out, ']')
-	if more {
-		c.out = append(c.out, `,"NextToken":"`...)
-		c.out = base64.URLEncoding.AppendEncode(c.out, []byte(tags[tagsPerPage-1].Key))
-		c.out = append(c.out, '"')
-	}
-	c.out = append(c.out, '}')
+	c.out = append(c.out, "]}"...)
 	return nil
 }

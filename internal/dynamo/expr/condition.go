@@ -207,21 +207,27 @@ func (p *parser) checkBounds(low, high *Operand) {
 	}
 }
 
-// attributeText writes a constant scalar as DynamoDB's messages do: as the request
-// has it, a number too, and of a binary the size.
+// attributeText returns a constant scalar as DynamoDB's messages write it: a number
+// as the request has it.
 func (o *Operand) attributeText() string {
-	text := string(o.Value.Text)
-	switch o.Value.Type {
-	case value.Binary:
-		n := strconv.Itoa(len(text))
-		text = "java.nio.HeapByteBuffer[pos=0 lim=" + n + " cap=" + n + "]"
-	case value.Number:
+	if o.Value.Type == value.Number {
 		if _, quoted, ok := wire.Attribute(o.Text); ok {
 			written, _ := wire.AppendString(nil, quoted)
-			text = string(written)
+			return AttributeText(&value.Value{Type: value.Number, Text: written})
 		}
 	}
-	return "AttributeValue: {" + o.Value.Type.String() + ":" + text + "}"
+	return AttributeText(o.Value)
+}
+
+// AttributeText returns a scalar as DynamoDB's messages write it: of a binary the
+// size.
+func AttributeText(v *value.Value) string {
+	text := string(v.Text)
+	if v.Type == value.Binary {
+		n := strconv.Itoa(len(text))
+		text = "java.nio.HeapByteBuffer[pos=0 lim=" + n + " cap=" + n + "]"
+	}
+	return "AttributeValue: {" + v.Type.String() + ":" + text + "}"
 }
 
 func (p *parser) in(x *Operand) (*Node, bool) {

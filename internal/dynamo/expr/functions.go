@@ -60,8 +60,15 @@ func (p *parser) checkCall(o *Operand) {
 		p.checkInner(arg)
 	}
 	switch {
-	case s == nil || s.update != p.isUpdate():
+	case s == nil:
 		p.wordFault(o.at, "Invalid function name; function: "+name)
+		return
+	case s.update != p.isUpdate():
+		kind := "a condition"
+		if p.isUpdate() {
+			kind = "an update"
+		}
+		p.wordFault(o.at, "The function is not allowed in "+kind+" expression; function: "+name)
 		return
 	case len(o.Args) != s.args:
 		p.wrongCount(name, len(o.Args))

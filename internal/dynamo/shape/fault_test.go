@@ -317,7 +317,7 @@ func TestTables(t *testing.T) {
 	f("UpdateTimeToLive", `{"TableName":"abc","TimeToLiveSpecification":{}}`, "2 validation errors detected: "+
 		"Value null at 'timeToLiveSpecification.attributeName'"+notNull+"; Value null at 'timeToLiveSpecification.enabled'"+notNull)
 	f("UpdateTimeToLive", `{"TableName":"abc","TimeToLiveSpecification":{"AttributeName":"","Enabled":true}}`,
-		"TimeToLiveSpecification.AttributeName must be non empty")
+		oneError+"Value '' at 'timeToLiveSpecification.attributeName'"+length("greater than or equal to 1"))
 	f("UpdateTimeToLive", `{"TableName":"abc","TimeToLiveSpecification":{"AttributeName":""}}`,
 		"2 validation errors detected: Value '' at 'timeToLiveSpecification.attributeName'"+length("greater than or equal to 1")+
 			"; Value null at 'timeToLiveSpecification.enabled'"+notNull)

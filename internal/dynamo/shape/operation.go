@@ -31,7 +31,7 @@ var operations = map[string]*operation{
 	"DeleteTable":               {deleteTable, tableBounded},
 	"DescribeTable":             {describeTable, tableBounded},
 	"ListTables":                {listTables, plainly},
-	"UpdateTimeToLive":          {updateTimeToLive, expiryNamed},
+	"UpdateTimeToLive":          {updateTimeToLive, tableBounded},
 	"DescribeTimeToLive":        {describeTimeToLive, tableBounded},
 	"DescribeContinuousBackups": {describeContinuousBackups, tableBounded},
 	"UpdateContinuousBackups":   {updateContinuousBackups, tableBounded},
@@ -160,15 +160,6 @@ func tableBounded(body []byte, faults []fault) *wire.Error {
 		}
 	}
 	return tableRequired(body, faults)
-}
-
-// expiryNamed tells an empty name of the attribute so, too.
-func expiryNamed(body []byte, faults []fault) *wire.Error {
-	const label = "timeToLiveSpecification.attributeName"
-	if f := find(faults, label); f != nil && !f.missing && f.value == "" && len(faults) == 1 {
-		return wire.Invalid("TimeToLiveSpecification.AttributeName must be non empty")
-	}
-	return tableBounded(body, faults)
 }
 
 // bounded tells the length of the name with the label in words of its own, in

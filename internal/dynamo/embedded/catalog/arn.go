@@ -57,10 +57,16 @@ func uuid(b [16]byte) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// resource splits the ARN of something of DynamoDB's in this place into a table's
-// name and what follows it: "index/i", "stream/label" or nothing.
-func (p Place) resource(arn string) (table, rest string, ok bool) {
-	after, ok := strings.CutPrefix(arn, p.Table(""))
+// resource splits the ARN of a table, or of one of its indexes or streams, into the
+// table's name and what follows it: "index/i", "stream/label" or nothing. The region
+// and the account are not compared, as in a request's TableName: the store has one
+// of each.
+func resource(arn string) (table, rest string, ok bool) {
+	parts := strings.SplitN(arn, ":", 6)
+	if len(parts) != 6 || parts[0] != "arn" || parts[2] != "dynamodb" || parts[3] == "" || strings.Trim(parts[4], "0123456789") != "" {
+		return "", "", false
+	}
+	after, ok := strings.CutPrefix(parts[5], "table/")
 	if !ok {
 		return "", "", false
 	}
@@ -70,7 +76,7 @@ func (p Place) resource(arn string) (table, rest string, ok bool) {
 
 // Resource splits the ARN of a table or stream that may have a policy; rest is
 // empty or "stream/label".
-func (p Place) Resource(arn string) (table, rest string, err error) {
+func Resource(arn string) (table, rest string, err error) {
 	if !strings.HasPrefix(arn, "arn:") {
 		return "", "", invalid("ARNs must start with 'arn:': %s", arn)
 	}
@@ -78,7 +84,7 @@ func (p Place) Resource(arn string) (table, rest string, err error) {
 	if len(parts) != 6 || parts[2] != "dynamodb" {
 		return "", "", invalid("Provided Arn is not a DynamoDB resource arn: %s", arn)
 	}
-	table, rest, ok := p.resource(arn)
+	table, rest, ok := resource(arn)
 	switch {
 	case !ok:
 		return "", "", invalid("Invalid resource Arn: %s", arn)
@@ -91,14 +97,10 @@ func (p Place) Resource(arn string) (table, rest string, err error) {
 // ParseStream splits the ARN of a stream; false if arn is none. It may be of
 // another place: there is no stream by that name then.
 func ParseStream(arn string) (table, label string, ok bool) {
-	parts := strings.SplitN(arn, ":", 6)
-	if len(parts) != 6 || parts[0] != "arn" || parts[2] != "dynamodb" {
-		return "", "", false
-	}
-	after, ok := strings.CutPrefix(parts[5], "table/")
+	table, rest, ok := resource(arn)
 	if !ok {
 		return "", "", false
 	}
-	table, label, ok = strings.Cut(after, "/stream/")
-	return table, label, ok && table != "" && label != ""
+	label, ok = strings.CutPrefix(rest, "stream/")
+	return table, label, ok && label != ""
 }

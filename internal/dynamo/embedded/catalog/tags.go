@@ -109,13 +109,13 @@ type TagRequest struct {
 }
 
 // ReadTag reads the body of a TagResource request.
-func ReadTag(body []byte, p Place) (TagRequest, error) {
+func ReadTag(body []byte) (TagRequest, error) {
 	m, err := members(body, "ResourceArn", "Tags")
 	if err != nil {
 		return TagRequest{}, err
 	}
 	r := TagRequest{arn: text(m[0])}
-	if r.Table, err = p.TagOwner(r.arn); err != nil {
+	if r.Table, err = TagOwner(r.arn); err != nil {
 		return r, err
 	}
 	l, err := readTags(m[1])
@@ -129,13 +129,13 @@ func ReadTag(body []byte, p Place) (TagRequest, error) {
 }
 
 // ReadUntag reads the body of an UntagResource request.
-func ReadUntag(body []byte, p Place) (TagRequest, error) {
+func ReadUntag(body []byte) (TagRequest, error) {
 	m, err := members(body, "ResourceArn", "TagKeys")
 	if err != nil {
 		return TagRequest{}, err
 	}
 	r := TagRequest{arn: text(m[0]), Unset: texts(m[1])}
-	if r.Table, err = p.TagOwner(r.arn); err != nil {
+	if r.Table, err = TagOwner(r.arn); err != nil {
 		return r, err
 	}
 	if len(r.Unset) == 0 {
@@ -151,11 +151,11 @@ func ReadUntag(body []byte, p Place) (TagRequest, error) {
 
 // TagOwner returns the name of the table with the ARN, which is to have tags. It
 // need not exist.
-func (p Place) TagOwner(arn string) (string, error) {
+func TagOwner(arn string) (string, error) {
 	if !strings.HasPrefix(arn, "arn:") {
 		return "", invalid("ARNs must start with 'arn:': %s", arn)
 	}
-	table, rest, ok := p.resource(arn)
+	table, rest, ok := resource(arn)
 	if !ok || rest != "" || len(table) < minTableName {
 		return "", wire.Invalid("Invalid TableArn: Invalid ResourceArn provided as input %s", arn)
 	}
