@@ -8,33 +8,24 @@ import (
 )
 
 // group is several writes in one request: a batch or a transaction. The origin
-// gives no images of them; an old image is known only if the item was cached.
+// returns no images of them, so the queries of a global index are dropped as a
+// whole unless the items' keys alone determine their partition in it.
 type group struct {
 	svc    *Service
 	tags   []cache.Tag // moved by the write
 	watch  []cache.Tag
-	items  []groupItem
+	items  []change
 	unsure []cache.Tag // moved, too, if the outcome is unknown
 	tables []*table
 }
 
-// groupItem is one write of a group.
-type groupItem struct {
-	change
-	cached *cache.Entry
-}
-
-// add notes a write of an item whose key is in keyJSON, and what is cached of it.
-func (g *group) add(t *table, key itemKey, ch change, now int64) {
+// add notes a write of an item.
+func (g *group) add(t *table, key itemKey, ch change) {
 	g.tags = append(g.tags, t.itemTag(key.bytes), t.partitionTag(key.hash()))
 	g.watch = append(g.watch, t.purgeTag(key.hash()))
 	g.addTable(t)
-	it := groupItem{change: ch}
-	it.t = t
-	if t.hasGlobals() {
-		it.cached = g.svc.oldImage(t, key, now)
-	}
-	g.items = append(g.items, it)
+	ch.t = t
+	g.items = append(g.items, ch)
 }
 
 // addTable notes a table of which something is written.
@@ -60,7 +51,7 @@ func (g *group) addWhole(name []byte) {
 // settled is what the group did, once the origin has done it. Nothing is put: a
 // repeated transaction answers like the first one and changes nothing, and a batch
 // may have left items out.
-func (g *group) settled(cw *cache.Write) cache.Change {
+func (g *group) settled() cache.Change {
 	ch := cache.Change{Cause: cache.ByWrite}
 	for _, t := range g.tables {
 		if g.svc.peek([]byte(t.name)) != t {
@@ -68,11 +59,7 @@ func (g *group) settled(cw *cache.Write) cache.Change {
 		}
 	}
 	for i := range g.items {
-		it := &g.items[i]
-		if it.cached != nil && cw.Held(it.cached) {
-			it.old = image{known: true, item: itemOf(it.cached)}
-		}
-		ch.Tags = it.indexTags(ch.Tags)
+		ch.Tags = g.items[i].indexTags(ch.Tags)
 	}
 	return ch
 }
@@ -89,7 +76,7 @@ func (c *call) writeGroup(g *group) {
 	case err != nil || resp.Class != origin.Good:
 		cw.Commit(cache.Change{})
 	default:
-		cw.Commit(g.settled(cw))
+		cw.Commit(g.settled())
 	}
 	if err != nil {
 		c.failOrigin(err, telemetry.Write)
@@ -161,7 +148,7 @@ func (c *call) addRequest(g *group, t *table, request []byte) bool {
 		item, _ := wire.Lookup(put, "Item")
 		key, ok := t.keyOfItem(item)
 		if ok {
-			g.add(t, key, change{key: item, new: image{known: true, item: item}}, c.now)
+			g.add(t, key, change{key: item, new: image{known: true, item: item}})
 		}
 		return ok
 	}
@@ -172,7 +159,7 @@ func (c *call) addRequest(g *group, t *table, request []byte) bool {
 	keyJSON, _ := wire.Lookup(del, "Key")
 	key, ok := t.keyOf(keyJSON)
 	if ok {
-		g.add(t, key, change{key: keyJSON, new: image{known: true}}, c.now)
+		g.add(t, key, change{key: keyJSON, new: image{known: true}})
 	}
 	return ok
 }

@@ -18,7 +18,7 @@
 //
 // A write moves the item's tag, its partition's and the table's "writes" tag before
 // the origin is asked and after it has answered. Which partitions of global indexes
-// the item left and entered is learnt from the images before and after it: the
+// the item left and entered is learnt from the images that the write returns: the
 // service asks the origin for the image it lacks (ReturnValues) and gives the client
 // only what the client asked for. Where an image can't be had, all queries of the
 // index go.

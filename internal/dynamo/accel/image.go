@@ -15,8 +15,9 @@ type image struct {
 	item  []byte // nil: the item was not there
 }
 
-// change is what is known of a write's effect on one item, to tell which
-// partitions of global indexes it touches.
+// change is what is known of a write's effect on one item, to determine which
+// partitions of global indexes it touches. The images come from this write only:
+// its request, and the answer to it.
 type change struct {
 	t        *table
 	key      []byte // the Key object, or the item that holds it
@@ -47,6 +48,16 @@ func (ch *change) indexTags(tags []cache.Tag) []cache.Tag {
 // partitions returns the partition keys in ix that the write touches: nil for
 // none.
 func (ch *change) partitions(ix *index) (left, entered []byte, known bool) {
+	if left, entered, known = ch.imagePartitions(ix); known || !ch.t.fixes(ix) {
+		return left, entered, known
+	}
+	only := index{hash: ix.hash}
+	left, known = only.indexHash(ch.key)
+	return left, nil, known
+}
+
+// imagePartitions is partitions as far as the images show them.
+func (ch *change) imagePartitions(ix *index) (left, entered []byte, known bool) {
 	if ch.update {
 		return ch.updatePartitions(ix)
 	}
@@ -188,6 +199,17 @@ func (ch *change) touchesProjection(ix *index) bool {
 		}
 	}
 	return false
+}
+
+// fixes reports whether an item's key determines its partition in ix, because the
+// index's partition key is made of the table's key attributes.
+func (t *table) fixes(ix *index) bool {
+	for _, a := range ix.hash {
+		if a != t.hash && a != t.rng {
+			return false
+		}
+	}
+	return true
 }
 
 // covers tells whether every item of the table is in the index from the start,

@@ -184,6 +184,7 @@ var commands = map[string]func(s *script, arg string) string{
 		return s.origin.said() + "ok" + s.dropped(before)
 	},
 	"origin": (*script).setOrigin,
+	"past":   (*script).past,
 	"probe":  (*script).addProbe,
 	"warm": func(s *script, _ string) string {
 		for _, p := range s.probes {
@@ -299,6 +300,13 @@ func (s *script) setOrigin(arg string) string {
 		})
 	}
 	return "ok"
+}
+
+// past executes a request at the origin, past the service.
+func (s *script) past(arg string) string {
+	op, body, _ := strings.Cut(arg, " ")
+	status, reply := s.origin.execute(op, []byte(body))
+	return fmt.Sprintf("%d %s", status, tidy(reply))
 }
 
 func (s *script) addProbe(arg string) string {

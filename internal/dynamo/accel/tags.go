@@ -31,8 +31,9 @@ func (n *tagName) tag(kind byte, parts ...[]byte) cache.Tag {
 		n.buf = append(n.buf, p...)
 	}
 	switch kind {
-	case tagPurge, tagTable, tagIndex, tagService:
-		// Seldom moved, and much depends on them.
+	case tagPurge, tagTable, tagService:
+		// Seldom moved, and much depends on them. An index's tag is moved by every
+		// batch that writes to its table.
 		return cache.BroadTagOf(n.buf)
 	}
 	return cache.TagOf(n.buf)

@@ -54,7 +54,7 @@ func (c *call) addKnownAction(g *group, t *table, name []byte) bool {
 		item := c.m[wItem]
 		key, ok := t.keyOfItem(item)
 		if ok {
-			g.add(t, key, change{key: item, new: image{known: true, item: item}}, c.now)
+			g.add(t, key, change{key: item, new: image{known: true, item: item}})
 		}
 		return ok
 	}
@@ -74,6 +74,6 @@ func (c *call) addKnownAction(g *group, t *table, name []byte) bool {
 	default:
 		return false
 	}
-	g.add(t, key, ch, c.now)
+	g.add(t, key, ch)
 	return true
 }

@@ -31,7 +31,6 @@ type writing struct {
 	update  *expr.Update
 	returns string // ReturnValues as the client wants them
 	asked   string // and as the origin is asked for them
-	cached  *cache.Entry
 }
 
 // writeItem writes through: the origin first, then the cache, then the answer.
@@ -101,20 +100,8 @@ func (c *call) readWrite(t *table) (w *writing, ok bool) {
 	if w.kind == wire.UpdateItem {
 		w.update = c.readUpdate(c.m[wExpression], c.m[wUpdates], c.m[wNames], c.m[wValues])
 	}
-	w.cached = c.svc.oldImage(t, w.key, c.now)
 	w.asked = w.images()
 	return w, true
-}
-
-// oldImage is the entry that shows an item as it is before a write; nil if none
-// does. Where expired items are hidden, an absent item may be one that has expired
-// and still is in its indexes.
-func (s *Service) oldImage(t *table, key itemKey, now int64) *cache.Entry {
-	e, found := s.space.Peek(t.cacheKey(key), now)
-	if found != cache.Fresh || e.Kind() == kindAbsent && t.ttl != "" {
-		return nil
-	}
-	return e
 }
 
 // readUpdate understands an update's expression; nil if it does not.
@@ -169,7 +156,7 @@ func (w *writing) images() string {
 			}
 			return "NONE"
 		}
-		if w.movesInIndex() && w.cached == nil {
+		if w.movesInIndex() {
 			return "ALL_OLD"
 		}
 		return "ALL_NEW"
@@ -191,11 +178,14 @@ func (w *writing) projects() bool {
 	return ok
 }
 
-// movesInIndex tells whether the update touches a key of a global index.
+// movesInIndex reports whether the update may take the item from one partition of
+// a global index to another.
 func (w *writing) movesInIndex() bool {
 	ch := change{t: w.t, targets: w.update.Targets()}
 	moves := false
-	w.t.globals(func(ix *index) { moves = moves || ch.touches(ix.hash) || ch.touches(ix.rng) })
+	w.t.globals(func(ix *index) {
+		moves = moves || !w.t.fixes(ix) && (ch.touches(ix.hash) || ch.touches(ix.rng))
+	})
 	return moves
 }
 
@@ -263,7 +253,7 @@ func (c *call) commit(cw *cache.Write, w *writing, resp *origin.Response) {
 		cw.Commit(ch)
 		return
 	}
-	old, new := w.imagesOf(cw, resp.Body)
+	old, new := w.imagesOf(resp.Body)
 	effect := change{t: t, key: w.keyJSON, old: old, new: new, update: w.kind == wire.UpdateItem}
 	if w.update != nil {
 		effect.targets = w.targets()
@@ -283,8 +273,9 @@ func (w *writing) targets() []expr.Target {
 	return []expr.Target{}
 }
 
-// imagesOf takes the images from the origin's answer, the request and the cache.
-func (w *writing) imagesOf(cw *cache.Write, body []byte) (old, new image) {
+// imagesOf takes the images from the write alone: its request and its answer. The
+// cached item is not used, since it may have been changed past Kasoku.
+func (w *writing) imagesOf(body []byte) (old, new image) {
 	attributes, _ := memberOf(body, "Attributes")
 	switch w.asked {
 	case "ALL_OLD":
@@ -299,11 +290,42 @@ func (w *writing) imagesOf(cw *cache.Write, body []byte) (old, new image) {
 		new = image{known: true, item: w.keyJSON}
 	case wire.DeleteItem:
 		new = image{known: true}
-	}
-	if !old.known && w.cached != nil && cw.Held(w.cached) {
-		old = image{known: true, item: itemOf(w.cached)}
+	case wire.UpdateItem:
+		if old.known {
+			new = w.applied(old)
+		}
 	}
 	return old, new
+}
+
+// applied returns the image after an update that only removes attributes and sets
+// them to values of the request; the zero image for any other update.
+func (w *writing) applied(old image) image {
+	if w.update == nil {
+		return image{}
+	}
+	item, sets, ok := old.item, false, true
+	if item == nil {
+		item = w.keyJSON
+	}
+	for _, t := range w.update.Targets() {
+		switch {
+		case t.Effect == expr.SetTo:
+			sets = true
+			item, ok = wire.SetMember(nil, item, t.Name, t.Value)
+		case t.Effect == expr.Removed:
+			item, ok = wire.WithoutMember(nil, item, t.Name)
+		default:
+			ok = false
+		}
+		if !ok {
+			return image{}
+		}
+	}
+	if old.item == nil && !sets {
+		return image{} // an update that only removes may make no item
+	}
+	return image{known: true, item: item}
 }
 
 // written is what may be kept after the write; false if that is not known to the
@@ -314,7 +336,7 @@ func (s *Service) written(w *writing, new image) (f cache.Filling, ok bool) {
 		return f, false
 	case new.item == nil:
 		return s.absentFilling(w.t), true
-	case w.kind == wire.PutItem && !wire.ReadsBackAs(new.item):
+	case w.asked != "ALL_NEW" && !wire.ReadsBackAs(new.item):
 		return f, false
 	}
 	return s.presentFilling(w.t, new.item), true
