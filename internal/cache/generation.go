@@ -28,14 +28,14 @@ func generationAt(now int64) uint64 {
 // ahead tells whether gen lies in a millisecond after present's: in quarantine.
 func ahead(gen, present uint64) bool { return gen > present|(1<<sequenceBits-1) }
 
-// bump moves the generation past its present value and to at least floor. It
-// returns both values.
-func (s *slot) bump(floor uint64) (old, next uint64) {
+// bump moves the generation past its present value and to at least floor, and
+// returns the new value.
+func (s *slot) bump(floor uint64) (next uint64) {
 	for {
-		old = s.gen.Load()
+		old := s.gen.Load()
 		next = max(old+1, floor)
 		if s.gen.CompareAndSwap(old, next) {
-			return old, next
+			return next
 		}
 	}
 }

@@ -25,7 +25,7 @@ func TestTableOutsideOfHeap(t *testing.T) {
 			if gen, writers := s.gen.Load(), s.writers.Load(); gen != 0 || writers != 0 {
 				t.Errorf("slot %d begins with %d and %d writers", i, gen, writers)
 			}
-			if _, next := s.bump(7); next != 7 || s.gen.Load() != 7 {
+			if next := s.bump(7); next != 7 || s.gen.Load() != 7 {
 				t.Errorf("slot %d moves to %d", i, s.gen.Load())
 			}
 		}

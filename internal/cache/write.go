@@ -72,7 +72,6 @@ type Write struct {
 type mark struct {
 	slot    uint32
 	gen     uint64 // as Begin left it, then as settle did
-	before  uint64 // as Begin found it
 	writing bool   // moved by this write; else only watched
 	alone   bool   // no other write of the slot overlaps, in flight or in quarantine
 }
@@ -105,7 +104,7 @@ func (c *Cache) Begin(tags, watch []Tag) *Write {
 		s := &c.slots[m.slot]
 		if m.writing {
 			s.writers.Add(1)
-			m.before, m.gen = s.bump(floor)
+			m.gen = s.bump(floor)
 			m.alone = true // as long as settle finds nothing else
 		} else {
 			m.gen = s.gen.Load() // before writers: see slot
@@ -218,25 +217,4 @@ func (w *Write) put(p *Put) bool {
 	}
 	_, stored := p.Space.Store(st, p.Key, &p.Filling)
 	return stored
-}
-
-// Held tells whether e was current when the write began, and no other write of
-// e's tags has begun since: then e shows what stood there before this write. It
-// is asked after the origin has answered and before Commit. Of e's tags, those
-// count that Begin was given, to move or to watch; the others must be current.
-func (w *Write) Held(e *Entry) bool {
-	for i := range e.tags() {
-		slot, gen := e.slots[i], e.gens[i]
-		s := &w.cache.slots[slot]
-		m := w.mark(slot)
-		switch {
-		case m == nil || !m.writing:
-			if s.gen.Load() != gen {
-				return false
-			}
-		case m.before != gen || s.gen.Load() != m.gen:
-			return false
-		}
-	}
-	return true
 }
