@@ -44,7 +44,7 @@ func walk(t *testing.T, f func(path string)) {
 			}
 			return nil
 		}
-		if name == ".git" { // of a linked worktree: it says where on this machine the repository is
+		if name == ".git" || name == ".tools" { // of a linked worktree: where on this machine the repository and its tools are
 			return nil
 		}
 		rel, err := filepath.Rel(root, path)
