@@ -103,22 +103,26 @@ type Retry struct {
 	Cap Duration `yaml:"cap" default:"1s" min:"1ms"`
 }
 
-// Breaker says when a failing origin is left alone. While it is open, requests
-// that the cache can't answer fail at once instead of waiting for the origin.
+// Breaker says when an origin counts as down: connections to it fail, or several
+// different requests get no answer in time. While it is open, requests go to another
+// origin. Without another one none is refused that could succeed, but requests are not
+// repeated, and don't wait for connections that can't be made.
 type Breaker struct {
-	// Whether there is one. Without it every request waits for the origin's
-	// timeout while the origin is down.
+	// Whether there is one. Without it every request waits for its own connection,
+	// up to the timeout, while the origin is down.
 	Enabled bool `yaml:"enabled" default:"true"`
-	// Share of failed attempts within the window that opens it. Lower values
-	// react to partial faults, and open at a passing error more often.
+	// Share of failures among the attempts within the window that opens it. Lower
+	// values react to partial faults, and open at a passing error more often.
 	Failures float64 `yaml:"failures" default:"0.5" min:"0.01" max:"1"`
 	// Attempts within the window that are needed for a judgement.
 	Requests int `yaml:"requests" default:"20" min:"1"`
 	// Time over which attempts are counted.
 	Window Duration `yaml:"window" default:"10s" min:"1s"`
-	// How long it stays open before some requests are let through to try.
+	// How long it stays open after the last failure before some requests are let
+	// through to try, although there is another origin.
 	OpenFor Duration `yaml:"open_for" default:"5s" min:"1ms"`
-	// Tries in a row that must succeed for it to close.
+	// Tries in a row that must succeed for it to close. As many connections are made
+	// at a time while none can be made; other requests fail at once meanwhile.
 	Probes int `yaml:"probes" default:"3" min:"1"`
 }
 

@@ -87,8 +87,8 @@ type Ejection struct {
 	Time Duration `yaml:"time" default:"10s" min:"1ms"`
 	// How long an ejection lasts at most.
 	MaxTime Duration `yaml:"max_time" default:"5m" min:"1ms"`
-	// Share of the origins that may be left out at once. When all fail, all are
-	// asked.
+	// Share of the origins that may be left out at once. One is always left. When all
+	// fail, all are asked.
 	MaxShare float64 `yaml:"max_share" default:"0.5" min:"0.01" max:"1"`
 }
 

@@ -2,7 +2,6 @@ package couch
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/kasoku/kasoku/internal/couch/route"
 	"github.com/kasoku/kasoku/internal/couch/watch"
 	"github.com/kasoku/kasoku/internal/origin"
-	"github.com/kasoku/kasoku/internal/origin/balance"
 )
 
 // order is in which order nodes are asked: the first one that is available is.
@@ -187,7 +185,7 @@ func (r *reading) owners(current coherence.Nodes) coherence.Nodes {
 
 // unreachable tells whether nobody got the request, nor could have.
 func unreachable(f *origin.Fault) bool {
-	return f != nil && !f.Reached && (f.Kind == origin.Dial || errors.Is(f.Err, balance.ErrNone))
+	return f != nil && !f.Reached && (f.Kind == origin.Dial || f.Kind == origin.BreakerOpen)
 }
 
 // told tells whether the node has answered by itself, and may be believed.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"time"
 
 	"github.com/failsafe-go/failsafe-go/adaptivelimiter"
@@ -42,19 +43,6 @@ func (o *outcome) mayRepeat(r *Request) bool {
 	return false
 }
 
-// verdict is what the outcome says about the origin's health. That an origin
-// refuses or throttles means that it works. A caller's going away says nothing,
-// but its deadline, which the configuration sets, is as good as the attempt's.
-func (o *outcome) verdict() verdict {
-	switch {
-	case o.fault != nil && o.fault.Kind == Canceled:
-		return inconclusive
-	case o.fault != nil || o.response.Class == Failed:
-		return broken
-	}
-	return healthy
-}
-
 // timed reports whether the attempt's duration says how loaded the origin is.
 func (o *outcome) timed() bool {
 	if o.fault != nil {
@@ -68,9 +56,6 @@ func (c *Client) attempt(ctx context.Context, r *Request) outcome {
 	if err := ctx.Err(); err != nil {
 		return outcome{fault: &Fault{Kind: endKind(err), Err: err}}
 	}
-	if c.breaker.blocks(time.Now()) {
-		return outcome{fault: &Fault{Kind: BreakerOpen, Err: errBreakerOpen}}
-	}
 	permit, err := c.limiter.acquire(ctx)
 	if err != nil {
 		return outcome{fault: limited(ctx, err)}
@@ -80,7 +65,8 @@ func (c *Client) attempt(ctx context.Context, r *Request) outcome {
 	return o
 }
 
-var errBreakerOpen = errors.New("it failed too often lately and is left alone for a while")
+// errCutOff is why a request does not wait for a connection.
+var errCutOff = errors.New("no connection could be made lately, and enough attempts to make one are under way")
 
 func limited(ctx context.Context, err error) *Fault {
 	if errors.Is(err, adaptivelimiter.ErrExceeded) {
@@ -112,14 +98,30 @@ func (c *Client) admitted(ctx context.Context, r *Request) outcome {
 		return outcome{fault: f}
 	}
 	now := time.Now()
-	permit, ok := c.breaker.acquire(now)
-	if !ok {
-		return outcome{fault: &Fault{Kind: BreakerOpen, Err: errBreakerOpen}}
-	}
-	o := outcome{begun: true}
+	permit := c.breaker.insist(now) // there is no other origin
+	var o outcome
 	o.response, o.fault = c.send(ctx, x, attemptDeadline(ctx, now, c.cfg.Timeout))
-	c.breaker.release(permit, o.verdict(), time.Now())
+	o.begun = o.fault == nil || o.fault.Kind != BreakerOpen
+	v, request := verdictOf(o.fault), uint64(0)
+	if v == unanswered {
+		request = requestHash(x.request.Method, x.request.Target, r.Body)
+	}
+	c.breaker.release(permit, v, request, time.Now())
 	return o
+}
+
+var hashSeed = maphash.MakeSeed()
+
+// requestHash tells requests apart. body is nil if it is not in memory.
+func requestHash(method, target, body []byte) uint64 {
+	var h maphash.Hash
+	h.SetSeed(hashSeed)
+	h.Write(method)
+	h.WriteByte(' ')
+	h.Write(target)
+	h.WriteByte(' ')
+	h.Write(body)
+	return h.Sum64()
 }
 
 // prepare makes the bytes to send.
@@ -171,6 +173,8 @@ func fault(ctx context.Context, kind FaultKind, reached bool, err error) *Fault 
 	switch {
 	case end != nil:
 		f.Kind = endKind(end)
+	case errors.Is(err, errCutOff):
+		f.Kind = BreakerOpen
 	case isTimeout(err):
 		f.Kind, end = Timeout, context.DeadlineExceeded
 	case errors.As(err, &refused):

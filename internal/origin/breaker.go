@@ -8,11 +8,21 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// breaker keeps requests from an origin that fails, and lets a few through from
-// time to time to see whether it still does.
+// breaker judges by the attempts at an origin whether the origin is down. While it
+// is open, requests that another origin can answer are sent there, except for a few
+// from time to time that show whether the origin is back.
 //
 //	closed --rate of failures--> open --delay--> half-open --probes succeed--> closed
 //	                               ^------------a probe fails-----'
+//
+// A failure is evidence against the origin itself: no connection could be made, or
+// several different requests got no answer in time. A connection that ends without an
+// answer, and an invalid answer, may be caused by the one request and count neither way.
+//
+// A request that no other origin can answer is always admitted (insist), because
+// refusing it would turn the failure of some requests into an outage of all. Its result
+// counts as a probe's. Such requests are only kept from waiting for connections that
+// can't be made: see beginConnecting.
 //
 // A result counts only in the state that its attempt began in (epoch), so that
 // what comes late from before an outage does not pass for a probe. An attempt may
@@ -28,8 +38,12 @@ type breaker struct {
 	epoch     uint64    // grows with each change of state
 	until     time.Time // when open: the time of the first probe
 	window    [slices]slice
+	silent    [several]silence
 	probing   int // when half-open: probes under way
-	succeeded int // when half-open: probes that succeeded
+	succeeded int // unless closed: successes since the last failure
+
+	connecting int  // attempts to connect under way
+	cutOff     bool // the last attempt to connect failed
 }
 
 // slices is how many parts the window is counted in; the oldest is dropped whole.
@@ -37,8 +51,19 @@ const slices = 10
 
 // slice counts the attempts of a tenth of the window.
 type slice struct {
-	tick      int64 // which tenth, counted from the zero time
-	good, bad int
+	tick                      int64 // which tenth, counted from the zero time
+	good, unreachable, silent int
+}
+
+// several is how many different requests must get no answer in time within the window
+// for that to count against the origin.
+const several = 3
+
+// silence is a request that got no answer in time. The array of them holds the latest
+// different ones.
+type silence struct {
+	request uint64 // its hash
+	tick    int64
 }
 
 type breakerState uint8
@@ -56,12 +81,30 @@ type verdict uint8
 
 const (
 	inconclusive verdict = iota
-	healthy
-	broken
+	healthy              // it answered
+	unreachable          // no connection could be made
+	unanswered           // no answer came in time
 )
 
+// verdictOf returns what the end of an attempt says about the origin. f is nil if it
+// answered.
+func verdictOf(f *Fault) verdict {
+	switch {
+	case f == nil:
+		return healthy
+	case f.Kind == Dial, f.Kind == Timeout && !f.Reached:
+		return unreachable
+	case f.Kind == Timeout:
+		return unanswered
+	}
+	return inconclusive
+}
+
 // ticket is the permit for one attempt.
-type ticket struct{ epoch uint64 }
+type ticket struct {
+	epoch uint64
+	probe bool // it has one of the places of half-open
+}
 
 func newBreaker(cfg Breaker, opened *telemetry.Counter, moved func(from, to string)) *breaker {
 	return &breaker{cfg: cfg, opened: opened, moved: moved}
@@ -76,16 +119,6 @@ func (b *breaker) unlock(from breakerState) {
 	}
 }
 
-// blocks reports whether acquire would refuse now.
-func (b *breaker) blocks(now time.Time) bool {
-	if b.cfg.Disabled {
-		return false
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return !b.admits(now)
-}
-
 func (b *breaker) admits(now time.Time) bool {
 	switch b.state {
 	case open:
@@ -97,65 +130,84 @@ func (b *breaker) admits(now time.Time) bool {
 }
 
 // acquire asks for one attempt, which must end with release.
-func (b *breaker) acquire(now time.Time) (ticket, bool) {
+func (b *breaker) acquire(now time.Time) (ticket, bool) { return b.enter(now, false) }
+
+// insist is acquire for a request that no other origin can answer.
+func (b *breaker) insist(now time.Time) ticket {
+	t, _ := b.enter(now, true)
+	return t
+}
+
+func (b *breaker) enter(now time.Time, always bool) (ticket, bool) {
 	if b.cfg.Disabled {
 		return ticket{}, true
 	}
 	b.mu.Lock()
 	defer b.unlock(b.state)
-	if !b.admits(now) {
-		return ticket{}, false
-	}
-	if b.state == open {
+	admitted := b.admits(now)
+	if admitted && b.state == open {
 		b.change(halfOpen)
 		b.probing, b.succeeded = 0, 0
 	}
-	if b.state == halfOpen {
+	probe := admitted && b.state == halfOpen
+	if probe {
 		b.probing++
 	}
-	return ticket{b.epoch}, true
+	return ticket{b.epoch, probe}, admitted || always
 }
 
-// release ends the attempt of t.
-func (b *breaker) release(t ticket, v verdict, now time.Time) {
+// release ends the attempt of t. request is the hash of what was asked.
+func (b *breaker) release(t ticket, v verdict, request uint64, now time.Time) {
 	if b.cfg.Disabled {
 		return
 	}
 	b.mu.Lock()
 	defer b.unlock(b.state)
-	switch {
-	case t.epoch != b.epoch:
-	case b.state == halfOpen:
-		b.probed(v, now)
-	case v == healthy:
-		b.current(now).good++
-	case v == broken:
-		b.current(now).bad++
-		if b.exceeded(now) {
-			b.trip(now)
-		}
+	if t.epoch != b.epoch {
+		return
 	}
-}
-
-func (b *breaker) probed(v verdict, now time.Time) {
-	b.probing--
+	s := b.current(now)
 	switch v {
-	case broken:
-		b.trip(now)
 	case healthy:
-		if b.succeeded++; b.succeeded == b.cfg.Probes {
+		s.good++
+	case unreachable:
+		s.unreachable++
+	case unanswered:
+		s.silent++
+		b.note(silence{request, s.tick})
+	}
+	if b.state != closed {
+		b.probed(t, v, now)
+	} else if v != healthy && b.exceeded(now) {
+		b.trip(now)
+	}
+}
+
+// probed takes the result of an attempt that began while the breaker was not closed.
+func (b *breaker) probed(t ticket, v verdict, now time.Time) {
+	if t.probe {
+		b.probing--
+	}
+	switch {
+	case v == unreachable, v == unanswered && b.manySilent(now):
+		b.trip(now)
+	case v == healthy:
+		if b.succeeded++; b.succeeded >= b.cfg.Probes {
 			b.change(closed)
-			b.window = [slices]slice{}
+			b.window, b.silent = [slices]slice{}, [several]silence{}
 		}
 	}
 }
 
-// trip opens the breaker for its delay, give or take a tenth, so that several
+// trip opens the breaker for its delay from now, give or take a tenth, so that several
 // nodes do not probe at the same moment.
 func (b *breaker) trip(now time.Time) {
-	b.change(open)
+	if b.state != open {
+		b.change(open)
+		b.opened.Inc()
+	}
+	b.succeeded = 0
 	b.until = now.Add(b.cfg.Delay - b.cfg.Delay/10 + rand.N(b.cfg.Delay/5+1))
-	b.opened.Inc()
 }
 
 func (b *breaker) change(s breakerState) {
@@ -177,18 +229,79 @@ func (b *breaker) tick(now time.Time) int64 {
 	return now.UnixNano() / max(1, int64(b.cfg.Window)/slices)
 }
 
+// note records a request that got no answer in time, instead of the oldest one unless
+// it was recorded before.
+func (b *breaker) note(s silence) {
+	oldest := 0
+	for i := range b.silent {
+		if b.silent[i].request == s.request {
+			oldest = i
+			break
+		}
+		if b.silent[i].tick < b.silent[oldest].tick {
+			oldest = i
+		}
+	}
+	b.silent[oldest] = s
+}
+
+// manySilent reports whether several different requests got no answer in time within
+// the window.
+func (b *breaker) manySilent(now time.Time) bool {
+	oldest := b.tick(now) - slices + 1
+	for _, s := range b.silent {
+		if s.tick < oldest {
+			return false
+		}
+	}
+	return true
+}
+
 // exceeded reports whether the rate of failures in the window is too high.
 func (b *breaker) exceeded(now time.Time) bool {
-	oldest := b.tick(now) - slices + 1
+	oldest, silentCount := b.tick(now)-slices+1, b.manySilent(now)
 	good, bad := 0, 0
 	for i := range b.window {
 		if s := &b.window[i]; s.tick >= oldest {
 			good += s.good
-			bad += s.bad
+			bad += s.unreachable
+			if silentCount {
+				bad += s.silent
+			}
 		}
 	}
 	all := good + bad
-	return all >= b.cfg.MinRequests && float64(bad) >= b.cfg.FailureRate*float64(all)
+	return bad > 0 && all >= b.cfg.MinRequests && float64(bad) >= b.cfg.FailureRate*float64(all)
+}
+
+// beginConnecting asks to make a connection, which must end with endConnecting. It is
+// refused while the breaker is not closed, the last attempt to connect failed, and as
+// many attempts are under way as there may be probes: the request would wait for a
+// connection that can't be made.
+func (b *breaker) beginConnecting() bool {
+	if b == nil || b.cfg.Disabled {
+		return true
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.state != closed && b.cutOff && b.connecting >= b.cfg.Probes {
+		return false
+	}
+	b.connecting++
+	return true
+}
+
+// endConnecting ends an attempt to connect. canceled says that the caller gave it up.
+func (b *breaker) endConnecting(err error, canceled bool) {
+	if b == nil || b.cfg.Disabled {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.connecting--
+	if err == nil || !canceled {
+		b.cutOff = err != nil
+	}
 }
 
 // at is the state at a time: an open breaker whose delay is over counts as half-open.

@@ -36,6 +36,7 @@ func New(cfg Config) (*Client, error) {
 		limiter: newLimiter(cfg.Concurrency),
 		metrics: m,
 	}
+	c.pool.guard = c.breaker
 	c.watch(cfg.Metrics)
 	return c, nil
 }
@@ -72,6 +73,9 @@ func (c *Client) Do(ctx context.Context, r *Request) (*Response, error) {
 			break
 		}
 		now := time.Now()
+		if c.breaker.at(now) == open {
+			break
+		}
 		wait := c.cfg.Retry.backoff(attempts)
 		if end, ok := ctx.Deadline(); ok && !end.After(now.Add(wait)) {
 			break

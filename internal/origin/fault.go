@@ -17,7 +17,8 @@ const (
 	Reset
 	// Garbage means that what came is not an HTTP answer, or is longer than allowed.
 	Garbage
-	// BreakerOpen means that the circuit breaker kept the request back.
+	// BreakerOpen means that nothing was sent because of the circuit breaker: another
+	// origin was to be asked and none is there, or no connection can be made at present.
 	BreakerOpen
 	// Overload means that the concurrency limit and its queue were full.
 	Overload

@@ -13,16 +13,6 @@ type Gate struct{ breaker *breaker }
 // Pass is the permit for one exchange.
 type Pass struct{ ticket ticket }
 
-// Verdict is what an exchange says about the origin's health.
-type Verdict = verdict
-
-// The verdicts.
-const (
-	Inconclusive = inconclusive
-	Healthy      = healthy
-	Broken       = broken
-)
-
 // NewGate makes a closed breaker; fields of cfg that are zero mean their defaults.
 // opened counts how often it opens; moved, which may be nil, is told "closed", "open"
 // and "half-open".
@@ -37,8 +27,22 @@ func (g *Gate) Enter(now time.Time) (Pass, bool) {
 	return Pass{t}, ok
 }
 
-// Leave ends the exchange.
-func (g *Gate) Leave(p Pass, v Verdict, now time.Time) { g.breaker.release(p.ticket, v, now) }
+// Insist is Enter for a request that no other origin can answer. It is never refused,
+// but its exchange is if the Transport that g guards can make no connection at present.
+func (g *Gate) Insist(now time.Time) Pass { return Pass{g.breaker.insist(now)} }
+
+// Leave ends the exchange of q. f is nil if it was answered.
+func (g *Gate) Leave(p Pass, q *Outbound, f *Fault, now time.Time) {
+	v, request := verdictOf(f), uint64(0)
+	if v == unanswered {
+		request = requestHash(q.Method, q.Target, q.Content)
+	}
+	g.breaker.release(p.ticket, v, request, now)
+}
+
+// Guard bounds the connections of t that are made at a time while g is not closed and
+// none can be made. It must be called before the first exchange.
+func (g *Gate) Guard(t *Transport) { t.pool.guard = g.breaker }
 
 // State is "closed", "open", "half-open" or "disabled".
 func (g *Gate) State(now time.Time) string {

@@ -39,7 +39,8 @@ type Config struct {
 	TLS *tls.Config
 	// Retry says how often and how fast an attempt is repeated.
 	Retry Retry
-	// Breaker says when the origin is no longer asked.
+	// Breaker says when the origin counts as down: requests to it are then not repeated,
+	// and don't wait for a connection that can't be made.
 	Breaker Breaker
 	// Concurrency bounds the requests under way at the origin.
 	Concurrency Concurrency
@@ -85,11 +86,13 @@ type Breaker struct {
 	MinRequests int
 	// Window is the time over which attempts are counted. Default 10s.
 	Window time.Duration
-	// Delay is how long, give or take a tenth, the breaker stays open before it lets
-	// probes through. Default 5s.
+	// Delay is how long after the last failure, give or take a tenth, the breaker stays
+	// open before it lets probes through. Default 5s.
 	Delay time.Duration
 	// Probes is how many attempts in a row must succeed for the breaker to close
-	// again; no more are under way at once. Default 3.
+	// again; no more are under way at once, except those that no other origin can answer.
+	// It is also how many connections are made at a time while none can be made.
+	// Default 3.
 	Probes int
 }
 

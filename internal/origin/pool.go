@@ -3,6 +3,7 @@ package origin
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"net"
 	"sync"
 	"time"
@@ -18,6 +19,7 @@ type pool struct {
 	secure  *tls.Config // nil without TLS
 	most    int
 	keep    time.Duration
+	guard   *breaker // may refuse new connections; may be nil
 
 	mu     sync.Mutex // leaf, guards all below
 	idle   []*conn    // by the time they were put here
@@ -137,8 +139,17 @@ func (p *pool) close() {
 	}
 }
 
-// dial makes a connection.
+// dial makes a connection, unless the guard refuses that.
 func (p *pool) dial(ctx context.Context, deadline time.Time) (*conn, error) {
+	if !p.guard.beginConnecting() {
+		return nil, errCutOff
+	}
+	c, err := p.connect(ctx, deadline)
+	p.guard.endConnecting(err, errors.Is(ctx.Err(), context.Canceled))
+	return c, err
+}
+
+func (p *pool) connect(ctx context.Context, deadline time.Time) (*conn, error) {
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	raw, err := p.dialer(ctx, p.network, p.address)

@@ -5,8 +5,9 @@
 //
 // A member gets nothing while it is drained, while its active checks fail, while it
 // is ejected because requests failed, and while its circuit breaker is open. When no
-// member is left that way, checks and ejections no longer count (panic): a wrong
-// judgement about all members at once is likelier than their death, and costs more.
+// member is left that way, only draining counts (panic): a wrong judgement about all
+// members at once is likelier than their death, and costs more. A member whose breaker
+// is open then answers at once if no connection to it can be made.
 package balance
 
 import (
@@ -48,7 +49,7 @@ type Config struct {
 	Check Check
 	// Ejection says which members are left out because requests failed.
 	Ejection Ejection
-	// Breaker is that of each member; unlike an ejection it holds in a panic too.
+	// Breaker is that of each member.
 	Breaker origin.Breaker
 	// Retry says when another member is asked.
 	Retry Retry
@@ -129,7 +130,7 @@ type Ejection struct {
 	// 10s and 5m.
 	Time, MaxTime time.Duration
 	// MaxShare is the share of the members, in (0, 1], that may be ejected at once; one
-	// always may if there are two. Default 0.5.
+	// always may if there are two, and one is always left. Default 0.5.
 	MaxShare float64
 	// Statuses are the statuses that count as failures. Default 500, 502, 503, 504.
 	Statuses []int

@@ -58,9 +58,10 @@ func (g *Group) admitEjection(m *member, e *Ejection, now, until time.Time) bool
 		}
 	}
 	most := int(e.MaxShare * float64(len(t.members)))
-	if most == 0 && len(t.members) > 1 {
+	if most == 0 {
 		most = 1
 	}
+	most = min(most, len(t.members)-1) // requests that fail everywhere must not eject all
 	if ejected >= most {
 		return false
 	}

@@ -33,7 +33,7 @@ func (r *run) patience() (time.Duration, bool) {
 // hedged asks one member, and another one if that takes longer than patience.
 func (r *run) hedged(patience time.Duration) {
 	h := &hedge{r: r, q: oneAtATime(r.q), results: make(chan result, 2), cancel: map[int]context.CancelFunc{}}
-	h.ask()
+	h.ask(true)
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	for len(h.cancel) > 0 {
@@ -57,14 +57,14 @@ func (h *hedge) second() {
 	case !r.another():
 	case !r.t.budget.Withdraw(time.Now()):
 		r.g.metrics.spent.Inc()
-	case h.ask():
+	case h.ask(false):
 		r.g.metrics.hedges.Inc()
 	}
 }
 
-// ask begins an exchange with another member, if one can be asked.
-func (h *hedge) ask() bool {
-	m, res, pass := h.r.admit()
+// ask begins an exchange with another member, if one can be asked (see admit).
+func (h *hedge) ask(insist bool) bool {
+	m, res, pass := h.r.admit(insist)
 	if m == nil {
 		h.r.take(res)
 		return false

@@ -57,6 +57,7 @@ func (m *member) enlist(cfg *Config) {
 			m.tell("broken", "up", "its circuit breaker has closed")
 		}
 	})
+	m.gate.Guard(m.transport)
 	m.watch(cfg.Metrics, cfg.Name)
 }
 
@@ -131,13 +132,14 @@ func (m *member) exchange(ctx context.Context, q *origin.Outbound, pass origin.P
 	in, f := m.transport.Exchange(ctx, q)
 	now := time.Now()
 	if f != nil {
-		m.faulted(f, now.Sub(start), pass, now)
+		m.gate.Leave(pass, q, f, now)
+		m.faulted(f, now.Sub(start), now)
 		if after != nil {
 			after()
 		}
 		return nil, f
 	}
-	m.gate.Leave(pass, origin.Healthy, now) // it answers
+	m.gate.Leave(pass, q, nil, now) // it answers
 	bad := m.headCame(in.Status, now.Sub(start), now)
 	in.OnEnd(func(err error) {
 		m.ended(in.Status, bad, err)
@@ -149,12 +151,10 @@ func (m *member) exchange(ctx context.Context, q *origin.Outbound, pass origin.P
 }
 
 // faulted keeps the books about an exchange without an answer.
-func (m *member) faulted(f *origin.Fault, took time.Duration, pass origin.Pass, now time.Time) {
+func (m *member) faulted(f *origin.Fault, took time.Duration, now time.Time) {
 	m.inflight.Add(-1)
 	m.metrics.fault(f.Kind)
-	v := verdict(f)
-	m.gate.Leave(pass, v, now)
-	if v == origin.Broken {
+	if failure(f) {
 		m.latency.punish(took, now)
 		m.failed(now, f.Kind.String(), away(f))
 	}
@@ -184,7 +184,7 @@ func (m *member) ended(status int, bad bool, err error) {
 	switch {
 	case bad:
 		m.failed(now, "status "+strconv.Itoa(status), false)
-	case f != nil && verdict(f) == origin.Broken:
+	case f != nil && failure(f):
 		m.metrics.cut.Inc()
 		m.failed(now, f.Kind.String()+" within a body", away(f))
 	default:
@@ -192,13 +192,13 @@ func (m *member) ended(status int, bad bool, err error) {
 	}
 }
 
-// verdict is what a fault says about the member.
-func verdict(f *origin.Fault) origin.Verdict {
+// failure reports whether a fault counts towards an ejection.
+func failure(f *origin.Fault) bool {
 	switch f.Kind {
 	case origin.Dial, origin.Reset, origin.Timeout, origin.Garbage:
-		return origin.Broken
+		return true
 	}
-	return origin.Inconclusive
+	return false
 }
 
 // away tells whether a fault is that nobody was there.

@@ -211,31 +211,3 @@ func TestLeftOutIsBetterThanGone(t *testing.T) {
 	f("reset", "a")
 	f("503", "b")
 }
-
-// TestBreakerHoldsInPanic keeps requests from the only member when it fails too
-// often, and lets them through again later.
-func TestBreakerHoldsInPanic(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newNetwork(t, 1)
-		var moves []string
-		g := w.group(t, Config{
-			Breaker: origin.Breaker{MinRequests: 4, Delay: time.Second, Probes: 1},
-			Moved:   func(member, from, to, why string) { moves = append(moves, member+" "+from+" "+to) },
-		})
-		w.node("a").set("reset")
-		if got := several(t, g, 6, nil); got != "resetresetresetresetbreaker-openbreaker-open" {
-			t.Errorf("got %s", got)
-		}
-		if s := g.Members()[0]; s.State != "broken" {
-			t.Errorf("%+v", s)
-		}
-		w.node("a").set("500") // an answer is one
-		time.Sleep(2 * time.Second)
-		if got := several(t, g, 10, nil); got != "aaaaaaaaaa" || g.Members()[0].State != "up" {
-			t.Errorf("got %s, %+v", got, g.Members())
-		}
-		if want := []string{"a up broken", "a broken up"}; !slices.Equal(moves, want) {
-			t.Errorf("told %q", moves)
-		}
-	})
-}

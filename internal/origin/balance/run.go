@@ -16,7 +16,7 @@ type run struct {
 	q      *origin.Outbound
 	choice *Choice
 
-	tried []int // members that were asked, or would not have it
+	tried []int // members that were asked; in admit, also those that refused
 	space [8]int
 	asked int // members
 	// reached says that a member may have executed the request.
@@ -62,7 +62,7 @@ type result struct {
 
 // next asks one member.
 func (r *run) next() {
-	m, res, pass := r.admit()
+	m, res, pass := r.admit(true)
 	if m != nil {
 		res.in, res.f = r.attend(m, pass)
 	}
@@ -72,7 +72,7 @@ func (r *run) next() {
 // take takes a result in. What an earlier member said is kept if this one says less:
 // an answer is more than a fault, and a fault more than that nobody could be asked.
 func (r *run) take(res result) {
-	if res.at < 0 && r.asked > 0 {
+	if res.at < 0 && r.asked > 0 || res.f != nil && res.f.Kind == origin.BreakerOpen && (r.in != nil || r.f != nil) {
 		return
 	}
 	r.reached = r.reached || res.f == nil || res.f.Reached
@@ -83,21 +83,39 @@ func (r *run) take(res result) {
 	r.result = res
 }
 
-// admit chooses a member and asks its breaker. Without one the result is a fault.
-func (r *run) admit() (*member, result, origin.Pass) {
+// admit chooses a member whose breaker admits the request. If all refuse it and insist
+// is set, the first choice gets it all the same: with no other member to ask, a refusal
+// would only add to what fails. Without a member the result is a fault.
+func (r *run) admit(insist bool) (*member, result, origin.Pass) {
+	now, asked, first := time.Now(), len(r.tried), -1
 	for {
-		now := time.Now()
 		i := r.pick(now)
 		if i < 0 {
-			f := &origin.Fault{Origin: r.t.cfg.Name, Kind: origin.BreakerOpen, Err: ErrNone}
-			return nil, result{at: -1, f: f}, origin.Pass{}
+			break
+		}
+		if pass, ok := r.t.members[i].gate.Enter(now); ok {
+			return r.admitted(i, asked, pass)
 		}
 		r.tried = append(r.tried, i)
-		if pass, ok := r.t.members[i].gate.Enter(now); ok {
-			r.asked++
-			return r.t.members[i], result{at: i}, pass
+		if first < 0 {
+			first = i
 		}
 	}
+	if first >= 0 && insist {
+		r.g.metrics.panics.Inc()
+		return r.admitted(first, asked, r.t.members[first].gate.Insist(now))
+	}
+	r.tried = r.tried[:asked]
+	f := &origin.Fault{Origin: r.t.cfg.Name, Kind: origin.BreakerOpen, Err: ErrNone}
+	return nil, result{at: -1, f: f}, origin.Pass{}
+}
+
+// admitted notes that member i is asked. Those behind the first asked ones of r.tried
+// have refused the request; a retry may come back to them.
+func (r *run) admitted(i, asked int, pass origin.Pass) (*member, result, origin.Pass) {
+	r.tried = append(r.tried[:asked], i)
+	r.asked++
+	return r.t.members[i], result{at: i}, pass
 }
 
 // wants says whether another member should and may be asked.
@@ -127,7 +145,7 @@ func (r *run) failing(in *origin.Inbound) bool {
 
 // affords pays for a retry if it costs anything.
 func (r *run) affords() bool {
-	if r.in == nil && (r.f.Kind == origin.Dial || r.f.Kind == origin.Reset) || r.t.budget.Withdraw(time.Now()) {
+	if r.in == nil && (away(r.f) || r.f.Kind == origin.BreakerOpen) || r.t.budget.Withdraw(time.Now()) {
 		return true
 	}
 	r.g.metrics.spent.Inc()

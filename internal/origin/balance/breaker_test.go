@@ -1,0 +1,84 @@
+package balance
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/origin"
+)
+
+// TestSoleMemberIsAlwaysAsked lets the only member fail, first some requests and then
+// all connections: a request is never refused for what others met.
+func TestSoleMemberIsAlwaysAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, j := newNetwork(t, 1), newJournal()
+		g := w.group(t, Config{Breaker: origin.Breaker{MinRequests: 4, Delay: time.Second, Probes: 2}, Moved: j.moved})
+		for _, mode := range []string{"reset", "garbage"} {
+			w.node("a").set(mode)
+			if got := several(t, g, 20, nil); got != strings.Repeat(mode, 20) || states(g) != "u" {
+				t.Errorf("got %s, %s", got, states(g))
+			}
+		}
+		w.node("a").kill()
+		time.Sleep(time.Minute) // the answers are forgotten
+		if got := several(t, g, 6, nil); got != strings.Repeat("dial", 6) || g.Members()[0].State != "broken" {
+			t.Errorf("got %s, %+v", got, g.Members())
+		}
+		w.node("a").set("500") // an answer is one
+		if got := several(t, g, 10, nil); got != strings.Repeat("a", 10) || states(g) != "u" {
+			t.Errorf("got %s, %+v", got, g.Members())
+		}
+		j.want(t, "a up>broken at 60", "a broken>up at 60")
+	})
+}
+
+// TestOpenBreakers has both members refuse connections. An open breaker keeps requests
+// away as long as the other member's is closed; when both are open, both are asked.
+func TestOpenBreakers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newNetwork(t, 2)
+		g := w.group(t, Config{
+			Breaker:  origin.Breaker{MinRequests: 4, Delay: time.Hour, Probes: 1},
+			Ejection: Ejection{Disabled: true},
+		})
+		w.node("a").set("refuse")
+		several(t, g, 10, nil)
+		w.node("a").set("ok")
+		if got := several(t, g, 10, nil); got != strings.Repeat("b", 10) {
+			t.Errorf("got %s; want no request sent to a", got)
+		}
+		w.node("b").kill()
+		if got := several(t, g, 2, nil); got != "aa" {
+			t.Errorf("got %s; want a asked when b refuses", got)
+		}
+		w.node("a").kill()
+		several(t, g, 20, nil)
+		if got := []string{g.Members()[0].State, g.Members()[1].State}; !slices.Equal(got, []string{"broken", "broken"}) {
+			t.Fatal(got)
+		}
+		w.node("b").set("ok")
+		if got := several(t, g, 4, nil); got != "bbbb" {
+			t.Errorf("got %s; want b", got)
+		}
+	})
+}
+
+// TestBadRequestsDontEjectAll lets requests fail at every member.
+func TestBadRequestsDontEjectAll(t *testing.T) {
+	for _, mode := range []string{"reset", "garbage", "500"} {
+		bubble(t, mode, func(t *testing.T) {
+			w := newNetwork(t, 3)
+			for _, name := range []string{"a", "b", "c"} {
+				w.node(name).set(mode)
+			}
+			g := w.group(t, Config{Ejection: Ejection{MaxShare: 1}})
+			several(t, g, 50, nil)
+			if n := strings.Count(states(g), "u"); n != 1 {
+				t.Errorf("%s; want one member left", states(g))
+			}
+		})
+	}
+}

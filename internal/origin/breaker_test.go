@@ -1,0 +1,316 @@
+package origin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// errRefused is what dials of a faulty server fail with.
+var errRefused = errors.New("connection refused")
+
+// refuse has the next n connections refused.
+func (s *faulty) refuse(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dialed, s.dials = 0, make([]error, n)
+	for i := range s.dials {
+		s.dials[i] = errRefused
+	}
+}
+
+// asked is how many connections were asked for since refuse.
+func (s *faulty) asked() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.dialed
+}
+
+// TestBreakerCycle goes through all states with an origin that is away and comes back.
+// It is the only one, so that no request is refused.
+func TestBreakerCycle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &faulty{script: []step{reply(200, "{}")}}
+		s.refuse(12)
+		c := s.client(t, Config{
+			Retry:   Retry{Attempts: 1},
+			Breaker: Breaker{FailureRate: 0.5, MinRequests: 10, Window: 10 * time.Second, Delay: time.Second, Probes: 2},
+		})
+		ask := func(n int, state string, kinds ...FaultKind) {
+			t.Helper()
+			for range n {
+				if _, err := c.Do(t.Context(), post("b", true)); len(kinds) > 0 {
+					wantFault(t, err, kinds[0], false, 1)
+				} else if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := c.State().Breaker; got != state {
+				t.Fatalf("breaker is %s; want %s", got, state)
+			}
+		}
+		ask(9, "closed", Dial)
+		ask(1, "open", Dial)
+		time.Sleep(800 * time.Millisecond) // in the bubble's time
+		ask(1, "open", Dial)
+		time.Sleep(800 * time.Millisecond)
+		if got := c.State().Breaker; got != "open" {
+			t.Errorf("breaker is %s less than its delay after the last failure", got)
+		}
+		time.Sleep(300 * time.Millisecond)
+		if got := c.State().Breaker; got != "half-open" {
+			t.Errorf("breaker is %s; want half-open", got)
+		}
+		ask(1, "open", Dial) // the probe fails
+		if n := s.asked(); n != 12 {
+			t.Errorf("%d connections were tried; want one for each request", n)
+		}
+		ask(1, "open") // the origin is back
+		ask(1, "closed")
+		if n := c.metrics.opened.Value(); n != 2 {
+			t.Errorf("opened %d times; want 2", n)
+		}
+	})
+}
+
+// TestBreakerCounts shows what opens the breaker and what doesn't.
+func TestBreakerCounts(t *testing.T) {
+	const same, different = "the same request", "different requests"
+	f := func(name, want string, cfg Config, requests string, script step) {
+		t.Run(name+", "+requests, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &faulty{script: []step{script}}
+				if script == nil {
+					s.refuse(100)
+				}
+				cfg.Retry.Attempts, cfg.Breaker = 1, Breaker{MinRequests: 4, Window: time.Hour, Delay: time.Hour}
+				c := s.client(t, cfg)
+				for i := range 20 {
+					body := "b"
+					if requests == different {
+						body = fmt.Sprint(i)
+					}
+					if _, err := c.Do(t.Context(), post(body, true)); err != nil && faultOf(t, err).Kind == BreakerOpen {
+						t.Fatal("a request was refused")
+					}
+				}
+				if got := c.State().Breaker; got != want {
+					t.Errorf("the breaker is %s; want %s", got, want)
+				}
+			})
+		})
+	}
+	f("no connection", "open", Config{}, same, nil)
+	f("no answer in time", "open", Config{}, different, silent)
+	f("no answer in time", "closed", Config{}, same, silent)
+	f("closed without an answer", "closed", Config{}, different, reset)
+	f("invalid answer", "closed", Config{}, different, raw("?\r\n\r\n"))
+	f("answer too long", "closed", Config{MaxBody: 3}, different, reply(200, "long"))
+	f("failed", "closed", Config{}, different, reply(500, ""))
+	f("throttled", "closed", Config{}, different, reply(400, throttled))
+	f("refused", "closed", Config{}, different, reply(400, "no"))
+	t.Run("callers go away", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := &faulty{script: []step{silent}}
+			c := s.client(t, Config{Retry: Retry{Attempts: 1}, Breaker: Breaker{MinRequests: 2}})
+			for i := range 50 {
+				ctx, cancel := context.WithCancel(context.Background())
+				time.AfterFunc(time.Millisecond, cancel)
+				c.Do(ctx, post(fmt.Sprint(i), true))
+			}
+			if c.State().Breaker != "closed" {
+				t.Error("the breaker opened")
+			}
+		})
+	})
+}
+
+// TestOpenBreakerEndsRetries lets the fourth failed attempt open the breaker: that
+// request, and those that follow, are not repeated.
+func TestOpenBreakerEndsRetries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &faulty{}
+		s.refuse(100)
+		c := s.client(t, Config{Retry: Retry{Attempts: 3, Base: 1, Cap: 1}, Breaker: Breaker{MinRequests: 4, Delay: time.Hour, Window: time.Hour}})
+		for _, attempts := range []int{3, 1, 1} {
+			_, err := c.Do(t.Context(), post("b", true))
+			wantFault(t, err, Dial, false, attempts)
+		}
+	})
+}
+
+// TestFewConnectWhileNoneCan lets connections hang. Once the breaker is open only as many
+// requests as there may be probes wait for one; the others end at once. When one could be
+// made, all may connect.
+func TestFewConnectWhileNoneCan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &faulty{script: []step{reply(200, "{}")}}
+		c := s.client(t, Config{Timeout: time.Second, Retry: Retry{Attempts: 1}, Breaker: Breaker{MinRequests: 4, Delay: time.Hour, Probes: 2}})
+		back := make(chan struct{})
+		c.pool.dialer = func(ctx context.Context, network, address string) (net.Conn, error) {
+			select {
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			case <-back:
+				return s.dial(ctx, network, address)
+			}
+		}
+		var mu sync.Mutex
+		kinds := map[FaultKind]int{}
+		answered := 0
+		all := func(n int) *sync.WaitGroup {
+			var wg sync.WaitGroup
+			for range n {
+				wg.Go(func() {
+					_, err := c.Do(t.Context(), post("b", true))
+					mu.Lock()
+					defer mu.Unlock()
+					if err == nil {
+						answered++
+					} else {
+						kinds[faultOf(t, err).Kind]++
+					}
+				})
+			}
+			return &wg
+		}
+		all(10).Wait()
+		if c.State().Breaker != "open" || kinds[Timeout] != 10 {
+			t.Fatalf("breaker %s, %v", c.State().Breaker, kinds)
+		}
+		begin := time.Now()
+		waiting := all(10)
+		synctest.Wait()
+		if kinds[BreakerOpen] != 8 || time.Now() != begin {
+			t.Fatalf("%v; want 8 requests refused at once", kinds)
+		}
+		close(back)
+		waiting.Wait()
+		all(10).Wait()
+		if answered != 12 || c.State().Breaker != "closed" {
+			t.Errorf("%d answered, breaker %s; want 12, closed", answered, c.State().Breaker)
+		}
+	})
+}
+
+// newTestBreaker makes a breaker without a client.
+func newTestBreaker(cfg Breaker) *breaker {
+	return newBreaker(cfg, newMetrics(newRegistry(), "t").opened, nil)
+}
+
+// TestBreakerTellsItsMoves checks that each change of state is told once, and
+// with the breaker free to be asked.
+func TestBreakerTellsItsMoves(t *testing.T) {
+	var moves []string
+	b := newTestBreaker(Breaker{FailureRate: 1, MinRequests: 1, Window: time.Second, Delay: time.Second, Probes: 1})
+	b.moved = func(from, to string) {
+		moves = append(moves, from+" to "+to)
+		b.at(time.Unix(1000, 0))
+	}
+	now := time.Unix(1000, 0)
+	for _, v := range []verdict{healthy, unreachable, unreachable, healthy, healthy} {
+		p, ok := b.acquire(now)
+		if !ok {
+			t.Fatal("not admitted")
+		}
+		b.release(p, v, 0, now)
+		now = now.Add(2 * time.Second)
+	}
+	const want = "closed to open, open to half-open, half-open to open, open to half-open, half-open to closed"
+	if got := strings.Join(moves, ", "); got != want {
+		t.Errorf("moves: %s; want %s", got, want)
+	}
+}
+
+// TestBreakerProbes checks the bookkeeping of half-open directly.
+func TestBreakerProbes(t *testing.T) {
+	newOpen := func() (*breaker, time.Time, ticket) {
+		b := newTestBreaker(Breaker{FailureRate: 1, MinRequests: 1, Window: time.Second, Delay: time.Second, Probes: 2})
+		now := time.Unix(1000, 0)
+		late, _ := b.acquire(now)
+		last, _ := b.acquire(now)
+		b.release(last, unreachable, 0, now)
+		return b, now.Add(2 * time.Second), late
+	}
+	t.Run("no more than asked for", func(t *testing.T) {
+		b, now, _ := newOpen()
+		for i, want := range []bool{true, true, false} {
+			if _, ok := b.acquire(now); ok != want {
+				t.Errorf("probe %d admitted: %t", i, ok)
+			}
+		}
+	})
+	t.Run("one without result gives its place back", func(t *testing.T) {
+		b, now, _ := newOpen()
+		for range 10 {
+			p, ok := b.acquire(now)
+			if !ok {
+				t.Fatal("no place is left")
+			}
+			b.release(p, inconclusive, 0, now)
+		}
+		if b.at(now) != halfOpen {
+			t.Errorf("breaker is %s", b.at(now))
+		}
+	})
+	t.Run("requests without another origin take no place", func(t *testing.T) {
+		b, now, _ := newOpen()
+		var insisting []ticket
+		for range 10 {
+			insisting = append(insisting, b.insist(now))
+		}
+		for _, p := range insisting {
+			b.release(p, inconclusive, 0, now)
+		}
+		if b.probing != 0 {
+			t.Errorf("%d places are taken", b.probing)
+		}
+		p := b.insist(now)
+		b.release(p, unreachable, 0, now)
+		if b.at(now) != open {
+			t.Errorf("breaker is %s after a failure", b.at(now))
+		}
+		for range 2 {
+			b.release(b.insist(now), healthy, 0, now)
+		}
+		if b.at(now) != closed {
+			t.Errorf("breaker is %s after two successes", b.at(now))
+		}
+	})
+	t.Run("late results do not count", func(t *testing.T) {
+		b, now, late := newOpen()
+		first, _ := b.acquire(now)
+		b.release(late, unreachable, 0, now)
+		if b.at(now) != halfOpen {
+			t.Fatal("a result from before the outage reopened the breaker")
+		}
+		second, _ := b.acquire(now)
+		b.release(first, healthy, 0, now)
+		b.release(late, healthy, 0, now)
+		if b.at(now) != halfOpen {
+			t.Fatal("a result from before the outage closed the breaker")
+		}
+		b.release(second, healthy, 0, now)
+		if b.at(now) != closed {
+			t.Errorf("breaker is %s after both probes succeeded", b.at(now))
+		}
+	})
+	t.Run("old failures are forgotten", func(t *testing.T) {
+		b := newTestBreaker(Breaker{FailureRate: 0.5, MinRequests: 4, Window: time.Second, Delay: time.Second, Probes: 1})
+		now := time.Unix(1000, 0)
+		for i := range 20 {
+			p, _ := b.acquire(now)
+			b.release(p, []verdict{unreachable, unanswered}[i%2], uint64(i), now)
+			now = now.Add(400 * time.Millisecond)
+		}
+		if b.at(now) != closed {
+			t.Error("opened though no second saw four failures")
+		}
+	})
+}
