@@ -22,7 +22,7 @@ const (
 	isActive uint32 = iota // has a request under way, or is about to look
 	isIdle                 // waits for one
 	isKicked               // was idle and has been told to go
-	isHanded               // belongs to the HTTP/2 server
+	isHanded               // belongs to the HTTP/2 library
 	isRaised               // no longer speaks HTTP
 )
 
@@ -76,7 +76,13 @@ func (c *conn) serve() {
 		return
 	}
 	if c.srv.cfg.TLS != nil {
-		if !c.handshake() {
+		tc, ok := c.handshake()
+		if ok && tc.ConnectionState().NegotiatedProtocol == "h2" {
+			c.speakH2(tc)
+			ok = false
+		}
+		if !ok {
+			c.close()
 			return
 		}
 	}
@@ -92,25 +98,18 @@ func (c *conn) serve() {
 	c.close()
 }
 
-// handshake makes the connection a TLS one. False means that the goroutine has
-// nothing left to do: it failed, or the HTTP/2 server has it now.
-func (c *conn) handshake() bool {
+// handshake makes the connection a TLS one. It is not ok if that fails.
+func (c *conn) handshake() (tc *tls.Conn, ok bool) {
 	s := c.srv
-	tc := tls.Server(&counted{Conn: c.nc, client: c.client, closed: func() { s.forget(c) }}, s.cfg.TLS)
+	tc = tls.Server(c.nc, s.cfg.TLS)
 	_ = c.nc.SetDeadline(time.Now().Add(s.set.Load().limits.HeaderTimeout))
 	c.nc, c.secure = tc, true
 	if err := tc.HandshakeContext(s.hard); err != nil {
 		s.stats.handshakes.Inc()
-		_ = tc.Close()
-		return false
+		return tc, false
 	}
 	_ = tc.SetDeadline(time.Time{})
-	if tc.ConnectionState().NegotiatedProtocol != "h2" {
-		return true
-	}
-	c.state.Store(isHanded)
-	s.handOver(tc)
-	return false
+	return tc, true
 }
 
 // serveRaw waits for bytes without holding a buffer for them.

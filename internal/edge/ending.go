@@ -20,9 +20,7 @@ func (c *conn) close() {
 		c.x.release()
 		c.x = nil
 	}
-	if !c.secure {
-		c.srv.forget(c)
-	}
+	c.srv.forget(c)
 }
 
 // How much a refused client may still send, and for how long.
@@ -59,11 +57,10 @@ func (c *conn) kick() {
 
 // cut wakes the goroutine from whatever the socket makes it wait for; the
 // server's hard context, cancelled before, tells it to leave. A connection whose
-// handler sets its deadlines is closed.
+// deadlines are set by others is closed.
 func (c *conn) cut() {
 	switch c.state.Load() {
-	case isHanded:
-	case isRaised:
+	case isHanded, isRaised:
 		_ = c.sock.Close()
 	default:
 		_ = c.sock.SetDeadline(longAgo)

@@ -1,35 +1,31 @@
 package edge
 
 import (
+	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"log"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/netip"
-	"sync"
 	"time"
+
+	"golang.org/x/net/http2"
 
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// startH2 makes the HTTP/2 server. Its timeouts are those of the limits at the
-// start; everything else follows SetLimits.
-func (s *Server) startH2() {
+// startH2 makes the HTTP/2 server. Its idle timeout and its bound on heads are those of
+// the limits at the start; everything else follows SetLimits.
+func (s *Server) startH2() error {
 	l := s.cfg.Limits.withDefaults(s.cfg.Streaming)
-	only2 := new(http.Protocols)
-	only2.SetHTTP2(true)
-	s.h2Conn, s.h2Done = make(chan net.Conn), make(chan struct{})
-	s.h2 = &http.Server{
-		Handler:           http.HandlerFunc(s.serveH2),
-		Protocols:         only2,
-		ReadHeaderTimeout: l.HeaderTimeout,
-		IdleTimeout:       l.IdleTimeout,
-		MaxHeaderBytes:    l.HeaderBytes,
-		ErrorLog:          log.New(slogLines{s.cfg.Name}, "", 0),
+	s.h2Base = &http.Server{
+		Handler:        http.HandlerFunc(s.serveH2),
+		MaxHeaderBytes: l.HeaderBytes,
+		ErrorLog:       log.New(slogLines{s.cfg.Name}, "", 0),
 	}
-	go func() { _ = s.h2.Serve(handed{s}) }()
+	s.h2 = &http2.Server{IdleTimeout: l.IdleTimeout}
+	return http2.ConfigureServer(s.h2Base, s.h2) // Shutdown of one drains the connections of the other
 }
 
 // slogLines turns the lines of net/http's own log into records.
@@ -40,56 +36,16 @@ func (l slogLines) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// handed is the listener of the HTTP/2 server: it accepts connections whose
-// handshake is done.
-type handed struct{ s *Server }
-
-func (h handed) Accept() (net.Conn, error) {
-	select {
-	case nc := <-h.s.h2Conn:
-		return nc, nil
-	case <-h.s.h2Done:
-		return nil, net.ErrClosed
-	}
+// speakH2 serves a connection that has negotiated HTTP/2, to its end.
+func (c *conn) speakH2(tc *tls.Conn) {
+	c.state.Store(isHanded)
+	h := newH2Conn(c, tc)
+	ctx := context.WithValue(context.Background(), h2Key{}, h)
+	c.srv.h2.ServeConn(h, &http2.ServeConnOpts{Context: ctx, BaseConfig: c.srv.h2Base})
 }
 
-func (h handed) Close() error {
-	h.s.h2Once.Do(func() { close(h.s.h2Done) })
-	return nil
-}
-
-func (h handed) Addr() net.Addr { return h.s.ln.Addr() }
-
-// handOver gives a connection to the HTTP/2 server.
-func (s *Server) handOver(nc net.Conn) {
-	select {
-	case s.h2Conn <- nc:
-	case <-s.h2Done:
-		_ = nc.Close()
-	}
-}
-
-// counted tells when a connection is closed, by whomever, and who its client is.
-type counted struct {
-	net.Conn
-	client netip.AddrPort
-	once   sync.Once
-	closed func()
-}
-
-// RemoteAddr is the client's address, also behind a proxy that has named it.
-func (c *counted) RemoteAddr() net.Addr {
-	if !c.client.IsValid() {
-		return &net.UnixAddr{Net: "unix"}
-	}
-	return net.TCPAddrFromAddrPort(c.client)
-}
-
-func (c *counted) Close() error {
-	err := c.Conn.Close()
-	c.once.Do(c.closed)
-	return err
-}
+// h2Key is the key of a request's *h2Conn in its context.
+type h2Key struct{}
 
 // serveH2 is one HTTP/2 request as an exchange. The request is written down as
 // an HTTP/1.1 head and parsed, so that a service sees the same types, and what
@@ -104,8 +60,7 @@ func (s *Server) serveH2(w http.ResponseWriter, r *http.Request) {
 	x.start = time.Now()
 	x.set = s.set.Load()
 	x.base = r.Context()
-	client, _ := netip.ParseAddrPort(r.RemoteAddr)
-	x.begin(netip.AddrPortFrom(client.Addr().Unmap(), client.Port()), true)
+	x.begin(r.Context().Value(h2Key{}).(*h2Conn).c.client, true)
 	var size int
 	var err error
 	x.h2 = newH2Stream(x, w, r)
@@ -153,6 +108,9 @@ func (x *Exchange) readH2(r *http.Request) (int, error) {
 			return 0, http1.ErrTooLarge
 		}
 		if errors.Is(err, io.EOF) {
+			if err := checkH2Trailer(r); err != nil {
+				return 0, err
+			}
 			break
 		}
 		if err != nil {
@@ -166,6 +124,9 @@ func (x *Exchange) readH2(r *http.Request) (int, error) {
 
 // parseH2 parses the head of r and returns its length.
 func (x *Exchange) parseH2(r *http.Request, length int) (int, error) {
+	if err := checkH2(r); err != nil {
+		return 0, err
+	}
 	in := &x.in
 	in.buf = appendHead(in.buf[:0], r, length)
 	n, err := http1.ParseRequest(in.buf, &x.set.head, &x.Request)

@@ -63,6 +63,11 @@ func (s *h2Stream) read(p []byte) (int, error) {
 	if s.size += int64(n); s.size > s.limit {
 		return 0, http1.ErrTooLarge
 	}
+	if err == io.EOF {
+		if malformed := checkH2Trailer(s.r); malformed != nil {
+			return n, malformed
+		}
+	}
 	switch {
 	case err == nil || err == io.EOF:
 		return n, err

@@ -5,7 +5,7 @@
 // A connection is served by one goroutine, and an idle one holds nothing but
 // that goroutine: buffers belong to the Exchange, which comes from a pool when
 // bytes are there and goes back when none are left. HTTP/1.1 is read by our own
-// http1; a TLS connection that negotiated h2 goes to net/http, which calls the
+// http1; a TLS connection that negotiated h2 goes to x/net's http2, which calls the
 // same Handler through an adapter.
 package edge
 
@@ -21,6 +21,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/net/http2"
 
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/telemetry"
@@ -102,11 +104,8 @@ type Server struct {
 
 	turning chan struct{} // a place for each connection in turnAway
 
-	// The HTTP/2 server takes connections from h2Conn until h2Done is closed.
-	h2        *http.Server
-	h2Conn    chan net.Conn
-	h2Done    chan struct{}
-	h2Once    sync.Once
+	h2        *http2.Server // nil without TLS
+	h2Base    *http.Server
 	h2Running *running
 }
 
@@ -142,7 +141,10 @@ func Listen(cfg Config) (*Server, error) {
 	s.stats = newStats(s)
 	s.set.Store(newSettings(&cfg))
 	if cfg.TLS != nil {
-		s.startH2()
+		if err := s.startH2(); err != nil {
+			_ = ln.Close()
+			return nil, fmt.Errorf("edge: service %s: %w", cfg.Name, err)
+		}
 	}
 	return s, nil
 }
@@ -311,7 +313,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
 		if s.h2 != nil {
-			_ = s.h2.Shutdown(ctx)
+			_ = s.h2Base.Shutdown(ctx)
 		}
 		s.gone.Wait()
 		s.h2Running.wait()
@@ -324,9 +326,6 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	s.hardStop()
-	if s.h2 != nil {
-		_ = s.h2.Close()
-	}
 	left := s.snapshot()
 	for _, c := range left {
 		c.cut()

@@ -15,6 +15,8 @@ type stats struct {
 	unsent     *telemetry.Counter
 	limited    *telemetry.Counter
 	panics     *telemetry.Counter
+	h2Resets   *telemetry.Counter
+	h2Slow     *telemetry.Counter
 	duration   *telemetry.Histogram
 }
 
@@ -24,6 +26,7 @@ func newStats(s *Server) *stats {
 		m = telemetry.NewRegistry()
 	}
 	service := []string{"service", s.cfg.Name}
+	const h2Ended = "HTTP/2 connections ended because their client reset too many requests, or took too long to send a header block."
 	st := &stats{
 		in: m.Counter("kasoku_edge_received_bytes_total",
 			"Bytes of requests, heads and bodies as they came, TLS excluded.", service...),
@@ -43,6 +46,8 @@ func newStats(s *Server) *stats {
 			"Requests refused because their client went beyond limits.requests_per_second.", service...),
 		panics: m.Counter("kasoku_edge_panics_total",
 			"Handlers that panicked; each is a bug, the log has its stack.", service...),
+		h2Resets: m.Counter("kasoku_edge_http2_ended_total", h2Ended, append(service, "reason", "resets")...),
+		h2Slow:   m.Counter("kasoku_edge_http2_ended_total", h2Ended, append(service, "reason", "header_timeout")...),
 		duration: m.Histogram("kasoku_edge_request_duration_seconds",
 			"From a request's first byte to the last byte of its answer being handed to the kernel.", service...),
 	}
