@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -143,8 +144,13 @@ func start(cmd *exec.Cmd) (*process, error) {
 
 // stop asks the process to end, and kills it if it does not within the time
 // that it is allowed for draining.
-func (p *process) stop() error {
-	p.cmd.Process.Signal(os.Interrupt)
+func (p *process) stop() error { return p.signal(os.Interrupt) }
+
+// terminate is stop with the signal that service managers send.
+func (p *process) terminate() error { return p.signal(syscall.SIGTERM) }
+
+func (p *process) signal(s os.Signal) error {
+	p.cmd.Process.Signal(s)
 	select {
 	case <-p.ended:
 		return p.err

@@ -136,7 +136,15 @@ func (n *Node) Config() string { return n.config }
 // Kill ends the process at once, as kill -9 does.
 func (n *Node) Kill() { n.proc.kill() }
 
-// Restart starts the node again, after Kill, with the same configuration and
+// Terminate sends SIGTERM and waits for the end of the process, which must be in order.
+func (n *Node) Terminate(t testing.TB) {
+	t.Helper()
+	if err := n.proc.terminate(); err != nil {
+		t.Fatalf("kasoku, after SIGTERM: %v; its log:\n%s", err, n.tail())
+	}
+}
+
+// Restart starts the node again, after Kill or Terminate, with the same configuration and
 // addresses.
 func (n *Node) Restart(t testing.TB) {
 	t.Helper()

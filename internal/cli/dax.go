@@ -174,18 +174,19 @@ func (n *Node) putDAX(m *mount, next *daxFront) {
 	}
 }
 
-// endDAX ends a listener for clients of DAX, if there is one: clients are told that the node
-// goes and are served until they have left it, or for as long as that takes them.
+// endDAX ends a listener for clients of DAX, if there is one. If clients have another node to
+// move to, they are served until they have done so, or for as long as that takes them.
 func (n *Node) endDAX(ctx context.Context, front *daxFront) error {
 	if front == nil {
 		return nil
 	}
 	defer front.lists.Close()
-	front.server.Drain()
-	for until := time.Now().Add(dax.DrainTime); front.server.Open() > 0 && time.Now().Before(until) && ctx.Err() == nil; {
-		select {
-		case <-time.After(leavePause):
-		case <-ctx.Done():
+	if front.server.Drain() {
+		for until := time.Now().Add(dax.DrainTime); front.server.Open() > 0 && time.Now().Before(until) && ctx.Err() == nil; {
+			select {
+			case <-time.After(leavePause):
+			case <-ctx.Done():
+			}
 		}
 	}
 	return front.server.Shutdown(ctx)

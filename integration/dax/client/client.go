@@ -43,18 +43,22 @@ func (e *Error) Error() string { return fmt.Sprintf("%v %s: %s", e.Codes, e.Type
 
 // Conn is a connection to a node. It belongs to one goroutine.
 type Conn struct {
-	addr string
-	net  net.Conn // nil: none yet, or it is of no more use
-	in   []byte   // what of a reply has been read
-	out  []byte
+	addr  string
+	agent string
+	net   net.Conn // nil: none yet, or it is of no more use
+	in    []byte   // what of a reply has been read
+	out   []byte
 
 	lists map[int64][]string
 	ids   map[string]int64
 }
 
 // New makes a connection to the node at addr, "dax://127.0.0.1:8111", when it is needed.
-func New(addr string) *Conn {
-	return &Conn{addr: strings.TrimPrefix(addr, "dax://"), lists: map[int64][]string{1: {}}, ids: map[string]int64{"": 1}}
+func New(addr string) *Conn { return newConn(addr, "KasokuTest-1") }
+
+// newConn is New for a client that names itself agent.
+func newConn(addr, agent string) *Conn {
+	return &Conn{addr: strings.TrimPrefix(addr, "dax://"), agent: agent, lists: map[int64][]string{1: {}}, ids: map[string]int64{"": 1}}
 }
 
 // Close ends the connection; the next call makes another.
@@ -119,7 +123,7 @@ func (c *Conn) connect(ctx context.Context) (err error) {
 	preamble = cbor.AppendInt(preamble, 0)
 	preamble = cbor.AppendText(preamble, "0")
 	preamble = cbor.AppendMap(preamble, 1)
-	preamble = cbor.AppendText(cbor.AppendText(preamble, "UserAgent"), "KasokuTest-1")
+	preamble = cbor.AppendText(cbor.AppendText(preamble, "UserAgent"), c.agent)
 	_, err = c.net.Write(cbor.AppendInt(preamble, 0))
 	return err
 }

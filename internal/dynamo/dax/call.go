@@ -120,7 +120,7 @@ func (k *call) ctx() context.Context {
 // is to be closed.
 func (c *conn) answer(args []byte, size int) bool {
 	k := c.k
-	c.served = true
+	c.served, c.answered = true, true
 	k.start(args)
 	if e := c.admit(k.method); e != nil {
 		k.fail(e)

@@ -47,14 +47,15 @@ type conn struct {
 	rates   edge.Rates    // that limiter comes from
 	limiter *rate.Limiter // of the client's address
 
-	greeted bool // the preamble has come
-	framed  bool // replies are to be in frames
-	drain   bool // read until nothing is left before waiting
-	served  bool // a request was answered
-	unsure  bool // an end of the stream may have come along with what was read last
-	linger  bool // the client may still be sending: take it in before closing
-	secure  bool
-	first   [1]byte // of a request, where idling needs a byte to read into
+	greeted  bool // the preamble has come
+	framed   bool // replies are to be in frames
+	drain    bool // read until nothing is left before waiting
+	served   bool // a request was answered
+	answered bool // one was since the connection was last idle
+	unsure   bool // an end of the stream may have come along with what was read last
+	linger   bool // the client may still be sending: take it in before closing
+	secure   bool
+	first    [1]byte // of a request, where idling needs a byte to read into
 }
 
 func newConn(s *Server, nc net.Conn) *conn {
@@ -187,7 +188,9 @@ func (c *conn) rest() bool {
 		c.arm(c.srv.clock() + lookAgain)
 	}
 	c.state.CompareAndSwap(isActive, isIdle)
-	return !c.srv.stopping.Load()
+	answered := c.answered
+	c.answered = false
+	return !c.srv.ends(answered)
 }
 
 // lookAgain is after what time an idle connection is looked at once more, for an end that
@@ -246,7 +249,7 @@ func (c *conn) took(n int) bool {
 
 // begin notes that a message has begun.
 func (c *conn) begin() {
-	c.state.CompareAndSwap(isIdle, isActive)
+	c.state.Store(isActive) // also after isKicked: what has arrived is answered
 	k := c.k
 	k.now, k.late = time.Now(), false
 	now := k.now.Sub(c.srv.epoch)

@@ -13,7 +13,7 @@
 // keys are made, which attributes a number stands for.
 //
 // Connections are not closed for being idle: clients take that for a failure of their next
-// request, or hang. A server that is to stop is therefore first left out of the list of
-// nodes (Drain), which clients ask for every few seconds, and closes what is left then
-// (Shutdown).
+// request, or hang. A server that is to stop is first left out of the list of nodes (Drain),
+// which clients ask for every few seconds, if there is another node in it. Shutdown then
+// closes the connections that are left, one after the other.
 package dax

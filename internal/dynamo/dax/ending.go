@@ -73,12 +73,15 @@ func (c *conn) abort() {
 	}
 }
 
-// kick makes the connection go if it is idle.
+// kick closes the connection if it is idle. The deadline is not in the past, so that a request
+// that has already arrived is still read, and answered.
 func (c *conn) kick() {
 	if c.state.CompareAndSwap(isIdle, isKicked) {
-		_ = c.sock.SetReadDeadline(longAgo)
+		_ = c.sock.SetReadDeadline(time.Now().Add(lastLook))
 	}
 }
+
+const lastLook = time.Millisecond
 
 // cut wakes the goroutine from whatever the socket makes it wait for; the server's hard
 // context, cancelled before, tells it to leave.

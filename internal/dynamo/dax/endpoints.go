@@ -2,6 +2,7 @@ package dax
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
 )
@@ -54,37 +55,47 @@ func (k *call) endpoints() {
 const success = 0x80
 
 // members are the nodes to tell, the leader first, each with the one address that the
-// client can use.
+// client can use. A node that drains is left out if there is another one: the list is never
+// empty, since some clients then drop their connections to nodes that still serve.
 func (k *call) members() []Member {
-	self := Member{ID: 1, Zone: k.set.Zone, Session: k.srv.session, Self: true}
-	all := []Member{self}
-	if k.set.Members != nil {
-		all = k.set.Members()
-	}
+	all := k.set.nodes(k.srv.session)
 	var told []Member
+	self := -1 // where this node is in told
 	for _, m := range all {
-		if m.Self && k.srv.draining.Load() {
-			continue
-		}
-		address := k.addressOf(&m)
+		address := k.set.addressOf(&m, k.conn.local)
 		if !address.IsValid() {
 			continue
 		}
+		if m.Self {
+			self = len(told)
+		}
 		m.Addresses = []netip.AddrPort{address}
 		told = append(told, m)
-		if last := len(told) - 1; told[last].ID < told[0].ID {
-			told[0], told[last] = told[last], told[0]
+	}
+	if k.srv.draining.Load() && self >= 0 && len(told) > 1 {
+		told = slices.Delete(told, self, self+1)
+	}
+	for i := range told {
+		if told[i].ID < told[0].ID {
+			told[0], told[i] = told[i], told[0]
 		}
 	}
 	return told
 }
 
-// addressOf is where this client reaches a node.
-func (k *call) addressOf(m *Member) netip.AddrPort {
-	at := k.conn.local
+// nodes are all that there are.
+func (s *settings) nodes(session int64) []Member {
+	if s.Members != nil {
+		return s.Members()
+	}
+	return []Member{{ID: 1, Zone: s.Zone, Session: session, Self: true}}
+}
+
+// addressOf is where a client reaches a node. at is where it reached this one.
+func (s *settings) addressOf(m *Member, at netip.AddrPort) netip.AddrPort {
 	from := m.Addresses
-	if m.Self && (len(k.set.Advertise) > 0 || len(from) == 0) {
-		if from = k.set.Advertise; len(from) == 0 {
+	if m.Self && (len(s.Advertise) > 0 || len(from) == 0) {
+		if from = s.Advertise; len(from) == 0 {
 			return at
 		}
 	}

@@ -84,7 +84,10 @@ func TestEndpoints(t *testing.T) {
 		"3 a 192.0.2.1 18111 1 z1 1 \n7 b 192.0.2.2 8111 2 z2 1 \n5 2001:db8::1 2001:db8::1 18111 2 kasoku 1 \n")
 	f("members, draining", func(c *Config) { c.Members = members }, true,
 		"5 2001:db8::1 2001:db8::1 18111 1 kasoku 1 \n7 b 192.0.2.2 8111 2 z2 1 \n")
-	f("draining", func(*Config) {}, true, "")
+	f("draining, alone", func(*Config) {}, true, "1 127.0.0.1 127.0.0.1 PORT 1 kasoku 1 \n")
+	f("draining, and nothing is known of where another is", func(c *Config) {
+		c.Members = func() []Member { return []Member{{ID: 2, Session: 1, Self: true}, {ID: 1, Session: 1}} }
+	}, true, "2 127.0.0.1 127.0.0.1 PORT 1 kasoku 1 \n")
 }
 
 // TestEndpointsFamily asks over IPv6.

@@ -88,10 +88,12 @@ type Server struct {
 	set   atomic.Pointer[settings]
 	setMu sync.Mutex
 
-	draining atomic.Bool // not in the list of nodes
-	// stopping is set once, before the connections are told. A connection looks at it
-	// after it has declared itself idle, so that it either sees the flag or is seen idle.
-	stopping atomic.Bool
+	draining  atomic.Bool               // not in the list of nodes if others are
+	stopping  atomic.Bool               // set by Shutdown, with mu held
+	departure atomic.Pointer[departure] // set once the listener is closed
+	// over is set when idle connections are to be closed. A connection looks at it after
+	// it has declared itself idle, so that it either sees the flag or is seen idle.
+	over atomic.Bool
 	// hard is cancelled when Shutdown no longer waits.
 	hard     context.Context
 	hardStop context.CancelFunc
@@ -99,7 +101,7 @@ type Server struct {
 	// mu guards conns and is taken when a connection opens and closes.
 	mu    sync.Mutex
 	conns map[*conn]struct{}
-	gone  sync.WaitGroup // one for each connection
+	gone  sync.WaitGroup // one for each connection, and one for Serve
 }
 
 // Listen opens the listener; nothing is accepted before Serve.
@@ -152,6 +154,14 @@ func (s *Server) log() *slog.Logger {
 // Serve accepts connections until Shutdown, and then returns nil. An error that may pass,
 // such as a lack of descriptors, is waited out.
 func (s *Server) Serve() error {
+	s.mu.Lock()
+	if s.stopping.Load() {
+		s.mu.Unlock()
+		return nil
+	}
+	s.gone.Add(1)
+	s.mu.Unlock()
+	defer s.gone.Done()
 	pause := time.Duration(0)
 	for {
 		nc, err := s.ln.Accept()
@@ -175,10 +185,11 @@ func (s *Server) Serve() error {
 }
 
 // accept takes in one connection or closes it: at its beginning there is no way to say why.
+// One that was accepted while Shutdown began is still served.
 func (s *Server) accept(nc net.Conn) {
 	c := newConn(s, nc)
 	s.mu.Lock()
-	refused := len(s.conns) >= s.set.Load().limits.Connections || s.stopping.Load()
+	refused := len(s.conns) >= s.set.Load().limits.Connections || s.over.Load()
 	if !refused {
 		s.conns[c] = struct{}{}
 		s.gone.Add(1)
@@ -206,52 +217,6 @@ func (s *Server) Open() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.conns)
-}
-
-// Drain leaves this node out of the list of nodes, and goes on serving. Clients ask for the
-// list about every four seconds, and leave nodes that are not in it: after DrainTime few are
-// left, for Shutdown to close.
-func (s *Server) Drain() { s.draining.Store(true) }
-
-// DrainTime is how long it takes clients to leave a node that drains.
-const DrainTime = 10 * time.Second
-
-// cutGrace is how long Shutdown waits for requests whose connections it has cut.
-const cutGrace = 500 * time.Millisecond
-
-// Shutdown accepts no more, closes idle connections, lets requests under way end, and
-// returns when all are gone. When ctx ends first, contexts of requests are cancelled and
-// their connections cut, and its error is returned.
-func (s *Server) Shutdown(ctx context.Context) error {
-	s.draining.Store(true)
-	s.stopping.Store(true)
-	_ = s.ln.Close()
-	for _, c := range s.snapshot() {
-		c.kick()
-	}
-	done := make(chan struct{})
-	go func() {
-		s.gone.Wait()
-		close(done)
-	}()
-	defer s.hardStop()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-	}
-	left := s.snapshot() // of which some will end as soon as they are told
-	s.hardStop()
-	for _, c := range left {
-		c.cut()
-	}
-	// Methods that heed their context end at once; their records should still find the
-	// log open.
-	select {
-	case <-done:
-	case <-time.After(cutGrace):
-	}
-	return fmt.Errorf("dax: service %s stopped with %d connections in use: %w", s.cfg.Name, len(left), ctx.Err())
 }
 
 func (s *Server) snapshot() []*conn {

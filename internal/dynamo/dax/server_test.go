@@ -19,23 +19,92 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/certs"
 )
 
-// TestDrain takes a node out of service as its owner does.
+// TestDrain takes a node out of service that is not the only one.
 func TestDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(c *Config) { c.Advertise = []netip.AddrPort{netip.MustParseAddrPort("192.0.2.1:8111")} })
+		r := newRig(t, func(c *Config) {
+			c.Members = func() []Member {
+				return []Member{{ID: 1, Addresses: []netip.AddrPort{netip.MustParseAddrPort("192.0.2.1:8111")}, Self: true},
+					{ID: 2, Addresses: []netip.AddrPort{netip.MustParseAddrPort("192.0.2.2:8111")}}}
+			}
+		})
 		c := r.hello("Python")
-		c.send(askEndpoints)
-		if list := c.reply(2); !strings.HasPrefix(list, "8081a7") {
+		if list := c.list(); strings.Count(list, "\n") != 2 {
 			t.Error(list)
 		}
-		r.srv.Drain()
-		c.gets(askEndpoints, "8080")
+		if !r.srv.Drain() {
+			t.Error("clients are said to have no other node")
+		}
+		const other = "2 192.0.2.2 192.0.2.2 8111 1 kasoku 0 \n"
+		if list := c.list(); list != other {
+			t.Error(list)
+		}
 		time.Sleep(DrainTime)
 		c.gets(askEcho+"4101", "804101") // goes on
-		r.hello("Python").gets(askEndpoints, "8080")
+		if list := r.hello("Python").list(); list != other {
+			t.Error(list)
+		}
 		if err := r.srv.Shutdown(t.Context()); err != nil {
 			t.Error(err)
 		}
+		c.over()
+	})
+}
+
+// TestStopAlone stops a node that is the only one: it stays in the list to the end, and its
+// connections end one after the other, each after a reply.
+func TestStopAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(c *Config) { c.Advertise = []netip.AddrPort{netip.MustParseAddrPort("192.0.2.1:8111")} })
+		const pooled = 10
+		var pool []*client
+		for range pooled {
+			pool = append(pool, r.hello("Go v1"))
+		}
+		idle, fresh := r.hello("Go v1"), r.dial()
+		if r.srv.Drain() {
+			t.Error("clients are said to have another node")
+		}
+		synctest.Wait()
+		begun := time.Now()
+		stopped := make(chan error, 1)
+		go func() { stopped <- r.srv.Shutdown(context.Background()) }()
+		synctest.Wait()
+		if list := pool[0].list(); strings.Count(list, "\n") != 1 {
+			t.Errorf("the list is %q", list)
+		}
+		pool[0].over()
+		for range 3 {
+			pool[1].gets(askEcho+"4101", "804101") // as no second one may end this soon
+		}
+		fresh.send(preambles["Go v1"])
+		for i := range pooled - 1 {
+			time.Sleep(leaveTime / pooled)
+			pool[i+1].gets(askEcho+"4101", "804101")
+			pool[i+1].over()
+		}
+		if list := fresh.list(); strings.Count(list, "\n") != 1 {
+			t.Errorf("the list is %q", list)
+		}
+		idle.over()
+		if err := <-stopped; err != nil || time.Since(begun) < leaveTime || time.Since(begun) > leaveTime+time.Second {
+			t.Errorf("%v after %v", err, time.Since(begun))
+		}
+	})
+}
+
+// TestStopLastLook has a request arrive at the moment at which idle connections are closed: it
+// is answered.
+func TestStopLastLook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		c := r.hello("Go v1")
+		c.gets(askEcho+"4101", "804101")
+		synctest.Wait()
+		r.srv.snapshot()[0].kick()
+		c.gets(askEcho+"4102", "804102")
+		synctest.Wait()
+		r.srv.snapshot()[0].kick()
 		c.over()
 	})
 }
