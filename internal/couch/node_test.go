@@ -23,6 +23,7 @@ type node struct {
 
 	mu      sync.Mutex
 	born    int // 0: there is no database
+	replica int // counts databases that were created within the second of born
 	docs    map[string]document
 	rows    []string // "id rev"
 	from    int      // how many of them there were when Kasoku asked first
@@ -91,6 +92,21 @@ func (n *node) take(id string, d document) {
 	n.docs[id] = d
 	n.rows = append(n.rows, id+" "+d.rev)
 	n.wake()
+}
+
+// recreate deletes the database and creates it anew, as fast as instance_start_time can't
+// tell. The feeds of the former one end.
+func (n *node) recreate() {
+	n.set(func() {
+		n.docs, n.rows = map[string]document{}, nil
+		n.replica++
+	})
+}
+
+func (n *node) replaced() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.replica
 }
 
 // gets replicates a document from another node.
@@ -315,9 +331,10 @@ func (n *node) changes(w http.ResponseWriter, r *http.Request) {
 	}
 	beat := time.NewTicker(50 * time.Millisecond)
 	defer beat.Stop()
+	replica := n.replaced()
 	for {
 		rows, last, changed, now := n.since(since)
-		if now != born {
+		if now != born || n.replaced() != replica {
 			return
 		}
 		n.mu.Lock()

@@ -67,7 +67,7 @@ class Databases extends EventEmitter {
   // that has no birth is its creation.
   sawOpened(name) {
     if (internal(name) || /^https?:/.test(name) || this.born.has(name)) return;
-    this.born.set(name, String(Date.now() * 1000 + this.born.size));
+    this.born.set(name, String(Math.floor(Date.now() / 1000))); // in seconds, as CouchDB 3
     this.save();
     this.emit('created', name);
   }

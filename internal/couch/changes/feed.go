@@ -65,7 +65,7 @@ func (f *Follower) who(ctx context.Context) (who identity, err error) {
 // of its successor's, whose older changes would never be told.
 func (f *Follower) confirm(ctx context.Context) error {
 	who, err := f.who(ctx)
-	if err == nil && string(who.Born) != f.born {
+	if err == nil && (string(who.Born) != f.born || Replaced(f.seq, string(who.Seq))) {
 		return errReplaced
 	}
 	return err
@@ -83,12 +83,7 @@ func (f *Follower) lose() {
 
 // place compares the database that is there with the one that was followed.
 func (f *Follower) place(born string, seq []byte) (fresh bool) {
-	same := born == f.born
-	if same && f.ended && (born == "" || born == `"0"`) {
-		// Some versions don't tell when a database was created. A feed that the
-		// node has ended may then mean that it was deleted.
-		same = false
-	}
+	same := born == f.born && !f.ended && !f.uncertain() && !Replaced(f.seq, string(seq))
 	f.ended = false
 	if same && f.seq != "" {
 		return false
@@ -103,7 +98,15 @@ func (f *Follower) place(born string, seq []byte) (fresh bool) {
 	f.born = born
 	f.reset(why)
 	f.move(seq)
+	f.learned = time.Now()
 	return true
+}
+
+// uncertain reports whether a feed that was open has broken off so early that another
+// database may have been created in the same second, which instance_start_time can't show.
+func (f *Follower) uncertain() bool {
+	timed := f.born != "" && f.born != `"0"` && f.born != "null"
+	return timed && f.opened && !f.certain
 }
 
 // target returns the feed's target from the present position.
@@ -136,6 +139,7 @@ func (f *Follower) stream(ctx context.Context, told time.Time) (y yield, err err
 		}
 		err := f.confirm(ctx)
 		if err == nil {
+			f.opened = true
 			f.enter(Following)
 			f.heard(told)
 		}
@@ -205,6 +209,11 @@ func (f *Follower) read(ctx context.Context, target string, form Form, came func
 func (f *Follower) tell(object []byte) error {
 	if err := f.row.Parse(object); err != nil {
 		return err
+	}
+	if goesBack(f.seq, string(f.row.Seq)) && Replaced(f.seq, string(f.row.Seq)) {
+		f.reset(Recreated)
+		f.forgot = Recreated
+		return errReplaced
 	}
 	f.cfg.Watcher.Row(&f.row)
 	f.move(f.row.Seq)

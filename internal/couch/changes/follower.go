@@ -110,11 +110,14 @@ type Follower struct {
 	cfg Config
 
 	// Owned by Run.
-	seq      string // the position, as JSON; "" if there is none
-	born     string // instance_start_time of the database that seq belongs to
-	forgot   Why    // why seq was given up, if born is known
-	ended    bool   // the node has ended the last feed in order
-	poll     bool   // long polls instead of a continuous feed
+	seq      string    // the position, as JSON; "" if there is none
+	born     string    // instance_start_time of the database that seq belongs to
+	forgot   Why       // why seq was given up, if born is known
+	ended    bool      // the node has ended the last feed in order, as when the database is deleted
+	opened   bool      // a continuous feed was open since the last reset
+	certain  bool      // born tells this database from any that is created from now on
+	learned  time.Time // when born was read
+	poll     bool      // long polls instead of a continuous feed
 	chosen   time.Time
 	useless  int // feeds of the present kind in a row that brought nothing
 	failures int // attempts in a row
@@ -240,7 +243,7 @@ func (f *Follower) choose(poll bool) {
 
 // reset forgets the position and tells the watcher.
 func (f *Follower) reset(why Why) {
-	f.seq = ""
+	f.seq, f.opened, f.certain = "", false, false
 	f.note(func(s *State) { s.Resets++; s.Position = "" })
 	f.cfg.Watcher.Reset(why)
 }
@@ -254,7 +257,12 @@ func (f *Follower) move(seq []byte) {
 	f.note(func(s *State) { s.Position = f.seq })
 }
 
+// resolution is how long after a database was found one that is created has certainly
+// another instance_start_time, which is in seconds.
+const resolution = 2 * time.Second
+
 func (f *Follower) heard(at time.Time) {
+	f.certain = f.certain || at.Sub(f.learned) >= resolution
 	f.note(func(s *State) { s.Heard = at })
 	f.cfg.Watcher.Heard(at)
 }

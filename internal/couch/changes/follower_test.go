@@ -28,7 +28,7 @@ func play(t *testing.T, n *node, script func(s *scene)) {
 			defer close(done)
 			s.follower.Run(ctx)
 		}()
-		s.pass(time.Second)
+		s.pass(resolution + time.Second)
 		script(s)
 		cancel()
 		<-done
@@ -158,6 +158,62 @@ func TestRecreation(t *testing.T) {
 			s.expect("b 1-b", Following)
 		})
 	})
+	t.Run("within a second", func(t *testing.T) {
+		n := newNode()
+		play(t, n, func(s *scene) {
+			n.set(true, func() { n.born, n.rows = `"2"`, nil })
+			s.pass(time.Second)
+			s.expect("reset: opened; reset: recreated", Following)
+			n.put("a", "1-a")
+			synctest.Wait()
+			s.expect("a 1-a", Following)
+			n.set(true, func() { n.rows = nil })
+			n.put("b", "1-b") // its sequence is as far as the former's
+			s.pass(time.Second)
+			s.expect("reset: recreated", Following)
+		})
+	})
+	t.Run("the feed ends", func(t *testing.T) {
+		n := newNode()
+		play(t, n, func(s *scene) {
+			n.put("a", "1-a")
+			s.pass(time.Minute)
+			s.expect("reset: opened; a 1-a", Following)
+			n.set(true, func() { n.over = true })
+			synctest.Wait()
+			n.set(false, func() { n.over = false })
+			s.pass(time.Second)
+			s.expect("reset: recreated", Following)
+		})
+	})
+	t.Run("the sequence goes back", func(t *testing.T) {
+		n := newNode()
+		play(t, n, func(s *scene) {
+			n.put("a", "1-a")
+			n.put("b", "1-b")
+			s.pass(time.Minute)
+			s.expect("reset: opened; a 1-a; b 1-b", Following)
+			n.set(true, func() { n.rows = n.rows[:1] })
+			s.pass(time.Second)
+			s.expect("reset: recreated", Following)
+		})
+	})
+	t.Run("the sequence goes back within the feed", func(t *testing.T) {
+		n := newNode()
+		play(t, n, func(s *scene) {
+			n.put("a", "1-a")
+			n.put("b", "1-b")
+			s.pass(time.Minute)
+			s.expect("reset: opened; a 1-a; b 1-b", Following)
+			n.write(`{"seq":"1-x","id":"c","changes":[{"rev":"1-c"}]}`)
+			synctest.Wait()
+			if got := s.take(); got != "reset: recreated" {
+				t.Errorf("told %q", got)
+			}
+			s.pass(time.Second)
+			s.expect("reset: recreated", Following)
+		})
+	})
 	t.Run("without a time", func(t *testing.T) {
 		n := newNode()
 		n.born = `"0"`
@@ -257,8 +313,8 @@ func TestHasty(t *testing.T) {
 		if got := len(n.requests()); got > 4*60*1000/300 {
 			t.Errorf("%d requests in a minute", got)
 		}
-		n.put("a", "1-a")
-		s.pass(time.Second)
-		s.expect("reset: opened; a 1-a", Following)
+		if got := s.take(); !strings.HasPrefix(got, "reset: opened") {
+			t.Errorf("told %q", got)
+		}
 	})
 }

@@ -1,7 +1,9 @@
 package changes
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 )
 
@@ -25,6 +28,7 @@ type node struct {
 	refuse    int  // the status of continuous feeds, unless 0
 	malformed bool // positions are refused once
 	hasty     bool // each feed ends at once
+	over      bool // feeds that are cut end in order
 	mute      bool // no heartbeats
 	asked     []string
 	meanwhile func() // done once, when a continuous feed was asked for and before it is open
@@ -190,7 +194,7 @@ func (n *node) continuous(ctx context.Context, w *io.PipeWriter, q url.Values, s
 				io.WriteString(w, "\n")
 			}
 		case <-cut:
-			if n.exists() {
+			if n.exists() && !n.told(&n.over) {
 				w.CloseWithError(io.ErrUnexpectedEOF)
 				return
 			}
@@ -251,4 +255,18 @@ func (r *recorder) silence() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return time.Since(r.heard)
+}
+
+// pack writes the position of a database with one shard.
+func pack(t *testing.T, seq int, uuid string) string {
+	t.Helper()
+	var b bytes.Buffer
+	name := func(tag byte, text string) { b.WriteByte(tag); b.WriteByte(byte(len(text))); b.WriteString(text) }
+	b.Write([]byte{131, 108, 0, 0, 0, 1, 104, 3})
+	name(119, "couchdb@127.0.0.1")
+	b.Write([]byte{108, 0, 0, 0, 2, 97, 0, 98, 127, 255, 255, 255, 106, 104, 3, 97, byte(seq), 109, 0, 0, 0, byte(len(uuid))})
+	b.WriteString(uuid)
+	name(119, "couchdb@127.0.0.1")
+	b.WriteByte(106)
+	return fmt.Sprintf(`"%d-%s"`, seq, base64.RawURLEncoding.EncodeToString(b.Bytes()))
 }

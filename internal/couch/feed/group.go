@@ -149,7 +149,7 @@ func (g *group) run(ctx context.Context) phase {
 			failures = 0
 		}
 		g.set(func() { g.broken = true })
-		if p := g.resume(ctx, born, until, failures); p != open {
+		if p := g.resume(ctx, born, since, until, failures); p != open {
 			return p
 		}
 	}
@@ -183,17 +183,17 @@ func (g *group) begin(ctx context.Context) (born, since string, err error) {
 func tells(born string) bool { return born != "" && born != `"0"` && born != "0" && born != "null" }
 
 // resume waits until the node is there again with the database as it was.
-func (g *group) resume(ctx context.Context, born string, until time.Time, failures int) phase {
+func (g *group) resume(ctx context.Context, born, since string, until time.Time, failures int) phase {
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	for ; ; failures++ {
 		if failures > 0 && !rest(ctx, 50*time.Millisecond<<min(failures-1, 5)) {
 			return away
 		}
-		again, _, err := g.locate(ctx)
+		again, seq, err := g.locate(ctx)
 		var no refusal
 		switch {
-		case err == nil && again == born:
+		case err == nil && again == born && !changes.Replaced(since, seq):
 			return open
 		case err == nil, errors.As(err, &no) && no == http.StatusNotFound:
 			return ended
@@ -222,9 +222,9 @@ var errReplaced = errors.New("it is another database")
 // confirm asks whether the database is still the one that was there before its feed
 // was asked for: a node takes the position of another one for its own, and would leave
 // out what is older.
-func (g *group) confirm(ctx context.Context, born string) error {
-	again, _, err := g.locate(ctx)
-	if err == nil && again != born {
+func (g *group) confirm(ctx context.Context, born, since string) error {
+	again, seq, err := g.locate(ctx)
+	if err == nil && (again != born || changes.Replaced(since, seq)) {
 		return errReplaced
 	}
 	return err
@@ -243,7 +243,7 @@ func (g *group) read(ctx context.Context, born string, since *string) (alive, or
 		return false, false, err
 	}
 	defer a.Body.Close()
-	if err := g.confirm(ctx, born); err != nil {
+	if err := g.confirm(ctx, born, *since); err != nil {
 		return false, false, err
 	}
 	g.change(func() { g.phase, g.broken, g.header = open, false, a.Header.Clone() })
