@@ -65,6 +65,7 @@ func (e *endpoint) ask(ctx context.Context, r request) (answer, error) {
 	req.Header.Set("X-Amz-Target", api+r.operation)
 	req.Header.Set("Content-Type", "application/x-amz-json-1.0")
 	req.Header.Set("Authorization", signature)
+	req.Header.Set("X-Amz-Date", "20260101T000000Z")
 	resp, err := e.client.Do(req)
 	if err != nil {
 		return answer{}, fmt.Errorf("%s: %w", e.name, err)

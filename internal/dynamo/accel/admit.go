@@ -12,11 +12,7 @@ func (s *Service) Admit(x *edge.Exchange) (ask func(x *edge.Exchange)) {
 	c := s.calls.Get().(*call)
 	c.begin(s, x)
 	defer c.finish()
-	if encoding := x.Request.Get("Content-Encoding"); encoding != nil {
-		if !c.authorizeEncoded(encoding) {
-			return nil
-		}
-	} else if !c.authenticate() {
+	if !c.authenticate() || !c.decode() {
 		return nil
 	}
 	return c.who.ask

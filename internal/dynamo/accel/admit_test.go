@@ -72,7 +72,7 @@ func TestAdmitDecodes(t *testing.T) {
 		if ask := f.svc.Admit(x); (ask != nil) != admitted || admitted && string(x.Body) != text {
 			t.Errorf("%s: admitted %v with %q", encoding, ask != nil, x.Body)
 		}
-		if !admitted && x.Reply.Status != http.StatusInternalServerError {
+		if !admitted && x.Reply.Status != http.StatusBadRequest {
 			t.Errorf("%s: status %d", encoding, x.Reply.Status)
 		}
 	}

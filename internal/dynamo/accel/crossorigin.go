@@ -35,6 +35,7 @@ func isLocal(from []byte) bool {
 func (c *call) open() {
 	if c.crossOrigin() {
 		c.x.Reply.Field("Access-Control-Allow-Origin", "*")
+		c.x.Reply.Field("Access-Control-Expose-Headers", "x-amzn-RequestId,x-amzn-ErrorType,x-amzn-ErrorMessage,Date")
 	}
 }
 

@@ -8,7 +8,10 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-const allowOrigin = "Access-Control-Allow-Origin: *\r\n"
+const (
+	allowOrigin   = "Access-Control-Allow-Origin: *\r\n"
+	exposeHeaders = "Access-Control-Expose-Headers: x-amzn-RequestId,x-amzn-ErrorType,x-amzn-ErrorMessage,Date\r\n"
+)
 
 // TestCrossOrigin asks for pages of this machine and of others, of a service that
 // wants signatures and of one that wants none.
@@ -19,7 +22,7 @@ func TestCrossOrigin(t *testing.T) {
 		t.Helper()
 		r := request("GetItem")
 		r.Fields = append(r.Fields, http1.FieldsOf("Origin", from)...)
-		if got := f.send(r, "["); strings.Contains(got.head, allowOrigin) != allowed {
+		if got := f.send(r, "["); strings.Contains(got.head, allowOrigin) != allowed || strings.Contains(got.head, exposeHeaders) != allowed {
 			t.Errorf("%s: %d %s", from, got.status, got.head)
 		}
 		r.Method, r.Fields = []byte("OPTIONS"), http1.FieldsOf("Origin", from, "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "x-amz-target,x")
@@ -30,7 +33,7 @@ func TestCrossOrigin(t *testing.T) {
 			}
 			return
 		}
-		for _, line := range []string{allowOrigin, "Access-Control-Allow-Headers: x-amz-target,x\r\n", "Access-Control-Allow-Methods: POST\r\n", "Access-Control-Max-Age: 172800\r\n"} {
+		for _, line := range []string{allowOrigin, exposeHeaders, "Access-Control-Allow-Headers: x-amz-target,x\r\n", "Access-Control-Allow-Methods: POST\r\n", "Access-Control-Max-Age: 172800\r\n"} {
 			if got.status != 200 || got.body != "" || !strings.Contains(got.head, line) {
 				t.Errorf("%s: %d %q %s; want %s", from, got.status, got.body, got.head, line)
 			}

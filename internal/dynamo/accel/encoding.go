@@ -21,11 +21,12 @@ const (
 	leastEncoded = 4 << 10
 )
 
-// authorizeEncoded checks the signature of a compressed request, which covers the
-// bytes as they were sent, and decodes it; on failure it has answered.
-func (c *call) authorizeEncoded(encoding []byte) bool {
-	if !c.authenticate() {
-		return false
+// decode decodes the body of a request that has a Content-Encoding; on failure it
+// has answered.
+func (c *call) decode() bool {
+	encoding := c.x.Request.Get("Content-Encoding")
+	if len(encoding) == 0 {
+		return true
 	}
 	var r io.Reader
 	var err error
@@ -38,12 +39,12 @@ func (c *call) authorizeEncoded(encoding []byte) bool {
 		r, err = inflater(c.x.Body)
 	}
 	if r == nil || err != nil {
-		c.fail("InternalServerError", "Internal server error")
+		c.fail("SerializationException", "")
 		return false
 	}
 	body, err := io.ReadAll(io.LimitReader(r, maxDecoded+1))
-	if err != nil || len(body) == 0 {
-		c.fail("InternalServerError", "Internal server error")
+	if err != nil {
+		c.fail("SerializationException", "")
 		return false
 	}
 	if len(body) > maxDecoded {
@@ -106,18 +107,33 @@ func (c *call) encode() {
 }
 
 // acceptable is the first encoding in an Accept-Encoding that answers can have; nil
-// if there is none.
+// if there is none. "*" stands for those that the field does not name.
 func acceptable(accept []byte) *encoding {
 	for part := range bytes.SplitSeq(accept, []byte(",")) {
 		name, quality, _ := bytes.Cut(part, []byte(";"))
 		name = bytes.TrimSpace(name)
 		for _, e := range encodings {
-			if len(name) == len(e.name) && bytes.EqualFold(name, []byte(e.name)) && !refusing(quality) {
+			if (e.is(name) || string(name) == "*" && !e.named(accept)) && !refusing(quality) {
 				return e
 			}
 		}
 	}
 	return nil
+}
+
+func (e *encoding) is(name []byte) bool {
+	return len(name) == len(e.name) && bytes.EqualFold(name, []byte(e.name))
+}
+
+// named reports whether an Accept-Encoding names the encoding.
+func (e *encoding) named(accept []byte) bool {
+	for part := range bytes.SplitSeq(accept, []byte(",")) {
+		name, _, _ := bytes.Cut(part, []byte(";"))
+		if e.is(bytes.TrimSpace(name)) {
+			return true
+		}
+	}
+	return false
 }
 
 // refusing tells whether the quality of an encoding is zero.

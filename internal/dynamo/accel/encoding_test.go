@@ -55,6 +55,12 @@ func TestAnswersAreCompressed(t *testing.T) {
 	want("identity", "", nil)
 	want("br", "br", nil)
 	want("gzip;q=0", "gzip", nil)
+	want("*", "gzip", unzip)
+	want("*;q=0.5", "gzip", unzip)
+	want("br, *", "gzip", unzip)
+	want("*;q=0", "gzip", nil)
+	want("gzip;q=0, *", "deflate", inflate)
+	want("*, gzip;q=0, deflate;q=0", "gzip", nil)
 	want("gzip", "gzip", unzip)
 	want("GZIP", "gzip", unzip)
 	want("br, deflate, gzip", "deflate", inflate)
@@ -85,10 +91,16 @@ func TestRequestsAreDecoded(t *testing.T) {
 	}
 	want("deflate", bare.String(), 200)
 	want("deflate", wrapped.String(), 200)
-	want("deflate", wrapped.String()[:4], 500)
-	want("deflate", "", 500)
+	want("deflate", wrapped.String()[:4], 400)
+	want("deflate", "", 400)
+	want("gzip", "{}", 400)
 	want("identity", "{}", 200)
-	want("br", "{}", 500)
+	want("", "{}", 200)
+	want("br", "{}", 400)
+	want("identity", "[]", 400)
+	if asked := f.origin.take(); len(asked) != 4 {
+		t.Errorf("the origin was asked %v", asked)
+	}
 }
 
 // TestTypeOfAnswers: the answer has the type of content that the request has.

@@ -151,23 +151,26 @@ func (c *call) fault(p any) {
 }
 
 // serve goes through the checks in DynamoDB's order: path, syntax, operation,
-// signature; then permission, which is Kasoku's own.
+// signature; then permission, which is Kasoku's own. A signature covers the bytes as
+// they were sent, so that a body with a Content-Encoding is read after that, as is
+// an empty one.
 func (c *call) serve() {
 	x := c.x
 	if string(x.Request.Method) != http.MethodPost || string(x.Request.Path) != "/" {
 		c.otherPath()
 		return
 	}
-	if !isJSON(x.Request.Get("Content-Type")) {
+	if len(x.Body) > 0 && !isJSON(x.Request.Get("Content-Type")) {
 		c.notFound()
 		return
 	}
-	if ce := x.Request.Get("Content-Encoding"); ce != nil && !c.authorizeEncoded(ce) {
-		return
-	}
-	if !wire.Valid(x.Body, wire.MaxDepth) || wire.Kind(bytes.TrimLeft(x.Body, " \t\r\n")) != '{' {
-		c.fail("SerializationException", "")
-		return
+	late := len(x.Request.Get("Content-Encoding")) > 0 || len(x.Body) == 0
+	deep := false
+	if !late {
+		var ok bool
+		if deep, ok = c.readBody(); !ok {
+			return
+		}
 	}
 	op, known := wire.FindOperation(x.Request.Get("X-Amz-Target"))
 	if !known {
@@ -179,7 +182,35 @@ func (c *call) serve() {
 	if c.who == nil && !(c.authenticate() && c.wellFormed()) {
 		return
 	}
+	if late {
+		if !c.decode() {
+			return
+		}
+		var ok bool
+		if deep, ok = c.readBody(); !ok {
+			return
+		}
+	}
+	if deep {
+		e := wire.NestingError()
+		c.fail(e.Type, e.Message)
+		return
+	}
 	c.dispatch()
+}
+
+// readBody checks that the body is a JSON object; if it is none, it has answered.
+// deep reports that it nests too deep to be read.
+func (c *call) readBody() (deep, ok bool) {
+	body := c.x.Body
+	if wire.Valid(body, wire.MaxDepth) && wire.Kind(bytes.TrimLeft(body, " \t\r\n")) == '{' {
+		return false, true
+	}
+	if wire.TooDeep(body) {
+		return true, true
+	}
+	c.fail("SerializationException", "")
+	return false, false
 }
 
 func isJSON(contentType []byte) bool { return hasType(contentType, jsonType) || isGeneric(contentType) }
@@ -210,13 +241,18 @@ func (c *call) authenticate() bool {
 	return true
 }
 
-// wellFormed is for a store that lets everybody in: a signature, if there is one,
-// has to look like one, in any name; on failure it has answered.
+// wellFormed checks the signature of a request that needs none: one that is there
+// must have its parts and, for a store in this process, look like a signature with
+// any key. On failure it has answered.
 func (c *call) wellFormed() bool {
-	if c.set.verifier != nil || !c.set.cfg.Local {
+	if c.set.verifier != nil {
 		return true
 	}
-	if err := sigv4.CheckForm(&c.x.Request); err != nil {
+	check := sigv4.CheckParts
+	if c.set.cfg.Local {
+		check = sigv4.CheckForm
+	}
+	if err := check(&c.x.Request); err != nil {
 		c.svc.metrics.denied.Inc()
 		c.fail(err.Type, err.Message)
 		return false

@@ -162,10 +162,7 @@ func (c *call) otherPath() {
 func (c *call) passCBOR(operation string) {
 	c.op, _ = wire.FindOperation([]byte(targetPrefix + operation))
 	c.x.Record.Operation = c.op.Name
-	if ce := c.x.Request.Get("Content-Encoding"); ce != nil && !c.authorizeEncoded(ce) {
-		return
-	}
-	if c.who == nil && !c.authenticate() {
+	if !c.authenticate() || !c.decode() {
 		return
 	}
 	unknown := c.op == &wire.UnknownOperation

@@ -147,13 +147,20 @@ func internalError() *wire.Error {
 
 // run checks the request and calls its handler.
 func (c *call) run(r *origin.Request) error {
-	if !wire.Valid(r.Body, wire.MaxDepth) || wire.Kind(trimSpace(r.Body)) != '{' {
+	valid := wire.Valid(r.Body, wire.MaxDepth) && wire.Kind(trimSpace(r.Body)) == '{'
+	deep := !valid && wire.TooDeep(r.Body)
+	if !valid && !deep && len(r.Body) > 0 {
 		return &wire.Error{Type: "SerializationException"}
 	}
 	op, _ := wire.FindOperation(r.Header.Get("X-Amz-Target"))
 	h := handlers[op.Name]
-	if h == nil {
+	switch {
+	case h == nil:
 		return &wire.Error{Type: "UnknownOperationException"}
+	case deep:
+		return wire.NestingError()
+	case !valid:
+		return &wire.Error{Type: "SerializationException"}
 	}
 	c.op, c.host = op.Name, r.Header.Get("Host")
 	if err := shape.Check(op.Name, r.Body); err != nil {

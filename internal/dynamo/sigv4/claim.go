@@ -40,9 +40,19 @@ func (s *scratch) read(r *http1.Request) *Error {
 	return s.claim.readHeader(header, r)
 }
 
-// CheckForm looks at what a request says about its signature as far as that can be
-// judged without keys; nil also for one that says nothing. A header without a date
-// passes: whoever makes it up for a store that takes any key often leaves that out.
+// CheckParts returns an error if a part of the signature in the Authorization header
+// is missing, its date included; nil also for a request without such a signature.
+func CheckParts(r *http1.Request) *Error {
+	if !bytes.HasPrefix(r.Get("Authorization"), []byte("AWS4-")) {
+		return nil
+	}
+	s := scratches.Get().(*scratch)
+	defer s.free()
+	return s.read(r)
+}
+
+// CheckForm checks the signature of a request as far as that is possible without
+// keys; it returns nil for a request that has none.
 func CheckForm(r *http1.Request) *Error {
 	if r.Get("Authorization") == nil && !hasParameter(r.RawQuery, "X-Amz-Algorithm") {
 		return nil
@@ -50,10 +60,10 @@ func CheckForm(r *http1.Request) *Error {
 	s := scratches.Get().(*scratch)
 	defer s.free()
 	c := &s.claim
-	if err := s.read(r); err != nil && !(c.complete() && len(c.date) == 0 && !c.presigned) {
+	if err := s.read(r); err != nil {
 		return err
 	}
-	if _, ok := ParseDate(c.date); !ok && len(c.date) > 0 {
+	if _, ok := ParseDate(c.date); !ok {
 		return badDate(c)
 	}
 	if string(c.algorithm) != algorithm {
@@ -65,20 +75,19 @@ func CheckForm(r *http1.Request) *Error {
 	return nil
 }
 
-// complete tells whether all parts of a claim are there but perhaps the date.
-func (c *claim) complete() bool {
-	return len(c.credential) > 0 && len(c.signature) > 0 && len(c.signedHeaders) > 0
-}
-
 // readHeader reads "AWS4-HMAC-SHA256 Credential=..., SignedHeaders=..., Signature=...".
-// White space around the commas is free, other parameters are ignored.
+// Commas and blanks separate parameters, in any number; other parameters are ignored.
 func (c *claim) readHeader(header []byte, r *http1.Request) *Error {
 	name, rest, _ := bytes.Cut(header, []byte(" "))
 	c.algorithm = name
 	for len(rest) > 0 {
-		var part []byte
-		part, rest, _ = bytes.Cut(rest, []byte(","))
-		if part = bytes.Trim(part, " \t"); len(part) == 0 {
+		end := bytes.IndexAny(rest, ", \t")
+		if end < 0 {
+			end = len(rest)
+		}
+		part := rest[:end]
+		rest = rest[min(end+1, len(rest)):]
+		if len(part) == 0 {
 			continue
 		}
 		name, value, ok := bytes.Cut(part, []byte("="))
@@ -116,7 +125,7 @@ func (c *claim) parameter(name []byte) *[]byte {
 
 // headerComplete names every part that is missing, in one message.
 func (c *claim) headerComplete(header []byte) *Error {
-	if c.complete() && len(c.date) > 0 {
+	if len(c.credential) > 0 && len(c.signature) > 0 && len(c.signedHeaders) > 0 && len(c.date) > 0 {
 		return nil
 	}
 	var m strings.Builder

@@ -157,9 +157,15 @@ func TestCheckForm(t *testing.T) {
 	}
 	const whole = "Authorization: AWS4-HMAC-SHA256 Credential=" + scope + ",SignedHeaders=host,Signature=0"
 	f("", head("POST", "/"))
-	f("", head("POST", "/", whole))
-	f("", head("POST", "/", whole, "X-Amz-Date: 20130301T000000Z"))
-	f("", head("POST", "/", "Authorization: AWS4-HMAC-SHA256 Credential=any/1/x/y/z, SignedHeaders=a, Signature=b"))
+	const date = "X-Amz-Date: 20130301T000000Z"
+	f("IncompleteSignatureException: Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header. Authorization="+
+		strings.TrimPrefix(whole, "Authorization: "), head("POST", "/", whole))
+	f("", head("POST", "/", whole, date))
+	f("", head("POST", "/", "Authorization: AWS4-HMAC-SHA256 Credential=any/1/x/y/z, SignedHeaders=a, Signature=b", date))
+	f("", head("POST", "/", "Authorization: AWS4-HMAC-SHA256 Credential=any/1/x/y/z SignedHeaders=a \tSignature=b", date))
+	f("", head("POST", "/", "Authorization: AWS4-HMAC-SHA256   Credential=any/1/x/y/z , SignedHeaders=a,,Signature=b ", date))
+	f("IncompleteSignatureException: Authorization header requires exactly one 'Signature' parameter. Authorization=AWS4-HMAC-SHA256 Signature=b Signature=c",
+		head("POST", "/", "Authorization: AWS4-HMAC-SHA256 Signature=b Signature=c", date))
 	f("InvalidSignatureException: Found both 'X-Amz-Algorithm' as a query-string param and 'Authorization' as HTTP header.",
 		head("POST", "/?X-Amz-Algorithm=a", whole))
 	f("MissingAuthenticationTokenException: Request is missing Authentication Token", head("POST", "/", "Authorization: Basic x"))
@@ -167,9 +173,9 @@ func TestCheckForm(t *testing.T) {
 		head("POST", "/", "Authorization: AWS4-X Credential=a,SignedHeaders=b"))
 	f("IncompleteSignatureException: Date must be in ISO-8601 'basic format'. Got 'today'. See "+retired, head("POST", "/", whole, "X-Amz-Date: today"))
 	f("IncompleteSignatureException: Unsupported AWS 'algorithm': 'AWS4-X' (only AWS4-HMAC-SHA256 for now). ",
-		head("POST", "/", strings.Replace(whole, "AWS4-HMAC-SHA256", "AWS4-X", 1)))
+		head("POST", "/", strings.Replace(whole, "AWS4-HMAC-SHA256", "AWS4-X", 1), date))
 	f("IncompleteSignatureException: Credential must have exactly 5 slash-delimited elements, e.g. keyid/date/region/service/term, got 'a/b'",
-		head("POST", "/", strings.Replace(whole, scope, "a/b", 1)))
+		head("POST", "/", strings.Replace(whole, scope, "a/b", 1), date))
 	f("IncompleteSignatureException: AWS query-string parameters must include 'X-Amz-Date'. Re-examine the query-string parameters.",
 		head("POST", "/?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=a&X-Amz-Signature=b&X-Amz-SignedHeaders=c"))
 }

@@ -14,7 +14,7 @@ var (
 	errNoType  = wire.Invalid("Supplied AttributeValue is empty, must contain exactly one of the supported datatypes")
 	errTypes   = wire.Invalid("Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes")
 	errNull    = wire.Invalid(invalid + "Null attribute value types must have the value of true")
-	errNesting = wire.Invalid("Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit")
+	errNesting = wire.NestingError()
 	errNoName  = wire.Invalid("Empty attribute name")
 	errName    = wire.Invalid("Attribute name is too large, must be less than %d bytes", maxName+1)
 

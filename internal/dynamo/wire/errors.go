@@ -56,6 +56,12 @@ type Error struct {
 	Members []byte
 }
 
+// NestingError returns the error for a document that nests deeper than DynamoDB
+// stores.
+func NestingError() *Error {
+	return Invalid("Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit")
+}
+
 // Invalid is the error for a request that breaks a rule of the API.
 func Invalid(format string, args ...any) *Error {
 	return &Error{Type: "ValidationException", Message: fmt.Sprintf(format, args...)}

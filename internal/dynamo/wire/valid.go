@@ -5,9 +5,11 @@ import (
 	"math/bits"
 )
 
-// MaxDepth is the depth to which a request or a response may nest: DynamoDB
-// allows 32 levels of documents, each of which takes two levels of JSON.
-const MaxDepth = 100
+// MaxDepth is the depth to which a request or a response may nest to be read at
+// all. DynamoDB allows 32 levels of documents, each of which takes two levels of
+// JSON, and documents of some more levels get to the checks that refuse them. The
+// limit bounds the stack that recursive readers take.
+const MaxDepth = 400
 
 // Valid reports whether b is one JSON value, with nothing but white space
 // around it, whose objects and arrays nest at most depth deep. It accepts what
@@ -16,6 +18,102 @@ const MaxDepth = 100
 func Valid(b []byte, depth int) bool {
 	i := scanValue(b, skipSpace(b, 0), depth)
 	return i >= 0 && skipSpace(b, i) == len(b)
+}
+
+// TooDeep reports whether b is one JSON object that nests deeper than MaxDepth, at
+// any depth: it is not malformed. It takes no stack, and a bit of memory for each
+// level.
+func TooDeep(b []byte) bool {
+	i := skipSpace(b, 0)
+	if i == len(b) || b[i] != '{' || Valid(b, MaxDepth) {
+		return false
+	}
+	var s nesting
+	for {
+		if i = s.step(b, i); i < 0 {
+			return false
+		}
+		if i = skipSpace(b, i); s.depth == 0 {
+			return i == len(b)
+		}
+	}
+}
+
+// nesting is what TooDeep has open.
+type nesting struct {
+	objects []uint64 // a bit for each level, set for an object
+	depth   int
+	// valued is set behind a value, of which a comma or a closing bracket follows.
+	valued bool
+}
+
+// step reads the token at i, and the one behind it if it is the name of a member. It
+// returns the index behind them, or -1.
+func (s *nesting) step(b []byte, i int) int {
+	if i >= len(b) {
+		return -1
+	}
+	switch c := b[i]; {
+	case s.valued && c == ',':
+		s.valued = false
+		return s.name(b, skipSpace(b, i+1))
+	case c == '}' || c == ']':
+		if !s.valued || s.inObject() != (c == '}') {
+			return -1
+		}
+		s.depth--
+		return i + 1
+	case s.valued:
+		return -1
+	case c == '{' || c == '[':
+		return s.open(b, i)
+	}
+	s.valued = true
+	return scanValue(b, i, 0)
+}
+
+// open reads an opening bracket, and what an empty object or array has behind it.
+func (s *nesting) open(b []byte, i int) int {
+	object := b[i] == '{'
+	closing := byte(']')
+	if object {
+		closing = '}'
+	}
+	if i = skipSpace(b, i+1); i < len(b) && b[i] == closing {
+		s.valued = true
+		return i + 1
+	}
+	if s.depth&63 == 0 {
+		s.objects = append(s.objects[:s.depth/64], 0)
+	}
+	bit := uint64(1) << (s.depth & 63)
+	if s.objects[s.depth/64] &^= bit; object {
+		s.objects[s.depth/64] |= bit
+	}
+	s.depth++
+	return s.name(b, i)
+}
+
+func (s *nesting) inObject() bool {
+	d := s.depth - 1
+	return s.objects[d/64]>>(d&63)&1 == 1
+}
+
+// name reads the name of a member and its colon, if one is next.
+func (s *nesting) name(b []byte, i int) int {
+	if !s.inObject() {
+		return i
+	}
+	if i >= len(b) || b[i] != '"' {
+		return -1
+	}
+	if i = scanString(b, i+1); i < 0 {
+		return -1
+	}
+	if i = skipSpace(b, i); i >= len(b) || b[i] != ':' {
+		return -1
+	}
+	return skipSpace(b, i+1)
 }
 
 // skipSpace returns the index of the first byte at or after i that is no white

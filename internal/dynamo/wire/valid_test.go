@@ -50,6 +50,47 @@ func TestValidDepth(t *testing.T) {
 	}
 }
 
+// TestTooDeep holds TooDeep against encoding/json's decoder, which accepts 10,000
+// levels.
+func TestTooDeep(t *testing.T) {
+	f := func(text string, want bool) {
+		t.Helper()
+		if got := TooDeep([]byte(text)); got != want {
+			t.Errorf("TooDeep(%.40s...) = %v; want %v", text, got, want)
+		}
+	}
+	nest := func(open, inner, closing string, levels int) string {
+		return strings.Repeat(open, levels) + inner + strings.Repeat(closing, levels)
+	}
+	f(`{"a":1}`, false)
+	f(nest(`{"a":`, "1", "}", MaxDepth), false)
+	f(nest(`{"a":`, "1", "}", MaxDepth+1), true)
+	f(nest("[", "", "]", MaxDepth+1), false) // no object
+	f(nest(`{"a":[`, "", "]}", 1<<20), true)
+	f(strings.Repeat(`{"a":`, 1<<20), false)
+	deep := nest(`{"a":[`, "%", "]}", MaxDepth)
+	for _, s := range samples {
+		text := strings.Replace(deep, "%", s, 1)
+		f(text, json.Valid([]byte(text)))
+	}
+	// Anything inserted into a deep document, or removed from it.
+	sound := nest(` {"b" : 2, "a": [ "x", {} , [] ,`, "-1.5e3", ` ] } `, MaxDepth)
+	for i := range 200 {
+		for _, s := range []string{"", ",", ":", "]", "}", "[", "{", `"`, "1", " ", `"a"`, `"a":`, "null,", ",true"} {
+			text := sound[:i] + s + sound[i:]
+			f(text, json.Valid([]byte(text)))
+			text = sound[:len(sound)-i] + s + sound[len(sound)-i:]
+			f(text, json.Valid([]byte(text)))
+			if s == "" && i > 0 {
+				text = sound[:i-1] + sound[i:]
+				f(text, json.Valid([]byte(text)))
+				text = sound[:len(sound)-i] + sound[len(sound)-i+1:]
+				f(text, json.Valid([]byte(text)))
+			}
+		}
+	}
+}
+
 func FuzzValid(f *testing.F) {
 	for _, s := range samples {
 		f.Add([]byte(s))
@@ -57,6 +98,11 @@ func FuzzValid(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if got, want := Valid(b, 10000), json.Valid(b); got != want {
 			t.Fatalf("Valid(%q) = %v; want %v", b, got, want)
+		}
+		outer := strings.Repeat(`{"a":`, MaxDepth+1)
+		deep := []byte(outer + string(b) + strings.Repeat("}", MaxDepth+1))
+		if got, want := TooDeep(deep), json.Valid(deep); got != want {
+			t.Fatalf("TooDeep around %q = %v; want %v", b, got, want)
 		}
 		// Whatever the text is, nothing may panic on it.
 		for it := Object(b); it.Next(); {
