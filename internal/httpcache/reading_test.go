@@ -126,6 +126,9 @@ func TestOriginFails(t *testing.T) {
 	type script = func(*asked)
 	died := func(a *asked) { a.conn.Close() }
 	broken := func(a *asked) { a.say("HTTP/1.1 503 Service Unavailable\nContent-Length: 3\n\nbad") }
+	fresh := func(a *asked) {
+		a.say("HTTP/1.1 503 Service Unavailable\nCache-Control: max-age=60\nContent-Length: 3\n\nbad")
+	}
 	f := func(name, control string, fails script, status int, body, cache string) {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, func(a *asked) {
@@ -152,7 +155,8 @@ func TestOriginFails(t *testing.T) {
 	f("nothing stored, no answer", "", died, 502, "Bad Gateway: the origin ended the connection without an answer\n", "")
 	f("nothing stored, 503", "", broken, 503, "bad", "kasoku; fwd=uri-miss")
 	f("no answer", ", public", died, 200, "hello", "kasoku; fwd=stale; detail=disconnected")
-	f("503", ", public", broken, 503, "bad", "kasoku; fwd=stale")
+	f("503", ", public", broken, 503, "bad", "kasoku; fwd=stale; detail=no-freshness")
+	f("503 that is fresh", ", public", fresh, 503, "bad", "kasoku; fwd=stale; detail=origin-error; ttl=")
 	f("503, stale-if-error", ", stale-if-error=600", broken, 200, "hello", "kasoku; fwd=stale; detail=stale-if-error")
 	f("no answer, must-revalidate", ", must-revalidate", died, 504, said, "")
 	f("no answer, s-maxage", ", s-maxage=60", died, 504, said, "")

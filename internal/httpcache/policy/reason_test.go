@@ -2,6 +2,7 @@ package policy
 
 import (
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/kasoku/kasoku/internal/telemetry"
@@ -64,5 +65,31 @@ func TestCacheStatus(t *testing.T) {
 	f("kasoku; fwd=miss; detail=down", CacheStatus{Reason: NoValue, Detail: "down", Forwarded: true, Storing: ResponsePrivate})
 	f("kasoku; fwd=miss; detail=down; collapsed; stored", CacheStatus{Reason: NoValue, Detail: "down", Forwarded: true, Collapsed: true, Storing: Stored})
 	f("kasoku; fwd=miss; detail=credentials", CacheStatus{Reason: CredentialsPassed, Detail: "down"})
+	f("kasoku; fwd=stale; detail=origin-error", CacheStatus{Reason: Expired, Forwarded: true, Storing: OriginFailed})
 	f("", CacheStatus{Reason: OnlyIfCachedMissed})
+}
+
+// TestCacheStatusParameters combines every reason with every other: no parameter is
+// there twice.
+func TestCacheStatusParameters(t *testing.T) {
+	for _, reason := range Reasons {
+		if reason.Decision == telemetry.None {
+			continue // of a response, not of a request
+		}
+		for _, storing := range Reasons {
+			for _, s := range []CacheStatus{
+				{Reason: reason.Reason, Forwarded: true, Storing: storing.Reason},
+				{Reason: reason.Reason, Forwarded: true, Storing: storing.Reason, Detail: "d", FwdStatus: 304, Collapsed: true, Timed: true},
+			} {
+				seen := map[string]bool{}
+				for _, parameter := range strings.Split(string(s.Append(nil)), "; ") {
+					name, _, _ := strings.Cut(parameter, "=")
+					if seen[name] {
+						t.Errorf("%s and %s: %s is there twice: %s", reason.Name, storing.Name, name, s.Append(nil))
+					}
+					seen[name] = true
+				}
+			}
+		}
+	}
 }

@@ -55,8 +55,16 @@ func (s CacheStatus) appendForwarded(dst []byte, detailed bool) []byte {
 	if s.Collapsed {
 		dst = append(dst, "; collapsed"...)
 	}
-	if s.Storing == Stored || !detailed {
-		dst = append(append(dst, "; "...), Reasons[s.Storing].Status...)
+	for parameter := range strings.SplitSeq(Reasons[s.Storing].Status, "; ") {
+		switch name, _, _ := strings.Cut(parameter, "="); name {
+		case "", "hit", "fwd", "ttl": // of a reason that also says how requests are answered
+			continue
+		case "detail":
+			if detailed {
+				continue
+			}
+		}
+		dst = append(append(dst, "; "...), parameter...)
 	}
 	return dst
 }
