@@ -89,7 +89,7 @@ func (c *call) batchGetItem() {
 		return
 	}
 	if !known || wire.Kind(items) != '{' || !c.readBatch(items, capacity) {
-		c.passRead(telemetry.BypassUncacheable)
+		c.passBatch(items, capacity)
 		return
 	}
 	missing := c.lookupBatch()

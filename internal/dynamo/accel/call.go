@@ -138,15 +138,20 @@ func isTrue(v []byte) (yes, ok bool) {
 
 // capacityMode reads ReturnConsumedCapacity: 0 for none, 't' or 'i'.
 func capacityMode(v []byte) (mode byte, ok bool) {
-	switch string(v) {
-	case "", `"NONE"`:
+	switch {
+	case v == nil || isText(v, "NONE"):
 		return 0, true
-	case `"TOTAL"`:
+	case isText(v, "TOTAL"):
 		return 't', true
-	case `"INDEXES"`:
+	case isText(v, "INDEXES"):
 		return 'i', true
 	}
 	return 0, false
+}
+
+// isText reports whether v is a JSON string with this text, however it is spelled.
+func isText(v []byte, text string) bool {
+	return wire.Kind(v) == '"' && wire.NameIs(v[1:len(v)-1], text)
 }
 
 // deadline is the caller's context, shortened by the time to live that AWS SDKs

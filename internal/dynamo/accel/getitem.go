@@ -69,25 +69,16 @@ func (c *call) getItem() {
 	if !c.allowed(wire.Read, tableOf(c.name)) {
 		return
 	}
-	if !named || !known || wire.Kind(c.m[1]) != '{' {
-		c.passRead(telemetry.BypassUncacheable)
-		return
-	}
-	_, plain := isTrue(c.m[2])
-	r, ok := c.readOptions(c.m[2], c.m[3], c.m[4], c.m[5], c.m[6])
-	t := c.table()
-	if !t.known || t.rule.item <= 0 || !plain {
-		c.passRead(telemetry.BypassUncacheable)
-		return
-	}
-	if !ok || r.project && t.leadsIntoKey(&c.projection) {
-		c.passItem(t, r)
+	r, plain := c.readOptions(c.m[2], c.m[3], c.m[4], c.m[5], c.m[6])
+	t := c.namedTable(named)
+	if !known || !plain || !t.known || t.rule.item <= 0 || r.project && t.leadsIntoKey(&c.projection) {
+		c.passItem(t)
 		return
 	}
 	var hashLen int
 	c.key, hashLen, ok = t.appendKey(t.appendPrefix(c.key[:0], keyItem), c.m[1])
 	if !ok {
-		c.passRead(telemetry.BypassUncacheable)
+		c.passItem(t)
 		return
 	}
 	c.x.Record.KeyHash = uint64(cache.TagOf(c.key))
@@ -110,16 +101,6 @@ func (c *call) getItem() {
 	}
 	c.renderItem(e, r)
 	c.status(d, e, false)
-}
-
-// passItem passes on a read that is not understood, though strongly consistent
-// if the table was written lately.
-func (c *call) passItem(t *table, r read) {
-	q := ask{body: c.x.Body, capacity: r.capacity}
-	if st := c.svc.cache.Note(t.tags.writes, t.tags.table, t.tags.service); st.Strong && !r.strong {
-		q.strongly()
-	}
-	c.passAsked(&q, telemetry.BypassUncacheable)
 }
 
 // table returns the table that the request names. Only what is not known of it,

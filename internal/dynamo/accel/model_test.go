@@ -193,8 +193,9 @@ func (ix *modelIndex) keyOf(it item) (string, bool) {
 	return canon(h) + canon(r), true
 }
 
+// table finds a table by its name or ARN.
 func (m *model) table(name string) (*modelTable, *refusal) {
-	if t := m.tables[name]; t != nil {
+	if t := m.tables[name[strings.LastIndexByte(name, '/')+1:]]; t != nil {
 		return t, nil
 	}
 	return nil, noSuchTable
@@ -223,30 +224,57 @@ func (m *model) getItem(r *modelRequest) (any, *refusal) {
 		return nil, err
 	}
 	answer := map[string]any{}
-	if it, ok := m.seen(t, r.ConsistentRead)[id]; ok {
+	it, ok := m.seen(t, r.ConsistentRead)[id]
+	if ok {
 		if answer["Item"], err = project(r, it); err != nil {
 			return nil, err
 		}
 	}
+	if capacity := r.capacity(it); capacity != nil {
+		answer["ConsumedCapacity"] = capacity
+	}
 	return answer, nil
+}
+
+// capacity is the ConsumedCapacity of a read of items, nil if it is not asked for.
+func (r *modelRequest) capacity(items ...item) any {
+	if r.ReturnConsumedCapacity == "" || r.ReturnConsumedCapacity == "NONE" {
+		return nil
+	}
+	units := 0.0
+	for _, it := range items {
+		text, _ := json.Marshal(it)
+		size, _ := wire.ItemSize(text)
+		units += readUnits(size)
+	}
+	if r.ConsistentRead {
+		units *= 2
+	}
+	return map[string]any{"TableName": r.TableName, "CapacityUnits": json.RawMessage(wire.AppendUnits(nil, units))}
 }
 
 func (m *model) batchGet(r *modelRequest) (any, *refusal) {
 	responses := map[string][]item{}
-	for name, raw := range r.RequestItems {
+	var spent []any
+	for _, name := range slices.Sorted(maps.Keys(r.RequestItems)) {
+		raw := r.RequestItems[name]
 		t, err := m.table(name)
 		if err != nil {
 			return nil, err
 		}
 		var part modelRequest
 		_ = json.Unmarshal(raw, &part)
+		part.TableName, part.ReturnConsumedCapacity = name, r.ReturnConsumedCapacity
 		responses[name] = []item{}
+		var read []item
 		for _, k := range slices.Backward(part.Keys) { // the order is DynamoDB's own
 			id, err := t.key(k)
 			if err != nil {
 				return nil, err
 			}
-			if it, ok := m.seen(t, part.ConsistentRead)[id]; ok {
+			it, ok := m.seen(t, part.ConsistentRead)[id]
+			read = append(read, it)
+			if ok {
 				some, err := project(&part, it)
 				if err != nil {
 					return nil, err
@@ -254,8 +282,15 @@ func (m *model) batchGet(r *modelRequest) (any, *refusal) {
 				responses[name] = append(responses[name], some)
 			}
 		}
+		if capacity := part.capacity(read...); capacity != nil {
+			spent = append(spent, capacity)
+		}
 	}
-	return map[string]any{"Responses": responses, "UnprocessedKeys": map[string]any{}}, nil
+	answer := map[string]any{"Responses": responses, "UnprocessedKeys": map[string]any{}}
+	if spent != nil {
+		answer["ConsumedCapacity"] = spent
+	}
+	return answer, nil
 }
 
 // index finds what a query or scan reads.

@@ -81,17 +81,21 @@ func (c *call) query() {
 		return
 	}
 	strong, ok := isTrue(c.m[qConsistent])
-	if !ok || !named || !known {
+	if !ok {
 		c.passRead(telemetry.BypassUncacheable)
 		return
 	}
-	t := c.table()
+	t := c.namedTable(named)
 	v := view{t: t, scan: c.op.Kind == wire.Scan}
-	if strong {
+	switch {
+	case strong:
 		c.strongQuery(&v)
 		return
-	}
-	if !t.known || !c.readView(&v) {
+	case !known:
+		c.readIndex(&v)
+		c.passQuery(&v)
+		return
+	case !t.known || !c.readView(&v):
 		c.passQuery(&v)
 		return
 	}
@@ -291,15 +295,16 @@ func (c *call) queryFill(v view) cache.FillFunc {
 func (c *call) passQuery(v *view) {
 	t := v.t
 	unknownIndex := c.m[qIndex] != nil && v.ix == nil
-	if !t.known || unknownIndex || !t.rule.caches() {
+	capacity, plain := capacityMode(c.m[qCapacity])
+	if unknownIndex || !plain || !t.rule.caches() {
 		c.passRead(telemetry.BypassUncacheable)
 		return
 	}
-	q := ask{body: c.x.Body, capacity: v.capacity}
+	q := ask{body: c.x.Body, capacity: capacity}
 	if t.ttl != "" {
 		q.hideExpired(v, time.Now())
 	}
-	if st := c.svc.cache.Note(t.tags.writes, t.tags.table, t.tags.service); st.Strong && !v.global() {
+	if !v.global() && c.svc.cache.Note(t.readTags(nil)...).Strong {
 		q.strongly()
 	}
 	c.passAsked(&q, telemetry.BypassUncacheable)

@@ -345,7 +345,7 @@ func (t *table) under(r rule) *table {
 }
 
 func (s *Service) unknownTable(name string) *table {
-	t := &table{name: name, tags: newTableTags(s.name, name), space: tableSpace(s.name, name)}
+	t := &table{name: name, tags: newTableTags(s.name, name), space: tableSpace(s.name, name), rule: s.settings.Load().ruleFor(name)}
 	t.checked.Store(s.cache.Now())
 	return t
 }

@@ -196,10 +196,17 @@ func newService(t testing.TB, keys []accel.Key) *accel.Service {
 	return newServiceOf(t, keys, tablesOnly{})
 }
 
-func newServiceOf(t testing.TB, keys []accel.Key, o accel.Origin) *accel.Service {
+func newServiceOf(t testing.TB, keys []accel.Key, o accel.Origin, change ...func(*accel.Config, *cache.Config)) *accel.Service {
 	t.Helper()
-	// Nothing counts as lately written.
-	c, err := cache.New(cache.Config{Memory: 1 << 20, Settle: time.Nanosecond, Generations: 1 << 16})
+	// Nothing counts as lately written, unless a test changes that.
+	cc := cache.Config{Memory: 1 << 20, Settle: time.Nanosecond, Generations: 1 << 16}
+	cfg := accel.Config{Name: "orders", Region: "us-west-2", Open: keys == nil, Keys: keys,
+		ItemTTL: time.Minute, QueryTTL: time.Minute, NegativeTTL: time.Minute,
+		Connect: func(origin.Config) (accel.Origin, error) { return o, nil }}
+	for _, f := range change {
+		f(&cfg, &cc)
+	}
+	c, err := cache.New(cc)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,10 +215,7 @@ func newServiceOf(t testing.TB, keys []accel.Key, o accel.Origin) *accel.Service
 	if err != nil {
 		t.Fatal(err)
 	}
-	svc, err := accel.New(accel.Config{Name: "orders", Region: "us-west-2", Open: keys == nil, Keys: keys,
-		ItemTTL: time.Minute, QueryTTL: time.Minute, NegativeTTL: time.Minute,
-		Connect: func(origin.Config) (accel.Origin, error) { return o, nil }},
-		space, telemetry.NewRegistry(), slog.New(slog.DiscardHandler))
+	svc, err := accel.New(cfg, space, telemetry.NewRegistry(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

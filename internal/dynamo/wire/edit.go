@@ -104,7 +104,7 @@ func HalveCapacity(dst, body []byte) ([]byte, bool) {
 		out = append(out, body[done:it.Start()]...)
 		done = it.End()
 		var ok bool
-		if out, ok = halve(out, it.Value()); !ok {
+		if out, ok = HalveUnits(out, it.Value()); !ok {
 			return dst, false
 		}
 	}
@@ -114,8 +114,8 @@ func HalveCapacity(dst, body []byte) ([]byte, bool) {
 	return append(out, body[done:]...), true
 }
 
-// halve appends v with the units in it halved.
-func halve(dst, v []byte) ([]byte, bool) {
+// HalveUnits is HalveCapacity for the value of a ConsumedCapacity, or an element of it.
+func HalveUnits(dst, v []byte) ([]byte, bool) {
 	var it Iter
 	switch Kind(v) {
 	case '{':
@@ -132,7 +132,7 @@ func halve(dst, v []byte) ([]byte, bool) {
 		if it.object && isUnits(it.Name()) {
 			dst, ok = appendHalf(dst, it.Value())
 		} else {
-			dst, ok = halve(dst, it.Value())
+			dst, ok = HalveUnits(dst, it.Value())
 		}
 		if !ok {
 			return dst, false
@@ -142,7 +142,7 @@ func halve(dst, v []byte) ([]byte, bool) {
 }
 
 // isUnits recognises the members that count units. A table or an index of that
-// name holds an object, which appendHalf passes on to halve.
+// name holds an object, which appendHalf passes on to HalveUnits.
 func isUnits(name []byte) bool {
 	return NameIs(name, "CapacityUnits") || NameIs(name, "ReadCapacityUnits")
 }
@@ -150,7 +150,7 @@ func isUnits(name []byte) bool {
 func appendHalf(dst, v []byte) ([]byte, bool) {
 	switch Kind(v) {
 	case '{', 'n':
-		return halve(dst, v)
+		return HalveUnits(dst, v)
 	case '0':
 		units, err := strconv.ParseFloat(string(v), 64)
 		if err != nil {

@@ -1,0 +1,34 @@
+package dax
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/dynamo/accel"
+)
+
+// TestReadYourWrites has a client of DAX read what it has just written where items are not
+// cached: the origin is asked for strongly consistent reads, since a replica may lag.
+func TestReadYourWrites(t *testing.T) {
+	o := &scripted{}
+	svc := newServiceOf(t, nil, accel.Origin(o), func(cfg *accel.Config, cc *cache.Config) { cfg.ItemTTL, cc.Settle = 0, time.Hour })
+	r := newRig(t, func(cfg *Config) { cfg.Service = svc })
+	r.serveOperations()
+	c := r.hello("Go v1")
+	o.says(200, `{}`)
+	c.gets(putAlice+"41 01 bf ff", "80 f6")
+	f := func(request, answer string) {
+		t.Helper()
+		o.take()
+		o.says(200, answer)
+		c.send(request)
+		c.reply(2)
+		if asked := o.take(); !strings.Contains(asked, `"ConsistentRead":true`) {
+			t.Errorf("the origin was asked %s", asked)
+		}
+	}
+	f(getAlice+"bf ff", `{"Item":{"pk":{"S":"alice"}}}`)
+	f("013a29985cdb a1 6454616231 83 f4 f6 81 45616c696365 bf ff", `{"Responses":{"Tab1":[{"pk":{"S":"alice"}}]},"UnprocessedKeys":{}}`)
+}
