@@ -13,9 +13,9 @@ import (
 // admit says what becomes of an answer to a read. That a document is not there is kept
 // as well: its creation is announced. That a revision is not there isn't, since
 // replication may bring it without a new one.
-func admit(kind route.What, fixed bool, status int, fields http1.Fields) httpcache.Admission {
+func admit(kind route.What, revision bool, status int, fields http1.Fields) httpcache.Admission {
 	a := httpcache.Admission{Store: status == 200 || status == 304}
-	if status == 404 && !fixed {
+	if status == 404 && !revision {
 		a.Store = kind == route.Document || kind == route.Attachment
 	}
 	for _, f := range fields {
@@ -38,11 +38,20 @@ var oneself = []string{"Set-Cookie", "X-Couch-Request-ID", "X-CouchDB-Body-Time"
 // mostChecked is how much of a body is looked at for mistakes.
 const mostChecked = 1 << 20
 
-// whole tells whether a result is all of it. A node that fails in the middle has
-// begun with 200: it writes an error in the place of the next row and ends.
-func whole(b *httpcache.Body) bool {
+// whole tells whether a result is all of it, and may be kept. A node that fails in the
+// middle has begun with 200: it writes an error in the place of the next row and ends. docs
+// says that rows may have documents: one in a revision that its row names may lose its body
+// by compaction, which no feed tells of.
+func whole(b *httpcache.Body, docs bool) bool {
 	text, ok := b.Bytes()
-	if !ok || len(text) > mostChecked {
+	switch {
+	case docs && !ok:
+		var all bytes.Buffer
+		if b.WriteRange(&all, 0, b.Len()) != nil {
+			return false
+		}
+		text = all.Bytes()
+	case !docs && (!ok || len(text) > mostChecked):
 		return ended(b)
 	}
 	trimmed := bytes.TrimSpace(text)
@@ -52,12 +61,23 @@ func whole(b *httpcache.Body) bool {
 	if !json.Valid(trimmed) {
 		return false
 	}
-	for m := object.Of(trimmed); m.Next(); {
-		if m.Is("error") {
+	return sound(trimmed)
+}
+
+// sound looks at a result's members, and at those of each result of several queries.
+func sound(result []byte) bool {
+	for m := object.Of(result); m.Next(); {
+		switch {
+		case m.Is("error"):
 			return false
-		}
-		if m.Is("rows") && m.Value[0] == '[' && failed(m.Value) {
+		case m.Is("rows") && m.Value[0] == '[' && unkept(m.Value):
 			return false
+		case m.Is("results") && m.Value[0] == '[':
+			for r := object.In(m.Value); r.Next(); {
+				if r.Value[0] == '{' && !sound(r.Value) {
+					return false
+				}
+			}
 		}
 	}
 	return true
@@ -89,17 +109,29 @@ func ended(b *httpcache.Body) bool {
 	return said < 2
 }
 
-// failed tells whether one of the rows is an error other than that a key is not there.
-func failed(rows []byte) bool {
+// unkept reports whether one of the rows keeps a result from being kept: an error other than
+// that a key is not there, or a document in a revision that the row names.
+func unkept(rows []byte) bool {
 	for row := object.In(rows); row.Next(); {
 		if row.Value[0] != '{' {
 			continue
 		}
+		doc, named := false, false
 		for m := object.Of(row.Value); m.Next(); {
 			var scratch []byte
-			if m.Is("error") && string(m.Text(&scratch)) != "not_found" {
+			switch {
+			case m.Is("error") && string(m.Text(&scratch)) != "not_found":
 				return true
+			case m.Is("doc"):
+				doc = true
+			case m.Is("value") && m.Value[0] == '{':
+				for v := object.Of(m.Value); v.Next(); {
+					named = named || v.Is("_rev")
+				}
 			}
+		}
+		if doc && named {
+			return true
 		}
 	}
 	return false

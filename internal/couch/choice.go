@@ -92,6 +92,7 @@ type reading struct {
 	key     []byte          // what balance.ConsistentHash goes by
 	patient time.Duration   // how long the answer may take to begin; 0: as long as any
 	spread  bool            // no node takes all writes
+	member  int             // who has answered, if the answer may be kept
 }
 
 // indexTime is how long a node may take to begin an answer for which it may have to
@@ -122,6 +123,7 @@ func (r *reading) ask(ctx context.Context, q *origin.Outbound) (in *origin.Inbou
 		choice.Allow = current.Has
 	}
 	in, f = r.svc.engine.Ask(ctx, q, choice)
+	r.member = member
 	switch {
 	case r.told(in, member), current == all && !r.doubtful(in, member), ctx.Err() != nil, !q.Replayable():
 		return in, r.db != nil && f == nil && r.fleet.nodes.signed(member, in.Header), f

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -34,6 +35,7 @@ type node struct {
 	status  int              // what documents, views and writes are answered with; 0: as they should be
 	failing int              // so many documents and views are answered with 503 first
 	broken  string           // a body that results have instead
+	exact   string           // and nothing behind it
 	hold    chan struct{}    // if set, writes and results wait for it before they are answered
 	held    chan struct{}    // gets a token when one waits
 	dropped bool             // connections of writes are cut without an answer
@@ -50,6 +52,7 @@ type document struct {
 	rev  string
 	body string
 	revs []string
+	old  map[string]string // bodies of former revisions, until the database is compacted
 }
 
 func newNode(t testing.TB, name string) *node {
@@ -83,8 +86,24 @@ func (n *node) store(id, body string) string {
 	defer n.mu.Unlock()
 	old := n.docs[id]
 	rev := fmt.Sprintf("%d-%x", len(old.revs)+1, len(body)*31+int(hashOf([]byte(body))%1000))
-	n.take(id, document{rev, body, append(slices.Clone(old.revs), rev)})
+	bodies := maps.Clone(old.old)
+	if bodies == nil {
+		bodies = map[string]string{}
+	}
+	if old.rev != "" {
+		bodies[old.rev] = old.body
+	}
+	n.take(id, document{rev, body, append(slices.Clone(old.revs), rev), bodies})
 	return rev
+}
+
+// compact drops the bodies of former revisions. No feed tells of it.
+func (n *node) compact() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, d := range n.docs {
+		clear(d.old)
+	}
 }
 
 // take stores a document as it is. mu is held.
@@ -151,6 +170,9 @@ func (n *node) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	case r.UserAgent() == "" && path == "" && r.Method == "GET":
 		n.info(w, true)
+		return
+	case r.UserAgent() == "" && len(path) > 1 && r.Method == "HEAD":
+		n.read(w, r, path[1:])
 		return
 	}
 	body, _ := io.ReadAll(r.Body)
@@ -239,6 +261,10 @@ func (n *node) info(w http.ResponseWriter, own bool) {
 func (n *node) read(w http.ResponseWriter, r *http.Request, id string) {
 	n.mu.Lock()
 	d, ok := n.docs[id]
+	if rev := r.URL.Query().Get("rev"); ok && rev != "" && rev != d.rev {
+		d.rev = rev
+		d.body, ok = d.old[rev]
+	}
 	n.mu.Unlock()
 	if !ok {
 		answer(w, 404, `{"error":"not_found","reason":"missing"}`)
@@ -265,6 +291,9 @@ func (n *node) result(w http.ResponseWriter, r *http.Request, body string) {
 	text := `{"rows":[` + strings.Join(ids, ",") + `]}`
 	if n.broken != "" {
 		text = n.broken
+	}
+	if n.exact != "" {
+		text, body = n.exact, ""
 	}
 	n.mu.Unlock()
 	if strings.Contains(r.URL.Path, "/_list/") {

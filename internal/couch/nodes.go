@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
+	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/kasoku/kasoku/internal/couch/changes"
 	"github.com/kasoku/kasoku/internal/couch/feed"
@@ -102,6 +105,25 @@ func (n *nodes) ask(ctx context.Context, r *feed.Request) (*feed.Answer, error) 
 	}
 	return &feed.Answer{Status: in.Status, Header: in.Header, Body: in}, nil
 }
+
+// winner returns the revision of a document that a node answers with when none is named:
+// a leaf, if the document is not deleted. It is "" if the node does not say.
+func (n *nodes) winner(ctx context.Context, node int, path string) string {
+	q := &origin.Outbound{Method: []byte("HEAD"), Target: []byte(path), Header: n.head, HeadTimeout: winnerTime}
+	in, fault := n.ways[node].Exchange(ctx, q)
+	if fault != nil {
+		return ""
+	}
+	defer in.Close()
+	if in.Status != http.StatusOK {
+		return ""
+	}
+	return strings.Trim(string(in.Header.Get("ETag")), `"`)
+}
+
+// winnerTime is how long a node may take to tell which revision is the current one. An
+// answer waits for it.
+const winnerTime = 5 * time.Second
 
 // do sends a node a request and returns the whole answer. body is JSON, or nil.
 func (n *nodes) do(ctx context.Context, node int, method, path string, body []byte) (status int, answer []byte, err error) {

@@ -142,7 +142,7 @@ func (c *call) makeKey() (ok bool) {
 	key = append(key, 0)
 	ok = true
 	if c.route.Class == route.ReadByBody {
-		key, ok = route.AppendBody(key, c.body)
+		key, ok = c.route.AppendBody(key, c.body)
 	}
 	c.key = key
 	return ok
@@ -178,7 +178,11 @@ func (c *call) joined(name string) []byte {
 // Fill implements httpcache.Filler.
 func (c *call) Fill() *httpcache.Fill {
 	r := c.reading()
-	kind, fixed := c.route.What, c.route.Flags&route.Fixed != 0
+	kind, docs := c.route.What, c.route.Flags&route.Docs != 0
+	named, path := "", "" // a revision, and the document's path
+	if c.route.Flags&route.Named != 0 {
+		named, path = string(c.route.AppendRevision(nil)), c.route.DocumentPath()
+	}
 	f := &httpcache.Fill{
 		Tags: c.svc.tagger.AppendReads(nil, &c.route),
 		Anew: c.route.Flags&route.Rows != 0 && len(c.set.cfg.Nodes) > 1,
@@ -186,13 +190,19 @@ func (c *call) Fill() *httpcache.Fill {
 		Alone: r.spread && r.id == nil,
 		Ask: func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, bool, *origin.Fault) {
 			q.Header = without(q.Header, uncoded)
-			return r.ask(ctx, q)
+			in, keep, fault := r.ask(ctx, q)
+			if keep && named != "" && in.Status < 400 {
+				keep = r.fleet.nodes.winner(ctx, r.member, path) == named
+			}
+			return in, keep, fault
 		},
-		Admit: func(status int, fields http1.Fields) httpcache.Admission { return admit(kind, fixed, status, fields) },
+		Admit: func(status int, fields http1.Fields) httpcache.Admission {
+			return admit(kind, named != "", status, fields)
+		},
 	}
 	switch kind {
 	case route.Result:
-		f.Sound = whole
+		f.Sound = func(b *httpcache.Body) bool { return whole(b, docs) }
 	case route.Rendering:
 		f.Sound = ended
 	}

@@ -49,12 +49,10 @@ func (s *Service) Purge(ctx context.Context, r admin.PurgeRequest) (admin.PurgeR
 	return admin.PurgeResult{Dropped: what, Tags: 1}, nil
 }
 
-// named is what a purge of r's URL moves, and what it drops. A revision that is named
-// depends on the database alone.
+// named is what a purge of r's URL moves, and what it drops.
 func (s *Service) named(r *route.Route) (tag cache.Tag, what string) {
 	db := r.AppendDB(nil)
 	switch {
-	case r.Flags&route.Fixed != 0:
 	case r.What == route.Document, r.What == route.Attachment:
 		id := r.AppendID(nil)
 		return s.tagger.Document(db, id), fmt.Sprintf("document %s of database %s, with its attachments", id, db)

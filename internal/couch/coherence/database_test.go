@@ -295,11 +295,6 @@ func TestTags(t *testing.T) {
 	f("POST /db/_purge", nil, "/_all_dbs", false)
 	f("PUT /db/_local/x", nil, "/db/_all_docs", false)
 	f("PUT /db/_security", nil, "/db/x", false)
-
-	fixed := route.Classify([]byte("GET"), nil, []byte("/db/x"), []byte("rev=1-a"))
-	if got := tagger.AppendReads(nil, &fixed); !slices.Equal(got, []cache.Tag{tagger.Database(modelDB)}) {
-		t.Errorf("a fixed revision depends on %v", got)
-	}
 }
 
 // TestAllocs holds what a hit asks for to its budget.

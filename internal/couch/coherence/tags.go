@@ -74,8 +74,6 @@ func (t Tagger) AppendReads(dst []cache.Tag, r *route.Route) []cache.Tag {
 	switch {
 	case r.What != route.Document && r.What != route.Attachment:
 		return append(dst, t.Results(db))
-	case r.Flags&route.Fixed != 0:
-		return dst
 	}
 	return append(dst, t.Documents(db), t.Document(db, r.AppendID(ibuf[:0])))
 }

@@ -17,6 +17,19 @@ func (r *Route) AppendID(dst []byte) []byte {
 	return appendDecoded(dst, r.ID)
 }
 
+// AppendRevision appends the revision that is named, without escapes.
+func (r *Route) AppendRevision(dst []byte) []byte { return appendDecoded(dst, r.revision) }
+
+// DocumentPath is the path of the document that the route names, or whose attachment it
+// names, escaped as it was.
+func (r *Route) DocumentPath() string {
+	path := "/" + string(r.DB) + "/"
+	if r.Design {
+		path += "_design/"
+	}
+	return path + string(r.ID)
+}
+
 // AppendKey appends the key under which the answer to a read is kept: two
 // requests with one key are the same to CouchDB. The path's segments and the
 // parameters are written in one way; parameters stand in the order of their
@@ -93,10 +106,10 @@ func compare(a, b []byte) int {
 
 // AppendBody appends what a ReadByBody's key needs besides AppendKey: the body's
 // JSON without white space. ok is false if no answer may be kept: the body is no
-// JSON, or it may ask for a result that lags behind the database, or for one
-// node's positions.
-func AppendBody(dst, body []byte) (_ []byte, ok bool) {
-	if !json.Valid(body) {
+// JSON, or it may ask for a result that lags behind the database, for one
+// node's positions, or, in _bulk_get, for revisions that are no leaves.
+func (r *Route) AppendBody(dst, body []byte) (_ []byte, ok bool) {
+	if !json.Valid(body) || r.Flags&Parts != 0 && bytes.Contains(body, []byte(`"rev"`)) {
 		return dst, false
 	}
 	for _, word := range unkept {

@@ -48,7 +48,8 @@ func (r *Route) inspectDocument() {
 		p, q = cut(q, "&;")
 		switch string(plain(p.name, &n)) {
 		case "rev":
-			r.Flags |= Fixed
+			r.Flags |= Named
+			r.revision = p.value
 			if revs++; revs > 1 || !isRevision(plain(p.value, &v)) {
 				r.Class = Pass // some take it for none at all
 			}
@@ -56,7 +57,12 @@ func (r *Route) inspectDocument() {
 			latest = string(plain(p.value, &v)) != "false"
 		case "revs", "conflicts", "deleted_conflicts":
 			r.Flags |= Meta
-		case "open_revs", "atts_since":
+		case "open_revs":
+			r.Flags |= Meta | Parts
+			if string(plain(p.value, &v)) != "all" { // any revisions, leaves or not
+				r.Class = Pass
+			}
+		case "atts_since":
 			r.Flags |= Meta | Parts
 		case "attachments":
 			r.Flags |= Parts
@@ -66,8 +72,8 @@ func (r *Route) inspectDocument() {
 			r.Class = Pass
 		}
 	}
-	if latest || r.Flags&Meta != 0 { // the leaves around a fixed revision may change
-		r.Flags &^= Fixed
+	if latest { // a leaf, whatever is named
+		r.Flags &^= Named
 	}
 }
 
@@ -99,6 +105,10 @@ func (r *Route) inspectResult() {
 			}
 		case "stale":
 			r.Flags |= Lagging
+		case "include_docs":
+			if string(value) != "false" {
+				r.Flags |= Docs
+			}
 		case "update_seq": // a position that means something to one node
 			if string(value) != "false" {
 				r.Class, r.Where = Pass, SameNode

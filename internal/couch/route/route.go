@@ -93,9 +93,9 @@ type Flags uint8
 
 // The properties of reads.
 const (
-	// Fixed: a revision that is named: it stays as it is for as long as the
-	// database stands.
-	Fixed Flags = 1 << iota
+	// Named: a revision that is named: Route.AppendRevision has it. Compaction takes its body,
+	// without an event, unless it is a leaf.
+	Named Flags = 1 << iota
 	// Meta: shows more than the winning revision determines, so that the answer
 	// may change while the document's ETag stays.
 	Meta
@@ -107,6 +107,8 @@ const (
 	// Lagging: asks for a result that may be older than the database, so that an
 	// event does not tell when it changes.
 	Lagging
+	// Docs: rows may have the documents that they name, in a revision that they name.
+	Docs
 )
 
 // Route is a request as CouchDB understands it. Its slices are parts of the path
@@ -122,6 +124,7 @@ type Route struct {
 	ID         []byte // the document's id; without "_design/" if Design is set
 	Design     bool   // ID is a design document's name, also with views, lists and shows of it
 	Attachment []byte // all that follows the document
+	revision   []byte // the one that is named, if Named is set
 
 	path, query []byte
 	rest        []byte // what of the path is not looked at yet
