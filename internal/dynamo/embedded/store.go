@@ -25,6 +25,8 @@ type Config struct {
 	// NoSync acknowledges writes that are on their way to the disk: a crash of the machine
 	// may lose those of the last moments, a crash of the process those of its last instant.
 	NoSync bool
+
+	fs disk.FS // nil for the operating system's
 }
 
 // Store holds tables. It is made by Open.
@@ -79,7 +81,7 @@ func open(cfg Config, log *slog.Logger, clock func() time.Time) (*Store, error) 
 	if cfg.Region == "" {
 		cfg.Region = "us-east-1"
 	}
-	db, err := disk.Open(cfg.Dir, disk.Options{NoSync: cfg.NoSync, Log: log})
+	db, err := disk.Open(cfg.Dir, disk.Options{NoSync: cfg.NoSync, Log: log, FS: cfg.fs})
 	if err != nil {
 		return nil, err
 	}

@@ -21,8 +21,12 @@ type Options struct {
 	// Log is told what goes wrong in the background. Nil for slog.Default().
 	Log *slog.Logger
 
-	fs vfs.FS // nil for the system's; tests put faults here
+	// FS is the file system. Nil for the operating system's; tests put faults here.
+	FS FS
 }
+
+// FS is a file system.
+type FS = vfs.FS
 
 // Sizes that bound memory: blocks read lately, and writes not yet in tables.
 const (
@@ -33,10 +37,11 @@ const (
 
 // DB is an open directory.
 type DB struct {
-	db    *pebble.DB
-	lock  *pebble.Lock
-	space *space
-	later *later // nil: who has written waits
+	db        *pebble.DB
+	lock      *pebble.Lock
+	space     *space
+	integrity *integrity
+	later     *later // nil: who has written waits
 }
 
 var _ Reader = (*DB)(nil)
@@ -46,7 +51,7 @@ func Open(dir string, o Options) (*DB, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	fs := o.fs
+	fs := o.FS
 	if fs == nil {
 		fs = vfs.Default
 	}
@@ -66,14 +71,10 @@ func (d *DB) open(dir string, fs vfs.FS, o Options) error {
 		return err
 	}
 	d.lock = lock
-	if err = checkFormat(dir, fs); err == nil {
-		d.space = newSpace(fs, dir, o.Log)
-		err = d.space.forOpening()
-	}
-	if err == nil {
-		d.db, err = openPebble(dir, pebbleOptions(&fileSystem{fs, d.space}, lock, o))
-	}
-	if err != nil {
+	if err := d.openLocked(dir, fs, o); err != nil {
+		if d.integrity != nil {
+			err = errors.Join(err, d.integrity.close())
+		}
 		return errors.Join(err, lock.Close())
 	}
 	d.space.run()
@@ -81,6 +82,61 @@ func (d *DB) open(dir string, fs vfs.FS, o Options) error {
 		d.later = newLater(o.Log)
 	}
 	return nil
+}
+
+// openLocked opens the directory, which has been locked. Nothing in it changes before it
+// was verified.
+func (d *DB) openLocked(dir string, fs vfs.FS, o Options) error {
+	version, err := readFormat(dir, fs)
+	if err != nil {
+		return err
+	}
+	var known facts
+	if version > 0 {
+		readOnlyOptions := func(fs vfs.FS) *pebble.Options {
+			opts := pebbleOptions(fs, d.lock, o)
+			opts.ReadOnly = true
+			opts.DisableConsistencyCheck = true // verification's own names the files
+			return opts
+		}
+		if known, err = verify(version, dir, fs, readOnlyOptions, o.Log); err != nil {
+			return err
+		}
+	}
+	d.space = newSpace(fs, dir, o.Log)
+	if err := d.space.forOpening(); err != nil {
+		return err
+	}
+	if version < formatVersion {
+		// A directory of this format always has the integrity file, so that is made first.
+		if err := createIntegrity(fs, dir, known); err != nil {
+			return err
+		}
+		if err := markFormat(dir, fs); err != nil {
+			return err
+		}
+	}
+	files := &fileSystem{FS: fs, space: d.space}
+	if d.integrity, err = openIntegrity(fs, dir, known, files.persist); err != nil {
+		return err
+	}
+	files.integrity = d.integrity
+	opts := pebbleOptions(files, d.lock, o)
+	opts.EventListener.ManifestCreated = d.manifestCreated(o.Log)
+	d.db, err = openPebble(dir, opts)
+	return err
+}
+
+// manifestCreated returns what pebble calls once its marker names another manifest.
+func (d *DB) manifestCreated(log *slog.Logger) func(pebble.ManifestCreateInfo) {
+	return func(info pebble.ManifestCreateInfo) {
+		if info.Err != nil {
+			return
+		}
+		if err := d.integrity.manifestCurrent(uint64(info.FileNum)); err != nil {
+			log.Error("embedded store: recording the current manifest", slog.Any("error", err))
+		}
+	}
 }
 
 // openPebble opens pebble. What pebble holds for fatal at that time is an error
@@ -94,6 +150,11 @@ func openPebble(dir string, o *pebble.Options) (*pebble.DB, error) {
 	}
 	opened := make(chan result, 1)
 	go func() {
+		defer func() {
+			if p := recover(); p != nil {
+				opened <- result{err: fmt.Errorf("panic: %v", p)}
+			}
+		}()
 		db, err := pebble.Open(dir, o)
 		l.opened.Store(true)
 		opened <- result{db, err}
@@ -110,6 +171,7 @@ func pebbleOptions(fs vfs.FS, lock *pebble.Lock, from Options) *pebble.Options {
 	o := &pebble.Options{
 		CacheSize:                   cacheBytes,
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
+		EventListener:               &pebble.EventListener{DataCorruption: dataCorruption(from.Log)},
 		FormatMajorVersion:          pebble.FormatWALSyncChunks,
 		FS:                          fs,
 		L0CompactionThreshold:       4,
@@ -131,6 +193,14 @@ func pebbleOptions(fs vfs.FS, lock *pebble.Lock, from Options) *pebble.Options {
 	return o
 }
 
+// dataCorruption returns what pebble calls when a read has met a damaged table. The read
+// fails; by default pebble would end the process.
+func dataCorruption(log *slog.Logger) func(pebble.DataCorruptionInfo) {
+	return func(info pebble.DataCorruptionInfo) {
+		log.Error("embedded store: a file is damaged; reads of what it held fail", slog.String("file", info.Path), slog.Any("error", info.Details))
+	}
+}
+
 // Close closes the directory. Nothing may use the DB any more, and its
 // iterators and snapshots must be closed.
 func (d *DB) Close() error {
@@ -138,7 +208,7 @@ func (d *DB) Close() error {
 	if d.later != nil {
 		d.later.close()
 	}
-	return errors.Join(d.db.Close(), d.lock.Close())
+	return errors.Join(d.db.Close(), d.integrity.close(), d.lock.Close())
 }
 
 // Writable returns ErrFull while the disk has no room to spare, so that nothing

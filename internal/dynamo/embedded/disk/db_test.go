@@ -172,7 +172,7 @@ func TestPowerLoss(t *testing.T) {
 func TestUnwaited(t *testing.T) {
 	for _, left := range []int{100, 0} { // percents of what was written since the last sync
 		fs := vfs.NewCrashableMem()
-		d := openAs(t, Options{fs: fs, NoSync: true})
+		d := openAs(t, Options{FS: fs, NoSync: true})
 		if err := d.set("k", "v"); err != nil {
 			t.Fatal(err)
 		}
@@ -236,7 +236,7 @@ func TestLock(t *testing.T) {
 func TestFormat(t *testing.T) {
 	fs := vfs.NewMem()
 	open(t, fs).Close()
-	if got, err := readFile(fs, "store/FORMAT"); err != nil || string(got) != "kasoku embedded store, format 1\n" {
+	if got, err := readFile(fs, "store/FORMAT"); err != nil || string(got) != "kasoku embedded store, format 2\n" {
 		t.Fatalf("FORMAT: %q, %v", got, err)
 	}
 	refused := func(text, want string) {
@@ -244,12 +244,12 @@ func TestFormat(t *testing.T) {
 		if err := writeFile(fs, "store/FORMAT", []byte(text)); err != nil {
 			t.Fatal(err)
 		}
-		_, err := Open("store", Options{fs: fs, Log: slog.New(slog.DiscardHandler)})
+		_, err := Open("store", Options{FS: fs, Log: slog.New(slog.DiscardHandler)})
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "store") {
 			t.Errorf("%q: %v; want %q", text, err, want)
 		}
 	}
-	refused("kasoku embedded store, format 2\n", "the directory has format 2, and this version of kasoku reads formats up to 1")
+	refused("kasoku embedded store, format 3\n", "the directory has format 3, and this version of kasoku reads formats up to 2")
 	refused("kasoku embedded store, format 0\n", "does not say which format")
 	refused("kasoku embedded store, format x\n", "does not say which format")
 	refused("something else", "does not say which format")
@@ -257,11 +257,11 @@ func TestFormat(t *testing.T) {
 	if err := fs.Remove("store/FORMAT"); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Open("store", Options{fs: fs, Log: slog.New(slog.DiscardHandler)})
-	if err == nil || !strings.Contains(err.Error(), "it holds a database, but no file FORMAT") {
+	_, err := Open("store", Options{FS: fs, Log: slog.New(slog.DiscardHandler)})
+	if err == nil || !strings.Contains(err.Error(), "but no file FORMAT") {
 		t.Errorf("without FORMAT: %v", err)
 	}
-	if err := writeFile(fs, "store/FORMAT", []byte("kasoku embedded store, format 1\n")); err != nil {
+	if err := writeFile(fs, "store/FORMAT", []byte("kasoku embedded store, format 2\n")); err != nil {
 		t.Fatal(err)
 	}
 	open(t, fs).Close()

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
+	"slices"
 	"strconv"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -15,7 +17,8 @@ import (
 // formatVersion is that of the keys and values which the store writes.
 //
 //	1  the first
-const formatVersion = 1
+//	2  with a file that records what must be found; see integrity.go
+const formatVersion = 2
 
 // formatFile holds formatPrefix and the version, so that a person who finds the
 // directory learns what it is.
@@ -34,30 +37,44 @@ func lockDirectory(dir string, fs vfs.FS) (*pebble.Lock, error) {
 	return lock, nil
 }
 
-// checkFormat refuses what this version can't read and marks a new directory.
-// The mark is made before anything else, so that a directory with data has one.
-func checkFormat(dir string, fs vfs.FS) error {
+// readFormat returns the version of the directory's format, 0 in a directory that holds
+// no store. It refuses what this version can't read.
+func readFormat(dir string, fs vfs.FS) (version int, err error) {
 	name := fs.PathJoin(dir, formatFile)
 	text, err := readFile(fs, name)
 	if errors.Is(err, errNoFile) {
-		return markFormat(dir, fs)
+		held, err := holdsDatabase(dir, fs)
+		if err == nil && held != "" {
+			err = refuse("it holds a database (%s), but no file %s that says which format", held, formatFile)
+		}
+		return 0, err
 	}
 	if err != nil {
-		return err
+		return 0, err
 	}
 	digits, ok := bytes.CutPrefix(text, []byte(formatPrefix))
-	version, err := strconv.Atoi(string(bytes.TrimSpace(digits)))
+	version, err = strconv.Atoi(string(bytes.TrimSpace(digits)))
 	switch {
 	case !ok || err != nil || version < 1:
-		return fmt.Errorf("%s does not say which format the directory has", name)
+		return 0, refuse("%s does not say which format the directory has", name)
 	case version > formatVersion:
-		return fmt.Errorf("the directory has format %d, and this version of kasoku reads formats up to %d: use the version that wrote it, or a newer one",
+		return 0, fmt.Errorf("the directory has format %d, and this version of kasoku reads formats up to %d: use the version that wrote it, or a newer one; nothing in it was changed",
 			version, formatVersion)
 	}
-	return nil
+	return version, nil
 }
 
 var errNoFile = errors.New("no such file")
+
+// readWhole reads a file.
+func readWhole(fs vfs.FS, name string) ([]byte, error) {
+	f, err := fs.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
 
 // readFile reads a small file; errNoFile if it is not there.
 func readFile(fs vfs.FS, name string) ([]byte, error) {
@@ -75,20 +92,32 @@ func readFile(fs vfs.FS, name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, 1<<10))
 }
 
-// markFormat writes the format file so that it is there whole or not at all.
-func markFormat(dir string, fs vfs.FS) error {
+// databaseFile matches the names of files that pebble makes.
+var databaseFile = regexp.MustCompile(`^(CURRENT|MANIFEST-[0-9]+|OPTIONS-[0-9]+|marker\..*|[0-9]{6,}\.(log|sst|blob))$`)
+
+// holdsDatabase returns the name of a file of a database, empty if there is none.
+func holdsDatabase(dir string, fs vfs.FS) (string, error) {
 	names, err := fs.List(dir)
 	if err != nil {
-		return err
+		return "", err
 	}
-	for _, name := range names {
-		if name == "CURRENT" || len(name) > 9 && name[:9] == "MANIFEST-" {
-			return fmt.Errorf("it holds a database, but no file %s that says which format", formatFile)
-		}
+	if i := slices.IndexFunc(names, databaseFile.MatchString); i >= 0 {
+		return names[i], nil
 	}
-	name := fs.PathJoin(dir, formatFile)
+	return "", nil
+}
+
+// markFormat records that the directory has this version's format.
+func markFormat(dir string, fs vfs.FS) error {
+	return replaceFile(fs, dir, formatFile, fmt.Appendf(nil, "%s%d\n", formatPrefix, formatVersion))
+}
+
+// replaceFile writes a file so that it is there whole or not at all, also after the
+// machine has crashed.
+func replaceFile(fs vfs.FS, dir, name string, text []byte) error {
+	name = fs.PathJoin(dir, name)
 	temporary := name + ".new"
-	if err := writeFile(fs, temporary, fmt.Appendf(nil, "%s%d\n", formatPrefix, formatVersion)); err != nil {
+	if err := writeFile(fs, temporary, text); err != nil {
 		return err
 	}
 	if err := fs.Rename(temporary, name); err != nil {

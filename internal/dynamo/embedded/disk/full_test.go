@@ -244,7 +244,7 @@ func TestFullAtOpen(t *testing.T) {
 	}
 	d.Close()
 	fs.fill(0)
-	_, err := Open("store", Options{fs: fs, Log: slog.New(slog.DiscardHandler)})
+	_, err := Open("store", Options{FS: fs, Log: slog.New(slog.DiscardHandler)})
 	if err == nil || !strings.Contains(err.Error(), "cannot open store") || !strings.Contains(err.Error(), "the disk is full: 0 bytes are free, 524288 are needed") {
 		t.Errorf("without any room: %v", err)
 	}

@@ -12,7 +12,7 @@ import (
 // closed it.
 func open(t *testing.T, fs vfs.FS) *DB {
 	t.Helper()
-	return openAs(t, Options{fs: fs})
+	return openAs(t, Options{FS: fs})
 }
 
 func openAs(t *testing.T, o Options) *DB {
