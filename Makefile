@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 # In `make soak`: the history check's size and the time that each check may take,
-# how often the embedded store is killed, the scenes that it is compared with
+# how often the embedded store is killed and how often its files are damaged, the scenes that it is compared with
 # DynamoDB Local in, the examples drawn for each property, the lists of requests
 # sent through random configurations, the records posted to a faulty Fluentd, how often
 # nodes are restarted that replicate to each other, and how often CouchDB-like nodes go
@@ -14,6 +14,7 @@ SHELL := /bin/bash
 SOAK_OPS ?= 1000000
 SOAK_TIMEOUT ?= 60m
 SOAK_KILLS ?= 200
+SOAK_DAMAGES ?= 10000
 SOAK_SEEDS ?= 1001-1400
 SOAK_CHECKS ?= 2000
 SOAK_CONFIGS ?= 20
@@ -62,8 +63,9 @@ test-integration: tools
 	go build -race -o bin/kasoku-race ./cmd/kasoku
 	cd integration && KASOKU_RACE=$(CURDIR)/bin/kasoku-race go test -vet=off -count=1 -timeout 12m ./...
 
-soak: tools ## the history check with SOAK_OPS (1,000,000) operations, SOAK_KILLS (200) kills of the embedded store, its comparison in SOAK_SEEDS (1001-1400), SOAK_RECORDS (10,000,000) records to a faulty Fluentd, SOAK_RESTARTS (100) restarts of CouchDB nodes, SOAK_ROUNDS (20) rounds of their faults, SOAK_GETS (5,000,000) values of faulty memcached servers, new examples for the property tests, and SOAK_FUZZ (1h) of fuzzing for each parser of the DAX listener
+soak: tools ## the history check with SOAK_OPS (1,000,000) operations, SOAK_KILLS (200) kills of the embedded store and SOAK_DAMAGES (10,000) damages of its files, its comparison in SOAK_SEEDS (1001-1400), SOAK_RECORDS (10,000,000) records to a faulty Fluentd, SOAK_RESTARTS (100) restarts of CouchDB nodes, SOAK_ROUNDS (20) rounds of their faults, SOAK_GETS (5,000,000) values of faulty memcached servers, new examples for the property tests, and SOAK_FUZZ (1h) of fuzzing for each parser of the DAX listener
 	KASOKU_KILLS=$(SOAK_KILLS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestKill$$' ./internal/dynamo/embedded
+	KASOKU_DAMAGES=$(SOAK_DAMAGES) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestDamagedFiles$$' ./internal/dynamo/embedded
 	cd integration && KASOKU_HISTORY_OPS=$(SOAK_OPS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestHistory' ./history
 	RAPID_CHECKS=$(SOAK_CHECKS) go test -count=1 -timeout $(SOAK_TIMEOUT) ./internal/cache ./internal/dynamo/... ./internal/couch/... ./internal/httpcache/... ./internal/origin/... ./fluent/...
 	KASOKU_FLUENT_RECORDS=$(SOAK_RECORDS) go test -v -count=1 -timeout $(SOAK_TIMEOUT) -run '^TestNothingIsMissingAfterFaults$$' ./fluent

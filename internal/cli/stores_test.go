@@ -6,8 +6,11 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -123,5 +126,51 @@ func TestStoreInUse(t *testing.T) {
 	code := Main([]string{"serve", "-c", r.file}, Environment{Stdout: &said, Stderr: &said, Lookup: func(string) (string, bool) { return "", false }})
 	if code != codeStart || !strings.Contains(said.String(), filepath.Join(filepath.Dir(r.file), "data")) {
 		t.Errorf("code %d: %s", code, &said)
+	}
+}
+
+// TestDamagedStore flips one bit near the end of a store's manifest. The start is refused
+// with the name of the file and what to do, and the directory is left as it was.
+func TestDamagedStore(t *testing.T) {
+	dir := t.TempDir()
+	service := `  db: {type: dynamodb, listen: "127.0.0.1:0", origin: "embedded:` + dir + `", auth: {mode: none}}` + "\n"
+	file := filepath.Join(t.TempDir(), "kasoku.yaml")
+	t.Run("fill", func(t *testing.T) {
+		r := storeNode(t, service)
+		r.ask("db", "CreateTable", createT)
+		for i := range 50 {
+			r.ask("db", "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"id":{"S":"%d"}}}`, i))
+		}
+	})
+	t.Run("open again", func(t *testing.T) { storeNode(t, service) })
+	manifests, err := filepath.Glob(filepath.Join(dir, "MANIFEST-*"))
+	if err != nil || len(manifests) == 0 {
+		t.Fatal(manifests, err)
+	}
+	manifest := slices.Max(manifests)
+	text, err := os.ReadFile(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text[len(text)-20] ^= 1
+	if err := os.WriteFile(manifest, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte("admin: {listen: \"127.0.0.1:0\"}\nservices:\n"+service), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	signals := make(chan os.Signal, 1)
+	code := Main([]string{"serve", "-c", file}, Environment{Stdout: &said, Stderr: &said, Signals: signals,
+		Lookup: func(string) (string, bool) { return "", false }, Started: func(*Node) { signals <- syscall.SIGTERM }})
+	if code != codeStart || !strings.Contains(said.String(), manifest) || !strings.Contains(said.String(), "restore the directory from a copy") {
+		t.Errorf("code %d: %s", code, &said)
+	}
+	if after, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || !slices.Equal(after, before) {
+		t.Errorf("the directory holds %v, it held %v: %v", after, before, err)
 	}
 }
