@@ -171,6 +171,6 @@ func (k *call) appendItem(dst []byte, s *key.Schema, paths []item.Path, json []b
 		return item.AppendProjected(dst, paths, json)
 	}
 	start := len(dst)
-	dst, err := item.AppendBytes(dst, k.set.Lists, s, json)
+	dst, err := item.AppendBytes(dst, k.lists(), s, json)
 	return cbor.WrapBytes(dst, start), err
 }

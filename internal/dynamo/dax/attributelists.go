@@ -6,6 +6,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/dax/attr"
 	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
 	"github.com/kasoku/kasoku/internal/dynamo/dax/fault"
+	"github.com/kasoku/kasoku/internal/dynamo/dax/item"
 	"github.com/kasoku/kasoku/internal/dynamo/dax/lists"
 )
 
@@ -36,7 +37,7 @@ func (k *call) defineAttributeListID() {
 		k.fail(fault.Invalid("The list of attributes could not be read: %v", err))
 		return
 	}
-	id, err := k.set.Lists.ID(names)
+	id, err := k.lists().ID(names)
 	if err != nil {
 		k.fail(listFault(err))
 		return
@@ -51,6 +52,23 @@ const mostNames = 10_000
 
 // keepNames is how many names a list may have had for its memory to be used again.
 const keepNames = 1 << 10
+
+// keyLists numbers lists in the name of the client of a call.
+type keyLists call
+
+func (k *call) lists() item.Lists { return (*keyLists)(k) }
+
+// ID returns the number of a list of names.
+func (k *keyLists) ID(names [][]byte) (uint64, error) {
+	var by lists.Owner
+	if !k.set.Open {
+		by = lists.Owner{Key: k.conn.auth.id, Keys: len(k.set.Keys)}
+	}
+	return k.set.Lists.ID(names, by)
+}
+
+// Names returns the list that has a number, if one has.
+func (k *keyLists) Names(id uint64) ([]string, bool) { return k.set.Lists.Names(id) }
 
 // restNames lets go of the names of a list.
 func (k *call) restNames() {
@@ -82,7 +100,7 @@ func (k *call) defineAttributeList() {
 // listFault says why a list has no number.
 func listFault(err error) *fault.Error {
 	switch {
-	case errors.Is(err, lists.ErrFull):
+	case errors.Is(err, lists.ErrFull), errors.Is(err, lists.ErrShare):
 		return fault.New("LimitExceededException", "The attributes can't be numbered: %v", err)
 	case errors.Is(err, lists.ErrNames), errors.Is(err, lists.ErrCollision):
 		return fault.Invalid("The attributes can't be numbered: %v", err)

@@ -3,9 +3,37 @@ package dax
 import (
 	"encoding/hex"
 	"testing"
+	"time"
 
 	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
+	"github.com/kasoku/kasoku/internal/dynamo/dax/lists"
 )
+
+// TestListShare has one key number as many lists as it may: others still number theirs.
+func TestListShare(t *testing.T) {
+	registry, err := lists.Open(lists.Config{Dir: t.TempDir(), Max: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer registry.Close()
+	r := newRig(t, guard(t), func(c *Config) { c.Lists = registry }) // of four keys
+	number := func(c *client, list string) string {
+		c.send("013a495927bb81" + hex.EncodeToString(cbor.AppendText(nil, list)))
+		return c.reply(2)
+	}
+	greedy := r.hello("Python")
+	greedy.send(proof("FULL", "one", time.Now()))
+	first := number(greedy, "a")
+	number(greedy, "b")
+	greedy.fails("013a495927bb816163", "the access key has had as many lists of attributes numbered as one of several keys may", 4, 37, 38, 39, 49)
+	if again := number(greedy, "a"); again != first {
+		t.Errorf("a list with a number has another one: %s, %s", first, again)
+	}
+	other := r.hello("Python")
+	other.send(proof("SOME", "two", time.Now()))
+	number(other, "c")
+	number(greedy, "c") // as it has a number now
+}
 
 func TestAttributeLists(t *testing.T) {
 	const id, names = "013a495927bb", "011a27f9bd71"

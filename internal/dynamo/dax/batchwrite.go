@@ -101,7 +101,7 @@ func (k *call) appendWrites(b []byte, t *batchTable) (_ []byte, writes int, err 
 			b, err = t.schema.AppendJSON(append(b, `{"DeleteRequest":{"Key":{`...), keyBytes)
 			b = append(b, "}}}"...)
 		} else {
-			b, err = item.AppendJSON(append(b, `{"PutRequest":{"Item":`...), k.set.Lists, &t.schema, keyBytes, k.args.Bytes())
+			b, err = item.AppendJSON(append(b, `{"PutRequest":{"Item":`...), k.lists(), &t.schema, keyBytes, k.args.Bytes())
 			b = append(b, "}}"...)
 		}
 		if err = cmp.Or(err, tooLong(b)); err != nil {

@@ -29,7 +29,7 @@ func (k *call) putItem() {
 		k.bad(err)
 		return
 	}
-	body, err := item.AppendJSON(append(appendTable(w.body[:0], table), `,"Item":`...), k.set.Lists, &w.keys, keyBytes, itemBytes)
+	body, err := item.AppendJSON(append(appendTable(w.body[:0], table), `,"Item":`...), k.lists(), &w.keys, keyBytes, itemBytes)
 	if err != nil {
 		k.unlisted(err)
 		return
@@ -115,7 +115,7 @@ func (k *call) changeReply(answer []byte, partial bool) (err error) {
 				break
 			}
 			start := len(r.out)
-			r.out, err = item.AppendPartial(r.out, k.set.Lists, &k.work.keys, it.Value())
+			r.out, err = item.AppendPartial(r.out, k.lists(), &k.work.keys, it.Value())
 			r.out = cbor.WrapBytes(r.out, start)
 		case wire.NameIs(it.Name(), "ConsumedCapacity"):
 			r.out, err = appendCapacity(r.member(replyCapacity), it.Value())

@@ -19,7 +19,7 @@ type knownLists []string
 
 var recordedLists = knownLists{"age name", "a b", "b bf bl bs l m n0 n1 n2 n3 n4 n5 n6 n7 n8 ns nul s s0 ss", "cnt tags", "v"}
 
-func (l knownLists) ID(names [][]byte) (uint64, error) {
+func (l knownLists) ID(names [][]byte, _ lists.Owner) (uint64, error) {
 	if len(names) == 0 {
 		return lists.Empty, nil
 	}

@@ -312,7 +312,7 @@ type testLists struct {
 	all []string
 }
 
-func (l *testLists) ID(names [][]byte) (uint64, error) {
+func (l *testLists) ID(names [][]byte, _ lists.Owner) (uint64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	text := string(bytes.Join(names, []byte{0}))

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kasoku/kasoku/internal/dynamo/dax/lists"
 	"github.com/kasoku/kasoku/internal/telemetry"
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
@@ -22,7 +23,7 @@ func newStage(t testing.TB, change ...func(*Config)) *stage {
 	s.rig = newRig(t, append([]func(*Config){func(c *Config) { c.Service = newServiceOf(t, nil, s.origin) }}, change...)...)
 	s.serveOperations()
 	for _, names := range [][][]byte{{[]byte("age"), []byte("name")}, {[]byte("cnt"), []byte("tags")}} {
-		if _, err := s.cfg.Lists.ID(names); err != nil {
+		if _, err := s.cfg.Lists.ID(names, lists.Owner{}); err != nil {
 			t.Fatal(err)
 		}
 	}

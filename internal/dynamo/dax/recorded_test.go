@@ -16,6 +16,7 @@ import (
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/dynamo/accel"
 	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
+	"github.com/kasoku/kasoku/internal/dynamo/dax/lists"
 	"github.com/kasoku/kasoku/internal/dynamo/dax/number"
 	"github.com/kasoku/kasoku/internal/dynamo/expr"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
@@ -46,8 +47,8 @@ type numberedFrom1001 struct {
 	more map[uint64][]string
 }
 
-func (l *numberedFrom1001) ID(names [][]byte) (uint64, error) {
-	if id, err := l.knownLists.ID(names); err == nil && l.more[id] == nil {
+func (l *numberedFrom1001) ID(names [][]byte, by lists.Owner) (uint64, error) {
+	if id, err := l.knownLists.ID(names, by); err == nil && l.more[id] == nil {
 		return id, nil
 	}
 	for id, list := range l.more {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/dynamo/accel"
+	"github.com/kasoku/kasoku/internal/dynamo/dax/lists"
 	"github.com/kasoku/kasoku/internal/dynamo/sigv4"
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/telemetry"
@@ -60,10 +61,12 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Lists numbers lists of attributes, on every node alike and for good: item.Lists.
+// Lists numbers lists of attributes, on every node alike and for good: item.Lists for each
+// access key.
 type Lists interface {
-	// ID returns the number of a list of names, whose order counts.
-	ID(names [][]byte) (uint64, error)
+	// ID returns the number of a list of names, whose order counts. A new list counts in
+	// the share of the key that asks.
+	ID(names [][]byte, by lists.Owner) (uint64, error)
 	// Names returns the list that has a number, if one has.
 	Names(id uint64) ([]string, bool)
 }

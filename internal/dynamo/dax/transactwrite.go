@@ -84,7 +84,7 @@ func (k *call) appendPart(b []byte, p *part) (_ []byte, err error) {
 	b = append(append(append(b, `{"`...), name...), `":{"TableName":`...)
 	b = wire.AppendQuoted(b, p.table)
 	if p.op == partPut {
-		b, err = item.AppendJSON(append(b, `,"Item":`...), k.set.Lists, &p.schema, p.key, p.item)
+		b, err = item.AppendJSON(append(b, `,"Item":`...), k.lists(), &p.schema, p.key, p.item)
 	} else {
 		b, err = p.schema.AppendJSON(append(b, `,"Key":{`...), p.key)
 		b = append(b, '}')

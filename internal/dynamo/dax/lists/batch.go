@@ -3,16 +3,14 @@ package lists
 // batch is new lists that go to the file together, so that they share one sync.
 type batch struct {
 	lists   map[uint64]*list
-	encoded [][]byte
-	bytes   int64 // of encoded
+	records [][]byte
 	done    chan struct{}
 	err     error // once done is closed
 }
 
 // add puts a new list into the file. The first who finds no batch writes the one that it
 // makes, as soon as the one before is written: those who come meanwhile wait for it.
-// encoded is kept.
-func (r *Registry) add(id uint64, names [][]byte, encoded []byte) (uint64, error) {
+func (r *Registry) add(id uint64, names [][]byte, encoded []byte, by Owner) (uint64, error) {
 	r.mu.Lock()
 	l, b := r.pending(id)
 	switch {
@@ -26,17 +24,21 @@ func (r *Registry) add(id uint64, names [][]byte, encoded []byte) (uint64, error
 		r.mu.Unlock()
 		<-b.done
 		return id, b.err
-	case r.used.lists >= r.max || r.used.bytes+int64(len(encoded)) > r.max*averageBytes:
+	}
+	if err := r.admit(by, int64(len(encoded))); err != nil {
 		r.mu.Unlock()
-		return 0, ErrFull
+		return 0, err
 	}
 	leads := r.next == nil
 	if leads {
 		r.next = &batch{lists: map[uint64]*list{}, done: make(chan struct{})}
 	}
 	b = r.next
-	b.add(newList(id, names), encoded)
-	r.used.add(1, int64(len(encoded)))
+	l = newList(id, names, string(by.Key))
+	b.lists[id] = l
+	b.records = append(b.records, appendBody(nil, l.owner, encoded))
+	r.charge(l, 1)
+	r.warn(by)
 	r.mu.Unlock()
 	if leads {
 		r.write(b)
@@ -55,12 +57,6 @@ func (r *Registry) pending(id uint64) (*list, *batch) {
 	return r.find(id), nil
 }
 
-func (b *batch) add(l *list, encoded []byte) {
-	b.lists[l.id] = l
-	b.encoded = append(b.encoded, encoded)
-	b.bytes += int64(len(encoded))
-}
-
 // write takes a batch to the file, and then lets its lists be found.
 func (r *Registry) write(b *batch) {
 	defer close(b.done)
@@ -69,7 +65,7 @@ func (r *Registry) write(b *batch) {
 	r.mu.Lock()
 	r.next, r.flying = nil, b
 	r.mu.Unlock()
-	if b.err = r.file.write(b.encoded); b.err == nil {
+	if b.err = r.file.write(b.records); b.err == nil {
 		for _, l := range b.lists {
 			r.publish(l)
 		}
@@ -78,25 +74,34 @@ func (r *Registry) write(b *batch) {
 	defer r.mu.Unlock()
 	r.flying = nil
 	if b.err != nil {
-		r.used.add(-len(b.lists), -b.bytes)
+		for _, l := range b.lists {
+			r.charge(l, -1)
+		}
 	}
-	r.warn()
 }
 
-// warn tells once that there will soon be no room.
-func (r *Registry) warn() {
-	if r.warned || r.used.lists < r.max-r.max/10 && r.used.bytes < (r.max-r.max/10)*averageBytes {
-		return
+// warn logs once that there will soon be no room, for anyone or for one key. r.mu is held.
+func (r *Registry) warn(by Owner) {
+	if !r.warned && r.used.nearly(r.max) {
+		r.warned = true
+		r.log.Warn("nine tenths of the lists of attributes that may be are there; attributes whose names are data make a new one for each item",
+			"lists", r.used.lists, "bytes", r.used.bytes, "most", r.max)
 	}
-	r.warned = true
-	r.log.Warn("nine tenths of the lists of attributes that may be are there; attributes whose names are data make a new one for each item",
-		"lists", r.used.lists, "bytes", r.used.bytes, "most", r.max)
+	if a := r.account(string(by.Key)); by.Keys > 1 && !a.warned && a.nearly(r.share(by)) {
+		a.warned = true
+		r.log.Warn("an access key has had nine tenths of its share of the lists of attributes numbered; attributes whose names are data make a new one for each item",
+			"key", string(by.Key), "lists", a.lists, "bytes", a.bytes, "most", r.share(by))
+	}
 }
 
 // usage is how much is numbered, or about to be.
 type usage struct{ lists, bytes int64 }
 
-func (u *usage) add(lists int, bytes int64) {
-	u.lists += int64(lists)
-	u.bytes += bytes
+// charge counts a list, or with -1 no longer, in total and for its owner. r.mu is held, except
+// while the file is opened.
+func (r *Registry) charge(l *list, n int64) {
+	for _, u := range []*usage{&r.used, &r.account(l.owner).usage} {
+		u.lists += n
+		u.bytes += n * l.bytes()
+	}
 }

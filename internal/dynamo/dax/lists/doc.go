@@ -10,11 +10,15 @@
 // remembers which names a number stands for, which clients ask as well. It is
 // append-only:
 //
-//	header    "kasoku attribute lists 1\n"
-//	record    length of the names in 4 bytes, how much of the same write stands before
-//	          the record in 4, CRC-32C of the names in 4, and of the record's place in
-//	          the file (8 bytes) and these 12 in 4, all big-endian; then each name with
-//	          its length as a varint before it
+//	header    "kasoku attribute lists 2\n"
+//	record    length of the body in 4 bytes, whose first bit is set, how much of the same
+//	          write stands before the record in 4, CRC-32C of the body in 4, and of the
+//	          record's place in the file (8 bytes) and these 12 in 4, all big-endian;
+//	          then the body: the id of the access key that had the list numbered, and
+//	          each name, each with its length as a varint before it
+//
+// Version 1 of the file had no ids of keys, and the bit was not set. Such a file becomes one
+// of version 2 when a list is added; its records stay as they are.
 //
 // A list is on disk before its number is told to anybody. Of the last write a crash may
 // have left anything; it is dropped where it is not whole, as nobody has its numbers. Any

@@ -14,7 +14,10 @@ import (
 
 const (
 	fileName = "attribute-lists"
-	header   = "kasoku attribute lists 1\n"
+	header   = "kasoku attribute lists 2\n"
+	// headerOne begins files in which no list has an owner. It is as long as header, which
+	// takes its place when a list is added.
+	headerOne = "kasoku attribute lists 1\n"
 )
 
 var errLocked = errors.New("another process has it open: stop that process, or choose another directory")
@@ -23,6 +26,7 @@ var errLocked = errors.New("another process has it open: stop that process, or c
 type file struct {
 	f    *os.File
 	size int64 // up to which all is well
+	one  bool  // it begins with headerOne
 	err  error // after which nothing can be written any more
 }
 
@@ -69,7 +73,11 @@ func (f *file) fresh() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return string(b) != header && strings.HasPrefix(header, string(bytes.TrimRight(b, "\x00"))), nil
+	begun := string(bytes.TrimRight(b, "\x00"))
+	if len(begun) == len(header) {
+		return false, nil
+	}
+	return strings.HasPrefix(header, begun) || strings.HasPrefix(headerOne, begun), nil
 }
 
 // begin makes a file without lists.
@@ -90,7 +98,7 @@ func (f *file) read(size int64, found func(*list)) error {
 	if _, err := io.ReadFull(in, start); err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
 		return err
 	}
-	if string(start) != header {
+	if f.one = string(start) == headerOne; !f.one && string(start) != header {
 		return errors.New("it is no file of attribute lists, or of a newer version")
 	}
 	r := records{in, int64(len(header)), size}
@@ -107,18 +115,37 @@ func (f *file) read(size int64, found func(*list)) error {
 	}
 }
 
-// write appends lists and waits for the disk.
-func (f *file) write(lists [][]byte) error {
+// write appends records with these bodies and waits for the disk.
+func (f *file) write(bodies [][]byte) error {
+	if err := f.upgrade(); err != nil {
+		return err
+	}
 	n := 0
-	for _, encoded := range lists {
-		n += recordHead + len(encoded)
+	for _, body := range bodies {
+		n += recordHead + len(body)
 	}
 	b := make([]byte, 0, n)
-	for _, encoded := range lists {
+	for _, body := range bodies {
 		back := int64(len(b))
-		b = appendRecord(b, encoded, f.size+back, back)
+		b = appendRecord(b, body, f.size+back, back)
 	}
 	return f.append(b)
+}
+
+// upgrade makes a file of version 1 one of version 2, which begins with other bytes and is the
+// same else. Only one byte changes.
+func (f *file) upgrade() error {
+	if !f.one || f.err != nil {
+		return f.err
+	}
+	if _, err := f.f.WriteAt([]byte(header), 0); err != nil {
+		return err
+	}
+	if err := f.f.Sync(); err != nil {
+		return err
+	}
+	f.one = false
+	return nil
 }
 
 // append writes bytes and waits for the disk. After an error the file is as it was, or it

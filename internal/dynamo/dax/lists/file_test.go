@@ -76,7 +76,7 @@ func written(t testing.TB, writes ...[]string) (content []byte, ends []int) {
 	for _, together := range writes {
 		var encoded [][]byte
 		for _, name := range together {
-			encoded = append(encoded, appendNames(nil, names(name)))
+			encoded = append(encoded, appendBody(nil, "", appendNames(nil, names(name))))
 		}
 		if err := r.file.write(encoded); err != nil {
 			t.Fatal(err)
@@ -128,7 +128,7 @@ func TestHoles(t *testing.T) {
 			torn := slices.Clone(b)
 			clear(torn[from:to])
 			got, err := reopened(t, string(torn))
-			first := ends[1] + recordHead + 2 // where the second record of that write begins
+			first := ends[1] + recordHead + 3 // where the second record of that write begins
 			if err != nil || got < 1 || got > 4 || !bytes.Equal(torn[:first], b[:first]) && got != 1 {
 				t.Fatalf("zeros from %d to %d: %d lists, %v", from, to, got, err)
 			}
@@ -138,9 +138,9 @@ func TestHoles(t *testing.T) {
 
 // A list's names may look like records.
 func TestRecordInNames(t *testing.T) {
-	fake := appendRecord(nil, []byte("\x01x"), int64(len(header)+recordHead+2+recordHead+1), 0)
+	fake := appendRecord(nil, []byte("\x00\x01x"), int64(len(header)+recordHead+3+recordHead+2), 0)
 	b, ends := written(t, []string{"a"}, []string{string(fake)})
-	if at := bytes.LastIndex(b, fake); at != len(header)+recordHead+2+recordHead+1 {
+	if at := bytes.LastIndex(b, fake); at != len(header)+recordHead+3+recordHead+2 {
 		t.Fatal(at)
 	}
 	b[ends[2]-1] ^= 1 // of what follows the head, which still says how long it is
@@ -155,9 +155,43 @@ func TestOtherFiles(t *testing.T) {
 			t.Errorf("%q: %d lists, %v", content, n, err)
 		}
 	}
-	for _, content := range []string{"hello", header[1:], strings.Replace(header, "1", "2", 1), "hello, hello, hello, hello, hello", strings.Repeat("\x00", len(header)+1)} {
+	for _, content := range []string{"hello", header[1:], strings.Replace(header, "2", "3", 1), "hello, hello, hello, hello, hello", strings.Repeat("\x00", len(header)+1)} {
 		if _, err := reopened(t, content); err == nil || !strings.Contains(err.Error(), "it is no file of attribute lists") {
 			t.Errorf("%q: %v", content, err)
+		}
+	}
+}
+
+// TestVersionOne opens a file in which no list has an owner, as earlier versions wrote it, and
+// adds a list.
+func TestVersionOne(t *testing.T) {
+	body := appendNames(nil, names("age", "name"))
+	content := appendHeaded([]byte(headerOne), body, uint32(len(body)), int64(len(headerOne)), 0)
+	dir := t.TempDir()
+	path := filepath.Join(dir, fileName)
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	by := Owner{Key: []byte("A"), Keys: 2}
+	r := open(t, dir)
+	id, err := r.ID(names("age", "name"), by)
+	if err != nil || r.Len() != 1 {
+		t.Fatalf("%d lists, %v", r.Len(), err)
+	}
+	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, content) {
+		t.Errorf("a file that was only read has changed: %q, %v", now, err)
+	}
+	if _, err := r.ID(names("new"), by); err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	r = open(t, dir)
+	if r.Len() != 2 || number(t, r, "age", "name") != id || r.account("A").lists != 1 {
+		t.Errorf("%d lists, of which A has %d", r.Len(), r.account("A").lists)
+	}
+	for _, torn := range []string{headerOne[:5], headerOne[:len(headerOne)-1], headerOne[:5] + "\x00"} {
+		if n, err := reopened(t, torn); err != nil || n != 0 {
+			t.Errorf("%q: %d lists, %v", torn, n, err)
 		}
 	}
 }
@@ -175,7 +209,7 @@ func TestPermissions(t *testing.T) {
 
 func FuzzFile(f *testing.F) {
 	f.Add([]byte(header))
-	f.Add(append([]byte(header), appendRecord(appendRecord(nil, []byte("\x01a"), int64(len(header)), 0), []byte("\x01b\x02cd"), int64(len(header)+recordHead+2), 0)...))
+	f.Add(append([]byte(header), appendRecord(appendRecord(nil, []byte("\x00\x01a"), int64(len(header)), 0), []byte("\x01K\x01b\x02cd"), int64(len(header)+recordHead+3), 0)...))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, fileName), b, 0o600); err != nil {
@@ -186,7 +220,7 @@ func FuzzFile(f *testing.F) {
 			return
 		}
 		defer r.Close()
-		if _, err := r.ID(names("new")); err != nil {
+		if _, err := r.ID(names("new"), Owner{}); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -197,7 +231,7 @@ func BenchmarkOpen(b *testing.B) {
 	r := open(b, dir)
 	var encoded [][]byte
 	for i := range defaultMost {
-		encoded = append(encoded, appendNames(nil, names("created", "name", fmt.Sprint("attribute ", i))))
+		encoded = append(encoded, appendBody(nil, "KEY", appendNames(nil, names("created", "name", fmt.Sprint("attribute ", i)))))
 	}
 	if err := r.file.write(encoded); err != nil {
 		b.Fatal(err)

@@ -18,10 +18,11 @@ const idBits = 52
 type list struct {
 	id    uint64
 	names []string
+	owner string // the access key whose share it counts in
 }
 
-func newList(id uint64, names [][]byte) *list {
-	l := &list{id: id, names: make([]string, len(names))}
+func newList(id uint64, names [][]byte, owner string) *list {
+	l := &list{id: id, names: make([]string, len(names)), owner: owner}
 	for i, n := range names {
 		l.names[i] = string(n)
 	}
@@ -68,11 +69,25 @@ func appendNames(dst []byte, names [][]byte) []byte {
 	return dst
 }
 
+// appendBody appends a record's body: the owner, and then the names.
+func appendBody(dst []byte, owner string, encoded []byte) []byte {
+	dst = append(binary.AppendUvarint(dst, uint64(len(owner))), owner...)
+	return append(dst, encoded...)
+}
+
 var errNames = errors.New("a record's names can't be read")
 
-// decode reads what appendNames has written.
-func decode(b []byte) (*list, error) {
-	l := &list{id: idOf(b)}
+// decode reads a record's body. Those of version 1 of the file have no owner.
+func decode(b []byte, owned bool) (*list, error) {
+	owner := ""
+	if owned {
+		n, size := binary.Uvarint(b)
+		if size <= 0 || n > uint64(len(b)-size) {
+			return nil, errNames
+		}
+		owner, b = string(b[size:size+int(n)]), b[size+int(n):]
+	}
+	l := &list{id: idOf(b), owner: owner}
 	for len(b) > 0 {
 		n, size := binary.Uvarint(b)
 		if size <= 0 || n > uint64(len(b)-size) {

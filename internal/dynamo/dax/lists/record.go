@@ -17,20 +17,28 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // head is what stands before a list. It has a checksum of its own, so that its length can
 // be trusted: else a damaged one could make the rest of the file look cut off.
 type head struct {
-	length uint32 // of the list
+	length uint32 // of the body
+	owned  bool   // the body begins with an owner
 	back   uint32 // of what was written before the record, together with it
-	sum    uint32 // of the list
+	sum    uint32 // of the body
 }
 
-// appendRecord appends a list's record. It will be at that place of the file, and the
+// ownedBit marks the length of a body that begins with an owner.
+const ownedBit = 1 << 31
+
+// appendRecord appends the record with a body that begins with an owner. It will be at that place of the file, and the
 // write that it is a part of begins so far before it.
-func appendRecord(dst, encoded []byte, at, back int64) []byte {
+func appendRecord(dst, body []byte, at, back int64) []byte {
+	return appendHeaded(dst, body, uint32(len(body))|ownedBit, at, back)
+}
+
+func appendHeaded(dst, body []byte, length uint32, at, back int64) []byte {
 	start := len(dst)
-	dst = binary.BigEndian.AppendUint32(dst, uint32(len(encoded)))
+	dst = binary.BigEndian.AppendUint32(dst, length)
 	dst = binary.BigEndian.AppendUint32(dst, uint32(min(back, math.MaxUint32)))
-	dst = binary.BigEndian.AppendUint32(dst, crc32.Checksum(encoded, castagnoli))
+	dst = binary.BigEndian.AppendUint32(dst, crc32.Checksum(body, castagnoli))
 	dst = binary.BigEndian.AppendUint32(dst, headSum(dst[start:], at))
-	return append(dst, encoded...)
+	return append(dst, body...)
 }
 
 // headSum is the checksum of a head. The place is in it, so that nothing is taken for a
@@ -46,8 +54,9 @@ func readHead(b []byte, at int64) (h head, ok bool) {
 	if len(b) < recordHead || binary.BigEndian.Uint32(b[recordHead-4:]) != headSum(b, at) {
 		return head{}, false
 	}
-	h = head{binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint32(b[8:])}
-	return h, h.length > 0 && h.length <= maxBytes
+	length := binary.BigEndian.Uint32(b)
+	h = head{length &^ ownedBit, length&ownedBit != 0, binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint32(b[8:])}
+	return h, h.length > 0 && h.length <= maxBytes+maxOwner
 }
 
 // records reads a file's records.
@@ -82,7 +91,7 @@ func (r *records) next() (*list, error) {
 	if crc32.Checksum(b[recordHead:], castagnoli) != h.sum {
 		return nil, r.expectEndBehind(end)
 	}
-	l, err := decode(b[recordHead:])
+	l, err := decode(b[recordHead:], h.owned)
 	r.at = end
 	return l, err
 }

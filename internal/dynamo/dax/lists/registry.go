@@ -1,7 +1,6 @@
 package lists
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"errors"
@@ -19,6 +18,7 @@ const (
 	maxNames    = 10_000
 	maxName     = 65535
 	maxBytes    = 1 << 20
+	maxOwner    = 1 << 10
 	defaultMost = 100_000
 
 	// averageBytes bounds the names of all lists together: so much for each that may be.
@@ -28,6 +28,7 @@ const (
 // Why a list is not numbered.
 var (
 	ErrFull      = errors.New("there are as many lists of attributes as may be, or their names are too long; names that are data make a new list for each item")
+	ErrShare     = errors.New("the access key has had as many lists of attributes numbered as one of several keys may, or their names are too long; names that are data make a new list for each item")
 	ErrNames     = errors.New("a list of attributes has too many names, or a name that is too long or there twice")
 	ErrCollision = errors.New("two lists of attributes have the same number, which was not to be expected; rename an attribute")
 )
@@ -47,11 +48,12 @@ type Registry struct {
 	known [shards]atomic.Pointer[map[uint64]*list]
 	count atomic.Int64
 
-	mu     sync.Mutex // guards what follows
-	used   usage
-	next   *batch // those that wait for the file
-	flying *batch // those that are being written
-	warned bool
+	mu       sync.Mutex // guards what follows
+	used     usage
+	accounts map[string]*account // by access key
+	next     *batch              // those that wait for the file
+	flying   *batch              // those that are being written
+	warned   bool
 
 	writing sync.Mutex // held while a batch goes to the file; taken before mu
 	file    file       // guarded by writing
@@ -62,7 +64,7 @@ const shards = 256
 
 // Open reads the lists in cfg.Dir. Nobody else may have them open.
 func Open(cfg Config) (*Registry, error) {
-	r := &Registry{max: int64(cmp.Or(cfg.Max, defaultMost)), log: cmp.Or(cfg.Log, slog.Default())}
+	r := &Registry{max: int64(cmp.Or(cfg.Max, defaultMost)), log: cmp.Or(cfg.Log, slog.Default()), accounts: map[string]*account{}}
 	for i := range r.known {
 		r.known[i].Store(&map[uint64]*list{})
 	}
@@ -73,7 +75,7 @@ func Open(cfg Config) (*Registry, error) {
 	if err := r.file.open(cfg.Dir, r.log, r.load); err != nil {
 		return nil, fmt.Errorf("open attribute lists: %w", err)
 	}
-	r.warn()
+	r.warn(Owner{})
 	return r, nil
 }
 
@@ -85,7 +87,7 @@ func (r *Registry) load(l *list) {
 	}
 	shard[l.id] = l
 	r.count.Add(1)
-	r.used.add(1, l.bytes())
+	r.charge(l, 1)
 }
 
 // Close gives the file back. Nothing may be numbered any more.
@@ -114,9 +116,10 @@ const (
 
 var rooms = sync.Pool{New: func() any { return new([]byte) }}
 
-// ID returns the number of a list, whose order counts. A new list is on disk when ID
-// returns. Nothing of names is kept. The error is one of this package's or the file's.
-func (r *Registry) ID(names [][]byte) (uint64, error) {
+// ID returns the number of a list, whose order counts, to the one who asks for it. A new list
+// is on disk when ID returns. Nothing of the arguments is kept. The error is one of this
+// package's or the file's.
+func (r *Registry) ID(names [][]byte, by Owner) (uint64, error) {
 	if len(names) == 0 {
 		return Empty, nil
 	}
@@ -126,14 +129,14 @@ func (r *Registry) ID(names [][]byte) (uint64, error) {
 	}
 	if size <= stackBytes {
 		var buf [stackBytes]byte
-		return r.number(names, appendNames(buf[:0], names))
+		return r.number(names, appendNames(buf[:0], names), by)
 	}
 	if len(names) > maxNames || size > maxBytes {
 		return 0, ErrNames
 	}
 	room := rooms.Get().(*[]byte)
 	*room = appendNames((*room)[:0], names)
-	id, err := r.number(names, *room)
+	id, err := r.number(names, *room, by)
 	if cap(*room) <= keepBytes {
 		rooms.Put(room)
 	}
@@ -141,7 +144,7 @@ func (r *Registry) ID(names [][]byte) (uint64, error) {
 }
 
 // number returns the number of the list that is encoded so.
-func (r *Registry) number(names [][]byte, encoded []byte) (uint64, error) {
+func (r *Registry) number(names [][]byte, encoded []byte, by Owner) (uint64, error) {
 	id := idOf(encoded)
 	if l := r.find(id); l != nil {
 		return l.check(names)
@@ -149,7 +152,8 @@ func (r *Registry) number(names [][]byte, encoded []byte) (uint64, error) {
 	if !sound(names) {
 		return 0, ErrNames
 	}
-	return r.add(id, names, bytes.Clone(encoded))
+	by.Key = by.Key[:min(len(by.Key), maxOwner)]
+	return r.add(id, names, encoded, by)
 }
 
 // check returns the number of l if these are its names.

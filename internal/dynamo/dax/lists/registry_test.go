@@ -32,7 +32,7 @@ func open(t testing.TB, dir string) *Registry {
 
 func number(t testing.TB, r *Registry, list ...string) uint64 {
 	t.Helper()
-	id, err := r.ID(names(list...))
+	id, err := r.ID(names(list...), Owner{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,18 +95,18 @@ func TestBounds(t *testing.T) {
 		large[i] = []byte(strings.Repeat("x", 40_000) + fmt.Sprint(i))
 	}
 	for _, l := range [][][]byte{many, large, names("a", "a"), names(strings.Repeat("x", maxName+1))} {
-		if _, err := r.ID(l); !errors.Is(err, ErrNames) {
+		if _, err := r.ID(l, Owner{}); !errors.Is(err, ErrNames) {
 			t.Errorf("%d names: %v", len(l), err)
 		}
 	}
 	first := number(t, r, "a")
 	for _, long := range []string{strings.Repeat("x", 2*averageBytes), strings.Repeat("x", maxName)} {
-		if _, err := r.ID(names(long)); !errors.Is(err, ErrFull) {
+		if _, err := r.ID(names(long), Owner{}); !errors.Is(err, ErrFull) {
 			t.Errorf("%d bytes where 2 KiB may be: %v", len(long), err)
 		}
 	}
 	number(t, r, "b")
-	if _, err := r.ID(names("c")); !errors.Is(err, ErrFull) {
+	if _, err := r.ID(names("c"), Owner{}); !errors.Is(err, ErrFull) {
 		t.Errorf("a third list: %v", err)
 	}
 	if id := number(t, r, "a"); id != first {
@@ -117,7 +117,7 @@ func TestBounds(t *testing.T) {
 func TestCollision(t *testing.T) {
 	r := open(t, t.TempDir())
 	r.publish(&list{id: idOf(appendNames(nil, names("a"))), names: []string{"other"}})
-	if _, err := r.ID(names("a")); !errors.Is(err, ErrCollision) {
+	if _, err := r.ID(names("a"), Owner{}); !errors.Is(err, ErrCollision) {
 		t.Error(err)
 	}
 }
@@ -132,7 +132,7 @@ func TestTogether(t *testing.T) {
 		wg.Go(func() {
 			for i := range each {
 				l := names("n", fmt.Sprint((i*7+g)%each))
-				id, err := r.ID(l)
+				id, err := r.ID(l, Owner{})
 				got, ok := r.Names(id)
 				if err != nil || !ok || len(got) != 2 || got[1] != string(l[1]) {
 					t.Errorf("%s: %d, %v is of %q", l[1], id, err, got)
@@ -176,7 +176,7 @@ func TestNoMoreThanMayBe(t *testing.T) {
 	for g := range by {
 		wg.Go(func() {
 			for i := range most / 4 {
-				switch _, err := r.ID(names(fmt.Sprint(g, i))); {
+				switch _, err := r.ID(names(fmt.Sprint(g, i)), Owner{}); {
 				case err == nil:
 					numbered.Add(1)
 				case errors.Is(err, ErrFull):
@@ -202,9 +202,67 @@ func TestNoMoreThanMayBe(t *testing.T) {
 	if r.Len() != most || !strings.Contains(log.String(), "nine tenths") {
 		t.Errorf("%d lists, and the log has %s", r.Len(), log.String())
 	}
-	if _, err := r.ID(names("one more")); !errors.Is(err, ErrFull) {
+	if _, err := r.ID(names("one more"), Owner{}); !errors.Is(err, ErrFull) {
 		t.Error(err)
 	}
+}
+
+// TestShares has keys number lists until their share is used up, also over restarts.
+func TestShares(t *testing.T) {
+	var log strings.Builder
+	dir := t.TempDir()
+	var r *Registry
+	reopen := func() {
+		t.Helper()
+		if r != nil {
+			r.Close()
+		}
+		var err error
+		if r, err = Open(Config{Dir: dir, Max: 24, Log: slog.New(slog.NewTextHandler(&log, nil))}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next := 0
+	f := func(key string, keys, want int) {
+		t.Helper()
+		for n := 0; ; n++ {
+			next++
+			_, err := r.ID(names(fmt.Sprint(next)), Owner{Key: []byte(key), Keys: keys})
+			if errors.Is(err, ErrShare) || errors.Is(err, ErrFull) {
+				if n != want || errors.Is(err, ErrFull) != (want == 0 && r.Len() == 24) {
+					t.Errorf("%s, one of %d, has numbered %d lists, and then %v; want %d", key, keys, n, err, want)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	reopen()
+	f("A", 10, 6) // a quarter, as its even part would be less
+	f("A", 10, 0)
+	if got := log.String(); strings.Count(got, "level=WARN") != 1 || !strings.Contains(got, "key=A") {
+		t.Errorf("the log has %s", got)
+	}
+	reopen()
+	f("A", 10, 0)
+	f("A", 3, 2) // of 8
+	f("B", 2, 12)
+	if id, err := r.ID(names("1"), Owner{Key: []byte("A"), Keys: 10}); err != nil || id == 0 {
+		t.Errorf("a list with a number: %d, %v", id, err)
+	}
+	long := names(strings.Repeat("x", 7*averageBytes))
+	if _, err := r.ID(long, Owner{Key: []byte("C"), Keys: 4}); !errors.Is(err, ErrShare) {
+		t.Errorf("7 KiB where a key may have 6: %v", err)
+	}
+	for range 4 {
+		next++
+		number(t, r, fmt.Sprint(next))
+	}
+	f("B", 1, 0) // as there are as many as may be
+	reopen()
+	f("D", 2, 0)
 }
 
 // TestDiskFails writes to a file that takes nothing: no number is told, and later ones
@@ -217,9 +275,12 @@ func TestDiskFails(t *testing.T) {
 		if r.used.lists != 1 || r.used.bytes != int64(len("a")+1) {
 			t.Errorf("there are said to be %+v", r.used)
 		}
+		if a := r.account(""); a.usage != r.used {
+			t.Errorf("their owner is said to have %+v", a.usage)
+		}
 	}()
 	for _, name := range []string{"b", "c"} {
-		if id, err := r.ID(names(name)); err == nil {
+		if id, err := r.ID(names(name), Owner{}); err == nil {
 			t.Errorf("%s is %d", name, id)
 		}
 		if r.Len() != 1 {
@@ -237,7 +298,7 @@ func TestNothingIsAllocatedForKnownLists(t *testing.T) {
 	for _, list := range [][]string{{"age", "name", "a longer name of an attribute"}, {strings.Repeat("x", 20_000), "y"}} {
 		id, l := number(t, r, list...), names(list...)
 		if n := testing.AllocsPerRun(100, func() {
-			if got, err := r.ID(l); got != id || err != nil {
+			if got, err := r.ID(l, Owner{}); got != id || err != nil {
 				t.Fatal(got, err)
 			}
 			if _, ok := r.Names(id); !ok {
