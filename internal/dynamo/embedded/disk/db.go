@@ -53,7 +53,7 @@ func Open(dir string, o Options) (*DB, error) {
 	}
 	fs := o.FS
 	if fs == nil {
-		fs = vfs.Default
+		fs = private{vfs.Default}
 	}
 	d := &DB{}
 	if err := d.open(dir, fs, o); err != nil {
@@ -63,7 +63,7 @@ func Open(dir string, o Options) (*DB, error) {
 }
 
 func (d *DB) open(dir string, fs vfs.FS, o Options) error {
-	if err := fs.MkdirAll(dir, 0o755); err != nil {
+	if err := fs.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	lock, err := lockDirectory(dir, fs)
@@ -101,6 +101,15 @@ func (d *DB) openLocked(dir string, fs vfs.FS, o Options) error {
 		}
 		if known, err = verify(version, dir, fs, readOnlyOptions, o.Log); err != nil {
 			return err
+		}
+	}
+	if _, system := fs.(private); system {
+		changed, err := tighten(dir, o.Log)
+		if err != nil {
+			return err
+		}
+		if changed > 0 && version > 0 {
+			o.Log.Warn("embedded store: other users of this machine could read the directory; now only its owner can", slog.String("dir", dir), slog.Int("modes", changed))
 		}
 	}
 	d.space = newSpace(fs, dir, o.Log)

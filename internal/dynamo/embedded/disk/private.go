@@ -1,0 +1,83 @@
+package disk
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// private is the operating system's file system, with files and directories that only
+// their owner may use. pebble leaves the modes of its files to the umask.
+type private struct{ vfs.FS }
+
+// Unwrap returns the file system below.
+func (p private) Unwrap() vfs.FS { return p.FS }
+
+// Create makes a file. Others can't open it before its mode is set, since the directory
+// is private.
+func (p private) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	f, err := p.FS.Create(name, category)
+	if err != nil {
+		return f, err
+	}
+	if err := os.Chmod(name, 0o600); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// MkdirAll makes a directory and its parents.
+func (p private) MkdirAll(dir string, _ os.FileMode) error { return p.FS.MkdirAll(dir, 0o700) }
+
+// Lock locks a file, making it if it is not there.
+func (p private) Lock(name string) (io.Closer, error) {
+	_, err := os.Stat(name)
+	made := errors.Is(err, fs.ErrNotExist)
+	lock, err := p.FS.Lock(name)
+	if err == nil && made {
+		err = os.Chmod(name, 0o600)
+	}
+	return lock, err
+}
+
+// tighten takes from others what the modes of a store's directory and files let them do.
+// It returns how many modes it changed. Earlier versions left the modes to the umask. Only
+// the owner can change a mode: where that is another user, it is logged.
+func tighten(dir string, log *slog.Logger) (changed int, err error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return 0, err
+	}
+	names := []string{dir}
+	for _, entry := range entries {
+		if entry.Type().IsRegular() && isStores(entry.Name()) {
+			names = append(names, filepath.Join(dir, entry.Name()))
+		}
+	}
+	for _, name := range names {
+		info, err := os.Stat(name)
+		if err != nil {
+			return changed, err
+		}
+		if info.Mode().Perm()&0o077 == 0 {
+			continue
+		}
+		if err := os.Chmod(name, info.Mode()&^0o077); err != nil {
+			log.Warn("embedded store: other users may access a file or directory of the store, and its mode can't be changed", slog.String("file", name), slog.Any("error", err))
+			continue
+		}
+		changed++
+	}
+	return changed, nil
+}
+
+// isStores reports whether a file of that name in a store's directory belongs to the store.
+func isStores(name string) bool {
+	return databaseFile.MatchString(name) || slices.Contains([]string{formatFile, integrityFile, ballastFile, "LOCK"}, name)
+}

@@ -1,0 +1,86 @@
+package embedded
+
+import (
+	"bytes"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// modes calls f for the directory and each file in it.
+func modes(t *testing.T, dir string, f func(name string, mode fs.FileMode)) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil {
+			f(name, info.Mode())
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestPrivate looks at the modes of all that a store has made, and of what an earlier
+// version has made with wider ones: only the owner may read it.
+func TestPrivate(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "stores", "data")
+	private := func(when string) {
+		t.Helper()
+		files := 0
+		modes(t, dir, func(name string, mode fs.FileMode) {
+			want := fs.FileMode(0o600)
+			if mode.IsDir() {
+				want = 0o700
+			} else {
+				files++
+			}
+			if mode.Perm() != want {
+				t.Errorf("%s: %s has the mode %v; want %v", when, name, mode.Perm(), want)
+			}
+		})
+		if files < 8 {
+			t.Errorf("%s: only %d files", when, files)
+		}
+	}
+	s := openStore(t, Config{Dir: dir})
+	s.must(t, "CreateTable", damagedTable)
+	private("a new store")
+	s.Close()
+	s = openStore(t, Config{Dir: dir}) // so that there is a table of pebble's
+	private("opened again")
+	s.Close()
+	modes(t, dir, func(name string, mode fs.FileMode) {
+		wide := fs.FileMode(0o644)
+		if mode.IsDir() {
+			wide = 0o755
+		}
+		if err := os.Chmod(name, wide); err != nil {
+			t.Fatal(err)
+		}
+	})
+	other := filepath.Join(dir, "notes.txt") // which is not the store's
+	if err := os.WriteFile(other, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	s, err := Open(Config{Dir: dir}, slog.New(slog.NewTextHandler(&said, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if info, err := os.Stat(other); err != nil || info.Mode().Perm() != 0o644 {
+		t.Errorf("a file that is not the store's now has the mode %v: %v", info.Mode(), err)
+	}
+	os.Remove(other)
+	private("with wider modes before")
+	if !bytes.Contains(said.Bytes(), []byte("could read the directory")) {
+		t.Errorf("the log says %q", &said)
+	}
+}
