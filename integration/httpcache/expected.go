@@ -16,6 +16,7 @@ func init() {
 	because(brokenPart, "partial-store-partial-reuse-partial", "partial-store-partial-reuse-partial-byterange",
 		"partial-store-partial-reuse-partial-absent", "partial-store-partial-reuse-partial-suffix")
 	because(noValidator, "partial-store-partial-complete")
+	because(cookies, "headers-store-Set-Cookie", "304-etag-update-response-Set-Cookie", "other-set-cookie")
 	because(surrogate, "surrogate-max-age", "surrogate-max-age-max", "surrogate-max-age-max-plus", "surrogate-max-age-me-target",
 		"surrogate-max-age-other-target", "surrogate-max-age-age", "surrogate-max-age-0", "surrogate-max-age-extension",
 		"surrogate-max-age-case-insensitive", "surrogate-max-age-expires", "surrogate-max-age-cc-max-age-invalid-expires",
@@ -41,6 +42,7 @@ const (
 		"there is no Last-Modified, so that the client does not keep what is older"
 	brokenPart  = "its Content-Range tells of six bytes and its body has five: a cache that checks lengths can't keep it"
 	noValidator = "a part without a strong validator can't be completed (RFC 9111, section 3.4): the rest might be of another body"
+	cookies     = "it wants a response with Set-Cookie stored and its cookie given to all clients; by default that is not done (set_cookie)"
 	surrogate   = "Surrogate-Control is a note of 2001 without agreed meaning; CDN-Cache-Control (RFC 9213) stands in its place, and later " +
 		"editions of the suite test that instead"
 )

@@ -44,7 +44,9 @@ func TestFullScore(t *testing.T) {
 	t.Parallel()
 	node := harness.Start(t, harness.Options{Type: "http", Origin: Origin(t), Service: []string{"profile: full-score"}})
 	rest := maps.Clone(notPassed)
-	maps.DeleteFunc(rest, func(_, why string) bool { return why == dateless || why == brokenPart || why == noValidator })
+	maps.DeleteFunc(rest, func(_, why string) bool {
+		return why == dateless || why == brokenPart || why == noValidator || why == cookies
+	})
 	checkRun(t, node.URL, rest)
 }
 

@@ -98,7 +98,7 @@ func policyOptions(h *config.HTTP) policy.Options {
 	o.StaleIfDisconnected = seconds(h.StaleIfUnreachable)
 	o.IgnoreRequestDirectives, o.PassCookies = h.ClientDirectives == "ignore", h.PassCookies
 	o.SetCookie = map[string]policy.CookieRule{
-		"rfc": policy.StoreCookies, "nostore": policy.RefuseCookies, "strip": policy.StripCookies,
+		"nostore": policy.RefuseCookies, "strip": policy.StripCookies, "store": policy.StoreCookies,
 	}[h.SetCookie]
 	return o
 }

@@ -31,6 +31,9 @@ func (r *running) visit(service, method, path string, pairs ...string) answer {
 	for i := 0; i < len(pairs); i += 2 {
 		req.Header.Set(pairs[i], pairs[i+1])
 	}
+	if host := req.Header.Get("Host"); host != "" {
+		req.Host = host
+	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		r.t.Fatal(err)

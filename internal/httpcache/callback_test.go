@@ -45,7 +45,7 @@ func (o *rawOrigin) firstLines() string {
 
 // TestCallbackOnHitAndMiss has one stored body serve JSON and every callback.
 func TestCallbackOnHitAndMiss(t *testing.T) {
-	s := newSite(t, func(a *asked) { a.ok(`{"n":1}`, jsonType, `ETag: "1"`, "Set-Cookie: a=b") }, calling())
+	s := newSite(t, func(a *asked) { a.ok(`{"n":1}`, jsonType, `ETag: "1"`, "Set-Cookie: a=b") }, calling(), storeCookies)
 	f := func(line, want, status string) *got {
 		t.Helper()
 		g := s.ask(line)

@@ -183,7 +183,7 @@ func (f *errand) answer(in *origin.Inbound, fields http1.Fields, asked policy.Mo
 		if !ofRequest(why) {
 			a.Mark = f.set.cfg.UncacheableTTL
 		}
-		if why != policy.Authorized { // another may still get what is stored
+		if why != policy.Authorized && why != policy.HeuristicNotStored { // another may still get what is stored
 			f.replaceable(in.Status)
 		}
 	case length > f.svc.store.longest():
@@ -213,7 +213,8 @@ func fitted(r *policy.Response, length int64, o *policy.Options) (int64, bool) {
 // tells nothing of the answers to others.
 func ofRequest(why policy.Reason) bool {
 	switch why {
-	case policy.RequestNoStore, policy.PreconditionNotStored, policy.CookieNotStored, policy.PartNotStored, policy.Authorized:
+	case policy.RequestNoStore, policy.PreconditionNotStored, policy.CookieNotStored, policy.HeuristicNotStored,
+		policy.PartNotStored, policy.Authorized:
 		return true
 	}
 	return false
@@ -255,13 +256,13 @@ func (f *errand) validated(fl *Flight, seen *Object, fields http1.Fields, asked 
 }
 
 // updated is the response that h's becomes by the fields of a 304, or of a HEAD's
-// answer, which told was parsed from. A cookie that comes without a lifetime is for
-// whoever asked, as it would be with a new response.
+// answer, which told was parsed from. A cookie that could not be stored with a new
+// response is not stored with this one either: it is for the client that asked.
 func (h *Head) updated(told *policy.Response, fields http1.Fields, asked, now policy.Moment, o *policy.Options) (policy.Response, http1.Fields) {
 	all := policy.UpdateFields(nil, h.hit, fields)
 	r := policy.ParseResponse(h.Response.Status, all, asked, now, o)
-	if told.SetCookie && !told.Explicit() {
-		r.Hidden = append(r.Hidden, "set-cookie")
+	if told.SetCookie && (o.SetCookie != policy.StoreCookies || !told.Explicit()) {
+		r.Hidden, r.SetCookie = append(r.Hidden, "set-cookie"), false
 	}
 	return r, all
 }

@@ -33,6 +33,7 @@ type Head struct {
 	shown   http1.Fields // what Lines repeats: hit without what clients don't get
 	offered bool         // in content codings
 	made    bool         // the validator is ours: the origin does not know it
+	cookies bool         // Lines has a Set-Cookie
 }
 
 // NewHead makes a head. fields are the response's end-to-end fields in memory of
@@ -52,7 +53,20 @@ func (h *Head) show(o *policy.Options) {
 	if len(o.Strip) > 0 {
 		h.shown = slices.DeleteFunc(slices.Clone(h.hit), func(f http1.Field) bool { return o.Strips(f.Name) })
 	}
+	h.cookies = h.Response.SetCookie && h.shown.Get("Set-Cookie") != nil
 	h.Lines = lines(h.shown)
+}
+
+// allowed reports whether a stored response with this head may be used with options
+// that may not be those that it was stored with: what they say of Set-Cookie counts.
+func (h *Head) allowed(o *policy.Options) bool {
+	switch o.SetCookie {
+	case policy.RefuseCookies:
+		return !h.Response.SetCookie
+	case policy.StripCookies:
+		return !h.cookies
+	}
+	return true
 }
 
 // lines renders fields as they are.

@@ -208,6 +208,7 @@ func TestHeadTells(t *testing.T) {
 // What one user got, or one request that is not to be stored, takes nothing from
 // others, and leaves nothing to them.
 func TestOneUsersValidation(t *testing.T) {
+	choice := asByDefault
 	f := func(say, want string, fields ...string) {
 		t.Helper()
 		s := newSite(t, func(a *asked) {
@@ -216,7 +217,7 @@ func TestOneUsersValidation(t *testing.T) {
 				return
 			}
 			a.say(say)
-		})
+		}, choice)
 		s.ask("GET /a")
 		s.ask("GET /a", append([]string{"Cache-Control: no-cache"}, fields...)...)
 		g := s.ask("GET /a")
@@ -228,6 +229,9 @@ func TestOneUsersValidation(t *testing.T) {
 	f("HTTP/1.1 304 Not Modified\nETag: \"1\"\nX-A: mine\n\n", "all", "Authorization: x")
 	f("HTTP/1.1 304 Not Modified\nETag: \"1\"\nX-A: mine\n\n", "all", "Cache-Control: no-store")
 	f("HTTP/1.1 200 OK\nCache-Control: max-age=60\nContent-Length: 4\n\nmine", "all", "Authorization: x")
+	f("HTTP/1.1 304 Not Modified\nETag: \"1\"\nSet-Cookie: mine\n\n", "all")
+	f("HTTP/1.1 304 Not Modified\nETag: \"1\"\nCache-Control: max-age=60\nSet-Cookie: mine\n\n", "all")
+	choice = storeCookies
 	f("HTTP/1.1 304 Not Modified\nETag: \"1\"\nSet-Cookie: mine\n\n", "all")
 	f("HTTP/1.1 304 Not Modified\nETag: \"1\"\nCache-Control: max-age=60\nSet-Cookie: ours\n\n", "allours")
 }

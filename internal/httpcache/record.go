@@ -95,7 +95,7 @@ func readHead(record []byte, o *policy.Options) (*Head, bool) {
 	}
 	h.hit = policy.HitFields(nil, fields, &h.Response, o)
 	h.show(o)
-	return h, true
+	return h, h.allowed(o)
 }
 
 // recordable tells whether what was read may be sent to clients and be looked up.

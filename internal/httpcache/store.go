@@ -82,6 +82,7 @@ func (s *Store) Find(q *Query) Found {
 	f := Found{}
 	for _, o := range r.variants {
 		switch {
+		case !o.Head.allowed(q.Options): // as if it had not been stored
 		case !s.stands(o):
 			f.Miss = MissRemoved
 		case !o.Head.answers(q):
@@ -110,7 +111,7 @@ func (s *Store) former(q *Query) *Object {
 		return nil
 	}
 	for _, o := range r.variants {
-		if !o.part() && !s.stands(o) && o.Head.answers(q) && s.held(q.Key, o) {
+		if !o.part() && !s.stands(o) && o.Head.allowed(q.Options) && o.Head.answers(q) && s.held(q.Key, o) {
 			return o
 		}
 	}
@@ -124,7 +125,7 @@ func (s *Store) Parts(q *Query, yield func(*Object) bool) {
 		return
 	}
 	for _, o := range r.variants {
-		if o.part() && s.stands(o) && o.Head.answers(q) && s.held(q.Key, o) && !yield(o) {
+		if o.part() && s.stands(o) && o.Head.allowed(q.Options) && o.Head.answers(q) && s.held(q.Key, o) && !yield(o) {
 			return
 		}
 	}

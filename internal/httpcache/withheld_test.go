@@ -1,6 +1,7 @@
 package httpcache
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -12,6 +13,37 @@ const personal = "HTTP/1.1 200 OK\nCache-Control: max-age=60, private=\"X-User\"
 	"X-User: alice\nX-Turn: 1\nSet-Cookie: id=alice\nX-All: yes\n"
 
 func strip(c *Config) { c.Policy.SetCookie = policy.StripCookies }
+
+func storeCookies(c *Config) { c.Policy.SetCookie = policy.StoreCookies }
+
+func asByDefault(*Config) {}
+
+// An answer with a cookie is for the client that it was sent to: one that waits for the
+// same asks for itself, and gets a cookie of its own.
+func TestCookieIsNotForWaiters(t *testing.T) {
+	f := func(framed string) {
+		t.Helper()
+		came, gate := make(chan struct{}, 9), make(chan struct{})
+		s := newSite(t, func(a *asked) {
+			came <- struct{}{}
+			<-gate
+			a.raw(fmt.Sprintf("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nSet-Cookie: id=%d\r\n", a.n) + framed)
+		})
+		alice, bob := s.visit(), s.visit()
+		alice.send("GET /a HTTP/1.1\nHost: site\n")
+		<-came
+		bob.send("GET /a HTTP/1.1\nHost: site\n")
+		until(t, func() bool { return s.store.Stats().Joined == 1 })
+		close(gate)
+		first := alice.rest(alice.head(), "GET")
+		second := bob.rest(bob.head(), "GET")
+		if first.get("Set-Cookie") != "id=1" || second.get("Set-Cookie") != "id=2" || second.body != "hello" {
+			t.Errorf("alice got %s\nbob got %s", first, second)
+		}
+	}
+	f("Content-Length: 5\r\n\r\nhello")
+	f("Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n")
+}
 
 // forAll says what is wrong with an answer that must have nothing of alice's.
 func (g *got) forAll(t *testing.T, how string) {
@@ -72,8 +104,14 @@ func TestWithheldFromWhoWaits(t *testing.T) {
 	f(personal+"Content-Length: 5\n\nhello", `If-None-Match: "1"`)
 }
 
-// Of two who wait for the same validation, the 304's own fields are for who asked.
+// Of two clients that wait for the same validation, the 304's own fields are for the
+// first.
 func TestWithheldOfValidation(t *testing.T) {
+	t.Run("strip", func(t *testing.T) { withheldOfValidation(t, strip) })
+	t.Run("default", func(t *testing.T) { withheldOfValidation(t, asByDefault) })
+}
+
+func withheldOfValidation(t *testing.T, choice func(*Config)) {
 	came, gate := make(chan struct{}, 9), make(chan struct{})
 	s := newSite(t, func(a *asked) {
 		if a.n == 1 {
@@ -83,7 +121,7 @@ func TestWithheldOfValidation(t *testing.T) {
 		came <- struct{}{}
 		<-gate
 		a.say("HTTP/1.1 304 Not Modified\nCache-Control: max-age=60\nETag: \"1\"\nSet-Cookie: id=alice\n\n")
-	}, strip)
+	}, choice)
 	s.ask("GET /a")
 	alice, bob := s.visit(), s.visit()
 	alice.send("GET /a HTTP/1.1\nHost: site")

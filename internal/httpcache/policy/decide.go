@@ -107,6 +107,8 @@ func (r *Response) use(q *Request, m Mark, s *standing, o *Options) (Action, Rea
 		return Validate, Invalidated
 	case r.Directives.Has(NoCache):
 		return Validate, ResponseNoCache
+	case q.heuristic(r):
+		return Validate, HeuristicPassed
 	}
 	if why := r.unwanted(q, s, o); why != Fresh {
 		return Validate, why

@@ -79,7 +79,7 @@ func HitFields(dst, h http1.Fields, r *Response, o *Options) http1.Fields {
 		f := h[i]
 		switch {
 		case fold(f.Name, "age"), fold(f.Name, "content-length"), among(r.Hidden, f.Name):
-		case o.SetCookie == StripCookies && fold(f.Name, "set-cookie"):
+		case o.SetCookie != StoreCookies && fold(f.Name, "set-cookie"):
 		default:
 			dst = append(dst, f)
 		}

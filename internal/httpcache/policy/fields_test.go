@@ -39,14 +39,16 @@ func TestEndToEnd(t *testing.T) {
 
 func TestHitFields(t *testing.T) {
 	o := Defaults()
+	o.SetCookie = StoreCookies
 	r := response(200, "Cache-Control", `private="x", no-cache="Y"`)
 	h := fieldsOf("Age", "5", "Content-Length", "7", "X", "1", "y", "2", "Z", "3", "Set-Cookie", "a=b", "ETag", `"a"`)
 	if got := lines(HitFields(nil, h, r, &o)); got != `Z: 3 | Set-Cookie: a=b | ETag: "a"` {
 		t.Errorf("got %q", got)
 	}
-	o.SetCookie = StripCookies
-	if got := lines(HitFields(nil, h, r, &o)); got != `Z: 3 | ETag: "a"` {
-		t.Errorf("without cookies: %q", got)
+	for _, o.SetCookie = range []CookieRule{StripCookies, RefuseCookies} {
+		if got := lines(HitFields(nil, h, r, &o)); got != `Z: 3 | ETag: "a"` {
+			t.Errorf("without cookies: %q", got)
+		}
 	}
 }
 

@@ -4,13 +4,13 @@ package policy
 type CookieRule uint8
 
 const (
-	// StoreCookies stores a response with Set-Cookie if it says itself how
-	// long it is fresh, and repeats the field on every hit: what RFC 9111 says.
-	StoreCookies CookieRule = iota
 	// RefuseCookies does not store it.
-	RefuseCookies
+	RefuseCookies CookieRule = iota
 	// StripCookies stores it without the field.
 	StripCookies
+	// StoreCookies stores a response with Set-Cookie if it says itself how
+	// long it is fresh, and repeats the field on every hit: what RFC 9111 says.
+	StoreCookies
 )
 
 // Options are the choices that the RFCs leave to a cache. [Defaults] has the
@@ -49,7 +49,7 @@ type Options struct {
 	// PassCookies sends every request with a Cookie to the origin and stores
 	// none of the answers. Default false.
 	PassCookies bool
-	// SetCookie is what becomes of responses with Set-Cookie.
+	// SetCookie is what becomes of responses with Set-Cookie. Default RefuseCookies.
 	SetCookie CookieRule
 
 	// Languages compares Accept-Language without regard to case and order,

@@ -110,6 +110,7 @@ func (d draws) request() (string, http1.Fields) {
 	add(40, "Cache-Control", func() string { return d.directives(requestDirectives) })
 	add(10, "Pragma", func() string { return d.of("pragma", "no-cache", "foo", "foo, No-Cache", "") })
 	add(10, "Authorization", func() string { return "Basic x" })
+	add(10, "Cookie", func() string { return "a=b" })
 	add(4, "If-Match", func() string { return `"a"` })
 	add(4, "If-Unmodified-Since", func() string { return "x" })
 	add(30, "If-None-Match", func() string {

@@ -31,6 +31,7 @@ const (
 	PreconditionPassed
 	NotReading
 	CookiePassed
+	HeuristicPassed
 	OnlyIfCachedMissed
 	OriginFailed
 	OriginSilent
@@ -53,6 +54,7 @@ const (
 	RequestNoStore
 	PreconditionNotStored
 	CookieNotStored
+	HeuristicNotStored
 	PartNotStored
 	NotUnderstood
 	ResponseNoStore
@@ -117,6 +119,7 @@ var Reasons = []ReasonInfo{
 	{PreconditionPassed, "precondition", "fwd=request; detail=precondition", telemetry.BypassRequest, "The request has If-Match or If-Unmodified-Since, which only the origin can evaluate."},
 	{NotReading, "method", "fwd=method", telemetry.Write, "The method is neither GET nor HEAD: the request goes to the origin as it is."},
 	{CookiePassed, "cookie", "fwd=bypass; detail=cookie", telemetry.BypassUncacheable, "The request has a Cookie, and the configuration sends such requests to the origin."},
+	{HeuristicPassed, "cookie-heuristic", "fwd=request; detail=cookie-heuristic", telemetry.BypassRequest, "The request has a Cookie, and the stored response doesn't say itself how long it is fresh: the origin was asked whether it is right for this client."},
 	{OnlyIfCachedMissed, "only-if-cached", "", telemetry.Local, "The client said only-if-cached and nothing stored could be used: 504, without asking the origin."},
 	{OriginFailed, "origin-error", "fwd=miss; detail=origin-error", telemetry.Miss, "The origin answered 500, 502, 503 or 504 and nothing stored may stand in: the client got that answer."},
 	{OriginSilent, "origin-silent", "", telemetry.Local, "The origin gave no answer and nothing stored may stand in: 504 if there was something to validate or the time was over, 503 if no connection can be made for the time being or all origins are drained, otherwise 502."},
@@ -138,13 +141,14 @@ var Reasons = []ReasonInfo{
 	{RequestNoStore, "request-no-store", "detail=request-no-store", telemetry.None, "The client said no-store."},
 	{PreconditionNotStored, "not-stored-precondition", "detail=precondition", telemetry.None, "The request had If-Match or If-Unmodified-Since, so that the response may speak of these only."},
 	{CookieNotStored, "not-stored-cookie", "detail=cookie", telemetry.None, "The request had a Cookie, and the configuration stores no answers to such."},
+	{HeuristicNotStored, "not-stored-heuristic", "detail=cookie-heuristic", telemetry.None, "The request had a Cookie, and the response doesn't say itself how long it is fresh, so that it may depend on the cookie. A max-age would do, or Vary: Cookie with one."},
 	{PartNotStored, "not-stored-part", "detail=partial", telemetry.None, "A 206 that is not exactly one range of a whole of known length, or nobody asked for; or a 416."},
 	{NotUnderstood, "must-understand", "detail=must-understand", telemetry.None, "The response says must-understand and has a status that Kasoku does not know."},
 	{ResponseNoStore, "no-store", "detail=no-store", telemetry.None, "The response says no-store."},
 	{VaryAll, "vary-all", "detail=vary-star", telemetry.None, "Vary has a *: no other request can be told to match."},
 	{ResponsePrivate, "private", "detail=private", telemetry.None, "The response says private: it is for one user."},
 	{Authorized, "authorization", "detail=authorization", telemetry.None, "The request had Authorization, and the response does not say public, must-revalidate or s-maxage."},
-	{SetsCookie, "set-cookie", "detail=set-cookie", telemetry.None, "The response sets a cookie and does not say itself how long it is fresh, or the configuration stores no such responses."},
+	{SetsCookie, "set-cookie", "detail=set-cookie", telemetry.None, "The response sets a cookie, and the configuration (set_cookie) stores no such responses, or only those that say themselves how long they are fresh."},
 	{NoPermission, "no-permission", "detail=no-freshness", telemetry.None, "The status is not one that may be cached without being told so, and the response does not tell: a max-age would do."},
 	{NothingToValidate, "no-validator", "detail=no-validator", telemetry.None, "The response says no-cache and has neither ETag nor Last-Modified to ask about, so that storing it would gain nothing."},
 	{NeverFresh, "never-fresh", "detail=never-fresh", telemetry.None, "The response is never fresh and has neither ETag nor Last-Modified, so that storing it would gain nothing."},

@@ -153,6 +153,15 @@ func (c *rfcCache) freshness() (lifetime int64, explicit bool) {
 	return c.o.DefaultTTL, false
 }
 
+// guessed reports whether the request has a Cookie and the lifetime is that of a
+// heuristic, which does not count then.
+func (c *rfcCache) guessed() bool {
+	_, explicit := c.freshness()
+	modified, ok := c.lastModified()
+	permitted := slices.Contains(cacheableByDefault, c.status) || c.says("public")
+	return len(c.ask["cookie"]) > 0 && !explicit && permitted && ok && c.date() > modified && c.o.Heuristic > 0
+}
+
 // age is RFC 9111, section 4.2.3, in its own names and in microseconds. It allows the
 // corrected_age_value alone to be the corrected_initial_age, which is done where
 // date_value leaves open whether the response was made before it was asked for.
@@ -213,7 +222,9 @@ func (c *rfcCache) mayStore() bool {
 		return false
 	case len(c.ask["if-match"])+len(c.ask["if-unmodified-since"]) > 0:
 		return false
-	case len(c.answer["set-cookie"]) > 0 && !explicit:
+	case len(c.answer["set-cookie"]) > 0 && (c.o.SetCookie == RefuseCookies || c.o.SetCookie == StoreCookies && !explicit):
+		return false
+	case c.guessed():
 		return false
 	}
 	validator := c.has("etag") || c.has("last-modified")
@@ -285,7 +296,7 @@ func (c *rfcCache) reuse(now int64) Action {
 		remaining = min(remaining, 0)
 	}
 	fresh := remaining > 0
-	if c.mark == Invalid || c.says("no-cache") {
+	if c.mark == Invalid || c.says("no-cache") || c.guessed() {
 		return Validate
 	}
 	if _, no := find(asked, "no-cache"); no || len(c.ask["cache-control"]) == 0 && slices.ContainsFunc(c.ask.members("pragma"),

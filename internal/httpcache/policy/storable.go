@@ -72,8 +72,16 @@ func refusedAsPrivate(q *Request, r *Response, o *Options) Reason {
 		return Authorized
 	case r.SetCookie && o.SetCookie == RefuseCookies, r.SetCookie && o.SetCookie == StoreCookies && !r.Explicit():
 		return SetsCookie
+	case q.heuristic(r):
+		return HeuristicNotStored
 	}
 	return Stored
+}
+
+// heuristic reports whether q has a Cookie and r's freshness is only a guess: r may
+// depend on the cookie without saying so, so that it is not shared.
+func (q *Request) heuristic(r *Response) bool {
+	return q.Traits.Has(HasCookie) && r.Source == FromModified
 }
 
 // refusedAsUseless wants a permission to store, and something to gain by it.

@@ -92,11 +92,39 @@ func TestStorableCookies(t *testing.T) {
 	f(RefuseCookies, SetsCookie, "Cache-Control", "max-age=60")
 	f(StripCookies, Stored, "Cache-Control", "max-age=60")
 	f(StripCookies, Stored, "Last-Modified", at(-1000))
+	f(Defaults().SetCookie, SetsCookie, "Cache-Control", "public, max-age=60")
 	o := Defaults()
 	o.PassCookies = true
 	if _, got := Storable(request("GET", "Cookie", "a=b"), response(200, "Cache-Control", "max-age=60"), &o); got != CookieNotStored {
 		t.Errorf("cookies passed: %s", got)
 	}
+}
+
+// TestHeuristicAndCookie holds that a guess at freshness does not count for requests with
+// a Cookie: neither is the response stored, nor does a stored one answer.
+func TestHeuristicAndCookie(t *testing.T) {
+	f := func(change func(*Options), stored, used Reason, pairs ...string) {
+		t.Helper()
+		o := Defaults()
+		change(&o)
+		q, r := request("GET", "Cookie", "a=b"), responseWith(&o, 200, pairs...)
+		if _, got := Storable(q, r, &o); got != stored {
+			t.Errorf("%q: %s; want %s", pairs, got, stored)
+		}
+		if d := Decide(q, r, Unmarked, then, &o); d.Reason != used {
+			t.Errorf("%q: decided %s; want %s", pairs, d.Reason, used)
+		}
+		if _, got := Storable(request("GET"), r, &o); got != Stored {
+			t.Errorf("%q without a cookie: %s", pairs, got)
+		}
+	}
+	defaults := func(*Options) {}
+	f(defaults, HeuristicNotStored, HeuristicPassed, "Last-Modified", at(-1000))
+	f(defaults, HeuristicNotStored, HeuristicPassed, "Last-Modified", at(-1000), "Cache-Control", "public")
+	f(defaults, HeuristicNotStored, HeuristicPassed, "Last-Modified", at(-1000), "Vary", "Cookie")
+	f(defaults, Stored, Fresh, "Last-Modified", at(-1000), "Cache-Control", "max-age=60")
+	f(func(o *Options) { o.DefaultTTL = 60 }, Stored, FreshByOptions)
+	f(func(o *Options) { o.DefaultTTL, o.Heuristic = 60, 0 }, Stored, FreshByOptions, "Last-Modified", at(-1000))
 }
 
 func TestStorableParts(t *testing.T) {
