@@ -133,7 +133,7 @@ func (t *table) waiting(index uint32) (x *catalog.Index, ok bool) {
 
 // fillChunk enters the next few items of a table, or ends if there are none.
 func (s *Store) fillChunk(t *table, index uint32) error {
-	if err := s.writable(); err != nil {
+	if err := s.writable(false); err != nil {
 		return err
 	}
 	t.mu.RLock()

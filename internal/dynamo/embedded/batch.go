@@ -133,7 +133,7 @@ func (c *call) batchWriteItem() error {
 	if err != nil {
 		return err
 	}
-	if err := c.s.writable(); err != nil {
+	if err := c.s.writable(r.onlyDeletes()); err != nil {
 		return err
 	}
 	names := make([]string, len(r.Tables))
@@ -161,6 +161,16 @@ func (c *call) batchWriteItem() error {
 	}
 	c.replyBatchWrite(&r, writes)
 	return nil
+}
+
+// onlyDeletes reports whether none of the batch's writes stores an item.
+func (r *batchWriteRequest) onlyDeletes() bool {
+	for i := range r.Tables {
+		if slices.ContainsFunc(r.Tables[i].Writes, func(w writeRequest) bool { return !w.deletes() }) {
+			return false
+		}
+	}
+	return true
 }
 
 // itemWrite is one write of several.

@@ -90,7 +90,7 @@ func (c *call) write(parse func(body []byte) (writeRequest, error)) error {
 	if err != nil {
 		return err
 	}
-	if err := c.s.writable(); err != nil {
+	if err := c.s.writable(w.deletes()); err != nil {
 		return err
 	}
 	t, err := c.s.table(w.Table)

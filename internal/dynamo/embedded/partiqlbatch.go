@@ -37,7 +37,7 @@ func (c *call) batchExecuteStatement() error {
 		return err
 	}
 	members := make([]*member, len(r.Statements))
-	reads, writes := false, false
+	reads, writes, deletes := false, false, true
 	for i := range members {
 		m := &member{r: &r.Statements[i]}
 		members[i] = m
@@ -46,12 +46,13 @@ func (c *call) batchExecuteStatement() error {
 		}
 		read := m.cmd.Kind == partiql.Select
 		reads, writes = reads || read, writes || !read
+		deletes = deletes && m.cmd.Kind == partiql.Delete
 	}
 	if reads && writes {
 		return wire.Invalid("Read and write requests together in the same batch is not supported.")
 	}
 	if writes {
-		if err := c.s.writable(); err != nil {
+		if err := c.s.writable(deletes); err != nil {
 			return err
 		}
 	}

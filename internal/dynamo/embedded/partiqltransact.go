@@ -27,7 +27,8 @@ func (c *call) executeTransaction() error {
 		return wire.Invalid("ExecuteTransaction API does not support both read and write operations in the same request.")
 	}
 	if !reads {
-		if err := c.s.writable(); err != nil {
+		stores := func(m *member) bool { return m.cmd.Kind != partiql.Delete && m.cmd.Kind != partiql.Exists }
+		if err := c.s.writable(!slices.ContainsFunc(members, stores)); err != nil {
 			return err
 		}
 	}

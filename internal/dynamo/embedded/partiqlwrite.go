@@ -108,7 +108,7 @@ func (w *writeRequest) complaint(err error) error {
 func (c *call) executeWrite(r *executeRequest, cmd *partiql.Command) error {
 	w := writeOf(cmd, &r.statementRequest)
 	w.Capacity = r.Capacity
-	if err := c.s.writable(); err != nil {
+	if err := c.s.writable(w.deletes()); err != nil {
 		return err
 	}
 	t, err := c.s.table(w.Table)

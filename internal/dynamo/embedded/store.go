@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -117,13 +118,26 @@ func (s *Store) Close() {
 var errDiskFull = &wire.Error{Type: "InternalServerError",
 	Message: "The disk of the embedded store is full: writes are refused until there is room on it again."}
 
-// writable refuses writes while the disk has no room.
-func (s *Store) writable() error {
-	if s.db.Writable() != nil {
+// writable refuses writes while the disk has no room. A request that only deletes is
+// accepted for longer.
+func (s *Store) writable(deletes bool) error {
+	err := s.db.Writable()
+	if deletes {
+		err = s.db.Deletable()
+	}
+	if err != nil {
 		return errDiskFull
 	}
 	return nil
 }
+
+// onlyDeletes reports whether none of the writes stores an item.
+func onlyDeletes(writes []*itemWrite) bool {
+	return !slices.ContainsFunc(writes, func(w *itemWrite) bool { return !w.deletes() })
+}
+
+// deletes reports whether the write stores no item: it deletes one or checks a condition.
+func (w *writeRequest) deletes() bool { return w.Kind == writeDelete || w.Kind == writeCheck }
 
 // every does something again and again until the store closes. What goes wrong is
 // logged and tried again.

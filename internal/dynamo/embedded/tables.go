@@ -134,7 +134,7 @@ func (s *Store) addTable(info *catalog.Table) error {
 		return &wire.Error{Type: "LimitExceededException",
 			Message: fmt.Sprintf("Subscriber limit exceeded: There is a limit of %d tables per subscriber", maxTables)}
 	}
-	if err := s.writable(); err != nil {
+	if err := s.writable(false); err != nil {
 		return err
 	}
 	b := s.db.NewBatch()
@@ -271,7 +271,7 @@ func (s *Store) alter(name string, now time.Time, f func(info *catalog.Table, b 
 	if t == nil {
 		return errNoTableNamed(name)
 	}
-	if err := s.writable(); err != nil {
+	if err := s.writable(false); err != nil {
 		return err
 	}
 	b := s.db.NewBatch()

@@ -110,7 +110,7 @@ type transaction struct {
 
 // run does everything and answers.
 func (x *transaction) run() error {
-	if err := x.c.s.writable(); err != nil {
+	if err := x.c.s.writable(onlyDeletes(x.writes)); err != nil {
 		return err
 	}
 	names := make([]string, len(x.writes))

@@ -18,9 +18,9 @@ const (
 // trimEvery is how often streams are trimmed.
 const trimEvery = time.Minute
 
-// sweep removes the items whose time has come. On a full disk they wait.
+// sweep removes the items whose time has come. They are deletes; on a disk too full for these they wait.
 func (s *Store) sweep(now time.Time) error {
-	if s.db.Writable() != nil {
+	if s.writable(true) != nil {
 		return nil
 	}
 	for _, t := range *s.tables.Load() {

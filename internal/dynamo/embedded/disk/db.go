@@ -229,6 +229,15 @@ func (d *DB) Writable() error {
 	return nil
 }
 
+// Deletable returns ErrFull while the disk has no room even for deletes, which may use half
+// of what is kept free: they are how room is made.
+func (d *DB) Deletable() error {
+	if d.space.tight.Load() {
+		return ErrFull
+	}
+	return nil
+}
+
 // Apply makes the batch visible to readers, whole or not at all, and begins to write it.
 // Pebble keeps writes that need no sync until 32 KiB have come together, however long that
 // takes, so none is of that sort.

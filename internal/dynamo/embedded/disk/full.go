@@ -37,6 +37,8 @@ type space struct {
 	// full is set while writes are refused, out after a write has found no room at
 	// all, until there is half of reserve again.
 	full, out atomic.Bool
+	// tight is set while there is less than half of reserve: deletes are refused, too.
+	tight atomic.Bool
 	// written counts the bytes written since the last look; every reserve/8 of them
 	// the free space is looked at without waiting for lookEvery.
 	written atomic.Uint64
@@ -69,6 +71,7 @@ func newSpace(fs vfs.FS, dir string, log *slog.Logger) *space {
 		s.reserve = min(greatestReserve, usage.TotalBytes/16)
 		s.ballast = min(greatestBallast, usage.TotalBytes/32)
 		s.full.Store(usage.AvailBytes < s.reserve)
+		s.tight.Store(usage.AvailBytes < s.reserve/2)
 	}
 	return s
 }
@@ -123,10 +126,12 @@ func (s *space) check() {
 	if err != nil {
 		s.out.Store(false) // unknown: the next write finds out
 		s.full.Store(false)
+		s.tight.Store(false)
 		return
 	}
 	free := usage.AvailBytes
-	if s.out.Load() && free >= s.reserve/2 {
+	s.tight.Store(free < s.reserve/2)
+	if free >= s.reserve/2 {
 		s.out.Store(false)
 	}
 	switch {
@@ -154,6 +159,7 @@ func (s *space) wrote(n int) {
 // ranOut is told that a write found no room.
 func (s *space) ranOut() {
 	s.out.Store(true)
+	s.tight.Store(true)
 	if !s.full.Swap(true) {
 		s.log.Warn("embedded store: the disk is full; writes are refused until there is room again", slog.String("dir", s.dir))
 	}
