@@ -81,6 +81,18 @@ func (c *Cache) Note(tags ...Tag) Stamp {
 	return st
 }
 
+// Age returns how long ago the latest of the stamp's tags was moved, in whole
+// milliseconds and never too much. If none was moved it is the cache's own age, since
+// what was written before the start is not known.
+func (c *Cache) Age(st *Stamp) time.Duration {
+	var latest uint64
+	for _, gen := range st.gens[:st.n] {
+		latest = max(latest, gen)
+	}
+	moved := time.Duration(latest>>sequenceBits+1) * time.Millisecond
+	return max(0, time.Duration(c.Now())-moved)
+}
+
 // Supersede moves the generation of a settled stamp's one tag, if nobody has moved
 // it since Note, and returns the stamp of what is true from then on. It is for a
 // write whose answer shows what it has written: whatever was stored or read before

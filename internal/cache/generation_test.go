@@ -56,6 +56,33 @@ func TestNote(t *testing.T) {
 	f("purged", func(c *Cache) { c.Apply(Change{Cause: ByPurge, Tags: tags("table")}) }, true, true)
 }
 
+func TestAge(t *testing.T) {
+	bubble(t, func(t *testing.T, c *Cache, s *Space) {
+		f := func(name string, want time.Duration) {
+			t.Helper()
+			st := c.Note(tags("table", "item x")...)
+			// A change is as old as the millisecond after it.
+			if got := c.Age(&st); got > want || got < want-time.Millisecond {
+				t.Errorf("%s: %s, want %s", name, got, want)
+			}
+		}
+		f("nothing was moved since the start", time.Duration(c.Now()))
+		pass(time.Second)
+		f("a second later", time.Duration(c.Now()))
+		w := c.Begin(tags("item x"), nil)
+		pass(time.Second)
+		w.Commit(Change{})
+		f("just written", 0)
+		pass(3 * time.Second)
+		f("written three seconds ago", 3*time.Second)
+		c.Apply(Change{Tags: tags("table")})
+		pass(time.Second)
+		f("the latest of two", time.Second)
+		c.Begin(tags("item x"), nil).Unknown()
+		f("in quarantine", 0)
+	})
+}
+
 // Nobody knows what was written before the start, not even about no tags.
 func TestStartIsStrong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

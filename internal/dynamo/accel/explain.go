@@ -18,7 +18,8 @@ const notKnown = "it has a member that is not known here; the origin judges"
 
 // explanation gathers the steps.
 type explanation struct {
-	c *call
+	c      *call
+	global bool // what is looked up is of a global index
 	admin.Explanation
 }
 
@@ -179,7 +180,7 @@ func (e *explanation) query() {
 	}
 	if v.ix != nil {
 		kind := "local"
-		if v.ix.global {
+		if e.global = v.global(); e.global {
 			kind = "global"
 		}
 		e.step("index", v.ix.name, kind)
@@ -230,8 +231,12 @@ func (e *explanation) lookup(tags []cache.Tag, names ...string) {
 	switch {
 	case !st.Settled:
 		e.step("fill", "not kept", "a write of one of the tags is in flight or in quarantine")
+	case st.Strong && e.global:
+		e.step("fill", "not kept", "one of the tags was written lately, and a global index can't be read strongly")
 	case st.Strong:
 		e.step("fill", "strongly consistent", "one of the tags was written lately")
+	case e.global:
+		e.step("fill", "as asked", fmt.Sprintf("kept for %s at most: no longer than the index's last change is old", c.svc.cache.Age(&st).Round(time.Second)))
 	default:
 		e.step("fill", "as asked", "")
 	}

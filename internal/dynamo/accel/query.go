@@ -260,12 +260,15 @@ func (c *call) fillQuery(v *view, found cache.Found) {
 
 // queryFill reads a query or scan at the origin. Was something of what it reads
 // written lately, it is read strongly consistently; a global index can't be, so
-// its answer is not kept.
+// its answer is not kept. Later than settle it is kept for as long as the last
+// change was old when the origin was asked: if the index lies behind by more than
+// settle, an answer from before the change is served until twice that lag at most.
 func (c *call) queryFill(v view) cache.FillFunc {
 	s, body, target := c.svc, bytes.Clone(c.x.Body), targetPrefix+c.op.Name
 	rule := v.t.rule
 	return func(ctx context.Context, st *cache.Stamp) (cache.Filling, error) {
 		q := ask{body: body, capacity: v.capacity, ttl: rule.query}
+		begun, age := s.cache.Now(), s.cache.Age(st)
 		if v.t.ttl != "" {
 			q.hideExpired(&v, time.Now())
 		}
@@ -281,6 +284,9 @@ func (c *call) queryFill(v view) cache.FillFunc {
 		}
 		if count, ok := memberOf(resp.Body, "Count"); !ok || count == nil {
 			return cache.Filling{NoStore: true, Extra: resp}, nil // no answer to a query
+		}
+		if v.global() {
+			q.ttl = min(q.ttl, age-time.Duration(s.cache.Now()-begun))
 		}
 		payload := q.answer(resp.Body)
 		return cache.Filling{

@@ -2,6 +2,7 @@ package accel
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -33,30 +35,33 @@ func TestOddWritesLeaveNothingStale(t *testing.T) {
 		full  = `{"Count":0,"Items":[],"ScannedCount":0}`
 	)
 	reads := map[string][2]string{"item b": {"GetItem", itemB}, "partition b": {"Query", partB}, "byg x": {"Query", gsiX}, "byk x": {"Query", byk}, "scan": {"Scan", `{"TableName":"t"}`}}
+	replies := map[string]string{"GetItem": `{"Item":{"p":{"S":"b"},"s":{"N":"1"},"g":{"S":"old"}}}`, "Query": full, "Scan": full}
 	f := func(op, body, dropped string) {
 		t.Helper()
-		o := newFixture(t)
-		o.origin.reply("GetItem", `{"Item":{"p":{"S":"b"},"s":{"N":"1"},"g":{"S":"old"}}}`)
-		for _, op := range []string{"Query", "Scan"} {
-			o.origin.reply(op, full)
-		}
-		for _, op := range []string{"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems", "ExecuteStatement", "MergeItems", "BatchExecuteStatement"} {
-			o.origin.reply(op, `{}`)
-		}
-		for _, r := range reads {
-			o.do(r[0], r[1])
-			if d := o.do(r[0], r[1]).decision; d != telemetry.Hit {
-				t.Fatalf("%s is not cached: %s", r[1], d)
+		synctest.Test(t, func(t *testing.T) {
+			s := newScript(t)
+			s.start()
+			do := func(op, body string) *edge.Exchange {
+				s.run("origin 200 " + cmp.Or(replies[op], `{}`))
+				x := s.send(op, body)
+				s.origin.next = nil
+				return x
 			}
-		}
-		if r := o.do(op, body); r.status != http.StatusOK {
-			t.Fatalf("%s %s: %d %s", op, body, r.status, r.body)
-		}
-		for name := range strings.SplitSeq(dropped, ", ") {
-			if r := reads[name]; o.do(r[0], r[1]).decision == telemetry.Hit {
-				t.Errorf("%s %s\nleaves %s in the cache", op, body, name)
+			for _, r := range reads {
+				do(r[0], r[1])
+				if d := do(r[0], r[1]).Record.Decision; d != telemetry.Hit {
+					t.Fatalf("%s is not cached: %s", r[1], d)
+				}
 			}
-		}
+			if x := do(op, body); x.Reply.Status != http.StatusOK {
+				t.Fatalf("%s %s: %d %s", op, body, x.Reply.Status, x.Reply.Body)
+			}
+			for name := range strings.SplitSeq(dropped, ", ") {
+				if r := reads[name]; do(r[0], r[1]).Record.Decision == telemetry.Hit {
+					t.Errorf("%s %s\nleaves %s in the cache", op, body, name)
+				}
+			}
+		})
 	}
 	const all = "item b, partition b, byg x, byk x, scan"
 	// A key attribute twice: origins differ in which they take.
