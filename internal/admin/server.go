@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kasoku/kasoku/internal/listener"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
@@ -25,6 +26,7 @@ import (
 type Config struct {
 	Listen  string
 	Token   string // "" asks for none
+	Limits  Limits
 	Metrics *telemetry.Registry
 	// Overview gives the state of the process at the time of the call.
 	Overview func() Overview
@@ -34,7 +36,7 @@ type Config struct {
 // Server is the administrator's listener. Its life: Listen, Serve in a
 // goroutine of the caller's, Shutdown.
 type Server struct {
-	ln       net.Listener
+	ln       *bounded
 	http     *http.Server
 	overview func() Overview
 	log      *slog.Logger
@@ -56,11 +58,12 @@ func Listen(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("admin: can't listen on %s: %w", cfg.Listen, err)
 	}
-	s := &Server{ln: ln, overview: cfg.Overview, log: cfg.Log, loopback: true}
+	s := &Server{ln: &bounded{Listener: ln, refuser: listener.NewRefuser()}, overview: cfg.Overview, log: cfg.Log, loopback: true}
 	if tcp, ok := ln.Addr().(*net.TCPAddr); ok {
 		s.loopback = tcp.IP.IsLoopback()
 	}
 	s.SetToken(cfg.Token)
+	s.SetLimits(cfg.Limits)
 	s.http = &http.Server{
 		Handler:           s.guard(s.routes(cfg.Metrics)),
 		ReadHeaderTimeout: 5 * time.Second,
@@ -68,6 +71,7 @@ func Listen(cfg Config) (*Server, error) {
 		WriteTimeout:      time.Minute,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    32 << 10,
+		ConnContext:       withConn,
 		ErrorLog:          slog.NewLogLogger(cfg.Log.Handler(), slog.LevelDebug),
 	}
 	return s, nil
@@ -78,6 +82,10 @@ func (s *Server) Addr() net.Addr { return s.ln.Addr() }
 
 // SetToken asks for another token from the next request on; "" asks for none.
 func (s *Server) SetToken(token string) { s.token.Store(&token) }
+
+// SetLimits bounds connections that are accepted from now on, and idling from the next
+// request on.
+func (s *Server) SetLimits(l Limits) { s.ln.limits.Store(&l) }
 
 // Serve answers until Shutdown.
 func (s *Server) Serve() error {
@@ -148,7 +156,11 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			fail(w, http.StatusForbidden, "this listener is called localhost or by a loopback address, not %q", r.Host)
 			return
 		}
-		if r.URL.Path != "/healthz" && r.URL.Path != "/readyz" && !s.authorized(r) {
+		authorized := s.authorized(r)
+		if authorized {
+			accept(r)
+		}
+		if r.URL.Path != "/healthz" && r.URL.Path != "/readyz" && !authorized {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="kasoku"`)
 			fail(w, http.StatusUnauthorized, "the token is missing or wrong: send Authorization: Bearer TOKEN")
 			return

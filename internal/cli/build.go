@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kasoku/kasoku/internal/admin"
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/config"
 	"github.com/kasoku/kasoku/internal/edge"
@@ -48,15 +49,25 @@ func settling(c *config.Config) (settle, quarantine time.Duration) {
 
 func edgeLimits(l *config.Limits) edge.Limits {
 	return edge.Limits{
-		Connections:       l.Connections,
-		HeaderBytes:       int(l.HeaderBytes),
-		BodyBytes:         int(l.BodyBytes),
-		HeaderTimeout:     l.HeaderTimeout.Std(),
-		BodyTimeout:       l.BodyTimeout.Std(),
-		WriteTimeout:      l.WriteTimeout.Std(),
-		IdleTimeout:       l.IdleTimeout.Std(),
-		RequestTimeout:    l.RequestTimeout.Std(),
-		RequestsPerSecond: l.RequestsPerSecond,
+		Connections:          l.Connections,
+		ConnectionsPerClient: l.PerClient(),
+		HeaderBytes:          int(l.HeaderBytes),
+		BodyBytes:            int(l.BodyBytes),
+		HeaderTimeout:        l.HeaderTimeout.Std(),
+		BodyTimeout:          l.BodyTimeout.Std(),
+		WriteTimeout:         l.WriteTimeout.Std(),
+		IdleTimeout:          l.IdleTimeout.Std(),
+		UnauthenticatedIdle:  l.UnauthenticatedIdle.Std(),
+		RequestTimeout:       l.RequestTimeout.Std(),
+		RequestsPerSecond:    l.RequestsPerSecond,
+	}
+}
+
+func adminLimits(l *config.AdminLimits) admin.Limits {
+	return admin.Limits{
+		Connections:          l.Connections,
+		ConnectionsPerClient: l.PerClient(),
+		UnauthenticatedIdle:  l.UnauthenticatedIdle.Std(),
 	}
 }
 

@@ -151,14 +151,16 @@ func addresses(ctx context.Context, list []config.Advertised) ([]netip.AddrPort,
 
 func daxLimits(l *config.DAXLimits) dax.Limits {
 	return dax.Limits{
-		Connections:       l.Connections,
-		RequestBytes:      int(l.RequestBytes),
-		BufferedBytes:     int(l.BufferedBytes),
-		PreambleTimeout:   l.PreambleTimeout.Std(),
-		RequestTime:       l.ReceiveTimeout.Std(),
-		AnswerTimeout:     l.RequestTimeout.Std(),
-		WriteTimeout:      l.WriteTimeout.Std(),
-		RequestsPerSecond: l.RequestsPerSecond,
+		Connections:          l.Connections,
+		ConnectionsPerClient: l.PerClient(),
+		UnauthenticatedIdle:  l.UnauthenticatedIdle.Std(),
+		RequestBytes:         int(l.RequestBytes),
+		BufferedBytes:        int(l.BufferedBytes),
+		PreambleTimeout:      l.PreambleTimeout.Std(),
+		RequestTime:          l.ReceiveTimeout.Std(),
+		AnswerTimeout:        l.RequestTimeout.Std(),
+		WriteTimeout:         l.WriteTimeout.Std(),
+		RequestsPerSecond:    l.RequestsPerSecond,
 	}
 }
 

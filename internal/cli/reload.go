@@ -183,11 +183,14 @@ func (c *change) admin() error {
 	n := c.node
 	token := c.cfg.Admin.Token()
 	if n.cfg != nil && n.cfg.Admin.Listen == c.cfg.Admin.Listen {
-		c.commit = append(c.commit, func() { n.admin.SetToken(token) })
+		c.commit = append(c.commit, func() {
+			n.admin.SetToken(token)
+			n.admin.SetLimits(adminLimits(&c.cfg.Admin.Limits))
+		})
 		return nil
 	}
 	next, err := admin.Listen(admin.Config{
-		Listen: string(c.cfg.Admin.Listen), Token: token, Metrics: n.registry, Overview: n.overview, Log: n.log,
+		Listen: string(c.cfg.Admin.Listen), Token: token, Limits: adminLimits(&c.cfg.Admin.Limits), Metrics: n.registry, Overview: n.overview, Log: n.log,
 	})
 	if err != nil {
 		return err

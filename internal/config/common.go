@@ -49,6 +49,12 @@ type Limits struct {
 	// Most connections at a time; one more is answered with 503 (over TLS: closed)
 	// at once. An idle one costs some kilobytes and a file descriptor.
 	Connections int `yaml:"connections" default:"16384" min:"1"`
+	// Most connections at a time from one client address (in IPv6: one /64); one more is
+	// refused as one beyond connections is. Left out, a quarter of connections, but not less
+	// than 16; the value of connections turns it off. With proxy_protocol it counts for the
+	// address that the proxy names. Behind a load balancer that names none, all connections
+	// come from its address, so raise it there.
+	ConnectionsPerClient int `yaml:"connections_per_client" min:"1"`
 	// Most bytes of a request's head; beyond it: 431. Temporary credentials alone
 	// take up to 4 KiB.
 	HeaderBytes Size `yaml:"header_bytes" default:"32KiB" min:"1KiB" max:"1MiB"`
@@ -72,6 +78,11 @@ type Limits struct {
 	// of it is given. It should be longer than the clients' own limit, or they will now and then send into a
 	// connection that is just being closed: SDKs keep idle ones for about 90s.
 	IdleTimeout Duration `yaml:"idle_timeout" default:"3m" min:"1ms"`
+	// Longest time that a connection stays open without a request, in place of a longer
+	// idle_timeout, until one was accepted on it: with a signature that was verified, where
+	// auth asks for one, else any request that the service has answered. Higher values suit
+	// browsers that connect before they need to.
+	UnauthenticatedIdle Duration `yaml:"unauthenticated_idle" default:"10s" min:"1ms"`
 	// Longest time that a request may take as a whole, retries and waiting
 	// included; beyond it the client is told that the service is unavailable. Type dynamodb
 	// only: the others have a timeout for each step at the origin.
@@ -80,6 +91,17 @@ type Limits struct {
 	// bursts of one second's worth; beyond it: 429, or how the service's protocol
 	// says that. 0: no limit.
 	RequestsPerSecond float64 `yaml:"requests_per_second" default:"0" min:"0"`
+}
+
+// PerClient is how many connections one client address may have.
+func (l *Limits) PerClient() int { return share(l.ConnectionsPerClient, l.Connections) }
+
+// share is given, or the default of connections_per_client where that is 0.
+func share(given, connections int) int {
+	if given > 0 {
+		return given
+	}
+	return max(connections/4, 16)
 }
 
 // Retry says how requests that failed at the origin are repeated.

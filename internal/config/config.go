@@ -54,11 +54,30 @@ type Admin struct {
 	// File that holds the token, instead of token_env; white space at its end is
 	// ignored.
 	TokenFile string `yaml:"token_file"`
+	// What one client, or all together, may ask of this listener.
+	Limits AdminLimits `yaml:"limits"`
 
 	_ struct{} `yaml:"token" refuse:"the file is copied and committed; name an environment variable in token_env or a file in token_file"`
 
 	token string
 }
+
+// AdminLimits are the limits of the administrator's listener.
+type AdminLimits struct {
+	// Most connections at a time; one more is answered with 503 and closed. As many file
+	// descriptors are kept free of the services' connections.
+	Connections int `yaml:"connections" default:"64" min:"1" max:"4096"`
+	// Most connections at a time from one client address (in IPv6: one /64); one more is
+	// answered with 503 and closed. Left out, a quarter of connections, but not less than 16;
+	// the value of connections turns it off.
+	ConnectionsPerClient int `yaml:"connections_per_client" min:"1"`
+	// Longest time that a connection stays open without a request until one was accepted on
+	// it: with the token, where there is one, else any request. After that it is 2m.
+	UnauthenticatedIdle Duration `yaml:"unauthenticated_idle" default:"10s" min:"1ms"`
+}
+
+// PerClient is how many connections one client address may have.
+func (l *AdminLimits) PerClient() int { return share(l.ConnectionsPerClient, l.Connections) }
 
 // Token is the resolved token, or "" when none is asked for.
 func (a *Admin) Token() string { return a.token }

@@ -29,13 +29,18 @@ type DAX struct {
 	Limits DAXLimits `yaml:"limits"`
 }
 
-// DAXLimits are the limits of a listener for clients of DAX. Connections are not closed
-// for being idle, as these clients take that for a failure.
+// DAXLimits are the limits of a listener for clients of DAX. Connections on which a client
+// has proved who it is are not closed for being idle, as these clients take that for a failure.
 type DAXLimits struct {
 	// Most connections at a time; one more is closed at once. A client has one for each
 	// request that it has under way, and makes one every few seconds to ask which nodes
 	// there are. An idle one costs some kilobytes and a file descriptor.
 	Connections int `yaml:"connections" default:"16384" min:"1"`
+	// Most connections at a time from one client address (in IPv6: one /64); one more is
+	// closed at once. Left out, a quarter of connections, but not less than 16; the value of
+	// connections turns it off. Behind a load balancer all connections come from its address,
+	// so raise it there.
+	ConnectionsPerClient int `yaml:"connections_per_client" min:"1"`
 	// Most bytes of a request; beyond it the client gets an error and its connection
 	// ends.
 	RequestBytes Size `yaml:"request_bytes" default:"20MiB" min:"64KiB" max:"1GiB"`
@@ -45,6 +50,9 @@ type DAXLimits struct {
 	// Longest time for a new connection to say what it speaks, the handshake of TLS
 	// included; beyond it: it is closed.
 	PreambleTimeout Duration `yaml:"preamble_timeout" default:"10s" min:"1ms"`
+	// Longest time that a connection stays open without a request until its client has proved
+	// who it is, or with auth mode none has made a request; beyond it: it is closed.
+	UnauthenticatedIdle Duration `yaml:"unauthenticated_idle" default:"10s" min:"1ms"`
 	// Longest time for a request to arrive from its first byte; beyond it the connection
 	// is closed. Some clients ask something else, over another connection, in the middle of a request.
 	ReceiveTimeout Duration `yaml:"receive_timeout" default:"60s" min:"1ms"`
@@ -58,6 +66,9 @@ type DAXLimits struct {
 	// bursts of one second's worth; beyond it they are throttled. 0: no limit.
 	RequestsPerSecond float64 `yaml:"requests_per_second" default:"0" min:"0"`
 }
+
+// PerClient is how many connections one client address may have.
+func (l *DAXLimits) PerClient() int { return share(l.ConnectionsPerClient, l.Connections) }
 
 // DAXTLS is the encryption of the service's listener for clients of DAX, nil when it has
 // none.

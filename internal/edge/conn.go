@@ -35,7 +35,8 @@ type conn struct {
 	nc     net.Conn        // the same, or TLS over it
 	raw    syscall.RawConn // of the socket; nil where there is none
 	client netip.AddrPort
-	x      *Exchange // nil while idle
+	booked netip.Addr // as which the connection is in srv.clients
+	x      *Exchange  // nil while idle
 
 	// fd is the socket while the goroutine is inside raw.Read, -1 otherwise.
 	fd int
@@ -50,6 +51,8 @@ type conn struct {
 	table *rateTable    // that rate comes from
 
 	gift gift // what is being sent without copying
+
+	accepted bool // a request was, see Limits.UnauthenticatedIdle
 
 	aside  bool // raw.Read was left to serve a request that reads the connection
 	drain  bool // read until nothing is left before waiting
@@ -71,9 +74,16 @@ func newConn(s *Server, nc net.Conn) *conn {
 
 // serve runs the connection from its first byte to its end.
 func (c *conn) serve() {
-	if c.srv.cfg.ProxyProtocol && !c.introduced() {
-		c.close()
-		return
+	if c.srv.cfg.ProxyProtocol {
+		if !c.introduced() {
+			c.close()
+			return
+		}
+		if !c.book() {
+			c.srv.turnAway(c.nc)
+			c.srv.forget(c)
+			return
+		}
 	}
 	if c.srv.cfg.TLS != nil {
 		tc, ok := c.handshake()
@@ -87,7 +97,7 @@ func (c *conn) serve() {
 		}
 	}
 	c.now = time.Since(c.srv.epoch)
-	c.arm(c.now + c.srv.set.Load().limits.IdleTimeout)
+	c.arm(c.now + c.idleTimeout())
 	if c.rest() {
 		if c.raw != nil && !c.secure {
 			c.serveRaw()
@@ -210,12 +220,21 @@ func (c *conn) rest() bool {
 		c.x = nil
 		x.release()
 	}
-	idle := c.srv.set.Load().limits.IdleTimeout
+	idle := c.idleTimeout()
 	if left := c.armed - c.now; left < idle/2 || left > idle {
 		c.arm(c.now + idle)
 	}
 	c.state.CompareAndSwap(isActive, isIdle)
 	return !c.srv.draining.Load()
+}
+
+// idleTimeout is how long the connection may be without a request.
+func (c *conn) idleTimeout() time.Duration {
+	l := &c.srv.set.Load().limits
+	if c.accepted {
+		return l.IdleTimeout
+	}
+	return min(l.IdleTimeout, l.UnauthenticatedIdle)
 }
 
 // armPhase sets the deadline of a head or a body that is not whole. It counts
@@ -246,6 +265,8 @@ func (c *conn) waited(err error) bool {
 	}
 	if c.x != nil && c.x.in.partial() {
 		c.refuse(&http1.Error{Status: http.StatusRequestTimeout, Reason: "request took too long to arrive"})
+	} else if !c.accepted {
+		c.srv.stats.unproved.Inc()
 	}
 	return false
 }
@@ -374,6 +395,7 @@ func (c *conn) exchange(x *Exchange) bool {
 		x.limited()
 	case !answerLocally(x):
 		x.serve()
+		c.accepted = c.accepted || !x.Unauthenticated
 	}
 	x.end()
 	if x.in.phase == inStream || x.answer.begun {

@@ -2,9 +2,10 @@ package edge
 
 import (
 	"crypto/tls"
-	"io"
 	"net"
 	"time"
+
+	"github.com/kasoku/kasoku/internal/listener"
 )
 
 // close ends the connection. Closing a socket with unread bytes in it resets
@@ -23,30 +24,16 @@ func (c *conn) close() {
 	c.srv.forget(c)
 }
 
-// How much a refused client may still send, and for how long.
-const (
-	lingerBytes = 32 << 20
-	lingerTime  = 2 * time.Second
-)
+// lingerTime is for how long a refused client may still send.
+const lingerTime = 2 * time.Second
 
 // lingerOn reads what a refused client still sends, unless the server stops.
 func (c *conn) lingerOn() {
 	_ = c.nc.SetReadDeadline(time.Now().Add(lingerTime))
 	if !c.srv.draining.Load() {
-		takeIn(c.nc, c.take().in.buf)
+		listener.Drain(c.nc, c.take().in.buf)
 	}
 }
-
-// takeIn ends our side and reads until the client ends its own.
-func takeIn(nc net.Conn, buf []byte) {
-	if half, ok := nc.(interface{ CloseWrite() error }); !ok || half.CloseWrite() != nil {
-		return
-	}
-	_, _ = io.CopyBuffer(io.Discard, io.LimitReader(onlyReader{nc}, lingerBytes), buf)
-}
-
-// onlyReader hides WriteTo, which would not use the buffer.
-type onlyReader struct{ io.Reader }
 
 // kick makes the connection go if it is idle.
 func (c *conn) kick() {

@@ -23,6 +23,9 @@ type Exchange struct {
 	// Service, Operation, Table, KeyHash, Decision, Origin - it fills in; the
 	// rest is filled in for it.
 	Record telemetry.Record
+	// Unauthenticated is set by a service that wants its clients to prove who they are when
+	// the client of this request has not: the connection keeps Limits.UnauthenticatedIdle.
+	Unauthenticated bool
 
 	srv   *Server
 	set   *settings
@@ -127,7 +130,7 @@ func (x *Exchange) repay() {
 func (x *Exchange) begin(client netip.AddrPort, secure bool) {
 	x.Reply.Reset()
 	x.Body, x.body, x.raised, x.pace = nil, nil, nil, pace{}
-	x.denied, x.closing, x.sent = false, false, 0
+	x.denied, x.closing, x.sent, x.Unauthenticated = false, false, 0, false
 	if x.answer.begun {
 		x.answer = Outgoing{}
 	}

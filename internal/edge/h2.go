@@ -40,6 +40,7 @@ func (l slogLines) Write(line []byte) (int, error) {
 func (c *conn) speakH2(tc *tls.Conn) {
 	c.state.Store(isHanded)
 	h := newH2Conn(c, tc)
+	defer h.unproved.Stop()
 	ctx := context.WithValue(context.Background(), h2Key{}, h)
 	c.srv.h2.ServeConn(h, &http2.ServeConnOpts{Context: ctx, BaseConfig: c.srv.h2Base})
 }
@@ -55,12 +56,15 @@ func (s *Server) serveH2(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	defer s.h2Running.leave()
+	h, accepted := r.Context().Value(h2Key{}).(*h2Conn), false
+	h.running.Add(1)
+	defer func() { h.answered(accepted) }()
 	x := obtain(s, nil)
 	defer x.release()
 	x.start = time.Now()
 	x.set = s.set.Load()
 	x.base = r.Context()
-	x.begin(r.Context().Value(h2Key{}).(*h2Conn).c.client, true)
+	x.begin(h.c.client, true)
 	var size int
 	var err error
 	x.h2 = newH2Stream(x, w, r)
@@ -78,6 +82,7 @@ func (s *Server) serveH2(w http.ResponseWriter, r *http.Request) {
 		x.limited()
 	case !answerLocally(x):
 		x.serve()
+		accepted = !x.Unauthenticated
 	}
 	x.end()
 	received, whole := x.concludeH2()

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/net/http2"
@@ -28,6 +29,13 @@ type h2Conn struct {
 	limited         bool // the read deadline is set, for walkIn.partial
 	begun           bool // Read was called
 
+	// For Limits.UnauthenticatedIdle. since is when the last request was answered, counted
+	// from the server's epoch; the timer runs until a request is accepted.
+	accepted atomic.Bool
+	running  atomic.Int64 // requests being served
+	since    atomic.Int64
+	unproved *time.Timer
+
 	mu    sync.Mutex // leaf; held to set the read deadline
 	ended bool
 	code  http2.ErrCode // with which it is ended
@@ -48,7 +56,37 @@ func newH2Conn(c *conn, tc *tls.Conn) *h2Conn {
 	h := &h2Conn{Conn: tc, c: c, resets: rate.NewLimiter(resetPerSecond, resetBurst)}
 	h.walkIn = frameWalk{skip: len(http2.ClientPreface), resets: func(http2.ErrCode) { h.reset() }}
 	h.walkOut.resets = h.wasReset
+	h.since.Store(int64(time.Since(c.srv.epoch)))
+	h.unproved = time.AfterFunc(c.idleTimeout(), h.proveOrEnd)
 	return h
+}
+
+// proveOrEnd ends the connection if no request was accepted and none has been under way
+// for the time that such a connection may be idle.
+func (h *h2Conn) proveOrEnd() {
+	if h.accepted.Load() {
+		return
+	}
+	left := h.c.idleTimeout()
+	if h.running.Load() == 0 {
+		left -= time.Since(h.c.srv.epoch) - time.Duration(h.since.Load())
+	}
+	if left > 0 {
+		h.unproved.Reset(left)
+		return
+	}
+	if h.end(http2.ErrCodeNo) {
+		h.c.srv.stats.unproved.Inc()
+	}
+}
+
+// answered notes the end of a request, and whether it was accepted.
+func (h *h2Conn) answered(accepted bool) {
+	if accepted && !h.accepted.Swap(true) {
+		h.unproved.Stop()
+	}
+	h.since.Store(int64(time.Since(h.c.srv.epoch)))
+	h.running.Add(-1)
 }
 
 // reset counts a stream that was reset.

@@ -13,6 +13,9 @@ type Limits struct {
 	// Connections is how many there may be at a time; one more is answered
 	// with 503 (over TLS: closed) at once. Default 16384.
 	Connections int
+	// ConnectionsPerClient bounds them for each client address (each /64 of IPv6), with
+	// PROXY protocol for the address that the header names. Default 0: no bound.
+	ConnectionsPerClient int
 	// HeaderBytes bounds a request's head; over it the answer is 431. Default 32 KiB.
 	HeaderBytes int
 	// BodyBytes bounds a request's body; over it the answer is 413. Default 16 MiB;
@@ -30,6 +33,9 @@ type Limits struct {
 	// IdleTimeout is how long a connection may stay without a request: at least
 	// half of it, at most the whole, because it is not set anew for each request. Default 3m.
 	IdleTimeout time.Duration
+	// UnauthenticatedIdle takes the place of a longer IdleTimeout until a handler has answered
+	// a request on the connection and has not set Exchange.Unauthenticated. Default 10s.
+	UnauthenticatedIdle time.Duration
 	// RequestTimeout is when the context of an exchange ends, and its Deadline,
 	// counted from the request's first byte. Default 30s. On a streaming server it
 	// bounds only the time until the answer begins, and the default is none.
@@ -57,6 +63,7 @@ func (l Limits) withDefaults(streaming bool) Limits {
 	span(&l.BodyTimeout, 30*time.Second)
 	span(&l.WriteTimeout, 30*time.Second)
 	span(&l.IdleTimeout, 3*time.Minute)
+	span(&l.UnauthenticatedIdle, 10*time.Second)
 	if streaming {
 		number(&l.BodyBytes, math.MaxInt)
 		l.RequestTimeout = max(l.RequestTimeout, 0)

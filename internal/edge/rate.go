@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/kasoku/kasoku/internal/listener"
 )
 
 const (
@@ -45,11 +47,7 @@ func (t *rateTable) with(perSecond float64) *rateTable {
 
 // of returns the limiter of an address.
 func (t *rateTable) of(ip netip.Addr, now time.Time) *rate.Limiter {
-	if ip.Is6() {
-		if p, err := ip.WithZone("").Prefix(64); err == nil {
-			ip = p.Addr() // a customer's whole network, as a rule
-		}
-	}
+	ip = listener.Network(ip)
 	s := &t.shard[maphash.Comparable(t.seed, ip)%rateShards]
 	s.mu.Lock()
 	defer s.mu.Unlock()

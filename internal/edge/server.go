@@ -25,6 +25,7 @@ import (
 	"golang.org/x/net/http2"
 
 	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/listener"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
@@ -98,11 +99,12 @@ type Server struct {
 	hardStop context.CancelFunc
 
 	// mu guards conns and is taken when a connection opens and closes.
-	mu    sync.Mutex
-	conns map[*conn]struct{}
-	gone  sync.WaitGroup // one for each connection
+	mu      sync.Mutex
+	conns   map[*conn]struct{}
+	clients listener.Clients
+	gone    sync.WaitGroup // one for each connection
 
-	turning chan struct{} // a place for each connection in turnAway
+	refuser *listener.Refuser
 
 	h2        *http2.Server // nil without TLS
 	h2Base    *http.Server
@@ -132,7 +134,7 @@ func Listen(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("edge: service %s can't listen on %s: %w", cfg.Name, cfg.Listen, err)
 	}
 	s := &Server{cfg: cfg, ln: ln, conns: map[*conn]struct{}{}, epoch: time.Now(),
-		turning: make(chan struct{}, gentleAtOnce), stopping: make(chan struct{}), h2Running: newRunning()}
+		refuser: listener.NewRefuser(), stopping: make(chan struct{}), h2Running: newRunning()}
 	if cfg.TLS != nil {
 		s.cfg.TLS = cfg.TLS.Clone()
 		s.cfg.TLS.NextProtos = alpn
@@ -231,6 +233,10 @@ func (s *Server) Serve() error {
 // accept takes in one connection or turns it away.
 func (s *Server) accept(nc net.Conn) {
 	c := newConn(s, nc)
+	if !s.cfg.ProxyProtocol && !c.book() {
+		s.turnAway(nc)
+		return
+	}
 	s.mu.Lock()
 	full := len(s.conns) >= s.set.Load().limits.Connections
 	refused := full || s.draining.Load()
@@ -240,6 +246,7 @@ func (s *Server) accept(nc net.Conn) {
 	}
 	s.mu.Unlock()
 	if refused {
+		s.clients.Remove(c.booked)
 		s.stats.refused.Inc()
 		s.turnAway(nc)
 		return
@@ -248,40 +255,29 @@ func (s *Server) accept(nc net.Conn) {
 	go c.serve()
 }
 
-// busy is what a connection over the limit gets.
-var busy = []byte("HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+// book counts the connection for its client. False means that the client has too many.
+func (c *conn) book() bool {
+	s := c.srv
+	if !s.clients.Add(c.client.Addr(), s.set.Load().limits.ConnectionsPerClient) {
+		s.stats.perClient.Inc()
+		return false
+	}
+	c.booked = c.client.Addr()
+	return true
+}
 
-// turnAway closes a connection over the limit, with an answer where that needs
-// no handshake. The answer fits a new socket's buffer, so that writing it never
-// waits. A few such connections at a time are closed gently, see takeIn; in a
-// flood there is no time for that.
+// turnAway closes a connection over a limit, with an answer where that needs no handshake.
 func (s *Server) turnAway(nc net.Conn) {
 	if s.cfg.TLS != nil {
 		_ = nc.Close()
 		return
 	}
-	_ = nc.SetDeadline(time.Now().Add(gentle))
-	_, _ = nc.Write(busy)
-	select {
-	case s.turning <- struct{}{}:
-		go func() {
-			takeIn(nc, make([]byte, 1<<10))
-			_ = nc.Close()
-			<-s.turning
-		}()
-	default:
-		_ = nc.Close()
-	}
+	s.refuser.Refuse(nc)
 }
-
-// How many connections over the limit are closed gently, and for how long.
-const (
-	gentleAtOnce = 64
-	gentle       = 500 * time.Millisecond
-)
 
 // forget takes a closed connection off the books.
 func (s *Server) forget(c *conn) {
+	s.clients.Remove(c.booked)
 	s.mu.Lock()
 	delete(s.conns, c)
 	s.mu.Unlock()

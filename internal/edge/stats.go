@@ -10,6 +10,8 @@ type stats struct {
 	in, out    *telemetry.Counter
 	accepted   *telemetry.Counter
 	refused    *telemetry.Counter
+	perClient  *telemetry.Counter
+	unproved   *telemetry.Counter
 	handshakes *telemetry.Counter
 	proxies    *telemetry.Counter
 	unsent     *telemetry.Counter
@@ -36,6 +38,10 @@ func newStats(s *Server) *stats {
 			"Connections that were taken in.", service...),
 		refused: m.Counter("kasoku_edge_connections_refused_total",
 			"Connections turned away because limits.connections was reached. Raise it, or find out who holds them.", service...),
+		perClient: m.Counter("kasoku_edge_connections_refused_per_client_total",
+			"Connections turned away because their client had limits.connections_per_client. Raise it if that is a load balancer.", service...),
+		unproved: m.Counter("kasoku_edge_connections_unauthenticated_total",
+			"Connections closed after limits.unauthenticated_idle: no request was accepted on them.", service...),
 		handshakes: m.Counter("kasoku_edge_tls_handshake_errors_total",
 			"TLS handshakes that failed: wrong certificate or protocol version, or a client that is none.", service...),
 		proxies: m.Counter("kasoku_edge_proxy_header_errors_total",

@@ -16,6 +16,9 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
+// onlyReader hides every other method.
+type onlyReader struct{ io.Reader }
+
 // startStream runs a streaming server with f as its handler.
 func startStream(t testing.TB, cfg Config, f HandlerFunc) *Server {
 	t.Helper()

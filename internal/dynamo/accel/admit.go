@@ -13,6 +13,7 @@ func (s *Service) Admit(x *edge.Exchange) (ask func(x *edge.Exchange)) {
 	c.begin(s, x)
 	defer c.finish()
 	if !c.authenticate() || !c.decode() {
+		x.Unauthenticated = c.unproved()
 		return nil
 	}
 	return c.who.ask

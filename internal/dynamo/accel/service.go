@@ -116,6 +116,7 @@ func (s *Service) Serve(x *edge.Exchange) {
 	c.begin(s, x)
 	defer c.finish()
 	c.serve()
+	x.Unauthenticated = c.unproved()
 	c.encode()
 	c.open()
 }
@@ -224,6 +225,10 @@ func hasType(contentType []byte, typ string) bool {
 	ct = bytes.TrimSpace(ct)
 	return string(ct) == typ || bytes.EqualFold(ct, []byte(typ))
 }
+
+// unproved reports whether the service wants a signature and the request had none that
+// was verified, perhaps because it was refused before.
+func (c *call) unproved() bool { return c.who == nil && c.set.verifier != nil }
 
 // authenticate finds out who asks; on failure it has answered.
 func (c *call) authenticate() bool {

@@ -24,6 +24,7 @@ const validity = 5 * time.Minute
 func (c *conn) authorize(args []byte) {
 	k, a := c.k, &c.auth
 	if k.set.Open {
+		c.proved = true
 		return
 	}
 	r := cbor.Over(args)
@@ -49,6 +50,7 @@ func (c *conn) authorize(args []byte) {
 	}
 	a.id = append(a.id, id...)
 	a.keys, a.until = k.set.keys, signed.Add(validity)
+	c.proved = true
 }
 
 // admit finds out who asks for a method, under the settings in force, and whether that is
@@ -68,6 +70,7 @@ func (c *conn) admit(m *method) *fault.Error {
 		c.srv.metrics.denied.Inc()
 		return fault.BadSignature("The access key %q is not one of this service's", a.id)
 	}
+	c.proved = true
 	return nil
 }
 

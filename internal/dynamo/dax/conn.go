@@ -32,6 +32,7 @@ type conn struct {
 	nc            net.Conn        // the same, or TLS over it
 	raw           syscall.RawConn // of the socket; nil where there is none
 	client, local netip.AddrPort
+	booked        netip.Addr // as which the connection is in srv.clients
 	auth          authorization
 	agent         []byte // the client's software, as the preamble tells it
 	k             *call  // nil while idle
@@ -41,6 +42,8 @@ type conn struct {
 	// armed is the read deadline that is set, 0 for none; due is when the preamble, or
 	// the request that is not whole, has to be there. Both count from the server's epoch.
 	armed, due time.Duration
+	// proveBy is when the client, which has greeted and is idle, must have proved who it is.
+	proveBy time.Duration
 
 	state   atomic.Uint32
 	ids     edge.RequestIDs
@@ -48,6 +51,8 @@ type conn struct {
 	limiter *rate.Limiter // of the client's address
 
 	greeted  bool // the preamble has come
+	proved   bool // a client that may make requests has been on this connection
+	unproved bool // none was in time: the connection is being closed
 	framed   bool // replies are to be in frames
 	drain    bool // read until nothing is left before waiting
 	served   bool // a request was answered
@@ -184,7 +189,10 @@ func (c *conn) rest() bool {
 		c.srv.release(c.k)
 		c.k = nil
 	}
-	if c.unsure && c.armed == 0 {
+	if !c.proved && !c.partial() {
+		c.proveBy = c.srv.clock() + c.srv.set.Load().limits.UnauthenticatedIdle
+		c.arm(c.proveBy)
+	} else if c.unsure && c.armed == 0 {
 		c.arm(c.srv.clock() + lookAgain)
 	}
 	c.state.CompareAndSwap(isActive, isIdle)
@@ -225,6 +233,11 @@ func (c *conn) waited(err error) bool {
 	now := c.srv.clock()
 	if c.partial() && now >= c.due {
 		c.tooSlow()
+		return false
+	}
+	if !c.proved && !c.partial() && now >= c.proveBy {
+		c.srv.metrics.unproved.Inc()
+		c.unproved = true
 		return false
 	}
 	c.armed, c.unsure = 0, false

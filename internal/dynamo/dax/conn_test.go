@@ -272,6 +272,7 @@ func TestTimes(t *testing.T) {
 		c.send("37")
 		c.over()
 		c = r.hello("Go v1")
+		c.gets(askEcho+"4101", "804101")
 		time.Sleep(24 * time.Hour)
 		c.gets(askEcho+"4101", "804101")
 		time.Sleep(time.Hour)

@@ -3,9 +3,10 @@ package dax
 import (
 	"bytes"
 	"crypto/tls"
-	"io"
 	"net"
 	"time"
+
+	"github.com/kasoku/kasoku/internal/listener"
 )
 
 // close ends the connection. Closing a socket with unread bytes in it resets the
@@ -16,7 +17,7 @@ func (c *conn) close() {
 		c.state.CompareAndSwap(isActive, isIdle)
 		c.lingerOn()
 	}
-	if c.srv.stopping.Load() && c.resets() {
+	if (c.unproved || c.srv.stopping.Load()) && c.resets() {
 		c.settle()
 		c.abort()
 	}
@@ -28,24 +29,14 @@ func (c *conn) close() {
 	c.srv.forget(c)
 }
 
-// How much a refused client may still send, and for how long.
-const (
-	lingerBytes = 32 << 20
-	lingerTime  = 2 * time.Second
-)
+// lingerTime is for how long a refused client may still send.
+const lingerTime = 2 * time.Second
 
-// lingerOn ends our side and reads until the client ends its own.
+// lingerOn reads what a refused client still sends.
 func (c *conn) lingerOn() {
 	_ = c.sock.SetReadDeadline(time.Now().Add(lingerTime))
-	half, ok := c.nc.(interface{ CloseWrite() error })
-	if !ok || half.CloseWrite() != nil {
-		return
-	}
-	_, _ = io.CopyBuffer(io.Discard, io.LimitReader(onlyReader{c.nc}, lingerBytes), c.take().in.small)
+	listener.Drain(c.nc, c.take().in.small)
 }
-
-// onlyReader hides WriteTo, which would not use the buffer.
-type onlyReader struct{ io.Reader }
 
 // resets tells whether the client takes the end of a connection that it keeps for its next
 // request as a failure of that request, but tries again after a reset. With the other

@@ -8,6 +8,9 @@ type Limits struct {
 	// Connections is how many there may be at a time; one more is closed at once.
 	// Default 16384.
 	Connections int
+	// ConnectionsPerClient bounds them for each client address (each /64 of IPv6); one more
+	// is closed at once. Default 0: no bound.
+	ConnectionsPerClient int
 	// RequestBytes bounds one request; over it the answer is an error and the
 	// connection ends. Default 20 MiB.
 	RequestBytes int
@@ -19,8 +22,12 @@ type Limits struct {
 	// PreambleTimeout is how long a new connection may take to say what it speaks, TLS's
 	// handshake included; RequestTime how long a request may take from its first byte to
 	// its last. Defaults 10s and 60s: some clients ask something else in the middle of a
-	// request, over another connection. There is no bound on idling.
+	// request, over another connection.
 	PreambleTimeout, RequestTime time.Duration
+	// UnauthenticatedIdle is how long a connection may be without a request until its client
+	// has proved who it is or, on an open server, has made a request. There is no bound on
+	// idling after that. Default 10s.
+	UnauthenticatedIdle time.Duration
 	// AnswerTimeout is when a whole request's context ends. Default 30s.
 	AnswerTimeout time.Duration
 	// WriteTimeout is for how long a client may take nothing of a reply. Default 30s.
@@ -47,6 +54,7 @@ func (l Limits) withDefaults() Limits {
 	number(&l.BufferedBytes, 256<<20)
 	span(&l.PreambleTimeout, 10*time.Second)
 	span(&l.RequestTime, time.Minute)
+	span(&l.UnauthenticatedIdle, 10*time.Second)
 	span(&l.AnswerTimeout, 30*time.Second)
 	span(&l.WriteTimeout, 30*time.Second)
 	return l

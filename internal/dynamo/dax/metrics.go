@@ -9,6 +9,7 @@ type metrics struct {
 	nameless *methodMetrics // of requests that named no method that there is
 
 	accepted, refused, handshakes, strangers *telemetry.Counter
+	perClient, unproved                      *telemetry.Counter
 	malformed, oversized, slow, crowded      *telemetry.Counter
 	unsent, limited, denied, panics, in, out *telemetry.Counter
 	duration                                 *telemetry.Histogram
@@ -40,6 +41,8 @@ func newMetrics(s *Server) *metrics {
 		nameless:   newMethodMetrics("none", counter),
 		accepted:   counter("connections_accepted_total", "Connections that were taken in."),
 		refused:    counter("connections_refused_total", "Connections closed because dax.limits.connections was reached. Raise it, or find out who holds them."),
+		perClient:  counter("connections_refused_per_client_total", "Connections closed because their client had dax.limits.connections_per_client. Raise it if that is a load balancer."),
+		unproved:   counter("connections_unauthenticated_total", "Connections closed after dax.limits.unauthenticated_idle: their client proved nothing on them."),
 		handshakes: counter("tls_handshake_errors_total", "TLS handshakes that failed: wrong certificate or protocol version, or a client without TLS."),
 		strangers:  counter("strangers_total", "Connections that did not begin as DAX's do: another protocol, or TLS where there is none."),
 		malformed:  counter("malformed_total", "Connections closed because what came was no request."),

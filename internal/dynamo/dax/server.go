@@ -18,6 +18,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/dax/lists"
 	"github.com/kasoku/kasoku/internal/dynamo/sigv4"
 	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/listener"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
@@ -102,9 +103,10 @@ type Server struct {
 	hardStop context.CancelFunc
 
 	// mu guards conns and is taken when a connection opens and closes.
-	mu    sync.Mutex
-	conns map[*conn]struct{}
-	gone  sync.WaitGroup // one for each connection, and one for Serve
+	mu      sync.Mutex
+	conns   map[*conn]struct{}
+	clients listener.Clients
+	gone    sync.WaitGroup // one for each connection, and one for Serve
 }
 
 // Listen opens the listener; nothing is accepted before Serve.
@@ -191,6 +193,12 @@ func (s *Server) Serve() error {
 // One that was accepted while Shutdown began is still served.
 func (s *Server) accept(nc net.Conn) {
 	c := newConn(s, nc)
+	if !s.clients.Add(c.client.Addr(), s.set.Load().limits.ConnectionsPerClient) {
+		s.metrics.perClient.Inc()
+		_ = nc.Close()
+		return
+	}
+	c.booked = c.client.Addr()
 	s.mu.Lock()
 	refused := len(s.conns) >= s.set.Load().limits.Connections || s.over.Load()
 	if !refused {
@@ -199,6 +207,7 @@ func (s *Server) accept(nc net.Conn) {
 	}
 	s.mu.Unlock()
 	if refused {
+		s.clients.Remove(c.booked)
 		s.metrics.refused.Inc()
 		_ = nc.Close()
 		return
@@ -209,6 +218,7 @@ func (s *Server) accept(nc net.Conn) {
 
 // forget takes a closed connection off the books.
 func (s *Server) forget(c *conn) {
+	s.clients.Remove(c.booked)
 	s.mu.Lock()
 	delete(s.conns, c)
 	s.mu.Unlock()

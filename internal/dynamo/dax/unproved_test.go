@@ -1,0 +1,93 @@
+package dax
+
+import (
+	"errors"
+	"io"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestUnauthenticatedIdle holds that a connection ends when it has been idle for 10 s and
+// its client has proved nothing, and that it may idle for ever after that.
+func TestUnauthenticatedIdle(t *testing.T) {
+	const idle = 10 * time.Second
+	f := func(what string, change func(*Config), ask func(c *client)) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, change)
+			c := r.hello("Go v1")
+			if ask != nil {
+				ask(c)
+			}
+			begin := time.Now()
+			c.over()
+			if took := time.Since(begin); took != idle {
+				t.Errorf("%s: ended after %v", what, took)
+			}
+			if n := r.srv.metrics.unproved.Value(); n != 1 {
+				t.Errorf("%s: %d counted", what, n)
+			}
+		})
+	}
+	stays := func(what string, change func(*Config), ask func(c *client)) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, change)
+			c := r.hello("Go v1")
+			time.Sleep(idle - time.Second)
+			ask(c)
+			time.Sleep(24 * time.Hour)
+			c.quiet()
+			if n := r.srv.metrics.unproved.Value(); n != 0 {
+				t.Errorf("%s: %d counted", what, n)
+			}
+		})
+	}
+	open := func(*Config) {}
+	echo := func(c *client) { c.gets(askEcho+"4101", "804101") }
+	f("open, no request", open, nil)
+	stays("open, a request", open, echo)
+	f("no proof", guard(t), nil)
+	f("a request without proof", guard(t), func(c *client) {
+		c.fails(askEcho+"4101", "requires authentication", unauthenticated...)
+		time.Sleep(idle - time.Second)
+		c.fails(askEcho+"4101", "requires authentication", unauthenticated...)
+	})
+	f("a wrong secret", guard(t), func(c *client) { c.send(proof("FULL", "two", time.Now())); synctest.Wait() })
+	f("an unknown key", guard(t), func(c *client) { c.send(proof("OTHER", "one", time.Now())); synctest.Wait() })
+	stays("a proof", guard(t), func(c *client) { c.send(proof("FULL", "one", time.Now())) })
+	stays("a request with a proof", guard(t), func(c *client) { c.gets(proof("FULL", "one", time.Now())+askEcho+"4101", "804101") })
+}
+
+// TestUnauthenticatedReset holds that Go's second client, which asks again after a reset
+// only, gets one, and others the end of the stream.
+func TestUnauthenticatedReset(t *testing.T) {
+	f := func(preamble string, want error) {
+		t.Helper()
+		r := newRig(t, func(c *Config) { c.Listen, c.Limits.UnauthenticatedIdle = "127.0.0.1:0", time.Millisecond })
+		c := r.hello(preamble)
+		if _, err := c.nc.Read(make([]byte, 1)); !errors.Is(err, want) {
+			t.Errorf("%s: %v", preamble, err)
+		}
+	}
+	f("Go v2", syscall.ECONNRESET)
+	f("Go v1", io.EOF)
+	f("Python", io.EOF)
+}
+
+func TestConnectionsPerClient(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Listen, c.Limits.ConnectionsPerClient = "127.0.0.1:0", 2 })
+	a, b := r.hello("Go v1"), r.hello("Go v1")
+	a.gets(askEcho+"4101", "804101")
+	b.gets(askEcho+"4101", "804101")
+	r.dial().over()
+	if n := r.srv.metrics.perClient.Value(); n != 1 {
+		t.Errorf("%d were refused", n)
+	}
+	_ = a.nc.Close()
+	until(func() bool { return r.srv.Open() == 1 })
+	c := r.hello("Go v1")
+	c.gets(askEcho+"4101", "804101")
+}
