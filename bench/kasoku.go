@@ -76,7 +76,7 @@ func configText(admin, memory string, services []service) []byte {
 	for _, s := range services {
 		fmt.Fprintf(&b, "  %s:\n    type: dynamodb\n    listen: %q\n    origin: %q\n    region: %s\n    auth: %s\n",
 			s.name, s.listen, "http://"+s.origin, dataset.Region, s.auth)
-		fmt.Fprint(&b, "    item_ttl: 1h\n    query_ttl: 1h\n    limits: {connections: 19000, idle_timeout: 30m}\n")
+		fmt.Fprint(&b, "    item_ttl: 1h\n    query_ttl: 1h\n    limits: {connections: 19000, connections_per_client: 19000, idle_timeout: 30m, unauthenticated_idle: 30m}\n")
 	}
 	return b.Bytes()
 }

@@ -27,7 +27,7 @@ const stormClients = 1000
 func TestStorm(t *testing.T) {
 	a, b := pair(t, 40)
 	ways := []*couch.Way{couch.NewWay(t, a), couch.NewWay(t, b)}
-	n := client(before(t, []string{ways[0].URL, ways[1].URL}, "limits: {connections: 2000}").URL)
+	n := client(before(t, []string{ways[0].URL, ways[1].URL}, "limits: {connections: 2000, connections_per_client: 2000}").URL)
 	following(t, n)
 	asked := func(path string) int { return ways[0].Asked("GET", path) + ways[1].Asked("GET", path) }
 	for round := range 2 {
