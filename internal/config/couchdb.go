@@ -85,7 +85,8 @@ func (a *CouchAuth) Password() string { return a.password }
 
 // Replicate says what is replicated between the nodes.
 type Replicate struct {
-	// Names of the databases, which must be there on every node.
+	// Names of the databases, which must be there on every node. With `_users` among them all
+	// nodes know the same users and passwords.
 	Databases []string `yaml:"databases" required:"nothing is replicated without one"`
 	// `from_first`: what changes on the first node goes to all others; `both`: from every
 	// node to every other.
@@ -161,7 +162,7 @@ func (k *checker) replicate(path string, c *CouchDB) {
 		at := fmt.Sprintf("%s.databases[%d]", path, i)
 		switch {
 		case name == "": // told already
-		case name[0] == '_':
+		case name[0] == '_' && name != "_users":
 			k.failf(at, "%q is a node's own database", name)
 		case slices.Contains(r.Databases[:i], name):
 			k.failf(at, "%q is given twice", name)

@@ -200,7 +200,7 @@ func (c *call) hash() uint64 { return hashOf(c.x.Record.Client.Addr().AsSlice(),
 // reading says which node a read is for.
 func (c *call) reading() *reading {
 	cfg := &c.set.cfg
-	r := &reading{svc: c.svc, fleet: c.set.fleet, db: c.db, writers: c.writers(), patient: cfg.patience(&c.route), spread: cfg.Writes == WritesAny}
+	r := &reading{svc: c.svc, fleet: c.set.fleet, db: c.db, lacking: c.svc.security.lacking(c.set.fleet, c.name), writers: c.writers(), patient: cfg.patience(&c.route), spread: cfg.Writes == WritesAny}
 	if cfg.HTTP.Group.Algorithm == balance.ConsistentHash {
 		r.key = slices.Concat(c.x.Request.Path, []byte{'?'}, c.query)
 	}
@@ -262,10 +262,10 @@ type asking = func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *o
 
 // inOrder asks the first node of an order that is available.
 func (c *call) inOrder(o order) asking {
-	s, f, body := c.svc, c.set.fleet, c.body
+	s, f, body, db := c.svc, c.set.fleet, c.body, c.name
 	return func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault) {
 		hand(q, body)
-		return s.engine.Ask(ctx, q, f.choice(o))
+		return s.engine.Ask(ctx, q, s.security.choice(f, db, o))
 	}
 }
 

@@ -92,6 +92,7 @@ type reading struct {
 	key     []byte          // what balance.ConsistentHash goes by
 	patient time.Duration   // how long the answer may take to begin; 0: as long as any
 	spread  bool            // no node takes all writes
+	lacking coherence.Nodes // must not be asked, since they lack who may read
 	member  int             // who has answered, if the answer may be kept
 }
 
@@ -113,13 +114,15 @@ func (c *Config) patience(r *route.Route) time.Duration {
 func (r *reading) ask(ctx context.Context, q *origin.Outbound) (in *origin.Inbound, keep bool, f *origin.Fault) {
 	q.Repeatable, q.HeadTimeout = true, r.patient
 	member := -1
-	choice, all := r.fleet.choice(r.prefer), coherence.NodesUpTo(len(r.writers))
+	choice, all := r.fleet.choice(r.prefer), coherence.NodesUpTo(len(r.writers))&^r.lacking
 	choice.Member, choice.Key = &member, r.key
 	current := all
 	if r.db != nil {
-		if current = r.current(ctx); current == 0 {
+		if current = r.current(ctx) &^ r.lacking; current == 0 {
 			return r.last(ctx, q, 0, nil)
 		}
+	}
+	if r.db != nil || r.lacking != 0 {
 		choice.Allow = current.Has
 	}
 	in, f = r.svc.engine.Ask(ctx, q, choice)
@@ -158,7 +161,11 @@ func (r *reading) last(ctx context.Context, q *origin.Outbound, current coherenc
 			return in, false, f
 		}
 	}
-	in, f := r.svc.engine.Ask(ctx, q, r.fleet.choice(r.writers))
+	choice := r.fleet.choice(r.writers)
+	if r.lacking != 0 {
+		choice.Allow = (^r.lacking).Has
+	}
+	in, f := r.svc.engine.Ask(ctx, q, choice)
 	return in, false, f
 }
 
@@ -174,6 +181,7 @@ func (r *reading) owners(current coherence.Nodes) coherence.Nodes {
 	if r.id != nil || r.spread { // what was written to a node before anything is heard of it
 		in = r.db.Reached()
 	}
+	in &^= r.lacking
 	if current &= in; current != 0 && (r.id != nil || r.spread || current.Has(r.writers[0])) {
 		return current
 	}

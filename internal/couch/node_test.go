@@ -36,6 +36,10 @@ type node struct {
 	failing int              // so many documents and views are answered with 503 first
 	broken  string           // a body that results have instead
 	exact   string           // and nothing behind it
+	secured []string         // the bodies of writes of _security that were taken
+	refuses int              // the status of writes of _security, unless they are to be taken
+	away    bool             // connections are cut without an answer
+	users   string           // the revision of its user; "": it shows none, "away": it does not answer
 	hold    chan struct{}    // if set, writes and results wait for it before they are answered
 	held    chan struct{}    // gets a token when one waits
 	dropped bool             // connections of writes are cut without an answer
@@ -159,6 +163,11 @@ func (n *node) serve(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Node", n.name)
 	w.Header().Set("X-Couch-Request-ID", "0123456789")
 	switch {
+	case r.UserAgent() == "" && r.URL.Path == "/_users/_all_docs": // Kasoku's own
+		n.showUsers(w)
+		return
+	case n.gone():
+		panic(http.ErrAbortHandler)
 	case r.URL.Path == "/_up":
 		io.WriteString(w, `{"status":"ok"}`)
 		return
@@ -208,6 +217,8 @@ func (n *node) serve(w http.ResponseWriter, r *http.Request) {
 	case path == "" && r.Method == "PUT":
 		n.set(func() { n.born = max(n.born, 0) + 1 })
 		answer(w, 201, `{"ok":true}`)
+	case path == "/_security" && r.Method == "PUT":
+		n.secure(w, r, string(body))
 	case path == "/_security", strings.HasPrefix(path, "/_local/") && r.Method == "PUT":
 		answer(w, 200, `{"ok":true}`)
 	case born == 0:
@@ -340,6 +351,59 @@ func (n *node) write(w http.ResponseWriter, id, body string) {
 		panic(http.ErrAbortHandler)
 	}
 	answer(w, 201, fmt.Sprintf(`{"ok":true,"id":%q,"rev":%q}`, id, rev))
+}
+
+// showUsers answers with the revisions of users.
+func (n *node) showUsers(w http.ResponseWriter) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch n.users {
+	case "":
+		answer(w, 401, `{"error":"unauthorized"}`)
+	case "away":
+		panic(http.ErrAbortHandler)
+	default:
+		answer(w, 200, fmt.Sprintf(`{"rows":[{"id":"_design/_auth","value":{"rev":"1-%s"}},{"id":"org.couchdb.user:ann","value":{"rev":"%s"}}]}`, n.name, n.users))
+	}
+}
+
+func (n *node) gone() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.away
+}
+
+// secure takes a _security, whose members are those who may read, by their Authorization.
+func (n *node) secure(w http.ResponseWriter, r *http.Request, body string) {
+	var s struct{ Members struct{ Names []string } }
+	_ = json.Unmarshal([]byte(body), &s)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.refuses == 401 && r.Header.Get("Authorization") == own {
+		n.refuses = 0
+	}
+	if n.refuses != 0 {
+		answer(w, n.refuses, `{"error":"x"}`)
+		return
+	}
+	n.secured = append(n.secured, body)
+	if s.Members.Names != nil {
+		n.allowed = map[string]bool{}
+		for _, name := range s.Members.Names {
+			n.allowed[name] = true
+		}
+	}
+	answer(w, 200, `{"ok":true}`)
+}
+
+// own is the Authorization of Kasoku's own requests, where it has credentials.
+const own = "Basic a2Fzb2t1OnB3"
+
+// taken are the bodies of writes of _security that were taken.
+func (n *node) taken() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return strings.Join(n.secured, " ")
 }
 
 // changes answers feeds, forward and, when whole, backward.

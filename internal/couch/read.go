@@ -83,7 +83,7 @@ func (c *call) allowed(now int64) bool {
 
 // gateAsk asks a node whether the client may read the database.
 func (c *call) gateAsk() visible.Ask {
-	s, f, o, who := c.svc, c.set.fleet, c.keepers(), visible.Identify(c.x.Request.Fields)
+	s, f, o, who, db := c.svc, c.set.fleet, c.keepers(), visible.Identify(c.x.Request.Fields), bytes.Clone(c.name)
 	path := append([]byte{'/'}, c.route.DB...)
 	host := bytes.Clone(c.x.Request.Host)
 	header := credentials(c.x.Request.Fields).Clone()
@@ -93,7 +93,7 @@ func (c *call) gateAsk() visible.Ask {
 	}
 	return func(ctx context.Context, _ bool) (status int, err error) {
 		q := &origin.Outbound{Method: []byte("HEAD"), Target: path, Host: host, Header: header}
-		in, fault := s.engine.Ask(ctx, q, f.choice(o))
+		in, fault := s.engine.Ask(ctx, q, s.security.choice(f, db, o))
 		if fault != nil {
 			return 0, fault
 		}

@@ -21,7 +21,7 @@ func (s *Service) Report() admin.Report {
 	r := s.engine.Report()
 	r.Type = "couchdb"
 	f := s.settings.Load().fleet
-	r.Notes = append(r.Notes, f.notes()...)
+	r.Notes = append(append(r.Notes, f.notes()...), s.security.notes()...)
 	r.Feeds = f.shared()
 	return r
 }

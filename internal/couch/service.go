@@ -29,6 +29,7 @@ type Service struct {
 	log      *slog.Logger
 	tagger   coherence.Tagger
 	sessions sessions
+	security *security
 	calls    sync.Pool
 
 	// settings are replaced as a whole. changing serialises that, and is taken before
@@ -61,6 +62,7 @@ func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog
 		tagger: coherence.NewTagger(cfg.Name),
 	}
 	s.calls.New = func() any { return newCall(s) }
+	s.security = newSecurity(s)
 	cfg, err := cfg.complete()
 	if err != nil {
 		return nil, fmt.Errorf("service %s: %w", s.name, err)
@@ -78,6 +80,7 @@ func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog
 		return nil, fmt.Errorf("couchdb: %w", err)
 	}
 	s.observe()
+	s.security.running.Go(func() { s.compareUsers(s.security.stopping) })
 	return s, nil
 }
 
@@ -146,6 +149,7 @@ func (s *Service) reconfigure(cfg Config, f *fleet) error {
 // Close ends what is being fetched and followed.
 func (s *Service) Close() {
 	s.engine.Close()
+	s.security.close()
 	s.settings.Load().fleet.close()
 	s.gated.Close()
 }
@@ -153,6 +157,9 @@ func (s *Service) Close() {
 // moved is told what becomes of a node.
 func (s *Service) moved(member, from, to, why string) {
 	s.settings.Load().fleet.moved(member, from, to, why)
+	if to == "up" {
+		s.security.wake()
+	}
 }
 
 // engineConfig is the engine's part of the configuration.

@@ -1,12 +1,14 @@
 package couch
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,13 +30,32 @@ type site struct {
 	client *http.Client
 
 	registry *telemetry.Registry
+	log      *logged
+}
+
+// logged is what a service has logged.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 // newSite serves before that many nodes, called a, b and so on. change may change
 // the configuration.
 func newSite(t testing.TB, nodes int, change ...func(*Config)) *site {
 	t.Helper()
-	s := &site{t: t}
+	s := &site{t: t, log: &logged{}}
 	s.cfg = Config{Name: "couch", Follow: true, VisibleTTL: time.Hour, MaxUnfollowed: time.Hour}
 	s.cfg.HTTP.MaxObject = 8 << 20
 	s.cfg.HTTP.Group = balance.Config{Ejection: balance.Ejection{Disabled: true}, Check: balance.Check{Path: "/_up", Interval: time.Hour}}
@@ -56,7 +77,7 @@ func newSite(t testing.TB, nodes int, change ...func(*Config)) *site {
 		t.Fatal(err)
 	}
 	s.registry = telemetry.NewRegistry()
-	if s.Service, err = New(s.cfg, space, s.registry, slog.New(slog.DiscardHandler)); err != nil {
+	if s.Service, err = New(s.cfg, space, s.registry, slog.New(slog.NewTextHandler(s.log, nil))); err != nil {
 		t.Fatal(err)
 	}
 	server, err := edge.Listen(edge.Config{Name: "couch", Listen: "127.0.0.1:0", Streaming: true, Handler: s.Service, Metrics: s.registry})

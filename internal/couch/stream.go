@@ -3,6 +3,7 @@ package couch
 import (
 	"bytes"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/kasoku/kasoku/internal/couch/feed"
@@ -62,8 +63,13 @@ func (c *call) shared() bool {
 // share answers from a feed that others may have as well. Nothing was sent if it
 // returns false.
 func (c *call) share() bool {
+	lacking := c.svc.security.lacking(c.set.fleet, c.name)
+	nodes := slices.DeleteFunc(c.set.fleet.well(c.passOrder()), lacking.Has)
+	if len(nodes) == 0 {
+		return false
+	}
 	c.given = true
-	c.given = c.set.fleet.feeds.Serve(c.x, feed.Client{DB: string(c.name), Nodes: c.set.fleet.well(c.passOrder()), May: c.may()})
+	c.given = c.set.fleet.feeds.Serve(c.x, feed.Client{DB: string(c.name), Nodes: nodes, May: c.may()})
 	return c.given
 }
 

@@ -25,12 +25,16 @@ const documents = route.TouchDocument | route.TouchBody | route.TouchDestination
 type writing struct {
 	*call
 	write  *cache.Write
-	member int // who answered, -1 if nobody was asked
+	member int  // who answered, -1 if nobody was asked
+	taken  bool // of _security: a node has taken it, whatever the others answer
 }
 
 // write gives a node a request that changes something, and puts out of reach what it
 // changes before that is sent and before the client is told.
 func (c *call) write() {
+	if c.securing() && !c.holdSecurity() {
+		return
+	}
 	if c.route.Touch&documents != 0 || c.repeatable() {
 		body, err := c.x.ReadBody(mostWritten)
 		if bodyFailed(err) {
@@ -48,7 +52,11 @@ func (c *call) write() {
 	w.write = c.svc.cache.Begin(c.touched(), nil)
 	defer w.write.Unknown()
 	c.given = true
-	c.svc.engine.Pass(c.x, &httpcache.Passage{Why: policy.NotReading, Ask: w.ask, Settle: w.settle})
+	ask := w.ask
+	if c.securing() {
+		ask = w.secure
+	}
+	c.svc.engine.Pass(c.x, &httpcache.Passage{Why: policy.NotReading, Ask: ask, Settle: w.settle})
 }
 
 // touched are the tags that the write moves.
@@ -76,14 +84,14 @@ func (w *writing) ask(ctx context.Context, q *origin.Outbound) (*origin.Inbound,
 	hand(q, w.body)
 	q.Repeatable, q.HeadTimeout = w.repeatable(), w.set.cfg.patience(&w.route)
 	q.Once = !q.Repeatable // an update function may run by GET
-	choice := w.set.fleet.choice(w.writers())
+	choice := w.svc.security.choice(w.set.fleet, w.name, w.writers())
 	choice.Member = &w.member
 	return w.svc.engine.Ask(ctx, q, choice)
 }
 
 // settle ends the write by what came of it. The client is answered after that.
 func (w *writing) settle(s httpcache.Settled) {
-	if s.Fault != nil && (s.Fault.Forgone || !s.Fault.Reached) {
+	if s.Fault != nil && !w.taken && (s.Fault.Forgone || !s.Fault.Reached) {
 		w.write.Commit(cache.Change{}) // nothing was sent, or not all of it
 		return
 	}

@@ -94,3 +94,30 @@ func signIn(t *testing.T, n *couch.Node, name string) string {
 	t.Fatalf("no session in %v", a.Header)
 	return ""
 }
+
+// TestRevoked shuts a user out of a database on two nodes, through Kasoku: none of them lets
+// the user read any more, from memory or otherwise.
+func TestRevoked(t *testing.T) {
+	a, b := private(t), private(t)
+	kasoku := harness.Start(t, harness.Options{Type: "couchdb", Origin: a.URL + ", " + b.URL,
+		Service: []string{"auth: {username: admin, password_env: COUCH_PASSWORD}"}, Env: []string{"COUCH_PASSWORD=of admin"}})
+	n := client(kasoku.URL)
+	bob, eve := basic("bob", "of bob"), basic("eve", "of eve")
+	for range 4 {
+		n.Must(t, "GET", "/private/secret", "", bob...)
+	}
+	n.Must(t, "PUT", "/private/_security", members("eve"), basic("admin", "of admin")...)
+	for range 20 {
+		for _, path := range []string{"/private/secret", "/private/_all_docs", "/private/secret?local_seq=true", "/private"} {
+			if got := n.Do(t, "GET", path, "", bob...); got.Status/100 != 4 {
+				t.Fatalf("bob gets %d for %s", got.Status, path)
+			}
+			n.Must(t, "GET", path, "", eve...)
+		}
+	}
+	for _, node := range []*couch.Node{a, b} {
+		if got := node.Do(t, "GET", "/private/secret", "", bob...); got.Status/100 != 4 {
+			t.Errorf("bob gets %d from %s itself", got.Status, node.URL)
+		}
+	}
+}

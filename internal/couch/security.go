@@ -1,0 +1,387 @@
+package couch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/couch/coherence"
+	"github.com/kasoku/kasoku/internal/couch/route"
+	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/origin"
+	"github.com/kasoku/kasoku/internal/origin/balance"
+)
+
+// security keeps _security the same on all nodes: CouchDB does not replicate it. A node that
+// has missed a write is not asked for anything of that database until it has it.
+type security struct {
+	svc *Service
+
+	// turns hold the writes of one database back while another one is under way, so that
+	// all nodes get them in one order. Databases share turns.
+	turns [64]chan struct{}
+	// missed are the databases with nodes that lack their newest _security. It is replaced as
+	// a whole, so that reads take no lock; nil: there are none.
+	missed atomic.Pointer[map[string]missed]
+	kick   chan struct{} // wakes mend; holds one
+
+	mu       sync.Mutex // guards replacing missed, and what follows
+	held     int        // bytes of the bodies in missed
+	mending  bool       // a goroutine applies writes that were missed
+	closed   bool
+	stop     context.CancelFunc
+	stopping context.Context
+	running  sync.WaitGroup
+}
+
+// missed is a write of _security that not all nodes have. It never changes.
+type missed struct {
+	path  string
+	body  []byte            // nil: too much is held already, and nobody applies it
+	nodes map[string]string // those that lack it, by URL, and why
+	at    time.Time
+}
+
+const (
+	// maxHeld is how many bytes of missed writes are held.
+	maxHeld = 16 << 20
+	// securityTime is how long a node may take to answer a write of _security.
+	securityTime = 10 * time.Second
+	// mendEvery and maxMendPause are the pauses between attempts to apply a missed write.
+	mendEvery    = time.Second
+	maxMendPause = 30 * time.Second
+)
+
+func newSecurity(s *Service) *security {
+	sec := &security{svc: s, kick: make(chan struct{}, 1)}
+	sec.stopping, sec.stop = context.WithCancel(context.Background())
+	for i := range sec.turns {
+		sec.turns[i] = make(chan struct{}, 1)
+	}
+	return sec
+}
+
+// close ends the attempts to apply missed writes.
+func (s *security) close() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.stop()
+	s.running.Wait()
+}
+
+// lacking returns the nodes of f that lack the newest _security of a database.
+func (s *security) lacking(f *fleet, db []byte) (nodes coherence.Nodes) {
+	all := s.missed.Load()
+	if all == nil {
+		return 0
+	}
+	m, ok := (*all)[string(db)]
+	if !ok {
+		return 0
+	}
+	for node, url := range f.urls {
+		if _, lacks := m.nodes[url]; lacks {
+			nodes |= 1 << node
+		}
+	}
+	return nodes
+}
+
+// choice asks the balancer for the first available node of an order that may be asked for
+// anything of a database.
+func (s *security) choice(f *fleet, db []byte, o order) *balance.Choice {
+	choice := f.choice(o)
+	if lacking := s.lacking(f, db); lacking != 0 {
+		choice.Allow = (^lacking).Has
+	}
+	return choice
+}
+
+// turn waits until no other write of db's _security is under way. The caller calls done when
+// its own has ended.
+func (s *security) turn(ctx context.Context, db []byte) (done func(), err error) {
+	turn := s.turns[hashOf(db)%uint64(len(s.turns))]
+	select {
+	case turn <- struct{}{}:
+		return func() { <-turn }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// put replaces what is known of a database: m without nodes says that all have its _security.
+func (s *security) put(db string, m missed) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next := map[string]missed{}
+	if all := s.missed.Load(); all != nil {
+		next = maps.Clone(*all)
+	}
+	s.held -= len(next[db].body)
+	delete(next, db)
+	if len(m.nodes) > 0 {
+		if s.held+len(m.body) > maxHeld {
+			m.body = nil
+		}
+		s.held += len(m.body)
+		next[db] = m
+	}
+	if len(next) == 0 {
+		s.missed.Store(nil)
+		return
+	}
+	s.missed.Store(&next)
+	if !s.mending && !s.closed {
+		s.mending = true
+		s.running.Go(s.mend)
+	}
+}
+
+// mend applies missed writes, with Kasoku's own credentials, until there are none.
+func (s *security) mend() {
+	for pause := mendEvery; ; pause = min(2*pause, maxMendPause) {
+		select {
+		case <-s.stopping.Done():
+			return
+		case <-s.kick:
+			pause = mendEvery
+		case <-time.After(pause):
+		}
+		if all := s.missed.Load(); all != nil {
+			for db := range *all {
+				s.apply(s.stopping, db)
+			}
+		}
+		if s.over() {
+			return
+		}
+	}
+}
+
+// over reports whether no write is missed any more: mend ends then.
+func (s *security) over() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mending = s.missed.Load() != nil
+	return !s.mending
+}
+
+// wake has missed writes applied at once: a node may be back.
+func (s *security) wake() {
+	select {
+	case s.kick <- struct{}{}:
+	default:
+	}
+}
+
+// apply gives the nodes that lack it a database's newest _security.
+func (s *security) apply(ctx context.Context, db string) {
+	done, err := s.turn(ctx, []byte(db))
+	if err != nil {
+		return
+	}
+	defer done()
+	all := s.missed.Load()
+	if all == nil {
+		return
+	}
+	m, ok := (*all)[db]
+	if !ok || m.body == nil {
+		return
+	}
+	f := s.svc.settings.Load().fleet
+	left := map[string]string{}
+	for url, why := range m.nodes {
+		node := slices.Index(f.urls, url)
+		if node < 0 {
+			continue // it is no node of the service any more
+		}
+		ctx, cancel := context.WithTimeout(ctx, securityTime)
+		status, _, err := f.nodes.do(ctx, node, http.MethodPut, m.path, m.body)
+		cancel()
+		switch {
+		case err == nil && (status < 300 || status == http.StatusNotFound): // or the database is not there any more
+			s.svc.log.Info("a node has got a write of _security that it had missed", slog.String("database", db), slog.String("node", url))
+		case err == nil:
+			left[url] = fmt.Sprintf("it answers %d to Kasoku's own write", status)
+		default:
+			left[url] = why
+		}
+	}
+	m.nodes = left
+	s.put(db, m)
+}
+
+// notes are sentences about the nodes that lack a _security.
+func (s *security) notes() (notes []string) {
+	all := s.missed.Load()
+	if all == nil {
+		return nil
+	}
+	for _, db := range slices.Sorted(maps.Keys(*all)) {
+		m := (*all)[db]
+		for _, url := range slices.Sorted(maps.Keys(m.nodes)) {
+			notes = append(notes, fmt.Sprintf("database %s: %s lacks the _security that was written at %s, and is not asked for the database until it has it: %s",
+				db, url, m.at.UTC().Format(time.RFC3339), m.nodes[url]))
+		}
+	}
+	return notes
+}
+
+// securing reports whether the request writes who may read a database that exists.
+func (c *call) securing() bool {
+	return c.route.Touch&(route.TouchSecurity|route.TouchNames) == route.TouchSecurity &&
+		(string(c.x.Request.Method) == http.MethodPut || string(c.override()) == http.MethodPut)
+}
+
+// holdSecurity reads the body of a write of _security, which goes to several nodes.
+func (c *call) holdSecurity() (ok bool) {
+	body, err := c.x.ReadBody(mostWritten)
+	switch {
+	case errors.Is(err, edge.ErrBodyTooLarge):
+		reply := &c.x.Reply
+		reply.Status = http.StatusRequestEntityTooLarge
+		reply.Field("Content-Type", "application/json")
+		reply.Build(append(reply.Buf, `{"error":"too_large","reason":"a _security of more than 1 MiB is not taken"}`+"\n"...))
+		return false
+	case err != nil:
+		return false // the server answers
+	}
+	if body == nil {
+		body = []byte{}
+	}
+	c.body = body
+	return true
+}
+
+// securityResult is what a node has made of a write of _security.
+type securityResult struct {
+	node  int
+	in    *origin.Inbound
+	fault *origin.Fault
+}
+
+// rank orders results: the higher, the worse.
+func (r *securityResult) rank() int {
+	switch {
+	case r.fault != nil && r.fault.Reached:
+		return 1000
+	case r.fault != nil:
+		return 999
+	case r.in.Status == http.StatusNotFound: // that node has no such database
+		return 1
+	case r.in.Status < 300:
+		return 0
+	}
+	return r.in.Status
+}
+
+// missed reports whether the node may have another _security than one that has taken it.
+func (r *securityResult) missed() bool { return r.rank() > 1 }
+
+func (r *securityResult) why() string {
+	if r.fault != nil {
+		return r.fault.Error()
+	}
+	return fmt.Sprintf("it answered %d", r.in.Status)
+}
+
+// secure sends a write of _security to all nodes: first to one, which decides whether the
+// client may, and then to the others. The answer is that of the node that did worst.
+func (w *writing) secure(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault) {
+	sec := w.svc.security
+	done, err := sec.turn(ctx, w.name)
+	if err != nil {
+		return nil, &origin.Fault{Origin: w.svc.name, Kind: origin.Canceled, Err: err}
+	}
+	defer done()
+	hand(q, w.body)
+	q.Repeatable, q.HeadTimeout, q.Interim = true, securityTime, nil
+	var results []securityResult
+	order := w.writers()
+	for len(order) > 0 && !w.taken {
+		r := w.secureOne(ctx, q, order[0])
+		results, order = append(results, r), order[1:]
+		w.taken = r.rank() == 0
+		if r.fault == nil && r.in.Status >= 400 && r.in.Status < 500 && r.in.Status != http.StatusNotFound {
+			order = nil // refused: the others are not asked
+		}
+	}
+	if w.taken {
+		results = append(results, w.secureOthers(ctx, q, order)...)
+		w.miss(results)
+	}
+	worst := 0
+	for i := range results {
+		if results[i].rank() > results[worst].rank() {
+			worst = i
+		}
+	}
+	if w.taken && results[worst].rank() == 1 {
+		worst = slices.IndexFunc(results, func(r securityResult) bool { return r.rank() == 0 })
+	}
+	for i := range results {
+		if in := results[i].in; in != nil && i != worst {
+			in.Close()
+		}
+	}
+	w.member = results[worst].node
+	return results[worst].in, results[worst].fault
+}
+
+// secureOthers sends the write to all nodes of an order at once. To one that does not know
+// the client, such as by its session, it is sent with Kasoku's own credentials: another node
+// has said that the client may.
+func (w *writing) secureOthers(ctx context.Context, q *origin.Outbound, nodes order) []securityResult {
+	results := make([]securityResult, len(nodes))
+	var all sync.WaitGroup
+	for i, node := range nodes {
+		all.Go(func() {
+			r := w.secureOne(ctx, q, node)
+			if own := w.set.fleet.nodes.own; r.fault == nil && (r.in.Status == 401 || r.in.Status == 403) && own != nil {
+				p := *q
+				p.Header = append(without(q.Header, []string{"Authorization", "Cookie"}), own...)
+				if again := w.secureOne(ctx, &p, node); again.rank() == 0 {
+					r.in.Close()
+					r = again
+				} else if again.in != nil {
+					again.in.Close()
+				}
+			}
+			results[i] = r
+		})
+	}
+	all.Wait()
+	return results
+}
+
+// secureOne sends the write to one node.
+func (w *writing) secureOne(ctx context.Context, q *origin.Outbound, node int) securityResult {
+	p := *q
+	choice := w.set.fleet.choice(order{node})
+	choice.Allow = func(member int) bool { return member == node }
+	in, fault := w.svc.engine.Ask(ctx, &p, choice)
+	return securityResult{node, in, fault}
+}
+
+// miss takes note of the nodes that lack what another node has taken, and logs them.
+func (w *writing) miss(results []securityResult) {
+	m := missed{path: string(w.x.Request.Path), body: slices.Clone(w.body), nodes: map[string]string{}, at: w.x.Now()}
+	for i := range results {
+		if r := &results[i]; r.missed() {
+			url := w.set.fleet.urls[r.node]
+			m.nodes[url] = r.why()
+			w.svc.log.Warn("a node has missed a write of _security, and is not asked for the database until it has it",
+				slog.String("database", string(w.name)), slog.String("node", url), slog.String("why", r.why()))
+		}
+	}
+	w.svc.security.put(string(w.name), m)
+}

@@ -1,0 +1,185 @@
+package couch
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+const (
+	annOnly = `{"members":{"names":["ann"]}}`
+)
+
+// guarded is a site before two nodes whose database ann and bob may read.
+func guarded(t *testing.T, change ...func(*Config)) *site {
+	s := newSite(t, 2, change...)
+	for _, n := range s.nodes {
+		n.store("x", "1")
+		n.set(func() { n.allowed = map[string]bool{"ann": true, "bob": true} })
+	}
+	s.follow("Authorization", "ann")
+	for range 2 {
+		s.get("before", "/db/x", 200, "1", "", "Authorization", "bob")
+	}
+	s.requests()
+	return s
+}
+
+// shutOut checks that bob may read nothing through any node, and that ann may.
+func (s *site) shutOut(what string) {
+	s.t.Helper()
+	for range 4 {
+		for _, path := range []string{"/db/x", view, "/db/x?local_seq=true", "/db"} {
+			if g := s.ask("GET", path, "", "Authorization", "bob"); g.status != 401 {
+				s.t.Errorf("%s: bob gets %d for %s", what, g.status, path)
+			}
+		}
+		s.get(what, "/db/x", 200, "1", "", "Authorization", "ann")
+		s.get(what, "/db/x?local_seq=true", 200, "1", "", "Authorization", "ann")
+	}
+}
+
+// TestSecurityOnAllNodes shows that a write of _security reaches every node: CouchDB does not
+// replicate it, and who was shut out would go on reading through the others.
+func TestSecurityOnAllNodes(t *testing.T) {
+	for _, writes := range []string{WritesFirst, WritesAny} {
+		for _, follow := range []bool{true, false} {
+			s := newSite(t, 2, func(c *Config) { c.Writes, c.Follow = writes, follow })
+			for _, n := range s.nodes {
+				n.store("x", "1")
+				n.set(func() { n.allowed = map[string]bool{"ann": true, "bob": true} })
+			}
+			s.get("before", "/db/x", 200, "1", "", "Authorization", "bob")
+			if g := s.ask("PUT", "/db/_security", annOnly, "Authorization", "ann"); g.status != 200 {
+				t.Errorf("%d %s", g.status, g.body)
+			}
+			s.shutOut(fmt.Sprint(writes, follow))
+			for _, n := range s.nodes {
+				if n.taken() != annOnly {
+					t.Errorf("%s has %q", n.name, n.taken())
+				}
+			}
+			if notes := s.Report().Notes; len(notes) > 0 {
+				t.Errorf("notes %q", notes)
+			}
+		}
+	}
+}
+
+// TestSecurityMissed shows what becomes of a node that does not take a write of _security: the
+// client gets its answer, it is named, nobody reads from it, and it gets the write later.
+func TestSecurityMissed(t *testing.T) {
+	f := func(what string, late int, status int, spoil, mend func(n *node)) {
+		t.Helper()
+		s := guarded(t)
+		n := s.nodes[late]
+		n.set(func() { spoil(n) })
+		if g := s.ask("PUT", "/db/_security", annOnly, "Authorization", "ann"); g.status != status {
+			t.Errorf("%s: the write is answered with %d %s; want %d", what, g.status, g.body, status)
+		}
+		s.shutOut(what)
+		notes := strings.Join(s.Report().Notes, "; ")
+		if want := "database db: " + n.server.URL + " lacks the _security"; !strings.Contains(notes, want) {
+			t.Errorf("%s: notes %q; want %q", what, notes, want)
+		}
+		if text := s.log.String(); !strings.Contains(text, "level=WARN") || !strings.Contains(text, "node="+n.server.URL) {
+			t.Errorf("%s: the log does not name the node:\n%s", what, text)
+		}
+		n.set(func() { mend(n) })
+		s.until(func() bool {
+			return n.taken() == annOnly && !strings.Contains(strings.Join(s.Report().Notes, "; "), "_security")
+		})
+		s.shutOut(what + ", mended")
+		s.until(func() bool { // it is read from again
+			s.ask("GET", "/db/x?local_seq=true", "", "Authorization", "ann")
+			return strings.Contains(strings.Join(n.requests(), " "), "/db/x?local_seq=true")
+		})
+	}
+	f("an error", 1, 500, func(n *node) { n.refuses = 500 }, func(n *node) { n.refuses = 0 })
+	f("an error of the first", 0, 500, func(n *node) { n.refuses = 500 }, func(n *node) { n.refuses = 0 })
+	f("a refusal of another one", 1, 403, func(n *node) { n.refuses = 403 }, func(n *node) { n.refuses = 0 })
+	f("a node that is away", 1, 502, func(n *node) { n.away = true }, func(n *node) { n.away = false })
+	f("the first is away", 0, 502, func(n *node) { n.away = true }, func(n *node) { n.away = false })
+}
+
+// TestSecurityRefused shows that no other node is asked when the first one refuses, nor for
+// anything but a PUT, and that a body is bounded.
+func TestSecurityRefused(t *testing.T) {
+	s := guarded(t)
+	a, b := s.nodes[0], s.nodes[1]
+	a.set(func() { a.refuses = 401 })
+	if g := s.ask("PUT", "/db/_security", annOnly, "Authorization", "bob"); g.status != 401 {
+		t.Errorf("refused: %d", g.status)
+	}
+	s.asked("refused", "a PUT /db/_security")
+	a.set(func() { a.refuses = 0 })
+	if g := s.ask("PUT", "/db/_security", strings.Repeat(" ", mostWritten+1), "Authorization", "ann"); g.status != 413 {
+		t.Errorf("a long body: %d", g.status)
+	}
+	s.ask("POST", "/db/_security", annOnly, "Authorization", "ann")
+	s.asked("other requests", "a POST /db/_security")
+	if b.taken() != "" || len(s.Report().Notes) > 0 {
+		t.Errorf("b has %q; notes %q", b.taken(), s.Report().Notes)
+	}
+	s.ask("POST", "/db/_security", annOnly, "Authorization", "ann", "X-HTTP-Method-Override", "PUT")
+	s.asked("an override", "a PUT /db/_security", "b PUT /db/_security")
+}
+
+// TestSecurityOfSessions shows that a node which does not know the client's session gets the
+// write by Kasoku's own credentials, since another one has let the client do it.
+func TestSecurityOfSessions(t *testing.T) {
+	s := guarded(t, func(c *Config) { c.User, c.Password = "kasoku", "pw" })
+	b := s.nodes[1]
+	b.set(func() { b.refuses = 401 })
+	if g := s.ask("PUT", "/db/_security", annOnly, "Authorization", "ann"); g.status != 200 {
+		t.Errorf("%d %s", g.status, g.body)
+	}
+	if b.taken() != annOnly {
+		t.Errorf("b has %q", b.taken())
+	}
+	s.shutOut("a session")
+}
+
+// TestSecurityOrder shows that nodes get writes of _security that come at once in one order.
+func TestSecurityOrder(t *testing.T) {
+	s := guarded(t)
+	done := make(chan struct{})
+	for i := range 8 {
+		go func() {
+			defer func() { done <- struct{}{} }()
+			body := fmt.Sprintf(`{"members":{"names":["ann","%d"]}}`, i)
+			if g, err := s.try("PUT", "/db/_security", body, "Authorization", "ann"); err != nil || g.status != 200 {
+				t.Errorf("%v, %v", g, err)
+			}
+		}()
+	}
+	for range 8 {
+		<-done
+	}
+	if a, b := s.nodes[0].taken(), s.nodes[1].taken(); a != b || strings.Count(a, "ann") != 8 {
+		t.Errorf("a has %s\nb has %s", a, b)
+	}
+}
+
+// TestUsersDiffer shows that nodes with other users or passwords are named once, at the start,
+// unless _users is replicated or a node does not show its users.
+func TestUsersDiffer(t *testing.T) {
+	f := func(a, b string, replicated bool, want int) {
+		t.Helper()
+		nodes := []*node{newNode(t, "a"), newNode(t, "b")}
+		nodes[0].users, nodes[1].users = a, b
+		s := newSite(t, 0, func(c *Config) {
+			c.Nodes = []string{nodes[0].server.URL, nodes[1].server.URL}
+			if replicated {
+				c.Replicate.Databases = []string{"_users"}
+			}
+		})
+		s.compareUsers(t.Context()) // as at the start, which is not waited for
+		s.until(func() bool { return strings.Count(s.log.String(), "have not the same users") == 2*want })
+	}
+	f("1-a", "1-a", false, 0)
+	f("1-a", "2-b", false, 1)
+	f("1-a", "2-b", true, 0)
+	f("1-a", "", false, 0)
+	f("", "1-a", false, 0)
+}
