@@ -27,6 +27,7 @@ type problem struct {
 	Column  int    `json:"column,omitempty"`
 	Path    string `json:"path,omitempty"`
 	Message string `json:"message"`
+	Source  string `json:"source,omitempty"` // the line of the file
 }
 
 func (c *checkCommand) Run(env *Environment) error {
@@ -58,7 +59,7 @@ func (c *checkCommand) outcome(err error) checkOutcome {
 	o := checkOutcome{File: c.Config, OK: err == nil, Problems: []problem{}}
 	if list, ok := errors.AsType[config.Problems](err); ok {
 		for _, p := range list {
-			o.Problems = append(o.Problems, problem{p.Line, p.Column, p.Path, p.Message})
+			o.Problems = append(o.Problems, problem{p.Line, p.Column, p.Path, p.Message, p.Source})
 		}
 	} else if err != nil {
 		o.Problems = append(o.Problems, problem{Message: err.Error()})
@@ -75,14 +76,19 @@ func load(file string, env *Environment) (*config.Config, error) {
 	return config.Parse(file, data, env.Lookup)
 }
 
-// refused prints a file's mistakes, a line each and ready to be clicked, and
-// gives the error that ends the command.
+// refused prints a file's mistakes, each with its place, ready to be clicked, and the line with
+// a caret under the column, and returns the error that ends the command.
 func refused(err error, env *Environment) error {
 	list, ok := errors.AsType[config.Problems](err)
 	if !ok {
 		return fail(codeInput, err)
 	}
-	fmt.Fprintln(env.Stderr, list.Error())
+	for _, p := range list {
+		fmt.Fprintln(env.Stderr, p)
+		if excerpt := p.Excerpt(); excerpt != "" {
+			fmt.Fprintln(env.Stderr, excerpt)
+		}
+	}
 	if len(list) > 1 {
 		fmt.Fprintf(env.Stderr, "%d mistakes\n", len(list))
 	}

@@ -19,7 +19,6 @@ import (
 type checker struct {
 	*decoder
 	config *Config
-	env    func(string) (string, bool)
 }
 
 func (k *checker) failf(path, format string, args ...any) {
@@ -144,8 +143,11 @@ func (k *checker) tls(path string, t *TLS) {
 func (k *checker) dynamodb(path string, s *Service) {
 	d := s.DynamoDB
 	k.origin(path, s)
-	if d.Region == "" {
-		d.Region = regionOf(d.Origin)
+	switch of := regionOf(d.Origin); {
+	case d.Region == "":
+		d.Region = of
+	case of != "" && of != d.Region && d.Origin.Embedded() == "":
+		k.failf(path+".region", "%q is not the region of the origin %s, which refuses what is signed for another one; leave region out, or write %s", d.Region, d.Origin, of)
 	}
 	if _, given := k.places[path+".region"]; d.Region == "" && d.Origin != "" && !given {
 		k.failf(path, `lacks "region": the origin %s does not tell it`, d.Origin)
@@ -174,7 +176,9 @@ func (k *checker) dynamodb(path string, s *Service) {
 	}
 }
 
-var awsHost = regexp.MustCompile(`^(?:.+\.)?dynamodb(?:-fips)?\.([a-z0-9-]+)\.(?:amazonaws\.com(?:\.cn)?|api\.aws)$`)
+// awsHost matches the hosts of DynamoDB: those of a region, with FIPS, dual-stack, of China, of
+// an account (ddb) and of VPC endpoints.
+var awsHost = regexp.MustCompile(`^(?:.+\.)?(?:dynamodb|ddb)(?:-fips)?\.([a-z0-9-]+)\.(?:vpce\.)?(?:amazonaws\.com(?:\.cn)?|api\.aws|api\.amazonwebservices\.com\.cn)$`)
 
 // origin finds keys that mean nothing for the origin that was chosen. Written out
 // with their defaults they do no harm.

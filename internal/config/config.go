@@ -38,7 +38,8 @@ type Config struct {
 	// digits, `-` and `_`.
 	Services []Service `yaml:"services,keyed" required:"there is nothing to serve without one"`
 
-	dir string // of the file: relative paths start here
+	dir    string   // of the file: relative paths start here
+	hidden redactor // environment variables in values that are secret
 }
 
 // Admin is the administrator's listener.

@@ -18,7 +18,7 @@ const dashes = "----------\n"
 
 // environment is what the cases of testdata see.
 func environment(name string) (string, bool) {
-	value, ok := map[string]string{"APP_SECRET": "s3cret", "ADMIN_TOKEN": "t0ken", "EMPTY": ""}[name]
+	value, ok := map[string]string{"APP_SECRET": "s3cret", "ADMIN_TOKEN": "t0ken", "EMPTY": "", "PORT": "8000", "TTL": "7m"}[name]
 	return value, ok
 }
 

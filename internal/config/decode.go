@@ -8,9 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 )
 
@@ -18,6 +16,9 @@ import (
 // after a mistake, so that all of them are told at once.
 type decoder struct {
 	file     string
+	lines    []string // of the file
+	env      func(string) (string, bool)
+	used     redactor // environment variables in values, which are not in messages
 	problems Problems
 	places   map[string]place    // of every path that the file has
 	anchors  map[string]ast.Node // by name, those above the present line
@@ -35,13 +36,19 @@ const (
 
 func (d *decoder) report(at place, path, format string, args ...any) {
 	d.problems = append(d.problems, Problem{
-		File: d.file, Line: at.line, Column: at.column, Path: path, Message: fmt.Sprintf(format, args...),
+		File: d.file, Line: at.line, Column: at.column, Path: path, Message: fmt.Sprintf(format, args...), Source: d.source(at.line),
 	})
 }
 
 // decode parses data into v, which holds the defaults.
 func (d *decoder) decode(data []byte, v reflect.Value) {
 	d.places, d.anchors = make(map[string]place), make(map[string]ast.Node)
+	data, err := decodeText(data)
+	if err != nil {
+		d.report(place{}, "", "%v", err)
+		return
+	}
+	d.lines = strings.Split(string(data), "\n")
 	file, err := parseYAML(data)
 	if err != nil {
 		d.syntax(err)
@@ -62,24 +69,6 @@ func (d *decoder) decode(data []byte, v reflect.Value) {
 		return
 	}
 	d.mapping(docs[0].Body, v, "", "")
-}
-
-// parseYAML keeps a file that breaks the parser from breaking us.
-func parseYAML(data []byte) (file *ast.File, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("is no YAML that can be understood: %v", r)
-		}
-	}()
-	return parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
-}
-
-func (d *decoder) syntax(err error) {
-	if se, ok := errors.AsType[*yaml.SyntaxError](err); ok && se.Token != nil && se.Token.Position != nil {
-		d.report(place{se.Token.Position.Line, se.Token.Position.Column}, "", "YAML syntax: %s", se.Message)
-		return
-	}
-	d.report(place{}, "", "YAML syntax: %v", err)
 }
 
 func placeOf(n ast.Node) place {
@@ -400,24 +389,29 @@ func (d *decoder) list(n ast.Node, v reflect.Value, f *field, path string) {
 
 func (d *decoder) scalar(n ast.Node, v reflect.Value, f *field, path string) {
 	at := placeOf(n)
-	text, ok := scalarText(n)
+	written, ok := scalarText(n)
 	if !ok {
 		d.report(at, path, "expected %s, found %s", wants(v.Type()), kindOf(n))
 		return
 	}
+	text, err := d.expand(written)
+	if err != nil {
+		d.report(at, path, "%q %v", written, err)
+		return
+	}
 	if f.enum != nil && !slices.Contains(f.enum, text) {
 		if slices.Contains(strings.Split(f.later, "|"), text) {
-			d.report(at, path, "%q is not available in this version; allowed: %s", text, strings.Join(f.enum, ", "))
+			d.report(at, path, "%q is not available in this version; allowed: %s", written, strings.Join(f.enum, ", "))
 			return
 		}
-		d.report(at, path, "%q is not allowed%s; allowed: %s", text, meant(text, f.enum), strings.Join(f.enum, ", "))
+		d.report(at, path, "%q is not allowed%s; allowed: %s", written, meant(text, f.enum), strings.Join(f.enum, ", "))
 		return
 	}
 	if err := setScalar(v, text); err != nil {
-		d.report(at, path, "%q %v", text, err)
+		d.report(at, path, "%q %v", written, err)
 		return
 	}
-	d.bounds(at, v, f, path, text)
+	d.bounds(at, v, f, path, written)
 }
 
 func (d *decoder) bounds(at place, v reflect.Value, f *field, path, text string) {

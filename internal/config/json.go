@@ -10,15 +10,21 @@ import (
 // default filled in, and no secrets. Keys that are left out and have no default
 // are left out here too.
 func (c *Config) MarshalJSON() ([]byte, error) {
-	return appendStruct(nil, reflect.ValueOf(c).Elem(), false), nil
+	return (&printer{hidden: c.hidden}).appendStruct(nil, reflect.ValueOf(c).Elem()), nil
 }
 
 // Changed is [Config.MarshalJSON] of only what differs from the defaults.
 func (c *Config) Changed() []byte {
-	return appendStruct(nil, reflect.ValueOf(c).Elem(), true)
+	return (&printer{hidden: c.hidden, changed: true}).appendStruct(nil, reflect.ValueOf(c).Elem())
 }
 
-func appendStruct(dst []byte, v reflect.Value, changed bool) []byte {
+// printer writes a configuration as JSON.
+type printer struct {
+	changed bool     // only what differs from the defaults
+	hidden  redactor // in values
+}
+
+func (p *printer) appendStruct(dst []byte, v reflect.Value) []byte {
 	variant := ""
 	if s, ok := v.Interface().(Service); ok {
 		variant = s.Type
@@ -39,12 +45,12 @@ func appendStruct(dst []byte, v reflect.Value, changed bool) []byte {
 			x = x.Elem()
 		}
 		if f.def == "" && !optional && x.Kind() != reflect.Struct && x.IsZero() ||
-			changed && reflect.DeepEqual(x.Interface(), indirect(base.FieldByIndex(f.index))) {
+			p.changed && reflect.DeepEqual(x.Interface(), indirect(base.FieldByIndex(f.index))) {
 			continue
 		}
 		dst = appendString(comma(dst), f.name)
 		dst = append(dst, ':')
-		dst = appendValue(dst, x, f.keyed, changed)
+		dst = p.appendValue(dst, x, f.keyed)
 	}
 	return append(dst, '}')
 }
@@ -63,32 +69,32 @@ func comma(dst []byte) []byte {
 	return dst
 }
 
-func appendValue(dst []byte, v reflect.Value, keyed, changed bool) []byte {
+func (p *printer) appendValue(dst []byte, v reflect.Value, keyed bool) []byte {
 	if r, ok := v.Interface().(RefreshAhead); ok {
 		return append(dst, r.String()...)
 	}
 	if s, ok := v.Addr().Interface().(scalar); ok {
-		return appendString(dst, s.String())
+		return p.appendText(dst, s.String())
 	}
 	switch {
 	case v.Kind() == reflect.Struct:
-		return appendStruct(dst, v, changed)
+		return p.appendStruct(dst, v)
 	case keyed:
 		dst = append(dst, '{')
 		for i := range v.Len() {
 			dst = appendString(comma(dst), nameOf(v.Index(i)))
 			dst = append(dst, ':')
-			dst = appendStruct(dst, v.Index(i), changed)
+			dst = p.appendStruct(dst, v.Index(i))
 		}
 		return append(dst, '}')
 	case v.Kind() == reflect.Slice:
 		dst = append(dst, '[')
 		for i := range v.Len() {
-			dst = appendValue(comma(dst), v.Index(i), false, changed)
+			dst = p.appendValue(comma(dst), v.Index(i), false)
 		}
 		return append(dst, ']')
 	case v.Kind() == reflect.String:
-		return appendString(dst, v.String())
+		return p.appendText(dst, v.String())
 	}
 	text, err := json.Marshal(v.Interface())
 	if err != nil {
@@ -104,6 +110,12 @@ func nameOf(v reflect.Value) string {
 		}
 	}
 	panic("config: a keyed list of " + v.Type().String())
+}
+
+// appendText writes a value as the file has to have it, with what could be taken for a reference
+// to an environment variable escaped.
+func (p *printer) appendText(dst []byte, s string) []byte {
+	return appendString(dst, p.hidden.redact(reference.ReplaceAllString(s, "$$$0")))
 }
 
 func appendString(dst []byte, s string) []byte {

@@ -29,12 +29,18 @@ func Load(file string) (*Config, error) {
 func Parse(file string, data []byte, env func(string) (string, bool)) (*Config, error) {
 	c := Default()
 	c.dir = filepath.Dir(file)
-	d := &decoder{file: file}
+	d := &decoder{file: file, env: env, used: redactor{}}
 	d.decode(data, reflect.ValueOf(c).Elem())
-	(&checker{decoder: d, config: c, env: env}).check()
+	(&checker{decoder: d, config: c}).check()
 	if len(d.problems) > 0 {
+		for i := range d.problems {
+			d.problems[i].Message = d.used.redact(d.problems[i].Message)
+		}
 		d.problems.sort()
 		return nil, slices.Compact(d.problems) // a place looked at twice tells twice
+	}
+	if secrets := d.used.secrets(); len(secrets) > 0 {
+		c.hidden = secrets
 	}
 	return c, nil
 }

@@ -13,6 +13,7 @@ type Problem struct {
 	Line, Column int    `json:"-"` // from 1; 0 when the mistake has no place
 	Path         string `json:"path,omitempty"`
 	Message      string `json:"message"`
+	Source       string `json:"source,omitempty"` // the line of the file
 }
 
 // String is file:line:column: path: message.

@@ -1,0 +1,87 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// reference finds ${NAME} and ${NAME:-default} in a value, each with the dollar that escapes
+// it, if there is one, and forms of shells that mean nothing here. Names are those of
+// environment variables by convention: capital letters, digits and _. So the ${arg.id} of a
+// memcached key is not one.
+var reference = regexp.MustCompile(`(\$?)\$\{([A-Z_][A-Z0-9_]*)((?:[^}A-Za-z0-9_.][^}]*)?)(\}|$)`)
+
+// expand puts the values of environment variables in the places of their references.
+func (d *decoder) expand(text string) (string, error) {
+	var problem error
+	fail := func(format string, args ...any) string {
+		if problem == nil {
+			problem = fmt.Errorf(format, args...)
+		}
+		return ""
+	}
+	out := reference.ReplaceAllStringFunc(text, func(found string) string {
+		m := reference.FindStringSubmatch(found)
+		escape, name, rest, end := m[1], m[2], m[3], m[4]
+		def, hasDefault := strings.CutPrefix(rest, ":-")
+		switch {
+		case escape != "":
+			return found[1:]
+		case end == "":
+			return fail("lacks the } after ${%s; write $${%s for these characters themselves", name, name)
+		case rest != "" && !hasDefault:
+			return fail("has ${%s%s}, which is neither ${%s} nor ${%s:-default}; write $${%s for these characters themselves", name, rest, name, name, name)
+		case strings.Contains(def, "${"):
+			return fail("has a reference inside the default of ${%s}; a default is plain text", name)
+		}
+		value, ok := d.env(name)
+		switch {
+		case hasDefault && value == "":
+			return def
+		case !ok:
+			return fail("needs the environment variable %s, which is not set; set it, or give a default: ${%s:-default}", name, name)
+		}
+		d.used[name] = value
+		return value
+	})
+	return out, problem
+}
+
+// minRedacted is how long the value of an environment variable is that is not shown. Shorter
+// ones would match by chance.
+const minRedacted = 6
+
+// redactor has the values of environment variables, by name, that are not to be shown.
+type redactor map[string]string
+
+// redact puts the names of environment variables in the places of their values.
+func (r redactor) redact(text string) string {
+	names := slices.SortedFunc(maps.Keys(r), func(a, b string) int { return len(r[b]) - len(r[a]) })
+	for _, name := range names {
+		if len(r[name]) < minRedacted {
+			break
+		}
+		quoted := strconv.Quote(r[name])
+		for _, value := range []string{r[name], quoted[1 : len(quoted)-1]} {
+			text = strings.ReplaceAll(text, value, "${"+name+"}")
+		}
+	}
+	return text
+}
+
+var secretName = regexp.MustCompile(`SECRET|PASSW|TOKEN|CREDENTIAL|KEY`)
+
+// secrets are those whose names tell that their values are secret.
+func (r redactor) secrets() redactor {
+	found := redactor{}
+	for name, value := range r {
+		if secretName.MatchString(name) {
+			found[name] = value
+		}
+	}
+	return found
+}

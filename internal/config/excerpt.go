@@ -1,0 +1,50 @@
+package config
+
+import (
+	"regexp"
+	"strings"
+)
+
+// Excerpt is the line of the file that the mistake is in, with a caret under its column, or
+// nothing where it has no place.
+func (p Problem) Excerpt() string {
+	if p.Source == "" || p.Column < 1 {
+		return ""
+	}
+	line := []rune(p.Source)
+	at := min(p.Column-1, len(line))
+	from, to := 0, len(line)
+	if to > maxExcerpt {
+		from = max(0, min(at-maxExcerpt/2, to-maxExcerpt))
+		to = from + maxExcerpt
+	}
+	pad := strings.Map(func(r rune) rune {
+		if r == '\t' {
+			return r
+		}
+		return ' '
+	}, string(line[from:at]))
+	return "  " + string(line[from:to]) + "\n  " + pad + "^"
+}
+
+// maxExcerpt is how much of a long line is shown.
+const maxExcerpt = 120
+
+// secretValue finds what stands after keys whose names tell that it is a secret.
+var secretValue = regexp.MustCompile(`(?i)([\w-]*(?:secret|passw|token|credential)[\w-]*["']?\s*:\s*)("[^"]*"?|'[^']*'?|[^\s,}\]]+)`)
+
+// source is a line of the file as it may be shown. A secret does not belong into the file, but
+// one that is there by mistake is not copied to a log.
+func (d *decoder) source(line int) string {
+	if line < 1 || line > len(d.lines) {
+		return ""
+	}
+	return secretValue.ReplaceAllStringFunc(strings.TrimRight(d.lines[line-1], "\r"), func(found string) string {
+		m := secretValue.FindStringSubmatch(found)
+		name := strings.ToLower(strings.TrimRight(m[1], "\"' \t:"))
+		if strings.HasSuffix(name, "_env") || strings.HasSuffix(name, "_file") {
+			return found
+		}
+		return m[1] + strings.Repeat("*", len([]rune(m[2])))
+	})
+}
