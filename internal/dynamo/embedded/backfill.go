@@ -103,9 +103,11 @@ func (t *table) unfilled() []uint32 {
 		return nil
 	}
 	var out []uint32
-	for _, x := range t.info.Indexes {
-		if x.Backfilling {
-			out = append(out, x.ID)
+	for _, all := range [][]*catalog.Index{t.info.Indexes, t.info.Vectors} {
+		for _, x := range all {
+			if x.Backfilling {
+				out = append(out, x.ID)
+			}
 		}
 	}
 	if t.info.TTL != nil && t.info.TTL.Backfilling {
@@ -123,9 +125,11 @@ func (t *table) waiting(index uint32) (x *catalog.Index, ok bool) {
 	if index == tableIndex {
 		return nil, t.info.TTL != nil && t.info.TTL.Backfilling
 	}
-	for _, x := range t.info.Indexes {
-		if x.ID == index {
-			return x, x.Backfilling
+	for _, all := range [][]*catalog.Index{t.info.Indexes, t.info.Vectors} {
+		for _, x := range all {
+			if x.ID == index {
+				return x, x.Backfilling
+			}
 		}
 	}
 	return nil, false

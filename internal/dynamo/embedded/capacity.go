@@ -55,7 +55,9 @@ func (s *spent) arm(a arm) {
 func (s *spent) append(dst []byte, mode capacityMode) []byte {
 	total := s.table + s.failed
 	for i := range s.arms {
-		total += s.arms[i].units
+		if !s.arms[i].vector {
+			total += s.arms[i].units
+		}
 	}
 	dst = append(dst, `{"TableName":`...)
 	dst = wire.AppendQuoted(dst, []byte(s.named))
@@ -67,6 +69,7 @@ func (s *spent) append(dst []byte, mode capacityMode) []byte {
 		dst = append(dst, '}')
 		dst = s.appendArms(dst, `,"LocalSecondaryIndexes":{`, true)
 		dst = s.appendArms(dst, `,"GlobalSecondaryIndexes":{`, false)
+		dst = s.appendVectors(dst)
 	}
 	return append(dst, '}')
 }
@@ -89,7 +92,7 @@ func (s *spent) appendArms(dst []byte, member string, local bool) []byte {
 	start := len(dst)
 	for i := range s.arms {
 		a := &s.arms[i]
-		if a.local != local {
+		if a.local != local || a.vector {
 			continue
 		}
 		if len(dst) == start {
@@ -101,6 +104,29 @@ func (s *spent) appendArms(dst []byte, member string, local bool) []byte {
 		dst = append(dst, `:{`...)
 		dst = s.appendUnits(dst, a.units)
 		dst = append(dst, '}')
+	}
+	if len(dst) > start {
+		dst = append(dst, '}')
+	}
+	return dst
+}
+
+// appendVectors appends the bytes written to vector indexes, if there are any.
+func (s *spent) appendVectors(dst []byte) []byte {
+	start := len(dst)
+	for i := range s.arms {
+		a := &s.arms[i]
+		if !a.vector {
+			continue
+		}
+		if len(dst) == start {
+			dst = append(dst, `,"VectorIndexes":{`...)
+		} else {
+			dst = append(dst, ',')
+		}
+		dst = wire.AppendQuoted(dst, []byte(a.index))
+		dst = append(dst, `:{"VectorWriteRequestBytes":`...)
+		dst = append(wire.AppendUnits(dst, a.units), '}')
 	}
 	if len(dst) > start {
 		dst = append(dst, '}')

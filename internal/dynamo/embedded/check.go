@@ -87,6 +87,9 @@ func checkItem(t *catalog.Table, item *value.Value) error {
 	if err := checkIndexKeys(t, item); err != nil {
 		return err
 	}
+	if err := checkVectors(t, item, nil); err != nil {
+		return err
+	}
 	if collectionSize(t, item, item.ItemSize()) > maxItem {
 		return errItemSize
 	}
@@ -157,8 +160,7 @@ func checkIndexKeys(t *catalog.Table, item *value.Value) error {
 	for _, x := range byName {
 		for a := range x.Key.All() {
 			if v := item.Get(a.Name); v != nil && isEmpty(v) {
-				return emptyKeyError{wire.Invalid("%sA value specified for a secondary index key is not supported. %s IndexName: %s, IndexKey: %s",
-					emptyKeyPrefix, emptyWhat(v), x.Name, a.Name)}
+				return emptyIndexKey(v, x.Name, a.Name)
 			}
 		}
 	}
@@ -257,6 +259,11 @@ func checkIndexUpdate(t *catalog.Table, u *expr.Update) error {
 		one := value.Value{Type: value.Map, Members: []value.Member{{Name: a.Name, Value: *v}}}
 		return checkIndexLengths(x, &one)
 	})
+}
+
+func emptyIndexKey(v *value.Value, index, attribute string) error {
+	return emptyKeyError{wire.Invalid("%sA value specified for a secondary index key is not supported. %s IndexName: %s, IndexKey: %s",
+		emptyKeyPrefix, emptyWhat(v), index, attribute)}
 }
 
 func emptyIndexUpdate(v *value.Value) error {

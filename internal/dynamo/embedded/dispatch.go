@@ -32,6 +32,7 @@ func init() {
 		"DeleteItem":         (*call).deleteItem,
 		"Query":              (*call).query,
 		"Scan":               (*call).scan,
+		"SearchVectors":      (*call).searchVectors,
 		"BatchGetItem":       (*call).batchGetItem,
 		"BatchWriteItem":     (*call).batchWriteItem,
 		"TransactGetItems":   (*call).transactGetItems,

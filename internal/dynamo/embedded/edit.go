@@ -41,9 +41,10 @@ type change struct {
 
 // arm is what a change costs in one index.
 type arm struct {
-	index string
-	local bool
-	units float64
+	index  string
+	local  bool
+	vector bool // a vector index, of which units are bytes
+	units  float64
 }
 
 // count is what an edit adds to the sums of a table or an index.
@@ -74,7 +75,7 @@ func (e *edit) lock(keys ...[]byte) {
 // hangs tells whether anything depends on the items of t, so that a change needs
 // them as trees: an index, a time to live, a stream.
 func (t *table) hangs() bool {
-	return len(t.info.Indexes) > 0 || t.info.TTL != nil || t.info.Stream != nil
+	return len(t.info.Indexes) > 0 || len(t.info.Vectors) > 0 || t.info.TTL != nil || t.info.Stream != nil
 }
 
 // put stores an item, which has passed all checks, in place of old, and returns

@@ -10,15 +10,17 @@ import (
 // writeEntries brings the entries of the change's item up to date in all indexes
 // of the table, and notes what that costs.
 func (e *edit) writeEntries(c *change) {
-	for _, x := range c.t.info.Indexes {
-		if units := e.writeEntry(c, x); units > 0 {
-			c.arms = append(c.arms, arm{index: x.Name, local: x.Local, units: units})
+	for _, all := range [][]*catalog.Index{c.t.info.Indexes, c.t.info.Vectors} {
+		for _, x := range all {
+			if units := e.writeEntry(c, x); units > 0 {
+				c.arms = append(c.arms, arm{index: x.Name, local: x.Local, vector: x.Vector != nil, units: units})
+			}
 		}
 	}
 }
 
 // writeEntry brings an item's entry in one index up to date and returns the
-// capacity units which that takes.
+// capacity units which that takes, of a vector index the bytes.
 func (e *edit) writeEntry(c *change, x *catalog.Index) float64 {
 	oldKey, old := c.t.entry(x, &c.old)
 	if x.Backfilling && old.exists() && !e.entered(oldKey) {
@@ -28,17 +30,21 @@ func (e *edit) writeEntry(c *change, x *catalog.Index) float64 {
 	if old.exists() && new.exists() && bytes.Equal(oldKey, newKey) && old.tree.Equal(new.tree) {
 		return 0
 	}
+	cost := writeUnits
+	if x.Vector != nil {
+		cost = vectorBytes
+	}
 	units := 0.0
 	switch {
 	case old.exists() && new.exists() && bytes.Equal(oldKey, newKey):
-		units = writeUnits(max(old.size, new.size))
+		units = cost(max(old.size, new.size))
 	default:
 		if old.exists() {
 			e.b.Delete(oldKey)
-			units += writeUnits(old.size)
+			units += cost(old.size)
 		}
 		if new.exists() {
-			units += writeUnits(new.size)
+			units += cost(new.size)
 		}
 	}
 	if new.exists() {
@@ -53,6 +59,9 @@ func (e *edit) writeEntry(c *change, x *catalog.Index) float64 {
 func (t *table) entry(x *catalog.Index, m *image) ([]byte, image) {
 	if !m.exists() {
 		return nil, image{}
+	}
+	if x.Vector != nil {
+		return t.vectorEntry(x, m)
 	}
 	key, ok := appendEntryKey(nil, t.info, x, m.tree)
 	if !ok {

@@ -196,6 +196,9 @@ func (w *writeRequest) result(t *catalog.Table, old *image) (*value.Value, error
 	if err := checkUpdated(t, w.Update, after); err != nil {
 		return nil, err
 	}
+	if err := checkVectors(t, after, w.Update); err != nil {
+		return nil, err
+	}
 	return after, w.checkUpdatedSize(t, after)
 }
 

@@ -50,6 +50,7 @@ type expressions struct {
 	condition    *expr.Condition
 	keyCondition *expr.Condition
 	filter       *expr.Condition
+	search       *expr.Condition
 	projection   []expr.Path
 }
 
@@ -114,6 +115,7 @@ func (x *expressions) parse(f *fields, r *references) (err error) {
 	x.condition = condition("Condition", fieldCondition)
 	x.keyCondition = condition("KeyCondition", fieldKeyCondition)
 	x.filter = condition("Filter", fieldFilter)
+	x.search = condition("SearchCondition", fieldSearchCondition)
 	if err == nil && f.given.has(fieldProjection) {
 		x.projection, err = expr.ParsePaths(f.text(fieldProjection), &r.names)
 	}

@@ -29,6 +29,7 @@ const (
 	fieldKeyCondition
 	fieldUpdate
 	fieldCondition
+	fieldSearchCondition
 
 	fieldNames
 	fieldValues
@@ -63,6 +64,8 @@ const (
 	fieldNextToken
 	fieldStatements
 	fieldTransactStatements
+	fieldSearchVector
+	fieldTopK
 	fieldCount
 
 	firstExpression = fieldProjection
@@ -83,6 +86,7 @@ var fieldText = [fieldCount]string{
 	fieldKeyCondition:        "KeyConditionExpression",
 	fieldUpdate:              "UpdateExpression",
 	fieldCondition:           "ConditionExpression",
+	fieldSearchCondition:     "SearchConditionExpression",
 	fieldNames:               "ExpressionAttributeNames",
 	fieldValues:              "ExpressionAttributeValues",
 	fieldTable:               "TableName",
@@ -116,6 +120,8 @@ var fieldText = [fieldCount]string{
 	fieldNextToken:           "NextToken",
 	fieldStatements:          "Statements",
 	fieldTransactStatements:  "TransactStatements",
+	fieldSearchVector:        "SearchVector",
+	fieldTopK:                "TopK",
 }
 
 var fieldsByText = func() map[string]field {

@@ -221,7 +221,7 @@ func (c *call) deleteTable() error {
 	if info.Protected {
 		return wire.Invalid("Resource cannot be deleted as it is currently protected against deletion. Disable deletion protection first.")
 	}
-	if slices.ContainsFunc(info.Indexes, func(x *catalog.Index) bool { return x.Backfilling }) {
+	if info.Filling() != nil {
 		return inUse("Cannot delete table while indexes are being created, updated, or deleted.")
 	}
 	d, failed := c.describer(info.ID)

@@ -368,7 +368,7 @@ func TestNotOffered(t *testing.T) {
 			t.Errorf("%s: %d %s", op.Name, status, reply)
 		}
 	}
-	for _, name := range []string{"StartBulkPutItems", "DescribeBulkOperation", "ListBulkOperations", "CancelBulkOperation", "SearchVectors"} {
+	for _, name := range []string{"StartBulkPutItems", "DescribeBulkOperation", "ListBulkOperations", "CancelBulkOperation"} {
 		if handlers[name] != nil {
 			t.Errorf("%s is answered", name)
 		}

@@ -54,7 +54,7 @@ func (f *fault) newer() string {
 // refuse is the answer that tells faults, of which there is at least one.
 func refuse(faults ...fault) *wire.Error {
 	if len(faults) == 1 {
-		if f := &faults[0]; f.mute {
+		if f := &faults[0]; f.mute && !f.missing {
 			return detected("1 validation error", f.newer())
 		}
 		return detected("1 validation error", faults[0].sentence())

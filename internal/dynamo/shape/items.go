@@ -102,6 +102,17 @@ var query = structure("QueryInput",
 	member("ExpressionAttributeValues", item),
 	member("ExpressionAttributeNames", textByName))
 
+var searchVectors = structure("SearchVectorsInput",
+	member("ReturnConsumedCapacity", returnConsumedCapacity),
+	needed("TableName", dataTable),
+	muted(needed("IndexName", indexName)),
+	muted(needed("SearchVector", listOf(attribute, 1, 4096))),
+	muted(needed("TopK", atLeastOne)),
+	member("SearchConditionExpression", anyText),
+	member("ProjectionExpression", anyText),
+	member("ExpressionAttributeValues", item),
+	member("ExpressionAttributeNames", textByName))
+
 var scan = structure("ScanInput",
 	member("Select", selects),
 	member("IndexName", indexName),

@@ -17,6 +17,7 @@ var operations = map[string]*operation{
 	"DeleteItem":         {deleteItem, nameFirst},
 	"Query":              {query, plainly},
 	"Scan":               {scan, plainly},
+	"SearchVectors":      {searchVectors, plainly},
 	"BatchGetItem":       {batchGetItem, batch("BatchGetItem")},
 	"BatchWriteItem":     {batchWriteItem, batch("BatchWriteItem")},
 	"TransactGetItems":   {transactGetItems, plainly},

@@ -15,6 +15,7 @@ var (
 	resourceARN   = text(1, 1283)
 	pageOfHundred = number(integerKind, 1, 100)
 	keyType       = enumOf("HASH", "RANGE")
+	attributeName = text(0, 65535)
 
 	attributeDefinitions = listOf(structure("AttributeDefinition",
 		needed("AttributeName", keyName),
@@ -78,7 +79,21 @@ var createTable = structure("CreateTableInput",
 	member("DeletionProtectionEnabled", flag),
 	member("OnDemandThroughput", onDemandThroughput),
 	member("WarmThroughput", warmThroughput),
-	member("ResourcePolicy", anyText))
+	member("ResourcePolicy", anyText),
+	member("VectorIndexes", listOf(vectorIndex("VectorIndex"), 0, unbounded)))
+
+// vectorIndex is the shape of a vector index that is to be created.
+func vectorIndex(class string) *shape {
+	return structure(class,
+		needed("Projection", projection),
+		needed("IndexName", indexName),
+		needed("VectorAttribute", structure("VectorAttributeDefinition", needed("AttributeName", attributeName))),
+		needed("Dimensions", number(longKind, 1, unbounded)),
+		needed("DistanceFunction", enumOf("COSINE", "DOT_PRODUCT", "EUCLIDEAN")),
+		member("SearchSchema", listOf(structure("SearchSchemaElement",
+			needed("AttributeName", attributeName),
+			needed("SearchSchemaElementType", enumOf("HASH", "INLINE_FILTER"))), 1, unbounded)))
+}
 
 var updateTable = structure("UpdateTableInput",
 	member("AttributeDefinitions", attributeDefinitions),
@@ -109,7 +124,10 @@ var updateTable = structure("UpdateTableInput",
 	member("TableClass", tableClass),
 	member("DeletionProtectionEnabled", flag),
 	member("OnDemandThroughput", onDemandThroughput),
-	member("WarmThroughput", warmThroughput))
+	member("WarmThroughput", warmThroughput),
+	member("VectorIndexUpdates", listOf(structure("VectorIndexUpdate",
+		member("Create", vectorIndex("CreateVectorIndexAction")),
+		member("Delete", structure("DeleteVectorIndexAction", needed("IndexName", indexName)))), 0, unbounded)))
 
 // replica is the shape of what is done about one replica.
 func replica(class string) *shape { return structure(class, needed("RegionName", anyText)) }

@@ -38,8 +38,9 @@ const settling = time.Millisecond
 func (r *UpdateRequest) Apply(t *Table, now time.Time, latest string) (Change, error) {
 	next, said := *t, *t
 	next.Indexes, said.Indexes = slices.Clone(t.Indexes), slices.Clone(t.Indexes)
+	next.Vectors, said.Vectors = slices.Clone(t.Vectors), slices.Clone(t.Vectors)
 	c := &change{r: r, now: now, old: t, next: &next, said: &said, latest: latest}
-	for _, step := range []func() error{c.checkOnline, c.setBilling, c.setIndexes, c.setStream, c.setFeatures} {
+	for _, step := range []func() error{c.checkOnline, c.setBilling, c.setIndexes, c.setVectors, c.setStream, c.setFeatures} {
 		if err := step(); err != nil {
 			return Change{}, err
 		}
@@ -50,12 +51,17 @@ func (r *UpdateRequest) Apply(t *Table, now time.Time, latest string) (Change, e
 
 // checkOnline lets one index at a time be created or deleted.
 func (c *change) checkOnline() error {
-	busy := slices.IndexFunc(c.old.Indexes, func(x *Index) bool { return x.Backfilling })
-	for i := range c.r.indexes {
-		u := &c.r.indexes[i]
-		if u.change != nil || c.r.reshaped() == 1 && (busy < 0 || u.create == nil && c.old.Indexes[busy].Name == u.remove) {
-			continue
-		}
+	busy, removed := c.old.Filling(), ""
+	switch n := c.r.reshaped(); {
+	case n == 0:
+		return nil
+	case n == 1 && len(c.r.vectors) == 1:
+		removed = c.r.vectors[0].remove
+	case n == 1:
+		i := slices.IndexFunc(c.r.indexes, func(u indexUpdate) bool { return u.change == nil })
+		removed = c.r.indexes[i].remove
+	}
+	if c.r.reshaped() > 1 || busy != nil && busy.Name != removed {
 		return limitExceeded("Only 1 online index can be created or deleted simultaneously per table")
 	}
 	return nil

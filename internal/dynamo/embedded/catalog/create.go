@@ -14,6 +14,7 @@ type creation struct {
 	schema      []element
 	local       []indexSpec // nil if the request has no such member
 	global      []indexSpec
+	vectors     []vectorSpec
 	billing     Billing
 	throughput  *Throughput
 	demand      demand
@@ -23,8 +24,8 @@ type creation struct {
 	class       string
 	protected   bool
 	tags        tagList
-	policy      bool   // the request has a ResourcePolicy
-	unoffered   string // a member that asks for what only the service has; empty for none
+	policy      bool // the request has a ResourcePolicy
+	foreign     bool // it has a GlobalTableSourceArn
 }
 
 // Create makes the table that a CreateTable request describes, after all checks
@@ -37,8 +38,8 @@ func Create(name string, body []byte, p Place, now time.Time, latest string) (*T
 		return nil, err
 	}
 	r.name = name
-	if r.unoffered != "" {
-		return nil, invalid("%s is not supported", r.unoffered)
+	if r.foreign {
+		return nil, invalid("GlobalTableSourceArn is not supported")
 	}
 	if err := r.checkBilling(); err != nil {
 		return nil, err
@@ -49,6 +50,9 @@ func Create(name string, body []byte, p Place, now time.Time, latest string) (*T
 	}
 	keys, err := r.indexKeys(key)
 	if err != nil {
+		return nil, err
+	}
+	if err := r.checkVectors(); err != nil {
 		return nil, err
 	}
 	if err := r.checkUnused(keys); err != nil {
@@ -70,13 +74,7 @@ func readCreation(body []byte, p Place) (*creation, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &creation{billing: Provisioned, class: text(m[10]), protected: flag(m[11]), policy: m[13] != nil}
-	switch {
-	case m[14] != nil:
-		r.unoffered = "VectorIndexes"
-	case m[15] != nil:
-		r.unoffered = "GlobalTableSourceArn"
-	}
+	r := &creation{billing: Provisioned, class: text(m[10]), protected: flag(m[11]), policy: m[13] != nil, foreign: m[15] != nil}
 	if m[4] != nil {
 		r.billing = Billing(text(m[4]))
 	}
@@ -91,6 +89,7 @@ func readCreation(body []byte, p Place) (*creation, error) {
 		func() (err error) { r.stream, err = readStreamSpec(m[8]); return },
 		func() (err error) { r.encryption, err = readEncryption(m[9], p); return },
 		func() (err error) { r.tags, err = readTags(m[12]); return },
+		func() (err error) { r.vectors, err = readVectors(m[14]); return },
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -103,6 +102,9 @@ func readCreation(body []byte, p Place) (*creation, error) {
 	}
 	if m[3] != nil && r.global == nil {
 		r.global = []indexSpec{}
+	}
+	if m[14] != nil && r.vectors == nil {
+		r.vectors = []vectorSpec{}
 	}
 	return r, nil
 }
@@ -151,18 +153,26 @@ func (r *creation) indexKeys(table Key) ([]Key, error) {
 
 // checkUnused checks that each attribute that is defined belongs to a key.
 func (r *creation) checkUnused(keys []Key) error {
-	if keys == nil {
+	if keys == nil && r.vectors == nil {
 		if len(r.definitions) != len(r.schema) {
 			return invalid("Number of attributes in KeySchema does not exactly match number of attributes defined in AttributeDefinitions")
 		}
 		return nil
 	}
 	used := names(r.schema)
+	use := func(name string) {
+		if !slices.Contains(used, name) {
+			used = append(used, name)
+		}
+	}
 	for _, k := range keys {
 		for a := range k.All() {
-			if !slices.Contains(used, a.Name) {
-				used = append(used, a.Name)
-			}
+			use(a.Name)
+		}
+	}
+	for i := range r.vectors {
+		for _, e := range r.vectors[i].schema {
+			use(e.name)
 		}
 	}
 	if len(used) < len(r.definitions) {
@@ -178,7 +188,7 @@ func (r *creation) checkIndexes() error {
 	check := func(all []indexSpec, capacity func(x *indexSpec) error) error {
 		for i := range all {
 			x := &all[i]
-			if err := x.checkProjection(); err != nil {
+			if err := x.projection.check(); err != nil {
 				return err
 			}
 			if err := capacity(x); err != nil {
@@ -203,6 +213,14 @@ func (r *creation) checkIndexes() error {
 	}
 	if len(r.global) > maxGlobal {
 		return invalid("GlobalSecondaryIndex count exceeds the per-table limit of %d", maxGlobal)
+	}
+	for i := range r.vectors {
+		x := &r.vectors[i]
+		if seen[x.name] {
+			return invalid("Duplicate index name: %s", x.name)
+		}
+		seen[x.name] = true
+		nonKeys += x.nonKeys()
 	}
 	return checkNonKeys(nonKeys)
 }
@@ -268,6 +286,10 @@ func (r *creation) table(key Key, keys []Key, now time.Time, latest string) *Tab
 		t.LastIndex++
 		t.Indexes = append(t.Indexes, x.index(t.LastIndex, keys[i], r.billing))
 	}
+	for i := range r.vectors {
+		t.LastIndex++
+		t.Vectors = append(t.Vectors, r.vectors[i].index(t.LastIndex, r.definitions))
+	}
 	if r.stream != nil && r.stream.enabled {
 		t.openStream(r.stream.view, now, latest)
 	}
@@ -292,6 +314,12 @@ func (t *Table) Creating(body []byte) *Table {
 			y.Capacity.Warm = Throughput{}
 		}
 		next.Indexes[i] = &y
+	}
+	next.Vectors = make([]*Index, len(t.Vectors))
+	for i, x := range t.Vectors {
+		y := *x
+		y.Status = Creating
+		next.Vectors[i] = &y
 	}
 	return &next
 }

@@ -118,6 +118,9 @@ func (d *Describer) Append(dst []byte, t *Table) []byte {
 	if global != nil {
 		each(o, "GlobalSecondaryIndexes", global, func(o *object, x *Index) { d.appendIndex(o, t, x) })
 	}
+	if len(t.Vectors) > 0 {
+		each(o, "VectorIndexes", t.Vectors, func(o *object, x *Index) { d.appendVector(o, t, x) })
+	}
 	return o.close()
 }
 
@@ -244,21 +247,7 @@ func appendLimits(o *object, c *Capacity) {
 func (d *Describer) appendIndex(o *object, t *Table, x *Index) {
 	o.text("IndexName", x.Name)
 	appendKey(o, &x.Key)
-	o.name("Projection")
-	in := open(o.dst)
-	in.text("ProjectionType", string(x.Projection.Type))
-	if x.Projection.NonKey != nil {
-		in.name("NonKeyAttributes")
-		in.dst = append(in.dst, '[')
-		for i, name := range x.Projection.NonKey {
-			if i > 0 {
-				in.dst = append(in.dst, ',')
-			}
-			in.dst = wire.AppendQuoted(in.dst, []byte(name))
-		}
-		in.dst = append(in.dst, ']')
-	}
-	o.dst = in.close()
+	appendProjection(o, &x.Projection)
 	items, bytes := d.Count(x.ID)
 	o.number("IndexSizeBytes", bytes)
 	o.number("ItemCount", items)
@@ -272,4 +261,22 @@ func (d *Describer) appendIndex(o *object, t *Table, x *Index) {
 	}
 	d.appendProvisioned(o, &x.Capacity)
 	appendLimits(o, &x.Capacity)
+}
+
+func appendProjection(o *object, p *Projection) {
+	o.name("Projection")
+	in := open(o.dst)
+	in.text("ProjectionType", string(p.Type))
+	if p.NonKey != nil {
+		in.name("NonKeyAttributes")
+		in.dst = append(in.dst, '[')
+		for i, name := range p.NonKey {
+			if i > 0 {
+				in.dst = append(in.dst, ',')
+			}
+			in.dst = wire.AppendQuoted(in.dst, []byte(name))
+		}
+		in.dst = append(in.dst, ']')
+	}
+	o.dst = in.close()
 }

@@ -54,7 +54,7 @@ func (c *change) checkIndex(x *indexSpec) (Key, error) {
 	if err != nil {
 		return Key{}, err
 	}
-	if err := x.checkProjection(); err != nil {
+	if err := x.projection.check(); err != nil {
 		return Key{}, err
 	}
 	switch billing := c.next.Billing; {
@@ -66,7 +66,7 @@ func (c *change) checkIndex(x *indexSpec) (Key, error) {
 	if err := x.checkLimits(c.next.Billing); err != nil {
 		return Key{}, err
 	}
-	if c.next.Index(x.name) != nil {
+	if c.next.named(x.name) {
 		return Key{}, wire.Invalid("Attempting to create an index which already exists")
 	}
 	if err := c.checkTypes(key); err != nil {
@@ -93,8 +93,11 @@ func (c *change) schemaWith(name string) string {
 	if c.old.Key.Has(name) {
 		return describeSchema(c.old.Key)
 	}
-	x, _ := c.old.KeyOf(name)
-	return describeSchema(x.Key)
+	if x, _ := c.old.KeyOf(name); x != nil {
+		return describeSchema(x.Key)
+	}
+	a, _ := definitions(c.old.Attributes()).find(name) // of a search schema
+	return describeSchema(Key{Hash: []Attribute{a}})
 }
 
 // describeSchema writes a key as the service's message does.
@@ -133,12 +136,16 @@ func (c *change) globalIndex(name, verb string) (int, error) {
 	at := slices.IndexFunc(c.next.Indexes, func(x *Index) bool { return x.Name == name })
 	switch {
 	case at < 0:
-		return 0, &wire.Error{Type: "ResourceNotFoundException",
-			Message: fmt.Sprintf("Requested resource not found: Index %s for table %s", name, c.old.Name)}
+		return 0, c.noIndex(name)
 	case c.next.Indexes[at].Local:
 		return 0, wire.Invalid("Cannot %s an index that is not a GlobalSecondaryIndex: %s", verb, name)
 	}
 	return at, nil
+}
+
+func (c *change) noIndex(name string) error {
+	return &wire.Error{Type: "ResourceNotFoundException",
+		Message: fmt.Sprintf("Requested resource not found: Index %s for table %s", name, c.old.Name)}
 }
 
 // deleteIndex removes an index.
@@ -202,12 +209,14 @@ func (c *change) checkIndexChange(u *indexSpec, x *Index) error {
 // Filled is the table once all items are in the index with the id.
 func (t *Table) Filled(id uint32) *Table {
 	next := *t
-	next.Indexes = slices.Clone(t.Indexes)
-	for i, x := range next.Indexes {
-		if x.ID == id {
-			y := *x
-			y.Status, y.Backfilling = Active, false
-			next.Indexes[i] = &y
+	next.Indexes, next.Vectors = slices.Clone(t.Indexes), slices.Clone(t.Vectors)
+	for _, all := range [][]*Index{next.Indexes, next.Vectors} {
+		for i, x := range all {
+			if x.ID == id {
+				y := *x
+				y.Status, y.Backfilling = Active, false
+				all[i] = &y
+			}
 		}
 	}
 	return &next

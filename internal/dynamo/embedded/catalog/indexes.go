@@ -45,15 +45,21 @@ func readIndex(v []byte, local bool) (x indexSpec, err error) {
 	if x.schema, err = readKeySchema(m[1]); err != nil {
 		return x, err
 	}
-	p, err := members(m[2], "ProjectionType", "NonKeyAttributes")
-	if err != nil {
+	if x.projection, err = readProjection(m[2]); err != nil {
 		return x, err
 	}
-	x.projection = Projection{ProjectionType(text(p[0])), texts(p[1])}
 	if local {
 		return x, nil
 	}
 	return x, x.readCapacity(m[3], m[4], m[5])
+}
+
+func readProjection(v []byte) (Projection, error) {
+	m, err := members(v, "ProjectionType", "NonKeyAttributes")
+	if err != nil {
+		return Projection{}, err
+	}
+	return Projection{ProjectionType(text(m[0])), texts(m[1])}, nil
 }
 
 // readCapacity reads the members that global indexes alone have.
@@ -68,9 +74,8 @@ func (x *indexSpec) readCapacity(provisioned, onDemand, warm []byte) (err error)
 	return err
 }
 
-// checkProjection checks what the index is to hold.
-func (x *indexSpec) checkProjection() error {
-	p := &x.projection
+// check checks what an index is to hold.
+func (p *Projection) check() error {
 	switch {
 	case p.Type == "":
 		return invalid("Unknown ProjectionType: null")

@@ -126,10 +126,16 @@ type Index struct {
 	// entered: writers maintain the index, readers are refused.
 	Backfilling bool `json:",omitempty"`
 	Capacity    Capacity
+	Vector      *Vector `json:",omitempty"` // of vector indexes
 }
 
 // Projects tells whether the index holds the attribute called name of table t.
 func (x *Index) Projects(t *Table, name string) bool {
+	if x.Vector != nil {
+		if _, ok := x.Vector.Find(name); ok {
+			return true
+		}
+	}
 	switch x.Projection.Type {
 	case ProjectAll:
 		return true
@@ -201,6 +207,7 @@ type Table struct {
 
 	Key       Key
 	Indexes   []*Index `json:",omitempty"` // local ones first
+	Vectors   []*Index `json:",omitempty"` // the vector indexes
 	LastIndex uint32   `json:",omitempty"` // the greatest Index.ID so far
 
 	Billing         Billing
@@ -219,11 +226,16 @@ type Table struct {
 }
 
 // Attributes are the key attributes of the table and its indexes by name:
-// AttributeDefinitions.
+// AttributeDefinitions. Those of search schemas are among them.
 func (t *Table) Attributes() []Attribute {
 	all := slices.Collect(t.Key.All())
 	for _, a := range t.IndexKeys() {
 		all = append(all, a)
+	}
+	for _, x := range t.Vectors {
+		for _, a := range x.Vector.Schema {
+			all = append(all, a.Attribute)
+		}
 	}
 	slices.SortFunc(all, func(a, b Attribute) int { return strings.Compare(a.Name, b.Name) })
 	return slices.CompactFunc(all, func(a, b Attribute) bool { return a.Name == b.Name })

@@ -14,6 +14,7 @@ type UpdateRequest struct {
 	billing     Billing
 	throughput  *Throughput
 	indexes     []indexUpdate
+	vectors     []vectorUpdate
 	stream      *streamSpec
 	encryption  *encryptionSpec
 	class       string
@@ -61,14 +62,11 @@ func ReadUpdate(body []byte, p Place) (*UpdateRequest, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m[14] != nil {
-		return nil, invalid("VectorIndexUpdates is not supported")
-	}
-	updates := elements(m[3])
+	updates, vectors := elements(m[3]), elements(m[14])
 	r := &UpdateRequest{
 		defined: m[0] != nil, billing: Billing(text(m[1])), class: text(m[7]),
 		present: presence{
-			billing: m[1] != nil, throughput: m[2] != nil, indexes: len(updates) > 0, stream: m[4] != nil, encryption: m[5] != nil,
+			billing: m[1] != nil, throughput: m[2] != nil, indexes: len(updates)+len(vectors) > 0, stream: m[4] != nil, encryption: m[5] != nil,
 			replicas: m[6] != nil || m[11] != nil || m[12] != nil || m[13] != nil,
 			class:    m[7] != nil, protected: m[8] != nil, demand: m[9] != nil, warm: m[10] != nil,
 		},
@@ -92,6 +90,9 @@ func ReadUpdate(body []byte, p Place) (*UpdateRequest, error) {
 		return nil, invalid("List of GlobalSecondaryIndexUpdates is empty")
 	}
 	if err := r.readIndexUpdates(updates); err != nil {
+		return nil, err
+	}
+	if err := r.readVectorUpdates(m[14]); err != nil {
 		return nil, err
 	}
 	if err := r.readFeatures(m[0], m[4], m[5], m[9], m[10], p); err != nil {
@@ -266,7 +267,7 @@ func (r *UpdateRequest) reshapes() bool { return r.reshaped() > 0 }
 
 // reshaped counts the indexes that are created or deleted.
 func (r *UpdateRequest) reshaped() int {
-	n := 0
+	n := len(r.vectors)
 	for i := range r.indexes {
 		if r.indexes[i].change == nil {
 			n++
