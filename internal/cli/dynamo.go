@@ -113,6 +113,7 @@ func (n *Node) accelConfig(c *config.Config, s *config.Service) (accel.Config, e
 		NegativeTTL:  d.NegativeTTL.Std(),
 		RefreshAhead: float64(d.RefreshAhead),
 		ExpireItems:  d.ExpireItems.Tables,
+		Underscores:  s.UnderscoresInHeaders,
 	}
 	if d.Origin.Embedded() != "" {
 		store := storeConfig(c, d)

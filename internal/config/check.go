@@ -200,6 +200,7 @@ func (k *checker) origin(path string, s *Service) {
 	f("retry", s.Retry != usual.Retry)
 	f("breaker", s.Breaker != usual.Breaker)
 	f("concurrency", s.Concurrency != usual.Concurrency)
+	f("underscores_in_headers", s.UnderscoresInHeaders)
 	var store DynamoDB
 	setDefaults(reflect.ValueOf(&store).Elem(), "")
 	if s.DynamoDB.Settle != store.Settle {

@@ -9,6 +9,12 @@ type Common struct {
 	TLS *TLS `yaml:"tls"`
 	// What one client, or all together, may ask of this listener.
 	Limits Limits `yaml:"limits"`
+	// Whether fields of requests whose names have an underscore are passed on. CGI, WSGI
+	// and PHP give an application one variable for X_Real_IP and X-Real-IP, so that a client
+	// could send the one where the other is not let through. They are dropped by default, as
+	// if they had not been sent; those that are spelled like fields of proxies always
+	// are, and so is Proxy. With type dynamodb, it is only about names that begin with X-Amz-.
+	UnderscoresInHeaders bool `yaml:"underscores_in_headers" default:"false"`
 	// Repeating requests that failed at the origin, with types http, couchdb and memcached at another
 	// one.
 	Retry Retry `yaml:"retry"`

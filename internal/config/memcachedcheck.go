@@ -211,7 +211,7 @@ func (k *checker) locations(path string, s *Service) {
 		if j := slices.Index(shapes[:i], shapes[i]); j >= 0 && shapes[i] != "" {
 			k.failf(at+".path", "%s is locations[%d] already", list[i].Path, j)
 		}
-		k.template(at+".key", list[i].Key, p)
+		k.template(at+".key", list[i].Key, p, s.UnderscoresInHeaders)
 		k.location(at, s, &list[i])
 	}
 }
@@ -331,13 +331,19 @@ func (k *checker) path(at, text string) (p *key.Path, shape string) {
 
 // template reads a location's key. Without a path its captures are not known, and nothing
 // more is to be told.
-func (k *checker) template(at, text string, p *key.Path) {
+func (k *checker) template(at, text string, p *key.Path, underscores bool) {
 	if p == nil || text == "" {
 		return
 	}
-	_, err := key.Parse(text, p)
+	t, err := key.Parse(text, p)
 	if e, ok := errors.AsType[*key.Error](err); ok {
 		k.failf(at, "%v%s", e, sourceMeant(e))
+		return
+	}
+	for _, name := range t.Headers() {
+		if strings.EqualFold(name, "proxy") || strings.Contains(name, "_") && !underscores {
+			k.failf(at, "the header field %s is dropped from requests; see underscores_in_headers", name)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package edge
 import (
 	"errors"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -72,7 +73,11 @@ func (x *Exchange) BodyTrailer() http1.Fields {
 	if x.body == nil {
 		return nil
 	}
-	return x.body.trailer()
+	trailer, dropped := x.body.trailer(), func(f http1.Field) bool { return x.set.head.Drops(f.Name) }
+	if slices.ContainsFunc(trailer, dropped) {
+		trailer = slices.DeleteFunc(slices.Clone(trailer), dropped)
+	}
+	return trailer
 }
 
 // incoming is a request body that its handler reads. It is never used again for

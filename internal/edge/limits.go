@@ -44,6 +44,9 @@ type Limits struct {
 	// IPv6), with bursts of one second's worth; over it the answer is 429.
 	// Default 0: no bound.
 	RequestsPerSecond float64
+	// Underscores keeps fields of requests whose names have an underscore. Default false:
+	// they are dropped.
+	Underscores bool
 }
 
 func (l Limits) withDefaults(streaming bool) Limits {

@@ -172,7 +172,7 @@ func newSettings(cfg *Config) *settings {
 // limit takes over the limits; the addresses that are known stay known.
 func (set *settings) limit(l Limits, cfg *Config) {
 	set.limits = l.withDefaults(cfg.Streaming)
-	set.head = http1.Limits{Head: set.limits.HeaderBytes, Secure: cfg.TLS != nil}
+	set.head = http1.Limits{Head: set.limits.HeaderBytes, Underscores: l.Underscores, Secure: cfg.TLS != nil}
 	set.rate = set.rate.with(set.limits.RequestsPerSecond)
 }
 

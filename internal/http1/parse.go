@@ -187,6 +187,9 @@ func (r *Request) field(line []byte, lim *Limits) error {
 	if err != nil {
 		return err
 	}
+	if lim.Drops(f.Name) {
+		return nil
+	}
 	if len(r.Fields) >= or(lim.Fields, 128) {
 		return errFieldCount
 	}

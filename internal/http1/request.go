@@ -10,6 +10,8 @@
 // longer certain.
 package http1
 
+import "bytes"
+
 // Request is one parsed head. All slices alias the buffer given to
 // ParseRequest and live as long as that buffer is left alone.
 type Request struct {
@@ -60,9 +62,19 @@ type Limits struct {
 	// Fields is the number of header lines. Default 128; over it the answer
 	// is 431.
 	Fields int
+	// Underscores keeps fields whose names have an underscore. By default they are left
+	// out: CGI, WSGI and PHP give an application one variable for X_Real_IP and X-Real-IP, so
+	// that the one could be sent in place of the other.
+	Underscores bool
 	// Secure says that the connection is TLS: an absolute-form target must
 	// then name the scheme https, and http otherwise.
 	Secure bool
+}
+
+// Drops reports whether a field of that name is left out. Proxy always is: CGI makes
+// HTTP_PROXY of it, by which programs choose the proxy of their own requests.
+func (lim *Limits) Drops(name []byte) bool {
+	return len(name) == len("proxy") && fold(name, "proxy") || !lim.Underscores && bytes.IndexByte(name, '_') >= 0
 }
 
 // Error is a refused message. The connection it came from must be closed after

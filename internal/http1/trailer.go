@@ -1,5 +1,7 @@
 package http1
 
+import "bytes"
+
 // notInTrailer are fields that mean nothing, or harm, behind a body: who has acted
 // on the head already can't take them into account any more (RFC 9110, 6.5.1). They
 // frame or route the message, say who sends it, how it is cached or what its body
@@ -17,8 +19,12 @@ var notInTrailer = [...]string{
 // forwarding is how fields begin in which a proxy tells of its client.
 const forwarding = "x-forwarded-"
 
-// InTrailer says whether a field of that name may stand in a trailer.
+// InTrailer says whether a field of that name may stand in a trailer. An underscore
+// counts as a hyphen.
 func InTrailer(name []byte) bool {
+	if bytes.IndexByte(name, '_') >= 0 {
+		name = bytes.ReplaceAll(name, []byte{'_'}, []byte{'-'})
+	}
 	if len(name) > len(forwarding) && equalFold(name[:len(forwarding)], forwarding) {
 		return false
 	}

@@ -1,6 +1,7 @@
 package httpcache
 
 import (
+	"bytes"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -110,8 +111,17 @@ func (o *outgoing) add(name string, f func(dst []byte) []byte) {
 }
 
 func isForwarded(name []byte) bool {
+	name = hyphenated(name)
 	return isName(name, "X-Forwarded-For") || isName(name, "X-Forwarded-Host") || isName(name, "X-Forwarded-Proto") ||
 		isName(name, "Forwarded")
+}
+
+// hyphenated is name with hyphens for underscores: many origins take both for one.
+func hyphenated(name []byte) []byte {
+	if bytes.IndexByte(name, '_') < 0 {
+		return name
+	}
+	return bytes.ReplaceAll(name, []byte{'_'}, []byte{'-'})
 }
 
 // forProxies says whether a field is one of those in which a proxy tells, without a
@@ -119,6 +129,7 @@ func isForwarded(name []byte) bool {
 // was made up of what any client wrote there would be stored for all.
 func forProxies(name []byte) bool {
 	const prefix = len("X-Forwarded-")
+	name = hyphenated(name)
 	if len(name) > prefix && isName(name[:prefix], "X-Forwarded-") {
 		return true
 	}

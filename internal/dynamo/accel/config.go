@@ -45,6 +45,8 @@ type Config struct {
 	// Local says that Connect's origin is a store in this process. Nothing could be
 	// gained by leaving it alone, so what is asked of it has no deadline.
 	Local bool
+	// Underscores passes on those of AWS's fields that have an underscore in their names.
+	Underscores bool
 }
 
 // Origin is asked for what the cache can't answer.

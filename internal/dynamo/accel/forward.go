@@ -92,7 +92,7 @@ func (c *call) forwardedHeader() http1.Fields {
 		once(nameProtocol, nil)
 	}
 	for _, f := range c.x.Request.Fields {
-		if forwarded(f.Name) {
+		if forwarded(f.Name) && (c.set.cfg.Underscores || bytes.IndexByte(f.Name, '_') < 0) {
 			h = append(h, f)
 		}
 	}

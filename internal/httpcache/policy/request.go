@@ -91,9 +91,9 @@ func ParseRequest(q *Request, method []byte, h http1.Fields, o *Options) {
 			q.trait(f, "if-match", HasIfMatch)
 			q.single(f, "if-range", HasIfRange, &q.IfRange)
 		case len("x-http-method-override"):
-			q.trait(f, "x-http-method-override", HasOverride)
+			q.override(f, "x-http-method-override")
 		case len("cache-control"):
-			q.trait(f, "x-http-method", HasOverride)
+			q.override(f, "x-http-method")
 			q.trait(f, "authorization", HasAuthorization)
 			q.trait(f, "if-none-match", HasIfNoneMatch)
 			if fold(f.Name, "cache-control") {
@@ -101,7 +101,7 @@ func ParseRequest(q *Request, method []byte, h http1.Fields, o *Options) {
 				q.control(f.Value)
 			}
 		case len("if-modified-since"): // and x-method-override
-			q.trait(f, "x-method-override", HasOverride)
+			q.override(f, "x-method-override")
 			q.single(f, "if-modified-since", HasIfModifiedSince, &q.IfModifiedSince)
 		case len("if-unmodified-since"):
 			q.trait(f, "if-unmodified-since", HasIfMatch)
@@ -116,6 +116,22 @@ func (q *Request) trait(f *http1.Field, name string, t Traits) {
 	if fold(f.Name, name) {
 		q.Traits |= t
 	}
+}
+
+// override notes a field that stands for the method and has the length of name. An
+// underscore counts as a hyphen, as it does to many origins.
+func (q *Request) override(f *http1.Field, name string) {
+	for i, c := range f.Name {
+		if c == '_' {
+			c = '-'
+		} else if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		if c != name[i] {
+			return
+		}
+	}
+	q.Traits |= HasOverride
 }
 
 // single notes a field that has one value. With a second line it has none.

@@ -115,6 +115,19 @@ func TestMethods(t *testing.T) {
 	f("", false, true)
 }
 
+// TestOverride holds that fields which stand for the method are found however an origin may
+// spell them.
+func TestOverride(t *testing.T) {
+	for _, name := range []string{"X-HTTP-Method-Override", "x_http_method_override", "X-HTTP-Method", "X_HTTP-Method", "X-Method-Override", "x_method_override"} {
+		if request("GET", name, "DELETE").Reading() {
+			t.Errorf("a GET with %s reads", name)
+		}
+	}
+	if !request("GET", "X+HTTP+Method", "DELETE", "If-Modified-Since", "x").Reading() {
+		t.Error("a GET with other fields does not read")
+	}
+}
+
 // usual are the fields of a browser's request, with what the hit path looks at.
 var usual = http1.FieldsOf("Host", "www.example.com", "User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
 	"Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", "Accept-Language", "en-GB,en;q=0.7,de;q=0.3",
