@@ -55,7 +55,7 @@ func couchConfig(s *config.Service) couch.Config {
 	cc := couch.Config{
 		Name: s.Name, Nodes: nodeURLs(c), User: c.Auth.Username, Password: c.Auth.Password(),
 		Writes: c.Writes, Follow: c.FollowChanges, MaxUnfollowed: c.MaxUnfollowed.Std(), MaxLag: c.MaxLag.Std(),
-		VisibleTTL: c.VisibleTTL.Std(), MaxDatabases: c.MaxDatabases,
+		VisibleTTL: c.VisibleTTL.Std(), MaxDatabases: c.MaxDatabases, Buffer: int64(c.Buffer),
 		HTTP: httpcache.Config{Group: reachConfig(s, &c.Reach), JSONP: callbacks(c.JSONP)},
 	}
 	if r := c.Replicate; r != nil {

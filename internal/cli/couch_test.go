@@ -94,6 +94,7 @@ services:
     max_unfollowed: 2s
     max_lag: 3s
     visible_ttl: 4s
+    buffer: 2MiB
     max_databases: 5
     replicate: {databases: [db], direction: both}
     slow_start: 6s
@@ -121,7 +122,7 @@ services:
 	}
 	want := couch.Config{
 		Name: "tweets", Nodes: []string{"http://a:5984", "http://b:5984"}, User: "kasoku", Password: "s3cret", Writes: couch.WritesAny, Follow: true,
-		MaxUnfollowed: 2 * time.Second, MaxLag: 3 * time.Second, VisibleTTL: 4 * time.Second, MaxDatabases: 5,
+		MaxUnfollowed: 2 * time.Second, MaxLag: 3 * time.Second, VisibleTTL: 4 * time.Second, MaxDatabases: 5, Buffer: 2 << 20,
 		Replicate: couch.Replicate{Databases: []string{"db"}, Both: true}, HTTP: h,
 	}
 	if !reflect.DeepEqual(got, want) {

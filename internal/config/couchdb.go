@@ -58,7 +58,11 @@ type CouchDB struct {
 	// Longest pause within an answer; beyond it the answer is cut. Live feeds have
 	// pauses of up to a minute.
 	StallTimeout Duration `yaml:"stall_timeout" default:"90s" min:"1ms"`
-	Passing      `yaml:",inline"`
+	// How much of the answer to a read is held before its client gets any of it, so that another
+	// node can be asked if the one that answers dies meanwhile; for a second at most. An
+	// answer that is known to be longer is not held, nor are live feeds. 0 holds nothing.
+	Buffer  Size `yaml:"buffer" default:"1MiB" min:"0B" max:"64MiB"`
+	Passing `yaml:",inline"`
 	// Calls of callbacks around answers, in place of CouchDB's own allow_jsonp, which should be
 	// off; left out, the callback is an argument like any other.
 	JSONP *JSONP `yaml:"jsonp"`
@@ -112,6 +116,9 @@ func (k *checker) couchdb(path string, s *Service) {
 	k.reach(path, &c.Reach)
 	k.passing(path, &c.Passing)
 	k.jsonp(path+".jsonp", c.JSONP)
+	if len(c.Nodes) == 1 && c.Buffer != defaultOf[CouchDB]().Buffer {
+		k.failf(path+".buffer", "has no effect with one node")
+	}
 	k.couchUnused(path, c)
 	k.proxyUnused(path, s, "")
 }

@@ -100,7 +100,7 @@ func (c *call) fault(p any) {
 		c.x.Reply.Status = 500
 		return
 	}
-	c.svc.engine.Pass(c.x, &httpcache.Passage{Why: policy.CacheFault, Ask: c.inOrder(c.set.cfg.inTurn())})
+	c.svc.engine.Pass(c.x, &httpcache.Passage{Why: policy.CacheFault, Ask: c.inOrder(c.set.cfg.inTurn(), origin.Hold{})})
 }
 
 // serve sends a request on the way that it has by what it means.
@@ -200,7 +200,7 @@ func (c *call) hash() uint64 { return hashOf(c.x.Record.Client.Addr().AsSlice(),
 // reading says which node a read is for.
 func (c *call) reading() *reading {
 	cfg := &c.set.cfg
-	r := &reading{svc: c.svc, fleet: c.set.fleet, db: c.db, lacking: c.svc.security.lacking(c.set.fleet, c.name), writers: c.writers(), patient: cfg.patience(&c.route), spread: cfg.Writes == WritesAny}
+	r := &reading{svc: c.svc, fleet: c.set.fleet, db: c.db, lacking: c.svc.security.lacking(c.set.fleet, c.name), writers: c.writers(), patient: cfg.patience(&c.route), hold: cfg.hold(), spread: cfg.Writes == WritesAny}
 	if cfg.HTTP.Group.Algorithm == balance.ConsistentHash {
 		r.key = slices.Concat(c.x.Request.Path, []byte{'?'}, c.query)
 	}
@@ -240,7 +240,7 @@ func (c *call) pass(why policy.Reason) {
 	p := &httpcache.Passage{Why: why}
 	switch {
 	case c.route.Where != route.AnyNode, c.route.System(), c.replicates():
-		p.Ask = c.inOrder(c.passOrder())
+		p.Ask = c.inOrder(c.passOrder(), c.held())
 	default:
 		p.Ask = c.anywhere(c.reading())
 	}
@@ -260,12 +260,24 @@ func (c *call) passOrder() order {
 
 type asking = func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault)
 
-// inOrder asks the first node of an order that is available.
-func (c *call) inOrder(o order) asking {
+// held says what is held of the answer to a request that is passed on: of a read, whose
+// answer ends by itself.
+func (c *call) held() origin.Hold {
+	if string(c.x.Request.Method) != http.MethodGet || c.route.Class == route.Stream {
+		return origin.Hold{}
+	}
+	return c.set.cfg.hold()
+}
+
+// inOrder asks the first node of an order that is available, and another one if the answer
+// breaks off while it is held.
+func (c *call) inOrder(o order, hold origin.Hold) asking {
 	s, f, body, db := c.svc, c.set.fleet, c.body, c.name
 	return func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault) {
 		hand(q, body)
-		return s.engine.Ask(ctx, q, s.security.choice(f, db, o))
+		choice := s.security.choice(f, db, o)
+		choice.Hold = hold
+		return s.engine.Ask(ctx, q, choice)
 	}
 }
 

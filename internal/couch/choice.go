@@ -12,6 +12,7 @@ import (
 	"github.com/kasoku/kasoku/internal/couch/route"
 	"github.com/kasoku/kasoku/internal/couch/watch"
 	"github.com/kasoku/kasoku/internal/origin"
+	"github.com/kasoku/kasoku/internal/origin/balance"
 )
 
 // order is in which order nodes are asked: the first one that is available is.
@@ -92,6 +93,7 @@ type reading struct {
 	key     []byte          // what balance.ConsistentHash goes by
 	patient time.Duration   // how long the answer may take to begin; 0: as long as any
 	spread  bool            // no node takes all writes
+	hold    origin.Hold     // what is held of the answer before its client gets any of it
 	lacking coherence.Nodes // must not be asked, since they lack who may read
 	member  int             // who has answered, if the answer may be kept
 }
@@ -114,7 +116,7 @@ func (c *Config) patience(r *route.Route) time.Duration {
 func (r *reading) ask(ctx context.Context, q *origin.Outbound) (in *origin.Inbound, keep bool, f *origin.Fault) {
 	q.Repeatable, q.HeadTimeout = true, r.patient
 	member := -1
-	choice, all := r.fleet.choice(r.prefer), coherence.NodesUpTo(len(r.writers))&^r.lacking
+	choice, all := r.choice(r.prefer), coherence.NodesUpTo(len(r.writers))&^r.lacking
 	choice.Member, choice.Key = &member, r.key
 	current := all
 	if r.db != nil {
@@ -139,6 +141,14 @@ func (r *reading) ask(ctx context.Context, q *origin.Outbound) (in *origin.Inbou
 	return r.last(ctx, q, current, f)
 }
 
+// choice asks the balancer for the first available node of an order, and for another one if
+// the answer breaks off early.
+func (r *reading) choice(o order) *balance.Choice {
+	choice := r.fleet.choice(o)
+	choice.Hold = r.hold
+	return choice
+}
+
 // current are the nodes that lack nothing of what the answer depends on. It may take a
 // moment until one has everything.
 func (r *reading) current(ctx context.Context) coherence.Nodes {
@@ -154,14 +164,14 @@ func (r *reading) current(ctx context.Context) coherence.Nodes {
 // be reached. current are the nodes that were asked before, f is what came of it.
 func (r *reading) last(ctx context.Context, q *origin.Outbound, current coherence.Nodes, f *origin.Fault) (*origin.Inbound, bool, *origin.Fault) {
 	if only := r.owners(current); only != 0 && !(only&^current == 0 && unreachable(f)) {
-		choice := r.fleet.choice(r.writers)
+		choice := r.choice(r.writers)
 		choice.Allow = only.Has
 		in, f := r.svc.engine.Ask(ctx, q, choice)
 		if !unreachable(f) || ctx.Err() != nil || !q.Replayable() {
 			return in, false, f
 		}
 	}
-	choice := r.fleet.choice(r.writers)
+	choice := r.choice(r.writers)
 	if r.lacking != 0 {
 		choice.Allow = (^r.lacking).Has
 	}
@@ -207,6 +217,17 @@ func (r *reading) told(in *origin.Inbound, member int) bool {
 // need not know the same sessions, nor have the same documents at once.
 func (r *reading) doubtful(in *origin.Inbound, member int) bool {
 	return in != nil && member != r.writers[0] && (in.Status == 401 || in.Status == 404 && r.db == nil)
+}
+
+// holdTime is how long after its head an answer is held at most.
+const holdTime = time.Second
+
+// hold says what is held of an answer while another node could be asked.
+func (c *Config) hold() origin.Hold {
+	if len(c.Nodes) < 2 {
+		return origin.Hold{}
+	}
+	return origin.Hold{Bytes: c.Buffer, Time: holdTime}
 }
 
 // recent remembers which node took the last write of a client in a database that is

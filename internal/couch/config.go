@@ -39,6 +39,9 @@ type Config struct {
 	// MaxDatabases is how many databases are followed at a time. What is read of
 	// others is not kept. Default 1000.
 	MaxDatabases int
+	// Buffer is how many bytes of an answer to a read are held before its client gets any of
+	// them: if it breaks off meanwhile, another node is asked. 0 holds nothing.
+	Buffer int64
 	// Replicate are the replications that are kept alive.
 	Replicate Replicate
 	// HTTP is the configuration of the engine, as that of type http: forwarding, what

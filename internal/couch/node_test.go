@@ -39,6 +39,8 @@ type node struct {
 	secured []string         // the bodies of writes of _security that were taken
 	refuses int              // the status of writes of _security, unless they are to be taken
 	away    bool             // connections are cut without an answer
+	breaks  int              // answers to so many reads are cut after half of the body
+	pauses  chan struct{}    // if set, answers to reads wait for it after half of the body
 	users   string           // the revision of its user; "": it shows none, "away": it does not answer
 	hold    chan struct{}    // if set, writes and results wait for it before they are answered
 	held    chan struct{}    // gets a token when one waits
@@ -287,7 +289,30 @@ func (n *node) read(w http.ResponseWriter, r *http.Request, id string) {
 		w.WriteHeader(304)
 		return
 	}
+	if r.Method == "GET" {
+		w.Header().Set("Content-Length", strconv.Itoa(len(d.body)+1))
+		w.Header().Set("Content-Type", "application/json")
+		n.halves(w, d.body+"\n")
+		return
+	}
 	answer(w, 200, d.body)
+}
+
+// halves sends a body in two pieces, if nothing else is wanted of the second one.
+func (n *node) halves(w http.ResponseWriter, text string) {
+	n.mu.Lock()
+	pauses, breaks := n.pauses, n.breaks > 0
+	n.breaks = max(0, n.breaks-1)
+	n.mu.Unlock()
+	io.WriteString(w, text[:len(text)/2])
+	w.(http.Flusher).Flush()
+	if breaks {
+		panic(http.ErrAbortHandler)
+	}
+	if pauses != nil {
+		<-pauses
+	}
+	io.WriteString(w, text[len(text)/2:])
 }
 
 // result answers everything that is computed of all documents, in pieces.
@@ -315,9 +340,7 @@ func (n *node) result(w http.ResponseWriter, r *http.Request, body string) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	io.WriteString(w, text[:len(text)/2])
-	w.(http.Flusher).Flush()
-	io.WriteString(w, text[len(text)/2:]+body)
+	n.halves(w, text+body)
 }
 
 // wait holds a request back if that is wanted.

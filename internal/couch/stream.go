@@ -24,7 +24,7 @@ func (c *call) stream() {
 	if !c.called && c.shared() && c.share() {
 		return
 	}
-	ask := c.inOrder(c.passOrder())
+	ask := c.inOrder(c.passOrder(), origin.Hold{})
 	stopping := c.x.Stopping()
 	c.given = true
 	c.svc.engine.Pass(c.x, &httpcache.Passage{

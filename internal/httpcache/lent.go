@@ -66,6 +66,18 @@ func (l *lent) settle() {
 	}
 }
 
+// Take implements origin.Memory, for answers that are held before anything of them is sent.
+func (l *lent) Take(n int64) bool {
+	if l.scarce() {
+		return false
+	}
+	l.add(n)
+	return true
+}
+
+// Give implements origin.Memory.
+func (l *lent) Give(n int64) { l.add(-n) }
+
 // scarce tells whether more is lent than should be.
 func (l *lent) scarce() bool { return l.bytes.Load() > l.limits.Load().Lent }
 

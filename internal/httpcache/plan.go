@@ -170,8 +170,10 @@ func (s *Service) Pass(x *edge.Exchange, p *Passage) {
 	}
 }
 
-// Ask sends a request of the caller's own to the origins.
+// Ask sends a request of the caller's own to the origins. What choice.Hold holds is counted
+// among the bodies in flight.
 func (s *Service) Ask(ctx context.Context, q *origin.Outbound, choice *balance.Choice) (*origin.Inbound, *origin.Fault) {
+	choice.Hold.Memory = &s.store.lent
 	return s.settings.Load().group.Do(ctx, q, choice)
 }
 

@@ -54,6 +54,7 @@ type Inbound struct {
 	armed   time.Time // the deadline for reading the body
 	pending error     // what came with the bytes that were read last
 	surplus bool      // something came behind the body
+	held    held      // what Hold has read of the body
 
 	over  bool
 	err   error // what Read returns from now on
@@ -184,7 +185,12 @@ func (in *Inbound) arm(d time.Duration) {
 // read: the one that is set may lie a quarter further.
 func (in *Inbound) rearm() {
 	stall := in.stallTime
-	if now := time.Now(); in.armed.Sub(now) < stall {
+	now := time.Now()
+	if h := in.held.until; !h.IsZero() && h.Sub(now) < stall {
+		in.arm(h.Sub(now))
+		return
+	}
+	if in.armed.Sub(now) < stall {
 		in.armed = now.Add(stall + stall/4)
 		in.arm(stall + stall/4)
 	}
@@ -194,6 +200,9 @@ func (in *Inbound) rearm() {
 // that was cut, reset or stalled ends with a *Fault; io.ErrUnexpectedEOF is in it
 // when the connection ended too early.
 func (in *Inbound) Read(p []byte) (n int, err error) {
+	if len(in.held.pieces) > 0 {
+		return in.held.read(p), nil
+	}
 	if in.over {
 		return 0, in.err
 	}
@@ -265,6 +274,9 @@ func (in *Inbound) raw(p []byte) (int, error) {
 	for in.pending == nil {
 		in.rearm()
 		n, err := in.c.Read(p)
+		if err != nil && in.late(err) {
+			return n, errLate
+		}
 		in.pending = err
 		if n > 0 {
 			return n, nil
@@ -346,6 +358,7 @@ func (in *Inbound) Trailer() http1.Fields { return in.chunks.Trailer() }
 // closed with it, unless the rest has come already. After Close nothing reads the
 // request's body any more.
 func (in *Inbound) Close() error {
+	in.held.drop()
 	if !in.over && in.x != nil && in.restCame() {
 		in.end(io.EOF)
 	}

@@ -56,6 +56,9 @@ type Choice struct {
 	Names []string
 	// Attempts bounds the members asked; 0 means Config.Retry.Attempts.
 	Attempts int
+	// Hold has the body of an answer to a request that may be repeated read ahead: if it
+	// breaks off meanwhile, that counts as no answer.
+	Hold origin.Hold
 	// Member, if not nil, is told the index of the member that answered or failed last,
 	// and -1 if none was asked, or one that is not among Names.
 	Member *int
@@ -66,7 +69,7 @@ func (c *Choice) in(t *table) *Choice {
 	if c.Names == nil || slices.EqualFunc(t.members, c.Names, (*member).called) {
 		return c
 	}
-	d := &Choice{Key: c.Key, Attempts: c.Attempts}
+	d := &Choice{Key: c.Key, Attempts: c.Attempts, Hold: c.Hold}
 	for _, i := range c.Prefer {
 		if at := slices.IndexFunc(t.members, func(m *member) bool { return m.called(c.Names[i]) }); at >= 0 {
 			d.Prefer = append(d.Prefer, at)

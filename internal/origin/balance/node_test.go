@@ -3,6 +3,7 @@ package balance
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -186,8 +187,32 @@ func (x *node) handle(w http.ResponseWriter, r *http.Request) {
 	case "stall":
 		<-r.Context().Done()
 		return
+	case "chunks":
+		x.chunks(w, arg)
+		return
 	}
 	io.WriteString(w, x.name)
+}
+
+// chunks sends a body in two chunks with a pause between them, and cuts it if how says so.
+func (x *node) chunks(w http.ResponseWriter, how string) {
+	var pause string
+	var n int
+	var end string
+	fmt.Sscan(how, &pause, &n, &end)
+	d, err := time.ParseDuration(pause)
+	if err != nil {
+		panic(err)
+	}
+	half := strings.Repeat("x", n/2)
+	io.WriteString(w, half)
+	w.(http.Flusher).Flush()
+	<-time.After(d)
+	io.WriteString(w, half)
+	w.(http.Flusher).Flush()
+	if end == "cut" {
+		panic(http.ErrAbortHandler)
+	}
 }
 
 // hijack sends text in place of an answer and closes.

@@ -32,6 +32,7 @@ func (r *run) do() {
 		} else {
 			r.next()
 		}
+		r.hold()
 		if r.asked >= r.most() || !r.wants() || !r.another() || !r.affords() {
 			break
 		}
@@ -39,6 +40,17 @@ func (r *run) do() {
 	}
 	if r.f != nil {
 		r.f.Reached, r.f.Attempts = r.reached, r.asked
+	}
+}
+
+// hold reads the body of an answer ahead, as far as the request asks for that.
+func (r *run) hold() {
+	if r.choice.Hold.Bytes <= 0 || r.in == nil || r.failing(r.in) || !r.mayRepeat() {
+		return
+	}
+	if f := r.in.Hold(r.choice.Hold); f != nil {
+		discard(r.in)
+		r.result = result{at: r.at, f: f}
 	}
 }
 

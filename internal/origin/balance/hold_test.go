@@ -1,0 +1,100 @@
+package balance
+
+import (
+	"io"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/origin"
+)
+
+// room counts what is held, up to a bound.
+type room struct{ held, most, bound atomic.Int64 }
+
+func (r *room) Take(n int64) bool {
+	if r.held.Load()+n > r.bound.Load() {
+		return false
+	}
+	r.most.Store(max(r.most.Load(), r.held.Add(n)))
+	return true
+}
+
+func (r *room) Give(n int64) { r.held.Add(-n) }
+
+// TestHold asks another member when an answer breaks off while it is held, for as long as it
+// may be held, and gives its memory back.
+func TestHold(t *testing.T) {
+	f := func(name, first string, q *origin.Outbound, h origin.Hold, bound int64, want string, took time.Duration) {
+		t.Helper()
+		bubble(t, name, func(t *testing.T) {
+			w := newNetwork(t, 2)
+			w.node("a").set(first)
+			r := &room{}
+			r.bound.Store(bound)
+			h.Memory = r
+			start := time.Now()
+			in, fault := w.group(t, Config{}).Do(t.Context(), q, &Choice{Prefer: []int{0}, Hold: h})
+			if fault != nil {
+				t.Fatal(fault)
+			}
+			if got := time.Since(start); got != took {
+				t.Errorf("answered after %s; want %s", got, took)
+			}
+			body, err := io.ReadAll(in)
+			got := string(body)
+			if err != nil {
+				got += " cut"
+			}
+			if len(got) > 8 {
+				got = got[:4] + strings.Repeat("+", len(got)/1000)
+			}
+			if got != want {
+				t.Errorf("%q; want %q", got, want)
+			}
+			in.Close()
+			synctest.Wait()
+			if n := r.held.Load(); n != 0 {
+				t.Errorf("%d bytes are still held", n)
+			}
+		})
+	}
+	second := origin.Hold{Bytes: 1000, Time: time.Second}
+	f("cut", "cut", get(), second, 1<<20, "b", 0)
+	f("cut, not held", "cut", get(), origin.Hold{}, 1<<20, "hel cut", 0)
+	f("cut, no room", "cut", get(), second, 0, "hel cut", 0)
+	f("cut, longer than what is held", "cut", get(), origin.Hold{Bytes: 4, Time: time.Second}, 1<<20, "hel cut", 0)
+	f("cut, in chunks", "chunks 0s 500 cut", get(), second, 1<<20, "b", 0)
+	f("cut, of unknown length, too late", "chunks 0s 3000 cut", get(), second, 1<<20, "xxxx+++", 0)
+	f("cut, a write", "cut", post("x"), second, 1<<20, "hel cut", 0)
+	f("whole", "chunks 0s 3000", get(), origin.Hold{Bytes: 1 << 20, Time: time.Second}, 1<<20, "xxxx+++", 0)
+	f("whole, longer than what is held", "chunks 0s 3000", get(), second, 1<<20, "xxxx+++", 0)
+	f("slow", "chunks 3s 3000", get(), origin.Hold{Bytes: 1 << 20, Time: time.Second}, 1<<20, "xxxx+++", time.Second)
+	f("slow, and cut", "chunks 3s 3000 cut", get(), origin.Hold{Bytes: 1 << 20, Time: time.Second}, 1<<20, "xxxx+++", time.Second)
+}
+
+// TestHoldLetGo gives back the memory of an answer that is not read.
+func TestHoldLetGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newNetwork(t, 1)
+		w.node("a").set("chunks 0s 3000")
+		r := &room{}
+		r.bound.Store(1 << 20)
+		in, fault := w.group(t, Config{}).Do(t.Context(), get(), &Choice{Hold: origin.Hold{Bytes: 1 << 20, Time: time.Second, Memory: r}})
+		if fault != nil {
+			t.Fatal(fault)
+		}
+		if r.held.Load() < 3000 {
+			t.Errorf("%d bytes are held", r.held.Load())
+		}
+		if _, err := in.Read(make([]byte, 10)); err != nil {
+			t.Error(err)
+		}
+		in.Close()
+		if n := r.held.Load(); n != 0 {
+			t.Errorf("%d bytes are still held", n)
+		}
+	})
+}
