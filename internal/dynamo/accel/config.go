@@ -85,6 +85,7 @@ type settings struct {
 	who      []*principal    // by index of the verifier's key
 	byID     map[string]*principal
 	origin   Origin
+	search   Origin // for SearchVectors; origin itself unless AWS has another host for that
 }
 
 // caches tells whether anything of the table is kept. What is not kept is passed

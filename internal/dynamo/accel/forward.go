@@ -56,8 +56,12 @@ func (c *call) forward(ctx context.Context, body, buf []byte, repeatable bool) (
 	if !repeatable {
 		c.wrote = true
 	}
+	to := c.set.origin
+	if c.op.Name == "SearchVectors" {
+		to = c.set.search
+	}
 	begun := time.Now()
-	resp, err := c.set.origin.Do(ctx, &origin.Request{
+	resp, err := to.Do(ctx, &origin.Request{
 		Method: string(c.x.Request.Method), Path: string(c.x.Request.Path), RawQuery: "",
 		Header: c.forwardedHeader(), Body: body, Repeatable: repeatable, Buf: buf,
 	})

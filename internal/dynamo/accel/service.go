@@ -68,14 +68,12 @@ func (s *Service) Reconfigure(cfg Config) error {
 		s.forgetAll()
 		s.cache.Apply(cache.Change{Cause: cache.ByTable, Tags: []cache.Tag{s.tag}})
 	}
-	if old.origin != set.origin {
-		old.origin.Close()
-	}
+	old.close(set)
 	return nil
 }
 
 // Close lets the origin's connections go.
-func (s *Service) Close() { s.settings.Load().origin.Close() }
+func (s *Service) Close() { s.settings.Load().close(nil) }
 
 func (s *Service) prepare(cfg Config, old *settings) (*settings, error) {
 	set := &settings{cfg: cfg, open: s.admitted(anybody)}
@@ -98,13 +96,7 @@ func (s *Service) prepare(cfg Config, old *settings) (*settings, error) {
 	oc.Classify = classify
 	oc.BreakerMoved = s.breakerMoved
 	oc.Prepare = sigv4.NewSigner(cfg.Credentials, cfg.Region, "dynamodb").Sign
-	var err error
-	if cfg.Connect != nil {
-		set.origin, err = cfg.Connect(oc)
-	} else {
-		set.origin, err = origin.New(oc)
-	}
-	if err != nil {
+	if err := set.connect(oc); err != nil {
 		return nil, fmt.Errorf("service %s: %w", cfg.Name, err)
 	}
 	return set, nil

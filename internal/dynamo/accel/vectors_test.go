@@ -1,8 +1,12 @@
 package accel
 
 import (
+	"context"
+	"strings"
 	"testing"
 
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/origin"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
@@ -39,4 +43,48 @@ func TestVectorsPass(t *testing.T) {
 	if asked := f.origin.take(); len(asked) != 1 || asked[0].body != update {
 		t.Errorf("the origin was asked %v", asked)
 	}
+}
+
+// endpoint is an origin that says where it is.
+type endpoint struct {
+	url    string
+	closed *[]string
+}
+
+func (e *endpoint) Do(context.Context, *origin.Request) (*origin.Response, error) {
+	return &origin.Response{Status: 200, Body: []byte(`{"at":"` + e.url + `"}`), Class: origin.Good, Attempts: 1}, nil
+}
+func (e *endpoint) State() origin.State { return origin.State{} }
+func (e *endpoint) Close()              { *e.closed = append(*e.closed, e.url) }
+
+// TestVectorsHaveTheirOwnEndpoint: AWS's endpoints refuse SearchVectors, for which
+// there are others; any other origin is asked itself.
+func TestVectorsHaveTheirOwnEndpoint(t *testing.T) {
+	f := func(url, search string) {
+		t.Helper()
+		var closed []string
+		connect := func(oc origin.Config) (Origin, error) { return &endpoint{oc.URL, &closed}, nil }
+		f := newFixture(t, func(c *Config, _ *cache.Config) { c.Origin.URL, c.Connect = url, connect })
+		for op, at := range map[string]string{"SearchVectors": search, "ListTables": url} {
+			if got := f.do(op, `{"TableName":"t"}`); got.body != `{"at":"`+at+`"}` {
+				t.Errorf("%s: %s is answered %d %s; want %s", url, op, got.status, got.body, at)
+			}
+		}
+		want := url
+		if search != url {
+			want = search + " " + url
+		}
+		if err := f.svc.Reconfigure(f.cfg); err != nil || strings.Join(closed, " ") != want {
+			t.Errorf("%s: a reload has closed %v, %v; want %s", url, closed, err, want)
+		}
+	}
+	f("https://dynamodb.eu-west-1.amazonaws.com", "https://search-dynamodb.eu-west-1.amazonaws.com")
+	f("https://dynamodb.eu-west-1.amazonaws.com:443", "https://search-dynamodb.eu-west-1.amazonaws.com:443")
+	f("https://dynamodb-fips.us-east-1.amazonaws.com", "https://search-dynamodb-fips.us-east-1.amazonaws.com")
+	f("https://dynamodb.cn-north-1.amazonaws.com.cn", "https://search-dynamodb.cn-north-1.amazonaws.com.cn")
+	f("https://dynamodb.eu-west-1.api.aws", "https://search-dynamodb.eu-west-1.api.aws")
+	f("https://123456789012.ddb.us-east-1.amazonaws.com", "https://123456789012.search-ddb.us-east-1.amazonaws.com")
+	f("http://127.0.0.1:8000", "http://127.0.0.1:8000")
+	f("http://dynamodb.local:8000", "http://dynamodb.local:8000")
+	f("https://vpce-1-a.dynamodb.us-east-1.vpce.amazonaws.com", "https://vpce-1-a.dynamodb.us-east-1.vpce.amazonaws.com")
 }

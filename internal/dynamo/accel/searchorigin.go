@@ -1,0 +1,72 @@
+package accel
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/kasoku/kasoku/internal/origin"
+)
+
+// DynamoDB answers SearchVectors on hosts of its own: its regional endpoints do not
+// know the operation.
+
+// searchHosts are the beginnings of AWS's hosts, and of those for searches beside them.
+var searchHosts = [...][2]string{{"dynamodb.", "search-dynamodb."}, {"dynamodb-fips.", "search-dynamodb-fips."}}
+
+// awsDomains are the domains in which AWS has its endpoints.
+var awsDomains = []string{".amazonaws.com", ".amazonaws.com.cn", ".api.aws", ".api.amazonwebservices.com.cn"}
+
+// searchURL returns the URL for searches that belongs to an endpoint of DynamoDB;
+// false for other origins, which answer searches themselves.
+func searchURL(endpoint string) (string, bool) {
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		return "", false
+	}
+	for _, domain := range awsDomains {
+		if !strings.HasSuffix(u.Hostname(), domain) {
+			continue
+		}
+		for _, hosts := range searchHosts {
+			if rest, ok := strings.CutPrefix(u.Host, hosts[0]); ok {
+				u.Host = hosts[1] + rest
+				return u.String(), true
+			}
+		}
+		if account, rest, ok := strings.Cut(u.Host, ".ddb."); ok {
+			u.Host = account + ".search-ddb." + rest
+			return u.String(), true
+		}
+	}
+	return "", false
+}
+
+// connect makes the origin, and the one for searches. Metrics and events are those of
+// the first.
+func (set *settings) connect(oc origin.Config) (err error) {
+	connect := set.cfg.Connect
+	if connect == nil {
+		connect = func(oc origin.Config) (Origin, error) { return origin.New(oc) }
+	}
+	if set.origin, err = connect(oc); err != nil {
+		return err
+	}
+	set.search = set.origin
+	if search, ok := searchURL(oc.URL); ok {
+		oc.URL, oc.Metrics, oc.BreakerMoved = search, nil, nil
+		if set.search, err = connect(oc); err != nil {
+			set.origin.Close()
+		}
+	}
+	return err
+}
+
+// close lets the origins' connections go, except those of an origin that next has too.
+func (set *settings) close(next *settings) {
+	if set.search != set.origin {
+		set.search.Close()
+	}
+	if next == nil || set.origin != next.origin {
+		set.origin.Close()
+	}
+}
