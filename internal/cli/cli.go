@@ -44,13 +44,18 @@ func System() Environment {
 
 // commands is the command line. A command is a struct with a Run method.
 type commands struct {
-	Serve   serveCommand   `cmd:"" help:"Run the services of a configuration file."`
-	Check   checkCommand   `cmd:"" help:"Tell every mistake in a configuration file."`
-	Purge   purgeCommand   `cmd:"" help:"Drop entries from the cache of a running Kasoku."`
-	Drain   drainCommand   `cmd:"" help:"Let an origin have no new requests, or have them again."`
-	Ring    ringCommand    `cmd:"" help:"Tell which memcached server has a key."`
-	Import  importCommand  `cmd:"" help:"Print the configuration that replaces another program."`
-	Version versionCommand `cmd:"" help:"Print the version."`
+	Serve      serveCommand      `cmd:"" help:"Run the services of a configuration file."`
+	Check      checkCommand      `cmd:"" help:"Tell every mistake in a configuration file."`
+	Purge      purgeCommand      `cmd:"" help:"Drop entries from the cache of a running Kasoku."`
+	Drain      drainCommand      `cmd:"" help:"Let an origin have no new requests, or have them again."`
+	Explain    explainCommand    `cmd:"" help:"Tell why an answer is a hit or a miss."`
+	Ring       ringCommand       `cmd:"" help:"Tell which memcached server has a key."`
+	Import     importCommand     `cmd:"" help:"Print the configuration that replaces another program."`
+	Version    versionCommand    `cmd:"" help:"Print the version."`
+	Completion completionCommand `cmd:"" help:"Print the script that completes commands and flags in a shell."`
+	Help       helpCommand       `cmd:"" help:"Show what a command does, or print the manual page."`
+
+	ShowVersion versionFlag `name:"version" help:"Print the version."`
 }
 
 // codeError is an error that ends the process with a code. An err of nil means
@@ -74,6 +79,21 @@ func fail(code int, err error) error { return &codeError{code, err} }
 // exited unwinds the stack when kong wants the process to end, as --help does.
 type exited int
 
+func newParser(env *Environment) *kong.Kong {
+	parser, err := kong.New(&commands{},
+		kong.Name("kasoku"),
+		kong.Description("A caching accelerator in front of NoSQL-backed HTTP APIs."),
+		kong.Writers(env.Stdout, env.Stderr),
+		kong.Exit(func(code int) { panic(exited(code)) }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.Bind(env),
+	)
+	if err != nil {
+		panic(err) // the struct of the commands is wrong
+	}
+	return parser
+}
+
 // Main runs a command line and returns the exit code.
 func Main(args []string, env Environment) (code int) {
 	defer func() {
@@ -85,22 +105,12 @@ func Main(args []string, env Environment) (code int) {
 			code = int(e)
 		}
 	}()
-	parser, err := kong.New(&commands{},
-		kong.Name("kasoku"),
-		kong.Description("A caching accelerator in front of NoSQL-backed HTTP APIs."),
-		kong.Writers(env.Stdout, env.Stderr),
-		kong.Exit(func(code int) { panic(exited(code)) }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-	)
-	if err != nil {
-		panic(err) // the struct above is wrong
-	}
-	ctx, err := parser.Parse(args)
+	ctx, err := newParser(&env).Parse(args)
 	if err != nil {
 		fmt.Fprintf(env.Stderr, "kasoku: %v\nTry: kasoku --help\n", err)
 		return codeUsage
 	}
-	err = ctx.Run(&env)
+	err = ctx.Run()
 	if err == nil {
 		return codeWell
 	}

@@ -10,13 +10,12 @@ import (
 )
 
 type drainCommand struct {
-	Admin    string        `help:"Admin address of the running Kasoku: a URL, or unix:/path; default: ${default}." default:"http://127.0.0.1:9090" placeholder:"URL"`
-	TokenEnv string        `help:"Environment variable with the admin token, where one is needed; default: ${default}." default:"KASOKU_ADMIN_TOKEN" placeholder:"NAME"`
-	Service  string        `help:"The service that the origin belongs to." required:"" placeholder:"NAME"`
-	Origin   string        `help:"The origin's URL, as the configuration has it." required:"" placeholder:"URL"`
-	Undo     bool          `help:"Let it have new requests again."`
-	Wait     time.Duration `help:"Return when no request is under way there any more, or fail after this long." placeholder:"TIME"`
-	JSON     bool          `help:"Print JSON."`
+	adminFlags
+	Service string        `help:"The service that the origin belongs to." required:"" placeholder:"NAME"`
+	Origin  string        `help:"The origin's URL, as the configuration has it." required:"" placeholder:"URL"`
+	Undo    bool          `help:"Let it have new requests again."`
+	Wait    time.Duration `help:"Return when no request is under way there any more, or fail after this long." placeholder:"TIME"`
+	JSON    bool          `help:"Print JSON."`
 }
 
 // Validate is called by kong once the command line is read.
@@ -31,8 +30,10 @@ func (c *drainCommand) Validate() error {
 const drainPause = 100 * time.Millisecond
 
 func (c *drainCommand) Run(env *Environment) error {
-	client := adminClient{address: c.Admin}
-	client.token, _ = env.Lookup(c.TokenEnv)
+	client, err := c.client(env)
+	if err != nil {
+		return err
+	}
 	until := time.Now().Add(c.Wait)
 	for {
 		var result admin.DrainResult

@@ -66,7 +66,11 @@ func httpConfig(boot *config.Config, s *config.Service) httpcache.Config {
 		OriginHost:     h.Host == "origin",
 		UncacheableTTL: h.UncacheableTTL.Std(),
 		Policy:         policyOptions(h),
+		Scheme:         "http",
 		JSONP:          callbacks(h.JSONP),
+	}
+	if s.TLS != nil {
+		hc.Scheme = "https"
 	}
 	pass(&hc, &h.Passing)
 	if d := boot.Cache.Disk; d != nil {

@@ -1,24 +1,16 @@
 package cli
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"net/url"
 	"strings"
-	"time"
 
 	"github.com/kasoku/kasoku/internal/admin"
 )
 
 type purgeCommand struct {
-	Admin     string  `help:"Admin address of the running Kasoku: a URL, or unix:/path; default: ${default}." default:"http://127.0.0.1:9090" placeholder:"URL"`
-	TokenEnv  string  `help:"Environment variable with the admin token, where one is needed; default: ${default}." default:"KASOKU_ADMIN_TOKEN" placeholder:"NAME"`
+	adminFlags
 	Service   string  `help:"The service to drop from." required:"" placeholder:"NAME"`
 	Table     *string `help:"Only this table." placeholder:"NAME" xor:"which"`
 	Partition *string `help:"Only this partition of the table: the partition key's value, or as an attribute value such as {\"N\":\"42\"}." placeholder:"VALUE" xor:"what"`
@@ -70,8 +62,10 @@ func (c *purgeCommand) Run(env *Environment) error {
 	if c.Partition != nil {
 		request.Partition = partition(*c.Partition)
 	}
-	client := adminClient{address: c.Admin}
-	client.token, _ = env.Lookup(c.TokenEnv)
+	client, err := c.client(env)
+	if err != nil {
+		return err
+	}
 	var result admin.PurgeResult
 	if err := client.post("/api/v1/purge", request, &result); err != nil {
 		return fail(codeInput, err)
@@ -106,69 +100,4 @@ func quoted(value string) json.RawMessage {
 		panic(err) // a string always can
 	}
 	return text
-}
-
-// adminClient talks to the admin API of a running Kasoku.
-type adminClient struct {
-	address string
-	token   string
-}
-
-const adminTimeout = 30 * time.Second
-
-func (a *adminClient) post(path string, request, response any) error {
-	body, err := json.Marshal(request)
-	if err != nil {
-		return err
-	}
-	client, base, err := a.client()
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), adminTimeout)
-	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, base+path, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	r.Header.Set("Content-Type", "application/json")
-	if a.token != "" {
-		r.Header.Set("Authorization", "Bearer "+a.token)
-	}
-	resp, err := client.Do(r)
-	if err != nil {
-		return fmt.Errorf("no answer from the admin API: %w", err)
-	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
-	if err != nil {
-		return fmt.Errorf("the admin API's answer broke off: %w", err)
-	}
-	if resp.StatusCode != http.StatusOK {
-		var f admin.Failure
-		if json.Unmarshal(data, &f) != nil || f.Error == "" {
-			f.Error = http.StatusText(resp.StatusCode)
-		}
-		return fmt.Errorf("refused by %s with status %d: %s", a.address, resp.StatusCode, f.Error)
-	}
-	if err := json.Unmarshal(data, response); err != nil {
-		return fmt.Errorf("%s does not answer like Kasoku's admin API: %w", a.address, err)
-	}
-	return nil
-}
-
-// client never uses a proxy: a token must not go anywhere else.
-func (a *adminClient) client() (*http.Client, string, error) {
-	transport := &http.Transport{DisableKeepAlives: true}
-	if path, ok := strings.CutPrefix(a.address, "unix:"); ok {
-		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", path)
-		}
-		return &http.Client{Transport: transport}, "http://localhost", nil
-	}
-	u, err := url.Parse(a.address)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, "", fmt.Errorf("--admin is no URL such as http://127.0.0.1:9090: %s", a.address)
-	}
-	return &http.Client{Transport: transport}, strings.TrimRight(a.address, "/"), nil
 }

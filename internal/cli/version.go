@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+
+	"github.com/alecthomas/kong"
 )
 
 type versionCommand struct {
@@ -51,6 +53,18 @@ func (c *versionCommand) Run(env *Environment) error {
 	if c.JSON {
 		return json.NewEncoder(env.Stdout).Encode(b)
 	}
-	fmt.Fprintf(env.Stdout, "kasoku %s %s %s\n", b.Version, b.Go, b.Platform)
+	fmt.Fprintln(env.Stdout, b)
+	return nil
+}
+
+func (b build) String() string { return fmt.Sprintf("kasoku %s %s %s", b.Version, b.Go, b.Platform) }
+
+// versionFlag prints the version instead of running a command.
+type versionFlag bool
+
+// BeforeReset is called by kong when it finds the flag.
+func (versionFlag) BeforeReset(app *kong.Kong) error {
+	fmt.Fprintln(app.Stdout, thisBuild())
+	app.Exit(codeWell)
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 
 	"github.com/kasoku/kasoku/internal/admin"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
@@ -17,7 +18,13 @@ func (s *Service) Purge(_ context.Context, r admin.PurgeRequest) (admin.PurgeRes
 	if r.ByTable() {
 		return admin.PurgeResult{}, fmt.Errorf("%w: service %s has URLs, not tables; name a url, a prefix, a pattern or a tag", admin.ErrInput, s.name)
 	}
-	p := Purge{URL: bareURL(s.settings.Load().cfg.JSONP, r.URL), Prefix: r.Prefix, Pattern: r.Pattern, Tag: r.Tag, Soft: r.Soft}
+	cfg := &s.settings.Load().cfg
+	for _, what := range []string{r.URL, r.Prefix, r.Pattern} {
+		if err := cfg.asks(what); err != nil {
+			return admin.PurgeResult{}, fmt.Errorf("%w: %w", admin.ErrInput, err)
+		}
+	}
+	p := Purge{URL: bareURL(cfg.JSONP, r.URL), Prefix: r.Prefix, Pattern: r.Pattern, Tag: r.Tag, Soft: r.Soft}
 	p.All = r.URL == "" && r.Prefix == "" && r.Pattern == "" && r.Tag == ""
 	err := s.store.Purge(p)
 	if errors.Is(err, errNotLasting) {
@@ -27,6 +34,17 @@ func (s *Service) Purge(_ context.Context, r admin.PurgeRequest) (admin.PurgeRes
 		return admin.PurgeResult{}, fmt.Errorf("%w: %w", admin.ErrInput, err)
 	}
 	return admin.PurgeResult{Dropped: dropped(p, s.name), Tags: 1}, nil
+}
+
+// asks reports why no client can ask for a URL, or for what a prefix or a pattern matches: of
+// several clients' schemes, the one that Kasoku is spoken to in counts.
+func (c *Config) asks(url string) error {
+	scheme, rest, found := strings.Cut(url, "://")
+	scheme = strings.ToLower(scheme)
+	if !found || c.Scheme == "" || scheme == c.Scheme || scheme != "http" && scheme != "https" {
+		return nil
+	}
+	return fmt.Errorf("nothing was dropped: no request matches %s, because clients speak %s to service %s; write %s://%s", url, c.Scheme, c.Name, c.Scheme, rest)
 }
 
 // dropped is what a purge has done, in words.

@@ -48,6 +48,9 @@ type Config struct {
 	DiskFrom int64
 	// Codings are the content codings that stored text is offered in.
 	Codings []string
+	// Scheme is that of the URLs that clients ask for, http or https: a purge of others
+	// is refused. Empty: any may be.
+	Scheme string
 	// JSONP wraps answers in the call that a request names, and keeps callbacks out of
 	// keys and of requests to origins. Nil: callbacks are arguments like any other.
 	JSONP *jsonp.Filter

@@ -151,7 +151,7 @@ func (e *explanation) getItem() {
 		e.decide(telemetry.BypassConsistent, "a strongly consistent read goes to the origin and refreshes the entry")
 		return
 	}
-	e.lookup(t.itemTags(itemKey{c.key[prefixLen:], hashLen}), "the item", "its partition, for purges", "the table", "the service")
+	e.lookup(t, t.itemTags(itemKey{c.key[prefixLen:], hashLen}), "the item", "its partition, for purges", "the table", "the service")
 }
 
 func (e *explanation) query() {
@@ -187,11 +187,11 @@ func (e *explanation) query() {
 	}
 	switch {
 	case v.scan:
-		e.lookup(v.tags, "writes to the table", "the table", "the service")
+		e.lookup(t, v.tags, "writes to the table", "the table", "the service")
 	case v.global():
-		e.lookup(v.tags, "the index's partition", "the index", "the table", "the service")
+		e.lookup(t, v.tags, "the index's partition", "the index", "the table", "the service")
 	default:
-		e.lookup(v.tags, "the partition", "the table", "the service")
+		e.lookup(t, v.tags, "the partition", "the table", "the service")
 	}
 }
 
@@ -206,9 +206,9 @@ func (e *explanation) tags(tags []cache.Tag, names ...string) {
 
 // lookup explains what the cache holds under the call's key, and the tags that it
 // depends on.
-func (e *explanation) lookup(tags []cache.Tag, names ...string) {
+func (e *explanation) lookup(t *table, tags []cache.Tag, names ...string) {
 	c := e.c
-	e.step("key", fmt.Sprintf("%q", c.key), canonical)
+	e.step("key", t.keyText(c.key), canonical)
 	st := c.svc.cache.Note(tags...)
 	e.tags(tags, names...)
 	entry, found := c.svc.space.Peek(c.key, c.now)

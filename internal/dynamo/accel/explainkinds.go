@@ -84,7 +84,7 @@ func (e *explanation) writeItem() {
 		e.decide(telemetry.Write, "the origin is asked first, then everything of the table is dropped: the item can't be told")
 		return
 	}
-	e.step("key", fmt.Sprintf("%q", t.cacheKey(w.key)), canonical)
+	e.step("key", t.keyText(t.cacheKey(w.key)), canonical)
 	e.tags([]cache.Tag{t.itemTag(w.key.bytes), t.partitionTag(w.key.hash()), t.tags.writes},
 		"the item", "queries of its partition", "scans of the table")
 	t.globals(func(ix *index) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/kasoku/kasoku/internal/admin"
 	"github.com/kasoku/kasoku/internal/cache"
@@ -18,7 +19,25 @@ func (s *Service) Purge(ctx context.Context, r admin.PurgeRequest) (admin.PurgeR
 		return admin.PurgeResult{}, err
 	}
 	s.cache.Apply(cache.Change{Cause: cache.ByPurge, Tags: tags})
+	if r.Table != "" && s.absent(ctx, r.Table) {
+		return admin.PurgeResult{}, s.noTable(r.Table)
+	}
 	return admin.PurgeResult{Dropped: what, Tags: len(tags)}, nil
+}
+
+// askTime is how long a purge waits for the origin to say whether there is such a table.
+const askTime = 5 * time.Second
+
+// absent reports whether the origin denies that there is a table, whose name is misspelt most
+// likely. A table that is not known for another reason may be there.
+func (s *Service) absent(ctx context.Context, table string) bool {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	return s.table(ctx, []byte(table)).missing
+}
+
+func (s *Service) noTable(table string) error {
+	return fmt.Errorf("%w: nothing was dropped: the origin of service %s has no table %s", admin.ErrInput, s.name, table)
 }
 
 func (s *Service) purged(ctx context.Context, r admin.PurgeRequest) (tags []cache.Tag, what string, err error) {
@@ -35,6 +54,9 @@ func (s *Service) purged(ctx context.Context, r admin.PurgeRequest) (tags []cach
 		return nil, "", fmt.Errorf("%w: a partition or a key, not both", admin.ErrInput)
 	}
 	t := s.table(ctx, []byte(r.Table))
+	if t.missing {
+		return nil, "", s.noTable(r.Table)
+	}
 	if !t.known {
 		return nil, "", fmt.Errorf("%w: the schema of table %s is not known; purge the whole table", admin.ErrInput, r.Table)
 	}

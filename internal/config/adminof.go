@@ -1,0 +1,65 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+)
+
+// ReadAdmin reads the admin section of a file, for commands that talk to the process that runs
+// with it. Mistakes elsewhere in the file, and secrets of other sections that are not set here,
+// do not matter. token stands for the file's own where that can't be read.
+func ReadAdmin(file string, env func(string) (string, bool), token string) (*Admin, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	c := Default()
+	c.dir = filepath.Dir(file)
+	d := &decoder{file: file, env: env, used: redactor{}}
+	d.decode(data, reflect.ValueOf(c).Elem())
+	if len(d.places) == 0 && len(d.problems) > 0 {
+		return nil, errors.New(d.problems[0].String()) // it is no YAML
+	}
+	(&checker{decoder: d, config: c}).admin(&c.Admin)
+	for _, p := range d.problems {
+		if token != "" && strings.HasPrefix(p.Path, "admin.token_") {
+			continue
+		}
+		if p.Path == "admin" || strings.HasPrefix(p.Path, "admin.") {
+			p.Message = d.used.redact(p.Message)
+			return nil, errors.New(p.String())
+		}
+	}
+	c.Admin.token = cmp.Or(c.Admin.token, token)
+	return &c.Admin, nil
+}
+
+// URL is where a process on this machine reaches the listener: a URL, or unix:/path. It is empty
+// if the port is not known before the start.
+func (a *Admin) URL() string {
+	if strings.HasPrefix(string(a.Listen), "unix:") {
+		return string(a.Listen)
+	}
+	return a.Listen.local()
+}
+
+// local is a URL of a TCP address on this machine.
+func (a Address) local() string {
+	host, port, err := net.SplitHostPort(string(a))
+	if err != nil || port == "0" {
+		return ""
+	}
+	switch ip, _ := netip.ParseAddr(host); {
+	case host == "" || ip.IsUnspecified() && ip.Is4():
+		host = "127.0.0.1"
+	case ip.IsUnspecified():
+		host = "::1"
+	}
+	return "http://" + net.JoinHostPort(host, port)
+}
