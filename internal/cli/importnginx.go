@@ -30,7 +30,7 @@ func (c *importNginx) Run(env *Environment) error {
 		}
 	}
 	if made.Services == 0 {
-		return fmt.Errorf("%s has no location with memcached_pass that could be translated", c.File)
+		return fmt.Errorf("%s has no location with memcached_pass that could be translated; it has %s", c.File, made.Found)
 	}
 	if _, err := config.Parse(c.File, []byte(made.YAML), env.Lookup); err != nil {
 		return fmt.Errorf("%s makes no configuration: %w", c.File, err)

@@ -111,6 +111,10 @@ func (k *keys) variable(name string, depth int) (string, bool) {
 	case "scheme":
 		return k.scheme, true
 	}
+	if d := k.made[name]; d != nil {
+		k.note(k.line, "$%s is made by %s in line %d, and keys can't be: %s; write a location for each case, with its own key", name, d.Name, d.Line, cases(d))
+		return "", false
+	}
 	k.note(k.line, "$%s: keys can have nothing like it", name)
 	return "", false
 }

@@ -44,9 +44,12 @@ func (t *translator) server(line int, s scope) {
 	passed := func(d *nginxconf.Directive) bool { return d.Block.Last("memcached_pass") != nil }
 	locations := s.own().Named("location")
 	if !slices.ContainsFunc(locations, passed) {
-		if t.note(line, "server: no location has memcached_pass; nothing of it is translated"); nested(s.own()) {
-			t.handedOn(locations, s)
+		if !nested(s.own()) {
+			t.note(line, "server: no location has memcached_pass; nothing of it is translated")
+			return
 		}
+		t.note(line, "server: memcached_pass stands only inside blocks of its locations; nothing of it is translated")
+		t.handedOn(locations, s)
 		return
 	}
 	for _, d := range locations {
@@ -244,7 +247,7 @@ func (t *translator) handedOn(locations []*nginxconf.Directive, s scope) *fallba
 		case path == "/" && len(d.Args) == 1 && d.Block.Last("proxy_pass") != nil:
 			rest = t.proxied(d, s.in(d.Block), "/")
 		case nested(d.Block):
-			t.note(d.Line, "location %s: memcached_pass in a block of its own (if, another location) is not translated", strings.Join(d.Args, " "))
+			t.inside(d)
 		default:
 			t.note(d.Line, "location %s is not about memcached and is not translated: its paths are answered by a location below that fits, or else by the service's fallback", strings.Join(d.Args, " "))
 		}

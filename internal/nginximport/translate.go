@@ -17,6 +17,7 @@ type Result struct {
 	YAML     string // the configuration, with the notes as comments
 	Notes    []Note // in the order of lines
 	Services int    // in YAML; with none there is nothing to run
+	Found    string // what the file has of what is looked for, for the case of none
 }
 
 // Note tells what is not translated, or not quite the same.
@@ -30,8 +31,9 @@ type translator struct {
 	file      string
 	upstreams map[string]*upstream
 	services  []*service
-	listening map[string]bool // addresses that are taken
-	named     map[string]bool // names of services
+	listening map[string]bool                 // addresses that are taken
+	named     map[string]bool                 // names of services
+	made      map[string]*nginxconf.Directive // variables made by map, geo and the like
 	notes     []Note
 }
 
@@ -40,6 +42,7 @@ type translator struct {
 func Translate(file string, conf nginxconf.Block) Result {
 	t := &translator{file: file, upstreams: map[string]*upstream{}, listening: map[string]bool{}, named: map[string]bool{}}
 	top := scope{}.in(t.flatten(conf))
+	t.made = makers(top.own())
 	for _, d := range top.own().Named("upstream") {
 		t.upstreams[d.Arg(0)] = t.upstream(d)
 	}
@@ -52,7 +55,7 @@ func Translate(file string, conf nginxconf.Block) Result {
 	}
 	t.unknown(top.own(), topKnown)
 	slices.SortStableFunc(t.notes, func(a, b Note) int { return a.Line - b.Line })
-	return Result{YAML: t.yaml(), Notes: t.notes, Services: len(t.services)}
+	return Result{YAML: t.yaml(), Notes: t.notes, Services: len(t.services), Found: found(top.own())}
 }
 
 // flatten puts what stands in http beside it: a file may be the whole or what is in there.
