@@ -112,6 +112,9 @@ func (c *call) searchVectors() error {
 	}
 	defer it.Close()
 	for ok := it.First(); ok; ok = it.Next() {
+		if c.s.background.Err() != nil {
+			return internalError() // the store is being closed, which does not wait for a long search
+		}
 		if err := s.take(c, it.Value()); err != nil {
 			return err
 		}

@@ -175,3 +175,17 @@ func TestSearchIsBounded(t *testing.T) {
 		t.Errorf("%d results", strings.Count(got, `"Score"`))
 	}
 }
+
+// TestSearchEndsWithItsStore: a search reads all of an index, and closing the store
+// does not wait for that.
+func TestSearchEndsWithItsStore(t *testing.T) {
+	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
+	s.must(t, "CreateTable", createVectors)
+	s.must(t, "PutItem", `{"TableName":"vec","Item":{"p":{"S":"k"},"e":{"L":`+vectorText([]float64{0, 0, 0, 1})+`}}}`)
+	const query = `{"TableName":"vec","IndexName":"all","TopK":1,"SearchVector":[{"N":"0"},{"N":"0"},{"N":"0"},{"N":"0"}]}`
+	s.must(t, "SearchVectors", query)
+	s.stop()
+	if status, reply := s.ask(t, "SearchVectors", query); status != 500 {
+		t.Errorf("%d %s", status, reply)
+	}
+}
