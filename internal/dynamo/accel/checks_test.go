@@ -78,3 +78,24 @@ func TestUndatedSignature(t *testing.T) {
 	send(`"TableNames":[]`, "Authorization", "Basic eDp5")
 	send(`"TableNames":[]`)
 }
+
+// TestThrottlingReasons: what an origin says of throttling reaches the client as it is.
+func TestThrottlingReasons(t *testing.T) {
+	f := newFixture(t)
+	const throttled = `{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException","message":"The level of configured provisioned throughput for the table was exceeded.",` +
+		`"ThrottlingReasons":[{"reason":"TableReadProvisionedThroughputExceeded","resource":"arn:aws:dynamodb:us-east-1:123456789012:table/t"}]}`
+	f.origin.handler = func(op, _ string) (int, string) {
+		if op == "DescribeTable" {
+			return 0, ""
+		}
+		return 400, throttled
+	}
+	for op, body := range map[string]string{
+		"GetItem": getA, "Query": `{"TableName":"t","KeyConditionExpression":"p = :p","ExpressionAttributeValues":{":p":{"S":"a"}}}`,
+		"PutItem": `{"TableName":"t","Item":{"p":{"S":"a"},"s":{"N":"1"}}}`,
+	} {
+		if got := f.do(op, body); got.status != 400 || got.body != throttled {
+			t.Errorf("%s: %d %s", op, got.status, got.body)
+		}
+	}
+}
