@@ -260,7 +260,7 @@ func TestBBPDDefects(t *testing.T) {
 		t.Setenv("AWS_CONFIG_FILE", missing)
 		t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 		far := strings.Replace(srv.URL, "127.0.0.1", "dynamodb.us-east-1.amazonaws.com", 1) // not of this machine, which needs none
-		b := runBBPD(t, strings.ReplaceAll(bbpdFar, "%s", far))
+		b := runBBPD(t, strings.NewReplacer("%s", far, "region: local", "region: us-east-1").Replace(bbpdFar))
 		answer := b.want("POST", "/PutItemJSON", `{"TableName":"tab","Item":{"k":"1"}}`, 503, "ServiceUnavailable")
 		if log := b.log.String(); !json.Valid([]byte(answer)) || !strings.Contains(log, "credentials") {
 			t.Errorf("%s\n%s", answer, log)
