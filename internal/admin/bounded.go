@@ -22,19 +22,27 @@ type Limits struct {
 	UnauthenticatedIdle time.Duration
 }
 
+// reserve is how many file descriptors are held for connections of administrators who want
+// to know why there are no others left.
+const reserve = 8
+
 // bounded is a listener whose connections are held to limits.
 type bounded struct {
-	net.Listener
+	*listener.Guard
 	limits  atomic.Pointer[Limits]
 	open    atomic.Int64
 	clients listener.Clients
 	refuser *listener.Refuser
 }
 
+func newBounded(ln net.Listener) *bounded {
+	return &bounded{Guard: listener.NewGuard(ln, "admin", reserve, listener.RefuseNow), refuser: listener.NewRefuser()}
+}
+
 // Accept returns the next connection that is not beyond a limit.
 func (b *bounded) Accept() (net.Conn, error) {
 	for {
-		nc, err := b.Listener.Accept()
+		nc, err := b.Guard.Accept()
 		if err != nil {
 			return nil, err
 		}
@@ -92,6 +100,7 @@ func (c *conn) Close() error {
 func (c *conn) forget() {
 	c.from.clients.Remove(c.client)
 	c.from.open.Add(-1)
+	c.from.Refill()
 }
 
 // connKey is the key of a request's *conn in its context.

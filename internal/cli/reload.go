@@ -57,6 +57,7 @@ type change struct {
 func (n *Node) apply(cfg *config.Config) error {
 	n.applying.Lock()
 	defer n.applying.Unlock()
+	fitDescriptors(cfg, openFiles(), n.log)
 	c := &change{node: n, cfg: cfg, stage: n.registry.Stage()}
 	if err := c.prepare(); err != nil {
 		for _, f := range slices.Backward(c.undo) {

@@ -53,7 +53,9 @@ type TLS struct {
 // Limits is what one client, or all together, may ask of a listener.
 type Limits struct {
 	// Most connections at a time; one more is answered with 503 (over TLS: closed)
-	// at once. An idle one costs some kilobytes and a file descriptor.
+	// at once. An idle one costs some kilobytes and a file descriptor. Where the process may not
+	// have so many files open (RLIMIT_NOFILE), the start lowers it, with a warning; http.md tells
+	// to what.
 	Connections int `yaml:"connections" default:"16384" min:"1"`
 	// Most connections at a time from one client address (in IPv6: one /64); one more is
 	// refused as one beyond connections is. Left out, a quarter of connections, but not less

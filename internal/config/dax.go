@@ -34,7 +34,8 @@ type DAX struct {
 type DAXLimits struct {
 	// Most connections at a time; one more is closed at once. A client has one for each
 	// request that it has under way, and makes one every few seconds to ask which nodes
-	// there are. An idle one costs some kilobytes and a file descriptor.
+	// there are. An idle one costs some kilobytes and a file descriptor, and the limit on open
+	// files may lower it, as limits.connections.
 	Connections int `yaml:"connections" default:"16384" min:"1"`
 	// Most connections at a time from one client address (in IPv6: one /64); one more is
 	// closed at once. Left out, a quarter of connections, but not less than 16; the value of

@@ -133,18 +133,19 @@ func Listen(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("edge: service %s can't listen on %s: %w", cfg.Name, cfg.Listen, err)
 	}
-	s := &Server{cfg: cfg, ln: ln, conns: map[*conn]struct{}{}, epoch: time.Now(),
+	s := &Server{cfg: cfg, conns: map[*conn]struct{}{}, epoch: time.Now(),
 		refuser: listener.NewRefuser(), stopping: make(chan struct{}), h2Running: newRunning()}
 	if cfg.TLS != nil {
 		s.cfg.TLS = cfg.TLS.Clone()
 		s.cfg.TLS.NextProtos = alpn
 	}
+	s.ln = listener.NewGuard(ln, cfg.Name, 1, s.refuseNow)
 	s.hard, s.hardStop = context.WithCancel(context.Background())
 	s.stats = newStats(s)
 	s.set.Store(newSettings(&cfg))
 	if cfg.TLS != nil {
 		if err := s.startH2(); err != nil {
-			_ = ln.Close()
+			_ = s.ln.Close()
 			return nil, fmt.Errorf("edge: service %s: %w", cfg.Name, err)
 		}
 	}
@@ -206,7 +207,7 @@ func (s *Server) change(f func(set *settings)) {
 }
 
 // Serve accepts connections until Shutdown, and then returns nil. An error that
-// may pass, such as a lack of descriptors, is waited out.
+// may pass is waited out.
 func (s *Server) Serve() error {
 	pause := time.Duration(0)
 	for {
@@ -273,6 +274,16 @@ func (s *Server) turnAway(nc net.Conn) {
 		return
 	}
 	s.refuser.Refuse(nc)
+}
+
+// refuseNow turns away a connection for which there is no descriptor.
+func (s *Server) refuseNow(nc net.Conn) {
+	s.stats.refused.Inc()
+	if s.cfg.TLS != nil {
+		_ = nc.Close()
+		return
+	}
+	listener.RefuseNow(nc)
 }
 
 // forget takes a closed connection off the books.

@@ -37,7 +37,7 @@ func newStats(s *Server) *stats {
 		accepted: m.Counter("kasoku_edge_connections_accepted_total",
 			"Connections that were taken in.", service...),
 		refused: m.Counter("kasoku_edge_connections_refused_total",
-			"Connections turned away because limits.connections was reached. Raise it, or find out who holds them.", service...),
+			"Connections turned away because limits.connections was reached, or no file descriptor was left. Raise it, or find out who holds them.", service...),
 		perClient: m.Counter("kasoku_edge_connections_refused_per_client_total",
 			"Connections turned away because their client had limits.connections_per_client. Raise it if that is a load balancer.", service...),
 		unproved: m.Counter("kasoku_edge_connections_unauthenticated_total",

@@ -11,7 +11,7 @@ var busy = []byte("HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent
 
 // How many connections are closed gently at a time, and for how long.
 const (
-	maxGentle = 64
+	maxGentle = 16
 	gentle    = 500 * time.Millisecond
 )
 
@@ -25,8 +25,7 @@ func NewRefuser() *Refuser { return &Refuser{make(chan struct{}, maxGentle)} }
 // a new socket's buffer, so that writing it does not wait. A few such connections at a time
 // are closed gently, see Drain; in a flood there is no time for that.
 func (r *Refuser) Refuse(nc net.Conn) {
-	_ = nc.SetDeadline(time.Now().Add(gentle))
-	_, _ = nc.Write(busy)
+	answer(nc)
 	select {
 	case r.gentle <- struct{}{}:
 		go func() {
@@ -37,6 +36,17 @@ func (r *Refuser) Refuse(nc net.Conn) {
 	default:
 		_ = nc.Close()
 	}
+}
+
+// RefuseNow is Refuse for when the descriptor of nc is needed at once.
+func RefuseNow(nc net.Conn) {
+	answer(nc)
+	_ = nc.Close()
+}
+
+func answer(nc net.Conn) {
+	_ = nc.SetDeadline(time.Now().Add(gentle))
+	_, _ = nc.Write(busy)
 }
 
 // maxDrained is how much Drain reads.

@@ -40,7 +40,7 @@ func newMetrics(s *Server) *metrics {
 	m := &metrics{
 		nameless:   newMethodMetrics("none", counter),
 		accepted:   counter("connections_accepted_total", "Connections that were taken in."),
-		refused:    counter("connections_refused_total", "Connections closed because dax.limits.connections was reached. Raise it, or find out who holds them."),
+		refused:    counter("connections_refused_total", "Connections closed because dax.limits.connections was reached, or no file descriptor was left. Raise it, or find out who holds them."),
 		perClient:  counter("connections_refused_per_client_total", "Connections closed because their client had dax.limits.connections_per_client. Raise it if that is a load balancer."),
 		unproved:   counter("connections_unauthenticated_total", "Connections closed after dax.limits.unauthenticated_idle: their client proved nothing on them."),
 		handshakes: counter("tls_handshake_errors_total", "TLS handshakes that failed: wrong certificate or protocol version, or a client without TLS."),

@@ -115,7 +115,12 @@ func Listen(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dax: service %s can't listen on %s: %w", cfg.Name, cfg.Listen, err)
 	}
-	return newServer(cfg, ln, operations), nil
+	s := newServer(cfg, ln, operations)
+	s.ln = listener.NewGuard(ln, cfg.Name, 1, func(nc net.Conn) {
+		s.metrics.refused.Inc()
+		_ = nc.Close()
+	})
+	return s, nil
 }
 
 func newServer(cfg Config, ln net.Listener, operations []method) *Server {
@@ -156,8 +161,8 @@ func (s *Server) log() *slog.Logger {
 	return slog.Default()
 }
 
-// Serve accepts connections until Shutdown, and then returns nil. An error that may pass,
-// such as a lack of descriptors, is waited out.
+// Serve accepts connections until Shutdown, and then returns nil. An error that may pass
+// is waited out.
 func (s *Server) Serve() error {
 	s.mu.Lock()
 	if s.stopping.Load() {
