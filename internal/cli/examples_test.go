@@ -99,7 +99,7 @@ func TestLimitsAreDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `{"services":{"orders":{"type":"dynamodb","listen":"127.0.0.1:8000","limits":{"body_bytes":"16MiB","requests_per_second":2000},` +
+	const want = `{"services":{"orders":{"type":"dynamodb","listen":"127.0.0.1:8000","limits":{"connections_per_client":4096,"body_bytes":"16MiB","requests_per_second":2000},` +
 		`"origin":"http://127.0.0.1:8001","region":"us-east-1","auth":{"mode":"none"}}}}`
 	if got := string(c.Changed()); got != want {
 		t.Errorf("it changes\n%s\nwant\n%s", got, want)
