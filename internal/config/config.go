@@ -150,7 +150,7 @@ type AccessLog struct {
 	Sample float64 `yaml:"sample" default:"1" min:"0" max:"1"`
 	// Which fields a record has; left out, all of them. The fields are described in
 	// observability.md.
-	Fields []string `yaml:"fields" enum:"time|request_id|service|operation|table|path|key|status|decision|duration_us|origin_us|bytes_in|bytes_out|client|user_agent|tls"`
+	Fields []string `yaml:"fields" enum:"time|request_id|service|operation|table|path|key|status|decision|reason|error|principal|duration_us|origin_us|bytes_in|bytes_out|client|user_agent|tls"`
 
 	// For `to: fluentd`: the servers and how to send to them.
 	Fluentd *Fluentd `yaml:"fluentd"`

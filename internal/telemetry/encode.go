@@ -19,6 +19,9 @@ var Fields = []FieldInfo{
 	{"key", "hash of the key of what is asked for as 16 hex digits: the same key always has the same hash while a process lives; left out when the request has no single key"},
 	{"status", "HTTP status of the answer; 0 when the connection broke before one, 499 when the client had gone"},
 	{"decision", "how it was answered, see the table of decisions"},
+	{"reason", "why the decision was made: a reason of http-cache.md for types http and couchdb, of memcached.md for memcached, and one of those below for `local`; left out where the decision is the reason"},
+	{"error", "what went wrong: the cause when the origin gave no answer or not all of one, the type of an error in DynamoDB's protocol, what is wrong with a request that was refused; left out when nothing did"},
+	{"principal", "the name that the request gives for its sender: the key id of a signature, the user of a password (Basic) or of a CouchDB session; left out when there is none. Kasoku has verified it only where it checks signatures, and there only if the request was not refused"},
 	{"duration_us", "microseconds from the first byte read to the last byte written"},
 	{"origin_us", "microseconds of it spent waiting for the origin; left out when it was not asked"},
 	{"bytes_in", "bytes of the request, head and body"},
@@ -45,6 +48,9 @@ const (
 	FieldKey
 	FieldStatus
 	FieldDecision
+	FieldReason
+	FieldError
+	FieldPrincipal
 	FieldDuration
 	FieldOrigin
 	FieldBytesIn
@@ -125,6 +131,15 @@ func (set FieldSet) appendNumbers(dst []byte, r *Record) []byte {
 	}
 	if set.Has(FieldDecision) {
 		dst = appendText(append(dst, `"decision":`...), r.Decision.String())
+	}
+	if set.Has(FieldReason) && r.Reason != "" {
+		dst = appendText(append(dst, `"reason":`...), r.Reason)
+	}
+	if set.Has(FieldError) && r.Error != "" {
+		dst = appendText(append(dst, `"error":`...), r.Error)
+	}
+	if set.Has(FieldPrincipal) && len(r.Principal) > 0 {
+		dst = appendText(append(dst, `"principal":`...), r.Principal)
 	}
 	if set.Has(FieldDuration) {
 		dst = appendInt(dst, `"duration_us":`, int64(r.Duration/time.Microsecond))

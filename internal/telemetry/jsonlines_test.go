@@ -60,6 +60,9 @@ func sample() *Record {
 		KeyHash:   0xabc,
 		Status:    200,
 		Decision:  Miss,
+		Reason:    "not-stored",
+		Error:     "a \"cause\"",
+		Principal: []byte("reader"),
 		BytesIn:   321,
 		BytesOut:  654,
 		Client:    netip.MustParseAddrPort("[::1]:4711"),
@@ -80,7 +83,7 @@ func TestLine(t *testing.T) {
 		}
 	}
 	f(sample(), nil, `{"time":"2026-11-20T03:34:56.007Z","request_id":"r-1","service":"orders","operation":"GetItem",`+
-		`"table":"orders","path":"/a","key":"0000000000000abc","status":200,"decision":"miss","duration_us":1500,"origin_us":1200,`+
+		`"table":"orders","path":"/a","key":"0000000000000abc","status":200,"decision":"miss","reason":"not-stored","error":"a \"cause\"","principal":"reader","duration_us":1500,"origin_us":1200,`+
 		`"bytes_in":321,"bytes_out":654,"client":"[::1]:4711","user_agent":"aws-sdk-go/2","tls":true}`)
 	f(&Record{Service: "s", Status: 400, Decision: Local}, nil,
 		`{"time":"0001-01-01T00:00:00.000Z","service":"s","status":400,"decision":"local","duration_us":0,"bytes_in":0,"bytes_out":0,"tls":false}`)

@@ -20,6 +20,9 @@ type Record struct {
 	KeyHash   uint64 // 0: the request has no single key
 	Status    int
 	Decision  Decision
+	Reason    string // why the decision was made, a word from the protocol's own table
+	Error     string // what went wrong; empty if nothing did
+	Principal []byte // the name that the request gives for its sender: a key id or a user
 	BytesIn   int
 	BytesOut  int
 	Client    netip.AddrPort

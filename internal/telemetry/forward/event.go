@@ -62,6 +62,15 @@ func (e *event) numbers(set telemetry.FieldSet, r *telemetry.Record) {
 	if set.Has(telemetry.FieldDecision) {
 		e.record.Str("decision", r.Decision.String())
 	}
+	if set.Has(telemetry.FieldReason) && r.Reason != "" {
+		e.record.Str("reason", r.Reason)
+	}
+	if set.Has(telemetry.FieldError) {
+		e.bytes("error", []byte(r.Error))
+	}
+	if set.Has(telemetry.FieldPrincipal) {
+		e.bytes("principal", r.Principal)
+	}
 	if set.Has(telemetry.FieldDuration) {
 		e.record.Int64("duration_us", int64(r.Duration/time.Microsecond))
 	}

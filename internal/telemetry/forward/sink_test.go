@@ -37,6 +37,7 @@ func sample() *telemetry.Record {
 		KeyHash:   0xabc,
 		Status:    200,
 		Decision:  telemetry.Miss,
+		Reason:    "uri-miss", Error: "a cause", Principal: []byte("reader"),
 		BytesIn:   321,
 		BytesOut:  654,
 		Client:    netip.MustParseAddrPort("[::1]:4711"),
@@ -219,7 +220,7 @@ func TestSend(t *testing.T) {
 	}
 	want := map[string]any{
 		"request_id": "r-1", "service": "orders", "operation": "GetItem", "table": "orders", "path": "/a", "key": "0000000000000abc",
-		"status": int64(200), "decision": "miss", "duration_us": int64(1500), "origin_us": int64(1200),
+		"status": int64(200), "decision": "miss", "reason": "uri-miss", "error": "a cause", "principal": "reader", "duration_us": int64(1500), "origin_us": int64(1200),
 		"bytes_in": int64(321), "bytes_out": int64(654), "client": "[::1]:4711", "user_agent": "aws-sdk-go/2", "tls": true,
 	}
 	if e := events[0]; e.Tag != "k.access" || !e.Time.Equal(sample().Time) || !e.Nano || !reflect.DeepEqual(e.Record, want) {
