@@ -455,7 +455,7 @@ func answerLocally(x *Exchange) bool {
 	x.Reply.Status = http.StatusOK
 	x.Reply.Field("Allow", allow)
 	x.Reply.Lines(localStatus)
-	x.Record.Decision = telemetry.Local
+	x.Record.Decision, x.Record.Reason = telemetry.Local, reasonOptions
 	return true
 }
 

@@ -20,8 +20,8 @@ type Exchange struct {
 	Body  []byte
 	Reply Reply
 	// Record becomes the line of the access log. What the service knows -
-	// Service, Operation, Table, KeyHash, Decision, Origin - it fills in; the
-	// rest is filled in for it.
+	// Service, Operation, Table, KeyHash, Decision, Reason, Error, Principal, Origin -
+	// it fills in; the rest is filled in for it.
 	Record telemetry.Record
 	// Unauthenticated is set by a service that wants its clients to prove who they are when
 	// the client of this request has not: the connection keeps Limits.UnauthenticatedIdle.
@@ -46,6 +46,7 @@ type Exchange struct {
 	sent int         // bytes of the answer
 	pace pace        // at which the client takes it, once it was waited for
 	id   [idSize]byte
+	who  [principalSize]byte // Record.Principal, if it is no longer than that
 
 	answer Outgoing
 	raised *upgraded // made by Upgrade

@@ -24,7 +24,7 @@ func (x *Exchange) refusal(e *http1.Error) {
 	x.Body = nil
 	x.Reply.clear()
 	x.Reply.Status = e.Status
-	x.Record.Decision = telemetry.Local
+	x.Record.Decision, x.Record.Reason, x.Record.Error = telemetry.Local, refusalReason(e.Status), e.Reason
 	if f := x.srv.cfg.BodyTooLarge; f != nil && e.Status == http.StatusRequestEntityTooLarge {
 		x.shape(f)
 		return
@@ -33,6 +33,30 @@ func (x *Exchange) refusal(e *http1.Error) {
 		x.Reply.Field("Allow", allow)
 	}
 	x.Reply.Lines(localStatus)
+}
+
+// The reasons, in the access log, of answers that the front gives by itself.
+const (
+	reasonMalformed = "malformed"
+	reasonMethod    = "method"
+	reasonTooLarge  = "too-large"
+	reasonTooSlow   = "too-slow"
+	reasonRateLimit = "rate-limit"
+	reasonOptions   = "options"
+	reasonFault     = "fault"
+)
+
+// refusalReason returns the reason for a message that was refused with a status.
+func refusalReason(status int) string {
+	switch status {
+	case http.StatusRequestTimeout:
+		return reasonTooSlow
+	case http.StatusRequestEntityTooLarge, http.StatusRequestURITooLong, http.StatusRequestHeaderFieldsTooLarge:
+		return reasonTooLarge
+	case http.StatusMethodNotAllowed, http.StatusNotImplemented:
+		return reasonMethod
+	}
+	return reasonMalformed
 }
 
 // localStatus goes with what the front answers by itself; a service's own shape of
@@ -44,7 +68,7 @@ func (x *Exchange) limited() {
 	x.srv.stats.limited.Inc()
 	x.Reply.Status = http.StatusTooManyRequests
 	x.Reply.FieldUint("Retry-After", 1)
-	x.Record.Decision = telemetry.Local
+	x.Record.Decision, x.Record.Reason = telemetry.Local, reasonRateLimit
 	if f := x.srv.cfg.RateLimited; f != nil {
 		x.shape(f)
 		return
@@ -86,5 +110,5 @@ func (x *Exchange) recovered() {
 	x.Reply.clear()
 	x.Reply.Status = http.StatusInternalServerError
 	x.Reply.Lines(localStatus)
-	x.Record.Decision = telemetry.Local
+	x.Record.Decision, x.Record.Reason, x.Record.Error = telemetry.Local, reasonFault, "a fault inside Kasoku"
 }

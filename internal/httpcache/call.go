@@ -68,6 +68,7 @@ func (c *call) begin(s *Service, x *edge.Exchange) {
 	x.Record.Service = s.name
 	x.Record.Operation = operation(x.Request.Method)
 	x.Record.Path = x.Request.Path
+	x.RecordUser()
 }
 
 // end lets go of everything that belongs to the exchange.
@@ -136,6 +137,7 @@ func (c *call) fault(p any) {
 	c.faulty = true
 	if c.sent || c.x.BodyLength() != 0 || !c.req.Reading() {
 		c.refuse(http.StatusInternalServerError, "a fault inside Kasoku")
+		c.x.Record.Error = "a fault inside Kasoku"
 		return
 	}
 	c.pass(policy.CacheFault)
@@ -207,7 +209,7 @@ func (c *call) note(why policy.Reason, status *policy.CacheStatus) {
 	case status.Collapsed && d != telemetry.HitStale:
 		d = telemetry.Coalesced
 	}
-	c.x.Record.Decision = d
+	c.x.Record.Decision, c.x.Record.Reason = d, why.Info().Name
 	c.svc.metrics.answered(why, d)
 	if c.callback.told {
 		c.svc.metrics.wrapped(c.callback.why)
@@ -229,4 +231,5 @@ func (c *call) refuse(status int, words string) {
 func (c *call) local(status int, words string) {
 	c.refuse(status, words)
 	c.note(policy.Refused, nil)
+	c.x.Record.Error = words
 }

@@ -174,7 +174,7 @@ func (c *call) pour(w io.Writer, f *coming, buf []byte, n int) bool {
 			_, err = w.Write(buf[:n])
 			return err == nil
 		case err != nil:
-			c.svc.metrics.cut.Inc()
+			c.cut(err)
 			return false
 		}
 	}

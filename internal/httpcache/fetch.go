@@ -82,6 +82,9 @@ func (f *errand) fly(ctx context.Context, fl *Flight) (a *Answer, err error) {
 		f.part = nil
 		a, err = f.attempt(ctx, fl, nil)
 	}
+	if _, failed := errors.AsType[*origin.Fault](err); failed {
+		f.svc.originFailed(f.method, f.target, f.header, err)
+	}
 	if f.quiet && (err != nil || policy.Failing(f.fwdStatus)) {
 		f.seen.RefreshFailed(clock().Add(refreshPause))
 	}

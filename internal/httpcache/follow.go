@@ -170,6 +170,7 @@ func (c *call) failed(seen *Object, err error) {
 		r, mark = &seen.Head.Response, seen.Mark()
 	}
 	d := policy.AfterFailure(&c.req, r, mark, policy.Disconnected, c.now, c.opt)
+	c.x.Record.Error = f.Error()
 	switch {
 	case d.Action == policy.Use:
 		c.hit(seen, policy.CacheStatus{Reason: d.Reason, Timed: true, TTL: d.TTL}, d.Age)

@@ -64,6 +64,7 @@ func (c *call) ask(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *o
 	c.x.Record.Origin += time.Since(start)
 	if f != nil {
 		c.sent = c.sent || f.Reached
+		c.svc.originFailed(q.Method, q.Target, q.Header, f)
 	} else {
 		c.sent = true
 	}
@@ -210,7 +211,7 @@ func (c *call) copyRest(out *edge.Outgoing, from *ended, keep *collector, buf []
 			_ = out.Close() // edge accounts for clients that leave
 			return
 		case err != nil:
-			c.svc.metrics.cut.Inc()
+			c.cut(err)
 			out.Cut()
 			return
 		}
@@ -233,6 +234,7 @@ func (c *call) unanswered(f *origin.Fault) {
 	status, words := c.failure(f)
 	c.refuse(status, words)
 	c.note(policy.OriginSilent, nil)
+	c.x.Record.Error = f.Error()
 }
 
 // failure says what a fault is to a client.

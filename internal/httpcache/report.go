@@ -29,7 +29,10 @@ func (s *Service) Report() admin.Report {
 			m.Why = "" // that is of what was before
 		}
 		r.Members = append(r.Members, admin.Member{Origin: m.Name, State: m.State, Why: m.Why, Weight: m.Weight, InFlight: m.InFlight})
-		if m.State != "up" {
+		switch {
+		case m.State == "up" && m.Down:
+			r.Notes = append(r.Notes, fmt.Sprintf("origin %s could not be connected to a moment ago", m.Name))
+		case m.State != "up":
 			r.Notes = append(r.Notes, strings.TrimSuffix(fmt.Sprintf("origin %s is %s: %s", m.Name, m.State, m.Why), ": "))
 		}
 	}
@@ -69,10 +72,12 @@ func (s *Service) origin() admin.Origin {
 	return o
 }
 
-// Ready tells why the service can't work now.
+// Ready returns an error while all origins are known to be down.
 func (s *Service) Ready() error {
-	if s.origin().Breaker == "open" {
-		return errors.New("none of its origins is available")
+	for _, m := range s.settings.Load().group.Members() {
+		if !m.Down {
+			return nil
+		}
 	}
-	return nil
+	return errors.New("none of its origins is available")
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache/disk"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 	"github.com/kasoku/kasoku/internal/jsonp"
+	"github.com/kasoku/kasoku/internal/origin"
 	"github.com/kasoku/kasoku/internal/origin/balance"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
@@ -74,6 +75,7 @@ type Service struct {
 	settings atomic.Pointer[settings]
 	drains   drains
 	orphans  orphans
+	failures origin.FailureLog
 }
 
 var _ edge.Handler = (*Service)(nil)

@@ -114,7 +114,7 @@ func (c *call) followOn(out *edge.Outgoing, t *Ticket, n int64, all bool) {
 		_ = out.Close()
 		return
 	}
-	c.svc.metrics.cut.Inc()
+	c.cut(err)
 	out.Cut()
 }
 
@@ -127,4 +127,5 @@ func (c *call) unsent(err error) {
 	}
 	status, words := c.failure(f)
 	c.refuse(status, words)
+	c.x.Record.Error = f.Error()
 }

@@ -53,6 +53,7 @@ func (s *Service) enter(x *edge.Exchange) *call {
 	c.x, c.set = x, s.settings.Load()
 	r := &x.Record
 	r.Service, r.Path, r.Operation = s.name, x.Request.Path, operation(x.Request.Method)
+	x.RecordUser()
 	return c
 }
 
@@ -162,6 +163,7 @@ func (c *call) refuse(status int, why Reason, words string) {
 	r.FieldBytes("Content-Type", wordsType)
 	r.Build(append(append(append(r.Buf, http.StatusText(status)...), ": "...), words+"\n"...))
 	c.answered(why)
+	c.x.Record.Error = words
 }
 
 // wordsType is the Content-Type of what is told in words.
@@ -169,7 +171,7 @@ var wordsType = []byte("text/plain; charset=utf-8")
 
 // answered takes down how the request was answered.
 func (c *call) answered(why Reason) {
-	c.x.Record.Decision = why.Info().Decision
+	c.x.Record.Decision, c.x.Record.Reason = why.Info().Decision, why.Info().Name
 	c.svc.metrics.answered(why)
 }
 

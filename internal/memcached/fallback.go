@@ -259,7 +259,7 @@ func (c *call) told(why Reason) func() {
 	r := &c.x.Record
 	hash := r.KeyHash
 	return func() {
-		r.Service, r.KeyHash = c.svc.name, hash
+		r.Service, r.KeyHash, r.Reason = c.svc.name, hash, why.Info().Name
 		c.svc.metrics.forwarded(why, r.Decision)
 	}
 }

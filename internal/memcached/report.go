@@ -12,17 +12,22 @@ import (
 // Name is the service's name in the configuration.
 func (s *Service) Name() string { return s.name }
 
-// Ready tells why the service can't work now: no server is up, and there is no fallback.
-// With one of either it answers what it can.
+// Ready returns an error while no server is up and no origin of a fallback is available.
+// With one of either the service answers what it can.
 func (s *Service) Ready() error {
 	set := s.settings.Load()
-	if len(set.cfg.Fallbacks) > 0 {
-		return nil
-	}
 	for i := range set.cfg.Client.Servers {
 		if set.client.Up(i) {
 			return nil
 		}
+	}
+	for _, e := range set.backs {
+		if e.Ready() == nil {
+			return nil
+		}
+	}
+	if len(set.backs) > 0 {
+		return errors.New("no memcached server is up, and no origin of a fallback is available")
 	}
 	return errors.New("no memcached server is up, and there is no fallback")
 }

@@ -44,6 +44,10 @@ type breaker struct {
 
 	connecting int  // attempts to connect under way
 	cutOff     bool // the last attempt to connect failed
+
+	// downUntil is until when the origin is taken for down because a connection could not
+	// be made. An answer or a connection ends that.
+	downUntil time.Time
 }
 
 // slices is how many parts the window is counted in; the oldest is dropped whole.
@@ -170,6 +174,7 @@ func (b *breaker) release(t ticket, v verdict, request uint64, now time.Time) {
 	switch v {
 	case healthy:
 		s.good++
+		b.downUntil = time.Time{}
 	case unreachable:
 		s.unreachable++
 	case unanswered:
@@ -302,6 +307,20 @@ func (b *breaker) endConnecting(err error, canceled bool) {
 	if err == nil || !canceled {
 		b.cutOff = err != nil
 	}
+	switch {
+	case err == nil:
+		b.downUntil = time.Time{}
+	case !canceled:
+		b.downUntil = time.Now().Add(b.cfg.Delay)
+	}
+}
+
+// unreachable reports whether the origin is known to be down: the breaker is open, or the
+// last attempt to connect failed a moment ago and nothing has been answered since.
+func (b *breaker) unreachable(now time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.state == open && !b.admits(now) || now.Before(b.downUntil)
 }
 
 // at is the state at a time: an open breaker whose delay is over counts as half-open.

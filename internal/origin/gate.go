@@ -44,6 +44,11 @@ func (g *Gate) Leave(p Pass, q *Outbound, f *Fault, now time.Time) {
 // none can be made. It must be called before the first exchange.
 func (g *Gate) Guard(t *Transport) { t.pool.guard = g.breaker }
 
+// Unreachable reports whether the origin is known to be down: the breaker is open, or the
+// last attempt to connect failed a moment ago. It becomes false with time, so that a node
+// which gets no requests while it is not ready is asked again.
+func (g *Gate) Unreachable(now time.Time) bool { return g.breaker.unreachable(now) }
+
 // State is "closed", "open", "half-open" or "disabled".
 func (g *Gate) State(now time.Time) string {
 	if g.breaker.cfg.Disabled {

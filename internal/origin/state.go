@@ -10,6 +10,8 @@ import (
 type State struct {
 	// Breaker is "closed", "open", "half-open" or "disabled".
 	Breaker string
+	// Unreachable is true while the origin is known to be down, as Gate.Unreachable has it.
+	Unreachable bool
 	// Limit is the present concurrency limit, 0 without one.
 	Limit int
 	// InFlight counts the requests in Do, those that wait before a retry included.
@@ -37,6 +39,7 @@ func (c *Client) State() State {
 	}
 	if !c.cfg.Breaker.Disabled {
 		s.Breaker = c.breaker.at(now).String()
+		s.Unreachable = c.breaker.unreachable(now)
 	}
 	return s
 }

@@ -9,6 +9,9 @@ type MemberState struct {
 	// State is "up", "drained", "down" (by its checks), "ejected" (by failed requests)
 	// or "broken" (its circuit breaker is open), the first that holds of the others.
 	State string
+	// Down is true while it is known that the member can't answer: it is not up, or the
+	// last connection to it failed a moment ago.
+	Down bool
 	// Why is the last reason for an ejection or of a failed check; "" if there was none.
 	Why string
 	// Until is when an ejection ends at the latest; zero without one.
@@ -27,6 +30,7 @@ func (g *Group) Members() []MemberState {
 		s := &states[i]
 		s.Name, s.URL, s.Weight = m.name, m.url, t.seats[i].weight
 		s.State, s.InFlight = m.state(now), int(m.inflight.Load())
+		s.Down = s.State != "up" || m.gate.Unreachable(now)
 		s.Head = time.Duration(m.latency.at(now) * float64(time.Second))
 		if m.ejected(now) {
 			s.Until = time.Unix(0, m.until.Load())

@@ -1,0 +1,25 @@
+package httpcache
+
+import (
+	"bytes"
+	"log/slog"
+
+	"github.com/kasoku/kasoku/internal/http1"
+)
+
+// originFailed logs that a request got no answer from an origin, or no whole one. Of
+// the target only the path is logged, since the query may hold secrets.
+func (s *Service) originFailed(method, target []byte, header http1.Fields, err error) {
+	path, _, _ := bytes.Cut(target, []byte{'?'})
+	s.failures.Log(s.log, err, slog.String("operation", operation(method)), slog.String("path", string(path)),
+		slog.String("request_id", string(header.Get("X-Request-Id"))))
+}
+
+// cut accounts for an answer whose body broke off because of err.
+func (c *call) cut(err error) {
+	c.svc.metrics.cut.Inc()
+	c.x.Record.Error = err.Error()
+	r := &c.x.Request
+	c.svc.failures.Log(c.svc.log, err, slog.String("operation", operation(r.Method)), slog.String("path", string(r.Path)),
+		slog.String("request_id", string(c.x.Record.RequestID)))
+}
