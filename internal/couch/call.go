@@ -65,6 +65,22 @@ func (c *call) begin(x *edge.Exchange) {
 	c.route = route.Classify(r.Method, c.override(), r.Path, c.query)
 	c.name = c.route.AppendDB(c.name[:0])
 	x.Record.Table = c.route.DB
+	c.recordUser()
+}
+
+// recordUser records the user that the request names: of a session, or as a proxy in front
+// says. The engine records that of a password.
+func (c *call) recordUser() {
+	for i := range c.x.Request.Fields {
+		switch f := &c.x.Request.Fields[i]; {
+		case f.Is("X-Auth-CouchDB-UserName"):
+			c.x.SetPrincipal(f.Value)
+		case f.Is("Cookie"):
+			if session := visible.Session(f.Value); session != nil {
+				c.x.RecordSession(session)
+			}
+		}
+	}
 }
 
 // override is what X-HTTP-Method-Override says on a POST, where it counts; nil if it is

@@ -69,7 +69,7 @@ func (f *Feeds) Serve(x *edge.Exchange, c Client) bool {
 		case served:
 			return true
 		case busy:
-			x.Reply.Status, x.Record.Decision = http.StatusServiceUnavailable, telemetry.Local
+			x.Reply.Status, x.Record.Decision, x.Record.Reason = http.StatusServiceUnavailable, telemetry.Local, "busy"
 			return true
 		case pass:
 			return false
@@ -124,7 +124,7 @@ func (a *answer) begin(f Form, header http1.Fields) (err error) {
 		r.Field("Content-Type", "text/plain; charset=utf-8")
 		r.Field("Cache-Control", "must-revalidate")
 	}
-	a.x.Record.Decision = telemetry.Coalesced
+	a.x.Record.Decision, a.x.Record.Reason = telemetry.Coalesced, "feed"
 	r.Field("Cache-Status", "kasoku; "+telemetry.Coalesced.CacheStatus())
 	a.Outgoing, err = a.x.Stream(-1)
 	return err

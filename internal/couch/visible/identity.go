@@ -54,6 +54,23 @@ func appendCredential(dst []byte, kind byte, value []byte) []byte {
 // appendSessions appends the sessions in a Cookie: whatever a node may take for one.
 // CouchDB takes commas for separators too.
 func appendSessions(dst, cookie []byte) []byte {
+	for {
+		var value []byte
+		if value, cookie = session(cookie); value == nil {
+			return dst
+		}
+		dst = appendCredential(dst, 'S', value)
+	}
+}
+
+// Session returns the first session in a Cookie, nil if there is none.
+func Session(cookie []byte) []byte {
+	value, _ := session(cookie)
+	return value
+}
+
+// session returns the first session in a Cookie, and what follows it.
+func session(cookie []byte) (value, rest []byte) {
 	for len(cookie) > 0 {
 		pair := cookie
 		if end := bytes.IndexAny(cookie, ";,"); end >= 0 {
@@ -63,8 +80,8 @@ func appendSessions(dst, cookie []byte) []byte {
 		}
 		name, value, _ := bytes.Cut(bytes.TrimSpace(pair), []byte{'='})
 		if string(bytes.TrimSpace(name)) == "AuthSession" {
-			dst = appendCredential(dst, 'S', value)
+			return value[:len(value):len(value)], cookie
 		}
 	}
-	return dst
+	return nil, nil
 }

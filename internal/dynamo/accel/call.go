@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/dynamo/expr"
+	"github.com/kasoku/kasoku/internal/dynamo/sigv4"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/telemetry"
@@ -48,6 +49,7 @@ func (c *call) begin(s *Service, x *edge.Exchange) {
 	c.name = c.name[:0]
 	c.permitted, c.wrote, c.answered, c.encoded, c.passive = false, false, false, false, false
 	x.Record.Service = s.name
+	x.Record.Principal = sigv4.KeyID(x.Request.Get("Authorization"))
 }
 
 // end lets go of everything that belongs to the exchange.

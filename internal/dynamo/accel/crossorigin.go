@@ -50,5 +50,5 @@ func (c *call) preflight() {
 		}
 	}
 	c.x.Reply.Field("Access-Control-Max-Age", "172800")
-	c.page(http.StatusOK, "", nil)
+	c.page(http.StatusOK, "", nil, reasonPreflight)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"hash/crc32"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -52,8 +53,8 @@ func (c *call) headOf(status int, crc uint32) {
 	c.answered = true
 }
 
-// page answers with what is no JSON; typ may be empty.
-func (c *call) page(status int, typ string, body []byte) {
+// page answers with what is no JSON, for a reason of the access log; typ may be empty.
+func (c *call) page(status int, typ string, body []byte, reason string) {
 	r := &c.x.Reply
 	r.Body = body
 	r.Field("Server", "Kasoku")
@@ -62,6 +63,7 @@ func (c *call) page(status int, typ string, body []byte) {
 	}
 	c.headOf(status, crc32.ChecksumIEEE(body))
 	c.status(telemetry.Local, nil, false)
+	c.x.Record.Reason = reason
 }
 
 // requestIDLen is the length of DynamoDB's request ids.
@@ -120,6 +122,9 @@ func (c *call) relayChanged(resp *origin.Response, body []byte, d telemetry.Deci
 func (c *call) relayBody(resp *origin.Response, body, crc []byte, d telemetry.Decision) {
 	r := &c.x.Reply
 	r.Status, r.Body = resp.Status, body
+	if resp.Status >= http.StatusBadRequest {
+		c.x.Record.Error = string(wire.ErrorType(body))
+	}
 	r.Field("Server", "Kasoku")
 	if ct := resp.Header.Get("Content-Type"); ct != nil {
 		r.FieldBytes("Content-Type", ct)
@@ -145,13 +150,43 @@ func (c *call) relayBody(resp *origin.Response, body, crc []byte, d telemetry.De
 func (c *call) fail(typ, message string) {
 	c.answerBuilt(wire.ErrorStatus(typ), wire.AppendError(c.x.Reply.Buf[:0], typ, message))
 	c.status(telemetry.Local, nil, false)
+	c.x.Record.Error = typ
+	if c.x.Record.Reason == "" {
+		c.x.Record.Reason = reasonOfRefusal(typ)
+	}
+}
+
+// The reasons, in the access log, of answers that are not the origin's.
+const (
+	reasonAuthentication = "authentication"
+	reasonPermission     = "permission"
+	reasonRateLimit      = "rate-limit"
+	reasonFault          = "fault"
+	reasonMalformed      = "malformed"
+	reasonOriginSilent   = "origin-silent"
+	reasonNotFound       = "not-found"
+	reasonHealth         = "health"
+	reasonPreflight      = "preflight"
+)
+
+// reasonOfRefusal returns the reason for an error that this service has answered.
+func reasonOfRefusal(typ string) string {
+	switch typ {
+	case "AccessDeniedException":
+		return reasonPermission
+	case "ThrottlingException":
+		return reasonRateLimit
+	case "InternalServerError":
+		return reasonFault
+	}
+	return reasonMalformed
 }
 
 // failOrigin answers for an origin that could not be asked or did not answer.
 // A write that may have happened is a 500, as DynamoDB has it: the client can't
 // know either. All else is a 503. SDKs retry both.
 func (c *call) failOrigin(err error, d telemetry.Decision) {
-	c.complain(err)
+	c.svc.failures.Log(c.svc.log, err, slog.String("operation", c.op.Name), slog.String("request_id", string(c.x.Record.RequestID)))
 	var f *origin.Fault
 	typ, message := "ServiceUnavailable", "The origin can't be reached at the moment."
 	switch {
@@ -164,11 +199,12 @@ func (c *call) failOrigin(err error, d telemetry.Decision) {
 	}
 	c.answerBuilt(wire.ErrorStatus(typ), wire.AppendError(c.x.Reply.Buf[:0], typ, message))
 	c.status(d, nil, false)
+	c.x.Record.Reason, c.x.Record.Error = reasonOriginSilent, err.Error()
 }
 
 // notFound is DynamoDB's page for what is no request of its API.
 func (c *call) notFound() {
-	c.page(http.StatusNotFound, "", []byte("<UnknownOperationException/>\n"))
+	c.page(http.StatusNotFound, "", []byte("<UnknownOperationException/>\n"), reasonNotFound)
 }
 
 // appendCapacity appends a ConsumedCapacity object: the units that DynamoDB

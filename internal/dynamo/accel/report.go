@@ -48,8 +48,11 @@ func (s *Service) notes() (notes []string) {
 
 // Ready tells why the service can't work now.
 func (s *Service) Ready() error {
-	if b := s.settings.Load().origin.State().Breaker; b == "open" {
+	switch state := s.settings.Load().origin.State(); {
+	case state.Breaker == "open":
 		return errors.New("the circuit breaker of its origin is open")
+	case state.Unreachable:
+		return errors.New("its origin can't be connected to")
 	}
 	return nil
 }

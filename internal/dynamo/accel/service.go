@@ -21,17 +21,17 @@ import (
 
 // Service is a dynamodb service. It is an edge.Handler.
 type Service struct {
-	name       string
-	space      *cache.Space
-	cache      *cache.Cache
-	log        *slog.Logger
-	registry   *telemetry.Registry
-	metrics    *metrics
-	tables     *tables
-	tag        cache.Tag // everything of the service
-	complaints complaints
-	calls      sync.Pool
-	settings   atomic.Pointer[settings]
+	name     string
+	space    *cache.Space
+	cache    *cache.Cache
+	log      *slog.Logger
+	registry *telemetry.Registry
+	metrics  *metrics
+	tables   *tables
+	tag      cache.Tag // everything of the service
+	failures origin.FailureLog
+	calls    sync.Pool
+	settings atomic.Pointer[settings]
 }
 
 var _ edge.Handler = (*Service)(nil)
@@ -231,6 +231,7 @@ func (c *call) authenticate() bool {
 	i, err := c.set.verifier.Verify(&c.x.Request, c.x.Body, c.x.Now())
 	if err != nil {
 		c.svc.metrics.denied.Inc()
+		c.x.Record.Reason = reasonAuthentication
 		c.fail(err.Type, err.Message)
 		return false
 	}
@@ -251,6 +252,7 @@ func (c *call) wellFormed() bool {
 	}
 	if err := check(&c.x.Request); err != nil {
 		c.svc.metrics.denied.Inc()
+		c.x.Record.Reason = reasonAuthentication
 		c.fail(err.Type, err.Message)
 		return false
 	}
@@ -378,4 +380,13 @@ func (c *call) forwardWrite(body []byte) (*origin.Response, error) {
 	ctx, cancel := c.until(whole)
 	defer cancel()
 	return c.forward(ctx, body, nil, false)
+}
+
+// breakerMoved logs that the origin is left alone from now on, or asked again.
+func (s *Service) breakerMoved(from, to string) {
+	level := slog.LevelInfo
+	if to == "open" {
+		level = slog.LevelWarn
+	}
+	s.log.Log(context.Background(), level, "the origin's circuit breaker moved", slog.String("from", from), slog.String("to", to))
 }

@@ -146,7 +146,7 @@ func (c *call) otherPath() {
 	switch {
 	case method == http.MethodGet && path == "/":
 		body := append(append(append(c.x.Reply.Buf[:0], "healthy: "...), r.Host...), ' ')
-		c.page(http.StatusOK, "text/plain", body)
+		c.page(http.StatusOK, "text/plain", body, reasonHealth)
 	case method == http.MethodOptions && c.crossOrigin():
 		c.preflight()
 	case method == http.MethodPost && isCBOR:

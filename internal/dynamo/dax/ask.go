@@ -82,6 +82,7 @@ func (k *call) exchange(head *http1.Request, body []byte) (x *edge.Exchange, ok 
 	r := &k.line
 	r.Decision, r.KeyHash = x.Record.Decision, x.Record.KeyHash
 	r.Origin += x.Record.Origin
+	r.Reason, r.Error = x.Record.Reason, x.Record.Error
 	return x, x.Reply.Status == http.StatusOK
 }
 

@@ -12,6 +12,7 @@ import (
 // what came of it the next request is told.
 type authorization struct {
 	id      []byte        // of the key; empty for nothing proved
+	name    []byte        // of the key that was named last, proved or not
 	until   time.Time     // counts for as long
 	keys    uint64        // of the settings under which it was proved
 	refusal *sign.Refusal // nil unless the last proof was none
@@ -20,15 +21,19 @@ type authorization struct {
 // validity is how long a signature counts. Clients sign anew after about half of that.
 const validity = 5 * time.Minute
 
+// maxName is how much of a key's id is recorded.
+const maxName = 128
+
 // authorize takes a client's proof of who it is.
 func (c *conn) authorize(args []byte) {
 	k, a := c.k, &c.auth
+	r := cbor.Over(args)
+	id, signature, text := r.Text(), r.Text(), r.String()
+	a.name = append(a.name[:0], id[:min(len(id), maxName)]...)
 	if k.set.Open {
 		c.proved = true
 		return
 	}
-	r := cbor.Over(args)
-	id, signature, text := r.Text(), r.Text(), r.String()
 	token := !r.Null()
 	if token {
 		r.Text()
@@ -59,15 +64,18 @@ func (c *conn) admit(m *method) *fault.Error {
 	k, a := c.k, &c.auth
 	if !m.free && !c.inTime() {
 		c.srv.metrics.limited.Inc()
+		k.line.Reason = reasonRateLimit
 		return fault.New("ThrottlingException", "Rate of requests exceeds the allowed throughput.")
 	}
 	if e := a.lacks(k.set, k.now); e != nil {
 		c.srv.metrics.denied.Inc()
+		k.line.Reason = reasonAuthentication
 		return e
 	}
 	var ok bool
 	if k.client, ok = k.set.Service.Client(a.id); !ok {
 		c.srv.metrics.denied.Inc()
+		k.line.Reason = reasonAuthentication
 		return fault.BadSignature("The access key %q is not one of this service's", a.id)
 	}
 	c.proved = true

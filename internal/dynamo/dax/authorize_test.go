@@ -14,6 +14,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
 	"github.com/kasoku/kasoku/internal/dynamo/sigv4"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
+	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
 // proof is an authorizeConnection as clients send it, signed at a time.
@@ -106,6 +107,32 @@ func TestAuthorizeLapses(t *testing.T) {
 		c.gets(askEcho+"4101", "804101")
 		time.Sleep(time.Second)
 		c.fails(askEcho+"4101", "older than 5m", unauthenticated...)
+	})
+}
+
+// TestRecordsOfRefusals reads why requests were refused, and by whom they were sent, in the
+// access log.
+func TestRecordsOfRefusals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, guard(t))
+		c := r.hello("Go v1")
+		record := func(decision telemetry.Decision, reason, err, principal string) {
+			t.Helper()
+			rec := r.log.wait(1)[0]
+			if rec.Decision != decision || rec.Reason != reason || !strings.Contains(rec.Error, err) || err == "" && rec.Error != "" || string(rec.Principal) != principal {
+				t.Errorf("record %v, %q, %q, %q; want %v, %q, %q, %q", rec.Decision, rec.Reason, rec.Error, rec.Principal, decision, reason, err, principal)
+			}
+		}
+		c.fails(askTab1, "requires authentication", unauthenticated...)
+		record(telemetry.Local, "authentication", "the client has sent no credentials", "")
+		c.fails(proof("SOME", "wrong", time.Now())+askTab1, "check the secret", badSignature...)
+		record(telemetry.Local, "authentication", "check the secret", "SOME")
+		c.send(proof("READ", "four", time.Now()))
+		c.gets(askTab2, "80 a2 62706b 6153 62736b 614e")
+		record(telemetry.Local, "", "", "READ")
+		c.send(proof("SOME", "two", time.Now()))
+		c.fails(askTab2, "is not authorized", 4, 37, 38, 42)
+		record(telemetry.Local, "permission", "AccessDeniedException", "SOME")
 	})
 }
 

@@ -1,6 +1,7 @@
 package dax
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -76,6 +77,7 @@ func (k *call) start(args []byte) {
 	r := &k.line // nothing is in it
 	r.Time, r.Service, r.Status, r.Client = k.now, k.srv.cfg.Name, http.StatusOK, c.client
 	r.UserAgent, r.TLS, r.RequestID = c.agent, c.secure, c.ids.Append(k.id[:0])
+	r.Principal = c.auth.name
 	if k.method != nil {
 		r.Operation = k.method.name
 	}
@@ -102,7 +104,23 @@ func (k *call) fail(e *fault.Error) {
 	if k.line.Decision == telemetry.None {
 		k.line.Decision = telemetry.Local
 	}
+	if k.line.Error == "" {
+		k.line.Error = cmp.Or(e.Type, e.Message)
+	}
+	if k.line.Reason == "" && k.line.Decision == telemetry.Local {
+		k.line.Reason = reasonMalformed
+	}
 }
+
+// The reasons, in the access log, of requests that are not answered by DynamoDB or from
+// memory.
+const (
+	reasonAuthentication = "authentication"
+	reasonPermission     = "permission"
+	reasonRateLimit      = "rate-limit"
+	reasonMalformed      = "malformed"
+	reasonFault          = "fault"
+)
 
 // local notes that the server knew the answer by itself.
 func (k *call) local() { k.line.Decision = telemetry.Local }
@@ -142,6 +160,7 @@ func (k *call) serve() {
 			k.srv.metrics.panics.Inc()
 			k.srv.log().Error("a fault inside the DAX front", slog.String("operation", k.method.name),
 				slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+			k.line.Reason = reasonFault
 			k.fail(fault.New("InternalServerError", "Internal server error"))
 			k.work = work{} // in which state it is nobody knows
 		}

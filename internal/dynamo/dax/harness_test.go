@@ -130,7 +130,7 @@ type records struct {
 
 func (r *records) Log(rec *telemetry.Record) {
 	kept := *rec
-	kept.Table, kept.RequestID = bytes.Clone(rec.Table), bytes.Clone(rec.RequestID)
+	kept.Table, kept.RequestID, kept.Principal = bytes.Clone(rec.Table), bytes.Clone(rec.RequestID), bytes.Clone(rec.Principal)
 	r.mu.Lock()
 	r.all = append(r.all, kept)
 	r.mu.Unlock()

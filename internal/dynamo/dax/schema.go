@@ -83,6 +83,7 @@ func (k *call) allowed(access wire.Access, table []byte) bool {
 		return true
 	}
 	k.srv.metrics.denied.Inc()
+	k.line.Reason = reasonPermission
 	k.fail(fault.New("AccessDeniedException", "The access key %s is not authorized to perform: dynamodb:%s on table %s",
 		k.conn.auth.id, k.method.name, table))
 	return false

@@ -63,6 +63,7 @@ func (b *batch) fail() {
 		if s := &b.segments[i]; s.status != 0 {
 			b.t.answer(s.status, append(b.t.x.Reply.Buf[:0], s.fault...))
 			b.t.decided(s.decision)
+			b.t.x.Record.Reason, b.t.x.Record.Error = s.reason, s.err
 			return
 		}
 	}

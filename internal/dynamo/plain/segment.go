@@ -22,6 +22,8 @@ type segment struct {
 	again   bool     // what is left is worth another try, and certain not to be done
 
 	decision telemetry.Decision
+	reason   string // the access log's, of the last request
+	err      string // likewise
 	origin   time.Duration
 }
 
@@ -63,6 +65,7 @@ func (b *batch) ask(s *segment) *edge.Reply {
 		x := t.askApart(b.patience.ctx, t.r.target, body)
 		s.decision = max(s.decision, x.Record.Decision)
 		s.origin += x.Record.Origin
+		s.reason, s.err = x.Record.Reason, x.Record.Error
 		if !w.over(t.r.target, body, &x.Reply) {
 			return &x.Reply
 		}

@@ -108,6 +108,10 @@ func foreign(r *http1.Request) bool {
 func (t *task) refuse(status int, typ, message string) {
 	t.answer(status, wire.AppendError(t.x.Reply.Buf[:0], typ, message))
 	t.local()
+	t.x.Record.Reason, t.x.Record.Error = "malformed", typ
+	if status >= http.StatusInternalServerError {
+		t.x.Record.Reason = "fault"
+	}
 }
 
 // answer gives the client a body that was built in the exchange's buffer.

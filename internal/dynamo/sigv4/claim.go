@@ -110,6 +110,24 @@ func (c *claim) readHeader(header []byte, r *http1.Request) *Error {
 	return c.headerComplete(header)
 }
 
+// KeyID returns the id of the key that an Authorization header names, nil if it names none.
+// Nothing is proved by that.
+func KeyID(header []byte) []byte {
+	const parameter = "Credential="
+	i := bytes.Index(header, []byte(parameter))
+	if i < 0 {
+		return nil
+	}
+	id := header[i+len(parameter):]
+	if end := bytes.IndexAny(id, "/, \t"); end >= 0 {
+		id = id[:end]
+	}
+	return id[:min(len(id), maxKeyID)]
+}
+
+// maxKeyID is how much KeyID returns at most.
+const maxKeyID = 128
+
 // parameter is where the value of a parameter of the header belongs, or nil.
 func (c *claim) parameter(name []byte) *[]byte {
 	switch string(name) {
