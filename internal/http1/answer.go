@@ -11,8 +11,8 @@ type AnswerLimits struct {
 	Fields int
 	// ForeignCoding takes an answer whose Transfer-Encoding names only codings other
 	// than chunked, and announces no length: its body is what comes until the
-	// connection closes (RFC 9112, 6.3), still in those codings. One that compresses
-	// is never taken.
+	// connection closes (RFC 9112, 6.3), still in those codings. One that compresses, or
+	// has a name like chunked, is never taken.
 	ForeignCoding bool
 	// BothFramings takes an answer with chunks and a Content-Length for one with
 	// chunks (RFC 9112, 6.3), drops the length, and closes the connection afterwards.

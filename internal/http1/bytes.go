@@ -6,7 +6,8 @@ import "encoding/binary"
 const (
 	isToken  = 1 << iota // method, field name
 	isTarget             // request target: visible ASCII but '#'
-	isHost               // host name, without brackets, colon and list separators
+	isHost               // label of a host name
+	isZone               // zone of an IPv6 address
 	isHex
 	isDigit
 )
@@ -26,10 +27,10 @@ func init() {
 		}
 		switch {
 		case c >= '0' && c <= '9':
-			class[i] |= isToken | isHost | isHex | isDigit
+			class[i] |= isToken | isHost | isZone | isHex | isDigit
 			hex[i] = c - '0'
 		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z':
-			class[i] |= isToken | isHost
+			class[i] |= isToken | isHost | isZone
 			lower[i] = c | 0x20
 			if l := lower[i]; l <= 'f' {
 				class[i] |= isHex
@@ -40,8 +41,10 @@ func init() {
 	for _, c := range []byte("!#$%&'*+-.^_`|~") {
 		class[c] |= isToken
 	}
-	for _, c := range []byte("-._~%!$&'()*+;=") {
-		class[c] |= isHost
+	class['-'] |= isHost
+	class['_'] |= isHost
+	for _, c := range []byte("-._~%") {
+		class[c] |= isZone
 	}
 }
 

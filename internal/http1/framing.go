@@ -26,7 +26,7 @@ type headState struct {
 	coded     bool // a Transfer-Encoding field was seen
 	chunked   bool // with the coding chunked
 	foreign   bool // with a coding other than chunked
-	altered   bool // with one that makes other bytes of a body
+	altered   bool // with one that is never passed on: see alters
 	keepAlive bool
 }
 
@@ -123,9 +123,16 @@ func (h *headState) noteCoding(v []byte) error {
 	return nil
 }
 
-// alters says whether a transfer coding is one that compresses: a body in it is
-// something else than what it stands for, and nobody after us would know.
+// alters reports whether a body in a transfer coding is other bytes than those that it
+// stands for, which clients would not be told: the codings that compress, and those with
+// names like that of chunked, such as xchunked, by which chunks are hidden from a proxy.
 func alters(coding []byte) bool {
+	const like = "chunk"
+	for i := 0; i+len(like) <= len(coding); i++ {
+		if fold(coding[i:i+len(like)], like) {
+			return true
+		}
+	}
 	for _, c := range [...]string{"gzip", "x-gzip", "deflate", "compress", "x-compress", "br", "zstd"} {
 		if fold(coding, c) {
 			return true

@@ -106,7 +106,8 @@ func TestParseRequestHosts(t *testing.T) {
 		}
 	}
 	f("a.example", 0)
-	f("a_b-c~d.example:", 0)
+	f("a_b-c.example:", 0)
+	f("a~b", 400)
 	f("127.0.0.1:65535", 0)
 	f("[2001:db8::1]", 0)
 	f("[fe80::1%25eth0]:80", 0)

@@ -173,31 +173,3 @@ func dots(seg []byte) int {
 	}
 	return n
 }
-
-// ValidHost says whether h is a host name or address with an optional port.
-func ValidHost(h []byte) bool {
-	if len(h) == 0 {
-		return false
-	}
-	name, port := h, []byte(nil)
-	if h[0] == '[' {
-		end := bytes.IndexByte(h, ']')
-		if end < 2 {
-			return false
-		}
-		name, port = h[1:end], h[end+1:]
-		for _, c := range name {
-			if class[c]&isHost == 0 && c != ':' {
-				return false
-			}
-		}
-	} else {
-		if i := bytes.IndexByte(h, ':'); i >= 0 {
-			name, port = h[:i], h[i:]
-		}
-		if len(name) == 0 || !allOf(name, isHost) {
-			return false
-		}
-	}
-	return len(port) == 0 || port[0] == ':' && allOf(port[1:], isDigit)
-}

@@ -64,6 +64,9 @@ func TestMalformedAnswers(t *testing.T) {
 	f("length 5abc", h("Content-Length: 5abc\r\n")+"hello", "502", false)
 	f("gzip, chunked", h("Transfer-Encoding: gzip, chunked\r\n")+"5\r\nhello\r\n0\r\n\r\n", "502", false)
 	f("unknown coding", h("Transfer-Encoding: foo\r\n")+"hello", "200 hello", true, fin)
+	for _, coding := range []string{"xchunked", "chunkedx", "X-CHUNKED", "foo, chunked-2"} {
+		f("coding "+coding, h("Transfer-Encoding: "+coding+"\r\n")+"5\r\nhello\r\n0\r\n\r\n", "502", false, fin)
+	}
 	f("chunked in HTTP/1.0", "HTTP/1.0"+h("Transfer-Encoding: chunked\r\n")[8:]+"5\r\nhello\r\n0\r\n\r\n", "502", false)
 	f("NUL", h("X-A: a\x00b\r\nContent-Length: 5\r\n")+"hello", "502", false)
 	f("bare CR", h("X-A: a\rb\r\nContent-Length: 5\r\n")+"hello", "502", false)
@@ -87,6 +90,11 @@ func TestMalformedAnswers(t *testing.T) {
 	f("HTTP/2.0", "HTTP/2.0"+h("Content-Length: 5\r\n")[8:]+"hello", "502", false)
 	f("101 unasked", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n", "502", false)
 	f("100 then 200", "HTTP/1.1 100 Continue\r\n\r\n"+h("Content-Length: 5\r\n")+"hello", "200 hello", true)
+	f("103 of 20 KiB", "HTTP/1.1 103 Early Hints\r\nLink: "+strings.Repeat("a", 20<<10)+"\r\n\r\n"+h("Content-Length: 5\r\n")+"hello", "200 hello", true)
+	hints := "HTTP/1.1 103 Early Hints\r\nLink: " + strings.Repeat("a", 4<<10) + "\r\n\r\n"
+	f("103 of 28 KiB in all", strings.Repeat(hints, 7)+h("Content-Length: 5\r\n")+"hello", "200 hello", true)
+	f("103 of 36 KiB in all", strings.Repeat(hints, 9)+h("Content-Length: 5\r\n")+"hello", "502", false)
+	f("102 without an end", strings.Repeat("HTTP/1.1 102 Processing\r\n\r\n", 50), "502", false)
 	f("102 many times", strings.Repeat("HTTP/1.1 102 Processing\r\n\r\n", 50)+h("Content-Length: 5\r\n")+"hello", "502", false)
 	f("204 with a body", "HTTP/1.1 204 No Content\r\nCache-Control: max-age=600\r\nContent-Length: 5\r\n\r\nhello", "204 ", true)
 	f("304 unasked", "HTTP/1.1 304 Not Modified\r\nCache-Control: max-age=600\r\n\r\n", "502", false)

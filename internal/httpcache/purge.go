@@ -95,7 +95,7 @@ func parseScope(text string, prefix bool) (scope, error) {
 
 // hostPattern tells whether stars in host can stand for something that makes a host of it.
 func hostPattern(host string) bool {
-	for _, star := range []string{"1", ":1"} {
+	for _, star := range []string{"1", ":1", "::1"} {
 		if http1.ValidHost([]byte(strings.ReplaceAll(host, "*", star))) {
 			return true
 		}

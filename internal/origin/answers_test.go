@@ -172,6 +172,7 @@ func TestAnswers(t *testing.T) {
 	bad("HTTP/2.0", "HTTP/2.0 200 OK\r\nContent-Length: 5\r\n\r\nhello", stays, Garbage)
 	bad("101", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", stays, Garbage)
 	bad("33 interim", strings.Repeat("HTTP/1.1 102 Processing\r\n\r\n", 33)+ok+"Content-Length: 5\r\n\r\nhello", stays, Garbage)
+	bad("interim of 36 KiB", strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: "+strings.Repeat("a", 4<<10)+"\r\n\r\n", 9)+ok+"Content-Length: 5\r\n\r\nhello", stays, Garbage)
 	bad("only interim", "HTTP/1.1 100 Continue\r\n\r\n", fin, Reset)
 }
 

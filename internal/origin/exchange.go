@@ -13,8 +13,10 @@ import (
 )
 
 const (
-	// maxInterim is how many interim answers may come before the final one.
-	maxInterim = 32
+	// maxInterim is how many interim answers may come before the final one, and
+	// maxInterimBytes how long their heads may be together.
+	maxInterim      = 32
+	maxInterimBytes = 32 << 10
 	// oneWrite is up to how many bytes head and body are copied into one piece.
 	oneWrite = 64 << 10
 	// readSize is how much is read at once unless it goes straight into a body.
@@ -23,7 +25,7 @@ const (
 
 var (
 	errUpgrade = &http1.Error{Status: 502, Reason: "switch of protocols that nobody asked for"}
-	errInterim = &http1.Error{Status: 502, Reason: "too many interim answers"}
+	errInterim = &http1.Error{Status: 502, Reason: "too many interim answers, or too large ones"}
 )
 
 // exchange is what one attempt writes and reads with. It comes from a pool and
@@ -169,8 +171,10 @@ func (x *exchange) receive(c *conn, maxBody int64) (*Response, error) {
 
 // readHead reads up to the end of the final answer's head.
 func (x *exchange) readHead(c *conn) error {
-	for interim := 0; ; {
-		if err := x.nextHead(c, &http1.AnswerLimits{}); err != nil {
+	var said interims
+	for {
+		n, err := x.nextHead(c, &http1.AnswerLimits{})
+		if err != nil {
 			return err
 		}
 		switch {
@@ -179,26 +183,36 @@ func (x *exchange) readHead(c *conn) error {
 		case x.response.Status == 101:
 			return errUpgrade
 		}
-		if interim++; interim > maxInterim {
+		if !said.admit(n) {
 			return errInterim
 		}
 	}
 }
 
-// nextHead reads one head, an interim one or the final one, into x.response. The
-// error is io.EOF if the connection ended before the head began.
-func (x *exchange) nextHead(c *conn, lim *http1.AnswerLimits) error {
+// interims counts the interim answers of one exchange.
+type interims struct{ count, bytes int }
+
+// admit reports whether one more, whose head has n bytes, may come.
+func (i *interims) admit(n int) bool {
+	i.count++
+	i.bytes += n
+	return i.count <= maxInterim && i.bytes <= maxInterimBytes
+}
+
+// nextHead reads one head, an interim one or the final one, into x.response, and returns
+// its length. The error is io.EOF if the connection ended before the head began.
+func (x *exchange) nextHead(c *conn, lim *http1.AnswerLimits) (int, error) {
 	for {
 		n, err := http1.ParseAnswer(x.in[x.begin:x.end], lim, &x.response)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if n > 0 {
 			x.begin += n
-			return nil
+			return n, nil
 		}
 		if err := x.fill(c); err != nil {
-			return cut(err, x.begin < x.end)
+			return 0, cut(err, x.begin < x.end)
 		}
 	}
 }

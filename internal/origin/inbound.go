@@ -91,8 +91,9 @@ func (in *Inbound) hear(q *Outbound) error {
 	x := in.x
 	x.begin, x.end, x.readErr = 0, 0, nil
 	x.response.Reset()
-	for interim := 0; ; {
-		err := x.nextHead(in.c, &in.t.limits)
+	var said interims
+	for {
+		n, err := x.nextHead(in.c, &in.t.limits)
 		in.heard = in.heard || err == nil || x.begin < x.end
 		if err != nil {
 			return fmt.Errorf("read the answer's head: %w", err)
@@ -104,7 +105,7 @@ func (in *Inbound) hear(q *Outbound) error {
 		case status == http.StatusSwitchingProtocols:
 			return errUpgrade
 		}
-		if interim++; interim > maxInterim {
+		if !said.admit(n) {
 			return errInterim
 		}
 		in.interim(q, status)
