@@ -165,6 +165,9 @@ func (n *node) serve(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Node", n.name)
 	w.Header().Set("X-Couch-Request-ID", "0123456789")
 	switch {
+	case r.UserAgent() == "" && path == "/_security" && r.Method == "GET": // Kasoku's own
+		answer(w, 200, n.security())
+		return
 	case r.UserAgent() == "" && r.URL.Path == "/_users/_all_docs": // Kasoku's own
 		n.showUsers(w)
 		return
@@ -219,6 +222,8 @@ func (n *node) serve(w http.ResponseWriter, r *http.Request) {
 	case path == "" && r.Method == "PUT":
 		n.set(func() { n.born = max(n.born, 0) + 1 })
 		answer(w, 201, `{"ok":true}`)
+	case path == "/_security" && r.Method == "GET":
+		answer(w, 200, n.security())
 	case path == "/_security" && r.Method == "PUT":
 		n.secure(w, r, string(body))
 	case path == "/_security", strings.HasPrefix(path, "/_local/") && r.Method == "PUT":
@@ -421,6 +426,16 @@ func (n *node) secure(w http.ResponseWriter, r *http.Request, body string) {
 
 // own is the Authorization of Kasoku's own requests, where it has credentials.
 const own = "Basic a2Fzb2t1OnB3"
+
+// security is what the node has now.
+func (n *node) security() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.secured) == 0 {
+		return "{}"
+	}
+	return n.secured[len(n.secured)-1]
+}
 
 // taken are the bodies of writes of _security that were taken.
 func (n *node) taken() string {

@@ -76,7 +76,9 @@ func (c *call) allowed(now int64) bool {
 		c.set.gate.Refresh(c.who, c.name, c.gateAsk())
 	}
 	if v == visible.Allowed && c.db == nil {
-		c.db = c.set.table().Use(c.name)
+		if c.db = c.set.table().Use(c.name); c.db != nil {
+			c.svc.security.compareLater(c.set.fleet, string(c.name))
+		}
 	}
 	return v == visible.Allowed
 }

@@ -22,6 +22,7 @@ func (s *Service) Report() admin.Report {
 	r.Type = "couchdb"
 	f := s.settings.Load().fleet
 	r.Notes = append(append(r.Notes, f.notes()...), s.security.notes()...)
+	r.Notes = append(r.Notes, s.security.differences()...)
 	r.Feeds = f.shared()
 	return r
 }

@@ -32,10 +32,15 @@ type security struct {
 	missed atomic.Pointer[map[string]missed]
 	kick   chan struct{} // wakes mend; holds one
 
-	mu       sync.Mutex // guards replacing missed, and what follows
-	held     int        // bytes of the bodies in missed
-	mending  bool       // a goroutine applies writes that were missed
-	closed   bool
+	mu      sync.Mutex // guards replacing missed, and what follows
+	held    int        // bytes of the bodies in missed
+	mending bool       // a goroutine applies writes that were missed
+	closed  bool
+	// comparing are the databases whose nodes are being compared, differing those that were
+	// found to differ, and what is to be said of them.
+	comparing map[string]bool
+	differing map[string]string
+
 	stop     context.CancelFunc
 	stopping context.Context
 	running  sync.WaitGroup
@@ -60,7 +65,7 @@ const (
 )
 
 func newSecurity(s *Service) *security {
-	sec := &security{svc: s, kick: make(chan struct{}, 1)}
+	sec := &security{svc: s, kick: make(chan struct{}, 1), comparing: map[string]bool{}, differing: map[string]string{}}
 	sec.stopping, sec.stop = context.WithCancel(context.Background())
 	for i := range sec.turns {
 		sec.turns[i] = make(chan struct{}, 1)
@@ -127,6 +132,7 @@ func (s *security) put(db string, m missed) {
 	}
 	s.held -= len(next[db].body)
 	delete(next, db)
+	delete(s.differing, db)
 	if len(m.nodes) > 0 {
 		if s.held+len(m.body) > maxHeld {
 			m.body = nil

@@ -7,6 +7,7 @@ import (
 )
 
 const (
+	anyone  = `{"members":{"names":[]}}`
 	annOnly = `{"members":{"names":["ann"]}}`
 )
 
@@ -182,4 +183,25 @@ func TestUsersDiffer(t *testing.T) {
 	f("1-a", "2-b", true, 0)
 	f("1-a", "", false, 0)
 	f("", "1-a", false, 0)
+}
+
+// TestSecurityDiffers shows that nodes which have not the same _security when their database
+// is taken into use are named, until it is written through Kasoku.
+func TestSecurityDiffers(t *testing.T) {
+	s := newSite(t, 2)
+	a, b := s.nodes[0], s.nodes[1]
+	a.secured, b.secured = []string{anyone}, []string{annOnly}
+	s.follow()
+	notes := func() string { return strings.Join(s.Report().Notes, "; ") }
+	want := "database db: " + a.server.URL + " and " + b.server.URL + " have not the same _security"
+	s.until(func() bool { return strings.Contains(notes(), want) })
+	if n := strings.Count(s.log.String(), "nodes have not the same _security"); n != 1 {
+		t.Errorf("%d lines in the log", n)
+	}
+	if g := s.ask("PUT", "/db/_security", anyone); g.status != 200 {
+		t.Errorf("%d %s", g.status, g.body)
+	}
+	if text := notes(); text != "" {
+		t.Errorf("notes after a write: %s", text)
+	}
 }

@@ -81,6 +81,9 @@ func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog
 	}
 	s.observe()
 	s.security.running.Go(func() { s.compareUsers(s.security.stopping) })
+	for _, db := range cfg.Replicate.Databases {
+		s.security.compareLater(f, db)
+	}
 	return s, nil
 }
 

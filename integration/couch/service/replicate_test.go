@@ -131,3 +131,15 @@ func (w *writers) fail(why string) {
 		w.first = why
 	}
 }
+
+// TestUsersReplicated writes a user through Kasoku: with _users in replicate all nodes know it.
+func TestUsersReplicated(t *testing.T) {
+	a, b := couch.Disk(t), couch.Disk(t)
+	n := client(before(t, []string{a.URL, b.URL}, "replicate: {databases: [_users], direction: both}").URL)
+	n.Must(t, "PUT", "/_users/org.couchdb.user:ann", `{"name":"ann","password":"pw","roles":[],"type":"user"}`)
+	for _, node := range []*couch.Node{a, b} {
+		couch.Await(t, "the user on "+node.URL, func() bool {
+			return node.Do(t, "POST", "/_session", `{"name":"ann","password":"pw"}`).Status == http.StatusOK
+		})
+	}
+}

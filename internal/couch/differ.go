@@ -1,0 +1,90 @@
+package couch
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+)
+
+// compareLater compares the _security of the nodes for a database that is taken into use, in
+// the background.
+func (s *security) compareLater(f *fleet, db string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(f.urls) < 2 || s.closed || s.comparing[db] {
+		return
+	}
+	s.comparing[db] = true
+	s.running.Go(func() {
+		s.compare(s.stopping, f, db)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.comparing, db)
+	})
+}
+
+// compare warns if the nodes have not the same _security, as after a write that went past
+// Kasoku to one of them, or that one had missed when Kasoku was restarted. Which one is newer
+// can't be seen. Nodes that don't show theirs are left out.
+func (s *security) compare(ctx context.Context, f *fleet, db string) {
+	done, err := s.turn(ctx, []byte(db))
+	if err != nil {
+		return
+	}
+	defer done()
+	first, differs := "", ""
+	var known any
+	for node, name := range f.urls {
+		found, ok := f.nodes.security(ctx, node, db)
+		switch {
+		case !ok:
+		case first == "":
+			first, known = name, found
+		case differs == "" && !reflect.DeepEqual(known, found):
+			differs = name
+		}
+	}
+	if first == "" {
+		return
+	}
+	s.mu.Lock()
+	named := s.differing[db] != ""
+	s.mu.Unlock()
+	if differs != "" && !named {
+		s.svc.log.Warn("nodes have not the same _security, so that what a user may read depends on the node; write it again through Kasoku",
+			slog.String("database", db), slog.String("node", first), slog.String("other", differs))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.differing, db)
+	if differs != "" {
+		s.differing[db] = fmt.Sprintf("database %s: %s and %s have not the same _security, so that what a user may read depends on the node; write it again through Kasoku", db, first, differs)
+	}
+}
+
+// security asks a node for a database's _security; not ok: it does not say.
+func (n *nodes) security(ctx context.Context, node int, db string) (found any, ok bool) {
+	ctx, cancel := context.WithTimeout(ctx, question)
+	defer cancel()
+	status, text, err := n.do(ctx, node, http.MethodGet, "/"+url.PathEscape(db)+"/_security", nil)
+	if err != nil || status != http.StatusOK || json.Unmarshal(text, &found) != nil {
+		return nil, false
+	}
+	return found, true
+}
+
+// differences are sentences about the databases whose nodes have not the same _security.
+func (s *security) differences() (notes []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, db := range slices.Sorted(maps.Keys(s.differing)) {
+		notes = append(notes, s.differing[db])
+	}
+	return notes
+}
