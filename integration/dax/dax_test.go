@@ -26,6 +26,7 @@ type named struct{}
 
 func (named) RoundTrip(r *http.Request) (*http.Response, error) {
 	r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential="+keyID+"/20200101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0")
+	r.Header.Set("X-Amz-Date", "20200101T000000Z")
 	return http.DefaultTransport.RoundTrip(r)
 }
 
