@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"strings"
 
@@ -38,6 +39,28 @@ func parseSocket(text string, u *url.URL) (address, error) {
 		return address{}, fmt.Errorf("%q: a Unix socket is written unix:///path", text)
 	}
 	return address{name: "localhost", server: "localhost", host: "localhost", socket: u.Path}, nil
+}
+
+// Identity returns the URL of an origin in one form for all its spellings: with scheme and
+// host in lower case, its port, and no slash at its end. A text that is no such URL is
+// returned as it is.
+func Identity(text string) string {
+	a, err := parseAddress(text)
+	if err != nil {
+		return text
+	}
+	scheme := "http"
+	switch {
+	case a.socket != "":
+		return "unix://" + a.socket
+	case a.secure:
+		scheme = "https"
+	}
+	host := strings.ToLower(a.name)
+	if ip, err := netip.ParseAddr(a.name); err == nil {
+		host = ip.String()
+	}
+	return scheme + "://" + net.JoinHostPort(strings.TrimSuffix(host, "."), a.port) + a.prefix
 }
 
 func parseAddress(text string) (address, error) {
