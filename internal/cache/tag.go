@@ -21,5 +21,5 @@ func BroadTagOf(name []byte) Tag { return Tag(xxhash.Sum64(name)) | broad }
 
 const (
 	broad      Tag = 1 << 63
-	broadSlots     = 1 << 12
+	broadSlots     = 1 << 14
 )

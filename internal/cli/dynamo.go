@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"path/filepath"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -66,7 +67,7 @@ func (d *dynamo) reconfigure(c *config.Config, s *config.Service) error {
 // follow has the service told what its embedded store removes by itself.
 func (d *dynamo) follow(c *config.Config, s *config.Service) {
 	if s.DynamoDB.Origin.Embedded() != "" {
-		d.node.stores.onExpiry(storeConfig(c, s.DynamoDB), d.ItemRemoved)
+		d.node.stores.onExpiry(storeConfig(c, s.DynamoDB), d.ItemRemoved())
 	}
 }
 
@@ -117,7 +118,12 @@ func (n *Node) accelConfig(c *config.Config, s *config.Service) (accel.Config, e
 	}
 	if d.Origin.Embedded() != "" {
 		store := storeConfig(c, d)
-		ac.Origin.URL = "embedded:" + store.Dir
+		// Services before one directory have one origin, however it is written.
+		dir, err := filepath.Abs(store.Dir)
+		if err != nil {
+			return accel.Config{}, fmt.Errorf("find the store's directory %s: %w", store.Dir, err)
+		}
+		ac.Origin.URL = "embedded:" + dir
 		ac.Local = true
 		ac.Connect = func(origin.Config) (accel.Origin, error) { return n.stores.connect(store) }
 	} else {

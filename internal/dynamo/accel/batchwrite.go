@@ -12,6 +12,7 @@ import (
 // whole unless the items' keys alone determine their partition in it.
 type group struct {
 	svc    *Service
+	origin cache.Tag
 	tags   []cache.Tag // moved by the write
 	watch  []cache.Tag
 	items  []change
@@ -44,7 +45,7 @@ func (g *group) addTable(t *table) {
 // addWhole notes a write somewhere in a table that is not known or whose item
 // can't be told.
 func (g *group) addWhole(name []byte) {
-	tags := newTableTags(g.svc.name, string(name))
+	tags := newTableTags(g.origin, string(name))
 	g.tags = append(g.tags, tags.table, tags.writes)
 }
 
@@ -54,7 +55,7 @@ func (g *group) addWhole(name []byte) {
 func (g *group) settled() cache.Change {
 	ch := cache.Change{Cause: cache.ByWrite}
 	for _, t := range g.tables {
-		if g.svc.peek([]byte(t.name)) != t {
+		if !g.svc.inUse(t) {
 			ch.Tags = append(ch.Tags, t.tags.table)
 		}
 	}
@@ -66,7 +67,7 @@ func (g *group) settled() cache.Change {
 
 // writeGroup gives the request to the origin and tells the cache.
 func (c *call) writeGroup(g *group) {
-	g.watch = append(g.watch, c.svc.tag)
+	g.watch = append(g.watch, c.set.tag)
 	cw := c.svc.cache.Begin(g.tags, g.watch)
 	defer cw.Unknown(g.unsure...)
 	resp, err := c.forwardWrite(c.x.Body)
@@ -96,7 +97,7 @@ func (c *call) batchWriteItem() {
 		c.addBatch(g, it.QuotedName(), it.Value())
 	}
 	if it.Err() {
-		g.tags = append(g.tags, c.svc.tag)
+		g.tags = append(g.tags, c.set.tag)
 	}
 	c.writeGroup(g)
 }
@@ -112,7 +113,7 @@ func (c *call) openGroup(name string) (value []byte, g *group) {
 	if !c.allowedAll(wire.Write) {
 		return nil, nil
 	}
-	return value, &group{svc: c.svc}
+	return value, &group{svc: c.svc, origin: c.set.tag}
 }
 
 // collect returns one member of the request, which must not be there twice.
@@ -128,7 +129,7 @@ func (c *call) addBatch(g *group, quoted, requests []byte) {
 		if name := tableOf(c.name); len(name) > 0 {
 			g.addWhole(name)
 		} else {
-			g.tags = append(g.tags, c.svc.tag)
+			g.tags = append(g.tags, c.set.tag)
 		}
 		return
 	}

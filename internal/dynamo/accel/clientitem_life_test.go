@@ -184,7 +184,7 @@ func TestClientItemExpires(t *testing.T) {
 		key, canonical, hashLen := keyOfA(t, 1)
 		s.run(`PutItem {"TableName":"t","Item":{"p":{"S":"a"},"s":{"N":"1"}}}`)
 		s.run("wait 1s")
-		s.svc.cache.Apply(cache.Change{Tags: []cache.Tag{s.svc.tag}})
+		s.svc.cache.Apply(cache.Change{Tags: []cache.Tag{s.svc.settings.Load().tag}})
 		begun := time.Now().Add(time.Second)
 		s.run("wait 1s")
 		s.send("GetItem", `{"TableName":"t","Key":`+key+`}`)
@@ -274,7 +274,7 @@ func TestClientItemCounts(t *testing.T) {
 		t.Errorf("the key's hash is %x; by HTTP %x", h.KeyHash, x.Record.KeyHash)
 	}
 	f.origin.reply("GetItem", `{}`)
-	f.svc.cache.Apply(cache.Change{Tags: []cache.Tag{f.svc.tag}})
+	f.svc.cache.Apply(cache.Change{Tags: []cache.Tag{f.svc.settings.Load().tag}})
 	look()
 	f.do("GetItem", getA)
 	look()

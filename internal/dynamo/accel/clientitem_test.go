@@ -60,7 +60,7 @@ func TestClientItem(t *testing.T) {
 		t.Errorf("after a write: %s and %q", h.Item(), h.Form())
 	}
 	f.origin.reply("GetItem", `{}`)
-	f.svc.cache.Apply(cache.Change{Tags: []cache.Tag{f.svc.tag}})
+	f.svc.cache.Apply(cache.Change{Tags: []cache.Tag{f.svc.settings.Load().tag}})
 	miss()
 	hit("", "", telemetry.HitNegative)
 }

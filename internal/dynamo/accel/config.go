@@ -6,6 +6,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/dynamo/sigv4"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 	"github.com/kasoku/kasoku/internal/glob"
@@ -80,6 +81,7 @@ type rule struct {
 // settings is a Config made ready. It is immutable; a reload makes a new one.
 type settings struct {
 	cfg      Config
+	tag      cache.Tag       // everything of the origin
 	verifier *sigv4.Verifier // nil: open
 	open     *principal      // who may do everything, without a verifier
 	who      []*principal    // by index of the verifier's key

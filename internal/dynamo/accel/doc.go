@@ -11,10 +11,15 @@
 // # What is cached, and what drops it
 //
 //	entry                  depends on (tags)
-//	item                   the item, its partition's purge, the table, the service
-//	query on table or LSI  writes in the partition, the table, the service
-//	query on a GSI         changes in the index's partition, the whole index, the table, the service
-//	scan                   writes in the table, the table, the service
+//	item                   the item, its partition's purge, the table, the origin
+//	query on table or LSI  writes in the partition, the table, the origin
+//	query on a GSI         changes in the index's partition, the whole index, the table, the origin
+//	scan                   writes in the table, the table, the origin
+//	a table's description  changes of the table
+//
+// Tags are named by the origin and not by the service, so a write through one service
+// drops what another one has cached of the same origin; keys of entries are each
+// service's own.
 //
 // A write moves the item's tag, its partition's and the table's "writes" tag before
 // the origin is asked and after it has answered. Which partitions of global indexes

@@ -18,8 +18,8 @@ const notKnown = "it has a member that is not known here; the origin judges"
 
 // explanation gathers the steps.
 type explanation struct {
-	c      *call
-	global bool // what is looked up is of a global index
+	c    *call
+	lags bool // what is looked up is of an index that may lie behind its table
 	admin.Explanation
 }
 
@@ -151,7 +151,7 @@ func (e *explanation) getItem() {
 		e.decide(telemetry.BypassConsistent, "a strongly consistent read goes to the origin and refreshes the entry")
 		return
 	}
-	e.lookup(t, t.itemTags(itemKey{c.key[prefixLen:], hashLen}), "the item", "its partition, for purges", "the table", "the service")
+	e.lookup(t, t.itemTags(itemKey{c.key[prefixLen:], hashLen}), "the item", "its partition, for purges", "the table", "the origin")
 }
 
 func (e *explanation) query() {
@@ -179,19 +179,20 @@ func (e *explanation) query() {
 		return
 	}
 	if v.ix != nil {
+		e.lags = c.lags(&v)
 		kind := "local"
-		if e.global = v.global(); e.global {
+		if v.global() {
 			kind = "global"
 		}
 		e.step("index", v.ix.name, kind)
 	}
 	switch {
 	case v.scan:
-		e.lookup(t, v.tags, "writes to the table", "the table", "the service")
+		e.lookup(t, v.tags, "writes to the table", "the table", "the origin")
 	case v.global():
-		e.lookup(t, v.tags, "the index's partition", "the index", "the table", "the service")
+		e.lookup(t, v.tags, "the index's partition", "the index", "the table", "the origin")
 	default:
-		e.lookup(t, v.tags, "the partition", "the table", "the service")
+		e.lookup(t, v.tags, "the partition", "the table", "the origin")
 	}
 }
 
@@ -231,11 +232,11 @@ func (e *explanation) lookup(t *table, tags []cache.Tag, names ...string) {
 	switch {
 	case !st.Settled:
 		e.step("fill", "not kept", "a write of one of the tags is in flight or in quarantine")
-	case st.Strong && e.global:
+	case st.Strong && e.lags:
 		e.step("fill", "not kept", "one of the tags was written lately, and a global index can't be read strongly")
 	case st.Strong:
 		e.step("fill", "strongly consistent", "one of the tags was written lately")
-	case e.global:
+	case e.lags:
 		e.step("fill", "as asked", fmt.Sprintf("kept for %s at most: no longer than the index's last change is old", c.svc.cache.Age(&st).Round(time.Second)))
 	default:
 		e.step("fill", "as asked", "")

@@ -114,7 +114,7 @@ func (e *explanation) partiql() {
 			writes = true
 			note = "a write: everything of the table is dropped"
 			if len(tableOf(st.Table)) == 0 {
-				note = "not understood, so a write: everything of the service is dropped"
+				note = "not understood, so a write: everything of the origin is dropped"
 			}
 		}
 		e.step("statement", string(quoted), note)

@@ -25,7 +25,11 @@ const (
 // askOrigin sends a request in DynamoDB's JSON protocol. target is the whole
 // X-Amz-Target.
 func (s *Service) askOrigin(ctx context.Context, target string, body []byte, repeatable bool) (*origin.Response, error) {
-	return s.settings.Load().origin.Do(ctx, &origin.Request{
+	return s.settings.Load().ask(ctx, target, body, repeatable)
+}
+
+func (s *settings) ask(ctx context.Context, target string, body []byte, repeatable bool) (*origin.Response, error) {
+	return s.origin.Do(ctx, &origin.Request{
 		Method:     http.MethodPost,
 		Path:       "/",
 		Header:     http1.FieldsOf("X-Amz-Target", target, "Content-Type", jsonType),
@@ -35,8 +39,8 @@ func (s *Service) askOrigin(ctx context.Context, target string, body []byte, rep
 }
 
 // askOwn makes a read of the service's own and returns the body of a success.
-func (s *Service) askOwn(ctx context.Context, operation string, body []byte) ([]byte, error) {
-	resp, err := s.askOrigin(ctx, targetPrefix+operation, body, true)
+func (s *settings) askOwn(ctx context.Context, operation string, body []byte) ([]byte, error) {
+	resp, err := s.ask(ctx, targetPrefix+operation, body, true)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", operation, err)
 	}

@@ -107,12 +107,16 @@ func (c *call) getItem() {
 // or not any more, needs the origin and with it the exchange's context.
 func (c *call) table() *table {
 	t := c.svc.peek(c.name)
-	if t != nil && (c.passive || c.now-t.checked.Load() <= int64(t.freshFor())) {
-		return t
+	if t == nil || !c.passive && c.now-t.checked.Load() > int64(t.freshFor()) {
+		ctx, cancel := c.deadline()
+		defer cancel()
+		t = c.svc.table(ctx, c.name)
 	}
-	ctx, cancel := c.deadline()
-	defer cancel()
-	return c.svc.table(ctx, c.name)
+	if t.tags.origin != c.set.tag {
+		// The service has got another origin since the call began.
+		return unknownTable(c.set, t.name)
+	}
+	return t
 }
 
 // tableOf is the name for permissions and tags: an ARN's table, else the name. An

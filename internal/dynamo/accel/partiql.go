@@ -30,9 +30,9 @@ func (c *call) partiql() {
 		switch {
 		case !write:
 		case len(table) == 0:
-			tags = append(tags, c.svc.tag)
+			tags = append(tags, c.set.tag)
 		default:
-			t := newTableTags(c.svc.name, string(table))
+			t := newTableTags(c.set.tag, string(table))
 			tags = append(tags, t.table, t.writes)
 		}
 	}

@@ -15,7 +15,7 @@ func (c *call) namedTable(plain bool) *table {
 	if plain {
 		return c.table()
 	}
-	return c.svc.unknownTable(string(tableOf(c.name)))
+	return unknownTable(c.set, string(tableOf(c.name)))
 }
 
 // readTags are the tags that move when the item under key is written. If the item can't
@@ -26,7 +26,7 @@ func (t *table) readTags(key []byte) []cache.Tag {
 			return t.itemTags(k)
 		}
 	}
-	return []cache.Tag{t.tags.writes, t.tags.table, t.tags.service}
+	return []cache.Tag{t.tags.writes, t.tags.table, t.tags.origin}
 }
 
 // passItem passes on a GetItem that the cache does not answer, made strongly consistent if

@@ -47,9 +47,9 @@ func (s *Service) purged(ctx context.Context, r admin.PurgeRequest) (tags []cach
 	case r.Table == "" && (r.Partition != nil || r.Key != nil):
 		return nil, "", fmt.Errorf("%w: a partition or a key needs its table", admin.ErrInput)
 	case r.Table == "":
-		return []cache.Tag{s.tag}, "everything of service " + s.name, nil
+		return []cache.Tag{s.settings.Load().tag}, "everything of service " + s.name, nil
 	case r.Partition == nil && r.Key == nil:
-		return []cache.Tag{newTableTags(s.name, r.Table).table}, "everything of table " + r.Table, nil
+		return []cache.Tag{newTableTags(s.settings.Load().tag, r.Table).table}, "everything of table " + r.Table, nil
 	case r.Partition != nil && r.Key != nil:
 		return nil, "", fmt.Errorf("%w: a partition or a key, not both", admin.ErrInput)
 	}

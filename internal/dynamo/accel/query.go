@@ -69,6 +69,10 @@ type view struct {
 // global tells whether what is read can't be read strongly consistently.
 func (v *view) global() bool { return v.ix != nil && v.ix.global }
 
+// lags reports whether what is read may lie behind the table, however it is read. The
+// indexes of a store in this process never do.
+func (c *call) lags(v *view) bool { return v.global() && !c.set.cfg.Local }
+
 // query answers a Query or a Scan from the query cache.
 func (c *call) query() {
 	known, ok := c.members(c.x.Body, queryMembers)
@@ -163,11 +167,11 @@ func (v *view) dependsOn(hash []byte) []cache.Tag {
 	t := v.t
 	switch {
 	case v.scan:
-		return []cache.Tag{t.tags.writes, t.tags.table, t.tags.service}
+		return []cache.Tag{t.tags.writes, t.tags.table, t.tags.origin}
 	case v.global():
-		return []cache.Tag{t.indexPartitionTag(v.ix, hash), t.indexTag(v.ix), t.tags.table, t.tags.service}
+		return []cache.Tag{t.indexPartitionTag(v.ix, hash), t.indexTag(v.ix), t.tags.table, t.tags.origin}
 	}
-	return []cache.Tag{t.partitionTag(hash), t.tags.table, t.tags.service}
+	return []cache.Tag{t.partitionTag(hash), t.tags.table, t.tags.origin}
 }
 
 // queryHash finds the value of the partition key that a query asks for.
@@ -265,7 +269,7 @@ func (c *call) fillQuery(v *view, found cache.Found) {
 // settle, an answer from before the change is served until twice that lag at most.
 func (c *call) queryFill(v view) cache.FillFunc {
 	s, body, target := c.svc, bytes.Clone(c.x.Body), targetPrefix+c.op.Name
-	rule := v.t.rule
+	rule, lags := v.t.rule, c.lags(&v)
 	return func(ctx context.Context, st *cache.Stamp) (cache.Filling, error) {
 		q := ask{body: body, capacity: v.capacity, ttl: rule.query}
 		begun, age := s.cache.Now(), s.cache.Age(st)
@@ -285,13 +289,13 @@ func (c *call) queryFill(v view) cache.FillFunc {
 		if count, ok := memberOf(resp.Body, "Count"); !ok || count == nil {
 			return cache.Filling{NoStore: true, Extra: resp}, nil // no answer to a query
 		}
-		if v.global() {
+		if lags {
 			q.ttl = min(q.ttl, age-time.Duration(s.cache.Now()-begun))
 		}
 		payload := q.answer(resp.Body)
 		return cache.Filling{
 			Payload: payload, Kind: kindQuery, Aux: crc32.ChecksumIEEE(payload),
-			TTL: q.ttl, Refresh: s.refresh(q.ttl), NoStore: q.ttl <= 0 || st.Strong && v.global(),
+			TTL: q.ttl, Refresh: s.refresh(q.ttl), NoStore: q.ttl <= 0 || st.Strong && lags,
 		}, nil
 	}
 }

@@ -8,11 +8,13 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
-// TestSameAnswers has random conversations with the service and with a model that
-// nothing is in front of: each answer must be the same. The origin does not lag
-// here, so a query of a global index shows each write at once, too.
+// TestSameAnswers has random conversations with two services of one origin and with a
+// model that nothing is in front of: each answer must be the same, whichever service is
+// asked. The origin does not lag here, so a query of a global index shows each write at
+// once, too.
 func TestSameAnswers(t *testing.T) {
 	configs := []string{"", "item=0", "query=0", "negative=0", "refresh=0.5 item=10s query=10s", "settle=5s"}
 	for seed := range uint64(24) {
@@ -22,12 +24,14 @@ func TestSameAnswers(t *testing.T) {
 				s := newScript(t)
 				s.config(config)
 				s.start()
+				services := []*Service{s.svc, s.second(func(cfg *Config) { cfg.ItemTTL, cfg.QueryTTL = time.Minute, 30*time.Second })}
 				shadow := newModel()
 				shadow.create([]byte(tableText(t)))
 				g := &gossip{rand.New(rand.NewPCG(seed, 7))}
 				for n := range 1200 {
 					op, body := g.request()
 					_, want := shadow.ask(op, []byte(body))
+					s.svc = services[g.IntN(2)]
 					x := s.send(op, body)
 					if a, b := settledJSON(op, want), settledJSON(op, x.Reply.Body); a != b {
 						t.Fatalf("step %d: %s %s\n%s\nwant %s\n got %s", n, op, body, x.Record.Decision, a, b)

@@ -50,7 +50,7 @@ type index struct {
 // checked; a changed description makes a new one.
 type table struct {
 	name    string
-	space   []byte // service and table, as tags name it
+	space   []byte // origin and table, as tags name it
 	id      uint32 // in cache keys
 	stamp   string // TableId, or what else tells one incarnation from the next
 	known   bool   // false: could not be described, so nothing of it is cached
@@ -64,6 +64,10 @@ type table struct {
 	tags    tableTags
 	rule    rule
 	checked atomic.Int64 // when it was described or last asked for, on the cache's clock
+	// described has the generations of the table's schema tags from before it was
+	// described. When they have moved, the table was created, changed or deleted through
+	// a service with the same origin, and is to be learnt anew.
+	described cache.Stamp
 }
 
 func (t *table) index(name []byte) *index {
@@ -122,19 +126,21 @@ type tables struct {
 	byName atomic.Pointer[map[string]*table]
 	mu     sync.Mutex // guards what follows; may be held while the cache is told of a change
 	nextID uint32
-	ids    map[string]uint32 // a table keeps its id as long as the service lives
+	ids    map[string]uint32 // a table keeps its id as long as the service has the same origin
 	asking map[string]*lesson
 }
 
 // errNoTable is why a table can't be described when it does not exist.
 var errNoTable = errors.New("there is no such table at the origin")
 
-// lesson is a description under way. It is void when the table was forgotten
+// lesson is a description under way. It is void when the settings have changed
 // meanwhile: what was asked before is not kept.
 type lesson struct {
-	done chan struct{}
-	t    *table
-	void bool // guarded by tables.mu
+	set   *settings
+	stamp cache.Stamp
+	done  chan struct{}
+	t     *table
+	void  bool // guarded by tables.mu
 }
 
 func newTables() *tables {
@@ -146,7 +152,7 @@ func newTables() *tables {
 // table returns what is known of a table, learning it first if need be. It
 // returns a table with known false when the origin can't tell.
 func (s *Service) table(ctx context.Context, name []byte) *table {
-	t := (*s.tables.byName.Load())[string(name)]
+	t := s.peek(name)
 	if t == nil {
 		return s.learn(ctx, string(name))
 	}
@@ -173,16 +179,27 @@ func (t *table) stale(now int64) bool {
 	return now-checked > int64(t.freshFor()) && t.checked.CompareAndSwap(checked, now)
 }
 
-// peek returns what is known of a table without asking anybody; nil if nothing.
-func (s *Service) peek(name []byte) *table { return (*s.tables.byName.Load())[string(name)] }
+// peek returns what is known of a table without asking the origin; nil if nothing.
+func (s *Service) peek(name []byte) *table {
+	t := (*s.tables.byName.Load())[string(name)]
+	if t == nil || !s.cache.Current(&t.described) {
+		return nil
+	}
+	return t
+}
+
+// inUse reports whether t still is what is known of its table.
+func (s *Service) inUse(t *table) bool { return s.peek([]byte(t.name)) == t }
 
 // learn describes a table at the origin, once however many ask.
 func (s *Service) learn(ctx context.Context, name string) *table {
 	ts := s.tables
 	ts.mu.Lock()
 	l := ts.asking[name]
-	if l == nil {
-		l = &lesson{done: make(chan struct{})}
+	if l == nil || !s.cache.Current(&l.stamp) {
+		set := s.settings.Load()
+		tags := newTableTags(set.tag, name)
+		l = &lesson{set: set, stamp: s.cache.Note(tags.schema, tags.schemas), done: make(chan struct{})}
 		ts.asking[name] = l
 		go s.study(name, l)
 	}
@@ -191,14 +208,14 @@ func (s *Service) learn(ctx context.Context, name string) *table {
 	case <-l.done:
 		return l.t
 	case <-ctx.Done():
-		return s.unknownTable(name)
+		return unknownTable(l.set, name)
 	}
 }
 
 func (s *Service) study(name string, l *lesson) {
 	defer close(l.done)
 	defer s.keep(name, l)
-	l.t = s.unknownTable(name)
+	l.t = unknownTable(l.set, name)
 	defer func() {
 		if p := recover(); p != nil {
 			s.metrics.faults.Inc()
@@ -207,7 +224,7 @@ func (s *Service) study(name string, l *lesson) {
 	}()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	t, err := s.describe(ctx, name)
+	t, err := s.describe(ctx, l.set, name)
 	if err != nil {
 		s.log.Debug("table not described: its requests pass through", slog.String("table", name), slog.Any("error", err))
 		l.t.missing = errors.Is(err, errNoTable)
@@ -225,65 +242,59 @@ func (s *Service) keep(name string, l *lesson) {
 	if ts.asking[name] == l {
 		delete(ts.asking, name)
 	}
+	l.t.described = l.stamp
+	l.t.checked.Store(s.cache.Now())
+	if l.void || !s.cache.Current(&l.stamp) {
+		l.t.id = ts.newID() // so that nobody finds what is cached by this description
+		return
+	}
 	if l.t.known {
 		if ts.ids[name] == 0 {
-			ts.nextID++
-			ts.ids[name] = ts.nextID
+			ts.ids[name] = ts.newID()
 		}
 		l.t.id = ts.ids[name]
 	}
-	if l.void {
-		return
-	}
-	old := *ts.byName.Load()
-	prev := old[name]
-	if prev != nil && prev.known && !l.t.known && !l.t.missing {
+	prev := (*ts.byName.Load())[name]
+	current := prev != nil && prev.known && s.cache.Current(&prev.described)
+	if current && !l.t.known && !l.t.missing {
 		// The origin could not tell this time; what is known stays in use.
 		return
 	}
-	if prev != nil && prev.known && prev.sameAs(l.t) {
+	if current && prev.sameAs(l.t) {
 		// Those who hold prev must be able to see that nothing has changed.
 		prev.checked.Store(s.cache.Now())
 		l.t = prev
 		return
 	}
-	next := maps.Clone(old)
+	next := maps.Clone(*ts.byName.Load())
 	if len(next) >= maxTables {
-		// What is learnt of them next time can't be compared with what was known.
+		// What is learnt of them next time can't be compared with what was known, so
+		// what is cached of them must not be found.
 		clear(next)
-		s.cache.Apply(cache.Change{Cause: cache.ByTable, Tags: []cache.Tag{s.tag}})
+		clear(ts.ids)
 	}
 	next[name] = l.t
 	ts.byName.Store(&next)
-	if prev != nil && prev.known {
+	if prev != nil && prev.known && !prev.sameAs(l.t) {
 		s.cache.Apply(cache.Change{Cause: cache.ByTable, Tags: []cache.Tag{l.t.tags.table}})
 	}
 }
 
-// forget drops what is known of a table: it was created, changed or deleted.
-func (s *Service) forget(name []byte) {
-	ts := s.tables
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	if l := ts.asking[string(name)]; l != nil {
-		l.void = true
-		delete(ts.asking, string(name))
-	}
-	old := *ts.byName.Load()
-	if _, ok := old[string(name)]; ok {
-		next := maps.Clone(old)
-		delete(next, string(name))
-		ts.byName.Store(&next)
-	}
+// newID returns an id that no table has had. Caller holds mu.
+func (ts *tables) newID() uint32 {
+	ts.nextID++
+	return ts.nextID
 }
 
-// forgetAll makes every table be learnt anew: what was learnt may be wrong.
-func (s *Service) forgetAll() {
+// forget drops what is known of all tables, and what is cached of them: they are of
+// another origin.
+func (s *Service) forget() {
 	ts := s.tables
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	ts.voidLessons()
 	ts.byName.Store(&map[string]*table{})
+	clear(ts.ids)
 }
 
 // voidLessons lets no description that is under way be kept. Caller holds mu.
@@ -294,16 +305,16 @@ func (ts *tables) voidLessons() {
 	}
 }
 
-// rerule puts the rules of new settings in force for the tables that are known. Of
-// those under stricter rules than before everything is dropped; where the TTL
-// attribute counts from now on, the table is learnt anew.
+// rerule puts the rules of new settings in force for the tables that are known. Those
+// under stricter rules than before get another id, so that what this service has cached
+// of them is not found any more; where the TTL attribute counts from now on, the table is
+// learnt anew.
 func (s *Service) rerule(set *settings) {
 	ts := s.tables
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	ts.voidLessons()
 	next := make(map[string]*table)
-	var dropped []cache.Tag
 	for name, t := range *ts.byName.Load() {
 		r := set.ruleFor(name)
 		switch {
@@ -312,17 +323,14 @@ func (s *Service) rerule(set *settings) {
 		case r == t.rule:
 			next[name] = t
 			continue
-		case t.rule.expire || !r.expire:
-			next[name] = t.under(r)
+		case r.stricter(t.rule):
+			ts.ids[name] = ts.newID()
 		}
-		if r.stricter(t.rule) {
-			dropped = append(dropped, t.tags.table)
+		if t.rule.expire || !r.expire {
+			next[name] = t.under(r, ts.ids[name])
 		}
 	}
 	ts.byName.Store(&next)
-	if len(dropped) > 0 {
-		s.cache.Apply(cache.Change{Cause: cache.ByTable, Tags: dropped})
-	}
 }
 
 // stricter tells whether something that was kept under the rule old must not be
@@ -331,27 +339,23 @@ func (r rule) stricter(old rule) bool {
 	return r.item < old.item || r.query < old.query || r.negative < old.negative || r.expire && !old.expire
 }
 
-// under is the table with another rule.
-func (t *table) under(r rule) *table {
+// under is the table with another rule and id.
+func (t *table) under(r rule, id uint32) *table {
 	u := &table{
-		name: t.name, space: t.space, id: t.id, stamp: t.stamp, known: t.known, missing: t.missing, active: t.active,
+		name: t.name, space: t.space, id: id, stamp: t.stamp, known: t.known, missing: t.missing, active: t.active,
 		hash: t.hash, rng: t.rng, schema: t.schema, indexes: t.indexes, ttl: t.ttl, tags: t.tags, rule: r,
 	}
 	if !r.expire {
 		u.ttl = ""
 	}
+	u.described = t.described
 	u.checked.Store(t.checked.Load())
 	return u
 }
 
-func (s *Service) unknownTable(name string) *table {
-	t := &table{name: name, tags: newTableTags(s.name, name), space: tableSpace(s.name, name), rule: s.settings.Load().ruleFor(name)}
-	t.checked.Store(s.cache.Now())
-	return t
-}
-
-func tableSpace(service, table string) []byte {
-	return fmt.Appendf(nil, "%d:%s%s", len(service), service, tagTableName(table))
+// unknownTable is a table of which nothing is known but its name and rule.
+func unknownTable(set *settings, name string) *table {
+	return &table{name: name, tags: newTableTags(set.tag, name), space: tableSpace(set.tag, name), rule: set.ruleFor(name)}
 }
 
 // sameAs tells whether two descriptions make no difference to what is cached.
@@ -394,11 +398,10 @@ type indexDescription struct {
 	}
 }
 
-func (s *Service) describe(ctx context.Context, name string) (*table, error) {
-	set := s.settings.Load()
+func (s *Service) describe(ctx context.Context, set *settings, name string) (*table, error) {
 	quoted := wire.AppendQuoted(nil, []byte(name))
 	body := append(append([]byte(`{"TableName":`), quoted...), '}')
-	raw, err := s.askOwn(ctx, "DescribeTable", body)
+	raw, err := set.askOwn(ctx, "DescribeTable", body)
 	if err != nil {
 		return nil, err
 	}
@@ -406,20 +409,19 @@ func (s *Service) describe(ctx context.Context, name string) (*table, error) {
 	if err := json.Unmarshal(raw, &d); err != nil {
 		return nil, fmt.Errorf("reading the description of table %s: %w", name, err)
 	}
-	t := s.unknownTable(name)
+	t := unknownTable(set, name)
 	if err := t.fill(&d); err != nil {
 		return nil, fmt.Errorf("table %s: %w", name, err)
 	}
-	t.rule = set.ruleFor(name)
 	if t.rule.expire {
-		if t.ttl, err = s.describeTTL(ctx, body); err != nil {
+		if t.ttl, err = set.describeTTL(ctx, body); err != nil {
 			return nil, err
 		}
 	}
 	return t, nil
 }
 
-func (s *Service) describeTTL(ctx context.Context, body []byte) (string, error) {
+func (s *settings) describeTTL(ctx context.Context, body []byte) (string, error) {
 	raw, err := s.askOwn(ctx, "DescribeTimeToLive", body)
 	if err != nil {
 		return "", err

@@ -137,6 +137,23 @@ func (s *script) start() {
 	time.Sleep(10 * time.Second) // of the bubble: past the start, when everything counts as lately written
 }
 
+// second makes another service in the same process, with the same origin spelled otherwise.
+func (s *script) second(change func(*Config)) *Service {
+	cfg := s.cfg
+	cfg.Name, cfg.Origin.URL = "audit", "HTTP://Origin.Test:80/"
+	change(&cfg)
+	space, err := s.svc.cache.NewSpace(0)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	svc, err := New(cfg, space, telemetry.NewRegistry(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(svc.Close)
+	return svc
+}
+
 // settleOf is the time that a replica of the script's origin may lag: none,
 // unless the script says so.
 func settleOf(s *script) time.Duration {
@@ -233,7 +250,7 @@ var commands = map[string]func(s *script, arg string) string{
 	"removed": func(s *script, arg string) string {
 		before := s.fresh()
 		name, item, _ := strings.Cut(arg, " ")
-		s.svc.ItemRemoved(name, []byte(item))
+		s.svc.ItemRemoved()(name, []byte(item))
 		return s.origin.said() + "ok" + s.dropped(before)
 	},
 	"metrics": func(s *script, arg string) string {

@@ -28,7 +28,6 @@ type Service struct {
 	registry *telemetry.Registry
 	metrics  *metrics
 	tables   *tables
-	tag      cache.Tag // everything of the service
 	failures origin.FailureLog
 	calls    sync.Pool
 	settings atomic.Pointer[settings]
@@ -41,7 +40,7 @@ var _ edge.Handler = (*Service)(nil)
 func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog.Logger) (*Service, error) {
 	s := &Service{
 		name: cfg.Name, space: space, cache: space.Cache(), registry: registry, tables: newTables(),
-		log: log.With(slog.String("service", cfg.Name)), tag: serviceTag(cfg.Name),
+		log:     log.With(slog.String("service", cfg.Name)),
 		metrics: newMetrics(registry, cfg.Name),
 	}
 	s.calls.New = func() any { return new(call) }
@@ -64,9 +63,8 @@ func (s *Service) Reconfigure(cfg Config) error {
 	}
 	s.settings.Store(set)
 	s.rerule(set)
-	if old.cfg.Origin.URL != set.cfg.Origin.URL || old.cfg.Region != set.cfg.Region {
-		s.forgetAll()
-		s.cache.Apply(cache.Change{Cause: cache.ByTable, Tags: []cache.Tag{s.tag}})
+	if old.tag != set.tag {
+		s.forget()
 	}
 	old.close(set)
 	return nil
@@ -76,7 +74,7 @@ func (s *Service) Reconfigure(cfg Config) error {
 func (s *Service) Close() { s.settings.Load().close(nil) }
 
 func (s *Service) prepare(cfg Config, old *settings) (*settings, error) {
-	set := &settings{cfg: cfg, open: s.admitted(anybody)}
+	set := &settings{cfg: cfg, tag: originTag(&cfg), open: s.admitted(anybody)}
 	if !cfg.Open {
 		keys := make([]sigv4.Key, len(cfg.Keys))
 		set.byID = make(map[string]*principal, len(keys))
@@ -140,7 +138,7 @@ func (c *call) fault(p any) {
 		c.passRead(telemetry.CacheFault)
 		return
 	}
-	c.passWrite(telemetry.CacheFault, s.tag)
+	c.passWrite(telemetry.CacheFault, c.set.tag)
 }
 
 // serve goes through the checks in DynamoDB's order: path, syntax, operation,

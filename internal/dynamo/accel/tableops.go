@@ -31,19 +31,21 @@ func (c *call) tableOperation() {
 	var tags []cache.Tag
 	names, ok := c.tableNames()
 	for _, n := range names {
-		t := newTableTags(c.svc.name, string(n))
+		t := newTableTags(c.set.tag, string(n))
 		tags = append(tags, t.table, t.writes)
 	}
 	if !ok || len(names) == 0 && c.op.Tables != wire.Account {
-		tags = []cache.Tag{c.svc.tag}
+		tags = []cache.Tag{c.set.tag}
 	}
 	c.passWriteAs(telemetry.Pass, cache.ByTable, tags...)
+	var schemas []cache.Tag
 	for _, n := range names {
-		c.svc.forget(n)
+		schemas = append(schemas, newTableTags(c.set.tag, string(n)).schema)
 	}
 	if !ok || len(names) == 0 {
-		c.svc.forgetAll()
+		schemas = []cache.Tag{schemasTag(c.set.tag)}
 	}
+	c.svc.cache.Apply(cache.Change{Cause: cache.ByTable, Tags: schemas})
 }
 
 // allowedAll checks the permission on every table that the request names; on
@@ -173,8 +175,8 @@ func (c *call) passCBOR(operation string) {
 		c.passRead(telemetry.BypassUncacheable)
 		return
 	}
-	c.passWrite(telemetry.Write, c.svc.tag)
+	c.passWrite(telemetry.Write, c.set.tag)
 	if unknown || c.op.Access == wire.Admin {
-		c.svc.forgetAll()
+		c.svc.cache.Apply(cache.Change{Cause: cache.ByTable, Tags: []cache.Tag{schemasTag(c.set.tag)}})
 	}
 }

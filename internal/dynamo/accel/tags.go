@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/origin"
 )
 
 // What a tag names. The letter is the first byte of the name that is hashed, so
@@ -17,7 +18,9 @@ const (
 	tagTable     = 't' // the table itself: everything of it
 	tagIndexPart = 'x' // changes in a partition of a global index
 	tagIndex     = 'X' // all queries of a global index
-	tagService   = 's' // everything of the service
+	tagSchema    = 'd' // what the table is like: its keys, indexes and TTL attribute
+	tagOrigin    = 'o' // everything of the origin
+	tagSchemas   = 'D' // what all of its tables are like
 )
 
 // tagName builds names of tags: the kind, then each part with its length, so
@@ -31,7 +34,7 @@ func (n *tagName) tag(kind byte, parts ...[]byte) cache.Tag {
 		n.buf = append(n.buf, p...)
 	}
 	switch kind {
-	case tagPurge, tagTable, tagService:
+	case tagPurge, tagTable, tagOrigin, tagSchema, tagSchemas:
 		// Seldom moved, and much depends on them. An index's tag is moved by every
 		// batch that writes to its table.
 		return cache.BroadTagOf(n.buf)
@@ -39,29 +42,49 @@ func (n *tagName) tag(kind byte, parts ...[]byte) cache.Tag {
 	return cache.TagOf(n.buf)
 }
 
-// tableTags are the tags that a table's name alone decides.
-type tableTags struct {
-	service, table, writes cache.Tag
+// originTag is the tag of everything of an origin. All other tags are named with it, so that
+// services with the same origin share them: what is written through one of them is written
+// for all.
+func originTag(cfg *Config) cache.Tag {
+	var n tagName
+	if cfg.Local {
+		return n.tag(tagOrigin, []byte(cfg.Origin.URL))
+	}
+	return n.tag(tagOrigin, []byte(origin.Identity(cfg.Origin.URL)), []byte(cfg.Region))
 }
 
-func newTableTags(service, table string) tableTags {
+// tableTags are the tags that a table's name and its origin alone decide.
+type tableTags struct {
+	origin, table, writes cache.Tag
+	schema, schemas       cache.Tag
+}
+
+func newTableTags(of cache.Tag, table string) tableTags {
 	var n tagName
-	table = tagTableName(table)
+	space := tableSpace(of, table)
 	return tableTags{
-		service: serviceTag(service),
-		table:   n.tag(tagTable, []byte(service), []byte(table)),
-		writes:  n.tag(tagWrites, []byte(service), []byte(table)),
+		origin:  of,
+		table:   n.tag(tagTable, space),
+		writes:  n.tag(tagWrites, space),
+		schema:  n.tag(tagSchema, space),
+		schemas: schemasTag(of),
 	}
+}
+
+// schemasTag is the tag of what all tables of an origin are like.
+func schemasTag(of cache.Tag) cache.Tag {
+	var n tagName
+	return n.tag(tagSchemas, binary.BigEndian.AppendUint64(nil, uint64(of)))
+}
+
+// tableSpace names a table of an origin in tags.
+func tableSpace(of cache.Tag, table string) []byte {
+	return append(binary.BigEndian.AppendUint64(nil, uint64(of)), tagTableName(table)...)
 }
 
 // tagTableName is a table's name in tags: DynamoDB Local takes Music and music for
 // one table, so a write to either must drop what is cached of the other.
 func tagTableName(table string) string { return strings.ToLower(table) }
-
-func serviceTag(service string) cache.Tag {
-	var n tagName
-	return n.tag(tagService, []byte(service))
-}
 
 // item returns the tag of an item; key is its canonical key bytes.
 func (t *table) itemTag(key []byte) cache.Tag {
@@ -91,5 +114,5 @@ func (t *table) indexPartitionTag(ix *index, hash []byte) cache.Tag {
 
 // itemTags are the tags that an item's entry depends on.
 func (t *table) itemTags(k itemKey) []cache.Tag {
-	return []cache.Tag{t.itemTag(k.bytes), t.purgeTag(k.hash()), t.tags.table, t.tags.service}
+	return []cache.Tag{t.itemTag(k.bytes), t.purgeTag(k.hash()), t.tags.table, t.tags.origin}
 }

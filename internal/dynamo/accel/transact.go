@@ -20,11 +20,11 @@ func (c *call) transactWriteItems() {
 			c.addAction(g, action.Name(), action.Value())
 		}
 		if action.Err() {
-			g.tags = append(g.tags, c.svc.tag)
+			g.tags = append(g.tags, c.set.tag)
 		}
 	}
 	if it.Err() {
-		g.tags = append(g.tags, c.svc.tag)
+		g.tags = append(g.tags, c.set.tag)
 	}
 	c.writeGroup(g)
 }
@@ -39,7 +39,7 @@ func (c *call) addAction(g *group, name, action []byte) {
 		if table := tableOf(c.name); ok && len(table) > 0 {
 			g.addWhole(table)
 		} else {
-			g.tags = append(g.tags, c.svc.tag)
+			g.tags = append(g.tags, c.set.tag)
 		}
 		return
 	}

@@ -67,10 +67,10 @@ func (c *call) writeItem() {
 // table is dropped.
 func (c *call) passTableWrite(name []byte) {
 	if len(name) == 0 {
-		c.passWrite(telemetry.Write, c.svc.tag)
+		c.passWrite(telemetry.Write, c.set.tag)
 		return
 	}
-	tags := newTableTags(c.svc.name, string(name))
+	tags := newTableTags(c.set.tag, string(name))
 	c.passWrite(telemetry.Write, tags.table, tags.writes)
 }
 
@@ -194,7 +194,7 @@ func (w *writing) movesInIndex() bool {
 func (c *call) writeThrough(w *writing, body []byte) {
 	t := w.t
 	tags := []cache.Tag{t.itemTag(w.key.bytes), t.partitionTag(w.key.hash()), t.tags.writes}
-	watch := []cache.Tag{t.purgeTag(w.key.hash()), t.tags.table, t.tags.service}
+	watch := []cache.Tag{t.purgeTag(w.key.hash()), t.tags.table, t.tags.origin}
 	cw := c.svc.cache.Begin(tags, watch)
 	unsure := t.allIndexTags()
 	defer cw.Unknown(unsure...)
@@ -247,7 +247,7 @@ func (t *table) allIndexTags() (tags []cache.Tag) {
 func (c *call) commit(cw *cache.Write, w *writing, resp *origin.Response) {
 	t := w.t
 	ch := cache.Change{Cause: cache.ByWrite}
-	if now := c.svc.peek([]byte(t.name)); now != t {
+	if !c.svc.inUse(t) {
 		// The table was learnt anew meanwhile: its indexes may be others now.
 		ch.Tags = append(ch.Tags, t.tags.table)
 		cw.Commit(ch)

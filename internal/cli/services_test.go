@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+)
+
+// signedAsk makes a request of a service in the name of one of its keys.
+func (r *running) signedAsk(service, operation, body string) (cacheStatus, answer string) {
+	r.t.Helper()
+	req, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, "http://"+r.ServiceAddr(service).String(), strings.NewReader(body))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/x-amz-json-1.0")
+	req.Header.Set("X-Amz-Target", "DynamoDB_20120810."+operation)
+	hash := sha256.Sum256([]byte(body))
+	key := aws.Credentials{AccessKeyID: strings.ToUpper(service), SecretAccessKey: "secret of " + service}
+	if err := v4.NewSigner().SignHTTP(r.t.Context(), key, req, hex.EncodeToString(hash[:]), "dynamodb", "local", time.Now()); err != nil {
+		r.t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return resp.Header.Get("Cache-Status"), string(data)
+}
+
+// TestServicesOfOneStore has two services with keys and TTLs of their own in front of one
+// store: what is written or purged through one of them is not served by the other.
+func TestServicesOfOneStore(t *testing.T) {
+	t.Setenv("ORDERS", "secret of orders")
+	t.Setenv("AUDIT", "secret of audit")
+	service := func(name, dir, more string) string {
+		upper := strings.ToUpper(name)
+		return fmt.Sprintf(`  %s: {type: dynamodb, listen: "127.0.0.1:0", region: local, origin: "embedded:%s", %s,
+    auth: {mode: sigv4, keys: [{id: %s, secret_env: %s, tables: ["*"], allow: [read, write, admin]}]}}`+"\n", name, dir, more, upper, upper)
+	}
+	dir := filepath.Join(t.TempDir(), "data")
+	audit := service("audit", dir+"/", "item_ttl: 30m, query_ttl: 20m")
+	r := run(t, head+service("orders", dir, "item_ttl: 5m")+audit)
+	const (
+		get   = `{"TableName":"tab","Key":{"id":{"S":"1"}}}`
+		none  = `{"TableName":"tab","Key":{"id":{"S":"2"}}}`
+		query = `{"TableName":"tab","KeyConditionExpression":"id = :i","ExpressionAttributeValues":{":i":{"S":"1"}}}`
+		index = `{"TableName":"tab","IndexName":"byg","KeyConditionExpression":"g = :g","ExpressionAttributeValues":{":g":{"S":"x"}}}`
+	)
+	put := func(service, id, g string) {
+		t.Helper()
+		if _, answer := r.signedAsk(service, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"id":{"S":"%s"},"g":{"S":"%s"}}}`, id, g)); answer != "{}" {
+			t.Fatal(answer)
+		}
+	}
+	// shows checks what both services answer, twice, so that it is cached.
+	shows := func(operation, body, want string) {
+		t.Helper()
+		for _, service := range []string{"orders", "audit", "orders", "audit"} {
+			if how, answer := r.signedAsk(service, operation, body); !strings.Contains(answer, want) {
+				t.Errorf("%s at %s: %s %s; want %s", operation, service, how, answer, want)
+			}
+		}
+	}
+	r.signedAsk("orders", "CreateTable", `{"TableName":"tab","BillingMode":"PAY_PER_REQUEST","KeySchema":[{"AttributeName":"id","KeyType":"HASH"}],
+		"AttributeDefinitions":[{"AttributeName":"id","AttributeType":"S"},{"AttributeName":"g","AttributeType":"S"}],
+		"GlobalSecondaryIndexes":[{"IndexName":"byg","KeySchema":[{"AttributeName":"g","KeyType":"HASH"}],"Projection":{"ProjectionType":"ALL"}}]}`)
+	for _, writer := range []string{"orders", "audit"} {
+		put(writer, "1", "x")
+		shows("GetItem", get, `"x"`)
+		shows("Query", query, `"x"`)
+		shows("Query", index, `"Count":1`)
+		if how, _ := r.signedAsk("audit", "Query", index); !strings.Contains(how, "hit") { // the store's indexes never lie behind
+			t.Errorf("a query of the index: %s", how)
+		}
+		shows("GetItem", none, `{}`)
+		put(writer, "1", "y")
+		shows("GetItem", get, `"y"`)
+		shows("Query", query, `"y"`)
+		shows("Query", index, `"Count":0`)
+		put(writer, "2", "x")
+		shows("GetItem", none, `"x"`)
+		shows("Query", index, `"Count":1`)
+		r.signedAsk(writer, "DeleteItem", none)
+		shows("GetItem", none, `{}`)
+		shows("Query", index, `"Count":0`)
+	}
+	// A purge of one service reaches the other.
+	shows("GetItem", get, `"y"`)
+	if how, _ := r.signedAsk("audit", "GetItem", get); !strings.Contains(how, "hit") {
+		t.Errorf("not cached before the purge: %s", how)
+	}
+	var out, errs bytes.Buffer
+	args := []string{"purge", "--admin", "http://" + r.AdminAddr().String(), "--service", "orders", "--table", "tab", "--key", `{"id":{"S":"1"}}`}
+	if code := Main(args, Environment{Stdout: &out, Stderr: &errs, Lookup: os.LookupEnv}); code != 0 {
+		t.Fatalf("%d %s", code, &errs)
+	}
+	if how, _ := r.signedAsk("audit", "GetItem", get); strings.HasPrefix(how, "kasoku; hit") {
+		t.Errorf("served after a purge through the other service: %s", how)
+	}
+	// One service leaves for another store and comes back.
+	r.mustReload(head + service("orders", dir+"2", "item_ttl: 5m") + audit)
+	if _, answer := r.signedAsk("orders", "GetItem", get); !strings.Contains(answer, "ResourceNotFoundException") {
+		t.Errorf("in the other store: %s", answer)
+	}
+	put("audit", "1", "z")
+	r.mustReload(head + service("orders", dir, "item_ttl: 5m") + audit)
+	shows("GetItem", get, `"z"`)
+	put("orders", "1", "w")
+	shows("GetItem", get, `"w"`)
+}

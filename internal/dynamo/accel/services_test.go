@@ -1,0 +1,178 @@
+package accel
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/admin"
+	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/origin"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// TestServicesOfOneOrigin has one service written to, purged and reconfigured, and looks at
+// what another one with the same origin answers.
+func TestServicesOfOneOrigin(t *testing.T) {
+	const item = `{"p":{"S":"a"},"s":{"N":"1"},"g":{"S":"g1"},"k":{"S":"k1"},"l":{"S":"l1"},"v":{"S":"x"}}`
+	reads := map[string][2]string{
+		"item":      {"GetItem", `{"TableName":"t","Key":{"p":{"S":"a"},"s":{"N":"1"}}}`},
+		"absence":   {"GetItem", `{"TableName":"t","Key":{"p":{"S":"a"},"s":{"N":"2"}}}`},
+		"batch":     {"BatchGetItem", `{"RequestItems":{"t":{"Keys":[{"p":{"S":"a"},"s":{"N":"1"}}]}}}`},
+		"partition": {"Query", `{"TableName":"t","KeyConditionExpression":"p = :p","ExpressionAttributeValues":{":p":{"S":"a"}}}`},
+		"local":     {"Query", `{"TableName":"t","IndexName":"byl","KeyConditionExpression":"p = :p","ExpressionAttributeValues":{":p":{"S":"a"}}}`},
+		"global":    {"Query", `{"TableName":"t","IndexName":"byg","KeyConditionExpression":"g = :g","ExpressionAttributeValues":{":g":{"S":"g1"}}}`},
+		"scan":      {"Scan", `{"TableName":"t"}`},
+	}
+	type pair struct {
+		*script
+		one, two *Service
+	}
+	ask := func(p *pair, svc *Service, op, body string) telemetry.Decision {
+		t.Helper()
+		p.svc = svc
+		x := p.send(op, body)
+		_, want := p.origin.model.ask(op, []byte(body))
+		if got := settledJSON(op, x.Reply.Body); got != settledJSON(op, want) {
+			t.Errorf("%s %s\n%s\nwant %s\n got %s", op, body, x.Record.Decision, want, got)
+		}
+		return x.Record.Decision
+	}
+	f := func(name string, change func(*Config), act func(p *pair)) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			s := newScript(t)
+			s.start()
+			p := &pair{s, s.svc, s.second(change)}
+			p.send("PutItem", `{"TableName":"t","Item":`+item+`}`)
+			time.Sleep(time.Minute)
+			for what, r := range reads {
+				for _, svc := range []*Service{p.one, p.two} {
+					ask(p, svc, r[0], r[1])
+					if d := ask(p, svc, r[0], r[1]); d != telemetry.Hit && d != telemetry.HitNegative {
+						t.Errorf("%s: %s is not cached: %s", name, what, d)
+					}
+				}
+			}
+			act(p)
+		})
+	}
+	same := func(cfg *Config) {
+		cfg.ItemTTL, cfg.QueryTTL, cfg.NegativeTTL = 2*time.Minute, 3*time.Minute, 4*time.Minute
+	}
+	// write writes through one service; what the other one answers must be what the origin has.
+	write := func(name, op, body string) {
+		t.Helper()
+		f(name, same, func(p *pair) {
+			p.svc = p.one
+			if x := p.send(op, body); x.Reply.Status != 200 {
+				t.Fatalf("%s: %d %s", name, x.Reply.Status, x.Reply.Body)
+			}
+			for _, r := range reads {
+				ask(p, p.two, r[0], r[1])
+			}
+		})
+	}
+	write("put", "PutItem", `{"TableName":"t","Item":{"p":{"S":"a"},"s":{"N":"1"},"g":{"S":"g2"},"v":{"S":"y"}}}`)
+	write("put of another item", "PutItem", `{"TableName":"t","Item":{"p":{"S":"a"},"s":{"N":"2"},"g":{"S":"g1"},"l":{"S":"l0"}}}`)
+	write("update", "UpdateItem", `{"TableName":"t","Key":{"p":{"S":"a"},"s":{"N":"1"}},"UpdateExpression":"SET g = :g","ExpressionAttributeValues":{":g":{"S":"g2"}}}`)
+	write("delete", "DeleteItem", `{"TableName":"t","Key":{"p":{"S":"a"},"s":{"N":"1"}}}`)
+	write("batch", "BatchWriteItem", `{"RequestItems":{"t":[{"DeleteRequest":{"Key":{"p":{"S":"a"},"s":{"N":"1"}}}},{"PutRequest":{"Item":{"p":{"S":"a"},"s":{"N":"2"},"g":{"S":"g1"}}}}]}}`)
+	write("transaction", "TransactWriteItems", `{"TransactItems":[{"Update":{"TableName":"t","Key":{"p":{"S":"a"},"s":{"N":"1"}},"UpdateExpression":"SET v = :v","ExpressionAttributeValues":{":v":{"S":"z"}}}}]}`)
+	write("PartiQL", "ExecuteStatement", `{"Statement":"UPDATE \"t\" SET v = 'w' WHERE p = 'a' AND s = 1"}`)
+	write("ARN", "DeleteItem", `{"TableName":"arn:aws:dynamodb:us-east-1:000000000000:table/t","Key":{"p":{"S":"a"},"s":{"N":"1"}}}`)
+	write("deleted table", "DeleteTable", `{"TableName":"t"}`)
+
+	const toG2 = `{"TableName":"t","Item":{"p":{"S":"a"},"s":{"N":"1"},"g":{"S":"g2"}}}`
+	f("unknown outcome", same, func(p *pair) {
+		p.origin.next = append(p.origin.next, p.origin.fault("reset"))
+		p.svc = p.one
+		p.send("PutItem", toG2)
+		for what, r := range reads {
+			ask(p, p.two, r[0], r[1])
+			if d := ask(p, p.two, r[0], r[1]); what != "absence" && d == telemetry.Hit {
+				t.Errorf("%s is served in quarantine", what)
+			}
+		}
+	})
+	f("purge", same, func(p *pair) {
+		if _, err := p.one.Purge(p.t.Context(), admin.PurgeRequest{Table: "t"}); err != nil {
+			t.Fatal(err)
+		}
+		for what, r := range reads {
+			d := ask(p, p.two, r[0], r[1])
+			if what != "batch" && (d == telemetry.Hit || d == telemetry.HitNegative) { // the batch has the item
+				t.Errorf("%s is served after a purge", what)
+			}
+		}
+	})
+	// A table that is changed through one service is learnt anew by the other: its writes
+	// drop queries of the new index.
+	f("new index", same, func(p *pair) {
+		const byv = `{"TableName":"t","IndexName":"byv","KeyConditionExpression":"v = :v","ExpressionAttributeValues":{":v":{"S":"x"}}}`
+		p.svc = p.one
+		p.send("UpdateTable", `{"TableName":"t","AttributeDefinitions":[{"AttributeName":"v","AttributeType":"S"}],"GlobalSecondaryIndexUpdates":[`+
+			`{"Create":{"IndexName":"byv","KeySchema":[{"AttributeName":"v","KeyType":"HASH"}],"Projection":{"ProjectionType":"ALL"}}}]}`)
+		p.send("Query", byv)
+		time.Sleep(10 * time.Second)
+		ask(p, p.one, "Query", byv)
+		if d := ask(p, p.one, "Query", byv); d != telemetry.Hit {
+			t.Fatalf("the new index is not cached: %s", d)
+		}
+		p.svc = p.two
+		p.send("PutItem", toG2)
+		ask(p, p.one, "Query", byv)
+	})
+	// A rule of one service that becomes stricter costs the other nothing.
+	f("reload", same, func(p *pair) {
+		cfg := p.cfg
+		cfg.ItemTTL = time.Second
+		if err := p.one.Reconfigure(cfg); err != nil {
+			t.Fatal(err)
+		}
+		if d := ask(p, p.one, "GetItem", reads["item"][1]); d == telemetry.Hit {
+			t.Error("what was kept under a longer TTL is served on")
+		}
+		if d := ask(p, p.two, "GetItem", reads["item"][1]); d != telemetry.Hit {
+			t.Errorf("the other service has lost its item: %s", d)
+		}
+	})
+	// The way to another origin and back again.
+	f("moved", same, func(p *pair) {
+		cfg, removed := p.cfg, p.one.ItemRemoved()
+		elsewhere := &scriptOrigin{model: newModel(), classify: p.origin.classify}
+		cfg.Origin.URL, cfg.Connect = "http://elsewhere.test", func(origin.Config) (Origin, error) { return elsewhere, nil }
+		if err := p.one.Reconfigure(cfg); err != nil {
+			t.Fatal(err)
+		}
+		p.svc = p.one
+		if x := p.send("GetItem", reads["item"][1]); x.Reply.Status != 400 {
+			t.Errorf("there is no table at the other origin: %s", x.Reply.Body)
+		}
+		if d := ask(p, p.two, "GetItem", reads["item"][1]); d != telemetry.Hit {
+			t.Errorf("the other service has lost its item: %s", d)
+		}
+		// The store that the service has left removes an item, and still calls it.
+		if ask(p, p.two, "Query", reads["partition"][1]) != telemetry.Hit {
+			t.Error("the other service has lost its query")
+		}
+		removed("t", []byte(item))
+		if d := ask(p, p.two, "Query", reads["partition"][1]); d == telemetry.Hit {
+			t.Error("what the store has removed is served")
+		}
+		p.svc = p.two
+		p.send("PutItem", toG2)
+		if err := p.one.Reconfigure(p.cfg); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range reads {
+			ask(p, p.one, r[0], r[1])
+		}
+	})
+	f("other region", func(cfg *Config) { same(cfg); cfg.Region = "eu-west-1" }, func(p *pair) {
+		p.one.cache.Apply(cache.Change{Tags: []cache.Tag{p.one.settings.Load().tag}})
+		if d := ask(p, p.two, "GetItem", reads["item"][1]); d != telemetry.Hit {
+			t.Errorf("another region is not another origin: %s", d)
+		}
+	})
+}
