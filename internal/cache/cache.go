@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/maypok86/otter/v2"
+
+	"github.com/kasoku/kasoku/internal/inflight"
 )
 
 // Config says how large the cache is and how long an origin needs to settle.
@@ -59,9 +61,11 @@ type Cache struct {
 	fillTimeout time.Duration
 	shared      *store
 	caps        sync.Mutex // one at a time takes from the shared memory or gives back
+	closed      bool       // guarded by caps
 	spaces      atomic.Uint32
 	seed        maphash.Seed
 	stats       counters
+	budget      *inflight.Budget
 }
 
 // New makes an empty cache.
@@ -82,16 +86,36 @@ func New(cfg Config) (*Cache, error) {
 		quarantine:  int64(cfg.Quarantine),
 		fillTimeout: cfg.FillTimeout,
 		seed:        maphash.MakeSeed(),
+		budget:      inflight.New(cfg.Memory),
 	}
 	var err error
 	if c.shared, err = newStore(cfg.Memory); err != nil {
 		return nil, err
 	}
+	c.budget.Follow(c.makeRoom)
 	return c, nil
 }
 
 // Close ends the background work of the cache. Lookups stay harmless.
-func (c *Cache) Close() { c.shared.close() }
+func (c *Cache) Close() {
+	c.caps.Lock()
+	defer c.caps.Unlock()
+	c.closed = true
+	c.shared.close()
+}
+
+// makeRoom has the entries of all spaces without a cap give way to what is in flight.
+func (c *Cache) makeRoom(held int64) {
+	c.caps.Lock()
+	defer c.caps.Unlock()
+	if !c.closed {
+		c.shared.inFlight = held
+		c.shared.resize()
+	}
+}
+
+// Budget bounds what is in flight beside what is stored.
+func (c *Cache) Budget() *inflight.Budget { return c.budget }
 
 // Now is the time on the cache's clock: nanoseconds since it was made.
 func (c *Cache) Now() int64 { return int64(time.Since(c.start)) }
@@ -109,6 +133,10 @@ type store struct {
 	evicted *evictions
 	memory  int64 // in bytes; what stands here is guarded by cache.caps
 	taken   int64 // of it, for what is no entry
+	// lent is what the services of its spaces hold of bodies that are no entries, and
+	// inFlight all that the Budget counts, with what is lent. A quarter of the memory is left
+	// to entries: clients that ask for these are answered while others cause a shortage.
+	lent, inFlight int64
 }
 
 func newStore(memory int64) (*store, error) {
@@ -131,7 +159,10 @@ func newStore(memory int64) (*store, error) {
 }
 
 // resize has the entries fill what is not taken otherwise. cache.caps is held.
-func (s *store) resize() { s.otter.SetMaximum(uint64(max(0, s.memory-s.taken))) }
+func (s *store) resize() {
+	taken := s.taken + min(max(s.lent, s.inFlight), s.memory-s.memory/4)
+	s.otter.SetMaximum(uint64(max(0, s.memory-taken)))
+}
 
 func (s *store) close() {
 	s.otter.InvalidateAll()

@@ -67,7 +67,7 @@ func (s *Space) Usage() Usage {
 
 func (c *Cache) usage(s *store) Usage {
 	c.caps.Lock()
-	memory, taken := s.memory, s.taken
+	memory, taken := s.memory, s.taken+s.lent
 	c.caps.Unlock()
 	return Usage{
 		Entries: s.otter.EstimatedSize(), Bytes: s.otter.WeightedSize(), Capacity: s.otter.GetMaximum(),
