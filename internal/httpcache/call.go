@@ -52,6 +52,7 @@ type call struct {
 	streamed   bool    // an answer has begun to leave
 	lost       int     // bodies that could not be read from disk
 	sent       bool    // what must not be sent twice may have reached the origin
+	admitted   bool    // it is counted among the requests in flight
 }
 
 func newCall() *call {
@@ -73,6 +74,7 @@ func (c *call) begin(s *Service, x *edge.Exchange) {
 
 // end lets go of everything that belongs to the exchange.
 func (c *call) end() {
+	c.leave()
 	c.query.Reset()
 	c.x, c.set, c.opt, c.req = nil, nil, nil, policy.Request{}
 	c.plan, c.filling, c.passage, c.mine, c.failedWith = nil, nil, nil, nil, nil
@@ -116,6 +118,7 @@ func operation(method []byte) string {
 // where that can be helped.
 func (c *call) finish() {
 	if p := recover(); p != nil {
+		defer c.leave()
 		defer c.closeReader()
 		c.fault(p)
 		return // a call that panicked is not used again

@@ -26,30 +26,30 @@ func (k *collector) take(p []byte, err error) {
 	if k.began.IsZero() {
 		k.began = time.Now()
 	}
-	if !k.fits(int64(len(p))) {
+	if !k.obtain(int64(len(p))) {
 		k.release()
 		return
 	}
-	k.store.stats.flying.Add(int64(len(p)))
+	k.store.holdCounted(int64(len(p)))
 	if k.bytes = append(k.bytes, p...); err == io.EOF {
 		k.done(k.bytes)
 		k.release()
 	}
 }
 
-// fits tells whether n more bytes may be held.
-func (k *collector) fits(n int64) bool {
+// obtain counts n bytes more in the budget, if they may be held.
+func (k *collector) obtain(n int64) bool {
 	l, flying := k.store.limits.Load(), k.store.stats.flying.Load()
 	if flying > l.Flying/2 && time.Since(k.began) > lendTime*time.Second {
 		return false
 	}
-	return int64(len(k.bytes))+n <= l.MaxObject && flying+n <= l.Flying
+	return int64(len(k.bytes))+n <= l.MaxObject && flying+n <= l.Flying && k.store.lent.budget.Buffer(n)
 }
 
 // release lets go of the body, and takes no more.
 func (k *collector) release() {
 	if k != nil {
-		k.store.stats.flying.Add(-int64(len(k.bytes)))
+		k.store.hold(-int64(len(k.bytes)))
 		k.bytes, k.over = nil, true
 	}
 }

@@ -342,8 +342,9 @@ func (f *Flight) ending(err error) *disk.Writer {
 		f.fail(err)
 	}
 	f.land()
-	f.store.stats.flying.Add(-f.pieces.held)
-	f.lend()
+	held := f.pieces.held
+	f.lend() // counted twice for a moment, and never not at all
+	f.store.hold(-held)
 	f.pieces.held = 0
 	f.reclaim()
 	if f.state != apart {

@@ -8,11 +8,16 @@ import (
 
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/inflight"
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
 // fetch gets the answer from the origin, together with all who want the same.
 func (c *call) fetch(seen *Object, why policy.Reason, apart bool) {
+	if f := c.admit(); f != nil {
+		c.failed(seen, f)
+		return
+	}
 	f := c.newErrand(seen)
 	if seen == nil {
 		if f.part = c.beginning(); f.part != nil {
@@ -174,6 +179,8 @@ func (c *call) failed(seen *Object, err error) {
 	switch {
 	case d.Action == policy.Use:
 		c.hit(seen, policy.CacheStatus{Reason: d.Reason, Timed: true, TTL: d.TTL}, d.Age)
+	case errors.Is(f, inflight.ErrFull):
+		c.unanswered(f)
 	case d.Action == policy.GatewayTimeout && f.Kind != origin.Canceled:
 		_, words := c.failure(f)
 		c.refuse(504, words)

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/inflight"
 )
 
 // lent counts the bodies that are not stored, any more or at all, and that somebody still
@@ -15,11 +16,13 @@ type lent struct {
 	flights *flights // settling is counted among them
 	space   *cache.Space
 	limits  *atomic.Pointer[Limits]
+	budget  *inflight.Budget
 	bytes   atomic.Int64
+	all     atomic.Int64 // bytes, and what flights hold
 
 	mu sync.Mutex // guards Body.kept, and a body's move; a leaf
 
-	due     atomic.Bool  // a settling begins that sees what bytes is now
+	due     atomic.Bool  // a settling begins that sees what all is now
 	taken   atomic.Int64 // out of the space
 	takenMu sync.Mutex   // held by who changes taken
 }
@@ -27,10 +30,17 @@ type lent struct {
 // lentStep is in what steps memory is taken out of the space: each takes its locks.
 const lentStep = 256 << 10
 
-// add counts n bytes more, or less. Locks of the cache may be held, so that the space has
-// to be told by another goroutine.
+// add counts n bytes more, or less. Locks of the cache may be held.
 func (l *lent) add(n int64) {
-	if want(l.bytes.Add(n), l.taken.Load()) == l.taken.Load() || !l.due.CompareAndSwap(false, true) {
+	l.bytes.Add(n)
+	l.budget.Add(n)
+	l.reserve(n)
+}
+
+// reserve takes n bytes more out of the space, or less. Locks of the cache may be held, so
+// that another goroutine does it.
+func (l *lent) reserve(n int64) {
+	if want(l.all.Add(n), l.taken.Load()) == l.taken.Load() || !l.due.CompareAndSwap(false, true) {
 		return
 	}
 	if l.flights.enter() {
@@ -49,7 +59,7 @@ func want(bytes, taken int64) int64 {
 }
 
 // settle takes out of the space what is due. An add that saw an older taken has been
-// counted before this stores the new one, so that the last look at bytes sees it.
+// counted before this stores the new one, so that the last look at all sees it.
 func (l *lent) settle() {
 	defer l.flights.wg.Done()
 	l.takenMu.Lock()
@@ -57,26 +67,39 @@ func (l *lent) settle() {
 	l.due.Store(false)
 	for {
 		was := l.taken.Load()
-		n := want(l.bytes.Load(), was)
+		n := want(l.all.Load(), was)
 		if n == was {
 			return
 		}
-		l.space.Reserve(n - was)
+		l.space.Lend(n - was)
 		l.taken.Store(n)
 	}
 }
 
 // Take implements origin.Memory, for answers that are held before anything of them is sent.
 func (l *lent) Take(n int64) bool {
-	if l.scarce() {
+	if l.scarce() || !l.budget.Buffer(n) {
 		return false
 	}
-	l.add(n)
+	l.bytes.Add(n)
+	l.reserve(n)
 	return true
 }
 
 // Give implements origin.Memory.
 func (l *lent) Give(n int64) { l.add(-n) }
+
+// hold counts n bytes more that flights hold, or less.
+func (s *Store) hold(n int64) {
+	s.lent.budget.Add(n)
+	s.holdCounted(n)
+}
+
+// holdCounted is hold for bytes that the budget has counted.
+func (s *Store) holdCounted(n int64) {
+	s.stats.flying.Add(n)
+	s.lent.reserve(n)
+}
 
 // scarce tells whether more is lent than should be.
 func (l *lent) scarce() bool { return l.bytes.Load() > l.limits.Load().Lent }
@@ -98,7 +121,7 @@ const lendTime = 60
 func (l *lent) close() {
 	l.takenMu.Lock()
 	defer l.takenMu.Unlock()
-	l.space.Reserve(-l.taken.Swap(0))
+	l.space.Lend(-l.taken.Swap(0))
 }
 
 // lending counts who needs a piece of memory: whoever sends it, and the store.

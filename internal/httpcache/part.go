@@ -15,6 +15,10 @@ import (
 // the range as the client has put it, once for all who ask for the same at the same
 // time. The part may be stored.
 func (c *call) readRange(found *Found, why policy.Reason) {
+	if f := c.admit(); f != nil {
+		c.failed(nil, f)
+		return
+	}
 	ask := Ask{Query: &c.query, Seen: found.Object, Part: c.sharedPart(found), Covered: c.covered}
 	for next := together; next == together && c.flights < mostFlights; c.flights++ {
 		t, f := c.svc.store.Join(&ask), (*errand)(nil)

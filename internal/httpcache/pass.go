@@ -12,6 +12,7 @@ import (
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/inflight"
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
@@ -58,6 +59,9 @@ func (c *call) withBody(q *origin.Outbound) {
 // ask makes the exchange with an origin. The time until the answer's head is that
 // of the access log.
 func (c *call) ask(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault) {
+	if f := c.admit(); f != nil {
+		return nil, f
+	}
 	c.svc.metrics.asked.Inc()
 	start := time.Now()
 	in, f := c.send(ctx, q)
@@ -146,7 +150,18 @@ func appendLines(dst []byte, fields http1.Fields, o *policy.Options) []byte {
 	return dst
 }
 
-var copyBuffers = sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}
+var (
+	copyBuffers  = sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}
+	smallBuffers = sync.Pool{New: func() any { b := make([]byte, 4<<10); return &b }}
+)
+
+// buffers are those that bodies are copied with: small ones while memory is short.
+func (c *call) buffers() *sync.Pool {
+	if c.svc.budget.Pressed() {
+		return &smallBuffers
+	}
+	return &copyBuffers
+}
 
 // copyBody gives the client an answer's body.
 func (c *call) copyBody(in *origin.Inbound) { c.copyBodyTo(in, nil) }
@@ -160,8 +175,9 @@ func (c *call) copyBodyTo(in *origin.Inbound, keep *collector) {
 		c.x.Reply.Length = in.Length
 		return
 	}
-	buf := copyBuffers.Get().(*[]byte)
-	defer copyBuffers.Put(buf)
+	buffers := c.buffers()
+	buf := buffers.Get().(*[]byte)
+	defer buffers.Put(buf)
 	n, err := 0, error(nil)
 	from := &ended{in: in}
 	if in.Length > 0 {
@@ -231,6 +247,10 @@ func trailer(in *origin.Inbound, o *policy.Options) http1.Fields {
 
 // unanswered tells the client that no origin answered.
 func (c *call) unanswered(f *origin.Fault) {
+	if errors.Is(f, inflight.ErrFull) {
+		c.crowded()
+		return
+	}
 	status, words := c.failure(f)
 	c.refuse(status, words)
 	c.note(policy.OriginSilent, nil)

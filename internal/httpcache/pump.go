@@ -99,20 +99,45 @@ func (f *Flight) room(length int64) ([]byte, error) {
 	}
 	size := chunkSize(f.pieces.end, length)
 	f.sink(length)
+	counted := f.obtain(size, length)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.pieces.kept && f.tooMuch(size, length) {
-		f.pieces.kept = false
-	}
+	f.pieces.kept = f.pieces.kept && counted
 	if err := f.wait(); err != nil {
+		if counted {
+			f.store.lent.budget.Add(-size)
+		}
 		return nil, err
 	}
 	if !f.pieces.kept {
 		size = min(size, f.window())
+		f.store.lent.budget.Add(size)
 	}
 	f.pieces.grow(size)
-	f.store.stats.flying.Add(size)
+	f.store.holdCounted(size)
 	return f.pieces.free(), nil
+}
+
+// obtain counts the next size bytes of a body that is kept in the budget, and waits for a
+// moment if there is no room for them. If it returns false the body is not kept any
+// longer.
+func (f *Flight) obtain(size, length int64) bool {
+	f.mu.Lock()
+	kept := f.pieces.kept
+	f.mu.Unlock()
+	b := f.store.lent.budget
+	switch {
+	case !kept:
+		return false
+	case max(length, f.pieces.end+size) <= min(pressedWindow, f.limits.MaxObject): // a window takes as much
+		b.Add(size)
+		return true
+	case f.tooMuch(size, length):
+		return false
+	case f.pieces.end+size <= leastWindow:
+		return b.Take(size)
+	}
+	return b.AwaitBuffer(f.ctx, size)
 }
 
 // tooMuch tells whether the body can't be kept with size more bytes.
@@ -127,7 +152,10 @@ func (f *Flight) tooMuch(size, length int64) bool {
 
 // window is how much is held of a body that is not kept: little while there is little.
 func (f *Flight) window() int64 {
-	if f.crowded() {
+	switch {
+	case f.store.lent.budget.Pressed():
+		return min(f.limits.Window, pressedWindow)
+	case f.crowded(), f.store.lent.scarce():
 		return min(f.limits.Window, leastWindow)
 	}
 	return f.limits.Window
@@ -136,7 +164,10 @@ func (f *Flight) window() int64 {
 // crowded tells whether flights hold more than they should.
 func (f *Flight) crowded() bool { return f.store.stats.flying.Load() > f.limits.Flying }
 
-const leastWindow = 64 << 10
+const (
+	leastWindow   = 64 << 10
+	pressedWindow = 16 << 10
+)
 
 // wait keeps the pump back while a body that is not kept fills its window, or
 // until the flight is over. Whoever stands in the way of others for too long is
@@ -150,7 +181,7 @@ func (f *Flight) wait() error {
 		if f.pieces.kept {
 			return nil
 		}
-		f.store.stats.flying.Add(-f.pieces.letGo())
+		f.store.hold(-f.pieces.letGo())
 		if f.pieces.held < f.window() {
 			return nil
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/httpcache/disk"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/inflight"
 	"github.com/kasoku/kasoku/internal/jsonp"
 	"github.com/kasoku/kasoku/internal/origin"
 	"github.com/kasoku/kasoku/internal/origin/balance"
@@ -68,6 +69,7 @@ type Service struct {
 	id       string // of this process, in Via
 	store    *Store
 	space    *cache.Space
+	budget   *inflight.Budget
 	log      *slog.Logger
 	registry *telemetry.Registry
 	metrics  *metrics
@@ -100,7 +102,7 @@ func newSettings(cfg Config, group *balance.Group) *settings {
 // whether they are well, if the group has checks.
 func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog.Logger) (*Service, error) {
 	s := &Service{
-		name: cfg.Name, id: fmt.Sprintf("kasoku-%08x", rand.Uint32()), space: space, registry: registry,
+		name: cfg.Name, id: fmt.Sprintf("kasoku-%08x", rand.Uint32()), space: space, budget: space.Cache().Budget(), registry: registry,
 		log: log.With(slog.String("service", cfg.Name)), metrics: newMetrics(registry, cfg.Name),
 	}
 	s.orphans.observe(registry, cfg.Name)

@@ -26,7 +26,7 @@ func (f *Flight) sink(length int64) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.store.stats.flying.Add(-f.pieces.sink(f.file.Checked(), f.limits.Window))
+	f.store.hold(-f.pieces.sink(f.file.Checked(), f.limits.Window))
 }
 
 // begin opens a file for a body that is to go to disk; false if it isn't, or if the

@@ -37,6 +37,7 @@ func NewStore(space *cache.Space, l Limits) *Store {
 	s.SetLimits(l)
 	s.flights.init()
 	s.lent.flights, s.lent.space, s.lent.limits = &s.flights, space, &s.limits
+	s.lent.budget = space.Cache().Budget()
 	return s
 }
 

@@ -35,6 +35,7 @@ const (
 	OnlyIfCachedMissed
 	OriginFailed
 	OriginSilent
+	NoMemory
 	BodyPassed
 	UpgradePassed
 	Unfollowed
@@ -123,6 +124,7 @@ var Reasons = []ReasonInfo{
 	{OnlyIfCachedMissed, "only-if-cached", "", telemetry.Local, "The client said only-if-cached and nothing stored could be used: 504, without asking the origin."},
 	{OriginFailed, "origin-error", "fwd=miss; detail=origin-error", telemetry.Miss, "The origin answered 500, 502, 503 or 504 and nothing stored may stand in: the client got that answer."},
 	{OriginSilent, "origin-silent", "", telemetry.Local, "The origin gave no answer and nothing stored may stand in: 504 if there was something to validate or the time was over, 503 if no connection can be made for the time being or all origins are drained, otherwise 502."},
+	{NoMemory, "memory", "", telemetry.Local, "There was no memory for the request beside those in flight, although it waited and slow clients were cut: 503 with Retry-After. Many of these: an attack, or more memory is needed."},
 	{BodyPassed, "read-with-body", "fwd=bypass; detail=body", telemetry.Pass, "A GET or HEAD with a body, whose meaning only the origin knows."},
 	{UpgradePassed, "upgrade", "fwd=bypass; detail=upgrade", telemetry.Pass, "The client asked for another protocol on the connection, such as WebSocket."},
 	{Unfollowed, "unfollowed", "fwd=stale; detail=unfollowed", telemetry.MissExpired, "A response is stored, but an origin's feed has been silent, so that nobody can tell whether it is still good (type couchdb). Many of these: look at the origins, and at what lies between."},

@@ -1,0 +1,134 @@
+package httpcache
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/inflight"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// impatient is a detached exchange whose client does not wait.
+func impatient(t *testing.T, head string) *edge.Exchange {
+	x := detached(t, head)
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	return edge.Detached(ctx, x.Request, nil, time.Now())
+}
+
+// While there is no memory what is stored is answered, and what needs the origin is refused
+// without asking it.
+func TestNoMemory(t *testing.T) {
+	s := newSite(t, func(a *asked) { a.ok("hello", "Vary: X") })
+	s.ask("GET /stored")
+	asked := len(s.origin.requests())
+	s.budget.Add(s.budget.Upper())
+	f := func(head string, status int) {
+		t.Helper()
+		x := impatient(t, head+"\nHost: site")
+		s.Serve(x)
+		if x.Reply.Status != status {
+			t.Errorf("%s: %d", head, x.Reply.Status)
+		}
+		if status == 503 && (len(x.Reply.Body) > 0 || x.Record.Decision != telemetry.Local) {
+			t.Errorf("%s: %q as %s", head, x.Reply.Body, x.Record.Decision)
+		}
+		x.Reply.Reset()
+	}
+	f("GET /stored HTTP/1.1", 200)
+	f("GET /new HTTP/1.1", 503)
+	f("GET /stored HTTP/1.1\nX: other", 503)
+	f("GET /new HTTP/1.1\nRange: bytes=0-1", 503)
+	f("GET /new HTTP/1.1\nIf-Match: \"a\"", 503)
+	f("HEAD /new HTTP/1.1", 503)
+	f("POST /new HTTP/1.1", 503)
+	f("GET /new HTTP/1.1\nConnection: upgrade\nUpgrade: websocket", 503)
+	if n := len(s.origin.requests()); n != asked {
+		t.Errorf("the origin was asked %d times", n-asked)
+	}
+	s.budget.Add(-s.budget.Upper())
+	if g := s.ask("GET /new"); g.status != 200 || g.body != "hello" {
+		t.Errorf("afterwards: %v", g)
+	}
+	until(t, func() bool { return s.budget.Stats().Held == 0 })
+}
+
+// A stored response that may stand in for a failure does so when there is no memory to ask
+// for a newer one.
+func TestNoMemoryStale(t *testing.T) {
+	s := newSite(t, func(a *asked) { a.ok("hello", "Cache-Control: max-age=0, stale-if-error=60", "ETag: \"1\"") })
+	s.ask("GET /a")
+	s.budget.Add(s.budget.Upper())
+	defer s.budget.Add(-s.budget.Upper())
+	x := impatient(t, "GET /a HTTP/1.1\nHost: site")
+	s.Serve(x)
+	if x.Reply.Status != 200 || string(x.Reply.Body) != "hello" {
+		t.Errorf("%d %q", x.Reply.Status, x.Reply.Body)
+	}
+}
+
+// While memory is short large bodies pass through a small window and are not stored. Small
+// ones are.
+func TestShortOfMemory(t *testing.T) {
+	large := strings.Repeat("x", 1<<20)
+	s := newSite(t, func(a *asked) {
+		if strings.HasPrefix(a.head, "GET /large") {
+			a.ok(large)
+			return
+		}
+		a.ok("hello")
+	})
+	s.budget.Add(40 << 20)
+	most := int64(0)
+	for range 2 {
+		c := s.visit()
+		c.send("GET /large HTTP/1.1\nHost: site")
+		h := c.head()
+		most = max(most, s.budget.Stats().Held)
+		if g := c.rest(h, "GET"); g.body != large || !strings.Contains(h.get("Cache-Status"), "fwd=uri-miss") {
+			t.Errorf("%d bytes, %s", len(g.body), h.get("Cache-Status"))
+		}
+		s.ask("GET /small")
+	}
+	if held := most - 40<<20; held > inflight.Request+2*pressedWindow {
+		t.Errorf("a body that passes through holds %d bytes", held)
+	}
+	if g := s.ask("GET /small"); !strings.HasPrefix(g.get("Cache-Status"), "kasoku; hit") {
+		t.Errorf("a small body is not stored: %s", g.get("Cache-Status"))
+	}
+	if n := s.budget.Stats().Unbuffered; n != 2 {
+		t.Errorf("%d bodies are counted as not buffered", n)
+	}
+	s.budget.Add(-40 << 20)
+	s.ask("GET /large")
+	if g := s.ask("GET /large"); g.body != large || !strings.HasPrefix(g.get("Cache-Status"), "kasoku; hit") {
+		t.Errorf("afterwards: %s", g.get("Cache-Status"))
+	}
+	until(t, func() bool { return s.budget.Stats().Held == 0 })
+}
+
+// A body that is held by flights and clients is counted once, and not any more when all of
+// them have left.
+func TestFlightsAreCounted(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := open(t, Limits{})
+		fill(t, s, get(url), strings.Repeat("x", 1<<20))
+		wantLent(t, s, 0)
+		if n := s.lent.budget.Stats().Held; n != 0 {
+			t.Errorf("%d bytes are held of what is stored", n)
+		}
+		o := s.Find(get(url)).Object
+		_, m, _ := o.Body.lend()
+		s.Drop(get(url).Key, o)
+		if n := s.lent.budget.Stats().Held; n != m.weight() {
+			t.Errorf("%d bytes are held of a body of %d", n, m.weight())
+		}
+		m.Return()
+		if n := s.lent.budget.Stats().Held; n != 0 {
+			t.Errorf("%d bytes are held of nothing", n)
+		}
+	})
+}
