@@ -50,7 +50,8 @@ type conn struct {
 	rate  *rate.Limiter // of the client's address, looked up once for each table
 	table *rateTable    // that rate comes from
 
-	gift gift // what is being sent without copying
+	gift   gift // what is being sent without copying
+	taking taking
 
 	accepted bool // a request was, see Limits.UnauthenticatedIdle
 
@@ -278,6 +279,9 @@ func (c *conn) took(n int) bool {
 		c.start(x)
 	}
 	x.in.took(n)
+	if !x.countBody() {
+		return c.refuse(errNoMemory)
+	}
 	return c.proceed(x)
 }
 
@@ -289,6 +293,7 @@ func (c *conn) start(x *Exchange) {
 	c.srv.attention.Pay(c.now)
 	x.set = c.srv.set.Load()
 	x.begin(c.client, c.secure)
+	c.taking.reset()
 }
 
 // proceed takes requests as far as their bytes are there.
@@ -426,6 +431,8 @@ func (c *conn) reply(x *Exchange) bool {
 
 // send renders and writes the answer.
 func (c *conn) send(x *Exchange) bool {
+	x.holdBody()
+	defer x.dropBody()
 	body, after := x.render()
 	var err error
 	if x.Reply.Pages.Holds(body) && c.raw != nil && !c.secure {

@@ -38,6 +38,9 @@ type Exchange struct {
 	denied  bool // by the rate limit
 	closing bool // the connection ends after this answer
 
+	light bool // of HTTP/2, with smaller buffers
+	held  int  // bytes of the answer's body that are counted
+
 	in   input
 	body *incoming   // what the handler reads of Body or of the connection
 	out  []byte      // head of the answer, and its body if that is small; a chunk
@@ -90,9 +93,23 @@ var exchanges = sync.Pool{New: func() any {
 	return x
 }}
 
+// lightExchanges are for HTTP/2. Nothing is read from a connection into them, and no head
+// is made in them, and a client can have many at once.
+var lightExchanges = sync.Pool{New: func() any {
+	x := &Exchange{light: true}
+	x.in.buf = make([]byte, 1<<10)
+	x.Request.Fields = make([]http1.Field, 0, 16)
+	x.Reply.lines = make([]byte, 0, 1<<9)
+	return x
+}}
+
 // obtain takes an exchange from the pool; c is nil for HTTP/2.
 func obtain(s *Server, c *conn) *Exchange {
-	x := exchanges.Get().(*Exchange)
+	pool := &exchanges
+	if c == nil {
+		pool = &lightExchanges
+	}
+	x := pool.Get().(*Exchange)
 	x.srv, x.conn = s, c
 	x.Request.Reset()
 	return x
@@ -101,12 +118,18 @@ func obtain(s *Server, c *conn) *Exchange {
 // release gives x back with everything that is worth keeping.
 func (x *Exchange) release() {
 	x.repay()
+	x.uncountBody()
 	x.srv, x.conn, x.h2, x.base, x.set = nil, nil, nil, nil, nil
 	x.Body, x.Reply.Body, x.Reply.Pages, x.Reply.Before, x.Reply.After = nil, nil, nil, nil, nil
 	x.body, x.raised, x.answer = nil, nil, Outgoing{}
 	x.Record = telemetry.Record{}
 	x.vec, x.left = [3][]byte{}, nil
 	x.in.release()
+	if x.light {
+		x.lighten()
+		lightExchanges.Put(x)
+		return
+	}
 	if cap(x.out) > keepMax {
 		x.out = make([]byte, 0, outSize)
 	}
@@ -117,6 +140,17 @@ func (x *Exchange) release() {
 		x.Reply.lines = make([]byte, 0, 1<<10)
 	}
 	exchanges.Put(x)
+}
+
+// lighten lets go of what has grown in an exchange of HTTP/2.
+func (x *Exchange) lighten() {
+	x.out = nil
+	if cap(x.Reply.Buf) > outSize {
+		x.Reply.Buf = nil
+	}
+	if cap(x.Reply.lines) > outSize {
+		x.Reply.lines = nil
+	}
 }
 
 // repay lets go of a body that was lent, when the answer has been written or will not be.

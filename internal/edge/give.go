@@ -3,6 +3,7 @@ package edge
 import (
 	"errors"
 	"syscall"
+	"time"
 
 	"github.com/kasoku/kasoku/internal/pages"
 )
@@ -43,6 +44,7 @@ func (c *conn) give(head, body []byte) error {
 		}
 		taken = c.x.sent - before
 	}
+	c.taking.end(time.Since(c.srv.epoch), 0)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"bytes"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -141,28 +142,40 @@ func TestPagesToOneWhoTakesNothing(t *testing.T) {
 
 // resetWriter is HTTP/2's writer of a stream that is reset: Write has returned, and what
 // it was given is still read.
-type resetWriter struct{ given []byte }
+type resetWriter struct {
+	http.ResponseWriter
+	given []byte
+}
 
 func (w *resetWriter) Write(p []byte) (int, error) {
 	w.given = p
 	return 0, errors.New("stream reset")
 }
 
+// discardWriter is HTTP/2's writer of a client that takes everything.
+type discardWriter struct{ http.ResponseWriter }
+
+func (discardWriter) Write(p []byte) (int, error) { return len(p), nil }
+
 // TestWriteCopy holds that what a writer goes on reading after its error is no answer's
 // memory, and is not used again.
 func TestWriteCopy(t *testing.T) {
-	text := []byte(strings.Repeat("a", tlsPiece))
-	w := &resetWriter{}
-	if n, err := writeCopy(w, text); n != 0 || err == nil {
-		t.Fatalf("%d, %v", n, err)
-	}
-	clear(text)
-	for range 100 {
-		if n, err := writeCopy(io.Discard, []byte("bb")); n != 2 || err != nil {
+	x := &Exchange{srv: &Server{}}
+	for _, length := range []int{smallPiece, tlsPiece} {
+		text := []byte(strings.Repeat("a", length))
+		w := &resetWriter{}
+		if n, err := (&h2Stream{w: w, taken: length}).writeCopy(x, text); n != 0 || err == nil {
 			t.Fatalf("%d, %v", n, err)
 		}
-	}
-	if string(w.given) != strings.Repeat("a", tlsPiece) {
-		t.Error("what is still read has changed")
+		clear(text)
+		discard := &h2Stream{w: discardWriter{}, taken: length}
+		for range 100 {
+			if n, err := discard.writeCopy(x, bytes.Repeat([]byte("b"), length)); n != length || err != nil {
+				t.Fatalf("%d, %v", n, err)
+			}
+		}
+		if string(w.given) != strings.Repeat("a", length) {
+			t.Error("what is still read has changed")
+		}
 	}
 }

@@ -56,18 +56,23 @@ func (s *Server) serveH2(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	defer s.h2Running.leave()
+	start := time.Now()
 	h, accepted := r.Context().Value(h2Key{}).(*h2Conn), false
-	h.running.Add(1)
+	admitted := h.admit(r.Context())
+	defer h.leave(admitted)
 	defer func() { h.answered(accepted) }()
 	x := obtain(s, nil)
 	defer x.release()
-	x.start = time.Now()
+	x.start = start
 	x.set = s.set.Load()
 	x.base = r.Context()
 	x.begin(h.c.client, true)
 	var size int
 	var err error
 	x.h2 = newH2Stream(x, w, r)
+	s.streams.add(x.h2)
+	defer x.h2.leave()
+	defer s.streams.remove(x.h2)
 	if s.cfg.Streaming {
 		size, err = x.streamH2()
 	} else {
@@ -78,6 +83,8 @@ func (s *Server) serveH2(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err != nil:
 		x.refuseH2(err)
+	case !admitted:
+		x.crowded()
 	case x.overRate():
 		x.limited()
 	case !answerLocally(x):
@@ -111,6 +118,9 @@ func (x *Exchange) readH2(r *http.Request) (int, error) {
 		in.data = in.data[:len(in.data)+n]
 		if len(in.data) > limit {
 			return 0, http1.ErrTooLarge
+		}
+		if !x.countBody() {
+			return 0, errNoMemory
 		}
 		if errors.Is(err, io.EOF) {
 			if err := checkH2Trailer(r); err != nil {
@@ -179,6 +189,8 @@ func (x *Exchange) refuseH2(err error) {
 // of a large body has the whole write timeout.
 func (x *Exchange) replyH2() (whole bool) {
 	defer x.repay()
+	x.holdBody()
+	defer x.dropBody()
 	x.Reply.settle()
 	x.h2.patience(x)
 	x.headH2(x.h2.w, x.replyLength())

@@ -24,6 +24,11 @@ type h2Stream struct {
 	reading, writing timeout
 	woken            atomic.Bool
 
+	taking taking
+	taken  int        // bytes of the answer
+	mu     sync.Mutex // guards over, and is held to set a deadline from outside; a leaf
+	over   bool
+
 	// Of the body; they belong to who holds the mutex of the incoming around it.
 	pace  pace
 	limit int64
@@ -111,7 +116,10 @@ func (s *h2Stream) begin(o *Outgoing, length int64, first []byte) error {
 func (s *h2Stream) flush(x *Exchange) error {
 	s.writing.start(x.set.limits.WriteTimeout)
 	defer s.writing.stop()
-	return s.rc.Flush()
+	s.taking.begin(time.Since(x.srv.epoch))
+	err := s.rc.Flush()
+	s.taking.end(time.Since(x.srv.epoch), 0)
+	return err
 }
 
 func (s *h2Stream) piece(o *Outgoing, p []byte) error {
@@ -129,8 +137,14 @@ func (s *h2Stream) piece(o *Outgoing, p []byte) error {
 // send sends a first piece of p, and tells how long that is. A client that takes too
 // little in the long run is given up.
 func (s *h2Stream) send(x *Exchange, p []byte) (int, error) {
+	if s.taking.cut.Load() {
+		return 0, errTakesTooLong
+	}
 	began := time.Now()
-	n, err := writeCopy(s.w, p[:min(len(p), tlsPiece)])
+	s.taking.begin(began.Sub(x.srv.epoch))
+	n, err := s.writeCopy(x, p)
+	s.taking.end(time.Since(x.srv.epoch), n)
+	s.taken += n
 	x.sent += n
 	if err == nil && !x.keepsPace(n, time.Since(began), x.set.limits.WriteTimeout) {
 		err = errTakesTooLong
@@ -143,19 +157,39 @@ func (s *h2Stream) patience(x *Exchange) {
 	_ = s.rc.SetWriteDeadline(time.Now().Add(x.set.limits.WriteTimeout))
 }
 
-// writeCopy writes a copy of p, which is no longer than tlsPiece. When the stream is reset
-// the library's Write returns while its own goroutine may still be reading what it was
-// given, and by then the memory of an answer may be another's, or nobody's.
-func writeCopy(w io.Writer, p []byte) (int, error) {
-	b := pieces.Get().(*[tlsPiece]byte)
-	n, err := w.Write(b[:copy(b[:], p)])
+// writeCopy writes a copy of the beginning of p. When the stream is reset the library's
+// Write returns while its own goroutine may still be reading what it was given, and by then
+// the memory of an answer may be another's, or nobody's.
+//
+// A client that takes nothing keeps the copy for as long. The first ones are small, and so
+// are all while memory is short.
+func (s *h2Stream) writeCopy(x *Exchange, p []byte) (int, error) {
+	if b := x.srv.cfg.Budget; len(p) > smallPiece && s.taken >= fewTaken && b.Buffer(tlsPiece) {
+		defer b.Add(-tlsPiece)
+		b := pieces.Get().(*[tlsPiece]byte)
+		n, err := s.w.Write(b[:copy(b[:], p)])
+		if err == nil {
+			pieces.Put(b)
+		}
+		return n, err
+	}
+	b := smallPieces.Get().(*[smallPiece]byte)
+	n, err := s.w.Write(b[:copy(b[:], p)])
 	if err == nil {
-		pieces.Put(b)
+		smallPieces.Put(b)
 	}
 	return n, err
 }
 
-var pieces = sync.Pool{New: func() any { return new([tlsPiece]byte) }}
+const (
+	smallPiece = 4 << 10
+	fewTaken   = 16 << 10 // by a client that may take no more
+)
+
+var (
+	pieces      = sync.Pool{New: func() any { return new([tlsPiece]byte) }}
+	smallPieces = sync.Pool{New: func() any { return new([smallPiece]byte) }}
+)
 
 func (s *h2Stream) end(o *Outgoing) error {
 	h := s.w.Header()

@@ -170,6 +170,9 @@ func (b *incoming) readAll(x *Exchange, limit int) ([]byte, error) {
 		}
 		n, _ := b.pull(data[len(data):min(cap(data), limit+1)])
 		data = data[:len(data)+n]
+		if x.in.data = data; !x.countBody() {
+			limit = 0
+		}
 	}
 	x.in.data, b.kept = data, data
 	switch {

@@ -23,6 +23,7 @@ type input struct {
 	armed     bool   // the deadline of this phase is set
 	data      []byte // a body that is not in buf
 	length    int    // announced
+	counted   int    // bytes of data's memory that the budget knows of
 	wire      int    // bytes of a chunked or streamed body with its framing
 	pos       int
 	chunks    http1.Chunked

@@ -175,7 +175,7 @@ func TestPaceOfLoansH2(t *testing.T) {
 	f := func(bytes int, pace int64, well bool) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
-			x := &Exchange{set: &settings{limits: Limits{WriteTimeout: 30 * time.Second}}}
+			x := &Exchange{srv: &Server{epoch: time.Now()}, set: &settings{limits: Limits{WriteTimeout: 30 * time.Second}}}
 			x.Reply.Loan = &dear{pace: pace}
 			s := &h2Stream{w: slowStream{bytes: bytes}}
 			var err error

@@ -49,9 +49,11 @@ func (c *conn) push(left *net.Buffers) error {
 			return err
 		}
 	}
+	now := time.Since(c.srv.epoch)
 	if c.x.answer.begun { // else nothing follows that the client could be too slow for
-		return c.paced(n, time.Since(c.srv.epoch))
+		return c.paced(n, now)
 	}
+	c.taking.end(now, n)
 	return nil
 }
 
@@ -82,6 +84,7 @@ func (c *conn) armWrite(taken int) error {
 		return err
 	}
 	c.waits = now
+	c.taking.begin(now)
 	if left := c.armedWrite - now; left < limit/2 || left > limit {
 		c.armedWrite = now + limit
 		_ = c.nc.SetWriteDeadline(c.srv.epoch.Add(c.armedWrite))
@@ -89,12 +92,18 @@ func (c *conn) armWrite(taken int) error {
 	if c.srv.hard.Err() != nil {
 		return net.ErrClosed // cut came before the deadline was set anew
 	}
+	if c.taking.cut.Load() {
+		return errTakesTooLong
+	}
 	return nil
 }
 
 // paced accounts for a wait that armWrite was called before and that is over now: the
 // client has taken so many bytes. Negative if there was none.
 func (c *conn) paced(taken int, now time.Duration) error {
+	if taken >= 0 {
+		c.taking.end(now, taken)
+	}
 	if taken >= 0 && !c.x.keepsPace(taken, now-c.waits, c.srv.set.Load().limits.WriteTimeout) {
 		return errTakesTooLong
 	}
@@ -139,7 +148,7 @@ func (c *conn) behind(o *Outgoing, p []byte) error {
 	if o.chunked {
 		x.out, tail = append(strconv.AppendInt(x.out, int64(len(p)), 16), crlf...), crlf
 	}
-	if len(p) > maxJoined {
+	if len(p) > maxJoined || x.pressed() && len(x.out)+len(p)+len(tail) > cap(x.out) {
 		return c.write(x.out, p, tail)
 	}
 	x.out = append(append(x.out, p...), tail...)

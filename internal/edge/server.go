@@ -25,6 +25,7 @@ import (
 	"golang.org/x/net/http2"
 
 	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/inflight"
 	"github.com/kasoku/kasoku/internal/listener"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
@@ -58,6 +59,8 @@ type Config struct {
 	// Exchange.BodyReader: Exchange.Body has it only if it came with the head.
 	// Exchange.Stream works without as well.
 	Streaming bool
+	// Budget bounds what exchanges take of the memory; nil bounds nothing.
+	Budget *inflight.Budget
 	// ProxyProtocol wants each connection to begin with a header of the PROXY protocol,
 	// version 1 or 2: the client is the one that it names. A connection without, or
 	// with a malformed one, is closed. Only proxies may reach such a listener.
@@ -104,6 +107,9 @@ type Server struct {
 	clients listener.Clients
 	gone    sync.WaitGroup // one for each connection
 
+	streams  streamSet
+	unlisted func() // takes the clients of this server out of the budget
+
 	refuser *listener.Refuser
 
 	h2        *http2.Server // nil without TLS
@@ -149,6 +155,7 @@ func Listen(cfg Config) (*Server, error) {
 			return nil, fmt.Errorf("edge: service %s: %w", cfg.Name, err)
 		}
 	}
+	s.unlisted = cfg.Budget.Register(&inflight.Source{Clients: s.waitedFor})
 	return s, nil
 }
 
@@ -327,6 +334,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		close(done)
 	}()
 	defer s.hardStop()
+	defer s.unlisted()
 	select {
 	case <-done:
 		return nil

@@ -1,0 +1,88 @@
+package edge
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/inflight"
+	"github.com/kasoku/kasoku/internal/telemetry"
+)
+
+// uncounted is up to which length bodies that an exchange holds are not counted in the
+// budget.
+const uncounted = 64 << 10
+
+var errNoMemory = &http1.Error{Status: http.StatusServiceUnavailable, Reason: "no memory for the request's body"}
+
+// pressed reports whether memory is short, so that buffers are to be small.
+func (x *Exchange) pressed() bool { return x.srv.cfg.Budget.Pressed() }
+
+// countBody counts the memory that the request's body has got. It reports false if there
+// is no more for it.
+func (x *Exchange) countBody() bool {
+	n := cap(x.in.data)
+	if n <= uncounted || n <= x.in.counted {
+		return true
+	}
+	if !x.srv.cfg.Budget.Take(int64(n - x.in.counted)) {
+		return false
+	}
+	x.in.counted = n
+	return true
+}
+
+// uncountBody is the end of what countBody has counted.
+func (x *Exchange) uncountBody() {
+	if n := x.in.counted; n > 0 {
+		x.in.counted = 0
+		x.srv.cfg.Budget.Add(-int64(n))
+	}
+}
+
+// holdBody counts the body of an answer that is sent from memory of the exchange's own.
+func (x *Exchange) holdBody() {
+	if n := len(x.Reply.Body); n > uncounted && x.Reply.Loan == nil {
+		x.held = n
+		x.srv.cfg.Budget.Add(int64(n))
+	}
+}
+
+// dropBody is the end of what holdBody has begun.
+func (x *Exchange) dropBody() {
+	if n := x.held; n > 0 {
+		x.held = 0
+		x.srv.cfg.Budget.Add(-int64(n))
+	}
+}
+
+// crowded refuses a request that there is no memory for. The answer has no body, which the
+// client could leave untaken.
+func (x *Exchange) crowded() {
+	x.Reply.Status = http.StatusServiceUnavailable
+	x.Reply.FieldUint("Retry-After", 1)
+	x.Reply.Lines(localStatus)
+	x.Record.Decision = telemetry.Local
+}
+
+// freeStreams is how many streams a connection may have without waiting for memory, so that
+// clients with few requests get what is stored while others hold all memory.
+const freeStreams = 4
+
+// admit counts a stream. If there are many on the connection it waits for memory, and
+// reports false if there is none.
+func (h *h2Conn) admit(ctx context.Context) bool {
+	b := h.c.srv.cfg.Budget
+	if h.running.Add(1) > freeStreams {
+		return b.Await(ctx, inflight.Stream)
+	}
+	b.Add(inflight.Stream)
+	return true
+}
+
+// leave is the end of a stream that admit has admitted.
+func (h *h2Conn) leave(admitted bool) {
+	if admitted {
+		h.c.srv.cfg.Budget.Add(-inflight.Stream)
+	}
+}

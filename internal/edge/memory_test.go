@@ -1,0 +1,207 @@
+package edge
+
+import (
+	"bytes"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/net/http2"
+
+	"github.com/kasoku/kasoku/internal/inflight"
+	waitUntil "github.com/kasoku/kasoku/internal/testutil/await"
+)
+
+const mib = 1 << 20
+
+// exhausted is a budget with nothing left.
+func exhausted() *inflight.Budget {
+	b := inflight.New(64 * mib)
+	b.Add(b.Upper())
+	return b
+}
+
+// TestH2Crowd holds that a connection of HTTP/2 gets a few answers while there is no memory,
+// and that the streams beyond are refused after a wait.
+func TestH2Crowd(t *testing.T) {
+	budget := exhausted()
+	inMemory(t, Config{Budget: budget, Handler: HandlerFunc(func(x *Exchange) {
+		x.Reply.Status = 200
+		time.Sleep(time.Minute)
+	})}, func(t *testing.T, w *wire) {
+		go func() {
+			for i := range uint32(freeStreams + 1) {
+				_ = w.headers(2*i+1, true)
+				synctest.Wait()
+			}
+		}()
+		start := time.Now()
+		if got := w.outcome(2*freeStreams + 1); got != "503" {
+			t.Errorf("the stream beyond is answered with %s", got)
+		}
+		if took := time.Since(start); took == 0 || took >= time.Minute {
+			t.Errorf("it has waited for %v", took)
+		}
+		for range freeStreams {
+			f, err := w.fr.ReadFrame()
+			for ; err == nil; f, err = w.fr.ReadFrame() {
+				if h, ok := f.(*http2.HeadersFrame); ok {
+					if fields, _ := w.dec.DecodeFull(h.HeaderBlockFragment()); fields[0].Value != "200" {
+						t.Errorf("a first stream is answered with %s", fields[0].Value)
+					}
+					break
+				}
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	if n := budget.Stats().Held; n != budget.Upper() {
+		t.Errorf("%d bytes are held that belong to no stream", n-budget.Upper())
+	}
+}
+
+// TestH2Stalled holds that a stream whose client opens no window has a small copy of its
+// answer, and is reset when the memory is wanted by others.
+func TestH2Stalled(t *testing.T) {
+	budget := inflight.New(64 * mib)
+	body := bytes.Repeat([]byte("x"), mib)
+	for _, streamed := range []bool{false, true} {
+		t.Run(fmt.Sprintf("streamed %v", streamed), func(t *testing.T) {
+			inMemory(t, Config{Budget: budget, Handler: HandlerFunc(func(x *Exchange) {
+				x.Reply.Status = 200
+				if !streamed {
+					x.Reply.Body = body
+					return
+				}
+				if o, err := x.Stream(mib); err == nil {
+					_, _ = o.Write(body)
+					_ = o.Close()
+				}
+			})}, func(t *testing.T, w *wire) {
+				ended := make(chan string, 1)
+				go func() {
+					_ = w.fr.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
+					_ = w.headers(1, true)
+				}()
+				go func() {
+					if got := w.outcome(1); got != "200" {
+						t.Error(got)
+					}
+					ended <- w.outcome(1)
+				}()
+				synctest.Wait()
+				held := budget.Stats().Held
+				if most := int64(inflight.Stream + mib); held < inflight.Stream || held > most || streamed && held > inflight.Stream {
+					t.Errorf("%d bytes are held", held)
+				}
+				budget.Add(budget.Upper())
+				if got := <-ended; !strings.HasPrefix(got, "reset") {
+					t.Errorf("the stream is not reset: %s", got)
+				}
+				budget.Add(-budget.Upper())
+			})
+			if n := budget.Stats().Held; n != 0 {
+				t.Errorf("%d bytes are held afterwards", n)
+			}
+		})
+	}
+}
+
+// TestSlowIsCut holds that the budget learns of a client that takes nothing, and can cut its
+// answer, on all kinds of connections and answers.
+func TestSlowIsCut(t *testing.T) {
+	body := bytes.Repeat([]byte("x"), 64*mib) // more than the system takes
+	f := func(secure, streamed bool) {
+		t.Run(fmt.Sprintf("TLS %v, streamed %v", secure, streamed), func(t *testing.T) {
+			cfg := Config{Handler: HandlerFunc(func(x *Exchange) {
+				x.Reply.Status = 200
+				if !streamed {
+					x.Reply.Body = body
+					return
+				}
+				if o, err := x.Stream(int64(len(body))); err == nil {
+					_, _ = o.Write(body)
+					_ = o.Close()
+				}
+			})}
+			var s *Server
+			var c *client
+			if secure {
+				s, _ = startTLS(t, cfg)
+				c = dialTLS(t, s, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // a test
+			} else {
+				s = start(t, cfg)
+				c = dial(t, s)
+			}
+			c.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n")
+			waited := make(chan inflight.Client, 1)
+			waitUntil.Until(t, func() bool {
+				s.waitedFor(func(slow inflight.Client) {
+					if slow.Waited > 10*time.Millisecond && len(waited) == 0 {
+						waited <- slow
+					}
+				})
+				return len(waited) > 0
+			})
+			slow := <-waited
+			slow.Cut()
+			n, _ := io.Copy(io.Discard, c.r)
+			if n == 0 || n >= int64(len(body)) {
+				t.Errorf("%d bytes arrive", n)
+			}
+			waitUntil.Until(t, func() bool {
+				left := 0
+				s.waitedFor(func(inflight.Client) { left++ })
+				return left == 0
+			})
+		})
+	}
+	f(false, false)
+	f(false, true)
+	f(true, false)
+	f(true, true)
+}
+
+// TestRequestBodiesAreCounted holds that large bodies of requests are held only as long as
+// there is memory for them.
+func TestRequestBodiesAreCounted(t *testing.T) {
+	budget := inflight.New(64 * mib)
+	s := start(t, Config{Budget: budget, Handler: HandlerFunc(func(x *Exchange) {
+		x.Reply.Status = 200
+		if held := budget.Stats().Held; len(x.Body) > uncounted && held < int64(len(x.Body)) {
+			x.Reply.Status = 500
+		}
+	})})
+	post := func(n int) string {
+		c := dial(t, s)
+		c.send(fmt.Sprintf("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: %d\r\n\r\n", n))
+		go func() { _, _ = io.CopyN(c.Conn, zeros{}, int64(n)) }()
+		line, err := c.r.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = c.Close()
+		return strings.TrimSpace(line)
+	}
+	f := func(n int, want string) {
+		t.Helper()
+		if got := post(n); got != want {
+			t.Errorf("a body of %d bytes: %s", n, got)
+		}
+	}
+	f(mib, "HTTP/1.1 200 OK")
+	waitUntil.Until(t, func() bool { return budget.Stats().Held == 0 })
+	budget.Add(budget.Upper())
+	f(mib, "HTTP/1.1 503 Service Unavailable")
+	f(1000, "HTTP/1.1 200 OK")
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
