@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/inflight"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
@@ -14,6 +15,7 @@ func (n *Node) observe() {
 	r.Gauge("kasoku_build_info", "Always 1; the labels say which build runs.",
 		func() float64 { return 1 }, "version", b.Version, "go", b.Go)
 	observeCache(r, n.cache)
+	observeInFlight(r, n.cache.Budget())
 	if n.disk != nil {
 		observeDisk(r, n.disk)
 	}
@@ -77,6 +79,29 @@ func observeCache(r *telemetry.Registry, c *cache.Cache) {
 	for cause := range c.Stats().Applied {
 		r.CounterFunc("kasoku_cache_changes_total", "Changes applied to the cache, by what caused them.",
 			func() float64 { return float64(c.Stats().Applied[cause]) }, "cause", cause)
+	}
+}
+
+// observeInFlight exposes what requests and answers take beside what is stored.
+func observeInFlight(r *telemetry.Registry, b *inflight.Budget) {
+	r.Gauge("kasoku_in_flight_bytes", "Bytes that requests and answers in flight take beside what is stored: bodies, buffers, and a fixed share for each request that needs its origin and each stream of HTTP/2.",
+		func() float64 { return float64(b.Stats().Held) })
+	r.Gauge("kasoku_in_flight_limit_bytes", "Bytes beyond which requests wait and the slowest clients are cut. From half of cache.memory on, bodies are not buffered.",
+		func() float64 { return float64(b.Upper()) })
+	r.Gauge("kasoku_in_flight_waiting", "Requests that wait for memory.",
+		func() float64 { return float64(b.Stats().Waiting) })
+	for _, c := range []struct {
+		name, help string
+		value      func(inflight.Stats) uint64
+	}{
+		{"waits_total", "Requests that have waited for memory.", func(s inflight.Stats) uint64 { return s.Waits }},
+		{"unbuffered_total", "Bodies that passed through at the pace of their client, and were not stored, because there was no memory to buffer them. Many of these: slow clients of large bodies, or too little cache.memory.",
+			func(s inflight.Stats) uint64 { return s.Unbuffered }},
+		{"refused_total", "Requests answered with 503 because there was no memory for them. Many of these: an attack, or too little cache.memory.",
+			func(s inflight.Stats) uint64 { return s.Refused }},
+		{"cut_total", "Slow clients whose answers were cut while others waited for memory.", func(s inflight.Stats) uint64 { return s.Cut }},
+	} {
+		r.CounterFunc("kasoku_in_flight_"+c.name, c.help, func() float64 { return float64(c.value(b.Stats())) })
 	}
 }
 

@@ -284,7 +284,7 @@ func (c *change) listen(m *mount, s *config.Service, put func(*edge.Server, *ato
 
 // listenerConfig is what a listener of m is to be like.
 func (m *mount) listenerConfig(s *config.Service) edge.Config {
-	ec := edge.Config{Name: s.Name, Listen: string(s.Listen), Limits: edgeLimits(&s.Limits)}
+	ec := edge.Config{Name: s.Name, Listen: string(s.Listen), Limits: edgeLimits(&s.Limits), Budget: m.space.Cache().Budget()}
 	// Signatures are of all fields: what goes to an origin of type dynamodb is chosen later.
 	ec.Limits.Underscores = s.UnderscoresInHeaders || s.DynamoDB != nil
 	m.service.listener(s, &ec)

@@ -87,10 +87,13 @@ func (a *Admin) Token() string { return a.token }
 type Cache struct {
 	// Most bytes that cached entries take together, with what is needed to find
 	// them. When it is full, what is used least makes room. Left out, it is 1GiB,
-	// or a quarter of the memory that the process may use where that is less. The
-	// process takes up to twice as much, because the Go runtime collects garbage
-	// when the heap has doubled; the environment variables GOGC and GOMEMLIMIT
-	// change that for processor time. Takes effect at a restart.
+	// or a quarter of the memory that the process may use where that is less. What
+	// requests and answers in flight take counts against it: stored entries make
+	// room for them, down to a quarter, and from half of it on bodies are not
+	// buffered. The process takes up to twice as much and 64MiB, because the Go
+	// runtime collects garbage when the heap has doubled; the environment variable
+	// GOGC changes that for processor time, and GOMEMLIMIT replaces the limit of
+	// the heap, which follows from this setting. Takes effect at a restart.
 	Memory Size `yaml:"memory" min:"1MiB"`
 	// How many counters tell whether an entry is still current. Things that are
 	// written share counters by hash: with too few, a write makes needless misses

@@ -25,8 +25,11 @@ type Run struct {
 	length int
 }
 
-// runs counts those that exist.
-var runs atomic.Int64
+// runs counts those that exist, and held the bytes of their pages.
+var runs, held atomic.Int64
+
+// Held returns how many bytes all Runs take.
+func Held() int64 { return held.Load() }
 
 // mostRuns bounds them. Each may be a mapping to the system, of which a process has
 // 65,530 unless its administrator has said otherwise (vm.max_map_count), and Go's own
@@ -55,6 +58,7 @@ func Join(parts ...[]byte) *Run {
 	for _, p := range parts {
 		at += copy(mem[at:], p)
 	}
+	held.Add(int64(len(mem)))
 	r := &Run{mem: mem, length: length}
 	runtime.AddCleanup(r, release, mem)
 	return r
@@ -63,6 +67,7 @@ func Join(parts ...[]byte) *Run {
 // release is a Run's end.
 func release(mem []byte) {
 	giveBack(mem)
+	held.Add(-int64(len(mem)))
 	runs.Add(-1)
 }
 
