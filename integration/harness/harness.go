@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -176,9 +177,17 @@ var builds = struct {
 // once for all tests of a package, and returns its path. KASOKU_RACE names one without
 // tags that was built for all packages, as make test does.
 func Binary(tags string) (string, error) {
-	if built := os.Getenv("KASOKU_RACE"); built != "" && tags == "" {
-		return built, nil
+	if path := os.Getenv("KASOKU_RACE"); path != "" && tags == "" {
+		return path, nil
 	}
+	return built(tags, "-race")
+}
+
+// PlainBinary is Binary without the race detector.
+func PlainBinary(tags string) (string, error) { return built(tags) }
+
+// built builds cmd/kasoku with the given build tags and flags, once.
+func built(tags string, flags ...string) (string, error) {
 	builds.mu.Lock()
 	defer builds.mu.Unlock()
 	if builds.dir == "" {
@@ -188,17 +197,18 @@ func Binary(tags string) (string, error) {
 		}
 		builds.dir = dir
 	}
-	path := filepath.Join(builds.dir, "kasoku-"+tags)
-	err, built := builds.done[tags]
-	if !built {
-		err = build(path, tags)
-		builds.done[tags] = err
+	path := filepath.Join(builds.dir, "kasoku-"+tags+strings.Join(flags, ""))
+	err, done := builds.done[path]
+	if !done {
+		err = build(path, tags, flags)
+		builds.done[path] = err
 	}
 	return path, err
 }
 
-func build(path, tags string) error {
-	cmd := exec.Command("go", "build", "-race", "-tags", tags, "-o", path, "./cmd/kasoku")
+func build(path, tags string, flags []string) error {
+	args := append([]string{"build", "-tags", tags, "-o", path}, flags...)
+	cmd := exec.Command("go", append(args, "./cmd/kasoku")...)
 	cmd.Dir = Root()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build ./cmd/kasoku: %w\n%s", err, out)

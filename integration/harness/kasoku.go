@@ -32,6 +32,8 @@ type Options struct {
 	Env []string
 	// Tags are the build tags of the binary.
 	Tags string
+	// Plain has the binary built without the race detector, for tests that measure.
+	Plain bool
 }
 
 // Node is a running kasoku process with one service, named "db".
@@ -50,7 +52,11 @@ type Node struct {
 // ends; if the test failed by then, the node's log is shown.
 func Start(t testing.TB, o Options) *Node {
 	t.Helper()
-	binary, err := Binary(o.Tags)
+	build := Binary
+	if o.Plain {
+		build = PlainBinary
+	}
+	binary, err := build(o.Tags)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,6 +138,9 @@ func (n *Node) run(t testing.TB) {
 
 // Config is the path of the node's kasoku.yaml.
 func (n *Node) Config() string { return n.config }
+
+// Process is the id of the node's process.
+func (n *Node) Process() int { return n.proc.cmd.Process.Pid }
 
 // Kill ends the process at once, as kill -9 does.
 func (n *Node) Kill() { n.proc.kill() }
