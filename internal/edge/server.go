@@ -340,8 +340,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 	}
+	left := s.snapshot() // some of them end as soon as their contexts do
 	s.hardStop()
-	left := s.snapshot()
 	for _, c := range left {
 		c.cut()
 	}
