@@ -1,5 +1,7 @@
 package edge
 
+//lint:file-ignore SA1019 net/http's own server can't end a connection with an error code of the caller's choice; see docs/decisions/0004
+
 import (
 	"context"
 	"crypto/tls"

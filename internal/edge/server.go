@@ -112,6 +112,7 @@ type Server struct {
 
 	refuser *listener.Refuser
 
+	//lint:ignore SA1019 see h2.go
 	h2        *http2.Server // nil without TLS
 	h2Base    *http.Server
 	h2Running *running
