@@ -21,7 +21,7 @@ type record struct {
 }
 
 // TestRecords reads the access log of services of every type: why requests were answered
-// as they were, what went wrong, and who has sent them.
+// as they were, what went wrong, and which principal sent them.
 func TestRecords(t *testing.T) {
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/cut" {

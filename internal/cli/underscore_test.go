@@ -20,7 +20,7 @@ import (
 )
 
 // witness is an origin that records the names of the header and trailer fields that it
-// gets, as they came, and answers with what it is told to.
+// gets, as they came, and answers as it was made to.
 type witness struct {
 	net.Listener
 	mu    sync.Mutex

@@ -60,7 +60,7 @@ type CouchDB struct {
 	StallTimeout Duration `yaml:"stall_timeout" default:"90s" min:"1ms"`
 	// How much of the answer to a read is held before its client gets any of it, so that another
 	// node can be asked if the one that answers dies meanwhile; for a second at most. An
-	// answer that is known to be longer is not held, nor are live feeds. 0 holds nothing.
+	// answer that is known to be longer is not held, and live feeds are not either. 0 holds nothing.
 	Buffer  Size `yaml:"buffer" default:"1MiB" min:"0B" max:"64MiB"`
 	Passing `yaml:",inline"`
 	// Calls of callbacks around answers, in place of CouchDB's own allow_jsonp, which should be

@@ -94,7 +94,7 @@ type reading struct {
 	patient time.Duration   // how long the answer may take to begin; 0: as long as any
 	spread  bool            // no node takes all writes
 	hold    origin.Hold     // what is held of the answer before its client gets any of it
-	lacking coherence.Nodes // must not be asked, since they lack who may read
+	lacking coherence.Nodes // must not be asked, since they lack the newest _security
 	member  int             // who has answered, if the answer may be kept
 }
 

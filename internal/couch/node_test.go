@@ -401,7 +401,7 @@ func (n *node) gone() bool {
 	return n.away
 }
 
-// secure takes a _security, whose members are those who may read, by their Authorization.
+// secure takes a _security, whose members are the Authorization fields of the users that may read.
 func (n *node) secure(w http.ResponseWriter, r *http.Request, body string) {
 	var s struct{ Members struct{ Names []string } }
 	_ = json.Unmarshal([]byte(body), &s)

@@ -49,7 +49,7 @@ type security struct {
 // missed is a write of _security that not all nodes have. It never changes.
 type missed struct {
 	path  string
-	body  []byte            // nil: too much is held already, and nobody applies it
+	body  []byte            // nil: too much is held already, so it is not applied
 	nodes map[string]string // those that lack it, by URL, and why
 	at    time.Time
 }
@@ -242,7 +242,7 @@ func (s *security) notes() (notes []string) {
 	return notes
 }
 
-// securing reports whether the request writes who may read a database that exists.
+// securing reports whether the request writes the _security of a database that exists.
 func (c *call) securing() bool {
 	return c.route.Touch&(route.TouchSecurity|route.TouchNames) == route.TouchSecurity &&
 		(string(c.x.Request.Method) == http.MethodPut || string(c.override()) == http.MethodPut)

@@ -41,7 +41,7 @@ func (s *site) shutOut(what string) {
 }
 
 // TestSecurityOnAllNodes shows that a write of _security reaches every node: CouchDB does not
-// replicate it, and who was shut out would go on reading through the others.
+// replicate it, and a user who was shut out would go on reading through the others.
 func TestSecurityOnAllNodes(t *testing.T) {
 	for _, writes := range []string{WritesFirst, WritesAny} {
 		for _, follow := range []bool{true, false} {
@@ -68,7 +68,7 @@ func TestSecurityOnAllNodes(t *testing.T) {
 }
 
 // TestSecurityMissed shows what becomes of a node that does not take a write of _security: the
-// client gets its answer, it is named, nobody reads from it, and it gets the write later.
+// client gets its answer, it is named, is not read from, and gets the write later.
 func TestSecurityMissed(t *testing.T) {
 	f := func(what string, late int, status int, spoil, mend func(n *node)) {
 		t.Helper()

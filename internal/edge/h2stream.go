@@ -159,7 +159,7 @@ func (s *h2Stream) patience(x *Exchange) {
 
 // writeCopy writes a copy of the beginning of p. When the stream is reset the library's
 // Write returns while its own goroutine may still be reading what it was given, and by then
-// the memory of an answer may be another's, or nobody's.
+// the memory of an answer may belong to another exchange, or to none.
 //
 // A client that takes nothing keeps the copy for as long. The first ones are small, and so
 // are all while memory is short.

@@ -87,7 +87,7 @@ func TestAwait(t *testing.T) {
 	f("client gone", time.Second, true, false, time.Second)
 }
 
-// A fill waits for a buffer for a shorter time, and nobody is cut for it.
+// A fill waits for a buffer for a shorter time, and no client is cut for it.
 func TestAwaitBuffer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := new64()

@@ -39,7 +39,7 @@ func makers(b nginxconf.Block) map[string]*nginxconf.Directive {
 	return made
 }
 
-// maxCases is how many cases of a map are told.
+// maxCases is the number of cases of a map that are named.
 const maxCases = 4
 
 // cases are those of a map, as it has them.

@@ -94,7 +94,8 @@ func (c *Conn) Call(ctx context.Context, m Method, args []byte) (cbor.Reader, er
 	if err := c.connect(ctx); err != nil {
 		return cbor.Reader{}, err
 	}
-	stop := context.AfterFunc(ctx, func() { c.net.SetDeadline(time.Unix(1, 0)) })
+	conn := c.net // c.net may be closed and forgotten while the function runs
+	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	c.out = request(c.out[:0], m, args)
 	if _, err := c.net.Write(c.out); err != nil {

@@ -245,7 +245,7 @@ func (s *Service) keep(name string, l *lesson) {
 	l.t.described = l.stamp
 	l.t.checked.Store(s.cache.Now())
 	if l.void || !s.cache.Current(&l.stamp) {
-		l.t.id = ts.newID() // so that nobody finds what is cached by this description
+		l.t.id = ts.newID() // so that no look-up finds what is cached by this description
 		return
 	}
 	if l.t.known {

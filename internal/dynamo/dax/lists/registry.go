@@ -116,7 +116,7 @@ const (
 
 var rooms = sync.Pool{New: func() any { return new([]byte) }}
 
-// ID returns the number of a list, whose order counts, to the one who asks for it. A new list
+// ID returns the number of a list, whose order counts, to the principal that asks for it. A new list
 // is on disk when ID returns. Nothing of the arguments is kept. The error is one of this
 // package's or the file's.
 func (r *Registry) ID(names [][]byte, by Owner) (uint64, error) {
