@@ -99,12 +99,12 @@ func (l *lab) startDAX(s *daxStage) error {
 	}
 	s.hits, s.http, s.store, s.signed, s.proven = addrs[1], addrs[2], addrs[3], addrs[5], addrs[6]
 	services := []service{
-		{"hits", addrs[0], s.origin.Addr, authNone + "\n    dax: " + s.hits},
-		{"signed", s.signed, s.origin.Addr, authSigned + "\n    dax: " + s.proven},
+		{"hits", addrs[0], s.origin.Addr, authNone + daxListener(s.hits)},
+		{"signed", s.signed, s.origin.Addr, authSigned + daxListener(s.proven)},
 	}
 	also := []string{s.hits, addrs[4], s.signed, s.proven}
 	if s.dynamo != nil {
-		services = append(services, service{"store", addrs[2], s.dynamo.Addr, authNone + "\n    dax: " + s.store})
+		services = append(services, service{"store", addrs[2], s.dynamo.Addr, authNone + daxListener(s.store)})
 		also = append(also, addrs[2], s.store)
 	}
 	file := filepath.Join(l.dir, "dax.yaml")
@@ -117,6 +117,11 @@ func (l *lab) startDAX(s *daxStage) error {
 		Env: []string{"AWS_ACCESS_KEY_ID=" + dataset.AccessKey, "AWS_SECRET_ACCESS_KEY=" + dataset.SecretKey, "AWS_EC2_METADATA_DISABLED=true", "BENCH_SECRET=" + dataset.SecretKey},
 	})
 	return err
+}
+
+// daxListener returns a service's dax key. All connections of a scenario are one client's.
+func daxListener(addr string) string {
+	return fmt.Sprintf("\n    dax: {listen: %q, limits: {connections: 1200, connections_per_client: 1200}}", addr)
 }
 
 // overDAX makes traffic of requests of the DAX protocol made beforehand.
