@@ -92,7 +92,7 @@ func (l *lab) startLogged(name, log string, origin *proc.Process) (*kasoku, erro
 			return nil, err
 		}
 	}
-	text := configText(addrs[1], "512MiB", []service{{"plain", addrs[0], origin.Addr, authNone}})
+	text := configText(addrs[1], "512MiB", []service{{name: "plain", listen: addrs[0], origin: origin.Addr, auth: authNone}})
 	text = bytes.Replace(text, []byte("access_log: {to: none}"), []byte("access_log: "+log), 1)
 	file := filepath.Join(l.dir, name+".yaml")
 	if err := os.WriteFile(file, text, 0o600); err != nil {

@@ -99,12 +99,12 @@ func (l *lab) startDAX(s *daxStage) error {
 	}
 	s.hits, s.http, s.store, s.signed, s.proven = addrs[1], addrs[2], addrs[3], addrs[5], addrs[6]
 	services := []service{
-		{"hits", addrs[0], s.origin.Addr, authNone + daxListener(s.hits)},
-		{"signed", s.signed, s.origin.Addr, authSigned + daxListener(s.proven)},
+		{name: "hits", listen: addrs[0], origin: s.origin.Addr, auth: authNone + daxListener(s.hits)},
+		{name: "signed", listen: s.signed, origin: s.origin.Addr, auth: authSigned + daxListener(s.proven)},
 	}
 	also := []string{s.hits, addrs[4], s.signed, s.proven}
 	if s.dynamo != nil {
-		services = append(services, service{"store", addrs[2], s.dynamo.Addr, authNone + daxListener(s.store)})
+		services = append(services, service{name: "store", listen: addrs[2], origin: s.dynamo.Addr, auth: authNone + daxListener(s.store)})
 		also = append(also, addrs[2], s.store)
 	}
 	file := filepath.Join(l.dir, "dax.yaml")
@@ -121,7 +121,7 @@ func (l *lab) startDAX(s *daxStage) error {
 
 // daxListener returns a service's dax key. All connections of a scenario are one client's.
 func daxListener(addr string) string {
-	return fmt.Sprintf("\n    dax: {listen: %q, limits: {connections: 1200, connections_per_client: 1200}}", addr)
+	return fmt.Sprintf("\n    dax: {listen: %q, limits: {connections: %d, connections_per_client: %[2]d}}", addr, scenarioConns)
 }
 
 // overDAX makes traffic of requests of the DAX protocol made beforehand.

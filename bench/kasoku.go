@@ -24,6 +24,7 @@ type kasoku struct {
 // service is what differs between the services of one configuration.
 type service struct {
 	name, listen, origin, auth string
+	idle                       int // connections that it holds beside those of the scenarios
 }
 
 const (
@@ -42,12 +43,12 @@ func (l *lab) startKasoku(name string, memory string, origin, dynamo *proc.Proce
 	}
 	k := &kasoku{signed: addrs[1], admin: addrs[2]}
 	services := []service{
-		{"plain", addrs[0], origin.Addr, authNone},
-		{"signed", k.signed, origin.Addr, authSigned},
+		{name: "plain", listen: addrs[0], origin: origin.Addr, auth: authNone, idle: l.plan.idle},
+		{name: "signed", listen: k.signed, origin: origin.Addr, auth: authSigned},
 	}
 	if dynamo != nil {
 		k.store = addrs[3]
-		services = append(services, service{"store", k.store, dynamo.Addr, authNone})
+		services = append(services, service{name: "store", listen: k.store, origin: dynamo.Addr, auth: authNone})
 	}
 	file := filepath.Join(l.dir, name+".yaml")
 	if err := os.WriteFile(file, configText(k.admin, memory, services), 0o600); err != nil {
@@ -69,6 +70,10 @@ func (l *lab) startKasoku(name string, memory string, origin, dynamo *proc.Proce
 	return k, err
 }
 
+// scenarioConns is how many connections a scenario may have beside idle ones. More would not
+// fit the files that a process may open, since each may need another to the origin.
+const scenarioConns = 2000
+
 // configText is a kasoku.yaml whose entries outlive any measurement.
 func configText(admin, memory string, services []service) []byte {
 	var b bytes.Buffer
@@ -76,7 +81,8 @@ func configText(admin, memory string, services []service) []byte {
 	for _, s := range services {
 		fmt.Fprintf(&b, "  %s:\n    type: dynamodb\n    listen: %q\n    origin: %q\n    region: %s\n    auth: %s\n",
 			s.name, s.listen, "http://"+s.origin, dataset.Region, s.auth)
-		fmt.Fprint(&b, "    item_ttl: 1h\n    query_ttl: 1h\n    limits: {connections: 19000, connections_per_client: 19000, idle_timeout: 30m, unauthenticated_idle: 30m}\n")
+		n := scenarioConns + s.idle
+		fmt.Fprintf(&b, "    item_ttl: 1h\n    query_ttl: 1h\n    limits: {connections: %d, connections_per_client: %d, idle_timeout: 30m, unauthenticated_idle: 30m}\n", n, n)
 	}
 	return b.Bytes()
 }

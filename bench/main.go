@@ -163,7 +163,7 @@ func run(ctx context.Context, p plan, only []string, binary string, cpus int) (*
 	if err != nil {
 		return nil, err
 	}
-	if most := files - spareFiles; p.idle > most {
+	if most := files*2/5 - spareFiles; p.idle > most { // one to a client may need one to an origin
 		r.note("%d idle connections instead of %d: a process may open only %d files", most, p.idle, files)
 		p.idle = most
 	}

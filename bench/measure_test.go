@@ -106,8 +106,8 @@ func TestChecksOnAnswers(t *testing.T) {
 
 func TestConfigIsValid(t *testing.T) {
 	file := configText("127.0.0.1:9000", "1GiB", []service{
-		{"plain", "127.0.0.1:9001", "127.0.0.1:9100", authNone},
-		{"signed", "127.0.0.1:9002", "127.0.0.1:9100", authSigned},
+		{name: "plain", listen: "127.0.0.1:9001", origin: "127.0.0.1:9100", auth: authNone},
+		{name: "signed", listen: "127.0.0.1:9002", origin: "127.0.0.1:9100", auth: authSigned},
 	})
 	env := func(name string) (string, bool) { return "secret", name == "BENCH_SECRET" }
 	if _, err := config.Parse("kasoku.yaml", file, env); err != nil {

@@ -124,7 +124,7 @@ func (l *lab) startRoutes(origin *proc.Process) (*proc.Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := append(configText(admin, "1GiB", []service{{"routes", addr, origin.Addr, authNone}}), "    plain_json: true\n"...)
+	text := append(configText(admin, "1GiB", []service{{name: "routes", listen: addr, origin: origin.Addr, auth: authNone}}), "    plain_json: true\n"...)
 	file := filepath.Join(l.dir, "routes.yaml")
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		return nil, fmt.Errorf("configure routes: %w", err)
