@@ -38,10 +38,10 @@ var oneself = []string{"Set-Cookie", "X-Couch-Request-ID", "X-CouchDB-Body-Time"
 // mostChecked is how much of a body is looked at for mistakes.
 const mostChecked = 1 << 20
 
-// whole tells whether a result is all of it, and may be kept. A node that fails in the
+// whole reports whether a result is complete and may be kept. A node that fails in the
 // middle has begun with 200: it writes an error in the place of the next row and ends. docs
 // says that rows may have documents: one in a revision that its row names may lose its body
-// by compaction, which no feed tells of.
+// by compaction, which no feed announces.
 func whole(b *httpcache.Body, docs bool) bool {
 	text, ok := b.Bytes()
 	switch {

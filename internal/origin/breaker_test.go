@@ -204,8 +204,8 @@ func newTestBreaker(cfg Breaker) *breaker {
 	return newBreaker(cfg, newMetrics(newRegistry(), "t").opened, nil)
 }
 
-// TestBreakerTellsItsMoves checks that each change of state is told once, and
-// with the breaker free to be asked.
+// TestBreakerTellsItsMoves checks that each change of state is reported once, and
+// while the breaker can be asked.
 func TestBreakerTellsItsMoves(t *testing.T) {
 	var moves []string
 	b := newTestBreaker(Breaker{FailureRate: 1, MinRequests: 1, Window: time.Second, Delay: time.Second, Probes: 1})
