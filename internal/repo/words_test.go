@@ -1,0 +1,309 @@
+package repo
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// bannedWords are words that comments and documentation do without: each has a plainer
+// or more exact alternative.
+var bannedWords = []struct {
+	pattern *regexp.Regexp
+	instead string
+	docs    bool // also in documentation
+}{
+	{words(`whoever|whomever`), "the caller, the client, a waiter", true},
+	{words(`who|whom`), "the caller that, the client that", false},
+	{words(`nobody|somebody`), "no client, no request, another client", true},
+	{words(`tell|tells|told`), "reports, returns, logs, passes", true},
+	{words(`say|says|said`), "specifies, reports, states", true},
+	{words(`knows|learns|learnt`), "stores, has, finds", true},
+	{words(`come|comes|came`), "arrives, is received, follows", true},
+	{words(`goes`), "is sent, is written, exits", true},
+	{words(`stays`), "is kept, remains", true},
+	{words(`lands|landed`), "completes, arrives", true},
+	{words(`stands|stood`), "is, is valid, applies", true},
+	{words(`lend|lends|lent`), "shares, hands out", true},
+	{words(`but for|save that`), "except", true},
+	{words(`nor`), "and not, or", true},
+}
+
+func words(alternatives string) *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\b(?:` + strings.ReplaceAll(alternatives, " ", `\s+`) + `)\b`)
+}
+
+// notYetPlain lists the folders and pages that still have banned words.
+var notYetPlain = map[string]bool{
+	"CHANGELOG.md":                 true,
+	"README.md":                    true,
+	"bench":                        true,
+	"bench/floor":                  true,
+	"bench/internal/dataset":       true,
+	"bench/internal/proc":          true,
+	"bench/loggers/fluent":         true,
+	"bench/origin":                 true,
+	"docs/architecture.md":         true,
+	"docs/bbpd.md":                 true,
+	"docs/benchmarks.md":           true,
+	"docs/cli.md":                  true,
+	"docs/coherence.md":            true,
+	"docs/configuration.md":        true,
+	"docs/couchdb.md":              true,
+	"docs/dax.md":                  true,
+	"docs/decisions/0000-index.md": true,
+	"docs/decisions/0001-generations-as-hybrid-clock.md":          true,
+	"docs/decisions/0002-pass-what-is-not-understood.md":          true,
+	"docs/decisions/0003-consumed-capacity.md":                    true,
+	"docs/decisions/0005-own-transport-to-origins.md":             true,
+	"docs/decisions/0006-embedded-store.md":                       true,
+	"docs/decisions/0007-fluent.md":                               true,
+	"docs/decisions/0008-http-cache-as-a-layer.md":                true,
+	"docs/decisions/0009-large-bodies-in-pages.md":                true,
+	"docs/decisions/0010-files-that-go-at-once.md":                true,
+	"docs/decisions/0011-calls-unseen-by-the-runtime.md":          true,
+	"docs/decisions/0012-memcached-beside-the-http-cache.md":      true,
+	"docs/decisions/0013-dax-by-translation.md":                   true,
+	"docs/decisions/0014-verify-a-store-before-it-is-opened.md":   true,
+	"docs/decisions/0016-expired-items-as-the-origin-has-them.md": true,
+	"docs/decisions/0017-one-budget-for-what-is-in-flight.md":     true,
+	"docs/decisions/0018-security-on-all-nodes.md":                true,
+	"docs/decisions/0019-no-refusal-without-another-origin.md":    true,
+	"docs/development.md":                                         true,
+	"docs/dynamodb.md":                                            true,
+	"docs/embedded.md":                                            true,
+	"docs/fluent.md":                                              true,
+	"docs/http-cache.md":                                          true,
+	"docs/http-service.md":                                        true,
+	"docs/http.md":                                                true,
+	"docs/jsonp.md":                                               true,
+	"docs/memcached.md":                                           true,
+	"docs/observability.md":                                       true,
+	"docs/origin.md":                                              true,
+	"fluent":                                                      true,
+	"fluent/internal/encode":                                      true,
+	"fluent/internal/forward":                                     true,
+	"fluent/internal/msgpack":                                     true,
+	"fluent/internal/spool":                                       true,
+	"integration/clients":                                         true,
+	"integration/configs":                                         true,
+	"integration/couch":                                           true,
+	"integration/couch/compare":                                   true,
+	"integration/couch/history":                                   true,
+	"integration/couch/service":                                   true,
+	"integration/dax":                                             true,
+	"integration/dax/client":                                      true,
+	"integration/differential":                                    true,
+	"integration/fault":                                           true,
+	"integration/fluentd":                                         true,
+	"integration/harness":                                         true,
+	"integration/history":                                         true,
+	"integration/httpcache":                                       true,
+	"integration/memcached":                                       true,
+	"integration/memory":                                          true,
+	"integration/model":                                           true,
+	"integration/storm":                                           true,
+	"internal/admin":                                              true,
+	"internal/cache":                                              true,
+	"internal/cli":                                                true,
+	"internal/config":                                             true,
+	"internal/config/gendoc":                                      true,
+	"internal/couch":                                              true,
+	"internal/couch/changes":                                      true,
+	"internal/couch/coherence":                                    true,
+	"internal/couch/feed":                                         true,
+	"internal/couch/object":                                       true,
+	"internal/couch/outcome":                                      true,
+	"internal/couch/replicate":                                    true,
+	"internal/couch/route":                                        true,
+	"internal/couch/visible":                                      true,
+	"internal/couch/watch":                                        true,
+	"internal/dynamo/accel":                                       true,
+	"internal/dynamo/dax":                                         true,
+	"internal/dynamo/dax/attr":                                    true,
+	"internal/dynamo/dax/cbor":                                    true,
+	"internal/dynamo/dax/fault":                                   true,
+	"internal/dynamo/dax/item":                                    true,
+	"internal/dynamo/dax/key":                                     true,
+	"internal/dynamo/dax/lists":                                   true,
+	"internal/dynamo/dax/number":                                  true,
+	"internal/dynamo/dax/sign":                                    true,
+	"internal/dynamo/dax/tree":                                    true,
+	"internal/dynamo/embedded":                                    true,
+	"internal/dynamo/embedded/catalog":                            true,
+	"internal/dynamo/embedded/disk":                               true,
+	"internal/dynamo/expr":                                        true,
+	"internal/dynamo/partiql":                                     true,
+	"internal/dynamo/plain":                                       true,
+	"internal/dynamo/shape":                                       true,
+	"internal/dynamo/sigv4":                                       true,
+	"internal/dynamo/value":                                       true,
+	"internal/dynamo/wire":                                        true,
+	"internal/edge":                                               true,
+	"internal/glob":                                               true,
+	"internal/http1":                                              true,
+	"internal/httpcache":                                          true,
+	"internal/httpcache/coding":                                   true,
+	"internal/httpcache/disk":                                     true,
+	"internal/httpcache/policy":                                   true,
+	"internal/inflight":                                           true,
+	"internal/jsonp":                                              true,
+	"internal/load":                                               true,
+	"internal/memcached":                                          true,
+	"internal/memcached/client":                                   true,
+	"internal/memcached/key":                                      true,
+	"internal/memcached/ring":                                     true,
+	"internal/memcached/value":                                    true,
+	"internal/memcached/wire":                                     true,
+	"internal/nginxconf":                                          true,
+	"internal/nginximport":                                        true,
+	"internal/origin":                                             true,
+	"internal/origin/balance":                                     true,
+	"internal/pages":                                              true,
+	"internal/repo":                                               true,
+	"internal/telemetry":                                          true,
+	"internal/telemetry/forward":                                  true,
+	"internal/testutil/await":                                     true,
+	"internal/testutil/forwardtest":                               true,
+	"internal/testutil/hostile":                                   true,
+	"internal/testutil/memcachedtest":                             true,
+	"internal/testutil/memfs":                                     true,
+	"internal/testutil/race":                                      true,
+}
+
+// quoted matches text that a comment repeats: a program's output, an identifier.
+var quoted = regexp.MustCompile("(?s)\"[^\"\n]*\"|`[^`]*`")
+
+// TestPlainWords checks the comments of Go files and the pages of the documentation for
+// banned words, and the declarations for names of the form mostX.
+func TestPlainWords(t *testing.T) {
+	report := func(place, file string, line int, text, instead string) {
+		if !notYetPlain[place] {
+			t.Errorf("%s:%d: %q: write %s", file, line, text, instead)
+		}
+	}
+	for _, s := range sources(t) {
+		for _, g := range s.ast.Comments {
+			text := quoted.ReplaceAllStringFunc(g.Text(), blank)
+			for _, w := range bannedWords {
+				if m := w.pattern.FindString(text); m != "" {
+					report(s.dir(), s.path, s.line(g.Pos()), m, w.instead)
+				}
+			}
+		}
+		ast.Inspect(s.ast, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok && mostName.MatchString(id.Name) && declared(id) {
+				report(s.dir(), s.path, s.line(id.Pos()), id.Name, "max")
+			}
+			return true
+		})
+	}
+	documents(t, func(page, text string) {
+		for i, line := range strings.Split(prose(text), "\n") {
+			for _, w := range bannedWords {
+				if m := w.pattern.FindString(line); m != "" && w.docs {
+					report(page, page, i+1, m, w.instead)
+				}
+			}
+		}
+	})
+}
+
+var mostName = regexp.MustCompile(`^[mM]ost[A-Z]`)
+
+// declared reports whether id names a constant, variable, type or function of its own
+// package rather than a use of one.
+func declared(id *ast.Ident) bool { return id.Obj != nil && id.Obj.Pos() == id.Pos() }
+
+// blank returns spaces in place of s, and keeps its line breaks.
+func blank(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' {
+			return r
+		}
+		return ' '
+	}, s)
+}
+
+var code = regexp.MustCompile("(?ms)^ *```.*?^ *```|^    [^\n]*|`[^`\n]*`|\\]\\([^)\n]*\\)")
+
+// prose returns a page's text with its code and the targets of its links left blank.
+func prose(text string) string { return code.ReplaceAllStringFunc(text, blank) }
+
+// rates are uses per 1,000 words that comments outside tests keep to. They span what
+// was measured for code that is known to read well: pebble, tailscale, caddy,
+// groupcache, VictoriaMetrics.
+var rates = []struct {
+	pattern  *regexp.Regexp
+	min, max float64
+}{
+	{words(`returns`), 4.2, 20},
+	{words(`for example`), 0.18, 2},
+	{words(`what`), 0, 0.5},
+	{words(`those`), 0, 0.6},
+}
+
+// TestWordRates compares the rates of some words in comments with what other projects
+// have. With KASOKU_WORDS_IN, a list of folders, it logs the rates there instead.
+func TestWordRates(t *testing.T) {
+	var text strings.Builder
+	if other := os.Getenv("KASOKU_WORDS_IN"); other != "" {
+		for _, dir := range filepath.SplitList(other) {
+			text.WriteString(commentsBelow(t, dir))
+		}
+	} else {
+		for _, s := range sources(t) {
+			if !s.isTest() {
+				text.WriteString(commentsOf(s.ast))
+			}
+		}
+	}
+	all := strings.Join(strings.Fields(text.String()), " ")
+	n := float64(len(strings.Fields(all))) / 1000
+	t.Logf("%.0f words in comments; uses per 1,000:", n*1000)
+	for _, w := range bannedWords {
+		t.Logf("  %-40s %.2f", w.pattern, float64(len(w.pattern.FindAllString(all, -1)))/n)
+	}
+	for _, r := range rates {
+		got := float64(len(r.pattern.FindAllString(all, -1))) / n
+		t.Logf("  %-40s %.2f (%.2f to %.2f)", r.pattern, got, r.min, r.max)
+		if os.Getenv("KASOKU_WORDS_IN") == "" && len(notYetPlain) == 0 && (got < r.min || got > r.max) {
+			t.Errorf("%s: %.2f uses per 1,000 words of comments, want %.2f to %.2f", r.pattern, got, r.min, r.max)
+		}
+	}
+}
+
+// commentsOf returns the text of a file's comments.
+func commentsOf(f *ast.File) string {
+	var text strings.Builder
+	for _, g := range f.Comments {
+		text.WriteString(g.Text())
+	}
+	return text.String()
+}
+
+// commentsBelow returns the comments of the Go files below dir, tests excepted.
+func commentsBelow(t *testing.T, dir string) string {
+	t.Helper()
+	var text strings.Builder
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
+		if err == nil {
+			text.WriteString(commentsOf(f))
+		}
+		return nil // a file that does not parse is a fixture
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
+}
