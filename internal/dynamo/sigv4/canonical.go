@@ -7,12 +7,11 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// maxSigned bounds the list of signed headers, since each is looked for among all
-// fields.
+// maxSigned bounds the list of signed headers, because each is looked up among all fields.
 const maxSigned = 128
 
-// appendCanonical appends the canonical request of r: what both sides hash. It
-// reports false when the list of signed headers is not one a signer makes.
+// appendCanonical appends the canonical request of r, the text that both sides hash. It
+// returns false if the list of signed headers is malformed.
 func (s *scratch) appendCanonical(dst []byte, r *http1.Request) ([]byte, bool) {
 	dst = append(dst, r.Method...)
 	dst = append(dst, '\n')
@@ -27,9 +26,8 @@ func (s *scratch) appendCanonical(dst []byte, r *http1.Request) ([]byte, bool) {
 	return append(dst, s.payload[:]...), ok
 }
 
-// appendPath appends the path with its redundant segments removed and each of the
-// others escaped; what the client had escaped is thereby escaped twice, as every
-// service but S3 has it.
+// appendPath appends the path with redundant segments removed and the others escaped. A path
+// that the client escaped is thus escaped twice, as every service except S3 requires.
 func appendPath(dst, path []byte) []byte {
 	start := len(dst)
 	if len(path) > 0 && path[0] != '/' {
@@ -55,8 +53,8 @@ func appendPath(dst, path []byte) []byte {
 	return dst
 }
 
-// appendQuery appends the parameters in the order of their escaped names, then of
-// their escaped values. A presigned request's own signature is left out.
+// appendQuery appends the parameters sorted by escaped name, then by escaped value. The
+// signature of a presigned request is omitted.
 func (s *scratch) appendQuery(dst, query []byte) []byte {
 	if len(query) == 0 {
 		return dst
@@ -88,12 +86,12 @@ func (s *scratch) appendQuery(dst, query []byte) []byte {
 	return dst
 }
 
-// escapedAgain is a part of a query in its canonical spelling.
+// escapedAgain returns a part of a query in canonical spelling.
 func (s *scratch) escapedAgain(part []byte) []byte {
 	s.plain, part = unescape(s.plain[:0], part)
 	start := len(s.encoded)
 	s.encoded = appendEscaped(s.encoded, part)
-	return s.encoded[start:] // stays good when encoded moves on to a larger array
+	return s.encoded[start:] // stays valid when encoded is reallocated
 }
 
 func comparePairs(a, b pair) int {
@@ -103,8 +101,8 @@ func comparePairs(a, b pair) int {
 	return bytes.Compare(a.value, b.value)
 }
 
-// appendHeaders appends the lines of the signed headers. It reports false unless
-// their names are lower case, sorted and each there once.
+// appendHeaders appends the lines of the signed headers. It returns false unless their names
+// are lower case, sorted and unique.
 func appendHeaders(dst []byte, r *http1.Request, names []byte) ([]byte, bool) {
 	var last []byte
 	for n := 0; len(names) > 0; n++ {
@@ -142,8 +140,8 @@ func appendValues(dst []byte, r *http1.Request, name []byte) []byte {
 	return dst
 }
 
-// appendFolded appends a value without the white space around it and with each run
-// of spaces as one.
+// appendFolded appends a value without surrounding white space and with each run of spaces
+// folded into one.
 func appendFolded(dst, value []byte) []byte {
 	value = bytes.Trim(value, " \t")
 	if !bytes.Contains(value, []byte("  ")) {
@@ -157,7 +155,7 @@ func appendFolded(dst, value []byte) []byte {
 	return dst
 }
 
-// isNamed compares a field's name with a lower-case one.
+// isNamed reports whether a field's name equals a lower-case name, ignoring case.
 func isNamed(field, lower []byte) bool {
 	if len(field) != len(lower) {
 		return false
@@ -177,7 +175,7 @@ func toLower(c byte) byte {
 	return c
 }
 
-// isLowerToken reports whether name may be a header's name in lower case.
+// isLowerToken reports whether name is a valid header name in lower case.
 func isLowerToken(name []byte) bool {
 	for _, c := range name {
 		if c <= ' ' || c >= 0x7f || c == ':' || 'A' <= c && c <= 'Z' {

@@ -7,23 +7,23 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// claim is what a request says about its signature, by the Authorization header
-// or by the query. Its slices alias the request or the scratch it was read with.
+// claim holds the signature parameters of a request, from the Authorization header or the
+// query. Its slices alias the request or the scratch that read it.
 type claim struct {
 	algorithm     []byte
 	credential    []byte
 	signedHeaders []byte
 	signature     []byte
 	date          []byte
-	// expires is the lifetime in seconds of the query form, or nil.
+	// expires is the lifetime in seconds of a presigned request, or nil.
 	expires []byte
-	// token says that a session token came along.
+	// token reports whether the request carries a session token.
 	token bool
-	// presigned says that the claim was read from the query.
+	// presigned reports whether the claim was read from the query.
 	presigned bool
 }
 
-// read finds the claim of r. The order of its checks is DynamoDB's: both forms at
+// read parses the signature parameters of r. It checks in DynamoDB's order: both forms at
 // once, none at all, missing parts.
 func (s *scratch) read(r *http1.Request) *Error {
 	s.claim = claim{}
@@ -40,8 +40,8 @@ func (s *scratch) read(r *http1.Request) *Error {
 	return s.claim.readHeader(header, r)
 }
 
-// CheckParts returns an error if a part of the signature in the Authorization header
-// is missing, its date included; nil also for a request without such a signature.
+// CheckParts returns an error if a part of the signature in the Authorization header, or its
+// date, is missing. It returns nil for a request without such a signature.
 func CheckParts(r *http1.Request) *Error {
 	if !bytes.HasPrefix(r.Get("Authorization"), []byte("AWS4-")) {
 		return nil
@@ -51,8 +51,8 @@ func CheckParts(r *http1.Request) *Error {
 	return s.read(r)
 }
 
-// CheckForm checks the signature of a request as far as that is possible without
-// keys; it returns nil for a request that has none.
+// CheckForm checks a request's signature as far as possible without keys. It returns nil for
+// a request without one.
 func CheckForm(r *http1.Request) *Error {
 	if r.Get("Authorization") == nil && !hasParameter(r.RawQuery, "X-Amz-Algorithm") {
 		return nil
@@ -75,8 +75,8 @@ func CheckForm(r *http1.Request) *Error {
 	return nil
 }
 
-// readHeader reads "AWS4-HMAC-SHA256 Credential=..., SignedHeaders=..., Signature=...".
-// Commas and blanks separate parameters, in any number; other parameters are ignored.
+// readHeader parses "AWS4-HMAC-SHA256 Credential=..., SignedHeaders=..., Signature=...". Any
+// number of commas and blanks separates parameters; unknown parameters are ignored.
 func (c *claim) readHeader(header []byte, r *http1.Request) *Error {
 	name, rest, _ := bytes.Cut(header, []byte(" "))
 	c.algorithm = name
@@ -110,8 +110,8 @@ func (c *claim) readHeader(header []byte, r *http1.Request) *Error {
 	return c.headerComplete(header)
 }
 
-// KeyID returns the id of the key that an Authorization header names, nil if it names none.
-// Nothing is proved by that.
+// KeyID returns the access key ID in an Authorization header, or nil if there is none. It
+// verifies nothing.
 func KeyID(header []byte) []byte {
 	const parameter = "Credential="
 	i := bytes.Index(header, []byte(parameter))
@@ -125,10 +125,11 @@ func KeyID(header []byte) []byte {
 	return id[:min(len(id), maxKeyID)]
 }
 
-// maxKeyID is how much KeyID returns at most.
+// maxKeyID is the maximum length of KeyID's result.
 const maxKeyID = 128
 
-// parameter is where the value of a parameter of the header belongs, or nil.
+// parameter returns a pointer to the field for a header parameter, or nil if the parameter
+// is unknown.
 func (c *claim) parameter(name []byte) *[]byte {
 	switch string(name) {
 	case "Credential":
@@ -141,7 +142,7 @@ func (c *claim) parameter(name []byte) *[]byte {
 	return nil
 }
 
-// headerComplete names every part that is missing, in one message.
+// headerComplete returns one error that names every missing part, or nil.
 func (c *claim) headerComplete(header []byte) *Error {
 	if len(c.credential) > 0 && len(c.signature) > 0 && len(c.signedHeaders) > 0 && len(c.date) > 0 {
 		return nil
@@ -163,7 +164,7 @@ func (c *claim) headerComplete(header []byte) *Error {
 	return incomplete(m.String())
 }
 
-// readQuery reads the presigned form.
+// readQuery parses the presigned form.
 func (s *scratch) readQuery(r *http1.Request) *Error {
 	c := &s.claim
 	c.presigned = true
@@ -190,7 +191,8 @@ func (s *scratch) readQuery(r *http1.Request) *Error {
 	return c.queryComplete()
 }
 
-// queryParameter is where the value of a parameter of the query belongs, or nil.
+// queryParameter returns a pointer to the field for a query parameter, or nil if the
+// parameter is unknown.
 func (c *claim) queryParameter(name []byte) *[]byte {
 	switch string(name) {
 	case "X-Amz-Algorithm":
@@ -209,7 +211,7 @@ func (c *claim) queryParameter(name []byte) *[]byte {
 	return nil
 }
 
-// queryComplete names every parameter that is missing, in one message.
+// queryComplete returns one error that names every missing parameter, or nil.
 func (c *claim) queryComplete() *Error {
 	var m strings.Builder
 	require := func(name string, value []byte) {
@@ -228,8 +230,8 @@ func (c *claim) queryComplete() *Error {
 	return incomplete(m.String() + "Re-examine the query-string parameters.")
 }
 
-// hasParameter reports whether a query has a parameter called name, which must
-// need no escaping. An escaped spelling of the name is not found: nobody signs so.
+// hasParameter reports whether a query has a parameter called name, which must need no
+// escaping. It doesn't find an escaped spelling of the name: no signer produces one.
 func hasParameter(query []byte, name string) bool {
 	for len(query) > 0 {
 		var part []byte

@@ -13,12 +13,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 )
 
-// DefaultCredentials finds the credentials for an origin, given as host or
-// host:port. For AWS it is the SDK's default chain. For any other host, such as
-// DynamoDB Local, the chain goes without the instance's metadata service, which
-// would be waited for in vain; and if it names no credentials, they are
-// "kasoku"/"kasoku", because such servers want a signature but do not check it.
-// Nothing is fetched yet: credentials that fail do so when they are used.
+// DefaultCredentials returns a provider of credentials for an origin, given as host or
+// host:port. For AWS it is the SDK's default chain.
+//
+// For any other host, for example DynamoDB Local, the chain excludes the instance metadata
+// service, which would only time out. If that chain has no credentials, the provider returns
+// "kasoku"/"kasoku", because such servers require a signature but don't check it.
+//
+// Nothing is fetched yet: invalid credentials fail on first use.
 func DefaultCredentials(ctx context.Context, originHost string) (aws.CredentialsProvider, error) {
 	if isAWS(originHost) {
 		cfg, err := config.LoadDefaultConfig(ctx)
@@ -31,14 +33,14 @@ func DefaultCredentials(ctx context.Context, originHost string) (aws.Credentials
 	if err != nil {
 		return nil, fmt.Errorf("find credentials for %s: %w", originHost, err)
 	}
-	// The instance's role is the chain's last resort: no other was named.
+	// The chain falls back to the instance's role only if nothing else is configured.
 	if cfg.Credentials == nil || aws.IsCredentialsProvider(cfg.Credentials, (*ec2rolecreds.Provider)(nil)) {
 		return aws.NewCredentialsCache(credentials.NewStaticCredentialsProvider("kasoku", "kasoku", "")), nil
 	}
 	return cfg.Credentials, nil
 }
 
-// isAWS reports whether a host is one of AWS's endpoints, in any of its partitions.
+// isAWS reports whether host is an AWS endpoint, in any partition.
 func isAWS(host string) bool {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h

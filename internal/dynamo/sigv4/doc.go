@@ -1,28 +1,28 @@
-// Package sigv4 checks the signatures of DynamoDB clients and signs requests for
-// the origin, both by AWS Signature Version 4.
+// Package sigv4 verifies the signatures of DynamoDB clients and signs requests for the
+// origin, both with AWS Signature Version 4.
 //
-// Verifying follows DynamoDB in the order of its checks and in its words, so that
-// a client sees from Kasoku the error it would see from AWS. In two places it is
-// stricter, because the body and the operation decide what a cache may answer:
-// every x-amz-* header must be signed, and the body must be.
+// Verification makes DynamoDB's checks in DynamoDB's order and with its messages, so that a
+// client gets the same error from Kasoku as from AWS. It is stricter in two points, because
+// a cached answer depends on the body and the operation: every x-amz-* header must be
+// signed, and so must the body.
 //
-// A right signature costs no allocation: the canonical request is written into a
-// pooled buffer and the derived keys of the days in use are kept.
+// Verifying a valid signature doesn't allocate: the canonical request is written to a pooled
+// buffer, and the derived keys of the current days are cached.
 package sigv4
 
 // Key is an access key that clients may sign with.
 type Key struct{ ID, Secret string }
 
-// Error is the refusal of a request, answered with status 400. The namespace of
-// its type is com.amazon.coral.service.
+// Error is the error for a rejected request, returned with status 400. The namespace of its
+// type is com.amazon.coral.service.
 type Error struct{ Type, Message string }
 
-// Error joins type and message.
+// Error returns the type and the message.
 func (e *Error) Error() string { return e.Type + ": " + e.Message }
 
 const (
 	algorithm  = "AWS4-HMAC-SHA256"
 	terminator = "aws4_request"
-	// stamp is the layout of every date here: ISO 8601 in its basic format.
+	// stamp is the layout of every date: ISO 8601 basic format.
 	stamp = "20060102T150405Z"
 )

@@ -1,6 +1,6 @@
 package sigv4
 
-// unreserved are the bytes that are never escaped.
+// unreserved reports for each byte whether it is never escaped.
 var unreserved = func() (t [256]bool) {
 	for _, c := range "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~" {
 		t[c] = true
@@ -8,7 +8,7 @@ var unreserved = func() (t [256]bool) {
 	return t
 }()
 
-// appendEscaped appends text with everything but the unreserved bytes escaped.
+// appendEscaped appends text with every byte escaped except the unreserved ones.
 func appendEscaped(dst, text []byte) []byte {
 	const digits = "0123456789ABCDEF"
 	for _, c := range text {
@@ -21,9 +21,8 @@ func appendEscaped(dst, text []byte) []byte {
 	return dst
 }
 
-// unescape appends a part of a query without its escapes to dst, and returns with
-// dst what it appended. An escape that is none stays as it is: the signatures will
-// differ then.
+// unescape appends the unescaped part of a query to dst, and returns the extended slice and
+// the appended part. It copies an invalid escape unchanged: the signatures will then differ.
 func unescape(dst, text []byte) (all, part []byte) {
 	start := len(dst)
 	for i := 0; i < len(text); i++ {
@@ -42,7 +41,7 @@ func unescape(dst, text []byte) (all, part []byte) {
 	return dst, dst[start:]
 }
 
-// unhex is the value of a hexadecimal digit, or 16.
+// unhex returns the value of a hexadecimal digit, or 16 for any other byte.
 func unhex(c byte) byte {
 	switch {
 	case '0' <= c && c <= '9':

@@ -21,8 +21,7 @@ const (
 
 var keys = []Key{{"OTHER", "other"}, {"APPKEY", "s3cr3t"}}
 
-// head makes a request from a target and "Name: value" lines; names stay as they
-// are written.
+// head builds a request from a target and "Name: value" lines. Names keep their spelling.
 func head(method, target string, lines ...string) *http1.Request {
 	r := &http1.Request{Method: []byte(method), Target: []byte(target), Minor: 1}
 	path, query, _ := strings.Cut(target, "?")
@@ -38,7 +37,7 @@ func head(method, target string, lines ...string) *http1.Request {
 	return r
 }
 
-// sent makes what the server sees of a request that a client signed.
+// sent returns the request that the server receives for r, which a client has signed.
 func sent(r *http.Request, body []byte) *http1.Request {
 	host := r.Host
 	if host == "" {

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// pads is an HMAC-SHA256 key, spread over the two blocks that it is used in.
-// Unlike crypto/hmac, it is plain memory that any number of goroutines may read.
+// pads is an HMAC-SHA256 key, expanded to its inner and outer blocks. Unlike a crypto/hmac
+// hash, it is read-only memory that goroutines can share.
 type pads struct{ inner, outer [sha256.BlockSize]byte }
 
 func newPads(key []byte) (p pads) {
@@ -23,8 +23,7 @@ func newPads(key []byte) (p pads) {
 	return p
 }
 
-// sum is the HMAC of message, which must stand behind the inner block in block:
-// block = append(inner, message).
+// sum returns the HMAC of message. block must be append(inner, message).
 func (p *pads) sum(block []byte) [sha256.Size]byte {
 	inner := sha256.Sum256(block)
 	var outer [sha256.BlockSize + sha256.Size]byte
@@ -33,7 +32,7 @@ func (p *pads) sum(block []byte) [sha256.Size]byte {
 	return sha256.Sum256(outer[:])
 }
 
-// mac is the HMAC of message under key.
+// mac returns the HMAC of message under key.
 func mac(key []byte, message string) []byte {
 	p := newPads(key)
 	sum := p.sum(append(append(make([]byte, 0, sha256.BlockSize+len(message)), p.inner[:]...), message...))
@@ -43,10 +42,9 @@ func mac(key []byte, message string) []byte {
 // secret derives the signing keys of one access key.
 type secret struct {
 	secret, region, service string
-	// days holds the signing keys of two neighbouring days, each in the place that
-	// its number's last bit says, since around midnight clients sign for both. A
-	// reader takes what it finds and derives a key that is not there; two that
-	// derive at once store equal keys.
+	// days caches the signing keys of two neighbouring days, indexed by the last bit of the
+	// day's number, because around midnight clients sign for both. A reader that finds no
+	// key derives it; concurrent derivations store equal keys.
 	days [2]atomic.Pointer[dayKey]
 }
 
@@ -55,7 +53,7 @@ type dayKey struct {
 	pads pads
 }
 
-// signing is the key for a day, given as YYYYMMDD and checked to be a date.
+// signing returns the signing key of a day, given as a valid YYYYMMDD.
 func (s *secret) signing(day [8]byte) *pads {
 	place := &s.days[day[7]&1]
 	if k := place.Load(); k != nil && k.day == day {

@@ -15,8 +15,8 @@ const (
 	retired = "http://en.wikipedia.org/wiki/ISO_8601"
 )
 
-// TestRefused goes through the checks in their order; each case passes all before
-// the one it is about.
+// TestRefused makes the checks fail in their order; each case passes all checks before its
+// own.
 func TestRefused(t *testing.T) {
 	v := NewVerifier(region, service, keys)
 	f := func(want string, r *http1.Request) {
@@ -68,7 +68,7 @@ func TestRefused(t *testing.T) {
 	f("InvalidSignatureException: Signature not yet current: 20261120T121501Z is still later than 20261120T121500Z (20261120T120000Z + 15 min.)",
 		post(auth(scope, signed), "X-Amz-Date: 20261120T121501Z"))
 
-	// What is signed.
+	// The list of signed headers.
 	f("InvalidSignatureException: 'Host' must be a 'SignedHeader' in the AWS Authorization.", post(auth(scope, "x-amz-date;x-amz-target"), date))
 	f("InvalidSignatureException: 'X-Amz-Target' must be a 'SignedHeader' in the AWS Authorization.", post(auth(scope, "host;x-amz-date"), date))
 	f("InvalidSignatureException: 'X-AMZ-Meta' must be a 'SignedHeader' in the AWS Authorization.", post(auth(scope, signed), date, "X-AMZ-Meta: m"))
@@ -116,7 +116,7 @@ func TestSkewIsInclusive(t *testing.T) {
 		}
 	}
 	f(skew, true)
-	f(skew+time.Second-1, true) // dates know whole seconds only
+	f(skew+time.Second-1, true) // dates have a resolution of one second
 	f(skew+time.Second, false)
 	f(-skew, true)
 	f(-skew-1, false)

@@ -5,24 +5,23 @@ import (
 	"sync"
 )
 
-// scratch holds what one verification or signing writes. It belongs to that call alone, from
-// the pool and back.
+// scratch holds the buffers of one verification or signing. It is taken from the pool and
+// returned to it by that call.
 type scratch struct {
 	claim claim
-	// decoded holds the unescaped parameters of the query form, which the claim
-	// points to until the end.
+	// decoded holds the unescaped parameters of the presigned form; the claim aliases it.
 	decoded []byte
 	// plain and encoded hold the parameters of the canonical query, unescaped and
-	// escaped again; pairs point into encoded.
+	// re-escaped. pairs aliases encoded.
 	plain, encoded []byte
 	pairs          []pair
-	// names are those of the fields to sign, in lower case; their bytes are in lower,
-	// and the list made of them in list.
+	// names holds the lower-case names of the fields to sign; they alias lower. list holds
+	// them joined.
 	names       [][]byte
 	lower, list []byte
-	// payload is the hash of the body, in hexadecimal.
+	// payload is the hexadecimal hash of the body.
 	payload [2 * sha256.Size]byte
-	// text is the canonical request, then the string to sign.
+	// text is first the canonical request, then the string to sign.
 	text []byte
 }
 
@@ -31,7 +30,8 @@ type pair struct{ name, value []byte }
 
 var scratches = sync.Pool{New: func() any { return &scratch{text: make([]byte, 0, 2048)} }}
 
-// free drops what aliases the request, so that the pool does not keep it alive.
+// free returns s to the pool. It first drops references to the request, so that the pool
+// doesn't retain it.
 func (s *scratch) free() {
 	s.claim = claim{}
 	clear(s.names)

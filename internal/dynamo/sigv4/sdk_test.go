@@ -138,8 +138,8 @@ func TestAgreesWithSDK(t *testing.T) {
 	})
 }
 
-// flip changes one bit of what a signature covers, in place. It returns the query
-// as it was if that is what was changed.
+// flip changes one bit covered by a signature, in place. It returns the original query if it
+// changed the query.
 func flip(t *rapid.T, r *http1.Request, body []byte) (what string, query []byte) {
 	type place struct {
 		what string

@@ -9,15 +9,15 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// hash takes the body in.
+// hash sets payload to the hash of body.
 func (s *scratch) hash(body []byte) {
 	sum := sha256.Sum256(body)
 	hex.Encode(s.payload[:], sum[:])
 }
 
-// signature is what signs r under a key, in hexadecimal: the claim says with which
-// date and fields, scope where. It reports false when the list of signed headers
-// is not one a signer makes.
+// signature returns the hexadecimal signature of r under key, with the date and the fields
+// of the claim and the given scope. It returns false if the list of signed headers is
+// malformed.
 func (s *scratch) signature(r *http1.Request, scope []byte, key *pads) (signature [2 * sha256.Size]byte, ok bool) {
 	s.text, ok = s.appendCanonical(s.text[:0], r)
 	canonical := sha256.Sum256(s.text)
@@ -34,8 +34,8 @@ func (s *scratch) signature(r *http1.Request, scope []byte, key *pads) (signatur
 	return signature, ok
 }
 
-// listSigned makes the list of the fields to sign: all but those that a proxy may
-// change, as AWS's own signers have it.
+// listSigned builds the list of fields to sign: all except those that a proxy may change, as
+// AWS's own signers do.
 func (s *scratch) listSigned(r *http1.Request) {
 	s.names, s.lower = s.names[:0], s.lower[:0]
 	for i := range r.Fields {
@@ -46,7 +46,7 @@ func (s *scratch) listSigned(r *http1.Request) {
 		switch name := s.lower[start:]; string(name) {
 		case "user-agent", "x-amzn-trace-id", "expect", "transfer-encoding":
 		default:
-			s.names = append(s.names, name) // stays good when lower moves on to a larger array
+			s.names = append(s.names, name) // stays valid when lower is reallocated
 		}
 	}
 	slices.SortFunc(s.names, bytes.Compare)

@@ -14,29 +14,29 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// patience is how long credentials are waited for.
+// patience is the timeout for fetching credentials.
 const patience = 5 * time.Second
 
 // Signer signs requests for the origin. It is safe for concurrent use.
 type Signer struct {
 	provider        aws.CredentialsProvider
 	region, service string
-	// granted is what was got last. It is replaced when it has expired; two who do
-	// so at once store the same, since the provider asks once for both.
+	// granted is the last fetched grant. It is replaced when it has expired. Concurrent
+	// replacements store the same credentials, because the provider deduplicates fetches.
 	granted atomic.Pointer[grant]
 }
 
-// grant is a set of credentials in the form that signing needs.
+// grant is a set of credentials in the form needed for signing.
 type grant struct {
 	secret
 	id, token []byte
-	// canExpire says that the grant is good until expires only.
+	// canExpire reports whether the grant is valid only until expires.
 	canExpire bool
 	expires   time.Time
 }
 
-// NewSigner takes the credentials and the scope to sign with. Credentials are
-// asked for once and again when they are about to expire.
+// NewSigner returns a signer that uses the given credentials and scope. Credentials are
+// cached and fetched again shortly before they expire.
 func NewSigner(provider aws.CredentialsProvider, region, service string) *Signer {
 	if _, cached := provider.(*aws.CredentialsCache); !cached && provider != nil {
 		provider = aws.NewCredentialsCache(provider)
@@ -44,17 +44,17 @@ func NewSigner(provider aws.CredentialsProvider, region, service string) *Signer
 	return &Signer{provider: provider, region: region, service: service}
 }
 
-// The fields that a signature is made of. A client's own are no use to the origin.
+// The names of the fields that hold a signature. A client's own fields of these names are
+// replaced.
 var (
 	authorization = []byte("Authorization")
 	amzDate       = []byte("X-Amz-Date")
 	amzToken      = []byte("X-Amz-Security-Token")
 )
 
-// Sign replaces whatever authentication r carries by the signer's own. Apart from
-// that, r must be as it will be sent, with its fields for host and length among
-// the others and nothing after them that would change. It waits for credentials
-// as long as ctx allows, but no longer than five seconds.
+// Sign replaces the authentication fields of r with the signer's own. Apart from them, r
+// must be in its final form, with its Host and Content-Length fields. Sign waits for
+// credentials until ctx is done, at most five seconds.
 func (s *Signer) Sign(ctx context.Context, r *http1.Request, body []byte) error {
 	return s.sign(ctx, r, body, time.Now())
 }
@@ -76,7 +76,7 @@ func (s *Signer) sign(ctx context.Context, r *http1.Request, body []byte, now ti
 	return nil
 }
 
-// grant returns credentials that are good now.
+// grant returns credentials that are valid at now.
 func (s *Signer) grant(ctx context.Context, now time.Time) (*grant, error) {
 	if g := s.granted.Load(); g != nil && !g.over(now) {
 		return g, nil
@@ -106,16 +106,16 @@ func (s *Signer) grant(ctx context.Context, now time.Time) (*grant, error) {
 
 func (g *grant) over(now time.Time) bool { return g.canExpire && !g.expires.After(now) }
 
-// sign adds the signature to r, which carries none. It reports false when a field's
-// name is not one.
+// sign adds the signature to r, which must not have one. It returns false if a field's name
+// is invalid.
 func (g *grant) sign(w *scratch, r *http1.Request, body []byte, now time.Time) bool {
 	dated := len(r.Fields)
-	r.Fields = append(r.Fields, http1.Field{Name: amzDate}) // its value comes below
+	r.Fields = append(r.Fields, http1.Field{Name: amzDate}) // its value is set below
 	if len(g.token) > 0 {
 		r.Fields = append(r.Fields, http1.Field{Name: amzToken, Value: g.token})
 	}
 	w.listSigned(r)
-	// The new values outlive w; both are in one piece of memory.
+	// The new values outlive w. Both share one allocation.
 	value := make([]byte, 0, 144+len(g.id)+len(g.region)+len(g.service)+len(w.claim.signedHeaders)+2*sha256.Size)
 	date := now.AppendFormat(value, stamp)
 	value = date[len(date):]

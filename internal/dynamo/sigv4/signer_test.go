@@ -31,8 +31,8 @@ func given(c aws.Credentials) aws.CredentialsProvider {
 	return aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return c, nil })
 }
 
-// TestSignReplacesTheClients signs what a client had signed for Kasoku: only the
-// new signature is left, and it verifies.
+// TestSignReplacesTheClients signs a request that a client had signed for Kasoku: only the
+// new signature remains, and it verifies.
 func TestSignReplacesTheClients(t *testing.T) {
 	body := []byte("{}")
 	r := unsent(body)
@@ -84,7 +84,8 @@ func TestSignsLikeSDK(t *testing.T) {
 	})
 }
 
-// TestCredentialsAreKept asks a provider once, and again when what it gave expires.
+// TestCredentialsAreKept checks that credentials are fetched once, and again when they
+// expire.
 func TestCredentialsAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64
@@ -147,7 +148,7 @@ func TestDefaultCredentials(t *testing.T) {
 					t.Setenv(n, "")
 				}
 			}
-			t.Setenv("AWS_EC2_METADATA_DISABLED", "true") // no test asks the network
+			t.Setenv("AWS_EC2_METADATA_DISABLED", "true") // keeps the test off the network
 			t.Setenv("AWS_CONFIG_FILE", filepath.Join(dir, "none"))
 			t.Setenv("AWS_SHARED_CREDENTIALS_FILE", filepath.Join(dir, "none"))
 			for i := 0; i < len(env); i += 2 {
@@ -177,7 +178,8 @@ func TestDefaultCredentials(t *testing.T) {
 	f("not quite aws", "amazonaws.com.example", "kasoku", "")
 }
 
-// TestSignRefuses what can't be signed, instead of sending a wrong signature.
+// TestSignRefuses checks that a request that can't be signed is rejected instead of sent
+// with a wrong signature.
 func TestSignRefuses(t *testing.T) {
 	f := func(want string, fields ...http1.Field) {
 		t.Helper()
@@ -192,8 +194,8 @@ func TestSignRefuses(t *testing.T) {
 	f("130 header fields are too many", make([]http1.Field, 127)...)
 }
 
-// TestSlowCredentials waits for credentials no longer than is sensible, and not
-// for somebody who has gone.
+// TestSlowCredentials checks that Sign gives up on slow credentials after its timeout, or
+// when the client disconnects.
 func TestSlowCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewSigner(aws.CredentialsProviderFunc(func(ctx context.Context) (aws.Credentials, error) {

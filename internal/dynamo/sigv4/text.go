@@ -6,17 +6,19 @@ import (
 	"encoding/hex"
 )
 
-// Find returns the index of the key with an ID.
+// Find returns the index of the key with the given ID.
 func (v *Verifier) Find(id []byte) (key int, ok bool) {
 	key, ok = v.index[string(id)]
 	return key, ok
 }
 
-// VerifyText checks that text was signed as it stands, in hexadecimal, with the signing key
-// that one of the verifier's keys has in its scope on a day, given as YYYYMMDD of a time that
-// ParseDate has read. It is for those who are sent the text and not the request: what the text
-// says is theirs to check, its day and scope included, and how long it may be. Nothing is kept
-// but the day's key.
+// VerifyText reports whether text has the given signature, in hexadecimal, under the signing
+// key derived from one of the verifier's keys for its scope and a day. The day is the
+// YYYYMMDD of a date accepted by ParseDate.
+//
+// It is for protocols that transmit the signed text instead of the request. The caller must
+// check the content of the text, its day and scope included, and limit its length.
+// VerifyText retains only the day's key.
 func (v *Verifier) VerifyText(key int, day [8]byte, signature, text []byte) bool {
 	s := scratches.Get().(*scratch)
 	k := v.secrets[key].signing(day)

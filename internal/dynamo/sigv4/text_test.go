@@ -57,7 +57,7 @@ func TestVerifyText(t *testing.T) {
 	}
 }
 
-// TestVerifyTextAllocs holds what a connection costs to nothing.
+// TestVerifyTextAllocs checks that authenticating a connection doesn't allocate.
 func TestVerifyTextAllocs(t *testing.T) {
 	if race.Enabled {
 		return // the detector allocates

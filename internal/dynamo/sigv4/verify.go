@@ -10,19 +10,18 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// skew is how far a signature's date may be from now.
+// skew is the maximum difference between a signature's date and now.
 const skew = 15 * time.Minute
 
-// Verifier checks requests against a fixed list of keys. It is safe for
-// concurrent use.
+// Verifier verifies requests against a fixed list of keys. It is safe for concurrent use.
 type Verifier struct {
 	region, service string
 	index           map[string]int
 	secrets         []secret
 }
 
-// NewVerifier takes the scope that clients must sign for and the keys they may
-// use. Of two keys with one ID the first counts.
+// NewVerifier returns a verifier for a scope and the keys that clients may use. If two keys
+// have the same ID, the first is used.
 func NewVerifier(region, service string, keys []Key) *Verifier {
 	v := &Verifier{region: region, service: service, index: make(map[string]int, len(keys)), secrets: make([]secret, len(keys))}
 	for i, k := range keys {
@@ -34,8 +33,8 @@ func NewVerifier(region, service string, keys []Key) *Verifier {
 	return v
 }
 
-// Verify checks the signature of r, whose whole body is given, at the time now.
-// It returns the index of the key that signed. Nothing of r is kept.
+// Verify checks the signature of r with its complete body at the time now. It returns the
+// index of the key that signed. It retains nothing of r.
 func (v *Verifier) Verify(r *http1.Request, body []byte, now time.Time) (key int, err *Error) {
 	s := scratches.Get().(*scratch)
 	key, err = v.verify(s, r, body, now)
@@ -73,8 +72,7 @@ func (v *Verifier) verify(s *scratch, r *http1.Request, body []byte, now time.Ti
 	return key, v.checkSignature(s, r, key)
 }
 
-// checkDate refuses a date that is not one or is too far from now. Every part of a
-// date that passes is digits where digits belong.
+// verify makes the checks in DynamoDB's order.
 func checkDate(c *claim, now time.Time) *Error {
 	at, ok := ParseDate(c.date)
 	if !ok {
@@ -100,7 +98,7 @@ func checkDate(c *claim, now time.Time) *Error {
 	return nil
 }
 
-// ParseDate reads 20130301T000000Z and nothing else.
+// ParseDate parses a date of exactly the form 20130301T000000Z.
 func ParseDate(b []byte) (time.Time, bool) {
 	if len(b) != len(stamp) || b[8] != 'T' || b[15] != 'Z' {
 		return time.Time{}, false
@@ -122,9 +120,8 @@ func ParseDate(b []byte) (time.Time, bool) {
 	return t, t.Month() == time.Month(month) && t.Day() == day
 }
 
-// checkSigned requires the host and every x-amz-* header to be signed. An unsigned
-// X-Amz-Target would let anyone who has seen a request send its body again as
-// another operation.
+// checkSigned requires the host and every x-amz-* header to be signed. With an unsigned
+// X-Amz-Target, anyone who has seen a request could replay its body as another operation.
 func checkSigned(c *claim, r *http1.Request) *Error {
 	if !isSigned([]byte("host"), c.signedHeaders) {
 		return unsigned("Host")
@@ -142,8 +139,7 @@ func isAmz(name []byte) bool {
 	return len(name) >= len(prefix) && isNamed(name[:len(prefix)], []byte(prefix))
 }
 
-// checkScope refuses a credential for anything but the verifier's scope, and
-// returns the ID of the access key.
+// checkScope rejects a credential for any other scope, and returns the ID of the access key.
 func (v *Verifier) checkScope(c *claim) (id []byte, err *Error) {
 	var part [5][]byte
 	rest, more := c.credential, true
@@ -178,8 +174,8 @@ func (v *Verifier) checkScope(c *claim) (id []byte, err *Error) {
 	return nil, invalid(m.String())
 }
 
-// checkPayload requires a body's announced hash, if there is one, to be the body's.
-// That the body goes unsigned or signed in pieces is not accepted.
+// checkPayload requires the declared hash of the body, if any, to match the body. Unsigned
+// bodies and bodies signed in chunks are rejected.
 func checkPayload(announced, payload []byte) *Error {
 	if announced == nil || bytes.Equal(announced, payload) {
 		return nil
@@ -190,7 +186,7 @@ func checkPayload(announced, payload []byte) *Error {
 	return invalid("The provided 'X-Amz-Content-Sha256' header does not match what was computed.")
 }
 
-// checkSignature computes the signature of r and compares in constant time.
+// checkSignature computes the signature of r and compares it in constant time.
 func (v *Verifier) checkSignature(s *scratch, r *http1.Request, key int) *Error {
 	c := &s.claim
 	_, scope, _ := bytes.Cut(c.credential, []byte("/"))

@@ -2,14 +2,13 @@ package wire
 
 import "bytes"
 
-// maxKey is the length of the longest key: a partition key's limit; a sort
-// key's is lower, which is for the origin to say.
+// maxKey is the length limit of a partition key. A sort key's limit is lower and is enforced
+// by the origin.
 const maxKey = 2048
 
-// Attribute splits an attribute value, {"S":"..."}, into its type as written
-// and the value's text. It returns false unless there is exactly one member, of
-// a type that DynamoDB has, plainly written, with the kind of JSON value that
-// the type takes.
+// Attribute splits an attribute value, for example {"S":"..."}, into its type as written and
+// the text of its value. It returns false unless there is exactly one member, whose name is
+// a DynamoDB type written without escapes and whose value has the JSON kind of that type.
 func Attribute(v []byte) (typ, value []byte, ok bool) {
 	i := skipSpace(v, 0)
 	if i >= len(v) || v[i] != '{' {
@@ -38,7 +37,7 @@ func Attribute(v []byte) (typ, value []byte, ok bool) {
 	return typ, v[first:last], true
 }
 
-// longestType is the length of the longest name of a type.
+// longestType is the length of the longest type name.
 const longestType = len("BOOL")
 
 func typeTakes(typ, value []byte) bool {
@@ -58,11 +57,11 @@ func typeTakes(typ, value []byte) bool {
 	return false
 }
 
-// AppendScalar appends the key bytes of an attribute value of type typ ('S',
-// 'N' or 'B'): type, length in two bytes, text, canonical number or bytes.
-// Values that DynamoDB holds for equal have equal key bytes, others don't, and
-// no key's bytes are the beginning of another's. It returns false for another
-// type, an empty value and one that is too long for any key.
+// AppendScalar appends the key bytes of an attribute value of type typ ('S', 'N' or 'B'):
+// the type, the length in two bytes, then the text, canonical number or bytes. Key bytes are
+// equal exactly if DynamoDB considers the values equal, and none are a prefix of another
+// value's. It returns false for any other type, an empty value, and a value too long for a
+// key.
 func AppendScalar(dst, attr []byte, typ byte) ([]byte, bool) {
 	name, value, ok := Attribute(attr)
 	if !ok || len(name) != 1 || name[0] != typ {
@@ -88,8 +87,8 @@ func AppendScalar(dst, attr []byte, typ byte) ([]byte, bool) {
 	return out, true
 }
 
-// appendQuotedNumber appends the canonical text of a number given as a JSON
-// string. Numbers have no use for escapes: such a spelling is not understood.
+// appendQuotedNumber appends the canonical text of a number given as a JSON string. It
+// rejects escapes, which numbers never need.
 func appendQuotedNumber(dst, quoted []byte) ([]byte, bool) {
 	raw, ok := unquote(quoted)
 	if !ok {

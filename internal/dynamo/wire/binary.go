@@ -19,9 +19,9 @@ var sextets = func() (t [256]byte) {
 	return t
 }()
 
-// binaryLen is the length of the bytes that text encodes. It accepts what
-// DynamoDB does and returns: the standard alphabet, padded, without line breaks
-// and with zero bits at the end, so that equal bytes have equal text.
+// binaryLen returns the length of the bytes that text encodes. It accepts the base64 that
+// DynamoDB accepts and returns: the standard alphabet, padded, without line breaks and with
+// zero bits at the end. Equal bytes thus have equal text.
 func binaryLen(text []byte) (n int, ok bool) {
 	if len(text)%4 != 0 {
 		return 0, false
@@ -42,7 +42,7 @@ func binaryLen(text []byte) (n int, ok bool) {
 	return len(text)/4*3 - tail, true
 }
 
-// splitPadding cuts off at most two '='; text is a positive multiple of 4 long.
+// splitPadding cuts off at most two '='. The length of text is a positive multiple of 4.
 func splitPadding(text []byte) (body []byte, tail int) {
 	n := len(text)
 	switch {
@@ -54,8 +54,7 @@ func splitPadding(text []byte) (body []byte, tail int) {
 	return text[:n-2], 2
 }
 
-// decodeBinary decodes text into dst, which may be text itself: what is
-// written never overtakes what is read.
+// decodeBinary decodes text into dst. The two may overlap: writing never overtakes reading.
 func decodeBinary(dst, text []byte) (n int, ok bool) {
 	if n, ok = binaryLen(text); !ok || n == 0 {
 		return 0, ok
@@ -73,7 +72,7 @@ func decodeBinary(dst, text []byte) (n int, ok bool) {
 	return n, true
 }
 
-// AppendBinary appends the bytes that a JSON string of base64 stands for.
+// AppendBinary appends the bytes encoded by a JSON string of base64.
 func AppendBinary(dst, quoted []byte) ([]byte, bool) {
 	out, ok := AppendExact(dst, quoted)
 	if !ok {
@@ -87,7 +86,7 @@ func AppendBinary(dst, quoted []byte) ([]byte, bool) {
 	return out[:len(dst)+n], true
 }
 
-// AppendDecoded appends the bytes that base64 text stands for.
+// AppendDecoded appends the bytes encoded by base64 text.
 func AppendDecoded(dst, text []byte) ([]byte, bool) {
 	out := slices.Grow(dst, len(text))
 	n, ok := decodeBinary(out[len(dst):cap(out)], text)
@@ -97,8 +96,8 @@ func AppendDecoded(dst, text []byte) ([]byte, bool) {
 	return out[:len(dst)+n], true
 }
 
-// BinaryFault is the service's sentence for text that is no base64 as it wants
-// it; "" if it is. It looks at the length, then at the end, then at the rest.
+// BinaryFault returns DynamoDB's message for invalid base64, or "" if text is valid. It
+// checks the length, then the end, then the rest.
 func BinaryFault(text []byte) string {
 	if len(text)%4 != 0 {
 		return "Base64 encoded length is expected a multiple of 4 bytes but found: " + strconv.Itoa(len(text))

@@ -14,7 +14,7 @@ var (
 	itemMembers = []string{"TableName", "Key", "ConsistentRead", "ProjectionExpression", "ExpressionAttributeNames", "AttributesToGet", "ReturnConsumedCapacity"}
 )
 
-// hotPaths are what a hit does with this package.
+// hotPaths are the calls that a cache hit makes into this package.
 func hotPaths() map[string]func() {
 	out := make([][]byte, len(itemMembers))
 	buf := make([]byte, 0, 4096)

@@ -6,14 +6,13 @@ import (
 	"sync"
 )
 
-// AppendCanonical appends the JSON value v in the one form that equal values
-// share: no white space, members ordered by name, strings without needless
-// escapes, numbers of DynamoDB ({"N":"1e3"}, {"NS":[...]}) canonical. It
-// returns false for text that parsers read differently (a member twice, invalid
-// Unicode) and for a {"N":...} that is no number.
+// AppendCanonical appends the canonical form of the JSON value v: no white space, members
+// sorted by name, no needless escapes, and canonical DynamoDB numbers ({"N":"1e3"},
+// {"NS":[...]}). It returns false for text that parsers interpret differently (duplicate
+// members, invalid Unicode) and for an invalid number in {"N":...}.
 //
-// The form serves as an identity: two values with equal forms mean the same to
-// DynamoDB. Some that mean the same differ (JSON numbers, the order of sets).
+// Values with equal forms are equal to DynamoDB. Some equal values have different forms, for
+// example JSON numbers and sets in another order.
 func AppendCanonical(dst, v []byte) ([]byte, bool) {
 	c := canonPool.Get().(*canon)
 	c.out = dst
@@ -29,7 +28,7 @@ func AppendCanonical(dst, v []byte) ([]byte, bool) {
 
 var canonPool = sync.Pool{New: func() any { return new(canon) }}
 
-// canon writes one value. members holds those of the objects that are open,
+// canon writes one value in canonical form. members holds the members of the open objects,
 // innermost last.
 type canon struct {
 	out     []byte
@@ -37,7 +36,7 @@ type canon struct {
 	depth   int
 }
 
-// member is the span of a member in out: name, then value, then end.
+// member is the span of a member in out: the starts of its name and its value, and its end.
 type member struct{ name, value, end int }
 
 func (c *canon) value(v []byte) bool {
@@ -67,7 +66,7 @@ func (c *canon) nested(v []byte) bool {
 	return c.array(v, (*canon).value)
 }
 
-// text writes a string given without its quotes.
+// text writes a string given without quotes.
 func (c *canon) text(raw []byte) bool {
 	c.out = append(c.out, '"')
 	if isPlain(raw) {
@@ -114,7 +113,7 @@ func (c *canon) array(v []byte, element func(*canon, []byte) bool) bool {
 	return !it.Err()
 }
 
-// number writes the string of a number.
+// number writes a number given as a JSON string.
 func (c *canon) number(v []byte) bool {
 	if Kind(v) != '"' {
 		return false
@@ -158,9 +157,8 @@ func (c *canon) object(v []byte) bool {
 	return true
 }
 
-// memberValue writes the value of a member whose name, quoted, is given: the
-// text of "N" is a number. A map may have an attribute called N, but that is an
-// object.
+// memberValue writes the value of the member with the given quoted name. The string of "N"
+// is a number. An attribute of a map can also be called N, but its value is an object.
 func (c *canon) memberValue(name, v []byte) bool {
 	switch {
 	case string(name) == `"N"` && Kind(v) == '"':
@@ -175,8 +173,8 @@ func (c *canon) compare(a, b member) int {
 	return bytes.Compare(c.out[a.name:a.value], c.out[b.name:b.value])
 }
 
-// sort rewrites the members of an object, the end of out from start on, in the
-// order of their names; false if two have one name.
+// sort sorts the members of an object, out[start:], by name. It returns false if two have
+// the same name.
 func (c *canon) sort(start int, members []member) bool {
 	slices.SortFunc(members, c.compare)
 	size := len(c.out) - start

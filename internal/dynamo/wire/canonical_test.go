@@ -38,8 +38,8 @@ func TestAppendCanonicalRefuses(t *testing.T) {
 	}
 }
 
-// TestCanonicalAfterRefusal sees to it that a refused value leaves nothing
-// behind in the pooled scratch.
+// TestCanonicalAfterRefusal checks that a rejected value leaves no state in the pooled
+// scratch.
 func TestCanonicalAfterRefusal(t *testing.T) {
 	for range 100 {
 		AppendCanonical(nil, []byte(`{"b":{"z":1,"y":{"N":"bad"}},"a":1}`))

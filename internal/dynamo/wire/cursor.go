@@ -1,15 +1,15 @@
 package wire
 
-// SkipSpace returns the index of the first byte at or after i that is no white
-// space, or len(b).
+// SkipSpace returns the index of the first byte at or after i that isn't white space, or
+// len(b).
 func SkipSpace(b []byte, i int) int { return skipSpace(b, i) }
 
-// SkipValue returns the index behind the value that begins at i, or -1.
+// SkipValue returns the index after the value that begins at i, or -1.
 func SkipValue(b []byte, i int) int { return skipValue(b, i) }
 
-// ReadString reads the string whose opening quote is at i: raw is what it has
-// between its quotes, next the index behind it, -1 if there is no string.
-// Without escapes raw is the string's text, though maybe no valid UTF-8.
+// ReadString reads the string whose opening quote is at i. raw is the text between the
+// quotes, and next the index after the string, or -1 if there is no string. If the string
+// has no escapes, raw is its text, but possibly invalid UTF-8.
 func ReadString(b []byte, i int) (raw []byte, next int, escaped bool) {
 	if uint(i) >= uint(len(b)) || b[i] != '"' {
 		return nil, -1, false

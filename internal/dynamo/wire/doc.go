@@ -1,12 +1,10 @@
-// Package wire reads and writes DynamoDB's JSON as text: it scans, compares,
-// canonicalises and edits byte slices and never builds a tree of objects, so
-// that an exchange which the cache answers costs no allocation.
+// Package wire reads and writes DynamoDB's JSON as text. It scans, compares, canonicalises
+// and edits byte slices and never builds a tree of objects, so that a cache hit doesn't
+// allocate.
 //
-// Text comes in two grades. Valid takes anything. Everything else expects text
-// that Valid has accepted: on other text the functions neither panic nor read
-// outside the slice, but what they return means nothing.
+// Valid takes any text. All other functions expect text that Valid has accepted. On other
+// text they neither panic nor read outside the slice, but their results are meaningless.
 //
-// Functions that judge a request return false for everything that they don't
-// understand completely. The caller passes such a request to the origin, which
-// knows better; false is never an error by itself.
+// Functions that inspect a request return false for everything that they don't fully
+// understand. This is not an error: the caller forwards such a request to the origin.
 package wire

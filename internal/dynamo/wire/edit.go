@@ -6,12 +6,11 @@ import (
 	"strconv"
 )
 
-// WithoutMember appends the object obj without its member called name; every
-// other byte stays as it is. It returns false if obj is no object or has the
-// member twice.
+// WithoutMember appends the object obj without its member called name, and otherwise
+// unchanged. It returns false if obj isn't an object or has the member twice.
 func WithoutMember(dst, obj []byte, name string) ([]byte, bool) {
 	cutFrom, cutTo := -1, 0
-	previous := 0 // end of the member before the one to cut
+	previous := 0 // end of the member before the removed one
 	it := Object(obj)
 	for it.Next() {
 		if !NameIs(it.Name(), name) {
@@ -31,7 +30,7 @@ func WithoutMember(dst, obj []byte, name string) ([]byte, bool) {
 	case cutFrom < 0:
 		return append(dst, obj...), true
 	case previous > 0:
-		cutFrom = previous + bytes.IndexByte(obj[previous:], ',') // its comma goes with it
+		cutFrom = previous + bytes.IndexByte(obj[previous:], ',') // its comma is removed too
 	default:
 		cutTo = skipComma(obj, cutTo)
 	}
@@ -39,7 +38,7 @@ func WithoutMember(dst, obj []byte, name string) ([]byte, bool) {
 	return append(dst, obj[cutTo:]...), true
 }
 
-// skipComma returns the index behind the comma that follows i, or i.
+// skipComma returns the index after the comma that follows i, or i if there is none.
 func skipComma(obj []byte, i int) int {
 	if next := skipSpace(obj, i); next < len(obj) && obj[next] == ',' {
 		return next + 1
@@ -47,9 +46,9 @@ func skipComma(obj []byte, i int) int {
 	return i
 }
 
-// SetMember appends the object obj with value as its member called name: in the
-// place of the value it has, or behind its last member; every other byte stays
-// as it is. It returns false if obj is no object or has the member twice.
+// SetMember appends the object obj with the member called name set to value, and otherwise
+// unchanged. A new member is added at the end. It returns false if obj isn't an object or
+// has the member twice.
 func SetMember(dst, obj []byte, name string, value []byte) ([]byte, bool) {
 	from, to, last := -1, 0, 0
 	it := Object(obj)
@@ -83,14 +82,14 @@ func SetMember(dst, obj []byte, name string, value []byte) ([]byte, bool) {
 	return append(dst, obj[last:]...), true
 }
 
-// HalveCapacity appends the response body with each CapacityUnits and
-// ReadCapacityUnits of its ConsumedCapacity (an object or a list of them) halved,
-// as if a strongly consistent read had been an eventually consistent one; every
-// other byte stays as it is. It returns false if the body is no object, has the
-// member twice, or has units that are no numbers.
+// HalveCapacity appends the response body with each CapacityUnits and ReadCapacityUnits of
+// its ConsumedCapacity (an object or a list of objects) halved, and otherwise unchanged. It
+// turns the capacity of a strongly consistent read into that of an eventually consistent
+// one. It returns false if the body isn't an object, has the member twice, or has units that
+// aren't numbers.
 func HalveCapacity(dst, body []byte) ([]byte, bool) {
 	out := dst
-	done := 0 // body[:done] is in out
+	done := 0 // body[:done] has been appended
 	it := Object(body)
 	seen := false
 	for it.Next() {
@@ -114,7 +113,7 @@ func HalveCapacity(dst, body []byte) ([]byte, bool) {
 	return append(out, body[done:]...), true
 }
 
-// HalveUnits is HalveCapacity for the value of a ConsumedCapacity, or an element of it.
+// HalveUnits is like HalveCapacity, for the value of a ConsumedCapacity or an element of it.
 func HalveUnits(dst, v []byte) ([]byte, bool) {
 	var it Iter
 	switch Kind(v) {
@@ -141,8 +140,8 @@ func HalveUnits(dst, v []byte) ([]byte, bool) {
 	return append(dst, v[done:]...), !it.Err()
 }
 
-// isUnits recognises the members that count units. A table or an index of that
-// name holds an object, which appendHalf passes on to HalveUnits.
+// isUnits reports whether a member counts capacity units. A table or an index of that name
+// holds an object, which appendHalf passes on to HalveUnits.
 func isUnits(name []byte) bool {
 	return NameIs(name, "CapacityUnits") || NameIs(name, "ReadCapacityUnits")
 }
@@ -161,8 +160,8 @@ func appendHalf(dst, v []byte) ([]byte, bool) {
 	return dst, false
 }
 
-// AppendUnits appends capacity units as DynamoDB writes them: a decimal with
-// at least one digit after the point. Units are finite.
+// AppendUnits appends capacity units as DynamoDB writes them: a decimal with at least one
+// digit after the point. units must be finite.
 func AppendUnits(dst []byte, units float64) []byte {
 	dst = strconv.AppendFloat(dst, units, 'f', -1, 64)
 	if units == math.Trunc(units) {

@@ -12,7 +12,7 @@ const (
 	service      = "com.amazonaws.dynamodb.v20120810"
 )
 
-// errorForm is how an error type is written.
+// errorForm describes how an error type is written.
 type errorForm struct {
 	space  string
 	status int
@@ -44,35 +44,34 @@ func formOf(typ string) errorForm {
 	return errorForm{service, 400, false}
 }
 
-// ErrorStatus is the HTTP status of an error type.
+// ErrorStatus returns the HTTP status of an error type.
 func ErrorStatus(typ string) int { return formOf(typ).status }
 
-// Error is an error answer to be.
+// Error is an error response.
 type Error struct {
-	Type    string // without name space: "ValidationException"
+	Type    string // without namespace: "ValidationException"
 	Message string // may be empty
-	// Members is the text of further members of the answer, without braces and
-	// outer commas: `"Item":{...}`.
+	// Members is the text of additional members of the response, without braces and outer
+	// commas, for example `"Item":{...}`.
 	Members []byte
 }
 
-// NestingError returns the error for a document that nests deeper than DynamoDB
-// stores.
+// NestingError returns the error for a document that nests deeper than DynamoDB allows.
 func NestingError() *Error {
 	return Invalid("Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit")
 }
 
-// Invalid is the error for a request that breaks a rule of the API.
+// Invalid returns the error for a request that violates a rule of the API.
 func Invalid(format string, args ...any) *Error {
 	return &Error{Type: "ValidationException", Message: fmt.Sprintf(format, args...)}
 }
 
 func (e *Error) Error() string { return e.Type + ": " + e.Message }
 
-// Status is the HTTP status of the answer.
+// Status returns the HTTP status of the response.
 func (e *Error) Status() int { return ErrorStatus(e.Type) }
 
-// Append appends the answer's body.
+// Append appends the body of the response.
 func (e *Error) Append(dst []byte) []byte {
 	dst = AppendError(dst, e.Type, e.Message)
 	if len(e.Members) > 0 {
@@ -82,9 +81,9 @@ func (e *Error) Append(dst []byte) []byte {
 	return dst
 }
 
-// AppendError appends the body of an error answer: the type (without name
-// space) in its name space and, unless it is empty, the message under the
-// member name that the service uses for that type.
+// AppendError appends the body of an error response: the type with its namespace and, unless
+// it is empty, the message. typ has no namespace. The message's member name is the one that
+// DynamoDB uses for that type.
 func AppendError(dst []byte, typ, message string) []byte {
 	f := formOf(typ)
 	dst = append(dst, `{"__type":"`...)
@@ -103,8 +102,8 @@ func AppendError(dst []byte, typ, message string) []byte {
 	return append(dst, '}')
 }
 
-// ErrorType returns the type, without name space, that the valid text of an
-// error answer names; nil if it names none.
+// ErrorType returns the type, without namespace, in the body of an error response, or nil if
+// there is none. body must be valid.
 func ErrorType(body []byte) []byte {
 	v, ok := Lookup(body, "__type")
 	if !ok {

@@ -2,13 +2,13 @@ package wire
 
 import "bytes"
 
-// Iter walks over the members of an object or the elements of an array:
+// Iter iterates over the members of an object or the elements of an array:
 //
 //	for it := wire.Object(b); it.Next(); {
 //		use(it.Name(), it.Value())
 //	}
 //
-// It is a value and its slices alias the text.
+// It is a value, and its slices alias the text.
 type Iter struct {
 	b                  []byte
 	pos                int
@@ -24,7 +24,7 @@ func Object(b []byte) Iter {
 	return it
 }
 
-// Array iterates over the elements of the array b; Name is then empty.
+// Array iterates over the elements of the array b. Name is then empty.
 func Array(b []byte) Iter {
 	it := Iter{b: b, pos: skipSpace(b, 0)}
 	it.open('[')
@@ -36,7 +36,7 @@ func (it *Iter) open(c byte) {
 	it.pos++
 }
 
-// Next goes to the next member or element; false after the last.
+// Next advances to the next member or element. It returns false after the last.
 func (it *Iter) Next() bool {
 	if it.bad {
 		return false
@@ -84,26 +84,26 @@ func (it *Iter) fail() bool {
 	return false
 }
 
-// Name is the member's name as written, without its quotes.
+// Name returns the member's name as written, without quotes.
 func (it *Iter) Name() []byte { return it.b[it.nameStart:it.nameEnd] }
 
-// QuotedName is the member's name as written, with its quotes.
+// QuotedName returns the member's name as written, with quotes.
 func (it *Iter) QuotedName() []byte { return it.b[it.nameStart-1 : it.nameEnd+1] }
 
-// Value is the text of the value, without the white space around it.
+// Value returns the text of the value, without surrounding white space.
 func (it *Iter) Value() []byte { return it.b[it.start:it.end] }
 
-// Start is the offset of the value in the text.
+// Start returns the offset of the value in the text.
 func (it *Iter) Start() int { return it.start }
 
-// End is the offset behind the value in the text.
+// End returns the offset of the end of the value in the text.
 func (it *Iter) End() int { return it.end }
 
-// Err reports, once Next has returned false, that the text was no object (no
-// array) after all.
+// Err reports whether the text turned out not to be an object (or an array). It is valid
+// after Next has returned false.
 func (it *Iter) Err() bool { return it.bad }
 
-// skipValue returns the index behind the value at i of valid text, or -1.
+// skipValue returns the index after the value at i of valid text, or -1.
 func skipValue(b []byte, i int) int {
 	if i >= len(b) {
 		return -1
@@ -127,7 +127,7 @@ func skipValue(b []byte, i int) int {
 var endsScalar = [256]bool{',': true, ']': true, '}': true, ':': true, '"': true, '{': true, '[': true,
 	' ': true, '\n': true, '\t': true, '\r': true}
 
-// skipNested returns the index behind the object or array at i, or -1.
+// skipNested returns the index after the object or array at i, or -1.
 func skipNested(b []byte, i int) int {
 	depth := 0
 	for i < len(b) {
@@ -149,7 +149,7 @@ func skipNested(b []byte, i int) int {
 	return -1
 }
 
-// NameIs compares a member's name as written with want; an escaped spelling
+// NameIs reports whether a member's name as written equals want. An escaped spelling
 // ("Table\u004eame") is the same name.
 func NameIs(raw []byte, want string) bool {
 	if len(raw) < len(want) {
@@ -161,8 +161,7 @@ func NameIs(raw []byte, want string) bool {
 	return escapedIs(raw, want)
 }
 
-// escapedIs compares without copying. Names that are not exact Unicode equal
-// nothing.
+// escapedIs compares without copying. A name that isn't exact Unicode equals nothing.
 func escapedIs(raw []byte, want string) bool {
 	var buf [4]byte
 	for len(raw) > 0 {
@@ -179,11 +178,10 @@ func escapedIs(raw []byte, want string) bool {
 	return want == ""
 }
 
-// Collect reads members of the object obj: out[i] becomes the value of the
-// member called names[i], nil where there is none or where it is null (DynamoDB
-// takes both for absent). It returns false when obj is no object, and when one
-// of the names occurs twice in any spelling: parsers differ in which of the two
-// they believe, so nobody may decide by either.
+// Collect reads members of the object obj: it sets out[i] to the value of the member called
+// names[i], or to nil if the member is absent or null, which DynamoDB treats alike. It
+// returns false if obj isn't an object or if one of the names occurs twice in any spelling,
+// because parsers differ in which of the two they use.
 func Collect(obj []byte, names []string, out [][]byte) bool {
 	out = out[:len(names)]
 	clear(out)
@@ -224,8 +222,8 @@ func indexName(raw []byte, names []string) int {
 	return -1
 }
 
-// Lookup returns the value of the object's member called name, null included.
-// It returns false when there is no such member and when there are two.
+// Lookup returns the value of the object's member called name, null included. It returns
+// false if there is no such member or more than one.
 func Lookup(obj []byte, name string) (value []byte, ok bool) {
 	it := Object(obj)
 	for it.Next() {
@@ -239,8 +237,8 @@ func Lookup(obj []byte, name string) (value []byte, ok bool) {
 	return value, ok && !it.Err()
 }
 
-// Kind classifies the value v by its first byte: '{', '[', '"', 't', 'f', 'n',
-// '0' for any number, 0 for anything else.
+// Kind classifies the value v by its first byte: '{', '[', '"', 't', 'f', 'n', '0' for any
+// number, 0 for anything else.
 func Kind(v []byte) byte {
 	if len(v) == 0 {
 		return 0

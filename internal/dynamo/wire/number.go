@@ -2,7 +2,7 @@ package wire
 
 import "bytes"
 
-// NumberFault says what is wrong with the text of a number.
+// NumberFault describes the error in the text of a number.
 type NumberFault uint8
 
 const (
@@ -13,7 +13,7 @@ const (
 	NumberUnderflow
 )
 
-// Message is DynamoDB's sentence for the fault of text.
+// Message returns DynamoDB's message for the fault in text.
 func (f NumberFault) Message(text []byte) string {
 	switch f {
 	case NumberMalformed:
@@ -35,14 +35,13 @@ const (
 	maxDigits   = 38
 	maxExponent = 125
 	minExponent = -130
-	// farExponent bounds an exponent while it is read: beyond the range of
-	// numbers by more than any body has digits.
+	// farExponent limits an exponent while it is parsed. It exceeds the range of numbers by
+	// more than the digits of any body.
 	farExponent = 1 << 40
 )
 
-// Number is a DynamoDB number: digits[0].digits[1]digits[2]... times ten to the
-// power of exp. Neither the first nor the last of its digits is zero; zero has
-// none.
+// Number is a DynamoDB number: digits[0].digits[1]digits[2]... times ten to the power of
+// exp. The first and the last digit are not zero. The number zero has no digits.
 type Number struct {
 	negative bool
 	count    int
@@ -50,8 +49,7 @@ type Number struct {
 	digits   [maxDigits]byte // '0' to '9'
 }
 
-// Parse reads the text of a number (not its JSON string) in DynamoDB's grammar
-// and range.
+// Parse parses the text of a number (not its JSON string) with DynamoDB's grammar and range.
 func (n *Number) Parse(text []byte) NumberFault {
 	*n = Number{}
 	rest, fraction, fits := n.mantissa(text)
@@ -63,8 +61,8 @@ func (n *Number) Parse(text []byte) NumberFault {
 		return NumberMalformed
 	}
 	if n.count == 0 {
-		// The service judges zero as any number: by its digit's place value,
-		// which is what 0e126 and 0.0e126 differ in.
+		// DynamoDB checks the range of zero by the place of its digit like that of any
+		// number: 0e126 and 0.0e126 differ.
 		n.negative, n.exp = false, 0
 		return rangeFault(exp - fraction)
 	}
@@ -88,9 +86,9 @@ func rangeFault(exp int) NumberFault {
 	return NumberFine
 }
 
-// mantissa reads sign, digits and point; rest is nil if there is no digit.
-// fraction counts the digits after the point; fits is false if more of them
-// are significant than n can hold.
+// mantissa parses sign, digits and point. rest is nil if there is no digit. fraction is the
+// number of digits after the point. fits is false if there are more significant digits than
+// n can hold.
 func (n *Number) mantissa(text []byte) (rest []byte, fraction int, fits bool) {
 	i := 0
 	if i < len(text) && (text[i] == '+' || text[i] == '-') {
@@ -132,7 +130,7 @@ loop:
 	return text[i:], fraction, fits
 }
 
-// push appends a digit after so many zeros.
+// push appends a digit after the given number of zeros.
 func (n *Number) push(zeros int, c byte) bool {
 	if n.count+zeros >= maxDigits {
 		return false
@@ -146,7 +144,7 @@ func (n *Number) push(zeros int, c byte) bool {
 	return true
 }
 
-// exponent reads "", "e5", "E+5", "e-5".
+// exponent parses "", "e5", "E+5" or "e-5".
 func exponent(text []byte) (exp int, ok bool) {
 	if len(text) == 0 {
 		return 0, true
@@ -175,8 +173,8 @@ func exponent(text []byte) (exp int, ok bool) {
 	return exp, true
 }
 
-// Append appends the number as DynamoDB returns it: all digits, no exponent, no
-// needless zeros.
+// Append appends the number as DynamoDB returns it: all digits, no exponent, no needless
+// zeros.
 func (n *Number) Append(dst []byte) []byte {
 	if n.count == 0 {
 		return append(dst, '0')
@@ -207,7 +205,7 @@ func appendZeros(dst []byte, n int) []byte {
 	return dst
 }
 
-// Size is what the number counts towards the size of its item.
+// Size returns the number's share of the size of its item.
 func (n *Number) Size() int {
 	whole := min(max(n.exp+1, 0), n.count)
 	size := 1 + (whole+1)/2 + (n.count-whole+1)/2
@@ -242,8 +240,8 @@ func (n *Number) sign() int {
 	return 1
 }
 
-// AppendNumber appends the canonical form of a number's text; false if
-// DynamoDB would refuse it.
+// AppendNumber appends the canonical form of a number's text. It returns false if DynamoDB
+// would reject the number.
 func AppendNumber(dst, text []byte) ([]byte, bool) {
 	if isPlainInteger(text) {
 		return append(dst, text...), true
@@ -255,7 +253,7 @@ func AppendNumber(dst, text []byte) ([]byte, bool) {
 	return n.Append(dst), true
 }
 
-// isPlainInteger recognises the usual case: an integer in canonical form.
+// isPlainInteger reports whether text is an integer in canonical form, the most common case.
 func isPlainInteger(text []byte) bool {
 	if len(text) == 1 {
 		return isDigit(text[0])

@@ -143,7 +143,7 @@ func sign(n int) int {
 
 var numberGrammar = regexp.MustCompile(`^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$`)
 
-// canonicalForm is what canonical text looks like.
+// canonicalForm matches canonical numbers.
 var canonicalForm = regexp.MustCompile(`^(0|-?[1-9]\d*|-?(0|[1-9]\d*)\.\d*[1-9])$`)
 
 func FuzzAppendNumber(f *testing.F) {

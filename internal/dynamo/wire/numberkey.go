@@ -1,16 +1,15 @@
 package wire
 
-// First bytes of the ordered forms of numbers.
+// First bytes of the ordered form of numbers.
 const (
 	keyNegative = 1
 	keyZero     = 2
 	keyPositive = 3
 )
 
-// AppendOrdered appends bytes whose order is the order of the numbers, and of
-// which none are the beginning of another number's: a byte for the sign, one
-// for the exponent, one for every two digits, and an end. A negative number has
-// all but the first inverted.
+// AppendOrdered appends bytes that sort as the numbers do, and of which none are a prefix of
+// another number's: one byte for the sign, one for the exponent, one for every two digits,
+// and an end marker. For a negative number all bytes except the first are inverted.
 func (n *Number) AppendOrdered(dst []byte) []byte {
 	if n.count == 0 {
 		return append(dst, keyZero)
@@ -27,5 +26,5 @@ func (n *Number) AppendOrdered(dst []byte) []byte {
 		}
 		dst = append(dst, (pair+1)^flip)
 	}
-	return append(dst, flip) // below, or above if inverted, every pair
+	return append(dst, flip) // less (greater if inverted) than every pair
 }

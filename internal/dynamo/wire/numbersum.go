@@ -1,16 +1,16 @@
 package wire
 
-// sumDigits is the room for adding two numbers: 38 digits, one before them for
-// a carry and one more, because 1e38 - 1 has 38. A sum whose last digit is
-// farther from its first has more than 38 digits: the number with that last digit
-// is too small to take more than one place from the front of the other.
+// sumDigits is the number of digits needed to add two numbers: 38, one for a carry, and one
+// more for sums such as 1e38 - 1, which has 38 digits but starts one place lower. Any wider
+// sum has more than 38 digits: the number with the last digit is too small to remove more
+// than one leading place from the other.
 const sumDigits = maxDigits + 2
 
-// Negate turns the sign; zero has none.
+// Negate changes the sign. Zero has none.
 func (n *Number) Negate() { n.negative = n.count > 0 && !n.negative }
 
-// Add sets n to the sum of a and b. A sum that 38 digits can't hold exactly is
-// an overflow, as is one out of range.
+// Add sets n to the sum of a and b. It returns an overflow if the sum is out of range or has
+// more than 38 digits.
 func (n *Number) Add(a, b *Number) NumberFault {
 	switch {
 	case a.count == 0:
@@ -32,11 +32,10 @@ func (n *Number) Add(a, b *Number) NumberFault {
 	return n.setSum(sum[:width], top)
 }
 
-// lastPlace is the power of ten of the last digit.
+// lastPlace returns the power of ten of the last digit.
 func (n *Number) lastPlace() int { return n.exp - n.count + 1 }
 
-// addTo adds the digits, with their sign, to those whose first has the place
-// top.
+// addTo adds the signed digits to sum, whose first digit has place top.
 func (n *Number) addTo(sum *[sumDigits]int8, top int) {
 	for i, c := range n.digits[:n.count] {
 		d := int8(c - '0')
@@ -47,7 +46,7 @@ func (n *Number) addTo(sum *[sumDigits]int8, top int) {
 	}
 }
 
-// setSum sets n to digits between -18 and 18, the first at place top.
+// setSum sets n to a sum of digits between -18 and 18, of which the first has place top.
 func (n *Number) setSum(sum []int8, top int) NumberFault {
 	*n = Number{}
 	first := 0

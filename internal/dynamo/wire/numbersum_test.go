@@ -40,7 +40,7 @@ func whole(n *Number) *big.Int {
 	return i
 }
 
-// wantSum says what Add should make of an exact sum.
+// wantSum returns the expected result of Add for an exact sum.
 func wantSum(sum *big.Int) (text string, fault NumberFault) {
 	digits := new(big.Int).Abs(sum).String()
 	exp := len(digits) - 1 - 200

@@ -2,21 +2,21 @@ package wire
 
 import "bytes"
 
-// Access is what an operation does to the tables it names.
+// Access is the kind of access that an operation needs to its tables.
 type Access uint8
 
 const (
-	Read  Access = iota + 1 // looks at items, streams or descriptions
+	Read  Access = iota + 1 // reads items, streams or descriptions
 	Write                   // changes items
-	Admin                   // changes tables and what belongs to them
+	Admin                   // changes tables and their settings
 )
 
-// OpKind groups operations by how the service treats them. Those that it only
-// forwards share OtherRead, OtherWrite and OtherAdmin.
+// OpKind groups operations by how the service handles them. Operations that are only
+// forwarded share OtherRead, OtherWrite and OtherAdmin.
 type OpKind uint8
 
 const (
-	OtherWrite OpKind = iota // unknown operations too
+	OtherWrite OpKind = iota // also unknown operations
 	OtherRead
 	OtherAdmin
 	GetItem
@@ -39,12 +39,12 @@ const (
 	UpdateTimeToLive
 )
 
-// Place says where a request names the tables that it is about.
+// Place is the place in a request where it names its tables.
 type Place uint8
 
 const (
-	// Elsewhere: nowhere, or in ways that only the origin knows. Who may only
-	// use some of the tables may not use such an operation.
+	// Elsewhere: nowhere, or in a form that only the origin understands. A client with
+	// access to some tables only may not use such an operation.
 	Elsewhere Place = iota
 	InTableName
 	InRequestItems       // member names of RequestItems
@@ -57,12 +57,12 @@ const (
 	InStreamArn
 	InTargetTableName
 	InGlobalTableName
-	Account // the operation is about the account as a whole
+	Account // concerns the account as a whole
 )
 
-// Operation is what authorisation and invalidation must know of an operation.
-// The statements of PartiQL may read or write, which their text tells; Access
-// is then the larger of the two.
+// Operation holds the properties of an operation that authorisation and invalidation need. A
+// PartiQL statement reads or writes depending on its text; Access is then the larger of the
+// two.
 type Operation struct {
 	Name   string
 	Kind   OpKind
@@ -70,7 +70,7 @@ type Operation struct {
 	Tables Place
 }
 
-// Operations is the API of version 2012-08-10.
+// Operations lists the API of version 2012-08-10.
 var Operations = []Operation{
 	{"BatchExecuteStatement", BatchExecuteStatement, Write, InStatements},
 	{"BatchGetItem", BatchGetItem, Read, InRequestItems},
@@ -105,7 +105,7 @@ var Operations = []Operation{
 	{"GetItem", GetItem, Read, InTableName},
 	{"GetResourcePolicy", OtherRead, Read, InResourceArn},
 	{"ImportTable", OtherAdmin, Admin, Elsewhere}, // TableCreationParameters.TableName
-	{"ListBackups", OtherRead, Read, Elsewhere},   // of a table only if it names one
+	{"ListBackups", OtherRead, Read, Elsewhere},   // names a table optionally
 	{"ListBulkOperations", OtherRead, Read, Elsewhere},
 	{"ListContributorInsights", OtherRead, Read, Elsewhere},
 	{"ListExports", OtherRead, Read, Elsewhere},
@@ -136,16 +136,16 @@ var Operations = []Operation{
 	{"UpdateTimeToLive", UpdateTimeToLive, Admin, InTableName},
 }
 
-// StreamOperations is the API of DynamoDB Streams.
+// StreamOperations lists the API of DynamoDB Streams.
 var StreamOperations = []Operation{
 	{"DescribeStream", OtherRead, Read, InStreamArn},
 	{"GetRecords", OtherRead, Read, Elsewhere}, // an opaque iterator
 	{"GetShardIterator", OtherRead, Read, InStreamArn},
-	{"ListStreams", OtherRead, Read, Elsewhere}, // of a table only if it names one
+	{"ListStreams", OtherRead, Read, Elsewhere}, // names a table optionally
 }
 
-// UnknownOperation stands for an operation that is in neither table: it may
-// write, and nobody knows where.
+// UnknownOperation represents an operation that is in neither list: it may write, to any
+// table.
 var UnknownOperation = Operation{Name: "", Kind: OtherWrite, Access: Write, Tables: Elsewhere}
 
 const (
@@ -166,9 +166,9 @@ func index(ops []Operation) map[string]*Operation {
 	return m
 }
 
-// FindOperation returns the operation that the value of an X-Amz-Target header
-// names, or &UnknownOperation. known reports whether the service and version
-// before the dot are those of DynamoDB or of its streams.
+// FindOperation returns the operation named by an X-Amz-Target header, or &UnknownOperation.
+// known reports whether the service and version before the dot are those of DynamoDB or of
+// DynamoDB Streams.
 func FindOperation(target []byte) (op *Operation, known bool) {
 	if name, ok := bytes.CutPrefix(target, []byte(tablePrefix)); ok {
 		return find(tableIndex, name), true

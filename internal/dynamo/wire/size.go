@@ -7,20 +7,19 @@ import (
 )
 
 const (
-	// maxLevels is how deep DynamoDB lets documents nest: an attribute's value is
-	// at the first level, what that contains at the second.
+	// maxLevels is DynamoDB's nesting limit for documents. An attribute's value is at the
+	// first level, its elements are at the second.
 	maxLevels = 32
-	// maxName is the length of the longest attribute name.
+	// maxName is the maximum length of an attribute name.
 	maxName = 65535
-	// maxItemText is more text than an item of 400 KB can have, each character
-	// escaped. Documents are scanned once a level, so larger ones would cost much
-	// for nothing.
+	// maxItemText exceeds the text of any item of 400 KB, even with every character escaped.
+	// Documents are scanned once per level, so scanning larger ones would be costly and
+	// useless.
 	maxItemText = 4 << 20
 )
 
-// ItemSize is the size in bytes that DynamoDB counts for an item; false if the
-// text is not an item. It doesn't look for what only a comparison of members
-// shows: duplicates in maps and sets.
+// ItemSize returns the size in bytes that DynamoDB counts for an item. It returns false if
+// the text isn't an item. It doesn't detect duplicates in maps and sets.
 func ItemSize(item []byte) (n int, ok bool) {
 	if len(item) > maxItemText {
 		return 0, false
@@ -29,7 +28,8 @@ func ItemSize(item []byte) (n int, ok bool) {
 	return n, ok
 }
 
-// mapSize sums up names and values of a map whose values may nest levels deep.
+// mapSize returns the total size of names and values of a map whose values may nest levels
+// deep.
 func mapSize(m []byte, levels int) (n, members int, ok bool) {
 	it := Object(m)
 	for it.Next() {
@@ -96,7 +96,7 @@ func setSize(set []byte, typ byte) (n int, ok bool) {
 	return n, members > 0 && !it.Err()
 }
 
-// scalarSize is the size of a string, number or binary given as JSON string.
+// scalarSize returns the size of a string, number or binary given as a JSON string.
 func scalarSize(quoted []byte, typ byte) (n int, ok bool) {
 	raw, ok := unquote(quoted)
 	if !ok {
@@ -119,10 +119,9 @@ func scalarSize(quoted []byte, typ byte) (n int, ok bool) {
 	return binaryLen(raw)
 }
 
-// ReadsBackAs reports whether DynamoDB, once it has stored the item, returns
-// it with the same values: numbers in canonical form, no sets (their order is
-// its own), no member twice. Such an item may be cached as it was put. What it
-// reports true of is an item.
+// ReadsBackAs reports whether DynamoDB, after storing the item, returns it with the same
+// values: numbers in canonical form, no sets (DynamoDB reorders them), no duplicate members.
+// Such an item can be cached as written. It returns false for text that isn't an item.
 func ReadsBackAs(item []byte) bool {
 	if len(item) > maxItemText {
 		return false
@@ -135,8 +134,7 @@ func ReadsBackAs(item []byte) bool {
 	return ok
 }
 
-// namesPool holds the scratch of ReadsBackAs: the names of the maps that are
-// open, innermost last.
+// namesPool holds the scratch of ReadsBackAs: the names in the open maps, innermost last.
 var namesPool = sync.Pool{New: func() any { return new([][]byte) }}
 
 func mapReadsBack(m []byte, levels int, names *[][]byte) bool {
@@ -145,7 +143,7 @@ func mapReadsBack(m []byte, levels int, names *[][]byte) bool {
 	for it.Next() {
 		name := it.Name()
 		if len(name) == 0 || len(name) > maxName || !isPlain(name) {
-			return false // an escaped name may spell another one
+			return false // an escaped name may duplicate another one
 		}
 		*names = append(*names, name)
 		if !valueReadsBack(it.Value(), levels, names) {

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// textClass says how faithfully a string could be read.
+// textClass describes how faithfully a string could be decoded.
 type textClass uint8
 
 const (
@@ -15,9 +15,9 @@ const (
 	broken                  // not the inside of a JSON string
 )
 
-// AppendString appends the text of a JSON string as UTF-8. As encoding/json
-// does, it replaces invalid UTF-8 and lone surrogates by U+FFFD; AppendExact
-// refuses them. Both check the string themselves.
+// AppendString appends the text of a JSON string as UTF-8. It replaces invalid UTF-8 and
+// lone surrogates with U+FFFD, as encoding/json does. AppendExact rejects them. Both
+// validate the string themselves.
 func AppendString(dst, quoted []byte) ([]byte, bool) {
 	raw, ok := unquote(quoted)
 	if !ok {
@@ -30,8 +30,8 @@ func AppendString(dst, quoted []byte) ([]byte, bool) {
 	return out, true
 }
 
-// AppendExact is AppendString for text that means something to DynamoDB (keys,
-// names, expressions): it refuses strings that could be read in two ways.
+// AppendExact is like AppendString, for text that DynamoDB interprets (keys, names,
+// expressions): it rejects strings that could be read in two ways.
 func AppendExact(dst, quoted []byte) ([]byte, bool) {
 	raw, ok := unquote(quoted)
 	if !ok {
@@ -40,8 +40,8 @@ func AppendExact(dst, quoted []byte) ([]byte, bool) {
 	return AppendName(dst, raw)
 }
 
-// AppendName appends the text of a member's name as written (Iter.Name); false
-// if it is not exact Unicode.
+// AppendName appends the text of a member's name as written (Iter.Name). It returns false if
+// the name isn't exact Unicode.
 func AppendName(dst, raw []byte) ([]byte, bool) {
 	out, class := appendText(dst, raw)
 	if class != exact {
@@ -50,8 +50,8 @@ func AppendName(dst, raw []byte) ([]byte, bool) {
 	return out, true
 }
 
-// Plain returns the text of a JSON string without copying; false if the string
-// has escapes or is not exact Unicode, so that it has to be copied to be read.
+// Plain returns the text of a JSON string without copying. It returns false if the string
+// has escapes or isn't exact Unicode, and therefore has to be decoded.
 func Plain(quoted []byte) ([]byte, bool) {
 	raw, ok := unquote(quoted)
 	if !ok || !isPlain(raw) {
@@ -110,8 +110,8 @@ func appendText(dst, raw []byte) ([]byte, textClass) {
 	return dst, worst
 }
 
-// textLen is the length of the text that appendText would append; false if it
-// would not be exact.
+// textLen returns the length of the text that appendText would append. It returns false if
+// the text isn't exact.
 func textLen(raw []byte) (n int, ok bool) {
 	for len(raw) > 0 {
 		if run := skipPlain(raw, 0); run > 0 {
@@ -130,7 +130,7 @@ func textLen(raw []byte) (n int, ok bool) {
 	return n, true
 }
 
-// nextRune reads one character of the inside of a JSON string.
+// nextRune decodes one character of the inside of a JSON string.
 func nextRune(raw []byte) (r rune, size int, class textClass) {
 	switch c := raw[0]; {
 	case c == '\\':
@@ -191,8 +191,8 @@ func appendRune(dst []byte, r rune) []byte {
 	return utf8.AppendRune(dst, r)
 }
 
-// AppendQuoted appends s as a JSON string: only what must be escaped is.
-// Invalid UTF-8 becomes U+FFFD.
+// AppendQuoted appends s as a JSON string with only the necessary escapes. Invalid UTF-8
+// becomes U+FFFD.
 func AppendQuoted(dst, s []byte) []byte {
 	dst = append(dst, '"')
 	for len(s) > 0 {
@@ -207,7 +207,7 @@ func AppendQuoted(dst, s []byte) []byte {
 	return append(dst, '"')
 }
 
-// appendUnicode appends s with U+FFFD for each invalid byte.
+// appendUnicode appends s with U+FFFD in place of each invalid byte.
 func appendUnicode(dst, s []byte) []byte {
 	if isUnicode(s) {
 		return append(dst, s...)

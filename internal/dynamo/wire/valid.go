@@ -5,24 +5,22 @@ import (
 	"math/bits"
 )
 
-// MaxDepth is the depth to which a request or a response may nest to be read at
-// all. DynamoDB allows 32 levels of documents, each of which takes two levels of
-// JSON, and documents of some more levels get to the checks that refuse them. The
-// limit bounds the stack that recursive readers take.
+// MaxDepth is the maximum nesting depth of requests and responses. DynamoDB allows 32 levels
+// of documents, each of which takes two levels of JSON; documents that are somewhat deeper
+// still reach the checks that reject them. The limit bounds the stack of recursive readers.
 const MaxDepth = 400
 
-// Valid reports whether b is one JSON value, with nothing but white space
-// around it, whose objects and arrays nest at most depth deep. It accepts what
-// encoding/json accepts, invalid UTF-8 inside of strings included: whoever
-// reads a string as part of a key or of an expression refuses it there.
+// Valid reports whether b is exactly one JSON value, with optional white space around it,
+// whose objects and arrays nest at most depth deep. It accepts the same text as
+// encoding/json, including invalid UTF-8 inside strings, which the functions that read keys
+// and expressions reject.
 func Valid(b []byte, depth int) bool {
 	i := scanValue(b, skipSpace(b, 0), depth)
 	return i >= 0 && skipSpace(b, i) == len(b)
 }
 
-// TooDeep reports whether b is one JSON object that nests deeper than MaxDepth, at
-// any depth: it is not malformed. It takes no stack, and a bit of memory for each
-// level.
+// TooDeep reports whether b is one well-formed JSON object that nests deeper than MaxDepth.
+// It uses no stack and one bit of memory per level.
 func TooDeep(b []byte) bool {
 	i := skipSpace(b, 0)
 	if i == len(b) || b[i] != '{' || Valid(b, MaxDepth) {
@@ -39,16 +37,16 @@ func TooDeep(b []byte) bool {
 	}
 }
 
-// nesting is what TooDeep has open.
+// nesting is the state of TooDeep.
 type nesting struct {
-	objects []uint64 // a bit for each level, set for an object
+	objects []uint64 // one bit per open level, set for an object
 	depth   int
-	// valued is set behind a value, of which a comma or a closing bracket follows.
+	// valued is set after a value, which only a comma or a closing bracket may follow.
 	valued bool
 }
 
-// step reads the token at i, and the one behind it if it is the name of a member. It
-// returns the index behind them, or -1.
+// step reads the token at i and, if it is a member's name, the token after it. It returns
+// the index after them, or -1.
 func (s *nesting) step(b []byte, i int) int {
 	if i >= len(b) {
 		return -1
@@ -72,7 +70,7 @@ func (s *nesting) step(b []byte, i int) int {
 	return scanValue(b, i, 0)
 }
 
-// open reads an opening bracket, and what an empty object or array has behind it.
+// open reads an opening bracket and, for an empty object or array, the closing one.
 func (s *nesting) open(b []byte, i int) int {
 	object := b[i] == '{'
 	closing := byte(']')
@@ -99,7 +97,7 @@ func (s *nesting) inObject() bool {
 	return s.objects[d/64]>>(d&63)&1 == 1
 }
 
-// name reads the name of a member and its colon, if one is next.
+// name reads a member's name and its colon, if they are next.
 func (s *nesting) name(b []byte, i int) int {
 	if !s.inObject() {
 		return i
@@ -116,8 +114,8 @@ func (s *nesting) name(b []byte, i int) int {
 	return skipSpace(b, i+1)
 }
 
-// skipSpace returns the index of the first byte at or after i that is no white
-// space, or len(b). It is inlined; what is after a token is seldom white space.
+// skipSpace returns the index of the first byte at or after i that isn't white space, or
+// len(b). It is small enough to be inlined; white space after a token is rare.
 func skipSpace(b []byte, i int) int {
 	if uint(i) < uint(len(b)) && b[i] > ' ' {
 		return i
@@ -132,7 +130,7 @@ func skipSpaces(b []byte, i int) int {
 	return i
 }
 
-// scanValue returns the index behind the value that begins at i, or -1.
+// scanValue returns the index after the value that begins at i, or -1.
 func scanValue(b []byte, i, depth int) int {
 	if i >= len(b) {
 		return -1
@@ -251,7 +249,7 @@ func scanNumber(b []byte, i int) int {
 	return i
 }
 
-// scanDigits returns the index behind one or more digits, or -1.
+// scanDigits returns the index after one or more digits, or -1.
 func scanDigits(b []byte, i int) int {
 	first := i
 	for i < len(b) && isDigit(b[i]) {
@@ -270,17 +268,17 @@ const (
 	highBits = 0x8080808080808080
 )
 
-// specials has the high bit set of each byte of x that ends a run of plain
-// bytes in a string: quote, backslash, control characters. Only the lowest such
-// bit is exact; a borrow can set further ones above it.
+// specials sets the high bit of each byte of x that ends a run of plain bytes in a string:
+// quote, backslash, control characters. Only the lowest such bit is exact; a borrow can set
+// others above it.
 func specials(x uint64) uint64 {
 	q := x ^ eachByte*'"'
 	s := x ^ eachByte*'\\'
 	return ((q-eachByte)&^q | (s-eachByte)&^s | (x-eachByte*0x20)&^x) & highBits
 }
 
-// scanString returns the index behind the string whose first byte after the
-// opening quote is at i, or -1.
+// scanString returns the index after the string whose first byte after the opening quote is
+// at i, or -1.
 func scanString(b []byte, i int) int {
 	for {
 		i = skipPlain(b, i)
@@ -300,8 +298,8 @@ func scanString(b []byte, i int) int {
 	}
 }
 
-// skipPlain returns the index of the first quote, backslash or control
-// character at or after i, or len(b).
+// skipPlain returns the index of the first quote, backslash or control character at or after
+// i, or len(b).
 func skipPlain(b []byte, i int) int {
 	for i+8 <= len(b) {
 		if m := specials(binary.LittleEndian.Uint64(b[i:])); m != 0 {
@@ -315,8 +313,8 @@ func skipPlain(b []byte, i int) int {
 	return i
 }
 
-// scanEscape returns the index behind the escape whose first byte after the
-// backslash is at i, or -1.
+// scanEscape returns the index after the escape whose first byte after the backslash is at
+// i, or -1.
 func scanEscape(b []byte, i int) int {
 	if i >= len(b) {
 		return -1
@@ -332,7 +330,7 @@ func scanEscape(b []byte, i int) int {
 	return -1
 }
 
-// hex4 reads the four hexadecimal digits at i.
+// hex4 parses the four hexadecimal digits at i.
 func hex4(b []byte, i int) (r rune, ok bool) {
 	if i+4 > len(b) {
 		return 0, false
