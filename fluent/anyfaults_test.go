@@ -91,11 +91,11 @@ func underFaults(t *testing.T, scripts [][]forwardtest.Behaviour, opts []Option,
 	for i, n := range rounds {
 		s.put(n)
 		total += n
-		time.Sleep(pause)
+		time.Sleep(pause) // on the bubble's clock
 		if restarts {
 			r := rs[i%len(rs)]
 			r.Stop()
-			time.Sleep(pause)
+			time.Sleep(pause) // on the bubble's clock
 			if err := r.Start(); err != nil {
 				return err.Error()
 			}

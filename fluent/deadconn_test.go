@@ -32,7 +32,7 @@ func (c *deadConn) Write(b []byte) (int, error) {
 }
 
 func (c *deadConn) Read(b []byte) (int, error) {
-	time.Sleep(c.after)
+	time.Sleep(c.after) // on the bubble's clock
 	if c.says == "" {
 		return 0, io.EOF
 	}

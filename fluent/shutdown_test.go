@@ -14,7 +14,7 @@ import (
 // returnAfter has r's server come back.
 func returnAfter(r *receiver, d time.Duration) {
 	go func() {
-		time.Sleep(d)
+		time.Sleep(d) // on the bubble's clock
 		r.set(false)
 	}()
 }

@@ -32,14 +32,14 @@ func (m *miser) take(n int) (int, error) {
 	rounds := min(int(left/m.each), (n+m.bytes-1)/m.bytes)
 	n = min(n, rounds*m.bytes)
 	m.got += n
-	time.Sleep(time.Duration(rounds) * m.each)
+	time.Sleep(time.Duration(rounds) * m.each) // on the bubble's clock
 	return n, nil
 }
 
 func (m *miser) Write(b []byte) (int, error) {
 	n, _ := m.take(len(b))
 	if n < len(b) {
-		time.Sleep(time.Until(m.deadline))
+		time.Sleep(time.Until(m.deadline)) // on the bubble's clock
 		return n, os.ErrDeadlineExceeded
 	}
 	return n, nil
@@ -53,10 +53,10 @@ func (m miserSocket) Read(func(uintptr) bool) error { return nil }
 func (m miserSocket) Control(func(uintptr)) error   { return nil }
 func (m miserSocket) Write(f func(fd uintptr) bool) error {
 	if left := time.Until(m.deadline); left < m.each {
-		time.Sleep(left)
+		time.Sleep(left) // on the bubble's clock
 		return os.ErrDeadlineExceeded
 	}
-	time.Sleep(m.each)
+	time.Sleep(m.each) // on the bubble's clock
 	f(0)
 	return nil
 }
@@ -166,7 +166,7 @@ type slowStream struct {
 }
 
 func (s slowStream) Write(p []byte) (int, error) {
-	time.Sleep(time.Duration(len(p)) * time.Second / time.Duration(s.bytes))
+	time.Sleep(time.Duration(len(p)) * time.Second / time.Duration(s.bytes)) // on the bubble's clock
 	return len(p), nil
 }
 

@@ -78,15 +78,15 @@ var forbiddenCalls = map[string]string{
 // TestTests looks at each call that the tests make.
 func TestTests(t *testing.T) {
 	all := sources(t)
-	bubbles := map[string]bool{}  // folders whose tests run on synctest's clock
+	wrappers := map[string]bool{"synctest.Test": true}
 	programs := map[string]bool{} // folders whose test binary also plays the program
 	for _, s := range all {
 		if bytes.Contains(s.text, []byte("func TestMain(")) {
 			programs[s.dir()] = true
 		}
-		for _, path := range s.imports() {
-			if path == "testing/synctest" {
-				bubbles[s.dir()] = true
+		for _, d := range s.ast.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && s.isTest() && calls(f, wrappers) && takesFunc(f) {
+				wrappers[f.Name.Name] = true
 			}
 		}
 	}
@@ -94,24 +94,75 @@ func TestTests(t *testing.T) {
 		if !s.isTest() {
 			continue
 		}
-		ast.Inspect(s.ast, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok {
+		for _, d := range s.ast.Decls {
+			ast.Inspect(d, func(n ast.Node) bool {
+				call, ok := n.(*ast.CallExpr)
+				if !ok {
+					return true
+				}
+				name := calledName(call)
+				why, forbidden := forbiddenCalls[name]
+				switch {
+				case !forbidden:
+				case name == "time.Sleep" && s.inBubble(d, call, wrappers): // takes no time
+				case name == "os.Exit" && programs[s.dir()]:
+				case strings.HasPrefix(name, "t.Skip") && s.inRapid(call): // draws again
+				default:
+					t.Errorf("%s:%d calls %s: %s", s.path, s.line(call.Pos()), name, why)
+				}
 				return true
-			}
-			name := calledName(call)
-			why, forbidden := forbiddenCalls[name]
-			switch {
-			case !forbidden:
-			case name == "time.Sleep" && bubbles[s.dir()]: // takes no time there
-			case name == "os.Exit" && programs[s.dir()]:
-			case strings.HasPrefix(name, "t.Skip") && s.inRapid(call): // draws again
-			default:
-				t.Errorf("%s:%d calls %s: %s", s.path, s.line(call.Pos()), name, why)
-			}
-			return true
-		})
+			})
+		}
 	}
+}
+
+// inBubble reports whether call, which is in d, runs on the clock of a synctest bubble: it
+// is in a function literal of a declaration that starts bubbles, or the comment of its
+// line or of the function names the bubble.
+func (s *source) inBubble(d ast.Decl, call *ast.CallExpr, wrappers map[string]bool) bool {
+	literal := false
+	ast.Inspect(d, func(n ast.Node) bool {
+		f, ok := n.(*ast.FuncLit)
+		literal = literal || ok && f.Pos() < call.Pos() && call.End() <= f.End()
+		return true
+	})
+	if literal && calls(d, wrappers) {
+		return true
+	}
+	if f, ok := d.(*ast.FuncDecl); ok && strings.Contains(f.Doc.Text(), "bubble") {
+		return true
+	}
+	for _, g := range s.ast.Comments {
+		if s.line(g.Pos()) == s.line(call.End()) && strings.Contains(g.Text(), "bubble") {
+			return true
+		}
+	}
+	return false
+}
+
+// calls reports whether a declaration calls one of the functions named.
+func calls(d ast.Decl, names map[string]bool) bool {
+	found := false
+	ast.Inspect(d, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		id, isName := call.Fun.(*ast.Ident)
+		found = found || names[calledName(call)] || isName && names[id.Name]
+		return true
+	})
+	return found
+}
+
+// takesFunc reports whether a function has a function among its parameters.
+func takesFunc(f *ast.FuncDecl) bool {
+	for _, p := range f.Type.Params.List {
+		if _, ok := p.Type.(*ast.FuncType); ok {
+			return true
+		}
+	}
+	return false
 }
 
 // inRapid tells whether the call stands in a function whose t is rapid's.

@@ -79,18 +79,24 @@ func sources(t *testing.T) []*source {
 		if !strings.HasSuffix(path, ".go") {
 			return
 		}
-		s := &source{path: path, text: read(t, path), pos: token.NewFileSet()}
-		var err error
-		if s.ast, err = parser.ParseFile(s.pos, path, s.text, parser.ParseComments); err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, s)
+		all = append(all, parse(t, path, read(t, path)))
 	})
 	if len(all) < 20 {
 		t.Fatalf("found only %d Go files: looked in the wrong place", len(all))
 	}
 	parsed = all
 	return all
+}
+
+// parse returns a file with its syntax tree.
+func parse(t *testing.T, path string, text []byte) *source {
+	t.Helper()
+	s := &source{path: path, text: text, pos: token.NewFileSet()}
+	var err error
+	if s.ast, err = parser.ParseFile(s.pos, path, text, parser.ParseComments); err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 // imports returns the paths that s imports.

@@ -37,7 +37,7 @@ func play(t *testing.T, n *node, script func(s *scene)) {
 
 // pass lets time go by.
 func (s *scene) pass(d time.Duration) {
-	time.Sleep(d)
+	time.Sleep(d) // on the bubble's clock
 	synctest.Wait()
 }
 

@@ -152,7 +152,7 @@ func (s *scene) leave(c *client) {
 
 // pass lets time go by.
 func (s *scene) pass(d time.Duration) {
-	time.Sleep(d)
+	time.Sleep(d) // on the bubble's clock
 	synctest.Wait()
 }
 

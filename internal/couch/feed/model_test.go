@@ -126,7 +126,7 @@ func (s *scene) follow(ctx context.Context, f *follower, seed uint64, faults boo
 		}
 		cancel()
 		f.read(s.T, form, out.take())
-		time.Sleep(time.Duration(r.IntN(1500)) * time.Millisecond)
+		time.Sleep(time.Duration(r.IntN(1500)) * time.Millisecond) // on the bubble's clock
 	}
 }
 

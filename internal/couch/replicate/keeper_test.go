@@ -121,7 +121,7 @@ func run(t *testing.T, k *Keeper) (stop func()) {
 }
 
 func pass(d time.Duration) {
-	time.Sleep(d)
+	time.Sleep(d) // on the bubble's clock
 	synctest.Wait()
 }
 

@@ -304,7 +304,7 @@ func (s *script) setOrigin(arg string) string {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		o.next = append(o.next, func(context.Context, string, []byte) (*origin.Response, error) { time.Sleep(d); return nil, nil })
+		o.next = append(o.next, func(context.Context, string, []byte) (*origin.Response, error) { time.Sleep(d); return nil, nil }) // on the bubble's clock
 	case "dial", "timeout", "reset", "done-then-reset", "panic":
 		o.next = append(o.next, o.fault(word))
 	default:

@@ -45,7 +45,7 @@ func (s *scripted) DialContext(ctx context.Context, _, _ string) (net.Conn, erro
 	}
 	if after, refused := strings.CutPrefix(s.scripts[n], "refuse"); refused {
 		d, _ := time.ParseDuration(strings.TrimSpace(after)) // 0 if there is none
-		time.Sleep(d)
+		time.Sleep(d)                                        // on the bubble's clock
 		return nil, errNoScript
 	}
 	if s.scripts[n] == "hang" {
@@ -83,7 +83,7 @@ func (s *scripted) play(nc net.Conn, script string) {
 			if err != nil {
 				s.t.Error(err)
 			}
-			time.Sleep(d)
+			time.Sleep(d) // on the bubble's clock
 		case "end":
 			nc.Close()
 			return

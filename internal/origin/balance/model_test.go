@@ -89,7 +89,7 @@ func TestChoosing(t *testing.T) {
 					m.g.table.Load().members[i].down.Store(m.down[i])
 				},
 				"pass": func(t *rapid.T) {
-					time.Sleep(time.Duration(rapid.IntRange(1, 10).Draw(t, "seconds")) * time.Second)
+					time.Sleep(time.Duration(rapid.IntRange(1, 10).Draw(t, "seconds")) * time.Second) // on the bubble's clock
 				},
 				"load": func(t *rapid.T) {
 					m.g.table.Load().members[member.Draw(t, "member")].inflight.Store(int64(rapid.IntRange(0, 3).Draw(t, "requests")))
