@@ -114,7 +114,7 @@ func TestShortOfMemory(t *testing.T) {
 // them have left.
 func TestFlightsAreCounted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := open(t, Limits{})
+		s := open(t, FlightLimits{})
 		fill(t, s, get(url), strings.Repeat("x", 1<<20))
 		wantLent(t, s, 0)
 		if n := s.lent.budget.Stats().Held; n != 0 {

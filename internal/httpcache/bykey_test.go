@@ -96,7 +96,7 @@ func TestByKey(t *testing.T) {
 				a.say("HTTP/1.1 " + head + "\nContent-Length: 5\n\nhello")
 			})
 			k.adm = adm
-			opens(t, gate, func() bool { return k.store.Stats().Joined == most-1 })
+			opens(t, gate, func() bool { return k.Stats().Joined == most-1 })
 			shared := 0
 			for _, g := range k.crowd(most, "GET /a", "Cache-Control: no-cache", "Cookie: a=b") {
 				if g.body != "hello" || !strings.HasPrefix(g.get("Cache-Status"), "kasoku; fwd=miss") {
@@ -111,8 +111,8 @@ func TestByKey(t *testing.T) {
 			if n := len(k.origin.requests()); n != requests || shared != most-requests {
 				t.Errorf("%d requests at the origin, %d shared", n, shared)
 			}
-			until(t, func() bool { return k.store.Stats().Running == 0 })
-			if st := k.store.Stats(); st.Stored != 0 || k.had() != after {
+			until(t, func() bool { return k.Stats().Running == 0 })
+			if st := k.Stats(); st.Stored != 0 || k.had() != after {
 				t.Errorf("its owner has %q; %+v", k.had(), st)
 			}
 		})
@@ -146,7 +146,7 @@ func TestOneRequestForLateOnes(t *testing.T) {
 					t.Fatal(g)
 				}
 			}
-			until(t, func() bool { return k.store.Stats().Running == 0 })
+			until(t, func() bool { return k.Stats().Running == 0 })
 			if g := k.ask("GET /a"); g.body != body {
 				t.Error(g)
 			}
@@ -169,10 +169,10 @@ func TestFaultForLateOnes(t *testing.T) {
 			t.Fatal(g)
 		}
 	}
-	until(t, func() bool { return k.store.Stats().Running == 0 })
-	flights := k.store.Stats().Flights
-	if g := k.ask("GET /a"); g.status != 502 || flights > 2 || k.store.Stats().Flights > 2 {
-		t.Errorf("%s; %d flights, then %d", g, flights, k.store.Stats().Flights)
+	until(t, func() bool { return k.Stats().Running == 0 })
+	flights := k.Stats().Flights
+	if g := k.ask("GET /a"); g.status != 502 || flights > 2 || k.Stats().Flights > 2 {
+		t.Errorf("%s; %d flights, then %d", g, flights, k.Stats().Flights)
 	}
 }
 
@@ -185,7 +185,7 @@ func TestRememberedAnswer(t *testing.T) {
 		if g.status != 404 || g.body != "none" || g.get("Cache-Status") != "kasoku; "+how {
 			t.Errorf("%d: %s", i, g)
 		}
-		until(t, func() bool { return k.store.Stats().Running == 0 })
+		until(t, func() bool { return k.Stats().Running == 0 })
 	}
 	if n := len(k.origin.requests()); n != 1 {
 		t.Errorf("%d requests at the origin", n)

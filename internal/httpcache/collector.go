@@ -11,10 +11,10 @@ import (
 // When all of it has come, and before the client has the last of it, done gets it. A nil
 // collector keeps nothing.
 type collector struct {
-	store *Store
-	done  func(body []byte)
+	flights *flights
+	done    func(body []byte)
 
-	bytes []byte // counted in the store's flying
+	bytes []byte // counted among what flights hold
 	began time.Time
 	over  bool
 }
@@ -30,7 +30,7 @@ func (k *collector) take(p []byte, err error) {
 		k.release()
 		return
 	}
-	k.store.holdCounted(int64(len(p)))
+	k.flights.holdCounted(int64(len(p)))
 	if k.bytes = append(k.bytes, p...); err == io.EOF {
 		k.done(k.bytes)
 		k.release()
@@ -39,17 +39,17 @@ func (k *collector) take(p []byte, err error) {
 
 // obtain counts n bytes more in the budget, if they may be held.
 func (k *collector) obtain(n int64) bool {
-	l, flying := k.store.limits.Load(), k.store.stats.flying.Load()
+	l, flying := k.flights.limits.Load(), k.flights.stats.flying.Load()
 	if flying > l.Flying/2 && time.Since(k.began) > lendTime*time.Second {
 		return false
 	}
-	return int64(len(k.bytes))+n <= l.MaxObject && flying+n <= l.Flying && k.store.lent.budget.Buffer(n)
+	return int64(len(k.bytes))+n <= l.Stored.MaxObject && flying+n <= l.Flying && k.flights.store.lent.budget.Buffer(n)
 }
 
 // release lets go of the body, and takes no more.
 func (k *collector) release() {
 	if k != nil {
-		k.store.hold(-int64(len(k.bytes)))
+		k.flights.hold(-int64(len(k.bytes)))
 		k.bytes, k.over = nil, true
 	}
 }

@@ -60,7 +60,7 @@ func TestOneRequestForAll(t *testing.T) {
 				s.ask("GET /a", fields...)
 				asked++
 			}
-			opens(t, gate, func() bool { return s.store.Stats().Joined == most-1 })
+			opens(t, gate, func() bool { return s.Stats().Joined == most-1 })
 			for i, g := range s.crowd(most, "GET /a", fields...) {
 				if g.status != 200 || g.body != "hello" || g.cut {
 					t.Fatalf("visitor %d: %s", i, g)
@@ -94,8 +94,8 @@ func TestOneRequestBesideAPart(t *testing.T) {
 			a.ok("hello", `ETag: "1"`)
 		})
 		s.ask("GET /a", "Range: bytes=0-1")
-		before := s.store.Stats().Joined
-		opens(t, gate, func() bool { return s.store.Stats().Joined >= before+most-1 })
+		before := s.Stats().Joined
+		opens(t, gate, func() bool { return s.Stats().Joined >= before+most-1 })
 		for _, g := range s.crowd(most, "GET /a") {
 			if g.body != "hello" {
 				t.Fatal(g)
@@ -122,7 +122,7 @@ func TestOneRequestForEachVariant(t *testing.T) {
 		if a.n > 1 {
 			joined += uint64((len(languages) - 1) * (each - 1))
 		}
-		await.Until(t, func() bool { return s.store.Stats().Joined == joined || t.Failed() })
+		await.Until(t, func() bool { return s.Stats().Joined == joined || t.Failed() })
 		for _, l := range languages {
 			if strings.Contains(a.head, "Accept-Language: "+l+"\n") {
 				a.ok(l, "Vary: Accept-Language")
@@ -159,7 +159,7 @@ func TestNobodyQueuesForWhatIsNotShared(t *testing.T) {
 			})
 			// Only when all the others are at the origin at once is one of them answered.
 			go func() {
-				await.Until(t, func() bool { return s.store.Stats().Joined == most-1 })
+				await.Until(t, func() bool { return s.Stats().Joined == most-1 })
 				close(gates[0])
 				await.Until(t, func() bool { return len(s.origin.requests()) == most })
 				close(gates[1])
@@ -170,10 +170,10 @@ func TestNobodyQueuesForWhatIsNotShared(t *testing.T) {
 					t.Fatalf("visitor %d: %s", i, g)
 				}
 			}
-			joined := s.store.Stats().Joined
+			joined := s.Stats().Joined
 			opens(t, gates[2], func() bool { return len(s.origin.requests()) == 2*most })
 			s.crowd(most, "GET /a")
-			if now := s.store.Stats().Joined; now != joined {
+			if now := s.Stats().Joined; now != joined {
 				t.Errorf("%d waited in the second wave", now-joined)
 			}
 		})
@@ -202,7 +202,7 @@ func TestStaleWhileRevalidate(t *testing.T) {
 		}
 	}
 	close(gate)
-	until(t, func() bool { return s.store.Stats().Running == 0 })
+	until(t, func() bool { return s.Stats().Running == 0 })
 	if g := s.ask("GET /a"); g.body != "newer" || len(s.origin.requests()) != 2 {
 		t.Fatalf("then: %s, %d requests", g, len(s.origin.requests()))
 	}
@@ -222,7 +222,7 @@ func TestOneMoreRequestForAll(t *testing.T) {
 			s = newSite(t, func(a *asked) {
 				<-ready
 				if a.n == 1 {
-					await.Until(t, func() bool { return s.store.Stats().Joined == most-1 })
+					await.Until(t, func() bool { return s.Stats().Joined == most-1 })
 					a.raw(second)
 					a.conn.Close()
 					return
@@ -258,7 +258,7 @@ func TestNoOtherRequestWhereSomethingStandsIn(t *testing.T) {
 			a.say(stale + "\nhello")
 			return
 		}
-		await.Until(t, func() bool { return s.store.Stats().Joined == most-1 })
+		await.Until(t, func() bool { return s.Stats().Joined == most-1 })
 		a.conn.Close()
 	})
 	close(ready)
@@ -288,7 +288,7 @@ func TestStarterLeaves(t *testing.T) {
 			until(t, func() bool { return len(s.origin.requests()) == 1 })
 			go func() {
 				defer close(gate)
-				await.Until(t, func() bool { return s.store.Stats().Joined == most })
+				await.Until(t, func() bool { return s.Stats().Joined == most })
 				starter.Close()
 				await.Until(t, s.starterLeft)
 			}()
@@ -308,8 +308,8 @@ func TestStarterLeaves(t *testing.T) {
 
 // starterLeft tells whether a flight runs whose starter has left.
 func (s *site) starterLeft() bool {
-	for i := range s.store.flights.shards {
-		sh := &s.store.flights.shards[i]
+	for i := range s.flights.shards {
+		sh := &s.flights.shards[i]
 		sh.Lock()
 		defer sh.Unlock()
 		for _, fs := range sh.byKey {

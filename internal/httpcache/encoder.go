@@ -10,7 +10,7 @@ import (
 
 // encoder makes the coded forms of what was stored, in a goroutine of its own that
 // lives while there is something to do. Nobody waits for it: who asks meanwhile gets
-// the plain form. flights.mu is taken while mu is held.
+// the plain form. tasks.mu is taken while mu is held.
 type encoder struct {
 	mu      sync.Mutex
 	queue   []encoding
@@ -44,7 +44,7 @@ func (s *Store) encodeSoon(key []byte, o *Object) {
 		return
 	}
 	e.queue = append(e.queue, encoding{bytes.Clone(key), o, l.Codings, l.JSONP})
-	if !e.running && s.flights.enter() {
+	if !e.running && s.tasks.enter() {
 		e.running = true
 		go s.encode()
 	}
@@ -64,14 +64,14 @@ func (e *encoder) take() (next encoding, ok bool) {
 }
 
 func (s *Store) encode() {
-	defer s.flights.wg.Done()
+	defer s.tasks.wg.Done()
 	writers := make(map[string]coding.Writer)
 	for {
 		e, ok := s.encoder.take()
 		if !ok {
 			return
 		}
-		if s.flights.ctx.Err() == nil && s.stands(e.object) {
+		if s.tasks.ctx.Err() == nil && s.stands(e.object) {
 			s.encodeOne(e, writers)
 		}
 	}

@@ -64,7 +64,7 @@ func TestFaultsLeaveFlights(t *testing.T) {
 			var none context.Context // who waits for its end panics
 			s.Serve(edge.Detached(none, r, nil, time.Now()))
 		}()
-		if n := s.store.stats.forsaken.Load(); n != 1 {
+		if n := s.flights.stats.forsaken.Load(); n != 1 {
 			t.Errorf("%q: %d flights are flown for nobody; want 1", fields, n)
 		}
 	}
@@ -157,7 +157,7 @@ func TestNoStoreOfOneMarksNothing(t *testing.T) {
 	s := newSite(t, func(a *asked) { a.ok("hello") })
 	s.ask("GET /a", "Cache-Control: no-store")
 	s.ask("GET /a", "Authorization: x")
-	if n := s.store.Stats().Marked; n != 0 {
+	if n := s.Stats().Marked; n != 0 {
 		t.Errorf("%d marks", n)
 	}
 }

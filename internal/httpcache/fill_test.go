@@ -73,7 +73,7 @@ func TestFollowersDuringAFill(t *testing.T) {
 	}
 	late := s.visit()
 	late.send("GET /a HTTP/1.1\nHost: site\nRange: bytes=-3")
-	until(t, func() bool { return s.store.Stats().Joined == 4 })
+	until(t, func() bool { return s.Stats().Joined == 4 })
 	// The leader leaves, and the fill goes on for the others.
 	leader.Close()
 	more <- last10
@@ -155,7 +155,7 @@ func TestFillGoesOnWithoutItsStarter(t *testing.T) {
 	c.Close()
 	more <- last10
 	more <- "end"
-	until(t, func() bool { return s.store.Stats().Stored == 1 })
+	until(t, func() bool { return s.Stats().Stored == 1 })
 	if g := s.ask("GET /a"); g.body != first10+last10 || len(s.origin.requests()) != 1 {
 		t.Fatalf("%s, %d requests", g, len(s.origin.requests()))
 	}
@@ -188,12 +188,12 @@ func TestWhoGotNothingAsksAnew(t *testing.T) {
 				all[i] = s.visit()
 				all[i].send("GET /a HTTP/1.1\nHost: site")
 			}
-			until(t, func() bool { return s.store.Stats().Joined == most })
+			until(t, func() bool { return s.Stats().Joined == most })
 			more <- "cut"
 			if g := leader.head(); g.status != 502 {
 				t.Fatalf("leader: %s", g)
 			}
-			until(t, func() bool { return s.store.Stats().Joined == 2*most-1 })
+			until(t, func() bool { return s.Stats().Joined == 2*most-1 })
 			for _, text := range then {
 				more <- text
 			}

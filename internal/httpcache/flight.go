@@ -90,6 +90,7 @@ var (
 // taken while mu is.
 type Flight struct {
 	store      *Store
+	flights    *flights
 	shard      *flightShard
 	key        []byte
 	part       []byte // as Ask has it
@@ -103,7 +104,7 @@ type Flight struct {
 	began      int64         // on the cache's clock, for flights with tags of the caller's
 	fenced     bool          // it has such tags
 	lateFor    time.Duration // as Ask has it
-	limits     *Limits
+	limits     *FlightLimits
 	ctx        context.Context
 	cancel     context.CancelCauseFunc
 	after      *Flight // what those who had joined fly when it has failed; the shard guards it
@@ -171,7 +172,7 @@ func (f *Flight) next() <-chan struct{} {
 
 // run is the flight's goroutine.
 func (f *Flight) run() {
-	defer f.store.flights.done(f)
+	defer f.flights.done(f)
 	err := errFillLeft // stands only if fly does not return
 	defer func() { f.end(err) }()
 	err = f.fly()
@@ -213,7 +214,7 @@ func (f *Flight) handOver(a *Answer) {
 		f.object = newObject(a.Head, a.Validated.Body, f.stamp, f.born)
 	}
 	f.state, f.answer, f.own = apart, a, a
-	f.store.stats.released.Add(uint64(max(0, f.members-1)))
+	f.flights.stats.released.Add(uint64(max(0, f.members-1)))
 	f.tell()
 	unread := f.unread()
 	f.mu.Unlock()
@@ -344,7 +345,7 @@ func (f *Flight) ending(err error) *disk.Writer {
 	f.land()
 	held := f.pieces.held
 	f.lend() // counted twice for a moment, and never not at all
-	f.store.hold(-held)
+	f.flights.hold(-held)
 	f.pieces.held = 0
 	f.reclaim()
 	if f.state != apart {
@@ -359,7 +360,7 @@ func (f *Flight) fail(err error) {
 		err = cause
 	}
 	if err != ErrUnwanted {
-		f.store.stats.failed.Add(1)
+		f.flights.stats.failed.Add(1)
 	}
 	f.state, f.err = failed, err
 	f.tell()

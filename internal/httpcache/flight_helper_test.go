@@ -121,7 +121,7 @@ type client struct {
 }
 
 // client sends a request that asks the origin if nobody does.
-func (s *source) client(t *testing.T, store *Store, q *Query) *client {
+func (s *source) client(t *testing.T, store *engine, q *Query) *client {
 	c := &client{ticket: store.Fly(&Ask{Query: q, Fill: s.fill})}
 	go c.run(t.Context())
 	synctest.Wait()

@@ -14,7 +14,7 @@ import (
 
 // flightModel is one URL whose origin a test plays, and those who want it.
 type flightModel struct {
-	s       *Store
+	s       *engine
 	now     *modelBody // the flight under way, nil if there is none
 	source  *source    // its origin
 	readers []*modelReader

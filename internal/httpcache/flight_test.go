@@ -22,7 +22,7 @@ const url = "http://h/a"
 // the head when it is known and the bytes as they come.
 func TestOneFlightForAll(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, Limits{}), newSource()
+		s, o := open(t, FlightLimits{}), newSource()
 		var all []*client
 		for range 1000 {
 			all = append(all, o.client(t, s, get(url)))
@@ -55,7 +55,7 @@ func TestOneFlightForAll(t *testing.T) {
 // Waiting costs a request little: the body is there once.
 func TestManyWaitersTakeLittleMemory(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, Limits{}), newSource()
+		s, o := open(t, FlightLimits{}), newSource()
 		var all []*Ticket
 		for range 1000 {
 			all = append(all, s.Fly(&Ask{Query: get(url), Fill: o.fill}))
@@ -80,7 +80,7 @@ func TestManyWaitersTakeLittleMemory(t *testing.T) {
 // Who does not read delays nobody.
 func TestSlowReaderDelaysNobody(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, Limits{}), newSource()
+		s, o := open(t, FlightLimits{}), newSource()
 		slow := s.Fly(&Ask{Query: get(url), Fill: o.fill})
 		quick := o.client(t, s, get(url))
 		body := strings.Repeat("x", 2<<20)
@@ -99,7 +99,7 @@ func TestSlowReaderDelaysNobody(t *testing.T) {
 // A range is served from the running flight as soon as its bytes are there.
 func TestRangeOfRunningFlight(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, Limits{}), newSource()
+		s, o := open(t, FlightLimits{}), newSource()
 		first := o.client(t, s, get(url))
 		o.head(shared(get(url)), -1)
 		o.send("0123")
@@ -148,7 +148,7 @@ func TestRangeOfRunningFlight(t *testing.T) {
 // not to wait.
 func TestUnshareableReleasesWaiters(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, Limits{}), newSource()
+		s, o := open(t, FlightLimits{}), newSource()
 		starter := o.client(t, s, get(url))
 		var others []*client
 		for range 10 {
@@ -179,7 +179,7 @@ func TestUnshareableForNobody(t *testing.T) {
 	f := func(before, withBody bool) {
 		t.Helper()
 		bubble(t, func(t *testing.T) {
-			s, o := open(t, Limits{}), newSource()
+			s, o := open(t, FlightLimits{}), newSource()
 			starter := s.Fly(&Ask{Query: get(url), Fill: o.fill})
 			other := o.client(t, s, get(url))
 			if before {
@@ -208,7 +208,7 @@ func TestUnshareableForNobody(t *testing.T) {
 // Waiters whom the answer's Vary does not fit fly again, once for each variant.
 func TestFlightPerVariant(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, Limits{}), newSource()
+		s, o := open(t, FlightLimits{}), newSource()
 		in := func(language string) *Query { return get(url, "Accept-Language", language) }
 		de, de2 := o.client(t, s, in("de")), o.client(t, s, in("de"))
 		fr := o.client(t, s, in("fr"))
@@ -254,7 +254,7 @@ func TestFlightPerVariant(t *testing.T) {
 
 func TestFailureBeforeHead(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, Limits{}), newSource()
+		s, o := open(t, FlightLimits{}), newSource()
 		a, b := o.client(t, s, get(url)), o.client(t, s, get(url))
 		broken := errors.New("broken")
 		o.fail(broken)
@@ -276,7 +276,7 @@ func TestFailureInsideBody(t *testing.T) {
 	f := func(length int64, body string, end error, got string, want error) {
 		t.Helper()
 		bubble(t, func(t *testing.T) {
-			s, o := open(t, Limits{}), newSource()
+			s, o := open(t, FlightLimits{}), newSource()
 			c := o.client(t, s, get(url))
 			o.head(shared(get(url)), length)
 			late := s.Fly(&Ask{Query: get(url), Fill: o.fill})
@@ -315,7 +315,7 @@ func TestFailureInsideBody(t *testing.T) {
 // A body that gives neither bytes nor an end comes to an end.
 func TestBodyWithoutProgress(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := open(t, Limits{})
+		s := open(t, FlightLimits{})
 		a := shared(get(url))
 		a.Body, a.Length = io.NopCloser(idle{}), -1
 		ticket := s.Fly(&Ask{Query: get(url), Fill: gives(a)})
@@ -333,7 +333,7 @@ func (idle) Read([]byte) (int, error) { return 0, nil }
 // The flight outlives whoever started it, for those who wait for it and, within
 // bounds, for the store.
 func TestLeaving(t *testing.T) {
-	f := func(name string, limits Limits, length int64, sent int, keep, stored bool) {
+	f := func(name string, limits FlightLimits, length int64, sent int, keep, stored bool) {
 		t.Helper()
 		bubble(t, func(t *testing.T) {
 			s, o := open(t, limits), newSource()
@@ -367,17 +367,17 @@ func TestLeaving(t *testing.T) {
 			}
 		})
 	}
-	f("few bytes are missing", Limits{}, 10, 5, true, true)
-	f("as many as may be", Limits{Finish: 5}, 10, 5, true, true)
-	f("too many", Limits{Finish: 4}, 10, 5, true, false)
-	f("nobody knows how many", Limits{}, -1, 5, true, true)
-	f("it would not be kept", Limits{}, 10, 5, false, false)
+	f("few bytes are missing", FlightLimits{}, 10, 5, true, true)
+	f("as many as may be", FlightLimits{Finish: 5}, 10, 5, true, true)
+	f("too many", FlightLimits{Finish: 4}, 10, 5, true, false)
+	f("nobody knows how many", FlightLimits{}, -1, 5, true, true)
+	f("it would not be kept", FlightLimits{}, 10, 5, false, false)
 }
 
 // Of a body of unknown length so much is fetched for nobody and no more.
 func TestLeavingUnknownLength(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, Limits{Finish: 64 << 10}), newSource()
+		s, o := open(t, FlightLimits{Finish: 64 << 10}), newSource()
 		ticket := s.Fly(&Ask{Query: get(url), Fill: o.fill})
 		synctest.Wait()
 		o.head(shared(get(url)), -1)
@@ -398,7 +398,7 @@ func TestLeavingUnknownLength(t *testing.T) {
 // Nobody's leaving ends a flight whose head is not known; somebody may come back.
 func TestLeavingBeforeHead(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, Limits{}), newSource()
+		s, o := open(t, FlightLimits{}), newSource()
 		s.Fly(&Ask{Query: get(url), Fill: o.fill}).Leave()
 		synctest.Wait()
 		c := o.client(t, s, get(url))
@@ -416,7 +416,7 @@ func TestLeavingBeforeHead(t *testing.T) {
 // room for another.
 func TestForsakenAreFew(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := open(t, Limits{})
+		s := open(t, FlightLimits{})
 		forsake := func(i int) *source {
 			o := newSource()
 			s.Fly(&Ask{Query: get(url + strconv.Itoa(i)), Fill: o.fill}).Leave()
@@ -453,7 +453,7 @@ func TestForsakenAreFew(t *testing.T) {
 // A validation is flown once as well, and ends with the stored object in a new head.
 func TestValidation(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, Limits{}), newSource()
+		s, o := open(t, FlightLimits{}), newSource()
 		old := fill(t, s, get(url), "body", "ETag", `"1"`, "X", "1")
 		s.Purge(Purge{URL: url, Soft: true})
 		if s.Find(get(url)).Object.Mark() != policy.Outdated {
@@ -488,7 +488,7 @@ func TestValidation(t *testing.T) {
 // What may not be stored any more is used by whoever asked alone.
 func TestValidationOfWhatMayNotBeShared(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, Limits{}), newSource()
+		s, o := open(t, FlightLimits{}), newSource()
 		old := fill(t, s, get(url), "body")
 		starter := s.Fly(&Ask{Query: get(url), Seen: old, Fill: o.fill})
 		other := s.Fly(&Ask{Query: get(url), Seen: old, Fill: o.fill})
@@ -511,11 +511,11 @@ func TestValidationOfWhatMayNotBeShared(t *testing.T) {
 // After a write or a purge nobody joins a flight that began before it, and what it
 // brings is not stored; a soft purge leaves it as a stale one.
 func TestOvertakenFlight(t *testing.T) {
-	f := func(name string, overtake func(s *Store), soft bool) {
+	f := func(name string, overtake func(s *engine), soft bool) {
 		t.Helper()
 		for _, headKnown := range []bool{false, true} {
 			bubble(t, func(t *testing.T) {
-				s, o := open(t, Limits{}), newSource()
+				s, o := open(t, FlightLimits{}), newSource()
 				before := o.client(t, s, get(url))
 				if headKnown {
 					o.head(shared(get(url), "Cache-Tag", "t"), 3)
@@ -546,12 +546,12 @@ func TestOvertakenFlight(t *testing.T) {
 			})
 		}
 	}
-	f("write", func(s *Store) { s.Invalidate(get(url).Key) }, false)
-	f("strict write", func(s *Store) { s.Begin(get(url).Key).Commit(cache.Change{}) }, false)
+	f("write", func(s *engine) { s.Invalidate(get(url).Key) }, false)
+	f("strict write", func(s *engine) { s.Begin(get(url).Key).Commit(cache.Change{}) }, false)
 	for _, p := range []Purge{{URL: url}, {Prefix: "/a"}, {Pattern: "/*"}, {Tag: "t"}, {All: true}} {
-		f(p.String(), func(s *Store) { s.Purge(p) }, false)
+		f(p.String(), func(s *engine) { s.Purge(p) }, false)
 		p.Soft = true
-		f(p.String(), func(s *Store) { s.Purge(p) }, true)
+		f(p.String(), func(s *engine) { s.Purge(p) }, true)
 	}
 }
 
@@ -559,7 +559,7 @@ func TestOvertakenFlight(t *testing.T) {
 // outcome until the origin has settled.
 func TestFlightBesideWrite(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := open(t, Limits{})
+		s := open(t, FlightLimits{})
 		w := s.Begin(get(url).Key)
 		get1 := func() string { return fetch(t, s, get(url), gives(answer(get(url), "x"))) }
 		if get1() != "x" || s.Find(get(url)).Object != nil {
@@ -579,7 +579,7 @@ func TestFlightBesideWrite(t *testing.T) {
 // Interim answers reach who started the flight, in a goroutine of its own, and nobody else.
 func TestInterim(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, Limits{}), newSource()
+		s, o := open(t, FlightLimits{}), newSource()
 		var got []int
 		ticket := s.Fly(&Ask{Query: get(url), Fill: o.fill})
 		ticket.OnInterim = func(i Interim) { got = append(got, i.Status) }
@@ -611,7 +611,7 @@ func TestInterim(t *testing.T) {
 
 func TestFillPanics(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := open(t, Limits{})
+		s := open(t, FlightLimits{})
 		for _, fill := range []FillFunc{
 			func(context.Context, *Flight) (*Answer, error) { panic("oh") },
 			func(context.Context, *Flight) (*Answer, error) { runtime.Goexit(); return nil, nil },
@@ -628,7 +628,7 @@ func TestFillPanics(t *testing.T) {
 // Who gives up waiting leaves alone.
 func TestGivingUp(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, Limits{}), newSource()
+		s, o := open(t, FlightLimits{}), newSource()
 		c := o.client(t, s, get(url))
 		ticket := s.Fly(&Ask{Query: get(url), Fill: o.fill})
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -649,7 +649,7 @@ func TestGivingUp(t *testing.T) {
 
 func TestCloseEndsFlights(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, Limits{}), newSource()
+		s, o := open(t, FlightLimits{}), newSource()
 		waiting := o.client(t, s, get(url))
 		p := newSource()
 		reading := p.client(t, s, get("http://h/b"))
@@ -670,7 +670,7 @@ func TestCloseEndsFlights(t *testing.T) {
 // joined.
 func TestRefresh(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, Limits{Finish: 1}), newSource()
+		s, o := open(t, FlightLimits{Finish: 1}), newSource()
 		old := fill(t, s, get(url), "old")
 		ask := func() *Ask { return &Ask{Query: get(url), Seen: old, Fill: o.fill} }
 		if !s.Refresh(ask()) || s.Refresh(ask()) {
@@ -699,7 +699,7 @@ func TestRefresh(t *testing.T) {
 // A refresh whose answer is for nobody closes it.
 func TestRefreshUnshareable(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, Limits{}), newSource()
+		s, o := open(t, FlightLimits{}), newSource()
 		s.Refresh(&Ask{Query: get(url), Fill: o.fill})
 		synctest.Wait()
 		o.head(&Answer{Head: head(get(url))}, 5)
@@ -712,7 +712,7 @@ func TestRefreshUnshareable(t *testing.T) {
 // Requests that are marked fly on their own, until one brings an answer to share.
 func TestApart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := open(t, Limits{})
+		s := open(t, FlightLimits{})
 		a, b := newSource(), newSource()
 		apart := func(o *source) *Ticket {
 			ticket := s.Fly(&Ask{Query: get(url), Apart: true, Fill: o.fill})
@@ -755,7 +755,7 @@ func TestApart(t *testing.T) {
 // A flight that has come to its end is not joined any more: what it brought is in
 // the store, or was only for those who waited.
 func TestEndedFlightIsNotJoined(t *testing.T) {
-	s := open(t, Limits{})
+	s := open(t, FlightLimits{})
 	for i := range 100 {
 		a := answer(get(url), "x")
 		a.Keep = i%2 == 0
@@ -769,7 +769,7 @@ func TestEndedFlightIsNotJoined(t *testing.T) {
 // Nobody has all of a body before it is stored: who has it and asks again finds it.
 func TestStoredBeforeAnybodyHasAll(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, Limits{}), newSource()
+		s, o := open(t, FlightLimits{}), newSource()
 		c := o.client(t, s, get(url))
 		o.head(shared(get(url)), 10)
 		o.send("01234")

@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kasoku/kasoku/internal/cache"
@@ -54,8 +55,13 @@ type flightShard struct {
 
 const flightShards = 64
 
-// flights are those of a store that run now.
+// flights are those that fill a store.
 type flights struct {
+	store  *Store
+	space  *cache.Space // of the store
+	limits atomic.Pointer[FlightLimits]
+	stats  flightCounters
+	seed   maphash.Seed
 	shards [flightShards]flightShard
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -64,13 +70,19 @@ type flights struct {
 	wg     sync.WaitGroup
 }
 
-func (fs *flights) init() {
+// newFlights makes the flights of a store that keeps its objects in space. They have to be
+// closed before the store.
+func newFlights(s *Store, space *cache.Space, l FlightLimits) *flights {
+	fs := &flights{store: s, space: space, seed: maphash.MakeSeed()}
+	fs.SetLimits(l)
 	fs.ctx, fs.cancel = context.WithCancelCause(context.Background())
 	for i := range fs.shards {
 		fs.shards[i].byKey = make(map[string][]*Flight)
 	}
+	return fs
 }
 
+// close ends all flights, as if their origins had failed, and waits for them.
 func (fs *flights) close() {
 	fs.mu.Lock()
 	fs.closed = true
@@ -96,7 +108,7 @@ func (fs *flights) done(f *Flight) {
 	} else {
 		f.relieve()
 	}
-	f.store.stats.running.Add(-1)
+	f.flights.stats.running.Add(-1)
 	fs.wg.Done()
 }
 
@@ -115,8 +127,8 @@ func (sh *flightShard) remove(f *Flight) {
 func (sh *flightShard) publish(f *Flight) {
 	sh.Lock()
 	defer sh.Unlock()
-	if fs := sh.byKey[string(f.key)]; !slices.Contains(fs, f) {
-		sh.byKey[string(f.key)] = append(fs, f)
+	if fl := sh.byKey[string(f.key)]; !slices.Contains(fl, f) {
+		sh.byKey[string(f.key)] = append(fl, f)
 	}
 }
 
@@ -125,11 +137,11 @@ func (sh *flightShard) publish(f *Flight) {
 //
 // A flight is joined only if no write and no purge has touched the URL since it
 // began: whoever asks after either gets an answer from after it.
-func (s *Store) Fly(a *Ask) *Ticket {
-	sh := s.shardOf(a.Query.Key)
+func (fs *flights) Fly(a *Ask) *Ticket {
+	sh := fs.shardOf(a.Query.Key)
 	sh.Lock()
 	defer sh.Unlock()
-	t := s.fly(sh, a)
+	t := fs.fly(sh, a)
 	if a.After != nil && a.After.after == nil {
 		a.After.after = t.flight
 	}
@@ -137,59 +149,67 @@ func (s *Store) Fly(a *Ask) *Ticket {
 }
 
 // fly is Fly with the shard locked.
-func (s *Store) fly(sh *flightShard, a *Ask) *Ticket {
+func (fs *flights) fly(sh *flightShard, a *Ask) *Ticket {
 	if a.After != nil && a.After.after.share() {
-		s.stats.joined.Add(1)
+		fs.stats.joined.Add(1)
 		return &Ticket{flight: a.After.after, query: a.Query}
 	}
 	if !a.Apart {
-		if t := s.join(sh, a); t != nil {
+		if t := fs.join(sh, a); t != nil {
 			return t
 		}
 		// Without this look, a flight that ended since the caller's own look-up
 		// would be flown once more.
-		if o := s.arrived(a); o != nil {
-			s.stats.joined.Add(1)
+		if o := fs.arrived(a); o != nil {
+			fs.stats.joined.Add(1)
 			return &Ticket{query: a.Query, object: o}
 		}
 	}
-	f := s.newFlight(sh, a)
+	f := fs.newFlight(sh, a)
 	f.members = 1
 	f.pieces.enter()
-	s.launch(f, !a.Apart)
+	fs.launch(f, !a.Apart)
 	return &Ticket{flight: f, query: a.Query, starter: true}
+}
+
+// Join joins the flight that brings what is asked for, nil if there is none.
+func (fs *flights) Join(a *Ask) *Ticket {
+	sh := fs.shardOf(a.Query.Key)
+	sh.Lock()
+	defer sh.Unlock()
+	return fs.join(sh, a)
 }
 
 // Refresh starts a flight that nobody waits for, unless one that a could join is
 // under way, or was when a was asked. It tells whether it did.
-func (s *Store) Refresh(a *Ask) bool {
-	sh := s.shardOf(a.Query.Key)
+func (fs *flights) Refresh(a *Ask) bool {
+	sh := fs.shardOf(a.Query.Key)
 	sh.Lock()
 	defer sh.Unlock()
 	for _, f := range sh.byKey[string(a.Query.Key)] {
-		if s.joinable(f, a) && !f.isRemembered(a) {
+		if fs.joinable(f, a) && !f.isRemembered(a) {
 			return false
 		}
 	}
-	if s.arrived(a) != nil {
+	if fs.arrived(a) != nil {
 		return false
 	}
-	f := s.newFlight(sh, a)
+	f := fs.newFlight(sh, a)
 	f.background = true
-	s.launch(f, true)
+	fs.launch(f, true)
 	return true
 }
 
 // arrived is what is stored for a that it has not seen, nil if there is nothing.
-func (s *Store) arrived(a *Ask) (o *Object) {
+func (fs *flights) arrived(a *Ask) (o *Object) {
 	if a.Since > 0 {
 		return nil
 	}
-	if f := s.Find(a.Query); f.Object != nil && f.Object != a.Seen && !f.Object.part() {
+	if f := fs.store.Find(a.Query); f.Object != nil && f.Object != a.Seen && !f.Object.part() {
 		return f.Object
 	}
 	if a.Covered != nil {
-		s.Parts(a.Query, func(p *Object) bool {
+		fs.store.Parts(a.Query, func(p *Object) bool {
 			if p != a.Seen && a.Covered(p) {
 				o = p
 			}
@@ -199,47 +219,47 @@ func (s *Store) arrived(a *Ask) (o *Object) {
 	return o
 }
 
-func (s *Store) shardOf(key []byte) *flightShard {
-	return &s.flights.shards[maphash.Bytes(s.seed, key)%flightShards]
+func (fs *flights) shardOf(key []byte) *flightShard {
+	return &fs.shards[maphash.Bytes(fs.seed, key)%flightShards]
 }
 
 // newFlight notes the fences, so it must come before the origin is asked.
-func (s *Store) newFlight(sh *flightShard, a *Ask) *Flight {
+func (fs *flights) newFlight(sh *flightShard, a *Ask) *Flight {
 	f := &Flight{
-		store: s, shard: sh, key: bytes.Clone(a.Query.Key), fill: a.Fill, limits: s.limits.Load(),
+		store: fs.store, flights: fs, shard: sh, key: bytes.Clone(a.Query.Key), fill: a.Fill, limits: fs.limits.Load(),
 		part: bytes.Clone(a.Part), pieces: pieces{kept: true}, lateFor: a.Late,
 	}
-	f.ctx, f.cancel = context.WithCancelCause(s.flights.ctx)
-	f.guess = s.guess(sh, a.Query)
+	f.ctx, f.cancel = context.WithCancelCause(fs.ctx)
+	f.guess = fs.guess(sh, a.Query)
 	f.lasting = len(a.Tags) == 0
-	f.born = s.purges.head.Load()
+	f.born = fs.store.purges.head.Load()
 	if f.fenced = a.Tags != nil; f.fenced {
-		f.began = s.space.Cache().Now()
+		f.began = fs.space.Cache().Now()
 	}
-	f.stamp = s.space.Cache().Note(append([]cache.Tag{URLTag(f.key)}, a.Tags...)...)
+	f.stamp = fs.space.Cache().Note(append([]cache.Tag{URLTag(f.key)}, a.Tags...)...)
 	return f
 }
 
 // launch starts f, whose shard is locked. Those that are not open can be joined
 // when their answer is known.
-func (s *Store) launch(f *Flight, open bool) {
-	if !s.flights.enter() {
+func (fs *flights) launch(f *Flight, open bool) {
+	if !fs.enter() {
 		f.fail(ErrClosed)
 		return
 	}
 	if open {
 		f.shard.byKey[string(f.key)] = append(f.shard.byKey[string(f.key)], f)
 	}
-	s.stats.flights.Add(1)
-	s.stats.running.Add(1)
+	fs.stats.flights.Add(1)
+	fs.stats.running.Add(1)
 	go f.run()
 }
 
 // guess is what a flight for q will probably vary by: what it is for other
 // flights of the key, or for what is stored.
-func (s *Store) guess(sh *flightShard, q *Query) guess {
+func (fs *flights) guess(sh *flightShard, q *Query) guess {
 	var names []string
-	if r := s.resource(q.Key); r != nil {
+	if r := fs.store.resource(q.Key); r != nil {
 		names = r.vary()
 	}
 	for _, f := range sh.byKey[string(q.Key)] {
@@ -261,13 +281,13 @@ func (f *Flight) vary() []string {
 }
 
 // join returns a ticket of a flight that a can join, nil if there is none.
-func (s *Store) join(sh *flightShard, a *Ask) *Ticket {
+func (fs *flights) join(sh *flightShard, a *Ask) *Ticket {
 	for _, f := range sh.byKey[string(a.Query.Key)] {
-		if f == a.After || !s.joinable(f, a) {
+		if f == a.After || !fs.joinable(f, a) {
 			continue
 		}
 		if boarded, remembered := f.board(a); boarded {
-			s.stats.joined.Add(1)
+			fs.stats.joined.Add(1)
 			return &Ticket{flight: f, query: a.Query, remembered: remembered}
 		}
 	}
@@ -276,12 +296,12 @@ func (s *Store) join(sh *flightShard, a *Ask) *Ticket {
 
 // joinable tells whether f brings what is asked for, and began late enough. One that
 // began beside a write of the caller's tags is for nobody else.
-func (s *Store) joinable(f *Flight, ask *Ask) bool {
+func (fs *flights) joinable(f *Flight, ask *Ask) bool {
 	q := ask.Query
 	switch {
 	case f.part != nil && string(f.part) != string(ask.Part):
 		return false
-	case !s.space.Cache().Current(&f.stamp):
+	case !fs.space.Cache().Current(&f.stamp):
 		return false
 	case f.fenced && (!f.stamp.Settled || f.began < ask.Since):
 		return false
@@ -298,7 +318,7 @@ func (s *Store) joinable(f *Flight, ask *Ask) bool {
 	case a != nil:
 		tags = &a.Head.Tags
 	}
-	v, _ := s.purges.since(f.born, f.key, tags)
+	v, _ := fs.store.purges.since(f.born, f.key, tags)
 	return v == untouched
 }
 

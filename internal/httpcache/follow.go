@@ -32,7 +32,7 @@ func (c *call) fetch(seen *Object, why policy.Reason, apart bool) {
 	if !apart {
 		ask.After = c.failedWith
 	}
-	next := c.takePart(c.svc.store.Fly(&ask), f, why)
+	next := c.takePart(c.svc.flights.Fly(&ask), f, why)
 	switch {
 	case next == alone, next == together && c.flights >= mostFlights:
 		c.fetch(seen, why, true)

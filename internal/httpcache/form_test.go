@@ -23,10 +23,11 @@ func offered(q *Query, body string, fields ...string) *Answer {
 }
 
 // encoded stores body and waits until its forms are made.
-func encoded(t *testing.T, s *Store, q *Query, body string, fields ...string) *Object {
+func encoded(t *testing.T, s *engine, q *Query, body string, fields ...string) *Object {
 	t.Helper()
 	fetch(t, s, q, gives(offered(q, body, fields...)))
 	s.flights.wg.Wait()
+	s.tasks.wg.Wait()
 	f := s.Find(q)
 	if f.Object == nil {
 		t.Fatal("not stored")
@@ -36,17 +37,22 @@ func encoded(t *testing.T, s *Store, q *Query, body string, fields ...string) *O
 
 // rests waits until no flight is under way and nothing is to be encoded. While clients are
 // served, other work may begin at any time, so that there is no waiting for flights.wg.
-func (s *Store) rests(t testing.TB) {
+func (s *engine) rests(t testing.TB) {
 	t.Helper()
 	until(t, func() bool {
 		s.encoder.mu.Lock()
 		defer s.encoder.mu.Unlock()
-		return !s.encoder.running && s.stats.running.Load() == 0
+		return !s.encoder.running && s.flights.stats.running.Load() == 0
 	})
 }
 
+func (s *site) rests(t testing.TB) {
+	t.Helper()
+	(&engine{s.store, s.flights}).rests(t)
+}
+
 func TestForms(t *testing.T) {
-	s := open(t, Limits{Codings: []string{"gzip", "br"}})
+	s := open(t, FlightLimits{Stored: Limits{Codings: []string{"gzip", "br"}}})
 	o := encoded(t, s, get(url), page, "Content-Type", "text/html", "ETag", `"1"`, "Accept-Ranges", "bytes")
 	f := func(accept, want string) {
 		t.Helper()
@@ -95,7 +101,7 @@ func TestWhatStaysPlain(t *testing.T) {
 	r.Read(noise)
 	f := func(name, body string, vary bool, fields ...string) {
 		t.Helper()
-		s := open(t, Limits{Codings: coding.Names})
+		s := open(t, FlightLimits{Stored: Limits{Codings: coding.Names}})
 		o := encoded(t, s, get(url), body, fields...)
 		if o.forms.Load() != nil || strings.Contains(string(o.Head.Lines), "Accept-Encoding") != vary {
 			t.Errorf("%s: it has forms, or its lines are %q", name, o.Head.Lines)
@@ -108,7 +114,7 @@ func TestWhatStaysPlain(t *testing.T) {
 	f("with a digest", page, false, "Content-Type", "text/html", "Repr-Digest", "sha-256=:AA==:")
 	f("short", page[:leastEncoded-1], false, "Content-Type", "text/html")
 	f("does not get smaller", string(noise), true, "Content-Type", "text/html")
-	none := open(t, Limits{})
+	none := open(t, FlightLimits{})
 	if o := encoded(t, none, get(url), page, "Content-Type", "text/html"); o.forms.Load() != nil {
 		t.Error("encoded though no coding is wanted")
 	}
@@ -125,7 +131,7 @@ func TestOfferKeepsVary(t *testing.T) {
 
 // A 304 changes the head of all forms and costs no encoding.
 func TestFormsOutliveValidation(t *testing.T) {
-	s := open(t, Limits{Codings: []string{"gzip"}})
+	s := open(t, FlightLimits{Stored: Limits{Codings: []string{"gzip"}}})
 	q := get(url, "Accept-Encoding", "gzip")
 	old := encoded(t, s, q, page, "Content-Type", "text/html", "ETag", `"1"`)
 	a := &Answer{Head: head(q, "Content-Type", "text/html", "ETag", `"1"`, "X", "new"), Validated: old, Share: true, Keep: true}
@@ -153,7 +159,7 @@ func TestFormAllocates(t *testing.T) {
 	if race.Enabled {
 		return
 	}
-	s := open(t, Limits{Codings: coding.Names})
+	s := open(t, FlightLimits{Stored: Limits{Codings: coding.Names}})
 	o := encoded(t, s, get(url), page, "Content-Type", "text/html")
 	q := get(url, "Accept-Encoding", "gzip, deflate, br, zstd")
 	if n := testing.AllocsPerRun(1000, func() { q.again(); o.Form(q) }); n > 0 {
@@ -171,7 +177,7 @@ func TestCompress(t *testing.T) {
 	if first.body != page || first.get("Content-Encoding") != "" || first.get("Vary") != "Accept-Encoding" {
 		t.Fatalf("first: %s", first)
 	}
-	s.store.rests(t)
+	s.rests(t)
 	coded := s.ask("GET /a", "Accept-Encoding: gzip")
 	if coded.status != 200 || coded.get("Content-Encoding") != "gzip" || coded.get("ETag") != `W/"1"` || coded.get("Vary") != "Accept-Encoding" {
 		t.Fatalf("coded: %s", coded)

@@ -16,8 +16,28 @@ const noon policy.Moment = 1_800_000_000 * 1e6
 
 var options = policy.Defaults()
 
-// open makes a store of its own memory.
-func open(t testing.TB, l Limits) *Store {
+// engine is a store with its flights.
+type engine struct {
+	*Store
+	*flights
+}
+
+func newEngine(space *cache.Space, l FlightLimits) *engine {
+	s := NewStore(space, l.Stored)
+	return &engine{s, newFlights(s, space, l)}
+}
+
+func (e *engine) SetLimits(l FlightLimits) { e.flights.SetLimits(l) }
+
+func (e *engine) Stats() Stats { return Stats{e.Store.Stats(), e.flights.Stats()} }
+
+func (e *engine) Close() {
+	e.flights.close()
+	e.Store.Close()
+}
+
+// open makes an engine of its own memory.
+func open(t testing.TB, l FlightLimits) *engine {
 	t.Helper()
 	c, err := cache.New(cache.Config{Memory: 64 << 20, Generations: 1 << 16})
 	if err != nil {
@@ -28,7 +48,7 @@ func open(t testing.TB, l Limits) *Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := NewStore(space, l)
+	s := newEngine(space, l)
 	t.Cleanup(s.Close)
 	return s
 }
@@ -61,7 +81,7 @@ func gives(a *Answer) FillFunc {
 }
 
 // fetch flies q, whatever is stored, and reads all of it.
-func fetch(t testing.TB, s *Store, q *Query, fill FillFunc) string {
+func fetch(t testing.TB, s *engine, q *Query, fill FillFunc) string {
 	t.Helper()
 	ticket := s.Fly(&Ask{Query: q, Seen: s.Find(q).Object, Fill: fill})
 	defer ticket.Leave()
@@ -80,7 +100,7 @@ func fetch(t testing.TB, s *Store, q *Query, fill FillFunc) string {
 }
 
 // fill fetches q and waits until it is stored.
-func fill(t testing.TB, s *Store, q *Query, body string, fields ...string) *Object {
+func fill(t testing.TB, s *engine, q *Query, body string, fields ...string) *Object {
 	t.Helper()
 	fetch(t, s, q, gives(answer(q, body, fields...)))
 	f := s.Find(q)

@@ -65,11 +65,11 @@ func (f *Flight) land() {
 	if f.object != nil {
 		weight += f.object.weight()
 	}
-	if f.store.stats.staying.Add(weight) > f.limits.Flying {
-		f.store.stats.staying.Add(-weight)
+	if f.flights.stats.staying.Add(weight) > f.limits.Flying {
+		f.flights.stats.staying.Add(-weight)
 		return
 	}
-	f.landed = landed{over: f.store.space.Cache().Now(), weight: weight}
+	f.landed = landed{over: f.flights.space.Cache().Now(), weight: weight}
 	if f.state == whole && f.answer.Remember > 0 {
 		f.landed.all = f.landed.over + int64(f.answer.Remember)
 	}
@@ -118,7 +118,7 @@ func (f *Flight) staysFor() time.Duration {
 // depart is the end of f's stay.
 func (f *Flight) depart() {
 	f.shard.remove(f)
-	f.store.stats.staying.Add(-f.landed.weight)
+	f.flights.stats.staying.Add(-f.landed.weight)
 	(&Ticket{flight: f}).Leave()
 }
 
@@ -131,7 +131,7 @@ func (f *Flight) past(a *Ask) bool {
 	case !f.ended:
 		return a.Asked == 0 || f.lateFor == 0 || !f.lasts()
 	}
-	return f.landed.weight == 0 || a.Asked == 0 || f.remembered(a) && f.store.space.Cache().Now() >= f.landed.all
+	return f.landed.weight == 0 || a.Asked == 0 || f.remembered(a) && f.flights.space.Cache().Now() >= f.landed.all
 }
 
 // remembered tells whether f was over when who asks did. mu is held.

@@ -14,7 +14,7 @@ import (
 )
 
 // traveller asks for url as one who came at asked, and says what became of that.
-func traveller(t *testing.T, s *Store, o *source, asked int64) *client {
+func traveller(t *testing.T, s *engine, o *source, asked int64) *client {
 	c := &client{ticket: s.Fly(&Ask{Query: get(url), Asked: asked, Late: time.Second, Fill: o.fill})}
 	go c.run(t.Context())
 	synctest.Wait()
@@ -22,13 +22,13 @@ func traveller(t *testing.T, s *Store, o *source, asked int64) *client {
 }
 
 // now is the time on the store's clock.
-func (s *Store) now() int64 { return s.space.Cache().Now() }
+func (s *engine) now() int64 { return s.Store.space.Cache().Now() }
 
 // Who asked before a flight was over takes what it brought, when it has landed too; who
 // asked then, or comes when it has departed, flies anew.
 func TestLateTravellers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, Limits{}), newSource()
+		s, o := open(t, FlightLimits{}), newSource()
 		early := s.now() + 1
 		time.Sleep(time.Millisecond)
 		taken, landing := make(chan struct{}), ""
@@ -85,7 +85,7 @@ func TestLateTravellers(t *testing.T) {
 // A flight that all have left goes on with an answer that is not stored only where others
 // may come late for it, and little of it is missing.
 func TestLeftForLatecomers(t *testing.T) {
-	f := func(name string, l Limits, late time.Duration, goesOn bool) {
+	f := func(name string, l FlightLimits, late time.Duration, goesOn bool) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				s, o := open(t, l), newSource()
@@ -115,16 +115,16 @@ func TestLeftForLatecomers(t *testing.T) {
 			})
 		})
 	}
-	f("short", Limits{Finish: 3}, time.Second, true)
-	f("long", Limits{Finish: 2}, time.Second, false)
-	f("nobody is late", Limits{Finish: 3}, 0, false)
+	f("short", FlightLimits{Finish: 3}, time.Second, true)
+	f("long", FlightLimits{Finish: 2}, time.Second, false)
+	f("nobody is late", FlightLimits{Finish: 3}, 0, false)
 }
 
 // Of flights for the same that have landed only the last stays, however many there were.
 // A failure does not take the place of an answer.
 func TestLastLanded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := open(t, Limits{})
+		s := open(t, FlightLimits{})
 		early, one := s.now()+1, int64(0)
 		for _, body := range []string{"one", "two", "three", ""} {
 			time.Sleep(time.Millisecond)
@@ -160,7 +160,7 @@ func TestLastLanded(t *testing.T) {
 // What is to be remembered is given to all, for as long.
 func TestRemembered(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, Limits{}), newSource()
+		s, o := open(t, FlightLimits{}), newSource()
 		a := shared(get(url))
 		a.Keep, a.Remember = false, 3*time.Second
 		traveller(t, s, o, s.now()+1)
@@ -187,7 +187,7 @@ func TestRemembered(t *testing.T) {
 // asked before it came takes it for the renewal.
 func TestRememberedIsRenewed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, Limits{}), newSource()
+		s, o := open(t, FlightLimits{}), newSource()
 		early := s.now() + 1
 		time.Sleep(time.Millisecond)
 		renew := func(asked int64) bool {
@@ -220,7 +220,7 @@ func TestLateForAFailure(t *testing.T) {
 	f := func(name string, err error, asks int) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				s, o := open(t, Limits{}), newSource()
+				s, o := open(t, FlightLimits{}), newSource()
 				early := s.now() + 1
 				time.Sleep(time.Millisecond)
 				traveller(t, s, o, early)
@@ -243,7 +243,7 @@ func TestLateForAFailure(t *testing.T) {
 // Who has learned of a failure and flies anew is not given the same one again.
 func TestAfterAFailure(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, Limits{}), newSource()
+		s, o := open(t, FlightLimits{}), newSource()
 		early := s.now() + 1
 		time.Sleep(time.Millisecond)
 		first := traveller(t, s, o, early)
@@ -263,7 +263,7 @@ func TestAfterAFailure(t *testing.T) {
 
 // Nothing stays that was not held as a whole, or would take too much.
 func TestWhatDoesNotStay(t *testing.T) {
-	f := func(name string, l Limits, length int64, body string, err error, after string) {
+	f := func(name string, l FlightLimits, length int64, body string, err error, after string) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				s, o := open(t, l), newSource()
@@ -287,15 +287,15 @@ func TestWhatDoesNotStay(t *testing.T) {
 			})
 		})
 	}
-	f("too long", Limits{MaxObject: smallestChunk}, -1, strings.Repeat("x", smallestChunk+1), nil, "no body")
-	f("cut", Limits{}, 10, "hello", errors.New("cut"), "no body")
-	f("too much", Limits{Flying: 100}, 5, "hello", nil, "hello")
+	f("too long", FlightLimits{Stored: Limits{MaxObject: smallestChunk}}, -1, strings.Repeat("x", smallestChunk+1), nil, "no body")
+	f("cut", FlightLimits{}, 10, "hello", errors.New("cut"), "no body")
+	f("too much", FlightLimits{Flying: 100}, 5, "hello", nil, "hello")
 }
 
 // A flight that has landed lets go of whoever has asked the origin for it.
 func TestLandedWithoutItsErrand(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, Limits{}), newSource()
+		s, o := open(t, FlightLimits{}), newSource()
 		depart := func() weak.Pointer[[1 << 16]byte] {
 			errand := new([1 << 16]byte)
 			ask := &Ask{Query: get(url), Asked: s.now() + 1, Late: time.Second, Fill: func(ctx context.Context, f *Flight) (*Answer, error) {

@@ -3,7 +3,6 @@ package httpcache
 import (
 	"sync"
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/inflight"
@@ -13,12 +12,12 @@ import (
 // sends. Their memory is taken out of the space, so that what is stored and what is being
 // sent fit into it together, however slowly clients take what they have asked for.
 type lent struct {
-	flights *flights // settling is counted among them
-	space   *cache.Space
-	limits  *atomic.Pointer[Limits]
-	budget  *inflight.Budget
-	bytes   atomic.Int64
-	all     atomic.Int64 // bytes, and what flights hold
+	tasks  *tasks
+	space  *cache.Space
+	limits *atomic.Pointer[Limits]
+	budget *inflight.Budget
+	bytes  atomic.Int64
+	all    atomic.Int64 // bytes, and what flights hold
 
 	mu sync.Mutex // guards Body.kept, and a body's move; a leaf
 
@@ -43,7 +42,7 @@ func (l *lent) reserve(n int64) {
 	if want(l.all.Add(n), l.taken.Load()) == l.taken.Load() || !l.due.CompareAndSwap(false, true) {
 		return
 	}
-	if l.flights.enter() {
+	if l.tasks.enter() {
 		go l.settle()
 	}
 }
@@ -61,7 +60,7 @@ func want(bytes, taken int64) int64 {
 // settle takes out of the space what is due. An add that saw an older taken has been
 // counted before this stores the new one, so that the last look at all sees it.
 func (l *lent) settle() {
-	defer l.flights.wg.Done()
+	defer l.tasks.wg.Done()
 	l.takenMu.Lock()
 	defer l.takenMu.Unlock()
 	l.due.Store(false)
@@ -88,18 +87,6 @@ func (l *lent) Take(n int64) bool {
 
 // Give implements origin.Memory.
 func (l *lent) Give(n int64) { l.add(-n) }
-
-// hold counts n bytes more that flights hold, or less.
-func (s *Store) hold(n int64) {
-	s.lent.budget.Add(n)
-	s.holdCounted(n)
-}
-
-// holdCounted is hold for bytes that the budget has counted.
-func (s *Store) holdCounted(n int64) {
-	s.stats.flying.Add(n)
-	s.lent.reserve(n)
-}
 
 // scarce tells whether more is lent than should be.
 func (l *lent) scarce() bool { return l.bytes.Load() > l.limits.Load().Lent }
@@ -234,46 +221,4 @@ func (o *Object) countedBodies(to []*Body) []*Body {
 func (b *Body) isCounted() bool {
 	m := b.mem.Load()
 	return m != nil && m.lending != nil
-}
-
-// lend counts what the members still need when the flight has ended: the pieces, and the
-// object that was made of them. That is theirs from here on: it does not follow the stored
-// one, which may move. f.mu is held.
-func (f *Flight) lend() {
-	if f.members == 0 {
-		return
-	}
-	if a := f.answer; a != nil && f.state != apart {
-		f.answer = &Answer{Head: a.Head, Length: a.Length, Keep: a.Keep}
-	}
-	if o := f.object; o != nil && !o.onDisk() {
-		m := f.made // has the same bytes if the stored one was left in its place
-		if m == nil {
-			m = o.Body.mem.Load()
-		}
-		b := &Body{length: o.Body.length}
-		b.mem.Store(m)
-		b.stage.Store(settled)
-		f.object, f.loan = newObject(o.Head, b, o.stamp, o.mark.Load()), m.hold()
-	}
-	if !f.loan.has(f.pieces.list) {
-		f.beside = f.pieces.held
-		f.store.lent.add(f.beside)
-	}
-}
-
-// has tells whether m is made of these pieces, and not a copy.
-func (m *memory) has(list []*piece) bool {
-	return m != nil && len(m.chunks) > 0 && len(list) > 0 && unsafe.SliceData(m.chunks[0]) == unsafe.SliceData(list[0].buf)
-}
-
-// takeBack is lend's opposite, when the last member has left. f.mu is held.
-func (f *Flight) takeBack() {
-	if !f.ended || f.members > 0 {
-		return
-	}
-	f.loan.Return()
-	f.loan = nil
-	f.store.lent.add(-f.beside)
-	f.beside = 0
 }

@@ -19,15 +19,15 @@ func TestSlowClientsTakeNoMoreThanThereIs(t *testing.T) {
 	const clients, size, memory = 16, 8 << 20, 64 << 20
 	body := strings.Repeat("0123456789abcdef", size/16)
 	s := newSite(t, func(a *asked) { a.ok(body) }, func(c *Config) { c.MaxObject = size })
-	lent := func() int64 { return s.store.Stats().Lent }
-	held := func() int64 { return int64(s.space.Usage().Bytes) + s.store.Stats().Flying + lent() }
+	lent := func() int64 { return s.Stats().Lent }
+	held := func() int64 { return int64(s.space.Usage().Bytes) + s.Stats().Flying + lent() }
 	var all []*visitor
 	var heads []*got
 	for i := range clients {
 		c := s.visit()
 		c.send(fmt.Sprintf("GET /%d HTTP/1.1\nHost: site", i))
 		all, heads = append(all, c), append(heads, c.head())
-		until(t, func() bool { return s.store.Stats().Running == 0 || lent() > memory/2 })
+		until(t, func() bool { return s.Stats().Running == 0 || lent() > memory/2 })
 		// One body may be on its way when the memory runs out, and the windows of others.
 		if n, most := held(), int64(memory+size+clients*(1<<20+largestChunk)); n > most && lent() > 0 {
 			t.Fatalf("with %d clients %d bytes are held; want at most %d", i+1, n, most)
@@ -37,7 +37,7 @@ func TestSlowClientsTakeNoMoreThanThereIs(t *testing.T) {
 		}
 	}
 	until(t, func() bool { return int64(s.space.Usage().Reserved) >= lent() })
-	if u, st := s.space.Usage(), s.store.Stats(); lent() < memory/2 || lent() > memory+size || u.Bytes > u.Capacity || st.Flying > clients/2*(1<<20+largestChunk) {
+	if u, st := s.space.Usage(), s.Stats(); lent() < memory/2 || lent() > memory+size || u.Bytes > u.Capacity || st.Flying > clients/2*(1<<20+largestChunk) {
 		t.Errorf("lent %d, flying %d, %+v", lent(), st.Flying, u)
 	}
 	for i, c := range all {
@@ -45,7 +45,7 @@ func TestSlowClientsTakeNoMoreThanThereIs(t *testing.T) {
 			t.Errorf("client %d: %d with %d bytes", i, g.status, len(g.body))
 		}
 	}
-	until(t, func() bool { return lent() == 0 && s.space.Usage().Reserved == 0 && s.store.Stats().Running == 0 })
+	until(t, func() bool { return lent() == 0 && s.space.Usage().Reserved == 0 && s.Stats().Running == 0 })
 	s.ask("GET /again")
 	if g := s.ask("GET /again"); !strings.HasPrefix(g.get("Cache-Status"), "kasoku; hit") {
 		t.Errorf("nothing is kept any more: %s", g.get("Cache-Status"))
@@ -53,10 +53,10 @@ func TestSlowClientsTakeNoMoreThanThereIs(t *testing.T) {
 }
 
 // wantLent fails if other than so much is lent, and taken out of the space.
-func wantLent(t *testing.T, s *Store, want int64) {
+func wantLent(t *testing.T, s *engine, want int64) {
 	t.Helper()
 	synctest.Wait()
-	if st, u := s.Stats(), s.space.Usage(); st.Lent != want || int64(u.Reserved) < want+st.Flying || int64(u.Reserved) >= want+st.Flying+3*lentStep || want+st.Flying == 0 && u.Reserved != 0 {
+	if st, u := s.Stats(), s.Store.space.Usage(); st.Lent != want || int64(u.Reserved) < want+st.Flying || int64(u.Reserved) >= want+st.Flying+3*lentStep || want+st.Flying == 0 && u.Reserved != 0 {
 		t.Fatalf("%d bytes are lent, %d held by flights, %d reserved; want %d", st.Lent, st.Flying, u.Reserved, want)
 	}
 }
@@ -66,10 +66,10 @@ func wantLent(t *testing.T, s *Store, want int64) {
 func TestLentWhenItLeavesTheStore(t *testing.T) {
 	const length = 1 << 20
 	body := strings.Repeat("x", length)
-	f := func(leave func(t *testing.T, s *Store, o *Object)) {
+	f := func(leave func(t *testing.T, s *engine, o *Object)) {
 		t.Helper()
 		bubble(t, func(t *testing.T) {
-			s := open(t, Limits{})
+			s := open(t, FlightLimits{})
 			o := fill(t, s, get(url), body)
 			weight := o.Body.mem.Load().weight()
 			_, a, _ := o.Body.lend()
@@ -88,25 +88,25 @@ func TestLentWhenItLeavesTheStore(t *testing.T) {
 			wantLent(t, s, 0)
 		})
 	}
-	f(func(t *testing.T, s *Store, o *Object) { s.Drop(get(url).Key, o) })
-	f(func(t *testing.T, s *Store, o *Object) { s.Purge(Purge{Prefix: "/"}); s.Find(get(url)) })
-	f(func(t *testing.T, s *Store, o *Object) {
+	f(func(t *testing.T, s *engine, o *Object) { s.Drop(get(url).Key, o) })
+	f(func(t *testing.T, s *engine, o *Object) { s.Purge(Purge{Prefix: "/"}); s.Find(get(url)) })
+	f(func(t *testing.T, s *engine, o *Object) {
 		s.Update(get(url).Key, o, head(get(url), "X", "1"))
 		s.Drop(get(url).Key, s.Find(get(url)).Object)
 	})
-	f(func(t *testing.T, s *Store, o *Object) {
+	f(func(t *testing.T, s *engine, o *Object) {
 		fetch(t, s, get(url), gives(answer(get(url), "other")))
 	})
-	f(func(t *testing.T, s *Store, o *Object) { // thrown out
-		s.space.Reserve(64 << 20)
-		s.space.Reserve(-64 << 20)
+	f(func(t *testing.T, s *engine, o *Object) { // thrown out
+		s.Store.space.Reserve(64 << 20)
+		s.Store.space.Reserve(-64 << 20)
 	})
 }
 
 // A new head, another variant and an update leave a body where it is.
 func TestNotLentWhileStored(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := open(t, Limits{})
+		s := open(t, FlightLimits{})
 		o := fill(t, s, get(url), strings.Repeat("x", 1<<20), "Vary", "X")
 		m := o.Body.mem.Load().hold()
 		fill(t, s, get(url, "X", "1"), "another variant", "Vary", "X")
@@ -123,7 +123,7 @@ func TestLentWhenItMoves(t *testing.T) {
 		return // nothing moves
 	}
 	bubble(t, func(t *testing.T) {
-		s := open(t, Limits{})
+		s := open(t, FlightLimits{})
 		o := fill(t, s, get(url), strings.Repeat("x", 1<<20))
 		_, heap, _ := o.Body.lend()
 		_, paged, _ := o.Body.lend()
@@ -146,7 +146,7 @@ func TestLentByFlight(t *testing.T) {
 	f := func(keep bool, length int64, sizes ...int) {
 		t.Helper()
 		bubble(t, func(t *testing.T) {
-			s, o := open(t, Limits{}), newSource()
+			s, o := open(t, FlightLimits{}), newSource()
 			slow := s.Fly(&Ask{Query: get(url), Fill: o.fill})
 			other := s.Fly(&Ask{Query: get(url), Fill: o.fill})
 			synctest.Wait()
@@ -199,7 +199,7 @@ func wantPace(t *testing.T, l edge.Loan, want int64) {
 // While more is lent than should be, who has of it must take it within a minute, and nobody else.
 func TestPaceOfLent(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := open(t, Limits{Lent: 4 << 20})
+		s := open(t, FlightLimits{Stored: Limits{Lent: 4 << 20}})
 		var held []*memory
 		for _, url := range []string{"http://h/1", "http://h/2", "http://h/3", "http://h/stored"} {
 			o := fill(t, s, get(url), strings.Repeat("x", 1<<20))
@@ -214,7 +214,7 @@ func TestPaceOfLent(t *testing.T) {
 		}
 		var none *memory
 		wantPace(t, none, 0)
-		s.SetLimits(Limits{Lent: 3 << 20})
+		s.SetLimits(FlightLimits{Stored: Limits{Lent: 3 << 20}})
 		for _, m := range held[:3] {
 			wantPace(t, m, m.weight()/lendTime)
 		}
@@ -230,7 +230,7 @@ func TestPaceOfLent(t *testing.T) {
 // What a flight has left to a slow client is to be taken in that time as well, and the window
 // of one that goes on while too much is on its way.
 func TestPaceOfFlight(t *testing.T) {
-	f := func(keep, ends bool, limits, less Limits) {
+	f := func(keep, ends bool, limits, less FlightLimits) {
 		t.Helper()
 		bubble(t, func(t *testing.T) {
 			s, o := open(t, limits), newSource()
@@ -262,9 +262,9 @@ func TestPaceOfFlight(t *testing.T) {
 			}
 		})
 	}
-	f(true, true, Limits{}, Limits{Lent: 1})
-	f(false, true, Limits{}, Limits{Lent: 1})
-	f(true, false, small, Limits{Flying: 1})
+	f(true, true, FlightLimits{}, FlightLimits{Stored: Limits{Lent: 1}})
+	f(false, true, FlightLimits{}, FlightLimits{Stored: Limits{Lent: 1}})
+	f(true, false, small, FlightLimits{Flying: 1})
 }
 
 // Every answer with a body that may leave the store meanwhile says whose memory it is.
@@ -280,16 +280,16 @@ func TestStreamedAnswersAreLent(t *testing.T) {
 		}
 		wantPace(t, loan, 0)
 		if stored {
-			s.store.SetLimits(Limits{MaxObject: 8 << 20, Lent: 1})
+			s.flights.SetLimits(FlightLimits{Stored: Limits{MaxObject: 8 << 20, Lent: 1}})
 			if err := s.store.Purge(Purge{All: true}); err != nil {
 				t.Fatal(err)
 			}
 			s.store.sweep()
 			until(t, func() bool { return loan.Pace() >= 3<<20/lendTime })
-			s.store.SetLimits(Limits{MaxObject: 8 << 20})
+			s.flights.SetLimits(FlightLimits{Stored: Limits{MaxObject: 8 << 20}})
 		}
 		x.Reply.Reset()
-		if n := s.store.Stats().Lent; n != 0 {
+		if n := s.Stats().Lent; n != 0 {
 			t.Errorf("%s: %d bytes stay lent", request, n)
 		}
 	}
@@ -311,11 +311,11 @@ func TestSettledAnswersAreLent(t *testing.T) {
 		if s := <-p.settled; s.Whole != (length <= mostSettled) || string(x.Reply.Body) != body {
 			t.Errorf("settled as a whole: %v; %d bytes of %d sent", s.Whole, len(x.Reply.Body), length)
 		}
-		if n := p.store.Stats().Lent; (x.Reply.Loan != nil) != lent || lent && n < int64(min(length, mostSettled+1)) || !lent && n != 0 {
+		if n := p.Stats().Lent; (x.Reply.Loan != nil) != lent || lent && n < int64(min(length, mostSettled+1)) || !lent && n != 0 {
 			t.Errorf("%d bytes of %d are lent", n, length)
 		}
 		x.Reply.Reset()
-		if n := p.store.Stats().Lent; n != 0 {
+		if n := p.Stats().Lent; n != 0 {
 			t.Errorf("%d bytes of %d stay lent", n, length)
 		}
 	}
@@ -331,15 +331,15 @@ func TestCollectorGivesUp(t *testing.T) {
 	f := func(other int64, after time.Duration, want bool) {
 		t.Helper()
 		bubble(t, func(t *testing.T) {
-			s, done := open(t, Limits{Flying: 1 << 20}), false
-			s.stats.flying.Add(other)
-			k := &collector{store: s, done: func([]byte) { done = true }}
+			s, done := open(t, FlightLimits{Flying: 1 << 20}), false
+			s.flights.stats.flying.Add(other)
+			k := &collector{flights: s.flights, done: func([]byte) { done = true }}
 			k.take([]byte("some"), nil)
 			time.Sleep(after)
 			k.take([]byte("more"), nil)
 			k.take(nil, io.EOF)
-			if done != want || s.stats.flying.Load() != other {
-				t.Errorf("%d other bytes, after %v: %v, %d bytes", other, after, done, s.stats.flying.Load())
+			if done != want || s.flights.stats.flying.Load() != other {
+				t.Errorf("%d other bytes, after %v: %v, %d bytes", other, after, done, s.flights.stats.flying.Load())
 			}
 		})
 	}

@@ -1,34 +1,19 @@
 package httpcache
 
 import (
-	"time"
+	"cmp"
 
 	"github.com/kasoku/kasoku/internal/jsonp"
 )
 
-// Limits bound what the store and its flights hold in memory. The zero value of
-// each is its default.
+// Limits bound what the store holds in memory. The zero value of each is its default.
 type Limits struct {
 	// MaxObject is the longest body that is kept in memory, in bytes. Default 64 MiB.
 	MaxObject int64
-	// Flying is how much of bodies all flights may hold together, in bytes. Over it
-	// those that take more let go of what they hold and are not kept. Default: a
-	// quarter of what the space may hold, and at least 16 MiB.
-	Flying int64
 	// Lent is how much of bodies that are not stored may still be lent to slow clients,
 	// in bytes, so that fetched ones are held as a whole. Over it they are not kept.
 	// Default: half of what the space may hold.
 	Lent int64
-	// Window is how many bytes a flight holds of a body that is not kept: how far
-	// its readers may be apart. While more than Flying is held it is 64 KiB at most.
-	// Default 1 MiB.
-	Window int64
-	// Patience is how long the slowest reader of such a body may keep others
-	// waiting. Then it is cut off. Default 5s.
-	Patience time.Duration
-	// Finish is how many bytes are still fetched for the store alone when all who
-	// wanted them have left. Default 16 MiB.
-	Finish int64
 	// DiskFrom is beyond which length, in bytes, bodies are kept on disk, if there is one.
 	// Those beyond MaxObject are in any case, and those that text is encoded from are
 	// not. Default 1 MiB.
@@ -49,21 +34,20 @@ func (s *Store) longest() int64 {
 	return n
 }
 
+// diskFrom is beyond which length a body with that head goes to disk. Text that is
+// offered in content codings stays in memory, where these are made.
+func (l *Limits) diskFrom(h *Head) int64 {
+	from := l.DiskFrom
+	if h.offered {
+		from = max(from, mostEncoded)
+	}
+	return min(from, l.MaxObject)
+}
+
 // withDefaults are the limits for a space of that capacity in bytes.
 func (l Limits) withDefaults(capacity uint64) Limits {
-	set := func(n *int64, to int64) {
-		if *n == 0 {
-			*n = to
-		}
-	}
-	set(&l.MaxObject, 64<<20)
-	set(&l.Flying, max(16<<20, int64(capacity/4)))
-	set(&l.Lent, int64(capacity/2))
-	set(&l.Window, 1<<20)
-	set(&l.DiskFrom, 1<<20)
-	set(&l.Finish, 16<<20)
-	if l.Patience == 0 {
-		l.Patience = 5 * time.Second
-	}
+	l.MaxObject = cmp.Or(l.MaxObject, 64<<20)
+	l.Lent = cmp.Or(l.Lent, int64(capacity/2))
+	l.DiskFrom = cmp.Or(l.DiskFrom, 1<<20)
 	return l
 }

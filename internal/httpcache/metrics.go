@@ -92,12 +92,12 @@ func (s *Service) observe() {
 		{"undisked_total", "Bodies that were to go to disk and did not: it was full of bodies under way, or has failed.", func(t Stats) uint64 { return t.Undisked }},
 		{"purges_total", "Purges.", func(t Stats) uint64 { return t.Purges }},
 	} {
-		s.registry.CounterFunc("kasoku_http_"+m.name, m.help, func() float64 { return float64(m.value(s.store.Stats())) }, "service", s.name)
+		s.registry.CounterFunc("kasoku_http_"+m.name, m.help, func() float64 { return float64(m.value(s.Stats())) }, "service", s.name)
 	}
 	s.registry.Gauge("kasoku_http_flights", "Requests to origins on behalf of whoever wants their answer that are under way.",
-		func() float64 { return float64(s.store.Stats().Running) }, "service", s.name)
+		func() float64 { return float64(s.Stats().Running) }, "service", s.name)
 	s.registry.Gauge("kasoku_http_flying_bytes", "Bytes of bodies that are being fetched and held for who wants them.",
-		func() float64 { return float64(s.store.Stats().Flying) }, "service", s.name)
+		func() float64 { return float64(s.Stats().Flying) }, "service", s.name)
 	s.registry.Gauge("kasoku_http_lent_bytes", "Bytes of bodies that are still being sent but not stored, any more or at all. The cache may hold so much less.",
-		func() float64 { return float64(s.store.Stats().Lent) }, "service", s.name)
+		func() float64 { return float64(s.Stats().Lent) }, "service", s.name)
 }

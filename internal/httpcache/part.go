@@ -21,14 +21,14 @@ func (c *call) readRange(found *Found, why policy.Reason) {
 	}
 	ask := Ask{Query: &c.query, Seen: found.Object, Part: c.sharedPart(found), Covered: c.covered}
 	for next := together; next == together && c.flights < mostFlights; c.flights++ {
-		t, f := c.svc.store.Join(&ask), (*errand)(nil)
+		t, f := c.svc.flights.Join(&ask), (*errand)(nil)
 		if t == nil && ask.Part == nil {
 			break
 		}
 		if t == nil {
 			f = c.newErrand(nil)
 			f.header, ask.Fill = f.client, f.fly
-			t = c.svc.store.Fly(&ask)
+			t = c.svc.flights.Fly(&ask)
 		}
 		if next = c.takePart(t, f, why); next == answered {
 			return
@@ -94,7 +94,7 @@ func (c *call) keepPart(in *origin.Inbound, at fence, asked policy.Moment, why p
 		c.copyBody(in)
 		return
 	}
-	c.copyBodyTo(in, &collector{store: c.svc.store, done: func(body []byte) {
+	c.copyBodyTo(in, &collector{flights: c.svc.flights, done: func(body []byte) {
 		if in.Status == http.StatusPartialContent {
 			part, fits := r.Part.Fit(int64(len(body)), o)
 			if !fits {
@@ -115,12 +115,4 @@ type fence struct {
 func (s *Store) fence(key []byte) fence {
 	born := s.purges.head.Load()
 	return fence{stamp: s.space.Cache().Note(URLTag(key)), born: born}
-}
-
-// Join joins the flight that brings what is asked for, nil if there is none.
-func (s *Store) Join(a *Ask) *Ticket {
-	sh := s.shardOf(a.Query.Key)
-	sh.Lock()
-	defer sh.Unlock()
-	return s.join(sh, a)
 }

@@ -25,7 +25,7 @@ func TestOneRequestForARange(t *testing.T) {
 				<-gate
 				a.say(say)
 			}, change...)
-			opens(t, gate, func() bool { return s.store.Stats().Joined == most-1 })
+			opens(t, gate, func() bool { return s.Stats().Joined == most-1 })
 			for i, g := range s.crowd(most, "GET /a", "Range: bytes=2-5") {
 				if g.status != status || g.body != body || g.cut || g.get("Content-Range") != contentRange {
 					t.Fatalf("visitor %d: %s", i, g)
@@ -62,7 +62,7 @@ func TestRangesOfTheirOwn(t *testing.T) {
 				all[i] = s.visit()
 				all[i].send("GET /a HTTP/1.1\nHost: site\n" + ask)
 			}
-			until(t, func() bool { return len(s.origin.requests())+int(s.store.Stats().Joined) == len(asks) })
+			until(t, func() bool { return len(s.origin.requests())+int(s.Stats().Joined) == len(asks) })
 			close(gate)
 			for i, c := range all {
 				var from, to int
@@ -153,7 +153,7 @@ func TestOwnAnswersAreBounded(t *testing.T) {
 			}
 			a.say(fmt.Sprintf("HTTP/1.1 206 Partial Content\nCache-Control: max-age=60\nContent-Range: bytes 0-%d/%d\nContent-Length: %d\n\n%s", size-1, 2*size, size, body))
 		})
-		s.store.SetLimits(Limits{MaxObject: 1 << 20, Flying: flying})
+		s.flights.SetLimits(FlightLimits{Stored: Limits{MaxObject: 1 << 20}, Flying: flying})
 		part := func() *got {
 			return s.ask("GET /a", fmt.Sprintf("Range: bytes=0-%d", size-1), `If-None-Match: "other"`)
 		}
@@ -163,7 +163,7 @@ func TestOwnAnswersAreBounded(t *testing.T) {
 		if g := s.ask("POST /b", "Content-Length: 0"); g.status != 200 || g.body != body {
 			t.Fatalf("an answer to POST: %d with %d bytes", g.status, len(g.body))
 		}
-		if n := s.store.Stats().Flying; n != 0 {
+		if n := s.Stats().Flying; n != 0 {
 			t.Errorf("%d bytes are held afterwards", n)
 		}
 		for _, g := range []*got{part(), s.ask("GET /b")} {

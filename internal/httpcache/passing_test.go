@@ -178,7 +178,7 @@ func TestTrailersOfWholeAnswers(t *testing.T) {
 		all[i] = s.visit()
 		all[i].send("GET /a HTTP/1.1\nHost: site\nTE: trailers")
 	}
-	until(t, func() bool { return s.store.Stats().Joined == most-1 })
+	until(t, func() bool { return s.Stats().Joined == most-1 })
 	close(gate)
 	const want = "5\r\nhello\r\n0\r\nX-T: 1\r\n\r\n"
 	for i, c := range all {

@@ -178,7 +178,13 @@ func (s *Service) Ask(ctx context.Context, q *origin.Outbound, choice *balance.C
 }
 
 // Stats are the figures of what is stored and on its way.
-func (s *Service) Stats() Stats { return s.store.Stats() }
+type Stats struct {
+	StoreStats
+	FlightStats
+}
+
+// Stats returns the figures so far.
+func (s *Service) Stats() Stats { return Stats{s.store.Stats(), s.flights.Stats()} }
 
 // Members reports on the origins, in their order.
 func (s *Service) Members() []balance.MemberState { return s.settings.Load().group.Members() }
@@ -322,5 +328,5 @@ func (s *Service) Refresh(x *edge.Exchange, p *Plan) (begun bool) {
 	c.look()
 	f := c.newErrand(nil)
 	f.method, f.req.Method = []byte("GET"), policy.GET
-	return s.store.Refresh(&Ask{Query: &c.query, Tags: f.fill.Tags, Asked: p.Asked, Late: f.fill.Late, Fill: f.fly})
+	return s.flights.Refresh(&Ask{Query: &c.query, Tags: f.fill.Tags, Asked: p.Asked, Late: f.fill.Late, Fill: f.fly})
 }

@@ -373,7 +373,7 @@ func TestPlanAlone(t *testing.T) {
 			go func() { answers <- p.ask("GET /") }()
 			until(t, func() bool { return len(p.origin.requests()) == 1 })
 			go func() { answers <- p.ask("GET /") }()
-			until(t, func() bool { return p.store.Stats().Joined == 1 })
+			until(t, func() bool { return p.Stats().Joined == 1 })
 			close(release)
 			for range 2 {
 				if g := <-answers; g.status != 200 || g.body != "hello" {

@@ -114,7 +114,7 @@ func (f *Flight) room(length int64) ([]byte, error) {
 		f.store.lent.budget.Add(size)
 	}
 	f.pieces.grow(size)
-	f.store.holdCounted(size)
+	f.flights.holdCounted(size)
 	return f.pieces.free(), nil
 }
 
@@ -129,7 +129,7 @@ func (f *Flight) obtain(size, length int64) bool {
 	switch {
 	case !kept:
 		return false
-	case max(length, f.pieces.end+size) <= min(pressedWindow, f.limits.MaxObject): // a window takes as much
+	case max(length, f.pieces.end+size) <= min(pressedWindow, f.limits.Stored.MaxObject): // a window takes as much
 		b.Add(size)
 		return true
 	case f.tooMuch(size, length):
@@ -146,7 +146,7 @@ func (f *Flight) tooMuch(size, length int64) bool {
 	if f.sinking() {
 		return most > f.store.shelf.part.MaxBody()
 	}
-	return most > f.limits.MaxObject || f.store.stats.flying.Load()+size > f.limits.Flying ||
+	return most > f.limits.Stored.MaxObject || f.flights.stats.flying.Load()+size > f.limits.Flying ||
 		most > leastWindow && f.store.lent.scarce() // a window would take as much
 }
 
@@ -162,7 +162,7 @@ func (f *Flight) window() int64 {
 }
 
 // crowded tells whether flights hold more than they should.
-func (f *Flight) crowded() bool { return f.store.stats.flying.Load() > f.limits.Flying }
+func (f *Flight) crowded() bool { return f.flights.stats.flying.Load() > f.limits.Flying }
 
 const (
 	leastWindow   = 64 << 10
@@ -181,7 +181,7 @@ func (f *Flight) wait() error {
 		if f.pieces.kept {
 			return nil
 		}
-		f.store.hold(-f.pieces.letGo())
+		f.flights.hold(-f.pieces.letGo())
 		if f.pieces.held < f.window() {
 			return nil
 		}
@@ -202,7 +202,7 @@ func (f *Flight) wait() error {
 		if late {
 			patience.Reset(f.limits.Patience)
 			if f.pieces.idle > 0 {
-				f.store.stats.cut.Add(uint64(f.pieces.overtake()))
+				f.flights.stats.cut.Add(uint64(f.pieces.overtake()))
 				f.tell()
 			}
 		}
@@ -233,9 +233,9 @@ func (f *Flight) forsake() {
 		return
 	}
 	f.forsaken = true
-	if f.store.stats.forsaken.Add(1) > mostForsaken {
+	if f.flights.stats.forsaken.Add(1) > mostForsaken {
 		f.reclaim()
-		f.store.stats.abandoned.Add(1)
+		f.flights.stats.abandoned.Add(1)
 		f.cancel(ErrUnwanted)
 	}
 }
@@ -244,7 +244,7 @@ func (f *Flight) forsake() {
 func (f *Flight) reclaim() {
 	if f.forsaken {
 		f.forsaken = false
-		f.store.stats.forsaken.Add(-1)
+		f.flights.stats.forsaken.Add(-1)
 	}
 }
 
@@ -269,7 +269,7 @@ func (f *Flight) unwanted() error {
 	case f.members > 0:
 		return nil
 	case !f.answer.Keep && f.lateFor == 0 || !f.pieces.kept, !f.background && f.missing() > f.limits.Finish:
-		f.store.stats.abandoned.Add(1)
+		f.flights.stats.abandoned.Add(1)
 		return ErrUnwanted
 	}
 	return nil

@@ -17,7 +17,7 @@ import (
 
 // purgeModel keeps every purge and every write, and thinks in lists.
 type purgeModel struct {
-	s       *Store
+	s       *engine
 	events  []modelPurge
 	stored  map[string]modelObject
 	flights []*modelFlight
@@ -240,7 +240,7 @@ func TestPurgeModel(t *testing.T) {
 }
 
 // openIn makes a store in a bubble; done closes it.
-func openIn(t *rapid.T) (s *Store, done func()) {
+func openIn(t *rapid.T) (s *engine, done func()) {
 	c, err := cache.New(cache.Config{Memory: 64 << 20, Generations: 1 << 16})
 	if err != nil {
 		t.Fatal(err)
@@ -249,7 +249,7 @@ func openIn(t *rapid.T) (s *Store, done func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s = NewStore(space, Limits{})
+	s = newEngine(space, FlightLimits{})
 	return s, func() { s.Close(); c.Close() }
 }
 

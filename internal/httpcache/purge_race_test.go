@@ -14,7 +14,7 @@ import (
 // Whoever asks after a purge was answered sees what the origin had when the purge
 // began, or newer, whatever else goes on.
 func TestNobodySeesWhatWasPurged(t *testing.T) {
-	s := open(t, Limits{})
+	s := open(t, FlightLimits{})
 	var version, purged, reads atomic.Int64
 	fill := func(context.Context, *Flight) (*Answer, error) {
 		body := strconv.FormatInt(version.Load(), 10)
@@ -71,7 +71,7 @@ func TestNobodySeesWhatWasPurged(t *testing.T) {
 	readers.Wait()
 }
 
-func fetchAny(t *testing.T, s *Store, fill FillFunc) string {
+func fetchAny(t *testing.T, s *engine, fill FillFunc) string {
 	ticket := s.Fly(&Ask{Query: get(url), Fill: fill})
 	defer ticket.Leave()
 	out, err := ticket.Wait(context.Background())

@@ -68,6 +68,7 @@ type Service struct {
 	name     string
 	id       string // of this process, in Via
 	store    *Store
+	flights  *flights
 	space    *cache.Space
 	budget   *inflight.Budget
 	log      *slog.Logger
@@ -112,7 +113,9 @@ func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog
 		return nil, fmt.Errorf("service %s: %w", cfg.Name, err)
 	}
 	s.drains.apply(group, &cfg)
-	s.store = NewStore(space, s.limits(&cfg))
+	limits := s.limits(&cfg)
+	s.store = NewStore(space, limits.Stored)
+	s.flights = newFlights(s.store, space, limits)
 	if cfg.Disk != nil {
 		if err := s.store.openShelf(cfg.Disk, cfg.Name, &cfg.Policy); err != nil {
 			group.Close()
@@ -140,9 +143,10 @@ func (s *Service) group(cfg *Config) balance.Config {
 
 // limits are those of the store. What all fetches hold together is bounded by a
 // quarter of the memory that the service may fill, so that it stays in proportion.
-func (s *Service) limits(cfg *Config) Limits {
+func (s *Service) limits(cfg *Config) FlightLimits {
 	flying := min(max(int64(s.space.Usage().Memory/4), leastFlying), mostFlying)
-	return Limits{MaxObject: cfg.MaxObject, Codings: cfg.Codings, JSONP: cfg.JSONP, Flying: flying, DiskFrom: cfg.DiskFrom}
+	stored := Limits{MaxObject: cfg.MaxObject, Codings: cfg.Codings, JSONP: cfg.JSONP, DiskFrom: cfg.DiskFrom}
+	return FlightLimits{Stored: stored, Flying: flying}
 }
 
 const leastFlying, mostFlying = 16 << 20, 256 << 20
@@ -157,13 +161,14 @@ func (s *Service) Reconfigure(cfg Config) error {
 		return fmt.Errorf("service %s: %w", s.name, err)
 	}
 	s.drains.apply(old.group, &cfg)
-	s.store.SetLimits(s.limits(&cfg))
+	s.flights.SetLimits(s.limits(&cfg))
 	s.settings.Store(newSettings(cfg, old.group))
 	return nil
 }
 
 // Close ends what is being fetched and lets the origins' connections go.
 func (s *Service) Close() {
+	s.flights.close()
 	s.store.Close()
 	s.settings.Load().group.Close()
 }
@@ -331,5 +336,5 @@ func (c *call) refresh(o *Object) {
 	o.RefreshFailed(c.now.Add(time.Second)) // so that others don't prepare the same; what comes takes its place
 	f := c.newErrand(o)
 	f.quiet = true
-	c.svc.store.Refresh(&Ask{Query: &c.query, Seen: o, Fill: f.fly})
+	c.svc.flights.Refresh(&Ask{Query: &c.query, Seen: o, Fill: f.fly})
 }

@@ -22,7 +22,7 @@ type shelfModel struct {
 	fs     *memfs.FS
 	cache  *cache.Cache
 	tier   *disk.Tier
-	s      *Store
+	s      *engine
 	serial int
 	size   int64 // of the tier
 	closed bool
@@ -59,7 +59,7 @@ func (m *shelfModel) open() {
 		panic(err)
 	}
 	m.closed = false
-	m.cache, m.s = c, NewStore(space, Limits{DiskFrom: 100})
+	m.cache, m.s = c, newEngine(space, FlightLimits{Stored: Limits{DiskFrom: 100}})
 	if err := m.s.openShelf(m.tier, "p", &options); err != nil {
 		panic(err)
 	}

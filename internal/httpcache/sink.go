@@ -26,7 +26,7 @@ func (f *Flight) sink(length int64) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.store.hold(-f.pieces.sink(f.file.Checked(), f.limits.Window))
+	f.flights.hold(-f.pieces.sink(f.file.Checked(), f.limits.Window))
 }
 
 // begin opens a file for a body that is to go to disk; false if it isn't, or if the
@@ -34,13 +34,13 @@ func (f *Flight) sink(length int64) {
 func (f *Flight) begin(length int64) bool {
 	sh := f.store.shelf
 	if sh == nil || !f.lasting || !f.answer.Keep || f.answer.Seal != nil || f.answer.Head.Response.Status == 206 ||
-		max(length, f.pieces.end+1) <= f.limits.diskFrom(f.answer.Head) {
+		max(length, f.pieces.end+1) <= f.limits.Stored.diskFrom(f.answer.Head) {
 		return false
 	}
 	file, err := sh.part.Create(length)
 	if err != nil {
 		f.dry = true
-		f.store.stats.undisked.Add(1)
+		f.flights.stats.undisked.Add(1)
 		return false
 	}
 	f.mu.Lock()
@@ -49,22 +49,12 @@ func (f *Flight) begin(length int64) bool {
 	return true
 }
 
-// diskFrom is beyond which length a body with that head goes to disk. Text that is
-// offered in content codings stays in memory, where these are made.
-func (l *Limits) diskFrom(h *Head) int64 {
-	from := l.DiskFrom
-	if h.offered {
-		from = max(from, mostEncoded)
-	}
-	return min(from, l.MaxObject)
-}
-
 // float gives up the file when the disk has failed or is full. What was let go of can
 // still be read there, so that nobody is cut off for it. The body is kept as long as all
 // of it is in memory and may stay there.
 func (f *Flight) float() {
 	f.file.Discard()
-	f.store.stats.undisked.Add(1)
+	f.flights.stats.undisked.Add(1)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.dry = true
@@ -92,7 +82,7 @@ func (f *Flight) keepFile(a *Answer, pieces [][]byte) *Object {
 	}
 	file, err := f.file.Finish(len(a.Head.record()) + len(f.key) + headRoom)
 	if err != nil {
-		f.store.stats.undisked.Add(1)
+		f.flights.stats.undisked.Add(1)
 		return nil
 	}
 	o := newObject(a.Head, onDisk(file), f.stamp, f.born)

@@ -15,9 +15,9 @@ import (
 
 // shelved makes a store with a disk in memory, for bodies of more than 64 KiB. Its done
 // closes it.
-func shelved(t testing.TB, l Limits) (s *Store, m *memfs.FS, done func()) {
+func shelved(t testing.TB, l FlightLimits) (s *engine, m *memfs.FS, done func()) {
 	t.Helper()
-	l.DiskFrom = 64 << 10
+	l.Stored.DiskFrom = 64 << 10
 	m = memfs.New()
 	tier, err := disk.Open("d", disk.Options{Size: 1 << 30, FS: m})
 	if err != nil {
@@ -39,14 +39,14 @@ const (
 type sending struct {
 	*source
 	t    *testing.T
-	s    *Store
+	s    *engine
 	q    *Query
 	body string
 	sent int
 }
 
 // begin starts a fetch for a leader, who is to read all that comes.
-func begin(t *testing.T, s *Store) (*sending, *client) {
+func begin(t *testing.T, s *engine) (*sending, *client) {
 	b := &sending{source: newSource(), t: t, s: s, q: get("http://h/a"), body: longBody(sunkBody)}
 	leader := b.client(t, s, b.q)
 	b.head(shared(b.q), sunkBody)
@@ -98,7 +98,7 @@ func bodies(m *memfs.FS) (n int) {
 // holds nobody up.
 func TestSlowReadersOfTheDisk(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, m, done := shelved(t, Limits{})
+		s, m, done := shelved(t, FlightLimits{})
 		defer done()
 		b, leader := begin(t, s)
 		slow := b.member()
@@ -135,7 +135,7 @@ func TestSlowReadersOfTheDisk(t *testing.T) {
 // A body whose length nobody knows goes to disk once it is long.
 func TestUnknownLengthGoesToDisk(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, m, done := shelved(t, Limits{MaxObject: 1 << 20})
+		s, m, done := shelved(t, FlightLimits{Stored: Limits{MaxObject: 1 << 20}})
 		defer done()
 		b := &sending{source: newSource(), t: t, s: s, q: get("http://h/a"), body: longBody(sunkBody)}
 		leader := b.client(t, s, b.q)
@@ -156,7 +156,7 @@ func TestUnknownLengthGoesToDisk(t *testing.T) {
 // When the disk fails within a body nobody notices, but the body is not kept.
 func TestDiskFailsWithinABody(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, m, done := shelved(t, Limits{})
+		s, m, done := shelved(t, FlightLimits{})
 		defer done()
 		b, leader := begin(t, s)
 		slow := b.member()
@@ -186,7 +186,7 @@ func TestDiskFailsWithinABody(t *testing.T) {
 // that is not kept.
 func TestDiskFailsAndAReaderStandsStill(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, m, done := shelved(t, Limits{})
+		s, m, done := shelved(t, FlightLimits{})
 		defer done()
 		b, leader := begin(t, s)
 		slow := b.member()
@@ -215,7 +215,7 @@ func TestDiskTakesNothing(t *testing.T) {
 	for most, kept := range map[int64]bool{sunkBody: true, sunkBody - 1: false} {
 		t.Run(fmt.Sprint(most), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				s, m, done := shelved(t, Limits{MaxObject: most})
+				s, m, done := shelved(t, FlightLimits{Stored: Limits{MaxObject: most}})
 				defer done()
 				m.Fail(func(op, _ string) error {
 					if op == "create" {
@@ -243,7 +243,7 @@ func TestDiskTakesNothing(t *testing.T) {
 // else joins.
 func TestDiskCannotBeReadWhileWritten(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, m, done := shelved(t, Limits{})
+		s, m, done := shelved(t, FlightLimits{})
 		defer done()
 		b, leader := begin(t, s)
 		slow := b.member()
@@ -280,7 +280,7 @@ func TestNothingIsLeftOnDisk(t *testing.T) {
 	f := func(name string, end func(*sending, *Ticket)) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				s, m, done := shelved(t, Limits{Finish: 1})
+				s, m, done := shelved(t, FlightLimits{Finish: 1})
 				defer done()
 				b := &sending{source: newSource(), t: t, s: s, q: get("http://h/a"), body: longBody(sunkBody)}
 				ticket := s.Fly(&Ask{Query: b.q, Fill: b.fill})
@@ -314,7 +314,7 @@ func TestNothingIsLeftOnDisk(t *testing.T) {
 // Making room costs no sync, since what leaves for it may come back; a purge of it does.
 func TestMakingRoomSyncsNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, m, done := shelved(t, Limits{})
+		s, m, done := shelved(t, FlightLimits{})
 		defer done()
 		fill(t, s, get("http://h/a"), longBody(100_000))
 		fill(t, s, get("http://h/b"), longBody(100_000))
@@ -341,7 +341,7 @@ func TestMakingRoomSyncsNothing(t *testing.T) {
 
 // A purge of what is not there looks at the head of every body on disk.
 func BenchmarkPurgeOnDisk(b *testing.B) {
-	s, _, done := shelved(b, Limits{})
+	s, _, done := shelved(b, FlightLimits{})
 	defer done()
 	for i := range 8_000 {
 		w, err := s.shelf.part.Create(1)

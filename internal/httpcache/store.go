@@ -11,19 +11,18 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 )
 
-// Store holds the resources of one service and the flights that fill them. A
-// look-up takes no lock. Who changes a resource holds the lock of its key's
+// Store holds the resources of one service. A look-up takes no lock. Who changes a resource holds the lock of its key's
 // shard, which is a leaf.
 type Store struct {
-	space   *cache.Space
-	purges  *purges
-	limits  atomic.Pointer[Limits]
-	seed    maphash.Seed
-	shards  [storeShards]sync.Mutex
-	flights flights
-	stats   counters
-	shelf   *shelf // what lies on disk; nil: nothing ever does
-	lent    lent
+	space  *cache.Space
+	purges *purges
+	limits atomic.Pointer[Limits]
+	seed   maphash.Seed
+	shards [storeShards]sync.Mutex
+	tasks  tasks
+	stats  counters
+	shelf  *shelf // what lies on disk; nil: nothing ever does
+	lent   lent
 
 	sweeping atomic.Bool
 	encoder  encoder
@@ -35,8 +34,8 @@ const storeShards = 64
 func NewStore(space *cache.Space, l Limits) *Store {
 	s := &Store{space: space, purges: newPurges(), seed: maphash.MakeSeed()}
 	s.SetLimits(l)
-	s.flights.init()
-	s.lent.flights, s.lent.space, s.lent.limits = &s.flights, space, &s.limits
+	s.tasks.init()
+	s.lent.tasks, s.lent.space, s.lent.limits = &s.tasks, space, &s.limits
 	s.lent.budget = space.Cache().Budget()
 	return s
 }
@@ -47,10 +46,10 @@ func (s *Store) SetLimits(l Limits) {
 	s.limits.Store(&l)
 }
 
-// Close ends all flights, as if their origins had failed, and waits for them. What
-// lies on disk stays there.
+// Close waits for the store's own goroutines and gives its memory back. What lies on disk
+// stays there. Nothing may be stored any more.
 func (s *Store) Close() {
-	s.flights.close()
+	s.tasks.close()
 	s.lent.close()
 	s.shelf.close()
 }

@@ -19,7 +19,7 @@ import (
 )
 
 func TestFindAfterFill(t *testing.T) {
-	s := open(t, Limits{})
+	s := open(t, FlightLimits{})
 	q := get("http://h/a")
 	if f := s.Find(q); f.Object != nil || f.Miss != MissURI || f.Marked {
 		t.Fatalf("an empty store has %+v", f)
@@ -35,7 +35,7 @@ func TestFindAfterFill(t *testing.T) {
 }
 
 // wantFound looks q up and compares the body; "" for none.
-func wantFound(t *testing.T, s *Store, q *Query, want string) Found {
+func wantFound(t *testing.T, s *engine, q *Query, want string) Found {
 	t.Helper()
 	f := s.Find(q)
 	got := ""
@@ -49,7 +49,7 @@ func wantFound(t *testing.T, s *Store, q *Query, want string) Found {
 }
 
 func TestVariants(t *testing.T) {
-	s := open(t, Limits{})
+	s := open(t, FlightLimits{})
 	in := func(language string) *Query { return get("http://h/a", "Accept-Language", language) }
 	fill(t, s, in("de"), "Hallo", "Vary", "Accept-Language")
 	fill(t, s, in("fr"), "Salut", "Vary", "Accept-Language")
@@ -69,7 +69,7 @@ func TestVariants(t *testing.T) {
 	wantFound(t, s, in("de"), "")
 	wantFound(t, s, in("fr"), "Salut")
 	s.Drop(in("fr").Key, s.Find(in("fr")).Object)
-	if n := s.space.Usage().Entries; n != 0 {
+	if n := s.Store.space.Usage().Entries; n != 0 {
 		t.Errorf("%d resources are left without anything in them", n)
 	}
 }
@@ -78,7 +78,7 @@ func TestVariants(t *testing.T) {
 // last; one that was negotiated goes before one that was not.
 func TestBestVariant(t *testing.T) {
 	date := func(second string) []string { return []string{"Date", "Fri, 15 Jan 2027 08:00:" + second + " GMT"} }
-	put := func(s *Store, body string, fields ...string) {
+	put := func(s *engine, body string, fields ...string) {
 		q := get("http://h/a", "A", "1", "B", "1")
 		f := http1.FieldsOf(append([]string{"Cache-Control", "max-age=60"}, fields...)...)
 		a := answer(q, body)
@@ -87,7 +87,7 @@ func TestBestVariant(t *testing.T) {
 	}
 	f := func(want string, order ...int) {
 		t.Helper()
-		s := open(t, Limits{})
+		s := open(t, FlightLimits{})
 		responses := []func(){
 			func() { put(s, "plain", date("09")...) },
 			func() { put(s, "early", append(date("01"), "Vary", "A")...) },
@@ -107,7 +107,7 @@ func TestBestVariant(t *testing.T) {
 }
 
 // variantsOf lists what lies under a URL.
-func (s *Store) variantsOf(url string) []*Object {
+func (s *engine) variantsOf(url string) []*Object {
 	if r := s.resource(get(url).Key); r != nil {
 		return r.variants
 	}
@@ -117,7 +117,7 @@ func (s *Store) variantsOf(url string) []*Object {
 // A variant that stays when another one is stored keeps the fence that it was read
 // under.
 func TestVariantsKeepTheirFences(t *testing.T) {
-	s := open(t, Limits{})
+	s := open(t, FlightLimits{})
 	one, two := get("http://h/a", "A", "1"), get("http://h/a", "A", "2")
 	o := fill(t, s, one, "one", "Vary", "A")
 	s.Invalidate(one.Key)
@@ -140,7 +140,7 @@ func TestVariantsKeepTheirFences(t *testing.T) {
 // A request asks about what is out of reach, never about what has come since it
 // looked: that is its answer, and the origin is not asked again.
 func TestFormer(t *testing.T) {
-	s, q := open(t, Limits{}), get("http://h/a")
+	s, q := open(t, FlightLimits{}), get("http://h/a")
 	if o := s.former(q); o != nil {
 		t.Errorf("%q of nothing", text(o))
 	}
@@ -164,7 +164,7 @@ func TestFormer(t *testing.T) {
 func TestArrivedTooEarly(t *testing.T) {
 	f := func(since int64, want string) {
 		t.Helper()
-		s, q := open(t, Limits{}), get("http://h/a")
+		s, q := open(t, FlightLimits{}), get("http://h/a")
 		fill(t, s, q, "one")
 		ticket := s.Fly(&Ask{Query: q, Since: since, Fill: gives(answer(q, "two"))})
 		defer ticket.Leave()
@@ -188,7 +188,7 @@ func TestArrivedTooEarly(t *testing.T) {
 }
 
 func TestNumberOfVariantsIsBounded(t *testing.T) {
-	s := open(t, Limits{})
+	s := open(t, FlightLimits{})
 	in := func(i int) *Query { return get("http://h/a", "A", fmt.Sprint(i)) }
 	for i := range mostVariants + 10 {
 		q := in(i)
@@ -207,7 +207,7 @@ func TestNumberOfVariantsIsBounded(t *testing.T) {
 
 // A part is found where the whole is not, and never takes its place.
 func TestParts(t *testing.T) {
-	s := open(t, Limits{})
+	s := open(t, FlightLimits{})
 	part := func(body, contentRange string) *Answer {
 		q := get("http://h/a")
 		f := http1.FieldsOf("Cache-Control", "max-age=60", "Content-Range", contentRange)
@@ -235,7 +235,7 @@ func TestParts(t *testing.T) {
 // A head for the same body keeps the fence and the mark of the old one, and comes
 // too late if that is gone.
 func TestUpdate(t *testing.T) {
-	s := open(t, Limits{})
+	s := open(t, FlightLimits{})
 	q := get("http://h/a")
 	o := fill(t, s, q, "body", "ETag", `"1"`)
 	o.SetMark(policy.Outdated)
@@ -254,7 +254,7 @@ func TestUpdate(t *testing.T) {
 }
 
 func TestMark(t *testing.T) {
-	s := open(t, Limits{})
+	s := open(t, FlightLimits{})
 	q := func(a string, now policy.Moment) *Query {
 		q := get("http://h/a", "A", a)
 		q.Now = now
@@ -314,7 +314,7 @@ func TestFindAllocates(t *testing.T) {
 	if race.Enabled {
 		return
 	}
-	s := open(t, Limits{})
+	s := open(t, FlightLimits{})
 	plain, varied := get("http://h/a"), get("http://h/b", "Accept-Encoding", "gzip, br", "Accept-Language", "de, en;q=0.5")
 	fill(t, s, plain, "a", "Surrogate-Key", "x y z")
 	fill(t, s, varied, "b", "Vary", "Accept-Encoding, Accept-Language")
@@ -340,7 +340,7 @@ func (q *Query) again() {
 
 // The weight of what is stored is near the memory that it takes.
 func TestWeight(t *testing.T) {
-	s := open(t, Limits{})
+	s := open(t, FlightLimits{})
 	fill(t, s, get("http://h/a"), strings.Repeat("x", 100_000), "A", strings.Repeat("y", 1000))
 	if w := s.resource(get("http://h/a").Key).weight(); w < 102_000 || w > 106_000 {
 		t.Errorf("100,000 bytes of body and 1,000 of field weigh %d", w)

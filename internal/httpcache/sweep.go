@@ -11,11 +11,11 @@ func (s *Store) sweepSoon() {
 	if !s.sweeping.CompareAndSwap(false, true) {
 		return
 	}
-	if !s.flights.enter() {
+	if !s.tasks.enter() {
 		return
 	}
 	go func() {
-		defer s.flights.wg.Done()
+		defer s.tasks.wg.Done()
 		defer s.sweeping.Store(false)
 		s.sweep()
 	}()
@@ -31,10 +31,10 @@ func (s *Store) sweep() {
 				s.held(e.Key(), o)
 			}
 		}
-		return s.flights.ctx.Err() == nil
+		return s.tasks.ctx.Err() == nil
 	})
 	s.shelf.each(func(key []byte, o *Object) { s.held(key, o) })
-	if s.flights.ctx.Err() == nil {
+	if s.tasks.ctx.Err() == nil {
 		s.purges.forget(upTo)
 	}
 }

@@ -11,7 +11,7 @@ import (
 const kib = 1 << 10
 
 // small are limits at which bodies are soon too long to be kept.
-var small = Limits{MaxObject: 64 * kib, Window: 64 * kib, Patience: time.Second}
+var small = FlightLimits{Stored: Limits{MaxObject: 64 * kib}, Window: 64 * kib, Patience: time.Second}
 
 // feed sends a body of that many KiB in the background.
 func (s *source) feed(n int) {
@@ -48,7 +48,7 @@ func TestWindow(t *testing.T) {
 			if !a.done.Load() || !b.done.Load() || len(a.got) != 4096*kib || len(b.got) != 4096*kib || a.err != nil || b.err != nil {
 				t.Errorf("they got %d and %d bytes, %v and %v", len(a.got), len(b.got), a.err, b.err)
 			}
-			if limit := small.MaxObject + small.Window + largestChunk; most > limit {
+			if limit := small.Stored.MaxObject + small.Window + largestChunk; most > limit {
 				t.Errorf("up to %d bytes were held; the bound is %d", most, limit)
 			}
 			if st := s.Stats(); st.Flying != 0 || s.Find(get(url)).Object != nil {
@@ -88,7 +88,7 @@ func TestWindowHoldsOriginBack(t *testing.T) {
 		o.head(shared(get(url)), -1)
 		o.feed(2048)
 		held := s.Stats().Flying
-		if limit := small.MaxObject + small.Window + largestChunk; held > limit {
+		if limit := small.Stored.MaxObject + small.Window + largestChunk; held > limit {
 			t.Errorf("%d bytes are held for a reader that does not read", held)
 		}
 		time.Sleep(time.Hour)
@@ -168,7 +168,7 @@ func TestWindowLeft(t *testing.T) {
 // kept.
 func TestFlyingIsBounded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := open(t, Limits{Flying: 300 * kib, Window: 16 * kib})
+		s := open(t, FlightLimits{Flying: 300 * kib, Window: 16 * kib})
 		a, b := newSource(), newSource()
 		one := a.client(t, s, get("http://h/1"))
 		a.head(shared(get("http://h/1")), 200*kib)
@@ -194,7 +194,7 @@ func TestFlyingIsBounded(t *testing.T) {
 func TestFlyingByDefault(t *testing.T) {
 	f := func(capacity uint64, given, want int64) {
 		t.Helper()
-		if got := (Limits{Flying: given}).withDefaults(capacity).Flying; got != want {
+		if got := (FlightLimits{Flying: given}).withDefaults(capacity).Flying; got != want {
 			t.Fatalf("of %d bytes, %d given, it is %d; want %d", capacity, given, got, want)
 		}
 	}

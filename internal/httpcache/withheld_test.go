@@ -33,7 +33,7 @@ func TestCookieIsNotForWaiters(t *testing.T) {
 		alice.send("GET /a HTTP/1.1\nHost: site\n")
 		<-came
 		bob.send("GET /a HTTP/1.1\nHost: site\n")
-		until(t, func() bool { return s.store.Stats().Joined == 1 })
+		until(t, func() bool { return s.Stats().Joined == 1 })
 		close(gate)
 		first := alice.rest(alice.head(), "GET")
 		second := bob.rest(bob.head(), "GET")
@@ -90,7 +90,7 @@ func TestWithheldFromWhoWaits(t *testing.T) {
 		alice.send("GET /a HTTP/1.1\nHost: site")
 		<-came
 		bob.send("GET /a HTTP/1.1\nHost: site\n" + strings.TrimSuffix(joined(fields), "\n"))
-		until(t, func() bool { return s.store.Stats().Joined == 1 })
+		until(t, func() bool { return s.Stats().Joined == 1 })
 		close(gate)
 		if g := alice.rest(alice.head(), "GET"); g.get("X-User") != "alice" || g.get("Set-Cookie") != "id=alice" {
 			t.Errorf("alice got %s", g)
@@ -127,7 +127,7 @@ func withheldOfValidation(t *testing.T, choice func(*Config)) {
 	alice.send("GET /a HTTP/1.1\nHost: site")
 	<-came
 	bob.send("GET /a HTTP/1.1\nHost: site")
-	until(t, func() bool { return s.store.Stats().Joined == 1 })
+	until(t, func() bool { return s.Stats().Joined == 1 })
 	close(gate)
 	if g := alice.rest(alice.head(), "GET"); g.get("Set-Cookie") != "id=alice" {
 		t.Errorf("alice got %s", g)
@@ -158,7 +158,7 @@ func TestRangeWaitsForValidation(t *testing.T) {
 	key := []byte("http://site/a")
 	s.store.Drop(key, s.store.Find(&Query{Key: key, Options: &options}).Object)
 	second.send("GET /a HTTP/1.1\nHost: site\nRange: bytes=1-2")
-	until(t, func() bool { return s.store.Stats().Joined == 1 })
+	until(t, func() bool { return s.Stats().Joined == 1 })
 	close(gate)
 	if g := second.rest(second.head(), "GET"); g.status != 206 || g.body != "el" || s.metrics.faults.Value() != 0 {
 		t.Errorf("%d faults, %s", s.metrics.faults.Value(), g)

@@ -142,7 +142,7 @@ func TestWrappedAnyWay(t *testing.T) {
 			}
 			tags[name] = g.get("ETag")
 			if i == 2 {
-				s.store.rests(test)
+				s.rests(test)
 			}
 		}
 		if g := s.ask("GET "+path, "Accept-Encoding: identity"); g.body != inCoding(p.coding, p.body) {
@@ -193,7 +193,7 @@ func TestWrappedTogether(t *testing.T) {
 			}
 		})
 	}
-	await.Until(t, func() bool { return s.store.Stats().Joined == 2 })
+	await.Until(t, func() bool { return s.Stats().Joined == 2 })
 	close(joined)
 	done.Wait()
 	if got := s.origin.firstLines(); got != "GET /a\n" {
@@ -313,7 +313,7 @@ func TestWrappedForm(t *testing.T) {
 	for _, body := range []string{`["` + strings.Repeat("abcd", 20_000) + "\"]\n", `["` + strings.Repeat("ab\u2028", 20_000) + `"]`} {
 		s := newSite(t, func(a *asked) { a.ok(body, jsonType, `ETag: "1"`) }, calling(), func(c *Config) { c.Codings = coding.Names })
 		s.ask("GET /a")
-		s.store.rests(t)
+		s.rests(t)
 		f := func(accept, want, vary string) *got {
 			t.Helper()
 			g := s.ask("GET /a?callback=f", "Accept-Encoding: "+accept)
@@ -377,7 +377,7 @@ func wrappedSite(t testing.TB, text string, change ...func(*Config)) (*edge.Exch
 	for _, path := range []string{"/s", "/l?x=1", "/e"} {
 		s.ask("GET " + path)
 	}
-	s.store.rests(t)
+	s.rests(t)
 	var r http1.Request
 	if _, err := http1.ParseRequest([]byte(text), &http1.Limits{}, &r); err != nil {
 		t.Fatal(err)

@@ -71,7 +71,7 @@ func (c *call) posted(in *origin.Inbound, at fence, asked policy.Moment, alone b
 		c.copyBody(in)
 		return
 	}
-	c.copyBodyTo(in, &collector{store: c.svc.store, done: func(body []byte) {
+	c.copyBodyTo(in, &collector{flights: c.svc.flights, done: func(body []byte) {
 		h := NewHead(r, fields, c.forOrigin(), o).grouped(c.key)
 		c.svc.store.put(c.key, newObject(h, c.svc.store.counted(gather([][]byte{body})), at.stamp, at.born), nil)
 	}})

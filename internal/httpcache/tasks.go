@@ -1,0 +1,35 @@
+package httpcache
+
+import (
+	"context"
+	"sync"
+)
+
+// tasks are the goroutines that a store runs in the background.
+type tasks struct {
+	ctx    context.Context // ends when the store is closed
+	cancel context.CancelFunc
+	mu     sync.Mutex // guards closed, and keeps Add apart from Wait
+	closed bool
+	wg     sync.WaitGroup
+}
+
+func (t *tasks) init() { t.ctx, t.cancel = context.WithCancel(context.Background()) }
+
+// enter counts one more goroutine, which must call wg.Done. It returns false after close.
+func (t *tasks) enter() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.closed {
+		t.wg.Add(1)
+	}
+	return !t.closed
+}
+
+func (t *tasks) close() {
+	t.mu.Lock()
+	t.closed = true
+	t.mu.Unlock()
+	t.cancel()
+	t.wg.Wait()
+}
