@@ -39,6 +39,9 @@ func (c *Call) Append(dst, body []byte, b *Body) []byte {
 	return c.AppendTail(dst, b)
 }
 
+// AppendEmpty appends a call without a body.
+func (c *Call) AppendEmpty(dst []byte) []byte { return c.Append(dst, nil, new(Body)) }
+
 // AppendTail appends what stands behind the body.
 func (c *Call) AppendTail(dst []byte, b *Body) []byte { return append(dst, c.tail(b.empty())...) }
 

@@ -3,6 +3,8 @@ package jsonp
 import (
 	"fmt"
 	"strings"
+
+	"github.com/kasoku/kasoku/internal/http1"
 )
 
 // Mistake is what is wrong with one field of a Config.
@@ -101,12 +103,5 @@ func (c *Config) checkLegacy(m *mistakes) {
 
 func isMediaType(t string) bool {
 	major, minor, ok := strings.Cut(t, "/")
-	return ok && isToken(major) && isToken(minor)
-}
-
-// isToken tells whether s is made of characters of names in a header.
-func isToken(s string) bool {
-	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		return r <= ' ' || r > '~' || strings.ContainsRune("\"(),/:;<=>?@[\\]{}", r)
-	})
+	return ok && http1.IsToken([]byte(major)) && http1.IsToken([]byte(minor))
 }

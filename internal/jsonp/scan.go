@@ -40,9 +40,17 @@ type Scanner struct {
 
 // NewScanner makes a scanner for one body.
 func (f *Filter) NewScanner() *Scanner {
-	s := &Scanner{}
-	s.clean.as = f.cfg.Mode == Legacy
-	return s
+	s := f.scanner()
+	return &s
+}
+
+func (f *Filter) scanner() Scanner { return Scanner{clean: cleaner{as: f.cfg.Mode == Legacy}} }
+
+// Scan scans a whole body.
+func (f *Filter) Scan(body []byte) Body {
+	s := f.NewScanner()
+	_, _ = s.Write(body) // it never fails
+	return s.Body()
 }
 
 // Reset begins another body.
@@ -70,9 +78,8 @@ func (s *Scanner) Body() Body {
 // Look says what a body is by its beginning: all of it, or more than its leading white
 // space and 16 bytes.
 func (f *Filter) Look(start []byte) Kind {
-	s := Scanner{clean: cleaner{as: f.cfg.Mode == Legacy}}
-	_, _ = s.Write(start) // it never fails
-	return s.Body().Kind
+	body := f.Scan(start)
+	return body.Kind
 }
 
 // begin remembers the first bytes that mean something.

@@ -23,7 +23,7 @@ var layers = map[string]layer{
 	"internal/telemetry":         {nil, "everything reports to it, so it can depend on nothing"},
 	"internal/telemetry/forward": {[]string{"telemetry", "fluent"}, "a sink among others; nothing that reports knows where records go"},
 	"internal/glob":              {nil, "a function of two texts"},
-	"internal/jsonp":             {nil, "bytes around bytes: what an answer is made of and where it comes from is known above"},
+	"internal/jsonp":             {[]string{"http1"}, "a call around a body, decided from a request's and an answer's head: it has no connection and sends nothing"},
 	"internal/config":            {[]string{"glob", "jsonp", "memcached/key", "memcached/ring"}, "the schema is read by commands that start no service; what a key means is known where it is used, but for memcached's keys and rings, which it makes to check them"},
 	"internal/load":              {nil, "it measures servers, ours among them, and must not share code that it measures"},
 	"internal/cache":             {[]string{"inflight"}, "it knows no protocol and no sibling, so that every service's coherence is proved once"},
