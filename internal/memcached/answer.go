@@ -20,7 +20,7 @@ func (c *call) got() {
 		return
 	}
 	var why Reason
-	gzip := coded(&v) && !c.callback.asks && c.takesGzip()
+	gzip := coded(&v) && !c.callback.Admitted() && c.takesGzip()
 	if c.plain, why = c.object.form(&v, g.Value(), c.plain, gzip, c.set.most); why != FromMemcached {
 		c.miss(why)
 		return
@@ -38,7 +38,7 @@ func (c *call) got() {
 
 // answer answers with a value.
 func (c *call) answer(o *object, why Reason, l life) {
-	if c.callback.asks && c.judgeObject(o) {
+	if c.wraps(o) {
 		c.wrap(o, why, l)
 		return
 	}
@@ -76,8 +76,7 @@ func (c *call) lend(o *object, body []byte) {
 
 // wrap answers with a value in the call that was asked for.
 func (c *call) wrap(o *object, why Reason, l life) {
-	r, f := &c.x.Reply, c.loc.JSONP
-	call := f.Call(c.callback.name, c.callback.why, http.StatusOK)
+	r, call := &c.x.Reply, c.callback.Wrap()
 	r.Status = http.StatusOK
 	r.Lines(c.loc.wrapped[vary(o)])
 	c.text = call.AppendLines(c.text[:0])
@@ -85,11 +84,7 @@ func (c *call) wrap(o *object, why Reason, l life) {
 	if c.loc.ETag {
 		c.text = append(c.text, "ETag: "...)
 		c.text = append(call.AppendETag(c.text, o.tag.bytes()), "\r\n"...)
-		for i := range c.x.Request.Fields {
-			if h := &c.x.Request.Fields[i]; h.Is("If-None-Match") && call.NotModified(h.Value, o.tag.bytes()) {
-				unchanged = true
-			}
-		}
+		unchanged = c.callback.NotModified(o.tag.bytes())
 	}
 	c.close(why, l)
 	if unchanged {
@@ -97,7 +92,7 @@ func (c *call) wrap(o *object, why Reason, l life) {
 		return
 	}
 	if k := &o.json; k.To-k.From > mostJoined && k.Separators == 0 {
-		c.around(&call, o)
+		c.around(call, o)
 		return
 	}
 	r.Build(call.Append(r.Buf, o.plain, &o.json))
@@ -137,14 +132,11 @@ func (c *call) close(why Reason, l life) {
 		b = strconv.AppendInt(append(b, "; ttl="...), int64(l.left/time.Second), 10)
 	}
 	b = append(append(b, "; detail="...), why.String()...)
-	if c.callback.told {
-		b = append(append(b, "; jsonp="...), c.callback.why.String()...)
-		c.svc.metrics.wrapped(c.callback.why)
+	if c.callback.Decided() {
+		b = c.callback.AppendStatus(b)
+		c.svc.metrics.wrapped(c.callback.Reason())
 	}
-	if b = append(b, "\r\n"...); c.callback.told {
-		b = append(b, c.callback.why.Info().Lines...)
-	}
-	c.text = b
+	c.text = append(append(b, "\r\n"...), c.callback.Lines()...)
 	c.x.Reply.Lines(c.text)
 	c.answered(why)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/jsonp"
 	"github.com/kasoku/kasoku/internal/memcached/client"
 	"github.com/kasoku/kasoku/internal/memcached/key"
 )
@@ -23,7 +24,6 @@ type call struct {
 	x   *edge.Exchange
 
 	req    key.Request
-	query  []byte // the request's without the callback, if it has one
 	bare   []byte // the key as the template makes it
 	wire   []byte // and as it is sent
 	hashed []byte // what the ring is given of it; lies in one of the two
@@ -31,7 +31,7 @@ type call struct {
 	near   []byte // the key of the copy in this process
 
 	get      *client.Call
-	callback callback
+	callback jsonp.Session
 	object   object // what get has found
 	text     []byte // scratch of header lines
 	plain    []byte // scratch of bodies
@@ -66,7 +66,7 @@ func (c *call) serve() {
 		c.pass(NoLocation)
 	case string(r.Method) != http.MethodGet && string(r.Method) != http.MethodHead:
 		c.pass(OtherMethod)
-	case !c.takeCallback():
+	case !c.admitCallback():
 	case !c.makeKey():
 	case c.loc.NearTTL > 0:
 		c.lookNear()
@@ -129,7 +129,7 @@ func (c *call) finish() {
 func (c *call) release() {
 	c.x, c.set, c.loc, c.hashed, c.lent = nil, nil, nil, nil, false
 	c.req, c.object = key.Request{}, object{}
-	c.callback.end()
+	c.callback.Reset()
 	if cap(c.plain) > keepBody {
 		c.plain = nil
 	}

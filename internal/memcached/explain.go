@@ -92,22 +92,15 @@ func (s *Service) Explain(_ context.Context, r admin.ExplainRequest) (admin.Expl
 // callback tells what becomes of the callback that a request names, if it does. Refused:
 // nothing is looked for.
 func (e *explanation) callback(r *admin.ExplainRequest, fields http1.Fields) (refused bool) {
-	f := e.loc.JSONP
-	if f == nil {
-		return false
-	}
 	target, _, _ := strings.Cut(r.Path, "#")
 	_, query, _ := strings.Cut(target, "?")
-	_, asked := f.Name(nil, []byte(query))
-	why := f.Admit(&jsonp.Request{
-		Method: []byte(cmp.Or(r.Method, http.MethodGet)), Asked: asked,
-		Credentials: e.loc.keyed.credentials(fields), Destination: fields.Get("Sec-Fetch-Dest"),
-	})
-	if why == jsonp.NoCallback {
+	var s jsonp.Session
+	does := s.Admit(e.loc.JSONP, &http1.Request{Method: []byte(cmp.Or(r.Method, http.MethodGet)), RawQuery: []byte(query), Fields: fields}, e.loc.keyed.who)
+	if s.Reason() == jsonp.NoCallback {
 		return false
 	}
-	e.step("callback", why.String(), why.Info().Help)
-	return why.Action() == jsonp.RefuseIt
+	e.step("callback", s.Reason().String(), s.Reason().Info().Help)
+	return does == jsonp.RefuseIt
 }
 
 // key tells of the key, and where it is.

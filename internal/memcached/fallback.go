@@ -11,7 +11,6 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
-	"github.com/kasoku/kasoku/internal/jsonp"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
@@ -192,15 +191,14 @@ func (c *call) missing(why Reason) {
 	case ServerDown, ServerTimeout, ServerGarbled, ServerRefused:
 		status, words = http.StatusServiceUnavailable, "memcached could not be asked, and there is no fallback"
 	}
-	wrapped := c.callback.asks && c.judge(status, wordsType, jsonp.Other)
-	r, how := &c.x.Reply, "kasoku; fwd=miss; detail="+why.String()
-	if c.callback.told {
-		how += "; jsonp=" + c.callback.why.String()
-		c.svc.metrics.wrapped(c.callback.why)
+	wrapped := c.wrapsRefusal(status)
+	if c.callback.Decided() {
+		c.svc.metrics.wrapped(c.callback.Reason())
 	}
-	r.Field("Cache-Status", how)
+	c.text = c.callback.AppendStatus(append(c.text[:0], "kasoku; fwd=miss; detail="+why.String()...))
+	c.x.Reply.FieldBytes("Cache-Status", c.text)
 	if wrapped {
-		c.wrapNothing(status)
+		c.wrapRefusal(status)
 		c.answered(why)
 		return
 	}

@@ -45,22 +45,6 @@ func (k *keyed) personal(f *http1.Field) bool {
 	return f.Is("Cookie") && !slices.Contains(k.headers, "cookie")
 }
 
-// credentials tells whether a request says who asks.
-func (k *keyed) credentials(fields http1.Fields) bool {
-	for i := range fields {
-		f := &fields[i]
-		if f.Is("Cookie") {
-			return true
-		}
-		for _, name := range k.who {
-			if f.Is(name) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // covers tells whether the key has all that a request says of who asks, so that the
 // same answer is for all who have that key.
 func (k *keyed) covers(fields http1.Fields) bool {

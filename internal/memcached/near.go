@@ -155,9 +155,7 @@ func (l *location) scan(o *object) {
 	if l.JSONP == nil {
 		return
 	}
-	s := l.JSONP.NewScanner()
-	_, _ = s.Write(o.plain) // it never fails
-	o.json, o.scanned = s.Body(), true
+	o.json, o.scanned = l.JSONP.Scan(o.plain), true
 }
 
 // casOf is the number of the value that a get has found, 0 if it is not known.

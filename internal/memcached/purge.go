@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kasoku/kasoku/internal/admin"
+	"github.com/kasoku/kasoku/internal/jsonp"
 	"github.com/kasoku/kasoku/internal/memcached/client"
 	"github.com/kasoku/kasoku/internal/memcached/key"
 )
@@ -87,18 +88,7 @@ func (s *settings) parse(url string) (*key.Request, *location, error) {
 		return nil, nil, fmt.Errorf("%w: no location has the path %q", admin.ErrInput, path)
 	}
 	if q.Decode = l.Decode; found {
-		q.Query = l.bareQuery([]byte(query))
+		_, q.Query = new(jsonp.Session).Strip(l.JSONP, nil, []byte(query))
 	}
 	return q, l, nil
-}
-
-// bareQuery is a query without the callback.
-func (l *location) bareQuery(query []byte) []byte {
-	if l.JSONP == nil || !l.JSONP.Strips(query) {
-		return query
-	}
-	if bare := l.JSONP.Strip(nil, query); len(bare) > 0 {
-		return bare
-	}
-	return nil
 }
