@@ -13,7 +13,7 @@ import (
 // hit answers from a stored object that was not fetched for this request.
 func (c *call) hit(o *Object, status policy.CacheStatus, age int64) {
 	c.age(age)
-	if c.callback.asks && c.wrapForm(o, status) {
+	if c.callback.Admitted() && c.wrapForm(o, status) {
 		return
 	}
 	if !c.req.Traits.Has(policy.HasRange) {
@@ -66,7 +66,7 @@ func (c *call) just(h *Head, collapsed bool) []byte {
 
 // whole answers from an object that is complete. The lines may be in c.text.
 func (c *call) whole(o *Object, lines []byte, status policy.CacheStatus) {
-	if c.callback.asks && c.wrapped(o, lines, status) {
+	if c.callback.Admitted() && c.wrapped(o, lines, status) {
 		return
 	}
 	r := &o.Head.Response

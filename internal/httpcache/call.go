@@ -177,16 +177,17 @@ func (c *call) decided(status policy.CacheStatus) {
 	status.Detail = c.detail(&status)
 	c.note(status.Reason, &status)
 	for i := range c.mine {
-		if c.callback.wraps() && c.callback.filter.Drops(c.mine[i].Name) {
+		if c.callback.Wraps() && c.callback.Filter().Drops(c.mine[i].Name) {
 			continue
 		}
 		c.x.Reply.FieldBytes(string(c.mine[i].Name), c.mine[i].Value)
 	}
-	if c.callback.told {
-		c.left()
+	if lines := c.callback.Lines(); lines != "" {
+		c.text = append(c.text[:0], lines...)
+		c.x.Reply.Lines(c.text)
 	}
 	if c.text = status.Append(c.text[:0]); len(c.text) > 0 {
-		c.text = c.callback.appendStatus(c.text)
+		c.text = c.callback.AppendStatus(c.text)
 		c.x.Reply.FieldBytes("Cache-Status", c.text)
 	}
 }
@@ -214,8 +215,8 @@ func (c *call) note(why policy.Reason, status *policy.CacheStatus) {
 	}
 	c.x.Record.Decision, c.x.Record.Reason = d, why.Info().Name
 	c.svc.metrics.answered(why, d)
-	if c.callback.told {
-		c.svc.metrics.wrapped(c.callback.why)
+	if c.callback.Decided() {
+		c.svc.metrics.wrapped(c.callback.Reason())
 	}
 }
 

@@ -39,17 +39,16 @@ func (c *call) wrapComing(f *coming) (done bool, err error) {
 		if !c.decode(f) {
 			return true, nil
 		}
-		cb.answer.ContentEncoding = nil
-		does = cb.judged()
+		does = cb.JudgeDecoded()
 	}
 	switch {
 	case does == jsonp.LeaveIt:
 		return false, nil
-	case cb.bare() || c.req.Method == policy.HEAD:
+	case cb.Bare() || c.req.Method == policy.HEAD:
 		c.wrapHead(f)
 		return true, nil
 	}
-	if cb.begin(f.status); cb.matches(f.fields.Get("ETag")) {
+	if cb.Wrap(); cb.NotModified(f.fields.Get("ETag")) {
 		c.beginCall(f.status, f.lines(), f.told, f.ownDate)
 		return true, nil
 	}
@@ -78,7 +77,7 @@ func fillUp(r io.Reader, buf []byte) (n int, err error) {
 // wrapHead answers with what is known without the body.
 func (c *call) wrapHead(f *coming) {
 	cb := &c.callback
-	bare := cb.bare()
+	bare := cb.Bare()
 	if c.beginCall(f.status, f.lines(), f.told, f.ownDate) {
 		return
 	}
@@ -94,16 +93,14 @@ func (c *call) wrapHead(f *coming) {
 func (c *call) wrapFrom(f *coming, buf []byte, n int, all bool) {
 	cb, reply := &c.callback, &c.x.Reply
 	start := buf[:n]
-	if cb.known(cb.filter.Look(start)) != jsonp.WrapIt {
+	if cb.JudgeBody(cb.Filter().Look(start)) != jsonp.WrapIt {
 		c.unwrapped(f, buf, n, all)
 		return
 	}
 	c.beginCall(f.status, f.lines(), f.told, f.ownDate)
 	if all {
-		s := cb.filter.NewScanner()
-		_, _ = s.Write(start) // it never fails
-		known := s.Body()
-		reply.Build(cb.call.Append(reply.Buf, start, &known))
+		known := cb.Scan(start)
+		reply.Build(cb.Call().Append(reply.Buf, start, &known))
 		return
 	}
 	c.streamed = true
@@ -113,7 +110,7 @@ func (c *call) wrapFrom(f *coming, buf []byte, n int, all bool) {
 		return // the client is gone
 	}
 	w := &cb.writer
-	w.Reset(out, &cb.call)
+	w.Reset(out, cb.Call())
 	if c.pour(w, f, buf, n) && w.Close() == nil {
 		_ = out.Close() // edge accounts for clients that leave
 		return
@@ -187,7 +184,7 @@ func (c *call) decode(f *coming) bool {
 	if c.req.Method == policy.HEAD {
 		return true
 	}
-	r, err := coding.NewReader(string(c.callback.answer.ContentEncoding), f.body)
+	r, err := coding.NewReader(string(f.fields.Get("Content-Encoding")), f.body)
 	if err != nil {
 		c.refuse(http.StatusBadGateway, "the origin's answer has a content coding that can't be undone, which a callback needs")
 		c.note(f.told.Reason, nil)
@@ -307,12 +304,12 @@ func (c *call) wrapFlight(t *Ticket, out Outcome, status policy.CacheStatus) (ne
 // envelope answers in place of a refusal where errors are wrapped with their status.
 func (c *call) envelope(status int) bool {
 	cb := &c.callback
-	if !cb.asks || cb.judge(status, words, jsonp.Unseen) != jsonp.WrapIt {
+	if !cb.Admitted() || cb.judge(status, words, jsonp.Unseen) != jsonp.WrapIt {
 		return false
 	}
 	reply := &c.x.Reply
-	cb.begin(status)
-	reply.Status = cb.call.Status(status)
+	cb.Wrap()
+	reply.Status = cb.Call().Status(status)
 	cb.appendLines(reply, nil)
 	c.wrapNothing()
 	return true

@@ -86,19 +86,14 @@ func (e *explanation) decide(why policy.Reason) {
 // callback tells what becomes of the callback that a request names, if it does. Refused:
 // nothing is looked up.
 func (e *explanation) callback(f *jsonp.Filter, cfg *Config, r *admin.ExplainRequest, query string, fields http1.Fields) (refused bool) {
-	if f == nil {
-		return false
-	}
-	_, asked := f.Name(nil, []byte(query))
-	why := f.Admit(&jsonp.Request{
-		Method: []byte(cmp.Or(r.Method, http.MethodGet)), Asked: asked,
-		Credentials: credentials(fields, cfg.Credentials), Destination: fields.Get("Sec-Fetch-Dest"),
-	})
+	var s jsonp.Session
+	does := s.Admit(f, &http1.Request{Method: []byte(cmp.Or(r.Method, http.MethodGet)), RawQuery: []byte(query), Fields: fields}, cfg.Credentials)
+	why := s.Reason()
 	if why == jsonp.NoCallback || why == jsonp.OtherMethod {
 		return false
 	}
 	e.step("callback", why.String(), why.Info().Help)
-	if refused = why.Action() == jsonp.RefuseIt; refused {
+	if refused = does == jsonp.RefuseIt; refused {
 		e.decide(policy.Refused)
 	}
 	return refused

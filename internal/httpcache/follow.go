@@ -121,7 +121,7 @@ func (c *call) follow(t *Ticket, f *errand, why policy.Reason) onward {
 		return alone
 	case out.Way == Streaming:
 		return c.stream(t, out, status)
-	case c.hop.trailers && !c.callback.asks && len(t.Trailer()) > 0:
+	case c.hop.trailers && !c.callback.Admitted() && len(t.Trailer()) > 0:
 		out.Length = -1 // trailers go behind a body that comes in chunks
 		return c.stream(t, out, status)
 	case t.remembered:
@@ -215,7 +215,7 @@ func (c *call) own(out Outcome, f *errand, status policy.CacheStatus) {
 		c.notModified(out.Head, status)
 		return
 	}
-	if c.callback.asks && c.wrapRelay(&coming{
+	if c.callback.Admitted() && c.wrapRelay(&coming{
 		status: out.Head.Response.Status, fields: out.Head.Fields, lines: func() []byte { return c.just(out.Head, status.Collapsed) },
 		told: status, ownDate: c.dated(), length: f.in.Length, body: &ended{in: f.in},
 	}) {

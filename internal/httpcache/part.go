@@ -52,7 +52,7 @@ func (c *call) sharedPart(found *Found) []byte {
 
 // asItCame answers with a part that the origin has just sent for what is asked for.
 func (c *call) asItCame(o *Object, status policy.CacheStatus) {
-	if c.callback.asks {
+	if c.callback.Admitted() {
 		c.callback.judge(o.Head.Response.Status, o.Head.Fields, jsonp.Unseen)
 	}
 	c.missHead(o.Head, status)

@@ -103,7 +103,7 @@ func (c *call) pass(why policy.Reason) {
 
 // relay gives the client an answer as it comes from an origin.
 func (c *call) relay(in *origin.Inbound, status policy.CacheStatus) {
-	if c.callback.asks && c.wrapRelay(&coming{
+	if c.callback.Admitted() && c.wrapRelay(&coming{
 		status: in.Status, fields: in.Header, lines: func() []byte { return c.headLines(in, clock()) }, told: status, ownDate: true,
 		length: in.Length, body: &ended{in: in},
 	}) {

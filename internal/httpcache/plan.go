@@ -116,7 +116,7 @@ func (s *Service) Read(x *edge.Exchange, p *Plan) {
 	c := s.enter(x)
 	defer c.finish()
 	c.plan, c.opt, c.mine = p, p.Options, p.Own
-	if c.sound() && c.takeCallback(cmp.Or(p.JSONP, c.set.cfg.JSONP)) {
+	if c.sound() && c.admitCallback(cmp.Or(p.JSONP, c.set.cfg.JSONP)) {
 		c.look()
 		c.planned()
 	}
@@ -163,8 +163,10 @@ func (s *Service) Pass(x *edge.Exchange, p *Passage) {
 	case p.Upgrade && c.tunnels():
 		c.look()
 		c.tunnel()
-	case c.takeCallback(cmp.Or(p.JSONP, c.set.cfg.JSONP)):
-		c.callback.asks = c.callback.asks && !p.Live
+	case c.admitCallback(cmp.Or(p.JSONP, c.set.cfg.JSONP)):
+		if p.Live {
+			c.callback.Cancel()
+		}
 		c.look()
 		c.pass(p.Why)
 	}

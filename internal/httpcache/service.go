@@ -177,7 +177,7 @@ func (s *Service) Close() {
 func (s *Service) Serve(x *edge.Exchange) {
 	c := s.enter(x)
 	defer c.finish()
-	if c.sound() && (c.tunnels() || c.takeCallback(c.set.cfg.JSONP)) {
+	if c.sound() && (c.tunnels() || c.admitCallback(c.set.cfg.JSONP)) {
 		c.look()
 		c.serve()
 	}

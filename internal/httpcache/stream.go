@@ -13,7 +13,7 @@ import (
 // stream answers with a body that is still coming, or says how to go on if none of
 // it came.
 func (c *call) stream(t *Ticket, out Outcome, status policy.CacheStatus) onward {
-	if c.callback.asks {
+	if c.callback.Admitted() {
 		if next, done := c.wrapFlight(t, out, status); done {
 			return next
 		}

@@ -21,8 +21,8 @@ func (c *call) wrapped(o *Object, lines []byte, status policy.CacheStatus) bool 
 	case does == jsonp.DecodeIt || o.onDisk():
 		return c.wrapStored(o, lines, status)
 	}
-	known := o.Body.known(cb.filter)
-	if known.Kind != jsonp.JSON && cb.known(known.Kind) == jsonp.LeaveIt {
+	known := o.Body.known(cb.Filter())
+	if known.Kind != jsonp.JSON && cb.JudgeBody(known.Kind) == jsonp.LeaveIt {
 		return false
 	}
 	if !c.beginCall(r.Status, lines, status, c.dated()) {
@@ -35,8 +35,8 @@ func (c *call) wrapped(o *Object, lines []byte, status policy.CacheStatus) bool 
 // that is all, because the client has the body.
 func (c *call) beginCall(status int, lines []byte, cs policy.CacheStatus, ownDate bool) (same bool) {
 	cb, reply := &c.callback, &c.x.Reply
-	cb.begin(status)
-	reply.Status, reply.OwnDate = cb.call.Status(status), ownDate
+	cb.Wrap()
+	reply.Status, reply.OwnDate = cb.Call().Status(status), ownDate
 	if cb.appendLines(reply, lines) {
 		reply.Status, same = http.StatusNotModified, true
 	}
@@ -55,16 +55,16 @@ func (cb *callback) appendLines(reply *edge.Reply, lines []byte) (same bool) {
 		if isName(name, "ETag") {
 			tag = bytes.TrimSpace(value)
 		}
-		if !cb.filter.Drops(name) {
+		if !cb.Filter().Drops(name) {
 			reply.Lines(line)
 		}
 	}
-	cb.text = cb.call.AppendLines(cb.text[:0])
+	cb.text = cb.Call().AppendLines(cb.text[:0])
 	reply.Lines(cb.text)
-	if cb.text = cb.call.AppendETag(cb.text[:0], tag); len(cb.text) > 0 {
+	if cb.text = cb.Call().AppendETag(cb.text[:0], tag); len(cb.text) > 0 {
 		reply.FieldBytes("ETag", cb.text)
 	}
-	return cb.matches(tag)
+	return cb.NotModified(tag)
 }
 
 var colon = []byte{':'}
@@ -73,11 +73,11 @@ var colon = []byte{':'}
 func (c *call) wrapBody(stored *Body, known *jsonp.Body) {
 	cb, reply := &c.callback, &c.x.Reply
 	switch {
-	case cb.bare():
+	case cb.Bare():
 		c.wrapNothing()
 		return
 	case c.req.Method == policy.HEAD:
-		reply.Length = cb.call.Length(known)
+		reply.Length = cb.Call().Length(known)
 		return
 	}
 	if text, m, ok := stored.lend(); ok {
@@ -91,9 +91,7 @@ func (c *call) wrapBody(stored *Body, known *jsonp.Body) {
 
 // wrapNothing sends a call without a body.
 func (c *call) wrapNothing() {
-	reply := &c.x.Reply
-	var none jsonp.Body
-	reply.Build(c.callback.call.AppendTail(c.callback.call.AppendHead(reply.Buf), &none))
+	c.x.Reply.Build(c.callback.Call().AppendEmpty(c.x.Reply.Buf))
 }
 
 // mostEscaped is how long a body may be of which a copy is made because it has something
@@ -106,14 +104,14 @@ func (c *call) wrapPiece(text []byte, m *memory, known *jsonp.Body) bool {
 	cb, reply := &c.callback, &c.x.Reply
 	switch n := known.To - known.From; {
 	case n <= mostCopied, known.Separators > 0 && n <= mostEscaped:
-		reply.Build(cb.call.Append(reply.Buf, text, known))
+		reply.Build(cb.Call().Append(reply.Buf, text, known))
 		m.Return()
 		return true
 	case known.Separators > 0:
 		return false
 	}
-	cb.text = cb.call.AppendTail(cb.text[:0], known)
-	c.around(cb.call.AppendHead(reply.Buf), cb.text)
+	cb.text = cb.Call().AppendTail(cb.text[:0], known)
+	c.around(cb.Call().AppendHead(reply.Buf), cb.text)
 	reply.Body, reply.Pages = text[known.From:known.To], m.run
 	if m.lending != nil {
 		reply.Loan = m
@@ -134,11 +132,11 @@ func (c *call) wrapPieces(stored *Body, known *jsonp.Body) {
 	cb := &c.callback
 	c.streamed = true
 	c.lend(stored)
-	out, err := c.x.Stream(cb.call.Length(known))
+	out, err := c.x.Stream(cb.Call().Length(known))
 	if err != nil {
 		return // the client is gone
 	}
-	cb.writer.Reset(out, &cb.call)
+	cb.writer.Reset(out, cb.Call())
 	if c.copyRange(&cb.writer, stored, 0, stored.Len()) == nil && cb.writer.Close() == nil {
 		_ = out.Close() // edge accounts for clients that leave
 	}
@@ -151,7 +149,7 @@ func (c *call) wrapForm(o *Object, status policy.CacheStatus) bool {
 	if !cb.gzip {
 		return false
 	}
-	f := o.packed(cb.filter)
+	f := o.packed(cb.Filter())
 	if f == nil || cb.judge(o.Head.Response.Status, o.Head.Fields, jsonp.JSON) != jsonp.WrapIt {
 		return false
 	}
@@ -160,11 +158,11 @@ func (c *call) wrapForm(o *Object, status policy.CacheStatus) bool {
 	}
 	reply.Field("Content-Encoding", f.Coding)
 	if c.req.Method == policy.HEAD {
-		reply.Length = f.packed.CallLength(&cb.call)
+		reply.Length = f.packed.CallLength(cb.Call())
 		return true
 	}
 	var head []byte
-	head, cb.text = f.packed.Call(reply.Buf, cb.text[:0], &cb.call)
+	head, cb.text = f.packed.Call(reply.Buf, cb.text[:0], cb.Call())
 	c.around(head, cb.text)
 	reply.Body = f.packed.Middle()
 	return true
