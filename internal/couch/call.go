@@ -17,6 +17,7 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/jsonp"
 	"github.com/kasoku/kasoku/internal/origin"
 	"github.com/kasoku/kasoku/internal/origin/balance"
 )
@@ -28,13 +29,15 @@ type call struct {
 	set *settings
 	x   *edge.Exchange
 
-	route  route.Route
-	who    visible.Identity
-	db     *watch.Database // nil: nothing of it is kept
-	name   []byte          // of the database, without escapes
-	query  []byte          // without what a callback takes out of it
-	bare   []byte          // memory of query
-	called bool            // something was taken out
+	route route.Route
+	who   visible.Identity
+	db    *watch.Database // nil: nothing of it is kept
+	name  []byte          // of the database, without escapes
+	query []byte          // without the callback
+
+	callback jsonp.Session
+	stripped bool // the request's query had a callback
+
 	key    []byte
 	accept []byte // scratch
 	body   []byte // of a POST that reads, nil if it is not held
@@ -61,7 +64,7 @@ func (c *call) begin(x *edge.Exchange) {
 	c.x, c.set, c.given = x, c.svc.settings.Load(), false
 	c.disarm()
 	r := &x.Request
-	c.withoutCallback()
+	c.stripCallback()
 	c.route = route.Classify(r.Method, c.override(), r.Path, c.query)
 	c.name = c.route.AppendDB(c.name[:0])
 	x.Record.Table = c.route.DB
@@ -101,6 +104,7 @@ func (c *call) finish() {
 	}
 	c.x, c.set, c.db, c.body, c.plan.Body, c.plan.Own = nil, nil, nil, nil, nil, nil
 	c.query = nil
+	c.callback.Reset()
 	c.route = route.Route{}
 	c.svc.calls.Put(c)
 }
@@ -121,7 +125,7 @@ func (c *call) fault(p any) {
 
 // serve sends a request on the way that it has by what it means.
 func (c *call) serve() {
-	if c.called && c.refused() {
+	if c.stripped && c.refused() {
 		c.pass(policy.ProtocolPassed) // the engine says so
 		return
 	}

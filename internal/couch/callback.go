@@ -6,33 +6,25 @@ import (
 	"github.com/kasoku/kasoku/internal/jsonp"
 )
 
-// withoutCallback makes the query that says what a request means to CouchDB. The engine
-// takes the callback out of what it sends on by itself.
-func (c *call) withoutCallback() {
-	r, f := &c.x.Request, c.set.cfg.HTTP.JSONP
-	c.query, c.called = r.RawQuery, false
-	if m := string(r.Method); f == nil || m != "GET" && m != "HEAD" || !f.Strips(r.RawQuery) {
-		return
+// stripCallback makes the query that says what a request means to CouchDB. The engine
+// removes the callback from what it sends on.
+func (c *call) stripCallback() {
+	r := &c.x.Request
+	c.query, c.stripped = r.RawQuery, false
+	if m := string(r.Method); m == "GET" || m == "HEAD" {
+		var target []byte
+		target, c.query = c.callback.Strip(c.set.cfg.HTTP.JSONP, nil, r.RawQuery)
+		c.stripped = target != nil
 	}
-	c.called = true
-	if c.bare = f.Strip(c.bare[:0], r.RawQuery); len(c.bare) == 0 {
-		c.query = nil
-		return
-	}
-	c.query = c.bare
 }
 
-// refused tells whether the engine will refuse the request for its callback: nobody is
-// asked anything then.
+// refused reports whether the engine will refuse the request for its callback. Then no node
+// is asked.
 func (c *call) refused() bool {
-	r, f := &c.x.Request, c.set.cfg.HTTP.JSONP
-	var name [jsonp.MostName]byte
-	_, asked := f.Name(name[:0], r.RawQuery)
-	why := f.Admit(&jsonp.Request{Method: r.Method, Asked: asked, Destination: r.Get("Sec-Fetch-Dest")})
-	return why.Action() == jsonp.RefuseIt
+	return c.callback.Admit(c.set.cfg.HTTP.JSONP, &c.x.Request, nil) == jsonp.RefuseIt
 }
 
-// ends tells whether a live feed ends with its first rows, so that it can be wrapped.
+// ends reports whether a live feed ends with its first rows, so that it can be wrapped.
 func (c *call) ends() bool {
 	for arg := range bytes.SplitSeq(c.query, []byte{'&'}) {
 		if string(arg) == "feed=longpoll" {
@@ -42,5 +34,5 @@ func (c *call) ends() bool {
 	return false
 }
 
-// users are fields by which a proxy tells nodes who a user is.
+// users are the fields in which a proxy names the user to nodes.
 var users = []string{"X-Auth-CouchDB-UserName", "X-Auth-CouchDB-Roles", "X-Auth-CouchDB-Token"}

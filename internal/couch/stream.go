@@ -21,7 +21,7 @@ const feedPause = time.Hour
 // stream answers a live feed from one that is shared, or passes it on as it comes,
 // until the server stops.
 func (c *call) stream() {
-	if !c.called && c.shared() && c.share() {
+	if !c.stripped && c.shared() && c.share() {
 		return
 	}
 	ask := c.inOrder(c.passOrder(), origin.Hold{})
