@@ -180,7 +180,7 @@ func TestCallAllocatesNothing(t *testing.T) {
 	wrap := func() {
 		x.Reply.Reset()
 		w.begin(f.h, x, routes["/ListTables"], nil)
-		if !w.takeCallback() {
+		if !w.admitCallback() {
 			t.Error("it was refused")
 		}
 		x.Reply.Status = http.StatusOK

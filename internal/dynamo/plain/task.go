@@ -32,7 +32,7 @@ type task struct {
 	reply  []byte       // a reply moved out of the exchange's buffer
 	name   []byte       // a table's
 
-	callback callback
+	callback jsonp.Session
 	lines    []byte // of the answer's header
 }
 
@@ -41,7 +41,6 @@ var tasks = sync.Pool{New: func() any { return new(task) }}
 func (t *task) begin(h *Handler, x *edge.Exchange, r *route, rest []byte) {
 	t.h, t.cfg, t.x, t.r, t.rest = h, h.cfg.Load(), x, r, rest
 	t.changed, t.conv.over = false, false
-	t.callback.asks, t.callback.why = false, jsonp.NoCallback
 }
 
 // keepMax bounds the buffers that go back to the pool, keepMembers the members.
@@ -60,6 +59,7 @@ func (t *task) end() {
 			*b = nil
 		}
 	}
+	t.callback.Reset()
 	t.conv.seen = nil
 	clear(t.conv.members)
 	if t.conv.members = t.conv.members[:0]; cap(t.conv.members) > keepMembers {
@@ -77,7 +77,7 @@ func (t *task) serve() {
 		t.refuse(http.StatusMethodNotAllowed, "UnknownOperationException", string(x.Request.Method)+" is not a method of "+t.r.path+"; it takes "+t.r.allow)
 	case foreign(&x.Request):
 		t.refuse(http.StatusForbidden, "AccessDeniedException", "A page of another origin may not use this route")
-	case !t.takeCallback():
+	case !t.admitCallback():
 	default:
 		if t.ask = t.h.service.Admit(x); t.ask != nil {
 			t.r.serve(t)
