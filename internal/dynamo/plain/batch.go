@@ -11,16 +11,16 @@ import (
 
 // Most keys and most writes that DynamoDB takes in one request.
 const (
-	mostKeys   = 100
-	mostWrites = 25
+	maxKeys   = 100
+	maxWrites = 25
 )
 
-// atOnce is how many segments of a batch are under way at a time. maxGathered
+// maxConcurrent is how many segments of a batch are under way at a time. maxGathered
 // bounds the answers of a batch: what is asked for beyond it is left unprocessed, as
 // DynamoDB leaves what is beyond its own bound.
 const (
-	atOnce      = 8
-	maxGathered = 64 << 20
+	maxConcurrent = 8
+	maxGathered   = 64 << 20
 )
 
 // batch is a BatchGetItem or BatchWriteItem of any size.
@@ -29,27 +29,27 @@ type batch struct {
 	writes bool
 	json   bool // items are plain on the client's side
 
-	parts    []part
+	tables   []batchTable
 	index    map[string]int // of parts, by the table's name
-	units    []unit
+	entries  []entry
 	extra    []byte // the request's other members, each with a comma before it
 	segments []segment
 
-	patience patience
+	budget   retryBudget
 	gathered atomic.Int64 // bytes of answers
 }
 
-// part is a table's part of a batch.
-type part struct {
+// table is a table's part of a batch.
+type batchTable struct {
 	quoted  []byte // the table's name as the client wrote it
 	options []byte // of a read: the object whose Keys are asked for
 }
 
-// unit is a key to read, or a write.
-type unit struct {
-	part int
-	sent []byte // as the client sent it
-	body []byte // as the service is asked
+// entry is a key to read, or a write.
+type entry struct {
+	table    int
+	original []byte // as the client sent it
+	body     []byte // as the service is asked
 }
 
 func (t *task) batchGet()       { (&batch{t: t}).serve() }
@@ -58,10 +58,10 @@ func (t *task) batchWrite()     { (&batch{t: t, writes: true}).serve() }
 func (t *task) batchWriteJSON() { (&batch{t: t, writes: true, json: true}).serve() }
 
 func (b *batch) serve() {
-	if !b.t.readable() {
+	if !b.t.checkJSON() {
 		return
 	}
-	understood := b.read(b.t.x.Body)
+	understood := b.parse(b.t.x.Body)
 	if b.t.tooLarge(nil) {
 		return
 	}
@@ -69,63 +69,63 @@ func (b *batch) serve() {
 		b.t.operate(b.t.r.target, b.t.x.Body) // the service says what is wrong with it
 		return
 	}
-	if len(b.units) <= b.most() {
-		b.whole()
+	if len(b.entries) <= b.maxEntries() {
+		b.serveWhole()
 		return
 	}
-	b.patience = b.t.patience()
-	for rest := b.units; len(rest) > 0; {
-		n := min(len(rest), b.most())
-		b.segments = append(b.segments, segment{units: rest[:n]})
+	b.budget = b.t.retryBudget()
+	for rest := b.entries; len(rest) > 0; {
+		n := min(len(rest), b.maxEntries())
+		b.segments = append(b.segments, segment{entries: rest[:n]})
 		rest = rest[n:]
 	}
-	b.work()
-	b.answer()
+	b.runSegments()
+	b.merge()
 }
 
-func (b *batch) most() int {
+func (b *batch) maxEntries() int {
 	if b.writes {
-		return mostWrites
+		return maxWrites
 	}
-	return mostKeys
+	return maxKeys
 }
 
-// whole asks for a batch that needs no splitting in the exchange itself. Only what
+// serveWhole asks for a batch that needs no splitting in the exchange itself. Only what
 // is left unprocessed is asked for apart.
-func (b *batch) whole() {
+func (b *batch) serveWhole() {
 	t := b.t
 	body := t.x.Body
 	if b.writes && b.json {
-		t.body = b.appendRequest(t.body[:0], b.units)
+		t.body = b.appendRequest(t.body[:0], b.entries)
 		if body = t.body; t.tooLarge(body) {
 			return
 		}
 	}
 	t.operate(t.r.target, body)
 	reply := &t.x.Reply
-	s := segment{units: b.units}
-	if !b.take(&s, reply) {
+	s := segment{entries: b.entries}
+	if !b.record(&s, reply) {
 		if reply.Status == http.StatusOK && b.json && !b.writes {
 			b.plainItems()
 		}
 		return
 	}
-	s.keep()
+	s.cloneBodies()
 	s.decision = t.x.Record.Decision
 	reply.Reset()
-	b.patience = t.patience()
-	b.finish(&s)
+	b.budget = t.retryBudget()
+	b.retry(&s)
 	b.segments = []segment{s}
-	b.answer()
+	b.merge()
 }
 
-// work runs the segments, some at a time, and returns when all have ended. A panic
+// runSegments runs the segments, some at a time, and returns when all have ended. A panic
 // in one is the exchange's.
-func (b *batch) work() {
+func (b *batch) runSegments() {
 	var next atomic.Int64
 	var fault atomic.Value
 	var group sync.WaitGroup
-	for range min(atOnce, len(b.segments)) {
+	for range min(maxConcurrent, len(b.segments)) {
 		group.Add(1)
 		go func() {
 			defer group.Done()
@@ -139,7 +139,7 @@ func (b *batch) work() {
 				if i >= len(b.segments) {
 					return
 				}
-				b.run(&b.segments[i])
+				b.runSegment(&b.segments[i])
 			}
 		}()
 	}
@@ -149,8 +149,8 @@ func (b *batch) work() {
 	}
 }
 
-// read takes a request apart; false for one that is left to the service to judge.
-func (b *batch) read(body []byte) bool {
+// parse takes a request apart; false for one that is left to the service to judge.
+func (b *batch) parse(body []byte) bool {
 	items, found := []byte(nil), false
 	it := wire.Object(body)
 	for it.Next() {
@@ -169,20 +169,20 @@ func (b *batch) read(body []byte) bool {
 	b.index = make(map[string]int)
 	tables := wire.Object(items)
 	for tables.Next() {
-		if !b.readPart(tables.QuotedName(), tables.Value()) {
+		if !b.parseTable(tables.QuotedName(), tables.Value()) {
 			return false
 		}
 	}
-	return !tables.Err() && len(b.units) > 0
+	return !tables.Err() && len(b.entries) > 0
 }
 
-// readPart reads a table's part of the request.
-func (b *batch) readPart(quoted, value []byte) bool {
+// parseTable reads a table's part of the request.
+func (b *batch) parseTable(quoted, value []byte) bool {
 	name, ok := wire.AppendExact(nil, quoted)
 	if _, again := b.index[string(name)]; again || !ok {
 		return false
 	}
-	p := part{quoted: quoted}
+	p := batchTable{quoted: quoted}
 	list := value
 	if !b.writes {
 		if list, ok = wire.Lookup(value, "Keys"); !ok {
@@ -193,47 +193,47 @@ func (b *batch) readPart(quoted, value []byte) bool {
 	if wire.Kind(list) != '[' {
 		return false
 	}
-	n := len(b.parts)
+	n := len(b.tables)
 	b.index[string(name)] = n
-	b.parts = append(b.parts, p)
+	b.tables = append(b.tables, p)
 	b.t.conv.lists = b.t.cfg.lists(b.t.tableName(quoted))
 	it := wire.Array(list)
 	for it.Next() {
-		u := unit{part: n, sent: it.Value(), body: it.Value()}
-		if wire.Kind(u.sent) != '{' {
+		u := entry{table: n, original: it.Value(), body: it.Value()}
+		if wire.Kind(u.original) != '{' {
 			return false
 		}
 		if b.writes && b.json {
-			u.body = rewrite(nil, u.sent, &b.t.conv, (*converter).typedObject, "PutRequest", "Item")
+			u.body = rewrite(nil, u.original, &b.t.conv, (*converter).typedObject, "PutRequest", "Item")
 		}
-		b.units = append(b.units, u)
+		b.entries = append(b.entries, u)
 	}
 	return !it.Err()
 }
 
 // appendRequest appends the request for some units, which are in the order of their
 // parts.
-func (b *batch) appendRequest(dst []byte, units []unit) []byte {
+func (b *batch) appendRequest(dst []byte, units []entry) []byte {
 	dst = append(dst, `{"RequestItems":{`...)
 	for len(units) > 0 {
 		n := 1
-		for n < len(units) && units[n].part == units[0].part {
+		for n < len(units) && units[n].table == units[0].table {
 			n++
 		}
 		texts := make([][]byte, n)
 		for i := range texts {
 			texts[i] = units[i].body
 		}
-		dst = b.appendPart(separated(dst), units[0].part, texts)
+		dst = b.appendTable(appendComma(dst), units[0].table, texts)
 		units = units[n:]
 	}
 	dst = append(dst, '}')
 	return append(append(dst, b.extra...), '}')
 }
 
-// appendPart appends a member of RequestItems, or of what is left of them.
-func (b *batch) appendPart(dst []byte, n int, texts [][]byte) []byte {
-	p := &b.parts[n]
+// appendTable appends a member of RequestItems, or of what is left of them.
+func (b *batch) appendTable(dst []byte, n int, texts [][]byte) []byte {
+	p := &b.tables[n]
 	dst = append(append(dst, p.quoted...), ':')
 	if b.writes {
 		return appendArray(dst, texts)
@@ -260,10 +260,10 @@ func appendArray(dst []byte, texts [][]byte) []byte {
 // plainItems makes the items of the reply plain.
 func (b *batch) plainItems() {
 	t := b.t
-	body := t.apart()
+	body := t.detachBody()
 	out, ok := t.conv.appendBatch(t.x.Reply.Buf[:0], body)
 	if !ok {
-		t.garbled()
+		t.badReply()
 		return
 	}
 	t.answer(http.StatusOK, out)

@@ -175,7 +175,7 @@ func TestBatchGetRetries(t *testing.T) {
 		start := time.Now()
 		f.expect("POST", "/BatchGetItemJSON", `{"ReturnConsumedCapacity":"NONE","RequestItems":{"t":{"Keys":[`+listOf(1, 5, key)+`],"ConsistentRead":true}}}`, 200,
 			`{"Responses":{"t":[`+listOf(1, 5, plainly)+`]},"UnprocessedKeys":{}}`)
-		if waited := time.Since(start); waited == 0 || waited > firstBound+2*firstBound+4*firstBound {
+		if waited := time.Since(start); waited == 0 || waited > minBackoff+2*minBackoff+4*minBackoff {
 			t.Errorf("waited %v", waited)
 		}
 		asked := f.svc.take()
@@ -199,7 +199,7 @@ func TestBatchLeft(t *testing.T) {
 			if got.status != 200 || got.body != want {
 				t.Errorf("%s\n got %d %.900s\nwant %.900s", path, got.status, got.body, want)
 			}
-			if took := time.Since(start); took > 30*time.Second-reserve || took < 25*time.Second {
+			if took := time.Since(start); took > 30*time.Second-replyReserve || took < 25*time.Second {
 				t.Errorf("it took %v of 30s", took)
 			}
 		})
@@ -319,11 +319,11 @@ func TestBatchClientLeaves(t *testing.T) {
 		}
 		start := time.Now()
 		got := f.doIn(ctx, "POST", "/BatchWriteItem", `{"RequestItems":{"t":[`+listOf(0, 2500, write)+`]}}`)
-		if n := n.Load(); n > 20+atOnce || time.Since(start) > 2*lastBound {
+		if n := n.Load(); n > 20+maxConcurrent || time.Since(start) > 2*maxBackoff {
 			t.Errorf("%d requests, %v", n, time.Since(start))
 		}
 		left := unitsIn(strings.Replace(got.body, "UnprocessedItems", "RequestItems", 1))
-		if got.status != 200 || left < 2500-25*(20+atOnce) {
+		if got.status != 200 || left < 2500-25*(20+maxConcurrent) {
 			t.Errorf("%d with %d left", got.status, left)
 		}
 	})
@@ -354,8 +354,8 @@ func TestBatchAtOnce(t *testing.T) {
 			return 200, `{"UnprocessedItems":{}}`
 		}
 		start := time.Now()
-		f.do("POST", "/BatchWriteItem", `{"RequestItems":{"t":[`+listOf(0, 25*3*atOnce, write)+`]}}`)
-		if most.Load() != atOnce || time.Since(start) != 3*time.Millisecond {
+		f.do("POST", "/BatchWriteItem", `{"RequestItems":{"t":[`+listOf(0, 25*3*maxConcurrent, write)+`]}}`)
+		if most.Load() != maxConcurrent || time.Since(start) != 3*time.Millisecond {
 			t.Errorf("%d at once, %v", most.Load(), time.Since(start))
 		}
 	})
@@ -370,16 +370,16 @@ func TestBatchGathersToABound(t *testing.T) {
 			return 200, `{"Responses":{"t":[]},"UnprocessedKeys":{"t":{"Keys":[` + key(1) + `]}}}`
 		}
 		x := edge.Detached(t.Context(), http1.Request{}, nil, time.Now())
-		b := batch{t: &task{h: f.h, x: x, r: routes["/BatchGetItem"], ask: f.svc.ask}}
-		b.patience = b.t.patience()
+		b := batch{t: &task{h: f.h, x: x, r: routes["/BatchGetItem"], call: f.svc.ask}}
+		b.budget = b.t.retryBudget()
 		run := func(gathered int64, want int) {
 			t.Helper()
 			b.gathered.Store(gathered)
 			s := segment{}
-			b.run(&s)
+			b.runSegment(&s)
 			asked := f.svc.take()
 			answers := int64(len(asked) * len(`{"Responses":{"t":[]},"UnprocessedKeys":{"t":{"Keys":[`+key(1)+`]}}}`))
-			if len(asked) != want || !s.pending || !s.again || b.gathered.Load() != gathered+answers {
+			if len(asked) != want || !s.pending || !s.retryable || b.gathered.Load() != gathered+answers {
 				t.Errorf("with %d bytes: asked %d times, %d bytes then, %+v", gathered, len(asked), b.gathered.Load(), s)
 			}
 		}

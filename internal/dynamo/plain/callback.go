@@ -44,7 +44,7 @@ func (t *task) wrap() bool {
 		return false
 	}
 	call := cb.Wrap()
-	t.answer(call.Status(r.Status), call.Append(r.Buf[:0], t.apart(), &body))
+	t.answer(call.Status(r.Status), call.Append(r.Buf[:0], t.detachBody(), &body))
 	t.lines = call.AppendLines(t.lines[:0])
 	r.Lines(t.lines)
 	return cb.Filter().Drops(nameContent)

@@ -186,7 +186,7 @@ func TestCallAllocatesNothing(t *testing.T) {
 		x.Reply.Status = http.StatusOK
 		x.Reply.Build(append(x.Reply.Buf, body...))
 		x.Reply.Lines(status)
-		w.dress()
+		w.formatReply()
 	}
 	wrap()
 	if n := testing.AllocsPerRun(200, wrap); n > 0 || string(x.Reply.Body) != `/**/app.f(`+twoTables+`);` {

@@ -93,7 +93,7 @@ func TestTypedLists(t *testing.T) {
 // Sets too large to be compared each with each.
 func TestTypedLargeSets(t *testing.T) {
 	var numbers, want []string
-	for i := range 5 * fewMembers {
+	for i := range 5 * maxScannedMembers {
 		text, _ := json.Marshal(i)
 		numbers = append(numbers, string(text), string(text)+".0", string(text)+"e0")
 		want = append(want, `"`+string(text)+`"`)
@@ -153,16 +153,16 @@ func TestPlain(t *testing.T) {
 func TestTypedTooLarge(t *testing.T) {
 	c := converter{}
 	for range 2 {
-		if _, next := c.typed(make([]byte, maxBody+1), []byte(`{"a":1}`), 0); next >= 0 || !c.over {
+		if _, next := c.typed(make([]byte, maxBody+1), []byte(`{"a":1}`), 0); next >= 0 || !c.tooLarge {
 			t.Error("translated on behind 16 MiB")
 		}
 	}
 	var list []string
-	for i := range mostMembers + 1000 {
+	for i := range maxMembers + 1000 {
 		list = append(list, strconv.Itoa(i))
 	}
 	c.typedSet(nil, []byte("["+strings.Join(list, ",")+"]"), 0, true)
-	if len(c.seen) != mostMembers {
+	if len(c.seen) != maxMembers {
 		t.Errorf("%d members are remembered", len(c.seen))
 	}
 }

@@ -69,15 +69,15 @@ func (h *Handler) Configure(cfg Config) { h.cfg.Store(&cfg) }
 
 // Serve answers one exchange.
 func (h *Handler) Serve(x *edge.Exchange) {
-	r, rest := find(&x.Request)
+	r, rest := findRoute(&x.Request)
 	if r == nil {
 		h.service.Serve(x)
-		h.stats.count(x)
+		h.stats.record(x)
 		return
 	}
 	t := tasks.Get().(*task)
 	t.begin(h, x, r, rest)
 	defer t.end()
 	t.serve()
-	h.stats.count(x)
+	h.stats.record(x)
 }

@@ -45,7 +45,7 @@ func (f *fakeService) Admit(x *edge.Exchange) func(*edge.Exchange) {
 	return f.ask
 }
 
-// ask takes only what speaks DynamoDB's own protocol.
+// forward takes only what speaks DynamoDB's own protocol.
 func (f *fakeService) ask(x *edge.Exchange) {
 	r := &x.Request
 	if string(r.Method) != "POST" || string(r.Path) != "/" || len(r.RawQuery) > 0 || string(r.Get("Content-Type")) != protocolType || r.Get("Content-Encoding") != nil {
@@ -73,7 +73,7 @@ func (f *fakeService) ask(x *edge.Exchange) {
 	x.Record.Table, _ = wire.Lookup(x.Body, "TableName") // the body's own memory, as the service has it
 }
 
-// take returns what was asked since the last call.
+// record returns what was asked since the last call.
 func (f *fakeService) take() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

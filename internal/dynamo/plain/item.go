@@ -13,17 +13,17 @@ func (t *task) getItemJSON() {
 	if t.x.Reply.Status != http.StatusOK {
 		return
 	}
-	b, ok := t.conv.appendGot(t.x.Reply.Buf[:0], t.apart())
+	b, ok := t.conv.appendGetItem(t.x.Reply.Buf[:0], t.detachBody())
 	if !ok {
-		t.garbled()
+		t.badReply()
 		return
 	}
 	t.answer(http.StatusOK, b)
 }
 
-// appendGot appends the answer to a GetItem with a plain item, which is {} where
+// appendGetItem appends the answer to a GetItem with a plain item, which is {} where
 // there is none. Its other members stay as they are.
-func (c *converter) appendGot(dst, b []byte) (out []byte, ok bool) {
+func (c *converter) appendGetItem(dst, b []byte) (out []byte, ok bool) {
 	i := wire.SkipSpace(b, 0)
 	if at(b, i) != '{' {
 		return dst, false
@@ -65,9 +65,9 @@ func (c *converter) appendGot(dst, b []byte) (out []byte, ok bool) {
 	return append(dst, '}'), true
 }
 
-// garbled answers for an answer of the service's that has no such form as DynamoDB
+// badReply answers for an answer of the service's that has no such form as DynamoDB
 // gives it.
-func (t *task) garbled() {
+func (t *task) badReply() {
 	t.x.Reply.Remove("Cache-Status", "x-amzn-RequestId")
 	t.refuse(http.StatusInternalServerError, "InternalServerError", "The origin's answer has a form that DynamoDB's does not have")
 }
@@ -77,7 +77,7 @@ const maxBody = 16 << 20
 
 // putItemJSON makes a PutItem of a plain item. The answer is DynamoDB's own.
 func (t *task) putItemJSON() {
-	if !t.readable() {
+	if !t.checkJSON() {
 		return
 	}
 	body := t.x.Body
@@ -89,8 +89,8 @@ func (t *task) putItemJSON() {
 	t.operate(t.r.target, t.body)
 }
 
-// readable checks that the body is JSON; if not, it has answered.
-func (t *task) readable() bool {
+// checkJSON checks that the body is JSON; if not, it has answered.
+func (t *task) checkJSON() bool {
 	if wire.Valid(t.x.Body, wire.MaxDepth) {
 		return true
 	}
@@ -101,7 +101,7 @@ func (t *task) readable() bool {
 // tooLarge tells whether a translated request is larger than DynamoDB takes; if so,
 // it has answered.
 func (t *task) tooLarge(body []byte) bool {
-	if !t.conv.over && len(body) <= maxBody {
+	if !t.conv.tooLarge && len(body) <= maxBody {
 		return false
 	}
 	t.refuse(http.StatusRequestEntityTooLarge, "ValidationException", "The request has more than 16 MiB with its items as attribute values")

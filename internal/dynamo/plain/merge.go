@@ -8,12 +8,12 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// answer makes one answer of those of the segments. If none of them did anything, it
+// merge makes one answer of those of the segments. If none of them did anything, it
 // is the first failure, as it came.
-func (b *batch) answer() {
+func (b *batch) merge() {
 	t := b.t
 	t.x.Record.Operation = b.operation()
-	t.x.Record.Table, _ = wire.Plain(b.parts[0].quoted)
+	t.x.Record.Table, _ = wire.Plain(b.tables[0].quoted)
 	done := false
 	for i := range b.segments {
 		done = done || len(b.segments[i].answers) > 0
@@ -23,17 +23,17 @@ func (b *batch) answer() {
 		b.fail()
 		return
 	}
-	m := merged{b: b, parts: make([][][]byte, len(b.parts)), left: make([][][]byte, len(b.parts))}
+	m := merged{b: b, items: make([][][]byte, len(b.tables)), unprocessed: make([][][]byte, len(b.tables))}
 	for i := range b.segments {
-		m.add(&b.segments[i])
+		m.addSegment(&b.segments[i])
 	}
 	out, ok := m.append(t.x.Reply.Buf[:0])
 	if !ok {
-		t.garbled()
+		t.badReply()
 		return
 	}
 	t.answer(http.StatusOK, out)
-	t.decided(b.decision())
+	t.setDecision(b.decision())
 }
 
 func (b *batch) operation() string {
@@ -61,8 +61,8 @@ func (b *batch) decision() telemetry.Decision {
 func (b *batch) fail() {
 	for i := range b.segments {
 		if s := &b.segments[i]; s.status != 0 {
-			b.t.answer(s.status, append(b.t.x.Reply.Buf[:0], s.fault...))
-			b.t.decided(s.decision)
+			b.t.answer(s.status, append(b.t.x.Reply.Buf[:0], s.failure...))
+			b.t.setDecision(s.decision)
 			b.t.x.Record.Reason, b.t.x.Record.Error = s.reason, s.err
 			return
 		}
@@ -72,29 +72,29 @@ func (b *batch) fail() {
 
 // merged is the answer to a batch while it is put together.
 type merged struct {
-	b        *batch
-	parts    [][][]byte // items found, by part
-	left     [][][]byte // keys or writes that were left, by part, in the client's form
-	capacity tally
-	metrics  []listed // ItemCollectionMetrics
-	errors   []byte   // elements of Errors
+	b           *batch
+	items       [][][]byte // items found, by part
+	unprocessed [][][]byte // keys or writes that were left, by part, in the client's form
+	capacity    capacityTotals
+	metrics     []tableList // ItemCollectionMetrics
+	errors      []byte      // elements of Errors
 }
 
-// listed is a table's list.
-type listed struct {
+// tableList is a table's list.
+type tableList struct {
 	quoted   []byte
 	elements [][]byte
 }
 
-// add takes in what became of a segment.
-func (m *merged) add(s *segment) {
+// addSegment takes in what became of a segment.
+func (m *merged) addSegment(s *segment) {
 	for _, body := range s.answers {
 		m.addAnswer(body)
 	}
 	switch {
 	case !s.pending:
-	case s.again:
-		m.left = m.appendLeft(m.left, s)
+	case s.retryable:
+		m.unprocessed = m.appendUnprocessed(m.unprocessed, s)
 	default:
 		m.addError(s)
 	}
@@ -106,9 +106,9 @@ func (m *merged) addAnswer(body []byte) {
 		switch string(it.Name()) {
 		case "Responses":
 			for tables := wire.Object(it.Value()); tables.Next(); {
-				n := m.part(tables.QuotedName())
+				n := m.tableIndex(tables.QuotedName())
 				for items := wire.Array(tables.Value()); items.Next(); {
-					m.parts[n] = append(m.parts[n], items.Value())
+					m.items[n] = append(m.items[n], items.Value())
 				}
 			}
 		case "ConsumedCapacity":
@@ -123,16 +123,16 @@ func (m *merged) addAnswer(body []byte) {
 	}
 }
 
-// part returns the index of a table's part. An answer may speak of a table by
+// table returns the index of a table's part. An answer may speak of a table by
 // another name than the request, such as an ARN's.
-func (m *merged) part(quoted []byte) int {
+func (m *merged) tableIndex(quoted []byte) int {
 	name, _ := wire.AppendString(nil, quoted)
 	n, ok := m.b.index[string(name)]
 	if !ok {
-		n = len(m.b.parts)
+		n = len(m.b.tables)
 		m.b.index[string(name)] = n
-		m.b.parts = append(m.b.parts, part{quoted: quoted})
-		m.parts, m.left = append(m.parts, nil), append(m.left, nil)
+		m.b.tables = append(m.b.tables, batchTable{quoted: quoted})
+		m.items, m.unprocessed = append(m.items, nil), append(m.unprocessed, nil)
 	}
 	return n
 }
@@ -146,24 +146,24 @@ func (m *merged) addMetrics(quoted, list []byte) {
 	}
 	if n < 0 {
 		n = len(m.metrics)
-		m.metrics = append(m.metrics, listed{quoted: quoted})
+		m.metrics = append(m.metrics, tableList{quoted: quoted})
 	}
 	for it := wire.Array(list); it.Next(); {
 		m.metrics[n].elements = append(m.metrics[n].elements, it.Value())
 	}
 }
 
-// appendLeft adds what is left of a segment to lists by part: as the client sent it
+// appendUnprocessed adds what is left of a segment to lists by part: as the client sent it
 // or, after an answer that left some, as that says.
-func (m *merged) appendLeft(lists [][][]byte, s *segment) [][][]byte {
-	if s.left == nil {
-		for _, u := range s.units {
-			lists[u.part] = append(lists[u.part], u.sent)
+func (m *merged) appendUnprocessed(lists [][][]byte, s *segment) [][][]byte {
+	if s.unprocessed == nil {
+		for _, u := range s.entries {
+			lists[u.table] = append(lists[u.table], u.original)
 		}
 		return lists
 	}
-	for tables := wire.Object(s.left); tables.Next(); {
-		n := m.part(tables.QuotedName())
+	for tables := wire.Object(s.unprocessed); tables.Next(); {
+		n := m.tableIndex(tables.QuotedName())
 		for len(lists) <= n {
 			lists = append(lists, nil)
 		}
@@ -190,13 +190,13 @@ func (m *merged) addError(s *segment) {
 	}
 	e = strconv.AppendInt(append(e, `{"Status":`...), int64(s.status), 10)
 	e = append(e, `,"Error":`...)
-	if wire.Valid(s.fault, wire.MaxDepth) {
-		e = append(e, s.fault...)
+	if wire.Valid(s.failure, wire.MaxDepth) {
+		e = append(e, s.failure...)
 	} else {
 		e = append(e, `{}`...)
 	}
 	e = append(e, `,"RequestItems":`...)
-	e = m.appendTables(e, m.appendLeft(make([][][]byte, len(m.b.parts)), s))
+	e = m.appendTables(e, m.appendUnprocessed(make([][][]byte, len(m.b.tables)), s))
 	m.errors = append(e, '}')
 }
 
@@ -205,7 +205,7 @@ func (m *merged) appendTables(dst []byte, lists [][][]byte) []byte {
 	dst = append(dst, '{')
 	for n, texts := range lists {
 		if len(texts) > 0 {
-			dst = m.b.appendPart(separated(dst), n, texts)
+			dst = m.b.appendTable(appendComma(dst), n, texts)
 		}
 	}
 	return append(dst, '}')
@@ -220,11 +220,11 @@ func (m *merged) append(dst []byte) (out []byte, ok bool) {
 		}
 		dst = append(dst, `,"UnprocessedKeys":`...)
 	}
-	dst = m.appendTables(dst, m.left)
+	dst = m.appendTables(dst, m.unprocessed)
 	if len(m.metrics) > 0 {
 		dst = append(dst, `,"ItemCollectionMetrics":{`...)
 		for _, l := range m.metrics {
-			dst = appendArray(append(append(separated(dst), l.quoted...), ':'), l.elements)
+			dst = appendArray(append(append(appendComma(dst), l.quoted...), ':'), l.elements)
 		}
 		dst = append(dst, '}')
 	}
@@ -240,8 +240,8 @@ func (m *merged) append(dst []byte) (out []byte, ok bool) {
 // appendResponses appends the items, by table in the order of the request.
 func (m *merged) appendResponses(dst []byte) (out []byte, ok bool) {
 	dst = append(dst, '{')
-	for n, items := range m.parts {
-		dst = append(append(separated(dst), m.b.parts[n].quoted...), ':')
+	for n, items := range m.items {
+		dst = append(append(appendComma(dst), m.b.tables[n].quoted...), ':')
 		if !m.b.json {
 			dst = appendArray(dst, items)
 			continue

@@ -29,17 +29,17 @@ type route struct {
 
 // Methods of routes.
 const (
-	toRead  = "GET, HEAD"
-	toPost  = "POST"
-	toWhich = "GET, HEAD, POST"
+	readMethods = "GET, HEAD"
+	postMethod  = "POST"
+	allMethods  = "GET, HEAD, POST"
 )
 
 func (r *route) allows(method []byte) bool {
 	switch string(method) {
 	case http.MethodGet, http.MethodHead:
-		return r.allow != toPost
+		return r.allow != postMethod
 	case http.MethodPost:
-		return r.allow != toRead
+		return r.allow != readMethods
 	}
 	return false
 }
@@ -48,27 +48,27 @@ func target(operation string) []byte { return []byte(targetPrefix + operation) }
 
 // bbpdRoutes are the routes that are more than their operation.
 var bbpdRoutes = []*route{
-	{"/Status", toRead, "Status", nil, (*task).status},
-	{"/StatusTable/", toRead, "DescribeTable", target("DescribeTable"), (*task).statusTable},
-	{"/DescribeTable/", toRead, "DescribeTable", target("DescribeTable"), (*task).describeTable},
-	{"/ListTables", toWhich, "ListTables", target("ListTables"), (*task).listTables},
-	{"/GetItemJSON", toPost, "GetItemJSON", target("GetItem"), (*task).getItemJSON},
-	{"/PutItemJSON", toPost, "PutItemJSON", target("PutItem"), (*task).putItemJSON},
-	{"/BatchGetItem", toPost, "BatchGetItem", target("BatchGetItem"), (*task).batchGet},
-	{"/BatchGetItemJSON", toPost, "BatchGetItemJSON", target("BatchGetItem"), (*task).batchGetJSON},
-	{"/BatchWriteItem", toPost, "BatchWriteItem", target("BatchWriteItem"), (*task).batchWrite},
-	{"/BatchWriteItemJSON", toPost, "BatchWriteItemJSON", target("BatchWriteItem"), (*task).batchWriteJSON},
-	{"/RawPost/", toPost, "", nil, (*task).rawPost},
+	{"/Status", readMethods, "Status", nil, (*task).status},
+	{"/StatusTable/", readMethods, "DescribeTable", target("DescribeTable"), (*task).statusTable},
+	{"/DescribeTable/", readMethods, "DescribeTable", target("DescribeTable"), (*task).describeTable},
+	{"/ListTables", allMethods, "ListTables", target("ListTables"), (*task).listTables},
+	{"/GetItemJSON", postMethod, "GetItemJSON", target("GetItem"), (*task).getItemJSON},
+	{"/PutItemJSON", postMethod, "PutItemJSON", target("PutItem"), (*task).putItemJSON},
+	{"/BatchGetItem", postMethod, "BatchGetItem", target("BatchGetItem"), (*task).batchGet},
+	{"/BatchGetItemJSON", postMethod, "BatchGetItemJSON", target("BatchGetItem"), (*task).batchGetJSON},
+	{"/BatchWriteItem", postMethod, "BatchWriteItem", target("BatchWriteItem"), (*task).batchWrite},
+	{"/BatchWriteItemJSON", postMethod, "BatchWriteItemJSON", target("BatchWriteItem"), (*task).batchWriteJSON},
+	{"/RawPost/", postMethod, "", nil, (*task).rawPost},
 }
 
 // anyTarget answers a compatible request for an operation without a route.
-var anyTarget = &route{"/", toPost, "", nil, (*task).rawTarget}
+var anyTarget = &route{"/", postMethod, "", nil, (*task).rawTarget}
 
 // routes holds the routes with a whole path, prefixes those with the beginning of
 // one, operations those that a compatible request may name.
-var routes, prefixes, operations = tables()
+var routes, prefixes, operations = buildRoutes()
 
-func tables() (whole map[string]*route, begun []*route, named map[string]*route) {
+func buildRoutes() (whole map[string]*route, begun []*route, named map[string]*route) {
 	whole, named = make(map[string]*route), make(map[string]*route)
 	for _, ops := range [][]wire.Operation{wire.Operations, wire.StreamOperations} {
 		prefix := targetPrefix
@@ -77,9 +77,9 @@ func tables() (whole map[string]*route, begun []*route, named map[string]*route)
 		}
 		for i := range ops {
 			name := ops[i].Name
-			r := &route{"/" + name, toPost, prefix + name, []byte(prefix + name), (*task).raw}
+			r := &route{"/" + name, postMethod, prefix + name, []byte(prefix + name), (*task).raw}
 			named[name] = r
-			if !destroys(&ops[i]) {
+			if !isDelete(&ops[i]) {
 				whole[r.path] = r
 			}
 		}
@@ -97,18 +97,18 @@ func tables() (whole map[string]*route, begun []*route, named map[string]*route)
 	return whole, begun, named
 }
 
-// destroys tells whether an operation throws away more than items. Like bbpd's
+// isDelete tells whether an operation throws away more than items. Like bbpd's
 // DeleteTable such have no route of their own, where a slip of the hand reaches them;
 // /RawPost/ and X-Amz-Target do them.
-func destroys(op *wire.Operation) bool {
+func isDelete(op *wire.Operation) bool {
 	return op.Access == wire.Admin && strings.HasPrefix(op.Name, "Delete")
 }
 
-// find returns the route of a request, and what follows a prefix of its path; nil
+// findRoute returns the route of a request, and what follows a prefix of its path; nil
 // for what is the service's own business.
-func find(r *http1.Request) (found *route, rest []byte) {
+func findRoute(r *http1.Request) (found *route, rest []byte) {
 	if len(r.Path) == 1 {
-		return compatible(r), nil
+		return compatibleRoute(r), nil
 	}
 	if found = routes[string(r.Path)]; found != nil {
 		return found, nil
@@ -121,17 +121,17 @@ func find(r *http1.Request) (found *route, rest []byte) {
 	return nil, nil
 }
 
-// compatible returns the route of a request to "/" that names an operation in a way
+// compatibleRoute returns the route of a request to "/" that names an operation in a way
 // that is bbpd's rather than DynamoDB's: as another type of content, without its
 // version, or with header fields of bbpd's own.
-func compatible(r *http1.Request) *route {
+func compatibleRoute(r *http1.Request) *route {
 	asked := r.Get(fieldTarget)
 	if asked == nil || string(r.Method) != http.MethodPost {
 		return nil
 	}
 	name, own := bytes.CutPrefix(asked, []byte(targetPrefix))
 	versioned := own || bytes.IndexByte(asked, '.') >= 0
-	if versioned && speaksProtocol(r.Get("Content-Type")) && r.Get(fieldVerbose) == nil && r.Get(fieldIndent) == nil {
+	if versioned && isProtocolType(r.Get("Content-Type")) && r.Get(fieldVerbose) == nil && r.Get(fieldIndent) == nil {
 		return nil
 	}
 	if found := operations[string(name)]; found != nil {
@@ -140,7 +140,7 @@ func compatible(r *http1.Request) *route {
 	return anyTarget
 }
 
-func speaksProtocol(contentType []byte) bool {
+func isProtocolType(contentType []byte) bool {
 	ct, _, _ := bytes.Cut(contentType, []byte(";"))
 	return bytes.EqualFold(bytes.TrimSpace(ct), []byte(protocolType))
 }

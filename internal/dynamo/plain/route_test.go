@@ -72,12 +72,12 @@ func TestMethods(t *testing.T) {
 	}
 	for path, r := range routes {
 		switch r.allow {
-		case toPost:
+		case postMethod:
 			refused("GET", path, "POST")
 			refused("HEAD", path, "POST")
 			refused("PUT", path, "POST")
 			refused("OPTIONS", path, "POST")
-		case toRead:
+		case readMethods:
 			refused("POST", path, "GET, HEAD")
 			refused("DELETE", path, "GET, HEAD")
 		default:

@@ -29,7 +29,7 @@ func (c *converter) typedSet(dst, b []byte, i int, numbers bool) ([]byte, int) {
 			return dst, -1
 		}
 		if raw := b[i:next]; c.isNew(raw, numbers) {
-			dst = separated(dst)
+			dst = appendComma(dst)
 			if numbers {
 				dst = append(append(append(dst, '"'), raw...), '"')
 			} else {
@@ -41,12 +41,12 @@ func (c *converter) typedSet(dst, b []byte, i int, numbers bool) ([]byte, int) {
 	return append(dst, ']'), i + 1
 }
 
-// fewMembers are compared each with each; more are looked up. Of more than
-// mostMembers no item consists, so that repeated ones need not be told any more for
+// maxScannedMembers are compared each with each; more are looked up. Of more than
+// maxMembers no item consists, so that repeated ones need not be told any more for
 // the service to refuse it.
 const (
-	fewMembers  = 16
-	mostMembers = 400 << 10 / 2
+	maxScannedMembers = 16
+	maxMembers        = 400 << 10 / 2
 )
 
 // isNew tells whether no member before raw is equal to it, and notes it.
@@ -61,7 +61,7 @@ func (c *converter) isNew(raw []byte, number bool) bool {
 		c.text = append(c.text[:mark], raw...)
 	}
 	text := c.text[mark:len(c.text):len(c.text)]
-	if c.seen == nil && len(c.members) < fewMembers {
+	if c.seen == nil && len(c.members) < maxScannedMembers {
 		for k := range c.members {
 			if bytes.Equal(c.members[k].text, text) {
 				return false
@@ -80,7 +80,7 @@ func (c *converter) isNew(raw []byte, number bool) bool {
 	if c.seen[string(text)] {
 		return false
 	}
-	if len(c.seen) < mostMembers {
+	if len(c.seen) < maxMembers {
 		c.seen[string(text)] = true
 	}
 	return true

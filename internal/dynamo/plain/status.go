@@ -32,23 +32,23 @@ type summary struct {
 	ResponseCount   string
 }
 
-// available are the routes as /Status lists them, sorted.
-var available []string
+// routePaths are the routes as /Status lists them, sorted.
+var routePaths []string
 
 // init makes the list here because the routes refer to what shows it.
 func init() {
-	available = slices.Collect(maps.Keys(routes))
+	routePaths = slices.Collect(maps.Keys(routes))
 	for _, r := range prefixes {
-		available = append(available, r.path)
+		routePaths = append(routePaths, r.path)
 	}
-	available = append(available, "/")
-	slices.Sort(available)
+	routePaths = append(routePaths, "/")
+	slices.Sort(routePaths)
 }
 
 func (t *task) status() {
 	page := statusPage{
 		Status:            "ready",
-		AvailableHandlers: available,
+		AvailableHandlers: routePaths,
 		Args: map[string]string{
 			fieldIndent:  "set '-H \"" + fieldIndent + ": True\" ' to indent the top-level json",
 			fieldVerbose: "set '-H \"" + fieldVerbose + ": True\" ' to get verbose output",
@@ -69,15 +69,15 @@ type stats struct {
 	start     time.Time
 	durations *telemetry.Histogram
 	longest   atomic.Int64 // written when it grows
-	last      atomic.Int64 // Unix milliseconds; moves in steps of lastStep, so that it is seldom written
+	last      atomic.Int64 // Unix milliseconds; moves in steps of lastResolution, so that it is seldom written
 }
 
-const lastStep = 100 * time.Millisecond
+const lastResolution = 100 * time.Millisecond
 
 func newStats() *stats { return &stats{start: time.Now(), durations: telemetry.NewHistogram()} }
 
-// count counts the answer to an exchange.
-func (s *stats) count(x *edge.Exchange) {
+// record counts the answer to an exchange.
+func (s *stats) record(x *edge.Exchange) {
 	if x.Reply.Status != http.StatusOK {
 		return
 	}
@@ -87,7 +87,7 @@ func (s *stats) count(x *edge.Exchange) {
 		longest = s.longest.Load()
 	}
 	now := x.Start().Add(d).UnixMilli()
-	if last := s.last.Load(); now-last >= lastStep.Milliseconds() {
+	if last := s.last.Load(); now-last >= lastResolution.Milliseconds() {
 		s.last.CompareAndSwap(last, now)
 	}
 }

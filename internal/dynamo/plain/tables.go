@@ -17,7 +17,7 @@ func (t *task) raw() { t.operate(t.r.target, t.x.Body) }
 
 // rawPost answers the operation that the path names in full.
 func (t *task) rawPost() {
-	name, err := url.PathUnescape(string(t.rest))
+	name, err := url.PathUnescape(string(t.pathRest))
 	if err != nil {
 		t.refuse(http.StatusBadRequest, "UnknownOperationException", "The path holds an escape that is none")
 		return
@@ -34,8 +34,8 @@ func (t *task) rawTarget() {
 	t.operate([]byte(asked), t.x.Body)
 }
 
-// mostTables is the largest Limit that bbpd passes on from a query.
-const mostTables = 99
+// maxTables is the largest Limit that bbpd passes on from a query.
+const maxTables = 99
 
 // listTables takes its options from the body of a POST, which may be empty, or from
 // the query of a GET.
@@ -58,7 +58,7 @@ func listOptions(query string) []byte {
 		b = wire.AppendQuoted(append(b, `"ExclusiveStartTableName":`...), []byte(start))
 	}
 	if n, err := strconv.ParseUint(queryArg(query, "Limit"), 10, 64); err == nil && n > 0 {
-		b = strconv.AppendUint(append(separated(b), `"Limit":`...), min(n, mostTables), 10)
+		b = strconv.AppendUint(append(appendComma(b), `"Limit":`...), min(n, maxTables), 10)
 	}
 	return append(b, '}')
 }
@@ -77,19 +77,19 @@ func queryArg(query, name string) string {
 	return ""
 }
 
-// separated appends a comma unless an object or array has just begun.
-func separated(b []byte) []byte {
+// appendComma appends a comma unless an object or array has just begun.
+func appendComma(b []byte) []byte {
 	if last := b[len(b)-1]; last == '{' || last == '[' {
 		return b
 	}
 	return append(b, ',')
 }
 
-// namedTable is the table that the path names, as a JSON string.
-func (t *task) namedTable() []byte {
-	name, err := url.PathUnescape(string(t.rest))
+// pathTable is the table that the path names, as a JSON string.
+func (t *task) pathTable() []byte {
+	name, err := url.PathUnescape(string(t.pathRest))
 	if err != nil {
-		name = string(t.rest)
+		name = string(t.pathRest)
 	}
 	return wire.AppendQuoted(nil, []byte(name))
 }
@@ -98,12 +98,12 @@ func describeBody(quoted []byte) []byte {
 	return append(append([]byte(`{"TableName":`), quoted...), '}')
 }
 
-func (t *task) describeTable() { t.operate(t.r.target, describeBody(t.namedTable())) }
+func (t *task) describeTable() { t.operate(t.r.target, describeBody(t.pathTable())) }
 
 // Polls of a table's status, if the client wants to wait for it.
 const (
-	mostPolls = 50
-	pollEvery = 2 * time.Second
+	maxPolls      = 50
+	maxStatusPoll = 2 * time.Second
 )
 
 // statusTable tells whether a table has a status, waiting for it if asked to. The
@@ -115,10 +115,10 @@ func (t *task) statusTable() {
 		want = query.Get("status")
 	}
 	if poll := query.Get("poll"); poll == "1" || poll == "yes" {
-		polls = mostPolls
+		polls = maxPolls
 	}
-	table, p := t.namedTable(), t.patience()
-	pause := firstLook
+	table, p := t.pathTable(), t.retryBudget()
+	pause := minPoll
 	for {
 		status, reply := t.tableStatus(p.ctx, table)
 		if reply.Status != http.StatusOK {
@@ -130,7 +130,7 @@ func (t *task) statusTable() {
 			t.statusResult(status == want)
 			return
 		}
-		pause = min(2*pause, pollEvery)
+		pause = min(2*pause, maxStatusPoll)
 	}
 }
 
@@ -144,7 +144,7 @@ func (t *task) statusResult(is bool) {
 
 // tableStatus asks for the status of a table; it is empty where reply is an error.
 func (t *task) tableStatus(ctx context.Context, quoted []byte) (status string, reply *edge.Reply) {
-	x := t.askApart(ctx, target("DescribeTable"), describeBody(quoted))
+	x := t.callDetached(ctx, target("DescribeTable"), describeBody(quoted))
 	if x.Reply.Status != http.StatusOK {
 		return "", &x.Reply
 	}
@@ -154,13 +154,13 @@ func (t *task) tableStatus(ctx context.Context, quoted []byte) (status string, r
 	return string(text), &x.Reply
 }
 
-// askApart asks the service in an exchange of its own, whose reply is the caller's
+// callDetached asks the service in an exchange of its own, whose reply is the caller's
 // to keep. It may be called by several goroutines at once.
-func (t *task) askApart(ctx context.Context, target, body []byte) *edge.Exchange {
-	request := inner(&t.x.Request, translated(nil, &t.x.Request, target))
+func (t *task) callDetached(ctx context.Context, target, body []byte) *edge.Exchange {
+	request := protocolRequest(&t.x.Request, protocolFields(nil, &t.x.Request, target))
 	x := edge.Detached(ctx, request, body, time.Now())
 	x.Record.RequestID = t.x.Record.RequestID
-	t.ask(x)
+	t.call(x)
 	return x
 }
 

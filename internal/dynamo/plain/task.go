@@ -15,16 +15,16 @@ import (
 // task is an exchange under way. It is pooled: its buffers keep their memory from
 // one exchange to the next.
 type task struct {
-	h    *Handler
-	cfg  *Config
-	x    *edge.Exchange
-	r    *route
-	rest []byte // of the path, behind a prefix
+	h        *Handler
+	cfg      *Config
+	x        *edge.Exchange
+	r        *route
+	pathRest []byte // of the path, behind a prefix
 
-	ask func(x *edge.Exchange) // in the client's name
+	call func(x *edge.Exchange) // in the client's name
 
 	verbose, indent bool
-	changed         bool // the body is not the service's
+	rewritten       bool // the body is not the service's
 
 	conv   converter
 	fields http1.Fields // of the request that the service is given
@@ -39,30 +39,30 @@ type task struct {
 var tasks = sync.Pool{New: func() any { return new(task) }}
 
 func (t *task) begin(h *Handler, x *edge.Exchange, r *route, rest []byte) {
-	t.h, t.cfg, t.x, t.r, t.rest = h, h.cfg.Load(), x, r, rest
-	t.changed, t.conv.over = false, false
+	t.h, t.cfg, t.x, t.r, t.pathRest = h, h.cfg.Load(), x, r, rest
+	t.rewritten, t.conv.tooLarge = false, false
 }
 
-// keepMax bounds the buffers that go back to the pool, keepMembers the members.
+// maxPooledBuffer bounds the buffers that go back to the pool, maxPooledMembers the members.
 const (
-	keepMax     = 64 << 10
-	keepMembers = 512
+	maxPooledBuffer  = 64 << 10
+	maxPooledMembers = 512
 )
 
 // end lets go of everything that belongs to the exchange.
 func (t *task) end() {
-	t.h, t.cfg, t.x, t.r, t.rest, t.ask = nil, nil, nil, nil, nil, nil
+	t.h, t.cfg, t.x, t.r, t.pathRest, t.call = nil, nil, nil, nil, nil, nil
 	clear(t.fields)
 	t.fields = t.fields[:0]
 	for _, b := range []*[]byte{&t.body, &t.reply, &t.name, &t.conv.text, &t.lines} {
-		if *b = (*b)[:0]; cap(*b) > keepMax {
+		if *b = (*b)[:0]; cap(*b) > maxPooledBuffer {
 			*b = nil
 		}
 	}
 	t.callback.Reset()
 	t.conv.seen = nil
 	clear(t.conv.members)
-	if t.conv.members = t.conv.members[:0]; cap(t.conv.members) > keepMembers {
+	if t.conv.members = t.conv.members[:0]; cap(t.conv.members) > maxPooledMembers {
 		t.conv.members = nil
 	}
 	tasks.Put(t)
@@ -75,21 +75,21 @@ func (t *task) serve() {
 	case !t.r.allows(x.Request.Method):
 		x.Reply.Field("Allow", t.r.allow)
 		t.refuse(http.StatusMethodNotAllowed, "UnknownOperationException", string(x.Request.Method)+" is not a method of "+t.r.path+"; it takes "+t.r.allow)
-	case foreign(&x.Request):
+	case crossSite(&x.Request):
 		t.refuse(http.StatusForbidden, "AccessDeniedException", "A page of another origin may not use this route")
 	case !t.admitCallback():
 	default:
-		if t.ask = t.h.service.Admit(x); t.ask != nil {
+		if t.call = t.h.service.Admit(x); t.call != nil {
 			t.r.serve(t)
 		}
 	}
-	t.dress()
+	t.formatReply()
 }
 
-// foreign tells whether a browser sent the request for a page from elsewhere. Plain
+// crossSite tells whether a browser sent the request for a page from elsewhere. Plain
 // routes need no header field that makes browsers ask first, and without signatures
 // any page could use what listens on its reader's machine.
-func foreign(r *http1.Request) bool {
+func crossSite(r *http1.Request) bool {
 	if string(r.Method) != http.MethodPost {
 		return false
 	}
@@ -114,38 +114,38 @@ func (t *task) refuse(status int, typ, message string) {
 	}
 }
 
-// answer gives the client a body that was built in the exchange's buffer.
+// merge gives the client a body that was built in the exchange's buffer.
 func (t *task) answer(status int, body []byte) {
 	t.x.Reply.Status = status
 	t.x.Reply.Build(body)
-	t.changed = true
+	t.rewritten = true
 }
 
 // local notes that the service had no part in the answer.
-func (t *task) local() { t.decided(telemetry.Local) }
+func (t *task) local() { t.setDecision(telemetry.Local) }
 
-// decided notes how an answer came about that is not the service's as a whole.
-func (t *task) decided(d telemetry.Decision) {
+// setDecision notes how an answer came about that is not the service's as a whole.
+func (t *task) setDecision(d telemetry.Decision) {
 	t.x.Record.Service, t.x.Record.Decision = t.h.name, d
 	t.x.Reply.Field("Cache-Status", "kasoku; "+d.CacheStatus())
 }
 
-// send has the service answer the exchange as a request for the target with a body.
-func (t *task) send(target, body []byte) {
+// forward has the service answer the exchange as a request for the target with a body.
+func (t *task) forward(target, body []byte) {
 	x := t.x
 	request, sent := x.Request, x.Body
 	defer func() { x.Request, x.Body = request, sent }()
-	t.fields = translated(t.fields[:0], &request, target)
-	x.Request, x.Body = inner(&request, t.fields), body
-	t.ask(x)
-	if within(body, t.body) {
+	t.fields = protocolFields(t.fields[:0], &request, target)
+	x.Request, x.Body = protocolRequest(&request, t.fields), body
+	t.call(x)
+	if sameBuffer(body, t.body) {
 		// The record may refer to the body, and outlives it.
 		x.Record.Table = bytes.Clone(x.Record.Table)
 	}
 }
 
-// within tells whether b is what is in buf.
-func within(b, buf []byte) bool {
+// sameBuffer tells whether b is what is in buf.
+func sameBuffer(b, buf []byte) bool {
 	buf = buf[:cap(buf)]
 	return len(b) > 0 && len(buf) > 0 && &b[0] == &buf[0]
 }
@@ -158,16 +158,16 @@ var (
 	jsonType    = []byte(protocolType)
 )
 
-// inner is the request that the service is given: r in DynamoDB's own protocol.
-func inner(r *http1.Request, fields http1.Fields) http1.Request {
+// protocolRequest is the request that the service is given: r in DynamoDB's own protocol.
+func protocolRequest(r *http1.Request, fields http1.Fields) http1.Request {
 	own := *r
 	own.Method, own.Target, own.Path, own.RawQuery, own.Fields = methodPost, pathRoot, pathRoot, nil, fields
 	return own
 }
 
-// translated appends the header fields of r, but with what DynamoDB's protocol says
+// protocolFields appends the header fields of r, but with what DynamoDB's protocol says
 // in place of what the client said; the body is decoded by now.
-func translated(dst http1.Fields, r *http1.Request, target []byte) http1.Fields {
+func protocolFields(dst http1.Fields, r *http1.Request, target []byte) http1.Fields {
 	dst = append(dst, http1.Field{Name: nameTarget, Value: target}, http1.Field{Name: nameContent, Value: jsonType})
 	for _, f := range r.Fields {
 		// Of fields with one name the first counts.
@@ -180,17 +180,17 @@ func translated(dst http1.Fields, r *http1.Request, target []byte) http1.Fields 
 
 var nameEncoding = []byte("Content-Encoding")
 
-// moved returns the reply's body out of the exchange's buffer, so that another can
+// moveBody returns the reply's body out of the exchange's buffer, so that another can
 // be built there.
-func (t *task) moved() []byte {
+func (t *task) moveBody() []byte {
 	t.reply = append(t.reply[:0], t.x.Reply.Body...)
 	return t.reply
 }
 
-// apart returns the reply's body where it does not lie in the exchange's buffer.
-func (t *task) apart() []byte {
-	if within(t.x.Reply.Body, t.x.Reply.Buf) {
-		return t.moved()
+// detachBody returns the reply's body where it does not lie in the exchange's buffer.
+func (t *task) detachBody() []byte {
+	if sameBuffer(t.x.Reply.Body, t.x.Reply.Buf) {
+		return t.moveBody()
 	}
 	return t.x.Reply.Body
 }

@@ -8,11 +8,11 @@ import "github.com/kasoku/kasoku/internal/dynamo/wire"
 // The text it is given is valid JSON. Its functions take the index at which a value
 // begins and return the one behind it, -1 for a value that can't be translated.
 type converter struct {
-	lists   bool     // see Config.Lists
-	members []member // of the set being written
-	text    []byte   // what members compare by
-	seen    map[string]bool
-	over    bool // what is typed would be larger than any request
+	lists    bool     // see Config.Lists
+	members  []member // of the set being written
+	text     []byte   // what members compare by
+	seen     map[string]bool
+	tooLarge bool // what is typed would be larger than any request
 }
 
 // at is the byte at i, 0 behind the end.
@@ -31,7 +31,7 @@ func (c *converter) typedObject(dst, b []byte, i int) ([]byte, int) {
 // typed appends the plain value at i as an attribute value.
 func (c *converter) typed(dst, b []byte, i int) ([]byte, int) {
 	if len(dst) > maxBody {
-		c.over = true
+		c.tooLarge = true
 		return dst, -1
 	}
 	switch at(b, i) {

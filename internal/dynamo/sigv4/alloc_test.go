@@ -39,7 +39,7 @@ func TestVerifyAllocs(t *testing.T) {
 // happens around midnight.
 func TestConcurrentDays(t *testing.T) {
 	s := &secret{secret: "s3cr3t", region: region, service: service}
-	want := [2]pads{*s.signing([8]byte([]byte("20261120"))), *s.signing([8]byte([]byte("20261121")))}
+	want := [2]hmacKey{*s.signing([8]byte([]byte("20261120"))), *s.signing([8]byte([]byte("20261121")))}
 	fresh := &secret{secret: "s3cr3t", region: region, service: service}
 	var wg sync.WaitGroup
 	for g := range 8 {

@@ -47,7 +47,7 @@ func CheckParts(r *http1.Request) *Error {
 		return nil
 	}
 	s := scratches.Get().(*scratch)
-	defer s.free()
+	defer s.release()
 	return s.read(r)
 }
 
@@ -58,7 +58,7 @@ func CheckForm(r *http1.Request) *Error {
 		return nil
 	}
 	s := scratches.Get().(*scratch)
-	defer s.free()
+	defer s.release()
 	c := &s.claim
 	if err := s.read(r); err != nil {
 		return err

@@ -23,6 +23,6 @@ func (e *Error) Error() string { return e.Type + ": " + e.Message }
 const (
 	algorithm  = "AWS4-HMAC-SHA256"
 	terminator = "aws4_request"
-	// stamp is the layout of every date: ISO 8601 basic format.
-	stamp = "20060102T150405Z"
+	// dateLayout is the layout of every date: ISO 8601 basic format.
+	dateLayout = "20060102T150405Z"
 )

@@ -5,11 +5,11 @@ import (
 	"sync/atomic"
 )
 
-// pads is an HMAC-SHA256 key, expanded to its inner and outer blocks. Unlike a crypto/hmac
+// hmacKey is an HMAC-SHA256 key, expanded to its inner and outer blocks. Unlike a crypto/hmac
 // hash, it is read-only memory that goroutines can share.
-type pads struct{ inner, outer [sha256.BlockSize]byte }
+type hmacKey struct{ inner, outer [sha256.BlockSize]byte }
 
-func newPads(key []byte) (p pads) {
+func newPads(key []byte) (p hmacKey) {
 	if len(key) > sha256.BlockSize {
 		short := sha256.Sum256(key)
 		key = short[:]
@@ -24,7 +24,7 @@ func newPads(key []byte) (p pads) {
 }
 
 // sum returns the HMAC of message. block must be append(inner, message).
-func (p *pads) sum(block []byte) [sha256.Size]byte {
+func (p *hmacKey) sum(block []byte) [sha256.Size]byte {
 	inner := sha256.Sum256(block)
 	var outer [sha256.BlockSize + sha256.Size]byte
 	copy(outer[:], p.outer[:])
@@ -50,11 +50,11 @@ type secret struct {
 
 type dayKey struct {
 	day  [8]byte // YYYYMMDD
-	pads pads
+	pads hmacKey
 }
 
 // signing returns the signing key of a day, given as a valid YYYYMMDD.
-func (s *secret) signing(day [8]byte) *pads {
+func (s *secret) signing(day [8]byte) *hmacKey {
 	place := &s.days[day[7]&1]
 	if k := place.Load(); k != nil && k.day == day {
 		return &k.pads

@@ -110,16 +110,16 @@ func TestRefused(t *testing.T) {
 func TestSkewIsInclusive(t *testing.T) {
 	f := func(after time.Duration, ok bool) {
 		t.Helper()
-		c := &claim{date: []byte(noon.Format(stamp))}
+		c := &claim{date: []byte(noon.Format(dateLayout))}
 		if err := checkDate(c, noon.Add(after)); (err == nil) != ok {
 			t.Errorf("%s after signing: %v", after, err)
 		}
 	}
-	f(skew, true)
-	f(skew+time.Second-1, true) // dates have a resolution of one second
-	f(skew+time.Second, false)
-	f(-skew, true)
-	f(-skew-1, false)
+	f(maxSkew, true)
+	f(maxSkew+time.Second-1, true) // dates have a resolution of one second
+	f(maxSkew+time.Second, false)
+	f(-maxSkew, true)
+	f(-maxSkew-1, false)
 }
 
 // TestExpires checks that a presigned request's own lifetime shortens the fifteen
@@ -127,7 +127,7 @@ func TestSkewIsInclusive(t *testing.T) {
 func TestExpires(t *testing.T) {
 	f := func(expires string, after time.Duration, want string) {
 		t.Helper()
-		c := &claim{date: []byte(noon.Format(stamp)), expires: []byte(expires)}
+		c := &claim{date: []byte(noon.Format(dateLayout)), expires: []byte(expires)}
 		err := checkDate(c, noon.Add(after))
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Message, want) {
 			t.Errorf("expires %s, %s later: %v; want %q", expires, after, err, want)

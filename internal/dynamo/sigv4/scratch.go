@@ -30,9 +30,9 @@ type pair struct{ name, value []byte }
 
 var scratches = sync.Pool{New: func() any { return &scratch{text: make([]byte, 0, 2048)} }}
 
-// free returns s to the pool. It first drops references to the request, so that the pool
+// release returns s to the pool. It first drops references to the request, so that the pool
 // doesn't retain it.
-func (s *scratch) free() {
+func (s *scratch) release() {
 	s.claim = claim{}
 	clear(s.names)
 	scratches.Put(s)

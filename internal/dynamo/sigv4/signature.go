@@ -18,7 +18,7 @@ func (s *scratch) hash(body []byte) {
 // signature returns the hexadecimal signature of r under key, with the date and the fields
 // of the claim and the given scope. It returns false if the list of signed headers is
 // malformed.
-func (s *scratch) signature(r *http1.Request, scope []byte, key *pads) (signature [2 * sha256.Size]byte, ok bool) {
+func (s *scratch) signature(r *http1.Request, scope []byte, key *hmacKey) (signature [2 * sha256.Size]byte, ok bool) {
 	s.text, ok = s.appendCanonical(s.text[:0], r)
 	canonical := sha256.Sum256(s.text)
 	text := append(s.text[:0], key.inner[:]...)

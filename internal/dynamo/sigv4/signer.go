@@ -14,20 +14,20 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// patience is the timeout for fetching credentials.
-const patience = 5 * time.Second
+// credentialsTimeout is the timeout for fetching credentials.
+const credentialsTimeout = 5 * time.Second
 
 // Signer signs requests for the origin. It is safe for concurrent use.
 type Signer struct {
 	provider        aws.CredentialsProvider
 	region, service string
-	// granted is the last fetched grant. It is replaced when it has expired. Concurrent
+	// current is the last fetched grant. It is replaced when it has expired. Concurrent
 	// replacements store the same credentials, because the provider deduplicates fetches.
-	granted atomic.Pointer[grant]
+	current atomic.Pointer[originCredentials]
 }
 
-// grant is a set of credentials in the form needed for signing.
-type grant struct {
+// originCredentials is a set of credentials in the form needed for signing.
+type originCredentials struct {
 	secret
 	id, token []byte
 	// canExpire reports whether the grant is valid only until expires.
@@ -60,7 +60,7 @@ func (s *Signer) Sign(ctx context.Context, r *http1.Request, body []byte) error 
 }
 
 func (s *Signer) sign(ctx context.Context, r *http1.Request, body []byte, now time.Time) error {
-	g, err := s.grant(ctx, now)
+	g, err := s.credentials(ctx, now)
 	if err != nil {
 		return fmt.Errorf("sign for the origin: %w", err)
 	}
@@ -69,46 +69,46 @@ func (s *Signer) sign(ctx context.Context, r *http1.Request, body []byte, now ti
 		return fmt.Errorf("sign for the origin: %d header fields are too many", len(r.Fields))
 	}
 	w := scratches.Get().(*scratch)
-	defer w.free()
+	defer w.release()
 	if !g.sign(w, r, body, now.UTC()) {
 		return errors.New("sign for the origin: malformed header field")
 	}
 	return nil
 }
 
-// grant returns credentials that are valid at now.
-func (s *Signer) grant(ctx context.Context, now time.Time) (*grant, error) {
-	if g := s.granted.Load(); g != nil && !g.over(now) {
+// originCredentials returns credentials that are valid at now.
+func (s *Signer) credentials(ctx context.Context, now time.Time) (*originCredentials, error) {
+	if g := s.current.Load(); g != nil && !g.expired(now) {
 		return g, nil
 	}
 	if s.provider == nil {
 		return nil, errors.New("no credentials are configured")
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, credentialsTimeout)
 	defer cancel()
 	c, err := s.provider.Retrieve(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("get credentials: %w", err)
 	}
-	g := &grant{
+	g := &originCredentials{
 		secret:    secret{secret: c.SecretAccessKey, region: s.region, service: s.service},
 		id:        []byte(c.AccessKeyID),
 		token:     []byte(c.SessionToken),
 		canExpire: c.CanExpire,
 		expires:   c.Expires,
 	}
-	if g.over(now) {
+	if g.expired(now) {
 		return nil, fmt.Errorf("the credentials from %s expired at %s", c.Source, c.Expires.UTC().Format(time.RFC3339))
 	}
-	s.granted.Store(g)
+	s.current.Store(g)
 	return g, nil
 }
 
-func (g *grant) over(now time.Time) bool { return g.canExpire && !g.expires.After(now) }
+func (g *originCredentials) expired(now time.Time) bool { return g.canExpire && !g.expires.After(now) }
 
 // sign adds the signature to r, which must not have one. It returns false if a field's name
 // is invalid.
-func (g *grant) sign(w *scratch, r *http1.Request, body []byte, now time.Time) bool {
+func (g *originCredentials) sign(w *scratch, r *http1.Request, body []byte, now time.Time) bool {
 	dated := len(r.Fields)
 	r.Fields = append(r.Fields, http1.Field{Name: amzDate}) // its value is set below
 	if len(g.token) > 0 {
@@ -117,7 +117,7 @@ func (g *grant) sign(w *scratch, r *http1.Request, body []byte, now time.Time) b
 	w.listSigned(r)
 	// The new values outlive w. Both share one allocation.
 	value := make([]byte, 0, 144+len(g.id)+len(g.region)+len(g.service)+len(w.claim.signedHeaders)+2*sha256.Size)
-	date := now.AppendFormat(value, stamp)
+	date := now.AppendFormat(value, dateLayout)
 	value = date[len(date):]
 	r.Fields[dated].Value = date
 	value = append(value, algorithm+" Credential="...)

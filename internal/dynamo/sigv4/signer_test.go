@@ -204,7 +204,7 @@ func TestSlowCredentials(t *testing.T) {
 		}), region, service)
 		start := time.Now()
 		err := s.Sign(t.Context(), unsent(nil), nil)
-		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != patience {
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != credentialsTimeout {
 			t.Errorf("error %v after %s", err, time.Since(start))
 		}
 		ctx, cancel := context.WithCancel(t.Context())

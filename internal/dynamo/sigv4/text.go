@@ -24,7 +24,7 @@ func (v *Verifier) VerifyText(key int, day [8]byte, signature, text []byte) bool
 	k := v.secrets[key].signing(day)
 	s.text = append(append(s.text[:0], k.inner[:]...), text...)
 	sum := k.sum(s.text)
-	s.free()
+	s.release()
 	var want [2 * sha256.Size]byte
 	hex.Encode(want[:], sum[:])
 	return subtle.ConstantTimeCompare(want[:], signature) == 1

@@ -10,8 +10,8 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// skew is the maximum difference between a signature's date and now.
-const skew = 15 * time.Minute
+// maxSkew is the maximum difference between a signature's date and now.
+const maxSkew = 15 * time.Minute
 
 // Verifier verifies requests against a fixed list of keys. It is safe for concurrent use.
 type Verifier struct {
@@ -38,7 +38,7 @@ func NewVerifier(region, service string, keys []Key) *Verifier {
 func (v *Verifier) Verify(r *http1.Request, body []byte, now time.Time) (key int, err *Error) {
 	s := scratches.Get().(*scratch)
 	key, err = v.verify(s, r, body, now)
-	s.free()
+	s.release()
 	return key, err
 }
 
@@ -79,7 +79,7 @@ func checkDate(c *claim, now time.Time) *Error {
 		return badDate(c)
 	}
 	now = now.UTC()
-	life, unit := skew, "15 min."
+	life, unit := maxSkew, "15 min."
 	if c.expires != nil {
 		seconds, err := strconv.ParseUint(string(c.expires), 10, 32)
 		if err != nil || seconds > 604800 {
@@ -90,17 +90,17 @@ func checkDate(c *claim, now time.Time) *Error {
 		}
 	}
 	if oldest := now.Add(-life).Truncate(time.Second); at.Before(oldest) {
-		return invalid("Signature expired: " + string(c.date) + " is now earlier than " + oldest.Format(stamp) + " (" + now.Format(stamp) + " - " + unit + ")")
+		return invalid("Signature expired: " + string(c.date) + " is now earlier than " + oldest.Format(dateLayout) + " (" + now.Format(dateLayout) + " - " + unit + ")")
 	}
-	if newest := now.Add(skew); at.After(newest) {
-		return invalid("Signature not yet current: " + string(c.date) + " is still later than " + newest.Format(stamp) + " (" + now.Format(stamp) + " + 15 min.)")
+	if newest := now.Add(maxSkew); at.After(newest) {
+		return invalid("Signature not yet current: " + string(c.date) + " is still later than " + newest.Format(dateLayout) + " (" + now.Format(dateLayout) + " + 15 min.)")
 	}
 	return nil
 }
 
 // ParseDate parses a date of exactly the form 20130301T000000Z.
 func ParseDate(b []byte) (time.Time, bool) {
-	if len(b) != len(stamp) || b[8] != 'T' || b[15] != 'Z' {
+	if len(b) != len(dateLayout) || b[8] != 'T' || b[15] != 'Z' {
 		return time.Time{}, false
 	}
 	bad := false

@@ -18,7 +18,7 @@ func Attribute(v []byte) (typ, value []byte, ok bool) {
 		return nil, nil, false
 	}
 	i++
-	n := bytes.IndexByte(v[i:min(len(v), i+longestType+1)], '"')
+	n := bytes.IndexByte(v[i:min(len(v), i+maxTypeLen+1)], '"')
 	if n < 0 {
 		return nil, nil, false
 	}
@@ -37,8 +37,8 @@ func Attribute(v []byte) (typ, value []byte, ok bool) {
 	return typ, v[first:last], true
 }
 
-// longestType is the length of the longest type name.
-const longestType = len("BOOL")
+// maxTypeLen is the length of the longest type name.
+const maxTypeLen = len("BOOL")
 
 func typeTakes(typ, value []byte) bool {
 	kind := value[0]

@@ -11,46 +11,46 @@ import (
 // operate has the service answer the exchange. An operation on a table that is just
 // being created waits for the table.
 func (t *task) operate(target, body []byte) {
-	t.send(target, body)
-	if !missesTable(&t.x.Reply) {
+	t.forward(target, body)
+	if !tableMayBeCreating(&t.x.Reply) {
 		return
 	}
-	w := creation{t: t, patience: t.patience()}
-	for w.over(target, body, &t.x.Reply) {
+	w := tableWait{t: t, retryBudget: t.retryBudget()}
+	for w.shouldRepeat(target, body, &t.x.Reply) {
 		t.x.Reply.Reset()
-		t.send(target, body)
+		t.forward(target, body)
 	}
 }
 
-// creation waits for the tables of one operation.
-type creation struct {
-	patience
-	t     *task
-	raced bool // it was repeated because its tables were there by the time they were looked at
+// tableWait waits for the tables of one operation.
+type tableWait struct {
+	retryBudget
+	t        *task
+	repeated bool // it was repeated because its tables were there by the time they were looked at
 }
 
 // Pauses between looks at a table.
 const (
-	firstLook = 50 * time.Millisecond
-	lastLook  = time.Second
+	minPoll = 50 * time.Millisecond
+	maxPoll = time.Second
 )
 
-// over tells, once that is so, that an operation which got reply should be repeated,
+// exhausted tells, once that is so, that an operation which got reply should be repeated,
 // because a table that it names was being created. It is false for any other reply.
-func (w *creation) over(target, body []byte, reply *edge.Reply) bool {
-	if !missesTable(reply) {
+func (w *tableWait) shouldRepeat(target, body []byte, reply *edge.Reply) bool {
+	if !tableMayBeCreating(reply) {
 		return false
 	}
-	tables := tablesOf(target, body)
+	tables := tableNames(target, body)
 	if len(tables) == 0 {
 		return false
 	}
 	waited := false
-	for pause := firstLook; ; pause = min(2*pause, lastLook) {
-		switch w.look(tables) {
+	for pause := minPoll; ; pause = min(2*pause, maxPoll) {
+		switch w.blockingStatus(tables) {
 		case "ACTIVE":
-			again := waited || !w.raced
-			w.raced = true
+			again := waited || !w.repeated
+			w.repeated = true
 			return again
 		case "CREATING":
 			waited = true
@@ -63,9 +63,9 @@ func (w *creation) over(target, body []byte, reply *edge.Reply) bool {
 	}
 }
 
-// look returns the status that keeps an operation on tables from being done, ACTIVE
+// blockingStatus returns the status that keeps an operation on tables from being done, ACTIVE
 // if none does.
-func (w *creation) look(tables [][]byte) string {
+func (w *tableWait) blockingStatus(tables [][]byte) string {
 	for _, name := range tables {
 		if status, _ := w.t.tableStatus(w.ctx, name); status != "ACTIVE" {
 			return status
@@ -74,9 +74,9 @@ func (w *creation) look(tables [][]byte) string {
 	return "ACTIVE"
 }
 
-// missesTable tells whether an operation failed in a way that a table in creation
+// tableMayBeCreating tells whether an operation failed in a way that a table in creation
 // may be the reason for.
-func missesTable(reply *edge.Reply) bool {
+func tableMayBeCreating(reply *edge.Reply) bool {
 	if reply.Status != http.StatusBadRequest {
 		return false
 	}
@@ -87,9 +87,9 @@ func missesTable(reply *edge.Reply) bool {
 	return false
 }
 
-// tablesOf returns the names, as JSON strings, of the tables that an operation is
+// tableNames returns the names, as JSON strings, of the tables that an operation is
 // about and that must be there for it.
-func tablesOf(target, body []byte) (names [][]byte) {
+func tableNames(target, body []byte) (names [][]byte) {
 	op, _ := wire.FindOperation(target)
 	switch op.Tables {
 	case wire.InTableName:

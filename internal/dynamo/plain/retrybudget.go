@@ -6,27 +6,27 @@ import (
 	"time"
 )
 
-// patience is the time that there is for waiting and trying again.
-type patience struct {
+// retryBudget is the time that there is for waiting and trying again.
+type retryBudget struct {
 	ctx   context.Context // ends when the client leaves, too
 	until time.Time
 }
 
-// reserve is kept of an exchange's time for its answer.
-const reserve = 500 * time.Millisecond
+// replyReserve is kept of an exchange's time for its answer.
+const replyReserve = 500 * time.Millisecond
 
-// patience is that of the exchange. It is to be called where Serve runs.
-func (t *task) patience() patience {
+// retryBudget is that of the exchange. It is to be called where Serve runs.
+func (t *task) retryBudget() retryBudget {
 	whole := t.x.Deadline()
-	return patience{t.x.Context(), whole.Add(-min(reserve, whole.Sub(t.x.Start())/10))}
+	return retryBudget{t.x.Context(), whole.Add(-min(replyReserve, whole.Sub(t.x.Start())/10))}
 }
 
-// over tells whether there is no time left.
-func (p *patience) over() bool { return p.ctx.Err() != nil || !time.Now().Before(p.until) }
+// exhausted tells whether there is no time left.
+func (p *retryBudget) exhausted() bool { return p.ctx.Err() != nil || !time.Now().Before(p.until) }
 
 // sleep pauses, and tells whether there is time left after it. It does not begin a
 // pause that would outlast it.
-func (p *patience) sleep(pause time.Duration) bool {
+func (p *retryBudget) sleep(pause time.Duration) bool {
 	if !time.Now().Add(pause).Before(p.until) {
 		return false
 	}
@@ -45,11 +45,11 @@ func (p *patience) sleep(pause time.Duration) bool {
 type backoff struct{ bound time.Duration }
 
 const (
-	firstBound = 50 * time.Millisecond
-	lastBound  = 2 * time.Second
+	minBackoff = 50 * time.Millisecond
+	maxBackoff = 2 * time.Second
 )
 
 func (b *backoff) next() time.Duration {
-	b.bound = min(max(2*b.bound, firstBound), lastBound)
+	b.bound = min(max(2*b.bound, minBackoff), maxBackoff)
 	return rand.N(b.bound)
 }

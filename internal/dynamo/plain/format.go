@@ -18,12 +18,12 @@ const (
 
 var contentJSON = []byte("Content-Type: application/json\r\n")
 
-// dress gives the answer the form that the client asked for. An error stays what it
+// formatReply gives the answer the form that the client asked for. An error stays what it
 // is, but for indentation: clients tell by its members what went wrong.
-func (t *task) dress() {
+func (t *task) formatReply() {
 	r := &t.x.Reply
 	if t.verbose && r.Status == http.StatusOK {
-		body := t.moved()
+		body := t.moveBody()
 		t.answer(r.Status, t.appendEnvelope(r.Buf[:0], body, time.Now()))
 	}
 	if t.indent && len(r.Body) > 0 {
@@ -36,7 +36,7 @@ func (t *task) dress() {
 	if !t.wrap() {
 		r.Lines(contentJSON)
 	}
-	if t.changed {
+	if t.rewritten {
 		r.Remove(fieldCRC, fieldCRC) // it covered what was sent
 	}
 }
@@ -65,8 +65,8 @@ func (t *task) operationName() string {
 	switch {
 	case t.r.name != "":
 		return t.r.name
-	case len(t.rest) > 0:
-		return string(t.rest)
+	case len(t.pathRest) > 0:
+		return string(t.pathRest)
 	}
 	return string(t.x.Request.Get(fieldTarget))
 }

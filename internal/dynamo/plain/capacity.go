@@ -6,37 +6,37 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// tally adds up ConsumedCapacity by table.
-type tally struct {
+// capacityTotals adds up ConsumedCapacity by table.
+type capacityTotals struct {
 	tables []string // in the order in which they came
-	units  map[string]*units
+	units  map[string]*capacityUnits
 }
 
-// units are an object's numbers and the objects in it, by name: those of a table, of
+// capacityUnits are an object's numbers and the objects in it, by name: those of a table, of
 // one of its indexes, or of a list of indexes by name.
-type units struct {
+type capacityUnits struct {
 	names   []string
 	numbers map[string]float64
-	inner   map[string]*units
+	inner   map[string]*capacityUnits
 }
 
-// add takes in the capacity that a request took of one table.
-func (t *tally) add(obj []byte) {
+// addSegment takes in the capacity that a request took of one table.
+func (t *capacityTotals) add(obj []byte) {
 	quoted, _ := wire.Lookup(obj, "TableName")
 	name, _ := wire.AppendString(nil, quoted)
 	if t.units == nil {
-		t.units = make(map[string]*units)
+		t.units = make(map[string]*capacityUnits)
 	}
 	u := t.units[string(name)]
 	if u == nil {
-		u = &units{}
+		u = &capacityUnits{}
 		t.tables = append(t.tables, string(name))
 		t.units[string(name)] = u
 	}
 	u.add(obj)
 }
 
-func (u *units) add(obj []byte) {
+func (u *capacityUnits) add(obj []byte) {
 	for it := wire.Object(obj); it.Next(); {
 		raw, _ := wire.AppendString(nil, it.QuotedName())
 		name, v := string(raw), it.Value()
@@ -55,10 +55,10 @@ func (u *units) add(obj []byte) {
 			u.numbers[name] += n
 		case '{':
 			if u.inner == nil {
-				u.inner = make(map[string]*units)
+				u.inner = make(map[string]*capacityUnits)
 			}
 			if u.inner[name] == nil {
-				u.inner[name] = &units{}
+				u.inner[name] = &capacityUnits{}
 				u.names = append(u.names, name)
 			}
 			u.inner[name].add(v)
@@ -67,10 +67,10 @@ func (u *units) add(obj []byte) {
 }
 
 // append appends the list for an answer.
-func (t *tally) append(dst []byte) []byte {
+func (t *capacityTotals) append(dst []byte) []byte {
 	dst = append(dst, '[')
 	for _, name := range t.tables {
-		dst = wire.AppendQuoted(append(separated(dst), `{"TableName":`...), []byte(name))
+		dst = wire.AppendQuoted(append(appendComma(dst), `{"TableName":`...), []byte(name))
 		if u := t.units[name]; len(u.names) > 0 {
 			dst = u.appendMembers(append(dst, ','))
 		}
@@ -79,7 +79,7 @@ func (t *tally) append(dst []byte) []byte {
 	return append(dst, ']')
 }
 
-func (u *units) appendMembers(dst []byte) []byte {
+func (u *capacityUnits) appendMembers(dst []byte) []byte {
 	for i, name := range u.names {
 		if i > 0 {
 			dst = append(dst, ',')
