@@ -9,15 +9,15 @@ import (
 	"github.com/kasoku/kasoku/internal/edge"
 )
 
-// Most keys and most writes that DynamoDB takes in one request.
+// The maximum numbers of keys and of writes in one DynamoDB request.
 const (
 	maxKeys   = 100
 	maxWrites = 25
 )
 
-// maxConcurrent is how many segments of a batch are under way at a time. maxGathered
-// bounds the answers of a batch: what is asked for beyond it is left unprocessed, as
-// DynamoDB leaves what is beyond its own bound.
+// maxConcurrent is the number of segments of a batch in flight at a time. maxGathered bounds
+// the replies of a batch in bytes: the rest is returned as unprocessed, as DynamoDB does at
+// its own limit.
 const (
 	maxConcurrent = 8
 	maxGathered   = 64 << 20
@@ -27,29 +27,29 @@ const (
 type batch struct {
 	t      *task
 	writes bool
-	json   bool // items are plain on the client's side
+	json   bool // the client sends or receives plain items
 
 	tables   []batchTable
-	index    map[string]int // of parts, by the table's name
+	index    map[string]int // index in tables by table name
 	entries  []entry
-	extra    []byte // the request's other members, each with a comma before it
+	extra    []byte // the request's other members, each preceded by a comma
 	segments []segment
 
 	budget   retryBudget
-	gathered atomic.Int64 // bytes of answers
+	gathered atomic.Int64 // size of the replies so far
 }
 
-// table is a table's part of a batch.
+// batchTable is one table of a batch.
 type batchTable struct {
 	quoted  []byte // the table's name as the client wrote it
-	options []byte // of a read: the object whose Keys are asked for
+	options []byte // for reads: the object that holds Keys
 }
 
 // entry is a key to read, or a write.
 type entry struct {
 	table    int
 	original []byte // as the client sent it
-	body     []byte // as the service is asked
+	body     []byte // as sent to the service
 }
 
 func (t *task) batchGet()       { (&batch{t: t}).serve() }
@@ -66,7 +66,7 @@ func (b *batch) serve() {
 		return
 	}
 	if !understood {
-		b.t.operate(b.t.r.target, b.t.x.Body) // the service says what is wrong with it
+		b.t.operate(b.t.r.target, b.t.x.Body) // the service returns the error
 		return
 	}
 	if len(b.entries) <= b.maxEntries() {
@@ -90,8 +90,8 @@ func (b *batch) maxEntries() int {
 	return maxKeys
 }
 
-// serveWhole asks for a batch that needs no splitting in the exchange itself. Only what
-// is left unprocessed is asked for apart.
+// serveWhole serves a batch that needs no splitting in the client's exchange. Only
+// unprocessed entries are sent again in exchanges of their own.
 func (b *batch) serveWhole() {
 	t := b.t
 	body := t.x.Body
@@ -119,11 +119,11 @@ func (b *batch) serveWhole() {
 	b.merge()
 }
 
-// runSegments runs the segments, some at a time, and returns when all have ended. A panic
-// in one is the exchange's.
+// runSegments runs the segments concurrently and returns when all have ended. It propagates
+// a panic in one of them.
 func (b *batch) runSegments() {
 	var next atomic.Int64
-	var fault atomic.Value
+	var panicked atomic.Value
 	var group sync.WaitGroup
 	for range min(maxConcurrent, len(b.segments)) {
 		group.Add(1)
@@ -131,7 +131,7 @@ func (b *batch) runSegments() {
 			defer group.Done()
 			defer func() {
 				if p := recover(); p != nil {
-					fault.Store(&p)
+					panicked.Store(&p)
 				}
 			}()
 			for {
@@ -144,12 +144,13 @@ func (b *batch) runSegments() {
 		}()
 	}
 	group.Wait()
-	if p, ok := fault.Load().(*any); ok {
+	if p, ok := panicked.Load().(*any); ok {
 		panic(*p)
 	}
 }
 
-// parse takes a request apart; false for one that is left to the service to judge.
+// parse parses the request. It returns false for an invalid request, which the service
+// rejects.
 func (b *batch) parse(body []byte) bool {
 	items, found := []byte(nil), false
 	it := wire.Object(body)
@@ -176,10 +177,10 @@ func (b *batch) parse(body []byte) bool {
 	return !tables.Err() && len(b.entries) > 0
 }
 
-// parseTable reads a table's part of the request.
+// parseTable parses one table of the request.
 func (b *batch) parseTable(quoted, value []byte) bool {
 	name, ok := wire.AppendExact(nil, quoted)
-	if _, again := b.index[string(name)]; again || !ok {
+	if _, duplicate := b.index[string(name)]; duplicate || !ok {
 		return false
 	}
 	p := batchTable{quoted: quoted}
@@ -211,8 +212,7 @@ func (b *batch) parseTable(quoted, value []byte) bool {
 	return !it.Err()
 }
 
-// appendRequest appends the request for some units, which are in the order of their
-// parts.
+// appendRequest appends the request for entries, which are in the order of their tables.
 func (b *batch) appendRequest(dst []byte, units []entry) []byte {
 	dst = append(dst, `{"RequestItems":{`...)
 	for len(units) > 0 {
@@ -231,7 +231,7 @@ func (b *batch) appendRequest(dst []byte, units []entry) []byte {
 	return append(append(dst, b.extra...), '}')
 }
 
-// appendTable appends a member of RequestItems, or of what is left of them.
+// appendTable appends a member of RequestItems or of an unprocessed list.
 func (b *batch) appendTable(dst []byte, n int, texts [][]byte) []byte {
 	p := &b.tables[n]
 	dst = append(append(dst, p.quoted...), ':')
@@ -257,7 +257,7 @@ func appendArray(dst []byte, texts [][]byte) []byte {
 	return append(dst, ']')
 }
 
-// plainItems makes the items of the reply plain.
+// plainItems converts the items of the reply to plain JSON.
 func (b *batch) plainItems() {
 	t := b.t
 	body := t.detachBody()
@@ -269,7 +269,7 @@ func (b *batch) plainItems() {
 	t.answer(http.StatusOK, out)
 }
 
-// appendBatch appends the answer to a BatchGetItem with plain items.
+// appendBatch appends the reply to a BatchGetItem with plain items.
 func (c *converter) appendBatch(dst, body []byte) (out []byte, ok bool) {
 	done, ok := 0, true
 	it := wire.Object(body)
@@ -288,12 +288,13 @@ func (c *converter) appendBatch(dst, body []byte) (out []byte, ok bool) {
 	return append(dst, body[done:]...), !it.Err()
 }
 
-// plainList appends the items in the array at i, plain.
+// plainList appends the array of items at i as plain items.
 func (c *converter) plainList(dst, b []byte, i int) ([]byte, int) {
 	return c.array(dst, b, i, (*converter).plainObject)
 }
 
-// completed tells whether an answer leaves nothing unprocessed; if not, left is that.
+// completed reports whether a reply leaves nothing unprocessed. If not, left is the
+// unprocessed part.
 func (b *batch) completed(reply *edge.Reply) (left []byte, ok bool) {
 	name := "UnprocessedKeys"
 	if b.writes {

@@ -60,7 +60,7 @@ func found(body string) string {
 	return `{"Responses":{` + strings.Join(tables, ",") + `},"UnprocessedKeys":{}}`
 }
 
-// A batch of any size comes back whole, in the order in which it was asked for.
+// A batch of any size returns all items, in the order of the request.
 func TestBatchGetSplits(t *testing.T) {
 	f := newFixture(t)
 	f.svc.reply = func(_, body string) (int, string) { return 200, found(body) }
@@ -87,7 +87,7 @@ func TestBatchGetSplits(t *testing.T) {
 	}
 }
 
-// Each segment keeps what goes for its tables and for the whole.
+// Each segment keeps the options of its tables and of the whole request.
 func TestBatchGetKeepsOptions(t *testing.T) {
 	f := newFixture(t)
 	f.svc.reply = func(_, body string) (int, string) { return 200, found(body) }
@@ -141,7 +141,7 @@ func TestBatchWriteSplits(t *testing.T) {
 	}
 }
 
-// What is not a batch that can be told is the service's to judge, whole.
+// A malformed batch is forwarded unsplit, for the service to reject.
 func TestBatchOdd(t *testing.T) {
 	f := newFixture(t)
 	f.answers(400, errorBody("ValidationException", "x"))
@@ -149,7 +149,7 @@ func TestBatchOdd(t *testing.T) {
 		t.Helper()
 		for _, body := range bodies {
 			f.expect("POST", path, body, 400, errorBody("ValidationException", "x"))
-			f.wasAsked(op + " " + body)
+			f.wantRequests(op + " " + body)
 		}
 	}
 	odd("/BatchGetItemJSON", "BatchGetItem", `{}`, `[]`, `{"RequestItems":{}}`, `{"RequestItems":null}`, `{"RequestItems":[]}`, `{"RequestItems":{"t":null}}`,
@@ -160,7 +160,7 @@ func TestBatchOdd(t *testing.T) {
 		`{"RequestItems":{"t":[{"PutRequest":{}}]}}`, `{"RequestItems":{"t":[{"PutRequest":{"Item":5}}]}}`, `{"RequestItems":{"t":[{"PutRequest":null}]}}`)
 }
 
-// An unprocessed rest is asked for again until it is done.
+// Unprocessed entries are retried until all are processed.
 func TestBatchGetRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
@@ -185,8 +185,8 @@ func TestBatchGetRetries(t *testing.T) {
 	})
 }
 
-// What can't be done within the time is told, in the form in which it was sent, and
-// so can be sent again.
+// Entries that can't be processed in time are returned in the form in which they were sent,
+// so that the client can send them again.
 func TestBatchLeft(t *testing.T) {
 	throttled := errorBody("ProvisionedThroughputExceededException", "slow down")
 	try := func(path, body, want string, reply func(op, body string) (int, string)) {
@@ -230,7 +230,7 @@ func TestBatchLeft(t *testing.T) {
 			}
 			return 200, found(body)
 		})
-	// A table by its ARN may come back by its name.
+	// A table requested by ARN may be returned by name.
 	try("/BatchGetItem", `{"RequestItems":{"arn:aws:dynamodb:us-east-1:1:table/t":{"Keys":[`+key(1)+`]}}}`,
 		`{"Responses":{"arn:aws:dynamodb:us-east-1:1:table/t":[],"t":[{"k":{"S":"1"}}]},"UnprocessedKeys":{"t":{"Keys":[`+key(2)+`]}}}`,
 		func(_, body string) (int, string) {
@@ -241,8 +241,7 @@ func TestBatchLeft(t *testing.T) {
 		})
 }
 
-// Failures that trying again does not mend are told with what was in them; the rest
-// is done.
+// Permanent failures are reported with their entries; the rest is processed.
 func TestBatchErrors(t *testing.T) {
 	f := newFixture(t)
 	invalid := errorBody("ValidationException", "One or more parameter values were invalid")
@@ -263,7 +262,7 @@ func TestBatchErrors(t *testing.T) {
 			`{"Status":400,"Error":`+invalid+`,"RequestItems":{"a":[`+listOf(25, 45, sent)+`],"b":[`+listOf(45, 50, sent)+`]}},`+
 			`{"Status":500,"Error":`+errorBody("InternalServerError", "Internal server error")+`,"RequestItems":{"b":[`+listOf(50, 75, sent)+`]}},`+
 			`{"Status":413,"Error":{},"RequestItems":{"b":[`+listOf(100, 120, sent)+`]}}]}`)
-	// Where nothing was done, the failure is the answer, as it came.
+	// If no entry was processed, the failure is returned unchanged.
 	f.answers(400, invalid)
 	f.expect("POST", "/BatchWriteItemJSON", `{"RequestItems":{"a":[`+listOf(0, 60, sent)+`]}}`, 400, invalid)
 	f.expect("POST", "/BatchGetItem", `{"RequestItems":{"a":{"Keys":[`+listOf(0, 101, key)+`]}}}`, 400, invalid)
@@ -291,7 +290,7 @@ func TestBatchUnknownOutcome(t *testing.T) {
 	})
 }
 
-// Throttled from the first to the last: the client is told so, as DynamoDB tells it.
+// A batch that is throttled throughout returns DynamoDB's throttling error.
 func TestBatchThrottledThroughout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
@@ -304,7 +303,7 @@ func TestBatchThrottledThroughout(t *testing.T) {
 	})
 }
 
-// When the client leaves, nothing new is begun.
+// When the client disconnects, no new segment is sent.
 func TestBatchClientLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
@@ -329,16 +328,16 @@ func TestBatchClientLeaves(t *testing.T) {
 	})
 }
 
-// A client that was gone before anything was begun.
+// A client that disconnected before the first segment.
 func TestBatchTooLate(t *testing.T) {
 	f := newFixture(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	got := f.doIn(ctx, "POST", "/BatchWriteItem", `{"RequestItems":{"t":[`+listOf(0, 60, write)+`]}}`)
-	if got.status != http.StatusServiceUnavailable || got.body != errorBody("ServiceUnavailable", "There was no time left to begin") {
+	if got.status != http.StatusServiceUnavailable || got.body != errorBody("ServiceUnavailable", "No time was left to begin") {
 		t.Errorf("%d %s", got.status, got.body)
 	}
-	f.wasAsked()
+	f.wantRequests()
 }
 
 // So many segments are under way at a time, and no more.
@@ -361,8 +360,8 @@ func TestBatchAtOnce(t *testing.T) {
 	})
 }
 
-// The answers of a batch have a bound, beyond which nothing more is asked for: those
-// keys are left, as DynamoDB leaves them.
+// The replies of a batch are limited in size. Keys beyond the limit are returned as
+// unprocessed, as DynamoDB does.
 func TestBatchGathersToABound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)

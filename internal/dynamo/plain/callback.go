@@ -7,9 +7,9 @@ import (
 	"github.com/kasoku/kasoku/internal/jsonp"
 )
 
-// admitCallback finds the callback, and reports false if the request was refused. Routes
-// read only arguments of their own, so the query keeps the callback. A signature in the
-// query is not a credential here: the page has made it itself.
+// admitCallback reads the callback from the query. It returns false if it has rejected the
+// request. Routes read only their own arguments, so the query is not changed. A signature in
+// the query is not a credential here: the page itself made it.
 func (t *task) admitCallback() bool {
 	r := &t.x.Request
 	if string(r.Method) == http.MethodPost {
@@ -18,17 +18,17 @@ func (t *task) admitCallback() bool {
 	if t.callback.Admit(t.cfg.JSONP, r, nil) != jsonp.RefuseIt {
 		return true
 	}
-	why := t.callback.Reason()
+	reason := t.callback.Reason()
 	typ, message := "ValidationException", "The callback's name is not allowed"
-	if why == jsonp.NotScript {
-		typ, message = "AccessDeniedException", "The answer was not asked for as a script"
+	if reason == jsonp.NotScript {
+		typ, message = "AccessDeniedException", "The answer was not requested as a script"
 	}
-	t.refuse(why.Info().Status, typ, message)
+	t.refuse(reason.Info().Status, typ, message)
 	return false
 }
 
-// wrap wraps the answer if it is to be wrapped. It reports whether the answer then has a
-// Content-Type.
+// wrap wraps the reply in the callback if that is allowed. It reports whether it has also
+// set the Content-Type.
 func (t *task) wrap() bool {
 	cb, r := &t.callback, &t.x.Reply
 	var body jsonp.Body
@@ -52,8 +52,8 @@ func (t *task) wrap() bool {
 
 const fieldStatus = "Cache-Status"
 
-// addStatus adds the callback's reason to Cache-Status, and the header lines that keep
-// caches on the way from giving the answer to other clients.
+// addStatus adds the callback's reason to Cache-Status, and the header lines that keep other
+// caches from sharing the reply with other clients.
 func (t *task) addStatus() {
 	r := &t.x.Reply
 	b := t.lines[:0]

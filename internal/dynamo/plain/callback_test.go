@@ -35,7 +35,7 @@ const (
 	separated2028 = "{\"a\":\"\u2028\"}\n"
 )
 
-// call is what came of a request.
+// call is the outcome of a request.
 type call struct {
 	status    int
 	body      string
@@ -65,7 +65,7 @@ func TestCalls(t *testing.T) {
 	if h.Get("X-Content-Type-Options") != "nosniff" || h.Get("x-amz-crc32") != "" {
 		t.Errorf("%v", h)
 	}
-	f.wasAsked(`ListTables {"Limit":2}`)
+	f.wantRequests(`ListTables {"Limit":2}`)
 	f.calls("HEAD", "/ListTables?callback=app.cb%5B1%5D", wrapped)
 	f.calls("GET", "/ListTables?jsonp=app.cb[1]&callback=app.cb[1]", wrapped)
 	f.calls("GET", "/DescribeTable/t?callback=app.cb[1]", wrapped)
@@ -84,7 +84,7 @@ func TestCalls(t *testing.T) {
 	f.calls("GET", "/ListTables?callback=f", call{200, "", "application/json", "kasoku; hit; jsonp=empty"})
 }
 
-// Without a filter the callback is an argument that nobody reads.
+// Without a filter the callback is an ignored argument.
 func TestNoCalls(t *testing.T) {
 	f := newFixture(t)
 	f.answers(200, twoTables)
@@ -98,9 +98,9 @@ func TestRefusesCallbacks(t *testing.T) {
 	f.calls("GET", "/ListTables?callback=a.b", name)
 	f.calls("GET", "/ListTables?callback=a&callback=b", name)
 	f.calls("GET", "/ListTables?callback=alert(1)", name, "Cookie", "a=b")
-	script := call{403, errorBody("AccessDeniedException", "The answer was not asked for as a script"), "application/json", "kasoku; detail=local; jsonp=not-script"}
+	script := call{403, errorBody("AccessDeniedException", "The answer was not requested as a script"), "application/json", "kasoku; detail=local; jsonp=not-script"}
 	f.calls("GET", "/ListTables?callback=a", script, "Sec-Fetch-Dest", "document")
-	f.wasAsked()
+	f.wantRequests()
 	f.calls("GET", "/ListTables?callback=a", call{200, `/**/a(` + twoTables + `);`, callType, "kasoku; hit; jsonp=wrapped"}, "Sec-Fetch-Dest", "script")
 
 	f = calling(t, jsonp.Dotted, func(c *jsonp.Config) { c.Invalid = jsonp.Pass })
@@ -130,7 +130,7 @@ func TestErrorsInCalls(t *testing.T) {
 	f.calls("GET", "/DescribeTable/t?callback=f", call{200, `/**/f({"status":400,"data":` + errorBody("InvalidSignatureException", "no") + `});`, callType, ""})
 }
 
-// Legacy leaves the type, so it wraps only where that was named.
+// Legacy mode doesn't check the type, so it wraps only where a callback was named.
 func TestLegacyCalls(t *testing.T) {
 	f := calling(t, jsonp.Legacy, func(c *jsonp.Config) { c.Types, c.Public = []string{"application/json"}, true })
 	f.answers(200, twoTables+"\n")
@@ -138,7 +138,7 @@ func TestLegacyCalls(t *testing.T) {
 	f.calls("GET", "/ListTables?callback=a.b", call{200, twoTables + "\n", "application/json", "kasoku; hit; jsonp=bad-name-passed"})
 }
 
-// What bbpd's header fields make of an answer is wrapped like any other.
+// Replies formatted for bbpd's header fields are wrapped too.
 func TestCallsOfDressedAnswers(t *testing.T) {
 	f := calling(t, jsonp.Dotted, nil)
 	f.answers(200, twoTables)
@@ -156,7 +156,7 @@ func TestCallsOfDressedAnswers(t *testing.T) {
 	}
 }
 
-// A reload changes what a task's scanner was made for.
+// A reload changes the filter that a task's scanner was made for.
 func TestCallsAfterAReload(t *testing.T) {
 	f := calling(t, jsonp.Legacy, func(c *jsonp.Config) { c.Types = []string{"application/json"} })
 	f.answers(200, separated2028)

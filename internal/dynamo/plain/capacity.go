@@ -6,21 +6,21 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// capacityTotals adds up ConsumedCapacity by table.
+// capacityTotals sums ConsumedCapacity by table.
 type capacityTotals struct {
-	tables []string // in the order in which they came
+	tables []string // in order of first use
 	units  map[string]*capacityUnits
 }
 
-// capacityUnits are an object's numbers and the objects in it, by name: those of a table, of
-// one of its indexes, or of a list of indexes by name.
+// capacityUnits holds the numbers and the nested objects of an object by name: of a table,
+// of one of its indexes, or of a map of indexes.
 type capacityUnits struct {
 	names   []string
 	numbers map[string]float64
 	inner   map[string]*capacityUnits
 }
 
-// addSegment takes in the capacity that a request took of one table.
+// add adds the capacity that a request consumed in one table.
 func (t *capacityTotals) add(obj []byte) {
 	quoted, _ := wire.Lookup(obj, "TableName")
 	name, _ := wire.AppendString(nil, quoted)
@@ -66,7 +66,7 @@ func (u *capacityUnits) add(obj []byte) {
 	}
 }
 
-// append appends the list for an answer.
+// append appends the list for a reply.
 func (t *capacityTotals) append(dst []byte) []byte {
 	dst = append(dst, '[')
 	for _, name := range t.tables {

@@ -59,7 +59,7 @@ func TestTyped(t *testing.T) {
 	f(`99999999999999999999999999999999999999`, `{"N":"99999999999999999999999999999999999999"}`)
 	f(`1e125`, `{"N":"1e125"}`)
 	f(`1E-130`, `{"N":"1E-130"}`)
-	f(`1e999`, `{"N":"1e999"}`) // the service says what is wrong with it
+	f(`1e999`, `{"N":"1e999"}`) // left for the service to reject
 	// Arrays of scalars of one type are sets: the first of equals, in their order.
 	f(`[1]`, `{"NS":["1"]}`)
 	f(`[7,7,1,2,3,9,-7234234234.234234]`, `{"NS":["7","1","2","3","9","-7234234234.234234"]}`)
@@ -135,21 +135,21 @@ func TestPlain(t *testing.T) {
 	f(`{"N":"+1"}`, `1`)
 	f(`{"N":".5"}`, `0.5`)
 	f(`{"N":"5."}`, `5`)
-	// Sets come in one order, whatever the origin's.
+	// Sets are sorted, whatever the origin's order.
 	f(`{"NS":["10","9","-1","1.5","0.1234567890123456789"]}`, `[-1,0.1234567890123456789,1.5,9,10]`)
 	f(`{"NS":["1e1","+2"]}`, `[2,1e1]`)
 	f(`{"SS":["b","a","\u0061b",""]}`, `["","a","\u0061b","b"]`)
 	f(`{"SS":["é","z"]}`, `["z","é"]`)
 	f(`{"BS":["dGhlcmU=","aGVsbG8="]}`, `["aGVsbG8=","dGhlcmU="]`)
 	f(`{"NS":[]}`, `[]`)
-	// What DynamoDB does not answer.
+	// Replies that DynamoDB never sends.
 	for _, bad := range []string{`1`, `"x"`, `null`, `[]`, `{}`, `{"S":1}`, `{"N":1}`, `{"N":"x"}`, `{"N":""}`, `{"N":"1 2"}`, `{"BOOL":"true"}`,
 		`{"NULL":false}`, `{"SS":[1]}`, `{"NS":["x"]}`, `{"NS":{}}`, `{"L":{}}`, `{"L":[1]}`, `{"M":[]}`, `{"M":{"a":1}}`, `{"X":"x"}`, `{"S":"a","N":"1"}`, `{"B":1}`} {
 		f(bad, `refused`)
 	}
 }
 
-// What can be no item costs no more than its text to find out.
+// An oversized item is rejected without converting it completely.
 func TestTypedTooLarge(t *testing.T) {
 	c := converter{}
 	for range 2 {
@@ -213,7 +213,7 @@ func FuzzPlain(f *testing.F) {
 	})
 }
 
-// acceptable tells whether DynamoDB's numbers can hold what a value has.
+// acceptable reports whether DynamoDB's numbers can represent all numbers of a value.
 func acceptable(typed string) bool {
 	_, err := value.Parse([]byte(typed))
 	return err == nil
@@ -251,7 +251,7 @@ func sortSets(v *value.Value) {
 	}
 }
 
-// Any number that DynamoDB stores comes out with the same digits, and goes in again.
+// Any number stored by DynamoDB keeps its digits in both directions.
 func TestNumbersAreExact(t *testing.T) {
 	dice := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -281,8 +281,7 @@ func TestNumbersAreExact(t *testing.T) {
 	}
 }
 
-// FuzzStored takes anything that DynamoDB stores: it becomes JSON, whose numbers are
-// those that are stored.
+// FuzzStored converts any item that DynamoDB stores to JSON with the same numbers.
 func FuzzStored(f *testing.F) {
 	for _, s := range []string{`{"M":{"a":{"NS":["1","2"]},"b":{"L":[{"S":"x"},{"NULL":true}]},"c":{"B":"aGVsbG8="},"d":{"BS":["","YQ=="]}}}`,
 		`{"SS":["a","\u0061b"]}`, `{"N":"1e125"}`, `{"L":[{"BOOL":false}]}`} {

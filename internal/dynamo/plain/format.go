@@ -10,7 +10,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// Header fields of bbpd's own. That they are there counts, not what they say.
+// bbpd's own header fields. Only their presence matters.
 const (
 	fieldVerbose = "X-Bbpd-Verbose"
 	fieldIndent  = "X-Bbpd-Indent"
@@ -18,8 +18,8 @@ const (
 
 var contentJSON = []byte("Content-Type: application/json\r\n")
 
-// formatReply gives the answer the form that the client asked for. An error stays what it
-// is, but for indentation: clients tell by its members what went wrong.
+// formatReply converts the reply to the form that the client requested. An error is only
+// indented: clients recognise errors by their members.
 func (t *task) formatReply() {
 	r := &t.x.Reply
 	if t.verbose && r.Status == http.StatusOK {
@@ -37,7 +37,7 @@ func (t *task) formatReply() {
 		r.Lines(contentJSON)
 	}
 	if t.rewritten {
-		r.Remove(fieldCRC, fieldCRC) // it covered what was sent
+		r.Remove(fieldCRC, fieldCRC) // it was the checksum of the original body
 	}
 }
 
@@ -46,7 +46,7 @@ const (
 	fieldCRC  = "x-amz-crc32"
 )
 
-// appendEnvelope appends body, as a string, between what bbpd tells of a run.
+// appendEnvelope appends bbpd's envelope: the body, as a string, and the details of the run.
 func (t *task) appendEnvelope(dst, body []byte, now time.Time) []byte {
 	start := t.x.Start()
 	dst = wire.AppendQuoted(append(dst, `{"Name":`...), []byte(t.operationName()))
@@ -59,8 +59,8 @@ func (t *task) appendEnvelope(dst, body []byte, now time.Time) []byte {
 	return append(dst, `"}}`...)
 }
 
-// operationName is how the envelope calls what was done: a raw operation by its
-// whole target, others by the route.
+// operationName returns the name of the operation in the envelope: the whole target of a raw
+// operation, otherwise the route's name.
 func (t *task) operationName() string {
 	switch {
 	case t.r.name != "":

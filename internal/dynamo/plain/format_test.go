@@ -93,7 +93,7 @@ func TestVerbose(t *testing.T) {
 	})
 }
 
-// The envelope may be indented; what it holds is a string and stays one.
+// The envelope may be indented; its content remains a string.
 func TestVerboseIndented(t *testing.T) {
 	f := newFixture(t)
 	got := f.do("POST", "/GetItem", `{}`, "X-Bbpd-Verbose", "1", "X-Bbpd-Indent", "1")
@@ -102,7 +102,7 @@ func TestVerboseIndented(t *testing.T) {
 	}
 }
 
-// An error is what it is, whatever form was asked for.
+// Errors have the same form on all routes.
 func TestVerboseError(t *testing.T) {
 	f := newFixture(t)
 	f.answers(400, errorBody("ValidationException", "x"))

@@ -8,33 +8,33 @@ import (
 	"github.com/kasoku/kasoku/internal/jsonp"
 )
 
-// Service is the dynamodb service that the routes stand before.
+// Service is the dynamodb service behind the routes.
 type Service interface {
-	// Serve answers what is no route: DynamoDB's own protocol.
+	// Serve serves requests that match no route: DynamoDB's own protocol.
 	edge.Handler
-	// Admit finds out who sent x and returns what answers exchanges in that
-	// client's name; nil when it has answered x with a refusal.
+	// Admit authenticates the sender of x. It returns a function that serves exchanges on
+	// behalf of that client, or nil if it has answered x with an error.
 	Admit(x *edge.Exchange) (ask func(x *edge.Exchange))
 }
 
-// Config says how plain items are read.
+// Config configures the conversion of plain items.
 type Config struct {
-	// Lists keeps an array of only numbers, or of only strings, a list. Otherwise
-	// it becomes a set, as in bbpd.
+	// Lists keeps an array of only numbers or only strings a list. If false, it becomes a
+	// set, as in bbpd.
 	Lists bool
-	// Tables are exceptions for tables by pattern; the first match counts.
+	// Tables are exceptions for tables by pattern; the first match applies.
 	Tables []TableRule
-	// JSONP wraps answers to GET and HEAD for callbacks; nil: none.
+	// JSONP wraps replies to GET and HEAD in callbacks; nil disables it.
 	JSONP *jsonp.Filter
 }
 
-// TableRule is an exception for some tables. Nil leaves the service's value.
+// TableRule is an exception for some tables. Nil fields inherit the service's value.
 type TableRule struct {
 	Pattern string
 	Lists   *bool
 }
 
-// lists tells whether arrays of scalars stay lists in a table.
+// lists reports whether arrays of scalars are kept as lists in a table.
 func (c *Config) lists(table []byte) bool {
 	for i := range c.Tables {
 		if t := &c.Tables[i]; glob.Match(t.Pattern, table) {
@@ -47,7 +47,7 @@ func (c *Config) lists(table []byte) bool {
 	return c.Lists
 }
 
-// Handler answers bbpd's routes. It is an edge.Handler.
+// Handler serves bbpd's routes. It is an edge.Handler.
 type Handler struct {
 	name    string
 	service Service
@@ -57,17 +57,17 @@ type Handler struct {
 
 var _ edge.Handler = (*Handler)(nil)
 
-// New makes the routes of the service that is called name.
+// New returns a handler with the routes of the service called name.
 func New(name string, service Service, cfg Config) *Handler {
 	h := &Handler{name: name, service: service, stats: newStats()}
 	h.Configure(cfg)
 	return h
 }
 
-// Configure puts a new configuration in force for requests that begin from now on.
+// Configure applies a new configuration to requests that begin from now on.
 func (h *Handler) Configure(cfg Config) { h.cfg.Store(&cfg) }
 
-// Serve answers one exchange.
+// Serve serves one exchange.
 func (h *Handler) Serve(x *edge.Exchange) {
 	r, rest := findRoute(&x.Request)
 	if r == nil {

@@ -15,13 +15,13 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// fakeService answers what it is asked by a function, and writes it down.
+// fakeService answers with a function, and records its requests.
 type fakeService struct {
 	t      testing.TB
 	mu     sync.Mutex
 	asked  []string // "GetItem {...}"
-	own    int      // exchanges that were left to it as they came
-	refuse bool     // nobody is admitted
+	own    int      // exchanges that were forwarded unchanged
+	refuse bool     // admits no client
 	// reply answers an operation. It is called by one goroutine at a time unless
 	// free is set.
 	reply func(op, body string) (status int, answer string)
@@ -45,7 +45,7 @@ func (f *fakeService) Admit(x *edge.Exchange) func(*edge.Exchange) {
 	return f.ask
 }
 
-// forward takes only what speaks DynamoDB's own protocol.
+// ask accepts only DynamoDB's own protocol.
 func (f *fakeService) ask(x *edge.Exchange) {
 	r := &x.Request
 	if string(r.Method) != "POST" || string(r.Path) != "/" || len(r.RawQuery) > 0 || string(r.Get("Content-Type")) != protocolType || r.Get("Content-Encoding") != nil {
@@ -73,7 +73,7 @@ func (f *fakeService) ask(x *edge.Exchange) {
 	x.Record.Table, _ = wire.Lookup(x.Body, "TableName") // the body's own memory, as the service has it
 }
 
-// record returns what was asked since the last call.
+// take returns the requests since the last call.
 func (f *fakeService) take() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -100,7 +100,7 @@ func (f *fixture) answers(status int, answer string) {
 	f.svc.reply = func(string, string) (int, string) { return status, answer }
 }
 
-// result is what a client got.
+// result is the reply that a client receives.
 type result struct {
 	status   int
 	body     string
@@ -151,8 +151,8 @@ func (f *fixture) expect(method, url, body string, status int, want string, fiel
 	return got
 }
 
-// wasAsked checks what the service was asked since the last check.
-func (f *fixture) wasAsked(want ...string) {
+// wantRequests checks the requests to the service since the last check.
+func (f *fixture) wantRequests(want ...string) {
 	f.t.Helper()
 	got := f.svc.take()
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {

@@ -7,7 +7,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// getItemJSON answers a GetItem with a plain item.
+// getItemJSON serves a GetItem with a plain item.
 func (t *task) getItemJSON() {
 	t.operate(t.r.target, t.x.Body)
 	if t.x.Reply.Status != http.StatusOK {
@@ -21,8 +21,8 @@ func (t *task) getItemJSON() {
 	t.answer(http.StatusOK, b)
 }
 
-// appendGetItem appends the answer to a GetItem with a plain item, which is {} where
-// there is none. Its other members stay as they are.
+// appendGetItem appends the reply to a GetItem with a plain item, {} if the item doesn't
+// exist. Other members are copied unchanged.
 func (c *converter) appendGetItem(dst, b []byte) (out []byte, ok bool) {
 	i := wire.SkipSpace(b, 0)
 	if at(b, i) != '{' {
@@ -65,17 +65,16 @@ func (c *converter) appendGetItem(dst, b []byte) (out []byte, ok bool) {
 	return append(dst, '}'), true
 }
 
-// badReply answers for an answer of the service's that has no such form as DynamoDB
-// gives it.
+// badReply answers with an error for a service reply without DynamoDB's format.
 func (t *task) badReply() {
 	t.x.Reply.Remove("Cache-Status", "x-amzn-RequestId")
 	t.refuse(http.StatusInternalServerError, "InternalServerError", "The origin's answer has a form that DynamoDB's does not have")
 }
 
-// maxBody bounds what a request may become, as DynamoDB does.
+// maxBody is DynamoDB's limit for a request's size. It applies to converted requests.
 const maxBody = 16 << 20
 
-// putItemJSON makes a PutItem of a plain item. The answer is DynamoDB's own.
+// putItemJSON serves a PutItem of a plain item. The reply is DynamoDB's own.
 func (t *task) putItemJSON() {
 	if !t.checkJSON() {
 		return
@@ -89,7 +88,7 @@ func (t *task) putItemJSON() {
 	t.operate(t.r.target, t.body)
 }
 
-// checkJSON checks that the body is JSON; if not, it has answered.
+// checkJSON reports whether the body is valid JSON. If not, it has answered with an error.
 func (t *task) checkJSON() bool {
 	if wire.Valid(t.x.Body, wire.MaxDepth) {
 		return true
@@ -98,8 +97,8 @@ func (t *task) checkJSON() bool {
 	return false
 }
 
-// tooLarge tells whether a translated request is larger than DynamoDB takes; if so,
-// it has answered.
+// tooLarge reports whether a converted request exceeds DynamoDB's limit. If so, it has
+// answered with an error.
 func (t *task) tooLarge(body []byte) bool {
 	if !t.conv.tooLarge && len(body) <= maxBody {
 		return false
@@ -108,13 +107,13 @@ func (t *task) tooLarge(body []byte) bool {
 	return true
 }
 
-// listsIn tells how arrays are read for the table that a request names.
+// listsIn reports whether arrays are kept as lists for the table that a request names.
 func (t *task) listsIn(body []byte) bool {
 	name, _ := wire.Lookup(body, "TableName")
 	return t.cfg.lists(t.tableName(name))
 }
 
-// tableName decodes a table's name; of an ARN it is the last part.
+// tableName decodes a table's name. For an ARN it returns the last part.
 func (t *task) tableName(quoted []byte) []byte {
 	t.name, _ = wire.AppendExact(t.name[:0], quoted)
 	if bytes.HasPrefix(t.name, []byte("arn:")) {
@@ -123,10 +122,10 @@ func (t *task) tableName(quoted []byte) []byte {
 	return t.name
 }
 
-// rewrite appends the object obj with the object at path in it translated. What is
-// not there, or no object, stays as it is for the service to judge.
+// rewrite appends the object obj with the object at path converted. If that is missing or
+// not an object, it is copied unchanged for the service to reject.
 func rewrite(dst, obj []byte, c *converter, f translate, path ...string) []byte {
-	done := 0 // obj[:done] is appended
+	done := 0 // obj[:done] has been appended
 	it := wire.Object(obj)
 	for it.Next() {
 		v := it.Value()

@@ -27,7 +27,7 @@ func TestGetItemJSON(t *testing.T) {
 			got.head.Get("Cache-Status") != "kasoku; hit" {
 			t.Errorf("%v", got.head)
 		}
-		f.wasAsked(`GetItem {"TableName":"t","Key":{"h":{"S":"a"}}}`)
+		f.wantRequests(`GetItem {"TableName":"t","Key":{"h":{"S":"a"}}}`)
 	}
 	get(`{"Item":`+storedItem+`}`, `{"Item":`+plainItem+`}`)
 	get(`{}`, `{"Item":{}}`)
@@ -75,15 +75,15 @@ func TestPutItemJSON(t *testing.T) {
 	put := func(body, want string) {
 		t.Helper()
 		f.expect("POST", "/PutItemJSON", body, http.StatusOK, `{}`)
-		f.wasAsked("PutItem " + want)
+		f.wantRequests("PutItem " + want)
 	}
 	put(`{"TableName":"t","Item":{"h":"a","n":[7,7,1],"e":"","z":null}}`,
 		`{"TableName":"t","Item":{"h":{"S":"a"},"n":{"NS":["7","1"]},"e":{"S":""},"z":{"NULL":true}}}`)
-	// All other members stay as they are, newer ones too.
+	// All other members are unchanged, including newer ones.
 	put(`{"Item":{"a":1}, "ExpressionAttributeValues":{":a":{"N":"1"}} ,"ReturnValuesOnConditionCheckFailure":"ALL_OLD","Other":[1,{"Item":{"a":1}}]}`,
 		`{"Item":{"a":{"N":"1"}}, "ExpressionAttributeValues":{":a":{"N":"1"}} ,"ReturnValuesOnConditionCheckFailure":"ALL_OLD","Other":[1,{"Item":{"a":1}}]}`)
 	put(`{"\u0049tem":{"a":1}}`, `{"\u0049tem":{"a":{"N":"1"}}}`)
-	// What is no item is left to the service.
+	// A body without an item is left for the service to reject.
 	put(`{"TableName":"t"}`, `{"TableName":"t"}`)
 	put(`{"Item":[1]}`, `{"Item":[1]}`)
 	put(`{"Item":null}`, `{"Item":null}`)
@@ -103,10 +103,10 @@ func TestMalformedJSON(t *testing.T) {
 			f.expect("POST", path, body, http.StatusBadRequest, want)
 		}
 	}
-	f.wasAsked()
+	f.wantRequests()
 }
 
-// Nobody can make a small request a huge one.
+// A small request can't be expanded into a huge one.
 func TestPutItemJSONTooLarge(t *testing.T) {
 	f := newFixture(t)
 	want := errorBody("ValidationException", "The request has more than 16 MiB with its items as attribute values")
@@ -115,7 +115,7 @@ func TestPutItemJSONTooLarge(t *testing.T) {
 	f.expect("POST", "/BatchWriteItemJSON", `{"RequestItems":{"t":[{"PutRequest":{"Item":{"a":`+array+`}}}]}}`, http.StatusRequestEntityTooLarge, want)
 	half := `{"PutRequest":{"Item":{"a":[true` + strings.Repeat(`,1`, maxBody/20) + `]}}}`
 	f.expect("POST", "/BatchWriteItemJSON", `{"RequestItems":{"t":[`+half+`,`+half+`]}}`, http.StatusRequestEntityTooLarge, want)
-	f.wasAsked()
+	f.wantRequests()
 	f.expect("POST", "/PutItemJSON", `{"Item":{"a":[true`+strings.Repeat(`,1`, maxBody/100)+`]}}`, http.StatusOK, `{}`)
 }
 
@@ -129,9 +129,9 @@ func TestArrays(t *testing.T) {
 		t.Helper()
 		name := string(wire.AppendQuoted(nil, []byte(table)))
 		f.do("POST", "/PutItemJSON", `{"TableName":`+name+`,"Item":{"a":[1,1]}}`)
-		f.wasAsked(`PutItem {"TableName":` + name + `,"Item":{"a":` + want + `}}`)
+		f.wantRequests(`PutItem {"TableName":` + name + `,"Item":{"a":` + want + `}}`)
 		f.do("POST", "/BatchWriteItemJSON", `{"RequestItems":{`+name+`:[{"PutRequest":{"Item":{"a":[1,1]}}}]}}`)
-		f.wasAsked(`BatchWriteItem {"RequestItems":{` + name + `:[{"PutRequest":{"Item":{"a":` + want + `}}}]}}`)
+		f.wantRequests(`BatchWriteItem {"RequestItems":{` + name + `:[{"PutRequest":{"Item":{"a":` + want + `}}}]}}`)
 	}
 	put("set-1", set)
 	put("arn:aws:dynamodb:us-east-1:123456789012:table/set-1", set)
@@ -143,7 +143,7 @@ func TestArrays(t *testing.T) {
 	put("other", set)
 	// A request without a name has the service's.
 	f.do("POST", "/PutItemJSON", `{"Item":{"a":[1,1]}}`)
-	f.wasAsked(`PutItem {"Item":{"a":` + set + `}}`)
+	f.wantRequests(`PutItem {"Item":{"a":` + set + `}}`)
 }
 
 // Items that are read in one batch have their own table's arrays.
@@ -152,11 +152,11 @@ func TestArraysInOneBatch(t *testing.T) {
 	yes := true
 	f.h.Configure(Config{Tables: []TableRule{{Pattern: "l", Lists: &yes}}})
 	f.do("POST", "/BatchWriteItemJSON", `{"RequestItems":{"l":[{"PutRequest":{"Item":{"a":["x"]}}}],"s":[{"PutRequest":{"Item":{"a":["x"]}}},{"DeleteRequest":{"Key":{"a":{"S":"x"}}}}]}}`)
-	f.wasAsked(`BatchWriteItem {"RequestItems":{"l":[{"PutRequest":{"Item":{"a":{"L":[{"S":"x"}]}}}}],"s":[{"PutRequest":{"Item":{"a":{"SS":["x"]}}}},{"DeleteRequest":{"Key":{"a":{"S":"x"}}}}]}}`)
+	f.wantRequests(`BatchWriteItem {"RequestItems":{"l":[{"PutRequest":{"Item":{"a":{"L":[{"S":"x"}]}}}}],"s":[{"PutRequest":{"Item":{"a":{"SS":["x"]}}}},{"DeleteRequest":{"Key":{"a":{"S":"x"}}}}]}}`)
 }
 
-// The access log is written after the exchange: what it is told of the table must not
-// be memory that the next exchange writes to.
+// The access log is written after the exchange: its table name must not alias memory that
+// the next exchange writes to.
 func TestRecordOutlivesTheTask(t *testing.T) {
 	f := newFixture(t)
 	put := func(table string) *edge.Exchange {

@@ -8,8 +8,8 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// merge makes one answer of those of the segments. If none of them did anything, it
-// is the first failure, as it came.
+// merge builds one reply from the replies of the segments. If all of them failed, it returns
+// the first failure unchanged.
 func (b *batch) merge() {
 	t := b.t
 	t.x.Record.Operation = b.operation()
@@ -43,7 +43,7 @@ func (b *batch) operation() string {
 	return "BatchGetItem"
 }
 
-// decision is what the segments have in common.
+// decision returns the segments' common decision, or Partial if they differ.
 func (b *batch) decision() telemetry.Decision {
 	d := telemetry.None
 	for i := range b.segments {
@@ -57,7 +57,7 @@ func (b *batch) decision() telemetry.Decision {
 	return d
 }
 
-// fail answers for a batch of which nothing was done.
+// fail answers a batch of which no segment succeeded.
 func (b *batch) fail() {
 	for i := range b.segments {
 		if s := &b.segments[i]; s.status != 0 {
@@ -67,26 +67,26 @@ func (b *batch) fail() {
 			return
 		}
 	}
-	b.t.refuse(http.StatusServiceUnavailable, "ServiceUnavailable", "There was no time left to begin")
+	b.t.refuse(http.StatusServiceUnavailable, "ServiceUnavailable", "No time was left to begin")
 }
 
-// merged is the answer to a batch while it is put together.
+// merged is the merged reply to a batch under construction.
 type merged struct {
 	b           *batch
-	items       [][][]byte // items found, by part
-	unprocessed [][][]byte // keys or writes that were left, by part, in the client's form
+	items       [][][]byte // items found, by table
+	unprocessed [][][]byte // unprocessed keys or writes by table, in the client's format
 	capacity    capacityTotals
 	metrics     []tableList // ItemCollectionMetrics
 	errors      []byte      // elements of Errors
 }
 
-// tableList is a table's list.
+// tableList is the list of one table.
 type tableList struct {
 	quoted   []byte
 	elements [][]byte
 }
 
-// addSegment takes in what became of a segment.
+// addSegment adds the replies of a segment.
 func (m *merged) addSegment(s *segment) {
 	for _, body := range s.answers {
 		m.addAnswer(body)
@@ -123,8 +123,8 @@ func (m *merged) addAnswer(body []byte) {
 	}
 }
 
-// table returns the index of a table's part. An answer may speak of a table by
-// another name than the request, such as an ARN's.
+// tableIndex returns the index of a table. A reply may use another name for a table than the
+// request, for example its ARN.
 func (m *merged) tableIndex(quoted []byte) int {
 	name, _ := wire.AppendString(nil, quoted)
 	n, ok := m.b.index[string(name)]
@@ -153,8 +153,8 @@ func (m *merged) addMetrics(quoted, list []byte) {
 	}
 }
 
-// appendUnprocessed adds what is left of a segment to lists by part: as the client sent it
-// or, after an answer that left some, as that says.
+// appendUnprocessed adds the unprocessed entries of a segment to lists by table: those in
+// the last successful reply or, without one, all that the client sent.
 func (m *merged) appendUnprocessed(lists [][][]byte, s *segment) [][][]byte {
 	if s.unprocessed == nil {
 		for _, u := range s.entries {
@@ -182,7 +182,7 @@ func (m *merged) appendUnprocessed(lists [][][]byte, s *segment) [][][]byte {
 	return lists
 }
 
-// addError tells of a segment that failed for good, and of what was in it.
+// addError adds the error and the entries of a segment that failed permanently.
 func (m *merged) addError(s *segment) {
 	e := m.errors
 	if len(e) > 0 {
@@ -237,7 +237,7 @@ func (m *merged) append(dst []byte) (out []byte, ok bool) {
 	return append(dst, '}'), true
 }
 
-// appendResponses appends the items, by table in the order of the request.
+// appendResponses appends the items by table in the order of the request.
 func (m *merged) appendResponses(dst []byte) (out []byte, ok bool) {
 	dst = append(dst, '{')
 	for n, items := range m.items {

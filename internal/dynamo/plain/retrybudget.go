@@ -6,26 +6,26 @@ import (
 	"time"
 )
 
-// retryBudget is the time that there is for waiting and trying again.
+// retryBudget is the time available for waiting and retries.
 type retryBudget struct {
-	ctx   context.Context // ends when the client leaves, too
+	ctx   context.Context // also done when the client disconnects
 	until time.Time
 }
 
-// replyReserve is kept of an exchange's time for its answer.
+// replyReserve is the part of an exchange's time that is reserved for its reply.
 const replyReserve = 500 * time.Millisecond
 
-// retryBudget is that of the exchange. It is to be called where Serve runs.
+// retryBudget returns the exchange's budget. It must be called from the goroutine of Serve.
 func (t *task) retryBudget() retryBudget {
 	whole := t.x.Deadline()
 	return retryBudget{t.x.Context(), whole.Add(-min(replyReserve, whole.Sub(t.x.Start())/10))}
 }
 
-// exhausted tells whether there is no time left.
+// exhausted reports whether no time is left.
 func (p *retryBudget) exhausted() bool { return p.ctx.Err() != nil || !time.Now().Before(p.until) }
 
-// sleep pauses, and tells whether there is time left after it. It does not begin a
-// pause that would outlast it.
+// sleep pauses and reports whether time is left afterwards. It returns false at once if the
+// pause would exceed the budget.
 func (p *retryBudget) sleep(pause time.Duration) bool {
 	if !time.Now().Add(pause).Before(p.until) {
 		return false
@@ -40,8 +40,8 @@ func (p *retryBudget) sleep(pause time.Duration) bool {
 	}
 }
 
-// backoff is the pauses between tries: each random up to a bound that doubles, so
-// that those who wait for the same thing do not come back together.
+// backoff yields the pauses between retries: random up to a bound that doubles, so that
+// concurrent retries don't coincide.
 type backoff struct{ bound time.Duration }
 
 const (

@@ -13,21 +13,20 @@ const (
 	targetPrefix = "DynamoDB_20120810."
 	streamPrefix = "DynamoDBStreams_20120810."
 	fieldTarget  = "X-Amz-Target"
-	// protocolType is the content type by which a request says that it speaks
-	// DynamoDB's own protocol, to the letter.
+	// protocolType is the content type of requests in DynamoDB's own protocol.
 	protocolType = "application/x-amz-json-1.0"
 )
 
-// route is a path and what answers it.
+// route is a path and its handler.
 type route struct {
 	path   string // a prefix if it ends in a slash
-	allow  string // the methods that it takes, as Allow has them
+	allow  string // the allowed methods, as in Allow
 	name   string // in the envelope
-	target []byte // what the service is asked for; nil: the request says it
+	target []byte // target for the service; nil: given by the request
 	serve  func(t *task)
 }
 
-// Methods of routes.
+// The methods of routes, as in Allow.
 const (
 	readMethods = "GET, HEAD"
 	postMethod  = "POST"
@@ -46,7 +45,7 @@ func (r *route) allows(method []byte) bool {
 
 func target(operation string) []byte { return []byte(targetPrefix + operation) }
 
-// bbpdRoutes are the routes that are more than their operation.
+// bbpdRoutes are the routes that do more than forward an operation.
 var bbpdRoutes = []*route{
 	{"/Status", readMethods, "Status", nil, (*task).status},
 	{"/StatusTable/", readMethods, "DescribeTable", target("DescribeTable"), (*task).statusTable},
@@ -61,14 +60,14 @@ var bbpdRoutes = []*route{
 	{"/RawPost/", postMethod, "", nil, (*task).rawPost},
 }
 
-// anyTarget answers a compatible request for an operation without a route.
+// anyTarget serves a compatible request for an operation without a route.
 var anyTarget = &route{"/", postMethod, "", nil, (*task).rawTarget}
 
-// routes holds the routes with a whole path, prefixes those with the beginning of
-// one, operations those that a compatible request may name.
+// routes holds routes by whole path, prefixes the routes for a path prefix, and operations
+// the routes of compatible requests by operation.
 var routes, prefixes, operations = buildRoutes()
 
-func buildRoutes() (whole map[string]*route, begun []*route, named map[string]*route) {
+func buildRoutes() (whole map[string]*route, prefixed []*route, named map[string]*route) {
 	whole, named = make(map[string]*route), make(map[string]*route)
 	for _, ops := range [][]wire.Operation{wire.Operations, wire.StreamOperations} {
 		prefix := targetPrefix
@@ -86,7 +85,7 @@ func buildRoutes() (whole map[string]*route, begun []*route, named map[string]*r
 	}
 	for _, r := range bbpdRoutes {
 		if strings.HasSuffix(r.path, "/") {
-			begun = append(begun, r)
+			prefixed = append(prefixed, r)
 			continue
 		}
 		whole[r.path] = r
@@ -94,18 +93,18 @@ func buildRoutes() (whole map[string]*route, begun []*route, named map[string]*r
 			named[r.name] = r
 		}
 	}
-	return whole, begun, named
+	return whole, prefixed, named
 }
 
-// isDelete tells whether an operation throws away more than items. Like bbpd's
-// DeleteTable such have no route of their own, where a slip of the hand reaches them;
-// /RawPost/ and X-Amz-Target do them.
+// isDelete reports whether an operation deletes more than items. As with bbpd's DeleteTable,
+// these operations have no route of their own, so that they aren't called by mistake. They
+// are available by /RawPost/ and X-Amz-Target.
 func isDelete(op *wire.Operation) bool {
 	return op.Access == wire.Admin && strings.HasPrefix(op.Name, "Delete")
 }
 
-// findRoute returns the route of a request, and what follows a prefix of its path; nil
-// for what is the service's own business.
+// findRoute returns the route of a request and the rest of its path after a prefix. It
+// returns nil for a request that is forwarded to the service unchanged.
 func findRoute(r *http1.Request) (found *route, rest []byte) {
 	if len(r.Path) == 1 {
 		return compatibleRoute(r), nil
@@ -121,16 +120,16 @@ func findRoute(r *http1.Request) (found *route, rest []byte) {
 	return nil, nil
 }
 
-// compatibleRoute returns the route of a request to "/" that names an operation in a way
-// that is bbpd's rather than DynamoDB's: as another type of content, without its
-// version, or with header fields of bbpd's own.
+// compatibleRoute returns the route of a request to "/" that names an operation in bbpd's
+// way rather than DynamoDB's: with another content type, without the version, or with bbpd's
+// header fields.
 func compatibleRoute(r *http1.Request) *route {
-	asked := r.Get(fieldTarget)
-	if asked == nil || string(r.Method) != http.MethodPost {
+	target := r.Get(fieldTarget)
+	if target == nil || string(r.Method) != http.MethodPost {
 		return nil
 	}
-	name, own := bytes.CutPrefix(asked, []byte(targetPrefix))
-	versioned := own || bytes.IndexByte(asked, '.') >= 0
+	name, own := bytes.CutPrefix(target, []byte(targetPrefix))
+	versioned := own || bytes.IndexByte(target, '.') >= 0
 	if versioned && isProtocolType(r.Get("Content-Type")) && r.Get(fieldVerbose) == nil && r.Get(fieldIndent) == nil {
 		return nil
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// Every operation has a route of its own, but for those that throw tables away.
+// Every operation has a route of its own, except those that delete tables.
 func TestRawRoutes(t *testing.T) {
 	f := newFixture(t)
 	for _, ops := range [][]wire.Operation{wire.Operations, wire.StreamOperations} {
@@ -17,11 +17,11 @@ func TestRawRoutes(t *testing.T) {
 			switch name {
 			case "DeleteTable", "DeleteBackup", "DeleteResourcePolicy":
 				f.expect("POST", "/"+name, `{"a":1}`, http.StatusTeapot, `the service's own`)
-				f.wasAsked()
+				f.wantRequests()
 			case "BatchGetItem", "BatchWriteItem": // have tests of their own
 			default:
 				f.expect("POST", "/"+name, `{"a":1}`, http.StatusOK, `{}`)
-				f.wasAsked(name + ` {"a":1}`)
+				f.wantRequests(name + ` {"a":1}`)
 			}
 		}
 	}
@@ -44,10 +44,10 @@ func TestTargets(t *testing.T) {
 	f.do("POST", "/RawPost/DynamoDB_20120810.DeleteTable", `{"TableName":"t"}`)
 	f.do("POST", "/RawPost/DynamoDBStreams_20120810%2EListStreams", `{}`)
 	f.do("POST", "/RawPost/GetItem", `{}`)
-	f.wasAsked(`DeleteTable {"TableName":"t"}`, `ListStreams {}`, `?GetItem {}`)
+	f.wantRequests(`DeleteTable {"TableName":"t"}`, `ListStreams {}`, `?GetItem {}`)
 }
 
-// What is no route is the service's.
+// Requests without a route are forwarded unchanged.
 func TestServiceOwn(t *testing.T) {
 	f := newFixture(t)
 	for _, path := range []string{"/x", "/getitem", "/GetItem/", "/GetItem/x", "/StatusTable", "/StatusTable/", "/StatusTable/a/b", "/DescribeTable/",
@@ -57,7 +57,7 @@ func TestServiceOwn(t *testing.T) {
 	f.expect("GET", "/", ``, http.StatusTeapot, `the service's own`)
 	f.expect("POST", "/", `{}`, http.StatusTeapot, `the service's own`)
 	f.expect("GET", "/", ``, http.StatusTeapot, `the service's own`, "X-Amz-Target", "ListTables")
-	f.wasAsked()
+	f.wantRequests()
 }
 
 func TestMethods(t *testing.T) {
@@ -84,13 +84,13 @@ func TestMethods(t *testing.T) {
 			refused("PUT", path, "GET, HEAD, POST")
 		}
 	}
-	f.wasAsked()
+	f.wantRequests()
 	for _, path := range []string{"/StatusTable/t", "/DescribeTable/t"} {
 		if got := f.do("POST", path, ``); got.status != http.StatusMethodNotAllowed || got.head.Get("Allow") != "GET, HEAD" {
 			t.Errorf("POST %s: %d %v", path, got.status, got.head)
 		}
 	}
-	f.wasAsked()
+	f.wantRequests()
 	for _, path := range []string{"/Status", "/ListTables", "/DescribeTable/t"} {
 		if got := f.do("HEAD", path, ``); got.status != http.StatusOK {
 			t.Errorf("HEAD %s: %d", path, got.status)
@@ -106,13 +106,13 @@ func TestCompatible(t *testing.T) {
 		t.Helper()
 		got := f.do("POST", "/", `{}`, fields...)
 		if want == "" {
-			f.wasAsked()
+			f.wantRequests()
 			if got.status != http.StatusTeapot {
 				t.Errorf("%v: %d; want it to be the service's", fields, got.status)
 			}
 			return
 		}
-		f.wasAsked(want)
+		f.wantRequests(want)
 	}
 	const own = "application/x-amz-json-1.0"
 	asked("", "X-Amz-Target", "DynamoDB_20120810.GetItem", "Content-Type", own)
@@ -140,11 +140,11 @@ func TestTranslated(t *testing.T) {
 	f := newFixture(t)
 	f.do("POST", "/GetItem", `{}`, "Content-Type", "text/plain", "X-Amz-Target", "DynamoDB_20120810.DeleteTable",
 		"content-encoding", "gzip", "amz-sdk-request", "ttl=1")
-	f.wasAsked("GetItem {}")
+	f.wantRequests("GetItem {}")
 }
 
-// A browser that shows a page of somebody else's may not use what listens on its
-// reader's machine.
+// A browser that shows a page of another site must not use a service on its reader's
+// machine.
 func TestForeignPages(t *testing.T) {
 	f := newFixture(t)
 	try := func(allowed bool, fields ...string) {
@@ -172,7 +172,7 @@ func TestForeignPages(t *testing.T) {
 	f.expect("GET", "/ListTables", ``, http.StatusOK, `{}`, "Origin", "http://evil.example")
 }
 
-// A client that is not let in gets what the service says, and nothing is asked.
+// A client that isn't admitted receives the service's error, and nothing is forwarded.
 func TestNotAdmitted(t *testing.T) {
 	f := newFixture(t)
 	f.svc.refuse = true
@@ -183,5 +183,5 @@ func TestNotAdmitted(t *testing.T) {
 			t.Errorf("%s: %v", path, got.head)
 		}
 	}
-	f.wasAsked()
+	f.wantRequests()
 }

@@ -10,24 +10,24 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// segment is a part of a batch that DynamoDB takes in one request, and what became
-// of it. It belongs to the goroutine that runs it until work has returned.
+// segment is a part of a batch that fits in one DynamoDB request, with its result. It is
+// owned by the goroutine that runs it until runSegments returns.
 type segment struct {
 	entries     []entry
-	answers     [][]byte // successes, in their order
-	unprocessed []byte   // RequestItems of what the last success left; nil: nothing, or all before the first
-	pending     bool     // something is left
-	status      int      // of the failure that came last, 0 if a success did
-	failure     []byte   // and its body
-	retryable   bool     // what is left is worth another try, and certain not to be done
+	answers     [][]byte // bodies of successful replies, in order
+	unprocessed []byte   // RequestItems left by the last success; nil if none, or all before the first
+	pending     bool     // entries are unprocessed
+	status      int      // status of the last failure, 0 after a success
+	failure     []byte   // its body
+	retryable   bool     // the unprocessed entries have certainly not been processed and may be retried
 
 	decision telemetry.Decision
-	reason   string // the access log's, of the last request
+	reason   string // for the access log, from the last request
 	err      string // likewise
 	origin   time.Duration
 }
 
-// cloneBodies makes what was taken from the exchange's own reply the segment's.
+// cloneBodies copies bodies that alias the exchange's own reply.
 func (s *segment) cloneBodies() {
 	for i := range s.answers {
 		s.answers[i] = bytes.Clone(s.answers[i])
@@ -35,7 +35,8 @@ func (s *segment) cloneBodies() {
 	s.unprocessed, s.failure = bytes.Clone(s.unprocessed), bytes.Clone(s.failure)
 }
 
-// runSegment asks for a segment until it is done, hopeless, or there is no time left.
+// runSegment sends a segment until it is complete, has failed permanently, or the budget is
+// exhausted.
 func (b *batch) runSegment(s *segment) {
 	s.pending, s.retryable = true, true
 	if b.budget.exhausted() || b.gathered.Load() > maxGathered {
@@ -46,14 +47,14 @@ func (b *batch) runSegment(s *segment) {
 	}
 }
 
-// retry tries again what is left of a segment.
+// retry sends the unprocessed entries of a segment again.
 func (b *batch) retry(s *segment) {
 	var pauses backoff
 	for b.gathered.Load() <= maxGathered && b.budget.sleep(pauses.next()) && b.record(s, b.send(s)) {
 	}
 }
 
-// forward asks for what is left of a segment. Tables in creation are waited for.
+// send sends the unprocessed entries of a segment. It waits for tables in creation.
 func (b *batch) send(s *segment) *edge.Reply {
 	t := b.t
 	body := b.appendRequest(nil, s.entries)
@@ -72,8 +73,8 @@ func (b *batch) send(s *segment) *edge.Reply {
 	}
 }
 
-// record notes what became of a request for the segment, and tells whether there is
-// something to try again. What it keeps is the reply's memory.
+// record records a reply for the segment, and reports whether entries should be retried. It
+// retains the reply's memory.
 func (b *batch) record(s *segment, reply *edge.Reply) bool {
 	s.pending, s.retryable = true, true
 	if reply.Status != http.StatusOK {
@@ -89,9 +90,8 @@ func (b *batch) record(s *segment, reply *edge.Reply) bool {
 	return s.pending
 }
 
-// repeatable tells whether a failed request may be tried again: a throttled one, and
-// a read that the service could not do now. A write that failed in another way may
-// have been done.
+// repeatable reports whether a failed request may be retried: after throttling, and reads
+// also after a server error. A write that failed in another way may have been executed.
 func (b *batch) repeatable(reply *edge.Reply) bool {
 	switch string(wire.ErrorType(reply.Body)) {
 	case "ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded", "ThrottledException", "RequestThrottled", "SlowDown":

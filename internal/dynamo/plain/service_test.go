@@ -33,7 +33,7 @@ const (
 	projects = `{"TableName":"bbpd-test","Key":{"TheHashKey":{"S":"a-hash-key"},"TheRangeKey":{"N":"1"}},"ProjectionExpression":"num","ReturnConsumedCapacity":"TOTAL"}`
 )
 
-// store answers one item to every read and says yes to every write.
+// store answers every read with one item and accepts every write.
 func store(t testing.TB) *httptest.Server {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/x-amz-json-1.0")

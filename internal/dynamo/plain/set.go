@@ -9,13 +9,13 @@ import (
 
 // member is an element of a set.
 type member struct {
-	raw    []byte      // as it is written: a string with its quotes, a number's text
-	text   []byte      // of equal members equal: a string's text, a number in canonical form
-	number wire.Number // of a number
+	raw    []byte      // as written: a quoted string, or the text of a number
+	text   []byte      // equal for equal members: a string's text, or a canonical number
+	number wire.Number // for sorting numbers
 }
 
-// typedSet appends the array of scalars at i as the members of a set: the first of
-// equal ones, in their order. What is no number to DynamoDB is left to it to refuse.
+// typedSet appends the array of scalars at i as the members of a set, without duplicates and
+// in order. Invalid numbers are left for DynamoDB to reject.
 func (c *converter) typedSet(dst, b []byte, i int, numbers bool) ([]byte, int) {
 	c.members, c.text, c.seen = c.members[:0], c.text[:0], nil
 	dst = append(dst, '[')
@@ -41,15 +41,14 @@ func (c *converter) typedSet(dst, b []byte, i int, numbers bool) ([]byte, int) {
 	return append(dst, ']'), i + 1
 }
 
-// maxScannedMembers are compared each with each; more are looked up. Of more than
-// maxMembers no item consists, so that repeated ones need not be told any more for
-// the service to refuse it.
+// Up to maxScannedMembers members are compared one by one, more are looked up in a map. No
+// valid item has more than maxMembers, so that further duplicates need not be removed.
 const (
 	maxScannedMembers = 16
 	maxMembers        = 400 << 10 / 2
 )
 
-// isNew tells whether no member before raw is equal to it, and notes it.
+// isNew reports whether no earlier member equals raw, and remembers raw.
 func (c *converter) isNew(raw []byte, number bool) bool {
 	mark, ok := len(c.text), false
 	if number {
@@ -86,8 +85,8 @@ func (c *converter) isNew(raw []byte, number bool) bool {
 	return true
 }
 
-// plainSet appends the members of the set at i in their own order: numbers by value,
-// strings by their text, so that equal sets are equal text.
+// plainSet appends the members of the set at i in sorted order, numbers by value and strings
+// by text, so that equal sets have equal text.
 func (c *converter) plainSet(dst, b []byte, i int, numbers bool) ([]byte, int) {
 	if at(b, i) != '[' {
 		return dst, -1
@@ -115,7 +114,7 @@ func (c *converter) plainSet(dst, b []byte, i int, numbers bool) ([]byte, int) {
 	return append(dst, ']'), i + 1
 }
 
-// addPlain notes a member of a set of DynamoDB's.
+// addPlain adds a member of a DynamoDB set.
 func (c *converter) addPlain(quoted []byte, escaped, number bool) bool {
 	m := member{raw: quoted, text: quoted[1 : len(quoted)-1]}
 	mark, ok := len(c.text), true

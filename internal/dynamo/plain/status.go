@@ -14,7 +14,7 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// statusPage is what /Status shows.
+// statusPage is the content of /Status.
 type statusPage struct {
 	Status            string
 	AvailableHandlers []string
@@ -22,7 +22,7 @@ type statusPage struct {
 	Summary           summary
 }
 
-// summary is texts for people, as bbpd has them.
+// summary holds texts for people, in bbpd's format.
 type summary struct {
 	StartTime       string
 	RunningTime     string
@@ -32,10 +32,10 @@ type summary struct {
 	ResponseCount   string
 }
 
-// routePaths are the routes as /Status lists them, sorted.
+// routePaths are the paths listed by /Status, sorted.
 var routePaths []string
 
-// init makes the list here because the routes refer to what shows it.
+// init fills the list here because the routes refer to the handler that shows it.
 func init() {
 	routePaths = slices.Collect(maps.Keys(routes))
 	for _, r := range prefixes {
@@ -57,26 +57,26 @@ func (t *task) status() {
 	}
 	text, err := json.Marshal(page)
 	if err != nil {
-		panic(err) // it is texts only
+		panic(err) // all fields are strings
 	}
 	t.x.Record.Operation = t.r.name
 	t.answer(http.StatusOK, append(t.x.Reply.Buf[:0], text...))
 	t.local()
 }
 
-// stats are what /Status knows of the answers with status 200 so far.
+// stats are the statistics in /Status about replies with status 200.
 type stats struct {
 	start     time.Time
 	durations *telemetry.Histogram
-	longest   atomic.Int64 // written when it grows
-	last      atomic.Int64 // Unix milliseconds; moves in steps of lastResolution, so that it is seldom written
+	longest   atomic.Int64 // written only when it grows
+	last      atomic.Int64 // Unix milliseconds, in steps of lastResolution so that it is rarely written
 }
 
 const lastResolution = 100 * time.Millisecond
 
 func newStats() *stats { return &stats{start: time.Now(), durations: telemetry.NewHistogram()} }
 
-// record counts the answer to an exchange.
+// record records the reply to an exchange.
 func (s *stats) record(x *edge.Exchange) {
 	if x.Reply.Status != http.StatusOK {
 		return

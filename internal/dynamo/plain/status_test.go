@@ -56,7 +56,7 @@ func TestStatus(t *testing.T) {
 	})
 }
 
-// The page lists what there is, all of bbpd's routes among it.
+// The page lists all routes, including bbpd's own.
 func TestAvailableHandlers(t *testing.T) {
 	page := newFixture(t).status()
 	for _, path := range []string{"/", "/BatchGetItem", "/BatchGetItemJSON", "/BatchWriteItem", "/BatchWriteItemJSON", "/CreateTable", "/DeleteItem", "/DescribeTable",

@@ -12,33 +12,33 @@ import (
 	"github.com/kasoku/kasoku/internal/edge"
 )
 
-// raw answers an operation as the service does.
+// raw forwards an operation unchanged.
 func (t *task) raw() { t.operate(t.r.target, t.x.Body) }
 
-// rawPost answers the operation that the path names in full.
+// rawPost forwards the operation with the full name in the path.
 func (t *task) rawPost() {
 	name, err := url.PathUnescape(string(t.pathRest))
 	if err != nil {
-		t.refuse(http.StatusBadRequest, "UnknownOperationException", "The path holds an escape that is none")
+		t.refuse(http.StatusBadRequest, "UnknownOperationException", "The path has an invalid escape")
 		return
 	}
 	t.operate([]byte(name), t.x.Body)
 }
 
-// rawTarget answers the operation that X-Amz-Target names.
+// rawTarget forwards the operation in X-Amz-Target.
 func (t *task) rawTarget() {
-	asked := string(t.x.Request.Get(fieldTarget))
-	if !strings.Contains(asked, ".") {
-		asked = targetPrefix + asked
+	name := string(t.x.Request.Get(fieldTarget))
+	if !strings.Contains(name, ".") {
+		name = targetPrefix + name
 	}
-	t.operate([]byte(asked), t.x.Body)
+	t.operate([]byte(name), t.x.Body)
 }
 
-// maxTables is the largest Limit that bbpd passes on from a query.
+// maxTables is the maximum Limit that bbpd forwards from a query.
 const maxTables = 99
 
-// listTables takes its options from the body of a POST, which may be empty, or from
-// the query of a GET.
+// listTables reads its options from the body of a POST, which may be empty, or from the
+// query of a GET.
 func (t *task) listTables() {
 	body := t.x.Body
 	if len(body) == 0 {
@@ -50,8 +50,8 @@ func (t *task) listTables() {
 	t.operate(t.r.target, body)
 }
 
-// listOptions makes a ListTables of a query. Names count in any case; a Limit that
-// is none is left out.
+// listOptions converts a query to the body of a ListTables. Names are case-insensitive; an
+// invalid Limit is ignored.
 func listOptions(query string) []byte {
 	b := []byte{'{'}
 	if start := queryArg(query, "ExclusiveStartTableName"); start != "" {
@@ -63,7 +63,7 @@ func listOptions(query string) []byte {
 	return append(b, '}')
 }
 
-// queryArg returns the first argument of a name in any case.
+// queryArg returns the first argument called name, ignoring case.
 func queryArg(query, name string) string {
 	for pair := range strings.SplitSeq(query, "&") {
 		key, value, _ := strings.Cut(pair, "=")
@@ -77,7 +77,7 @@ func queryArg(query, name string) string {
 	return ""
 }
 
-// appendComma appends a comma unless an object or array has just begun.
+// appendComma appends a comma except at the beginning of an object or array.
 func appendComma(b []byte) []byte {
 	if last := b[len(b)-1]; last == '{' || last == '[' {
 		return b
@@ -85,7 +85,7 @@ func appendComma(b []byte) []byte {
 	return append(b, ',')
 }
 
-// pathTable is the table that the path names, as a JSON string.
+// pathTable returns the table name in the path as a JSON string.
 func (t *task) pathTable() []byte {
 	name, err := url.PathUnescape(string(t.pathRest))
 	if err != nil {
@@ -100,14 +100,14 @@ func describeBody(quoted []byte) []byte {
 
 func (t *task) describeTable() { t.operate(t.r.target, describeBody(t.pathTable())) }
 
-// Polls of a table's status, if the client wants to wait for it.
+// The limits of polling a table's status, if the client requests it.
 const (
 	maxPolls      = 50
 	maxStatusPoll = 2 * time.Second
 )
 
-// statusTable tells whether a table has a status, waiting for it if asked to. The
-// wait ends with the exchange's time at the latest.
+// statusTable reports whether a table has a status, and polls for it on request. Polling
+// ends with the exchange's budget at the latest.
 func (t *task) statusTable() {
 	query, _ := url.ParseQuery(string(t.x.Request.RawQuery))
 	want, polls := "ACTIVE", 1
@@ -142,7 +142,7 @@ func (t *task) statusResult(is bool) {
 	t.local()
 }
 
-// tableStatus asks for the status of a table; it is empty where reply is an error.
+// tableStatus fetches the status of a table. It returns "" if the reply is an error.
 func (t *task) tableStatus(ctx context.Context, quoted []byte) (status string, reply *edge.Reply) {
 	x := t.callDetached(ctx, target("DescribeTable"), describeBody(quoted))
 	if x.Reply.Status != http.StatusOK {
@@ -154,8 +154,8 @@ func (t *task) tableStatus(ctx context.Context, quoted []byte) (status string, r
 	return string(text), &x.Reply
 }
 
-// callDetached asks the service in an exchange of its own, whose reply is the caller's
-// to keep. It may be called by several goroutines at once.
+// callDetached sends a request to the service in a separate exchange, whose reply the caller
+// owns. It is safe for concurrent use.
 func (t *task) callDetached(ctx context.Context, target, body []byte) *edge.Exchange {
 	request := protocolRequest(&t.x.Request, protocolFields(nil, &t.x.Request, target))
 	x := edge.Detached(ctx, request, body, time.Now())
@@ -164,7 +164,7 @@ func (t *task) callDetached(ctx context.Context, target, body []byte) *edge.Exch
 	return x
 }
 
-// relay gives the client an answer of the service's that was asked for apart.
+// relay answers with a reply from a separate exchange.
 func (t *task) relay(reply *edge.Reply) {
 	t.answer(reply.Status, append(t.x.Reply.Buf[:0], reply.Body...))
 	t.local()

@@ -14,17 +14,17 @@ func TestDescribeTable(t *testing.T) {
 	f := newFixture(t)
 	f.answers(200, `{"Table":{"TableName":"t"}}`)
 	f.expect("GET", "/DescribeTable/my.table-1", ``, 200, `{"Table":{"TableName":"t"}}`)
-	f.wasAsked(`DescribeTable {"TableName":"my.table-1"}`)
+	f.wantRequests(`DescribeTable {"TableName":"my.table-1"}`)
 	f.do("GET", "/DescribeTable/arn%3Aaws%3Adynamodb%3Aus-east-1%3A1%3Atable%2Ft", ``)
 	f.do("GET", `/DescribeTable/a%22b`, ``)
-	f.wasAsked(`DescribeTable {"TableName":"arn:aws:dynamodb:us-east-1:1:table/t"}`, `DescribeTable {"TableName":"a\"b"}`)
+	f.wantRequests(`DescribeTable {"TableName":"arn:aws:dynamodb:us-east-1:1:table/t"}`, `DescribeTable {"TableName":"a\"b"}`)
 	missing := errorBody("ResourceNotFoundException", "Requested resource not found: Table: t not found")
 	f.answers(400, missing)
 	f.expect("GET", "/DescribeTable/t", ``, 400, missing)
-	f.wasAsked(`DescribeTable {"TableName":"t"}`) // and not once more to see whether it is in creation
+	f.wantRequests(`DescribeTable {"TableName":"t"}`) // and not once more to see whether it is in creation
 	f.answers(200, `{"Table":{}}`)
 	f.do("POST", "/DescribeTable", `{"TableName":"t"}`)
-	f.wasAsked(`DescribeTable {"TableName":"t"}`)
+	f.wantRequests(`DescribeTable {"TableName":"t"}`)
 }
 
 func TestListTables(t *testing.T) {
@@ -32,7 +32,7 @@ func TestListTables(t *testing.T) {
 	asked := func(method, url, body, want string) {
 		t.Helper()
 		f.expect(method, url, body, 200, `{}`)
-		f.wasAsked("ListTables " + want)
+		f.wantRequests("ListTables " + want)
 	}
 	asked("GET", "/ListTables", "", `{}`)
 	asked("GET", "/ListTables?Limit=10&ExclusiveStartTableName=a%20b", "", `{"ExclusiveStartTableName":"a b","Limit":10}`)
@@ -75,7 +75,7 @@ func TestStatusTable(t *testing.T) {
 		if got.status != 200 || !strings.HasPrefix(got.body, fmt.Sprintf(`{"Name":"DescribeTable","StatusCode":200,"Body":"{\"StatusResult\":%v}","Run":{"Method":"GET"`, want)) {
 			t.Errorf("%s of %s: %d %s", url, status, got.status, got.body)
 		}
-		f.wasAsked(`DescribeTable {"TableName":"t"}`)
+		f.wantRequests(`DescribeTable {"TableName":"t"}`)
 	}
 	is("/StatusTable/t", "ACTIVE", true)
 	is("/StatusTable/t", "CREATING", false)
@@ -110,7 +110,7 @@ func TestStatusTablePolls(t *testing.T) {
 	try("/StatusTable/t?poll=1&status=DELETING", true, minPoll, minPoll, 2, "ACTIVE", "DELETING")
 }
 
-// A client that leaves is not polled for any longer.
+// Polling stops when the client disconnects.
 func TestStatusTableClientLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
@@ -192,7 +192,7 @@ func TestBatchWaitsForCreation(t *testing.T) {
 	})
 }
 
-// What is not in creation is told at once.
+// Errors of tables that aren't being created are returned at once.
 func TestDoesNotWait(t *testing.T) {
 	notFound, inUse := errorBody("ResourceNotFoundException", "x"), errorBody("ResourceInUseException", "x")
 	try := func(path, body, refusal string, want int, statuses ...string) {
@@ -223,11 +223,11 @@ func TestDoesNotWait(t *testing.T) {
 	try("/PutItemJSON", table, errorBody("ValidationException", "x"), 1, "CREATING")
 	try("/PutItemJSON", `{"TableName":5}`, notFound, 1, "CREATING")
 	try("/ExecuteStatement", `{"Statement":"x"}`, notFound, 1, "CREATING")
-	// It may have come to be between the refusal and the look: once more, but not for ever.
+	// The table may have become active between the error and the poll: one retry, not more.
 	try("/PutItemJSON", table, notFound, 2, "ACTIVE")
 }
 
-// The wait ends with the request's time, with what the service said.
+// The wait ends with the request's time, with the service's error.
 func TestWaitsWithinBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/kasoku/kasoku/internal/edge"
 )
 
-// operate has the service answer the exchange. An operation on a table that is just
-// being created waits for the table.
+// operate forwards the exchange to the service. If a table of the operation is still being
+// created, it waits for the table and repeats the operation.
 func (t *task) operate(target, body []byte) {
 	t.forward(target, body)
 	if !tableMayBeCreating(&t.x.Reply) {
@@ -26,17 +26,17 @@ func (t *task) operate(target, body []byte) {
 type tableWait struct {
 	retryBudget
 	t        *task
-	repeated bool // it was repeated because its tables were there by the time they were looked at
+	repeated bool // repeated once because all tables were active when they were checked
 }
 
-// Pauses between looks at a table.
+// The bounds of the pause between polls of a table.
 const (
 	minPoll = 50 * time.Millisecond
 	maxPoll = time.Second
 )
 
-// exhausted tells, once that is so, that an operation which got reply should be repeated,
-// because a table that it names was being created. It is false for any other reply.
+// shouldRepeat reports whether an operation with this reply should be repeated because one
+// of its tables was being created. It blocks until the tables are active.
 func (w *tableWait) shouldRepeat(target, body []byte, reply *edge.Reply) bool {
 	if !tableMayBeCreating(reply) {
 		return false
@@ -49,9 +49,9 @@ func (w *tableWait) shouldRepeat(target, body []byte, reply *edge.Reply) bool {
 	for pause := minPoll; ; pause = min(2*pause, maxPoll) {
 		switch w.blockingStatus(tables) {
 		case "ACTIVE":
-			again := waited || !w.repeated
+			repeat := waited || !w.repeated
 			w.repeated = true
-			return again
+			return repeat
 		case "CREATING":
 			waited = true
 		default:
@@ -63,8 +63,7 @@ func (w *tableWait) shouldRepeat(target, body []byte, reply *edge.Reply) bool {
 	}
 }
 
-// blockingStatus returns the status that keeps an operation on tables from being done, ACTIVE
-// if none does.
+// blockingStatus returns the status of the first table that isn't active, or ACTIVE.
 func (w *tableWait) blockingStatus(tables [][]byte) string {
 	for _, name := range tables {
 		if status, _ := w.t.tableStatus(w.ctx, name); status != "ACTIVE" {
@@ -74,8 +73,8 @@ func (w *tableWait) blockingStatus(tables [][]byte) string {
 	return "ACTIVE"
 }
 
-// tableMayBeCreating tells whether an operation failed in a way that a table in creation
-// may be the reason for.
+// tableMayBeCreating reports whether an operation failed with an error that a table in
+// creation can cause.
 func tableMayBeCreating(reply *edge.Reply) bool {
 	if reply.Status != http.StatusBadRequest {
 		return false
@@ -87,8 +86,8 @@ func tableMayBeCreating(reply *edge.Reply) bool {
 	return false
 }
 
-// tableNames returns the names, as JSON strings, of the tables that an operation is
-// about and that must be there for it.
+// tableNames returns the names, as JSON strings, of the tables that must exist for an
+// operation.
 func tableNames(target, body []byte) (names [][]byte) {
 	op, _ := wire.FindOperation(target)
 	switch op.Tables {

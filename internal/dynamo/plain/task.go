@@ -12,28 +12,27 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// task is an exchange under way. It is pooled: its buffers keep their memory from
-// one exchange to the next.
+// task is an exchange in progress. It is pooled: its buffers are reused for later exchanges.
 type task struct {
 	h        *Handler
 	cfg      *Config
 	x        *edge.Exchange
 	r        *route
-	pathRest []byte // of the path, behind a prefix
+	pathRest []byte // path after the route's prefix
 
-	call func(x *edge.Exchange) // in the client's name
+	call func(x *edge.Exchange) // serves exchanges on behalf of the client; see Service.Admit
 
 	verbose, indent bool
-	rewritten       bool // the body is not the service's
+	rewritten       bool // the body differs from the service's
 
 	conv   converter
-	fields http1.Fields // of the request that the service is given
-	body   []byte       // that request's
-	reply  []byte       // a reply moved out of the exchange's buffer
-	name   []byte       // a table's
+	fields http1.Fields // header fields of the forwarded request
+	body   []byte       // body of the forwarded request
+	reply  []byte       // copy of a reply's body, made by moveBody
+	name   []byte       // a decoded table name
 
 	callback jsonp.Session
-	lines    []byte // of the answer's header
+	lines    []byte // header lines of the reply
 }
 
 var tasks = sync.Pool{New: func() any { return new(task) }}
@@ -43,13 +42,14 @@ func (t *task) begin(h *Handler, x *edge.Exchange, r *route, rest []byte) {
 	t.rewritten, t.conv.tooLarge = false, false
 }
 
-// maxPooledBuffer bounds the buffers that go back to the pool, maxPooledMembers the members.
+// maxPooledBuffer and maxPooledMembers bound the capacity of slices that are returned to the
+// pool.
 const (
 	maxPooledBuffer  = 64 << 10
 	maxPooledMembers = 512
 )
 
-// end lets go of everything that belongs to the exchange.
+// end releases everything that belongs to the exchange.
 func (t *task) end() {
 	t.h, t.cfg, t.x, t.r, t.pathRest, t.call = nil, nil, nil, nil, nil, nil
 	clear(t.fields)
@@ -86,9 +86,9 @@ func (t *task) serve() {
 	t.formatReply()
 }
 
-// crossSite tells whether a browser sent the request for a page from elsewhere. Plain
-// routes need no header field that makes browsers ask first, and without signatures
-// any page could use what listens on its reader's machine.
+// crossSite reports whether a browser sent the request for a page of another site. Plain
+// routes require no header field that would trigger a preflight, and without signatures any
+// page could otherwise use a service on its reader's machine.
 func crossSite(r *http1.Request) bool {
 	if string(r.Method) != http.MethodPost {
 		return false
@@ -104,7 +104,7 @@ func crossSite(r *http1.Request) bool {
 	return !bytes.EqualFold(host, r.Host)
 }
 
-// refuse answers by itself with an error in DynamoDB's shape.
+// refuse answers with an error in DynamoDB's format.
 func (t *task) refuse(status int, typ, message string) {
 	t.answer(status, wire.AppendError(t.x.Reply.Buf[:0], typ, message))
 	t.local()
@@ -114,23 +114,23 @@ func (t *task) refuse(status int, typ, message string) {
 	}
 }
 
-// merge gives the client a body that was built in the exchange's buffer.
+// answer answers with a body that was built in the exchange's buffer.
 func (t *task) answer(status int, body []byte) {
 	t.x.Reply.Status = status
 	t.x.Reply.Build(body)
 	t.rewritten = true
 }
 
-// local notes that the service had no part in the answer.
+// local records that the service was not involved in the reply.
 func (t *task) local() { t.setDecision(telemetry.Local) }
 
-// setDecision notes how an answer came about that is not the service's as a whole.
+// setDecision records the decision for a reply that isn't that of a single service reply.
 func (t *task) setDecision(d telemetry.Decision) {
 	t.x.Record.Service, t.x.Record.Decision = t.h.name, d
 	t.x.Reply.Field("Cache-Status", "kasoku; "+d.CacheStatus())
 }
 
-// forward has the service answer the exchange as a request for the target with a body.
+// forward forwards the exchange to the service as a request with the given target and body.
 func (t *task) forward(target, body []byte) {
 	x := t.x
 	request, sent := x.Request, x.Body
@@ -139,12 +139,12 @@ func (t *task) forward(target, body []byte) {
 	x.Request, x.Body = protocolRequest(&request, t.fields), body
 	t.call(x)
 	if sameBuffer(body, t.body) {
-		// The record may refer to the body, and outlives it.
+		// The record may alias the body, and outlives it.
 		x.Record.Table = bytes.Clone(x.Record.Table)
 	}
 }
 
-// sameBuffer tells whether b is what is in buf.
+// sameBuffer reports whether b begins at the start of buf.
 func sameBuffer(b, buf []byte) bool {
 	buf = buf[:cap(buf)]
 	return len(b) > 0 && len(buf) > 0 && &b[0] == &buf[0]
@@ -158,19 +158,19 @@ var (
 	jsonType    = []byte(protocolType)
 )
 
-// protocolRequest is the request that the service is given: r in DynamoDB's own protocol.
+// protocolRequest returns r as a request in DynamoDB's own protocol.
 func protocolRequest(r *http1.Request, fields http1.Fields) http1.Request {
 	own := *r
 	own.Method, own.Target, own.Path, own.RawQuery, own.Fields = methodPost, pathRoot, pathRoot, nil, fields
 	return own
 }
 
-// protocolFields appends the header fields of r, but with what DynamoDB's protocol says
-// in place of what the client said; the body is decoded by now.
+// protocolFields appends the header fields of r with the target and content type of
+// DynamoDB's protocol, and without Content-Encoding, because the body has been decoded.
 func protocolFields(dst http1.Fields, r *http1.Request, target []byte) http1.Fields {
 	dst = append(dst, http1.Field{Name: nameTarget, Value: target}, http1.Field{Name: nameContent, Value: jsonType})
 	for _, f := range r.Fields {
-		// Of fields with one name the first counts.
+		// If a field is repeated, the first is used.
 		if !bytes.EqualFold(f.Name, nameEncoding) {
 			dst = append(dst, f)
 		}
@@ -180,14 +180,14 @@ func protocolFields(dst http1.Fields, r *http1.Request, target []byte) http1.Fie
 
 var nameEncoding = []byte("Content-Encoding")
 
-// moveBody returns the reply's body out of the exchange's buffer, so that another can
-// be built there.
+// moveBody copies the reply's body out of the exchange's buffer, so that another one can be
+// built there.
 func (t *task) moveBody() []byte {
 	t.reply = append(t.reply[:0], t.x.Reply.Body...)
 	return t.reply
 }
 
-// detachBody returns the reply's body where it does not lie in the exchange's buffer.
+// detachBody returns the reply's body, copied if it is in the exchange's buffer.
 func (t *task) detachBody() []byte {
 	if sameBuffer(t.x.Reply.Body, t.x.Reply.Buf) {
 		return t.moveBody()

@@ -2,20 +2,20 @@ package plain
 
 import "github.com/kasoku/kasoku/internal/dynamo/wire"
 
-// converter translates items between plain JSON and attribute values, text to
-// text. Numbers keep their digits: no text of one is ever made a float.
+// converter converts items between plain JSON and attribute values, text to text. Numbers
+// keep their digits: they are never converted to floats.
 //
-// The text it is given is valid JSON. Its functions take the index at which a value
-// begins and return the one behind it, -1 for a value that can't be translated.
+// Its input must be valid JSON. Its functions take the index of a value and return the index
+// after it, or -1 for a value that can't be converted.
 type converter struct {
 	lists    bool     // see Config.Lists
 	members  []member // of the set being written
-	text     []byte   // what members compare by
+	text     []byte   // text that members are compared by
 	seen     map[string]bool
-	tooLarge bool // what is typed would be larger than any request
+	tooLarge bool // the converted text exceeds the size of any request
 }
 
-// at is the byte at i, 0 behind the end.
+// at returns the byte at i, or 0 after the end.
 func at(b []byte, i int) byte {
 	if uint(i) < uint(len(b)) {
 		return b[i]
@@ -23,7 +23,7 @@ func at(b []byte, i int) byte {
 	return 0
 }
 
-// typedObject appends the object at i with each of its values as an attribute value.
+// typedObject appends the object at i with each value as an attribute value.
 func (c *converter) typedObject(dst, b []byte, i int) ([]byte, int) {
 	return c.object(dst, b, i, (*converter).typed)
 }
@@ -56,8 +56,8 @@ func (c *converter) typed(dst, b []byte, i int) ([]byte, int) {
 	return append(dst, '}'), i
 }
 
-// typedArray appends the array at i as a set if it holds scalars of one type, else
-// as a list.
+// typedArray appends the array at i as a set if it holds scalars of one type, otherwise as a
+// list.
 func (c *converter) typedArray(dst, b []byte, i int) ([]byte, int) {
 	kind := byte(0)
 	if !c.lists {
@@ -77,8 +77,8 @@ func (c *converter) typedArray(dst, b []byte, i int) ([]byte, int) {
 	return append(dst, '}'), i
 }
 
-// scalars tells what the array at i consists of: '0' for nothing but numbers, '"'
-// for nothing but strings, 0 for anything else and for nothing.
+// scalars returns the common kind of the elements of the array at i: '0' for only numbers,
+// '"' for only strings, 0 for others and for an empty array.
 func scalars(b []byte, i int) (kind byte) {
 	for i = wire.SkipSpace(b, i+1); at(b, i) != ']'; i = wire.SkipSpace(b, i) {
 		if at(b, i) == ',' {
@@ -101,7 +101,7 @@ func scalars(b []byte, i int) (kind byte) {
 // translate appends a value in the other form.
 type translate func(c *converter, dst, b []byte, i int) ([]byte, int)
 
-// object appends the object at i with its values translated.
+// object appends the object at i with its values converted.
 func (c *converter) object(dst, b []byte, i int, value translate) ([]byte, int) {
 	if at(b, i) != '{' {
 		return dst, -1
@@ -130,7 +130,7 @@ func (c *converter) object(dst, b []byte, i int, value translate) ([]byte, int) 
 	return append(dst, '}'), i + 1
 }
 
-// array appends the array at i with its elements translated.
+// array appends the array at i with its elements converted.
 func (c *converter) array(dst, b []byte, i int, value translate) ([]byte, int) {
 	if at(b, i) != '[' {
 		return dst, -1
@@ -150,7 +150,7 @@ func (c *converter) array(dst, b []byte, i int, value translate) ([]byte, int) {
 	return append(dst, ']'), i + 1
 }
 
-// verbatim appends the value at i as it is.
+// verbatim appends the value at i unchanged.
 func verbatim(dst, b []byte, i int) ([]byte, int) {
 	next := wire.SkipValue(b, i)
 	if next < 0 {

@@ -2,7 +2,7 @@ package plain
 
 import "github.com/kasoku/kasoku/internal/dynamo/wire"
 
-// plainObject appends the item or map at i with its attribute values plain.
+// plainObject appends the item or map at i with plain values.
 func (c *converter) plainObject(dst, b []byte, i int) ([]byte, int) {
 	return c.object(dst, b, i, (*converter).plain)
 }
@@ -48,7 +48,7 @@ func (c *converter) plain(dst, b []byte, i int) ([]byte, int) {
 	return dst, i + 1
 }
 
-// plainNumber appends the number whose text is the string at i.
+// plainNumber appends the number spelled by the string at i.
 func plainNumber(dst, b []byte, i int) ([]byte, int) {
 	raw, i, _ := wire.ReadString(b, i)
 	if i < 0 {
@@ -61,8 +61,8 @@ func plainNumber(dst, b []byte, i int) ([]byte, int) {
 	return dst, i
 }
 
-// appendNumber appends the text of a DynamoDB number as a JSON number: as it is
-// where JSON has the same spelling, else (+1, .5, 007) as DynamoDB would return it.
+// appendNumber appends the text of a DynamoDB number as a JSON number: unchanged if JSON has
+// the same spelling, otherwise (+1, .5, 007) as DynamoDB would return it.
 func appendNumber(dst, text []byte) ([]byte, bool) {
 	if wire.Kind(text) == '0' && wire.Valid(text, 0) {
 		return append(dst, text...), true
