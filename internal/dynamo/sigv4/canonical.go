@@ -91,7 +91,7 @@ func (s *scratch) escapedAgain(part []byte) []byte {
 	s.plain, part = unescape(s.plain[:0], part)
 	start := len(s.encoded)
 	s.encoded = appendEscaped(s.encoded, part)
-	return s.encoded[start:] // stays valid when encoded is reallocated
+	return s.encoded[start:] // remains valid when encoded is reallocated
 }
 
 func comparePairs(a, b pair) int {

@@ -46,7 +46,7 @@ func (s *scratch) listSigned(r *http1.Request) {
 		switch name := s.lower[start:]; string(name) {
 		case "user-agent", "x-amzn-trace-id", "expect", "transfer-encoding":
 		default:
-			s.names = append(s.names, name) // stays valid when lower is reallocated
+			s.names = append(s.names, name) // remains valid when lower is reallocated
 		}
 	}
 	slices.SortFunc(s.names, bytes.Compare)

@@ -120,8 +120,8 @@ func ParseDate(b []byte) (time.Time, bool) {
 	return t, t.Month() == time.Month(month) && t.Day() == day
 }
 
-// checkSigned requires the host and every x-amz-* header to be signed. With an unsigned
-// X-Amz-Target, anyone who has seen a request could replay its body as another operation.
+// checkSigned requires the host and every x-amz-* header to be signed. If
+// X-Amz-Target were not signed, an eavesdropper could replay the body as another operation.
 func checkSigned(c *claim, r *http1.Request) *Error {
 	if !isSigned([]byte("host"), c.signedHeaders) {
 		return unsigned("Host")

@@ -3,7 +3,7 @@
 // allocate.
 //
 // Valid takes any text. All other functions expect text that Valid has accepted. On other
-// text they neither panic nor read outside the slice, but their results are meaningless.
+// text they don't panic and don't read outside the slice, but their results are meaningless.
 //
 // Functions that inspect a request return false for everything that they don't fully
 // understand. This is not an error: the caller forwards such a request to the origin.
