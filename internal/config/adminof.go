@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// ReadAdmin reads the admin section of a file, for commands that talk to the process that runs
-// with it. Mistakes elsewhere in the file, and secrets of other sections that are not set here,
-// do not matter. token stands for the file's own where that can't be read.
+// ReadAdmin reads the admin section of a file, for commands that connect to the process
+// running with that file. Mistakes elsewhere in the file are ignored, and so are unset
+// secrets of other sections. token is used where the file's own token can't be read.
 func ReadAdmin(file string, env func(string) (string, bool), token string) (*Admin, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -24,7 +24,7 @@ func ReadAdmin(file string, env func(string) (string, bool), token string) (*Adm
 	d := &decoder{file: file, env: env, used: redactor{}}
 	d.decode(data, reflect.ValueOf(c).Elem())
 	if len(d.places) == 0 && len(d.problems) > 0 {
-		return nil, errors.New(d.problems[0].String()) // it is no YAML
+		return nil, errors.New(d.problems[0].String()) // not YAML
 	}
 	(&checker{decoder: d, config: c}).admin(&c.Admin)
 	for _, p := range d.problems {
@@ -40,8 +40,8 @@ func ReadAdmin(file string, env func(string) (string, bool), token string) (*Adm
 	return &c.Admin, nil
 }
 
-// URL is where a process on this machine reaches the listener: a URL, or unix:/path. It is empty
-// if the port is not known before the start.
+// URL returns the address of the listener for a process on this machine: a URL, or
+// unix:/path. It is empty if the port is chosen only at the start.
 func (a *Admin) URL() string {
 	if strings.HasPrefix(string(a.Listen), "unix:") {
 		return string(a.Listen)
@@ -49,7 +49,7 @@ func (a *Admin) URL() string {
 	return a.Listen.local()
 }
 
-// local is a URL of a TCP address on this machine.
+// local returns the URL of a TCP address on this machine.
 func (a Address) local() string {
 	host, port, err := net.SplitHostPort(string(a))
 	if err != nil || port == "0" {

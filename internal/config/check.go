@@ -14,8 +14,8 @@ import (
 	"github.com/kasoku/kasoku/internal/glob"
 )
 
-// checker finds what no single key can tell: what must agree, what must exist
-// outside the file. It fills in what the file leaves to be found.
+// checker finds mistakes that a single key can't show: keys that must agree, and files and
+// variables that must exist. It also fills in values that the file leaves out.
 type checker struct {
 	*decoder
 	config *Config
@@ -48,7 +48,7 @@ func (k *checker) admin(a *Admin) {
 	}
 }
 
-// secret finds what NAME_env or NAME_file points at; at most one may be given.
+// secret returns the value that NAME_env or NAME_file refers to; at most one may be given.
 func (k *checker) secret(path, name, env, file string) string {
 	envPath, filePath := join(path, name+"_env"), join(path, name+"_file")
 	switch {
@@ -147,10 +147,10 @@ func (k *checker) dynamodb(path string, s *Service) {
 	case d.Region == "":
 		d.Region = of
 	case of != "" && of != d.Region && d.Origin.Embedded() == "":
-		k.failf(path+".region", "%q is not the region of the origin %s, which refuses what is signed for another one; leave region out, or write %s", d.Region, d.Origin, of)
+		k.failf(path+".region", "%q is not the region of the origin %s, which refuses requests signed for another one; leave region out, or write %s", d.Region, d.Origin, of)
 	}
 	if _, given := k.places[path+".region"]; d.Region == "" && d.Origin != "" && !given {
-		k.failf(path, `lacks "region": the origin %s does not tell it`, d.Origin)
+		k.failf(path, `lacks "region": the origin %s does not contain it`, d.Origin)
 	}
 	k.auth(path+".auth", s)
 	k.patterns(path+".expire_items.tables", d.ExpireItems.Tables)
@@ -176,16 +176,16 @@ func (k *checker) dynamodb(path string, s *Service) {
 	}
 }
 
-// awsHost matches the hosts of DynamoDB: those of a region, with FIPS, dual-stack, of China, of
-// an account (ddb) and of VPC endpoints.
+// awsHost matches the hosts of DynamoDB: regional, FIPS, dual-stack, China, account-based
+// (ddb) and VPC endpoints.
 var awsHost = regexp.MustCompile(`^(?:.+\.)?(?:dynamodb|ddb)(?:-fips)?\.([a-z0-9-]+)\.(?:vpce\.)?(?:amazonaws\.com(?:\.cn)?|api\.aws|api\.amazonwebservices\.com\.cn)$`)
 
-// origin finds keys that mean nothing for the origin that was chosen. Written out
-// with their defaults they do no harm.
+// origin reports keys that have no meaning for the chosen origin, unless they are set to
+// their defaults.
 func (k *checker) origin(path string, s *Service) {
 	if s.DynamoDB.Origin.Embedded() == "" {
 		if !s.DynamoDB.Sync {
-			k.failf(path+".sync", "has no effect: only an embedded store can be told when to sync")
+			k.failf(path+".sync", "has no effect: it is for an embedded store only")
 		}
 		return
 	}
@@ -193,7 +193,7 @@ func (k *checker) origin(path string, s *Service) {
 	setDefaults(reflect.ValueOf(&usual).Elem(), "")
 	f := func(key string, changed bool) {
 		if changed {
-			k.failf(path+"."+key, "has no effect: an embedded store is not asked over a network")
+			k.failf(path+"."+key, "has no effect: an embedded store needs no network")
 		}
 	}
 	f("origin_timeout", s.OriginTimeout != usual.OriginTimeout)
@@ -208,7 +208,7 @@ func (k *checker) origin(path string, s *Service) {
 	}
 }
 
-// regionOf reads the region from an origin in AWS; "" when it is none.
+// regionOf returns the region of an origin in AWS, or "" for other origins.
 func regionOf(origin Origin) string {
 	if origin.Embedded() != "" {
 		return "us-east-1"
@@ -229,15 +229,15 @@ func (k *checker) auth(path string, s *Service) {
 	case "none":
 		exposed := !s.Listen.Loopback() && (s.TLS == nil || s.TLS.ClientCA == "")
 		if exposed && !a.Insecure && s.Listen != "" {
-			k.failf(path+".mode", "refused: %s can be reached by others, who could then do all that Kasoku's own credentials allow; "+
-				"give keys and mode sigv4, listen on loopback, ask for client certificates with tls.client_ca, or say insecure: true", s.Listen)
+			k.failf(path+".mode", "refused: %s is reachable from other machines, which would have all permissions of Kasoku's own credentials; "+
+				"give keys and mode sigv4, listen on loopback, require client certificates with tls.client_ca, or set insecure: true", s.Listen)
 		}
 		if len(a.Keys) > 0 {
 			k.failf(path+".keys", "have no effect with mode none")
 		}
 	default:
 		if len(a.Keys) == 0 && a.Mode == "sigv4" {
-			k.failf(path, "no keys: nobody could pass; add keys: [{id: ..., secret_env: ...}], or mode none for a listener on loopback")
+			k.failf(path, "no keys: every request would be refused; add keys: [{id: ..., secret_env: ...}], or mode none for a listener on loopback")
 		}
 		if a.Insecure {
 			k.failf(path+".insecure", "has no effect without mode none")
@@ -281,11 +281,11 @@ var tablePattern = regexp.MustCompile(`^[A-Za-z0-9_.*?-]{1,255}$`)
 
 func (k *checker) pattern(path, p string) {
 	if !tablePattern.MatchString(p) {
-		k.failf(path, "%q matches no table: names are letters, digits, _ . and -, * stands for any text and ? for one letter", p)
+		k.failf(path, "%q matches no table: names are letters, digits, _ . and -, * matches any text and ? one letter", p)
 	}
 }
 
-// memory finds caps that leave nothing for those that have none.
+// memory reports memory caps that leave nothing for the services without one.
 func (k *checker) memory() {
 	whole, sum := k.config.Cache.Limit(), Size(0)
 	for i := range k.config.Services {
@@ -296,7 +296,7 @@ func (k *checker) memory() {
 	}
 }
 
-// disk finds a disk that nobody uses, and one whose bounds don't fit.
+// disk reports a disk that no service uses, and one with bounds that don't fit.
 func (k *checker) disk() {
 	d := k.config.Cache.Disk
 	if d == nil {
@@ -306,7 +306,7 @@ func (k *checker) disk() {
 		k.failf("cache.disk.max_object", "%s is above size, %s", d.MaxObject, d.Size)
 	}
 	if longest := d.Longest(); d.Threshold >= longest && d.MaxObject <= d.Size {
-		k.failf("cache.disk", "threshold %s leaves nothing below the longest body that is kept, %s", d.Threshold, longest)
+		k.failf("cache.disk", "threshold %s is not below the maximum size of a body on disk, %s", d.Threshold, longest)
 	}
 	used := false
 	for i := range k.config.Services {
@@ -322,8 +322,8 @@ func (k *checker) disk() {
 	}
 }
 
-// stores finds services that want the same embedded store: each would cache what
-// the other changes.
+// stores reports services that share an embedded store: each would cache items that the
+// other changes.
 func (k *checker) stores() {
 	owner := map[string]string{}
 	for i := range k.config.Services {
@@ -333,14 +333,14 @@ func (k *checker) stores() {
 		}
 		dir := k.config.Resolve(s.DynamoDB.Origin.Embedded())
 		if first, ok := owner[dir]; ok {
-			k.failf(join("services", s.Name)+".origin", "is the store of service %s; a store stands behind one service, whose cache sees all its writes", first)
+			k.failf(join("services", s.Name)+".origin", "is the store of service %s; a store belongs to one service, because its cache must see all writes", first)
 			continue
 		}
 		owner[dir] = s.Name
 	}
 }
 
-// listeners finds addresses that are asked for twice.
+// listeners reports addresses that are used twice.
 func (k *checker) listeners() {
 	type listener struct {
 		path string
@@ -354,7 +354,7 @@ func (k *checker) listeners() {
 			list = append(list, listener{k.daxPath(join("services", s.Name) + ".dax"), s.DynamoDB.DAX.Listen})
 		}
 		if s.DynamoDB != nil && URL(s.DynamoDB.Origin).reaches(s.Listen) {
-			k.failf(join("services", s.Name)+".origin", "%s is this service's own listener: each request would come back to it for ever", s.DynamoDB.Origin)
+			k.failf(join("services", s.Name)+".origin", "%s is this service's own listener: each request would return to it for ever", s.DynamoDB.Origin)
 		}
 	}
 	for i, l := range list {

@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// clientTLS checks the files with which connections that Kasoku makes are encrypted: of
-// the authorities, of a certificate and of its key. An empty one is left out.
+// clientTLS checks the files for TLS connections that Kasoku makes: authorities, certificate
+// and key. An empty name is skipped.
 func (k *checker) clientTLS(path, ca, cert, key string) {
 	switch {
 	case cert != "" && key == "":

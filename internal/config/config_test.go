@@ -12,18 +12,18 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/certs"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write what the code says into testdata")
+var rewrite = flag.Bool("rewrite", false, "write the outcomes into testdata")
 
 const dashes = "----------\n"
 
-// environment is what the cases of testdata see.
+// environment looks up the environment variables of the cases in testdata.
 func environment(name string) (string, bool) {
 	value, ok := map[string]string{"APP_SECRET": "s3cret", "ADMIN_TOKEN": "t0ken", "EMPTY": "", "PORT": "8000", "TTL": "7m"}[name]
 	return value, ok
 }
 
-// TestCases runs testdata/*.txt: a file, dashes, and either its mistakes or, as
-// JSON, what in it differs from the defaults.
+// TestCases runs testdata/*.txt: a file, dashes, and either its mistakes or, as JSON, the
+// values that differ from the defaults.
 func TestCases(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {

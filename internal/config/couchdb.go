@@ -6,71 +6,70 @@ import (
 	"strings"
 )
 
-// CouchDB is a service of type couchdb: an accelerator before CouchDB nodes with the
-// same databases. What was read is kept until a node's feed, or a write through
-// Kasoku, tells of a change; couchdb.md tells the rules.
+// CouchDB is a service of type couchdb: an accelerator for CouchDB nodes that have the same
+// databases. Answers are cached until a node's feed, or a write through Kasoku, reports a
+// change; see couchdb.md.
 type CouchDB struct {
-	// URLs of the nodes, such as http://10.0.0.1:5984, which replicate their databases to
-	// each other, with CouchDB's own means or by replicate. Their order counts: see
-	// writes. In what follows they are called origins, too. Of a cluster, which is one
-	// database on several machines, give one address.
+	// URLs of the nodes, for example http://10.0.0.1:5984, which replicate their databases
+	// to each other, with CouchDB's own means or by replicate. Their order counts: see
+	// writes. Below they are also called origins. Of a cluster, which is one database on
+	// several machines, give one address.
 	Nodes []URL `yaml:"nodes" required:"there is nothing to accelerate without one"`
-	// Who Kasoku is to the nodes in its own requests: feeds, replications, questions
-	// about health. Clients bring their own credentials. Left out, such requests bring
-	// none, which is enough for databases that everybody may read.
+	// Credentials of Kasoku's own requests to the nodes: feeds, replications, health checks.
+	// Clients use their own credentials. Left out: such requests have none, which is enough
+	// for public databases.
 	Auth CouchAuth `yaml:"auth"`
-	// How a node is chosen for a read, of those that are caught up: `round_robin` in turn,
-	// `least_requests` the one with the fewest under way, `p2c_ewma` of two drawn at random the
-	// one that answers sooner, `consistent_hash` the same one for the same URL.
+	// Selection of the node for a read, among the nodes that are up to date: `round_robin`
+	// in turn, `least_requests` the one with the fewest requests in flight, `p2c_ewma` the
+	// faster of two drawn at random, `consistent_hash` the same one for the same URL.
 	Balance string `yaml:"balance" default:"round_robin" enum:"round_robin|least_requests|p2c_ewma|consistent_hash"`
-	// Which node gets writes: `first` is the first in the order of nodes that is well;
-	// `any` spreads them, those of one document to one node. With any, every node
-	// must replicate to every other.
+	// Selection of the node for writes: `first` is the first healthy one in the order of
+	// nodes; `any` spreads them, with all writes of a document to one node. With any, every
+	// node must replicate to every other.
 	Writes string `yaml:"writes" default:"first" enum:"first|any"`
-	// Whether the feeds of databases in use are followed, on every node, and what was
-	// read of these databases is kept. With `false` Kasoku balances, and keeps nothing
-	// of databases.
+	// Whether the feeds of databases in use are followed, on every node, and answers from
+	// these databases are cached. With `false` Kasoku balances, and caches nothing of
+	// databases.
 	FollowChanges bool `yaml:"follow_changes" default:"true"`
-	// How long what is kept is given out without a sign that every node's feed is alive:
-	// for as long can a write made past Kasoku stay unseen when a feed falls silent. Lower
-	// values make more misses where the network stutters.
+	// Maximum age of the last sign that every node's feed is alive for cached answers to be
+	// served. It bounds how long a write past Kasoku can be unseen when a feed fails
+	// silently. Lower values cause more misses on unsteady networks.
 	MaxUnfollowed Duration `yaml:"max_unfollowed" default:"1s" min:"500ms"`
-	// How long a node may lack a change that another one has. One that lags more gets no reads
-	// until it has caught up, unless all do. Where databases are not followed, it is how long
-	// a client reads from the node that took its last write, in whole seconds.
+	// How long a node may lack a change that another one has. A node that lags more gets no
+	// reads until it has caught up, unless all lag. For databases that are not followed, it
+	// is how long a client reads from the node with its last write, in whole seconds.
 	MaxLag Duration `yaml:"max_lag" default:"10s" min:"100ms"`
-	// How long it is remembered whether somebody may read a database: for as long can
-	// a change of rights that is made past Kasoku stay unseen. Each time that it is over a
-	// node is asked once.
+	// How long a client's permission to read a database is cached: a change of permissions
+	// past Kasoku can be unseen for this time. After it, one node is queried once.
 	VisibleTTL Duration `yaml:"visible_ttl" default:"2s" min:"100ms"`
-	// How many databases are followed at a time, each with a connection to each node.
-	// What is read of others is not kept.
+	// Maximum number of databases that are followed at a time, each with a connection to
+	// each node. Answers from other databases are not cached.
 	MaxDatabases int `yaml:"max_databases" default:"1000" min:"1"`
-	// Continuous replications between the nodes that Kasoku makes and keeps alive; left
-	// out, none.
+	// Continuous replications between the nodes that Kasoku creates and restarts; left out:
+	// none.
 	Replicate *Replicate `yaml:"replicate"`
 
 	Reach `yaml:",inline"`
-	// Longest time from the last byte of the request to the head of its answer; beyond
-	// it the client gets 504. What a node may have to build an index for (views, lists,
-	// _find and the like) has ten minutes, unless this is more.
+	// Timeout from the last byte of the request to the head of its answer; beyond it the
+	// client gets 504. Requests for which a node may have to build an index (views, lists,
+	// _find and similar) have ten minutes, unless this is more.
 	FirstByteTimeout Duration `yaml:"first_byte_timeout" default:"10m" min:"1ms"`
-	// Longest pause within an answer; beyond it the answer is cut. Live feeds have
-	// pauses of up to a minute.
+	// Maximum pause within an answer; beyond it the answer is cut. Live feeds have pauses of
+	// up to a minute.
 	StallTimeout Duration `yaml:"stall_timeout" default:"90s" min:"1ms"`
-	// How much of the answer to a read is held before its client gets any of it, so that another
-	// node can be asked if the one that answers dies meanwhile; for a second at most. An
-	// answer that is known to be longer is not held, and live feeds are not either. 0 holds nothing.
+	// Size of the part of an answer to a read that is held back, for a second at most, so
+	// that another node can be tried if the first one fails. Answers that are known to be
+	// longer, and live feeds, are not held back. 0 holds nothing back.
 	Buffer  Size `yaml:"buffer" default:"1MiB" min:"0B" max:"64MiB"`
 	Passing `yaml:",inline"`
-	// Calls of callbacks around answers, in place of CouchDB's own allow_jsonp, which should be
-	// off; left out, the callback is an argument like any other.
+	// JSONP callbacks around answers, in place of CouchDB's own allow_jsonp, which should be
+	// off; left out: the callback is an argument like any other.
 	JSONP *JSONP `yaml:"jsonp"`
 }
 
-// CouchAuth is who Kasoku is to the nodes.
+// CouchAuth holds the credentials of Kasoku's own requests to the nodes.
 type CouchAuth struct {
-	// Name of a user who may read the databases, and is an administrator where
+	// Name of a user with read access to the databases, and with administrator rights if
 	// replicate is used.
 	Username string `yaml:"username"`
 	// Name of the environment variable that holds the password.
@@ -84,20 +83,20 @@ type CouchAuth struct {
 	password string
 }
 
-// Password is the resolved password.
+// Password returns the resolved password.
 func (a *CouchAuth) Password() string { return a.password }
 
-// Replicate says what is replicated between the nodes.
+// Replicate specifies the replications between the nodes.
 type Replicate struct {
-	// Names of the databases, which must be there on every node. With `_users` among them all
-	// nodes know the same users and passwords.
+	// Names of the databases, which must exist on every node. With `_users` among them all
+	// nodes have the same users and passwords.
 	Databases []string `yaml:"databases" required:"nothing is replicated without one"`
-	// `from_first`: what changes on the first node goes to all others; `both`: from every
-	// node to every other.
+	// `from_first`: changes on the first node are replicated to all others; `both`: from
+	// every node to every other.
 	Direction string `yaml:"direction" default:"from_first" enum:"from_first|both"`
 }
 
-// maxNodes is how many nodes a service can keep apart.
+// maxNodes is the maximum number of nodes of a service.
 const maxNodes = 64
 
 func (k *checker) couchdb(path string, s *Service) {
@@ -125,13 +124,13 @@ func (k *checker) couchdb(path string, s *Service) {
 
 func (k *checker) node(path string, u URL, before []URL, listen Address) {
 	if u == "" {
-		return // told already
+		return // already reported
 	}
 	if u.reaches(listen) {
-		k.failf(path, "%s is this service's own listener: each request would come back to it for ever", u)
+		k.failf(path, "%s is this service's own listener: each request would return to it for ever", u)
 	}
 	if rest := u.path(); rest != "" && rest != "/" {
-		k.failf(path, "has the path %s; requests are forwarded with the path that they came with", rest)
+		k.failf(path, "has the path %s; requests are forwarded with their own path", rest)
 	}
 	same := func(o URL) bool { return strings.TrimSuffix(o.String(), "/") == strings.TrimSuffix(u.String(), "/") }
 	if j := slices.IndexFunc(before, same); j >= 0 {
@@ -160,7 +159,7 @@ func (k *checker) replicate(path string, c *CouchDB) {
 		k.failf(path, "has no effect with one node")
 	}
 	if c.Writes == "any" && r.Direction == "from_first" {
-		k.failf(path+".direction", `from_first leaves what "writes: any" stores on other nodes there; say both`)
+		k.failf(path+".direction", `from_first does not replicate writes that "writes: any" sends to other nodes; use both`)
 	}
 	if _, given := k.places[path+".databases"]; given && r.Databases != nil && len(r.Databases) == 0 {
 		k.failf(path+".databases", "none: nothing would be replicated")
@@ -168,7 +167,7 @@ func (k *checker) replicate(path string, c *CouchDB) {
 	for i, name := range r.Databases {
 		at := fmt.Sprintf("%s.databases[%d]", path, i)
 		switch {
-		case name == "": // told already
+		case name == "": // already reported
 		case name[0] == '_' && name != "_users":
 			k.failf(at, "%q is a node's own database", name)
 		case slices.Contains(r.Databases[:i], name):
@@ -177,7 +176,7 @@ func (k *checker) replicate(path string, c *CouchDB) {
 	}
 }
 
-// couchUnused finds keys that mean nothing where nothing is kept.
+// couchUnused reports keys that have no meaning if nothing is cached.
 func (k *checker) couchUnused(path string, c *CouchDB) {
 	if c.FollowChanges {
 		return

@@ -1,7 +1,7 @@
 package config
 
-// credentials checks who Kasoku is to somebody, and returns the password. It is not well
-// if only one of name and password is there.
+// credentials checks a name and a password for an origin, and returns the password. ok is
+// false if only one of the two is set.
 func (k *checker) credentials(path, name, env, file string) (password string, well bool) {
 	password = k.secret(path, "password", env, file)
 	switch given := env != "" || file != ""; {

@@ -34,7 +34,7 @@ func (k *checker) dax(path string, s *Service) {
 	}
 }
 
-// daxPath is where the address stands: it may be all that dax is.
+// daxPath returns the path of the address, which may be the whole value of dax.
 func (k *checker) daxPath(path string) string {
 	if _, given := k.places[path+".listen"]; given {
 		return path + ".listen"
@@ -45,35 +45,35 @@ func (k *checker) daxPath(path string) string {
 func (k *checker) daxListen(path string, s *Service) {
 	listen, auth := s.DynamoDB.DAX.Listen, &s.DynamoDB.Auth
 	switch {
-	case listen == "": // told already
+	case listen == "": // already reported
 	case strings.HasPrefix(string(listen), "unix:"):
 		k.failf(path, "%s is a Unix socket, and clients of DAX connect by TCP", listen)
 	case auth.Mode == "none" && !auth.Insecure && !listen.Loopback():
-		k.failf(path, "refused: %s can be reached by others, who could then do all that Kasoku's own credentials allow; "+
-			"give the service keys and auth mode sigv4, listen on loopback, or say insecure: true in auth", listen)
+		k.failf(path, "refused: %s is reachable from other machines, which would have all permissions of Kasoku's own credentials; "+
+			"give the service keys and auth mode sigv4, listen on loopback, or set insecure: true in auth", listen)
 	}
 }
 
-// advertise finds addresses of which clients could be told only one.
+// advertise reports several addresses of one family: clients can be given only one.
 func (k *checker) advertise(path string, d *DAX) {
 	if _, given := k.places[path]; given && len(d.Advertise) == 0 && d.Advertise != nil {
-		k.failf(path, "none: leave it out for the address that a client came to")
+		k.failf(path, "none: leave it out to use the address that a client connected to")
 	}
 	seen := map[bool]Advertised{}
 	for i, a := range d.Advertise {
 		host, _, ok := a.split()
 		if !ok {
-			continue // told already
+			continue // already reported
 		}
 		ip, err := netip.ParseAddr(host)
 		if err != nil {
 			if len(d.Advertise) > 1 {
-				k.failf(fmt.Sprintf("%s[%d]", path, i), "%q is a name, which stands for all its addresses: it has to be alone", a)
+				k.failf(fmt.Sprintf("%s[%d]", path, i), "%q is a name, which includes all its addresses: it must be the only element", a)
 			}
 			continue
 		}
 		if first, taken := seen[ip.Is4()]; taken {
-			k.failf(fmt.Sprintf("%s[%d]", path, i), "%s is of the same family as %s; clients are told one address of each", a, first)
+			k.failf(fmt.Sprintf("%s[%d]", path, i), "%s is of the same family as %s; clients get one address of each", a, first)
 		}
 		seen[ip.Is4()] = a
 	}

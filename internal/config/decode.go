@@ -12,23 +12,23 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// decoder lays the file's tree over a struct that holds the defaults. It goes on
-// after a mistake, so that all of them are told at once.
+// decoder decodes the file's tree into a struct that holds the defaults. It continues after
+// a mistake, so that all mistakes are reported at once.
 type decoder struct {
 	file     string
-	lines    []string // of the file
+	lines    []string // lines of the file
 	env      func(string) (string, bool)
-	used     redactor // environment variables in values, which are not in messages
+	used     redactor // environment variables used in values, which are not shown in messages
 	problems Problems
-	places   map[string]place    // of every path that the file has
-	anchors  map[string]ast.Node // by name, those above the present line
-	depth    int                 // of nodes and aliases followed
+	places   map[string]place    // place of every path of the file
+	anchors  map[string]ast.Node // anchors above the current line, by name
+	depth    int                 // number of nested nodes and aliases
 	steps    int
 }
 
 type place struct{ line, column int }
 
-// Bounds against files that are small and mean a lot.
+// Limits against small files that expand to large trees.
 const (
 	maxDepth = 64
 	maxSteps = 200_000
@@ -95,7 +95,7 @@ func tokenPlace(t *token.Token) place {
 	return place{t.Position.Line, t.Position.Column}
 }
 
-// follow looks through anchors, aliases and tags at the node that is meant.
+// follow returns the node that anchors, aliases and tags lead to.
 func (d *decoder) follow(n ast.Node, path string) ast.Node {
 	for range maxDepth {
 		switch t := n.(type) {
@@ -120,7 +120,7 @@ func (d *decoder) follow(n ast.Node, path string) ast.Node {
 	return nil
 }
 
-// enter counts a step down the tree; it fails on a tree that never ends.
+// enter counts a step down the tree. It fails on a tree that is too deep.
 func (d *decoder) enter(n ast.Node, path string) bool {
 	d.steps++
 	if d.depth++; d.depth > maxDepth || d.steps > maxSteps {
@@ -134,7 +134,7 @@ func (d *decoder) enter(n ast.Node, path string) bool {
 	return true
 }
 
-// value decodes n into v as f wants it.
+// value decodes n into v with the rules of f.
 func (d *decoder) value(n ast.Node, v reflect.Value, f *field, path string) {
 	if !d.enter(n, path) {
 		return
@@ -175,7 +175,7 @@ func (d *decoder) value(n ast.Node, v reflect.Value, f *field, path string) {
 	}
 }
 
-// record decodes a mapping, or the word that stands for one.
+// record decodes a mapping, or the word that is short for one.
 func (d *decoder) record(n ast.Node, v reflect.Value, path string) {
 	if _, ok := scalarText(n); ok {
 		fields := fieldsOf(v.Type(), "")
@@ -194,7 +194,7 @@ func defaultText(f *field) string {
 	return "the default " + f.def
 }
 
-// entry is a key of a mapping with its value; merged ones come from "<<".
+// entry is a key of a mapping with its value. Merged entries are those of "<<".
 type entry struct {
 	name   string
 	at     place
@@ -202,7 +202,7 @@ type entry struct {
 	merged bool
 }
 
-// entries lists a mapping's keys, those merged in last; false when n is none.
+// entries returns a mapping's keys, merged ones last, and false if n is not a mapping.
 func (d *decoder) entries(n ast.Node, path string) ([]entry, bool) {
 	m, ok := n.(ast.MapNode)
 	if !ok {
@@ -323,8 +323,8 @@ func (d *decoder) keyed(n ast.Node, v reflect.Value, path string) {
 	}
 }
 
-// many decodes a list whose only element may stand alone. The word none is an empty list,
-// which is something else than no list.
+// many decodes a list with a single element written without brackets. The word none is an
+// empty list, as opposed to no list.
 func (d *decoder) many(n ast.Node, v reflect.Value, f *field, path string) {
 	if _, ok := n.(*ast.SequenceNode); ok {
 		d.list(n, v, f, path)
@@ -343,8 +343,8 @@ func (d *decoder) many(n ast.Node, v reflect.Value, f *field, path string) {
 	v.Set(reflect.Append(v, x))
 }
 
-// variant reads the type of an entry whose other keys depend on it. It fails,
-// and has told why, when there is none to check the keys against.
+// variant reads the type of an entry, on which its other keys depend. It reports a missing
+// or unknown type and returns false.
 func (d *decoder) variant(n ast.Node, t reflect.Type, path string) (string, bool) {
 	known := variants(t)
 	if len(known) == 0 {
@@ -356,7 +356,7 @@ func (d *decoder) variant(n ast.Node, t reflect.Type, path string) (string, bool
 	}
 	i := slices.IndexFunc(list, func(e entry) bool { return e.name == "type" })
 	if i < 0 {
-		d.report(d.place(path), path, `lacks "type": it says which protocol is spoken; allowed: %s`, strings.Join(known, ", "))
+		d.report(d.place(path), path, `lacks "type": it names the protocol; allowed: %s`, strings.Join(known, ", "))
 		return "", false
 	}
 	var name string
@@ -423,7 +423,7 @@ func (d *decoder) bounds(at place, v reflect.Value, f *field, path, text string)
 	}
 }
 
-// lessThan compares v with a bound written like v itself.
+// lessThan compares v with a bound written like v.
 func lessThan(v reflect.Value, bound string, greater bool) bool {
 	b := reflect.New(v.Type()).Elem()
 	if err := setScalar(b, bound); err != nil {
@@ -485,7 +485,7 @@ func wants(t reflect.Type) string {
 	return "text"
 }
 
-// setScalar sets v to what text means for its type.
+// setScalar parses text as v's type.
 func setScalar(v reflect.Value, text string) error {
 	if s, ok := v.Addr().Interface().(scalar); ok {
 		return s.set(text)
@@ -529,8 +529,7 @@ func (d *decoder) note(path string, at place) {
 	}
 }
 
-// place is where path stands in the file, or the nearest mapping that it would
-// stand in.
+// place returns the place of path in the file, or of the nearest mapping above it.
 func (d *decoder) place(path string) place {
 	for path != "" {
 		if at, ok := d.places[path]; ok {

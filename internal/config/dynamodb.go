@@ -1,99 +1,94 @@
 package config
 
-// DynamoDB is a service of type dynamodb: the AWS JSON protocol in front of
-// DynamoDB or of anything that speaks it.
+// DynamoDB is a service of type dynamodb: the AWS JSON protocol for DynamoDB or a compatible
+// store.
 type DynamoDB struct {
-	// URL of the store, such as https://dynamodb.eu-west-1.amazonaws.com or
-	// http://127.0.0.1:8001. Kasoku signs its requests to it with credentials from
-	// the AWS SDK's default chain: environment, shared files, container or
-	// instance role. Or `embedded:DIR`, such as embedded:./data: the store inside
-	// Kasoku, which keeps its tables in that directory for this service alone.
+	// URL of the store, for example https://dynamodb.eu-west-1.amazonaws.com or
+	// http://127.0.0.1:8001. Kasoku signs its requests with credentials from the AWS SDK's
+	// default chain: environment, shared files, container or instance role. Or
+	// `embedded:DIR`, for example embedded:./data: the store inside Kasoku, which stores its
+	// tables in that directory for this service alone.
 	Origin Origin `yaml:"origin" required:"there is nothing to accelerate without one"`
-	// AWS region, for the signatures of both sides. Left out, it is read from an
-	// origin of the form https://dynamodb.REGION.amazonaws.com; for an embedded
-	// store it is us-east-1.
+	// AWS region, for the signatures of both sides. Left out: the region in an origin of the
+	// form https://dynamodb.REGION.amazonaws.com; us-east-1 for an embedded store.
 	Region string `yaml:"region"`
-	// Of an embedded store: whether a write is answered only when it is on disk.
-	// Writes that arrive together share one sync. With `false` a write is
-	// answered when it is on its way to the disk: a crash of Kasoku loses what
-	// came in its last instant at most, a crash of the machine some hundredths of
-	// a second.
+	// For an embedded store: whether a write is answered only when it is on disk. Concurrent
+	// writes share one sync. With `false` a write is answered once it is handed to the
+	// operating system: a crash of Kasoku loses the writes of its last instant at most, a
+	// crash of the machine those of some hundredths of a second.
 	Sync bool `yaml:"sync" default:"true"`
-	// Who may ask what.
+	// Authentication and permissions of clients.
 	Auth Auth `yaml:"auth"`
 
-	// How long an item that was read or written is served from memory. Writes
-	// through Kasoku are seen at once whatever this is; it bounds how long a write
-	// that went past Kasoku stays unseen. 0s: items are not cached.
+	// How long an item that was read or written is served from memory. Writes through Kasoku
+	// are seen at once in any case; the TTL bounds how long a write past Kasoku is unseen.
+	// 0s: items are not cached.
 	ItemTTL Duration `yaml:"item_ttl" default:"5m"`
-	// The same for the results of Query and Scan. A write through Kasoku drops
-	// those that it may have changed. 0s: they are not cached.
+	// The same for the results of Query and Scan. A write through Kasoku drops the results
+	// that it may have changed. 0s: they are not cached.
 	QueryTTL Duration `yaml:"query_ttl" default:"5m"`
-	// The same for the fact that an item does not exist. 0s: it is not remembered,
-	// and every question for a missing item goes to the origin.
+	// The same for missing items. 0s: they are not cached, and every request for a missing
+	// item is sent to the origin.
 	NegativeTTL Duration `yaml:"negative_ttl" default:"1m"`
-	// How long after a write what it touched is filled by strongly consistent
-	// reads, which cost twice as much, so that a replica that lags can't put an
-	// old item back. The longest lag of the origin's replicas. With several
-	// services the longest of theirs holds for all; takes effect at a restart.
+	// How long after a write its item is filled by strongly consistent reads, which cost
+	// twice as much, so that a lagging replica can't put an old item back: the maximum lag
+	// of the origin's replicas. The highest value of all services is used for all; takes
+	// effect at a restart.
 	Settle Duration `yaml:"settle" default:"5s"`
-	// How long nothing is cached of what a write may have touched whose outcome is
-	// unknown (a timeout, a lost connection): the longest time after which the
-	// origin may still execute it. With several services the longest of theirs
-	// holds for all; takes effect at a restart.
+	// How long nothing is cached that may be affected by a write with an unknown outcome (a
+	// timeout, a lost connection): the maximum time after which the origin may still execute
+	// the write. The highest value of all services is used for all; takes effect at a
+	// restart.
 	Quarantine Duration `yaml:"quarantine" default:"30s"`
-	// Refresh what is asked for shortly before its time is over, so that no client
-	// waits for the origin: the last share of the TTL in which a hit starts a
-	// refresh, 0 to 0.9; `true` means 0.1, `false` means 0. More of it
-	// hides slower origins and makes more reads there.
+	// Refresh entries in use shortly before they expire, so that no client waits for the
+	// origin: the last share of the TTL in which a hit starts a refresh, 0 to 0.9; `true` is
+	// 0.1, `false` is 0. A larger share hides slower origins and causes more reads there.
 	RefreshAhead RefreshAhead `yaml:"refresh_ahead" default:"true"`
-	// Tables whose items carry a time to live.
+	// Tables with items that have a time to live.
 	ExpireItems ExpireItems `yaml:"expire_items"`
-	// Whether the service also answers bbpd's routes: operations by path, items as
-	// plain JSON on four of them. bbpd.md has them all.
+	// Whether the service also answers bbpd's routes: operations by path, with items as
+	// plain JSON on four of them. bbpd.md lists them.
 	PlainJSON bool `yaml:"plain_json" default:"false"`
-	// What an array of only numbers, or of only strings, in a plain item becomes: `sets`
-	// as in bbpd, which drops repeated elements and their order, or `lists`, which keep both.
+	// Type of an array of only numbers, or of only strings, in a plain item: `sets` as in
+	// bbpd, which drops repeated elements and their order, or `lists`, which keeps both.
 	Arrays string `yaml:"arrays" default:"sets" enum:"sets|lists"`
-	// Calls of callbacks around answers of these routes to GET and HEAD: scripts of any site
-	// can then read which tables there are. Left out, there are none.
+	// JSONP callbacks around answers of these routes to GET and HEAD: scripts of any site
+	// can then read the names of the tables. Left out: there are none.
 	JSONP *JSONP `yaml:"jsonp"`
-	// A listener for applications that use a client of DAX. Left out, there is none.
+	// Listener for applications that use a DAX client. Left out: there is none.
 	DAX *DAX `yaml:"dax"`
-	// Exceptions for tables: a mapping from a table's name, in which `*` stands
-	// for any text and `?` for one letter, to what is different there. The first pattern in the file that
-	// matches is used, alone.
+	// Exceptions for tables: a mapping from a table's name, in which `*` matches any text
+	// and `?` one letter, to its settings. Only the first matching pattern in the file is
+	// used.
 	Tables []Table `yaml:"tables,keyed"`
 
 	_ struct{} `yaml:"streams" later:"following DynamoDB Streams"`
 }
 
-// Auth says who may ask what of a service.
+// Auth holds the authentication and permissions of a service's clients.
 type Auth struct {
-	// `sigv4`: requests carry a signature made with one of the keys below. `none`:
-	// anybody who reaches the listener may do all that Kasoku's own credentials
-	// allow, so it is refused unless the listener is on loopback or asks for
-	// client certificates.
+	// `sigv4`: requests need a signature made with one of the keys below. `none`: every
+	// client has all permissions of Kasoku's own credentials, so it is refused unless the
+	// listener is on loopback or requires client certificates.
 	Mode string `yaml:"mode" default:"sigv4" enum:"sigv4|none"`
-	// Allows `mode: none` on a listener that others can reach.
+	// Allows `mode: none` on a listener that is reachable from other machines.
 	Insecure bool `yaml:"insecure" default:"false"`
-	// The clients' keys. They are Kasoku's own and need not exist in AWS.
+	// Access keys of the clients. They belong to Kasoku and need not exist in AWS.
 	Keys []Key `yaml:"keys"`
 }
 
 // Key is a client's access key.
 type Key struct {
-	// The access key's id, as the client has it in AWS_ACCESS_KEY_ID.
+	// The access key's id, as in the client's AWS_ACCESS_KEY_ID.
 	ID string `yaml:"id" required:"the client's signature names it"`
 	// Name of the environment variable that holds the secret.
 	SecretEnv string `yaml:"secret_env"`
-	// File that holds the secret, instead of secret_env; white space at its end is
-	// ignored. It is read again on SIGHUP.
+	// File that holds the secret, instead of secret_env; white space at its end is ignored.
+	// It is read again on SIGHUP.
 	SecretFile string `yaml:"secret_file"`
-	// Tables that the key may touch; `*` stands for any text and `?` for one letter.
+	// Tables that the key has access to; `*` matches any text and `?` one letter.
 	Tables []string `yaml:"tables" default:"*"`
-	// What the key may do there: `read`, `write`, and `admin` for operations on
-	// tables themselves.
+	// Permissions of the key: `read`, `write`, and `admin` for operations on tables.
 	Allow []string `yaml:"allow" default:"read,write" enum:"read|write|admin"`
 
 	_ struct{} `yaml:"secret" refuse:"the file is copied and committed; name an environment variable in secret_env or a file in secret_file"`
@@ -101,20 +96,19 @@ type Key struct {
 	secret string
 }
 
-// Secret is the resolved secret.
+// Secret returns the resolved secret.
 func (k *Key) Secret() string { return k.secret }
 
-// ExpireItems names the tables whose expired items are not served.
+// ExpireItems names the tables with expired items that are not served.
 type ExpireItems struct {
-	// Patterns of the tables from which an item whose TTL attribute has passed is
-	// answered as missing, at once, though DynamoDB may take days to delete it and
-	// itself answers it until then.
+	// Patterns of the tables whose expired items are answered as missing at once. DynamoDB
+	// itself may take days to delete an expired item, and returns it until then.
 	Tables []string `yaml:"tables"`
 }
 
-// Table is what is different for some tables.
+// Table holds the settings that differ for some tables.
 type Table struct {
-	// The pattern of the tables' names.
+	// Pattern of the tables' names.
 	Pattern string `yaml:",name"`
 	// Instead of the service's item_ttl.
 	ItemTTL *Duration `yaml:"item_ttl"`
@@ -122,8 +116,8 @@ type Table struct {
 	QueryTTL *Duration `yaml:"query_ttl"`
 	// Instead of the service's negative_ttl.
 	NegativeTTL *Duration `yaml:"negative_ttl"`
-	// Whether anything of these tables is cached. With `false` their requests are
-	// forwarded; signatures and rights are checked all the same.
+	// Whether these tables are cached. With `false` their requests are forwarded; signatures
+	// and permissions are checked all the same.
 	Cache bool `yaml:"cache" default:"true"`
 	// Instead of the service's arrays.
 	Arrays string `yaml:"arrays" enum:"sets|lists"`

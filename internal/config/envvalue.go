@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// reference finds ${NAME} and ${NAME:-default} in a value, each with the dollar that escapes
-// it, if there is one, and forms of shells that mean nothing here. Names are those of
-// environment variables by convention: capital letters, digits and _. So the ${arg.id} of a
-// memcached key is not one.
+// reference matches ${NAME} and ${NAME:-default} in a value, with the dollar that escapes
+// it, and the forms of shells that are not supported. By convention, names of environment
+// variables consist of capital letters, digits and _, so the ${arg.id} of a memcached key is
+// not one.
 var reference = regexp.MustCompile(`(\$?)\$\{([A-Z_][A-Z0-9_]*)((?:[^}A-Za-z0-9_.][^}]*)?)(\}|$)`)
 
-// expand puts the values of environment variables in the places of their references.
+// expand replaces references with the values of environment variables.
 func (d *decoder) expand(text string) (string, error) {
 	var problem error
 	fail := func(format string, args ...any) string {
@@ -32,9 +32,9 @@ func (d *decoder) expand(text string) (string, error) {
 		case escape != "":
 			return found[1:]
 		case end == "":
-			return fail("lacks the } after ${%s; write $${%s for these characters themselves", name, name)
+			return fail("lacks the } after ${%s; write $${%s for these characters", name, name)
 		case rest != "" && !hasDefault:
-			return fail("has ${%s%s}, which is neither ${%s} nor ${%s:-default}; write $${%s for these characters themselves", name, rest, name, name, name)
+			return fail("has ${%s%s}, which is neither ${%s} nor ${%s:-default}; write $${%s for these characters", name, rest, name, name, name)
 		case strings.Contains(def, "${"):
 			return fail("has a reference inside the default of ${%s}; a default is plain text", name)
 		}
@@ -51,14 +51,14 @@ func (d *decoder) expand(text string) (string, error) {
 	return out, problem
 }
 
-// minRedacted is how long the value of an environment variable is that is not shown. Shorter
-// ones would match by chance.
+// minRedacted is the minimum length of a value that is redacted. Shorter values would match
+// by chance.
 const minRedacted = 6
 
-// redactor has the values of environment variables, by name, that are not to be shown.
+// redactor holds the values of environment variables that must not be shown, by name.
 type redactor map[string]string
 
-// redact puts the names of environment variables in the places of their values.
+// redact replaces the values with the names of their variables.
 func (r redactor) redact(text string) string {
 	names := slices.SortedFunc(maps.Keys(r), func(a, b string) int { return len(r[b]) - len(r[a]) })
 	for _, name := range names {
@@ -75,7 +75,7 @@ func (r redactor) redact(text string) string {
 
 var secretName = regexp.MustCompile(`SECRET|PASSW|TOKEN|CREDENTIAL|KEY`)
 
-// secrets are those whose names tell that their values are secret.
+// secrets returns the variables whose names suggest a secret.
 func (r redactor) secrets() redactor {
 	found := redactor{}
 	for name, value := range r {

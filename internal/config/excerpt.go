@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Excerpt is the line of the file that the mistake is in, with a caret under its column, or
-// nothing where it has no place.
+// Excerpt returns the line of the file with the mistake, and a caret under its column. It is
+// empty for a mistake without a place.
 func (p Problem) Excerpt() string {
 	if p.Source == "" || p.Column < 1 {
 		return ""
@@ -27,14 +27,14 @@ func (p Problem) Excerpt() string {
 	return "  " + string(line[from:to]) + "\n  " + pad + "^"
 }
 
-// maxExcerpt is how much of a long line is shown.
+// maxExcerpt is the maximum length of a line shown.
 const maxExcerpt = 120
 
-// secretValue finds what stands after keys whose names tell that it is a secret.
+// secretValue matches the values of keys whose names suggest a secret.
 var secretValue = regexp.MustCompile(`(?i)([\w-]*(?:secret|passw|token|credential)[\w-]*["']?\s*:\s*)("[^"]*"?|'[^']*'?|[^\s,}\]]+)`)
 
-// source is a line of the file as it may be shown. A secret does not belong into the file, but
-// one that is there by mistake is not copied to a log.
+// source returns a line of the file as it may be shown. A secret that was put into the file
+// by mistake is not copied to a log.
 func (d *decoder) source(line int) string {
 	if line < 1 || line > len(d.lines) {
 		return ""

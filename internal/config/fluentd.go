@@ -9,48 +9,47 @@ import (
 	"strings"
 )
 
-// Fluentd is where `to: fluentd` sends the records, and how: to Fluentd, Fluent
-// Bit, the OpenTelemetry collector's fluentforward receiver, or whatever else
-// speaks the forward protocol. Whether records get lost is told in
-// observability.md.
+// Fluentd specifies the servers for `to: fluentd` and the way of sending: Fluentd, Fluent
+// Bit, the OpenTelemetry collector's fluentforward receiver, or any other server of the
+// forward protocol. observability.md describes when records can be lost.
 type Fluentd struct {
-	// The servers: `tcp://host:port`, `tls://host:port` or `unix:///path`; without
-	// a port it is 24224. One that is away is no mistake: records wait for it.
+	// The servers: `tcp://host:port`, `tls://host:port` or `unix:///path`; the default port
+	// is 24224. A server may be down: records wait for it.
 	Servers []FluentdServer `yaml:"servers" default:"tcp://127.0.0.1:24224"`
-	// How several servers share the records: `failover` sends them to the first
-	// one that is up, `round` to all that are up in turn.
+	// Distribution of records over several servers: `failover` sends them to the first one
+	// that is up, `round` to all that are up in turn.
 	Balance string `yaml:"balance" default:"failover" enum:"failover|round"`
-	// What the server routes the records by.
+	// Tag of the records, by which the server routes them.
 	Tag string `yaml:"tag" default:"kasoku.access"`
-	// Whether the server acknowledges what it got. With it, what a connection
-	// loses is sent again, so that the server may get some records twice; without,
-	// it is lost. Turn it off for servers that don't acknowledge.
+	// Whether the server acknowledges records. With acknowledgements, records lost with a
+	// connection are sent again, so the server may receive some twice; without, they are
+	// lost. Turn it off for servers that don't acknowledge.
 	Ack bool `yaml:"ack" default:"true"`
-	// Directory for records that memory has no room for, and for those that are
-	// left at the end; they are sent first, after a restart or a crash too. Left
-	// out, they are dropped and counted. No two processes may have the same one.
+	// Directory for records that don't fit into memory, and for those that are unsent at the
+	// exit; they are sent first after a restart or a crash. Left out: such records are
+	// dropped and counted. Two processes must not share it.
 	Spill string `yaml:"spill"`
-	// Most bytes of the files in that directory; beyond it records are dropped
-	// and counted.
+	// Maximum size of the files in that directory; beyond it records are dropped and
+	// counted.
 	SpillMax Size `yaml:"spill_max" default:"256MiB" min:"1MiB"`
-	// Most bytes of records that wait in memory. A record takes about 300 bytes.
+	// Maximum size of the records that wait in memory. A record takes about 300 bytes.
 	Memory Size `yaml:"memory" default:"64MiB" min:"1MiB" max:"16GiB"`
-	// How long a record may wait for others to be sent with it. Longer makes
-	// fewer, larger messages, and is what a crash of Kasoku may lose.
+	// How long a record may wait to be sent together with others. Longer times make fewer
+	// and larger messages, and are lost in a crash of Kasoku.
 	FlushInterval Duration `yaml:"flush_interval" default:"200ms" min:"1ms" max:"1m"`
-	// How messages are compressed. gzip makes them about ten times smaller and
-	// takes processor time; zstd less of it, but needs Fluentd 1.19 or Fluent Bit 4.
+	// Compression of messages. gzip makes them about ten times smaller and takes processor
+	// time; zstd takes less of it, and needs Fluentd 1.19 or Fluent Bit 4.
 	Compression string `yaml:"compression" default:"none" enum:"none|gzip|zstd"`
 	// Encryption, for servers written `tls://`. Left out, they are verified with
 	// the system's authorities.
 	TLS *FluentdTLS `yaml:"tls"`
-	// Name of the environment variable that holds the key which server and client
-	// prove to each other that they know: the server's shared_key.
+	// Name of the environment variable that holds the key with which server and client
+	// authenticate each other: the server's shared_key.
 	SharedKeyEnv string `yaml:"shared_key_env"`
 	// File that holds the key, instead of shared_key_env; white space at its end
 	// is ignored.
 	SharedKeyFile string `yaml:"shared_key_file"`
-	// User's name, for servers that ask for one besides the shared key.
+	// User name, for servers that require one besides the shared key.
 	Username string `yaml:"username"`
 	// Name of the environment variable that holds the user's password.
 	PasswordEnv string `yaml:"password_env"`
@@ -64,23 +63,22 @@ type Fluentd struct {
 	sharedKey, password string
 }
 
-// SharedKey is the resolved key, or "" when none is used.
+// SharedKey returns the resolved key, or "" if none is used.
 func (f *Fluentd) SharedKey() string { return f.sharedKey }
 
-// Password is the user's resolved password.
+// Password returns the user's resolved password.
 func (f *Fluentd) Password() string { return f.password }
 
-// FluentdTLS is the encryption of the connections to Fluentd servers. The files
-// are read at the start and when the configuration changes.
+// FluentdTLS is the encryption of the connections to Fluentd servers. The files are read at
+// the start and when the configuration changes.
 type FluentdTLS struct {
-	// PEM file with the authorities that the servers' certificates are verified
-	// with; left out, the system's.
+	// PEM file with the authorities for the servers' certificates; left out: the system's.
 	CA string `yaml:"ca"`
-	// PEM file with the client's certificate, for servers that ask for one.
+	// PEM file with the client's certificate, for servers that require one.
 	Cert string `yaml:"cert"`
 	// PEM file with that certificate's private key.
 	Key string `yaml:"key"`
-	// Name that must be in the servers' certificates; left out, the host's.
+	// Name that must be in the servers' certificates; left out: the host's.
 	ServerName string `yaml:"server_name"`
 }
 
@@ -125,7 +123,7 @@ func fluentdHost(s string) bool {
 
 func (s FluentdServer) String() string { return string(s) }
 
-// withPort is the address with the port that is meant.
+// withPort returns the address with its port, or with the default port.
 func (s FluentdServer) withPort() string {
 	scheme, rest, _ := strings.Cut(string(s), "://")
 	if _, _, err := net.SplitHostPort(rest); err == nil || scheme == "unix" {

@@ -6,22 +6,21 @@ import (
 	"strings"
 )
 
-// MarshalJSON writes the configuration with the names of the file, every
-// default filled in, and no secrets. Keys that are left out and have no default
-// are left out here too.
+// MarshalJSON returns the configuration with the names of the file, all defaults filled in,
+// and no secrets. It omits keys that are left out and have no default.
 func (c *Config) MarshalJSON() ([]byte, error) {
 	return (&printer{hidden: c.hidden}).appendStruct(nil, reflect.ValueOf(c).Elem()), nil
 }
 
-// Changed is [Config.MarshalJSON] of only what differs from the defaults.
+// Changed returns the part of [Config.MarshalJSON] that differs from the defaults.
 func (c *Config) Changed() []byte {
 	return (&printer{hidden: c.hidden, changed: true}).appendStruct(nil, reflect.ValueOf(c).Elem())
 }
 
 // printer writes a configuration as JSON.
 type printer struct {
-	changed bool     // only what differs from the defaults
-	hidden  redactor // in values
+	changed bool     // only values that differ from the defaults
+	hidden  redactor // secrets within values
 }
 
 func (p *printer) appendStruct(dst []byte, v reflect.Value) []byte {
@@ -112,8 +111,8 @@ func nameOf(v reflect.Value) string {
 	panic("config: a keyed list of " + v.Type().String())
 }
 
-// appendText writes a value as the file has to have it, with what could be taken for a reference
-// to an environment variable escaped.
+// appendText appends a value as it is written in the file, with references to environment
+// variables escaped.
 func (p *printer) appendText(dst []byte, s string) []byte {
 	return appendString(dst, p.hidden.redact(reference.ReplaceAllString(s, "$$$0")))
 }
@@ -121,7 +120,7 @@ func (p *printer) appendText(dst []byte, s string) []byte {
 func appendString(dst []byte, s string) []byte {
 	text, err := json.Marshal(s)
 	if err != nil {
-		panic("config: " + err.Error()) // a string always can
+		panic("config: " + err.Error()) // cannot happen for a string
 	}
 	return append(dst, text...)
 }

@@ -10,12 +10,12 @@ import (
 	"slices"
 )
 
-// Load reads, decodes and checks a file, and resolves the secrets that it names.
-// The error is a [Problems] when the file could be read.
+// Load reads, decodes and checks a file, and resolves its secrets. The error is a [Problems]
+// if the file could be read.
 func Load(file string) (*Config, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
-		// PathError says "open", which is not what the user asked for.
+		// PathError says "open", which the user did not ask for.
 		if pe, ok := errors.AsType[*fs.PathError](err); ok {
 			err = pe.Err
 		}
@@ -24,8 +24,7 @@ func Load(file string) (*Config, error) {
 	return Parse(file, data, os.LookupEnv)
 }
 
-// Parse is [Load] of a file whose content is given; env looks up environment
-// variables.
+// Parse is [Load] for a file with the given content; env looks up environment variables.
 func Parse(file string, data []byte, env func(string) (string, bool)) (*Config, error) {
 	c := Default()
 	c.dir = filepath.Dir(file)
@@ -37,7 +36,7 @@ func Parse(file string, data []byte, env func(string) (string, bool)) (*Config, 
 			d.problems[i].Message = d.used.redact(d.problems[i].Message)
 		}
 		d.problems.sort()
-		return nil, slices.Compact(d.problems) // a place looked at twice tells twice
+		return nil, slices.Compact(d.problems) // a place that is checked twice is reported twice
 	}
 	if secrets := d.used.secrets(); len(secrets) > 0 {
 		c.hidden = secrets
@@ -45,7 +44,7 @@ func Parse(file string, data []byte, env func(string) (string, bool)) (*Config, 
 	return c, nil
 }
 
-// Default is the configuration of an empty file: it serves nothing.
+// Default returns the configuration of an empty file, which has no services.
 func Default() *Config {
 	c := &Config{dir: "."}
 	setDefaults(reflect.ValueOf(c).Elem(), "")

@@ -26,7 +26,8 @@ func TestEveryWriterCanBeNamed(t *testing.T) {
 	}
 }
 
-// TestRing asks the ring of a configuration for a key whose server the client itself told.
+// TestRing compares the ring of a configuration with the server that the client itself
+// has chosen for a key.
 func TestRing(t *testing.T) {
 	f := func(more string, want int) {
 		t.Helper()
@@ -61,7 +62,7 @@ services:
 		return r.Find([]byte(key))
 	}
 	if direct("c%d") == direct("c%25d") || direct("c%d") == direct("nc%d") {
-		t.Fatal("the keys are on one server, so nothing is told by them")
+		t.Fatal("the keys are on one server, so the test proves nothing")
 	}
 	f("}", direct("c%d"))
 	f("}\n    key_escape: nginx-lower", direct("c%25d"))

@@ -16,11 +16,11 @@ import (
 	"github.com/kasoku/kasoku/internal/memcached/ring"
 )
 
-// Ring is what the distribution asks for: the rules by which the writer's client finds a
-// key's server. Its Find wants keys without namespace and escapes: it applies both itself.
+// Ring returns the rules by which the writer's client finds a key's server. Its Find takes
+// keys without namespace and escapes, and applies both itself.
 func (m *Memcached) Ring() (*ring.Ring, error) { return ring.New(m.RingConfig()) }
 
-// RingConfig is what Ring is made of.
+// RingConfig returns the configuration of Ring.
 func (m *Memcached) RingConfig() ring.Config {
 	d := m.Distribution
 	if d == nil {
@@ -65,14 +65,14 @@ func (k *checker) memcached(path string, s *Service) {
 func (k *checker) memcachedServers(path string, s *Service) {
 	m := s.Memcached
 	if _, given := k.places[path+".servers"]; given && m.Servers != nil && len(m.Servers) == 0 {
-		k.failf(path+".servers", "none: there is nothing to ask")
+		k.failf(path+".servers", "none: at least one server is needed")
 	}
 	for i := range m.Servers {
 		at := fmt.Sprintf("%s.servers[%d]", path, i)
 		a := m.Servers[i].Address
 		_, port, _ := strings.Cut(a.String(), ":")
 		switch {
-		case a == "": // told already
+		case a == "": // already reported
 		case a == s.Listen || !strings.HasPrefix(a.String(), "unix:") && URL("http://"+a.String()).reaches(s.Listen):
 			k.failf(at, "%s is this service's own listener", a)
 		case port == "0" || strings.HasPrefix(a.String(), ":"):
@@ -81,7 +81,7 @@ func (k *checker) memcachedServers(path string, s *Service) {
 	}
 }
 
-// ringKeys are the keys that a ring's mistake is about, below the service.
+// ringKeys are the keys of the service that a ring's mistakes refer to.
 var ringKeys = map[ring.Field]string{
 	ring.FieldName: "distribution", ring.FieldPoints: "distribution.points", ring.FieldHash: "distribution.hash",
 	ring.FieldPointHash: "distribution.point_hash", ring.FieldHashTag: "distribution.hash_tag",
@@ -89,10 +89,10 @@ var ringKeys = map[ring.Field]string{
 	ring.FieldLabel: "servers[%d].label", ring.FieldWeight: "servers[%d].weight",
 }
 
-// ring builds the ring to see whether it can be built.
+// ring builds the ring to find its mistakes.
 func (k *checker) ring(path string, m *Memcached) {
 	if len(m.Servers) == 0 || slices.ContainsFunc(m.Servers, func(s MemcachedServer) bool { return s.Address == "" }) {
-		return // told already
+		return // already reported
 	}
 	switch d := m.Distribution; {
 	case d == nil && len(m.Servers) > 1:
@@ -100,7 +100,7 @@ func (k *checker) ring(path string, m *Memcached) {
 			strings.Join(ring.Names(), ", "))
 		return
 	case d != nil && d.Name == "":
-		return // told already
+		return // already reported
 	}
 	_, err := m.Ring()
 	mistake, ok := errors.AsType[*ring.Mistake](err)
@@ -123,9 +123,9 @@ func (k *checker) ring(path string, m *Memcached) {
 	k.failf(path+"."+at, "%s", text)
 }
 
-// Rules are what becomes of keys on their way to a server.
+// Rules returns the transformations of keys on their way to a server.
 func (m *Memcached) Rules() key.Rules {
-	escape, _ := key.ParseEscape(m.KeyEscape) // the schema has refused others
+	escape, _ := key.ParseEscape(m.KeyEscape) // the schema refuses others
 	return key.Rules{Namespace: m.Namespace, Escape: escape, HashLong: m.LongKeys == "hash"}
 }
 
@@ -135,7 +135,7 @@ func (k *checker) namespace(path string, m *Memcached) {
 	case key.BadByte:
 		k.failf(path, "%q has a space or a control character, which memcached takes in no key", m.Namespace)
 	case key.TooLong:
-		k.failf(path, "it has %d bytes, which leaves nothing for keys: memcached takes %d together", len(m.Namespace), key.Longest)
+		k.failf(path, "it has %d bytes, which leaves no bytes for keys: memcached accepts %d together", len(m.Namespace), key.Longest)
 	}
 }
 
@@ -166,7 +166,7 @@ func (k *checker) serverTLS(path string, m *Memcached) {
 	k.clientTLS(path, t.CA, t.Cert, t.Key)
 }
 
-// digest tells what files hold. One that can't be read has been told.
+// digest returns a hash of the content of files. An unreadable file was reported before.
 func (k *checker) digest(files ...string) (sum [sha256.Size]byte) {
 	all := sha256.New()
 	for _, file := range files {
@@ -186,11 +186,11 @@ func (k *checker) fallback(path string, list []HTTPOrigin, listen Address) {
 		k.httpOrigin(fmt.Sprintf("%s[%d]", path, i), list, i, listen)
 	}
 	if len(list) > 0 && !slices.ContainsFunc(list, func(o HTTPOrigin) bool { return !o.Drain }) {
-		k.failf(path, "all are drained: nobody could answer; say none")
+		k.failf(path, "all are drained: no request could be answered; use none")
 	}
 }
 
-// backendUnused finds what is said of fallbacks where there are none.
+// backendUnused reports settings for fallbacks that don't exist.
 func (k *checker) backendUnused(path string, m *Memcached) {
 	has := func(l Location) bool { return len(l.Fallback) > 0 }
 	if len(m.Fallback) == 0 && !slices.ContainsFunc(m.Locations, has) && !reflect.DeepEqual(m.Backend, defaultOf[Backend]()) {
@@ -242,7 +242,7 @@ func (k *checker) location(path string, s *Service, l *Location) {
 	}
 }
 
-// unwrapped finds calls that would never be made of a value.
+// unwrapped reports JSONP settings that never apply to a value.
 func (k *checker) unwrapped(path string, l *Location) {
 	if l.JSONP == nil {
 		return
@@ -250,7 +250,7 @@ func (k *checker) unwrapped(path string, l *Location) {
 	cfg := l.JSONP.Filter()
 	f, err := jsonp.New(cfg)
 	if err != nil || f.Wraps([]byte(l.ContentType)) {
-		return // told already, or well
+		return // already reported, or valid
 	}
 	only := ""
 	if cfg.Mode != jsonp.Legacy {
@@ -268,7 +268,7 @@ func (k *checker) memcachedStore(path string, m *Memcached, t *MemcachedStore) {
 			k.failf(path+"."+d.key, "%s: memcached counts in whole seconds", d.time)
 		}
 	}
-	const longest = 30 * 24 * time.Hour // memcached takes more for a date
+	const longest = 30 * 24 * time.Hour // memcached interprets more as a date
 	switch {
 	case t.Stale > 0 && (m.Protocol == "text" || m.Protocol == "binary"):
 		k.failf(path+".stale", `has no effect with "protocol: %s"`, m.Protocol)
@@ -276,17 +276,17 @@ func (k *checker) memcachedStore(path string, m *Memcached, t *MemcachedStore) {
 		k.failf(path+".stale", "%s and ttl, %s, are more than 30 days together", t.Stale, t.TTL)
 	}
 	if t.MaxSize > m.MaxValue {
-		k.failf(path+".max_size", "%s is above max_value, %s: what is longer would not be read back", t.MaxSize, m.MaxValue)
+		k.failf(path+".max_size", "%s is above max_value, %s: longer values could not be read back", t.MaxSize, m.MaxValue)
 	}
 }
 
-// otherKeys say fields of answers that have a key of their own, or that are Kasoku's.
+// otherKeys are fields of answers that have a key of their own, or that Kasoku sets.
 var otherKeys = map[string]string{
 	"content-type": "see content_type", "cache-control": "see cache_control", "etag": "see etag",
-	"cache-status": "Kasoku says it", "x-request-id": "Kasoku says it", "content-length": "Kasoku says it",
-	"content-encoding": "it is the value's own", "transfer-encoding": "Kasoku says it", "connection": "Kasoku says it",
-	"date": "Kasoku says it", "vary": "Kasoku says it", "age": "it is the cache's", "upgrade": "Kasoku says it",
-	"keep-alive": "Kasoku says it", "trailer": "Kasoku says it", "set-cookie": "answers are the same for everybody",
+	"cache-status": "Kasoku sets it", "x-request-id": "Kasoku sets it", "content-length": "Kasoku sets it",
+	"content-encoding": "it is the value's own", "transfer-encoding": "Kasoku sets it", "connection": "Kasoku sets it",
+	"date": "Kasoku sets it", "vary": "Kasoku sets it", "age": "it is the cache's", "upgrade": "Kasoku sets it",
+	"keep-alive": "Kasoku sets it", "trailer": "Kasoku sets it", "set-cookie": "answers are the same for all clients",
 }
 
 func (k *checker) headers(path string, l *Location) {
@@ -307,19 +307,19 @@ func (k *checker) headers(path string, l *Location) {
 	}
 }
 
-// validValue tells whether text can be a field's value.
+// validValue reports whether text can be a field's value.
 func validValue(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
 var captured = regexp.MustCompile(`\{[^}.]*(\.\.\.)?\}`)
 
-// path reads a location's path; it is nil, and that has been told, if it is none. shape is
-// the path with what stands for any text made equal, by which locations for the same
-// requests are found.
+// path parses a location's path. It reports mistakes and returns nil then. shape is the path
+// with equal names in all its braces, so that two locations for the same requests have the
+// same shape.
 func (k *checker) path(at, text string) (p *key.Path, shape string) {
 	if text == "" {
-		return nil, "" // told already
+		return nil, "" // already reported
 	}
 	p, err := key.ParsePath(text)
 	if err != nil {
@@ -329,8 +329,8 @@ func (k *checker) path(at, text string) (p *key.Path, shape string) {
 	return p, captured.ReplaceAllString(text, "{$1}")
 }
 
-// template reads a location's key. Without a path its captures are not known, and nothing
-// more is to be told.
+// template parses a location's key. Without a path, captures can't be checked and are not
+// reported.
 func (k *checker) template(at, text string, p *key.Path, underscores bool) {
 	if p == nil || text == "" {
 		return
@@ -347,7 +347,7 @@ func (k *checker) template(at, text string, p *key.Path, underscores bool) {
 	}
 }
 
-// sourceMeant is what a mistake at the beginning of a source was most likely to be.
+// sourceMeant suggests a correction for a mistake at the beginning of a source.
 func sourceMeant(e *key.Error) string {
 	before, rest := e.Text[:e.At], e.Text[e.At:]
 	if !strings.HasSuffix(before, "${") {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Limit is how many bytes the cache may take: what the file says, or else 1GiB,
-// or a quarter of the memory that the process may use where that is less.
+// Limit returns the maximum size of the cache: the configured one, else 1GiB, or a quarter
+// of the memory that the process may use if that is less.
 func (c *Cache) Limit() Size {
 	if c.Memory > 0 {
 		return c.Memory
@@ -19,8 +19,8 @@ func (c *Cache) Limit() Size {
 	return max(limit, 1<<20)
 }
 
-// available is how much memory the process may use, by its control group or
-// else by the machine's size; 0 when neither is told, as outside Linux.
+// available returns the memory that the process may use, according to its control group or
+// the machine's size; 0 if neither is available, for example outside Linux.
 func available(read func(string) ([]byte, error)) Size {
 	var least Size
 	consider := func(text string, unit Size) {

@@ -10,13 +10,13 @@ import (
 // Problem is one mistake in a file.
 type Problem struct {
 	File         string `json:"file"`
-	Line, Column int    `json:"-"` // from 1; 0 when the mistake has no place
+	Line, Column int    `json:"-"` // from 1; 0 for a mistake without a place
 	Path         string `json:"path,omitempty"`
 	Message      string `json:"message"`
 	Source       string `json:"source,omitempty"` // the line of the file
 }
 
-// String is file:line:column: path: message.
+// String returns "file:line:column: path: message".
 func (p Problem) String() string {
 	var b strings.Builder
 	b.WriteString(p.File)
@@ -34,7 +34,7 @@ func (p Problem) String() string {
 // Problems are all the mistakes of a file, in the order of its lines.
 type Problems []Problem
 
-// Error has a line for each problem.
+// Error returns a line for each problem.
 func (p Problems) Error() string {
 	lines := make([]string, len(p))
 	for i := range p {
@@ -49,7 +49,7 @@ func (p Problems) sort() {
 	})
 }
 
-// near returns the candidate that a person most likely meant by word, or "".
+// near returns the candidate that is most similar to word, or "" if none is.
 func near(word string, candidates []string) string {
 	best, least := "", len(word)/3+2
 	word = strings.ToLower(word)
@@ -65,8 +65,8 @@ func near(word string, candidates []string) string {
 	return best
 }
 
-// partOf tells whether one name is a word of the other, or its beginning: ttl of
-// default_ttl, health of health_check, user of username.
+// partOf reports whether one name is a word of the other, or its beginning: for example ttl
+// of default_ttl, health of health_check, user of username.
 func partOf(a, b string) bool {
 	if len(a) > len(b) {
 		a, b = b, a
@@ -74,8 +74,8 @@ func partOf(a, b string) bool {
 	return len(a) > 2 && (strings.HasPrefix(b, a) || slices.Contains(strings.Split(b, "_"), a))
 }
 
-// distance counts the letters to insert, drop, change or swap with their
-// neighbour to make b of a.
+// distance returns the number of letters to insert, delete, replace or swap with their
+// neighbour to turn a into b.
 func distance(a, b string) int {
 	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
 	var before2 []int
@@ -99,7 +99,7 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// meant is " (did you mean x?)" when a candidate is near.
+// meant returns " (did you mean x?)" if a candidate is similar, else "".
 func meant(word string, candidates []string) string {
 	if n := near(word, candidates); n != "" {
 		return fmt.Sprintf(" (did you mean %q?)", n)

@@ -11,17 +11,17 @@ import (
 	"time"
 )
 
-// scalar is a value written as one word. set gets the word as it stands in the
-// file; its error says what is allowed.
+// scalar is a value written as one word. set parses the word; its error describes the
+// allowed values.
 type scalar interface {
 	set(text string) error
 	fmt.Stringer
 }
 
-// Duration is a length of time, such as 250ms, 30s, 5m, 1h30m or 7d.
+// Duration is a length of time, for example 250ms, 30s, 5m, 1h30m or 7d.
 type Duration time.Duration
 
-// Std is d as the standard library's type.
+// Std returns d as the standard library's type.
 func (d Duration) Std() time.Duration { return time.Duration(d) }
 
 func (d *Duration) set(text string) error {
@@ -54,7 +54,7 @@ func (d *Duration) set(text string) error {
 
 var errDuration = fmt.Errorf("is no length of time; write for instance 250ms, 30s, 5m or 1h30m")
 
-// String writes d the way it is written in the file: 5m, not 5m0s.
+// String returns d as it is written in the file: 5m, not 5m0s.
 func (d Duration) String() string {
 	s := time.Duration(d).String()
 	if strings.HasSuffix(s, "m0s") {
@@ -66,7 +66,7 @@ func (d Duration) String() string {
 	return s
 }
 
-// Size is a number of bytes, such as 4096, 512KiB, 1GiB or 2GB.
+// Size is a number of bytes, for example 4096, 512KiB, 1GiB or 2GB.
 type Size int64
 
 var sizeUnits = []struct {
@@ -97,7 +97,7 @@ func (s *Size) set(text string) error {
 	return nil
 }
 
-// String writes s in the largest binary unit that divides it.
+// String returns s in the largest binary unit that divides it.
 func (s Size) String() string {
 	for _, u := range sizeUnits[:4] {
 		if s > 0 && int64(s)%u.bytes == 0 {
@@ -107,7 +107,7 @@ func (s Size) String() string {
 	return strconv.FormatInt(int64(s), 10)
 }
 
-// Address is what to listen on: host:port, or unix:/path for a Unix socket.
+// Address is an address to listen on: host:port, or unix:/path for a Unix socket.
 type Address string
 
 func (a *Address) set(text string) error {
@@ -152,7 +152,7 @@ func (a Address) Loopback() bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// overlaps reports whether both can't be listened on at a time.
+// overlaps reports whether a and b can't both be listened on.
 func (a Address) overlaps(b Address) bool {
 	if strings.HasPrefix(string(a), "unix:") {
 		return a == b
@@ -177,8 +177,8 @@ func sameHost(a, b string) bool {
 	return a == b
 }
 
-// Advertised is what others are told to connect to: host:port, or a host alone where the
-// port is known otherwise.
+// Advertised is an address for clients to connect to: host:port, or a host alone if the port
+// is implied.
 type Advertised string
 
 func (a *Advertised) set(text string) error {
@@ -187,7 +187,7 @@ func (a *Advertised) set(text string) error {
 	case !ok || host == "" || strings.ContainsAny(host, "/ \t:") && !isIP(host):
 		return fmt.Errorf("is nothing to connect to; write host:port or a host alone, for instance 10.0.0.5:8111, dax.example.com or [2001:db8::5]:8111")
 	case unspecified(host):
-		return fmt.Errorf("stands for every address, and clients need one that they can reach")
+		return fmt.Errorf("means every address, and clients need one that they can reach")
 	case port != "":
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || strconv.FormatUint(n, 10) != port {
 			return fmt.Errorf("has no port from 1 to 65535 after the colon")
@@ -199,7 +199,7 @@ func (a *Advertised) set(text string) error {
 
 func (a Advertised) String() string { return string(a) }
 
-// Split is the host, a name or an address, and the port, 0 where there is none.
+// Split returns the host, a name or an address, and the port, 0 if there is none.
 func (a Advertised) Split() (host string, port uint16) {
 	host, text, _ := a.split()
 	n, err := strconv.ParseUint(text, 10, 16)
@@ -247,7 +247,7 @@ func (u *URL) set(text string) error {
 
 func (u URL) String() string { return string(u) }
 
-// path is the URL's own path.
+// path returns the URL's path.
 func (u URL) path() string {
 	p, err := url.Parse(string(u))
 	if err != nil {
@@ -256,8 +256,8 @@ func (u URL) path() string {
 	return p.Path
 }
 
-// reaches reports whether a request to u surely arrives at the listener: it has
-// the listener's own host, or listens on all addresses and u is on this machine.
+// reaches reports whether a request to u certainly arrives at the listener: u has the
+// listener's host, or the listener has all addresses and u is on this machine.
 func (u URL) reaches(listener Address) bool {
 	p, err := url.Parse(string(u))
 	if err != nil {
@@ -272,8 +272,7 @@ func (u URL) reaches(listener Address) bool {
 	return err == nil && to.overlaps(listener) && (!anyHost(host) || to.Loopback() || anyHost(p.Hostname()))
 }
 
-// Upstream is the address of an HTTP origin: its [URL], or unix:///path for a Unix
-// socket.
+// Upstream is the address of an HTTP origin: its [URL], or unix:///path for a Unix socket.
 type Upstream string
 
 const socketPrefix = "unix://"
@@ -296,7 +295,7 @@ func (u *Upstream) set(text string) error {
 
 func (u Upstream) String() string { return string(u) }
 
-// path is the URL's own path, "" for a socket.
+// path returns the URL's path, "" for a socket.
 func (u Upstream) path() string {
 	if strings.HasPrefix(string(u), socketPrefix) {
 		return ""
@@ -304,7 +303,7 @@ func (u Upstream) path() string {
 	return URL(u).path()
 }
 
-// reaches reports whether a request to u surely arrives at the listener.
+// reaches reports whether a request to u certainly arrives at the listener.
 func (u Upstream) reaches(listener Address) bool {
 	if path, ok := strings.CutPrefix(string(u), socketPrefix); ok {
 		return string(listener) == "unix:"+path
@@ -312,8 +311,8 @@ func (u Upstream) reaches(listener Address) bool {
 	return URL(u).reaches(listener)
 }
 
-// Origin is what a dynamodb service stands in front of: the [URL] of a store, or
-// embedded:DIR for the store inside Kasoku.
+// Origin is the store of a dynamodb service: its [URL], or embedded:DIR for the store inside
+// Kasoku.
 type Origin string
 
 const embeddedPrefix = "embedded:"
@@ -336,8 +335,7 @@ func (o *Origin) set(text string) error {
 
 func (o Origin) String() string { return string(o) }
 
-// Embedded is the directory of an embedded store, as written; "" for an origin
-// that is reached by its URL.
+// Embedded returns the directory of an embedded store, as written, or "" for a URL.
 func (o Origin) Embedded() string {
 	dir, ok := strings.CutPrefix(string(o), embeddedPrefix)
 	if !ok {

@@ -7,24 +7,24 @@ import (
 	"strings"
 )
 
-// field is a key of a mapping, as the struct tags tell it.
+// field is a key of a mapping, as described by the struct tags.
 type field struct {
 	name     string
-	index    []int // of the struct's field; nil when there is none
+	index    []int // of the struct's field; nil if there is none
 	typ      reflect.Type
 	keyed    bool
-	many     bool // a list of which one element may stand alone
-	self     bool // stands for the whole mapping where only a word is written
+	many     bool // a list whose single element may be written without brackets
+	self     bool // the key that is set by a word in place of the mapping
 	def      string
 	enum     []string
 	min, max string
 	required string
-	later    string // for a key or, with typ a string, words of the enum to come
+	later    string // for a key or, with typ a string, future words of the enum
 	refuse   string
 }
 
-// fieldsOf lists the keys of a struct in their order, those of inlined structs
-// and of the given variant among them.
+// fieldsOf returns the keys of a struct in their order, including those of inlined structs
+// and of the given variant.
 func fieldsOf(t reflect.Type, variant string) []field {
 	var list []field
 	for i := range t.NumField() {
@@ -74,7 +74,7 @@ func newField(sf reflect.StructField, name, option string) field {
 	return f
 }
 
-// hidden keys are no part of what is allowed.
+// hidden reports whether the key is missing from the lists of allowed keys.
 func (f *field) hidden() bool { return f.refuse != "" || f.later != "" && f.enum == nil }
 
 func names(fields []field) []string {
@@ -87,7 +87,7 @@ func names(fields []field) []string {
 	return list
 }
 
-// variants lists the types that a struct has variants for; none for most.
+// variants returns the types that a struct has variants for.
 func variants(t reflect.Type) []string {
 	var list []string
 	for i := range t.NumField() {
@@ -98,7 +98,7 @@ func variants(t reflect.Type) []string {
 	return list
 }
 
-// newEntry makes a struct with the name that its key gives and every default.
+// newEntry sets v to a struct with all defaults and the name that its key gives.
 func newEntry(v reflect.Value, name, variant string) {
 	t := v.Type()
 	for i := range t.NumField() {
@@ -113,7 +113,7 @@ func newEntry(v reflect.Value, name, variant string) {
 	setDefaults(v, variant)
 }
 
-// setDefaults gives every field of v, and of the structs in it, its default.
+// setDefaults sets every field of v, and of its nested structs, to its default.
 func setDefaults(v reflect.Value, variant string) {
 	for _, f := range fieldsOf(v.Type(), variant) {
 		if f.hidden() {
@@ -133,7 +133,7 @@ func setDefaults(v reflect.Value, variant string) {
 	}
 }
 
-// defaultOf is a struct with every default.
+// defaultOf returns a struct with all defaults.
 func defaultOf[T any]() (t T) {
 	setDefaults(reflect.ValueOf(&t).Elem(), "")
 	return t

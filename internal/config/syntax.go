@@ -12,8 +12,8 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// decodeText removes the byte order mark that some editors write, and refuses what is not UTF-8 by
-// its own mark.
+// decodeText removes the byte order mark that some editors write, and refuses text whose
+// mark is of another encoding than UTF-8.
 func decodeText(data []byte) ([]byte, error) {
 	for _, mark := range []string{"\xff\xfe", "\xfe\xff"} {
 		if bytes.HasPrefix(data, []byte(mark)) {
@@ -23,7 +23,7 @@ func decodeText(data []byte) ([]byte, error) {
 	return bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), nil
 }
 
-// parseYAML keeps a file that breaks the parser from breaking us.
+// parseYAML parses data, and turns a panic of the parser into an error.
 func parseYAML(data []byte) (file *ast.File, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -47,8 +47,9 @@ func (d *decoder) syntax(err error) {
 	d.report(at, "", "YAML syntax: %s", se.Message)
 }
 
-// indentation finds the line whose indentation is the mistake that the parser reports at that
-// place, and says what is wrong with it. The hint is empty if it is another mistake.
+// indentation returns the line with the wrong indentation that caused an error of the
+// parser, and a description of the mistake. The hint is empty if the error has another
+// cause.
 func (d *decoder) indentation(at place, message string) (line int, hint string) {
 	if at.line > len(d.lines) {
 		return 0, ""
@@ -57,7 +58,7 @@ func (d *decoder) indentation(at place, message string) (line int, hint string) 
 	case strings.HasPrefix(message, "found character '\t'"):
 		return at.line, "a tab where the indentation is; YAML takes spaces only"
 	case strings.HasPrefix(message, "mapping value is not allowed"):
-		// The parser joins a value and the deeper line below it, and reports the value.
+		// The parser joins a value with the deeper line below it, and reports the value.
 		for next := at.line + 1; next <= len(d.lines); next++ {
 			if blank(d.lines[next-1]) {
 				continue
@@ -77,7 +78,8 @@ func (d *decoder) indentation(at place, message string) (line int, hint string) 
 	return 0, ""
 }
 
-// levels are the indentations that a line may have, by the lines above it, the deepest first.
+// levels returns the indentations that a line may have after the lines above it, the deepest
+// first.
 func (d *decoder) levels(line int) (levels []string) {
 	least := -1
 	for i := line - 2; i >= 0; i-- {
@@ -89,7 +91,7 @@ func (d *decoder) levels(line int) (levels []string) {
 	return levels
 }
 
-// after is what a line has from a place on.
+// after returns the rest of a line from a place on.
 func (d *decoder) after(at place) string {
 	line := []rune(d.lines[at.line-1])
 	return string(line[min(at.column-1, len(line)):])
@@ -99,7 +101,7 @@ func hasColon(text string) bool {
 	return strings.Contains(text, ": ") || strings.HasSuffix(strings.TrimSpace(text), ":")
 }
 
-// blank reports whether a line has nothing but a comment.
+// blank reports whether a line is empty except for a comment.
 func blank(line string) bool {
 	line = strings.TrimSpace(line)
 	return line == "" || line[0] == '#'

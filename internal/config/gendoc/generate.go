@@ -16,9 +16,9 @@ const preface = `# Configuration
 <!-- Made by "go generate ./internal/config" from the comments in internal/config; edit those. -->
 
 Kasoku reads one YAML file, ` + "`kasoku.yaml`" + ` in the working directory or the one named with ` + "`-c`" + `.
-` + "`kasoku check -c FILE`" + ` tells every mistake in it with its line, and ` + "`SIGHUP`" + ` makes a running server read it
-again; a file with a mistake changes nothing. A key takes effect then, unless it says that it takes a restart; [cli.md](cli.md) tells what lives
-through it.
+` + "`kasoku check -c FILE`" + ` reports every mistake in it with its line, and ` + "`SIGHUP`" + ` makes a running server read it
+again; a file with a mistake changes nothing. A key takes effect then, unless its description requires a restart; [cli.md](cli.md) lists the state
+that survives.
 
 - Lengths of time are written with a unit: ` + "`250ms`, `30s`, `5m`, `1h30m`, `7d`" + `.
 - Sizes are bytes, or have a unit: ` + "`512KiB`, `256MiB`, `1GiB`" + `, or in powers of ten ` + "`2GB`" + `.
@@ -26,12 +26,12 @@ through it.
 - Relative paths start at the directory of the file.
 - Secrets are never in the file: it names an environment variable or another file.
 - In a value, ` + "`${NAME}`" + ` stands for an environment variable, ` + "`${NAME:-text}`" + ` for text where that is not set or empty. Names are capital
-  letters, digits and ` + "`_`" + `, so that a key such as ` + "`${arg.id}`" + ` of a memcached service is not one. ` + "`$${NAME}`" + ` are these characters themselves.
-  Between braces or brackets such a value needs quotes. What is secret belongs in the keys that end in ` + "`_env`" + ` and ` + "`_file`" + `; of a variable whose name has SECRET,
+  letters, digits and ` + "`_`" + `, so that a key such as ` + "`${arg.id}`" + ` of a memcached service is not one. ` + "`$${NAME}`" + ` are these characters.
+  Between braces or brackets such a value needs quotes. Secrets belong in the keys that end in ` + "`_env`" + ` and ` + "`_file`" + `; of a variable whose name has SECRET,
   PASSW, TOKEN, CREDENTIAL or KEY in it, the name is shown instead of the value.
 - YAML anchors, aliases and merge keys work. An unknown key, or one given twice, is an error.
 
-A file that is enough to begin with:
+A minimal file:
 
 ` + "```yaml" + `
 services:
@@ -43,7 +43,7 @@ services:
 ` + "```" + `
 `
 
-// typeNames says how a scalar type is called in the manual.
+// typeNames are the names of scalar types in the manual.
 var typeNames = map[string]string{
 	"Duration": "time", "Size": "size", "Address": "address", "Origin": "URL or embedded:DIR", "URL": "URL", "Upstream": "URL or unix:///path", "RefreshAhead": "true, false or number",
 	"string": "text", "bool": "true or false", "int": "whole number", "float64": "number",
@@ -51,21 +51,21 @@ var typeNames = map[string]string{
 	"[]Advertised": "list of host:port or hosts",
 }
 
-// retold are structs that many services have, and that are long: they are told once.
-var retold = map[string]bool{"JSONP": true}
+// sharedStructs are long structs that many services use. They are described once.
+var sharedStructs = map[string]bool{"JSONP": true}
 
 type generator struct {
-	structs map[string]*ast.StructType
-	docs    map[string]string
-	later   []string
-	told    map[string]string // where a struct that is used in several places was told, by its name
-	out     bytes.Buffer
-	err     error
+	structs   map[string]*ast.StructType
+	docs      map[string]string
+	later     []string
+	described map[string]string // section of a struct that is used in several places, by its name
+	out       bytes.Buffer
+	err       error
 }
 
-// generate makes the page from the Go files in dir.
+// generate returns the page made from the Go files in dir.
 func generate(dir string) ([]byte, error) {
-	g := &generator{structs: make(map[string]*ast.StructType), docs: make(map[string]string), told: make(map[string]string)}
+	g := &generator{structs: make(map[string]*ast.StructType), docs: make(map[string]string), described: make(map[string]string)}
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func generate(dir string) ([]byte, error) {
 	g.out.WriteString(preface)
 	g.section("Config", "", "")
 	if len(g.later) > 0 {
-		g.out.WriteString("\n## Not available in this version\n\nThese are refused with a message that says so:\n\n")
+		g.out.WriteString("\n## Not available in this version\n\nThese keys are refused with a message:\n\n")
 		for _, l := range g.later {
 			fmt.Fprintf(&g.out, "- %s\n", l)
 		}
@@ -125,7 +125,7 @@ type key struct {
 	keyed, many    bool
 }
 
-// keys lists a struct's keys and, apart, the variants that it has.
+// keys returns a struct's keys and, apart, its variants.
 func (g *generator) keys(name string) (keys []key, variants [][2]string) {
 	for _, field := range g.structs[name].Fields.List {
 		if field.Tag == nil {
@@ -183,8 +183,7 @@ func typeText(e ast.Expr) string {
 	return ""
 }
 
-// section writes the keys of a struct and then the sections of those that hold
-// structs themselves.
+// section writes the keys of a struct, and then the sections of its nested structs.
 func (g *generator) section(name, path, intro string) {
 	title := path
 	if title == "" {
@@ -230,7 +229,7 @@ func (g *generator) deferred(k key, path, later string) {
 	}
 }
 
-// traits says what may be written for a key, its default and its bounds.
+// traits describes the values that a key accepts, its default and its bounds.
 func (g *generator) traits(k key) string {
 	var list []string
 	elem := strings.TrimLeft(k.typ, "*[]")
@@ -265,7 +264,7 @@ func (g *generator) traits(k key) string {
 	return strings.Join(list, "; ")
 }
 
-// oneOf is what else a list may be.
+// oneOf describes the alternative to a list.
 func oneOf(k key) string {
 	if !k.many {
 		return ""
@@ -273,7 +272,7 @@ func oneOf(k key) string {
 	return ", or one of these, or `none`"
 }
 
-// orWord names the key that a word in the place of a mapping is taken for.
+// orWord names the key that is set by a word in place of the mapping.
 func (g *generator) orWord(structure string) string {
 	for _, field := range g.structs[structure].Fields.List {
 		if field.Tag == nil {
@@ -299,12 +298,12 @@ func (g *generator) children(keys []key, path string) {
 		} else if strings.HasPrefix(k.typ, "[]") {
 			child += "[]"
 		}
-		if at := g.told[elem]; at != "" {
+		if at := g.described[elem]; at != "" {
 			fmt.Fprintf(&g.out, "\n## `%s`\n\nThe keys are those of `%s`.\n", child, at)
 			continue
 		}
-		if retold[elem] {
-			g.told[elem] = child
+		if sharedStructs[elem] {
+			g.described[elem] = child
 		}
 		g.section(elem, child, g.docs[elem]+"\n\n")
 	}

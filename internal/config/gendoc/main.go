@@ -1,5 +1,5 @@
-// Command gendoc writes docs/configuration.md from the comments of package
-// config: the manual and the code can't disagree, because they are one text.
+// Command gendoc writes docs/configuration.md from the comments of package config, so that
+// the manual and the code can't disagree.
 package main
 
 import (
