@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
@@ -146,7 +147,7 @@ func (o *Outgoing) Trailer(h http1.Fields) {
 		return
 	}
 	for _, f := range h {
-		if http1.InTrailer(f.Name) && http1.IsToken(f.Name) {
+		if http1.InTrailer(f.Name) && ascii.IsToken(f.Name) {
 			o.fields = append(o.fields, f)
 		}
 	}

@@ -2,12 +2,13 @@ package edge
 
 import (
 	"math/rand/v2"
+
+	"github.com/kasoku/kasoku/internal/ascii"
 )
 
 const (
-	idSize   = 16 + 1 + 8 // a connection's number, a dash, a request's number
-	idMost   = 128        // longest id taken over from a client
-	hexDigit = "0123456789abcdef"
+	idSize = 16 + 1 + 8 // a connection's number, a dash, a request's number
+	idMost = 128        // longest id taken over from a client
 )
 
 // idSource makes request ids: a random number for the connection and a running
@@ -18,7 +19,7 @@ type idSource struct {
 }
 
 func newIDSource() (s idSource) {
-	appendHex(s.connection[:0], rand.Uint64(), 16)
+	ascii.AppendHex(s.connection[:0], rand.Uint64(), 16)
 	s.connection[16] = '-'
 	return s
 }
@@ -26,14 +27,7 @@ func newIDSource() (s idSource) {
 // next appends the next id to dst.
 func (s *idSource) next(dst []byte) []byte {
 	s.request++
-	return appendHex(append(dst, s.connection[:]...), uint64(s.request), 8)
-}
-
-func appendHex(dst []byte, v uint64, digits int) []byte {
-	for shift := 4 * (digits - 1); shift >= 0; shift -= 4 {
-		dst = append(dst, hexDigit[v>>shift&15])
-	}
-	return dst
+	return ascii.AppendHex(append(dst, s.connection[:]...), uint64(s.request), 8)
 }
 
 // saneID says whether a client's request id may be taken over: visible ASCII of

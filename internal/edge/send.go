@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
@@ -185,7 +186,7 @@ func (c *conn) interim(x *Exchange, status int, h http1.Fields) error {
 // appendFields writes fields; what would not be one is left out.
 func appendFields(dst []byte, h http1.Fields) []byte {
 	for i := range h {
-		if f := &h[i]; http1.IsToken(f.Name) && http1.ValidValue(f.Value) {
+		if f := &h[i]; ascii.IsToken(f.Name) && http1.ValidValue(f.Value) {
 			dst = append(append(dst, f.Name...), ": "...)
 			dst = append(append(dst, f.Value...), crlf...)
 		}

@@ -1,6 +1,10 @@
 package http1
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/kasoku/kasoku/internal/ascii"
+)
 
 // AnswerLimits say what is taken from an origin. The zero value is the strictest
 // reading with the default bounds.
@@ -175,7 +179,7 @@ func (r *Response) statusLine(line []byte) (err error) {
 	if !ValidValue(rest) {
 		return errStatusLine
 	}
-	r.Reason = trim(rest)
+	r.Reason = ascii.Trim(rest)
 	return nil
 }
 
@@ -192,7 +196,7 @@ func (r *Response) field(line []byte, lim *AnswerLimits) error {
 		return errFieldCount
 	}
 	again := r.scan.head.hasLength
-	if err := r.note(f); err != nil || again && fold(f.Name, "content-length") {
+	if err := r.note(f); err != nil || again && ascii.EqualFold(f.Name, "content-length") {
 		return err
 	}
 	r.Fields = append(r.Fields, f)
@@ -218,15 +222,15 @@ func spacedField(line []byte) (Field, error) {
 func (r *Response) note(f Field) error {
 	switch len(f.Name) {
 	case 10:
-		if equalFold(f.Name, "connection") {
+		if ascii.EqualFold(f.Name, "connection") {
 			r.noteConnection(f.Value)
 		}
 	case 14:
-		if equalFold(f.Name, "content-length") {
+		if ascii.EqualFold(f.Name, "content-length") {
 			return r.noteLength(f.Value)
 		}
 	case 17:
-		if equalFold(f.Name, "transfer-encoding") {
+		if ascii.EqualFold(f.Name, "transfer-encoding") {
 			return r.scan.head.noteCoding(f.Value)
 		}
 	}
@@ -250,8 +254,8 @@ func (r *Response) noteConnection(v []byte) {
 	for more := true; more; {
 		var t []byte
 		t, v, more = cutList(v)
-		r.Close = r.Close || fold(t, "close")
-		r.scan.head.keepAlive = r.scan.head.keepAlive || fold(t, "keep-alive")
+		r.Close = r.Close || ascii.EqualFold(t, "close")
+		r.scan.head.keepAlive = r.scan.head.keepAlive || ascii.EqualFold(t, "keep-alive")
 	}
 }
 

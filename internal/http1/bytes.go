@@ -1,45 +1,37 @@
 package http1
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/kasoku/kasoku/internal/ascii"
+)
 
 // What a byte may be part of.
 const (
-	isToken  = 1 << iota // method, field name
-	isTarget             // request target: visible ASCII but '#'
+	isTarget = 1 << iota // request target: visible ASCII but '#'
 	isHost               // label of a host name
 	isZone               // zone of an IPv6 address
 	isHex
 	isDigit
 )
 
-var (
-	class [256]uint8
-	lower [256]byte
-	hex   [256]byte
-)
+var class [256]uint8
 
 func init() {
 	for i := range 256 {
 		c := byte(i)
-		lower[i] = c
 		if c > ' ' && c < 0x7f && c != '#' {
 			class[i] |= isTarget
 		}
-		switch {
-		case c >= '0' && c <= '9':
-			class[i] |= isToken | isHost | isZone | isHex | isDigit
-			hex[i] = c - '0'
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z':
-			class[i] |= isToken | isHost | isZone
-			lower[i] = c | 0x20
-			if l := lower[i]; l <= 'f' {
-				class[i] |= isHex
-				hex[i] = l - 'a' + 10
-			}
+		if _, ok := ascii.HexDigit(c); ok {
+			class[i] |= isHex
 		}
-	}
-	for _, c := range []byte("!#$%&'*+-.^_`|~") {
-		class[c] |= isToken
+		switch l := ascii.Lower(c); {
+		case c >= '0' && c <= '9':
+			class[i] |= isHost | isZone | isDigit
+		case l >= 'a' && l <= 'z':
+			class[i] |= isHost | isZone
+		}
 	}
 	class['-'] |= isHost
 	class['_'] |= isHost
@@ -47,19 +39,6 @@ func init() {
 		class[c] |= isZone
 	}
 }
-
-// equalFold compares names of the same length without regard to ASCII case.
-func equalFold(b []byte, s string) bool {
-	for i := range b {
-		if x, y := b[i], s[i]; x != y && lower[x] != lower[y] {
-			return false
-		}
-	}
-	return true
-}
-
-// fold is equalFold for any two lengths.
-func fold(b []byte, s string) bool { return len(b) == len(s) && equalFold(b, s) }
 
 // allOf says whether every byte of b is of the class.
 func allOf(b []byte, want uint8) bool {
@@ -69,20 +48,6 @@ func allOf(b []byte, want uint8) bool {
 		}
 	}
 	return true
-}
-
-// IsToken says whether b is a token: what a method or a field name may be.
-func IsToken(b []byte) bool { return len(b) > 0 && allOf(b, isToken) }
-
-// trim takes spaces and tabs off both ends.
-func trim(b []byte) []byte {
-	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
-		b = b[1:]
-	}
-	for len(b) > 0 && (b[len(b)-1] == ' ' || b[len(b)-1] == '\t') {
-		b = b[:len(b)-1]
-	}
-	return b
 }
 
 const (

@@ -3,6 +3,8 @@ package http1
 import (
 	"bytes"
 	"math"
+
+	"github.com/kasoku/kasoku/internal/ascii"
 )
 
 // Bounds on what a chunked body may carry besides data.
@@ -121,11 +123,11 @@ func (c *Chunked) framing(b byte) error {
 
 // size takes one byte of a chunk's size line before any extension.
 func (c *Chunked) size(b byte) error {
-	if class[b]&isHex != 0 {
+	if digit, ok := ascii.HexDigit(b); ok {
 		if c.digits++; c.digits > maxChunkDigits || c.left > math.MaxInt64>>4 {
 			return errChunkSize
 		}
-		c.left = c.left<<4 | int64(hex[b])
+		c.left = c.left<<4 | int64(digit)
 		return nil
 	}
 	if c.digits == 0 {

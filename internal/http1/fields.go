@@ -1,13 +1,17 @@
 package http1
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/kasoku/kasoku/internal/ascii"
+)
 
 // Field is one header line as it was sent, without the white space around the
 // value.
 type Field struct{ Name, Value []byte }
 
 // Is says whether the field is called name, in any case.
-func (f Field) Is(name string) bool { return fold(f.Name, name) }
+func (f Field) Is(name string) bool { return ascii.EqualFold(f.Name, name) }
 
 // Fields are header lines in their order.
 type Fields []Field
@@ -24,7 +28,7 @@ func FieldsOf(pairs ...string) Fields {
 // Get returns the value of the first field called name, in any case, or nil.
 func (f Fields) Get(name string) []byte {
 	for i := range f {
-		if p := &f[i]; len(p.Name) == len(name) && equalFold(p.Name, name) {
+		if p := &f[i]; len(p.Name) == len(name) && ascii.EqualFold(p.Name, name) {
 			return p.Value
 		}
 	}

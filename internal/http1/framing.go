@@ -1,6 +1,10 @@
 package http1
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/kasoku/kasoku/internal/ascii"
+)
 
 var (
 	errLengthTwice  = &Error{400, "more than one Content-Length"}
@@ -34,23 +38,23 @@ type headState struct {
 func (r *Request) note(f Field) error {
 	switch len(f.Name) {
 	case 4:
-		if equalFold(f.Name, "host") {
+		if ascii.EqualFold(f.Name, "host") {
 			return r.noteHost(f.Value)
 		}
 	case 6:
-		if equalFold(f.Name, "expect") {
+		if ascii.EqualFold(f.Name, "expect") {
 			return r.noteExpect(f.Value)
 		}
 	case 10:
-		if equalFold(f.Name, "connection") {
+		if ascii.EqualFold(f.Name, "connection") {
 			return r.noteConnection(f.Value)
 		}
 	case 14:
-		if equalFold(f.Name, "content-length") {
+		if ascii.EqualFold(f.Name, "content-length") {
 			return r.noteLength(f.Value)
 		}
 	case 17:
-		if equalFold(f.Name, "transfer-encoding") {
+		if ascii.EqualFold(f.Name, "transfer-encoding") {
 			return r.scan.head.noteCoding(f.Value)
 		}
 	}
@@ -69,7 +73,7 @@ func (r *Request) noteHost(v []byte) error {
 }
 
 func (r *Request) noteExpect(v []byte) error {
-	if !fold(v, "100-continue") {
+	if !ascii.EqualFold(v, "100-continue") {
 		return errExpect
 	}
 	r.Expect100 = true
@@ -107,13 +111,13 @@ func (h *headState) noteCoding(v []byte) error {
 	h.coded = true
 	for more := true; more; {
 		var t []byte
-		if t, v, more = cutList(v); !IsToken(t) {
+		if t, v, more = cutList(v); !ascii.IsToken(t) {
 			return errCoding
 		}
 		if h.chunked {
 			return errCodingLast
 		}
-		if fold(t, "chunked") {
+		if ascii.EqualFold(t, "chunked") {
 			h.chunked = true
 		} else {
 			h.foreign = true
@@ -129,12 +133,12 @@ func (h *headState) noteCoding(v []byte) error {
 func alters(coding []byte) bool {
 	const like = "chunk"
 	for i := 0; i+len(like) <= len(coding); i++ {
-		if fold(coding[i:i+len(like)], like) {
+		if ascii.EqualFold(coding[i:i+len(like)], like) {
 			return true
 		}
 	}
 	for _, c := range [...]string{"gzip", "x-gzip", "deflate", "compress", "x-compress", "br", "zstd"} {
-		if fold(coding, c) {
+		if ascii.EqualFold(coding, c) {
 			return true
 		}
 	}
@@ -152,15 +156,15 @@ func (r *Request) noteConnection(v []byte) error {
 		t, v, more = cutList(v)
 		switch {
 		case len(t) == 0: // an empty element is allowed
-		case fold(t, "keep-alive"):
+		case ascii.EqualFold(t, "keep-alive"):
 			r.scan.head.keepAlive = true
-		case fold(t, "close"):
+		case ascii.EqualFold(t, "close"):
 			r.Close = true
-		case !allOf(t, isToken):
+		case !ascii.IsToken(t):
 			return errConnection
 		default:
 			for _, p := range protected {
-				if fold(t, p) {
+				if ascii.EqualFold(t, p) {
 					return errConnProtects
 				}
 			}
@@ -172,7 +176,7 @@ func (r *Request) noteConnection(v []byte) error {
 // cutList takes the first element off a comma-separated list.
 func cutList(v []byte) (first, rest []byte, more bool) {
 	first, rest, more = bytes.Cut(v, comma)
-	return trim(first), rest, more
+	return ascii.Trim(first), rest, more
 }
 
 var comma = []byte{','}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kasoku/kasoku/internal/ascii"
 )
 
 // FuzzParseRequest holds that no bytes make the parser panic, that they mean
@@ -55,7 +57,7 @@ func agree(t *testing.T, head []byte, r *Request) {
 		t.Errorf("%q: they read close %v, we %s", head, theirs.Close, r.dump())
 	}
 	for _, f := range r.Fields {
-		if fold(f.Name, "host") || fold(f.Name, "transfer-encoding") {
+		if ascii.EqualFold(f.Name, "host") || ascii.EqualFold(f.Name, "transfer-encoding") {
 			continue // taken out of the header there
 		}
 		found := false
@@ -143,7 +145,7 @@ func agreeOnAnswer(t *testing.T, head []byte, r *Response) {
 		t.Errorf("%q: they close, we don't: %s", head, r.dump())
 	}
 	for _, f := range r.Fields {
-		if fold(f.Name, "transfer-encoding") || fold(f.Name, "content-length") {
+		if ascii.EqualFold(f.Name, "transfer-encoding") || ascii.EqualFold(f.Name, "content-length") {
 			continue // taken out of the header there, or made one
 		}
 		found := false

@@ -1,6 +1,10 @@
 package http1
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/kasoku/kasoku/internal/ascii"
+)
 
 // Limits of what is fixed rather than configured.
 const (
@@ -122,7 +126,7 @@ func lineLimit(lim *Limits) int {
 // method may be.
 func methodOf(b []byte) ([]byte, error) {
 	for i, c := range b {
-		if class[c]&isToken != 0 {
+		if ascii.IsTokenByte(c) {
 			if i == maxMethod {
 				return nil, errLongMethod
 			}
@@ -214,7 +218,7 @@ func parseField(line []byte) (Field, error) {
 // it at the latest.
 func tokenEnd(line []byte) int {
 	i := 0
-	for class[line[i]]&isToken != 0 {
+	for ascii.IsTokenByte(line[i]) {
 		i++
 	}
 	return i
@@ -229,7 +233,7 @@ func valueOf(rest []byte) ([]byte, error) {
 	if !ValidValue(rest[:end]) {
 		return nil, errFieldValue
 	}
-	return trim(rest[:end]), nil
+	return ascii.Trim(rest[:end]), nil
 }
 
 // or is v, or def if v is not set.

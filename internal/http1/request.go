@@ -10,7 +10,11 @@
 // longer certain.
 package http1
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/kasoku/kasoku/internal/ascii"
+)
 
 // Request is one parsed head. All slices alias the buffer given to
 // ParseRequest and live as long as that buffer is left alone.
@@ -74,7 +78,7 @@ type Limits struct {
 // Drops reports whether a field of that name is left out. Proxy always is: CGI makes
 // HTTP_PROXY of it, by which programs choose the proxy of their own requests.
 func (lim *Limits) Drops(name []byte) bool {
-	return len(name) == len("proxy") && fold(name, "proxy") || !lim.Underscores && bytes.IndexByte(name, '_') >= 0
+	return len(name) == len("proxy") && ascii.EqualFold(name, "proxy") || !lim.Underscores && bytes.IndexByte(name, '_') >= 0
 }
 
 // Error is a refused message. The connection it came from must be closed after

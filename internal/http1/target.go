@@ -1,6 +1,10 @@
 package http1
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/kasoku/kasoku/internal/ascii"
+)
 
 var (
 	errTarget    = &Error{400, "malformed request target"}
@@ -60,7 +64,7 @@ func (r *Request) absolute(t []byte, secure bool) ([]byte, error) {
 	if secure {
 		scheme = "https://"
 	}
-	if len(t) < len(scheme) || !equalFold(t[:len(scheme)], scheme) {
+	if len(t) < len(scheme) || !ascii.EqualFold(t[:len(scheme)], scheme) {
 		if bytes.Contains(t, []byte("://")) {
 			return nil, errScheme
 		}

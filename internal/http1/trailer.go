@@ -1,6 +1,10 @@
 package http1
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/kasoku/kasoku/internal/ascii"
+)
 
 // notInTrailer are fields that mean nothing, or harm, behind a body: who has acted
 // on the head already can't take them into account any more (RFC 9110, 6.5.1). They
@@ -25,11 +29,11 @@ func InTrailer(name []byte) bool {
 	if bytes.IndexByte(name, '_') >= 0 {
 		name = bytes.ReplaceAll(name, []byte{'_'}, []byte{'-'})
 	}
-	if len(name) > len(forwarding) && equalFold(name[:len(forwarding)], forwarding) {
+	if len(name) > len(forwarding) && ascii.EqualFold(name[:len(forwarding)], forwarding) {
 		return false
 	}
 	for _, n := range notInTrailer {
-		if fold(name, n) {
+		if ascii.EqualFold(name, n) {
 			return false
 		}
 	}

@@ -1,10 +1,12 @@
 package http1
 
+import "github.com/kasoku/kasoku/internal/ascii"
+
 // AppendRequest appends the head of r: its method, target and fields, which must
 // be all there are, Host and Content-Length included. It refuses what ParseRequest
 // would not have taken for the same parts.
 func AppendRequest(dst []byte, r *Request) ([]byte, error) {
-	if !IsToken(r.Method) {
+	if !ascii.IsToken(r.Method) {
 		return dst, errMethod
 	}
 	if err := checkTarget(r.Target); err != nil {
@@ -16,7 +18,7 @@ func AppendRequest(dst []byte, r *Request) ([]byte, error) {
 	dst = append(dst, " HTTP/1.1\r\n"...)
 	for i := range r.Fields {
 		f := &r.Fields[i]
-		if !IsToken(f.Name) {
+		if !ascii.IsToken(f.Name) {
 			return dst, errFieldName
 		}
 		if !ValidValue(f.Value) {

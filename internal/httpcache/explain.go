@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kasoku/kasoku/internal/admin"
+	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 	"github.com/kasoku/kasoku/internal/jsonp"
@@ -56,7 +57,7 @@ func (s *Service) ExplainPlan(r *admin.ExplainRequest, fields http1.Fields, p *P
 // FieldsOf are the header lines of a request that is to be explained.
 func FieldsOf(r *admin.ExplainRequest) (fields http1.Fields, err error) {
 	for name, value := range r.Headers {
-		if !http1.IsToken([]byte(name)) || !http1.ValidValue([]byte(value)) {
+		if !ascii.IsToken(name) || !http1.ValidValue([]byte(value)) {
 			return nil, fmt.Errorf("%w: header %q is not a valid field", admin.ErrInput, name)
 		}
 		fields = append(fields, http1.Field{Name: []byte(name), Value: []byte(value)})

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 )
@@ -53,7 +54,7 @@ func (h *Head) record() []byte {
 func (h *Head) recorded() http1.Fields {
 	fields := slices.Clone(h.hit)
 	for _, f := range h.Fields {
-		if equalFold(f.Name, "age") {
+		if ascii.EqualFold(f.Name, "age") {
 			fields = append(fields, f)
 		}
 	}
@@ -106,7 +107,7 @@ func recordable(status uint64, tags *Tags, fields http1.Fields) bool {
 		}
 	}
 	for _, f := range fields {
-		if !http1.IsToken(f.Name) || !http1.ValidValue(f.Value) {
+		if !ascii.IsToken(f.Name) || !http1.ValidValue(f.Value) {
 			return false
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
@@ -29,7 +30,7 @@ func FuzzRecord(f *testing.F) {
 			t.Errorf("status %d", h.Response.Status)
 		}
 		for _, field := range h.Fields {
-			if !http1.IsToken(field.Name) || !http1.ValidValue(field.Value) {
+			if !ascii.IsToken(field.Name) || !http1.ValidValue(field.Value) {
 				t.Errorf("field %q: %q", field.Name, field.Value)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
@@ -199,7 +200,7 @@ func (s *sender) finishChunks(b []byte) error {
 	b = append(b, "0\r\n"...)
 	if s.trailer != nil {
 		for _, f := range s.trailer() {
-			if http1.IsToken(f.Name) && http1.InTrailer(f.Name) {
+			if ascii.IsToken(f.Name) && http1.InTrailer(f.Name) {
 				b = http1.AppendFieldBytes(b, string(f.Name), f.Value)
 			}
 		}

@@ -1,5 +1,7 @@
 package policy
 
+import "github.com/kasoku/kasoku/internal/ascii"
+
 // ParseDate reads an HTTP date in one of its three forms (RFC 9110, section
 // 5.6.7), in any case and otherwise to the letter:
 //
@@ -128,7 +130,7 @@ func (r *dateReader) clock() {
 }
 
 func (r *dateReader) literal(s string) {
-	if r.ok = r.ok && len(r.text) >= len(s) && fold(r.text[:len(s)], s); r.ok {
+	if r.ok = r.ok && len(r.text) >= len(s) && ascii.EqualFold(r.text[:len(s)], s); r.ok {
 		r.text = r.text[len(s):]
 	}
 }
@@ -151,7 +153,7 @@ func (r *dateReader) number(digits int) (n int) {
 func (r *dateReader) weekday(most int) {
 	for _, w := range weekdays {
 		w = w[:min(most, len(w))]
-		if len(r.text) >= len(w) && sameFold(r.text[:len(w)], []byte(w)) {
+		if len(r.text) >= len(w) && ascii.EqualFold(r.text[:len(w)], w) {
 			r.text = r.text[len(w):]
 			return
 		}
@@ -161,7 +163,7 @@ func (r *dateReader) weekday(most int) {
 
 func (r *dateReader) monthName() {
 	for i, m := range months {
-		if len(r.text) >= 3 && sameFold(r.text[:3], []byte(m)) {
+		if len(r.text) >= 3 && ascii.EqualFold(r.text[:3], m) {
 			r.month, r.text = i+1, r.text[3:]
 			return
 		}

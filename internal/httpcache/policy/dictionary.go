@@ -1,5 +1,7 @@
 package policy
 
+import "github.com/kasoku/kasoku/internal/ascii"
+
 // The types of a structured field's bare items (RFC 8941, section 3.3).
 const (
 	sfAbsent = iota
@@ -91,7 +93,7 @@ func (r *sfReader) span(fits func(c byte) bool) []byte {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 func isLower(c byte) bool { return c >= 'a' && c <= 'z' }
-func isAlpha(c byte) bool { return isLower(lower[c]) }
+func isAlpha(c byte) bool { return isLower(ascii.Lower(c)) }
 
 func (r *sfReader) key() string {
 	if c := r.peek(); !isLower(c) && c != '*' {
@@ -145,7 +147,7 @@ func (r *sfReader) item() sfValue {
 	case c == '"':
 		return r.string()
 	case c == '*' || isAlpha(c):
-		text := r.span(func(c byte) bool { return token[c] || c == ':' || c == '/' })
+		text := r.span(func(c byte) bool { return ascii.IsTokenByte(c) || c == ':' || c == '/' })
 		return sfValue{kind: sfToken, texts: []string{string(text)}}
 	case c == ':':
 		return r.bytes()

@@ -1,6 +1,10 @@
 package policy
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/kasoku/kasoku/internal/ascii"
+)
 
 // Directives are the directives of Cache-Control that are there or not.
 type Directives uint16
@@ -26,7 +30,7 @@ func (d Directives) Has(want Directives) bool { return d&want != 0 }
 // flagOf finds the directive called name among those without an argument.
 func flagOf(name []byte) Directives {
 	for i := range flags {
-		if f := &flags[i]; fold(name, f.name) {
+		if f := &flags[i]; ascii.EqualFold(name, f.name) {
 			return f.bit
 		}
 	}
@@ -69,7 +73,7 @@ type directive struct {
 // 5.2). White space around the "=" makes it no directive at all.
 func parseDirective(member []byte) (d directive, ok bool) {
 	i := 0
-	for i < len(member) && token[member[i]] {
+	for i < len(member) && ascii.IsTokenByte(member[i]) {
 		i++
 	}
 	d.name = member[:i]
@@ -94,7 +98,7 @@ func (d *directive) classify() {
 	switch text, ok := unquote(d.arg); {
 	case ok:
 		d.arg, d.kind = text, quoted
-	case isToken(d.arg):
+	case ascii.IsToken(d.arg):
 		d.kind = plain
 	default:
 		d.kind = unusable
@@ -115,15 +119,6 @@ func unquote(b []byte) ([]byte, bool) {
 		}
 	}
 	return nil, false
-}
-
-func isToken(b []byte) bool {
-	for _, c := range b {
-		if !token[c] {
-			return false
-		}
-	}
-	return len(b) > 0
 }
 
 // unescape gives a quoted string's text without the backslashes that escape.
@@ -160,7 +155,7 @@ func (d *directive) names() (names []string) {
 		arg = unescape(arg)
 	}
 	for _, name := range bytes.Split(arg, []byte{','}) {
-		if name = trim(name); isToken(name) {
+		if name = ascii.Trim(name); ascii.IsToken(name) {
 			names = append(names, toLower(name))
 		}
 	}

@@ -1,6 +1,10 @@
 package policy
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/kasoku/kasoku/internal/ascii"
+)
 
 // ETag is an entity tag as it came, W/ and quotes included.
 type ETag struct {
@@ -67,9 +71,9 @@ func opaque(b []byte) []byte { return bytes.TrimPrefix(b, []byte("W/")) }
 // listed says whether a line of If-None-Match has a tag that weakly equals t. What
 // is no entity tag is a member of a list like any other and compared as it is.
 func (t ETag) listed(line []byte) bool {
-	for line = trim(line); len(line) > 0; line = trim(line) {
+	for line = ascii.Trim(line); len(line) > 0; line = ascii.Trim(line) {
 		tag, rest, ok := cutTag(line)
-		if rest = trim(rest); !ok || len(rest) > 0 && rest[0] != ',' {
+		if rest = ascii.Trim(rest); !ok || len(rest) > 0 && rest[0] != ',' {
 			tag, rest = cut(line)
 		} else if len(rest) > 0 {
 			rest = rest[1:]

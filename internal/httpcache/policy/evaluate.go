@@ -1,6 +1,10 @@
 package policy
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/kasoku/kasoku/internal/ascii"
+)
 
 // Span is a run of bytes of a body: Length of them from Start on.
 type Span struct{ Start, Length int64 }
@@ -68,7 +72,7 @@ func NotModified(q *Request, r *Response, now Moment, o *Options) bool {
 func (r *Response) noneMatch(q *Request) bool {
 	for i := range q.Fields {
 		f := &q.Fields[i]
-		if fold(f.Name, "if-none-match") && (string(f.Value) == "*" || r.ETag.listed(f.Value)) {
+		if ascii.EqualFold(f.Name, "if-none-match") && (string(f.Value) == "*" || r.ETag.listed(f.Value)) {
 			return true
 		}
 	}

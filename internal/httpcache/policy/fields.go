@@ -3,6 +3,7 @@ package policy
 import (
 	"slices"
 
+	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
@@ -11,21 +12,21 @@ import (
 func HopByHop(name []byte) bool {
 	switch len(name) {
 	case len("te"):
-		return fold(name, "te")
+		return ascii.EqualFold(name, "te")
 	case len("upgrade"): // and trailer
-		return fold(name, "upgrade") || fold(name, "trailer")
+		return ascii.EqualFold(name, "upgrade") || ascii.EqualFold(name, "trailer")
 	case len("connection"):
-		return fold(name, "connection") || fold(name, "keep-alive")
+		return ascii.EqualFold(name, "connection") || ascii.EqualFold(name, "keep-alive")
 	case len("proxy-connection"):
-		return fold(name, "proxy-connection")
+		return ascii.EqualFold(name, "proxy-connection")
 	case len("transfer-encoding"):
-		return fold(name, "transfer-encoding")
+		return ascii.EqualFold(name, "transfer-encoding")
 	case len("proxy-authenticate"):
-		return fold(name, "proxy-authenticate")
+		return ascii.EqualFold(name, "proxy-authenticate")
 	case len("proxy-authorization"):
-		return fold(name, "proxy-authorization")
+		return ascii.EqualFold(name, "proxy-authorization")
 	case len("proxy-authentication-info"):
-		return fold(name, "proxy-authentication-info")
+		return ascii.EqualFold(name, "proxy-authentication-info")
 	}
 	return false
 }
@@ -64,7 +65,7 @@ func connectionNames(h http1.Fields) (names []string) {
 
 func among(names []string, name []byte) bool {
 	for _, n := range names {
-		if fold(name, n) {
+		if ascii.EqualFold(name, n) {
 			return true
 		}
 	}
@@ -78,8 +79,8 @@ func HitFields(dst, h http1.Fields, r *Response, o *Options) http1.Fields {
 	for i := range h {
 		f := h[i]
 		switch {
-		case fold(f.Name, "age"), fold(f.Name, "content-length"), among(r.Hidden, f.Name):
-		case o.SetCookie != StoreCookies && fold(f.Name, "set-cookie"):
+		case ascii.EqualFold(f.Name, "age"), ascii.EqualFold(f.Name, "content-length"), among(r.Hidden, f.Name):
+		case o.SetCookie != StoreCookies && ascii.EqualFold(f.Name, "set-cookie"):
 		default:
 			dst = append(dst, f)
 		}
@@ -93,7 +94,7 @@ func HitFields(dst, h http1.Fields, r *Response, o *Options) http1.Fields {
 func Dated(dst, h http1.Fields, responseTime Moment) http1.Fields {
 	date := []byte(nil)
 	for i := range h {
-		if !fold(h[i].Name, "date") {
+		if !ascii.EqualFold(h[i].Name, "date") {
 			dst = append(dst, h[i])
 			continue
 		}

@@ -1,6 +1,10 @@
 package policy
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/kasoku/kasoku/internal/ascii"
+)
 
 // ForwardedSite stands among [Options.Keyed] for what Forwarded (RFC 7239) says of the
 // site, such as host= and proto=: for all of it but by whom and through whom a
@@ -57,15 +61,15 @@ func pairEnd(line []byte) (end int, open bool) {
 // namesNode tells whether a pair is a for= or by= with the bytes alone that the names
 // and addresses of nodes are made of, so that no reader finds another pair in it.
 func namesNode(pair []byte) bool {
-	name, node, _ := bytes.Cut(trim(pair), []byte{'='})
-	if !fold(name, "for") && !fold(name, "by") {
+	name, node, _ := bytes.Cut(ascii.Trim(pair), []byte{'='})
+	if !ascii.EqualFold(name, "for") && !ascii.EqualFold(name, "by") {
 		return false
 	}
 	if n := len(node); n >= 2 && node[0] == '"' && node[n-1] == '"' {
 		node = node[1 : n-1]
 	}
 	for _, c := range node {
-		if c = lower[c]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && bytes.IndexByte([]byte(".:_-[]"), c) < 0 {
+		if c = ascii.Lower(c); (c < 'a' || c > 'z') && (c < '0' || c > '9') && bytes.IndexByte([]byte(".:_-[]"), c) < 0 {
 			return false
 		}
 	}

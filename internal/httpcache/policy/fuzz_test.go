@@ -3,6 +3,7 @@ package policy
 import (
 	"testing"
 
+	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
@@ -12,7 +13,7 @@ func fuzz(f *testing.F, seeds []string, check func(t *testing.T, value string)) 
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, value string) {
-		if http1.ValidValue([]byte(value)) && string(trim([]byte(value))) == value {
+		if http1.ValidValue([]byte(value)) && string(ascii.Trim([]byte(value))) == value {
 			check(t, value)
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
@@ -26,7 +27,7 @@ func Invalidates(q *Request, status int) bool { return q.Unsafe() && status >= 2
 func InvalidationTargets(u URI, h http1.Fields) (targets []string) {
 	for _, name := range [...]string{"location", "content-location"} {
 		for i := range h {
-			if !fold(h[i].Name, name) {
+			if !ascii.EqualFold(h[i].Name, name) {
 				continue
 			}
 			if t, ok := u.resolve(h[i].Value); ok && t != u.Target {

@@ -3,6 +3,7 @@ package policy
 import (
 	"bytes"
 
+	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
@@ -24,7 +25,7 @@ func (r *Response) favourite(accept []byte) bool {
 			alone = false
 		}
 	}
-	return alone && sameFold(best, r.Language)
+	return alone && ascii.EqualFold(best, r.Language)
 }
 
 // weighted splits a member of an Accept field without blanks into its name and
@@ -34,8 +35,8 @@ func weighted(m []byte) (name []byte, q int) {
 	if !has {
 		return name, 1000
 	}
-	params = trim(params)
-	if len(params) < 3 || lower[params[0]] != 'q' || params[1] != '=' {
+	params = ascii.Trim(params)
+	if len(params) < 3 || ascii.Lower(params[0]) != 'q' || params[1] != '=' {
 		return name, 0
 	}
 	return name, thousandths(params[2:])
@@ -95,8 +96,8 @@ func accepts(list []byte, coding string) bool {
 		var m []byte
 		m, list = cut(list)
 		name, q := weighted(m)
-		name = trim(name)
-		if fold(name, coding) {
+		name = ascii.Trim(name)
+		if ascii.EqualFold(name, coding) {
 			return q > 0
 		}
 		if string(name) == "*" {

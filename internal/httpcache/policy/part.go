@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strconv"
 
+	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
@@ -44,14 +45,14 @@ func parsePart(h http1.Fields) Part {
 	var value []byte
 	for i := range h {
 		switch {
-		case !fold(h[i].Name, "content-range"):
+		case !ascii.EqualFold(h[i].Name, "content-range"):
 		case value != nil:
 			return Part{}
 		default:
 			value = h[i].Value
 		}
 	}
-	if len(value) < 6 || !fold(value[:6], "bytes ") {
+	if len(value) < 6 || !ascii.EqualFold(value[:6], "bytes ") {
 		return Part{}
 	}
 	first, rest, _ := bytes.Cut(value[6:], []byte{'-'})
@@ -97,7 +98,7 @@ func Completes(rest, r *Response, o *Options) bool {
 func CompleteFields(dst, part, rest http1.Fields) http1.Fields {
 	whole := UpdateFields(nil, part, rest)
 	for i := range whole {
-		if f := whole[i]; !fold(f.Name, "content-range") && !fold(f.Name, "content-length") {
+		if f := whole[i]; !ascii.EqualFold(f.Name, "content-range") && !ascii.EqualFold(f.Name, "content-length") {
 			dst = append(dst, f)
 		}
 	}

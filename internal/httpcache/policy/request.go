@@ -1,6 +1,9 @@
 package policy
 
-import "github.com/kasoku/kasoku/internal/http1"
+import (
+	"github.com/kasoku/kasoku/internal/ascii"
+	"github.com/kasoku/kasoku/internal/http1"
+)
 
 // Method is what a cache needs to know of a request's method.
 type Method uint8
@@ -86,7 +89,7 @@ func ParseRequest(q *Request, method []byte, h http1.Fields, o *Options) {
 			q.single(f, "range", HasRange, &q.Range)
 		case len("pragma"):
 			q.trait(f, "cookie", HasCookie)
-			pragma = pragma || fold(f.Name, "pragma") && noCache(f.Value)
+			pragma = pragma || ascii.EqualFold(f.Name, "pragma") && noCache(f.Value)
 		case len("if-match"):
 			q.trait(f, "if-match", HasIfMatch)
 			q.single(f, "if-range", HasIfRange, &q.IfRange)
@@ -96,7 +99,7 @@ func ParseRequest(q *Request, method []byte, h http1.Fields, o *Options) {
 			q.override(f, "x-http-method")
 			q.trait(f, "authorization", HasAuthorization)
 			q.trait(f, "if-none-match", HasIfNoneMatch)
-			if fold(f.Name, "cache-control") {
+			if ascii.EqualFold(f.Name, "cache-control") {
 				control = true
 				q.control(f.Value)
 			}
@@ -113,7 +116,7 @@ func ParseRequest(q *Request, method []byte, h http1.Fields, o *Options) {
 }
 
 func (q *Request) trait(f *http1.Field, name string, t Traits) {
-	if fold(f.Name, name) {
+	if ascii.EqualFold(f.Name, name) {
 		q.Traits |= t
 	}
 }
@@ -137,7 +140,7 @@ func (q *Request) override(f *http1.Field, name string) {
 // single notes a field that has one value. With a second line it has none.
 func (q *Request) single(f *http1.Field, name string, t Traits, value *[]byte) {
 	switch {
-	case !fold(f.Name, name):
+	case !ascii.EqualFold(f.Name, name):
 	case q.Traits.Has(t):
 		*value = nil
 	default:
@@ -150,7 +153,7 @@ func (q *Request) single(f *http1.Field, name string, t Traits, value *[]byte) {
 func noCache(value []byte) bool {
 	for len(value) > 0 {
 		var member []byte
-		if member, value = cut(value); fold(member, "no-cache") {
+		if member, value = cut(value); ascii.EqualFold(member, "no-cache") {
 			return true
 		}
 	}
@@ -176,7 +179,7 @@ func (q *Request) directive(d *directive) {
 		q.number(d, "max-age", &q.MaxAge)
 	case len("max-stale"):
 		q.number(d, "min-fresh", &q.MinFresh)
-		if d.kind == bare && fold(d.name, "max-stale") && q.MaxStale == none {
+		if d.kind == bare && ascii.EqualFold(d.name, "max-stale") && q.MaxStale == none {
 			q.MaxStale = anyAge
 			return
 		}
@@ -190,7 +193,7 @@ func (q *Request) directive(d *directive) {
 }
 
 func (q *Request) number(d *directive, name string, to *int64) {
-	if *to != none || !fold(d.name, name) {
+	if *to != none || !ascii.EqualFold(d.name, name) {
 		return
 	}
 	if n, ok := d.seconds(); ok {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
@@ -112,39 +113,39 @@ func (r *Response) scan(h http1.Fields, c *control, e *expires) {
 	for i := range h {
 		switch name, value := h[i].Name, h[i].Value; len(name) {
 		case len("age"):
-			if fold(name, "age") && !aged {
+			if ascii.EqualFold(name, "age") && !aged {
 				aged = true
 				age = ageValue(value)
 			}
 		case len("date"): // etag, vary
 			switch {
-			case fold(name, "date") && !dated:
+			case ascii.EqualFold(name, "date") && !dated:
 				dated = true
 				if t, ok := ParseDate(value, r.ResponseTime.Unix()); ok {
 					r.Date = t
 				}
-			case fold(name, "etag") && !tagged:
+			case ascii.EqualFold(name, "etag") && !tagged:
 				tagged = true
 				r.ETag = ParseETag(value)
-			case fold(name, "vary"):
+			case ascii.EqualFold(name, "vary"):
 				r.vary(value)
 			}
 		case len("expires"):
-			if fold(name, "expires") {
+			if ascii.EqualFold(name, "expires") {
 				e.lines++
 				e.value = value
 			}
 		case len("set-cookie"):
-			r.SetCookie = r.SetCookie || fold(name, "set-cookie")
+			r.SetCookie = r.SetCookie || ascii.EqualFold(name, "set-cookie")
 		case len("cache-control"): // and last-modified
-			if fold(name, "cache-control") {
+			if ascii.EqualFold(name, "cache-control") {
 				c.line(value)
-			} else if fold(name, "last-modified") && r.LastModified == nil {
+			} else if ascii.EqualFold(name, "last-modified") && r.LastModified == nil {
 				r.LastModified = value
 				r.modified, r.dated = ParseDate(value, r.ResponseTime.Unix())
 			}
 		case len("content-language"):
-			if fold(name, "content-language") {
+			if ascii.EqualFold(name, "content-language") {
 				r.language(value)
 			}
 		}
@@ -160,7 +161,7 @@ func ageValue(value []byte) int64 {
 	if i := bytes.IndexByte(value, ','); i >= 0 {
 		first = value[:i]
 	}
-	n, _ := seconds(trim(first), false)
+	n, _ := seconds(ascii.Trim(first), false)
 	return n
 }
 
@@ -223,7 +224,7 @@ func (c *control) unclosed(member []byte) {
 	for len(rest) > 0 {
 		var one []byte
 		one, rest, _ = bytes.Cut(rest, []byte{','})
-		d, _ := parseDirective(trim(one))
+		d, _ := parseDirective(ascii.Trim(one))
 		c.malformed(d.name)
 	}
 }
@@ -238,13 +239,13 @@ func (c *control) malformed(name []byte) {
 // counts, and a malformed lifetime is none: the response is stale at once.
 func (c *control) directive(d *directive) {
 	switch n, ok := d.seconds(); {
-	case fold(d.name, "max-age"):
+	case ascii.EqualFold(d.name, "max-age"):
 		first(&c.maxAge, n, true)
-	case fold(d.name, "s-maxage"):
+	case ascii.EqualFold(d.name, "s-maxage"):
 		first(&c.sharedAge, n, true)
-	case fold(d.name, "stale-while-revalidate"):
+	case ascii.EqualFold(d.name, "stale-while-revalidate"):
 		first(&c.swr, n, ok)
-	case fold(d.name, "stale-if-error"):
+	case ascii.EqualFold(d.name, "stale-if-error"):
 		first(&c.sie, n, ok)
 	case d.kind == unusable:
 		c.malformed(d.name)

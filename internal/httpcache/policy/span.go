@@ -3,6 +3,8 @@ package policy
 import (
 	"bytes"
 	"slices"
+
+	"github.com/kasoku/kasoku/internal/ascii"
 )
 
 // appendSpans reads a Range field (RFC 9110, section 14.1.2) against a body of
@@ -12,7 +14,7 @@ import (
 // malformed, has another unit, or more than most ranges.
 func appendSpans(dst []Span, value []byte, length int64, most int) (spans []Span, ok bool) {
 	unit, list, found := bytes.Cut(value, []byte{'='})
-	if !found || !fold(unit, "bytes") {
+	if !found || !ascii.EqualFold(unit, "bytes") {
 		return dst, false
 	}
 	spans = dst

@@ -1,6 +1,10 @@
 package policy
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/kasoku/kasoku/internal/ascii"
+)
 
 // SurrogateControl is the targeted field of the Edge Architecture note (W3C, 2001), in
 // lower case. It is older than RFC 9213 and has a syntax of its own.
@@ -27,7 +31,7 @@ func parseSurrogate(text []byte) (c control, ok bool) {
 		switch {
 		case !ok, d.kind == unusable && bytes.IndexByte(d.arg, ';') >= 0:
 			continue
-		case d.kind == plain && fold(d.name, "max-age"):
+		case d.kind == plain && ascii.EqualFold(d.name, "max-age"):
 			var more []byte
 			d.arg, more, _ = bytes.Cut(d.arg, []byte{'+'})
 			if n, ok := seconds(more, false); ok && c.maxAge == none {

@@ -3,6 +3,7 @@ package policy
 import (
 	"bytes"
 
+	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
@@ -15,7 +16,7 @@ func targeted(h http1.Fields, names []string) (control, bool) {
 			continue
 		}
 		read := parseTargeted
-		if fold([]byte(name), SurrogateControl) {
+		if ascii.EqualFold(name, SurrogateControl) {
 			read = parseSurrogate
 		}
 		if c, ok := read(text); ok {
@@ -30,7 +31,7 @@ func combined(h http1.Fields, name string) []byte {
 	var text []byte
 	lines := 0
 	for i := range h {
-		if f := &h[i]; len(f.Name) == len(name) && sameFold(f.Name, []byte(name)) {
+		if f := &h[i]; len(f.Name) == len(name) && ascii.EqualFold(f.Name, name) {
 			if lines++; lines > 1 {
 				text = append(text, ", "...)
 			}

@@ -1,68 +1,12 @@
 package policy
 
-import "github.com/kasoku/kasoku/internal/http1"
-
-var (
-	lower [256]byte
-	token [256]bool
+import (
+	"github.com/kasoku/kasoku/internal/ascii"
+	"github.com/kasoku/kasoku/internal/http1"
 )
 
-func init() {
-	for i := range 256 {
-		c := byte(i)
-		lower[i] = c
-		if c >= 'A' && c <= 'Z' {
-			lower[i] = c | 0x20
-		}
-		token[i] = http1.IsToken([]byte{c})
-	}
-}
-
-// fold compares b with s, which is in lower case, without regard to ASCII case.
-func fold(b []byte, s string) bool {
-	if len(b) != len(s) {
-		return false
-	}
-	for i, c := range b {
-		if lower[c] != s[i] {
-			return false
-		}
-	}
-	return true
-}
-
-// sameFold is fold for two texts in any case.
-func sameFold(a, b []byte) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i, c := range a {
-		if lower[c] != lower[b[i]] {
-			return false
-		}
-	}
-	return true
-}
-
-// toLower makes a name of its own in lower case.
-func toLower(b []byte) string {
-	l := make([]byte, len(b))
-	for i, c := range b {
-		l[i] = lower[c]
-	}
-	return string(l)
-}
-
-// trim takes blanks and tabs off both ends.
-func trim(b []byte) []byte {
-	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
-		b = b[1:]
-	}
-	for len(b) > 0 && (b[len(b)-1] == ' ' || b[len(b)-1] == '\t') {
-		b = b[:len(b)-1]
-	}
-	return b
-}
+// toLower returns a copy of b in lower case.
+func toLower(b []byte) string { return string(ascii.AppendLower(make([]byte, 0, len(b)), b)) }
 
 // cut takes the first member off a comma-separated list. A comma within quotes
 // separates nothing, and a backslash there takes the next byte along.
@@ -78,11 +22,11 @@ func cut(list []byte) (member, rest []byte) {
 			quoted = !quoted
 		case ',':
 			if !quoted {
-				return trim(list[:i]), list[i+1:]
+				return ascii.Trim(list[:i]), list[i+1:]
 			}
 		}
 	}
-	return trim(list), nil
+	return ascii.Trim(list), nil
 }
 
 // openQuote is what follows a quote that is not closed; nil if there is none.
@@ -121,7 +65,7 @@ func (m *members) next() []byte {
 				return member
 			}
 		}
-		for len(m.fields) > 0 && !fold(m.fields[0].Name, m.name) {
+		for len(m.fields) > 0 && !ascii.EqualFold(m.fields[0].Name, m.name) {
 			m.fields = m.fields[1:]
 		}
 		if len(m.fields) == 0 {

@@ -1,10 +1,13 @@
 package policy
 
-import "github.com/kasoku/kasoku/internal/http1"
+import (
+	"github.com/kasoku/kasoku/internal/ascii"
+	"github.com/kasoku/kasoku/internal/http1"
+)
 
 // conditional says whether a field makes a request depend on what its sender has.
 func conditional(name []byte) bool {
-	return fold(name, "if-none-match") || fold(name, "if-modified-since") || fold(name, "if-range") || fold(name, "range")
+	return ascii.EqualFold(name, "if-none-match") || ascii.EqualFold(name, "if-modified-since") || ascii.EqualFold(name, "if-range") || ascii.EqualFold(name, "range")
 }
 
 // Unconditional appends to dst the fields of a request that asks for the whole
@@ -60,7 +63,7 @@ func Updates(notModified, r *Response, asked bool) bool {
 func UpdateFields(dst, stored, update http1.Fields) http1.Fields {
 	for i := range stored {
 		f := stored[i]
-		if fold(f.Name, "age") || updating(f.Name) && has(update, f.Name) {
+		if ascii.EqualFold(f.Name, "age") || updating(f.Name) && has(update, f.Name) {
 			continue
 		}
 		dst = append(dst, f)
@@ -75,12 +78,12 @@ func UpdateFields(dst, stored, update http1.Fields) http1.Fields {
 
 // updating says whether a field of an update counts.
 func updating(name []byte) bool {
-	return !fold(name, "content-length") && !fold(name, "content-range") && !fold(name, "content-encoding") && !HopByHop(name)
+	return !ascii.EqualFold(name, "content-length") && !ascii.EqualFold(name, "content-range") && !ascii.EqualFold(name, "content-encoding") && !HopByHop(name)
 }
 
 func has(h http1.Fields, name []byte) bool {
 	for i := range h {
-		if sameFold(h[i].Name, name) {
+		if ascii.EqualFold(h[i].Name, name) {
 			return true
 		}
 	}

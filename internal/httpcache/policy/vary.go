@@ -3,6 +3,7 @@ package policy
 import (
 	"bytes"
 
+	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
@@ -59,7 +60,7 @@ func appendVaryValue(dst []byte, name string, h http1.Fields, o *Options) []byte
 		name = "forwarded"
 	}
 	for i := range h {
-		if f := &h[i]; fold(f.Name, name) {
+		if f := &h[i]; ascii.EqualFold(f.Name, name) {
 			if len(dst) == start {
 				dst = append(dst, '=')
 			}
@@ -154,7 +155,7 @@ func appendFlat(dst []byte, start int, line []byte) []byte {
 				dst = append(dst, ',')
 			}
 			begun = true
-			dst = append(dst, lower[c])
+			dst = append(dst, ascii.Lower(c))
 		}
 	}
 	return dst

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/ascii"
 )
 
 // Template makes the bare key of a request: text with what the request has in the
@@ -130,7 +130,7 @@ func (t *Template) from(q *part, spec string, at int, p *Path) error {
 	case !dotted:
 	case name == "":
 		return &Error{t.text, at + len(kind) + 1, "the name is missing: " + kind + ".NAME"}
-	case (from == fromHeader || from == fromCookie) && !http1.IsToken([]byte(name)):
+	case (from == fromHeader || from == fromCookie) && !ascii.IsToken(name):
 		return &Error{t.text, at + len(kind) + 1, fmt.Sprintf("nothing can be called %q there", name)}
 	case from == fromCapture:
 		if q.at = p.index(name); q.at < 0 {

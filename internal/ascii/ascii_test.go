@@ -1,0 +1,102 @@
+package ascii
+
+import (
+	"bytes"
+	"encoding/hex"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestEqualFold compares every pair of bytes.
+func TestEqualFold(t *testing.T) {
+	for i := range 256 {
+		for j := range 256 {
+			a, b := []byte{byte(i)}, []byte{byte(j)}
+			want := i == j || i < 0x80 && j < 0x80 && bytes.EqualFold(a, b)
+			if EqualFold(a, b) != want || EqualFold(a, string(b)) != want || EqualFold(string(a), b) != want {
+				t.Errorf("%q, %q: not %v", a, b, want)
+			}
+		}
+	}
+	if EqualFold("ab", "abc") || EqualFold("k", "\u212a") || !EqualFold("Content-Length", []byte("content-lengTH")) {
+		t.Error("EqualFold is wrong")
+	}
+}
+
+func TestLower(t *testing.T) {
+	var all, want []byte
+	for i := range 256 {
+		all = append(all, byte(i))
+		want = append(want, Lower(byte(i)))
+	}
+	if got := AppendLower([]byte("x"), all); !bytes.Equal(got[1:], want) {
+		t.Errorf("%q", got)
+	}
+	if s := string(want[:128]); s != strings.ToLower(string(all[:128])) || !bytes.Equal(want[128:], all[128:]) {
+		t.Errorf("%q", want)
+	}
+}
+
+func TestTrim(t *testing.T) {
+	for _, s := range []string{"", " ", "\t \t", "a", " a\t", "a b", "\ta b  ", "\na\r"} {
+		if got, want := string(Trim([]byte(s))), strings.Trim(s, " \t"); got != want {
+			t.Errorf("%q: %q, want %q", s, got, want)
+		}
+	}
+}
+
+// TestIsToken compares with the definition of RFC 9110: visible characters except
+// delimiters.
+func TestIsToken(t *testing.T) {
+	if IsToken("") || IsToken([]byte(nil)) || !IsToken("X-Request-Id") || IsToken("a b") {
+		t.Error("IsToken is wrong")
+	}
+	for i := range 256 {
+		c := byte(i)
+		want := c > ' ' && c < 0x7f && !strings.Contains(`"(),/:;<=>?@[\]{}`, string(rune(c)))
+		if IsToken([]byte{c}) != want || IsTokenByte(c) != want {
+			t.Errorf("%q: not %v", c, want)
+		}
+	}
+}
+
+func TestHex(t *testing.T) {
+	for i := range 256 {
+		c := byte(i)
+		n, err := strconv.ParseUint(string(rune(c)), 16, 8)
+		if v, ok := HexDigit(c); ok != (err == nil) || ok && uint64(v) != n {
+			t.Errorf("%q: %d, %v", c, v, ok)
+		}
+		for j := range 256 {
+			want, err := hex.DecodeString(string([]byte{c, byte(j)}))
+			if b, ok := HexByte(c, byte(j)); ok != (err == nil) || ok && b != want[0] {
+				t.Errorf("%q: %d, %v", []byte{c, byte(j)}, b, ok)
+			}
+		}
+	}
+	if got := AppendHex([]byte("x"), 0x1c0ffee, 6); string(got) != "xc0ffee" {
+		t.Errorf("%s", got)
+	}
+	if got := AppendHex(nil, 0xbe, 4); string(got) != "00be" {
+		t.Errorf("%s", got)
+	}
+}
+
+func TestAppendEscaped(t *testing.T) {
+	for i := range 256 {
+		c := byte(i)
+		want := strings.ReplaceAll(url.QueryEscape(string([]byte{c})), "+", "%20")
+		if got := string(AppendEscaped(nil, c)); got != want {
+			t.Errorf("%q: %s, want %s", c, got, want)
+		}
+	}
+}
+
+func BenchmarkEqualFold(b *testing.B) {
+	name := []byte("Content-Length")
+	for b.Loop() {
+		_ = EqualFold(name, "content-length")
+	}
+}
