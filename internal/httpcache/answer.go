@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 )
@@ -174,7 +175,7 @@ func lineEnd(lines []byte) int {
 }
 
 func lineIs(line []byte, name string) bool {
-	return len(line) > len(name) && line[len(name)] == ':' && isName(line[:len(name)], name)
+	return len(line) > len(name) && line[len(name)] == ':' && ascii.EqualFold(line[:len(name)], name)
 }
 
 // multipart answers with several ranges (RFC 9110, section 14.6). A part is never

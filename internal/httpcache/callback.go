@@ -3,6 +3,7 @@ package httpcache
 import (
 	"strings"
 
+	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 	"github.com/kasoku/kasoku/internal/jsonp"
@@ -65,9 +66,9 @@ func (cb *callback) stripFields(r *http1.Request) {
 	kept := r.Fields[:0]
 	for _, f := range r.Fields {
 		switch {
-		case isName(f.Name, "Range"), isName(f.Name, "If-Range"), isName(f.Name, "If-Modified-Since"), isName(f.Name, "If-None-Match"):
+		case ascii.EqualFold(f.Name, "Range"), ascii.EqualFold(f.Name, "If-Range"), ascii.EqualFold(f.Name, "If-Modified-Since"), ascii.EqualFold(f.Name, "If-None-Match"):
 			continue
-		case isName(f.Name, "Accept-Encoding"):
+		case ascii.EqualFold(f.Name, "Accept-Encoding"):
 			f.Value = identity
 		}
 		kept = append(kept, f)

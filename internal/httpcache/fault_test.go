@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/origin"
@@ -172,7 +173,7 @@ func FuzzConnection(f *testing.F) {
 		}
 		for _, name := range append([]string{"Transfer-Encoding", "Host"}, fixed...) {
 			for _, n := range h.names {
-				if isName(n, name) {
+				if ascii.EqualFold(n, name) {
 					t.Fatalf("%q takes %s away", connection, name)
 				}
 			}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 	"github.com/kasoku/kasoku/internal/origin"
@@ -161,7 +162,7 @@ func received(in *origin.Inbound, now policy.Moment) http1.Fields {
 	fields := policy.Dated(nil, policy.EndToEnd(nil, in.Header), now)
 	kept := fields[:0]
 	for _, f := range fields {
-		if !isName(f.Name, "X-Request-Id") {
+		if !ascii.EqualFold(f.Name, "X-Request-Id") {
 			kept = append(kept, f)
 		}
 	}

@@ -1,6 +1,7 @@
 package httpcache
 
 import (
+	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/coding"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
@@ -52,7 +53,7 @@ func (h *Head) encodable() bool {
 	}
 	for _, f := range h.Fields {
 		for _, name := range [...]string{"content-encoding", "content-md5", "digest", "content-digest", "repr-digest", "signature"} {
-			if equalFold(f.Name, name) {
+			if ascii.EqualFold(f.Name, name) {
 				return false
 			}
 		}
@@ -111,9 +112,9 @@ func (h *Head) formLines() []byte {
 	fields := make(http1.Fields, 0, len(h.shown))
 	for _, f := range h.shown {
 		switch {
-		case equalFold(f.Name, "accept-ranges"):
+		case ascii.EqualFold(f.Name, "accept-ranges"):
 			continue
-		case equalFold(f.Name, "etag") && len(f.Value) > 0 && f.Value[0] == '"':
+		case ascii.EqualFold(f.Name, "etag") && len(f.Value) > 0 && f.Value[0] == '"':
 			f.Value = append([]byte("W/"), f.Value...)
 		}
 		fields = append(fields, f)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
@@ -63,9 +64,9 @@ func (o *outgoing) build(x *edge.Exchange, h *hop, f *Forwarding, id string) htt
 	reduce := false
 	for _, field := range x.Request.Fields {
 		switch {
-		case h.ends(field.Name), isForwarded(field.Name), isName(field.Name, "X-Request-Id"), isName(field.Name, "Max-Forwards"):
+		case h.ends(field.Name), isForwarded(field.Name), ascii.EqualFold(field.Name, "X-Request-Id"), ascii.EqualFold(field.Name, "Max-Forwards"):
 		case !trusted && forProxies(field.Name):
-		case f.reduced != nil && isName(field.Name, "Accept-Encoding"):
+		case f.reduced != nil && ascii.EqualFold(field.Name, "Accept-Encoding"):
 			reduce = true
 		default:
 			o.fields = append(o.fields, field)
@@ -112,8 +113,8 @@ func (o *outgoing) add(name string, f func(dst []byte) []byte) {
 
 func isForwarded(name []byte) bool {
 	name = hyphenated(name)
-	return isName(name, "X-Forwarded-For") || isName(name, "X-Forwarded-Host") || isName(name, "X-Forwarded-Proto") ||
-		isName(name, "Forwarded")
+	return ascii.EqualFold(name, "X-Forwarded-For") || ascii.EqualFold(name, "X-Forwarded-Host") || ascii.EqualFold(name, "X-Forwarded-Proto") ||
+		ascii.EqualFold(name, "Forwarded")
 }
 
 // hyphenated is name with hyphens for underscores: many origins take both for one.
@@ -130,26 +131,26 @@ func hyphenated(name []byte) []byte {
 func forProxies(name []byte) bool {
 	const prefix = len("X-Forwarded-")
 	name = hyphenated(name)
-	if len(name) > prefix && isName(name[:prefix], "X-Forwarded-") {
+	if len(name) > prefix && ascii.EqualFold(name[:prefix], "X-Forwarded-") {
 		return true
 	}
 	switch len(name) {
 	case len("X-Host"):
-		return isName(name, "X-Host")
+		return ascii.EqualFold(name, "X-Host")
 	case len("X-Real-IP"):
-		return isName(name, "X-Real-IP")
+		return ascii.EqualFold(name, "X-Real-IP")
 	case len("X-Client-IP"):
-		return isName(name, "X-Client-IP")
+		return ascii.EqualFold(name, "X-Client-IP")
 	case len("X-Url-Scheme"):
-		return isName(name, "X-Url-Scheme")
+		return ascii.EqualFold(name, "X-Url-Scheme")
 	case len("X-Rewrite-URL"):
-		return isName(name, "X-Rewrite-URL")
+		return ascii.EqualFold(name, "X-Rewrite-URL")
 	case len("X-Original-URL"):
-		return isName(name, "X-Original-URL") || isName(name, "True-Client-IP")
+		return ascii.EqualFold(name, "X-Original-URL") || ascii.EqualFold(name, "True-Client-IP")
 	case len("X-Original-Host"):
-		return isName(name, "X-Original-Host") || isName(name, "Front-End-Https")
+		return ascii.EqualFold(name, "X-Original-Host") || ascii.EqualFold(name, "Front-End-Https")
 	case len("X-Cluster-Client-IP"):
-		return isName(name, "X-Cluster-Client-IP")
+		return ascii.EqualFold(name, "X-Cluster-Client-IP")
 	}
 	return false
 }
@@ -188,7 +189,7 @@ func (o *outgoing) x(x *edge.Exchange, trusted bool) {
 func (o *outgoing) said(x *edge.Exchange, name string, trusted bool) [][]byte {
 	o.chain = o.chain[:0]
 	for i := range x.Request.Fields {
-		if f := &x.Request.Fields[i]; trusted && isName(f.Name, name) && len(f.Value) > 0 {
+		if f := &x.Request.Fields[i]; trusted && ascii.EqualFold(f.Name, name) && len(f.Value) > 0 {
 			o.chain = append(o.chain, f.Value)
 		}
 	}
@@ -242,7 +243,7 @@ func (o *outgoing) standard(x *edge.Exchange, trusted bool) {
 // looped says whether a request came through this very process before.
 func looped(fields http1.Fields, id string) bool {
 	for i := range fields {
-		if isName(fields[i].Name, "Via") && viaNames(fields[i].Value, id) {
+		if ascii.EqualFold(fields[i].Name, "Via") && viaNames(fields[i].Value, id) {
 			return true
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 
+	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 )
@@ -35,15 +36,15 @@ func (h *hop) read(fields http1.Fields) bool {
 		f := &fields[i]
 		switch len(f.Name) {
 		case len("TE"):
-			if isName(f.Name, "TE") {
+			if ascii.EqualFold(f.Name, "TE") {
 				h.trailers = h.trailers || hasMember(f.Value, "trailers")
 			}
 		case len("Upgrade"):
-			if isName(f.Name, "Upgrade") {
+			if ascii.EqualFold(f.Name, "Upgrade") {
 				named, refused = true, refused || aroundUs(f.Value)
 			}
 		case len("Connection"):
-			if isName(f.Name, "Connection") && !h.list(f.Value, &upgrade) {
+			if ascii.EqualFold(f.Name, "Connection") && !h.list(f.Value, &upgrade) {
 				return false
 			}
 		}
@@ -60,7 +61,7 @@ func aroundUs(list []byte) bool {
 		m, list, _ = bytes.Cut(list, []byte{','})
 		m, _, _ = bytes.Cut(bytes.Trim(m, " \t"), []byte{'/'})
 		for _, name := range [...]string{"h2c", "h2", "http", "tls"} {
-			if isName(m, name) {
+			if ascii.EqualFold(m, name) {
 				return true
 			}
 		}
@@ -74,8 +75,8 @@ func (h *hop) list(value []byte, upgrade *bool) bool {
 		name, value, _ = bytes.Cut(value, []byte{','})
 		name = bytes.Trim(name, " \t")
 		switch {
-		case len(name) == 0, isName(name, "close"), isName(name, "keep-alive"):
-		case isName(name, "upgrade"):
+		case len(name) == 0, ascii.EqualFold(name, "close"), ascii.EqualFold(name, "keep-alive"):
+		case ascii.EqualFold(name, "upgrade"):
 			*upgrade = true
 		case isFixed(name), len(h.names) == mostNames:
 			return false
@@ -87,11 +88,11 @@ func (h *hop) list(value []byte, upgrade *bool) bool {
 }
 
 func isFixed(name []byte) bool {
-	if len(name) > 3 && isName(name[:3], "If-") {
+	if len(name) > 3 && ascii.EqualFold(name[:3], "If-") {
 		return true
 	}
 	for _, f := range fixed {
-		if isName(name, f) {
+		if ascii.EqualFold(name, f) {
 			return true
 		}
 	}
@@ -116,11 +117,11 @@ func (h *hop) ends(name []byte) bool {
 func hopByHop(name []byte) bool {
 	switch len(name) {
 	case len("Host"):
-		return isName(name, "Host")
+		return ascii.EqualFold(name, "Host")
 	case len("Expect"):
-		return isName(name, "Expect")
+		return ascii.EqualFold(name, "Expect")
 	case len("Content-Length"):
-		return isName(name, "Content-Length") || isName(name, "HTTP2-Settings")
+		return ascii.EqualFold(name, "Content-Length") || ascii.EqualFold(name, "HTTP2-Settings")
 	}
 	return policy.HopByHop(name)
 }
@@ -142,14 +143,9 @@ func hasMember(list []byte, token string) bool {
 		var m []byte
 		m, list, _ = bytes.Cut(list, []byte{','})
 		m, _, _ = bytes.Cut(m, []byte{';'})
-		if isName(bytes.Trim(m, " \t"), token) {
+		if ascii.EqualFold(bytes.Trim(m, " \t"), token) {
 			return true
 		}
 	}
 	return false
-}
-
-// isName compares a field's name in any case.
-func isName(b []byte, name string) bool {
-	return len(b) == len(name) && (string(b) == name || strings.EqualFold(string(b), name))
 }

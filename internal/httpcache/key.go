@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/http1"
 )
@@ -32,13 +33,7 @@ func appendHost(dst []byte, scheme string, host []byte) []byte {
 	if n := len(host) - len(port); n > 0 && string(host[n:]) == port {
 		host = host[:n]
 	}
-	for _, c := range host {
-		if 'A' <= c && c <= 'Z' {
-			c |= 0x20
-		}
-		dst = append(dst, c)
-	}
-	return dst
+	return ascii.AppendLower(dst, host)
 }
 
 var errNotURL = errors.New("want http://host/path or https://host/path")

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
@@ -141,7 +142,7 @@ var via = [...]http1.Field{
 func appendLines(dst []byte, fields http1.Fields, o *policy.Options) []byte {
 	for i := range fields {
 		f := &fields[i]
-		if isName(f.Name, "Content-Length") || isName(f.Name, "X-Request-Id") || o.Strips(f.Name) {
+		if ascii.EqualFold(f.Name, "Content-Length") || ascii.EqualFold(f.Name, "X-Request-Id") || o.Strips(f.Name) {
 			continue
 		}
 		dst = append(append(dst, f.Name...), ": "...)
@@ -286,7 +287,7 @@ const statusClientGone = 499
 func (c *call) tunnel() {
 	header := c.forOrigin()
 	for _, f := range c.x.Request.Fields {
-		if isName(f.Name, "Upgrade") {
+		if ascii.EqualFold(f.Name, "Upgrade") {
 			header = append(header, f)
 		}
 	}
@@ -310,7 +311,7 @@ func (c *call) switched(in *origin.Inbound) {
 	defer up.Close()
 	c.head(in, c.now)
 	for _, f := range in.Header {
-		if isName(f.Name, "Upgrade") {
+		if ascii.EqualFold(f.Name, "Upgrade") {
 			c.x.Reply.FieldBytes("Upgrade", f.Value)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
@@ -34,9 +35,9 @@ func ParseTags(fields http1.Fields) Tags {
 	var t Tags
 	for _, f := range fields {
 		switch {
-		case equalFold(f.Name, "surrogate-key"):
+		case ascii.EqualFold(f.Name, "surrogate-key"):
 			t.add(f.Value, " \t")
-		case equalFold(f.Name, "cache-tag"):
+		case ascii.EqualFold(f.Name, "cache-tag"):
 			t.add(f.Value, ",")
 		}
 	}
@@ -61,22 +62,6 @@ func (t *Tags) add(list []byte, separators string) {
 		}
 		t.slots = append(t.slots, tagSlot(tag))
 	}
-}
-
-// equalFold compares a field's name with one in lower case.
-func equalFold(name []byte, lower string) bool {
-	if len(name) != len(lower) {
-		return false
-	}
-	for i, c := range name {
-		if 'A' <= c && c <= 'Z' {
-			c |= 0x20
-		}
-		if c != lower[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // inherits lets a response be purged by the tags of the one that it was made from,

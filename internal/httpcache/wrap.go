@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/http"
 
+	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 	"github.com/kasoku/kasoku/internal/jsonp"
@@ -52,7 +53,7 @@ func (cb *callback) appendLines(reply *edge.Reply, lines []byte) (same bool) {
 		line := lines[:lineEnd(lines)]
 		lines = lines[len(line):]
 		name, value, _ := bytes.Cut(line, colon)
-		if isName(name, "ETag") {
+		if ascii.EqualFold(name, "ETag") {
 			tag = bytes.TrimSpace(value)
 		}
 		if !cb.Filter().Drops(name) {

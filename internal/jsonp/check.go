@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/ascii"
 )
 
 // Mistake is what is wrong with one field of a Config.
@@ -103,5 +103,5 @@ func (c *Config) checkLegacy(m *mistakes) {
 
 func isMediaType(t string) bool {
 	major, minor, ok := strings.Cut(t, "/")
-	return ok && http1.IsToken([]byte(major)) && http1.IsToken([]byte(minor))
+	return ok && ascii.IsToken(major) && ascii.IsToken(minor)
 }

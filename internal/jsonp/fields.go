@@ -1,6 +1,10 @@
 package jsonp
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/kasoku/kasoku/internal/ascii"
+)
 
 // lines are what every wrapped answer has in its header.
 func (c *Config) lines() []byte {
@@ -47,16 +51,16 @@ var dropped = []string{
 // has. A cookie would be set for whichever page asks, so it goes too.
 func (f *Filter) Drops(name []byte) bool {
 	for _, d := range dropped {
-		if is(name, d) {
+		if ascii.EqualFold(name, d) {
 			return true
 		}
 	}
 	if f.cfg.Mode == Legacy {
 		return false
 	}
-	return is(name, "set-cookie") || is(name, "content-type") || is(name, "x-content-type-options") ||
-		f.cfg.Attachment && is(name, "content-disposition") ||
-		f.cfg.CrossOrigin && is(name, "cross-origin-resource-policy") ||
-		f.cfg.CDNNoStore && (is(name, "cdn-cache-control") || is(name, "surrogate-control")) ||
-		f.cfg.Errors == Envelope && is(name, "x-status")
+	return ascii.EqualFold(name, "set-cookie") || ascii.EqualFold(name, "content-type") || ascii.EqualFold(name, "x-content-type-options") ||
+		f.cfg.Attachment && ascii.EqualFold(name, "content-disposition") ||
+		f.cfg.CrossOrigin && ascii.EqualFold(name, "cross-origin-resource-policy") ||
+		f.cfg.CDNNoStore && (ascii.EqualFold(name, "cdn-cache-control") || ascii.EqualFold(name, "surrogate-control")) ||
+		f.cfg.Errors == Envelope && ascii.EqualFold(name, "x-status")
 }

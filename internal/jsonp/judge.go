@@ -1,6 +1,10 @@
 package jsonp
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/kasoku/kasoku/internal/ascii"
+)
 
 // Answer is what an answer is judged by.
 type Answer struct {
@@ -96,7 +100,7 @@ func (f *Filter) Wraps(contentType []byte) bool {
 	kind, _, _ := bytes.Cut(contentType, semicolon)
 	kind = bytes.TrimSpace(kind)
 	for _, t := range f.cfg.Types {
-		if is(kind, t) {
+		if ascii.EqualFold(kind, t) {
 			return true
 		}
 	}
@@ -105,23 +109,7 @@ func (f *Filter) Wraps(contentType []byte) bool {
 	}
 	const suffix = "+json"
 	n := len(kind) - len(suffix)
-	return is(kind, "application/json") || n > 0 && is(kind[n:], suffix) && bytes.IndexByte(kind[:n], '/') > 0
+	return ascii.EqualFold(kind, "application/json") || n > 0 && ascii.EqualFold(kind[n:], suffix) && bytes.IndexByte(kind[:n], '/') > 0
 }
 
 var semicolon = []byte{';'}
-
-// is compares b with a text in lower case.
-func is(b []byte, lower string) bool {
-	if len(b) != len(lower) {
-		return false
-	}
-	for i, c := range b {
-		if 'A' <= c && c <= 'Z' {
-			c |= 0x20
-		}
-		if c != lower[i] {
-			return false
-		}
-	}
-	return true
-}

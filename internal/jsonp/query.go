@@ -1,6 +1,10 @@
 package jsonp
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/kasoku/kasoku/internal/ascii"
+)
 
 // Asked is what a query says of a callback.
 type Asked uint8
@@ -174,19 +178,9 @@ func decodeOne(s []byte) (c byte, n int) {
 	case len(s) < 3:
 		return 0, 0
 	}
-	high, low := hexDigit(s[1]), hexDigit(s[2])
-	if high < 0 || low < 0 {
+	c, ok := ascii.HexByte(s[1], s[2])
+	if !ok {
 		return 0, 0
 	}
-	return byte(high<<4 | low), 3
-}
-
-func hexDigit(c byte) int {
-	switch {
-	case isDigit(c):
-		return int(c - '0')
-	case 'a' <= c|0x20 && c|0x20 <= 'f':
-		return int(c|0x20-'a') + 10
-	}
-	return -1
+	return c, 3
 }

@@ -1,5 +1,7 @@
 package route
 
+import "github.com/kasoku/kasoku/internal/ascii"
+
 // next takes the next segment that is not empty from the path: CouchDB drops
 // empty ones. It returns nil at the end.
 func (r *Route) next() []byte {
@@ -34,7 +36,10 @@ func wellFormed(b []byte) bool {
 		if b[i] != '%' {
 			continue
 		}
-		if i+2 >= len(b) || unhex(b[i+1]) < 0 || unhex(b[i+2]) < 0 {
+		if i+2 >= len(b) {
+			return false
+		}
+		if _, ok := ascii.HexByte(b[i+1], b[i+2]); !ok {
 			return false
 		}
 		i += 2
@@ -42,26 +47,16 @@ func wellFormed(b []byte) bool {
 	return true
 }
 
-func unhex(c byte) int {
-	switch {
-	case '0' <= c && c <= '9':
-		return int(c - '0')
-	case 'a' <= c && c <= 'f':
-		return int(c-'a') + 10
-	case 'A' <= c && c <= 'F':
-		return int(c-'A') + 10
-	}
-	return -1
-}
-
 // decoded returns the byte that b begins with once escapes are resolved, and how
 // many bytes of b it takes. What is no escape stands for itself.
 func decoded(b []byte) (c byte, n int) {
-	switch {
-	case b[0] == '+':
+	if b[0] == '+' {
 		return ' ', 1
-	case b[0] == '%' && len(b) >= 3 && unhex(b[1]) >= 0 && unhex(b[2]) >= 0:
-		return byte(unhex(b[1])<<4 | unhex(b[2])), 3
+	}
+	if b[0] == '%' && len(b) >= 3 {
+		if c, ok := ascii.HexByte(b[1], b[2]); ok {
+			return c, 3
+		}
 	}
 	return b[0], 1
 }
@@ -84,21 +79,12 @@ func appendDecoded(dst, b []byte) []byte {
 // appendEncoded appends b with exactly those bytes escaped that are not
 // unreserved in RFC 3986, so that all ways to write something become one.
 func appendEncoded(dst, b []byte) []byte {
-	const digits = "0123456789ABCDEF"
 	for len(b) > 0 {
 		c, n := decoded(b)
 		b = b[n:]
-		if unreserved(c) {
-			dst = append(dst, c)
-		} else {
-			dst = append(dst, '%', digits[c>>4], digits[c&15])
-		}
+		dst = ascii.AppendEscaped(dst, c)
 	}
 	return dst
-}
-
-func unreserved(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '.' || c == '_' || c == '~'
 }
 
 // longest is the length of the longest name that CouchDB gives a meaning to.
