@@ -5,6 +5,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
@@ -18,12 +19,8 @@ type tag struct {
 const inGzip = "-gzip"
 
 func tagOf(stored []byte) (t tag) {
-	const digits = "0123456789abcdef"
-	h := xxhash.Sum64(stored)
 	t.b[0] = '"'
-	for i := range 16 {
-		t.b[1+i] = digits[h>>(60-4*i)&15]
-	}
+	ascii.AppendHex(t.b[:1], xxhash.Sum64(stored), 16)
 	t.b[17], t.n = '"', 18
 	return t
 }

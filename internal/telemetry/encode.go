@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"time"
 	"unicode/utf8"
+
+	"github.com/kasoku/kasoku/internal/ascii"
 )
 
 // Fields are the access log's fields in the order in which they are written,
@@ -160,14 +162,9 @@ func appendInt(dst []byte, name string, n int64) []byte {
 	return append(strconv.AppendInt(append(dst, name...), n, 10), ',')
 }
 
-const hexDigits = "0123456789abcdef"
-
 // AppendHash adds a key's hash as the field key has it.
 func AppendHash(dst []byte, h uint64) []byte {
-	for shift := 60; shift >= 0; shift -= 4 {
-		dst = append(dst, hexDigits[h>>shift&15])
-	}
-	return dst
+	return ascii.AppendHex(dst, h, 16)
 }
 
 // appendText writes s as a JSON string and a comma. What is not UTF-8 becomes
@@ -209,5 +206,5 @@ func appendText[S string | []byte](dst []byte, s S) []byte {
 }
 
 func appendEscape(dst []byte, r rune) []byte {
-	return append(dst, '\\', 'u', hexDigits[r>>12&15], hexDigits[r>>8&15], hexDigits[r>>4&15], hexDigits[r&15])
+	return ascii.AppendHex(append(dst, '\\', 'u'), uint64(r), 4)
 }

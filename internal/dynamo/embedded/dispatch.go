@@ -148,7 +148,7 @@ func internalError() *wire.Error {
 
 // run checks the request and calls its handler.
 func (c *call) run(r *origin.Request) error {
-	valid := wire.Valid(r.Body, wire.MaxDepth) && wire.Kind(trimSpace(r.Body)) == '{'
+	valid := wire.Valid(r.Body, wire.MaxDepth) && wire.Kind(bytes.TrimLeft(r.Body, " \n\t\r")) == '{'
 	deep := !valid && wire.TooDeep(r.Body)
 	if !valid && !deep && len(r.Body) > 0 {
 		return &wire.Error{Type: "SerializationException"}
@@ -168,13 +168,6 @@ func (c *call) run(r *origin.Request) error {
 		return err
 	}
 	return h(c)
-}
-
-func trimSpace(b []byte) []byte {
-	for len(b) > 0 && (b[0] == ' ' || b[0] == '\n' || b[0] == '\t' || b[0] == '\r') {
-		b = b[1:]
-	}
-	return b
 }
 
 // otherPath answers what is no operation, as the service does.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/catalog"
 	"github.com/kasoku/kasoku/internal/dynamo/value"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
@@ -126,21 +127,12 @@ func parseSequence(text string) (uint64, bool) {
 // readRecord appends a record as the API has it.
 func readRecord(dst []byte, region string, info *catalog.Stream, key, stored []byte) []byte {
 	dst = append(dst, `{"eventID":"`...)
-	dst = appendHex(dst, xxhash.Sum64(key))
-	dst = appendHex(dst, xxhash.Sum64(append([]byte(info.Table+info.Label), key...)))
+	dst = ascii.AppendHex(dst, xxhash.Sum64(key), 16)
+	dst = ascii.AppendHex(dst, xxhash.Sum64(append([]byte(info.Table+info.Label), key...)), 16)
 	dst = append(dst, `","eventVersion":"1.1","eventSource":"aws:dynamodb","awsRegion":`...)
 	dst = wire.AppendQuoted(dst, []byte(region))
 	dst = append(dst, `,"dynamodb":{"SequenceNumber":"`...)
 	dst = appendSequence(dst, recordNumber(key))
 	dst = append(dst, '"', ',')
 	return append(dst, stored...)
-}
-
-// appendHex appends 16 digits.
-func appendHex(dst []byte, n uint64) []byte {
-	const digits = "0123456789abcdef"
-	for shift := 60; shift >= 0; shift -= 4 {
-		dst = append(dst, digits[n>>shift&15])
-	}
-	return dst
 }

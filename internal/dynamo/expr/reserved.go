@@ -1,6 +1,10 @@
 package expr
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/kasoku/kasoku/internal/ascii"
+)
 
 // reserved holds the words that no attribute may be called by in an expression
 // without a placeholder, in any case.
@@ -90,7 +94,7 @@ func (s *wordSet) has(word []byte) bool {
 		h = mix(h, toUpper(c))
 	}
 	for i := slot(h); s.slots[i] != ""; i = (i + 1) % wordSlots {
-		if len(s.slots[i]) == len(word) && equalFold(word, s.slots[i]) {
+		if len(s.slots[i]) == len(word) && ascii.EqualFold(word, s.slots[i]) {
 			return true
 		}
 	}

@@ -1,6 +1,10 @@
 package expr
 
-import "unicode/utf8"
+import (
+	"unicode/utf8"
+
+	"github.com/kasoku/kasoku/internal/ascii"
+)
 
 // maxText is the length of the longest expression, before substitution.
 const maxText = 4096
@@ -157,21 +161,11 @@ func keywordOf(word []byte) keyword {
 		return noKeyword
 	}
 	for k := keyAnd; k <= keyDelete; k++ {
-		if len(keywords[k]) == len(word) && equalFold(word, keywords[k]) {
+		if len(keywords[k]) == len(word) && ascii.EqualFold(word, keywords[k]) {
 			return k
 		}
 	}
 	return noKeyword
-}
-
-// equalFold compares a word with upper-case letters.
-func equalFold(word []byte, upper string) bool {
-	for i, c := range word {
-		if toUpper(c) != upper[i] {
-			return false
-		}
-	}
-	return true
 }
 
 func toUpper(c byte) byte {

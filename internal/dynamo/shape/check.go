@@ -4,6 +4,7 @@ import (
 	"math"
 	"unicode/utf8"
 
+	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
@@ -121,7 +122,7 @@ func True(text []byte) bool {
 // truth reads a boolean that is written as a string.
 func truth(raw []byte) (value, ok bool) {
 	for word, v := range words {
-		if equalFold(raw, word) {
+		if ascii.EqualFold(raw, word) {
 			return v, true
 		}
 	}
@@ -129,21 +130,6 @@ func truth(raw []byte) (value, ok bool) {
 }
 
 var words = map[string]bool{"true": true, "1": true, "yes": true, "false": false, "0": false, "no": false}
-
-func equalFold(raw []byte, lower string) bool {
-	if len(raw) != len(lower) {
-		return false
-	}
-	for i, c := range raw {
-		if 'A' <= c && c <= 'Z' {
-			c |= 0x20
-		}
-		if c != lower[i] {
-			return false
-		}
-	}
-	return true
-}
 
 // blob checks that a string is base64 as the service wants it.
 func (c *checker) blob(raw []byte, next int, escaped bool) int {

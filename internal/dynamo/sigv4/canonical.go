@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
@@ -128,7 +129,7 @@ func appendValues(dst []byte, r *http1.Request, name []byte) []byte {
 	found := false
 	for i := range r.Fields {
 		f := &r.Fields[i]
-		if !isNamed(f.Name, name) {
+		if !ascii.EqualFold(f.Name, name) {
 			continue
 		}
 		if found {
@@ -155,26 +156,6 @@ func appendFolded(dst, value []byte) []byte {
 	return dst
 }
 
-// isNamed reports whether a field's name equals a lower-case name, ignoring case.
-func isNamed(field, lower []byte) bool {
-	if len(field) != len(lower) {
-		return false
-	}
-	for i, c := range field {
-		if c != lower[i] && toLower(c) != lower[i] {
-			return false
-		}
-	}
-	return true
-}
-
-func toLower(c byte) byte {
-	if 'A' <= c && c <= 'Z' {
-		return c + 'a' - 'A'
-	}
-	return c
-}
-
 // isLowerToken reports whether name is a valid header name in lower case.
 func isLowerToken(name []byte) bool {
 	for _, c := range name {
@@ -190,7 +171,7 @@ func isSigned(field, names []byte) bool {
 	for len(names) > 0 {
 		var name []byte
 		name, names, _ = bytes.Cut(names, []byte(";"))
-		if isNamed(field, name) {
+		if ascii.EqualFold(field, name) {
 			return true
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"slices"
 
+	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
@@ -41,7 +42,7 @@ func (s *scratch) listSigned(r *http1.Request) {
 	for i := range r.Fields {
 		start := len(s.lower)
 		for _, c := range r.Fields[i].Name {
-			s.lower = append(s.lower, toLower(c))
+			s.lower = append(s.lower, ascii.Lower(c))
 		}
 		switch name := s.lower[start:]; string(name) {
 		case "user-agent", "x-amzn-trace-id", "expect", "transfer-encoding":

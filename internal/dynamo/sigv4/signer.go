@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
@@ -142,7 +143,7 @@ func (g *originCredentials) sign(w *scratch, r *http1.Request, body []byte, now 
 // authenticates reports whether a field is part of a signature.
 func authenticates(f http1.Field) bool {
 	for _, name := range [...]string{"authorization", "date", "x-amz-date", "x-amz-security-token", "x-amz-content-sha256"} {
-		if len(f.Name) == len(name) && isNamed(f.Name, []byte(name)) {
+		if len(f.Name) == len(name) && ascii.EqualFold(f.Name, name) {
 			return true
 		}
 	}

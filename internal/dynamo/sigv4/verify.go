@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
@@ -136,7 +137,7 @@ func checkSigned(c *claim, r *http1.Request) *Error {
 
 func isAmz(name []byte) bool {
 	const prefix = "x-amz-"
-	return len(name) >= len(prefix) && isNamed(name[:len(prefix)], []byte(prefix))
+	return len(name) >= len(prefix) && ascii.EqualFold(name[:len(prefix)], prefix)
 }
 
 // checkScope rejects a credential for any other scope, and returns the ID of the access key.

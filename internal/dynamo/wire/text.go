@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/kasoku/kasoku/internal/ascii"
 )
 
 // textClass describes how faithfully a string could be decoded.
@@ -234,6 +236,5 @@ func appendEscape(dst []byte, c byte) []byte {
 	case '\t':
 		return append(dst, '\\', 't')
 	}
-	const hex = "0123456789abcdef"
-	return append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+	return ascii.AppendHex(append(dst, '\\', 'u'), uint64(c), 4)
 }

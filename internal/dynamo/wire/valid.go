@@ -3,6 +3,8 @@ package wire
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"github.com/kasoku/kasoku/internal/ascii"
 )
 
 // MaxDepth is the maximum nesting depth of requests and responses. DynamoDB allows 32 levels
@@ -336,17 +338,11 @@ func hex4(b []byte, i int) (r rune, ok bool) {
 		return 0, false
 	}
 	for _, c := range b[i : i+4] {
-		switch {
-		case isDigit(c):
-			c -= '0'
-		case 'a' <= c && c <= 'f':
-			c -= 'a' - 10
-		case 'A' <= c && c <= 'F':
-			c -= 'A' - 10
-		default:
+		digit, ok := ascii.HexDigit(c)
+		if !ok {
 			return 0, false
 		}
-		r = r<<4 | rune(c)
+		r = r<<4 | rune(digit)
 	}
 	return r, true
 }

@@ -1,5 +1,7 @@
 package key
 
+import "github.com/kasoku/kasoku/internal/ascii"
+
 // appendDecoded appends v with its percent-encoding undone. It is false if v is not
 // well encoded.
 func appendDecoded(dst, v []byte, plus bool) ([]byte, bool) {
@@ -25,22 +27,11 @@ func unescape(v []byte) (c byte, size int) {
 	if len(v) < 3 {
 		return '%', 0
 	}
-	hi, lo := digit(v[1]), digit(v[2])
-	if hi|lo > 15 {
+	c, ok := ascii.HexByte(v[1], v[2])
+	if !ok {
 		return '%', 0
 	}
-	return hi<<4 | lo, 3
-}
-
-// digit is the value of a hexadecimal digit, above 15 if c is none.
-func digit(c byte) byte {
-	switch {
-	case c >= '0' && c <= '9':
-		return c - '0'
-	case c|0x20 >= 'a' && c|0x20 <= 'f':
-		return c | 0x20 - 'a' + 10
-	}
-	return 0xff
+	return c, 3
 }
 
 // Escape says how keys are escaped as nginx does it: bytes up to the blank, and the
@@ -77,9 +68,9 @@ func (e Escape) append(dst, key []byte) []byte {
 	if e == None {
 		return append(dst, key...)
 	}
-	digits := "0123456789abcdef"
+	digits := ascii.LowerHex
 	if e == NginxUpper {
-		digits = "0123456789ABCDEF"
+		digits = ascii.UpperHex
 	}
 	for _, c := range key {
 		if c <= ' ' || c == '%' {

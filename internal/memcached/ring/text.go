@@ -1,6 +1,10 @@
 package ring
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/kasoku/kasoku/internal/ascii"
+)
 
 // roomForText holds a key of memcached's 250 bytes if half of them are escaped,
 // and a namespace.
@@ -20,9 +24,9 @@ func newText(namespace, escape, tag string) (text, error) {
 	switch escape {
 	case "", "none":
 	case "nginx-lower":
-		t.digits = "0123456789abcdef"
+		t.digits = ascii.LowerHex
 	case "nginx-upper":
-		t.digits = "0123456789ABCDEF"
+		t.digits = ascii.UpperHex
 	default:
 		return t, wrong(FieldKeyEscape, "unknown key escape %q; there are none, nginx-lower (until 1.7.3, and memcached_hash), nginx-upper", escape)
 	}
