@@ -21,13 +21,13 @@ type journal struct {
 	heard  time.Time
 }
 
-func (j *journal) Reset(why changes.Why) {
+func (j *journal) Reset(why changes.ResetReason) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.resets = append(j.resets, why.String())
 }
 
-func (j *journal) Row(row *changes.Row) {
+func (j *journal) Row(row *changes.Change) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.revs[string(row.ID)] = string(row.Rev)
@@ -61,7 +61,7 @@ func (j *journal) heardAfter(at time.Time) bool {
 func follow(t *testing.T, n *Node, db string) (*journal, *changes.Follower) {
 	t.Helper()
 	j := &journal{revs: map[string]string{}}
-	f := changes.New(changes.Config{DB: db, Watcher: j, Get: func(ctx context.Context, target string) (int, io.ReadCloser, error) {
+	f := changes.NewFollower(changes.FollowerConfig{DB: db, Watcher: j, Get: func(ctx context.Context, target string) (int, io.ReadCloser, error) {
 		req, err := http.NewRequestWithContext(ctx, "GET", n.URL+target, nil)
 		if err != nil {
 			return 0, nil, err

@@ -37,12 +37,12 @@ func do(nodes []*Node) replicate.Do {
 // restarted, and one loses the documents that describe its replications.
 func TestKeeper(t *testing.T) {
 	nodes := []*Node{Disk(t), Disk(t)}
-	var reached []replicate.Node
+	var reached []replicate.ReplicationNode
 	for _, n := range nodes {
 		n.Must(t, "PUT", "/db", "")
-		reached = append(reached, replicate.Node{URL: n.URL})
+		reached = append(reached, replicate.ReplicationNode{URL: n.URL})
 	}
-	k := replicate.New(replicate.Config{Nodes: reached, Jobs: replicate.Both("db", 2), Do: do(nodes), Check: time.Second})
+	k := replicate.NewKeeper(replicate.KeeperConfig{Nodes: reached, Jobs: replicate.Both("db", 2), Do: do(nodes), Check: time.Second})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {

@@ -89,7 +89,7 @@ func (c *copied) inReach() bool { return c.cache.Current(&c.stamp) }
 
 // current waits until the answers of these nodes, and no others, may be kept for a
 // document, or for views if id is "".
-func (w *watched) current(id string, want coherence.Nodes) {
+func (w *watched) current(id string, want coherence.NodeSet) {
 	w.Helper()
 	var of []byte
 	if id != "" {
@@ -123,7 +123,7 @@ func TestWatchThroughKills(t *testing.T) {
 	w.current("", 0b11)
 	for round, n := range w.nodes {
 		away, other := round, w.nodes[1-round]
-		there := coherence.Nodes(1) << (1 - round)
+		there := coherence.NodeSet(1) << (1 - round)
 		id := fmt.Sprint("doc", round)
 		c := w.keep(id)
 		n.Must(t, "PUT", "/db/"+id, "{}")

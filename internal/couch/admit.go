@@ -66,14 +66,14 @@ func whole(b *httpcache.Body, docs bool) bool {
 
 // sound looks at a result's members, and at those of each result of several queries.
 func sound(result []byte) bool {
-	for m := object.Of(result); m.Next(); {
+	for m := object.MembersOf(result); m.Next(); {
 		switch {
 		case m.Is("error"):
 			return false
 		case m.Is("rows") && m.Value[0] == '[' && unkept(m.Value):
 			return false
 		case m.Is("results") && m.Value[0] == '[':
-			for r := object.In(m.Value); r.Next(); {
+			for r := object.ElementsOf(m.Value); r.Next(); {
 				if r.Value[0] == '{' && !sound(r.Value) {
 					return false
 				}
@@ -101,7 +101,7 @@ func ended(b *httpcache.Body) bool {
 		return true
 	}
 	said := 0
-	for m := object.Of(line); m.Next(); {
+	for m := object.MembersOf(line); m.Next(); {
 		if m.Is("error") || m.Is("reason") {
 			said++
 		}
@@ -112,12 +112,12 @@ func ended(b *httpcache.Body) bool {
 // unkept reports whether one of the rows keeps a result from being kept: an error other than
 // that a key is not there, or a document in a revision that the row names.
 func unkept(rows []byte) bool {
-	for row := object.In(rows); row.Next(); {
+	for row := object.ElementsOf(rows); row.Next(); {
 		if row.Value[0] != '{' {
 			continue
 		}
 		doc, named := false, false
-		for m := object.Of(row.Value); m.Next(); {
+		for m := object.MembersOf(row.Value); m.Next(); {
 			var scratch []byte
 			switch {
 			case m.Is("error") && string(m.Text(&scratch)) != "not_found":
@@ -125,7 +125,7 @@ func unkept(rows []byte) bool {
 			case m.Is("doc"):
 				doc = true
 			case m.Is("value") && m.Value[0] == '{':
-				for v := object.Of(m.Value); v.Next(); {
+				for v := object.MembersOf(m.Value); v.Next(); {
 					named = named || v.Is("_rev")
 				}
 			}

@@ -69,7 +69,7 @@ func (o order) from(node int) order {
 }
 
 // sooner puts the nodes of a set before the others.
-func (o order) sooner(set coherence.Nodes) order {
+func (o order) sooner(set coherence.NodeSet) order {
 	slices.SortStableFunc(o, func(a, b int) int {
 		switch {
 		case set.Has(a) == set.Has(b):
@@ -86,16 +86,16 @@ func (o order) sooner(set coherence.Nodes) order {
 type reading struct {
 	svc     *Service
 	fleet   *fleet
-	db      *watch.Database // nil: the database is not followed
-	id      []byte          // the document that is read, nil for any
-	writers order           // who has what was written, the likeliest first
-	prefer  order           // who is asked first of those that may be; nil: any
-	key     []byte          // what balance.ConsistentHash goes by
-	patient time.Duration   // how long the answer may take to begin; 0: as long as any
-	spread  bool            // no node takes all writes
-	hold    origin.Hold     // what is held of the answer before its client gets any of it
-	lacking coherence.Nodes // must not be asked, since they lack the newest _security
-	member  int             // who has answered, if the answer may be kept
+	db      *watch.Database   // nil: the database is not followed
+	id      []byte            // the document that is read, nil for any
+	writers order             // who has what was written, the likeliest first
+	prefer  order             // who is asked first of those that may be; nil: any
+	key     []byte            // what balance.ConsistentHash goes by
+	patient time.Duration     // how long the answer may take to begin; 0: as long as any
+	spread  bool              // no node takes all writes
+	hold    origin.Hold       // what is held of the answer before its client gets any of it
+	lacking coherence.NodeSet // must not be asked, since they lack the newest _security
+	member  int               // who has answered, if the answer may be kept
 }
 
 // indexTime is how long a node may take to begin an answer for which it may have to
@@ -116,7 +116,7 @@ func (c *Config) patience(r *route.Route) time.Duration {
 func (r *reading) ask(ctx context.Context, q *origin.Outbound) (in *origin.Inbound, keep bool, f *origin.Fault) {
 	q.Repeatable, q.HeadTimeout = true, r.patient
 	member := -1
-	choice, all := r.choice(r.prefer), coherence.NodesUpTo(len(r.writers))&^r.lacking
+	choice, all := r.choice(r.prefer), coherence.AllNodes(len(r.writers))&^r.lacking
 	choice.Member, choice.Key = &member, r.key
 	current := all
 	if r.db != nil {
@@ -151,7 +151,7 @@ func (r *reading) choice(o order) *balance.Choice {
 
 // current are the nodes that lack nothing of what the answer depends on. It may take a
 // moment until one has everything.
-func (r *reading) current(ctx context.Context) coherence.Nodes {
+func (r *reading) current(ctx context.Context) coherence.NodeSet {
 	current := r.db.Current(r.id)
 	if current == 0 && r.id == nil && len(r.writers) > 1 {
 		current = r.db.Merged(ctx, r.writers[0])
@@ -162,7 +162,7 @@ func (r *reading) current(ctx context.Context) coherence.Nodes {
 // last sends q to who has what was written, although its answer may not be kept, or it
 // has failed before. Others may lack that: they are asked only if nobody who has it can
 // be reached. current are the nodes that were asked before, f is what came of it.
-func (r *reading) last(ctx context.Context, q *origin.Outbound, current coherence.Nodes, f *origin.Fault) (*origin.Inbound, bool, *origin.Fault) {
+func (r *reading) last(ctx context.Context, q *origin.Outbound, current coherence.NodeSet, f *origin.Fault) (*origin.Inbound, bool, *origin.Fault) {
 	if only := r.owners(current); only != 0 && !(only&^current == 0 && unreachable(f)) {
 		choice := r.choice(r.writers)
 		choice.Allow = only.Has
@@ -183,7 +183,7 @@ func (r *reading) last(ctx context.Context, q *origin.Outbound, current coherenc
 // that are current, as long as they can be reached and the node that takes all writes, if
 // one does, is among them or one document is read; else the likeliest. Of a database that
 // is not followed nobody knows: none.
-func (r *reading) owners(current coherence.Nodes) coherence.Nodes {
+func (r *reading) owners(current coherence.NodeSet) coherence.NodeSet {
 	if r.db == nil {
 		return 0
 	}
@@ -197,7 +197,7 @@ func (r *reading) owners(current coherence.Nodes) coherence.Nodes {
 	}
 	for _, node := range r.writers {
 		if in.Has(node) {
-			return coherence.Nodes(1) << node
+			return coherence.NodeSet(1) << node
 		}
 	}
 	return 0

@@ -100,7 +100,7 @@ func (f *fleet) forget(r *telemetry.Registry, next *fleet) {
 	}
 	kept := jobs(&next.cfg)
 	for _, j := range jobs(&f.cfg) {
-		same := slices.ContainsFunc(kept, func(k replicate.Job) bool {
+		same := slices.ContainsFunc(kept, func(k replicate.ReplicationJob) bool {
 			return k.DB == j.DB && next.urls[k.From] == f.urls[j.From] && next.urls[k.To] == f.urls[j.To]
 		})
 		if !same {

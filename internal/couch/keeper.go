@@ -26,16 +26,16 @@ const question = 10 * time.Second
 // newKeeper begins to keep the replications.
 func newKeeper(cfg *Config, n *nodes, registry *telemetry.Registry, log *slog.Logger) *keeper {
 	k := &keeper{urls: cfg.Nodes, log: log}
-	rc := replicate.Config{Jobs: jobs(cfg), Changed: k.changed}
+	rc := replicate.KeeperConfig{Jobs: jobs(cfg), Changed: k.changed}
 	for _, url := range cfg.Nodes {
-		rc.Nodes = append(rc.Nodes, replicate.Node{URL: url, User: cfg.User, Password: cfg.Password})
+		rc.Nodes = append(rc.Nodes, replicate.ReplicationNode{URL: url, User: cfg.User, Password: cfg.Password})
 	}
 	rc.Do = func(ctx context.Context, node int, method, path string, body []byte) (int, []byte, error) {
 		ctx, cancel := context.WithTimeout(ctx, question)
 		defer cancel()
 		return n.do(ctx, node, method, path, body)
 	}
-	k.Keeper = replicate.New(rc)
+	k.Keeper = replicate.NewKeeper(rc)
 	k.observe(cfg.Name, registry)
 	ctx, cancel := context.WithCancel(context.Background())
 	k.cancel = cancel
@@ -49,21 +49,21 @@ func (k *keeper) close() {
 }
 
 // jobs are the replications that there are to be.
-func jobs(cfg *Config) (jobs []replicate.Job) {
+func jobs(cfg *Config) (jobs []replicate.ReplicationJob) {
 	for _, db := range cfg.Replicate.Databases {
 		if cfg.Replicate.Both {
 			jobs = append(jobs, replicate.Both(db, len(cfg.Nodes))...)
 			continue
 		}
 		for to := 1; to < len(cfg.Nodes); to++ {
-			jobs = append(jobs, replicate.Job{DB: db, From: 0, To: to})
+			jobs = append(jobs, replicate.ReplicationJob{DB: db, From: 0, To: to})
 		}
 	}
 	return jobs
 }
 
 // changed logs what becomes of a replication.
-func (k *keeper) changed(before, after replicate.State) {
+func (k *keeper) changed(before, after replicate.Replication) {
 	log := k.log.With(slog.String("database", after.DB), slog.String("from", k.urls[after.From]), slog.String("to", k.urls[after.To]))
 	switch {
 	case after.Err != nil:
@@ -85,7 +85,7 @@ func (k *keeper) changed(before, after replicate.State) {
 func failing(phase string) bool { return phase == "crashing" || phase == "error" }
 
 // well tells whether a replication is there and does its work, as far as is known.
-func well(s *replicate.State) bool {
+func well(s *replicate.Replication) bool {
 	return s.Err == nil && s.How != replicate.NotYet && !failing(s.Phase)
 }
 

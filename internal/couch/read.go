@@ -84,7 +84,7 @@ func (c *call) allowed(now int64) bool {
 }
 
 // gateAsk asks a node whether the client may read the database.
-func (c *call) gateAsk() visible.Ask {
+func (c *call) gateAsk() visible.Check {
 	s, f, o, who, db := c.svc, c.set.fleet, c.keepers(), visible.Identify(c.x.Request.Fields), bytes.Clone(c.name)
 	path := append([]byte{'/'}, c.route.DB...)
 	host := bytes.Clone(c.x.Request.Host)
@@ -182,7 +182,7 @@ func (c *call) Fill() *httpcache.Fill {
 	r := c.reading()
 	kind, docs := c.route.What, c.route.Flags&route.Docs != 0
 	named, path := "", "" // a revision, and the document's path
-	if c.route.Flags&route.Named != 0 {
+	if c.route.Flags&route.NamedRevision != 0 {
 		named, path = string(c.route.AppendRevision(nil)), c.route.DocumentPath()
 	}
 	f := &httpcache.Fill{

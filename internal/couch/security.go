@@ -83,7 +83,7 @@ func (s *security) close() {
 }
 
 // lacking returns the nodes of f that lack the newest _security of a database.
-func (s *security) lacking(f *fleet, db []byte) (nodes coherence.Nodes) {
+func (s *security) lacking(f *fleet, db []byte) (nodes coherence.NodeSet) {
 	all := s.missed.Load()
 	if all == nil {
 		return 0

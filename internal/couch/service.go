@@ -47,7 +47,7 @@ var (
 type settings struct {
 	cfg   Config
 	fleet *fleet
-	gate  *visible.Gate
+	gate  *visible.Cache
 }
 
 // table has the databases in use; nil: nothing of databases is kept.
@@ -102,7 +102,7 @@ func (s *Service) observe() {
 
 // with makes settings.
 func (s *Service) with(cfg Config, f *fleet) *settings {
-	return &settings{cfg, f, visible.New(s.gated, visible.Config{Service: s.name, TTL: cfg.VisibleTTL})}
+	return &settings{cfg, f, visible.NewCache(s.gated, visible.Config{Service: s.name, TTL: cfg.VisibleTTL})}
 }
 
 // Reconfigure puts a new configuration in force for requests that begin from now on.

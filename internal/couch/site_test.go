@@ -179,7 +179,7 @@ func (s *site) settled() {
 	s.t.Helper()
 	s.until(func() bool {
 		db := s.settings.Load().table().Find([]byte("db"))
-		return db != nil && s.told() && db.Servable(s.cache.Now()) && db.Current(nil) == coherence.NodesUpTo(len(s.nodes))
+		return db != nil && s.told() && db.Servable(s.cache.Now()) && db.Current(nil) == coherence.AllNodes(len(s.nodes))
 	})
 }
 

@@ -61,7 +61,7 @@ func (c *call) write() {
 
 // touched are the tags that the write moves.
 func (c *call) touched() []cache.Tag {
-	ids, ok := outcome.Named(&c.route, c.body, string(c.x.Request.Get("Destination")))
+	ids, ok := outcome.WriteIDs(&c.route, c.body, string(c.x.Request.Get("Destination")))
 	if !ok {
 		ids = nil
 	}
@@ -112,7 +112,7 @@ func (w *writing) settle(s httpcache.Settled) {
 
 // tell tells of the outcome whoever has to know of it when the next request comes: the
 // configuration may have been replaced since the write began, and again meanwhile.
-func (w *writing) tell(s *httpcache.Settled, stored []outcome.Stored, ok bool) {
+func (w *writing) tell(s *httpcache.Settled, stored []outcome.Revision, ok bool) {
 	var told *settings
 	for set := w.svc.settings.Load(); set != told; set = w.svc.settings.Load() {
 		w.inform(set, s, stored, ok)
@@ -121,7 +121,7 @@ func (w *writing) tell(s *httpcache.Settled, stored []outcome.Stored, ok bool) {
 }
 
 // inform tells of the outcome what knows, in a configuration, which node has what.
-func (w *writing) inform(set *settings, s *httpcache.Settled, stored []outcome.Stored, ok bool) {
+func (w *writing) inform(set *settings, s *httpcache.Settled, stored []outcome.Revision, ok bool) {
 	node := -1 // who answered, by its number there
 	if w.member >= 0 {
 		node = set.fleet.numbers(w.set.fleet)[w.member]
@@ -164,7 +164,7 @@ func refused(s *httpcache.Settled) bool {
 }
 
 // outcome tells what was stored. ok is false if that is not known.
-func (w *writing) outcome(s *httpcache.Settled) (stored []outcome.Stored, ok bool) {
+func (w *writing) outcome(s *httpcache.Settled) (stored []outcome.Revision, ok bool) {
 	switch {
 	case s.Fault != nil:
 		return nil, false
@@ -172,9 +172,9 @@ func (w *writing) outcome(s *httpcache.Settled) (stored []outcome.Stored, ok boo
 		return nil, s.Status < 500
 	}
 	get := func(name string) string { return string(s.Header.Get(name)) }
-	stored, ok = outcome.Of(s.Status, s.Body, get("X-Couch-Update-NewRev"), get("X-Couch-Id"))
+	stored, ok = outcome.StoredRevisions(s.Status, s.Body, get("X-Couch-Update-NewRev"), get("X-Couch-Id"))
 	if !ok && s.Status < 300 && string(bytes.TrimSpace(s.Body)) == "[]" {
-		return outcome.Sent(w.body)
+		return outcome.SentRevisions(w.body)
 	}
 	return stored, ok
 }

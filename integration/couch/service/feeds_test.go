@@ -70,9 +70,9 @@ func (f *follower) feed(ctx context.Context) bool {
 	case "eventsource":
 		err = f.events(resp.Body)
 	case "longpoll":
-		err = f.rows(changes.NewReader(resp.Body, changes.Results))
+		err = f.rows(changes.NewFeedReader(resp.Body, changes.NormalFeed))
 	default:
-		err = f.rows(changes.NewReader(resp.Body, changes.Lines))
+		err = f.rows(changes.NewFeedReader(resp.Body, changes.ContinuousFeed))
 	}
 	if err != nil && ctx.Err() == nil {
 		f.set(func() { f.broke++ })
@@ -116,7 +116,7 @@ func (f *follower) take(text []byte) error {
 }
 
 // rows reads lines or a batch.
-func (f *follower) rows(r *changes.Reader) error {
+func (f *follower) rows(r *changes.FeedReader) error {
 	for {
 		kind, text, err := r.Next()
 		switch {
@@ -124,7 +124,7 @@ func (f *follower) rows(r *changes.Reader) error {
 			return nil
 		case err != nil:
 			return err
-		case kind == changes.Beat:
+		case kind == changes.HeartbeatEvent:
 			continue
 		}
 		if err := f.take(text); err != nil {

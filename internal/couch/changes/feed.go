@@ -50,7 +50,7 @@ func (f *Follower) who(ctx context.Context) (who identity, err error) {
 	default:
 		return who, statusError(status)
 	}
-	text, err := io.ReadAll(io.LimitReader(body, MaxObject))
+	text, err := io.ReadAll(io.LimitReader(body, MaxChange))
 	if err != nil {
 		return who, err
 	}
@@ -65,7 +65,7 @@ func (f *Follower) who(ctx context.Context) (who identity, err error) {
 // of its successor's, whose older changes would never be told.
 func (f *Follower) confirm(ctx context.Context) error {
 	who, err := f.who(ctx)
-	if err == nil && (string(who.Born) != f.born || Replaced(f.seq, string(who.Seq))) {
+	if err == nil && (string(who.Born) != f.born || DatabaseReplaced(f.seq, string(who.Seq))) {
 		return errReplaced
 	}
 	return err
@@ -83,7 +83,7 @@ func (f *Follower) lose() {
 
 // place compares the database that is there with the one that was followed.
 func (f *Follower) place(born string, seq []byte) (fresh bool) {
-	same := born == f.born && !f.ended && !f.uncertain() && !Replaced(f.seq, string(seq))
+	same := born == f.born && !f.ended && !f.uncertain() && !DatabaseReplaced(f.seq, string(seq))
 	f.ended = false
 	if same && f.seq != "" {
 		return false
@@ -121,7 +121,7 @@ func (f *Follower) target(options string) string {
 
 // catchUp tells what has changed since the position, up to now.
 func (f *Follower) catchUp(ctx context.Context) error {
-	_, err := f.read(ctx, f.target("feed=normal"), Results, nil)
+	_, err := f.read(ctx, f.target("feed=normal"), NormalFeed, nil)
 	return err
 }
 
@@ -130,7 +130,7 @@ func (f *Follower) catchUp(ctx context.Context) error {
 func (f *Follower) stream(ctx context.Context, told time.Time) (y yield, err error) {
 	beat := strconv.FormatInt(f.cfg.Beat.Milliseconds(), 10)
 	seen := 0
-	return f.read(ctx, f.target("feed=continuous&heartbeat="+beat), Lines, func(kind Kind, at time.Time) error {
+	return f.read(ctx, f.target("feed=continuous&heartbeat="+beat), ContinuousFeed, func(kind EventKind, at time.Time) error {
 		// What comes first says only that the feed is open: what has changed since
 		// the position is still to come.
 		if seen++; seen > 1 {
@@ -150,9 +150,9 @@ func (f *Follower) stream(ctx context.Context, told time.Time) (y yield, err err
 // ask does one long poll.
 func (f *Follower) ask(ctx context.Context) (y yield, err error) {
 	timeout := strconv.FormatInt(f.cfg.Beat.Milliseconds(), 10)
-	return f.read(ctx, f.target("feed=longpoll&timeout="+timeout), Results, func(kind Kind, at time.Time) error {
+	return f.read(ctx, f.target("feed=longpoll&timeout="+timeout), NormalFeed, func(kind EventKind, at time.Time) error {
 		f.enter(Polling)
-		if kind != Last {
+		if kind != EndEvent {
 			return nil
 		}
 		err := f.confirm(ctx)
@@ -165,7 +165,7 @@ func (f *Follower) ask(ctx context.Context) (y yield, err error) {
 
 // read reads one feed to its end, and calls came when all that has come is told. An
 // error of came's ends it.
-func (f *Follower) read(ctx context.Context, target string, form Form, came func(kind Kind, at time.Time) error) (y yield, err error) {
+func (f *Follower) read(ctx context.Context, target string, form FeedForm, came func(kind EventKind, at time.Time) error) (y yield, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	watchdog := time.AfterFunc(f.cfg.Silence, func() { cancel(errSilent) })
@@ -180,26 +180,26 @@ func (f *Follower) read(ctx context.Context, target string, form Form, came func
 	}
 	src := &stamped{src: body, alive: func() { watchdog.Reset(f.cfg.Silence) }}
 	y = nothing
-	r := NewReader(src, form)
+	r := NewFeedReader(src, form)
 	for {
 		kind, object, err := r.Next()
-		if err == nil && kind == Item {
+		if err == nil && kind == ChangeEvent {
 			err = f.tell(object)
 		}
 		switch {
 		case err != nil:
 			return y, f.broken(ctx, err)
-		case kind == Last:
-			f.move(lastSeq(object))
-			f.ended = form == Lines
+		case kind == EndEvent:
+			f.move(LastSeq(object))
+			f.ended = form == ContinuousFeed
 		}
 		y = useful
-		if came != nil && (r.Waiting() || kind == Last) {
+		if came != nil && (r.Waiting() || kind == EndEvent) {
 			if err := came(kind, src.at); err != nil {
 				return y, f.broken(ctx, err)
 			}
 		}
-		if kind == Last {
+		if kind == EndEvent {
 			return y, nil
 		}
 	}
@@ -210,14 +210,14 @@ func (f *Follower) tell(object []byte) error {
 	if err := f.row.Parse(object); err != nil {
 		return err
 	}
-	if goesBack(f.seq, string(f.row.Seq)) && Replaced(f.seq, string(f.row.Seq)) {
+	if GoesBack(f.seq, string(f.row.Seq)) && DatabaseReplaced(f.seq, string(f.row.Seq)) {
 		f.reset(Recreated)
 		f.forgot = Recreated
 		return errReplaced
 	}
 	f.cfg.Watcher.Row(&f.row)
 	f.move(f.row.Seq)
-	f.note(func(s *State) { s.Rows++ })
+	f.note(func(s *FollowerState) { s.Rows++ })
 	return nil
 }
 

@@ -21,37 +21,37 @@ type Watcher interface {
 	// Reset says that changes may have been missed: whatever was read from this
 	// database on this node before the call may be old. Rows after it tell of
 	// every change since some moment before the call.
-	Reset(why Why)
-	// Row tells of a change. The row's slices are valid during the call.
-	Row(row *Row)
+	Reset(why ResetReason)
+	// Change tells of a change. The row's slices are valid during the call.
+	Row(row *Change)
 	// Heard says that all that had changed on the node at that time has been told,
 	// but for what the node itself had not yet written out.
 	Heard(at time.Time)
 }
 
-// Why is the reason of a Reset.
-type Why uint8
+// ResetReason is the reason of a Reset.
+type ResetReason uint8
 
 // The reasons of a Reset.
 const (
-	Opened    Why = iota // the first time
-	Deleted              // the database is not there
-	Recreated            // another database has its name
-	Refused              // the node does not take the position
-	Garbled              // a change could not be read
+	Opened    ResetReason = iota // the first time
+	Deleted                      // the database is not there
+	Recreated                    // another database has its name
+	Refused                      // the node does not take the position
+	Garbled                      // a change could not be read
 )
 
-func (w Why) String() string {
+func (w ResetReason) String() string {
 	return [...]string{"opened", "deleted", "recreated", "position refused", "feed garbled"}[w]
 }
 
-// Config says what is followed and how.
-type Config struct {
+// FollowerConfig says what is followed and how.
+type FollowerConfig struct {
 	// DB is the database's name, without escapes.
 	DB      string
 	Get     Get
 	Watcher Watcher
-	// Beat is how often the node says that nothing has changed. Default 300ms.
+	// HeartbeatEvent is how often the node says that nothing has changed. Default 300ms.
 	// Lower values bound staleness more tightly when the node falls silent, for a
 	// few bytes each time.
 	Beat time.Duration
@@ -66,7 +66,7 @@ type Config struct {
 	Reconsider time.Duration
 }
 
-func (c *Config) setDefaults() {
+func (c *FollowerConfig) setDefaults() {
 	for _, d := range []struct {
 		field *time.Duration
 		value time.Duration
@@ -92,8 +92,8 @@ func (p Phase) String() string {
 	return [...]string{"connecting", "following", "polling", "absent"}[p]
 }
 
-// State is what a follower tells of itself.
-type State struct {
+// FollowerState is what a follower tells of itself.
+type FollowerState struct {
 	Phase    Phase
 	Since    time.Time // when the phase began
 	Heard    time.Time // see Watcher.Heard; zero before the first time
@@ -107,34 +107,34 @@ type State struct {
 // Follower follows one database on one node. It is made by New and works while Run
 // does.
 type Follower struct {
-	cfg Config
+	cfg FollowerConfig
 
 	// Owned by Run.
-	seq      string    // the position, as JSON; "" if there is none
-	born     string    // instance_start_time of the database that seq belongs to
-	forgot   Why       // why seq was given up, if born is known
-	ended    bool      // the node has ended the last feed in order, as when the database is deleted
-	opened   bool      // a continuous feed was open since the last reset
-	certain  bool      // born tells this database from any that is created from now on
-	learned  time.Time // when born was read
-	poll     bool      // long polls instead of a continuous feed
+	seq      string      // the position, as JSON; "" if there is none
+	born     string      // instance_start_time of the database that seq belongs to
+	forgot   ResetReason // why seq was given up, if born is known
+	ended    bool        // the node has ended the last feed in order, as when the database is deleted
+	opened   bool        // a continuous feed was open since the last reset
+	certain  bool        // born tells this database from any that is created from now on
+	learned  time.Time   // when born was read
+	poll     bool        // long polls instead of a continuous feed
 	chosen   time.Time
 	useless  int // feeds of the present kind in a row that brought nothing
 	failures int // attempts in a row
-	row      Row
+	row      Change
 
 	mu    sync.Mutex
-	state State
+	state FollowerState
 }
 
-// New makes a follower that does nothing yet.
-func New(cfg Config) *Follower {
+// NewFollower makes a follower that does nothing yet.
+func NewFollower(cfg FollowerConfig) *Follower {
 	cfg.setDefaults()
 	return &Follower{cfg: cfg}
 }
 
-// State tells what the follower is doing.
-func (f *Follower) State() State {
+// FollowerState tells what the follower is doing.
+func (f *Follower) State() FollowerState {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.state
@@ -149,7 +149,7 @@ func (f *Follower) Run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		f.note(func(s *State) { s.Err = err })
+		f.note(func(s *FollowerState) { s.Err = err })
 		if err == nil {
 			// A node that ends each feed at once is not asked without end.
 			wait(ctx, f.cfg.Beat-time.Since(began))
@@ -232,7 +232,7 @@ func (f *Follower) judge(y yield, err error) error {
 		}
 	}
 	if err != nil {
-		f.note(func(s *State) { s.Breaks++ })
+		f.note(func(s *FollowerState) { s.Breaks++ })
 	}
 	return err
 }
@@ -242,9 +242,9 @@ func (f *Follower) choose(poll bool) {
 }
 
 // reset forgets the position and tells the watcher.
-func (f *Follower) reset(why Why) {
+func (f *Follower) reset(why ResetReason) {
 	f.seq, f.opened, f.certain = "", false, false
-	f.note(func(s *State) { s.Resets++; s.Position = "" })
+	f.note(func(s *FollowerState) { s.Resets++; s.Position = "" })
 	f.cfg.Watcher.Reset(why)
 }
 
@@ -254,7 +254,7 @@ func (f *Follower) move(seq []byte) {
 		return
 	}
 	f.seq = string(seq)
-	f.note(func(s *State) { s.Position = f.seq })
+	f.note(func(s *FollowerState) { s.Position = f.seq })
 }
 
 // resolution is how long after a database was found one that is created has certainly
@@ -263,12 +263,12 @@ const resolution = 2 * time.Second
 
 func (f *Follower) heard(at time.Time) {
 	f.certain = f.certain || at.Sub(f.learned) >= resolution
-	f.note(func(s *State) { s.Heard = at })
+	f.note(func(s *FollowerState) { s.Heard = at })
 	f.cfg.Watcher.Heard(at)
 }
 
 func (f *Follower) enter(p Phase) {
-	f.note(func(s *State) {
+	f.note(func(s *FollowerState) {
 		if s.Phase != p || s.Since.IsZero() {
 			s.Phase, s.Since = p, time.Now()
 		}
@@ -278,7 +278,7 @@ func (f *Follower) enter(p Phase) {
 	})
 }
 
-func (f *Follower) note(change func(s *State)) {
+func (f *Follower) note(change func(s *FollowerState)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	change(&f.state)

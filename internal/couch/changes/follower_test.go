@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// scene is a follower of a node, in a bubble.
-type scene struct {
+// followerScene is a follower of a node, in a bubble.
+type followerScene struct {
 	*testing.T
-	node *node
+	node *feedNode
 	recorder
 	follower *Follower
 }
 
-// play runs a test in a bubble, with a follower that has just begun.
-func play(t *testing.T, n *node, script func(s *scene)) {
+// playFollower runs a test in a bubble, with a follower that has just begun.
+func playFollower(t *testing.T, n *feedNode, script func(s *followerScene)) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &scene{T: t, node: n}
+		s := &followerScene{T: t, node: n}
 		n.changed, n.cut = make(chan struct{}), make(chan struct{})
-		s.follower = New(Config{DB: "d b/x", Get: n.get, Watcher: s})
+		s.follower = NewFollower(FollowerConfig{DB: "d b/x", Get: n.get, Watcher: s})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() {
@@ -36,13 +36,13 @@ func play(t *testing.T, n *node, script func(s *scene)) {
 }
 
 // pass lets time go by.
-func (s *scene) pass(d time.Duration) {
+func (s *followerScene) pass(d time.Duration) {
 	time.Sleep(d) // on the bubble's clock
 	synctest.Wait()
 }
 
 // expect checks what was told since the last time, and what the follower is doing.
-func (s *scene) expect(told string, phase Phase) {
+func (s *followerScene) expect(told string, phase Phase) {
 	s.Helper()
 	if got := s.take(); got != told {
 		s.Errorf("told %q; want %q", got, told)
@@ -53,7 +53,7 @@ func (s *scene) expect(told string, phase Phase) {
 }
 
 // fresh checks that something was heard lately.
-func (s *scene) fresh() {
+func (s *followerScene) fresh() {
 	s.Helper()
 	if quiet := s.silence(); quiet > 400*time.Millisecond {
 		s.Errorf("nothing heard for %s", quiet)
@@ -61,9 +61,9 @@ func (s *scene) fresh() {
 }
 
 func TestFollow(t *testing.T) {
-	n := newNode()
+	n := newFeedNode()
 	n.put("before", "1-a")
-	play(t, n, func(s *scene) {
+	playFollower(t, n, func(s *followerScene) {
 		s.expect("reset: opened", Following)
 		s.fresh()
 		n.put("a", "1-a")
@@ -83,8 +83,8 @@ func TestFollow(t *testing.T) {
 // TestResume checks that a cut feed is resumed where it was, and that all that
 // has changed meanwhile is told, before anything counts as heard.
 func TestResume(t *testing.T) {
-	n := newNode()
-	play(t, n, func(s *scene) {
+	n := newFeedNode()
+	playFollower(t, n, func(s *followerScene) {
 		n.put("a", "1-a")
 		s.pass(time.Second)
 		s.expect("reset: opened; a 1-a", Following)
@@ -109,10 +109,10 @@ func TestResume(t *testing.T) {
 	})
 }
 
-func TestRecreation(t *testing.T) {
+func TestFollowRecreation(t *testing.T) {
 	t.Run("seen", func(t *testing.T) {
-		n := newNode()
-		play(t, n, func(s *scene) {
+		n := newFeedNode()
+		playFollower(t, n, func(s *followerScene) {
 			s.expect("reset: opened", Following)
 			n.set(true, func() { n.born, n.rows = "", nil })
 			s.pass(time.Second)
@@ -132,8 +132,8 @@ func TestRecreation(t *testing.T) {
 		})
 	})
 	t.Run("while away", func(t *testing.T) {
-		n := newNode()
-		play(t, n, func(s *scene) {
+		n := newFeedNode()
+		playFollower(t, n, func(s *followerScene) {
 			n.put("a", "1-a")
 			s.pass(time.Second)
 			s.expect("reset: opened; a 1-a", Following)
@@ -143,8 +143,8 @@ func TestRecreation(t *testing.T) {
 		})
 	})
 	t.Run("just before the feed is open", func(t *testing.T) {
-		n := newNode()
-		play(t, n, func(s *scene) {
+		n := newFeedNode()
+		playFollower(t, n, func(s *followerScene) {
 			n.put("a", "1-a")
 			s.pass(time.Second)
 			s.expect("reset: opened; a 1-a", Following)
@@ -159,8 +159,8 @@ func TestRecreation(t *testing.T) {
 		})
 	})
 	t.Run("within a second", func(t *testing.T) {
-		n := newNode()
-		play(t, n, func(s *scene) {
+		n := newFeedNode()
+		playFollower(t, n, func(s *followerScene) {
 			n.set(true, func() { n.born, n.rows = `"2"`, nil })
 			s.pass(time.Second)
 			s.expect("reset: opened; reset: recreated", Following)
@@ -174,8 +174,8 @@ func TestRecreation(t *testing.T) {
 		})
 	})
 	t.Run("the feed ends", func(t *testing.T) {
-		n := newNode()
-		play(t, n, func(s *scene) {
+		n := newFeedNode()
+		playFollower(t, n, func(s *followerScene) {
 			n.put("a", "1-a")
 			s.pass(time.Minute)
 			s.expect("reset: opened; a 1-a", Following)
@@ -187,8 +187,8 @@ func TestRecreation(t *testing.T) {
 		})
 	})
 	t.Run("the sequence goes back", func(t *testing.T) {
-		n := newNode()
-		play(t, n, func(s *scene) {
+		n := newFeedNode()
+		playFollower(t, n, func(s *followerScene) {
 			n.put("a", "1-a")
 			n.put("b", "1-b")
 			s.pass(time.Minute)
@@ -199,8 +199,8 @@ func TestRecreation(t *testing.T) {
 		})
 	})
 	t.Run("the sequence goes back within the feed", func(t *testing.T) {
-		n := newNode()
-		play(t, n, func(s *scene) {
+		n := newFeedNode()
+		playFollower(t, n, func(s *followerScene) {
 			n.put("a", "1-a")
 			n.put("b", "1-b")
 			s.pass(time.Minute)
@@ -215,9 +215,9 @@ func TestRecreation(t *testing.T) {
 		})
 	})
 	t.Run("without a time", func(t *testing.T) {
-		n := newNode()
+		n := newFeedNode()
 		n.born = `"0"`
-		play(t, n, func(s *scene) {
+		playFollower(t, n, func(s *followerScene) {
 			s.expect("reset: opened", Following)
 			n.set(true, nil)
 			s.pass(time.Second)
@@ -236,8 +236,8 @@ func TestRecreation(t *testing.T) {
 // TestSilent checks that a connection on which nothing comes any more is given up,
 // and that nothing counts as heard meanwhile.
 func TestSilent(t *testing.T) {
-	n := newNode()
-	play(t, n, func(s *scene) {
+	n := newFeedNode()
+	playFollower(t, n, func(s *followerScene) {
 		s.expect("reset: opened", Following)
 		n.set(false, func() { n.mute = true })
 		s.pass(9 * time.Second)
@@ -258,11 +258,11 @@ func TestSilent(t *testing.T) {
 // TestPoll checks that long polls take over where continuous feeds don't work, and
 // for no longer than that.
 func TestPoll(t *testing.T) {
-	f := func(spoil func(n *node), mend func(n *node)) {
+	f := func(spoil func(n *feedNode), mend func(n *feedNode)) {
 		t.Helper()
-		n := newNode()
+		n := newFeedNode()
 		spoil(n)
-		play(t, n, func(s *scene) {
+		playFollower(t, n, func(s *followerScene) {
 			s.pass(30 * time.Second)
 			s.expect("reset: opened", Polling)
 			s.fresh()
@@ -278,15 +278,15 @@ func TestPoll(t *testing.T) {
 			s.expect("b 1-b", Following)
 		})
 	}
-	f(func(n *node) { n.hold = true }, func(n *node) { n.hold = false })
-	f(func(n *node) { n.refuse = 500 }, func(n *node) { n.refuse = 0 })
+	f(func(n *feedNode) { n.hold = true }, func(n *feedNode) { n.hold = false })
+	f(func(n *feedNode) { n.refuse = 500 }, func(n *feedNode) { n.refuse = 0 })
 }
 
 func TestForgetsPosition(t *testing.T) {
-	f := func(spoil func(n *node), want string) {
+	f := func(spoil func(n *feedNode), want string) {
 		t.Helper()
-		n := newNode()
-		play(t, n, func(s *scene) {
+		n := newFeedNode()
+		playFollower(t, n, func(s *followerScene) {
 			s.expect("reset: opened", Following)
 			spoil(n)
 			s.pass(5 * time.Second)
@@ -296,18 +296,18 @@ func TestForgetsPosition(t *testing.T) {
 			s.expect("a 1-a", Following)
 		})
 	}
-	f(func(n *node) { n.set(true, func() { n.malformed = true }) }, "reset: position refused")
-	f(func(n *node) { n.write("<html>%d</html>") }, "reset: feed garbled")
-	f(func(n *node) { n.write(`{"seq":"%d-x","id":"a"}`) }, "reset: feed garbled")
-	f(func(n *node) { n.write(`{"seq":"%d-x","id":"` + strings.Repeat("a", MaxObject) + `"}`) }, "reset: feed garbled")
+	f(func(n *feedNode) { n.set(true, func() { n.malformed = true }) }, "reset: position refused")
+	f(func(n *feedNode) { n.write("<html>%d</html>") }, "reset: feed garbled")
+	f(func(n *feedNode) { n.write(`{"seq":"%d-x","id":"a"}`) }, "reset: feed garbled")
+	f(func(n *feedNode) { n.write(`{"seq":"%d-x","id":"` + strings.Repeat("a", MaxChange) + `"}`) }, "reset: feed garbled")
 }
 
 // TestHasty checks that a node which ends each feed at once is not asked all the
 // time.
 func TestHasty(t *testing.T) {
-	n := newNode()
+	n := newFeedNode()
 	n.hasty = true
-	play(t, n, func(s *scene) {
+	playFollower(t, n, func(s *followerScene) {
 		n.requests()
 		s.pass(time.Minute)
 		if got := len(n.requests()); got > 4*60*1000/300 {

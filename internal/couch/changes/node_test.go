@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// node is a CouchDB with one database, in memory, that misbehaves as it is told.
-type node struct {
+// feedNode is a CouchDB with one database, in memory, that misbehaves as it is told.
+type feedNode struct {
 	mu      sync.Mutex
 	born    string // "" while there is no database
 	rows    []string
@@ -34,14 +34,14 @@ type node struct {
 	meanwhile func() // done once, when a continuous feed was asked for and before it is open
 }
 
-func newNode() *node {
-	return &node{born: `"1"`, changed: make(chan struct{}), cut: make(chan struct{})}
+func newFeedNode() *feedNode {
+	return &feedNode{born: `"1"`, changed: make(chan struct{}), cut: make(chan struct{})}
 }
 
-var errDown = errors.New("connection refused")
+var errNodeDown = errors.New("connection refused")
 
 // set changes how the node behaves and ends its feeds if cut is true.
-func (n *node) set(cut bool, change func()) {
+func (n *feedNode) set(cut bool, change func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if change != nil {
@@ -54,24 +54,24 @@ func (n *node) set(cut bool, change func()) {
 }
 
 // told tells how the node behaves now.
-func (n *node) told(how *bool) bool {
+func (n *feedNode) told(how *bool) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return *how
 }
 
-func (n *node) exists() bool {
+func (n *feedNode) exists() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.born != ""
 }
 
 // put stores a document, or any other text that the feeds are to show.
-func (n *node) put(id, rev string) {
+func (n *feedNode) put(id, rev string) {
 	n.write(fmt.Sprintf(`{"seq":"%%d-x","id":%q,"changes":[{"rev":%q}]}`, id, rev))
 }
 
-func (n *node) write(row string) {
+func (n *feedNode) write(row string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.rows = append(n.rows, row)
@@ -80,7 +80,7 @@ func (n *node) write(row string) {
 }
 
 // after returns the rows behind a position as text, and the last position.
-func (n *node) after(since int) (rows []string, last int, changed, cut chan struct{}) {
+func (n *feedNode) after(since int) (rows []string, last int, changed, cut chan struct{}) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for i := since; i < len(n.rows); i++ {
@@ -90,7 +90,7 @@ func (n *node) after(since int) (rows []string, last int, changed, cut chan stru
 }
 
 // requests returns what was asked since the last call.
-func (n *node) requests() []string {
+func (n *feedNode) requests() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	asked := n.asked
@@ -98,7 +98,7 @@ func (n *node) requests() []string {
 	return asked
 }
 
-func (n *node) get(ctx context.Context, target string) (int, io.ReadCloser, error) {
+func (n *feedNode) get(ctx context.Context, target string) (int, io.ReadCloser, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.asked = append(n.asked, target)
@@ -107,7 +107,7 @@ func (n *node) get(ctx context.Context, target string) (int, io.ReadCloser, erro
 	case err != nil:
 		return 0, nil, err
 	case n.down:
-		return 0, nil, errDown
+		return 0, nil, errNodeDown
 	case n.born == "":
 		return 404, io.NopCloser(strings.NewReader(`{"error":"not_found"}`)), nil
 	case u.Path == "/d b/x" && u.EscapedPath() == "/d%20b%2Fx":
@@ -140,7 +140,7 @@ func (n *node) get(ctx context.Context, target string) (int, io.ReadCloser, erro
 	return 200, r, nil
 }
 
-func (n *node) serve(ctx context.Context, w *io.PipeWriter, q url.Values, since int) {
+func (n *feedNode) serve(ctx context.Context, w *io.PipeWriter, q url.Values, since int) {
 	switch q.Get("feed") {
 	case "continuous":
 		n.continuous(ctx, w, q, since)
@@ -166,13 +166,13 @@ func (n *node) serve(ctx context.Context, w *io.PipeWriter, q url.Values, since 
 	}
 }
 
-func (n *node) results(w *io.PipeWriter, since int) {
+func (n *feedNode) results(w *io.PipeWriter, since int) {
 	rows, last, _, _ := n.after(since)
 	fmt.Fprintf(w, "{\"results\":[\n%s\n],\n\"last_seq\":\"%d-x\",\"pending\":0}\n", strings.Join(rows, ",\r\n"), max(last, since))
 	w.Close()
 }
 
-func (n *node) continuous(ctx context.Context, w *io.PipeWriter, q url.Values, since int) {
+func (n *feedNode) continuous(ctx context.Context, w *io.PipeWriter, q url.Values, since int) {
 	beat, _ := strconv.Atoi(q.Get("heartbeat"))
 	if n.told(&n.hold) {
 		<-ctx.Done()
@@ -207,7 +207,7 @@ func (n *node) continuous(ctx context.Context, w *io.PipeWriter, q url.Values, s
 	n.last(w, since)
 }
 
-func (n *node) last(w *io.PipeWriter, since int) {
+func (n *feedNode) last(w *io.PipeWriter, since int) {
 	fmt.Fprintf(w, "{\"last_seq\":\"%d-x\",\"pending\":0}\n", since)
 	w.Close()
 }
@@ -225,9 +225,9 @@ func (r *recorder) add(text string) {
 	r.told = append(r.told, text)
 }
 
-func (r *recorder) Reset(why Why) { r.add("reset: " + why.String()) }
+func (r *recorder) Reset(why ResetReason) { r.add("reset: " + why.String()) }
 
-func (r *recorder) Row(row *Row) {
+func (r *recorder) Row(row *Change) {
 	text := string(row.ID) + " " + string(row.Rev)
 	if row.Deleted {
 		text += " deleted"

@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// Replaced reports whether a database whose feed was at the position before cannot be the
+// DatabaseReplaced reports whether a database whose feed was at the position before cannot be the
 // one that is at now: its sequence has gone back, or other files hold it. Both positions
 // are JSON, from the same node. Positions that can't be compared say nothing.
-func Replaced(before, now string) bool {
+func DatabaseReplaced(before, now string) bool {
 	b, n := parsePosition(before), parsePosition(now)
 	if b.shards != nil && n.shards != nil {
 		for name, was := range b.shards {
@@ -30,9 +30,9 @@ func Replaced(before, now string) bool {
 	return n.number < b.number || b.node != n.node && b.node != "" && n.node != ""
 }
 
-// goesBack reports whether the number of a position is lower than that of an earlier one. It
+// GoesBack reports whether the number of a position is lower than that of an earlier one. It
 // is what a row is checked by: it costs nothing, and Replaced decides.
-func goesBack(before, now string) bool {
+func GoesBack(before, now string) bool {
 	b, _, bok := cutPosition(before)
 	n, _, nok := cutPosition(now)
 	return bok && nok && n < b

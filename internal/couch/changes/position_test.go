@@ -13,7 +13,7 @@ const (
 func TestReplaced(t *testing.T) {
 	f := func(before, now string, want bool) {
 		t.Helper()
-		if got := Replaced(before, now); got != want {
+		if got := DatabaseReplaced(before, now); got != want {
 			t.Errorf("%s and then %s: %t; want %t", before, now, got, want)
 		}
 	}
@@ -62,9 +62,9 @@ func FuzzReplaced(f *testing.F) {
 		f.Add(s, s)
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
-		if Replaced(a, a) {
+		if DatabaseReplaced(a, a) {
 			t.Errorf("%s replaces itself", a)
 		}
-		Replaced(a, b)
+		DatabaseReplaced(a, b)
 	})
 }

@@ -8,38 +8,38 @@ import (
 	"io"
 )
 
-// Form is how a feed is written.
-type Form uint8
+// FeedForm is how a feed is written.
+type FeedForm uint8
 
 // The forms of feeds.
 const (
-	Lines   Form = iota // feed=continuous
-	Results             // feed=normal and feed=longpoll
+	ContinuousFeed FeedForm = iota // feed=continuous
+	NormalFeed                     // feed=normal and feed=longpoll
 )
 
-// Kind says what Next has found.
-type Kind uint8
+// EventKind says what Next has found.
+type EventKind uint8
 
 // What can be found in a feed.
 const (
-	Beat Kind = iota // nothing has changed, and the node is there
-	Item             // a change
-	Last             // the end, as the node meant it, with "last_seq"
+	HeartbeatEvent EventKind = iota // nothing has changed, and the node is there
+	ChangeEvent                     // a change
+	EndEvent                        // the end, as the node meant it, with "last_seq"
 )
 
-// MaxObject is the longest change that is read, in bytes.
-const MaxObject = 1 << 20
+// MaxChange is the longest change that is read, in bytes.
+const MaxChange = 1 << 20
 
-// ErrTooLong says that a change is longer than MaxObject.
+// ErrTooLong says that a change is longer than MaxChange.
 var ErrTooLong = errors.New("a change is longer than what is read")
 
 // ErrMalformed says that a feed is not what a node would write.
 var ErrMalformed = errors.New("not a feed of changes")
 
-// Reader takes a feed apart as it comes. It holds no more of it than one object.
-type Reader struct {
+// FeedReader takes a feed apart as it comes. It holds no more of it than one object.
+type FeedReader struct {
 	src  io.Reader
-	form Form
+	form FeedForm
 	buf  []byte // what was read and not yet given out is buf[at:]
 	at   int
 	err  error // of src
@@ -48,19 +48,19 @@ type Reader struct {
 	ended  bool
 }
 
-// NewReader reads a feed of the given form.
-func NewReader(src io.Reader, form Form) *Reader {
-	return &Reader{src: src, form: form, buf: make([]byte, 0, 4096)}
+// NewFeedReader reads a feed of the given form.
+func NewFeedReader(src io.Reader, form FeedForm) *FeedReader {
+	return &FeedReader{src: src, form: form, buf: make([]byte, 0, 4096)}
 }
 
 // Next returns the next thing in the feed; object is its JSON, valid until the
 // next call, and nil for a Beat. After Last, and after an end that the node did
 // not announce, it returns io.EOF or io.ErrUnexpectedEOF.
-func (r *Reader) Next() (kind Kind, object []byte, err error) {
+func (r *FeedReader) Next() (kind EventKind, object []byte, err error) {
 	switch {
 	case r.ended:
 		return 0, nil, io.EOF
-	case r.form == Lines:
+	case r.form == ContinuousFeed:
 		return r.line()
 	case !r.inside:
 		if err := r.open(); err != nil {
@@ -72,30 +72,30 @@ func (r *Reader) Next() (kind Kind, object []byte, err error) {
 
 // Waiting tells whether Next would have to wait for the node: nothing is left of
 // what has come so far.
-func (r *Reader) Waiting() bool { return r.at == len(r.buf) }
+func (r *FeedReader) Waiting() bool { return r.at == len(r.buf) }
 
 // line reads one line of a continuous feed.
-func (r *Reader) line() (Kind, []byte, error) {
+func (r *FeedReader) line() (EventKind, []byte, error) {
 	text, err := r.until('\n')
 	if err != nil {
 		return 0, nil, err
 	}
 	text = bytes.TrimSpace(text)
 	if len(text) == 0 {
-		return Beat, nil, nil
+		return HeartbeatEvent, nil, nil
 	}
 	if text[0] != '{' || !json.Valid(text) {
 		return 0, nil, fmt.Errorf("%w: line %.40q", ErrMalformed, text)
 	}
-	if hasLast(text) {
+	if isEnd(text) {
 		r.ended = true
-		return Last, text, nil
+		return EndEvent, text, nil
 	}
-	return Item, text, nil
+	return ChangeEvent, text, nil
 }
 
 // until returns what comes up to the next c, and takes that off as well.
-func (r *Reader) until(c byte) ([]byte, error) {
+func (r *FeedReader) until(c byte) ([]byte, error) {
 	for from := r.at; ; {
 		if i := bytes.IndexByte(r.buf[from:], c); i >= 0 {
 			text := r.buf[r.at : from+i]
@@ -111,7 +111,7 @@ func (r *Reader) until(c byte) ([]byte, error) {
 }
 
 // open takes the beginning of a feed with results off.
-func (r *Reader) open() error {
+func (r *FeedReader) open() error {
 	for _, want := range []string{"{", `"results"`, ":", "["} {
 		if _, err := r.token(); err != nil {
 			return err
@@ -131,7 +131,7 @@ func (r *Reader) open() error {
 }
 
 // token returns the first byte that is no white space, without taking it.
-func (r *Reader) token() (byte, error) {
+func (r *FeedReader) token() (byte, error) {
 	for {
 		for ; r.at < len(r.buf); r.at++ {
 			if c := r.buf[r.at]; c != ' ' && c != '\t' && c != '\r' && c != '\n' {
@@ -145,10 +145,10 @@ func (r *Reader) token() (byte, error) {
 }
 
 // result reads what comes next between the brackets of a feed with results.
-func (r *Reader) result() (Kind, []byte, error) {
+func (r *FeedReader) result() (EventKind, []byte, error) {
 	for {
 		if r.beat() {
-			return Beat, nil, nil
+			return HeartbeatEvent, nil, nil
 		}
 		c, err := r.token()
 		switch {
@@ -160,7 +160,7 @@ func (r *Reader) result() (Kind, []byte, error) {
 			return r.close()
 		case c == '{':
 			text, err := r.object()
-			return Item, text, err
+			return ChangeEvent, text, err
 		default:
 			return 0, nil, fmt.Errorf("%w: %q among the results", ErrMalformed, c)
 		}
@@ -168,7 +168,7 @@ func (r *Reader) result() (Kind, []byte, error) {
 }
 
 // beat takes white space that is all there is: the node has nothing to tell.
-func (r *Reader) beat() bool {
+func (r *FeedReader) beat() bool {
 	rest := r.buf[r.at:]
 	if len(rest) == 0 || rest[len(rest)-1] != '\n' || len(bytes.TrimSpace(rest)) > 0 {
 		return false
@@ -178,7 +178,7 @@ func (r *Reader) beat() bool {
 }
 
 // close reads what follows the results: the members of the feed's own object.
-func (r *Reader) close() (Kind, []byte, error) {
+func (r *FeedReader) close() (EventKind, []byte, error) {
 	r.at++
 	c, err := r.token()
 	switch {
@@ -186,18 +186,18 @@ func (r *Reader) close() (Kind, []byte, error) {
 		return 0, nil, err
 	case c == '}':
 		r.ended = true
-		return Last, []byte("{}"), nil
+		return EndEvent, []byte("{}"), nil
 	case c != ',':
 		return 0, nil, fmt.Errorf("%w: %q after the results", ErrMalformed, c)
 	}
 	r.buf[r.at] = '{' // with it the rest is an object again
 	text, err := r.object()
 	r.ended = err == nil
-	return Last, text, err
+	return EndEvent, text, err
 }
 
 // object takes the object that begins at r.at.
-func (r *Reader) object() ([]byte, error) {
+func (r *FeedReader) object() ([]byte, error) {
 	depth, quoted, escaped := 0, false, false
 	for i := 0; ; i++ {
 		for r.at+i >= len(r.buf) {
@@ -230,7 +230,7 @@ func (r *Reader) object() ([]byte, error) {
 }
 
 // more reads on, behind what is not yet given out.
-func (r *Reader) more() error {
+func (r *FeedReader) more() error {
 	if r.err != nil {
 		return r.end()
 	}
@@ -239,10 +239,10 @@ func (r *Reader) more() error {
 		r.at = 0
 	}
 	if len(r.buf) == cap(r.buf) {
-		if len(r.buf) >= MaxObject {
+		if len(r.buf) >= MaxChange {
 			return ErrTooLong
 		}
-		r.buf = append(make([]byte, 0, min(2*cap(r.buf), MaxObject)), r.buf...)
+		r.buf = append(make([]byte, 0, min(2*cap(r.buf), MaxChange)), r.buf...)
 	}
 	n, err := r.src.Read(r.buf[len(r.buf):cap(r.buf)])
 	r.buf = r.buf[:len(r.buf)+n]
@@ -254,7 +254,7 @@ func (r *Reader) more() error {
 }
 
 // end is the error for a feed that is over before the node said so.
-func (r *Reader) end() error {
+func (r *FeedReader) end() error {
 	if r.err == io.EOF {
 		return io.ErrUnexpectedEOF
 	}

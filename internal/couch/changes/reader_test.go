@@ -12,20 +12,20 @@ import (
 )
 
 // transcript reads a whole feed and tells what was in it, one thing a line.
-func transcript(src io.Reader, form Form) string {
+func transcript(src io.Reader, form FeedForm) string {
 	var out strings.Builder
-	r := NewReader(src, form)
-	var row Row
+	r := NewFeedReader(src, form)
+	var row Change
 	for {
 		kind, object, err := r.Next()
 		switch {
 		case err != nil:
 			fmt.Fprintln(&out, err)
 			return out.String()
-		case kind == Beat:
+		case kind == HeartbeatEvent:
 			fmt.Fprintln(&out, "beat")
-		case kind == Last:
-			fmt.Fprintf(&out, "last %s\n", lastSeq(object))
+		case kind == EndEvent:
+			fmt.Fprintf(&out, "last %s\n", LastSeq(object))
 		default:
 			if err := row.Parse(object); err != nil {
 				fmt.Fprintln(&out, err)
@@ -43,7 +43,7 @@ func withoutBeats(text string) string {
 }
 
 func TestReader(t *testing.T) {
-	f := func(form Form, feed string, want ...string) {
+	f := func(form FeedForm, feed string, want ...string) {
 		t.Helper()
 		check := func(how string, src io.Reader, clean func(string) string) {
 			t.Helper()
@@ -55,28 +55,28 @@ func TestReader(t *testing.T) {
 		check("whole", strings.NewReader(feed), func(text string) string { return text })
 		check("by byte", iotest.OneByteReader(strings.NewReader(feed)), withoutBeats)
 	}
-	f(Lines, "\n"+`{"seq":"1-x","id":"a","changes":[{"rev":"1-a"}]}`+"\n\r\n"+`{"seq":null,"id":"\u00fc\"\/\ud83d\ude00","changes":[{"rev":"2-b"},{"rev":"2-a"}],"deleted":true}`+"\n"+`{"last_seq":"2-y","pending":0}`+"\n",
+	f(ContinuousFeed, "\n"+`{"seq":"1-x","id":"a","changes":[{"rev":"1-a"}]}`+"\n\r\n"+`{"seq":null,"id":"\u00fc\"\/\ud83d\ude00","changes":[{"rev":"2-b"},{"rev":"2-a"}],"deleted":true}`+"\n"+`{"last_seq":"2-y","pending":0}`+"\n",
 		"beat", `a 1-a false "1-x"`, "beat", `ü"/😀 2-b true null`, `last "2-y"`, "EOF")
-	f(Lines, `{"seq":1,"id":"a","changes":[{"rev":"1-a"}]}`, "unexpected EOF")
-	f(Lines, "", "unexpected EOF")
-	f(Lines, "<html>\n", `not a feed of changes: line "<html>"`)
-	f(Lines, `{"seq":1,"id":"a"}`+"\n", `not a feed of changes: a row without id or revision: "{\"seq\":1,\"id\":\"a\"}"`)
-	f(Results, `{"results":[],"last_seq":0}`, "last 0", "EOF")
-	f(Results, `{"results":[`+"\n"+`{"seq":[3,"x"],"id":"a","changes":[{"rev":"1-a"}]},`+"\r\n"+`{"changes":[ { "rev" : "1-b" } ] , "id":"b}","seq":4}`+"\n"+`],`+"\n"+`"last_seq":"4-z","pending":0}`+"\n",
+	f(ContinuousFeed, `{"seq":1,"id":"a","changes":[{"rev":"1-a"}]}`, "unexpected EOF")
+	f(ContinuousFeed, "", "unexpected EOF")
+	f(ContinuousFeed, "<html>\n", `not a feed of changes: line "<html>"`)
+	f(ContinuousFeed, `{"seq":1,"id":"a"}`+"\n", `not a feed of changes: a row without id or revision: "{\"seq\":1,\"id\":\"a\"}"`)
+	f(NormalFeed, `{"results":[],"last_seq":0}`, "last 0", "EOF")
+	f(NormalFeed, `{"results":[`+"\n"+`{"seq":[3,"x"],"id":"a","changes":[{"rev":"1-a"}]},`+"\r\n"+`{"changes":[ { "rev" : "1-b" } ] , "id":"b}","seq":4}`+"\n"+`],`+"\n"+`"last_seq":"4-z","pending":0}`+"\n",
 		`a 1-a false [3,"x"]`, "b} 1-b false 4", `last "4-z"`, "EOF")
-	f(Results, " { \"results\" : [ ] }", "last ", "EOF")
-	f(Results, `{"results":[{"seq":1,"id":"a","changes":[{"rev":"1-a"}]}`, `a 1-a false 1`, "unexpected EOF")
-	f(Results, `{"results":[],"last_seq":`, "unexpected EOF")
-	f(Results, `{"error":"not_found"}`, `not a feed of changes: "\"error\":\"" where "results" should be`)
-	f(Results, `{"results":[7]}`, `not a feed of changes: '7' among the results`)
-	f(Results, `{"results":[] ;`, `not a feed of changes: ';' after the results`)
-	f(Results, `{"results":[{"a":]`, `not a feed of changes: "{\"a\":]"`)
+	f(NormalFeed, " { \"results\" : [ ] }", "last ", "EOF")
+	f(NormalFeed, `{"results":[{"seq":1,"id":"a","changes":[{"rev":"1-a"}]}`, `a 1-a false 1`, "unexpected EOF")
+	f(NormalFeed, `{"results":[],"last_seq":`, "unexpected EOF")
+	f(NormalFeed, `{"error":"not_found"}`, `not a feed of changes: "\"error\":\"" where "results" should be`)
+	f(NormalFeed, `{"results":[7]}`, `not a feed of changes: '7' among the results`)
+	f(NormalFeed, `{"results":[] ;`, `not a feed of changes: ';' after the results`)
+	f(NormalFeed, `{"results":[{"a":]`, `not a feed of changes: "{\"a\":]"`)
 }
 
 func TestTooLong(t *testing.T) {
-	long := `{"seq":1,"id":"` + strings.Repeat("x", MaxObject)
-	for form, feed := range map[Form]string{Lines: long, Results: `{"results":[` + long} {
-		r := NewReader(strings.NewReader(feed), form)
+	long := `{"seq":1,"id":"` + strings.Repeat("x", MaxChange)
+	for form, feed := range map[FeedForm]string{ContinuousFeed: long, NormalFeed: `{"results":[` + long} {
+		r := NewFeedReader(strings.NewReader(feed), form)
 		if _, _, err := r.Next(); !errors.Is(err, ErrTooLong) {
 			t.Errorf("form %d: %v", form, err)
 		}
@@ -120,7 +120,7 @@ func FuzzRow(f *testing.F) {
 		if !json.Valid(object) || !utf8.Valid(object) || len(object) == 0 || object[0] != '{' {
 			return
 		}
-		var row Row
+		var row Change
 		err := row.Parse(object)
 		id, rev, deleted, ok := slow(object)
 		if !ok {
@@ -138,13 +138,13 @@ func FuzzReader(f *testing.F) {
 	f.Add([]byte(`{"results":[`+"\n"+`{"seq":1,"id":"a","changes":[{"rev":"1-a"}]},`+"\n"+`],"last_seq":1}`), true)
 	f.Add([]byte("\n"+`{"seq":1,"id":"a","changes":[{"rev":"1-a"}]}`+"\n"+`{"last_seq":1}`+"\n"), false)
 	f.Fuzz(func(t *testing.T, feed []byte, results bool) {
-		form := Lines
+		form := ContinuousFeed
 		if results {
-			form = Results
+			form = NormalFeed
 		}
 		whole := transcript(strings.NewReader(string(feed)), form)
 		parts := transcript(iotest.OneByteReader(strings.NewReader(string(feed))), form)
-		if form == Lines && whole != parts {
+		if form == ContinuousFeed && whole != parts {
 			t.Errorf("%q:\n%s\nin parts:\n%s", feed, whole, parts)
 		}
 		if withoutBeats(whole) != withoutBeats(parts) {

@@ -6,9 +6,9 @@ import (
 	"github.com/kasoku/kasoku/internal/couch/object"
 )
 
-// Row is one change of a database. Its slices are valid until the next row is
+// Change is one change of a database. Its slices are valid until the next row is
 // parsed into the same Row.
-type Row struct {
+type Change struct {
 	ID      []byte // "_design/x" for a design document
 	Rev     []byte // the winning revision
 	Deleted bool   // the winning revision is a deletion
@@ -27,9 +27,9 @@ type Update struct {
 }
 
 // Parse fills the row from a change's JSON. The JSON must be valid.
-func (row *Row) Parse(text []byte) error {
+func (row *Change) Parse(text []byte) error {
 	row.ID, row.Rev, row.Seq, row.Deleted = nil, nil, nil, false
-	for f := object.Of(text); f.Next(); {
+	for f := object.MembersOf(text); f.Next(); {
 		switch {
 		case f.Is("id"):
 			row.ID = f.Text(&row.scratch[0])
@@ -52,12 +52,12 @@ func firstRev(list []byte, scratch *[]byte) []byte {
 	if len(list) == 0 || list[0] != '[' {
 		return nil
 	}
-	first := object.In(list)
+	first := object.ElementsOf(list)
 	if !first.Next() || first.Value[0] != '{' {
 		return nil
 	}
 	var rev []byte
-	for f := object.Of(first.Value); f.Next(); {
+	for f := object.MembersOf(first.Value); f.Next(); {
 		if f.Is("rev") {
 			rev = f.Text(scratch)
 		}
@@ -68,7 +68,7 @@ func firstRev(list []byte, scratch *[]byte) []byte {
 // Parse fills the update from an event's JSON, which must be valid.
 func (u *Update) Parse(text []byte) error {
 	u.DB, u.Type, u.Seq = nil, nil, nil
-	for f := object.Of(text); f.Next(); {
+	for f := object.MembersOf(text); f.Next(); {
 		switch {
 		case f.Is("db_name"):
 			u.DB = f.Text(&u.scratch[0])
@@ -84,9 +84,9 @@ func (u *Update) Parse(text []byte) error {
 	return nil
 }
 
-// lastSeq returns the value of "last_seq" in an object.
-func lastSeq(text []byte) (seq []byte) {
-	for f := object.Of(text); f.Next(); {
+// LastSeq returns the value of "last_seq" in an object.
+func LastSeq(text []byte) (seq []byte) {
+	for f := object.MembersOf(text); f.Next(); {
 		if f.Is("last_seq") {
 			seq = f.Value
 		}
@@ -94,5 +94,5 @@ func lastSeq(text []byte) (seq []byte) {
 	return seq
 }
 
-// hasLast tells whether an object is the last of a continuous feed.
-func hasLast(text []byte) bool { return lastSeq(text) != nil }
+// isEnd tells whether an object is the last of a continuous feed.
+func isEnd(text []byte) bool { return LastSeq(text) != nil }

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// Config says how a database is watched. Times are durations on the clock whose
+// TrackerConfig says how a database is watched. Times are durations on the clock whose
 // readings the methods are given.
-type Config struct {
-	// Nodes is how many nodes have the database: they replicate it to each other.
+type TrackerConfig struct {
+	// NodeSet is how many nodes have the database: they replicate it to each other.
 	Nodes int
 	// Unfollowed is how long copies are given out without a sign that every node's
 	// feed is alive. Default 1s.
 	Unfollowed time.Duration
-	// Doubt is how long a node may take to announce a change until it is asked.
+	// Revision is how long a node may take to announce a change until it is asked.
 	// Default 500ms.
 	Doubt time.Duration
 	// Patience is how long a node that has been asked is waited for until it is
@@ -33,21 +33,21 @@ type Config struct {
 	Caught func(node int, lag time.Duration)
 }
 
-// Database knows of one database which changes each node has. Its methods may be
+// Tracker knows of one database which changes each node has. Its methods may be
 // called by many goroutines. Times are readings of one clock in nanoseconds.
-type Database struct {
-	cfg Config
+type Tracker struct {
+	cfg TrackerConfig
 
 	// until is when copies may no longer be given out, unless something is heard.
 	// Read without the lock by every hit.
 	until atomic.Int64
 
 	mu     sync.Mutex
-	all    Nodes
-	out    Nodes // not reachable: nobody waits for them, nothing is kept of them
-	adrift Nodes // what they lack is not known
-	behind Nodes // of these, those that were out: they lack whatever was written meanwhile
-	late   Nodes // of those that are out, those that have stored something for Kasoku all the same
+	all    NodeSet
+	out    NodeSet // not reachable: nobody waits for them, nothing is kept of them
+	adrift NodeSet // what they lack is not known
+	behind NodeSet // of these, those that were out: they lack whatever was written meanwhile
+	late   NodeSet // of those that are out, those that have stored something for Kasoku all the same
 	drifts uint64
 	since  [MaxNodes]uint64 // drifts when a node went adrift the last time
 	heard  [MaxNodes]int64
@@ -61,20 +61,20 @@ type Database struct {
 // not all have announced it.
 type change struct {
 	rev   string
-	no    uint64 // its place in the order in which changes became known, from 1 on
-	steps []step // before it, the oldest first
-	over  bool   // it is not open any more
-	at    int64  // when it became known
-	has   Nodes  // have it
-	told  Nodes  // have announced it by their feed
-	asked Nodes  // were named by Doubts
-	taken Nodes  // are taken to have it, since nobody said that they lack it
-	wrote Nodes  // have stored it for Kasoku
+	no    uint64  // its place in the order in which changes became known, from 1 on
+	steps []step  // before it, the oldest first
+	over  bool    // it is not open any more
+	at    int64   // when it became known
+	has   NodeSet // have it
+	told  NodeSet // have announced it by their feed
+	asked NodeSet // were named by Doubts
+	taken NodeSet // are taken to have it, since nobody said that they lack it
+	wrote NodeSet // have stored it for Kasoku
 }
 
-// New makes a database of which nothing is known: until each node is heard of
+// NewTracker makes a database of which nothing is known: until each node is heard of
 // nothing may be given out, and nodes are adrift if there are several.
-func New(cfg Config) *Database {
+func NewTracker(cfg TrackerConfig) *Tracker {
 	if cfg.Unfollowed == 0 {
 		cfg.Unfollowed = time.Second
 	}
@@ -87,7 +87,7 @@ func New(cfg Config) *Database {
 	if cfg.Open == 0 {
 		cfg.Open = 1 << 16
 	}
-	d := &Database{cfg: cfg, all: NodesUpTo(cfg.Nodes), open: map[string]*change{}}
+	d := &Tracker{cfg: cfg, all: AllNodes(cfg.Nodes), open: map[string]*change{}}
 	d.adrift = d.all
 	for i := range d.heard {
 		d.heard[i] = never
@@ -100,10 +100,10 @@ const never = -1 << 62
 
 // Servable tells whether a copy may be given out at that time, as far as the feeds
 // are concerned.
-func (d *Database) Servable(now int64) bool { return now <= d.until.Load() }
+func (d *Tracker) Servable(now int64) bool { return now <= d.until.Load() }
 
 // Heard takes note that node has announced all that had changed by the time at.
-func (d *Database) Heard(node int, at int64) {
+func (d *Tracker) Heard(node int, at int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.heard[node] = max(d.heard[node], at)
@@ -111,7 +111,7 @@ func (d *Database) Heard(node int, at int64) {
 }
 
 // follow computes until.
-func (d *Database) follow() {
+func (d *Tracker) follow() {
 	until := int64(never)
 	if in := d.all &^ d.out; in != 0 {
 		until = 1 << 62
@@ -121,7 +121,7 @@ func (d *Database) follow() {
 }
 
 // Row takes a row of node's feed.
-func (d *Database) Row(node int, id, rev []byte, now int64) {
+func (d *Tracker) Row(node int, id, rev []byte, now int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	c := d.open[string(id)]
@@ -145,7 +145,7 @@ func (d *Database) Row(node int, id, rev []byte, now int64) {
 // Wrote takes the outcome of a write through Kasoku: node has stored the
 // revision. It must be called before the write ends, which moves the tags: else a
 // read between the two could be kept that came from a node without the revision.
-func (d *Database) Wrote(node int, id, rev []byte, now int64) {
+func (d *Tracker) Wrote(node int, id, rev []byte, now int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	c := d.open[string(id)]
@@ -157,14 +157,14 @@ func (d *Database) Wrote(node int, id, rev []byte, now int64) {
 	if c.rev == string(rev) {
 		c.wrote = c.wrote.with(node)
 	}
-	d.late |= d.out & Nodes(0).with(node)
+	d.late |= d.out & NodeSet(0).with(node)
 	d.close(string(id), c)
 }
 
 // learn takes note that node has a revision that the open change, if there is one,
 // is not about. The newer of the two is the one to wait for. Of the node we know
 // only that it has this one: it may have got it after the other or before.
-func (d *Database) learn(id, rev []byte, node int, now int64) *change {
+func (d *Tracker) learn(id, rev []byte, node int, now int64) *change {
 	c := d.open[string(id)]
 	if c != nil && newer(c.rev, rev) {
 		if c.has.Has(node) {
@@ -174,11 +174,11 @@ func (d *Database) learn(id, rev []byte, node int, now int64) *change {
 		c.told, c.asked = c.told.without(node), c.asked.without(node)
 		return c
 	}
-	return d.begin(id, &change{rev: string(rev), at: now, has: Nodes(0).with(node)})
+	return d.begin(id, &change{rev: string(rev), at: now, has: NodeSet(0).with(node)})
 }
 
 // begin opens a change in the place of the one that is open, if there is one.
-func (d *Database) begin(id []byte, c *change) *change {
+func (d *Tracker) begin(id []byte, c *change) *change {
 	if before := d.open[string(id)]; before != nil {
 		c.steps = before.walked(d.all)
 		d.drop(string(id), before)
@@ -193,14 +193,14 @@ func (d *Database) begin(id []byte, c *change) *change {
 }
 
 // loses takes note that node, which was taken to have the change, lacks it.
-func (d *Database) loses(c *change, node int) {
+func (d *Tracker) loses(c *change, node int) {
 	c.has = c.has.without(node)
 	d.lacks[node]++
 	d.oldest[node] = lack{}
 }
 
 // gets takes note that node has the change.
-func (d *Database) gets(c *change, node int, now int64) {
+func (d *Tracker) gets(c *change, node int, now int64) {
 	c.taken = c.taken.without(node)
 	if c.has.Has(node) {
 		return
@@ -214,28 +214,28 @@ func (d *Database) gets(c *change, node int, now int64) {
 
 // close forgets a change that all nodes have and have announced. Nodes that are
 // out are not waited for: what they lack is found out when they come back.
-func (d *Database) close(id string, c *change) {
+func (d *Tracker) close(id string, c *change) {
 	if in := d.all &^ d.out; in&^c.has == 0 && in&^c.told == 0 {
 		d.drop(id, c)
 	}
 }
 
 // drop takes a change out of the books.
-func (d *Database) drop(id string, c *change) {
+func (d *Tracker) drop(id string, c *change) {
 	delete(d.open, id)
 	c.over = true
 	(d.all &^ c.has).each(func(n int) { d.lacks[n]-- })
 }
 
 // overflow gives the books up: what the nodes lack must be found out anew.
-func (d *Database) overflow() {
+func (d *Tracker) overflow() {
 	clear(d.open)
 	d.lacks, d.oldest = [MaxNodes]int{}, [MaxNodes]lack{}
 	d.drift(d.all)
 }
 
 // drift takes note that it is not known what the nodes lack.
-func (d *Database) drift(nodes Nodes) {
+func (d *Tracker) drift(nodes NodeSet) {
 	d.drifts++
 	d.adrift |= nodes
 	nodes.each(func(n int) { d.since[n] = d.drifts })
@@ -244,7 +244,7 @@ func (d *Database) drift(nodes Nodes) {
 // Drift takes note that it is not known what the nodes lack: a comparison has
 // found that they lack more than it could see, or another node has stored what nobody
 // can tell. In the latter case it must be called before the write ends, as Wrote.
-func (d *Database) Drift(nodes Nodes) {
+func (d *Tracker) Drift(nodes NodeSet) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.drift(nodes)

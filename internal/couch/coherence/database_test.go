@@ -14,20 +14,20 @@ import (
 const ms = int64(time.Millisecond)
 
 // watched makes a database of which nothing is adrift, and what it moves.
-func watched(nodes int, cfg Config) (*Database, *[]string) {
+func watched(nodes int, cfg TrackerConfig) (*Tracker, *[]string) {
 	moved := &[]string{}
 	cfg.Nodes = nodes
 	cfg.Move = func(id []byte) { *moved = append(*moved, string(id)) }
-	d := New(cfg)
-	d.Compared(NodesUpTo(nodes), 1<<60)
+	d := NewTracker(cfg)
+	d.Compared(AllNodes(nodes), 1<<60)
 	return d, moved
 }
 
-func row(d *Database, node int, id, rev string, now int64) {
+func feedRow(d *Tracker, node int, id, rev string, now int64) {
 	d.Row(node, []byte(id), []byte(rev), now)
 }
 
-func (d *Database) wants(t *testing.T, id string, want Nodes) {
+func (d *Tracker) wants(t *testing.T, id string, want NodeSet) {
 	t.Helper()
 	var of []byte
 	if id != "" {
@@ -39,7 +39,7 @@ func (d *Database) wants(t *testing.T, id string, want Nodes) {
 }
 
 func TestServable(t *testing.T) {
-	d, _ := watched(2, Config{Unfollowed: 1000 * 1e6})
+	d, _ := watched(2, TrackerConfig{Unfollowed: 1000 * 1e6})
 	f := func(now int64, want bool) {
 		t.Helper()
 		if got := d.Servable(now * ms); got != want {
@@ -72,15 +72,15 @@ func TestServable(t *testing.T) {
 // TestOneNode checks that the row of a write through us is no news, and that a row
 // of a write past us is.
 func TestOneNode(t *testing.T) {
-	d, moved := watched(1, Config{})
+	d, moved := watched(1, TrackerConfig{})
 	d.Wrote(0, []byte("a"), []byte("1-a"), 0)
 	d.wants(t, "", 1)
-	row(d, 0, "a", "1-a", 5*ms)
+	feedRow(d, 0, "a", "1-a", 5*ms)
 	if len(*moved) != 0 {
 		t.Errorf("moved %q by the row of our own write", *moved)
 	}
-	row(d, 0, "a", "2-a", 9*ms)
-	row(d, 0, "b", "1-b", 9*ms)
+	feedRow(d, 0, "a", "2-a", 9*ms)
+	feedRow(d, 0, "b", "1-b", 9*ms)
 	if !slices.Equal(*moved, []string{"a", "b"}) {
 		t.Errorf("moved %q", *moved)
 	}
@@ -93,21 +93,21 @@ func TestOneNode(t *testing.T) {
 // TestLag follows one change through three nodes.
 func TestLag(t *testing.T) {
 	var caught []string
-	d, moved := watched(3, Config{Caught: func(node int, lag time.Duration) { caught = append(caught, fmt.Sprint(node, " ", lag)) }})
-	row(d, 1, "a", "2-a", 1000*ms)
+	d, moved := watched(3, TrackerConfig{Caught: func(node int, lag time.Duration) { caught = append(caught, fmt.Sprint(node, " ", lag)) }})
+	feedRow(d, 1, "a", "2-a", 1000*ms)
 	d.wants(t, "a", 0b010)
 	d.wants(t, "b", 0b111)
 	d.wants(t, "", 0b010)
-	row(d, 0, "b", "1-b", 1100*ms)
+	feedRow(d, 0, "b", "1-b", 1100*ms)
 	d.wants(t, "", 0)
 	if s := d.Standing(2, 1300*ms); s.Lacks != 2 || s.Lag != 300*time.Millisecond || s.Quiet >= 0 {
 		t.Errorf("%+v", s)
 	}
-	row(d, 0, "a", "2-a", 1140*ms)
-	row(d, 1, "b", "1-b", 1150*ms)
+	feedRow(d, 0, "a", "2-a", 1140*ms)
+	feedRow(d, 1, "b", "1-b", 1150*ms)
 	d.wants(t, "", 0b011)
-	row(d, 2, "b", "1-b", 1200*ms)
-	row(d, 2, "a", "2-a", 1500*ms)
+	feedRow(d, 2, "b", "1-b", 1200*ms)
+	feedRow(d, 2, "a", "2-a", 1500*ms)
 	d.wants(t, "", 0b111)
 	if !slices.Equal(*moved, []string{"a", "b"}) || len(d.open) != 0 {
 		t.Errorf("moved %q, %d open", *moved, len(d.open))
@@ -120,34 +120,34 @@ func TestLag(t *testing.T) {
 // TestLosingRevision checks that a row is news although its winner is known: what a node
 // has got may be a revision that loses, and something may have been kept of it before.
 func TestLosingRevision(t *testing.T) {
-	d, moved := watched(3, Config{})
-	row(d, 0, "a", "2-a", 0)
-	d.Found(1, Doubt{"a", "2-a"}, 500*ms) // it has the winner
+	d, moved := watched(3, TrackerConfig{})
+	feedRow(d, 0, "a", "2-a", 0)
+	d.Found(1, Revision{"a", "2-a"}, 500*ms) // it has the winner
 	d.wants(t, "a", 0b011)
-	row(d, 1, "a", "2-a", 600*ms)
+	feedRow(d, 1, "a", "2-a", 600*ms)
 	if !slices.Equal(*moved, []string{"a", "a"}) {
 		t.Errorf("moved %q", *moved)
 	}
 }
 
-// TestDoubts checks that a node which has a change without announcing it is found
+// TestOverdue checks that a node which has a change without announcing it is found
 // out, and that one which never gets it is given up after a while.
-func TestDoubts(t *testing.T) {
-	d, moved := watched(2, Config{})
-	row(d, 0, "a", "2-a", 0)
+func TestOverdue(t *testing.T) {
+	d, moved := watched(2, TrackerConfig{})
+	feedRow(d, 0, "a", "2-a", 0)
 	if got := d.Doubts(1, 499*ms, 10); got != nil {
 		t.Errorf("doubts %v too early", got)
 	}
 	got := d.Doubts(1, 500*ms, 10)
-	if !slices.Equal(got, []Doubt{{"a", "2-a"}}) || d.Doubts(0, 500*ms, 10) != nil {
+	if !slices.Equal(got, []Revision{{"a", "2-a"}}) || d.Doubts(0, 500*ms, 10) != nil {
 		t.Errorf("doubts %v", got)
 	}
-	d.Found(1, Doubt{"a", "1-a"}, 600*ms) // of before
+	d.Found(1, Revision{"a", "1-a"}, 600*ms) // of before
 	d.wants(t, "", 0b01)
 	d.Found(1, got[0], 600*ms)
 	d.wants(t, "", 0b11)
 
-	row(d, 0, "b", "1-b", 1000*ms)
+	feedRow(d, 0, "b", "1-b", 1000*ms)
 	minutes := func(n int64) int64 { return n * 60 * 1000 * ms }
 	if n := d.Sweep(minutes(11)); n != 0 {
 		t.Errorf("%d changes forsaken without having asked", n)
@@ -164,11 +164,11 @@ func TestDoubts(t *testing.T) {
 // nothing is left of what was kept meanwhile, nor kept before all were compared: the
 // others may lack what it had before it went.
 func TestOut(t *testing.T) {
-	d, moved := watched(2, Config{})
-	row(d, 0, "a", "2-a", 0)
+	d, moved := watched(2, TrackerConfig{})
+	feedRow(d, 0, "a", "2-a", 0)
 	d.Out(1)
 	d.wants(t, "", 0b01)
-	row(d, 0, "b", "1-b", 0)
+	feedRow(d, 0, "b", "1-b", 0)
 	if len(d.open) != 0 {
 		t.Errorf("%d changes wait for a node that is out", len(d.open))
 	}
@@ -183,7 +183,7 @@ func TestOut(t *testing.T) {
 	d.Compared(nodes, mark)
 	d.wants(t, "", 0b01)
 	d.wants(t, "b", 0b11)
-	row(d, 1, "a", "2-a", 100*ms)
+	feedRow(d, 1, "a", "2-a", 100*ms)
 	d.wants(t, "", 0b11)
 	d.Reset(0, true)
 	d.Compared(0b11, mark) // of a comparison from before the reset
@@ -194,23 +194,23 @@ func TestOut(t *testing.T) {
 
 // TestLikely checks from whom a document is read when no node is current.
 func TestLikely(t *testing.T) {
-	d, _ := watched(2, Config{})
-	f := func(what string, want Nodes) {
+	d, _ := watched(2, TrackerConfig{})
+	f := func(what string, want NodeSet) {
 		t.Helper()
 		if got := d.Likely([]byte("a")); got != want {
 			t.Errorf("%s: nodes %02b, want %02b", what, got, want)
 		}
 	}
 	f("nothing is known", 0b11)
-	row(d, 1, "a", "1-a", 0)
+	feedRow(d, 1, "a", "1-a", 0)
 	f("one has it", 0b10)
 	d.Out(1)
 	f("and goes", 0b01)
-	row(d, 0, "a", "1-b", 0)
-	row(d, 0, "b", "1-b", 0)
+	feedRow(d, 0, "a", "1-b", 0)
+	feedRow(d, 0, "b", "1-b", 0)
 	d.Back(1)
 	f("and comes back", 0b01)
-	row(d, 1, "a", "2-a", 0)
+	feedRow(d, 1, "a", "2-a", 0)
 	f("and tells of what may be older than 1-b or what followed that", 0b01)
 	d.Wrote(1, []byte("a"), []byte("3-a"), 0)
 	f("and stores something for Kasoku", 0b10)
@@ -226,16 +226,16 @@ func TestLikely(t *testing.T) {
 	d.Reset(0, false)
 	f("the other's feed begins anew", 0b10)
 	d.Compared(0b11, 1<<60)
-	row(d, 0, "a", "4-a", 0)
+	feedRow(d, 0, "a", "4-a", 0)
 	f("both are compared and have it", 0b11)
 }
 
 // TestGoneWithItsDatabase checks that a change which went with the database of the only
 // node that had it is not waited for.
 func TestGoneWithItsDatabase(t *testing.T) {
-	d, _ := watched(2, Config{})
+	d, _ := watched(2, TrackerConfig{})
 	d.Wrote(0, []byte("a"), []byte("1-a"), 0)
-	row(d, 1, "b", "1-b", 0)
+	feedRow(d, 1, "b", "1-b", 0)
 	d.Reset(0, true)
 	d.Compared(0b11, 1<<60)
 	d.wants(t, "a", 0b11)
@@ -302,7 +302,7 @@ func TestAllocs(t *testing.T) {
 	if race.Enabled {
 		return // the race detector allocates
 	}
-	d, _ := watched(2, Config{})
+	d, _ := watched(2, TrackerConfig{})
 	r := route.Classify([]byte("GET"), nil, []byte("/db/some-document"), nil)
 	tags := make([]cache.Tag, 0, cache.MaxTags)
 	allocs := testing.AllocsPerRun(100, func() {

@@ -8,7 +8,7 @@ type step struct {
 	rev   string
 	no    uint64 // as that of a change
 	at    int64  // when it became known
-	lacks Nodes
+	lacks NodeSet
 }
 
 // mostSteps is how many revisions are told apart of a document that is written faster
@@ -27,7 +27,7 @@ type lack struct {
 type Mark struct{ known, drifts uint64 }
 
 // Mark returns the present mark, for Covers.
-func (d *Database) Mark() Mark {
+func (d *Tracker) Mark() Mark {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if in := d.all &^ d.out; d.compared() != in {
@@ -44,7 +44,7 @@ const lost = 1<<64 - 1
 // Mark was called: whatever has become known since then has moved them. While a
 // database is written to without a pause, no node may ever be current. If a node has gone
 // adrift since then there are none: a comparison finds again what was known before.
-func (d *Database) Covers(mark Mark) Nodes {
+func (d *Tracker) Covers(mark Mark) NodeSet {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.drifts != mark.drifts {
@@ -54,7 +54,7 @@ func (d *Database) Covers(mark Mark) Nodes {
 }
 
 // Within returns the nodes that lack nothing that has been known for longer than most.
-func (d *Database) Within(most time.Duration, now int64) Nodes {
+func (d *Tracker) Within(most time.Duration, now int64) NodeSet {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.without(func(l *lack) bool { return now-l.at > int64(most) })
@@ -62,7 +62,7 @@ func (d *Database) Within(most time.Duration, now int64) Nodes {
 
 // without returns the nodes of which it is known what they lack, but for those where
 // the oldest of that is too old.
-func (d *Database) without(old func(*lack) bool) Nodes {
+func (d *Tracker) without(old func(*lack) bool) NodeSet {
 	nodes := d.compared()
 	nodes.each(func(node int) {
 		if d.lacks[node] > 0 && old(d.oldestOf(node)) {
@@ -74,7 +74,7 @@ func (d *Database) without(old func(*lack) bool) Nodes {
 
 // oldestOf is the oldest thing that node lacks. It looks at every open change, but only
 // if node has got what was found the last time.
-func (d *Database) oldestOf(node int) *lack {
+func (d *Tracker) oldestOf(node int) *lack {
 	o := &d.oldest[node]
 	if o.change != nil && !o.change.over && o.change.lackedBy(node) == *o {
 		return o
@@ -117,7 +117,7 @@ func (c *change) reaches(node int, rev []byte) {
 // walked returns the steps of the change that takes the place of c: what is before c,
 // and c itself, as far as nodes lack it. Too many are taken together, as if whoever
 // lacks the later lacked the earlier.
-func (c *change) walked(all Nodes) (steps []step) {
+func (c *change) walked(all NodeSet) (steps []step) {
 	for _, s := range append(c.steps, step{c.rev, c.no, c.at, all}) {
 		if s.lacks &^= c.has; s.lacks != 0 {
 			steps = append(steps, s)

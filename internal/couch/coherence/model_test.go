@@ -40,7 +40,7 @@ type docRow struct {
 func rev(gen int) []byte { return fmt.Appendf(nil, "%d-x", gen) }
 
 // a reading is an answer on its way from a node, and then perhaps a copy.
-type reading struct {
+type modelRead struct {
 	id    string // "" for a view
 	node  int
 	keep  bool
@@ -51,29 +51,29 @@ type reading struct {
 	value docs // nil until the node has answered
 }
 
-type writing struct {
+type modelWrite struct {
 	id    string
 	fence *cache.Write
 	gen   int // 0 until it is applied
 }
 
-type comparison struct {
-	in   Nodes // the nodes that are compared
+type modelComparison struct {
+	in   NodeSet // the nodes that are compared
 	mark uint64
 	seen [2]docs
 }
 
 type model struct {
 	cache     *cache.Cache
-	db        *Database
+	db        *Tracker
 	now       int64
 	nodes     [2]modelNode
-	out       Nodes // nobody can reach them
-	spread    bool  // both nodes take writes through us
-	readings  []*reading
-	writings  []*writing
-	copies    map[string]*reading
-	comparing *comparison
+	out       NodeSet // nobody can reach them
+	spread    bool    // both nodes take writes through us
+	readings  []*modelRead
+	writings  []*modelWrite
+	copies    map[string]*modelRead
+	comparing *modelComparison
 
 	acked     docs // through us
 	announced docs // by any feed
@@ -84,10 +84,10 @@ func newModel(t *rapid.T) *model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &model{cache: c, spread: rapid.Bool().Draw(t, "spread"), copies: map[string]*reading{}, acked: docs{}, announced: docs{}}
+	m := &model{cache: c, spread: rapid.Bool().Draw(t, "spread"), copies: map[string]*modelRead{}, acked: docs{}, announced: docs{}}
 	m.nodes[0].docs, m.nodes[1].docs = docs{}, docs{}
-	m.db = New(Config{Nodes: 2, Open: rapid.SampledFrom([]int{1, 2, 100}).Draw(t, "open"), Move: m.move})
-	m.db.Compared(NodesUpTo(2), 1<<60)
+	m.db = NewTracker(TrackerConfig{Nodes: 2, Open: rapid.SampledFrom([]int{1, 2, 100}).Draw(t, "open"), Move: m.move})
+	m.db.Compared(AllNodes(2), 1<<60)
 	return m
 }
 
@@ -177,7 +177,7 @@ func (m *model) BeginWrite(t *rapid.T) {
 	}
 	id := rapid.SampledFrom(ids).Draw(t, "id")
 	tags := []cache.Tag{tagger.Document(modelDB, []byte(id)), tagger.Results(modelDB)}
-	m.writings = append(m.writings, &writing{id: id, fence: m.cache.Begin(tags, nil)})
+	m.writings = append(m.writings, &modelWrite{id: id, fence: m.cache.Begin(tags, nil)})
 }
 
 func (m *model) ApplyWrite(t *rapid.T) {
@@ -250,7 +250,7 @@ func (m *model) BeginCompare(t *rapid.T) {
 	if nodes == 0 {
 		t.Skip("none is adrift")
 	}
-	m.comparing = &comparison{m.db.In(), mark, [2]docs{maps.Clone(m.nodes[0].docs), maps.Clone(m.nodes[1].docs)}}
+	m.comparing = &modelComparison{m.db.In(), mark, [2]docs{maps.Clone(m.nodes[0].docs), maps.Clone(m.nodes[1].docs)}}
 }
 
 func (m *model) EndCompare(t *rapid.T) {
@@ -296,7 +296,7 @@ func (m *model) Sweep(t *rapid.T) {
 }
 
 func (m *model) BeginRead(t *rapid.T) {
-	r := &reading{id: rapid.SampledFrom(append(modelIDs, "")).Draw(t, "id"), least: maps.Clone(m.acked)}
+	r := &modelRead{id: rapid.SampledFrom(append(modelIDs, "")).Draw(t, "id"), least: maps.Clone(m.acked)}
 	r.stamp = m.cache.Note(tagsOf(r.id)...)
 	var id []byte
 	if r.id != "" {
@@ -319,7 +319,7 @@ func (m *model) BeginRead(t *rapid.T) {
 }
 
 // asks chooses one of the nodes whose answers may be kept.
-func (r *reading) asks(t *rapid.T, nodes Nodes) {
+func (r *modelRead) asks(t *rapid.T, nodes NodeSet) {
 	r.waits, r.keep, r.node = false, true, int(nodes)-1
 	if nodes == 3 {
 		r.node = anyNode(t)
@@ -359,13 +359,13 @@ func (m *model) EndRead(t *rapid.T) {
 
 // Check looks at what clients get that ask now.
 func (m *model) Check(t *rapid.T) {
-	m.hits(t, func(r *reading) {
+	m.hits(t, func(r *modelRead) {
 		r.atLeast(t, "a hit after a write through us", m.acked)
 		r.atLeast(t, "a hit after an announcement", m.announced)
 	})
 }
 
-func (m *model) hits(t *rapid.T, f func(r *reading)) {
+func (m *model) hits(t *rapid.T, f func(r *modelRead)) {
 	for _, id := range append(modelIDs, "") {
 		if r := m.copies[id]; r != nil && m.cache.Current(&r.stamp) {
 			f(r)
@@ -374,7 +374,7 @@ func (m *model) hits(t *rapid.T, f func(r *reading)) {
 }
 
 // atLeast checks that what r shows is not older than least.
-func (r *reading) atLeast(t *rapid.T, what string, least docs) {
+func (r *modelRead) atLeast(t *rapid.T, what string, least docs) {
 	for id, gen := range least {
 		if (r.id == "" || r.id == id) && r.value[id] < gen {
 			t.Fatalf("%s: %q of node %d shows %s in generation %d, not %d", what, r.id, r.node, id, r.value[id], gen)
@@ -417,7 +417,7 @@ func (m *model) settle(t *rapid.T) {
 
 func (m *model) compareAll() {
 	if nodes, mark := m.db.Adrift(); nodes != 0 {
-		m.comparing = &comparison{m.db.In(), mark, [2]docs{maps.Clone(m.nodes[0].docs), maps.Clone(m.nodes[1].docs)}}
+		m.comparing = &modelComparison{m.db.In(), mark, [2]docs{maps.Clone(m.nodes[0].docs), maps.Clone(m.nodes[1].docs)}}
 		m.endCompare()
 	}
 }
@@ -432,8 +432,8 @@ func TestModel(t *testing.T) {
 		defer m.cache.Close()
 		t.Repeat(rapid.StateMachineActions(m))
 		m.settle(t)
-		m.hits(t, func(r *reading) { r.atLeast(t, "a copy when all is quiet", m.nodes[0].docs) })
-		if got := m.db.Current(nil); got != NodesUpTo(2) {
+		m.hits(t, func(r *modelRead) { r.atLeast(t, "a copy when all is quiet", m.nodes[0].docs) })
+		if got := m.db.Current(nil); got != AllNodes(2) {
 			t.Errorf("when all is quiet, nodes %b are current", got)
 		}
 		if len(m.db.open) != 0 || m.db.lacks != [MaxNodes]int{} {

@@ -8,7 +8,7 @@ import "time"
 // before the node is.
 //
 // If no node is current, an answer is good for whoever asked, and no longer.
-func (d *Database) Current(id []byte) Nodes {
+func (d *Tracker) Current(id []byte) NodeSet {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	in := d.compared()
@@ -32,7 +32,7 @@ func (d *Database) Current(id []byte) Nodes {
 // current. A node that was out counts last until it was compared: what it announces may
 // be older than what the others had forgotten by then. What it has stored for Kasoku is
 // not; it counts even while the node is out, if it has stored something since.
-func (d *Database) Likely(id []byte) Nodes {
+func (d *Tracker) Likely(id []byte) NodeSet {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	in, c := d.all&^d.out, d.open[string(id)]
@@ -40,7 +40,7 @@ func (d *Database) Likely(id []byte) Nodes {
 		c = &change{}
 	}
 	sure := in &^ d.behind
-	for _, likely := range [...]Nodes{(sure | c.wrote) & (in | d.late) & c.has, sure, in & c.has} {
+	for _, likely := range [...]NodeSet{(sure | c.wrote) & (in | d.late) & c.has, sure, in & c.has} {
 		if likely != 0 {
 			return likely
 		}
@@ -49,7 +49,7 @@ func (d *Database) Likely(id []byte) Nodes {
 }
 
 // compared are the nodes of which it is known what they lack.
-func (d *Database) compared() Nodes {
+func (d *Tracker) compared() NodeSet {
 	in := d.all &^ d.out
 	if in.Len() > 1 {
 		in &^= d.adrift
@@ -58,7 +58,7 @@ func (d *Database) compared() Nodes {
 }
 
 // In returns the nodes that are not out.
-func (d *Database) In() Nodes {
+func (d *Tracker) In() NodeSet {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.all &^ d.out
@@ -66,7 +66,7 @@ func (d *Database) In() Nodes {
 
 // Reached returns the nodes that can be reached: those that are not out, and those that
 // have stored something for Kasoku since they are, of which nothing is heard yet.
-func (d *Database) Reached() Nodes {
+func (d *Tracker) Reached() NodeSet {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.all&^d.out | d.late
@@ -76,7 +76,7 @@ func (d *Database) Reached() Nodes {
 // changed there. All that was read of the database is given up, and all nodes are
 // adrift: the others may lack what was not announced. gone is true if the database
 // on it is not the one that it was.
-func (d *Database) Reset(node int, gone bool) {
+func (d *Tracker) Reset(node int, gone bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.cfg.Move(nil)
@@ -98,7 +98,7 @@ func (d *Database) Reset(node int, gone bool) {
 // Out takes a node out: it can't be reached, so that nothing is read from it.
 // What others write to it is seen when it is back, or when it has reached a node
 // that is not out.
-func (d *Database) Out(node int) {
+func (d *Tracker) Out(node int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.out, d.late = d.out.with(node), d.late.without(node)
@@ -110,7 +110,7 @@ func (d *Database) Out(node int) {
 
 // Back takes a node in again. All that was read of the database is given up, and all
 // nodes are adrift: nobody has waited for the others to get what it has.
-func (d *Database) Back(node int) {
+func (d *Tracker) Back(node int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !d.out.Has(node) {
@@ -129,7 +129,7 @@ func (d *Database) Back(node int) {
 // newest changes, and every other node, by _revs_diff, which of them it lacks;
 // calls Missing for each; and then Compared for the nodes that lacked only some.
 // What changes meanwhile comes by the feeds and is waited for already.
-func (d *Database) Adrift() (nodes Nodes, mark uint64) {
+func (d *Tracker) Adrift() (nodes NodeSet, mark uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if in := d.all &^ d.out; in.Len() > 1 {
@@ -139,7 +139,7 @@ func (d *Database) Adrift() (nodes Nodes, mark uint64) {
 }
 
 // Missing takes note that node lacks a revision that another node has.
-func (d *Database) Missing(node int, id, rev []byte, now int64) {
+func (d *Tracker) Missing(node int, id, rev []byte, now int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	c := d.open[string(id)]
@@ -159,7 +159,7 @@ func (d *Database) Missing(node int, id, rev []byte, now int64) {
 // presume opens a change that all nodes are taken to have until they are said to
 // lack it. It moves the tags, since the row that announces it will not: the change
 // is open by then. It returns nil if there is no room.
-func (d *Database) presume(id, rev []byte, now int64) *change {
+func (d *Tracker) presume(id, rev []byte, now int64) *change {
 	d.cfg.Move(id)
 	if d.open[string(id)] == nil && len(d.open) >= d.cfg.Open {
 		d.overflow()
@@ -170,7 +170,7 @@ func (d *Database) presume(id, rev []byte, now int64) *change {
 
 // Compared takes note that it is known what the nodes lack, unless they have gone
 // adrift again since Adrift gave the mark.
-func (d *Database) Compared(nodes Nodes, mark uint64) {
+func (d *Tracker) Compared(nodes NodeSet, mark uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	nodes.each(func(n int) {
@@ -180,14 +180,14 @@ func (d *Database) Compared(nodes Nodes, mark uint64) {
 	})
 }
 
-// Doubt is a change of which it is not known whether a node has it.
-type Doubt struct {
+// Revision is a change of which it is not known whether a node has it.
+type Revision struct {
 	ID, Rev string
 }
 
 // Doubts returns up to most changes that node should have announced by now. The
 // same ones are returned again after as long as it took the first time.
-func (d *Database) Doubts(node int, now int64, most int) (doubts []Doubt) {
+func (d *Tracker) Doubts(node int, now int64, most int) (doubts []Revision) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.lacks[node] == 0 || d.out.Has(node) {
@@ -199,14 +199,14 @@ func (d *Database) Doubts(node int, now int64, most int) (doubts []Doubt) {
 		}
 		if !c.has.Has(node) && now-c.at >= int64(d.cfg.Doubt) {
 			c.asked = c.asked.with(node)
-			doubts = append(doubts, Doubt{id, c.rev})
+			doubts = append(doubts, Revision{id, c.rev})
 		}
 	}
 	return doubts
 }
 
 // Found takes note that node has the revision, although it did not announce it.
-func (d *Database) Found(node int, doubt Doubt, now int64) {
+func (d *Tracker) Found(node int, doubt Revision, now int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	c := d.open[doubt.ID]
@@ -223,7 +223,7 @@ const late = 10 * time.Second
 
 // Sweep forgets changes that all nodes have had for a while, and those that a node
 // which was asked does not get. It is to be called every few seconds.
-func (d *Database) Sweep(now int64) (forsaken int) {
+func (d *Tracker) Sweep(now int64) (forsaken int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for id, c := range d.open {
@@ -241,20 +241,20 @@ func (d *Database) Sweep(now int64) (forsaken int) {
 	return forsaken
 }
 
-// Standing is what is known of a node.
-type Standing struct {
+// ReplicaState is what is known of a node.
+type ReplicaState struct {
 	Out, Adrift bool
 	Lacks       int           // changes that others have and it has not
 	Lag         time.Duration // for how long the oldest of them has been known
 	Quiet       time.Duration // since it was heard of; negative if never
 }
 
-// Standing returns what is known of a node at that time. It looks at every open
+// ReplicaState returns what is known of a node at that time. It looks at every open
 // change: it is meant for reports.
-func (d *Database) Standing(node int, now int64) Standing {
+func (d *Tracker) Standing(node int, now int64) ReplicaState {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	s := Standing{Out: d.out.Has(node), Adrift: d.adrift.Has(node), Lacks: d.lacks[node], Quiet: -1}
+	s := ReplicaState{Out: d.out.Has(node), Adrift: d.adrift.Has(node), Lacks: d.lacks[node], Quiet: -1}
 	if d.heard[node] != never {
 		s.Quiet = time.Duration(now - d.heard[node])
 	}

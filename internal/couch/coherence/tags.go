@@ -31,7 +31,7 @@ func (t Tagger) name(dst []byte, kind byte, db []byte) []byte {
 	return append(dst, db...)
 }
 
-// Database is moved when nothing that was read of the database before is good any
+// Tracker is moved when nothing that was read of the database before is good any
 // more: it was created, deleted or purged, or changes may have been missed.
 func (t Tagger) Database(db []byte) cache.Tag {
 	var buf [nameSize]byte

@@ -193,7 +193,7 @@ func (g *group) resume(ctx context.Context, born, since string, until time.Time,
 		again, seq, err := g.locate(ctx)
 		var no refusal
 		switch {
-		case err == nil && again == born && !changes.Replaced(since, seq):
+		case err == nil && again == born && !changes.DatabaseReplaced(since, seq):
 			return open
 		case err == nil, errors.As(err, &no) && no == http.StatusNotFound:
 			return ended
@@ -224,7 +224,7 @@ var errReplaced = errors.New("it is another database")
 // out what is older.
 func (g *group) confirm(ctx context.Context, born, since string) error {
 	again, seq, err := g.locate(ctx)
-	if err == nil && (again != born || changes.Replaced(since, seq)) {
+	if err == nil && (again != born || changes.DatabaseReplaced(since, seq)) {
 		return errReplaced
 	}
 	return err
@@ -247,7 +247,7 @@ func (g *group) read(ctx context.Context, born string, since *string) (alive, or
 		return false, false, err
 	}
 	g.change(func() { g.phase, g.broken, g.header = open, false, a.Header.Clone() })
-	r := changes.NewReader(&watched{a.Body, dog, g.silence}, changes.Lines)
+	r := changes.NewFeedReader(&watched{a.Body, dog, g.silence}, changes.ContinuousFeed)
 	batch := make([]row, 0, maxBatch)
 	defer func() { g.add(batch) }()
 	for {
@@ -257,9 +257,9 @@ func (g *group) read(ctx context.Context, born string, since *string) (alive, or
 		}
 		alive = true
 		switch kind {
-		case changes.Last:
+		case changes.EndEvent:
 			return true, true, nil
-		case changes.Item:
+		case changes.ChangeEvent:
 			n, ok := parse(text)
 			if !ok {
 				return true, false, errGarbled

@@ -55,20 +55,20 @@ func (f *follower) read(t *testing.T, form Form, text string) {
 		}
 		return
 	}
-	how := changes.Lines
+	how := changes.ContinuousFeed
 	if form == Longpoll {
-		how = changes.Results
+		how = changes.NormalFeed
 	}
-	for r := changes.NewReader(strings.NewReader(text), how); ; {
+	for r := changes.NewFeedReader(strings.NewReader(text), how); ; {
 		kind, object, err := r.Next()
 		switch {
 		case err == io.EOF, err == io.ErrUnexpectedEOF:
 			return
 		case err != nil:
 			t.Fatalf("%q: %v", text, err)
-		case kind == changes.Item:
+		case kind == changes.ChangeEvent:
 			f.row(t, string(object))
-		case kind == changes.Last:
+		case kind == changes.EndEvent:
 			var last struct {
 				Seq string `json:"last_seq"`
 			}

@@ -95,7 +95,7 @@ func (s *source) locate(ctx context.Context) (born, seq string, err error) {
 		Born json.RawMessage `json:"instance_start_time"`
 		Seq  json.RawMessage `json:"update_seq"`
 	}
-	text, err := io.ReadAll(io.LimitReader(a.Body, changes.MaxObject))
+	text, err := io.ReadAll(io.LimitReader(a.Body, changes.MaxChange))
 	if err != nil {
 		return "", "", err
 	}

@@ -20,7 +20,7 @@ func parse(text []byte) (r row, ok bool) {
 	r.text = string(text)
 	var seq []byte
 	id := false
-	for f := object.Of(text); f.Next(); {
+	for f := object.MembersOf(text); f.Next(); {
 		switch {
 		case f.Is("seq"):
 			seq = f.Value

@@ -16,8 +16,8 @@ type Members struct {
 	Value []byte
 }
 
-// Of returns the members of an object, before the first.
-func Of(object []byte) Members { return Members{rest: skipSpace(object)[1:]} }
+// MembersOf returns the members of an object, before the first.
+func MembersOf(object []byte) Members { return Members{rest: skipSpace(object)[1:]} }
 
 // Next goes to the next member, if there is one.
 func (f *Members) Next() bool {
@@ -61,8 +61,8 @@ type Elements struct {
 	Value []byte // the element, as JSON
 }
 
-// In returns the elements of an array, before the first.
-func In(array []byte) Elements { return Elements{rest: skipSpace(array)[1:]} }
+// ElementsOf returns the elements of an array, before the first.
+func ElementsOf(array []byte) Elements { return Elements{rest: skipSpace(array)[1:]} }
 
 // Next goes to the next element, if there is one.
 func (e *Elements) Next() bool {

@@ -11,7 +11,7 @@ func TestMembers(t *testing.T) {
 	f := func(text, want string) {
 		t.Helper()
 		var got []string
-		for m := Of([]byte(text)); m.Next(); {
+		for m := MembersOf([]byte(text)); m.Next(); {
 			var scratch []byte
 			got = append(got, fmt.Sprintf("%s=%s(%s)", m.name, m.Value, m.Text(&scratch)))
 		}
@@ -28,7 +28,7 @@ func TestMembers(t *testing.T) {
 func TestIs(t *testing.T) {
 	f := func(text string, want bool) {
 		t.Helper()
-		m := Of([]byte(text))
+		m := MembersOf([]byte(text))
 		if m.Next(); m.Is("rev") != want {
 			t.Errorf("%s: %t", text, !want)
 		}
@@ -45,7 +45,7 @@ func TestElements(t *testing.T) {
 	f := func(text, want string) {
 		t.Helper()
 		var got []string
-		for e := In([]byte(text)); e.Next(); {
+		for e := ElementsOf([]byte(text)); e.Next(); {
 			got = append(got, string(e.Value))
 		}
 		if strings.Join(got, "|") != want {
@@ -65,7 +65,7 @@ func FuzzElements(f *testing.F) {
 		if json.Unmarshal(text, &want) != nil || want == nil {
 			return
 		}
-		e := In(text)
+		e := ElementsOf(text)
 		for i := range want {
 			if !e.Next() || string(e.Value) != string(want[i]) {
 				t.Fatalf("%q: element %d is %q; want %q", text, i, e.Value, want[i])

@@ -12,12 +12,12 @@ import (
 	"github.com/kasoku/kasoku/internal/couch/route"
 )
 
-// Named returns the ids of the documents that a write's body or its header
+// WriteIDs returns the ids of the documents that a write's body or its header
 // Destination names, as route.TouchBody and route.TouchDestination say that they
 // do. ok is false if they can't be told; then any document may be changed. If an
 // id is given twice both are returned, since which one counts is the server's
 // matter. A document without id gets a new one, which nobody has read.
-func Named(r *route.Route, body []byte, destination string) (ids [][]byte, ok bool) {
+func WriteIDs(r *route.Route, body []byte, destination string) (ids [][]byte, ok bool) {
 	switch {
 	case r.Touch&route.TouchDestination != 0:
 		return copied(destination)
@@ -42,11 +42,11 @@ func begins(text []byte) byte {
 // its ids as well does no harm.
 func bodyIDs(body []byte) (ids [][]byte) {
 	ids = documentIDs([][]byte{}, body)
-	for m := object.Of(body); m.Next(); {
+	for m := object.MembersOf(body); m.Next(); {
 		if !m.Is("docs") || m.Value[0] != '[' {
 			continue
 		}
-		for docs := object.In(m.Value); docs.Next(); {
+		for docs := object.ElementsOf(m.Value); docs.Next(); {
 			if docs.Value[0] == '{' {
 				ids = documentIDs(ids, docs.Value)
 			}
@@ -57,7 +57,7 @@ func bodyIDs(body []byte) (ids [][]byte) {
 
 // documentIDs appends each "_id" of a document.
 func documentIDs(ids [][]byte, document []byte) [][]byte {
-	for m := object.Of(document); m.Next(); {
+	for m := object.MembersOf(document); m.Next(); {
 		if m.Is("_id") {
 			var scratch []byte
 			if id := m.Text(&scratch); len(id) > 0 {
@@ -82,20 +82,20 @@ func copied(destination string) (ids [][]byte, ok bool) {
 	return [][]byte{[]byte(id)}, true
 }
 
-// Stored is a revision that a node has stored.
-type Stored struct{ ID, Rev []byte }
+// Revision is a revision that a node has stored.
+type Revision struct{ ID, Rev []byte }
 
-// Of returns what an answer to a write of documents says was stored: for
+// StoredRevisions returns what an answer to a write of documents says was stored: for
 // _bulk_docs a row for each document that was taken, else one. It returns nil for
 // an answer that refuses the write, and ok is false if something was stored and
 // nobody can tell what.
 //
 // updated and by are the headers X-Couch-Update-NewRev and X-Couch-Id, with which
 // an update function's answer comes. Its status is the function's own: many lead on.
-func Of(status int, body []byte, updated, by string) (stored []Stored, ok bool) {
+func StoredRevisions(status int, body []byte, updated, by string) (stored []Revision, ok bool) {
 	switch {
 	case updated != "" && by != "":
-		return []Stored{{[]byte(by), []byte(updated)}}, true
+		return []Revision{{[]byte(by), []byte(updated)}}, true
 	case updated != "":
 		return nil, false
 	case status < 200 || status > 299: // 0: no answer came
@@ -104,7 +104,7 @@ func Of(status int, body []byte, updated, by string) (stored []Stored, ok bool) 
 	switch begins(body) {
 	case '{':
 		if s, found := storedIn(body); found {
-			return []Stored{s}, true
+			return []Revision{s}, true
 		}
 	case '[':
 		return rows(body)
@@ -112,15 +112,15 @@ func Of(status int, body []byte, updated, by string) (stored []Stored, ok bool) 
 	return nil, false
 }
 
-// Sent returns what a body of _bulk_docs with "new_edits": false brings: revisions that
+// SentRevisions returns what a body of _bulk_docs with "new_edits": false brings: revisions that
 // were made elsewhere, of which the answer names only those that were refused: it is to
 // be asked for if it names none. ok is false if the body is something else.
-func Sent(body []byte) (stored []Stored, ok bool) {
+func SentRevisions(body []byte) (stored []Revision, ok bool) {
 	if begins(body) != '{' {
 		return nil, false
 	}
 	var docs []byte
-	for m := object.Of(body); m.Next(); {
+	for m := object.MembersOf(body); m.Next(); {
 		switch {
 		case m.Is("new_edits"):
 			ok = string(m.Value) == "false"
@@ -131,7 +131,7 @@ func Sent(body []byte) (stored []Stored, ok bool) {
 	if !ok || docs == nil {
 		return nil, false
 	}
-	for list := object.In(docs); list.Next(); {
+	for list := object.ElementsOf(docs); list.Next(); {
 		if list.Value[0] != '{' {
 			return nil, false
 		}
@@ -145,9 +145,9 @@ func Sent(body []byte) (stored []Stored, ok bool) {
 }
 
 // made reads which revision a document says that it is.
-func made(document []byte) (s Stored, ok bool) {
+func made(document []byte) (s Revision, ok bool) {
 	var id, rev []byte
-	for m := object.Of(document); m.Next(); {
+	for m := object.MembersOf(document); m.Next(); {
 		switch {
 		case m.Is("_id"):
 			s.ID = m.Text(&id)
@@ -160,8 +160,8 @@ func made(document []byte) (s Stored, ok bool) {
 
 // rows reads the answer to _bulk_docs. A row without a revision is a refusal. An
 // empty answer tells nothing: with new_edits=false it names refusals only.
-func rows(body []byte) (stored []Stored, ok bool) {
-	for list := object.In(body); list.Next(); {
+func rows(body []byte) (stored []Revision, ok bool) {
+	for list := object.ElementsOf(body); list.Next(); {
 		if list.Value[0] != '{' {
 			return nil, false
 		}
@@ -172,9 +172,9 @@ func rows(body []byte) (stored []Stored, ok bool) {
 	return stored, len(stored) > 0
 }
 
-func storedIn(text []byte) (s Stored, ok bool) {
+func storedIn(text []byte) (s Revision, ok bool) {
 	var idText, revText []byte
-	for m := object.Of(text); m.Next(); {
+	for m := object.MembersOf(text); m.Next(); {
 		switch {
 		case m.Is("id"):
 			s.ID = m.Text(&idText)

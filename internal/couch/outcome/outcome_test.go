@@ -13,7 +13,7 @@ func TestNamed(t *testing.T) {
 	f := func(method, path, body, destination, want string) {
 		t.Helper()
 		r := route.Classify([]byte(method), nil, []byte(path), nil)
-		ids, ok := Named(&r, []byte(body), destination)
+		ids, ok := WriteIDs(&r, []byte(body), destination)
 		if got := fmt.Sprintf("%q %t", ids, ok); got != want {
 			t.Errorf("%s %s %s%s: %s; want %s", method, path, body, destination, got, want)
 		}
@@ -41,10 +41,10 @@ func TestNamed(t *testing.T) {
 // apart: the first moves every document.
 func TestNamedTouches(t *testing.T) {
 	r := route.Classify([]byte("POST"), nil, []byte("/db"), nil)
-	if ids, _ := Named(&r, []byte(`{}`), ""); ids == nil {
+	if ids, _ := WriteIDs(&r, []byte(`{}`), ""); ids == nil {
 		t.Error("a document without id names nil")
 	}
-	if ids, _ := Named(&r, []byte(`{`), ""); ids != nil {
+	if ids, _ := WriteIDs(&r, []byte(`{`), ""); ids != nil {
 		t.Error("a broken body names something")
 	}
 }
@@ -52,7 +52,7 @@ func TestNamedTouches(t *testing.T) {
 func TestOf(t *testing.T) {
 	f := func(status int, body, updated, by, want string) {
 		t.Helper()
-		stored, ok := Of(status, []byte(body), updated, by)
+		stored, ok := StoredRevisions(status, []byte(body), updated, by)
 		if got := fmt.Sprintf("%s %t", stored, ok); got != want {
 			t.Errorf("%d %s: %s; want %s", status, body, got, want)
 		}
@@ -78,7 +78,7 @@ func FuzzNamed(f *testing.F) {
 	f.Add([]byte(`{"docs":[{"_id":"a"},{"_id":[]}],"_id":"\ud83d\ude00"}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r := route.Classify([]byte("POST"), nil, []byte("/db"), nil)
-		ids, ok := Named(&r, body, "")
+		ids, ok := WriteIDs(&r, body, "")
 		var members map[string]json.RawMessage
 		if json.Unmarshal(body, &members) != nil || members == nil {
 			if ok {

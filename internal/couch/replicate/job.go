@@ -8,25 +8,25 @@ import (
 	"net/url"
 )
 
-// Node is a node as the others reach it.
-type Node struct {
+// ReplicationNode is a node as the others reach it.
+type ReplicationNode struct {
 	URL            string // without a slash at the end
 	User, Password string // with which the others read from it and write to it; empty for none
 }
 
-// Job is a replication of one database from one node to another, by their numbers.
+// ReplicationJob is a replication of one database from one node to another, by their numbers.
 // It runs on the node that it writes to.
-type Job struct {
+type ReplicationJob struct {
 	DB       string // without escapes
 	From, To int
 }
 
 // Both returns the jobs that replicate a database between all nodes, each way.
-func Both(db string, nodes int) (jobs []Job) {
+func Both(db string, nodes int) (jobs []ReplicationJob) {
 	for from := range nodes {
 		for to := range nodes {
 			if from != to {
-				jobs = append(jobs, Job{db, from, to})
+				jobs = append(jobs, ReplicationJob{db, from, to})
 			}
 		}
 	}
@@ -71,7 +71,7 @@ type document struct {
 	Renewed string `json:"renewed,omitempty"`
 }
 
-func (n Node) endpoint(db string) endpoint {
+func (n ReplicationNode) endpoint(db string) endpoint {
 	e := endpoint{URL: n.URL + "/" + url.PathEscape(db)}
 	if n.User != "" {
 		basic := base64.StdEncoding.EncodeToString([]byte(n.User + ":" + n.Password))
@@ -82,12 +82,12 @@ func (n Node) endpoint(db string) endpoint {
 
 // id is the id of a job's document: the same whoever makes it, so that two
 // processes with the same settings keep one replication and not two.
-func (k *Keeper) id(j Job) string {
+func (k *Keeper) id(j ReplicationJob) string {
 	sum := sha256.Sum256([]byte(k.cfg.Nodes[j.From].URL + "\x00" + k.cfg.Nodes[j.To].URL + "\x00" + j.DB))
 	return "kasoku-" + hex.EncodeToString(sum[:10])
 }
 
-func (k *Keeper) document(j Job) document {
+func (k *Keeper) document(j ReplicationJob) document {
 	return document{Source: k.cfg.Nodes[j.From].endpoint(j.DB), Target: k.cfg.Nodes[j.To].endpoint(j.DB), Continuous: true}
 }
 

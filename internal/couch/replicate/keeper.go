@@ -15,10 +15,10 @@ import (
 // whole answer. body is JSON, or nil.
 type Do func(ctx context.Context, node int, method, path string, body []byte) (status int, answer []byte, err error)
 
-// Config says what is to be replicated.
-type Config struct {
-	Nodes []Node
-	Jobs  []Job
+// KeeperConfig says what is to be replicated.
+type KeeperConfig struct {
+	Nodes []ReplicationNode
+	Jobs  []ReplicationJob
 	Do    Do
 	// Check is how often each replication is looked after. Default 10s.
 	Check time.Duration
@@ -28,7 +28,7 @@ type Config struct {
 	// Changed is told when a replication was made, made anew, has another phase, or
 	// can't be looked after, or can again. It is called by one goroutine for each node.
 	// Nil tells nobody.
-	Changed func(before, after State)
+	Changed func(before, after Replication)
 }
 
 // How says by what a replication exists.
@@ -43,9 +43,9 @@ const (
 
 func (h How) String() string { return [...]string{"not yet", "document", "transient"}[h] }
 
-// State is what is known of one replication.
-type State struct {
-	Job
+// Replication is what is known of one replication.
+type Replication struct {
+	ReplicationJob
 	How    How
 	Phase  string    // as the node calls it: "running", "crashing"; "" if it does not say
 	Mended int       // how often it was made anew after the first time
@@ -55,17 +55,17 @@ type State struct {
 
 // Keeper keeps replications alive while Run runs.
 type Keeper struct {
-	cfg   Config
+	cfg   KeeperConfig
 	kicks []chan struct{} // by node; each holds one
 
 	mu       sync.Mutex
-	states   []State
+	states   []Replication
 	renewals []renewal // by replication, as states
 	aways    []int     // calls of Away, by node
 }
 
-// New makes a keeper that does nothing yet.
-func New(cfg Config) *Keeper {
+// NewKeeper makes a keeper that does nothing yet.
+func NewKeeper(cfg KeeperConfig) *Keeper {
 	if cfg.Check == 0 {
 		cfg.Check = 10 * time.Second
 	}
@@ -77,24 +77,24 @@ func New(cfg Config) *Keeper {
 		k.kicks = append(k.kicks, make(chan struct{}, 1))
 	}
 	for _, j := range cfg.Jobs {
-		k.states = append(k.states, State{Job: j})
+		k.states = append(k.states, Replication{ReplicationJob: j})
 	}
 	k.renewals = make([]renewal, len(k.states))
 	return k
 }
 
 // States returns what is known of each replication.
-func (k *Keeper) States() []State {
+func (k *Keeper) States() []Replication {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return append([]State(nil), k.states...)
+	return append([]Replication(nil), k.states...)
 }
 
 // Away tells that a node was away and may have been restarted: what was started
 // there by _replicate is gone, and what was started elsewhere may have given up
 // reading from it.
 func (k *Keeper) Away(node int) {
-	k.again(func(s *State) bool {
+	k.again(func(s *Replication) bool {
 		return s.From == node || s.To == node && s.How == Transient // by a document a node starts it itself
 	}, func() { k.aways[node]++ })
 }
@@ -102,11 +102,11 @@ func (k *Keeper) Away(node int) {
 // Stalled tells that changes of a database don't reach a node: what was started
 // there may be gone, or wait for nothing.
 func (k *Keeper) Stalled(db string, node int) {
-	k.again(func(s *State) bool { return s.To == node && s.DB == db }, func() {})
+	k.again(func(s *Replication) bool { return s.To == node && s.DB == db }, func() {})
 }
 
 // again has some replications looked after at once, and started again.
-func (k *Keeper) again(which func(s *State) bool, note func()) {
+func (k *Keeper) again(which func(s *Replication) bool, note func()) {
 	k.mu.Lock()
 	note()
 	for i := range k.states {
@@ -138,7 +138,7 @@ func (k *Keeper) Run(ctx context.Context) {
 	running.Wait()
 }
 
-// run keeps the replications that run on a node.
+// runKeeper keeps the replications that run on a node.
 func (k *Keeper) run(ctx context.Context, node int) {
 	failures := 0
 	for ctx.Err() == nil {
@@ -171,7 +171,7 @@ func (k *Keeper) look(ctx context.Context, node int) (well bool) {
 		if ctx.Err() != nil {
 			return false
 		}
-		k.note(i, func(s *State) {
+		k.note(i, func(s *Replication) {
 			if s.Err = err; err == nil {
 				s.At = time.Now()
 			}
@@ -181,7 +181,7 @@ func (k *Keeper) look(ctx context.Context, node int) (well bool) {
 	return well
 }
 
-func (k *Keeper) note(i int, change func(s *State)) {
+func (k *Keeper) note(i int, change func(s *Replication)) {
 	k.mu.Lock()
 	before := k.states[i]
 	change(&k.states[i])
@@ -194,7 +194,7 @@ func (k *Keeper) note(i int, change func(s *State)) {
 
 // like tells whether nothing has happened between two states that is worth to be
 // told.
-func (s State) like(o State) bool {
+func (s Replication) like(o Replication) bool {
 	return s.How == o.How && s.Phase == o.Phase && s.Mended == o.Mended && (s.Err == nil) == (o.Err == nil)
 }
 
@@ -202,7 +202,7 @@ func (s State) like(o State) bool {
 var errNoReplicator = errors.New("no _replicator database")
 
 // keep makes one replication exist.
-func (k *Keeper) keep(ctx context.Context, i int, s State) error {
+func (k *Keeper) keep(ctx context.Context, i int, s Replication) error {
 	err := k.keepDocument(ctx, i, s)
 	if !errors.Is(err, errNoReplicator) {
 		return err
@@ -210,15 +210,15 @@ func (k *Keeper) keep(ctx context.Context, i int, s State) error {
 	if s.How == Transient {
 		return nil
 	}
-	aways := k.away(s.Job)
-	status, answer, err := k.send(ctx, s.To, "POST", "/_replicate", k.document(s.Job))
+	aways := k.away(s.ReplicationJob)
+	status, answer, err := k.send(ctx, s.To, "POST", "/_replicate", k.document(s.ReplicationJob))
 	if err != nil {
 		return err
 	}
 	if status/100 != 2 {
-		return refusal("_replicate", status, answer)
+		return statusRefused("_replicate", status, answer)
 	}
-	if aways != k.away(s.Job) {
+	if aways != k.away(s.ReplicationJob) {
 		return nil // it may be gone already; Away has called for another look
 	}
 	k.made(i, Transient)
@@ -226,7 +226,7 @@ func (k *Keeper) keep(ctx context.Context, i int, s State) error {
 }
 
 // away counts how often one of a replication's nodes was away.
-func (k *Keeper) away(j Job) int {
+func (k *Keeper) away(j ReplicationJob) int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.aways[j.From] + k.aways[j.To]
@@ -234,7 +234,7 @@ func (k *Keeper) away(j Job) int {
 
 // made takes note that a replication was made, or made anew.
 func (k *Keeper) made(i int, how How) {
-	k.note(i, func(s *State) {
+	k.note(i, func(s *Replication) {
 		if !s.At.IsZero() {
 			s.Mended++
 		}
@@ -243,8 +243,8 @@ func (k *Keeper) made(i int, how How) {
 }
 
 // keepDocument sees to the job's document in _replicator.
-func (k *Keeper) keepDocument(ctx context.Context, i int, s State) error {
-	path, want := "/_replicator/"+k.id(s.Job), k.document(s.Job)
+func (k *Keeper) keepDocument(ctx context.Context, i int, s Replication) error {
+	path, want := "/_replicator/"+k.id(s.ReplicationJob), k.document(s.ReplicationJob)
 	status, answer, err := k.send(ctx, s.To, "GET", path, nil)
 	switch {
 	case err != nil:
@@ -252,21 +252,21 @@ func (k *Keeper) keepDocument(ctx context.Context, i int, s State) error {
 	case status == http.StatusNotFound:
 		return k.write(ctx, i, s.To, path, want)
 	case status != http.StatusOK:
-		return refusal("GET of its document", status, answer)
+		return statusRefused("GET of its document", status, answer)
 	}
 	var found document
 	if err := json.Unmarshal(answer, &found); err != nil {
 		return fmt.Errorf("its document: %w", err)
 	}
 	state := found.State
-	scheduled := k.scheduled(ctx, s.To, k.id(s.Job))
+	scheduled := k.scheduled(ctx, s.To, k.id(s.ReplicationJob))
 	if scheduled != "" {
 		state = scheduled
 	}
 	if !found.describes(want) || over(found.State) || scheduled == "failed" || scheduled == "completed" || k.renew(i, scheduled) {
 		return k.replace(ctx, i, s.To, path, found, want)
 	}
-	k.note(i, func(s *State) { s.How, s.Phase = Document, state })
+	k.note(i, func(s *Replication) { s.How, s.Phase = Document, state })
 	return nil
 }
 
@@ -280,7 +280,7 @@ func (k *Keeper) replace(ctx context.Context, i, node int, path string, found, w
 	}
 	status, answer, err := k.send(ctx, node, "DELETE", path+"?rev="+url.QueryEscape(found.Rev), nil)
 	if err == nil && status/100 != 2 && status != http.StatusNotFound {
-		err = refusal("DELETE of its document", status, answer)
+		err = statusRefused("DELETE of its document", status, answer)
 	}
 	if err != nil {
 		k.want(i)
@@ -299,7 +299,7 @@ func (k *Keeper) write(ctx context.Context, i, node int, path string, want docum
 	case status == http.StatusNotFound:
 		return errNoReplicator
 	case status/100 != 2:
-		return refusal("PUT of its document", status, answer)
+		return statusRefused("PUT of its document", status, answer)
 	}
 	k.made(i, Document)
 	return nil
@@ -332,6 +332,6 @@ func (k *Keeper) send(ctx context.Context, node int, method, path string, body a
 	return k.cfg.Do(ctx, node, method, path, text)
 }
 
-func refusal(what string, status int, answer []byte) error {
+func statusRefused(what string, status int, answer []byte) error {
 	return fmt.Errorf("%s was answered with %d: %.200s", what, status, answer)
 }

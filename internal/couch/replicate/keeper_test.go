@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// couch is one node: its _replicator, and what it was asked.
-type couch struct {
+// keeperNode is one node: its _replicator, and what it was asked.
+type keeperNode struct {
 	mu          sync.Mutex
 	down        bool
 	plain       bool // it has no _replicator
@@ -26,7 +26,7 @@ type couch struct {
 	asked       []string
 }
 
-func (c *couch) do(_ context.Context, _ int, method, path string, body []byte) (int, []byte, error) {
+func (c *keeperNode) do(_ context.Context, _ int, method, path string, body []byte) (int, []byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asked = append(c.asked, method+" "+path)
@@ -69,7 +69,7 @@ func (c *couch) do(_ context.Context, _ int, method, path string, body []byte) (
 }
 
 // change does something to the node, or to each of its documents.
-func (c *couch) change(node func(), doc func(d *document)) {
+func (c *keeperNode) change(node func(), doc func(d *document)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if node != nil {
@@ -83,31 +83,31 @@ func (c *couch) change(node func(), doc func(d *document)) {
 	}
 }
 
-func (c *couch) figures() (docs, writes, transient, asked int) {
+func (c *keeperNode) figures() (docs, writes, transient, asked int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.docs), c.revs, c.transient, len(c.asked)
 }
 
-// play runs a keeper of one replication, to the node c, for a second and then as
+// playKeeper runs a keeper of one replication, to the node c, for a second and then as
 // the script says.
-func play(t *testing.T, c *couch, script func(k *Keeper)) {
+func playKeeper(t *testing.T, c *keeperNode, script func(k *Keeper)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		c.docs = map[string]document{}
-		k := New(Config{
-			Nodes: []Node{{URL: "http://a", User: "u", Password: "p"}, {URL: "http://b"}},
-			Jobs:  []Job{{"d b", 0, 1}}, Do: c.do,
+		k := NewKeeper(KeeperConfig{
+			Nodes: []ReplicationNode{{URL: "http://a", User: "u", Password: "p"}, {URL: "http://b"}},
+			Jobs:  []ReplicationJob{{"d b", 0, 1}}, Do: c.do,
 		})
-		stop := run(t, k)
-		pass(time.Second)
+		stop := runKeeper(t, k)
+		passKeeper(time.Second)
 		script(k)
 		stop()
 	})
 }
 
-// run has k run until stop is called, which waits for its end.
-func run(t *testing.T, k *Keeper) (stop func()) {
+// runKeeper has k run until stop is called, which waits for its end.
+func runKeeper(t *testing.T, k *Keeper) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -120,12 +120,12 @@ func run(t *testing.T, k *Keeper) (stop func()) {
 	}
 }
 
-func pass(d time.Duration) {
+func passKeeper(d time.Duration) {
 	time.Sleep(d) // on the bubble's clock
 	synctest.Wait()
 }
 
-func wants(t *testing.T, k *Keeper, how How, phase string, mended int) {
+func wantsFigures(t *testing.T, k *Keeper, how How, phase string, mended int) {
 	t.Helper()
 	if s := k.States()[0]; s.How != how || s.Phase != phase || s.Mended != mended || s.Err != nil {
 		t.Errorf("%s, %q, mended %d times, %v; want %s, %q, %d", s.How, s.Phase, s.Mended, s.Err, how, phase, mended)
@@ -133,9 +133,9 @@ func wants(t *testing.T, k *Keeper, how How, phase string, mended int) {
 }
 
 func TestDocument(t *testing.T) {
-	c := &couch{}
-	play(t, c, func(k *Keeper) {
-		wants(t, k, Document, "", 0)
+	c := &keeperNode{}
+	playKeeper(t, c, func(k *Keeper) {
+		wantsFigures(t, k, Document, "", 0)
 		c.change(nil, func(d *document) {
 			if d.Source.URL != "http://a/d%20b" || d.Source.Headers["Authorization"] != "Basic dTpw" || d.Target.URL != "http://b/d%20b" || d.Target.Headers != nil || !d.Continuous {
 				t.Errorf("%+v", d)
@@ -143,8 +143,8 @@ func TestDocument(t *testing.T) {
 			d.State = "triggered"
 			d.Source.Headers = nil // hidden by the node
 		})
-		pass(time.Hour)
-		wants(t, k, Document, "triggered", 0)
+		passKeeper(time.Hour)
+		wantsFigures(t, k, Document, "triggered", 0)
 		if docs, writes, _, asked := c.figures(); docs != 1 || writes != 1 || asked > 2*370 {
 			t.Errorf("%d documents, %d writes, %d requests in an hour", docs, writes, asked)
 		}
@@ -153,14 +153,14 @@ func TestDocument(t *testing.T) {
 
 // TestMends checks in which cases the document is written anew.
 func TestMends(t *testing.T) {
-	f := func(what string, mended int, node func(c *couch), doc func(d *document)) {
+	f := func(what string, mended int, node func(c *keeperNode), doc func(d *document)) {
 		t.Helper()
-		c := &couch{}
-		play(t, c, func(k *Keeper) {
+		c := &keeperNode{}
+		playKeeper(t, c, func(k *Keeper) {
 			if c.change(nil, doc); node != nil {
 				c.change(func() { node(c) }, nil)
 			}
-			pass(11 * time.Second)
+			passKeeper(11 * time.Second)
 			if s := k.States()[0]; s.Mended != mended || s.Err != nil {
 				t.Errorf("%s: mended %d times, %v", what, s.Mended, s.Err)
 			}
@@ -169,10 +169,10 @@ func TestMends(t *testing.T) {
 	f("given up", 1, nil, func(d *document) { d.State = "error" })
 	f("failed", 1, nil, func(d *document) { d.State = "failed" })
 	f("running", 0, nil, func(d *document) { d.State = "triggered" })
-	f("crashing", 0, func(c *couch) { c.scheduler = "crashing" }, nil)
-	f("to be tried again", 0, func(c *couch) { c.scheduler = "error" }, nil)
-	f("failed for good", 1, func(c *couch) { c.scheduler = "failed" }, nil)
-	f("deleted", 1, func(c *couch) { clear(c.docs) }, nil)
+	f("crashing", 0, func(c *keeperNode) { c.scheduler = "crashing" }, nil)
+	f("to be tried again", 0, func(c *keeperNode) { c.scheduler = "error" }, nil)
+	f("failed for good", 1, func(c *keeperNode) { c.scheduler = "failed" }, nil)
+	f("deleted", 1, func(c *keeperNode) { clear(c.docs) }, nil)
 	f("of another source", 1, nil, func(d *document) { d.Source.URL = "http://c/d" })
 	f("of another source, and running", 1, nil, func(d *document) { d.Source.URL, d.State = "http://c/d", "triggered" })
 	f("not continuous", 1, nil, func(d *document) { d.Continuous = false })
@@ -180,17 +180,17 @@ func TestMends(t *testing.T) {
 
 // TestRenews checks when a document is written anew with which nothing is wrong.
 func TestRenews(t *testing.T) {
-	c := &couch{}
-	play(t, c, func(k *Keeper) {
+	c := &keeperNode{}
+	playKeeper(t, c, func(k *Keeper) {
 		c.change(nil, func(d *document) { d.State = "triggered" })
 		k.Away(1) // the node starts what its documents say
 		k.Stalled("d b", 0)
 		k.Stalled("other", 1)
-		pass(time.Minute)
-		wants(t, k, Document, "triggered", 0)
+		passKeeper(time.Minute)
+		wantsFigures(t, k, Document, "triggered", 0)
 		k.Away(0)
 		synctest.Wait()
-		wants(t, k, Document, "", 1)
+		wantsFigures(t, k, Document, "", 1)
 		c.change(nil, func(d *document) {
 			if d.Renewed == "" {
 				t.Error("it is as it was before")
@@ -198,23 +198,23 @@ func TestRenews(t *testing.T) {
 		})
 		k.Away(0) // soon again
 		synctest.Wait()
-		wants(t, k, Document, "", 1)
-		pass(10 * time.Second)
-		wants(t, k, Document, "", 2)
-		pass(time.Hour)
-		wants(t, k, Document, "", 2)
+		wantsFigures(t, k, Document, "", 1)
+		passKeeper(10 * time.Second)
+		wantsFigures(t, k, Document, "", 2)
+		passKeeper(time.Hour)
+		wantsFigures(t, k, Document, "", 2)
 		k.Stalled("d b", 1)
 		synctest.Wait()
-		wants(t, k, Document, "", 3)
+		wantsFigures(t, k, Document, "", 3)
 	})
 }
 
 // TestRenewsSeldom checks that what stays behind whatever is done is not always held up.
 func TestRenewsSeldom(t *testing.T) {
-	play(t, &couch{}, func(k *Keeper) {
+	playKeeper(t, &keeperNode{}, func(k *Keeper) {
 		for range 360 {
 			k.Stalled("d b", 1)
-			pass(10 * time.Second)
+			passKeeper(10 * time.Second)
 		}
 		if n := k.States()[0].Mended; n < 8 || n > 12 {
 			t.Errorf("renewed %d times in an hour", n)
@@ -226,10 +226,10 @@ func TestRenewsSeldom(t *testing.T) {
 func TestRunningIsNotRenewed(t *testing.T) {
 	f := func(state string, want int) {
 		t.Helper()
-		play(t, &couch{scheduler: state}, func(k *Keeper) {
+		playKeeper(t, &keeperNode{scheduler: state}, func(k *Keeper) {
 			k.Away(0)
-			pass(time.Minute)
-			wants(t, k, Document, state, want)
+			passKeeper(time.Minute)
+			wantsFigures(t, k, Document, state, want)
 		})
 	}
 	f("running", 0)
@@ -238,28 +238,28 @@ func TestRunningIsNotRenewed(t *testing.T) {
 }
 
 func TestTransient(t *testing.T) {
-	c := &couch{plain: true}
-	play(t, c, func(k *Keeper) {
-		wants(t, k, Transient, "", 0)
-		pass(time.Minute)
+	c := &keeperNode{plain: true}
+	playKeeper(t, c, func(k *Keeper) {
+		wantsFigures(t, k, Transient, "", 0)
+		passKeeper(time.Minute)
 		if _, _, started, _ := c.figures(); started != 1 {
 			t.Errorf("started %d times", started)
 		}
 		k.Away(0) // it may have given up reading from there
-		pass(time.Minute)
-		wants(t, k, Transient, "", 1)
+		passKeeper(time.Minute)
+		wantsFigures(t, k, Transient, "", 1)
 		for range 10 {
 			k.Away(1)
-			pass(time.Second)
+			passKeeper(time.Second)
 		}
-		wants(t, k, Transient, "", 11)
+		wantsFigures(t, k, Transient, "", 11)
 		k.Stalled("d b", 0)
 		k.Stalled("other", 1)
-		pass(time.Minute)
-		wants(t, k, Transient, "", 11)
+		passKeeper(time.Minute)
+		wantsFigures(t, k, Transient, "", 11)
 		k.Stalled("d b", 1)
-		pass(time.Second)
-		wants(t, k, Transient, "", 12)
+		passKeeper(time.Second)
+		wantsFigures(t, k, Transient, "", 12)
 		if _, _, started, _ := c.figures(); started != 13 {
 			t.Errorf("started %d times", started)
 		}
@@ -269,7 +269,7 @@ func TestTransient(t *testing.T) {
 // TestAwayWhileStarting checks that a node which goes away right after it has
 // started a replication is asked again.
 func TestAwayWhileStarting(t *testing.T) {
-	c := &couch{plain: true}
+	c := &keeperNode{plain: true}
 	var k *Keeper
 	c.onTransient = func() {
 		if c.transient == 1 {
@@ -277,10 +277,10 @@ func TestAwayWhileStarting(t *testing.T) {
 		}
 	}
 	synctest.Test(t, func(t *testing.T) {
-		k = New(Config{Nodes: []Node{{URL: "http://a"}, {URL: "http://b"}}, Jobs: []Job{{"db", 0, 1}}, Do: c.do})
-		stop := run(t, k)
-		pass(time.Second)
-		wants(t, k, Transient, "", 1)
+		k = NewKeeper(KeeperConfig{Nodes: []ReplicationNode{{URL: "http://a"}, {URL: "http://b"}}, Jobs: []ReplicationJob{{"db", 0, 1}}, Do: c.do})
+		stop := runKeeper(t, k)
+		passKeeper(time.Second)
+		wantsFigures(t, k, Transient, "", 1)
 		if _, _, started, _ := c.figures(); started != 2 {
 			t.Errorf("started %d times", started)
 		}
@@ -291,21 +291,21 @@ func TestAwayWhileStarting(t *testing.T) {
 // TestDown checks that a node that can't be asked is tried again, ever more
 // seldom, and at once when it is said to be back.
 func TestDown(t *testing.T) {
-	c := &couch{down: true}
-	play(t, c, func(k *Keeper) {
+	c := &keeperNode{down: true}
+	playKeeper(t, c, func(k *Keeper) {
 		if s := k.States()[0]; s.Err == nil || s.How != NotYet {
 			t.Errorf("%+v", s)
 		}
-		pass(10 * time.Minute)
+		passKeeper(10 * time.Minute)
 		if _, _, _, asked := c.figures(); asked < 55 || asked > 70 {
 			t.Errorf("asked %d times in ten minutes", asked)
 		}
 		c.change(func() { c.down = false }, nil)
 		k.Away(1)
 		synctest.Wait()
-		wants(t, k, Document, "", 0)
+		wantsFigures(t, k, Document, "", 0)
 		c.change(func() { c.refuses = 401 }, nil)
-		pass(11 * time.Second)
+		passKeeper(11 * time.Second)
 		if s := k.States()[0]; s.Err == nil || !strings.Contains(s.Err.Error(), "401") {
 			t.Errorf("%+v", s)
 		}
@@ -314,20 +314,20 @@ func TestDown(t *testing.T) {
 
 // TestChanged checks what is told of a replication.
 func TestChanged(t *testing.T) {
-	c := &couch{docs: map[string]document{}}
+	c := &keeperNode{docs: map[string]document{}}
 	synctest.Test(t, func(t *testing.T) {
 		var told []string
-		k := New(Config{Nodes: []Node{{URL: "http://a"}, {URL: "http://b"}}, Jobs: []Job{{"db", 0, 1}}, Do: c.do, Changed: func(before, after State) {
+		k := NewKeeper(KeeperConfig{Nodes: []ReplicationNode{{URL: "http://a"}, {URL: "http://b"}}, Jobs: []ReplicationJob{{"db", 0, 1}}, Do: c.do, Changed: func(before, after Replication) {
 			told = append(told, fmt.Sprintf("%s %q %d %t", after.How, after.Phase, after.Mended, after.Err != nil))
 		}})
-		stop := run(t, k)
-		pass(time.Second)
+		stop := runKeeper(t, k)
+		passKeeper(time.Second)
 		c.change(nil, func(d *document) { d.State = "triggered" })
-		pass(time.Minute)
+		passKeeper(time.Minute)
 		c.change(func() { c.down = true }, nil)
-		pass(time.Minute)
+		passKeeper(time.Minute)
 		c.change(func() { c.down = false }, func(d *document) { d.State = "error" })
-		pass(11 * time.Second)
+		passKeeper(11 * time.Second)
 		stop()
 		if got, want := strings.Join(told, "; "), `document "" 0 false; document "triggered" 0 false; document "triggered" 0 true; document "" 1 true; document "" 1 false`; got != want {
 			t.Errorf("told %s; want %s", got, want)
@@ -339,7 +339,7 @@ func TestBoth(t *testing.T) {
 	if got := fmt.Sprint(Both("d", 3)); got != "[{d 0 1} {d 0 2} {d 1 0} {d 1 2} {d 2 0} {d 2 1}]" {
 		t.Error(got)
 	}
-	k := New(Config{Nodes: []Node{{URL: "http://a"}, {URL: "http://b"}}})
+	k := NewKeeper(KeeperConfig{Nodes: []ReplicationNode{{URL: "http://a"}, {URL: "http://b"}}})
 	ids := map[string]bool{}
 	for _, j := range append(Both("d", 2), Both("e", 2)...) {
 		ids[k.id(j)] = true
@@ -353,13 +353,13 @@ func TestBoth(t *testing.T) {
 // other node's.
 func TestSilentNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &couch{docs: map[string]document{}}
-		cfg := Config{Nodes: []Node{{URL: "http://a"}, {URL: "http://b"}}}
+		c := &keeperNode{docs: map[string]document{}}
+		cfg := KeeperConfig{Nodes: []ReplicationNode{{URL: "http://a"}, {URL: "http://b"}}}
 		for n := range 20 {
-			cfg.Jobs = append(cfg.Jobs, Job{fmt.Sprint("d", n), 0, 1})
+			cfg.Jobs = append(cfg.Jobs, ReplicationJob{fmt.Sprint("d", n), 0, 1})
 		}
 		last := len(cfg.Jobs)
-		cfg.Jobs = append(cfg.Jobs, Job{"d", 1, 0})
+		cfg.Jobs = append(cfg.Jobs, ReplicationJob{"d", 1, 0})
 		cfg.Do = func(ctx context.Context, node int, method, path string, body []byte) (int, []byte, error) {
 			if node == 1 {
 				time.Sleep(10 * time.Second)
@@ -367,14 +367,14 @@ func TestSilentNode(t *testing.T) {
 			}
 			return c.do(ctx, node, method, path, body)
 		}
-		k := New(cfg)
-		stop := run(t, k)
-		pass(time.Second)
+		k := NewKeeper(cfg)
+		stop := runKeeper(t, k)
+		passKeeper(time.Second)
 		if s := k.States()[last]; s.How != Document {
 			t.Errorf("%+v", s)
 		}
 		c.change(func() { clear(c.docs) }, nil)
-		pass(11 * time.Second)
+		passKeeper(11 * time.Second)
 		if s := k.States()[last]; s.Mended != 1 {
 			t.Errorf("%+v", s)
 		}

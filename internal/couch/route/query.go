@@ -48,7 +48,7 @@ func (r *Route) inspectDocument() {
 		p, q = cut(q, "&;")
 		switch string(plain(p.name, &n)) {
 		case "rev":
-			r.Flags |= Named
+			r.Flags |= NamedRevision
 			r.revision = p.value
 			if revs++; revs > 1 || !isRevision(plain(p.value, &v)) {
 				r.Class = Pass // some take it for none at all
@@ -73,7 +73,7 @@ func (r *Route) inspectDocument() {
 		}
 	}
 	if latest { // a leaf, whatever is named
-		r.Flags &^= Named
+		r.Flags &^= NamedRevision
 	}
 }
 

@@ -93,9 +93,9 @@ type Flags uint8
 
 // The properties of reads.
 const (
-	// Named: a revision that is named: Route.AppendRevision has it. Compaction takes its body,
+	// NamedRevision: a revision that is named: Route.AppendRevision has it. Compaction takes its body,
 	// without an event, unless it is a leaf.
-	Named Flags = 1 << iota
+	NamedRevision Flags = 1 << iota
 	// Meta: shows more than the winning revision determines, so that the answer
 	// may change while the document's ETag stays.
 	Meta

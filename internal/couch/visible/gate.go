@@ -21,11 +21,11 @@ const (
 
 func (v Verdict) String() string { return [...]string{"unknown", "allowed", "denied"}[v] }
 
-// Ask sends HEAD for a database with the client's credentials to a node and
+// Check sends HEAD for a database with the client's credentials to a node and
 // returns the status of the answer. writer is true if only the node that takes
 // writes can tell, since a setting was changed there lately. It may go on after
 // the client has left, so it must not touch what belongs to its request.
-type Ask func(ctx context.Context, writer bool) (status int, err error)
+type Check func(ctx context.Context, writer bool) (status int, err error)
 
 // Config says how long decisions are kept.
 type Config struct {
@@ -36,18 +36,18 @@ type Config struct {
 	TTL time.Duration
 }
 
-// Gate keeps decisions.
-type Gate struct {
+// Cache keeps decisions.
+type Cache struct {
 	cfg   Config
 	space *cache.Space
 }
 
-// New makes a gate that keeps its decisions in a space of its own.
-func New(space *cache.Space, cfg Config) *Gate {
+// NewCache makes a gate that keeps its decisions in a space of its own.
+func NewCache(space *cache.Space, cfg Config) *Cache {
 	if cfg.TTL == 0 {
 		cfg.TTL = 2 * time.Second
 	}
-	return &Gate{cfg, space}
+	return &Cache{cfg, space}
 }
 
 // What a tag stands for.
@@ -59,7 +59,7 @@ const (
 
 const nameSize = 256
 
-func (g *Gate) tag(kind byte, of []byte) cache.Tag {
+func (g *Cache) tag(kind byte, of []byte) cache.Tag {
 	var buf [nameSize]byte
 	name := append(buf[:0], "couch gate\x00"...)
 	name = append(name, g.cfg.Service...)
@@ -67,7 +67,7 @@ func (g *Gate) tag(kind byte, of []byte) cache.Tag {
 	return cache.TagOf(append(name, of...))
 }
 
-func (g *Gate) tags(who Identity, db []byte) []cache.Tag {
+func (g *Cache) tags(who Identity, db []byte) []cache.Tag {
 	return []cache.Tag{g.tag(tagSecurity, db), g.tag(tagUsers, nil), g.tag(tagIdentity, who.sum[:])}
 }
 
@@ -80,7 +80,7 @@ func appendKey(dst []byte, who Identity, db []byte) []byte {
 // Look returns the decision about a database, by its name without escapes, if one
 // is kept. refresh is true for the one look that should call Refresh, since the
 // decision ends soon.
-func (g *Gate) Look(who Identity, db []byte, now int64) (v Verdict, refresh bool) {
+func (g *Cache) Look(who Identity, db []byte, now int64) (v Verdict, refresh bool) {
 	var buf [nameSize]byte
 	e, found, refresh := g.space.Lookup(appendKey(buf[:0], who, db), now)
 	if found != cache.Fresh {
@@ -90,7 +90,7 @@ func (g *Gate) Look(who Identity, db []byte, now int64) (v Verdict, refresh bool
 }
 
 // Decide asks a node, once for all who wait for the same decision.
-func (g *Gate) Decide(ctx context.Context, who Identity, db []byte, ask Ask) (Verdict, error) {
+func (g *Cache) Decide(ctx context.Context, who Identity, db []byte, ask Check) (Verdict, error) {
 	answer, err := g.space.Fill(ctx, appendKey(nil, who, db), g.tags(who, db), g.fill(ask))
 	if err != nil {
 		return Unknown, err
@@ -99,11 +99,11 @@ func (g *Gate) Decide(ctx context.Context, who Identity, db []byte, ask Ask) (Ve
 }
 
 // Refresh asks a node in the background, while the old decision still holds.
-func (g *Gate) Refresh(who Identity, db []byte, ask Ask) {
+func (g *Cache) Refresh(who Identity, db []byte, ask Check) {
 	g.space.Refresh(appendKey(nil, who, db), g.tags(who, db), g.fill(ask))
 }
 
-func (g *Gate) fill(ask Ask) cache.FillFunc {
+func (g *Cache) fill(ask Check) cache.FillFunc {
 	return func(ctx context.Context, st *cache.Stamp) (cache.Filling, error) {
 		status, err := ask(ctx, st.Strong)
 		if err != nil {
@@ -126,7 +126,7 @@ func verdict(status int) Verdict {
 
 // AppendWrites appends the tags that a write by who moves. They are given to
 // cache.Begin, together with those of package coherence.
-func (g *Gate) AppendWrites(dst []cache.Tag, r *route.Route, who Identity) []cache.Tag {
+func (g *Cache) AppendWrites(dst []cache.Tag, r *route.Route, who Identity) []cache.Tag {
 	if r.Touch&(route.TouchSecurity|route.TouchDatabase) != 0 {
 		dst = append(dst, g.tag(tagSecurity, r.AppendDB(nil)))
 	}

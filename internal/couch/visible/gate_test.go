@@ -64,7 +64,7 @@ var (
 	db   = []byte("db")
 )
 
-func newGate(t *testing.T) (*Gate, *cache.Cache) {
+func newGate(t *testing.T) (*Cache, *cache.Cache) {
 	t.Helper()
 	c, err := cache.New(cache.Config{Memory: 1 << 20, Generations: 1 << 10})
 	if err != nil {
@@ -74,18 +74,18 @@ func newGate(t *testing.T) (*Gate, *cache.Cache) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(space, Config{Service: "s"}), c
+	return NewCache(space, Config{Service: "s"}), c
 }
 
 // says answers every question with a status, and counts them.
-func says(status int, asked *atomic.Int32) Ask {
+func says(status int, asked *atomic.Int32) Check {
 	return func(context.Context, bool) (int, error) {
 		asked.Add(1)
 		return status, nil
 	}
 }
 
-func (g *Gate) wants(t *testing.T, who Identity, name string, want Verdict) {
+func (g *Cache) wants(t *testing.T, who Identity, name string, want Verdict) {
 	t.Helper()
 	if got, _ := g.Look(who, []byte(name), g.space.Cache().Now()); got != want {
 		t.Errorf("%s for %s; want %s", got, name, want)

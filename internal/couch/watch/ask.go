@@ -13,7 +13,7 @@ import (
 )
 
 // missing asks a node which of some revisions it does not have, by _revs_diff.
-func (d *Database) missing(ctx context.Context, node int, revs []coherence.Doubt) (map[coherence.Doubt]bool, error) {
+func (d *Database) missing(ctx context.Context, node int, revs []coherence.Revision) (map[coherence.Revision]bool, error) {
 	ask := map[string][]string{}
 	for _, r := range revs {
 		ask[r.ID] = append(ask[r.ID], r.Rev)
@@ -32,17 +32,17 @@ func (d *Database) missing(ctx context.Context, node int, revs []coherence.Doubt
 	if err := json.Unmarshal(answer, &lacks); err != nil {
 		return nil, fmt.Errorf("_revs_diff: %w", err)
 	}
-	missing := map[coherence.Doubt]bool{}
+	missing := map[coherence.Revision]bool{}
 	for id, l := range lacks {
 		for _, rev := range l.Missing {
-			missing[coherence.Doubt{ID: id, Rev: rev}] = true
+			missing[coherence.Revision{ID: id, Rev: rev}] = true
 		}
 	}
 	return missing, nil
 }
 
 // newest asks a node for up to limit changes, the newest first.
-func (d *Database) newest(ctx context.Context, node, limit int) ([]coherence.Doubt, error) {
+func (d *Database) newest(ctx context.Context, node, limit int) ([]coherence.Revision, error) {
 	answer, err := d.do(ctx, node, "GET", fmt.Sprintf("/_changes?descending=true&limit=%d", limit), nil)
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (d *Database) newest(ctx context.Context, node, limit int) ([]coherence.Dou
 }
 
 // after asks a node for up to limit changes after a position in its feed.
-func (d *Database) after(ctx context.Context, node int, position string, limit int) ([]coherence.Doubt, error) {
+func (d *Database) after(ctx context.Context, node int, position string, limit int) ([]coherence.Revision, error) {
 	var text string
 	if json.Unmarshal([]byte(position), &text) == nil {
 		position = text
@@ -64,23 +64,23 @@ func (d *Database) after(ctx context.Context, node int, position string, limit i
 }
 
 // rows reads the changes in a feed that is whole.
-func rows(feed []byte) (list []coherence.Doubt, err error) {
-	r := changes.NewReader(bytes.NewReader(feed), changes.Results)
-	var row changes.Row
+func rows(feed []byte) (list []coherence.Revision, err error) {
+	r := changes.NewFeedReader(bytes.NewReader(feed), changes.NormalFeed)
+	var row changes.Change
 	for {
 		kind, object, err := r.Next()
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("_changes: %w", err)
-		case kind == changes.Last:
+		case kind == changes.EndEvent:
 			return list, nil
-		case kind != changes.Item:
+		case kind != changes.ChangeEvent:
 			continue
 		}
 		if err := row.Parse(object); err != nil {
 			return nil, fmt.Errorf("_changes: %w", err)
 		}
-		list = append(list, coherence.Doubt{ID: string(row.ID), Rev: string(row.Rev)})
+		list = append(list, coherence.Revision{ID: string(row.ID), Rev: string(row.Rev)})
 	}
 }
 

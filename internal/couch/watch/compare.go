@@ -27,11 +27,11 @@ type comparison struct {
 
 	// good is by two nodes a position in the feed of the second up to which the first
 	// one has everything.
-	good [][]position
+	good [][]feedPosition
 }
 
-// position is a place in a node's feed.
-type position struct {
+// feedPosition is a place in a node's feed.
+type feedPosition struct {
 	at     string // as JSON; "" for none
 	resets uint64 // how often both nodes' feeds had begun anew by then: it is good for no others
 }
@@ -39,7 +39,7 @@ type position struct {
 func newComparison(d *Database) *comparison {
 	c := &comparison{Database: d}
 	for range d.nodes {
-		c.good = append(c.good, make([]position, len(d.nodes)))
+		c.good = append(c.good, make([]feedPosition, len(d.nodes)))
 	}
 	return c
 }
@@ -47,7 +47,7 @@ func newComparison(d *Database) *comparison {
 // mark takes down how far the feeds have come for the nodes that lack nothing.
 func (c *comparison) mark() {
 	// The positions first: what comes after them may be lacking.
-	positions := make([]position, len(c.nodes))
+	positions := make([]feedPosition, len(c.nodes))
 	for node := range c.nodes {
 		positions[node].resets = c.resets(node)
 		positions[node].at = c.state(node).Position
@@ -58,7 +58,7 @@ func (c *comparison) mark() {
 			continue
 		}
 		for other, p := range positions {
-			c.good[node][other] = position{p.at, p.resets + positions[node].resets}
+			c.good[node][other] = feedPosition{p.at, p.resets + positions[node].resets}
 		}
 	}
 }
@@ -108,7 +108,7 @@ func (d *Database) incomparable(err error) {
 
 // present returns the nodes that are not out, and whether all of them have been
 // heard since their feeds began.
-func (d *Database) present() (in coherence.Nodes, open bool) {
+func (d *Database) present() (in coherence.NodeSet, open bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	open = true
@@ -123,7 +123,7 @@ func (d *Database) present() (in coherence.Nodes, open bool) {
 
 // all compares every two nodes of which one is adrift, and returns those that lack
 // more of what another has than can be seen.
-func (c *comparison) all(ctx context.Context, in, adrift coherence.Nodes) (far coherence.Nodes, err error) {
+func (c *comparison) all(ctx context.Context, in, adrift coherence.NodeSet) (far coherence.NodeSet, err error) {
 	for node := range c.nodes {
 		for other := range c.nodes {
 			if node == other || !in.Has(node) || !in.Has(other) || !adrift.Has(node) && !adrift.Has(other) {
@@ -165,7 +165,7 @@ func (c *comparison) pair(ctx context.Context, node, other int) (seen bool, err 
 // lacks asks a node which of another's changes, the newest first, it lacks. seen is
 // true if those must be all: whole says that there are no older ones to ask for,
 // else the node has the whole older half of them.
-func (c *comparison) lacks(ctx context.Context, node int, list []coherence.Doubt, whole bool) (seen bool, err error) {
+func (c *comparison) lacks(ctx context.Context, node int, list []coherence.Revision, whole bool) (seen bool, err error) {
 	if len(list) == 0 {
 		return true, nil
 	}

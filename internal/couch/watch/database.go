@@ -19,7 +19,7 @@ type Database struct {
 	table  *Table
 	name   string
 	path   string // "/name", escaped
-	known  *coherence.Database
+	known  *coherence.Tracker
 	cancel context.CancelFunc
 	kick   chan struct{} // wakes tend; holds one
 	always bool          // it is not let go
@@ -61,7 +61,7 @@ func (t *Table) begin(name string) *Database {
 		table: t, name: name, path: "/" + url.PathEscape(name), cancel: cancel, kick: make(chan struct{}, 1),
 		nodes: make([]place, len(t.cfg.Nodes)), since: time.Now(), always: slices.Contains(t.cfg.Always, name),
 	}
-	d.known = coherence.New(coherence.Config{
+	d.known = coherence.NewTracker(coherence.TrackerConfig{
 		Nodes: len(t.cfg.Nodes), Unfollowed: t.cfg.Unfollowed, Move: d.move,
 		Caught: func(node int, lag time.Duration) { t.metrics.nodes[node].caught.Observe(lag) },
 	})
@@ -103,27 +103,27 @@ func (d *Database) Servable(now int64) bool { return !d.barred.Load() && d.known
 // coherence.Database.Current, and its order: tags are noted, then Current, then a
 // node is asked. If it is empty, whoever takes the writes is to be asked, and the
 // answer is good for whoever asked only.
-func (d *Database) Current(id []byte) coherence.Nodes { return d.sound(d.known.Current(id)) }
+func (d *Database) Current(id []byte) coherence.NodeSet { return d.sound(d.known.Current(id)) }
 
 // sound returns those of the nodes of which something may be kept at all.
-func (d *Database) sound(nodes coherence.Nodes) coherence.Nodes {
+func (d *Database) sound(nodes coherence.NodeSet) coherence.NodeSet {
 	if d.barred.Load() {
 		return 0
 	}
-	return nodes &^ coherence.Nodes(d.lagging.Load())
+	return nodes &^ coherence.NodeSet(d.lagging.Load())
 }
 
 // Likely returns the nodes that have the document's newest revision, as far as anybody
 // knows, of those that can be reached; see coherence.Database.Likely.
-func (d *Database) Likely(id []byte) coherence.Nodes { return d.known.Likely(id) }
+func (d *Database) Likely(id []byte) coherence.NodeSet { return d.known.Likely(id) }
 
 // In returns the nodes that can be reached, as far as the feeds tell, and have the
 // database.
-func (d *Database) In() coherence.Nodes { return d.known.In() }
+func (d *Database) In() coherence.NodeSet { return d.known.In() }
 
 // Reached returns the nodes that can be reached, as far as the feeds and the writes
 // through Kasoku tell.
-func (d *Database) Reached() coherence.Nodes { return d.known.Reached() }
+func (d *Database) Reached() coherence.NodeSet { return d.known.Reached() }
 
 // Wrote takes the outcome of a write through Kasoku: node has stored the revision.
 // It must be called before the write ends (cache.Write.Commit).
@@ -143,7 +143,7 @@ func (d *Database) Wrote(node int, id, rev []byte, now int64) {
 // stored on node. What the others lack is not known until they were compared; meanwhile
 // node alone may be current.
 func (d *Database) WroteAny(node int) {
-	d.known.Drift(coherence.NodesUpTo(len(d.nodes)) &^ (1 << node))
+	d.known.Drift(coherence.AllNodes(len(d.nodes)) &^ (1 << node))
 	d.took(node)
 	d.wake()
 	if d.ended.Load() {
@@ -160,7 +160,7 @@ func (d *Database) Incarnation() uint64 { return d.incarnation.Load() }
 
 // Standing returns what is known of a node at that time; see coherence.Standing.
 // It is meant for reports.
-func (d *Database) Standing(node int, now int64) coherence.Standing {
+func (d *Database) Standing(node int, now int64) coherence.ReplicaState {
 	return d.known.Standing(node, now)
 }
 
@@ -183,7 +183,7 @@ func (d *Database) Doubted(node int) {
 
 // reset gives up what was known of node. d.mu is held. The database is barred, if it
 // has to be, before its tag moves, and not before that if it has to be no longer.
-func (d *Database) reset(node int, why changes.Why) {
+func (d *Database) reset(node int, why changes.ResetReason) {
 	p := &d.nodes[node]
 	p.heard, p.absent = false, why == changes.Deleted
 	p.fresh = p.fresh || why == changes.Opened || why == changes.Recreated
@@ -205,7 +205,7 @@ func (d *Database) judge() {
 // settle decides which nodes are out and whether the database is barred. d.mu is
 // held. A node comes back in Heard only.
 func (d *Database) settle() {
-	now, up := d.table.cfg.Cache.Now(), coherence.Nodes(d.table.up.Load())
+	now, up := d.table.cfg.Cache.Now(), coherence.NodeSet(d.table.up.Load())
 	for node := range d.nodes {
 		p := &d.nodes[node]
 		silent := !p.heard || now-p.at > int64(d.table.cfg.Unfollowed)

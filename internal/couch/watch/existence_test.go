@@ -133,7 +133,7 @@ func TestOldRun(t *testing.T) {
 		s.pass(time.Second)
 		s.current("", 0b11)
 		r := s.read(0, "x")
-		old.Row(&changes.Row{ID: []byte("x"), Rev: []byte("1-a")})
+		old.Row(&changes.Change{ID: []byte("x"), Rev: []byte("1-a")})
 		old.Reset(changes.Deleted)
 		old.Heard(time.Now().Add(time.Hour))
 		s.current("", 0b11)

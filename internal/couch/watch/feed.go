@@ -30,7 +30,7 @@ func (d *Database) newRun(node int, stop context.CancelFunc) *changes.Follower {
 	defer d.mu.Unlock()
 	p := &d.nodes[node]
 	p.restart, p.breaks = stop, 0
-	p.follower = changes.New(changes.Config{
+	p.follower = changes.NewFollower(changes.FollowerConfig{
 		DB: d.name, Get: d.table.cfg.Get(node), Watcher: &feed{d, node, p.run},
 		Beat: min(mostBeat, d.table.cfg.Unfollowed/beats),
 	})
@@ -45,7 +45,7 @@ type feed struct {
 }
 
 // Reset implements changes.Watcher.
-func (f *feed) Reset(why changes.Why) {
+func (f *feed) Reset(why changes.ResetReason) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.nodes[f.node].run != f.run {
@@ -60,7 +60,7 @@ func (f *feed) Reset(why changes.Why) {
 }
 
 // Row implements changes.Watcher.
-func (f *feed) Row(row *changes.Row) {
+func (f *feed) Row(row *changes.Change) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.nodes[f.node].run != f.run {

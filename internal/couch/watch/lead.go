@@ -80,7 +80,7 @@ const looking = 5 * time.Millisecond
 // for a tenth of MaxLag at most: after writes were taken by two nodes in turn, or if
 // writer, which would be asked instead, lacks something for longer than that, and another
 // node does not.
-func (d *Database) Merged(ctx context.Context, writer int) coherence.Nodes {
+func (d *Database) Merged(ctx context.Context, writer int) coherence.NodeSet {
 	mark := d.known.Mark()
 	left := d.merging(writer)
 	if left <= 0 {

@@ -9,8 +9,8 @@ import (
 )
 
 // merged begins to wait for a node that has everything, and returns where its word comes.
-func (s *scene) merged(writer int) chan coherence.Nodes {
-	nodes := make(chan coherence.Nodes, 1)
+func (s *scene) merged(writer int) chan coherence.NodeSet {
+	nodes := make(chan coherence.NodeSet, 1)
 	go func() { nodes <- s.db.Merged(s.Context(), writer) }()
 	synctest.Wait()
 	return nodes

@@ -97,12 +97,12 @@ func (t *Table) feeds(node int, phase changes.Phase) (n int) {
 }
 
 // state tells what the follower of node is doing.
-func (d *Database) state(node int) changes.State {
+func (d *Database) state(node int) changes.FollowerState {
 	d.mu.Lock()
 	f := d.nodes[node].follower
 	d.mu.Unlock()
 	if f == nil {
-		return changes.State{}
+		return changes.FollowerState{}
 	}
 	return f.State()
 }

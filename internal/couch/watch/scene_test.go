@@ -131,7 +131,7 @@ func (r *reading) wants(served bool) {
 }
 
 // current checks which nodes' answers may be kept.
-func (s *scene) current(id string, want coherence.Nodes) {
+func (s *scene) current(id string, want coherence.NodeSet) {
 	s.Helper()
 	if got := s.db.Current(bytesOf(id)); got != want {
 		s.Errorf("nodes %03b are current for %q; want %03b", got, id, want)

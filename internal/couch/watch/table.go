@@ -103,7 +103,7 @@ func New(cfg Config) *Table {
 	cfg.setDefaults()
 	t := &Table{cfg: cfg, tagger: coherence.NewTagger(cfg.Service)}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
-	t.up.Store(uint64(coherence.NodesUpTo(len(cfg.Nodes))))
+	t.up.Store(uint64(coherence.AllNodes(len(cfg.Nodes))))
 	// No two processes and no two tables have an incarnation in common.
 	t.births.Store(uint64(time.Now().UnixNano()))
 	t.found.Store(&map[string]*Database{})
@@ -181,7 +181,7 @@ func (t *Table) Up(node int, up bool) {
 
 // first is the node whose word on a database's existence counts.
 func (t *Table) first() int {
-	up := coherence.Nodes(t.up.Load())
+	up := coherence.NodeSet(t.up.Load())
 	for node := range t.cfg.Nodes {
 		if up.Has(node) {
 			return node

@@ -98,8 +98,8 @@ func TestDownButHeard(t *testing.T) {
 	})
 }
 
-// TestDoubts checks that a node is asked for what it does not announce.
-func TestDoubts(t *testing.T) {
+// TestAsksForOverdue checks that a node is asked for what it does not announce.
+func TestAsksForOverdue(t *testing.T) {
 	play(t, 2, func(s *scene) {
 		s.nodes[1].has("x", "1-a", "1-b")
 		s.nodes[0].requests()

@@ -193,7 +193,7 @@ func (d *Database) resets(node int) uint64 {
 
 // settled takes the node's word on the doubts, unless its database has become
 // another one since it was asked.
-func (d *Database) settled(node int, resets uint64, doubts []coherence.Doubt, missing map[coherence.Doubt]bool) {
+func (d *Database) settled(node int, resets uint64, doubts []coherence.Revision, missing map[coherence.Revision]bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.nodes[node].resets != resets {
