@@ -10,7 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kasoku/kasoku/internal/couch/changes"
+	"github.com/kasoku/kasoku/internal/couch/api"
+	"github.com/kasoku/kasoku/internal/couch/follow"
 )
 
 // journal keeps what a follower tells.
@@ -21,13 +22,13 @@ type journal struct {
 	heard  time.Time
 }
 
-func (j *journal) Reset(why changes.ResetReason) {
+func (j *journal) Reset(why follow.ResetReason) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.resets = append(j.resets, why.String())
 }
 
-func (j *journal) Row(row *changes.Change) {
+func (j *journal) Row(row *api.Change) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.revs[string(row.ID)] = string(row.Rev)
@@ -57,11 +58,11 @@ func (j *journal) heardAfter(at time.Time) bool {
 	return j.heard.After(at)
 }
 
-// follow follows db on n until the test ends.
-func follow(t *testing.T, n *Node, db string) (*journal, *changes.Follower) {
+// followNode follows db on n until the test ends.
+func followNode(t *testing.T, n *Node, db string) (*journal, *follow.Follower) {
 	t.Helper()
 	j := &journal{revs: map[string]string{}}
-	f := changes.NewFollower(changes.FollowerConfig{DB: db, Watcher: j, Get: func(ctx context.Context, target string) (int, io.ReadCloser, error) {
+	f := follow.NewFollower(follow.FollowerConfig{DB: db, Watcher: j, Get: func(ctx context.Context, target string) (int, io.ReadCloser, error) {
 		req, err := http.NewRequestWithContext(ctx, "GET", n.URL+target, nil)
 		if err != nil {
 			return 0, nil, err
@@ -82,7 +83,7 @@ func follow(t *testing.T, n *Node, db string) (*journal, *changes.Follower) {
 		cancel()
 		<-done
 	})
-	Await(t, "the feed to be open", func() bool { return f.State().Phase == changes.Following })
+	Await(t, "the feed to be open", func() bool { return f.State().Phase == follow.Following })
 	return j, f
 }
 
@@ -92,7 +93,7 @@ func TestFollower(t *testing.T) {
 	n := Disk(t)
 	n.Must(t, "PUT", "/db", "")
 	n.Must(t, "PUT", "/db/before", "{}")
-	j, f := follow(t, n, "db")
+	j, f := followNode(t, n, "db")
 	sees := func(id, rev string) {
 		t.Helper()
 		Await(t, id+" in revision "+rev, func() bool { return j.rev(id) == rev })
@@ -117,9 +118,9 @@ func TestFollower(t *testing.T) {
 	}
 
 	n.Must(t, "DELETE", "/db", "")
-	Await(t, "the deletion", func() bool { return f.State().Phase == changes.Absent })
+	Await(t, "the deletion", func() bool { return f.State().Phase == follow.Absent })
 	n.Must(t, "PUT", "/db", "")
-	Await(t, "the feed to be open", func() bool { return f.State().Phase == changes.Following })
+	Await(t, "the feed to be open", func() bool { return f.State().Phase == follow.Following })
 	sees("d", n.Must(t, "PUT", "/db/d", "{}").Rev(t))
 	if got := j.why(); got != "opened, deleted, opened" {
 		t.Errorf("resets after a recreation: %s", got)

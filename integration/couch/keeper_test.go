@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kasoku/kasoku/internal/couch/replicate"
+	"github.com/kasoku/kasoku/internal/couch/follow"
 )
 
 // do sends a keeper's requests to the nodes.
-func do(nodes []*Node) replicate.Do {
+func do(nodes []*Node) follow.Do {
 	return func(ctx context.Context, node int, method, path string, body []byte) (int, []byte, error) {
 		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 		defer cancel()
@@ -37,12 +37,12 @@ func do(nodes []*Node) replicate.Do {
 // restarted, and one loses the documents that describe its replications.
 func TestKeeper(t *testing.T) {
 	nodes := []*Node{Disk(t), Disk(t)}
-	var reached []replicate.ReplicationNode
+	var reached []follow.ReplicationNode
 	for _, n := range nodes {
 		n.Must(t, "PUT", "/db", "")
-		reached = append(reached, replicate.ReplicationNode{URL: n.URL})
+		reached = append(reached, follow.ReplicationNode{URL: n.URL})
 	}
-	k := replicate.NewKeeper(replicate.KeeperConfig{Nodes: reached, Jobs: replicate.Both("db", 2), Do: do(nodes), Check: time.Second})
+	k := follow.NewKeeper(follow.KeeperConfig{Nodes: reached, Jobs: follow.Both("db", 2), Do: do(nodes), Check: time.Second})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -76,7 +76,7 @@ func TestKeeper(t *testing.T) {
 	reaches(1, "z")
 	Await(t, "both replications to have their documents again", func() bool {
 		for _, s := range k.States() {
-			if s.How != replicate.Document || s.Err != nil {
+			if s.How != follow.Document || s.Err != nil {
 				return false
 			}
 		}

@@ -11,9 +11,7 @@ import (
 	"testing"
 
 	"github.com/kasoku/kasoku/internal/cache"
-	"github.com/kasoku/kasoku/internal/couch/changes"
-	"github.com/kasoku/kasoku/internal/couch/coherence"
-	"github.com/kasoku/kasoku/internal/couch/watch"
+	"github.com/kasoku/kasoku/internal/couch/follow"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
@@ -25,8 +23,8 @@ type watched struct {
 	ways     []*Way
 	cache    *cache.Cache
 	registry *telemetry.Registry
-	table    *watch.Table
-	db       *watch.Database
+	table    *follow.Table
+	db       *follow.Database
 }
 
 func follows(t *testing.T, nodes ...*Node) *watched {
@@ -43,9 +41,9 @@ func follows(t *testing.T, nodes ...*Node) *watched {
 		w.ways = append(w.ways, NewWay(t, n))
 		urls, by = append(urls, fmt.Sprint("node", i)), append(by, &Node{URL: w.ways[i].URL})
 	}
-	w.table = watch.New(watch.Config{
+	w.table = follow.New(follow.Config{
 		Service: "s", Nodes: urls, Do: do(by), Cache: c, Registry: w.registry, Log: slog.New(slog.DiscardHandler),
-		Get: func(node int) changes.Get { return get(by[node]) },
+		Get: func(node int) follow.Get { return get(by[node]) },
 	})
 	t.Cleanup(w.table.Close)
 	w.db = w.table.Use([]byte("db"))
@@ -53,7 +51,7 @@ func follows(t *testing.T, nodes ...*Node) *watched {
 }
 
 // get is the way of a follower's requests to a node.
-func get(n *Node) changes.Get {
+func get(n *Node) follow.Get {
 	return func(ctx context.Context, target string) (int, io.ReadCloser, error) {
 		req, err := http.NewRequestWithContext(ctx, "GET", n.URL+target, nil)
 		if err != nil {
@@ -76,7 +74,7 @@ type copied struct {
 // keep makes a copy of a document as soon as one of the nodes may be read for it.
 func (w *watched) keep(id string) *copied {
 	w.Helper()
-	g := coherence.NewTagger("s")
+	g := follow.NewTagger("s")
 	name, c := []byte("db"), &copied{watched: w}
 	Await(w, "a node whose answer may be kept", func() bool {
 		c.stamp = w.cache.Note(g.Database(name), g.Documents(name), g.Document(name, []byte(id)))
@@ -89,7 +87,7 @@ func (c *copied) inReach() bool { return c.cache.Current(&c.stamp) }
 
 // current waits until the answers of these nodes, and no others, may be kept for a
 // document, or for views if id is "".
-func (w *watched) current(id string, want coherence.NodeSet) {
+func (w *watched) current(id string, want follow.NodeSet) {
 	w.Helper()
 	var of []byte
 	if id != "" {
@@ -123,7 +121,7 @@ func TestWatchThroughKills(t *testing.T) {
 	w.current("", 0b11)
 	for round, n := range w.nodes {
 		away, other := round, w.nodes[1-round]
-		there := coherence.NodeSet(1) << (1 - round)
+		there := follow.NodeSet(1) << (1 - round)
 		id := fmt.Sprint("doc", round)
 		c := w.keep(id)
 		n.Must(t, "PUT", "/db/"+id, "{}")

@@ -4,8 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"github.com/kasoku/kasoku/internal/couch/object"
-	"github.com/kasoku/kasoku/internal/couch/route"
+	"github.com/kasoku/kasoku/internal/couch/api"
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache"
 )
@@ -13,10 +12,10 @@ import (
 // admit says what becomes of an answer to a read. That a document is not there is kept
 // as well: its creation is announced. That a revision is not there isn't, since
 // replication may bring it without a new one.
-func admit(kind route.What, revision bool, status int, fields http1.Fields) httpcache.Admission {
+func admit(kind api.What, revision bool, status int, fields http1.Fields) httpcache.Admission {
 	a := httpcache.Admission{Store: status == 200 || status == 304}
 	if status == 404 && !revision {
-		a.Store = kind == route.Document || kind == route.Attachment
+		a.Store = kind == api.Document || kind == api.Attachment
 	}
 	for _, f := range fields {
 		switch {
@@ -66,14 +65,14 @@ func whole(b *httpcache.Body, docs bool) bool {
 
 // sound looks at a result's members, and at those of each result of several queries.
 func sound(result []byte) bool {
-	for m := object.MembersOf(result); m.Next(); {
+	for m := api.MembersOf(result); m.Next(); {
 		switch {
 		case m.Is("error"):
 			return false
 		case m.Is("rows") && m.Value[0] == '[' && unkept(m.Value):
 			return false
 		case m.Is("results") && m.Value[0] == '[':
-			for r := object.ElementsOf(m.Value); r.Next(); {
+			for r := api.ElementsOf(m.Value); r.Next(); {
 				if r.Value[0] == '{' && !sound(r.Value) {
 					return false
 				}
@@ -101,7 +100,7 @@ func ended(b *httpcache.Body) bool {
 		return true
 	}
 	said := 0
-	for m := object.MembersOf(line); m.Next(); {
+	for m := api.MembersOf(line); m.Next(); {
 		if m.Is("error") || m.Is("reason") {
 			said++
 		}
@@ -112,12 +111,12 @@ func ended(b *httpcache.Body) bool {
 // unkept reports whether one of the rows keeps a result from being kept: an error other than
 // that a key is not there, or a document in a revision that the row names.
 func unkept(rows []byte) bool {
-	for row := object.ElementsOf(rows); row.Next(); {
+	for row := api.ElementsOf(rows); row.Next(); {
 		if row.Value[0] != '{' {
 			continue
 		}
 		doc, named := false, false
-		for m := object.MembersOf(row.Value); m.Next(); {
+		for m := api.MembersOf(row.Value); m.Next(); {
 			var scratch []byte
 			switch {
 			case m.Is("error") && string(m.Text(&scratch)) != "not_found":
@@ -125,7 +124,7 @@ func unkept(rows []byte) bool {
 			case m.Is("doc"):
 				doc = true
 			case m.Is("value") && m.Value[0] == '{':
-				for v := object.MembersOf(m.Value); v.Next(); {
+				for v := api.MembersOf(m.Value); v.Next(); {
 					named = named || v.Is("_rev")
 				}
 			}

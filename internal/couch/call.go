@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kasoku/kasoku/internal/couch/route"
-	"github.com/kasoku/kasoku/internal/couch/visible"
-	"github.com/kasoku/kasoku/internal/couch/watch"
+	"github.com/kasoku/kasoku/internal/couch/api"
+	"github.com/kasoku/kasoku/internal/couch/auth"
+	"github.com/kasoku/kasoku/internal/couch/follow"
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache"
@@ -29,11 +29,11 @@ type call struct {
 	set *settings
 	x   *edge.Exchange
 
-	route route.Route
-	who   visible.Identity
-	db    *watch.Database // nil: nothing of it is kept
-	name  []byte          // of the database, without escapes
-	query []byte          // without the callback
+	route api.Route
+	who   auth.Identity
+	db    *follow.Database // nil: nothing of it is kept
+	name  []byte           // of the database, without escapes
+	query []byte           // without the callback
 
 	callback jsonp.Session
 	stripped bool // the request's query had a callback
@@ -65,7 +65,7 @@ func (c *call) begin(x *edge.Exchange) {
 	c.disarm()
 	r := &x.Request
 	c.stripCallback()
-	c.route = route.Classify(r.Method, c.override(), r.Path, c.query)
+	c.route = api.Classify(r.Method, c.override(), r.Path, c.query)
 	c.name = c.route.AppendDB(c.name[:0])
 	x.Record.Table = c.route.DB
 	c.recordUser()
@@ -79,7 +79,7 @@ func (c *call) recordUser() {
 		case f.Is("X-Auth-CouchDB-UserName"):
 			c.x.SetPrincipal(f.Value)
 		case f.Is("Cookie"):
-			if session := visible.Session(f.Value); session != nil {
+			if session := auth.Session(f.Value); session != nil {
 				c.x.RecordSession(session)
 			}
 		}
@@ -105,7 +105,7 @@ func (c *call) finish() {
 	c.x, c.set, c.db, c.body, c.plan.Body, c.plan.Own = nil, nil, nil, nil, nil, nil
 	c.query = nil
 	c.callback.Reset()
-	c.route = route.Route{}
+	c.route = api.Route{}
 	c.svc.calls.Put(c)
 }
 
@@ -116,7 +116,7 @@ func (c *call) fault(p any) {
 		panic(p) // the engine lets through only what nobody can help
 	}
 	c.x.Reply.Reset()
-	if c.route.Class == route.Write {
+	if c.route.Class == api.Write {
 		c.x.Reply.Status = 500
 		return
 	}
@@ -130,14 +130,14 @@ func (c *call) serve() {
 		return
 	}
 	switch c.route.Class {
-	case route.Static:
+	case api.Static:
 		c.given = true
 		c.svc.engine.Serve(c.x)
-	case route.Read, route.ReadByBody:
+	case api.Read, api.ReadByBody:
 		c.read()
-	case route.Write:
+	case api.Write:
 		c.write()
-	case route.Stream:
+	case api.Stream:
 		c.stream()
 	default:
 		c.pass(policy.ProtocolPassed)
@@ -169,9 +169,9 @@ func (c *call) writers() order {
 		return cfg.inTurn()
 	case cfg.Writes == WritesFirst:
 		return cfg.inTurn().from(c.writer())
-	case c.route.Touch&(route.TouchNames|route.TouchSecurity) != 0: // each node has its own
+	case c.route.Touch&(api.TouchNames|api.TouchSecurity) != 0: // each node has its own
 		return cfg.inTurn()
-	case c.route.Where == route.SameNode || c.replicates():
+	case c.route.Where == api.SameNode || c.replicates():
 		return c.affinity()
 	}
 	id := c.route.AppendID(nil)
@@ -195,14 +195,14 @@ func (c *call) keepers() order {
 // writer is the node whose turn it is to take the writes, where one node does. Databases
 // are created and deleted on the first one.
 func (c *call) writer() int {
-	if db := c.followed(); db != nil && c.route.Touch&route.TouchNames == 0 {
+	if db := c.followed(); db != nil && c.route.Touch&api.TouchNames == 0 {
 		return db.Writer()
 	}
 	return 0
 }
 
 // followed is the database if it is followed now.
-func (c *call) followed() *watch.Database {
+func (c *call) followed() *follow.Database {
 	if c.db == nil && c.set.table() != nil && len(c.name) > 0 {
 		return c.set.table().Find(c.name)
 	}
@@ -225,9 +225,9 @@ func (c *call) reading() *reading {
 		r.key = slices.Concat(c.x.Request.Path, []byte{'?'}, c.query)
 	}
 	switch c.route.What {
-	case route.Document, route.Attachment:
+	case api.Document, api.Attachment:
 		r.id = c.route.AppendID(nil)
-	case route.Database: // it tells a position
+	case api.Database: // it tells a position
 		r.prefer = c.set.cfg.writers(c.writer(), c.name, nil)
 	}
 	switch {
@@ -259,7 +259,7 @@ func (c *call) pass(why policy.Reason) {
 	c.db = c.followed()
 	p := &httpcache.Passage{Why: why}
 	switch {
-	case c.route.Where != route.AnyNode, c.route.System(), c.replicates():
+	case c.route.Where != api.AnyNode, c.route.System(), c.replicates():
 		p.Ask = c.inOrder(c.passOrder(), c.held())
 	default:
 		p.Ask = c.anywhere(c.reading())
@@ -272,7 +272,7 @@ func (c *call) pass(why policy.Reason) {
 // those of one node, since positions mean something to that one only: of the node
 // that takes its writes, so that who has written finds it there.
 func (c *call) passOrder() order {
-	if c.route.What == route.Feed && !c.replicates() && !c.route.System() {
+	if c.route.What == api.Feed && !c.replicates() && !c.route.System() {
 		return c.set.cfg.writers(c.writer(), c.name, nil)
 	}
 	return c.writers()
@@ -283,7 +283,7 @@ type asking = func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *o
 // held says what is held of the answer to a request that is passed on: of a read, whose
 // answer ends by itself.
 func (c *call) held() origin.Hold {
-	if string(c.x.Request.Method) != http.MethodGet || c.route.Class == route.Stream {
+	if string(c.x.Request.Method) != http.MethodGet || c.route.Class == api.Stream {
 		return origin.Hold{}
 	}
 	return c.set.cfg.hold()

@@ -8,9 +8,8 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/kasoku/kasoku/internal/couch/coherence"
-	"github.com/kasoku/kasoku/internal/couch/route"
-	"github.com/kasoku/kasoku/internal/couch/watch"
+	"github.com/kasoku/kasoku/internal/couch/api"
+	"github.com/kasoku/kasoku/internal/couch/follow"
 	"github.com/kasoku/kasoku/internal/origin"
 	"github.com/kasoku/kasoku/internal/origin/balance"
 )
@@ -69,7 +68,7 @@ func (o order) from(node int) order {
 }
 
 // sooner puts the nodes of a set before the others.
-func (o order) sooner(set coherence.NodeSet) order {
+func (o order) sooner(set follow.NodeSet) order {
 	slices.SortStableFunc(o, func(a, b int) int {
 		switch {
 		case set.Has(a) == set.Has(b):
@@ -86,16 +85,16 @@ func (o order) sooner(set coherence.NodeSet) order {
 type reading struct {
 	svc     *Service
 	fleet   *fleet
-	db      *watch.Database   // nil: the database is not followed
-	id      []byte            // the document that is read, nil for any
-	writers order             // who has what was written, the likeliest first
-	prefer  order             // who is asked first of those that may be; nil: any
-	key     []byte            // what balance.ConsistentHash goes by
-	patient time.Duration     // how long the answer may take to begin; 0: as long as any
-	spread  bool              // no node takes all writes
-	hold    origin.Hold       // what is held of the answer before its client gets any of it
-	lacking coherence.NodeSet // must not be asked, since they lack the newest _security
-	member  int               // who has answered, if the answer may be kept
+	db      *follow.Database // nil: the database is not followed
+	id      []byte           // the document that is read, nil for any
+	writers order            // who has what was written, the likeliest first
+	prefer  order            // who is asked first of those that may be; nil: any
+	key     []byte           // what balance.ConsistentHash goes by
+	patient time.Duration    // how long the answer may take to begin; 0: as long as any
+	spread  bool             // no node takes all writes
+	hold    origin.Hold      // what is held of the answer before its client gets any of it
+	lacking follow.NodeSet   // must not be asked, since they lack the newest _security
+	member  int              // who has answered, if the answer may be kept
 }
 
 // indexTime is how long a node may take to begin an answer for which it may have to
@@ -104,8 +103,8 @@ const indexTime = 10 * time.Minute
 
 // patience is how long a node may take to begin an answer to a request like r; 0: as
 // long as any.
-func (c *Config) patience(r *route.Route) time.Duration {
-	if r.What == route.Result || r.What == route.Rendering {
+func (c *Config) patience(r *api.Route) time.Duration {
+	if r.What == api.Result || r.What == api.Rendering {
 		return max(indexTime, c.HTTP.Group.Transport.HeadTimeout)
 	}
 	return 0
@@ -116,7 +115,7 @@ func (c *Config) patience(r *route.Route) time.Duration {
 func (r *reading) ask(ctx context.Context, q *origin.Outbound) (in *origin.Inbound, keep bool, f *origin.Fault) {
 	q.Repeatable, q.HeadTimeout = true, r.patient
 	member := -1
-	choice, all := r.choice(r.prefer), coherence.AllNodes(len(r.writers))&^r.lacking
+	choice, all := r.choice(r.prefer), follow.AllNodes(len(r.writers))&^r.lacking
 	choice.Member, choice.Key = &member, r.key
 	current := all
 	if r.db != nil {
@@ -151,7 +150,7 @@ func (r *reading) choice(o order) *balance.Choice {
 
 // current are the nodes that lack nothing of what the answer depends on. It may take a
 // moment until one has everything.
-func (r *reading) current(ctx context.Context) coherence.NodeSet {
+func (r *reading) current(ctx context.Context) follow.NodeSet {
 	current := r.db.Current(r.id)
 	if current == 0 && r.id == nil && len(r.writers) > 1 {
 		current = r.db.Merged(ctx, r.writers[0])
@@ -162,7 +161,7 @@ func (r *reading) current(ctx context.Context) coherence.NodeSet {
 // last sends q to who has what was written, although its answer may not be kept, or it
 // has failed before. Others may lack that: they are asked only if nobody who has it can
 // be reached. current are the nodes that were asked before, f is what came of it.
-func (r *reading) last(ctx context.Context, q *origin.Outbound, current coherence.NodeSet, f *origin.Fault) (*origin.Inbound, bool, *origin.Fault) {
+func (r *reading) last(ctx context.Context, q *origin.Outbound, current follow.NodeSet, f *origin.Fault) (*origin.Inbound, bool, *origin.Fault) {
 	if only := r.owners(current); only != 0 && !(only&^current == 0 && unreachable(f)) {
 		choice := r.choice(r.writers)
 		choice.Allow = only.Has
@@ -183,7 +182,7 @@ func (r *reading) last(ctx context.Context, q *origin.Outbound, current coherenc
 // that are current, as long as they can be reached and the node that takes all writes, if
 // one does, is among them or one document is read; else the likeliest. Of a database that
 // is not followed nobody knows: none.
-func (r *reading) owners(current coherence.NodeSet) coherence.NodeSet {
+func (r *reading) owners(current follow.NodeSet) follow.NodeSet {
 	if r.db == nil {
 		return 0
 	}
@@ -197,7 +196,7 @@ func (r *reading) owners(current coherence.NodeSet) coherence.NodeSet {
 	}
 	for _, node := range r.writers {
 		if in.Has(node) {
-			return coherence.NodeSet(1) << node
+			return follow.NodeSet(1) << node
 		}
 	}
 	return 0

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/admin"
-	"github.com/kasoku/kasoku/internal/couch/route"
+	"github.com/kasoku/kasoku/internal/couch/api"
 	"github.com/kasoku/kasoku/internal/origin/balance"
 )
 
@@ -40,7 +40,7 @@ func TestPatience(t *testing.T) {
 		t.Helper()
 		c := Config{}
 		c.HTTP.Group.Transport.HeadTimeout = configured
-		r := route.Classify([]byte(http.MethodGet), nil, []byte(path), nil)
+		r := api.Classify([]byte(http.MethodGet), nil, []byte(path), nil)
 		if got := c.patience(&r); got != want {
 			t.Errorf("%s with %s: %s; want %s", path, configured, got, want)
 		}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/kasoku/kasoku/internal/couch/coherence"
+	"github.com/kasoku/kasoku/internal/couch/follow"
 	"github.com/kasoku/kasoku/internal/httpcache"
 )
 
@@ -16,7 +16,7 @@ type Config struct {
 	Name string
 	// Nodes are the nodes' URLs, scheme://host[:port] without a path. They have the
 	// same databases and replicate them to each other. Their order counts: see Writes.
-	// At most coherence.MaxNodes.
+	// At most follow.MaxNodes.
 	Nodes []string
 	// User and Password are those of Kasoku's own requests: feeds, comparisons,
 	// replications. They must be allowed to read what is to be kept, and to write
@@ -96,8 +96,8 @@ func (c Config) complete() (Config, error) {
 	switch {
 	case len(c.Nodes) == 0:
 		return c, errors.New("there are no nodes")
-	case len(c.Nodes) > coherence.MaxNodes:
-		return c, fmt.Errorf("%d nodes; at most %d are possible", len(c.Nodes), coherence.MaxNodes)
+	case len(c.Nodes) > follow.MaxNodes:
+		return c, fmt.Errorf("%d nodes; at most %d are possible", len(c.Nodes), follow.MaxNodes)
 	case c.Writes != WritesFirst && c.Writes != WritesAny:
 		return c, fmt.Errorf("writes %q is neither %q nor %q", c.Writes, WritesFirst, WritesAny)
 	}

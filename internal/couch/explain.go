@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/admin"
-	"github.com/kasoku/kasoku/internal/couch/route"
-	"github.com/kasoku/kasoku/internal/couch/visible"
+	"github.com/kasoku/kasoku/internal/couch/api"
+	"github.com/kasoku/kasoku/internal/couch/auth"
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/httpcache"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
@@ -74,14 +74,14 @@ func (e *explanation) explain() {
 	rt := &e.route
 	e.step("class", rt.Class.String(), "of "+rt.What.String()+", for node: "+rt.Where.String())
 	switch rt.Class {
-	case route.Read, route.ReadByBody:
+	case api.Read, api.ReadByBody:
 		e.read()
-	case route.Write:
+	case api.Write:
 		e.decide(policy.NotReading)
-	case route.Static:
+	case api.Static:
 		e.step("static", "file", "its header lines say how long it is kept, as with type http")
 		e.decide(policy.URIMiss)
-	case route.Stream:
+	case api.Stream:
 		if e.shared() {
 			e.step("feed", "shared", "with those who ask the same, unless couchdb.md names it among those that are passed on")
 			e.Decision = telemetry.Coalesced.String()
@@ -109,15 +109,15 @@ func (e *explanation) read() {
 
 // permitted tells whether who asks may be given copies, as far as that is known.
 func (e *explanation) permitted() bool {
-	e.who = visible.Identify(e.x.Request.Fields)
+	e.who = auth.Identify(e.x.Request.Fields)
 	e.db = e.set.table().Find(e.name)
 	v, _ := e.set.gate.Look(e.who, e.name, e.now)
 	note := "by the node's last word on the request's credentials"
-	if v == visible.Unknown {
+	if v == auth.Unknown {
 		note = "a node would be asked first whether these credentials may read the database; what follows is if they may"
 	}
 	e.step("rights", v.String(), note)
-	if v == visible.Denied {
+	if v == auth.Denied {
 		e.decide(policy.NotAllowed)
 		return false
 	}
@@ -145,7 +145,7 @@ func (e *explanation) copied() {
 		return
 	}
 	p := &httpcache.Plan{Key: e.key, Good: good, Options: followed}
-	if e.route.Class == route.ReadByBody {
+	if e.route.Class == api.ReadByBody {
 		p.Body = e.body
 	}
 	answer := e.svc.engine.ExplainPlan(e.request, e.x.Request.Fields, p)

@@ -9,8 +9,7 @@ import (
 	"github.com/kasoku/kasoku/internal/admin"
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/couch/feed"
-	"github.com/kasoku/kasoku/internal/couch/replicate"
-	"github.com/kasoku/kasoku/internal/couch/watch"
+	"github.com/kasoku/kasoku/internal/couch/follow"
 	"github.com/kasoku/kasoku/internal/origin/balance"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
@@ -19,8 +18,8 @@ import (
 // answered: it follows the databases in use and keeps replications alive.
 type fleet struct {
 	nodes  *nodes
-	table  *watch.Table // nil without Config.Follow
-	keeper *keeper      // nil without replications
+	table  *follow.Table // nil without Config.Follow
+	keeper *keeper       // nil without replications
 	feeds  *feed.Feeds
 	urls   []string
 	cfg    Config
@@ -48,7 +47,7 @@ func newFleet(cfg *Config, c *cache.Cache, registry *telemetry.Registry, log *sl
 		f.keeper = newKeeper(cfg, n, registry, log)
 	}
 	if cfg.Follow {
-		f.table = watch.New(watch.Config{
+		f.table = follow.New(follow.Config{
 			Service: cfg.Name, Nodes: cfg.Nodes, Get: n.get, Do: n.do, Cache: c, Unfollowed: cfg.MaxUnfollowed, MaxLag: cfg.MaxLag,
 			MaxDatabases: cfg.MaxDatabases, Always: cfg.Replicate.Databases, Returned: f.returned, Behind: f.behind, Registry: registry, Log: log,
 		})
@@ -100,7 +99,7 @@ func (f *fleet) forget(r *telemetry.Registry, next *fleet) {
 	}
 	kept := jobs(&next.cfg)
 	for _, j := range jobs(&f.cfg) {
-		same := slices.ContainsFunc(kept, func(k replicate.ReplicationJob) bool {
+		same := slices.ContainsFunc(kept, func(k follow.ReplicationJob) bool {
 			return k.DB == j.DB && next.urls[k.From] == f.urls[j.From] && next.urls[k.To] == f.urls[j.To]
 		})
 		if !same {
@@ -148,7 +147,7 @@ func (f *fleet) turned(node int, up bool) {
 
 // doubt has it found out anew whether there is a database on node, which has been told
 // to create or delete it; on all nodes if it is -1, since any may have been told.
-func (f *fleet) doubt(db *watch.Database, node int) {
+func (f *fleet) doubt(db *follow.Database, node int) {
 	if node >= 0 {
 		db.Doubted(node)
 		return

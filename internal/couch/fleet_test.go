@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/kasoku/kasoku/internal/cache"
-	"github.com/kasoku/kasoku/internal/couch/changes"
+	"github.com/kasoku/kasoku/internal/couch/follow"
 	"github.com/kasoku/kasoku/internal/origin/balance"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
@@ -123,7 +123,7 @@ func TestOwnRequests(t *testing.T) {
 		t.Errorf("a long answer: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	var get changes.Get = n.get(0)
+	var get follow.Get = n.get(0)
 	status, body, err := get(ctx, "/feed")
 	if status != 200 || err != nil {
 		t.Fatalf("%d, %v", status, err)

@@ -7,13 +7,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kasoku/kasoku/internal/couch/replicate"
+	"github.com/kasoku/kasoku/internal/couch/follow"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
 // keeper keeps the replications of Config.Replicate alive.
 type keeper struct {
-	*replicate.Keeper
+	*follow.Keeper
 	urls    []string
 	log     *slog.Logger
 	cancel  context.CancelFunc
@@ -26,16 +26,16 @@ const question = 10 * time.Second
 // newKeeper begins to keep the replications.
 func newKeeper(cfg *Config, n *nodes, registry *telemetry.Registry, log *slog.Logger) *keeper {
 	k := &keeper{urls: cfg.Nodes, log: log}
-	rc := replicate.KeeperConfig{Jobs: jobs(cfg), Changed: k.changed}
+	rc := follow.KeeperConfig{Jobs: jobs(cfg), Changed: k.changed}
 	for _, url := range cfg.Nodes {
-		rc.Nodes = append(rc.Nodes, replicate.ReplicationNode{URL: url, User: cfg.User, Password: cfg.Password})
+		rc.Nodes = append(rc.Nodes, follow.ReplicationNode{URL: url, User: cfg.User, Password: cfg.Password})
 	}
 	rc.Do = func(ctx context.Context, node int, method, path string, body []byte) (int, []byte, error) {
 		ctx, cancel := context.WithTimeout(ctx, question)
 		defer cancel()
 		return n.do(ctx, node, method, path, body)
 	}
-	k.Keeper = replicate.NewKeeper(rc)
+	k.Keeper = follow.NewKeeper(rc)
 	k.observe(cfg.Name, registry)
 	ctx, cancel := context.WithCancel(context.Background())
 	k.cancel = cancel
@@ -49,21 +49,21 @@ func (k *keeper) close() {
 }
 
 // jobs are the replications that there are to be.
-func jobs(cfg *Config) (jobs []replicate.ReplicationJob) {
+func jobs(cfg *Config) (jobs []follow.ReplicationJob) {
 	for _, db := range cfg.Replicate.Databases {
 		if cfg.Replicate.Both {
-			jobs = append(jobs, replicate.Both(db, len(cfg.Nodes))...)
+			jobs = append(jobs, follow.Both(db, len(cfg.Nodes))...)
 			continue
 		}
 		for to := 1; to < len(cfg.Nodes); to++ {
-			jobs = append(jobs, replicate.ReplicationJob{DB: db, From: 0, To: to})
+			jobs = append(jobs, follow.ReplicationJob{DB: db, From: 0, To: to})
 		}
 	}
 	return jobs
 }
 
 // changed logs what becomes of a replication.
-func (k *keeper) changed(before, after replicate.Replication) {
+func (k *keeper) changed(before, after follow.Replication) {
 	log := k.log.With(slog.String("database", after.DB), slog.String("from", k.urls[after.From]), slog.String("to", k.urls[after.To]))
 	switch {
 	case after.Err != nil:
@@ -72,7 +72,7 @@ func (k *keeper) changed(before, after replicate.Replication) {
 		}
 	case after.Mended > before.Mended:
 		log.Warn("a replication is made anew, since it is gone or may be", slog.String("by", after.How.String()))
-	case before.How == replicate.NotYet:
+	case before.How == follow.NotYet:
 		log.Info("a replication is kept", slog.String("by", after.How.String()))
 	case before.Err != nil:
 		log.Info("a replication can be looked after again")
@@ -85,8 +85,8 @@ func (k *keeper) changed(before, after replicate.Replication) {
 func failing(phase string) bool { return phase == "crashing" || phase == "error" }
 
 // well tells whether a replication is there and does its work, as far as is known.
-func well(s *replicate.Replication) bool {
-	return s.Err == nil && s.How != replicate.NotYet && !failing(s.Phase)
+func well(s *follow.Replication) bool {
+	return s.Err == nil && s.How != follow.NotYet && !failing(s.Phase)
 }
 
 func (k *keeper) observe(service string, r *telemetry.Registry) {
@@ -110,7 +110,7 @@ func (k *keeper) notes() (notes []string) {
 		switch {
 		case s.Err != nil:
 			notes = append(notes, fmt.Sprintf("%s: %v", what, s.Err))
-		case s.How == replicate.NotYet:
+		case s.How == follow.NotYet:
 			notes = append(notes, what+": not yet made")
 		case failing(s.Phase):
 			notes = append(notes, what+": "+s.Phase)

@@ -12,8 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/kasoku/kasoku/internal/couch/changes"
 	"github.com/kasoku/kasoku/internal/couch/feed"
+	"github.com/kasoku/kasoku/internal/couch/follow"
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/origin"
 )
@@ -78,7 +78,7 @@ func (n *nodes) signed(node int, header http1.Fields) bool {
 }
 
 // get is the way of the requests of a node's feeds.
-func (n *nodes) get(node int) changes.Get {
+func (n *nodes) get(node int) follow.Get {
 	return func(ctx context.Context, target string) (int, io.ReadCloser, error) {
 		in, fault := n.ways[node].Exchange(ctx, &origin.Outbound{Method: []byte("GET"), Target: []byte(target), Header: n.head})
 		if fault != nil {

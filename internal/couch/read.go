@@ -6,8 +6,8 @@ import (
 	"encoding/binary"
 	"errors"
 
-	"github.com/kasoku/kasoku/internal/couch/route"
-	"github.com/kasoku/kasoku/internal/couch/visible"
+	"github.com/kasoku/kasoku/internal/couch/api"
+	"github.com/kasoku/kasoku/internal/couch/auth"
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache"
@@ -34,14 +34,14 @@ func (c *call) read() {
 		c.pass(policy.ProtocolPassed)
 		return
 	}
-	c.who = visible.Identify(c.x.Request.Fields)
+	c.who = auth.Identify(c.x.Request.Fields)
 	c.db = c.set.table().Find(c.name)
 	now := c.svc.cache.At(c.x.Now())
 	if !c.allowed(now) {
 		c.pass(policy.NotAllowed)
 		return
 	}
-	if c.db == nil || c.route.Class == route.ReadByBody && !c.hold() {
+	if c.db == nil || c.route.Class == api.ReadByBody && !c.hold() {
 		c.pass(policy.ProtocolPassed)
 		return
 	}
@@ -61,8 +61,8 @@ func (c *call) read() {
 // keepable tells whether copies of what is asked for can be kept at all.
 func (c *call) keepable() bool {
 	r := &c.route
-	return c.set.table() != nil && len(c.name) > 0 && r.What != route.Names && r.Flags&route.Lagging == 0 &&
-		(r.Class == route.ReadByBody || c.x.BodyLength() == 0)
+	return c.set.table() != nil && len(c.name) > 0 && r.What != api.Names && r.Flags&api.Lagging == 0 &&
+		(r.Class == api.ReadByBody || c.x.BodyLength() == 0)
 }
 
 // allowed tells whether who asks may be given copies, and takes the database into use
@@ -70,22 +70,22 @@ func (c *call) keepable() bool {
 func (c *call) allowed(now int64) bool {
 	v, refresh := c.set.gate.Look(c.who, c.name, now)
 	switch {
-	case v == visible.Unknown:
+	case v == auth.Unknown:
 		v, _ = c.set.gate.Decide(c.x.Context(), c.who, c.name, c.gateAsk()) // an error leaves it unknown
 	case refresh:
 		c.set.gate.Refresh(c.who, c.name, c.gateAsk())
 	}
-	if v == visible.Allowed && c.db == nil {
+	if v == auth.Allowed && c.db == nil {
 		if c.db = c.set.table().Use(c.name); c.db != nil {
 			c.svc.security.compareLater(c.set.fleet, string(c.name))
 		}
 	}
-	return v == visible.Allowed
+	return v == auth.Allowed
 }
 
 // gateAsk asks a node whether the client may read the database.
-func (c *call) gateAsk() visible.Check {
-	s, f, o, who, db := c.svc, c.set.fleet, c.keepers(), visible.Identify(c.x.Request.Fields), bytes.Clone(c.name)
+func (c *call) gateAsk() auth.Check {
+	s, f, o, who, db := c.svc, c.set.fleet, c.keepers(), auth.Identify(c.x.Request.Fields), bytes.Clone(c.name)
 	path := append([]byte{'/'}, c.route.DB...)
 	host := bytes.Clone(c.x.Request.Host)
 	header := credentials(c.x.Request.Fields).Clone()
@@ -129,7 +129,7 @@ func (c *call) hold() bool {
 // have the answer, what is asked, and in which form. false: nothing may be kept.
 func (c *call) makeKey() (ok bool) {
 	key := binary.LittleEndian.AppendUint64(c.key[:0], c.db.Incarnation())
-	key = visible.AppendScope(key, &c.route, c.who)
+	key = auth.AppendScope(key, &c.route, c.who)
 	key = append(c.route.AppendKey(key), 0)
 	key = append(c.route.AppendAccept(key, c.joined("Accept")), 0)
 	key = append(append(key, c.joined("Origin")...), 0) // CORS: echoed, without Vary
@@ -138,12 +138,12 @@ func (c *call) makeKey() (ok bool) {
 	if c.trusted() {
 		key = policy.AppendVaryValues(key, told, c.x.Request.Fields, followed)
 	}
-	if c.route.What == route.Rendering && c.x.Record.TLS {
+	if c.route.What == api.Rendering && c.x.Record.TLS {
 		key = append(key, 's')
 	}
 	key = append(key, 0)
 	ok = true
-	if c.route.Class == route.ReadByBody {
+	if c.route.Class == api.ReadByBody {
 		key, ok = c.route.AppendBody(key, c.body)
 	}
 	c.key = key
@@ -180,14 +180,14 @@ func (c *call) joined(name string) []byte {
 // Fill implements httpcache.Filler.
 func (c *call) Fill() *httpcache.Fill {
 	r := c.reading()
-	kind, docs := c.route.What, c.route.Flags&route.Docs != 0
+	kind, docs := c.route.What, c.route.Flags&api.Docs != 0
 	named, path := "", "" // a revision, and the document's path
-	if c.route.Flags&route.NamedRevision != 0 {
+	if c.route.Flags&api.NamedRevision != 0 {
 		named, path = string(c.route.AppendRevision(nil)), c.route.DocumentPath()
 	}
 	f := &httpcache.Fill{
 		Tags: c.svc.tagger.AppendReads(nil, &c.route),
-		Anew: c.route.Flags&route.Rows != 0 && len(c.set.cfg.Nodes) > 1,
+		Anew: c.route.Flags&api.Rows != 0 && len(c.set.cfg.Nodes) > 1,
 		// The last resort is the node that took the client's own last write.
 		Alone: r.spread && r.id == nil,
 		Ask: func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, bool, *origin.Fault) {
@@ -203,9 +203,9 @@ func (c *call) Fill() *httpcache.Fill {
 		},
 	}
 	switch kind {
-	case route.Result:
+	case api.Result:
 		f.Sound = func(b *httpcache.Body) bool { return whole(b, docs) }
-	case route.Rendering:
+	case api.Rendering:
 		f.Sound = ended
 	}
 	return f

@@ -7,7 +7,7 @@ import (
 
 	"github.com/kasoku/kasoku/internal/admin"
 	"github.com/kasoku/kasoku/internal/cache"
-	"github.com/kasoku/kasoku/internal/couch/route"
+	"github.com/kasoku/kasoku/internal/couch/api"
 )
 
 // Name is the service's name in the configuration.
@@ -41,7 +41,7 @@ func (s *Service) Purge(ctx context.Context, r admin.PurgeRequest) (admin.PurgeR
 	if err != nil {
 		return admin.PurgeResult{}, err
 	}
-	rt := route.Classify([]byte("GET"), nil, path, query)
+	rt := api.Classify([]byte("GET"), nil, path, query)
 	if len(rt.DB) == 0 {
 		return admin.PurgeResult{}, fmt.Errorf("%w: %s names no database", admin.ErrInput, r.URL)
 	}
@@ -51,13 +51,13 @@ func (s *Service) Purge(ctx context.Context, r admin.PurgeRequest) (admin.PurgeR
 }
 
 // named is what a purge of r's URL moves, and what it drops.
-func (s *Service) named(r *route.Route) (tag cache.Tag, what string) {
+func (s *Service) named(r *api.Route) (tag cache.Tag, what string) {
 	db := r.AppendDB(nil)
 	switch {
-	case r.What == route.Document, r.What == route.Attachment:
+	case r.What == api.Document, r.What == api.Attachment:
 		id := r.AppendID(nil)
 		return s.tagger.Document(db, id), fmt.Sprintf("document %s of database %s, with its attachments", id, db)
-	case r.What == route.Result, r.What == route.Rendering:
+	case r.What == api.Result, r.What == api.Rendering:
 		return s.tagger.Results(db), fmt.Sprintf("all views, lists and queries of database %s", db)
 	}
 	return s.tagger.Database(db), fmt.Sprintf("everything of database %s", db)

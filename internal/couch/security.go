@@ -12,8 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/kasoku/kasoku/internal/couch/coherence"
-	"github.com/kasoku/kasoku/internal/couch/route"
+	"github.com/kasoku/kasoku/internal/couch/api"
+	"github.com/kasoku/kasoku/internal/couch/follow"
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/origin"
 	"github.com/kasoku/kasoku/internal/origin/balance"
@@ -83,7 +83,7 @@ func (s *security) close() {
 }
 
 // lacking returns the nodes of f that lack the newest _security of a database.
-func (s *security) lacking(f *fleet, db []byte) (nodes coherence.NodeSet) {
+func (s *security) lacking(f *fleet, db []byte) (nodes follow.NodeSet) {
 	all := s.missed.Load()
 	if all == nil {
 		return 0
@@ -244,7 +244,7 @@ func (s *security) notes() (notes []string) {
 
 // securing reports whether the request writes the _security of a database that exists.
 func (c *call) securing() bool {
-	return c.route.Touch&(route.TouchSecurity|route.TouchNames) == route.TouchSecurity &&
+	return c.route.Touch&(api.TouchSecurity|api.TouchNames) == api.TouchSecurity &&
 		(string(c.x.Request.Method) == http.MethodPut || string(c.override()) == http.MethodPut)
 }
 

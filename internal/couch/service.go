@@ -8,10 +8,9 @@ import (
 
 	"github.com/kasoku/kasoku/internal/admin"
 	"github.com/kasoku/kasoku/internal/cache"
-	"github.com/kasoku/kasoku/internal/couch/coherence"
+	"github.com/kasoku/kasoku/internal/couch/auth"
 	"github.com/kasoku/kasoku/internal/couch/feed"
-	"github.com/kasoku/kasoku/internal/couch/visible"
-	"github.com/kasoku/kasoku/internal/couch/watch"
+	"github.com/kasoku/kasoku/internal/couch/follow"
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/httpcache"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
@@ -27,7 +26,7 @@ type Service struct {
 	gated    *cache.Space // of the gate
 	registry *telemetry.Registry
 	log      *slog.Logger
-	tagger   coherence.Tagger
+	tagger   follow.Tagger
 	sessions sessions
 	security *security
 	calls    sync.Pool
@@ -47,11 +46,11 @@ var (
 type settings struct {
 	cfg   Config
 	fleet *fleet
-	gate  *visible.Cache
+	gate  *auth.Cache
 }
 
 // table has the databases in use; nil: nothing of databases is kept.
-func (s *settings) table() *watch.Table { return s.fleet.table }
+func (s *settings) table() *follow.Table { return s.fleet.table }
 
 // New makes a service that keeps its copies in space. It asks nodes whether they are
 // well and looks after the replications; databases are followed when somebody asks
@@ -59,7 +58,7 @@ func (s *settings) table() *watch.Table { return s.fleet.table }
 func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog.Logger) (*Service, error) {
 	s := &Service{
 		name: cfg.Name, cache: space.Cache(), registry: registry, log: log.With(slog.String("service", cfg.Name)),
-		tagger: coherence.NewTagger(cfg.Name),
+		tagger: follow.NewTagger(cfg.Name),
 	}
 	s.calls.New = func() any { return newCall(s) }
 	s.security = newSecurity(s)
@@ -102,7 +101,7 @@ func (s *Service) observe() {
 
 // with makes settings.
 func (s *Service) with(cfg Config, f *fleet) *settings {
-	return &settings{cfg, f, visible.NewCache(s.gated, visible.Config{Service: s.name, TTL: cfg.VisibleTTL})}
+	return &settings{cfg, f, auth.NewCache(s.gated, auth.Config{Service: s.name, TTL: cfg.VisibleTTL})}
 }
 
 // Reconfigure puts a new configuration in force for requests that begin from now on.

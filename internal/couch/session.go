@@ -4,7 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/kasoku/kasoku/internal/couch/visible"
+	"github.com/kasoku/kasoku/internal/couch/auth"
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
@@ -14,7 +14,7 @@ import (
 type sessions struct {
 	waiting atomic.Int64
 	mu      sync.Mutex // a leaf; taken only while cookies wait
-	cookies map[visible.Identity]http1.Fields
+	cookies map[auth.Identity]http1.Fields
 }
 
 // mostSessions is how many clients' cookies wait. With one more all are given up: nodes
@@ -22,7 +22,7 @@ type sessions struct {
 const mostSessions = 10000
 
 // put keeps the cookies that an answer to who sets.
-func (s *sessions) put(who visible.Identity, header http1.Fields) {
+func (s *sessions) put(who auth.Identity, header http1.Fields) {
 	var set http1.Fields
 	for _, f := range header {
 		if f.Is("Set-Cookie") {
@@ -35,14 +35,14 @@ func (s *sessions) put(who visible.Identity, header http1.Fields) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.cookies == nil || len(s.cookies) >= mostSessions {
-		s.cookies = map[visible.Identity]http1.Fields{}
+		s.cookies = map[auth.Identity]http1.Fields{}
 	}
 	s.cookies[who] = set.Clone()
 	s.waiting.Store(int64(len(s.cookies)))
 }
 
 // take returns the cookies that wait for who, once.
-func (s *sessions) take(who visible.Identity) http1.Fields {
+func (s *sessions) take(who auth.Identity) http1.Fields {
 	if who.Anonymous || s.waiting.Load() == 0 {
 		return nil
 	}

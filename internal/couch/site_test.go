@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/cache"
-	"github.com/kasoku/kasoku/internal/couch/coherence"
+	"github.com/kasoku/kasoku/internal/couch/follow"
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/origin/balance"
 	"github.com/kasoku/kasoku/internal/telemetry"
@@ -179,7 +179,7 @@ func (s *site) settled() {
 	s.t.Helper()
 	s.until(func() bool {
 		db := s.settings.Load().table().Find([]byte("db"))
-		return db != nil && s.told() && db.Servable(s.cache.Now()) && db.Current(nil) == coherence.AllNodes(len(s.nodes))
+		return db != nil && s.told() && db.Servable(s.cache.Now()) && db.Current(nil) == follow.AllNodes(len(s.nodes))
 	})
 }
 

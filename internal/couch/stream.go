@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kasoku/kasoku/internal/couch/api"
+	"github.com/kasoku/kasoku/internal/couch/auth"
 	"github.com/kasoku/kasoku/internal/couch/feed"
-	"github.com/kasoku/kasoku/internal/couch/route"
-	"github.com/kasoku/kasoku/internal/couch/visible"
 	"github.com/kasoku/kasoku/internal/httpcache"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 	"github.com/kasoku/kasoku/internal/origin"
@@ -50,7 +50,7 @@ func (c *call) stream() {
 // node.
 func (c *call) shared() bool {
 	r := &c.route
-	if r.What != route.Feed || len(c.name) == 0 || r.System() || bytes.IndexByte(c.x.Request.Path, '+') >= 0 {
+	if r.What != api.Feed || len(c.name) == 0 || r.System() || bytes.IndexByte(c.x.Request.Path, '+') >= 0 {
 		return false
 	}
 	segments := 0
@@ -79,19 +79,19 @@ const mostUnknown = 3
 
 // may asks the gate whether the client may read the database, now and later on.
 func (c *call) may() func(ctx context.Context) bool {
-	svc, who, name, ask := c.svc, visible.Identify(c.x.Request.Fields), bytes.Clone(c.name), c.gateAsk()
+	svc, who, name, ask := c.svc, auth.Identify(c.x.Request.Fields), bytes.Clone(c.name), c.gateAsk()
 	unknown := mostUnknown // at the start it must be known
 	return func(ctx context.Context) bool {
 		gate := svc.settings.Load().gate
 		v, _ := gate.Look(who, name, svc.cache.Now())
-		if v == visible.Unknown {
+		if v == auth.Unknown {
 			v, _ = gate.Decide(ctx, who, name, ask)
 		}
-		if v == visible.Unknown {
+		if v == auth.Unknown {
 			unknown++
 		} else {
 			unknown = 0
 		}
-		return v == visible.Allowed || v == visible.Unknown && unknown < mostUnknown
+		return v == auth.Allowed || v == auth.Unknown && unknown < mostUnknown
 	}
 }

@@ -6,9 +6,8 @@ import (
 	"net/http"
 
 	"github.com/kasoku/kasoku/internal/cache"
-	"github.com/kasoku/kasoku/internal/couch/outcome"
-	"github.com/kasoku/kasoku/internal/couch/route"
-	"github.com/kasoku/kasoku/internal/couch/visible"
+	"github.com/kasoku/kasoku/internal/couch/api"
+	"github.com/kasoku/kasoku/internal/couch/auth"
 	"github.com/kasoku/kasoku/internal/httpcache"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 	"github.com/kasoku/kasoku/internal/origin"
@@ -19,7 +18,7 @@ import (
 const mostWritten = 1 << 20
 
 // documents are the things that a write of documents touches.
-const documents = route.TouchDocument | route.TouchBody | route.TouchDestination | route.TouchDocuments
+const documents = api.TouchDocument | api.TouchBody | api.TouchDestination | api.TouchDocuments
 
 // writing is a write on its way. It is used by the goroutine that serves the exchange.
 type writing struct {
@@ -61,12 +60,12 @@ func (c *call) write() {
 
 // touched are the tags that the write moves.
 func (c *call) touched() []cache.Tag {
-	ids, ok := outcome.WriteIDs(&c.route, c.body, string(c.x.Request.Get("Destination")))
+	ids, ok := api.WriteIDs(&c.route, c.body, string(c.x.Request.Get("Destination")))
 	if !ok {
 		ids = nil
 	}
 	tags := c.svc.tagger.AppendWrites(nil, &c.route, ids)
-	return c.set.gate.AppendWrites(tags, &c.route, visible.Identify(c.x.Request.Fields))
+	return c.set.gate.AppendWrites(tags, &c.route, auth.Identify(c.x.Request.Fields))
 }
 
 // repeatable tells whether the write may be executed twice, on two nodes: the same
@@ -76,7 +75,7 @@ func (c *call) repeatable() bool {
 	if m != http.MethodPut && m != http.MethodDelete {
 		return false
 	}
-	return c.route.Touch&^route.TouchUsers == route.TouchDocument || c.route.Touch == route.TouchSecurity
+	return c.route.Touch&^api.TouchUsers == api.TouchDocument || c.route.Touch == api.TouchSecurity
 }
 
 // ask sends the write to the node that takes it.
@@ -112,7 +111,7 @@ func (w *writing) settle(s httpcache.Settled) {
 
 // tell tells of the outcome whoever has to know of it when the next request comes: the
 // configuration may have been replaced since the write began, and again meanwhile.
-func (w *writing) tell(s *httpcache.Settled, stored []outcome.Revision, ok bool) {
+func (w *writing) tell(s *httpcache.Settled, stored []api.Revision, ok bool) {
 	var told *settings
 	for set := w.svc.settings.Load(); set != told; set = w.svc.settings.Load() {
 		w.inform(set, s, stored, ok)
@@ -121,7 +120,7 @@ func (w *writing) tell(s *httpcache.Settled, stored []outcome.Revision, ok bool)
 }
 
 // inform tells of the outcome what knows, in a configuration, which node has what.
-func (w *writing) inform(set *settings, s *httpcache.Settled, stored []outcome.Revision, ok bool) {
+func (w *writing) inform(set *settings, s *httpcache.Settled, stored []api.Revision, ok bool) {
 	node := -1 // who answered, by its number there
 	if w.member >= 0 {
 		node = set.fleet.numbers(w.set.fleet)[w.member]
@@ -136,7 +135,7 @@ func (w *writing) inform(set *settings, s *httpcache.Settled, stored []outcome.R
 	if db == nil {
 		return
 	}
-	if w.route.Touch&route.TouchNames != 0 && !refused(s) {
+	if w.route.Touch&api.TouchNames != 0 && !refused(s) {
 		set.fleet.doubt(db, node)
 	}
 	switch {
@@ -164,7 +163,7 @@ func refused(s *httpcache.Settled) bool {
 }
 
 // outcome tells what was stored. ok is false if that is not known.
-func (w *writing) outcome(s *httpcache.Settled) (stored []outcome.Revision, ok bool) {
+func (w *writing) outcome(s *httpcache.Settled) (stored []api.Revision, ok bool) {
 	switch {
 	case s.Fault != nil:
 		return nil, false
@@ -172,9 +171,9 @@ func (w *writing) outcome(s *httpcache.Settled) (stored []outcome.Revision, ok b
 		return nil, s.Status < 500
 	}
 	get := func(name string) string { return string(s.Header.Get(name)) }
-	stored, ok = outcome.StoredRevisions(s.Status, s.Body, get("X-Couch-Update-NewRev"), get("X-Couch-Id"))
+	stored, ok = api.StoredRevisions(s.Status, s.Body, get("X-Couch-Update-NewRev"), get("X-Couch-Id"))
 	if !ok && s.Status < 300 && string(bytes.TrimSpace(s.Body)) == "[]" {
-		return outcome.SentRevisions(w.body)
+		return api.SentRevisions(w.body)
 	}
 	return stored, ok
 }

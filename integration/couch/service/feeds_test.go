@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/integration/couch"
-	"github.com/kasoku/kasoku/internal/couch/changes"
+	"github.com/kasoku/kasoku/internal/couch/api"
 )
 
 // follower is a client that follows the changes of "tweets" as those do that exist: it
@@ -70,9 +70,9 @@ func (f *follower) feed(ctx context.Context) bool {
 	case "eventsource":
 		err = f.events(resp.Body)
 	case "longpoll":
-		err = f.rows(changes.NewFeedReader(resp.Body, changes.NormalFeed))
+		err = f.rows(api.NewFeedReader(resp.Body, api.NormalFeed))
 	default:
-		err = f.rows(changes.NewFeedReader(resp.Body, changes.ContinuousFeed))
+		err = f.rows(api.NewFeedReader(resp.Body, api.ContinuousFeed))
 	}
 	if err != nil && ctx.Err() == nil {
 		f.set(func() { f.broke++ })
@@ -116,7 +116,7 @@ func (f *follower) take(text []byte) error {
 }
 
 // rows reads lines or a batch.
-func (f *follower) rows(r *changes.FeedReader) error {
+func (f *follower) rows(r *api.FeedReader) error {
 	for {
 		kind, text, err := r.Next()
 		switch {
@@ -124,7 +124,7 @@ func (f *follower) rows(r *changes.FeedReader) error {
 			return nil
 		case err != nil:
 			return err
-		case kind == changes.HeartbeatEvent:
+		case kind == api.HeartbeatEvent:
 			continue
 		}
 		if err := f.take(text); err != nil {

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kasoku/kasoku/internal/couch/changes"
+	"github.com/kasoku/kasoku/internal/couch/api"
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
@@ -193,7 +193,7 @@ func (g *group) resume(ctx context.Context, born, since string, until time.Time,
 		again, seq, err := g.locate(ctx)
 		var no refusal
 		switch {
-		case err == nil && again == born && !changes.DatabaseReplaced(since, seq):
+		case err == nil && again == born && !api.DatabaseReplaced(since, seq):
 			return open
 		case err == nil, errors.As(err, &no) && no == http.StatusNotFound:
 			return ended
@@ -224,7 +224,7 @@ var errReplaced = errors.New("it is another database")
 // out what is older.
 func (g *group) confirm(ctx context.Context, born, since string) error {
 	again, seq, err := g.locate(ctx)
-	if err == nil && (again != born || changes.DatabaseReplaced(since, seq)) {
+	if err == nil && (again != born || api.DatabaseReplaced(since, seq)) {
 		return errReplaced
 	}
 	return err
@@ -247,7 +247,7 @@ func (g *group) read(ctx context.Context, born string, since *string) (alive, or
 		return false, false, err
 	}
 	g.change(func() { g.phase, g.broken, g.header = open, false, a.Header.Clone() })
-	r := changes.NewFeedReader(&watched{a.Body, dog, g.silence}, changes.ContinuousFeed)
+	r := api.NewFeedReader(&watched{a.Body, dog, g.silence}, api.ContinuousFeed)
 	batch := make([]row, 0, maxBatch)
 	defer func() { g.add(batch) }()
 	for {
@@ -257,9 +257,9 @@ func (g *group) read(ctx context.Context, born string, since *string) (alive, or
 		}
 		alive = true
 		switch kind {
-		case changes.EndEvent:
+		case api.EndEvent:
 			return true, true, nil
-		case changes.ChangeEvent:
+		case api.ChangeEvent:
 			n, ok := parse(text)
 			if !ok {
 				return true, false, errGarbled
@@ -275,7 +275,7 @@ func (g *group) read(ctx context.Context, born string, since *string) (alive, or
 
 // plainly tells what can't be read from what broke off.
 func plainly(err error) error {
-	if errors.Is(err, changes.ErrTooLong) || errors.Is(err, changes.ErrMalformed) {
+	if errors.Is(err, api.ErrTooLong) || errors.Is(err, api.ErrMalformed) {
 		return errGarbled
 	}
 	return err

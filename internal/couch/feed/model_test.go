@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kasoku/kasoku/internal/couch/changes"
+	"github.com/kasoku/kasoku/internal/couch/api"
 )
 
 // follower is somebody who follows the database as CouchDB's clients do: by feeds of
@@ -55,20 +55,20 @@ func (f *follower) read(t *testing.T, form Form, text string) {
 		}
 		return
 	}
-	how := changes.ContinuousFeed
+	how := api.ContinuousFeed
 	if form == Longpoll {
-		how = changes.NormalFeed
+		how = api.NormalFeed
 	}
-	for r := changes.NewFeedReader(strings.NewReader(text), how); ; {
+	for r := api.NewFeedReader(strings.NewReader(text), how); ; {
 		kind, object, err := r.Next()
 		switch {
 		case err == io.EOF, err == io.ErrUnexpectedEOF:
 			return
 		case err != nil:
 			t.Fatalf("%q: %v", text, err)
-		case kind == changes.ChangeEvent:
+		case kind == api.ChangeEvent:
 			f.row(t, string(object))
-		case kind == changes.EndEvent:
+		case kind == api.EndEvent:
 			var last struct {
 				Seq string `json:"last_seq"`
 			}

@@ -10,7 +10,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/kasoku/kasoku/internal/couch/changes"
+	"github.com/kasoku/kasoku/internal/couch/api"
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
@@ -95,7 +95,7 @@ func (s *source) locate(ctx context.Context) (born, seq string, err error) {
 		Born json.RawMessage `json:"instance_start_time"`
 		Seq  json.RawMessage `json:"update_seq"`
 	}
-	text, err := io.ReadAll(io.LimitReader(a.Body, changes.MaxChange))
+	text, err := io.ReadAll(io.LimitReader(a.Body, api.MaxChange))
 	if err != nil {
 		return "", "", err
 	}

@@ -7,8 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/kasoku/kasoku/internal/couch/changes"
-	"github.com/kasoku/kasoku/internal/couch/object"
+	"github.com/kasoku/kasoku/internal/couch/api"
 )
 
 // page is a piece of what has changed since a position.
@@ -46,17 +45,17 @@ func (s *source) page(ctx context.Context, since string, rows, bytes int) (*page
 	}
 	defer a.Body.Close()
 	p := &page{last: since}
-	for r := changes.NewFeedReader(&watched{a.Body, dog, silence}, changes.NormalFeed); bytes > 0; {
+	for r := api.NewFeedReader(&watched{a.Body, dog, silence}, api.NormalFeed); bytes > 0; {
 		kind, text, err := r.Next()
 		switch {
 		case err != nil:
 			return nil, plainly(err)
-		case kind == changes.EndEvent:
+		case kind == api.EndEvent:
 			p.whole = len(p.rows) < rows
 			p.close(text)
 			_, _ = io.CopyN(io.Discard, a.Body, 64) // the end, so that the connection can be used again
 			return p, nil
-		case kind == changes.ChangeEvent:
+		case kind == api.ChangeEvent:
 			n, ok := parse(text)
 			if !ok {
 				return nil, errGarbled
@@ -70,7 +69,7 @@ func (s *source) page(ctx context.Context, since string, rows, bytes int) (*page
 
 // close reads what stands behind the rows.
 func (p *page) close(text []byte) {
-	for f := object.MembersOf(text); f.Next(); {
+	for f := api.MembersOf(text); f.Next(); {
 		switch {
 		case f.Is("last_seq") && p.whole:
 			p.last = string(f.Value)

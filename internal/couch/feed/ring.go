@@ -3,7 +3,7 @@ package feed
 import (
 	"hash/maphash"
 
-	"github.com/kasoku/kasoku/internal/couch/object"
+	"github.com/kasoku/kasoku/internal/couch/api"
 )
 
 // row is one change as the node wrote it. It is never changed.
@@ -20,7 +20,7 @@ func parse(text []byte) (r row, ok bool) {
 	r.text = string(text)
 	var seq []byte
 	id := false
-	for f := object.MembersOf(text); f.Next(); {
+	for f := api.MembersOf(text); f.Next(); {
 		switch {
 		case f.Is("seq"):
 			seq = f.Value

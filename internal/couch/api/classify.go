@@ -1,0 +1,303 @@
+package api
+
+import "bytes"
+
+// method is what CouchDB makes of a method: HEAD is a GET whose body is cut off.
+type method uint8
+
+const (
+	other method = iota
+	get
+	post
+	put
+	remove
+	copying
+)
+
+func methodOf(name []byte) method {
+	switch string(name) {
+	case "GET", "HEAD":
+		return get
+	case "POST":
+		return post
+	case "PUT":
+		return put
+	case "DELETE":
+		return remove
+	case "COPY":
+		return copying
+	}
+	return other
+}
+
+// writes tells whether a method is one that changes things wherever nothing else
+// is known.
+func (m method) writes() bool { return m >= post }
+
+// Classify says what a request means. path is the target's path as on the wire,
+// query what follows the question mark. override is the header
+// X-HTTP-Method-Override, which CouchDB obeys on POST, its lines joined by commas;
+// nil if there is none. The Route is valid for as long as path and query are.
+func Classify(name, override, path, query []byte) Route {
+	m := methodOf(name)
+	r := classify(m, path, query)
+	if m != post || override == nil {
+		return r
+	}
+	methods := []method{get, put, remove, copying}
+	if o, ok := overriding(override); ok {
+		methods = []method{o}
+	}
+	for _, o := range methods {
+		r = overridden(r, classify(o, path, query))
+	}
+	return r
+}
+
+// overriding is the method that an override makes of a POST. ok is false if nodes need
+// not agree on that: CouchDB reads only what precedes a semicolon, others may want the
+// name in any case, or take the last of several lines.
+func overriding(override []byte) (m method, ok bool) {
+	switch string(override) {
+	case "GET", "HEAD", "POST", "PUT", "DELETE", "COPY", "TRACE", "CONNECT":
+		return methodOf(override), true
+	}
+	return other, false
+}
+
+// overridden joins what a POST is to a node that ignores the override and what it
+// is to one that obeys: whatever either may change is touched, and nothing is
+// kept.
+func overridden(posted, meant Route) Route {
+	switch {
+	case meant.Class == Write:
+		if posted.Class == Write {
+			meant.Touch |= posted.Touch
+		}
+		return meant
+	case posted.Class == Write:
+		return posted
+	case meant.Class == Stream:
+		return meant
+	}
+	posted.Class = Pass
+	return posted
+}
+
+func classify(m method, path, query []byte) Route {
+	r := Route{path: path, query: query, rest: path}
+	r.odd = !wellFormed(path) || !wellFormed(query) || bytes.IndexByte(path, '+') >= 0
+	seg := r.next()
+	switch {
+	case seg == nil:
+	case first(seg) == '_' && r.server(m, seg):
+	case string(seg) == "favicon.ico":
+		r.Class = Static
+	default:
+		r.DB = seg
+		r.What = Database
+		r.database(m)
+	}
+	r.restrain()
+	return r
+}
+
+// restrain applies what holds for all routes: nothing is kept of databases of the
+// server's own, nor of what is not understood alike everywhere.
+func (r *Route) restrain() {
+	reads := r.Class == Read || r.Class == ReadByBody
+	switch {
+	case reads && (r.odd || r.System() || bytes.IndexByte(r.query, ';') >= 0):
+		r.Class = Pass
+	case r.Class == Write && r.System():
+		r.Touch |= TouchUsers
+	}
+	if r.Class == Write && r.odd && r.DB != nil && r.Touch != 0 {
+		r.Touch |= TouchDocuments
+	}
+	if r.Class == Write && r.Where == AnyNode {
+		r.Where = WriteNode
+	}
+}
+
+// server handles endpoints of the server, and tells whether seg is one.
+func (r *Route) server(m method, seg []byte) bool {
+	var buf [longest]byte
+	switch string(plain(seg, &buf)) {
+	case "_all_dbs":
+		r.What = Names
+		if m == get {
+			r.Class = Read
+		}
+	case "_utils":
+		r.Class = Static
+	case "_session":
+		r.Where = SameNode
+		r.writeIf(m, TouchSession)
+	case "_db_updates":
+		r.What, r.Where = Feed, SameNode
+		if r.live() {
+			r.Class = Stream
+		}
+	case "_replicate", "_scheduler":
+		r.Where = SameNode
+		r.writeIf(m, TouchNames)
+	case "_config", "_node", "_cluster_setup":
+		r.Where = SameNode
+		r.writeIf(m, TouchUsers|TouchNames)
+	case "_dbs_info", "_uuids", "_up", "_search_analyze", "_nouveau_analyze":
+	case "_active_tasks", "_membership", "_reshard", "_log", "_stats", "_restart", "_prometheus":
+		r.Where = SameNode
+		r.writeIf(m, 0)
+	default:
+		return false
+	}
+	return true
+}
+
+// writeIf makes r a write if the method is one that writes.
+func (r *Route) writeIf(m method, touch Touch) {
+	if m.writes() {
+		r.Class, r.Touch = Write, touch
+	}
+}
+
+// database handles what follows the name of a database.
+func (r *Route) database(m method) {
+	seg := r.next()
+	switch {
+	case seg == nil:
+		switch m {
+		case put, remove:
+			r.Class, r.Touch = Write, TouchDatabase|TouchNames|TouchSecurity
+		case post:
+			r.Class, r.Touch = Write, TouchBody
+		}
+	case first(seg) != '_':
+		r.document(m, seg)
+	default:
+		r.endpoint(m, seg)
+	}
+}
+
+// document handles a document and its attachments.
+func (r *Route) document(m method, id []byte) {
+	r.ID, r.What = id, Document
+	if !r.last() {
+		r.What, r.Attachment = Attachment, bytes.Trim(r.rest, "/")
+		r.rest = nil
+	}
+	switch m {
+	case get:
+		r.Class = Read
+		r.inspectDocument()
+	case copying:
+		r.Class, r.Touch = Write, TouchDestination
+	case post, put, remove: // a POST is a form with attachments
+		r.Class, r.Touch = Write, TouchDocument
+	}
+}
+
+// endpoint handles what CouchDB gives a meaning to below a database.
+func (r *Route) endpoint(m method, seg []byte) {
+	if name, ok := cutPrefix(seg, "_design/"); ok {
+		r.slashed(m, name)
+		return
+	}
+	if _, ok := cutPrefix(seg, "_local/"); ok {
+		r.local(m)
+		return
+	}
+	var buf [longest]byte
+	switch string(plain(seg, &buf)) {
+	case "_design":
+		r.design(m)
+	case "_local":
+		r.local(m)
+	case "_all_docs", "_design_docs":
+		r.result(m)
+	case "_find", "_explain":
+		r.byPost(m)
+	case "_bulk_get":
+		r.byPost(m)
+		r.Flags |= Parts
+	case "_partition":
+		r.partition(m)
+	case "_changes":
+		r.What, r.Where = Feed, SameNode
+		if r.live() {
+			r.Class = Stream
+		}
+	case "_local_docs": // not announced
+		r.Where = SameNode
+	case "_revs_diff", "_missing_revs":
+		r.Where = WriteNode
+	case "_shards", "_auto_purge":
+		r.writeIf(m, 0)
+	case "_security":
+		r.writeIf(m, TouchSecurity)
+	case "_revs_limit", "_purged_infos_limit", "_compact", "_view_cleanup", "_ensure_full_commit", "_sync_shards":
+		r.writeIf(m, 0)
+	case "_bulk_docs":
+		r.writeIf(m, TouchBody)
+	case "_purge":
+		r.writeIf(m, TouchDatabase)
+	case "_index":
+		r.result(m)
+		r.writeIf(m, TouchDocuments)
+	default:
+		r.writeIf(m, TouchDatabase)
+	}
+}
+
+// slashed handles a design document whose slash is escaped: a GET is redirected to
+// the plain form, and everything else works as if it had that form.
+func (r *Route) slashed(m method, name []byte) {
+	if m == get || len(name) == 0 {
+		return
+	}
+	r.document(m, name)
+	r.Design = true
+}
+
+// local handles documents that are neither replicated nor announced.
+func (r *Route) local(m method) {
+	r.What, r.Where = Local, SameNode
+	r.writeIf(m, 0)
+}
+
+// result handles a list of rows that may be asked for by POST, with keys or
+// several queries in the body.
+func (r *Route) result(m method) {
+	r.What = Result
+	r.Flags |= Rows
+	switch m {
+	case get:
+		r.Class = Read
+	case post:
+		r.Class = ReadByBody
+	}
+	r.inspectResult()
+}
+
+// byPost handles queries that exist as POST only.
+func (r *Route) byPost(m method) {
+	r.What = Result
+	if m == post {
+		r.Class = ReadByBody
+	}
+}
+
+func (r *Route) partition(m method) {
+	r.next() // the partition
+	seg := r.next()
+	var buf [longest]byte
+	switch string(plain(seg, &buf)) {
+	case "_all_docs":
+		r.result(m)
+	case "_find", "_explain":
+		r.byPost(m)
+	case "_design":
+		r.design(m)
+	}
+}

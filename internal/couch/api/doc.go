@@ -1,0 +1,13 @@
+// Package api is the CouchDB API as bytes: it opens no connection and keeps no state.
+//
+//   - Classify returns the Route of a request: what it reads or writes, whether its
+//     answer may be cached, which node must get it, and its cache key.
+//   - WriteIDs, StoredRevisions and SentRevisions return the documents that a write
+//     names and the revisions that it stored.
+//   - FeedReader reads a _changes feed, Change is one of its rows, and DatabaseReplaced
+//     compares two positions in it.
+//   - Members and Elements walk JSON objects and arrays in place.
+//
+// Where CouchDB and compatible products interpret a path differently, reads are not
+// cached, and writes touch everything that any of them may change.
+package api

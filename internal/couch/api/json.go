@@ -1,0 +1,191 @@
+package api
+
+import (
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Members goes through the members of an object. The object must be valid JSON.
+type Members struct {
+	rest []byte // behind the opening brace, then behind each value
+	name []byte // in quotes
+	// Value is the member's value, as JSON.
+	Value []byte
+}
+
+// MembersOf returns the members of an object, before the first.
+func MembersOf(object []byte) Members { return Members{rest: skipSpace(object)[1:]} }
+
+// Next goes to the next member, if there is one.
+func (f *Members) Next() bool {
+	f.rest = skipSpace(f.rest)
+	if f.rest[0] == ',' {
+		f.rest = skipSpace(f.rest[1:])
+	}
+	if f.rest[0] == '}' {
+		return false
+	}
+	f.name, f.rest = cutValue(f.rest)
+	f.rest = skipSpace(f.rest)[1:] // the colon
+	f.Value, f.rest = cutValue(skipSpace(f.rest))
+	return true
+}
+
+// Is tells whether the member has that name, which must not need escapes.
+func (f *Members) Is(name string) bool {
+	if len(f.name) == len(name)+2 {
+		return string(f.name[1:len(f.name)-1]) == name
+	}
+	if len(f.name) < len(name)+2 || len(f.name) > 6*len(name)+2 {
+		return false
+	}
+	var scratch []byte
+	return string(unquote(f.name, &scratch)) == name
+}
+
+// Text returns the member's text without escapes, or nil if it is not text. It uses
+// scratch if there are escapes.
+func (f *Members) Text(scratch *[]byte) []byte {
+	if f.Value[0] != '"' {
+		return nil
+	}
+	return unquote(f.Value, scratch)
+}
+
+// Elements goes through the elements of an array, which must be valid JSON.
+type Elements struct {
+	rest  []byte
+	Value []byte // the element, as JSON
+}
+
+// ElementsOf returns the elements of an array, before the first.
+func ElementsOf(array []byte) Elements { return Elements{rest: skipSpace(array)[1:]} }
+
+// Next goes to the next element, if there is one.
+func (e *Elements) Next() bool {
+	e.rest = skipSpace(e.rest)
+	if e.rest[0] == ',' {
+		e.rest = skipSpace(e.rest[1:])
+	}
+	if e.rest[0] == ']' {
+		return false
+	}
+	e.Value, e.rest = cutValue(e.rest)
+	return true
+}
+
+func skipSpace(b []byte) []byte {
+	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t' || b[0] == '\r' || b[0] == '\n') {
+		b = b[1:]
+	}
+	return b
+}
+
+// cutValue takes the value that valid JSON begins with.
+func cutValue(b []byte) (value, rest []byte) {
+	depth := 0
+	for i := 0; i < len(b); i++ {
+		switch b[i] {
+		case '"':
+			i += len(quoted(b[i:])) - 1
+		case '{', '[':
+			depth++
+		case '}', ']', ',', ':', ' ', '\t', '\r', '\n':
+			if closes := b[i] == '}' || b[i] == ']'; closes && depth > 0 {
+				depth--
+			} else if depth > 0 {
+				continue
+			} else { // behind a number or a word
+				return b[:i], b[i:]
+			}
+		default:
+			continue
+		}
+		if depth == 0 {
+			return b[:i+1], b[i+1:]
+		}
+	}
+	return b, nil
+}
+
+// quoted returns the text in quotes that b begins with.
+func quoted(b []byte) []byte {
+	for i := 1; i < len(b); i++ {
+		switch b[i] {
+		case '\\':
+			i++
+		case '"':
+			return b[:i+1]
+		}
+	}
+	return b
+}
+
+// unquote returns what text in quotes says. It uses scratch if there are escapes.
+func unquote(text []byte, scratch *[]byte) []byte {
+	text = text[1 : len(text)-1]
+	plain := true
+	for _, c := range text {
+		plain = plain && c != '\\'
+	}
+	if plain {
+		return text
+	}
+	out := (*scratch)[:0]
+	for len(text) > 0 {
+		if text[0] != '\\' {
+			out = append(out, text[0])
+			text = text[1:]
+			continue
+		}
+		out, text = appendEscape(out, text)
+	}
+	*scratch = out
+	return out
+}
+
+// appendEscape appends what the escape that text begins with stands for.
+func appendEscape(out, text []byte) (_, rest []byte) {
+	switch c := text[1]; c {
+	case 'b':
+		return append(out, '\b'), text[2:]
+	case 'f':
+		return append(out, '\f'), text[2:]
+	case 'n':
+		return append(out, '\n'), text[2:]
+	case 'r':
+		return append(out, '\r'), text[2:]
+	case 't':
+		return append(out, '\t'), text[2:]
+	case 'u':
+	default:
+		return append(out, c), text[2:]
+	}
+	r, text := hex4(text[2:]), text[6:]
+	if utf16.IsSurrogate(r) {
+		pair := rune(utf8.RuneError)
+		if len(text) >= 6 && text[0] == '\\' && text[1] == 'u' {
+			pair = utf16.DecodeRune(r, hex4(text[2:]))
+		}
+		if pair != utf8.RuneError {
+			text = text[6:]
+		}
+		r = pair
+	}
+	return utf8.AppendRune(out, r), text
+}
+
+func hex4(b []byte) (r rune) {
+	for _, c := range b[:4] {
+		switch {
+		case c <= '9':
+			c -= '0'
+		case c <= 'F':
+			c -= 'A' - 10
+		default:
+			c -= 'a' - 10
+		}
+		r = r<<4 | rune(c)
+	}
+	return r
+}

@@ -1,0 +1,235 @@
+package api
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// DatabaseReplaced reports whether a database whose feed was at the position before cannot be the
+// one that is at now: its sequence has gone back, or other files hold it. Both positions
+// are JSON, from the same node. Positions that can't be compared say nothing.
+func DatabaseReplaced(before, now string) bool {
+	b, n := parsePosition(before), parsePosition(now)
+	if b.shards != nil && n.shards != nil {
+		for name, was := range b.shards {
+			if is, ok := n.shards[name]; ok && (is.uuid != was.uuid && is.uuid != "" && was.uuid != "" || is.seq < was.seq) {
+				return true
+			}
+		}
+		return false
+	}
+	if b.shards != nil || n.shards != nil || !b.known || !n.known {
+		return false
+	}
+	return n.number < b.number || b.node != n.node && b.node != "" && n.node != ""
+}
+
+// GoesBack reports whether the number of a position is lower than that of an earlier one. It
+// is what a row is checked by: it costs nothing, and Replaced decides.
+func GoesBack(before, now string) bool {
+	b, _, bok := cutPosition(before)
+	n, _, nok := cutPosition(now)
+	return bok && nok && n < b
+}
+
+// position is what the text of a position says. Only number is the same in all products:
+// how many changes the database has had. CouchDB 2 and 3 append the sequence of each
+// shard, packed.
+type position struct {
+	number uint64
+	known  bool
+	node   string // what follows the number, if that is not packed
+	shards map[string]shard
+}
+
+// shard is one file of a database, in a position.
+type shard struct {
+	seq  int64
+	uuid string // the beginning of the file's; "" if it has no changes, or is an old version's
+}
+
+func parsePosition(text string) (p position) {
+	p.number, p.node, p.known = cutPosition(text)
+	if p.shards = unpack(p.node); p.shards != nil {
+		p.node = ""
+	}
+	return p
+}
+
+// cutPosition takes a position apart: 12, "12-rest" or [12,"rest"].
+func cutPosition(text string) (number uint64, rest string, ok bool) {
+	if strings.HasPrefix(text, "[") {
+		var list []json.RawMessage
+		if json.Unmarshal([]byte(text), &list) != nil || len(list) != 2 || json.Unmarshal(list[1], &rest) != nil {
+			return 0, "", false
+		}
+		text = string(list[0])
+	} else if strings.HasPrefix(text, `"`) {
+		text = strings.Trim(text, `"`)
+		text, rest, _ = strings.Cut(text, "-")
+	}
+	number, err := strconv.ParseUint(text, 10, 64)
+	return number, rest, err == nil
+}
+
+// maxPacked is how long the packed part of a position may be when it is unpacked.
+const maxPacked = 1 << 20
+
+// unpack reads the packed part of a position, which is Erlang's external term format: a list
+// of {Node, Range, Sequence}, where a Sequence is a number or {Number, UUID, Node}. It
+// returns nil for anything else.
+func unpack(text string) map[string]shard {
+	raw, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(text, "="))
+	if err != nil || len(raw) < 2 || raw[0] != 131 {
+		return nil
+	}
+	raw = raw[1:]
+	if raw[0] == 80 { // compressed, behind its length
+		if len(raw) < 5 {
+			return nil
+		}
+		z, err := zlib.NewReader(bytes.NewReader(raw[5:]))
+		if err != nil {
+			return nil
+		}
+		if raw, err = io.ReadAll(io.LimitReader(z, maxPacked)); err != nil {
+			return nil
+		}
+	}
+	t, _, ok := term(raw, 0)
+	list, isList := t.([]any)
+	if !ok || !isList {
+		return nil
+	}
+	shards := map[string]shard{}
+	for _, e := range list {
+		name, s, ok := shardOf(e)
+		if !ok {
+			return nil
+		}
+		shards[name] = s
+	}
+	return shards
+}
+
+func shardOf(t any) (name string, s shard, ok bool) {
+	tuple, _ := t.([]any)
+	if len(tuple) != 3 {
+		return "", s, false
+	}
+	node, _ := tuple[0].(string)
+	bounds, _ := tuple[1].([]any)
+	if len(bounds) != 2 {
+		return "", s, false
+	}
+	from, _ := bounds[0].(int64)
+	to, _ := bounds[1].(int64)
+	name = node + " " + strconv.FormatInt(from, 16) + "-" + strconv.FormatInt(to, 16)
+	switch seq := tuple[2].(type) {
+	case int64:
+		return name, shard{seq: seq}, true
+	case []any:
+		if len(seq) != 3 {
+			return "", s, false
+		}
+		s.seq, ok = seq[0].(int64)
+		s.uuid, _ = seq[1].(string) // while a shard is split it is something else
+		return name, s, ok
+	}
+	return "", s, false
+}
+
+// maxDepth is how deep terms may be nested.
+const maxDepth = 8
+
+// term reads one of Erlang's terms: integers are int64, atoms and binaries string, tuples and
+// lists []any.
+func term(b []byte, depth int) (t any, rest []byte, ok bool) {
+	if len(b) == 0 || depth > maxDepth {
+		return nil, nil, false
+	}
+	tag, b := b[0], b[1:]
+	size := func(bytes int) (n int, ok bool) {
+		if len(b) < bytes {
+			return 0, false
+		}
+		for _, c := range b[:bytes] {
+			n = n<<8 | int(c)
+		}
+		b = b[bytes:]
+		return n, true
+	}
+	text := func(bytes int) (any, []byte, bool) {
+		n, ok := size(bytes)
+		if !ok || n > len(b) {
+			return nil, nil, false
+		}
+		return string(b[:n]), b[n:], true
+	}
+	switch tag {
+	case 97: // SMALL_INTEGER_EXT
+		n, ok := size(1)
+		return int64(n), b, ok
+	case 98: // INTEGER_EXT
+		n, ok := size(4)
+		return int64(int32(n)), b, ok
+	case 110: // SMALL_BIG_EXT: the lowest byte first
+		n, ok := size(1)
+		if !ok || n > 8 || len(b) < 1+n || b[0] != 0 {
+			return nil, nil, false
+		}
+		var number [8]byte
+		copy(number[:], b[1:1+n])
+		return int64(binary.LittleEndian.Uint64(number[:])), b[1+n:], true
+	case 100, 118: // ATOM_EXT, ATOM_UTF8_EXT
+		return text(2)
+	case 115, 119: // SMALL_ATOM_EXT, SMALL_ATOM_UTF8_EXT
+		return text(1)
+	case 109: // BINARY_EXT
+		return text(4)
+	case 104: // SMALL_TUPLE_EXT
+		n, ok := size(1)
+		return terms(b, n, depth, ok)
+	case 106: // NIL_EXT
+		return []any{}, b, true
+	case 108: // LIST_EXT, with a tail that is NIL_EXT
+		n, ok := size(4)
+		t, rest, ok := terms(b, n, depth, ok)
+		if !ok || len(rest) == 0 || rest[0] != 106 {
+			return nil, nil, false
+		}
+		return t, rest[1:], true
+	case 107: // STRING_EXT: a list of small integers
+		n, ok := size(2)
+		if !ok || n > len(b) {
+			return nil, nil, false
+		}
+		var list []any
+		for _, c := range b[:n] {
+			list = append(list, int64(c))
+		}
+		return list, b[n:], true
+	}
+	return nil, nil, false
+}
+
+func terms(b []byte, n, depth int, ok bool) (any, []byte, bool) {
+	if !ok || n > len(b) { // each takes a byte at least
+		return nil, nil, false
+	}
+	list := make([]any, 0, min(n, 1024))
+	for range n {
+		var t any
+		if t, b, ok = term(b, depth+1); !ok {
+			return nil, nil, false
+		}
+		list = append(list, t)
+	}
+	return list, b, true
+}

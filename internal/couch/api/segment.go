@@ -1,0 +1,132 @@
+package api
+
+import "github.com/kasoku/kasoku/internal/ascii"
+
+// next takes the next segment that is not empty from the path: CouchDB drops
+// empty ones. It returns nil at the end.
+func (r *Route) next() []byte {
+	p := r.rest
+	for len(p) > 0 && p[0] == '/' {
+		p = p[1:]
+	}
+	end := 0
+	for end < len(p) && p[end] != '/' {
+		end++
+	}
+	r.rest = p[end:]
+	if end == 0 {
+		return nil
+	}
+	return p[:end]
+}
+
+// last tells whether no segment is left.
+func (r *Route) last() bool {
+	for _, c := range r.rest {
+		if c != '/' {
+			return false
+		}
+	}
+	return true
+}
+
+// wellFormed tells whether each % begins an escape.
+func wellFormed(b []byte) bool {
+	for i := 0; i < len(b); i++ {
+		if b[i] != '%' {
+			continue
+		}
+		if i+2 >= len(b) {
+			return false
+		}
+		if _, ok := ascii.HexByte(b[i+1], b[i+2]); !ok {
+			return false
+		}
+		i += 2
+	}
+	return true
+}
+
+// decoded returns the byte that b begins with once escapes are resolved, and how
+// many bytes of b it takes. What is no escape stands for itself.
+func decoded(b []byte) (c byte, n int) {
+	if b[0] == '+' {
+		return ' ', 1
+	}
+	if b[0] == '%' && len(b) >= 3 {
+		if c, ok := ascii.HexByte(b[1], b[2]); ok {
+			return c, 3
+		}
+	}
+	return b[0], 1
+}
+
+func first(b []byte) byte {
+	c, _ := decoded(b)
+	return c
+}
+
+// appendDecoded appends b without its escapes.
+func appendDecoded(dst, b []byte) []byte {
+	for len(b) > 0 {
+		c, n := decoded(b)
+		dst = append(dst, c)
+		b = b[n:]
+	}
+	return dst
+}
+
+// appendEncoded appends b with exactly those bytes escaped that are not
+// unreserved in RFC 3986, so that all ways to write something become one.
+func appendEncoded(dst, b []byte) []byte {
+	for len(b) > 0 {
+		c, n := decoded(b)
+		b = b[n:]
+		dst = ascii.AppendEscaped(dst, c)
+	}
+	return dst
+}
+
+// longest is the length of the longest name that CouchDB gives a meaning to.
+const longest = 32
+
+// plain returns b without escapes, in buf if there are any; nil if it is longer
+// than any name that has a meaning.
+func plain(b []byte, buf *[longest]byte) []byte {
+	escaped := false
+	for _, c := range b {
+		escaped = escaped || c == '%' || c == '+'
+	}
+	if !escaped {
+		return b
+	}
+	if len(b) > 3*longest {
+		return nil
+	}
+	n := 0
+	for len(b) > 0 {
+		c, took := decoded(b)
+		if n == len(buf) {
+			return nil
+		}
+		buf[n] = c
+		n++
+		b = b[took:]
+	}
+	return buf[:n]
+}
+
+// cutPrefix takes prefix off b, whatever of it is escaped.
+func cutPrefix(b []byte, prefix string) ([]byte, bool) {
+	for i := range len(prefix) {
+		if len(b) == 0 {
+			return nil, false
+		}
+		c, n := decoded(b)
+		if c != prefix[i] {
+			return nil, false
+		}
+		b = b[n:]
+	}
+	return b, true
+}

@@ -1,0 +1,257 @@
+package follow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/couch/api"
+)
+
+// feedNode is a CouchDB with one database, in memory, that misbehaves as it is told.
+type feedNode struct {
+	mu      sync.Mutex
+	born    string // "" while there is no database
+	rows    []string
+	changed chan struct{}
+	cut     chan struct{} // closed to end all feeds
+
+	down      bool // connections are refused
+	hold      bool // continuous feeds are held back, as by a buffering proxy
+	refuse    int  // the status of continuous feeds, unless 0
+	malformed bool // positions are refused once
+	hasty     bool // each feed ends at once
+	over      bool // feeds that are cut end in order
+	mute      bool // no heartbeats
+	asked     []string
+	meanwhile func() // done once, when a continuous feed was asked for and before it is open
+}
+
+func newFeedNode() *feedNode {
+	return &feedNode{born: `"1"`, changed: make(chan struct{}), cut: make(chan struct{})}
+}
+
+var errNodeDown = errors.New("connection refused")
+
+// set changes how the node behaves and ends its feeds if cut is true.
+func (n *feedNode) set(cut bool, change func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if change != nil {
+		change()
+	}
+	if cut {
+		close(n.cut)
+		n.cut = make(chan struct{})
+	}
+}
+
+// told tells how the node behaves now.
+func (n *feedNode) told(how *bool) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return *how
+}
+
+func (n *feedNode) exists() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.born != ""
+}
+
+// put stores a document, or any other text that the feeds are to show.
+func (n *feedNode) put(id, rev string) {
+	n.write(fmt.Sprintf(`{"seq":"%%d-x","id":%q,"changes":[{"rev":%q}]}`, id, rev))
+}
+
+func (n *feedNode) write(row string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.rows = append(n.rows, row)
+	close(n.changed)
+	n.changed = make(chan struct{})
+}
+
+// after returns the rows behind a position as text, and the last position.
+func (n *feedNode) after(since int) (rows []string, last int, changed, cut chan struct{}) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for i := since; i < len(n.rows); i++ {
+		rows = append(rows, strings.Replace(n.rows[i], "%d", strconv.Itoa(i+1), 1))
+	}
+	return rows, len(n.rows), n.changed, n.cut
+}
+
+// requests returns what was asked since the last call.
+func (n *feedNode) requests() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	asked := n.asked
+	n.asked = nil
+	return asked
+}
+
+func (n *feedNode) get(ctx context.Context, target string) (int, io.ReadCloser, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.asked = append(n.asked, target)
+	u, err := url.Parse(target)
+	switch {
+	case err != nil:
+		return 0, nil, err
+	case n.down:
+		return 0, nil, errNodeDown
+	case n.born == "":
+		return 404, io.NopCloser(strings.NewReader(`{"error":"not_found"}`)), nil
+	case u.Path == "/d b/x" && u.EscapedPath() == "/d%20b%2Fx":
+		return 200, io.NopCloser(strings.NewReader(fmt.Sprintf(`{"instance_start_time":%s,"update_seq":"%d-x"}`, n.born, len(n.rows)))), nil
+	}
+	q := u.Query()
+	since, err := strconv.Atoi(strings.TrimSuffix(q.Get("since"), "-x"))
+	if err != nil {
+		return 0, nil, fmt.Errorf("%s: %w", target, err)
+	}
+	continuous := q.Get("feed") == "continuous"
+	if continuous && n.meanwhile != nil {
+		n.meanwhile()
+		n.meanwhile = nil
+	}
+	if n.malformed {
+		n.malformed = false
+		return 400, io.NopCloser(strings.NewReader(`{"error":"bad_request"}`)), nil
+	}
+	if continuous && n.refuse != 0 {
+		return n.refuse, io.NopCloser(strings.NewReader("no")), nil
+	}
+	r, w := io.Pipe()
+	stop := context.AfterFunc(ctx, func() { w.CloseWithError(context.Cause(ctx)) })
+	go func() {
+		defer stop()
+		defer w.CloseWithError(io.ErrUnexpectedEOF) // unless it has ended otherwise
+		n.serve(ctx, w, q, since)
+	}()
+	return 200, r, nil
+}
+
+func (n *feedNode) serve(ctx context.Context, w *io.PipeWriter, q url.Values, since int) {
+	switch q.Get("feed") {
+	case "continuous":
+		n.continuous(ctx, w, q, since)
+	case "longpoll":
+		timeout, _ := strconv.Atoi(q.Get("timeout"))
+		_, _, changed, cut := n.after(since)
+		if rows, _, _, _ := n.after(since); len(rows) == 0 && !n.told(&n.hasty) {
+			t := time.NewTimer(time.Duration(timeout) * time.Millisecond)
+			defer t.Stop()
+			select {
+			case <-changed:
+			case <-cut:
+				w.CloseWithError(io.ErrUnexpectedEOF)
+				return
+			case <-ctx.Done():
+				return
+			case <-t.C:
+			}
+		}
+		n.results(w, since)
+	default:
+		n.results(w, since)
+	}
+}
+
+func (n *feedNode) results(w *io.PipeWriter, since int) {
+	rows, last, _, _ := n.after(since)
+	fmt.Fprintf(w, "{\"results\":[\n%s\n],\n\"last_seq\":\"%d-x\",\"pending\":0}\n", strings.Join(rows, ",\r\n"), max(last, since))
+	w.Close()
+}
+
+func (n *feedNode) continuous(ctx context.Context, w *io.PipeWriter, q url.Values, since int) {
+	beat, _ := strconv.Atoi(q.Get("heartbeat"))
+	if n.told(&n.hold) {
+		<-ctx.Done()
+		return
+	}
+	io.WriteString(w, "\n")
+	ticker := time.NewTicker(time.Duration(beat) * time.Millisecond)
+	defer ticker.Stop()
+	for !n.told(&n.hasty) {
+		rows, last, changed, cut := n.after(since)
+		for _, row := range rows {
+			io.WriteString(w, row+"\n")
+		}
+		since = max(last, since)
+		select {
+		case <-changed:
+		case <-ticker.C:
+			if !n.told(&n.mute) {
+				io.WriteString(w, "\n")
+			}
+		case <-cut:
+			if n.exists() && !n.told(&n.over) {
+				w.CloseWithError(io.ErrUnexpectedEOF)
+				return
+			}
+			n.last(w, since)
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+	n.last(w, since)
+}
+
+func (n *feedNode) last(w *io.PipeWriter, since int) {
+	fmt.Fprintf(w, "{\"last_seq\":\"%d-x\",\"pending\":0}\n", since)
+	w.Close()
+}
+
+// recorder writes down what a follower tells.
+type recorder struct {
+	mu    sync.Mutex
+	told  []string
+	heard time.Time
+}
+
+func (r *recorder) add(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.told = append(r.told, text)
+}
+
+func (r *recorder) Reset(why ResetReason) { r.add("reset: " + why.String()) }
+
+func (r *recorder) Row(row *api.Change) {
+	text := string(row.ID) + " " + string(row.Rev)
+	if row.Deleted {
+		text += " deleted"
+	}
+	r.add(text)
+}
+
+func (r *recorder) Heard(at time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.heard = at
+}
+
+// take returns what was told since the last call.
+func (r *recorder) take() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	told := strings.Join(r.told, "; ")
+	r.told = nil
+	return told
+}
+
+// silence is how long nothing was heard.
+func (r *recorder) silence() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return time.Since(r.heard)
+}

@@ -1,0 +1,322 @@
+package follow
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/couch/api"
+)
+
+// followerScene is a follower of a node, in a bubble.
+type followerScene struct {
+	*testing.T
+	node *feedNode
+	recorder
+	follower *Follower
+}
+
+// playFollower runs a test in a bubble, with a follower that has just begun.
+func playFollower(t *testing.T, n *feedNode, script func(s *followerScene)) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &followerScene{T: t, node: n}
+		n.changed, n.cut = make(chan struct{}), make(chan struct{})
+		s.follower = NewFollower(FollowerConfig{DB: "d b/x", Get: n.get, Watcher: s})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			s.follower.Run(ctx)
+		}()
+		s.pass(resolution + time.Second)
+		script(s)
+		cancel()
+		<-done
+	})
+}
+
+// pass lets time go by.
+func (s *followerScene) pass(d time.Duration) {
+	time.Sleep(d) // on the bubble's clock
+	synctest.Wait()
+}
+
+// expect checks what was told since the last time, and what the follower is doing.
+func (s *followerScene) expect(told string, phase Phase) {
+	s.Helper()
+	if got := s.take(); got != told {
+		s.Errorf("told %q; want %q", got, told)
+	}
+	if got := s.follower.State(); got.Phase != phase {
+		s.Errorf("%s since %s, %v; want %s", got.Phase, time.Since(got.Since), got.Err, phase)
+	}
+}
+
+// fresh checks that something was heard lately.
+func (s *followerScene) fresh() {
+	s.Helper()
+	if quiet := s.silence(); quiet > 400*time.Millisecond {
+		s.Errorf("nothing heard for %s", quiet)
+	}
+}
+
+func TestFollow(t *testing.T) {
+	n := newFeedNode()
+	n.put("before", "1-a")
+	playFollower(t, n, func(s *followerScene) {
+		s.expect("reset: opened", Following)
+		s.fresh()
+		n.put("a", "1-a")
+		n.put("a", "2-a")
+		n.write(`{"seq":null,"id":"b","changes":[{"rev":"3-b"}],"deleted":true}`)
+		synctest.Wait()
+		s.expect("a 1-a; a 2-a; b 3-b deleted", Following)
+		s.pass(time.Hour)
+		s.expect("", Following)
+		s.fresh()
+		if got := n.requests(); len(got) != 3 { // who it is, the feed, and whether it still is
+			t.Errorf("asked %q", got)
+		}
+	})
+}
+
+// TestResume checks that a cut feed is resumed where it was, and that all that
+// has changed meanwhile is told, before anything counts as heard.
+func TestResume(t *testing.T) {
+	n := newFeedNode()
+	playFollower(t, n, func(s *followerScene) {
+		n.put("a", "1-a")
+		s.pass(time.Second)
+		s.expect("reset: opened; a 1-a", Following)
+		n.set(true, func() { n.down = true })
+		s.pass(time.Minute)
+		s.expect("", Connecting)
+		if quiet := s.silence(); quiet < time.Minute {
+			t.Errorf("heard %s ago from a node that is down", quiet)
+		}
+		if got := len(n.requests()); got < 12 || got > 120 {
+			t.Errorf("%d requests in a minute", got)
+		}
+		n.put("b", "1-b")
+		n.put("c", "1-c")
+		n.set(false, func() { n.down = false })
+		s.pass(5 * time.Second)
+		s.expect("b 1-b; c 1-c", Following)
+		s.fresh()
+		if st := s.follower.State(); st.Position != `"3-x"` || st.Rows != 3 || st.Resets != 1 || st.Breaks != 1 || st.Err != nil {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
+func TestFollowRecreation(t *testing.T) {
+	t.Run("seen", func(t *testing.T) {
+		n := newFeedNode()
+		playFollower(t, n, func(s *followerScene) {
+			s.expect("reset: opened", Following)
+			n.set(true, func() { n.born, n.rows = "", nil })
+			s.pass(time.Second)
+			s.expect("reset: deleted", Absent)
+			n.requests()
+			s.pass(time.Minute)
+			s.expect("", Absent)
+			if got := len(n.requests()); got < 12 || got > 120 {
+				t.Errorf("%d requests in a minute", got)
+			}
+			n.set(false, func() { n.born = `"2"` })
+			n.put("a", "1-a")
+			s.pass(5 * time.Second)
+			n.put("b", "1-b")
+			synctest.Wait()
+			s.expect("reset: opened; b 1-b", Following)
+		})
+	})
+	t.Run("while away", func(t *testing.T) {
+		n := newFeedNode()
+		playFollower(t, n, func(s *followerScene) {
+			n.put("a", "1-a")
+			s.pass(time.Second)
+			s.expect("reset: opened; a 1-a", Following)
+			n.set(true, func() { n.born = `"2"` })
+			s.pass(time.Second)
+			s.expect("reset: recreated", Following)
+		})
+	})
+	t.Run("just before the feed is open", func(t *testing.T) {
+		n := newFeedNode()
+		playFollower(t, n, func(s *followerScene) {
+			n.put("a", "1-a")
+			s.pass(time.Second)
+			s.expect("reset: opened; a 1-a", Following)
+			n.set(true, func() {
+				n.meanwhile = func() { n.born, n.rows = `"2"`, nil }
+			})
+			s.pass(5 * time.Second)
+			s.expect("reset: recreated", Following)
+			n.put("b", "1-b")
+			synctest.Wait()
+			s.expect("b 1-b", Following)
+		})
+	})
+	t.Run("within a second", func(t *testing.T) {
+		n := newFeedNode()
+		playFollower(t, n, func(s *followerScene) {
+			n.set(true, func() { n.born, n.rows = `"2"`, nil })
+			s.pass(time.Second)
+			s.expect("reset: opened; reset: recreated", Following)
+			n.put("a", "1-a")
+			synctest.Wait()
+			s.expect("a 1-a", Following)
+			n.set(true, func() { n.rows = nil })
+			n.put("b", "1-b") // its sequence is as far as the former's
+			s.pass(time.Second)
+			s.expect("reset: recreated", Following)
+		})
+	})
+	t.Run("the feed ends", func(t *testing.T) {
+		n := newFeedNode()
+		playFollower(t, n, func(s *followerScene) {
+			n.put("a", "1-a")
+			s.pass(time.Minute)
+			s.expect("reset: opened; a 1-a", Following)
+			n.set(true, func() { n.over = true })
+			synctest.Wait()
+			n.set(false, func() { n.over = false })
+			s.pass(time.Second)
+			s.expect("reset: recreated", Following)
+		})
+	})
+	t.Run("the sequence goes back", func(t *testing.T) {
+		n := newFeedNode()
+		playFollower(t, n, func(s *followerScene) {
+			n.put("a", "1-a")
+			n.put("b", "1-b")
+			s.pass(time.Minute)
+			s.expect("reset: opened; a 1-a; b 1-b", Following)
+			n.set(true, func() { n.rows = n.rows[:1] })
+			s.pass(time.Second)
+			s.expect("reset: recreated", Following)
+		})
+	})
+	t.Run("the sequence goes back within the feed", func(t *testing.T) {
+		n := newFeedNode()
+		playFollower(t, n, func(s *followerScene) {
+			n.put("a", "1-a")
+			n.put("b", "1-b")
+			s.pass(time.Minute)
+			s.expect("reset: opened; a 1-a; b 1-b", Following)
+			n.write(`{"seq":"1-x","id":"c","changes":[{"rev":"1-c"}]}`)
+			synctest.Wait()
+			if got := s.take(); got != "reset: recreated" {
+				t.Errorf("told %q", got)
+			}
+			s.pass(time.Second)
+			s.expect("reset: recreated", Following)
+		})
+	})
+	t.Run("without a time", func(t *testing.T) {
+		n := newFeedNode()
+		n.born = `"0"`
+		playFollower(t, n, func(s *followerScene) {
+			s.expect("reset: opened", Following)
+			n.set(true, nil)
+			s.pass(time.Second)
+			s.expect("", Following)
+			n.set(true, func() { n.born = "" })
+			synctest.Wait()
+			n.set(false, func() { n.born = `"0"` })
+			s.pass(5 * time.Second)
+			if got := s.take(); !strings.HasPrefix(got, "reset: ") {
+				t.Errorf("told %q", got)
+			}
+		})
+	})
+}
+
+// TestSilent checks that a connection on which nothing comes any more is given up,
+// and that nothing counts as heard meanwhile.
+func TestSilent(t *testing.T) {
+	n := newFeedNode()
+	playFollower(t, n, func(s *followerScene) {
+		s.expect("reset: opened", Following)
+		n.set(false, func() { n.mute = true })
+		s.pass(9 * time.Second)
+		if quiet := s.silence(); quiet < 8*time.Second {
+			t.Errorf("heard %s ago from a mute node", quiet)
+		}
+		s.pass(12 * time.Second)
+		n.set(false, func() { n.mute = false })
+		s.pass(time.Second)
+		s.expect("", Following)
+		s.fresh()
+		if st := s.follower.State(); st.Breaks == 0 || st.Resets != 1 {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
+// TestPoll checks that long polls take over where continuous feeds don't work, and
+// for no longer than that.
+func TestPoll(t *testing.T) {
+	f := func(spoil func(n *feedNode), mend func(n *feedNode)) {
+		t.Helper()
+		n := newFeedNode()
+		spoil(n)
+		playFollower(t, n, func(s *followerScene) {
+			s.pass(30 * time.Second)
+			s.expect("reset: opened", Polling)
+			s.fresh()
+			n.put("a", "1-a")
+			synctest.Wait()
+			s.expect("a 1-a", Polling)
+			n.set(false, func() { mend(n) })
+			s.pass(90 * time.Second)
+			s.expect("", Following)
+			s.fresh()
+			n.put("b", "1-b")
+			synctest.Wait()
+			s.expect("b 1-b", Following)
+		})
+	}
+	f(func(n *feedNode) { n.hold = true }, func(n *feedNode) { n.hold = false })
+	f(func(n *feedNode) { n.refuse = 500 }, func(n *feedNode) { n.refuse = 0 })
+}
+
+func TestForgetsPosition(t *testing.T) {
+	f := func(spoil func(n *feedNode), want string) {
+		t.Helper()
+		n := newFeedNode()
+		playFollower(t, n, func(s *followerScene) {
+			s.expect("reset: opened", Following)
+			spoil(n)
+			s.pass(5 * time.Second)
+			s.expect(want, Following)
+			n.put("a", "1-a")
+			synctest.Wait()
+			s.expect("a 1-a", Following)
+		})
+	}
+	f(func(n *feedNode) { n.set(true, func() { n.malformed = true }) }, "reset: position refused")
+	f(func(n *feedNode) { n.write("<html>%d</html>") }, "reset: feed garbled")
+	f(func(n *feedNode) { n.write(`{"seq":"%d-x","id":"a"}`) }, "reset: feed garbled")
+	f(func(n *feedNode) { n.write(`{"seq":"%d-x","id":"` + strings.Repeat("a", api.MaxChange) + `"}`) }, "reset: feed garbled")
+}
+
+// TestHasty checks that a node which ends each feed at once is not asked all the
+// time.
+func TestHasty(t *testing.T) {
+	n := newFeedNode()
+	n.hasty = true
+	playFollower(t, n, func(s *followerScene) {
+		n.requests()
+		s.pass(time.Minute)
+		if got := len(n.requests()); got > 4*60*1000/300 {
+			t.Errorf("%d requests in a minute", got)
+		}
+		if got := s.take(); !strings.HasPrefix(got, "reset: opened") {
+			t.Errorf("told %q", got)
+		}
+	})
+}

@@ -1,0 +1,383 @@
+package follow
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// keeperNode is one node: its _replicator, and what it was asked.
+type keeperNode struct {
+	mu          sync.Mutex
+	down        bool
+	plain       bool // it has no _replicator
+	refuses     int  // the status of every answer, unless 0
+	docs        map[string]document
+	revs        int
+	scheduler   string // what the scheduler says of each document; "" if there is none
+	transient   int    // replications that run by _replicate
+	onTransient func()
+	asked       []string
+}
+
+func (c *keeperNode) do(_ context.Context, _ int, method, path string, body []byte) (int, []byte, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asked = append(c.asked, method+" "+path)
+	path, rev, _ := strings.Cut(path, "?rev=")
+	name, isDoc := strings.CutPrefix(path, "/_replicator/")
+	doc, found := c.docs[name]
+	switch {
+	case c.down:
+		return 0, nil, errors.New("away")
+	case c.refuses != 0:
+		return c.refuses, []byte("no"), nil
+	case path == "/_replicate":
+		c.transient++
+		if c.onTransient != nil {
+			c.onTransient()
+		}
+		return 200, []byte(`{"ok":true}`), nil
+	case strings.HasPrefix(path, "/_scheduler/") && c.scheduler != "":
+		return 200, fmt.Appendf(nil, `{"state":%q}`, c.scheduler), nil
+	case !isDoc || c.plain || method == "GET" && !found:
+		return 404, []byte(`{"error":"not_found"}`), nil
+	case method == "GET":
+		text, err := json.Marshal(doc)
+		return 200, text, err
+	case method == "DELETE" && rev == doc.Rev:
+		delete(c.docs, name)
+		return 200, []byte(`{"ok":true}`), nil
+	}
+	var put document
+	if err := json.Unmarshal(body, &put); err != nil || put.Rev != doc.Rev {
+		return 409, nil, err
+	}
+	if doc.State == "triggered" {
+		return 403, []byte(`{"error":"forbidden"}`), nil
+	}
+	c.revs++
+	put.Rev = fmt.Sprint(c.revs, "-x")
+	c.docs[name] = put
+	return 201, []byte(`{"ok":true}`), nil
+}
+
+// change does something to the node, or to each of its documents.
+func (c *keeperNode) change(node func(), doc func(d *document)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if node != nil {
+		node()
+	}
+	for id, d := range c.docs {
+		if doc != nil {
+			doc(&d)
+			c.docs[id] = d
+		}
+	}
+}
+
+func (c *keeperNode) figures() (docs, writes, transient, asked int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.docs), c.revs, c.transient, len(c.asked)
+}
+
+// playKeeper runs a keeper of one replication, to the node c, for a second and then as
+// the script says.
+func playKeeper(t *testing.T, c *keeperNode, script func(k *Keeper)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		c.docs = map[string]document{}
+		k := NewKeeper(KeeperConfig{
+			Nodes: []ReplicationNode{{URL: "http://a", User: "u", Password: "p"}, {URL: "http://b"}},
+			Jobs:  []ReplicationJob{{"d b", 0, 1}}, Do: c.do,
+		})
+		stop := runKeeper(t, k)
+		passKeeper(time.Second)
+		script(k)
+		stop()
+	})
+}
+
+// runKeeper has k run until stop is called, which waits for its end.
+func runKeeper(t *testing.T, k *Keeper) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		k.Run(ctx)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+func passKeeper(d time.Duration) {
+	time.Sleep(d) // on the bubble's clock
+	synctest.Wait()
+}
+
+func wantsFigures(t *testing.T, k *Keeper, how How, phase string, mended int) {
+	t.Helper()
+	if s := k.States()[0]; s.How != how || s.Phase != phase || s.Mended != mended || s.Err != nil {
+		t.Errorf("%s, %q, mended %d times, %v; want %s, %q, %d", s.How, s.Phase, s.Mended, s.Err, how, phase, mended)
+	}
+}
+
+func TestDocument(t *testing.T) {
+	c := &keeperNode{}
+	playKeeper(t, c, func(k *Keeper) {
+		wantsFigures(t, k, Document, "", 0)
+		c.change(nil, func(d *document) {
+			if d.Source.URL != "http://a/d%20b" || d.Source.Headers["Authorization"] != "Basic dTpw" || d.Target.URL != "http://b/d%20b" || d.Target.Headers != nil || !d.Continuous {
+				t.Errorf("%+v", d)
+			}
+			d.State = "triggered"
+			d.Source.Headers = nil // hidden by the node
+		})
+		passKeeper(time.Hour)
+		wantsFigures(t, k, Document, "triggered", 0)
+		if docs, writes, _, asked := c.figures(); docs != 1 || writes != 1 || asked > 2*370 {
+			t.Errorf("%d documents, %d writes, %d requests in an hour", docs, writes, asked)
+		}
+	})
+}
+
+// TestMends checks in which cases the document is written anew.
+func TestMends(t *testing.T) {
+	f := func(what string, mended int, node func(c *keeperNode), doc func(d *document)) {
+		t.Helper()
+		c := &keeperNode{}
+		playKeeper(t, c, func(k *Keeper) {
+			if c.change(nil, doc); node != nil {
+				c.change(func() { node(c) }, nil)
+			}
+			passKeeper(11 * time.Second)
+			if s := k.States()[0]; s.Mended != mended || s.Err != nil {
+				t.Errorf("%s: mended %d times, %v", what, s.Mended, s.Err)
+			}
+		})
+	}
+	f("given up", 1, nil, func(d *document) { d.State = "error" })
+	f("failed", 1, nil, func(d *document) { d.State = "failed" })
+	f("running", 0, nil, func(d *document) { d.State = "triggered" })
+	f("crashing", 0, func(c *keeperNode) { c.scheduler = "crashing" }, nil)
+	f("to be tried again", 0, func(c *keeperNode) { c.scheduler = "error" }, nil)
+	f("failed for good", 1, func(c *keeperNode) { c.scheduler = "failed" }, nil)
+	f("deleted", 1, func(c *keeperNode) { clear(c.docs) }, nil)
+	f("of another source", 1, nil, func(d *document) { d.Source.URL = "http://c/d" })
+	f("of another source, and running", 1, nil, func(d *document) { d.Source.URL, d.State = "http://c/d", "triggered" })
+	f("not continuous", 1, nil, func(d *document) { d.Continuous = false })
+}
+
+// TestRenews checks when a document is written anew with which nothing is wrong.
+func TestRenews(t *testing.T) {
+	c := &keeperNode{}
+	playKeeper(t, c, func(k *Keeper) {
+		c.change(nil, func(d *document) { d.State = "triggered" })
+		k.Away(1) // the node starts what its documents say
+		k.Stalled("d b", 0)
+		k.Stalled("other", 1)
+		passKeeper(time.Minute)
+		wantsFigures(t, k, Document, "triggered", 0)
+		k.Away(0)
+		synctest.Wait()
+		wantsFigures(t, k, Document, "", 1)
+		c.change(nil, func(d *document) {
+			if d.Renewed == "" {
+				t.Error("it is as it was before")
+			}
+		})
+		k.Away(0) // soon again
+		synctest.Wait()
+		wantsFigures(t, k, Document, "", 1)
+		passKeeper(10 * time.Second)
+		wantsFigures(t, k, Document, "", 2)
+		passKeeper(time.Hour)
+		wantsFigures(t, k, Document, "", 2)
+		k.Stalled("d b", 1)
+		synctest.Wait()
+		wantsFigures(t, k, Document, "", 3)
+	})
+}
+
+// TestRenewsSeldom checks that what stays behind whatever is done is not always held up.
+func TestRenewsSeldom(t *testing.T) {
+	playKeeper(t, &keeperNode{}, func(k *Keeper) {
+		for range 360 {
+			k.Stalled("d b", 1)
+			passKeeper(10 * time.Second)
+		}
+		if n := k.States()[0].Mended; n < 8 || n > 12 {
+			t.Errorf("renewed %d times in an hour", n)
+		}
+	})
+}
+
+// TestRunningIsNotRenewed checks that what a scheduler runs is left to it.
+func TestRunningIsNotRenewed(t *testing.T) {
+	f := func(state string, want int) {
+		t.Helper()
+		playKeeper(t, &keeperNode{scheduler: state}, func(k *Keeper) {
+			k.Away(0)
+			passKeeper(time.Minute)
+			wantsFigures(t, k, Document, state, want)
+		})
+	}
+	f("running", 0)
+	f("crashing", 1)
+	f("pending", 1)
+}
+
+func TestTransient(t *testing.T) {
+	c := &keeperNode{plain: true}
+	playKeeper(t, c, func(k *Keeper) {
+		wantsFigures(t, k, Transient, "", 0)
+		passKeeper(time.Minute)
+		if _, _, started, _ := c.figures(); started != 1 {
+			t.Errorf("started %d times", started)
+		}
+		k.Away(0) // it may have given up reading from there
+		passKeeper(time.Minute)
+		wantsFigures(t, k, Transient, "", 1)
+		for range 10 {
+			k.Away(1)
+			passKeeper(time.Second)
+		}
+		wantsFigures(t, k, Transient, "", 11)
+		k.Stalled("d b", 0)
+		k.Stalled("other", 1)
+		passKeeper(time.Minute)
+		wantsFigures(t, k, Transient, "", 11)
+		k.Stalled("d b", 1)
+		passKeeper(time.Second)
+		wantsFigures(t, k, Transient, "", 12)
+		if _, _, started, _ := c.figures(); started != 13 {
+			t.Errorf("started %d times", started)
+		}
+	})
+}
+
+// TestAwayWhileStarting checks that a node which goes away right after it has
+// started a replication is asked again.
+func TestAwayWhileStarting(t *testing.T) {
+	c := &keeperNode{plain: true}
+	var k *Keeper
+	c.onTransient = func() {
+		if c.transient == 1 {
+			k.Away(1)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		k = NewKeeper(KeeperConfig{Nodes: []ReplicationNode{{URL: "http://a"}, {URL: "http://b"}}, Jobs: []ReplicationJob{{"db", 0, 1}}, Do: c.do})
+		stop := runKeeper(t, k)
+		passKeeper(time.Second)
+		wantsFigures(t, k, Transient, "", 1)
+		if _, _, started, _ := c.figures(); started != 2 {
+			t.Errorf("started %d times", started)
+		}
+		stop()
+	})
+}
+
+// TestDown checks that a node that can't be asked is tried again, ever more
+// seldom, and at once when it is said to be back.
+func TestDown(t *testing.T) {
+	c := &keeperNode{down: true}
+	playKeeper(t, c, func(k *Keeper) {
+		if s := k.States()[0]; s.Err == nil || s.How != NotYet {
+			t.Errorf("%+v", s)
+		}
+		passKeeper(10 * time.Minute)
+		if _, _, _, asked := c.figures(); asked < 55 || asked > 70 {
+			t.Errorf("asked %d times in ten minutes", asked)
+		}
+		c.change(func() { c.down = false }, nil)
+		k.Away(1)
+		synctest.Wait()
+		wantsFigures(t, k, Document, "", 0)
+		c.change(func() { c.refuses = 401 }, nil)
+		passKeeper(11 * time.Second)
+		if s := k.States()[0]; s.Err == nil || !strings.Contains(s.Err.Error(), "401") {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// TestChanged checks what is told of a replication.
+func TestChanged(t *testing.T) {
+	c := &keeperNode{docs: map[string]document{}}
+	synctest.Test(t, func(t *testing.T) {
+		var told []string
+		k := NewKeeper(KeeperConfig{Nodes: []ReplicationNode{{URL: "http://a"}, {URL: "http://b"}}, Jobs: []ReplicationJob{{"db", 0, 1}}, Do: c.do, Changed: func(before, after Replication) {
+			told = append(told, fmt.Sprintf("%s %q %d %t", after.How, after.Phase, after.Mended, after.Err != nil))
+		}})
+		stop := runKeeper(t, k)
+		passKeeper(time.Second)
+		c.change(nil, func(d *document) { d.State = "triggered" })
+		passKeeper(time.Minute)
+		c.change(func() { c.down = true }, nil)
+		passKeeper(time.Minute)
+		c.change(func() { c.down = false }, func(d *document) { d.State = "error" })
+		passKeeper(11 * time.Second)
+		stop()
+		if got, want := strings.Join(told, "; "), `document "" 0 false; document "triggered" 0 false; document "triggered" 0 true; document "" 1 true; document "" 1 false`; got != want {
+			t.Errorf("told %s; want %s", got, want)
+		}
+	})
+}
+
+func TestBoth(t *testing.T) {
+	if got := fmt.Sprint(Both("d", 3)); got != "[{d 0 1} {d 0 2} {d 1 0} {d 1 2} {d 2 0} {d 2 1}]" {
+		t.Error(got)
+	}
+	k := NewKeeper(KeeperConfig{Nodes: []ReplicationNode{{URL: "http://a"}, {URL: "http://b"}}})
+	ids := map[string]bool{}
+	for _, j := range append(Both("d", 2), Both("e", 2)...) {
+		ids[k.id(j)] = true
+	}
+	if len(ids) != 4 {
+		t.Errorf("%d ids for 4 jobs", len(ids))
+	}
+}
+
+// TestSilentNode checks that the replications of a node which does not answer hold up no
+// other node's.
+func TestSilentNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &keeperNode{docs: map[string]document{}}
+		cfg := KeeperConfig{Nodes: []ReplicationNode{{URL: "http://a"}, {URL: "http://b"}}}
+		for n := range 20 {
+			cfg.Jobs = append(cfg.Jobs, ReplicationJob{fmt.Sprint("d", n), 0, 1})
+		}
+		last := len(cfg.Jobs)
+		cfg.Jobs = append(cfg.Jobs, ReplicationJob{"d", 1, 0})
+		cfg.Do = func(ctx context.Context, node int, method, path string, body []byte) (int, []byte, error) {
+			if node == 1 {
+				time.Sleep(10 * time.Second)
+				return 0, nil, errors.New("silent")
+			}
+			return c.do(ctx, node, method, path, body)
+		}
+		k := NewKeeper(cfg)
+		stop := runKeeper(t, k)
+		passKeeper(time.Second)
+		if s := k.States()[last]; s.How != Document {
+			t.Errorf("%+v", s)
+		}
+		c.change(func() { clear(c.docs) }, nil)
+		passKeeper(11 * time.Second)
+		if s := k.States()[last]; s.Mended != 1 {
+			t.Errorf("%+v", s)
+		}
+		stop()
+	})
+}

@@ -1,0 +1,49 @@
+package follow
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// merged begins to wait for a node that has everything, and returns where its word comes.
+func (s *scene) merged(writer int) chan NodeSet {
+	nodes := make(chan NodeSet, 1)
+	go func() { nodes <- s.db.Merged(s.Context(), writer) }()
+	synctest.Wait()
+	return nodes
+}
+
+// TestMergedBehind checks that a node which takes the writes but does not get what others
+// write is not asked for results while another node is about to have everything.
+func TestMergedBehind(t *testing.T) {
+	play(t, 2, func(s *scene) {
+		s.nodes[1].put("x", "1-a")
+		s.pass(900 * time.Millisecond)
+		s.write(0, "y", "1-a")
+		s.current("", 0)
+		if nodes := <-s.merged(0); nodes != 0 {
+			t.Errorf("waited for %02b although the writer does not lag much", nodes)
+		}
+		s.pass(200 * time.Millisecond)
+		waiting := s.merged(0)
+		s.write(0, "z", "1-a")
+		s.pass(500 * time.Millisecond)
+		if len(waiting) != 0 {
+			t.Error("did not wait")
+		}
+		s.nodes[1].put("y", "1-a")
+		s.pass(looking)
+		if nodes := <-waiting; nodes != 0b10 {
+			t.Errorf("nodes %02b have everything", nodes)
+		}
+
+		waiting, began := s.merged(0), time.Now()
+		if nodes, took := <-waiting, time.Since(began); nodes != 0 || took != time.Second {
+			t.Errorf("nodes %02b have everything after %v", nodes, took)
+		}
+		if nodes := <-s.merged(0); nodes != 0 || time.Since(began) != time.Second {
+			t.Errorf("waited for %02b although every node lags", nodes)
+		}
+	})
+}

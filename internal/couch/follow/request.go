@@ -1,0 +1,98 @@
+package follow
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/kasoku/kasoku/internal/couch/api"
+)
+
+// missing asks a node which of some revisions it does not have, by _revs_diff.
+func (d *Database) missing(ctx context.Context, node int, revs []Revision) (map[Revision]bool, error) {
+	ask := map[string][]string{}
+	for _, r := range revs {
+		ask[r.ID] = append(ask[r.ID], r.Rev)
+	}
+	body, err := json.Marshal(ask)
+	if err != nil {
+		return nil, fmt.Errorf("_revs_diff: %w", err)
+	}
+	answer, err := d.do(ctx, node, "POST", "/_revs_diff", body)
+	if err != nil {
+		return nil, err
+	}
+	var lacks map[string]struct {
+		Missing []string `json:"missing"`
+	}
+	if err := json.Unmarshal(answer, &lacks); err != nil {
+		return nil, fmt.Errorf("_revs_diff: %w", err)
+	}
+	missing := map[Revision]bool{}
+	for id, l := range lacks {
+		for _, rev := range l.Missing {
+			missing[Revision{ID: id, Rev: rev}] = true
+		}
+	}
+	return missing, nil
+}
+
+// newest asks a node for up to limit changes, the newest first.
+func (d *Database) newest(ctx context.Context, node, limit int) ([]Revision, error) {
+	answer, err := d.do(ctx, node, "GET", fmt.Sprintf("/_changes?descending=true&limit=%d", limit), nil)
+	if err != nil {
+		return nil, err
+	}
+	return rows(answer)
+}
+
+// after asks a node for up to limit changes after a position in its feed.
+func (d *Database) after(ctx context.Context, node int, position string, limit int) ([]Revision, error) {
+	var text string
+	if json.Unmarshal([]byte(position), &text) == nil {
+		position = text
+	}
+	answer, err := d.do(ctx, node, "GET", fmt.Sprintf("/_changes?since=%s&limit=%d", url.QueryEscape(position), limit), nil)
+	if err != nil {
+		return nil, err
+	}
+	return rows(answer)
+}
+
+// rows reads the changes in a feed that is whole.
+func rows(feed []byte) (list []Revision, err error) {
+	r := api.NewFeedReader(bytes.NewReader(feed), api.NormalFeed)
+	var row api.Change
+	for {
+		kind, object, err := r.Next()
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("_changes: %w", err)
+		case kind == api.EndEvent:
+			return list, nil
+		case kind != api.ChangeEvent:
+			continue
+		}
+		if err := row.Parse(object); err != nil {
+			return nil, fmt.Errorf("_changes: %w", err)
+		}
+		list = append(list, Revision{ID: string(row.ID), Rev: string(row.Rev)})
+	}
+}
+
+// do sends a node a request about the database and returns the body of a good answer.
+func (d *Database) do(ctx context.Context, node int, method, rest string, body []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	status, answer, err := d.table.cfg.Do(ctx, node, method, d.path+rest, body)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s %s: %w", method, rest, err)
+	case status != http.StatusOK:
+		return nil, fmt.Errorf("%s %s was answered with %d", method, rest, status)
+	}
+	return answer, nil
+}

@@ -1,0 +1,317 @@
+package follow
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/testutil/race"
+)
+
+// TestChangePastKasoku checks that a copy is out of reach as soon as a node has
+// announced a change, and is read again from a node that has it.
+func TestChangePastKasoku(t *testing.T) {
+	play(t, 2, func(s *scene) {
+		s.current("", 0b11)
+		doc, view := s.read(1, "x"), s.read(1, "")
+		other := s.read(0, "y")
+		doc.wants(true)
+		view.wants(true)
+		s.nodes[0].put("x", "1-a")
+		synctest.Wait()
+		doc.wants(false)
+		view.wants(false)
+		other.wants(true)
+		s.current("x", 0b01)
+		s.current("", 0b01)
+		s.current("y", 0b11)
+		s.pass(2 * time.Second)
+		s.current("x", 0b01)
+		s.nodes[1].put("x", "1-a")
+		synctest.Wait()
+		s.current("", 0b11)
+	})
+}
+
+// TestUnfollowed checks that a silent node's copies are given out no longer than
+// for the bound, and again when it speaks.
+func TestUnfollowed(t *testing.T) {
+	f := func(bound time.Duration, silence func(n *node), speech func(n *node)) {
+		t.Helper()
+		playWith(t, 2, Config{Unfollowed: bound}, func(s *scene) {
+			s.pass(3 * time.Second) // a feed that breaks off earlier may be that of another database
+			r := s.read(0, "x")
+			r.wants(true)
+			silence(s.nodes[1])
+			s.pass(bound - 2*beat)
+			r.wants(true)
+			s.pass(2*beat + time.Millisecond)
+			r.wants(false)
+			s.pass(5 * time.Second) // a mute feed counts as dead after 10s
+			r.wants(false)
+			speech(s.nodes[1])
+			s.pass(6 * time.Second)
+			r.wants(true)
+		})
+	}
+	f(time.Second, func(n *node) { n.set(func() { n.mute = true }) }, func(n *node) { n.set(func() { n.mute = false }) })
+	f(2*time.Second, (*node).kill, (*node).restart)
+}
+
+// TestAway follows a node that dies and comes back: nobody waits for it, nothing
+// is kept of it until it has got what it missed.
+func TestAway(t *testing.T) {
+	play(t, 2, func(s *scene) {
+		s.nodes[0].kill()
+		s.pass(2 * time.Second)
+		r := s.read(1, "x")
+		r.wants(false) // nobody has said that the node is down
+		s.table.Up(0, false)
+		s.current("", 0b10)
+		r.wants(true)
+		s.nodes[1].put("x", "1-a")
+		synctest.Wait()
+		r.wants(false)
+		s.nodes[0].restart()
+		s.pass(6 * time.Second)
+		s.current("x", 0b10)
+		s.current("y", 0b11)
+		s.nodes[0].put("x", "1-a")
+		synctest.Wait()
+		s.current("", 0b11)
+	})
+}
+
+// TestDownButHeard checks that the balancer's word alone takes no node out: others
+// may still write to it.
+func TestDownButHeard(t *testing.T) {
+	play(t, 2, func(s *scene) {
+		s.table.Up(0, false)
+		s.pass(time.Minute)
+		s.current("", 0b11)
+		r := s.read(1, "x")
+		s.nodes[0].put("x", "1-a")
+		synctest.Wait()
+		r.wants(false)
+	})
+}
+
+// TestAsksForOverdue checks that a node is asked for what it does not announce.
+func TestAsksForOverdue(t *testing.T) {
+	play(t, 2, func(s *scene) {
+		s.nodes[1].has("x", "1-a", "1-b")
+		s.nodes[0].requests()
+		s.nodes[1].requests()
+		s.nodes[0].put("x", "1-a")
+		s.nodes[0].put("y", "1-a")
+		synctest.Wait()
+		s.current("x", 0b01)
+		s.pass(3 * time.Second)
+		s.current("x", 0b11)
+		s.current("y", 0b01)
+		if a, b := s.nodes[0].requests(), s.nodes[1].requests(); len(a) != 0 || len(b) < 2 || len(b) > 3 {
+			t.Errorf("asked %q and %q", a, b)
+		}
+	})
+}
+
+func TestMaxLag(t *testing.T) {
+	var behind []string
+	playWith(t, 2, Config{Behind: func(db string, node int) { behind = append(behind, fmt.Sprint(db, node)) }}, func(s *scene) {
+		s.nodes[0].put("x", "1-a")
+		s.pass(9 * time.Second)
+		s.current("y", 0b11)
+		s.pass(3 * time.Second)
+		s.current("y", 0b01)
+		s.pass(20 * time.Second)
+		s.nodes[1].put("x", "1-a")
+		s.pass(2 * time.Second)
+		s.current("y", 0b11)
+		s.pass(time.Minute)
+		if fmt.Sprint(behind) != "[db1 db1]" {
+			t.Errorf("told that %v are behind", behind)
+		}
+	})
+}
+
+// TestIdle checks when databases are let go, and that nothing of one is left in
+// reach.
+func TestIdle(t *testing.T) {
+	playWith(t, 1, Config{Idle: time.Minute, MaxDatabases: 1}, func(s *scene) {
+		first, born := s.db, s.db.Incarnation()
+		for range 10 {
+			s.pass(55 * time.Second)
+			if s.table.Find(name) != first {
+				t.Fatal("let go while in use")
+			}
+		}
+		r := s.read(0, "x")
+		r.wants(true)
+		if s.table.Use([]byte("other")) != nil || s.table.Use([]byte("_users")) != nil || s.table.Use(nil) != nil {
+			t.Error("one too many was taken into use")
+		}
+		s.pass(63 * time.Second)
+		if s.table.Find(name) != nil {
+			t.Fatal("not let go")
+		}
+		r.wants(false)
+		if s.table.Use([]byte("other")) == nil {
+			t.Error("there was room for another")
+		}
+		s.current("", 0)
+		first.Wrote(0, []byte("x"), []byte("1-a"), s.cache.Now())
+		s.pass(2 * time.Minute)
+		s.use()
+		if s.db == first || s.db.Incarnation() == born {
+			t.Error("it is still the same")
+		}
+		if r.db = s.db; r.served() {
+			t.Error("what was kept before is served again")
+		}
+		s.read(0, "x").wants(true)
+	})
+}
+
+// TestSuccessor checks that a write which outlasts its database is known to the
+// next one of that name.
+func TestSuccessor(t *testing.T) {
+	playWith(t, 2, Config{Idle: time.Minute}, func(s *scene) {
+		old := s.db
+		s.pass(63 * time.Second)
+		s.use()
+		s.current("x", 0b11)
+		old.Wrote(0, []byte("x"), []byte("1-a"), s.cache.Now())
+		s.current("x", 0b01)
+	})
+}
+
+// TestNowhere checks that a name without a database does not keep its place.
+func TestNowhere(t *testing.T) {
+	play(t, 2, func(s *scene) {
+		s.nodes[0].remove()
+		s.nodes[1].remove()
+		for range 20 {
+			s.pass(time.Second)
+			s.table.Find(name)
+		}
+		if s.table.Find(name) != nil {
+			t.Error("still in use")
+		}
+	})
+}
+
+func TestClose(t *testing.T) {
+	play(t, 2, func(s *scene) {
+		r := s.read(0, "x")
+		s.table.Close()
+		r.wants(false)
+		if s.table.Find(name) != nil || s.table.Use(name) != nil {
+			t.Error("in use after the end")
+		}
+		s.current("", 0)
+		s.table.Up(0, false)
+	})
+}
+
+func TestFindAllocates(t *testing.T) {
+	if race.Enabled {
+		t.Log("allocations are counted without the race detector")
+		return
+	}
+	play(t, 2, func(s *scene) {
+		for i := range 100 {
+			s.table.Use(fmt.Appendf(nil, "db%d", i))
+		}
+		s.pass(time.Second)
+		var servable bool
+		if n := testing.AllocsPerRun(1000, func() {
+			d := s.table.Find(name)
+			servable = d.Servable(s.cache.Now()) && d.Incarnation() != 0
+		}); n != 0 || !servable {
+			t.Errorf("%v allocations, servable %t", n, servable)
+		}
+	})
+}
+
+// TestOwnWrite checks that a write through Kasoku is known before its row comes,
+// and that its row is no news.
+func TestOwnWrite(t *testing.T) {
+	play(t, 2, func(s *scene) {
+		s.nodes[0].set(func() { s.nodes[0].mute = true })
+		before := s.read(1, "x")
+		s.write(0, "x", "1-a")
+		before.wants(false)
+		s.current("x", 0b01)
+		s.current("", 0b01)
+		after := s.read(0, "x")
+		s.nodes[0].set(func() { s.nodes[0].mute = false })
+		s.pass(time.Second)
+		after.wants(true)
+	})
+}
+
+// TestAlways checks that a database that is always wanted stays, also where it is
+// not, and that a node's return is told.
+func TestAlways(t *testing.T) {
+	var returned []int
+	playWith(t, 2, Config{Always: []string{"db"}, Idle: time.Minute, Returned: func(node int) { returned = append(returned, node) }}, func(s *scene) {
+		first := s.db
+		s.pass(time.Hour)
+		s.nodes[0].remove()
+		s.nodes[1].remove()
+		s.pass(time.Minute)
+		if s.table.Find(name) != first {
+			t.Error("let go")
+		}
+		s.nodes[0].create()
+		s.nodes[1].create()
+		s.pass(10 * time.Second)
+		returned = nil
+		s.nodes[1].kill()
+		s.pass(10 * time.Second)
+		if len(returned) != 0 {
+			t.Errorf("nodes %v are said to be back", returned)
+		}
+		s.nodes[1].restart()
+		s.pass(10 * time.Second)
+		if fmt.Sprint(returned) != "[1]" {
+			t.Errorf("nodes %v are said to be back", returned)
+		}
+	})
+}
+
+// TestNotes checks what an administrator is told.
+func TestNotes(t *testing.T) {
+	f := func(want string, spoil func(s *scene)) {
+		t.Helper()
+		play(t, 2, func(s *scene) {
+			if got := s.table.Notes(); len(got) != 0 {
+				t.Errorf("%q while all is well", got)
+			}
+			spoil(s)
+			if got := strings.Join(s.table.Notes(), "; "); got != want {
+				t.Errorf("%s; want %s", got, want)
+			}
+		})
+	}
+	f("database db is not on b: it gets no reads of it", func(s *scene) {
+		s.nodes[1].remove()
+		s.pass(time.Second)
+	})
+	f("database db: b can't be reached: connection refused", func(s *scene) {
+		s.nodes[1].kill()
+		s.pass(2 * time.Second)
+		s.table.Up(1, false)
+	})
+	f("database db: nothing heard of b for 2.1s, so that nothing is given out from memory: the node answered with 401", func(s *scene) {
+		s.nodes[1].change(func() { s.nodes[1].denies = true })
+		s.pass(2 * time.Second)
+	})
+	f("database db: b lacks 2 changes, one for 12s", func(s *scene) {
+		s.nodes[0].put("x", "1-a")
+		s.nodes[0].put("y", "1-a")
+		s.pass(12 * time.Second)
+	})
+}

@@ -1,0 +1,443 @@
+package follow
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/kasoku/kasoku/internal/cache"
+)
+
+// The world of the model: two nodes that replicate to each other, some time
+// later; their feeds, which reach us some time later; clients that read and
+// write through us, and others that write past us. a and b are written on node 0,
+// through us or past us; c on node 1, past us, or in a world of several writers
+// through us as well. A document is its generation.
+var (
+	modelIDs = []string{"a", "b", "c"}
+	home     = map[string]int{"a": 0, "b": 0, "c": 1}
+	tagger   = NewTagger("model")
+	modelDB  = []byte("db")
+)
+
+type docs map[string]int // id -> generation
+
+type modelNode struct {
+	docs      docs
+	replicate []string // ids that the other node has yet to get
+	feed      []docRow // what its feed has yet to tell us
+}
+
+type docRow struct {
+	id  string
+	gen int
+}
+
+func rev(gen int) []byte { return fmt.Appendf(nil, "%d-x", gen) }
+
+// a reading is an answer on its way from a node, and then perhaps a copy.
+type modelRead struct {
+	id    string // "" for a view
+	node  int
+	keep  bool
+	waits bool // until a node covers the mark
+	mark  Mark
+	stamp cache.Stamp
+	least docs // what had been acknowledged when it began; where it waits, also what was announced
+	value docs // nil until the node has answered
+}
+
+type modelWrite struct {
+	id    string
+	fence *cache.Write
+	gen   int // 0 until it is applied
+}
+
+type modelComparison struct {
+	in   NodeSet // the nodes that are compared
+	mark uint64
+	seen [2]docs
+}
+
+type model struct {
+	cache     *cache.Cache
+	db        *Tracker
+	now       int64
+	nodes     [2]modelNode
+	out       NodeSet // nobody can reach them
+	spread    bool    // both nodes take writes through us
+	readings  []*modelRead
+	writings  []*modelWrite
+	copies    map[string]*modelRead
+	comparing *modelComparison
+
+	acked     docs // through us
+	announced docs // by any feed
+}
+
+func newModel(t *rapid.T) *model {
+	c, err := cache.New(cache.Config{Memory: 1 << 20, Generations: 1 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &model{cache: c, spread: rapid.Bool().Draw(t, "spread"), copies: map[string]*modelRead{}, acked: docs{}, announced: docs{}}
+	m.nodes[0].docs, m.nodes[1].docs = docs{}, docs{}
+	m.db = NewTracker(TrackerConfig{Nodes: 2, Open: rapid.SampledFrom([]int{1, 2, 100}).Draw(t, "open"), Move: m.move})
+	m.db.Compared(AllNodes(2), 1<<60)
+	return m
+}
+
+func (m *model) move(id []byte) {
+	tags := []cache.Tag{tagger.Database(modelDB)}
+	if id != nil {
+		tags = []cache.Tag{tagger.Document(modelDB, id), tagger.Results(modelDB)}
+	}
+	m.cache.Apply(cache.Change{Tags: tags})
+}
+
+func tagsOf(id string) []cache.Tag {
+	if id == "" {
+		return []cache.Tag{tagger.Database(modelDB), tagger.Results(modelDB)}
+	}
+	return []cache.Tag{tagger.Database(modelDB), tagger.Documents(modelDB), tagger.Document(modelDB, []byte(id))}
+}
+
+// apply stores a generation on a node.
+func (m *model) apply(t *rapid.T, node int, id string, gen int) {
+	n := &m.nodes[node]
+	n.docs[id] = gen
+	n.replicate = append(n.replicate, id)
+	if rapid.Bool().Draw(t, "coalesce") { // a feed may tell only of the last state
+		n.feed = slices.DeleteFunc(n.feed, func(r docRow) bool { return r.id == id })
+	}
+	n.feed = append(n.feed, docRow{id, gen})
+}
+
+func pick[T any](t *rapid.T, list []T) int {
+	if len(list) == 0 {
+		t.Skip("none")
+	}
+	return rapid.IntRange(0, len(list)-1).Draw(t, "which")
+}
+
+func anyNode(t *rapid.T) int { return rapid.IntRange(0, 1).Draw(t, "node") }
+
+// reached is a node that can be reached.
+func (m *model) reached(t *rapid.T) int {
+	node := anyNode(t)
+	if m.out.Has(node) {
+		t.Skip("out")
+	}
+	return node
+}
+
+// Leave takes a node out, unless the other one is: there is one to be asked then. What
+// that one lacks has to be known, or whatever it says is the best that anybody can.
+func (m *model) Leave(t *rapid.T) {
+	if adrift, _ := m.db.Adrift(); m.out != 0 || adrift != 0 || m.db.cfg.Open < len(modelIDs) {
+		t.Skip("one is out, or it is not known what they lack")
+	}
+	m.out = m.out.with(anyNode(t))
+	m.out.each(m.db.Out)
+}
+
+// Return lets a node in again when its feed has told what was missed.
+func (m *model) Return(t *rapid.T) {
+	m.out.each(func(node int) {
+		if len(m.nodes[node].feed) > 0 {
+			t.Skip("it has more to tell")
+		}
+	})
+	m.back()
+}
+
+func (m *model) back() {
+	out := m.out
+	m.out = 0
+	out.each(m.db.Back)
+}
+
+func (m *model) Pass(t *rapid.T) {
+	m.now += int64(rapid.SampledFrom([]time.Duration{1, 400, 600, 11000}).Draw(t, "ms") * time.Millisecond)
+}
+
+func (m *model) WritePast(t *rapid.T) {
+	id := rapid.SampledFrom(modelIDs).Draw(t, "id")
+	m.apply(t, home[id], id, m.nodes[home[id]].docs[id]+1)
+}
+
+func (m *model) BeginWrite(t *rapid.T) {
+	ids := modelIDs[:2]
+	if m.spread {
+		ids = modelIDs
+	}
+	id := rapid.SampledFrom(ids).Draw(t, "id")
+	tags := []cache.Tag{tagger.Document(modelDB, []byte(id)), tagger.Results(modelDB)}
+	m.writings = append(m.writings, &modelWrite{id: id, fence: m.cache.Begin(tags, nil)})
+}
+
+func (m *model) ApplyWrite(t *rapid.T) {
+	w := m.writings[pick(t, m.writings)]
+	if w.gen != 0 || m.out.Has(home[w.id]) {
+		t.Skip("applied, or nobody takes it")
+	}
+	w.gen = m.nodes[home[w.id]].docs[w.id] + 1
+	m.apply(t, home[w.id], w.id, w.gen)
+}
+
+func (m *model) EndWrite(t *rapid.T) {
+	i := pick(t, m.writings)
+	w := m.writings[i]
+	if w.gen != 0 {
+		m.db.Wrote(home[w.id], []byte(w.id), rev(w.gen), m.now)
+		m.acked[w.id] = max(m.acked[w.id], w.gen)
+	} // else it was refused
+	w.fence.Commit(cache.Change{})
+	m.writings = slices.Delete(m.writings, i, i+1)
+}
+
+func (m *model) Replicate(t *rapid.T) {
+	from := anyNode(t)
+	n := &m.nodes[from]
+	i := pick(t, n.replicate) // in any order: it works in batches
+	id := n.replicate[i]
+	n.replicate = slices.Delete(n.replicate, i, i+1)
+	if gen := n.docs[id]; gen > m.nodes[1-from].docs[id] {
+		m.apply(t, 1-from, id, gen)
+	}
+}
+
+func (m *model) Announce(t *rapid.T) {
+	node := anyNode(t)
+	if len(m.nodes[node].feed) == 0 {
+		t.Skip("nothing to tell")
+	}
+	m.announce(node)
+}
+
+func (m *model) announce(node int) {
+	n := &m.nodes[node]
+	r := n.feed[0]
+	n.feed = n.feed[1:]
+	m.db.Row(node, []byte(r.id), rev(r.gen), m.now)
+	m.announced[r.id] = max(m.announced[r.id], r.gen)
+}
+
+// Rewind has a feed tell again what it has told, as it does after a node's loss.
+func (m *model) Rewind(t *rapid.T) {
+	n := &m.nodes[anyNode(t)]
+	for _, id := range modelIDs {
+		if n.docs[id] > 0 && rapid.Bool().Draw(t, "again") {
+			n.feed = append([]docRow{{id, n.docs[id]}}, n.feed...)
+		}
+	}
+}
+
+// Reset loses a feed and its position.
+func (m *model) Reset(t *rapid.T) {
+	node := anyNode(t)
+	m.nodes[node].feed = nil
+	gone := m.out == 0 && rapid.Bool().Draw(t, "gone") // else nobody can find out that it is not
+	m.db.Reset(node, gone)
+}
+
+func (m *model) BeginCompare(t *rapid.T) {
+	nodes, mark := m.db.Adrift()
+	if nodes == 0 {
+		t.Skip("none is adrift")
+	}
+	m.comparing = &modelComparison{m.db.In(), mark, [2]docs{maps.Clone(m.nodes[0].docs), maps.Clone(m.nodes[1].docs)}}
+}
+
+func (m *model) EndCompare(t *rapid.T) {
+	if m.comparing == nil {
+		t.Skip("none")
+	}
+	m.endCompare()
+}
+
+func (m *model) endCompare() {
+	c := m.comparing
+	m.comparing = nil
+	for holder := range 2 {
+		if c.in.Len() < 2 {
+			break
+		}
+		for _, id := range modelIDs { // in an order, so that failures come again
+			gen := c.seen[holder][id]
+			if other := 1 - holder; m.nodes[other].docs[id] < gen {
+				m.db.Missing(other, []byte(id), rev(gen), m.now)
+			}
+		}
+	}
+	m.db.Compared(c.in, c.mark)
+}
+
+func (m *model) Ask(t *rapid.T) { m.ask(m.reached(t)) }
+
+func (m *model) ask(node int) {
+	for _, doubt := range m.db.Doubts(node, m.now, 10) {
+		var gen int
+		fmt.Sscanf(doubt.Rev, "%d-", &gen)
+		if m.nodes[node].docs[doubt.ID] >= gen {
+			m.db.Found(node, doubt, m.now)
+		}
+	}
+}
+
+func (m *model) Sweep(t *rapid.T) {
+	if n := m.db.Sweep(m.now); n > 0 && m.now < int64(10*time.Minute) {
+		t.Fatalf("%d changes forsaken", n)
+	}
+}
+
+func (m *model) BeginRead(t *rapid.T) {
+	r := &modelRead{id: rapid.SampledFrom(append(modelIDs, "")).Draw(t, "id"), least: maps.Clone(m.acked)}
+	r.stamp = m.cache.Note(tagsOf(r.id)...)
+	var id []byte
+	if r.id != "" {
+		id = []byte(r.id)
+	}
+	current := m.db.Current(id)
+	switch {
+	case current != 0:
+		r.asks(t, current)
+	case id == nil && (m.spread || rapid.Bool().Draw(t, "wait")):
+		r.waits, r.mark = true, m.db.Mark()
+		for id, gen := range m.announced {
+			r.least[id] = max(r.least[id], gen)
+		}
+	case m.spread, m.out.Has(0):
+		t.Skip("nobody knows who has it")
+	default: // the node that takes writes
+	}
+	m.readings = append(m.readings, r)
+}
+
+// asks chooses one of the nodes whose answers may be kept.
+func (r *modelRead) asks(t *rapid.T, nodes NodeSet) {
+	r.waits, r.keep, r.node = false, true, int(nodes)-1
+	if nodes == 3 {
+		r.node = anyNode(t)
+	}
+}
+
+func (m *model) AnswerRead(t *rapid.T) {
+	r := m.readings[pick(t, m.readings)]
+	if r.value != nil {
+		t.Skip("answered")
+	}
+	if r.waits {
+		nodes := m.db.Covers(r.mark)
+		if nodes == 0 {
+			t.Skip("no node has all of it")
+		}
+		r.asks(t, nodes)
+	}
+	if m.out.Has(r.node) {
+		t.Skip("it does not answer")
+	}
+	r.value = maps.Clone(m.nodes[r.node].docs)
+	r.atLeast(t, "an answer", r.least)
+}
+
+func (m *model) EndRead(t *rapid.T) {
+	i := pick(t, m.readings)
+	r := m.readings[i]
+	if r.value == nil {
+		t.Skip("not answered")
+	}
+	m.readings = slices.Delete(m.readings, i, i+1)
+	if r.keep && r.stamp.Settled && m.cache.Current(&r.stamp) {
+		m.copies[r.id] = r
+	}
+}
+
+// Check looks at what clients get that ask now.
+func (m *model) Check(t *rapid.T) {
+	m.hits(t, func(r *modelRead) {
+		r.atLeast(t, "a hit after a write through us", m.acked)
+		r.atLeast(t, "a hit after an announcement", m.announced)
+	})
+}
+
+func (m *model) hits(t *rapid.T, f func(r *modelRead)) {
+	for _, id := range append(modelIDs, "") {
+		if r := m.copies[id]; r != nil && m.cache.Current(&r.stamp) {
+			f(r)
+		}
+	}
+}
+
+// atLeast checks that what r shows is not older than least.
+func (r *modelRead) atLeast(t *rapid.T, what string, least docs) {
+	for id, gen := range least {
+		if (r.id == "" || r.id == id) && r.value[id] < gen {
+			t.Fatalf("%s: %q of node %d shows %s in generation %d, not %d", what, r.id, r.node, id, r.value[id], gen)
+		}
+	}
+}
+
+// settle lets everything that is under way arrive.
+func (m *model) settle(t *rapid.T) {
+	for len(m.writings) > 0 {
+		m.writings[0].fence.Commit(cache.Change{})
+		if w := m.writings[0]; w.gen != 0 {
+			m.acked[w.id] = max(m.acked[w.id], w.gen)
+		}
+		m.writings = m.writings[1:]
+	}
+	for range 3 {
+		for from := range 2 {
+			for _, id := range m.nodes[from].replicate {
+				if gen := m.nodes[from].docs[id]; gen > m.nodes[1-from].docs[id] {
+					m.apply(t, 1-from, id, gen)
+				}
+			}
+			m.nodes[from].replicate = nil
+			for len(m.nodes[from].feed) > 0 {
+				m.announce(from)
+			}
+		}
+	}
+	m.back()
+	for range 4 { // the books may overflow once more
+		m.now += int64(time.Second)
+		m.compareAll()
+		m.ask(0)
+		m.ask(1)
+		m.now += int64(2 * late)
+		m.db.Sweep(m.now)
+	}
+}
+
+func (m *model) compareAll() {
+	if nodes, mark := m.db.Adrift(); nodes != 0 {
+		m.comparing = &modelComparison{m.db.In(), mark, [2]docs{maps.Clone(m.nodes[0].docs), maps.Clone(m.nodes[1].docs)}}
+		m.endCompare()
+	}
+}
+
+// TestModel plays random histories. No answer and no copy may be older than a
+// write that was acknowledged to somebody before it was asked for, no copy older
+// than what any feed has announced, and when all is quiet, none older than the
+// truth; and then every node must count as current again.
+func TestModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := newModel(t)
+		defer m.cache.Close()
+		t.Repeat(rapid.StateMachineActions(m))
+		m.settle(t)
+		m.hits(t, func(r *modelRead) { r.atLeast(t, "a copy when all is quiet", m.nodes[0].docs) })
+		if got := m.db.Current(nil); got != AllNodes(2) {
+			t.Errorf("when all is quiet, nodes %b are current", got)
+		}
+		if len(m.db.open) != 0 || m.db.lacks != [MaxNodes]int{} {
+			t.Errorf("when all is quiet, %d changes are open, lacking %v", len(m.db.open), m.db.lacks[:2])
+		}
+	})
+}

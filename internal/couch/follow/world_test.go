@@ -1,0 +1,274 @@
+package follow
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// world is two nodes that replicate to each other some time later, with clients that
+// write through Kasoku and past it, copies that are kept as a service would, and all
+// that can go wrong. A document is written on its home node only: even ones on the
+// first, odd ones on the second. Its revision is its generation.
+type world struct {
+	*scene
+	r       *rand.Rand
+	down    [2]bool // killed
+	told    [2]bool // the balancer takes it for up
+	homes   []int   // by document
+	gens    []int
+	writes  [][]written // by document
+	pending [2][]int    // what each has yet to replicate to the other, in order
+	fills   []*copied   // on their way
+	copies  []*copied
+	log     []string
+	served  int
+
+	epoch int   // how often the database was deleted and made anew
+	made  int64 // when, the last time
+}
+
+type written struct {
+	gen   int
+	at    int64
+	acked bool // through Kasoku
+}
+
+// copied is an answer that is kept, or on its way.
+type copied struct {
+	*reading
+	doc, node int
+	gen       int // -1 until the node has answered
+	epoch     int // the database's, by then
+}
+
+const documents = 5
+
+func id(doc int) string { return fmt.Sprint("doc", doc) }
+
+func (w *world) note(format string, args ...any) {
+	w.log = append(w.log, fmt.Sprintf("%8s ", time.Duration(w.cache.Now()).Round(time.Millisecond))+fmt.Sprintf(format, args...))
+}
+
+// write stores the next generation of a document on its home node.
+func (w *world) write(doc int) {
+	home := w.homes[doc]
+	if w.down[home] {
+		return
+	}
+	w.gens[doc]++
+	gen := w.gens[doc]
+	rev, past := fmt.Sprint(gen, "-x"), w.r.IntN(2) == 0
+	w.note("write %s %s on %d, past Kasoku: %t", id(doc), rev, home, past)
+	if past {
+		w.nodes[home].put(id(doc), rev)
+	} else {
+		w.scene.write(home, id(doc), rev)
+	}
+	w.writes[doc] = append(w.writes[doc], written{gen, w.cache.Now(), !past})
+	w.pending[home] = append(w.pending[home], doc)
+}
+
+// replicate brings some of what a node has to the other one.
+func (w *world) replicate(from int) {
+	if w.down[0] || w.down[1] {
+		return
+	}
+	n := min(w.r.IntN(4), len(w.pending[from]))
+	for _, doc := range w.pending[from][:n] {
+		rev := w.nodes[from].shows(id(doc))
+		w.note("replicate %s %s to %d", id(doc), rev, 1-from)
+		w.nodes[1-from].put(id(doc), rev)
+	}
+	w.pending[from] = w.pending[from][n:]
+}
+
+// recreate deletes the database on both nodes, past Kasoku, and makes it anew.
+func (w *world) recreate() {
+	if w.down[0] || w.down[1] {
+		return
+	}
+	w.note("the database is recreated")
+	for node, n := range w.nodes {
+		n.remove()
+		n.create()
+		w.pending[node] = nil
+	}
+	w.writes = make([][]written, documents)
+	w.epoch++
+	w.made = w.cache.Now()
+}
+
+// fail has something go wrong with a node, or end.
+func (w *world) fail(node int) {
+	n := w.nodes[node]
+	switch w.r.IntN(6) {
+	case 0:
+		w.note("kill %d", node)
+		w.down[node] = true
+		n.kill()
+	case 1, 2:
+		w.note("restart %d", node)
+		w.down[node] = false
+		n.restart()
+	case 3:
+		w.note("cut the feed of %d", node)
+		n.change(func() {})
+	case 4:
+		w.note("mute %d", node)
+		n.set(func() { n.mute = true })
+	case 5:
+		w.note("unmute %d", node)
+		n.set(func() { n.mute = false })
+	}
+}
+
+// judge has the balancer find out what has become of the nodes, some time later.
+func (w *world) judge() {
+	for node, down := range w.down {
+		if w.told[node] == down && w.r.IntN(10) == 0 {
+			w.told[node] = !down
+			w.note("the balancer takes %d for up: %t", node, !down)
+			w.table.Up(node, !down)
+		}
+	}
+}
+
+// ask begins to read a document from a node whose answer may be kept.
+func (w *world) ask(doc int) {
+	r := &reading{scene: w.scene, db: w.db, stamp: w.cache.Note(w.tags(id(doc))...), keep: true}
+	current := w.db.Current([]byte(id(doc)))
+	for node := range w.nodes {
+		if current.Has(node) && !w.down[node] && w.r.IntN(2) == 0 {
+			w.fills = append(w.fills, &copied{reading: r, doc: doc, node: node, gen: -1})
+			return
+		}
+	}
+}
+
+// answer has a node answer a read, or its answer arrive.
+func (w *world) answer() {
+	if len(w.fills) == 0 {
+		return
+	}
+	i := w.r.IntN(len(w.fills))
+	c := w.fills[i]
+	switch {
+	case c.gen < 0 && w.down[c.node]:
+		w.fills = slices.Delete(w.fills, i, i+1)
+	case c.gen < 0:
+		c.gen, c.epoch = 0, w.epoch
+		fmt.Sscanf(w.nodes[c.node].shows(id(c.doc)), "%d-x", &c.gen)
+	case w.cache.Current(&c.stamp):
+		w.copies = append(w.copies, c)
+		fallthrough
+	default:
+		w.fills = slices.Delete(w.fills, i, i+1)
+	}
+}
+
+// check looks at every copy that would be given out.
+func (w *world) check() {
+	now := w.cache.Now()
+	w.copies = slices.DeleteFunc(w.copies, func(c *copied) bool { return !w.cache.Current(&c.stamp) })
+	for _, c := range w.copies {
+		if !c.served() {
+			continue
+		}
+		w.served++
+		out := w.db.Standing(w.homes[c.doc], now).Out
+		if c.epoch < w.epoch && !out && now-w.made > int64(time.Second) {
+			w.Fatalf("%s of node %d is given out %s after its database was deleted\n%s", id(c.doc), c.node, time.Duration(now-w.made), w.tail())
+		}
+		for _, write := range w.writes[c.doc] {
+			old := write.gen > c.gen && c.epoch == w.epoch
+			if old && !out && (write.acked || now-write.at > int64(time.Second)) {
+				w.Fatalf("%s of node %d in generation %d is given out %s after generation %d was written (through Kasoku: %t)\n%s", id(c.doc), c.node, c.gen,
+					time.Duration(now-write.at), write.gen, write.acked, w.tail())
+			}
+		}
+	}
+}
+
+// tail is what has happened last.
+func (w *world) tail() (text string) {
+	for _, line := range w.log[max(0, len(w.log)-60):] {
+		text += line + "\n"
+	}
+	return text
+}
+
+// step does something.
+func (w *world) step() {
+	w.judge()
+	switch w.r.IntN(30) {
+	case 0, 1:
+		w.write(w.r.IntN(documents))
+	case 2, 3, 4, 5, 6:
+		w.replicate(w.r.IntN(2))
+	case 7:
+		w.fail(w.r.IntN(2))
+	case 8, 9, 10, 11, 12, 13:
+		w.ask(w.r.IntN(documents))
+	default:
+		w.answer()
+	}
+	if w.r.IntN(200) == 0 {
+		w.recreate()
+	}
+	if w.r.IntN(3) == 0 {
+		w.pass(time.Duration(w.r.IntN(300)) * time.Millisecond)
+	}
+}
+
+// recover has all faults end, and wants all nodes to be current and copies to be
+// served then.
+func (w *world) recover() {
+	for node, n := range w.nodes {
+		w.down[node] = false
+		n.restart()
+		n.set(func() { n.mute = false })
+		w.table.Up(node, true)
+	}
+	w.pass(time.Minute)
+	for node := range w.nodes {
+		for len(w.pending[node]) > 0 {
+			w.replicate(node)
+		}
+	}
+	w.pass(time.Minute)
+	if got := w.db.Current(nil); got != 0b11 || !w.db.Servable(w.cache.Now()) {
+		w.Errorf("in the end nodes %b are current, servable: %t\n%s", got, w.db.Servable(w.cache.Now()), w.tail())
+	}
+}
+
+// TestWorld checks in random histories that no copy is given out that is older than
+// a write through Kasoku, or than what was written past it more than max_unfollowed
+// ago, unless the node that has it is out; and that all is well once the faults are
+// over.
+func TestWorld(t *testing.T) {
+	served := 0
+	for seed := range uint64(100) {
+		play(t, 2, func(s *scene) {
+			w := &world{scene: s, r: rand.New(rand.NewPCG(seed, 1)), told: [2]bool{true, true}}
+			w.gens, w.writes = make([]int, documents), make([][]written, documents)
+			for doc := range documents {
+				w.homes = append(w.homes, doc%2)
+			}
+			for range 600 {
+				w.step()
+				w.check()
+			}
+			served += w.served
+			w.recover()
+		})
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+	if served < 10000 {
+		t.Errorf("only %d copies were looked at", served)
+	}
+}
