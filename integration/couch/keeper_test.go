@@ -42,7 +42,7 @@ func TestKeeper(t *testing.T) {
 		n.Must(t, "PUT", "/db", "")
 		reached = append(reached, follow.ReplicationNode{URL: n.URL})
 	}
-	k := follow.NewKeeper(follow.KeeperConfig{Nodes: reached, Jobs: follow.Both("db", 2), Do: do(nodes), Check: time.Second})
+	k := follow.NewKeeper(follow.KeeperConfig{Nodes: reached, Jobs: follow.ReplicateBothWays("db", 2), Do: do(nodes), CheckInterval: time.Second})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -66,7 +66,7 @@ func TestKeeper(t *testing.T) {
 		id := fmt.Sprint("while-away-", round)
 		rev := nodes[1-away].Must(t, "PUT", "/db/"+id, "{}").Rev(t)
 		nodes[away].Restart(t)
-		k.Away(away)
+		k.NodeReturned(away)
 		nodes[away].AwaitRev(t, "/db/"+id, rev)
 		reaches(away, fmt.Sprint("back-", round))
 		reaches(1-away, fmt.Sprint("there-", round))
@@ -76,7 +76,7 @@ func TestKeeper(t *testing.T) {
 	reaches(1, "z")
 	Await(t, "both replications to have their documents again", func() bool {
 		for _, s := range k.States() {
-			if s.How != follow.Document || s.Err != nil {
+			if s.Kind != follow.DocumentReplication || s.Err != nil {
 				return false
 			}
 		}

@@ -131,7 +131,7 @@ func TestWatchThroughKills(t *testing.T) {
 		c = w.keep(id)
 		n.Kill()
 		Await(t, "copies to be given out no more", func() bool { return !w.db.Servable(w.cache.Now()) })
-		w.table.Up(away, false)
+		w.table.SetUp(away, false)
 		w.current(id, there)
 		Await(t, "copies to be given out again", func() bool { return w.db.Servable(w.cache.Now()) })
 		if !c.inReach() {
@@ -140,7 +140,7 @@ func TestWatchThroughKills(t *testing.T) {
 		rev := other.Must(t, "PUT", "/db/missed-"+id, "{}").Rev(t)
 		Await(t, "the row of a write that the node misses", func() bool { return w.db.Current([]byte("missed-"+id)) == there })
 		n.Restart(t)
-		w.table.Up(away, true)
+		w.table.SetUp(away, true)
 		n.AwaitRev(t, "/db/missed-"+id, rev)
 		w.current("", 0b11)
 	}

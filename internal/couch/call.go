@@ -196,7 +196,7 @@ func (c *call) keepers() order {
 // are created and deleted on the first one.
 func (c *call) writer() int {
 	if db := c.followed(); db != nil && c.route.Touch&api.TouchNames == 0 {
-		return db.Writer()
+		return db.WriteNode()
 	}
 	return 0
 }
@@ -248,10 +248,10 @@ func (c *call) reading() *reading {
 // anybody did.
 func (c *call) lately() int {
 	node, ok := c.set.fleet.recent.node(c.hash(), c.x.Now().Unix(), c.set.cfg.MaxLag)
-	if ok && c.db.Reached().Has(node) {
+	if ok && c.db.Reachable().Has(node) {
 		return node
 	}
-	return c.db.Writer()
+	return c.db.WriteNode()
 }
 
 // pass gives the request to the node that has to answer it.

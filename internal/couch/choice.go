@@ -153,7 +153,7 @@ func (r *reading) choice(o order) *balance.Choice {
 func (r *reading) current(ctx context.Context) follow.NodeSet {
 	current := r.db.Current(r.id)
 	if current == 0 && r.id == nil && len(r.writers) > 1 {
-		current = r.db.Merged(ctx, r.writers[0])
+		current = r.db.AwaitCurrent(ctx, r.writers[0])
 	}
 	return current
 }
@@ -186,9 +186,9 @@ func (r *reading) owners(current follow.NodeSet) follow.NodeSet {
 	if r.db == nil {
 		return 0
 	}
-	in := r.db.In()
+	in := r.db.Present()
 	if r.id != nil || r.spread { // what was written to a node before anything is heard of it
-		in = r.db.Reached()
+		in = r.db.Reachable()
 	}
 	in &^= r.lacking
 	if current &= in; current != 0 && (r.id != nil || r.spread || current.Has(r.writers[0])) {

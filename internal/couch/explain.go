@@ -134,8 +134,8 @@ func (e *explanation) copied() {
 	good := e.db.Servable(e.now)
 	e.step("database", string(e.name), fmt.Sprintf("followed; copies may be given out: %v", good))
 	for node, url := range e.set.cfg.Nodes {
-		st := e.db.Standing(node, e.now)
-		e.step("node", url, fmt.Sprintf("out: %v, to be compared: %v, lacks %d changes, for %v", st.Out, st.Adrift, st.Lacks, st.Lag.Round(time.Millisecond)))
+		st := e.db.ReplicaState(node, e.now)
+		e.step("node", url, fmt.Sprintf("out: %v, to be compared: %v, lacks %d changes, for %v", st.Out, st.Unsynced, st.Lacks, st.Lag.Round(time.Millisecond)))
 	}
 	for _, tag := range e.svc.cache.Generations(e.svc.tagger.AppendReads(nil, &e.route)...) {
 		e.step("depends on", tag, "")

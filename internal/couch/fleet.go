@@ -48,8 +48,8 @@ func newFleet(cfg *Config, c *cache.Cache, registry *telemetry.Registry, log *sl
 	}
 	if cfg.Follow {
 		f.table = follow.New(follow.Config{
-			Service: cfg.Name, Nodes: cfg.Nodes, Get: n.get, Do: n.do, Cache: c, Unfollowed: cfg.MaxUnfollowed, MaxLag: cfg.MaxLag,
-			MaxDatabases: cfg.MaxDatabases, Always: cfg.Replicate.Databases, Returned: f.returned, Behind: f.behind, Registry: registry, Log: log,
+			Service: cfg.Name, Nodes: cfg.Nodes, Get: n.get, Do: n.do, Cache: c, MaxUnfollowed: cfg.MaxUnfollowed, MaxLag: cfg.MaxLag,
+			MaxDatabases: cfg.MaxDatabases, Pinned: cfg.Replicate.Databases, Returned: f.returned, Lagging: f.behind, Registry: registry, Log: log,
 		})
 	}
 	return f, nil
@@ -138,7 +138,7 @@ func (f *fleet) move(member, from, to string) {
 // that the last word is the right one.
 func (f *fleet) turned(node int, up bool) {
 	if f.table != nil {
-		f.table.Up(node, up)
+		f.table.SetUp(node, up)
 	}
 	if up {
 		f.returned(node)
@@ -149,11 +149,11 @@ func (f *fleet) turned(node int, up bool) {
 // to create or delete it; on all nodes if it is -1, since any may have been told.
 func (f *fleet) doubt(db *follow.Database, node int) {
 	if node >= 0 {
-		db.Doubted(node)
+		db.RecheckExistence(node)
 		return
 	}
 	for node := range f.urls {
-		db.Doubted(node)
+		db.RecheckExistence(node)
 	}
 }
 
@@ -176,7 +176,7 @@ func (f *fleet) well(o order) order {
 // returned takes note that a node may have been restarted.
 func (f *fleet) returned(node int) {
 	if f.keeper != nil {
-		f.keeper.Away(node)
+		f.keeper.NodeReturned(node)
 	}
 }
 

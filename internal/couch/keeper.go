@@ -52,7 +52,7 @@ func (k *keeper) close() {
 func jobs(cfg *Config) (jobs []follow.ReplicationJob) {
 	for _, db := range cfg.Replicate.Databases {
 		if cfg.Replicate.Both {
-			jobs = append(jobs, follow.Both(db, len(cfg.Nodes))...)
+			jobs = append(jobs, follow.ReplicateBothWays(db, len(cfg.Nodes))...)
 			continue
 		}
 		for to := 1; to < len(cfg.Nodes); to++ {
@@ -70,10 +70,10 @@ func (k *keeper) changed(before, after follow.Replication) {
 		if before.Err == nil {
 			log.Warn("a replication can't be looked after", slog.Any("error", after.Err))
 		}
-	case after.Mended > before.Mended:
-		log.Warn("a replication is made anew, since it is gone or may be", slog.String("by", after.How.String()))
-	case before.How == follow.NotYet:
-		log.Info("a replication is kept", slog.String("by", after.How.String()))
+	case after.Restarts > before.Restarts:
+		log.Warn("a replication is made anew, since it is gone or may be", slog.String("by", after.Kind.String()))
+	case before.Kind == follow.NotStarted:
+		log.Info("a replication is kept", slog.String("by", after.Kind.String()))
 	case before.Err != nil:
 		log.Info("a replication can be looked after again")
 	case failing(after.Phase) != failing(before.Phase):
@@ -86,7 +86,7 @@ func failing(phase string) bool { return phase == "crashing" || phase == "error"
 
 // well tells whether a replication is there and does its work, as far as is known.
 func well(s *follow.Replication) bool {
-	return s.Err == nil && s.How != follow.NotYet && !failing(s.Phase)
+	return s.Err == nil && s.Kind != follow.NotStarted && !failing(s.Phase)
 }
 
 func (k *keeper) observe(service string, r *telemetry.Registry) {
@@ -99,7 +99,7 @@ func (k *keeper) observe(service string, r *telemetry.Registry) {
 			return 0
 		}, labels...)
 		r.CounterFunc("kasoku_couch_replication_mended_total", "Times the replication was made anew, since it was gone or might be.",
-			func() float64 { return float64(k.States()[i].Mended) }, labels...)
+			func() float64 { return float64(k.States()[i].Restarts) }, labels...)
 	}
 }
 
@@ -110,7 +110,7 @@ func (k *keeper) notes() (notes []string) {
 		switch {
 		case s.Err != nil:
 			notes = append(notes, fmt.Sprintf("%s: %v", what, s.Err))
-		case s.How == follow.NotYet:
+		case s.Kind == follow.NotStarted:
 			notes = append(notes, what+": not yet made")
 		case failing(s.Phase):
 			notes = append(notes, what+": "+s.Phase)

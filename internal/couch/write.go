@@ -45,8 +45,8 @@ func (c *call) write() {
 	}
 	w := &writing{call: c, member: -1}
 	if db := c.followed(); db != nil {
-		db.Writing()
-		defer db.Written()
+		db.BeginWrite()
+		defer db.EndWrite()
 	}
 	w.write = c.svc.cache.Begin(c.touched(), nil)
 	defer w.write.Unknown()
@@ -146,7 +146,7 @@ func (w *writing) inform(set *settings, s *httpcache.Settled, stored []api.Revis
 			db.Wrote(node, rev.ID, rev.Rev, now)
 		}
 	case over(s) && s.Status != http.StatusAccepted:
-		db.WroteAny(node)
+		db.WroteUnknown(node)
 	}
 }
 

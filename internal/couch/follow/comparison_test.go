@@ -86,7 +86,7 @@ func TestCompareFromWhereItWas(t *testing.T) {
 			s.pass(5 * time.Second)
 			b.kill()
 			s.pass(2 * time.Second)
-			s.table.Up(1, false)
+			s.table.SetUp(1, false)
 			fill(10, 20, a) // while b is away
 			s.pass(time.Second)
 			b.restart()
@@ -149,7 +149,7 @@ func TestThreeNodes(t *testing.T) {
 		c := s.nodes[2]
 		c.kill()
 		s.pass(2 * time.Second)
-		s.table.Up(2, false)
+		s.table.SetUp(2, false)
 		c.restart()
 		c.put("x", "1-a") // past us, before it is followed again
 		s.pass(6 * time.Second)

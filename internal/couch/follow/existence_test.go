@@ -36,12 +36,12 @@ func TestFirstWithoutDatabase(t *testing.T) {
 		r.wants(false)
 		s.nodes[0].kill()
 		s.pass(2 * time.Second)
-		s.table.Up(0, false)
+		s.table.SetUp(0, false)
 		s.current("x", 0b10)
 		r = s.read(1, "x")
 		r.wants(true)
 		s.nodes[0].restart()
-		s.table.Up(0, true)
+		s.table.SetUp(0, true)
 		s.current("x", 0)
 		r.wants(false)
 	})
@@ -92,20 +92,20 @@ func TestDeletedThroughKasoku(t *testing.T) {
 		r := s.read(1, "x")
 		r.wants(true)
 		s.nodes[0].set(func() { s.nodes[0].born, s.nodes[0].revs, s.nodes[0].rows = 0, nil, nil })
-		s.db.Doubted(0)
+		s.db.RecheckExistence(0)
 		s.current("x", 0)
 		r.wants(false)
 		s.read(1, "x").wants(false)
 		s.pass(time.Second)
 		s.current("x", 0)
 		s.nodes[1].remove()
-		s.db.Doubted(1)
+		s.db.RecheckExistence(1)
 		for _, n := range s.nodes {
 			n.set(func() { n.mute = false })
 			n.create()
 		}
-		s.db.Doubted(0)
-		s.db.Doubted(1)
+		s.db.RecheckExistence(0)
+		s.db.RecheckExistence(1)
 		s.pass(time.Second)
 		s.current("x", 0b11)
 		r.wants(false)
@@ -116,7 +116,7 @@ func TestDeletedThroughKasoku(t *testing.T) {
 // TestDoubtedInVain checks that a deletion which did not happen leaves nothing behind.
 func TestDoubtedInVain(t *testing.T) {
 	play(t, 2, func(s *scene) {
-		s.db.Doubted(0)
+		s.db.RecheckExistence(0)
 		s.current("x", 0)
 		s.pass(time.Second)
 		s.current("x", 0b11)
@@ -128,8 +128,8 @@ func TestDoubtedInVain(t *testing.T) {
 // is gone does not count.
 func TestOldRun(t *testing.T) {
 	play(t, 2, func(s *scene) {
-		old := &feed{s.db, 0, s.db.nodes[0].run}
-		s.db.Doubted(0)
+		old := &nodeWatcher{s.db, 0, s.db.nodes[0].run}
+		s.db.RecheckExistence(0)
 		s.pass(time.Second)
 		s.current("", 0b11)
 		r := s.read(0, "x")

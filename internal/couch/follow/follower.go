@@ -20,13 +20,13 @@ type Get func(ctx context.Context, target string) (status int, body io.ReadClose
 // Watcher is told what a Follower learns. It is called by one goroutine, in the
 // order of the node's feed.
 type Watcher interface {
-	// Reset says that changes may have been missed: whatever was read from this
+	// resetNode says that changes may have been missed: whatever was read from this
 	// database on this node before the call may be old. Rows after it tell of
 	// every change since some moment before the call.
 	Reset(why ResetReason)
 	// api.Change tells of a change. The row's slices are valid during the call.
 	Row(row *api.Change)
-	// Heard says that all that had changed on the node at that time has been told,
+	// heardFrom says that all that had changed on the node at that time has been told,
 	// but for what the node itself had not yet written out.
 	Heard(at time.Time)
 }
@@ -56,23 +56,23 @@ type FollowerConfig struct {
 	// api.HeartbeatEvent is how often the node says that nothing has changed. Default 300ms.
 	// Lower values bound staleness more tightly when the node falls silent, for a
 	// few bytes each time.
-	Beat time.Duration
-	// Silence is how long nothing may come until the connection counts as dead.
+	Heartbeat time.Duration
+	// MaxSilence is how long nothing may come until the connection counts as dead.
 	// Default 10s.
-	Silence time.Duration
-	// Pause is the longest time between two attempts to connect; each pause is
+	MaxSilence time.Duration
+	// MaxPause is the longest time between two attempts to connect; each pause is
 	// drawn between zero and a bound that doubles from 50ms up to it. Default 5s.
-	Pause time.Duration
-	// Reconsider is how long the long poll is used before a continuous feed is
+	MaxPause time.Duration
+	// RetryContinuous is how long the long poll is used before a continuous feed is
 	// tried again. Default 1m.
-	Reconsider time.Duration
+	RetryContinuous time.Duration
 }
 
 func (c *FollowerConfig) setDefaults() {
 	for _, d := range []struct {
 		field *time.Duration
 		value time.Duration
-	}{{&c.Beat, 300 * time.Millisecond}, {&c.Silence, 10 * time.Second}, {&c.Pause, 5 * time.Second}, {&c.Reconsider, time.Minute}} {
+	}{{&c.Heartbeat, 300 * time.Millisecond}, {&c.MaxSilence, 10 * time.Second}, {&c.MaxPause, 5 * time.Second}, {&c.RetryContinuous, time.Minute}} {
 		if *d.field == 0 {
 			*d.field = d.value
 		}
@@ -112,18 +112,18 @@ type Follower struct {
 	cfg FollowerConfig
 
 	// Owned by Run.
-	seq      string      // the position, as JSON; "" if there is none
-	born     string      // instance_start_time of the database that seq belongs to
-	forgot   ResetReason // why seq was given up, if born is known
-	ended    bool        // the node has ended the last feed in order, as when the database is deleted
-	opened   bool        // a continuous feed was open since the last reset
-	certain  bool        // born tells this database from any that is created from now on
-	learned  time.Time   // when born was read
-	poll     bool        // long polls instead of a continuous feed
-	chosen   time.Time
-	useless  int // feeds of the present kind in a row that brought nothing
-	failures int // attempts in a row
-	row      api.Change
+	seq             string      // the position, as JSON; "" if there is none
+	startTime       string      // instance_start_time of the database that seq belongs to
+	resetReason     ResetReason // why seq was given up, if born is known
+	endedInOrder    bool        // the node has ended the last feed in order, as when the database is deleted
+	opened          bool        // a continuous feed was open since the last reset
+	startTimeUnique bool        // born tells this database from any that is created from now on
+	identifiedAt    time.Time   // when born was read
+	polling         bool        // long polls instead of a continuous feed
+	modeSince       time.Time
+	emptyFeeds      int // feeds of the present kind in a row that brought nothing
+	failures        int // attempts in a row
+	row             api.Change
 
 	mu    sync.Mutex
 	state FollowerState
@@ -151,24 +151,24 @@ func (f *Follower) Run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		f.note(func(s *FollowerState) { s.Err = err })
+		f.updateState(func(s *FollowerState) { s.Err = err })
 		if err == nil {
 			// A node that ends each feed at once is not asked without end.
-			wait(ctx, f.cfg.Beat-time.Since(began))
+			wait(ctx, f.cfg.Heartbeat-time.Since(began))
 			continue
 		}
 		if !errors.Is(err, errAbsent) {
 			f.enter(Connecting)
 		}
-		f.rest(ctx)
+		f.backOff(ctx)
 	}
 }
 
-// rest waits before the next attempt, for a random time so that the followers of
+// backOff waits before the next attempt, for a random time so that the followers of
 // a node that comes back do not all knock at once.
-func (f *Follower) rest(ctx context.Context) {
+func (f *Follower) backOff(ctx context.Context) {
 	const first = 50 * time.Millisecond
-	bound := min(first<<min(f.failures, 20), f.cfg.Pause)
+	bound := min(first<<min(f.failures, 20), f.cfg.MaxPause)
 	f.failures++
 	wait(ctx, rand.N(bound))
 }
@@ -193,12 +193,12 @@ func (f *Follower) attempt(ctx context.Context) error {
 	if fresh {
 		f.heard(asked)
 	}
-	if f.poll && time.Since(f.chosen) >= f.cfg.Reconsider {
-		f.choose(false)
-		f.useless = mostUseless - 1 // one attempt
+	if f.polling && time.Since(f.modeSince) >= f.cfg.RetryContinuous {
+		f.setPolling(false)
+		f.emptyFeeds = maxEmptyFeeds - 1 // one attempt
 	}
-	if f.poll {
-		return f.judge(f.ask(ctx))
+	if f.polling {
+		return f.chooseMode(f.longPoll(ctx))
 	}
 	if !fresh {
 		asked = time.Now()
@@ -206,71 +206,71 @@ func (f *Follower) attempt(ctx context.Context) error {
 			return err
 		}
 	}
-	return f.judge(f.stream(ctx, asked))
+	return f.chooseMode(f.stream(ctx, asked))
 }
 
-// mostUseless is how many feeds of one kind may bring nothing before the other
+// maxEmptyFeeds is how many feeds of one kind may bring nothing before the other
 // kind is tried.
-const mostUseless = 2
+const maxEmptyFeeds = 2
 
-// yield is what a feed has brought.
-type yield uint8
+// feedResult is what a feed has brought.
+type feedResult uint8
 
 const (
-	nobody  yield = iota // no answer, which says nothing about the kind of feed
-	nothing              // refused, or opened and then not one byte
-	useful
+	noAnswer  feedResult = iota // no answer, which says nothing about the kind of feed
+	emptyFeed                   // refused, or opened and then not one byte
+	usefulFeed
 )
 
-// judge decides from how a feed has ended which kind is used next: some proxies
+// refresh decides from how a feed has ended which kind is used next: some proxies
 // hold a continuous feed back until it ends.
-func (f *Follower) judge(y yield, err error) error {
+func (f *Follower) chooseMode(y feedResult, err error) error {
 	switch y {
-	case useful:
-		f.useless, f.failures = 0, 0
-	case nothing:
-		if f.useless++; f.useless >= mostUseless {
-			f.choose(!f.poll)
+	case usefulFeed:
+		f.emptyFeeds, f.failures = 0, 0
+	case emptyFeed:
+		if f.emptyFeeds++; f.emptyFeeds >= maxEmptyFeeds {
+			f.setPolling(!f.polling)
 		}
 	}
 	if err != nil {
-		f.note(func(s *FollowerState) { s.Breaks++ })
+		f.updateState(func(s *FollowerState) { s.Breaks++ })
 	}
 	return err
 }
 
-func (f *Follower) choose(poll bool) {
-	f.poll, f.chosen, f.useless = poll, time.Now(), 0
+func (f *Follower) setPolling(poll bool) {
+	f.polling, f.modeSince, f.emptyFeeds = poll, time.Now(), 0
 }
 
 // reset forgets the position and tells the watcher.
 func (f *Follower) reset(why ResetReason) {
-	f.seq, f.opened, f.certain = "", false, false
-	f.note(func(s *FollowerState) { s.Resets++; s.Position = "" })
+	f.seq, f.opened, f.startTimeUnique = "", false, false
+	f.updateState(func(s *FollowerState) { s.Resets++; s.Position = "" })
 	f.cfg.Watcher.Reset(why)
 }
 
-// move takes a new position over.
-func (f *Follower) move(seq []byte) {
+// invalidate takes a new position over.
+func (f *Follower) advance(seq []byte) {
 	if len(seq) == 0 || string(seq) == "null" {
 		return
 	}
 	f.seq = string(seq)
-	f.note(func(s *FollowerState) { s.Position = f.seq })
+	f.updateState(func(s *FollowerState) { s.Position = f.seq })
 }
 
-// resolution is how long after a database was found one that is created has certainly
+// startTimeResolution is how long after a database was found one that is created has certainly
 // another instance_start_time, which is in seconds.
-const resolution = 2 * time.Second
+const startTimeResolution = 2 * time.Second
 
 func (f *Follower) heard(at time.Time) {
-	f.certain = f.certain || at.Sub(f.learned) >= resolution
-	f.note(func(s *FollowerState) { s.Heard = at })
+	f.startTimeUnique = f.startTimeUnique || at.Sub(f.identifiedAt) >= startTimeResolution
+	f.updateState(func(s *FollowerState) { s.Heard = at })
 	f.cfg.Watcher.Heard(at)
 }
 
 func (f *Follower) enter(p Phase) {
-	f.note(func(s *FollowerState) {
+	f.updateState(func(s *FollowerState) {
 		if s.Phase != p || s.Since.IsZero() {
 			s.Phase, s.Since = p, time.Now()
 		}
@@ -280,7 +280,7 @@ func (f *Follower) enter(p Phase) {
 	})
 }
 
-func (f *Follower) note(change func(s *FollowerState)) {
+func (f *Follower) updateState(change func(s *FollowerState)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	change(&f.state)

@@ -52,7 +52,7 @@ func (n *feedNode) set(cut bool, change func()) {
 	}
 }
 
-// told tells how the node behaves now.
+// announced tells how the node behaves now.
 func (n *feedNode) told(how *bool) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

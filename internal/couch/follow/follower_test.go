@@ -30,7 +30,7 @@ func playFollower(t *testing.T, n *feedNode, script func(s *followerScene)) {
 			defer close(done)
 			s.follower.Run(ctx)
 		}()
-		s.pass(resolution + time.Second)
+		s.pass(startTimeResolution + time.Second)
 		script(s)
 		cancel()
 		<-done
@@ -54,7 +54,7 @@ func (s *followerScene) expect(told string, phase Phase) {
 	}
 }
 
-// fresh checks that something was heard lately.
+// uncompared checks that something was heard lately.
 func (s *followerScene) fresh() {
 	s.Helper()
 	if quiet := s.silence(); quiet > 400*time.Millisecond {

@@ -20,37 +20,37 @@ type KeeperConfig struct {
 	Nodes []ReplicationNode
 	Jobs  []ReplicationJob
 	Do    Do
-	// Check is how often each replication is looked after. Default 10s.
-	Check time.Duration
-	// Retry is when it is looked after again if a node could not be asked; it
+	// CheckInterval is how often each replication is looked after. Default 10s.
+	CheckInterval time.Duration
+	// RetryInterval is when it is looked after again if a node could not be asked; it
 	// doubles up to Check. Default 500ms.
-	Retry time.Duration
+	RetryInterval time.Duration
 	// Changed is told when a replication was made, made anew, has another phase, or
 	// can't be looked after, or can again. It is called by one goroutine for each node.
 	// Nil tells nobody.
 	Changed func(before, after Replication)
 }
 
-// How says by what a replication exists.
-type How uint8
+// ReplicationKind says by what a replication exists.
+type ReplicationKind uint8
 
 // The ways in which a replication can exist.
 const (
-	NotYet    How = iota
-	Document      // a document in _replicator
-	Transient     // a request to _replicate, since the node was away the last time
+	NotStarted           ReplicationKind = iota
+	DocumentReplication                  // a document in _replicator
+	TransientReplication                 // a request to _replicate, since the node was away the last time
 )
 
-func (h How) String() string { return [...]string{"not yet", "document", "transient"}[h] }
+func (h ReplicationKind) String() string { return [...]string{"not yet", "document", "transient"}[h] }
 
 // Replication is what is known of one replication.
 type Replication struct {
 	ReplicationJob
-	How    How
-	Phase  string    // as the node calls it: "running", "crashing"; "" if it does not say
-	Mended int       // how often it was made anew after the first time
-	At     time.Time // of the last look at it that succeeded
-	Err    error     // of the last look, if it failed
+	Kind      ReplicationKind
+	Phase     string    // as the node calls it: "running", "crashing"; "" if it does not say
+	Restarts  int       // how often it was made anew after the first time
+	CheckedAt time.Time // of the last look at it that succeeded
+	Err       error     // of the last look, if it failed
 }
 
 // Keeper keeps replications alive while Run runs.
@@ -58,21 +58,21 @@ type Keeper struct {
 	cfg   KeeperConfig
 	kicks []chan struct{} // by node; each holds one
 
-	mu       sync.Mutex
-	states   []Replication
-	renewals []renewal // by replication, as states
-	aways    []int     // calls of Away, by node
+	mu         sync.Mutex
+	states     []Replication
+	renewals   []renewal // by replication, as states
+	awayCounts []int     // calls of Away, by node
 }
 
 // NewKeeper makes a keeper that does nothing yet.
 func NewKeeper(cfg KeeperConfig) *Keeper {
-	if cfg.Check == 0 {
-		cfg.Check = 10 * time.Second
+	if cfg.CheckInterval == 0 {
+		cfg.CheckInterval = 10 * time.Second
 	}
-	if cfg.Retry == 0 {
-		cfg.Retry = 500 * time.Millisecond
+	if cfg.RetryInterval == 0 {
+		cfg.RetryInterval = 500 * time.Millisecond
 	}
-	k := &Keeper{cfg: cfg, aways: make([]int, len(cfg.Nodes))}
+	k := &Keeper{cfg: cfg, awayCounts: make([]int, len(cfg.Nodes))}
 	for range cfg.Nodes {
 		k.kicks = append(k.kicks, make(chan struct{}, 1))
 	}
@@ -90,31 +90,31 @@ func (k *Keeper) States() []Replication {
 	return append([]Replication(nil), k.states...)
 }
 
-// Away tells that a node was away and may have been restarted: what was started
+// NodeReturned tells that a node was away and may have been restarted: what was started
 // there by _replicate is gone, and what was started elsewhere may have given up
 // reading from it.
-func (k *Keeper) Away(node int) {
-	k.again(func(s *Replication) bool {
-		return s.From == node || s.To == node && s.How == Transient // by a document a node starts it itself
-	}, func() { k.aways[node]++ })
+func (k *Keeper) NodeReturned(node int) {
+	k.restart(func(s *Replication) bool {
+		return s.From == node || s.To == node && s.Kind == TransientReplication // by a document a node starts it itself
+	}, func() { k.awayCounts[node]++ })
 }
 
 // Stalled tells that changes of a database don't reach a node: what was started
 // there may be gone, or wait for nothing.
 func (k *Keeper) Stalled(db string, node int) {
-	k.again(func(s *Replication) bool { return s.To == node && s.DB == db }, func() {})
+	k.restart(func(s *Replication) bool { return s.To == node && s.DB == db }, func() {})
 }
 
-// again has some replications looked after at once, and started again.
-func (k *Keeper) again(which func(s *Replication) bool, note func()) {
+// restart has some replications looked after at once, and started again.
+func (k *Keeper) restart(which func(s *Replication) bool, note func()) {
 	k.mu.Lock()
 	note()
 	for i := range k.states {
 		s := &k.states[i]
 		switch {
-		case s.How == NotYet || !which(s):
-		case s.How == Transient:
-			s.How = NotYet
+		case s.Kind == NotStarted || !which(s):
+		case s.Kind == TransientReplication:
+			s.Kind = NotStarted
 		default:
 			k.renewals[i].wanted = true
 		}
@@ -142,11 +142,11 @@ func (k *Keeper) Run(ctx context.Context) {
 func (k *Keeper) run(ctx context.Context, node int) {
 	failures := 0
 	for ctx.Err() == nil {
-		pause := k.cfg.Check
-		if k.look(ctx, node) {
+		pause := k.cfg.CheckInterval
+		if k.checkNode(ctx, node) {
 			failures = 0
 		} else {
-			pause = min(k.cfg.Retry<<min(failures, 16), pause)
+			pause = min(k.cfg.RetryInterval<<min(failures, 16), pause)
 			failures++
 		}
 		t := time.NewTimer(pause)
@@ -160,20 +160,20 @@ func (k *Keeper) run(ctx context.Context, node int) {
 	}
 }
 
-// look looks after the replications that run on a node, and tells whether it could.
-func (k *Keeper) look(ctx context.Context, node int) (well bool) {
+// checkNode looks after the replications that run on a node, and tells whether it could.
+func (k *Keeper) checkNode(ctx context.Context, node int) (well bool) {
 	well = true
 	for i, s := range k.States() {
 		if s.To != node {
 			continue
 		}
-		err := k.keep(ctx, i, s)
+		err := k.ensure(ctx, i, s)
 		if ctx.Err() != nil {
 			return false
 		}
-		k.note(i, func(s *Replication) {
+		k.update(i, func(s *Replication) {
 			if s.Err = err; err == nil {
-				s.At = time.Now()
+				s.CheckedAt = time.Now()
 			}
 		})
 		well = well && err == nil
@@ -181,36 +181,36 @@ func (k *Keeper) look(ctx context.Context, node int) (well bool) {
 	return well
 }
 
-func (k *Keeper) note(i int, change func(s *Replication)) {
+func (k *Keeper) update(i int, change func(s *Replication)) {
 	k.mu.Lock()
 	before := k.states[i]
 	change(&k.states[i])
 	after := k.states[i]
 	k.mu.Unlock()
-	if k.cfg.Changed != nil && !after.like(before) {
+	if k.cfg.Changed != nil && !after.sameAs(before) {
 		k.cfg.Changed(before, after)
 	}
 }
 
-// like tells whether nothing has happened between two states that is worth to be
+// sameAs tells whether nothing has happened between two states that is worth to be
 // told.
-func (s Replication) like(o Replication) bool {
-	return s.How == o.How && s.Phase == o.Phase && s.Mended == o.Mended && (s.Err == nil) == (o.Err == nil)
+func (s Replication) sameAs(o Replication) bool {
+	return s.Kind == o.Kind && s.Phase == o.Phase && s.Restarts == o.Restarts && (s.Err == nil) == (o.Err == nil)
 }
 
 // errNoReplicator says that the node has no _replicator database.
 var errNoReplicator = errors.New("no _replicator database")
 
-// keep makes one replication exist.
-func (k *Keeper) keep(ctx context.Context, i int, s Replication) error {
-	err := k.keepDocument(ctx, i, s)
+// ensure makes one replication exist.
+func (k *Keeper) ensure(ctx context.Context, i int, s Replication) error {
+	err := k.ensureDocument(ctx, i, s)
 	if !errors.Is(err, errNoReplicator) {
 		return err
 	}
-	if s.How == Transient {
+	if s.Kind == TransientReplication {
 		return nil
 	}
-	aways := k.away(s.ReplicationJob)
+	aways := k.awayCount(s.ReplicationJob)
 	status, answer, err := k.send(ctx, s.To, "POST", "/_replicate", k.document(s.ReplicationJob))
 	if err != nil {
 		return err
@@ -218,33 +218,33 @@ func (k *Keeper) keep(ctx context.Context, i int, s Replication) error {
 	if status/100 != 2 {
 		return statusRefused("_replicate", status, answer)
 	}
-	if aways != k.away(s.ReplicationJob) {
+	if aways != k.awayCount(s.ReplicationJob) {
 		return nil // it may be gone already; Away has called for another look
 	}
-	k.made(i, Transient)
+	k.started(i, TransientReplication)
 	return nil
 }
 
-// away counts how often one of a replication's nodes was away.
-func (k *Keeper) away(j ReplicationJob) int {
+// awayCount counts how often one of a replication's nodes was away.
+func (k *Keeper) awayCount(j ReplicationJob) int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.aways[j.From] + k.aways[j.To]
+	return k.awayCounts[j.From] + k.awayCounts[j.To]
 }
 
-// made takes note that a replication was made, or made anew.
-func (k *Keeper) made(i int, how How) {
-	k.note(i, func(s *Replication) {
-		if !s.At.IsZero() {
-			s.Mended++
+// started takes note that a replication was made, or made anew.
+func (k *Keeper) started(i int, how ReplicationKind) {
+	k.update(i, func(s *Replication) {
+		if !s.CheckedAt.IsZero() {
+			s.Restarts++
 		}
-		s.How, s.Phase = how, ""
+		s.Kind, s.Phase = how, ""
 	})
 }
 
-// keepDocument sees to the job's document in _replicator.
-func (k *Keeper) keepDocument(ctx context.Context, i int, s Replication) error {
-	path, want := "/_replicator/"+k.id(s.ReplicationJob), k.document(s.ReplicationJob)
+// ensureDocument sees to the job's document in _replicator.
+func (k *Keeper) ensureDocument(ctx context.Context, i int, s Replication) error {
+	path, want := "/_replicator/"+k.documentID(s.ReplicationJob), k.document(s.ReplicationJob)
 	status, answer, err := k.send(ctx, s.To, "GET", path, nil)
 	switch {
 	case err != nil:
@@ -254,27 +254,27 @@ func (k *Keeper) keepDocument(ctx context.Context, i int, s Replication) error {
 	case status != http.StatusOK:
 		return statusRefused("GET of its document", status, answer)
 	}
-	var found document
+	var found replicationDoc
 	if err := json.Unmarshal(answer, &found); err != nil {
 		return fmt.Errorf("its document: %w", err)
 	}
 	state := found.State
-	scheduled := k.scheduled(ctx, s.To, k.id(s.ReplicationJob))
+	scheduled := k.schedulerState(ctx, s.To, k.documentID(s.ReplicationJob))
 	if scheduled != "" {
 		state = scheduled
 	}
-	if !found.describes(want) || over(found.State) || scheduled == "failed" || scheduled == "completed" || k.renew(i, scheduled) {
+	if !found.describes(want) || isFinal(found.State) || scheduled == "failed" || scheduled == "completed" || k.takeRenewal(i, scheduled) {
 		return k.replace(ctx, i, s.To, path, found, want)
 	}
-	k.note(i, func(s *Replication) { s.How, s.Phase = Document, state })
+	k.update(i, func(s *Replication) { s.Kind, s.Phase = DocumentReplication, state })
 	return nil
 }
 
 // replace writes the job's document anew. Nobody but the node may change one that it
 // acts on, but it may be deleted.
-func (k *Keeper) replace(ctx context.Context, i, node int, path string, found, want document) error {
+func (k *Keeper) replace(ctx context.Context, i, node int, path string, found, want replicationDoc) error {
 	want.Renewed = time.Now().UTC().Format(time.RFC3339Nano)
-	if over(found.State) {
+	if isFinal(found.State) {
 		want.Rev = found.Rev
 		return k.write(ctx, i, node, path, want)
 	}
@@ -283,7 +283,7 @@ func (k *Keeper) replace(ctx context.Context, i, node int, path string, found, w
 		err = statusRefused("DELETE of its document", status, answer)
 	}
 	if err != nil {
-		k.want(i)
+		k.requestRenewal(i)
 		return err
 	}
 	return k.write(ctx, i, node, path, want)
@@ -291,7 +291,7 @@ func (k *Keeper) replace(ctx context.Context, i, node int, path string, found, w
 
 // write writes the job's document. A conflict means that somebody else has written
 // it: the next look will tell.
-func (k *Keeper) write(ctx context.Context, i, node int, path string, want document) error {
+func (k *Keeper) write(ctx context.Context, i, node int, path string, want replicationDoc) error {
 	status, answer, err := k.send(ctx, node, "PUT", path, want)
 	switch {
 	case err != nil:
@@ -301,13 +301,13 @@ func (k *Keeper) write(ctx context.Context, i, node int, path string, want docum
 	case status/100 != 2:
 		return statusRefused("PUT of its document", status, answer)
 	}
-	k.made(i, Document)
+	k.started(i, DocumentReplication)
 	return nil
 }
 
-// scheduled asks the scheduler of a CouchDB of version 2 or later for a document's
+// schedulerState asks the scheduler of a CouchDB of version 2 or later for a document's
 // state. Others have none.
-func (k *Keeper) scheduled(ctx context.Context, node int, id string) string {
+func (k *Keeper) schedulerState(ctx context.Context, node int, id string) string {
 	status, answer, err := k.send(ctx, node, "GET", "/_scheduler/docs/_replicator/"+id, nil)
 	if err != nil || status != http.StatusOK {
 		return ""

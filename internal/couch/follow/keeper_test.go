@@ -18,7 +18,7 @@ type keeperNode struct {
 	down        bool
 	plain       bool // it has no _replicator
 	refuses     int  // the status of every answer, unless 0
-	docs        map[string]document
+	docs        map[string]replicationDoc
 	revs        int
 	scheduler   string // what the scheduler says of each document; "" if there is none
 	transient   int    // replications that run by _replicate
@@ -55,7 +55,7 @@ func (c *keeperNode) do(_ context.Context, _ int, method, path string, body []by
 		delete(c.docs, name)
 		return 200, []byte(`{"ok":true}`), nil
 	}
-	var put document
+	var put replicationDoc
 	if err := json.Unmarshal(body, &put); err != nil || put.Rev != doc.Rev {
 		return 409, nil, err
 	}
@@ -69,7 +69,7 @@ func (c *keeperNode) do(_ context.Context, _ int, method, path string, body []by
 }
 
 // change does something to the node, or to each of its documents.
-func (c *keeperNode) change(node func(), doc func(d *document)) {
+func (c *keeperNode) change(node func(), doc func(d *replicationDoc)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if node != nil {
@@ -94,7 +94,7 @@ func (c *keeperNode) figures() (docs, writes, transient, asked int) {
 func playKeeper(t *testing.T, c *keeperNode, script func(k *Keeper)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		c.docs = map[string]document{}
+		c.docs = map[string]replicationDoc{}
 		k := NewKeeper(KeeperConfig{
 			Nodes: []ReplicationNode{{URL: "http://a", User: "u", Password: "p"}, {URL: "http://b"}},
 			Jobs:  []ReplicationJob{{"d b", 0, 1}}, Do: c.do,
@@ -125,18 +125,18 @@ func passKeeper(d time.Duration) {
 	synctest.Wait()
 }
 
-func wantsFigures(t *testing.T, k *Keeper, how How, phase string, mended int) {
+func wantsFigures(t *testing.T, k *Keeper, how ReplicationKind, phase string, mended int) {
 	t.Helper()
-	if s := k.States()[0]; s.How != how || s.Phase != phase || s.Mended != mended || s.Err != nil {
-		t.Errorf("%s, %q, mended %d times, %v; want %s, %q, %d", s.How, s.Phase, s.Mended, s.Err, how, phase, mended)
+	if s := k.States()[0]; s.Kind != how || s.Phase != phase || s.Restarts != mended || s.Err != nil {
+		t.Errorf("%s, %q, mended %d times, %v; want %s, %q, %d", s.Kind, s.Phase, s.Restarts, s.Err, how, phase, mended)
 	}
 }
 
 func TestDocument(t *testing.T) {
 	c := &keeperNode{}
 	playKeeper(t, c, func(k *Keeper) {
-		wantsFigures(t, k, Document, "", 0)
-		c.change(nil, func(d *document) {
+		wantsFigures(t, k, DocumentReplication, "", 0)
+		c.change(nil, func(d *replicationDoc) {
 			if d.Source.URL != "http://a/d%20b" || d.Source.Headers["Authorization"] != "Basic dTpw" || d.Target.URL != "http://b/d%20b" || d.Target.Headers != nil || !d.Continuous {
 				t.Errorf("%+v", d)
 			}
@@ -144,7 +144,7 @@ func TestDocument(t *testing.T) {
 			d.Source.Headers = nil // hidden by the node
 		})
 		passKeeper(time.Hour)
-		wantsFigures(t, k, Document, "triggered", 0)
+		wantsFigures(t, k, DocumentReplication, "triggered", 0)
 		if docs, writes, _, asked := c.figures(); docs != 1 || writes != 1 || asked > 2*370 {
 			t.Errorf("%d documents, %d writes, %d requests in an hour", docs, writes, asked)
 		}
@@ -153,7 +153,7 @@ func TestDocument(t *testing.T) {
 
 // TestMends checks in which cases the document is written anew.
 func TestMends(t *testing.T) {
-	f := func(what string, mended int, node func(c *keeperNode), doc func(d *document)) {
+	f := func(what string, mended int, node func(c *keeperNode), doc func(d *replicationDoc)) {
 		t.Helper()
 		c := &keeperNode{}
 		playKeeper(t, c, func(k *Keeper) {
@@ -161,51 +161,51 @@ func TestMends(t *testing.T) {
 				c.change(func() { node(c) }, nil)
 			}
 			passKeeper(11 * time.Second)
-			if s := k.States()[0]; s.Mended != mended || s.Err != nil {
-				t.Errorf("%s: mended %d times, %v", what, s.Mended, s.Err)
+			if s := k.States()[0]; s.Restarts != mended || s.Err != nil {
+				t.Errorf("%s: mended %d times, %v", what, s.Restarts, s.Err)
 			}
 		})
 	}
-	f("given up", 1, nil, func(d *document) { d.State = "error" })
-	f("failed", 1, nil, func(d *document) { d.State = "failed" })
-	f("running", 0, nil, func(d *document) { d.State = "triggered" })
+	f("given up", 1, nil, func(d *replicationDoc) { d.State = "error" })
+	f("failed", 1, nil, func(d *replicationDoc) { d.State = "failed" })
+	f("running", 0, nil, func(d *replicationDoc) { d.State = "triggered" })
 	f("crashing", 0, func(c *keeperNode) { c.scheduler = "crashing" }, nil)
 	f("to be tried again", 0, func(c *keeperNode) { c.scheduler = "error" }, nil)
 	f("failed for good", 1, func(c *keeperNode) { c.scheduler = "failed" }, nil)
 	f("deleted", 1, func(c *keeperNode) { clear(c.docs) }, nil)
-	f("of another source", 1, nil, func(d *document) { d.Source.URL = "http://c/d" })
-	f("of another source, and running", 1, nil, func(d *document) { d.Source.URL, d.State = "http://c/d", "triggered" })
-	f("not continuous", 1, nil, func(d *document) { d.Continuous = false })
+	f("of another source", 1, nil, func(d *replicationDoc) { d.Source.URL = "http://c/d" })
+	f("of another source, and running", 1, nil, func(d *replicationDoc) { d.Source.URL, d.State = "http://c/d", "triggered" })
+	f("not continuous", 1, nil, func(d *replicationDoc) { d.Continuous = false })
 }
 
 // TestRenews checks when a document is written anew with which nothing is wrong.
 func TestRenews(t *testing.T) {
 	c := &keeperNode{}
 	playKeeper(t, c, func(k *Keeper) {
-		c.change(nil, func(d *document) { d.State = "triggered" })
-		k.Away(1) // the node starts what its documents say
+		c.change(nil, func(d *replicationDoc) { d.State = "triggered" })
+		k.NodeReturned(1) // the node starts what its documents say
 		k.Stalled("d b", 0)
 		k.Stalled("other", 1)
 		passKeeper(time.Minute)
-		wantsFigures(t, k, Document, "triggered", 0)
-		k.Away(0)
+		wantsFigures(t, k, DocumentReplication, "triggered", 0)
+		k.NodeReturned(0)
 		synctest.Wait()
-		wantsFigures(t, k, Document, "", 1)
-		c.change(nil, func(d *document) {
+		wantsFigures(t, k, DocumentReplication, "", 1)
+		c.change(nil, func(d *replicationDoc) {
 			if d.Renewed == "" {
 				t.Error("it is as it was before")
 			}
 		})
-		k.Away(0) // soon again
+		k.NodeReturned(0) // soon again
 		synctest.Wait()
-		wantsFigures(t, k, Document, "", 1)
+		wantsFigures(t, k, DocumentReplication, "", 1)
 		passKeeper(10 * time.Second)
-		wantsFigures(t, k, Document, "", 2)
+		wantsFigures(t, k, DocumentReplication, "", 2)
 		passKeeper(time.Hour)
-		wantsFigures(t, k, Document, "", 2)
+		wantsFigures(t, k, DocumentReplication, "", 2)
 		k.Stalled("d b", 1)
 		synctest.Wait()
-		wantsFigures(t, k, Document, "", 3)
+		wantsFigures(t, k, DocumentReplication, "", 3)
 	})
 }
 
@@ -216,7 +216,7 @@ func TestRenewsSeldom(t *testing.T) {
 			k.Stalled("d b", 1)
 			passKeeper(10 * time.Second)
 		}
-		if n := k.States()[0].Mended; n < 8 || n > 12 {
+		if n := k.States()[0].Restarts; n < 8 || n > 12 {
 			t.Errorf("renewed %d times in an hour", n)
 		}
 	})
@@ -227,9 +227,9 @@ func TestRunningIsNotRenewed(t *testing.T) {
 	f := func(state string, want int) {
 		t.Helper()
 		playKeeper(t, &keeperNode{scheduler: state}, func(k *Keeper) {
-			k.Away(0)
+			k.NodeReturned(0)
 			passKeeper(time.Minute)
-			wantsFigures(t, k, Document, state, want)
+			wantsFigures(t, k, DocumentReplication, state, want)
 		})
 	}
 	f("running", 0)
@@ -240,26 +240,26 @@ func TestRunningIsNotRenewed(t *testing.T) {
 func TestTransient(t *testing.T) {
 	c := &keeperNode{plain: true}
 	playKeeper(t, c, func(k *Keeper) {
-		wantsFigures(t, k, Transient, "", 0)
+		wantsFigures(t, k, TransientReplication, "", 0)
 		passKeeper(time.Minute)
 		if _, _, started, _ := c.figures(); started != 1 {
 			t.Errorf("started %d times", started)
 		}
-		k.Away(0) // it may have given up reading from there
+		k.NodeReturned(0) // it may have given up reading from there
 		passKeeper(time.Minute)
-		wantsFigures(t, k, Transient, "", 1)
+		wantsFigures(t, k, TransientReplication, "", 1)
 		for range 10 {
-			k.Away(1)
+			k.NodeReturned(1)
 			passKeeper(time.Second)
 		}
-		wantsFigures(t, k, Transient, "", 11)
+		wantsFigures(t, k, TransientReplication, "", 11)
 		k.Stalled("d b", 0)
 		k.Stalled("other", 1)
 		passKeeper(time.Minute)
-		wantsFigures(t, k, Transient, "", 11)
+		wantsFigures(t, k, TransientReplication, "", 11)
 		k.Stalled("d b", 1)
 		passKeeper(time.Second)
-		wantsFigures(t, k, Transient, "", 12)
+		wantsFigures(t, k, TransientReplication, "", 12)
 		if _, _, started, _ := c.figures(); started != 13 {
 			t.Errorf("started %d times", started)
 		}
@@ -273,14 +273,14 @@ func TestAwayWhileStarting(t *testing.T) {
 	var k *Keeper
 	c.onTransient = func() {
 		if c.transient == 1 {
-			k.Away(1)
+			k.NodeReturned(1)
 		}
 	}
 	synctest.Test(t, func(t *testing.T) {
 		k = NewKeeper(KeeperConfig{Nodes: []ReplicationNode{{URL: "http://a"}, {URL: "http://b"}}, Jobs: []ReplicationJob{{"db", 0, 1}}, Do: c.do})
 		stop := runKeeper(t, k)
 		passKeeper(time.Second)
-		wantsFigures(t, k, Transient, "", 1)
+		wantsFigures(t, k, TransientReplication, "", 1)
 		if _, _, started, _ := c.figures(); started != 2 {
 			t.Errorf("started %d times", started)
 		}
@@ -293,7 +293,7 @@ func TestAwayWhileStarting(t *testing.T) {
 func TestDown(t *testing.T) {
 	c := &keeperNode{down: true}
 	playKeeper(t, c, func(k *Keeper) {
-		if s := k.States()[0]; s.Err == nil || s.How != NotYet {
+		if s := k.States()[0]; s.Err == nil || s.Kind != NotStarted {
 			t.Errorf("%+v", s)
 		}
 		passKeeper(10 * time.Minute)
@@ -301,9 +301,9 @@ func TestDown(t *testing.T) {
 			t.Errorf("asked %d times in ten minutes", asked)
 		}
 		c.change(func() { c.down = false }, nil)
-		k.Away(1)
+		k.NodeReturned(1)
 		synctest.Wait()
-		wantsFigures(t, k, Document, "", 0)
+		wantsFigures(t, k, DocumentReplication, "", 0)
 		c.change(func() { c.refuses = 401 }, nil)
 		passKeeper(11 * time.Second)
 		if s := k.States()[0]; s.Err == nil || !strings.Contains(s.Err.Error(), "401") {
@@ -314,19 +314,19 @@ func TestDown(t *testing.T) {
 
 // TestChanged checks what is told of a replication.
 func TestChanged(t *testing.T) {
-	c := &keeperNode{docs: map[string]document{}}
+	c := &keeperNode{docs: map[string]replicationDoc{}}
 	synctest.Test(t, func(t *testing.T) {
 		var told []string
 		k := NewKeeper(KeeperConfig{Nodes: []ReplicationNode{{URL: "http://a"}, {URL: "http://b"}}, Jobs: []ReplicationJob{{"db", 0, 1}}, Do: c.do, Changed: func(before, after Replication) {
-			told = append(told, fmt.Sprintf("%s %q %d %t", after.How, after.Phase, after.Mended, after.Err != nil))
+			told = append(told, fmt.Sprintf("%s %q %d %t", after.Kind, after.Phase, after.Restarts, after.Err != nil))
 		}})
 		stop := runKeeper(t, k)
 		passKeeper(time.Second)
-		c.change(nil, func(d *document) { d.State = "triggered" })
+		c.change(nil, func(d *replicationDoc) { d.State = "triggered" })
 		passKeeper(time.Minute)
 		c.change(func() { c.down = true }, nil)
 		passKeeper(time.Minute)
-		c.change(func() { c.down = false }, func(d *document) { d.State = "error" })
+		c.change(func() { c.down = false }, func(d *replicationDoc) { d.State = "error" })
 		passKeeper(11 * time.Second)
 		stop()
 		if got, want := strings.Join(told, "; "), `document "" 0 false; document "triggered" 0 false; document "triggered" 0 true; document "" 1 true; document "" 1 false`; got != want {
@@ -336,13 +336,13 @@ func TestChanged(t *testing.T) {
 }
 
 func TestBoth(t *testing.T) {
-	if got := fmt.Sprint(Both("d", 3)); got != "[{d 0 1} {d 0 2} {d 1 0} {d 1 2} {d 2 0} {d 2 1}]" {
+	if got := fmt.Sprint(ReplicateBothWays("d", 3)); got != "[{d 0 1} {d 0 2} {d 1 0} {d 1 2} {d 2 0} {d 2 1}]" {
 		t.Error(got)
 	}
 	k := NewKeeper(KeeperConfig{Nodes: []ReplicationNode{{URL: "http://a"}, {URL: "http://b"}}})
 	ids := map[string]bool{}
-	for _, j := range append(Both("d", 2), Both("e", 2)...) {
-		ids[k.id(j)] = true
+	for _, j := range append(ReplicateBothWays("d", 2), ReplicateBothWays("e", 2)...) {
+		ids[k.documentID(j)] = true
 	}
 	if len(ids) != 4 {
 		t.Errorf("%d ids for 4 jobs", len(ids))
@@ -353,7 +353,7 @@ func TestBoth(t *testing.T) {
 // other node's.
 func TestSilentNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &keeperNode{docs: map[string]document{}}
+		c := &keeperNode{docs: map[string]replicationDoc{}}
 		cfg := KeeperConfig{Nodes: []ReplicationNode{{URL: "http://a"}, {URL: "http://b"}}}
 		for n := range 20 {
 			cfg.Jobs = append(cfg.Jobs, ReplicationJob{fmt.Sprint("d", n), 0, 1})
@@ -370,12 +370,12 @@ func TestSilentNode(t *testing.T) {
 		k := NewKeeper(cfg)
 		stop := runKeeper(t, k)
 		passKeeper(time.Second)
-		if s := k.States()[last]; s.How != Document {
+		if s := k.States()[last]; s.Kind != DocumentReplication {
 			t.Errorf("%+v", s)
 		}
 		c.change(func() { clear(c.docs) }, nil)
 		passKeeper(11 * time.Second)
-		if s := k.States()[last]; s.Mended != 1 {
+		if s := k.States()[last]; s.Restarts != 1 {
 			t.Errorf("%+v", s)
 		}
 		stop()

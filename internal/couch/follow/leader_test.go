@@ -9,7 +9,7 @@ import (
 // merged begins to wait for a node that has everything, and returns where its word comes.
 func (s *scene) merged(writer int) chan NodeSet {
 	nodes := make(chan NodeSet, 1)
-	go func() { nodes <- s.db.Merged(s.Context(), writer) }()
+	go func() { nodes <- s.db.AwaitCurrent(s.Context(), writer) }()
 	synctest.Wait()
 	return nodes
 }
@@ -33,7 +33,7 @@ func TestMergedBehind(t *testing.T) {
 			t.Error("did not wait")
 		}
 		s.nodes[1].put("y", "1-a")
-		s.pass(looking)
+		s.pass(pollInterval)
 		if nodes := <-waiting; nodes != 0b10 {
 			t.Errorf("nodes %02b have everything", nodes)
 		}

@@ -7,19 +7,19 @@ import (
 )
 
 const (
-	// turn is how often a database is looked after.
-	turn = time.Second
-	// sweeping is how many turns are between two calls of Sweep.
-	sweeping = 5
-	// complaining is how many turns are between two calls of Config.Behind.
-	complaining = 10
-	// forgone is how long a database that is on no node is followed.
-	forgone = 10 * time.Second
+	// maintainInterval is how often a database is looked after.
+	maintainInterval = time.Second
+	// sweepTicks is how many turns are between two calls of Sweep.
+	sweepTicks = 5
+	// lagTicks is how many turns are between two calls of Config.Behind.
+	lagTicks = 10
+	// absentTimeout is how long a database that is on no node is followed.
+	absentTimeout = 10 * time.Second
 )
 
-// tend looks after the database until ctx ends.
-func (d *Database) tend(ctx context.Context) {
-	ticker := time.NewTicker(turn)
+// maintain looks after the database until ctx ends.
+func (d *Database) maintain(ctx context.Context) {
+	ticker := time.NewTicker(maintainInterval)
 	defer ticker.Stop()
 	seen := time.Now() // on any node
 	c := newComparison(d)
@@ -27,27 +27,27 @@ func (d *Database) tend(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-d.kick:
+		case <-d.wakeup:
 			c.pause = 0
 		case <-ticker.C:
 			turns++
-			if !d.nowhere() {
+			if !d.absentEverywhere() {
 				seen = time.Now()
 			}
-			if !d.always && (d.idle() || time.Since(seen) >= forgone) {
-				d.table.let(d)
+			if !d.pinned && (d.idle() || time.Since(seen) >= absentTimeout) {
+				d.table.release(d)
 				return
 			}
-			d.report()
-			d.rate(turns)
-			c.mark()
-			if turns%sweeping == 0 {
+			d.reportReturned()
+			d.updateLagging(turns)
+			c.notePositions()
+			if turns%sweepTicks == 0 {
 				d.sweep()
 			}
 		}
-		d.judge()
-		c.make(ctx)
-		d.welcome()
+		d.refresh()
+		c.run(ctx)
+		d.admitCompared()
 	}
 }
 
@@ -56,13 +56,13 @@ func (d *Database) idle() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.used.Swap(false) {
-		d.since = time.Now()
+		d.lastUsed = time.Now()
 	}
-	return time.Since(d.since) >= d.table.cfg.Idle
+	return time.Since(d.lastUsed) >= d.table.cfg.Idle
 }
 
-// report tells whose feeds have broken and are there again.
-func (d *Database) report() {
+// reportReturned tells whose feeds have broken and are there again.
+func (d *Database) reportReturned() {
 	for node := range d.nodes {
 		if d.returned(node) {
 			d.table.cfg.Returned(node)
@@ -80,25 +80,25 @@ func (d *Database) returned(node int) bool {
 	}
 	st := p.follower.State()
 	if st.Breaks != p.breaks {
-		p.breaks, p.broken = st.Breaks, true
+		p.breaks, p.interrupted = st.Breaks, true
 	}
-	if !p.broken || st.Phase != Following && st.Phase != Polling {
+	if !p.interrupted || st.Phase != Following && st.Phase != Polling {
 		return false
 	}
-	p.broken = false
+	p.interrupted = false
 	return true
 }
 
-// rate finds out which nodes lag too far behind. That they still do is told from
+// updateLagging finds out which nodes lag too far behind. That they still do is told from
 // time to time.
-func (d *Database) rate(turns int) {
+func (d *Database) updateLagging(turns int) {
 	now := d.table.cfg.Cache.Now()
 	var lagging uint64
 	for node := range d.nodes {
-		if s := d.known.Standing(node, now); s.Lag > d.table.cfg.MaxLag {
+		if s := d.tracker.replicaState(node, now); s.Lag > d.table.cfg.MaxLag {
 			lagging |= 1 << node
-			if turns%complaining == 0 {
-				d.table.cfg.Behind(d.name, node)
+			if turns%lagTicks == 0 {
+				d.table.cfg.Lagging(d.name, node)
 			}
 		}
 	}
@@ -106,41 +106,41 @@ func (d *Database) rate(turns int) {
 }
 
 func (d *Database) sweep() {
-	if n := d.known.Sweep(d.table.cfg.Cache.Now()); n > 0 {
-		d.table.metrics.forsaken.Add(uint64(n))
+	if n := d.tracker.sweep(d.table.cfg.Cache.Now()); n > 0 {
+		d.table.metrics.abandoned.Add(uint64(n))
 		d.table.cfg.Log.Warn("changes have not reached every node for so long that they are not waited for any more",
 			slog.String("database", d.name), slog.Int("changes", n))
 	}
 }
 
-// welcome takes note of the nodes that are compared since the database was found
+// admitCompared takes note of the nodes that are compared since the database was found
 // there, or that nobody has to be compared with.
-func (d *Database) welcome() {
+func (d *Database) admitCompared() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	adrift, _ := d.known.Adrift()
+	adrift, _ := d.tracker.unsyncedNodes()
 	for node := range d.nodes {
 		if p := &d.nodes[node]; p.heard && !adrift.Has(node) {
-			p.fresh = false
+			p.uncompared = false
 		}
 	}
-	d.settle()
+	d.refreshLocked()
 }
 
-// mostDoubts is how many changes a node is asked about at once.
-const mostDoubts = 1000
+// maxOverdue is how many changes a node is asked about at once.
+const maxOverdue = 1000
 
-// mostRest is how many turns at most a node is not asked that did not have what it
+// maxSkippedTicks is how many turns at most a node is not asked that did not have what it
 // was asked for.
-const mostRest = 8
+const maxSkippedTicks = 8
 
-// patience bounds one request to a node.
-const patience = 10 * time.Second
+// requestTimeout bounds one request to a node.
+const requestTimeout = 10 * time.Second
 
-// doubt asks node, until ctx ends, about the changes that it should have announced.
+// checkOverdue asks node, until ctx ends, about the changes that it should have announced.
 // The longer it has none of them, the more seldom: it lags.
-func (d *Database) doubt(ctx context.Context, node int) {
-	ticker := time.NewTicker(turn)
+func (d *Database) checkOverdue(ctx context.Context, node int) {
+	ticker := time.NewTicker(maintainInterval)
 	defer ticker.Stop()
 	for rest, next := 0, 0; ; next-- {
 		select {
@@ -151,21 +151,21 @@ func (d *Database) doubt(ctx context.Context, node int) {
 		if next > 0 {
 			continue
 		}
-		asked, found := d.inquire(ctx, node)
+		asked, found := d.queryOverdue(ctx, node)
 		if asked == 0 || found > 0 {
 			rest = 0
 		} else {
-			rest = min(2*rest+1, mostRest)
+			rest = min(2*rest+1, maxSkippedTicks)
 		}
 		next = rest
 	}
 }
 
-// inquire asks node about its doubts, for as long as there are many that it dispels.
-func (d *Database) inquire(ctx context.Context, node int) (asked, found int) {
+// queryOverdue asks node about its doubts, for as long as there are many that it dispels.
+func (d *Database) queryOverdue(ctx context.Context, node int) (asked, found int) {
 	for {
 		resets := d.resets(node)
-		doubts := d.known.Doubts(node, d.table.cfg.Cache.Now(), mostDoubts)
+		doubts := d.tracker.overdue(node, d.table.cfg.Cache.Now(), maxOverdue)
 		if len(doubts) == 0 {
 			return asked, found
 		}
@@ -173,10 +173,10 @@ func (d *Database) inquire(ctx context.Context, node int) (asked, found int) {
 		if err != nil {
 			return asked, found
 		}
-		d.settled(node, resets, doubts, missing)
+		d.confirmFound(node, resets, doubts, missing)
 		asked += len(doubts)
 		found += len(doubts) - len(missing)
-		if len(doubts) < mostDoubts || len(missing) > mostDoubts/2 {
+		if len(doubts) < maxOverdue || len(missing) > maxOverdue/2 {
 			return asked, found
 		}
 	}
@@ -188,9 +188,9 @@ func (d *Database) resets(node int) uint64 {
 	return d.nodes[node].resets
 }
 
-// settled takes the node's word on the doubts, unless its database has become
+// confirmFound takes the node's word on the doubts, unless its database has become
 // another one since it was asked.
-func (d *Database) settled(node int, resets uint64, doubts []Revision, missing map[Revision]bool) {
+func (d *Database) confirmFound(node int, resets uint64, doubts []revision, missing map[revision]bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.nodes[node].resets != resets {
@@ -199,7 +199,7 @@ func (d *Database) settled(node int, resets uint64, doubts []Revision, missing m
 	now := d.table.cfg.Cache.Now()
 	for _, doubt := range doubts {
 		if !missing[doubt] {
-			d.known.Found(node, doubt, now)
+			d.tracker.confirm(node, doubt, now)
 		}
 	}
 }

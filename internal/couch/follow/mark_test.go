@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-func (d *Tracker) covering(t *testing.T, what string, mark Mark, want NodeSet) {
+func (d *tracker) covering(t *testing.T, what string, mark mark, want NodeSet) {
 	t.Helper()
-	if got := d.Covers(mark); got != want {
+	if got := d.covers(mark); got != want {
 		t.Errorf("%s: nodes %02b have all of it; want %02b", what, got, want)
 	}
 }
@@ -15,12 +15,12 @@ func (d *Tracker) covering(t *testing.T, what string, mark Mark, want NodeSet) {
 // TestCovers checks that what becomes known after a mark is not waited for, and that all
 // that was known before it is.
 func TestCovers(t *testing.T) {
-	d, _ := watched(2, TrackerConfig{})
-	wrote := func(node int, id, rev string) { d.Wrote(node, []byte(id), []byte(rev), 0) }
-	d.covering(t, "nothing is known", d.Mark(), 0b11)
+	d, _ := watched(2, trackerConfig{})
+	wrote := func(node int, id, rev string) { d.wrote(node, []byte(id), []byte(rev), 0) }
+	d.covering(t, "nothing is known", d.mark(), 0b11)
 	wrote(0, "a", "1-a")
 	wrote(1, "b", "1-b")
-	mark := d.Mark()
+	mark := d.mark()
 	d.covering(t, "each has its own", mark, 0)
 	feedRow(d, 1, "a", "1-a", 0)
 	wrote(0, "c", "1-c")
@@ -28,24 +28,24 @@ func TestCovers(t *testing.T) {
 	d.wants(t, "", 0)
 	feedRow(d, 0, "b", "1-b", 0)
 	d.covering(t, "both have all", mark, 0b11)
-	d.covering(t, "and c counts now", d.Mark(), 0b01)
-	d.Out(0)
+	d.covering(t, "and c counts now", d.mark(), 0b01)
+	d.markOut(0)
 	d.covering(t, "out", mark, 0b10)
-	d.Back(0)
+	d.rejoin(0)
 	d.covering(t, "adrift", mark, 0)
-	d.Compared(0b11, 1<<60)
+	d.markSynced(0b11, 1<<60)
 	d.covering(t, "compared since then", mark, 0)
-	d.covering(t, "from now on", d.Mark(), 0b01) // c
+	d.covering(t, "from now on", d.mark(), 0b01) // c
 }
 
 // TestCoversSteps checks that a document which is written again before it was
 // replicated is not waited for until it is written no more, nor taken to be replicated
 // because there is something newer.
 func TestCoversSteps(t *testing.T) {
-	d, _ := watched(2, TrackerConfig{})
-	write := func(rev string) Mark {
-		d.Wrote(0, []byte("a"), []byte(rev), 0)
-		return d.Mark()
+	d, _ := watched(2, trackerConfig{})
+	write := func(rev string) mark {
+		d.wrote(0, []byte("a"), []byte(rev), 0)
+		return d.mark()
 	}
 	first, second, third := write("1-a"), write("2-a"), write("3-a")
 	d.covering(t, "none", first, 0b01)
@@ -58,8 +58,8 @@ func TestCoversSteps(t *testing.T) {
 	d.covering(t, "the second of four", third, 0b01)
 	feedRow(d, 1, "a", "4-a", 0)
 	d.covering(t, "the fourth", fourth, 0b11)
-	d.Missing(1, []byte("a"), []byte("5-a"), 0)
-	d.covering(t, "it is said to lack the fifth", d.Mark(), 0b01)
+	d.markMissing(1, []byte("a"), []byte("5-a"), 0)
+	d.covering(t, "it is said to lack the fifth", d.mark(), 0b01)
 	d.covering(t, "it is said to lack the fifth", fourth, 0b11)
 
 	revs := []string{"6-a", "7-a", "8-a", "9-a"}
@@ -70,7 +70,7 @@ func TestCoversSteps(t *testing.T) {
 		}
 	}
 	c := d.open["a"]
-	if from := c.lackedBy(1).no; len(c.steps) > mostSteps || from == 0 || from > fourth.known+2 {
+	if from := c.lackedBy(1).number; len(c.steps) > maxSteps || from == 0 || from > fourth.changes+2 {
 		t.Errorf("%d steps, lacking from %d on", len(c.steps), from)
 	}
 }
@@ -78,15 +78,15 @@ func TestCoversSteps(t *testing.T) {
 // TestWithin checks since when a node counts as lacking a document that is written again
 // and again.
 func TestWithin(t *testing.T) {
-	d, _ := watched(2, TrackerConfig{})
+	d, _ := watched(2, trackerConfig{})
 	f := func(now int64, want NodeSet) {
 		t.Helper()
-		if got := d.Within(time.Second, now*ms); got != want {
+		if got := d.within(time.Second, now*ms); got != want {
 			t.Errorf("after %d ms nodes %02b lack nothing old; want %02b", now, got, want)
 		}
 	}
 	for i := range int64(4) {
-		d.Wrote(0, []byte("a"), rev(int(i+1)), 400*i*ms)
+		d.wrote(0, []byte("a"), rev(int(i+1)), 400*i*ms)
 	}
 	f(1000, 0b11)
 	f(1001, 0b01)

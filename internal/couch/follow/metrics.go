@@ -8,26 +8,26 @@ import (
 
 // metrics are the series of one table.
 type metrics struct {
-	refused, forsaken, merging *telemetry.Counter
+	refused, abandoned, awaited *telemetry.Counter
 
 	nodes []nodeMetrics
 }
 
 type nodeMetrics struct {
 	rows, resets *telemetry.Counter
-	caught       *telemetry.Histogram
+	replicated   *telemetry.Histogram
 }
 
 func newMetrics(t *Table) *metrics {
 	r, service := t.cfg.Registry, t.cfg.Service
 	r.Gauge("kasoku_couch_databases", "Databases whose feeds are followed, since somebody asks for them.",
-		func() float64 { return float64(len(*t.found.Load())) }, "service", service)
+		func() float64 { return float64(len(*t.databases.Load())) }, "service", service)
 	r.Gauge("kasoku_couch_unfollowed_databases", "Those of them of which nothing is given out from memory now, since a node's feed can't be followed or was not heard of for max_unfollowed.",
 		func() float64 { return float64(t.unservable()) }, "service", service)
 	m := &metrics{
-		refused:  r.Counter("kasoku_couch_refused_databases_total", "Times a database was not taken into use because there are too many.", "service", service),
-		forsaken: r.Counter("kasoku_couch_forsaken_total", "Changes that a node did not get for so long that it is taken to never get them.", "service", service),
-		merging:  r.Counter("kasoku_couch_merging_total", "Reads of results that waited until one node had what two had taken.", "service", service),
+		refused:   r.Counter("kasoku_couch_refused_databases_total", "Times a database was not taken into use because there are too many.", "service", service),
+		abandoned: r.Counter("kasoku_couch_forsaken_total", "Changes that a node did not get for so long that it is taken to never get them.", "service", service),
+		awaited:   r.Counter("kasoku_couch_merging_total", "Reads of results that waited until one node had what two had taken.", "service", service),
 	}
 	for node, name := range t.cfg.Nodes {
 		m.nodes = append(m.nodes, newNodeMetrics(t, node, "service", service, "node", name))
@@ -38,46 +38,46 @@ func newMetrics(t *Table) *metrics {
 func newNodeMetrics(t *Table, node int, labels ...string) nodeMetrics {
 	r := t.cfg.Registry
 	gauge := func(name, help string, f func(d *Database, now int64) time.Duration) {
-		r.Gauge(name, help, func() float64 { return t.longest(f).Seconds() }, labels...)
+		r.Gauge(name, help, func() float64 { return t.maxOver(f).Seconds() }, labels...)
 	}
 	gauge("kasoku_couch_feed_lag_seconds", "How long ago what a feed of the node has told was all that had changed: the longest of its feeds. Above max_unfollowed nothing is given out from memory.",
-		func(d *Database, now int64) time.Duration { return d.quiet(node, now) })
+		func(d *Database, now int64) time.Duration { return d.silence(node, now) })
 	gauge("kasoku_couch_lag_seconds", "For how long a change has been known that the node does not have: the lag of replication to it. Above max_lag nothing is read from it.",
-		func(d *Database, now int64) time.Duration { return d.known.Standing(node, now).Lag })
+		func(d *Database, now int64) time.Duration { return d.tracker.replicaState(node, now).Lag })
 	for _, phase := range []Phase{Connecting, Following, Polling, Absent} {
 		r.Gauge("kasoku_couch_feeds", "Feeds of the node by what they are doing: connecting for long means that the node can't be reached or refuses.",
 			func() float64 { return float64(t.feeds(node, phase)) }, append(labels[:4:4], "phase", phase.String())...)
 	}
 	return nodeMetrics{
-		rows:   r.Counter("kasoku_couch_changes_total", "Changes that the node's feeds have told.", labels...),
-		resets: r.Counter("kasoku_couch_resets_total", "Times that all that was kept of a database was given up, since its feed on the node began anew.", labels...),
-		caught: r.Histogram("kasoku_couch_replication_seconds", "From a change's being known to the node's having it, if another one had it first.", labels...),
+		rows:       r.Counter("kasoku_couch_changes_total", "Changes that the node's feeds have told.", labels...),
+		resets:     r.Counter("kasoku_couch_resets_total", "Times that all that was kept of a database was given up, since its feed on the node began anew.", labels...),
+		replicated: r.Histogram("kasoku_couch_replication_seconds", "From a change's being known to the node's having it, if another one had it first.", labels...),
 	}
 }
 
-// longest is the longest of the times that f tells of the databases.
-func (t *Table) longest(f func(d *Database, now int64) time.Duration) (longest time.Duration) {
+// maxOver is the longest of the times that f tells of the databases.
+func (t *Table) maxOver(f func(d *Database, now int64) time.Duration) (longest time.Duration) {
 	now := t.cfg.Cache.Now()
-	for _, d := range *t.found.Load() {
+	for _, d := range *t.databases.Load() {
 		longest = max(longest, f(d, now))
 	}
 	return longest
 }
 
-// quiet is how long ago node's feed was heard of; 0 where there is no database.
-func (d *Database) quiet(node int, now int64) time.Duration {
+// silence is how long ago node's feed was heard of; 0 where there is no database.
+func (d *Database) silence(node int, now int64) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p := &d.nodes[node]
 	if p.absent {
 		return 0
 	}
-	return time.Duration(now - p.at)
+	return time.Duration(now - p.heardAt)
 }
 
 func (t *Table) unservable() (n int) {
 	now := t.cfg.Cache.Now()
-	for _, d := range *t.found.Load() {
+	for _, d := range *t.databases.Load() {
 		if !d.Servable(now) {
 			n++
 		}
@@ -87,16 +87,16 @@ func (t *Table) unservable() (n int) {
 
 // feeds counts the node's feeds that are in a phase.
 func (t *Table) feeds(node int, phase Phase) (n int) {
-	for _, d := range *t.found.Load() {
-		if d.state(node).Phase == phase {
+	for _, d := range *t.databases.Load() {
+		if d.followerState(node).Phase == phase {
 			n++
 		}
 	}
 	return n
 }
 
-// state tells what the follower of node is doing.
-func (d *Database) state(node int) FollowerState {
+// followerState tells what the follower of node is doing.
+func (d *Database) followerState(node int) FollowerState {
 	d.mu.Lock()
 	f := d.nodes[node].follower
 	d.mu.Unlock()

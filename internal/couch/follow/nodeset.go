@@ -21,8 +21,8 @@ func (s NodeSet) Len() int { return bits.OnesCount64(uint64(s)) }
 func (s NodeSet) with(node int) NodeSet    { return s | 1<<node }
 func (s NodeSet) without(node int) NodeSet { return s &^ (1 << node) }
 
-// each calls f for every node of the set.
-func (s NodeSet) each(f func(node int)) {
+// forEach calls f for every node of the set.
+func (s NodeSet) forEach(f func(node int)) {
 	for s != 0 {
 		f(bits.TrailingZeros64(uint64(s)))
 		s &= s - 1

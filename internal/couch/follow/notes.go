@@ -7,40 +7,40 @@ import (
 	"time"
 )
 
-// mostNotes is how many databases are named in notes.
-const mostNotes = 10
+// maxNotes is how many databases are named in notes.
+const maxNotes = 10
 
 // Notes are sentences about what an administrator should know: databases of which
 // nothing is given out from memory, and why; nodes that lag.
 func (t *Table) Notes() (notes []string) {
 	now := t.cfg.Cache.Now()
-	for _, d := range *t.found.Load() {
+	for _, d := range *t.databases.Load() {
 		notes = append(notes, d.notes(now)...)
 	}
 	slices.Sort(notes)
-	if more := len(notes) - mostNotes; more > 0 {
-		notes = append(notes[:mostNotes], fmt.Sprintf("and %d more of that kind", more))
+	if more := len(notes) - maxNotes; more > 0 {
+		notes = append(notes[:maxNotes], fmt.Sprintf("and %d more of that kind", more))
 	}
 	return notes
 }
 
 func (d *Database) notes(now int64) (notes []string) {
 	d.mu.Lock()
-	trouble := d.trouble
+	trouble := d.compareErr
 	d.mu.Unlock()
 	if trouble != nil {
-		notes = append(notes, fmt.Sprintf("database %s: the nodes can't be compared, so that nothing is kept%s", d.name, because(trouble)))
+		notes = append(notes, fmt.Sprintf("database %s: the nodes can't be compared, so that nothing is kept%s", d.name, reason(trouble)))
 	}
 	for node, url := range d.table.cfg.Nodes {
-		s, st := d.known.Standing(node, now), d.state(node)
-		switch quiet := d.quiet(node, now); {
+		s, st := d.tracker.replicaState(node, now), d.followerState(node)
+		switch quiet := d.silence(node, now); {
 		case s.Out && st.Phase == Absent:
 			notes = append(notes, fmt.Sprintf("database %s is not on %s: it gets no reads of it", d.name, url))
 		case s.Out:
-			notes = append(notes, fmt.Sprintf("database %s: %s can't be reached%s", d.name, url, because(st.Err)))
-		case quiet > d.table.cfg.Unfollowed:
+			notes = append(notes, fmt.Sprintf("database %s: %s can't be reached%s", d.name, url, reason(st.Err)))
+		case quiet > d.table.cfg.MaxUnfollowed:
 			notes = append(notes, fmt.Sprintf("database %s: nothing heard of %s for %s, so that nothing is given out from memory%s",
-				d.name, url, quiet.Round(time.Millisecond), because(st.Err)))
+				d.name, url, quiet.Round(time.Millisecond), reason(st.Err)))
 		case s.Lag > d.table.cfg.MaxLag:
 			notes = append(notes, fmt.Sprintf("database %s: %s lacks %d changes, one for %s", d.name, url, s.Lacks, s.Lag.Round(time.Second)))
 		}
@@ -48,7 +48,7 @@ func (d *Database) notes(now int64) (notes []string) {
 	return notes
 }
 
-func because(err error) string {
+func reason(err error) string {
 	if err == nil {
 		return ""
 	}

@@ -31,21 +31,21 @@ func (r *renewal) take(now time.Time, least time.Duration) bool {
 	return true
 }
 
-// renew tells whether replication i is to be renewed now; state is what the node's
+// takeRenewal tells whether replication i is to be renewed now; state is what the node's
 // scheduler says of it. One that the scheduler runs is left alone: it sees to that
 // itself.
-func (k *Keeper) renew(i int, state string) bool {
+func (k *Keeper) takeRenewal(i int, state string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if state == "running" {
 		k.renewals[i].wanted = false
 		return false
 	}
-	return k.renewals[i].take(time.Now(), k.cfg.Check)
+	return k.renewals[i].take(time.Now(), k.cfg.CheckInterval)
 }
 
-// want asks for a renewal that has failed once more.
-func (k *Keeper) want(i int) {
+// requestRenewal asks for a renewal that has failed once more.
+func (k *Keeper) requestRenewal(i int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.renewals[i].wanted = true

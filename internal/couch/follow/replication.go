@@ -21,8 +21,8 @@ type ReplicationJob struct {
 	From, To int
 }
 
-// Both returns the jobs that replicate a database between all nodes, each way.
-func Both(db string, nodes int) (jobs []ReplicationJob) {
+// ReplicateBothWays returns the jobs that replicate a database between all nodes, each way.
+func ReplicateBothWays(db string, nodes int) (jobs []ReplicationJob) {
 	for from := range nodes {
 		for to := range nodes {
 			if from != to {
@@ -58,9 +58,9 @@ func (e *endpoint) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*members)(e))
 }
 
-// document is what describes a replication, in _replicator as well as to
+// replicationDoc is what describes a replication, in _replicator as well as to
 // _replicate.
-type document struct {
+type replicationDoc struct {
 	Rev        string   `json:"_rev,omitempty"`
 	Source     endpoint `json:"source"`
 	Target     endpoint `json:"target"`
@@ -80,26 +80,26 @@ func (n ReplicationNode) endpoint(db string) endpoint {
 	return e
 }
 
-// id is the id of a job's document: the same whoever makes it, so that two
+// documentID is the id of a job's document: the same whoever makes it, so that two
 // processes with the same settings keep one replication and not two.
-func (k *Keeper) id(j ReplicationJob) string {
+func (k *Keeper) documentID(j ReplicationJob) string {
 	sum := sha256.Sum256([]byte(k.cfg.Nodes[j.From].URL + "\x00" + k.cfg.Nodes[j.To].URL + "\x00" + j.DB))
 	return "kasoku-" + hex.EncodeToString(sum[:10])
 }
 
-func (k *Keeper) document(j ReplicationJob) document {
-	return document{Source: k.cfg.Nodes[j.From].endpoint(j.DB), Target: k.cfg.Nodes[j.To].endpoint(j.DB), Continuous: true}
+func (k *Keeper) document(j ReplicationJob) replicationDoc {
+	return replicationDoc{Source: k.cfg.Nodes[j.From].endpoint(j.DB), Target: k.cfg.Nodes[j.To].endpoint(j.DB), Continuous: true}
 }
 
 // describes tells whether a document that was found is about the job. A node
 // may hide credentials, so they don't count.
-func (d *document) describes(want document) bool {
+func (d *replicationDoc) describes(want replicationDoc) bool {
 	return d.Continuous && d.Source.URL == want.Source.URL && d.Target.URL == want.Target.URL
 }
 
-// over tells whether the state in a document is one that a node does not leave by
+// closed tells whether the state in a document is one that a node does not leave by
 // itself. In the scheduler's answers "error" means that it will try again.
-func over(state string) bool {
+func isFinal(state string) bool {
 	switch state {
 	case "failed", "completed", "error", "cancelled":
 		return true

@@ -12,7 +12,7 @@ import (
 )
 
 // missing asks a node which of some revisions it does not have, by _revs_diff.
-func (d *Database) missing(ctx context.Context, node int, revs []Revision) (map[Revision]bool, error) {
+func (d *Database) missing(ctx context.Context, node int, revs []revision) (map[revision]bool, error) {
 	ask := map[string][]string{}
 	for _, r := range revs {
 		ask[r.ID] = append(ask[r.ID], r.Rev)
@@ -21,7 +21,7 @@ func (d *Database) missing(ctx context.Context, node int, revs []Revision) (map[
 	if err != nil {
 		return nil, fmt.Errorf("_revs_diff: %w", err)
 	}
-	answer, err := d.do(ctx, node, "POST", "/_revs_diff", body)
+	answer, err := d.request(ctx, node, "POST", "/_revs_diff", body)
 	if err != nil {
 		return nil, err
 	}
@@ -31,18 +31,18 @@ func (d *Database) missing(ctx context.Context, node int, revs []Revision) (map[
 	if err := json.Unmarshal(answer, &lacks); err != nil {
 		return nil, fmt.Errorf("_revs_diff: %w", err)
 	}
-	missing := map[Revision]bool{}
+	missing := map[revision]bool{}
 	for id, l := range lacks {
 		for _, rev := range l.Missing {
-			missing[Revision{ID: id, Rev: rev}] = true
+			missing[revision{ID: id, Rev: rev}] = true
 		}
 	}
 	return missing, nil
 }
 
 // newest asks a node for up to limit changes, the newest first.
-func (d *Database) newest(ctx context.Context, node, limit int) ([]Revision, error) {
-	answer, err := d.do(ctx, node, "GET", fmt.Sprintf("/_changes?descending=true&limit=%d", limit), nil)
+func (d *Database) newest(ctx context.Context, node, limit int) ([]revision, error) {
+	answer, err := d.request(ctx, node, "GET", fmt.Sprintf("/_changes?descending=true&limit=%d", limit), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -50,12 +50,12 @@ func (d *Database) newest(ctx context.Context, node, limit int) ([]Revision, err
 }
 
 // after asks a node for up to limit changes after a position in its feed.
-func (d *Database) after(ctx context.Context, node int, position string, limit int) ([]Revision, error) {
+func (d *Database) after(ctx context.Context, node int, position string, limit int) ([]revision, error) {
 	var text string
 	if json.Unmarshal([]byte(position), &text) == nil {
 		position = text
 	}
-	answer, err := d.do(ctx, node, "GET", fmt.Sprintf("/_changes?since=%s&limit=%d", url.QueryEscape(position), limit), nil)
+	answer, err := d.request(ctx, node, "GET", fmt.Sprintf("/_changes?since=%s&limit=%d", url.QueryEscape(position), limit), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (d *Database) after(ctx context.Context, node int, position string, limit i
 }
 
 // rows reads the changes in a feed that is whole.
-func rows(feed []byte) (list []Revision, err error) {
+func rows(feed []byte) (list []revision, err error) {
 	r := api.NewFeedReader(bytes.NewReader(feed), api.NormalFeed)
 	var row api.Change
 	for {
@@ -79,13 +79,13 @@ func rows(feed []byte) (list []Revision, err error) {
 		if err := row.Parse(object); err != nil {
 			return nil, fmt.Errorf("_changes: %w", err)
 		}
-		list = append(list, Revision{ID: string(row.ID), Rev: string(row.Rev)})
+		list = append(list, revision{ID: string(row.ID), Rev: string(row.Rev)})
 	}
 }
 
-// do sends a node a request about the database and returns the body of a good answer.
-func (d *Database) do(ctx context.Context, node int, method, rest string, body []byte) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// request sends a node a request about the database and returns the body of a good answer.
+func (d *Database) request(ctx context.Context, node int, method, rest string, body []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	status, answer, err := d.table.cfg.Do(ctx, node, method, d.path+rest, body)
 	switch {

@@ -20,25 +20,25 @@ func (f *Follower) path(rest string) string { return "/" + url.PathEscape(f.cfg.
 // the position belongs to. fresh is true if the position is that of the database's
 // end at the time of asking.
 func (f *Follower) locate(ctx context.Context) (fresh bool, err error) {
-	who, err := f.who(ctx)
+	who, err := f.identify(ctx)
 	if errors.Is(err, errAbsent) {
-		f.lose()
+		f.markAbsent()
 	}
 	if err != nil {
 		return false, err
 	}
-	return f.place(string(who.Born), who.Seq), nil
+	return f.adopt(string(who.StartTime), who.Seq), nil
 }
 
 // identity is which database has a name, and where it stands.
 type identity struct {
-	Born json.RawMessage `json:"instance_start_time"`
-	Seq  json.RawMessage `json:"update_seq"`
+	StartTime json.RawMessage `json:"instance_start_time"`
+	Seq       json.RawMessage `json:"update_seq"`
 }
 
-// who asks which database has the name now.
-func (f *Follower) who(ctx context.Context) (who identity, err error) {
-	ctx, cancel := context.WithTimeout(ctx, f.cfg.Silence)
+// identify asks which database has the name now.
+func (f *Follower) identify(ctx context.Context) (who identity, err error) {
+	ctx, cancel := context.WithTimeout(ctx, f.cfg.MaxSilence)
 	defer cancel()
 	status, body, err := f.cfg.Get(ctx, f.path(""))
 	if err != nil {
@@ -66,49 +66,49 @@ func (f *Follower) who(ctx context.Context) (who identity, err error) {
 // feed was asked for. A node takes the position of a database that is gone for one
 // of its successor's, whose older changes would never be told.
 func (f *Follower) confirm(ctx context.Context) error {
-	who, err := f.who(ctx)
-	if err == nil && (string(who.Born) != f.born || api.DatabaseReplaced(f.seq, string(who.Seq))) {
+	who, err := f.identify(ctx)
+	if err == nil && (string(who.StartTime) != f.startTime || api.DatabaseReplaced(f.seq, string(who.Seq))) {
 		return errReplaced
 	}
 	return err
 }
 
-// lose takes note that the database is not there. The watcher is told so at the
+// markAbsent takes note that the database is not there. The watcher is told so at the
 // first time too.
-func (f *Follower) lose() {
-	if f.seq != "" || f.born != "" || f.State().Phase != Absent {
+func (f *Follower) markAbsent() {
+	if f.seq != "" || f.startTime != "" || f.State().Phase != Absent {
 		f.reset(Deleted)
 	}
-	f.born = ""
+	f.startTime = ""
 	f.enter(Absent)
 }
 
-// place compares the database that is there with the one that was followed.
-func (f *Follower) place(born string, seq []byte) (fresh bool) {
-	same := born == f.born && !f.ended && !f.uncertain() && !api.DatabaseReplaced(f.seq, string(seq))
-	f.ended = false
+// replica compares the database that is there with the one that was followed.
+func (f *Follower) adopt(born string, seq []byte) (fresh bool) {
+	same := born == f.startTime && !f.endedInOrder && !f.uncertain() && !api.DatabaseReplaced(f.seq, string(seq))
+	f.endedInOrder = false
 	if same && f.seq != "" {
 		return false
 	}
 	why := Opened
 	switch {
-	case f.seq == "" && f.born == born && born != "":
-		why = f.forgot
-	case f.born != "" || f.seq != "":
+	case f.seq == "" && f.startTime == born && born != "":
+		why = f.resetReason
+	case f.startTime != "" || f.seq != "":
 		why = Recreated
 	}
-	f.born = born
+	f.startTime = born
 	f.reset(why)
-	f.move(seq)
-	f.learned = time.Now()
+	f.advance(seq)
+	f.identifiedAt = time.Now()
 	return true
 }
 
 // uncertain reports whether a feed that was open has broken off so early that another
 // database may have been created in the same second, which instance_start_time can't show.
 func (f *Follower) uncertain() bool {
-	timed := f.born != "" && f.born != `"0"` && f.born != "null"
-	return timed && f.opened && !f.certain
+	timed := f.startTime != "" && f.startTime != `"0"` && f.startTime != "null"
+	return timed && f.opened && !f.startTimeUnique
 }
 
 // target returns the feed's target from the present position.
@@ -129,8 +129,8 @@ func (f *Follower) catchUp(ctx context.Context) error {
 
 // stream follows a continuous feed. All that had changed at the time of told is
 // told already, if the database is the one that it was.
-func (f *Follower) stream(ctx context.Context, told time.Time) (y yield, err error) {
-	beat := strconv.FormatInt(f.cfg.Beat.Milliseconds(), 10)
+func (f *Follower) stream(ctx context.Context, told time.Time) (y feedResult, err error) {
+	beat := strconv.FormatInt(f.cfg.Heartbeat.Milliseconds(), 10)
 	seen := 0
 	return f.read(ctx, f.target("feed=continuous&heartbeat="+beat), api.ContinuousFeed, func(kind api.EventKind, at time.Time) error {
 		// What comes first says only that the feed is open: what has changed since
@@ -149,9 +149,9 @@ func (f *Follower) stream(ctx context.Context, told time.Time) (y yield, err err
 	})
 }
 
-// ask does one long poll.
-func (f *Follower) ask(ctx context.Context) (y yield, err error) {
-	timeout := strconv.FormatInt(f.cfg.Beat.Milliseconds(), 10)
+// longPoll does one long poll.
+func (f *Follower) longPoll(ctx context.Context) (y feedResult, err error) {
+	timeout := strconv.FormatInt(f.cfg.Heartbeat.Milliseconds(), 10)
 	return f.read(ctx, f.target("feed=longpoll&timeout="+timeout), api.NormalFeed, func(kind api.EventKind, at time.Time) error {
 		f.enter(Polling)
 		if kind != api.EndEvent {
@@ -167,38 +167,38 @@ func (f *Follower) ask(ctx context.Context) (y yield, err error) {
 
 // read reads one feed to its end, and calls came when all that has come is told. An
 // error of came's ends it.
-func (f *Follower) read(ctx context.Context, target string, form api.FeedForm, came func(kind api.EventKind, at time.Time) error) (y yield, err error) {
+func (f *Follower) read(ctx context.Context, target string, form api.FeedForm, came func(kind api.EventKind, at time.Time) error) (y feedResult, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	watchdog := time.AfterFunc(f.cfg.Silence, func() { cancel(errSilent) })
+	watchdog := time.AfterFunc(f.cfg.MaxSilence, func() { cancel(errSilent) })
 	defer watchdog.Stop()
 	status, body, err := f.cfg.Get(ctx, target)
 	if err != nil {
-		return nobody, err
+		return noAnswer, err
 	}
 	defer body.Close()
 	if status != http.StatusOK {
-		return f.refused(status)
+		return f.handleStatus(status)
 	}
-	src := &stamped{src: body, alive: func() { watchdog.Reset(f.cfg.Silence) }}
-	y = nothing
+	src := &timedReader{src: body, alive: func() { watchdog.Reset(f.cfg.MaxSilence) }}
+	y = emptyFeed
 	r := api.NewFeedReader(src, form)
 	for {
 		kind, object, err := r.Next()
 		if err == nil && kind == api.ChangeEvent {
-			err = f.tell(object)
+			err = f.handleRow(object)
 		}
 		switch {
 		case err != nil:
-			return y, f.broken(ctx, err)
+			return y, f.feedError(ctx, err)
 		case kind == api.EndEvent:
-			f.move(api.LastSeq(object))
-			f.ended = form == api.ContinuousFeed
+			f.advance(api.LastSeq(object))
+			f.endedInOrder = form == api.ContinuousFeed
 		}
-		y = useful
+		y = usefulFeed
 		if came != nil && (r.Waiting() || kind == api.EndEvent) {
 			if err := came(kind, src.at); err != nil {
-				return y, f.broken(ctx, err)
+				return y, f.feedError(ctx, err)
 			}
 		}
 		if kind == api.EndEvent {
@@ -207,39 +207,39 @@ func (f *Follower) read(ctx context.Context, target string, form api.FeedForm, c
 	}
 }
 
-// tell passes a change on.
-func (f *Follower) tell(object []byte) error {
+// handleRow passes a change on.
+func (f *Follower) handleRow(object []byte) error {
 	if err := f.row.Parse(object); err != nil {
 		return err
 	}
 	if api.GoesBack(f.seq, string(f.row.Seq)) && api.DatabaseReplaced(f.seq, string(f.row.Seq)) {
 		f.reset(Recreated)
-		f.forgot = Recreated
+		f.resetReason = Recreated
 		return errReplaced
 	}
 	f.cfg.Watcher.Row(&f.row)
-	f.move(f.row.Seq)
-	f.note(func(s *FollowerState) { s.Rows++ })
+	f.advance(f.row.Seq)
+	f.updateState(func(s *FollowerState) { s.Rows++ })
 	return nil
 }
 
-// refused handles an answer to a feed that is no feed.
-func (f *Follower) refused(status int) (y yield, err error) {
+// handleStatus handles an answer to a feed that is no feed.
+func (f *Follower) handleStatus(status int) (y feedResult, err error) {
 	switch status {
 	case http.StatusNotFound: // the next attempt sees to it
-		return nobody, statusError(status)
+		return noAnswer, statusError(status)
 	case http.StatusBadRequest:
-		f.seq, f.forgot = "", Refused
-		return nobody, errRefused
+		f.seq, f.resetReason = "", Refused
+		return noAnswer, errRefused
 	}
-	return nothing, statusError(status)
+	return emptyFeed, statusError(status)
 }
 
-// broken handles a feed that did not end as the node meant it. What can't be read
+// interrupted handles a feed that did not end as the node meant it. What can't be read
 // may have been a change, so that the position is of no use.
-func (f *Follower) broken(ctx context.Context, err error) error {
+func (f *Follower) feedError(ctx context.Context, err error) error {
 	if errors.Is(err, api.ErrMalformed) || errors.Is(err, api.ErrTooLong) {
-		f.seq, f.forgot = "", Garbled
+		f.seq, f.resetReason = "", Garbled
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -247,14 +247,14 @@ func (f *Follower) broken(ctx context.Context, err error) error {
 	return err
 }
 
-// stamped remembers when something came last.
-type stamped struct {
+// timedReader remembers when something came last.
+type timedReader struct {
 	src   io.Reader
 	at    time.Time
 	alive func()
 }
 
-func (s *stamped) Read(p []byte) (int, error) {
+func (s *timedReader) Read(p []byte) (int, error) {
 	n, err := s.src.Read(p)
 	if n > 0 {
 		s.at = time.Now()

@@ -28,9 +28,9 @@ type Config struct {
 	// Cache has the tags that move. Times that the methods take are readings of its
 	// clock.
 	Cache *cache.Cache
-	// Unfollowed is how long copies are given out without a sign that every node's
+	// MaxUnfollowed is how long copies are given out without a sign that every node's
 	// feed is alive. Default 1s.
-	Unfollowed time.Duration
+	MaxUnfollowed time.Duration
 	// MaxLag is for how long a node may lack a change until nothing is read from it.
 	// Default 10s.
 	MaxLag time.Duration
@@ -40,16 +40,16 @@ type Config struct {
 	// Idle is how long nobody has to ask for a database until it is let go. Default
 	// 10m.
 	Idle time.Duration
-	// Always are the names of databases that are in use from the start, and for as
+	// Pinned are the names of databases that are in use from the start, and for as
 	// long as the table is.
-	Always []string
+	Pinned []string
 	// Returned is told when a feed of a node is open again that had ended otherwise than
 	// the node announced: it may have been restarted. It must not block. Nil tells
 	// nobody.
 	Returned func(node int)
-	// Behind is told that a node lacks a change of a database for longer than MaxLag,
+	// Lagging is told that a node lacks a change of a database for longer than MaxLag,
 	// now and again for as long as that is so. It must not block. Nil tells nobody.
-	Behind func(db string, node int)
+	Lagging func(db string, node int)
 	// Registry takes the metrics. Nil keeps none.
 	Registry *telemetry.Registry
 	Log      *slog.Logger
@@ -61,7 +61,7 @@ func (c *Config) setDefaults() {
 			*d = to
 		}
 	}
-	set(&c.Unfollowed, time.Second)
+	set(&c.MaxUnfollowed, time.Second)
 	set(&c.MaxLag, 10*time.Second)
 	set(&c.Idle, 10*time.Minute)
 	if c.MaxDatabases == 0 {
@@ -73,24 +73,24 @@ func (c *Config) setDefaults() {
 	if c.Returned == nil {
 		c.Returned = func(int) {}
 	}
-	if c.Behind == nil {
-		c.Behind = func(string, int) {}
+	if c.Lagging == nil {
+		c.Lagging = func(string, int) {}
 	}
 }
 
 // Table holds the databases in use.
 type Table struct {
-	cfg     Config
-	tagger  Tagger
-	metrics *metrics
-	ctx     context.Context
-	cancel  context.CancelFunc
-	running sync.WaitGroup // all goroutines of all databases
-	births  atomic.Uint64  // see Database.Incarnation
-	up      atomic.Uint64  // Nodes that the balancer takes for up
+	cfg          Config
+	tagger       Tagger
+	metrics      *metrics
+	ctx          context.Context
+	cancel       context.CancelFunc
+	running      sync.WaitGroup // all goroutines of all databases
+	incarnations atomic.Uint64  // see Database.Incarnation
+	up           atomic.Uint64  // Nodes that the balancer takes for up
 
-	// found is replaced as a whole, so that Find takes no lock.
-	found atomic.Pointer[map[string]*Database]
+	// databases is replaced as a whole, so that Find takes no lock.
+	databases atomic.Pointer[map[string]*Database]
 
 	mu     sync.Mutex // whoever replaces found; taken before any Database.mu
 	closed bool
@@ -103,10 +103,10 @@ func New(cfg Config) *Table {
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	t.up.Store(uint64(AllNodes(len(cfg.Nodes))))
 	// No two processes and no two tables have an incarnation in common.
-	t.births.Store(uint64(time.Now().UnixNano()))
-	t.found.Store(&map[string]*Database{})
+	t.incarnations.Store(uint64(time.Now().UnixNano()))
+	t.databases.Store(&map[string]*Database{})
 	t.metrics = newMetrics(t)
-	for _, name := range cfg.Always {
+	for _, name := range cfg.Pinned {
 		t.Use([]byte(name))
 	}
 	return t
@@ -116,10 +116,10 @@ func New(cfg Config) *Table {
 func (t *Table) Close() {
 	t.mu.Lock()
 	t.closed = true
-	for _, d := range *t.found.Load() {
-		d.end()
+	for _, d := range *t.databases.Load() {
+		d.close()
 	}
-	t.found.Store(&map[string]*Database{})
+	t.databases.Store(&map[string]*Database{})
 	t.mu.Unlock()
 	t.cancel()
 	t.running.Wait()
@@ -127,7 +127,7 @@ func (t *Table) Close() {
 
 // Find returns a database by its name without escapes, nil if it is not in use.
 func (t *Table) Find(name []byte) *Database {
-	d := (*t.found.Load())[string(name)]
+	d := (*t.databases.Load())[string(name)]
 	if d != nil && !d.used.Load() {
 		d.used.Store(true)
 	}
@@ -147,7 +147,7 @@ func (t *Table) Use(name []byte) *Database {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	found := *t.found.Load()
+	found := *t.databases.Load()
 	switch d := found[string(name)]; {
 	case d != nil:
 		return d
@@ -157,28 +157,28 @@ func (t *Table) Use(name []byte) *Database {
 		t.metrics.refused.Inc()
 		return nil
 	}
-	d := t.begin(string(name))
+	d := t.open(string(name))
 	found = maps.Clone(found)
 	found[d.name] = d
-	t.found.Store(&found)
+	t.databases.Store(&found)
 	return d
 }
 
-// Up takes what the balancer says of a node: whether it may get requests.
-func (t *Table) Up(node int, up bool) {
+// SetUp takes what the balancer says of a node: whether it may get requests.
+func (t *Table) SetUp(node int, up bool) {
 	bit := uint64(1) << node
 	if up {
 		t.up.Or(bit)
 	} else {
 		t.up.And(^bit)
 	}
-	for _, d := range *t.found.Load() {
-		d.judge()
+	for _, d := range *t.databases.Load() {
+		d.refresh()
 	}
 }
 
-// first is the node whose word on a database's existence counts.
-func (t *Table) first() int {
+// firstUp is the node whose word on a database's existence counts.
+func (t *Table) firstUp() int {
 	up := NodeSet(t.up.Load())
 	for node := range t.cfg.Nodes {
 		if up.Has(node) {
@@ -188,22 +188,22 @@ func (t *Table) first() int {
 	return 0
 }
 
-// let lets a database go.
-func (t *Table) let(d *Database) {
+// release lets a database go.
+func (t *Table) release(d *Database) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.drop(d)
+	t.releaseLocked(d)
 }
 
-// drop takes a database out. t.mu is held. It says no before its tag moves: an
+// remove takes a database out. t.mu is held. It says no before its tag moves: an
 // answer that was noted before is fenced by the tag, a later one is not kept. And
 // it has said so before another one can take its place: see Database.Wrote.
-func (t *Table) drop(d *Database) {
-	if (*t.found.Load())[d.name] != d {
+func (t *Table) releaseLocked(d *Database) {
+	if (*t.databases.Load())[d.name] != d {
 		return
 	}
-	d.end()
-	found := maps.Clone(*t.found.Load())
+	d.close()
+	found := maps.Clone(*t.databases.Load())
 	delete(found, d.name)
-	t.found.Store(&found)
+	t.databases.Store(&found)
 }

@@ -40,7 +40,7 @@ func TestChangePastKasoku(t *testing.T) {
 func TestUnfollowed(t *testing.T) {
 	f := func(bound time.Duration, silence func(n *node), speech func(n *node)) {
 		t.Helper()
-		playWith(t, 2, Config{Unfollowed: bound}, func(s *scene) {
+		playWith(t, 2, Config{MaxUnfollowed: bound}, func(s *scene) {
 			s.pass(3 * time.Second) // a feed that breaks off earlier may be that of another database
 			r := s.read(0, "x")
 			r.wants(true)
@@ -68,7 +68,7 @@ func TestAway(t *testing.T) {
 		s.pass(2 * time.Second)
 		r := s.read(1, "x")
 		r.wants(false) // nobody has said that the node is down
-		s.table.Up(0, false)
+		s.table.SetUp(0, false)
 		s.current("", 0b10)
 		r.wants(true)
 		s.nodes[1].put("x", "1-a")
@@ -88,7 +88,7 @@ func TestAway(t *testing.T) {
 // may still write to it.
 func TestDownButHeard(t *testing.T) {
 	play(t, 2, func(s *scene) {
-		s.table.Up(0, false)
+		s.table.SetUp(0, false)
 		s.pass(time.Minute)
 		s.current("", 0b11)
 		r := s.read(1, "x")
@@ -119,7 +119,7 @@ func TestAsksForOverdue(t *testing.T) {
 
 func TestMaxLag(t *testing.T) {
 	var behind []string
-	playWith(t, 2, Config{Behind: func(db string, node int) { behind = append(behind, fmt.Sprint(db, node)) }}, func(s *scene) {
+	playWith(t, 2, Config{Lagging: func(db string, node int) { behind = append(behind, fmt.Sprint(db, node)) }}, func(s *scene) {
 		s.nodes[0].put("x", "1-a")
 		s.pass(9 * time.Second)
 		s.current("y", 0b11)
@@ -211,7 +211,7 @@ func TestClose(t *testing.T) {
 			t.Error("in use after the end")
 		}
 		s.current("", 0)
-		s.table.Up(0, false)
+		s.table.SetUp(0, false)
 	})
 }
 
@@ -256,7 +256,7 @@ func TestOwnWrite(t *testing.T) {
 // not, and that a node's return is told.
 func TestAlways(t *testing.T) {
 	var returned []int
-	playWith(t, 2, Config{Always: []string{"db"}, Idle: time.Minute, Returned: func(node int) { returned = append(returned, node) }}, func(s *scene) {
+	playWith(t, 2, Config{Pinned: []string{"db"}, Idle: time.Minute, Returned: func(node int) { returned = append(returned, node) }}, func(s *scene) {
 		first := s.db
 		s.pass(time.Hour)
 		s.nodes[0].remove()
@@ -303,7 +303,7 @@ func TestNotes(t *testing.T) {
 	f("database db: b can't be reached: connection refused", func(s *scene) {
 		s.nodes[1].kill()
 		s.pass(2 * time.Second)
-		s.table.Up(1, false)
+		s.table.SetUp(1, false)
 	})
 	f("database db: nothing heard of b for 2.1s, so that nothing is given out from memory: the node answered with 401", func(s *scene) {
 		s.nodes[1].change(func() { s.nodes[1].denies = true })

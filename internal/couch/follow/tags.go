@@ -31,7 +31,7 @@ func (t Tagger) name(dst []byte, kind byte, db []byte) []byte {
 	return append(dst, db...)
 }
 
-// Tracker is moved when nothing that was read of the database before is good any
+// tracker is moved when nothing that was read of the database before is good any
 // more: it was created, deleted or purged, or changes may have been missed.
 func (t Tagger) Database(db []byte) cache.Tag {
 	var buf [nameSize]byte
@@ -44,7 +44,7 @@ func (t Tagger) Documents(db []byte) cache.Tag {
 	return cache.BroadTagOf(t.name(buf[:0], tagDocuments, db))
 }
 
-// Document is moved when the document is changed; its attachments go with it.
+// DocumentReplication is moved when the document is changed; its attachments go with it.
 func (t Tagger) Document(db, id []byte) cache.Tag {
 	var buf [nameSize]byte
 	name := append(t.name(buf[:0], tagDocument, db), 0)

@@ -45,7 +45,7 @@ type modelRead struct {
 	node  int
 	keep  bool
 	waits bool // until a node covers the mark
-	mark  Mark
+	mark  mark
 	stamp cache.Stamp
 	least docs // what had been acknowledged when it began; where it waits, also what was announced
 	value docs // nil until the node has answered
@@ -65,7 +65,7 @@ type modelComparison struct {
 
 type model struct {
 	cache     *cache.Cache
-	db        *Tracker
+	db        *tracker
 	now       int64
 	nodes     [2]modelNode
 	out       NodeSet // nobody can reach them
@@ -86,8 +86,8 @@ func newModel(t *rapid.T) *model {
 	}
 	m := &model{cache: c, spread: rapid.Bool().Draw(t, "spread"), copies: map[string]*modelRead{}, acked: docs{}, announced: docs{}}
 	m.nodes[0].docs, m.nodes[1].docs = docs{}, docs{}
-	m.db = NewTracker(TrackerConfig{Nodes: 2, Open: rapid.SampledFrom([]int{1, 2, 100}).Draw(t, "open"), Move: m.move})
-	m.db.Compared(AllNodes(2), 1<<60)
+	m.db = newTracker(trackerConfig{Nodes: 2, MaxOpen: rapid.SampledFrom([]int{1, 2, 100}).Draw(t, "open"), Invalidate: m.move})
+	m.db.markSynced(AllNodes(2), 1<<60)
 	return m
 }
 
@@ -138,16 +138,16 @@ func (m *model) reached(t *rapid.T) int {
 // Leave takes a node out, unless the other one is: there is one to be asked then. What
 // that one lacks has to be known, or whatever it says is the best that anybody can.
 func (m *model) Leave(t *rapid.T) {
-	if adrift, _ := m.db.Adrift(); m.out != 0 || adrift != 0 || m.db.cfg.Open < len(modelIDs) {
+	if adrift, _ := m.db.unsyncedNodes(); m.out != 0 || adrift != 0 || m.db.cfg.MaxOpen < len(modelIDs) {
 		t.Skip("one is out, or it is not known what they lack")
 	}
 	m.out = m.out.with(anyNode(t))
-	m.out.each(m.db.Out)
+	m.out.forEach(m.db.markOut)
 }
 
 // Return lets a node in again when its feed has told what was missed.
 func (m *model) Return(t *rapid.T) {
-	m.out.each(func(node int) {
+	m.out.forEach(func(node int) {
 		if len(m.nodes[node].feed) > 0 {
 			t.Skip("it has more to tell")
 		}
@@ -158,7 +158,7 @@ func (m *model) Return(t *rapid.T) {
 func (m *model) back() {
 	out := m.out
 	m.out = 0
-	out.each(m.db.Back)
+	out.forEach(m.db.rejoin)
 }
 
 func (m *model) Pass(t *rapid.T) {
@@ -193,7 +193,7 @@ func (m *model) EndWrite(t *rapid.T) {
 	i := pick(t, m.writings)
 	w := m.writings[i]
 	if w.gen != 0 {
-		m.db.Wrote(home[w.id], []byte(w.id), rev(w.gen), m.now)
+		m.db.wrote(home[w.id], []byte(w.id), rev(w.gen), m.now)
 		m.acked[w.id] = max(m.acked[w.id], w.gen)
 	} // else it was refused
 	w.fence.Commit(cache.Change{})
@@ -223,7 +223,7 @@ func (m *model) announce(node int) {
 	n := &m.nodes[node]
 	r := n.feed[0]
 	n.feed = n.feed[1:]
-	m.db.Row(node, []byte(r.id), rev(r.gen), m.now)
+	m.db.announced(node, []byte(r.id), rev(r.gen), m.now)
 	m.announced[r.id] = max(m.announced[r.id], r.gen)
 }
 
@@ -237,20 +237,20 @@ func (m *model) Rewind(t *rapid.T) {
 	}
 }
 
-// Reset loses a feed and its position.
+// resetNode loses a feed and its position.
 func (m *model) Reset(t *rapid.T) {
 	node := anyNode(t)
 	m.nodes[node].feed = nil
 	gone := m.out == 0 && rapid.Bool().Draw(t, "gone") // else nobody can find out that it is not
-	m.db.Reset(node, gone)
+	m.db.resetNode(node, gone)
 }
 
 func (m *model) BeginCompare(t *rapid.T) {
-	nodes, mark := m.db.Adrift()
+	nodes, mark := m.db.unsyncedNodes()
 	if nodes == 0 {
 		t.Skip("none is adrift")
 	}
-	m.comparing = &modelComparison{m.db.In(), mark, [2]docs{maps.Clone(m.nodes[0].docs), maps.Clone(m.nodes[1].docs)}}
+	m.comparing = &modelComparison{m.db.present(), mark, [2]docs{maps.Clone(m.nodes[0].docs), maps.Clone(m.nodes[1].docs)}}
 }
 
 func (m *model) EndCompare(t *rapid.T) {
@@ -270,27 +270,27 @@ func (m *model) endCompare() {
 		for _, id := range modelIDs { // in an order, so that failures come again
 			gen := c.seen[holder][id]
 			if other := 1 - holder; m.nodes[other].docs[id] < gen {
-				m.db.Missing(other, []byte(id), rev(gen), m.now)
+				m.db.markMissing(other, []byte(id), rev(gen), m.now)
 			}
 		}
 	}
-	m.db.Compared(c.in, c.mark)
+	m.db.markSynced(c.in, c.mark)
 }
 
 func (m *model) Ask(t *rapid.T) { m.ask(m.reached(t)) }
 
 func (m *model) ask(node int) {
-	for _, doubt := range m.db.Doubts(node, m.now, 10) {
+	for _, doubt := range m.db.overdue(node, m.now, 10) {
 		var gen int
 		fmt.Sscanf(doubt.Rev, "%d-", &gen)
 		if m.nodes[node].docs[doubt.ID] >= gen {
-			m.db.Found(node, doubt, m.now)
+			m.db.confirm(node, doubt, m.now)
 		}
 	}
 }
 
 func (m *model) Sweep(t *rapid.T) {
-	if n := m.db.Sweep(m.now); n > 0 && m.now < int64(10*time.Minute) {
+	if n := m.db.sweep(m.now); n > 0 && m.now < int64(10*time.Minute) {
 		t.Fatalf("%d changes forsaken", n)
 	}
 }
@@ -302,12 +302,12 @@ func (m *model) BeginRead(t *rapid.T) {
 	if r.id != "" {
 		id = []byte(r.id)
 	}
-	current := m.db.Current(id)
+	current := m.db.current(id)
 	switch {
 	case current != 0:
 		r.asks(t, current)
 	case id == nil && (m.spread || rapid.Bool().Draw(t, "wait")):
-		r.waits, r.mark = true, m.db.Mark()
+		r.waits, r.mark = true, m.db.mark()
 		for id, gen := range m.announced {
 			r.least[id] = max(r.least[id], gen)
 		}
@@ -332,7 +332,7 @@ func (m *model) AnswerRead(t *rapid.T) {
 		t.Skip("answered")
 	}
 	if r.waits {
-		nodes := m.db.Covers(r.mark)
+		nodes := m.db.covers(r.mark)
 		if nodes == 0 {
 			t.Skip("no node has all of it")
 		}
@@ -357,7 +357,7 @@ func (m *model) EndRead(t *rapid.T) {
 	}
 }
 
-// Check looks at what clients get that ask now.
+// CheckInterval looks at what clients get that ask now.
 func (m *model) Check(t *rapid.T) {
 	m.hits(t, func(r *modelRead) {
 		r.atLeast(t, "a hit after a write through us", m.acked)
@@ -382,7 +382,7 @@ func (r *modelRead) atLeast(t *rapid.T, what string, least docs) {
 	}
 }
 
-// settle lets everything that is under way arrive.
+// refreshLocked lets everything that is under way arrive.
 func (m *model) settle(t *rapid.T) {
 	for len(m.writings) > 0 {
 		m.writings[0].fence.Commit(cache.Change{})
@@ -410,14 +410,14 @@ func (m *model) settle(t *rapid.T) {
 		m.compareAll()
 		m.ask(0)
 		m.ask(1)
-		m.now += int64(2 * late)
-		m.db.Sweep(m.now)
+		m.now += int64(2 * closeAfter)
+		m.db.sweep(m.now)
 	}
 }
 
 func (m *model) compareAll() {
-	if nodes, mark := m.db.Adrift(); nodes != 0 {
-		m.comparing = &modelComparison{m.db.In(), mark, [2]docs{maps.Clone(m.nodes[0].docs), maps.Clone(m.nodes[1].docs)}}
+	if nodes, mark := m.db.unsyncedNodes(); nodes != 0 {
+		m.comparing = &modelComparison{m.db.present(), mark, [2]docs{maps.Clone(m.nodes[0].docs), maps.Clone(m.nodes[1].docs)}}
 		m.endCompare()
 	}
 }
@@ -433,7 +433,7 @@ func TestModel(t *testing.T) {
 		t.Repeat(rapid.StateMachineActions(m))
 		m.settle(t)
 		m.hits(t, func(r *modelRead) { r.atLeast(t, "a copy when all is quiet", m.nodes[0].docs) })
-		if got := m.db.Current(nil); got != AllNodes(2) {
+		if got := m.db.current(nil); got != AllNodes(2) {
 			t.Errorf("when all is quiet, nodes %b are current", got)
 		}
 		if len(m.db.open) != 0 || m.db.lacks != [MaxNodes]int{} {

@@ -14,66 +14,66 @@ import (
 const ms = int64(time.Millisecond)
 
 // watched makes a database of which nothing is adrift, and what it moves.
-func watched(nodes int, cfg TrackerConfig) (*Tracker, *[]string) {
+func watched(nodes int, cfg trackerConfig) (*tracker, *[]string) {
 	moved := &[]string{}
 	cfg.Nodes = nodes
-	cfg.Move = func(id []byte) { *moved = append(*moved, string(id)) }
-	d := NewTracker(cfg)
-	d.Compared(AllNodes(nodes), 1<<60)
+	cfg.Invalidate = func(id []byte) { *moved = append(*moved, string(id)) }
+	d := newTracker(cfg)
+	d.markSynced(AllNodes(nodes), 1<<60)
 	return d, moved
 }
 
-func feedRow(d *Tracker, node int, id, rev string, now int64) {
-	d.Row(node, []byte(id), []byte(rev), now)
+func feedRow(d *tracker, node int, id, rev string, now int64) {
+	d.announced(node, []byte(id), []byte(rev), now)
 }
 
-func (d *Tracker) wants(t *testing.T, id string, want NodeSet) {
+func (d *tracker) wants(t *testing.T, id string, want NodeSet) {
 	t.Helper()
 	var of []byte
 	if id != "" {
 		of = []byte(id)
 	}
-	if got := d.Current(of); got != want {
+	if got := d.current(of); got != want {
 		t.Errorf("nodes %03b are current for %q; want %03b", got, id, want)
 	}
 }
 
 func TestServable(t *testing.T) {
-	d, _ := watched(2, TrackerConfig{Unfollowed: 1000 * 1e6})
+	d, _ := watched(2, trackerConfig{MaxUnfollowed: 1000 * 1e6})
 	f := func(now int64, want bool) {
 		t.Helper()
-		if got := d.Servable(now * ms); got != want {
+		if got := d.servable(now * ms); got != want {
 			t.Errorf("at %d ms: %t", now, got)
 		}
 	}
 	f(0, false)
-	d.Heard(0, 0)
+	d.heardFrom(0, 0)
 	f(0, false) // nothing of node 1
-	d.Heard(1, 500*ms)
+	d.heardFrom(1, 500*ms)
 	f(1000, true)
 	f(1001, false)
-	d.Heard(0, 2000*ms)
+	d.heardFrom(0, 2000*ms)
 	f(1500, true)
 	f(1501, false)
-	d.Out(1)
+	d.markOut(1)
 	f(3000, true)
 	f(3001, false)
-	d.Back(1)
+	d.rejoin(1)
 	f(2000, false)
-	d.Heard(1, 1900*ms)
+	d.heardFrom(1, 1900*ms)
 	f(2900, true)
-	d.Heard(1, 100*ms) // a late word
+	d.heardFrom(1, 100*ms) // a late word
 	f(2900, true)
-	d.Out(0)
-	d.Out(1)
+	d.markOut(0)
+	d.markOut(1)
 	f(0, false)
 }
 
 // TestOneNode checks that the row of a write through us is no news, and that a row
 // of a write past us is.
 func TestOneNode(t *testing.T) {
-	d, moved := watched(1, TrackerConfig{})
-	d.Wrote(0, []byte("a"), []byte("1-a"), 0)
+	d, moved := watched(1, trackerConfig{})
+	d.wrote(0, []byte("a"), []byte("1-a"), 0)
 	d.wants(t, "", 1)
 	feedRow(d, 0, "a", "1-a", 5*ms)
 	if len(*moved) != 0 {
@@ -93,14 +93,14 @@ func TestOneNode(t *testing.T) {
 // TestLag follows one change through three nodes.
 func TestLag(t *testing.T) {
 	var caught []string
-	d, moved := watched(3, TrackerConfig{Caught: func(node int, lag time.Duration) { caught = append(caught, fmt.Sprint(node, " ", lag)) }})
+	d, moved := watched(3, trackerConfig{Replicated: func(node int, lag time.Duration) { caught = append(caught, fmt.Sprint(node, " ", lag)) }})
 	feedRow(d, 1, "a", "2-a", 1000*ms)
 	d.wants(t, "a", 0b010)
 	d.wants(t, "b", 0b111)
 	d.wants(t, "", 0b010)
 	feedRow(d, 0, "b", "1-b", 1100*ms)
 	d.wants(t, "", 0)
-	if s := d.Standing(2, 1300*ms); s.Lacks != 2 || s.Lag != 300*time.Millisecond || s.Quiet >= 0 {
+	if s := d.replicaState(2, 1300*ms); s.Lacks != 2 || s.Lag != 300*time.Millisecond || s.Quiet >= 0 {
 		t.Errorf("%+v", s)
 	}
 	feedRow(d, 0, "a", "2-a", 1140*ms)
@@ -120,9 +120,9 @@ func TestLag(t *testing.T) {
 // TestLosingRevision checks that a row is news although its winner is known: what a node
 // has got may be a revision that loses, and something may have been kept of it before.
 func TestLosingRevision(t *testing.T) {
-	d, moved := watched(3, TrackerConfig{})
+	d, moved := watched(3, trackerConfig{})
 	feedRow(d, 0, "a", "2-a", 0)
-	d.Found(1, Revision{"a", "2-a"}, 500*ms) // it has the winner
+	d.confirm(1, revision{"a", "2-a"}, 500*ms) // it has the winner
 	d.wants(t, "a", 0b011)
 	feedRow(d, 1, "a", "2-a", 600*ms)
 	if !slices.Equal(*moved, []string{"a", "a"}) {
@@ -133,28 +133,28 @@ func TestLosingRevision(t *testing.T) {
 // TestOverdue checks that a node which has a change without announcing it is found
 // out, and that one which never gets it is given up after a while.
 func TestOverdue(t *testing.T) {
-	d, moved := watched(2, TrackerConfig{})
+	d, moved := watched(2, trackerConfig{})
 	feedRow(d, 0, "a", "2-a", 0)
-	if got := d.Doubts(1, 499*ms, 10); got != nil {
+	if got := d.overdue(1, 499*ms, 10); got != nil {
 		t.Errorf("doubts %v too early", got)
 	}
-	got := d.Doubts(1, 500*ms, 10)
-	if !slices.Equal(got, []Revision{{"a", "2-a"}}) || d.Doubts(0, 500*ms, 10) != nil {
+	got := d.overdue(1, 500*ms, 10)
+	if !slices.Equal(got, []revision{{"a", "2-a"}}) || d.overdue(0, 500*ms, 10) != nil {
 		t.Errorf("doubts %v", got)
 	}
-	d.Found(1, Revision{"a", "1-a"}, 600*ms) // of before
+	d.confirm(1, revision{"a", "1-a"}, 600*ms) // of before
 	d.wants(t, "", 0b01)
-	d.Found(1, got[0], 600*ms)
+	d.confirm(1, got[0], 600*ms)
 	d.wants(t, "", 0b11)
 
 	feedRow(d, 0, "b", "1-b", 1000*ms)
 	minutes := func(n int64) int64 { return n * 60 * 1000 * ms }
-	if n := d.Sweep(minutes(11)); n != 0 {
+	if n := d.sweep(minutes(11)); n != 0 {
 		t.Errorf("%d changes forsaken without having asked", n)
 	}
-	d.Doubts(1, minutes(11), 10)
+	d.overdue(1, minutes(11), 10)
 	*moved = nil
-	if n := d.Sweep(minutes(11)); n != 1 || !slices.Equal(*moved, []string{"b"}) {
+	if n := d.sweep(minutes(11)); n != 1 || !slices.Equal(*moved, []string{"b"}) {
 		t.Errorf("%d changes forsaken, moved %q", n, *moved)
 	}
 	d.wants(t, "", 0b11)
@@ -164,68 +164,68 @@ func TestOverdue(t *testing.T) {
 // nothing is left of what was kept meanwhile, nor kept before all were compared: the
 // others may lack what it had before it went.
 func TestOut(t *testing.T) {
-	d, moved := watched(2, TrackerConfig{})
+	d, moved := watched(2, trackerConfig{})
 	feedRow(d, 0, "a", "2-a", 0)
-	d.Out(1)
+	d.markOut(1)
 	d.wants(t, "", 0b01)
 	feedRow(d, 0, "b", "1-b", 0)
 	if len(d.open) != 0 {
 		t.Errorf("%d changes wait for a node that is out", len(d.open))
 	}
 	*moved = nil
-	d.Back(1)
+	d.rejoin(1)
 	d.wants(t, "", 0)
-	nodes, mark := d.Adrift()
+	nodes, mark := d.unsyncedNodes()
 	if nodes != 0b11 || !slices.Equal(*moved, []string{""}) {
 		t.Errorf("adrift: %02b, moved %q", nodes, *moved)
 	}
-	d.Missing(1, []byte("a"), []byte("2-a"), 0)
-	d.Compared(nodes, mark)
+	d.markMissing(1, []byte("a"), []byte("2-a"), 0)
+	d.markSynced(nodes, mark)
 	d.wants(t, "", 0b01)
 	d.wants(t, "b", 0b11)
 	feedRow(d, 1, "a", "2-a", 100*ms)
 	d.wants(t, "", 0b11)
-	d.Reset(0, true)
-	d.Compared(0b11, mark) // of a comparison from before the reset
-	if nodes, _ := d.Adrift(); nodes != 0b11 {
+	d.resetNode(0, true)
+	d.markSynced(0b11, mark) // of a comparison from before the reset
+	if nodes, _ := d.unsyncedNodes(); nodes != 0b11 {
 		t.Errorf("adrift: %02b", nodes)
 	}
 }
 
 // TestLikely checks from whom a document is read when no node is current.
 func TestLikely(t *testing.T) {
-	d, _ := watched(2, TrackerConfig{})
+	d, _ := watched(2, trackerConfig{})
 	f := func(what string, want NodeSet) {
 		t.Helper()
-		if got := d.Likely([]byte("a")); got != want {
+		if got := d.likely([]byte("a")); got != want {
 			t.Errorf("%s: nodes %02b, want %02b", what, got, want)
 		}
 	}
 	f("nothing is known", 0b11)
 	feedRow(d, 1, "a", "1-a", 0)
 	f("one has it", 0b10)
-	d.Out(1)
+	d.markOut(1)
 	f("and goes", 0b01)
 	feedRow(d, 0, "a", "1-b", 0)
 	feedRow(d, 0, "b", "1-b", 0)
-	d.Back(1)
+	d.rejoin(1)
 	f("and comes back", 0b01)
 	feedRow(d, 1, "a", "2-a", 0)
 	f("and tells of what may be older than 1-b or what followed that", 0b01)
-	d.Wrote(1, []byte("a"), []byte("3-a"), 0)
+	d.wrote(1, []byte("a"), []byte("3-a"), 0)
 	f("and stores something for Kasoku", 0b10)
-	d.Out(1)
+	d.markOut(1)
 	f("and goes again", 0b01)
-	d.Wrote(1, []byte("a"), []byte("4-a"), 0)
+	d.wrote(1, []byte("a"), []byte("4-a"), 0)
 	f("and stores something before it is heard of", 0b10)
-	if got := d.Reached(); got != 0b11 {
+	if got := d.reachable(); got != 0b11 {
 		t.Errorf("nodes %02b are reached", got)
 	}
-	d.Back(1)
+	d.rejoin(1)
 	f("and comes back with it", 0b10)
-	d.Reset(0, false)
+	d.resetNode(0, false)
 	f("the other's feed begins anew", 0b10)
-	d.Compared(0b11, 1<<60)
+	d.markSynced(0b11, 1<<60)
 	feedRow(d, 0, "a", "4-a", 0)
 	f("both are compared and have it", 0b11)
 }
@@ -233,11 +233,11 @@ func TestLikely(t *testing.T) {
 // TestGoneWithItsDatabase checks that a change which went with the database of the only
 // node that had it is not waited for.
 func TestGoneWithItsDatabase(t *testing.T) {
-	d, _ := watched(2, TrackerConfig{})
-	d.Wrote(0, []byte("a"), []byte("1-a"), 0)
+	d, _ := watched(2, trackerConfig{})
+	d.wrote(0, []byte("a"), []byte("1-a"), 0)
 	feedRow(d, 1, "b", "1-b", 0)
-	d.Reset(0, true)
-	d.Compared(0b11, 1<<60)
+	d.resetNode(0, true)
+	d.markSynced(0b11, 1<<60)
 	d.wants(t, "a", 0b11)
 	d.wants(t, "b", 0b10)
 	d.wants(t, "", 0b10)
@@ -302,12 +302,12 @@ func TestAllocs(t *testing.T) {
 	if race.Enabled {
 		return // the race detector allocates
 	}
-	d, _ := watched(2, TrackerConfig{})
+	d, _ := watched(2, trackerConfig{})
 	r := api.Classify([]byte("GET"), nil, []byte("/db/some-document"), nil)
 	tags := make([]cache.Tag, 0, cache.MaxTags)
 	allocs := testing.AllocsPerRun(100, func() {
 		tags = tagger.AppendReads(tags[:0], &r)
-		_ = d.Servable(1)
+		_ = d.servable(1)
 	})
 	if allocs != 0 {
 		t.Errorf("%v allocations", allocs)

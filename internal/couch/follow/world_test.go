@@ -125,18 +125,18 @@ func (w *world) fail(node int) {
 	}
 }
 
-// judge has the balancer find out what has become of the nodes, some time later.
+// refresh has the balancer find out what has become of the nodes, some time later.
 func (w *world) judge() {
 	for node, down := range w.down {
 		if w.told[node] == down && w.r.IntN(10) == 0 {
 			w.told[node] = !down
 			w.note("the balancer takes %d for up: %t", node, !down)
-			w.table.Up(node, !down)
+			w.table.SetUp(node, !down)
 		}
 	}
 }
 
-// ask begins to read a document from a node whose answer may be kept.
+// longPoll begins to read a document from a node whose answer may be kept.
 func (w *world) ask(doc int) {
 	r := &reading{scene: w.scene, db: w.db, stamp: w.cache.Note(w.tags(id(doc))...), keep: true}
 	current := w.db.Current([]byte(id(doc)))
@@ -178,7 +178,7 @@ func (w *world) check() {
 			continue
 		}
 		w.served++
-		out := w.db.Standing(w.homes[c.doc], now).Out
+		out := w.db.ReplicaState(w.homes[c.doc], now).Out
 		if c.epoch < w.epoch && !out && now-w.made > int64(time.Second) {
 			w.Fatalf("%s of node %d is given out %s after its database was deleted\n%s", id(c.doc), c.node, time.Duration(now-w.made), w.tail())
 		}
@@ -230,7 +230,7 @@ func (w *world) recover() {
 		w.down[node] = false
 		n.restart()
 		n.set(func() { n.mute = false })
-		w.table.Up(node, true)
+		w.table.SetUp(node, true)
 	}
 	w.pass(time.Minute)
 	for node := range w.nodes {
