@@ -11,10 +11,6 @@ import (
 	"time"
 )
 
-// Do sends a request to a node, with Kasoku's own credentials, and returns the
-// whole answer. body is JSON, or nil.
-type Do func(ctx context.Context, node int, method, path string, body []byte) (status int, answer []byte, err error)
-
 // KeeperConfig says what is to be replicated.
 type KeeperConfig struct {
 	Nodes []ReplicationNode

@@ -12,6 +12,10 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
+// Do sends a node a request with Kasoku's own credentials and returns the whole answer,
+// of at most a few megabytes. body is JSON, or nil.
+type Do func(ctx context.Context, node int, method, path string, body []byte) (status int, answer []byte, err error)
+
 // Config says which nodes are followed and how.
 type Config struct {
 	// Service is the service's name: of its tags, and in its metrics.
@@ -22,9 +26,7 @@ type Config struct {
 	// Get sends a node the requests of its feeds, with Kasoku's own credentials. Their
 	// answers may have no end.
 	Get func(node int) Get
-	// Do sends a node a request with Kasoku's own credentials and returns the whole
-	// answer, of at most a few megabytes. body is JSON, or nil.
-	Do func(ctx context.Context, node int, method, path string, body []byte) (status int, answer []byte, err error)
+	Do  Do
 	// Cache has the tags that move. Times that the methods take are readings of its
 	// clock.
 	Cache *cache.Cache
