@@ -60,7 +60,7 @@ type Cache struct {
 	quarantine  int64
 	fillTimeout time.Duration
 	shared      *store
-	caps        sync.Mutex // one at a time takes from the shared memory or gives back
+	memoryMu    sync.Mutex // one at a time takes from the shared memory or gives back
 	closed      bool       // guarded by caps
 	spaces      atomic.Uint32
 	seed        maphash.Seed
@@ -98,16 +98,16 @@ func New(cfg Config) (*Cache, error) {
 
 // Close ends the background work of the cache. Lookups stay harmless.
 func (c *Cache) Close() {
-	c.caps.Lock()
-	defer c.caps.Unlock()
+	c.memoryMu.Lock()
+	defer c.memoryMu.Unlock()
 	c.closed = true
 	c.shared.close()
 }
 
 // makeRoom has the entries of all spaces without a cap give way to what is in flight.
 func (c *Cache) makeRoom(held int64) {
-	c.caps.Lock()
-	defer c.caps.Unlock()
+	c.memoryMu.Lock()
+	defer c.memoryMu.Unlock()
 	if !c.closed {
 		c.shared.inFlight = held
 		c.shared.resize()
@@ -129,14 +129,14 @@ func (c *Cache) At(t time.Time) int64 { return int64(t.Sub(c.start)) }
 // an entry whose time is over is not asked for any more and so leaves when its
 // memory is wanted.
 type store struct {
-	otter   *otter.Cache[uint64, *Entry]
-	evicted *evictions
-	memory  int64 // in bytes; what stands here is guarded by cache.caps
-	taken   int64 // of it, for what is no entry
-	// lent is what the services of its spaces hold of bodies that are no entries, and
+	otter    *otter.Cache[uint64, *Entry]
+	evicted  *evictions
+	memory   int64 // in bytes; what stands here is guarded by cache.caps
+	reserved int64 // of it, for what is no entry
+	// bodies is what the services of its spaces hold of bodies that are no entries, and
 	// inFlight all that the Budget counts, with what is lent. A quarter of the memory is left
 	// to entries: clients that ask for these are answered while others cause a shortage.
-	lent, inFlight int64
+	bodies, inFlight int64
 }
 
 func newStore(memory int64) (*store, error) {
@@ -147,7 +147,7 @@ func newStore(memory int64) (*store, error) {
 		StatsRecorder: s.evicted,
 		OnAtomicDeletion: func(d otter.DeletionEvent[uint64, *Entry]) {
 			if c := d.Value.carrier(); c != nil {
-				c.left()
+				c.removed()
 			}
 		},
 	})
@@ -160,7 +160,7 @@ func newStore(memory int64) (*store, error) {
 
 // resize has the entries fill what is not taken otherwise. cache.caps is held.
 func (s *store) resize() {
-	taken := s.taken + min(max(s.lent, s.inFlight), s.memory-s.memory/4)
+	taken := s.reserved + min(max(s.bodies, s.inFlight), s.memory-s.memory/4)
 	s.otter.SetMaximum(uint64(max(0, s.memory-taken)))
 }
 

@@ -35,24 +35,24 @@ type Entry struct {
 // no room for one. The bit carries in its ntags tells it from them.
 type carrier struct {
 	Entry
-	value any
-	extra int64  // what the value weighs
-	form  uint32 // how long the form is
+	value   any
+	extra   int64  // what the value weighs
+	variant uint32 // how long the form is
 }
 
-const carries = 1 << 7
+const carrierBit = 1 << 7
 
 // carrierOverhead is what a carrier weighs beside an entry, in bytes.
 const carrierOverhead = int64(unsafe.Sizeof(carrier{}) - unsafe.Sizeof(Entry{}))
 
-// Leaver is a Filling.Value that is told when its entry is no longer stored: thrown out,
+// RemovalListener is a Filling.Value that is told when its entry is no longer stored: thrown out,
 // dropped or replaced. It is told once, and before the entry can be looked up no more,
 // while locks of the cache are held: it must not use the cache.
-type Leaver interface{ Left() }
+type RemovalListener interface{ Removed() }
 
-func (c *carrier) left() {
-	if l, ok := c.value.(Leaver); ok {
-		l.Left()
+func (c *carrier) removed() {
+	if l, ok := c.value.(RemovalListener); ok {
+		l.Removed()
 	}
 }
 
@@ -66,19 +66,19 @@ func (e *Entry) Key() []byte {
 func (e *Entry) Payload() []byte {
 	p := e.data[e.keyLen:]
 	if c := e.carrier(); c != nil {
-		p = p[c.form:]
+		p = p[c.variant:]
 	}
 	return unsafe.Slice(unsafe.StringData(p), len(p))
 }
 
-// Form returns what Space.Attach has put beside the payload, nil if nothing. It must not be
+// Variant returns what Space.Attach has put beside the payload, nil if nothing. It must not be
 // changed.
-func (e *Entry) Form() []byte {
+func (e *Entry) Variant() []byte {
 	c := e.carrier()
-	if c == nil || c.form == 0 {
+	if c == nil || c.variant == 0 {
 		return nil
 	}
-	f := e.data[e.keyLen:][:c.form]
+	f := e.data[e.keyLen:][:c.variant]
 	return unsafe.Slice(unsafe.StringData(f), len(f))
 }
 
@@ -99,14 +99,14 @@ func (e *Entry) Value() any {
 // carrier returns the larger struct that e is the beginning of, nil if e is an
 // entry and no more.
 func (e *Entry) carrier() *carrier {
-	if e.ntags&carries == 0 {
+	if e.ntags&carrierBit == 0 {
 		return nil
 	}
 	return (*carrier)(unsafe.Pointer(e))
 }
 
 // tags is how many tags the entry depends on.
-func (e *Entry) tags() uint8 { return e.ntags &^ carries }
+func (e *Entry) tags() uint8 { return e.ntags &^ carrierBit }
 
 // TTL returns how long the entry stays fresh, seen from now (Cache.At); negative
 // once it is over.

@@ -25,7 +25,7 @@ type Answer struct {
 // ErrFillPanicked is the error of those who waited for a fill that panicked.
 var ErrFillPanicked = errors.New("the fill panicked")
 
-var errFillLeft = fmt.Errorf("%w: it ended its goroutine", ErrFillPanicked)
+var errFillExited = fmt.Errorf("%w: it ended its goroutine", ErrFillPanicked)
 
 // flight is a fill that runs or waits to run. next is guarded by the shard;
 // stamp is set when the flight is launched, under the shard's lock; answer and
@@ -91,8 +91,8 @@ func (s *Space) Refresh(key []byte, tags []Tag, fill FillFunc) {
 	}
 }
 
-// joining says how a caller came to its flight, or that it needs none.
-type joining struct {
+// joinResult says how a caller came to its flight, or that it needs none.
+type joinResult struct {
 	joined bool   // the flight was somebody else's
 	entry  *Entry // the answer, when a flight ended between look-up and join
 }
@@ -103,7 +103,7 @@ type joining struct {
 //	A: lookup(k) miss     B: lookup(k) miss
 //	A: flight starts, stores k, ends
 //	B: flight starts  -> second origin read of a fresh key
-func (s *Space) join(key []byte, tags []Tag, fill FillFunc, refresh bool) (*flight, joining) {
+func (s *Space) join(key []byte, tags []Tag, fill FillFunc, refresh bool) (*flight, joinResult) {
 	shard := &s.flights[s.hash(key)%flightShards]
 	shard.Lock()
 	defer shard.Unlock()
@@ -111,26 +111,26 @@ func (s *Space) join(key []byte, tags []Tag, fill FillFunc, refresh bool) (*flig
 	if f == nil && !refresh {
 		if e, found := s.find(key, s.cache.Now()); found == Fresh {
 			s.cache.stats.coalesced.Add(1)
-			return nil, joining{entry: e}
+			return nil, joinResult{entry: e}
 		}
 	}
 	switch {
 	case f != nil && refresh:
-		return f, joining{joined: true}
+		return f, joinResult{joined: true}
 	case f == nil || f.stamp.Settled && !s.cache.Current(&f.stamp):
 		f = newFlight(shard, key, tags, fill)
 		s.launch(f)
-		return f, joining{}
+		return f, joinResult{}
 	case f.stamp.Settled:
 		s.cache.stats.coalesced.Add(1)
-		return f, joining{joined: true}
+		return f, joinResult{joined: true}
 	}
 	s.cache.stats.queued.Add(1)
 	if f.next != nil {
-		return f.next, joining{joined: true}
+		return f.next, joinResult{joined: true}
 	}
 	f.next = newFlight(shard, key, tags, fill)
-	return f.next, joining{}
+	return f.next, joinResult{}
 }
 
 func newFlight(shard *flightShard, key []byte, tags []Tag, fill FillFunc) *flight {
@@ -149,14 +149,14 @@ func (s *Space) launch(f *flight) {
 }
 
 func (s *Space) run(f *flight) {
-	defer s.land(f)
-	f.err = errFillLeft // stands only if ask does not return
+	defer s.finish(f)
+	f.err = errFillExited // stands only if ask does not return
 	f.answer, f.err = s.ask(f)
 }
 
-// land takes f off the map, starts the flight that queues behind it and lets the
+// finish takes f off the map, starts the flight that queues behind it and lets the
 // waiters go.
-func (s *Space) land(f *flight) {
+func (s *Space) finish(f *flight) {
 	f.shard.Lock()
 	if f.shard.byKey[string(f.key)] == f {
 		delete(f.shard.byKey, string(f.key))

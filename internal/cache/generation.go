@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"fmt"
 	"sync/atomic"
 	"time"
 )
@@ -112,10 +113,10 @@ func (c *Cache) Supersede(st Stamp) (next Stamp, ok bool) {
 }
 
 // Current tells whether none of the stamp's generations has moved.
-func (c *Cache) Current(st *Stamp) bool { return c.stand(&st.slots, &st.gens, st.n) }
+func (c *Cache) Current(st *Stamp) bool { return c.unmoved(&st.slots, &st.gens, st.n) }
 
-// stand tells whether the first n slots still have these generations.
-func (c *Cache) stand(slots *[MaxTags]uint32, gens *[MaxTags]uint64, n uint8) bool {
+// unmoved tells whether the first n slots still have these generations.
+func (c *Cache) unmoved(slots *[MaxTags]uint32, gens *[MaxTags]uint64, n uint8) bool {
 	if fenceIgnored {
 		return true
 	}
@@ -133,4 +134,27 @@ func (c *Cache) index(t Tag) uint32 {
 		return c.mask + 1 + uint32(t)&(broadSlots-1)
 	}
 	return uint32(t) & c.mask
+}
+
+// Generations tells for each tag what its counter says, in words.
+func (c *Cache) Generations(tags ...Tag) []string {
+	out := make([]string, len(tags))
+	now := c.Now()
+	for i, t := range tags {
+		s := &c.slots[c.index(t)]
+		gen := s.gen.Load()
+		at := time.Duration(gen>>sequenceBits) * time.Millisecond
+		switch age := time.Duration(now) - at; {
+		case gen == 0:
+			out[i] = "not written since the start"
+		case age < 0:
+			out[i] = fmt.Sprintf("in quarantine for %s more", (-age).Round(time.Millisecond))
+		default:
+			out[i] = fmt.Sprintf("last moved %s ago", age.Round(time.Millisecond))
+		}
+		if n := s.writers.Load(); n > 0 {
+			out[i] += fmt.Sprintf("; %d writes in flight", n)
+		}
+	}
+	return out
 }

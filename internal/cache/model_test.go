@@ -302,8 +302,8 @@ func (m *machine) Check(t *rapid.T) {
 		if e != nil && string(e.Payload()) != value {
 			t.Fatalf("%s=%s; want %s", key, e.Payload(), value)
 		}
-		if e != nil && string(e.Form()) != m.entries[key].attached {
-			t.Fatalf("%s=%s with %q; want %q", key, e.Payload(), e.Form(), m.entries[key].attached)
+		if e != nil && string(e.Variant()) != m.entries[key].attached {
+			t.Fatalf("%s=%s with %q; want %q", key, e.Payload(), e.Variant(), m.entries[key].attached)
 		}
 	}
 	for _, name := range modelTags {

@@ -57,33 +57,33 @@ func TestReserve(t *testing.T) {
 	})
 }
 
-// leaver counts how often it was told.
-type leaver struct{ told atomic.Int64 }
+// removalCounter counts the calls of Removed.
+type removalCounter struct{ calls atomic.Int64 }
 
-func (l *leaver) Left() { l.told.Add(1) }
+func (l *removalCounter) Removed() { l.calls.Add(1) }
 
-// A value is told once that its entry is stored no more, whatever the cause.
-func TestLeaver(t *testing.T) {
-	f := func(name string, leave func(c *Cache, s *Space, e *Entry)) {
+// Removed is called once when the entry is no longer stored, whatever the cause.
+func TestRemovalListener(t *testing.T) {
+	f := func(name string, remove func(c *Cache, s *Space, e *Entry)) {
 		t.Helper()
 		bubble(t, func(t *testing.T, c *Cache, s *Space) {
-			l := &leaver{}
+			l := &removalCounter{}
 			e, stored := s.Store(c.Note(), []byte("x"), &Filling{Value: l, Weight: 1 << 10, TTL: time.Hour})
 			synctest.Wait()
-			if !stored || l.told.Load() != 0 {
-				t.Fatalf("%s: told %d times while it is stored (%v)", name, l.told.Load(), stored)
+			if !stored || l.calls.Load() != 0 {
+				t.Fatalf("%s: %d calls while it is stored (%v)", name, l.calls.Load(), stored)
 			}
-			leave(c, s, e)
+			remove(c, s, e)
 			synctest.Wait()
 			s.Usage()
-			if n := l.told.Load(); n != 1 {
-				t.Errorf("%s: told %d times", name, n)
+			if n := l.calls.Load(); n != 1 {
+				t.Errorf("%s: %d calls", name, n)
 			}
 		})
 	}
 	f("dropped", func(_ *Cache, s *Space, e *Entry) { s.Drop([]byte("x"), e) })
 	f("replaced", func(c *Cache, s *Space, _ *Entry) {
-		s.Store(c.Note(), []byte("x"), &Filling{Value: &leaver{}, TTL: time.Hour})
+		s.Store(c.Note(), []byte("x"), &Filling{Value: &removalCounter{}, TTL: time.Hour})
 	})
 	f("replaced by one without", func(c *Cache, s *Space, _ *Entry) { s.Store(c.Note(), []byte("x"), &Filling{TTL: time.Hour}) })
 	f("thrown out", func(c *Cache, s *Space, _ *Entry) { s.Reserve(int64(s.Usage().Memory)) })

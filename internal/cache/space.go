@@ -35,8 +35,8 @@ func (c *Cache) NewSpace(cap int64) (*Space, error) {
 	if cap == 0 {
 		return s, nil
 	}
-	c.caps.Lock()
-	defer c.caps.Unlock()
+	c.memoryMu.Lock()
+	defer c.memoryMu.Unlock()
 	if whole := c.shared.memory; cap < 0 || cap >= whole {
 		return nil, fmt.Errorf("cache: a cap of %d bytes does not fit into the %d bytes that are left", cap, whole)
 	}
@@ -52,8 +52,8 @@ func (c *Cache) NewSpace(cap int64) (*Space, error) {
 
 // Close gives a capped space's memory back. The space must be out of use.
 func (s *Space) Close() {
-	s.cache.caps.Lock()
-	defer s.cache.caps.Unlock()
+	s.cache.memoryMu.Lock()
+	defer s.cache.memoryMu.Unlock()
 	if !s.own || s.closed {
 		return
 	}
@@ -68,17 +68,17 @@ func (s *Space) Close() {
 // than there is, nothing is stored until some is given back. All must be given back
 // before Close.
 func (s *Space) Reserve(n int64) {
-	s.cache.caps.Lock()
-	defer s.cache.caps.Unlock()
-	s.store.taken += n
+	s.cache.memoryMu.Lock()
+	defer s.cache.memoryMu.Unlock()
+	s.store.reserved += n
 	s.store.resize()
 }
 
-// Lend is Reserve for what is in flight, which leaves a quarter of the memory to entries.
-func (s *Space) Lend(n int64) {
-	s.cache.caps.Lock()
-	defer s.cache.caps.Unlock()
-	s.store.lent += n
+// ReserveInFlight is Reserve for what is in flight, which leaves a quarter of the memory to entries.
+func (s *Space) ReserveInFlight(n int64) {
+	s.cache.memoryMu.Lock()
+	defer s.cache.memoryMu.Unlock()
+	s.store.bodies += n
 	s.store.resize()
 }
 
@@ -109,13 +109,17 @@ func (s *Space) Lookup(key []byte, now int64) (e *Entry, found Found, refresh bo
 	return e, found, found == Fresh && e.refreshDue(now)
 }
 
+// Peek is Lookup for those who only want to know: it is not counted among the hits
+// that start a refresh.
+func (s *Space) Peek(key []byte, now int64) (*Entry, Found) { return s.find(key, now) }
+
 // find is Lookup without the count of hits.
 func (s *Space) find(key []byte, now int64) (*Entry, Found) {
 	e, ok := s.store.otter.GetIfPresent(s.hash(key))
 	switch {
 	case !ok || e.space != s.id || e.key() != string(key):
 		return nil, Absent
-	case !s.cache.stand(&e.slots, &e.gens, e.tags()):
+	case !s.cache.unmoved(&e.slots, &e.gens, e.tags()):
 		return nil, Invalidated
 	case now < e.freshUntil:
 		return e, Fresh
@@ -164,37 +168,37 @@ func (s *Space) Store(st Stamp, key []byte, f *Filling) (e *Entry, stored bool) 
 
 // Spans of time are bounded, so that their sums stay on the clock.
 const (
-	forever     = 50 * 365 * 24 * time.Hour
-	longestSpan = math.MaxUint32 * time.Millisecond // 49 days
+	forever = 50 * 365 * 24 * time.Hour
+	maxSpan = math.MaxUint32 * time.Millisecond // 49 days
 )
 
-// span is d in milliseconds, rounded up.
-func span(d time.Duration) uint32 {
-	d = min(max(0, d), longestSpan)
+// milliseconds is d in milliseconds, rounded up.
+func milliseconds(d time.Duration) uint32 {
+	d = min(max(0, d), maxSpan)
 	return uint32((d + time.Millisecond - 1) / time.Millisecond)
 }
 
 func (s *Space) newEntry(st Stamp, key []byte, f *Filling) *Entry {
 	data := make([]byte, 0, len(key)+len(f.Payload))
 	data = append(append(data, key...), f.Payload...)
-	e := f.room()
+	e := f.blankEntry()
 	e.data = unsafe.String(unsafe.SliceData(data), len(data))
 	e.slots, e.gens, e.ntags = st.slots, st.gens, e.ntags|st.n
 	e.keyLen, e.space, e.kind, e.aux = uint32(len(key)), s.id, f.Kind, f.Aux
-	e.freshUntil, e.staleFor = s.cache.Now()+int64(min(f.TTL, forever)), span(f.Stale)
+	e.freshUntil, e.staleFor = s.cache.Now()+int64(min(f.TTL, forever)), milliseconds(f.Stale)
 	if f.Refresh > 0 && f.Refresh < f.TTL {
-		e.refreshLead = span(f.Refresh)
+		e.refreshLead = milliseconds(f.Refresh)
 	}
 	return e
 }
 
-// room makes the entry that f goes into, with nothing in it but f's value.
-func (f *Filling) room() *Entry {
+// newEntry makes the entry that f goes into, with nothing in it but f's value.
+func (f *Filling) blankEntry() *Entry {
 	if f.Value == nil {
 		return &Entry{}
 	}
 	c := &carrier{value: f.Value, extra: f.Weight}
-	c.ntags = carries
+	c.ntags = carrierBit
 	return &c.Entry
 }
 

@@ -66,9 +66,9 @@ func (s *Space) Usage() Usage {
 }
 
 func (c *Cache) usage(s *store) Usage {
-	c.caps.Lock()
-	memory, taken := s.memory, s.taken+s.lent
-	c.caps.Unlock()
+	c.memoryMu.Lock()
+	memory, taken := s.memory, s.reserved+s.bodies
+	c.memoryMu.Unlock()
 	return Usage{
 		Entries: s.otter.EstimatedSize(), Bytes: s.otter.WeightedSize(), Capacity: s.otter.GetMaximum(),
 		Memory: uint64(memory), Reserved: uint64(taken),

@@ -157,7 +157,7 @@ func (w *Write) end(tags []Tag, cause Cause, floor uint64) {
 			c.stats.bumped.Add(1)
 		}
 	}
-	w.settle(floor)
+	w.release(floor)
 	c.stats.applied[cause].Add(1)
 }
 
@@ -172,7 +172,7 @@ func (w *Write) mark(slot uint32) *mark {
 	return &w.marks[at]
 }
 
-// settle moves the generations of a write to its end and takes it out of the
+// release moves the generations of a write to its end and takes it out of the
 // count of writes in flight, in this order (see slot). A write was alone if
 // nobody has moved the generation since its Begin and nobody else is counted;
 // the count is read first, or the other might leave it in between. The
@@ -180,7 +180,7 @@ func (w *Write) mark(slot uint32) *mark {
 //
 //	W1: begin: counted first, ..................... moves gen | settle: gen unmoved
 //	W2:                        begin: counted, moves gen           still in flight
-func (w *Write) settle(floor uint64) {
+func (w *Write) release(floor uint64) {
 	c := w.cache
 	for i := range w.marks {
 		m := &w.marks[i]

@@ -149,7 +149,7 @@ func TestWritesAfterEachOtherStoreTheirPuts(t *testing.T) {
 func TestLatePutDoesNotReturn(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		w1 := c.Begin(tags("item x"), nil)
-		w1.settle(generationAt(c.Now()))
+		w1.release(generationAt(c.Now()))
 		w2 := c.Begin(tags("item x"), nil)
 		w2.Commit(put(s, "x", "2", "item x"))
 		late := put(s, "x", "1", "item x")

@@ -70,7 +70,7 @@ func (l *lent) settle() {
 		if n == was {
 			return
 		}
-		l.space.Lend(n - was)
+		l.space.ReserveInFlight(n - was)
 		l.taken.Store(n)
 	}
 }
@@ -108,7 +108,7 @@ const lendTime = 60
 func (l *lent) close() {
 	l.takenMu.Lock()
 	defer l.takenMu.Unlock()
-	l.space.Lend(-l.taken.Swap(0))
+	l.space.ReserveInFlight(-l.taken.Swap(0))
 }
 
 // lending counts who needs a piece of memory: whoever sends it, and the store.
@@ -189,8 +189,10 @@ func (r *Resource) keep(l *lent) {
 	}
 }
 
-// Left implements cache.Leaver.
-func (r *Resource) Left() {
+var _ cache.RemovalListener = (*Resource)(nil)
+
+// Removed implements cache.RemovalListener.
+func (r *Resource) Removed() {
 	if r.bodies == nil {
 		return
 	}

@@ -25,7 +25,7 @@ type Hit struct {
 func (h *Hit) Item() []byte { return itemOf(h.entry) }
 
 // Form is what Client.Keep was given for this item, nil if nothing. It must not be changed.
-func (h *Hit) Form() []byte { return h.entry.Form() }
+func (h *Hit) Form() []byte { return h.entry.Variant() }
 
 // Decision is how a request that the hit answers was answered.
 func (h *Hit) Decision() telemetry.Decision {

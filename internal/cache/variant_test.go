@@ -19,7 +19,7 @@ func TestAttach(t *testing.T) {
 			bubble(t, func(t *testing.T, c *Cache, s *Space) {
 				base := value("payload")
 				e, stored := s.Store(c.Note(tags("item x", "table")...), []byte("i"), &base)
-				if !stored || e.Form() != nil || !s.Attach(e, []byte("form")) {
+				if !stored || e.Variant() != nil || !s.Attach(e, []byte("form")) {
 					t.Fatal("not attached")
 				}
 				between(c, s)
@@ -30,8 +30,8 @@ func TestAttach(t *testing.T) {
 					}
 					return
 				}
-				if (string(got.Form()) == "form") != want {
-					t.Fatalf("the form is %q", got.Form())
+				if (string(got.Variant()) == "form") != want {
+					t.Fatalf("the form is %q", got.Variant())
 				}
 				if want && (string(got.Payload()) != "payload" || string(got.Key()) != "i" || got.Kind() != e.Kind() || got.Aux() != e.Aux() || got.TTL(0) != e.TTL(0)) {
 					t.Errorf("%s %s for %v", got.Key(), got.Payload(), got.TTL(0))
@@ -63,8 +63,8 @@ func TestAttachTooLate(t *testing.T) {
 		t.Error("a form was not attached once")
 	}
 	now, _ := s.Peek([]byte("i"), c.Now())
-	if string(now.Form()) != "form" || s.Attach(now, []byte("another")) {
-		t.Errorf("the form is %q", now.Form())
+	if string(now.Variant()) != "form" || s.Attach(now, []byte("another")) {
+		t.Errorf("the form is %q", now.Variant())
 	}
 	s.Drop([]byte("i"), now)
 	if s.Attach(e, []byte("form")) || s.Usage().Entries != 0 {
@@ -72,7 +72,7 @@ func TestAttachTooLate(t *testing.T) {
 	}
 	last, _ := s.Store(c.Note(tags("item x")...), []byte("i"), &base)
 	w := c.Begin(tags("item x"), nil)
-	if s.Attach(last, []byte("form")) || last.Form() != nil {
+	if s.Attach(last, []byte("form")) || last.Variant() != nil {
 		t.Error("attached to what is being written")
 	}
 	w.Commit(Change{})
@@ -95,8 +95,8 @@ func TestAttachNothing(t *testing.T) {
 	}
 	base.Value = "value"
 	e, _ = s.Store(c.Note(tags("item x")...), []byte("i"), &base)
-	if s.Attach(e, []byte("form")) || e.Form() != nil || e.Value() != "value" || string(e.Payload()) != "payload" {
-		t.Errorf("%q beside %v", e.Form(), e.Value())
+	if s.Attach(e, []byte("form")) || e.Variant() != nil || e.Value() != "value" || string(e.Payload()) != "payload" {
+		t.Errorf("%q beside %v", e.Variant(), e.Value())
 	}
 }
 
@@ -140,7 +140,7 @@ func TestAttachConcurrently(t *testing.T) {
 					t.Errorf("%s after write %d", payload, least)
 					return
 				}
-				switch form := e.Form(); {
+				switch form := e.Variant(); {
 				case form == nil:
 					if s.Attach(e, []byte("form of "+payload)) {
 						attached.Add(1)

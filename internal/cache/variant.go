@@ -16,12 +16,12 @@ import (
 // point of this leaves nothing to find: a form is no newer than its entry. Of the hits that
 // come meanwhile some may not be counted towards a refresh.
 func (s *Space) Attach(e *Entry, form []byte) bool {
-	if len(form) == 0 || e.carrier() != nil || !s.cache.stand(&e.slots, &e.gens, e.tags()) {
+	if len(form) == 0 || e.carrier() != nil || !s.cache.unmoved(&e.slots, &e.gens, e.tags()) {
 		return false
 	}
-	c := &carrier{form: uint32(len(form))}
+	c := &carrier{variant: uint32(len(form))}
 	e.copyTo(&c.Entry)
-	c.ntags |= carries
+	c.ntags |= carrierBit
 	// Close behind the key, which a look-up reads anyhow.
 	data := make([]byte, 0, len(e.data)+len(form))
 	data = append(append(append(data, e.Key()...), form...), e.Payload()...)
