@@ -60,8 +60,8 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// The overhead of an entry is what the heap grows by beyond the bytes of its key
-// and payload, the allocator's rounding included: about 5 %.
+// The overhead of an entry is the growth of the heap beyond its key and payload, including
+// the allocator's rounding of about 5 %.
 func TestMemoryPerEntry(t *testing.T) {
 	const (
 		entries = 200_000

@@ -13,23 +13,22 @@ import (
 	"github.com/kasoku/kasoku/internal/inflight"
 )
 
-// Config says how large the cache is and how long an origin needs to settle.
+// Config holds the size of the cache and the delays of its origins.
 type Config struct {
-	// Memory is how many bytes all entries may weigh together. Default 1 GiB.
+	// Memory is the maximum weight of all entries together, in bytes. Default 1 GiB.
 	Memory int64
-	// Generations is how many generation counters there are, rounded up to a
-	// power of two; 16 bytes each. More of them make fewer needless misses when
-	// many different things are written; those never used cost no memory. Default
-	// 4,194,304.
+	// Generations is the number of generation counters, rounded up to a power of two, of 16
+	// bytes each. More counters mean fewer needless misses when many different things are
+	// written. Unused counters take no memory. Default 4,194,304.
 	Generations int
-	// Settle is how long after a write a fill asks for a strongly consistent
-	// read: the longest time that a replica of the origin lags. Default 5s.
+	// Settle is the time after a write during which a fill requests a strongly consistent
+	// read: the maximum lag of the origin's replicas. Default 5s.
 	Settle time.Duration
-	// Quarantine is how long nothing is cached under the tags of a write with
-	// an unknown outcome: the longest time that the origin may still apply a
-	// request whose connection was lost. Default 30s.
+	// Quarantine is the time during which nothing is cached under the tags of a write with
+	// an unknown outcome: the maximum time after which the origin may still apply a request
+	// whose connection was lost. Default 30s.
 	Quarantine time.Duration
-	// FillTimeout bounds a fill, whoever waits for it. Default 30s.
+	// FillTimeout bounds a fill, independently of its waiters. Default 30s.
 	FillTimeout time.Duration
 }
 
@@ -51,24 +50,24 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Cache holds the generations and the memory that all services share.
+// Cache holds the generation counters and the memory that all services share.
 type Cache struct {
-	slots       []slot // of tags, then of broad tags
+	slots       []slot // of ordinary tags, followed by those of broad tags
 	mask        uint32
 	start       time.Time
 	settle      int64
 	quarantine  int64
 	fillTimeout time.Duration
 	shared      *store
-	memoryMu    sync.Mutex // one at a time takes from the shared memory or gives back
-	closed      bool       // guarded by caps
+	memoryMu    sync.Mutex // guards the division of the shared memory
+	closed      bool       // guarded by memoryMu
 	spaces      atomic.Uint32
 	seed        maphash.Seed
 	stats       counters
 	budget      *inflight.Budget
 }
 
-// New makes an empty cache.
+// New returns an empty cache.
 func New(cfg Config) (*Cache, error) {
 	cfg = cfg.withDefaults()
 	if cfg.Memory < 0 || cfg.Settle < 0 || cfg.Quarantine < 0 || cfg.FillTimeout < 0 || cfg.Generations < 0 {
@@ -96,7 +95,7 @@ func New(cfg Config) (*Cache, error) {
 	return c, nil
 }
 
-// Close ends the background work of the cache. Lookups stay harmless.
+// Close stops the background work of the cache. Look-ups remain safe afterwards.
 func (c *Cache) Close() {
 	c.memoryMu.Lock()
 	defer c.memoryMu.Unlock()
@@ -104,7 +103,7 @@ func (c *Cache) Close() {
 	c.shared.close()
 }
 
-// makeRoom has the entries of all spaces without a cap give way to what is in flight.
+// makeRoom shrinks the shared store to what the held bytes in flight leave of the memory.
 func (c *Cache) makeRoom(held int64) {
 	c.memoryMu.Lock()
 	defer c.memoryMu.Unlock()
@@ -114,28 +113,28 @@ func (c *Cache) makeRoom(held int64) {
 	}
 }
 
-// Budget bounds what is in flight beside what is stored.
+// Budget returns the budget that bounds the bytes in flight, beside the stored ones.
 func (c *Cache) Budget() *inflight.Budget { return c.budget }
 
-// Now is the time on the cache's clock: nanoseconds since it was made.
+// Now returns the time on the cache's clock: nanoseconds since the cache was created.
 func (c *Cache) Now() int64 { return int64(time.Since(c.start)) }
 
 // At converts a time with a monotonic reading to the cache's clock.
 func (c *Cache) At(t time.Time) int64 { return int64(t.Sub(c.start)) }
 
-// store is one W-TinyLFU cache, weighed in bytes. Its keys are seeded hashes, so
-// that a node is small and holds no pointer but the entry; a look-up compares the
-// whole key, and two keys of one hash merely push each other out. It knows no time:
-// an entry whose time is over is not asked for any more and so leaves when its
-// memory is wanted.
+// store is a W-TinyLFU cache, weighed in bytes. Its keys are seeded hashes, so a node is
+// small and its only pointer is the entry. A look-up compares the whole key; two keys with
+// the same hash evict each other. The store has no clock: an expired entry is no longer
+// looked up and is evicted when its memory is needed.
 type store struct {
 	otter    *otter.Cache[uint64, *Entry]
 	evicted  *evictions
-	memory   int64 // in bytes; what stands here is guarded by cache.caps
-	reserved int64 // of it, for what is no entry
-	// bodies is what the services of its spaces hold of bodies that are no entries, and
-	// inFlight all that the Budget counts, with what is lent. A quarter of the memory is left
-	// to entries: clients that ask for these are answered while others cause a shortage.
+	memory   int64 // in bytes; this and the fields below are guarded by Cache.memoryMu
+	reserved int64 // part of memory that is reserved for other data than entries
+	// bodies are the bytes that the services of its spaces hold for bodies in flight.
+	// inFlight is everything that the Budget counts, bodies included. A quarter of the
+	// memory is always left to entries, so that hits continue while other requests cause a
+	// shortage.
 	bodies, inFlight int64
 }
 
@@ -158,7 +157,8 @@ func newStore(memory int64) (*store, error) {
 	return s, nil
 }
 
-// resize has the entries fill what is not taken otherwise. cache.caps is held.
+// resize sets the maximum weight of the entries to the memory that is not used otherwise.
+// The caller holds Cache.memoryMu.
 func (s *store) resize() {
 	taken := s.reserved + min(max(s.bodies, s.inFlight), s.memory-s.memory/4)
 	s.otter.SetMaximum(uint64(max(0, s.memory-taken)))

@@ -7,47 +7,46 @@ import (
 	"unsafe"
 )
 
-// entryOverhead is what an entry weighs beside its key and payload, in bytes:
-// itself (96), its node in the store (48), its share of the hash table and of
-// the policy's sketch (23 to 34, by how full they are). TestMemoryPerEntry
-// measures it.
+// entryOverhead is the weight of an entry beside its key and payload, in bytes: the struct
+// (96), its node in the store (48), and its share of the hash table and of the policy's
+// sketch (23 to 34, depending on how full they are). TestMemoryPerEntry measures it.
 const entryOverhead = 172
 
-// Entry is a cached answer. It is immutable once stored, but for its count of
-// hits. Services read it without a lock for as long as they like. There may be
-// millions: its fields are ordered and sized to fill 96 bytes.
+// Entry is a cached answer. It is immutable once stored, except for its count of hits, and
+// may be read without a lock for any length of time. There may be millions of entries: the
+// fields are ordered and sized to fill 96 bytes.
 type Entry struct {
-	data        string // key, a carrier's form, payload
+	data        string // key, a carrier's variant, payload
 	gens        [MaxTags]uint64
 	slots       [MaxTags]uint32
-	freshUntil  int64         // nanoseconds since the cache was made
+	freshUntil  int64         // nanoseconds on the cache's clock
 	staleFor    uint32        // milliseconds after freshUntil
-	refreshLead uint32        // hits in this last part of its life count towards a refresh; milliseconds, 0 for never
-	lateHits    atomic.Uint32 // hits in that part, up to hotHits or a little more
+	refreshLead uint32        // milliseconds before freshUntil in which hits count towards a refresh; 0 for never
+	lateHits    atomic.Uint32 // hits in that period, up to hotHits or slightly more
 	aux         uint32
 	keyLen      uint32
 	space       uint16
-	ntags       uint8 // and the bit carries
+	ntags       uint8 // and carrierBit
 	kind        uint8
 }
 
-// carrier is an entry that carries a value or a form: larger, so that all others need
-// no room for one. The bit carries in its ntags tells it from them.
+// carrier is an entry with a value or a variant. It is a larger struct, so that other
+// entries need no room for them. carrierBit in ntags marks it.
 type carrier struct {
 	Entry
 	value   any
-	extra   int64  // what the value weighs
-	variant uint32 // how long the form is
+	extra   int64  // weight of the value
+	variant uint32 // length of the variant
 }
 
 const carrierBit = 1 << 7
 
-// carrierOverhead is what a carrier weighs beside an entry, in bytes.
+// carrierOverhead is the additional weight of a carrier, in bytes.
 const carrierOverhead = int64(unsafe.Sizeof(carrier{}) - unsafe.Sizeof(Entry{}))
 
-// RemovalListener is a Filling.Value that is told when its entry is no longer stored: thrown out,
-// dropped or replaced. It is told once, and before the entry can be looked up no more,
-// while locks of the cache are held: it must not use the cache.
+// RemovalListener is implemented by a Filling.Value that is to be notified when its entry is
+// evicted, dropped or replaced. Removed is called once, before look-ups stop finding the
+// entry, while locks of the cache are held: it must not use the cache.
 type RemovalListener interface{ Removed() }
 
 func (c *carrier) removed() {
@@ -56,7 +55,7 @@ func (c *carrier) removed() {
 	}
 }
 
-// Key returns what the entry is stored under. It must not be changed.
+// Key returns the key of the entry. It must not be changed.
 func (e *Entry) Key() []byte {
 	k := e.key()
 	return unsafe.Slice(unsafe.StringData(k), len(k))
@@ -71,7 +70,7 @@ func (e *Entry) Payload() []byte {
 	return unsafe.Slice(unsafe.StringData(p), len(p))
 }
 
-// Variant returns what Space.Attach has put beside the payload, nil if nothing. It must not be
+// Variant returns the bytes added by Space.Attach, nil without any. They must not be
 // changed.
 func (e *Entry) Variant() []byte {
 	c := e.carrier()
@@ -82,13 +81,13 @@ func (e *Entry) Variant() []byte {
 	return unsafe.Slice(unsafe.StringData(f), len(f))
 }
 
-// Kind returns the service's own mark.
+// Kind returns Filling.Kind.
 func (e *Entry) Kind() uint8 { return e.kind }
 
-// Aux returns the service's own word, a checksum for example.
+// Aux returns Filling.Aux, for example a checksum.
 func (e *Entry) Aux() uint32 { return e.aux }
 
-// Value returns what the service stored as Filling.Value, nil if nothing.
+// Value returns Filling.Value, nil without one.
 func (e *Entry) Value() any {
 	if c := e.carrier(); c != nil {
 		return c.value
@@ -96,8 +95,7 @@ func (e *Entry) Value() any {
 	return nil
 }
 
-// carrier returns the larger struct that e is the beginning of, nil if e is an
-// entry and no more.
+// carrier returns the struct that e is the beginning of, nil if e is a plain entry.
 func (e *Entry) carrier() *carrier {
 	if e.ntags&carrierBit == 0 {
 		return nil
@@ -105,17 +103,17 @@ func (e *Entry) carrier() *carrier {
 	return (*carrier)(unsafe.Pointer(e))
 }
 
-// tags is how many tags the entry depends on.
+// tags returns the number of tags that the entry depends on.
 func (e *Entry) tags() uint8 { return e.ntags &^ carrierBit }
 
-// TTL returns how long the entry stays fresh, seen from now (Cache.At); negative
-// once it is over.
+// TTL returns how long the entry remains fresh after now (Cache.At); negative if it has
+// expired.
 func (e *Entry) TTL(now int64) time.Duration { return time.Duration(e.freshUntil - now) }
 
 func (e *Entry) key() string { return e.data[:e.keyLen] }
 
-// weight is what the entry takes of the heap. The allocator's size classes are an
-// eighth apart, so a sixteenth is what rounding up costs on average.
+// weight returns the entry's share of the heap. The allocator's size classes are an eighth
+// apart, so rounding up costs a sixteenth on average.
 func (e *Entry) weight() uint32 {
 	n := int64(len(e.data))
 	n += n/16 + entryOverhead
@@ -125,11 +123,11 @@ func (e *Entry) weight() uint32 {
 	return uint32(min(n, math.MaxUint32))
 }
 
-// hotHits is how many hits near its end make an entry worth a refresh.
+// hotHits is the number of hits late in its life that make an entry worth a refresh.
 const hotHits = 3
 
-// refreshDue counts a hit and tells, once in the entry's life, that it should be
-// refreshed: it nears its end and is still asked for.
+// refreshDue counts a hit and reports, once in the entry's life, whether the entry should be
+// refreshed: it expires soon and is still requested.
 func (e *Entry) refreshDue(now int64) bool {
 	if e.refreshLead == 0 || now < e.freshUntil-int64(e.refreshLead)*int64(time.Millisecond) || e.lateHits.Load() >= hotHits {
 		return false

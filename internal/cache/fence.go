@@ -2,6 +2,6 @@
 
 package cache
 
-// fenceIgnored is false in every build that serves. The tag kasokubroken turns
-// the fence off, so that the history checker can show that it would notice.
+// fenceIgnored is false in every production build. The build tag kasokubroken turns the
+// fence off, for the test that proves that the history checker notices.
 const fenceIgnored = false

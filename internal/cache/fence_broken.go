@@ -2,6 +2,6 @@
 
 package cache
 
-// fenceIgnored makes every cached entry look current whatever was written: only
-// for the test that proves that the history checker notices.
+// fenceIgnored treats every cached entry as current, whatever was written. It is used only
+// by the test that proves that the history checker notices.
 const fenceIgnored = true

@@ -9,27 +9,28 @@ import (
 	"sync"
 )
 
-// FillFunc asks the origin. st tells whether to ask strongly. ctx ends with the
-// fill's own time limit, not when a waiter leaves: the fill may outlive whoever
-// started it, so it must not touch what belongs to their exchange.
+// FillFunc queries the origin, strongly if st.Strong is set. ctx ends with the fill's own
+// time limit and not when a waiter gives up: the fill may outlive the request that started
+// it, so it must not use memory that belongs to that request.
 type FillFunc func(ctx context.Context, st *Stamp) (Filling, error)
 
-// Answer is what those who wait for a fill get.
+// Answer is the result of a fill for a waiter.
 type Answer struct {
 	Entry     *Entry
 	Extra     any  // Filling.Extra
 	Stored    bool // a later look-up can find the entry
-	Coalesced bool // somebody else's fill was waited for
+	Coalesced bool // the caller waited for a fill started by another
 }
 
-// ErrFillPanicked is the error of those who waited for a fill that panicked.
+// ErrFillPanicked is returned to the waiters of a fill that panicked.
 var ErrFillPanicked = errors.New("the fill panicked")
 
 var errFillExited = fmt.Errorf("%w: it ended its goroutine", ErrFillPanicked)
 
-// flight is a fill that runs or waits to run. next is guarded by the shard;
-// stamp is set when the flight is launched, under the shard's lock; answer and
-// err are set before done is closed.
+// flight is a fill that runs or is queued. The state of a flight follows from the map of its
+// shard: a queued flight is the next of a running one. next is guarded by the shard; stamp
+// is set when the flight is launched, under the shard's lock; answer and err are set before
+// done is closed.
 type flight struct {
 	key    []byte
 	shard  *flightShard
@@ -37,14 +38,14 @@ type flight struct {
 	ntags  int
 	fill   FillFunc
 	stamp  Stamp
-	next   *flight // starts when this one has ended
+	next   *flight // starts when this flight has ended
 	done   chan struct{}
 	answer Answer
 	err    error
 }
 
-// flightShard holds the fills of some keys. Its lock is a leaf: never held while
-// calling out.
+// flightShard holds the flights of some keys. No other lock is taken, and no callback
+// called, while its lock is held.
 type flightShard struct {
 	sync.Mutex
 	byKey map[string]*flight
@@ -52,7 +53,7 @@ type flightShard struct {
 
 const flightShards = 64
 
-// flights are the fills of a space that run now.
+// flights are the running fills of a space.
 type flights [flightShards]flightShard
 
 func (fs *flights) init() {
@@ -61,14 +62,14 @@ func (fs *flights) init() {
 	}
 }
 
-// Fill gets the answer for key from the origin, which is asked once however many
-// callers wait. A caller whose ctx ends leaves alone: the fill goes on for the
-// others, and its answer is stored.
+// Fill returns the answer for key from the origin, which is queried once for all concurrent
+// callers. A caller whose ctx ends returns early; the fill continues for the others, and its
+// answer is stored.
 //
-// A caller never gets an answer that was read before a write that it could know
-// of. It joins a running fill only if no write has touched the tags since that
-// fill began. Was a write in flight when the fill began, the caller waits for the
-// fill after it; has a write come in between, a new fill takes the key over.
+// A caller never receives an answer that was read before a write that had ended when Fill
+// was called. It joins a running fill only if no write has touched the tags since that fill
+// began. If a write was in flight when the fill began, the caller waits for the next fill.
+// If a write has happened since, a new fill replaces the running one.
 func (s *Space) Fill(ctx context.Context, key []byte, tags []Tag, fill FillFunc) (Answer, error) {
 	f, how := s.join(key, tags, fill, false)
 	if f == nil {
@@ -84,21 +85,21 @@ func (s *Space) Fill(ctx context.Context, key []byte, tags []Tag, fill FillFunc)
 	return answer, f.err
 }
 
-// Refresh fills key in the background unless a fill of it is under way.
+// Refresh fills key in the background unless a fill of it is running.
 func (s *Space) Refresh(key []byte, tags []Tag, fill FillFunc) {
 	if f, how := s.join(key, tags, fill, true); f != nil && !how.joined {
 		s.cache.stats.refreshes.Add(1)
 	}
 }
 
-// joinResult says how a caller came to its flight, or that it needs none.
+// joinResult is the result of join beside the flight.
 type joinResult struct {
-	joined bool   // the flight was somebody else's
-	entry  *Entry // the answer, when a flight ended between look-up and join
+	joined bool   // another caller started the flight
+	entry  *Entry // the answer, if a flight ended between look-up and join
 }
 
-// join finds or makes the flight that a caller may wait for. It looks the key up
-// again under the shard's lock; without that:
+// join returns the flight to wait for and creates it if necessary. It looks the key up again
+// under the shard's lock. Without that:
 //
 //	A: lookup(k) miss     B: lookup(k) miss
 //	A: flight starts, stores k, ends
@@ -139,8 +140,8 @@ func newFlight(shard *flightShard, key []byte, tags []Tag, fill FillFunc) *fligh
 	return f
 }
 
-// launch starts f. Its shard is locked, so nobody joins it between the note of
-// the generations and the publication.
+// launch starts f. The caller holds the lock of its shard, so that f is joined only after
+// its generations are recorded.
 func (s *Space) launch(f *flight) {
 	f.stamp = s.cache.Note(f.tags[:f.ntags]...)
 	f.shard.byKey[string(f.key)] = f
@@ -150,12 +151,12 @@ func (s *Space) launch(f *flight) {
 
 func (s *Space) run(f *flight) {
 	defer s.finish(f)
-	f.err = errFillExited // stands only if ask does not return
+	f.err = errFillExited // remains only if fill ends its goroutine
 	f.answer, f.err = s.ask(f)
 }
 
-// finish takes f off the map, starts the flight that queues behind it and lets the
-// waiters go.
+// finish removes f from the map, launches the flight queued behind it and releases the
+// waiters.
 func (s *Space) finish(f *flight) {
 	f.shard.Lock()
 	if f.shard.byKey[string(f.key)] == f {

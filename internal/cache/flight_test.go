@@ -55,8 +55,8 @@ func TestColdKeyIsFilledOnce(t *testing.T) {
 	})
 }
 
-// The same without a script: goroutines that look up and fill as they come find
-// one fill, however they interleave with its start and end.
+// The same without a script: goroutines that look up and fill concurrently share one fill,
+// however they interleave with its start and end.
 func TestColdKeysAreFilledOnceInParallel(t *testing.T) {
 	_, s := open(t, Config{})
 	var fills atomic.Int32
@@ -85,7 +85,7 @@ func TestColdKeysAreFilledOnceInParallel(t *testing.T) {
 	}
 }
 
-// The second look-up of a caller that missed, but came too late for the flight.
+// A caller that missed and is too late to join the flight looks the key up again.
 func TestCallerThatMissedTheFlightFindsItsEntry(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		keep(t, s, "x", "1", "item x")
@@ -135,7 +135,7 @@ func TestWaiterThatLeaves(t *testing.T) {
 	f("who joined", 2)
 }
 
-// A fill that everybody has left is still worth its answer.
+// A fill whose callers have all given up is stored.
 func TestFillWithoutWaitersIsStored(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		o := newOrigin()
@@ -165,8 +165,8 @@ func TestFillTimeout(t *testing.T) {
 	})
 }
 
-// A fill that fails, panics or ends its goroutine fails for all who wait, and
-// the next one is none the worse for it.
+// A fill that fails, panics or ends its goroutine fails for all waiters, and does not affect
+// the next one.
 func TestFillThatFails(t *testing.T) {
 	down := errors.New("origin is down")
 	f := func(name string, want error, text string, fill func()) {
@@ -218,8 +218,8 @@ func TestPanicsAreCounted(t *testing.T) {
 	})
 }
 
-// W1 comes after the fill began. Those who waited before W1 may get what was
-// read before it; a look-up after W1 must not.
+// W1 begins after the fill. Callers that waited before W1 may receive the value from before
+// it; a look-up after W1 must not.
 //
 //	F: note, origin reads 1 ....................... store
 //	W:                        begin, applied, commit
@@ -250,7 +250,7 @@ func TestOvertakenFillIsServedNotStored(t *testing.T) {
 	f("a purge", func(c *Cache) { c.Apply(Change{Cause: ByPurge, Tags: tags("item x")}) })
 }
 
-// R2 knows that W has ended. The running fill may have read the origin before.
+// R2 starts after W has ended. The running fill may have read the origin before W.
 //
 //	R1: fill: origin reads 1 .................................... ends
 //	W:                          begin, applied, commit
@@ -269,7 +269,7 @@ func TestReaderAfterWriteTakesTheKeyOver(t *testing.T) {
 		r3 := read(background, s, "x", o.fill, "item x") // joins the new fill
 		first.answer <- "1"
 		r1.want(t, "1", false, false)
-		r4 := read(background, s, "x", o.fill, "item x") // so does who comes after the old one's end
+		r4 := read(background, s, "x", o.fill, "item x") // so does a caller after the old fill's end
 		second.answer <- "2"
 		r2.want(t, "2", true, false)
 		r3.want(t, "2", true, true)
@@ -300,9 +300,9 @@ func TestOvertakenFillEndsLast(t *testing.T) {
 	})
 }
 
-// While a write is in flight a fill may read before or after it. Nobody may join
-// such a fill: R2 could have seen the write already by other means. It waits for
-// the fill after it, which all others wait for too.
+// While a write is in flight a fill may read before or after it. Such a fill can't be
+// joined: R2 could have seen the write by other means. R2 waits for the next fill, which all
+// later callers share.
 func TestReadersBesideWriteQueueForTheNextFill(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		o := newOrigin()
@@ -381,7 +381,7 @@ func TestRefresh(t *testing.T) {
 	})
 }
 
-// Nobody waits for a refresh, so it does not queue behind a fill either.
+// A refresh has no waiters, so it is not queued behind a running fill.
 func TestRefreshBesideFillInFlightDoesNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		o := newOrigin()
@@ -398,7 +398,7 @@ func TestRefreshBesideFillInFlightDoesNothing(t *testing.T) {
 	})
 }
 
-// A refresh that a write overtakes leaves the entry out of reach.
+// A refresh overtaken by a write does not store its entry.
 func TestRefreshOvertaken(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		keep(t, s, "x", "1", "item x")
@@ -450,8 +450,8 @@ func TestFillKeepsItsOwnKeyAndTags(t *testing.T) {
 	})
 }
 
-// Too many tags are the caller's mistake: it panics there, not in a goroutine of
-// the cache, and leaves no lock behind.
+// Too many tags are the caller's mistake: Fill panics in the caller, not in a goroutine of
+// the cache, and releases its lock.
 func TestTooManyTags(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		o := newOrigin()

@@ -6,16 +6,15 @@ import (
 	"time"
 )
 
-// A generation is a hybrid clock in one word: milliseconds since the cache was
-// made in the upper bits, a sequence in the lower. It only grows. Its time part
-// carries two more facts for free: "written lately" is a time near now,
-// "quarantined" is a time still to come.
+// A generation is a hybrid clock in one word: the upper bits are milliseconds on the cache's
+// clock, the lower ones a sequence number. It only grows. Its time also encodes two states:
+// a time close to now means "written lately", a time in the future means "quarantined".
 const sequenceBits = 20
 
-// slot is the counter that some tags share. gen is moved by any writer with
-// compare-and-swap; writers counts the writes in flight. A writer raises writers
-// before it moves gen, and lowers it after it has moved gen again: whoever reads
-// gen first and writers second cannot miss a write that overlaps.
+// slot is the counter shared by the tags of the same hash. gen is moved by compare-and-swap;
+// writers counts the writes in flight. A write increments writers before it moves gen, and
+// decrements it after it has moved gen again. A reader that loads gen first and writers
+// second therefore detects every overlapping write.
 type slot struct {
 	gen     atomic.Uint64
 	writers atomic.Int32
@@ -26,11 +25,11 @@ func generationAt(now int64) uint64 {
 	return uint64(now/int64(time.Millisecond)) << sequenceBits
 }
 
-// ahead tells whether gen lies in a millisecond after present's: in quarantine.
+// ahead reports whether gen is in a later millisecond than present: in quarantine.
 func ahead(gen, present uint64) bool { return gen > present|(1<<sequenceBits-1) }
 
-// bump moves the generation past its present value and to at least floor, and
-// returns the new value.
+// bump moves the generation forward by one or to floor, the larger of them, and returns the
+// new value.
 func (s *slot) bump(floor uint64) (next uint64) {
 	for {
 		old := s.gen.Load()
@@ -41,29 +40,28 @@ func (s *slot) bump(floor uint64) (next uint64) {
 	}
 }
 
-// Stamp is what Note took down about the tags of a fill. It is a value; an entry
-// keeps its generations as its fence.
+// Stamp is the state of a fill's tags as recorded by Note. It is a value; an entry keeps the
+// generations as its fence.
 type Stamp struct {
 	gens  [MaxTags]uint64
 	slots [MaxTags]uint32
 	n     uint8
-	// Settled is false while a write of one of the tags is in flight or in
-	// quarantine. The answer of such a fill is neither stored nor shared.
+	// Settled is false if a write of one of the tags is in flight or in quarantine. The
+	// answer of such a fill is neither stored nor shared.
 	Settled bool
-	// Strong asks for a strongly consistent read: a write of one of the tags is in
-	// flight or ended less than Config.Settle ago, so a replica may still show the
-	// past. An answer that could not be had strongly must not be stored.
+	// Strong requests a strongly consistent read: a write of one of the tags is in flight or
+	// ended less than Config.Settle ago, so a replica may be behind. If the origin can't
+	// answer strongly, the answer must not be stored.
 	Strong bool
 }
 
-// Note takes down the generations of tags, before the origin is asked. It takes
-// at most MaxTags tags.
+// Note records the generations of tags, at most MaxTags, before the origin is queried.
 func (c *Cache) Note(tags ...Tag) Stamp {
 	now := c.Now()
 	st := Stamp{n: uint8(len(tags)), Settled: true}
 	present, lately := generationAt(now), generationAt(max(0, now-c.settle))
 	if now < c.settle {
-		// Nobody knows what was written before the start.
+		// Writes before the start are unknown.
 		st.Strong = true
 	}
 	for i, t := range tags {
@@ -71,7 +69,7 @@ func (c *Cache) Note(tags ...Tag) Stamp {
 		s := &c.slots[index]
 		gen := s.gen.Load() // before writers: see slot
 		if s.writers.Load() != 0 || ahead(gen, present) {
-			// However long ago such a write began: it may have been applied just now.
+			// The write may have been applied just now, however long ago it began.
 			st.Settled, st.Strong = false, true
 		}
 		if gen >= lately {
@@ -82,9 +80,9 @@ func (c *Cache) Note(tags ...Tag) Stamp {
 	return st
 }
 
-// Age returns how long ago the latest of the stamp's tags was moved, in whole
-// milliseconds and never too much. If none was moved it is the cache's own age, since
-// what was written before the start is not known.
+// Age returns the time since the latest move of one of the stamp's tags, rounded down to
+// milliseconds. If none was moved it returns the age of the cache, because writes before its
+// start are unknown.
 func (c *Cache) Age(st *Stamp) time.Duration {
 	var latest uint64
 	for _, gen := range st.gens[:st.n] {
@@ -94,10 +92,10 @@ func (c *Cache) Age(st *Stamp) time.Duration {
 	return max(0, time.Duration(c.Now())-moved)
 }
 
-// Supersede moves the generation of a settled stamp's one tag, if nobody has moved
-// it since Note, and returns the stamp of what is true from then on. It is for a
-// write whose answer shows what it has written: whatever was stored or read before
-// is out of reach, and the answer itself may be stored unless another write comes.
+// Supersede moves the generation of a settled stamp's only tag, if it has not moved since
+// Note, and returns the new stamp. It is for a write whose answer contains the written
+// value: everything stored or read before becomes unreachable, and the answer itself may be
+// stored unless another write happens.
 func (c *Cache) Supersede(st Stamp) (next Stamp, ok bool) {
 	if st.n != 1 || !st.Settled {
 		return st, false
@@ -112,10 +110,10 @@ func (c *Cache) Supersede(st Stamp) (next Stamp, ok bool) {
 	return st, true
 }
 
-// Current tells whether none of the stamp's generations has moved.
+// Current reports whether none of the stamp's generations has moved.
 func (c *Cache) Current(st *Stamp) bool { return c.unmoved(&st.slots, &st.gens, st.n) }
 
-// unmoved tells whether the first n slots still have these generations.
+// unmoved reports whether the first n slots still have these generations.
 func (c *Cache) unmoved(slots *[MaxTags]uint32, gens *[MaxTags]uint64, n uint8) bool {
 	if fenceIgnored {
 		return true
@@ -128,7 +126,7 @@ func (c *Cache) unmoved(slots *[MaxTags]uint32, gens *[MaxTags]uint64, n uint8) 
 	return true
 }
 
-// index is the slot of t. The broad tags' slots lie behind the others.
+// index returns the slot of t. The slots of broad tags follow those of the others.
 func (c *Cache) index(t Tag) uint32 {
 	if t&broad != 0 {
 		return c.mask + 1 + uint32(t)&(broadSlots-1)
@@ -136,7 +134,7 @@ func (c *Cache) index(t Tag) uint32 {
 	return uint32(t) & c.mask
 }
 
-// Generations tells for each tag what its counter says, in words.
+// Generations describes the counter of each tag in words, for operators.
 func (c *Cache) Generations(tags ...Tag) []string {
 	out := make([]string, len(tags))
 	now := c.Now()

@@ -83,7 +83,7 @@ func TestAge(t *testing.T) {
 	})
 }
 
-// Nobody knows what was written before the start, not even about no tags.
+// Writes before the start are unknown, even for no tags.
 func TestStartIsStrong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := open(t, Config{})
@@ -219,8 +219,7 @@ func TestOneGeneration(t *testing.T) {
 	})
 }
 
-// Whatever is written, an entry that depends on a broad tag alone stays, until
-// that tag is moved.
+// An entry that depends on a broad tag alone survives all writes of other tags.
 func TestBroadTagsShareNoCounterWithOthers(t *testing.T) {
 	c, s := open(t, Config{Generations: 4})
 	table, other := BroadTagOf([]byte("table")), BroadTagOf([]byte("other table"))

@@ -63,7 +63,7 @@ func (o *register) asOf(item int, t time.Time) (value uint32) {
 	return value
 }
 
-// read asks the primary if lag is 0, else a replica.
+// read reads the primary if lag is 0, otherwise a replica.
 func (o *register) read(item int, lag time.Duration) uint32 {
 	o.Lock()
 	defer o.Unlock()
@@ -86,8 +86,8 @@ type round struct {
 	history [items][]porcupine.Operation
 }
 
-// tally is what the rounds came to: reads, hits, puts stored, fills overtaken, fills
-// unsettled, reads queued, refreshes.
+// tally counts over all rounds: reads, hits, puts stored, fills overtaken, fills unsettled,
+// reads queued, refreshes.
 type tally [7]uint64
 
 // client is one goroutine of a round.
@@ -196,7 +196,7 @@ func (c *client) get(key string, ts []Tag, of ...int) {
 	}
 }
 
-// strong is a read that goes past the cache.
+// strong is a read that bypasses the cache.
 func (c *client) strong(item int) {
 	call := c.clock.Add(1)
 	c.nap()
@@ -220,11 +220,11 @@ func (c *client) batch(one, two int) {
 	}
 }
 
-// how a write goes on.
+// outcome is the end of a write.
 type outcome uint8
 
 const (
-	known   outcome = iota // the client's write brings the new value
+	known   outcome = iota // the client's write stores the new value
 	opaque                 // done, but the new value is not known
 	refused                // a condition failed: nothing was done
 	lost                   // the connection broke
@@ -299,7 +299,7 @@ func (c *client) step() {
 	case n < 72:
 		c.c.Apply(Change{Cause: ByPurge, Tags: itemTags(one)[c.r.IntN(2):][:1]})
 	case n < 76:
-		// Few: each one doubles what the checker must think of.
+		// Few: each one doubles the work of the checker.
 		if !c.tight && c.unknown[one].Add(1) <= 2 {
 			c.write(lost, one)
 		}
@@ -311,7 +311,7 @@ func (c *client) step() {
 	c.nap()
 }
 
-// history runs a round of ops operations and returns what is wrong with it.
+// history runs a round of ops operations and returns the violations.
 func history(t *testing.T, seed uint64, ops int, total *tally) (faults []string) {
 	const clients = 6
 	r := &round{tight: seed%4 == 0}
@@ -330,7 +330,7 @@ func history(t *testing.T, seed uint64, ops int, total *tally) (faults []string)
 			})
 		}
 		wg.Wait()
-		pass(2 * originLate) // what is still on its way
+		pass(2 * originLate) // late requests
 	})
 	st := r.c.Stats()
 	for i, n := range []uint64{
@@ -347,7 +347,7 @@ func history(t *testing.T, seed uint64, ops int, total *tally) (faults []string)
 	return faults
 }
 
-// registerModel is what a client may rely on: one value at a time.
+// registerModel is the guarantee for a client: one value at a time.
 var registerModel = porcupine.Model{
 	Init: func() any { return uint32(0) },
 	Step: func(state, in, out any) (bool, any) {

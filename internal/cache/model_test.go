@@ -20,7 +20,7 @@ type model struct {
 	settle  time.Duration
 	tags    map[string]*modelTag
 	entries map[string]modelEntry
-	events  int // so far, to tell earlier from later
+	events  int // so far, to order them
 }
 
 type modelTag struct {
@@ -134,7 +134,7 @@ func (m *model) begin(w *modelWrite) {
 	w.begun = m.events
 }
 
-// end tells which of the write's tags can carry a put.
+// end returns the tags of the write that allow a put.
 func (m *model) end(w *modelWrite, more []string, quarantine time.Duration) (alone map[string]bool) {
 	alone = make(map[string]bool)
 	for _, name := range slices.Concat(w.tags, w.watch) {
@@ -142,7 +142,7 @@ func (m *model) end(w *modelWrite, more []string, quarantine time.Duration) (alo
 	}
 	for _, name := range more {
 		if !slices.Contains(w.tags, name) {
-			alone[name] = false // moved by what the write learnt
+			alone[name] = false // moved by a tag known only from the answer
 		}
 		m.move(name, quarantine)
 	}
@@ -161,7 +161,7 @@ type machine struct {
 	s      *Space
 	fills  []*modelFill
 	writes []*modelWrite
-	seen   []*Entry // what look-ups have found
+	seen   []*Entry // entries returned by look-ups
 	serial int
 }
 
@@ -339,8 +339,8 @@ func TestModel(t *testing.T) {
 	})
 }
 
-// A step takes microseconds: do more than rapid's hundred short runs, unless RAPID_CHECKS
-// or the command line says otherwise.
+// A step takes microseconds: run more than rapid's hundred short runs, unless RAPID_CHECKS
+// or the command line sets the number.
 func init() {
 	for name, n := range map[string]string{"rapid.checks": "1000", "rapid.steps": "60"} {
 		if name == "rapid.checks" && os.Getenv("RAPID_CHECKS") != "" {

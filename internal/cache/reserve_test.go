@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// What is reserved is taken from entries; more than there is leaves none, and all of it can be
-// given back.
+// Reserved memory is taken from entries. Reserving more than there is leaves none, and all
+// of it can be returned.
 func TestReserve(t *testing.T) {
 	const mb = 1 << 20
 	bubble(t, func(t *testing.T, c *Cache, _ *Space) {
@@ -30,7 +30,7 @@ func TestReserve(t *testing.T) {
 			}
 			s.Store(c.Note(), []byte("x"), &Filling{Payload: []byte("1"), TTL: time.Hour})
 			synctest.Wait()
-			s.Usage() // has what is too much thrown out
+			s.Usage() // forces the eviction
 			if _, got, _ := s.Lookup([]byte("x"), c.Now()); got != found {
 				t.Fatalf("what was stored last is %d; want %d", got, found)
 			}

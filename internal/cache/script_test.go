@@ -31,13 +31,12 @@ func keep(t testing.TB, s *Space, key, v string, names ...string) {
 	}
 }
 
-// put is the Change of a write that knows the new value of key.
+// put is the Change of a write after which the value of key is known.
 func put(s *Space, key, v string, names ...string) Change {
 	return Change{Puts: []Put{{Space: s, Key: []byte(key), Tags: tags(names...), Filling: value(v)}}}
 }
 
-// wantFound fails unless a look-up of key comes to found and, if that comes with
-// an entry, to v.
+// wantFound fails unless a look-up of key returns found and, if that has an entry, v.
 func wantFound(t testing.TB, s *Space, key string, found Found, v string) {
 	t.Helper()
 	e, got, _ := s.Lookup([]byte(key), s.cache.Now())
@@ -52,8 +51,8 @@ func wantFound(t testing.TB, s *Space, key string, found Found, v string) {
 	}
 }
 
-// origin is a fill under a script's control: each call announces itself on
-// asked, then waits for its answer.
+// origin is a fill controlled by a script: each call sends to asked, then waits for its
+// answer.
 type origin struct {
 	asked chan *call
 }

@@ -11,20 +11,19 @@ import (
 	"github.com/maypok86/otter/v2"
 )
 
-// Space is a service's part of the cache: its keys are apart from those of all
-// other spaces. With a cap it has a store of its own, taken from the shared
-// memory; without one it shares.
+// Space is a service's part of the cache, with its own name space of keys. A space with a
+// cap has its own store, taken out of the shared memory; the others use the shared store.
 type Space struct {
 	cache   *Cache
 	store   *store
 	id      uint16
 	own     bool
-	closed  bool // guarded by cache.caps
+	closed  bool // guarded by Cache.memoryMu
 	flights flights
 }
 
-// NewSpace makes a space. cap is the most its entries may weigh, in bytes; 0
-// lets it use all that is not set apart for others.
+// NewSpace returns a new space. cap is the maximum weight of its entries, in bytes; with 0
+// it shares all memory that is not reserved by caps.
 func (c *Cache) NewSpace(cap int64) (*Space, error) {
 	id := c.spaces.Add(1)
 	if id > math.MaxUint16 {
@@ -50,7 +49,7 @@ func (c *Cache) NewSpace(cap int64) (*Space, error) {
 	return s, nil
 }
 
-// Close gives a capped space's memory back. The space must be out of use.
+// Close returns a capped space's memory. The space must no longer be in use.
 func (s *Space) Close() {
 	s.cache.memoryMu.Lock()
 	defer s.cache.memoryMu.Unlock()
@@ -63,10 +62,9 @@ func (s *Space) Close() {
 	s.store.close()
 }
 
-// Reserve takes n bytes out of the memory that the space's entries may fill, for what
-// its service keeps beside them, or gives them back if n is negative. If more is taken
-// than there is, nothing is stored until some is given back. All must be given back
-// before Close.
+// Reserve takes n bytes of the memory for entries for other data of the service, or returns
+// them if n is negative. If more is reserved than there is, nothing is stored until some of
+// it is returned. Everything must be returned before Close.
 func (s *Space) Reserve(n int64) {
 	s.cache.memoryMu.Lock()
 	defer s.cache.memoryMu.Unlock()
@@ -74,7 +72,8 @@ func (s *Space) Reserve(n int64) {
 	s.store.resize()
 }
 
-// ReserveInFlight is Reserve for what is in flight, which leaves a quarter of the memory to entries.
+// ReserveInFlight is Reserve for bodies in flight, which leave at least a quarter of the
+// memory to entries.
 func (s *Space) ReserveInFlight(n int64) {
 	s.cache.memoryMu.Lock()
 	defer s.cache.memoryMu.Unlock()
@@ -85,10 +84,10 @@ func (s *Space) ReserveInFlight(n int64) {
 // Cache returns the cache that the space belongs to.
 func (s *Space) Cache() *Cache { return s.cache }
 
-// Found says what a look-up came to.
+// Found is the result of a look-up.
 type Found uint8
 
-// What a look-up can come to. Only Fresh and Stale come with an entry.
+// The results of a look-up. Only Fresh and Stale have an entry.
 const (
 	Absent      Found = iota // nothing is stored
 	Fresh                    // may be served
@@ -97,20 +96,19 @@ const (
 	Invalidated              // a write, a purge or a feed has moved one of its tags
 )
 
-// hash is what the entry of key is stored under, apart from other spaces' keys.
+// hash returns the store's key of an entry, which differs between spaces.
 func (s *Space) hash(key []byte) uint64 {
 	return maphash.Bytes(s.cache.seed, key) + uint64(s.id)*0x9e3779b97f4a7c15
 }
 
-// Lookup finds the entry under key. now is the time on the cache's clock.
-// refresh is true for the one hit that should start a refresh.
+// Lookup returns the entry under key. now is the time on the cache's clock. refresh is true
+// for the single hit that should start a refresh.
 func (s *Space) Lookup(key []byte, now int64) (e *Entry, found Found, refresh bool) {
 	e, found = s.find(key, now)
 	return e, found, found == Fresh && e.refreshDue(now)
 }
 
-// Peek is Lookup for those who only want to know: it is not counted among the hits
-// that start a refresh.
+// Peek is Lookup for reports: the hit does not count towards a refresh.
 func (s *Space) Peek(key []byte, now int64) (*Entry, Found) { return s.find(key, now) }
 
 // find is Lookup without the count of hits.
@@ -129,27 +127,26 @@ func (s *Space) find(key []byte, now int64) (*Entry, Found) {
 	return nil, Expired
 }
 
-// Filling is what a fill found at the origin.
+// Filling is the result of a fill.
 type Filling struct {
 	Payload []byte
 	Kind    uint8
 	Aux     uint32
-	TTL     time.Duration // how long it is fresh
-	Stale   time.Duration // how much longer it may be served if the origin fails
-	Refresh time.Duration // how long before its end a hot entry is refreshed; 0 for never
-	NoStore bool          // the answer is for those who wait only
-	Extra   any           // reaches those who wait, is never stored
+	TTL     time.Duration // how long the entry is fresh
+	Stale   time.Duration // how much longer the entry may be served if the origin fails
+	Refresh time.Duration // how long before its expiry a hot entry is refreshed; 0 for never
+	NoStore bool          // the answer is only for the waiters
+	Extra   any           // passed to the waiters, never stored
 
-	// Value is kept beside the payload and read with Entry.Value. Others read it
-	// without a lock, so it must not change once it is stored, but through fields
-	// that it guards itself. It may be a Leaver. Weight is what it takes of the heap, in
-	// bytes.
+	// Value is kept beside the payload and returned by Entry.Value. It is read without a
+	// lock, so it must not change once it is stored, except through fields that it guards
+	// itself. It may be a RemovalListener. Weight is its share of the heap, in bytes.
 	Value  any
 	Weight int64
 }
 
-// Store stores f under key if no tag has moved since st was noted. The entry is
-// returned in any case, for those who wait for it.
+// Store stores f under key if no tag has moved since st was recorded. It returns the entry
+// in any case, for the waiters.
 func (s *Space) Store(st Stamp, key []byte, f *Filling) (e *Entry, stored bool) {
 	e = s.newEntry(st, key, f)
 	switch {
@@ -166,13 +163,13 @@ func (s *Space) Store(st Stamp, key []byte, f *Filling) (e *Entry, stored bool) 
 	return e, false
 }
 
-// Spans of time are bounded, so that their sums stay on the clock.
+// Durations are bounded so that their sums do not overflow the clock.
 const (
 	forever = 50 * 365 * 24 * time.Hour
 	maxSpan = math.MaxUint32 * time.Millisecond // 49 days
 )
 
-// milliseconds is d in milliseconds, rounded up.
+// milliseconds returns d in milliseconds, rounded up and bounded by maxSpan.
 func milliseconds(d time.Duration) uint32 {
 	d = min(max(0, d), maxSpan)
 	return uint32((d + time.Millisecond - 1) / time.Millisecond)
@@ -192,7 +189,7 @@ func (s *Space) newEntry(st Stamp, key []byte, f *Filling) *Entry {
 	return e
 }
 
-// newEntry makes the entry that f goes into, with nothing in it but f's value.
+// blankEntry returns a new entry, a carrier if f has a value.
 func (f *Filling) blankEntry() *Entry {
 	if f.Value == nil {
 		return &Entry{}
@@ -214,8 +211,8 @@ func (s *Space) Drop(key []byte, e *Entry) bool {
 	return dropped
 }
 
-// Entries calls yield with the entries of this space, in no order, until it
-// returns false: those that are stored all the while, and maybe others.
+// Entries calls yield with the entries of this space, in no particular order, until yield
+// returns false. Entries stored or removed meanwhile may be included or not.
 func (s *Space) Entries(yield func(*Entry) bool) {
 	for _, e := range s.store.otter.All() {
 		if e.space == s.id && !yield(e) {

@@ -204,7 +204,7 @@ func TestSpacesAreApart(t *testing.T) {
 		wantFound(t, s, "x", Fresh, "1")
 		wantFound(t, other, "x", Fresh, "2")
 		wantFound(t, capped, "x", Fresh, "3")
-		c.Apply(Change{Tags: tags("item x")}) // tags are everybody's
+		c.Apply(Change{Tags: tags("item x")}) // tags are shared by all spaces
 		wantFound(t, s, "x", Invalidated, "")
 		wantFound(t, capped, "x", Invalidated, "")
 		if s.Cache() != c {
@@ -226,8 +226,7 @@ func TestHashCollision(t *testing.T) {
 	})
 }
 
-// Nobody can reach an entry's neighbours through its payload, or change it by
-// appending.
+// An entry's neighbours can't be reached or changed by appending to its payload.
 func TestPayloadIsClipped(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		keep(t, s, "key", "payload", "item x")
@@ -275,7 +274,7 @@ func TestCaps(t *testing.T) {
 	if u := s.Usage(); u.Capacity != 6*mb || !u.Shared {
 		t.Fatalf("the shared store: %+v", u)
 	}
-	// Ten times what fits: the cap holds, the neighbour keeps its entry.
+	// Ten times the cap: the cap holds, and the entries of the other space remain.
 	keep(t, s, "x", "1", "item x")
 	big := Filling{Payload: make([]byte, 64<<10), TTL: time.Hour}
 	for i := range 640 {
@@ -292,7 +291,7 @@ func TestCaps(t *testing.T) {
 	capacity(10 * mb)
 }
 
-// Services come and go at the same time when a configuration is read again.
+// Services are added and removed concurrently when a configuration is reloaded.
 func TestCapsInParallel(t *testing.T) {
 	c, _ := open(t, Config{Memory: 64 << 20})
 	var wg sync.WaitGroup
@@ -314,7 +313,7 @@ func TestCapsInParallel(t *testing.T) {
 	}
 }
 
-// What is larger than the whole store is thrown out at once and does no harm.
+// An entry larger than the whole store is evicted at once, without harm.
 func TestEntryLargerThanTheStore(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		small := space(t, c, 64<<10)

@@ -7,29 +7,29 @@ import (
 	"github.com/maypok86/otter/v2/stats"
 )
 
-// counters are touched on the miss and write paths only.
+// counters are updated on the miss and write paths only.
 type counters struct {
 	fills, coalesced, queued, overtaken, unsettled, stored, raced, bumped, refreshes, fillPanics atomic.Uint64
 	applied                                                                                      [causes]atomic.Uint64
 }
 
-// Stats are the figures of a cache since it was made.
+// Stats are the counters of a cache since its creation.
 type Stats struct {
-	Fills     uint64            // origin reads that fills made
-	Coalesced uint64            // requests that waited for another's fill
-	Queued    uint64            // requests that waited for the fill after a fill, because of a write in flight
-	Overtaken uint64            // fills not stored because a write came in between
+	Fills     uint64            // origin reads made by fills
+	Coalesced uint64            // requests that waited for a fill started by another
+	Queued    uint64            // requests that waited for the next fill because of a write in flight
+	Overtaken uint64            // fills not stored because of a write that happened meanwhile
 	Unsettled uint64            // fills not stored because a write was in flight or in quarantine
 	Stored    uint64            // entries stored
 	Raced     uint64            // tags on which writes overlapped
 	Bumped    uint64            // generations moved
-	Refreshes uint64            // refreshes of hot entries started before their end
+	Refreshes uint64            // refreshes of hot entries before their expiry
 	Panics    uint64            // fills that panicked
 	Applied   map[string]uint64 // Changes by cause
 	Usage                       // of the shared store
 }
 
-// Stats returns the figures so far.
+// Stats returns the current counters.
 func (c *Cache) Stats() Stats {
 	s := &c.stats
 	out := Stats{
@@ -46,19 +46,19 @@ func (c *Cache) Stats() Stats {
 	return out
 }
 
-// Usage is what a store holds.
+// Usage describes the use of a store's memory.
 type Usage struct {
 	Entries      int
 	Bytes        uint64
-	Capacity     uint64 // what entries may weigh now
-	Reserved     uint64 // what is taken for what is no entry, and may be more than there is
-	Memory       uint64 // what there is for both
+	Capacity     uint64 // current maximum weight of the entries
+	Reserved     uint64 // reserved for other data than entries; may exceed Memory
+	Memory       uint64 // for both
 	Evictions    uint64
 	EvictedBytes uint64
-	Shared       bool // with all spaces that have no cap
+	Shared       bool // shared by all spaces without a cap
 }
 
-// Usage returns what the space's store holds.
+// Usage returns the use of the space's store.
 func (s *Space) Usage() Usage {
 	u := s.cache.usage(s.store)
 	u.Shared = !s.own
@@ -76,7 +76,8 @@ func (c *Cache) usage(s *store) Usage {
 	}
 }
 
-// evictions counts what the policy threw out; all else is counted by us.
+// evictions counts the evictions of the store's policy. The cache counts everything else
+// itself.
 type evictions struct{ n, bytes atomic.Uint64 }
 
 func (*evictions) RecordHits(int)   {}

@@ -4,6 +4,6 @@ package cache
 
 import "unsafe"
 
-// mapped has nothing to give. The race detector looks after Go's memory only, and takes
-// an atomic operation elsewhere for none.
+// mapped returns nil: there is no mapping on these systems. The race detector only covers
+// Go's own memory and would not recognise atomic operations elsewhere.
 func mapped(uint64) unsafe.Pointer { return nil }

@@ -8,8 +8,8 @@ import (
 	"unsafe"
 )
 
-// mapped returns so many bytes, zero, aligned to a page, and taken page by page as they
-// are written; nil if there are none.
+// mapped returns size zero bytes, aligned to a page and allocated page by page on the first
+// write; nil if the mapping fails.
 func mapped(size uint64) unsafe.Pointer {
 	if size > math.MaxInt {
 		return nil

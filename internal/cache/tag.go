@@ -2,21 +2,19 @@ package cache
 
 import "github.com/cespare/xxhash/v2"
 
-// Tag is the hash of the name of something that entries depend on. It is the
-// same in every process, so that Changes can travel.
+// Tag is the hash of the name of something that entries depend on. It is the same in every
+// process, so that Changes can be sent between processes.
 type Tag uint64
 
-// MaxTags is how many tags one entry can depend on.
+// MaxTags is the maximum number of tags of an entry.
 const MaxTags = 4
 
-// TagOf hashes a name: the bytes that tell this thing from all others, its kind
-// included.
+// TagOf returns the tag of a name, which must be unique among all kinds of things.
 func TagOf(name []byte) Tag { return Tag(xxhash.Sum64(name)) &^ broad }
 
-// BroadTagOf is TagOf for what much depends on and what is seldom moved: a table,
-// a whole service. Such tags have counters apart from all others; else, each time
-// that an item is written whose tag happens to share the table's counter, the
-// whole table would be out of reach.
+// BroadTagOf is TagOf for things that many entries depend on and that seldom move: a table,
+// a whole service. Broad tags have their own counters. Otherwise every write of an item
+// whose tag shares the table's counter would invalidate the whole table.
 func BroadTagOf(name []byte) Tag { return Tag(xxhash.Sum64(name)) | broad }
 
 const (

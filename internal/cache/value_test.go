@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// A value is kept beside the payload, and only those who bring one pay for it.
+// A value is kept beside the payload, and only entries that have one pay for it.
 func TestValue(t *testing.T) {
 	c, s := open(t, Config{})
 	if size := unsafe.Sizeof(Entry{}); size != 96 {
@@ -51,7 +51,7 @@ func TestWeightOfValue(t *testing.T) {
 	}
 }
 
-// Drop takes away what it was asked to take away, and nothing that came after it.
+// Drop removes only the given entry, not one stored later under its key.
 func TestDrop(t *testing.T) {
 	c, s := open(t, Config{})
 	keep(t, s, "x", "old", "item x")

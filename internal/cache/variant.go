@@ -6,15 +6,16 @@ import (
 	"github.com/maypok86/otter/v2"
 )
 
-// Attach puts another form of an entry's payload beside it: look-ups find it from now on as
-// Entry.Form, for as long as the entry is stored, and it goes with it. form is copied and
-// weighed like the payload. Attach tells whether the entry was still the one that is stored
-// under its key, with no tag moved, and had neither a form nor a value yet.
+// Attach adds an alternative representation of an entry's payload, which Entry.Variant
+// returns for as long as the entry is stored. The variant is copied, counts towards the
+// entry's weight and is evicted together with it. Attach reports whether it was added: e
+// must still be stored under its key, none of its tags may have moved, and it must have
+// neither a variant nor a value.
 //
-// Entries are immutable: the one that is stored afterwards is another, with the key and
-// payload of e and everything that tells whether e is good. So a write that comes at any
-// point of this leaves nothing to find: a form is no newer than its entry. Of the hits that
-// come meanwhile some may not be counted towards a refresh.
+// Entries are immutable. Attach therefore stores a copy of e, with the same key, payload,
+// generations and lifetime. A write that happens at any point of this invalidates the copy
+// too, so a variant is never newer than its entry. Some of the hits in the meantime may not
+// be counted towards a refresh.
 func (s *Space) Attach(e *Entry, form []byte) bool {
 	if len(form) == 0 || e.carrier() != nil || !s.cache.unmoved(&e.slots, &e.gens, e.tags()) {
 		return false
@@ -22,7 +23,7 @@ func (s *Space) Attach(e *Entry, form []byte) bool {
 	c := &carrier{variant: uint32(len(form))}
 	e.copyTo(&c.Entry)
 	c.ntags |= carrierBit
-	// Close behind the key, which a look-up reads anyhow.
+	// The variant is stored right behind the key, which a look-up reads anyway.
 	data := make([]byte, 0, len(e.data)+len(form))
 	data = append(append(append(data, e.Key()...), form...), e.Payload()...)
 	c.data = unsafe.String(unsafe.SliceData(data), len(data))
@@ -36,8 +37,8 @@ func (s *Space) Attach(e *Entry, form []byte) bool {
 	return attached
 }
 
-// copyTo makes to, which is new, another e but for its data. Hits are counted on from where
-// e stands.
+// copyTo copies all fields of e except data to the new entry to. It continues the count of
+// hits.
 func (e *Entry) copyTo(to *Entry) {
 	to.gens, to.slots = e.gens, e.slots
 	to.freshUntil, to.staleFor, to.refreshLead = e.freshUntil, e.staleFor, e.refreshLead

@@ -49,7 +49,7 @@ func TestAttach(t *testing.T) {
 	f("over", func(*Cache, *Space) { pass(time.Hour * 24 * 365 * 60) }, false)
 }
 
-// What is no longer stored, or has a form, gets none.
+// An entry that is no longer stored, or has a variant, accepts none.
 func TestAttachTooLate(t *testing.T) {
 	c, s := open(t, Config{})
 	base := value("payload")
@@ -85,7 +85,7 @@ func TestAttachTooLate(t *testing.T) {
 	}
 }
 
-// What was stored with a value has room for nothing else, and nothing has no form.
+// An entry with a value accepts no variant, and an empty variant is not stored.
 func TestAttachNothing(t *testing.T) {
 	c, s := open(t, Config{})
 	base := value("payload")
@@ -100,9 +100,9 @@ func TestAttachNothing(t *testing.T) {
 	}
 }
 
-// TestAttachConcurrently has readers attach what they have made of a payload, again and
-// again, while writers replace it: whoever finds a form finds the one of that payload, and
-// never one from before a write that had ended.
+// TestAttachConcurrently attaches variants of a payload in many readers while writers
+// replace it: a reader finds only the variant of its payload, and never one from before a
+// finished write.
 func TestAttachConcurrently(t *testing.T) {
 	c, s := open(t, Config{Settle: 1})
 	key, all := []byte("i"), tags("item x", "table")

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Cause says where a Change came from.
+// Cause is the origin of a Change.
 type Cause uint8
 
 // The causes of a Change.
@@ -15,8 +15,8 @@ const (
 	ByUnknown              // a client's write with an unknown outcome
 	ByTable                // a table or database was changed or dropped
 	ByPurge                // an operator
-	ByExpiry               // the origin removed what had expired, and said so
-	ByFeed                 // the origin's feed of changes told of it, or could not be followed
+	ByExpiry               // the origin removed an expired item and reported it
+	ByFeed                 // the origin's feed of changes reported it, or could not be followed
 	causes
 )
 
@@ -24,15 +24,16 @@ var causeNames = [causes]string{"write", "unknown-outcome", "table", "purge", "e
 
 func (c Cause) String() string { return causeNames[c] }
 
-// Change is what a write did, wherever it came from: the tags that moved and
-// the entries that are now known.
+// Change is the effect of a write, whatever its cause: the tags that moved and the entries
+// whose new value is known.
 type Change struct {
 	Cause Cause
 	Tags  []Tag
 	Puts  []Put
 }
 
-// Put is an entry that a write brings: the answer that a read would now get.
+// Put is an entry whose value is known from a write: the answer that a read would now
+// return.
 type Put struct {
 	Space   *Space
 	Key     []byte
@@ -40,10 +41,10 @@ type Put struct {
 	Filling Filling
 }
 
-// Apply invalidates what depends on the Change's tags. When it has returned, no
-// look-up finds and no fill stores what was read before. A Change's Puts need
-// the fence of a Write: without one there is nothing to tell that no other write
-// overlapped, so Apply only counts their tags as moved.
+// Apply invalidates everything that depends on the Change's tags. When it has returned, no
+// look-up finds and no fill stores what was read before. Apply stores none of the Change's
+// Puts and only moves their tags: without the fence of a Write it can't be determined
+// whether another write overlapped.
 func (c *Cache) Apply(ch Change) {
 	floor := generationAt(c.Now())
 	for _, t := range ch.Tags {
@@ -58,26 +59,25 @@ func (c *Cache) Apply(ch Change) {
 	c.stats.bumped.Add(uint64(len(ch.Tags)))
 }
 
-// Write is a write in flight. It must end with Commit or Unknown: until then
-// nothing is stored under its tags. The first end counts and a second does
-// nothing, so `defer w.Unknown()` guards a write against panics and forgotten
-// branches. It is used by one goroutine.
+// Write is a write in flight. It must end with Commit or Unknown: until then nothing is
+// stored under its tags. Only the first of these calls has an effect, so `defer w.Unknown()`
+// guards a write against panics and forgotten branches. It is used by one goroutine.
 type Write struct {
 	cache *Cache
 	marks []mark // sorted by slot, one per slot
 	ended bool
 }
 
-// mark is what a Write knows about one slot.
+// mark is the state of one slot for a Write.
 type mark struct {
 	slot    uint32
-	gen     uint64 // as Begin left it, then as settle did
-	writing bool   // moved by this write; else only watched
+	gen     uint64 // as set by Begin, then by release
+	writing bool   // moved by this write; otherwise only watched
 	alone   bool   // no other write of the slot overlaps, in flight or in quarantine
 }
 
-// Begin declares a write of tags, before the origin is asked. watch are tags
-// that the write does not move but that its Puts depend on.
+// Begin declares a write of tags, before it is sent to the origin. watch are tags that the
+// write does not move but that its Puts depend on.
 func (c *Cache) Begin(tags, watch []Tag) *Write {
 	w := &Write{cache: c, marks: make([]mark, 0, len(tags)+len(watch))}
 	for _, t := range tags {
@@ -105,22 +105,21 @@ func (c *Cache) Begin(tags, watch []Tag) *Write {
 		if m.writing {
 			s.writers.Add(1)
 			m.gen = s.bump(floor)
-			m.alone = true // as long as settle finds nothing else
+			m.alone = true // until release finds otherwise
 		} else {
 			m.gen = s.gen.Load() // before writers: see slot
 			m.alone = s.writers.Load() == 0
 		}
-		// In quarantine an older write may still come out on top of this one,
-		// even if the quarantine is over when this one ends.
+		// In quarantine an older write may still be applied after this one, even if the
+		// quarantine is over when this one ends.
 		m.alone = m.alone && !ahead(m.gen, floor)
 	}
 	return w
 }
 
-// Commit ends a write whose outcome is known. It moves the write's tags and
-// those of ch (which may have been learnt from the origin's answer), then stores
-// ch's Puts, each only if no other write of its tags overlapped. It returns how
-// many were stored.
+// Commit ends a write with a known outcome. It moves the tags of the write and of ch, which
+// may be known only from the origin's answer, then stores each of ch's Puts if no other
+// write of its tags overlapped. It returns the number of stored Puts.
 func (w *Write) Commit(ch Change) int {
 	if w.ended {
 		return 0
@@ -135,14 +134,13 @@ func (w *Write) Commit(ch Change) int {
 	return stored
 }
 
-// Unknown ends a write that may or may not have happened, or may still happen.
-// Nothing is stored under its tags, nor under those given, until the quarantine
-// is over.
+// Unknown ends a write that may or may not have happened, or may still happen. Nothing is
+// stored under its tags and the given ones until the quarantine is over.
 func (w *Write) Unknown(tags ...Tag) {
 	if w.ended {
 		return
 	}
-	// The quarantine ends with a millisecond: the one after it is over.
+	// The quarantine is over in the millisecond after this one.
 	w.end(tags, ByUnknown, generationAt(w.cache.Now()+w.cache.quarantine+int64(time.Millisecond)))
 }
 
@@ -161,7 +159,7 @@ func (w *Write) end(tags []Tag, cause Cause, floor uint64) {
 	c.stats.applied[cause].Add(1)
 }
 
-// mark returns what the write knows about a slot, nil if it is not one of its.
+// mark returns the mark of a slot, nil if the write has none.
 func (w *Write) mark(slot uint32) *mark {
 	at, ok := slices.BinarySearchFunc(w.marks, slot, func(m mark, s uint32) int {
 		return cmp.Compare(m.slot, s)
@@ -172,13 +170,12 @@ func (w *Write) mark(slot uint32) *mark {
 	return &w.marks[at]
 }
 
-// release moves the generations of a write to its end and takes it out of the
-// count of writes in flight, in this order (see slot). A write was alone if
-// nobody has moved the generation since its Begin and nobody else is counted;
-// the count is read first, or the other might leave it in between. The
-// generation does not tell all:
+// release moves the generations of a write and then removes it from the count of writes in
+// flight, in this order (see slot). A write was alone if its generation has not moved since
+// Begin and no other write is counted. The count is read first, because the other write
+// might end in between. The generation alone is not enough:
 //
-//	W1: begin: counted first, ..................... moves gen | settle: gen unmoved
+//	W1: begin: counted first, ..................... moves gen | release: gen unmoved
 //	W2:                        begin: counted, moves gen           still in flight
 func (w *Write) release(floor uint64) {
 	c := w.cache
@@ -201,10 +198,9 @@ func (w *Write) release(floor uint64) {
 	}
 }
 
-// put stores what the write brought, under generations that only this write can
-// have set, or that nobody has moved since it only watched them. Whoever writes
-// after it moves them, so a late Set is harmless. A Put without tags is refused:
-// there is nothing to tell that no other write overlapped.
+// put stores an entry of the write, under generations that only this write can have set, or
+// that have not moved while it watched them. A later write moves them, so a late Set is
+// harmless. A Put without tags is refused, because overlapping writes could not be detected.
 func (w *Write) put(p *Put) bool {
 	st := Stamp{n: uint8(len(p.Tags)), Settled: len(p.Tags) > 0}
 	for i, t := range p.Tags {

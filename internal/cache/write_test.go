@@ -48,8 +48,8 @@ func TestCommitStoresItsPutsUnderTagsNamedTwice(t *testing.T) {
 	})
 }
 
-// What the origin's answer tells to have changed moves too: an entry filled
-// while the write was in flight is out of reach once Commit has returned.
+// Tags known only from the origin's answer move too: an entry filled while the write was in
+// flight is unreachable once Commit has returned.
 func TestCommitMovesTagsLearntFromTheAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		w := c.Begin(tags("item x"), nil)
@@ -81,7 +81,7 @@ func TestPutsThatAreRefused(t *testing.T) {
 	f("no tags at all", nil, nil)
 }
 
-// The store of W1's value would be a guess: nobody knows which came last.
+// Storing W1's value would be a guess, because the order of the writes is unknown.
 func TestOverlappingWritesLeaveNoEntry(t *testing.T) {
 	f := func(name string, order func(c *Cache, s *Space) (stored int)) {
 		t.Helper()
@@ -226,13 +226,13 @@ func TestUnknownOutcomeQuarantines(t *testing.T) {
 	})
 }
 
-// A write in quarantine may come out below one that the origin applies later:
+// A write in quarantine may be ordered before one that the origin applies later:
 //
 //	W1: unknown, on its way ............. applied by the origin
 //	W2:              begin, applied ................................ commit
 //	                                                | quarantine over |
 //
-// So W2's value is not known to be the last, though W2 ends after the quarantine.
+// So W2's value may not be the last, though W2 ends after the quarantine.
 func TestWriteBegunInQuarantineStoresNoPut(t *testing.T) {
 	bubble(t, func(t *testing.T, c *Cache, s *Space) {
 		c.Begin(tags("item x"), nil).Unknown()
@@ -336,7 +336,7 @@ func TestApply(t *testing.T) {
 	})
 }
 
-// A large transaction moves what it also watches, however its marks are sorted.
+// A large transaction moves tags that it also watches, however its marks are sorted.
 func TestMovedComesBeforeWatched(t *testing.T) {
 	c, _ := open(t, Config{Generations: 64})
 	var all []Tag
