@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/bench/internal/dataset"
+	"github.com/kasoku/kasoku/bench/internal/load"
 	"github.com/kasoku/kasoku/bench/internal/proc"
-	"github.com/kasoku/kasoku/internal/load"
 )
 
 // lab holds the programs, the servers that run, and what was found so far.

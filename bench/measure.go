@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kasoku/kasoku/bench/internal/load"
 	"github.com/kasoku/kasoku/bench/internal/proc"
-	"github.com/kasoku/kasoku/internal/load"
 )
 
 // A sample is what one measurement of one server gives, by column. A value

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/kasoku/kasoku/bench/internal/dataset"
-	"github.com/kasoku/kasoku/internal/load"
+	"github.com/kasoku/kasoku/bench/internal/load"
 )
 
 const stormScenario = "1,000 clients, one cold key"

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/bench/internal/dataset"
-	"github.com/kasoku/kasoku/internal/load"
+	"github.com/kasoku/kasoku/bench/internal/load"
 )
 
 // traffic is the requests of a scenario and what must come back.

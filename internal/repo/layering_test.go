@@ -26,7 +26,6 @@ var layers = map[string]layer{
 	"internal/glob":              {nil, "a function of two texts"},
 	"internal/jsonp":             {[]string{"http1"}, "a call around a body, decided from a request's and an answer's head: it has no connection and sends nothing"},
 	"internal/config":            {[]string{"glob", "jsonp", "memcached/key", "memcached/ring"}, "the schema is read by commands that start no service; what a key means is known where it is used, but for memcached's keys and rings, which it makes to check them"},
-	"internal/load":              {nil, "it measures servers, ours among them, and must not share code that it measures"},
 	"internal/cache":             {[]string{"inflight"}, "it knows no protocol and no sibling, so that every service's coherence is proved once"},
 	"internal/inflight":          {nil, "it counts what everything that carries requests takes, and can depend on none of it"},
 	"internal/pages":             {nil, "memory and system calls: whose bytes these are is known above"},
