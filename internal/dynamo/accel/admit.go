@@ -13,19 +13,19 @@ func (s *Service) Admit(x *edge.Exchange) (ask func(x *edge.Exchange)) {
 	c.begin(s, x)
 	defer c.finish()
 	if !c.authenticate() || !c.decode() {
-		x.Unauthenticated = c.unproved()
+		x.Unauthenticated = c.unauthenticated()
 		return nil
 	}
-	return c.who.ask
+	return c.principal.serve
 }
 
-// admitted lets p be asked for.
-func (s *Service) admitted(p *principal) *principal {
+// withServe lets p be asked for.
+func (s *Service) withServe(p *principal) *principal {
 	known := *p
-	known.ask = func(x *edge.Exchange) {
+	known.serve = func(x *edge.Exchange) {
 		c := s.calls.Get().(*call)
 		c.begin(s, x)
-		c.who = &known
+		c.principal = &known
 		defer c.finish()
 		c.serve()
 	}

@@ -86,7 +86,7 @@ func TestAdmitDecodes(t *testing.T) {
 func TestAdmitFault(t *testing.T) {
 	f := newFixture(t, twoKeys)
 	f.svc.settings.Load().verifier = nil
-	f.svc.settings.Load().open = nil
+	f.svc.settings.Load().anonymous = nil
 	x := edge.Detached(t.Context(), request("GetItem"), nil, time.Now())
 	if f.svc.Admit(x) != nil || x.Reply.Status != http.StatusInternalServerError {
 		t.Errorf("status %d", x.Reply.Status)

@@ -40,12 +40,12 @@ type batchPart struct {
 
 // batchKey is one key asked for, and what came of it.
 type batchKey struct {
-	json       []byte // as in the request
-	from, to   int    // the cache key in batch.bytes
-	hashLen    int
-	entry      *cache.Entry
-	stamp      cache.Stamp
-	unanswered bool // the origin left it unprocessed
+	json        []byte // as in the request
+	from, to    int    // the cache key in batch.bytes
+	hashLen     int
+	entry       *cache.Entry
+	stamp       cache.Stamp
+	unprocessed bool // the origin left it unprocessed
 }
 
 func (b *batch) reset() {
@@ -85,17 +85,17 @@ func (c *call) batchGetItem() {
 		return
 	}
 	items, capacity := c.m[0], c.m[1]
-	if !c.allowedParts(items) {
+	if !c.authorizeBatch(items) {
 		return
 	}
-	if !known || wire.Kind(items) != '{' || !c.readBatch(items, capacity) {
+	if !known || wire.Kind(items) != '{' || !c.parseBatch(items, capacity) {
 		c.passBatch(items, capacity)
 		return
 	}
 	missing := c.lookupBatch()
 	d := telemetry.Hit
 	if missing > 0 {
-		d = c.batch.missed(missing)
+		d = c.batch.missDecision(missing)
 		ctx, cancel := c.deadline()
 		defer cancel()
 		begun := time.Now()
@@ -108,7 +108,7 @@ func (c *call) batchGetItem() {
 		case resp.Class != origin.Good:
 			c.relay(resp, d)
 			return
-		case !c.takeBatch(resp.Body):
+		case !c.storeBatch(resp.Body):
 			c.passRead(telemetry.BypassUncacheable)
 			return
 		}
@@ -117,27 +117,27 @@ func (c *call) batchGetItem() {
 	c.status(d, nil, false)
 }
 
-// allowedParts checks the permission on each table of RequestItems; on failure it
+// authorizeBatch checks the permission on each table of RequestItems; on failure it
 // has answered.
-func (c *call) allowedParts(items []byte) bool {
+func (c *call) authorizeBatch(items []byte) bool {
 	tables := 0
 	it := wire.Object(items)
 	for it.Next() {
 		tables++
 		c.setTable(it.QuotedName())
-		if !c.may(wire.Read, tableOf(c.name)) {
+		if !c.checkPermission(wire.Read, tableOf(c.name)) {
 			return false
 		}
 	}
 	if it.Err() || tables == 0 {
-		return c.allowed(wire.Read, nil)
+		return c.authorize(wire.Read, nil)
 	}
 	c.permitted = true
 	return true
 }
 
-// readBatch reads RequestItems; false for what is left to the origin.
-func (c *call) readBatch(items, capacity []byte) bool {
+// parseBatch reads RequestItems; false for what is left to the origin.
+func (c *call) parseBatch(items, capacity []byte) bool {
 	b := &c.batch
 	expressions, legacy := false, false
 	it := wire.Object(items)
@@ -151,30 +151,30 @@ func (c *call) readBatch(items, capacity []byte) bool {
 		if !c.setTable(p.quoted) {
 			return false
 		}
-		if p.t = c.table(); !p.t.known || p.t.rule.item <= 0 || b.names(p.t) > 1 {
+		if p.t = c.table(); !p.t.known || p.t.rule.item <= 0 || b.countParts(p.t) > 1 {
 			return false
 		}
 		keys := c.m[0]
 		expressions = expressions || c.m[2] != nil
 		legacy = legacy || c.m[4] != nil
-		if p.read, ok = c.readOptions(c.m[1], c.m[2], c.m[3], c.m[4], capacity); !ok {
+		if p.read, ok = c.parseReadOptions(c.m[1], c.m[2], c.m[3], c.m[4], capacity); !ok {
 			return false
 		}
-		if p.read.project && p.t.leadsIntoKey(&c.projection) {
+		if p.read.project && p.t.projectsIntoKey(&c.projection) {
 			return false
 		}
 		p.projection, c.projection = c.projection, p.projection
 		p.strong = p.read.strong
-		if !c.readKeys(p, keys) {
+		if !c.parseKeys(p, keys) {
 			return false
 		}
 	}
 	// DynamoDB refuses the older form of a projection beside the newer one.
-	return !it.Err() && len(b.keys) > 0 && !b.repeats() && !(expressions && legacy)
+	return !it.Err() && len(b.keys) > 0 && !b.hasDuplicates() && !(expressions && legacy)
 }
 
-// names counts the parts of a table.
-func (b *batch) names(t *table) (n int) {
+// countParts counts the parts of a table.
+func (b *batch) countParts(t *table) (n int) {
 	for i := range b.parts {
 		if b.parts[i].t.name == t.name {
 			n++
@@ -183,7 +183,7 @@ func (b *batch) names(t *table) (n int) {
 	return n
 }
 
-func (c *call) readKeys(p *batchPart, keys []byte) bool {
+func (c *call) parseKeys(p *batchPart, keys []byte) bool {
 	b := &c.batch
 	it := wire.Array(keys)
 	for it.Next() {
@@ -203,8 +203,8 @@ func (c *call) readKeys(p *batchPart, keys []byte) bool {
 	return !it.Err() && p.end > p.first
 }
 
-// repeats tells whether a key is asked for twice, which DynamoDB refuses.
-func (b *batch) repeats() bool {
+// hasDuplicates tells whether a key is asked for twice, which DynamoDB refuses.
+func (b *batch) hasDuplicates() bool {
 	for i := range b.keys {
 		for j := range i {
 			if bytes.Equal(b.cacheKey(&b.keys[i]), b.cacheKey(&b.keys[j])) {
@@ -215,8 +215,8 @@ func (b *batch) repeats() bool {
 	return false
 }
 
-// missed names the decision of a batch of which so many keys have to be fetched.
-func (b *batch) missed(missing int) telemetry.Decision {
+// missDecision names the decision of a batch of which so many keys have to be fetched.
+func (b *batch) missDecision(missing int) telemetry.Decision {
 	switch {
 	case missing < len(b.keys):
 		return telemetry.Partial
@@ -266,12 +266,12 @@ func (b *batch) itemKey(k *batchKey) itemKey {
 
 // fetchBatch asks the origin for the whole items that are missing.
 func (c *call) fetchBatch(ctx context.Context) (*origin.Response, error) {
-	return c.svc.askOrigin(ctx, targetPrefix+"BatchGetItem", c.fetchBody(), true)
+	return c.svc.sendOrigin(ctx, targetPrefix+"BatchGetItem", c.fetchRequest(), true)
 }
 
-// takeBatch keeps what came; false if that is no answer to what was asked. What
+// storeBatch keeps what came; false if that is no answer to what was asked. What
 // neither came nor was left unprocessed does not exist.
-func (c *call) takeBatch(body []byte) bool {
+func (c *call) storeBatch(body []byte) bool {
 	b := &c.batch
 	responses, ok := memberOf(body, "Responses")
 	unprocessed, sane := memberOf(body, "UnprocessedKeys")
@@ -279,27 +279,27 @@ func (c *call) takeBatch(body []byte) bool {
 		return false
 	}
 	for i := range b.parts {
-		if !c.takePart(&b.parts[i], responses, unprocessed) {
+		if !c.storePart(&b.parts[i], responses, unprocessed) {
 			return false
 		}
 	}
 	return true
 }
 
-func (c *call) takePart(p *batchPart, responses, unprocessed []byte) bool {
+func (c *call) storePart(p *batchPart, responses, unprocessed []byte) bool {
 	b := &c.batch
 	items, ok := memberOf(responses, p.t.name)
-	if !ok || !c.takeItems(p, items) {
+	if !ok || !c.storeItems(p, items) {
 		return false
 	}
 	if unprocessed != nil {
 		left, ok := memberOf(unprocessed, p.t.name)
-		if !ok || left != nil && !c.takeUnprocessed(p, left) {
+		if !ok || left != nil && !c.markUnprocessed(p, left) {
 			return false
 		}
 	}
 	for j := p.first; j < p.end; j++ {
-		if k := &b.keys[j]; k.entry == nil && !k.unanswered {
+		if k := &b.keys[j]; k.entry == nil && !k.unprocessed {
 			f := c.svc.absentFilling(p.t)
 			k.entry, _ = c.svc.space.Store(k.stamp, b.cacheKey(k), &f)
 		}
@@ -307,9 +307,9 @@ func (c *call) takePart(p *batchPart, responses, unprocessed []byte) bool {
 	return true
 }
 
-// fetchBody makes the request for what is missing, each part strongly consistent
+// fetchRequest makes the request for what is missing, each part strongly consistent
 // if one of its keys was written lately.
-func (c *call) fetchBody() []byte {
+func (c *call) fetchRequest() []byte {
 	b := &c.batch
 	body := append([]byte(nil), `{"RequestItems":{`...)
 	first := true
@@ -347,14 +347,14 @@ func (c *call) fetchBody() []byte {
 	return append(body, `}}`...)
 }
 
-// takeItems matches the items that came with the keys asked for.
-func (c *call) takeItems(p *batchPart, items []byte) bool {
+// storeItems matches the items that came with the keys asked for.
+func (c *call) storeItems(p *batchPart, items []byte) bool {
 	if items == nil {
 		return true
 	}
 	it := wire.Array(items)
 	for it.Next() {
-		k := c.keyWith(p, it.Value(), false)
+		k := c.findKey(p, it.Value(), false)
 		if k == nil {
 			return false
 		}
@@ -364,21 +364,21 @@ func (c *call) takeItems(p *batchPart, items []byte) bool {
 	return !it.Err()
 }
 
-func (c *call) takeUnprocessed(p *batchPart, left []byte) bool {
+func (c *call) markUnprocessed(p *batchPart, left []byte) bool {
 	keys, _ := wire.Lookup(left, "Keys")
 	it := wire.Array(keys)
 	for it.Next() {
-		k := c.keyWith(p, it.Value(), true)
+		k := c.findKey(p, it.Value(), true)
 		if k == nil {
 			return false
 		}
-		k.unanswered = true
+		k.unprocessed = true
 	}
 	return !it.Err()
 }
 
-// keyWith finds the key of a part that an item, or a Key object, has.
-func (c *call) keyWith(p *batchPart, obj []byte, exact bool) *batchKey {
+// findKey finds the key of a part that an item, or a Key object, has.
+func (c *call) findKey(p *batchPart, obj []byte, exact bool) *batchKey {
 	var ok bool
 	c.scratch, _, ok = p.t.appendKeyOf(p.t.appendPrefix(c.scratch[:0], keyItem), obj, exact)
 	if !ok {
@@ -406,12 +406,12 @@ func (c *call) renderBatch() {
 		n := 0
 		for j := p.first; j < p.end; j++ {
 			k := &b.keys[j]
-			unanswered = unanswered || k.unanswered
-			if k.unanswered || k.entry.Kind() != kindItem {
+			unanswered = unanswered || k.unprocessed
+			if k.unprocessed || k.entry.Kind() != kindItem {
 				continue
 			}
 			if size += len(itemOf(k.entry)); size > maxBatchReply {
-				k.unanswered, unanswered = true, true
+				k.unprocessed, unanswered = true, true
 				continue
 			}
 			if n++; n > 1 {
@@ -446,7 +446,7 @@ func (c *call) appendUnprocessed(out []byte) []byte {
 		p := &b.parts[i]
 		var keys []byte
 		for j := p.first; j < p.end; j++ {
-			if k := &b.keys[j]; k.unanswered {
+			if k := &b.keys[j]; k.unprocessed {
 				if len(keys) > 0 {
 					keys = append(keys, ',')
 				}
@@ -475,7 +475,7 @@ func (c *call) appendBatchCapacity(out []byte) []byte {
 		p := &b.parts[i]
 		units := 0.0
 		for j := p.first; j < p.end; j++ {
-			if k := &b.keys[j]; !k.unanswered {
+			if k := &b.keys[j]; !k.unprocessed {
 				size, _ := wire.ItemSize(itemOf(k.entry))
 				units += p.read.units(size)
 			}

@@ -11,13 +11,13 @@ import (
 // returns no images of them, so the queries of a global index are dropped as a
 // whole unless the items' keys alone determine their partition in it.
 type group struct {
-	svc    *Service
-	origin cache.Tag
-	tags   []cache.Tag // moved by the write
-	watch  []cache.Tag
-	items  []change
-	unsure []cache.Tag // moved, too, if the outcome is unknown
-	tables []*table
+	svc           *Service
+	origin        cache.Tag
+	tags          []cache.Tag // moved by the write
+	watch         []cache.Tag
+	items         []change
+	uncertainTags []cache.Tag // moved, too, if the outcome is unknown
+	tables        []*table
 }
 
 // add notes a write of an item.
@@ -39,23 +39,23 @@ func (g *group) addTable(t *table) {
 	g.tables = append(g.tables, t)
 	g.tags = append(g.tags, t.tags.writes)
 	g.watch = append(g.watch, t.tags.table)
-	g.unsure = append(g.unsure, t.allIndexTags()...)
+	g.uncertainTags = append(g.uncertainTags, t.allIndexTags()...)
 }
 
-// addWhole notes a write somewhere in a table that is not known or whose item
+// addWholeTable notes a write somewhere in a table that is not known or whose item
 // can't be told.
-func (g *group) addWhole(name []byte) {
+func (g *group) addWholeTable(name []byte) {
 	tags := newTableTags(g.origin, string(name))
 	g.tags = append(g.tags, tags.table, tags.writes)
 }
 
-// settled is what the group did, once the origin has done it. Nothing is put: a
+// committedChange is what the group did, once the origin has done it. Nothing is put: a
 // repeated transaction answers like the first one and changes nothing, and a batch
 // may have left items out.
-func (g *group) settled() cache.Change {
+func (g *group) committedChange() cache.Change {
 	ch := cache.Change{Cause: cache.ByWrite}
 	for _, t := range g.tables {
-		if !g.svc.inUse(t) {
+		if !g.svc.isCurrent(t) {
 			ch.Tags = append(ch.Tags, t.tags.table)
 		}
 	}
@@ -69,15 +69,15 @@ func (g *group) settled() cache.Change {
 func (c *call) writeGroup(g *group) {
 	g.watch = append(g.watch, c.set.tag)
 	cw := c.svc.cache.Begin(g.tags, g.watch)
-	defer cw.Unknown(g.unsure...)
+	defer cw.Unknown(g.uncertainTags...)
 	resp, err := c.forwardWrite(c.x.Body)
 	switch {
-	case unclear(resp, err):
-		cw.Unknown(g.unsure...)
+	case objectOutcomeUnknown(resp, err):
+		cw.Unknown(g.uncertainTags...)
 	case err != nil || resp.Class != origin.Good:
 		cw.Commit(cache.Change{})
 	default:
-		cw.Commit(g.settled())
+		cw.Commit(g.committedChange())
 	}
 	if err != nil {
 		c.failOrigin(err, telemetry.Write)
@@ -88,7 +88,7 @@ func (c *call) writeGroup(g *group) {
 
 // batchWriteItem writes a batch through.
 func (c *call) batchWriteItem() {
-	items, g := c.openGroup("RequestItems")
+	items, g := c.newGroup("RequestItems")
 	if g == nil {
 		return
 	}
@@ -102,22 +102,22 @@ func (c *call) batchWriteItem() {
 	c.writeGroup(g)
 }
 
-// openGroup checks a request whose writes are in the member called name, and
+// newGroup checks a request whose writes are in the member called name, and
 // returns that member and a group for them; nil if the request has been answered.
-func (c *call) openGroup(name string) (value []byte, g *group) {
-	value, ok := c.collect(name)
+func (c *call) newGroup(name string) (value []byte, g *group) {
+	value, ok := c.member(name)
 	if !ok {
 		c.fail("SerializationException", "")
 		return nil, nil
 	}
-	if !c.allowedAll(wire.Write) {
+	if !c.authorizeAll(wire.Write) {
 		return nil, nil
 	}
 	return value, &group{svc: c.svc, origin: c.set.tag}
 }
 
-// collect returns one member of the request, which must not be there twice.
-func (c *call) collect(name string) (value []byte, ok bool) {
+// member returns one member of the request, which must not be there twice.
+func (c *call) member(name string) (value []byte, ok bool) {
 	_, ok = c.members(c.x.Body, []string{name})
 	return c.m[0], ok
 }
@@ -127,7 +127,7 @@ func (c *call) collect(name string) (value []byte, ok bool) {
 func (c *call) addBatch(g *group, quoted, requests []byte) {
 	if !c.setTable(quoted) {
 		if name := tableOf(c.name); len(name) > 0 {
-			g.addWhole(name)
+			g.addWholeTable(name)
 		} else {
 			g.tags = append(g.tags, c.set.tag)
 		}
@@ -140,7 +140,7 @@ func (c *call) addBatch(g *group, quoted, requests []byte) {
 		whole = !c.addRequest(g, t, it.Value())
 	}
 	if whole || it.Err() {
-		g.addWhole(c.name)
+		g.addWholeTable(c.name)
 	}
 }
 

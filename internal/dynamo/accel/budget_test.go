@@ -61,7 +61,7 @@ func limitedKey(c *Config) {
 	c.Keys = []Key{{ID: "FULL", Secret: "f", Tables: []string{"orders-*", "t"}, Allow: []wire.Access{wire.Read}}}
 }
 
-// open lets everybody in.
+// anonymous lets everybody in.
 func open(*Config) {}
 
 // warmExchange is an exchange whose request is cached.

@@ -16,12 +16,12 @@ import (
 // from one exchange to the next, so nothing that outlives the exchange (a fill, a
 // learnt table) may refer to them.
 type call struct {
-	svc *Service
-	set *settings
-	x   *edge.Exchange
-	op  *wire.Operation
-	who *principal
-	now int64 // the exchange's time on the cache's clock
+	svc       *Service
+	set       *settings
+	x         *edge.Exchange
+	op        *wire.Operation
+	principal *principal
+	now       int64 // the exchange's time on the cache's clock
 
 	name    []byte     // the table's name, decoded
 	m       [24][]byte // members of the request, by the operation's own list
@@ -35,26 +35,26 @@ type call struct {
 	condition  expr.KeyCondition
 	batch      batch
 
-	permitted bool // the client may do what it asks for
-	wrote     bool // a request that must not be repeated was sent
-	answered  bool
-	encoded   bool // the answer has a Content-Encoding
-	passive   bool // only explains: nothing may be asked of the origin
+	permitted   bool // the client may do what it asks for
+	writeSent   bool // a request that must not be repeated was sent
+	answered    bool
+	encoded     bool // the answer has a Content-Encoding
+	explainOnly bool // only explains: nothing may be asked of the origin
 }
 
 func (c *call) begin(s *Service, x *edge.Exchange) {
 	c.svc, c.set, c.x = s, s.settings.Load(), x
-	c.who, c.op = nil, nil
+	c.principal, c.op = nil, nil
 	c.now = s.cache.At(x.Now())
 	c.name = c.name[:0]
-	c.permitted, c.wrote, c.answered, c.encoded, c.passive = false, false, false, false, false
+	c.permitted, c.writeSent, c.answered, c.encoded, c.explainOnly = false, false, false, false, false
 	x.Record.Service = s.name
 	x.Record.Principal = sigv4.KeyID(x.Request.Get("Authorization"))
 }
 
-// end lets go of everything that belongs to the exchange.
-func (c *call) end() {
-	c.x, c.set, c.op, c.who = nil, nil, nil, nil
+// release lets go of everything that belongs to the exchange.
+func (c *call) release() {
+	c.x, c.set, c.op, c.principal = nil, nil, nil, nil
 	clear(c.m[:])
 	c.batch.reset()
 }
@@ -186,5 +186,5 @@ func sdkDeadline(field []byte) (time.Time, bool) {
 	return t, err == nil
 }
 
-// decided notes how the exchange was answered.
-func (c *call) decided(d telemetry.Decision) { c.x.Record.Decision = d }
+// setDecision notes how the exchange was answered.
+func (c *call) setDecision(d telemetry.Decision) { c.x.Record.Decision = d }

@@ -13,35 +13,35 @@ import (
 // their own who asks. It is a value, and good for one request: what its key may do is what
 // the settings said when it was made.
 type Client struct {
-	svc *Service
-	who *principal
+	svc       *Service
+	principal *principal
 }
 
-// Open tells whether everybody is let in.
-func (s *Service) Open() bool { return s.settings.Load().verifier == nil }
+// AllowsAnonymous tells whether everybody is let in.
+func (s *Service) AllowsAnonymous() bool { return s.settings.Load().verifier == nil }
 
 // Client finds the client with an access key's id, whatever id is if the service is open.
 // It allocates nothing.
 func (s *Service) Client(id []byte) (c Client, ok bool) {
 	set := s.settings.Load()
 	if set.verifier == nil {
-		return Client{s, set.open}, true
+		return Client{s, set.anonymous}, true
 	}
 	who := set.byID[string(id)]
 	return Client{s, who}, who != nil
 }
 
-// Ask answers x, which says what is asked in DynamoDB's own protocol as Serve wants it, but
+// Serve answers x, which says what is asked in DynamoDB's own protocol as Serve wants it, but
 // for a signature. It checks what the client may do, and writes x.Record as Serve does.
-func (c Client) Ask(x *edge.Exchange) { c.who.ask(x) }
+func (c Client) Serve(x *edge.Exchange) { c.principal.serve(x) }
 
-// May tells whether the client has an access on a table, which is named or given by its ARN.
-func (c Client) May(access wire.Access, table []byte) bool {
-	return c.who.may(access, tableOf(table))
+// Allowed tells whether the client has an access on a table, which is named or given by its ARN.
+func (c Client) Allowed(access wire.Access, table []byte) bool {
+	return c.principal.allows(access, tableOf(table))
 }
 
-// Writes tells whether the client may change items of any table.
-func (c Client) Writes() bool { return c.who.allow&(1<<wire.Write) != 0 }
+// MayWrite tells whether the client may change items of any table.
+func (c Client) MayWrite() bool { return c.principal.allow&(1<<wire.Write) != 0 }
 
 // Schema is the key of a table.
 type Schema struct{ Hash, Range KeyAttribute }
@@ -59,14 +59,14 @@ var (
 	ErrUnknownTable = errors.New("the origin could not tell about the table")
 )
 
-// SchemaKnown returns the key of a table if it is known, now, without asking anybody. It
+// CachedSchema returns the key of a table if it is known, now, without asking anybody. It
 // allocates nothing, but what it has found may be being learnt anew.
-func (c Client) SchemaKnown(name []byte, now time.Time) (*Schema, bool) {
+func (c Client) CachedSchema(name []byte, now time.Time) (*Schema, bool) {
 	t := c.svc.peek(name)
 	if t == nil || !t.known {
 		return nil, false
 	}
-	c.svc.renew(t, c.svc.cache.At(now))
+	c.svc.refreshIfStale(t, c.svc.cache.At(now))
 	return &t.schema, true
 }
 

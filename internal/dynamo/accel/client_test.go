@@ -16,7 +16,7 @@ import (
 // askAs asks in the name of a client.
 func (f *fixture) askAs(c Client, op, body string) result {
 	x := edge.Detached(f.t.Context(), request(op), []byte(body), time.Now())
-	c.Ask(x)
+	c.Serve(x)
 	return result{x.Reply.Status, string(x.Reply.Body), x.Record.Decision, string(x.Reply.Head())}
 }
 
@@ -24,18 +24,18 @@ func (f *fixture) askAs(c Client, op, body string) result {
 func TestClientKeys(t *testing.T) {
 	f := newFixture(t, twoKeys)
 	f.origin.reply("GetItem", `{"Item":{"p":{"S":"a"},"s":{"N":"1"}}}`)
-	if f.svc.Open() {
+	if f.svc.AllowsAnonymous() {
 		t.Error("open")
 	}
 	full, ok := f.svc.Client([]byte("FULL"))
-	if !ok || !full.May(wire.Write, []byte("t")) {
+	if !ok || !full.Allowed(wire.Write, []byte("t")) {
 		t.Error("FULL may not")
 	}
 	if got := f.askAs(full, "GetItem", getA); got.status != 200 || got.decision != telemetry.Miss {
 		t.Error(got)
 	}
 	limited, ok := f.svc.Client([]byte("LIMITED"))
-	if !ok || limited.May(wire.Write, []byte("t")) {
+	if !ok || limited.Allowed(wire.Write, []byte("t")) {
 		t.Error("LIMITED may write")
 	}
 	if got := f.askAs(limited, "GetItem", getA); got.status != 400 || !strings.Contains(got.body, "AccessDenied") {
@@ -62,10 +62,10 @@ func TestClientKeys(t *testing.T) {
 func TestClientSchema(t *testing.T) {
 	f := newFixture(t)
 	c, ok := f.svc.Client(nil)
-	if !ok || !f.svc.Open() {
+	if !ok || !f.svc.AllowsAnonymous() {
 		t.Fatal("not open")
 	}
-	if _, ok := c.SchemaKnown([]byte("t"), time.Now()); ok {
+	if _, ok := c.CachedSchema([]byte("t"), time.Now()); ok {
 		t.Error("known before anybody asked")
 	}
 	want := Schema{KeyAttribute{"p", 'S'}, KeyAttribute{"s", 'N'}}
@@ -74,12 +74,12 @@ func TestClientSchema(t *testing.T) {
 		t.Errorf("%v, %v", s, err)
 	}
 	name := []byte("t")
-	if s, ok := c.SchemaKnown(name, time.Now()); !ok || *s != want {
+	if s, ok := c.CachedSchema(name, time.Now()); !ok || *s != want {
 		t.Errorf("%v, %v", s, ok)
 	}
 	if n := testing.AllocsPerRun(100, func() {
 		c, _ := f.svc.Client(nil)
-		c.SchemaKnown(name, time.Now())
+		c.CachedSchema(name, time.Now())
 	}); n > 0 && !race.Enabled {
 		t.Errorf("%v allocations", n)
 	}
@@ -102,7 +102,7 @@ func TestClientSchema(t *testing.T) {
 	if _, err := c.Schema(gone, []byte("another away")); err == nil {
 		t.Error("no error for a client that has left")
 	}
-	if _, ok := c.SchemaKnown([]byte("u"), time.Now()); ok {
+	if _, ok := c.CachedSchema([]byte("u"), time.Now()); ok {
 		t.Error("a table that is not there is known")
 	}
 }

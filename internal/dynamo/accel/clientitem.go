@@ -13,8 +13,8 @@ import (
 type Hit struct {
 	// KeyHash is the item's in the access log.
 	KeyHash uint64
-	// Due asks for one call of Client.Refresh: the entry nears its end and is in use.
-	Due bool
+	// RefreshDue asks for one call of Client.Refresh: the entry nears its end and is in use.
+	RefreshDue bool
 
 	table   *table
 	entry   *cache.Entry
@@ -35,8 +35,8 @@ func (h *Hit) Decision() telemetry.Decision {
 	return telemetry.Hit
 }
 
-// keyRoom is for keys without taking memory: longer ones are rare.
-const keyRoom = 256
+// maxStackKey is for keys without taking memory: longer ones are rare.
+const maxStackKey = 256
 
 // Item answers an eventually consistent GetItem of a whole item from the cache, and counts
 // it like one. canonical is the item's key, first the partition key's part, which is hashLen
@@ -51,28 +51,28 @@ const keyRoom = 256
 func (c Client) Item(name, canonical []byte, hashLen int, now time.Time) (h Hit, ok bool) {
 	s := c.svc
 	t := s.peek(name)
-	if t == nil || !t.known || t.rule.item <= 0 || !c.who.may(wire.Read, name) {
+	if t == nil || !t.known || t.rule.item <= 0 || !c.principal.allows(wire.Read, name) {
 		return h, false
 	}
 	at := s.cache.At(now)
-	s.renew(t, at)
-	var room [prefixLen + keyRoom]byte
+	s.refreshIfStale(t, at)
+	var room [prefixLen + maxStackKey]byte
 	key := append(t.appendPrefix(room[:0], keyItem), canonical...)
 	e, found, due := s.space.Lookup(key, at)
 	if found != cache.Fresh {
 		return h, false
 	}
-	h = Hit{KeyHash: uint64(cache.TagOf(key)), Due: due, table: t, entry: e, hashLen: hashLen}
+	h = Hit{KeyHash: uint64(cache.TagOf(key)), RefreshDue: due, table: t, entry: e, hashLen: hashLen}
 	s.metrics.decision(getItemOperation, h.Decision())
 	return h, true
 }
 
 var getItemOperation, _ = wire.FindOperation([]byte(targetPrefix + "GetItem"))
 
-// Keep keeps another form of a hit's item beside it, for as long as that is kept. Whatever
+// AttachForm keeps another form of a hit's item beside it, for as long as that is kept. Whatever
 // has become of the item since the hit, no later hit finds a form of another: of two that
 // keep one the first counts. b is copied.
-func (c Client) Keep(h *Hit, b []byte) { c.svc.space.Attach(h.entry, b) }
+func (c Client) AttachForm(h *Hit, b []byte) { c.svc.space.Attach(h.entry, b) }
 
 // Refresh begins to read the item of a hit that is due anew. key is its Key object.
 func (c Client) Refresh(h *Hit, key []byte) {

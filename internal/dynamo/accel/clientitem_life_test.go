@@ -90,7 +90,7 @@ func (d *drawn) ask(op, body string) {
 	if d.r.IntN(2) == 0 {
 		d.svc.Serve(x)
 	} else {
-		d.c.Ask(x)
+		d.c.Serve(x)
 	}
 	synctest.Wait() // for what goes on behind it: the origin's faults are set without a lock
 }
@@ -136,7 +136,7 @@ func (d *drawn) reload() {
 
 func formOf(item []byte) string { return "form of " + string(item) }
 
-func (d *drawn) keep(h *Hit) { d.c.Keep(h, []byte(formOf(h.Item()))) }
+func (d *drawn) keep(h *Hit) { d.c.AttachForm(h, []byte(formOf(h.Item()))) }
 
 // look looks an item up, and compares what is found.
 func (d *drawn) look(key string, canonical []byte, hashLen int) {
@@ -149,7 +149,7 @@ func (d *drawn) look(key string, canonical []byte, hashLen int) {
 		d.t.Fatalf("%s is found though no items are kept", key)
 	}
 	d.found++
-	if h.Due {
+	if h.RefreshDue {
 		d.c.Refresh(&h, []byte(key))
 		synctest.Wait()
 	}
@@ -194,7 +194,7 @@ func TestClientItemExpires(t *testing.T) {
 		if !ok {
 			t.Fatal("no hit")
 		}
-		c.Keep(&h, []byte("form"))
+		c.AttachForm(&h, []byte("form"))
 		if h, ok := at(s.cfg.ItemTTL - 1); !ok || string(h.Form()) != "form" {
 			t.Error("the form is gone before its time")
 		}
@@ -240,13 +240,13 @@ func TestClientItemReload(t *testing.T) {
 	}
 	open, _ := f.svc.Client(nil)
 	reload(func(c *Config) { twoKeys(c, nil); c.Open = false })
-	if f.svc.Open() {
+	if f.svc.AllowsAnonymous() {
 		t.Error("open")
 	}
 	check("anybody", false, false)
 	check("FULL", true, true)
 	check("LIMITED", true, false)
-	if !open.May(wire.Write, []byte("t")) {
+	if !open.Allowed(wire.Write, []byte("t")) {
 		t.Error("a client may less than when it was found")
 	}
 	reload(func(c *Config) { c.Keys[0].Tables = []string{"*"} })
@@ -296,7 +296,7 @@ func TestClientARN(t *testing.T) {
 		c, _ := f.svc.Client([]byte(id))
 		got := ""
 		for _, name := range []string{"abc", "t", "arn:aws:dynamodb:us-east-1:0:table/abc", "arn:aws:dynamodb:us-east-1:0:table/t/index/abc", "arn:abc"} {
-			if c.May(wire.Read, []byte(name)) {
+			if c.Allowed(wire.Read, []byte(name)) {
 				got += "Y"
 			} else {
 				got += "n"
@@ -323,11 +323,11 @@ func TestClientItemBudget(t *testing.T) {
 			n := testing.AllocsPerRun(1000, func() {
 				now := time.Now()
 				c, ok := s.Client(id)
-				if _, known := c.SchemaKnown(table, now); !ok || !known || !c.May(wire.Read, table) {
+				if _, known := c.CachedSchema(table, now); !ok || !known || !c.Allowed(wire.Read, table) {
 					t.Fatal("refused")
 				}
 				h, ok := c.Item(table, key, hashLen, now)
-				if !ok || h.Due || h.KeyHash == 0 || h.Form() != nil || (h.Item() == nil) != (h.Decision() == telemetry.HitNegative) {
+				if !ok || h.RefreshDue || h.KeyHash == 0 || h.Form() != nil || (h.Item() == nil) != (h.Decision() == telemetry.HitNegative) {
 					t.Fatal("no hit")
 				}
 			})

@@ -49,13 +49,13 @@ func TestClientItem(t *testing.T) {
 	const item = `{"p":{"S":"a"},"s":{"N":"1"}}`
 	miss()
 	h := hit(item, "", telemetry.Hit)
-	c.Keep(&h, []byte("form"))
+	c.AttachForm(&h, []byte("form"))
 	hit(item, "form", telemetry.Hit)
 	if n := testing.AllocsPerRun(100, func() { c.Item(table, key, hashLen, time.Now()) }); n > 0 && !race.Enabled {
 		t.Errorf("%v allocations", n)
 	}
 	f.askAs(c, "PutItem", `{"TableName":"t","Item":{"p":{"S":"a"},"s":{"N":"1"},"v":{"S":"new"}}}`)
-	c.Keep(&h, []byte("late")) // of what was there before the write
+	c.AttachForm(&h, []byte("late")) // of what was there before the write
 	if h, ok := c.Item(table, key, hashLen, time.Now()); ok && (string(h.Form()) != "" || string(h.Item()) == item) {
 		t.Errorf("after a write: %s and %q", h.Item(), h.Form())
 	}
@@ -76,9 +76,9 @@ func TestClientItemRefresh(t *testing.T) {
 	due := 0
 	await.Until(t, func() bool {
 		h, ok := c.Item([]byte("t"), key, hashLen, time.Now().Add(time.Second))
-		if ok && h.Due {
+		if ok && h.RefreshDue {
 			due++
-			c.Keep(&h, []byte("old"))
+			c.AttachForm(&h, []byte("old"))
 			c.Refresh(&h, []byte(`{"p":{"S":"a"},"s":{"N":"1"}}`))
 		}
 		return ok && string(h.Item()) != `{"p":{"S":"a"},"s":{"N":"1"}}` && h.Form() == nil

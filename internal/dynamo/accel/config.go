@@ -24,7 +24,7 @@ type Config struct {
 	Origin origin.Config
 	// Credentials sign towards the origin.
 	Credentials aws.CredentialsProvider
-	// Open lets everybody in (auth mode none). Else only who signs with one of Keys.
+	// AllowsAnonymous lets everybody in (auth mode none). Else only who signs with one of Keys.
 	Open bool
 	Keys []Key
 	// ItemTTL, QueryTTL and NegativeTTL are how long items, query results and the
@@ -80,14 +80,14 @@ type rule struct {
 
 // settings is a Config made ready. It is immutable; a reload makes a new one.
 type settings struct {
-	cfg      Config
-	tag      cache.Tag       // everything of the origin
-	verifier *sigv4.Verifier // nil: open
-	open     *principal      // who may do everything, without a verifier
-	who      []*principal    // by index of the verifier's key
-	byID     map[string]*principal
-	origin   Origin
-	search   Origin // for SearchVectors; origin itself unless AWS has another host for that
+	cfg        Config
+	tag        cache.Tag       // everything of the origin
+	verifier   *sigv4.Verifier // nil: open
+	anonymous  *principal      // who may do everything, without a verifier
+	principals []*principal    // by index of the verifier's key
+	byID       map[string]*principal
+	origin     Origin
+	search     Origin // for SearchVectors; origin itself unless AWS has another host for that
 }
 
 // caches tells whether anything of the table is kept. What is not kept is passed

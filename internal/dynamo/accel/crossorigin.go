@@ -31,8 +31,8 @@ func isLocal(from []byte) bool {
 	return name == "localhost" || strings.HasSuffix(name, ".localhost") || ip != nil && ip.IsLoopback()
 }
 
-// open lets a page from another origin read the answer.
-func (c *call) open() {
+// anonymous lets a page from another origin read the answer.
+func (c *call) allowOrigin() {
 	if c.crossOrigin() {
 		c.x.Reply.Field("Access-Control-Allow-Origin", "*")
 		c.x.Reply.Field("Access-Control-Expose-Headers", "x-amzn-RequestId,x-amzn-ErrorType,x-amzn-ErrorMessage,Date")

@@ -17,8 +17,8 @@ import (
 const (
 	// maxDecoded bounds a compressed request once it is decoded, as DynamoDB does.
 	maxDecoded = 16 << 20
-	// leastEncoded is the size up to which an answer is not compressed.
-	leastEncoded = 4 << 10
+	// minEncoded is the size up to which an answer is not compressed.
+	minEncoded = 4 << 10
 )
 
 // decode decodes the body of a request that has a Content-Encoding; on failure it
@@ -86,10 +86,10 @@ var encodings = [...]*encoding{
 // is that of what is sent.
 func (c *call) encode() {
 	r := &c.x.Reply
-	if len(r.Body) <= leastEncoded || c.encoded {
+	if len(r.Body) <= minEncoded || c.encoded {
 		return
 	}
-	e := acceptable(c.x.Request.Get("Accept-Encoding"))
+	e := negotiate(c.x.Request.Get("Accept-Encoding"))
 	if e == nil {
 		return
 	}
@@ -106,14 +106,14 @@ func (c *call) encode() {
 	r.Field("Content-Encoding", e.name)
 }
 
-// acceptable is the first encoding in an Accept-Encoding that answers can have; nil
+// negotiate is the first encoding in an Accept-Encoding that answers can have; nil
 // if there is none. "*" stands for those that the field does not name.
-func acceptable(accept []byte) *encoding {
+func negotiate(accept []byte) *encoding {
 	for part := range bytes.SplitSeq(accept, []byte(",")) {
 		name, quality, _ := bytes.Cut(part, []byte(";"))
 		name = bytes.TrimSpace(name)
 		for _, e := range encodings {
-			if (e.is(name) || string(name) == "*" && !e.named(accept)) && !refusing(quality) {
+			if (e.is(name) || string(name) == "*" && !e.isNamed(accept)) && !isRefused(quality) {
 				return e
 			}
 		}
@@ -125,8 +125,8 @@ func (e *encoding) is(name []byte) bool {
 	return len(name) == len(e.name) && bytes.EqualFold(name, []byte(e.name))
 }
 
-// named reports whether an Accept-Encoding names the encoding.
-func (e *encoding) named(accept []byte) bool {
+// containsTable reports whether an Accept-Encoding names the encoding.
+func (e *encoding) isNamed(accept []byte) bool {
 	for part := range bytes.SplitSeq(accept, []byte(",")) {
 		name, _, _ := bytes.Cut(part, []byte(";"))
 		if e.is(bytes.TrimSpace(name)) {
@@ -136,8 +136,8 @@ func (e *encoding) named(accept []byte) bool {
 	return false
 }
 
-// refusing tells whether the quality of an encoding is zero.
-func refusing(quality []byte) bool {
+// isRefused tells whether the quality of an encoding is zero.
+func isRefused(quality []byte) bool {
 	q, ok := bytes.CutPrefix(bytes.TrimSpace(quality), []byte("q="))
 	return ok && len(bytes.Trim(q, "0.")) == 0
 }

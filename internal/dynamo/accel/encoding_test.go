@@ -17,7 +17,7 @@ import (
 // TestAnswersAreCompressed reads large and small answers with every Accept-Encoding.
 func TestAnswersAreCompressed(t *testing.T) {
 	f := newFixture(t)
-	large := `{"TableNames":["` + strings.Repeat("x", leastEncoded) + `"]}`
+	large := `{"TableNames":["` + strings.Repeat("x", minEncoded) + `"]}`
 	f.origin.reply("ListTables", large)
 	f.origin.reply("DescribeLimits", `{"AccountMaxReadCapacityUnits":80000}`)
 	ask := func(op, accept string) result {

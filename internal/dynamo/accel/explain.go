@@ -14,7 +14,7 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-const notKnown = "it has a member that is not known here; the origin judges"
+const unknownMember = "it has a member that is not known here; the origin judges"
 
 // explanation gathers the steps.
 type explanation struct {
@@ -49,7 +49,7 @@ func (s *Service) Explain(ctx context.Context, r admin.ExplainRequest) (admin.Ex
 	}
 	c := new(call)
 	c.begin(s, edge.Detached(ctx, http1.Request{}, r.Body, time.Now()))
-	c.op, c.who, c.passive = op, anybody, true
+	c.op, c.principal, c.explainOnly = op, anonymous, true
 	e := &explanation{c: c}
 	e.step("operation", op.Name, "")
 	switch op.Kind {
@@ -78,8 +78,8 @@ func headerOf(h map[string]string, name string) string {
 	return ""
 }
 
-// known explains the table; nil if the explanation of a read ends there.
-func (e *explanation) known(quoted []byte) *table {
+// requireTable explains the table; nil if the explanation of a read ends there.
+func (e *explanation) requireTable(quoted []byte) *table {
 	t, why := e.table(quoted)
 	if why == "" {
 		return t
@@ -109,8 +109,8 @@ func (e *explanation) table(quoted []byte) (t *table, why string) {
 	return t, ""
 }
 
-// repeated ends the explanation of a request that has a member twice.
-func (e *explanation) repeated() {
+// duplicateMember ends the explanation of a request that has a member twice.
+func (e *explanation) duplicateMember() {
 	e.decide(telemetry.Local, "a member is there twice: SerializationException")
 }
 
@@ -119,18 +119,18 @@ func (e *explanation) getItem() {
 	known, ok := c.members(c.x.Body, getItemMembers)
 	switch {
 	case !ok:
-		e.repeated()
+		e.duplicateMember()
 		return
 	case !known:
-		e.decide(telemetry.BypassUncacheable, notKnown)
+		e.decide(telemetry.BypassUncacheable, unknownMember)
 		return
 	}
-	t := e.known(c.m[0])
+	t := e.requireTable(c.m[0])
 	if t == nil {
 		return
 	}
-	r, ok := c.readOptions(c.m[2], c.m[3], c.m[4], c.m[5], c.m[6])
-	if !ok || r.project && t.leadsIntoKey(&c.projection) {
+	r, ok := c.parseReadOptions(c.m[2], c.m[3], c.m[4], c.m[5], c.m[6])
+	if !ok || r.project && t.projectsIntoKey(&c.projection) {
 		e.decide(telemetry.BypassUncacheable, "the projection or an option is not one that is surely valid; the origin judges")
 		return
 	}
@@ -159,13 +159,13 @@ func (e *explanation) query() {
 	known, ok := c.members(c.x.Body, queryMembers)
 	switch {
 	case !ok:
-		e.repeated()
+		e.duplicateMember()
 		return
 	case !known:
-		e.decide(telemetry.BypassUncacheable, notKnown)
+		e.decide(telemetry.BypassUncacheable, unknownMember)
 		return
 	}
-	t := e.known(c.m[qTable])
+	t := e.requireTable(c.m[qTable])
 	if t == nil {
 		return
 	}
@@ -174,7 +174,7 @@ func (e *explanation) query() {
 		return
 	}
 	v := view{t: t, scan: c.op.Kind == wire.Scan}
-	if !c.readView(&v) || !c.readTags(&v) {
+	if !c.parseView(&v) || !c.resolveTags(&v) {
 		e.decide(telemetry.BypassUncacheable, "queries of this table are not cached, or it is not one that is surely valid; the origin judges")
 		return
 	}
@@ -241,5 +241,5 @@ func (e *explanation) lookup(t *table, tags []cache.Tag, names ...string) {
 	default:
 		e.step("fill", "as asked", "")
 	}
-	e.decide(missed(found, false), "the origin is asked, once for all who want this now")
+	e.decide(missDecision(found, false), "the origin is asked, once for all who want this now")
 }

@@ -22,9 +22,9 @@ const (
 	fieldID      = "X-Amzn-Requestid"
 )
 
-// askOrigin sends a request in DynamoDB's JSON protocol. target is the whole
+// sendOrigin sends a request in DynamoDB's JSON protocol. target is the whole
 // X-Amz-Target.
-func (s *Service) askOrigin(ctx context.Context, target string, body []byte, repeatable bool) (*origin.Response, error) {
+func (s *Service) sendOrigin(ctx context.Context, target string, body []byte, repeatable bool) (*origin.Response, error) {
 	return s.settings.Load().ask(ctx, target, body, repeatable)
 }
 
@@ -38,8 +38,8 @@ func (s *settings) ask(ctx context.Context, target string, body []byte, repeatab
 	})
 }
 
-// askOwn makes a read of the service's own and returns the body of a success.
-func (s *settings) askOwn(ctx context.Context, operation string, body []byte) ([]byte, error) {
+// readOrigin makes a read of the service's own and returns the body of a success.
+func (s *settings) readOrigin(ctx context.Context, operation string, body []byte) ([]byte, error) {
 	resp, err := s.ask(ctx, targetPrefix+operation, body, true)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", operation, err)
@@ -58,7 +58,7 @@ func (s *settings) askOwn(ctx context.Context, operation string, body []byte) ([
 // built in buf.
 func (c *call) forward(ctx context.Context, body, buf []byte, repeatable bool) (*origin.Response, error) {
 	if !repeatable {
-		c.wrote = true
+		c.writeSent = true
 	}
 	to := c.set.origin
 	if c.op.Name == "SearchVectors" {
@@ -170,8 +170,8 @@ func intact(h http1.Fields, body []byte) bool {
 	return len(body) == 0 || wire.Valid(body, wire.MaxDepth)
 }
 
-// reached tells whether a request that failed may have been executed.
-func reached(err error) bool {
+// mayHaveExecuted tells whether a request that failed may have been executed.
+func mayHaveExecuted(err error) bool {
 	var f *origin.Fault
 	return !errors.As(err, &f) || f.Reached
 }

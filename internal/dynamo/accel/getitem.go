@@ -66,12 +66,12 @@ func (c *call) getItem() {
 		return
 	}
 	named := c.setTable(c.m[0])
-	if !c.allowed(wire.Read, tableOf(c.name)) {
+	if !c.authorize(wire.Read, tableOf(c.name)) {
 		return
 	}
-	r, plain := c.readOptions(c.m[2], c.m[3], c.m[4], c.m[5], c.m[6])
+	r, plain := c.parseReadOptions(c.m[2], c.m[3], c.m[4], c.m[5], c.m[6])
 	t := c.namedTable(named)
-	if !known || !plain || !t.known || t.rule.item <= 0 || r.project && t.leadsIntoKey(&c.projection) {
+	if !known || !plain || !t.known || t.rule.item <= 0 || r.project && t.projectsIntoKey(&c.projection) {
 		c.passItem(t)
 		return
 	}
@@ -107,7 +107,7 @@ func (c *call) getItem() {
 // or not any more, needs the origin and with it the exchange's context.
 func (c *call) table() *table {
 	t := c.svc.peek(c.name)
-	if t == nil || !c.passive && c.now-t.checked.Load() > int64(t.freshFor()) {
+	if t == nil || !c.explainOnly && c.now-t.checked.Load() > int64(t.freshFor()) {
 		ctx, cancel := c.deadline()
 		defer cancel()
 		t = c.svc.table(ctx, c.name)
@@ -139,9 +139,9 @@ func tableOf(name []byte) []byte {
 	return table
 }
 
-// readOptions reads the members that GetItem and BatchGetItem share; ok is false
+// parseReadOptions reads the members that GetItem and BatchGetItem share; ok is false
 // for what DynamoDB might refuse.
-func (c *call) readOptions(consistent, projection, names, attributes, capacity []byte) (r read, ok bool) {
+func (c *call) parseReadOptions(consistent, projection, names, attributes, capacity []byte) (r read, ok bool) {
 	if r.strong, ok = isTrue(consistent); !ok {
 		return r, false
 	}
@@ -216,7 +216,7 @@ func (c *call) fill(tags []cache.Tag, fill cache.FillFunc, found cache.Found) (a
 	begun := time.Now()
 	a, err := c.svc.space.Fill(ctx, c.key, tags, fill)
 	c.x.Record.Origin += time.Since(begun)
-	d = missed(found, a.Coalesced)
+	d = missDecision(found, a.Coalesced)
 	if err != nil {
 		c.failFill(err, d)
 		return a, d, false
@@ -228,8 +228,8 @@ func (c *call) fill(tags []cache.Tag, fill cache.FillFunc, found cache.Found) (a
 	return a, d, true
 }
 
-// missed names the decision of a look-up that did not serve.
-func missed(found cache.Found, coalesced bool) telemetry.Decision {
+// missDecision names the decision of a look-up that did not serve.
+func missDecision(found cache.Found, coalesced bool) telemetry.Decision {
 	switch {
 	case coalesced:
 		return telemetry.Coalesced
@@ -244,7 +244,7 @@ func missed(found cache.Found, coalesced bool) telemetry.Decision {
 // itemFill reads a whole item at the origin. keyJSON must be memory of its own.
 func (s *Service) itemFill(t *table, keyJSON []byte) cache.FillFunc {
 	return func(ctx context.Context, st *cache.Stamp) (cache.Filling, error) {
-		resp, err := s.askOrigin(ctx, targetPrefix+"GetItem", getItemBody(t, keyJSON, st.Strong), true)
+		resp, err := s.sendOrigin(ctx, targetPrefix+"GetItem", getItemBody(t, keyJSON, st.Strong), true)
 		if err != nil {
 			return cache.Filling{}, err
 		}
@@ -301,8 +301,8 @@ func (s *Service) absentFilling(t *table) cache.Filling {
 
 func (s *Service) presentFilling(t *table, item []byte) cache.Filling {
 	ttl := t.rule.item
-	if t.ttl != "" {
-		left, expired := timeLeft(item, t.ttl, time.Now())
+	if t.ttlAttribute != "" {
+		left, expired := timeLeft(item, t.ttlAttribute, time.Now())
 		if expired {
 			return s.absentFilling(t)
 		}
@@ -320,9 +320,9 @@ func (s *Service) refresh(ttl time.Duration) time.Duration {
 	return time.Duration(float64(ttl) * s.settings.Load().cfg.RefreshAhead)
 }
 
-// expiredTooLong is the age from which DynamoDB no longer takes a TTL attribute
+// maxExpiredAge is the age from which DynamoDB no longer takes a TTL attribute
 // for one.
-const expiredTooLong = 5 * 365 * 24 * time.Hour
+const maxExpiredAge = 5 * 365 * 24 * time.Hour
 
 // timeLeft tells how long an item may still be served by its TTL attribute.
 func timeLeft(item []byte, attribute string, now time.Time) (left time.Duration, expired bool) {
@@ -346,7 +346,7 @@ func timeLeft(item []byte, attribute string, now time.Time) (left time.Duration,
 	if left > 0 {
 		return left, false
 	}
-	return 0, -left < expiredTooLong
+	return 0, -left < maxExpiredAge
 }
 
 // strongItem passes a strongly consistent read through, for the whole item, and
@@ -357,7 +357,7 @@ func (c *call) strongItem(t *table, hashLen int, r read) {
 	ctx, cancel := c.deadline()
 	defer cancel()
 	begun := time.Now()
-	resp, err := c.svc.askOrigin(ctx, targetPrefix+"GetItem", getItemBody(t, c.m[1], true), true)
+	resp, err := c.svc.sendOrigin(ctx, targetPrefix+"GetItem", getItemBody(t, c.m[1], true), true)
 	c.x.Record.Origin += time.Since(begun)
 	if err != nil {
 		c.failOrigin(err, telemetry.BypassConsistent)

@@ -21,7 +21,7 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// asked is a request as the origin got it.
+// originReturns is a request as the origin got it.
 type asked struct {
 	op   string
 	body string

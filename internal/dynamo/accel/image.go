@@ -29,7 +29,7 @@ type change struct {
 // indexTags appends the tags of the index partitions that the item left, entered
 // or changed in. An index whose part can't be told is given up as a whole.
 func (ch *change) indexTags(tags []cache.Tag) []cache.Tag {
-	ch.t.globals(func(ix *index) {
+	ch.t.eachGlobalIndex(func(ix *index) {
 		left, entered, known := ch.partitions(ix)
 		if !known {
 			tags = append(tags, ch.t.indexTag(ix))
@@ -48,7 +48,7 @@ func (ch *change) indexTags(tags []cache.Tag) []cache.Tag {
 // partitions returns the partition keys in ix that the write touches: nil for
 // none.
 func (ch *change) partitions(ix *index) (left, entered []byte, known bool) {
-	if left, entered, known = ch.imagePartitions(ix); known || !ch.t.fixes(ix) {
+	if left, entered, known = ch.imagePartitions(ix); known || !ch.t.keyDetermines(ix) {
 		return left, entered, known
 	}
 	only := index{hash: ix.hash}
@@ -121,9 +121,9 @@ func (ch *change) updatePartitions(ix *index) (left, entered []byte, known bool)
 		return nil, nil, false
 	}
 	if ch.touches(ix.hash) || ch.touches(ix.rng) {
-		return ch.moved(ix)
+		return ch.movedPartitions(ix)
 	}
-	if !ch.touchesProjection(ix) && !ch.t.covers(ix) {
+	if !ch.touchesProjection(ix) && !ch.t.keyCovers(ix) {
 		return nil, nil, true
 	}
 	for _, im := range []image{ch.new, ch.old} {
@@ -141,8 +141,8 @@ func (ch *change) updatePartitions(ix *index) (left, entered []byte, known bool)
 	return nil, nil, false
 }
 
-// moved finds both partitions of an update that touches the index's key.
-func (ch *change) moved(ix *index) (left, entered []byte, known bool) {
+// movedPartitions finds both partitions of an update that touches the index's key.
+func (ch *change) movedPartitions(ix *index) (left, entered []byte, known bool) {
 	if !ch.old.known {
 		return nil, nil, false
 	}
@@ -150,14 +150,14 @@ func (ch *change) moved(ix *index) (left, entered []byte, known bool) {
 		return ix.partitionsOf(ch.old.item, ch.new.item)
 	}
 	if left, known = ix.partitionOf(ch.old.item); known {
-		entered, known = ix.hashOf(ch.after)
+		entered, known = ix.hashOf(ch.attributeAfter)
 	}
 	return left, entered, known
 }
 
-// after tells what an attribute is after the update: nil if it is not there. known
+// attributeAfter tells what an attribute is after the update: nil if it is not there. known
 // is false if that needs the update to be computed.
-func (ch *change) after(name string) (value []byte, known bool) {
+func (ch *change) attributeAfter(name string) (value []byte, known bool) {
 	for _, t := range ch.targets {
 		if t.Name != name {
 			continue
@@ -201,9 +201,9 @@ func (ch *change) touchesProjection(ix *index) bool {
 	return false
 }
 
-// fixes reports whether an item's key determines its partition in ix, because the
+// keyDetermines reports whether an item's key determines its partition in ix, because the
 // index's partition key is made of the table's key attributes.
-func (t *table) fixes(ix *index) bool {
+func (t *table) keyDetermines(ix *index) bool {
 	for _, a := range ix.hash {
 		if a != t.hash && a != t.rng {
 			return false
@@ -212,9 +212,9 @@ func (t *table) fixes(ix *index) bool {
 	return true
 }
 
-// covers tells whether every item of the table is in the index from the start,
+// keyCovers tells whether every item of the table is in the index from the start,
 // because the index's key is made of the table's key attributes.
-func (t *table) covers(ix *index) bool {
+func (t *table) keyCovers(ix *index) bool {
 	for _, list := range [][]attribute{ix.hash, ix.rng} {
 		for _, a := range list {
 			if a != t.hash && a != t.rng {

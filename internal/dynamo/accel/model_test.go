@@ -84,7 +84,7 @@ type modelLegacy struct {
 	Value              json.RawMessage
 }
 
-// ask executes one request.
+// serve executes one request.
 func (m *model) ask(op string, body []byte) (status int, reply []byte) {
 	var r modelRequest
 	if err := json.Unmarshal(body, &r); err != nil {

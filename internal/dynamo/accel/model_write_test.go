@@ -26,7 +26,7 @@ func (w *modelWrite) apply() {
 	w.t.items[w.id] = w.new
 }
 
-// answer is what ReturnValues asks for.
+// restoreCapacity is what ReturnValues asks for.
 func (w *modelWrite) answer() any {
 	from := w.old
 	switch w.returns {

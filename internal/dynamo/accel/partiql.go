@@ -23,7 +23,7 @@ func (c *call) partiql() {
 		}
 		access, write := accessOf(st.Kind, understood)
 		table := tableOf(st.Table)
-		if !c.may(access, table) {
+		if !c.checkPermission(access, table) {
 			return
 		}
 		c.x.Record.Table = table
@@ -58,7 +58,7 @@ func (c *call) statements() (list [][]byte, ok bool) {
 	name := map[wire.OpKind]string{
 		wire.ExecuteStatement: "Statement", wire.BatchExecuteStatement: "Statements", wire.ExecuteTransaction: "TransactStatements",
 	}[c.op.Kind]
-	value, ok := c.collect(name)
+	value, ok := c.member(name)
 	if !ok {
 		return nil, false
 	}

@@ -8,20 +8,20 @@ import (
 
 // principal is a client's key and what it may do. It is immutable.
 type principal struct {
-	id     string
-	tables []string
-	every  bool // tables holds "*"
-	allow  uint8
-	ask    func(x *edge.Exchange) // see Admit
+	id        string
+	tables    []string
+	allTables bool // tables holds "*"
+	allow     uint8
+	serve     func(x *edge.Exchange) // see Admit
 }
 
-// anybody may do everything: auth mode none.
-var anybody = &principal{id: "anonymous", every: true, allow: 0xff}
+// anonymous may do everything: auth mode none.
+var anonymous = &principal{id: "anonymous", allTables: true, allow: 0xff}
 
 func newPrincipal(k Key) *principal {
 	p := &principal{id: k.ID, tables: k.Tables}
 	for _, t := range k.Tables {
-		p.every = p.every || t == "*"
+		p.allTables = p.allTables || t == "*"
 	}
 	for _, a := range k.Allow {
 		p.allow |= 1 << a
@@ -29,13 +29,13 @@ func newPrincipal(k Key) *principal {
 	return p
 }
 
-// may tells whether the principal has the access on the table. An empty name is
+// allows tells whether the principal has the access on the table. An empty name is
 // "can't be told" or "none": only for those who may use every table.
-func (p *principal) may(access wire.Access, table []byte) bool {
+func (p *principal) allows(access wire.Access, table []byte) bool {
 	if p.allow&(1<<access) == 0 {
 		return false
 	}
-	if p.every {
+	if p.allTables {
 		return true
 	}
 	if len(table) == 0 {

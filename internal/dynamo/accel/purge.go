@@ -14,33 +14,33 @@ import (
 // Purge drops entries. When it has returned, no read that begins later sees what
 // was cached before.
 func (s *Service) Purge(ctx context.Context, r admin.PurgeRequest) (admin.PurgeResult, error) {
-	tags, what, err := s.purged(ctx, r)
+	tags, what, err := s.purgeTags(ctx, r)
 	if err != nil {
 		return admin.PurgeResult{}, err
 	}
 	s.cache.Apply(cache.Change{Cause: cache.ByPurge, Tags: tags})
-	if r.Table != "" && s.absent(ctx, r.Table) {
-		return admin.PurgeResult{}, s.noTable(r.Table)
+	if r.Table != "" && s.tableMissing(ctx, r.Table) {
+		return admin.PurgeResult{}, s.noTableError(r.Table)
 	}
 	return admin.PurgeResult{Dropped: what, Tags: len(tags)}, nil
 }
 
-// askTime is how long a purge waits for the origin to say whether there is such a table.
-const askTime = 5 * time.Second
+// describeTimeout is how long a purge waits for the origin to say whether there is such a table.
+const describeTimeout = 5 * time.Second
 
-// absent reports whether the origin denies that there is a table, whose name is misspelt most
+// tableMissing reports whether the origin denies that there is a table, whose name is misspelt most
 // likely. A table that is not known for another reason may be there.
-func (s *Service) absent(ctx context.Context, table string) bool {
-	ctx, cancel := context.WithTimeout(ctx, askTime)
+func (s *Service) tableMissing(ctx context.Context, table string) bool {
+	ctx, cancel := context.WithTimeout(ctx, describeTimeout)
 	defer cancel()
 	return s.table(ctx, []byte(table)).missing
 }
 
-func (s *Service) noTable(table string) error {
+func (s *Service) noTableError(table string) error {
 	return fmt.Errorf("%w: nothing was dropped: the origin of service %s has no table %s", admin.ErrInput, s.name, table)
 }
 
-func (s *Service) purged(ctx context.Context, r admin.PurgeRequest) (tags []cache.Tag, what string, err error) {
+func (s *Service) purgeTags(ctx context.Context, r admin.PurgeRequest) (tags []cache.Tag, what string, err error) {
 	switch {
 	case r.ByURL():
 		return nil, "", fmt.Errorf("%w: service %s has tables, not URLs; name a table", admin.ErrInput, s.name)
@@ -55,7 +55,7 @@ func (s *Service) purged(ctx context.Context, r admin.PurgeRequest) (tags []cach
 	}
 	t := s.table(ctx, []byte(r.Table))
 	if t.missing {
-		return nil, "", s.noTable(r.Table)
+		return nil, "", s.noTableError(r.Table)
 	}
 	if !t.known {
 		return nil, "", fmt.Errorf("%w: the schema of table %s is not known; purge the whole table", admin.ErrInput, r.Table)

@@ -81,7 +81,7 @@ func (c *call) query() {
 		return
 	}
 	named := c.setTable(c.m[qTable])
-	if !c.allowed(wire.Read, tableOf(c.name)) {
+	if !c.authorize(wire.Read, tableOf(c.name)) {
 		return
 	}
 	strong, ok := isTrue(c.m[qConsistent])
@@ -96,38 +96,38 @@ func (c *call) query() {
 		c.strongQuery(&v)
 		return
 	case !known:
-		c.readIndex(&v)
+		c.parseIndex(&v)
 		c.passQuery(&v)
 		return
-	case !t.known || !c.readView(&v):
+	case !t.known || !c.parseView(&v):
 		c.passQuery(&v)
 		return
 	}
 	c.x.Record.KeyHash = uint64(cache.TagOf(c.key))
 	e, found, refresh := c.svc.space.Lookup(c.key, c.now)
 	if found == cache.Fresh {
-		if refresh && c.readTags(&v) {
+		if refresh && c.resolveTags(&v) {
 			c.svc.space.Refresh(c.key, v.tags, c.queryFill(v))
 		}
 		c.answer(http.StatusOK, e.Payload(), e.Aux())
 		c.status(telemetry.Hit, e, false)
 		return
 	}
-	if !c.readTags(&v) {
+	if !c.resolveTags(&v) {
 		c.passQuery(&v)
 		return
 	}
 	c.fillQuery(&v, found)
 }
 
-// readView understands what a query reads and makes its cache key; false if it
+// parseView understands what a query reads and makes its cache key; false if it
 // is not one that the cache answers.
-func (c *call) readView(v *view) bool {
+func (c *call) parseView(v *view) bool {
 	var ok bool
 	if v.capacity, ok = capacityMode(c.m[qCapacity]); !ok || v.t.rule.query <= 0 {
 		return false
 	}
-	if !c.readIndex(v) || v.ix != nil && !v.ix.active {
+	if !c.parseIndex(v) || v.ix != nil && !v.ix.active {
 		return false
 	}
 	if c.names.Reset(c.m[qNames]) != nil || c.values.Reset(c.m[qValues]) != nil {
@@ -136,8 +136,8 @@ func (c *call) readView(v *view) bool {
 	return c.queryKey(v) && c.names.AllUsed() && c.values.AllUsed()
 }
 
-// readIndex finds the index that is named; false if it is not known.
-func (c *call) readIndex(v *view) (ok bool) {
+// parseIndex finds the index that is named; false if it is not known.
+func (c *call) parseIndex(v *view) (ok bool) {
 	raw := c.m[qIndex]
 	if raw == nil {
 		return true
@@ -148,22 +148,22 @@ func (c *call) readIndex(v *view) (ok bool) {
 	return v.ix != nil
 }
 
-// readTags finds out what the answer will depend on. A hit does not need it: the
+// itemReadTags finds out what the answer will depend on. A hit does not need it: the
 // request that filled the entry was the same, and the origin took it.
-func (c *call) readTags(v *view) (ok bool) {
+func (c *call) resolveTags(v *view) (ok bool) {
 	var hash []byte
 	if !v.scan {
 		if hash, ok = c.queryHash(v); !ok {
 			return false
 		}
 	}
-	v.tags = v.dependsOn(hash)
+	v.tags = v.dependencyTags(hash)
 	return true
 }
 
-// dependsOn are the tags of what is read. A local index has the table's
+// dependencyTags are the tags of what is read. A local index has the table's
 // partitions.
-func (v *view) dependsOn(hash []byte) []cache.Tag {
+func (v *view) dependencyTags(hash []byte) []cache.Tag {
 	t := v.t
 	switch {
 	case v.scan:
@@ -271,15 +271,15 @@ func (c *call) queryFill(v view) cache.FillFunc {
 	s, body, target := c.svc, bytes.Clone(c.x.Body), targetPrefix+c.op.Name
 	rule, lags := v.t.rule, c.lags(&v)
 	return func(ctx context.Context, st *cache.Stamp) (cache.Filling, error) {
-		q := ask{body: body, capacity: v.capacity, ttl: rule.query}
+		q := originQuery{body: body, capacity: v.capacity, ttl: rule.query}
 		begun, age := s.cache.Now(), s.cache.Age(st)
-		if v.t.ttl != "" {
+		if v.t.ttlAttribute != "" {
 			q.hideExpired(&v, time.Now())
 		}
 		if st.Strong && !v.global() {
-			q.strongly()
+			q.makeStrong()
 		}
-		resp, err := s.askOrigin(ctx, target, q.body, true)
+		resp, err := s.sendOrigin(ctx, target, q.body, true)
 		if err != nil {
 			return cache.Filling{}, err
 		}
@@ -292,7 +292,7 @@ func (c *call) queryFill(v view) cache.FillFunc {
 		if lags {
 			q.ttl = min(q.ttl, age-time.Duration(s.cache.Now()-begun))
 		}
-		payload := q.answer(resp.Body)
+		payload := q.restoreCapacity(resp.Body)
 		return cache.Filling{
 			Payload: payload, Kind: kindQuery, Aux: crc32.ChecksumIEEE(payload),
 			TTL: q.ttl, Refresh: s.refresh(q.ttl), NoStore: q.ttl <= 0 || st.Strong && lags,
@@ -310,27 +310,27 @@ func (c *call) passQuery(v *view) {
 		c.passRead(telemetry.BypassUncacheable)
 		return
 	}
-	q := ask{body: c.x.Body, capacity: capacity}
-	if t.ttl != "" {
+	q := originQuery{body: c.x.Body, capacity: capacity}
+	if t.ttlAttribute != "" {
 		q.hideExpired(v, time.Now())
 	}
-	if !v.global() && c.svc.cache.Note(t.readTags(nil)...).Strong {
-		q.strongly()
+	if !v.global() && c.svc.cache.Note(t.itemReadTags(nil)...).Strong {
+		q.makeStrong()
 	}
-	c.passAsked(&q, telemetry.BypassUncacheable)
+	c.forwardQuery(&q, telemetry.BypassUncacheable)
 }
 
 // strongQuery passes a strongly consistent query on, but for expired items.
 func (c *call) strongQuery(v *view) {
-	q := ask{body: c.x.Body}
-	if v.t.known && v.t.ttl != "" && c.readIndex(v) {
+	q := originQuery{body: c.x.Body}
+	if v.t.known && v.t.ttlAttribute != "" && c.parseIndex(v) {
 		q.hideExpired(v, time.Now())
 	}
-	c.passAsked(&q, telemetry.BypassConsistent)
+	c.forwardQuery(&q, telemetry.BypassConsistent)
 }
 
-// passAsked sends a query changed as q says and undoes the change in the answer.
-func (c *call) passAsked(q *ask, d telemetry.Decision) {
+// forwardQuery sends a query changed as q says and undoes the change in the answer.
+func (c *call) forwardQuery(q *originQuery, d telemetry.Decision) {
 	resp, err := c.forwardRead(q.body)
 	switch {
 	case err != nil:
@@ -338,28 +338,28 @@ func (c *call) passAsked(q *ask, d telemetry.Decision) {
 	case resp.Class != origin.Good || !q.strong:
 		c.relay(resp, d)
 	default:
-		c.relayChanged(resp, q.answer(resp.Body), d)
+		c.relayChanged(resp, q.restoreCapacity(resp.Body), d)
 	}
 }
 
-// ask is a query as the origin is asked, with what the service added to it.
-type ask struct {
+// serve is a query as the origin is asked, with what the service added to it.
+type originQuery struct {
 	body     []byte
 	capacity byte
 	strong   bool
 	ttl      time.Duration // how long the answer may be kept
 }
 
-// strongly turns the query into a strongly consistent one.
-func (q *ask) strongly() {
+// makeStrong turns the query into a strongly consistent one.
+func (q *originQuery) makeStrong() {
 	if body, ok := wire.SetMember(nil, q.body, "ConsistentRead", []byte("true")); ok {
 		q.body, q.strong = body, true
 	}
 }
 
-// answer gives the origin's answer as the client's own query would have got it:
+// restoreCapacity gives the origin's answer as the client's own query would have got it:
 // the capacity of a strongly consistent read is twice that of an eventual one.
-func (q *ask) answer(body []byte) []byte {
+func (q *originQuery) restoreCapacity(body []byte) []byte {
 	if q.strong && q.capacity != 0 {
 		if halved, ok := wire.HalveCapacity(nil, body); ok {
 			return halved
@@ -372,7 +372,7 @@ func (q *ask) answer(body []byte) []byte {
 // a condition added to the query's filter. The answer is kept for a second at most,
 // since the next item may expire at any time. Queries in the older form without
 // expressions can't be given a filter; they go as they are and are not kept.
-func (q *ask) hideExpired(v *view, now time.Time) {
+func (q *originQuery) hideExpired(v *view, now time.Time) {
 	q.ttl = min(q.ttl, time.Second)
 	for _, legacy := range []string{"KeyConditions", "QueryFilter", "ScanFilter", "AttributesToGet", "ConditionalOperator"} {
 		if v, ok := memberOf(q.body, legacy); !ok || v != nil {
@@ -380,11 +380,11 @@ func (q *ask) hideExpired(v *view, now time.Time) {
 			return
 		}
 	}
-	if !v.scan && v.isKey(v.t.ttl) {
+	if !v.scan && v.isKey(v.t.ttlAttribute) {
 		q.ttl = 0 // a query's filter must not name key attributes
 		return
 	}
-	body, ok := withFilter(q.body, v.t.ttl, now)
+	body, ok := withFilter(q.body, v.t.ttlAttribute, now)
 	if !ok {
 		q.ttl = 0
 		return
@@ -421,7 +421,7 @@ func withFilter(body []byte, attribute string, now time.Time) ([]byte, bool) {
 	values := map[string]string{
 		":kasokuN":   `{"S":"N"}`,
 		":kasokuNow": `{"N":"` + number(now) + `"}`,
-		":kasokuOld": `{"N":"` + number(now.Add(-expiredTooLong)) + `"}`,
+		":kasokuOld": `{"N":"` + number(now.Add(-maxExpiredAge)) + `"}`,
 	}
 	body, ok := withMember(body, "ExpressionAttributeNames", "#kasokuT", wire.AppendQuoted(nil, []byte(attribute)))
 	for _, name := range []string{":kasokuN", ":kasokuNow", ":kasokuOld"} {

@@ -22,7 +22,7 @@ var (
 	genericLines  = []byte("Server: Kasoku\r\nContent-Type: application/json\r\n")
 )
 
-// answer sends a body that Kasoku keeps, with the checksum that SDKs verify.
+// restoreCapacity sends a body that Kasoku keeps, with the checksum that SDKs verify.
 func (c *call) answer(status int, body []byte, crc uint32) {
 	c.x.Reply.Body = body
 	c.head(status, crc)
@@ -86,7 +86,7 @@ func newRequestID(id *[requestIDLen]byte) []byte {
 // status writes Cache-Status for a decision; entry and stored add what is known
 // of the entry.
 func (c *call) status(d telemetry.Decision, e *cache.Entry, stored bool) {
-	c.decided(d)
+	c.setDecision(d)
 	var buf [96]byte
 	b := append(buf[:0], "kasoku; "...)
 	b = append(b, d.CacheStatus()...)
@@ -101,14 +101,14 @@ func (c *call) status(d telemetry.Decision, e *cache.Entry, stored bool) {
 	c.svc.metrics.decision(c.op, d)
 }
 
-// errGarbage is what a "success" is that is cut or no JSON: no answer at all.
-var errGarbage = &origin.Fault{Kind: origin.Garbage, Reached: true, Err: errors.New("the answer is not what its length, checksum or type says")}
+// errCorrupt is what a "success" is that is cut or no JSON: no answer at all.
+var errCorrupt = &origin.Fault{Kind: origin.Garbage, Reached: true, Err: errors.New("the answer is not what its length, checksum or type says")}
 
 // relay gives the origin's answer to the client byte for byte, errors too. Only a
 // success that is none is kept from it.
 func (c *call) relay(resp *origin.Response, d telemetry.Decision) {
 	if resp.Class == origin.Failed && resp.Status < http.StatusBadRequest {
-		c.failOrigin(errGarbage, d)
+		c.failOrigin(errCorrupt, d)
 		return
 	}
 	c.relayBody(resp, resp.Body, resp.Header.Get(fieldCRC), d)
@@ -152,7 +152,7 @@ func (c *call) fail(typ, message string) {
 	c.status(telemetry.Local, nil, false)
 	c.x.Record.Error = typ
 	if c.x.Record.Reason == "" {
-		c.x.Record.Reason = reasonOfRefusal(typ)
+		c.x.Record.Reason = refusalReason(typ)
 	}
 }
 
@@ -169,8 +169,8 @@ const (
 	reasonPreflight      = "preflight"
 )
 
-// reasonOfRefusal returns the reason for an error that this service has answered.
-func reasonOfRefusal(typ string) string {
+// refusalReason returns the reason for an error that this service has answered.
+func refusalReason(typ string) string {
 	switch typ {
 	case "AccessDeniedException":
 		return reasonPermission
@@ -190,7 +190,7 @@ func (c *call) failOrigin(err error, d telemetry.Decision) {
 	var f *origin.Fault
 	typ, message := "ServiceUnavailable", "The origin can't be reached at the moment."
 	switch {
-	case c.wrote && reached(err):
+	case c.writeSent && mayHaveExecuted(err):
 		typ, message = "InternalServerError", "The origin did not answer; the write may or may not have happened."
 	case errors.As(err, &f):
 		message = "The origin can't be reached at the moment (" + f.Kind.String() + ")."
@@ -231,6 +231,6 @@ func (s *Service) RateLimited(x *edge.Exchange) {
 	c := s.calls.Get().(*call)
 	c.begin(s, x)
 	c.fail("ThrottlingException", "Rate of requests exceeds the allowed throughput.")
-	c.end()
+	c.release()
 	s.calls.Put(c)
 }

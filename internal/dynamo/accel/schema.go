@@ -49,21 +49,21 @@ type index struct {
 // table is what the service has learnt of a table. It is immutable but for
 // checked; a changed description makes a new one.
 type table struct {
-	name    string
-	space   []byte // origin and table, as tags name it
-	id      uint32 // in cache keys
-	stamp   string // TableId, or what else tells one incarnation from the next
-	known   bool   // false: could not be described, so nothing of it is cached
-	missing bool   // the origin says that there is no such table
-	active  bool
-	hash    attribute
-	rng     attribute // name "" without a sort key
-	schema  Schema    // hash and rng, for others
-	indexes []*index
-	ttl     string // the TTL attribute, if the rules ask for it
-	tags    tableTags
-	rule    rule
-	checked atomic.Int64 // when it was described or last asked for, on the cache's clock
+	name         string
+	space        []byte // origin and table, as tags name it
+	id           uint32 // in cache keys
+	incarnation  string // TableId, or what else tells one incarnation from the next
+	known        bool   // false: could not be described, so nothing of it is cached
+	missing      bool   // the origin says that there is no such table
+	active       bool
+	hash         attribute
+	rng          attribute // name "" without a sort key
+	schema       Schema    // hash and rng, for others
+	indexes      []*index
+	ttlAttribute string // the TTL attribute, if the rules ask for it
+	tags         tableTags
+	rule         rule
+	checked      atomic.Int64 // when it was described or last asked for, on the cache's clock
 	// described has the generations of the table's schema tags from before it was
 	// described. When they have moved, the table was created, changed or deleted through
 	// a service with the same origin, and is to be learnt anew.
@@ -79,9 +79,9 @@ func (t *table) index(name []byte) *index {
 	return nil
 }
 
-// leadsIntoKey reports whether a projection goes into a key attribute, of the table
+// projectsIntoKey reports whether a projection goes into a key attribute, of the table
 // or of an index, which DynamoDB refuses: keys are scalars.
-func (t *table) leadsIntoKey(p *expr.Projection) bool {
+func (t *table) projectsIntoKey(p *expr.Projection) bool {
 	if p.LeadsInto(t.hash.name) || p.LeadsInto(t.rng.name) {
 		return true
 	}
@@ -97,8 +97,8 @@ func (t *table) leadsIntoKey(p *expr.Projection) bool {
 	return false
 }
 
-// globals calls f for each global index.
-func (t *table) globals(f func(*index)) {
+// eachGlobalIndex calls f for each global index.
+func (t *table) eachGlobalIndex(f func(*index)) {
 	for _, ix := range t.indexes {
 		if ix.global {
 			f(ix)
@@ -106,7 +106,7 @@ func (t *table) globals(f func(*index)) {
 	}
 }
 
-func (t *table) hasGlobals() bool {
+func (t *table) hasGlobalIndex() bool {
 	return slices.ContainsFunc(t.indexes, func(ix *index) bool { return ix.global })
 }
 
@@ -123,28 +123,28 @@ func (t *table) freshFor() time.Duration {
 // tables are the tables that a service knows. Readers load the map; learners
 // replace it under mu.
 type tables struct {
-	byName atomic.Pointer[map[string]*table]
-	mu     sync.Mutex // guards what follows; may be held while the cache is told of a change
-	nextID uint32
-	ids    map[string]uint32 // a table keeps its id as long as the service has the same origin
-	asking map[string]*lesson
+	byName  atomic.Pointer[map[string]*table]
+	mu      sync.Mutex // guards what follows; may be held while the cache is told of a change
+	nextID  uint32
+	ids     map[string]uint32 // a table keeps its id as long as the service has the same origin
+	pending map[string]*describeCall
 }
 
 // errNoTable is why a table can't be described when it does not exist.
 var errNoTable = errors.New("there is no such table at the origin")
 
-// lesson is a description under way. It is void when the settings have changed
+// describeCall is a description under way. It is void when the settings have changed
 // meanwhile: what was asked before is not kept.
-type lesson struct {
-	set   *settings
-	stamp cache.Stamp
-	done  chan struct{}
-	t     *table
-	void  bool // guarded by tables.mu
+type describeCall struct {
+	settings *settings
+	stamp    cache.Stamp
+	done     chan struct{}
+	table    *table
+	void     bool // guarded by tables.mu
 }
 
 func newTables() *tables {
-	ts := &tables{ids: make(map[string]uint32), asking: make(map[string]*lesson)}
+	ts := &tables{ids: make(map[string]uint32), pending: make(map[string]*describeCall)}
 	ts.byName.Store(&map[string]*table{})
 	return ts
 }
@@ -154,27 +154,27 @@ func newTables() *tables {
 func (s *Service) table(ctx context.Context, name []byte) *table {
 	t := s.peek(name)
 	if t == nil {
-		return s.learn(ctx, string(name))
+		return s.loadTable(ctx, string(name))
 	}
-	if t.stale(s.cache.Now()) {
+	if t.claimRefresh(s.cache.Now()) {
 		if !t.known {
-			return s.learn(ctx, t.name)
+			return s.loadTable(ctx, t.name)
 		}
-		go s.learn(context.Background(), t.name)
+		go s.loadTable(context.Background(), t.name)
 	}
 	return t
 }
 
-// renew learns a table that is known anew, behind its users, when that is due.
-func (s *Service) renew(t *table, now int64) {
-	if t.stale(now) {
-		go s.learn(context.Background(), t.name)
+// refreshIfStale learns a table that is known anew, behind its users, when that is due.
+func (s *Service) refreshIfStale(t *table, now int64) {
+	if t.claimRefresh(now) {
+		go s.loadTable(context.Background(), t.name)
 	}
 }
 
-// stale tells one of those who use a table that it is to be learnt anew. now is on the
+// claimRefresh tells one of those who use a table that it is to be learnt anew. now is on the
 // cache's clock.
-func (t *table) stale(now int64) bool {
+func (t *table) claimRefresh(now int64) bool {
 	checked := t.checked.Load()
 	return now-checked > int64(t.freshFor()) && t.checked.CompareAndSwap(checked, now)
 }
@@ -188,34 +188,34 @@ func (s *Service) peek(name []byte) *table {
 	return t
 }
 
-// inUse reports whether t still is what is known of its table.
-func (s *Service) inUse(t *table) bool { return s.peek([]byte(t.name)) == t }
+// isCurrent reports whether t still is what is known of its table.
+func (s *Service) isCurrent(t *table) bool { return s.peek([]byte(t.name)) == t }
 
-// learn describes a table at the origin, once however many ask.
-func (s *Service) learn(ctx context.Context, name string) *table {
+// loadTable describes a table at the origin, once however many ask.
+func (s *Service) loadTable(ctx context.Context, name string) *table {
 	ts := s.tables
 	ts.mu.Lock()
-	l := ts.asking[name]
+	l := ts.pending[name]
 	if l == nil || !s.cache.Current(&l.stamp) {
 		set := s.settings.Load()
 		tags := newTableTags(set.tag, name)
-		l = &lesson{set: set, stamp: s.cache.Note(tags.schema, tags.schemas), done: make(chan struct{})}
-		ts.asking[name] = l
-		go s.study(name, l)
+		l = &describeCall{settings: set, stamp: s.cache.Note(tags.schema, tags.schemas), done: make(chan struct{})}
+		ts.pending[name] = l
+		go s.runDescribe(name, l)
 	}
 	ts.mu.Unlock()
 	select {
 	case <-l.done:
-		return l.t
+		return l.table
 	case <-ctx.Done():
-		return unknownTable(l.set, name)
+		return unknownTable(l.settings, name)
 	}
 }
 
-func (s *Service) study(name string, l *lesson) {
+func (s *Service) runDescribe(name string, l *describeCall) {
 	defer close(l.done)
-	defer s.keep(name, l)
-	l.t = unknownTable(l.set, name)
+	defer s.publish(name, l)
+	l.table = unknownTable(l.settings, name)
 	defer func() {
 		if p := recover(); p != nil {
 			s.metrics.faults.Inc()
@@ -224,46 +224,46 @@ func (s *Service) study(name string, l *lesson) {
 	}()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	t, err := s.describe(ctx, l.set, name)
+	t, err := s.describe(ctx, l.settings, name)
 	if err != nil {
 		s.log.Debug("table not described: its requests pass through", slog.String("table", name), slog.Any("error", err))
-		l.t.missing = errors.Is(err, errNoTable)
+		l.table.missing = errors.Is(err, errNoTable)
 		return
 	}
-	l.t = t
+	l.table = t
 }
 
-// keep publishes what a lesson brought, then drops what was cached under an
+// publish publishes what a lesson brought, then drops what was cached under an
 // older description.
-func (s *Service) keep(name string, l *lesson) {
+func (s *Service) publish(name string, l *describeCall) {
 	ts := s.tables
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	if ts.asking[name] == l {
-		delete(ts.asking, name)
+	if ts.pending[name] == l {
+		delete(ts.pending, name)
 	}
-	l.t.described = l.stamp
-	l.t.checked.Store(s.cache.Now())
+	l.table.described = l.stamp
+	l.table.checked.Store(s.cache.Now())
 	if l.void || !s.cache.Current(&l.stamp) {
-		l.t.id = ts.newID() // so that no look-up finds what is cached by this description
+		l.table.id = ts.newID() // so that no look-up finds what is cached by this description
 		return
 	}
-	if l.t.known {
+	if l.table.known {
 		if ts.ids[name] == 0 {
 			ts.ids[name] = ts.newID()
 		}
-		l.t.id = ts.ids[name]
+		l.table.id = ts.ids[name]
 	}
 	prev := (*ts.byName.Load())[name]
 	current := prev != nil && prev.known && s.cache.Current(&prev.described)
-	if current && !l.t.known && !l.t.missing {
+	if current && !l.table.known && !l.table.missing {
 		// The origin could not tell this time; what is known stays in use.
 		return
 	}
-	if current && prev.sameAs(l.t) {
+	if current && prev.sameAs(l.table) {
 		// Those who hold prev must be able to see that nothing has changed.
 		prev.checked.Store(s.cache.Now())
-		l.t = prev
+		l.table = prev
 		return
 	}
 	next := maps.Clone(*ts.byName.Load())
@@ -273,10 +273,10 @@ func (s *Service) keep(name string, l *lesson) {
 		clear(next)
 		clear(ts.ids)
 	}
-	next[name] = l.t
+	next[name] = l.table
 	ts.byName.Store(&next)
-	if prev != nil && prev.known && !prev.sameAs(l.t) {
-		s.cache.Apply(cache.Change{Cause: cache.ByTable, Tags: []cache.Tag{l.t.tags.table}})
+	if prev != nil && prev.known && !prev.sameAs(l.table) {
+		s.cache.Apply(cache.Change{Cause: cache.ByTable, Tags: []cache.Tag{l.table.tags.table}})
 	}
 }
 
@@ -286,34 +286,34 @@ func (ts *tables) newID() uint32 {
 	return ts.nextID
 }
 
-// forget drops what is known of all tables, and what is cached of them: they are of
+// dropTables drops what is known of all tables, and what is cached of them: they are of
 // another origin.
-func (s *Service) forget() {
+func (s *Service) dropTables() {
 	ts := s.tables
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	ts.voidLessons()
+	ts.voidPending()
 	ts.byName.Store(&map[string]*table{})
 	clear(ts.ids)
 }
 
-// voidLessons lets no description that is under way be kept. Caller holds mu.
-func (ts *tables) voidLessons() {
-	for name, l := range ts.asking {
+// voidPending lets no description that is under way be kept. Caller holds mu.
+func (ts *tables) voidPending() {
+	for name, l := range ts.pending {
 		l.void = true
-		delete(ts.asking, name)
+		delete(ts.pending, name)
 	}
 }
 
-// rerule puts the rules of new settings in force for the tables that are known. Those
+// applyRules puts the rules of new settings in force for the tables that are known. Those
 // under stricter rules than before get another id, so that what this service has cached
 // of them is not found any more; where the TTL attribute counts from now on, the table is
 // learnt anew.
-func (s *Service) rerule(set *settings) {
+func (s *Service) applyRules(set *settings) {
 	ts := s.tables
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	ts.voidLessons()
+	ts.voidPending()
 	next := make(map[string]*table)
 	for name, t := range *ts.byName.Load() {
 		r := set.ruleFor(name)
@@ -327,7 +327,7 @@ func (s *Service) rerule(set *settings) {
 			ts.ids[name] = ts.newID()
 		}
 		if t.rule.expire || !r.expire {
-			next[name] = t.under(r, ts.ids[name])
+			next[name] = t.withRule(r, ts.ids[name])
 		}
 	}
 	ts.byName.Store(&next)
@@ -339,14 +339,14 @@ func (r rule) stricter(old rule) bool {
 	return r.item < old.item || r.query < old.query || r.negative < old.negative || r.expire && !old.expire
 }
 
-// under is the table with another rule and id.
-func (t *table) under(r rule, id uint32) *table {
+// withRule is the table with another rule and id.
+func (t *table) withRule(r rule, id uint32) *table {
 	u := &table{
-		name: t.name, space: t.space, id: id, stamp: t.stamp, known: t.known, missing: t.missing, active: t.active,
-		hash: t.hash, rng: t.rng, schema: t.schema, indexes: t.indexes, ttl: t.ttl, tags: t.tags, rule: r,
+		name: t.name, space: t.space, id: id, incarnation: t.incarnation, known: t.known, missing: t.missing, active: t.active,
+		hash: t.hash, rng: t.rng, schema: t.schema, indexes: t.indexes, ttlAttribute: t.ttlAttribute, tags: t.tags, rule: r,
 	}
 	if !r.expire {
-		u.ttl = ""
+		u.ttlAttribute = ""
 	}
 	u.described = t.described
 	u.checked.Store(t.checked.Load())
@@ -360,7 +360,7 @@ func unknownTable(set *settings, name string) *table {
 
 // sameAs tells whether two descriptions make no difference to what is cached.
 func (t *table) sameAs(u *table) bool {
-	if u.missing || t.stamp != u.stamp || t.active != u.active || t.hash != u.hash || t.rng != u.rng || t.ttl != u.ttl || t.rule != u.rule || len(t.indexes) != len(u.indexes) {
+	if u.missing || t.incarnation != u.incarnation || t.active != u.active || t.hash != u.hash || t.rng != u.rng || t.ttlAttribute != u.ttlAttribute || t.rule != u.rule || len(t.indexes) != len(u.indexes) {
 		return false
 	}
 	for i, a := range t.indexes {
@@ -401,7 +401,7 @@ type indexDescription struct {
 func (s *Service) describe(ctx context.Context, set *settings, name string) (*table, error) {
 	quoted := wire.AppendQuoted(nil, []byte(name))
 	body := append(append([]byte(`{"TableName":`), quoted...), '}')
-	raw, err := set.askOwn(ctx, "DescribeTable", body)
+	raw, err := set.readOrigin(ctx, "DescribeTable", body)
 	if err != nil {
 		return nil, err
 	}
@@ -414,7 +414,7 @@ func (s *Service) describe(ctx context.Context, set *settings, name string) (*ta
 		return nil, fmt.Errorf("table %s: %w", name, err)
 	}
 	if t.rule.expire {
-		if t.ttl, err = set.describeTTL(ctx, body); err != nil {
+		if t.ttlAttribute, err = set.describeTTL(ctx, body); err != nil {
 			return nil, err
 		}
 	}
@@ -422,7 +422,7 @@ func (s *Service) describe(ctx context.Context, set *settings, name string) (*ta
 }
 
 func (s *settings) describeTTL(ctx context.Context, body []byte) (string, error) {
-	raw, err := s.askOwn(ctx, "DescribeTimeToLive", body)
+	raw, err := s.readOrigin(ctx, "DescribeTimeToLive", body)
 	if err != nil {
 		return "", err
 	}
@@ -457,7 +457,7 @@ func (t *table) fill(d *description) error {
 		t.rng = rng[0]
 	}
 	t.schema = Schema{KeyAttribute{t.hash.name, t.hash.typ}, KeyAttribute{t.rng.name, t.rng.typ}}
-	t.stamp = fmt.Sprintf("%s %f", d.Table.TableID, d.Table.CreationDateTime)
+	t.incarnation = fmt.Sprintf("%s %f", d.Table.TableID, d.Table.CreationDateTime)
 	t.active = d.Table.TableStatus == "ACTIVE"
 	for _, global := range []bool{false, true} {
 		list := d.Table.LocalIndexes

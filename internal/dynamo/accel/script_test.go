@@ -474,7 +474,7 @@ func (o *scriptOrigin) respond(status int, body []byte) *origin.Response {
 	return &origin.Response{Status: status, Header: h, Body: body, Class: o.classify(status, h, body), Attempts: 1}
 }
 
-// fault is what may befall a request.
+// handlePanic is what may befall a request.
 func (o *scriptOrigin) fault(kind string) func(context.Context, string, []byte) (*origin.Response, error) {
 	return func(_ context.Context, op string, body []byte) (*origin.Response, error) {
 		switch kind {

@@ -62,9 +62,9 @@ func (s *Service) Reconfigure(cfg Config) error {
 		return err
 	}
 	s.settings.Store(set)
-	s.rerule(set)
+	s.applyRules(set)
 	if old.tag != set.tag {
-		s.forget()
+		s.dropTables()
 	}
 	old.close(set)
 	return nil
@@ -74,14 +74,14 @@ func (s *Service) Reconfigure(cfg Config) error {
 func (s *Service) Close() { s.settings.Load().close(nil) }
 
 func (s *Service) prepare(cfg Config, old *settings) (*settings, error) {
-	set := &settings{cfg: cfg, tag: originTag(&cfg), open: s.admitted(anybody)}
+	set := &settings{cfg: cfg, tag: originTag(&cfg), anonymous: s.withServe(anonymous)}
 	if !cfg.Open {
 		keys := make([]sigv4.Key, len(cfg.Keys))
 		set.byID = make(map[string]*principal, len(keys))
 		for i, k := range cfg.Keys {
 			keys[i] = sigv4.Key{ID: k.ID, Secret: k.Secret}
-			who := s.admitted(newPrincipal(k))
-			set.who = append(set.who, who)
+			who := s.withServe(newPrincipal(k))
+			set.principals = append(set.principals, who)
 			if set.byID[k.ID] == nil {
 				set.byID[k.ID] = who
 			}
@@ -92,7 +92,7 @@ func (s *Service) prepare(cfg Config, old *settings) (*settings, error) {
 	oc.Name = cfg.Name
 	oc.Metrics = s.registry
 	oc.Classify = classify
-	oc.BreakerMoved = s.breakerMoved
+	oc.BreakerMoved = s.breakerChanged
 	oc.Prepare = sigv4.NewSigner(cfg.Credentials, cfg.Region, "dynamodb").Sign
 	if err := set.connect(oc); err != nil {
 		return nil, fmt.Errorf("service %s: %w", cfg.Name, err)
@@ -106,9 +106,9 @@ func (s *Service) Serve(x *edge.Exchange) {
 	c.begin(s, x)
 	defer c.finish()
 	c.serve()
-	x.Unauthenticated = c.unproved()
+	x.Unauthenticated = c.unauthenticated()
 	c.encode()
-	c.open()
+	c.allowOrigin()
 }
 
 // finish gives the call back. A fault inside the cache must not become a failed
@@ -117,20 +117,20 @@ func (s *Service) Serve(x *edge.Exchange) {
 func (c *call) finish() {
 	s := c.svc
 	if p := recover(); p != nil {
-		c.fault(p)
+		c.handlePanic(p)
 		return // a call that panicked is not used again
 	}
-	c.end()
+	c.release()
 	s.calls.Put(c)
 }
 
-func (c *call) fault(p any) {
+func (c *call) handlePanic(p any) {
 	s := c.svc
 	s.metrics.faults.Inc()
 	s.log.Error("a fault inside the accelerator", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
 	x := c.x
 	x.Reply = edge.Reply{}
-	if !c.permitted || c.wrote {
+	if !c.permitted || c.writeSent {
 		c.fail("InternalServerError", "Internal server error")
 		return
 	}
@@ -159,7 +159,7 @@ func (c *call) serve() {
 	deep := false
 	if !late {
 		var ok bool
-		if deep, ok = c.readBody(); !ok {
+		if deep, ok = c.checkBody(); !ok {
 			return
 		}
 	}
@@ -170,7 +170,7 @@ func (c *call) serve() {
 	}
 	c.op = op
 	x.Record.Operation = op.Name
-	if c.who == nil && !(c.authenticate() && c.wellFormed()) {
+	if c.principal == nil && !(c.authenticate() && c.wellFormed()) {
 		return
 	}
 	if late {
@@ -178,7 +178,7 @@ func (c *call) serve() {
 			return
 		}
 		var ok bool
-		if deep, ok = c.readBody(); !ok {
+		if deep, ok = c.checkBody(); !ok {
 			return
 		}
 	}
@@ -190,9 +190,9 @@ func (c *call) serve() {
 	c.dispatch()
 }
 
-// readBody checks that the body is a JSON object; if it is none, it has answered.
+// checkBody checks that the body is a JSON object; if it is none, it has answered.
 // deep reports that it nests too deep to be read.
-func (c *call) readBody() (deep, ok bool) {
+func (c *call) checkBody() (deep, ok bool) {
 	body := c.x.Body
 	if wire.Valid(body, wire.MaxDepth) && wire.Kind(bytes.TrimLeft(body, " \t\r\n")) == '{' {
 		return false, true
@@ -216,14 +216,14 @@ func hasType(contentType []byte, typ string) bool {
 	return string(ct) == typ || bytes.EqualFold(ct, []byte(typ))
 }
 
-// unproved reports whether the service wants a signature and the request had none that
+// unauthenticated reports whether the service wants a signature and the request had none that
 // was verified, perhaps because it was refused before.
-func (c *call) unproved() bool { return c.who == nil && c.set.verifier != nil }
+func (c *call) unauthenticated() bool { return c.principal == nil && c.set.verifier != nil }
 
 // authenticate finds out who asks; on failure it has answered.
 func (c *call) authenticate() bool {
 	if c.set.verifier == nil {
-		c.who = c.set.open
+		c.principal = c.set.anonymous
 		return true
 	}
 	i, err := c.set.verifier.Verify(&c.x.Request, c.x.Body, c.x.Now())
@@ -233,7 +233,7 @@ func (c *call) authenticate() bool {
 		c.fail(err.Type, err.Message)
 		return false
 	}
-	c.who = c.set.who[i]
+	c.principal = c.set.principals[i]
 	return true
 }
 
@@ -280,17 +280,17 @@ func (c *call) dispatch() {
 	}
 }
 
-// allowed checks the permission on the one table that the request names; on
+// authorize checks the permission on the one table that the request names; on
 // failure it has answered.
-func (c *call) allowed(access wire.Access, table []byte) bool {
-	c.permitted = c.may(access, table)
+func (c *call) authorize(access wire.Access, table []byte) bool {
+	c.permitted = c.checkPermission(access, table)
 	return c.permitted
 }
 
-// may checks the permission on one of the tables that the request names; on failure
+// allows checks the permission on one of the tables that the request names; on failure
 // it has answered. Once all are checked, permitted is to be set.
-func (c *call) may(access wire.Access, table []byte) bool {
-	if c.who.may(access, table) {
+func (c *call) checkPermission(access wire.Access, table []byte) bool {
+	if c.principal.allows(access, table) {
 		return true
 	}
 	c.deny(table)
@@ -304,7 +304,7 @@ func (c *call) deny(table []byte) {
 		resource = fmt.Sprintf("arn:aws:dynamodb:%s:000000000000:table/%s", c.set.cfg.Region, table)
 	}
 	c.fail("AccessDeniedException", fmt.Sprintf("User: arn:aws:iam::000000000000:user/%s is not authorized to perform: dynamodb:%s on resource: %s",
-		c.who.id, c.op.Name, resource))
+		c.principal.id, c.op.Name, resource))
 }
 
 // failFill answers for a fill that failed. A fault of the cache in it is no reason
@@ -354,7 +354,7 @@ func (c *call) passWriteAs(d telemetry.Decision, cause cache.Cause, tags ...cach
 	cw := c.svc.cache.Begin(tags, nil)
 	defer cw.Unknown()
 	resp, err := c.forwardWrite(c.x.Body)
-	if unsettled(resp, err) {
+	if outcomeUnknown(resp, err) {
 		cw.Unknown()
 	} else {
 		cw.Commit(cache.Change{Cause: cause})
@@ -380,8 +380,8 @@ func (c *call) forwardWrite(body []byte) (*origin.Response, error) {
 	return c.forward(ctx, body, nil, false)
 }
 
-// breakerMoved logs that the origin is left alone from now on, or asked again.
-func (s *Service) breakerMoved(from, to string) {
+// breakerChanged logs that the origin is left alone from now on, or asked again.
+func (s *Service) breakerChanged(from, to string) {
 	level := slog.LevelInfo
 	if to == "open" {
 		level = slog.LevelWarn

@@ -11,7 +11,7 @@ import (
 
 // otherRead passes on a read that is never cached.
 func (c *call) otherRead() {
-	if !c.allowedAll(c.op.Access) {
+	if !c.authorizeAll(c.op.Access) {
 		return
 	}
 	d := telemetry.Pass
@@ -25,7 +25,7 @@ func (c *call) otherRead() {
 // known: it counts as a write to the tables it names, or to all of them if that
 // can't be told.
 func (c *call) tableOperation() {
-	if !c.allowedAll(c.op.Access) {
+	if !c.authorizeAll(c.op.Access) {
 		return
 	}
 	var tags []cache.Tag
@@ -48,11 +48,11 @@ func (c *call) tableOperation() {
 	c.svc.cache.Apply(cache.Change{Cause: cache.ByTable, Tags: schemas})
 }
 
-// allowedAll checks the permission on every table that the request names; on
+// authorizeAll checks the permission on every table that the request names; on
 // failure it has answered. Tables that can't be told need the right to all, and so
 // does a table that is made of another. An operation that nobody knows may change
 // tables as well as items.
-func (c *call) allowedAll(access wire.Access) bool {
+func (c *call) authorizeAll(access wire.Access) bool {
 	names, ok := c.tableNames()
 	if len(names) > 0 {
 		c.x.Record.Table = names[0]
@@ -61,7 +61,7 @@ func (c *call) allowedAll(access wire.Access) bool {
 		names = [][]byte{nil}
 	}
 	for _, n := range names {
-		if !c.may(access, n) || c.op == &wire.UnknownOperation && !c.may(wire.Admin, n) {
+		if !c.checkPermission(access, n) || c.op == &wire.UnknownOperation && !c.checkPermission(wire.Admin, n) {
 			return false
 		}
 	}
@@ -72,7 +72,7 @@ func (c *call) allowedAll(access wire.Access) bool {
 // tableNames returns the tables that a request names; ok is false if it may name
 // others.
 func (c *call) tableNames() (names [][]byte, ok bool) {
-	if c.who.every && c.op.Access == wire.Read {
+	if c.principal.allTables && c.op.Access == wire.Read {
 		// Who may read every table needs no look at which.
 		return nil, true
 	}
@@ -99,7 +99,7 @@ func (c *call) tableNames() (names [][]byte, ok bool) {
 	case wire.InStreamArn:
 		return c.single("StreamArn", add, &names)
 	case wire.InRequestItems:
-		items, ok := c.collect("RequestItems")
+		items, ok := c.member("RequestItems")
 		it := wire.Object(items)
 		for ok && it.Next() {
 			ok = add(it.QuotedName())
@@ -117,13 +117,13 @@ func (c *call) tableNames() (names [][]byte, ok bool) {
 }
 
 func (c *call) single(member string, add func([]byte) bool, names *[][]byte) ([][]byte, bool) {
-	v, ok := c.collect(member)
+	v, ok := c.member(member)
 	ok = ok && v != nil && add(v)
 	return *names, ok
 }
 
 func (c *call) actionTables(add func([]byte) bool, names *[][]byte) ([][]byte, bool) {
-	actions, ok := c.collect("TransactItems")
+	actions, ok := c.member("TransactItems")
 	it := wire.Array(actions)
 	for ok && it.Next() {
 		action := wire.Object(it.Value())
@@ -168,7 +168,7 @@ func (c *call) passCBOR(operation string) {
 		return
 	}
 	unknown := c.op == &wire.UnknownOperation
-	if !c.allowed(c.op.Access, nil) || unknown && !c.allowed(wire.Admin, nil) {
+	if !c.authorize(c.op.Access, nil) || unknown && !c.authorize(wire.Admin, nil) {
 		return
 	}
 	if c.op.Access == wire.Read {

@@ -9,7 +9,7 @@ import (
 // before the origin is asked and again after it has answered, and nothing is kept
 // under them in between: nobody sees a part of it in the cache.
 func (c *call) transactWriteItems() {
-	actions, g := c.openGroup("TransactItems")
+	actions, g := c.newGroup("TransactItems")
 	if g == nil {
 		return
 	}
@@ -37,7 +37,7 @@ func (c *call) addAction(g *group, name, action []byte) {
 	}
 	if _, ok := c.members(action, writeMembers); !ok || !c.setTable(c.m[wTable]) {
 		if table := tableOf(c.name); ok && len(table) > 0 {
-			g.addWhole(table)
+			g.addWholeTable(table)
 		} else {
 			g.tags = append(g.tags, c.set.tag)
 		}
@@ -45,7 +45,7 @@ func (c *call) addAction(g *group, name, action []byte) {
 	}
 	t := c.table()
 	if !t.known || !c.addKnownAction(g, t, name) {
-		g.addWhole(c.name)
+		g.addWholeTable(c.name)
 	}
 }
 
@@ -68,7 +68,7 @@ func (c *call) addKnownAction(g *group, t *table, name []byte) bool {
 		ch.new.known = true
 	case wire.NameIs(name, "Update"):
 		ch.update = true
-		if u := c.readUpdate(c.m[wExpression], nil, c.m[wNames], c.m[wValues]); u != nil {
+		if u := c.parseUpdate(c.m[wExpression], nil, c.m[wNames], c.m[wValues]); u != nil {
 			ch.targets = append([]expr.Target{}, u.Targets()...)
 		}
 	default:

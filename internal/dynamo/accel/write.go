@@ -22,15 +22,15 @@ const (
 var writeMembers = []string{"TableName", "Item", "Key", "ReturnValues", "UpdateExpression",
 	"AttributeUpdates", "ExpressionAttributeNames", "ExpressionAttributeValues"}
 
-// writing is a PutItem, UpdateItem or DeleteItem under way.
-type writing struct {
-	t       *table
-	kind    wire.OpKind
-	key     itemKey
-	keyJSON []byte // Key, or Item
-	update  *expr.Update
-	returns string // ReturnValues as the client wants them
-	asked   string // and as the origin is asked for them
+// itemWrite is a PutItem, UpdateItem or DeleteItem under way.
+type itemWrite struct {
+	t             *table
+	kind          wire.OpKind
+	key           itemKey
+	keyJSON       []byte // Key, or Item
+	update        *expr.Update
+	clientReturns string // ReturnValues as the client wants them
+	originReturns string // and as the origin is asked for them
 }
 
 // writeItem writes through: the origin first, then the cache, then the answer.
@@ -40,7 +40,7 @@ func (c *call) writeItem() {
 		return
 	}
 	named := c.setTable(c.m[wTable])
-	if !c.allowed(wire.Write, tableOf(c.name)) {
+	if !c.authorize(wire.Write, tableOf(c.name)) {
 		return
 	}
 	if !named {
@@ -48,16 +48,16 @@ func (c *call) writeItem() {
 		return
 	}
 	t := c.table()
-	w, ok := c.readWrite(t)
+	w, ok := c.parseWrite(t)
 	if !ok {
 		c.passTableWrite(c.name)
 		return
 	}
 	c.x.Record.KeyHash = uint64(t.itemTag(w.key.bytes))
 	body := c.x.Body
-	if w.asked != w.returns {
-		if body, ok = wire.SetMember(nil, body, "ReturnValues", []byte(`"`+w.asked+`"`)); !ok {
-			body, w.asked = c.x.Body, w.returns
+	if w.originReturns != w.clientReturns {
+		if body, ok = wire.SetMember(nil, body, "ReturnValues", []byte(`"`+w.originReturns+`"`)); !ok {
+			body, w.originReturns = c.x.Body, w.clientReturns
 		}
 	}
 	c.writeThrough(w, body)
@@ -74,12 +74,12 @@ func (c *call) passTableWrite(name []byte) {
 	c.passWrite(telemetry.Write, tags.table, tags.writes)
 }
 
-// readWrite understands a write; false leaves it to the origin.
-func (c *call) readWrite(t *table) (w *writing, ok bool) {
+// parseWrite understands a write; false leaves it to the origin.
+func (c *call) parseWrite(t *table) (w *itemWrite, ok bool) {
 	if !t.known {
 		return nil, false
 	}
-	w = &writing{t: t, kind: c.op.Kind, keyJSON: c.m[wKey]}
+	w = &itemWrite{t: t, kind: c.op.Kind, keyJSON: c.m[wKey]}
 	if w.kind == wire.PutItem {
 		w.keyJSON = c.m[wItem]
 		w.key, ok = t.keyOfItem(w.keyJSON)
@@ -89,23 +89,23 @@ func (c *call) readWrite(t *table) (w *writing, ok bool) {
 	if !ok {
 		return nil, false
 	}
-	w.returns = "NONE"
+	w.clientReturns = "NONE"
 	if raw := c.m[wReturns]; raw != nil {
 		text, ok := wire.AppendExact(nil, raw)
 		if !ok {
 			return nil, false
 		}
-		w.returns = string(text)
+		w.clientReturns = string(text)
 	}
 	if w.kind == wire.UpdateItem {
-		w.update = c.readUpdate(c.m[wExpression], c.m[wUpdates], c.m[wNames], c.m[wValues])
+		w.update = c.parseUpdate(c.m[wExpression], c.m[wUpdates], c.m[wNames], c.m[wValues])
 	}
-	w.asked = w.images()
+	w.originReturns = w.chooseReturnValues()
 	return w, true
 }
 
-// readUpdate understands an update's expression; nil if it does not.
-func (c *call) readUpdate(expression, legacy, names, values []byte) *expr.Update {
+// parseUpdate understands an update's expression; nil if it does not.
+func (c *call) parseUpdate(expression, legacy, names, values []byte) *expr.Update {
 	if expression == nil {
 		if legacy == nil {
 			return &expr.Update{}
@@ -133,22 +133,22 @@ func (c *call) readUpdate(expression, legacy, names, values []byte) *expr.Update
 	return u
 }
 
-// images decides which image the origin is asked for. The service wants the old
+// chooseReturnValues decides which image the origin is asked for. The service wants the old
 // one where global indexes have to be told what the item left, else the new one,
 // which can be kept. What the client wants comes first: only a wish that the other
 // image can still fulfil is changed.
-func (w *writing) images() string {
-	globals := w.t.hasGlobals() && w.t.rule.query > 0
+func (w *itemWrite) chooseReturnValues() string {
+	globals := w.t.hasGlobalIndex() && w.t.rule.query > 0
 	if w.kind != wire.UpdateItem {
-		if w.returns == "NONE" && globals {
+		if w.clientReturns == "NONE" && globals {
 			return "ALL_OLD"
 		}
-		return w.returns
+		return w.clientReturns
 	}
 	if w.update == nil {
-		return w.returns
+		return w.clientReturns
 	}
-	switch w.returns {
+	switch w.clientReturns {
 	case "NONE":
 		if !globals {
 			if w.t.rule.item > 0 {
@@ -156,42 +156,42 @@ func (w *writing) images() string {
 			}
 			return "NONE"
 		}
-		if w.movesInIndex() {
+		if w.mayMoveInIndex() {
 			return "ALL_OLD"
 		}
 		return "ALL_NEW"
 	case "UPDATED_OLD":
-		if globals && w.projects() {
+		if globals && w.canProject() {
 			return "ALL_OLD"
 		}
 	case "UPDATED_NEW":
-		if globals && w.projects() {
+		if globals && w.canProject() {
 			return "ALL_NEW"
 		}
 	}
-	return w.returns
+	return w.clientReturns
 }
 
-// projects tells whether what the update touches can be taken out of an image here.
-func (w *writing) projects() bool {
+// canProject tells whether what the update touches can be taken out of an image here.
+func (w *itemWrite) canProject() bool {
 	_, ok := w.update.ProjectUpdated(nil, []byte(emptyReply))
 	return ok
 }
 
-// movesInIndex reports whether the update may take the item from one partition of
+// mayMoveInIndex reports whether the update may take the item from one partition of
 // a global index to another.
-func (w *writing) movesInIndex() bool {
+func (w *itemWrite) mayMoveInIndex() bool {
 	ch := change{t: w.t, targets: w.update.Targets()}
 	moves := false
-	w.t.globals(func(ix *index) {
-		moves = moves || !w.t.fixes(ix) && (ch.touches(ix.hash) || ch.touches(ix.rng))
+	w.t.eachGlobalIndex(func(ix *index) {
+		moves = moves || !w.t.keyDetermines(ix) && (ch.touches(ix.hash) || ch.touches(ix.rng))
 	})
 	return moves
 }
 
 // writeThrough asks the origin and tells the cache. The order is the cache's: see
 // the life of a write there.
-func (c *call) writeThrough(w *writing, body []byte) {
+func (c *call) writeThrough(w *itemWrite, body []byte) {
 	t := w.t
 	tags := []cache.Tag{t.itemTag(w.key.bytes), t.partitionTag(w.key.hash()), t.tags.writes}
 	watch := []cache.Tag{t.purgeTag(w.key.hash()), t.tags.table, t.tags.origin}
@@ -199,7 +199,7 @@ func (c *call) writeThrough(w *writing, body []byte) {
 	unsure := t.allIndexTags()
 	defer cw.Unknown(unsure...)
 	resp, err := c.forwardWrite(body)
-	if unclear(resp, err) {
+	if objectOutcomeUnknown(resp, err) {
 		cw.Unknown(unsure...)
 	} else if err != nil || resp.Class != origin.Good {
 		cw.Commit(cache.Change{})
@@ -210,16 +210,16 @@ func (c *call) writeThrough(w *writing, body []byte) {
 		c.failOrigin(err, telemetry.Write)
 		return
 	}
-	if resp.Class != origin.Good || w.asked == w.returns {
+	if resp.Class != origin.Good || w.originReturns == w.clientReturns {
 		c.relay(resp, telemetry.Write)
 		return
 	}
 	c.relayChanged(resp, w.clientView(resp.Body), telemetry.Write)
 }
 
-// unclear is unsettled for a write whose answer has to be an object.
-func unclear(resp *origin.Response, err error) bool {
-	if unsettled(resp, err) {
+// objectOutcomeUnknown is unsettled for a write whose answer has to be an object.
+func objectOutcomeUnknown(resp *origin.Response, err error) bool {
+	if outcomeUnknown(resp, err) {
 		return true
 	}
 	if err != nil || resp.Class != origin.Good {
@@ -229,55 +229,55 @@ func unclear(resp *origin.Response, err error) bool {
 	return !ok
 }
 
-// unsettled tells whether a write may or may not have happened.
-func unsettled(resp *origin.Response, err error) bool {
+// outcomeUnknown tells whether a write may or may not have happened.
+func outcomeUnknown(resp *origin.Response, err error) bool {
 	if err != nil {
-		return reached(err)
+		return mayHaveExecuted(err)
 	}
 	return resp.Class == origin.Failed
 }
 
 // allIndexTags gives up all queries of all global indexes.
 func (t *table) allIndexTags() (tags []cache.Tag) {
-	t.globals(func(ix *index) { tags = append(tags, t.indexTag(ix)) })
+	t.eachGlobalIndex(func(ix *index) { tags = append(tags, t.indexTag(ix)) })
 	return tags
 }
 
 // commit applies a write that happened.
-func (c *call) commit(cw *cache.Write, w *writing, resp *origin.Response) {
+func (c *call) commit(cw *cache.Write, w *itemWrite, resp *origin.Response) {
 	t := w.t
 	ch := cache.Change{Cause: cache.ByWrite}
-	if !c.svc.inUse(t) {
+	if !c.svc.isCurrent(t) {
 		// The table was learnt anew meanwhile: its indexes may be others now.
 		ch.Tags = append(ch.Tags, t.tags.table)
 		cw.Commit(ch)
 		return
 	}
-	old, new := w.imagesOf(resp.Body)
+	old, new := w.images(resp.Body)
 	effect := change{t: t, key: w.keyJSON, old: old, new: new, update: w.kind == wire.UpdateItem}
 	if w.update != nil {
 		effect.targets = w.targets()
 	}
 	ch.Tags = effect.indexTags(ch.Tags)
-	if f, ok := c.svc.written(w, new); ok {
+	if f, ok := c.svc.writtenFilling(w, new); ok {
 		ch.Puts = []cache.Put{{Space: c.svc.space, Key: t.cacheKey(w.key), Tags: t.itemTags(w.key), Filling: f}}
 	}
 	cw.Commit(ch)
 }
 
 // targets is what the update touches; never nil, since nil means not understood.
-func (w *writing) targets() []expr.Target {
+func (w *itemWrite) targets() []expr.Target {
 	if ts := w.update.Targets(); ts != nil {
 		return ts
 	}
 	return []expr.Target{}
 }
 
-// imagesOf takes the images from the write alone: its request and its answer. The
+// images takes the images from the write alone: its request and its answer. The
 // cached item is not used, since it may have been changed past Kasoku.
-func (w *writing) imagesOf(body []byte) (old, new image) {
+func (w *itemWrite) images(body []byte) (old, new image) {
 	attributes, _ := memberOf(body, "Attributes")
-	switch w.asked {
+	switch w.originReturns {
 	case "ALL_OLD":
 		old = image{known: true, item: attributes}
 	case "ALL_NEW":
@@ -292,15 +292,15 @@ func (w *writing) imagesOf(body []byte) (old, new image) {
 		new = image{known: true}
 	case wire.UpdateItem:
 		if old.known {
-			new = w.applied(old)
+			new = w.applyUpdate(old)
 		}
 	}
 	return old, new
 }
 
-// applied returns the image after an update that only removes attributes and sets
+// applyUpdate returns the image after an update that only removes attributes and sets
 // them to values of the request; the zero image for any other update.
-func (w *writing) applied(old image) image {
+func (w *itemWrite) applyUpdate(old image) image {
 	if w.update == nil {
 		return image{}
 	}
@@ -328,15 +328,15 @@ func (w *writing) applied(old image) image {
 	return image{known: true, item: item}
 }
 
-// written is what may be kept after the write; false if that is not known to the
+// writtenFilling is what may be kept after the write; false if that is not known to the
 // letter.
-func (s *Service) written(w *writing, new image) (f cache.Filling, ok bool) {
+func (s *Service) writtenFilling(w *itemWrite, new image) (f cache.Filling, ok bool) {
 	switch {
 	case w.t.rule.item <= 0 || !new.known:
 		return f, false
 	case new.item == nil:
 		return s.absentFilling(w.t), true
-	case w.asked != "ALL_NEW" && !wire.ReadsBackAs(new.item):
+	case w.originReturns != "ALL_NEW" && !wire.ReadsBackAs(new.item):
 		return f, false
 	}
 	return s.presentFilling(w.t, new.item), true
@@ -344,12 +344,12 @@ func (s *Service) written(w *writing, new image) (f cache.Filling, ok bool) {
 
 // clientView gives the answer the attributes that the client asked for, and no
 // others.
-func (w *writing) clientView(body []byte) []byte {
+func (w *itemWrite) clientView(body []byte) []byte {
 	attributes, there := wire.Lookup(body, "Attributes")
 	if !there {
 		return body
 	}
-	if w.returns != "NONE" {
+	if w.clientReturns != "NONE" {
 		view, ok := w.update.ProjectUpdated(nil, attributes)
 		if !ok {
 			return body

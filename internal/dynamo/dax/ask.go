@@ -78,7 +78,7 @@ func (k *call) ask(head *http1.Request, body []byte) (answer []byte, ok bool) {
 // exchange is ask without an answer to the client.
 func (k *call) exchange(head *http1.Request, body []byte) (x *edge.Exchange, ok bool) {
 	x = edge.Detached(k.ctx(), *head, body, k.now)
-	k.client.Ask(x)
+	k.client.Serve(x)
 	r := &k.line
 	r.Decision, r.KeyHash = x.Record.Decision, x.Record.KeyHash
 	r.Origin += x.Record.Origin

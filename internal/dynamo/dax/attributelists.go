@@ -14,7 +14,7 @@ import (
 // send the first item that has these attributes, and keep the number for good. So does the
 // server, for all its clients: who only reads gets no say in it.
 func (k *call) defineAttributeListID() {
-	if !k.client.Writes() {
+	if !k.client.MayWrite() {
 		k.srv.metrics.denied.Inc()
 		k.fail(fault.New("AccessDeniedException", "The access key %s is not authorized to write items, and so to number their attributes", k.conn.auth.id))
 		return

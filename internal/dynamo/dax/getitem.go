@@ -77,7 +77,7 @@ func (k *call) hit(table, bytes []byte) bool {
 		return false
 	}
 	k.line.KeyHash, k.line.Decision = h.KeyHash, h.Decision()
-	if h.Due {
+	if h.RefreshDue {
 		k.refresh(&h, bytes)
 	}
 	json := h.Item()
@@ -95,8 +95,8 @@ func (k *call) hit(table, bytes []byte) bool {
 		k.out = cbor.AppendBreak(out)
 		// The table may have become another since its keys were looked up, and the entry
 		// be one of that.
-		if s, ok := k.client.SchemaKnown(table, k.now); ok && keysOf(s) == w.keys {
-			k.client.Keep(&h, k.out)
+		if s, ok := k.client.CachedSchema(table, k.now); ok && keysOf(s) == w.keys {
+			k.client.AttachForm(&h, k.out)
 		}
 	}
 	return true

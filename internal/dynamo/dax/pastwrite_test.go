@@ -52,7 +52,7 @@ func TestIndexAfterWritePastKasoku(t *testing.T) {
 					Method: []byte("POST"), Target: []byte("/"), Path: []byte("/"), Minor: 1,
 					Fields: http1.FieldsOf("X-Amz-Target", "DynamoDB_20120810.Query", "Content-Type", "application/x-amz-json-1.0"),
 				}, []byte(query), time.Now())
-				front.Ask(x)
+				front.Serve(x)
 				return x.Record.Decision
 			}
 			o.says(200, found)

@@ -28,7 +28,7 @@ func (k *call) defineKeySchema() {
 	}
 	k.line.Table = table
 	// Who writes needs the keys as well as who reads.
-	if !k.client.May(wire.Write, table) && !k.allowed(wire.Read, table) {
+	if !k.client.Allowed(wire.Write, table) && !k.allowed(wire.Read, table) {
 		return
 	}
 	s, ok := k.schema(table)
@@ -56,7 +56,7 @@ func (k *call) misnamed() {
 
 // schema returns the key attributes of a table; on failure the call has failed.
 func (k *call) schema(table []byte) (*accel.Schema, bool) {
-	if s, ok := k.client.SchemaKnown(table, k.now); ok {
+	if s, ok := k.client.CachedSchema(table, k.now); ok {
 		return s, true
 	}
 	if len(table) == 0 {
@@ -79,7 +79,7 @@ func (k *call) schema(table []byte) (*accel.Schema, bool) {
 
 // allowed checks the client's permission on a table; without it the call has failed.
 func (k *call) allowed(access wire.Access, table []byte) bool {
-	if k.client.May(access, table) {
+	if k.client.Allowed(access, table) {
 		return true
 	}
 	k.srv.metrics.denied.Inc()

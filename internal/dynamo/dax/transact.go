@@ -86,7 +86,7 @@ func (k *call) learn(list []part) bool {
 			p.schema = list[i-1].schema
 			continue
 		}
-		if !k.client.May(wire.Write, p.table) && !k.allowed(wire.Read, p.table) {
+		if !k.client.Allowed(wire.Write, p.table) && !k.allowed(wire.Read, p.table) {
 			return false
 		}
 		s, ok := k.schema(p.table)

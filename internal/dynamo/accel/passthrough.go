@@ -18,9 +18,9 @@ func (c *call) namedTable(plain bool) *table {
 	return unknownTable(c.set, string(tableOf(c.name)))
 }
 
-// readTags are the tags that move when the item under key is written. If the item can't
+// itemReadTags are the tags that move when the item under key is written. If the item can't
 // be told, they move with every write to the table.
-func (t *table) readTags(key []byte) []cache.Tag {
+func (t *table) itemReadTags(key []byte) []cache.Tag {
 	if t.known && key != nil {
 		if k, ok := t.keyOf(key); ok {
 			return t.itemTags(k)
@@ -38,17 +38,17 @@ func (c *call) passItem(t *table) {
 		c.passRead(telemetry.BypassUncacheable)
 		return
 	}
-	q := ask{body: c.x.Body, capacity: capacity}
-	if !strong && c.svc.cache.Note(t.readTags(c.m[1])...).Strong {
-		q.strongly()
+	q := originQuery{body: c.x.Body, capacity: capacity}
+	if !strong && c.svc.cache.Note(t.itemReadTags(c.m[1])...).Strong {
+		q.makeStrong()
 	}
-	c.passAsked(&q, telemetry.BypassUncacheable)
+	c.forwardQuery(&q, telemetry.BypassUncacheable)
 }
 
-// strengthened is a part of a BatchGetItem that was made strongly consistent.
-type strengthened struct {
-	table  []byte // as the request names it
-	before []byte // ConsistentRead as the client sent it; nil if it did not
+// strongPart is a part of a BatchGetItem that was made strongly consistent.
+type strongPart struct {
+	table    []byte // as the request names it
+	original []byte // ConsistentRead as the client sent it; nil if it did not
 }
 
 // passBatch passes on a BatchGetItem that the cache does not answer. Parts with items that
@@ -56,7 +56,7 @@ type strengthened struct {
 // to what the client's own request would have got.
 func (c *call) passBatch(items, capacity []byte) {
 	mode, plain := capacityMode(capacity)
-	changed, parts, ok := c.strengthen(items)
+	changed, parts, ok := c.makePartsStrong(items)
 	if !plain || !ok || len(parts) == 0 {
 		c.passRead(telemetry.BypassUncacheable)
 		return
@@ -84,9 +84,9 @@ func (c *call) passBatch(items, capacity []byte) {
 	}
 }
 
-// strengthen makes parts of RequestItems strongly consistent; false if it is not
+// makePartsStrong makes parts of RequestItems strongly consistent; false if it is not
 // understood.
-func (c *call) strengthen(items []byte) (changed []byte, parts []strengthened, ok bool) {
+func (c *call) makePartsStrong(items []byte) (changed []byte, parts []strongPart, ok bool) {
 	if wire.Kind(items) != '{' {
 		return nil, nil, false
 	}
@@ -102,7 +102,7 @@ func (c *call) strengthen(items []byte) (changed []byte, parts []strengthened, o
 			return nil, nil, false
 		}
 		t := c.namedTable(c.setTable(it.QuotedName()))
-		if strong || !t.rule.caches() || !c.anyLately(t, keys) {
+		if strong || !t.rule.caches() || !c.anyRecentlyWritten(t, keys) {
 			continue
 		}
 		part, ok := wire.SetMember(nil, it.Value(), "ConsistentRead", []byte("true"))
@@ -112,16 +112,16 @@ func (c *call) strengthen(items []byte) (changed []byte, parts []strengthened, o
 		if changed, ok = wire.SetMember(nil, changed, string(c.name), part); !ok {
 			return nil, nil, false
 		}
-		parts = append(parts, strengthened{bytes.Clone(c.name), before})
+		parts = append(parts, strongPart{bytes.Clone(c.name), before})
 	}
 	return changed, parts, !it.Err()
 }
 
-// anyLately reports whether one of the items under keys was written less than settle ago.
-func (c *call) anyLately(t *table, keys []byte) bool {
+// anyRecentlyWritten reports whether one of the items under keys was written less than settle ago.
+func (c *call) anyRecentlyWritten(t *table, keys []byte) bool {
 	it := wire.Array(keys)
 	for it.Next() {
-		if c.svc.cache.Note(t.readTags(it.Value())...).Strong {
+		if c.svc.cache.Note(t.itemReadTags(it.Value())...).Strong {
 			return true
 		}
 	}
@@ -130,7 +130,7 @@ func (c *call) anyLately(t *table, keys []byte) bool {
 
 // restore gives what the answer says of unprocessed keys of the part the client's own
 // ConsistentRead.
-func (p *strengthened) restore(answer []byte) []byte {
+func (p *strongPart) restore(answer []byte) []byte {
 	all, ok := memberOf(answer, "UnprocessedKeys")
 	if !ok || all == nil {
 		return answer
@@ -139,10 +139,10 @@ func (p *strengthened) restore(answer []byte) []byte {
 	if !ok || part == nil {
 		return answer
 	}
-	if p.before == nil {
+	if p.original == nil {
 		part, ok = wire.WithoutMember(nil, part, "ConsistentRead")
 	} else {
-		part, ok = wire.SetMember(nil, part, "ConsistentRead", p.before)
+		part, ok = wire.SetMember(nil, part, "ConsistentRead", p.original)
 	}
 	if ok {
 		all, ok = wire.SetMember(nil, all, string(p.table), part)
@@ -156,7 +156,7 @@ func (p *strengthened) restore(answer []byte) []byte {
 }
 
 // halveParts halves the capacity that the answer shows for the parts.
-func halveParts(answer []byte, parts []strengthened) []byte {
+func halveParts(answer []byte, parts []strongPart) []byte {
 	all, ok := memberOf(answer, "ConsumedCapacity")
 	if !ok || wire.Kind(all) != '[' {
 		return answer
@@ -168,7 +168,7 @@ func halveParts(answer []byte, parts []strengthened) []byte {
 			list = append(list, ',')
 		}
 		quoted, _ := wire.Lookup(it.Value(), "TableName")
-		if !named(parts, quoted) {
+		if !containsTable(parts, quoted) {
 			list = append(list, it.Value()...)
 		} else if list, ok = wire.HalveUnits(list, it.Value()); !ok {
 			return answer
@@ -183,8 +183,8 @@ func halveParts(answer []byte, parts []strengthened) []byte {
 	return answer
 }
 
-// named reports whether a table's name, a JSON string, is that of one of the parts.
-func named(parts []strengthened, quoted []byte) bool {
+// containsTable reports whether a table's name, a JSON string, is that of one of the parts.
+func containsTable(parts []strongPart, quoted []byte) bool {
 	for i := range parts {
 		if isText(quoted, string(parts[i].table)) {
 			return true

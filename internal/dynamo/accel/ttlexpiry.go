@@ -15,11 +15,11 @@ import (
 func (s *Service) ItemRemoved() func(table string, item []byte) {
 	of := s.settings.Load().tag
 	return func(table string, item []byte) {
-		s.cache.Apply(cache.Change{Cause: cache.ByExpiry, Tags: s.removedTags(of, table, item)})
+		s.cache.Apply(cache.Change{Cause: cache.ByExpiry, Tags: s.expiredItemTags(of, table, item)})
 	}
 }
 
-func (s *Service) removedTags(of cache.Tag, name string, item []byte) []cache.Tag {
+func (s *Service) expiredItemTags(of cache.Tag, name string, item []byte) []cache.Tag {
 	t := s.table(context.Background(), []byte(name))
 	if t.tags.origin == of && t.known && wire.Valid(item, wire.MaxDepth) {
 		if k, ok := t.keyOfItem(item); ok {

@@ -14,33 +14,33 @@ func (e *explanation) batchGetItem() {
 	c, b := e.c, &e.c.batch
 	known, ok := c.members(c.x.Body, batchGetMembers)
 	if !ok {
-		e.repeated()
+		e.duplicateMember()
 		return
 	}
 	items, capacity := c.m[0], c.m[1]
 	it := wire.Object(items)
 	for it.Next() {
-		if e.known(it.QuotedName()) == nil {
+		if e.requireTable(it.QuotedName()) == nil {
 			return
 		}
 	}
-	if !known || wire.Kind(items) != '{' || !c.readBatch(items, capacity) {
+	if !known || wire.Kind(items) != '{' || !c.parseBatch(items, capacity) {
 		e.decide(telemetry.BypassUncacheable, "it is not one that is surely valid, or items of one of its tables are not cached; the origin judges")
 		return
 	}
 	missing := 0
 	for i := range b.parts {
-		missing += e.part(&b.parts[i])
+		missing += e.batchPart(&b.parts[i])
 	}
 	if missing == 0 {
 		e.decide(telemetry.Hit, "every key is in memory")
 		return
 	}
-	e.decide(b.missed(missing), "what is missing is fetched in one request")
+	e.decide(b.missDecision(missing), "what is missing is fetched in one request")
 }
 
-// part explains one table's keys of a batch and counts those to fetch.
-func (e *explanation) part(p *batchPart) (missing int) {
+// batchPart explains one table's keys of a batch and counts those to fetch.
+func (e *explanation) batchPart(p *batchPart) (missing int) {
 	c := e.c
 	for i := range c.batch.keys[p.first:p.end] {
 		k := &c.batch.keys[p.first+i]
@@ -66,7 +66,7 @@ func (e *explanation) part(p *batchPart) (missing int) {
 func (e *explanation) writeItem() {
 	c := e.c
 	if _, ok := c.members(c.x.Body, writeMembers); !ok {
-		e.repeated()
+		e.duplicateMember()
 		return
 	}
 	t, why := e.table(c.m[wTable])
@@ -79,7 +79,7 @@ func (e *explanation) writeItem() {
 		e.decide(telemetry.Write, "the origin is asked first, then everything of the table is dropped: "+why)
 		return
 	}
-	w, ok := c.readWrite(t)
+	w, ok := c.parseWrite(t)
 	if !ok {
 		e.decide(telemetry.Write, "the origin is asked first, then everything of the table is dropped: the item can't be told")
 		return
@@ -87,11 +87,11 @@ func (e *explanation) writeItem() {
 	e.step("key", t.keyText(t.cacheKey(w.key)), canonical)
 	e.tags([]cache.Tag{t.itemTag(w.key.bytes), t.partitionTag(w.key.hash()), t.tags.writes},
 		"the item", "queries of its partition", "scans of the table")
-	t.globals(func(ix *index) {
+	t.eachGlobalIndex(func(ix *index) {
 		e.step("index", ix.name, "queries of its partitions that the item leaves, enters or changes in")
 	})
-	if w.asked != w.returns {
-		e.step("ReturnValues", w.asked, "asked of the origin to know them; the client gets what "+w.returns+" gives")
+	if w.originReturns != w.clientReturns {
+		e.step("ReturnValues", w.originReturns, "asked of the origin to know them; the client gets what "+w.clientReturns+" gives")
 	}
 	e.decide(telemetry.Write, "the origin is asked first; these generations move before it and after")
 }
@@ -100,7 +100,7 @@ func (e *explanation) writeItem() {
 func (e *explanation) partiql() {
 	statements, ok := e.c.statements()
 	if !ok {
-		e.repeated()
+		e.duplicateMember()
 		return
 	}
 	writes := false
