@@ -37,8 +37,8 @@ func newHit(t testing.TB, set func(*Config)) *hit {
 // serve returns how many bytes of body there are, so that nothing of it is for nothing.
 func (h *hit) serve() int64 {
 	f := h.filter
-	name, asked := f.Name(h.name, h.query)
-	if f.Admit(&Request{Method: []byte("GET"), Asked: asked}) != Wrapped {
+	name, status := f.Name(h.name, h.query)
+	if f.Admit(&Request{Method: []byte("GET"), Name: status}) != Wrapped {
 		return -1
 	}
 	key := f.Strip(h.key, h.query)

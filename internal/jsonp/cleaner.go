@@ -4,26 +4,26 @@ import "bytes"
 
 // cleaner makes of a body, piece by piece, what is put into a call: without a byte
 // order mark, without white space at its end, and with U+2028 and U+2029 escaped, which
-// end a line in scripts of old. It holds back what it can't know yet: at most mostHeld
+// end a line in scripts of old. It holds back what it can't know yet: at most maxHeld
 // bytes. White space beyond that stays, as it does no harm.
 type cleaner struct {
-	as         bool  // as it is: nothing of that
+	verbatim   bool  // as it is: nothing of that
 	marked     int8  // bytes of a mark that have come; noMark: there is none
-	cut        bool  // what is held is the beginning of a separator, not white space
+	partial    bool  // what is held is the beginning of a separator, not white space
 	n          int   // how much is held
 	separators int64 // that were escaped
-	held       [mostHeld]byte
+	held       [maxHeld]byte
 }
 
 // sink takes what a cleaner has done with; p is valid during the call only.
-type sink interface{ take(p []byte) error }
+type sink interface{ write(p []byte) error }
 
 const (
-	mostHeld = 64
-	noMark   = 4
-	mark     = "\xef\xbb\xbf"
-	lead     = 0xe2 // the first byte of both separators, E2 80 A8 and E2 80 A9
-	growth   = 3    // what escaping one adds
+	maxHeld = 64
+	noMark  = 4
+	mark    = "\xef\xbb\xbf"
+	lead    = 0xe2 // the first byte of both separators, E2 80 A8 and E2 80 A9
+	growth  = 3    // what escaping one adds
 )
 
 var (
@@ -41,40 +41,40 @@ func escaped(last byte) []byte {
 
 // clean takes the next piece.
 func (c *cleaner) clean(p []byte, to sink) error {
-	if c.as {
-		return to.take(p)
+	if c.verbatim {
+		return to.write(p)
 	}
-	p, err := c.unmark(p, to)
+	p, err := c.stripMark(p, to)
 	for err == nil && len(p) > 0 {
-		if c.cut {
+		if c.partial {
 			p, err = c.resume(p, to)
 			continue
 		}
 		i := find(p)
 		if i == len(p) {
-			return c.plain(p, to)
+			return c.writeText(p, to)
 		}
-		if err = c.through(p[:i], to); err != nil {
+		if err = c.writeThrough(p[:i], to); err != nil {
 			return err
 		}
 		p = p[i:]
 		if m := match(p); m < 3 {
-			c.cut, c.n = true, copy(c.held[:], p)
+			c.partial, c.n = true, copy(c.held[:], p)
 			return nil
 		}
 		c.separators++
-		err, p = to.take(escaped(p[2])), p[3:]
+		err, p = to.write(escaped(p[2])), p[3:]
 	}
 	return err
 }
 
-// unmark takes a byte order mark off the beginning.
-func (c *cleaner) unmark(p []byte, to sink) ([]byte, error) {
+// stripMark takes a byte order mark off the beginning.
+func (c *cleaner) stripMark(p []byte, to sink) ([]byte, error) {
 	for len(p) > 0 && c.marked < int8(len(mark)) {
 		if p[0] != mark[c.marked] {
 			n := c.marked
 			c.marked = noMark
-			return p, pass(markBytes[:n], to)
+			return p, writeAll(markBytes[:n], to)
 		}
 		c.marked++
 		p = p[1:]
@@ -118,30 +118,30 @@ func (c *cleaner) resume(p []byte, to sink) ([]byte, error) {
 	m := match(c.held[:n])
 	switch {
 	case m == 3:
-		c.cut, c.n = false, 0
+		c.partial, c.n = false, 0
 		c.separators++
-		return p[3-had:], to.take(escaped(c.held[2]))
+		return p[3-had:], to.write(escaped(c.held[2]))
 	case m == n:
 		c.n = n
 		return nil, nil
 	}
-	c.cut = false
+	c.partial = false
 	return p, c.release(to)
 }
 
-// plain takes a piece without separators, which may be the last.
-func (c *cleaner) plain(p []byte, to sink) error {
+// writeText takes a piece without separators, which may be the last.
+func (c *cleaner) writeText(p []byte, to sink) error {
 	k := len(p)
 	for k > 0 && isSpace(p[k-1]) {
 		k--
 	}
-	k = max(k, len(p)-mostHeld)
+	k = max(k, len(p)-maxHeld)
 	if k > 0 {
-		if err := c.through(p[:k], to); err != nil {
+		if err := c.writeThrough(p[:k], to); err != nil {
 			return err
 		}
-	} else if over := c.n + len(p) - mostHeld; over > 0 {
-		if err := to.take(c.held[:over]); err != nil {
+	} else if over := c.n + len(p) - maxHeld; over > 0 {
+		if err := to.write(c.held[:over]); err != nil {
 			return err
 		}
 		c.n = copy(c.held[:], c.held[over:c.n])
@@ -150,38 +150,38 @@ func (c *cleaner) plain(p []byte, to sink) error {
 	return nil
 }
 
-// through lets p pass behind what was held.
-func (c *cleaner) through(p []byte, to sink) error {
+// writeThrough lets p pass behind what was held.
+func (c *cleaner) writeThrough(p []byte, to sink) error {
 	if err := c.release(to); err != nil {
 		return err
 	}
-	return pass(p, to)
+	return writeAll(p, to)
 }
 
 func (c *cleaner) release(to sink) error {
 	n := c.n
 	c.n = 0
-	return pass(c.held[:n], to)
+	return writeAll(c.held[:n], to)
 }
 
 // finish lets pass what is still held but white space, which is returned.
 func (c *cleaner) finish(to sink) (space []byte, err error) {
 	if c.marked < int8(len(mark)) {
-		err = pass(markBytes[:c.marked], to)
+		err = writeAll(markBytes[:c.marked], to)
 		c.marked = noMark
 	}
-	if c.cut {
-		c.cut = false
+	if c.partial {
+		c.partial = false
 		err = c.release(to)
 	}
 	return c.held[:c.n], err
 }
 
-func pass(p []byte, to sink) error {
+func writeAll(p []byte, to sink) error {
 	if len(p) == 0 {
 		return nil
 	}
-	return to.take(p)
+	return to.write(p)
 }
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }

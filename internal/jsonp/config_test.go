@@ -69,7 +69,7 @@ func TestKeepsItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg.Types[0], cfg.Names[0], cfg.Strip[0] = "b/b", "b", "b"
-	if _, asked := f.Name(nil, []byte("callback=ab")); asked != Named || !f.Strips([]byte("_")) || !f.Wraps([]byte("text/x")) {
+	if _, status := f.Name(nil, []byte("callback=ab")); status != NameValid || !f.Strips([]byte("_")) || !f.Wraps([]byte("text/x")) {
 		t.Error("it did")
 	}
 }

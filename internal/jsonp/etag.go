@@ -39,8 +39,8 @@ func hash(h uint64, texts ...string) uint64 {
 }
 
 const (
-	derived    = ";jp-"
-	mostSuffix = len(derived) + 13 + len(`"`) // 2^64 has 13 digits of base 36
+	derived   = ";jp-"
+	maxSuffix = len(derived) + 13 + len(`"`) // 2^64 has 13 digits of base 36
 )
 
 // appendSuffix appends what stands in a derived tag in place of the last quote.
@@ -75,7 +75,7 @@ func (c *Call) NotModified(line, base []byte) bool {
 	if tag == nil || len(rest) > 0 {
 		return false
 	}
-	var room [mostSuffix]byte
+	var room [maxSuffix]byte
 	suffix := c.appendSuffix(room[:0])
 	base = opaque(tag)
 	base = base[:len(base)-1]

@@ -5,12 +5,12 @@ type Mode uint8
 
 const (
 	// Dotted takes names of Strict joined by dots, with indices:
-	// angular.callbacks._0, CKEDITOR._.jsonpCallbacks[197]. Up to MostName in all.
+	// angular.callbacks._0, CKEDITOR._.jsonpCallbacks[197]. Up to MaxName in all.
 	Dotted Mode = iota
 	// Strict takes one identifier of ASCII letters, digits, _ and $, up to 128.
 	Strict
 	// Legacy takes what ngx_http_jsonp_callback took: ASCII letters, digits and _,
-	// also as the first character, up to MostName.
+	// also as the first character, up to MaxName.
 	Legacy
 )
 
@@ -28,10 +28,10 @@ func (m Mode) String() string {
 }
 
 const (
-	// MostName is the longest name of any mode, in bytes.
-	MostName = 255
+	// MaxName is the longest name of any mode, in bytes.
+	MaxName = 255
 
-	mostStrict = 128
+	maxStrictName = 128
 )
 
 // Valid tells whether a callback may be called name. Words that the language keeps for
@@ -39,11 +39,11 @@ const (
 func (m Mode) Valid(name []byte) bool {
 	switch m {
 	case Strict:
-		return len(name) > 0 && len(name) <= mostStrict && identifier(name) == len(name) && !reserved(name)
+		return len(name) > 0 && len(name) <= maxStrictName && identifier(name) == len(name) && !reserved(name)
 	case Dotted:
-		return len(name) <= MostName && dotted(name)
+		return len(name) <= MaxName && dotted(name)
 	case Legacy:
-		return len(name) > 0 && len(name) <= MostName && plain(name)
+		return len(name) > 0 && len(name) <= MaxName && plain(name)
 	}
 	return false
 }
@@ -106,8 +106,8 @@ func plain(name []byte) bool {
 // completions are what makes a name of any beginning of one.
 var completions = [...]string{"", "a", "]", "0]"}
 
-// begins tells whether there is a valid name that begins so.
-func (m Mode) begins(text string) bool {
+// validPrefix tells whether there is a valid name that begins so.
+func (m Mode) validPrefix(text string) bool {
 	for _, rest := range completions {
 		if m.Valid([]byte(text + rest)) {
 			return true

@@ -142,7 +142,7 @@ func TestBegins(t *testing.T) {
 	f := func(m Mode, want bool, texts ...string) {
 		t.Helper()
 		for _, text := range texts {
-			if m.begins(text) != want {
+			if m.validPrefix(text) != want {
 				t.Errorf("%s, %q: got %v", m, text, !want)
 			}
 		}

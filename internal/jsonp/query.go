@@ -6,25 +6,25 @@ import (
 	"github.com/kasoku/kasoku/internal/ascii"
 )
 
-// Asked is what a query says of a callback.
-type Asked uint8
+// NameStatus is what a query says of a callback.
+type NameStatus uint8
 
 const (
-	// NotAsked says that there is none, or one without a name.
-	NotAsked Asked = iota
-	// Misnamed says that it may not be called so, or is called differently twice.
-	Misnamed
-	// Named says that it has a name.
-	Named
+	// NameAbsent says that there is none, or one without a name.
+	NameAbsent NameStatus = iota
+	// NameInvalid says that it may not be called so, or is called differently twice.
+	NameInvalid
+	// NameValid says that it has a name.
+	NameValid
 )
 
 // Name finds the callback in a query, which is without its question mark. The name is
-// appended to dst, percent-decoded; room for MostName bytes is enough. What is appended
+// appended to dst, percent-decoded; room for MaxName bytes is enough. What is appended
 // counts only if the query is Named.
 //
 // An argument may be there more than once if it always says the same. Legacy does not
 // decode, takes the last one, and none if any of them is wrong.
-func (f *Filter) Name(dst, query []byte) ([]byte, Asked) {
+func (f *Filter) Name(dst, query []byte) ([]byte, NameStatus) {
 	if f.cfg.Mode == Legacy {
 		return f.lastName(dst, query)
 	}
@@ -37,19 +37,19 @@ func (f *Filter) Name(dst, query []byte) ([]byte, Asked) {
 		case !ok:
 			continue
 		case found && !decodesTo(value, dst[start:]):
-			return dst[:start], Misnamed
+			return dst[:start], NameInvalid
 		case found:
 			continue
 		}
 		if dst, ok = appendDecoded(dst, value); !ok {
-			return dst[:start], Misnamed
+			return dst[:start], NameInvalid
 		}
 		found = true
 	}
-	return dst, f.asked(dst[start:])
+	return dst, f.nameStatus(dst[start:])
 }
 
-func (f *Filter) lastName(dst, query []byte) ([]byte, Asked) {
+func (f *Filter) lastName(dst, query []byte) ([]byte, NameStatus) {
 	start, wrong := len(dst), false
 	for len(query) > 0 {
 		var arg []byte
@@ -58,29 +58,29 @@ func (f *Filter) lastName(dst, query []byte) ([]byte, Asked) {
 		if !ok {
 			continue
 		}
-		if len(value) > MostName || !plain(value) {
+		if len(value) > MaxName || !plain(value) {
 			wrong = true
 			continue
 		}
 		dst = append(dst[:start], value...)
 	}
 	if wrong {
-		return dst[:start], Misnamed
+		return dst[:start], NameInvalid
 	}
-	return dst, f.asked(dst[start:])
+	return dst, f.nameStatus(dst[start:])
 }
 
-func (f *Filter) asked(name []byte) Asked {
+func (f *Filter) nameStatus(name []byte) NameStatus {
 	switch {
 	case len(name) == 0:
-		return NotAsked
-	case f.cfg.Mode.Valid(name) && f.allowed(name):
-		return Named
+		return NameAbsent
+	case f.cfg.Mode.Valid(name) && f.allowsName(name):
+		return NameValid
 	}
-	return Misnamed
+	return NameInvalid
 }
 
-func (f *Filter) allowed(name []byte) bool {
+func (f *Filter) allowsName(name []byte) bool {
 	for _, begin := range f.cfg.Names {
 		if len(name) >= len(begin) && string(name[:len(begin)]) == begin {
 			return true
@@ -155,9 +155,9 @@ func decodesTo[T string | []byte](s []byte, want T) bool {
 // appendDecoded appends s percent-decoded to dst; false if that is longer than a name,
 // or s is not well-formed.
 func appendDecoded(dst, s []byte) ([]byte, bool) {
-	for most := len(dst) + MostName; len(s) > 0; {
+	for end := len(dst) + MaxName; len(s) > 0; {
 		c, n := decodeOne(s)
-		if n == 0 || len(dst) == most {
+		if n == 0 || len(dst) == end {
 			return dst, false
 		}
 		dst, s = append(dst, c), s[n:]

@@ -10,81 +10,81 @@ import (
 func TestFindsTheName(t *testing.T) {
 	dotted := with(t, Dotted, func(c *Config) { c.Aliases = []string{"jsonp", "jsoncallback"} })
 	legacy := with(t, Legacy, nil)
-	check := func(f *Filter, query, name string, asked Asked) {
+	check := func(f *Filter, query, name string, status NameStatus) {
 		t.Helper()
 		dst := []byte("kept ")
 		got, a := f.Name(dst, []byte(query))
-		if a != asked || a == Named && string(got) != "kept "+name || !strings.HasPrefix(string(got), "kept ") {
+		if a != status || a == NameValid && string(got) != "kept "+name || !strings.HasPrefix(string(got), "kept ") {
 			t.Errorf("%s: %q: got %q, %d", f.cfg.Mode, query, got, a)
 		}
 	}
-	f := func(query, name string, asked Asked) { t.Helper(); check(dotted, query, name, asked) }
-	f("", "", NotAsked)
-	f("a=1", "", NotAsked)
-	f("callback=f", "f", Named)
-	f("a=1&callback=f&b", "f", Named)
-	f("&&callback=f&", "f", Named)
-	f("jsonp=f", "f", Named)
-	f("jsoncallback=f", "f", Named)
-	f("callback=a%2Eb", "a.b", Named)
-	f("callback=a%2eb", "a.b", Named)
-	f("callback=%61b", "ab", Named)
-	f("%63allback=f", "f", Named)
-	f("callback=CKEDITOR._.jsonpCallbacks%5B197%5D", "CKEDITOR._.jsonpCallbacks[197]", Named)
-	f("callback=CKEDITOR._.jsonpCallbacks[197]", "CKEDITOR._.jsonpCallbacks[197]", Named)
-	f("callback=a%252Eb", "", Misnamed) // decoded once
-	f("callback", "", NotAsked)
-	f("callback=", "", NotAsked)
-	f("callback=&callback=", "", NotAsked)
-	f("callback=f&callback=f", "f", Named)
-	f("callback=f&jsonp=%66", "f", Named)
-	f("callback=f&callback=g", "", Misnamed)
-	f("callback=f&callback=fg", "", Misnamed)
-	f("callback=fg&callback=f", "", Misnamed)
-	f("callback=f&jsonp=g", "", Misnamed)
-	f("callback=f&callback=", "", Misnamed)
-	f("callback=&callback=f", "", Misnamed)
-	f("callback=f&callback=%", "", Misnamed)
-	f("callback=1a", "", Misnamed)
-	f("callback=f%", "", Misnamed)
-	f("callback=f%6", "", Misnamed)
-	f("callback=f%6g", "", Misnamed)
-	f("callback=f%00", "", Misnamed)
-	f("callback=f+g", "", Misnamed)
-	f("callback=f=g", "", Misnamed)
-	f("callback=eval(1)//", "", Misnamed)
-	f("Callback=f", "", NotAsked)
-	f("callbacks=f", "", NotAsked)
-	f("xcallback=f", "", NotAsked)
-	f("callbac=f", "", NotAsked)
-	f("a=callback=f", "", NotAsked)
-	f("callback="+strings.Repeat("a", 255), strings.Repeat("a", 255), Named)
-	f("callback="+strings.Repeat("%61", 255), strings.Repeat("a", 255), Named)
-	f("callback="+strings.Repeat("a", 256), "", Misnamed)
-	f("callback="+strings.Repeat("%61", 256), "", Misnamed)
+	f := func(query, name string, status NameStatus) { t.Helper(); check(dotted, query, name, status) }
+	f("", "", NameAbsent)
+	f("a=1", "", NameAbsent)
+	f("callback=f", "f", NameValid)
+	f("a=1&callback=f&b", "f", NameValid)
+	f("&&callback=f&", "f", NameValid)
+	f("jsonp=f", "f", NameValid)
+	f("jsoncallback=f", "f", NameValid)
+	f("callback=a%2Eb", "a.b", NameValid)
+	f("callback=a%2eb", "a.b", NameValid)
+	f("callback=%61b", "ab", NameValid)
+	f("%63allback=f", "f", NameValid)
+	f("callback=CKEDITOR._.jsonpCallbacks%5B197%5D", "CKEDITOR._.jsonpCallbacks[197]", NameValid)
+	f("callback=CKEDITOR._.jsonpCallbacks[197]", "CKEDITOR._.jsonpCallbacks[197]", NameValid)
+	f("callback=a%252Eb", "", NameInvalid) // decoded once
+	f("callback", "", NameAbsent)
+	f("callback=", "", NameAbsent)
+	f("callback=&callback=", "", NameAbsent)
+	f("callback=f&callback=f", "f", NameValid)
+	f("callback=f&jsonp=%66", "f", NameValid)
+	f("callback=f&callback=g", "", NameInvalid)
+	f("callback=f&callback=fg", "", NameInvalid)
+	f("callback=fg&callback=f", "", NameInvalid)
+	f("callback=f&jsonp=g", "", NameInvalid)
+	f("callback=f&callback=", "", NameInvalid)
+	f("callback=&callback=f", "", NameInvalid)
+	f("callback=f&callback=%", "", NameInvalid)
+	f("callback=1a", "", NameInvalid)
+	f("callback=f%", "", NameInvalid)
+	f("callback=f%6", "", NameInvalid)
+	f("callback=f%6g", "", NameInvalid)
+	f("callback=f%00", "", NameInvalid)
+	f("callback=f+g", "", NameInvalid)
+	f("callback=f=g", "", NameInvalid)
+	f("callback=eval(1)//", "", NameInvalid)
+	f("Callback=f", "", NameAbsent)
+	f("callbacks=f", "", NameAbsent)
+	f("xcallback=f", "", NameAbsent)
+	f("callbac=f", "", NameAbsent)
+	f("a=callback=f", "", NameAbsent)
+	f("callback="+strings.Repeat("a", 255), strings.Repeat("a", 255), NameValid)
+	f("callback="+strings.Repeat("%61", 255), strings.Repeat("a", 255), NameValid)
+	f("callback="+strings.Repeat("a", 256), "", NameInvalid)
+	f("callback="+strings.Repeat("%61", 256), "", NameInvalid)
 
-	f = func(query, name string, asked Asked) { t.Helper(); check(legacy, query, name, asked) }
-	f("callback=f", "f", Named)
-	f("callback=1a", "1a", Named)
-	f("callback=if", "if", Named)
-	f("callback=%61b", "", Misnamed)
-	f("%63allback=f", "", NotAsked)
-	f("Callback=f", "", NotAsked)
-	f("callback=a.b", "", Misnamed)
-	f("callback=$", "", Misnamed)
-	f("callback=", "", NotAsked)
-	f("callback=f&callback=g", "g", Named)
-	f("callback=&callback=g", "g", Named)
-	f("callback=f&callback=", "", NotAsked)
-	f("callback=a.b&callback=g", "", Misnamed)
-	f("callback=f&callback=a.b", "", Misnamed)
-	f("callback="+strings.Repeat("a", 255), strings.Repeat("a", 255), Named)
-	f("callback="+strings.Repeat("a", 256), "", Misnamed)
+	f = func(query, name string, status NameStatus) { t.Helper(); check(legacy, query, name, status) }
+	f("callback=f", "f", NameValid)
+	f("callback=1a", "1a", NameValid)
+	f("callback=if", "if", NameValid)
+	f("callback=%61b", "", NameInvalid)
+	f("%63allback=f", "", NameAbsent)
+	f("Callback=f", "", NameAbsent)
+	f("callback=a.b", "", NameInvalid)
+	f("callback=$", "", NameInvalid)
+	f("callback=", "", NameAbsent)
+	f("callback=f&callback=g", "g", NameValid)
+	f("callback=&callback=g", "g", NameValid)
+	f("callback=f&callback=", "", NameAbsent)
+	f("callback=a.b&callback=g", "", NameInvalid)
+	f("callback=f&callback=a.b", "", NameInvalid)
+	f("callback="+strings.Repeat("a", 255), strings.Repeat("a", 255), NameValid)
+	f("callback="+strings.Repeat("a", 256), "", NameInvalid)
 }
 
-// Whatever is asked for, a buffer of MostName bytes is enough.
+// Whatever is asked for, a buffer of MaxName bytes is enough.
 func TestNameStaysInItsBuffer(t *testing.T) {
-	room := make([]byte, MostName, MostName+1)
+	room := make([]byte, MaxName, MaxName+1)
 	for _, m := range []Mode{Dotted, Strict, Legacy} {
 		f := with(t, m, nil)
 		for _, query := range []string{
@@ -93,7 +93,7 @@ func TestNameStaysInItsBuffer(t *testing.T) {
 		} {
 			clear(room[:cap(room)])
 			got, _ := f.Name(room[:0], []byte(query))
-			if cap(got) != cap(room) || room[:cap(room)][MostName] != 0 {
+			if cap(got) != cap(room) || room[:cap(room)][MaxName] != 0 {
 				t.Errorf("%s: %.20q: it is left", m, query)
 			}
 		}
@@ -102,14 +102,14 @@ func TestNameStaysInItsBuffer(t *testing.T) {
 
 func TestAllowedNames(t *testing.T) {
 	f := with(t, Dotted, func(c *Config) { c.Names = []string{"jQuery", "angular.callbacks._"} })
-	for query, want := range map[string]Asked{
-		"callback=jQuery123":            Named,
-		"callback=jQuery":               Named,
-		"callback=angular.callbacks._7": Named,
-		"callback=angular.callbacks":    Misnamed,
-		"callback=alert":                Misnamed,
-		"callback=jQuery[":              Misnamed,
-		"callback=":                     NotAsked,
+	for query, want := range map[string]NameStatus{
+		"callback=jQuery123":            NameValid,
+		"callback=jQuery":               NameValid,
+		"callback=angular.callbacks._7": NameValid,
+		"callback=angular.callbacks":    NameInvalid,
+		"callback=alert":                NameInvalid,
+		"callback=jQuery[":              NameInvalid,
+		"callback=":                     NameAbsent,
 	} {
 		if _, got := f.Name(nil, []byte(query)); got != want {
 			t.Errorf("%s: got %d", query, got)
@@ -153,8 +153,8 @@ func TestStrip(t *testing.T) {
 	}
 }
 
-// askedSlowly is Name of a dotted filter by what net/url says.
-func askedSlowly(query string, params []string) (name string, asked Asked) {
+// nameSlowly is Name of a dotted filter by what net/url says.
+func nameSlowly(query string, params []string) (name string, status NameStatus) {
 	var values []string
 	for arg := range strings.SplitSeq(query, "&") {
 		key, value, _ := strings.Cut(arg, "=")
@@ -163,20 +163,20 @@ func askedSlowly(query string, params []string) (name string, asked Asked) {
 		}
 		v, err := url.QueryUnescape(value)
 		if err != nil {
-			return "", Misnamed
+			return "", NameInvalid
 		}
 		if len(values) > 0 && v != values[0] {
-			return "", Misnamed
+			return "", NameInvalid
 		}
 		values = append(values, v)
 	}
 	switch {
 	case len(values) == 0 || values[0] == "":
-		return "", NotAsked
+		return "", NameAbsent
 	case !validSlowly(Dotted, values[0]):
-		return "", Misnamed
+		return "", NameInvalid
 	}
-	return values[0], Named
+	return values[0], NameValid
 }
 
 // FuzzQuery holds Name against net/url, and checks what must hold of Strip: what stays
@@ -188,14 +188,14 @@ func FuzzQuery(f *testing.F) {
 	filter := with(f, Dotted, func(c *Config) { c.Aliases, c.Strip = []string{"jsonp"}, []string{"_"} })
 	legacy := with(f, Legacy, nil)
 	f.Fuzz(func(t *testing.T, query string) {
-		name, asked := filter.Name(nil, []byte(query))
-		wantName, want := askedSlowly(query, filter.params)
-		if asked != want || asked == Named && string(name) != wantName {
-			t.Errorf("got %q, %d, want %q, %d", name, asked, wantName, want)
+		name, status := filter.Name(nil, []byte(query))
+		wantName, want := nameSlowly(query, filter.params)
+		if status != want || status == NameValid && string(name) != wantName {
+			t.Errorf("got %q, %d, want %q, %d", name, status, wantName, want)
 		}
 		for _, filter := range []*Filter{filter, legacy} {
 			left := filter.Strip(nil, []byte(query))
-			if _, asked := filter.Name(nil, left); asked != NotAsked || filter.Strips(left) {
+			if _, status := filter.Name(nil, left); status != NameAbsent || filter.Strips(left) {
 				t.Errorf("stripped to %q", left)
 			}
 			if again := filter.Strip(nil, left); string(again) != string(left) {

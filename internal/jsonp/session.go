@@ -40,7 +40,7 @@ func (s *Session) Admit(f *Filter, r *http1.Request, credentials []string) Actio
 		return LeaveIt
 	}
 	q := Request{Method: r.Method}
-	if s.name, q.Asked = f.Name(s.name[:0], r.RawQuery); q.Asked == Named {
+	if s.name, q.Name = f.Name(s.name[:0], r.RawQuery); q.Name == NameValid {
 		q.Credentials, q.Destination = hasCredentials(r.Fields, credentials), r.Get("Sec-Fetch-Dest")
 	}
 	s.filter, s.reason = f, f.Admit(&q)

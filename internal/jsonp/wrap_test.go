@@ -199,10 +199,10 @@ func TestBorders(t *testing.T) {
 
 // Bodies around the sizes of the writer's buffer.
 func TestLongBodies(t *testing.T) {
-	for _, size := range []int{joined - 7, joined - 6, joined - 5, joined, 2*joined - 6, 3 * joined} {
+	for _, size := range []int{writerBuffer - 7, writerBuffer - 6, writerBuffer - 5, writerBuffer, 2*writerBuffer - 6, 3 * writerBuffer} {
 		for _, unit := range []string{"x", "x" + ls, "\u2014", "   \n"} {
 			body := strings.Repeat(unit, size/len(unit)+1)[:size]
-			for _, piece := range []int{0, 1000, joined - 1, joined, joined + 1} {
+			for _, piece := range []int{0, 1000, writerBuffer - 1, writerBuffer, writerBuffer + 1} {
 				checkWraps(t, body, piece)
 			}
 		}
@@ -252,7 +252,7 @@ func TestWriterHoldsLittle(t *testing.T) {
 		t.Errorf("%d writes for %d bytes", to.n, 30*len(short))
 	}
 	_, _ = w.Write(long)
-	if to.n != 2 || to.first != joined || to.longest < len(long)-joined {
+	if to.n != 2 || to.first != writerBuffer || to.longest < len(long)-writerBuffer {
 		t.Errorf("%d writes, the first of %d bytes and the longest of %d", to.n, to.first, to.longest)
 	}
 	if err := w.Close(); err != nil || to.n != 3 {
@@ -289,7 +289,7 @@ func TestWriterFails(t *testing.T) {
 		to := calls{fails: fails}
 		var w Writer
 		w.Reset(&to, &c)
-		_, err := w.Write(bytes.Repeat([]byte("x"), 3*joined))
+		_, err := w.Write(bytes.Repeat([]byte("x"), 3*writerBuffer))
 		if err == nil {
 			err = w.Close()
 		}

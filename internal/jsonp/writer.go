@@ -9,15 +9,15 @@ import (
 // in pieces as they are, small ones joined with what lies around them, and ends the
 // call at Close. Its zero value takes a Reset before anything else.
 type Writer struct {
-	clean cleaner
-	to    io.Writer
-	buf   []byte
-	begin begin
-	tails [2]string // of a body, and of an empty one
-	err   error
+	clean  cleaner
+	to     io.Writer
+	buf    []byte
+	prefix prefix
+	tails  [2]string // of a body, and of an empty one
+	err    error
 }
 
-const joined = 4 << 10
+const writerBuffer = 4 << 10
 
 // errClosed is what writing to a Writer says that is closed.
 var errClosed = errors.New("jsonp: the call has ended")
@@ -25,10 +25,10 @@ var errClosed = errors.New("jsonp: the call has ended")
 // Reset begins a call whose bytes go to w. c is not needed afterwards.
 func (w *Writer) Reset(to io.Writer, c *Call) {
 	if w.buf == nil {
-		w.buf = make([]byte, 0, joined)
+		w.buf = make([]byte, 0, writerBuffer)
 	}
-	w.clean = cleaner{as: c.filter.cfg.Mode == Legacy}
-	w.to, w.begin, w.err = to, begin{}, nil
+	w.clean = cleaner{verbatim: c.filter.cfg.Mode == Legacy}
+	w.to, w.prefix, w.err = to, prefix{}, nil
 	w.tails = [2]string{c.tail(false), c.tail(true)}
 	w.buf = c.AppendHead(w.buf[:0])
 }
@@ -54,7 +54,7 @@ func (w *Writer) Close() error {
 		return err
 	}
 	tail := w.tails[0]
-	if w.begin.kind() == Empty {
+	if w.prefix.kind() == Empty {
 		tail = w.tails[1]
 	}
 	w.buf = append(w.buf, tail...)
@@ -65,22 +65,22 @@ func (w *Writer) Close() error {
 	return nil
 }
 
-func (w *Writer) take(p []byte) error {
-	_ = w.begin.take(p) // it never fails
-	if len(w.buf)+len(p) <= joined {
+func (w *Writer) write(p []byte) error {
+	_ = w.prefix.write(p) // it never fails
+	if len(w.buf)+len(p) <= writerBuffer {
 		w.buf = append(w.buf, p...)
 		return nil
 	}
 	// What is there has to be sent anyway: it takes along what fits.
 	n := 0
 	if len(w.buf) > 0 {
-		n = joined - min(len(w.buf), joined)
+		n = writerBuffer - min(len(w.buf), writerBuffer)
 		w.buf = append(w.buf, p[:n]...)
 		if err := w.flush(); err != nil {
 			return err
 		}
 	}
-	if p = p[n:]; len(p) < joined {
+	if p = p[n:]; len(p) < writerBuffer {
 		w.buf = append(w.buf, p...)
 		return nil
 	}

@@ -18,8 +18,8 @@ type Answer struct {
 // Request is what a request is judged by.
 type Request struct {
 	Method []byte
-	// Asked is what Name has found in its query.
-	Asked Asked
+	// NameStatus is what Name has found in its query.
+	Name NameStatus
 	// Credentials says that it has a Cookie or Authorization.
 	Credentials bool
 	// Destination is its Sec-Fetch-Dest; nil where it has none.
@@ -31,11 +31,11 @@ func (f *Filter) Admit(r *Request) Reason {
 	switch {
 	case string(r.Method) != "GET" && string(r.Method) != "HEAD":
 		return OtherMethod
-	case r.Asked == NotAsked:
+	case r.Name == NameAbsent:
 		return NoCallback
-	case r.Asked == Misnamed && f.cfg.Invalid == Refuse:
+	case r.Name == NameInvalid && f.cfg.Invalid == Refuse:
 		return BadName
-	case r.Asked == Misnamed:
+	case r.Name == NameInvalid:
 		return BadNamePassed
 	case f.cfg.ScriptOnly && r.Destination != nil && string(r.Destination) != "script":
 		return NotScript
@@ -56,14 +56,14 @@ func (f *Filter) Judge(a *Answer) Reason {
 	case f.cfg.Mode == Legacy && a.Status != 200, !succeeded(a.Status) && f.cfg.Errors == OnlySuccess:
 		return OtherStatus
 	case !succeeded(a.Status) && f.cfg.Errors == Envelope:
-		return f.judgeFailed(a)
+		return f.judgeError(a)
 	}
 	return f.judgeBody(a)
 }
 
-// judgeFailed judges what an envelope may go around. A status says something even if
+// judgeError judges what an envelope may go around. A status says something even if
 // the body does not, and then comes without one. Clients follow redirects by themselves.
-func (f *Filter) judgeFailed(a *Answer) Reason {
+func (f *Filter) judgeError(a *Answer) Reason {
 	if a.Status/100 == 3 {
 		return OtherStatus
 	}

@@ -26,7 +26,7 @@ func (m *mistakes) add(field string, index int, format string, args ...any) {
 	*m = append(*m, &Mistake{Field: field, Index: index, Text: fmt.Sprintf(format, args...)})
 }
 
-const mostPrefix = 256
+const maxPrefix = 256
 
 // Mistakes lists what is wrong with a Config; what New takes has none.
 func (c *Config) Mistakes() []*Mistake {
@@ -42,12 +42,12 @@ func (c *Config) Mistakes() []*Mistake {
 		}
 	}
 	for i, n := range c.Names {
-		if n == "" || !c.Mode.begins(n) {
+		if n == "" || !c.Mode.validPrefix(n) {
 			m.add("names", i, "%q begins no callback's name in mode %s", n, c.Mode)
 		}
 	}
-	if len(c.Prefix) > mostPrefix || strings.ContainsFunc(c.Prefix, func(r rune) bool { return r < ' ' || r > '~' }) {
-		m.add("prefix", -1, "want at most %d printable ASCII characters", mostPrefix)
+	if len(c.Prefix) > maxPrefix || strings.ContainsFunc(c.Prefix, func(r rune) bool { return r < ' ' || r > '~' }) {
+		m.add("prefix", -1, "want at most %d printable ASCII characters", maxPrefix)
 	}
 	if c.Mode == Legacy {
 		c.checkLegacy(&m)

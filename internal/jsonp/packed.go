@@ -32,14 +32,14 @@ type Packer struct {
 	clean   cleaner
 	deflate *flate.Writer
 	out     bytes.Buffer
-	begin   begin
+	prefix  prefix
 	crc     uint32
 	length  int64
 }
 
 // NewPacker makes a packer of bodies for calls of f.
 func (f *Filter) NewPacker() (*Packer, error) {
-	p := &Packer{clean: cleaner{as: f.cfg.Mode == Legacy}}
+	p := &Packer{clean: cleaner{verbatim: f.cfg.Mode == Legacy}}
 	var err error
 	p.deflate, err = flate.NewWriter(&p.out, packLevel)
 	return p, err
@@ -53,10 +53,10 @@ func (p *Packer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (p *Packer) take(b []byte) error {
+func (p *Packer) write(b []byte) error {
 	p.crc = crc32.Update(p.crc, crc32.IEEETable, b)
 	p.length += int64(len(b))
-	_ = p.begin.take(b) // it never fails
+	_ = p.prefix.write(b) // it never fails
 	_, err := p.deflate.Write(b)
 	return err
 }
@@ -69,7 +69,7 @@ func (p *Packer) Pack() (*Packed, error) {
 		return nil, err
 	}
 	k := &Packed{crc: p.crc, shift: shift(p.length), length: p.length, space: bytes.Clone(space),
-		marked: p.clean.hasMark(), exact: p.clean.separators == 0, empty: p.begin.kind() == Empty}
+		marked: p.clean.hasMark(), exact: p.clean.separators == 0, empty: p.prefix.kind() == Empty}
 	if p.length > 0 {
 		if err := p.deflate.Flush(); err != nil {
 			return nil, err
@@ -82,7 +82,7 @@ func (p *Packer) Pack() (*Packed, error) {
 func (p *Packer) reset() {
 	p.out.Reset()
 	p.deflate.Reset(&p.out)
-	p.clean, p.begin, p.crc, p.length = cleaner{as: p.clean.as}, begin{}, 0, 0
+	p.clean, p.prefix, p.crc, p.length = cleaner{verbatim: p.clean.verbatim}, prefix{}, 0, 0
 }
 
 // Middle is what stands between the two ends of Call and Plain.

@@ -33,9 +33,9 @@ func (b *Body) wrapped() int64 { return b.To - b.From + growth*b.Separators }
 
 // Scanner reads a body in pieces. It never fails, and belongs to one goroutine.
 type Scanner struct {
-	clean cleaner
-	total int64
-	begin begin
+	clean  cleaner
+	total  int64
+	prefix prefix
 }
 
 // NewScanner makes a scanner for one body.
@@ -44,7 +44,7 @@ func (f *Filter) NewScanner() *Scanner {
 	return &s
 }
 
-func (f *Filter) scanner() Scanner { return Scanner{clean: cleaner{as: f.cfg.Mode == Legacy}} }
+func (f *Filter) scanner() Scanner { return Scanner{clean: cleaner{verbatim: f.cfg.Mode == Legacy}} }
 
 // Scan scans a whole body.
 func (f *Filter) Scan(body []byte) Body {
@@ -54,19 +54,19 @@ func (f *Filter) Scan(body []byte) Body {
 }
 
 // Reset begins another body.
-func (s *Scanner) Reset() { *s = Scanner{clean: cleaner{as: s.clean.as}} }
+func (s *Scanner) Reset() { *s = Scanner{clean: cleaner{verbatim: s.clean.verbatim}} }
 
 // Write takes the next piece.
 func (s *Scanner) Write(p []byte) (int, error) {
 	s.total += int64(len(p))
-	return len(p), s.clean.clean(p, &s.begin)
+	return len(p), s.clean.clean(p, &s.prefix)
 }
 
 // Body is what has come, as a whole: nothing can be written after it.
 func (s *Scanner) Body() Body {
-	space, _ := s.clean.finish(&s.begin) // begin never fails
-	b := Body{To: s.total - int64(len(space)), Separators: s.clean.separators, Kind: s.begin.kind()}
-	if s.clean.as && s.total > 0 {
+	space, _ := s.clean.finish(&s.prefix) // begin never fails
+	b := Body{To: s.total - int64(len(space)), Separators: s.clean.separators, Kind: s.prefix.kind()}
+	if s.clean.verbatim && s.total > 0 {
 		b.Kind = JSON
 	}
 	if s.clean.hasMark() {
@@ -82,13 +82,13 @@ func (f *Filter) Look(start []byte) Kind {
 	return body.Kind
 }
 
-// begin remembers the first bytes that mean something.
-type begin struct {
+// prefix remembers the first bytes that mean something.
+type prefix struct {
 	b [len("false") + 1]byte
 	n int
 }
 
-func (b *begin) take(p []byte) error {
+func (b *prefix) write(p []byte) error {
 	if b.n == len(b.b) {
 		return nil
 	}
@@ -99,7 +99,7 @@ func (b *begin) take(p []byte) error {
 	return nil
 }
 
-func (b *begin) kind() Kind {
+func (b *prefix) kind() Kind {
 	if b.n == 0 {
 		return Empty
 	}
@@ -113,7 +113,7 @@ func (b *begin) kind() Kind {
 }
 
 // is tells whether the body is that word, with nothing but white space behind it.
-func (b *begin) is(word string) bool {
+func (b *prefix) is(word string) bool {
 	n := len(word)
 	return b.n >= n && string(b.b[:n]) == word && (b.n == n || isSpace(b.b[n]))
 }
