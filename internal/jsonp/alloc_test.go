@@ -9,7 +9,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// hit is all that a stored body goes through in the request that it answers.
+// hit has everything that a stored body passes through to answer one request.
 type hit struct {
 	filter            *Filter
 	body              []byte
@@ -76,7 +76,7 @@ func TestHitAllocatesNothing(t *testing.T) {
 	}
 }
 
-// A writer that is used again allocates nothing, whatever goes through it.
+// A writer that is used again allocates nothing for any body.
 func TestWriterAllocatesNothing(t *testing.T) {
 	f := with(t, Dotted, nil)
 	c := f.Call([]byte("f"), Wrapped, 200)
@@ -92,7 +92,7 @@ func TestWriterAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkScan is what storing a body costs: text with and without characters that
+// BenchmarkScan measures the scan of a stored body: text with and without characters that
 // begin as separators do.
 func BenchmarkScan(b *testing.B) {
 	for name, unit := range map[string]string{"ascii": `{"a":"b"},`, "dashes": "a \u2014 b", "separators": "a" + ls} {

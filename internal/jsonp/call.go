@@ -2,15 +2,15 @@ package jsonp
 
 import "strconv"
 
-// Call is the call that one answer is wrapped in.
+// Call is the function call around one answer.
 type Call struct {
 	filter *Filter
 	name   []byte
-	status int // in the envelope; 0: there is none
+	status int // in the envelope; 0: no envelope
 }
 
-// Call makes the call for an answer that was judged Wrapped or Enveloped. The name is one
-// that Name has found, and must stay as it is while the call is used.
+// Call returns the call for an answer that was judged Wrapped or Enveloped. The name is one
+// that Name has returned, and must not change while the call is used.
 func (f *Filter) Call(name []byte, why Reason, status int) Call {
 	c := Call{filter: f, name: name}
 	if why == Enveloped {
@@ -19,7 +19,7 @@ func (f *Filter) Call(name []byte, why Reason, status int) Call {
 	return c
 }
 
-// Status is what an answer is sent with that had this status.
+// Status returns the status to send for an answer with this status.
 func (c *Call) Status(status int) int {
 	if c.status != 0 {
 		return 200
@@ -27,13 +27,13 @@ func (c *Call) Status(status int) int {
 	return status
 }
 
-// Length is how long the wrapped body is: what Content-Length says, for HEAD too.
+// Length returns the length of the wrapped body. It is the Content-Length, for HEAD too.
 func (c *Call) Length(b *Body) int64 {
 	return int64(c.headLength()+len(c.tail(b.empty()))) + b.wrapped()
 }
 
-// Append appends the whole wrapped body to dst. body is the stored one that b tells of;
-// with another one Append may panic.
+// Append appends the whole wrapped body to dst. b is the result of scanning body; Append may
+// panic with any other.
 func (c *Call) Append(dst, body []byte, b *Body) []byte {
 	dst = appendEscaped(c.AppendHead(dst), body[b.From:b.To], b.Separators)
 	return c.AppendTail(dst, b)
@@ -42,10 +42,10 @@ func (c *Call) Append(dst, body []byte, b *Body) []byte {
 // AppendEmpty appends a call without a body.
 func (c *Call) AppendEmpty(dst []byte) []byte { return c.Append(dst, nil, new(Body)) }
 
-// AppendTail appends what stands behind the body.
+// AppendTail appends the part behind the body.
 func (c *Call) AppendTail(dst []byte, b *Body) []byte { return append(dst, c.tail(b.empty())...) }
 
-// appendEscaped appends p, which has so many separators.
+// appendEscaped appends p, which has this number of separators, with each escaped.
 func appendEscaped(dst, p []byte, separators int64) []byte {
 	for ; separators > 0; separators-- {
 		i := find(p)
@@ -63,7 +63,7 @@ const (
 	envelopeData  = `,"data":`
 )
 
-// AppendHead appends what stands before the body.
+// AppendHead appends the part before the body.
 func (c *Call) AppendHead(dst []byte) []byte {
 	dst = append(dst, c.filter.cfg.Prefix...)
 	if c.filter.cfg.Guard {
@@ -96,7 +96,7 @@ func digits(n int) int {
 	return d
 }
 
-// tail ends the call of a body that may be empty: an envelope then has a null.
+// tail returns the end of the call. An envelope around an empty body has null as its data.
 func (c *Call) tail(empty bool) string {
 	const all = "null});\n"
 	if c.status == 0 {

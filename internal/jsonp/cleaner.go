@@ -2,20 +2,20 @@ package jsonp
 
 import "bytes"
 
-// cleaner makes of a body, piece by piece, what is put into a call: without a byte
-// order mark, without white space at its end, and with U+2028 and U+2029 escaped, which
-// end a line in scripts of old. It holds back what it can't know yet: at most maxHeld
-// bytes. White space beyond that stays, as it does no harm.
+// cleaner makes a body fit for a call, piece by piece: it removes a byte order mark and
+// white space at the end, and escapes U+2028 and U+2029, which end a line in older scripts.
+// It holds back at most maxHeld bytes whose treatment depends on what follows. White space
+// beyond that is kept, which is harmless.
 type cleaner struct {
-	verbatim   bool  // as it is: nothing of that
-	marked     int8  // bytes of a mark that have come; noMark: there is none
-	partial    bool  // what is held is the beginning of a separator, not white space
-	n          int   // how much is held
-	separators int64 // that were escaped
+	verbatim   bool  // for Legacy: nothing is changed
+	marked     int8  // bytes of a mark seen so far; noMark: there is none
+	partial    bool  // the held bytes begin a separator and are not white space
+	n          int   // bytes in held
+	separators int64 // number of separators escaped
 	held       [maxHeld]byte
 }
 
-// sink takes what a cleaner has done with; p is valid during the call only.
+// sink receives cleaned bytes; p is valid only during the call.
 type sink interface{ write(p []byte) error }
 
 const (
@@ -23,7 +23,7 @@ const (
 	noMark  = 4
 	mark    = "\xef\xbb\xbf"
 	lead    = 0xe2 // the first byte of both separators, E2 80 A8 and E2 80 A9
-	growth  = 3    // what escaping one adds
+	growth  = 3    // bytes added by escaping one separator
 )
 
 var (
@@ -39,7 +39,7 @@ func escaped(last byte) []byte {
 	return paragraphBreak
 }
 
-// clean takes the next piece.
+// clean cleans the next piece.
 func (c *cleaner) clean(p []byte, to sink) error {
 	if c.verbatim {
 		return to.write(p)
@@ -68,7 +68,7 @@ func (c *cleaner) clean(p []byte, to sink) error {
 	return err
 }
 
-// stripMark takes a byte order mark off the beginning.
+// stripMark removes a byte order mark from the beginning of the body.
 func (c *cleaner) stripMark(p []byte, to sink) ([]byte, error) {
 	for len(p) > 0 && c.marked < int8(len(mark)) {
 		if p[0] != mark[c.marked] {
@@ -82,11 +82,11 @@ func (c *cleaner) stripMark(p []byte, to sink) ([]byte, error) {
 	return p, nil
 }
 
-// hasMark tells whether the body began with a byte order mark.
+// hasMark reports whether the body began with a byte order mark.
 func (c *cleaner) hasMark() bool { return c.marked == int8(len(mark)) }
 
-// find is where the first separator begins, or what may be the beginning of one at the
-// end of p; len(p) if there is none.
+// find returns the index of the first separator, or of what may begin one at the end of p.
+// It returns len(p) if there is neither.
 func find(p []byte) int {
 	for i := 0; ; i++ {
 		k := bytes.IndexByte(p[i:], lead)
@@ -100,7 +100,8 @@ func find(p []byte) int {
 	}
 }
 
-// match is how much of a separator p, which begins with lead, begins with.
+// match returns the number of bytes at the start of p that match a separator. p begins with
+// lead.
 func match(p []byte) int {
 	switch {
 	case len(p) == 1 || p[1] != 0x80:
@@ -111,7 +112,7 @@ func match(p []byte) int {
 	return 3
 }
 
-// resume goes on where a separator may have been cut in two.
+// resume continues where a separator may be split between two pieces.
 func (c *cleaner) resume(p []byte, to sink) ([]byte, error) {
 	had := c.n
 	n := had + copy(c.held[had:3], p)
@@ -129,7 +130,7 @@ func (c *cleaner) resume(p []byte, to sink) ([]byte, error) {
 	return p, c.release(to)
 }
 
-// writeText takes a piece without separators, which may be the last.
+// writeText writes a piece without separators, and holds back white space at its end.
 func (c *cleaner) writeText(p []byte, to sink) error {
 	k := len(p)
 	for k > 0 && isSpace(p[k-1]) {
@@ -150,7 +151,7 @@ func (c *cleaner) writeText(p []byte, to sink) error {
 	return nil
 }
 
-// writeThrough lets p pass behind what was held.
+// writeThrough writes the held bytes, then p.
 func (c *cleaner) writeThrough(p []byte, to sink) error {
 	if err := c.release(to); err != nil {
 		return err
@@ -164,7 +165,7 @@ func (c *cleaner) release(to sink) error {
 	return writeAll(c.held[:n], to)
 }
 
-// finish lets pass what is still held but white space, which is returned.
+// finish writes the held bytes, except trailing white space, which it returns.
 func (c *cleaner) finish(to sink) (space []byte, err error) {
 	if c.marked < int8(len(mark)) {
 		err = writeAll(markBytes[:c.marked], to)

@@ -5,59 +5,59 @@ import (
 	"strings"
 )
 
-// Config says which answers are wrapped, and how. Defaults gives one to begin with.
+// Config selects the answers to wrap and the form of a wrapped answer. Defaults returns a
+// starting point.
 type Config struct {
-	// Param is the argument of the query that names the callback. Names of arguments
-	// are compared by case, as all of a query is.
+	// Param is the argument of the query that names the callback. Names of arguments are
+	// case-sensitive.
 	Param string
 	// Aliases are other arguments with the same meaning.
 	Aliases []string
-	// Strip are arguments that mean nothing to the origin, such as the "_" that some
-	// clients add to get past caches: they are taken out of the query like the callback.
+	// Strip are arguments without a meaning to the origin, for example the "_" that some
+	// clients add to bypass caches. They are removed from the query like the callback.
 	Strip []string
-	// Types are media types, without parameters, that are wrapped beside
-	// application/json and those that end in +json. For Legacy these are all that are.
+	// Types are media types, without parameters, that are wrapped in addition to
+	// application/json and types ending in +json. For Legacy they are the only ones.
 	Types []string
-	// Mode says what a callback may be called.
+	// Mode is the set of valid callback names.
 	Mode Mode
-	// Names, if there are any, are how a callback's name must begin: a dotted name can
-	// call any function of the page that it is put into.
+	// Names, if not empty, are the allowed beginnings of a callback's name: a dotted name
+	// can call any function of the page it is put into.
 	Names []string
-	// Invalid says what becomes of a request whose callback has a name that Mode
-	// forbids.
+	// Invalid is the treatment of a request whose callback has a name that Mode forbids.
 	Invalid Invalid
-	// Prefix stands before the name, so that whoever asks does not choose the first
-	// bytes of an answer.
+	// Prefix precedes the name, so that a client does not choose the first bytes of an
+	// answer.
 	Prefix string
-	// Guard calls only what is a function: a page that has given up waiting then gets no
-	// error.
+	// Guard calls the name only if it is a function: a page that has stopped waiting then
+	// has no script error.
 	Guard bool
 	// Newline ends the answer with a line feed, as CouchDB does.
 	Newline bool
 	// Type is the media type of wrapped answers.
 	Type Type
-	// Attachment adds a Content-Disposition that keeps browsers from showing the answer
-	// as a page. It means nothing to scripts.
+	// Attachment adds a Content-Disposition that keeps browsers from showing the answer as a
+	// page. Scripts ignore it.
 	Attachment bool
-	// CrossOrigin adds "Cross-Origin-Resource-Policy: cross-origin" in place of what the
-	// answer says: what forbids other sites would forbid the callback.
+	// CrossOrigin replaces the answer's own policy by "Cross-Origin-Resource-Policy:
+	// cross-origin": a policy that forbids other sites would forbid the callback.
 	CrossOrigin bool
-	// CDNNoStore tells caches of a CDN, in header fields that only they heed, not to keep
-	// wrapped answers: for those that leave the callback out of what they know an answer
-	// by, and would give one page's call to another.
+	// CDNNoStore forbids caches of a CDN to store wrapped answers, in header fields that
+	// only they follow. Such a cache may have the callback excluded from its keys, and would
+	// serve one page's call to another.
 	CDNNoStore bool
-	// ScriptOnly refuses what a browser wants for something else than a script, by its
-	// Sec-Fetch-Dest. Clients that say nothing of it are answered.
+	// ScriptOnly refuses requests whose Sec-Fetch-Dest is not script. Requests without that
+	// field are answered.
 	ScriptOnly bool
-	// Public wraps what is asked for with a Cookie or Authorization too. Any site can
-	// read what is wrapped, in the name of any of its visitors.
+	// Public wraps answers to requests with Cookie or Authorization too. Any site can read a
+	// wrapped answer in the name of any of its visitors.
 	Public bool
-	// Errors says what becomes of answers that browsers don't run as a script, because
-	// of their status.
+	// Errors is the treatment of answers that browsers do not run as a script because of
+	// their status.
 	Errors Errors
 }
 
-// Invalid says what becomes of a request for a callback that may not be called so.
+// Invalid is the treatment of a request whose callback has an invalid name.
 type Invalid uint8
 
 const (
@@ -67,35 +67,35 @@ const (
 	Pass
 )
 
-// Type is what Content-Type says of a wrapped answer.
+// Type is the Content-Type of a wrapped answer.
 type Type uint8
 
 const (
-	// Application is application/javascript, which every client knows.
+	// Application is application/javascript, which every client accepts.
 	Application Type = iota
 	// Text is text/javascript, the registered name (RFC 9239).
 	Text
-	// Unchanged leaves the answer's own; for Legacy only.
+	// Unchanged keeps the answer's own; for Legacy only.
 	Unchanged
 )
 
-// Errors says how answers other than 200, 201 and 203 are wrapped.
+// Errors is the treatment of answers with a status other than 200, 201 and 203.
 type Errors uint8
 
 const (
-	// OnlySuccess leaves them as they are.
+	// OnlySuccess does not wrap them.
 	OnlySuccess Errors = iota
-	// Envelope makes 200 of all but redirects, with {"status":404,"data":...} around the
-	// body and the status in X-Status. A success without a body calls back without
-	// anything.
+	// Envelope sends 200 for all except redirects, with {"status":404,"data":...} around the
+	// body and the status in X-Status. A success without a body calls back without an
+	// argument.
 	Envelope
-	// AsIs wraps them and leaves their status.
+	// AsIs wraps them and keeps their status.
 	AsIs
 )
 
-// Defaults is what a mode does if nothing else is said. Legacy does what
-// ngx_http_jsonp_callback did, save that it wraps with credentials only where Public is
-// set: that module did always.
+// Defaults returns the default configuration of a mode. Legacy reproduces
+// ngx_http_jsonp_callback, except that it wraps answers to requests with credentials only if
+// Public is set: that module always did.
 func Defaults(m Mode) Config {
 	if m == Legacy {
 		return Config{Param: "callback", Mode: Legacy, Types: []string{"text/html"}, Invalid: Pass, Type: Unchanged}
@@ -110,10 +110,10 @@ type Filter struct {
 	strip  []string // params and Strip
 	lines  []byte
 	tail   string
-	seed   uint64 // of entity tags: everything but the name that changes a wrapped body
+	seed   uint64 // of entity tags: a hash of everything except the name that changes a wrapped body
 }
 
-// New makes a Filter of a Config. An error is the first of its mistakes.
+// New returns the Filter of a Config. The error is the first of its mistakes.
 func New(cfg Config) (*Filter, error) {
 	if list := cfg.Mistakes(); len(list) > 0 {
 		return nil, list[0]
@@ -134,11 +134,10 @@ func New(cfg Config) (*Filter, error) {
 	return f, nil
 }
 
-// Mode is the Config's.
+// Mode returns the Config's mode.
 func (f *Filter) Mode() Mode { return f.cfg.Mode }
 
-// Alike tells whether what is known of a body for f, its Body or its Packed, is right
-// for g as well.
+// Alike reports whether a Body or a Packed made for f is valid for g as well.
 func (f *Filter) Alike(g *Filter) bool {
 	return (f.cfg.Mode == Legacy) == (g.cfg.Mode == Legacy)
 }

@@ -1,12 +1,12 @@
 package jsonp
 
-// A CRC-32 (the one of gzip) is a polynomial over GF(2) modulo ieee, its highest power
-// in the lowest bit. The CRC of two texts in a row is the first one's times
-// x^(8*length of the second), plus the second one's: the multiplication takes 32 steps,
-// however long the texts are.
+// A CRC-32 (the one of gzip) is a polynomial over GF(2) modulo ieee, with its highest power
+// in the lowest bit. The CRC of two concatenated texts is the first CRC times x^(8*length of
+// the second), plus the second CRC. The multiplication takes 32 steps for texts of any
+// length.
 const ieee = 0xedb88320
 
-// shift is x^(8n): what a CRC is multiplied by when n bytes follow.
+// shift returns x^(8n), the factor for a CRC that n bytes follow.
 func shift(n int64) uint32 {
 	r, x := uint32(1)<<31, uint32(1)<<30
 	for e := uint64(n) * 8; e > 0; e >>= 1 {

@@ -6,23 +6,24 @@ import (
 	"github.com/kasoku/kasoku/internal/ascii"
 )
 
-// Answer is what an answer is judged by.
+// Answer has the properties of an answer that Judge needs.
 type Answer struct {
 	Status          int
 	ContentType     []byte
 	ContentEncoding []byte
-	// Kind is what a Scanner has seen of the body, or Look of its beginning.
+	// Kind is the result of a Scanner for the body, or of Look for its beginning.
 	Kind Kind
 }
 
-// Request is what a request is judged by.
+// Request has the properties of a request that Admit needs.
 type Request struct {
 	Method []byte
-	// NameStatus is what Name has found in its query.
+	// Name is the result of Filter.Name for its query.
 	Name NameStatus
-	// Credentials says that it has a Cookie or Authorization.
+	// Credentials reports a Cookie, an Authorization or another field that identifies a
+	// client.
 	Credentials bool
-	// Destination is its Sec-Fetch-Dest; nil where it has none.
+	// Destination is its Sec-Fetch-Dest; nil if it has none.
 	Destination []byte
 }
 
@@ -45,8 +46,8 @@ func (f *Filter) Admit(r *Request) Reason {
 	return Wrapped
 }
 
-// Judge judges the answer to a request that was admitted. HEAD is answered as GET
-// would be, so its answer is judged by the body that GET has, if that is known.
+// Judge judges the answer to a request that was admitted. The answer to HEAD is judged by
+// the body that GET would have, if that is available.
 func (f *Filter) Judge(a *Answer) Reason {
 	switch {
 	case a.Status < 200 || a.Status == 204 || a.Status == 205 || a.Status == 304:
@@ -61,8 +62,8 @@ func (f *Filter) Judge(a *Answer) Reason {
 	return f.judgeBody(a)
 }
 
-// judgeError judges what an envelope may go around. A status says something even if
-// the body does not, and then comes without one. Clients follow redirects by themselves.
+// judgeError judges an answer for an envelope. The status is information even if the body is
+// not JSON; it is then sent without the body. Clients follow redirects themselves.
 func (f *Filter) judgeError(a *Answer) Reason {
 	if a.Status/100 == 3 {
 		return OtherStatus
@@ -87,15 +88,15 @@ func (f *Filter) judgeBody(a *Answer) Reason {
 	return Wrapped
 }
 
-// Bare tells whether an answer that is Enveloped has to be so without its body, which
-// is no JSON.
+// Bare reports whether an Enveloped answer is sent without its body, because that is not
+// JSON.
 func (f *Filter) Bare(a *Answer) bool { return f.judgeBody(a) != Wrapped }
 
 var identity = []byte("identity")
 
 func succeeded(status int) bool { return status == 200 || status == 201 || status == 203 }
 
-// Wraps tells whether a media type is wrapped, whatever its parameters.
+// Wraps reports whether a media type is wrapped. Its parameters are ignored.
 func (f *Filter) Wraps(contentType []byte) bool {
 	kind, _, _ := bytes.Cut(contentType, semicolon)
 	kind = bytes.TrimSpace(kind)

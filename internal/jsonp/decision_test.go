@@ -141,7 +141,7 @@ func TestJudge(t *testing.T) {
 	f(legacy, 206, html, "", JSON, Part)
 }
 
-// An envelope goes around a body that is JSON, and stands alone for others.
+// An envelope contains a body that is JSON, and has no body otherwise.
 func TestBare(t *testing.T) {
 	filter := with(t, Dotted, func(c *Config) { c.Errors = Envelope })
 	f := func(kind string, body Kind, want bool) {

@@ -27,7 +27,7 @@ func TestDocs(t *testing.T) {
 	var table strings.Builder
 	table.WriteString("| `jsonp=` | what it means |\n|---|---|\n")
 	for _, r := range Reasons {
-		if r.Reason != NoCallback { // nothing is said of it
+		if r.Reason != NoCallback { // it is not reported
 			fmt.Fprintf(&table, "| `%s` | %s |\n", r.Name, r.Help)
 		}
 	}

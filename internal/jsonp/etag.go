@@ -5,11 +5,12 @@ import (
 	"strconv"
 )
 
-// layout is part of every derived entity tag. It changes when the bytes around a body
-// change without the configuration doing so.
+// layout is part of every derived entity tag. Change it when the bytes around a body change
+// for the same configuration.
 const layout = "1"
 
-// version sums up what makes a wrapped body beside the stored one and the call.
+// version returns a hash of everything that determines a wrapped body, beside the stored
+// body and the call.
 func (f *Filter) version() uint64 {
 	c := &f.cfg
 	h := hash(offset, layout, c.Prefix, "\x00", f.tail, "\x00")
@@ -43,7 +44,7 @@ const (
 	maxSuffix = len(derived) + 13 + len(`"`) // 2^64 has 13 digits of base 36
 )
 
-// appendSuffix appends what stands in a derived tag in place of the last quote.
+// appendSuffix appends the part of a derived tag that replaces the last quote.
 func (c *Call) appendSuffix(dst []byte) []byte {
 	h := c.filter.seed
 	for _, b := range c.name {
@@ -53,8 +54,8 @@ func (c *Call) appendSuffix(dst []byte) []byte {
 	return append(strconv.AppendUint(append(dst, derived...), h, 36), '"')
 }
 
-// AppendETag appends the entity tag of the wrapped body of which base is the stored
-// one's: another one for each name, and a weak one if base is weak. If base is no entity
+// AppendETag appends the entity tag of the wrapped body, derived from the stored body's tag
+// base. It is different for each name, and weak if base is weak. If base is not an entity
 // tag, nothing is appended.
 func (c *Call) AppendETag(dst, base []byte) []byte {
 	tag, rest := cutTag(base)
@@ -64,8 +65,8 @@ func (c *Call) AppendETag(dst, base []byte) []byte {
 	return c.appendSuffix(append(dst, base[:len(base)-1]...))
 }
 
-// NotModified tells whether a line of If-None-Match names the wrapped body of which
-// base is the stored one's tag, or any.
+// NotModified reports whether a line of If-None-Match lists the wrapped body whose stored
+// body has the tag base, or is "*".
 func (c *Call) NotModified(line, base []byte) bool {
 	line = trim(line)
 	if len(line) == 1 && line[0] == '*' {
@@ -81,7 +82,7 @@ func (c *Call) NotModified(line, base []byte) bool {
 	base = base[:len(base)-1]
 	for len(line) > 0 {
 		tag, rest := cutTag(line)
-		if tag == nil || !ends(rest) { // a member of the list like any other, but no tag
+		if tag == nil || !ends(rest) { // a member of the list that is not a tag
 			_, line, _ = bytes.Cut(line, comma)
 			line = trim(line)
 			continue
@@ -96,8 +97,8 @@ func (c *Call) NotModified(line, base []byte) bool {
 
 var comma = []byte{','}
 
-// cutTag takes a well-formed entity tag (RFC 9110, section 8.8.3) off the front of b;
-// nil if there is none.
+// cutTag cuts a well-formed entity tag (RFC 9110, section 8.8.3) off the front of b. The tag
+// is nil if there is none.
 func cutTag(b []byte) (tag, rest []byte) {
 	i := len(b) - len(opaque(b))
 	if i == len(b) || b[i] != '"' {
@@ -114,7 +115,7 @@ func cutTag(b []byte) (tag, rest []byte) {
 	return nil, b
 }
 
-// ends tells whether a member of a list ends here.
+// ends reports whether a member of a list ends before rest.
 func ends(rest []byte) bool {
 	rest = bytes.TrimLeft(rest, " \t")
 	return len(rest) == 0 || rest[0] == ','

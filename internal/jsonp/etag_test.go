@@ -32,7 +32,7 @@ func TestETag(t *testing.T) {
 	f(`"`, "")
 }
 
-// What is wrapped otherwise has another tag.
+// Each way of wrapping has a tag of its own.
 func TestETagsDiffer(t *testing.T) {
 	tags := map[string]int{}
 	n := 0

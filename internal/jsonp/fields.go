@@ -6,7 +6,7 @@ import (
 	"github.com/kasoku/kasoku/internal/ascii"
 )
 
-// lines are what every wrapped answer has in its header.
+// lines returns the header lines of every wrapped answer.
 func (c *Config) lines() []byte {
 	var b []byte
 	if c.Mode == Legacy {
@@ -29,8 +29,8 @@ func (c *Config) lines() []byte {
 	return b
 }
 
-// AppendLines appends the header lines that the wrapped answer has in place of those that
-// Drops names, but for ETag.
+// AppendLines appends the header lines of the wrapped answer that replace the fields that
+// Drops reports, except ETag.
 func (c *Call) AppendLines(dst []byte) []byte {
 	dst = append(dst, c.filter.lines...)
 	if c.status != 0 {
@@ -40,15 +40,15 @@ func (c *Call) AppendLines(dst []byte) []byte {
 	return dst
 }
 
-// dropped are fields that tell of the stored body's bytes, or would be told twice; in
-// lower case.
+// dropped are fields about the bytes of the stored body, and fields that would be sent
+// twice; in lower case.
 var dropped = []string{
 	"content-length", "content-encoding", "content-range", "accept-ranges", "etag", "last-modified",
 	"content-md5", "digest", "content-digest", "repr-digest", "signature", "signature-input", "x-amz-crc32",
 }
 
-// Drops tells whether a wrapped answer has not the field of this name that the plain one
-// has. A cookie would be set for whichever page asks, so it goes too.
+// Drops reports whether a wrapped answer lacks a field of the plain one. Set-Cookie is
+// dropped because any page can cause the request.
 func (f *Filter) Drops(name []byte) bool {
 	for _, d := range dropped {
 		if ascii.EqualFold(name, d) {

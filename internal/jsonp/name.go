@@ -1,20 +1,20 @@
 package jsonp
 
-// Mode says what a callback may be called.
+// Mode is a set of valid callback names.
 type Mode uint8
 
 const (
-	// Dotted takes names of Strict joined by dots, with indices:
-	// angular.callbacks._0, CKEDITOR._.jsonpCallbacks[197]. Up to MaxName in all.
+	// Dotted accepts names of Strict joined by dots, with indices, up to MaxName bytes, for
+	// example angular.callbacks._0 and CKEDITOR._.jsonpCallbacks[197].
 	Dotted Mode = iota
-	// Strict takes one identifier of ASCII letters, digits, _ and $, up to 128.
+	// Strict accepts one identifier of ASCII letters, digits, _ and $, up to 128 bytes.
 	Strict
-	// Legacy takes what ngx_http_jsonp_callback took: ASCII letters, digits and _,
-	// also as the first character, up to MaxName.
+	// Legacy accepts the names of ngx_http_jsonp_callback: ASCII letters, digits and _, also
+	// as the first character, up to MaxName bytes.
 	Legacy
 )
 
-// String is what the configuration calls it.
+// String returns the name in the configuration.
 func (m Mode) String() string {
 	switch m {
 	case Dotted:
@@ -34,8 +34,8 @@ const (
 	maxStrictName = 128
 )
 
-// Valid tells whether a callback may be called name. Words that the language keeps for
-// itself are never identifiers; Legacy does not care.
+// Valid reports whether name is a valid callback. Reserved words of the language are not
+// identifiers, except in Legacy.
 func (m Mode) Valid(name []byte) bool {
 	switch m {
 	case Strict:
@@ -48,7 +48,7 @@ func (m Mode) Valid(name []byte) bool {
 	return false
 }
 
-// dotted tells whether name is ident[1][2].ident and so on.
+// dotted reports whether name has the form ident[1][2].ident and so on.
 func dotted(name []byte) bool {
 	for {
 		n := identifier(name)
@@ -72,7 +72,7 @@ func dotted(name []byte) bool {
 	}
 }
 
-// index is the length of the "[123]" that b begins with; 0 if it doesn't.
+// index returns the length of the "[123]" at the start of b, 0 if there is none.
 func index(b []byte) int {
 	i := 1
 	for i < len(b) && isDigit(b[i]) {
@@ -84,7 +84,7 @@ func index(b []byte) int {
 	return i + 1
 }
 
-// identifier is the length of the identifier that b begins with; 0 if it doesn't.
+// identifier returns the length of the identifier at the start of b, 0 if there is none.
 func identifier(b []byte) int {
 	for i, c := range b {
 		if !isWord(c) && c != '$' || i == 0 && isDigit(c) {
@@ -103,10 +103,10 @@ func plain(name []byte) bool {
 	return true
 }
 
-// completions are what makes a name of any beginning of one.
+// completions has, for every beginning of a name, a text that completes it.
 var completions = [...]string{"", "a", "]", "0]"}
 
-// validPrefix tells whether there is a valid name that begins so.
+// validPrefix reports whether some valid name begins with text.
 func (m Mode) validPrefix(text string) bool {
 	for _, rest := range completions {
 		if m.Valid([]byte(text + rest)) {
@@ -122,8 +122,8 @@ func isWord(c byte) bool {
 	return isDigit(c) || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_'
 }
 
-// reserved tells whether a word can't be an identifier (ECMA-262, section 12.7.2, with
-// those of strict mode and of modules).
+// reserved reports whether a word can't be an identifier (ECMA-262, section 12.7.2, with the
+// words reserved in strict mode and in modules).
 func reserved(word []byte) bool {
 	switch string(word) {
 	case "await", "break", "case", "catch", "class", "const", "continue", "debugger", "default", "delete", "do",

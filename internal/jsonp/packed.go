@@ -8,26 +8,25 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// Packed is a body compressed once, in a form that needs no other compression to be sent
-// in any call: raw deflate that ends at a byte's boundary and is not final. A call stands
-// before and behind it in blocks of its own that are stored, so that its name, which
-// whoever asks has chosen, changes no length but its own. The whole is one member of
-// gzip (RFC 1951, section 3.2.4; RFC 1952). It is immutable.
+// Packed is a body compressed once for all calls: raw deflate that ends at a byte boundary
+// and is not final. The head and the tail of a call surround it in stored blocks, so that
+// the name, which the client chooses, changes the length only by its own length. The whole
+// is one member of gzip (RFC 1951, section 3.2.4; RFC 1952). It is immutable.
 type Packed struct {
 	middle []byte
-	crc    uint32 // of what middle holds
-	shift  uint32 // by its length
+	crc    uint32 // of the bytes that middle holds
+	shift  uint32 // by length
 	length int64
 	marked bool   // the body began with a byte order mark
-	space  []byte // it ended with this
+	space  []byte // white space at its end
 	exact  bool
-	empty  bool // there is nothing in it that means something
+	empty  bool // it has only white space
 }
 
-// packLevel is that of stored bodies in gzip: they are compressed once.
+// packLevel is the level for stored bodies, which are compressed once.
 const packLevel = 6
 
-// Packer makes Packed of bodies, one after the other. It belongs to one goroutine.
+// Packer makes Packed bodies, one after the other. It belongs to one goroutine.
 type Packer struct {
 	clean   cleaner
 	deflate *flate.Writer
@@ -37,7 +36,7 @@ type Packer struct {
 	length  int64
 }
 
-// NewPacker makes a packer of bodies for calls of f.
+// NewPacker returns a packer of bodies for calls of f.
 func (f *Filter) NewPacker() (*Packer, error) {
 	p := &Packer{clean: cleaner{verbatim: f.cfg.Mode == Legacy}}
 	var err error
@@ -45,7 +44,7 @@ func (f *Filter) NewPacker() (*Packer, error) {
 	return p, err
 }
 
-// Write takes the next piece of a body.
+// Write adds the next piece of a body.
 func (p *Packer) Write(b []byte) (int, error) {
 	if err := p.clean.clean(b, p); err != nil {
 		return 0, err
@@ -61,7 +60,7 @@ func (p *Packer) write(b []byte) error {
 	return err
 }
 
-// Pack ends the body; what is written next begins another.
+// Pack ends the body. The next Write begins another.
 func (p *Packer) Pack() (*Packed, error) {
 	defer p.reset()
 	space, err := p.clean.finish(p)
@@ -85,14 +84,14 @@ func (p *Packer) reset() {
 	p.clean, p.prefix, p.crc, p.length = cleaner{verbatim: p.clean.verbatim}, prefix{}, 0, 0
 }
 
-// Middle is what stands between the two ends of Call and Plain.
+// Middle returns the part between the head and the tail that Call and Plain return.
 func (k *Packed) Middle() []byte { return k.middle }
 
-// Weight is what it takes of memory beside itself, in bytes.
+// Weight returns the memory in bytes that k refers to.
 func (k *Packed) Weight() int64 { return int64(cap(k.middle) + cap(k.space)) }
 
-// Exact says that Plain gives the body byte by byte. Otherwise there are separators in it
-// that Plain has escaped: the same JSON in other bytes.
+// Exact reports whether Plain returns the body byte for byte. Otherwise Plain has escaped
+// separators: the same JSON in other bytes.
 func (k *Packed) Exact() bool { return k.exact }
 
 const (
@@ -101,13 +100,13 @@ const (
 	storedHead  = 5
 )
 
-// CallLength is how long the wrapped body is in gzip.
+// CallLength returns the length of the wrapped body in gzip.
 func (k *Packed) CallLength(c *Call) int64 {
 	return int64(len(gzipHeader)+storedHead+c.headLength()+len(k.middle)+storedHead+len(c.tail(k.empty))) + gzipTrailer
 }
 
-// Call makes the wrapped body in gzip, of which Middle is the middle: what stands before
-// it is appended to before, what stands behind it to after.
+// Call returns the wrapped body in gzip, around Middle: it appends the head to before and
+// the tail to after.
 func (k *Packed) Call(before, after []byte, c *Call) (head, tail []byte) {
 	n := c.headLength()
 	before = appendStored(append(before, gzipHeader...), n, false)
@@ -122,7 +121,7 @@ func (k *Packed) Call(before, after []byte, c *Call) (head, tail []byte) {
 	return before, k.appendTrailer(after, crc, n, start)
 }
 
-// Plain makes the body in gzip without a call, with the same middle.
+// Plain returns the body in gzip without a call, around the same Middle.
 func (k *Packed) Plain(before, after []byte) (head, tail []byte) {
 	before, crc, n := append(before, gzipHeader...), uint32(0), 0
 	if k.marked {
@@ -136,7 +135,7 @@ func (k *Packed) Plain(before, after []byte) (head, tail []byte) {
 	return before, k.appendTrailer(after, crc, n, start)
 }
 
-// PlainLength is how long Plain and Middle are together.
+// PlainLength returns the length of Plain and Middle together.
 func (k *Packed) PlainLength() int64 {
 	n := len(gzipHeader) + len(k.middle) + storedHead + len(k.space) + gzipTrailer
 	if k.marked {
@@ -145,15 +144,15 @@ func (k *Packed) PlainLength() int64 {
 	return int64(n)
 }
 
-// appendStored begins a stored block of n bytes.
+// appendStored appends the header of a stored block of n bytes.
 func appendStored(dst []byte, n int, final bool) []byte {
 	dst = append(dst, bit(final))
 	dst = binary.LittleEndian.AppendUint16(dst, uint16(n))
 	return binary.LittleEndian.AppendUint16(dst, ^uint16(n))
 }
 
-// appendTrailer ends the member. What stands before the middle has that CRC and length;
-// what stands behind it begins at start.
+// appendTrailer ends the member. crc and before are the CRC and the length of the bytes
+// before the middle; those behind it begin at start in dst.
 func (k *Packed) appendTrailer(dst []byte, crc uint32, before, start int) []byte {
 	crc = multiply(k.shift, crc) ^ k.crc
 	crc = crc32.Update(crc, crc32.IEEETable, dst[start:])

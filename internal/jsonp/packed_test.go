@@ -36,7 +36,7 @@ func packer(t testing.TB, f *Filter) *Packer {
 	return p
 }
 
-// sent joins the three pieces, which begin behind what is in the buffers.
+// sent joins the three pieces. Head and tail are appended to buffers that are not empty.
 func (k *Packed) sent(c *Call) string {
 	var head, tail []byte
 	if c != nil {
@@ -47,7 +47,7 @@ func (k *Packed) sent(c *Call) string {
 	return string(head[1:]) + string(k.Middle()) + string(tail[2:])
 }
 
-// inflate wants exactly one member whose CRC and length are right.
+// inflate requires exactly one member with the right CRC and length.
 func inflate(t *testing.T, packed string) string {
 	t.Helper()
 	in := strings.NewReader(packed)
@@ -66,7 +66,7 @@ func inflate(t *testing.T, packed string) string {
 	return string(out)
 }
 
-// checkPacked holds what comes of a packed body against what is sent without gzip.
+// checkPacked compares a packed body with the one sent without gzip.
 func checkPacked(t *testing.T, f *Filter, p *Packer, body string, piece int) {
 	t.Helper()
 	k := pack(t, p, body, piece)
@@ -102,7 +102,7 @@ func checkPacked(t *testing.T, f *Filter, p *Packer, body string, piece int) {
 	}
 }
 
-// bodies are such as differ in what is done to them, or in how they are compressed.
+// bodies are bodies that are cleaned or compressed in different ways.
 func bodies() []string {
 	noise := make([]byte, 200_000) // is stored, in several blocks
 	random := rand.New(rand.NewPCG(1, 2))
@@ -146,9 +146,9 @@ func TestPackedIsSmall(t *testing.T) {
 	}
 }
 
-// The name changes the length by its own and by nothing else, whatever the body has of
-// it: who chooses it learns nothing from there.
-func TestPackedLengthTellsNothing(t *testing.T) {
+// The name changes the length only by its own length, even if the body contains it: a client
+// can't find out from the length what the body contains.
+func TestPackedLengthRevealsNothing(t *testing.T) {
 	f := with(t, Dotted, nil)
 	k := pack(t, packer(t, f), strings.Repeat("secretvalue", 100), 0)
 	same, other := f.Call([]byte("secretvalue"), Wrapped, 200), f.Call([]byte("zzzzzzzzzzz"), Wrapped, 200)
@@ -157,7 +157,7 @@ func TestPackedLengthTellsNothing(t *testing.T) {
 	}
 }
 
-// What others inflate: zlib reads the same members, where there is a Python that has it.
+// zlib inflates the same members, where a Python with zlib is installed.
 func TestPackedInZlib(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err == nil {
@@ -194,7 +194,7 @@ while line := read.readline():
 	}
 }
 
-// FuzzPacked inflates what is made of any body.
+// FuzzPacked packs and inflates any body.
 func FuzzPacked(f *testing.F) {
 	for i, body := range []string{"", "{}", "\ufeff[" + ls + "]\n", strings.Repeat("ab", 300), "\xe2\x80", "\n"} {
 		f.Add(body, uint8(i))

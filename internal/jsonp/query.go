@@ -6,24 +6,24 @@ import (
 	"github.com/kasoku/kasoku/internal/ascii"
 )
 
-// NameStatus is what a query says of a callback.
+// NameStatus is the result of looking for a callback in a query.
 type NameStatus uint8
 
 const (
-	// NameAbsent says that there is none, or one without a name.
+	// NameAbsent: there is no callback, or one without a name.
 	NameAbsent NameStatus = iota
-	// NameInvalid says that it may not be called so, or is called differently twice.
+	// NameInvalid: the name is not allowed, or two names differ.
 	NameInvalid
-	// NameValid says that it has a name.
+	// NameValid: the callback has an allowed name.
 	NameValid
 )
 
-// Name finds the callback in a query, which is without its question mark. The name is
-// appended to dst, percent-decoded; room for MaxName bytes is enough. What is appended
-// counts only if the query is Named.
+// Name finds the callback in a query without its question mark. It appends the name to dst,
+// percent-decoded; MaxName bytes of room are enough. The appended bytes count only if the
+// status is NameValid.
 //
-// An argument may be there more than once if it always says the same. Legacy does not
-// decode, takes the last one, and none if any of them is wrong.
+// An argument may occur more than once if its value is always the same. Legacy does not
+// decode; it uses the last value, and none if any of them is invalid.
 func (f *Filter) Name(dst, query []byte) ([]byte, NameStatus) {
 	if f.cfg.Mode == Legacy {
 		return f.lastName(dst, query)
@@ -89,9 +89,9 @@ func (f *Filter) allowsName(name []byte) bool {
 	return len(f.cfg.Names) == 0
 }
 
-// Strip appends the query to dst without the callback and the other arguments that are
-// to be stripped; those that stay keep their order and bytes. If nothing is left of a
-// query that was not empty, its question mark has to go too.
+// Strip appends the query to dst without the callback and the other arguments to strip. The
+// rest keeps its order and bytes. If nothing is left of a query that was not empty, remove
+// its question mark too.
 func (f *Filter) Strip(dst, query []byte) []byte {
 	kept := false
 	for more := true; more; {
@@ -108,7 +108,7 @@ func (f *Filter) Strip(dst, query []byte) []byte {
 	return dst
 }
 
-// Strips tells whether Strip would take anything out of a query.
+// Strips reports whether Strip would remove anything from a query.
 func (f *Filter) Strips(query []byte) bool {
 	for len(query) > 0 {
 		var arg []byte
@@ -122,8 +122,8 @@ func (f *Filter) Strips(query []byte) bool {
 
 var ampersand, equals = []byte{'&'}, []byte{'='}
 
-// valueOf is the value of an argument if it is called one of names, as it was sent. An
-// argument without one has an empty value.
+// valueOf returns the value of an argument, as sent, if its name is one of names. An
+// argument without "=" has an empty value.
 func (f *Filter) valueOf(arg []byte, names []string) (value []byte, ok bool) {
 	if len(arg) == 0 {
 		return nil, false
@@ -137,7 +137,7 @@ func (f *Filter) valueOf(arg []byte, names []string) (value []byte, ok bool) {
 	return nil, false
 }
 
-// decodesTo tells whether s is want, percent-encoded or not.
+// decodesTo reports whether s is want, percent-encoded or not.
 func decodesTo[T string | []byte](s []byte, want T) bool {
 	if len(s) < len(want) {
 		return false
@@ -152,8 +152,8 @@ func decodesTo[T string | []byte](s []byte, want T) bool {
 	return len(s) == 0
 }
 
-// appendDecoded appends s percent-decoded to dst; false if that is longer than a name,
-// or s is not well-formed.
+// appendDecoded appends s percent-decoded to dst. It reports false if that is longer than a
+// name, or s is malformed.
 func appendDecoded(dst, s []byte) ([]byte, bool) {
 	for end := len(dst) + MaxName; len(s) > 0; {
 		c, n := decodeOne(s)
@@ -165,8 +165,8 @@ func appendDecoded(dst, s []byte) ([]byte, bool) {
 	return dst, true
 }
 
-// decodeOne decodes the first character of s, which took n bytes; n is 0 if there is
-// none, or none that is well-formed.
+// decodeOne decodes the first character of s and returns the number of bytes it takes, 0 if
+// there is none or it is malformed.
 func decodeOne(s []byte) (c byte, n int) {
 	switch {
 	case len(s) == 0:

@@ -82,8 +82,8 @@ func TestFindsTheName(t *testing.T) {
 	f("callback="+strings.Repeat("a", 256), "", NameInvalid)
 }
 
-// Whatever is asked for, a buffer of MaxName bytes is enough.
-func TestNameStaysInItsBuffer(t *testing.T) {
+// A buffer of MaxName bytes is enough for any query.
+func TestNameFitsItsBuffer(t *testing.T) {
 	room := make([]byte, MaxName, MaxName+1)
 	for _, m := range []Mode{Dotted, Strict, Legacy} {
 		f := with(t, m, nil)
@@ -153,7 +153,7 @@ func TestStrip(t *testing.T) {
 	}
 }
 
-// nameSlowly is Name of a dotted filter by what net/url says.
+// nameSlowly is Name of a dotted filter, by net/url.
 func nameSlowly(query string, params []string) (name string, status NameStatus) {
 	var values []string
 	for arg := range strings.SplitSeq(query, "&") {
@@ -179,8 +179,8 @@ func nameSlowly(query string, params []string) (name string, status NameStatus) 
 	return values[0], NameValid
 }
 
-// FuzzQuery holds Name against net/url, and checks what must hold of Strip: what stays
-// is a part of the query, names no callback and stays as it is when stripped again.
+// FuzzQuery compares Name with net/url, and checks Strip: its result is a part of the query,
+// has no callback and does not change when it is stripped again.
 func FuzzQuery(f *testing.F) {
 	for _, q := range []string{"callback=f", "a&jsonp=a%2eb&_=1", "callback=f&callback=%66", "callback=%f&callback", "&&", "%63allback=x", "callback=a+b"} {
 		f.Add(q)

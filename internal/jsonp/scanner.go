@@ -1,44 +1,44 @@
 package jsonp
 
-// Body is what is to be known of a whole body before it is wrapped. It goes with one
-// Filter's mode. The zero Body is an empty one.
+// Body is the result of scanning a whole body. It is valid for filters of one mode (see
+// Filter.Alike). The zero Body is an empty one.
 type Body struct {
-	// From and To bound what is put into the call.
+	// From and To bound the part that is put into the call.
 	From, To int64
-	// Separators is how many U+2028 and U+2029 are in there. Without any, the wrapped
-	// body is made of three slices.
+	// Separators is the number of U+2028 and U+2029 in that part. Without any, the wrapped
+	// body consists of three slices.
 	Separators int64
 	Kind       Kind
 }
 
-// Kind is what a body looks like from its beginning.
+// Kind classifies a body by its beginning.
 type Kind uint8
 
 const (
-	// Unseen is a body that nobody has looked at: it counts as JSON.
+	// Unseen is a body that was not scanned. It is treated as JSON.
 	Unseen Kind = iota
-	// Empty is one that has nothing but white space.
+	// Empty is a body of white space only.
 	Empty
-	// JSON is one that begins as JSON does.
+	// JSON is a body that begins as JSON does.
 	JSON
-	// Other is what begins as no JSON does.
+	// Other is any other body.
 	Other
 )
 
-// empty tells whether there is nothing in it that means something.
+// empty reports whether there is nothing in it to wrap.
 func (b *Body) empty() bool { return b.Kind == Empty || b.wrapped() == 0 }
 
-// wrapped is how long the body gets in a call.
+// wrapped returns the body's length within a call.
 func (b *Body) wrapped() int64 { return b.To - b.From + growth*b.Separators }
 
-// Scanner reads a body in pieces. It never fails, and belongs to one goroutine.
+// Scanner scans a body in pieces. It never fails, and belongs to one goroutine.
 type Scanner struct {
 	clean  cleaner
 	total  int64
 	prefix prefix
 }
 
-// NewScanner makes a scanner for one body.
+// NewScanner returns a scanner for one body.
 func (f *Filter) NewScanner() *Scanner {
 	s := f.scanner()
 	return &s
@@ -56,15 +56,15 @@ func (f *Filter) Scan(body []byte) Body {
 // Reset begins another body.
 func (s *Scanner) Reset() { *s = Scanner{clean: cleaner{verbatim: s.clean.verbatim}} }
 
-// Write takes the next piece.
+// Write scans the next piece.
 func (s *Scanner) Write(p []byte) (int, error) {
 	s.total += int64(len(p))
 	return len(p), s.clean.clean(p, &s.prefix)
 }
 
-// Body is what has come, as a whole: nothing can be written after it.
+// Body returns the result for all pieces. Nothing can be written after it.
 func (s *Scanner) Body() Body {
-	space, _ := s.clean.finish(&s.prefix) // begin never fails
+	space, _ := s.clean.finish(&s.prefix) // it never fails
 	b := Body{To: s.total - int64(len(space)), Separators: s.clean.separators, Kind: s.prefix.kind()}
 	if s.clean.verbatim && s.total > 0 {
 		b.Kind = JSON
@@ -75,14 +75,14 @@ func (s *Scanner) Body() Body {
 	return b
 }
 
-// Look says what a body is by its beginning: all of it, or more than its leading white
-// space and 16 bytes.
+// Look classifies a body by its beginning: all of it, or its leading white space and more
+// than 16 bytes.
 func (f *Filter) Look(start []byte) Kind {
 	body := f.Scan(start)
 	return body.Kind
 }
 
-// prefix remembers the first bytes that mean something.
+// prefix has the first bytes of a body behind its leading white space.
 type prefix struct {
 	b [len("false") + 1]byte
 	n int
@@ -112,7 +112,7 @@ func (b *prefix) kind() Kind {
 	return Other
 }
 
-// is tells whether the body is that word, with nothing but white space behind it.
+// is reports whether the body is that word, followed only by white space.
 func (b *prefix) is(word string) bool {
 	n := len(word)
 	return b.n >= n && string(b.b[:n]) == word && (b.n == n || isSpace(b.b[n]))

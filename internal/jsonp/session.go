@@ -31,9 +31,9 @@ func (s *Session) Reset() {
 	*s = Session{name: s.name, target: s.target, match: s.match[:0]}
 }
 
-// Admit starts with a new request and reports what to do with it: refuse it, judge its answer (WrapIt), or leave
-// the answer as it is. A nil f admits nothing. credentials are fields that identify a
-// client, beside Cookie and Authorization.
+// Admit starts with a new request and returns what to do: refuse it (RefuseIt), judge its
+// answer (WrapIt), or leave the answer as it is (LeaveIt). A nil f admits nothing.
+// credentials are fields that identify a client, beside Cookie and Authorization.
 func (s *Session) Admit(f *Filter, r *http1.Request, credentials []string) Action {
 	s.Reset()
 	if s.reason = NoCallback; f == nil || len(r.RawQuery) == 0 {
@@ -72,10 +72,10 @@ func hasCredentials(fields http1.Fields, more []string) bool {
 	return false
 }
 
-// Strip returns a query without the callback and the other arguments that f strips, and
-// path with that query behind a question mark. A query without arguments is nil, and its
-// question mark is removed. If there is nothing to strip, target is nil. Both are valid
-// until the next Strip.
+// Strip returns the query without the callback and the other arguments that f strips, and
+// path with that query behind a question mark. If nothing is left of the query, it is nil
+// and the question mark is removed. If there is nothing to strip, target is nil. Both are
+// valid until the next Strip.
 func (s *Session) Strip(f *Filter, path, query []byte) (target, bare []byte) {
 	if f == nil || !f.Strips(query) {
 		return nil, query
@@ -91,7 +91,7 @@ func (s *Session) Strip(f *Filter, path, query []byte) (target, bare []byte) {
 	return b, bare
 }
 
-// Judge reports what to do with an answer to a request that was admitted.
+// Judge returns what to do with the answer to an admitted request.
 func (s *Session) Judge(a Answer) Action {
 	s.answer, s.decided = a, true
 	s.reason = s.filter.Judge(&s.answer)
@@ -112,8 +112,8 @@ func (s *Session) JudgeDecoded() Action {
 	return s.Judge(a)
 }
 
-// Wrap starts the call around the answer that was judged last, which is to be wrapped. The
-// call is valid until Reset.
+// Wrap starts the call around the answer that was judged last, and returns it. The call is
+// valid until Reset.
 func (s *Session) Wrap() *Call {
 	s.call = s.filter.Call(s.name, s.reason, s.answer.Status)
 	return &s.call
@@ -122,8 +122,8 @@ func (s *Session) Wrap() *Call {
 // Call returns the call that Wrap has started.
 func (s *Session) Call() *Call { return &s.call }
 
-// NotModified reports whether the client has the wrapped answer, where the plain answer has
-// this entity tag. It follows Wrap.
+// NotModified reports whether the client has the wrapped answer. tag is the plain answer's
+// entity tag. Wrap precedes it.
 func (s *Session) NotModified(tag []byte) bool {
 	if len(tag) == 0 || s.answer.Status != 200 {
 		return false
@@ -136,13 +136,14 @@ func (s *Session) NotModified(tag []byte) bool {
 	return false
 }
 
-// Cancel leaves an admitted request's answer as it is, without a reason.
+// Cancel leaves the answer to an admitted request as it is, without a reason.
 func (s *Session) Cancel() { s.admitted = false }
 
 // Admitted reports whether the answer is to be judged.
 func (s *Session) Admitted() bool { return s.admitted }
 
-// Decided reports whether Reason is the reason for what was done with the answer.
+// Decided reports whether Reason is final: the request was not admitted, or its answer was
+// judged.
 func (s *Session) Decided() bool { return s.decided }
 
 // Wraps reports whether the answer was judged to be wrapped.
@@ -154,10 +155,10 @@ func (s *Session) Bare() bool { return s.reason == Enveloped && s.filter.Bare(&s
 // Filter returns the filter that has admitted the request, nil if none has.
 func (s *Session) Filter() *Filter { return s.filter }
 
-// Reason returns the last decision's reason.
+// Reason returns the reason for the last decision.
 func (s *Session) Reason() Reason { return s.reason }
 
-// AppendStatus appends the parameter of Cache-Status that has the reason, if it is decided.
+// AppendStatus appends the parameter of Cache-Status for the reason, if it is decided.
 func (s *Session) AppendStatus(dst []byte) []byte {
 	if !s.decided {
 		return dst
@@ -165,7 +166,7 @@ func (s *Session) AppendStatus(dst []byte) []byte {
 	return append(append(dst, "; jsonp="...), s.reason.String()...)
 }
 
-// Lines are the header lines that the reason adds to the answer, if it is decided.
+// Lines returns the header lines that the reason adds to the answer, if it is decided.
 func (s *Session) Lines() string {
 	if !s.decided {
 		return ""

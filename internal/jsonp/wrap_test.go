@@ -51,7 +51,7 @@ func TestWraps(t *testing.T) {
 	options("a.b", `/**/ typeof a.b === 'function' && a.b({});`, func(c *Config) { c.Guard = true })
 }
 
-// Legacy answers are those of ngx_http_jsonp_callback, byte by byte.
+// Legacy answers have the bytes of ngx_http_jsonp_callback.
 func TestLegacyBytes(t *testing.T) {
 	legacy := with(t, Legacy, nil)
 	f := func(body, want string) {
@@ -139,7 +139,7 @@ func stream(f *Filter, c *Call, body string, piece int) string {
 
 var separators = strings.NewReplacer(ls, `\u2028`, ps, `\u2029`)
 
-// cleanSlowly is what is put into a call, by its definition.
+// cleanSlowly is cleaner by definition.
 func cleanSlowly(body string) string {
 	body = strings.TrimPrefix(body, "\ufeff")
 	end := strings.TrimRight(body, " \t\r\n")
@@ -169,7 +169,7 @@ func checkWraps(t *testing.T, body string, piece int) {
 	}
 }
 
-// A scanner that is used again knows nothing of the body before.
+// A scanner that is used again has nothing left of the body before.
 func TestScannerAgain(t *testing.T) {
 	for _, m := range []Mode{Dotted, Legacy} {
 		f := with(t, m, nil)
@@ -217,7 +217,7 @@ func FuzzWrap(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body string, piece uint8) { checkWraps(t, body, int(piece)) })
 }
 
-// calls counts what a Writer writes, and fails from a certain call on.
+// calls counts the writes of a Writer, and fails from a certain write on.
 type calls struct {
 	n, fails int
 	first    int // length of the first
@@ -237,7 +237,7 @@ func (c *calls) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A body goes on as it comes: short pieces together, long ones by themselves.
+// A body is forwarded while it is received: short pieces joined, long ones by themselves.
 func TestWriterHoldsLittle(t *testing.T) {
 	f := with(t, Dotted, nil)
 	c := f.Call([]byte("f"), Wrapped, 200)
@@ -263,7 +263,7 @@ func TestWriterHoldsLittle(t *testing.T) {
 	}
 }
 
-// A writer that is used again knows nothing of a body that was given up.
+// A writer that is used again has nothing left of an aborted body.
 func TestWriterAgain(t *testing.T) {
 	var w Writer
 	for _, m := range []Mode{Dotted, Legacy, Dotted} {

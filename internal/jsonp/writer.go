@@ -5,9 +5,9 @@ import (
 	"io"
 )
 
-// Writer wraps a body that is on its way, of whatever length. It passes on what comes
-// in pieces as they are, small ones joined with what lies around them, and ends the
-// call at Close. Its zero value takes a Reset before anything else.
+// Writer wraps a body of any length while it is received. It writes large pieces as they
+// are, joins small ones with their neighbours, and ends the call at Close. The zero Writer
+// needs a Reset first.
 type Writer struct {
 	clean  cleaner
 	to     io.Writer
@@ -19,10 +19,10 @@ type Writer struct {
 
 const writerBuffer = 4 << 10
 
-// errClosed is what writing to a Writer says that is closed.
+// errClosed is returned by writes after Close.
 var errClosed = errors.New("jsonp: the call has ended")
 
-// Reset begins a call whose bytes go to w. c is not needed afterwards.
+// Reset begins a call whose bytes are written to w. c is not used afterwards.
 func (w *Writer) Reset(to io.Writer, c *Call) {
 	if w.buf == nil {
 		w.buf = make([]byte, 0, writerBuffer)
@@ -33,7 +33,7 @@ func (w *Writer) Reset(to io.Writer, c *Call) {
 	w.buf = c.AppendHead(w.buf[:0])
 }
 
-// Write takes the next piece of the body. After an error all further calls fail alike.
+// Write wraps the next piece of the body. After an error all further calls fail.
 func (w *Writer) Write(p []byte) (int, error) {
 	if w.err == nil {
 		w.err = w.clean.clean(p, w)
@@ -44,7 +44,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close ends the call, and not what lies below.
+// Close ends the call, and does not close the underlying writer.
 func (w *Writer) Close() error {
 	if w.err != nil {
 		return w.err
@@ -71,7 +71,7 @@ func (w *Writer) write(p []byte) error {
 		w.buf = append(w.buf, p...)
 		return nil
 	}
-	// What is there has to be sent anyway: it takes along what fits.
+	// The buffer has to be written anyway: fill it first.
 	n := 0
 	if len(w.buf) > 0 {
 		n = writerBuffer - min(len(w.buf), writerBuffer)

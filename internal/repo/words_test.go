@@ -145,7 +145,6 @@ var notYetPlain = map[string]bool{
 	"internal/httpcache/disk":                                     true,
 	"internal/httpcache/policy":                                   true,
 	"internal/inflight":                                           true,
-	"internal/jsonp":                                              true,
 	"bench/internal/load":                                         true,
 	"internal/memcached":                                          true,
 	"internal/memcached/client":                                   true,
