@@ -17,8 +17,8 @@ type change struct {
 	at    map[Step]int // of below, once there are many
 }
 
-// many is from how many on names are looked up in a table.
-const many = 16
+// indexThreshold is from how many on names are looked up in a table.
+const indexThreshold = 16
 
 // add notes the value that a path gets. Paths don't overlap: no other ends at a
 // step of this one.
@@ -37,8 +37,8 @@ func (c *change) child(step Step) *change {
 	last := len(c.below) - 1
 	if c.at != nil {
 		c.at[step] = last
-	} else if last == many {
-		c.at = make(map[Step]int, 2*many)
+	} else if last == indexThreshold {
+		c.at = make(map[Step]int, 2*indexThreshold)
 		for i := range c.below {
 			c.at[c.below[i].step] = i
 		}
@@ -55,9 +55,9 @@ func (c *change) find(step Step) (i int, ok bool) {
 	return i, i >= 0
 }
 
-// of is what becomes of the value old, nil for none; it becomes nil if it goes.
+// apply is what becomes of the value old, nil for none; it becomes nil if it goes.
 // Where the change goes on below, old is what the paths say it is.
-func (c *change) of(old *value.Value) *value.Value {
+func (c *change) apply(old *value.Value) *value.Value {
 	switch {
 	case c.ends:
 		return c.to
@@ -77,12 +77,12 @@ func (c *change) members(old *value.Value) *value.Value {
 		b := &c.below[i]
 		at := find(b.step.Name)
 		if at < 0 {
-			if is := b.of(nil); is != nil {
+			if is := b.apply(nil); is != nil {
 				v.Members = append(v.Members, value.Member{Name: b.step.Name, Value: *is})
 			}
 			continue
 		}
-		if is := b.of(&old.Members[at].Value); is != nil {
+		if is := b.apply(&old.Members[at].Value); is != nil {
 			v.Members[at].Value = *is
 		} else {
 			v.Members[at].Value, removed = value.Value{}, true
@@ -97,7 +97,7 @@ func (c *change) members(old *value.Value) *value.Value {
 // finder returns a function that finds the members, -1 for none, for about so
 // many look-ups.
 func finder(members []value.Member, lookups int) func(name string) int {
-	if lookups < many || len(members) < many {
+	if lookups < indexThreshold || len(members) < indexThreshold {
 		return func(name string) int {
 			return slices.IndexFunc(members, func(m value.Member) bool { return m.Name == name })
 		}
@@ -131,7 +131,7 @@ func (c *change) elements(old *value.Value) *value.Value {
 			was = &old.Items[next]
 			next++
 		}
-		if is := b.of(was); is != nil {
+		if is := b.apply(was); is != nil {
 			v.Items = append(v.Items, *is)
 		}
 	}

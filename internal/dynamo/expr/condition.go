@@ -54,7 +54,7 @@ func (p *parser) asNode(x part) (*Node, bool) {
 		if s := findSignature(o.Function); s != nil && !s.boolean && !s.update {
 			p.misused(o)
 		}
-		p.settle()
+		p.endTerm()
 		return &Node{Kind: Call, Function: o.Function, Args: o.Args}, true
 	}
 }
@@ -141,7 +141,7 @@ func (p *parser) relation(x part) (part, bool) {
 	if ok && x.operand.Kind == CallOperand && isBoolean(x.operand.Function) {
 		p.misused(x.operand)
 	}
-	p.settle()
+	p.endTerm()
 	return part{node: n}, ok
 }
 
@@ -185,7 +185,7 @@ func (p *parser) between(x *Operand) (*Node, bool) {
 	}
 	p.checkOrdered("BETWEEN", x, low, high)
 	p.checkBounds(low, high)
-	p.settle()
+	p.endTerm()
 	p.checkDistinct("BETWEEN", x, low, high)
 	return &Node{Kind: Between, Args: []*Operand{x, low, high}}, true
 }

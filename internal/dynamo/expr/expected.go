@@ -46,7 +46,7 @@ func (c *legacyCondition) readExpected(obj []byte) (err error) {
 	case operator == nil:
 		return c.readExists(single, exists)
 	}
-	if name, _ := wire.AppendString(nil, operator); list == nil && single == nil && legacyOperators[string(name)].least > 0 {
+	if name, _ := wire.AppendString(nil, operator); list == nil && single == nil && legacyOperators[string(name)].minValues > 0 {
 		return &Error{invalidParameter + "Value or AttributeValueList must be used with ComparisonOperator: " + string(name) + forAttribute}
 	}
 	if list != nil {

@@ -15,19 +15,19 @@ type signature struct {
 	outer    bool // not allowed as an operand of something else
 	args     int
 	path     bool         // the first argument has to be a path
-	apart    bool         // the first argument has to differ from the second
+	distinct bool         // the first argument has to differ from the second
 	types    []value.Type // types that a constant argument may have; any if nil
 }
 
 var signatures = []signature{
 	{function: AttributeExists, boolean: true, args: 1, path: true},
 	{function: AttributeNotExists, boolean: true, args: 1, path: true},
-	{function: AttributeType, boolean: true, args: 2, apart: true},
-	{function: BeginsWith, boolean: true, args: 2, apart: true, types: []value.Type{value.String, value.Binary}},
-	{function: Contains, boolean: true, args: 2, apart: true},
+	{function: AttributeType, boolean: true, args: 2, distinct: true},
+	{function: BeginsWith, boolean: true, args: 2, distinct: true, types: []value.Type{value.String, value.Binary}},
+	{function: Contains, boolean: true, args: 2, distinct: true},
 	{function: Size, args: 1, types: []value.Type{value.String, value.Binary, value.StringSet, value.NumberSet,
 		value.BinarySet, value.List, value.Map}},
-	{function: IfNotExists, update: true, args: 2, path: true, apart: true},
+	{function: IfNotExists, update: true, args: 2, path: true, distinct: true},
 	{function: ListAppend, update: true, outer: true, args: 2, types: []value.Type{value.List}},
 }
 
@@ -77,7 +77,7 @@ func (p *parser) checkCall(o *Operand) {
 		p.fault(faultType, "Operator or function requires a document path; operator or function: "+name)
 		return
 	}
-	if s.apart {
+	if s.distinct {
 		p.checkDistinct(name, o.Args[0], o.Args[1])
 	}
 	if o.Function == AttributeType {

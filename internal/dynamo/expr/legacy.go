@@ -12,10 +12,10 @@ const invalidParameter = "One or more parameter values were invalid: "
 
 // legacyOperator is what is known of a ComparisonOperator.
 type legacyOperator struct {
-	least, most int          // number of values
-	types       []value.Type // of the values; any if nil
-	key         KeyOp        // 0 if no key can be asked so
-	node        func(attribute *Operand, values []*Operand) *Node
+	minValues, maxValues int          // number of values
+	types                []value.Type // of the values; any if nil
+	key                  KeyOp        // 0 if no key can be asked so
+	node                 func(attribute *Operand, values []*Operand) *Node
 }
 
 var (
@@ -135,7 +135,7 @@ func (c *legacyCondition) setOperator(quoted []byte) error {
 	c.operator = string(text)
 	var ok bool
 	c.legacyOperator, ok = legacyOperators[c.operator]
-	if n := len(c.values); !ok || n < c.least || n > c.most {
+	if n := len(c.values); !ok || n < c.minValues || n > c.maxValues {
 		return &Error{invalidParameter + "Invalid number of argument(s) for the " + c.operator + " ComparisonOperator"}
 	}
 	for _, v := range c.values {

@@ -531,7 +531,7 @@ func (s *scene) update() (text string, edits []edit) {
 		var actions []string
 		for range rapid.IntRange(-1, 2).Draw(s.t, clause) {
 			where, p := drawPath(s.t)
-			if slices.ContainsFunc(taken, func(q Path) bool { return p.meet(q) != apart }) {
+			if slices.ContainsFunc(taken, func(q Path) bool { return p.relationTo(q) != apart }) {
 				continue
 			}
 			taken = append(taken, p)

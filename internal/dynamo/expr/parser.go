@@ -151,9 +151,9 @@ func (p *parser) wordFault(at int, detail string) {
 	}
 }
 
-// settle ends a comparison or function of a condition: what is wrong in a later
+// endTerm ends a comparison or function of a condition: what is wrong in a later
 // one doesn't matter once this one has a fault.
-func (p *parser) settle() {
+func (p *parser) endTerm() {
 	for _, class := range withinCondition {
 		if p.faults[class] != "" {
 			p.fault(faultCondition, p.faults[class])
@@ -305,7 +305,7 @@ func (p *parser) call() (*Operand, bool) {
 		}
 		p.checkCall(o)
 		if !p.isUpdate() {
-			p.settle() // before what stands around it
+			p.endTerm() // before what stands around it
 		}
 		return o, true
 	}
@@ -321,12 +321,12 @@ func (p *parser) misused(o *Operand) {
 
 // checkPaths notes the first pair of paths that can't stand beside each other.
 func (p *parser) checkPaths(paths []Path) {
-	if len(paths) > many && !clash(paths) {
+	if len(paths) > indexThreshold && !anyClash(paths) {
 		return
 	}
 	for i, b := range paths {
 		for _, a := range paths[:i] {
-			switch a.meet(b) {
+			switch a.relationTo(b) {
 			case overlap:
 				p.fault(faultOverlap, "Two document paths overlap with each other; "+pair(a, b))
 				return // whatever conflicts
@@ -337,9 +337,9 @@ func (p *parser) checkPaths(paths []Path) {
 	}
 }
 
-// clash reports whether two of the paths can't stand beside each other, without
+// anyClash reports whether two of the paths can't stand beside each other, without
 // holding each against each: an expression may have two thousand.
-func clash(paths []Path) bool {
+func anyClash(paths []Path) bool {
 	var root branch
 	for _, path := range paths {
 		at := &root

@@ -32,8 +32,8 @@ type node struct {
 	leaf         bool // a path ends here: the value is kept whole
 }
 
-// nothing stands in for the zero value.
-var nothing = Projection{nodes: []node{{index: -1}}}
+// emptyProjection stands in for the zero value.
+var emptyProjection = Projection{nodes: []node{{index: -1}}}
 
 func (p *Projection) reset() {
 	p.nodes = append(p.nodes[:0], node{index: -1})
@@ -239,7 +239,7 @@ func (p *Projection) LeadsInto(name string) bool {
 // returns false if the text is no item.
 func (p *Projection) Append(dst, item []byte) (out []byte, ok bool) {
 	if len(p.nodes) == 0 {
-		p = &nothing // not p.reset(): others may be reading it
+		p = &emptyProjection // not p.reset(): others may be reading it
 	}
 	w := writer{Projection: p, out: dst}
 	if _, ok = w.members(item, 0); !ok {

@@ -111,11 +111,11 @@ func TestClashModel(t *testing.T) {
 		for range rapid.IntRange(1, 4).Draw(t, "paths") {
 			_, p := drawPath(t)
 			for _, q := range paths {
-				want = want || p.meet(q) != apart
+				want = want || p.relationTo(q) != apart
 			}
 			paths = append(paths, p)
 		}
-		if got := clash(paths); got != want {
+		if got := anyClash(paths); got != want {
 			t.Fatalf("%v: %v", paths, got)
 		}
 		if want {
@@ -160,7 +160,7 @@ func TestSelectionModel(t *testing.T) {
 			_, p := drawPath(t)
 			clash := false
 			for _, q := range paths {
-				clash = clash || p.meet(q) != apart
+				clash = clash || p.relationTo(q) != apart
 			}
 			if !clash {
 				paths = append(paths, p)

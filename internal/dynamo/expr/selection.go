@@ -11,8 +11,8 @@ import (
 // rebuilt, lists closed up. Unlike a Projection it may have any number of paths.
 // It may be used concurrently.
 type Selection struct {
-	root  branch
-	quick *Projection // the same for the text of items; nil if there are too many paths
+	root       branch
+	projection *Projection // the same for the text of items; nil if there are too many paths
 }
 
 // branch is a step of one or more paths.
@@ -38,7 +38,7 @@ func NewSelection(paths []Path) *Selection {
 		at.whole = true
 	}
 	if p := new(Projection); p.fromPaths(paths) {
-		s.quick = p
+		s.projection = p
 	}
 	return s
 }
@@ -64,7 +64,7 @@ func (b *branch) child(step Step) *branch {
 
 // Of is what is kept of an item, a Map. It shares its values with the item.
 func (s *Selection) Of(item *value.Value) value.Value {
-	kept, _ := s.root.of(item)
+	kept, _ := s.root.keep(item)
 	kept.Type = value.Map
 	return kept
 }
@@ -72,8 +72,8 @@ func (s *Selection) Of(item *value.Value) value.Value {
 // Append appends what is kept of an item whose text value.AppendItem wrote, as
 // text. It returns false if that is no item.
 func (s *Selection) Append(dst, item []byte) (out []byte, ok bool) {
-	if s.quick != nil {
-		return s.quick.Append(dst, item)
+	if s.projection != nil {
+		return s.projection.Append(dst, item)
 	}
 	v, err := value.Stored(item)
 	if err != nil {
@@ -83,8 +83,8 @@ func (s *Selection) Append(dst, item []byte) (out []byte, ok bool) {
 	return kept.AppendItem(dst), true
 }
 
-// of is what the paths behind this step keep of v; false for nothing.
-func (b *branch) of(v *value.Value) (kept value.Value, ok bool) {
+// apply is what the paths behind this step keep of v; false for nothing.
+func (b *branch) keep(v *value.Value) (kept value.Value, ok bool) {
 	if b.whole {
 		return *v, true
 	}
@@ -94,7 +94,7 @@ func (b *branch) of(v *value.Value) (kept value.Value, ok bool) {
 		for i := range v.Members {
 			m := &v.Members[i]
 			if c := b.names[m.Name]; c != nil {
-				if some, ok := c.of(&m.Value); ok {
+				if some, ok := c.keep(&m.Value); ok {
 					kept.Members = append(kept.Members, value.Member{Name: m.Name, Value: some})
 				}
 			}
@@ -104,7 +104,7 @@ func (b *branch) of(v *value.Value) (kept value.Value, ok bool) {
 			if e.index >= len(v.Items) {
 				break
 			}
-			if some, ok := e.branch.of(&v.Items[e.index]); ok {
+			if some, ok := e.branch.keep(&v.Items[e.index]); ok {
 				kept.Items = append(kept.Items, some)
 			}
 		}

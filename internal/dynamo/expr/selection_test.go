@@ -30,7 +30,7 @@ func TestSelection(t *testing.T) {
 		if got, ok := s.Append([]byte("<"), text); !ok || string(got) != "<"+want {
 			t.Errorf("%s of text: %s, %v; want %s", expression, got, ok, want)
 		}
-		s.quick = nil
+		s.projection = nil
 		if got, ok := s.Append([]byte("<"), text); !ok || string(got) != "<"+want {
 			t.Errorf("%s of text without a projection: %s, %v; want %s", expression, got, ok, want)
 		}

@@ -36,16 +36,16 @@ func (p Path) String() string {
 	return b.String()
 }
 
-// meeting says how two paths relate.
-type meeting uint8
+// relation says how two paths relate.
+type relation uint8
 
 const (
-	apart    meeting = iota
-	overlap          // one is, or leads to, the other
-	conflict         // they take one value for a map and for a list
+	apart    relation = iota
+	overlap           // one is, or leads to, the other
+	conflict          // they take one value for a map and for a list
 )
 
-func (p Path) meet(q Path) meeting {
+func (p Path) relationTo(q Path) relation {
 	for i := range min(len(p), len(q)) {
 		switch {
 		case p[i] == q[i]:
@@ -62,7 +62,7 @@ var clashes = [...]string{overlap: "overlap", conflict: "conflict"}
 
 // Clash is how two paths get in each other's way, in the word that messages have;
 // empty if they don't.
-func (p Path) Clash(q Path) string { return clashes[p.meet(q)] }
+func (p Path) Clash(q Path) string { return clashes[p.relationTo(q)] }
 
 // OperandKind says what an operand is.
 type OperandKind uint8

@@ -51,7 +51,7 @@ func (t *translator) action(op *operation) (a expr.Action, err error) {
 		err = t.membership(&a, op.value)
 	default:
 		a.Clause = expr.Set
-		a.Value, err = t.assigned(op.value)
+		a.Value, err = t.assignedValue(op.value)
 	}
 	return a, err
 }
@@ -61,20 +61,20 @@ func (t *translator) action(op *operation) (a expr.Action, err error) {
 func (t *translator) membership(a *expr.Action, n *node) error {
 	name := strings.ToUpper(n.word)
 	if len(n.nodes) != 2 {
-		return &Error{name + " must have exactly two arguments" + at(n.pos)}
+		return &Error{name + " must have exactly two arguments" + position(n.pos)}
 	}
-	first, err := t.assigned(n.nodes[0])
+	first, err := t.assignedValue(n.nodes[0])
 	if err != nil {
 		return err
 	}
-	if a.Value, err = t.assigned(n.nodes[1]); err != nil {
+	if a.Value, err = t.assignedValue(n.nodes[1]); err != nil {
 		return err
 	}
 	if first.Kind != expr.PathOperand || !slices.Equal(first.Path, a.Path) {
-		return &Error{"The first argument to " + name + " must equal the assignment value" + at(n.pos)}
+		return &Error{"The first argument to " + name + " must equal the assignment value" + position(n.pos)}
 	}
 	if a.Value.Kind != expr.ValueOperand || a.Value.Value.Type.Element() == 0 {
-		return &Error{"The second argument to " + name + " must be a value with type SET" + at(n.nodes[0].start())}
+		return &Error{"The second argument to " + name + " must be a value with type SET" + position(n.nodes[0].start())}
 	}
 	if a.Clause = expr.Add; n.word == "set_delete" {
 		a.Clause = expr.Delete
@@ -90,21 +90,21 @@ func (n *node) start() Pos {
 	return n.pos
 }
 
-// assigned translates what is assigned to an attribute.
-func (t *translator) assigned(n *node) (*expr.Operand, error) {
+// assignedValue translates what is assigned to an attribute.
+func (t *translator) assignedValue(n *node) (*expr.Operand, error) {
 	switch n.kind {
 	case nodeIs:
 		return nil, &Error{"IS operator is not supported in update expressions"}
 	case nodeOperator:
-		return t.computed(n)
+		return t.arithmetic(n)
 	case nodeCall:
 		return t.updateCall(n)
 	}
 	return t.operand(n)
 }
 
-// computed translates a sum or a difference.
-func (t *translator) computed(n *node) (*expr.Operand, error) {
+// arithmetic translates a sum or a difference.
+func (t *translator) arithmetic(n *node) (*expr.Operand, error) {
 	o := &expr.Operand{Kind: expr.SumOperand}
 	switch n.word {
 	case "+":
@@ -114,7 +114,7 @@ func (t *translator) computed(n *node) (*expr.Operand, error) {
 		return nil, &Error{"Unsupported operator in Update Expression. Operator: " + n.word}
 	}
 	for _, x := range n.nodes {
-		arg, err := t.assigned(x)
+		arg, err := t.assignedValue(x)
 		if err != nil {
 			return nil, err
 		}
@@ -126,7 +126,7 @@ func (t *translator) computed(n *node) (*expr.Operand, error) {
 func (t *translator) updateCall(n *node) (*expr.Operand, error) {
 	o := &expr.Operand{Kind: expr.CallOperand, Function: expr.Function(n.word)}
 	for _, x := range n.nodes {
-		arg, err := t.assigned(x)
+		arg, err := t.assignedValue(x)
 		if err != nil {
 			return nil, err
 		}

@@ -34,7 +34,7 @@ func (s *syntax) target(c *change) (ok bool) {
 // conditions reads what follows the operations.
 func (s *syntax) conditions(c *change) *node {
 	if s.acceptWord("where") {
-		if c.where = s.expression(lowest); c.where == nil {
+		if c.where = s.expression(lowestPrecedence); c.where == nil {
 			return nil
 		}
 	}
@@ -49,7 +49,7 @@ func (s *syntax) fromFirst(pos Pos) *node {
 	}
 	c := &change{pos: pos, from: q.from, alias: q.alias}
 	if s.acceptWord("where") {
-		if c.where = s.expression(lowest); c.where == nil {
+		if c.where = s.expression(lowestPrecedence); c.where == nil {
 			return nil
 		}
 	}
@@ -103,7 +103,7 @@ func (s *syntax) assignments(c *change, pos Pos) bool {
 			s.fail("Expected '='")
 			return false
 		}
-		v := s.expression(lowest)
+		v := s.expression(lowestPrecedence)
 		if v == nil {
 			return false
 		}
@@ -122,15 +122,15 @@ func (s *syntax) insert(c *change, pos Pos) bool {
 	}
 	if !s.acceptWord("value") {
 		op.kind = insertAll
-		op.value = s.expression(lowest)
+		op.value = s.expression(lowestPrecedence)
 		c.ops = append(c.ops, op)
 		return op.value != nil
 	}
-	if op.value = s.expression(lowest); op.value == nil {
+	if op.value = s.expression(lowestPrecedence); op.value == nil {
 		return false
 	}
 	if s.accept(tokenAt) {
-		if op.at = true; s.expression(lowest) == nil {
+		if op.at = true; s.expression(lowestPrecedence) == nil {
 			return false
 		}
 	}
@@ -149,7 +149,7 @@ func (s *syntax) conflict() bool {
 		s.fail(complaint)
 		return false
 	}
-	if s.expression(lowest) == nil {
+	if s.expression(lowestPrecedence) == nil {
 		return false
 	}
 	if !s.acceptWord("do_nothing") {
@@ -176,7 +176,7 @@ func (s *syntax) returning(c *change) *node {
 	return &node{kind: nodeChange, change: c, pos: c.pos}
 }
 
-// returned reads one element of RETURNING.
+// afterReturn reads one element of RETURNING.
 func (s *syntax) returned() (r returning, ok bool) {
 	switch r.mapping = s.head().word; r.mapping {
 	case "all_old", "all_new", "modified_old", "modified_new":
@@ -188,7 +188,7 @@ func (s *syntax) returned() (r returning, ok bool) {
 	if r.star = s.accept(tokenStar); r.star {
 		return r, true
 	}
-	x := s.expression(lowest)
+	x := s.expression(lowestPrecedence)
 	switch {
 	case x == nil:
 	case x.kind == nodePath && len(x.nodes) > 2:

@@ -140,8 +140,8 @@ func wrongCount(operator string, n int) error {
 	return &Error{"Incorrect number of operands for operator or function; operator or function: " + operator + ", number of operands: " + strconv.Itoa(n)}
 }
 
-// static is the type that an operand has whatever the item is; 0 if it depends.
-func static(o *expr.Operand) value.Type {
+// staticType is the type that an operand has whatever the item is; 0 if it depends.
+func staticType(o *expr.Operand) value.Type {
 	switch {
 	case o.Kind == expr.ValueOperand:
 		return o.Value.Type
@@ -158,7 +158,7 @@ func static(o *expr.Operand) value.Type {
 // oneOf refuses operands that have another type than these.
 func oneOf(operator string, args []*expr.Operand, types ...value.Type) error {
 	for _, o := range args {
-		if typ := static(o); typ != 0 && !slices.Contains(types, typ) {
+		if typ := staticType(o); typ != 0 && !slices.Contains(types, typ) {
 			return wrongType(operator, typ.String())
 		}
 	}
@@ -246,7 +246,7 @@ func call(f expr.Function, args []*expr.Operand) error {
 
 // typeName checks the second argument of attribute_type.
 func typeName(o *expr.Operand) error {
-	switch typ := static(o); {
+	switch typ := staticType(o); {
 	case typ == 0:
 		return wrongType(string(expr.AttributeType), "{NS,SS,L,BS,N,M,B,BOOL,NULL,S}")
 	case typ != value.String:

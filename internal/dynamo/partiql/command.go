@@ -113,8 +113,8 @@ func (t *translator) statement(n *node) error {
 	return t.query(n.nodes[0].query)
 }
 
-// at is how a message tells the place, with what goes before it.
-func at(p Pos) string {
+// position is how a message tells the place, with what goes before it.
+func position(p Pos) string {
 	if p.Line == 0 {
 		return ""
 	}
@@ -145,11 +145,11 @@ func (q *query) checkClauses() error {
 	case q.group:
 		return &Error{"Unsupported clause: GROUP BY"}
 	case q.having != nil:
-		return &Error{"Unsupported clause: HAVING" + at(q.having.pos)}
+		return &Error{"Unsupported clause: HAVING" + position(q.having.pos)}
 	case q.limit != nil:
-		return &Error{"Unsupported clause: LIMIT" + at(q.limit.pos)}
-	case q.odd != "":
-		return &Error{"Unsupported token in expression: " + q.odd}
+		return &Error{"Unsupported clause: LIMIT" + position(q.limit.pos)}
+	case q.otherClause != "":
+		return &Error{"Unsupported token in expression: " + q.otherClause}
 	}
 	return nil
 }
@@ -289,9 +289,9 @@ func (t *translator) insert(c *change, op *operation) error {
 	case op.kind == insertAll:
 		return &Error{"Unsupported operation: Insert"}
 	case c.from != nil:
-		return &Error{"Unsupported FROM ... WHERE ... clause in INSERT statement." + at(c.pos)}
+		return &Error{"Unsupported FROM ... WHERE ... clause in INSERT statement." + position(c.pos)}
 	case op.at:
-		return &Error{"AT is not supported in insert statements." + at(op.pos)}
+		return &Error{"AT is not supported in insert statements." + position(op.pos)}
 	case op.conflict:
 		return &Error{"Unsupported clause: ON CONFLICT"}
 	}
@@ -299,7 +299,7 @@ func (t *translator) insert(c *change, op *operation) error {
 		return err
 	}
 	if op.target.kind != nodeName {
-		return &Error{"FROM clause may only contain a single table name in data manipulation statements" + at(op.target.nodes[0].pos)}
+		return &Error{"FROM clause may only contain a single table name in data manipulation statements" + position(op.target.nodes[0].pos)}
 	}
 	if t.out.Table = op.target.word; t.out.Table == "" {
 		return errEmptyComponent

@@ -40,7 +40,7 @@ func (s *syntax) keywordTerm() *node {
 		s.take()
 		return s.temporal(t)
 	}
-	if functions[t.word] && s.second().kind == tokenOpen {
+	if functions[t.word] && s.peekSecond().kind == tokenOpen {
 		s.take()
 		return s.call(t, t.word)
 	}
@@ -69,26 +69,26 @@ func (s *syntax) tableValues(pos Pos) *node {
 func (s *syntax) caseOf(pos Pos) *node {
 	n := &node{kind: nodeOther, word: "CASE", class: "SearchedCase", pos: pos}
 	if !s.word("when") {
-		if n.class = "SimpleCase"; s.expression(lowest) == nil {
+		if n.class = "SimpleCase"; s.expression(lowestPrecedence) == nil {
 			return nil
 		}
 	}
 	branches := 0
 	for ; s.acceptWord("when"); branches++ {
-		if s.expression(lowest) == nil {
+		if s.expression(lowestPrecedence) == nil {
 			return nil
 		}
 		if !s.acceptWord("then") {
 			return s.fail("Expected THEN keyword")
 		}
-		if s.expression(lowest) == nil {
+		if s.expression(lowestPrecedence) == nil {
 			return nil
 		}
 	}
 	if branches == 0 {
 		return s.fail("Expected a WHEN clause in CASE")
 	}
-	if s.acceptWord("else") && s.expression(lowest) == nil {
+	if s.acceptWord("else") && s.expression(lowestPrecedence) == nil {
 		return nil
 	}
 	if !s.acceptWord("end") {
@@ -102,7 +102,7 @@ func (s *syntax) cast() *node {
 	if !s.accept(tokenOpen) {
 		return s.fail("Missing left parenthesis after CAST")
 	}
-	if s.expression(lowest) == nil || !s.expect(tokenAs) || s.typeName() == nil || !s.expect(tokenClose) {
+	if s.expression(lowestPrecedence) == nil || !s.expect(tokenAs) || s.typeName() == nil || !s.expect(tokenClose) {
 		return nil
 	}
 	return n
@@ -188,7 +188,7 @@ func (s *syntax) execute(pos Pos) *node {
 		return s.fail("Unexpected LEFT_PAREN found following stored procedure call")
 	}
 	for {
-		if s.expression(lowest) == nil {
+		if s.expression(lowestPrecedence) == nil {
 			return nil
 		}
 		if !s.accept(tokenComma) {

@@ -64,11 +64,11 @@ func literal(n *node, key string, depth int) (v value.Value, err error) {
 	case nodeTuple:
 		return tuple(n, key, depth)
 	}
-	return v, &Error{"Unsupported data type: " + n.className() + " under key " + key + at(n.pos)}
+	return v, &Error{"Unsupported data type: " + n.className() + " under key " + key + position(n.pos)}
 }
 
 func ionLiteral(n *node, key string) error {
-	return &Error{"Ion Literals are not supported: " + n.word + " under key " + key + at(n.pos)}
+	return &Error{"Ion Literals are not supported: " + n.word + " under key " + key + position(n.pos)}
 }
 
 // number makes a value of digits with a sign.
@@ -162,7 +162,7 @@ func tupleName(name *node, key string) error {
 	case name.kind == nodeIon:
 		return ionLiteral(name, key)
 	case name.kind != nodeText:
-		return &Error{"Tuple keys must be of type String. Actual type: " + name.keyName() + " under " + key + at(name.pos)}
+		return &Error{"Tuple keys must be of type String. Actual type: " + name.keyName() + " under " + key + position(name.pos)}
 	case name.word == "":
 		return errEmptyComponent
 	}
@@ -170,14 +170,14 @@ func tupleName(name *node, key string) error {
 }
 
 func duplicateName(name, key string, pos Pos) error {
-	return &Error{"Duplicate keys in tuple. Key: " + name + " under " + key + at(pos)}
+	return &Error{"Duplicate keys in tuple. Key: " + name + " under " + key + position(pos)}
 }
 
 // item makes the item of an INSERT: each of its values is either written out or a
 // parameter.
 func (t *translator) item(n *node) error {
 	if n.kind != nodeTuple {
-		return &Error{"Unsupported format in item expression. Please use struct format {...} to express item values for insert statement." + at(n.pos)}
+		return &Error{"Unsupported format in item expression. Please use struct format {...} to express item values for insert statement." + position(n.pos)}
 	}
 	t.out.Item.Type = value.Map
 	for i := 0; i < len(n.nodes); i += 2 {
@@ -208,7 +208,7 @@ func (t *translator) itemValue(n *node) (value.Value, error) {
 	case n.isLiteral():
 		return literal(n, root, 0)
 	}
-	return value.Value{}, &Error{"Unsupported data type: " + n.itemName() + " under key " + root + at(n.pos)}
+	return value.Value{}, &Error{"Unsupported data type: " + n.itemName() + " under key " + root + position(n.pos)}
 }
 
 // itemName is what an INSERT's message calls what is no value.

@@ -25,7 +25,7 @@ func pathOf(n *node) (expr.Path, error) {
 		return nil, unexpectedComponent(n)
 	}
 	if root := n.nodes[0]; root.kind == nodeList {
-		return nil, &Error{"A path cannot start with a list index" + at(root.pos)}
+		return nil, &Error{"A path cannot start with a list index" + position(root.pos)}
 	}
 	path, err := pathOf(n.nodes[0])
 	if err != nil {
@@ -42,7 +42,7 @@ func pathOf(n *node) (expr.Path, error) {
 }
 
 func unexpectedComponent(n *node) error {
-	return &Error{"Unexpected path component" + at(n.pos)}
+	return &Error{"Unexpected path component" + position(n.pos)}
 }
 
 func stepOf(n *node) (expr.Step, error) {
@@ -58,13 +58,13 @@ func stepOf(n *node) (expr.Step, error) {
 		}
 		index, err := strconv.ParseInt(n.word, 10, 64)
 		if err != nil || index < 0 || index > math.MaxInt32 {
-			return expr.Step{}, &Error{"List index is not within the allowable range; index: [" + n.word + "]" + at(n.pos)}
+			return expr.Step{}, &Error{"List index is not within the allowable range; index: [" + n.word + "]" + position(n.pos)}
 		}
 		return expr.Step{Index: int(index)}, nil
 	case nodeWildcard:
-		return expr.Step{}, &Error{"Wildcard path component like a[*].b are not supported" + at(n.pos)}
+		return expr.Step{}, &Error{"Wildcard path component like a[*].b are not supported" + position(n.pos)}
 	case nodeUnpivot:
-		return expr.Step{}, &Error{"Unpivot path component like a.*.b are not supported" + at(n.pos)}
+		return expr.Step{}, &Error{"Unpivot path component like a.*.b are not supported" + position(n.pos)}
 	}
 	return expr.Step{}, unexpectedComponent(n)
 }

@@ -4,13 +4,13 @@ package partiql
 func (s *syntax) selection(pos Pos) *node {
 	q := &query{pos: pos}
 	if s.acceptWord("distinct") {
-		q.odd = "DISTINCT"
+		q.otherClause = "DISTINCT"
 	} else {
 		s.acceptWord("all")
 	}
 	if s.acceptWord("value") {
 		q.value = true
-		if s.expression(lowest) == nil {
+		if s.expression(lowestPrecedence) == nil {
 			return nil
 		}
 	} else if !s.columns(q) {
@@ -21,13 +21,13 @@ func (s *syntax) selection(pos Pos) *node {
 
 // pivot reads PIVOT value AT name.
 func (s *syntax) pivot(pos Pos) *node {
-	if s.expression(lowest) == nil {
+	if s.expression(lowestPrecedence) == nil {
 		return nil
 	}
 	if !s.accept(tokenAt) {
 		return s.fail("Expected AT keyword")
 	}
-	if s.expression(lowest) == nil {
+	if s.expression(lowestPrecedence) == nil {
 		return nil
 	}
 	return s.clauses(&query{pos: pos, value: true})
@@ -59,7 +59,7 @@ func (s *syntax) column() (c column, ok bool) {
 	if s.accept(tokenStar) {
 		return c, true
 	}
-	if c.expr = s.expression(lowest); c.expr == nil || !s.starred(&c) {
+	if c.expr = s.expression(lowestPrecedence); c.expr == nil || !s.starred(&c) {
 		return c, false
 	}
 	c.alias = s.alias()
@@ -122,7 +122,7 @@ func (s *syntax) clauses(q *query) *node {
 		return nil
 	}
 	if s.acceptWord("where") {
-		if q.where = s.expression(underSelect); q.where == nil {
+		if q.where = s.expression(clausePrecedence); q.where == nil {
 			return nil
 		}
 	}
@@ -130,12 +130,12 @@ func (s *syntax) clauses(q *query) *node {
 		return nil
 	}
 	if s.acceptWord("having") {
-		if q.having = s.expression(underSelect); q.having == nil {
+		if q.having = s.expression(clausePrecedence); q.having == nil {
 			return nil
 		}
 	}
 	if s.acceptWord("limit") {
-		if q.limit = s.expression(underSelect); q.limit == nil {
+		if q.limit = s.expression(clausePrecedence); q.limit == nil {
 			return nil
 		}
 	}
@@ -158,7 +158,7 @@ func (s *syntax) sources(q *query) bool {
 		if _, _, ok := s.source(); !ok {
 			return false
 		}
-		if on && (!s.onClause() || s.expression(underSelect) == nil) {
+		if on && (!s.onClause() || s.expression(clausePrecedence) == nil) {
 			return false
 		}
 	}
@@ -189,7 +189,7 @@ func (s *syntax) joins() (on, ok bool) {
 func (s *syntax) source() (from *node, alias, ok bool) {
 	switch {
 	case s.acceptWord("unpivot"):
-		if s.expression(underSelect) == nil {
+		if s.expression(clausePrecedence) == nil {
 			return nil, false, false
 		}
 	case s.is(tokenOpen) && !s.inParentheses():
@@ -200,7 +200,7 @@ func (s *syntax) source() (from *node, alias, ok bool) {
 		}
 		from, alias = inner.from, inner.alias
 	default:
-		if from = s.expression(underSelect); from == nil {
+		if from = s.expression(clausePrecedence); from == nil {
 			return nil, false, false
 		}
 	}
@@ -211,7 +211,7 @@ func (s *syntax) source() (from *node, alias, ok bool) {
 // inParentheses tells whether a query or a literal follows the parenthesis that
 // comes next.
 func (s *syntax) inParentheses() bool {
-	switch second := s.second(); second.kind {
+	switch second := s.peekSecond(); second.kind {
 	case tokenText, tokenNumber, tokenBoolean:
 		return true
 	default:
@@ -223,7 +223,7 @@ func (s *syntax) inParentheses() bool {
 func (s *syntax) let() bool {
 	s.take()
 	for {
-		if s.expression(lowest) == nil {
+		if s.expression(lowestPrecedence) == nil {
 			return false
 		}
 		if !s.accept(tokenAs) {
@@ -244,7 +244,7 @@ func (s *syntax) orderBy(q *query) bool {
 		return false
 	}
 	for {
-		x := s.expression(lowest)
+		x := s.expression(lowestPrecedence)
 		if x == nil {
 			return false
 		}
@@ -268,7 +268,7 @@ func (s *syntax) groupBy(q *query) bool {
 	}
 	literal := false
 	for {
-		x := s.expression(underSelect)
+		x := s.expression(clausePrecedence)
 		if x == nil {
 			return false
 		}

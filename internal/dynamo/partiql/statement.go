@@ -61,7 +61,7 @@ func (p *parser) take() {
 	before := p.token
 	p.token = p.lexer.next()
 	glued := before.kind == tokenNumber && p.kind == tokenWord && p.pos.Column == before.pos.Column+before.pos.Length
-	if p.odd || glued || p.kind == tokenIon || p.kind == tokenSemicolon {
+	if p.hadComment || glued || p.kind == tokenIon || p.kind == tokenSemicolon {
 		p.kind = tokenBad
 	}
 }

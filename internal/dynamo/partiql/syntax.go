@@ -23,7 +23,7 @@ func parse(stmt []byte) (n *node, marks int, err *Error) {
 		return nil, 0, malformed("")
 	}
 	s := syntax{tokens: tokens}
-	n = s.expression(lowest)
+	n = s.expression(lowestPrecedence)
 	if n != nil && !s.ends() {
 		if s.is(tokenSemicolon) {
 			s.fail("Unexpected token after semicolon. (Only one query is allowed.)")
@@ -49,8 +49,8 @@ func (s *syntax) fail(detail string) *node {
 
 func (s *syntax) head() *token { return &s.tokens[s.at] }
 
-// second is the token behind the next.
-func (s *syntax) second() *token { return &s.tokens[min(s.at+1, len(s.tokens)-1)] }
+// peekSecond is the token behind the next.
+func (s *syntax) peekSecond() *token { return &s.tokens[min(s.at+1, len(s.tokens)-1)] }
 
 func (s *syntax) take() *token {
 	t := &s.tokens[s.at]
@@ -91,7 +91,7 @@ func (s *syntax) expect(k tokenKind) bool {
 
 // ends tells whether nothing follows but one semicolon.
 func (s *syntax) ends() bool {
-	return s.is(tokenEnd) || s.is(tokenSemicolon) && s.second().kind == tokenEnd
+	return s.is(tokenEnd) || s.is(tokenSemicolon) && s.peekSecond().kind == tokenEnd
 }
 
 // expression reads an expression whose operators bind tighter than precedence.
@@ -115,7 +115,7 @@ func (s *syntax) infix(left *node) *node {
 	switch {
 	case op.word == "is" || op.word == "is_not":
 		return s.typeTest(n)
-	case (op.word == "in" || op.word == "not_in") && s.is(tokenOpen) && s.second().word != "select" && s.second().word != "values":
+	case (op.word == "in" || op.word == "not_in") && s.is(tokenOpen) && s.peekSecond().word != "select" && s.peekSecond().word != "values":
 		right = s.list(tokenClose, nodeList)
 	case s.is(tokenEnd):
 		return s.fail("Missing right-hand side expression of infix operator")
@@ -128,17 +128,17 @@ func (s *syntax) infix(left *node) *node {
 	n.nodes = append(n.nodes, right)
 	switch op.word {
 	case "between", "not_between":
-		return s.third(n, "AND", "and")
+		return s.thirdOperand(n, "AND", "and")
 	case "like", "not_like":
 		if s.word("escape") {
-			return s.third(n, "ESCAPE", "escape")
+			return s.thirdOperand(n, "ESCAPE", "escape")
 		}
 	}
 	return negatable(n)
 }
 
-// third reads the third operand of an operator behind its keyword.
-func (s *syntax) third(n *node, capitals, keyword string) *node {
+// thirdOperand reads the third operand of an operator behind its keyword.
+func (s *syntax) thirdOperand(n *node, capitals, keyword string) *node {
 	if !s.acceptWord(keyword) {
 		return s.fail("Expected " + capitals + " keyword")
 	}
@@ -218,7 +218,7 @@ func (s *syntax) list(closing tokenKind, kind nodeKind) *node {
 // that closes them.
 func (s *syntax) items(closing tokenKind) (items []*node) {
 	for {
-		x := s.expression(lowest)
+		x := s.expression(lowestPrecedence)
 		if x == nil {
 			return nil
 		}
@@ -242,7 +242,7 @@ func (s *syntax) unary() *node {
 	}
 	s.take()
 	if t.word == "not" {
-		x := s.expression(precedeceNot)
+		x := s.expression(notPrecedence)
 		if x == nil {
 			return nil
 		}

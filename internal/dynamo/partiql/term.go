@@ -60,7 +60,7 @@ func (s *syntax) indexStep(simple bool) *node {
 	if s.is(tokenStar) {
 		n = &node{kind: nodeWildcard, pos: s.take().pos}
 	} else {
-		n = s.expression(lowest)
+		n = s.expression(lowestPrecedence)
 	}
 	if n == nil || !s.expect(tokenCloseBracket) {
 		return nil
@@ -107,7 +107,7 @@ func (s *syntax) term() *node {
 	case tokenKeyword:
 		return s.keywordTerm()
 	case tokenWord, tokenQuoted:
-		if s.second().kind == tokenOpen {
+		if s.peekSecond().kind == tokenOpen {
 			s.take()
 			return s.call(t, strings.ToLower(unquoted(t)))
 		}
@@ -195,7 +195,7 @@ func (s *syntax) lexical() *node {
 
 // collection reads a list or a bag.
 func (s *syntax) collection(closing tokenKind, kind nodeKind) *node {
-	if s.second().kind == closing {
+	if s.peekSecond().kind == closing {
 		n := &node{kind: kind, pos: s.take().pos}
 		s.take()
 		return n
@@ -209,11 +209,11 @@ func (s *syntax) tuple() *node {
 		return n
 	}
 	for {
-		name := s.expression(lowest)
+		name := s.expression(lowestPrecedence)
 		if name == nil || !s.expect(tokenColon) {
 			return nil
 		}
-		v := s.expression(lowest)
+		v := s.expression(lowestPrecedence)
 		if v == nil {
 			return nil
 		}
@@ -234,9 +234,9 @@ func (s *syntax) call(t *token, name string) *node {
 		return s.aggregate(t, name)
 	}
 	n := &node{kind: nodeCall, word: name, pos: t.pos}
-	switch second := s.second(); {
+	switch second := s.peekSecond(); {
 	case second.kind == tokenStar:
-		return s.fail(called(t) + "(*) is not allowed")
+		return s.fail(functionName(t) + "(*) is not allowed")
 	case second.kind == tokenClose:
 		s.take()
 		s.take()
@@ -256,8 +256,8 @@ func (s *syntax) call(t *token, name string) *node {
 	return n
 }
 
-// called is the name of a function as messages have it.
-func called(t *token) string {
+// functionName is the name of a function as messages have it.
+func functionName(t *token) string {
 	if t.kind == tokenKeyword {
 		return t.word
 	}

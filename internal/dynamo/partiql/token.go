@@ -59,8 +59,8 @@ type lexer struct {
 	// line and column are where rest begins. Characters are counted, not bytes;
 	// a carriage return and a line feed are one end of a line.
 	line, column int
-	returned     bool // the character before rest is a carriage return
-	odd          bool // a comment was skipped
+	afterReturn  bool // the character before rest is a carriage return
+	hadComment   bool // a comment was skipped
 }
 
 func newLexer(text []byte) lexer { return lexer{rest: text, line: 1, column: 1} }
@@ -90,16 +90,16 @@ func (l *lexer) advance(n int) {
 		case c == '\n':
 			l.line, l.column = l.line+1, 1
 		case c == '\r':
-			if l.returned {
+			if l.afterReturn {
 				l.line, l.column = l.line+1, 1
 			}
 		case c&0xc0 != 0x80:
-			if l.returned {
+			if l.afterReturn {
 				l.line, l.column = l.line+1, 1
 			}
 			l.column++
 		}
-		l.returned = c == '\r'
+		l.afterReturn = c == '\r'
 	}
 	l.rest = l.rest[n:]
 }
@@ -129,12 +129,12 @@ func (l *lexer) skip() bool {
 			}
 			l.advance(n)
 		default:
-			if l.returned { // the line ends where the next character is
-				l.line, l.column, l.returned = l.line+1, 1, false
+			if l.afterReturn { // the line ends where the next character is
+				l.line, l.column, l.afterReturn = l.line+1, 1, false
 			}
 			return true
 		}
-		l.odd = true
+		l.hadComment = true
 	}
 	return true
 }

@@ -53,17 +53,17 @@ type node struct {
 
 // query is a SELECT.
 type query struct {
-	pos     Pos
-	value   bool // SELECT VALUE or PIVOT
-	columns []column
-	from    *node // nil where several tables are joined
-	alias   bool  // of from
-	where   *node
-	order   []order
-	group   bool
-	having  *node
-	limit   *node
-	odd     string // another clause that is in the way
+	pos         Pos
+	value       bool // SELECT VALUE or PIVOT
+	columns     []column
+	from        *node // nil where several tables are joined
+	alias       bool  // of from
+	where       *node
+	order       []order
+	group       bool
+	having      *node
+	limit       *node
+	otherClause string // another clause that is in the way
 }
 
 // column is one of a SELECT's.

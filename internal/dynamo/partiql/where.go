@@ -46,7 +46,7 @@ func (n *node) unsupported() error {
 	if n.kind == nodeQuery {
 		word = "SELECT"
 	}
-	return &Error{"Unsupported token in expression: " + word + at(n.pos)}
+	return &Error{"Unsupported token in expression: " + word + position(n.pos)}
 }
 
 func (t *translator) operator(n *node) (*expr.Node, error) {
@@ -160,8 +160,8 @@ func (t *translator) call(n *node) (*expr.Operand, error) {
 	return &expr.Operand{Kind: expr.ConditionOperand, Node: &expr.Node{Kind: expr.Call, Function: f, Args: args}}, nil
 }
 
-// testable are the types that IS takes, with those that values have.
-var testable = map[string]string{"null": "NULL", "boolean": "BOOL", "blob": "B", "string": "S", "numeric": "N", "struct": "M", "tuple": "M", "list": "L"}
+// isTypes are the types that IS takes, with those that values have.
+var isTypes = map[string]string{"null": "NULL", "boolean": "BOOL", "blob": "B", "string": "S", "numeric": "N", "struct": "M", "tuple": "M", "list": "L"}
 
 // typeTest translates IS, which functions stand for.
 func (t *translator) typeTest(n *node) (*expr.Node, error) {
@@ -174,11 +174,11 @@ func (t *translator) typeTest(n *node) (*expr.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	typ, ok := testable[n.word]
+	typ, ok := isTypes[n.word]
 	switch {
 	case !ok && n.word != "missing":
 		return nil, &Error{"Unsupported data type for IS operator: " + strings.ToUpper(n.word) +
-			". Supported data types are [MISSING, NULL, BOOLEAN, BLOB, STRING, NUMERIC, STRUCT, TUPLE, LIST]" + at(n.pos)}
+			". Supported data types are [MISSING, NULL, BOOLEAN, BLOB, STRING, NUMERIC, STRUCT, TUPLE, LIST]" + position(n.pos)}
 	case !ok:
 		return &expr.Node{Kind: expr.Call, Function: expr.AttributeNotExists, Args: []*expr.Operand{x}}, nil
 	}

@@ -23,8 +23,8 @@ modified new old bool boolean string symbol clob blob struct list sexp bag`)
 // operatorWords are the keywords that are operators.
 var operatorWords = words(`and or not in is between like union intersect except`)
 
-// special are the words whose token has a kind of its own.
-var special = map[string]tokenKind{"true": tokenBoolean, "false": tokenBoolean, "null": tokenNull, "missing": tokenMissing,
+// literalWords are the words whose token has a kind of its own.
+var literalWords = map[string]tokenKind{"true": tokenBoolean, "false": tokenBoolean, "null": tokenNull, "missing": tokenMissing,
 	"as": tokenAs, "at": tokenAt, "by": tokenBy, "asc": tokenAsc, "desc": tokenDesc, "for": tokenFor}
 
 // joined are the keywords that make one token when they follow each other, and
@@ -42,8 +42,8 @@ var joined = map[string]string{
 	"modified old": "modified_old", "modified new": "modified_new", "all old": "all_old", "all new": "all_new",
 }
 
-// mostJoined is how many words one of joined has at most.
-const mostJoined = 4
+// maxJoined is how many words one of joined has at most.
+const maxJoined = 4
 
 // types are the words that may follow IS, with the most arguments that they take.
 var types = map[string]int{"missing": 0, "null": 0, "boolean": 0, "smallint": 0, "integer": 0, "float": 1, "real": 0,
@@ -76,9 +76,9 @@ var precedences = map[string]int{"union": 5, "union_all": 5, "intersect": 5, "in
 
 // Precedences of what is no operator between operands.
 const (
-	lowest       = -1
-	underSelect  = 6 // of the clauses of a SELECT
-	precedeceNot = 30
+	lowestPrecedence = -1
+	clausePrecedence = 6 // of the clauses of a SELECT
+	notPrecedence    = 30
 )
 
 // tokenize cuts a statement into tokens, the last of which is tokenEnd; false if
@@ -110,7 +110,7 @@ func (t *token) classify() {
 		t.word = "*"
 	case tokenWord:
 		lower := strings.ToLower(string(t.text))
-		kind, ok := special[lower]
+		kind, ok := literalWords[lower]
 		switch {
 		case ok:
 			t.kind = kind
@@ -133,9 +133,9 @@ func join(tokens []token) []token {
 	if tokens[len(tokens)-1].kind != tokenKeyword && tokens[len(tokens)-1].kind != tokenOperator {
 		return tokens
 	}
-	for n := min(mostJoined, len(tokens)); n > 1; n-- {
+	for n := min(maxJoined, len(tokens)); n > 1; n-- {
 		last := tokens[len(tokens)-n:]
-		text := make([]string, 0, mostJoined)
+		text := make([]string, 0, maxJoined)
 		for i := range last {
 			if last[i].kind != tokenKeyword && last[i].kind != tokenOperator {
 				break

@@ -51,8 +51,8 @@ type checker struct {
 
 // value checks one value that is not null.
 func (c *checker) value(i int, s *shape, where place) int {
-	if !s.takes(c.b[i]) {
-		return c.misfit(i, s, where)
+	if !s.accepts(c.b[i]) {
+		return c.typeError(i, s, where)
 	}
 	switch s.kind {
 	case stringKind, booleanKind, blobKind:
@@ -69,8 +69,8 @@ func (c *checker) value(i int, s *shape, where place) int {
 	return c.structure(i, s)
 }
 
-// takes reports whether a value that begins with first may be of the shape.
-func (s *shape) takes(first byte) bool {
+// accepts reports whether a value that begins with first may be of the shape.
+func (s *shape) accepts(first byte) bool {
 	switch s.kind {
 	case stringKind, blobKind:
 		return first == '"'
@@ -98,13 +98,13 @@ func (c *checker) scalar(i int, s *shape) int {
 	case next < 0: // true or false
 		return wire.SkipValue(c.b, i)
 	case s.kind == booleanKind:
-		if _, ok := truth(raw); !ok {
+		if _, ok := parseBool(raw); !ok {
 			return c.fail("Unexpected token received from parser")
 		}
 	case s.kind == blobKind:
 		return c.blob(raw, next, escaped)
 	case s.bound && !c.faulty:
-		c.faulty = !s.admits(raw, escaped)
+		c.faulty = !s.allows(raw, escaped)
 	}
 	return next
 }
@@ -115,13 +115,13 @@ func True(text []byte) bool {
 	if next < 0 {
 		return text[0] == 't'
 	}
-	value, _ := truth(raw)
+	value, _ := parseBool(raw)
 	return value
 }
 
-// truth reads a boolean that is written as a string.
-func truth(raw []byte) (value, ok bool) {
-	for word, v := range words {
+// parseBool reads a boolean that is written as a string.
+func parseBool(raw []byte) (value, ok bool) {
+	for word, v := range boolWords {
 		if ascii.EqualFold(raw, word) {
 			return v, true
 		}
@@ -129,7 +129,7 @@ func truth(raw []byte) (value, ok bool) {
 	return false, false
 }
 
-var words = map[string]bool{"true": true, "1": true, "yes": true, "false": false, "0": false, "no": false}
+var boolWords = map[string]bool{"true": true, "1": true, "yes": true, "false": false, "0": false, "no": false}
 
 // blob checks that a string is base64 as the service wants it.
 func (c *checker) blob(raw []byte, next int, escaped bool) int {
@@ -143,8 +143,8 @@ func (c *checker) blob(raw []byte, next int, escaped bool) int {
 	return next
 }
 
-// admits reports whether a string, as written, keeps the constraints.
-func (s *shape) admits(raw []byte, escaped bool) bool {
+// allows reports whether a string, as written, keeps the constraints.
+func (s *shape) allows(raw []byte, escaped bool) bool {
 	if s.enum == nil && !escaped && isASCII(raw) {
 		n := int64(len(raw))
 		if n < s.min || n > s.max && !(s.table && isARN(raw)) {
@@ -231,13 +231,13 @@ func Integer(text []byte) int64 {
 // nullInside steps over a null in a list or a map. What consists of parts must
 // not be null there; anything else is for others to judge.
 func (c *checker) nullInside(i int, s *shape) int {
-	if s.elem.hasParts() {
+	if s.elem.isContainer() {
 		c.faulty = true
 	}
 	return wire.SkipValue(c.b, i)
 }
 
-func (s *shape) hasParts() bool {
+func (s *shape) isContainer() bool {
 	return s.kind == structKind || s.kind == mapKind || s.kind == listKind
 }
 
@@ -284,7 +284,7 @@ func (c *checker) dictionary(i int, s *shape) int {
 		var escaped bool
 		name, escaped, i = c.member(i)
 		n++
-		if s.names != nil && !s.names.admits(name, escaped) {
+		if s.names != nil && !s.names.allows(name, escaped) {
 			c.faulty = true
 		}
 		if c.b[i] == 'n' {

@@ -47,7 +47,7 @@ func TestEchoBounded(t *testing.T) {
 	f := func(body string) {
 		t.Helper()
 		_, message := refusal(t, "TransactGetItems", body)
-		if n := len(message); n < mostEcho || n > mostEcho+1000 || !utf8.ValidString(message) {
+		if n := len(message); n < maxEcho || n > maxEcho+1000 || !utf8.ValidString(message) {
 			t.Errorf("a message of %d bytes, valid text: %v", n, utf8.ValidString(message))
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// mostEcho bounds what a message repeats of a request.
-const mostEcho = 256 << 10
+// maxEcho bounds what a message repeats of a request.
+const maxEcho = 256 << 10
 
 // echo writes a value into a message as the service does, which has it from
 // Java: [a, b], {k=v}, Class(member=value, other=null).
@@ -19,8 +19,8 @@ func echo(v []byte, s *shape) string {
 	} else {
 		e.value(v, s)
 	}
-	if len(e.out) > mostEcho {
-		e.out = e.out[:mostEcho]
+	if len(e.out) > maxEcho {
+		e.out = e.out[:maxEcho]
 		for len(e.out) > 0 && !utf8.Valid(e.out[len(e.out)-min(utf8.UTFMax, len(e.out)):]) {
 			e.out = e.out[:len(e.out)-1]
 		}
@@ -30,8 +30,8 @@ func echo(v []byte, s *shape) string {
 
 type echoer struct{ out []byte }
 
-// enough reports that what follows would be cut off.
-func (e *echoer) enough() bool { return len(e.out) > mostEcho }
+// full reports that what follows would be cut off.
+func (e *echoer) full() bool { return len(e.out) > maxEcho }
 
 func (e *echoer) value(v []byte, s *shape) {
 	if len(v) == 0 || v[0] == 'n' {
@@ -60,7 +60,7 @@ func (e *echoer) value(v []byte, s *shape) {
 
 func (e *echoer) boolean(v []byte) {
 	if raw, ok := wire.Plain(v); ok {
-		b, _ := truth(raw)
+		b, _ := parseBool(raw)
 		e.out = strconv.AppendBool(e.out, b)
 		return
 	}
@@ -76,7 +76,7 @@ func (e *echoer) blob(v []byte) {
 func (e *echoer) list(v []byte, s *shape) {
 	e.out = append(e.out, '[')
 	n := 0
-	for it := wire.Array(v); it.Next() && !e.enough(); n++ {
+	for it := wire.Array(v); it.Next() && !e.full(); n++ {
 		e.comma(n)
 		e.value(it.Value(), s.elem)
 	}
@@ -92,7 +92,7 @@ func (e *echoer) comma(n int) {
 func (e *echoer) dictionary(v []byte, s *shape) {
 	e.out = append(e.out, '{')
 	n := 0
-	for it := wire.Object(v); it.Next() && !e.enough(); n++ {
+	for it := wire.Object(v); it.Next() && !e.full(); n++ {
 		e.comma(n)
 		e.out = append(append(e.out, decoded(it.Name())...), '=')
 		e.value(it.Value(), s.elem)
@@ -107,7 +107,7 @@ func (e *echoer) structure(v []byte, s *shape) {
 		e.out = append(append(e.out, s.fields[i].label...), '=')
 		e.value(m, s.fields[i].shape)
 	}
-	for _, name := range s.unseen {
+	for _, name := range s.hidden {
 		e.out = append(append(e.out, ", "+name...), "=null"...)
 	}
 	e.out = append(e.out, ')')
@@ -136,7 +136,7 @@ func (e *echoer) attribute(v []byte) {
 
 // compact writes JSON without the space between its tokens.
 func (e *echoer) compact(v []byte) {
-	for i := 0; i < len(v) && !e.enough(); i++ {
+	for i := 0; i < len(v) && !e.full(); i++ {
 		switch v[i] {
 		case ' ', '\t', '\n', '\r':
 		case '"':

@@ -8,8 +8,8 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// mostFaults is how many broken constraints one message tells.
-const mostFaults = 10
+// maxFaults is how many broken constraints one message tells.
+const maxFaults = 10
 
 // fault is a constraint that a request breaks.
 type fault struct {
@@ -17,7 +17,7 @@ type fault struct {
 	value      string // empty if missing
 	missing    bool
 	constraint string
-	mute       bool // see field
+	shortForm  bool // see field
 	ofMap      bool // told of a whole map for its keys or values
 }
 
@@ -46,16 +46,16 @@ func (f *fault) sentence() string {
 	return "Value " + value + " at '" + f.at.labels + "' failed to satisfy constraint: " + f.constraint
 }
 
-// newer tells the fault without the value.
-func (f *fault) newer() string {
+// shortSentence tells the fault without the value.
+func (f *fault) shortSentence() string {
 	return "Value at '" + f.at.names + "' failed to satisfy constraint: " + f.constraint
 }
 
 // refuse is the answer that tells faults, of which there is at least one.
 func refuse(faults ...fault) *wire.Error {
 	if len(faults) == 1 {
-		if f := &faults[0]; f.mute && !f.missing {
-			return detected("1 validation error", f.newer())
+		if f := &faults[0]; f.shortForm && !f.missing {
+			return detected("1 validation error", f.shortSentence())
 		}
 		return detected("1 validation error", faults[0].sentence())
 	}
@@ -81,12 +81,12 @@ func (s *shape) faults(body []byte) []fault {
 type collector struct{ list []fault }
 
 func (c *collector) add(f fault) {
-	if len(c.list) < mostFaults {
+	if len(c.list) < maxFaults {
 		c.list = append(c.list, f)
 	}
 }
 
-func (c *collector) full() bool { return len(c.list) == mostFaults }
+func (c *collector) full() bool { return len(c.list) == maxFaults }
 
 // members returns the values of a structure's fields; nil for what is not there
 // or null. Of members with one name the last counts.
@@ -114,7 +114,7 @@ func (c *collector) structure(text []byte, s *shape, at path) {
 		case c.full():
 			return
 		case v != nil:
-			c.value(v, f.shape, at.member(f), f.mute)
+			c.value(v, f.shape, at.member(f), f.shortForm)
 		case f.required:
 			c.add(fault{at: at.member(f), missing: true, constraint: memberNotNull})
 		}
@@ -126,12 +126,12 @@ func (c *collector) value(v []byte, s *shape, at path, mute bool) {
 	case stringKind:
 		text := decodedString(v)
 		for _, constraint := range s.textFaults(text) {
-			c.add(fault{at: at, value: text, constraint: constraint, mute: mute})
+			c.add(fault{at: at, value: text, constraint: constraint, shortForm: mute})
 		}
 	case integerKind, longKind:
 		n := Integer(v)
 		for _, constraint := range s.bounds("value", n) {
-			c.add(fault{at: at, value: strconv.FormatInt(n, 10), constraint: constraint, mute: mute})
+			c.add(fault{at: at, value: strconv.FormatInt(n, 10), constraint: constraint, shortForm: mute})
 		}
 	case listKind:
 		c.elements(v, s, at, mute)
@@ -145,7 +145,7 @@ func (c *collector) value(v []byte, s *shape, at path, mute bool) {
 // elements looks at a list, then at what is in it.
 func (c *collector) elements(v []byte, s *shape, at path, mute bool) {
 	for _, constraint := range s.bounds("length", count(wire.Array(v))) {
-		c.add(fault{at: at, value: echo(v, s), constraint: constraint, mute: mute})
+		c.add(fault{at: at, value: echo(v, s), constraint: constraint, shortForm: mute})
 	}
 	c.each(v, s, at)
 }
@@ -163,7 +163,7 @@ func (c *collector) inside(v []byte, s *shape, at path) {
 	switch {
 	case nonNull(v) != nil:
 		c.value(v, s, at, false)
-	case s.hasParts():
+	case s.isContainer():
 		c.add(fault{at: at, missing: true, constraint: memberNotNull})
 	}
 }

@@ -11,77 +11,77 @@ type operation struct {
 
 // operations are those that a store may offer, of both services.
 var operations = map[string]*operation{
-	"GetItem":            {getItem, plainly},
-	"PutItem":            {putItem, nameFirst},
-	"UpdateItem":         {updateItem, updateOneByOne},
-	"DeleteItem":         {deleteItem, nameFirst},
-	"Query":              {query, plainly},
-	"Scan":               {scan, plainly},
-	"SearchVectors":      {searchVectors, plainly},
+	"GetItem":            {getItem, allFaults},
+	"PutItem":            {putItem, tableNameFirst},
+	"UpdateItem":         {updateItem, nameThenReturnValues},
+	"DeleteItem":         {deleteItem, tableNameFirst},
+	"Query":              {query, allFaults},
+	"Scan":               {scan, allFaults},
+	"SearchVectors":      {searchVectors, allFaults},
 	"BatchGetItem":       {batchGetItem, batch("BatchGetItem")},
 	"BatchWriteItem":     {batchWriteItem, batch("BatchWriteItem")},
-	"TransactGetItems":   {transactGetItems, plainly},
-	"TransactWriteItems": {transactWriteItems, plainly},
+	"TransactGetItems":   {transactGetItems, allFaults},
+	"TransactWriteItems": {transactWriteItems, allFaults},
 
-	"ExecuteStatement":      {executeStatement, plainly},
-	"BatchExecuteStatement": {batchExecuteStatement, plainly},
-	"ExecuteTransaction":    {executeTransaction, plainly},
+	"ExecuteStatement":      {executeStatement, allFaults},
+	"BatchExecuteStatement": {batchExecuteStatement, allFaults},
+	"ExecuteTransaction":    {executeTransaction, allFaults},
 
-	"CreateTable":               {createTable, tableRequired},
-	"UpdateTable":               {updateTable, tableBounded},
-	"DeleteTable":               {deleteTable, tableBounded},
-	"DescribeTable":             {describeTable, tableBounded},
-	"ListTables":                {listTables, plainly},
-	"UpdateTimeToLive":          {updateTimeToLive, tableBounded},
-	"DescribeTimeToLive":        {describeTimeToLive, tableBounded},
-	"DescribeContinuousBackups": {describeContinuousBackups, tableBounded},
-	"UpdateContinuousBackups":   {updateContinuousBackups, tableBounded},
+	"CreateTable":               {createTable, tableNameRequired},
+	"UpdateTable":               {updateTable, tableNameLength},
+	"DeleteTable":               {deleteTable, tableNameLength},
+	"DescribeTable":             {describeTable, tableNameLength},
+	"ListTables":                {listTables, allFaults},
+	"UpdateTimeToLive":          {updateTimeToLive, tableNameLength},
+	"DescribeTimeToLive":        {describeTimeToLive, tableNameLength},
+	"DescribeContinuousBackups": {describeContinuousBackups, tableNameLength},
+	"UpdateContinuousBackups":   {updateContinuousBackups, tableNameLength},
 
-	"CreateBackup":                        {createBackup, tableBounded},
-	"DescribeBackup":                      {oneBackup, plainly},
-	"DeleteBackup":                        {deleteBackup, plainly},
-	"ListBackups":                         {listBackups, plainly},
-	"RestoreTableFromBackup":              {restoreFromBackup, bounded("targetTableName", "TableName")},
-	"RestoreTableToPointInTime":           {restoreToPointInTime, plainly},
-	"ExportTableToPointInTime":            {exportTable, plainly},
-	"DescribeExport":                      {describeExport, plainly},
-	"ListExports":                         {listExports, plainly},
-	"ImportTable":                         {importTable, plainly},
-	"DescribeImport":                      {describeImport, plainly},
-	"ListImports":                         {listImports, plainly},
-	"CreateGlobalTable":                   {createGlobalTable, bounded("globalTableName", "TableName")},
-	"UpdateGlobalTable":                   {updateGlobalTable, bounded("globalTableName", "TableName")},
-	"DescribeGlobalTable":                 {oneGlobalTable, bounded("globalTableName", "TableName")},
-	"DescribeGlobalTableSettings":         {oneGlobalTable, bounded("globalTableName", "TableName")},
-	"UpdateGlobalTableSettings":           {oneGlobalTable, bounded("globalTableName", "TableName")},
-	"ListGlobalTables":                    {listGlobalTables, plainly},
-	"DescribeTableReplicaAutoScaling":     {replicaAutoScaling, tableBounded},
-	"UpdateTableReplicaAutoScaling":       {replicaAutoScaling, tableBounded},
-	"GetResourcePolicy":                   {getResourcePolicy, plainly},
-	"PutResourcePolicy":                   {putResourcePolicy, plainly},
-	"DeleteResourcePolicy":                {deleteResourcePolicy, plainly},
-	"DescribeContributorInsights":         {describeContributorInsights, insightsBounded},
-	"UpdateContributorInsights":           {updateContributorInsights, insightsBounded},
-	"ListContributorInsights":             {listContributorInsights, plainly},
-	"DescribeKinesisStreamingDestination": {describeDestination, tableBounded},
-	"EnableKinesisStreamingDestination":   {changeDestination, tableBounded},
-	"DisableKinesisStreamingDestination":  {changeDestination, tableBounded},
-	"UpdateKinesisStreamingDestination":   {changeDestination, tableBounded},
+	"CreateBackup":                        {createBackup, tableNameLength},
+	"DescribeBackup":                      {oneBackup, allFaults},
+	"DeleteBackup":                        {deleteBackup, allFaults},
+	"ListBackups":                         {listBackups, allFaults},
+	"RestoreTableFromBackup":              {restoreFromBackup, nameLength("targetTableName", "TableName")},
+	"RestoreTableToPointInTime":           {restoreToPointInTime, allFaults},
+	"ExportTableToPointInTime":            {exportTable, allFaults},
+	"DescribeExport":                      {describeExport, allFaults},
+	"ListExports":                         {listExports, allFaults},
+	"ImportTable":                         {importTable, allFaults},
+	"DescribeImport":                      {describeImport, allFaults},
+	"ListImports":                         {listImports, allFaults},
+	"CreateGlobalTable":                   {createGlobalTable, nameLength("globalTableName", "TableName")},
+	"UpdateGlobalTable":                   {updateGlobalTable, nameLength("globalTableName", "TableName")},
+	"DescribeGlobalTable":                 {oneGlobalTable, nameLength("globalTableName", "TableName")},
+	"DescribeGlobalTableSettings":         {oneGlobalTable, nameLength("globalTableName", "TableName")},
+	"UpdateGlobalTableSettings":           {oneGlobalTable, nameLength("globalTableName", "TableName")},
+	"ListGlobalTables":                    {listGlobalTables, allFaults},
+	"DescribeTableReplicaAutoScaling":     {replicaAutoScaling, tableNameLength},
+	"UpdateTableReplicaAutoScaling":       {replicaAutoScaling, tableNameLength},
+	"GetResourcePolicy":                   {getResourcePolicy, allFaults},
+	"PutResourcePolicy":                   {putResourcePolicy, allFaults},
+	"DeleteResourcePolicy":                {deleteResourcePolicy, allFaults},
+	"DescribeContributorInsights":         {describeContributorInsights, insightsNameLengths},
+	"UpdateContributorInsights":           {updateContributorInsights, insightsNameLengths},
+	"ListContributorInsights":             {listContributorInsights, allFaults},
+	"DescribeKinesisStreamingDestination": {describeDestination, tableNameLength},
+	"EnableKinesisStreamingDestination":   {changeDestination, tableNameLength},
+	"DisableKinesisStreamingDestination":  {changeDestination, tableNameLength},
+	"UpdateKinesisStreamingDestination":   {changeDestination, tableNameLength},
 
-	"TagResource":        {tagResource, plainly},
-	"UntagResource":      {untagResource, plainly},
-	"ListTagsOfResource": {listTagsOfResource, plainly},
-	"DescribeLimits":     {describeLimits, plainly},
-	"DescribeEndpoints":  {describeEndpoints, plainly},
+	"TagResource":        {tagResource, allFaults},
+	"UntagResource":      {untagResource, allFaults},
+	"ListTagsOfResource": {listTagsOfResource, allFaults},
+	"DescribeLimits":     {describeLimits, allFaults},
+	"DescribeEndpoints":  {describeEndpoints, allFaults},
 
-	"ListStreams":      {listStreams, plainly},
-	"DescribeStream":   {describeStream, plainly},
-	"GetShardIterator": {getShardIterator, plainly},
-	"GetRecords":       {getRecords, plainly},
+	"ListStreams":      {listStreams, allFaults},
+	"DescribeStream":   {describeStream, allFaults},
+	"GetShardIterator": {getShardIterator, allFaults},
+	"GetRecords":       {getRecords, allFaults},
 }
 
-// plainly tells all faults.
-func plainly(_ []byte, faults []fault) *wire.Error { return refuse(faults...) }
+// allFaults tells all faults.
+func allFaults(_ []byte, faults []fault) *wire.Error { return refuse(faults...) }
 
 // find returns the fault of the request's member called label, nil if it has
 // none.
@@ -105,22 +105,22 @@ func incomplete(faults []fault) bool {
 	return false
 }
 
-// nameFirst stops at a bad name of the table.
-func nameFirst(_ []byte, faults []fault) *wire.Error {
+// tableNameFirst stops at a bad name of the table.
+func tableNameFirst(_ []byte, faults []fault) *wire.Error {
 	if f := find(faults, "tableName"); f != nil && !incomplete(faults) {
 		return refuse(*f)
 	}
 	return refuse(faults...)
 }
 
-// updateOneByOne stops at bad ReturnValues, too.
-func updateOneByOne(body []byte, faults []fault) *wire.Error {
+// nameThenReturnValues stops at bad ReturnValues, too.
+func nameThenReturnValues(body []byte, faults []fault) *wire.Error {
 	if find(faults, "tableName") == nil && !incomplete(faults) {
 		if f := find(faults, "returnValues"); f != nil {
 			return refuse(*f)
 		}
 	}
-	return nameFirst(body, faults)
+	return tableNameFirst(body, faults)
 }
 
 // batch asks for RequestItems in words of its own. A write is told of its maps
@@ -145,27 +145,27 @@ func batch(name string) func(body []byte, faults []fault) *wire.Error {
 	}
 }
 
-// tableRequired asks for the table's name in words of its own.
-func tableRequired(_ []byte, faults []fault) *wire.Error {
+// tableNameRequired asks for the table's name in words of its own.
+func tableNameRequired(_ []byte, faults []fault) *wire.Error {
 	if f := find(faults, "tableName"); f != nil && f.missing {
 		return wire.Invalid("The parameter 'TableName' is required but was not present in the request")
 	}
 	return refuse(faults...)
 }
 
-// tableBounded tells the length of a table's name so, too.
-func tableBounded(body []byte, faults []fault) *wire.Error {
+// tableNameLength tells the length of a table's name so, too.
+func tableNameLength(body []byte, faults []fault) *wire.Error {
 	for _, f := range faults {
 		if n := javaLength(f.value); f.at.labels == "tableName" && !f.missing && (n < someTable.min || n > someTable.max) {
 			return wire.Invalid("TableName must be at least 3 characters long and at most 255 characters long")
 		}
 	}
-	return tableRequired(body, faults)
+	return tableNameRequired(body, faults)
 }
 
-// bounded tells the length of the name with the label in words of its own, in
+// nameLength tells the length of the name with the label in words of its own, in
 // which it is called kind.
-func bounded(label, kind string) func(body []byte, faults []fault) *wire.Error {
+func nameLength(label, kind string) func(body []byte, faults []fault) *wire.Error {
 	return func(_ []byte, faults []fault) *wire.Error {
 		for _, f := range faults {
 			if n := javaLength(f.value); f.at.labels == label && !f.missing && (n < 3 || n > 255) {
@@ -176,10 +176,10 @@ func bounded(label, kind string) func(body []byte, faults []fault) *wire.Error {
 	}
 }
 
-// insightsBounded tells the lengths of both names so.
-func insightsBounded(body []byte, faults []fault) *wire.Error {
+// insightsNameLengths tells the lengths of both names so.
+func insightsNameLengths(body []byte, faults []fault) *wire.Error {
 	if find(faults, "tableName") != nil {
-		return tableBounded(body, faults)
+		return tableNameLength(body, faults)
 	}
-	return bounded("indexName", "IndexName")(body, faults)
+	return nameLength("indexName", "IndexName")(body, faults)
 }

@@ -40,7 +40,7 @@ type shape struct {
 	names  *shape
 	values bool
 
-	unseen   []string // members that only the service has, where it echoes a structure
+	hidden   []string // members that only the service has, where it echoes a structure
 	echoJSON bool     // a map is echoed as JSON
 
 	bound bool // a value of the right type may still break a constraint of this shape
@@ -52,9 +52,9 @@ type field struct {
 	label    string // as messages write the name: with a small first letter
 	shape    *shape
 	required bool
-	// mute marks a constraint that, when nothing else is wrong, is told in a newer
+	// shortForm marks a constraint that, when nothing else is wrong, is told in a newer
 	// form: without the value, and with the members' names as the API writes them.
-	mute bool
+	shortForm bool
 }
 
 func structure(class string, fields ...field) *shape {
@@ -69,16 +69,16 @@ func member(name string, s *shape) field {
 	return field{name: name, label: string(name[0]|0x20) + name[1:], shape: s}
 }
 
-// needed makes a field that must be there.
-func needed(name string, s *shape) field {
+// required makes a field that must be there.
+func required(name string, s *shape) field {
 	f := member(name, s)
 	f.required = true
 	return f
 }
 
-// muted is field f with the newer form of its constraint.
-func muted(f field) field {
-	f.mute = true
+// shortForm is field f with the newer form of its constraint.
+func shortForm(f field) field {
+	f.shortForm = true
 	return f
 }
 

@@ -13,19 +13,19 @@ var listStreams = structure("ListStreamsInput",
 	member("TableName", someTable))
 
 var describeStream = structure("DescribeStreamInput",
-	needed("StreamArn", streamARN),
+	required("StreamArn", streamARN),
 	member("Limit", pageOfHundred),
 	member("ExclusiveStartShardId", shardID),
 	member("ShardFilter", structure("ShardFilter",
-		needed("Type", enumOf("CHILD_SHARDS")),
-		needed("ShardId", shardID))))
+		required("Type", enumOf("CHILD_SHARDS")),
+		required("ShardId", shardID))))
 
 var getShardIterator = structure("GetShardIteratorInput",
-	needed("ShardId", shardID),
-	needed("ShardIteratorType", enumOf("TRIM_HORIZON", "LATEST", "AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER")),
-	needed("StreamArn", streamARN),
+	required("ShardId", shardID),
+	required("ShardIteratorType", enumOf("TRIM_HORIZON", "LATEST", "AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER")),
+	required("StreamArn", streamARN),
 	member("SequenceNumber", text(21, 40)))
 
 var getRecords = structure("GetRecordsInput",
-	needed("ShardIterator", text(1, 2048)),
+	required("ShardIterator", text(1, 2048)),
 	member("Limit", number(integerKind, 1, 1000)))

@@ -18,12 +18,12 @@ var (
 	attributeName = text(0, 65535)
 
 	attributeDefinitions = listOf(structure("AttributeDefinition",
-		needed("AttributeName", keyName),
-		needed("AttributeType", enumOf("B", "N", "S"))), 0, unbounded)
+		required("AttributeName", keyName),
+		required("AttributeType", enumOf("B", "N", "S"))), 0, unbounded)
 
 	keySchemaElement = structure("KeySchemaElement",
-		needed("AttributeName", keyName),
-		needed("KeyType", keyType))
+		required("AttributeName", keyName),
+		required("KeyType", keyType))
 	keySchema = listOf(keySchemaElement, 1, 2)
 	// A global secondary index may have four attributes of each key type.
 	globalKeySchema = listOf(keySchemaElement, 1, 8)
@@ -33,8 +33,8 @@ var (
 		member("NonKeyAttributes", listOf(text(1, 255), 1, 20)))
 
 	provisionedThroughput = structure("ProvisionedThroughput",
-		needed("WriteCapacityUnits", positive),
-		needed("ReadCapacityUnits", positive))
+		required("WriteCapacityUnits", positive),
+		required("ReadCapacityUnits", positive))
 	onDemandThroughput = structure("OnDemandThroughput",
 		member("MaxReadRequestUnits", units),
 		member("MaxWriteRequestUnits", units))
@@ -43,7 +43,7 @@ var (
 		member("WriteUnitsPerSecond", units))
 
 	streamSpecification = structure("StreamSpecification",
-		needed("StreamEnabled", flag),
+		required("StreamEnabled", flag),
 		member("StreamViewType", enumOf("NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY")))
 	sseSpecification = structure("SSESpecification",
 		member("Enabled", flag),
@@ -56,22 +56,22 @@ var (
 )
 
 var createTable = structure("CreateTableInput",
-	needed("AttributeDefinitions", attributeDefinitions),
-	needed("TableName", someTable),
+	required("AttributeDefinitions", attributeDefinitions),
+	required("TableName", someTable),
 	member("ProvisionedThroughput", provisionedThroughput),
-	needed("KeySchema", keySchema),
+	required("KeySchema", keySchema),
 	member("BillingMode", billingMode),
 	member("GlobalSecondaryIndexes", listOf(structure("GlobalSecondaryIndex",
-		needed("Projection", projection),
-		needed("IndexName", indexName),
+		required("Projection", projection),
+		required("IndexName", indexName),
 		member("ProvisionedThroughput", provisionedThroughput),
-		needed("KeySchema", globalKeySchema),
+		required("KeySchema", globalKeySchema),
 		member("OnDemandThroughput", onDemandThroughput),
 		member("WarmThroughput", warmThroughput)), 0, unbounded)),
 	member("LocalSecondaryIndexes", listOf(structure("LocalSecondaryIndex",
-		needed("Projection", projection),
-		needed("IndexName", indexName),
-		needed("KeySchema", keySchema)), 0, unbounded)),
+		required("Projection", projection),
+		required("IndexName", indexName),
+		required("KeySchema", keySchema)), 0, unbounded)),
 	member("StreamSpecification", streamSpecification),
 	member("SSESpecification", sseSpecification),
 	member("Tags", tags),
@@ -85,36 +85,36 @@ var createTable = structure("CreateTableInput",
 // vectorIndex is the shape of a vector index that is to be created.
 func vectorIndex(class string) *shape {
 	return structure(class,
-		needed("Projection", projection),
-		needed("IndexName", indexName),
-		needed("VectorAttribute", structure("VectorAttributeDefinition", needed("AttributeName", attributeName))),
-		needed("Dimensions", number(longKind, 1, unbounded)),
-		needed("DistanceFunction", enumOf("COSINE", "DOT_PRODUCT", "EUCLIDEAN")),
+		required("Projection", projection),
+		required("IndexName", indexName),
+		required("VectorAttribute", structure("VectorAttributeDefinition", required("AttributeName", attributeName))),
+		required("Dimensions", number(longKind, 1, unbounded)),
+		required("DistanceFunction", enumOf("COSINE", "DOT_PRODUCT", "EUCLIDEAN")),
 		member("SearchSchema", listOf(structure("SearchSchemaElement",
-			needed("AttributeName", attributeName),
-			needed("SearchSchemaElementType", enumOf("HASH", "INLINE_FILTER"))), 1, unbounded)))
+			required("AttributeName", attributeName),
+			required("SearchSchemaElementType", enumOf("HASH", "INLINE_FILTER"))), 1, unbounded)))
 }
 
 var updateTable = structure("UpdateTableInput",
 	member("AttributeDefinitions", attributeDefinitions),
-	needed("TableName", someTable),
+	required("TableName", someTable),
 	member("BillingMode", billingMode),
 	member("ProvisionedThroughput", provisionedThroughput),
 	member("GlobalSecondaryIndexUpdates", listOf(structure("GlobalSecondaryIndexUpdate",
 		member("Update", structure("UpdateGlobalSecondaryIndexAction",
-			needed("IndexName", indexName),
+			required("IndexName", indexName),
 			member("ProvisionedThroughput", provisionedThroughput),
 			member("OnDemandThroughput", onDemandThroughput),
 			member("WarmThroughput", warmThroughput))),
 		member("Create", structure("CreateGlobalSecondaryIndexAction",
-			needed("Projection", projection),
-			needed("IndexName", indexName),
+			required("Projection", projection),
+			required("IndexName", indexName),
 			member("ProvisionedThroughput", provisionedThroughput),
-			needed("KeySchema", globalKeySchema),
+			required("KeySchema", globalKeySchema),
 			member("OnDemandThroughput", onDemandThroughput),
 			member("WarmThroughput", warmThroughput))),
 		member("Delete", structure("DeleteGlobalSecondaryIndexAction",
-			needed("IndexName", indexName)))), 0, unbounded)),
+			required("IndexName", indexName)))), 0, unbounded)),
 	member("StreamSpecification", streamSpecification),
 	member("SSESpecification", sseSpecification),
 	member("ReplicaUpdates", listOf(structure("ReplicationGroupUpdate",
@@ -127,14 +127,14 @@ var updateTable = structure("UpdateTableInput",
 	member("WarmThroughput", warmThroughput),
 	member("VectorIndexUpdates", listOf(structure("VectorIndexUpdate",
 		member("Create", vectorIndex("CreateVectorIndexAction")),
-		member("Delete", structure("DeleteVectorIndexAction", needed("IndexName", indexName)))), 0, unbounded)))
+		member("Delete", structure("DeleteVectorIndexAction", required("IndexName", indexName)))), 0, unbounded)))
 
 // replica is the shape of what is done about one replica.
-func replica(class string) *shape { return structure(class, needed("RegionName", anyText)) }
+func replica(class string) *shape { return structure(class, required("RegionName", anyText)) }
 
 // onTable is the shape of requests that only name a table.
 func onTable(class string, more ...field) *shape {
-	return structure(class, append([]field{needed("TableName", someTable)}, more...)...)
+	return structure(class, append([]field{required("TableName", someTable)}, more...)...)
 }
 
 var (
@@ -143,13 +143,13 @@ var (
 	describeTimeToLive        = onTable("DescribeTimeToLiveInput")
 	describeContinuousBackups = onTable("DescribeContinuousBackupsInput")
 	updateContinuousBackups   = onTable("UpdateContinuousBackupsInput",
-		needed("PointInTimeRecoverySpecification", structure("PointInTimeRecoverySpecification",
-			needed("PointInTimeRecoveryEnabled", flag),
+		required("PointInTimeRecoverySpecification", structure("PointInTimeRecoverySpecification",
+			required("PointInTimeRecoveryEnabled", flag),
 			member("RecoveryPeriodInDays", number(integerKind, 1, 35)))))
 	updateTimeToLive = onTable("UpdateTimeToLiveInput",
-		needed("TimeToLiveSpecification", structure("TimeToLiveSpecification",
-			needed("AttributeName", timeToLive),
-			needed("Enabled", flag))))
+		required("TimeToLiveSpecification", structure("TimeToLiveSpecification",
+			required("AttributeName", timeToLive),
+			required("Enabled", flag))))
 )
 
 var listTables = structure("ListTablesInput",
@@ -158,13 +158,13 @@ var listTables = structure("ListTablesInput",
 
 var (
 	tagResource = structure("TagResourceInput",
-		needed("ResourceArn", resourceARN),
-		needed("Tags", tags))
+		required("ResourceArn", resourceARN),
+		required("Tags", tags))
 	untagResource = structure("UntagResourceInput",
-		needed("ResourceArn", resourceARN),
-		needed("TagKeys", listOf(anyText, 0, unbounded)))
+		required("ResourceArn", resourceARN),
+		required("TagKeys", listOf(anyText, 0, unbounded)))
 	listTagsOfResource = structure("ListTagsOfResourceInput",
-		needed("ResourceArn", resourceARN),
+		required("ResourceArn", resourceARN),
 		member("NextToken", anyText))
 )
 

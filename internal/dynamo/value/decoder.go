@@ -25,16 +25,16 @@ type decoder struct {
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
 
 const (
-	// mostScratch is the most items or members that a resting decoder keeps room
+	// maxScratch is the most items or members that a resting decoder keeps room
 	// for.
-	mostScratch = 1024
+	maxScratch = 1024
 	// arenaSize is the most room that the arena makes for what may come.
 	arenaSize = 4096
 )
 
-// rest returns the decoder, with nothing of what it read, to the others.
-func (d *decoder) rest() {
-	if cap(d.items) > mostScratch || cap(d.members) > mostScratch {
+// release returns the decoder, with nothing of what it read, to the others.
+func (d *decoder) release() {
+	if cap(d.items) > maxScratch || cap(d.members) > maxScratch {
 		return
 	}
 	clear(d.items) // not empty after a fault
@@ -57,8 +57,8 @@ func (d *decoder) peek() byte {
 	return 0
 }
 
-// take steps over c if it is next.
-func (d *decoder) take(c byte) bool {
+// accept steps over c if it is next.
+func (d *decoder) accept(c byte) bool {
 	if d.peek() != c {
 		return false
 	}
@@ -69,10 +69,10 @@ func (d *decoder) take(c byte) bool {
 // next goes to the next element of a list or member of an object of which n
 // have been read; false behind the last.
 func (d *decoder) next(n int, closing byte) bool {
-	if d.fault != nil || d.take(closing) {
+	if d.fault != nil || d.accept(closing) {
 		return false
 	}
-	if n > 0 && !d.take(',') {
+	if n > 0 && !d.accept(',') {
 		d.fail(errSyntax)
 	}
 	return d.fault == nil
@@ -104,7 +104,7 @@ func (d *decoder) skip() {
 func (d *decoder) name() []byte {
 	d.peek()
 	text := d.str()
-	if !d.take(':') {
+	if !d.accept(':') {
 		d.fail(errSyntax)
 	}
 	return text
@@ -162,7 +162,7 @@ func (d *decoder) closeMap(base int) []Member {
 	open := d.members[base:]
 	n := len(open)
 	if d.strict {
-		n = unite(open)
+		n = dedupeMembers(open)
 	}
 	if n == 0 {
 		return nil

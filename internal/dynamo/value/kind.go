@@ -27,8 +27,8 @@ var classes = [...]string{
 	attributeValue: "class com.amazonaws.dynamodb.v20120810.AttributeValue",
 }
 
-// misfit is the error for the next value, which is not of the kind wanted.
-func (d *decoder) misfit(want kind) {
+// typeError is the error for the next value, which is not of the kind wanted.
+func (d *decoder) typeError(want kind) {
 	if want == attributeValue && d.null() {
 		d.fail(errNoType)
 		return

@@ -7,20 +7,20 @@ const maxLevels = 32
 // CheckLevels returns the error for an item that nests deeper than DynamoDB
 // stores, which an update can make of one that doesn't; nil for others.
 func (v *Value) CheckLevels() error {
-	if v.fits(maxLevels) {
+	if v.fitsLevels(maxLevels) {
 		return nil
 	}
 	mine := *errNesting
 	return &mine
 }
 
-// fits tells whether what v contains takes no more than so many levels.
-func (v *Value) fits(levels int) bool {
+// fitsLevels tells whether what v contains takes no more than so many levels.
+func (v *Value) fitsLevels(levels int) bool {
 	if levels == 0 {
 		return len(v.Members) == 0 && (v.Type != List || len(v.Items) == 0)
 	}
 	for i := range v.Members {
-		if !v.Members[i].Value.fits(levels - 1) {
+		if !v.Members[i].Value.fitsLevels(levels - 1) {
 			return false
 		}
 	}
@@ -28,7 +28,7 @@ func (v *Value) fits(levels int) bool {
 		return true
 	}
 	for i := range v.Items {
-		if !v.Items[i].fits(levels - 1) {
+		if !v.Items[i].fitsLevels(levels - 1) {
 			return false
 		}
 	}

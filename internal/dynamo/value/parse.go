@@ -41,7 +41,7 @@ func decode(text []byte, strict, item bool) (v Value, err error) {
 		d.fault = errSyntax
 	}
 	fault := d.fault
-	d.rest()
+	d.release()
 	if fault != nil {
 		mine := *fault // callers may put more words around it
 		return Value{}, &mine
@@ -55,8 +55,8 @@ func (d *decoder) value(level int) (v Value) {
 		d.fail(errNesting)
 		return v
 	}
-	if !d.take('{') {
-		d.misfit(attributeValue)
+	if !d.accept('{') {
+		d.typeError(attributeValue)
 		return v
 	}
 	if !d.strict {
@@ -100,7 +100,7 @@ func (d *decoder) single(level int) Value {
 		return Value{}
 	}
 	v := d.typed(typ, level)
-	if !d.take('}') {
+	if !d.accept('}') {
 		d.fail(errSyntax)
 	}
 	return v
@@ -130,8 +130,8 @@ func (d *decoder) typed(typ Type, level int) Value {
 
 // set reads the content of a set.
 func (d *decoder) set(typ Type) []Value {
-	if !d.take('[') {
-		d.misfit(kindList)
+	if !d.accept('[') {
+		d.typeError(kindList)
 		return nil
 	}
 	base := len(d.items)
@@ -152,8 +152,8 @@ func (d *decoder) set(typ Type) []Value {
 
 // list reads the content of a List whose elements are at a level.
 func (d *decoder) list(level int) []Value {
-	if !d.take('[') {
-		d.misfit(kindList)
+	if !d.accept('[') {
+		d.typeError(kindList)
 		return nil
 	}
 	base := len(d.items)
@@ -165,8 +165,8 @@ func (d *decoder) list(level int) []Value {
 
 // object reads the content of a Map whose values are at a level.
 func (d *decoder) object(level int) []Member {
-	if !d.take('{') {
-		d.misfit(kindMap)
+	if !d.accept('{') {
+		d.typeError(kindMap)
 		return nil
 	}
 	base := len(d.members)

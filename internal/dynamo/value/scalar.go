@@ -14,17 +14,17 @@ func (d *decoder) boolean() bool {
 	case d.literal("false"):
 		return false
 	case d.peek() != '"':
-		d.misfit(kindBoolean)
+		d.typeError(kindBoolean)
 		return true
 	}
-	value, ok := truth(d.str())
+	value, ok := parseBool(d.str())
 	if !ok {
 		d.fail(serialization("Unexpected token received from parser"))
 	}
 	return value
 }
 
-func truth(word []byte) (value, ok bool) {
+func parseBool(word []byte) (value, ok bool) {
 	switch string(bytes.ToLower(word)) {
 	case "true", "1", "yes":
 		return true, true
@@ -38,9 +38,9 @@ func truth(word []byte) (value, ok bool) {
 func (d *decoder) scalar(typ Type) []byte {
 	if d.peek() != '"' {
 		if typ == Binary {
-			d.misfit(kindBlob)
+			d.typeError(kindBlob)
 		} else {
-			d.misfit(kindString)
+			d.typeError(kindString)
 		}
 		return nil
 	}

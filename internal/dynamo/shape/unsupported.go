@@ -13,39 +13,39 @@ var (
 )
 
 var (
-	createBackup = onTable("CreateBackupInput", needed("BackupName", name(3, 255)))
-	oneBackup    = structure("DescribeBackupInput", needed("BackupArn", anyText))
-	deleteBackup = structure("DeleteBackupInput", needed("BackupArn", anyText))
+	createBackup = onTable("CreateBackupInput", required("BackupName", name(3, 255)))
+	oneBackup    = structure("DescribeBackupInput", required("BackupArn", anyText))
+	deleteBackup = structure("DeleteBackupInput", required("BackupArn", anyText))
 	listBackups  = structure("ListBackupsInput",
 		member("TableName", someTable),
 		member("Limit", pageOfHundred),
 		member("ExclusiveStartBackupArn", resourceName),
 		member("BackupType", enumOf("USER", "SYSTEM", "AWS_BACKUP", "ALL")))
 	restoreFromBackup = structure("RestoreTableFromBackupInput",
-		needed("TargetTableName", namedTable),
-		needed("BackupArn", anyText))
+		required("TargetTableName", namedTable),
+		required("BackupArn", anyText))
 	restoreToPointInTime = structure("RestoreTableToPointInTimeInput",
 		member("SourceTableArn", text(1, 1024)),
 		member("SourceTableName", namedTable),
-		needed("TargetTableName", namedTable),
+		required("TargetTableName", namedTable),
 		member("UseLatestRestorableTime", flag))
 )
 
 var (
 	exportTable = structure("ExportTableToPointInTimeInput",
-		needed("TableArn", anyText),
-		needed("S3Bucket", text(0, 255)),
+		required("TableArn", anyText),
+		required("S3Bucket", text(0, 255)),
 		member("ExportFormat", recordFormat))
-	describeExport = structure("DescribeExportInput", needed("ExportArn", resourceName))
+	describeExport = structure("DescribeExportInput", required("ExportArn", resourceName))
 	listExports    = structure("ListExportsInput",
 		member("TableArn", text(1, 1024)),
 		member("MaxResults", pageOf25),
 		member("NextToken", anyText))
 	importTable = structure("ImportTableInput",
-		needed("S3BucketSource", anything),
-		needed("InputFormat", enumOf("DYNAMODB_JSON", "ION", "CSV")),
-		needed("TableCreationParameters", anything))
-	describeImport = structure("DescribeImportInput", needed("ImportArn", resourceName))
+		required("S3BucketSource", anything),
+		required("InputFormat", enumOf("DYNAMODB_JSON", "ION", "CSV")),
+		required("TableCreationParameters", anything))
+	describeImport = structure("DescribeImportInput", required("ImportArn", resourceName))
 	listImports    = structure("ListImportsInput",
 		member("TableArn", text(1, 1024)),
 		member("PageSize", pageOf25),
@@ -55,12 +55,12 @@ var (
 var (
 	listOfReplicas    = listOf(anything, 0, unbounded)
 	createGlobalTable = structure("CreateGlobalTableInput",
-		needed("GlobalTableName", namedTable),
-		needed("ReplicationGroup", listOfReplicas))
+		required("GlobalTableName", namedTable),
+		required("ReplicationGroup", listOfReplicas))
 	updateGlobalTable = structure("UpdateGlobalTableInput",
-		needed("GlobalTableName", namedTable),
-		needed("ReplicaUpdates", listOfReplicas))
-	oneGlobalTable   = structure("DescribeGlobalTableInput", needed("GlobalTableName", namedTable))
+		required("GlobalTableName", namedTable),
+		required("ReplicaUpdates", listOfReplicas))
+	oneGlobalTable   = structure("DescribeGlobalTableInput", required("GlobalTableName", namedTable))
 	listGlobalTables = structure("ListGlobalTablesInput",
 		member("ExclusiveStartGlobalTableName", namedTable),
 		member("Limit", number(integerKind, 1, unbounded)),
@@ -69,14 +69,14 @@ var (
 )
 
 var (
-	getResourcePolicy = structure("GetResourcePolicyInput", needed("ResourceArn", resourceARN))
+	getResourcePolicy = structure("GetResourcePolicyInput", required("ResourceArn", resourceARN))
 	putResourcePolicy = structure("PutResourcePolicyInput",
-		needed("ResourceArn", resourceARN),
-		needed("Policy", anyText),
+		required("ResourceArn", resourceARN),
+		required("Policy", anyText),
 		member("ExpectedRevisionId", revision),
 		member("ConfirmRemoveSelfResourceAccess", flag))
 	deleteResourcePolicy = structure("DeleteResourcePolicyInput",
-		needed("ResourceArn", resourceARN),
+		required("ResourceArn", resourceARN),
 		member("ExpectedRevisionId", revision))
 )
 
@@ -85,12 +85,12 @@ var (
 	describeContributorInsights = onTable("DescribeContributorInsightsInput", member("IndexName", indexName))
 	updateContributorInsights   = onTable("UpdateContributorInsightsInput",
 		member("IndexName", indexName),
-		needed("ContributorInsightsAction", enumOf("ENABLE", "DISABLE")),
+		required("ContributorInsightsAction", enumOf("ENABLE", "DISABLE")),
 		member("ContributorInsightsMode", insightsMode))
 	listContributorInsights = structure("ListContributorInsightsInput",
 		member("TableName", someTable),
 		member("NextToken", anyText),
 		member("MaxResults", number(integerKind, 0, 100)))
 	describeDestination = onTable("DescribeKinesisStreamingDestinationInput")
-	changeDestination   = onTable("KinesisStreamingDestinationInput", needed("StreamArn", resourceName))
+	changeDestination   = onTable("KinesisStreamingDestinationInput", required("StreamArn", resourceName))
 )

@@ -1,10 +1,10 @@
 package value
 
-// unite lets the last of members with one name take the place of the first, as
+// dedupeMembers lets the last of members with one name take the place of the first, as
 // whoever reads the object into a map does, and returns how many are left.
-func unite(members []Member) int {
+func dedupeMembers(members []Member) int {
 	if len(members) <= fewMembers {
-		return uniteFew(members)
+		return dedupeFew(members)
 	}
 	at := make(map[string]int, len(members))
 	n := 0
@@ -20,7 +20,7 @@ func unite(members []Member) int {
 	return n
 }
 
-func uniteFew(members []Member) int {
+func dedupeFew(members []Member) int {
 	n := 0
 next:
 	for _, m := range members {

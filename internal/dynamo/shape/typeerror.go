@@ -6,9 +6,9 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// misfit finds the words for a value of a wrong type. They are those of the
+// typeError finds the words for a value of a wrong type. They are those of the
 // service's parser, down to the names of its classes.
-func (c *checker) misfit(i int, s *shape, where place) int {
+func (c *checker) typeError(i int, s *shape, where place) int {
 	switch first := c.b[i]; {
 	case first == '{':
 		return c.fail("Start of structure or map found where not expected")
