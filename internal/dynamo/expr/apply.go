@@ -10,17 +10,15 @@ var (
 	errNesting      = &Error{"Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit"}
 )
 
-// maxLevels is how deep an item's documents nest.
+// maxLevels is the maximum nesting of an item's documents.
 const maxLevels = 32
 
-// Apply returns what the update makes of an item, nil if it makes none. Where
-// there is no item (nil), key has the attributes that a new one begins with, and
-// an update which only removes makes none. What it doesn't change, the result
-// shares with item.
+// Apply returns the item after the update, nil if there is none. If item is nil, the new
+// item begins with the attributes of key; an update that only removes then makes no item.
+// The result shares unchanged values with item.
 //
-// Every action reads the item as it was. Of several faults the first action's is
-// reported, and of an action that its path leads nowhere before what is wrong
-// with its value.
+// Every action reads the item as it was before. Of several faults, the first action's is
+// returned; a path that leads nowhere is reported before a fault of its value.
 func (u *Update) Apply(item, key *value.Value) (*value.Value, error) {
 	if item == nil {
 		if u.onlyRemoves() {
@@ -43,7 +41,7 @@ func (u *Update) Apply(item, key *value.Value) (*value.Value, error) {
 	return root.members(item), nil
 }
 
-// reachable reports whether the item has what the path's last step starts from.
+// reachable reports whether the item has the parent of the path's last step.
 func (p Path) reachable(item *value.Value) bool {
 	last := len(p) - 1
 	parent := p[:last].In(item)
@@ -56,14 +54,15 @@ func (p Path) reachable(item *value.Value) bool {
 	return parent.Type == value.List
 }
 
-// onlyRemoves reports whether the update does something, but never writes a
-// value where there was none.
+// onlyRemoves reports whether the update has an effect but never writes a value where there
+// was none.
 func (u *Update) onlyRemoves() bool {
 	writes, removes := u.Counts()
 	return writes == 0 && removes > 0
 }
 
-// Counts says how many actions write a value and how many remove one.
+// Counts returns the number of actions that write a value and the number of those that
+// remove one.
 func (u *Update) Counts() (writes, removes int) {
 	for i := range u.Actions {
 		if c := u.Actions[i].Clause; c == Set || c == Add {
@@ -75,7 +74,7 @@ func (u *Update) Counts() (writes, removes int) {
 	return writes, removes
 }
 
-// result is the value that an action leaves at its path, nil for none.
+// result returns the value at the action's path after the action, nil for none.
 func (u *Update) result(a *Action, item *value.Value) (*value.Value, error) {
 	switch a.Clause {
 	case Remove:
@@ -107,7 +106,7 @@ func (u *Update) result(a *Action, item *value.Value) (*value.Value, error) {
 	return nil, errOperandType
 }
 
-// levels is how many levels of an item the value takes.
+// levels returns the nesting depth of the value.
 func levels(v *value.Value) int {
 	deepest := 0
 	if v.Type == value.List {
@@ -121,7 +120,7 @@ func levels(v *value.Value) int {
 	return 1 + deepest
 }
 
-// compute is the operand's value in a SET.
+// compute returns the operand's value in a SET.
 func (o *Operand) compute(item *value.Value) (*value.Value, error) {
 	switch o.Kind {
 	case ValueOperand:
@@ -162,7 +161,7 @@ func (o *Operand) listAppend(item *value.Value) (*value.Value, error) {
 	return joined(a, b), nil
 }
 
-// pair computes both arguments, which have to be of one type.
+// pair computes both arguments, which must have the same type.
 func (o *Operand) pair(item *value.Value, typ value.Type) (a, b *value.Value, err error) {
 	for i, dst := range []**value.Value{&a, &b} {
 		v, err := o.Args[i].compute(item)
@@ -177,7 +176,7 @@ func (o *Operand) pair(item *value.Value, typ value.Type) (a, b *value.Value, er
 	return a, b, nil
 }
 
-// number makes a value of what arithmetic has given.
+// number makes a Number of the result of arithmetic.
 func number(text []byte, err error) (*value.Value, error) {
 	if text, ok := validation(err); ok {
 		return nil, &Error{text}
@@ -185,14 +184,14 @@ func number(text []byte, err error) (*value.Value, error) {
 	return &value.Value{Type: value.Number, Text: text}, nil
 }
 
-// joined is the list or set of the elements of a and then of b.
+// joined returns the list or set of the elements of a, followed by those of b.
 func joined(a, b *value.Value) *value.Value {
 	items := make([]value.Value, 0, len(a.Items)+len(b.Items))
 	return &value.Value{Type: a.Type, Items: append(append(items, a.Items...), b.Items...)}
 }
 
-// sum is what ADD makes of the value old, nil for none; ok is false for values
-// that can't be added to each other.
+// sum returns the result of an ADD to the value old, nil for none. It returns ok == false
+// for values that can't be added to each other.
 func (u *Update) sum(old, v *value.Value) (sum *value.Value, ok bool, err error) {
 	switch {
 	case v.Type != value.Number && v.Type.Element() == 0 && (v.Type != value.List || !u.Legacy):
@@ -210,8 +209,8 @@ func (u *Update) sum(old, v *value.Value) (sum *value.Value, ok bool, err error)
 	return joined(old, without(v, old)), true, nil
 }
 
-// difference is what DELETE makes of the value old, nil for none; ok is false
-// for values of which one can't be taken from the other.
+// difference returns the result of a DELETE from the value old, nil for none. It returns ok
+// == false for values that can't be subtracted from each other.
 func difference(old, v *value.Value) (left *value.Value, ok bool) {
 	switch {
 	case v.Type.Element() == 0:
@@ -227,7 +226,7 @@ func difference(old, v *value.Value) (left *value.Value, ok bool) {
 	return left, true
 }
 
-// without is the set a less the members of b.
+// without returns the set a without the members of b.
 func without(a, b *value.Value) *value.Value {
 	gone := make(map[string]struct{}, len(b.Items))
 	for i := range b.Items {
@@ -242,9 +241,8 @@ func without(a, b *value.Value) *value.Value {
 	return left
 }
 
-// Updated is what ReturnValues UPDATED_NEW shows of the item after the update,
-// UPDATED_OLD of the item before it: the values at the update's paths, nil if
-// there is none.
+// Updated returns the values at the update's paths, nil if there are none: of the item after
+// the update for ReturnValues UPDATED_NEW, of the item before it for UPDATED_OLD.
 func (u *Update) Updated(item *value.Value) *value.Value {
 	if item == nil {
 		return nil

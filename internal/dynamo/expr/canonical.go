@@ -2,16 +2,15 @@ package expr
 
 import "github.com/kasoku/kasoku/internal/dynamo/wire"
 
-// AppendCanonical appends the one form that expressions with the same meaning
-// to the letter share: each token followed by a space, names and values in the
-// place of their placeholders, keywords in capitals. Attribute names are quoted,
-// so that no name is taken for a function or a keyword.
+// AppendCanonical appends the canonical form of an expression: each token followed by a
+// space, placeholders replaced by their names and values, keywords in capitals. Attribute
+// names are quoted, so they can't be mistaken for functions or keywords.
 //
-// It doesn't parse. What it removes are differences that DynamoDB doesn't look
-// at, so two expressions with equal forms are both refused or both accepted,
-// with one meaning: an answer to the one is an answer to the other. It returns
-// false where that would not hold: text that isn't tokens, reserved words,
-// placeholders without a definition, too long.
+// It does not parse the expression. It removes only differences that DynamoDB ignores, so
+// two expressions with equal canonical forms are both refused or both accepted, with the
+// same meaning, and can share a cached answer. It returns false for text of which that is
+// not certain: text with invalid tokens, reserved words, undefined placeholders, or text
+// that is too long.
 func AppendCanonical(dst, text []byte, names *Names, values *Values) ([]byte, bool) {
 	if len(text) > maxText {
 		return dst, false
@@ -46,7 +45,7 @@ func AppendCanonical(dst, text []byte, names *Names, values *Values) ([]byte, bo
 	}
 }
 
-// appendWord writes a keyword, the name of a function or that of an attribute.
+// appendWord appends a keyword or the name of a function or an attribute.
 func appendWord(dst []byte, l *lexer, word []byte) ([]byte, bool) {
 	if k := keywordOf(word); k != noKeyword {
 		return append(dst, k.String()...), true

@@ -7,21 +7,21 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/value"
 )
 
-// change is what an update does at one place of an item: either it ends there
-// (to is the new value, nil to remove the old one) or it goes on below.
+// change is the effect of an update on one place of an item. It either ends there (to is the
+// new value, nil to remove the old one) or changes values below.
 type change struct {
 	step  Step
 	ends  bool
 	to    *value.Value
 	below []change
-	at    map[Step]int // of below, once there are many
+	at    map[Step]int // index of below, if it is long
 }
 
-// indexThreshold is from how many on names are looked up in a table.
+// indexThreshold is the number of names from which on they are looked up in a map.
 const indexThreshold = 16
 
-// add notes the value that a path gets. Paths don't overlap: no other ends at a
-// step of this one.
+// add records the new value at a path. Paths don't overlap: no other path ends at a step of
+// this one.
 func (c *change) add(path Path, to *value.Value) {
 	for _, step := range path {
 		c = c.child(step)
@@ -55,8 +55,8 @@ func (c *change) find(step Step) (i int, ok bool) {
 	return i, i >= 0
 }
 
-// apply is what becomes of the value old, nil for none; it becomes nil if it goes.
-// Where the change goes on below, old is what the paths say it is.
+// apply returns the value that replaces old; nil means no value. If values below are
+// changed, the paths have checked the type of old.
 func (c *change) apply(old *value.Value) *value.Value {
 	switch {
 	case c.ends:
@@ -67,7 +67,7 @@ func (c *change) apply(old *value.Value) *value.Value {
 	return c.members(old)
 }
 
-// members makes the new Map of an old one.
+// members returns the new Map for an old one.
 func (c *change) members(old *value.Value) *value.Value {
 	v := &value.Value{Type: value.Map, Members: make([]value.Member, len(old.Members), len(old.Members)+len(c.below))}
 	copy(v.Members, old.Members)
@@ -94,8 +94,8 @@ func (c *change) members(old *value.Value) *value.Value {
 	return v
 }
 
-// finder returns a function that finds the members, -1 for none, for about so
-// many look-ups.
+// finder returns a function that finds a member by name, -1 for none. lookups is the
+// expected number of calls.
 func finder(members []value.Member, lookups int) func(name string) int {
 	if lookups < indexThreshold || len(members) < indexThreshold {
 		return func(name string) int {
@@ -114,8 +114,8 @@ func finder(members []value.Member, lookups int) func(name string) int {
 	}
 }
 
-// elements makes the new List of an old one. All indexes are the old list's;
-// values for indexes behind its end are appended in the order of the indexes.
+// elements returns the new List for an old one. All indexes refer to the old list; values
+// for indexes after its end are appended in the order of the indexes.
 func (c *change) elements(old *value.Value) *value.Value {
 	below := slices.Clone(c.below)
 	slices.SortFunc(below, func(a, b change) int { return cmp.Compare(a.step.Index, b.step.Index) })

@@ -7,9 +7,8 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// ParseCondition reads an unescaped expression of the grammar that conditions,
-// filters and key conditions share; which ("Condition", "Filter",
-// "KeyCondition") names it in errors.
+// ParseCondition reads an unescaped expression of the grammar that conditions, filters and
+// key conditions share. which names it in errors: "Condition", "Filter" or "KeyCondition".
 func ParseCondition(which string, text []byte, names *Names, values *Values) (*Condition, error) {
 	if err := checkText(which, text); err != nil {
 		return nil, err
@@ -25,13 +24,13 @@ func ParseCondition(which string, text []byte, names *Names, values *Values) (*C
 	return &Condition{Root: root}, nil
 }
 
-// part is what a stretch of the text has turned out to be: a condition, or an
-// operand that a comparison may yet follow. "(" may begin either.
+// part is a parsed piece of the text: a condition, or an operand that a comparison may still
+// follow. "(" can begin either.
 type part struct {
 	node     *Node
 	operand  *Operand
-	enclosed bool // in parentheses of its own
-	twice    bool // an operand in two pairs of them
+	enclosed bool // in its own parentheses
+	twice    bool // an operand in two pairs of parentheses
 }
 
 // condition reads a whole condition.
@@ -43,7 +42,7 @@ func (p *parser) condition() (*Node, bool) {
 	return p.asNode(x)
 }
 
-// asNode makes a condition of x; a bare operand must be a boolean function.
+// asNode converts x to a condition. An operand alone must be a boolean function.
 func (p *parser) asNode(x part) (*Node, bool) {
 	switch o := x.operand; {
 	case o == nil:
@@ -99,7 +98,7 @@ func (p *parser) negation() (part, bool) {
 	return part{node: &Node{Kind: Not, Nodes: []*Node{n}}}, ok
 }
 
-// primary reads a comparison, a function or what is in parentheses.
+// primary reads a comparison, a function or an expression in parentheses.
 func (p *parser) primary() (part, bool) {
 	var x part
 	var ok bool
@@ -121,7 +120,8 @@ func (p *parser) primary() (part, bool) {
 	return p.relation(x)
 }
 
-// relation reads what may follow an operand: a comparison, BETWEEN or IN.
+// relation reads the optional rest of an expression that begins with an operand: a
+// comparison, BETWEEN or IN.
 func (p *parser) relation(x part) (part, bool) {
 	var n *Node
 	var ok bool
@@ -135,7 +135,7 @@ func (p *parser) relation(x part) (part, bool) {
 	default:
 		return x, true
 	}
-	if x.twice { // of an operand alone, which is no condition, the parentheses don't matter
+	if x.twice { // an operand alone is not a condition; its parentheses don't matter
 		p.redundant()
 	}
 	if ok && x.operand.Kind == CallOperand && isBoolean(x.operand.Function) {
@@ -160,7 +160,7 @@ func (p *parser) comparison(left *Operand) (*Node, bool) {
 	return &Node{Kind: Compare, Op: op, Args: []*Operand{left, right}}, true
 }
 
-// checkOrdered notes constants of a type that has no order.
+// checkOrdered records a fault for constants of a type without an order.
 func (p *parser) checkOrdered(operator string, operands ...*Operand) {
 	for _, o := range operands {
 		if typ := o.StaticType(); typ != 0 && !ordered(typ) {
@@ -193,7 +193,7 @@ func (p *parser) between(x *Operand) (*Node, bool) {
 // ordered reports whether values of the type can be less or greater.
 func ordered(t value.Type) bool { return t == value.String || t == value.Number || t == value.Binary }
 
-// checkBounds notes constant bounds that nothing is between.
+// checkBounds records a fault for constant bounds in the wrong order.
 func (p *parser) checkBounds(low, high *Operand) {
 	if low.Value == nil || high.Value == nil || !ordered(low.Value.Type) || !ordered(high.Value.Type) {
 		return
@@ -207,8 +207,8 @@ func (p *parser) checkBounds(low, high *Operand) {
 	}
 }
 
-// attributeText returns a constant scalar as DynamoDB's messages write it: a number
-// as the request has it.
+// attributeText returns a constant scalar as DynamoDB's messages write it. A number is
+// written as in the request.
 func (o *Operand) attributeText() string {
 	if o.Value.Type == value.Number {
 		if _, quoted, ok := wire.Attribute(o.Text); ok {
@@ -219,7 +219,7 @@ func (o *Operand) attributeText() string {
 	return AttributeText(o.Value)
 }
 
-// AttributeText returns a scalar as DynamoDB's messages write it: of a binary the
+// AttributeText returns a scalar as DynamoDB's messages write it. For a binary that is its
 // size.
 func AttributeText(v *value.Value) string {
 	text := string(v.Text)

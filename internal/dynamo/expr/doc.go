@@ -1,33 +1,31 @@
-// Package expr reads DynamoDB's expressions: projections, conditions, filters,
-// key conditions and updates, the maps of placeholders that they draw on, and
-// the legacy parameters that say the same; and it evaluates them.
+// Package expr reads and evaluates DynamoDB's expressions: projections, conditions, filters,
+// key conditions and updates, with their maps of placeholders, and the legacy parameters
+// with the same meaning.
 //
-// # Two ways in
+// # Two APIs
 //
-// The cache asks little and often. Projection, AppendCanonical and
-// ParseKeyCondition work on the tokens alone, into memory that the caller reuses,
-// and answer false for whatever the origin might refuse or read differently; the
-// request then goes to the origin, which finds the words for it.
+// The cache needs little, on every request. Projection, AppendCanonical and
+// ParseKeyCondition work on the tokens alone, use memory that the caller reuses, and return
+// false for anything that the origin might refuse or read differently. Such a request goes
+// to the origin, which answers with the error.
 //
-// A store asks for everything. ParseCondition, ParseUpdate, ParsePaths and the
-// Legacy functions build a syntax tree and return, for what is wrong, the *Error
-// with DynamoDB's text. Where several things are wrong the service has an order
-// of preference, so the parser runs to the end of the text and keeps the first
-// fault of each class (see faultClass); only a syntax error ends it at once.
+// A store needs everything. ParseCondition, ParseUpdate, ParsePaths and the Legacy functions
+// build a syntax tree and return an *Error with DynamoDB's text for an invalid expression.
+// If an expression has several faults, DynamoDB reports them by precedence, so the parser
+// reads to the end of the text and keeps the first fault of each class (see faultClass).
+// Only a syntax error ends it at once.
 //
-// A store's request goes this way: 1) Names.Reset and Values.Load. 2) All
-// expressions are parsed. 3) Names.Unused and Values.Unused. 4) Condition.KeyQuery
-// takes a key condition apart. 5) With the table at hand: KeyQuery.Against,
-// Condition.CheckFilter, CheckScalars. 6) With an item: Condition.Match,
-// Update.Apply, Selection.Of.
+// A store evaluates a request in this order: 1) Names.Reset and Values.Load. 2) All
+// expressions are parsed. 3) Names.Unused and Values.Unused. 4) Condition.KeyQuery extracts
+// a key condition's comparisons. 5) With the table: KeyQuery.Against, Condition.CheckFilter,
+// CheckScalars. 6) With an item: Condition.Match, Update.Apply, Selection.Of.
 //
 // # The tree
 //
-// A Condition is a tree of Nodes (And, Or, Not, Compare, Between, In, Call)
-// whose leaves are Operands; an Update is a list of Actions, each a Path and,
-// except for REMOVE, an Operand. Placeholders are resolved while parsing: a Path
-// has the names themselves, a constant Operand the value, read once for all uses,
-// and its text, which aliases the request. Nothing in the tree refers to an item,
-// so it may be evaluated many times and concurrently. PartiQL makes such trees
-// out of statements.
+// A Condition is a tree of Nodes (And, Or, Not, Compare, Between, In, Call) whose leaves are
+// Operands; an Update is a list of Actions, each a Path and, except for REMOVE, an Operand.
+// Placeholders are resolved while parsing: a Path has the names themselves. A constant
+// Operand has the value, which is read once for all uses, and its text, which aliases the
+// request. The tree does not refer to an item, so it may be evaluated many times and
+// concurrently. Package partiql builds such trees from statements.
 package expr

@@ -7,9 +7,8 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// LegacyExpected reads the object Expected, nil if the request has none, with
-// ConditionalOperator, empty for none. The condition is nil if nothing is
-// expected.
+// LegacyExpected reads the object Expected, nil if the request has none, and
+// ConditionalOperator, empty for none. The condition is nil if the request expects nothing.
 func LegacyExpected(obj []byte, operator string) (*Condition, error) {
 	var nodes []*Node
 	err := legacyMap(obj, func(name string, v []byte) error {
@@ -89,7 +88,7 @@ func (c *legacyCondition) readExists(single, exists []byte) (err error) {
 	return err
 }
 
-// isTrue reads a boolean, for which the service takes words too.
+// isTrue reads a boolean. Like the service, it also accepts words for it.
 func isTrue(text []byte) bool {
 	if wire.Kind(text) != '"' {
 		return wire.Kind(text) == 't'

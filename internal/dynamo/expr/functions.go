@@ -7,15 +7,15 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/value"
 )
 
-// signature is what can be said of a function's use without an item.
+// signature has the rules for the use of a function that don't depend on an item.
 type signature struct {
 	function Function
 	update   bool // for updates; the others are for conditions
 	boolean  bool
-	outer    bool // not allowed as an operand of something else
+	outer    bool // not allowed as an operand
 	args     int
-	path     bool         // the first argument has to be a path
-	distinct bool         // the first argument has to differ from the second
+	path     bool         // the first argument must be a path
+	distinct bool         // the first argument must differ from the second
 	types    []value.Type // types that a constant argument may have; any if nil
 }
 
@@ -45,14 +45,14 @@ func isBoolean(f Function) bool {
 	return s != nil && s.boolean
 }
 
-// checkInner notes a function that may not be an operand.
+// checkInner records a fault for a function that must not be an operand.
 func (p *parser) checkInner(o *Operand) {
 	if s := findSignature(o.Function); s != nil && s.outer && s.update == p.isUpdate() {
 		p.misused(o)
 	}
 }
 
-// checkCall notes what is wrong with a function whatever the item is.
+// checkCall records the faults of a call that don't depend on the item.
 func (p *parser) checkCall(o *Operand) {
 	s := findSignature(o.Function)
 	name := string(o.Function)
@@ -101,7 +101,7 @@ func (p *parser) wrongType(operator, typ string) {
 		", operand type: "+typ)
 }
 
-// typeNames are the values that attribute_type's second operand may have.
+// typeNames are the allowed values of attribute_type's second operand.
 var typeNames = []string{"B", "NULL", "SS", "BOOL", "L", "BS", "N", "NS", "S", "M"}
 
 func (p *parser) checkTypeName(o *Operand) {
@@ -116,8 +116,7 @@ func (p *parser) checkTypeName(o *Operand) {
 	}
 }
 
-// StaticType is the type that an operand has whatever the item is; 0 if that
-// depends on the item or is not known.
+// StaticType returns the operand's type, or 0 if it depends on the item or is unknown.
 func (o *Operand) StaticType() value.Type {
 	switch o.Kind {
 	case ValueOperand:
@@ -137,7 +136,7 @@ func (o *Operand) StaticType() value.Type {
 	return 0
 }
 
-// checkDistinct notes a path that is related to itself.
+// checkDistinct records a fault for a path that is compared with itself.
 func (p *parser) checkDistinct(operator string, first *Operand, rest ...*Operand) {
 	if first.Kind != PathOperand {
 		return

@@ -19,22 +19,22 @@ const (
 	KeyBeginsWith
 )
 
-// mirrored is the operator with its sides exchanged.
+// mirrored maps an operator to the one with exchanged operands.
 var mirrored = [...]KeyOp{KeyEqual: KeyEqual, KeyLess: KeyGreater, KeyLessEqual: KeyGreaterEqual,
 	KeyGreater: KeyLess, KeyGreaterEqual: KeyLessEqual}
 
-// KeyTerm is one comparison of a key condition: an attribute with a constant,
-// of KeyBetween with two. The slices alias the request.
+// KeyTerm is one comparison of a key condition: an attribute with a constant, or with two
+// for KeyBetween. The slices alias the request.
 type KeyTerm struct {
 	Name []byte // decoded
 	Op   KeyOp
 	A, B []byte // attribute values
 }
 
-// maxKeyTerms is the number of attributes that an index's key may have.
+// maxKeyTerms is the maximum number of attributes in an index's key.
 const maxKeyTerms = 8
 
-// KeyCondition is a conjunction of comparisons, one for an attribute.
+// KeyCondition is a conjunction of comparisons, at most one per attribute.
 type KeyCondition struct {
 	Terms []KeyTerm
 }
@@ -49,7 +49,7 @@ func (kc *KeyCondition) Find(name []byte) *KeyTerm {
 	return nil
 }
 
-// add appends a comparison that DynamoDB may accept.
+// add appends a comparison, and returns false if DynamoDB would refuse it.
 func (kc *KeyCondition) add(t KeyTerm) bool {
 	if len(kc.Terms) == maxKeyTerms || kc.Find(t.Name) != nil {
 		return false
@@ -67,7 +67,7 @@ func (kc *KeyCondition) add(t KeyTerm) bool {
 	return true
 }
 
-// complete reports whether the condition can name a partition.
+// complete reports whether the condition can identify a partition.
 func (kc *KeyCondition) complete() bool {
 	for i := range kc.Terms {
 		if kc.Terms[i].Op == KeyEqual {
@@ -77,7 +77,7 @@ func (kc *KeyCondition) complete() bool {
 	return false
 }
 
-// scalarType is 'S', 'N' or 'B', or 0 for another type of attribute value.
+// scalarType returns 'S', 'N' or 'B', or 0 for another type of attribute value.
 func scalarType(v []byte) byte {
 	typ, _, ok := wire.Attribute(v)
 	if !ok || len(typ) != 1 || typ[0] == 'M' || typ[0] == 'L' {
@@ -86,7 +86,7 @@ func scalarType(v []byte) byte {
 	return typ[0]
 }
 
-// compareScalars orders two attribute values of one type out of S, N and B.
+// compareScalars orders two attribute values of the same type, S, N or B.
 func compareScalars(a, b []byte) (order int, ok bool) {
 	typ := scalarType(a)
 	if typ == 0 || scalarType(b) != typ {
@@ -111,9 +111,9 @@ func compareScalars(a, b []byte) (order int, ok bool) {
 	return bytes.Compare(left, right), okX && okY
 }
 
-// ParseKeyCondition reads an unescaped KeyConditionExpression into kc, whose
-// memory it reuses. It returns false if the expression isn't understood or
-// DynamoDB would refuse it whatever the table's keys are.
+// ParseKeyCondition reads an unescaped KeyConditionExpression into kc, whose memory it
+// reuses. It returns false if it doesn't understand the expression, or if DynamoDB would
+// refuse it for all tables.
 func ParseKeyCondition(text []byte, names *Names, values *Values, kc *KeyCondition) bool {
 	kc.Terms = kc.Terms[:0]
 	if len(text) > maxText {
@@ -125,7 +125,7 @@ func ParseKeyCondition(text []byte, names *Names, values *Values, kc *KeyConditi
 	return ok && p.kind == tokenEnd && kc.complete()
 }
 
-// keyParser reads comparisons joined by AND; token is the one to be read next.
+// keyParser reads comparisons joined by AND; token is the next one.
 type keyParser struct {
 	lexer
 	token
@@ -154,8 +154,8 @@ func (p *keyParser) acceptWord(k keyword) bool {
 	return true
 }
 
-// conjunction reads comparisons; enclosed reports that it was a single pair of
-// parentheses, around which another pair is an error.
+// conjunction reads comparisons. enclosed reports whether they were in a single pair of
+// parentheses; a second pair is an error.
 func (p *keyParser) conjunction(depth int) (enclosed, ok bool) {
 	for terms := 0; ; terms++ {
 		inner := false
@@ -265,12 +265,12 @@ func (p *keyParser) operator() (op KeyOp, ok bool) {
 	return op, true
 }
 
-// legacyKeyOps are the comparison operators that KeyConditions may have.
+// legacyKeyOps are the comparison operators that KeyConditions allows.
 var legacyKeyOps = map[string]KeyOp{"EQ": KeyEqual, "LT": KeyLess, "LE": KeyLessEqual, "GT": KeyGreater,
 	"GE": KeyGreaterEqual, "BETWEEN": KeyBetween, "BEGINS_WITH": KeyBeginsWith}
 
-// LegacyKeyConditions reads the object KeyConditions into kc; false if it isn't
-// understood or DynamoDB would refuse it whatever the table's keys are.
+// LegacyKeyConditions reads the object KeyConditions into kc. It returns false if it doesn't
+// understand the object, or if DynamoDB would refuse it for all tables.
 func LegacyKeyConditions(obj []byte, kc *KeyCondition) bool {
 	kc.Terms = kc.Terms[:0]
 	it := wire.Object(obj)

@@ -2,8 +2,8 @@ package expr
 
 import "slices"
 
-// CheckFilter refuses the filter of a Query that looks at an attribute of the
-// key that the Query goes by. A Scan's filter may.
+// CheckFilter refuses a Query's filter that uses a key attribute of the queried table or
+// index. A Scan's filter may use one.
 func (c *Condition) CheckFilter(s *KeySchema) error {
 	paths := c.Paths()
 	for _, key := range slices.Concat(s.Hash, s.Range) {
@@ -19,8 +19,8 @@ func (c *Condition) CheckFilter(s *KeySchema) error {
 	return nil
 }
 
-// CheckScalars refuses paths, of any expression, that lead into an attribute of
-// the table's key or of an index's.
+// CheckScalars refuses paths, of any expression, that lead into a key attribute of the table
+// or of an index.
 func CheckScalars(paths []Path, table *KeySchema, indexes []KeySchema) error {
 	if err := checkScalars(paths, table, "Key: "); err != nil {
 		return err

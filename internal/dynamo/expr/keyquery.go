@@ -2,19 +2,19 @@ package expr
 
 import "github.com/kasoku/kasoku/internal/dynamo/value"
 
-// KeyQuery is what a Query asks of the keys, from a KeyConditionExpression or
-// from KeyConditions, after the checks that need no table: comparisons of
-// different attributes with constants.
+// KeyQuery holds the comparisons of a Query with the keys, from a KeyConditionExpression or
+// from KeyConditions, after the checks that need no table: comparisons of different
+// attributes with constants.
 type KeyQuery struct {
 	terms []queryTerm
 }
 
-// queryTerm is a KeyTerm over values. An op of 0 stands for one that no key can
-// be asked, which KeyConditions may have.
+// queryTerm is a KeyTerm over values. An op of 0 stands for an operator that keys don't
+// support, which KeyConditions may contain.
 type queryTerm struct {
 	name string
 	op   KeyOp
-	a, b *value.Value // b of KeyBetween
+	a, b *value.Value // b is set for KeyBetween
 }
 
 func (q *KeyQuery) find(name string) *queryTerm {
@@ -28,8 +28,8 @@ func (q *KeyQuery) find(name string) *queryTerm {
 
 const errKeyCount = "Conditions can be of length 1 or 2 only"
 
-// checkCount limits the number of comparisons: an index may have more key
-// attributes than a table.
+// checkCount limits the number of comparisons: an index may have more key attributes than a
+// table.
 func (q *KeyQuery) checkCount(index bool) bool {
 	most := 2
 	if index {
@@ -38,10 +38,9 @@ func (q *KeyQuery) checkCount(index bool) bool {
 	return 0 < len(q.terms) && len(q.terms) <= most
 }
 
-// KeyQuery takes the comparisons out of a condition that was parsed as
-// "KeyCondition". The service does so after it has parsed the request's other
-// expressions and found no placeholder unused. index tells whether the request
-// names an index.
+// KeyQuery extracts the comparisons from a condition that was parsed as "KeyCondition". The
+// service does so after it has parsed the request's other expressions and found all
+// placeholders used. index reports whether the request names an index.
 func (c *Condition) KeyQuery(index bool) (*KeyQuery, error) {
 	q := new(KeyQuery)
 	if detail := q.add(c.Root); detail != "" {
@@ -53,7 +52,8 @@ func (c *Condition) KeyQuery(index bool) (*KeyQuery, error) {
 	return q, nil
 }
 
-// add appends the comparisons of n, or says what a key can't be asked.
+// add appends the comparisons of n, or returns the reason why a key condition can't have
+// them.
 func (q *KeyQuery) add(n *Node) (detail string) {
 	switch n.Kind {
 	case And:
@@ -85,7 +85,7 @@ const (
 var keyOps = map[Comparator]KeyOp{Equal: KeyEqual, Less: KeyLess, LessEqual: KeyLessEqual, Greater: KeyGreater,
 	GreaterEqual: KeyGreaterEqual}
 
-// keyTerm makes a comparison of Compare, Between or Call.
+// keyTerm converts Compare, Between or Call to a comparison.
 func (n *Node) keyTerm() (t queryTerm, detail string) {
 	operator := string(n.Op)
 	switch {
@@ -117,7 +117,7 @@ func (n *Node) keyTerm() (t queryTerm, detail string) {
 	return t, ""
 }
 
-// keyArgument finds the argument that is an attribute; the others have to be
+// keyArgument returns the index of the argument that is an attribute; the others must be
 // constants.
 func (n *Node) keyArgument(operator string) (at int, detail string) {
 	at = -1

@@ -6,22 +6,20 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/value"
 )
 
-// KeyAttribute is an attribute of a key with the type that it is declared to
-// have.
+// KeyAttribute is an attribute of a key with its declared type.
 type KeyAttribute struct {
 	Name string
 	Type value.Type
 }
 
-// KeySchema is the key of a table or an index. Only a global index has more than
-// one attribute of a kind.
+// KeySchema is the key of a table or an index. Only a global index has more than one
+// partition or sort attribute.
 type KeySchema struct {
 	Index string // the index's name, empty for a table
 	Hash  []KeyAttribute
 	Range []KeyAttribute
-	// Visit, unless it is nil, is called before an attribute's condition is
-	// looked at, with the attribute's number; its error ends Against. A Query's
-	// ExclusiveStartKey is checked in the same turn.
+	// Visit, if not nil, is called with an attribute's index before its condition is
+	// checked; its error ends Against. A Query checks its ExclusiveStartKey in this order.
 	Visit func(attribute int) error
 }
 
@@ -34,14 +32,14 @@ func (s *KeySchema) visit(attribute int) error {
 
 func (s *KeySchema) multiple() bool { return len(s.Hash) > 1 || len(s.Range) > 1 }
 
-// KeyRange is the part of a table or an index that a Query reads: the items with
-// the partition Hash, whose first Range attributes have the values Range and, if
-// Op is not 0, whose next one meets Op.
+// KeyRange is the part of a table or an index that a Query reads: the items with the
+// partition Hash whose first sort attributes equal Range and, if Op is not 0, whose next
+// sort attribute meets Op.
 type KeyRange struct {
 	Hash  []value.Value
 	Range []value.Value
 	Op    KeyOp
-	A, B  value.Value // B of KeyBetween
+	A, B  value.Value // B is set for KeyBetween
 }
 
 var (
@@ -56,7 +54,8 @@ const (
 	rangeEquality = "RANGE key attributes must be specified from left to right, with an equality condition on all but the last one specified: "
 )
 
-// Against holds the query against the key of the table or index that it reads.
+// Against checks the query against the key of the table or index, and returns the range to
+// read.
 func (q *KeyQuery) Against(s *KeySchema) (*KeyRange, error) {
 	if s.multiple() {
 		return q.againstMany(s)
@@ -98,9 +97,9 @@ func (q *KeyQuery) Against(s *KeySchema) (*KeyRange, error) {
 	return r, nil
 }
 
-// againstMany is Against for a key with several attributes of a kind: all of the
-// partition's need an equality, the others may be left out from the right, and
-// only the last one given may have another comparison.
+// againstMany is Against for a key with several partition or sort attributes. All partition
+// attributes need an equality. Sort attributes may be omitted from the right, and only the
+// last given one may have another comparison.
 func (q *KeyQuery) againstMany(s *KeySchema) (*KeyRange, error) {
 	r := new(KeyRange)
 	for i := range s.Hash {
@@ -154,7 +153,7 @@ func nameList(attributes []KeyAttribute) string {
 	return "[" + strings.Join(names, ", ") + "]"
 }
 
-// narrow takes in the comparison of the next range attribute.
+// narrow adds the comparison of the next sort attribute to the range.
 func (r *KeyRange) narrow(t *queryTerm) {
 	if t.op == KeyEqual {
 		r.Range = append(r.Range, *t.a)
@@ -166,7 +165,7 @@ func (r *KeyRange) narrow(t *queryTerm) {
 	}
 }
 
-// check holds a comparison against the attribute of the key that it is about.
+// check checks a comparison against its key attribute.
 func (t *queryTerm) check(s *KeySchema, key *KeyAttribute) error {
 	if t.op == 0 {
 		return errNotIndexable

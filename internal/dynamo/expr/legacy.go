@@ -10,11 +10,11 @@ import (
 
 const invalidParameter = "One or more parameter values were invalid: "
 
-// legacyOperator is what is known of a ComparisonOperator.
+// legacyOperator describes a ComparisonOperator.
 type legacyOperator struct {
 	minValues, maxValues int          // number of values
 	types                []value.Type // of the values; any if nil
-	key                  KeyOp        // 0 if no key can be asked so
+	key                  KeyOp        // 0 if keys don't support it
 	node                 func(attribute *Operand, values []*Operand) *Node
 }
 
@@ -58,7 +58,7 @@ func calling(f Function) func(*Operand, []*Operand) *Node {
 	}
 }
 
-// notContains is, unlike NOT contains(), false of an attribute that isn't there.
+// notContains differs from NOT contains() in being false for a missing attribute.
 func notContains(attribute *Operand, values []*Operand) *Node {
 	there := calling(AttributeExists)(attribute, nil)
 	not := &Node{Kind: Not, Nodes: []*Node{calling(Contains)(attribute, values)}}
@@ -73,8 +73,8 @@ type legacyCondition struct {
 	values []*value.Value
 }
 
-// legacyMap reads the members of an object with attributes for names; nil is an
-// object that the request doesn't have.
+// legacyMap calls member with each member of an object whose names are attributes; nil
+// stands for an object that the request doesn't have.
 func legacyMap(obj []byte, member func(name string, v []byte) error) error {
 	if obj == nil {
 		return nil
@@ -128,8 +128,8 @@ func legacyValues(list []byte) (values []*value.Value, err error) {
 	return values, nil
 }
 
-// setOperator takes the operator of a condition that has its values, and holds
-// them against each other.
+// setOperator sets the operator of a condition whose values are set, and checks that they
+// fit each other.
 func (c *legacyCondition) setOperator(quoted []byte) error {
 	text, _ := wire.AppendString(nil, quoted)
 	c.operator = string(text)
@@ -154,7 +154,7 @@ func (c *legacyCondition) setOperator(quoted []byte) error {
 	return nil
 }
 
-// condition is the node of the tree that means the same.
+// condition returns the equivalent node of a tree.
 func (c *legacyCondition) condition() *Node {
 	values := make([]*Operand, len(c.values))
 	for i, v := range c.values {
@@ -179,8 +179,8 @@ func (c *legacyCondition) read(obj []byte) (err error) {
 	return c.setOperator(m[0])
 }
 
-// joinLegacy makes the condition of its parts; operator is ConditionalOperator,
-// empty if the request has none.
+// joinLegacy joins conditions; operator is ConditionalOperator, empty if the request has
+// none.
 func joinLegacy(nodes []*Node, operator string) (*Condition, error) {
 	switch {
 	case operator != "" && len(nodes) == 0:
@@ -199,9 +199,8 @@ func joinLegacy(nodes []*Node, operator string) (*Condition, error) {
 	return &Condition{Root: &Node{Kind: kind, Nodes: nodes}, Legacy: true}, nil
 }
 
-// LegacyFilter reads the object QueryFilter or ScanFilter, nil if the request
-// has none, with ConditionalOperator, empty for none. The condition is nil if
-// there is nothing to be met.
+// LegacyFilter reads the object QueryFilter or ScanFilter, nil if the request has none, and
+// ConditionalOperator, empty for none. It returns nil for a filter without conditions.
 func LegacyFilter(obj []byte, operator string) (*Condition, error) {
 	var nodes []*Node
 	err := legacyMap(obj, func(name string, v []byte) error {
@@ -218,8 +217,8 @@ func LegacyFilter(obj []byte, operator string) (*Condition, error) {
 	return joinLegacy(nodes, operator)
 }
 
-// LegacyKeyQuery reads the object KeyConditions; index tells whether the request
-// names an index.
+// LegacyKeyQuery reads the object KeyConditions; index reports whether the request names an
+// index.
 func LegacyKeyQuery(obj []byte, index bool) (*KeyQuery, error) {
 	q := new(KeyQuery)
 	err := legacyMap(obj, func(name string, v []byte) error {

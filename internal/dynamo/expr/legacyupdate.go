@@ -57,7 +57,7 @@ func (a *Action) legacy(update []byte) error {
 	return nil
 }
 
-// withoutValue finishes an action that has no value, as only DELETE may.
+// withoutValue completes an action that has no value, which only DELETE allows.
 func (a *Action) withoutValue(verb []byte) error {
 	switch a.Clause {
 	case 0:

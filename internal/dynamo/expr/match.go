@@ -8,8 +8,8 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/value"
 )
 
-// Match reports whether the item, nil for none, meets the condition. Whatever
-// an item holds, a condition that has been parsed is true or false of it.
+// Match reports whether the item, nil for none, meets the condition. A parsed condition is
+// true or false of every item; it never fails.
 func (c *Condition) Match(item *value.Value) bool { return c.Root.match(item) }
 
 func (n *Node) match(item *value.Value) bool {
@@ -48,8 +48,8 @@ func (n *Node) match(item *value.Value) bool {
 	return n.call(a, item)
 }
 
-// holds compares two operands, nil for one that has no value. What can't be
-// compared is unequal and in no order.
+// holds compares two operands, nil for one without a value. Values that can't be compared
+// are unequal and unordered.
 func (op Comparator) holds(a, b *value.Value) bool {
 	if a == nil || b == nil {
 		return op == NotEqual
@@ -93,8 +93,7 @@ func (n *Node) call(a, item *value.Value) bool {
 	return contains(a, b)
 }
 
-// contains reports whether b is a part of the text a or an element of the
-// collection a.
+// contains reports whether b is a substring of the text a or an element of the collection a.
 func contains(a, b *value.Value) bool {
 	switch a.Type {
 	case value.String, value.Binary:
@@ -105,7 +104,7 @@ func contains(a, b *value.Value) bool {
 	return false
 }
 
-// in is the operand's value of the item, nil if it has none.
+// in returns the operand's value for the item, nil if it has none.
 func (o *Operand) in(item *value.Value) *value.Value {
 	switch o.Kind {
 	case PathOperand:
@@ -114,13 +113,13 @@ func (o *Operand) in(item *value.Value) *value.Value {
 		return o.Value
 	case ConditionOperand:
 		return &value.Value{Type: value.Bool, Bool: o.Node.match(item)}
-	case CallOperand: // of Size, the only function whose value a condition can look at
+	case CallOperand: // of Size, the only function with a value in a condition
 		return size(o.Args[0].in(item))
 	}
 	return nil
 }
 
-// In is what the path leads to in the item, nil if that is nothing.
+// In returns the value that the path leads to in the item, nil if there is none.
 func (p Path) In(item *value.Value) *value.Value {
 	v := item
 	for i := range p {
@@ -143,8 +142,7 @@ func (s *Step) in(v *value.Value) *value.Value {
 	return nil
 }
 
-// size is the number that the function of that name gives; nil for what has no
-// size.
+// size returns the value of the function size, nil for a value without a size.
 func size(v *value.Value) *value.Value {
 	if v == nil {
 		return nil
@@ -165,7 +163,7 @@ func size(v *value.Value) *value.Value {
 	return &value.Value{Type: value.Number, Text: strconv.AppendInt(nil, int64(n), 10)}
 }
 
-// codeUnits is the length of a text in UTF-16, as the service measures it.
+// codeUnits returns the length of a text in UTF-16, as the service measures it.
 func codeUnits(text []byte) int {
 	n := 0
 	for len(text) > 0 {

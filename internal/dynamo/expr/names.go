@@ -1,7 +1,6 @@
 package expr
 
-// Error is a request that DynamoDB refuses with a ValidationException of this
-// text.
+// Error is a ValidationException of DynamoDB with this text.
 type Error struct{ Text string }
 
 func (e *Error) Error() string { return e.Text }
@@ -11,14 +10,14 @@ const (
 	nameTooLong = "Attribute name is too large, must be less than 65536 bytes"
 )
 
-// Names is a request's ExpressionAttributeNames. The zero value is an empty
-// map. It is reused from request to request by Reset; a nil *Names is empty too.
+// Names is a request's ExpressionAttributeNames. The zero value is an empty map, as is a nil
+// *Names. Reset makes it ready for the next request.
 type Names struct{ placeholders }
 
 const namesMember = "ExpressionAttributeNames"
 
-// Reset reads the object raw, which must live as long as n is used; nil stands
-// for a request without names. Any error is a request that DynamoDB refuses.
+// Reset reads the object raw, which must be valid as long as n is used; nil stands for a
+// request without names. DynamoDB refuses a request for which Reset returns an error.
 func (n *Names) Reset(raw []byte) error {
 	if err := n.reset(raw, '#', namesMember, nameOf); err != nil {
 		return err
@@ -46,8 +45,7 @@ func nameOf(p *placeholders, key, v []byte) ([]byte, *Error) {
 	return name, nil
 }
 
-// Lookup returns the name that a placeholder ("#n") stands for and notes that
-// it is used.
+// Lookup returns the name that a placeholder ("#n") stands for and marks it as used.
 func (n *Names) Lookup(placeholder []byte) (name []byte, ok bool) {
 	if n == nil {
 		return nil, false
@@ -59,11 +57,11 @@ func (n *Names) Lookup(placeholder []byte) (name []byte, ok bool) {
 	return p.value, true
 }
 
-// AllUsed reports whether each name has been looked up since Reset: DynamoDB
-// refuses a request with names that no expression uses.
+// AllUsed reports whether each name has been looked up since Reset. DynamoDB refuses a
+// request with unused names.
 func (n *Names) AllUsed() bool { return n == nil || n.allUsed() }
 
-// Unused is AllUsed with DynamoDB's text.
+// Unused is AllUsed with DynamoDB's error.
 func (n *Names) Unused() error {
 	if n == nil {
 		return nil

@@ -2,14 +2,14 @@ package expr
 
 import "strconv"
 
-// faultClass says what sort of fault an expression has; which sort is reported
-// of several is for the orders below to say.
+// faultClass is a class of faults in an expression. The orders below define which class is
+// reported first.
 type faultClass uint8
 
 const (
 	faultParentheses faultClass = iota
 	faultWord                   // reserved words, functions, list indexes: the first in the text
-	faultCondition              // the worst fault that the first faulty comparison or function has
+	faultCondition              // the most important fault of the first faulty comparison or function
 	faultSection
 	faultName
 	faultValue
@@ -23,13 +23,13 @@ const (
 	faultClasses
 )
 
-// The order of classes.
+// The order in which classes are reported.
 var (
 	conditionOrder = []faultClass{faultParentheses, faultWord, faultCondition, faultOperators}
 	updateOrder    = []faultClass{faultParentheses, faultWord, faultSection, faultName, faultValue,
 		faultOverlap, faultConflict, faultOperand, faultType, faultOperators}
 	pathsOrder = []faultClass{faultWord, faultName, faultOverlap, faultConflict}
-	// withinCondition are the classes that faultCondition takes in.
+	// withinCondition are the classes that faultCondition includes.
 	withinCondition = []faultClass{faultName, faultCount, faultDistinct, faultType}
 )
 
@@ -38,11 +38,11 @@ const (
 	maxOperandsIn = 100
 )
 
-// parser reads one expression. Each method that reads returns ok = false after
-// a syntax error, which ends the parse.
+// parser reads one expression. Its reading methods return ok == false after a syntax error,
+// which ends the parse.
 type parser struct {
 	lexer
-	token    // to be read next
+	token    // the next one
 	previous token
 	names    *Names
 	values   *Values
@@ -60,16 +60,16 @@ func newParser(which string, text []byte, names *Names, values *Values) *parser 
 	return p
 }
 
-// isUpdate reports whether the expression is an update; the others that have
-// values are conditions.
+// isUpdate reports whether the expression is an update. All other expressions with values
+// are conditions.
 func (p *parser) isUpdate() bool { return p.which == "Update" }
 
-// refuse makes the error that begins with "Invalid ...Expression: ".
+// refuse returns the error that begins with "Invalid ...Expression: ".
 func refuse(which, detail string) error {
 	return &Error{"Invalid " + which + "Expression: " + detail}
 }
 
-// checkText refuses what needs no parsing.
+// checkText makes the checks that need no parsing.
 func checkText(which string, text []byte) error {
 	if len(text) > maxText {
 		detail := "Expression size has exceeded the maximum allowed size;"
@@ -100,10 +100,10 @@ func (p *parser) accept(k tokenKind) bool {
 	return true
 }
 
-// expect is accept, or else a syntax error.
+// expect is accept, except that a different token is a syntax error.
 func (p *parser) expect(k tokenKind) bool { return p.accept(k) || p.unexpected() }
 
-// keyword is the keyword that comes next, if one does.
+// keyword returns the next keyword, if the next token is one.
 func (p *parser) keyword() keyword {
 	if p.kind != tokenName {
 		return noKeyword
@@ -119,7 +119,7 @@ func (p *parser) acceptWord(k keyword) bool {
 	return true
 }
 
-// unexpected makes the token that comes next a syntax error.
+// unexpected records a syntax error at the next token.
 func (p *parser) unexpected() bool {
 	if p.syntax != "" {
 		return false
@@ -132,8 +132,8 @@ func (p *parser) unexpected() bool {
 	return false
 }
 
-// fault notes what is wrong, if it is the first of its class. In an update all
-// that can be wrong with a function's arguments is one class.
+// fault records a fault if it is the first of its class. In an update all faults of a
+// function's arguments are one class.
 func (p *parser) fault(class faultClass, detail string) {
 	if p.isUpdate() && (class == faultCount || class == faultDistinct) {
 		class = faultType
@@ -143,16 +143,15 @@ func (p *parser) fault(class faultClass, detail string) {
 	}
 }
 
-// wordFault notes what is wrong with the word at a position, unless there is
-// something wrong with one before it.
+// wordFault records a fault of the word at a position, unless an earlier word has one.
 func (p *parser) wordFault(at int, detail string) {
 	if p.faults[faultWord] == "" || at < p.wordAt {
 		p.faults[faultWord], p.wordAt = detail, at
 	}
 }
 
-// endTerm ends a comparison or function of a condition: what is wrong in a later
-// one doesn't matter once this one has a fault.
+// endTerm ends a comparison or function of a condition. If it has a fault, faults of later
+// ones are not reported.
 func (p *parser) endTerm() {
 	for _, class := range withinCondition {
 		if p.faults[class] != "" {
@@ -162,7 +161,7 @@ func (p *parser) endTerm() {
 	}
 }
 
-// finish returns the error that DynamoDB reports, if any.
+// finish returns the error that DynamoDB reports, or nil.
 func (p *parser) finish(order []faultClass) error {
 	if p.syntax != "" && p.faults[faultParentheses] == "" {
 		return refuse(p.which, p.syntax)
@@ -207,7 +206,7 @@ func (p *parser) nameStep(path Path) (Path, bool) {
 	name := p.word()
 	switch p.kind {
 	case tokenName:
-		if keywordOf(name) != noKeyword { // of whatever kind of expression
+		if keywordOf(name) != noKeyword { // in every kind of expression
 			return nil, p.unexpected()
 		}
 		if reserved.has(name) {
@@ -247,7 +246,7 @@ func (p *parser) value() (*Operand, bool) {
 	o := &Operand{Kind: ValueOperand}
 	var err error
 	if o.Text, o.Value, err = p.values.constant(p.word()); err != nil {
-		class := faultName // in a condition the first placeholder counts, of either sort
+		class := faultName // in a condition the first placeholder of either kind counts
 		if p.isUpdate() {
 			class = faultValue
 		}
@@ -305,7 +304,7 @@ func (p *parser) call() (*Operand, bool) {
 		}
 		p.checkCall(o)
 		if !p.isUpdate() {
-			p.endTerm() // before what stands around it
+			p.endTerm() // before the enclosing one
 		}
 		return o, true
 	}
@@ -319,7 +318,7 @@ func (p *parser) misused(o *Operand) {
 	p.wordFault(o.at, "The function is not allowed to be used this way in an expression; function: "+string(o.Function))
 }
 
-// checkPaths notes the first pair of paths that can't stand beside each other.
+// checkPaths records the first pair of paths that conflict.
 func (p *parser) checkPaths(paths []Path) {
 	if len(paths) > indexThreshold && !anyClash(paths) {
 		return
@@ -329,7 +328,7 @@ func (p *parser) checkPaths(paths []Path) {
 			switch a.relationTo(b) {
 			case overlap:
 				p.fault(faultOverlap, "Two document paths overlap with each other; "+pair(a, b))
-				return // whatever conflicts
+				return // only the first conflict counts
 			case conflict:
 				p.fault(faultConflict, "Two document paths conflict with each other; "+pair(a, b))
 			}
@@ -337,8 +336,8 @@ func (p *parser) checkPaths(paths []Path) {
 	}
 }
 
-// anyClash reports whether two of the paths can't stand beside each other, without
-// holding each against each: an expression may have two thousand.
+// anyClash reports whether two of the paths conflict. It does not compare all pairs: an
+// expression may have two thousand paths.
 func anyClash(paths []Path) bool {
 	var root branch
 	for _, path := range paths {

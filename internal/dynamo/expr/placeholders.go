@@ -12,18 +12,18 @@ import (
 
 const (
 	maxPlaceholder = 255
-	// maxPlaceholders is how long all keys and what they stand for may be together.
+	// maxPlaceholders is the maximum length of all keys and their texts together.
 	maxPlaceholders = 2 << 20
-	// fewPlaceholders are searched one by one; more are sorted, so that a large
-	// map can't be used to make the proxy slow.
+	// fewPlaceholders is the maximum number that is searched linearly. More are sorted, so
+	// that a large map can't slow down the proxy.
 	fewPlaceholders = 12
 )
 
-// placeholders is what Names and Values share: the members of a map in the order
-// of the request, or by key if there are many.
+// placeholders is the common part of Names and Values: the members of a map in the order of
+// the request, or sorted by key if there are many.
 type placeholders struct {
 	list []placeholder
-	text []byte // texts that had to be decoded
+	text []byte // decoded texts
 }
 
 type placeholder struct {
@@ -32,7 +32,7 @@ type placeholder struct {
 	used       bool
 }
 
-// reset reads the members of raw; stand turns a member's value into what the
+// reset reads the members of raw. stand converts a member's value to the text that the
 // placeholder stands for.
 func (p *placeholders) reset(raw []byte, prefix byte, kind string, stand func(*placeholders, []byte, []byte) ([]byte, *Error)) *Error {
 	clear(p.list)
@@ -66,7 +66,7 @@ func (p *placeholders) reset(raw []byte, prefix byte, kind string, stand func(*p
 	return nil
 }
 
-// keyFault says what keeps a text from being a placeholder.
+// keyFault returns the reason why a text can't be a placeholder, empty if it can.
 func keyFault(key []byte, prefix byte) string {
 	if len(key) > maxPlaceholder {
 		fault := "The expression attribute map contains a key that is too long;"
@@ -89,7 +89,7 @@ func notWord(c byte) bool { return !isWord(c) }
 // decodeName returns the text of a member's name.
 func (p *placeholders) decodeName(raw []byte) ([]byte, bool) {
 	if bytes.IndexByte(raw, '\\') < 0 {
-		return raw, true // the caller looks at each byte
+		return raw, true // the caller checks each byte
 	}
 	first := len(p.text)
 	var ok bool
@@ -110,8 +110,8 @@ func (p *placeholders) decodeString(quoted []byte) ([]byte, bool) {
 
 func byKey(a, b placeholder) int { return bytes.Compare(a.key, b.key) }
 
-// distinct reports whether no key occurs twice; it leaves more than a few
-// sorted.
+// distinct reports whether all keys differ. It sorts the members if there are more than a
+// few.
 func (p *placeholders) distinct() bool {
 	if len(p.list) > fewPlaceholders {
 		slices.SortFunc(p.list, byKey)
@@ -132,8 +132,7 @@ func (p *placeholders) distinct() bool {
 	return true
 }
 
-// lookup returns the placeholder called key and notes that it is used; nil if
-// there is none.
+// lookup returns the placeholder called key and marks it as used, or nil if there is none.
 func (p *placeholders) lookup(key []byte) *placeholder {
 	if len(p.list) > fewPlaceholders {
 		i, ok := slices.BinarySearchFunc(p.list, placeholder{key: key}, byKey)

@@ -4,7 +4,7 @@ import "strings"
 
 var nodeNames = [...]string{And: "and", Or: "or", Not: "not", Between: "between", In: "in"}
 
-// String writes the condition fully parenthesised, for tests and logs.
+// String formats the condition with all parentheses, for tests and logs.
 func (c *Condition) String() string {
 	var b strings.Builder
 	c.Root.write(&b)

@@ -8,18 +8,18 @@ import (
 
 const (
 	maxPathSteps = 32
-	// maxProjectionNodes bounds the work per member of an item; larger
-	// projections are the origin's.
+	// maxProjectionNodes bounds the work per member of an item. Larger projections are left
+	// to the origin.
 	maxProjectionNodes = 256
 	maxIndex           = 1<<31 - 1
 )
 
-// Projection is the tree of the paths of a ProjectionExpression, the first node
-// being the item itself. It owns its memory, may be parsed into again and again,
-// and may be read concurrently between. The zero value keeps nothing of an item.
+// Projection is the tree of the paths of a ProjectionExpression; the first node is the item
+// itself. It owns its memory and may be parsed into repeatedly. Between calls of Parse it
+// may be read concurrently. The zero value selects nothing.
 type Projection struct {
 	nodes []node
-	names []byte // texts of the nodes' names
+	names []byte // names of the nodes
 }
 
 // node is a step of one or more paths. The links are indexes into nodes; 0, the
@@ -32,7 +32,7 @@ type node struct {
 	leaf         bool // a path ends here: the value is kept whole
 }
 
-// emptyProjection stands in for the zero value.
+// emptyProjection replaces the zero value.
 var emptyProjection = Projection{nodes: []node{{index: -1}}}
 
 func (p *Projection) reset() {
@@ -40,10 +40,10 @@ func (p *Projection) reset() {
 	p.names = p.names[:0]
 }
 
-// Parse reads an expression, its string already decoded. It returns false, and
-// leaves a projection that keeps nothing, if the expression isn't understood or
-// DynamoDB would refuse it: bad syntax, reserved words, placeholders without a
-// definition, paths that overlap or conflict, too long, too deep, too many.
+// Parse reads a decoded expression. If it doesn't understand the expression or DynamoDB
+// would refuse it, it returns false and the projection selects nothing. Reasons are bad
+// syntax, reserved words, undefined placeholders, paths that overlap or conflict, and
+// expressions that are too long, too deep or have too many paths.
 func (p *Projection) Parse(text []byte, names *Names) bool {
 	p.reset()
 	l := lexer{text: text}
@@ -75,8 +75,8 @@ func (p *Projection) paths(l *lexer, names *Names) bool {
 	}
 }
 
-// steps reads the steps of a path behind its first, which ended at the node at;
-// t is the token after the path.
+// steps reads the steps of a path after its first, which ended at the node at. t is the
+// token after the path.
 func (p *Projection) steps(l *lexer, names *Names, at int32) (end int32, t token, ok bool) {
 	for depth := 1; ; depth++ {
 		t = l.next()
@@ -94,7 +94,7 @@ func (p *Projection) steps(l *lexer, names *Names, at int32) (end int32, t token
 	}
 }
 
-// nameStep goes from the node at to its child that the token names.
+// nameStep moves from the node at to its child called like the token.
 func (p *Projection) nameStep(l *lexer, t token, names *Names, at int32) (child int32, ok bool) {
 	name, ok := resolveName(l.bytes(t), t.kind, names)
 	if !ok {
@@ -136,9 +136,9 @@ func parseIndex(digits []byte) (n int, ok bool) {
 	return n, true
 }
 
-// child returns the node's child with the name or index, which it makes if need
-// be. It returns false if the node is the end of a path (overlap), has children
-// of the other sort (conflict), or if there are too many nodes.
+// child returns the node's child with the name or index, and adds it if it is missing. It
+// returns false if a path ends at the node (overlap), if the node has children of the other
+// kind (conflict), or if there are too many nodes.
 func (p *Projection) child(at int32, name []byte, index int32) (int32, bool) {
 	if p.nodes[at].leaf {
 		return 0, false
@@ -166,8 +166,8 @@ func (p *Projection) child(at int32, name []byte, index int32) (int32, bool) {
 
 func (p *Projection) nameOf(n *node) []byte { return p.names[n.name : n.name+n.length] }
 
-// end marks the end of a path; false if another path goes through the node or
-// ends there.
+// end marks the end of a path. It returns false if another path continues or ends at the
+// node.
 func (p *Projection) end(at int32) bool {
 	n := &p.nodes[at]
 	if n.leaf || n.first != 0 {
@@ -177,8 +177,8 @@ func (p *Projection) end(at int32) bool {
 	return true
 }
 
-// FromAttributesToGet reads the legacy list of top-level attribute names; false
-// if it isn't understood or DynamoDB would refuse it.
+// FromAttributesToGet reads the legacy list of top-level attribute names. It returns false
+// if it doesn't understand the list or DynamoDB would refuse it.
 func (p *Projection) FromAttributesToGet(list []byte) bool {
 	p.reset()
 	if !p.attributes(list) {
@@ -203,7 +203,7 @@ func (p *Projection) attributes(list []byte) bool {
 	return !it.Err() && len(p.nodes) > 1
 }
 
-// fromPaths takes over paths that have been checked against each other.
+// fromPaths adds paths that have been checked for conflicts.
 func (p *Projection) fromPaths(paths []Path) bool {
 	p.reset()
 	for _, path := range paths {
@@ -220,7 +220,7 @@ func (p *Projection) fromPaths(paths []Path) bool {
 	return true
 }
 
-// LeadsInto reports whether a path goes on behind the attribute called name.
+// LeadsInto reports whether a path continues below the attribute called name.
 func (p *Projection) LeadsInto(name string) bool {
 	if len(p.nodes) == 0 {
 		return false
@@ -233,13 +233,13 @@ func (p *Projection) LeadsInto(name string) bool {
 	return false
 }
 
-// Append appends what the projection keeps of an item, as an object: members
-// in the item's order, maps rebuilt, lists closed up. Values that are kept stay
-// byte for byte as they are. An item of which nothing is left gives {}. It
-// returns false if the text is no item.
+// Append appends the selected part of an item as an object. Members keep the item's order,
+// maps are rebuilt, and lists lose their unselected elements. Selected values are copied
+// byte for byte. The result is {} if nothing is selected. Append returns false if the text
+// is not an item.
 func (p *Projection) Append(dst, item []byte) (out []byte, ok bool) {
 	if len(p.nodes) == 0 {
-		p = &emptyProjection // not p.reset(): others may be reading it
+		p = &emptyProjection // not p.reset(): it may be read concurrently
 	}
 	w := writer{Projection: p, out: dst}
 	if _, ok = w.members(item, 0); !ok {
@@ -248,15 +248,15 @@ func (p *Projection) Append(dst, item []byte) (out []byte, ok bool) {
 	return w.out, true
 }
 
-// writer is one evaluation. Its methods return kept = false, and leave out as
-// it was, if nothing of a value is left.
+// writer is one evaluation. Its methods return kept == false, and don't change out, if no
+// part of a value is selected.
 type writer struct {
 	*Projection
 	out []byte
 }
 
-// members writes the object m of attributes as far as the children of the node
-// at keep it; the braces always.
+// members appends the object m of attributes, restricted to the children of the node at. It
+// always appends the braces.
 func (w *writer) members(m []byte, at int32) (kept, ok bool) {
 	w.out = append(w.out, '{')
 	left := w.nodes[at].children
@@ -288,7 +288,7 @@ func (w *writer) members(m []byte, at int32) (kept, ok bool) {
 	return kept, !it.Err()
 }
 
-// find returns the child of the node that a member's name as written means.
+// find returns the child of the node with a member's name as written.
 func (w *writer) find(at int32, raw []byte) int32 {
 	escaped := bytes.IndexByte(raw, '\\') >= 0
 	for c := w.nodes[at].first; c != 0; c = w.nodes[c].next {
@@ -304,7 +304,7 @@ func (w *writer) find(at int32, raw []byte) int32 {
 	return 0
 }
 
-// value writes what the node at keeps of an attribute value.
+// value appends the part of an attribute value that the node at selects.
 func (w *writer) value(v []byte, at int32) (kept, ok bool) {
 	if w.nodes[at].leaf {
 		w.out = append(w.out, v...)
@@ -332,7 +332,7 @@ func (w *writer) value(v []byte, at int32) (kept, ok bool) {
 	return true, ok
 }
 
-// elements writes the list as far as the children of the node at keep it.
+// elements appends the list, restricted to the children of the node at.
 func (w *writer) elements(list []byte, at int32) (kept, ok bool) {
 	w.out = append(w.out, '[')
 	left := w.nodes[at].children

@@ -6,8 +6,8 @@ import (
 	"github.com/kasoku/kasoku/internal/ascii"
 )
 
-// reserved holds the words that no attribute may be called by in an expression
-// without a placeholder, in any case.
+// reserved holds the words, in any case, that can't be attribute names in an expression
+// without a placeholder.
 var reserved = newWordSet(strings.Fields(`
 ABORT ABSOLUTE ACTION ADD AFTER AGENT AGGREGATE ALL ALLOCATE ALTER ANALYZE AND ANY ARCHIVE ARE ARRAY
 AS ASC ASCII ASENSITIVE ASSERTION ASYMMETRIC AT ATOMIC ATTACH ATTRIBUTE AUTH AUTHORIZATION AUTHORIZE
@@ -101,6 +101,5 @@ func (s *wordSet) has(word []byte) bool {
 	return false
 }
 
-// IsReserved reports whether DynamoDB refuses name as an attribute name in an
-// expression.
+// IsReserved reports whether DynamoDB refuses name as an attribute name in an expression.
 func IsReserved(name []byte) bool { return reserved.has(name) }

@@ -7,12 +7,12 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/value"
 )
 
-// Selection keeps of an item the parts that document paths lead to: maps are
-// rebuilt, lists closed up. Unlike a Projection it may have any number of paths.
+// Selection selects the parts of an item that document paths lead to. Maps are rebuilt, and
+// lists lose their unselected elements. Unlike a Projection it may have any number of paths.
 // It may be used concurrently.
 type Selection struct {
 	root       branch
-	projection *Projection // the same for the text of items; nil if there are too many paths
+	projection *Projection // for items as text; nil if there are too many paths
 }
 
 // branch is a step of one or more paths.
@@ -62,15 +62,15 @@ func (b *branch) child(step Step) *branch {
 	return b.indexes[at].branch
 }
 
-// Of is what is kept of an item, a Map. It shares its values with the item.
+// Of returns the selected part of an item, a Map. It shares its values with the item.
 func (s *Selection) Of(item *value.Value) value.Value {
 	kept, _ := s.root.keep(item)
 	kept.Type = value.Map
 	return kept
 }
 
-// Append appends what is kept of an item whose text value.AppendItem wrote, as
-// text. It returns false if that is no item.
+// Append appends the selected part of an item as text; value.AppendItem must have written
+// item. It returns false if item is not an item.
 func (s *Selection) Append(dst, item []byte) (out []byte, ok bool) {
 	if s.projection != nil {
 		return s.projection.Append(dst, item)
@@ -83,7 +83,8 @@ func (s *Selection) Append(dst, item []byte) (out []byte, ok bool) {
 	return kept.AppendItem(dst), true
 }
 
-// apply is what the paths behind this step keep of v; false for nothing.
+// keep returns the part of v that the paths after this step select, and false if there is
+// none.
 func (b *branch) keep(v *value.Value) (kept value.Value, ok bool) {
 	if b.whole {
 		return *v, true

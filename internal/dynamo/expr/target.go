@@ -1,12 +1,12 @@
 package expr
 
-// Effect says what an update makes of a top-level attribute.
+// Effect is the effect of an update on a top-level attribute.
 type Effect uint8
 
 const (
-	SetTo    Effect = iota + 1 // it becomes a value that the request names
-	Removed                    // it goes
-	Computed                   // what it becomes depends on the item
+	SetTo    Effect = iota + 1 // it is set to a value of the request
+	Removed                    // it is removed
+	Computed                   // its new value depends on the item
 )
 
 // Target is a top-level attribute that an update touches.
@@ -16,13 +16,13 @@ type Target struct {
 	Value  []byte // of SetTo: the attribute value's text
 }
 
-// Targets are the top-level attributes that the update touches, each once.
+// Targets returns the top-level attributes that the update changes, each once.
 func (u *Update) Targets() []Target {
 	targets := make([]Target, 0, len(u.Actions))
 	at := make(map[string]bool, len(u.Actions))
 	for i := range u.Actions {
 		t := u.Actions[i].target()
-		if !at[t.Name] { // a second path in the attribute is Computed as the first is
+		if !at[t.Name] { // if two paths lead into the attribute, both are Computed
 			at[t.Name] = true
 			targets = append(targets, t)
 		}
@@ -44,11 +44,10 @@ func (a *Action) target() Target {
 	return t
 }
 
-// ProjectUpdated appends what ReturnValues UPDATED_NEW shows of the item after
-// the update, UPDATED_OLD of the item before it: the values at the update's
-// paths, {} if there is none. It returns false if the text is no item or the
-// update has more paths than a projection can hold. It isn't safe for concurrent
-// use.
+// ProjectUpdated appends the values at the update's paths, {} if there are none: of the item
+// after the update for ReturnValues UPDATED_NEW, of the item before it for UPDATED_OLD. It
+// returns false if the text is not an item or the update has more paths than a projection
+// can hold. It isn't safe for concurrent use.
 func (u *Update) ProjectUpdated(dst, item []byte) (out []byte, ok bool) {
 	if u.updated == nil {
 		p := new(Projection)

@@ -6,7 +6,7 @@ import (
 	"github.com/kasoku/kasoku/internal/ascii"
 )
 
-// maxText is the length of the longest expression, before substitution.
+// maxText is the maximum length of an expression before substitution.
 const maxText = 4096
 
 type tokenKind uint8
@@ -40,7 +40,7 @@ type token struct {
 	start, end int
 }
 
-// lexer cuts an expression into tokens; the zero value with a text is ready.
+// lexer cuts an expression into tokens. The zero value with a text is ready for use.
 type lexer struct {
 	text []byte
 	pos  int
@@ -116,7 +116,7 @@ func (l *lexer) order(c byte) tokenKind {
 	return tokenLess
 }
 
-// word returns the index behind the letters, digits and underscores from i on.
+// word returns the index after the letters, digits and underscores from i on.
 func (l *lexer) word(i int) int {
 	for i < len(l.text) && isWord(l.text[i]) {
 		i++
@@ -124,7 +124,7 @@ func (l *lexer) word(i int) int {
 	return i
 }
 
-// peek returns the next token without taking it.
+// peek returns the next token without reading it.
 func (l lexer) peek() token { return l.next() }
 
 func (l *lexer) bytes(t token) []byte { return l.text[t.start:t.end] }
@@ -155,7 +155,7 @@ var keywords = [...]string{keyAnd: "AND", keyOr: "OR", keyNot: "NOT", keyBetween
 
 func (k keyword) String() string { return keywords[k] }
 
-// keywordOf tells which keyword a word is.
+// keywordOf returns the keyword that a word is, noKeyword if it is none.
 func keywordOf(word []byte) keyword {
 	if len(word) < 2 || len(word) > 7 {
 		return noKeyword

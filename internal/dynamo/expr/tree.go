@@ -36,13 +36,13 @@ func (p Path) String() string {
 	return b.String()
 }
 
-// relation says how two paths relate.
+// relation is the relation of two paths.
 type relation uint8
 
 const (
 	apart    relation = iota
 	overlap           // one is, or leads to, the other
-	conflict          // they take one value for a map and for a list
+	conflict          // they use one value both as a map and as a list
 )
 
 func (p Path) relationTo(q Path) relation {
@@ -60,20 +60,20 @@ func (p Path) relationTo(q Path) relation {
 
 var clashes = [...]string{overlap: "overlap", conflict: "conflict"}
 
-// Clash is how two paths get in each other's way, in the word that messages have;
-// empty if they don't.
+// Clash returns the kind of conflict between two paths as messages name it, empty if there
+// is none.
 func (p Path) Clash(q Path) string { return clashes[p.relationTo(q)] }
 
-// OperandKind says what an operand is.
+// OperandKind is the kind of an operand.
 type OperandKind uint8
 
 const (
 	PathOperand OperandKind = iota + 1
 	ValueOperand
 	CallOperand
-	SumOperand        // of two; in an update only
-	DifferenceOperand // of two; in an update only
-	ConditionOperand  // a Bool: whether a condition holds; of statements only
+	SumOperand        // of two operands, in an update only
+	DifferenceOperand // of two operands, in an update only
+	ConditionOperand  // a Bool, the result of a condition; in statements only
 )
 
 // Function is the name of a function, as written.
@@ -90,20 +90,20 @@ const (
 	ListAppend         Function = "list_append"
 )
 
-// Operand is something that has a value when it is evaluated over an item.
+// Operand is an expression that has a value for an item.
 type Operand struct {
 	Kind     OperandKind
-	Path     Path         // of PathOperand
-	Value    *value.Value // of ValueOperand
-	Text     []byte       // of ValueOperand: how the request writes it; nil for trees made otherwise
-	Function Function     // of CallOperand
-	Args     []*Operand   // of CallOperand, SumOperand, DifferenceOperand
-	Node     *Node        // of ConditionOperand
+	Path     Path         // for PathOperand
+	Value    *value.Value // for ValueOperand
+	Text     []byte       // for ValueOperand: the text of the request, nil for trees from other sources
+	Function Function     // for CallOperand
+	Args     []*Operand   // for CallOperand, SumOperand, DifferenceOperand
+	Node     *Node        // for ConditionOperand
 
-	at int // where Function stands in the text, for faults
+	at int // position of Function in the text, for faults
 }
 
-// NodeKind says how a condition is composed.
+// NodeKind is the kind of a condition.
 type NodeKind uint8
 
 const (
@@ -140,14 +140,14 @@ type Node struct {
 	Args     []*Operand
 }
 
-// Condition is a parsed condition, filter or key condition, or one of the legacy
-// Expected, QueryFilter and ScanFilter in the same terms.
+// Condition is a parsed condition, filter or key condition, or one of the legacy parameters
+// Expected, QueryFilter and ScanFilter.
 type Condition struct {
 	Root   *Node
 	Legacy bool // not from an expression
 }
 
-// Paths are the paths in the condition, in the order of the text.
+// Paths returns the paths in the condition, in the order of the text.
 func (c *Condition) Paths() []Path { return c.Root.paths(nil) }
 
 func (n *Node) paths(list []Path) []Path {

@@ -22,8 +22,8 @@ type Action struct {
 	Value  *Operand
 }
 
-// Update is a parsed UpdateExpression, or AttributeUpdates in the same terms.
-// All its actions apply to the item as it was before.
+// Update is a parsed UpdateExpression, or the legacy AttributeUpdates. All its actions read
+// the item as it was before.
 type Update struct {
 	Actions []Action
 	// Legacy is set for AttributeUpdates, whose Add also appends to lists.
@@ -92,8 +92,8 @@ func (p *parser) actions(clause Clause, u *Update) bool {
 	}
 }
 
-// sum reads an operand, or two with + or - between them, of which neither is a
-// sum; enclosed reports that it is in parentheses of its own.
+// sum reads an operand, or two with + or - between them, neither of which is a sum. enclosed
+// reports whether it is in its own parentheses.
 func (p *parser) sum() (o *Operand, enclosed, ok bool) {
 	left, enclosed, ok := p.term()
 	if !ok || left.isSum() || p.kind != tokenPlus && p.kind != tokenMinus {
@@ -135,11 +135,11 @@ func (p *parser) term() (o *Operand, enclosed, ok bool) {
 
 func (o *Operand) isSum() bool { return o.Kind == SumOperand || o.Kind == DifferenceOperand }
 
-// longTypes are the names that ADD and DELETE have for types.
+// longTypes are the names of types in messages about ADD and DELETE.
 var longTypes = map[value.Type]string{value.String: "STRING", value.Number: "NUMBER", value.Binary: "BINARY",
 	value.Null: "NULL", value.Bool: "BOOLEAN", value.List: "LIST", value.Map: "MAP"}
 
-// checkSetValue notes a constant that ADD or DELETE can't work with.
+// checkSetValue records a fault for a constant that ADD or DELETE doesn't support.
 func (p *parser) checkSetValue(clause Clause, o *Operand) {
 	typ := o.StaticType()
 	if longTypes[typ] == "" || clause == Add && typ == value.Number {
@@ -153,7 +153,7 @@ func (p *parser) checkSetValue(clause Clause, o *Operand) {
 		", typeSet: ALLOWED_FOR_"+operator+"_OPERAND")
 }
 
-// Paths are the paths that the update touches, in the order of the text.
+// Paths returns the paths that the update changes, in the order of the text.
 func (u *Update) Paths() []Path {
 	paths := make([]Path, len(u.Actions))
 	for i := range u.Actions {
@@ -162,7 +162,7 @@ func (u *Update) Paths() []Path {
 	return paths
 }
 
-// AllPaths are Paths and those of the values that the update reads.
+// AllPaths returns Paths and the paths of the values that the update reads.
 func (u *Update) AllPaths() []Path {
 	paths := u.Paths()
 	for i := range u.Actions {

@@ -12,10 +12,10 @@ type Values struct{ placeholders }
 
 const valuesMember = "ExpressionAttributeValues"
 
-// Reset reads the object raw, which must live as long as v is used; nil stands
-// for a request without values. It looks at the outermost type of each value
-// only, which is enough for who forwards the request. Any error is a request that
-// DynamoDB refuses.
+// Reset reads the object raw, which must be valid as long as v is used; nil stands for a
+// request without values. It checks only the outermost type of each value, which is enough
+// for a proxy that forwards the request. DynamoDB refuses a request for which Reset returns
+// an error.
 func (v *Values) Reset(raw []byte) error {
 	if err := v.reset(raw, ':', valuesMember, valueOf); err != nil {
 		return err
@@ -23,8 +23,8 @@ func (v *Values) Reset(raw []byte) error {
 	return nil
 }
 
-// Load is Reset for a store: all that can be wrong with a value is found here,
-// whether an expression uses it or not.
+// Load is Reset for a store: it finds all faults of the values, whether an expression uses
+// them or not.
 func (v *Values) Load(raw []byte) error {
 	if err := v.reset(raw, ':', valuesMember, unread); err != nil {
 		return err
@@ -44,7 +44,7 @@ func (v *Values) Load(raw []byte) error {
 
 func unread(_ *placeholders, _, v []byte) ([]byte, *Error) { return v, nil }
 
-// invalidValue says which value the fault is in, unless the fault is the JSON's.
+// invalidValue adds the value's key to an error, unless the fault is in the JSON itself.
 func invalidValue(key []byte, err error) error {
 	if text, ok := validation(err); ok {
 		return &Error{valuesMember + " contains invalid value: " + text + " for key " + string(key)}
@@ -69,7 +69,7 @@ func valueOf(_ *placeholders, key, v []byte) ([]byte, *Error) {
 	return nil, &Error{valuesMember + " contains invalid value: " + attributeFault(v) + " for key " + string(key)}
 }
 
-// attributeFault finds the words for what wire.Attribute has refused.
+// attributeFault returns DynamoDB's text for a value that wire.Attribute has refused.
 func attributeFault(v []byte) string {
 	members := 0
 	var null, set []byte
@@ -94,8 +94,8 @@ func attributeFault(v []byte) string {
 	return "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
 }
 
-// Lookup returns the attribute value that a placeholder (":v") stands for and
-// notes that it is used.
+// Lookup returns the attribute value that a placeholder (":v") stands for and marks it as
+// used.
 func (v *Values) Lookup(placeholder []byte) (value []byte, ok bool) {
 	if v == nil {
 		return nil, false
@@ -107,7 +107,7 @@ func (v *Values) Lookup(placeholder []byte) (value []byte, ok bool) {
 	return p.value, true
 }
 
-// constant is Lookup for a syntax tree, which has the value in both forms.
+// constant is Lookup for a syntax tree, which needs the value in both forms.
 func (v *Values) constant(ref []byte) (text []byte, tree *value.Value, err error) {
 	var p *placeholder
 	if v != nil {
@@ -122,7 +122,7 @@ func (v *Values) constant(ref []byte) (text []byte, tree *value.Value, err error
 	return p.value, p.tree, nil
 }
 
-// read makes the tree of a value, which every use of it shares.
+// read makes the tree of a value, which all its uses share.
 func (p *placeholder) read() error {
 	if p.tree != nil {
 		return nil
@@ -138,7 +138,7 @@ func (p *placeholder) read() error {
 // AllUsed reports whether each value has been looked up since Reset.
 func (v *Values) AllUsed() bool { return v == nil || v.allUsed() }
 
-// Unused is AllUsed with DynamoDB's text.
+// Unused is AllUsed with DynamoDB's error.
 func (v *Values) Unused() error {
 	if v == nil {
 		return nil

@@ -82,7 +82,7 @@ func (t *translator) membership(a *expr.Action, n *node) error {
 	return nil
 }
 
-// start is the place of a node, or of the first in it that has one.
+// start returns the position of a node, or of the first node below it that has one.
 func (n *node) start() Pos {
 	for n.pos.Line == 0 && len(n.nodes) > 0 {
 		n = n.nodes[0]
@@ -90,7 +90,7 @@ func (n *node) start() Pos {
 	return n.pos
 }
 
-// assignedValue translates what is assigned to an attribute.
+// assignedValue translates the value that is assigned to an attribute.
 func (t *translator) assignedValue(n *node) (*expr.Operand, error) {
 	switch n.kind {
 	case nodeIs:

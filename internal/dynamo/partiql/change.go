@@ -1,6 +1,6 @@
 package partiql
 
-// update reads an UPDATE behind its keyword.
+// update reads the rest of an UPDATE after its keyword.
 func (s *syntax) update(pos Pos) *node {
 	c := &change{pos: pos}
 	if !s.target(c) || s.operations(c, pos) == nil {
@@ -9,7 +9,7 @@ func (s *syntax) update(pos Pos) *node {
 	return s.conditions(c)
 }
 
-// delete reads a DELETE behind its keyword.
+// delete reads the rest of a DELETE after its keyword.
 func (s *syntax) delete(pos Pos) *node {
 	c := &change{pos: pos}
 	if !s.acceptWord("from") {
@@ -31,7 +31,7 @@ func (s *syntax) target(c *change) (ok bool) {
 	return ok
 }
 
-// conditions reads what follows the operations.
+// conditions reads the clauses after the operations.
 func (s *syntax) conditions(c *change) *node {
 	if s.acceptWord("where") {
 		if c.where = s.expression(lowestPrecedence); c.where == nil {
@@ -59,8 +59,8 @@ func (s *syntax) fromFirst(pos Pos) *node {
 	return s.returning(c)
 }
 
-// operations reads one or more operations into c. A nil c is for operations that
-// no table is named for, of which one is read.
+// operations reads one or more operations into c. A nil c stands for an operation without a
+// table, of which only one is read.
 func (s *syntax) operations(c *change, pos Pos) *node {
 	single := c == nil
 	if single {
@@ -114,7 +114,7 @@ func (s *syntax) assignments(c *change, pos Pos) bool {
 	}
 }
 
-// insert reads an INSERT behind INTO.
+// insert reads the rest of an INSERT after INTO.
 func (s *syntax) insert(c *change, pos Pos) bool {
 	op := operation{kind: insertOperation, pos: pos, target: s.path(true)}
 	if op.target == nil {
@@ -159,7 +159,7 @@ func (s *syntax) conflict() bool {
 	return true
 }
 
-// returning reads RETURNING if it is there.
+// returning reads RETURNING if it is next.
 func (s *syntax) returning(c *change) *node {
 	if s.acceptWord("returning") {
 		for {
@@ -176,7 +176,7 @@ func (s *syntax) returning(c *change) *node {
 	return &node{kind: nodeChange, change: c, pos: c.pos}
 }
 
-// afterReturn reads one element of RETURNING.
+// returned reads one element of RETURNING.
 func (s *syntax) returned() (r returning, ok bool) {
 	switch r.mapping = s.head().word; r.mapping {
 	case "all_old", "all_new", "modified_old", "modified_new":

@@ -14,11 +14,11 @@ const (
 	maxInList    = 100
 )
 
-// checker looks for what can't be right whatever the item is, operands before what
-// they are operands of.
+// checker makes the checks that don't depend on an item. It checks operands before the
+// expression that has them.
 type checker struct{ operators int }
 
-// checkCondition checks what stands behind WHERE.
+// checkCondition checks the condition after WHERE.
 func checkCondition(n *expr.Node) error {
 	if isSize(n) {
 		return errNoCondition
@@ -26,7 +26,7 @@ func checkCondition(n *expr.Node) error {
 	return new(checker).node(n)
 }
 
-// isSize tells whether a condition is none: a call of size.
+// isSize reports whether a node is a call of size, which is not a condition.
 func isSize(n *expr.Node) bool { return n.Kind == expr.Call && n.Function == expr.Size }
 
 func (c *checker) count(n int) error {
@@ -69,8 +69,8 @@ func (c *checker) node(n *expr.Node) error {
 	return nil
 }
 
-// nodes checks what AND, OR or NOT stands before or between. They are operators of
-// two: the first two operands are looked into before either is taken for a number.
+// nodes checks the operands of AND, OR or NOT. AND and OR are binary operators: the first
+// two operands are checked before the type of either is.
 func (c *checker) nodes(n *expr.Node) error {
 	numeric := false
 	for i, sub := range n.Nodes {
@@ -140,7 +140,7 @@ func wrongCount(operator string, n int) error {
 	return &Error{"Incorrect number of operands for operator or function; operator or function: " + operator + ", number of operands: " + strconv.Itoa(n)}
 }
 
-// staticType is the type that an operand has whatever the item is; 0 if it depends.
+// staticType returns the operand's type, or 0 if it depends on the item.
 func staticType(o *expr.Operand) value.Type {
 	switch {
 	case o.Kind == expr.ValueOperand:
@@ -155,7 +155,7 @@ func staticType(o *expr.Operand) value.Type {
 	return 0
 }
 
-// oneOf refuses operands that have another type than these.
+// oneOf refuses operands whose type is none of types.
 func oneOf(operator string, args []*expr.Operand, types ...value.Type) error {
 	for _, o := range args {
 		if typ := staticType(o); typ != 0 && !slices.Contains(types, typ) {
@@ -165,12 +165,12 @@ func oneOf(operator string, args []*expr.Operand, types ...value.Type) error {
 	return nil
 }
 
-// ordered refuses operands that can be neither less nor greater than others.
+// ordered refuses operands of a type without an order.
 func ordered(operator string, args []*expr.Operand) error {
 	return oneOf(operator, args, value.String, value.Number, value.Binary)
 }
 
-// distinct refuses a path that is related to itself.
+// distinct refuses a path that is compared with itself.
 func distinct(operator string, args []*expr.Operand) error {
 	if args[0].Kind != expr.PathOperand {
 		return nil
@@ -205,7 +205,7 @@ func between(args []*expr.Operand) error {
 	return nil
 }
 
-// attribute writes a scalar as messages do.
+// attribute formats a scalar as messages do.
 func attribute(v *value.Value) string {
 	text := string(v.Text)
 	if v.Type == value.Binary {
@@ -214,7 +214,7 @@ func attribute(v *value.Value) string {
 	return "AttributeValue: {" + v.Type.String() + ":" + text + "}"
 }
 
-// arity is how many arguments functions take.
+// arity maps functions to their number of arguments.
 var arity = map[expr.Function]int{expr.AttributeExists: 1, expr.AttributeNotExists: 1, expr.AttributeType: 2, expr.BeginsWith: 2,
 	expr.Contains: 2, expr.Size: 1, expr.IfNotExists: 2, expr.ListAppend: 2}
 

@@ -5,30 +5,29 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/value"
 )
 
-// ErrNoKey is for an UPDATE or a DELETE that does not say which item it is about.
+// ErrNoKey is the error for an UPDATE or a DELETE that does not identify its item.
 var ErrNoKey = &Error{"Where clause does not contain a mandatory equality on all key attributes"}
 
-// Command is a statement in terms of the native operations. It has passed every
-// check that needs no table, but for the two faults: those are reported after
-// what a look at the table shows.
+// Command is a statement translated to the native operations. It has passed all checks that
+// need no table, except for the two faults, which are reported after the checks that need
+// the table.
 type Command struct {
 	Kind  Kind
 	Table string // name or ARN
 	Index string // empty for the table
 
-	Columns []Column        // of a SELECT; nil for *
+	Columns []Column        // for a SELECT; nil for *
 	Where   *expr.Condition // nil for none
 	Order   []Order
-	Item    value.Value  // of an INSERT, a Map
-	Update  *expr.Update // of an UPDATE
+	Item    value.Value  // for an INSERT, a Map
+	Update  *expr.Update // for an UPDATE
 
 	Returning      Returning
 	OrderFault     error // in ORDER BY
 	ReturningFault error // in RETURNING
 }
 
-// Column is a column of a SELECT: what the path leads to is called Name in the
-// result.
+// Column is a column of a SELECT. The result has the value at Path under Name.
 type Column struct {
 	Path expr.Path
 	Name string
@@ -40,7 +39,7 @@ type Order struct {
 	Descending bool
 }
 
-// Returning is what RETURNING asks for.
+// Returning is the effect of RETURNING.
 type Returning uint8
 
 const (
@@ -53,13 +52,13 @@ const (
 
 var returnings = [...]string{"", "ALL OLD", "ALL NEW", "MODIFIED OLD", "MODIFIED NEW"}
 
-// String writes the clause as messages do.
+// String formats the clause as messages do.
 func (r Returning) String() string { return "RETURNING " + returnings[r] + " *" }
 
 var mappings = map[string]Returning{"all_old": ReturnAllOld, "all_new": ReturnAllNew, "modified_old": ReturnModifiedOld,
 	"modified_new": ReturnModifiedNew}
 
-// OrderOf tells whether ORDER BY names the attribute, and how it is to be ordered.
+// OrderOf reports whether ORDER BY has the attribute, and its direction.
 func (c *Command) OrderOf(name string) (descending, ok bool) {
 	for _, o := range c.Order {
 		if o.Name == name {
@@ -69,17 +68,17 @@ func (c *Command) OrderOf(name string) (descending, ok bool) {
 	return false, false
 }
 
-// translator makes a Command of a syntax tree. It reports the first fault in the
-// order in which the service looks for them.
+// translator makes a Command from a syntax tree. It returns the first fault in the order in
+// which the service looks for them.
 type translator struct {
 	parameters  []value.Value
 	transaction bool
 	out         *Command
 }
 
-// Translate reads an unescaped statement. EXISTS is for transactions only, and only
-// they take a change without WHERE for one whose key is wrong. The error is an
-// *Error, with the service's text.
+// Translate translates an unescaped statement. In a transaction EXISTS is allowed, and an
+// UPDATE or DELETE without WHERE is reported as one with a wrong key. The error is an *Error
+// with the service's text.
 func Translate(stmt []byte, parameters []value.Value, transaction bool) (*Command, error) {
 	n, marks, fault := parse(stmt)
 	if fault != nil {
@@ -113,7 +112,7 @@ func (t *translator) statement(n *node) error {
 	return t.query(n.nodes[0].query)
 }
 
-// position is how a message tells the place, with what goes before it.
+// position returns the position as a message has it, with the text before it.
 func position(p Pos) string {
 	if p.Line == 0 {
 		return ""
@@ -139,7 +138,7 @@ func (t *translator) query(q *query) error {
 	return t.where(q.where)
 }
 
-// checkClauses refuses the clauses that DynamoDB has no place for.
+// checkClauses refuses the clauses that DynamoDB doesn't support.
 func (q *query) checkClauses() error {
 	switch {
 	case q.group:
@@ -154,7 +153,7 @@ func (q *query) checkClauses() error {
 	return nil
 }
 
-// source reads the table, and the index, that a statement is about.
+// source reads the table, and the index, of a statement.
 func (t *translator) source(n *node, alias bool) error {
 	switch {
 	case n == nil:
@@ -181,7 +180,7 @@ func (t *translator) source(n *node, alias bool) error {
 	return nil
 }
 
-// target reads the table that is written to.
+// target reads the table that the statement writes to.
 func (t *translator) target(c *change) error {
 	err := t.source(c.from, c.alias)
 	switch {
@@ -224,7 +223,7 @@ func (t *translator) columns(list []column) error {
 	return checkPaths(paths)
 }
 
-// order keeps what is wrong with ORDER BY for later.
+// order keeps a fault of ORDER BY for later.
 func (t *translator) order(terms []order) {
 	for _, o := range terms {
 		if o.expr.kind != nodeName {
@@ -235,7 +234,7 @@ func (t *translator) order(terms []order) {
 	}
 }
 
-// sortName is what ORDER BY's message calls a term.
+// sortName returns the name of a term in messages about ORDER BY.
 func (n *node) sortName() string {
 	switch n.kind {
 	case nodePath:
@@ -263,7 +262,7 @@ func (t *translator) where(n *node) error {
 	return nil
 }
 
-// change translates what writes.
+// change translates a statement that writes.
 func (t *translator) change(c *change) error {
 	switch c.ops[0].kind {
 	case deleteOperation:
@@ -310,7 +309,7 @@ func (t *translator) insert(c *change, op *operation) error {
 	return nil
 }
 
-// returning keeps what is wrong with RETURNING for later.
+// returning keeps a fault of RETURNING for later.
 func (t *translator) returning(list []returning) {
 	switch {
 	case len(list) == 0:

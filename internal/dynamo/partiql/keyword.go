@@ -1,6 +1,6 @@
 package partiql
 
-// keywordTerm reads what begins with a keyword: statements among it.
+// keywordTerm reads a term that begins with a keyword, which may be a statement.
 func (s *syntax) keywordTerm() *node {
 	t := s.head()
 	switch t.word {
@@ -175,7 +175,7 @@ func (s *syntax) identifier(complaint string) bool {
 	return true
 }
 
-// execute reads EXEC.
+// on reads ON and a name.
 func (s *syntax) execute(pos Pos) *node {
 	n := &node{kind: nodeOther, word: "exec", class: "Exec", pos: pos}
 	if s.is(tokenEnd) {
@@ -217,7 +217,7 @@ func (s *syntax) temporal(t *token) *node {
 	return n
 }
 
-// ionName is the type of the Ion value that the parser takes a token for.
+// ionName returns the name of the Ion type that the parser reports for a token.
 func (t *token) ionName() string {
 	switch t.kind {
 	case tokenNumber:

@@ -9,7 +9,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// maxNesting is how many collections of a literal a value may be in.
+// maxNesting is the maximum nesting of collections in a literal.
 const maxNesting = 31
 
 var (
@@ -20,10 +20,10 @@ var (
 	errPrecision  = &Error{"DynamoDB only supports precision up to 38 digits"}
 )
 
-// root is what messages call the whole of a literal.
+// root is the name of a whole literal in messages.
 const root = "root"
 
-// parameter is the value that the request gives for a question mark.
+// parameter returns the request's value for a question mark.
 func (t *translator) parameter(n *node) (*value.Value, error) {
 	if n.index >= len(t.parameters) {
 		return nil, errParameters
@@ -31,7 +31,7 @@ func (t *translator) parameter(n *node) (*value.Value, error) {
 	return &t.parameters[n.index], nil
 }
 
-// isLiteral tells whether the node is written as a value.
+// isLiteral reports whether the node is a literal value.
 func (n *node) isLiteral() bool {
 	switch n.kind {
 	case nodeText, nodeNumber, nodeBoolean, nodeNull, nodeIon, nodeList, nodeBag, nodeTuple:
@@ -40,8 +40,8 @@ func (n *node) isLiteral() bool {
 	return false
 }
 
-// literal makes a value of what is written as one. It stands in so many
-// collections; key is where, in messages.
+// literal converts a literal to a value. depth is the number of collections around it; key
+// is its position in messages.
 func literal(n *node, key string, depth int) (v value.Value, err error) {
 	if depth > maxNesting {
 		return v, &Error{"Nesting Levels have exceeded supported limits under " + key}
@@ -71,7 +71,7 @@ func ionLiteral(n *node, key string) error {
 	return &Error{"Ion Literals are not supported: " + n.word + " under key " + key + position(n.pos)}
 }
 
-// number makes a value of digits with a sign.
+// number converts digits with a sign to a value.
 func number(text string) (value.Value, error) {
 	v, err := value.Parse([]byte(`{"N":"` + text + `"}`))
 	var e *wire.Error
@@ -97,7 +97,7 @@ func list(n *node, key string, depth int) (v value.Value, err error) {
 	return v, nil
 }
 
-// bag makes a set.
+// bag converts a literal to a set.
 func bag(n *node, key string) (v value.Value, err error) {
 	if len(n.nodes) == 0 {
 		return v, errEmptyBag
@@ -173,8 +173,7 @@ func duplicateName(name, key string, pos Pos) error {
 	return &Error{"Duplicate keys in tuple. Key: " + name + " under " + key + position(pos)}
 }
 
-// item makes the item of an INSERT: each of its values is either written out or a
-// parameter.
+// item makes the item of an INSERT, whose values are literals or parameters.
 func (t *translator) item(n *node) error {
 	if n.kind != nodeTuple {
 		return &Error{"Unsupported format in item expression. Please use struct format {...} to express item values for insert statement." + position(n.pos)}
@@ -211,7 +210,8 @@ func (t *translator) itemValue(n *node) (value.Value, error) {
 	return value.Value{}, &Error{"Unsupported data type: " + n.itemName() + " under key " + root + position(n.pos)}
 }
 
-// itemName is what an INSERT's message calls what is no value.
+// itemName returns the name of a node in messages about an INSERT that has it in place of a
+// value.
 func (n *node) itemName() string {
 	switch n.kind {
 	case nodePath:
@@ -226,7 +226,7 @@ func (n *node) itemName() string {
 	return n.word
 }
 
-// keyName is what a message calls the name of a member that is no text.
+// keyName returns the name of a node in messages about a member name that is not a string.
 func (n *node) keyName() string {
 	switch {
 	case n.kind == nodeNumber && strings.ContainsAny(n.word, ".eE"):
@@ -249,7 +249,7 @@ var nodeClasses = [...]string{nodeName: "Id", nodePath: "Path", nodeText: "Lit",
 	nodeMissing: "Missing", nodeIon: "Lit", nodeParameter: "Parameter", nodeList: "List", nodeBag: "Bag", nodeTuple: "Struct",
 	nodeIs: "IsType", nodeCall: "Call", nodeQuery: "Select"}
 
-// className is what messages call the kind of a node.
+// className returns the name of the node's kind in messages.
 func (n *node) className() string {
 	switch {
 	case n.class != "":

@@ -8,12 +8,12 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/expr"
 )
 
-// maxPath is how many steps a document path has at most.
+// maxPath is the maximum number of steps in a document path.
 const maxPath = 32
 
 var errEmptyComponent = &Error{"Path component cannot be an empty string"}
 
-// pathOf makes a document path of a name or of a name with steps.
+// pathOf converts a name, or a name with steps, to a document path.
 func pathOf(n *node) (expr.Path, error) {
 	if n.kind == nodeName {
 		if n.word == "" {
@@ -47,7 +47,7 @@ func unexpectedComponent(n *node) error {
 
 func stepOf(n *node) (expr.Step, error) {
 	switch n.kind {
-	case nodeText, nodeName: // a bare name in brackets is one as well
+	case nodeText, nodeName: // a bare name in brackets is one too
 		if n.word == "" {
 			return expr.Step{}, errEmptyComponent
 		}
@@ -69,8 +69,8 @@ func stepOf(n *node) (expr.Step, error) {
 	return expr.Step{}, unexpectedComponent(n)
 }
 
-// columnName is what a SELECT calls what a path leads to: its last name and the
-// indexes behind it.
+// columnName returns the name of a path's value in a SELECT: the last name in the path and
+// the indexes after it.
 func columnName(p expr.Path) string {
 	last := len(p) - 1
 	for p[last].Index >= 0 {
@@ -83,7 +83,7 @@ func columnName(p expr.Path) string {
 	return name
 }
 
-// checkPaths refuses paths that are too long or can't stand beside each other.
+// checkPaths refuses paths that are too long or conflict.
 func checkPaths(paths []expr.Path) error {
 	for _, p := range paths {
 		if err := checkDepth(p); err != nil {

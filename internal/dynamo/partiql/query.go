@@ -1,6 +1,6 @@
 package partiql
 
-// selection reads a SELECT behind its keyword.
+// selection reads the rest of a SELECT after its keyword.
 func (s *syntax) selection(pos Pos) *node {
 	q := &query{pos: pos}
 	if s.acceptWord("distinct") {
@@ -66,7 +66,7 @@ func (s *syntax) column() (c column, ok bool) {
 	return c, !s.failed
 }
 
-// starred looks for wildcards in a column's path.
+// starred checks a column's path for wildcards.
 func (s *syntax) starred(c *column) bool {
 	if c.expr.kind != nodePath {
 		return true
@@ -89,7 +89,7 @@ func (s *syntax) starred(c *column) bool {
 	return true
 }
 
-// alias steps over an alias, with or without its AS.
+// alias skips an alias, with or without AS.
 func (s *syntax) alias() bool {
 	switch {
 	case s.accept(tokenAs):
@@ -101,7 +101,7 @@ func (s *syntax) alias() bool {
 	return false
 }
 
-// aliases steps over all the names that a source of rows may have.
+// aliases skips all names that a source of rows may have.
 func (s *syntax) aliases() (some, ok bool) {
 	some = s.alias()
 	if s.accept(tokenAt) {
@@ -113,7 +113,7 @@ func (s *syntax) aliases() (some, ok bool) {
 	return some, !s.failed
 }
 
-// clauses reads what follows the columns of a SELECT.
+// clauses reads the clauses after the columns of a SELECT.
 func (s *syntax) clauses(q *query) *node {
 	if !s.acceptWord("from") {
 		return s.fail("Expected FROM after SELECT list")
@@ -142,7 +142,7 @@ func (s *syntax) clauses(q *query) *node {
 	return &node{kind: nodeQuery, query: q, pos: q.pos}
 }
 
-// sources reads what the rows come from.
+// sources reads the sources of the rows.
 func (s *syntax) sources(q *query) bool {
 	source, alias, ok := s.source()
 	if !ok {
@@ -172,7 +172,7 @@ func (s *syntax) onClause() bool {
 	return true
 }
 
-// joins steps over what joins another source and tells whether it needs an ON.
+// joins skips the keywords of a join, and reports whether it needs an ON.
 func (s *syntax) joins() (on, ok bool) {
 	switch s.head().word {
 	case "cross_join", "left_cross_join", "right_cross_join", "outer_cross_join":
@@ -185,7 +185,7 @@ func (s *syntax) joins() (on, ok bool) {
 	return false, s.accept(tokenComma)
 }
 
-// source reads one source of rows; nil for one that is no table.
+// source reads one source of rows. from is nil if it is not a table.
 func (s *syntax) source() (from *node, alias, ok bool) {
 	switch {
 	case s.acceptWord("unpivot"):
@@ -208,8 +208,7 @@ func (s *syntax) source() (from *node, alias, ok bool) {
 	return from, alias || named, ok
 }
 
-// inParentheses tells whether a query or a literal follows the parenthesis that
-// comes next.
+// inParentheses reports whether a query or a literal follows the next token, a parenthesis.
 func (s *syntax) inParentheses() bool {
 	switch second := s.peekSecond(); second.kind {
 	case tokenText, tokenNumber, tokenBoolean:
@@ -219,7 +218,7 @@ func (s *syntax) inParentheses() bool {
 	}
 }
 
-// let steps over LET x AS y.
+// let skips LET x AS y.
 func (s *syntax) let() bool {
 	s.take()
 	for {

@@ -1,13 +1,13 @@
-// Package partiql reads PartiQL statements. Translate says what a statement asks
-// for in terms of the native operations, or why the service refuses it. Parse only
-// tells what a statement does and to which tables, which is what authorisation and
-// invalidation need; a statement whose tables can't be told with certainty is
-// refused by it, not guessed at. Nothing is evaluated here.
+// Package partiql reads PartiQL statements. It does not evaluate them.
+//
+// Translate returns a statement as a Command for the native operations, or the service's
+// error. Parse only returns the kind of a statement and its table, for authorisation and
+// invalidation; it refuses a statement whose table is not certain.
 package partiql
 
 import "bytes"
 
-// maxStatement is the length of the longest statement.
+// maxStatement is the maximum length of a statement.
 const maxStatement = 8192
 
 // Kind is a statement's verb.
@@ -26,16 +26,16 @@ var kinds = [...]string{"unknown", "select", "insert", "update", "delete", "exis
 
 func (k Kind) String() string { return kinds[k] }
 
-// Statement is what must be known of a statement. It names one table: DynamoDB
+// Statement is the summary of a statement that Parse returns. It names one table: DynamoDB
 // has no joins. The slices alias the statement.
 type Statement struct {
 	Kind  Kind
-	Table []byte // name or ARN, as in the statement without quotes
+	Table []byte // name or ARN, as in the statement, without quotes
 	Index []byte // nil unless FROM "table"."index"
 }
 
-// Parse reads an unescaped statement; false when it isn't certain what it does
-// and to what.
+// Parse reads an unescaped statement. It returns false if the statement's kind or table is
+// not certain.
 func Parse(stmt []byte) (Statement, bool) {
 	if len(stmt) > maxStatement {
 		return Statement{}, false
@@ -48,12 +48,11 @@ func Parse(stmt []byte) (Statement, bool) {
 	return p.out, true
 }
 
-// parser reads as much of a statement as Parse has to know. It takes a token that
-// two readers may disagree about for the end of certainty: a comment, a literal in
-// backticks, a second statement.
+// parser reads as much of a statement as Parse needs. It refuses tokens that two parsers may
+// read differently: a comment, a literal in backticks, a second statement.
 type parser struct {
 	lexer
-	token // to be read next
+	token // the next one
 	out   Statement
 }
 
@@ -87,7 +86,7 @@ func (p *parser) acceptSign(k tokenKind) bool {
 	return true
 }
 
-// statement reads up to and with the keyword that follows the table.
+// statement reads the statement through the keyword that follows the table.
 func (p *parser) statement() bool {
 	switch {
 	case p.accept("SELECT"):
@@ -109,7 +108,7 @@ func (p *parser) statement() bool {
 	return false
 }
 
-// selection reads the rest of a SELECT up to what may follow its table.
+// selection reads the rest of a SELECT up to the clauses after its table.
 func (p *parser) selection() bool {
 	for depth := 0; !p.is("FROM"); p.take() {
 		if depth += p.nesting(); depth < 0 || !p.harmless() || p.kind == tokenEnd {
@@ -129,7 +128,7 @@ func (p *parser) selection() bool {
 	return p.kind == tokenEnd
 }
 
-// table reads the name of a table and, if it may have one, of an index.
+// table reads the name of a table and, if indexed, of an optional index.
 func (p *parser) table(indexed bool) (ok bool) {
 	if p.out.Table, ok = p.name(); !ok {
 		return false
@@ -146,7 +145,7 @@ func (p *parser) name() (name []byte, ok bool) {
 	switch {
 	case p.kind == tokenQuoted:
 		name = name[1 : len(name)-1]
-		ok = bytes.IndexByte(name, '"') < 0 // no table is called that
+		ok = bytes.IndexByte(name, '"') < 0 // no table has such a name
 	case p.kind == tokenWord:
 		ok = p.harmless() && !p.structural()
 	}
@@ -154,7 +153,7 @@ func (p *parser) name() (name []byte, ok bool) {
 	return name, ok && len(name) > 0
 }
 
-// structural recognises the keywords around a table's name.
+// structural reports whether the next token is a keyword around a table's name.
 func (p *parser) structural() bool {
 	for _, k := range []string{"WHERE", "ORDER", "SET", "REMOVE", "VALUE", "AS", "AT", "BY", "RETURNING"} {
 		if p.is(k) {
@@ -164,8 +163,7 @@ func (p *parser) structural() bool {
 	return false
 }
 
-// harmless is false for tokens that might bring another table into the
-// statement, or that can't be read.
+// harmless returns false for tokens that may name another table, and for invalid ones.
 func (p *parser) harmless() bool {
 	if p.kind == tokenBad {
 		return false
@@ -179,7 +177,7 @@ func (p *parser) harmless() bool {
 	return true
 }
 
-// nesting is 1 for an opening bracket and -1 for a closing one.
+// nesting returns 1 for an opening bracket and -1 for a closing one.
 func (p *parser) nesting() int {
 	switch p.kind {
 	case tokenOpen, tokenOpenBracket, tokenOpenBrace:
@@ -190,7 +188,7 @@ func (p *parser) nesting() int {
 	return 0
 }
 
-// tail reads the rest of the statement, which names no table.
+// tail reads the rest of the statement, which must not name a table.
 func (p *parser) tail() bool {
 	depth := 0
 	if p.out.Kind == Exists {
@@ -198,7 +196,7 @@ func (p *parser) tail() bool {
 	}
 	for ; p.kind != tokenEnd; p.take() {
 		if depth == 0 && p.out.Kind == Exists {
-			return false // something behind EXISTS(...)
+			return false // text after EXISTS(...)
 		}
 		if depth += p.nesting(); depth < 0 || !p.harmless() {
 			return false

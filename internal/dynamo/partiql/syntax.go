@@ -1,22 +1,20 @@
 package partiql
 
-// syntax reads the grammar of PartiQL, most of which DynamoDB refuses later and in
-// other words: what counts here is which detail a malformed statement is refused
-// with. Each method that reads a part returns nil once fail has been called, which
-// ends the parse.
+// syntax reads the full grammar of PartiQL, most of which DynamoDB refuses later with other
+// errors. Its purpose is to find the detail with which a malformed statement is refused. The
+// reading methods return nil once fail has been called, which ends the parse.
 //
-// Expressions are read by the precedence of operators. Statements are expressions
-// to the grammar, so that a SELECT or an UPDATE may stand wherever an expression
-// may.
+// Expressions are read by operator precedence. In the grammar statements are expressions, so
+// a SELECT or an UPDATE may be in any place of an expression.
 type syntax struct {
-	tokens     []token // the last is tokenEnd, which is never stepped over
+	tokens     []token // the last is tokenEnd, which is never skipped
 	at         int
 	parameters int
 	failed     bool
 	detail     string // of the first failure
 }
 
-// parse reads a whole statement, and counts its question marks.
+// parse reads a whole statement and counts its question marks.
 func parse(stmt []byte) (n *node, marks int, err *Error) {
 	tokens, ok := tokenize(stmt)
 	if !ok {
@@ -49,7 +47,7 @@ func (s *syntax) fail(detail string) *node {
 
 func (s *syntax) head() *token { return &s.tokens[s.at] }
 
-// peekSecond is the token behind the next.
+// peekSecond returns the token after the next.
 func (s *syntax) peekSecond() *token { return &s.tokens[min(s.at+1, len(s.tokens)-1)] }
 
 func (s *syntax) take() *token {
@@ -62,7 +60,7 @@ func (s *syntax) take() *token {
 
 func (s *syntax) is(k tokenKind) bool { return s.head().kind == k }
 
-// word tells whether the next token is the keyword or operator.
+// word reports whether the next token is the keyword or operator.
 func (s *syntax) word(w string) bool { return s.head().word == w && w != "" }
 
 func (s *syntax) accept(k tokenKind) bool {
@@ -89,7 +87,7 @@ func (s *syntax) expect(k tokenKind) bool {
 	return true
 }
 
-// ends tells whether nothing follows but one semicolon.
+// ends reports whether at most one semicolon remains.
 func (s *syntax) ends() bool {
 	return s.is(tokenEnd) || s.is(tokenSemicolon) && s.peekSecond().kind == tokenEnd
 }
@@ -107,7 +105,7 @@ func (s *syntax) expression(precedence int) *node {
 	return nil
 }
 
-// infix reads an operator and what stands on its right.
+// infix reads an operator and its right operand.
 func (s *syntax) infix(left *node) *node {
 	op := s.take()
 	n := &node{kind: nodeOperator, word: op.word, pos: op.pos, nodes: []*node{left}}
@@ -137,7 +135,7 @@ func (s *syntax) infix(left *node) *node {
 	return negatable(n)
 }
 
-// thirdOperand reads the third operand of an operator behind its keyword.
+// thirdOperand reads the third operand of an operator, after its keyword.
 func (s *syntax) thirdOperand(n *node, capitals, keyword string) *node {
 	if !s.acceptWord(keyword) {
 		return s.fail("Expected " + capitals + " keyword")
@@ -153,7 +151,7 @@ func (s *syntax) thirdOperand(n *node, capitals, keyword string) *node {
 	return negatable(n)
 }
 
-// negatable makes NOT (a IN b) of a NOT IN b.
+// negatable converts a NOT IN b to NOT (a IN b).
 func negatable(n *node) *node {
 	const not = "not_"
 	if len(n.word) > len(not) && n.word[:len(not)] == not {
@@ -163,7 +161,7 @@ func negatable(n *node) *node {
 	return n
 }
 
-// typeTest reads the type behind IS.
+// typeTest reads the type after IS.
 func (s *syntax) typeTest(n *node) *node {
 	t := s.typeName()
 	if t == nil {
@@ -205,7 +203,7 @@ func (s *syntax) typeName() *token {
 	return t
 }
 
-// list reads the next token, which opens something, and what items reads.
+// list reads the next token, an opening bracket, and then items.
 func (s *syntax) list(closing tokenKind, kind nodeKind) *node {
 	n := &node{kind: kind, pos: s.take().pos}
 	if n.nodes = s.items(closing); n.nodes == nil {
@@ -214,8 +212,7 @@ func (s *syntax) list(closing tokenKind, kind nodeKind) *node {
 	return n
 }
 
-// items reads expressions with commas between them, at least one, and the token
-// that closes them.
+// items reads one or more expressions, separated by commas, and the closing token.
 func (s *syntax) items(closing tokenKind) (items []*node) {
 	for {
 		x := s.expression(lowestPrecedence)
@@ -233,8 +230,8 @@ func (s *syntax) items(closing tokenKind) (items []*node) {
 	return items
 }
 
-// unary reads a term with the operators before it. A sign is made part of the
-// number that it stands before.
+// unary reads a term with the operators before it. A sign before a number becomes part of
+// it.
 func (s *syntax) unary() *node {
 	t := s.head()
 	if t.kind != tokenOperator || t.word != "+" && t.word != "-" && t.word != "not" {
@@ -269,8 +266,8 @@ func negated(number string) string {
 	return "-" + number
 }
 
-// keyword is what the parser knows the statement by: nothing if it begins with
-// UPDATE or FROM.
+// keyword returns the keyword that the parser knows the statement by, empty if it begins
+// with UPDATE or FROM.
 func (c *change) keyword() string {
 	kind := c.ops[0].kind
 	switch {
@@ -282,7 +279,7 @@ func (c *change) keyword() string {
 	return map[operationKind]string{setOperation: "set", removeOperation: "remove", insertOperation: "insert_into", insertAll: "insert_into"}[kind]
 }
 
-// nested refuses what may only be a statement where it is part of one.
+// nested refuses statements that can't be nested if n is part of another one.
 func (s *syntax) nested(n *node, top bool) {
 	if n == nil {
 		return

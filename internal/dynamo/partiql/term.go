@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// path reads a term and the steps from it. A simple path begins with a name and
-// has no step that must be computed.
+// path reads a term and the steps after it. A simple path begins with a name and has no
+// computed step.
 func (s *syntax) path(simple bool) *node {
 	var root *node
 	switch {
@@ -54,7 +54,7 @@ func (s *syntax) dotStep(simple bool) *node {
 	return s.fail("Invalid path dot component")
 }
 
-// indexStep reads what stands in brackets; a simple path takes literals and names.
+// indexStep reads the step in brackets. In a simple path it must be a literal or a name.
 func (s *syntax) indexStep(simple bool) *node {
 	var n *node
 	if s.is(tokenStar) {
@@ -71,7 +71,7 @@ func (s *syntax) indexStep(simple bool) *node {
 	return n
 }
 
-// atom tells whether the node is one token.
+// atom reports whether the node is one token.
 func (n *node) atom() bool {
 	switch n.kind {
 	case nodeName, nodeText, nodeNumber, nodeBoolean, nodeNull, nodeMissing, nodeIon:
@@ -86,7 +86,7 @@ func (s *syntax) name() *node {
 	return &node{kind: nodeName, word: unquoted(t), pos: t.pos}
 }
 
-// unquoted is the text of a name or a text.
+// unquoted returns the text of a name or a string literal.
 func unquoted(t *token) string {
 	if t.kind == tokenWord {
 		return string(t.text)
@@ -95,7 +95,7 @@ func unquoted(t *token) string {
 	return string(bytes.ReplaceAll(t.text[1:len(t.text)-1], []byte{quote[0], quote[0]}, quote))
 }
 
-// term reads what has no operator outside of brackets.
+// term reads an expression without operators outside brackets.
 func (s *syntax) term() *node {
 	t := s.head()
 	switch t.kind {
@@ -158,7 +158,7 @@ func (s *syntax) literal() *node {
 	return n
 }
 
-// ionType names the type of an Ion literal; empty for what is none.
+// ionType returns the type of an Ion literal, empty if text is not one.
 func ionType(text []byte) string {
 	text = bytes.TrimSpace(text)
 	switch {
@@ -184,7 +184,7 @@ func ionType(text []byte) string {
 	return "SYMBOL"
 }
 
-// lexical reads a name behind @.
+// lexical reads a name after @.
 func (s *syntax) lexical() *node {
 	s.take()
 	if s.is(tokenWord) || s.is(tokenQuoted) {
@@ -228,7 +228,7 @@ func (s *syntax) tuple() *node {
 	return n
 }
 
-// call reads the arguments of a function, whose name has been read.
+// call reads the arguments of a function, after its name.
 func (s *syntax) call(t *token, name string) *node {
 	if aggregates[name] {
 		return s.aggregate(t, name)
@@ -256,7 +256,7 @@ func (s *syntax) call(t *token, name string) *node {
 	return n
 }
 
-// functionName is the name of a function as messages have it.
+// functionName returns the name of a function in messages.
 func functionName(t *token) string {
 	if t.kind == tokenKeyword {
 		return t.word
@@ -264,7 +264,7 @@ func functionName(t *token) string {
 	return unquoted(t)
 }
 
-// aggregate reads the arguments of a function that summarises rows.
+// aggregate reads the arguments of an aggregate function.
 func (s *syntax) aggregate(t *token, name string) *node {
 	n := &node{kind: nodeOther, word: name, class: "CallAgg", pos: t.pos}
 	s.take()

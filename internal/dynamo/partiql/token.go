@@ -1,12 +1,12 @@
 package partiql
 
-// tokenKind is what a token is; name has the word that errors have for it.
+// tokenKind is the kind of a token; tokenNames has its name in errors.
 type tokenKind uint8
 
 const (
 	tokenEnd  tokenKind = iota
-	tokenBad            // what begins no token, or does not end
-	tokenWord           // bare name; never a keyword once it has passed tokenize
+	tokenBad            // text that begins no token, or a token without end
+	tokenWord           // a bare name; after tokenize never a keyword
 	tokenQuoted
 	tokenKeyword
 	tokenOperator
@@ -47,17 +47,16 @@ var tokenNames = [...]string{
 // token is one word, literal or sign of a statement.
 type token struct {
 	kind tokenKind
-	text []byte // as written, of quoted and text with their quotes
-	word string // of keyword and operator: in small letters, several words joined by _
+	text []byte // as written, including quotes
+	word string // for keywords and operators: in small letters, several words joined by _
 	pos  Pos
 }
 
-// lexer cuts a statement into tokens. It looks at no table of keywords: what
-// looks like a name is a word to it.
+// lexer cuts a statement into tokens. It does not recognise keywords: they are words to it.
 type lexer struct {
 	rest []byte
-	// line and column are where rest begins. Characters are counted, not bytes;
-	// a carriage return and a line feed are one end of a line.
+	// line and column are the position of rest, in characters. A carriage return followed by
+	// a line feed ends one line.
 	line, column int
 	afterReturn  bool // the character before rest is a carriage return
 	hadComment   bool // a comment was skipped
@@ -83,7 +82,7 @@ func (l *lexer) next() token {
 	return t
 }
 
-// advance steps over n bytes.
+// advance skips n bytes.
 func (l *lexer) advance(n int) {
 	for _, c := range l.rest[:n] {
 		switch {
@@ -113,7 +112,7 @@ func characters(text []byte) (n int) {
 	return n
 }
 
-// skip steps over white space and comments; false if a comment does not end.
+// skip skips white space and comments. It returns false for a comment without end.
 func (l *lexer) skip() bool {
 	for len(l.rest) > 0 {
 		switch {
@@ -129,7 +128,7 @@ func (l *lexer) skip() bool {
 			}
 			l.advance(n)
 		default:
-			if l.afterReturn { // the line ends where the next character is
+			if l.afterReturn { // the line ended at the carriage return
 				l.line, l.column, l.afterReturn = l.line+1, 1, false
 			}
 			return true
@@ -152,7 +151,7 @@ func lineLength(text []byte) int {
 	return len(text)
 }
 
-// blockLength is the length of the comment that begins the text, 0 if it does not
+// blockLength returns the length of the comment at the beginning of text, 0 if it has no
 // end.
 func blockLength(text []byte) int {
 	for i := 2; i+1 < len(text); i++ {
@@ -163,7 +162,7 @@ func blockLength(text []byte) int {
 	return 0
 }
 
-// signs are the tokens of one character that begin no longer one.
+// signs are the tokens of one character that don't begin a longer one.
 var signs = [128]tokenKind{'(': tokenOpen, ')': tokenClose, '[': tokenOpenBracket, ']': tokenCloseBracket,
 	'{': tokenOpenBrace, '}': tokenCloseBrace, ',': tokenComma, '.': tokenDot, ':': tokenColon, ';': tokenSemicolon,
 	'?': tokenParameter, '*': tokenStar, '+': tokenOperator, '-': tokenOperator, '/': tokenOperator, '%': tokenOperator,
@@ -176,7 +175,7 @@ var pairs = []struct {
 }{{"<=", tokenOperator}, {">=", tokenOperator}, {"<>", tokenOperator}, {"!=", tokenOperator}, {"||", tokenOperator},
 	{"<<", tokenOpenBag}, {">>", tokenCloseBag}}
 
-// scan returns the kind and the length of the token that begins the text.
+// scan returns the kind and the length of the first token.
 func scan(text []byte) (tokenKind, int) {
 	switch c := text[0]; {
 	case isLetter(c):
@@ -228,7 +227,7 @@ func scanNumber(text []byte) (tokenKind, int) {
 	return tokenNumber, end
 }
 
-// digits returns the index behind the digits at i.
+// digits returns the index after the digits at i.
 func digits(text []byte, i int) int {
 	for i < len(text) && isDigit(text[i]) {
 		i++
@@ -236,7 +235,7 @@ func digits(text []byte, i int) int {
 	return i
 }
 
-// scanQuote reads what stands in quotes; a doubled quote stands for itself.
+// scanQuote reads a quoted text, in which a doubled quote is one quote.
 func scanQuote(text []byte, kind tokenKind) (tokenKind, int) {
 	for i := 1; i < len(text); i++ {
 		if text[i] != text[0] {

@@ -2,15 +2,15 @@ package partiql
 
 import "strconv"
 
-// Pos is a place in a statement, in characters from 1.
+// Pos is a position in a statement. Lines, columns and lengths count characters, from 1.
 type Pos struct{ Line, Column, Length int }
 
-// String writes the place as messages have it.
+// String formats the position as messages do.
 func (p Pos) String() string {
 	return strconv.Itoa(p.Line) + ":" + strconv.Itoa(p.Column) + ":" + strconv.Itoa(p.Length)
 }
 
-// nodeKind says what a node of the syntax tree is.
+// nodeKind is the kind of a node in the syntax tree.
 type nodeKind uint8
 
 const (
@@ -33,11 +33,11 @@ const (
 	nodeCall      // word: the function; nodes
 	nodeQuery     // query
 	nodeChange    // change
-	nodeOther     // word: what nothing further is done with
+	nodeOther     // word: expressions that are not used further
 )
 
-// node is an expression, or what may stand for one. pos is zero where it has no
-// place of its own.
+// node is an expression or a statement in the place of one. pos is zero if the node has no
+// position of its own.
 type node struct {
 	kind  nodeKind
 	pos   Pos
@@ -48,7 +48,7 @@ type node struct {
 	query  *query
 	change *change
 
-	class string // what the service's messages call such a node, where it has a say
+	class string // the name of such a node in the service's messages, if it has one
 }
 
 // query is a SELECT.
@@ -56,17 +56,17 @@ type query struct {
 	pos         Pos
 	value       bool // SELECT VALUE or PIVOT
 	columns     []column
-	from        *node // nil where several tables are joined
-	alias       bool  // of from
+	from        *node // nil for a join
+	alias       bool  // from has an alias
 	where       *node
 	order       []order
 	group       bool
 	having      *node
 	limit       *node
-	otherClause string // another clause that is in the way
+	otherClause string // the first other clause, which is refused
 }
 
-// column is one of a SELECT's.
+// column is a column of a SELECT.
 type column struct {
 	expr  *node // nil for *
 	star  bool  // expr.*
@@ -82,7 +82,7 @@ type order struct {
 // change is a statement that writes.
 type change struct {
 	pos       Pos
-	from      *node // nil if the statement names none, as SET a = 1
+	from      *node // nil if the statement names no table, as SET a = 1
 	alias     bool
 	ops       []operation
 	where     *node
@@ -113,13 +113,12 @@ type returning struct {
 	star    bool
 }
 
-// Error is a statement that DynamoDB refuses with a ValidationException of this
-// text.
+// Error is a ValidationException of DynamoDB with this text.
 type Error struct{ Text string }
 
 func (e *Error) Error() string { return e.Text }
 
-// malformed is the error for what breaks the grammar.
+// malformed returns the error for a statement that breaks the grammar.
 func malformed(detail string) *Error {
 	return &Error{"Statement wasn't well formed, can't be processed: " + detail}
 }

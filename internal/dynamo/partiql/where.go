@@ -7,8 +7,8 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/value"
 )
 
-// condition makes a condition of what stands behind WHERE. A call of size is let
-// pass: checkCondition has the words for it.
+// condition converts the expression after WHERE to a condition. It accepts a call of size,
+// which checkCondition refuses.
 func (t *translator) condition(n *node) (*expr.Node, error) {
 	switch n.kind {
 	case nodeOperator:
@@ -28,11 +28,10 @@ func (t *translator) condition(n *node) (*expr.Node, error) {
 	return nil, errNoCondition
 }
 
-// errNoCondition is for a value that is taken for a condition, once nothing else
-// is wrong with it.
+// errNoCondition is the error for a value in place of a condition, if it has no other fault.
 var errNoCondition = &Error{"WHERE clause must contain an expression that resolves to a boolean"}
 
-// nodeOf makes a condition of an operand that is one, or is taken for one.
+// nodeOf converts an operand in place of a condition to a node.
 func nodeOf(o *expr.Operand) *expr.Node {
 	if o.Kind == expr.ConditionOperand {
 		return o.Node
@@ -40,7 +39,7 @@ func nodeOf(o *expr.Operand) *expr.Node {
 	return &expr.Node{Kind: expr.Call, Function: o.Function, Args: o.Args}
 }
 
-// unsupported is the error for what has no place in an expression.
+// unsupported returns the error for a node that is not supported in an expression.
 func (n *node) unsupported() error {
 	word := n.word
 	if n.kind == nodeQuery {
@@ -77,16 +76,16 @@ func (t *translator) operator(n *node) (*expr.Node, error) {
 	return nil, &Error{"Unsupported operator in Condition Expression. Operator: " + n.word}
 }
 
-// chain makes one node of the operands that ANDs, or ORs, stand between.
+// chain makes one node of the operands of a chain of ANDs or ORs.
 func (t *translator) chain(n *node, kind expr.NodeKind) (*expr.Node, error) {
-	var parts []*node // the last first: the grammar hangs all but the last under the first
+	var parts []*node // in reverse: in the grammar all operands except the last are below the first
 	left := n
 	for ; left.kind == nodeOperator && left.word == n.word; left = left.nodes[0] {
 		parts = append(parts, left.nodes[1])
 	}
 	parts = append(parts, left)
 	chain := &expr.Node{Kind: kind}
-	var fault error // of the first operand: it waits for what the second has to say
+	var fault error // of the first operand: faults of the second are reported before it
 	for i := len(parts) - 1; i >= 0; i-- {
 		sub, err := t.condition(parts[i])
 		switch {
@@ -160,10 +159,10 @@ func (t *translator) call(n *node) (*expr.Operand, error) {
 	return &expr.Operand{Kind: expr.ConditionOperand, Node: &expr.Node{Kind: expr.Call, Function: f, Args: args}}, nil
 }
 
-// isTypes are the types that IS takes, with those that values have.
+// isTypes maps the types that IS supports to the names of attribute types.
 var isTypes = map[string]string{"null": "NULL", "boolean": "BOOL", "blob": "B", "string": "S", "numeric": "N", "struct": "M", "tuple": "M", "list": "L"}
 
-// typeTest translates IS, which functions stand for.
+// typeTest translates IS to functions.
 func (t *translator) typeTest(n *node) (*expr.Node, error) {
 	switch n.nodes[0].kind {
 	case nodeName, nodePath, nodeText, nodeNumber, nodeBoolean, nodeNull, nodeIon:

@@ -2,8 +2,7 @@ package partiql
 
 import "strings"
 
-// keywords can't be names unless they are quoted, not even where they would have
-// no meaning.
+// keywords can't be names without quotes, even where they have no meaning.
 var keywords = words(`absolute action add all allocate alter and any are assertion authorization avg begin between
 bit bit_length cascade cascaded case cast catalog char character character_length char_length check close coalesce
 collate collation column commit connect connection constraint constraints continue convert corresponding count create
@@ -23,12 +22,11 @@ modified new old bool boolean string symbol clob blob struct list sexp bag`)
 // operatorWords are the keywords that are operators.
 var operatorWords = words(`and or not in is between like union intersect except`)
 
-// literalWords are the words whose token has a kind of its own.
+// literalWords are the words with a token kind of their own.
 var literalWords = map[string]tokenKind{"true": tokenBoolean, "false": tokenBoolean, "null": tokenNull, "missing": tokenMissing,
 	"as": tokenAs, "at": tokenAt, "by": tokenBy, "asc": tokenAsc, "desc": tokenDesc, "for": tokenFor}
 
-// joined are the keywords that make one token when they follow each other, and
-// what they make.
+// joined maps sequences of keywords to the one token that they form.
 var joined = map[string]string{
 	"not in": "not_in", "is not": "is_not", "not between": "not_between", "not like": "not_like",
 	"union all": "union_all", "intersect all": "intersect_all", "except all": "except_all",
@@ -42,22 +40,22 @@ var joined = map[string]string{
 	"modified old": "modified_old", "modified new": "modified_new", "all old": "all_old", "all new": "all_new",
 }
 
-// maxJoined is how many words one of joined has at most.
+// maxJoined is the maximum number of words in a key of joined.
 const maxJoined = 4
 
-// types are the words that may follow IS, with the most arguments that they take.
+// types maps the words that may follow IS to their maximum number of arguments.
 var types = map[string]int{"missing": 0, "null": 0, "boolean": 0, "smallint": 0, "integer": 0, "float": 1, "real": 0,
 	"double_precision": 0, "decimal": 2, "numeric": 2, "timestamp": 0, "character": 1, "character_varying": 1, "string": 0,
 	"symbol": 0, "clob": 0, "blob": 0, "struct": 0, "tuple": 0, "list": 0, "sexp": 0, "bag": 0, "any": 0}
 
-// aliases are other words for keywords.
+// aliases maps words to the keywords that they are synonyms of.
 var aliases = map[string]string{"varchar": "character_varying", "char": "character", "dec": "decimal", "int": "integer", "bool": "boolean"}
 
 // functions are the keywords that are names of functions.
 var functions = words(`exists count avg max min sum char_length character_length octet_length bit_length upper lower size
 sexp list bag trim substring extract coalesce nullif`)
 
-// aggregates are the functions that summarise many rows.
+// aggregates are the functions that aggregate rows.
 var aggregates = words(`count avg max min sum`)
 
 func words(text string) map[string]bool {
@@ -68,21 +66,21 @@ func words(text string) map[string]bool {
 	return set
 }
 
-// precedences are those of the operators between operands, the tightest last.
+// precedences are the precedences of the binary operators. A higher one binds tighter.
 var precedences = map[string]int{"union": 5, "union_all": 5, "intersect": 5, "intersect_all": 5, "except": 5, "except_all": 5,
 	"or": 10, "and": 20, "=": 40, "<>": 40, "is": 40, "is_not": 40, "in": 40, "not_in": 40,
 	"<": 50, "<=": 50, ">": 50, ">=": 50, "between": 50, "not_between": 50, "like": 50, "not_like": 50,
 	"+": 60, "-": 60, "||": 60, "*": 70, "/": 70, "%": 70}
 
-// Precedences of what is no operator between operands.
+// Precedences of other operators and contexts.
 const (
 	lowestPrecedence = -1
-	clausePrecedence = 6 // of the clauses of a SELECT
+	clausePrecedence = 6 // inside the clauses of a SELECT
 	notPrecedence    = 30
 )
 
-// tokenize cuts a statement into tokens, the last of which is tokenEnd; false if
-// something in it is no token.
+// tokenize cuts a statement into tokens, the last of which is tokenEnd. It returns false if
+// the statement has an invalid token.
 func tokenize(stmt []byte) ([]token, bool) {
 	l := newLexer(stmt)
 	tokens := make([]token, 0, len(stmt)/4+2)
@@ -99,7 +97,7 @@ func tokenize(stmt []byte) ([]token, bool) {
 	}
 }
 
-// classify tells keywords and operators from names.
+// classify recognises keywords and operators.
 func (t *token) classify() {
 	switch t.kind {
 	case tokenOperator:
@@ -128,7 +126,7 @@ func (t *token) classify() {
 	}
 }
 
-// join makes one token of the last ones if they belong together.
+// join replaces the last tokens with one if they form a joined keyword.
 func join(tokens []token) []token {
 	if tokens[len(tokens)-1].kind != tokenKeyword && tokens[len(tokens)-1].kind != tokenOperator {
 		return tokens

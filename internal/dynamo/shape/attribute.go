@@ -2,14 +2,14 @@ package shape
 
 import "github.com/kasoku/kasoku/internal/dynamo/wire"
 
-// members of an attribute value, by type.
+// Members of an attribute value, by type.
 var (
 	attributeTexts = &shape{kind: listKind, elem: anyText, max: unbounded}
 	attributeBlobs = &shape{kind: listKind, elem: blob, max: unbounded}
 )
 
-// attributeMember is the shape of what an attribute value has under the name of
-// a type; nil if there is no such type.
+// attributeMember returns the shape of the content of an attribute value whose type has that
+// name, or nil if there is no such type.
 func attributeMember(name []byte) *shape {
 	switch string(name) {
 	case "S", "N":
@@ -30,8 +30,8 @@ func attributeMember(name []byte) *shape {
 	return nil
 }
 
-// attribute checks an attribute value. How many types it has, and what they
-// hold, is for others to judge.
+// attribute checks an attribute value. The number of its types and the values themselves are
+// checked elsewhere.
 func (c *checker) attribute(i int) int {
 	for i = c.open(i); c.b[i] != '}'; i = c.comma(i) {
 		var name []byte

@@ -1,12 +1,12 @@
 package shape
 
-// Requests that hold several others. A statement's text and an action's table
-// are bounded as they are alone.
+// Requests that hold several others. A statement's text and an action's table have the same
+// bounds as in a request of their own.
 
-// batchTableName are the constraints of the names of tables in RequestItems.
+// batchTableName constrains the names of tables in RequestItems.
 var batchTableName = tableName(3)
 
-// byTable is a map with a table's name in front of each value.
+// byTable returns the shape of a map from table names to elem.
 func byTable(elem *shape) *shape {
 	return &shape{kind: mapKind, elem: elem, names: batchTableName, min: 1, max: unbounded, bound: true}
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// Check holds the body of a request against the shape of its operation. The
-// body must be an object that wire.Valid has accepted. The error is a
-// *wire.Error; nil also stands for an operation that has no shape here.
+// Check checks the body of a request against the shape of its operation. wire.Valid must
+// have accepted the body, which must be an object. The error is a *wire.Error; Check returns
+// nil for an operation that has no shape here.
 func Check(operation string, body []byte) error {
 	o := operations[operation]
 	if o == nil {
@@ -24,8 +24,8 @@ func Check(operation string, body []byte) error {
 	if !c.faulty {
 		return nil
 	}
-	// There may be none after all: what was wrong may stand under a name that comes
-	// again.
+	// There may be no fault after all: the faulty value may belong to a name that occurs
+	// again later.
 	faults := o.input.faults(body)
 	if len(faults) == 0 {
 		return nil
@@ -33,7 +33,7 @@ func Check(operation string, body []byte) error {
 	return o.explain(body, faults)
 }
 
-// place is where a value stands, which some messages depend on.
+// place is the context of a value, which some messages depend on.
 type place uint8
 
 const (
@@ -41,12 +41,12 @@ const (
 	inside               // an element of a list or a value of a map
 )
 
-// checker walks over a body. Its methods take the index at which a value begins
-// and return the one behind it, or -1 once there is an error.
+// checker walks over a body. Its methods take the index at which a value begins and return
+// the index after it, or -1 once there is an error.
 type checker struct {
 	b      []byte
-	err    *wire.Error // the first value of a wrong type
-	faulty bool        // some constraint is broken
+	err    *wire.Error // for the first value of the wrong type
+	faulty bool        // a constraint is broken
 }
 
 // value checks one value that is not null.
@@ -69,7 +69,7 @@ func (c *checker) value(i int, s *shape, where place) int {
 	return c.structure(i, s)
 }
 
-// accepts reports whether a value that begins with first may be of the shape.
+// accepts reports whether a value that begins with first may have the shape.
 func (s *shape) accepts(first byte) bool {
 	switch s.kind {
 	case stringKind, blobKind:
@@ -91,7 +91,7 @@ func (c *checker) fail(message string) int {
 	return -1
 }
 
-// scalar checks a string, or a boolean, which may be written as one.
+// scalar checks a string, or a boolean, which may be written as a string.
 func (c *checker) scalar(i int, s *shape) int {
 	raw, next, escaped := wire.ReadString(c.b, i)
 	switch {
@@ -109,7 +109,7 @@ func (c *checker) scalar(i int, s *shape) int {
 	return next
 }
 
-// True reads a boolean, which may be written as a string.
+// True reads a boolean, which may be written as a string, and reports whether it is true.
 func True(text []byte) bool {
 	raw, next, _ := wire.ReadString(text, 0)
 	if next < 0 {
@@ -131,7 +131,7 @@ func parseBool(raw []byte) (value, ok bool) {
 
 var boolWords = map[string]bool{"true": true, "1": true, "yes": true, "false": false, "0": false, "no": false}
 
-// blob checks that a string is base64 as the service wants it.
+// blob checks that a string is base64 as the service requires it.
 func (c *checker) blob(raw []byte, next int, escaped bool) int {
 	if escaped {
 		text, _ := wire.AppendString(nil, c.b[next-len(raw)-2:next])
@@ -143,7 +143,7 @@ func (c *checker) blob(raw []byte, next int, escaped bool) int {
 	return next
 }
 
-// allows reports whether a string, as written, keeps the constraints.
+// allows reports whether a string, as written, satisfies the constraints.
 func (s *shape) allows(raw []byte, escaped bool) bool {
 	if s.enum == nil && !escaped && isASCII(raw) {
 		n := int64(len(raw))
@@ -163,7 +163,7 @@ func (s *shape) allows(raw []byte, escaped bool) bool {
 	return len(s.textFaults(decoded(raw))) == 0
 }
 
-// nameFits is the constraint of names, for one that is all ASCII.
+// nameFits checks the constraint on names, for a name that is all ASCII.
 func (s *shape) nameFits(raw []byte) bool {
 	for i, c := range raw {
 		if !nameBytes[c] {
@@ -194,7 +194,7 @@ func isASCII(raw []byte) bool {
 	return true
 }
 
-// number checks a number. The service cuts off what is behind the point.
+// number checks a number. Like the service, it drops the fraction.
 func (c *checker) number(i int, s *shape) int {
 	next := wire.SkipValue(c.b, i)
 	if s.bound && !c.faulty {
@@ -204,8 +204,8 @@ func (c *checker) number(i int, s *shape) int {
 	return next
 }
 
-// Integer is the whole part of a JSON number, or the end of the range that it
-// exceeds. An exponent is beyond what anybody writes there and counts as none.
+// Integer returns the whole part of a JSON number, or the limit of the range that it
+// exceeds. An exponent is ignored: clients don't write one there.
 func Integer(text []byte) int64 {
 	negative := text[0] == '-'
 	if negative {
@@ -228,8 +228,8 @@ func Integer(text []byte) int64 {
 	return n
 }
 
-// nullInside steps over a null in a list or a map. What consists of parts must
-// not be null there; anything else is for others to judge.
+// nullInside skips a null in a list or a map. A structure, map or list must not be null
+// there; other values are checked elsewhere.
 func (c *checker) nullInside(i int, s *shape) int {
 	if s.elem.isContainer() {
 		c.faulty = true
@@ -258,11 +258,11 @@ func (c *checker) list(i int, s *shape) int {
 	return i + 1
 }
 
-// open steps into a list or an object: to the first of what it holds, or its
-// closing bracket.
+// open moves into a list or an object: to its first element or member, or to its closing
+// bracket.
 func (c *checker) open(i int) int { return wire.SkipSpace(c.b, i+1) }
 
-// comma steps from behind a value to the next one, or to the closing bracket.
+// comma moves from the end of a value to the next value, or to the closing bracket.
 func (c *checker) comma(i int) int {
 	if i = wire.SkipSpace(c.b, i); c.b[i] == ',' {
 		i = wire.SkipSpace(c.b, i+1)
@@ -270,7 +270,7 @@ func (c *checker) comma(i int) int {
 	return i
 }
 
-// member steps from a member's name to its value.
+// member moves from a member's name to its value.
 func (c *checker) member(i int) (name []byte, escaped bool, at int) {
 	name, next, escaped := wire.ReadString(c.b, i)
 	next = wire.SkipSpace(c.b, next)
@@ -299,8 +299,8 @@ func (c *checker) dictionary(i int, s *shape) int {
 	return i + 1
 }
 
-// structure checks the members that the shape has. What it hasn't is passed
-// over; of members with one name the last counts, here and in faults.
+// structure checks the members that the shape has and skips all others. Of several members
+// with one name the last counts, here and in faults.
 func (c *checker) structure(i int, s *shape) int {
 	seen := uint64(0)
 	for i = c.open(i); c.b[i] != '}'; i = c.comma(i) {
@@ -330,7 +330,7 @@ func (c *checker) structure(i int, s *shape) int {
 	return i + 1
 }
 
-// complete reports whether no field that must be there is missing.
+// complete reports whether all required fields have been seen.
 func (s *shape) complete(seen uint64) bool {
 	for i := range s.fields {
 		if s.fields[i].required && seen&(1<<i) == 0 {
@@ -340,7 +340,7 @@ func (s *shape) complete(seen uint64) bool {
 	return true
 }
 
-// decoded is the text of a string as written between its quotes.
+// decoded returns the text of a string as written between its quotes.
 func decoded(raw []byte) string {
 	quoted := make([]byte, 0, len(raw)+2)
 	quoted = append(append(append(quoted, '"'), raw...), '"')

@@ -1,20 +1,18 @@
-// Package shape has the requests of the API as data: which members an operation
-// takes, of which types, within which bounds. Check holds a request against
-// them and finds the service's words for what is wrong, before anything is done
-// with the request.
+// Package shape has the requests of the API as data: the members of each operation, their
+// types and their bounds. Check compares a request with them and returns the service's error
+// before the request is executed.
 //
-// # Two questions, two passes
+// # Two checks, two passes
 //
-// The service looks at the types of everything in a body first
-// (SerializationException, at the first misfit in the order of the text) and
-// then at the constraints of its members (ValidationException, up to ten of them
-// in one message, in the order of the shape). Check asks both in one pass over
-// the text, which allocates nothing; only a request that breaks a constraint is
-// walked again, to collect what it breaks.
+// The service first checks the types of all values in a body (SerializationException, for
+// the first value of the wrong type in the order of the text) and then the constraints of
+// its members (ValidationException, up to ten of them in one message, in the order of the
+// shape). Check does both in one pass over the text, which allocates nothing. Only a request
+// that breaks a constraint is walked again, to collect the broken constraints.
 //
-// # What is not here
+// # What is checked elsewhere
 //
-// Rules that need more than one member, a table or an expression. Members of
-// which the API says nothing but the type have no constraint here either, though
-// their contents may be refused later.
+// Rules that need more than one member, a table or an expression. Members for which the API
+// defines only a type have no constraint here either, though their contents may be refused
+// later.
 package shape

@@ -7,11 +7,11 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// maxEcho bounds what a message repeats of a request.
+// maxEcho bounds how much of a request a message repeats.
 const maxEcho = 256 << 10
 
-// echo writes a value into a message as the service does, which has it from
-// Java: [a, b], {k=v}, Class(member=value, other=null).
+// echo formats a value as the service does in its messages, which is Java's form: [a, b],
+// {k=v}, Class(member=value, other=null).
 func echo(v []byte, s *shape) string {
 	var e echoer
 	if s.echoJSON {
@@ -30,7 +30,7 @@ func echo(v []byte, s *shape) string {
 
 type echoer struct{ out []byte }
 
-// full reports that what follows would be cut off.
+// full reports whether the rest of the output would be cut off.
 func (e *echoer) full() bool { return len(e.out) > maxEcho }
 
 func (e *echoer) value(v []byte, s *shape) {
@@ -113,8 +113,8 @@ func (e *echoer) structure(v []byte, s *shape) {
 	e.out = append(e.out, ')')
 }
 
-// attributeMembers are the members that an attribute value has inside of the
-// service; "" is the API's name of those that it keeps to itself.
+// attributeMembers are the members of an attribute value inside the service; name is "" for
+// members that are not part of the API.
 var attributeMembers = []struct{ label, name string }{
 	{"s", "S"}, {"n", "N"}, {"b", "B"}, {"iNT", ""}, {"dECIMAL", ""}, {"dOUBLE", ""}, {"sS", "SS"}, {"nS", "NS"}, {"bS", "BS"},
 	{"iNTSET", ""}, {"dECIMALSET", ""}, {"dOUBLESET", ""}, {"m", "M"}, {"l", "L"}, {"nULL", "NULL"}, {"bOOL", "BOOL"},
@@ -126,7 +126,7 @@ func (e *echoer) attribute(v []byte) {
 		e.comma(i)
 		e.out = append(append(e.out, m.label...), '=')
 		var inner []byte
-		if m.name != "" { // which a request may have, too
+		if m.name != "" { // a request may have it too
 			inner, _ = wire.Lookup(v, m.name)
 		}
 		e.value(inner, attributeMember([]byte(m.name)))
@@ -134,7 +134,7 @@ func (e *echoer) attribute(v []byte) {
 	e.out = append(e.out, ')')
 }
 
-// compact writes JSON without the space between its tokens.
+// compact appends JSON without the space between its tokens.
 func (e *echoer) compact(v []byte) {
 	for i := 0; i < len(v) && !e.full(); i++ {
 		switch v[i] {

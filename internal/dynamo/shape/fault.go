@@ -8,7 +8,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// maxFaults is how many broken constraints one message tells.
+// maxFaults is the maximum number of broken constraints in one message.
 const maxFaults = 10
 
 // fault is a constraint that a request breaks.
@@ -18,10 +18,10 @@ type fault struct {
 	missing    bool
 	constraint string
 	shortForm  bool // see field
-	ofMap      bool // told of a whole map for its keys or values
+	ofMap      bool // reported for a whole map, about its keys or values
 }
 
-// path is where a value stands in a request.
+// path is the position of a value in a request.
 type path struct{ labels, names string }
 
 func (p path) member(f *field) path {
@@ -31,13 +31,12 @@ func (p path) member(f *field) path {
 	return path{p.labels + "." + f.label, p.names + "." + f.name}
 }
 
-// inside is the path of an element, by its position, or of a map's value.
+// inside returns the path of an element, by its position, or of a map's value.
 func (p path) inside(key string) path {
 	return path{p.labels + "." + key + ".member", p.names + "." + key + ".member"}
 }
 
-// sentence tells the fault in the classic form, which all but a few of the
-// service's answers have.
+// sentence formats the fault in the classic form, which most of the service's answers have.
 func (f *fault) sentence() string {
 	value := "null"
 	if !f.missing {
@@ -46,12 +45,12 @@ func (f *fault) sentence() string {
 	return "Value " + value + " at '" + f.at.labels + "' failed to satisfy constraint: " + f.constraint
 }
 
-// shortSentence tells the fault without the value.
+// shortSentence formats the fault without the value.
 func (f *fault) shortSentence() string {
 	return "Value at '" + f.at.names + "' failed to satisfy constraint: " + f.constraint
 }
 
-// refuse is the answer that tells faults, of which there is at least one.
+// refuse returns the error for one or more faults.
 func refuse(faults ...fault) *wire.Error {
 	if len(faults) == 1 {
 		if f := &faults[0]; f.shortForm && !f.missing {
@@ -70,8 +69,8 @@ func detected(count, what string) *wire.Error {
 	return wire.Invalid("%s detected: %s", count, what)
 }
 
-// faults lists the constraints that a body breaks whose types are right, in the
-// order in which the service tells them.
+// faults lists the constraints that a body of the right types breaks, in the order in which
+// the service reports them.
 func (s *shape) faults(body []byte) []fault {
 	var c collector
 	c.structure(body, s, path{})
@@ -88,8 +87,8 @@ func (c *collector) add(f fault) {
 
 func (c *collector) full() bool { return len(c.list) == maxFaults }
 
-// members returns the values of a structure's fields; nil for what is not there
-// or null. Of members with one name the last counts.
+// members returns the values of a structure's fields, nil for a member that is missing or
+// null. Of several members with one name the last counts.
 func (s *shape) members(text []byte) [][]byte {
 	values := make([][]byte, len(s.fields))
 	for it := wire.Object(text); it.Next(); {
@@ -142,7 +141,7 @@ func (c *collector) value(v []byte, s *shape, at path, mute bool) {
 	}
 }
 
-// elements looks at a list, then at what is in it.
+// elements checks a list, then its elements.
 func (c *collector) elements(v []byte, s *shape, at path, mute bool) {
 	for _, constraint := range s.bounds("length", count(wire.Array(v))) {
 		c.add(fault{at: at, value: echo(v, s), constraint: constraint, shortForm: mute})
@@ -158,7 +157,7 @@ func (c *collector) each(v []byte, s *shape, at path) {
 	}
 }
 
-// inside looks at an element of a list or a value of a map.
+// inside checks an element of a list or a value of a map.
 func (c *collector) inside(v []byte, s *shape, at path) {
 	switch {
 	case nonNull(v) != nil:
@@ -168,7 +167,7 @@ func (c *collector) inside(v []byte, s *shape, at path) {
 	}
 }
 
-// entries looks at a map, its keys, and its values.
+// entries checks a map, its keys, and its values.
 func (c *collector) entries(v []byte, s *shape, at path) {
 	for _, constraint := range s.bounds("length", count(wire.Object(v))) {
 		c.add(fault{at: at, value: echo(v, s), constraint: constraint})
@@ -198,7 +197,7 @@ func count(it wire.Iter) (n int64) {
 	return n
 }
 
-// anyKey reports whether a key of the map breaks what its names must keep.
+// anyKey reports whether a key of the map breaks the constraints on names.
 func (s *shape) anyKey(v []byte) bool {
 	if s.names == nil {
 		return false
@@ -211,7 +210,7 @@ func (s *shape) anyKey(v []byte) bool {
 	return false
 }
 
-// anyLength reports whether a value breaks bounds that are told of the map.
+// anyLength reports whether a value breaks bounds that are reported for the map.
 func (s *shape) anyLength(v []byte) bool {
 	if !s.values {
 		return false
@@ -224,7 +223,7 @@ func (s *shape) anyLength(v []byte) bool {
 	return false
 }
 
-// bounds lists which bounds n breaks; what names the thing that n counts.
+// bounds lists the bounds that n breaks; what names the counted thing.
 func (s *shape) bounds(what string, n int64) []string {
 	switch {
 	case n < s.min:
@@ -247,7 +246,7 @@ const memberNotNull = "Member must not be null"
 
 const matchesName = "Member must satisfy regular expression pattern: " + nameClass
 
-// constraints are all that a string or list must keep, as told of a map.
+// constraints lists all constraints on a string or list, in the form used for a map.
 func (s *shape) constraints() []string {
 	list := []string{atMost("length", s.max), atLeast("length", s.min)}
 	if s.name {
@@ -266,7 +265,8 @@ func (s *shape) textFaults(text string) (list []string) {
 	if s.enum != nil && !contains(s.enum, text) {
 		list = append(list, "Member must satisfy enum value set: ["+strings.Join(s.enum, ", ")+"]")
 	}
-	// An empty name of a table with items is too short, and nothing else.
+	// For the name of a table with items, an empty string is too short and breaks no other
+	// constraint.
 	if s.name && !isName(text) && (text != "" || s.min > 1) {
 		list = append(list, matchesName)
 	}
@@ -282,7 +282,7 @@ func contains(list []string, text string) bool {
 	return false
 }
 
-// javaLength is the length that the service gives a string: of UTF-16.
+// javaLength returns the length of a string as the service counts it, in UTF-16 code units.
 func javaLength(text string) (n int64) {
 	for _, r := range text {
 		n += int64(utf16.RuneLen(r))

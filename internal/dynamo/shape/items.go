@@ -2,8 +2,8 @@ package shape
 
 import "math"
 
-// What the operations on items share. Enumerations stand in the order in which
-// messages list them.
+// Shapes that the operations on items share. Enumerations are in the order in which messages
+// list them.
 var (
 	dataTable = tableName(1)
 	indexName = name(3, 255)

@@ -25,9 +25,9 @@ func isDigits(s string) bool {
 	return s != ""
 }
 
-// TableName returns the name of a table that a request names by its name or by
-// its ARN, arn:<partition>:dynamodb:<region>:<account>:table/<name>; false if
-// named is neither.
+// TableName returns the name of a table that a request gives as a name or as an ARN,
+// arn:<partition>:dynamodb:<region>:<account>:table/<name>. It returns false if named is
+// neither.
 func TableName(named string) (name string, ok bool) {
 	if !strings.HasPrefix(named, "arn:") {
 		return named, isName(named)

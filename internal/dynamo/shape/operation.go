@@ -2,14 +2,14 @@ package shape
 
 import "github.com/kasoku/kasoku/internal/dynamo/wire"
 
-// operation is a request's shape and what is special about telling its faults.
+// operation is the shape of a request and the rule for reporting its faults.
 type operation struct {
 	input *shape
-	// explain makes the answer for a body that breaks constraints.
+	// explain returns the error for a body that breaks constraints.
 	explain func(body []byte, faults []fault) *wire.Error
 }
 
-// operations are those that a store may offer, of both services.
+// operations are the operations that a store may support, of both services.
 var operations = map[string]*operation{
 	"GetItem":            {getItem, allFaults},
 	"PutItem":            {putItem, tableNameFirst},
@@ -80,11 +80,10 @@ var operations = map[string]*operation{
 	"GetRecords":       {getRecords, allFaults},
 }
 
-// allFaults tells all faults.
+// allFaults reports all faults.
 func allFaults(_ []byte, faults []fault) *wire.Error { return refuse(faults...) }
 
-// find returns the fault of the request's member called label, nil if it has
-// none.
+// find returns the fault of the request's member called label, or nil.
 func find(faults []fault, label string) *fault {
 	for i := range faults {
 		if faults[i].at.labels == label {
@@ -94,8 +93,8 @@ func find(faults []fault, label string) *fault {
 	return nil
 }
 
-// incomplete reports whether a member is missing that must be there. The
-// service then tells everything at once, as it used to always.
+// incomplete reports whether a required member is missing. The service then reports all
+// faults at once, which once was its general rule.
 func incomplete(faults []fault) bool {
 	for i := range faults {
 		if faults[i].missing {
@@ -105,7 +104,7 @@ func incomplete(faults []fault) bool {
 	return false
 }
 
-// tableNameFirst stops at a bad name of the table.
+// tableNameFirst reports only a bad table name, if there is one.
 func tableNameFirst(_ []byte, faults []fault) *wire.Error {
 	if f := find(faults, "tableName"); f != nil && !incomplete(faults) {
 		return refuse(*f)
@@ -113,7 +112,7 @@ func tableNameFirst(_ []byte, faults []fault) *wire.Error {
 	return refuse(faults...)
 }
 
-// nameThenReturnValues stops at bad ReturnValues, too.
+// nameThenReturnValues reports only a bad table name, or else only bad ReturnValues.
 func nameThenReturnValues(body []byte, faults []fault) *wire.Error {
 	if find(faults, "tableName") == nil && !incomplete(faults) {
 		if f := find(faults, "returnValues"); f != nil {
@@ -123,8 +122,8 @@ func nameThenReturnValues(body []byte, faults []fault) *wire.Error {
 	return tableNameFirst(body, faults)
 }
 
-// batch asks for RequestItems in words of its own. A write is told of its maps
-// once nothing else is wrong.
+// batch has a message of its own for a missing RequestItems. Faults of a BatchWriteItem's
+// maps are reported only if there are no others.
 func batch(name string) func(body []byte, faults []fault) *wire.Error {
 	return func(_ []byte, faults []fault) *wire.Error {
 		if f := find(faults, "requestItems"); f != nil && !f.ofMap {
@@ -145,7 +144,7 @@ func batch(name string) func(body []byte, faults []fault) *wire.Error {
 	}
 }
 
-// tableNameRequired asks for the table's name in words of its own.
+// tableNameRequired has a message of its own for a missing table name.
 func tableNameRequired(_ []byte, faults []fault) *wire.Error {
 	if f := find(faults, "tableName"); f != nil && f.missing {
 		return wire.Invalid("The parameter 'TableName' is required but was not present in the request")
@@ -153,7 +152,7 @@ func tableNameRequired(_ []byte, faults []fault) *wire.Error {
 	return refuse(faults...)
 }
 
-// tableNameLength tells the length of a table's name so, too.
+// tableNameLength also has a message of its own for the length of a table's name.
 func tableNameLength(body []byte, faults []fault) *wire.Error {
 	for _, f := range faults {
 		if n := javaLength(f.value); f.at.labels == "tableName" && !f.missing && (n < someTable.min || n > someTable.max) {
@@ -163,8 +162,8 @@ func tableNameLength(body []byte, faults []fault) *wire.Error {
 	return tableNameRequired(body, faults)
 }
 
-// nameLength tells the length of the name with the label in words of its own, in
-// which it is called kind.
+// nameLength has a message of its own for the length of the member called label, which the
+// message calls kind.
 func nameLength(label, kind string) func(body []byte, faults []fault) *wire.Error {
 	return func(_ []byte, faults []fault) *wire.Error {
 		for _, f := range faults {
@@ -176,7 +175,7 @@ func nameLength(label, kind string) func(body []byte, faults []fault) *wire.Erro
 	}
 }
 
-// insightsNameLengths tells the lengths of both names so.
+// insightsNameLengths does this for the names of the table and of the index.
 func insightsNameLengths(body []byte, faults []fault) *wire.Error {
 	if find(faults, "tableName") != nil {
 		return tableNameLength(body, faults)

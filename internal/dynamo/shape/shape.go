@@ -2,7 +2,7 @@ package shape
 
 import "math"
 
-// kind is what a shape is made of.
+// kind is the kind of a shape.
 type kind uint8
 
 const (
@@ -17,26 +17,25 @@ const (
 	attributeKind // AttributeValue, a structure that is read without its fields
 )
 
-// unbounded is a bound that nothing exceeds.
+// unbounded is the bound of a member without one.
 const unbounded = math.MaxInt64
 
-// shape is a type of the API with its constraints. Shapes are made once, when
-// the program starts, and never changed.
+// shape is a type of the API with its constraints. Shapes are made once, when the program
+// starts, and never change.
 type shape struct {
 	kind kind
-	// class is the name that messages have for the type: that of its Java class.
+	// class is the name of the type in messages: that of its Java class.
 	class  string
 	fields []field // of a structure, in the order in which faults are reported
 	elem   *shape  // of a list, or of the values of a map
 
-	// min and max bound a number, the length of a string, or how many there are
-	// in a list or map.
+	// min and max bound a number, the length of a string, or the size of a list or map.
 	min, max int64
 	enum     []string // the values that a string may have, in the order of the message
-	name     bool     // a string must look like the name of a table or index
+	name     bool     // a string must have the form of a table's or index's name
 	table    bool     // with name: it may be the ARN of a table too
-	// names are the constraints of a map's keys, told as one; values says that
-	// those of its values are told so too.
+	// names constrains a map's keys; all keys are reported as one fault. If values is set,
+	// so are its values.
 	names  *shape
 	values bool
 
@@ -49,10 +48,10 @@ type shape struct {
 // field is a member of a structure.
 type field struct {
 	name     string
-	label    string // as messages write the name: with a small first letter
+	label    string // the name as messages write it: with a small first letter
 	shape    *shape
 	required bool
-	// shortForm marks a constraint that, when nothing else is wrong, is told in a newer
+	// shortForm marks a constraint that, if it is the only fault, is reported in a newer
 	// form: without the value, and with the members' names as the API writes them.
 	shortForm bool
 }
@@ -64,19 +63,19 @@ func structure(class string, fields ...field) *shape {
 // packageName is the Java package of the service's structures.
 const packageName = "com.amazonaws.dynamodb.v20120810."
 
-// member makes a field that may be left out.
+// member returns an optional field.
 func member(name string, s *shape) field {
 	return field{name: name, label: string(name[0]|0x20) + name[1:], shape: s}
 }
 
-// required makes a field that must be there.
+// required returns a required field.
 func required(name string, s *shape) field {
 	f := member(name, s)
 	f.required = true
 	return f
 }
 
-// shortForm is field f with the newer form of its constraint.
+// shortForm returns f with the newer form of its fault.
 func shortForm(f field) field {
 	f.shortForm = true
 	return f
@@ -102,7 +101,7 @@ func name(min, max int64) *shape {
 	return &shape{kind: stringKind, min: min, max: max, name: true, bound: true}
 }
 
-// tableName is the name or ARN of a table, of at least min characters.
+// tableName returns the shape of a table's name or ARN of at least min characters.
 func tableName(min int64) *shape {
 	return &shape{kind: stringKind, min: min, max: 255, name: true, table: true, bound: true}
 }
@@ -123,7 +122,7 @@ var (
 	textByName = mapOf(anyText)
 )
 
-// findField returns the field called name, -1 if there is none.
+// findField returns the index of the field called name, or -1 if there is none.
 func (s *shape) findField(name []byte) int {
 	for i := range s.fields {
 		if f := &s.fields[i]; len(f.name) == len(name) && f.name == string(name) {

@@ -2,15 +2,15 @@ package shape
 
 import "math"
 
-// Requests about tables and what belongs to them.
+// Requests about tables and their settings.
 
 var (
 	someTable     = tableName(3)
 	keyName       = text(1, 255) // the name of an attribute that is part of a key
 	positive      = number(longKind, 1, math.MaxInt64)
-	units         = number(longKind, math.MinInt64, unbounded) // bounded later, in words of their own
+	units         = number(longKind, math.MinInt64, unbounded) // bounded later, with another message
 	timeToLive    = text(1, 255)
-	tableClass    = anyText // refused later, in words of its own
+	tableClass    = anyText // refused later, with another message
 	billingMode   = enumOf("PROVISIONED", "PAY_PER_REQUEST")
 	resourceARN   = text(1, 1283)
 	pageOfHundred = number(integerKind, 1, 100)
@@ -50,7 +50,7 @@ var (
 		member("SSEType", enumOf("AES256", "KMS")),
 		member("KMSMasterKeyId", text(1, unbounded)))
 
-	tags = listOf(structure("Tag", // judged later, in words of their own
+	tags = listOf(structure("Tag", // checked later, with other messages
 		member("Key", anyText),
 		member("Value", anyText)), 0, unbounded)
 )
@@ -82,7 +82,7 @@ var createTable = structure("CreateTableInput",
 	member("ResourcePolicy", anyText),
 	member("VectorIndexes", listOf(vectorIndex("VectorIndex"), 0, unbounded)))
 
-// vectorIndex is the shape of a vector index that is to be created.
+// vectorIndex returns the shape of a vector index in a request that creates it.
 func vectorIndex(class string) *shape {
 	return structure(class,
 		required("Projection", projection),
@@ -129,10 +129,10 @@ var updateTable = structure("UpdateTableInput",
 		member("Create", vectorIndex("CreateVectorIndexAction")),
 		member("Delete", structure("DeleteVectorIndexAction", required("IndexName", indexName)))), 0, unbounded)))
 
-// replica is the shape of what is done about one replica.
+// replica returns the shape of a change of one replica.
 func replica(class string) *shape { return structure(class, required("RegionName", anyText)) }
 
-// onTable is the shape of requests that only name a table.
+// onTable returns the shape of requests that only name a table.
 func onTable(class string, more ...field) *shape {
 	return structure(class, append([]field{required("TableName", someTable)}, more...)...)
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// typeError finds the words for a value of a wrong type. They are those of the
-// service's parser, down to the names of its classes.
+// typeError records the error for a value of the wrong type. Its text is the one of the
+// service's parser, including the names of its classes.
 func (c *checker) typeError(i int, s *shape, where place) int {
 	switch first := c.b[i]; {
 	case first == '{':
@@ -31,12 +31,11 @@ func (c *checker) typeError(i int, s *shape, where place) int {
 	}
 }
 
-// parameterized is what a scalar is answered that stands for a list or a map
-// inside of another one.
+// parameterized is the error for a scalar in place of a list or a map inside another one.
 const parameterized = "class sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl cannot be cast to class java.lang.Class " +
 	"(sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl and java.lang.Class are in module java.base of loader 'bootstrap')"
 
-// token is the parser's name for the scalar at i.
+// token returns the parser's name for the scalar at i.
 func (c *checker) token(i int) string {
 	switch c.b[i] {
 	case '"':
@@ -52,7 +51,7 @@ func (c *checker) token(i int) string {
 	return "NUMBER_VALUE"
 }
 
-// scalarName is what messages call the type of a scalar.
+// scalarName returns the name of a scalar's type in messages.
 func (s *shape) scalarName() string {
 	switch s.kind {
 	case booleanKind:
@@ -65,7 +64,7 @@ func (s *shape) scalarName() string {
 	return "String"
 }
 
-// javaType is the type as the service's language writes it.
+// javaType returns the type as Java writes it.
 func (s *shape) javaType() string {
 	switch s.kind {
 	case blobKind:
@@ -78,7 +77,7 @@ func (s *shape) javaType() string {
 	return "class java.lang." + s.scalarName()
 }
 
-// parameter is the type as the parameter of another.
+// parameter returns the type as Java writes a type parameter.
 func (s *shape) parameter() string {
 	switch s.kind {
 	case listKind:

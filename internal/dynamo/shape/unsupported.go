@@ -1,15 +1,15 @@
 package shape
 
-// Requests for what only the service does: a store answers most of them with an
-// error of its own, once the request itself is right.
+// Requests for features that only the service has: a store answers most valid ones with an
+// error.
 
 var (
 	resourceName = text(37, 1024) // the ARN of an export, an import or a stream of Kinesis
-	namedTable   = name(3, 255)   // by its name alone
+	namedTable   = name(3, 255)   // by its name, not its ARN
 	recordFormat = enumOf("DYNAMODB_JSON", "ION")
 	pageOf25     = number(integerKind, 1, 25)
 	revision     = text(1, 255)
-	anything     = structure("Structure") // looked at no further
+	anything     = structure("Structure") // not checked further
 )
 
 var (

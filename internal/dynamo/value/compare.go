@@ -5,8 +5,8 @@ import (
 	"cmp"
 )
 
-// Compare orders two Strings, two Numbers or two Binaries; ok is false for
-// values that have no order.
+// Compare orders two Strings, two Numbers or two Binaries. It returns ok == false for values
+// that have no order.
 func Compare(v, w *Value) (order int, ok bool) {
 	if v.Type != w.Type {
 		return 0, false
@@ -36,8 +36,8 @@ func compareNumbers(a, b []byte) int {
 
 func isNegative(text []byte) bool { return len(text) > 0 && text[0] == '-' }
 
-// compareMagnitudes goes by the length of the whole part, then by its digits,
-// then by those of the fraction, of which neither ends in zero.
+// compareMagnitudes compares the lengths of the whole parts, then their digits, then the
+// digits of the fractions. Neither fraction ends in zero.
 func compareMagnitudes(a, b []byte) int {
 	m, n := wholePart(a), wholePart(b)
 	if m != n {

@@ -7,17 +7,16 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// decoder reads one text from its beginning to its end. Once there is a fault,
-// the first one stays, there is no next element or member, and what its methods
-// return means nothing. items and members hold what was read of the lists and
-// maps that are open, innermost last; a closed one takes its part of them away
-// with it.
+// decoder reads one text from its beginning to its end. It keeps the first fault; after it
+// there is no next element or member, and the results of its methods are undefined. items
+// and members are stacks: they hold what was read of the lists and maps that are still open,
+// innermost last.
 type decoder struct {
 	text    []byte
 	pos     int
-	strict  bool // check; otherwise the text is one that Append wrote
+	strict  bool // check the text; if false, Append wrote it
 	fault   *wire.Error
-	arena   []byte // behind its length is room for text that differs from its spelling
+	arena   []byte // spare capacity for text that differs from its spelling
 	items   []Value
 	members []Member
 }
@@ -25,14 +24,14 @@ type decoder struct {
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
 
 const (
-	// maxScratch is the most items or members that a resting decoder keeps room
-	// for.
+	// maxScratch is the maximum number of items or members that a pooled decoder keeps
+	// memory for.
 	maxScratch = 1024
-	// arenaSize is the most room that the arena makes for what may come.
+	// arenaSize is the maximum room that the arena allocates beyond the requested bytes.
 	arenaSize = 4096
 )
 
-// release returns the decoder, with nothing of what it read, to the others.
+// release clears the decoder and puts it back into the pool.
 func (d *decoder) release() {
 	if cap(d.items) > maxScratch || cap(d.members) > maxScratch {
 		return
@@ -49,7 +48,7 @@ func (d *decoder) fail(fault *wire.Error) {
 	}
 }
 
-// peek returns the next byte that is no white space, 0 at the end.
+// peek returns the next byte that is not white space, 0 at the end.
 func (d *decoder) peek() byte {
 	if d.pos = wire.SkipSpace(d.text, d.pos); d.pos < len(d.text) {
 		return d.text[d.pos]
@@ -57,7 +56,7 @@ func (d *decoder) peek() byte {
 	return 0
 }
 
-// accept steps over c if it is next.
+// accept skips c if it is next.
 func (d *decoder) accept(c byte) bool {
 	if d.peek() != c {
 		return false
@@ -66,8 +65,8 @@ func (d *decoder) accept(c byte) bool {
 	return true
 }
 
-// next goes to the next element of a list or member of an object of which n
-// have been read; false behind the last.
+// next moves to the next element of a list or member of an object, of which n have been
+// read. It returns false after the last one.
 func (d *decoder) next(n int, closing byte) bool {
 	if d.fault != nil || d.accept(closing) {
 		return false
@@ -78,7 +77,7 @@ func (d *decoder) next(n int, closing byte) bool {
 	return d.fault == nil
 }
 
-// literal steps over word if it is next.
+// literal skips word if it is next.
 func (d *decoder) literal(word string) bool {
 	rest := d.text[d.pos:]
 	if len(rest) < len(word) || string(rest[:len(word)]) != word {
@@ -88,10 +87,10 @@ func (d *decoder) literal(word string) bool {
 	return true
 }
 
-// null steps over a null if it is next.
+// null skips a null if it is next.
 func (d *decoder) null() bool { return d.peek() == 'n' && d.literal("null") }
 
-// skip steps over any value.
+// skip skips any value.
 func (d *decoder) skip() {
 	if end := wire.SkipValue(d.text, wire.SkipSpace(d.text, d.pos)); end >= 0 {
 		d.pos = end
@@ -110,7 +109,7 @@ func (d *decoder) name() []byte {
 	return text
 }
 
-// str reads the string that is next, as UTF-8.
+// str reads the next string as UTF-8.
 func (d *decoder) str() []byte {
 	raw, next, escaped := wire.ReadString(d.text, d.pos)
 	if next < 0 {
@@ -130,7 +129,7 @@ func (d *decoder) str() []byte {
 	return d.since(first)
 }
 
-// reserve makes room for n bytes behind the arena's length, which it returns.
+// reserve makes room for n bytes after the arena's length, and returns that length.
 func (d *decoder) reserve(n int) int {
 	if cap(d.arena)-len(d.arena) < n {
 		left := len(d.text) - d.pos
@@ -139,12 +138,12 @@ func (d *decoder) reserve(n int) int {
 	return len(d.arena)
 }
 
-// since returns what was appended to the arena since its length was first.
+// since returns the text that was appended to the arena after its length was first.
 func (d *decoder) since(first int) []byte {
 	return d.arena[first:len(d.arena):len(d.arena)]
 }
 
-// closeList takes away the items from base on.
+// closeList pops the items from base on and returns a copy of them.
 func (d *decoder) closeList(base int) []Value {
 	open := d.items[base:]
 	if len(open) == 0 {
@@ -157,7 +156,7 @@ func (d *decoder) closeList(base int) []Value {
 	return out
 }
 
-// closeMap takes away the members from base on.
+// closeMap pops the members from base on and returns a copy of them.
 func (d *decoder) closeMap(base int) []Member {
 	open := d.members[base:]
 	n := len(open)

@@ -1,7 +1,7 @@
 package value
 
-// dedupeMembers lets the last of members with one name take the place of the first, as
-// whoever reads the object into a map does, and returns how many are left.
+// dedupeMembers lets the last of several members with one name replace the first, as reading
+// the object into a map does, and returns the number of members that remain.
 func dedupeMembers(members []Member) int {
 	if len(members) <= fewMembers {
 		return dedupeFew(members)

@@ -1,6 +1,6 @@
-// Package value holds DynamoDB's attribute values as trees: it reads and checks
-// them as the service does, writes, measures, compares and orders them.
+// Package value holds DynamoDB's attribute values as trees: it reads and checks them as the
+// service does, and encodes, measures, compares and orders them.
 //
-// Values are immutable by convention: whoever changes an item makes a new tree
-// and shares with the old one what stays as it is.
+// Values are immutable by convention: a caller that changes an item makes a new tree, which
+// shares the unchanged parts with the old one.
 package value

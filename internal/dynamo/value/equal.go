@@ -20,7 +20,7 @@ func (v *Value) Equal(w *Value) bool {
 	case Map:
 		return sameMap(v.Members, w.Members)
 	}
-	return bytes.Equal(v.Text, w.Text) // of a Number it is the normal text
+	return bytes.Equal(v.Text, w.Text) // for a Number, the normalized text
 }
 
 func sameList(a, b []Value) bool {
@@ -35,11 +35,11 @@ func sameList(a, b []Value) bool {
 	return true
 }
 
-// fewMembers is how many members are compared each with each; beyond, a table
-// of them is made.
+// fewMembers is the maximum number of members that are compared pairwise. More are compared
+// through a map.
 const fewMembers = 16
 
-// sameMembers compares sets, neither of which has a member twice.
+// sameMembers compares two sets without duplicate members.
 func sameMembers(a, b []Value) bool {
 	if len(a) != len(b) {
 		return false
@@ -74,7 +74,7 @@ func Contains(items []Value, v *Value) bool {
 	return false
 }
 
-// sameMap compares maps, neither of which has a name twice.
+// sameMap compares two maps without duplicate names.
 func sameMap(a, b []Member) bool {
 	if len(a) != len(b) {
 		return false

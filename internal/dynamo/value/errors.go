@@ -18,7 +18,7 @@ var (
 	errNoName  = wire.Invalid("Empty attribute name")
 	errName    = wire.Invalid("Attribute name is too large, must be less than %d bytes", maxName+1)
 
-	// Two spaces in the first two, as the service has them.
+	// The double space in the first two is the service's.
 	errNoStrings  = wire.Invalid(invalid + "An string set  may not be empty")
 	errNoNumbers  = wire.Invalid(invalid + "An number set  may not be empty")
 	errNoBinaries = wire.Invalid(invalid + "Binary sets should not be empty")
@@ -52,7 +52,7 @@ func nullElement(set Type) *wire.Error {
 	return errNullBinary
 }
 
-// checkSet looks for what only the whole set shows.
+// checkSet checks the rules that need the whole set.
 func checkSet(typ Type, items []Value) *wire.Error {
 	if len(items) == 0 {
 		switch typ {
@@ -75,7 +75,7 @@ func checkSet(typ Type, items []Value) *wire.Error {
 	return wire.Invalid(invalid+"Input collection %sof type BS contains duplicates.", listing(items))
 }
 
-// listing writes the members of a set as the service's messages do: [a, b].
+// listing formats the members of a set as the service's messages do: [a, b].
 func listing(items []Value) []byte {
 	out := []byte{'['}
 	for i := range items {

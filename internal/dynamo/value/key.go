@@ -6,9 +6,9 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// AppendKey appends bytes for a String, Number or Binary whose order is the
-// order of the values of one type and which say themselves where they end, so
-// that those of several values can follow each other.
+// AppendKey appends an encoding of a String, Number or Binary whose byte order is the order
+// of the values of one type. The encoding marks its own end, so several of them can follow
+// each other.
 func (v *Value) AppendKey(dst []byte) []byte {
 	if v.Type == Number {
 		var n wire.Number
@@ -18,8 +18,8 @@ func (v *Value) AppendKey(dst []byte) []byte {
 	return append(v.AppendKeyPrefix(dst), 0, 0)
 }
 
-// AppendKeyPrefix appends, for a String or Binary, what the AppendKey bytes of
-// every value begin with that begins with v, and of no other.
+// AppendKeyPrefix appends, for a String or Binary, the common prefix of the AppendKey
+// encodings of exactly the values that begin with v.
 func (v *Value) AppendKeyPrefix(dst []byte) []byte {
 	text := v.Text
 	for {

@@ -6,7 +6,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// kind is what the API wants in a place.
+// kind is the type of value that the API expects in a place.
 type kind uint8
 
 const (
@@ -18,7 +18,7 @@ const (
 	attributeValue
 )
 
-// classes are the names that messages have for the kinds, where a list is met.
+// classes are the names of the kinds in messages about a list.
 var classes = [...]string{
 	kindString:     "class java.lang.String",
 	kindBlob:       "class java.nio.ByteBuffer",
@@ -27,7 +27,7 @@ var classes = [...]string{
 	attributeValue: "class com.amazonaws.dynamodb.v20120810.AttributeValue",
 }
 
-// typeError is the error for the next value, which is not of the kind wanted.
+// typeError records the error for the next value, which is not of the kind wanted.
 func (d *decoder) typeError(want kind) {
 	if want == attributeValue && d.null() {
 		d.fail(errNoType)
@@ -54,8 +54,8 @@ func (d *decoder) typeError(want kind) {
 	}
 }
 
-// token is what the service's messages call the next value, "{" or "[" for what
-// they don't name; "" if there is no value.
+// token returns the name of the next value in the service's messages: "{" or "[" for objects
+// and lists, which have none, and "" if there is no value.
 func (d *decoder) token() string {
 	first, end := d.peek(), wire.SkipValue(d.text, d.pos)
 	switch {

@@ -1,11 +1,11 @@
 package value
 
-// maxLevels is how deep documents nest: an attribute's value is at level 1,
-// what that contains at level 2.
+// maxLevels is the maximum nesting of documents: an attribute's value is at level 1, its
+// elements are at level 2.
 const maxLevels = 32
 
-// CheckLevels returns the error for an item that nests deeper than DynamoDB
-// stores, which an update can make of one that doesn't; nil for others.
+// CheckLevels returns an error if the item nests deeper than DynamoDB stores, which an
+// update can cause.
 func (v *Value) CheckLevels() error {
 	if v.fitsLevels(maxLevels) {
 		return nil
@@ -14,7 +14,7 @@ func (v *Value) CheckLevels() error {
 	return &mine
 }
 
-// fitsLevels tells whether what v contains takes no more than so many levels.
+// fitsLevels reports whether the contents of v nest at most so many levels deep.
 func (v *Value) fitsLevels(levels int) bool {
 	if levels == 0 {
 		return len(v.Members) == 0 && (v.Type != List || len(v.Items) == 0)

@@ -2,10 +2,10 @@ package value
 
 import "github.com/kasoku/kasoku/internal/dynamo/wire"
 
-// Add returns the normal text of a+b, both given as text of numbers.
+// Add returns the normalized text of a+b, both given as the text of numbers.
 func Add(a, b []byte) ([]byte, error) { return sum(a, b, false) }
 
-// Sub returns the normal text of a-b, both given as text of numbers.
+// Sub returns the normalized text of a-b, both given as the text of numbers.
 func Sub(a, b []byte) ([]byte, error) { return sum(a, b, true) }
 
 func sum(a, b []byte, negate bool) ([]byte, error) {

@@ -7,24 +7,24 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// maxName is the length of the longest attribute name.
+// maxName is the maximum length of an attribute name.
 const maxName = 65535
 
-// Parse reads an attribute value and checks it as the service does; the error
-// is a *wire.Error. The value shares nothing with text. The text is one that
-// wire.Valid has accepted; of other text Parse may miss that it is no JSON.
+// Parse reads an attribute value and checks it as the service does; the error is a
+// *wire.Error. The value shares no memory with text. wire.Valid must have accepted text;
+// otherwise Parse may miss that it is not JSON.
 func Parse(text []byte) (Value, error) {
 	return decode(bytes.Clone(text), true, false)
 }
 
-// ParseItem reads an object of attribute values, such as an Item or a Key, and
-// checks it as the service does. The value shares nothing with text.
+// ParseItem reads an object of attribute values, such as an Item or a Key, and checks it as
+// the service does. The value shares no memory with text.
 func ParseItem(text []byte) (Value, error) {
 	return decode(bytes.Clone(text), true, true)
 }
 
-// Stored reads what AppendItem wrote, with nothing checked but that it is JSON
-// of that shape. The value may alias text, which must not change any more.
+// Stored reads the output of AppendItem. It checks only that the text is JSON of that shape.
+// The value may alias text, which must not change afterwards.
 func Stored(text []byte) (Value, error) {
 	return decode(text, false, true)
 }
@@ -43,7 +43,7 @@ func decode(text []byte, strict, item bool) (v Value, err error) {
 	fault := d.fault
 	d.release()
 	if fault != nil {
-		mine := *fault // callers may put more words around it
+		mine := *fault // callers may wrap its message
 		return Value{}, &mine
 	}
 	return v, nil
@@ -83,8 +83,8 @@ func (d *decoder) value(level int) (v Value) {
 	return v
 }
 
-// single reads what Append writes behind the brace: one member. That of a String
-// without escapes, or of a Number, is read in one step.
+// single reads the object that Append wrote after its opening brace: one member. A String
+// without escapes and a Number are read in one step.
 func (d *decoder) single(level int) Value {
 	b := d.text[d.pos:]
 	if len(b) > len(`"S":""}`) && string(b[2:5]) == `":"` && (b[1] == 'S' || b[1] == 'N') {
@@ -106,7 +106,7 @@ func (d *decoder) single(level int) Value {
 	return v
 }
 
-// typed reads what an attribute value has under the name of a type.
+// typed reads the content of an attribute value of type typ.
 func (d *decoder) typed(typ Type, level int) Value {
 	v := Value{Type: typ}
 	switch typ {

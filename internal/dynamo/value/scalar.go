@@ -6,7 +6,8 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// boolean reads the content of a Bool or Null. The service takes words for it.
+// boolean reads the content of a Bool or Null. Like the service, it also accepts words for
+// it.
 func (d *decoder) boolean() bool {
 	switch {
 	case d.literal("true"):
@@ -56,7 +57,7 @@ func (d *decoder) scalar(typ Type) []byte {
 	return text
 }
 
-// number returns the normal text of a number.
+// number returns the normalized text of a number.
 func (d *decoder) number(text []byte) []byte {
 	var n wire.Number
 	if fault := n.Parse(text); fault != wire.NumberFine {
@@ -73,8 +74,8 @@ func (d *decoder) number(text []byte) []byte {
 	return d.since(first)
 }
 
-// longestNumber is more than the normal text of a number takes: a sign, 0.,
-// 129 zeros, 38 digits.
+// longestNumber is an upper bound on the normalized text of a number: a sign, "0.", 129
+// zeros and 38 digits.
 const longestNumber = 176
 
 // binary returns the bytes that text encodes.

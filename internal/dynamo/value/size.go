@@ -2,7 +2,7 @@ package value
 
 import "github.com/kasoku/kasoku/internal/dynamo/wire"
 
-// Size is what the value counts towards the size of its item.
+// Size returns the number of bytes that the value counts towards the size of its item.
 func (v *Value) Size() int {
 	switch v.Type {
 	case String, Binary:
@@ -29,7 +29,7 @@ func (v *Value) Size() int {
 	return 1 // Bool, Null
 }
 
-// ItemSize is the size of a Map as an item.
+// ItemSize returns the size of a Map as an item.
 func (v *Value) ItemSize() int {
 	size := 0
 	for i := range v.Members {

@@ -18,7 +18,7 @@ const (
 
 var typeNames = [...]string{"", "S", "N", "B", "BOOL", "NULL", "SS", "NS", "BS", "L", "M"}
 
-// String is the name of the type in JSON.
+// String returns the name of the type in JSON.
 func (t Type) String() string {
 	if int(t) < len(typeNames) {
 		return typeNames[t]
@@ -26,7 +26,7 @@ func (t Type) String() string {
 	return ""
 }
 
-// Element is the type of a set's members; 0 if t is no set.
+// Element returns the type of a set's members, or 0 if t is not a set.
 func (t Type) Element() Type {
 	switch t {
 	case StringSet:
@@ -39,7 +39,7 @@ func (t Type) Element() Type {
 	return 0
 }
 
-// typeOf is the type called name in JSON, 0 if there is none.
+// typeOf returns the type called name in JSON, or 0 if there is none.
 func typeOf(name []byte) Type {
 	switch string(name) {
 	case "S":
@@ -70,7 +70,7 @@ func typeOf(name []byte) Type {
 type Value struct {
 	Type    Type
 	Bool    bool     // of a Bool
-	Text    []byte   // UTF-8 of a String, bytes of a Binary, normal decimal text of a Number
+	Text    []byte   // UTF-8 of a String, bytes of a Binary, normalized decimal text of a Number
 	Items   []Value  // of a List or a set
 	Members []Member // of a Map, in the order in which their names first appeared
 }
@@ -81,8 +81,7 @@ type Member struct {
 	Value Value
 }
 
-// Get returns the member of a Map called name; nil if there is none, or if v is
-// no Map.
+// Get returns the member of a Map called name, or nil if there is none or v is not a Map.
 func (v *Value) Get(name string) *Value {
 	if v == nil {
 		return nil
