@@ -28,13 +28,13 @@ const retryAfter = time.Second
 
 // backfiller enters items in the background.
 type backfiller struct {
-	woken chan struct{} // of capacity 1
+	wakeup chan struct{} // of capacity 1
 }
 
 // wake says that there is something to do.
 func (f *backfiller) wake() {
 	select {
-	case f.woken <- struct{}{}:
+	case f.wakeup <- struct{}{}:
 	default:
 	}
 }
@@ -50,7 +50,7 @@ func cursorKey(dst []byte, table uint64, index uint32) []byte {
 func (s *Store) runBackfill() {
 	for s.background.Err() == nil {
 		var more bool
-		err := guarded(func() (err error) {
+		err := recoverPanics(func() (err error) {
 			more, err = s.fillSome()
 			return err
 		})
@@ -60,7 +60,7 @@ func (s *Store) runBackfill() {
 			pause(s.background, retryAfter)
 		case !more:
 			select {
-			case <-s.backfill.woken:
+			case <-s.backfill.wakeup:
 			case <-s.background.Done():
 			}
 		}
@@ -116,9 +116,9 @@ func (t *table) unfilled() []uint32 {
 	return out
 }
 
-// waiting tells whether the index, or the order of expiry, still waits for items.
+// filling tells whether the index, or the order of expiry, still waits for items.
 // The table is held.
-func (t *table) waiting(index uint32) (x *catalog.Index, ok bool) {
+func (t *table) filling(index uint32) (x *catalog.Index, ok bool) {
 	if t.gone {
 		return nil, false
 	}
@@ -141,7 +141,7 @@ func (s *Store) fillChunk(t *table, index uint32) error {
 		return err
 	}
 	t.mu.RLock()
-	x, ok := t.waiting(index)
+	x, ok := t.filling(index)
 	if !ok {
 		t.mu.RUnlock()
 		return nil
@@ -158,7 +158,7 @@ func (s *Store) fillChunk(t *table, index uint32) error {
 	}
 	e.lock(keys...)
 	for _, key := range keys {
-		if err := e.enter(t, x, key); err != nil {
+		if err := e.addEntry(t, x, key); err != nil {
 			return err
 		}
 	}
@@ -176,7 +176,7 @@ func (s *Store) chunk(t *table, index uint32) (keys [][]byte, next []byte, err e
 	if err != nil {
 		return nil, nil, err
 	}
-	it, err := s.db.Iter(begin, after(nil, items))
+	it, err := s.db.Iter(begin, prefixEnd(nil, items))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -202,10 +202,10 @@ func (s *Store) readBytes(key []byte) ([]byte, error) {
 	return bytes.Clone(v.Bytes), nil
 }
 
-// enter enters the item under key, which is locked, into the index, or into the
+// addEntry enters the item under key, which is locked, into the index, or into the
 // order of expiry if x is nil. It may be gone, or have been entered by whoever
 // wrote it last.
-func (e *edit) enter(t *table, x *catalog.Index, key []byte) error {
+func (e *edit) addEntry(t *table, x *catalog.Index, key []byte) error {
 	item, err := readImage(e.s.db, key, needTree)
 	if err != nil || !item.exists() {
 		return err
@@ -225,13 +225,13 @@ func (e *edit) enter(t *table, x *catalog.Index, key []byte) error {
 		return err
 	}
 	e.set(entryKey, &entry)
-	e.tally(t.id, x.ID, &image{}, &entry)
+	e.addCounts(t.id, x.ID, &image{}, &entry)
 	return nil
 }
 
-// entered tells whether an item has its entry, under key, in an index that is still
+// hasEntry tells whether an item has its entry, under key, in an index that is still
 // being filled. Until then a change to the item enters it.
-func (e *edit) entered(key []byte) bool {
+func (e *edit) hasEntry(key []byte) bool {
 	entry, err := readImage(e.s.db, key, needSize)
 	return err != nil || entry.exists()
 }

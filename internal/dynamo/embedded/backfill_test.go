@@ -36,7 +36,7 @@ func (s *Store) indexed(t testing.TB, name, index string) string {
 		t.Fatal(err)
 	}
 	prefix := appendIndex(nil, info.ID, info.Index(index).ID)
-	it, err := s.db.Iter(prefix, after(nil, prefix))
+	it, err := s.db.Iter(prefix, prefixEnd(nil, prefix))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func (s *Store) rebuilt(t testing.TB, name string) {
 	want, got := map[string]string{}, map[string]string{}
 	items := appendIndex(nil, held.id, tableIndex)
 	entries := appendTable(nil, spaceTable, held.id)
-	it, err := s.db.Iter(entries, after(nil, entries))
+	it, err := s.db.Iter(entries, prefixEnd(nil, entries))
 	if err != nil {
 		t.Fatal(err)
 	}

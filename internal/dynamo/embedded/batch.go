@@ -48,7 +48,7 @@ func (g *batchGetTable) check(t *catalog.Table) error {
 }
 
 func (c *call) replyBatchGet(r *batchGetRequest, tables tableSet) error {
-	costs := make([]*spent, len(r.Tables))
+	costs := make([]*consumed, len(r.Tables))
 	done := make([]int, len(r.Tables)) // how many keys of each table
 	budget := maxBatchRead
 	o := c.object()
@@ -56,7 +56,7 @@ func (c *call) replyBatchGet(r *batchGetRequest, tables tableSet) error {
 	responses := c.object()
 	for i := range r.Tables {
 		g := &r.Tables[i]
-		costs[i] = &spent{named: g.Named}
+		costs[i] = &consumed{named: g.Named}
 		responses.name(g.Named)
 		var err error
 		if done[i], err = c.appendBatch(g, tables.find(g.Table).info, costs[i], &budget); err != nil {
@@ -68,7 +68,7 @@ func (c *call) replyBatchGet(r *batchGetRequest, tables tableSet) error {
 	c.appendUnprocessedKeys(r, done)
 	if r.Capacity != capacityNone {
 		o.member("ConsumedCapacity")
-		c.out = appendAllSpent(c.out, r.Capacity, costs)
+		c.out = appendAllConsumed(c.out, r.Capacity, costs)
 	}
 	o.end()
 	return nil
@@ -76,7 +76,7 @@ func (c *call) replyBatchGet(r *batchGetRequest, tables tableSet) error {
 
 // appendBatch appends the list of one table's items and returns how many keys it
 // has come to before the budget of bytes was spent.
-func (c *call) appendBatch(g *batchGetTable, t *catalog.Table, cost *spent, budget *int) (done int, err error) {
+func (c *call) appendBatch(g *batchGetTable, t *catalog.Table, cost *consumed, budget *int) (done int, err error) {
 	selected := selectionOf(g.Projection)
 	c.out = append(c.out, '[')
 	first := len(c.out)
@@ -252,20 +252,20 @@ func (c *call) replyBatchWrite(r *batchWriteRequest, writes []*itemWrite) {
 	}
 	if r.Capacity != capacityNone {
 		o.member("ConsumedCapacity")
-		c.out = appendAllSpent(c.out, r.Capacity, spentByTable(writes, func(s *spent, w *itemWrite) { s.write(w.done) }))
+		c.out = appendAllConsumed(c.out, r.Capacity, consumedByTable(writes, func(s *consumed, w *itemWrite) { s.write(w.done) }))
 	}
 	o.end()
 }
 
-// spentByTable sums up what writes have cost for each table, in the order of the
+// consumedByTable sums up what writes have cost for each table, in the order of the
 // request.
-func spentByTable(writes []*itemWrite, add func(s *spent, w *itemWrite)) []*spent {
-	var costs []*spent
+func consumedByTable(writes []*itemWrite, add func(s *consumed, w *itemWrite)) []*consumed {
+	var costs []*consumed
 	for _, w := range writes {
-		i := slices.IndexFunc(costs, func(s *spent) bool { return s.named == w.Named })
+		i := slices.IndexFunc(costs, func(s *consumed) bool { return s.named == w.Named })
 		if i < 0 {
 			i = len(costs)
-			costs = append(costs, &spent{named: w.Named})
+			costs = append(costs, &consumed{named: w.Named})
 		}
 		add(costs[i], w)
 	}

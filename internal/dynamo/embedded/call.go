@@ -24,9 +24,9 @@ type call struct {
 	scratch []byte
 }
 
-// keptBuffer is the largest buffer that a call keeps: one great reply should not
+// maxKeptBuffer is the largest buffer that a call keeps: one great reply should not
 // hold its memory for ever.
-const keptBuffer = 256 << 10
+const maxKeptBuffer = 256 << 10
 
 func (c *call) begin(s *Store, r *origin.Request) {
 	c.s, c.body = s, r.Body
@@ -54,7 +54,7 @@ func (c *call) replyBody() []byte {
 func (c *call) end() {
 	c.s, c.body, c.host, c.out = nil, nil, nil, nil
 	for _, b := range []*[]byte{&c.own, &c.key, &c.scratch} {
-		if cap(*b) > keptBuffer {
+		if cap(*b) > maxKeptBuffer {
 			*b = nil
 		}
 	}

@@ -17,11 +17,11 @@ func readUnits(size int, consistent bool) float64 {
 	return units / 2
 }
 
-// spent is the capacity that a request has spent on one table.
-type spent struct {
+// consumed is the capacity that a request has spent on one table.
+type consumed struct {
 	named string // the table as the request names it
 	table float64
-	arms  []arm
+	arms  []indexCost
 	// failed is what was spent on statements that failed: it counts in total only.
 	failed float64
 	// kind is empty, or which units those of a transaction are: "Read" or "Write".
@@ -29,19 +29,19 @@ type spent struct {
 }
 
 // write adds what a change has cost.
-func (s *spent) write(c *change) {
+func (s *consumed) write(c *change) {
 	s.table += writeUnits(max(c.old.size, c.new.size))
-	s.writeArms(c)
+	s.writeIndexCosts(c)
 }
 
-// writeArms adds what a change has cost in the indexes.
-func (s *spent) writeArms(c *change) {
+// writeIndexCosts adds what a change has cost in the indexes.
+func (s *consumed) writeIndexCosts(c *change) {
 	for _, a := range c.arms {
 		s.arm(a)
 	}
 }
 
-func (s *spent) arm(a arm) {
+func (s *consumed) arm(a indexCost) {
 	for i := range s.arms {
 		if s.arms[i].index == a.index {
 			s.arms[i].units += a.units
@@ -52,7 +52,7 @@ func (s *spent) arm(a arm) {
 }
 
 // append appends a ConsumedCapacity.
-func (s *spent) append(dst []byte, mode capacityMode) []byte {
+func (s *consumed) append(dst []byte, mode capacityMode) []byte {
 	total := s.table + s.failed
 	for i := range s.arms {
 		if !s.arms[i].vector {
@@ -67,14 +67,14 @@ func (s *spent) append(dst []byte, mode capacityMode) []byte {
 		dst = append(dst, `,"Table":{`...)
 		dst = s.appendUnits(dst, s.table)
 		dst = append(dst, '}')
-		dst = s.appendArms(dst, `,"LocalSecondaryIndexes":{`, true)
-		dst = s.appendArms(dst, `,"GlobalSecondaryIndexes":{`, false)
+		dst = s.appendIndexCosts(dst, `,"LocalSecondaryIndexes":{`, true)
+		dst = s.appendIndexCosts(dst, `,"GlobalSecondaryIndexes":{`, false)
 		dst = s.appendVectors(dst)
 	}
 	return append(dst, '}')
 }
 
-func (s *spent) appendUnits(dst []byte, units float64) []byte {
+func (s *consumed) appendUnits(dst []byte, units float64) []byte {
 	dst = append(dst, `"CapacityUnits":`...)
 	dst = wire.AppendUnits(dst, units)
 	if s.kind != "" {
@@ -86,9 +86,9 @@ func (s *spent) appendUnits(dst []byte, units float64) []byte {
 	return dst
 }
 
-// appendArms appends the units of the local or of the global indexes, if there
+// appendIndexCosts appends the units of the local or of the global indexes, if there
 // are any.
-func (s *spent) appendArms(dst []byte, member string, local bool) []byte {
+func (s *consumed) appendIndexCosts(dst []byte, member string, local bool) []byte {
 	start := len(dst)
 	for i := range s.arms {
 		a := &s.arms[i]
@@ -112,7 +112,7 @@ func (s *spent) appendArms(dst []byte, member string, local bool) []byte {
 }
 
 // appendVectors appends the bytes written to vector indexes, if there are any.
-func (s *spent) appendVectors(dst []byte) []byte {
+func (s *consumed) appendVectors(dst []byte) []byte {
 	start := len(dst)
 	for i := range s.arms {
 		a := &s.arms[i]
@@ -134,8 +134,8 @@ func (s *spent) appendVectors(dst []byte) []byte {
 	return dst
 }
 
-// appendAllSpent appends a list of ConsumedCapacity.
-func appendAllSpent(dst []byte, mode capacityMode, all []*spent) []byte {
+// appendAllConsumed appends a list of ConsumedCapacity.
+func appendAllConsumed(dst []byte, mode capacityMode, all []*consumed) []byte {
 	dst = append(dst, '[')
 	for i, s := range all {
 		if i > 0 {

@@ -125,7 +125,7 @@ func (c *call) answer(r *origin.Request) *origin.Response {
 	if r.Path != "/" || r.Method != http.MethodPost {
 		return c.otherPath(r)
 	}
-	err := guarded(func() error { return c.run(r) })
+	err := recoverPanics(func() error { return c.run(r) })
 	if err == nil {
 		return c.reply(r, http.StatusOK, origin.Good)
 	}

@@ -23,10 +23,10 @@ type edit struct {
 	changes []*change
 	only    change // memory for the first of changes, which mostly is the only one
 	counts  []count
-	// numbered are the streams that the edit has written to.
-	numbered []numbered
-	keyBuf   []byte
-	textBuf  []byte
+	// streamWrite are the streams that the edit has written to.
+	streamWrites []streamWrite
+	keyBuf       []byte
+	textBuf      []byte
 }
 
 // change is what a request does to one item.
@@ -35,12 +35,12 @@ type change struct {
 	key      []byte // on disk
 	old, new image  // trees are there if anything hangs on the change
 	expired  bool   // deleted because its time to live has passed
-	arms     []arm
+	arms     []indexCost
 	record   []byte // for the table's stream; nil for none
 }
 
-// arm is what a change costs in one index.
-type arm struct {
+// indexCost is what a change costs in one index.
+type indexCost struct {
 	index  string
 	local  bool
 	vector bool // a vector index, of which units are bytes
@@ -72,9 +72,9 @@ func (e *edit) lock(keys ...[]byte) {
 	e.locked = true
 }
 
-// hangs tells whether anything depends on the items of t, so that a change needs
+// hasDependents tells whether anything depends on the items of t, so that a change needs
 // them as trees: an index, a time to live, a stream.
-func (t *table) hangs() bool {
+func (t *table) hasDependents() bool {
 	return len(t.info.Indexes) > 0 || len(t.info.Vectors) > 0 || t.info.TTL != nil || t.info.Stream != nil
 }
 
@@ -87,19 +87,19 @@ func (e *edit) put(t *table, key []byte, old image, item *value.Value) *change {
 	e.textBuf = item.AppendItem(e.textBuf)
 	c.new.text = e.textBuf[start:len(e.textBuf):len(e.textBuf)]
 	e.set(key, &c.new)
-	return e.follow(c)
+	return e.writeDependents(c)
 }
 
 // remove deletes the item old.
 func (e *edit) remove(t *table, key []byte, old image, expired bool) *change {
 	e.b.Delete(key)
-	return e.follow(change{t: t, key: key, old: old, expired: expired})
+	return e.writeDependents(change{t: t, key: key, old: old, expired: expired})
 }
 
-// touch stands for a write that finds nothing to do: what made it so must be on
+// barrier stands for a write that finds nothing to do: what made it so must be on
 // disk before the answer says so, and whoever waits for a batch waits for all
 // before it.
-func (e *edit) touch() { e.b.Mark() }
+func (e *edit) barrier() { e.b.Barrier() }
 
 // set writes an image under key.
 func (e *edit) set(key []byte, m *image) {
@@ -107,16 +107,16 @@ func (e *edit) set(key []byte, m *image) {
 	e.b.Set(key, e.keyBuf)
 }
 
-// follow writes what hangs on a change.
-func (e *edit) follow(c change) *change {
+// writeDependents writes what hangs on a change.
+func (e *edit) writeDependents(c change) *change {
 	last := &e.only
 	if len(e.changes) > 0 {
 		last = new(change)
 	}
 	*last = c
 	e.changes = append(e.changes, last)
-	e.tally(c.t.id, tableIndex, &c.old, &c.new)
-	if c.t.hangs() {
+	e.addCounts(c.t.id, tableIndex, &c.old, &c.new)
+	if c.t.hasDependents() {
 		e.writeEntries(last)
 		e.writeExpiry(last)
 		e.prepareRecord(last)
@@ -124,8 +124,8 @@ func (e *edit) follow(c change) *change {
 	return last
 }
 
-// tally counts the difference between two images.
-func (e *edit) tally(table uint64, index uint32, old, new *image) {
+// addCounts counts the difference between two images.
+func (e *edit) addCounts(table uint64, index uint32, old, new *image) {
 	n := count{table: table, index: index, bytes: int64(new.size - old.size)}
 	if old.exists() {
 		n.items--
@@ -153,7 +153,7 @@ func (e *edit) commit() error {
 	if err := e.s.db.Wait(e.b); err != nil {
 		return err
 	}
-	e.settle()
+	e.publishRecords()
 	return nil
 }
 
@@ -207,18 +207,18 @@ func (e *edit) close() {
 	e.b.Close()
 	s := e.s
 	clear(e.changes)
-	clear(e.numbered)
+	clear(e.streamWrites)
 	clear(e.tables[:cap(e.tables)])
 	*e = edit{
-		tables: e.tables[:0], held: e.held[:0], changes: e.changes[:0], numbered: e.numbered[:0], counts: e.counts[:0],
-		keyBuf: kept(e.keyBuf), textBuf: kept(e.textBuf),
+		tables: e.tables[:0], held: e.held[:0], changes: e.changes[:0], streamWrites: e.streamWrites[:0], counts: e.counts[:0],
+		keyBuf: resetBuffer(e.keyBuf), textBuf: resetBuffer(e.textBuf),
 	}
 	s.edits.Put(e)
 }
 
-// kept empties a buffer, and gives up one that is too large to be kept.
-func kept(b []byte) []byte {
-	if cap(b) > keptBuffer {
+// resetBuffer empties a buffer, and gives up one that is too large to be kept.
+func resetBuffer(b []byte) []byte {
+	if cap(b) > maxKeptBuffer {
 		return nil
 	}
 	return b[:0]

@@ -13,7 +13,7 @@ func (e *edit) writeEntries(c *change) {
 	for _, all := range [][]*catalog.Index{c.t.info.Indexes, c.t.info.Vectors} {
 		for _, x := range all {
 			if units := e.writeEntry(c, x); units > 0 {
-				c.arms = append(c.arms, arm{index: x.Name, local: x.Local, vector: x.Vector != nil, units: units})
+				c.arms = append(c.arms, indexCost{index: x.Name, local: x.Local, vector: x.Vector != nil, units: units})
 			}
 		}
 	}
@@ -23,7 +23,7 @@ func (e *edit) writeEntries(c *change) {
 // capacity units which that takes, of a vector index the bytes.
 func (e *edit) writeEntry(c *change, x *catalog.Index) float64 {
 	oldKey, old := c.t.entry(x, &c.old)
-	if x.Backfilling && old.exists() && !e.entered(oldKey) {
+	if x.Backfilling && old.exists() && !e.hasEntry(oldKey) {
 		old = image{}
 	}
 	newKey, new := c.t.entry(x, &c.new)
@@ -50,7 +50,7 @@ func (e *edit) writeEntry(c *change, x *catalog.Index) float64 {
 	if new.exists() {
 		e.set(newKey, &new)
 	}
-	e.tally(c.t.id, x.ID, &old, &new)
+	e.addCounts(c.t.id, x.ID, &old, &new)
 	return units
 }
 

@@ -14,7 +14,7 @@ import (
 // entries reads everything below a prefix.
 func entries(t testing.TB, r disk.Reader, prefix []byte) map[string]string {
 	t.Helper()
-	it, err := r.Iter(prefix, after(nil, prefix))
+	it, err := r.Iter(prefix, prefixEnd(nil, prefix))
 	if err != nil {
 		t.Fatal(err)
 	}

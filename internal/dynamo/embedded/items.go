@@ -35,7 +35,7 @@ func (c *call) getItem() error {
 	}
 	if r.Capacity != capacityNone {
 		o.member("ConsumedCapacity")
-		cost := spent{named: r.Named, table: readUnits(size, r.Consistent)}
+		cost := consumed{named: r.Named, table: readUnits(size, r.Consistent)}
 		c.out = cost.append(c.out, r.Capacity)
 	}
 	o.end()
@@ -150,7 +150,7 @@ func (w *writeRequest) check(t *catalog.Table) error {
 // or for what hangs on the item.
 func (w *writeRequest) need(t *table) need {
 	switch {
-	case w.Condition != nil || w.Kind == writeUpdate || t.hangs():
+	case w.Condition != nil || w.Kind == writeUpdate || t.hasDependents():
 		return needTree
 	case w.Return != returnNone:
 		return needText
@@ -191,7 +191,7 @@ func (w *writeRequest) result(t *catalog.Table, old *image) (*value.Value, error
 	}
 	after, err := w.Update.Apply(old.tree, &w.Item)
 	if err != nil || after == nil {
-		return nil, w.complaint(err)
+		return nil, w.applyError(err)
 	}
 	if err := checkUpdated(t, w.Update, after); err != nil {
 		return nil, err
@@ -210,7 +210,7 @@ func (e *edit) write(t *table, key []byte, old *image, after *value.Value) *chan
 	case old.exists():
 		return e.remove(t, key, *old, false)
 	}
-	e.touch()
+	e.barrier()
 	return &change{t: t}
 }
 
@@ -226,7 +226,7 @@ func (c *call) replyWrite(t *catalog.Table, w *writeRequest, done *change, after
 	}
 	if w.Capacity != capacityNone {
 		o.member("ConsumedCapacity")
-		cost := spent{named: w.Named}
+		cost := consumed{named: w.Named}
 		cost.write(done)
 		c.out = cost.append(c.out, w.Capacity)
 	}

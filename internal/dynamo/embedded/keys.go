@@ -92,12 +92,12 @@ func appendEntryKey(dst []byte, t *catalog.Table, x *catalog.Index, item *value.
 	for i := range x.Key.Range {
 		dst = item.Get(x.Key.Range[i].Name).AppendKey(dst)
 	}
-	return appendTie(dst, t, item), true
+	return appendTieBreaker(dst, t, item), true
 }
 
-// appendTie appends what tells an index entry from others with the same index key:
+// appendTieBreaker appends what tells an index entry from others with the same index key:
 // the hash and the values of the item's key.
-func appendTie(dst []byte, t *catalog.Table, item *value.Value) []byte {
+func appendTieBreaker(dst []byte, t *catalog.Table, item *value.Value) []byte {
 	var buf [2]*value.Value
 	key := buf[:0]
 	for a := range t.Key.All() {
@@ -139,9 +139,9 @@ func counterKey(dst []byte, table uint64, index uint32) []byte {
 	return binary.BigEndian.AppendUint32(appendTable(dst, spaceCounter, table), index)
 }
 
-// after returns the key that follows all keys which begin with prefix. It is
+// prefixEnd returns the key that follows all keys which begin with prefix. It is
 // appended to dst.
-func after(dst, prefix []byte) []byte {
+func prefixEnd(dst, prefix []byte) []byte {
 	start := len(dst)
 	dst = append(dst, prefix...)
 	for i := len(dst) - 1; i >= start; i-- {

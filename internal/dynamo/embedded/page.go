@@ -49,7 +49,7 @@ func (r *reading) answer(c *call) error {
 	}
 	if r.req.Capacity != capacityNone {
 		o.member("ConsumedCapacity")
-		cost := r.spent()
+		cost := r.consumed()
 		c.out = cost.append(c.out, r.req.Capacity)
 	}
 	o.end()
@@ -111,7 +111,7 @@ func (r *reading) evaluate(c *call, source disk.Reader, stored []byte) (full boo
 		return false, err
 	}
 	if passes {
-		if err := r.give(c, source, text); err != nil {
+		if err := r.appendResult(c, source, text); err != nil {
 			return false, err
 		}
 	}
@@ -135,8 +135,8 @@ func (r *reading) passes(text []byte) (bool, error) {
 	return r.req.Filter.Match(&item), nil
 }
 
-// give appends what the request wants of an item.
-func (r *reading) give(c *call, source disk.Reader, text []byte) error {
+// appendResult appends what the request wants of an item.
+func (r *reading) appendResult(c *call, source disk.Reader, text []byte) error {
 	r.page.returned++
 	if r.req.Select == selectCount {
 		return nil
@@ -216,12 +216,12 @@ func appendMembers(dst, item []byte, names []string) []byte {
 	return append(dst, '}')
 }
 
-// spent is what the page took: the index that was read, and what was fetched
+// consumed is what the page took: the index that was read, and what was fetched
 // from the table.
-func (r *reading) spent() spent {
+func (r *reading) consumed() consumed {
 	units := readUnits(r.page.size, r.req.Consistent)
 	if r.x == nil {
-		return spent{named: r.req.Named, table: units}
+		return consumed{named: r.req.Named, table: units}
 	}
-	return spent{named: r.req.Named, table: r.page.units, arms: []arm{{index: r.x.Name, local: r.x.Local, units: units}}}
+	return consumed{named: r.req.Named, table: r.page.units, arms: []indexCost{{index: r.x.Name, local: r.x.Local, units: units}}}
 }

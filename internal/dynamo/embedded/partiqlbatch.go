@@ -11,17 +11,17 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// member is one statement of a BatchExecuteStatement.
-type member struct {
-	r     *statementRequest
-	cmd   *partiql.Command
-	write *itemWrite // nil for a read
-	key   value.Value
-	disk  []byte // the key of its item on disk; nil if that is not known
-	info  *catalog.Table
-	fault error // why it was not run or has failed
-	known bool  // it is about an item, so that the response names the table even if it fails
-	ran   bool  // it has got as far as reading the item
+// batchStatement is one statement of a BatchExecuteStatement.
+type batchStatement struct {
+	r       *statementRequest
+	cmd     *partiql.Command
+	write   *itemWrite // nil for a read
+	key     value.Value
+	diskKey []byte // the key of its item on disk; nil if that is not known
+	info    *catalog.Table
+	fault   error // why it was not run or has failed
+	known   bool  // it is about an item, so that the response names the table even if it fails
+	ran     bool  // it has got as far as reading the item
 
 	after *value.Value // of a write that was done
 }
@@ -36,10 +36,10 @@ func (c *call) batchExecuteStatement() error {
 	if err != nil {
 		return err
 	}
-	members := make([]*member, len(r.Statements))
+	members := make([]*batchStatement, len(r.Statements))
 	reads, writes, deletes := false, false, true
 	for i := range members {
-		m := &member{r: &r.Statements[i]}
+		m := &batchStatement{r: &r.Statements[i]}
 		members[i] = m
 		if m.cmd, m.fault = partiql.Translate(m.r.Text, m.r.Parameters, false); m.fault != nil {
 			continue
@@ -56,25 +56,25 @@ func (c *call) batchExecuteStatement() error {
 			return err
 		}
 	}
-	e := c.s.newEdit(c.s.tablesThere(members)...)
+	e := c.s.newEdit(c.s.existingTables(members)...)
 	defer e.close()
 	for _, m := range members {
 		m.find(e.tables)
 	}
-	if duplicates(disksOf(members)) {
+	if duplicates(diskKeys(members)) {
 		return errDuplicateKeys
 	}
 	if writes {
-		if err := c.writeMembers(e, members); err != nil {
+		if err := c.writeStatements(e, members); err != nil {
 			return err
 		}
 	}
-	return c.replyMembers(&r, members)
+	return c.replyStatements(&r, members)
 }
 
-// tablesThere returns those tables of the statements that are there, each held for
+// existingTables returns those tables of the statements that are there, each held for
 // reading once.
-func (s *Store) tablesThere(members []*member) (set tableSet) {
+func (s *Store) existingTables(members []*batchStatement) (set tableSet) {
 	all := *s.tables.Load()
 	for _, m := range members {
 		if m.fault != nil {
@@ -100,7 +100,7 @@ func (s *Store) tablesThere(members []*member) (set tableSet) {
 }
 
 // find holds the statement against the schema and finds its item.
-func (m *member) find(tables tableSet) {
+func (m *batchStatement) find(tables tableSet) {
 	if m.fault != nil {
 		return
 	}
@@ -115,7 +115,7 @@ func (m *member) find(tables tableSet) {
 		m.key, m.fault = m.selectKey(errBatchSelect)
 	} else {
 		m.write = &itemWrite{writeRequest: writeOf(m.cmd, m.r), t: t, info: t.info}
-		m.fault = m.write.settle(t.info, m.cmd.ReturningFault)
+		m.fault = m.write.findItem(t.info, m.cmd.ReturningFault)
 		m.known = m.fault == nil || isEmptyKey(m.fault)
 		if m.fault == nil {
 			m.fault = m.write.verify(t.info)
@@ -123,15 +123,15 @@ func (m *member) find(tables tableSet) {
 		m.key = m.write.Item
 	}
 	if m.fault == nil {
-		m.disk = appendItemKey(nil, t.info, &m.key)
+		m.diskKey = appendItemKey(nil, t.info, &m.key)
 	}
 }
 
 // selectKey returns the key of the one item that a SELECT of several statements
 // must be about, in so many words; otherwise there is the fault.
-func (m *member) selectKey(fault error) (key value.Value, err error) {
+func (m *batchStatement) selectKey(fault error) (key value.Value, err error) {
 	terms := keyTermsOf(m.cmd.Where, &m.info.Key, true)
-	if m.cmd.Index != "" || terms.others || !terms.whole(&m.info.Key) {
+	if m.cmd.Index != "" || terms.others || !terms.complete(&m.info.Key) {
 		return key, fault
 	}
 	if key, err = terms.key(&m.info.Key); err == nil {
@@ -140,25 +140,25 @@ func (m *member) selectKey(fault error) (key value.Value, err error) {
 	return key, statementFault(err)
 }
 
-// disksOf returns the keys on disk that are known.
-func disksOf(members []*member) (keys [][]byte) {
+// diskKeys returns the keys on disk that are known.
+func diskKeys(members []*batchStatement) (keys [][]byte) {
 	for _, m := range members {
-		if m.disk != nil {
-			keys = append(keys, m.disk)
+		if m.diskKey != nil {
+			keys = append(keys, m.diskKey)
 		}
 	}
 	return keys
 }
 
-// writeMembers does what can be done. An error is one of the store.
-func (c *call) writeMembers(e *edit, members []*member) error {
-	e.lock(disksOf(members)...)
+// writeStatements does what can be done. An error is one of the store.
+func (c *call) writeStatements(e *edit, members []*batchStatement) error {
+	e.lock(diskKeys(members)...)
 	for _, m := range members {
 		if m.fault != nil {
 			continue
 		}
 		w := m.write
-		w.key = m.disk
+		w.key = m.diskKey
 		old, err := readImage(c.s.db, w.key, w.need(w.t))
 		if err != nil {
 			return err
@@ -177,9 +177,9 @@ func (c *call) writeMembers(e *edit, members []*member) error {
 	return e.commit()
 }
 
-// replyMembers does the reads and answers.
-func (c *call) replyMembers(r *executeManyRequest, members []*member) error {
-	var costs []*spent
+// replyStatements does the reads and answers.
+func (c *call) replyStatements(r *executeManyRequest, members []*batchStatement) error {
+	var costs []*consumed
 	o := c.object()
 	o.member("Responses")
 	c.out = append(c.out, '[')
@@ -187,7 +187,7 @@ func (c *call) replyMembers(r *executeManyRequest, members []*member) error {
 		if i > 0 {
 			c.out = append(c.out, ',')
 		}
-		units, err := c.appendMember(m)
+		units, err := c.appendStatementResponse(m)
 		if err != nil {
 			return err
 		}
@@ -199,15 +199,15 @@ func (c *call) replyMembers(r *executeManyRequest, members []*member) error {
 	if len(costs) > 0 {
 		addFailures(costs, members)
 		o.member("ConsumedCapacity")
-		c.out = appendAllSpent(c.out, r.Capacity, costs)
+		c.out = appendAllConsumed(c.out, r.Capacity, costs)
 	}
 	o.end()
 	return nil
 }
 
-// appendMember appends the response to one statement. The units are what a read
+// appendStatementResponse appends the response to one statement. The units are what a read
 // has taken.
-func (c *call) appendMember(m *member) (units float64, err error) {
+func (c *call) appendStatementResponse(m *batchStatement) (units float64, err error) {
 	o := c.object()
 	if m.fault != nil {
 		fault := asFault(statementFault(m.fault))
@@ -232,7 +232,7 @@ func (c *call) appendMember(m *member) (units float64, err error) {
 		found = c.appendReturned(m.write.writeRequest, m.write.done, m.after)
 	} else {
 		var size int
-		size, found, err = c.appendRow(c.s.db, m.disk, m.cmd.Columns)
+		size, found, err = c.appendRow(c.s.db, m.diskKey, m.cmd.Columns)
 		units = readUnits(size, m.r.Consistent)
 	}
 	if !found {
@@ -264,11 +264,11 @@ func statementCode(fault *wire.Error) string {
 }
 
 // addCost adds what a statement that was done has taken to its table's sum.
-func (m *member) addCost(costs []*spent, units float64) []*spent {
-	i := slices.IndexFunc(costs, func(s *spent) bool { return s.named == m.cmd.Table })
+func (m *batchStatement) addCost(costs []*consumed, units float64) []*consumed {
+	i := slices.IndexFunc(costs, func(s *consumed) bool { return s.named == m.cmd.Table })
 	if i < 0 {
 		i = len(costs)
-		costs = append(costs, &spent{named: m.cmd.Table})
+		costs = append(costs, &consumed{named: m.cmd.Table})
 	}
 	if m.write != nil {
 		costs[i].write(m.write.done)
@@ -280,7 +280,7 @@ func (m *member) addCost(costs []*spent, units float64) []*spent {
 
 // addFailures adds what writes that failed have taken to the sums of the tables in
 // which something was done.
-func addFailures(costs []*spent, members []*member) {
+func addFailures(costs []*consumed, members []*batchStatement) {
 	for _, m := range members {
 		if m.fault == nil || !m.ran {
 			continue

@@ -64,13 +64,13 @@ func attributeAndValue(a, b *expr.Operand) (string, *value.Value) {
 	return a.Path[0].Name, b.Value
 }
 
-// whole tells whether there is a term for each key attribute.
-func (k *keyTerms) whole(key *catalog.Key) bool { return len(k.values) == key.Len() }
+// complete tells whether there is a term for each key attribute.
+func (k *keyTerms) complete(key *catalog.Key) bool { return len(k.values) == key.Len() }
 
 // key makes the Key of the one item that the terms are about.
 func (k *keyTerms) key(key *catalog.Key) (value.Value, error) {
 	item := value.Value{Type: value.Map}
-	if !k.whole(key) {
+	if !k.complete(key) {
 		return item, partiql.ErrNoKey
 	}
 	for a := range key.All() {

@@ -92,11 +92,11 @@ func subject(n *expr.Node) (name string, constant bool) {
 	return args[0].Path[0].Name, true
 }
 
-// keyed tells whether a condition asks something of the key.
-func (p *planner) keyed(n *expr.Node) bool {
+// usesKey tells whether a condition asks something of the key.
+func (p *planner) usesKey(n *expr.Node) bool {
 	if n.Kind == expr.And || n.Kind == expr.Or {
 		for _, sub := range n.Nodes {
-			if p.keyed(sub) {
+			if p.usesKey(sub) {
 				return true
 			}
 		}
@@ -105,19 +105,19 @@ func (p *planner) keyed(n *expr.Node) bool {
 	return p.role(n) != filterRole
 }
 
-// pins tells whether a condition names partitions in each of its branches.
-func (p *planner) pins(n *expr.Node) bool {
+// fixesPartition tells whether a condition names partitions in each of its branches.
+func (p *planner) fixesPartition(n *expr.Node) bool {
 	switch n.Kind {
 	case expr.And:
 		for _, sub := range n.Nodes {
-			if p.pins(sub) {
+			if p.fixesPartition(sub) {
 				return true
 			}
 		}
 		return false
 	case expr.Or:
 		for _, sub := range n.Nodes {
-			if !p.pins(sub) {
+			if !p.fixesPartition(sub) {
 				return false
 			}
 		}
@@ -129,7 +129,7 @@ func (p *planner) pins(n *expr.Node) bool {
 // count is how many reads a condition is taken apart into, or some number beyond
 // the limit.
 func (p *planner) count(n *expr.Node) int {
-	if !p.keyed(n) {
+	if !p.usesKey(n) {
 		return 1
 	}
 	total := 1
@@ -151,7 +151,7 @@ func (p *planner) count(n *expr.Node) int {
 
 // branches takes a condition apart. count has bounded their number.
 func (p *planner) branches(n *expr.Node) []branch {
-	if !p.keyed(n) {
+	if !p.usesKey(n) {
 		return []branch{{filters: []*expr.Node{n}}}
 	}
 	var list []branch

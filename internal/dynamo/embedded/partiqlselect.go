@@ -16,12 +16,12 @@ import (
 // with many keys in pages.
 const maxPageReads = 10
 
-// selecting is a SELECT under way: a reading for each of its reads in turn.
+// selectRun is a SELECT under way: a reading for each of its reads in turn.
 //
 // Life of one: 1) begin holds the statement against the schema and plans the
 // reads. 2) resume finds the place where an earlier page ended. 3) page reads and
 // appends the items.
-type selecting struct {
+type selectRun struct {
 	reading
 	cmd   *partiql.Command
 	plan  planner
@@ -50,7 +50,7 @@ func (c *call) executeSelect(r *executeRequest, cmd *partiql.Command) error {
 		return errStatementTable(named)
 	}
 	defer t.mu.RUnlock()
-	s := &selecting{cmd: cmd}
+	s := &selectRun{cmd: cmd}
 	s.req = &queryRequest{Table: table, Named: named, Index: cmd.Index, Limit: r.Limit, Consistent: r.Consistent, Capacity: r.Capacity}
 	if err := s.begin(t); err != nil {
 		return err
@@ -68,7 +68,7 @@ func (c *call) executeSelect(r *executeRequest, cmd *partiql.Command) error {
 }
 
 // begin checks the statement against the schema and plans the reads.
-func (s *selecting) begin(t *table) error {
+func (s *selectRun) begin(t *table) error {
 	s.t, s.key, s.statement = t, &t.info.Key, true
 	if err := s.findStatementIndex(); err != nil {
 		return err
@@ -81,7 +81,7 @@ func (s *selecting) begin(t *table) error {
 	if err := s.checkColumns(); err != nil {
 		return err
 	}
-	if s.cmd.Where == nil || !s.plan.pins(s.cmd.Where.Root) {
+	if s.cmd.Where == nil || !s.plan.fixesPartition(s.cmd.Where.Root) {
 		if err := s.checkOrder(nil); err != nil {
 			return err
 		}
@@ -93,13 +93,13 @@ func (s *selecting) begin(t *table) error {
 		return err
 	}
 	if s.req.Filter != nil {
-		s.filterNames = heads(s.req.Filter.Paths())
+		s.filterNames = rootNames(s.req.Filter.Paths())
 	}
 	return nil
 }
 
 // findStatementIndex is findIndex in the words for statements.
-func (s *selecting) findStatementIndex() error {
+func (s *selectRun) findStatementIndex() error {
 	if s.req.Index == "" {
 		return nil
 	}
@@ -116,7 +116,7 @@ func (s *selecting) findStatementIndex() error {
 }
 
 // checkPaths refuses paths that lead into key attributes.
-func (s *selecting) checkPaths() error {
+func (s *selectRun) checkPaths() error {
 	var paths []expr.Path
 	for _, c := range s.cmd.Columns {
 		paths = append(paths, c.Path)
@@ -128,7 +128,7 @@ func (s *selecting) checkPaths() error {
 }
 
 // checkColumns settles where the columns come from.
-func (s *selecting) checkColumns() error {
+func (s *selectRun) checkColumns() error {
 	if s.cmd.Columns == nil {
 		return nil
 	}
@@ -146,7 +146,7 @@ func (s *selecting) checkColumns() error {
 	if s.x == nil {
 		return nil
 	}
-	missing := s.unprojected(heads(paths))
+	missing := s.unprojected(rootNames(paths))
 	if len(missing) > 0 && !s.x.Local {
 		return wire.Invalid("One or more parameter values were invalid: Global secondary index %s does not project [%s]", s.x.Name, strings.Join(missing, ", "))
 	}
@@ -155,7 +155,7 @@ func (s *selecting) checkColumns() error {
 }
 
 // planReads takes the WHERE clause apart into reads by key.
-func (s *selecting) planReads() error {
+func (s *selectRun) planReads() error {
 	root := s.cmd.Where.Root
 	if s.plan.count(root) > maxReads {
 		return errManyReads
@@ -186,7 +186,7 @@ func (s *selecting) planReads() error {
 }
 
 // addRead adds the read of a branch, unless the branch contradicts itself.
-func (s *selecting) addRead(b *branch) {
+func (s *selectRun) addRead(b *branch) {
 	hash := b.hash[0]
 	if slices.ContainsFunc(b.hash, func(v *value.Value) bool { return !v.Equal(hash) }) {
 		return
@@ -212,7 +212,7 @@ func (s *selecting) addRead(b *branch) {
 
 // mergeReads refuses reads that overlap. Of those that say what a sort key must
 // not be, which can't be told from bounds, it makes one.
-func (s *selecting) mergeReads() error {
+func (s *selectRun) mergeReads() error {
 	for i := 0; i < len(s.reads); i++ {
 		for j := i + 1; j < len(s.reads); j++ {
 			a, b := &s.reads[i], &s.reads[j]
@@ -238,7 +238,7 @@ func (s *selecting) mergeReads() error {
 
 // checkFilters refuses filters on what the index does not hold, if no branch does
 // without. Of several branches that with the greatest partition key is reported.
-func (s *selecting) checkFilters(branches []branch) error {
+func (s *selectRun) checkFilters(branches []branch) error {
 	if s.x == nil {
 		return nil
 	}
@@ -250,7 +250,7 @@ func (s *selecting) checkFilters(branches []branch) error {
 		for _, n := range b.filters {
 			paths = append(paths, (&expr.Condition{Root: n}).Paths()...)
 		}
-		missing := s.unprojected(heads(paths))
+		missing := s.unprojected(rootNames(paths))
 		if len(missing) == 0 {
 			return nil
 		}
@@ -269,7 +269,7 @@ func compareKeys(a, b *value.Value) int {
 
 // checkOrder checks ORDER BY. The branches are nil for a statement that is not
 // read by key.
-func (s *selecting) checkOrder(branches []branch) error {
+func (s *selectRun) checkOrder(branches []branch) error {
 	cmd := s.cmd
 	switch {
 	case cmd.OrderFault != nil:
@@ -299,7 +299,7 @@ func (s *selecting) checkOrder(branches []branch) error {
 
 // sortReads puts the reads into the order that the statement asks for. If it only
 // asks for one of partitions, each of them comes backwards: so the service does.
-func (s *selecting) sortReads() {
+func (s *selectRun) sortReads() {
 	if len(s.cmd.Order) == 0 {
 		return
 	}
@@ -322,7 +322,7 @@ func directed(order int, down bool) int {
 }
 
 // answer reads a page and appends the reply to c.out.
-func (s *selecting) answer(c *call, token *nextToken) error {
+func (s *selectRun) answer(c *call, token *nextToken) error {
 	o := c.object()
 	o.member("Items")
 	c.out = append(c.out, '[')
@@ -351,7 +351,7 @@ func (s *selecting) answer(c *call, token *nextToken) error {
 
 // readPage does the reads from the one under way until the page is full or all are
 // done. It tells whether there is more, which begins in the read under way.
-func (s *selecting) readPage(c *call) (more bool, err error) {
+func (s *selectRun) readPage(c *call) (more bool, err error) {
 	for n := 0; s.at < len(s.reads); s.at++ {
 		if n++; n > maxPageReads {
 			return true, nil
@@ -375,7 +375,7 @@ func (s *selecting) readPage(c *call) (more bool, err error) {
 }
 
 // place is where the next page begins in the read under way; nil for its begin.
-func (s *selecting) place() []byte {
+func (s *selectRun) place() []byte {
 	if s.single() {
 		return nil
 	}
@@ -384,12 +384,12 @@ func (s *selecting) place() []byte {
 
 // cost is what the page took. A statement that contradicts itself, for which
 // nothing is read, costs what reading nothing does.
-func (s *selecting) cost() spent {
+func (s *selectRun) cost() consumed {
 	units := max(s.units, readUnits(0, s.req.Consistent))
 	if s.x == nil {
-		return spent{named: s.req.Named, table: units}
+		return consumed{named: s.req.Named, table: units}
 	}
-	return spent{named: s.req.Named, table: s.page.units, arms: []arm{{index: s.x.Name, local: s.x.Local, units: units}}}
+	return consumed{named: s.req.Named, table: s.page.units, arms: []indexCost{{index: s.x.Name, local: s.x.Local, units: units}}}
 }
 
 // appendColumns appends the row that the columns make of an item.

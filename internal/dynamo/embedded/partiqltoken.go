@@ -70,7 +70,7 @@ func (n *nextToken) parse(text string) error {
 }
 
 // resume begins where the token says. Clients might have made it themselves.
-func (s *selecting) resume(n *nextToken) error {
+func (s *selectRun) resume(n *nextToken) error {
 	if n.read >= len(s.reads) {
 		return errNextToken
 	}

@@ -23,16 +23,16 @@ func (c *call) executeTransaction() error {
 		return err
 	}
 	reads := members[0].cmd.Kind == partiql.Select
-	if slices.ContainsFunc(members, func(m *member) bool { return m.cmd.Kind == partiql.Select != reads }) {
+	if slices.ContainsFunc(members, func(m *batchStatement) bool { return m.cmd.Kind == partiql.Select != reads }) {
 		return wire.Invalid("ExecuteTransaction API does not support both read and write operations in the same request.")
 	}
 	if !reads {
-		stores := func(m *member) bool { return m.cmd.Kind != partiql.Delete && m.cmd.Kind != partiql.Exists }
+		stores := func(m *batchStatement) bool { return m.cmd.Kind != partiql.Delete && m.cmd.Kind != partiql.Exists }
 		if err := c.s.writable(!slices.ContainsFunc(members, stores)); err != nil {
 			return err
 		}
 	}
-	e := c.s.newEdit(c.s.tablesThere(members)...)
+	e := c.s.newEdit(c.s.existingTables(members)...)
 	defer e.close()
 	if err := findAll(members, e.tables); err != nil {
 		return err
@@ -42,7 +42,7 @@ func (c *call) executeTransaction() error {
 	}
 	x := &transaction{c: c, e: e, capacity: r.Capacity, statements: true}
 	for _, m := range members {
-		m.write.key = m.disk
+		m.write.key = m.diskKey
 		x.writes = append(x.writes, m.write)
 	}
 	if r.Token != "" {
@@ -64,10 +64,10 @@ func inStatement(i int, err error) error {
 }
 
 // translateAll translates the statements.
-func translateAll(r *executeManyRequest) ([]*member, error) {
-	members := make([]*member, len(r.Statements))
+func translateAll(r *executeManyRequest) ([]*batchStatement, error) {
+	members := make([]*batchStatement, len(r.Statements))
 	for i := range members {
-		m := &member{r: &r.Statements[i]}
+		m := &batchStatement{r: &r.Statements[i]}
 		var err error
 		if m.cmd, err = partiql.Translate(m.r.Text, m.r.Parameters, true); err == nil {
 			err = m.checkTransact()
@@ -81,7 +81,7 @@ func translateAll(r *executeManyRequest) ([]*member, error) {
 }
 
 // checkTransact refuses what can't be part of a transaction.
-func (m *member) checkTransact() error {
+func (m *batchStatement) checkTransact() error {
 	switch {
 	case m.cmd.Returning != partiql.ReturnNothing || m.cmd.ReturningFault != nil:
 		return wire.Invalid("RETURNING clause is not supported in ExecuteTransaction.")
@@ -96,7 +96,7 @@ func (m *member) checkTransact() error {
 }
 
 // findAll holds the statements against the schemas and finds their items.
-func findAll(members []*member, tables tableSet) error {
+func findAll(members []*batchStatement, tables tableSet) error {
 	gone := false
 	for i, m := range members {
 		name, _ := tableOf(m.cmd.Table)
@@ -126,12 +126,12 @@ func findAll(members []*member, tables tableSet) error {
 			return m.fault
 		}
 		if m.fault == nil {
-			m.disk = appendItemKey(nil, m.info, &m.key)
+			m.diskKey = appendItemKey(nil, m.info, &m.key)
 		}
 		invalid = invalid || m.fault != nil
 	}
 	switch {
-	case duplicates(disksOf(members)):
+	case duplicates(diskKeys(members)):
 		return errSameItem
 	case invalid:
 		return canceled(reasonsOf(members))
@@ -140,7 +140,7 @@ func findAll(members []*member, tables tableSet) error {
 }
 
 // reasonsOf is why statements cancel their transaction.
-func reasonsOf(members []*member) []*reason {
+func reasonsOf(members []*batchStatement) []*reason {
 	reasons := make([]*reason, len(members))
 	for i, m := range members {
 		if fault := asFault(m.fault); fault != nil {
@@ -152,16 +152,16 @@ func reasonsOf(members []*member) []*reason {
 
 // checkItemRead refuses a SELECT that is not about one item by its key alone, and
 // an EXISTS that is not about one by its key and something else.
-func (m *member) checkItemRead() error {
+func (m *batchStatement) checkItemRead() error {
 	switch m.cmd.Kind {
 	case partiql.Select:
 		terms := keyTermsOf(m.cmd.Where, &m.info.Key, true)
-		if terms.others || !terms.whole(&m.info.Key) {
+		if terms.others || !terms.complete(&m.info.Key) {
 			return errTransactSelect
 		}
 	case partiql.Exists:
 		terms := keyTermsOf(m.cmd.Where, &m.info.Key, false)
-		if !terms.others || !terms.whole(&m.info.Key) {
+		if !terms.others || !terms.complete(&m.info.Key) {
 			return wire.Invalid("EXISTS() must contain a single item read with additional condition")
 		}
 	}
@@ -170,7 +170,7 @@ func (m *member) checkItemRead() error {
 
 // transactKey finds the key of the statement's item and does what other checks
 // there are.
-func (m *member) transactKey() error {
+func (m *batchStatement) transactKey() error {
 	key := &m.info.Key
 	if m.cmd.Kind == partiql.Insert {
 		m.key = m.write.Item
@@ -198,10 +198,10 @@ func (m *member) transactKey() error {
 }
 
 // replyTransactRead answers with the items as they are at one moment.
-func (c *call) replyTransactRead(r *executeManyRequest, members []*member) error {
+func (c *call) replyTransactRead(r *executeManyRequest, members []*batchStatement) error {
 	snapshot := c.s.db.Snapshot()
 	defer snapshot.Close()
-	var costs []*spent
+	var costs []*consumed
 	o := c.object()
 	o.member("Responses")
 	c.out = append(c.out, '[')
@@ -212,7 +212,7 @@ func (c *call) replyTransactRead(r *executeManyRequest, members []*member) error
 		row := c.object()
 		start := len(c.out)
 		row.member("Item")
-		size, found, err := c.appendRow(snapshot, m.disk, m.cmd.Columns)
+		size, found, err := c.appendRow(snapshot, m.diskKey, m.cmd.Columns)
 		if err != nil {
 			return err
 		}
@@ -228,7 +228,7 @@ func (c *call) replyTransactRead(r *executeManyRequest, members []*member) error
 			s.kind = "Read"
 		}
 		o.member("ConsumedCapacity")
-		c.out = appendAllSpent(c.out, r.Capacity, costs)
+		c.out = appendAllConsumed(c.out, r.Capacity, costs)
 	}
 	o.end()
 	return nil

@@ -44,14 +44,14 @@ func missing(key *catalog.Key) *expr.Node {
 
 // resolve settles which item a statement writes, and checks what it makes of it.
 func (w *writeRequest) resolve(t *catalog.Table, returning error) error {
-	if err := w.settle(t, returning); err != nil {
+	if err := w.findItem(t, returning); err != nil {
 		return err
 	}
 	return w.verify(t)
 }
 
-// settle finds which item a statement writes and on what that depends.
-func (w *writeRequest) settle(t *catalog.Table, returning error) (err error) {
+// publishRecords finds which item a statement writes and on what that depends.
+func (w *writeRequest) findItem(t *catalog.Table, returning error) (err error) {
 	switch w.Kind {
 	case writePut:
 		if err := checkStatementItem(&t.Key, &w.Item); err != nil {
@@ -94,8 +94,8 @@ func statementFault(err error) error {
 	return err
 }
 
-// complaint is the error for an update that can't be applied to the item.
-func (w *writeRequest) complaint(err error) error {
+// applyError is the error for an update that can't be applied to the item.
+func (w *writeRequest) applyError(err error) error {
 	const nesting = "Nesting Levels have exceeded supported limits"
 	var e *expr.Error
 	if w.Statement && errors.As(err, &e) && strings.HasPrefix(e.Text, nesting) {
@@ -133,7 +133,7 @@ func (c *call) executeWrite(r *executeRequest, cmd *partiql.Command) error {
 	c.out = append(c.out, ']')
 	if r.Capacity != capacityNone {
 		o.member("ConsumedCapacity")
-		cost := spent{named: w.Named}
+		cost := consumed{named: w.Named}
 		cost.write(done)
 		c.out = cost.append(c.out, r.Capacity)
 	}

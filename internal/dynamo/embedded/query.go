@@ -70,7 +70,7 @@ var readings = sync.Pool{New: func() any { return new(reading) }}
 
 // end lets go of everything that belongs to the request.
 func (r *reading) end() {
-	if cap(r.scratch) > keptBuffer {
+	if cap(r.scratch) > maxKeptBuffer {
 		r.scratch = nil
 	}
 	clear(r.keyNames)
@@ -89,7 +89,7 @@ func (r *reading) begin(t *table, req *queryRequest) error {
 	r.listKey()
 	if req.Filter != nil {
 		r.filterPaths = req.Filter.Paths()
-		r.filterNames = heads(r.filterPaths)
+		r.filterNames = rootNames(r.filterPaths)
 	}
 	r.selection = selectionOf(req.Projection)
 	if req.Scan {
@@ -135,7 +135,7 @@ func (r *reading) listKey() {
 // maxHashParts is how many attributes the partition key of an index may have.
 const maxHashParts = 4
 
-// number is that of what is read in keys on disk.
+// nextNumber is that of what is read in keys on disk.
 func (r *reading) number() uint32 {
 	if r.x == nil {
 		return tableIndex
@@ -209,25 +209,25 @@ func (r *reading) setQueryBounds() {
 	for i := range r.cond.Range {
 		r.lower = r.cond.Range[i].AppendKey(r.lower)
 	}
-	r.upper = after(r.upper[:0], r.lower)
+	r.upper = prefixEnd(r.upper[:0], r.lower)
 	a, b, equal := &r.cond.A, &r.cond.B, len(r.lower)
 	switch r.cond.Op {
 	case expr.KeyLess:
 		r.upper = a.AppendKey(append(r.upper[:0], r.lower...))
 	case expr.KeyLessEqual:
 		r.upper = a.AppendKey(append(r.upper[:0], r.lower...))
-		r.upper = after(r.upper[:0], r.upper)
+		r.upper = prefixEnd(r.upper[:0], r.upper)
 	case expr.KeyGreater:
 		r.lower = a.AppendKey(r.lower)
-		r.lower = after(r.lower[:0], r.lower)
+		r.lower = prefixEnd(r.lower[:0], r.lower)
 	case expr.KeyGreaterEqual:
 		r.lower = a.AppendKey(r.lower)
 	case expr.KeyBetween:
 		r.lower = a.AppendKey(r.lower)
 		r.upper = b.AppendKey(append(r.upper[:0], r.lower[:equal]...))
-		r.upper = after(r.upper[:0], r.upper)
+		r.upper = prefixEnd(r.upper[:0], r.upper)
 	case expr.KeyBeginsWith:
 		r.lower = a.AppendKeyPrefix(r.lower)
-		r.upper = after(r.upper[:0], r.lower)
+		r.upper = prefixEnd(r.upper[:0], r.lower)
 	}
 }

@@ -14,7 +14,7 @@ func (c *call) object() object {
 	return object{c, true}
 }
 
-// member begins a member; its value is to be appended to c.out. The name is
+// batchStatement begins a member; its value is to be appended to c.out. The name is
 // written as it is.
 func (o *object) member(name string) {
 	if !o.first {

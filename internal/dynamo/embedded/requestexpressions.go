@@ -70,7 +70,7 @@ func (f *fields) parse() (x expressions, err error) {
 		return x, nil
 	}
 	r := restingReferences.Get().(*references)
-	defer r.rest()
+	defer r.release()
 	if err = r.read(f); err == nil {
 		err = x.parse(f, r)
 	}
@@ -95,8 +95,8 @@ func (r *references) unused() error {
 	return r.values.Unused()
 }
 
-// rest lets go of the request, from which no error can come.
-func (r *references) rest() {
+// release lets go of the request, from which no error can come.
+func (r *references) release() {
 	_, _ = r.names.Reset(nil), r.values.Load(nil)
 	restingReferences.Put(r)
 }

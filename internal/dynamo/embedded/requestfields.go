@@ -218,7 +218,7 @@ func (f *fields) flag(i field) bool {
 	return v != nil && shape.True(v)
 }
 
-// number is an integer, 0 for none.
+// nextNumber is an integer, 0 for none.
 func (f *fields) number(i field) int {
 	if f.values[i] == nil {
 		return 0

@@ -45,7 +45,7 @@ func (r *reading) beginScan() error {
 // it.
 func (r *reading) setScanBounds() {
 	r.lower = appendIndex(r.lower[:0], r.t.id, r.number())
-	r.upper = after(r.upper[:0], r.lower)
+	r.upper = prefixEnd(r.upper[:0], r.lower)
 	segment, segments := uint64(r.req.Segment), uint64(r.req.Segments)
 	if segments == 0 {
 		return

@@ -115,7 +115,7 @@ func (c *call) searchVectors() error {
 		if c.s.background.Err() != nil {
 			return internalError() // the store is being closed, which does not wait for a long search
 		}
-		if err := s.take(c, it.Value()); err != nil {
+		if err := s.consider(c, it.Value()); err != nil {
 			return err
 		}
 	}
@@ -150,7 +150,7 @@ func (s *search) begin(c *call) (*disk.Iter, error) {
 	if s.hash != nil {
 		lower = appendPartition(nil, t.id, s.x.ID, s.hash)
 	}
-	return c.s.db.Iter(lower, after(nil, lower))
+	return c.s.db.Iter(lower, prefixEnd(nil, lower))
 }
 
 // readVector reads the vector to compare with.
@@ -196,9 +196,9 @@ func (s *search) checkConditions() error {
 	return nil
 }
 
-// take compares an entry, and keeps it if it is one of the best so far. Of equal
+// consider compares an entry, and keeps it if it is one of the best so far. Of equal
 // ones the first is better.
-func (s *search) take(c *call, stored []byte) error {
+func (s *search) consider(c *call, stored []byte) error {
 	size, text, err := splitImage(stored)
 	if err != nil {
 		return err

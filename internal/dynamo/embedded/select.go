@@ -24,7 +24,7 @@ func (r *reading) checkSelect() error {
 		r.fetch = true
 		return nil
 	}
-	missing := r.unprojected(heads(r.req.Projection))
+	missing := r.unprojected(rootNames(r.req.Projection))
 	if len(missing) == 0 {
 		return nil
 	}
@@ -82,8 +82,8 @@ func keySchema(index string, k *catalog.Key) expr.KeySchema {
 	return s
 }
 
-// heads returns the attributes that paths begin with, each once.
-func heads(paths []expr.Path) []string {
+// rootNames returns the attributes that paths begin with, each once.
+func rootNames(paths []expr.Path) []string {
 	var names []string
 	for _, p := range paths {
 		if !slices.Contains(names, p[0].Name) {

@@ -135,7 +135,7 @@ func (r *reading) appendStartRest() {
 		r.start = r.req.Start.Get(r.key.Range[i].Name).AppendKey(r.start)
 	}
 	if r.x != nil {
-		r.start = appendTie(r.start, r.t.info, r.req.Start)
+		r.start = appendTieBreaker(r.start, r.t.info, r.req.Start)
 	}
 }
 

@@ -71,9 +71,9 @@ func Open(cfg Config, log *slog.Logger) (*Store, error) {
 		return nil, err
 	}
 	s.workers.Go(s.runBackfill)
-	s.every(sweepEvery, "removing expired items", s.sweep)
-	s.every(trimEvery, "trimming streams", s.trimStreams)
-	s.every(time.Minute, "forgetting client request tokens", s.forgetTokens)
+	s.repeat(sweepEvery, "removing expired items", s.sweep)
+	s.repeat(trimEvery, "trimming streams", s.trimStreams)
+	s.repeat(time.Minute, "forgetting client request tokens", s.forgetTokens)
 	return s, nil
 }
 
@@ -90,7 +90,7 @@ func open(cfg Config, log *slog.Logger, clock func() time.Time) (*Store, error) 
 	s.calls.New = func() any { return new(call) }
 	s.edits.New = func() any { return new(edit) }
 	s.background, s.stop = context.WithCancel(context.Background())
-	s.backfill.woken = make(chan struct{}, 1)
+	s.backfill.wakeup = make(chan struct{}, 1)
 	if err := errors.Join(s.loadTables(), s.loadStreams()); err != nil {
 		db.Close()
 		return nil, err
@@ -139,9 +139,9 @@ func onlyDeletes(writes []*itemWrite) bool {
 // deletes reports whether the write stores no item: it deletes one or checks a condition.
 func (w *writeRequest) deletes() bool { return w.Kind == writeDelete || w.Kind == writeCheck }
 
-// every does something again and again until the store closes. What goes wrong is
+// repeat does something again and again until the store closes. What goes wrong is
 // logged and tried again.
-func (s *Store) every(interval time.Duration, what string, do func(now time.Time) error) {
+func (s *Store) repeat(interval time.Duration, what string, do func(now time.Time) error) {
 	s.workers.Go(func() {
 		tick := time.NewTicker(interval)
 		defer tick.Stop()
@@ -151,16 +151,16 @@ func (s *Store) every(interval time.Duration, what string, do func(now time.Time
 				return
 			case <-tick.C:
 			}
-			if err := guarded(func() error { return do(s.clock()) }); err != nil {
+			if err := recoverPanics(func() error { return do(s.clock()) }); err != nil {
 				s.log.Error("embedded store: "+what, slog.Any("error", err))
 			}
 		}
 	})
 }
 
-// guarded calls f. A panic in it is an error like others: a defect in one place
+// recoverPanics calls f. A panic in it is an error like others: a defect in one place
 // must not end what goes on elsewhere.
-func guarded(f func() error) (err error) {
+func recoverPanics(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())

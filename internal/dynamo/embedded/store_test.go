@@ -31,7 +31,7 @@ func TestPanics(t *testing.T) {
 
 	rounds := make(chan int)
 	n := 0
-	s.every(time.Millisecond, "testing", func(time.Time) error {
+	s.repeat(time.Millisecond, "testing", func(time.Time) error {
 		if n++; n == 1 {
 			panic("a defect")
 		}

@@ -16,8 +16,8 @@ import (
 // A record is stored as the text of its last members: what comes before follows
 // from its key and is written when it is read.
 
-// same tells whether the change leaves its item as it was.
-func (c *change) same() bool {
+// unchanged tells whether the change leaves its item as it was.
+func (c *change) unchanged() bool {
 	if c.old.exists() != c.new.exists() {
 		return false
 	}
@@ -26,7 +26,7 @@ func (c *change) same() bool {
 
 // prepareRecord makes the record of a change to a table with a stream.
 func (e *edit) prepareRecord(c *change) {
-	if info := c.t.info.Stream; info != nil && !c.same() {
+	if info := c.t.info.Stream; info != nil && !c.unchanged() {
 		c.record = appendRecord(nil, info, c, e.s.clock())
 	}
 }
@@ -73,8 +73,8 @@ func appendRecord(dst []byte, info *catalog.Stream, c *change, now time.Time) []
 	return append(dst, '}')
 }
 
-// numbered is a stream to which an edit has written, up to a number.
-type numbered struct {
+// streamWrite is a stream to which an edit has written, up to a number.
+type streamWrite struct {
 	stream *stream
 	last   uint64
 }
@@ -88,17 +88,17 @@ func (e *edit) writeRecords() {
 			continue
 		}
 		st := c.t.stream
-		number := st.number(now)
+		number := st.nextNumber(now)
 		e.keyBuf = recordKey(e.keyBuf[:0], st.info.Load().ID, number)
 		e.b.Set(e.keyBuf, c.record)
-		e.numbered = append(e.numbered, numbered{st, number})
+		e.streamWrites = append(e.streamWrites, streamWrite{st, number})
 	}
 }
 
-// settle lets readers see the edit's records, which are on disk now.
-func (e *edit) settle() {
-	for _, n := range e.numbered {
-		n.stream.settle(n.last)
+// publishRecords lets readers see the edit's records, which are on disk now.
+func (e *edit) publishRecords() {
+	for _, n := range e.streamWrites {
+		n.stream.setDurable(n.last)
 	}
 }
 

@@ -28,8 +28,8 @@ const (
 	streamTrimmed = 't'
 )
 
-// keptRecords is how long records, and streams that are closed, can be read.
-const keptRecords = 24 * time.Hour
+// recordLife is how long records, and streams that are closed, can be read.
+const recordLife = 24 * time.Hour
 
 // stream is a stream, open or closed.
 type stream struct {
@@ -109,8 +109,8 @@ func (st *stream) begin(info *catalog.Stream, last uint64) {
 	st.durable.Store(last)
 }
 
-// ending is the description of the stream closed. Nobody may write to it any more.
-func (st *stream) ending(now time.Time) *catalog.Stream {
+// closedInfo is the description of the stream closed. Nobody may write to it any more.
+func (st *stream) closedInfo(now time.Time) *catalog.Stream {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	closed := *st.info.Load()
@@ -118,8 +118,8 @@ func (st *stream) ending(now time.Time) *catalog.Stream {
 	return &closed
 }
 
-// number gives the next record its number. mu is held.
-func (st *stream) number(now time.Time) uint64 {
+// nextNumber gives the next record its number. mu is held.
+func (st *stream) nextNumber(now time.Time) uint64 {
 	st.last = max(st.last+1, uint64(now.UnixMicro()))
 	return st.last
 }
@@ -128,8 +128,8 @@ func (st *stream) number(now time.Time) uint64 {
 // that one may ask to begin at.
 func (st *stream) floor() uint64 { return max(st.info.Load().Start, st.trimmed.Load()+1) }
 
-// settle notes that all records up to number are on disk.
-func (st *stream) settle(number uint64) {
+// publishRecords notes that all records up to number are on disk.
+func (st *stream) setDurable(number uint64) {
 	for {
 		seen := st.durable.Load()
 		if seen >= number || st.durable.CompareAndSwap(seen, number) {
@@ -170,7 +170,7 @@ func (set *streamSet) remove(st *stream) {
 func (s *Store) loadStreams() error {
 	s.streams.all.Store(&map[streamName]*stream{})
 	prefix := []byte{spaceStream, streamInfo}
-	it, err := s.db.Iter(prefix, after(nil, prefix))
+	it, err := s.db.Iter(prefix, prefixEnd(nil, prefix))
 	if err != nil {
 		return err
 	}
@@ -223,7 +223,7 @@ func (s *Store) lastRecord(info *catalog.Stream) (uint64, error) {
 // trimStreams removes records that nobody may read any more, and streams that were
 // closed so long ago.
 func (s *Store) trimStreams(now time.Time) error {
-	horizon := now.Add(-keptRecords)
+	horizon := now.Add(-recordLife)
 	for _, st := range *s.streams.all.Load() {
 		if info := st.info.Load(); info.Closed != nil && info.Closed.Before(horizon) {
 			if err := s.forgetStream(st); err != nil {

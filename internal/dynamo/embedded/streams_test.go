@@ -447,7 +447,7 @@ func TestStreamLife(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c.advance(keptRecords - time.Minute)
+	c.advance(recordLife - time.Minute)
 	trim()
 	names(second)
 	s.refused(t, "DescribeStream", fmt.Sprintf(`{"StreamArn":%q}`, first), "ResourceNotFoundException", "Requested resource not found: Stream: "+first+" not found")
@@ -472,7 +472,7 @@ func TestTrim(t *testing.T) {
 	}
 	all := s.records(t, arn)
 	first, second := all[0].Dynamodb.SequenceNumber, all[1].Dynamodb.SequenceNumber
-	c.advance(keptRecords - time.Hour)
+	c.advance(recordLife - time.Hour)
 	stale := s.iterator(t, arn, "AFTER_SEQUENCE_NUMBER "+first)
 	fresh := s.iterator(t, arn, "AFTER_SEQUENCE_NUMBER "+second)
 	if err := s.trimStreams(c.Now()); err != nil {
@@ -532,7 +532,7 @@ func TestClosedStreamPages(t *testing.T) {
 		t.Errorf("read %s, next %q", told(got), next)
 	}
 	// Nothing is left on disk of a stream whose records went before it did.
-	c.advance(keptRecords - time.Minute)
+	c.advance(recordLife - time.Minute)
 	if err := s.trimStreams(c.Now()); err != nil {
 		t.Fatal(err)
 	}
@@ -708,8 +708,8 @@ func TestRecordsNotYetOnDisk(t *testing.T) {
 	if len(got) != 0 {
 		t.Errorf("read: %s", told(got))
 	}
-	st.settle(durable)
-	st.settle(durable - 1)
+	st.setDurable(durable)
+	st.setDurable(durable - 1)
 	if got, _ := s.read(t, next, ""); told(got) != "INSERT a" {
 		t.Errorf("read: %s", told(got))
 	}

@@ -102,7 +102,7 @@ func (set tableSet) release() {
 func (s *Store) loadTables() error {
 	tables := map[string]*table{}
 	prefix := []byte{spaceCatalog}
-	it, err := s.db.Iter(prefix, after(nil, prefix))
+	it, err := s.db.Iter(prefix, prefixEnd(nil, prefix))
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ const (
 	streamIDs = 's'
 )
 
-// member returns the value of the request's member called name, nil if it is
+// batchStatement returns the value of the request's member called name, nil if it is
 // absent or null.
 func (c *call) member(name string) []byte {
 	v, ok := wire.Lookup(c.body, name)
@@ -240,7 +240,7 @@ func (s *Store) dropTable(t *table, now time.Time) error {
 	b.Delete(appendTable(nil, spaceCatalog, t.id))
 	for _, space := range []byte{spaceCounter, spaceTable, spaceExpiry, spaceCursor} {
 		prefix := appendTable(nil, space, t.id)
-		b.DeleteRange(prefix, after(nil, prefix))
+		b.DeleteRange(prefix, prefixEnd(nil, prefix))
 	}
 	if err := s.uninstall(t, b, now); err != nil {
 		return err
@@ -323,7 +323,7 @@ func (s *Store) applyClosing(t *table, b *disk.Batch, now time.Time) error {
 	if t.stream == nil {
 		return s.db.Apply(b)
 	}
-	closed := t.stream.ending(now)
+	closed := t.stream.closedInfo(now)
 	if err := writeStream(b, closed); err != nil {
 		return err
 	}
@@ -351,7 +351,7 @@ func (c *call) updateTable() error {
 		}
 		if x := change.Deleted; x != nil {
 			entries := appendIndex(nil, info.ID, x.ID)
-			b.DeleteRange(entries, after(nil, entries))
+			b.DeleteRange(entries, prefixEnd(nil, entries))
 			b.Delete(counterKey(nil, info.ID, x.ID))
 			b.Delete(cursorKey(nil, info.ID, x.ID))
 		}

@@ -53,9 +53,9 @@ func (t *token) byTime(at time.Time) []byte {
 	return append(key, t.key[2:]...)
 }
 
-// recall tells whether a request with this token was done lately, and the sizes
+// lookup tells whether a request with this token was done lately, and the sizes
 // that were remembered. The token's key is locked.
-func (t *token) recall(r disk.Reader, now time.Time) (sizes []int, found bool, err error) {
+func (t *token) lookup(r disk.Reader, now time.Time) (sizes []int, found bool, err error) {
 	v, ok, err := r.Get(t.key)
 	if !ok || err != nil {
 		return nil, false, err

@@ -201,7 +201,7 @@ func (x *transaction) execute() error {
 	}
 	x.e.lock(keys...)
 	if x.token != nil {
-		sizes, found, err := x.token.recall(x.c.s.db, x.c.now)
+		sizes, found, err := x.token.lookup(x.c.s.db, x.c.now)
 		if err != nil {
 			return err
 		}
@@ -295,9 +295,9 @@ func (x *transaction) open() object {
 func (x *transaction) reply() {
 	o := x.open()
 	if x.capacity != capacityNone {
-		x.appendCapacity(&o, "Write", func(s *spent, w *itemWrite) {
+		x.appendCapacity(&o, "Write", func(s *consumed, w *itemWrite) {
 			s.table += 2 * writeUnits(max(w.done.old.size, w.done.new.size))
-			s.writeArms(w.done)
+			s.writeIndexCosts(w.done)
 		})
 	}
 	if x.metrics {
@@ -309,14 +309,14 @@ func (x *transaction) reply() {
 // replay answers a transaction that was done before. It costs what reading its
 // items does. The earlier one may not be on disk yet.
 func (x *transaction) replay(sizes []int) error {
-	x.e.touch()
+	x.e.barrier()
 	if err := x.e.commit(); err != nil {
 		return err
 	}
 	o := x.open()
 	if x.capacity != capacityNone {
 		i := 0
-		x.appendCapacity(&o, "Read", func(s *spent, _ *itemWrite) {
+		x.appendCapacity(&o, "Read", func(s *consumed, _ *itemWrite) {
 			s.table += 2 * readUnits(sizes[i], true)
 			i++
 		})
@@ -325,13 +325,13 @@ func (x *transaction) replay(sizes []int) error {
 	return nil
 }
 
-func (x *transaction) appendCapacity(o *object, kind string, add func(s *spent, w *itemWrite)) {
-	costs := spentByTable(x.writes, add)
+func (x *transaction) appendCapacity(o *object, kind string, add func(s *consumed, w *itemWrite)) {
+	costs := consumedByTable(x.writes, add)
 	for _, s := range costs {
 		s.kind = kind
 	}
 	o.member("ConsumedCapacity")
-	x.c.out = appendAllSpent(x.c.out, x.capacity, costs)
+	x.c.out = appendAllConsumed(x.c.out, x.capacity, costs)
 }
 
 // transactGetItems answers TransactGetItems: all items as they were at one moment.
@@ -373,7 +373,7 @@ func (c *call) transactGetItems() error {
 func (c *call) replyTransactGet(r *transactGetRequest, tables tableSet) error {
 	snapshot := c.s.db.Snapshot()
 	defer snapshot.Close()
-	var costs []*spent
+	var costs []*consumed
 	total := 0
 	o := c.object()
 	o.member("Responses")
@@ -391,17 +391,17 @@ func (c *call) replyTransactGet(r *transactGetRequest, tables tableSet) error {
 		if total += size; total > maxTransaction {
 			return errPayload(total)
 		}
-		j := slices.IndexFunc(costs, func(s *spent) bool { return s.named == g.Named })
+		j := slices.IndexFunc(costs, func(s *consumed) bool { return s.named == g.Named })
 		if j < 0 {
 			j = len(costs)
-			costs = append(costs, &spent{named: g.Named, kind: "Read"})
+			costs = append(costs, &consumed{named: g.Named, kind: "Read"})
 		}
 		costs[j].table += 2 * readUnits(size, true)
 	}
 	c.out = append(c.out, ']')
 	if r.Capacity != capacityNone {
 		o.member("ConsumedCapacity")
-		c.out = appendAllSpent(c.out, r.Capacity, costs)
+		c.out = appendAllConsumed(c.out, r.Capacity, costs)
 	}
 	o.end()
 	return nil

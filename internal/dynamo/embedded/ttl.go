@@ -83,7 +83,7 @@ func (c *call) updateTimeToLive() error {
 		next, err := info.SetTTL(r, c.now)
 		if err == nil && next.TTL == nil {
 			entries := appendTable(nil, spaceExpiry, info.ID)
-			b.DeleteRange(entries, after(nil, entries))
+			b.DeleteRange(entries, prefixEnd(nil, entries))
 			b.Delete(cursorKey(nil, info.ID, tableIndex))
 		}
 		return next, err

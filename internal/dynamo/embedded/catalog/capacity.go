@@ -46,17 +46,17 @@ func (t *Throughput) checkBounds(suffix string) error {
 	return nil
 }
 
-// demand is an OnDemandThroughput with the words for what has it.
-type demand struct {
+// onDemandSpec is an OnDemandThroughput with the words for what has it.
+type onDemandSpec struct {
 	limit *Throughput
 	given [2]bool // which of the two the request has
 	of    string  // "table" or "index : i"
 	among string  // "" or " for index: i"
 }
 
-// readDemand reads an OnDemandThroughput.
-func readDemand(v []byte, of, among string) (demand, error) {
-	d := demand{of: of, among: among}
+// readOnDemand reads an OnDemandThroughput.
+func readOnDemand(v []byte, of, among string) (onDemandSpec, error) {
+	d := onDemandSpec{of: of, among: among}
 	var err error
 	d.limit, d.given, err = readPair(v, "MaxReadRequestUnits", "MaxWriteRequestUnits")
 	return d, err
@@ -67,7 +67,7 @@ func readDemand(v []byte, of, among string) (demand, error) {
 const unlimited = -1
 
 // check checks the limits for something billed so.
-func (d demand) check(billing Billing, change bool) error {
+func (d onDemandSpec) check(billing Billing, change bool) error {
 	if d.limit == nil {
 		return nil
 	}
@@ -86,23 +86,23 @@ func (d demand) check(billing Billing, change bool) error {
 	return nil
 }
 
-// warmth is a WarmThroughput with the words for what has it.
-type warmth struct {
+// warmSpec is a WarmThroughput with the words for what has it.
+type warmSpec struct {
 	asked *Throughput
 	given [2]bool // which of the two the request has
 	of    string  // "table" or "index i"
 }
 
 // readWarm reads a WarmThroughput.
-func readWarm(v []byte, of string) (warmth, error) {
-	w := warmth{of: of}
+func readWarm(v []byte, of string) (warmSpec, error) {
+	w := warmSpec{of: of}
 	var err error
 	w.asked, w.given, err = readPair(v, "ReadUnitsPerSecond", "WriteUnitsPerSecond")
 	return w, err
 }
 
 // each calls f with each capacity that was asked for and its counterpart.
-func (w warmth) each(than Throughput, f func(name string, asked, than int64) error) error {
+func (w warmSpec) each(than Throughput, f func(name string, asked, than int64) error) error {
 	if w.given[0] {
 		if err := f("Read", w.asked.Read, than.Read); err != nil {
 			return err
@@ -115,7 +115,7 @@ func (w warmth) each(than Throughput, f func(name string, asked, than int64) err
 }
 
 // checkNew checks what a new table or index, billed and provisioned so, is to bear.
-func (w warmth) checkNew(billing Billing, provisioned Throughput) error {
+func (w warmSpec) checkNew(billing Billing, provisioned Throughput) error {
 	return w.each(initialWarm(billing, provisioned), func(name string, asked, than int64) error {
 		switch {
 		case asked >= than:
@@ -130,7 +130,7 @@ func (w warmth) checkNew(billing Billing, provisioned Throughput) error {
 }
 
 // checkChange checks that nothing that bears now is to bear less.
-func (w warmth) checkChange(now Throughput) error {
+func (w warmSpec) checkChange(now Throughput) error {
 	return w.each(now, func(name string, asked, than int64) error {
 		if asked >= than {
 			return nil

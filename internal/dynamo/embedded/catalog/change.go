@@ -19,19 +19,19 @@ type Change struct {
 
 // change is a Change under way.
 type change struct {
-	r    *UpdateRequest
-	now  time.Time
-	old  *Table
-	next *Table
-	said *Table // the Reply
+	r     *UpdateRequest
+	now   time.Time
+	old   *Table
+	next  *Table
+	reply *Table // the Reply
 	// latest is the label of the store's newest stream.
 	latest string
 	Change
 }
 
-// settling is how long after the reply a change of capacity is described to have
+// capacityChangeTime is how long after the reply a change of capacity is described to have
 // ended: the service's times tell the beginning and the end apart.
-const settling = time.Millisecond
+const capacityChangeTime = time.Millisecond
 
 // Apply makes the checks that need the table, and the change. Neither is made in
 // part. latest is the label of the store's newest stream.
@@ -39,20 +39,20 @@ func (r *UpdateRequest) Apply(t *Table, now time.Time, latest string) (Change, e
 	next, said := *t, *t
 	next.Indexes, said.Indexes = slices.Clone(t.Indexes), slices.Clone(t.Indexes)
 	next.Vectors, said.Vectors = slices.Clone(t.Vectors), slices.Clone(t.Vectors)
-	c := &change{r: r, now: now, old: t, next: &next, said: &said, latest: latest}
+	c := &change{r: r, now: now, old: t, next: &next, reply: &said, latest: latest}
 	for _, step := range []func() error{c.checkOnline, c.setBilling, c.setIndexes, c.setVectors, c.setStream, c.setFeatures} {
 		if err := step(); err != nil {
 			return Change{}, err
 		}
 	}
-	c.Table, c.Reply = c.next, c.said
+	c.Table, c.Reply = c.next, c.reply
 	return c.Change, nil
 }
 
 // checkOnline lets one index at a time be created or deleted.
 func (c *change) checkOnline() error {
 	busy, removed := c.old.Filling(), ""
-	switch n := c.r.reshaped(); {
+	switch n := c.r.countIndexChanges(); {
 	case n == 0:
 		return nil
 	case n == 1 && len(c.r.vectors) == 1:
@@ -61,7 +61,7 @@ func (c *change) checkOnline() error {
 		i := slices.IndexFunc(c.r.indexes, func(u indexUpdate) bool { return u.change == nil })
 		removed = c.r.indexes[i].remove
 	}
-	if c.r.reshaped() > 1 || busy != nil && busy.Name != removed {
+	if c.r.countIndexChanges() > 1 || busy != nil && busy.Name != removed {
 		return limitExceeded("Only 1 online index can be created or deleted simultaneously per table")
 	}
 	return nil
@@ -75,20 +75,20 @@ func (c *change) setBilling() error {
 	}
 	switch {
 	case r.billing == PayPerRequest:
-		c.said.Status = Updating
+		c.reply.Status = Updating
 		if c.old.Billing == Provisioned {
 			c.toPerRequest()
 		}
 	case r.throughput != nil:
-		c.said.Status = Updating
-		c.next.Billing, c.said.Billing = Provisioned, Provisioned
-		c.next.Capacity = c.provision(c.old.Capacity, *r.throughput, &c.said.Capacity)
+		c.reply.Status = Updating
+		c.next.Billing, c.reply.Billing = Provisioned, Provisioned
+		c.next.Capacity = c.provision(c.old.Capacity, *r.throughput, &c.reply.Capacity)
 	}
 	if r.demand.limit != nil {
 		if err := r.demand.check(c.next.Billing, true); err != nil {
 			return err
 		}
-		c.next.Capacity.OnDemand, c.said.Capacity.OnDemand = c.next.Capacity.OnDemand.restrict(r.demand.limit)
+		c.next.Capacity.OnDemand, c.reply.Capacity.OnDemand = c.next.Capacity.OnDemand.restrict(r.demand.limit)
 	}
 	return nil
 }
@@ -124,15 +124,15 @@ func sameThroughput(of, short string, now, asked Throughput) error {
 // toPerRequest makes the table and its indexes billed per request.
 func (c *change) toPerRequest() {
 	now := c.now
-	c.next.Billing, c.said.Billing = PayPerRequest, PayPerRequest
-	c.next.PerRequestSince, c.said.PerRequestSince = &now, nil
+	c.next.Billing, c.reply.Billing = PayPerRequest, PayPerRequest
+	c.next.PerRequestSince, c.reply.PerRequestSince = &now, nil
 	free := func(of Capacity) Capacity {
 		of = of.provision(Throughput{}, now)
 		of.Warm = of.Warm.atLeast(&Throughput{initialRead, initialWrite})
 		return of
 	}
 	c.next.Capacity = free(c.old.Capacity)
-	c.said.Capacity = c.next.Capacity
+	c.reply.Capacity = c.next.Capacity
 	for i, x := range c.next.Indexes {
 		if x.Local {
 			continue
@@ -142,7 +142,7 @@ func (c *change) toPerRequest() {
 		c.next.Indexes[i] = &y
 		z := y
 		z.Status = Updating
-		c.said.Indexes[i] = &z
+		c.reply.Indexes[i] = &z
 	}
 }
 
@@ -158,7 +158,7 @@ func (c *change) provision(from Capacity, to Throughput, said *Capacity) Capacit
 		said.Decreased = begun.Decreased
 		said.Decreases = from.decreases(c.now)
 	}
-	after := from.provision(to, c.now.Add(settling))
+	after := from.provision(to, c.now.Add(capacityChangeTime))
 	after.OnDemand = Throughput{}
 	return after
 }
@@ -178,8 +178,8 @@ func (c *change) setStream() error {
 	default:
 		c.next.Stream = nil
 	}
-	c.said.Status = Updating
-	c.said.Stream, c.said.LatestStream = c.next.Stream, c.next.LatestStream
+	c.reply.Status = Updating
+	c.reply.Stream, c.reply.LatestStream = c.next.Stream, c.next.LatestStream
 	return nil
 }
 
@@ -191,16 +191,16 @@ func (c *change) setFeatures() error {
 			return err
 		}
 		c.next.Encryption = r.encryption.result()
-		c.said.Encryption = c.next.Encryption
+		c.reply.Encryption = c.next.Encryption
 	}
 	if r.class != "" {
-		c.said.Status = Updating
+		c.reply.Status = Updating
 		if r.class != c.old.Class && (c.old.Class != "" || r.class != classes[0]) {
 			c.next.Class, c.next.ClassChanged = r.class, &now
 		}
 	}
 	if r.protected != nil {
-		c.next.Protected, c.said.Protected = *r.protected, *r.protected
+		c.next.Protected, c.reply.Protected = *r.protected, *r.protected
 	}
 	if r.warm.asked != nil {
 		if err := r.warm.checkChange(c.old.Capacity.Warm); err != nil {

@@ -17,8 +17,8 @@ type creation struct {
 	vectors     []vectorSpec
 	billing     Billing
 	throughput  *Throughput
-	demand      demand
-	warm        warmth
+	demand      onDemandSpec
+	warm        warmSpec
 	stream      *streamSpec
 	encryption  *encryptionSpec
 	class       string
@@ -84,7 +84,7 @@ func readCreation(body []byte, p Place) (*creation, error) {
 		func() (err error) { r.local, err = readIndexes(m[2], true); return },
 		func() (err error) { r.global, err = readIndexes(m[3], false); return },
 		func() (err error) { r.throughput, err = readThroughput(m[5]); return },
-		func() (err error) { r.demand, err = readDemand(m[6], "table", ""); return },
+		func() (err error) { r.demand, err = readOnDemand(m[6], "table", ""); return },
 		func() (err error) { r.warm, err = readWarm(m[7], "table"); return },
 		func() (err error) { r.stream, err = readStreamSpec(m[8]); return },
 		func() (err error) { r.encryption, err = readEncryption(m[9], p); return },

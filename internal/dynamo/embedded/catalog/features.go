@@ -50,18 +50,18 @@ func (s *streamSpec) checkChange() error {
 	return nil
 }
 
-// labelForm is the form of a stream's label.
-const labelForm = "2006-01-02T15:04:05.000"
+// labelFormat is the form of a stream's label.
+const labelFormat = "2006-01-02T15:04:05.000"
 
 // openStream gives a table that is not yet published a new stream, which lacks
 // its ID. Its label comes after latest, that of the newest stream so far: a clock
 // that was set back must not give an ARN twice.
 func (t *Table) openStream(view ViewType, now time.Time, latest string) {
 	begin := now.UTC()
-	if last, err := time.Parse(labelForm, latest); err == nil && !begin.Truncate(time.Millisecond).After(last) {
+	if last, err := time.Parse(labelFormat, latest); err == nil && !begin.Truncate(time.Millisecond).After(last) {
 		begin = last.Add(time.Millisecond)
 	}
-	label := begin.Format(labelForm)
+	label := begin.Format(labelFormat)
 	h := fnv.New32a()
 	fmt.Fprint(h, t.Name, label)
 	t.LatestStream = label

@@ -39,8 +39,8 @@ func (c *change) createIndex(x *indexSpec) error {
 	c.next.Indexes = append(c.next.Indexes, created)
 	said := *created
 	said.Backfilling = false
-	c.said.Indexes = append(c.said.Indexes, &said)
-	c.said.Status = Updating
+	c.reply.Indexes = append(c.reply.Indexes, &said)
+	c.reply.Status = Updating
 	c.Created = created
 	return nil
 }
@@ -156,11 +156,11 @@ func (c *change) deleteIndex(name string) error {
 	}
 	c.Deleted = c.next.Indexes[at]
 	c.next.Indexes = slices.Delete(c.next.Indexes, at, at+1)
-	said := slices.IndexFunc(c.said.Indexes, func(x *Index) bool { return x.Name == name })
-	gone := *c.said.Indexes[said]
+	said := slices.IndexFunc(c.reply.Indexes, func(x *Index) bool { return x.Name == name })
+	gone := *c.reply.Indexes[said]
 	gone.Status, gone.Backfilling = Deleting, false
-	c.said.Indexes[said] = &gone
-	c.said.Status = Updating
+	c.reply.Indexes[said] = &gone
+	c.reply.Status = Updating
 	return nil
 }
 
@@ -173,7 +173,7 @@ func (c *change) changeIndex(u *indexSpec) error {
 	if err := c.checkIndexChange(u, c.next.Indexes[at]); err != nil {
 		return err
 	}
-	x, said := *c.next.Indexes[at], *c.said.Indexes[at]
+	x, said := *c.next.Indexes[at], *c.reply.Indexes[at]
 	if u.throughput != nil {
 		x.Capacity = c.provision(x.Capacity, *u.throughput, &said.Capacity)
 	}
@@ -184,7 +184,7 @@ func (c *change) changeIndex(u *indexSpec) error {
 		x.Capacity.Warm = x.Capacity.Warm.atLeast(u.warm.asked)
 	}
 	said.Status = Updating
-	c.next.Indexes[at], c.said.Indexes[at] = &x, &said
+	c.next.Indexes[at], c.reply.Indexes[at] = &x, &said
 	return nil
 }
 

@@ -19,8 +19,8 @@ type indexSpec struct {
 	schema     []element
 	projection Projection // Type is empty and NonKey nil for what is not there
 	throughput *Throughput
-	demand     demand
-	warm       warmth
+	demand     onDemandSpec
+	warm       warmSpec
 }
 
 // readIndexes reads a list of indexes.
@@ -67,7 +67,7 @@ func (x *indexSpec) readCapacity(provisioned, onDemand, warm []byte) (err error)
 	if x.throughput, err = readThroughput(provisioned); err != nil {
 		return err
 	}
-	if x.demand, err = readDemand(onDemand, "index : "+x.name, " for index: "+x.name); err != nil {
+	if x.demand, err = readOnDemand(onDemand, "index : "+x.name, " for index: "+x.name); err != nil {
 		return err
 	}
 	x.warm, err = readWarm(warm, "index "+x.name)

@@ -20,9 +20,9 @@ const (
 
 // tagList is a list of tags as a request has it.
 type tagList struct {
-	tags    []Tag
-	keyless []int // the places of those that have no key
-	bare    []int // and of those that have no value
+	tags      []Tag
+	keyless   []int // the places of those that have no key
+	valueless []int // and of those that have no value
 }
 
 // readTags reads a list of tags.
@@ -36,7 +36,7 @@ func readTags(v []byte) (l tagList, err error) {
 			l.keyless = append(l.keyless, i)
 		}
 		if m[1] == nil {
-			l.bare = append(l.bare, i)
+			l.valueless = append(l.valueless, i)
 		}
 		l.tags = append(l.tags, Tag{text(m[0]), text(m[1])})
 	}
@@ -56,7 +56,7 @@ func (l tagList) check() error {
 		if err := checkTagKey(tag.Key); err != nil {
 			return err
 		}
-		if slices.Contains(l.bare, i) {
+		if slices.Contains(l.valueless, i) {
 			return wire.Invalid("The Tag Value provided is invalid, Value: null")
 		}
 		if utf8.RuneCountInString(tag.Value) > maxTagValue || !tagText(tag.Value) {

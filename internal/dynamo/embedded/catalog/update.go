@@ -19,8 +19,8 @@ type UpdateRequest struct {
 	encryption  *encryptionSpec
 	class       string
 	protected   *bool
-	demand      demand
-	warm        warmth
+	demand      onDemandSpec
+	warm        warmSpec
 	present     presence
 }
 
@@ -211,7 +211,7 @@ func (r *UpdateRequest) readFeatures(defs, stream, encryption, onDemand, warm []
 	if err := checkClass(r.class); err != nil {
 		return err
 	}
-	if r.demand, err = readDemand(onDemand, "table", ""); err != nil {
+	if r.demand, err = readOnDemand(onDemand, "table", ""); err != nil {
 		return err
 	}
 	r.warm, err = readWarm(warm, "table")
@@ -240,7 +240,7 @@ func (r *UpdateRequest) checkAlone() error {
 			return invalid("TableClass modification must be the only operation in the request")
 		case p.protected:
 			return invalid("DeletionProtection modification must be the only operation in the request")
-		case r.reshapes():
+		case r.changesIndexes():
 			return invalid("Create global secondary index cannot be specified when updating WarmThroughput")
 		}
 		return invalid("WarmThroughput must be the only operation in the request")
@@ -250,9 +250,9 @@ func (r *UpdateRequest) checkAlone() error {
 		return invalid("OnDemandThroughput can only be combined with BillingMode in an UpdateTable request")
 	case p.stream && iops:
 		return invalid("You cannot modify stream status while updating table IOPS")
-	case r.reshapes() && p.throughput:
+	case r.changesIndexes() && p.throughput:
 		return invalid("You cannot create or delete index while updating table IOPS")
-	case r.reshapes() && p.stream:
+	case r.changesIndexes() && p.stream:
 		return invalid("You cannot create or delete index while changing stream status")
 	case r.billing == PayPerRequest && p.throughput:
 		return invalid("Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST")
@@ -262,11 +262,11 @@ func (r *UpdateRequest) checkAlone() error {
 	return nil
 }
 
-// reshapes tells whether an index is created or deleted.
-func (r *UpdateRequest) reshapes() bool { return r.reshaped() > 0 }
+// changesIndexes tells whether an index is created or deleted.
+func (r *UpdateRequest) changesIndexes() bool { return r.countIndexChanges() > 0 }
 
-// reshaped counts the indexes that are created or deleted.
-func (r *UpdateRequest) reshaped() int {
+// countIndexChanges counts the indexes that are created or deleted.
+func (r *UpdateRequest) countIndexChanges() int {
 	n := len(r.vectors)
 	for i := range r.indexes {
 		if r.indexes[i].change == nil {

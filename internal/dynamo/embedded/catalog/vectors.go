@@ -302,8 +302,8 @@ func (c *change) createVector(x *vectorSpec) error {
 	c.next.Vectors = append(c.next.Vectors, created)
 	said := *created
 	said.Backfilling = false
-	c.said.Vectors = append(c.said.Vectors, &said)
-	c.said.Status = Updating
+	c.reply.Vectors = append(c.reply.Vectors, &said)
+	c.reply.Status = Updating
 	c.Created = created
 	return nil
 }
@@ -316,10 +316,10 @@ func (c *change) deleteVector(name string) error {
 	}
 	c.Deleted = c.next.Vectors[at]
 	c.next.Vectors = slices.Delete(c.next.Vectors, at, at+1)
-	gone := *c.said.Vectors[at]
+	gone := *c.reply.Vectors[at]
 	gone.Status, gone.Backfilling = Deleting, false
-	c.said.Vectors[at] = &gone
-	c.said.Status = Updating
+	c.reply.Vectors[at] = &gone
+	c.reply.Status = Updating
 	return nil
 }
 

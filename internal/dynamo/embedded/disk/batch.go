@@ -9,8 +9,8 @@ import (
 // Batch collects writes. It copies what it is given. It must be closed, after
 // Wait if it was applied.
 type Batch struct {
-	b     *pebble.Batch
-	later *later // takes it when it is closed; nil: nobody has to wait for it any more
+	b      *pebble.Batch
+	syncer *batchSyncer // takes it when it is closed; nil: nobody has to wait for it any more
 }
 
 // NewBatch returns an empty batch.
@@ -36,9 +36,9 @@ func (b *Batch) Add(key []byte, deltas ...int64) {
 	_ = b.b.Merge(key, text, nil)
 }
 
-// Mark writes nothing, but to the log, so that waiting for the batch is waiting
+// Barrier writes nothing, but to the log, so that waiting for the batch is waiting
 // for all batches applied before it.
-func (b *Batch) Mark() { _ = b.b.LogData([]byte("mark"), nil) }
+func (b *Batch) Barrier() { _ = b.b.LogData([]byte("mark"), nil) }
 
 // Empty reports whether nothing was written to the batch.
 func (b *Batch) Empty() bool { return b.b.Empty() }
@@ -48,8 +48,8 @@ func (b *Batch) Len() int { return b.b.Len() }
 
 // Close lets the batch's memory go.
 func (b *Batch) Close() {
-	if b.later != nil {
-		b.later.take(b.b)
+	if b.syncer != nil {
+		b.syncer.add(b.b)
 		return
 	}
 	_ = b.b.Close()

@@ -41,7 +41,7 @@ type DB struct {
 	lock      *pebble.Lock
 	space     *space
 	integrity *integrity
-	later     *later // nil: who has written waits
+	syncer    *batchSyncer // nil: who has written waits
 }
 
 var _ Reader = (*DB)(nil)
@@ -53,7 +53,7 @@ func Open(dir string, o Options) (*DB, error) {
 	}
 	fs := o.FS
 	if fs == nil {
-		fs = private{vfs.Default}
+		fs = privateFS{vfs.Default}
 	}
 	d := &DB{}
 	if err := d.open(dir, fs, o); err != nil {
@@ -79,7 +79,7 @@ func (d *DB) open(dir string, fs vfs.FS, o Options) error {
 	}
 	d.space.run()
 	if o.NoSync {
-		d.later = newLater(o.Log)
+		d.syncer = newLater(o.Log)
 	}
 	return nil
 }
@@ -103,8 +103,8 @@ func (d *DB) openLocked(dir string, fs vfs.FS, o Options) error {
 			return err
 		}
 	}
-	if _, system := fs.(private); system {
-		changed, err := tighten(dir, o.Log)
+	if _, system := fs.(privateFS); system {
+		changed, err := restrictModes(dir, o.Log)
 		if err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func (d *DB) openLocked(dir string, fs vfs.FS, o Options) error {
 		}
 	}
 	d.space = newSpace(fs, dir, o.Log)
-	if err := d.space.forOpening(); err != nil {
+	if err := d.space.checkOpening(); err != nil {
 		return err
 	}
 	if version < formatVersion {
@@ -214,8 +214,8 @@ func dataCorruption(log *slog.Logger) func(pebble.DataCorruptionInfo) {
 // iterators and snapshots must be closed.
 func (d *DB) Close() error {
 	d.space.stop()
-	if d.later != nil {
-		d.later.close()
+	if d.syncer != nil {
+		d.syncer.close()
 	}
 	return errors.Join(d.db.Close(), d.integrity.close(), d.lock.Close())
 }
@@ -244,7 +244,7 @@ func (d *DB) Deletable() error {
 func (d *DB) Apply(b *Batch) error {
 	err := d.db.ApplyNoSyncWait(b.b, pebble.Sync)
 	if err == nil {
-		b.later = d.later
+		b.syncer = d.syncer
 	}
 	return err
 }
@@ -252,7 +252,7 @@ func (d *DB) Apply(b *Batch) error {
 // Wait returns once the batch, which was applied, is on disk. On an error
 // nobody knows whether it is.
 func (d *DB) Wait(b *Batch) error {
-	if d.later != nil {
+	if d.syncer != nil {
 		return nil
 	}
 	return b.b.SyncWait()

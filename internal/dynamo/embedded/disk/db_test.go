@@ -195,7 +195,7 @@ func TestMark(t *testing.T) {
 	if err := d.Apply(first); err != nil {
 		t.Fatal(err)
 	}
-	mark.Mark()
+	mark.Barrier()
 	if err := d.Commit(mark); err != nil {
 		t.Fatal(err)
 	}

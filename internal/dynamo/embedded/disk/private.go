@@ -12,16 +12,16 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// private is the operating system's file system, with files and directories that only
+// privateFS is the operating system's file system, with files and directories that only
 // their owner may use. pebble leaves the modes of its files to the umask.
-type private struct{ vfs.FS }
+type privateFS struct{ vfs.FS }
 
 // Unwrap returns the file system below.
-func (p private) Unwrap() vfs.FS { return p.FS }
+func (p privateFS) Unwrap() vfs.FS { return p.FS }
 
 // Create makes a file. Others can't open it before its mode is set, since the directory
 // is private.
-func (p private) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+func (p privateFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	f, err := p.FS.Create(name, category)
 	if err != nil {
 		return f, err
@@ -33,10 +33,10 @@ func (p private) Create(name string, category vfs.DiskWriteCategory) (vfs.File, 
 }
 
 // MkdirAll makes a directory and its parents.
-func (p private) MkdirAll(dir string, _ os.FileMode) error { return p.FS.MkdirAll(dir, 0o700) }
+func (p privateFS) MkdirAll(dir string, _ os.FileMode) error { return p.FS.MkdirAll(dir, 0o700) }
 
 // Lock locks a file, making it if it is not there.
-func (p private) Lock(name string) (io.Closer, error) {
+func (p privateFS) Lock(name string) (io.Closer, error) {
 	_, err := os.Stat(name)
 	made := errors.Is(err, fs.ErrNotExist)
 	lock, err := p.FS.Lock(name)
@@ -46,17 +46,17 @@ func (p private) Lock(name string) (io.Closer, error) {
 	return lock, err
 }
 
-// tighten takes from others what the modes of a store's directory and files let them do.
+// restrictModes takes from others what the modes of a store's directory and files let them do.
 // It returns how many modes it changed. Earlier versions left the modes to the umask. Only
 // the owner can change a mode: where that is another user, it is logged.
-func tighten(dir string, log *slog.Logger) (changed int, err error) {
+func restrictModes(dir string, log *slog.Logger) (changed int, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return 0, err
 	}
 	names := []string{dir}
 	for _, entry := range entries {
-		if entry.Type().IsRegular() && isStores(entry.Name()) {
+		if entry.Type().IsRegular() && isStoreFile(entry.Name()) {
 			names = append(names, filepath.Join(dir, entry.Name()))
 		}
 	}
@@ -77,7 +77,7 @@ func tighten(dir string, log *slog.Logger) (changed int, err error) {
 	return changed, nil
 }
 
-// isStores reports whether a file of that name in a store's directory belongs to the store.
-func isStores(name string) bool {
+// isStoreFile reports whether a file of that name in a store's directory belongs to the store.
+func isStoreFile(name string) bool {
 	return databaseFile.MatchString(name) || slices.Contains([]string{formatFile, integrityFile, ballastFile, "LOCK"}, name)
 }

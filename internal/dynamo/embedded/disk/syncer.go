@@ -11,27 +11,27 @@ import (
 // the system meanwhile.
 const syncEvery = 20 * time.Millisecond
 
-// mostLater is more than pebble lets wait for a sync.
-const mostLater = 4096
+// maxPending is more than pebble lets wait for a sync.
+const maxPending = 4096
 
-// later waits for syncs in the place of those who wrote: until then pebble has a use for
+// batchSyncer waits for syncs in the place of those who wrote: until then pebble has a use for
 // their batches. Batches belong to it once it has taken them.
-type later struct {
+type batchSyncer struct {
 	log     *slog.Logger
 	batches chan *pebble.Batch
 	done    chan struct{}
 }
 
-func newLater(log *slog.Logger) *later {
-	l := &later{log: log, batches: make(chan *pebble.Batch, mostLater), done: make(chan struct{})}
+func newLater(log *slog.Logger) *batchSyncer {
+	l := &batchSyncer{log: log, batches: make(chan *pebble.Batch, maxPending), done: make(chan struct{})}
 	go l.run()
 	return l
 }
 
-// take is not called any more once close is.
-func (l *later) take(b *pebble.Batch) { l.batches <- b }
+// add is not called any more once close is.
+func (l *batchSyncer) add(b *pebble.Batch) { l.batches <- b }
 
-func (l *later) run() {
+func (l *batchSyncer) run() {
 	defer close(l.done)
 	told := false
 	for b := range l.batches {
@@ -44,7 +44,7 @@ func (l *later) run() {
 }
 
 // close returns when all that was taken is on disk.
-func (l *later) close() {
+func (l *batchSyncer) close() {
 	close(l.batches)
 	<-l.done
 }

@@ -36,7 +36,7 @@ func (s *small) free() int64 {
 	return free
 }
 
-// take uses up to n bytes for the file and says how many there were.
+// add uses up to n bytes for the file and says how many there were.
 func (s *small) take(name string, n int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

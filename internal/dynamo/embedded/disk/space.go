@@ -14,8 +14,8 @@ import (
 // ErrFull is returned by Writable when the disk has no room to spare.
 var ErrFull = errors.New("the disk is full")
 
-// lookEvery is how often the free space is looked at.
-const lookEvery = 250 * time.Millisecond
+// checkEvery is how often the free space is looked at.
+const checkEvery = 250 * time.Millisecond
 
 // space watches the room on the disk.
 //
@@ -40,7 +40,7 @@ type space struct {
 	// tight is set while there is less than half of reserve: deletes are refused, too.
 	tight atomic.Bool
 	// written counts the bytes written since the last look; every reserve/8 of them
-	// the free space is looked at without waiting for lookEvery.
+	// the free space is looked at without waiting for checkEvery.
 	written atomic.Uint64
 	look    chan struct{}
 
@@ -76,9 +76,9 @@ func newSpace(fs vfs.FS, dir string, log *slog.Logger) *space {
 	return s
 }
 
-// forOpening refuses a disk without the room that opening takes. The ballast makes
+// checkOpening refuses a disk without the room that opening takes. The ballast makes
 // way for it.
-func (s *space) forOpening() error {
+func (s *space) checkOpening() error {
 	needed := s.reserve / 8
 	usage, err := s.fs.GetDiskUsage(s.dir)
 	if err != nil || usage.AvailBytes >= needed {
@@ -98,7 +98,7 @@ func (s *space) run() {
 	s.done.Add(1)
 	go func() {
 		defer s.done.Done()
-		tick := time.NewTicker(lookEvery)
+		tick := time.NewTicker(checkEvery)
 		defer tick.Stop()
 		for {
 			select {
@@ -174,7 +174,7 @@ func (s *space) wait() bool {
 	select {
 	case <-s.closing:
 		return false
-	case <-time.After(lookEvery / 4):
+	case <-time.After(checkEvery / 4):
 		return true
 	}
 }
