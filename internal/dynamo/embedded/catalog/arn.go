@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// account stands in ARNs: the store belongs to none.
+// account is the account in ARNs; a store belongs to none.
 const account = "000000000000"
 
-// Place is where a store says it is.
+// Place is the region and account in a store's ARNs.
 type Place struct {
 	Region string
 }
@@ -19,17 +19,17 @@ func (p Place) arn(service, resource string) string {
 	return "arn:aws:" + service + ":" + p.Region + ":" + account + ":" + resource
 }
 
-// Table is the ARN of a table.
+// Table returns the ARN of a table.
 func (p Place) Table(name string) string { return p.arn("dynamodb", "table/"+name) }
 
-// Index is the ARN of an index.
+// Index returns the ARN of an index.
 func (p Place) Index(table, index string) string { return p.Table(table) + "/index/" + index }
 
-// Stream is the ARN of a stream.
+// Stream returns the ARN of a stream.
 func (p Place) Stream(table, label string) string { return p.Table(table) + "/stream/" + label }
 
-// key is the ARN of the key of KMS that a request calls id: by ARN, alias or the
-// key's own id; empty for the key that the service keeps for the account.
+// key returns the ARN of the KMS key that a request names as an ARN, an alias or a key id.
+// It returns "" for the service's own key of the account.
 func (p Place) key(id string) string {
 	switch {
 	case strings.HasPrefix(id, "arn:"):
@@ -43,24 +43,23 @@ func (p Place) key(id string) string {
 	return p.arn("kms", "key/"+uuid([16]byte(h[:])))
 }
 
-// NewUUID returns a name that nothing else has.
+// NewUUID returns a new unique name.
 func NewUUID() string {
 	var b [16]byte
 	rand.Read(b[:])
 	return uuid(b)
 }
 
-// uuid writes random bytes as a UUID.
+// uuid formats random bytes as a UUID.
 func uuid(b [16]byte) string {
 	b[6] = b[6]&0x0f | 0x40
 	b[8] = b[8]&0x3f | 0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// resource splits the ARN of a table, or of one of its indexes or streams, into the
-// table's name and what follows it: "index/i", "stream/label" or nothing. The region
-// and the account are not compared, as in a request's TableName: the store has one
-// of each.
+// resource splits the ARN of a table, or of one of its indexes or streams, into the table's
+// name and the rest: "index/i", "stream/label" or nothing. It ignores the region and the
+// account, as for a request's TableName: the store has one of each.
 func resource(arn string) (table, rest string, ok bool) {
 	parts := strings.SplitN(arn, ":", 6)
 	if len(parts) != 6 || parts[0] != "arn" || parts[2] != "dynamodb" || parts[3] == "" || strings.Trim(parts[4], "0123456789") != "" {
@@ -94,8 +93,8 @@ func Resource(arn string) (table, rest string, err error) {
 	return table, rest, nil
 }
 
-// ParseStream splits the ARN of a stream; false if arn is none. It may be of
-// another place: there is no stream by that name then.
+// ParseStream splits the ARN of a stream. It returns false if arn is not one. It ignores the
+// region and account; no stream has an ARN with others.
 func ParseStream(arn string) (table, label string, ok bool) {
 	table, rest, ok := resource(arn)
 	if !ok {

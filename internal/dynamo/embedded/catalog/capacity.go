@@ -6,8 +6,8 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// Bounds of what capacity may be asked for, and what tables billed per request
-// bear from the beginning.
+// Bounds of requested capacity, and the initial warm throughput of tables billed per
+// request.
 const (
 	maxUnits     = 1_000_000_000_000
 	initialRead  = 12000
@@ -20,8 +20,8 @@ func readThroughput(v []byte) (*Throughput, error) {
 	return t, err
 }
 
-// readPair reads a structure with two capacities, nil for none, and tells which of
-// them it has.
+// readPair reads a structure with two capacities, nil for none. given reports which of them
+// it has.
 func readPair(v []byte, read, write string) (t *Throughput, given [2]bool, err error) {
 	if v == nil {
 		return nil, given, nil
@@ -33,7 +33,7 @@ func readPair(v []byte, read, write string) (t *Throughput, given [2]bool, err e
 	return &Throughput{whole(m[0]), whole(m[1])}, [2]bool{m[0] != nil, m[1] != nil}, nil
 }
 
-// checkBounds checks provisioned capacity; suffix says of what.
+// checkBounds checks provisioned capacity; suffix names its owner in messages.
 func (t *Throughput) checkBounds(suffix string) error {
 	switch {
 	case t == nil:
@@ -46,10 +46,10 @@ func (t *Throughput) checkBounds(suffix string) error {
 	return nil
 }
 
-// onDemandSpec is an OnDemandThroughput with the words for what has it.
+// onDemandSpec is an OnDemandThroughput with the names of its owner in messages.
 type onDemandSpec struct {
 	limit *Throughput
-	given [2]bool // which of the two the request has
+	given [2]bool // the members that the request has
 	of    string  // "table" or "index : i"
 	among string  // "" or " for index: i"
 }
@@ -62,11 +62,11 @@ func readOnDemand(v []byte, of, among string) (onDemandSpec, error) {
 	return d, err
 }
 
-// unlimited is the limit that stands for none. Only a change may ask for it, and
-// only its reply repeats it.
+// unlimited is the value that removes a limit. It is valid only in a change, and only the
+// reply to the change has it.
 const unlimited = -1
 
-// check checks the limits for something billed so.
+// check checks the limits for something with that billing mode.
 func (d onDemandSpec) check(billing Billing, change bool) error {
 	if d.limit == nil {
 		return nil
@@ -86,10 +86,10 @@ func (d onDemandSpec) check(billing Billing, change bool) error {
 	return nil
 }
 
-// warmSpec is a WarmThroughput with the words for what has it.
+// warmSpec is a WarmThroughput with the name of its owner in messages.
 type warmSpec struct {
 	asked *Throughput
-	given [2]bool // which of the two the request has
+	given [2]bool // the members that the request has
 	of    string  // "table" or "index i"
 }
 
@@ -101,7 +101,7 @@ func readWarm(v []byte, of string) (warmSpec, error) {
 	return w, err
 }
 
-// each calls f with each capacity that was asked for and its counterpart.
+// each calls f with each requested capacity and its counterpart in than.
 func (w warmSpec) each(than Throughput, f func(name string, asked, than int64) error) error {
 	if w.given[0] {
 		if err := f("Read", w.asked.Read, than.Read); err != nil {
@@ -114,7 +114,7 @@ func (w warmSpec) each(than Throughput, f func(name string, asked, than int64) e
 	return nil
 }
 
-// checkNew checks what a new table or index, billed and provisioned so, is to bear.
+// checkNew checks the warm throughput of a new table or index.
 func (w warmSpec) checkNew(billing Billing, provisioned Throughput) error {
 	return w.each(initialWarm(billing, provisioned), func(name string, asked, than int64) error {
 		switch {
@@ -129,7 +129,7 @@ func (w warmSpec) checkNew(billing Billing, provisioned Throughput) error {
 	})
 }
 
-// checkChange checks that nothing that bears now is to bear less.
+// checkChange checks that no capacity is lowered.
 func (w warmSpec) checkChange(now Throughput) error {
 	return w.each(now, func(name string, asked, than int64) error {
 		if asked >= than {
@@ -147,7 +147,7 @@ func initialWarm(billing Billing, provisioned Throughput) Throughput {
 	return provisioned
 }
 
-// atLeast is the greater of each capacity.
+// atLeast returns the greater of each capacity.
 func (t Throughput) atLeast(u *Throughput) Throughput {
 	if u == nil {
 		return t
@@ -155,7 +155,7 @@ func (t Throughput) atLeast(u *Throughput) Throughput {
 	return Throughput{max(t.Read, u.Read), max(t.Write, u.Write)}
 }
 
-// newCapacity is the capacity of something new.
+// newCapacity returns the capacity of a new table or index.
 func newCapacity(billing Billing, provisioned, limit, warm *Throughput) Capacity {
 	var c Capacity
 	if provisioned != nil {
@@ -168,7 +168,7 @@ func newCapacity(billing Billing, provisioned, limit, warm *Throughput) Capacity
 	return c
 }
 
-// provision is the capacity after a change to what is provisioned.
+// provision returns the capacity after a change of the provisioned throughput.
 func (c Capacity) provision(to Throughput, now time.Time) Capacity {
 	from := c.Provisioned
 	if to.Read > from.Read || to.Write > from.Write {
@@ -183,7 +183,7 @@ func (c Capacity) provision(to Throughput, now time.Time) Capacity {
 	return c
 }
 
-// decreases is how often capacity was lowered on the day of now, in UTC.
+// decreases returns the number of decreases on the day of now, in UTC.
 func (c *Capacity) decreases(now time.Time) int {
 	if c.Decreased == nil || c.Decreased.UTC().Format(time.DateOnly) != now.UTC().Format(time.DateOnly) {
 		return 0
@@ -191,8 +191,8 @@ func (c *Capacity) decreases(now time.Time) int {
 	return c.Decreases
 }
 
-// restrict is the limits after a change of them, in which a limit that is not
-// named stays, and as the reply tells them.
+// restrict returns the limits after a change of them, which keeps the limits that it does
+// not name, and the limits as the reply shows them.
 func (t Throughput) restrict(limit *Throughput) (after, said Throughput) {
 	change := func(from, to int64) (after, said int64) {
 		switch to {

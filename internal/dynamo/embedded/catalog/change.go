@@ -7,34 +7,34 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// Change is what an UpdateTable request makes of a table.
+// Change is the effect of an UpdateTable request on a table.
 type Change struct {
-	Table *Table // as it is from now on
-	// Reply is the table as the reply describes it: on the way from one to the
-	// other, with most of what is to change still as it was.
+	Table *Table // after the change
+	// Reply is the table as the reply describes it: still changing, with most values as they
+	// were before.
 	Reply   *Table
-	Created *Index // whose items are to be entered; nil for none
-	Deleted *Index // whose entries are to go; nil for none
+	Created *Index // a new index that must be filled; nil for none
+	Deleted *Index // an index whose entries must be removed; nil for none
 }
 
-// change is a Change under way.
+// change is a Change in progress.
 type change struct {
 	r     *UpdateRequest
 	now   time.Time
 	old   *Table
 	next  *Table
-	reply *Table // the Reply
+	reply *Table // becomes Change.Reply
 	// latest is the label of the store's newest stream.
 	latest string
 	Change
 }
 
-// capacityChangeTime is how long after the reply a change of capacity is described to have
-// ended: the service's times tell the beginning and the end apart.
+// capacityChangeTime is the time between the reply and the described end of a change of
+// capacity. The service's descriptions have different times for the beginning and the end.
 const capacityChangeTime = time.Millisecond
 
-// Apply makes the checks that need the table, and the change. Neither is made in
-// part. latest is the label of the store's newest stream.
+// Apply makes the checks that need the table, and the change; if it fails nothing is
+// changed. latest is the label of the store's newest stream.
 func (r *UpdateRequest) Apply(t *Table, now time.Time, latest string) (Change, error) {
 	next, said := *t, *t
 	next.Indexes, said.Indexes = slices.Clone(t.Indexes), slices.Clone(t.Indexes)
@@ -49,7 +49,8 @@ func (r *UpdateRequest) Apply(t *Table, now time.Time, latest string) (Change, e
 	return c.Change, nil
 }
 
-// checkOnline lets one index at a time be created or deleted.
+// checkOnline refuses to create or delete an index while another one is being created or
+// deleted.
 func (c *change) checkOnline() error {
 	busy, removed := c.old.Filling(), ""
 	switch n := c.r.countIndexChanges(); {
@@ -67,7 +68,7 @@ func (c *change) checkOnline() error {
 	return nil
 }
 
-// setBilling changes how the table is billed and what it is provisioned with.
+// setBilling changes the table's billing mode and provisioned throughput.
 func (c *change) setBilling() error {
 	r := c.r
 	if err := c.checkBilling(); err != nil {
@@ -109,7 +110,7 @@ func (c *change) checkBilling() error {
 	return sameThroughput("the table", "the table", t.Capacity.Provisioned, *r.throughput)
 }
 
-// sameThroughput refuses to provision what is provisioned.
+// sameThroughput refuses a throughput that is already provisioned.
 func sameThroughput(of, short string, now, asked Throughput) error {
 	if now != asked {
 		return nil
@@ -121,7 +122,7 @@ func sameThroughput(of, short string, now, asked Throughput) error {
 		of, short, now.Read, asked.Read, short, now.Write, asked.Write)
 }
 
-// toPerRequest makes the table and its indexes billed per request.
+// toPerRequest changes the billing of the table and its indexes to PAY_PER_REQUEST.
 func (c *change) toPerRequest() {
 	now := c.now
 	c.next.Billing, c.reply.Billing = PayPerRequest, PayPerRequest
@@ -146,8 +147,8 @@ func (c *change) toPerRequest() {
 	}
 }
 
-// provision changes provisioned capacity. said becomes the capacity as the reply
-// tells it: as it was, but for the time of the change.
+// provision changes provisioned capacity. It sets said to the capacity in the reply, in
+// which only the time of the change is new.
 func (c *change) provision(from Capacity, to Throughput, said *Capacity) Capacity {
 	said.Increased, said.Decreased = from.Increased, from.Decreased
 	begun := from.provision(to, c.now)
@@ -183,7 +184,7 @@ func (c *change) setStream() error {
 	return nil
 }
 
-// setFeatures changes what the service changes alone.
+// setFeatures makes the changes that the service allows only one at a time.
 func (c *change) setFeatures() error {
 	r, now := c.r, c.now
 	if r.encryption != nil {

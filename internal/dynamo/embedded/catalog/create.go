@@ -7,7 +7,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// creation is a CreateTable request as it was read.
+// creation is a parsed CreateTable request.
 type creation struct {
 	name        string
 	definitions definitions
@@ -28,10 +28,10 @@ type creation struct {
 	foreign     bool // it has a GlobalTableSourceArn
 }
 
-// Create makes the table that a CreateTable request describes, after all checks
-// that need no other table. The name is given apart, since the request may have an
-// ARN; latest is the label of the store's newest stream. The table lacks what the
-// store gives it: ID and UUID, and its stream's ID.
+// Create returns the table that a CreateTable request describes, after all checks that need
+// no other table. name is separate because the request may have an ARN instead; latest is
+// the label of the store's newest stream. The store sets the rest: ID and UUID, and the
+// stream's ID.
 func Create(name string, body []byte, p Place, now time.Time, latest string) (*Table, error) {
 	r, err := readCreation(body, p)
 	if err != nil {
@@ -96,7 +96,7 @@ func readCreation(body []byte, p Place) (*creation, error) {
 			return nil, err
 		}
 	}
-	// A list that is there and empty is an error of its own.
+	// A list that is present and empty has an error of its own.
 	if m[2] != nil && r.local == nil {
 		r.local = []indexSpec{}
 	}
@@ -109,7 +109,7 @@ func readCreation(body []byte, p Place) (*creation, error) {
 	return r, nil
 }
 
-// checkBilling checks what the table itself is to bear.
+// checkBilling checks the capacity of the table itself.
 func (r *creation) checkBilling() error {
 	switch {
 	case r.billing == PayPerRequest && r.throughput != nil:
@@ -120,7 +120,7 @@ func (r *creation) checkBilling() error {
 	return r.throughput.checkBounds("")
 }
 
-// indexKeys makes the keys of the indexes, local ones first.
+// indexKeys returns the keys of the indexes, local ones first.
 func (r *creation) indexKeys(table Key) ([]Key, error) {
 	var keys []Key
 	if r.local != nil {
@@ -151,7 +151,7 @@ func (r *creation) indexKeys(table Key) ([]Key, error) {
 	return keys, nil
 }
 
-// checkUnused checks that each attribute that is defined belongs to a key.
+// checkUnused checks that each defined attribute belongs to a key.
 func (r *creation) checkUnused(keys []Key) error {
 	if keys == nil && r.vectors == nil {
 		if len(r.definitions) != len(r.schema) {
@@ -181,7 +181,7 @@ func (r *creation) checkUnused(keys []Key) error {
 	return nil
 }
 
-// checkIndexes checks all of the indexes but their keys.
+// checkIndexes checks all properties of the indexes except their keys.
 func (r *creation) checkIndexes() error {
 	seen := map[string]bool{}
 	nonKeys := 0
@@ -232,7 +232,7 @@ func checkNonKeys(n int) error {
 	return nil
 }
 
-// checkRest checks what has nothing to do with keys.
+// checkRest checks the members that have no relation to keys.
 func (r *creation) checkRest() error {
 	if err := r.stream.checkNew(); err != nil {
 		return err
@@ -259,7 +259,8 @@ func (r *creation) checkRest() error {
 	return r.tags.check()
 }
 
-// ErrNoPolicies refuses a policy for a table or stream: nobody would heed it.
+// ErrNoPolicies refuses a policy for a table or stream, since the store would not enforce
+// it.
 var ErrNoPolicies = invalid("ResourcePolicy is not supported")
 
 // Classes of tables. They differ in price only.
@@ -272,7 +273,7 @@ func checkClass(class string) error {
 	return nil
 }
 
-// table makes the table.
+// table returns the new table.
 func (r *creation) table(key Key, keys []Key, now time.Time, latest string) *Table {
 	t := &Table{
 		Name: r.name, Created: now, Status: Active, Key: key,
@@ -296,8 +297,8 @@ func (r *creation) table(key Key, keys []Key, now time.Time, latest string) *Tab
 	return t
 }
 
-// Creating is the table as the reply to its creation describes it: on its way,
-// without what the service fills in later.
+// Creating returns the table as the reply to its creation describes it: being created,
+// without the values that the service sets later.
 func (t *Table) Creating(body []byte) *Table {
 	warm, _ := wire.Lookup(body, "WarmThroughput")
 	next := *t

@@ -7,12 +7,12 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// Describer writes what the service tells of tables.
+// Describer writes descriptions of tables.
 type Describer struct {
 	Place Place
 	Now   time.Time
-	// Count tells how many items the table holds (index 0) or one of its indexes,
-	// and how many bytes they are.
+	// Count returns the number of items and their size in bytes, of the table (index 0) or
+	// of one of its indexes.
 	Count func(index uint32) (items, bytes int64)
 }
 
@@ -58,7 +58,7 @@ func (o *object) time(name string, t *time.Time) {
 	}
 }
 
-// pair writes an object of the numbers that are not zero; nothing if both are.
+// pair writes an object of the numbers that are not zero, or nothing if both are zero.
 func (o *object) pair(name, first string, a int64, second string, b int64) {
 	if a == 0 && b == 0 {
 		return
@@ -89,8 +89,8 @@ func each[T any](o *object, name string, all []T, write func(o *object, t T)) {
 	o.dst = append(o.dst, ']')
 }
 
-// AppendTime appends a time as the API has them: seconds since 1970 with three
-// digits of a fraction.
+// AppendTime appends a time as the API formats it: seconds since 1970 with three digits of a
+// fraction.
 func AppendTime(dst []byte, t time.Time) []byte {
 	ms := t.UnixMilli()
 	dst = strconv.AppendInt(dst, ms/1000, 10)
@@ -124,8 +124,8 @@ func (d *Describer) Append(dst []byte, t *Table) []byte {
 	return o.close()
 }
 
-// AppendDeleting appends the description of a table that was just deleted, with
-// its items counted as they were.
+// AppendDeleting appends the description of a deleted table, with the item counts from
+// before.
 func (d *Describer) AppendDeleting(dst []byte, t *Table) []byte {
 	gone := *t
 	gone.Status = Deleting
@@ -134,8 +134,8 @@ func (d *Describer) AppendDeleting(dst []byte, t *Table) []byte {
 	return o.close()
 }
 
-// appendSchema writes what the service does not tell of a deleted table, but for
-// indexes.
+// appendSchema writes the members, except for indexes, that the description of a deleted
+// table lacks.
 func (d *Describer) appendSchema(o *object, t *Table) {
 	each(o, "AttributeDefinitions", t.Attributes(), func(o *object, a Attribute) {
 		o.text("AttributeName", a.Name)
@@ -231,7 +231,7 @@ func (d *Describer) appendProvisioned(o *object, c *Capacity) {
 	o.dst = in.close()
 }
 
-// appendLimits writes the capacities that a description may lack.
+// appendLimits writes the optional capacities of a description.
 func appendLimits(o *object, c *Capacity) {
 	o.pair("OnDemandThroughput", "MaxReadRequestUnits", c.OnDemand.Read, "MaxWriteRequestUnits", c.OnDemand.Write)
 	if c.Warm != (Throughput{}) {

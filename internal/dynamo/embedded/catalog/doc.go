@@ -1,8 +1,7 @@
-// Package catalog holds tables as data: what a table is made of, which requests
-// may change it and how it describes itself. It knows nothing of items, locks or
-// disks.
+// Package catalog holds tables as data: their properties, the requests that change them, and
+// their descriptions. It does not handle items, locks or storage.
 //
-// A published *Table never changes. CreateTable and its like return a new one,
-// which shares with the old what stayed the same; who keeps a pointer keeps the
-// table as it was.
+// A published *Table never changes. CreateTable and the other changes return a new one,
+// which shares the unchanged parts with the old one. A pointer to a table is a snapshot of
+// it.
 package catalog

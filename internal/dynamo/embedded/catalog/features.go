@@ -11,7 +11,7 @@ import (
 // streamSpec is a StreamSpecification.
 type streamSpec struct {
 	enabled bool
-	view    ViewType // empty if it is not there
+	view    ViewType // empty if it is missing
 }
 
 // readStreamSpec reads a StreamSpecification; nil for none.
@@ -38,7 +38,7 @@ func (s *streamSpec) checkNew() error {
 	return nil
 }
 
-// checkChange checks a change of a table's stream as such.
+// checkChange makes the checks of a stream change that need no table.
 func (s *streamSpec) checkChange() error {
 	switch {
 	case s == nil:
@@ -50,12 +50,12 @@ func (s *streamSpec) checkChange() error {
 	return nil
 }
 
-// labelFormat is the form of a stream's label.
+// labelFormat is the time format of a stream's label.
 const labelFormat = "2006-01-02T15:04:05.000"
 
-// openStream gives a table that is not yet published a new stream, which lacks
-// its ID. Its label comes after latest, that of the newest stream so far: a clock
-// that was set back must not give an ARN twice.
+// openStream adds a new stream, without its ID, to a table that is not published yet. Its
+// label is later than latest, the label of the newest stream so far, so that an ARN is
+// unique even if the clock was set back.
 func (t *Table) openStream(view ViewType, now time.Time, latest string) {
 	begin := now.UTC()
 	if last, err := time.Parse(labelFormat, latest); err == nil && !begin.Truncate(time.Millisecond).After(last) {
@@ -74,11 +74,11 @@ func (t *Table) openStream(view ViewType, now time.Time, latest string) {
 
 // encryptionSpec is an SSESpecification.
 type encryptionSpec struct {
-	named   bool // it has Enabled
+	named   bool // the request has Enabled
 	enabled bool
 	typ     string
 	id      string // KMSMasterKeyId
-	key     string // the ARN of what it asks for
+	key     string // the ARN of the requested key
 }
 
 // readEncryption reads an SSESpecification; nil for none.
@@ -110,7 +110,7 @@ func (e *encryptionSpec) check() error {
 	return nil
 }
 
-// result is the encryption that was asked for; nil for the service's own key.
+// result returns the requested encryption, nil for the service's own key.
 func (e *encryptionSpec) result() *Encryption {
 	if e == nil || !e.enabled && e.typ != "KMS" {
 		return nil
@@ -118,7 +118,7 @@ func (e *encryptionSpec) result() *Encryption {
 	return &Encryption{Key: e.key}
 }
 
-// checkChange checks that the encryption now would change.
+// checkChange refuses a request that does not change the encryption.
 func (e *encryptionSpec) checkChange(now *Encryption) error {
 	next := e.result()
 	switch {
@@ -150,14 +150,14 @@ func ReadTTL(body []byte) (TTLRequest, error) {
 	return TTLRequest{flag(m[0]), text(m[1])}, nil
 }
 
-// The service lets a time to live be changed once an hour or so. That would be a
-// nuisance on a laptop: what is bounded here is a program that never stops.
+// The service lets a time to live be changed about once an hour, which would be a nuisance
+// on a laptop. This limit only stops a program that changes it endlessly.
 const (
 	ttlInterval = time.Hour
 	ttlChanges  = 100
 )
 
-// SetTTL is the table after the change that r asks for.
+// SetTTL returns the table after the change that r requests.
 func (t *Table) SetTTL(r TTLRequest, now time.Time) (*Table, error) {
 	switch {
 	case t.TTL == nil && !r.Enabled:

@@ -27,7 +27,7 @@ func (c *change) setIndexes() error {
 	return nil
 }
 
-// createIndex adds an index, to be filled.
+// createIndex adds an index, which must be filled.
 func (c *change) createIndex(x *indexSpec) error {
 	key, err := c.checkIndex(x)
 	if err != nil {
@@ -45,7 +45,7 @@ func (c *change) createIndex(x *indexSpec) error {
 	return nil
 }
 
-// checkIndex checks an index that is to be created and makes its key.
+// checkIndex checks an index to be created and returns its key.
 func (c *change) checkIndex(x *indexSpec) (Key, error) {
 	if !c.r.defined {
 		return Key{}, invalid("AttributeDefinitions is not specified for index: %s", x.name)
@@ -75,7 +75,7 @@ func (c *change) checkIndex(x *indexSpec) (Key, error) {
 	return key, c.checkCount(x)
 }
 
-// checkTypes checks that attributes keep the types that they have in other keys.
+// checkTypes checks that attributes have the same type in all keys.
 func (c *change) checkTypes(key Key) error {
 	known := definitions(c.old.Attributes())
 	for a := range key.All() {
@@ -88,7 +88,7 @@ func (c *change) checkTypes(key Key) error {
 	return nil
 }
 
-// schemaWith describes the first key that the attribute called name belongs to.
+// schemaWith describes the first key that contains the attribute called name.
 func (c *change) schemaWith(name string) string {
 	if c.old.Key.Has(name) {
 		return describeSchema(c.old.Key)
@@ -96,11 +96,11 @@ func (c *change) schemaWith(name string) string {
 	if x, _ := c.old.KeyOf(name); x != nil {
 		return describeSchema(x.Key)
 	}
-	a, _ := definitions(c.old.Attributes()).find(name) // of a search schema
+	a, _ := definitions(c.old.Attributes()).find(name) // an attribute of a search schema
 	return describeSchema(Key{Hash: []Attribute{a}})
 }
 
-// describeSchema writes a key as the service's message does.
+// describeSchema formats a key as the service's messages do.
 func describeSchema(key Key) string {
 	out := "Schema:[SchemaElement: key{"
 	write := func(attributes []Attribute, kind string) {
@@ -130,8 +130,8 @@ func (c *change) checkCount(x *indexSpec) error {
 	return checkNonKeys(nonKeys)
 }
 
-// globalIndex returns the place of the global index called name, which is to be
-// changed as verb says.
+// globalIndex returns the position of the global index called name, which the request wants
+// to verb.
 func (c *change) globalIndex(name, verb string) (int, error) {
 	at := slices.IndexFunc(c.next.Indexes, func(x *Index) bool { return x.Name == name })
 	switch {
@@ -164,7 +164,7 @@ func (c *change) deleteIndex(name string) error {
 	return nil
 }
 
-// changeIndex changes what an index is said to bear.
+// changeIndex changes the capacity of an index.
 func (c *change) changeIndex(u *indexSpec) error {
 	at, err := c.globalIndex(u.name, "update")
 	if err != nil {
@@ -206,7 +206,7 @@ func (c *change) checkIndexChange(u *indexSpec, x *Index) error {
 	return u.warm.checkChange(x.Capacity.Warm)
 }
 
-// Filled is the table once all items are in the index with the id.
+// Filled returns the table after all items have been added to the index with the id.
 func (t *Table) Filled(id uint32) *Table {
 	next := *t
 	next.Indexes, next.Vectors = slices.Clone(t.Indexes), slices.Clone(t.Vectors)

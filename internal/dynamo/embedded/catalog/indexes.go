@@ -4,20 +4,20 @@ import (
 	"slices"
 )
 
-// Most indexes of either kind that a table may have, and most attributes that
-// they may name in their projections together.
+// The maximum numbers of indexes of either kind in a table, and of non-key attributes in
+// their projections together.
 const (
 	maxLocal   = 5
 	maxGlobal  = 20
 	maxNonKeys = 100
 )
 
-// indexSpec is an index as a request describes it.
+// indexSpec is the description of an index in a request.
 type indexSpec struct {
 	name       string
 	local      bool
 	schema     []element
-	projection Projection // Type is empty and NonKey nil for what is not there
+	projection Projection // Type is empty and NonKey nil if they are missing
 	throughput *Throughput
 	demand     onDemandSpec
 	warm       warmSpec
@@ -62,7 +62,7 @@ func readProjection(v []byte) (Projection, error) {
 	return Projection{ProjectionType(text(m[0])), texts(m[1])}, nil
 }
 
-// readCapacity reads the members that global indexes alone have.
+// readCapacity reads the members that only global indexes have.
 func (x *indexSpec) readCapacity(provisioned, onDemand, warm []byte) (err error) {
 	if x.throughput, err = readThroughput(provisioned); err != nil {
 		return err
@@ -74,7 +74,7 @@ func (x *indexSpec) readCapacity(provisioned, onDemand, warm []byte) (err error)
 	return err
 }
 
-// check checks what an index is to hold.
+// check checks a projection.
 func (p *Projection) check() error {
 	switch {
 	case p.Type == "":
@@ -117,7 +117,7 @@ func (x *indexSpec) checkLimits(billing Billing) error {
 	return x.warm.checkNew(billing, provisioned)
 }
 
-// index makes the index with the key that was made of its schema.
+// index returns the index with the key that was made from its schema.
 func (x *indexSpec) index(id uint32, key Key, billing Billing) *Index {
 	slices.Sort(x.projection.NonKey)
 	out := &Index{ID: id, Name: x.name, Local: x.local, Key: key, Projection: x.projection, Status: Active}

@@ -6,7 +6,8 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// Most attributes of either kind in the key of a global index.
+// maxKeyParts is the maximum number of attributes of either kind in the key of a global
+// index.
 const maxKeyParts = 4
 
 // element is one element of a KeySchema.
@@ -28,7 +29,7 @@ func readKeySchema(v []byte) ([]element, error) {
 	return out, nil
 }
 
-// definitions are AttributeDefinitions as a request has them.
+// definitions are the AttributeDefinitions of a request.
 type definitions []Attribute
 
 // readDefinitions reads AttributeDefinitions.
@@ -57,7 +58,7 @@ func (d definitions) find(name string) (Attribute, bool) {
 	return Attribute{}, false
 }
 
-// String writes the names as messages do.
+// String formats the names as messages do.
 func (d definitions) String() string {
 	names := make([]string, len(d))
 	for i, a := range d {
@@ -66,7 +67,7 @@ func (d definitions) String() string {
 	return list(names)
 }
 
-// list writes names as messages do.
+// list formats names as messages do.
 func list(names []string) string { return "[" + strings.Join(names, ", ") + "]" }
 
 func names(schema []element) []string {
@@ -77,7 +78,7 @@ func names(schema []element) []string {
 	return out
 }
 
-// tableKey makes the key of a table.
+// tableKey returns the key of a table.
 func tableKey(schema []element, defs definitions) (Key, error) {
 	if len(schema) > len(defs) {
 		return Key{}, wire.Invalid("Invalid KeySchema: Some index key attribute have no definition")
@@ -91,8 +92,8 @@ func tableKey(schema []element, defs definitions) (Key, error) {
 	return defs.key(schema), nil
 }
 
-// localKey makes the key of a local index called name of a table whose partition
-// key is hash.
+// localKey returns the key of a local index called name of a table with the partition key
+// hash.
 func localKey(name string, schema []element, defs definitions, hash string) (Key, error) {
 	if err := defs.cover(schema); err != nil {
 		return Key{}, err
@@ -110,7 +111,7 @@ func localKey(name string, schema []element, defs definitions, hash string) (Key
 	return defs.key(schema), nil
 }
 
-// globalKey makes the key of a global index.
+// globalKey returns the key of a global index.
 func globalKey(schema []element, defs definitions) (Key, error) {
 	if err := defs.cover(schema); err != nil {
 		return Key{}, err
@@ -132,7 +133,7 @@ func (d definitions) cover(schema []element) error {
 	return nil
 }
 
-// key makes a key of a schema that was checked.
+// key returns the key for a schema that has been checked.
 func (d definitions) key(schema []element) Key {
 	var k Key
 	for _, e := range schema {

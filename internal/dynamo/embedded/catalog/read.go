@@ -10,19 +10,19 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// invalid is the error for parameters that don't fit together.
+// invalid returns the error for parameters that contradict each other.
 func invalid(format string, args ...any) *wire.Error {
 	return wire.Invalid("One or more parameter values were invalid: "+format, args...)
 }
 
-// limitExceeded is the error for more than an account may have.
+// limitExceeded returns the error for exceeding a limit of the account.
 func limitExceeded(message string) *wire.Error {
 	return &wire.Error{Type: "LimitExceededException", Message: "Subscriber limit exceeded: " + message}
 }
 
-// members returns the values of the members of obj called names, nil for one
-// that is absent or null. The types of members were checked before; a body that
-// names a member twice is not.
+// members returns the values of the members of obj called names, nil for one that is missing
+// or null. The types of the members must have been checked. It returns an error for a body
+// that has a member twice.
 func members(obj []byte, names ...string) ([][]byte, error) {
 	out := make([][]byte, len(names))
 	if !wire.Collect(obj, names, out) {
@@ -40,7 +40,7 @@ func text(v []byte) string {
 	return string(out)
 }
 
-// flag reads a boolean, which the API takes as a string too; false for none.
+// flag reads a boolean, which the API also accepts as a string; false for none.
 func flag(v []byte) bool {
 	switch strings.ToLower(strings.Trim(string(v), `"`)) {
 	case "true", "1", "yes":
@@ -84,7 +84,7 @@ func (a Attribute) MarshalJSON() ([]byte, error) {
 	return json.Marshal(attributeJSON{a.Name, a.Type.String()})
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON reads the output of MarshalJSON.
 func (a *Attribute) UnmarshalJSON(text []byte) error {
 	var form attributeJSON
 	if err := json.Unmarshal(text, &form); err != nil {
@@ -94,7 +94,7 @@ func (a *Attribute) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// keyType is the type of key attributes that the API calls name.
+// keyType returns the type of key attributes with that name in the API.
 func keyType(name string) value.Type {
 	switch name {
 	case "N":

@@ -9,7 +9,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/value"
 )
 
-// Attribute is a key attribute and the type that its values must have.
+// Attribute is a key attribute with the type of its values.
 type Attribute struct {
 	Name string
 	Type value.Type // String, Number or Binary
@@ -23,7 +23,7 @@ type Key struct {
 	Range []Attribute `json:",omitempty"`
 }
 
-// All walks over the key's attributes, Hash before Range.
+// All iterates over the key's attributes, Hash before Range.
 func (k *Key) All() iter.Seq[Attribute] {
 	return func(yield func(Attribute) bool) {
 		for _, a := range k.Hash {
@@ -39,11 +39,11 @@ func (k *Key) All() iter.Seq[Attribute] {
 	}
 }
 
-// Len is the number of attributes.
+// Len returns the number of attributes.
 func (k *Key) Len() int { return len(k.Hash) + len(k.Range) }
 
-// Find returns the type of the attribute called name; false if it is none of
-// the key's.
+// Find returns the type of the attribute called name. It returns false if the key does not
+// have that attribute.
 func (k *Key) Find(name string) (value.Type, bool) {
 	for a := range k.All() {
 		if a.Name == name {
@@ -53,14 +53,13 @@ func (k *Key) Find(name string) (value.Type, bool) {
 	return 0, false
 }
 
-// Has tells whether the attribute called name belongs to the key.
+// Has reports whether the attribute called name belongs to the key.
 func (k *Key) Has(name string) bool {
 	_, ok := k.Find(name)
 	return ok
 }
 
-// Status is the state of a table, an index, a stream or a time to live in the
-// service's words.
+// Status is the state of a table, an index, a stream or a time to live as the API names it.
 type Status string
 
 const (
@@ -82,7 +81,7 @@ const (
 	PayPerRequest Billing = "PAY_PER_REQUEST"
 )
 
-// ProjectionType says which attributes an index holds.
+// ProjectionType defines the attributes that an index holds.
 type ProjectionType string
 
 const (
@@ -91,45 +90,44 @@ const (
 	ProjectInclude  ProjectionType = "INCLUDE"
 )
 
-// Projection is what an index holds beside its own and the table's key.
+// Projection defines the attributes of an index beside its own key and the table's key.
 type Projection struct {
 	Type   ProjectionType
-	NonKey []string `json:",omitempty"` // of Include
+	NonKey []string `json:",omitempty"` // for Include
 }
 
-// Throughput is a pair of capacities; a zero is one that was not given.
+// Throughput is a pair of capacities; zero means that one was not given.
 type Throughput struct {
 	Read, Write int64
 }
 
-// Capacity is what a table or a global index is said to bear. Nothing here is
-// enforced: it is described as it was asked for.
+// Capacity is the described capacity of a table or a global index. It is not enforced.
 type Capacity struct {
 	Provisioned Throughput // zeros when billed per request
 	Increased   *time.Time `json:",omitempty"`
 	Decreased   *time.Time `json:",omitempty"`
 	Decreases   int        `json:",omitempty"` // on the day of Decreased, in UTC
-	OnDemand    Throughput // the most per second when billed per request
-	Warm        Throughput // never falls
+	OnDemand    Throughput // the limits per second when billed per request
+	Warm        Throughput // never decreases
 }
 
 // Index is a secondary index.
 type Index struct {
-	ID         uint32 // within its table, from 1; never given twice
+	ID         uint32 // within its table, from 1; never reused
 	Name       string
 	Local      bool
 	Key        Key
 	Projection Projection
 	// Status is Active, or Creating while Backfilling.
 	Status Status
-	// Backfilling says that items of before the index was created are still being
-	// entered: writers maintain the index, readers are refused.
+	// Backfilling reports whether older items are still being added to the index: writers
+	// maintain the index, readers are refused.
 	Backfilling bool `json:",omitempty"`
 	Capacity    Capacity
-	Vector      *Vector `json:",omitempty"` // of vector indexes
+	Vector      *Vector `json:",omitempty"` // for vector indexes
 }
 
-// Projects tells whether the index holds the attribute called name of table t.
+// Projects reports whether the index holds the attribute called name of table t.
 func (x *Index) Projects(t *Table, name string) bool {
 	if x.Vector != nil {
 		if _, ok := x.Vector.Find(name); ok {
@@ -147,7 +145,7 @@ func (x *Index) Projects(t *Table, name string) bool {
 	return x.Key.Has(name) || t.Key.Has(name)
 }
 
-// ViewType says which images the records of a stream have.
+// ViewType defines the images in the records of a stream.
 type ViewType string
 
 const (
@@ -157,23 +155,23 @@ const (
 	ViewBoth ViewType = "NEW_AND_OLD_IMAGES"
 )
 
-// Old tells whether records show the item as it was before.
+// Old reports whether records have the item as it was before the change.
 func (v ViewType) Old() bool { return v == ViewOld || v == ViewBoth }
 
-// New tells whether records show the item as it is afterwards.
+// New reports whether records have the item as it was after the change.
 func (v ViewType) New() bool { return v == ViewNew || v == ViewBoth }
 
-// Stream is a stream of a table's changes. It outlives its being disabled and
-// its table by 24 hours.
+// Stream is a stream of a table's changes. It can be read for 24 hours after it is disabled
+// or its table is deleted.
 type Stream struct {
-	ID      uint64 // among all streams of the store, from 1; never given twice
+	ID      uint64 // among all streams of the store, from 1; never reused
 	Table   string
 	Label   string // last part of its ARN
 	View    ViewType
 	Key     Key // of the table
 	Shard   string
 	Created time.Time
-	Start   uint64     // smaller than the number of each record
+	Start   uint64     // less than the number of each record
 	Closed  *time.Time `json:",omitempty"` // when it was disabled or its table deleted; nil while it is open
 	End     uint64     `json:",omitempty"` // of a closed stream: the greatest number of its records, at least Start
 }
@@ -181,12 +179,11 @@ type Stream struct {
 // TTL is a table's time to live.
 type TTL struct {
 	Attribute string
-	// Backfilling says that items of before it was enabled are still being entered
-	// into the order of expiry.
+	// Backfilling reports whether older items are still being added to the expiry index.
 	Backfilling bool `json:",omitempty"`
 }
 
-// Encryption asks for a key of KMS instead of the service's own.
+// Encryption is encryption with a KMS key instead of the service's own.
 type Encryption struct {
 	Key string // its ARN
 }
@@ -196,13 +193,13 @@ type Tag struct {
 	Key, Value string
 }
 
-// Table is a table without its items.
+// Table describes a table; it does not hold its items.
 type Table struct {
-	ID      uint64 // prefix of its keys on disk, from 1; never given twice
+	ID      uint64 // prefix of its keys on disk, from 1; never reused
 	Name    string
 	UUID    string // TableId
 	Created time.Time
-	// Status is Active. Only what the reply to a change describes has another.
+	// Status is Active, except in the reply to a change.
 	Status Status
 
 	Key       Key
@@ -213,7 +210,7 @@ type Table struct {
 	Billing         Billing
 	PerRequestSince *time.Time `json:",omitempty"` // when it was last switched to PayPerRequest
 	Capacity        Capacity
-	Class           string      `json:",omitempty"` // TableClass as asked for
+	Class           string      `json:",omitempty"` // TableClass as requested
 	ClassChanged    *time.Time  `json:",omitempty"`
 	Protected       bool        `json:",omitempty"` // DeletionProtectionEnabled
 	Encryption      *Encryption `json:",omitempty"`
@@ -221,12 +218,12 @@ type Table struct {
 	Stream       *Stream     `json:",omitempty"` // the open stream; nil if there is none
 	LatestStream string      `json:",omitempty"` // label of the newest stream, open or not
 	TTL          *TTL        `json:",omitempty"` // nil if disabled
-	TTLChanges   []time.Time `json:",omitempty"` // of the last hour
+	TTLChanges   []time.Time `json:",omitempty"` // in the last hour
 	Tags         []Tag       `json:",omitempty"` // by key
 }
 
-// Attributes are the key attributes of the table and its indexes by name:
-// AttributeDefinitions. Those of search schemas are among them.
+// Attributes returns the key attributes of the table and its indexes by name, including the
+// attributes of search schemas: AttributeDefinitions.
 func (t *Table) Attributes() []Attribute {
 	all := slices.Collect(t.Key.All())
 	for _, a := range t.IndexKeys() {
@@ -241,7 +238,7 @@ func (t *Table) Attributes() []Attribute {
 	return slices.CompactFunc(all, func(a, b Attribute) bool { return a.Name == b.Name })
 }
 
-// Index returns the index called name, nil if there is none.
+// Index returns the index called name, or nil.
 func (t *Table) Index(name string) *Index {
 	for _, x := range t.Indexes {
 		if x.Name == name {
@@ -251,11 +248,11 @@ func (t *Table) Index(name string) *Index {
 	return nil
 }
 
-// HasLocal tells whether the table has local indexes, and thus item collections.
+// HasLocal reports whether the table has local indexes, and thus item collections.
 func (t *Table) HasLocal() bool { return len(t.Indexes) > 0 && t.Indexes[0].Local }
 
-// IndexKeys walks over the key attributes of all indexes with the index each
-// belongs to, in the order of Indexes; an attribute may come several times.
+// IndexKeys iterates over the key attributes of all indexes, each with its index, in the
+// order of Indexes. An attribute may occur several times.
 func (t *Table) IndexKeys() iter.Seq2[*Index, Attribute] {
 	return func(yield func(*Index, Attribute) bool) {
 		for _, x := range t.Indexes {
@@ -268,9 +265,8 @@ func (t *Table) IndexKeys() iter.Seq2[*Index, Attribute] {
 	}
 }
 
-// KeyOf tells whether the attribute called name is a key attribute of an index,
-// of which one first, and of which type its values must be. All indexes agree
-// on the type.
+// KeyOf returns the first index that has the attribute called name in its key, and the type
+// of its values, which all indexes agree on. It returns nil if there is no such index.
 func (t *Table) KeyOf(name string) (*Index, value.Type) {
 	for x, a := range t.IndexKeys() {
 		if a.Name == name {

@@ -15,14 +15,14 @@ const (
 	maxTagKey   = 128 // characters
 	maxTagValue = 256
 
-	minTableName = 3 // of which the resource is a table
+	minTableName = 3 // of a table whose ARN is the resource
 )
 
-// tagList is a list of tags as a request has it.
+// tagList is the list of tags in a request.
 type tagList struct {
 	tags      []Tag
-	keyless   []int // the places of those that have no key
-	valueless []int // and of those that have no value
+	keyless   []int // indexes of tags without a key
+	valueless []int // indexes of tags without a value
 }
 
 // readTags reads a list of tags.
@@ -84,7 +84,7 @@ func checkTagCount(n int) error {
 	return nil
 }
 
-// tagText tells whether all characters may stand in a tag.
+// tagText reports whether all characters are allowed in a tag.
 func tagText(s string) bool {
 	for _, r := range s {
 		if !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsNumber(r) && !unicode.IsSpace(r) && !strings.ContainsRune("+-=._:/@", r) {
@@ -102,10 +102,10 @@ func sortTags(tags []Tag) []Tag {
 
 // TagRequest is a TagResource or UntagResource request.
 type TagRequest struct {
-	Table string   // the table whose tags they are
+	Table string   // the table with the tags
 	arn   string   // as in the request
-	Set   []Tag    // of TagResource
-	Unset []string // of UntagResource
+	Set   []Tag    // for TagResource
+	Unset []string // for UntagResource
 }
 
 // ReadTag reads the body of a TagResource request.
@@ -149,8 +149,8 @@ func ReadUntag(body []byte) (TagRequest, error) {
 	return r, checkTagCount(len(r.Unset))
 }
 
-// TagOwner returns the name of the table with the ARN, which is to have tags. It
-// need not exist.
+// TagOwner returns the name of the table with the ARN, as an owner of tags. The table need
+// not exist.
 func TagOwner(arn string) (string, error) {
 	if !strings.HasPrefix(arn, "arn:") {
 		return "", invalid("ARNs must start with 'arn:': %s", arn)
@@ -162,7 +162,7 @@ func TagOwner(arn string) (string, error) {
 	return table, nil
 }
 
-// Tagged is the table with its tags changed.
+// Tagged returns the table with its tags changed.
 func (t *Table) Tagged(r TagRequest) (*Table, error) {
 	next := *t
 	next.Tags = nil

@@ -6,11 +6,10 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// UpdateRequest is an UpdateTable request that passed the checks which need no
-// table.
+// UpdateRequest is an UpdateTable request that has passed the checks which need no table.
 type UpdateRequest struct {
 	definitions definitions
-	defined     bool // there are AttributeDefinitions
+	defined     bool // the request has AttributeDefinitions
 	billing     Billing
 	throughput  *Throughput
 	indexes     []indexUpdate
@@ -24,7 +23,7 @@ type UpdateRequest struct {
 	present     presence
 }
 
-// presence says which members a request has.
+// presence records the members that a request has.
 type presence struct {
 	billing, throughput, indexes, stream, encryption, replicas, class, protected, demand, warm bool
 }
@@ -36,7 +35,7 @@ type indexUpdate struct {
 	remove string
 }
 
-// name is the index that the update is about.
+// name returns the name of the index.
 func (u *indexUpdate) name() string {
 	switch {
 	case u.create != nil:
@@ -47,13 +46,13 @@ func (u *indexUpdate) name() string {
 	return u.remove
 }
 
-// nothingToDo names all that UpdateTable can do, as the service does.
+// nothingToDo lists the changes that UpdateTable supports, as the service does.
 const nothingToDo = "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates, " +
 	"SSESpecification, ReplicaUpdates, MultiAccountReplicaReady, ReplicaTransitRoleArn, MultiRegionConsistency, " +
 	"DeletionProtectionEnabled, OnDemandThroughput, WarmThroughput or TableClass is required"
 
-// ReadUpdate reads the body of an UpdateTable request and makes all checks that
-// need no table.
+// ReadUpdate reads the body of an UpdateTable request and makes all checks that need no
+// table.
 func ReadUpdate(body []byte, p Place) (*UpdateRequest, error) {
 	m, err := members(body, "AttributeDefinitions", "BillingMode", "ProvisionedThroughput", "GlobalSecondaryIndexUpdates",
 		"StreamSpecification", "SSESpecification", "ReplicaUpdates", "TableClass", "DeletionProtectionEnabled",
@@ -105,7 +104,7 @@ func ReadUpdate(body []byte, p Place) (*UpdateRequest, error) {
 	return r, r.checkAlone()
 }
 
-// refuseReplicas says why a table can't be made global.
+// refuseReplicas returns the reason why a table can't be made global.
 func refuseReplicas(v []byte, p Place) error {
 	for _, e := range elements(v) {
 		actions, err := members(e, "Create", "Update", "Delete")
@@ -162,7 +161,7 @@ func (r *UpdateRequest) readIndexUpdates(updates [][]byte) error {
 	return nil
 }
 
-// read reads the action, by its place among Create, Update and Delete.
+// read reads the action; action is its index among Create, Update and Delete.
 func (u *indexUpdate) read(action int, v []byte) error {
 	switch action {
 	case 0:
@@ -191,7 +190,7 @@ func (u *indexUpdate) read(action int, v []byte) error {
 	return nil
 }
 
-// readFeatures reads what is not about capacity or indexes.
+// readFeatures reads the members that are not about capacity or indexes.
 func (r *UpdateRequest) readFeatures(defs, stream, encryption, onDemand, warm []byte, p Place) (err error) {
 	if r.definitions, err = readDefinitions(defs); err != nil {
 		return err
@@ -218,8 +217,8 @@ func (r *UpdateRequest) readFeatures(defs, stream, encryption, onDemand, warm []
 	return err
 }
 
-// checkAlone checks that the request changes one thing, or things that the service
-// changes together.
+// checkAlone checks that the request makes one change, or changes that the service allows
+// together.
 func (r *UpdateRequest) checkAlone() error {
 	p := r.present
 	iops := p.throughput || r.billing == Provisioned
@@ -262,10 +261,10 @@ func (r *UpdateRequest) checkAlone() error {
 	return nil
 }
 
-// changesIndexes tells whether an index is created or deleted.
+// changesIndexes reports whether an index is created or deleted.
 func (r *UpdateRequest) changesIndexes() bool { return r.countIndexChanges() > 0 }
 
-// countIndexChanges counts the indexes that are created or deleted.
+// countIndexChanges returns the number of indexes that are created or deleted.
 func (r *UpdateRequest) countIndexChanges() int {
 	n := len(r.vectors)
 	for i := range r.indexes {
@@ -276,8 +275,8 @@ func (r *UpdateRequest) countIndexChanges() int {
 	return n
 }
 
-// pending returns the names of the table's global indexes for which the request
-// has no capacity.
+// pending returns the names of the table's global indexes for which the request has no
+// capacity.
 func (r *UpdateRequest) pending(t *Table) string {
 	var names []string
 	for _, x := range t.Indexes {
@@ -288,8 +287,7 @@ func (r *UpdateRequest) pending(t *Table) string {
 	return strings.Join(names, ",")
 }
 
-// changeOf returns the capacity that the request has for the index called name;
-// nil for none.
+// changeOf returns the request's capacity for the index called name; nil for none.
 func (r *UpdateRequest) changeOf(name string) *Throughput {
 	for i := range r.indexes {
 		if c := r.indexes[i].change; c != nil && c.name == name {

@@ -9,12 +9,12 @@ import (
 
 // Bounds of vector indexes.
 const (
-	maxVectors    = 5 // in a table
+	maxVectors    = 5 // per table
 	maxDimensions = 4096
 	maxFilters    = 18 // INLINE_FILTER attributes of an index
 )
 
-// Distance is the function by which a vector index compares vectors.
+// Distance is the metric by which a vector index compares vectors.
 type Distance string
 
 const (
@@ -23,13 +23,13 @@ const (
 	Euclidean  Distance = "EUCLIDEAN"
 )
 
-// Vector is what a vector index has beside what all indexes have. The Key of such an
-// index is the HASH attribute of its search schema, or empty.
+// Vector has the properties that only vector indexes have. The Key of such an index is the
+// HASH attribute of its search schema, or empty.
 type Vector struct {
-	Attribute  string // which holds the vector, a list of numbers
+	Attribute  string // the attribute with the vector, a list of numbers
 	Dimensions int
 	Distance   Distance
-	Schema     []SearchAttribute `json:",omitempty"` // in the request's order
+	Schema     []SearchAttribute `json:",omitempty"` // in the order of the request
 }
 
 // SearchAttribute is an element of a search schema.
@@ -38,7 +38,7 @@ type SearchAttribute struct {
 	Hash      bool `json:",omitempty"` // rather than INLINE_FILTER
 }
 
-// Find returns the attribute of the search schema called name.
+// Find returns the attribute called name of the search schema.
 func (v *Vector) Find(name string) (Attribute, bool) {
 	for _, a := range v.Schema {
 		if a.Attribute.Name == name {
@@ -48,7 +48,7 @@ func (v *Vector) Find(name string) (Attribute, bool) {
 	return Attribute{}, false
 }
 
-// VectorIndex returns the vector index called name, nil if there is none.
+// VectorIndex returns the vector index called name, or nil.
 func (t *Table) VectorIndex(name string) *Index {
 	for _, x := range t.Vectors {
 		if x.Name == name {
@@ -61,7 +61,7 @@ func (t *Table) VectorIndex(name string) *Index {
 // named reports whether the table has an index of any kind called name.
 func (t *Table) named(name string) bool { return t.Index(name) != nil || t.VectorIndex(name) != nil }
 
-// Filling returns the index that is being filled, nil if there is none.
+// Filling returns the index that is being filled, or nil.
 func (t *Table) Filling() *Index {
 	for _, all := range [][]*Index{t.Indexes, t.Vectors} {
 		for _, x := range all {
@@ -73,7 +73,7 @@ func (t *Table) Filling() *Index {
 	return nil
 }
 
-// vectorSpec is a vector index as a request describes it.
+// vectorSpec is the description of a vector index in a request.
 type vectorSpec struct {
 	name       string
 	attribute  string
@@ -116,7 +116,8 @@ func readVector(v []byte) (x vectorSpec, err error) {
 	return x, err
 }
 
-// nonKeys is how many of the attributes that indexes may project this one takes.
+// nonKeys returns the number of projected attributes that count towards the limit of all
+// indexes.
 func (x *vectorSpec) nonKeys() int {
 	n := 1 + len(x.projection.NonKey)
 	for _, e := range x.schema {
@@ -127,8 +128,8 @@ func (x *vectorSpec) nonKeys() int {
 	return n
 }
 
-// check checks an index whose attributes are among defs; others are those that the
-// table has.
+// check checks an index whose attributes are defined in defs; others are the table's other
+// vector indexes.
 func (x *vectorSpec) check(defs definitions, others []vectorSpec) error {
 	if x.dimensions > maxDimensions {
 		return invalid("Number of dimensions must be between 1 and %d inclusive.", maxDimensions)
@@ -163,7 +164,7 @@ func (x *vectorSpec) check(defs definitions, others []vectorSpec) error {
 	return x.projection.check()
 }
 
-// index makes the index, whose search attributes are among defs.
+// index returns the index; defs define its search attributes.
 func (x *vectorSpec) index(id uint32, defs definitions) *Index {
 	slices.Sort(x.projection.NonKey)
 	v := &Vector{Attribute: x.attribute, Dimensions: int(x.dimensions), Distance: x.distance}
@@ -260,7 +261,7 @@ func (c *change) setVectors() error {
 	return nil
 }
 
-// createVector adds a vector index, to be filled.
+// createVector adds a vector index, which must be filled.
 func (c *change) createVector(x *vectorSpec) error {
 	if c.next.named(x.name) {
 		return wire.Invalid("Attempting to create an index which already exists")

@@ -6,24 +6,24 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// Batch collects writes. It copies what it is given. It must be closed, after
-// Wait if it was applied.
+// Batch collects writes. It copies its arguments. It must be closed; if it was applied,
+// after Wait.
 type Batch struct {
 	b      *pebble.Batch
-	syncer *batchSyncer // takes it when it is closed; nil: nobody has to wait for it any more
+	syncer *batchSyncer // closes it in the background; nil if it can be closed at once
 }
 
 // NewBatch returns an empty batch.
 func (d *DB) NewBatch() *Batch { return &Batch{b: d.db.NewBatch()} }
 
-// Set writes value under key. Writing to memory can't fail: pebble's error is
-// for batches in use elsewhere.
+// Set writes value under key. Writing to memory can't fail: pebble's error is for batches
+// that are in use elsewhere.
 func (b *Batch) Set(key, value []byte) { _ = b.b.Set(key, value, nil) }
 
 // Delete removes key, which need not exist.
 func (b *Batch) Delete(key []byte) { _ = b.b.Delete(key, nil) }
 
-// DeleteRange removes all keys from lower to upper, the latter excluded.
+// DeleteRange removes all keys in [lower, upper).
 func (b *Batch) DeleteRange(lower, upper []byte) { _ = b.b.DeleteRange(lower, upper, nil) }
 
 // Add adds deltas to the sums under key, which begin at zero.
@@ -36,17 +36,17 @@ func (b *Batch) Add(key []byte, deltas ...int64) {
 	_ = b.b.Merge(key, text, nil)
 }
 
-// Barrier writes nothing, but to the log, so that waiting for the batch is waiting
-// for all batches applied before it.
+// Barrier writes only to the log. Waiting for the batch then waits for all batches that were
+// applied before it.
 func (b *Batch) Barrier() { _ = b.b.LogData([]byte("mark"), nil) }
 
 // Empty reports whether nothing was written to the batch.
 func (b *Batch) Empty() bool { return b.b.Empty() }
 
-// Len is the size of the batch in bytes.
+// Len returns the size of the batch in bytes.
 func (b *Batch) Len() int { return b.b.Len() }
 
-// Close lets the batch's memory go.
+// Close releases the batch's memory.
 func (b *Batch) Close() {
 	if b.syncer != nil {
 		b.syncer.add(b.b)

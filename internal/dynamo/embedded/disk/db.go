@@ -11,24 +11,23 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Options say how a directory is opened. The zero value is for production.
+// Options configure an open directory. The zero value is for production.
 type Options struct {
-	// NoSync lets Wait return at once, though what was applied is on its way to the
-	// system. A crash of the process may lose what it was handed in its last moments, one of
-	// the machine what came since the last sync, which is every syncEvery; neither only a
-	// part of a batch.
+	// NoSync makes Wait return at once, before the batch is on disk. A crash of the process
+	// may lose the last writes; a crash of the machine may lose the writes since the last
+	// sync, which happens every syncEvery. A batch is never lost in part.
 	NoSync bool
-	// Log is told what goes wrong in the background. Nil for slog.Default().
+	// Log receives errors of background work. Nil for slog.Default().
 	Log *slog.Logger
 
-	// FS is the file system. Nil for the operating system's; tests put faults here.
+	// FS is the file system. Nil for the operating system's; tests inject faults here.
 	FS FS
 }
 
 // FS is a file system.
 type FS = vfs.FS
 
-// Sizes that bound memory: blocks read lately, and writes not yet in tables.
+// Sizes that bound memory: the block cache, and writes that are not yet in tables.
 const (
 	cacheBytes    = 64 << 20
 	memtableBytes = 16 << 20
@@ -41,12 +40,12 @@ type DB struct {
 	lock      *pebble.Lock
 	space     *space
 	integrity *integrity
-	syncer    *batchSyncer // nil: who has written waits
+	syncer    *batchSyncer // nil: writers wait for the sync
 }
 
 var _ Reader = (*DB)(nil)
 
-// Open opens the directory, making it if it is not there.
+// Open opens the directory, and creates it if it is missing.
 func Open(dir string, o Options) (*DB, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
@@ -84,8 +83,7 @@ func (d *DB) open(dir string, fs vfs.FS, o Options) error {
 	return nil
 }
 
-// openLocked opens the directory, which has been locked. Nothing in it changes before it
-// was verified.
+// openLocked opens the locked directory. It verifies the directory before it changes it.
 func (d *DB) openLocked(dir string, fs vfs.FS, o Options) error {
 	version, err := readFormat(dir, fs)
 	if err != nil {
@@ -96,7 +94,7 @@ func (d *DB) openLocked(dir string, fs vfs.FS, o Options) error {
 		readOnlyOptions := func(fs vfs.FS) *pebble.Options {
 			opts := pebbleOptions(fs, d.lock, o)
 			opts.ReadOnly = true
-			opts.DisableConsistencyCheck = true // verification's own names the files
+			opts.DisableConsistencyCheck = true // verification names the damaged files itself
 			return opts
 		}
 		if known, err = verify(version, dir, fs, readOnlyOptions, o.Log); err != nil {
@@ -117,7 +115,7 @@ func (d *DB) openLocked(dir string, fs vfs.FS, o Options) error {
 		return err
 	}
 	if version < formatVersion {
-		// A directory of this format always has the integrity file, so that is made first.
+		// A directory of this format always has the integrity file, so it is created first.
 		if err := createIntegrity(fs, dir, known); err != nil {
 			return err
 		}
@@ -136,7 +134,8 @@ func (d *DB) openLocked(dir string, fs vfs.FS, o Options) error {
 	return err
 }
 
-// manifestCreated returns what pebble calls once its marker names another manifest.
+// manifestCreated returns the function that pebble calls after its marker names another
+// manifest.
 func (d *DB) manifestCreated(log *slog.Logger) func(pebble.ManifestCreateInfo) {
 	return func(info pebble.ManifestCreateInfo) {
 		if info.Err != nil {
@@ -148,8 +147,8 @@ func (d *DB) manifestCreated(log *slog.Logger) func(pebble.ManifestCreateInfo) {
 	}
 }
 
-// openPebble opens pebble. What pebble holds for fatal at that time is an error
-// like others: nothing was acknowledged yet.
+// openPebble opens pebble. An error that is fatal to pebble is returned as an error here: no
+// write has been acknowledged yet.
 func openPebble(dir string, o *pebble.Options) (*pebble.DB, error) {
 	l := &openLogger{logger: o.Logger.(logger), fatal: make(chan error, 1)}
 	o.Logger = l
@@ -202,16 +201,16 @@ func pebbleOptions(fs vfs.FS, lock *pebble.Lock, from Options) *pebble.Options {
 	return o
 }
 
-// dataCorruption returns what pebble calls when a read has met a damaged table. The read
-// fails; by default pebble would end the process.
+// dataCorruption returns the function that pebble calls when a read finds a damaged table.
+// The read fails; by default pebble would end the process.
 func dataCorruption(log *slog.Logger) func(pebble.DataCorruptionInfo) {
 	return func(info pebble.DataCorruptionInfo) {
 		log.Error("embedded store: a file is damaged; reads of what it held fail", slog.String("file", info.Path), slog.Any("error", info.Details))
 	}
 }
 
-// Close closes the directory. Nothing may use the DB any more, and its
-// iterators and snapshots must be closed.
+// Close closes the directory. The DB must not be in use any more, and its iterators and
+// snapshots must be closed.
 func (d *DB) Close() error {
 	d.space.stop()
 	if d.syncer != nil {
@@ -220,8 +219,8 @@ func (d *DB) Close() error {
 	return errors.Join(d.db.Close(), d.integrity.close(), d.lock.Close())
 }
 
-// Writable returns ErrFull while the disk has no room to spare, so that nothing
-// should be written but what makes room.
+// Writable returns ErrFull if the disk has too little free space. Only writes that free
+// space are then allowed.
 func (d *DB) Writable() error {
 	if d.space.full.Load() {
 		return ErrFull
@@ -229,8 +228,8 @@ func (d *DB) Writable() error {
 	return nil
 }
 
-// Deletable returns ErrFull while the disk has no room even for deletes, which may use half
-// of what is kept free: they are how room is made.
+// Deletable returns ErrFull if the disk has too little free space even for deletes. They may
+// use half of the reserve, because they free space.
 func (d *DB) Deletable() error {
 	if d.space.tight.Load() {
 		return ErrFull
@@ -238,9 +237,9 @@ func (d *DB) Deletable() error {
 	return nil
 }
 
-// Apply makes the batch visible to readers, whole or not at all, and begins to write it.
-// Pebble keeps writes that need no sync until 32 KiB have come together, however long that
-// takes, so none is of that sort.
+// Apply makes the batch visible to readers atomically and starts to write it. It writes all
+// batches with a sync: pebble delays unsynced writes until 32 KiB are pending, for any
+// length of time.
 func (d *DB) Apply(b *Batch) error {
 	err := d.db.ApplyNoSyncWait(b.b, pebble.Sync)
 	if err == nil {
@@ -249,8 +248,8 @@ func (d *DB) Apply(b *Batch) error {
 	return err
 }
 
-// Wait returns once the batch, which was applied, is on disk. On an error
-// nobody knows whether it is.
+// Wait returns once the applied batch is on disk. After an error it is unknown whether it
+// is.
 func (d *DB) Wait(b *Batch) error {
 	if d.syncer != nil {
 		return nil

@@ -14,21 +14,20 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// formatVersion is that of the keys and values which the store writes.
+// formatVersion is the version of the format of keys and values on disk:
 //
 //	1  the first
-//	2  with a file that records what must be found; see integrity.go
+//	2  with a file that records the expected files; see integrity.go
 const formatVersion = 2
 
-// formatFile holds formatPrefix and the version, so that a person who finds the
-// directory learns what it is.
+// formatFile holds formatPrefix and the version, so that it explains the directory to a
+// reader.
 const (
 	formatFile   = "FORMAT"
 	formatPrefix = "kasoku embedded store, format "
 )
 
-// lockDirectory keeps other processes out until the lock is closed or this
-// process ends, however it ends.
+// lockDirectory keeps other processes out until the lock is closed or this process ends.
 func lockDirectory(dir string, fs vfs.FS) (*pebble.Lock, error) {
 	lock, err := pebble.LockDirectory(dir, fs)
 	if err != nil {
@@ -37,8 +36,8 @@ func lockDirectory(dir string, fs vfs.FS) (*pebble.Lock, error) {
 	return lock, nil
 }
 
-// readFormat returns the version of the directory's format, 0 in a directory that holds
-// no store. It refuses what this version can't read.
+// readFormat returns the version of the directory's format, 0 if the directory holds no
+// store. It returns an error for a format that this version can't read.
 func readFormat(dir string, fs vfs.FS) (version int, err error) {
 	name := fs.PathJoin(dir, formatFile)
 	text, err := readFile(fs, name)
@@ -76,7 +75,7 @@ func readWhole(fs vfs.FS, name string) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-// readFile reads a small file; errNoFile if it is not there.
+// readFile reads a small file. It returns errNoFile if the file is missing.
 func readFile(fs vfs.FS, name string) ([]byte, error) {
 	if _, err := fs.Stat(name); err != nil {
 		if errors.Is(err, os.ErrNotExist) {
@@ -92,10 +91,11 @@ func readFile(fs vfs.FS, name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, 1<<10))
 }
 
-// databaseFile matches the names of files that pebble makes.
+// databaseFile matches the names of pebble's files.
 var databaseFile = regexp.MustCompile(`^(CURRENT|MANIFEST-[0-9]+|OPTIONS-[0-9]+|marker\..*|[0-9]{6,}\.(log|sst|blob))$`)
 
-// holdsDatabase returns the name of a file of a database, empty if there is none.
+// holdsDatabase returns the name of a database file in the directory, empty if there is
+// none.
 func holdsDatabase(dir string, fs vfs.FS) (string, error) {
 	names, err := fs.List(dir)
 	if err != nil {
@@ -112,8 +112,7 @@ func markFormat(dir string, fs vfs.FS) error {
 	return replaceFile(fs, dir, formatFile, fmt.Appendf(nil, "%s%d\n", formatPrefix, formatVersion))
 }
 
-// replaceFile writes a file so that it is there whole or not at all, also after the
-// machine has crashed.
+// replaceFile replaces a file atomically, even if the machine crashes.
 func replaceFile(fs vfs.FS, dir, name string, text []byte) error {
 	name = fs.PathJoin(dir, name)
 	temporary := name + ".new"

@@ -11,21 +11,21 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// fileSystem is what pebble sees of the disk: the real one, save that a lack of
-// room is waited out where pebble could not bear it; see space.
+// fileSystem is pebble's view of the disk: the real file system, except that it waits for
+// free space where pebble can't handle a full disk; see space.
 //
-// It also keeps the integrity file: pebble learns that a manifest or a log is synced
-// once that is recorded, and a log is removed once that is.
+// It also maintains the integrity file. A sync of a manifest or a log returns to pebble only
+// after it has been recorded, and a log is removed only after its removal has been recorded.
 type fileSystem struct {
 	vfs.FS
 	space     *space
 	integrity *integrity
 }
 
-// Unwrap returns the real one.
+// Unwrap returns the real file system.
 func (f *fileSystem) Unwrap() vfs.FS { return f.FS }
 
-// isTable tells the files that pebble can do without: it writes them again.
+// isTable reports whether name is a table, which pebble can write again.
 func isTable(name string) bool {
 	return strings.HasSuffix(name, ".sst") || strings.HasSuffix(name, ".blob")
 }
@@ -52,7 +52,7 @@ func lacksRoom(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// persist does what must succeed, again and again while there is no room.
+// persist calls do until it succeeds or fails for a reason other than a full disk.
 func (f *fileSystem) persist(do func() error) error {
 	for {
 		err := do()
@@ -62,7 +62,7 @@ func (f *fileSystem) persist(do func() error) error {
 		first := !f.space.out.Load()
 		f.space.ranOut()
 		if first {
-			continue // the ballast may have made room
+			continue // removing the ballast may have freed space
 		}
 		if !f.space.wait() {
 			return err
@@ -70,8 +70,8 @@ func (f *fileSystem) persist(do func() error) error {
 	}
 }
 
-// Create makes a file. A table is not begun before there is room: pebble would
-// try again at once, and for ever.
+// Create creates a file. A table is only created once there is free space: pebble would
+// retry at once, endlessly.
 func (f *fileSystem) Create(name string, category vfs.DiskWriteCategory) (file vfs.File, err error) {
 	for isTable(name) && f.space.out.Load() && f.space.wait() {
 	}
@@ -82,7 +82,7 @@ func (f *fileSystem) Create(name string, category vfs.DiskWriteCategory) (file v
 	return f.wrap(name, file, false), err
 }
 
-// ReuseForWrite makes a file of one that is no longer needed.
+// ReuseForWrite turns a file that is no longer needed into a new one.
 func (f *fileSystem) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (file vfs.File, err error) {
 	if err := f.withdraw(oldname); err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (f *fileSystem) Remove(name string) error {
 	return f.FS.Remove(name)
 }
 
-// withdraw prepares for a file's end.
+// withdraw deletes the record of a file before the file is removed.
 func (f *fileSystem) withdraw(name string) error {
 	if number, ok := numbered(f.FS, name, "", logSuffix); ok {
 		return f.integrity.logRemoved(number)
@@ -110,7 +110,7 @@ func (f *fileSystem) withdraw(name string) error {
 	return nil
 }
 
-// OpenReadWrite opens or makes a file.
+// OpenReadWrite opens or creates a file.
 func (f *fileSystem) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (file vfs.File, err error) {
 	err = f.persist(func() error {
 		file, err = f.FS.OpenReadWrite(name, category, opts...)
@@ -119,17 +119,17 @@ func (f *fileSystem) OpenReadWrite(name string, category vfs.DiskWriteCategory, 
 	return f.wrap(name, file, false), err
 }
 
-// Link makes another name for a file.
+// Link adds another name for a file.
 func (f *fileSystem) Link(oldname, newname string) error {
 	return f.persist(func() error { return f.FS.Link(oldname, newname) })
 }
 
-// Rename gives a file another name.
+// Rename renames a file.
 func (f *fileSystem) Rename(oldname, newname string) error {
 	return f.persist(func() error { return f.FS.Rename(oldname, newname) })
 }
 
-// MkdirAll makes a directory.
+// MkdirAll creates a directory.
 func (f *fileSystem) MkdirAll(dir string, perm os.FileMode) error {
 	return f.persist(func() error { return f.FS.MkdirAll(dir, perm) })
 }
@@ -155,8 +155,8 @@ type writtenFile struct {
 	table bool
 }
 
-// Write writes all of p. A table gets one more chance, once the ballast is gone;
-// anything else waits.
+// Write writes all of p. If the disk is full, a table is tried once more after the ballast
+// has been removed; other files wait for free space.
 func (f *writtenFile) Write(p []byte) (done int, err error) {
 	f.fs.space.wrote(len(p))
 	write := func() error {
@@ -189,10 +189,10 @@ func (f *logFile) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Sync makes durable what was written.
+// Sync makes the written bytes durable.
 func (f *logFile) Sync() error { return f.synced(f.File.Sync()) }
 
-// SyncData makes durable what was written.
+// SyncData makes the written bytes durable.
 func (f *logFile) SyncData() error { return f.synced(f.File.SyncData()) }
 
 func (f *logFile) synced(err error) error {
@@ -216,10 +216,10 @@ func (f *manifestFile) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Sync makes durable what was written.
+// Sync makes the written bytes durable.
 func (f *manifestFile) Sync() error { return f.synced(f.File.Sync()) }
 
-// SyncData makes durable what was written.
+// SyncData makes the written bytes durable.
 func (f *manifestFile) SyncData() error { return f.synced(f.File.SyncData()) }
 
 func (f *manifestFile) synced(err error) error {

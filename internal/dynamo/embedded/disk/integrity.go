@@ -11,48 +11,49 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// integrityFile records what must be found in the directory at the next start. pebble
-// takes a manifest or a log that ends in damage for one whose last write was cut short:
-// it forgets the rest, and removes the tables that are then in no manifest.
+// integrityFile records the expected files of the directory for the next start. Without it,
+// pebble treats a manifest or log with a damaged end as one whose last write was
+// interrupted: it drops the rest, and removes the tables that are then in no manifest.
 //
-// The file has three pages, each with a checksum. The first two hold the same manifests:
-// the length and the checksum of each as it was last synced. Both are written and synced
-// before pebble learns that its manifest is synced, and so before it removes what the
-// manifest no longer names. The third page holds the synced length of each log. It is
-// written after each sync of a log but not synced, since a sync for each write would
-// double its cost: it survives a crash of the process, and after a crash of the machine
-// it may state less than there is, but never more. What it states about a log is
-// withdrawn, and that is synced, before the log is removed.
+// The file has three pages, each with a checksum. The first two have the same content: the
+// length and checksum of each manifest at its last sync. Both are written and synced before
+// the sync of the manifest returns to pebble, and so before pebble removes files that the
+// manifest no longer names. The third page has the synced length of each log. It is written
+// after each sync of a log but not synced itself, since that would double the cost of a
+// write. It survives a crash of the process; after a crash of the machine it may record less
+// than was synced, but never more. The record of a log is deleted, and the deletion synced,
+// before the log is removed.
 const integrityFile = "INTEGRITY"
 
 const (
 	integrityPage  = 4096
 	integrityPages = 3
 	logPage        = 2
-	// Entries that fit a page. pebble has a few manifests and logs at any time.
+	// The maximum number of entries in a page. pebble has only a few manifests and logs at
+	// any time.
 	maxManifests = 100
 	maxLogs      = 200
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// manifestState is the part of a manifest that is known to be synced.
+// manifestState is the part of a manifest that is recorded as synced.
 type manifestState struct {
 	number, length uint64
 	sum            uint32
 }
 
-// logState is the part of a log that is known to be synced. A recycled log's file held
+// logState is the part of a log that is recorded as synced. The file of a recycled log held
 // another log before, the rest of which may follow.
 type logState struct {
 	number, length uint64
 	recycled       bool
 }
 
-// facts are what the file records.
+// facts are the contents of the file.
 type facts struct {
-	// current is the manifest that pebble's marker is known to name; 0 in a directory
-	// whose first manifest is being made. The marker may already name a later one of
+	// current is the manifest that pebble's marker is recorded to name; 0 in a directory
+	// whose first manifest is being created. The marker may already name a later one of
 	// manifests.
 	current   uint64
 	manifests []manifestState
@@ -78,17 +79,17 @@ func (f *facts) log(number uint64) *logState {
 // integrity writes the facts as they change.
 type integrity struct {
 	file vfs.File
-	// persist repeats a write for which the disk has no room.
+	// persist repeats a write while the disk is full.
 	persist func(func() error) error
 
 	manifestsMu sync.Mutex
 	logsMu      sync.Mutex
 	facts       facts // manifestsMu guards current and manifests, logsMu guards logs
 
-	manifestsPage, logsPage [integrityPage]byte // guarded as what they hold
+	manifestsPage, logsPage [integrityPage]byte // guarded like their contents
 }
 
-// createIntegrity writes a file with the facts so that it is there whole or not at all.
+// createIntegrity creates a file with the facts atomically.
 func createIntegrity(fs vfs.FS, dir string, f facts) error {
 	i := &integrity{facts: f}
 	text := make([]byte, integrityPages*integrityPage)
@@ -98,7 +99,7 @@ func createIntegrity(fs vfs.FS, dir string, f facts) error {
 	return replaceFile(fs, dir, integrityFile, text)
 }
 
-// openIntegrity opens the file, which has the facts.
+// openIntegrity opens the file, which must already hold the facts.
 func openIntegrity(fs vfs.FS, dir string, f facts, persist func(func() error) error) (*integrity, error) {
 	file, err := fs.OpenReadWrite(fs.PathJoin(dir, integrityFile), vfs.WriteCategoryUnspecified)
 	if err != nil {
@@ -109,7 +110,7 @@ func openIntegrity(fs vfs.FS, dir string, f facts, persist func(func() error) er
 
 func (i *integrity) close() error { return i.file.Close() }
 
-// manifestSynced records that a manifest is synced. It returns when that is on disk.
+// manifestSynced records that a manifest is synced. It returns once the record is on disk.
 func (i *integrity) manifestSynced(m manifestState) error {
 	i.manifestsMu.Lock()
 	defer i.manifestsMu.Unlock()
@@ -131,8 +132,8 @@ func (i *integrity) manifestCurrent(number uint64) error {
 	return i.writeManifests()
 }
 
-// writeManifests writes one page and syncs it before the other, so that one of
-// them is whole at any time.
+// writeManifests writes and syncs one page before the other, so that one of them is always
+// valid.
 func (i *integrity) writeManifests() error {
 	page := i.encodeManifests()
 	for n := range int64(2) {
@@ -159,8 +160,8 @@ func (i *integrity) logSynced(l logState) error {
 	return i.write(i.encodeLogs(), logPage)
 }
 
-// logRemoved withdraws what is recorded of a log that is about to be removed. It
-// returns when that is on disk.
+// logRemoved deletes the record of a log that is about to be removed. It returns once the
+// deletion is on disk.
 func (i *integrity) logRemoved(number uint64) error {
 	i.logsMu.Lock()
 	defer i.logsMu.Unlock()
@@ -181,11 +182,11 @@ func (i *integrity) write(page []byte, n int64) error {
 	})
 }
 
-// A page is the checksum of what follows, the length of the entries, and the entries.
-// The rest of it has no meaning.
+// A page is the checksum of the rest, the length of the entries, and the entries. Bytes
+// after them have no meaning.
 const pageHeader = 8
 
-// seal fills in the header of a page.
+// seal sets the header of a page.
 func seal(page []byte) []byte {
 	binary.LittleEndian.PutUint32(page[4:], uint32(len(page)-pageHeader))
 	binary.LittleEndian.PutUint32(page, crc32.Checksum(page[4:], castagnoli))
@@ -221,7 +222,7 @@ func (i *integrity) encodeLogs() []byte {
 // errUnreadable is returned for a page that can't be read.
 var errUnreadable = errors.New("its checksum is wrong")
 
-// unseal returns a page's entries.
+// unseal returns the entries of a page, or errUnreadable.
 func unseal(page []byte) ([]byte, error) {
 	if len(page) < pageHeader {
 		return nil, errUnreadable
@@ -233,8 +234,8 @@ func unseal(page []byte) ([]byte, error) {
 	return page[pageHeader : pageHeader+n], nil
 }
 
-// decodeFacts reads the file. Of the manifests one whole page suffices. Where the page
-// of the logs isn't whole, nothing is known of them.
+// decodeFacts decodes the file. One valid page is enough for the manifests. If the page of
+// the logs is invalid, no facts about logs are returned.
 func decodeFacts(text []byte) (f facts, err error) {
 	if len(text) < integrityPages*integrityPage {
 		return f, fmt.Errorf("it has %d bytes instead of %d", len(text), integrityPages*integrityPage)

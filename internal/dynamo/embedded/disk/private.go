@@ -12,15 +12,15 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// privateFS is the operating system's file system, with files and directories that only
-// their owner may use. pebble leaves the modes of its files to the umask.
+// privateFS is the operating system's file system, except that only the owner may use its
+// files and directories. pebble leaves the modes of its files to the umask.
 type privateFS struct{ vfs.FS }
 
 // Unwrap returns the file system below.
 func (p privateFS) Unwrap() vfs.FS { return p.FS }
 
-// Create makes a file. Others can't open it before its mode is set, since the directory
-// is private.
+// Create creates a file. Other users can't open it before its mode is set, since the
+// directory is private.
 func (p privateFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	f, err := p.FS.Create(name, category)
 	if err != nil {
@@ -32,10 +32,10 @@ func (p privateFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File
 	return f, nil
 }
 
-// MkdirAll makes a directory and its parents.
+// MkdirAll creates a directory and its parents.
 func (p privateFS) MkdirAll(dir string, _ os.FileMode) error { return p.FS.MkdirAll(dir, 0o700) }
 
-// Lock locks a file, making it if it is not there.
+// Lock locks a file, and creates it if it is missing.
 func (p privateFS) Lock(name string) (io.Closer, error) {
 	_, err := os.Stat(name)
 	made := errors.Is(err, fs.ErrNotExist)
@@ -46,9 +46,10 @@ func (p privateFS) Lock(name string) (io.Closer, error) {
 	return lock, err
 }
 
-// restrictModes takes from others what the modes of a store's directory and files let them do.
-// It returns how many modes it changed. Earlier versions left the modes to the umask. Only
-// the owner can change a mode: where that is another user, it is logged.
+// restrictModes removes the permissions of other users from a store's directory and files,
+// and returns the number of modes that it changed. Earlier versions left the modes to the
+// umask. Only the owner can change a mode; a failure because another user owns the file is
+// logged.
 func restrictModes(dir string, log *slog.Logger) (changed int, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -77,7 +78,8 @@ func restrictModes(dir string, log *slog.Logger) (changed int, err error) {
 	return changed, nil
 }
 
-// isStoreFile reports whether a file of that name in a store's directory belongs to the store.
+// isStoreFile reports whether a file with that name in a store's directory belongs to the
+// store.
 func isStoreFile(name string) bool {
 	return databaseFile.MatchString(name) || slices.Contains([]string{formatFile, integrityFile, ballastFile, "LOCK"}, name)
 }

@@ -7,31 +7,31 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// Reader is what can be read: the present, or a snapshot.
+// Reader reads either the current state or a snapshot.
 type Reader interface {
-	// Get returns the value under key; ok is false if there is none. The value is
-	// to be closed if ok.
+	// Get returns the value under key; ok is false if there is none. If ok, the caller must
+	// close the value.
 	Get(key []byte) (v Value, ok bool, err error)
-	// Iter walks over the keys from lower to upper, the latter excluded, as they
-	// are now. It is to be closed. The bounds must not change before.
+	// Iter iterates over the keys in [lower, upper) at the time of the call. The caller must
+	// close it, and must not change the bounds before.
 	Iter(lower, upper []byte) (*Iter, error)
 }
 
-// Value is borrowed memory: Bytes is good until Close.
+// Value is borrowed memory: Bytes is valid until Close.
 type Value struct {
 	Bytes  []byte
 	closer io.Closer
 }
 
-// Close gives the memory back.
+// Close releases the memory.
 func (v Value) Close() { _ = v.closer.Close() }
 
-// Get is Reader's.
+// Get implements Reader.
 func (d *DB) Get(key []byte) (Value, bool, error) {
 	return found(d.db.Get(key))
 }
 
-// Iter is Reader's.
+// Iter implements Reader.
 func (d *DB) Iter(lower, upper []byte) (*Iter, error) {
 	return d.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 }
@@ -46,28 +46,28 @@ func found(bytes []byte, closer io.Closer, err error) (Value, bool, error) {
 	return Value{bytes, closer}, true, nil
 }
 
-// Iter walks over keys in either direction: First, Last, SeekGE, SeekLT, Next and
-// Prev tell whether they found one, Key and Value borrow it until the next move.
-// Error and Close report what went wrong in a walk that ended early.
+// Iter iterates over keys in either direction. First, Last, SeekGE, SeekLT, Next and Prev
+// report whether they found a key. The results of Key and Value are valid until the next
+// move. Error and Close return the error of an iteration that ended early.
 type Iter = pebble.Iterator
 
-// Snapshot is the directory at one moment. It is to be closed.
+// Snapshot is the state of the directory at one moment. The caller must close it.
 type Snapshot struct{ s *pebble.Snapshot }
 
 var _ Reader = (*Snapshot)(nil)
 
-// Snapshot holds on to the present.
+// Snapshot returns a snapshot of the current state.
 func (d *DB) Snapshot() *Snapshot { return &Snapshot{d.db.NewSnapshot()} }
 
-// Get is Reader's.
+// Get implements Reader.
 func (s *Snapshot) Get(key []byte) (Value, bool, error) {
 	return found(s.s.Get(key))
 }
 
-// Iter is Reader's.
+// Iter implements Reader.
 func (s *Snapshot) Iter(lower, upper []byte) (*Iter, error) {
 	return s.s.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 }
 
-// Close lets the moment go.
+// Close releases the snapshot.
 func (s *Snapshot) Close() { _ = s.s.Close() }

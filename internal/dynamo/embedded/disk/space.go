@@ -11,21 +11,20 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// ErrFull is returned by Writable when the disk has no room to spare.
+// ErrFull is returned by Writable and Deletable when the disk has too little free space.
 var ErrFull = errors.New("the disk is full")
 
-// checkEvery is how often the free space is looked at.
+// checkEvery is the interval between checks of the free space.
 const checkEvery = 250 * time.Millisecond
 
-// space watches the room on the disk.
+// space monitors the free space on the disk.
 //
-// pebble can't go on after its log could not be written: it ends the process. So
-// a full disk is kept from it in three ways. New writes are refused while there
-// is less room than reserve; what is under way then has that much. If others
-// fill the disk faster than that is noticed, a file of no use, the ballast, makes
-// way. And when even that is not enough, writing the log waits until there is
-// room. Tables that can't be written fail and are written again later; reading
-// needs no room.
+// pebble ends the process if it can't write its log. Three measures prevent that on a full
+// disk. New writes are refused while less than reserve is free, which leaves that much for
+// writes in progress. If other programs fill the disk before this is noticed, an unused
+// file, the ballast, is removed. If that is not enough, writes to the log wait for free
+// space. Tables that can't be written fail and are written again later; reading needs no
+// free space.
 type space struct {
 	fs  vfs.FS
 	dir string
@@ -34,13 +33,13 @@ type space struct {
 	reserve uint64 // free bytes below which writes are refused; 0: unknown
 	ballast uint64 // size of the ballast
 
-	// full is set while writes are refused, out after a write has found no room at
-	// all, until there is half of reserve again.
+	// full is set while writes are refused. out is set after a write has failed for lack of
+	// space, until half of reserve is free again.
 	full, out atomic.Bool
-	// tight is set while there is less than half of reserve: deletes are refused, too.
+	// tight is set while less than half of reserve is free: deletes are refused, too.
 	tight atomic.Bool
-	// written counts the bytes written since the last look; every reserve/8 of them
-	// the free space is looked at without waiting for checkEvery.
+	// written counts the bytes written since the last check. Every reserve/8 bytes the free
+	// space is checked without waiting for checkEvery.
 	written atomic.Uint64
 	look    chan struct{}
 
@@ -49,15 +48,15 @@ type space struct {
 	done    sync.WaitGroup
 }
 
-// The phases of a directory: while it is opened or closed nobody waits for room,
-// since nobody could be told.
+// The phases of a directory. While it is opened or closed, writes don't wait for free space:
+// they could not be interrupted.
 const (
 	opening = iota
 	running
 	ending
 )
 
-// Bounds of reserve and ballast; small disks get a part of their size.
+// Bounds of reserve and ballast. On small disks they are a fraction of the size.
 const (
 	greatestReserve = 64 << 20
 	greatestBallast = 16 << 20
@@ -76,8 +75,8 @@ func newSpace(fs vfs.FS, dir string, log *slog.Logger) *space {
 	return s
 }
 
-// checkOpening refuses a disk without the room that opening takes. The ballast makes
-// way for it.
+// checkOpening refuses a disk without enough free space for opening. It removes the ballast
+// if that helps.
 func (s *space) checkOpening() error {
 	needed := s.reserve / 8
 	usage, err := s.fs.GetDiskUsage(s.dir)
@@ -91,7 +90,7 @@ func (s *space) checkOpening() error {
 	return fmt.Errorf("%w: %d bytes are free, %d are needed to begin", ErrFull, usage.AvailBytes, needed)
 }
 
-// run begins to watch.
+// run starts monitoring.
 func (s *space) run() {
 	s.phase.Store(running)
 	s.check()
@@ -112,19 +111,19 @@ func (s *space) run() {
 	}()
 }
 
-// stop ends the watch, and the waiting of who waits for room.
+// stop ends monitoring and all waiting for free space.
 func (s *space) stop() {
 	s.phase.Store(ending)
 	close(s.closing)
 	s.done.Wait()
 }
 
-// check looks at the free space and says what changed.
+// check measures the free space and logs changes of the state.
 func (s *space) check() {
 	s.written.Store(0)
 	usage, err := s.fs.GetDiskUsage(s.dir)
 	if err != nil {
-		s.out.Store(false) // unknown: the next write finds out
+		s.out.Store(false) // unknown: the next write will show it
 		s.full.Store(false)
 		s.tight.Store(false)
 		return
@@ -146,7 +145,7 @@ func (s *space) check() {
 	}
 }
 
-// wrote notes n bytes written.
+// wrote records n written bytes.
 func (s *space) wrote(n int) {
 	if s.reserve > 0 && s.written.Add(uint64(n)) > s.reserve/8 {
 		select {
@@ -156,7 +155,7 @@ func (s *space) wrote(n int) {
 	}
 }
 
-// ranOut is told that a write found no room.
+// ranOut is called when a write has failed for lack of space.
 func (s *space) ranOut() {
 	s.out.Store(true)
 	s.tight.Store(true)
@@ -166,7 +165,7 @@ func (s *space) ranOut() {
 	s.dropBallast()
 }
 
-// wait waits a moment for room; false if that is of no use.
+// wait waits briefly for free space. It returns false if waiting is of no use.
 func (s *space) wait() bool {
 	if s.phase.Load() != running {
 		return false
@@ -198,5 +197,5 @@ func (s *space) makeBallast() {
 }
 
 func (s *space) dropBallast() {
-	_ = s.fs.Remove(s.fs.PathJoin(s.dir, ballastFile)) // it may be gone already
+	_ = s.fs.Remove(s.fs.PathJoin(s.dir, ballastFile)) // it may have been removed already
 }

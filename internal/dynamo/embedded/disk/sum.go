@@ -11,8 +11,8 @@ import (
 // sumBytes is the length of one sum in a value.
 const sumBytes = 8
 
-// sums adds lists of numbers, little-endian 64 bits each, position by position.
-// The name stands in every directory: it can't change.
+// sums adds lists of numbers, little-endian 64 bits each, position by position. Its name is
+// stored in every directory and can't change.
 var sums = &pebble.Merger{
 	Name: "kasoku.sums",
 	Merge: func(_, value []byte) (pebble.ValueMerger, error) {
@@ -37,7 +37,7 @@ func (s *sum) add(value []byte) error {
 	return nil
 }
 
-// MergeNewer and MergeOlder are the same: the order does not matter to a sum.
+// MergeNewer and MergeOlder are the same, since the order does not matter for a sum.
 func (s *sum) MergeNewer(value []byte) error { return s.add(value) }
 
 // MergeOlder is MergeNewer.
@@ -46,7 +46,7 @@ func (s *sum) MergeOlder(value []byte) error { return s.add(value) }
 // Finish returns the sum.
 func (s *sum) Finish(bool) ([]byte, io.Closer, error) { return s.text, nil, nil }
 
-// Sums reads the sums under key into dst; what was never added to is zero.
+// Sums reads the sums under key into dst. Sums that were never added to are zero.
 func Sums(r Reader, key []byte, dst []int64) error {
 	clear(dst)
 	v, ok, err := r.Get(key)

@@ -7,15 +7,15 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// syncEvery is the least time between two syncs where nobody waits for them. Writes reach
-// the system meanwhile.
+// syncEvery is the minimum interval between two syncs if no request waits for them. Writes
+// reach the operating system before that.
 const syncEvery = 20 * time.Millisecond
 
-// maxPending is more than pebble lets wait for a sync.
+// maxPending is more than the number of batches that pebble allows to wait for a sync.
 const maxPending = 4096
 
-// batchSyncer waits for syncs in the place of those who wrote: until then pebble has a use for
-// their batches. Batches belong to it once it has taken them.
+// batchSyncer waits for the sync of batches in the background: pebble uses a batch until it
+// is synced. It owns the batches that are added.
 type batchSyncer struct {
 	log     *slog.Logger
 	batches chan *pebble.Batch
@@ -28,7 +28,7 @@ func newLater(log *slog.Logger) *batchSyncer {
 	return l
 }
 
-// add is not called any more once close is.
+// add must not be called after close.
 func (l *batchSyncer) add(b *pebble.Batch) { l.batches <- b }
 
 func (l *batchSyncer) run() {
@@ -43,7 +43,7 @@ func (l *batchSyncer) run() {
 	}
 }
 
-// close returns when all that was taken is on disk.
+// close returns once all added batches are on disk.
 func (l *batchSyncer) close() {
 	close(l.batches)
 	<-l.done

@@ -21,28 +21,29 @@ import (
 	"github.com/cockroachdb/pebble/v2/wal"
 )
 
-// refuse returns the error of a start that is refused because the directory is damaged.
+// refuse returns the error for a directory that can't be opened because it is damaged.
 func refuse(format string, args ...any) error {
 	return fmt.Errorf(format+"; nothing in it was changed: restore the directory from a copy, or see docs/embedded.md, \"A start that is refused\"", args...)
 }
 
-// maxTableBytes is how much of the tables is read at a start, the newest tables first.
-// Of the others only the ends and indexes are; their blocks are checked when they are read.
+// maxTableBytes is the number of bytes of tables that are read at a start, newest tables
+// first. Of the other tables only the footers and indexes are read; their blocks are checked
+// when they are used.
 const maxTableBytes = 512 << 20
 
-// verification checks a directory before pebble may change it. It changes nothing.
+// verification checks a directory before pebble may change it. It changes nothing itself.
 type verification struct {
 	fs   vfs.FS
 	dir  string
 	opts func(vfs.FS) *pebble.Options
 	log  *slog.Logger
 
-	known bool // whether there are recorded facts; a directory of format 1 has none
+	known bool // facts have been recorded; a directory of format 1 has none
 	facts facts
 }
 
-// verify returns the facts about a directory, or why it must not be opened. In a
-// directory of format 1, whose facts were not recorded, they are what is found.
+// verify returns the facts about a directory, or the reason why it must not be opened. For a
+// directory of format 1, which has no recorded facts, it returns the facts that it finds.
 func verify(version int, dir string, fs vfs.FS, opts func(vfs.FS) *pebble.Options, log *slog.Logger) (facts, error) {
 	v := &verification{fs: fs, dir: dir, opts: opts, log: log, known: version > 1}
 	if v.known {
@@ -66,8 +67,8 @@ func verify(version int, dir string, fs vfs.FS, opts func(vfs.FS) *pebble.Option
 
 func (v *verification) path(name string) string { return v.fs.PathJoin(v.dir, name) }
 
-// verifyManifest checks the manifest that pebble is going to read, and returns its
-// number. It is 0 if a directory is still being made.
+// verifyManifest checks the manifest that pebble will read, and returns its number, or 0 if
+// the directory was being created.
 func (v *verification) verifyManifest() (number uint64, err error) {
 	name, err := atomicfs.ReadMarker(v.fs, v.dir, "manifest")
 	if err != nil {
@@ -114,7 +115,8 @@ func (v *verification) verifyManifest() (number uint64, err error) {
 	return number, nil
 }
 
-// readRecords reads a manifest to its end. It returns where it ends otherwise.
+// readRecords reads a manifest to its end. If it fails, it returns the offset of the
+// failure.
 func readRecords(text []byte) (offset int64, err error) {
 	records := record.NewReader(bytes.NewReader(text), 0)
 	for {
@@ -132,8 +134,8 @@ func readRecords(text []byte) (offset int64, err error) {
 	}
 }
 
-// verifyContents opens the database for reading only, which replays the logs in memory,
-// and then looks at what pebble is content with: the logs' ends, and the tables.
+// verifyContents opens the database read-only, which replays the logs in memory, and then
+// checks the parts that pebble does not: the ends of the logs, and the tables.
 func (v *verification) verifyContents() error {
 	reading := &readOnly{FS: v.fs}
 	if err := v.verifyOptions(); err != nil {
@@ -168,7 +170,7 @@ func (v *verification) verifyOptions() error {
 	return nil
 }
 
-// verifyLogs holds the logs that pebble has replayed against what is known to be synced.
+// verifyLogs compares the logs that pebble has replayed with their recorded synced lengths.
 func (v *verification) verifyLogs(replayed map[uint64]bool) error {
 	logs, err := wal.Scan(wal.Dir{FS: v.fs, Dirname: v.dir})
 	if err != nil {
@@ -209,18 +211,18 @@ func (v *verification) logPath(number uint64) string {
 	return v.path(fmt.Sprintf("%06d%s", number, logSuffix))
 }
 
-// The log's form; see pebble's package record.
+// The format of logs; see pebble's package record.
 const (
 	logBlock        = 32 << 10
-	logHeader       = 19 // of a chunk, with the offset that is known to be synced
-	logTrailer      = 11 // the chunk that ends a log which was closed
+	logHeader       = 19 // of a chunk, with the synced offset
+	logTrailer      = 11 // the chunk that ends a closed log
 	logTrailerKind  = 5
 	firstLogKind    = 9
 	lastLogKind     = 12
 	logNumberOffset = 7
 )
 
-// logEnd returns where the last record of a log ends that can be read.
+// logEnd returns the offset after the last readable record of a log.
 func logEnd(l wal.LogicalLog) (int64, error) {
 	r := l.OpenForRead()
 	defer r.Close()
@@ -236,9 +238,9 @@ func logEnd(l wal.LogicalLog) (int64, error) {
 	}
 }
 
-// reaches reports whether all records are read of the first synced bytes when reading
-// ends at the offset end: after it there is room for the trailer, or the rest of a block
-// that no header fits in.
+// reaches reports whether all records in the first synced bytes were read when reading ended
+// at the offset end. After end there may be the trailer, or the rest of a block that is too
+// short for a header.
 func reaches(end int64, synced uint64) bool {
 	if rest := logBlock - end%logBlock; rest < logHeader {
 		end += rest
@@ -246,7 +248,7 @@ func reaches(end int64, synced uint64) bool {
 	return end+logTrailer >= int64(synced)
 }
 
-// reportTorn logs what is in a log after its last record.
+// reportTorn logs the bytes in a log after its last record.
 func (v *verification) reportTorn(number uint64, end int64, known *logState) error {
 	text, err := readWhole(v.fs, v.logPath(number))
 	if err != nil {
@@ -272,14 +274,14 @@ func (v *verification) reportTorn(number uint64, end int64, known *logState) err
 	return nil
 }
 
-// isTrailer reports whether a log's end is the one that it gets when it is closed.
+// isTrailer reports whether tail is the trailer of a closed log.
 func isTrailer(tail []byte, number uint64) bool {
 	return len(tail) >= logTrailer && binary.LittleEndian.Uint32(tail) == 0 && binary.LittleEndian.Uint16(tail[4:]) == 0 &&
 		tail[6] == logTrailerKind && binary.LittleEndian.Uint32(tail[logNumberOffset:]) == uint32(number)+1
 }
 
-// tornChunks returns the length of the chunks of a log that follow its last record. Where
-// the file held another log before, they are followed by the rest of that.
+// tornChunks returns the length of the chunks that follow the last record of a log. In a
+// recycled file they are followed by the rest of the previous log.
 func tornChunks(tail []byte, offset int64, number uint64) (n int) {
 	for n+logHeader <= len(tail) {
 		at := offset + int64(n)
@@ -297,8 +299,8 @@ func tornChunks(tail []byte, offset int64, number uint64) (n int) {
 	return min(n, len(tail))
 }
 
-// verifyTables checks that the tables are there and, up to maxTableBytes, that all of
-// them can be read.
+// verifyTables checks that the tables exist and, up to maxTableBytes, that they can be read
+// completely.
 func (v *verification) verifyTables(db *pebble.DB) error {
 	levels, err := db.SSTables()
 	if err != nil {
@@ -334,7 +336,7 @@ func (v *verification) verifyTables(db *pebble.DB) error {
 	return nil
 }
 
-// verifyTable reads a table: its end and indexes, and with blocks all of it.
+// verifyTable reads the footer and indexes of a table, and all blocks if blocks is set.
 func (v *verification) verifyTable(name string, format sstable.TableFormat, blocks bool) error {
 	file, err := v.fs.Open(name)
 	if err != nil {
@@ -362,7 +364,7 @@ func (v *verification) verifyTable(name string, format sstable.TableFormat, bloc
 	return r.ValidateBlockChecksums()
 }
 
-// readOnly refuses to change anything, and notes which logs are read.
+// readOnly refuses all changes, and records which logs are read.
 type readOnly struct {
 	vfs.FS
 	logs map[uint64]bool
