@@ -99,7 +99,7 @@ func (s *Store) fillSome() (more bool, err error) {
 func (t *table) unfilled() []uint32 {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	if t.gone {
+	if t.deleted {
 		return nil
 	}
 	var out []uint32
@@ -119,7 +119,7 @@ func (t *table) unfilled() []uint32 {
 // filling tells whether the index, or the order of expiry, still waits for items.
 // The table is held.
 func (t *table) filling(index uint32) (x *catalog.Index, ok bool) {
-	if t.gone {
+	if t.deleted {
 		return nil, false
 	}
 	if index == tableIndex {

@@ -18,7 +18,7 @@ type call struct {
 	// out is the reply's body under construction: in own, or in memory of the caller's
 	// if lent.
 	out, own []byte
-	lent     bool
+	borrowed bool
 
 	key     []byte // a key on disk
 	scratch []byte
@@ -32,8 +32,8 @@ func (c *call) begin(s *Store, r *origin.Request) {
 	c.s, c.body = s, r.Body
 	c.now = s.clock()
 	c.op = ""
-	c.out, c.lent = r.Buf, r.Buf != nil
-	if !c.lent {
+	c.out, c.borrowed = r.Buf, r.Buf != nil
+	if !c.borrowed {
 		c.out = c.own[:0]
 	}
 	c.key, c.scratch = c.key[:0], c.scratch[:0]
@@ -41,7 +41,7 @@ func (c *call) begin(s *Store, r *origin.Request) {
 
 // replyBody returns the finished reply's body, which is the caller's from now on.
 func (c *call) replyBody() []byte {
-	if c.lent {
+	if c.borrowed {
 		return c.out
 	}
 	c.own = c.out

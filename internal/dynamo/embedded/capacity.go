@@ -37,11 +37,11 @@ func (s *consumed) write(c *change) {
 // writeIndexCosts adds what a change has cost in the indexes.
 func (s *consumed) writeIndexCosts(c *change) {
 	for _, a := range c.arms {
-		s.arm(a)
+		s.addIndexCost(a)
 	}
 }
 
-func (s *consumed) arm(a indexCost) {
+func (s *consumed) addIndexCost(a indexCost) {
 	for i := range s.arms {
 		if s.arms[i].index == a.index {
 			s.arms[i].units += a.units

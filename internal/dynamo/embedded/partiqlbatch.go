@@ -90,7 +90,7 @@ func (s *Store) existingTables(members []*batchStatement) (set tableSet) {
 	held := set[:0]
 	for _, t := range set {
 		t.mu.RLock()
-		if t.gone {
+		if t.deleted {
 			t.mu.RUnlock()
 			continue
 		}
@@ -118,7 +118,7 @@ func (m *batchStatement) find(tables tableSet) {
 		m.fault = m.write.findItem(t.info, m.cmd.ReturningFault)
 		m.known = m.fault == nil || isEmptyKey(m.fault)
 		if m.fault == nil {
-			m.fault = m.write.verify(t.info)
+			m.fault = m.write.checkResult(t.info)
 		}
 		m.key = m.write.Item
 	}

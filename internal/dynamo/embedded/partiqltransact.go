@@ -192,7 +192,7 @@ func (m *batchStatement) transactKey() error {
 	}
 	m.write.Item = m.key
 	if m.write.Kind == writeDelete {
-		m.write.orMissing(key)
+		m.write.orNoItem(key)
 	}
 	return m.write.check(m.info)
 }

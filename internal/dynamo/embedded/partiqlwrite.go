@@ -28,16 +28,16 @@ func writeOf(cmd *partiql.Command, r *statementRequest) *writeRequest {
 
 // onlyIfNew makes an INSERT depend on there being no item with its key.
 func (w *writeRequest) onlyIfNew(key *catalog.Key) {
-	w.Condition = &expr.Condition{Root: missing(key)}
+	w.Condition = &expr.Condition{Root: noItem(key)}
 }
 
-// orMissing makes a DELETE take it for done if there is no item.
-func (w *writeRequest) orMissing(key *catalog.Key) {
-	w.Condition = &expr.Condition{Root: &expr.Node{Kind: expr.Or, Nodes: []*expr.Node{missing(key), w.Condition.Root}}}
+// orNoItem makes a DELETE take it for done if there is no item.
+func (w *writeRequest) orNoItem(key *catalog.Key) {
+	w.Condition = &expr.Condition{Root: &expr.Node{Kind: expr.Or, Nodes: []*expr.Node{noItem(key), w.Condition.Root}}}
 }
 
-// missing is the condition that there is no item.
-func missing(key *catalog.Key) *expr.Node {
+// noItem is the condition that there is no item.
+func noItem(key *catalog.Key) *expr.Node {
 	path := &expr.Operand{Kind: expr.PathOperand, Path: expr.Path{{Name: key.Hash[0].Name, Index: -1}}}
 	return &expr.Node{Kind: expr.Call, Function: expr.AttributeNotExists, Args: []*expr.Operand{path}}
 }
@@ -47,7 +47,7 @@ func (w *writeRequest) resolve(t *catalog.Table, returning error) error {
 	if err := w.findItem(t, returning); err != nil {
 		return err
 	}
-	return w.verify(t)
+	return w.checkResult(t)
 }
 
 // publishRecords finds which item a statement writes and on what that depends.
@@ -67,15 +67,15 @@ func (w *writeRequest) findItem(t *catalog.Table, returning error) (err error) {
 			return statementFault(err)
 		}
 		if w.Kind == writeDelete {
-			w.orMissing(&t.Key)
+			w.orNoItem(&t.Key)
 		}
 	}
 	return statementFault(returning)
 }
 
-// verify checks what a statement makes of its item, as far as that can be told
+// checkResult checks what a statement makes of its item, as far as that can be told
 // before the item is read.
-func (w *writeRequest) verify(t *catalog.Table) error {
+func (w *writeRequest) checkResult(t *catalog.Table) error {
 	if w.Kind == writePut {
 		if err := w.checkSize(); err != nil {
 			return err

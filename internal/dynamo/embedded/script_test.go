@@ -125,16 +125,16 @@ func (s *script) ask(op, body string) string {
 	return cut(printed(status, reply))
 }
 
-// mostAnswer is how many letters of an answer are printed.
-const mostAnswer = 1000
+// maxAnswer is how many letters of an answer are printed.
+const maxAnswer = 1000
 
 // cut leaves out the middle of a long answer.
 func cut(answer string) string {
 	letters := []rune(answer)
-	if len(letters) <= mostAnswer {
+	if len(letters) <= maxAnswer {
 		return answer
 	}
-	return string(letters[:mostAnswer/2]) + "..." + string(letters[len(letters)-mostAnswer/2:])
+	return string(letters[:maxAnswer/2]) + "..." + string(letters[len(letters)-maxAnswer/2:])
 }
 
 // printed is a reply as scripts have it.

@@ -22,8 +22,8 @@ type table struct {
 	// info describes the table; never changed, only replaced, with mu and
 	// Store.schema held.
 	info *catalog.Table
-	// gone is set when the table has been deleted.
-	gone bool
+	// deleted is set when the table has been deleted.
+	deleted bool
 	// stream is the table's open stream, nil if there is none. It is replaced with
 	// info.
 	stream *stream
@@ -47,7 +47,7 @@ func (s *Store) table(name string) (*table, error) {
 		return nil, errNoTable()
 	}
 	t.mu.RLock()
-	if t.gone {
+	if t.deleted {
 		t.mu.RUnlock()
 		return nil, errNoTable()
 	}
@@ -74,7 +74,7 @@ func (s *Store) tablesNamed(names []string) (tableSet, error) {
 	set = slices.Compact(set)
 	for i, t := range set {
 		t.mu.RLock()
-		if t.gone {
+		if t.deleted {
 			set[:i+1].release()
 			return nil, errNoTable()
 		}

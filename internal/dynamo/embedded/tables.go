@@ -256,7 +256,7 @@ func (s *Store) uninstall(t *table, b *disk.Batch, now time.Time) error {
 	if err := s.applyClosing(t, b, now); err != nil {
 		return err
 	}
-	t.gone = true
+	t.deleted = true
 	s.retract(t.info.Name)
 	return nil
 }

@@ -38,7 +38,7 @@ func (s *Store) sweep(now time.Time) error {
 // others.
 func (s *Store) sweepTable(t *table, now time.Time) (more bool, err error) {
 	t.mu.RLock()
-	if t.gone || t.info.TTL == nil {
+	if t.deleted || t.info.TTL == nil {
 		t.mu.RUnlock()
 		return false, nil
 	}

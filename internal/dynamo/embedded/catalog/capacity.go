@@ -88,37 +88,37 @@ func (d onDemandSpec) check(billing Billing, change bool) error {
 
 // warmSpec is a WarmThroughput with the name of its owner in messages.
 type warmSpec struct {
-	asked *Throughput
-	given [2]bool // the members that the request has
-	of    string  // "table" or "index i"
+	requested *Throughput
+	given     [2]bool // the members that the request has
+	of        string  // "table" or "index i"
 }
 
 // readWarm reads a WarmThroughput.
 func readWarm(v []byte, of string) (warmSpec, error) {
 	w := warmSpec{of: of}
 	var err error
-	w.asked, w.given, err = readPair(v, "ReadUnitsPerSecond", "WriteUnitsPerSecond")
+	w.requested, w.given, err = readPair(v, "ReadUnitsPerSecond", "WriteUnitsPerSecond")
 	return w, err
 }
 
 // each calls f with each requested capacity and its counterpart in than.
-func (w warmSpec) each(than Throughput, f func(name string, asked, than int64) error) error {
+func (w warmSpec) each(than Throughput, f func(name string, requested, than int64) error) error {
 	if w.given[0] {
-		if err := f("Read", w.asked.Read, than.Read); err != nil {
+		if err := f("Read", w.requested.Read, than.Read); err != nil {
 			return err
 		}
 	}
 	if w.given[1] {
-		return f("Write", w.asked.Write, than.Write)
+		return f("Write", w.requested.Write, than.Write)
 	}
 	return nil
 }
 
 // checkNew checks the warm throughput of a new table or index.
 func (w warmSpec) checkNew(billing Billing, provisioned Throughput) error {
-	return w.each(initialWarm(billing, provisioned), func(name string, asked, than int64) error {
+	return w.each(initialWarm(billing, provisioned), func(name string, requested, than int64) error {
 		switch {
-		case asked >= than:
+		case requested >= than:
 			return nil
 		case billing == PayPerRequest:
 			return invalid("Requested %sUnitsPerSecond for WarmThroughput for %s is lower than initial throughput for OnDemand. "+
@@ -131,8 +131,8 @@ func (w warmSpec) checkNew(billing Billing, provisioned Throughput) error {
 
 // checkChange checks that no capacity is lowered.
 func (w warmSpec) checkChange(now Throughput) error {
-	return w.each(now, func(name string, asked, than int64) error {
-		if asked >= than {
+	return w.each(now, func(name string, requested, than int64) error {
+		if requested >= than {
 			return nil
 		}
 		return invalid("Requested %sUnitsPerSecond for WarmThroughput for %s is lower than current WarmThroughput, "+
@@ -193,8 +193,8 @@ func (c *Capacity) decreases(now time.Time) int {
 
 // restrict returns the limits after a change of them, which keeps the limits that it does
 // not name, and the limits as the reply shows them.
-func (t Throughput) restrict(limit *Throughput) (after, said Throughput) {
-	change := func(from, to int64) (after, said int64) {
+func (t Throughput) restrict(limit *Throughput) (after, reply Throughput) {
+	change := func(from, to int64) (after, reply int64) {
 		switch to {
 		case 0:
 			return from, from
@@ -203,7 +203,7 @@ func (t Throughput) restrict(limit *Throughput) (after, said Throughput) {
 		}
 		return to, to
 	}
-	after.Read, said.Read = change(t.Read, limit.Read)
-	after.Write, said.Write = change(t.Write, limit.Write)
-	return after, said
+	after.Read, reply.Read = change(t.Read, limit.Read)
+	after.Write, reply.Write = change(t.Write, limit.Write)
+	return after, reply
 }

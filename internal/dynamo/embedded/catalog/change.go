@@ -36,10 +36,10 @@ const capacityChangeTime = time.Millisecond
 // Apply makes the checks that need the table, and the change; if it fails nothing is
 // changed. latest is the label of the store's newest stream.
 func (r *UpdateRequest) Apply(t *Table, now time.Time, latest string) (Change, error) {
-	next, said := *t, *t
-	next.Indexes, said.Indexes = slices.Clone(t.Indexes), slices.Clone(t.Indexes)
-	next.Vectors, said.Vectors = slices.Clone(t.Vectors), slices.Clone(t.Vectors)
-	c := &change{r: r, now: now, old: t, next: &next, reply: &said, latest: latest}
+	next, reply := *t, *t
+	next.Indexes, reply.Indexes = slices.Clone(t.Indexes), slices.Clone(t.Indexes)
+	next.Vectors, reply.Vectors = slices.Clone(t.Vectors), slices.Clone(t.Vectors)
+	c := &change{r: r, now: now, old: t, next: &next, reply: &reply, latest: latest}
 	for _, step := range []func() error{c.checkOnline, c.setBilling, c.setIndexes, c.setVectors, c.setStream, c.setFeatures} {
 		if err := step(); err != nil {
 			return Change{}, err
@@ -147,17 +147,17 @@ func (c *change) toPerRequest() {
 	}
 }
 
-// provision changes provisioned capacity. It sets said to the capacity in the reply, in
+// provision changes provisioned capacity. It sets reply to the capacity in the reply, in
 // which only the time of the change is new.
-func (c *change) provision(from Capacity, to Throughput, said *Capacity) Capacity {
-	said.Increased, said.Decreased = from.Increased, from.Decreased
+func (c *change) provision(from Capacity, to Throughput, reply *Capacity) Capacity {
+	reply.Increased, reply.Decreased = from.Increased, from.Decreased
 	begun := from.provision(to, c.now)
 	if begun.Increased != from.Increased {
-		said.Increased = begun.Increased
+		reply.Increased = begun.Increased
 	}
 	if begun.Decreased != from.Decreased {
-		said.Decreased = begun.Decreased
-		said.Decreases = from.decreases(c.now)
+		reply.Decreased = begun.Decreased
+		reply.Decreases = from.decreases(c.now)
 	}
 	after := from.provision(to, c.now.Add(capacityChangeTime))
 	after.OnDemand = Throughput{}
@@ -203,11 +203,11 @@ func (c *change) setFeatures() error {
 	if r.protected != nil {
 		c.next.Protected, c.reply.Protected = *r.protected, *r.protected
 	}
-	if r.warm.asked != nil {
+	if r.warm.requested != nil {
 		if err := r.warm.checkChange(c.old.Capacity.Warm); err != nil {
 			return err
 		}
-		c.next.Capacity.Warm = c.old.Capacity.Warm.atLeast(r.warm.asked)
+		c.next.Capacity.Warm = c.old.Capacity.Warm.atLeast(r.warm.requested)
 	}
 	return nil
 }

@@ -277,7 +277,7 @@ func checkClass(class string) error {
 func (r *creation) table(key Key, keys []Key, now time.Time, latest string) *Table {
 	t := &Table{
 		Name: r.name, Created: now, Status: Active, Key: key,
-		Billing: r.billing, Capacity: newCapacity(r.billing, r.throughput, r.demand.limit, r.warm.asked),
+		Billing: r.billing, Capacity: newCapacity(r.billing, r.throughput, r.demand.limit, r.warm.requested),
 		Class: r.class, Protected: r.protected, Encryption: r.encryption.result(), Tags: sortTags(r.tags.tags),
 	}
 	if r.billing == PayPerRequest {

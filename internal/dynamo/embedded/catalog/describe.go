@@ -127,10 +127,10 @@ func (d *Describer) Append(dst []byte, t *Table) []byte {
 // AppendDeleting appends the description of a deleted table, with the item counts from
 // before.
 func (d *Describer) AppendDeleting(dst []byte, t *Table) []byte {
-	gone := *t
-	gone.Status = Deleting
+	deleted := *t
+	deleted.Status = Deleting
 	o := open(dst)
-	d.appendState(o, &gone)
+	d.appendState(o, &deleted)
 	return o.close()
 }
 

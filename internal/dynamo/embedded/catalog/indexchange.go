@@ -37,9 +37,9 @@ func (c *change) createIndex(x *indexSpec) error {
 	created := x.index(c.next.LastIndex, key, c.next.Billing)
 	created.Status, created.Backfilling = Creating, true
 	c.next.Indexes = append(c.next.Indexes, created)
-	said := *created
-	said.Backfilling = false
-	c.reply.Indexes = append(c.reply.Indexes, &said)
+	reply := *created
+	reply.Backfilling = false
+	c.reply.Indexes = append(c.reply.Indexes, &reply)
 	c.reply.Status = Updating
 	c.Created = created
 	return nil
@@ -156,10 +156,10 @@ func (c *change) deleteIndex(name string) error {
 	}
 	c.Deleted = c.next.Indexes[at]
 	c.next.Indexes = slices.Delete(c.next.Indexes, at, at+1)
-	said := slices.IndexFunc(c.reply.Indexes, func(x *Index) bool { return x.Name == name })
-	gone := *c.reply.Indexes[said]
-	gone.Status, gone.Backfilling = Deleting, false
-	c.reply.Indexes[said] = &gone
+	reply := slices.IndexFunc(c.reply.Indexes, func(x *Index) bool { return x.Name == name })
+	deleted := *c.reply.Indexes[reply]
+	deleted.Status, deleted.Backfilling = Deleting, false
+	c.reply.Indexes[reply] = &deleted
 	c.reply.Status = Updating
 	return nil
 }
@@ -173,23 +173,23 @@ func (c *change) changeIndex(u *indexSpec) error {
 	if err := c.checkIndexChange(u, c.next.Indexes[at]); err != nil {
 		return err
 	}
-	x, said := *c.next.Indexes[at], *c.reply.Indexes[at]
+	x, reply := *c.next.Indexes[at], *c.reply.Indexes[at]
 	if u.throughput != nil {
-		x.Capacity = c.provision(x.Capacity, *u.throughput, &said.Capacity)
+		x.Capacity = c.provision(x.Capacity, *u.throughput, &reply.Capacity)
 	}
-	if u.demand.limit != nil {
-		x.Capacity.OnDemand, said.Capacity.OnDemand = x.Capacity.OnDemand.restrict(u.demand.limit)
+	if u.onDemand.limit != nil {
+		x.Capacity.OnDemand, reply.Capacity.OnDemand = x.Capacity.OnDemand.restrict(u.onDemand.limit)
 	}
-	if u.warm.asked != nil {
-		x.Capacity.Warm = x.Capacity.Warm.atLeast(u.warm.asked)
+	if u.warm.requested != nil {
+		x.Capacity.Warm = x.Capacity.Warm.atLeast(u.warm.requested)
 	}
-	said.Status = Updating
-	c.next.Indexes[at], c.reply.Indexes[at] = &x, &said
+	reply.Status = Updating
+	c.next.Indexes[at], c.reply.Indexes[at] = &x, &reply
 	return nil
 }
 
 func (c *change) checkIndexChange(u *indexSpec, x *Index) error {
-	if u.throughput == nil && u.demand.given == [2]bool{} && u.warm.asked == nil || u.throughput != nil && c.next.Billing == PayPerRequest {
+	if u.throughput == nil && u.onDemand.given == [2]bool{} && u.warm.requested == nil || u.throughput != nil && c.next.Billing == PayPerRequest {
 		return invalid("The only Updates for index: %s when TableThroughputMode is PAY_PER_REQUEST can be to OnDemandThroughput, WarmThroughput", u.name)
 	}
 	if u.throughput != nil {
@@ -200,7 +200,7 @@ func (c *change) checkIndexChange(u *indexSpec, x *Index) error {
 			return err
 		}
 	}
-	if err := u.demand.check(c.next.Billing, true); err != nil {
+	if err := u.onDemand.check(c.next.Billing, true); err != nil {
 		return err
 	}
 	return u.warm.checkChange(x.Capacity.Warm)

@@ -19,7 +19,7 @@ type indexSpec struct {
 	schema     []element
 	projection Projection // Type is empty and NonKey nil if they are missing
 	throughput *Throughput
-	demand     onDemandSpec
+	onDemand   onDemandSpec
 	warm       warmSpec
 }
 
@@ -67,7 +67,7 @@ func (x *indexSpec) readCapacity(provisioned, onDemand, warm []byte) (err error)
 	if x.throughput, err = readThroughput(provisioned); err != nil {
 		return err
 	}
-	if x.demand, err = readOnDemand(onDemand, "index : "+x.name, " for index: "+x.name); err != nil {
+	if x.onDemand, err = readOnDemand(onDemand, "index : "+x.name, " for index: "+x.name); err != nil {
 		return err
 	}
 	x.warm, err = readWarm(warm, "index "+x.name)
@@ -107,7 +107,7 @@ func (x *indexSpec) checkLimits(billing Billing) error {
 	if err := x.throughput.checkBounds(" for index " + x.name); err != nil {
 		return err
 	}
-	if err := x.demand.check(billing, false); err != nil {
+	if err := x.onDemand.check(billing, false); err != nil {
 		return err
 	}
 	var provisioned Throughput
@@ -122,7 +122,7 @@ func (x *indexSpec) index(id uint32, key Key, billing Billing) *Index {
 	slices.Sort(x.projection.NonKey)
 	out := &Index{ID: id, Name: x.name, Local: x.local, Key: key, Projection: x.projection, Status: Active}
 	if !x.local {
-		out.Capacity = newCapacity(billing, x.throughput, x.demand.limit, x.warm.asked)
+		out.Capacity = newCapacity(billing, x.throughput, x.onDemand.limit, x.warm.requested)
 	}
 	return out
 }

@@ -177,7 +177,7 @@ func (u *indexUpdate) read(action int, v []byte) error {
 		if err := u.change.readCapacity(m[1], m[2], m[3]); err != nil {
 			return err
 		}
-		if w := u.change.warm; w.asked != nil && w.given == [2]bool{} {
+		if w := u.change.warm; w.requested != nil && w.given == [2]bool{} {
 			return invalid("WarmThroughput must have at least one of ReadUnitsPerSecond or WriteUnitsPerSecond specified for index: %s", u.change.name)
 		}
 		return nil

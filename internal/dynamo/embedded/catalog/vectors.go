@@ -301,9 +301,9 @@ func (c *change) createVector(x *vectorSpec) error {
 	created := x.index(c.next.LastIndex, defs)
 	created.Status, created.Backfilling = Creating, true
 	c.next.Vectors = append(c.next.Vectors, created)
-	said := *created
-	said.Backfilling = false
-	c.reply.Vectors = append(c.reply.Vectors, &said)
+	reply := *created
+	reply.Backfilling = false
+	c.reply.Vectors = append(c.reply.Vectors, &reply)
 	c.reply.Status = Updating
 	c.Created = created
 	return nil
@@ -317,9 +317,9 @@ func (c *change) deleteVector(name string) error {
 	}
 	c.Deleted = c.next.Vectors[at]
 	c.next.Vectors = slices.Delete(c.next.Vectors, at, at+1)
-	gone := *c.reply.Vectors[at]
-	gone.Status, gone.Backfilling = Deleting, false
-	c.reply.Vectors[at] = &gone
+	deleted := *c.reply.Vectors[at]
+	deleted.Status, deleted.Backfilling = Deleting, false
+	c.reply.Vectors[at] = &deleted
 	c.reply.Status = Updating
 	return nil
 }

@@ -78,7 +78,7 @@ func (d *DB) open(dir string, fs vfs.FS, o Options) error {
 	}
 	d.space.run()
 	if o.NoSync {
-		d.syncer = newLater(o.Log)
+		d.syncer = newBatchSyncer(o.Log)
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func lacksRoom(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// persist calls do until it succeeds or fails for a reason other than a full disk.
+// persist calls do, and repeats it while the disk is full and waiting may help.
 func (f *fileSystem) persist(do func() error) error {
 	for {
 		err := do()

@@ -40,8 +40,8 @@ type space struct {
 	tight atomic.Bool
 	// written counts the bytes written since the last check. Every reserve/8 bytes the free
 	// space is checked without waiting for checkEvery.
-	written atomic.Uint64
-	look    chan struct{}
+	written  atomic.Uint64
+	checkNow chan struct{}
 
 	phase   atomic.Int32
 	closing chan struct{}
@@ -58,17 +58,17 @@ const (
 
 // Bounds of reserve and ballast. On small disks they are a fraction of the size.
 const (
-	greatestReserve = 64 << 20
-	greatestBallast = 16 << 20
+	maxReserve = 64 << 20
+	maxBallast = 16 << 20
 )
 
 const ballastFile = "BALLAST"
 
 func newSpace(fs vfs.FS, dir string, log *slog.Logger) *space {
-	s := &space{fs: fs, dir: dir, log: log, look: make(chan struct{}, 1), closing: make(chan struct{})}
+	s := &space{fs: fs, dir: dir, log: log, checkNow: make(chan struct{}, 1), closing: make(chan struct{})}
 	if usage, err := fs.GetDiskUsage(dir); err == nil {
-		s.reserve = min(greatestReserve, usage.TotalBytes/16)
-		s.ballast = min(greatestBallast, usage.TotalBytes/32)
+		s.reserve = min(maxReserve, usage.TotalBytes/16)
+		s.ballast = min(maxBallast, usage.TotalBytes/32)
 		s.full.Store(usage.AvailBytes < s.reserve)
 		s.tight.Store(usage.AvailBytes < s.reserve/2)
 	}
@@ -104,7 +104,7 @@ func (s *space) run() {
 			case <-s.closing:
 				return
 			case <-tick.C:
-			case <-s.look:
+			case <-s.checkNow:
 			}
 			s.check()
 		}
@@ -149,7 +149,7 @@ func (s *space) check() {
 func (s *space) wrote(n int) {
 	if s.reserve > 0 && s.written.Add(uint64(n)) > s.reserve/8 {
 		select {
-		case s.look <- struct{}{}:
+		case s.checkNow <- struct{}{}:
 		default:
 		}
 	}

@@ -22,7 +22,7 @@ type batchSyncer struct {
 	done    chan struct{}
 }
 
-func newLater(log *slog.Logger) *batchSyncer {
+func newBatchSyncer(log *slog.Logger) *batchSyncer {
 	l := &batchSyncer{log: log, batches: make(chan *pebble.Batch, maxPending), done: make(chan struct{})}
 	go l.run()
 	return l
@@ -33,10 +33,10 @@ func (l *batchSyncer) add(b *pebble.Batch) { l.batches <- b }
 
 func (l *batchSyncer) run() {
 	defer close(l.done)
-	told := false
+	logged := false
 	for b := range l.batches {
-		if err := b.SyncWait(); err != nil && !told {
-			told = true
+		if err := b.SyncWait(); err != nil && !logged {
+			logged = true
 			l.log.Error("writes that were answered may not be on disk", slog.Any("error", err))
 		}
 		_ = b.Close()
