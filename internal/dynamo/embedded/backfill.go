@@ -11,27 +11,27 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/embedded/disk"
 )
 
-// A new index, or the order of expiry of a new time to live, is maintained by
-// writers from the moment that it stands in the table's description. The items of
-// before are entered by one goroutine for the whole store, a few at a time, each
-// under its lock. How far it has come stands on disk, in the same batch as what it
-// entered, so that it goes on there when the store is opened again.
+// Backfilling. From the moment a new index, or the expiry index of a new time to live, is in
+// the table's description, writers maintain it. One goroutine for the whole store adds the
+// older items, a few at a time, each under its lock. It stores its progress in the same
+// batch as the added entries, so it continues there after a restart.
 
-// Most items, and bytes of them, that are entered at once: writers wait that long.
+// The maximum number of items, and of their bytes, that are added at once: writers wait that
+// long.
 const (
 	chunkItems = 64
 	chunkBytes = 1 << 20
 )
 
-// retryAfter is how long background work waits after an error.
+// retryAfter is the delay of background work after an error.
 const retryAfter = time.Second
 
-// backfiller enters items in the background.
+// backfiller adds older items to indexes in the background.
 type backfiller struct {
 	wakeup chan struct{} // of capacity 1
 }
 
-// wake says that there is something to do.
+// wake signals that there is work.
 func (f *backfiller) wake() {
 	select {
 	case f.wakeup <- struct{}{}:
@@ -39,14 +39,13 @@ func (f *backfiller) wake() {
 	}
 }
 
-// cursorKey is the key of how far the items of a table have been entered into an
-// index, or into the order of expiry if index is tableIndex: the key of the next
-// item.
+// cursorKey returns the key of the backfill cursor of an index, or of the expiry index if
+// index is tableIndex. The cursor is the key of the next item.
 func cursorKey(dst []byte, table uint64, index uint32) []byte {
 	return binary.BigEndian.AppendUint32(appendTable(dst, spaceCursor, table), index)
 }
 
-// runBackfill enters items until the store closes.
+// runBackfill fills indexes until the store closes.
 func (s *Store) runBackfill() {
 	for s.background.Err() == nil {
 		var more bool
@@ -67,7 +66,7 @@ func (s *Store) runBackfill() {
 	}
 }
 
-// pause waits for a while, or until the context ends.
+// pause waits for d, or until the context ends.
 func pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -77,8 +76,8 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// fillSome enters a few items for each index and each time to live that waits for
-// items. more is false if there was none.
+// fillSome adds a few items to each index that is being filled. It returns more == false if
+// there is no such index.
 func (s *Store) fillSome() (more bool, err error) {
 	for _, t := range *s.tables.Load() {
 		for _, index := range t.unfilled() {
@@ -94,8 +93,8 @@ func (s *Store) fillSome() (more bool, err error) {
 	return more, nil
 }
 
-// unfilled returns the indexes that wait for items; tableIndex stands for the
-// order of expiry.
+// unfilled returns the indexes that are being filled; tableIndex stands for the expiry
+// index.
 func (t *table) unfilled() []uint32 {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -116,8 +115,8 @@ func (t *table) unfilled() []uint32 {
 	return out
 }
 
-// filling tells whether the index, or the order of expiry, still waits for items.
-// The table is held.
+// filling reports whether the index, or the expiry index, is still being filled. The caller
+// holds the table.
 func (t *table) filling(index uint32) (x *catalog.Index, ok bool) {
 	if t.deleted {
 		return nil, false
@@ -135,7 +134,7 @@ func (t *table) filling(index uint32) (x *catalog.Index, ok bool) {
 	return nil, false
 }
 
-// fillChunk enters the next few items of a table, or ends if there are none.
+// fillChunk adds the next few items of a table, or ends the backfill if there are none.
 func (s *Store) fillChunk(t *table, index uint32) error {
 	if err := s.writable(false); err != nil {
 		return err
@@ -166,7 +165,7 @@ func (s *Store) fillChunk(t *table, index uint32) error {
 	return e.commit()
 }
 
-// chunk returns the keys of the next few items, and the key behind them.
+// chunk returns the keys of the next few items, and the key after them.
 func (s *Store) chunk(t *table, index uint32) (keys [][]byte, next []byte, err error) {
 	items := appendIndex(nil, t.id, tableIndex)
 	begin, err := s.readBytes(cursorKey(nil, t.id, index))
@@ -202,9 +201,8 @@ func (s *Store) readBytes(key []byte) ([]byte, error) {
 	return bytes.Clone(v.Bytes), nil
 }
 
-// addEntry enters the item under key, which is locked, into the index, or into the
-// order of expiry if x is nil. It may be gone, or have been entered by whoever
-// wrote it last.
+// addEntry adds the item under key, which is locked, to the index, or to the expiry index if
+// x is nil. The item may have been deleted, or have been added by its last writer.
 func (e *edit) addEntry(t *table, x *catalog.Index, key []byte) error {
 	item, err := readImage(e.s.db, key, needTree)
 	if err != nil || !item.exists() {
@@ -229,14 +227,14 @@ func (e *edit) addEntry(t *table, x *catalog.Index, key []byte) error {
 	return nil
 }
 
-// hasEntry tells whether an item has its entry, under key, in an index that is still
-// being filled. Until then a change to the item enters it.
+// hasEntry reports whether an item has an entry, under key, in an index that is being
+// filled. If it has none, a change to the item adds it.
 func (e *edit) hasEntry(key []byte) bool {
 	entry, err := readImage(e.s.db, key, needSize)
 	return err != nil || entry.exists()
 }
 
-// endFill notes that all items are in the index, or in the order of expiry.
+// endFill records that all items are in the index, or in the expiry index.
 func (s *Store) endFill(name string, index uint32) error {
 	return s.alter(name, s.clock(), func(info *catalog.Table, b *disk.Batch) (*catalog.Table, error) {
 		b.Delete(cursorKey(nil, info.ID, index))

@@ -7,19 +7,18 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// The store makes no backups. What can be said of that truthfully is said, since
-// clients ask as a matter of course, and what would be a promise is refused.
+// The store makes no backups. Clients query their state as a matter of course, so it answers
+// such queries truthfully, and refuses requests that would create one.
 
-// errNoBackedTable is what operations on backups say of a table that is not there.
+// errNoBackedTable is the error of operations on backups for a missing table.
 func errNoBackedTable(name string) *wire.Error {
 	return &wire.Error{Type: "TableNotFoundException", Message: "Table not found: " + name}
 }
 
-// errNoBackups is for what only the service can do for a table.
+// errNoBackups is the error for operations that need backups.
 var errNoBackups = &wire.Error{Type: "ContinuousBackupsUnavailableException", Message: "Backups have not yet been enabled for this table."}
 
-// backedTable returns the error for a table that is not there; named is as the
-// request has it.
+// backedTable returns an error if the table does not exist; named is the request's text.
 func (s *Store) backedTable(named string) error {
 	name, _ := shape.TableName(named)
 	if _, err := s.info(name); err != nil {
@@ -41,7 +40,7 @@ func (c *call) appendBackups() {
 		`"PointInTimeRecoveryDescription":{"PointInTimeRecoveryStatus":"DISABLED"}}}`...)
 }
 
-// updateContinuousBackups can leave point-in-time recovery off and nothing else.
+// updateContinuousBackups accepts only point-in-time recovery being turned off.
 func (c *call) updateContinuousBackups() error {
 	if err := c.s.backedTable(c.memberText("TableName")); err != nil {
 		return err
@@ -71,7 +70,7 @@ func (c *call) listBackups() error {
 	return nil
 }
 
-// noBackup answers what is asked of one backup.
+// noBackup answers requests about one backup.
 func (c *call) noBackup() error {
 	arn := c.memberText("BackupArn")
 	if !isResource(arn, "/backup/") {
@@ -80,13 +79,12 @@ func (c *call) noBackup() error {
 	return &wire.Error{Type: "BackupNotFoundException", Message: "Backup not found: " + arn}
 }
 
-// isResource tells whether arn is that of something of DynamoDB's that has kind in
-// its name.
+// isResource reports whether arn is a DynamoDB ARN that contains kind.
 func isResource(arn, kind string) bool {
 	return strings.HasPrefix(arn, "arn:") && strings.Contains(arn, ":dynamodb:") && strings.Contains(arn, kind)
 }
 
-// restoreToPointInTime can't: no table has the state of an earlier time.
+// restoreToPointInTime always fails: no earlier states of tables are kept.
 func (c *call) restoreToPointInTime() error {
 	name, arn := c.memberText("SourceTableName"), c.memberText("SourceTableArn")
 	if (name == "") == (arn == "") {
@@ -95,8 +93,8 @@ func (c *call) restoreToPointInTime() error {
 	return c.s.noPointInTime(name + arn)
 }
 
-// noPointInTime says that the table, if there is one, has no state of an earlier
-// time.
+// noPointInTime returns the error for a table without earlier states, or for a missing
+// table.
 func (s *Store) noPointInTime(named string) error {
 	if err := s.backedTable(named); err != nil {
 		return err

@@ -8,8 +8,8 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// maxBatchRead is how many bytes of items a BatchGetItem returns; what is left is
-// for another request.
+// maxBatchRead is the maximum number of bytes of items that a BatchGetItem returns. The rest
+// is left to another request.
 const maxBatchRead = 16 << 20
 
 var errDuplicateKeys = wire.Invalid("Provided list of item keys contains duplicates")
@@ -37,7 +37,7 @@ func (c *call) batchGetItem() error {
 	return c.replyBatchGet(&r, tables)
 }
 
-// check holds the keys against the schema.
+// check checks the keys against the schema.
 func (g *batchGetTable) check(t *catalog.Table) error {
 	for i := range g.Keys {
 		if err := checkKey(t, &g.Keys[i]); err != nil {
@@ -49,7 +49,7 @@ func (g *batchGetTable) check(t *catalog.Table) error {
 
 func (c *call) replyBatchGet(r *batchGetRequest, tables tableSet) error {
 	costs := make([]*consumed, len(r.Tables))
-	done := make([]int, len(r.Tables)) // how many keys of each table
+	done := make([]int, len(r.Tables)) // number of processed keys per table
 	budget := maxBatchRead
 	o := c.object()
 	o.member("Responses")
@@ -74,8 +74,8 @@ func (c *call) replyBatchGet(r *batchGetRequest, tables tableSet) error {
 	return nil
 }
 
-// appendBatch appends the list of one table's items and returns how many keys it
-// has come to before the budget of bytes was spent.
+// appendBatch appends the list of one table's items, and returns the number of keys that it
+// processed before the budget of bytes was spent.
 func (c *call) appendBatch(g *batchGetTable, t *catalog.Table, cost *consumed, budget *int) (done int, err error) {
 	selected := selectionOf(g.Projection)
 	c.out = append(c.out, '[')
@@ -107,8 +107,8 @@ func (c *call) appendBatch(g *batchGetTable, t *catalog.Table, cost *consumed, b
 	return done, nil
 }
 
-// appendUnprocessedKeys appends the part of the request that was not come to, in
-// the form of the request.
+// appendUnprocessedKeys appends the unprocessed part of the request, in the form of the
+// request.
 func (c *call) appendUnprocessedKeys(r *batchGetRequest, done []int) {
 	o := c.object()
 	for i := range r.Tables {
@@ -126,8 +126,8 @@ func (c *call) appendUnprocessedKeys(r *batchGetRequest, done []int) {
 	o.end()
 }
 
-// batchWriteItem answers BatchWriteItem. All its items are written in one batch.
-// The service does not promise that, but it is allowed, and faster.
+// batchWriteItem answers BatchWriteItem. It writes all items in one atomic batch, which is
+// faster; the service allows that, but does not guarantee it.
 func (c *call) batchWriteItem() error {
 	r, err := parseBatchWriteItem(c.body)
 	if err != nil {
@@ -173,7 +173,7 @@ func (r *batchWriteRequest) onlyDeletes() bool {
 	return true
 }
 
-// itemWrite is one write of several.
+// itemWrite is one of several writes.
 type itemWrite struct {
 	*writeRequest
 	t    *table
@@ -195,7 +195,7 @@ func (w *itemWrite) run(e *edit) error {
 	return err
 }
 
-// writes checks the batch's members and finds their items.
+// writes checks the batch's elements and finds their items.
 func (r *batchWriteRequest) writes(tables tableSet) ([]*itemWrite, error) {
 	var list []*itemWrite
 	for i := range r.Tables {
@@ -215,8 +215,8 @@ func (r *batchWriteRequest) writes(tables tableSet) ([]*itemWrite, error) {
 	return list, nil
 }
 
-// checkInBatch is check, with the words of a batch: a put is told of its key what
-// a delete would be.
+// checkInBatch is check with the errors of a batch: the key of a put is reported like that
+// of a delete.
 func (w *itemWrite) checkInBatch() error {
 	if w.Kind == writePut {
 		for a := range w.info.Key.All() {
@@ -236,7 +236,7 @@ func keysOf(writes []*itemWrite) [][]byte {
 	return keys
 }
 
-// duplicates tells whether two of the keys are the same.
+// duplicates reports whether two of the keys are equal.
 func duplicates(keys [][]byte) bool {
 	sorted := slices.Clone(keys)
 	slices.SortFunc(sorted, bytes.Compare)
@@ -257,8 +257,7 @@ func (c *call) replyBatchWrite(r *batchWriteRequest, writes []*itemWrite) {
 	o.end()
 }
 
-// consumedByTable sums up what writes have cost for each table, in the order of the
-// request.
+// consumedByTable sums up the cost of writes for each table, in the order of the request.
 func consumedByTable(writes []*itemWrite, add func(s *consumed, w *itemWrite)) []*consumed {
 	var costs []*consumed
 	for _, w := range writes {
@@ -272,8 +271,8 @@ func consumedByTable(writes []*itemWrite, add func(s *consumed, w *itemWrite)) [
 	return costs
 }
 
-// appendCollections appends the ItemCollectionMetrics of several writes: for each
-// table with collections, those that were written to.
+// appendCollections appends the ItemCollectionMetrics of several writes: the written
+// collections of each table that has collections.
 func (c *call) appendCollections(o *object, writes []*itemWrite) {
 	type collections struct {
 		named string

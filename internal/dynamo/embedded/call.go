@@ -6,17 +6,17 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// call is one request under way. It is pooled: its buffers keep their memory from
-// one request to the next, so nothing that outlives the request may refer to them.
+// call is a request in progress. It is pooled: its buffers keep their memory for the next
+// request, so data that outlives the request must not refer to them.
 type call struct {
 	s    *Store
 	op   string // the operation's name
 	body []byte
-	host []byte    // the request's Host, empty if it is not known
-	now  time.Time // when the request began
+	host []byte    // the request's Host, empty if unknown
+	now  time.Time // start of the request
 
-	// out is the reply's body under construction: in own, or in memory of the caller's
-	// if lent.
+	// out is the body of the reply being built. It uses own, or memory of the caller if
+	// borrowed is set.
 	out, own []byte
 	borrowed bool
 
@@ -24,8 +24,8 @@ type call struct {
 	scratch []byte
 }
 
-// maxKeptBuffer is the largest buffer that a call keeps: one great reply should not
-// hold its memory for ever.
+// maxKeptBuffer is the largest buffer that a pooled call keeps, so that one large reply does
+// not hold its memory forever.
 const maxKeptBuffer = 256 << 10
 
 func (c *call) begin(s *Store, r *origin.Request) {
@@ -39,7 +39,7 @@ func (c *call) begin(s *Store, r *origin.Request) {
 	c.key, c.scratch = c.key[:0], c.scratch[:0]
 }
 
-// replyBody returns the finished reply's body, which is the caller's from now on.
+// replyBody returns the body of the finished reply, which the caller then owns.
 func (c *call) replyBody() []byte {
 	if c.borrowed {
 		return c.out
@@ -50,7 +50,7 @@ func (c *call) replyBody() []byte {
 	return body
 }
 
-// end lets go of everything that belongs to the request.
+// end releases all data of the request.
 func (c *call) end() {
 	c.s, c.body, c.host, c.out = nil, nil, nil, nil
 	for _, b := range []*[]byte{&c.own, &c.key, &c.scratch} {

@@ -4,11 +4,11 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// writeUnits is what writing so many bytes costs.
+// writeUnits returns the cost of writing that many bytes.
 func writeUnits(size int) float64 { return float64(max(1, (size+1023)/1024)) }
 
-// readUnits is what reading so many bytes costs; an eventually consistent read
-// costs half.
+// readUnits returns the cost of reading that many bytes; an eventually consistent read costs
+// half.
 func readUnits(size int, consistent bool) float64 {
 	units := float64(max(1, (size+4095)/4096))
 	if consistent {
@@ -17,24 +17,24 @@ func readUnits(size int, consistent bool) float64 {
 	return units / 2
 }
 
-// consumed is the capacity that a request has spent on one table.
+// consumed is the capacity that a request has consumed on one table.
 type consumed struct {
 	named string // the table as the request names it
 	table float64
 	arms  []indexCost
-	// failed is what was spent on statements that failed: it counts in total only.
+	// failed is the cost of failed statements, which counts only in the total.
 	failed float64
-	// kind is empty, or which units those of a transaction are: "Read" or "Write".
+	// kind is "Read" or "Write" in a transaction, else empty.
 	kind string
 }
 
-// write adds what a change has cost.
+// write adds the cost of a change.
 func (s *consumed) write(c *change) {
 	s.table += writeUnits(max(c.old.size, c.new.size))
 	s.writeIndexCosts(c)
 }
 
-// writeIndexCosts adds what a change has cost in the indexes.
+// writeIndexCosts adds the cost of a change in the indexes.
 func (s *consumed) writeIndexCosts(c *change) {
 	for _, a := range c.arms {
 		s.addIndexCost(a)
@@ -86,8 +86,8 @@ func (s *consumed) appendUnits(dst []byte, units float64) []byte {
 	return dst
 }
 
-// appendIndexCosts appends the units of the local or of the global indexes, if there
-// are any.
+// appendIndexCosts appends the units of the local or of the global indexes, if there are
+// any.
 func (s *consumed) appendIndexCosts(dst []byte, member string, local bool) []byte {
 	start := len(dst)
 	for i := range s.arms {

@@ -11,7 +11,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// maxItem is the size of the largest item.
+// maxItem is the maximum size of an item.
 const maxItem = 400 << 10
 
 var (
@@ -24,14 +24,14 @@ var (
 	errIndexSize  = wire.Invalid("The update expression attempted to update the secondary index key beyond allowed size limits.")
 )
 
-// emptyKeyError is for an empty key value, which a transaction reports as it is
-// and not as the reason of a cancellation.
+// emptyKeyError is the error for an empty key value. A transaction reports it directly, not
+// as a cancellation reason.
 type emptyKeyError struct{ fault *wire.Error }
 
 func (e emptyKeyError) Error() string { return e.fault.Error() }
 func (e emptyKeyError) Unwrap() error { return e.fault }
 
-// isEmptyKey tells whether an error is about an empty key value.
+// isEmptyKey reports whether an error is about an empty key value.
 func isEmptyKey(err error) bool {
 	var e emptyKeyError
 	return errors.As(err, &e)
@@ -39,7 +39,7 @@ func isEmptyKey(err error) bool {
 
 const emptyKeyPrefix = "One or more parameter values are not valid. "
 
-// emptyWhat says what is empty, in the middle of a message.
+// emptyWhat names the kind of the empty value, for the middle of a message.
 func emptyWhat(v *value.Value) string {
 	if v.Type == value.Binary {
 		return "The AttributeValue for a key attribute cannot contain an empty binary value."
@@ -47,7 +47,7 @@ func emptyWhat(v *value.Value) string {
 	return "The AttributeValue for a key attribute cannot contain an empty string value."
 }
 
-// invalid makes an answer of what an expression complains about.
+// invalid converts an error of package expr to a reply.
 func invalid(err error) error {
 	var e *expr.Error
 	if errors.As(err, &e) {
@@ -56,7 +56,7 @@ func invalid(err error) error {
 	return err
 }
 
-// checkKey holds a Key against the table's schema.
+// checkKey checks a Key against the table's schema.
 func checkKey(t *catalog.Table, key *value.Value) error {
 	if len(key.Members) != t.Key.Len() {
 		return errKeySchema
@@ -69,8 +69,7 @@ func checkKey(t *catalog.Table, key *value.Value) error {
 	return checkKeyValues(t, key)
 }
 
-// checkItem holds an item to be put against the schemas of the table and its
-// indexes.
+// checkItem checks an item to be put against the schemas of the table and its indexes.
 func checkItem(t *catalog.Table, item *value.Value) error {
 	for a := range t.Key.All() {
 		v := item.Get(a.Name)
@@ -96,8 +95,8 @@ func checkItem(t *catalog.Table, item *value.Value) error {
 	return nil
 }
 
-// collectionSize is the size of an item with its entries in the local indexes,
-// which share the limit of one item. An entry is never larger than its item.
+// collectionSize returns the size of an item with its entries in the local indexes, which
+// share the limit of one item. An entry is never larger than its item.
 func collectionSize(t *catalog.Table, item *value.Value, size int) int {
 	if !t.HasLocal() || size*(1+len(t.Indexes)) <= maxItem {
 		return size
@@ -111,8 +110,8 @@ func collectionSize(t *catalog.Table, item *value.Value, size int) int {
 	return sum
 }
 
-// checkKeyValues checks that key attributes, which are of the right type, are
-// neither empty nor too long.
+// checkKeyValues checks that key attributes, whose types are right, are neither empty nor
+// too long.
 func checkKeyValues(t *catalog.Table, item *value.Value) error {
 	for a := range t.Key.All() {
 		if v := item.Get(a.Name); isEmpty(v) {
@@ -134,8 +133,8 @@ func isEmpty(v *value.Value) bool {
 	return len(v.Text) == 0 && (v.Type == value.String || v.Type == value.Binary)
 }
 
-// keyLength is what counts against the limits of key lengths. Numbers are always
-// short enough.
+// keyLength returns the length that counts towards the limits of key lengths. Numbers are
+// always short enough.
 func keyLength(v *value.Value) int {
 	if v.Type == value.Number {
 		return 0
@@ -143,8 +142,8 @@ func keyLength(v *value.Value) int {
 	return len(v.Text)
 }
 
-// checkIndexKeys holds the attributes of an item to be put against the keys of
-// all indexes: first their types, then what they contain.
+// checkIndexKeys checks the attributes of an item to be put against the keys of all indexes:
+// first their types, then their values.
 func checkIndexKeys(t *catalog.Table, item *value.Value) error {
 	if len(t.Indexes) == 0 {
 		return nil
@@ -176,7 +175,7 @@ func indexTypeError(x *catalog.Index, a catalog.Attribute, actual value.Type) er
 	return wire.Invalid("One or more parameter values were invalid: Type mismatch for Index Key %s Expected: %s Actual: %s IndexName: %s", a.Name, a.Type, actual, x.Name)
 }
 
-// checkIndexLengths checks the sizes of the key attributes that the item has.
+// checkIndexLengths checks the sizes of the item's index key attributes.
 func checkIndexLengths(x *catalog.Index, item *value.Value) error {
 	length := func(attributes []catalog.Attribute) (n int) {
 		for _, a := range attributes {
@@ -195,15 +194,14 @@ func checkIndexLengths(x *catalog.Index, item *value.Value) error {
 	return nil
 }
 
-// indexesByName returns the indexes in the order in which they are complained of.
+// indexesByName returns the indexes in the order in which errors report them.
 func indexesByName(t *catalog.Table) []*catalog.Index {
 	list := slices.Clone(t.Indexes)
 	slices.SortFunc(list, func(a, b *catalog.Index) int { return cmp.Compare(a.Name, b.Name) })
 	return list
 }
 
-// checkUpdate holds the actions of an update against the schemas: what can be
-// said of them before the item is known.
+// checkUpdate makes the checks of an update against the schemas that don't need the item.
 func checkUpdate(t *catalog.Table, u *expr.Update) error {
 	if u == nil {
 		return nil
@@ -223,8 +221,8 @@ func checkUpdate(t *catalog.Table, u *expr.Update) error {
 	return checkScalars(t, u.AllPaths())
 }
 
-// checkIndexUpdate checks what the update writes to key attributes of indexes, as
-// far as that is known without the item.
+// checkIndexUpdate checks the values that the update writes to key attributes of indexes, as
+// far as they are known without the item.
 func checkIndexUpdate(t *catalog.Table, u *expr.Update) error {
 	byName := indexesByName(t)
 	each := func(check func(x *catalog.Index, a catalog.Attribute, written *expr.Operand) error) error {
@@ -270,8 +268,8 @@ func emptyIndexUpdate(v *value.Value) error {
 	return emptyKeyError{wire.Invalid("%sThe update expression attempted to update a secondary index key to a value that is not supported. %s", emptyKeyPrefix, emptyWhat(v))}
 }
 
-// writtenTo returns what the update writes to the attribute as a whole; nil if it
-// doesn't.
+// writtenTo returns the value that the update writes to the whole attribute; nil if it
+// writes none.
 func writtenTo(u *expr.Update, attribute string) *expr.Operand {
 	for i := range u.Actions {
 		a := &u.Actions[i]
@@ -282,8 +280,8 @@ func writtenTo(u *expr.Update, attribute string) *expr.Operand {
 	return nil
 }
 
-// checkUpdated holds an updated item against the keys of the indexes, as far as
-// the update has touched them.
+// checkUpdated checks an updated item against the keys of the indexes that the update has
+// changed.
 func checkUpdated(t *catalog.Table, u *expr.Update, item *value.Value) error {
 	for i := range u.Actions {
 		path := u.Actions[i].Path
@@ -307,8 +305,8 @@ func checkUpdated(t *catalog.Table, u *expr.Update, item *value.Value) error {
 	return nil
 }
 
-// checkUpdatedSize refuses an update after which the item is too large, what the
-// update costs in itself included. A statement costs nothing.
+// checkUpdatedSize refuses an update after which the item is too large, including the cost
+// of the update itself. A statement has no such cost.
 func (w *writeRequest) checkUpdatedSize(t *catalog.Table, item *value.Value) error {
 	size := item.ItemSize()
 	if !w.Statement {
@@ -356,8 +354,7 @@ func checkScalars(t *catalog.Table, paths []expr.Path) error {
 	return invalid(expr.CheckScalars(paths, &table, indexes))
 }
 
-// asFault returns the answer in an error that is the client's business; nil for
-// another error.
+// asFault returns the reply in an error that the client caused; nil for another error.
 func asFault(err error) *wire.Error {
 	var e *wire.Error
 	if errors.As(err, &e) {

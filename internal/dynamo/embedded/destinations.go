@@ -2,7 +2,7 @@ package embedded
 
 import "github.com/kasoku/kasoku/internal/dynamo/wire"
 
-// Changes go to no Kinesis stream.
+// Changes are not sent to Kinesis.
 
 func (c *call) describeKinesisStreamingDestination() error {
 	info, err := c.s.info(c.tableName())

@@ -16,12 +16,12 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// handler answers one operation: it appends the body of a success to c.out, or
-// returns what went wrong, a *wire.Error if that is the client's business.
+// handler executes one operation. It appends the body of a successful reply to c.out, or
+// returns an error, which is a *wire.Error if the client caused it.
 type handler func(c *call) error
 
-// handlers are the operations on offer. It is filled in init, since handlers use
-// what uses it.
+// handlers maps the supported operations to their handlers. init fills it, because some
+// handlers use it themselves.
 var handlers map[string]handler
 
 func init() {
@@ -95,12 +95,12 @@ func init() {
 	}
 }
 
-// errClosed is what requests after Close get.
+// errClosed is the error of requests after Close.
 var errClosed = &origin.Fault{Origin: "embedded", Kind: origin.Unprepared, Err: errors.New("the store is closed")}
 
-// Do answers a request of DynamoDB's JSON protocol. The only error is an
-// *origin.Fault, for a store that was closed. What has begun is finished, whether or
-// not somebody still waits for it.
+// Do executes a request of DynamoDB's JSON protocol. It returns an error only if the store
+// is closed, an *origin.Fault. A started request is completed even if the client has
+// disconnected.
 func (s *Store) Do(_ context.Context, r *origin.Request) (*origin.Response, error) {
 	s.running.RLock()
 	defer s.running.RUnlock()
@@ -120,7 +120,7 @@ func (s *Store) Do(_ context.Context, r *origin.Request) (*origin.Response, erro
 	return resp, nil
 }
 
-// answer finds the operation and makes the response.
+// answer looks up the operation and returns the response.
 func (c *call) answer(r *origin.Request) *origin.Response {
 	if r.Path != "/" || r.Method != http.MethodPost {
 		return c.otherPath(r)
@@ -170,7 +170,7 @@ func (c *call) run(r *origin.Request) error {
 	return h(c)
 }
 
-// otherPath answers what is no operation, as the service does.
+// otherPath answers a request that is not an operation, as the service does.
 func (c *call) otherPath(r *origin.Request) *origin.Response {
 	if r.Method == http.MethodGet && r.Path == "/" {
 		body := []byte("healthy: dynamodb." + c.s.cfg.Region + ".amazonaws.com ")
@@ -179,7 +179,7 @@ func (c *call) otherPath(r *origin.Request) *origin.Response {
 	return &origin.Response{Status: http.StatusNotFound, Body: []byte("<UnknownOperationException/>\n"), Class: origin.Refused}
 }
 
-// replyMemory is what a reply needs beside its body, in one piece.
+// replyMemory holds all parts of a reply except its body, in one allocation.
 type replyMemory struct {
 	response origin.Response
 	fields   [2]http1.Field
@@ -193,8 +193,8 @@ var (
 	typeGeneric = []byte("application/json")
 )
 
-// answerType is the type of an answer: that of its request, of the two that the
-// protocol has.
+// answerType returns the content type of an answer: the request's type, if it is one of the
+// protocol's two.
 func answerType(r *origin.Request) []byte {
 	typ, _, _ := bytes.Cut(r.Header.Get("Content-Type"), []byte(";"))
 	if bytes.EqualFold(bytes.TrimSpace(typ), typeGeneric) {
@@ -203,7 +203,7 @@ func answerType(r *origin.Request) []byte {
 	return typeJSON
 }
 
-// reply makes the response whose body is c.out.
+// reply returns the response with the body c.out.
 func (c *call) reply(r *origin.Request, status int, class origin.Class) *origin.Response {
 	body := c.replyBody()
 	m := &replyMemory{}

@@ -8,12 +8,11 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/value"
 )
 
-// edit is everything that one request writes, in one batch.
+// edit collects all writes of one request in one batch.
 //
-// Life of an edit: 1) newEdit. 2) lock the items. 3) Read them, decide, and call
-// put, remove or touch for each. 4) commit makes the batch visible, lets the
-// items and tables go and waits for the disk. 5) close, in any case; before
-// commit it gives everything up.
+// Life of an edit: 1) newEdit. 2) lock the items. 3) Read them, decide, and call put, remove
+// or barrier for each. 4) commit makes the batch visible, releases the items and tables and
+// waits for the disk. 5) close, in any case; before commit it discards the batch.
 type edit struct {
 	s       *Store
 	b       *disk.Batch
@@ -21,41 +20,41 @@ type edit struct {
 	held    []stripe
 	locked  bool
 	changes []*change
-	only    change // memory for the first of changes, which mostly is the only one
+	only    change // memory for the first change, usually the only one
 	counts  []count
-	// streamWrite are the streams that the edit has written to.
+	// streamWrites are the streams that the edit has written to.
 	streamWrites []streamWrite
 	keyBuf       []byte
 	textBuf      []byte
 }
 
-// change is what a request does to one item.
+// change is the effect of a request on one item.
 type change struct {
 	t        *table
 	key      []byte // on disk
-	old, new image  // trees are there if anything hangs on the change
+	old, new image  // trees are set if the table has dependents
 	expired  bool   // deleted because its time to live has passed
 	arms     []indexCost
 	record   []byte // for the table's stream; nil for none
 }
 
-// indexCost is what a change costs in one index.
+// indexCost is the cost of a change in one index.
 type indexCost struct {
 	index  string
 	local  bool
-	vector bool // a vector index, of which units are bytes
+	vector bool // a vector index, whose units are bytes
 	units  float64
 }
 
-// count is what an edit adds to the sums of a table or an index.
+// count is the change of the sums of a table or an index.
 type count struct {
 	table        uint64
 	index        uint32
 	items, bytes int64
 }
 
-// newEdit begins an edit of tables that are held for reading. The edit lets them
-// go. Edits are pooled: what one has made, changes included, is good until close.
+// newEdit begins an edit of tables that are held for reading, and which the edit will
+// release. Edits are pooled: an edit and its changes are valid until close.
 func (s *Store) newEdit(tables ...*table) *edit {
 	e := s.edits.Get().(*edit)
 	e.s, e.b = s, s.db.NewBatch()
@@ -63,7 +62,7 @@ func (s *Store) newEdit(tables ...*table) *edit {
 	return e
 }
 
-// lock acquires the items under keys. It must be called once.
+// lock acquires the items under keys. It must be called only once.
 func (e *edit) lock(keys ...[]byte) {
 	for _, key := range keys {
 		e.held = append(e.held, stripeOf(key))
@@ -72,14 +71,13 @@ func (e *edit) lock(keys ...[]byte) {
 	e.locked = true
 }
 
-// hasDependents tells whether anything depends on the items of t, so that a change needs
-// them as trees: an index, a time to live, a stream.
+// hasDependents reports whether an index, a time to live or a stream depends on the items of
+// t. A change then needs the items as trees.
 func (t *table) hasDependents() bool {
 	return len(t.info.Indexes) > 0 || len(t.info.Vectors) > 0 || t.info.TTL != nil || t.info.Stream != nil
 }
 
-// put stores an item, which has passed all checks, in place of old, and returns
-// the change.
+// put replaces old by item, which has passed all checks, and returns the change.
 func (e *edit) put(t *table, key []byte, old image, item *value.Value) *change {
 	c := change{t: t, key: key, old: old}
 	c.new = image{there: true, size: item.ItemSize(), tree: item}
@@ -96,9 +94,8 @@ func (e *edit) remove(t *table, key []byte, old image, expired bool) *change {
 	return e.writeDependents(change{t: t, key: key, old: old, expired: expired})
 }
 
-// barrier stands for a write that finds nothing to do: what made it so must be on
-// disk before the answer says so, and whoever waits for a batch waits for all
-// before it.
+// barrier is called for a write that changes nothing. Its answer reveals an earlier write,
+// which must be on disk first; waiting for the edit then waits for all earlier batches.
 func (e *edit) barrier() { e.b.Barrier() }
 
 // set writes an image under key.
@@ -107,7 +104,8 @@ func (e *edit) set(key []byte, m *image) {
 	e.b.Set(key, e.keyBuf)
 }
 
-// writeDependents writes what hangs on a change.
+// writeDependents writes the index entries, the expiry entry and the stream record of a
+// change.
 func (e *edit) writeDependents(c change) *change {
 	last := &e.only
 	if len(e.changes) > 0 {
@@ -124,7 +122,7 @@ func (e *edit) writeDependents(c change) *change {
 	return last
 }
 
-// addCounts counts the difference between two images.
+// addCounts adds the difference between two images to the counts.
 func (e *edit) addCounts(table uint64, index uint32, old, new *image) {
 	n := count{table: table, index: index, bytes: int64(new.size - old.size)}
 	if old.exists() {
@@ -143,8 +141,8 @@ func (e *edit) addCounts(table uint64, index uint32, old, new *image) {
 	e.counts = append(e.counts, n)
 }
 
-// commit makes the batch visible, lets everything go and waits for the disk. An
-// error means that nobody knows whether the batch is on disk.
+// commit makes the batch visible, releases everything and waits for the disk. After an error
+// it is unknown whether the batch is on disk.
 func (e *edit) commit() error {
 	if err := e.apply(); err != nil {
 		return err
@@ -179,7 +177,7 @@ func (e *edit) apply() error {
 	return e.s.db.Apply(e.b)
 }
 
-// streamed returns the tables with a stream that the edit changes, by id.
+// streamed returns the changed tables that have a stream, by id.
 func (e *edit) streamed() []*table {
 	var all []*table
 	for i := range e.changes {
@@ -191,7 +189,7 @@ func (e *edit) streamed() []*table {
 	return slices.Compact(all)
 }
 
-// release lets items and tables go.
+// release releases items and tables.
 func (e *edit) release() {
 	if e.locked {
 		e.s.locks.unlock(e.held)
@@ -216,7 +214,7 @@ func (e *edit) close() {
 	s.edits.Put(e)
 }
 
-// resetBuffer empties a buffer, and gives up one that is too large to be kept.
+// resetBuffer empties a buffer, and drops one that is too large to be kept.
 func resetBuffer(b []byte) []byte {
 	if cap(b) > maxKeptBuffer {
 		return nil

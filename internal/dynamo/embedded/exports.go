@@ -2,9 +2,9 @@ package embedded
 
 import "github.com/kasoku/kasoku/internal/dynamo/wire"
 
-// Nothing is exported to S3 or imported from there.
+// The store exports nothing to S3 and imports nothing from there.
 
-// exportTable can't: there is no state of an earlier time to export.
+// exportTable always fails: no earlier states of tables are kept.
 func (c *call) exportTable() error {
 	arn := c.memberText("TableArn")
 	if !isResource(arn, "table/") {

@@ -8,10 +8,10 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/value"
 )
 
-// serviceHash is the number by which the service puts keys in order: partitions in
-// a scan and, in an index, items with the same index key. It is the beginning of an
-// MD5 of the values, one after the other, so that scans, segments and ties come out
-// here as they do there. (It protects nothing.)
+// serviceHash returns the number by which the service orders keys: partitions in a scan and,
+// in an index, items with the same index key. It is a prefix of an MD5 of the concatenated
+// values, so that scans, segments and ties have the same order here as in the service. (It
+// is not used for security.)
 func serviceHash(key ...*value.Value) uint64 {
 	var buf [256]byte
 	text := append(buf[:0], "Outliers"...)
@@ -28,16 +28,16 @@ func serviceHash(key ...*value.Value) uint64 {
 
 const (
 	packedZero   = 0x80
-	packedEnd    = 102 // ends negative numbers of less than so many bytes:
+	packedEnd    = 102 // ends negative numbers of fewer bytes than the maximum:
 	packedLength = 20
 )
 
-// appendPacked appends a number, given in normal form, as the service packs it:
-// the power of 100, then a byte for each two digits.
+// appendPacked appends a number, given in normalized form, as the service packs it: the
+// power of 100, then a byte for each two digits.
 func appendPacked(dst, number []byte) []byte {
 	digits, negative := bytes.CutPrefix(number, []byte{'-'})
 	whole, fraction, _ := bytes.Cut(digits, []byte{'.'})
-	exponent := len(whole) // of ten, of a number that is below 1 without it
+	exponent := len(whole) // power of ten, of a number that is below 1 without it
 	var buf [64]byte
 	all := append(append(buf[:0], whole...), fraction...)
 	significant := bytes.TrimLeft(all, "0")

@@ -8,18 +8,18 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/value"
 )
 
-// image is an item, or an index entry, as it is stored: its size as DynamoDB
-// counts it, and its JSON text. The zero image is no item.
+// image is an item, or an index entry, in stored form: its size as DynamoDB counts it, and
+// its JSON text. The zero image stands for no item.
 type image struct {
 	there bool
 	size  int
-	text  []byte       // nil if only the size was asked for
-	tree  *value.Value // nil if nobody has asked for it
+	text  []byte       // nil if only the size is needed
+	tree  *value.Value // nil until it is needed
 }
 
 func (m *image) exists() bool { return m.there }
 
-// need says how much of an item a write must know of it.
+// need is the part of the old item that a write needs.
 type need uint8
 
 const (
@@ -28,7 +28,7 @@ const (
 	needTree
 )
 
-// appendImage appends the form in which an image is stored.
+// appendImage appends the stored form of an image.
 func appendImage(dst []byte, size int, text []byte) []byte {
 	dst = binary.AppendUvarint(dst, uint64(size))
 	return append(dst, text...)
@@ -60,8 +60,8 @@ func (m *image) parse() error {
 	return nil
 }
 
-// readImage reads the item under key into memory of its own; the zero image if
-// there is none.
+// readImage reads the item under key into new memory. It returns the zero image if there is
+// none.
 func readImage(r disk.Reader, key []byte, n need) (m image, err error) {
 	v, ok, err := r.Get(key)
 	if !ok || err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/value"
 )
 
-// writeEntries brings the entries of the change's item up to date in all indexes
-// of the table, and notes what that costs.
+// writeEntries updates the entries of the change's item in all indexes of the table, and
+// records the cost.
 func (e *edit) writeEntries(c *change) {
 	for _, all := range [][]*catalog.Index{c.t.info.Indexes, c.t.info.Vectors} {
 		for _, x := range all {
@@ -19,8 +19,8 @@ func (e *edit) writeEntries(c *change) {
 	}
 }
 
-// writeEntry brings an item's entry in one index up to date and returns the
-// capacity units which that takes, of a vector index the bytes.
+// writeEntry updates an item's entry in one index, and returns the cost in capacity units,
+// or in bytes for a vector index.
 func (e *edit) writeEntry(c *change, x *catalog.Index) float64 {
 	oldKey, old := c.t.entry(x, &c.old)
 	if x.Backfilling && old.exists() && !e.hasEntry(oldKey) {
@@ -54,8 +54,8 @@ func (e *edit) writeEntry(c *change, x *catalog.Index) float64 {
 	return units
 }
 
-// entry makes the entry of an item in an index: its key on disk, and what the
-// index projects. The zero image if the item is not in the index.
+// entry returns the entry of an item in an index: its key on disk, and the projected
+// attributes. It returns the zero image if the item is not in the index.
 func (t *table) entry(x *catalog.Index, m *image) ([]byte, image) {
 	if !m.exists() {
 		return nil, image{}
@@ -74,7 +74,7 @@ func (t *table) entry(x *catalog.Index, m *image) ([]byte, image) {
 	return key, image{there: true, size: tree.ItemSize(), text: tree.AppendItem(nil), tree: tree}
 }
 
-// project returns what the index holds of an item.
+// project returns the projection of an item into the index.
 func project(t *catalog.Table, x *catalog.Index, item *value.Value) *value.Value {
 	entry := &value.Value{Type: value.Map}
 	for i := range item.Members {

@@ -5,10 +5,10 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// Nobody keeps count of which items are in most demand.
+// The store keeps no statistics about frequently used items.
 
-// insightsOf returns the table that a request about contributor insights names,
-// and an error if it or its index is not there.
+// insightsOf returns the table of a request about contributor insights, and an error if it
+// or its index does not exist.
 func (c *call) insightsOf() (*catalog.Table, error) {
 	info, err := c.s.info(c.tableName())
 	if err != nil {
@@ -31,7 +31,7 @@ func (c *call) describeContributorInsights() error {
 	return nil
 }
 
-// appendNoInsights says that a table or index has no contributor insights.
+// appendNoInsights describes a table or index without contributor insights.
 func (c *call) appendNoInsights(info *catalog.Table) {
 	o := c.object()
 	o.member("TableName")
@@ -45,7 +45,7 @@ func (c *call) appendNoInsights(info *catalog.Table) {
 	o.end()
 }
 
-// updateContributorInsights can leave them off and nothing else.
+// updateContributorInsights accepts only turning them off.
 func (c *call) updateContributorInsights() error {
 	info, err := c.insightsOf()
 	if err != nil {

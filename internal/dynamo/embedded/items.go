@@ -42,7 +42,7 @@ func (c *call) getItem() error {
 	return nil
 }
 
-// checkGet holds a get against the schema.
+// checkGet checks a get against the schema.
 func checkGet(t *catalog.Table, r *getRequest) error {
 	if err := checkKey(t, &r.Key); err != nil {
 		return err
@@ -50,7 +50,7 @@ func checkGet(t *catalog.Table, r *getRequest) error {
 	return checkScalars(t, r.Projection)
 }
 
-// selectionOf returns what a projection keeps; nil for everything.
+// selectionOf returns the selection for a projection; nil for everything.
 func selectionOf(paths []expr.Path) *expr.Selection {
 	if paths == nil {
 		return nil
@@ -58,8 +58,8 @@ func selectionOf(paths []expr.Path) *expr.Selection {
 	return expr.NewSelection(paths)
 }
 
-// appendItem appends the text of the item under key to the reply, or what is
-// selected of it. The size is that of the whole item.
+// appendItem appends the text of the item under key to the reply, or its selected part. It
+// returns the size of the whole item.
 func (c *call) appendItem(r disk.Reader, key []byte, selected *expr.Selection) (size int, found bool, err error) {
 	v, ok, err := r.Get(key)
 	if !ok || err != nil {
@@ -84,7 +84,7 @@ func (c *call) putItem() error    { return c.write(parsePutItem) }
 func (c *call) updateItem() error { return c.write(parseUpdateItem) }
 func (c *call) deleteItem() error { return c.write(parseDeleteItem) }
 
-// write answers an operation that writes one item.
+// write executes an operation that writes one item.
 func (c *call) write(parse func(body []byte) (writeRequest, error)) error {
 	w, err := parse(c.body)
 	if err != nil {
@@ -99,7 +99,7 @@ func (c *call) write(parse func(body []byte) (writeRequest, error)) error {
 	}
 	e := c.s.newEdit(t)
 	defer e.close()
-	info := t.info // t is let go by commit
+	info := t.info // commit releases t
 	if err := w.check(info); err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (c *call) write(parse func(body []byte) (writeRequest, error)) error {
 	return nil
 }
 
-// writeOne does a write, which has passed all checks, as the only one of an edit.
+// writeOne executes a write, which has passed all checks, as the only one of an edit.
 func (c *call) writeOne(e *edit, t *table, w *writeRequest) (done *change, after *value.Value, err error) {
 	c.key = appendItemKey(c.key[:0], t.info, &w.Item)
 	e.lock(c.key)
@@ -129,7 +129,7 @@ func (c *call) writeOne(e *edit, t *table, w *writeRequest) (done *change, after
 	return done, after, e.commit()
 }
 
-// check holds a write against the schema.
+// check checks a write against the schema.
 func (w *writeRequest) check(t *catalog.Table) error {
 	var err error
 	if w.Kind == writePut {
@@ -146,8 +146,8 @@ func (w *writeRequest) check(t *catalog.Table) error {
 	return err
 }
 
-// need tells how much of the old item the write must know: to decide, to answer,
-// or for what hangs on the item.
+// need returns the part of the old item that the write needs: for its decision, its answer,
+// or the table's dependents.
 func (w *writeRequest) need(t *table) need {
 	switch {
 	case w.Condition != nil || w.Kind == writeUpdate || t.hasDependents():
@@ -158,12 +158,12 @@ func (w *writeRequest) need(t *table) need {
 	return needSize
 }
 
-// holds tells whether the write's condition is met.
+// holds reports whether the write's condition is met.
 func (w *writeRequest) holds(old *image) bool {
 	return w.Condition == nil || w.Condition.Match(old.tree)
 }
 
-// failed is the error for a condition that is not met.
+// failed returns the error for a condition that is not met.
 func (w *writeRequest) failed(old *image) *wire.Error {
 	if w.Statement && w.Kind == writePut {
 		return errDuplicateItem
@@ -175,7 +175,7 @@ func (w *writeRequest) failed(old *image) *wire.Error {
 	return e
 }
 
-// result is what becomes of the item: nil if there is none afterwards.
+// result returns the item after the write, nil if there is none.
 func (w *writeRequest) result(t *catalog.Table, old *image) (*value.Value, error) {
 	switch w.Kind {
 	case writePut:
@@ -183,7 +183,7 @@ func (w *writeRequest) result(t *catalog.Table, old *image) (*value.Value, error
 	case writeDelete:
 		return nil, nil
 	}
-	if w.Update == nil { // an update that does nothing makes an item of the key
+	if w.Update == nil { // an update without effect creates an item from the key
 		if old.exists() {
 			return old.tree, nil
 		}
@@ -202,7 +202,7 @@ func (w *writeRequest) result(t *catalog.Table, old *image) (*value.Value, error
 	return after, w.checkUpdatedSize(t, after)
 }
 
-// write puts, removes or, if there is nothing to remove, touches.
+// write calls put, remove or, if there is nothing to remove, barrier.
 func (e *edit) write(t *table, key []byte, old *image, after *value.Value) *change {
 	switch {
 	case after != nil:
@@ -214,7 +214,7 @@ func (e *edit) write(t *table, key []byte, old *image, after *value.Value) *chan
 	return &change{t: t}
 }
 
-// replyWrite answers a write that has been done.
+// replyWrite answers a completed write.
 func (c *call) replyWrite(t *catalog.Table, w *writeRequest, done *change, after *value.Value) {
 	o := c.object()
 	if w.Return != returnNone {
@@ -237,8 +237,7 @@ func (c *call) replyWrite(t *catalog.Table, w *writeRequest, done *change, after
 	o.end()
 }
 
-// appendReturned appends what the write is to return of the item; false if that is
-// nothing.
+// appendReturned appends the requested part of the item. It returns false if there is none.
 func (c *call) appendReturned(w *writeRequest, done *change, after *value.Value) bool {
 	switch w.Return {
 	case returnAllOld:
@@ -255,7 +254,7 @@ func (c *call) appendReturned(w *writeRequest, done *change, after *value.Value)
 	return false
 }
 
-// appendUpdated appends the parts of an item that the update touches.
+// appendUpdated appends the parts of an item that the update changes.
 func (c *call) appendUpdated(u *expr.Update, item *value.Value) bool {
 	if u == nil {
 		return false
@@ -268,9 +267,8 @@ func (c *call) appendUpdated(u *expr.Update, item *value.Value) bool {
 	return true
 }
 
-// appendCollection appends the ItemCollectionMetrics of the collection that the
-// item belongs to. The estimate is as wide as one gigabyte, beyond which only
-// the largest collections grow.
+// appendCollection appends the ItemCollectionMetrics of the item's collection. The estimated
+// range is one gigabyte wide, which only the largest collections exceed.
 func appendCollection(dst []byte, t *catalog.Table, item *value.Value) []byte {
 	hash := t.Key.Hash[0].Name
 	dst = append(dst, `{"ItemCollectionKey":{`...)

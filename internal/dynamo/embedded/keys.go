@@ -7,23 +7,23 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/value"
 )
 
-// The spaces of keys. Numbers in keys are big-endian, so that they sort.
+// The key spaces. Numbers in keys are big-endian, so that they sort.
 //
-//	m name                                          what concerns the whole store
+//	m name                                          values of the whole store
 //	c table                                         catalog.Table as JSON
 //	n table index                                   disk.Sums: items, bytes; index 0 is the table itself
 //	t table 0     hash partition sort               item
 //	t table index hash index-partition index-sort   index entry, followed by hash
 //	              hash partition sort               and key of its item
-//	x ...                                           order of expiry (ttl.go)
+//	x ...                                           expiry index (ttl.go)
 //	s ...                                           streams (streams.go)
-//	b table index                                   how far items were entered into an index (backfill.go)
+//	b table index                                   backfill cursor (backfill.go)
 //	k ...                                           client request tokens (tokens.go)
 //
-// hash is the serviceHash of the partition key, so that a scan visits partitions
-// in the order that the service has, and segments of a scan are ranges of it; behind
-// an index key it is that of the item's whole key. Key attributes are as
-// value.AppendKey writes them: they sort and delimit themselves.
+// hash is the serviceHash of the partition key, so that a scan visits partitions in the
+// service's order, and segments of a scan are ranges of it. After an index key it is the
+// hash of the item's whole key. Key attributes are encoded by value.AppendKey: the encodings
+// sort and mark their own end.
 const (
 	spaceMeta    = 'm'
 	spaceCatalog = 'c'
@@ -35,26 +35,26 @@ const (
 	spaceToken   = 'k'
 )
 
-// tableIndex is the number of the table itself among its indexes.
+// tableIndex is the index number of the table itself.
 const tableIndex = 0
 
-// appendTable appends the prefix of everything that a space holds of a table.
+// appendTable appends the prefix of a table's keys in a space.
 func appendTable(dst []byte, space byte, table uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, space), table)
 }
 
-// appendIndex appends the prefix of the items of a table, index being
-// tableIndex, or of the entries of one of its indexes.
+// appendIndex appends the prefix of the items of a table, if index is tableIndex, or of the
+// entries of one of its indexes.
 func appendIndex(dst []byte, table uint64, index uint32) []byte {
 	return binary.BigEndian.AppendUint32(appendTable(dst, spaceTable, table), index)
 }
 
-// hashStart is where the hash of the partition begins in the key of an item or of
-// an index entry.
+// hashStart is the offset of the partition's hash in the key of an item or of an index
+// entry.
 const hashStart = 1 + 8 + 4
 
-// appendPartition appends the prefix of a partition: of all items or entries
-// whose partition key consists of these values.
+// appendPartition appends the prefix of a partition: of all items or entries with this
+// partition key.
 func appendPartition(dst []byte, table uint64, index uint32, partition ...*value.Value) []byte {
 	dst = appendIndex(dst, table, index)
 	dst = append(dst, 0, 0, 0, 0, 0, 0, 0, 0)
@@ -66,8 +66,8 @@ func appendPartition(dst []byte, table uint64, index uint32, partition ...*value
 	return dst
 }
 
-// appendItemKey appends the key of an item, which may be a Key alone. It must
-// have passed the checks of keys.
+// appendItemKey appends the key of an item, which may be a Key alone. It must have passed
+// the checks of keys.
 func appendItemKey(dst []byte, t *catalog.Table, item *value.Value) []byte {
 	dst = appendPartition(dst, t.ID, tableIndex, item.Get(t.Key.Hash[0].Name))
 	for i := range t.Key.Range {
@@ -76,9 +76,9 @@ func appendItemKey(dst []byte, t *catalog.Table, item *value.Value) []byte {
 	return dst
 }
 
-// appendEntryKey appends the key of an item's entry in an index; false if the
-// item is not in it, because it lacks a key attribute of the index or has one of
-// another type, empty or too long: such items are there from before the index was.
+// appendEntryKey appends the key of an item's entry in an index. It returns false if the
+// item is not in the index because a key attribute of the index is missing, or has another
+// type, is empty or too long. Such items are older than the index.
 func appendEntryKey(dst []byte, t *catalog.Table, x *catalog.Index, item *value.Value) ([]byte, bool) {
 	if !indexes(x, item) {
 		return dst, false
@@ -95,8 +95,8 @@ func appendEntryKey(dst []byte, t *catalog.Table, x *catalog.Index, item *value.
 	return appendTieBreaker(dst, t, item), true
 }
 
-// appendTieBreaker appends what tells an index entry from others with the same index key:
-// the hash and the values of the item's key.
+// appendTieBreaker appends the part of an entry's key that distinguishes entries with the
+// same index key: the hash and the values of the item's key.
 func appendTieBreaker(dst []byte, t *catalog.Table, item *value.Value) []byte {
 	var buf [2]*value.Value
 	key := buf[:0]
@@ -110,13 +110,13 @@ func appendTieBreaker(dst []byte, t *catalog.Table, item *value.Value) []byte {
 	return dst
 }
 
-// Greatest sizes of key attributes in bytes, of tables and of indexes.
+// The maximum sizes of key attributes in bytes, of tables and of indexes.
 const (
 	maxHashKey  = 2048
 	maxRangeKey = 1024
 )
 
-// indexes tells whether an item has an entry in the index.
+// indexes reports whether an item has an entry in the index.
 func indexes(x *catalog.Index, item *value.Value) bool {
 	fits := func(attributes []catalog.Attribute, limit int) bool {
 		size := 0
@@ -134,13 +134,12 @@ func indexes(x *catalog.Index, item *value.Value) bool {
 	return fits(x.Key.Hash, maxHashKey) && fits(x.Key.Range, maxRangeKey)
 }
 
-// counterKey is the key of the sums of a table or of one of its indexes.
+// counterKey returns the key of the sums of a table or of one of its indexes.
 func counterKey(dst []byte, table uint64, index uint32) []byte {
 	return binary.BigEndian.AppendUint32(appendTable(dst, spaceCounter, table), index)
 }
 
-// prefixEnd returns the key that follows all keys which begin with prefix. It is
-// appended to dst.
+// prefixEnd appends the first key after all keys that begin with prefix, and returns dst.
 func prefixEnd(dst, prefix []byte) []byte {
 	start := len(dst)
 	dst = append(dst, prefix...)
@@ -149,5 +148,5 @@ func prefixEnd(dst, prefix []byte) []byte {
 			return dst[:i+1]
 		}
 	}
-	return dst[:start] // no key follows; spaces are letters, so this is never seen
+	return dst[:start] // no key follows; spaces are letters, so this doesn't happen
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// Capacity units that an account and a table may have, as the service has them for
-// most regions. The store enforces none.
+// Capacity limits of an account and a table, as the service has them in most regions. The
+// store does not enforce them.
 const (
 	accountUnits = 80000
 	tableUnits   = 40000
@@ -32,10 +32,10 @@ func (c *call) describeLimits() error {
 	return nil
 }
 
-// endpointMinutes is how long a client may keep the answer of DescribeEndpoints.
+// endpointMinutes is the time that a client may cache the answer of DescribeEndpoints.
 const endpointMinutes = "1440"
 
-// describeEndpoints sends the client where it is.
+// describeEndpoints returns the endpoint that the client is using.
 func (c *call) describeEndpoints() error {
 	address := c.host
 	if len(address) == 0 {

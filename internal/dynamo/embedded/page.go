@@ -10,18 +10,18 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// maxPage is the size of the items after which a page ends. The item that reaches
-// it still belongs to the page.
+// maxPage is the size of items that ends a page. The item that reaches it still belongs to
+// the page.
 const maxPage = 1 << 20
 
-// page is how far a reading has come.
+// page is the progress of a page.
 type page struct {
 	evaluated int     // items
-	returned  int     // items that the filter let through
-	size      int     // of what was evaluated
-	fetched   int     // size of what was fetched from the table
-	units     float64 // that fetching took
-	last      []byte  // LastEvaluatedKey; empty if the end was reached
+	returned  int     // items that passed the filter
+	size      int     // size of the evaluated items
+	fetched   int     // size of the items fetched from the table
+	units     float64 // cost of fetching
+	last      []byte  // LastEvaluatedKey; empty at the end
 }
 
 // answer reads a page and appends the reply to c.out.
@@ -56,8 +56,8 @@ func (r *reading) answer(c *call) error {
 	return nil
 }
 
-// read walks over the bounds as they are at this moment. What has to be fetched
-// from the table is as it was at the same moment.
+// read reads the keys within the bounds from one snapshot, which is also used to fetch items
+// from the table.
 func (r *reading) read(c *call) error {
 	var source disk.Reader = c.s.db
 	if r.fetch {
@@ -97,8 +97,7 @@ func (r *reading) next(it *disk.Iter) bool {
 	return it.Next()
 }
 
-// evaluate takes one item or index entry into the page and reports whether the
-// page is full.
+// evaluate adds one item or index entry to the page, and reports whether the page is full.
 func (r *reading) evaluate(c *call, source disk.Reader, stored []byte) (full bool, err error) {
 	size, text, err := splitImage(stored)
 	if err != nil {
@@ -122,7 +121,7 @@ func (r *reading) evaluate(c *call, source disk.Reader, stored []byte) (full boo
 	return full, nil
 }
 
-// passes evaluates the filter, of the attributes that it looks at alone.
+// passes evaluates the filter, using only the filter's attributes.
 func (r *reading) passes(text []byte) (bool, error) {
 	if r.req.Filter == nil {
 		return true, nil
@@ -135,7 +134,7 @@ func (r *reading) passes(text []byte) (bool, error) {
 	return r.req.Filter.Match(&item), nil
 }
 
-// appendResult appends what the request wants of an item.
+// appendResult appends the requested part of an item.
 func (r *reading) appendResult(c *call, source disk.Reader, text []byte) error {
 	r.page.returned++
 	if r.req.Select == selectCount {
@@ -183,7 +182,7 @@ func (r *reading) appendItem(c *call, text []byte) error {
 	return nil
 }
 
-// itemKey returns the key on disk of the item that an index entry belongs to.
+// itemKey returns the key on disk of an index entry's item.
 func (r *reading) itemKey(c *call, entry []byte) ([]byte, error) {
 	r.scratch = appendMembers(r.scratch[:0], entry, r.keyNames)
 	tree, err := value.Stored(r.scratch)
@@ -194,8 +193,7 @@ func (r *reading) itemKey(c *call, entry []byte) ([]byte, error) {
 	return c.key, nil
 }
 
-// appendMembers appends an item that has, of the attributes in the text of
-// another, those called names.
+// appendMembers appends an item with the attributes called names of another item's text.
 func appendMembers(dst, item []byte, names []string) []byte {
 	dst = append(dst, '{')
 	first := len(dst)
@@ -216,7 +214,7 @@ func appendMembers(dst, item []byte, names []string) []byte {
 	return append(dst, '}')
 }
 
-// consumed is what the page took: the index that was read, and what was fetched
+// consumed returns the cost of the page: of the read of a table or index, and of fetching
 // from the table.
 func (r *reading) consumed() consumed {
 	units := readUnits(r.page.size, r.req.Consistent)

@@ -6,8 +6,8 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// errStatementTable is what statements say of a table that is not there: another
-// thing if there can't be one by that name.
+// errStatementTable is the error of statements for a missing table. It differs for an
+// invalid table name.
 func errStatementTable(named string) *wire.Error {
 	if name, ok := shape.TableName(named); !ok || len(name) < 3 || len(name) > 255 {
 		return wire.Invalid("Table name should be within the length [3, 255] and only contain 'a-z', 'A-Z', '0-9', '-', '_', '.'.")

@@ -11,26 +11,26 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// batchStatement is one statement of a BatchExecuteStatement.
+// batchStatement is one statement of a BatchExecuteStatement or ExecuteTransaction.
 type batchStatement struct {
 	r       *statementRequest
 	cmd     *partiql.Command
 	write   *itemWrite // nil for a read
 	key     value.Value
-	diskKey []byte // the key of its item on disk; nil if that is not known
+	diskKey []byte // the key of its item on disk; nil if unknown
 	info    *catalog.Table
-	fault   error // why it was not run or has failed
-	known   bool  // it is about an item, so that the response names the table even if it fails
-	ran     bool  // it has got as far as reading the item
+	fault   error // the reason why it was not run or has failed
+	known   bool  // its item is known, so the response names the table even if it fails
+	ran     bool  // its item has been read
 
-	after *value.Value // of a write that was done
+	after *value.Value // after a completed write
 }
 
 var errBatchSelect = wire.Invalid("Select statements within BatchExecuteStatement must specify the primary key in the where clause.")
 
-// batchExecuteStatement answers BatchExecuteStatement. What fails in one statement
-// does not concern the others. Those that write are written in one batch: the
-// service does not promise that, but it is allowed, and faster.
+// batchExecuteStatement answers BatchExecuteStatement. A failed statement does not affect
+// the others. All writes are in one atomic batch, which is faster; the service allows that,
+// but does not guarantee it.
 func (c *call) batchExecuteStatement() error {
 	r, err := parseExecuteMany(c.body, fieldStatements)
 	if err != nil {
@@ -72,8 +72,7 @@ func (c *call) batchExecuteStatement() error {
 	return c.replyStatements(&r, members)
 }
 
-// existingTables returns those tables of the statements that are there, each held for
-// reading once.
+// existingTables returns the existing tables of the statements, each held for reading once.
 func (s *Store) existingTables(members []*batchStatement) (set tableSet) {
 	all := *s.tables.Load()
 	for _, m := range members {
@@ -99,7 +98,7 @@ func (s *Store) existingTables(members []*batchStatement) (set tableSet) {
 	return held
 }
 
-// find holds the statement against the schema and finds its item.
+// find checks the statement against the schema and finds its item.
 func (m *batchStatement) find(tables tableSet) {
 	if m.fault != nil {
 		return
@@ -127,8 +126,8 @@ func (m *batchStatement) find(tables tableSet) {
 	}
 }
 
-// selectKey returns the key of the one item that a SELECT of several statements
-// must be about, in so many words; otherwise there is the fault.
+// selectKey returns the key of the one item that a SELECT among several statements must
+// name; otherwise it returns fault.
 func (m *batchStatement) selectKey(fault error) (key value.Value, err error) {
 	terms := keyTermsOf(m.cmd.Where, &m.info.Key, true)
 	if m.cmd.Index != "" || terms.others || !terms.complete(&m.info.Key) {
@@ -140,7 +139,7 @@ func (m *batchStatement) selectKey(fault error) (key value.Value, err error) {
 	return key, statementFault(err)
 }
 
-// diskKeys returns the keys on disk that are known.
+// diskKeys returns the known keys on disk.
 func diskKeys(members []*batchStatement) (keys [][]byte) {
 	for _, m := range members {
 		if m.diskKey != nil {
@@ -150,7 +149,7 @@ func diskKeys(members []*batchStatement) (keys [][]byte) {
 	return keys
 }
 
-// writeStatements does what can be done. An error is one of the store.
+// writeStatements executes the valid writes. It returns only errors of the store.
 func (c *call) writeStatements(e *edit, members []*batchStatement) error {
 	e.lock(diskKeys(members)...)
 	for _, m := range members {
@@ -164,7 +163,7 @@ func (c *call) writeStatements(e *edit, members []*batchStatement) error {
 			return err
 		}
 		m.ran = true
-		w.done = &change{t: w.t, old: old} // so that a failure knows what it has seen
+		w.done = &change{t: w.t, old: old} // an error may return the old item
 		if !w.holds(&old) {
 			m.fault = w.failed(&old)
 			continue
@@ -177,7 +176,7 @@ func (c *call) writeStatements(e *edit, members []*batchStatement) error {
 	return e.commit()
 }
 
-// replyStatements does the reads and answers.
+// replyStatements executes the reads and answers.
 func (c *call) replyStatements(r *executeManyRequest, members []*batchStatement) error {
 	var costs []*consumed
 	o := c.object()
@@ -205,8 +204,8 @@ func (c *call) replyStatements(r *executeManyRequest, members []*batchStatement)
 	return nil
 }
 
-// appendStatementResponse appends the response to one statement. The units are what a read
-// has taken.
+// appendStatementResponse appends the response to one statement, and returns the cost of a
+// read.
 func (c *call) appendStatementResponse(m *batchStatement) (units float64, err error) {
 	o := c.object()
 	if m.fault != nil {
@@ -255,7 +254,7 @@ func (c *call) appendStatementError(fault *wire.Error) {
 	o.end()
 }
 
-// statementCode is the error's type as statements of several have it.
+// statementCode returns the code of an error in the response of several statements.
 func statementCode(fault *wire.Error) string {
 	if fault.Type == "ValidationException" {
 		return "ValidationError"
@@ -263,7 +262,7 @@ func statementCode(fault *wire.Error) string {
 	return strings.TrimSuffix(fault.Type, "Exception")
 }
 
-// addCost adds what a statement that was done has taken to its table's sum.
+// addCost adds the cost of a completed statement to its table's sum.
 func (m *batchStatement) addCost(costs []*consumed, units float64) []*consumed {
 	i := slices.IndexFunc(costs, func(s *consumed) bool { return s.named == m.cmd.Table })
 	if i < 0 {
@@ -278,8 +277,8 @@ func (m *batchStatement) addCost(costs []*consumed, units float64) []*consumed {
 	return costs
 }
 
-// addFailures adds what writes that failed have taken to the sums of the tables in
-// which something was done.
+// addFailures adds the cost of failed writes to the sums of the tables in which other
+// statements succeeded.
 func addFailures(costs []*consumed, members []*batchStatement) {
 	for _, m := range members {
 		if m.fault == nil || !m.ran {

@@ -10,15 +10,15 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// keyTerms are what a WHERE clause asks key attributes to equal, in terms that
-// all have to hold.
+// keyTerms are the values that a WHERE clause requires of key attributes, in terms joined by
+// AND.
 type keyTerms struct {
 	values map[string][]*value.Value // by attribute
 	others bool                      // there are other terms
 }
 
-// keyTermsOf finds the key terms of a condition, nil for none. If in is set, IN
-// with one value is one too.
+// keyTermsOf returns the key terms of a condition, nil for none. If in is set, IN with one
+// value counts as a term.
 func keyTermsOf(where *expr.Condition, key *catalog.Key, in bool) keyTerms {
 	terms := keyTerms{values: map[string][]*value.Value{}}
 	if where != nil {
@@ -45,8 +45,8 @@ func (k *keyTerms) add(n *expr.Node, key *catalog.Key, in bool) {
 	k.values[name] = append(k.values[name], v)
 }
 
-// equality returns the sides of a comparison of an attribute to a value; a nil
-// value if the node is none.
+// equality returns the sides of a comparison of an attribute with a value. It returns a nil
+// value if the node is not such a comparison.
 func equality(n *expr.Node) (name string, v *value.Value) {
 	if n.Kind != expr.Compare || n.Op != expr.Equal {
 		return "", nil
@@ -64,10 +64,10 @@ func attributeAndValue(a, b *expr.Operand) (string, *value.Value) {
 	return a.Path[0].Name, b.Value
 }
 
-// complete tells whether there is a term for each key attribute.
+// complete reports whether there is a term for each key attribute.
 func (k *keyTerms) complete(key *catalog.Key) bool { return len(k.values) == key.Len() }
 
-// key makes the Key of the one item that the terms are about.
+// key returns the Key of the one item that the terms name.
 func (k *keyTerms) key(key *catalog.Key) (value.Value, error) {
 	item := value.Value{Type: value.Map}
 	if !k.complete(key) {
@@ -88,8 +88,8 @@ func (k *keyTerms) key(key *catalog.Key) (value.Value, error) {
 	return item, nil
 }
 
-// checkStatementKey refuses a value that a key attribute of the table can't have,
-// in the words for statements.
+// checkStatementKey refuses a value that is invalid for a key attribute of the table, with
+// the error for statements.
 func checkStatementKey(a catalog.Attribute, v *value.Value) error {
 	switch {
 	case v.Type != value.String && v.Type != value.Number && v.Type != value.Binary:
@@ -102,8 +102,8 @@ func checkStatementKey(a catalog.Attribute, v *value.Value) error {
 	return nil
 }
 
-// checkStatementItem holds the keys of an item that is to be inserted against the
-// schema, in the words for statements.
+// checkStatementItem checks the keys of an item to be inserted against the schema, with the
+// errors for statements.
 func checkStatementItem(key *catalog.Key, item *value.Value) error {
 	for a := range key.All() {
 		v := item.Get(a.Name)

@@ -7,12 +7,12 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// A SELECT is read by key if its WHERE clause names partitions whichever way its
-// ORs turn out. It is taken apart into branches then, one for each way: what a
-// branch asks of the key makes one read, and whatever else is asked filters.
-// Otherwise all is read and filtered.
+// A SELECT is read by key if its WHERE clause fixes partitions in all alternatives of its
+// ORs. It is then split into branches, one for each combination of alternatives. The key
+// conditions of a branch make one read, and its other conditions filter. Otherwise the whole
+// table is read and filtered.
 
-// maxReads is how many reads a SELECT may be taken apart into.
+// maxReads is the maximum number of reads that a SELECT may be split into.
 const maxReads = 50
 
 var (
@@ -20,30 +20,30 @@ var (
 	errOverlapping = wire.Invalid("Overlapping conditions with range keys are not supported in where clause")
 )
 
-// planner takes a condition apart by a key.
+// planner splits a condition into branches for a key.
 type planner struct {
 	key *catalog.Key
 }
 
-// branch is one way in which the ORs of a condition turn out.
+// branch is one combination of alternatives of a condition's ORs.
 type branch struct {
-	hash    []*value.Value // that the partition key is to equal
-	ranges  []*expr.Node   // conditions of the sort key
+	hash    []*value.Value // values that the partition key must equal
+	ranges  []*expr.Node   // conditions on the sort key
 	filters []*expr.Node
 }
 
-// role is what a part of a condition is for.
+// role is the use of a part of a condition.
 type role uint8
 
 const (
 	filterRole role = iota
-	hashRole        // names one partition or several
+	hashRole        // fixes one partition or several
 	rangeRole       // bounds the sort key
 )
 
 func (p *planner) hash() string { return p.key.Hash[0].Name }
 
-// sort is the name of the sort key, empty if there is none.
+// sort returns the name of the sort key, empty if there is none.
 func (p *planner) sort() string {
 	if len(p.key.Range) == 0 {
 		return ""
@@ -51,7 +51,7 @@ func (p *planner) sort() string {
 	return p.key.Range[0].Name
 }
 
-// role tells what a condition without AND, OR and NOT is for.
+// role returns the use of a condition without AND, OR and NOT.
 func (p *planner) role(n *expr.Node) role {
 	name, constant := subject(n)
 	switch {
@@ -64,8 +64,8 @@ func (p *planner) role(n *expr.Node) role {
 	return filterRole
 }
 
-// subject returns the attribute that a condition is about, if all else in it is
-// constant and it is of a kind that a key condition may be.
+// subject returns the attribute of a condition, if all other operands are constant and the
+// condition is of a kind that key conditions support.
 func subject(n *expr.Node) (name string, constant bool) {
 	args := n.Args
 	switch n.Kind {
@@ -92,7 +92,7 @@ func subject(n *expr.Node) (name string, constant bool) {
 	return args[0].Path[0].Name, true
 }
 
-// usesKey tells whether a condition asks something of the key.
+// usesKey reports whether a condition has a key condition.
 func (p *planner) usesKey(n *expr.Node) bool {
 	if n.Kind == expr.And || n.Kind == expr.Or {
 		for _, sub := range n.Nodes {
@@ -105,7 +105,7 @@ func (p *planner) usesKey(n *expr.Node) bool {
 	return p.role(n) != filterRole
 }
 
-// fixesPartition tells whether a condition names partitions in each of its branches.
+// fixesPartition reports whether a condition fixes partitions in each of its branches.
 func (p *planner) fixesPartition(n *expr.Node) bool {
 	switch n.Kind {
 	case expr.And:
@@ -126,8 +126,8 @@ func (p *planner) fixesPartition(n *expr.Node) bool {
 	return p.role(n) == hashRole
 }
 
-// count is how many reads a condition is taken apart into, or some number beyond
-// the limit.
+// count returns the number of reads that a condition is split into, or some number above the
+// limit.
 func (p *planner) count(n *expr.Node) int {
 	if !p.usesKey(n) {
 		return 1
@@ -149,7 +149,7 @@ func (p *planner) count(n *expr.Node) int {
 	return total
 }
 
-// branches takes a condition apart. count has bounded their number.
+// branches splits a condition. count has bounded the number of branches.
 func (p *planner) branches(n *expr.Node) []branch {
 	if !p.usesKey(n) {
 		return []branch{{filters: []*expr.Node{n}}}
@@ -183,7 +183,7 @@ func (p *planner) leaf(n *expr.Node) branch {
 	return branch{hash: []*value.Value{v}}
 }
 
-// product joins each branch of one list with each of the other.
+// product combines each branch of a with each branch of b.
 func product(a, b []branch) []branch {
 	list := make([]branch, 0, len(a)*len(b))
 	for i := range a {
@@ -198,8 +198,8 @@ func product(a, b []branch) []branch {
 	return list
 }
 
-// negates tells whether the branch asks of the sort key what it must not be, as
-// no bounds can.
+// negates reports whether the branch excludes values of the sort key, which bounds can't
+// express.
 func (b *branch) negates(sort string) bool {
 	for _, n := range b.filters {
 		if n.Kind != expr.Not && !(n.Kind == expr.Compare && n.Op == expr.NotEqual) {
@@ -214,7 +214,7 @@ func (b *branch) negates(sort string) bool {
 	return false
 }
 
-// check holds the constants of the branch against the key.
+// check checks the constants of the branch against the key.
 func (b *branch) check(key *catalog.Key, index string) error {
 	for _, v := range b.hash {
 		if err := checkSelectKey(key.Hash[0], v, index); err != nil {
@@ -242,13 +242,13 @@ func checkSelectKey(a catalog.Attribute, v *value.Value, index string) error {
 	return wire.Invalid("%sA value specified for a secondary index key is not supported. %s IndexName: %s, IndexKey: %s", emptyKeyPrefix, emptyWhat(v), index, a.Name)
 }
 
-// mirrored are the comparisons with their sides exchanged.
+// mirrored maps comparators to those with exchanged operands.
 var mirrored = map[expr.Comparator]expr.Comparator{expr.Equal: expr.Equal, expr.Less: expr.Greater, expr.LessEqual: expr.GreaterEqual,
 	expr.Greater: expr.Less, expr.GreaterEqual: expr.LessEqual}
 
 var keyOps = map[expr.Comparator]expr.KeyOp{expr.Less: expr.KeyLess, expr.LessEqual: expr.KeyLessEqual, expr.Greater: expr.KeyGreater, expr.GreaterEqual: expr.KeyGreaterEqual}
 
-// keyRange is a condition of the sort key as a Query has it.
+// keyRange returns the key range of a condition on the sort key.
 func keyRange(hash *value.Value, n *expr.Node) *expr.KeyRange {
 	r := &expr.KeyRange{Hash: []value.Value{*hash}}
 	switch n.Kind {

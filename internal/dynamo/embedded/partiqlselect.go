@@ -12,29 +12,28 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// maxPageReads is how many reads make a page at most, as DynamoDB answers a SELECT
-// with many keys in pages.
+// maxPageReads is the maximum number of reads in a page: DynamoDB answers a SELECT with many
+// keys in pages.
 const maxPageReads = 10
 
-// selectRun is a SELECT under way: a reading for each of its reads in turn.
+// selectRun executes a SELECT with one reading for each of its reads in turn.
 //
-// Life of one: 1) begin holds the statement against the schema and plans the
-// reads. 2) resume finds the place where an earlier page ended. 3) page reads and
-// appends the items.
+// It is used as follows: 1) begin checks the statement against the schema and plans the
+// reads. 2) resume finds the end of an earlier page. 3) answer reads a page and appends the
+// items.
 type selectRun struct {
 	reading
 	cmd   *partiql.Command
 	plan  planner
 	reads []read
-	at    int // the read under way
-	// counted is how much of the page's size has been counted in units. Each read
-	// is counted by itself.
+	at    int // index of the current read
+	// counted is the part of the page's size that has been counted in units. Each read is
+	// counted separately.
 	counted int
 	units   float64
 }
 
-// read is one part of a SELECT: the whole of a table or an index, or the part of
-// it between bounds that lie in one partition.
+// read is one part of a SELECT: a whole table or index, or a range within one partition.
 type read struct {
 	hash         *value.Value // nil for the whole
 	lower, upper []byte
@@ -98,7 +97,7 @@ func (s *selectRun) begin(t *table) error {
 	return nil
 }
 
-// findStatementIndex is findIndex in the words for statements.
+// findStatementIndex is findIndex with the errors for statements.
 func (s *selectRun) findStatementIndex() error {
 	if s.req.Index == "" {
 		return nil
@@ -127,7 +126,7 @@ func (s *selectRun) checkPaths() error {
 	return checkScalars(s.t.info, paths)
 }
 
-// checkColumns settles where the columns come from.
+// checkColumns finds the source of the columns.
 func (s *selectRun) checkColumns() error {
 	if s.cmd.Columns == nil {
 		return nil
@@ -154,7 +153,7 @@ func (s *selectRun) checkColumns() error {
 	return nil
 }
 
-// planReads takes the WHERE clause apart into reads by key.
+// planReads splits the WHERE clause into reads by key.
 func (s *selectRun) planReads() error {
 	root := s.cmd.Where.Root
 	if s.plan.count(root) > maxReads {
@@ -210,8 +209,8 @@ func (s *selectRun) addRead(b *branch) {
 	}
 }
 
-// mergeReads refuses reads that overlap. Of those that say what a sort key must
-// not be, which can't be told from bounds, it makes one.
+// mergeReads refuses reads that overlap. Reads that exclude values of the sort key are
+// merged into one, since their bounds don't show whether they overlap.
 func (s *selectRun) mergeReads() error {
 	for i := 0; i < len(s.reads); i++ {
 		for j := i + 1; j < len(s.reads); j++ {
@@ -230,14 +229,14 @@ func (s *selectRun) mergeReads() error {
 			}
 			a.negates = true
 			s.reads = slices.Delete(s.reads, j, j+1)
-			j = i // what is wider now may overlap more
+			j = i // the merged read may overlap more
 		}
 	}
 	return nil
 }
 
-// checkFilters refuses filters on what the index does not hold, if no branch does
-// without. Of several branches that with the greatest partition key is reported.
+// checkFilters refuses filters on attributes that the index does not hold, if all branches
+// have one. Of several branches it reports the one with the greatest partition key.
 func (s *selectRun) checkFilters(branches []branch) error {
 	if s.x == nil {
 		return nil
@@ -267,8 +266,7 @@ func compareKeys(a, b *value.Value) int {
 	return order
 }
 
-// checkOrder checks ORDER BY. The branches are nil for a statement that is not
-// read by key.
+// checkOrder checks ORDER BY. branches is nil for a statement that is not read by key.
 func (s *selectRun) checkOrder(branches []branch) error {
 	cmd := s.cmd
 	switch {
@@ -297,8 +295,8 @@ func (s *selectRun) checkOrder(branches []branch) error {
 	return nil
 }
 
-// sortReads puts the reads into the order that the statement asks for. If it only
-// asks for one of partitions, each of them comes backwards: so the service does.
+// sortReads sorts the reads as the statement requires. If it orders only partitions, each of
+// them is read backwards, as in the service.
 func (s *selectRun) sortReads() {
 	if len(s.cmd.Order) == 0 {
 		return
@@ -349,8 +347,9 @@ func (s *selectRun) answer(c *call, token *nextToken) error {
 	return nil
 }
 
-// readPage does the reads from the one under way until the page is full or all are
-// done. It tells whether there is more, which begins in the read under way.
+// readPage executes reads, beginning with the current one, until the page is full or all
+// reads are done. It reports whether there is another page, which begins in the current
+// read.
 func (s *selectRun) readPage(c *call) (more bool, err error) {
 	for n := 0; s.at < len(s.reads); s.at++ {
 		if n++; n > maxPageReads {
@@ -374,7 +373,8 @@ func (s *selectRun) readPage(c *call) (more bool, err error) {
 	return false, nil
 }
 
-// place is where the next page begins in the read under way; nil for its begin.
+// place returns the beginning of the next page in the current read; nil for the beginning of
+// the read.
 func (s *selectRun) place() []byte {
 	if s.single() {
 		return nil
@@ -382,8 +382,8 @@ func (s *selectRun) place() []byte {
 	return s.page.last
 }
 
-// cost is what the page took. A statement that contradicts itself, for which
-// nothing is read, costs what reading nothing does.
+// cost returns the cost of the page. A statement that contradicts itself reads nothing, and
+// costs as much as an empty read.
 func (s *selectRun) cost() consumed {
 	units := max(s.units, readUnits(0, s.req.Consistent))
 	if s.x == nil {
@@ -392,7 +392,7 @@ func (s *selectRun) cost() consumed {
 	return consumed{named: s.req.Named, table: s.page.units, arms: []indexCost{{index: s.x.Name, local: s.x.Local, units: units}}}
 }
 
-// appendColumns appends the row that the columns make of an item.
+// appendColumns appends the row of the columns for an item.
 func appendColumns(c *call, columns []partiql.Column, text []byte) error {
 	item, err := value.Stored(text)
 	if err != nil {

@@ -10,14 +10,13 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// nextToken says where the next page of a SELECT begins: in which of its reads,
-// and behind which item. To clients it is opaque: the first bytes of a hash of the
-// request, the number of the read, the key of the item, and a check sum, in
-// base 64.
+// nextToken is the beginning of the next page of a SELECT: the read, and the item after
+// which to continue. It is opaque to clients: the first bytes of a hash of the request, the
+// number of the read, the key of the item, and a checksum, in base 64.
 type nextToken struct {
 	request [16]byte
 	read    int
-	last    []byte // the key in JSON; empty for the begin of the read
+	last    []byte // the key in JSON; empty for the beginning of the read
 }
 
 var (
@@ -25,7 +24,7 @@ var (
 	errOtherNextToken = wire.Invalid("NextToken does not match request")
 )
 
-// identity is what a NextToken is bound to.
+// identity returns a hash of the request that a NextToken is bound to.
 func (r *statementRequest) identity() (id [16]byte) {
 	h := sha256.New()
 	h.Write(r.Text)
@@ -47,7 +46,7 @@ func (n *nextToken) append(dst []byte) []byte {
 	return append(dst, '"')
 }
 
-// parse reads a token of the request that is in n.
+// parse reads a token. It must be a token of the request in n.
 func (n *nextToken) parse(text string) error {
 	const sum = 4
 	raw, err := base64.URLEncoding.DecodeString(text)
@@ -69,7 +68,7 @@ func (n *nextToken) parse(text string) error {
 	return nil
 }
 
-// resume begins where the token says. Clients might have made it themselves.
+// resume continues at the token, which a client may have forged.
 func (s *selectRun) resume(n *nextToken) error {
 	if n.read >= len(s.reads) {
 		return errNextToken

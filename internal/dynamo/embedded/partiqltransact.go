@@ -11,8 +11,8 @@ import (
 
 var errTransactSelect = wire.Invalid("Select statements within ExecuteTransaction must specify the primary key in the where clause.")
 
-// executeTransaction answers ExecuteTransaction: statements that all read, or all
-// write and check, all or none.
+// executeTransaction answers ExecuteTransaction: statements that either all read, or all
+// write and check, atomically.
 func (c *call) executeTransaction() error {
 	r, err := parseExecuteMany(c.body, fieldTransactStatements)
 	if err != nil {
@@ -54,7 +54,7 @@ func (c *call) executeTransaction() error {
 	return x.execute()
 }
 
-// inStatement says in which statement of a transaction something is wrong.
+// inStatement adds the index of the statement to an error.
 func inStatement(i int, err error) error {
 	fault := asFault(statementFault(err))
 	if fault == nil {
@@ -80,7 +80,7 @@ func translateAll(r *executeManyRequest) ([]*batchStatement, error) {
 	return members, nil
 }
 
-// checkTransact refuses what can't be part of a transaction.
+// checkTransact refuses statements that can't be part of a transaction.
 func (m *batchStatement) checkTransact() error {
 	switch {
 	case m.cmd.Returning != partiql.ReturnNothing || m.cmd.ReturningFault != nil:
@@ -95,7 +95,7 @@ func (m *batchStatement) checkTransact() error {
 	return nil
 }
 
-// findAll holds the statements against the schemas and finds their items.
+// findAll checks the statements against the schemas and finds their items.
 func findAll(members []*batchStatement, tables tableSet) error {
 	gone := false
 	for i, m := range members {
@@ -139,7 +139,7 @@ func findAll(members []*batchStatement, tables tableSet) error {
 	return nil
 }
 
-// reasonsOf is why statements cancel their transaction.
+// reasonsOf returns the reasons why statements cancel their transaction.
 func reasonsOf(members []*batchStatement) []*reason {
 	reasons := make([]*reason, len(members))
 	for i, m := range members {
@@ -150,8 +150,8 @@ func reasonsOf(members []*batchStatement) []*reason {
 	return reasons
 }
 
-// checkItemRead refuses a SELECT that is not about one item by its key alone, and
-// an EXISTS that is not about one by its key and something else.
+// checkItemRead refuses a SELECT that does not name one item by its key alone, and an EXISTS
+// that does not name one by its key and another condition.
 func (m *batchStatement) checkItemRead() error {
 	switch m.cmd.Kind {
 	case partiql.Select:
@@ -168,8 +168,7 @@ func (m *batchStatement) checkItemRead() error {
 	return nil
 }
 
-// transactKey finds the key of the statement's item and does what other checks
-// there are.
+// transactKey finds the key of the statement's item and makes the remaining checks.
 func (m *batchStatement) transactKey() error {
 	key := &m.info.Key
 	if m.cmd.Kind == partiql.Insert {
@@ -197,7 +196,7 @@ func (m *batchStatement) transactKey() error {
 	return m.write.check(m.info)
 }
 
-// replyTransactRead answers with the items as they are at one moment.
+// replyTransactRead answers with the items of one snapshot.
 func (c *call) replyTransactRead(r *executeManyRequest, members []*batchStatement) error {
 	snapshot := c.s.db.Snapshot()
 	defer snapshot.Close()
@@ -234,7 +233,7 @@ func (c *call) replyTransactRead(r *executeManyRequest, members []*batchStatemen
 	return nil
 }
 
-// appendRow appends the row that columns, nil for all, make of the item under key.
+// appendRow appends the row of the columns, nil for all, for the item under key.
 func (c *call) appendRow(r disk.Reader, key []byte, columns []partiql.Column) (size int, found bool, err error) {
 	m, err := readImage(r, key, needText)
 	if err != nil || !m.exists() {

@@ -17,8 +17,8 @@ var writeKinds = map[partiql.Kind]writeKind{partiql.Insert: writePut, partiql.Up
 var returnModes = [...]returnMode{partiql.ReturnNothing: returnNone, partiql.ReturnAllOld: returnAllOld, partiql.ReturnAllNew: returnAllNew,
 	partiql.ReturnModifiedOld: returnUpdatedOld, partiql.ReturnModifiedNew: returnUpdatedNew}
 
-// writeOf makes a write of a statement, but for the key of an item that it names
-// in its WHERE clause.
+// writeOf converts a statement to a write. It lacks the key if the WHERE clause names the
+// item.
 func writeOf(cmd *partiql.Command, r *statementRequest) *writeRequest {
 	w := &writeRequest{Kind: writeKinds[cmd.Kind], Item: cmd.Item, Update: cmd.Update, Condition: cmd.Where, Return: returnModes[cmd.Returning],
 		ReturnItemOnFailure: r.ReturnItemOnFailure, Statement: true}
@@ -26,23 +26,23 @@ func writeOf(cmd *partiql.Command, r *statementRequest) *writeRequest {
 	return w
 }
 
-// onlyIfNew makes an INSERT depend on there being no item with its key.
+// onlyIfNew makes an INSERT conditional on there being no item with its key.
 func (w *writeRequest) onlyIfNew(key *catalog.Key) {
 	w.Condition = &expr.Condition{Root: noItem(key)}
 }
 
-// orNoItem makes a DELETE take it for done if there is no item.
+// orNoItem makes a DELETE succeed if there is no item.
 func (w *writeRequest) orNoItem(key *catalog.Key) {
 	w.Condition = &expr.Condition{Root: &expr.Node{Kind: expr.Or, Nodes: []*expr.Node{noItem(key), w.Condition.Root}}}
 }
 
-// noItem is the condition that there is no item.
+// noItem returns the condition that there is no item.
 func noItem(key *catalog.Key) *expr.Node {
 	path := &expr.Operand{Kind: expr.PathOperand, Path: expr.Path{{Name: key.Hash[0].Name, Index: -1}}}
 	return &expr.Node{Kind: expr.Call, Function: expr.AttributeNotExists, Args: []*expr.Operand{path}}
 }
 
-// resolve settles which item a statement writes, and checks what it makes of it.
+// resolve finds the item that a statement writes, and checks the result as far as possible.
 func (w *writeRequest) resolve(t *catalog.Table, returning error) error {
 	if err := w.findItem(t, returning); err != nil {
 		return err
@@ -50,7 +50,7 @@ func (w *writeRequest) resolve(t *catalog.Table, returning error) error {
 	return w.checkResult(t)
 }
 
-// publishRecords finds which item a statement writes and on what that depends.
+// findItem finds the item that a statement writes, and the write's condition.
 func (w *writeRequest) findItem(t *catalog.Table, returning error) (err error) {
 	switch w.Kind {
 	case writePut:
@@ -73,8 +73,8 @@ func (w *writeRequest) findItem(t *catalog.Table, returning error) (err error) {
 	return statementFault(returning)
 }
 
-// checkResult checks what a statement makes of its item, as far as that can be told
-// before the item is read.
+// checkResult checks the item after the statement, as far as it is known before the item is
+// read.
 func (w *writeRequest) checkResult(t *catalog.Table) error {
 	if w.Kind == writePut {
 		if err := w.checkSize(); err != nil {
@@ -84,8 +84,7 @@ func (w *writeRequest) checkResult(t *catalog.Table) error {
 	return statementFault(w.check(t))
 }
 
-// statementFault makes an answer of what the translation of a statement
-// complains about.
+// statementFault converts an error of the translation of a statement to a reply.
 func statementFault(err error) error {
 	var e *partiql.Error
 	if errors.As(err, &e) {
@@ -94,7 +93,7 @@ func statementFault(err error) error {
 	return err
 }
 
-// applyError is the error for an update that can't be applied to the item.
+// applyError returns the error for an update that can't be applied to the item.
 func (w *writeRequest) applyError(err error) error {
 	const nesting = "Nesting Levels have exceeded supported limits"
 	var e *expr.Error

@@ -7,11 +7,11 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// No table or stream has a policy of its own: who may do what is said in the
-// service's configuration.
+// Tables and streams have no policies of their own: permissions are part of the service's
+// configuration.
 
-// policyOwner returns the ARN of the table or stream that a request about a policy
-// names, and an error if there is none.
+// policyOwner returns the ARN of the table or stream of a request about a policy, and an
+// error if it does not exist.
 func (c *call) policyOwner() (arn string, err error) {
 	arn = c.memberText("ResourceArn")
 	table, rest, err := catalog.Resource(arn)
@@ -40,8 +40,8 @@ func (c *call) getResourcePolicy() error {
 	return errNoPolicy(arn)
 }
 
-// deleteResourcePolicy has nothing to do, which is a success unless a certain
-// revision was to be deleted.
+// deleteResourcePolicy has nothing to delete. It succeeds, unless the request expects a
+// certain revision.
 func (c *call) deleteResourcePolicy() error {
 	arn, err := c.policyOwner()
 	if err != nil {

@@ -34,30 +34,29 @@ func (c *call) read(req *queryRequest) error {
 	return r.answer(c)
 }
 
-// reading is a Query or a Scan of a table that is held for reading.
+// reading executes a Query or a Scan of a table that is held for reading.
 //
-// Life of a reading: 1) begin holds the request against the schema and settles
-// what is read: the bounds. 2) page walks over the bounds, until a page is full
-// or the end is reached, and appends the items. 3) end, in any case. It is pooled
-// for its buffers.
+// It is used as follows: 1) begin checks the request against the schema and sets the bounds.
+// 2) answer reads the keys within the bounds, until a page is full or the end is reached,
+// and appends the items. 3) end, in any case. It is pooled for its buffers.
 type reading struct {
 	req *queryRequest
 	t   *table
 	x   *catalog.Index // nil for the table itself
-	key *catalog.Key   // of what is read
+	key *catalog.Key   // of the table or index
 
 	keyNames    []string // the attributes of a starting key
 	filterPaths []expr.Path
-	filterNames []string       // the attributes that the filter looks at
-	cond        *expr.KeyRange // of a query
+	filterNames []string       // the filter's attributes
+	cond        *expr.KeyRange // for a query
 	selection   *expr.Selection
-	fetch       bool // the items come from the table though an index is read
+	fetch       bool // the items are fetched from the table though an index is read
 
 	statement bool             // this is a SELECT
-	columns   []partiql.Column // of it, if they are not all whole attributes
+	columns   []partiql.Column // of the SELECT, if they are not all whole attributes
 
-	// lower and upper bound the keys on disk, upper excluded. The first partition
-	// bytes of lower are what all of a query's keys begin with.
+	// lower (inclusive) and upper (exclusive) are the bounds of keys on disk. The first
+	// partition bytes of lower are the common prefix of all of a query's keys.
 	lower, upper []byte
 	partition    int
 	start        []byte // the starting key as a key on disk
@@ -68,7 +67,7 @@ type reading struct {
 
 var readings = sync.Pool{New: func() any { return new(reading) }}
 
-// end lets go of everything that belongs to the request.
+// end releases all data of the request.
 func (r *reading) end() {
 	if cap(r.scratch) > maxKeptBuffer {
 		r.scratch = nil
@@ -79,8 +78,7 @@ func (r *reading) end() {
 	readings.Put(r)
 }
 
-// begin checks the request against the schema, in the service's order, and
-// settles what is read.
+// begin checks the request against the schema, in the service's order, and sets the bounds.
 func (r *reading) begin(t *table, req *queryRequest) error {
 	r.t, r.req, r.key = t, req, &t.info.Key
 	if err := r.findIndex(); err != nil {
@@ -98,7 +96,7 @@ func (r *reading) begin(t *table, req *queryRequest) error {
 	return r.beginQuery()
 }
 
-// findIndex finds the index that is read and whether it may be.
+// findIndex finds the index to read, and checks that it can be read.
 func (r *reading) findIndex() error {
 	if r.req.Index == "" {
 		return nil
@@ -116,8 +114,8 @@ func (r *reading) findIndex() error {
 	return nil
 }
 
-// listKey lists the attributes that name a place in what is read: the table's
-// key and, in an index, those of the index key that are not among them.
+// listKey lists the attributes of a starting key: the table's key and, for an index, the
+// other attributes of the index key.
 func (r *reading) listKey() {
 	for a := range r.t.info.Key.All() {
 		r.keyNames = append(r.keyNames, a.Name)
@@ -132,10 +130,10 @@ func (r *reading) listKey() {
 	}
 }
 
-// maxHashParts is how many attributes the partition key of an index may have.
+// maxHashParts is the maximum number of attributes in the partition key of an index.
 const maxHashParts = 4
 
-// nextNumber is that of what is read in keys on disk.
+// number returns the number of the table or index in keys on disk.
 func (r *reading) number() uint32 {
 	if r.x == nil {
 		return tableIndex
@@ -172,8 +170,8 @@ func (r *reading) beginQuery() error {
 	return checkScalars(r.t.info, r.filterPaths)
 }
 
-// resolveKey holds the key condition against the key that is queried, and the
-// starting key's attributes, each before its condition.
+// resolveKey checks the key condition against the key, and each attribute of the starting
+// key before its condition.
 func (r *reading) resolveKey() error {
 	checked := 0
 	schema := keySchema(r.req.Index, r.key)
@@ -193,11 +191,11 @@ func (r *reading) resolveKey() error {
 	return nil
 }
 
-// single tells whether a query can only ever find one item, because the key has
-// no more than a partition key.
+// single reports whether a query can find at most one item, because the key has only a
+// partition key.
 func (r *reading) single() bool { return !r.req.Scan && r.x == nil && len(r.key.Range) == 0 }
 
-// setQueryBounds sets the bounds to those that the key condition gives.
+// setQueryBounds sets the bounds from the key condition.
 func (r *reading) setQueryBounds() {
 	var buf [maxHashParts]*value.Value
 	partition := buf[:0]

@@ -14,8 +14,8 @@ func (c *call) object() object {
 	return object{c, true}
 }
 
-// batchStatement begins a member; its value is to be appended to c.out. The name is
-// written as it is.
+// member begins a member; its value must be appended to c.out. The name is written without
+// escaping.
 func (o *object) member(name string) {
 	if !o.first {
 		o.c.out = append(o.c.out, ',')
@@ -26,7 +26,7 @@ func (o *object) member(name string) {
 	o.c.out = append(o.c.out, '"', ':')
 }
 
-// name is member for a name that is a client's text.
+// name is member for a name from a client, which it escapes.
 func (o *object) name(name string) {
 	if !o.first {
 		o.c.out = append(o.c.out, ',')

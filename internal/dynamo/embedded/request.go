@@ -5,10 +5,9 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/value"
 )
 
-// The types in this file are requests that passed every check which needs no
-// table. Each is made by a function parse<Operation>(body), which expects a
-// body that shape.Check has accepted for the operation and returns a
-// *wire.Error. What a request holds may alias its body.
+// The types in this file are requests that have passed all checks which need no table. Each
+// has a function parse<Operation>(body), which requires a body that shape.Check has accepted
+// for the operation and returns a *wire.Error. A request may alias its body.
 
 // capacityMode is ReturnConsumedCapacity.
 type capacityMode uint8
@@ -34,13 +33,13 @@ const (
 type getRequest struct {
 	Table      string      // the name, also if the request has an ARN
 	Named      string      // the table as the request names it
-	Key        value.Value // a Map, not yet held against the table's schema
+	Key        value.Value // a Map, not yet checked against the table's schema
 	Consistent bool
 	Projection []expr.Path // nil for whole items
 	Capacity   capacityMode
 }
 
-// writeKind says what a writeRequest does.
+// writeKind is the kind of a writeRequest.
 type writeKind uint8
 
 const (
@@ -50,23 +49,21 @@ const (
 	writeCheck // a transaction's ConditionCheck: writes nothing
 )
 
-// writeRequest is a PutItem, UpdateItem or DeleteItem, or what a batch or a
-// transaction holds of them. Single requests alone have Return, Capacity and
-// Metrics.
+// writeRequest is a PutItem, UpdateItem or DeleteItem, or one element of a batch or a
+// transaction. Only single requests have Return, Capacity and Metrics.
 type writeRequest struct {
 	Kind      writeKind
 	Table     string
 	Named     string
 	Item      value.Value     // a Map: the item of a put, the key of the others
-	Update    *expr.Update    // of an update; nil if it has no actions
+	Update    *expr.Update    // for an update; nil if it has no actions
 	Condition *expr.Condition // nil for none
-	// ReturnItemOnFailure adds the item that failed the condition to the error.
+	// ReturnItemOnFailure includes the item in the error if the condition fails.
 	ReturnItemOnFailure bool
 	Return              returnMode
 	Capacity            capacityMode
 	Metrics             bool // ReturnItemCollectionMetrics is SIZE
-	// Statement says that this is a PartiQL statement, to which some rules are
-	// others.
+	// Statement reports whether this is a PartiQL statement, for which some rules differ.
 	Statement bool
 }
 
@@ -88,8 +85,8 @@ type queryRequest struct {
 	Named string
 	Index string // empty for the table
 
-	// Keys is what a Query asks of the keys, in an expression or in the legacy
-	// member; it is yet to be held against the schema. nil in a Scan.
+	// Keys holds the key conditions of a Query, from an expression or from the legacy
+	// member, not yet checked against the schema. nil in a Scan.
 	Keys *expr.KeyQuery
 
 	Filter *expr.Condition // nil for none
@@ -101,7 +98,7 @@ type queryRequest struct {
 	Backward   bool         // ScanIndexForward is false
 	Start      *value.Value // ExclusiveStartKey, a Map; nil for none
 
-	Segment, Segments int // Segments is 0 in a scan of everything
+	Segment, Segments int // Segments is 0 in a scan of the whole table
 
 	Capacity capacityMode
 }
@@ -112,7 +109,7 @@ type batchGetRequest struct {
 	Capacity capacityMode
 }
 
-// batchGetTable is what a BatchGetItem asks of one table.
+// batchGetTable is the part of a BatchGetItem for one table.
 type batchGetTable struct {
 	Table      string
 	Named      string
@@ -132,7 +129,7 @@ type batchWriteRequest struct {
 	Metrics  bool
 }
 
-// batchWriteTable is what a BatchWriteItem does to one table: puts and deletes.
+// batchWriteTable is the part of a BatchWriteItem for one table: puts and deletes.
 type batchWriteTable struct {
 	Table  string
 	Named  string
@@ -148,7 +145,7 @@ type transactWriteRequest struct {
 	Metrics  bool
 }
 
-// statementRequest is one PartiQL statement with what goes with it.
+// statementRequest is one PartiQL statement with its parameters and options.
 type statementRequest struct {
 	Text                []byte // unescaped
 	Parameters          []value.Value
@@ -167,7 +164,7 @@ type executeRequest struct {
 // executeManyRequest is a BatchExecuteStatement or an ExecuteTransaction.
 type executeManyRequest struct {
 	Statements []statementRequest
-	Token      string // of a transaction; empty for none
+	Token      string // for a transaction; empty for none
 	Capacity   capacityMode
 }
 

@@ -15,19 +15,19 @@ var (
 	writeRequestFields  = fieldsOf(fieldPutRequest, fieldDeleteRequest)
 )
 
-// Greatest numbers of items in a batch.
+// The maximum numbers of items in a batch.
 const (
 	maxBatchGet   = 100
 	maxBatchWrite = 25
 )
 
-// batchEntry is what a batch has for one table.
+// batchEntry is the entry of a batch for one table.
 type batchEntry struct {
 	named string
 	value []byte
 }
 
-// batchEntries reads RequestItems. Of entries with one name the last counts.
+// batchEntries reads RequestItems. Of several entries with one name the last counts.
 func batchEntries(object []byte) (entries []batchEntry) {
 	for it := wire.Object(object); it.Next(); {
 		e := batchEntry{string(decodedName(it.Name())), it.Value()}
@@ -40,7 +40,7 @@ func batchEntries(object []byte) (entries []batchEntry) {
 	return entries
 }
 
-// elements are the elements of a list as written.
+// elements returns the texts of the elements of a list.
 func elements(list []byte) (texts [][]byte) {
 	for it := wire.Array(list); it.Next(); {
 		texts = append(texts, it.Value())
@@ -66,7 +66,7 @@ func parseBatchGetItem(body []byte) (r batchGetRequest, err error) {
 	if total > maxBatchGet {
 		return r, wire.Invalid("Too many items requested for the BatchGetItem call")
 	}
-	if err := styles.checkMixing(); err != nil { // also of one table with another
+	if err := styles.checkMixing(); err != nil { // also between different tables
 		return r, err
 	}
 	for i, e := range entries {
@@ -83,7 +83,7 @@ func parseBatchGetItem(body []byte) (r batchGetRequest, err error) {
 	return r, nil
 }
 
-// read reads what is asked of the table.
+// read reads the members of the entry.
 func (t *batchGetTable) read(f *fields) (err error) {
 	t.Consistent, t.Rest = f.flag(fieldConsistent), f.appendRest(nil)
 	if err := f.checkAlone(); err != nil {
@@ -103,7 +103,7 @@ func (t *batchGetTable) read(f *fields) (err error) {
 	return err
 }
 
-// appendRest appends all but the keys.
+// appendRest appends all members except the keys.
 func (f *fields) appendRest(dst []byte) []byte {
 	for i, v := range f.values {
 		if v != nil && field(i) != fieldKeys {
@@ -114,8 +114,8 @@ func (f *fields) appendRest(dst []byte) []byte {
 	return dst
 }
 
-// hasDuplicates compares the keys by value, but numbers as they are written: two
-// spellings of one differ.
+// hasDuplicates reports whether two keys are equal. Numbers are compared as they are
+// written: two spellings of one number differ.
 func (t *batchGetTable) hasDuplicates() bool {
 	if len(t.Keys) < 2 {
 		return false
@@ -132,8 +132,8 @@ func (t *batchGetTable) hasDuplicates() bool {
 	return false
 }
 
-// appendWritten appends a key, which text is read from, in a form of its own:
-// attributes in the order of their names, numbers as they are written.
+// appendWritten appends a canonical form of a key that was read from text: attributes in the
+// order of their names, numbers as they are written.
 func appendWritten(dst []byte, key *value.Value, text []byte) []byte {
 	var buf [2]value.Member
 	members := append(buf[:0], key.Members...)
@@ -149,8 +149,8 @@ func appendWritten(dst []byte, key *value.Value, text []byte) []byte {
 	return dst
 }
 
-// writtenNumber is the number called name of a key as it is written. Of several the
-// last counts, as it does for its value.
+// writtenNumber returns the number called name of a key as it is written. Of several members
+// with that name the last counts, as for its value.
 func writtenNumber(key []byte, name string) (number []byte) {
 	for it := wire.Object(key); it.Next(); {
 		if !wire.NameIs(it.Name(), name) {

@@ -7,8 +7,8 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// checkStyle refuses requests that have expressions and what is older, and names
-// or values that no expression can use.
+// checkStyle refuses requests that mix expressions with legacy members, and names or values
+// that no expression can use.
 func (f *fields) checkStyle() error {
 	if err := f.checkMixing(); err != nil {
 		return err
@@ -20,7 +20,7 @@ func (f *fields) checkMixing() error {
 	expressions := f.given.between(firstExpression, endExpressions)
 	legacy := f.given.between(0, firstExpression)
 	if !expressions.has(fieldKeyCondition) {
-		legacy &^= 1 << fieldKeyConditions // they go with the other expressions
+		legacy &^= 1 << fieldKeyConditions // they may be mixed with the other expressions
 	}
 	if expressions == 0 || legacy == 0 {
 		return nil
@@ -54,8 +54,8 @@ type expressions struct {
 	projection   []expr.Path
 }
 
-// references are what expressions refer to. Expressions keep nothing of them, so
-// that requests take turns with them.
+// references are the names and values that expressions refer to. Parsed expressions don't
+// keep them, so they are pooled.
 type references struct {
 	names  expr.Names
 	values expr.Values
@@ -63,8 +63,8 @@ type references struct {
 
 var restingReferences = sync.Pool{New: func() any { return new(references) }}
 
-// parse reads the request's expressions. All of them are right before it looks
-// for names and values that none uses.
+// parse reads the request's expressions. Once all of them are valid, it checks that they use
+// all names and values.
 func (f *fields) parse() (x expressions, err error) {
 	if f.given.between(firstExpression, endExpressions) == 0 {
 		return x, nil
@@ -95,13 +95,13 @@ func (r *references) unused() error {
 	return r.values.Unused()
 }
 
-// release lets go of the request, from which no error can come.
+// release drops the references to the request.
 func (r *references) release() {
 	_, _ = r.names.Reset(nil), r.values.Load(nil)
 	restingReferences.Put(r)
 }
 
-// parse reads the expressions in the order in which the service does.
+// parse reads the expressions in the service's order.
 func (x *expressions) parse(f *fields, r *references) (err error) {
 	if f.given.has(fieldUpdate) {
 		x.update, err = expr.ParseUpdate(f.text(fieldUpdate), &r.names, &r.values)
@@ -122,8 +122,8 @@ func (x *expressions) parse(f *fields, r *references) (err error) {
 	return err
 }
 
-// attributesToGet reads the list of attributes that came before projections; nil
-// for none.
+// attributesToGet reads the legacy list of attributes that preceded projections; nil for
+// none.
 func (f *fields) attributesToGet() ([]expr.Path, error) {
 	if !f.given.has(fieldAttributesToGet) {
 		return nil, nil
@@ -132,8 +132,7 @@ func (f *fields) attributesToGet() ([]expr.Path, error) {
 	return paths, invalid(err)
 }
 
-// legacyCondition reads a condition, or filter, from before there were
-// expressions; nil for none.
+// legacyCondition reads a legacy condition or filter; nil for none.
 func (f *fields) legacyCondition(i field, read func(object []byte, operator string) (*expr.Condition, error)) (*expr.Condition, error) {
 	if !f.given.has(i) && !f.given.has(fieldConditionalOperator) {
 		return nil, nil

@@ -12,9 +12,8 @@ import (
 // field is a member of a request on items, or of a part of one.
 type field uint8
 
-// The fields that belong to conditions, projections and updates come first, in
-// the order in which messages list them: those from before there were
-// expressions, then the expressions.
+// The fields of conditions, projections and updates are first, in the order in which
+// messages list them: the legacy members, then the expressions.
 const (
 	fieldAttributesToGet field = iota
 	fieldAttributeUpdates
@@ -132,7 +131,7 @@ var fieldsByText = func() map[string]field {
 	return m
 }()
 
-// fieldSet holds fields as bits.
+// fieldSet is a bit set of fields.
 type fieldSet uint64
 
 func fieldsOf(list ...field) (s fieldSet) {
@@ -144,7 +143,7 @@ func fieldsOf(list ...field) (s fieldSet) {
 
 func (s fieldSet) has(f field) bool { return s&(1<<f) != 0 }
 
-// between is what the set has from first on, as far as before end.
+// between returns the fields of the set in [first, end).
 func (s fieldSet) between(first, end field) fieldSet { return s & (1<<end - 1<<first) }
 
 // list joins the names of the fields.
@@ -158,16 +157,15 @@ func (s fieldSet) list(separator string) string {
 	return strings.Join(names, separator)
 }
 
-// fields are the values of a request's fields, as written; nil is one that isn't
-// there.
+// fields are the values of a request's fields, as written; nil for a missing one.
 type fields struct {
-	of     fieldSet // those that the request may have
-	given  fieldSet // those that it has
+	of     fieldSet // the allowed fields
+	given  fieldSet // the present fields
 	values [fieldCount][]byte
 }
 
-// readFields reads an object that shape.Check has accepted. Of members with one
-// name the last counts; null is no value.
+// readFields reads an object that shape.Check has accepted. Of several members with one name
+// the last counts; null is no value.
 func readFields(f *fields, object []byte, of fieldSet) {
 	*f = fields{of: of}
 	for it := wire.Object(object); it.Next(); {
@@ -197,10 +195,10 @@ func decodedName(raw []byte) []byte {
 	return text
 }
 
-// text is the text of a string; nil for none.
+// text returns the text of a string; nil for none.
 func (f *fields) text(i field) []byte { return stringText(f.values[i]) }
 
-// stringText is the text of a JSON string, which it may alias.
+// stringText returns the text of a JSON string, which it may alias.
 func stringText(quoted []byte) []byte {
 	if quoted == nil {
 		return nil
@@ -212,13 +210,13 @@ func stringText(quoted []byte) []byte {
 	return text
 }
 
-// flag is a boolean, false for none.
+// flag returns a boolean, false for none.
 func (f *fields) flag(i field) bool {
 	v := f.values[i]
 	return v != nil && shape.True(v)
 }
 
-// nextNumber is an integer, 0 for none.
+// number returns an integer, 0 for none.
 func (f *fields) number(i field) int {
 	if f.values[i] == nil {
 		return 0
@@ -226,7 +224,7 @@ func (f *fields) number(i field) int {
 	return int(min(shape.Integer(f.values[i]), math.MaxInt32))
 }
 
-// table is the table that the request names by its name or ARN.
+// table returns the table that the request names by its name or ARN.
 func (f *fields) table() (table, named string) {
 	return tableOf(string(f.text(fieldTable)))
 }

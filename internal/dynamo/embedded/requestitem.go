@@ -98,7 +98,7 @@ func parseUpdateItem(body []byte) (writeRequest, error) {
 	return w, w.readConditions(&f)
 }
 
-// write is what can't be wrong with a write.
+// write returns a write with the fields that need no further checks.
 func (f *fields) write(kind writeKind) writeRequest {
 	w := writeRequest{Kind: kind, ReturnItemOnFailure: f.returnOnFailure(), Return: f.returns(), Capacity: f.capacity(), Metrics: f.metrics()}
 	w.Table, w.Named = f.table()
@@ -111,7 +111,7 @@ func (w *writeRequest) readItem(object []byte) (err error) {
 	return err
 }
 
-// checkReturn is for writes that return the old item or nothing.
+// checkReturn checks ReturnValues for writes that return either the old item or nothing.
 func (w *writeRequest) checkReturn() error {
 	if w.Return != returnNone && w.Return != returnAllOld {
 		return errReturnValues
@@ -127,7 +127,7 @@ func (w *writeRequest) checkSize() error {
 	return nil
 }
 
-// readConditions reads what the write depends on, and an update expression.
+// readConditions reads the write's condition, and an update expression.
 func (w *writeRequest) readConditions(f *fields) (err error) {
 	if w.Condition, err = f.legacyCondition(fieldExpected, expr.LegacyExpected); err != nil {
 		return err

@@ -8,8 +8,8 @@ var (
 	executeManyFields = fieldsOf(fieldStatements, fieldTransactStatements, fieldToken, fieldCapacity)
 )
 
-// parseExecuteStatement reads an ExecuteStatement. What is wrong with its
-// Parameters comes before what is wrong with the statement.
+// parseExecuteStatement reads an ExecuteStatement. Faults of its Parameters are reported
+// before faults of the statement.
 func parseExecuteStatement(body []byte) (r executeRequest, err error) {
 	var f fields
 	readFields(&f, body, executeFields)
@@ -18,8 +18,8 @@ func parseExecuteStatement(body []byte) (r executeRequest, err error) {
 	return r, err
 }
 
-// parseExecuteMany reads a BatchExecuteStatement or an ExecuteTransaction, whose
-// statements are the list. What is wrong with the Parameters of one refuses all.
+// parseExecuteMany reads a BatchExecuteStatement or an ExecuteTransaction with the list of
+// statements. A fault in the Parameters of one statement refuses the whole request.
 func parseExecuteMany(body []byte, list field) (r executeManyRequest, err error) {
 	var f fields
 	readFields(&f, body, executeManyFields)

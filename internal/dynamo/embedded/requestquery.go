@@ -80,7 +80,7 @@ func parseScan(body []byte) (queryRequest, error) {
 	return r, r.checkSelect(&f)
 }
 
-// query is what can't be wrong with a Query or Scan.
+// query returns a Query or Scan with the fields that need no further checks.
 func (f *fields) query() queryRequest {
 	r := queryRequest{
 		Index: string(f.text(fieldIndex)), Select: f.selects(), Limit: f.number(fieldLimit), Consistent: f.flag(fieldConsistent),
@@ -91,7 +91,7 @@ func (f *fields) query() queryRequest {
 	return r
 }
 
-// readStart reads the key that a page starts behind.
+// readStart reads the key after which a page starts.
 func (r *queryRequest) readStart(f *fields) error {
 	if !f.given.has(fieldStart) {
 		return nil
@@ -104,8 +104,8 @@ func (r *queryRequest) readStart(f *fields) error {
 	return nil
 }
 
-// wrappedStarts begin the faults of a value that are said to be the starting
-// key's. Others stand for themselves.
+// wrappedStarts are the beginnings of faults that are reported as faults of the starting
+// key. Others are reported unchanged.
 var wrappedStarts = []string{
 	"Supplied AttributeValue ",
 	"One or more parameter values were invalid: Null attribute value types ",
@@ -126,8 +126,8 @@ func startFault(err error) error {
 	return fault
 }
 
-// readExpressions reads the filter and the projection; what it returns has the
-// key condition, too.
+// readExpressions reads the filter and the projection, and returns all expressions,
+// including the key condition.
 func (r *queryRequest) readExpressions(f *fields) (expressions, error) {
 	x, err := f.parse()
 	if x.filter != nil {
@@ -139,7 +139,7 @@ func (r *queryRequest) readExpressions(f *fields) (expressions, error) {
 	return x, err
 }
 
-// checkSegment checks which part of a table a Scan is about.
+// checkSegment checks the segment of a Scan.
 func (r *queryRequest) checkSegment(f *fields) error {
 	segment, segments := f.given.has(fieldSegment), f.given.has(fieldSegments)
 	switch {
@@ -154,7 +154,7 @@ func (r *queryRequest) checkSegment(f *fields) error {
 	return nil
 }
 
-// selected is how messages name what a Select gets.
+// selected maps values of Select to their names in messages.
 var selected = [...]string{
 	selectAllAttributes: "ALL_ATTRIBUTES",
 	selectProjected:     "ALL_PROJECTED_ATTRIBUTES",
@@ -162,7 +162,7 @@ var selected = [...]string{
 	selectCount:         "only the Count",
 }
 
-// checkSelect holds Select against the rest of the request.
+// checkSelect checks Select against the rest of the request.
 func (r *queryRequest) checkSelect(f *fields) error {
 	list := f.given & fieldsOf(fieldProjection, fieldAttributesToGet)
 	switch {
@@ -178,8 +178,7 @@ func (r *queryRequest) checkSelect(f *fields) error {
 	return nil
 }
 
-// refuse answers as the operation does: a Query counts what is wrong, a Scan
-// doesn't.
+// refuse returns the operation's form of an error: only a Query counts the faults.
 func (r *queryRequest) refuse(message string) error {
 	if !r.Scan {
 		message = "1 validation error detected: " + message

@@ -19,7 +19,7 @@ var (
 	errTwoAction = wire.Invalid("TransactItems can only contain one of Check, Put, Update or Delete")
 )
 
-// actions are what an element of TransactItems may have.
+// actions maps the members of an element of TransactItems to their actions.
 var actions = map[field]struct {
 	kind writeKind
 	of   fieldSet
@@ -30,8 +30,8 @@ var actions = map[field]struct {
 	fieldDeleteAction: {writeDelete, conditional | fieldsOf(fieldKey)},
 }
 
-// parseTransactWriteItems reads a TransactWriteItems: first what each element is, then
-// one after the other.
+// parseTransactWriteItems reads a TransactWriteItems: first the kinds of all elements, then
+// the elements.
 func parseTransactWriteItems(body []byte) (r transactWriteRequest, err error) {
 	var f fields
 	readFields(&f, body, transactWriteFields)
@@ -57,7 +57,7 @@ func parseTransactWriteItems(body []byte) (r transactWriteRequest, err error) {
 	return r, nil
 }
 
-// action reads the one action that the fields have.
+// action reads the one action among the fields.
 func (f *fields) action() (w writeRequest, err error) {
 	kind := field(bits.TrailingZeros64(uint64(f.given)))
 	readFields(f, f.values[kind], actions[kind].of)

@@ -41,8 +41,7 @@ func (r *reading) beginScan() error {
 	return checkScalars(r.t.info, r.filterPaths)
 }
 
-// setScanBounds sets the bounds to the whole of what is read, or to a segment of
-// it.
+// setScanBounds sets the bounds to the whole table or index, or to a segment of it.
 func (r *reading) setScanBounds() {
 	r.lower = appendIndex(r.lower[:0], r.t.id, r.number())
 	r.upper = prefixEnd(r.upper[:0], r.lower)
@@ -56,8 +55,8 @@ func (r *reading) setScanBounds() {
 	r.lower = binary.BigEndian.AppendUint64(r.lower, firstHash(segment, segments))
 }
 
-// firstHash is the first hash of a segment, so that each hash belongs to one
-// segment and all segments are of one size: 2^64*segment/segments, rounded up.
+// firstHash returns the first hash of a segment: 2^64*segment/segments, rounded up. Segments
+// have equal sizes, and each hash belongs to one segment.
 func firstHash(segment, segments uint64) uint64 {
 	first, rest := bits.Div64(segment, 0, segments)
 	if rest > 0 {

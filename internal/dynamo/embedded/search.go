@@ -12,7 +12,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// Bounds of a search. The answer may not be larger than one of the service.
+// Bounds of a search. The answer must not be larger than the service's.
 const (
 	maxTopK         = 100
 	maxSearchAnswer = 16 << 20
@@ -28,7 +28,7 @@ type searchRequest struct {
 	Capacity     capacityMode
 }
 
-// searchTerm is a condition of a search: an attribute has a value.
+// searchTerm is a condition of a search: an attribute must equal a value.
 type searchTerm struct {
 	path  expr.Path
 	value *value.Value
@@ -59,8 +59,8 @@ func parseSearch(body []byte) (r searchRequest, err error) {
 	return r, err
 }
 
-// searchTerms reads a condition that compares attributes with values by = alone,
-// joined by AND.
+// searchTerms reads a condition that compares attributes with values by = only, joined by
+// AND.
 func searchTerms(all []searchTerm, n *expr.Node) (out []searchTerm, err error) {
 	switch {
 	case n.Kind == expr.And:
@@ -82,24 +82,24 @@ func searchTerms(all []searchTerm, n *expr.Node) (out []searchTerm, err error) {
 	return nil, wire.Invalid("Invalid SearchConditionExpression: Invalid comparator used in SearchConditionExpression")
 }
 
-// search is a SearchVectors of a table.
+// search executes a SearchVectors of a table.
 type search struct {
 	req   *searchRequest
 	x     *catalog.Index
 	query []float32
-	hash  *value.Value // the partition that is searched; nil for the whole index
-	rest  []searchTerm // what else an item must have
+	hash  *value.Value // the partition to search; nil for the whole index
+	rest  []searchTerm // the other conditions
 	found []match      // the best so far, in order
 }
 
-// match is an entry that was found.
+// match is a matching entry.
 type match struct {
 	score float64
 	text  []byte
 	size  int
 }
 
-// searchVectors answers SearchVectors: it compares the vector with all of the index.
+// searchVectors answers SearchVectors by comparing the vector with all entries of the index.
 func (c *call) searchVectors() error {
 	req, err := parseSearch(c.body)
 	if err != nil {
@@ -113,7 +113,7 @@ func (c *call) searchVectors() error {
 	defer it.Close()
 	for ok := it.First(); ok; ok = it.Next() {
 		if c.s.background.Err() != nil {
-			return internalError() // the store is being closed, which does not wait for a long search
+			return internalError() // the store is being closed, and does not wait for a long search
 		}
 		if err := s.consider(c, it.Value()); err != nil {
 			return err
@@ -125,8 +125,8 @@ func (c *call) searchVectors() error {
 	return s.answer(c)
 }
 
-// begin checks the request against the schema and returns the entries as they are at
-// this moment. The table is not held after that: a search may take long.
+// begin checks the request against the schema and returns an iterator over a snapshot of the
+// entries. It does not keep the table held: a search may take long.
 func (s *search) begin(c *call) (*disk.Iter, error) {
 	t, err := c.s.table(s.req.Table)
 	if err != nil {
@@ -153,7 +153,7 @@ func (s *search) begin(c *call) (*disk.Iter, error) {
 	return c.s.db.Iter(lower, prefixEnd(nil, lower))
 }
 
-// readVector reads the vector to compare with.
+// readVector reads the query vector.
 func (s *search) readVector() error {
 	for it := wire.Array(s.req.Vector); it.Next(); {
 		v, err := value.Parse(it.Value())
@@ -169,8 +169,8 @@ func (s *search) readVector() error {
 	return nil
 }
 
-// checkConditions checks the conditions against the search schema, and takes the one
-// that names the partition.
+// checkConditions checks the conditions against the search schema, and extracts the one that
+// fixes the partition.
 func (s *search) checkConditions() error {
 	for _, e := range s.req.Equal {
 		if _, ok := s.x.Vector.Find(e.path[0].Name); !ok {
@@ -196,8 +196,8 @@ func (s *search) checkConditions() error {
 	return nil
 }
 
-// consider compares an entry, and keeps it if it is one of the best so far. Of equal
-// ones the first is better.
+// consider compares an entry, and keeps it if it is one of the best so far. Of equal ones
+// the first is better.
 func (s *search) consider(c *call, stored []byte) error {
 	size, text, err := splitImage(stored)
 	if err != nil {
@@ -276,8 +276,8 @@ func (s *search) answer(c *call) error {
 	return nil
 }
 
-// result is what the request wants of an entry. The vector is returned only where
-// the request names it and the index projects it.
+// result returns the requested part of an entry. It includes the vector only if the request
+// names it and the index projects it.
 func (s *search) result(text []byte) (*value.Value, error) {
 	item, err := value.Stored(text)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// checkSelect settles which attributes the read gives: whether they are in what
-// is read, have to be fetched from the table, or can't be had.
+// checkSelect finds the source of the requested attributes: they are in the table or index
+// that is read, are fetched from the table, or are not available.
 func (r *reading) checkSelect() error {
 	if r.x == nil || r.x.Projection.Type == catalog.ProjectAll {
 		return nil
@@ -36,8 +36,8 @@ func (r *reading) checkSelect() error {
 	return nil
 }
 
-// checkFilterProjected refuses a query's filter on what the index does not hold.
-// In a scan such attributes are as if no item had them.
+// checkFilterProjected refuses a query's filter on attributes that the index does not hold.
+// In a scan, items appear to lack such attributes.
 func (r *reading) checkFilterProjected() error {
 	if r.x == nil || r.req.Scan {
 		return nil
@@ -49,7 +49,7 @@ func (r *reading) checkFilterProjected() error {
 	return nil
 }
 
-// unprojected returns those of names that the index does not hold.
+// unprojected returns the names that the index does not hold.
 func (r *reading) unprojected(names []string) []string {
 	var missing []string
 	for _, name := range names {
@@ -60,8 +60,7 @@ func (r *reading) unprojected(names []string) []string {
 	return missing
 }
 
-// checkFilterKeys refuses a query's filter on attributes of the key that is
-// queried.
+// checkFilterKeys refuses a query's filter on attributes of the queried key.
 func (r *reading) checkFilterKeys() error {
 	if r.req.Filter == nil {
 		return nil
@@ -70,7 +69,7 @@ func (r *reading) checkFilterKeys() error {
 	return invalid(r.req.Filter.CheckFilter(&schema))
 }
 
-// keySchema is a key as expr knows it.
+// keySchema converts a key to expr's type.
 func keySchema(index string, k *catalog.Key) expr.KeySchema {
 	s := expr.KeySchema{Index: index, Hash: make([]expr.KeyAttribute, len(k.Hash)), Range: make([]expr.KeyAttribute, len(k.Range))}
 	for i, a := range k.Hash {
@@ -82,7 +81,7 @@ func keySchema(index string, k *catalog.Key) expr.KeySchema {
 	return s
 }
 
-// rootNames returns the attributes that paths begin with, each once.
+// rootNames returns the first names of the paths, each once.
 func rootNames(paths []expr.Path) []string {
 	var names []string
 	for _, p := range paths {
@@ -93,8 +92,8 @@ func rootNames(paths []expr.Path) []string {
 	return names
 }
 
-// setText lists names as the service's messages list a set, in the order of a
-// Java HashSet to which they were added one by one: [a, b].
+// setText formats names as the service's messages format a set: [a, b], in the order of a
+// Java HashSet to which they were added one by one.
 func setText(names []string) string {
 	buckets := uint32(16)
 	for len(names)*4 > int(buckets)*3 {
@@ -107,7 +106,7 @@ func setText(names []string) string {
 	return "[" + strings.Join(sorted, ", ") + "]"
 }
 
-// javaHash is the hash by which a Java HashSet chooses a string's bucket.
+// javaHash returns the hash by which a Java HashSet chooses a string's bucket.
 func javaHash(s string) uint32 {
 	h := uint32(0)
 	for _, unit := range utf16.Encode([]rune(s)) {

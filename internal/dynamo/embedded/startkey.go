@@ -12,13 +12,13 @@ import (
 
 const startInvalid = "The provided starting key is invalid"
 
-// A starting key holds the key of an item and, in a read of an index, the index
-// key as well. The service checks it in steps, between which it checks other
-// things: that it has as many attributes as it should (checkStartLength), those
-// of the key that is read, one by one (checkStartPart), the table's key
-// (checkStartKey), and that the read gets there at all (setStart, setScanStart).
+// A starting key holds the key of an item and, in a read of an index, the index key as well.
+// The service checks it in steps, with other checks between them: the number of its
+// attributes (checkStartLength), the attributes of the key that is read, one by one
+// (checkStartPart), the table's key (checkStartKey), and whether the read includes it
+// (setStart, setScanStart).
 
-// checkStartLength counts the attributes of the starting key.
+// checkStartLength checks the number of attributes in the starting key.
 func (r *reading) checkStartLength() error {
 	if r.req.Start == nil || len(r.req.Start.Members) == len(r.keyNames) {
 		return nil
@@ -29,8 +29,7 @@ func (r *reading) checkStartLength() error {
 	return wire.Invalid(startInvalid)
 }
 
-// checkStartPart looks at the starting key's value for one attribute of the key
-// that is read.
+// checkStartPart checks the starting key's value for attribute i of the key that is read.
 func (r *reading) checkStartPart(i int) error {
 	if r.req.Start == nil {
 		return nil
@@ -53,7 +52,7 @@ func (r *reading) checkStartPart(i int) error {
 	return nil
 }
 
-// part is an attribute of the key that is read.
+// part returns attribute i of the key that is read.
 func (r *reading) part(i int) catalog.Attribute {
 	if i < len(r.key.Hash) {
 		return r.key.Hash[i]
@@ -61,7 +60,7 @@ func (r *reading) part(i int) catalog.Attribute {
 	return r.key.Range[i-len(r.key.Hash)]
 }
 
-// checkStartKey looks at the key of the item.
+// checkStartKey checks the table's key in the starting key.
 func (r *reading) checkStartKey() error {
 	if r.req.Start == nil {
 		return nil
@@ -79,8 +78,7 @@ func (r *reading) checkStartKey() error {
 	return nil
 }
 
-// setStart makes a query begin behind its starting key, whose parts have been
-// checked.
+// setStart makes a query begin after its starting key, whose parts have been checked.
 func (r *reading) setStart() error {
 	if r.req.Start == nil {
 		return nil
@@ -107,8 +105,7 @@ func (r *reading) setStart() error {
 	return nil
 }
 
-// setScanStart makes a scan begin behind its starting key, whose parts have been
-// checked.
+// setScanStart makes a scan begin after its starting key, whose parts have been checked.
 func (r *reading) setScanStart() error {
 	if r.req.Start == nil {
 		return nil
@@ -128,8 +125,8 @@ func (r *reading) setScanStart() error {
 	return nil
 }
 
-// appendStartRest appends what follows the partition in the starting key: the
-// sort key and, in an index, the key of the item.
+// appendStartRest appends the part after the partition of the starting key: the sort key
+// and, in an index, the key of the item.
 func (r *reading) appendStartRest() {
 	for i := range r.key.Range {
 		r.start = r.req.Start.Get(r.key.Range[i].Name).AppendKey(r.start)
@@ -143,7 +140,7 @@ func (r *reading) inBounds() bool {
 	return bytes.Compare(r.start, r.lower) >= 0 && bytes.Compare(r.start, r.upper) < 0
 }
 
-// skip narrows the bounds to what lies behind the starting key.
+// skip narrows the bounds to the keys after the starting key.
 func (r *reading) skip() {
 	if r.req.Backward {
 		r.upper = append(r.upper[:0], r.start...)

@@ -16,46 +16,44 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// Config says where a store is and how it behaves.
+// Config configures a store.
 type Config struct {
-	// Dir is the directory with everything the store keeps. It is made if it is
-	// not there.
+	// Dir is the directory with all data of the store. It is created if it is missing.
 	Dir string
-	// Region stands in ARNs. Empty is us-east-1.
+	// Region is the region in ARNs. Empty is us-east-1.
 	Region string
-	// NoSync acknowledges writes that are on their way to the disk: a crash of the machine
-	// may lose those of the last moments, a crash of the process those of its last instant.
+	// NoSync acknowledges writes before they are on disk. A crash of the machine may lose
+	// the writes of the last moments, and a crash of the process the very last ones.
 	NoSync bool
 
 	fs disk.FS // nil for the operating system's
 }
 
-// Store holds tables. It is made by Open.
+// Store holds tables. Open returns one.
 type Store struct {
 	cfg   Config
 	log   *slog.Logger
 	db    *disk.DB
 	clock func() time.Time
 
-	// schema is held by who changes which tables there are, or one of them.
+	// schema is held while the set of tables or a table's schema is changed.
 	schema sync.Mutex
-	// tables are the tables by name. The map is never changed, only replaced, with
-	// schema held.
+	// tables are the tables by name. The map is immutable; it is replaced while schema is
+	// held.
 	tables atomic.Pointer[map[string]*table]
 
 	streams  streamSet
 	backfill backfiller
-	expired  atomic.Pointer[func(table string, item []byte)] // told by OnExpiry
+	expired  atomic.Pointer[func(table string, item []byte)] // set by OnExpiry
 
 	locks locks
 	calls sync.Pool
 	edits sync.Pool
 
-	// running is held for reading by each request under way, and for writing by
-	// Close.
+	// running is held for reading by each request in progress, and for writing by Close.
 	running sync.RWMutex
 	closed  bool
-	// background ends when the store closes; who works in it is counted in workers.
+	// background ends when the store closes; workers counts the goroutines that use it.
 	background context.Context
 	stop       context.CancelFunc
 	workers    sync.WaitGroup
@@ -63,8 +61,8 @@ type Store struct {
 	requests, inFlight atomic.Int64
 }
 
-// Open opens the store in cfg.Dir. A second process, or a directory of a newer
-// version, is refused with an error that says so.
+// Open opens the store in cfg.Dir. It returns an error if another process has it open or a
+// newer version has written it.
 func Open(cfg Config, log *slog.Logger) (*Store, error) {
 	s, err := open(cfg, log, time.Now)
 	if err != nil {
@@ -77,7 +75,7 @@ func Open(cfg Config, log *slog.Logger) (*Store, error) {
 	return s, nil
 }
 
-// open opens a store in which nothing happens by itself.
+// open opens a store without its background work.
 func open(cfg Config, log *slog.Logger, clock func() time.Time) (*Store, error) {
 	if cfg.Region == "" {
 		cfg.Region = "us-east-1"
@@ -98,8 +96,8 @@ func open(cfg Config, log *slog.Logger, clock func() time.Time) (*Store, error) 
 	return s, nil
 }
 
-// Close waits for the requests under way and closes the directory. Requests that
-// come later are refused.
+// Close waits for the requests in progress and closes the directory. Later requests are
+// refused.
 func (s *Store) Close() {
 	s.stop()
 	s.workers.Wait()
@@ -114,12 +112,12 @@ func (s *Store) Close() {
 	}
 }
 
-// errDiskFull is the answer to writes while the disk has no room. Reads go on.
+// errDiskFull is the answer to writes while the disk is full. Reads are still possible.
 var errDiskFull = &wire.Error{Type: "InternalServerError",
 	Message: "The disk of the embedded store is full: writes are refused until there is room on it again."}
 
-// writable refuses writes while the disk has no room. A request that only deletes is
-// accepted for longer.
+// writable refuses writes while the disk is full. A request that only deletes is refused
+// later, when even less space is free.
 func (s *Store) writable(deletes bool) error {
 	err := s.db.Writable()
 	if deletes {
@@ -139,8 +137,7 @@ func onlyDeletes(writes []*itemWrite) bool {
 // deletes reports whether the write stores no item: it deletes one or checks a condition.
 func (w *writeRequest) deletes() bool { return w.Kind == writeDelete || w.Kind == writeCheck }
 
-// repeat does something again and again until the store closes. What goes wrong is
-// logged and tried again.
+// repeat calls do at intervals until the store closes. It logs errors and continues.
 func (s *Store) repeat(interval time.Duration, what string, do func(now time.Time) error) {
 	s.workers.Go(func() {
 		tick := time.NewTicker(interval)
@@ -158,8 +155,8 @@ func (s *Store) repeat(interval time.Duration, what string, do func(now time.Tim
 	})
 }
 
-// recoverPanics calls f. A panic in it is an error like others: a defect in one place
-// must not end what goes on elsewhere.
+// recoverPanics calls f and returns a panic in it as an error, so that a defect in one place
+// does not stop the rest.
 func recoverPanics(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -169,7 +166,7 @@ func recoverPanics(f func() error) (err error) {
 	return f()
 }
 
-// State tells how many requests were made and are under way.
+// State returns the numbers of all requests and of those in progress.
 func (s *Store) State() origin.State {
 	n := uint64(s.requests.Load())
 	return origin.State{Breaker: "disabled", InFlight: int(s.inFlight.Load()), Requests: n, Attempts: n}

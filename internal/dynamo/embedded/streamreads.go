@@ -14,31 +14,31 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// iteratorLife is how long a shard iterator can be used.
+// iteratorLife is the lifetime of a shard iterator.
 const iteratorLife = 15 * time.Minute
 
-// Most of what GetRecords returns.
+// The limits of a reply to GetRecords.
 const (
 	maxRecords     = 1000
 	maxRecordBytes = 1 << 20
 )
 
-// errNoStream is what operations on streams say of one that is not there.
+// errNoStream is the error of operations on streams for a missing one.
 func errNoStream(arn string) *wire.Error {
 	return &wire.Error{Type: "ResourceNotFoundException", Message: fmt.Sprintf("Requested resource not found: Stream: %s not found", arn)}
 }
 
-// errNoShard is for a shard that the stream does not have.
+// errNoShard is the error for a shard that the stream does not have.
 var errNoShard = &wire.Error{Type: "ResourceNotFoundException", Message: "Requested resource not found: Shard does not exist"}
 
-// errSequence is for a SequenceNumber that is none or is not there.
+// errSequence is the error for an invalid or unknown SequenceNumber.
 var errSequence = wire.Invalid("One or more parameter values were invalid: Invalid SequenceNumber")
 
-// errTrimmed is for records that are no longer there.
+// errTrimmed is the error for records that have been removed.
 var errTrimmed = &wire.Error{Type: "TrimmedDataAccessException",
 	Message: "The data you are trying to access has been trimmed"}
 
-// streamARN is the ARN of a stream.
+// streamARN returns the ARN of a stream.
 func (s *Store) streamARN(info *catalog.Stream) string {
 	return s.place().Stream(info.Table, info.Label)
 }
@@ -94,7 +94,7 @@ func (c *call) listStreams() error {
 	return nil
 }
 
-// appendStreamNames appends the members that name a stream.
+// appendStreamNames appends the members that identify a stream.
 func (c *call) appendStreamNames(info *catalog.Stream) {
 	c.out = append(c.out, `"StreamArn":`...)
 	c.out = wire.AppendQuoted(c.out, []byte(c.s.streamARN(info)))
@@ -125,7 +125,7 @@ func (c *call) describeStream() error {
 	c.out = append(c.out, ',')
 	c.out = catalog.AppendKeySchema(c.out, &info.Key)
 	c.out = append(c.out, `,"Shards":[`...)
-	// The one shard has no children, and comes behind no other.
+	// The only shard has no children, and follows no other.
 	if c.member("ShardFilter") == nil && c.memberText("ExclusiveStartShardId") < info.Shard {
 		c.appendShard(info, st.floor())
 	}
@@ -133,7 +133,7 @@ func (c *call) describeStream() error {
 	return nil
 }
 
-// appendShard appends the description of a stream's shard, whose records are at
+// appendShard appends the description of a stream's shard, whose records have numbers of at
 // least floor.
 func (c *call) appendShard(info *catalog.Stream, floor uint64) {
 	c.out = append(c.out, `{"ShardId":"`...)
@@ -171,8 +171,8 @@ func (c *call) getShardIterator() error {
 	return nil
 }
 
-// checkNumbered refuses an iterator that needs a number and has none, or has one
-// that it doesn't need, whatever stream it is of.
+// checkNumbered refuses an iterator type that needs a sequence number and has none, or has
+// one that it doesn't use.
 func (c *call) checkNumbered() error {
 	typ := c.memberText("ShardIteratorType")
 	numbered := strings.HasSuffix(typ, "_SEQUENCE_NUMBER")
@@ -184,8 +184,7 @@ func (c *call) checkNumbered() error {
 	return nil
 }
 
-// position returns the number behind which a new iterator begins; 0 for the oldest
-// record that there is.
+// position returns the number after which a new iterator begins; 0 for the oldest record.
 func (c *call) position(st *stream) (uint64, error) {
 	typ, text := c.memberText("ShardIteratorType"), c.memberText("SequenceNumber")
 	switch typ {
@@ -209,18 +208,17 @@ func (c *call) position(st *stream) (uint64, error) {
 	return number, nil
 }
 
-// shardIterator is a place in the shard of a stream.
+// shardIterator is a position in the shard of a stream.
 type shardIterator struct {
 	arn   string
-	after uint64 // number of the record before it; 0 for the oldest record that there is
+	after uint64 // number of the record before it; 0 for the oldest record
 	made  time.Time
 }
 
-// iteratorMark stands in iterators between the ARN and the rest.
+// iteratorMark separates the ARN from the rest of an iterator.
 const iteratorMark = "|1|"
 
-// append appends the text of an iterator. Its sum tells it from what somebody made
-// up by accident.
+// append appends the text of an iterator. Its checksum detects accidental changes.
 func (it shardIterator) append(dst []byte) []byte {
 	b := binary.BigEndian.AppendUint64(nil, it.after)
 	b = binary.BigEndian.AppendUint64(b, uint64(it.made.UnixMilli()))
@@ -266,8 +264,8 @@ func (c *call) getRecords() error {
 	return nil
 }
 
-// appendRecords appends records behind a number, 0 for all, and returns the number
-// behind which to go on.
+// appendRecords appends the records after a number, 0 for all, and returns the number after
+// which to continue.
 func (c *call) appendRecords(st *stream, after uint64, limit int) (next uint64, err error) {
 	info, durable := st.info.Load(), st.durable.Load()
 	if durable <= after {

@@ -13,10 +13,10 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// A record is stored as the text of its last members: what comes before follows
-// from its key and is written when it is read.
+// A record is stored as the text of its last members. The first members follow from its key,
+// and are written when it is read.
 
-// unchanged tells whether the change leaves its item as it was.
+// unchanged reports whether the item is the same before and after the change.
 func (c *change) unchanged() bool {
 	if c.old.exists() != c.new.exists() {
 		return false
@@ -73,14 +73,14 @@ func appendRecord(dst []byte, info *catalog.Stream, c *change, now time.Time) []
 	return append(dst, '}')
 }
 
-// streamWrite is a stream to which an edit has written, up to a number.
+// streamWrite is a stream with the last number that an edit has written to it.
 type streamWrite struct {
 	stream *stream
 	last   uint64
 }
 
-// writeRecords adds the records of the edit's changes to its batch. The streams'
-// mu are held.
+// writeRecords adds the records of the edit's changes to its batch. The caller holds the
+// streams' mu.
 func (e *edit) writeRecords() {
 	now := e.s.clock()
 	for _, c := range e.changes {
@@ -95,7 +95,7 @@ func (e *edit) writeRecords() {
 	}
 }
 
-// publishRecords lets readers see the edit's records, which are on disk now.
+// publishRecords makes the edit's records, which are on disk now, visible to readers.
 func (e *edit) publishRecords() {
 	for _, n := range e.streamWrites {
 		n.stream.setDurable(n.last)
@@ -115,7 +115,7 @@ func appendSequence(dst []byte, number uint64) []byte {
 	return append(dst, text...)
 }
 
-// parseSequence reads a SequenceNumber; false if no stream has such.
+// parseSequence reads a SequenceNumber. It returns false if it is not in the form of one.
 func parseSequence(text string) (uint64, bool) {
 	if len(text) != sequenceDigits || text[0] != '1' {
 		return 0, false
@@ -124,7 +124,7 @@ func parseSequence(text string) (uint64, bool) {
 	return n, err == nil
 }
 
-// readRecord appends a record as the API has it.
+// readRecord appends a record in the form of the API.
 func readRecord(dst []byte, region string, info *catalog.Stream, key, stored []byte) []byte {
 	dst = append(dst, `{"eventID":"`...)
 	dst = ascii.AppendHex(dst, xxhash.Sum64(key), 16)

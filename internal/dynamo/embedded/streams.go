@@ -19,45 +19,45 @@ import (
 //	s r stream number  record (streamrecords.go)
 //	s t stream         number of the last record that was trimmed
 //
-// Numbers are microseconds since 1970 when the record was made, or one more than
-// the number before if that is greater. So they grow, across restarts as well, and
-// tell without a look at the records which of them are to be trimmed.
+// Numbers are the microseconds since 1970 when the record was made, or the previous number
+// plus one if that is greater. So they increase, across restarts as well, and show the age
+// of a record without reading it.
 const (
 	streamInfo    = 'd'
 	streamRecords = 'r'
 	streamTrimmed = 't'
 )
 
-// recordLife is how long records, and streams that are closed, can be read.
+// recordLife is the time for which records, and closed streams, can be read.
 const recordLife = 24 * time.Hour
 
-// stream is a stream, open or closed.
+// stream is an open or closed stream.
 type stream struct {
-	// mu is held from giving a record its number until the record can be read, so
-	// that a reader who has seen a number has seen all smaller ones.
+	// mu is held from the time a record gets its number until the record can be read, so
+	// that a reader that has seen a number has seen all smaller ones.
 	mu sync.Mutex
-	// last is the greatest number given; mu guards it.
+	// last is the greatest assigned number; mu guards it.
 	last uint64
-	// durable is the greatest number of a record that is known to be on disk. Readers
-	// are shown no others: a crash must not unmake what somebody has seen.
+	// durable is the greatest number of a record that is known to be on disk. Readers don't
+	// see later records: a crash could lose them.
 	durable atomic.Uint64
-	// trimmed is the greatest number of a record that was removed for its age.
+	// trimmed is the greatest number of a record that was removed because of its age.
 	trimmed atomic.Uint64
 	// info is replaced when the stream is closed.
 	info atomic.Pointer[catalog.Stream]
 }
 
-// streamKey is the key of what a stream has one of.
+// streamKey returns the key of a value that each stream has once.
 func streamKey(dst []byte, kind byte, id uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, spaceStream, kind), id)
 }
 
-// recordKey is the key of a stream's record.
+// recordKey returns the key of a stream's record.
 func recordKey(dst []byte, id, number uint64) []byte {
 	return binary.BigEndian.AppendUint64(streamKey(dst, streamRecords, id), number)
 }
 
-// recordNumber is the number of the record under key.
+// recordNumber returns the number of the record under key.
 func recordNumber(key []byte) uint64 { return binary.BigEndian.Uint64(key[len(key)-8:]) }
 
 func writeStream(b *disk.Batch, info *catalog.Stream) error {
@@ -69,7 +69,7 @@ func writeStream(b *disk.Batch, info *catalog.Stream) error {
 	return nil
 }
 
-// openStream makes the stream of a table that is not yet published.
+// openStream creates the stream of a table that is not published yet.
 func (s *Store) openStream(b *disk.Batch, info *catalog.Table) (*stream, error) {
 	id, err := s.nextID(b, streamIDs)
 	if err != nil {
@@ -82,11 +82,11 @@ func (s *Store) openStream(b *disk.Batch, info *catalog.Table) (*stream, error) 
 	return st, writeStream(b, info.Stream)
 }
 
-// labelKey is the key of the label of the newest stream that there ever was.
+// labelKey is the key of the label of the newest stream of the store's lifetime.
 var labelKey = []byte{spaceMeta, 'l'}
 
-// latestLabel returns the label of the newest stream, empty if there was none.
-// Stores of before labels were kept have those of the streams that are still there.
+// latestLabel returns the label of the newest stream, empty if there was none. For stores
+// that are older than labelKey it uses the streams that still exist.
 func (s *Store) latestLabel() (latest string, err error) {
 	v, ok, err := s.db.Get(labelKey)
 	if err != nil {
@@ -102,14 +102,15 @@ func (s *Store) latestLabel() (latest string, err error) {
 	return latest, nil
 }
 
-// begin makes a stream whose greatest number so far, on disk, is last.
+// begin initialises a stream; last is the greatest number on disk.
 func (st *stream) begin(info *catalog.Stream, last uint64) {
 	st.info.Store(info)
 	st.last = last
 	st.durable.Store(last)
 }
 
-// closedInfo is the description of the stream closed. Nobody may write to it any more.
+// closedInfo returns the description of the stream after it is closed. No more records may
+// be written to it.
 func (st *stream) closedInfo(now time.Time) *catalog.Stream {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -118,17 +119,17 @@ func (st *stream) closedInfo(now time.Time) *catalog.Stream {
 	return &closed
 }
 
-// nextNumber gives the next record its number. mu is held.
+// nextNumber returns the number for the next record. The caller holds mu.
 func (st *stream) nextNumber(now time.Time) uint64 {
 	st.last = max(st.last+1, uint64(now.UnixMicro()))
 	return st.last
 }
 
-// floor is a number that is greater than those of no records that can be read, and
-// that one may ask to begin at.
+// floor returns the smallest number at which a reader may begin. All readable records have
+// at least this number.
 func (st *stream) floor() uint64 { return max(st.info.Load().Start, st.trimmed.Load()+1) }
 
-// publishRecords notes that all records up to number are on disk.
+// setDurable records that all records up to number are on disk.
 func (st *stream) setDurable(number uint64) {
 	for {
 		seen := st.durable.Load()
@@ -138,16 +139,16 @@ func (st *stream) setDurable(number uint64) {
 	}
 }
 
-// streamName names a stream as its ARN does.
+// streamName identifies a stream, as its ARN does.
 type streamName struct{ table, label string }
 
-// streamSet is all streams of a store. The map is never changed, only replaced,
-// with Store.schema held.
+// streamSet holds all streams of a store. The map is immutable; it is replaced while
+// Store.schema is held.
 type streamSet struct {
 	all atomic.Pointer[map[streamName]*stream]
 }
 
-// find returns a stream, nil if there is none.
+// find returns a stream, or nil.
 func (set *streamSet) find(table, label string) *stream {
 	return (*set.all.Load())[streamName{table, label}]
 }
@@ -166,7 +167,7 @@ func (set *streamSet) remove(st *stream) {
 	set.all.Store(&next)
 }
 
-// loadStreams reads all streams, and gives tables theirs.
+// loadStreams reads all streams, and assigns them to their tables.
 func (s *Store) loadStreams() error {
 	s.streams.all.Store(&map[streamName]*stream{})
 	prefix := []byte{spaceStream, streamInfo}
@@ -206,7 +207,7 @@ func (s *Store) loadStream(info *catalog.Stream) error {
 	return nil
 }
 
-// lastRecord is the number of the stream's last record.
+// lastRecord returns the number of the stream's last record.
 func (s *Store) lastRecord(info *catalog.Stream) (uint64, error) {
 	it, err := s.db.Iter(recordKey(nil, info.ID, 0), recordKey(nil, info.ID+1, 0))
 	if err != nil {
@@ -220,8 +221,8 @@ func (s *Store) lastRecord(info *catalog.Stream) (uint64, error) {
 	return last, it.Error()
 }
 
-// trimStreams removes records that nobody may read any more, and streams that were
-// closed so long ago.
+// trimStreams removes records that can't be read any more, and streams that were closed as
+// long ago.
 func (s *Store) trimStreams(now time.Time) error {
 	horizon := now.Add(-recordLife)
 	for _, st := range *s.streams.all.Load() {
@@ -256,13 +257,13 @@ func (s *Store) trimStream(st *stream, below uint64) error {
 	defer b.Close()
 	b.DeleteRange(recordKey(nil, id, 0), recordKey(nil, id, last+1))
 	b.Set(streamKey(nil, streamTrimmed, id), binary.BigEndian.AppendUint64(nil, last))
-	// A reader who still finds the records may be refused, but none who doesn't may
-	// believe that there are none.
+	// A reader that still finds the records may be refused, but a reader that doesn't find
+	// them must not conclude that there are none.
 	st.trimmed.Store(last)
 	return s.db.Commit(b)
 }
 
-// forgetStream removes a stream that was closed.
+// forgetStream removes a closed stream.
 func (s *Store) forgetStream(st *stream) error {
 	s.schema.Lock()
 	defer s.schema.Unlock()

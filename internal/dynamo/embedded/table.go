@@ -13,33 +13,32 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// table is a table that can be used.
+// table is a table of an open store.
 type table struct {
 	id uint64
-	// mu is held for reading by operations on items, until what they write is
-	// applied, and for writing by who changes info.
+	// mu is held for reading by operations on items, until their writes are applied, and for
+	// writing to change info.
 	mu sync.RWMutex
-	// info describes the table; never changed, only replaced, with mu and
-	// Store.schema held.
+	// info describes the table. It is immutable; it is replaced while mu and Store.schema
+	// are held.
 	info *catalog.Table
 	// deleted is set when the table has been deleted.
 	deleted bool
-	// stream is the table's open stream, nil if there is none. It is replaced with
-	// info.
+	// stream is the table's open stream, or nil. It is replaced together with info.
 	stream *stream
 }
 
-// errNoTable is what operations on items say of a table that is not there.
+// errNoTable is the error of operations on items for a missing table.
 func errNoTable() *wire.Error {
 	return &wire.Error{Type: "ResourceNotFoundException", Message: "Requested resource not found"}
 }
 
-// errNoTableNamed is what operations on tables say.
+// errNoTableNamed is the error of operations on tables.
 func errNoTableNamed(name string) *wire.Error {
 	return &wire.Error{Type: "ResourceNotFoundException", Message: fmt.Sprintf("Requested resource not found: Table: %s not found", name)}
 }
 
-// table returns the table called name, held for reading. The caller lets go with
+// table returns the table called name, held for reading. The caller releases it with
 // mu.RUnlock.
 func (s *Store) table(name string) (*table, error) {
 	t := (*s.tables.Load())[name]
@@ -57,9 +56,9 @@ func (s *Store) table(name string) (*table, error) {
 // tableSet is several tables, held for reading.
 type tableSet []*table
 
-// tablesNamed returns the tables called names, which may repeat, each held once.
-// They are acquired in the order of their ids, so that two requests and two
-// changes of schema can't wait for each other in a circle.
+// tablesNamed returns the tables called names, which may repeat, each held once. They are
+// acquired in the order of their ids, so that two requests and two changes of schema can't
+// deadlock.
 func (s *Store) tablesNamed(names []string) (tableSet, error) {
 	all := *s.tables.Load()
 	set := make(tableSet, 0, len(names))
@@ -82,7 +81,7 @@ func (s *Store) tablesNamed(names []string) (tableSet, error) {
 	return set, nil
 }
 
-// find returns the table called name, which is in the set.
+// find returns the table called name, which must be in the set.
 func (set tableSet) find(name string) *table {
 	for _, t := range set {
 		if t.info.Name == name {
@@ -128,14 +127,14 @@ func writeTable(b *disk.Batch, info *catalog.Table) error {
 	return nil
 }
 
-// publish makes a table visible. Store.schema is held.
+// publish makes a table visible. The caller holds Store.schema.
 func (s *Store) publish(t *table) {
 	next := maps.Clone(*s.tables.Load())
 	next[t.info.Name] = t
 	s.tables.Store(&next)
 }
 
-// retract makes a table invisible. Store.schema is held.
+// retract makes a table invisible. The caller holds Store.schema.
 func (s *Store) retract(name string) {
 	next := maps.Clone(*s.tables.Load())
 	delete(next, name)

@@ -13,10 +13,10 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// maxTables is how many tables the service lets an account have in a region.
+// maxTables is the service's limit of tables per account and region.
 const maxTables = 2500
 
-// place is where the store says it is.
+// place returns the store's place for ARNs.
 func (s *Store) place() catalog.Place { return catalog.Place{Region: s.cfg.Region} }
 
 // readNumber reads the number under key, 0 if there is none.
@@ -29,8 +29,8 @@ func (s *Store) readNumber(key []byte) (uint64, error) {
 	return binary.BigEndian.Uint64(v.Bytes), nil
 }
 
-// nextID gives a number that was not given before, of those whose record is kind:
-// the batch has it in it. Store.schema is held.
+// nextID returns a new number of the kind, and adds it to the batch. The caller holds
+// Store.schema.
 func (s *Store) nextID(b *disk.Batch, kind byte) (uint64, error) {
 	key := []byte{spaceMeta, kind}
 	last, err := s.readNumber(key)
@@ -44,8 +44,8 @@ const (
 	streamIDs = 's'
 )
 
-// batchStatement returns the value of the request's member called name, nil if it is
-// absent or null.
+// member returns the value of the request's member called name, nil if it is missing or
+// null.
 func (c *call) member(name string) []byte {
 	v, ok := wire.Lookup(c.body, name)
 	if !ok || wire.Kind(v) == 'n' {
@@ -54,29 +54,29 @@ func (c *call) member(name string) []byte {
 	return v
 }
 
-// memberText returns the string that the request's member called name is.
+// memberText returns the string in the request's member called name.
 func (c *call) memberText(name string) string {
 	text, _ := wire.AppendString(nil, c.member(name))
 	return string(text)
 }
 
-// memberCount returns the positive number that the request's member called name
-// is, or most if it has none.
-func (c *call) memberCount(name string, most int) int {
+// memberCount returns the positive number in the request's member called name, or limit if
+// there is none.
+func (c *call) memberCount(name string, limit int) int {
 	n, err := strconv.Atoi(string(c.member(name)))
 	if err != nil {
-		return most
+		return limit
 	}
-	return min(n, most)
+	return min(n, limit)
 }
 
-// tableName returns the name of the table that the request is about.
+// tableName returns the name of the request's table.
 func (c *call) tableName() string {
 	name, _ := shape.TableName(c.memberText("TableName"))
 	return name
 }
 
-// info returns the description of the table called name as it is now.
+// info returns the current description of the table called name.
 func (s *Store) info(name string) (*catalog.Table, error) {
 	t, err := s.table(name)
 	if err != nil {
@@ -94,8 +94,8 @@ func (c *call) describe(member string, t *catalog.Table) error {
 	return *failed
 }
 
-// describer writes descriptions of the table with the id. failed becomes what went
-// wrong in counting.
+// describer returns a Describer for the table with the id. failed is set to the error of a
+// failed count.
 func (c *call) describer(id uint64) (d catalog.Describer, failed *error) {
 	failed = new(error)
 	return catalog.Describer{Place: c.s.place(), Now: c.now, Count: func(index uint32) (items, bytes int64) {
@@ -124,7 +124,7 @@ func (c *call) createTable() error {
 	return c.describe("TableDescription", info.Creating(c.body))
 }
 
-// addTable puts a new table into the catalog. Store.schema is held.
+// addTable adds a new table to the catalog. The caller holds Store.schema.
 func (s *Store) addTable(info *catalog.Table) error {
 	all := *s.tables.Load()
 	if all[info.Name] != nil {
@@ -204,7 +204,7 @@ func (c *call) listTables() error {
 	return nil
 }
 
-// inUse is the error for a change that has to wait for another.
+// inUse returns the error for a change that conflicts with one in progress.
 func inUse(message string) *wire.Error {
 	return &wire.Error{Type: "ResourceInUseException", Message: "Attempt to change a resource which is still in use: " + message}
 }
@@ -232,8 +232,8 @@ func (c *call) deleteTable() error {
 	return s.dropTable(t, c.now)
 }
 
-// dropTable removes a table and everything that belongs to it but its stream,
-// which it closes. Store.schema is held.
+// dropTable removes a table and all its data, except for its stream, which it closes. The
+// caller holds Store.schema.
 func (s *Store) dropTable(t *table, now time.Time) error {
 	b := s.db.NewBatch()
 	defer b.Close()
@@ -248,8 +248,7 @@ func (s *Store) dropTable(t *table, now time.Time) error {
 	return s.db.Wait(b)
 }
 
-// uninstall makes the batch visible in which a table is removed, and the table
-// unknown with it.
+// uninstall applies the batch in which a table is removed, and retracts the table.
 func (s *Store) uninstall(t *table, b *disk.Batch, now time.Time) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -261,9 +260,9 @@ func (s *Store) uninstall(t *table, b *disk.Batch, now time.Time) error {
 	return nil
 }
 
-// alter changes the description of the table called name to what f makes of it.
-// f may add to the batch in which that is written; nobody writes to the table
-// while the batch is applied. Store.schema is held throughout.
+// alter replaces the description of the table called name by the result of f. f may add to
+// the batch in which the description is written. The table is not written to while the batch
+// is applied. Store.schema is held throughout.
 func (s *Store) alter(name string, now time.Time, f func(info *catalog.Table, b *disk.Batch) (*catalog.Table, error)) error {
 	s.schema.Lock()
 	defer s.schema.Unlock()
@@ -295,7 +294,7 @@ func (s *Store) alter(name string, now time.Time, f func(info *catalog.Table, b 
 	return s.db.Wait(b)
 }
 
-// install makes next the description of a table, and the batch visible with it.
+// install applies the batch and makes next the description of the table.
 func (s *Store) install(t *table, next *catalog.Table, opened *stream, b *disk.Batch, now time.Time) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -317,8 +316,8 @@ func (s *Store) install(t *table, next *catalog.Table, opened *stream, b *disk.B
 	return nil
 }
 
-// applyClosing makes a batch visible, and the end of the table's stream with it if
-// it has one. table.mu is held for writing.
+// applyClosing applies a batch that also closes the table's stream, if it has one. The
+// caller holds table.mu for writing.
 func (s *Store) applyClosing(t *table, b *disk.Batch, now time.Time) error {
 	if t.stream == nil {
 		return s.db.Apply(b)

@@ -8,8 +8,8 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// errNoResource is what operations on tags say of a table that is not there, in
-// the service's spelling.
+// errNoResource is the error of operations on tags for a missing table, with the service's
+// spelling.
 func errNoResource(arn string) *wire.Error {
 	return &wire.Error{Type: "ResourceNotFoundException", Message: fmt.Sprintf("Requested resource not found: ResourcArn: %s not found", arn)}
 }
@@ -40,8 +40,8 @@ func (c *call) changeTags(r catalog.TagRequest) error {
 	})
 }
 
-// listTagsOfResource returns all tags, ordered by key. The service does not page
-// them either, so every NextToken is invalid.
+// listTagsOfResource returns all tags, ordered by key. Like the service it does not page, so
+// every NextToken is invalid.
 func (c *call) listTagsOfResource() error {
 	arn := c.memberText("ResourceArn")
 	name, err := catalog.TagOwner(arn)

@@ -11,17 +11,17 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// tokenLife is how long a ClientRequestToken is remembered.
+// tokenLife is the time for which a ClientRequestToken is remembered.
 const tokenLife = 10 * time.Minute
 
-// The name spaces of tokens, one for each operation that takes them.
+// The name spaces of tokens, one for each operation that accepts them.
 const (
 	tokenOfWrites     = 'w'
 	tokenOfStatements = 'p'
 )
 
-// Below spaceToken: a token's record by its name, and tokens by the time when
-// they were used, which is what they are forgotten by.
+// The keys below spaceToken: a token's record by its name, and tokens by the time of their
+// use, for removing old ones.
 //
 //	k n space name       time, hash of the parameters, sizes of the items
 //	k t time space name  nothing
@@ -30,13 +30,13 @@ const (
 	tokenByTime = 't'
 )
 
-// token is a ClientRequestToken and what it came with.
+// token is a ClientRequestToken with a hash of its parameters.
 type token struct {
-	key  []byte // of its record; locked like an item by who uses it
+	key  []byte // of its record; locked like an item
 	hash [sha256.Size]byte
 }
 
-// newToken makes a token of a request whose parameters stand in the member of its
+// newToken returns the token of a request whose parameters are in the named member of its
 // body.
 func newToken(space byte, name string, body []byte, member string) *token {
 	t := &token{key: append([]byte{spaceToken, tokenByName, space}, name...)}
@@ -53,8 +53,8 @@ func (t *token) byTime(at time.Time) []byte {
 	return append(key, t.key[2:]...)
 }
 
-// lookup tells whether a request with this token was done lately, and the sizes
-// that were remembered. The token's key is locked.
+// lookup reports whether a request with this token was completed recently, and returns the
+// stored sizes. The caller holds the lock of the token's key.
 func (t *token) lookup(r disk.Reader, now time.Time) (sizes []int, found bool, err error) {
 	v, ok, err := r.Get(t.key)
 	if !ok || err != nil {
@@ -90,11 +90,11 @@ func (e *edit) remember(t *token, now time.Time, sizes []int) {
 	e.b.Set(t.byTime(now), nil)
 }
 
-// tokensAtOnce bounds how many tokens are forgotten in one batch, and with it how
-// many locks are held for that.
+// tokensAtOnce is the maximum number of tokens that are removed in one batch, which bounds
+// the number of locks held for that.
 const tokensAtOnce = 128
 
-// forgetTokens removes the tokens that are too old to matter.
+// forgetTokens removes expired tokens.
 func (s *Store) forgetTokens(now time.Time) error {
 	for {
 		old, err := s.oldTokens(now)
@@ -107,7 +107,7 @@ func (s *Store) forgetTokens(now time.Time) error {
 	}
 }
 
-// oldTokens returns the keys by time of some tokens that are too old.
+// oldTokens returns the keys by time of some expired tokens.
 func (s *Store) oldTokens(now time.Time) (keys [][]byte, err error) {
 	lower := []byte{spaceToken, tokenByTime}
 	upper := (&token{key: []byte{0, 0}}).byTime(now.Add(1 - tokenLife))
@@ -122,8 +122,7 @@ func (s *Store) oldTokens(now time.Time) (keys [][]byte, err error) {
 	return keys, it.Error()
 }
 
-// forget removes tokens that are too old, but not the record of one that has been
-// used again.
+// forget removes expired tokens, except for the record of one that has been used again.
 func (s *Store) forget(byTime [][]byte) error {
 	const head = 2 + 8 // space, order and time
 	names := make([][]byte, len(byTime))

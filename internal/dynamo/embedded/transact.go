@@ -11,28 +11,29 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// maxTransaction is how many bytes the items of a transaction may have together.
+// maxTransaction is the maximum size in bytes of all items of a transaction.
 const maxTransaction = 4 << 20
 
 var errSameItem = wire.Invalid("Transaction request cannot include multiple operations on one item")
 
-// errPayload says it twice, as the service does.
+// errPayload repeats its text, as the service does.
 func errPayload(size int) error {
 	const tooLarge = "Transaction payload size cannot exceed 4MB. Payload Size: "
 	return wire.Invalid("%s: %s%d", tooLarge, tooLarge, size)
 }
 
-// reason is why one action cancels a transaction; nil for one that does not.
+// reason is the reason why one action cancels a transaction; nil for an action that does
+// not.
 type reason struct {
 	code  string
 	fault *wire.Error
 }
 
-// validationReason is the reason for an action that is wrong in itself.
+// validationReason returns the reason for an invalid action.
 func validationReason(fault *wire.Error) *reason { return &reason{"ValidationError", fault} }
 
-// canceled is the error for a transaction that was given up for these reasons,
-// one or nil for each action.
+// canceled returns the error for a transaction that was cancelled for these reasons, one or
+// nil for each action.
 func canceled(reasons []*reason) *wire.Error {
 	codes := make([]string, len(reasons))
 	members := []byte(`"CancellationReasons":[`)
@@ -62,9 +63,9 @@ func canceled(reasons []*reason) *wire.Error {
 	}
 }
 
-// firstInvalid returns the error for a transaction of n actions of which action i
-// is invalid. An empty key value is reported as it is, and so is what is no
-// fault of the request.
+// firstInvalid returns the error for a transaction of n actions of which action i is
+// invalid. An empty key value is reported directly, and so are errors that the request did
+// not cause.
 func firstInvalid(i, n int, err error) error {
 	fault := asFault(err)
 	if fault == nil || isEmptyKey(err) {
@@ -91,24 +92,24 @@ func (c *call) transactWriteItems() error {
 	return x.run()
 }
 
-// transaction is a TransactWriteItems, or what else writes several items
-// all or none. writes come with their requests.
+// transaction executes a TransactWriteItems, or another request that writes several items
+// atomically.
 type transaction struct {
 	c        *call
 	writes   []*itemWrite
 	token    *token // nil for none
 	capacity capacityMode
 	metrics  bool
-	// statements says that the reply has a response for each write, all empty.
+	// statements makes the reply have a response for each write, all empty.
 	statements bool
 
 	e *edit
-	// fault is what the schemas show to be wrong. It cancels the transaction, unless
-	// its token says that there is none to be done.
+	// fault is the first fault found by comparing with the schemas. It cancels the
+	// transaction, unless its token shows that the transaction was completed before.
 	fault error
 }
 
-// run does everything and answers.
+// run executes the transaction and answers.
 func (x *transaction) run() error {
 	if err := x.c.s.writable(onlyDeletes(x.writes)); err != nil {
 		return err
@@ -132,7 +133,7 @@ func (x *transaction) run() error {
 	return x.execute()
 }
 
-// checkPayload bounds what is to be put.
+// checkPayload bounds the size of the items to be put.
 func (x *transaction) checkPayload() error {
 	size := 0
 	for _, w := range x.writes {
@@ -146,8 +147,8 @@ func (x *transaction) checkPayload() error {
 	return nil
 }
 
-// sameKey tells whether two actions name the same key in so many words. That is
-// all that can be said while a table is missing.
+// sameKey reports whether two actions name the same key, comparing their texts. No other
+// comparison is possible while a table is missing.
 func (x *transaction) sameKey() bool {
 	var seen [][]byte
 	for _, w := range x.writes {
@@ -159,14 +160,14 @@ func (x *transaction) sameKey() bool {
 	return duplicates(seen)
 }
 
-// keyText is a text that two Keys share if they are the same.
+// keyText returns a text that equal Keys share.
 func keyText(table string, key *value.Value) []byte {
 	sorted := value.Value{Type: value.Map, Members: slices.Clone(key.Members)}
 	slices.SortFunc(sorted.Members, func(a, b value.Member) int { return strings.Compare(a.Name, b.Name) })
 	return sorted.AppendItem([]byte(table))
 }
 
-// find holds the actions against the schemas and finds their items.
+// find checks the actions against the schemas and finds their items.
 func (x *transaction) find(tables tableSet) error {
 	for i, w := range x.writes {
 		w.t = tables.find(w.Table)
@@ -225,8 +226,8 @@ func (x *transaction) execute() error {
 	return nil
 }
 
-// decide reads the items, evaluates all conditions and updates, and then writes
-// everything to the edit.
+// decide reads the items, evaluates all conditions and updates, and then adds all writes to
+// the edit.
 func (x *transaction) decide() error {
 	reasons := make([]*reason, len(x.writes))
 	images := make([]image, len(x.writes))
@@ -269,7 +270,7 @@ func (x *transaction) decide() error {
 	return nil
 }
 
-// sizes are those of the items as the transaction leaves them.
+// sizes returns the sizes of the items after the transaction.
 func (x *transaction) sizes() []int {
 	sizes := make([]int, len(x.writes))
 	for i, w := range x.writes {
@@ -291,7 +292,7 @@ func (x *transaction) open() object {
 	return o
 }
 
-// reply answers a transaction that was done.
+// reply answers a completed transaction.
 func (x *transaction) reply() {
 	o := x.open()
 	if x.capacity != capacityNone {
@@ -306,8 +307,8 @@ func (x *transaction) reply() {
 	o.end()
 }
 
-// replay answers a transaction that was done before. It costs what reading its
-// items does. The earlier one may not be on disk yet.
+// replay answers a transaction that was completed before. It costs as much as reading its
+// items. The earlier execution may not be on disk yet.
 func (x *transaction) replay(sizes []int) error {
 	x.e.barrier()
 	if err := x.e.commit(); err != nil {
@@ -334,7 +335,7 @@ func (x *transaction) appendCapacity(o *object, kind string, add func(s *consume
 	x.c.out = appendAllConsumed(x.c.out, x.capacity, costs)
 }
 
-// transactGetItems answers TransactGetItems: all items as they were at one moment.
+// transactGetItems answers TransactGetItems with items of one snapshot.
 func (c *call) transactGetItems() error {
 	r, err := parseTransactGetItems(c.body)
 	if err != nil {
@@ -407,8 +408,8 @@ func (c *call) replyTransactGet(r *transactGetRequest, tables tableSet) error {
 	return nil
 }
 
-// appendResponse appends one response: an object with the item under c.key, without
-// it if there is none or nothing of it was asked for.
+// appendResponse appends one response: an object with the item under c.key, or without it if
+// there is no item or none of its requested attributes.
 func (c *call) appendResponse(snapshot *disk.Snapshot, g *getRequest) (size int, err error) {
 	start := len(c.out)
 	c.out = append(c.out, `{"Item":`...)

@@ -11,12 +11,12 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// The order of expiry of tables with a time to live:
+// The expiry index of tables with a time to live:
 //
 //	x table second item    nothing: the item, its key without the table's part,
 //	                       expires at that second
 
-// expiryKey is the key of an item's entry in the order of expiry; false if the
+// expiryKey returns the key of an item's entry in the expiry index. It returns false if the
 // item never expires.
 func expiryKey(dst []byte, t *catalog.Table, key []byte, m *image) ([]byte, bool) {
 	if !m.exists() {
@@ -30,20 +30,20 @@ func expiryKey(dst []byte, t *catalog.Table, key []byte, m *image) ([]byte, bool
 	return append(dst, key[hashStart:]...), true
 }
 
-// expirySecond is where the second begins in the key of an entry, and expiryItem
-// where the item does.
+// expirySecond and expiryItem are the offsets of the second and of the item in the key of an
+// entry.
 const (
 	expirySecond = 1 + 8
 	expiryItem   = expirySecond + 8
 )
 
-// itemOfExpiry is the key of the item that an entry is about.
+// itemOfExpiry returns the key of an entry's item.
 func itemOfExpiry(table uint64, entry []byte) []byte {
 	return append(appendIndex(nil, table, tableIndex), entry[expiryItem:]...)
 }
 
-// expiresAt reads a time to live: the first whole second since 1970 that is not
-// before it. False for what is none, and for times that nobody lives to see.
+// expiresAt reads a time to live: the first whole second since 1970 that is not before it.
+// It returns false for values that are not a time, and for times in the far future.
 func expiresAt(v *value.Value) (second int64, ok bool) {
 	if v == nil || v.Type != value.Number {
 		return 0, false
@@ -55,7 +55,7 @@ func expiresAt(v *value.Value) (second int64, ok bool) {
 	return int64(math.Ceil(t)), true
 }
 
-// writeExpiry brings the change's item up to date in the order of expiry.
+// writeExpiry updates the entry of the change's item in the expiry index.
 func (e *edit) writeExpiry(c *change) {
 	info := c.t.info
 	if info.TTL == nil {

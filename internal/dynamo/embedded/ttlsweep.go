@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// How often items whose time has come are looked for, how many of them are removed
-// in one batch, and how long ago that may have been: what expired earlier stays,
-// as in the service.
+// The interval between removals of expired items, the number of items in one batch, and the
+// maximum age of an expiry: as in the service, items that expired earlier are kept.
 const (
 	sweepEvery   = 500 * time.Millisecond
 	sweepItems   = 32
 	expiredSince = 5 * 365 * 24 * time.Hour
 )
 
-// trimEvery is how often streams are trimmed.
+// trimEvery is the interval between removals of old stream records.
 const trimEvery = time.Minute
 
-// sweep removes the items whose time has come. They are deletes; on a disk too full for these they wait.
+// sweep removes expired items. Removals are deletes; they wait while the disk is too full
+// for deletes.
 func (s *Store) sweep(now time.Time) error {
 	if s.writable(true) != nil {
 		return nil
@@ -34,8 +34,7 @@ func (s *Store) sweep(now time.Time) error {
 	return nil
 }
 
-// sweepTable removes a few items of a table; more tells whether there may be
-// others.
+// sweepTable removes a few items of a table. more reports whether there may be others.
 func (s *Store) sweepTable(t *table, now time.Time) (more bool, err error) {
 	t.mu.RLock()
 	if t.deleted || t.info.TTL == nil {
@@ -61,7 +60,7 @@ func (s *Store) sweepTable(t *table, now time.Time) (more bool, err error) {
 		}
 		entry, ok := expiryKey(nil, t.info, key, &item)
 		if !ok || !bytes.Equal(entry, entries[i]) {
-			// Somebody has changed the item, and its entry with it.
+			// The item has been changed, and its entry with it.
 			e.b.Delete(entries[i])
 			continue
 		}
@@ -76,7 +75,7 @@ func (s *Store) sweepTable(t *table, now time.Time) (more bool, err error) {
 	return len(entries) == sweepItems, nil
 }
 
-// due returns the first few entries of items whose time has come.
+// due returns the first few entries of expired items.
 func (s *Store) due(t *table, now time.Time) ([][]byte, error) {
 	second := func(at time.Time) []byte {
 		return binary.BigEndian.AppendUint64(appendTable(nil, spaceExpiry, t.id), uint64(at.Unix()))
@@ -93,9 +92,9 @@ func (s *Store) due(t *table, now time.Time) ([][]byte, error) {
 	return out, it.Error()
 }
 
-// OnExpiry has f called with each item that is removed because its time to live
-// has passed, after that is on disk, in place of whoever was called before. The
-// item is a JSON object.
+// OnExpiry makes the store call f with each item that it has removed because of its time to
+// live, after the removal is on disk. It replaces the previous function. The item is a JSON
+// object.
 func (s *Store) OnExpiry(f func(table string, item []byte)) { s.expired.Store(&f) }
 
 func (s *Store) tellExpired(table string, items [][]byte) {

@@ -13,14 +13,15 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// An item's entry in a vector index is a projection as in other indexes, and has the
-// vector in any case: as a binary of 32-bit floating-point numbers.
+// An item's entry in a vector index has the projected attributes, as in other indexes, and
+// always the vector, as a binary of 32-bit floating-point numbers.
 
-// vectorInvalid begins what is said of items that do not fit a vector index.
+// vectorInvalid begins the errors for items that do not fit a vector index.
 const vectorInvalid = "One or more parameter values were invalid. "
 
-// checkVectors checks an item's attributes against the table's vector indexes. Of an
-// update it checks those that u has written to; a put has no u.
+// checkVectors checks an item's attributes against the table's vector indexes. u is the
+// update that has changed the item, of which only the written attributes are checked; it is
+// nil for a put.
 func checkVectors(t *catalog.Table, item *value.Value, u *expr.Update) error {
 	if len(t.Vectors) == 0 {
 		return nil
@@ -80,14 +81,14 @@ func checkVector(x *catalog.Index, v *value.Value) error {
 	return nil
 }
 
-// float is a number with 32-bit precision; false if it is out of range.
+// float converts a number to 32-bit precision. It returns false if it is out of range.
 func float(v *value.Value) (float32, bool) {
 	f, err := strconv.ParseFloat(string(v.Text), 32)
 	return float32(f), err == nil
 }
 
-// appendFloats appends the vector in an item; false if it has none that fits the
-// index. Such items are from before the index was created.
+// appendFloats appends the vector of an item. It returns false if the item has none that
+// fits the index. Such items are older than the index.
 func appendFloats(dst []byte, x *catalog.Index, item *value.Value) ([]byte, bool) {
 	v := item.Get(x.Vector.Attribute)
 	if v == nil || checkVector(x, v) != nil {
@@ -100,8 +101,8 @@ func appendFloats(dst []byte, x *catalog.Index, item *value.Value) ([]byte, bool
 	return dst, true
 }
 
-// vectorEntry makes the entry of an item that exists in a vector index, as entry does
-// for other indexes.
+// vectorEntry returns the entry of an existing item in a vector index, as entry does for
+// other indexes.
 func (t *table) vectorEntry(x *catalog.Index, m *image) ([]byte, image) {
 	for _, a := range x.Vector.Schema {
 		if v := m.tree.Get(a.Attribute.Name); v != nil && v.Type != a.Attribute.Type {
@@ -130,24 +131,24 @@ func (t *table) vectorEntry(x *catalog.Index, m *image) ([]byte, image) {
 	return key, image{there: true, size: tree.ItemSize(), text: tree.AppendItem(nil), tree: tree}
 }
 
-// minVectorBytes is the least that a search of or a write to a vector index counts.
+// minVectorBytes is the minimum cost in bytes of a search of or a write to a vector index.
 const minVectorBytes = 1024
 
-// vectorBytes is what writing an entry of a vector index costs.
+// vectorBytes returns the cost of writing an entry of a vector index.
 func vectorBytes(size int) float64 { return float64(max(minVectorBytes, size)) }
 
-// vectorList is the vector of an entry as the list of numbers that clients get.
+// vectorList returns the vector of an entry as a list of numbers, as clients see it.
 func vectorList(floats []byte) value.Value {
 	list := value.Value{Type: value.List, Items: make([]value.Value, 0, len(floats)/4)}
 	for ; len(floats) >= 4; floats = floats[4:] {
-		f := math.Float32frombits(binary.BigEndian.Uint32(floats)) + 0 // of -0 it makes 0
+		f := math.Float32frombits(binary.BigEndian.Uint32(floats)) + 0 // converts -0 to 0
 		list.Items = append(list.Items, value.Value{Type: value.Number, Text: strconv.AppendFloat(nil, float64(f), 'f', -1, 32)})
 	}
 	return list
 }
 
-// score compares two vectors, of which the second is an entry's. Sums have 64 bits;
-// the result is within the range of 32.
+// score compares two vectors; the second one is an entry's. Sums have 64 bits, but the
+// result is within the range of 32 bits.
 func score(by catalog.Distance, query []float32, floats []byte) float64 {
 	var dot, squares, difference, querySquares float64
 	same := true
