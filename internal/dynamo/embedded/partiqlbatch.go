@@ -36,11 +36,11 @@ func (c *call) batchExecuteStatement() error {
 	if err != nil {
 		return err
 	}
-	members := make([]*batchStatement, len(r.Statements))
+	statements := make([]*batchStatement, len(r.Statements))
 	reads, writes, deletes := false, false, true
-	for i := range members {
+	for i := range statements {
 		m := &batchStatement{r: &r.Statements[i]}
-		members[i] = m
+		statements[i] = m
 		if m.cmd, m.fault = partiql.Translate(m.r.Text, m.r.Parameters, false); m.fault != nil {
 			continue
 		}
@@ -56,26 +56,26 @@ func (c *call) batchExecuteStatement() error {
 			return err
 		}
 	}
-	e := c.s.newEdit(c.s.existingTables(members)...)
+	e := c.s.newEdit(c.s.existingTables(statements)...)
 	defer e.close()
-	for _, m := range members {
+	for _, m := range statements {
 		m.find(e.tables)
 	}
-	if duplicates(diskKeys(members)) {
+	if duplicates(diskKeys(statements)) {
 		return errDuplicateKeys
 	}
 	if writes {
-		if err := c.writeStatements(e, members); err != nil {
+		if err := c.writeStatements(e, statements); err != nil {
 			return err
 		}
 	}
-	return c.replyStatements(&r, members)
+	return c.replyStatements(&r, statements)
 }
 
 // existingTables returns the existing tables of the statements, each held for reading once.
-func (s *Store) existingTables(members []*batchStatement) (set tableSet) {
+func (s *Store) existingTables(statements []*batchStatement) (set tableSet) {
 	all := *s.tables.Load()
-	for _, m := range members {
+	for _, m := range statements {
 		if m.fault != nil {
 			continue
 		}
@@ -140,8 +140,8 @@ func (m *batchStatement) selectKey(fault error) (key value.Value, err error) {
 }
 
 // diskKeys returns the known keys on disk.
-func diskKeys(members []*batchStatement) (keys [][]byte) {
-	for _, m := range members {
+func diskKeys(statements []*batchStatement) (keys [][]byte) {
+	for _, m := range statements {
 		if m.diskKey != nil {
 			keys = append(keys, m.diskKey)
 		}
@@ -150,9 +150,9 @@ func diskKeys(members []*batchStatement) (keys [][]byte) {
 }
 
 // writeStatements executes the valid writes. It returns only errors of the store.
-func (c *call) writeStatements(e *edit, members []*batchStatement) error {
-	e.lock(diskKeys(members)...)
-	for _, m := range members {
+func (c *call) writeStatements(e *edit, statements []*batchStatement) error {
+	e.lock(diskKeys(statements)...)
+	for _, m := range statements {
 		if m.fault != nil {
 			continue
 		}
@@ -177,12 +177,12 @@ func (c *call) writeStatements(e *edit, members []*batchStatement) error {
 }
 
 // replyStatements executes the reads and answers.
-func (c *call) replyStatements(r *executeManyRequest, members []*batchStatement) error {
+func (c *call) replyStatements(r *executeManyRequest, statements []*batchStatement) error {
 	var costs []*consumed
 	o := c.object()
 	o.member("Responses")
 	c.out = append(c.out, '[')
-	for i, m := range members {
+	for i, m := range statements {
 		if i > 0 {
 			c.out = append(c.out, ',')
 		}
@@ -196,7 +196,7 @@ func (c *call) replyStatements(r *executeManyRequest, members []*batchStatement)
 	}
 	c.out = append(c.out, ']')
 	if len(costs) > 0 {
-		addFailures(costs, members)
+		addFailures(costs, statements)
 		o.member("ConsumedCapacity")
 		c.out = appendAllConsumed(c.out, r.Capacity, costs)
 	}
@@ -279,8 +279,8 @@ func (m *batchStatement) addCost(costs []*consumed, units float64) []*consumed {
 
 // addFailures adds the cost of failed writes to the sums of the tables in which other
 // statements succeeded.
-func addFailures(costs []*consumed, members []*batchStatement) {
-	for _, m := range members {
+func addFailures(costs []*consumed, statements []*batchStatement) {
+	for _, m := range statements {
 		if m.fault == nil || !m.ran {
 			continue
 		}

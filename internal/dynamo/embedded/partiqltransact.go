@@ -18,30 +18,30 @@ func (c *call) executeTransaction() error {
 	if err != nil {
 		return err
 	}
-	members, err := translateAll(&r)
+	statements, err := translateAll(&r)
 	if err != nil {
 		return err
 	}
-	reads := members[0].cmd.Kind == partiql.Select
-	if slices.ContainsFunc(members, func(m *batchStatement) bool { return m.cmd.Kind == partiql.Select != reads }) {
+	reads := statements[0].cmd.Kind == partiql.Select
+	if slices.ContainsFunc(statements, func(m *batchStatement) bool { return m.cmd.Kind == partiql.Select != reads }) {
 		return wire.Invalid("ExecuteTransaction API does not support both read and write operations in the same request.")
 	}
 	if !reads {
 		stores := func(m *batchStatement) bool { return m.cmd.Kind != partiql.Delete && m.cmd.Kind != partiql.Exists }
-		if err := c.s.writable(!slices.ContainsFunc(members, stores)); err != nil {
+		if err := c.s.writable(!slices.ContainsFunc(statements, stores)); err != nil {
 			return err
 		}
 	}
-	e := c.s.newEdit(c.s.existingTables(members)...)
+	e := c.s.newEdit(c.s.existingTables(statements)...)
 	defer e.close()
-	if err := findAll(members, e.tables); err != nil {
+	if err := findAll(statements, e.tables); err != nil {
 		return err
 	}
 	if reads {
-		return c.replyTransactRead(&r, members)
+		return c.replyTransactRead(&r, statements)
 	}
 	x := &transaction{c: c, e: e, capacity: r.Capacity, statements: true}
-	for _, m := range members {
+	for _, m := range statements {
 		m.write.key = m.diskKey
 		x.writes = append(x.writes, m.write)
 	}
@@ -65,8 +65,8 @@ func inStatement(i int, err error) error {
 
 // translateAll translates the statements.
 func translateAll(r *executeManyRequest) ([]*batchStatement, error) {
-	members := make([]*batchStatement, len(r.Statements))
-	for i := range members {
+	statements := make([]*batchStatement, len(r.Statements))
+	for i := range statements {
 		m := &batchStatement{r: &r.Statements[i]}
 		var err error
 		if m.cmd, err = partiql.Translate(m.r.Text, m.r.Parameters, true); err == nil {
@@ -75,9 +75,9 @@ func translateAll(r *executeManyRequest) ([]*batchStatement, error) {
 		if err != nil {
 			return nil, inStatement(i, err)
 		}
-		members[i] = m
+		statements[i] = m
 	}
-	return members, nil
+	return statements, nil
 }
 
 // checkTransact refuses statements that can't be part of a transaction.
@@ -96,9 +96,9 @@ func (m *batchStatement) checkTransact() error {
 }
 
 // findAll checks the statements against the schemas and finds their items.
-func findAll(members []*batchStatement, tables tableSet) error {
+func findAll(statements []*batchStatement, tables tableSet) error {
 	gone := false
-	for i, m := range members {
+	for i, m := range statements {
 		name, _ := tableOf(m.cmd.Table)
 		t := tables.find(name)
 		if t == nil {
@@ -118,10 +118,10 @@ func findAll(members []*batchStatement, tables tableSet) error {
 		}
 	}
 	if gone {
-		return canceled(reasonsOf(members))
+		return canceled(reasonsOf(statements))
 	}
 	invalid := false
-	for _, m := range members {
+	for _, m := range statements {
 		if m.fault = m.transactKey(); isEmptyKey(m.fault) {
 			return m.fault
 		}
@@ -131,18 +131,18 @@ func findAll(members []*batchStatement, tables tableSet) error {
 		invalid = invalid || m.fault != nil
 	}
 	switch {
-	case duplicates(diskKeys(members)):
+	case duplicates(diskKeys(statements)):
 		return errSameItem
 	case invalid:
-		return canceled(reasonsOf(members))
+		return canceled(reasonsOf(statements))
 	}
 	return nil
 }
 
 // reasonsOf returns the reasons why statements cancel their transaction.
-func reasonsOf(members []*batchStatement) []*reason {
-	reasons := make([]*reason, len(members))
-	for i, m := range members {
+func reasonsOf(statements []*batchStatement) []*reason {
+	reasons := make([]*reason, len(statements))
+	for i, m := range statements {
 		if fault := asFault(m.fault); fault != nil {
 			reasons[i] = &reason{statementCode(fault), fault}
 		}
@@ -197,14 +197,14 @@ func (m *batchStatement) transactKey() error {
 }
 
 // replyTransactRead answers with the items of one snapshot.
-func (c *call) replyTransactRead(r *executeManyRequest, members []*batchStatement) error {
+func (c *call) replyTransactRead(r *executeManyRequest, statements []*batchStatement) error {
 	snapshot := c.s.db.Snapshot()
 	defer snapshot.Close()
 	var costs []*consumed
 	o := c.object()
 	o.member("Responses")
 	c.out = append(c.out, '[')
-	for i, m := range members {
+	for i, m := range statements {
 		if i > 0 {
 			c.out = append(c.out, ',')
 		}
