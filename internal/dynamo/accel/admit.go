@@ -2,13 +2,14 @@ package accel
 
 import "github.com/kasoku/kasoku/internal/edge"
 
-// Admit is for routes that stand before the service and speak another protocol. It
-// finds out who sent x, whose signature covers x as it was sent, and decodes its
-// body. What it returns answers exchanges in that client's name: they say what is
-// asked in DynamoDB's own protocol, as Serve wants it, but for a signature. It may
-// be used as often as wanted, for several exchanges at once, and allocates nothing.
-// It is nil when x has been answered with a refusal.
-func (s *Service) Admit(x *edge.Exchange) (ask func(x *edge.Exchange)) {
+// Admit authenticates x, whose signature covers x as it was sent, and decodes its body. It
+// is for routes in front of the service with another protocol.
+//
+// The returned function serves exchanges on behalf of that client. They must be requests in
+// DynamoDB's own protocol, as for Serve, but without a signature. The function may be called
+// any number of times, also concurrently, and doesn't allocate. It is nil if Admit has
+// answered x with an error.
+func (s *Service) Admit(x *edge.Exchange) (serve func(x *edge.Exchange)) {
 	c := s.calls.Get().(*call)
 	c.begin(s, x)
 	defer c.finish()
@@ -19,7 +20,7 @@ func (s *Service) Admit(x *edge.Exchange) (ask func(x *edge.Exchange)) {
 	return c.principal.serve
 }
 
-// withServe lets p be asked for.
+// withServe returns a copy of p whose serve function acts on its behalf.
 func (s *Service) withServe(p *principal) *principal {
 	known := *p
 	known.serve = func(x *edge.Exchange) {

@@ -14,7 +14,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// admit gives a request to Admit and, when it is let in, asks for op in its name.
+// admit passes a request to Admit and, if it is admitted, sends op on behalf of its client.
 func (f *fixture) admit(r http1.Request, sent, op, body string) result {
 	f.t.Helper()
 	x := edge.Detached(f.t.Context(), r, []byte(sent), time.Now())
@@ -26,8 +26,8 @@ func (f *fixture) admit(r http1.Request, sent, op, body string) result {
 	return result{x.Reply.Status, string(x.Reply.Body), x.Record.Decision, string(x.Reply.Head())}
 }
 
-// A client is known by the signature of what it sent, whatever the path, and what is
-// asked in its name is held to its permissions.
+// A client is identified by the signature of its request, whatever the path, and requests on
+// its behalf are limited by its permissions.
 func TestAdmitSigned(t *testing.T) {
 	f := newFixture(t, twoKeys)
 	f.origin.reply("GetItem", `{"Item":{"p":{"S":"a"},"s":{"N":"1"}}}`)
@@ -48,7 +48,7 @@ func TestAdmitSigned(t *testing.T) {
 	want(request("GetItem"), "{}", "GetItem", getA, 400, "MissingAuthenticationTokenException")
 }
 
-// Without keys everybody is let in.
+// Without keys every client is admitted.
 func TestAdmitOpen(t *testing.T) {
 	f := newFixture(t)
 	f.origin.reply("GetItem", `{"Item":{"p":{"S":"a"},"s":{"N":"1"}}}`)
@@ -82,7 +82,7 @@ func TestAdmitDecodes(t *testing.T) {
 	want("br", "text", false, "")
 }
 
-// A fault while a client is found out is an answer, and nobody is let in.
+// A panic during authentication is answered with an error, and the client isn't admitted.
 func TestAdmitFault(t *testing.T) {
 	f := newFixture(t, twoKeys)
 	f.svc.settings.Load().verifier = nil

@@ -14,31 +14,31 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// maxBatchKeys is how many keys a BatchGetItem may name.
+// maxBatchKeys is the maximum number of keys in a BatchGetItem.
 const maxBatchKeys = 100
 
-// maxBatchReply bounds the items of an answer; those beyond it are left
-// unprocessed, as DynamoDB leaves them.
+// maxBatchReply limits the size of the items in a reply; the rest is left unprocessed, as
+// DynamoDB does.
 const maxBatchReply = 16 << 20
 
-// batch is the state of a BatchGetItem. Its slices keep their memory.
+// batch is the state of a BatchGetItem. Its slices are reused.
 type batch struct {
 	parts []batchPart
 	keys  []batchKey
-	bytes []byte // the cache keys, one behind the other
+	bytes []byte // the cache keys, concatenated
 }
 
-// batchPart is a table's part of the request.
+// batchPart is the part of the request for one table.
 type batchPart struct {
 	quoted     []byte // the table's name as in the request
 	t          *table
 	read       read
 	projection expr.Projection
-	first, end int // its keys in batch.keys
+	first, end int // range of its keys in batch.keys
 	strong     bool
 }
 
-// batchKey is one key asked for, and what came of it.
+// batchKey is a requested key and its result.
 type batchKey struct {
 	json        []byte // as in the request
 	from, to    int    // the cache key in batch.bytes
@@ -59,7 +59,7 @@ func (b *batch) reset() {
 
 func (b *batch) cacheKey(k *batchKey) []byte { return b.bytes[k.from:k.to] }
 
-// addPart appends a part, reusing the memory of its projection.
+// addPart appends a part. It reuses the memory of the projection.
 func (b *batch) addPart() *batchPart {
 	if len(b.parts) < cap(b.parts) {
 		b.parts = b.parts[:len(b.parts)+1]
@@ -77,7 +77,7 @@ var (
 	partMembers     = []string{"Keys", "ConsistentRead", "ProjectionExpression", "ExpressionAttributeNames", "AttributesToGet"}
 )
 
-// batchGetItem serves what the item cache has and fetches the rest in one request.
+// batchGetItem serves cached items and fetches the others in one request.
 func (c *call) batchGetItem() {
 	known, ok := c.members(c.x.Body, batchGetMembers)
 	if !ok {
@@ -98,9 +98,9 @@ func (c *call) batchGetItem() {
 		d = c.batch.missDecision(missing)
 		ctx, cancel := c.deadline()
 		defer cancel()
-		begun := time.Now()
+		start := time.Now()
 		resp, err := c.fetchBatch(ctx)
-		c.x.Record.Origin += time.Since(begun)
+		c.x.Record.Origin += time.Since(start)
 		switch {
 		case err != nil:
 			c.failOrigin(err, d)
@@ -117,8 +117,8 @@ func (c *call) batchGetItem() {
 	c.status(d, nil, false)
 }
 
-// authorizeBatch checks the permission on each table of RequestItems; on failure it
-// has answered.
+// authorizeBatch checks the permission for each table of RequestItems. It reports false if
+// it has answered with an error.
 func (c *call) authorizeBatch(items []byte) bool {
 	tables := 0
 	it := wire.Object(items)
@@ -136,7 +136,8 @@ func (c *call) authorizeBatch(items []byte) bool {
 	return true
 }
 
-// parseBatch reads RequestItems; false for what is left to the origin.
+// parseBatch parses RequestItems. It returns false for a request that must be left to the
+// origin.
 func (c *call) parseBatch(items, capacity []byte) bool {
 	b := &c.batch
 	expressions, legacy := false, false
@@ -169,11 +170,11 @@ func (c *call) parseBatch(items, capacity []byte) bool {
 			return false
 		}
 	}
-	// DynamoDB refuses the older form of a projection beside the newer one.
+	// DynamoDB rejects legacy and expression projections in one request.
 	return !it.Err() && len(b.keys) > 0 && !b.hasDuplicates() && !(expressions && legacy)
 }
 
-// countParts counts the parts of a table.
+// countParts returns the number of parts for a table.
 func (b *batch) countParts(t *table) (n int) {
 	for i := range b.parts {
 		if b.parts[i].t.name == t.name {
@@ -203,7 +204,7 @@ func (c *call) parseKeys(p *batchPart, keys []byte) bool {
 	return !it.Err() && p.end > p.first
 }
 
-// hasDuplicates tells whether a key is asked for twice, which DynamoDB refuses.
+// hasDuplicates reports whether a key occurs twice, which DynamoDB rejects.
 func (b *batch) hasDuplicates() bool {
 	for i := range b.keys {
 		for j := range i {
@@ -215,7 +216,7 @@ func (b *batch) hasDuplicates() bool {
 	return false
 }
 
-// missDecision names the decision of a batch of which so many keys have to be fetched.
+// missDecision returns the decision for a batch with the given number of keys to fetch.
 func (b *batch) missDecision(missing int) telemetry.Decision {
 	switch {
 	case missing < len(b.keys):
@@ -226,7 +227,7 @@ func (b *batch) missDecision(missing int) telemetry.Decision {
 	return telemetry.BypassConsistent
 }
 
-// lookupBatch finds what is cached and counts what is not.
+// lookupBatch looks up all keys in the cache and returns the number of missing ones.
 func (c *call) lookupBatch() (missing int) {
 	b, strong := &c.batch, 0
 	for i := range b.parts {
@@ -264,13 +265,13 @@ func (b *batch) itemKey(k *batchKey) itemKey {
 	return itemKey{bytes.Clone(b.bytes[k.from+prefixLen : k.to]), k.hashLen}
 }
 
-// fetchBatch asks the origin for the whole items that are missing.
+// fetchBatch fetches the missing items, without projection.
 func (c *call) fetchBatch(ctx context.Context) (*origin.Response, error) {
 	return c.svc.sendOrigin(ctx, targetPrefix+"BatchGetItem", c.fetchRequest(), true)
 }
 
-// storeBatch keeps what came; false if that is no answer to what was asked. What
-// neither came nor was left unprocessed does not exist.
+// storeBatch stores the fetched items. It returns false if body isn't a valid response to
+// the request. A missing item that isn't unprocessed doesn't exist.
 func (c *call) storeBatch(body []byte) bool {
 	b := &c.batch
 	responses, ok := memberOf(body, "Responses")
@@ -307,8 +308,8 @@ func (c *call) storePart(p *batchPart, responses, unprocessed []byte) bool {
 	return true
 }
 
-// fetchRequest makes the request for what is missing, each part strongly consistent
-// if one of its keys was written lately.
+// fetchRequest returns the request for the missing items. A part is strongly consistent if
+// one of its keys was written recently.
 func (c *call) fetchRequest() []byte {
 	b := &c.batch
 	body := append([]byte(nil), `{"RequestItems":{`...)
@@ -347,7 +348,7 @@ func (c *call) fetchRequest() []byte {
 	return append(body, `}}`...)
 }
 
-// storeItems matches the items that came with the keys asked for.
+// storeItems matches the returned items with the requested keys and stores them.
 func (c *call) storeItems(p *batchPart, items []byte) bool {
 	if items == nil {
 		return true
@@ -377,7 +378,7 @@ func (c *call) markUnprocessed(p *batchPart, left []byte) bool {
 	return !it.Err()
 }
 
-// findKey finds the key of a part that an item, or a Key object, has.
+// findKey returns the key of a part that matches an item or a Key object.
 func (c *call) findKey(p *batchPart, obj []byte, exact bool) *batchKey {
 	var ok bool
 	c.scratch, _, ok = p.t.appendKeyOf(p.t.appendPrefix(c.scratch[:0], keyItem), obj, exact)
@@ -392,7 +393,7 @@ func (c *call) findKey(p *batchPart, obj []byte, exact bool) *batchKey {
 	return nil
 }
 
-// renderBatch writes the answer from the entries.
+// renderBatch writes the reply from the entries.
 func (c *call) renderBatch() {
 	b := &c.batch
 	out := append(c.x.Reply.Buf[:0], `{"Responses":{`...)
@@ -436,8 +437,8 @@ func (c *call) renderBatch() {
 	c.answerBuilt(http.StatusOK, append(out, '}'))
 }
 
-// appendUnprocessed appends the parts of the request that the origin left, in the
-// client's own terms.
+// appendUnprocessed appends the unprocessed parts of the request in the client's own
+// spelling.
 func (c *call) appendUnprocessed(out []byte) []byte {
 	b := &c.batch
 	items, _ := wire.Lookup(c.x.Body, "RequestItems")

@@ -7,20 +7,20 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// group is several writes in one request: a batch or a transaction. The origin
-// returns no images of them, so the queries of a global index are dropped as a
-// whole unless the items' keys alone determine their partition in it.
+// group is several writes in one request: a batch or a transaction. The origin returns no
+// images of them. A write therefore drops all queries of a global index, unless the items'
+// keys alone determine their partition in it.
 type group struct {
 	svc           *Service
 	origin        cache.Tag
-	tags          []cache.Tag // moved by the write
+	tags          []cache.Tag // invalidated by the write
 	watch         []cache.Tag
 	items         []change
-	uncertainTags []cache.Tag // moved, too, if the outcome is unknown
+	uncertainTags []cache.Tag // also invalidated if the outcome is unknown
 	tables        []*table
 }
 
-// add notes a write of an item.
+// add adds the write of an item.
 func (g *group) add(t *table, key itemKey, ch change) {
 	g.tags = append(g.tags, t.itemTag(key.bytes), t.partitionTag(key.hash()))
 	g.watch = append(g.watch, t.purgeTag(key.hash()))
@@ -29,7 +29,7 @@ func (g *group) add(t *table, key itemKey, ch change) {
 	g.items = append(g.items, ch)
 }
 
-// addTable notes a table of which something is written.
+// addTable adds a table with at least one write.
 func (g *group) addTable(t *table) {
 	for _, have := range g.tables {
 		if have == t {
@@ -42,16 +42,15 @@ func (g *group) addTable(t *table) {
 	g.uncertainTags = append(g.uncertainTags, t.allIndexTags()...)
 }
 
-// addWholeTable notes a write somewhere in a table that is not known or whose item
-// can't be told.
+// addWholeTable adds a write to an unknown item or table, which invalidates the whole table.
 func (g *group) addWholeTable(name []byte) {
 	tags := newTableTags(g.origin, string(name))
 	g.tags = append(g.tags, tags.table, tags.writes)
 }
 
-// committedChange is what the group did, once the origin has done it. Nothing is put: a
-// repeated transaction answers like the first one and changes nothing, and a batch
-// may have left items out.
+// committedChange returns the change after the origin has executed the group. It stores no
+// items: a repeated transaction is acknowledged without changing anything, and a batch may
+// leave items unprocessed.
 func (g *group) committedChange() cache.Change {
 	ch := cache.Change{Cause: cache.ByWrite}
 	for _, t := range g.tables {
@@ -65,7 +64,7 @@ func (g *group) committedChange() cache.Change {
 	return ch
 }
 
-// writeGroup gives the request to the origin and tells the cache.
+// writeGroup forwards the request and invalidates the cache.
 func (c *call) writeGroup(g *group) {
 	g.watch = append(g.watch, c.set.tag)
 	cw := c.svc.cache.Begin(g.tags, g.watch)
@@ -102,8 +101,8 @@ func (c *call) batchWriteItem() {
 	c.writeGroup(g)
 }
 
-// newGroup checks a request whose writes are in the member called name, and
-// returns that member and a group for them; nil if the request has been answered.
+// newGroup validates a request with writes in the member called name. It returns that member
+// and a new group, or nil if it has answered with an error.
 func (c *call) newGroup(name string) (value []byte, g *group) {
 	value, ok := c.member(name)
 	if !ok {
@@ -116,14 +115,14 @@ func (c *call) newGroup(name string) (value []byte, g *group) {
 	return value, &group{svc: c.svc, origin: c.set.tag}
 }
 
-// member returns one member of the request, which must not be there twice.
+// member returns one member of the request. ok is false if it occurs twice.
 func (c *call) member(name string) (value []byte, ok bool) {
 	_, ok = c.members(c.x.Body, []string{name})
 	return c.m[0], ok
 }
 
-// addBatch notes the writes of one table. What is odd makes it a write anywhere
-// in the table.
+// addBatch adds the writes of one table. A request that isn't understood is a write to the
+// whole table.
 func (c *call) addBatch(g *group, quoted, requests []byte) {
 	if !c.setTable(quoted) {
 		if name := tableOf(c.name); len(name) > 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// budgeted are hits and what each may allocate.
+// budgeted returns the hits under test with their maximum allocations.
 func budgeted() []struct {
 	name, op, body, origin string
 	decision               telemetry.Decision
@@ -61,10 +61,10 @@ func limitedKey(c *Config) {
 	c.Keys = []Key{{ID: "FULL", Secret: "f", Tables: []string{"orders-*", "t"}, Allow: []wire.Access{wire.Read}}}
 }
 
-// anonymous lets everybody in.
+// open admits every client.
 func open(*Config) {}
 
-// warmExchange is an exchange whose request is cached.
+// warmExchange returns an exchange whose request is cached.
 func warmExchange(t testing.TB, s *Service, p *parrot, op, body, reply string) *edge.Exchange {
 	t.Helper()
 	p.status, p.reply = http.StatusOK, reply

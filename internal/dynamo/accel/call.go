@@ -12,21 +12,20 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// call is the state of one exchange. It is pooled: the buffers keep their memory
-// from one exchange to the next, so nothing that outlives the exchange (a fill, a
-// learnt table) may refer to them.
+// call is the state of one exchange. It is pooled and its buffers are reused, so nothing
+// that outlives the exchange (a fill, a table) may reference them.
 type call struct {
 	svc       *Service
 	set       *settings
 	x         *edge.Exchange
 	op        *wire.Operation
 	principal *principal
-	now       int64 // the exchange's time on the cache's clock
+	now       int64 // time of the exchange by the cache's clock
 
-	name    []byte     // the table's name, decoded
-	m       [24][]byte // members of the request, by the operation's own list
+	name    []byte     // decoded table name
+	m       [24][]byte // members of the request, in the order of the operation's list
 	key     []byte     // a cache key
-	text    []byte     // an expression, decoded
+	text    []byte     // decoded expression
 	scratch []byte
 
 	names      expr.Names
@@ -35,11 +34,11 @@ type call struct {
 	condition  expr.KeyCondition
 	batch      batch
 
-	permitted   bool // the client may do what it asks for
-	writeSent   bool // a request that must not be repeated was sent
+	permitted   bool // all permissions have been checked
+	writeSent   bool // a request that must not be repeated has been sent
 	answered    bool
-	encoded     bool // the answer has a Content-Encoding
-	explainOnly bool // only explains: nothing may be asked of the origin
+	encoded     bool // the reply has a Content-Encoding
+	explainOnly bool // for Explain: must not send anything to the origin
 }
 
 func (c *call) begin(s *Service, x *edge.Exchange) {
@@ -52,17 +51,16 @@ func (c *call) begin(s *Service, x *edge.Exchange) {
 	x.Record.Principal = sigv4.KeyID(x.Request.Get("Authorization"))
 }
 
-// release lets go of everything that belongs to the exchange.
+// release drops the references to the exchange.
 func (c *call) release() {
 	c.x, c.set, c.op, c.principal = nil, nil, nil, nil
 	clear(c.m[:])
 	c.batch.reset()
 }
 
-// members reads the members of obj that are called names into c.m. known is
-// false when obj has others: an operation's newer option might change what it
-// means, so such a request is not answered from the cache. ok is false when obj
-// is no object or has a member twice.
+// members reads the members of obj called names into c.m. known is false if obj has others:
+// a newer option of an operation might change its meaning, so such a request isn't served
+// from the cache. ok is false if obj isn't an object or has one of the members twice.
 func (c *call) members(obj []byte, names []string) (known, ok bool) {
 	clear(c.m[:len(names)])
 	known = true
@@ -78,7 +76,7 @@ func (c *call) members(obj []byte, names []string) (known, ok bool) {
 		}
 		v := it.Value()
 		if wire.Kind(v) == 'n' {
-			// A null member counts as absent, but not as unseen.
+			// A null member counts as absent, but also as seen.
 			v = v[:0]
 		}
 		c.m[i] = v
@@ -108,8 +106,8 @@ func find(raw []byte, names []string) int {
 	return -1
 }
 
-// setTable decodes a TableName and notes it; false if it is not a plain name
-// (an ARN is not: it may name somebody else's table).
+// setTable decodes a TableName into c.name and the access record. It returns false for an
+// ARN, which may belong to another account, and for invalid names.
 func (c *call) setTable(quoted []byte) bool {
 	c.name = c.name[:0]
 	if wire.Kind(quoted) != '"' {
@@ -120,14 +118,14 @@ func (c *call) setTable(quoted []byte) bool {
 		return false
 	}
 	c.name = name
-	// The record outlives the call: it must not refer to c.name.
+	// The record outlives the call and must not alias c.name.
 	if c.x.Record.Table, ok = wire.Plain(quoted); !ok {
 		c.x.Record.Table = bytes.Clone(name)
 	}
 	return len(name) > 0 && !bytes.HasPrefix(name, []byte("arn:"))
 }
 
-// isTrue reads a boolean member; ok is false if it is neither.
+// isTrue parses a boolean member. ok is false for any other value.
 func isTrue(v []byte) (yes, ok bool) {
 	switch {
 	case v == nil, string(v) == "false":
@@ -138,7 +136,7 @@ func isTrue(v []byte) (yes, ok bool) {
 	return false, false
 }
 
-// capacityMode reads ReturnConsumedCapacity: 0 for none, 't' or 'i'.
+// capacityMode parses ReturnConsumedCapacity: 0 for none, 't' or 'i'.
 func capacityMode(v []byte) (mode byte, ok bool) {
 	switch {
 	case v == nil || isText(v, "NONE"):
@@ -151,15 +149,15 @@ func capacityMode(v []byte) (mode byte, ok bool) {
 	return 0, false
 }
 
-// isText reports whether v is a JSON string with this text, however it is spelled.
+// isText reports whether v is a JSON string equal to text, in any spelling.
 func isText(v []byte, text string) bool {
 	return wire.Kind(v) == '"' && wire.NameIs(v[1:len(v)-1], text)
 }
 
-// deadline is the caller's context, shortened by the time to live that AWS SDKs
-// send with each attempt (amz-sdk-request: attempt=1; max=3; ttl=20260102T030405Z).
-// A store in this process has no deadline: it answers sooner than a client is found
-// to have gone, and watching the client would cost as much as reading an item.
+// deadline returns the exchange's context, limited by the deadline that AWS SDKs send with
+// each attempt (for example amz-sdk-request: attempt=1; max=3; ttl=20260102T030405Z). A
+// local store has no deadline: it answers faster than a disconnect is noticed, and watching
+// the client would cost as much as reading an item.
 func (c *call) deadline() (context.Context, context.CancelFunc) {
 	if c.set.cfg.Local {
 		return context.Background(), func() {}
@@ -167,7 +165,7 @@ func (c *call) deadline() (context.Context, context.CancelFunc) {
 	return c.until(c.x.Context())
 }
 
-// until shortens ctx to the time that the client says it waits.
+// until limits ctx by the client's deadline.
 func (c *call) until(ctx context.Context) (context.Context, context.CancelFunc) {
 	until, ok := sdkDeadline(c.x.Request.Get("amz-sdk-request"))
 	if !ok || !until.After(c.x.Now()) {
@@ -186,5 +184,5 @@ func sdkDeadline(field []byte) (time.Time, bool) {
 	return t, err == nil
 }
 
-// setDecision notes how the exchange was answered.
+// setDecision records how the exchange was answered.
 func (c *call) setDecision(d telemetry.Decision) { c.x.Record.Decision = d }

@@ -34,8 +34,8 @@ func TestEmptyBody(t *testing.T) {
 	f(open, 400, "#SerializationException", target, get)
 }
 
-// TestNesting sends documents that nest far beyond what DynamoDB stores: they are
-// too deep, not malformed, and that is said once the request may be made at all.
+// TestNesting sends documents nested far deeper than DynamoDB allows. They are rejected as
+// too deep, not as malformed, and only after authorization.
 func TestNesting(t *testing.T) {
 	signed := newFixture(t, func(c *Config, _ *cache.Config) { c.Keys = []Key{{ID: "A", Secret: "s"}} })
 	open := newFixture(t)
@@ -79,7 +79,8 @@ func TestUndatedSignature(t *testing.T) {
 	send(`"TableNames":[]`)
 }
 
-// TestThrottlingReasons: what an origin says of throttling reaches the client as it is.
+// TestThrottlingReasons checks that the origin's throttling details reach the client
+// unchanged.
 func TestThrottlingReasons(t *testing.T) {
 	f := newFixture(t)
 	const throttled = `{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException","message":"The level of configured provisioned throughput for the table was exceeded.",` +

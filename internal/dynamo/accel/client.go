@@ -9,19 +9,18 @@ import (
 	"github.com/kasoku/kasoku/internal/edge"
 )
 
-// Client is somebody who may ask, for fronts that speak another protocol and find out on
-// their own who asks. It is a value, and good for one request: what its key may do is what
-// the settings said when it was made.
+// Client is an authenticated client of a front that speaks another protocol. It is a value
+// for one request: its permissions are those of the settings at its creation.
 type Client struct {
 	svc       *Service
 	principal *principal
 }
 
-// AllowsAnonymous tells whether everybody is let in.
+// AllowsAnonymous reports whether requests need no signature.
 func (s *Service) AllowsAnonymous() bool { return s.settings.Load().verifier == nil }
 
-// Client finds the client with an access key's id, whatever id is if the service is open.
-// It allocates nothing.
+// Client returns the client with the given access key ID. If signatures aren't required, any
+// ID is accepted. It doesn't allocate.
 func (s *Service) Client(id []byte) (c Client, ok bool) {
 	set := s.settings.Load()
 	if set.verifier == nil {
@@ -31,36 +30,36 @@ func (s *Service) Client(id []byte) (c Client, ok bool) {
 	return Client{s, who}, who != nil
 }
 
-// Serve answers x, which says what is asked in DynamoDB's own protocol as Serve wants it, but
-// for a signature. It checks what the client may do, and writes x.Record as Serve does.
+// Serve answers x, a request in DynamoDB's own protocol as for Service.Serve, but without a
+// signature. It checks the client's permissions and fills x.Record.
 func (c Client) Serve(x *edge.Exchange) { c.principal.serve(x) }
 
-// Allowed tells whether the client has an access on a table, which is named or given by its ARN.
+// Allowed reports whether the client has an access to a table, given by name or ARN.
 func (c Client) Allowed(access wire.Access, table []byte) bool {
 	return c.principal.allows(access, tableOf(table))
 }
 
-// MayWrite tells whether the client may change items of any table.
+// MayWrite reports whether the client may change items of at least one table.
 func (c Client) MayWrite() bool { return c.principal.allow&(1<<wire.Write) != 0 }
 
-// Schema is the key of a table.
+// Schema is the key schema of a table.
 type Schema struct{ Hash, Range KeyAttribute }
 
-// KeyAttribute is an attribute of a key and its type: 'S', 'N' or 'B'. Range's name is ""
-// in a table without a sort key.
+// KeyAttribute is a key attribute and its type: 'S', 'N' or 'B'. In a table without a sort
+// key, Range has the name "".
 type KeyAttribute struct {
 	Name string
 	Type byte
 }
 
-// What Schema fails with.
+// Errors returned by Schema.
 var (
 	ErrNoTable      = errNoTable
-	ErrUnknownTable = errors.New("the origin could not tell about the table")
+	ErrUnknownTable = errors.New("the origin could not describe the table")
 )
 
-// CachedSchema returns the key of a table if it is known, now, without asking anybody. It
-// allocates nothing, but what it has found may be being learnt anew.
+// CachedSchema returns the schema of a table if it is cached. It doesn't wait and doesn't
+// allocate; a stale schema is refreshed in the background.
 func (c Client) CachedSchema(name []byte, now time.Time) (*Schema, bool) {
 	t := c.svc.peek(name)
 	if t == nil || !t.known {
@@ -70,7 +69,7 @@ func (c Client) CachedSchema(name []byte, now time.Time) (*Schema, bool) {
 	return &t.schema, true
 }
 
-// Schema returns the key of a table, after asking the origin if need be.
+// Schema returns the schema of a table. It fetches the schema if necessary.
 func (c Client) Schema(ctx context.Context, name []byte) (*Schema, error) {
 	t := c.svc.table(ctx, name)
 	switch {

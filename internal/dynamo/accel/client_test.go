@@ -13,14 +13,14 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// askAs asks in the name of a client.
+// askAs sends a request on behalf of a client.
 func (f *fixture) askAs(c Client, op, body string) result {
 	x := edge.Detached(f.t.Context(), request(op), []byte(body), time.Now())
 	c.Serve(x)
 	return result{x.Reply.Status, string(x.Reply.Body), x.Record.Decision, string(x.Reply.Head())}
 }
 
-// TestClientKeys asks in the names of two keys, of which one may less.
+// TestClientKeys sends requests on behalf of two keys with different permissions.
 func TestClientKeys(t *testing.T) {
 	f := newFixture(t, twoKeys)
 	f.origin.reply("GetItem", `{"Item":{"p":{"S":"a"},"s":{"N":"1"}}}`)
@@ -58,7 +58,7 @@ func TestClientKeys(t *testing.T) {
 	}
 }
 
-// TestClientSchema asks for the keys of tables.
+// TestClientSchema fetches the key schemas of tables.
 func TestClientSchema(t *testing.T) {
 	f := newFixture(t)
 	c, ok := f.svc.Client(nil)

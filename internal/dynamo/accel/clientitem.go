@@ -9,11 +9,12 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// Hit is an item, or the fact that there is none, as the cache has it.
+// Hit is a cached item, or the cached absence of one.
 type Hit struct {
-	// KeyHash is the item's in the access log.
+	// KeyHash identifies the item in the access log.
 	KeyHash uint64
-	// RefreshDue asks for one call of Client.Refresh: the entry nears its end and is in use.
+	// RefreshDue requests one call of Client.Refresh: the entry is in use and about to
+	// expire.
 	RefreshDue bool
 
 	table   *table
@@ -21,13 +22,15 @@ type Hit struct {
 	hashLen int
 }
 
-// Item is the item in JSON, nil if there is none. It must not be changed.
+// Item returns the item as JSON, or nil if it doesn't exist. The result must not be
+// modified.
 func (h *Hit) Item() []byte { return itemOf(h.entry) }
 
-// Form is what Client.Keep was given for this item, nil if nothing. It must not be changed.
+// Form returns the form passed to Client.AttachForm for this item, or nil. The result must
+// not be modified.
 func (h *Hit) Form() []byte { return h.entry.Variant() }
 
-// Decision is how a request that the hit answers was answered.
+// Decision returns the decision of a request served by the hit.
 func (h *Hit) Decision() telemetry.Decision {
 	if h.entry.Kind() == kindAbsent {
 		return telemetry.HitNegative
@@ -35,19 +38,19 @@ func (h *Hit) Decision() telemetry.Decision {
 	return telemetry.Hit
 }
 
-// maxStackKey is for keys without taking memory: longer ones are rare.
+// maxStackKey is the length of the longest key that is looked up without allocating. Longer
+// ones are rare.
 const maxStackKey = 256
 
-// Item answers an eventually consistent GetItem of a whole item from the cache, and counts
-// it like one. canonical is the item's key, first the partition key's part, which is hashLen
-// long, then the sort key's, each as wire.AppendScalar writes it. ok is false if somebody
-// has to ask: the item is not there, or not fresh, or of a table of which no items are kept,
-// or the client may not read it. Nothing has been counted then. It allocates nothing, unless
-// the key is longer than most.
+// Item serves an eventually consistent GetItem of a whole item from the cache. canonical is
+// the item's key as written by wire.AppendScalar: the partition key's part, which has length
+// hashLen, then the sort key's. ok is false if the item isn't cached or not fresh, the
+// table's items aren't cached, or the client isn't allowed to read it. Item doesn't
+// allocate, except for very long keys.
 //
-// The hit is counted with the service's requests. The record for the access log is the
-// front's to fill: its Operation is GetItem, and Table, KeyHash and Decision are those of the
-// hit.
+// A hit is counted among the service's requests, anything else is not. The caller fills the
+// access record: its Operation is GetItem, and Table, KeyHash and Decision are copied from
+// the hit.
 func (c Client) Item(name, canonical []byte, hashLen int, now time.Time) (h Hit, ok bool) {
 	s := c.svc
 	t := s.peek(name)
@@ -69,12 +72,12 @@ func (c Client) Item(name, canonical []byte, hashLen int, now time.Time) (h Hit,
 
 var getItemOperation, _ = wire.FindOperation([]byte(targetPrefix + "GetItem"))
 
-// AttachForm keeps another form of a hit's item beside it, for as long as that is kept. Whatever
-// has become of the item since the hit, no later hit finds a form of another: of two that
-// keep one the first counts. b is copied.
+// AttachForm stores another form of a hit's item with its entry, until the entry is dropped.
+// The form is never returned for a later version of the item. If two callers attach a form,
+// the first is kept. b is copied.
 func (c Client) AttachForm(h *Hit, b []byte) { c.svc.space.Attach(h.entry, b) }
 
-// Refresh begins to read the item of a hit that is due anew. key is its Key object.
+// Refresh starts to fetch the item of a hit again. key is its Key object.
 func (c Client) Refresh(h *Hit, key []byte) {
 	k := itemKey{bytes.Clone(h.entry.Key()[prefixLen:]), h.hashLen}
 	c.svc.space.Refresh(h.entry.Key(), h.table.itemTags(k), c.svc.itemFill(h.table, bytes.Clone(key)))

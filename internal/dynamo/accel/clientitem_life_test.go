@@ -34,15 +34,15 @@ type drawn struct {
 	*script
 	r    *rand.Rand
 	c    Client
-	hits []Hit // of earlier on, some of them of what is no more
+	hits []Hit // from earlier lookups, some of them of removed entries
 	n    int
 
-	found, formed, negative int // what look-ups came to
+	found, formed, negative int // outcomes of lookups
 }
 
-// TestClientItemDrawn holds look-ups against what the origin has, whatever came between a
-// look-up and the keeping of a form: an item that is found is the origin's, and a form that is
-// found is that item's.
+// TestClientItemDrawn compares lookups with the origin's items, with random operations
+// between a lookup and the attachment of a form: an item that is found is the origin's, and
+// a form that is found belongs to that item.
 func TestClientItemDrawn(t *testing.T) {
 	var found, formed, negative int
 	for seed := range uint64(40) {
@@ -92,7 +92,7 @@ func (d *drawn) ask(op, body string) {
 	} else {
 		d.c.Serve(x)
 	}
-	synctest.Wait() // for what goes on behind it: the origin's faults are set without a lock
+	synctest.Wait() // for background work: the origin's faults are set without a lock
 }
 
 // write changes an item in one of the ways there are, which may go wrong.
@@ -138,7 +138,7 @@ func formOf(item []byte) string { return "form of " + string(item) }
 
 func (d *drawn) keep(h *Hit) { d.c.AttachForm(h, []byte(formOf(h.Item()))) }
 
-// look looks an item up, and compares what is found.
+// look looks an item up and checks the result.
 func (d *drawn) look(key string, canonical []byte, hashLen int) {
 	h, ok := d.c.Item([]byte("t"), canonical, hashLen, time.Now())
 	synctest.Wait()
@@ -259,7 +259,8 @@ func TestClientItemReload(t *testing.T) {
 	check("LIMITED", true, true)
 }
 
-// TestClientItemCounts counts hits as those by HTTP are, and what is no hit not at all.
+// TestClientItemCounts checks that hits are counted like hits by HTTP, and that misses
+// aren't counted.
 func TestClientItemCounts(t *testing.T) {
 	f := newFixture(t)
 	f.origin.reply("GetItem", `{"Item":{"p":{"S":"a"},"s":{"N":"1"}}}`)
@@ -308,7 +309,7 @@ func TestClientARN(t *testing.T) {
 	}
 }
 
-// TestClientItemBudget holds all that a front asks for on a hit to no allocation.
+// TestClientItemBudget checks that the calls of a front for a hit don't allocate.
 func TestClientItemBudget(t *testing.T) {
 	if race.Enabled {
 		t.Log("the race detector allocates; nothing to measure")

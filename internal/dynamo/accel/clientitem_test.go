@@ -55,7 +55,7 @@ func TestClientItem(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 	f.askAs(c, "PutItem", `{"TableName":"t","Item":{"p":{"S":"a"},"s":{"N":"1"},"v":{"S":"new"}}}`)
-	c.AttachForm(&h, []byte("late")) // of what was there before the write
+	c.AttachForm(&h, []byte("late")) // a form of the item before the write
 	if h, ok := c.Item(table, key, hashLen, time.Now()); ok && (string(h.Form()) != "" || string(h.Item()) == item) {
 		t.Errorf("after a write: %s and %q", h.Item(), h.Form())
 	}
@@ -88,7 +88,7 @@ func TestClientItemRefresh(t *testing.T) {
 	}
 }
 
-// TestClientItemNot asks for what has to be asked for.
+// TestClientItemNot checks lookups that must miss.
 func TestClientItemNot(t *testing.T) {
 	f := newFixture(t, twoKeys)
 	f.origin.reply("GetItem", `{"Item":{"p":{"S":"a"},"s":{"N":"1"}}}`)

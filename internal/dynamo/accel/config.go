@@ -13,85 +13,86 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// Config is what a dynamodb service needs. Zero durations mean what they say: an
-// ItemTTL of 0 caches no items.
+// Config is the configuration of a dynamodb service. A zero duration disables its feature:
+// with an ItemTTL of 0 no items are cached.
 type Config struct {
 	// Name is the service's name in metrics, logs and the admin API.
 	Name string
-	// Region is signed for towards the origin and expected of clients.
+	// Region is the region of signatures, both to the origin and from clients.
 	Region string
-	// Origin is the DynamoDB endpoint. Prepare, Classify and Metrics are set here.
+	// Origin is the DynamoDB endpoint. New sets its Prepare, Classify and Metrics.
 	Origin origin.Config
-	// Credentials sign towards the origin.
+	// Credentials sign requests to the origin.
 	Credentials aws.CredentialsProvider
-	// AllowsAnonymous lets everybody in (auth mode none). Else only who signs with one of Keys.
+	// Open admits every client (auth mode none). Otherwise requests must be signed with one
+	// of Keys.
 	Open bool
 	Keys []Key
-	// ItemTTL, QueryTTL and NegativeTTL are how long items, query results and the
-	// absence of an item are kept when nothing invalidates them.
+	// ItemTTL, QueryTTL and NegativeTTL are the lifetimes of items, query results and
+	// missing items in the cache.
 	ItemTTL, QueryTTL, NegativeTTL time.Duration
-	// RefreshAhead is the last part of an entry's life, as a share of it, in which
-	// hits start a refresh. 0 for none.
+	// RefreshAhead is the last fraction of an entry's lifetime in which hits start a
+	// refresh. 0 disables it.
 	RefreshAhead float64
-	// Tables are exceptions for tables by pattern; the first match counts.
+	// Tables are exceptions for tables by pattern; the first match applies.
 	Tables []TableRule
-	// ExpireItems are patterns of tables whose items are not served once the time
-	// in their TTL attribute has passed.
+	// ExpireItems are patterns of tables whose items aren't served after the time in their
+	// TTL attribute.
 	ExpireItems []string
 
-	// Connect makes the way to the origin, anew for every configuration; nil is
-	// origin.New, to Origin.URL over the network. A store in this process takes
-	// its place. Its answers are classified as Classify of the argument says.
+	// Connect connects to the origin of a configuration. By default it is origin.New, which
+	// connects to Origin.URL over the network. A local store replaces it. It must classify
+	// responses with Classify of its argument.
 	Connect func(origin.Config) (Origin, error)
-	// Local says that Connect's origin is a store in this process. Nothing could be
-	// gained by leaving it alone, so what is asked of it has no deadline.
+	// Local reports that Connect returns a store in this process. Requests to it have no
+	// deadline.
 	Local bool
-	// Underscores passes on those of AWS's fields that have an underscore in their names.
+	// Underscores forwards AWS header fields with an underscore in their names.
 	Underscores bool
 }
 
-// Origin is asked for what the cache can't answer.
+// Origin serves the requests that the cache can't answer.
 type Origin interface {
-	// Do is as origin.Client's: an error is an *origin.Fault.
+	// Do is like origin.Client.Do: an error is an *origin.Fault.
 	Do(ctx context.Context, r *origin.Request) (*origin.Response, error)
 	State() origin.State
 	Close()
 }
 
-// Key is a client's access key and what it may do.
+// Key is a client's access key and its permissions.
 type Key struct {
 	ID, Secret string
-	Tables     []string // patterns; "*" is every table and what has no table
+	Tables     []string // patterns; "*" includes operations without a table
 	Allow      []wire.Access
 }
 
-// TableRule is an exception for some tables. Nil fields leave the service's value.
+// TableRule is an exception for some tables. Nil fields inherit the service's value.
 type TableRule struct {
 	Pattern                        string
 	Cache                          *bool
 	ItemTTL, QueryTTL, NegativeTTL *time.Duration
 }
 
-// rule is what holds for one table.
+// rule is the configuration of one table.
 type rule struct {
 	item, query, negative time.Duration
-	expire                bool // hide items past their TTL attribute
+	expire                bool // hide items after the time in their TTL attribute
 }
 
-// settings is a Config made ready. It is immutable; a reload makes a new one.
+// settings is a Config ready for use. It is immutable; a reload creates a new one.
 type settings struct {
 	cfg        Config
 	tag        cache.Tag       // everything of the origin
-	verifier   *sigv4.Verifier // nil: open
-	anonymous  *principal      // who may do everything, without a verifier
-	principals []*principal    // by index of the verifier's key
+	verifier   *sigv4.Verifier // nil: signatures aren't required
+	anonymous  *principal      // client with all permissions, used without a verifier
+	principals []*principal    // by key index of the verifier
 	byID       map[string]*principal
 	origin     Origin
-	search     Origin // for SearchVectors; origin itself unless AWS has another host for that
+	search     Origin // for SearchVectors; equals origin unless AWS has a separate host for it
 }
 
-// caches tells whether anything of the table is kept. What is not kept is passed
-// on as the client asks for it.
+// caches reports whether anything of the table is cached. If not, requests are forwarded
+// unchanged.
 func (r rule) caches() bool { return r.item > 0 || r.query > 0 }
 
 func (s *settings) ruleFor(table string) rule {

@@ -7,16 +7,15 @@ import (
 	"strings"
 )
 
-// crossOrigin tells whether a browser asks for a page that may have the answer. Any
-// page may that can sign requests. Where everybody is let in, a page from elsewhere
-// could use what listens on its reader's machine, so that only pages of that machine
-// may.
+// crossOrigin reports whether a page of another origin may read the reply. If signatures are
+// required, any page that can sign is allowed. If not, only local pages are: any other page
+// could otherwise use a service on its reader's machine.
 func (c *call) crossOrigin() bool {
 	from := c.x.Request.Get("Origin")
 	return from != nil && (c.set.verifier != nil || isLocal(from))
 }
 
-// isLocal tells whether an origin, scheme://host[:port], is this machine.
+// isLocal reports whether an origin, scheme://host[:port], is this machine.
 func isLocal(from []byte) bool {
 	_, host, ok := bytes.Cut(from, []byte("://"))
 	if !ok {
@@ -31,7 +30,7 @@ func isLocal(from []byte) bool {
 	return name == "localhost" || strings.HasSuffix(name, ".localhost") || ip != nil && ip.IsLoopback()
 }
 
-// anonymous lets a page from another origin read the answer.
+// allowOrigin lets a page of another origin read the reply.
 func (c *call) allowOrigin() {
 	if c.crossOrigin() {
 		c.x.Reply.Field("Access-Control-Allow-Origin", "*")
@@ -39,13 +38,13 @@ func (c *call) allowOrigin() {
 	}
 }
 
-// preflight answers the question whether a page may ask at all.
+// preflight answers a CORS preflight request.
 func (c *call) preflight() {
-	for _, f := range [...]struct{ asked, allowed string }{
+	for _, f := range [...]struct{ requested, allowed string }{
 		{"Access-Control-Request-Headers", "Access-Control-Allow-Headers"},
 		{"Access-Control-Request-Method", "Access-Control-Allow-Methods"},
 	} {
-		if v := c.x.Request.Get(f.asked); v != nil {
+		if v := c.x.Request.Get(f.requested); v != nil {
 			c.x.Reply.FieldBytes(f.allowed, v)
 		}
 	}

@@ -13,8 +13,8 @@ const (
 	exposeHeaders = "Access-Control-Expose-Headers: x-amzn-RequestId,x-amzn-ErrorType,x-amzn-ErrorMessage,Date\r\n"
 )
 
-// TestCrossOrigin asks for pages of this machine and of others, of a service that
-// wants signatures and of one that wants none.
+// TestCrossOrigin sends requests from local and remote pages, to a service with signatures
+// and to one without.
 func TestCrossOrigin(t *testing.T) {
 	signed := newFixture(t, func(c *Config, _ *cache.Config) { c.Keys = []Key{{ID: "A", Secret: "s"}} })
 	open := newFixture(t)
@@ -59,7 +59,8 @@ func TestCrossOrigin(t *testing.T) {
 	}
 }
 
-// TestPagesHaveIDs: what is no JSON has a request id and a checksum too.
+// TestPagesHaveIDs checks that replies that aren't JSON also have a request ID and a
+// checksum.
 func TestPagesHaveIDs(t *testing.T) {
 	f := newFixture(t)
 	r := request("GetItem")

@@ -1,14 +1,14 @@
-// Package accel is the dynamodb service: DynamoDB's JSON API in front of an
-// origin that speaks it, with a coherent cache of items and queries in between.
+// Package accel implements the dynamodb service: DynamoDB's JSON API in front of an origin
+// with the same API, with a coherent cache of items and queries.
 //
 // # One rule
 //
-// The cache answers only requests that it understands completely. Every other
-// request goes to the origin as it came, and the origin's answer, errors
-// included, comes back byte for byte. So a parser here may say "I don't know",
-// but must not accept what DynamoDB would refuse.
+// The cache answers only requests that it understands completely. Any other request is
+// forwarded to the origin unchanged, and the origin's response, errors included, is returned
+// byte for byte. A parser here may therefore fail on any request, but must not accept one
+// that DynamoDB would reject.
 //
-// # What is cached, and what drops it
+// # Entries and their dependencies
 //
 //	entry                  depends on (tags)
 //	item                   the item, its partition's purge, the table, the origin
@@ -17,21 +17,22 @@
 //	scan                   writes in the table, the table, the origin
 //	a table's description  changes of the table
 //
-// Tags are named by the origin and not by the service, so a write through one service
-// drops what another one has cached of the same origin; keys of entries are each
-// service's own.
+// Tags are named by the origin and not by the service: a write through one service also
+// invalidates what other services have cached from the same origin. The keys of entries are
+// private to each service.
 //
-// A write moves the item's tag, its partition's and the table's "writes" tag before
-// the origin is asked and after it has answered. Which partitions of global indexes
-// the item left and entered is learnt from the images that the write returns: the
-// service asks the origin for the image it lacks (ReturnValues) and gives the client
-// only what the client asked for. Where an image can't be had, all queries of the
-// index go.
+// A write invalidates the item's tag, its partition's and the table's "writes" tag, before
+// the request is sent to the origin and after the response. The partitions of global indexes
+// that the item left and entered are determined from the images returned by the write: the
+// service requests the image it needs (ReturnValues) and returns to the client only the
+// attributes that the client requested. If an image isn't available, all queries of the
+// index are dropped.
 //
 // # Files
 //
-// service.go has the life of a request, call.go the state of one; getitem.go,
-// batchget.go, query.go, write.go, batchwrite.go, transact.go, partiql.go and
-// tableops.go are the operations; schema.go learns tables; tags.go names what
-// entries depend on; forward.go asks the origin; reply.go writes answers.
+// service.go has the life of a request, call.go its state; getitem.go, batchget.go,
+// query.go, write.go, batchwrite.go, transact.go, partiql.go and tableops.go are the
+// operations; passthrough.go forwards reads that aren't cached; schema.go loads table
+// descriptions; tags.go defines the tags of entries; forward.go sends requests to the
+// origin; reply.go writes replies.
 package accel

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// maxDecoded bounds a compressed request once it is decoded, as DynamoDB does.
+	// maxDecoded is DynamoDB's limit for the decoded size of a compressed request.
 	maxDecoded = 16 << 20
-	// minEncoded is the size up to which an answer is not compressed.
+	// minEncoded is the minimum size of a compressed reply.
 	minEncoded = 4 << 10
 )
 
-// decode decodes the body of a request that has a Content-Encoding; on failure it
-// has answered.
+// decode decodes the body of a request with a Content-Encoding. It reports false if it has
+// answered with an error.
 func (c *call) decode() bool {
 	encoding := c.x.Request.Get("Content-Encoding")
 	if len(encoding) == 0 {
@@ -56,8 +56,8 @@ func (c *call) decode() bool {
 	return true
 }
 
-// inflater reads what HTTP calls deflate: a stream of zlib's or, as some clients
-// send it, what is inside of one.
+// inflater reads HTTP's deflate encoding: a zlib stream or, from some clients, a raw deflate
+// stream.
 func inflater(body []byte) (io.Reader, error) {
 	if len(body) >= 2 && body[0]&0x0f == 8 && (uint(body[0])<<8|uint(body[1]))%31 == 0 {
 		return zlib.NewReader(bytes.NewReader(body))
@@ -71,7 +71,7 @@ type compressor interface {
 	Reset(w io.Writer)
 }
 
-// encoding is what answers can be compressed with.
+// encoding is a content encoding for replies.
 type encoding struct {
 	name        string
 	compressors sync.Pool
@@ -82,8 +82,8 @@ var encodings = [...]*encoding{
 	{"deflate", sync.Pool{New: func() any { w, _ := zlib.NewWriterLevel(nil, zlib.BestSpeed); return w }}},
 }
 
-// encode compresses a large answer for a client that asks for that. The checksum
-// is that of what is sent.
+// encode compresses a large reply if the client accepts it. The checksum covers the
+// compressed body.
 func (c *call) encode() {
 	r := &c.x.Reply
 	if len(r.Body) <= minEncoded || c.encoded {
@@ -96,9 +96,9 @@ func (c *call) encode() {
 	w := e.compressors.Get().(compressor)
 	var out bytes.Buffer
 	w.Reset(&out)
-	_, _ = w.Write(r.Body) // a buffer takes everything
+	_, _ = w.Write(r.Body) // writing to a buffer never fails
 	_ = w.Close()
-	w.Reset(io.Discard) // lets the buffer go
+	w.Reset(io.Discard) // releases the buffer
 	e.compressors.Put(w)
 	r.Body = out.Bytes()
 	r.Remove("x-amz-crc32", "X-Amz-Crc32")
@@ -106,8 +106,8 @@ func (c *call) encode() {
 	r.Field("Content-Encoding", e.name)
 }
 
-// negotiate is the first encoding in an Accept-Encoding that answers can have; nil
-// if there is none. "*" stands for those that the field does not name.
+// negotiate returns the first encoding in an Accept-Encoding that is supported for replies,
+// or nil. "*" matches those that the field doesn't name.
 func negotiate(accept []byte) *encoding {
 	for part := range bytes.SplitSeq(accept, []byte(",")) {
 		name, quality, _ := bytes.Cut(part, []byte(";"))
@@ -125,7 +125,7 @@ func (e *encoding) is(name []byte) bool {
 	return len(name) == len(e.name) && bytes.EqualFold(name, []byte(e.name))
 }
 
-// containsTable reports whether an Accept-Encoding names the encoding.
+// isNamed reports whether an Accept-Encoding names the encoding.
 func (e *encoding) isNamed(accept []byte) bool {
 	for part := range bytes.SplitSeq(accept, []byte(",")) {
 		name, _, _ := bytes.Cut(part, []byte(";"))
@@ -136,7 +136,7 @@ func (e *encoding) isNamed(accept []byte) bool {
 	return false
 }
 
-// isRefused tells whether the quality of an encoding is zero.
+// isRefused reports whether the quality of an encoding is zero.
 func isRefused(quality []byte) bool {
 	q, ok := bytes.CutPrefix(bytes.TrimSpace(quality), []byte("q="))
 	return ok && len(bytes.Trim(q, "0.")) == 0

@@ -14,12 +14,12 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-const unknownMember = "it has a member that is not known here; the origin judges"
+const unknownMember = "it has an unknown member; forwarded for the origin to check"
 
-// explanation gathers the steps.
+// explanation collects the steps.
 type explanation struct {
 	c    *call
-	lags bool // what is looked up is of an index that may lie behind its table
+	lags bool // the query reads an index that may lag behind its table
 	admin.Explanation
 }
 
@@ -27,14 +27,14 @@ func (e *explanation) step(what, value, note string) {
 	e.Steps = append(e.Steps, admin.Step{What: what, Value: value, Note: note})
 }
 
-// decide ends the explanation.
+// decide adds the final step.
 func (e *explanation) decide(d telemetry.Decision, note string) {
 	e.Decision = d.String()
 	e.step("decision", d.String(), note)
 }
 
-// Explain tells how a request would be answered now. It does not ask the origin,
-// does not check a signature, and counts nothing.
+// Explain describes how a request would be served now. It sends nothing to the origin,
+// verifies no signature and counts nothing.
 func (s *Service) Explain(ctx context.Context, r admin.ExplainRequest) (admin.Explanation, error) {
 	if len(r.Body) == 0 || !wire.Valid(r.Body, wire.MaxDepth) || wire.Kind(r.Body) != '{' {
 		return admin.Explanation{}, fmt.Errorf("%w: body must be the JSON object of a DynamoDB request", admin.ErrInput)
@@ -78,7 +78,7 @@ func headerOf(h map[string]string, name string) string {
 	return ""
 }
 
-// requireTable explains the table; nil if the explanation of a read ends there.
+// requireTable explains the table. It returns nil if it has ended the explanation of a read.
 func (e *explanation) requireTable(quoted []byte) *table {
 	t, why := e.table(quoted)
 	if why == "" {
@@ -92,26 +92,27 @@ func (e *explanation) requireTable(quoted []byte) *table {
 	return nil
 }
 
-// table explains the table; why is set if nothing more can be told about it.
+// table explains the table. If why isn't empty, it is the reason that the table can't be
+// used.
 func (e *explanation) table(quoted []byte) (t *table, why string) {
 	if !e.c.setTable(quoted) {
 		e.c.name = e.c.name[:0]
-		return nil, "TableName is no plain table name; the origin judges"
+		return nil, "TableName is not a plain table name; forwarded for the origin to check"
 	}
 	t = e.c.svc.peek(e.c.name)
 	switch {
 	case t == nil:
-		return nil, "nothing is known of the table yet; its first request asks the origin for the schema"
+		return nil, "the table's schema is not cached yet; its first request fetches it from the origin"
 	case !t.known:
-		return t, "the origin could not describe the table; its requests pass through"
+		return t, "the origin could not describe the table; its requests are forwarded"
 	}
 	e.step("table", t.name, fmt.Sprintf("key %s, %d indexes; item_ttl %s, query_ttl %s", t.keyNames(), len(t.indexes), t.rule.item, t.rule.query))
 	return t, ""
 }
 
-// duplicateMember ends the explanation of a request that has a member twice.
+// duplicateMember ends the explanation of a request with a duplicate member.
 func (e *explanation) duplicateMember() {
-	e.decide(telemetry.Local, "a member is there twice: SerializationException")
+	e.decide(telemetry.Local, "a member occurs twice: SerializationException")
 }
 
 func (e *explanation) getItem() {
@@ -131,7 +132,7 @@ func (e *explanation) getItem() {
 	}
 	r, ok := c.parseReadOptions(c.m[2], c.m[3], c.m[4], c.m[5], c.m[6])
 	if !ok || r.project && t.projectsIntoKey(&c.projection) {
-		e.decide(telemetry.BypassUncacheable, "the projection or an option is not one that is surely valid; the origin judges")
+		e.decide(telemetry.BypassUncacheable, "the projection or an option may be invalid; forwarded for the origin to check")
 		return
 	}
 	if t.rule.item <= 0 {
@@ -141,14 +142,14 @@ func (e *explanation) getItem() {
 	var hashLen int
 	c.key, hashLen, ok = t.appendKey(t.appendPrefix(c.key[:0], keyItem), c.m[1])
 	if !ok {
-		e.decide(telemetry.BypassUncacheable, "the key does not fit the table's schema; the origin judges")
+		e.decide(telemetry.BypassUncacheable, "the key does not match the table's schema; forwarded for the origin to check")
 		return
 	}
 	if r.project {
 		e.step("projection", "evaluated here", "the entry holds the whole item")
 	}
 	if r.strong {
-		e.decide(telemetry.BypassConsistent, "a strongly consistent read goes to the origin and refreshes the entry")
+		e.decide(telemetry.BypassConsistent, "a strongly consistent read is forwarded to the origin and refreshes the entry")
 		return
 	}
 	e.lookup(t, t.itemTags(itemKey{c.key[prefixLen:], hashLen}), "the item", "its partition, for purges", "the table", "the origin")
@@ -170,12 +171,12 @@ func (e *explanation) query() {
 		return
 	}
 	if strong, ok := isTrue(c.m[qConsistent]); strong || !ok {
-		e.decide(telemetry.BypassConsistent, "a strongly consistent query goes to the origin")
+		e.decide(telemetry.BypassConsistent, "a strongly consistent query is forwarded to the origin")
 		return
 	}
 	v := view{t: t, scan: c.op.Kind == wire.Scan}
 	if !c.parseView(&v) || !c.resolveTags(&v) {
-		e.decide(telemetry.BypassUncacheable, "queries of this table are not cached, or it is not one that is surely valid; the origin judges")
+		e.decide(telemetry.BypassUncacheable, "queries of this table are not cached, or the query may be invalid; forwarded for the origin to check")
 		return
 	}
 	if v.ix != nil {
@@ -198,15 +199,14 @@ func (e *explanation) query() {
 
 const canonical = "canonical: other spellings of the same request have the same key"
 
-// tags explains the generations of tags, which are called names.
+// tags adds the generations of tags, which are described by names.
 func (e *explanation) tags(tags []cache.Tag, names ...string) {
 	for i, g := range e.c.svc.cache.Generations(tags...) {
 		e.step("tag", fmt.Sprintf("%016x", uint64(tags[i])), names[i]+": "+g)
 	}
 }
 
-// lookup explains what the cache holds under the call's key, and the tags that it
-// depends on.
+// lookup explains the cache entry under the call's key and the tags it depends on.
 func (e *explanation) lookup(t *table, tags []cache.Tag, names ...string) {
 	c := e.c
 	e.step("key", t.keyText(c.key), canonical)
@@ -223,9 +223,9 @@ func (e *explanation) lookup(t *table, tags []cache.Tag, names ...string) {
 		e.decide(d, "every tag has the generation that the entry was filled under")
 		return
 	case cache.Invalidated:
-		e.step("entry", "invalidated", "one of its tags has moved since it was filled")
+		e.step("entry", "invalidated", "one of its tags has been invalidated since it was filled")
 	case cache.Expired, cache.Stale:
-		e.step("entry", "expired", "its time is over")
+		e.step("entry", "expired", "its lifetime has passed")
 	default:
 		e.step("entry", "none", "never filled, or evicted")
 	}
@@ -233,13 +233,13 @@ func (e *explanation) lookup(t *table, tags []cache.Tag, names ...string) {
 	case !st.Settled:
 		e.step("fill", "not kept", "a write of one of the tags is in flight or in quarantine")
 	case st.Strong && e.lags:
-		e.step("fill", "not kept", "one of the tags was written lately, and a global index can't be read strongly")
+		e.step("fill", "not kept", "one of the tags was written recently, and a global index does not support strongly consistent reads")
 	case st.Strong:
-		e.step("fill", "strongly consistent", "one of the tags was written lately")
+		e.step("fill", "strongly consistent", "one of the tags was written recently")
 	case e.lags:
-		e.step("fill", "as asked", fmt.Sprintf("kept for %s at most: no longer than the index's last change is old", c.svc.cache.Age(&st).Round(time.Second)))
+		e.step("fill", "as requested", fmt.Sprintf("kept for %s at most: the age of the index's last change", c.svc.cache.Age(&st).Round(time.Second)))
 	default:
-		e.step("fill", "as asked", "")
+		e.step("fill", "as requested", "")
 	}
-	e.decide(missDecision(found, false), "the origin is asked, once for all who want this now")
+	e.decide(missDecision(found, false), "fetched from the origin; concurrent requests share one fetch")
 }

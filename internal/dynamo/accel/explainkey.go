@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// keyText is a cache key as a person reads it: the table, and the item's key as an object, or
-// what a query asks for.
+// keyText returns a cache key in readable form: the table, and the item's key as an object
+// or the parameters of a query.
 func (t *table) keyText(key []byte) string {
 	body := key[prefixLen:]
 	if key[0] == keyItem {
@@ -33,7 +33,7 @@ func (t *table) keyText(key []byte) string {
 	return strings.Join(parts, " ")
 }
 
-// keyObject writes a canonical key as the Key object of a request.
+// keyObject returns a canonical key as the Key object of a request.
 func (t *table) keyObject(canonical []byte) (string, bool) {
 	var b strings.Builder
 	b.WriteByte('{')
@@ -64,7 +64,7 @@ func quotedText(s string) string {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(s); err != nil {
-		panic(err) // a string always can
+		panic(err) // a string can always be marshalled
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// batchGetItem looks each key up.
+// batchGetItem looks up each key.
 func (e *explanation) batchGetItem() {
 	c, b := e.c, &e.c.batch
 	known, ok := c.members(c.x.Body, batchGetMembers)
@@ -25,7 +25,7 @@ func (e *explanation) batchGetItem() {
 		}
 	}
 	if !known || wire.Kind(items) != '{' || !c.parseBatch(items, capacity) {
-		e.decide(telemetry.BypassUncacheable, "it is not one that is surely valid, or items of one of its tables are not cached; the origin judges")
+		e.decide(telemetry.BypassUncacheable, "the request may be invalid, or items of one of its tables are not cached; forwarded for the origin to check")
 		return
 	}
 	missing := 0
@@ -36,10 +36,10 @@ func (e *explanation) batchGetItem() {
 		e.decide(telemetry.Hit, "every key is in memory")
 		return
 	}
-	e.decide(b.missDecision(missing), "what is missing is fetched in one request")
+	e.decide(b.missDecision(missing), "the missing items are fetched in one request")
 }
 
-// batchPart explains one table's keys of a batch and counts those to fetch.
+// batchPart explains the keys of one table and returns how many are missing.
 func (e *explanation) batchPart(p *batchPart) (missing int) {
 	c := e.c
 	for i := range c.batch.keys[p.first:p.end] {
@@ -62,7 +62,7 @@ func (e *explanation) batchPart(p *batchPart) (missing int) {
 	return missing
 }
 
-// writeItem tells what a write of one item moves.
+// writeItem explains which tags a write of one item invalidates.
 func (e *explanation) writeItem() {
 	c := e.c
 	if _, ok := c.members(c.x.Body, writeMembers); !ok {
@@ -76,27 +76,27 @@ func (e *explanation) writeItem() {
 		e.decide(telemetry.Write, why)
 		return
 	default:
-		e.decide(telemetry.Write, "the origin is asked first, then everything of the table is dropped: "+why)
+		e.decide(telemetry.Write, "the origin executes it first, then everything of the table is dropped: "+why)
 		return
 	}
 	w, ok := c.parseWrite(t)
 	if !ok {
-		e.decide(telemetry.Write, "the origin is asked first, then everything of the table is dropped: the item can't be told")
+		e.decide(telemetry.Write, "the origin executes it first, then everything of the table is dropped: the item can't be determined")
 		return
 	}
 	e.step("key", t.keyText(t.cacheKey(w.key)), canonical)
 	e.tags([]cache.Tag{t.itemTag(w.key.bytes), t.partitionTag(w.key.hash()), t.tags.writes},
 		"the item", "queries of its partition", "scans of the table")
 	t.eachGlobalIndex(func(ix *index) {
-		e.step("index", ix.name, "queries of its partitions that the item leaves, enters or changes in")
+		e.step("index", ix.name, "queries of the partitions that the item leaves, enters or changes in")
 	})
 	if w.originReturns != w.clientReturns {
-		e.step("ReturnValues", w.originReturns, "asked of the origin to know them; the client gets what "+w.clientReturns+" gives")
+		e.step("ReturnValues", w.originReturns, "requested from the origin to determine them; the client receives "+w.clientReturns)
 	}
-	e.decide(telemetry.Write, "the origin is asked first; these generations move before it and after")
+	e.decide(telemetry.Write, "the origin executes it first; these generations change before and after")
 }
 
-// partiql tells reading statements from writing ones.
+// partiql explains which statements read and which write.
 func (e *explanation) partiql() {
 	statements, ok := e.c.statements()
 	if !ok {
@@ -120,22 +120,22 @@ func (e *explanation) partiql() {
 		e.step("statement", string(quoted), note)
 	}
 	if writes {
-		e.decide(telemetry.Write, "the origin is asked first")
+		e.decide(telemetry.Write, "the origin executes it first")
 		return
 	}
-	e.decide(telemetry.BypassUncacheable, "what statements read is not cached")
+	e.decide(telemetry.BypassUncacheable, "results of statements are not cached")
 }
 
-// other explains what is not about items that can be told apart here.
+// other explains operations without an item key.
 func (e *explanation) other() {
 	switch op := e.c.op; op.Kind {
 	case wire.BatchWriteItem, wire.TransactWriteItems:
-		e.decide(telemetry.Write, "the origin is asked first; then the items and what depends on them are dropped; explain a PutItem for one of them")
+		e.decide(telemetry.Write, "the origin executes it first; then the items and their dependents are dropped; explain a PutItem for one of them")
 	case wire.TransactGetItems:
-		e.decide(telemetry.BypassUncacheable, "the origin is asked: only it can read several items at one instant")
+		e.decide(telemetry.BypassUncacheable, "forwarded: only the origin can read several items at one instant")
 	case wire.CreateTable, wire.UpdateTable, wire.DeleteTable, wire.UpdateTimeToLive, wire.OtherAdmin, wire.OtherWrite:
-		e.decide(telemetry.Pass, "forwarded as it is; everything of the tables that it names is dropped, or of all tables if it may change others")
+		e.decide(telemetry.Pass, "forwarded unchanged; everything of its tables is dropped, or of all tables if it may change others")
 	default:
-		e.decide(telemetry.Pass, "forwarded as it is; nothing is dropped")
+		e.decide(telemetry.Pass, "forwarded unchanged; nothing is dropped")
 	}
 }

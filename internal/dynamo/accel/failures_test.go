@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestFailuresAreLogged asks an origin that is down. Package origin tests how often that is logged.
+// TestFailuresAreLogged sends requests to an origin that is down. Package origin tests the
+// rate of the log lines.
 func TestFailuresAreLogged(t *testing.T) {
 	f := newFixture(t)
 	var log bytes.Buffer

@@ -22,13 +22,13 @@ const (
 	fieldID      = "X-Amzn-Requestid"
 )
 
-// sendOrigin sends a request in DynamoDB's JSON protocol. target is the whole
+// sendOrigin sends a request in DynamoDB's JSON protocol. target is the complete
 // X-Amz-Target.
 func (s *Service) sendOrigin(ctx context.Context, target string, body []byte, repeatable bool) (*origin.Response, error) {
-	return s.settings.Load().ask(ctx, target, body, repeatable)
+	return s.settings.Load().send(ctx, target, body, repeatable)
 }
 
-func (s *settings) ask(ctx context.Context, target string, body []byte, repeatable bool) (*origin.Response, error) {
+func (s *settings) send(ctx context.Context, target string, body []byte, repeatable bool) (*origin.Response, error) {
 	return s.origin.Do(ctx, &origin.Request{
 		Method:     http.MethodPost,
 		Path:       "/",
@@ -38,9 +38,10 @@ func (s *settings) ask(ctx context.Context, target string, body []byte, repeatab
 	})
 }
 
-// readOrigin makes a read of the service's own and returns the body of a success.
+// readOrigin sends a read request of the service itself and returns the body of a successful
+// response.
 func (s *settings) readOrigin(ctx context.Context, operation string, body []byte) ([]byte, error) {
-	resp, err := s.ask(ctx, targetPrefix+operation, body, true)
+	resp, err := s.send(ctx, targetPrefix+operation, body, true)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", operation, err)
 	}
@@ -54,8 +55,7 @@ func (s *settings) readOrigin(ctx context.Context, operation string, body []byte
 	return nil, fmt.Errorf("%s: the origin answered %d %s", operation, resp.Status, typ)
 }
 
-// forward sends the client's request, with body in place of its own. The answer may be
-// built in buf.
+// forward sends the client's request with the given body. The response may be built in buf.
 func (c *call) forward(ctx context.Context, body, buf []byte, repeatable bool) (*origin.Response, error) {
 	if !repeatable {
 		c.writeSent = true
@@ -64,22 +64,22 @@ func (c *call) forward(ctx context.Context, body, buf []byte, repeatable bool) (
 	if c.op.Name == "SearchVectors" {
 		to = c.set.search
 	}
-	begun := time.Now()
+	start := time.Now()
 	resp, err := to.Do(ctx, &origin.Request{
 		Method: string(c.x.Request.Method), Path: string(c.x.Request.Path), RawQuery: "",
 		Header: c.forwardedHeader(), Body: body, Repeatable: repeatable, Buf: buf,
 	})
-	c.x.Record.Origin += time.Since(begun)
+	c.x.Record.Origin += time.Since(start)
 	return resp, err
 }
 
-// forwardedHeader are the client's header fields that go to the origin: those that
-// say in what form the request is, each once, and AWS's own, but nothing that
-// belongs to the client's connection, signature or body encoding. The operation is
-// the one whose permission was checked: of several X-Amz-Target the first, and none
-// for the protocol that has it in the path.
+// forwardedHeader returns the client's header fields that are forwarded to the origin: the
+// first of each field that describes the format of the request, and AWS's own fields, except
+// those of the connection, the signature and the body's encoding. The operation is the one
+// whose permission was checked: the first X-Amz-Target, or none for the protocol with the
+// operation in the path.
 func (c *call) forwardedHeader() http1.Fields {
-	if c.set.cfg.Local { // which looks at no more
+	if c.set.cfg.Local { // it needs no other fields
 		r := &c.x.Request
 		return http1.Fields{{Name: nameTarget, Value: r.Get("X-Amz-Target")}, {Name: nameContentType, Value: r.Get("Content-Type")}, {Name: nameHost, Value: r.Host}}
 	}
@@ -115,7 +115,7 @@ var (
 	nameProtocol    = []byte("Smithy-Protocol")
 )
 
-// forwarded tells whether a field is one of AWS's that forwardedHeader copies.
+// forwarded reports whether a field is one of AWS's that forwardedHeader copies.
 func forwarded(name []byte) bool {
 	has := func(prefix string) bool {
 		return len(name) >= len(prefix) && bytes.EqualFold(name[:len(prefix)], []byte(prefix))
@@ -124,9 +124,9 @@ func forwarded(name []byte) bool {
 	return has("X-Amz-") && !is("X-Amz-Target") && !is("X-Amz-Date") && !is("X-Amz-Security-Token") && !is("X-Amz-Content-Sha256")
 }
 
-// classify says what DynamoDB's answer means for repeating a request. An answer
-// whose bytes are not what its checksum says, or which is no JSON, is a failure
-// of the origin: reads may be repeated, the outcome of a write is unknown.
+// classify returns whether a request with this response may be repeated. A response that
+// doesn't match its checksum or isn't JSON is a failure of the origin: reads may be
+// repeated, the outcome of a write is unknown.
 func classify(status int, h http1.Fields, body []byte) origin.Class {
 	switch {
 	case status >= 500:
@@ -147,7 +147,7 @@ func classify(status int, h http1.Fields, body []byte) origin.Class {
 	return origin.Refused
 }
 
-// throttles are the errors that say: nothing was done, ask again later.
+// throttles are the errors that mean: nothing was executed, retry later.
 var throttles = map[string]bool{
 	"ProvisionedThroughputExceededException": true,
 	"ThrottlingException":                    true,
@@ -170,7 +170,7 @@ func intact(h http1.Fields, body []byte) bool {
 	return len(body) == 0 || wire.Valid(body, wire.MaxDepth)
 }
 
-// mayHaveExecuted tells whether a request that failed may have been executed.
+// mayHaveExecuted reports whether a failed request may have been executed.
 func mayHaveExecuted(err error) bool {
 	var f *origin.Fault
 	return !errors.As(err, &f) || f.Reached

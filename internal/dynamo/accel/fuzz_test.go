@@ -23,13 +23,13 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// parrot is an origin that gives one answer to everything but what the service
-// asks about tables. It is used by one test at a time.
+// parrot is an origin with one fixed reply to everything except the service's requests about
+// tables. It is used by one test at a time.
 type parrot struct {
 	classify func(int, http1.Fields, []byte) origin.Class
 	status   int
 	reply    string
-	learning func() // called when the service asks about a table
+	learning func() // called when the service describes a table
 }
 
 func (p *parrot) Do(_ context.Context, r *origin.Request) (*origin.Response, error) {
@@ -103,9 +103,9 @@ func seedRequests(f *testing.F, add func(op, body string)) {
 	}
 }
 
-// FuzzServe sends any request to a service whose origin may answer anything. The
-// service must not fault; a second time the request must get what it got the first
-// time, whether from memory or not; and what it says of the bytes must be right.
+// FuzzServe sends arbitrary requests to a service whose origin returns arbitrary responses.
+// The service must not panic, a repeated request must receive the same reply, cached or not,
+// and the reply's checksum and length must be correct.
 func FuzzServe(f *testing.F) {
 	replies := []string{`{}`, ``, `[]`, `{"Item":{"p":{"S":"a"},"s":{"N":"1"},"e":{"N":"5"}}}`, `{"Count":0,"Items":[],"ScannedCount":0}`,
 		`{"Attributes":{"p":{"S":"a"},"s":{"N":"1"},"g":{"S":"x"}}}`, `{"Responses":{"t":[{"p":{"S":"a"},"s":{"N":"1"}}]},"UnprocessedKeys":{}}`,

@@ -15,7 +15,7 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// The kinds of entries.
+// Kinds of entries.
 const (
 	kindItem   = 1 // payload {"Item":{...}}
 	kindAbsent = 2 // payload {}
@@ -29,7 +29,7 @@ const (
 
 var emptyCRC = crc32.ChecksumIEEE([]byte(emptyReply))
 
-// itemOf returns the item's text in an entry; nil when it is absent.
+// itemOf returns the item in an entry, or nil if the item doesn't exist.
 func itemOf(e *cache.Entry) []byte {
 	if e.Kind() != kindItem {
 		return nil
@@ -41,15 +41,14 @@ func itemOf(e *cache.Entry) []byte {
 var getItemMembers = []string{"TableName", "Key", "ConsistentRead", "ProjectionExpression",
 	"ExpressionAttributeNames", "AttributesToGet", "ReturnConsumedCapacity"}
 
-// read is what a GetItem, or a table's part of a BatchGetItem, asks for beside
-// the key.
+// read holds the options of a GetItem or of one part of a BatchGetItem.
 type read struct {
 	strong   bool
 	project  bool // c.projection applies
 	capacity byte // ReturnConsumedCapacity: 0, 't' or 'i'
 }
 
-// units is what the read costs for an item of so many bytes.
+// units returns the capacity consumed by reading an item of the given size.
 func (r read) units(size int) float64 {
 	if r.strong {
 		return 2 * readUnits(size)
@@ -57,8 +56,8 @@ func (r read) units(size int) float64 {
 	return readUnits(size)
 }
 
-// getItem answers from the item cache. Whatever is odd about the request is left
-// to the origin to judge.
+// getItem serves a GetItem from the item cache. A request that isn't understood is forwarded
+// for the origin to check.
 func (c *call) getItem() {
 	known, ok := c.members(c.x.Body, getItemMembers)
 	if !ok {
@@ -103,8 +102,8 @@ func (c *call) getItem() {
 	c.status(d, e, false)
 }
 
-// table returns the table that the request names. Only what is not known of it,
-// or not any more, needs the origin and with it the exchange's context.
+// table returns the requested table. It only contacts the origin, within the exchange's
+// deadline, if the table's description isn't cached or is stale.
 func (c *call) table() *table {
 	t := c.svc.peek(c.name)
 	if t == nil || !c.explainOnly && c.now-t.checked.Load() > int64(t.freshFor()) {
@@ -113,15 +112,16 @@ func (c *call) table() *table {
 		t = c.svc.table(ctx, c.name)
 	}
 	if t.tags.origin != c.set.tag {
-		// The service has got another origin since the call began.
+		// The origin was reconfigured after the call began.
 		return unknownTable(c.set, t.name)
 	}
 	return t
 }
 
-// tableOf is the name for permissions and tags: an ARN's table, else the name. An
-// ARN is arn:partition:dynamodb:region:account:table/name and what belongs to the
-// table behind a further slash; of anything else that begins like one it is nil.
+// tableOf returns the table name for permissions and tags: the table in an ARN, otherwise
+// name itself. An ARN has the form arn:partition:dynamodb:region:account:table/name,
+// optionally followed by a slash and a resource of the table. tableOf returns nil for any
+// other ARN.
 func tableOf(name []byte) []byte {
 	if !bytes.HasPrefix(name, []byte("arn:")) {
 		return name
@@ -139,8 +139,8 @@ func tableOf(name []byte) []byte {
 	return table
 }
 
-// parseReadOptions reads the members that GetItem and BatchGetItem share; ok is false
-// for what DynamoDB might refuse.
+// parseReadOptions parses the options that GetItem and BatchGetItem share. ok is false for
+// options that DynamoDB might reject.
 func (c *call) parseReadOptions(consistent, projection, names, attributes, capacity []byte) (r read, ok bool) {
 	if r.strong, ok = isTrue(consistent); !ok {
 		return r, false
@@ -168,8 +168,8 @@ func (c *call) parseReadOptions(consistent, projection, names, attributes, capac
 	return r, c.projection.Parse(c.text, &c.names) && c.names.AllUsed()
 }
 
-// renderItem writes the answer for an entry: the kept bytes if the whole item was
-// asked for, else what the projection leaves of it.
+// renderItem writes the reply for an entry: the cached bytes for a whole item, otherwise its
+// projection.
 func (c *call) renderItem(e *cache.Entry, r read) {
 	if !r.project && r.capacity == 0 {
 		c.answer(http.StatusOK, e.Payload(), e.Aux())
@@ -197,8 +197,8 @@ func (c *call) renderItem(e *cache.Entry, r read) {
 	c.answerBuilt(http.StatusOK, b)
 }
 
-// fillItem asks the origin for the item, once for all who want it now, and
-// answers from what comes.
+// fillItem fetches the item and serves the reply. Concurrent requests for it share one
+// fetch.
 func (c *call) fillItem(t *table, hashLen int, r read, found cache.Found) {
 	key := itemKey{bytes.Clone(c.key[prefixLen:]), hashLen}
 	a, d, ok := c.fill(t.itemTags(key), c.svc.itemFill(t, bytes.Clone(c.m[1])), found)
@@ -208,14 +208,14 @@ func (c *call) fillItem(t *table, hashLen int, r read, found cache.Found) {
 	}
 }
 
-// fill waits for the origin's answer under the call's key. If that is not one to
-// render, it has been given to the client and ok is false.
+// fill waits for the origin's response for the call's key. If the response can't be
+// rendered, fill relays it to the client and returns false.
 func (c *call) fill(tags []cache.Tag, fill cache.FillFunc, found cache.Found) (a cache.Answer, d telemetry.Decision, ok bool) {
 	ctx, cancel := c.deadline()
 	defer cancel()
-	begun := time.Now()
+	start := time.Now()
 	a, err := c.svc.space.Fill(ctx, c.key, tags, fill)
-	c.x.Record.Origin += time.Since(begun)
+	c.x.Record.Origin += time.Since(start)
 	d = missDecision(found, a.Coalesced)
 	if err != nil {
 		c.failFill(err, d)
@@ -228,7 +228,7 @@ func (c *call) fill(tags []cache.Tag, fill cache.FillFunc, found cache.Found) (a
 	return a, d, true
 }
 
-// missDecision names the decision of a look-up that did not serve.
+// missDecision returns the decision for a lookup that wasn't a hit.
 func missDecision(found cache.Found, coalesced bool) telemetry.Decision {
 	switch {
 	case coalesced:
@@ -241,7 +241,7 @@ func missDecision(found cache.Found, coalesced bool) telemetry.Decision {
 	return telemetry.Miss
 }
 
-// itemFill reads a whole item at the origin. keyJSON must be memory of its own.
+// itemFill fetches a whole item from the origin. keyJSON must not alias the call's buffers.
 func (s *Service) itemFill(t *table, keyJSON []byte) cache.FillFunc {
 	return func(ctx context.Context, st *cache.Stamp) (cache.Filling, error) {
 		resp, err := s.sendOrigin(ctx, targetPrefix+"GetItem", getItemBody(t, keyJSON, st.Strong), true)
@@ -269,8 +269,8 @@ func getItemBody(t *table, keyJSON []byte, strong bool) []byte {
 	return append(b, '}')
 }
 
-// itemFilling turns a GetItem answer of the origin into what is kept; false if it
-// is none.
+// itemFilling converts a GetItem response to an entry. It returns false if the response is
+// invalid.
 func (s *Service) itemFilling(t *table, body []byte) (f cache.Filling, ok bool) {
 	item, ok := memberOf(body, "Item")
 	switch {
@@ -282,8 +282,8 @@ func (s *Service) itemFilling(t *table, body []byte) (f cache.Filling, ok bool) 
 	return s.presentFilling(t, item), wire.Kind(item) == '{'
 }
 
-// memberOf finds a member of an answer: nil if it is not there or null. ok is false
-// if the answer is no object or has the member twice.
+// memberOf returns a member of a response, nil if it is absent or null. ok is false if the
+// response isn't an object or has the member twice.
 func memberOf(body []byte, name string) (value []byte, ok bool) {
 	value, ok = attributeOf(body, name)
 	if wire.Kind(value) == 'n' {
@@ -320,11 +320,10 @@ func (s *Service) refresh(ttl time.Duration) time.Duration {
 	return time.Duration(float64(ttl) * s.settings.Load().cfg.RefreshAhead)
 }
 
-// maxExpiredAge is the age from which DynamoDB no longer takes a TTL attribute
-// for one.
+// maxExpiredAge is the age from which DynamoDB ignores a TTL attribute.
 const maxExpiredAge = 5 * 365 * 24 * time.Hour
 
-// timeLeft tells how long an item may still be served by its TTL attribute.
+// timeLeft returns for how long an item may be served according to its TTL attribute.
 func timeLeft(item []byte, attribute string, now time.Time) (left time.Duration, expired bool) {
 	const always = time.Duration(1<<63 - 1)
 	v, ok := wire.Lookup(item, attribute)
@@ -349,16 +348,15 @@ func timeLeft(item []byte, attribute string, now time.Time) (left time.Duration,
 	return 0, -left < maxExpiredAge
 }
 
-// strongItem passes a strongly consistent read through, for the whole item, and
-// keeps what comes: it is as new as anything can be.
+// strongItem forwards a strongly consistent read for the whole item and caches the result.
 func (c *call) strongItem(t *table, hashLen int, r read) {
 	key := itemKey{bytes.Clone(c.key[prefixLen:]), hashLen}
 	st := c.svc.cache.Note(t.itemTags(key)...)
 	ctx, cancel := c.deadline()
 	defer cancel()
-	begun := time.Now()
+	start := time.Now()
 	resp, err := c.svc.sendOrigin(ctx, targetPrefix+"GetItem", getItemBody(t, c.m[1], true), true)
-	c.x.Record.Origin += time.Since(begun)
+	c.x.Record.Origin += time.Since(start)
 	if err != nil {
 		c.failOrigin(err, telemetry.BypassConsistent)
 		return

@@ -27,14 +27,14 @@ type asked struct {
 	body string
 }
 
-// fakeOrigin answers by operation: with the handler set for it, else as given in
-// replies. It records what it was asked.
+// fakeOrigin answers by operation: with the handler set for it, otherwise from replies. It
+// records its requests.
 type fakeOrigin struct {
 	mu      sync.Mutex
 	log     []asked
 	replies map[string]string
 	handler func(op, body string) (status int, reply string)
-	spy     func(http.Header) // sees the heads, but for those of DescribeTable
+	spy     func(http.Header) // called with the header of each request except DescribeTable
 	srv     *httptest.Server
 }
 
@@ -73,8 +73,8 @@ func (f *fakeOrigin) reply(op, body string) {
 	f.replies[op] = body
 }
 
-// take returns what the origin was asked since the last call, without the
-// service's own questions about tables.
+// take returns the requests since the last call, without the service's own requests about
+// tables.
 func (f *fakeOrigin) take() []asked {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -144,7 +144,7 @@ func newFixture(t testing.TB, change ...func(*Config, *cache.Config)) *fixture {
 	return &fixture{t: t, origin: o, svc: svc, cfg: cfg}
 }
 
-// result is what a client got.
+// result is the reply that a client received.
 type result struct {
 	status   int
 	body     string
@@ -183,7 +183,7 @@ func (f *fixture) expect(op, body string, d telemetry.Decision, want string) {
 	}
 }
 
-// origins checks which operations the origin was asked since the last check.
+// origins checks the operations sent to the origin since the last check.
 func (f *fixture) origins(want ...string) []asked {
 	f.t.Helper()
 	got := f.origin.take()

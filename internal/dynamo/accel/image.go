@@ -8,26 +8,25 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// image is an item before or after a write. The zero value is one that nobody
-// knows.
+// image is an item before or after a write. The zero value is an unknown image.
 type image struct {
 	known bool
-	item  []byte // nil: the item was not there
+	item  []byte // nil: the item didn't exist
 }
 
-// change is what is known of a write's effect on one item, to determine which
-// partitions of global indexes it touches. The images come from this write only:
-// its request, and the answer to it.
+// change is the known effect of a write on one item. It determines which partitions of
+// global indexes the write affects. The images are taken from this write only: its request
+// and its response.
 type change struct {
 	t        *table
-	key      []byte // the Key object, or the item that holds it
+	key      []byte // the Key object, or the item that contains it
 	old, new image
-	targets  []expr.Target // of an update; nil if not one or not understood
+	targets  []expr.Target // of an update; nil if it isn't one or isn't understood
 	update   bool
 }
 
-// indexTags appends the tags of the index partitions that the item left, entered
-// or changed in. An index whose part can't be told is given up as a whole.
+// indexTags appends the tags of the index partitions that the item left, entered or changed
+// in. If the partition is unknown, it appends the tag of the whole index.
 func (ch *change) indexTags(tags []cache.Tag) []cache.Tag {
 	ch.t.eachGlobalIndex(func(ix *index) {
 		left, entered, known := ch.partitions(ix)
@@ -45,8 +44,7 @@ func (ch *change) indexTags(tags []cache.Tag) []cache.Tag {
 	return tags
 }
 
-// partitions returns the partition keys in ix that the write touches: nil for
-// none.
+// partitions returns the partition keys in ix that the write affects, nil for none.
 func (ch *change) partitions(ix *index) (left, entered []byte, known bool) {
 	if left, entered, known = ch.imagePartitions(ix); known || !ch.t.keyDetermines(ix) {
 		return left, entered, known
@@ -56,7 +54,7 @@ func (ch *change) partitions(ix *index) (left, entered []byte, known bool) {
 	return left, nil, known
 }
 
-// imagePartitions is partitions as far as the images show them.
+// imagePartitions is like partitions, but uses only the images.
 func (ch *change) imagePartitions(ix *index) (left, entered []byte, known bool) {
 	if ch.update {
 		return ch.updatePartitions(ix)
@@ -74,7 +72,7 @@ func (ch *change) imagePartitions(ix *index) (left, entered []byte, known bool) 
 	return left, entered, true
 }
 
-// partitionsOf is indexHash of two items, each of which may not be there.
+// partitionsOf returns the partition keys of two items, each of which may be nil.
 func (ix *index) partitionsOf(a, b []byte) (left, entered []byte, known bool) {
 	if left, known = ix.partitionOf(a); known {
 		entered, known = ix.partitionOf(b)
@@ -82,7 +80,7 @@ func (ix *index) partitionsOf(a, b []byte) (left, entered []byte, known bool) {
 	return left, entered, known
 }
 
-// partitionOf is indexHash of an item that may not be there.
+// partitionOf returns the partition key of an item, which may be nil.
 func (ix *index) partitionOf(item []byte) (hash []byte, known bool) {
 	if item == nil {
 		return nil, true
@@ -90,10 +88,10 @@ func (ix *index) partitionOf(item []byte) (hash []byte, known bool) {
 	return ix.indexHash(item)
 }
 
-// sameEntry tells whether two items look the same in the index.
+// sameEntry reports whether two items have the same projection in the index.
 func (ix *index) sameEntry(a, b []byte) bool {
 	if ix.all {
-		return false // nearly always they differ; a needless drop costs little
+		return false // they nearly always differ, and a needless invalidation is cheap
 	}
 	for name := range ix.projected {
 		if name == "" {
@@ -113,9 +111,8 @@ func (ix *index) sameEntry(a, b []byte) bool {
 	return true
 }
 
-// updatePartitions is partitions for an update, of which often one image is
-// enough: an update that does not touch the index's key attributes leaves the
-// item in its partition.
+// updatePartitions is like partitions, for an update. One image is often sufficient: an
+// update that doesn't touch the index's key attributes leaves the item in its partition.
 func (ch *change) updatePartitions(ix *index) (left, entered []byte, known bool) {
 	if ch.targets == nil {
 		return nil, nil, false
@@ -133,7 +130,7 @@ func (ch *change) updatePartitions(ix *index) (left, entered []byte, known bool)
 			left, known = ix.partitionOf(im.item)
 			return left, nil, known
 		default:
-			// The item was made by this update: it has its key and what was set.
+			// The update created the item: it has its key and the attributes that were set.
 			entered, known = ix.partitionOf(ch.key)
 			return nil, entered, known
 		}
@@ -141,7 +138,7 @@ func (ch *change) updatePartitions(ix *index) (left, entered []byte, known bool)
 	return nil, nil, false
 }
 
-// movedPartitions finds both partitions of an update that touches the index's key.
+// movedPartitions returns both partitions of an update that touches the index's key.
 func (ch *change) movedPartitions(ix *index) (left, entered []byte, known bool) {
 	if !ch.old.known {
 		return nil, nil, false
@@ -155,8 +152,8 @@ func (ch *change) movedPartitions(ix *index) (left, entered []byte, known bool) 
 	return left, entered, known
 }
 
-// attributeAfter tells what an attribute is after the update: nil if it is not there. known
-// is false if that needs the update to be computed.
+// attributeAfter returns the value of an attribute after the update, nil if it is absent.
+// known is false if the value depends on evaluating an expression.
 func (ch *change) attributeAfter(name string) (value []byte, known bool) {
 	for _, t := range ch.targets {
 		if t.Name != name {
@@ -202,7 +199,7 @@ func (ch *change) touchesProjection(ix *index) bool {
 }
 
 // keyDetermines reports whether an item's key determines its partition in ix, because the
-// index's partition key is made of the table's key attributes.
+// index's partition key consists of key attributes of the table.
 func (t *table) keyDetermines(ix *index) bool {
 	for _, a := range ix.hash {
 		if a != t.hash && a != t.rng {
@@ -212,8 +209,8 @@ func (t *table) keyDetermines(ix *index) bool {
 	return true
 }
 
-// keyCovers tells whether every item of the table is in the index from the start,
-// because the index's key is made of the table's key attributes.
+// keyCovers reports whether ix contains every item of the table, because the index's key
+// consists of key attributes of the table.
 func (t *table) keyCovers(ix *index) bool {
 	for _, list := range [][]attribute{ix.hash, ix.rng} {
 		for _, a := range list {

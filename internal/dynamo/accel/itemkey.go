@@ -6,8 +6,8 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// itemKey is an item's canonical key: the partition key's bytes, then the sort
-// key's. Keys that DynamoDB takes for equal (1 and 1.0) have the same bytes.
+// itemKey is an item's canonical key: the bytes of the partition key, then of the sort key.
+// Keys that DynamoDB considers equal (1 and 1.0) have the same bytes.
 type itemKey struct {
 	bytes   []byte
 	hashLen int
@@ -15,19 +15,19 @@ type itemKey struct {
 
 func (k itemKey) hash() []byte { return k.bytes[:k.hashLen] }
 
-// appendKey appends the canonical key of a Key object, which must hold exactly
-// the table's key attributes.
+// appendKey appends the canonical key of a Key object, which must contain exactly the
+// table's key attributes.
 func (t *table) appendKey(dst, obj []byte) (out []byte, hashLen int, ok bool) {
 	return t.appendKeyOf(dst, obj, true)
 }
 
-// keyOfItem makes the canonical key of a whole item.
+// keyOfItem returns the canonical key of a whole item.
 func (t *table) keyOfItem(item []byte) (itemKey, bool) {
 	b, n, ok := t.appendKeyOf(nil, item, false)
 	return itemKey{b, n}, ok
 }
 
-// keyOf makes the canonical key of a Key object, in memory of its own.
+// keyOf returns the canonical key of a Key object in newly allocated memory.
 func (t *table) keyOf(obj []byte) (itemKey, bool) {
 	b, n, ok := t.appendKeyOf(nil, obj, true)
 	return itemKey{b, n}, ok
@@ -48,7 +48,7 @@ func (t *table) appendKeyOf(dst, obj []byte, exact bool) (out []byte, hashLen in
 			continue
 		}
 		if *part != nil {
-			return dst, 0, false // twice: parsers differ in which they believe
+			return dst, 0, false // a duplicate: parsers differ in which one they use
 		}
 		*part = it.Value()
 	}
@@ -64,34 +64,34 @@ func (t *table) appendKeyOf(dst, obj []byte, exact bool) (out []byte, hashLen in
 	return dst, hashLen, ok
 }
 
-// What a cache key is of: its first byte.
+// The kinds of cache keys: their first byte.
 const (
 	keyItem  = 'i'
 	keyQuery = 'q'
 	keyScan  = 's'
 )
 
-// appendPrefix begins a cache key of the table.
+// appendPrefix appends the table's prefix of cache keys.
 func (t *table) appendPrefix(dst []byte, kind byte) []byte {
 	return binary.BigEndian.AppendUint32(append(dst, kind), t.id)
 }
 
-// prefixLen is how long appendPrefix is.
+// prefixLen is the length of appendPrefix's result.
 const prefixLen = 5
 
-// cacheKey is the key under which an item's entry is kept.
+// cacheKey returns the cache key of an item.
 func (t *table) cacheKey(k itemKey) []byte {
 	return append(t.appendPrefix(make([]byte, 0, prefixLen+len(k.bytes)), keyItem), k.bytes...)
 }
 
-// indexHash makes the canonical partition key that an item has in an index: nil
-// if the item is not in the index. known is false if that can't be told.
+// indexHash returns the canonical partition key of an item in an index, nil if the index
+// doesn't contain the item. known is false if that can't be determined.
 func (ix *index) indexHash(item []byte) (hash []byte, known bool) {
 	return ix.hashOf(func(name string) ([]byte, bool) { return attributeOf(item, name) })
 }
 
-// hashOf is indexHash over attributes however they are found: value is nil for an
-// attribute that is not there, known is false for one that can't be told.
+// hashOf is like indexHash, with the attributes returned by find: value is nil for an absent
+// attribute, known is false for an unknown one.
 func (ix *index) hashOf(find func(name string) (value []byte, known bool)) (hash []byte, known bool) {
 	for i, list := range [][]attribute{ix.hash, ix.rng} {
 		for _, a := range list {
@@ -101,7 +101,7 @@ func (ix *index) hashOf(find func(name string) (value []byte, known bool)) (hash
 			}
 			typ, _, plain := wire.Attribute(v)
 			if plain && string(typ) != string(a.typ) {
-				return nil, true // of a type that the index does not take
+				return nil, true // of a type that the index doesn't accept
 			}
 			out, ok := wire.AppendScalar(hash, v, a.typ)
 			if !ok {
@@ -115,8 +115,8 @@ func (ix *index) hashOf(find func(name string) (value []byte, known bool)) (hash
 	return hash, true
 }
 
-// attributeOf finds an attribute of an item: nil if it is not there. known is
-// false if the item has it twice.
+// attributeOf returns an attribute of an item, nil if it is absent. known is false if the
+// item has it twice.
 func attributeOf(item []byte, name string) (value []byte, known bool) {
 	it := wire.Object(item)
 	for it.Next() {

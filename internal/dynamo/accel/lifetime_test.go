@@ -12,8 +12,8 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// TestFillsOutliveTheirExchange shows that a fill which goes on after its exchange
-// has ended uses nothing of it: neither the request's bytes nor the pooled call.
+// TestFillsOutliveTheirExchange checks that a fill that continues after its exchange has
+// ended references nothing of it: not the request's bytes and not the pooled call.
 func TestFillsOutliveTheirExchange(t *testing.T) {
 	const (
 		get   = `{"TableName":"t","Key":{"p":{"S":"a"},"s":{"N":"1"}}}`
@@ -69,7 +69,7 @@ func TestFillsOutliveTheirExchange(t *testing.T) {
 					t.Errorf("a client that left got %d", x.Reply.Status)
 				}
 			} else {
-				s.run("wait 4m") // beyond the life of what was refreshed
+				s.run("wait 4m") // after the end of the refreshed entry's life
 			}
 			s.origin.down = true
 			again := s.send(op, body)

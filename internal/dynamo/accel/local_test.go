@@ -16,8 +16,8 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// store is an origin in this process: it builds its answers in the memory that comes
-// with a request, and says which requests it got.
+// store is an origin in this process. It builds its responses in the buffer passed with a
+// request, and records its requests.
 type store struct {
 	t      *testing.T
 	answer string
@@ -26,7 +26,7 @@ type store struct {
 
 func (s *store) Do(ctx context.Context, r *origin.Request) (*origin.Response, error) {
 	op, _ := strings.CutPrefix(string(r.Header.Get("X-Amz-Target")), targetPrefix)
-	if ctx.Done() != nil && op != "DescribeTable" { // which is asked for all who wait
+	if ctx.Done() != nil && op != "DescribeTable" { // which is shared by all waiters
 		s.t.Errorf("%s can be cut off", op)
 	}
 	s.asked = append(s.asked, op+" at "+string(r.Header.Get("Host"))+" in "+strconv.FormatBool(r.Buf != nil))
@@ -39,8 +39,8 @@ func (s *store) Do(ctx context.Context, r *origin.Request) (*origin.Response, er
 func (*store) State() origin.State { return origin.State{} }
 func (*store) Close()              {}
 
-// TestLocal asks a store in this process, with nothing cached: reads are answered from
-// the reply's own buffer, however long they are, and writes are not cut off either.
+// TestLocal uses a store in this process, with nothing cached: reads are served from the
+// reply's own buffer at any length, and writes are complete too.
 func TestLocal(t *testing.T) {
 	c, err := cache.New(cache.Config{Memory: 8 << 20})
 	if err != nil {

@@ -7,15 +7,15 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// decisionCounters are an operation's counters, one for each decision, made when
-// first used: most of them never are.
+// decisionCounters are the counters of one operation by decision, created on first use
+// because most are never used.
 type decisionCounters [32]atomic.Pointer[telemetry.Counter]
 
 // metrics are the service's counters.
 type metrics struct {
 	registry  *telemetry.Registry
 	service   string
-	decisions map[*wire.Operation]*decisionCounters // every operation; nil for none
+	decisions map[*wire.Operation]*decisionCounters // by operation; nil for requests without one
 	denied    *telemetry.Counter
 	faults    *telemetry.Counter
 	batch     struct{ hit, miss, strong *telemetry.Counter } // keys of BatchGetItem
@@ -34,23 +34,23 @@ func newMetrics(r *telemetry.Registry, service string) *metrics {
 		"Faults inside the accelerator; the requests were passed through where that was safe. Always worth a bug report.", "service", service)
 	keys := func(d telemetry.Decision) *telemetry.Counter {
 		return r.Counter("kasoku_dynamodb_batch_keys_total",
-			"Keys that BatchGetItem was asked for: served from memory, fetched, or asked for strongly consistently.",
+			"Keys requested by BatchGetItem: served from memory, fetched, or read strongly consistently.",
 			"service", service, "decision", d.String())
 	}
 	m.batch.hit, m.batch.miss, m.batch.strong = keys(telemetry.Hit), keys(telemetry.Miss), keys(telemetry.BypassConsistent)
 	return m
 }
 
-// decision counts how a request was answered.
+// decision counts a request by its decision.
 func (m *metrics) decision(op *wire.Operation, d telemetry.Decision) {
 	cell := &m.decisions[op][d]
 	c := cell.Load()
 	if c == nil {
-		name := "none" // refused before that was known
+		name := "none" // rejected before the operation was determined
 		switch op {
 		case nil:
 		case &wire.UnknownOperation:
-			name = "unknown" // any name could be sent, which must not make series
+			name = "unknown" // clients could send any name, which must not create series
 		default:
 			name = op.Name
 		}
@@ -62,7 +62,7 @@ func (m *metrics) decision(op *wire.Operation, d telemetry.Decision) {
 	c.Inc()
 }
 
-// counts adds up the requests by decision, over all operations.
+// counts returns the number of requests by decision over all operations.
 func (m *metrics) counts() map[telemetry.Decision]uint64 {
 	sum := make(map[telemetry.Decision]uint64)
 	for _, cells := range m.decisions {

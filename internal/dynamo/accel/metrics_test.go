@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestMetrics compares the counters with what was asked.
+// TestMetrics compares the counters with the requests.
 func TestMetrics(t *testing.T) {
 	f := newFixture(t)
 	f.origin.reply("GetItem", `{"Item":{"p":{"S":"a"},"s":{"N":"1"}}}`)

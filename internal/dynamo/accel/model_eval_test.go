@@ -22,7 +22,7 @@ func (r *modelRequest) scope() (*expr.Names, *expr.Values, *refusal) {
 	return &n, &v, nil
 }
 
-// project keeps the top-level attributes that a read asks for.
+// project returns the top-level attributes that a read requests.
 func project(r *modelRequest, it item) (item, *refusal) {
 	names := r.AttributesToGet
 	if r.ProjectionExpression != "" {
@@ -183,7 +183,7 @@ func numberOf(v json.RawMessage) *big.Float {
 	return n
 }
 
-// compareValues orders two values of one type; what is not there comes first.
+// compareValues compares two values of one type; an absent value is the smallest.
 func compareValues(a, b json.RawMessage) int {
 	switch {
 	case a == nil || b == nil:

@@ -14,9 +14,8 @@ import (
 // item is an item's attributes as JSON text.
 type item map[string]json.RawMessage
 
-// model is a DynamoDB for scripts: it executes what it is asked over a few
-// tables. It knows nothing of the cache and keeps its own idea of an item's
-// identity. One goroutine at a time asks it.
+// model is a DynamoDB for scripts: it executes requests on a few tables, without a cache and
+// with its own definition of item identity. It must not be used concurrently.
 type model struct {
 	tables map[string]*modelTable
 	made   int // tables made so far
@@ -236,7 +235,7 @@ func (m *model) getItem(r *modelRequest) (any, *refusal) {
 	return answer, nil
 }
 
-// capacity is the ConsumedCapacity of a read of items, nil if it is not asked for.
+// capacity returns the ConsumedCapacity of a read of items, nil if it isn't requested.
 func (r *modelRequest) capacity(items ...item) any {
 	if r.ReturnConsumedCapacity == "" || r.ReturnConsumedCapacity == "NONE" {
 		return nil
@@ -293,7 +292,7 @@ func (m *model) batchGet(r *modelRequest) (any, *refusal) {
 	return answer, nil
 }
 
-// index finds what a query or scan reads.
+// index returns the target of a query or scan.
 func (t *modelTable) index(name string) (*modelIndex, *refusal) {
 	if name == "" {
 		return &t.modelIndex, nil
@@ -360,7 +359,7 @@ func (m *model) query(op string, r *modelRequest) (any, *refusal) {
 
 func (t *modelTable) id(it item) string { id, _ := t.keyOf(it); return id }
 
-// page cuts the page that is asked for out of what was found.
+// page returns the requested page of the items found.
 func (t *modelTable) page(r *modelRequest, ix *modelIndex, found []item, filter func(item) bool) (any, *refusal) {
 	if r.ExclusiveStartKey != nil {
 		after := t.id(r.ExclusiveStartKey)

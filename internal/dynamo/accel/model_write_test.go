@@ -26,7 +26,7 @@ func (w *modelWrite) apply() {
 	w.t.items[w.id] = w.new
 }
 
-// restoreCapacity is what ReturnValues asks for.
+// answer returns the attributes selected by ReturnValues.
 func (w *modelWrite) answer() any {
 	from := w.old
 	switch w.returns {
@@ -83,7 +83,7 @@ func (m *model) prepare(op string, r *modelRequest) (*modelWrite, *refusal) {
 			return nil, err
 		}
 		if w.old == nil && strings.HasPrefix(r.UpdateExpression, "REMOVE ") && !strings.Contains(r.UpdateExpression, "SET") {
-			w.new = nil // what only removes makes no item
+			w.new = nil // an update that only removes creates no item
 		}
 	}
 	return w, nil

@@ -7,8 +7,8 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// partiql passes statements through: reads as they are, writes with everything of
-// their tables dropped, since a statement's items are not told apart here.
+// partiql forwards statements. A write drops everything of its tables, because the items of
+// a statement aren't determined here.
 func (c *call) partiql() {
 	statements, ok := c.statements()
 	if !ok {
@@ -44,7 +44,8 @@ func (c *call) partiql() {
 	c.passWrite(telemetry.Write, tags...)
 }
 
-// accessOf tells what a statement needs; one that is not understood may write.
+// accessOf returns the access that a statement requires. A statement that isn't understood
+// may write.
 func accessOf(kind partiql.Kind, understood bool) (access wire.Access, write bool) {
 	if understood && (kind == partiql.Select || kind == partiql.Exists) {
 		return wire.Read, false
@@ -52,8 +53,8 @@ func accessOf(kind partiql.Kind, understood bool) (access wire.Access, write boo
 	return wire.Write, true
 }
 
-// statements returns the request's statements as JSON strings. What is no list of
-// them counts as one that is not understood.
+// statements returns the request's statements as JSON strings. An invalid list is returned
+// as one statement that isn't understood.
 func (c *call) statements() (list [][]byte, ok bool) {
 	name := map[wire.OpKind]string{
 		wire.ExecuteStatement: "Statement", wire.BatchExecuteStatement: "Statements", wire.ExecuteTransaction: "TransactStatements",

@@ -9,8 +9,8 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// namedTable returns the table that the request names. Of one that is named by its ARN,
-// which may be another account's, no more than name, tags and rule are known.
+// namedTable returns the requested table. If it is named by an ARN, which may belong to
+// another account, only its name, tags and rule are set.
 func (c *call) namedTable(plain bool) *table {
 	if plain {
 		return c.table()
@@ -18,8 +18,8 @@ func (c *call) namedTable(plain bool) *table {
 	return unknownTable(c.set, string(tableOf(c.name)))
 }
 
-// itemReadTags are the tags that move when the item under key is written. If the item can't
-// be told, they move with every write to the table.
+// itemReadTags returns the tags that a write to the item with the given key invalidates. If
+// the item can't be determined, they are those of any write to the table.
 func (t *table) itemReadTags(key []byte) []cache.Tag {
 	if t.known && key != nil {
 		if k, ok := t.keyOf(key); ok {
@@ -29,8 +29,9 @@ func (t *table) itemReadTags(key []byte) []cache.Tag {
 	return []cache.Tag{t.tags.writes, t.tags.table, t.tags.origin}
 }
 
-// passItem passes on a GetItem that the cache does not answer, made strongly consistent if
-// the item was written less than settle ago. The request's members are in c.m.
+// passItem forwards a GetItem that isn't served from the cache. It is made strongly
+// consistent if the item was written less than settle ago. c.m holds the members of the
+// request.
 func (c *call) passItem(t *table) {
 	strong, ok := isTrue(c.m[2])
 	capacity, plain := capacityMode(c.m[6])
@@ -47,13 +48,13 @@ func (c *call) passItem(t *table) {
 
 // strongPart is a part of a BatchGetItem that was made strongly consistent.
 type strongPart struct {
-	table    []byte // as the request names it
-	original []byte // ConsistentRead as the client sent it; nil if it did not
+	table    []byte // as in the request
+	original []byte // the client's ConsistentRead; nil if absent
 }
 
-// passBatch passes on a BatchGetItem that the cache does not answer. Parts with items that
-// were written less than settle ago are made strongly consistent, and the answer is changed
-// to what the client's own request would have got.
+// passBatch forwards a BatchGetItem that isn't served from the cache. Parts with items that
+// were written less than settle ago are made strongly consistent, and the response is
+// converted to match the client's own request.
 func (c *call) passBatch(items, capacity []byte) {
 	mode, plain := capacityMode(capacity)
 	changed, parts, ok := c.makePartsStrong(items)
@@ -84,8 +85,8 @@ func (c *call) passBatch(items, capacity []byte) {
 	}
 }
 
-// makePartsStrong makes parts of RequestItems strongly consistent; false if it is not
-// understood.
+// makePartsStrong makes parts of RequestItems strongly consistent. It returns false if the
+// request isn't understood.
 func (c *call) makePartsStrong(items []byte) (changed []byte, parts []strongPart, ok bool) {
 	if wire.Kind(items) != '{' {
 		return nil, nil, false
@@ -117,7 +118,8 @@ func (c *call) makePartsStrong(items []byte) (changed []byte, parts []strongPart
 	return changed, parts, !it.Err()
 }
 
-// anyRecentlyWritten reports whether one of the items under keys was written less than settle ago.
+// anyRecentlyWritten reports whether one of the items with the given keys was written less
+// than settle ago.
 func (c *call) anyRecentlyWritten(t *table, keys []byte) bool {
 	it := wire.Array(keys)
 	for it.Next() {
@@ -128,8 +130,7 @@ func (c *call) anyRecentlyWritten(t *table, keys []byte) bool {
 	return false
 }
 
-// restore gives what the answer says of unprocessed keys of the part the client's own
-// ConsistentRead.
+// restore restores the client's own ConsistentRead in the unprocessed keys of the part.
 func (p *strongPart) restore(answer []byte) []byte {
 	all, ok := memberOf(answer, "UnprocessedKeys")
 	if !ok || all == nil {
@@ -155,7 +156,7 @@ func (p *strongPart) restore(answer []byte) []byte {
 	return answer
 }
 
-// halveParts halves the capacity that the answer shows for the parts.
+// halveParts halves the capacity that the response reports for the parts.
 func halveParts(answer []byte, parts []strongPart) []byte {
 	all, ok := memberOf(answer, "ConsumedCapacity")
 	if !ok || wire.Kind(all) != '[' {
@@ -183,7 +184,7 @@ func halveParts(answer []byte, parts []strongPart) []byte {
 	return answer
 }
 
-// containsTable reports whether a table's name, a JSON string, is that of one of the parts.
+// containsTable reports whether the table with the given quoted name is among the parts.
 func containsTable(parts []strongPart, quoted []byte) bool {
 	for i := range parts {
 		if isText(quoted, string(parts[i].table)) {

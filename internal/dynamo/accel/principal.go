@@ -6,16 +6,16 @@ import (
 	"github.com/kasoku/kasoku/internal/glob"
 )
 
-// principal is a client's key and what it may do. It is immutable.
+// principal is a client's key and its permissions. It is immutable.
 type principal struct {
 	id        string
 	tables    []string
-	allTables bool // tables holds "*"
+	allTables bool // tables contains "*"
 	allow     uint8
 	serve     func(x *edge.Exchange) // see Admit
 }
 
-// anonymous may do everything: auth mode none.
+// anonymous has all permissions: auth mode none.
 var anonymous = &principal{id: "anonymous", allTables: true, allow: 0xff}
 
 func newPrincipal(k Key) *principal {
@@ -29,8 +29,8 @@ func newPrincipal(k Key) *principal {
 	return p
 }
 
-// allows tells whether the principal has the access on the table. An empty name is
-// "can't be told" or "none": only for those who may use every table.
+// allows reports whether the principal has the access to the table. An empty name, for an
+// unknown table or none, requires access to all tables.
 func (p *principal) allows(access wire.Access, table []byte) bool {
 	if p.allow&(1<<access) == 0 {
 		return false

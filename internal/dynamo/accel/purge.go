@@ -11,8 +11,8 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// Purge drops entries. When it has returned, no read that begins later sees what
-// was cached before.
+// Purge drops entries. A read that begins after it has returned doesn't see anything cached
+// before.
 func (s *Service) Purge(ctx context.Context, r admin.PurgeRequest) (admin.PurgeResult, error) {
 	tags, what, err := s.purgeTags(ctx, r)
 	if err != nil {
@@ -25,11 +25,11 @@ func (s *Service) Purge(ctx context.Context, r admin.PurgeRequest) (admin.PurgeR
 	return admin.PurgeResult{Dropped: what, Tags: len(tags)}, nil
 }
 
-// describeTimeout is how long a purge waits for the origin to say whether there is such a table.
+// describeTimeout limits how long a purge waits for the description of a table.
 const describeTimeout = 5 * time.Second
 
-// tableMissing reports whether the origin denies that there is a table, whose name is misspelt most
-// likely. A table that is not known for another reason may be there.
+// tableMissing reports whether the origin has no such table, most likely because the name is
+// misspelt. A table that can't be described for another reason may exist.
 func (s *Service) tableMissing(ctx context.Context, table string) bool {
 	ctx, cancel := context.WithTimeout(ctx, describeTimeout)
 	defer cancel()
@@ -66,8 +66,8 @@ func (s *Service) purgeTags(ctx context.Context, r admin.PurgeRequest) (tags []c
 	return t.purgeItem(r.Key)
 }
 
-// purgePartition drops a partition's items and queries. Its items' places in
-// global indexes are not known, so those indexes' queries go as well.
+// purgePartition drops the items and queries of a partition. The items' partitions in global
+// indexes are unknown, so all queries of these indexes are dropped too.
 func (t *table) purgePartition(value json.RawMessage) ([]cache.Tag, string, error) {
 	attr, err := t.partitionValue(value)
 	if err != nil {
@@ -81,7 +81,7 @@ func (t *table) purgePartition(value json.RawMessage) ([]cache.Tag, string, erro
 	return tags, fmt.Sprintf("partition %s of table %s, and queries that may hold its items", value, t.name), nil
 }
 
-// partitionValue reads a partition key's value: text, which is taken as the key's
+// partitionValue parses the value of a partition key: text, which is converted to the key's
 // type, or an attribute value.
 func (t *table) partitionValue(value json.RawMessage) ([]byte, error) {
 	if !wire.Valid(value, wire.MaxDepth) {

@@ -17,8 +17,7 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// The members of Query and Scan. Those from qIndex on make the cache key, in
-// this order.
+// The members of Query and Scan. Those from qIndex on form the cache key, in this order.
 const (
 	qTable = iota
 	qConsistent
@@ -51,13 +50,13 @@ var queryMembers = []string{
 	"ReturnConsumedCapacity",
 }
 
-// maxQueryKey bounds the cache key of a query: a filter can be made very long.
+// maxQueryKey limits the cache key of a query, because filters can be very long.
 const maxQueryKey = 8 << 10
 
-// maxExpression is how long DynamoDB lets an expression be.
+// maxExpression is DynamoDB's limit for the length of an expression.
 const maxExpression = 4096
 
-// view is what a query or scan reads.
+// view is the target of a query or scan.
 type view struct {
 	t        *table
 	ix       *index // nil for the table itself
@@ -66,14 +65,14 @@ type view struct {
 	capacity byte
 }
 
-// global tells whether what is read can't be read strongly consistently.
+// global reports whether the view doesn't support strongly consistent reads.
 func (v *view) global() bool { return v.ix != nil && v.ix.global }
 
-// lags reports whether what is read may lie behind the table, however it is read. The
-// indexes of a store in this process never do.
+// lags reports whether the view may lag behind its table. The indexes of a local store never
+// do.
 func (c *call) lags(v *view) bool { return v.global() && !c.set.cfg.Local }
 
-// query answers a Query or a Scan from the query cache.
+// query serves a Query or a Scan from the query cache.
 func (c *call) query() {
 	known, ok := c.members(c.x.Body, queryMembers)
 	if !ok {
@@ -120,8 +119,8 @@ func (c *call) query() {
 	c.fillQuery(&v, found)
 }
 
-// parseView understands what a query reads and makes its cache key; false if it
-// is not one that the cache answers.
+// parseView parses the request and builds its cache key. It returns false if the request
+// isn't served from the cache.
 func (c *call) parseView(v *view) bool {
 	var ok bool
 	if v.capacity, ok = capacityMode(c.m[qCapacity]); !ok || v.t.rule.query <= 0 {
@@ -136,7 +135,7 @@ func (c *call) parseView(v *view) bool {
 	return c.queryKey(v) && c.names.AllUsed() && c.values.AllUsed()
 }
 
-// parseIndex finds the index that is named; false if it is not known.
+// parseIndex sets the view's index. It returns false if the index is unknown.
 func (c *call) parseIndex(v *view) (ok bool) {
 	raw := c.m[qIndex]
 	if raw == nil {
@@ -148,8 +147,8 @@ func (c *call) parseIndex(v *view) (ok bool) {
 	return v.ix != nil
 }
 
-// itemReadTags finds out what the answer will depend on. A hit does not need it: the
-// request that filled the entry was the same, and the origin took it.
+// resolveTags sets the tags that the reply will depend on. A hit doesn't need them: the
+// request that filled the entry was the same, and the origin accepted it.
 func (c *call) resolveTags(v *view) (ok bool) {
 	var hash []byte
 	if !v.scan {
@@ -161,8 +160,7 @@ func (c *call) resolveTags(v *view) (ok bool) {
 	return true
 }
 
-// dependencyTags are the tags of what is read. A local index has the table's
-// partitions.
+// dependencyTags returns the tags of the view. A local index has the table's partitions.
 func (v *view) dependencyTags(hash []byte) []cache.Tag {
 	t := v.t
 	switch {
@@ -174,7 +172,7 @@ func (v *view) dependencyTags(hash []byte) []cache.Tag {
 	return []cache.Tag{t.partitionTag(hash), t.tags.table, t.tags.origin}
 }
 
-// queryHash finds the value of the partition key that a query asks for.
+// queryHash returns the value of the partition key in a query.
 func (c *call) queryHash(v *view) (hash []byte, ok bool) {
 	kc := &c.condition
 	switch expression, legacy := c.m[qKeyCondition], c.m[qKeyConditions]; {
@@ -216,9 +214,9 @@ func equalTo(kc *expr.KeyCondition, name string) []byte {
 	return nil
 }
 
-// queryKey makes the cache key: every member that shapes the answer, in
-// canonical form, with placeholders substituted, so that requests that differ
-// only in spelling share an entry.
+// queryKey builds the cache key: every member that affects the reply, in canonical form and
+// with placeholders substituted, so that requests that differ only in spelling share an
+// entry.
 func (c *call) queryKey(v *view) bool {
 	kind := byte(keyQuery)
 	if v.scan {
@@ -253,7 +251,7 @@ func (c *call) queryKey(v *view) bool {
 	return true
 }
 
-// fillQuery asks the origin, once for all who want the same now.
+// fillQuery fetches the query's result. Concurrent identical requests share one fetch.
 func (c *call) fillQuery(v *view, found cache.Found) {
 	a, d, ok := c.fill(v.tags, c.queryFill(*v), found)
 	if ok {
@@ -262,17 +260,17 @@ func (c *call) fillQuery(v *view, found cache.Found) {
 	}
 }
 
-// queryFill reads a query or scan at the origin. Was something of what it reads
-// written lately, it is read strongly consistently; a global index can't be, so
-// its answer is not kept. Later than settle it is kept for as long as the last
-// change was old when the origin was asked: if the index lies behind by more than
-// settle, an answer from before the change is served until twice that lag at most.
+// queryFill fetches a query or scan from the origin. If the view was written recently, the
+// read is strongly consistent. A global index doesn't support that, so its response isn't
+// cached. Later than settle, it is cached for the time between the last change and the
+// fetch: if the index lags by more than settle, a response from before the change is served
+// for at most twice that lag.
 func (c *call) queryFill(v view) cache.FillFunc {
 	s, body, target := c.svc, bytes.Clone(c.x.Body), targetPrefix+c.op.Name
 	rule, lags := v.t.rule, c.lags(&v)
 	return func(ctx context.Context, st *cache.Stamp) (cache.Filling, error) {
 		q := originQuery{body: body, capacity: v.capacity, ttl: rule.query}
-		begun, age := s.cache.Now(), s.cache.Age(st)
+		start, age := s.cache.Now(), s.cache.Age(st)
 		if v.t.ttlAttribute != "" {
 			q.hideExpired(&v, time.Now())
 		}
@@ -287,10 +285,10 @@ func (c *call) queryFill(v view) cache.FillFunc {
 			return cache.Filling{NoStore: true, Extra: resp}, nil
 		}
 		if count, ok := memberOf(resp.Body, "Count"); !ok || count == nil {
-			return cache.Filling{NoStore: true, Extra: resp}, nil // no answer to a query
+			return cache.Filling{NoStore: true, Extra: resp}, nil // not a response to a query
 		}
 		if lags {
-			q.ttl = min(q.ttl, age-time.Duration(s.cache.Now()-begun))
+			q.ttl = min(q.ttl, age-time.Duration(s.cache.Now()-start))
 		}
 		payload := q.restoreCapacity(resp.Body)
 		return cache.Filling{
@@ -300,8 +298,8 @@ func (c *call) queryFill(v view) cache.FillFunc {
 	}
 }
 
-// passQuery passes on a query that the cache does not answer, though with the
-// same care for what was written lately and for expired items.
+// passQuery forwards a query that isn't served from the cache, with the same handling of
+// recent writes and expired items.
 func (c *call) passQuery(v *view) {
 	t := v.t
 	unknownIndex := c.m[qIndex] != nil && v.ix == nil
@@ -320,7 +318,7 @@ func (c *call) passQuery(v *view) {
 	c.forwardQuery(&q, telemetry.BypassUncacheable)
 }
 
-// strongQuery passes a strongly consistent query on, but for expired items.
+// strongQuery forwards a strongly consistent query, without expired items.
 func (c *call) strongQuery(v *view) {
 	q := originQuery{body: c.x.Body}
 	if v.t.known && v.t.ttlAttribute != "" && c.parseIndex(v) {
@@ -329,7 +327,8 @@ func (c *call) strongQuery(v *view) {
 	c.forwardQuery(&q, telemetry.BypassConsistent)
 }
 
-// forwardQuery sends a query changed as q says and undoes the change in the answer.
+// forwardQuery forwards a query as modified by q and reverts the modification in the
+// response.
 func (c *call) forwardQuery(q *originQuery, d telemetry.Decision) {
 	resp, err := c.forwardRead(q.body)
 	switch {
@@ -342,23 +341,23 @@ func (c *call) forwardQuery(q *originQuery, d telemetry.Decision) {
 	}
 }
 
-// serve is a query as the origin is asked, with what the service added to it.
+// originQuery is a query as sent to the origin, with the service's modifications.
 type originQuery struct {
 	body     []byte
 	capacity byte
 	strong   bool
-	ttl      time.Duration // how long the answer may be kept
+	ttl      time.Duration // maximum lifetime of the result
 }
 
-// makeStrong turns the query into a strongly consistent one.
+// makeStrong makes the query strongly consistent.
 func (q *originQuery) makeStrong() {
 	if body, ok := wire.SetMember(nil, q.body, "ConsistentRead", []byte("true")); ok {
 		q.body, q.strong = body, true
 	}
 }
 
-// restoreCapacity gives the origin's answer as the client's own query would have got it:
-// the capacity of a strongly consistent read is twice that of an eventual one.
+// restoreCapacity returns the response with the capacity of the client's own query: a
+// strongly consistent read consumes twice the capacity of an eventually consistent one.
 func (q *originQuery) restoreCapacity(body []byte) []byte {
 	if q.strong && q.capacity != 0 {
 		if halved, ok := wire.HalveCapacity(nil, body); ok {
@@ -368,10 +367,10 @@ func (q *originQuery) restoreCapacity(body []byte) []byte {
 	return body
 }
 
-// hideExpired makes the origin leave out items whose TTL attribute has passed, by
-// a condition added to the query's filter. The answer is kept for a second at most,
-// since the next item may expire at any time. Queries in the older form without
-// expressions can't be given a filter; they go as they are and are not kept.
+// hideExpired excludes items whose TTL attribute has passed by adding a condition to the
+// query's filter. The result is cached for at most one second, because the next item may
+// expire at any time. Legacy queries without expressions can't have such a filter; they are
+// forwarded unchanged and not cached.
 func (q *originQuery) hideExpired(v *view, now time.Time) {
 	q.ttl = min(q.ttl, time.Second)
 	for _, legacy := range []string{"KeyConditions", "QueryFilter", "ScanFilter", "AttributesToGet", "ConditionalOperator"} {
@@ -381,7 +380,7 @@ func (q *originQuery) hideExpired(v *view, now time.Time) {
 		}
 	}
 	if !v.scan && v.isKey(v.t.ttlAttribute) {
-		q.ttl = 0 // a query's filter must not name key attributes
+		q.ttl = 0 // a query's filter must not contain key attributes
 		return
 	}
 	body, ok := withFilter(q.body, v.t.ttlAttribute, now)
@@ -435,9 +434,8 @@ func withFilter(body []byte, attribute string, now time.Time) ([]byte, bool) {
 	return wire.SetMember(nil, body, "FilterExpression", wire.AppendQuoted(nil, []byte(filter)))
 }
 
-// parenthesised puts an expression in parentheses unless it stands in a pair of
-// its own: DynamoDB refuses redundant ones. Expressions have no literals, so
-// every parenthesis counts.
+// parenthesised returns an expression in parentheses, unless it already is: DynamoDB rejects
+// redundant ones. Expressions have no literals, so every parenthesis counts.
 func parenthesised(text string) string {
 	text = strings.TrimSpace(text)
 	depth := 0

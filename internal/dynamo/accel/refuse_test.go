@@ -7,9 +7,9 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// A page that something on the way sends with status 200 is no answer of
-// DynamoDB's: clients get an error that they understand, and for a write one that
-// says that its outcome is not known.
+// A page that an intermediary sends with status 200 isn't a DynamoDB response: clients
+// receive an error that they understand, and for a write one that reports an unknown
+// outcome.
 func TestPageInPlaceOfAnAnswer(t *testing.T) {
 	f := newFixture(t)
 	f.origin.handler = func(op, _ string) (int, string) {

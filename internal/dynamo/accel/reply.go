@@ -16,19 +16,19 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// Lines of answers in JSON, of the type that the client has written its request in.
+// Header lines of JSON replies, by the content type of the request.
 var (
 	preparedLines = []byte("Server: Kasoku\r\nContent-Type: application/x-amz-json-1.0\r\n")
 	genericLines  = []byte("Server: Kasoku\r\nContent-Type: application/json\r\n")
 )
 
-// restoreCapacity sends a body that Kasoku keeps, with the checksum that SDKs verify.
+// answer sends a cached body with the checksum that SDKs verify.
 func (c *call) answer(status int, body []byte, crc uint32) {
 	c.x.Reply.Body = body
 	c.head(status, crc)
 }
 
-// answerBuilt is answer for a body that was built in Reply.Buf.
+// answerBuilt sends a body that was built in Reply.Buf.
 func (c *call) answerBuilt(status int, body []byte) {
 	c.x.Reply.Build(body)
 	c.head(status, crc32.ChecksumIEEE(body))
@@ -43,7 +43,7 @@ func (c *call) head(status int, crc uint32) {
 	c.headOf(status, crc)
 }
 
-// headOf is head for an answer of another type than JSON.
+// headOf writes the status and the header fields except Server and Content-Type.
 func (c *call) headOf(status int, crc uint32) {
 	r := &c.x.Reply
 	r.Status = status
@@ -53,7 +53,7 @@ func (c *call) headOf(status int, crc uint32) {
 	c.answered = true
 }
 
-// page answers with what is no JSON, for a reason of the access log; typ may be empty.
+// page sends a reply that isn't JSON. reason is for the access log; typ may be empty.
 func (c *call) page(status int, typ string, body []byte, reason string) {
 	r := &c.x.Reply
 	r.Body = body
@@ -66,7 +66,7 @@ func (c *call) page(status int, typ string, body []byte, reason string) {
 	c.x.Record.Reason = reason
 }
 
-// requestIDLen is the length of DynamoDB's request ids.
+// requestIDLen is the length of DynamoDB's request IDs.
 const requestIDLen = 52
 
 const idAlphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUV"
@@ -83,8 +83,7 @@ func newRequestID(id *[requestIDLen]byte) []byte {
 	return id[:]
 }
 
-// status writes Cache-Status for a decision; entry and stored add what is known
-// of the entry.
+// status writes Cache-Status for a decision, with the properties of its entry.
 func (c *call) status(d telemetry.Decision, e *cache.Entry, stored bool) {
 	c.setDecision(d)
 	var buf [96]byte
@@ -101,11 +100,11 @@ func (c *call) status(d telemetry.Decision, e *cache.Entry, stored bool) {
 	c.svc.metrics.decision(c.op, d)
 }
 
-// errCorrupt is what a "success" is that is cut or no JSON: no answer at all.
-var errCorrupt = &origin.Fault{Kind: origin.Garbage, Reached: true, Err: errors.New("the answer is not what its length, checksum or type says")}
+// errCorrupt is the error for a successful response that is truncated or not JSON.
+var errCorrupt = &origin.Fault{Kind: origin.Garbage, Reached: true, Err: errors.New("the response does not match its length, checksum or type")}
 
-// relay gives the origin's answer to the client byte for byte, errors too. Only a
-// success that is none is kept from it.
+// relay sends the origin's response, including errors, to the client byte for byte. Only a
+// corrupt response is replaced.
 func (c *call) relay(resp *origin.Response, d telemetry.Decision) {
 	if resp.Class == origin.Failed && resp.Status < http.StatusBadRequest {
 		c.failOrigin(errCorrupt, d)
@@ -114,7 +113,7 @@ func (c *call) relay(resp *origin.Response, d telemetry.Decision) {
 	c.relayBody(resp, resp.Body, resp.Header.Get(fieldCRC), d)
 }
 
-// relayChanged gives the origin's answer with another body.
+// relayChanged sends the origin's response with another body.
 func (c *call) relayChanged(resp *origin.Response, body []byte, d telemetry.Decision) {
 	c.relayBody(resp, body, strconv.AppendUint(nil, uint64(crc32.ChecksumIEEE(body)), 10), d)
 }
@@ -130,7 +129,7 @@ func (c *call) relayBody(resp *origin.Response, body, crc []byte, d telemetry.De
 		r.FieldBytes("Content-Type", ct)
 	}
 	id := resp.Header.Get(fieldID)
-	if id == nil { // a store in this process gives none
+	if id == nil { // a local store sends none
 		var own [requestIDLen]byte
 		id = newRequestID(&own)
 	}
@@ -146,7 +145,7 @@ func (c *call) relayBody(resp *origin.Response, body, crc []byte, d telemetry.De
 	c.answered = true
 }
 
-// fail answers in DynamoDB's error shape.
+// fail answers with an error in DynamoDB's format.
 func (c *call) fail(typ, message string) {
 	c.answerBuilt(wire.ErrorStatus(typ), wire.AppendError(c.x.Reply.Buf[:0], typ, message))
 	c.status(telemetry.Local, nil, false)
@@ -156,7 +155,7 @@ func (c *call) fail(typ, message string) {
 	}
 }
 
-// The reasons, in the access log, of answers that are not the origin's.
+// Reasons in the access log of replies that aren't the origin's.
 const (
 	reasonAuthentication = "authentication"
 	reasonPermission     = "permission"
@@ -169,7 +168,7 @@ const (
 	reasonPreflight      = "preflight"
 )
 
-// refusalReason returns the reason for an error that this service has answered.
+// refusalReason returns the reason for an error reply of this service.
 func refusalReason(typ string) string {
 	switch typ {
 	case "AccessDeniedException":
@@ -182,9 +181,9 @@ func refusalReason(typ string) string {
 	return reasonMalformed
 }
 
-// failOrigin answers for an origin that could not be asked or did not answer.
-// A write that may have happened is a 500, as DynamoDB has it: the client can't
-// know either. All else is a 503. SDKs retry both.
+// failOrigin answers after a request to the origin has failed. A write that may have been
+// executed is a 500, as in DynamoDB, because the client can't determine the outcome.
+// Anything else is a 503. SDKs retry both.
 func (c *call) failOrigin(err error, d telemetry.Decision) {
 	c.svc.failures.Log(c.svc.log, err, slog.String("operation", c.op.Name), slog.String("request_id", string(c.x.Record.RequestID)))
 	var f *origin.Fault
@@ -202,13 +201,13 @@ func (c *call) failOrigin(err error, d telemetry.Decision) {
 	c.x.Record.Reason, c.x.Record.Error = reasonOriginSilent, err.Error()
 }
 
-// notFound is DynamoDB's page for what is no request of its API.
+// notFound sends DynamoDB's page for requests outside its API.
 func (c *call) notFound() {
 	c.page(http.StatusNotFound, "", []byte("<UnknownOperationException/>\n"), reasonNotFound)
 }
 
-// appendCapacity appends a ConsumedCapacity object: the units that DynamoDB
-// would have charged for the request.
+// appendCapacity appends a ConsumedCapacity object with the units that DynamoDB would have
+// charged for the request.
 func appendCapacity(dst, quotedTable []byte, mode byte, units float64) []byte {
 	dst = append(dst, `{"TableName":`...)
 	dst = append(dst, quotedTable...)
@@ -222,11 +221,11 @@ func appendCapacity(dst, quotedTable []byte, mode byte, units float64) []byte {
 	return append(dst, '}')
 }
 
-// readUnits is what an eventually consistent read of so many bytes costs.
+// readUnits returns the capacity units of an eventually consistent read of the given size.
 func readUnits(size int) float64 { return float64(max(1, (size+4095)/4096)) / 2 }
 
-// RateLimited answers a client that asks too often in the way that makes AWS
-// SDKs wait and try again.
+// RateLimited answers a client over its rate limit with an error that makes AWS SDKs wait
+// and retry.
 func (s *Service) RateLimited(x *edge.Exchange) {
 	c := s.calls.Get().(*call)
 	c.begin(s, x)

@@ -10,10 +10,10 @@ import (
 
 var _ admin.Service = (*Service)(nil)
 
-// Name is the service's name in the configuration.
+// Name returns the service's name in the configuration.
 func (s *Service) Name() string { return s.name }
 
-// Report reads the service's present state.
+// Report returns the service's current state.
 func (s *Service) Report() admin.Report {
 	set := s.settings.Load()
 	o, u := set.origin.State(), s.space.Usage()
@@ -31,7 +31,7 @@ func (s *Service) Report() admin.Report {
 	}
 }
 
-// notes names the tables that can't be cached as they should.
+// notes lists the tables that can't be cached as configured.
 func (s *Service) notes() (notes []string) {
 	for name, t := range *s.tables.byName.Load() {
 		switch {
@@ -46,7 +46,7 @@ func (s *Service) notes() (notes []string) {
 	return notes
 }
 
-// Ready tells why the service can't work now.
+// Ready returns an error if the service can't work now.
 func (s *Service) Ready() error {
 	switch state := s.settings.Load().origin.State(); {
 	case state.Breaker == "open":

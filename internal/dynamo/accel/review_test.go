@@ -172,13 +172,13 @@ func TestPermissions(t *testing.T) {
 	no("LIMITED", "Frobnicate", `{}`)
 	no("LIMITED", "Frobnicate", `{"TableName":"t"}`)
 	no("LIMITED", "RestoreTableToPointInTime", `{"SourceTableName":"t","TargetTableName":"a2"}`)
-	// What nobody knows may change tables.
+	// Unknown operations may change tables.
 	no("WRITER", "Frobnicate", `{"TableName":"t"}`)
 	no("WRITER", "DeleteTable", `{"TableName":"t"}`)
 	yes("FULL", "Frobnicate", `{"TableName":"t"}`)
 	yes("FULL", "ListTables", `{}`)
 
-	// The newer protocol: its tables can't be told.
+	// The newer protocol, whose tables aren't determined.
 	cbor := func(key, op string) result {
 		path := "/service/DynamoDB_20120810/operation/" + op
 		return f.send(signed(t, key, path, []byte("\xa0"), "smithy-protocol", "rpc-v2-cbor", "Content-Type", "application/cbor"), "\xa0")
@@ -199,8 +199,8 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// TestTwoTargets shows that the origin is asked for the operation that was
-// permitted, whatever else the head says.
+// TestTwoTargets checks that the operation sent to the origin is the authorised one,
+// whatever else the header contains.
 func TestTwoTargets(t *testing.T) {
 	f := newFixture(t)
 	var heads []http.Header
@@ -241,8 +241,8 @@ func TestRecordOutlivesCall(t *testing.T) {
 	}
 }
 
-// TestGarbageIsNotKept holds answers of status 200 that are no answers to the rule
-// that they reach the client as they are, and nobody else.
+// TestGarbageIsNotKept checks that invalid responses with status 200 are relayed unchanged
+// to one client and not cached.
 func TestGarbageIsNotKept(t *testing.T) {
 	f := func(op, body, garbage string) {
 		t.Helper()
@@ -276,8 +276,8 @@ func TestGarbageIsNotKept(t *testing.T) {
 	f("BatchGetItem", batch, `{"Responses":{"t":[]},"UnprocessedKeys":{"t":{"Keys":[{"p":{"S":"z"},"s":{"N":"9"}}]}}}`)
 }
 
-// TestLeftToOrigin holds requests that DynamoDB refuses, or whose answer is not
-// certain, to being passed on although the item is cached.
+// TestLeftToOrigin checks that requests that DynamoDB rejects, or with an uncertain
+// response, are forwarded although the item is cached.
 func TestLeftToOrigin(t *testing.T) {
 	o := newFixture(t)
 	o.origin.reply("GetItem", `{"Item":{"p":{"S":"a"},"s":{"N":"1"},"v":{"S":"x"}}}`)
@@ -376,8 +376,8 @@ func TestRelayedAsItCame(t *testing.T) {
 	}
 }
 
-// TestBatchEnds shows that a batch's answer ends where DynamoDB's does, and leaves
-// the rest unprocessed.
+// TestBatchEnds checks that the reply to a batch is limited like DynamoDB's, and leaves the
+// rest unprocessed.
 func TestBatchEnds(t *testing.T) {
 	s, p := withParrot(t)
 	var keys, items []string
@@ -403,8 +403,8 @@ func TestBatchEnds(t *testing.T) {
 	}
 }
 
-// TestFaultWhileLearning shows that a fault in learning a table is counted and
-// leaves its requests to the origin.
+// TestFaultWhileLearning checks that a panic while describing a table is counted, and that
+// its requests are forwarded.
 func TestFaultWhileLearning(t *testing.T) {
 	s, p := withParrot(t)
 	p.learning = func() { panic("injected") }
@@ -415,7 +415,7 @@ func TestFaultWhileLearning(t *testing.T) {
 	}
 }
 
-// TestTablesChangedByCBOR shows that what can't be read is taken to have changed
+// TestTablesChangedByCBOR checks that a request that can't be parsed counts as a change of
 // any table.
 func TestTablesChangedByCBOR(t *testing.T) {
 	s, p := withParrot(t)

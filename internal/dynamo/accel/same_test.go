@@ -11,10 +11,9 @@ import (
 	"time"
 )
 
-// TestSameAnswers has random conversations with two services of one origin and with a
-// model that nothing is in front of: each answer must be the same, whichever service is
-// asked. The origin does not lag here, so a query of a global index shows each write at
-// once, too.
+// TestSameAnswers runs random conversations with two services of one origin and with a model
+// without a cache. The replies must be equal through either service. This origin doesn't
+// lag, so a query of a global index must also reflect each write at once.
 func TestSameAnswers(t *testing.T) {
 	configs := []string{"", "item=0", "query=0", "negative=0", "refresh=0.5 item=10s query=10s", "settle=5s"}
 	for seed := range uint64(24) {
@@ -54,8 +53,8 @@ func tableText(t *testing.T) string {
 	return string(d.Table)
 }
 
-// settledJSON is an answer without what DynamoDB leaves open: the order of a
-// batch's items.
+// settledJSON returns a reply without the part that DynamoDB leaves undefined: the order of
+// a batch's items.
 func settledJSON(op string, body []byte) string {
 	if op == "BatchGetItem" {
 		var b struct{ Responses map[string][]json.RawMessage }
@@ -120,7 +119,7 @@ func (g *gossip) request() (op, body string) {
 	const t = `{"TableName":"t",`
 	kind := g.IntN(24)
 	if kind >= 6 && kind <= 8 && g.IntN(4) > 0 {
-		kind = 23 // writes that drop whole indexes or the table hide what others fail to drop
+		kind = 23 // writes that drop whole indexes or the table hide missing invalidations of others
 	}
 	switch kind {
 	case 0, 1:

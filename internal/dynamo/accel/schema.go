@@ -19,9 +19,8 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// How long a table's description counts as fresh. While an index is being built
-// or a table changes, it is asked for more often; an unknown table is asked for
-// again soon.
+// The intervals after which a table's description is stale. It is shorter while a table or
+// an index is changing, and for unknown tables.
 const (
 	schemaFresh    = time.Minute
 	schemaChanging = 2 * time.Second
@@ -43,30 +42,30 @@ type index struct {
 	active    bool
 	hash, rng []attribute
 	all       bool            // projects every attribute
-	projected map[string]bool // else: these, keys included
+	projected map[string]bool // otherwise: these, including keys
 }
 
-// table is what the service has learnt of a table. It is immutable but for
-// checked; a changed description makes a new one.
+// table is a table's description. It is immutable except for checked; a changed description
+// creates a new one.
 type table struct {
 	name         string
-	space        []byte // origin and table, as tags name it
-	id           uint32 // in cache keys
-	incarnation  string // TableId, or what else tells one incarnation from the next
-	known        bool   // false: could not be described, so nothing of it is cached
-	missing      bool   // the origin says that there is no such table
+	space        []byte // origin and table, for tag names
+	id           uint32 // for cache keys
+	incarnation  string // TableId and creation time, which identify an incarnation of the table
+	known        bool   // false: it couldn't be described, so nothing of it is cached
+	missing      bool   // the origin has no such table
 	active       bool
 	hash         attribute
-	rng          attribute // name "" without a sort key
-	schema       Schema    // hash and rng, for others
+	rng          attribute // its name is "" without a sort key
+	schema       Schema    // hash and rng, for other packages
 	indexes      []*index
-	ttlAttribute string // the TTL attribute, if the rules ask for it
+	ttlAttribute string // the TTL attribute, if a rule requires it
 	tags         tableTags
 	rule         rule
-	checked      atomic.Int64 // when it was described or last asked for, on the cache's clock
-	// described has the generations of the table's schema tags from before it was
-	// described. When they have moved, the table was created, changed or deleted through
-	// a service with the same origin, and is to be learnt anew.
+	checked      atomic.Int64 // time of the last description or refresh, by the cache's clock
+	// described holds the generations of the table's schema tags before it was described. If
+	// they have changed, the table was created, changed or deleted through a service with
+	// the same origin, and must be described again.
 	described cache.Stamp
 }
 
@@ -79,8 +78,8 @@ func (t *table) index(name []byte) *index {
 	return nil
 }
 
-// projectsIntoKey reports whether a projection goes into a key attribute, of the table
-// or of an index, which DynamoDB refuses: keys are scalars.
+// projectsIntoKey reports whether a projection selects an element inside a key attribute of
+// the table or of an index. DynamoDB rejects this: keys are scalars.
 func (t *table) projectsIntoKey(p *expr.Projection) bool {
 	if p.LeadsInto(t.hash.name) || p.LeadsInto(t.rng.name) {
 		return true
@@ -120,21 +119,20 @@ func (t *table) freshFor() time.Duration {
 	return schemaFresh
 }
 
-// tables are the tables that a service knows. Readers load the map; learners
-// replace it under mu.
+// tables holds the tables of a service. Readers load the map; publish replaces it under mu.
 type tables struct {
 	byName  atomic.Pointer[map[string]*table]
-	mu      sync.Mutex // guards what follows; may be held while the cache is told of a change
+	mu      sync.Mutex // guards the fields below; may be held while the cache is invalidated
 	nextID  uint32
-	ids     map[string]uint32 // a table keeps its id as long as the service has the same origin
+	ids     map[string]uint32 // a table keeps its ID while the service has the same origin
 	pending map[string]*describeCall
 }
 
-// errNoTable is why a table can't be described when it does not exist.
+// errNoTable is the error for a table that doesn't exist.
 var errNoTable = errors.New("there is no such table at the origin")
 
-// describeCall is a description under way. It is void when the settings have changed
-// meanwhile: what was asked before is not kept.
+// describeCall is a description in progress. It becomes void when the settings change in the
+// meantime; its result is then discarded.
 type describeCall struct {
 	settings *settings
 	stamp    cache.Stamp
@@ -149,8 +147,8 @@ func newTables() *tables {
 	return ts
 }
 
-// table returns what is known of a table, learning it first if need be. It
-// returns a table with known false when the origin can't tell.
+// table returns a table's description. It fetches the description if necessary. If the
+// origin can't describe the table, the result's known is false.
 func (s *Service) table(ctx context.Context, name []byte) *table {
 	t := s.peek(name)
 	if t == nil {
@@ -165,21 +163,21 @@ func (s *Service) table(ctx context.Context, name []byte) *table {
 	return t
 }
 
-// refreshIfStale learns a table that is known anew, behind its users, when that is due.
+// refreshIfStale starts to describe a table again in the background if it is stale.
 func (s *Service) refreshIfStale(t *table, now int64) {
 	if t.claimRefresh(now) {
 		go s.loadTable(context.Background(), t.name)
 	}
 }
 
-// claimRefresh tells one of those who use a table that it is to be learnt anew. now is on the
-// cache's clock.
+// claimRefresh reports whether the caller must describe the table again: the description is
+// stale and no other caller has claimed the refresh. now is by the cache's clock.
 func (t *table) claimRefresh(now int64) bool {
 	checked := t.checked.Load()
 	return now-checked > int64(t.freshFor()) && t.checked.CompareAndSwap(checked, now)
 }
 
-// peek returns what is known of a table without asking the origin; nil if nothing.
+// peek returns the cached description of a table, or nil. It never contacts the origin.
 func (s *Service) peek(name []byte) *table {
 	t := (*s.tables.byName.Load())[string(name)]
 	if t == nil || !s.cache.Current(&t.described) {
@@ -188,10 +186,11 @@ func (s *Service) peek(name []byte) *table {
 	return t
 }
 
-// isCurrent reports whether t still is what is known of its table.
+// isCurrent reports whether t is still the description of its table.
 func (s *Service) isCurrent(t *table) bool { return s.peek([]byte(t.name)) == t }
 
-// loadTable describes a table at the origin, once however many ask.
+// loadTable fetches a table's description from the origin. Concurrent calls for the same
+// table share one request.
 func (s *Service) loadTable(ctx context.Context, name string) *table {
 	ts := s.tables
 	ts.mu.Lock()
@@ -233,8 +232,8 @@ func (s *Service) runDescribe(name string, l *describeCall) {
 	l.table = t
 }
 
-// publish publishes what a lesson brought, then drops what was cached under an
-// older description.
+// publish publishes the result of a description, then drops entries that were cached under a
+// different description.
 func (s *Service) publish(name string, l *describeCall) {
 	ts := s.tables
 	ts.mu.Lock()
@@ -245,7 +244,7 @@ func (s *Service) publish(name string, l *describeCall) {
 	l.table.described = l.stamp
 	l.table.checked.Store(s.cache.Now())
 	if l.void || !s.cache.Current(&l.stamp) {
-		l.table.id = ts.newID() // so that no look-up finds what is cached by this description
+		l.table.id = ts.newID() // so that entries cached under this description are never found
 		return
 	}
 	if l.table.known {
@@ -257,19 +256,19 @@ func (s *Service) publish(name string, l *describeCall) {
 	prev := (*ts.byName.Load())[name]
 	current := prev != nil && prev.known && s.cache.Current(&prev.described)
 	if current && !l.table.known && !l.table.missing {
-		// The origin could not tell this time; what is known stays in use.
+		// The origin couldn't describe it this time; keep the previous description.
 		return
 	}
 	if current && prev.sameAs(l.table) {
-		// Those who hold prev must be able to see that nothing has changed.
+		// Users of prev must be able to see that nothing has changed.
 		prev.checked.Store(s.cache.Now())
 		l.table = prev
 		return
 	}
 	next := maps.Clone(*ts.byName.Load())
 	if len(next) >= maxTables {
-		// What is learnt of them next time can't be compared with what was known, so
-		// what is cached of them must not be found.
+		// Later descriptions can't be compared with the removed ones, so entries of these
+		// tables must never be found again.
 		clear(next)
 		clear(ts.ids)
 	}
@@ -280,14 +279,13 @@ func (s *Service) publish(name string, l *describeCall) {
 	}
 }
 
-// newID returns an id that no table has had. Caller holds mu.
+// newID returns an ID that no table has had. mu must be held.
 func (ts *tables) newID() uint32 {
 	ts.nextID++
 	return ts.nextID
 }
 
-// dropTables drops what is known of all tables, and what is cached of them: they are of
-// another origin.
+// dropTables drops the descriptions and entries of all tables after a change of the origin.
 func (s *Service) dropTables() {
 	ts := s.tables
 	ts.mu.Lock()
@@ -297,7 +295,7 @@ func (s *Service) dropTables() {
 	clear(ts.ids)
 }
 
-// voidPending lets no description that is under way be kept. Caller holds mu.
+// voidPending discards the results of descriptions in progress. mu must be held.
 func (ts *tables) voidPending() {
 	for name, l := range ts.pending {
 		l.void = true
@@ -305,10 +303,9 @@ func (ts *tables) voidPending() {
 	}
 }
 
-// applyRules puts the rules of new settings in force for the tables that are known. Those
-// under stricter rules than before get another id, so that what this service has cached
-// of them is not found any more; where the TTL attribute counts from now on, the table is
-// learnt anew.
+// applyRules applies the rules of new settings to the known tables. A table under stricter
+// rules than before gets a new ID, so that its cached entries aren't found any more. If the
+// TTL attribute becomes relevant, the table is described again.
 func (s *Service) applyRules(set *settings) {
 	ts := s.tables
 	ts.mu.Lock()
@@ -333,13 +330,12 @@ func (s *Service) applyRules(set *settings) {
 	ts.byName.Store(&next)
 }
 
-// stricter tells whether something that was kept under the rule old must not be
-// served any more.
+// stricter reports whether an entry cached under the rule old might have to be hidden.
 func (r rule) stricter(old rule) bool {
 	return r.item < old.item || r.query < old.query || r.negative < old.negative || r.expire && !old.expire
 }
 
-// withRule is the table with another rule and id.
+// withRule returns the table with another rule and ID.
 func (t *table) withRule(r rule, id uint32) *table {
 	u := &table{
 		name: t.name, space: t.space, id: id, incarnation: t.incarnation, known: t.known, missing: t.missing, active: t.active,
@@ -353,12 +349,12 @@ func (t *table) withRule(r rule, id uint32) *table {
 	return u
 }
 
-// unknownTable is a table of which nothing is known but its name and rule.
+// unknownTable returns a table with only its name and rule.
 func unknownTable(set *settings, name string) *table {
 	return &table{name: name, tags: newTableTags(set.tag, name), space: tableSpace(set.tag, name), rule: set.ruleFor(name)}
 }
 
-// sameAs tells whether two descriptions make no difference to what is cached.
+// sameAs reports whether two descriptions are equivalent for the cache.
 func (t *table) sameAs(u *table) bool {
 	if u.missing || t.incarnation != u.incarnation || t.active != u.active || t.hash != u.hash || t.rng != u.rng || t.ttlAttribute != u.ttlAttribute || t.rule != u.rule || len(t.indexes) != len(u.indexes) {
 		return false
@@ -373,7 +369,7 @@ func (t *table) sameAs(u *table) bool {
 	return true
 }
 
-// description is the part of DescribeTable's answer that matters here.
+// description is the relevant part of a DescribeTable response.
 type description struct {
 	Table struct {
 		TableID              string  `json:"TableId"`

@@ -56,7 +56,7 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// differ reports the first line in which a script differs from what was played.
+// differ reports the first line in which the expected script differs from the run.
 func differ(t *testing.T, want, got string) {
 	t.Helper()
 	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
@@ -97,7 +97,7 @@ type script struct {
 	origin  *scriptOrigin
 	fields  []http1.Field // of the next request, beside the usual ones
 	timeout time.Duration // of the next request; 0 for none
-	probes  []probe       // reads whose freshness is told after each request
+	probes  []probe       // reads whose freshness is reported after each request
 }
 
 // probe is a read that is looked at after each step.
@@ -154,8 +154,8 @@ func (s *script) second(change func(*Config)) *Service {
 	return svc
 }
 
-// settleOf is the time that a replica of the script's origin may lag: none,
-// unless the script says so.
+// settleOf returns the maximum replication lag of the script's origin, 0 unless the script
+// sets it.
 func settleOf(s *script) time.Duration {
 	if s.origin.settle > 0 {
 		return s.origin.settle
@@ -163,7 +163,7 @@ func settleOf(s *script) time.Duration {
 	return time.Nanosecond
 }
 
-// run executes one command and returns what came of it.
+// run executes one command and returns its output.
 func (s *script) run(command string) string {
 	var lines []string
 	for line := range strings.SplitSeq(command, "\n") {
@@ -333,8 +333,8 @@ func (s *script) addProbe(arg string) string {
 	return "ok"
 }
 
-// fresh names the probes that the cache would answer, which is found out with an
-// origin that answers nothing but what its tables are.
+// fresh returns the names of the probes that are served from the cache, using an origin that
+// answers only DescribeTable.
 func (s *script) fresh() (names []string) {
 	was, log := s.origin.deaf, s.origin.log
 	s.origin.deaf = true
@@ -347,7 +347,7 @@ func (s *script) fresh() (names []string) {
 	return names
 }
 
-// dropped tells which probes are no longer fresh.
+// dropped lists the probes that are no longer fresh.
 func (s *script) dropped(before []string) string {
 	if len(s.probes) == 0 {
 		return ""
@@ -375,8 +375,8 @@ func (s *script) send(op, body string) *edge.Exchange {
 	return x
 }
 
-// request sends a client's request and tells what the origin was asked and what
-// the client got.
+// request sends a client's request and returns the requests to the origin and the client's
+// reply.
 func (s *script) request(op, body string) string {
 	s.origin.log = nil
 	x := s.send(op, body)
@@ -420,13 +420,13 @@ func tidy(body []byte) string {
 type scriptOrigin struct {
 	classify func(int, http1.Fields, []byte) origin.Class
 
-	mu     sync.Mutex // refreshes and lessons ask beside the client's request
+	mu     sync.Mutex // refreshes and descriptions run beside the client's request
 	model  *model
 	log    []string
 	down   bool
 	deaf   bool // while probes are looked at
 	settle time.Duration
-	next   []func(ctx context.Context, op string, body []byte) (*origin.Response, error) // what happens to the next requests
+	next   []func(ctx context.Context, op string, body []byte) (*origin.Response, error) // faults for the next requests
 }
 
 var errAway = errors.New("connection refused")
@@ -449,7 +449,7 @@ func (o *scriptOrigin) Do(ctx context.Context, r *origin.Request) (*origin.Respo
 	return o.respond(o.execute(op, r.Body)), nil
 }
 
-// note writes a request down and takes what befalls it.
+// note records a request and returns its fault.
 func (o *scriptOrigin) note(op string, body []byte) (befall func(context.Context, string, []byte) (*origin.Response, error), err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -474,7 +474,7 @@ func (o *scriptOrigin) respond(status int, body []byte) *origin.Response {
 	return &origin.Response{Status: status, Header: h, Body: body, Class: o.classify(status, h, body), Attempts: 1}
 }
 
-// handlePanic is what may befall a request.
+// fault returns a fault for a request.
 func (o *scriptOrigin) fault(kind string) func(context.Context, string, []byte) (*origin.Response, error) {
 	return func(_ context.Context, op string, body []byte) (*origin.Response, error) {
 		switch kind {
@@ -494,8 +494,8 @@ func (o *scriptOrigin) fault(kind string) func(context.Context, string, []byte) 
 func (o *scriptOrigin) State() origin.State { return origin.State{} }
 func (o *scriptOrigin) Close()              {}
 
-// said tells what the origin was asked since the last time: first what the
-// service wanted to know of tables, which may have run beside the request.
+// said returns the requests to the origin since the last call: first those about tables,
+// which may have run beside the client's request.
 func (o *scriptOrigin) said() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -7,17 +7,17 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// DynamoDB answers SearchVectors on hosts of its own: its regional endpoints do not
-// know the operation.
+// DynamoDB serves SearchVectors on separate hosts: its regional endpoints don't support the
+// operation.
 
-// searchHosts are the beginnings of AWS's hosts, and of those for searches beside them.
+// searchHosts are prefixes of AWS hosts and of the corresponding hosts for searches.
 var searchHosts = [...][2]string{{"dynamodb.", "search-dynamodb."}, {"dynamodb-fips.", "search-dynamodb-fips."}}
 
-// awsDomains are the domains in which AWS has its endpoints.
+// awsDomains are the domains of AWS endpoints.
 var awsDomains = []string{".amazonaws.com", ".amazonaws.com.cn", ".api.aws", ".api.amazonwebservices.com.cn"}
 
-// searchURL returns the URL for searches that belongs to an endpoint of DynamoDB;
-// false for other origins, which answer searches themselves.
+// searchURL returns the URL for searches that corresponds to a DynamoDB endpoint. It returns
+// false for other origins, which serve searches themselves.
 func searchURL(endpoint string) (string, bool) {
 	u, err := url.Parse(endpoint)
 	if err != nil {
@@ -41,8 +41,8 @@ func searchURL(endpoint string) (string, bool) {
 	return "", false
 }
 
-// connect makes the origin, and the one for searches. Metrics and events are those of
-// the first.
+// connect connects to the origin, and to the one for searches. Metrics and events are those
+// of the first.
 func (set *settings) connect(oc origin.Config) (err error) {
 	connect := set.cfg.Connect
 	if connect == nil {
@@ -61,7 +61,7 @@ func (set *settings) connect(oc origin.Config) (err error) {
 	return err
 }
 
-// close lets the origins' connections go, except those of an origin that next has too.
+// close closes the connections to the origins, except to an origin that next also uses.
 func (set *settings) close(next *settings) {
 	if set.search != set.origin {
 		set.search.Close()

@@ -35,8 +35,7 @@ type Service struct {
 
 var _ edge.Handler = (*Service)(nil)
 
-// New makes a service that keeps its entries in space. It does not ask the
-// origin anything yet.
+// New returns a service that stores its entries in space. It doesn't contact the origin yet.
 func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog.Logger) (*Service, error) {
 	s := &Service{
 		name: cfg.Name, space: space, cache: space.Cache(), registry: registry, tables: newTables(),
@@ -52,9 +51,8 @@ func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog
 	return s, nil
 }
 
-// Reconfigure puts a new configuration in force for requests that begin from now
-// on. Entries survive unless the origin is another one. On an error nothing
-// has changed.
+// Reconfigure applies a new configuration to requests that begin from now on. Entries
+// survive unless the origin changes. After an error the old configuration remains in use.
 func (s *Service) Reconfigure(cfg Config) error {
 	old := s.settings.Load()
 	set, err := s.prepare(cfg, old)
@@ -70,7 +68,7 @@ func (s *Service) Reconfigure(cfg Config) error {
 	return nil
 }
 
-// Close lets the origin's connections go.
+// Close closes the connections to the origin.
 func (s *Service) Close() { s.settings.Load().close(nil) }
 
 func (s *Service) prepare(cfg Config, old *settings) (*settings, error) {
@@ -100,7 +98,7 @@ func (s *Service) prepare(cfg Config, old *settings) (*settings, error) {
 	return set, nil
 }
 
-// Serve answers one exchange.
+// Serve serves one exchange.
 func (s *Service) Serve(x *edge.Exchange) {
 	c := s.calls.Get().(*call)
 	c.begin(s, x)
@@ -111,14 +109,14 @@ func (s *Service) Serve(x *edge.Exchange) {
 	c.allowOrigin()
 }
 
-// finish gives the call back. A fault inside the cache must not become a failed
-// request: what was not answered is passed through, unless its permission was not
-// checked yet or it was a write that may have reached the origin.
+// finish returns the call to the pool. It recovers from a panic in the cache: an unanswered
+// request is forwarded to the origin, unless its permission hasn't been checked yet or it is
+// a write that may have reached the origin.
 func (c *call) finish() {
 	s := c.svc
 	if p := recover(); p != nil {
 		c.handlePanic(p)
-		return // a call that panicked is not used again
+		return // a call that panicked is not reused
 	}
 	c.release()
 	s.calls.Put(c)
@@ -141,10 +139,9 @@ func (c *call) handlePanic(p any) {
 	c.passWrite(telemetry.CacheFault, c.set.tag)
 }
 
-// serve goes through the checks in DynamoDB's order: path, syntax, operation,
-// signature; then permission, which is Kasoku's own. A signature covers the bytes as
-// they were sent, so that a body with a Content-Encoding is read after that, as is
-// an empty one.
+// serve makes the checks in DynamoDB's order: path, syntax, operation, signature; then
+// Kasoku's own check of permissions. A signature covers the bytes as they were sent. A body
+// with a Content-Encoding, or an empty one, is therefore checked after the signature.
 func (c *call) serve() {
 	x := c.x
 	if string(x.Request.Method) != http.MethodPost || string(x.Request.Path) != "/" {
@@ -190,8 +187,8 @@ func (c *call) serve() {
 	c.dispatch()
 }
 
-// checkBody checks that the body is a JSON object; if it is none, it has answered.
-// deep reports that it nests too deep to be read.
+// checkBody checks that the body is a JSON object. It reports false if it has answered with
+// an error. deep reports that the body nests too deep to be parsed.
 func (c *call) checkBody() (deep, ok bool) {
 	body := c.x.Body
 	if wire.Valid(body, wire.MaxDepth) && wire.Kind(bytes.TrimLeft(body, " \t\r\n")) == '{' {
@@ -206,21 +203,21 @@ func (c *call) checkBody() (deep, ok bool) {
 
 func isJSON(contentType []byte) bool { return hasType(contentType, jsonType) || isGeneric(contentType) }
 
-// isGeneric reports whether a type of content is JSON of no special sort.
+// isGeneric reports whether a content type is plain JSON.
 func isGeneric(contentType []byte) bool { return hasType(contentType, "application/json") }
 
-// hasType compares a type of content, without its parameters.
+// hasType reports whether a content type, without its parameters, equals typ.
 func hasType(contentType []byte, typ string) bool {
 	ct, _, _ := bytes.Cut(contentType, []byte(";"))
 	ct = bytes.TrimSpace(ct)
 	return string(ct) == typ || bytes.EqualFold(ct, []byte(typ))
 }
 
-// unauthenticated reports whether the service wants a signature and the request had none that
-// was verified, perhaps because it was refused before.
+// unauthenticated reports whether the service requires a signature and the request has no
+// verified one. The request may have been rejected before the check.
 func (c *call) unauthenticated() bool { return c.principal == nil && c.set.verifier != nil }
 
-// authenticate finds out who asks; on failure it has answered.
+// authenticate verifies the signature. It reports false if it has answered with an error.
 func (c *call) authenticate() bool {
 	if c.set.verifier == nil {
 		c.principal = c.set.anonymous
@@ -237,9 +234,9 @@ func (c *call) authenticate() bool {
 	return true
 }
 
-// wellFormed checks the signature of a request that needs none: one that is there
-// must have its parts and, for a store in this process, look like a signature with
-// any key. On failure it has answered.
+// wellFormed checks the signature of a request that needs none. If there is one, it must be
+// complete and, for a local store, have the right form for any key. It reports false if it
+// has answered with an error.
 func (c *call) wellFormed() bool {
 	if c.set.verifier != nil {
 		return true
@@ -280,15 +277,15 @@ func (c *call) dispatch() {
 	}
 }
 
-// authorize checks the permission on the one table that the request names; on
-// failure it has answered.
+// authorize checks the permission for the only table of a request. It reports false if it
+// has answered with an error.
 func (c *call) authorize(access wire.Access, table []byte) bool {
 	c.permitted = c.checkPermission(access, table)
 	return c.permitted
 }
 
-// allows checks the permission on one of the tables that the request names; on failure
-// it has answered. Once all are checked, permitted is to be set.
+// checkPermission checks the permission for one of the tables of a request. It reports false
+// if it has answered with an error. After the last check, the caller must set permitted.
 func (c *call) checkPermission(access wire.Access, table []byte) bool {
 	if c.principal.allows(access, table) {
 		return true
@@ -307,8 +304,8 @@ func (c *call) deny(table []byte) {
 		c.principal.id, c.op.Name, resource))
 }
 
-// failFill answers for a fill that failed. A fault of the cache in it is no reason
-// not to ask the origin.
+// failFill answers after a failed fill. After a panic in the cache, the request is forwarded
+// to the origin.
 func (c *call) failFill(err error, d telemetry.Decision) {
 	if !errors.Is(err, cache.ErrFillPanicked) {
 		c.failOrigin(err, d)
@@ -319,7 +316,7 @@ func (c *call) failFill(err error, d telemetry.Decision) {
 	c.passRead(telemetry.CacheFault)
 }
 
-// passRead gives a read to the origin as it came.
+// passRead forwards a read unchanged.
 func (c *call) passRead(d telemetry.Decision) {
 	resp, err := c.forwardRead(c.x.Body)
 	if err != nil {
@@ -329,8 +326,8 @@ func (c *call) passRead(d telemetry.Decision) {
 	c.relay(resp, d)
 }
 
-// forwardRead sends a read whose answer is not kept: where the origin can, it builds
-// it in the reply's buffer.
+// forwardRead forwards a read whose response isn't cached. A local store builds its response
+// in the reply's buffer.
 func (c *call) forwardRead(body []byte) (*origin.Response, error) {
 	ctx, cancel := c.deadline()
 	defer cancel()
@@ -345,7 +342,7 @@ func (c *call) forwardRead(body []byte) (*origin.Response, error) {
 	return resp, err
 }
 
-// passWrite gives a write to the origin as it came, and drops what depends on tags.
+// passWrite forwards a write unchanged and drops everything that depends on tags.
 func (c *call) passWrite(d telemetry.Decision, tags ...cache.Tag) {
 	c.passWriteAs(d, cache.ByWrite, tags...)
 }
@@ -366,9 +363,9 @@ func (c *call) passWriteAs(d telemetry.Decision, cause cache.Cause, tags ...cach
 	c.relay(resp, d)
 }
 
-// forwardWrite sends a write. It goes on when the client leaves: what became of a
-// write should be known whenever it can be. Only the request timeout, and the
-// deadline that the client has set, end it; its outcome is unknown then.
+// forwardWrite forwards a write. It continues after the client disconnects, because the
+// outcome should be known if possible. Only the request timeout and the client's own
+// deadline end it; its outcome is then unknown.
 func (c *call) forwardWrite(body []byte) (*origin.Response, error) {
 	if c.set.cfg.Local {
 		return c.forward(context.Background(), body, nil, false)
@@ -380,7 +377,7 @@ func (c *call) forwardWrite(body []byte) (*origin.Response, error) {
 	return c.forward(ctx, body, nil, false)
 }
 
-// breakerChanged logs that the origin is left alone from now on, or asked again.
+// breakerChanged logs a state change of the origin's circuit breaker.
 func (s *Service) breakerChanged(from, to string) {
 	level := slog.LevelInfo
 	if to == "open" {

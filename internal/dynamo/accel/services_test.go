@@ -11,8 +11,8 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// TestServicesOfOneOrigin has one service written to, purged and reconfigured, and looks at
-// what another one with the same origin answers.
+// TestServicesOfOneOrigin writes to, purges and reconfigures one service, and checks the
+// replies of another one with the same origin.
 func TestServicesOfOneOrigin(t *testing.T) {
 	const item = `{"p":{"S":"a"},"s":{"N":"1"},"g":{"S":"g1"},"k":{"S":"k1"},"l":{"S":"l1"},"v":{"S":"x"}}`
 	reads := map[string][2]string{
@@ -60,7 +60,7 @@ func TestServicesOfOneOrigin(t *testing.T) {
 	same := func(cfg *Config) {
 		cfg.ItemTTL, cfg.QueryTTL, cfg.NegativeTTL = 2*time.Minute, 3*time.Minute, 4*time.Minute
 	}
-	// write writes through one service; what the other one answers must be what the origin has.
+	// write writes through one service; the reply of the other one must match the origin.
 	write := func(name, op, body string) {
 		t.Helper()
 		f(name, same, func(p *pair) {
@@ -108,8 +108,8 @@ func TestServicesOfOneOrigin(t *testing.T) {
 			}
 		}
 	})
-	// A table that is changed through one service is learnt anew by the other: its writes
-	// drop queries of the new index.
+	// A table that is changed through one service is described again by the other: its
+	// writes drop queries of the new index.
 	f("new index", same, func(p *pair) {
 		const byv = `{"TableName":"t","IndexName":"byv","KeyConditionExpression":"v = :v","ExpressionAttributeValues":{":v":{"S":"x"}}}`
 		p.svc = p.one

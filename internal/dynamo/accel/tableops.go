@@ -9,7 +9,7 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// otherRead passes on a read that is never cached.
+// otherRead forwards a read that is never cached.
 func (c *call) otherRead() {
 	if !c.authorizeAll(c.op.Access) {
 		return
@@ -21,9 +21,8 @@ func (c *call) otherRead() {
 	c.passRead(d)
 }
 
-// tableOperation passes on what changes tables, and every operation that is not
-// known: it counts as a write to the tables it names, or to all of them if that
-// can't be told.
+// tableOperation forwards operations that change tables, and unknown operations. They count
+// as writes to the tables in the request, or to all tables if these can't be determined.
 func (c *call) tableOperation() {
 	if !c.authorizeAll(c.op.Access) {
 		return
@@ -48,10 +47,10 @@ func (c *call) tableOperation() {
 	c.svc.cache.Apply(cache.Change{Cause: cache.ByTable, Tags: schemas})
 }
 
-// authorizeAll checks the permission on every table that the request names; on
-// failure it has answered. Tables that can't be told need the right to all, and so
-// does a table that is made of another. An operation that nobody knows may change
-// tables as well as items.
+// authorizeAll checks the permission for every table in the request. It reports false if it
+// has answered with an error. Access to all tables is required if the tables can't be
+// determined, or if a table is created from another one. An unknown operation may change
+// both tables and items.
 func (c *call) authorizeAll(access wire.Access) bool {
 	names, ok := c.tableNames()
 	if len(names) > 0 {
@@ -69,11 +68,10 @@ func (c *call) authorizeAll(access wire.Access) bool {
 	return true
 }
 
-// tableNames returns the tables that a request names; ok is false if it may name
-// others.
+// tableNames returns the tables in a request. ok is false if the request may use others.
 func (c *call) tableNames() (names [][]byte, ok bool) {
 	if c.principal.allTables && c.op.Access == wire.Read {
-		// Who may read every table needs no look at which.
+		// A client with read access to all tables needs no check of names.
 		return nil, true
 	}
 	body := c.x.Body
@@ -139,8 +137,8 @@ func (c *call) actionTables(add func([]byte) bool, names *[][]byte) ([][]byte, b
 	return *names, ok && !it.Err()
 }
 
-// otherPath answers what is not POST /: the health page, and the newer protocol
-// whose bodies are CBOR, which is passed on unread.
+// otherPath answers requests other than POST /: the health page, and DynamoDB's newer CBOR
+// protocol, which is forwarded without parsing.
 func (c *call) otherPath() {
 	r := &c.x.Request
 	method, path := string(r.Method), string(r.Path)
@@ -158,9 +156,8 @@ func (c *call) otherPath() {
 	}
 }
 
-// passCBOR passes on a request of the protocol RPCv2-CBOR. Its tables can't be
-// told, so a write drops everything of the service, and only keys for every table
-// may use it.
+// passCBOR forwards a request in the RPCv2-CBOR protocol. Its tables aren't determined, so a
+// write drops everything of the service, and the client needs access to all tables.
 func (c *call) passCBOR(operation string) {
 	c.op, _ = wire.FindOperation([]byte(targetPrefix + operation))
 	c.x.Record.Operation = c.op.Name

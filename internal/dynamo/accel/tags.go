@@ -8,23 +8,23 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// What a tag names. The letter is the first byte of the name that is hashed, so
-// tags of different kinds never share a name.
+// Kinds of tags. The letter is the first byte of the hashed name, so tags of different kinds
+// never have the same name.
 const (
 	tagItem      = 'i' // one item
-	tagPartition = 'p' // writes in a partition of the table: queries
-	tagPurge     = 'P' // an operator's purge of a partition: items
-	tagWrites    = 'w' // writes anywhere in the table: scans
-	tagTable     = 't' // the table itself: everything of it
+	tagPartition = 'p' // writes in a partition of the table, for queries
+	tagPurge     = 'P' // an operator's purge of a partition, for items
+	tagWrites    = 'w' // writes anywhere in the table, for scans
+	tagTable     = 't' // everything of the table
 	tagIndexPart = 'x' // changes in a partition of a global index
 	tagIndex     = 'X' // all queries of a global index
-	tagSchema    = 'd' // what the table is like: its keys, indexes and TTL attribute
+	tagSchema    = 'd' // the table's schema: its keys, indexes and TTL attribute
 	tagOrigin    = 'o' // everything of the origin
-	tagSchemas   = 'D' // what all of its tables are like
+	tagSchemas   = 'D' // the schemas of all tables of an origin
 )
 
-// tagName builds names of tags: the kind, then each part with its length, so
-// that no two lists of parts give the same bytes.
+// tagName builds the names of tags: the kind, then each part with its length, so that
+// different lists of parts have different names.
 type tagName struct{ buf []byte }
 
 func (n *tagName) tag(kind byte, parts ...[]byte) cache.Tag {
@@ -35,16 +35,16 @@ func (n *tagName) tag(kind byte, parts ...[]byte) cache.Tag {
 	}
 	switch kind {
 	case tagPurge, tagTable, tagOrigin, tagSchema, tagSchemas:
-		// Seldom moved, and much depends on them. An index's tag is moved by every
-		// batch that writes to its table.
+		// Rarely invalidated, with many dependents. Every batch that writes to a table
+		// invalidates the tags of its indexes.
 		return cache.BroadTagOf(n.buf)
 	}
 	return cache.TagOf(n.buf)
 }
 
-// originTag is the tag of everything of an origin. All other tags are named with it, so that
-// services with the same origin share them: what is written through one of them is written
-// for all.
+// originTag returns the tag of everything of an origin. The names of all other tags contain
+// it, so that services with the same origin share them and a write through one of them
+// invalidates the entries of all.
 func originTag(cfg *Config) cache.Tag {
 	var n tagName
 	if cfg.Local {
@@ -53,7 +53,7 @@ func originTag(cfg *Config) cache.Tag {
 	return n.tag(tagOrigin, []byte(origin.Identity(cfg.Origin.URL)), []byte(cfg.Region))
 }
 
-// tableTags are the tags that a table's name and its origin alone decide.
+// tableTags are the tags that depend only on the table's name and its origin.
 type tableTags struct {
 	origin, table, writes cache.Tag
 	schema, schemas       cache.Tag
@@ -71,22 +71,22 @@ func newTableTags(of cache.Tag, table string) tableTags {
 	}
 }
 
-// schemasTag is the tag of what all tables of an origin are like.
+// schemasTag returns the tag of the schemas of all tables of an origin.
 func schemasTag(of cache.Tag) cache.Tag {
 	var n tagName
 	return n.tag(tagSchemas, binary.BigEndian.AppendUint64(nil, uint64(of)))
 }
 
-// tableSpace names a table of an origin in tags.
+// tableSpace returns the name of a table of an origin for tags.
 func tableSpace(of cache.Tag, table string) []byte {
 	return append(binary.BigEndian.AppendUint64(nil, uint64(of)), tagTableName(table)...)
 }
 
-// tagTableName is a table's name in tags: DynamoDB Local takes Music and music for
-// one table, so a write to either must drop what is cached of the other.
+// tagTableName returns a table's name for tags. DynamoDB Local treats Music and music as one
+// table, so a write to either must invalidate entries of the other.
 func tagTableName(table string) string { return strings.ToLower(table) }
 
-// item returns the tag of an item; key is its canonical key bytes.
+// itemTag returns the tag of an item; key is its canonical key.
 func (t *table) itemTag(key []byte) cache.Tag {
 	var n tagName
 	return n.tag(tagItem, t.space, key)
@@ -112,7 +112,7 @@ func (t *table) indexPartitionTag(ix *index, hash []byte) cache.Tag {
 	return n.tag(tagIndexPart, t.space, ix.rawName, hash)
 }
 
-// itemTags are the tags that an item's entry depends on.
+// itemTags returns the tags that an item's entry depends on.
 func (t *table) itemTags(k itemKey) []cache.Tag {
 	return []cache.Tag{t.itemTag(k.bytes), t.purgeTag(k.hash()), t.tags.table, t.tags.origin}
 }

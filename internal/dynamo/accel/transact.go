@@ -5,9 +5,9 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// transactWriteItems writes a transaction through. All its tags move together
-// before the origin is asked and again after it has answered, and nothing is kept
-// under them in between: nobody sees a part of it in the cache.
+// transactWriteItems writes a transaction through. All its tags are invalidated together
+// before the origin's execution and again afterwards, and nothing is cached under them in
+// between: the cache never serves a part of the transaction.
 func (c *call) transactWriteItems() {
 	actions, g := c.newGroup("TransactItems")
 	if g == nil {
@@ -29,8 +29,8 @@ func (c *call) transactWriteItems() {
 	c.writeGroup(g)
 }
 
-// addAction notes one action of a transaction. What is odd makes it a write
-// anywhere in its table.
+// addAction adds one action of a transaction. An action that isn't understood is a write to
+// its whole table.
 func (c *call) addAction(g *group, name, action []byte) {
 	if wire.NameIs(name, "ConditionCheck") || wire.Kind(action) == 'n' {
 		return

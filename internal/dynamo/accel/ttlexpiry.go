@@ -7,11 +7,10 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// ItemRemoved returns the function that an origin in this process, the one that the service
-// has now, calls when it has removed an item by itself, as when its time to live was over:
-// no client's write shows that. item is the item as it was, as a JSON object. When the
-// function has returned, no read that begins later sees the item, through any service with
-// that origin.
+// ItemRemoved returns the function that the service's current origin, if it is in this
+// process, must call after it has deleted an item itself, for example by time to live. item
+// is the deleted item as a JSON object. A read that begins after the function has returned
+// doesn't see the item, through any service with that origin.
 func (s *Service) ItemRemoved() func(table string, item []byte) {
 	of := s.settings.Load().tag
 	return func(table string, item []byte) {

@@ -10,8 +10,8 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// TestVectorsPass: searches of vectors pass as reads that change nothing here, and
-// what belongs to vector indexes passes with the operations that it is a part of.
+// TestVectorsPass checks that vector searches are forwarded as reads without effect on the
+// cache, and that parameters of vector indexes are forwarded with their operations.
 func TestVectorsPass(t *testing.T) {
 	f := newFixture(t)
 	const (
@@ -45,7 +45,7 @@ func TestVectorsPass(t *testing.T) {
 	}
 }
 
-// endpoint is an origin that says where it is.
+// endpoint is an origin with a configurable URL.
 type endpoint struct {
 	url    string
 	closed *[]string
@@ -57,8 +57,8 @@ func (e *endpoint) Do(context.Context, *origin.Request) (*origin.Response, error
 func (e *endpoint) State() origin.State { return origin.State{} }
 func (e *endpoint) Close()              { *e.closed = append(*e.closed, e.url) }
 
-// TestVectorsHaveTheirOwnEndpoint: AWS's endpoints refuse SearchVectors, for which
-// there are others; any other origin is asked itself.
+// TestVectorsHaveTheirOwnEndpoint checks that SearchVectors is sent to AWS's separate
+// endpoints for it, and to any other origin itself.
 func TestVectorsHaveTheirOwnEndpoint(t *testing.T) {
 	f := func(url, search string) {
 		t.Helper()

@@ -22,18 +22,18 @@ const (
 var writeMembers = []string{"TableName", "Item", "Key", "ReturnValues", "UpdateExpression",
 	"AttributeUpdates", "ExpressionAttributeNames", "ExpressionAttributeValues"}
 
-// itemWrite is a PutItem, UpdateItem or DeleteItem under way.
+// itemWrite is a PutItem, UpdateItem or DeleteItem in progress.
 type itemWrite struct {
 	t             *table
 	kind          wire.OpKind
 	key           itemKey
 	keyJSON       []byte // Key, or Item
 	update        *expr.Update
-	clientReturns string // ReturnValues as the client wants them
-	originReturns string // and as the origin is asked for them
+	clientReturns string // ReturnValues requested by the client
+	originReturns string // ReturnValues requested from the origin
 }
 
-// writeItem writes through: the origin first, then the cache, then the answer.
+// writeItem writes through: first to the origin, then to the cache, then it replies.
 func (c *call) writeItem() {
 	if _, ok := c.members(c.x.Body, writeMembers); !ok {
 		c.fail("SerializationException", "")
@@ -63,8 +63,7 @@ func (c *call) writeItem() {
 	c.writeThrough(w, body)
 }
 
-// passTableWrite passes a write on whose item can't be told: everything of the
-// table is dropped.
+// passTableWrite forwards a write to an unknown item. Everything of the table is dropped.
 func (c *call) passTableWrite(name []byte) {
 	if len(name) == 0 {
 		c.passWrite(telemetry.Write, c.set.tag)
@@ -74,7 +73,7 @@ func (c *call) passTableWrite(name []byte) {
 	c.passWrite(telemetry.Write, tags.table, tags.writes)
 }
 
-// parseWrite understands a write; false leaves it to the origin.
+// parseWrite parses a write. It returns false if the write isn't understood.
 func (c *call) parseWrite(t *table) (w *itemWrite, ok bool) {
 	if !t.known {
 		return nil, false
@@ -104,7 +103,7 @@ func (c *call) parseWrite(t *table) (w *itemWrite, ok bool) {
 	return w, true
 }
 
-// parseUpdate understands an update's expression; nil if it does not.
+// parseUpdate parses an update's expression. It returns nil if the update isn't understood.
 func (c *call) parseUpdate(expression, legacy, names, values []byte) *expr.Update {
 	if expression == nil {
 		if legacy == nil {
@@ -120,7 +119,7 @@ func (c *call) parseUpdate(expression, legacy, names, values []byte) *expr.Updat
 	if !ok || legacy != nil {
 		return nil
 	}
-	// The placeholders of the condition are in the same maps.
+	// The condition's placeholders are in the same maps.
 	var n expr.Names
 	var v expr.Values
 	if n.Reset(names) != nil || v.Reset(values) != nil {
@@ -133,10 +132,10 @@ func (c *call) parseUpdate(expression, legacy, names, values []byte) *expr.Updat
 	return u
 }
 
-// chooseReturnValues decides which image the origin is asked for. The service wants the old
-// one where global indexes have to be told what the item left, else the new one,
-// which can be kept. What the client wants comes first: only a wish that the other
-// image can still fulfil is changed.
+// chooseReturnValues returns the image to request from the origin. The service needs the old
+// one to find the global index partitions that the item left; otherwise it requests the new
+// one, which can be cached. The client's choice has priority: it is replaced only if the
+// client's reply can be derived from the other image.
 func (w *itemWrite) chooseReturnValues() string {
 	globals := w.t.hasGlobalIndex() && w.t.rule.query > 0
 	if w.kind != wire.UpdateItem {
@@ -172,14 +171,15 @@ func (w *itemWrite) chooseReturnValues() string {
 	return w.clientReturns
 }
 
-// canProject tells whether what the update touches can be taken out of an image here.
+// canProject reports whether the attributes touched by the update can be extracted from an
+// image.
 func (w *itemWrite) canProject() bool {
 	_, ok := w.update.ProjectUpdated(nil, []byte(emptyReply))
 	return ok
 }
 
-// mayMoveInIndex reports whether the update may take the item from one partition of
-// a global index to another.
+// mayMoveInIndex reports whether the update may move the item to another partition of a
+// global index.
 func (w *itemWrite) mayMoveInIndex() bool {
 	ch := change{t: w.t, targets: w.update.Targets()}
 	moves := false
@@ -189,8 +189,8 @@ func (w *itemWrite) mayMoveInIndex() bool {
 	return moves
 }
 
-// writeThrough asks the origin and tells the cache. The order is the cache's: see
-// the life of a write there.
+// writeThrough forwards the write and invalidates the cache. The order is described in
+// package cache under the life of a write.
 func (c *call) writeThrough(w *itemWrite, body []byte) {
 	t := w.t
 	tags := []cache.Tag{t.itemTag(w.key.bytes), t.partitionTag(w.key.hash()), t.tags.writes}
@@ -217,7 +217,7 @@ func (c *call) writeThrough(w *itemWrite, body []byte) {
 	c.relayChanged(resp, w.clientView(resp.Body), telemetry.Write)
 }
 
-// objectOutcomeUnknown is unsettled for a write whose answer has to be an object.
+// objectOutcomeUnknown is like outcomeUnknown, for a write whose response must be an object.
 func objectOutcomeUnknown(resp *origin.Response, err error) bool {
 	if outcomeUnknown(resp, err) {
 		return true
@@ -229,7 +229,7 @@ func objectOutcomeUnknown(resp *origin.Response, err error) bool {
 	return !ok
 }
 
-// outcomeUnknown tells whether a write may or may not have happened.
+// outcomeUnknown reports whether the write may or may not have been executed.
 func outcomeUnknown(resp *origin.Response, err error) bool {
 	if err != nil {
 		return mayHaveExecuted(err)
@@ -237,18 +237,18 @@ func outcomeUnknown(resp *origin.Response, err error) bool {
 	return resp.Class == origin.Failed
 }
 
-// allIndexTags gives up all queries of all global indexes.
+// allIndexTags returns the tags of all queries of all global indexes.
 func (t *table) allIndexTags() (tags []cache.Tag) {
 	t.eachGlobalIndex(func(ix *index) { tags = append(tags, t.indexTag(ix)) })
 	return tags
 }
 
-// commit applies a write that happened.
+// commit applies a successful write to the cache.
 func (c *call) commit(cw *cache.Write, w *itemWrite, resp *origin.Response) {
 	t := w.t
 	ch := cache.Change{Cause: cache.ByWrite}
 	if !c.svc.isCurrent(t) {
-		// The table was learnt anew meanwhile: its indexes may be others now.
+		// The table was described again in the meantime: its indexes may have changed.
 		ch.Tags = append(ch.Tags, t.tags.table)
 		cw.Commit(ch)
 		return
@@ -265,7 +265,8 @@ func (c *call) commit(cw *cache.Write, w *itemWrite, resp *origin.Response) {
 	cw.Commit(ch)
 }
 
-// targets is what the update touches; never nil, since nil means not understood.
+// targets returns the targets of the update. It is never nil, because nil means not
+// understood.
 func (w *itemWrite) targets() []expr.Target {
 	if ts := w.update.Targets(); ts != nil {
 		return ts
@@ -273,16 +274,16 @@ func (w *itemWrite) targets() []expr.Target {
 	return []expr.Target{}
 }
 
-// images takes the images from the write alone: its request and its answer. The
-// cached item is not used, since it may have been changed past Kasoku.
+// images returns the images from the write alone: its request and its response. The cached
+// item isn't used, because it may have been changed without going through Kasoku.
 func (w *itemWrite) images(body []byte) (old, new image) {
 	attributes, _ := memberOf(body, "Attributes")
 	switch w.originReturns {
 	case "ALL_OLD":
 		old = image{known: true, item: attributes}
 	case "ALL_NEW":
-		// No new image means that an update which only removes met no item; what
-		// an origin makes of that is not ours to guess.
+		// Without a new image, an update that only removes attributes found no item; the
+		// resulting state depends on the origin.
 		new = image{known: attributes != nil, item: attributes}
 	}
 	switch w.kind {
@@ -298,8 +299,8 @@ func (w *itemWrite) images(body []byte) (old, new image) {
 	return old, new
 }
 
-// applyUpdate returns the image after an update that only removes attributes and sets
-// them to values of the request; the zero image for any other update.
+// applyUpdate returns the image after an update that only removes attributes and sets them
+// to values in the request. It returns the zero image for any other update.
 func (w *itemWrite) applyUpdate(old image) image {
 	if w.update == nil {
 		return image{}
@@ -323,13 +324,13 @@ func (w *itemWrite) applyUpdate(old image) image {
 		}
 	}
 	if old.item == nil && !sets {
-		return image{} // an update that only removes may make no item
+		return image{} // an update that only removes might not create an item
 	}
 	return image{known: true, item: item}
 }
 
-// writtenFilling is what may be kept after the write; false if that is not known to the
-// letter.
+// writtenFilling returns the entry to cache after the write. It returns false if the item
+// isn't known exactly.
 func (s *Service) writtenFilling(w *itemWrite, new image) (f cache.Filling, ok bool) {
 	switch {
 	case w.t.rule.item <= 0 || !new.known:
@@ -342,8 +343,7 @@ func (s *Service) writtenFilling(w *itemWrite, new image) (f cache.Filling, ok b
 	return s.presentFilling(w.t, new.item), true
 }
 
-// clientView gives the answer the attributes that the client asked for, and no
-// others.
+// clientView returns the response with only the attributes that the client requested.
 func (w *itemWrite) clientView(body []byte) []byte {
 	attributes, there := wire.Lookup(body, "Attributes")
 	if !there {

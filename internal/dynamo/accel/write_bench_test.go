@@ -14,7 +14,7 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// ready answers every request at once: what is left is the service's own cost.
+// ready answers every request at once: only the service's own cost remains.
 type ready struct{}
 
 func (ready) Do(_ context.Context, r *origin.Request) (*origin.Response, error) {

@@ -14,7 +14,7 @@ type Service interface {
 	edge.Handler
 	// Admit authenticates the sender of x. It returns a function that serves exchanges on
 	// behalf of that client, or nil if it has answered x with an error.
-	Admit(x *edge.Exchange) (ask func(x *edge.Exchange))
+	Admit(x *edge.Exchange) (serve func(x *edge.Exchange))
 }
 
 // Config configures the conversion of plain items.
