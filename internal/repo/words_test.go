@@ -119,7 +119,6 @@ var notYetPlain = map[string]bool{
 	"internal/couch/follow":                                       true,
 	"internal/couch/api":                                          true,
 	"internal/couch/auth":                                         true,
-	"internal/dynamo/accel":                                       true,
 	"internal/dynamo/dax":                                         true,
 	"internal/dynamo/dax/attr":                                    true,
 	"internal/dynamo/dax/cbor":                                    true,

@@ -198,7 +198,7 @@ var commands = map[string]func(s *script, arg string) string{
 		before := s.fresh()
 		time.Sleep(d) // of the bubble
 		synctest.Wait()
-		return s.origin.said() + "ok" + s.dropped(before)
+		return s.origin.requests() + "ok" + s.dropped(before)
 	},
 	"origin": (*script).setOrigin,
 	"past":   (*script).past,
@@ -238,7 +238,7 @@ var commands = map[string]func(s *script, arg string) string{
 			return err.Error()
 		}
 		var out strings.Builder
-		out.WriteString(s.origin.said())
+		out.WriteString(s.origin.requests())
 		for _, step := range got.Steps {
 			if step.What == "tag" {
 				step.Value = "#"
@@ -251,7 +251,7 @@ var commands = map[string]func(s *script, arg string) string{
 		before := s.fresh()
 		name, item, _ := strings.Cut(arg, " ")
 		s.svc.ItemRemoved()(name, []byte(item))
-		return s.origin.said() + "ok" + s.dropped(before)
+		return s.origin.requests() + "ok" + s.dropped(before)
 	},
 	"metrics": func(s *script, arg string) string {
 		return fmt.Sprintf("faults %d, denied %d", s.svc.metrics.faults.Value(), s.svc.metrics.denied.Value())
@@ -380,7 +380,7 @@ func (s *script) send(op, body string) *edge.Exchange {
 func (s *script) request(op, body string) string {
 	s.origin.log = nil
 	x := s.send(op, body)
-	out := s.origin.said()
+	out := s.origin.requests()
 	stored := ""
 	head := string(x.Reply.Head())
 	if strings.Contains(head, "; stored") {
@@ -494,9 +494,9 @@ func (o *scriptOrigin) fault(kind string) func(context.Context, string, []byte) 
 func (o *scriptOrigin) State() origin.State { return origin.State{} }
 func (o *scriptOrigin) Close()              {}
 
-// said returns the requests to the origin since the last call: first those about tables,
+// requests returns the requests to the origin since the last call: first those about tables,
 // which may have run beside the client's request.
-func (o *scriptOrigin) said() string {
+func (o *scriptOrigin) requests() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	slices.SortStableFunc(o.log, func(a, b string) int {
