@@ -12,14 +12,14 @@ import (
 // admit says what becomes of an answer to a read. That a document is not there is kept
 // as well: its creation is announced. That a revision is not there isn't, since
 // replication may bring it without a new one.
-func admit(kind api.What, revision bool, status int, fields http1.Fields) httpcache.Admission {
+func admit(kind api.Kind, revision bool, status int, fields http1.Fields) httpcache.Admission {
 	a := httpcache.Admission{Store: status == 200 || status == 304}
 	if status == 404 && !revision {
 		a.Store = kind == api.Document || kind == api.Attachment
 	}
 	for _, f := range fields {
 		switch {
-		case named(f.Name, oneself):
+		case isOneOf(f.Name, clientFields):
 			a.Own = append(a.Own, f)
 		case f.Is("Date"), f.Is("Vary") && bytes.EqualFold(f.Value, []byte("Accept-Encoding")):
 			// Copies are as good as new, and asked for without codings.
@@ -30,18 +30,18 @@ func admit(kind api.What, revision bool, status int, fields http1.Fields) httpca
 	return a
 }
 
-// oneself are fields for whoever has asked, and nobody else: a session that was
+// clientFields are fields for whoever has asked, and nobody else: a session that was
 // prolonged, and what tells of the one request.
-var oneself = []string{"Set-Cookie", "X-Couch-Request-ID", "X-CouchDB-Body-Time"}
+var clientFields = []string{"Set-Cookie", "X-Couch-Request-ID", "X-CouchDB-Body-Time"}
 
-// mostChecked is how much of a body is looked at for mistakes.
-const mostChecked = 1 << 20
+// maxChecked is how much of a body is looked at for mistakes.
+const maxChecked = 1 << 20
 
-// whole reports whether a result is complete and may be kept. A node that fails in the
+// isWhole reports whether a result is complete and may be kept. A node that fails in the
 // middle has begun with 200: it writes an error in the place of the next row and ends. docs
 // says that rows may have documents: one in a revision that its row names may lose its body
 // by compaction, which no feed announces.
-func whole(b *httpcache.Body, docs bool) bool {
+func isWhole(b *httpcache.Body, docs bool) bool {
 	text, ok := b.Bytes()
 	switch {
 	case docs && !ok:
@@ -50,30 +50,30 @@ func whole(b *httpcache.Body, docs bool) bool {
 			return false
 		}
 		text = all.Bytes()
-	case !docs && (!ok || len(text) > mostChecked):
-		return ended(b)
+	case !docs && (!ok || len(text) > maxChecked):
+		return endsWithoutError(b)
 	}
 	trimmed := bytes.TrimSpace(text)
 	if len(trimmed) == 0 || trimmed[0] != '{' {
-		return ended(b) // parts, or a call with the result in it
+		return endsWithoutError(b) // parts, or a call with the result in it
 	}
 	if !json.Valid(trimmed) {
 		return false
 	}
-	return sound(trimmed)
+	return isComplete(trimmed)
 }
 
-// sound looks at a result's members, and at those of each result of several queries.
-func sound(result []byte) bool {
+// isComplete looks at a result's members, and at those of each result of several queries.
+func isComplete(result []byte) bool {
 	for m := api.MembersOf(result); m.Next(); {
 		switch {
 		case m.Is("error"):
 			return false
-		case m.Is("rows") && m.Value[0] == '[' && unkept(m.Value):
+		case m.Is("rows") && m.Value[0] == '[' && hasUncacheableRow(m.Value):
 			return false
 		case m.Is("results") && m.Value[0] == '[':
 			for r := api.ElementsOf(m.Value); r.Next(); {
-				if r.Value[0] == '{' && !sound(r.Value) {
+				if r.Value[0] == '{' && !isComplete(r.Value) {
 					return false
 				}
 			}
@@ -82,15 +82,15 @@ func sound(result []byte) bool {
 	return true
 }
 
-// longestError is the longest error at the end of a body, which may say where in the
+// maxError is the longest error at the end of a body, which may say where in the
 // node it came from.
-const longestError = 16 << 10
+const maxError = 16 << 10
 
-// ended tells whether a body ends otherwise than with an error. One that comes to a node
+// endsWithoutError tells whether a body ends otherwise than with an error. One that comes to a node
 // within a body, whatever that is, stands on a line of its own behind it.
-func ended(b *httpcache.Body) bool {
+func endsWithoutError(b *httpcache.Body) bool {
 	var end bytes.Buffer
-	n := min(b.Len(), longestError)
+	n := min(b.Len(), maxError)
 	if b.WriteRange(&end, b.Len()-n, n) != nil {
 		return false
 	}
@@ -108,9 +108,9 @@ func ended(b *httpcache.Body) bool {
 	return said < 2
 }
 
-// unkept reports whether one of the rows keeps a result from being kept: an error other than
+// hasUncacheableRow reports whether one of the rows keeps a result from being kept: an error other than
 // that a key is not there, or a document in a revision that the row names.
-func unkept(rows []byte) bool {
+func hasUncacheableRow(rows []byte) bool {
 	for row := api.ElementsOf(rows); row.Next(); {
 		if row.Value[0] != '{' {
 			continue

@@ -43,7 +43,7 @@ func TestNodeDiesWithinAnswer(t *testing.T) {
 	}
 }
 
-// whole reports whether the node has no answer left to break off.
+// isWhole reports whether the node has no answer left to break off.
 func (n *node) whole() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -25,25 +25,25 @@ import (
 // call is one exchange on its way through the service. It is used again: nothing
 // that outlives the exchange may refer to it or to what it holds.
 type call struct {
-	svc *Service
-	set *settings
-	x   *edge.Exchange
+	svc      *Service
+	settings *settings
+	x        *edge.Exchange
 
-	route api.Route
-	who   auth.Identity
-	db    *follow.Database // nil: nothing of it is kept
-	name  []byte           // of the database, without escapes
-	query []byte           // without the callback
+	route    api.Route
+	identity auth.Identity
+	db       *follow.Database // nil: nothing of it is kept
+	name     []byte           // of the database, without escapes
+	query    []byte           // without the callback
 
 	callback jsonp.Session
 	stripped bool // the request's query had a callback
 
-	key    []byte
-	accept []byte // scratch
-	body   []byte // of a POST that reads, nil if it is not held
-	plan   httpcache.Plan
+	key     []byte
+	scratch []byte // scratch
+	body    []byte // of a POST that reads, nil if it is not held
+	plan    httpcache.Plan
 
-	given bool // the engine has the exchange
+	handedOver bool // the engine has the exchange
 }
 
 func newCall(s *Service) *call {
@@ -61,11 +61,11 @@ func (s *Service) Serve(x *edge.Exchange) {
 }
 
 func (c *call) begin(x *edge.Exchange) {
-	c.x, c.set, c.given = x, c.svc.settings.Load(), false
-	c.disarm()
+	c.x, c.settings, c.handedOver = x, c.svc.settings.Load(), false
+	c.dropPrivateFields()
 	r := &x.Request
 	c.stripCallback()
-	c.route = api.Classify(r.Method, c.override(), r.Path, c.query)
+	c.route = api.Classify(r.Method, c.methodOverride(), r.Path, c.query)
 	c.name = c.route.AppendDB(c.name[:0])
 	x.Record.Table = c.route.DB
 	c.recordUser()
@@ -86,13 +86,13 @@ func (c *call) recordUser() {
 	}
 }
 
-// override is what X-HTTP-Method-Override says on a POST, where it counts; nil if it is
+// methodOverride is what X-HTTP-Method-Override says on a POST, where it counts; nil if it is
 // not there.
-func (c *call) override() []byte {
+func (c *call) methodOverride() []byte {
 	if string(c.x.Request.Method) != http.MethodPost {
 		return nil
 	}
-	return c.joined(overriding)
+	return c.joined(overrideField)
 }
 
 // finish gives the call back. A fault of ours must not become a failed request where
@@ -102,7 +102,7 @@ func (c *call) finish() {
 		c.fault(p)
 		return // a call that panicked is not used again
 	}
-	c.x, c.set, c.db, c.body, c.plan.Body, c.plan.Own = nil, nil, nil, nil, nil, nil
+	c.x, c.settings, c.db, c.body, c.plan.Body, c.plan.Own = nil, nil, nil, nil, nil, nil
 	c.query = nil
 	c.callback.Reset()
 	c.route = api.Route{}
@@ -112,7 +112,7 @@ func (c *call) finish() {
 // fault passes a read on that the engine has not got yet.
 func (c *call) fault(p any) {
 	c.svc.log.Error("a fault inside the accelerator", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
-	if c.given {
+	if c.handedOver {
 		panic(p) // the engine lets through only what nobody can help
 	}
 	c.x.Reply.Reset()
@@ -120,7 +120,7 @@ func (c *call) fault(p any) {
 		c.x.Reply.Status = 500
 		return
 	}
-	c.svc.engine.Pass(c.x, &httpcache.Passage{Why: policy.CacheFault, Ask: c.inOrder(c.set.cfg.inTurn(), origin.Hold{})})
+	c.svc.engine.Pass(c.x, &httpcache.Passage{Why: policy.CacheFault, Ask: c.askInOrder(c.settings.cfg.configOrder(), origin.Hold{})})
 }
 
 // serve sends a request on the way that it has by what it means.
@@ -131,7 +131,7 @@ func (c *call) serve() {
 	}
 	switch c.route.Class {
 	case api.Static:
-		c.given = true
+		c.handedOver = true
 		c.svc.engine.Serve(c.x)
 	case api.Read, api.ReadByBody:
 		c.read()
@@ -144,14 +144,14 @@ func (c *call) serve() {
 	}
 }
 
-// replicators are those whose requests must all go to one node: what they have
+// replicatorAgents are those whose requests must all go to one node: what they have
 // written down of positions and revisions means nothing to another.
-var replicators = []string{"CouchDB-Replicator/", "PouchDB"}
+var replicatorAgents = []string{"CouchDB-Replicator/", "PouchDB"}
 
-// replicates tells whether a replicator asks.
-func (c *call) replicates() bool {
+// fromReplicator tells whether a replicator asks.
+func (c *call) fromReplicator() bool {
 	agent := c.x.Request.Get("User-Agent")
-	for _, name := range replicators {
+	for _, name := range replicatorAgents {
 		if len(agent) > 0 && bytes.Contains(agent, []byte(name)) {
 			return true
 		}
@@ -159,95 +159,95 @@ func (c *call) replicates() bool {
 	return false
 }
 
-// writers is the order of the nodes for a write, or for what only the node knows that
+// writeOrder is the order of the nodes for a write, or for what only the node knows that
 // takes writes. Databases of the server's own are not replicated: the first node has
 // them. Clients that have to stay with a node do so by their address.
-func (c *call) writers() order {
-	cfg := &c.set.cfg
+func (c *call) writeOrder() nodeOrder {
+	cfg := &c.settings.cfg
 	switch {
-	case c.route.System():
-		return cfg.inTurn()
+	case c.route.InSystemDatabase():
+		return cfg.configOrder()
 	case cfg.Writes == WritesFirst:
-		return cfg.inTurn().from(c.writer())
-	case c.route.Touch&(api.TouchNames|api.TouchSecurity) != 0: // each node has its own
-		return cfg.inTurn()
-	case c.route.Where == api.SameNode || c.replicates():
-		return c.affinity()
+		return cfg.configOrder().startingAt(c.writeNode())
+	case c.route.Touch&(api.TouchDatabaseList|api.TouchSecurity) != 0: // each node has its own
+		return cfg.configOrder()
+	case c.route.Node == api.SameNode || c.fromReplicator():
+		return c.clientOrder()
 	}
 	id := c.route.AppendID(nil)
-	o := cfg.writers(0, c.name, id)
-	if db := c.followed(); db != nil && len(id) > 0 {
-		o = o.sooner(db.Likely(id)) // where it was written last, until the others have that
+	o := cfg.writeOrder(0, c.name, id)
+	if db := c.followedDatabase(); db != nil && len(id) > 0 {
+		o = o.prefer(db.Likely(id)) // where it was written last, until the others have that
 	}
 	return o
 }
 
-// keepers is the order of the nodes for who may read the database: those that are told
+// authOrder is the order of the nodes for who may read the database: those that are told
 // of changes of that first.
-func (c *call) keepers() order {
-	cfg := &c.set.cfg
+func (c *call) authOrder() nodeOrder {
+	cfg := &c.settings.cfg
 	if cfg.Writes == WritesFirst {
-		return cfg.inTurn().from(c.writer())
+		return cfg.configOrder().startingAt(c.writeNode())
 	}
-	return cfg.inTurn()
+	return cfg.configOrder()
 }
 
-// writer is the node whose turn it is to take the writes, where one node does. Databases
+// writeNode is the node whose turn it is to take the writes, where one node does. Databases
 // are created and deleted on the first one.
-func (c *call) writer() int {
-	if db := c.followed(); db != nil && c.route.Touch&api.TouchNames == 0 {
+func (c *call) writeNode() int {
+	if db := c.followedDatabase(); db != nil && c.route.Touch&api.TouchDatabaseList == 0 {
 		return db.WriteNode()
 	}
 	return 0
 }
 
-// followed is the database if it is followed now.
-func (c *call) followed() *follow.Database {
-	if c.db == nil && c.set.table() != nil && len(c.name) > 0 {
-		return c.set.table().Find(c.name)
+// followedDatabase is the database if it is followed now.
+func (c *call) followedDatabase() *follow.Database {
+	if c.db == nil && c.settings.table() != nil && len(c.name) > 0 {
+		return c.settings.table().Find(c.name)
 	}
 	return c.db
 }
 
-// affinity is an order that stays the same for one client and database.
-func (c *call) affinity() order {
-	return c.set.cfg.byKey(fmt.Append(nil, c.x.Record.Client.Addr()), c.name)
+// clientOrder is an order that stays the same for one client and database.
+func (c *call) clientOrder() nodeOrder {
+	return c.settings.cfg.hashOrder(fmt.Append(nil, c.x.Record.Client.Addr()), c.name)
 }
 
-// hash is that of the client and the database, for fleet.recent.
-func (c *call) hash() uint64 { return hashOf(c.x.Record.Client.Addr().AsSlice(), c.name) }
+// clientHash is that of the client and the database, for fleet.recent.
+func (c *call) clientHash() uint64 { return hashOf(c.x.Record.Client.Addr().AsSlice(), c.name) }
 
-// reading says which node a read is for.
-func (c *call) reading() *reading {
-	cfg := &c.set.cfg
-	r := &reading{svc: c.svc, fleet: c.set.fleet, db: c.db, lacking: c.svc.security.lacking(c.set.fleet, c.name), writers: c.writers(), patient: cfg.patience(&c.route), hold: cfg.hold(), spread: cfg.Writes == WritesAny}
+// nodeSelection says which node a read is for.
+func (c *call) selection() *nodeSelection {
+	cfg := &c.settings.cfg
+	r := &nodeSelection{svc: c.svc, fleet: c.settings.fleet, db: c.db, excluded: c.svc.security.lacking(c.settings.fleet, c.name), writeOrder: c.writeOrder(), headTimeout: cfg.headTimeout(&c.route), hold: cfg.hold(), anyWriter: cfg.Writes == WritesAny}
 	if cfg.HTTP.Group.Algorithm == balance.ConsistentHash {
 		r.key = slices.Concat(c.x.Request.Path, []byte{'?'}, c.query)
 	}
-	switch c.route.What {
+	switch c.route.Kind {
 	case api.Document, api.Attachment:
 		r.id = c.route.AppendID(nil)
 	case api.Database: // it tells a position
-		r.prefer = c.set.cfg.writers(c.writer(), c.name, nil)
+		r.preferred = c.settings.cfg.writeOrder(c.writeNode(), c.name, nil)
 	}
 	switch {
-	case c.db != nil && r.spread && r.id == nil && !c.route.System() && !c.replicates():
-		r.writers = r.writers.from(c.lately())
+	case c.db != nil && r.anyWriter && r.id == nil && !c.route.InSystemDatabase() && !c.fromReplicator():
+		r.writeOrder = r.writeOrder.startingAt(c.recentWriter())
 	case c.db != nil:
-	case c.set.table() != nil && len(c.name) > 0:
-		r.prefer = r.writers // who lacks what is not known
+	case c.settings.table() != nil && len(c.name) > 0:
+		r.preferred = r.writeOrder // who lacks what is not known
 	default:
-		if node, ok := c.set.fleet.recent.node(c.hash(), c.x.Now().Unix(), c.set.cfg.MaxLag); ok {
-			r.prefer = order{node}
+		if node, ok := c.settings.fleet.recentWrites.node(c.clientHash(), c.x.Now().Unix(), c.settings.cfg.MaxLag); ok {
+			r.preferred = nodeOrder{node}
 		}
 	}
 	return r
 }
 
-// lately is the node that has what the client wrote last in the database, or else what
+// recentWriter is the node that has what the client wrote last in the database, or else what
 // anybody did.
-func (c *call) lately() int {
-	node, ok := c.set.fleet.recent.node(c.hash(), c.x.Now().Unix(), c.set.cfg.MaxLag)
+func (c *call) recentWriter() int {
+	node, ok := c.settings.fleet.recentWrites.node(c.clientHash(), c.x.Now().Unix(), c.settings.cfg.MaxLag)
 	if ok && c.db.Reachable().Has(node) {
 		return node
 	}
@@ -256,97 +256,97 @@ func (c *call) lately() int {
 
 // pass gives the request to the node that has to answer it.
 func (c *call) pass(why policy.Reason) {
-	c.db = c.followed()
+	c.db = c.followedDatabase()
 	p := &httpcache.Passage{Why: why}
 	switch {
-	case c.route.Where != api.AnyNode, c.route.System(), c.replicates():
-		p.Ask = c.inOrder(c.passOrder(), c.held())
+	case c.route.Node != api.AnyNode, c.route.InSystemDatabase(), c.fromReplicator():
+		p.Ask = c.askInOrder(c.passOrder(), c.answerHold())
 	default:
-		p.Ask = c.anywhere(c.reading())
+		p.Ask = c.askSelected(c.selection())
 	}
-	c.given = true
+	c.handedOver = true
 	c.svc.engine.Pass(c.x, p)
 }
 
 // passOrder is the order for what is not any node's. All feeds of a database are
 // those of one node, since positions mean something to that one only: of the node
 // that takes its writes, so that who has written finds it there.
-func (c *call) passOrder() order {
-	if c.route.What == api.Feed && !c.replicates() && !c.route.System() {
-		return c.set.cfg.writers(c.writer(), c.name, nil)
+func (c *call) passOrder() nodeOrder {
+	if c.route.Kind == api.Feed && !c.fromReplicator() && !c.route.InSystemDatabase() {
+		return c.settings.cfg.writeOrder(c.writeNode(), c.name, nil)
 	}
-	return c.writers()
+	return c.writeOrder()
 }
 
-type asking = func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault)
+type askFunc = func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault)
 
-// held says what is held of the answer to a request that is passed on: of a read, whose
+// answerHold says what is held of the answer to a request that is passed on: of a read, whose
 // answer ends by itself.
-func (c *call) held() origin.Hold {
+func (c *call) answerHold() origin.Hold {
 	if string(c.x.Request.Method) != http.MethodGet || c.route.Class == api.Stream {
 		return origin.Hold{}
 	}
-	return c.set.cfg.hold()
+	return c.settings.cfg.hold()
 }
 
-// inOrder asks the first node of an order that is available, and another one if the answer
+// askInOrder asks the first node of an order that is available, and another one if the answer
 // breaks off while it is held.
-func (c *call) inOrder(o order, hold origin.Hold) asking {
-	s, f, body, db := c.svc, c.set.fleet, c.body, c.name
+func (c *call) askInOrder(o nodeOrder, hold origin.Hold) askFunc {
+	s, f, body, db := c.svc, c.settings.fleet, c.body, c.name
 	return func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault) {
-		hand(q, body)
+		setBody(q, body)
 		choice := s.security.choice(f, db, o)
 		choice.Hold = hold
 		return s.engine.Ask(ctx, q, choice)
 	}
 }
 
-// anywhere asks a node that r chooses.
-func (c *call) anywhere(r *reading) asking {
+// askSelected asks a node that r chooses.
+func (c *call) askSelected(r *nodeSelection) askFunc {
 	body := c.body
 	return func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault) {
-		hand(q, body)
+		setBody(q, body)
 		in, _, f := r.ask(ctx, q)
 		return in, f
 	}
 }
 
-// hand gives q the body that is held, if one is: it can be sent again then.
-func hand(q *origin.Outbound, body []byte) {
+// setBody gives q the body that is held, if one is: it can be sent again then.
+func setBody(q *origin.Outbound, body []byte) {
 	if body != nil {
 		q.Content, q.Body, q.Stop, q.Trailer, q.Length = body, nil, nil, nil, 0
 	}
 }
 
-// private are the fields by which nodes are told who a user is, or what was asked for,
+// proxyFields are the fields by which nodes are told who a user is, or what was asked for,
 // by whoever stands before them. From clients they would be believed.
-var private = []string{
+var proxyFields = []string{
 	"X-Auth-CouchDB-UserName", "X-Auth-CouchDB-Roles", "X-Auth-CouchDB-Token", "X-Couchdb-Vhost-Path", "X-Couchdb-Requested-Path",
 }
 
-// overriding is the field by which CouchDB takes a POST for another method.
-const overriding = "X-HTTP-Method-Override"
+// overrideField is the field by which CouchDB takes a POST for another method.
+const overrideField = "X-HTTP-Method-Override"
 
-// overrides are fields that some servers take a request's method from. CouchDB goes by
+// overrideFields are fields that some servers take a request's method from. CouchDB goes by
 // overriding alone, and on POST alone: what is sent elsewhere must not mean more to
 // whoever stands before a node than it does to us.
-var overrides = []string{overriding, "X-HTTP-Method", "X-Method-Override"}
+var overrideFields = []string{overrideField, "X-HTTP-Method", "X-Method-Override"}
 
-// disarm takes off the request what means nothing to CouchDB and may mean something to
+// dropPrivateFields takes off the request what means nothing to CouchDB and may mean something to
 // others, and what only a proxy that is trusted may say. It comes before all else: no node
 // may get it, and nobody may be taken for whom it names.
-func (c *call) disarm() {
+func (c *call) dropPrivateFields() {
 	post := string(c.x.Request.Method) == http.MethodPost
-	c.drop(func(f http1.Field) bool { return named(f.Name, overrides) && !(post && f.Is(overriding)) })
-	if slices.ContainsFunc(c.x.Request.Fields, isPrivate) && !c.trusted() {
-		c.drop(isPrivate)
+	c.dropFields(func(f http1.Field) bool { return isOneOf(f.Name, overrideFields) && !(post && f.Is(overrideField)) })
+	if slices.ContainsFunc(c.x.Request.Fields, isProxyField) && !c.trusted() {
+		c.dropFields(isProxyField)
 	}
 }
 
-func isPrivate(f http1.Field) bool { return named(f.Name, private) }
+func isProxyField(f http1.Field) bool { return isOneOf(f.Name, proxyFields) }
 
-// drop takes fields off the request.
-func (c *call) drop(which func(http1.Field) bool) {
+// dropFields takes fields off the request.
+func (c *call) dropFields(which func(http1.Field) bool) {
 	if fields := c.x.Request.Fields; slices.ContainsFunc(fields, which) {
 		c.x.Request.Fields = slices.DeleteFunc(fields, which)
 	}
@@ -356,14 +356,14 @@ func (c *call) drop(which func(http1.Field) bool) {
 func without(fields http1.Fields, names []string) http1.Fields {
 	kept := make(http1.Fields, 0, len(fields))
 	for _, f := range fields {
-		if !named(f.Name, names) {
+		if !isOneOf(f.Name, names) {
 			kept = append(kept, f)
 		}
 	}
 	return kept
 }
 
-func named(name []byte, names []string) bool {
+func isOneOf(name []byte, names []string) bool {
 	for _, n := range names {
 		if len(n) == len(name) && strings.EqualFold(n, string(name)) {
 			return true
@@ -375,7 +375,7 @@ func named(name []byte, names []string) bool {
 // trusted tells whether the client is a proxy whose word on users is believed.
 func (c *call) trusted() bool {
 	client := c.x.Record.Client.Addr().Unmap()
-	for _, p := range c.set.cfg.HTTP.Forwarding.Trust {
+	for _, p := range c.settings.cfg.HTTP.Forwarding.Trust {
 		if p.Contains(client) {
 			return true
 		}

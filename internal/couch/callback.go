@@ -13,7 +13,7 @@ func (c *call) stripCallback() {
 	c.query, c.stripped = r.RawQuery, false
 	if m := string(r.Method); m == "GET" || m == "HEAD" {
 		var target []byte
-		target, c.query = c.callback.Strip(c.set.cfg.HTTP.JSONP, nil, r.RawQuery)
+		target, c.query = c.callback.Strip(c.settings.cfg.HTTP.JSONP, nil, r.RawQuery)
 		c.stripped = target != nil
 	}
 }
@@ -21,11 +21,11 @@ func (c *call) stripCallback() {
 // refused reports whether the engine will refuse the request for its callback. Then no node
 // is asked.
 func (c *call) refused() bool {
-	return c.callback.Admit(c.set.cfg.HTTP.JSONP, &c.x.Request, nil) == jsonp.RefuseIt
+	return c.callback.Admit(c.settings.cfg.HTTP.JSONP, &c.x.Request, nil) == jsonp.RefuseIt
 }
 
-// ends reports whether a live feed ends with its first rows, so that it can be wrapped.
-func (c *call) ends() bool {
+// endsByItself reports whether a live feed ends with its first rows, so that it can be wrapped.
+func (c *call) endsByItself() bool {
 	for arg := range bytes.SplitSeq(c.query, []byte{'&'}) {
 		if string(arg) == "feed=longpoll" {
 			return true
@@ -34,5 +34,5 @@ func (c *call) ends() bool {
 	return false
 }
 
-// users are the fields in which a proxy names the user to nodes.
-var users = []string{"X-Auth-CouchDB-UserName", "X-Auth-CouchDB-Roles", "X-Auth-CouchDB-Token"}
+// userFields are the fields in which a proxy names the user to nodes.
+var userFields = []string{"X-Auth-CouchDB-UserName", "X-Auth-CouchDB-Roles", "X-Auth-CouchDB-Token"}

@@ -41,7 +41,7 @@ func TestPatience(t *testing.T) {
 		c := Config{}
 		c.HTTP.Group.Transport.HeadTimeout = configured
 		r := api.Classify([]byte(http.MethodGet), nil, []byte(path), nil)
-		if got := c.patience(&r); got != want {
+		if got := c.headTimeout(&r); got != want {
 			t.Errorf("%s with %s: %s; want %s", path, configured, got, want)
 		}
 	}

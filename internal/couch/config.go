@@ -90,8 +90,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// complete fills in the defaults and finds what can't be.
-func (c Config) complete() (Config, error) {
+// validate fills in the defaults and finds what can't be.
+func (c Config) validate() (Config, error) {
 	c = c.withDefaults()
 	switch {
 	case len(c.Nodes) == 0:

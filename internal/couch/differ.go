@@ -33,7 +33,7 @@ func (s *security) compareLater(f *fleet, db string) {
 // Kasoku to one of them, or that one had missed when Kasoku was restarted. Which one is newer
 // can't be seen. Nodes that don't show theirs are left out.
 func (s *security) compare(ctx context.Context, f *fleet, db string) {
-	done, err := s.turn(ctx, []byte(db))
+	done, err := s.lock(ctx, []byte(db))
 	if err != nil {
 		return
 	}
@@ -54,7 +54,7 @@ func (s *security) compare(ctx context.Context, f *fleet, db string) {
 		return
 	}
 	s.mu.Lock()
-	named := s.differing[db] != ""
+	named := s.differences[db] != ""
 	s.mu.Unlock()
 	if differs != "" && !named {
 		s.svc.log.Warn("nodes have not the same _security, so that what a user may read depends on the node; write it again through Kasoku",
@@ -62,15 +62,15 @@ func (s *security) compare(ctx context.Context, f *fleet, db string) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.differing, db)
+	delete(s.differences, db)
 	if differs != "" {
-		s.differing[db] = fmt.Sprintf("database %s: %s and %s have not the same _security, so that what a user may read depends on the node; write it again through Kasoku", db, first, differs)
+		s.differences[db] = fmt.Sprintf("database %s: %s and %s have not the same _security, so that what a user may read depends on the node; write it again through Kasoku", db, first, differs)
 	}
 }
 
 // security asks a node for a database's _security; not ok: it does not say.
 func (n *nodes) security(ctx context.Context, node int, db string) (found any, ok bool) {
-	ctx, cancel := context.WithTimeout(ctx, question)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	status, text, err := n.do(ctx, node, http.MethodGet, "/"+url.PathEscape(db)+"/_security", nil)
 	if err != nil || status != http.StatusOK || json.Unmarshal(text, &found) != nil {
@@ -79,12 +79,12 @@ func (n *nodes) security(ctx context.Context, node int, db string) (found any, o
 	return found, true
 }
 
-// differences are sentences about the databases whose nodes have not the same _security.
-func (s *security) differences() (notes []string) {
+// differenceNotes are sentences about the databases whose nodes have not the same _security.
+func (s *security) differenceNotes() (notes []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, db := range slices.Sorted(maps.Keys(s.differing)) {
-		notes = append(notes, s.differing[db])
+	for _, db := range slices.Sorted(maps.Keys(s.differences)) {
+		notes = append(notes, s.differences[db])
 	}
 	return notes
 }

@@ -29,7 +29,7 @@ type explanation struct {
 // Explain tells how a request would be answered now. Its path is a path, for which a
 // header Host is needed, or a whole URL.
 func (s *Service) Explain(_ context.Context, r admin.ExplainRequest) (admin.Explanation, error) {
-	path, query, err := split(r.Path)
+	path, query, err := splitURL(r.Path)
 	if err != nil {
 		return admin.Explanation{}, err
 	}
@@ -63,7 +63,7 @@ func (e *explanation) step(what, value, note string) {
 	e.Steps = append(e.Steps, admin.Step{What: what, Value: value, Note: note})
 }
 
-func (e *explanation) decide(why policy.Reason) {
+func (e *explanation) setDecision(why policy.Reason) {
 	i := why.Info()
 	e.Decision = i.Decision.String()
 	e.step("decision", i.Name, i.Help)
@@ -72,68 +72,68 @@ func (e *explanation) decide(why policy.Reason) {
 // explain follows call.serve.
 func (e *explanation) explain() {
 	rt := &e.route
-	e.step("class", rt.Class.String(), "of "+rt.What.String()+", for node: "+rt.Where.String())
+	e.step("class", rt.Class.String(), "of "+rt.Kind.String()+", for node: "+rt.Node.String())
 	switch rt.Class {
 	case api.Read, api.ReadByBody:
 		e.read()
 	case api.Write:
-		e.decide(policy.NotReading)
+		e.setDecision(policy.NotReading)
 	case api.Static:
 		e.step("static", "file", "its header lines say how long it is kept, as with type http")
-		e.decide(policy.URIMiss)
+		e.setDecision(policy.URIMiss)
 	case api.Stream:
-		if e.shared() {
+		if e.shareable() {
 			e.step("feed", "shared", "with those who ask the same, unless couchdb.md names it among those that are passed on")
 			e.Decision = telemetry.Coalesced.String()
 			return
 		}
-		e.decide(policy.ProtocolPassed)
+		e.setDecision(policy.ProtocolPassed)
 	default:
-		e.decide(policy.ProtocolPassed)
+		e.setDecision(policy.ProtocolPassed)
 	}
 }
 
 // read follows call.read.
 func (e *explanation) read() {
 	switch {
-	case e.set.table() == nil:
+	case e.settings.table() == nil:
 		e.step("database", string(e.name), "nothing of databases is kept: follow_changes is off")
-	case e.keepable() && !e.replicates():
-		if e.permitted() {
-			e.copied()
+	case e.cacheable() && !e.fromReplicator():
+		if e.explainAuth() {
+			e.explainCopy()
 		}
 		return
 	}
-	e.decide(policy.ProtocolPassed)
+	e.setDecision(policy.ProtocolPassed)
 }
 
-// permitted tells whether who asks may be given copies, as far as that is known.
-func (e *explanation) permitted() bool {
-	e.who = auth.Identify(e.x.Request.Fields)
-	e.db = e.set.table().Find(e.name)
-	v, _ := e.set.gate.Look(e.who, e.name, e.now)
+// explainAuth tells whether who asks may be given copies, as far as that is known.
+func (e *explanation) explainAuth() bool {
+	e.identity = auth.Identify(e.x.Request.Fields)
+	e.db = e.settings.table().Find(e.name)
+	v, _ := e.settings.auth.Lookup(e.identity, e.name, e.now)
 	note := "by the node's last word on the request's credentials"
 	if v == auth.Unknown {
 		note = "a node would be asked first whether these credentials may read the database; what follows is if they may"
 	}
 	e.step("rights", v.String(), note)
 	if v == auth.Denied {
-		e.decide(policy.NotAllowed)
+		e.setDecision(policy.NotAllowed)
 		return false
 	}
 	if e.db == nil {
 		e.step("database", string(e.name), "not in use: the next read that is allowed begins to follow it")
-		e.decide(policy.URIMiss)
+		e.setDecision(policy.URIMiss)
 		return false
 	}
 	return true
 }
 
-// copied tells what is known of the database, and what is kept.
-func (e *explanation) copied() {
+// explainCopy tells what is known of the database, and what is kept.
+func (e *explanation) explainCopy() {
 	good := e.db.Servable(e.now)
 	e.step("database", string(e.name), fmt.Sprintf("followed; copies may be given out: %v", good))
-	for node, url := range e.set.cfg.Nodes {
+	for node, url := range e.settings.cfg.Nodes {
 		st := e.db.ReplicaState(node, e.now)
 		e.step("node", url, fmt.Sprintf("out: %v, to be compared: %v, lacks %d changes, for %v", st.Out, st.Unsynced, st.Lacks, st.Lag.Round(time.Millisecond)))
 	}
@@ -141,10 +141,10 @@ func (e *explanation) copied() {
 		e.step("depends on", tag, "")
 	}
 	if e.body = e.x.Body; !e.makeKey() {
-		e.decide(policy.ProtocolPassed)
+		e.setDecision(policy.ProtocolPassed)
 		return
 	}
-	p := &httpcache.Plan{Key: e.key, Good: good, Options: followed}
+	p := &httpcache.Plan{Key: e.key, Good: good, Options: cachePolicy}
 	if e.route.Class == api.ReadByBody {
 		p.Body = e.body
 	}

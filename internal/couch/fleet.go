@@ -24,11 +24,11 @@ type fleet struct {
 	urls   []string
 	cfg    Config
 
-	recent recent
+	recentWrites recentWrites
 
-	mu      sync.Mutex
-	trouble []map[string]bool // by node: why the balancer leaves it out
-	moves   int               // calls of moved
+	mu          sync.Mutex
+	downReasons []map[string]bool // by node: why the balancer leaves it out
+	transitions int               // calls of moved
 }
 
 // newFleet begins to look after the nodes. They are taken for well until moved says
@@ -38,25 +38,25 @@ func newFleet(cfg *Config, c *cache.Cache, registry *telemetry.Registry, log *sl
 	if err != nil {
 		return nil, err
 	}
-	f := &fleet{nodes: n, urls: cfg.Nodes, cfg: *cfg, trouble: make([]map[string]bool, len(cfg.Nodes))}
-	f.feeds = feed.New(feed.Config{Ask: n.ask, Own: cfg.User != ""})
-	for i := range f.trouble {
-		f.trouble[i] = map[string]bool{}
+	f := &fleet{nodes: n, urls: cfg.Nodes, cfg: *cfg, downReasons: make([]map[string]bool, len(cfg.Nodes))}
+	f.feeds = feed.New(feed.Config{Ask: n.ask, OwnCredentials: cfg.User != ""})
+	for i := range f.downReasons {
+		f.downReasons[i] = map[string]bool{}
 	}
-	if len(jobs(cfg)) > 0 {
+	if len(replicationJobs(cfg)) > 0 {
 		f.keeper = newKeeper(cfg, n, registry, log)
 	}
 	if cfg.Follow {
 		f.table = follow.New(follow.Config{
 			Service: cfg.Name, Nodes: cfg.Nodes, Get: n.get, Do: n.do, Cache: c, MaxUnfollowed: cfg.MaxUnfollowed, MaxLag: cfg.MaxLag,
-			MaxDatabases: cfg.MaxDatabases, Pinned: cfg.Replicate.Databases, Returned: f.returned, Lagging: f.behind, Registry: registry, Log: log,
+			MaxDatabases: cfg.MaxDatabases, Pinned: cfg.Replicate.Databases, Returned: f.nodeReturned, Lagging: f.nodeLagging, Registry: registry, Log: log,
 		})
 	}
 	return f, nil
 }
 
-// serves tells whether the fleet is right for another configuration too.
-func (f *fleet) serves(cfg *Config) bool {
+// suits tells whether the fleet is right for another configuration too.
+func (f *fleet) suits(cfg *Config) bool {
 	old := &f.cfg
 	return slices.Equal(cfg.Nodes, old.Nodes) && cfg.User == old.User && cfg.Password == old.Password && cfg.Follow == old.Follow &&
 		cfg.MaxUnfollowed == old.MaxUnfollowed && cfg.MaxLag == old.MaxLag && cfg.MaxDatabases == old.MaxDatabases &&
@@ -78,7 +78,7 @@ func (f *fleet) close() {
 
 // choice asks the balancer for the first available node of an order. The balancer may
 // have another configuration in force by then: it goes by the nodes' names.
-func (f *fleet) choice(o order) *balance.Choice {
+func (f *fleet) choice(o nodeOrder) *balance.Choice {
 	return &balance.Choice{Names: f.urls, Prefer: o}
 }
 
@@ -90,15 +90,15 @@ func (f *fleet) numbers(other *fleet) (nodes []int) {
 	return nodes
 }
 
-// forget takes the series of f that next has not got any more out of the registry.
-func (f *fleet) forget(r *telemetry.Registry, next *fleet) {
+// unregister takes the series of f that next has not got any more out of the registry.
+func (f *fleet) unregister(r *telemetry.Registry, next *fleet) {
 	for _, url := range f.urls {
 		if f.table != nil && (next.table == nil || !slices.Contains(next.urls, url)) {
 			r.Unregister("service", f.cfg.Name, "node", url)
 		}
 	}
-	kept := jobs(&next.cfg)
-	for _, j := range jobs(&f.cfg) {
+	kept := replicationJobs(&next.cfg)
+	for _, j := range replicationJobs(&f.cfg) {
 		same := slices.ContainsFunc(kept, func(k follow.ReplicationJob) bool {
 			return k.DB == j.DB && next.urls[k.From] == f.urls[j.From] && next.urls[k.To] == f.urls[j.To]
 		})
@@ -108,46 +108,46 @@ func (f *fleet) forget(r *telemetry.Registry, next *fleet) {
 	}
 }
 
-// moved is told by the balancer what becomes of a node: balance.Config.Moved.
-func (f *fleet) moved(member, from, to, _ string) {
+// memberMoved is told by the balancer what becomes of a node: balance.Config.Moved.
+func (f *fleet) memberMoved(member, from, to, _ string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.moves++
-	f.move(member, from, to)
+	f.transitions++
+	f.transition(member, from, to)
 }
 
-// move takes note of what has become of a node, which may be left out for several
+// transition takes note of what has become of a node, which may be left out for several
 // reasons at once. f.mu is held.
-func (f *fleet) move(member, from, to string) {
+func (f *fleet) transition(member, from, to string) {
 	node := slices.Index(f.urls, member)
 	if node < 0 {
 		return
 	}
-	t := f.trouble[node]
+	t := f.downReasons[node]
 	before := len(t)
 	delete(t, from)
 	if to != "up" {
 		t[to] = true
 	}
 	if up := len(t) == 0; up != (before == 0) {
-		f.turned(node, up)
+		f.setUp(node, up)
 	}
 }
 
-// turned tells of a node that may get requests again, or no more. f.mu is held, so
+// setUp tells of a node that may get requests again, or no more. f.mu is held, so
 // that the last word is the right one.
-func (f *fleet) turned(node int, up bool) {
+func (f *fleet) setUp(node int, up bool) {
 	if f.table != nil {
 		f.table.SetUp(node, up)
 	}
 	if up {
-		f.returned(node)
+		f.nodeReturned(node)
 	}
 }
 
-// doubt has it found out anew whether there is a database on node, which has been told
+// recheckExistence has it found out anew whether there is a database on node, which has been told
 // to create or delete it; on all nodes if it is -1, since any may have been told.
-func (f *fleet) doubt(db *follow.Database, node int) {
+func (f *fleet) recheckExistence(db *follow.Database, node int) {
 	if node >= 0 {
 		db.RecheckExistence(node)
 		return
@@ -157,13 +157,13 @@ func (f *fleet) doubt(db *follow.Database, node int) {
 	}
 }
 
-// well returns those of an order that may get requests, or all if none may.
-func (f *fleet) well(o order) order {
+// available returns those of an order that may get requests, or all if none may.
+func (f *fleet) available(o nodeOrder) nodeOrder {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	kept := make(order, 0, len(o))
+	kept := make(nodeOrder, 0, len(o))
 	for _, node := range o {
-		if len(f.trouble[node]) == 0 {
+		if len(f.downReasons[node]) == 0 {
 			kept = append(kept, node)
 		}
 	}
@@ -173,43 +173,43 @@ func (f *fleet) well(o order) order {
 	return kept
 }
 
-// returned takes note that a node may have been restarted.
-func (f *fleet) returned(node int) {
+// nodeReturned takes note that a node may have been restarted.
+func (f *fleet) nodeReturned(node int) {
 	if f.keeper != nil {
 		f.keeper.NodeReturned(node)
 	}
 }
 
-// behind takes note that a database on node does not get what others have.
-func (f *fleet) behind(db string, node int) {
+// nodeLagging takes note that a database on node does not get what others have.
+func (f *fleet) nodeLagging(db string, node int) {
 	if f.keeper != nil {
 		f.keeper.Stalled(db, node)
 	}
 }
 
-// see takes over what the balancer knows of the nodes already. If it has told of one
+// adoptStates takes over what the balancer knows of the nodes already. If it has told of one
 // meanwhile that is newer, and it is asked again.
-func (f *fleet) see(members func() []balance.MemberState) {
+func (f *fleet) adoptStates(members func() []balance.MemberState) {
 	for {
 		f.mu.Lock()
-		moves := f.moves
+		moves := f.transitions
 		f.mu.Unlock()
-		if f.take(members(), moves) {
+		if f.tryAdoptStates(members(), moves) {
 			return
 		}
 	}
 }
 
-// take is see, unless there were moves since.
-func (f *fleet) take(members []balance.MemberState, moves int) bool {
+// tryAdoptStates is see, unless there were moves since.
+func (f *fleet) tryAdoptStates(members []balance.MemberState, moves int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.moves != moves {
+	if f.transitions != moves {
 		return false
 	}
 	for _, m := range members {
 		if m.State != "up" {
-			f.move(m.Name, "up", m.State)
+			f.transition(m.Name, "up", m.State)
 		}
 	}
 	return true
@@ -226,8 +226,8 @@ func (f *fleet) notes() (notes []string) {
 	return notes
 }
 
-// shared are the feeds that clients share.
-func (f *fleet) shared() (list []admin.Feed) {
+// sharedFeeds are the feeds that clients share.
+func (f *fleet) sharedFeeds() (list []admin.Feed) {
 	for _, s := range f.feeds.States() {
 		list = append(list, admin.Feed{
 			Database: url.PathEscape(s.DB), Query: s.Query, Origin: f.urls[s.Node], State: s.Phase, Clients: s.Clients, Rows: s.Rows, Bytes: s.Bytes,

@@ -42,29 +42,29 @@ func TestMoved(t *testing.T) {
 		t.Helper()
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		if got := fmt.Sprint(len(f.trouble[0]) == 0, len(f.trouble[1]) == 0); got != want {
+		if got := fmt.Sprint(len(f.downReasons[0]) == 0, len(f.downReasons[1]) == 0); got != want {
 			t.Errorf("up: %s; want %s", got, want)
 		}
 	}
 	up("true true")
-	f.moved("http://a", "up", "ejected", "")
-	f.moved("http://a", "up", "down", "")
+	f.memberMoved("http://a", "up", "ejected", "")
+	f.memberMoved("http://a", "up", "down", "")
 	up("false true")
-	f.moved("http://a", "ejected", "up", "")
+	f.memberMoved("http://a", "ejected", "up", "")
 	up("false true")
-	f.moved("http://a", "down", "up", "")
+	f.memberMoved("http://a", "down", "up", "")
 	up("true true")
-	f.moved("http://c", "up", "down", "")
-	f.see(func() []balance.MemberState {
+	f.memberMoved("http://c", "up", "down", "")
+	f.adoptStates(func() []balance.MemberState {
 		return []balance.MemberState{{Name: "http://a", State: "up"}, {Name: "http://b", State: "drained"}}
 	})
 	up("true false")
 	a := "down"
-	f.see(func() []balance.MemberState {
+	f.adoptStates(func() []balance.MemberState {
 		was := a
 		if a == "down" {
 			a = "up"
-			f.moved("http://a", "down", "up", "")
+			f.memberMoved("http://a", "down", "up", "")
 		}
 		return []balance.MemberState{{Name: "http://a", State: was}}
 	})
@@ -74,7 +74,7 @@ func TestMoved(t *testing.T) {
 func TestJobs(t *testing.T) {
 	f := func(r Replicate, nodes int, want string) {
 		t.Helper()
-		if got := fmt.Sprint(jobs(&Config{Nodes: make([]string, nodes), Replicate: r})); got != want {
+		if got := fmt.Sprint(replicationJobs(&Config{Nodes: make([]string, nodes), Replicate: r})); got != want {
 			t.Errorf("%s; want %s", got, want)
 		}
 	}
@@ -99,7 +99,7 @@ func TestOwnRequests(t *testing.T) {
 		mu.Unlock()
 		switch r.URL.Path {
 		case "/long":
-			io.WriteString(w, strings.Repeat("x", mostAnswer+1))
+			io.WriteString(w, strings.Repeat("x", maxAnswer+1))
 		case "/feed":
 			io.WriteString(w, "\n")
 			w.(http.Flusher).Flush()
@@ -149,7 +149,7 @@ func TestServes(t *testing.T) {
 	f := quietFleet(t, "http://a", "http://b")
 	same := f.cfg
 	same.VisibleTTL, same.Writes, same.HTTP.MaxObject = 1, WritesAny, 1
-	if !f.serves(&same) {
+	if !f.suits(&same) {
 		t.Error("another fleet for settings that are none of its")
 	}
 	for i, change := range []func(c *Config){
@@ -166,7 +166,7 @@ func TestServes(t *testing.T) {
 	} {
 		other := f.cfg
 		change(&other)
-		if f.serves(&other) {
+		if f.suits(&other) {
 			t.Errorf("change %d needs no other fleet", i)
 		}
 	}

@@ -13,12 +13,12 @@ const (
 	rootPath = "/"
 )
 
-// watchHealth has nodes asked whether they are well, if g says nothing else. A node
+// setHealthChecks has nodes asked whether they are well, if g says nothing else. A node
 // that was killed is down after two seconds: until then nothing is given out from
 // memory, since its feeds are silent.
-func watchHealth(g *balance.Config) {
+func setHealthChecks(g *balance.Config) {
 	if g.Check.Path == "" {
-		g.Check = balance.Check{Path: upPath, Judge: wellness{}, Interval: time.Second, Timeout: 2 * time.Second, Window: 3, Threshold: 2}
+		g.Check = balance.Check{Path: upPath, Judge: healthJudge{}, Interval: time.Second, Timeout: 2 * time.Second, Window: 3, Threshold: 2}
 	}
 	// A 500 tells of a query, such as a view whose function fails, and not of the node.
 	if g.Ejection.Statuses == nil {
@@ -26,13 +26,13 @@ func watchHealth(g *balance.Config) {
 	}
 }
 
-// wellness judges a CouchDB's answers to /_up, and to / where the product has no /_up.
-type wellness struct{}
+// healthJudge judges a CouchDB's answers to /_up, and to / where the product has no /_up.
+type healthJudge struct{}
 
 // Judge implements balance.Judge. A node in maintenance answers with 404 and says so
 // in "status"; without that, 404 says that there is no such path. 401 comes from one
 // that lets nobody in without a password, and is there.
-func (wellness) Judge(target string, status int, body []byte) (other string, err error) {
+func (healthJudge) Judge(target string, status int, body []byte) (other string, err error) {
 	var said struct {
 		Status  string `json:"status"`
 		Version string `json:"version"`

@@ -9,7 +9,7 @@ import (
 func TestWellness(t *testing.T) {
 	f := func(target string, status int, body, other string, well bool) {
 		t.Helper()
-		got, err := wellness{}.Judge(target, status, []byte(body))
+		got, err := healthJudge{}.Judge(target, status, []byte(body))
 		if got != other || (err == nil) != well {
 			t.Errorf("%s, %d %s: %q, %v; want %q, %t", target, status, body, got, err, other, well)
 		}
@@ -33,12 +33,12 @@ func TestWellness(t *testing.T) {
 
 func TestWatchHealth(t *testing.T) {
 	own := balance.Config{Check: balance.Check{Path: "/", Status: 200}, Ejection: balance.Ejection{Statuses: []int{500}}}
-	watchHealth(&own)
+	setHealthChecks(&own)
 	if own.Check.Judge != nil || own.Check.Path != "/" || len(own.Ejection.Statuses) != 1 {
 		t.Errorf("%+v", own)
 	}
 	var none balance.Config
-	watchHealth(&none)
+	setHealthChecks(&none)
 	if none.Check.Path != "/_up" || none.Check.Judge == nil || len(none.Ejection.Statuses) != 3 {
 		t.Errorf("%+v", none)
 	}

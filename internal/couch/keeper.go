@@ -20,18 +20,18 @@ type keeper struct {
 	running sync.WaitGroup
 }
 
-// question bounds one request to a node.
-const question = 10 * time.Second
+// requestTimeout bounds one request to a node.
+const requestTimeout = 10 * time.Second
 
 // newKeeper begins to keep the replications.
 func newKeeper(cfg *Config, n *nodes, registry *telemetry.Registry, log *slog.Logger) *keeper {
 	k := &keeper{urls: cfg.Nodes, log: log}
-	rc := follow.KeeperConfig{Jobs: jobs(cfg), Changed: k.changed}
+	rc := follow.KeeperConfig{Jobs: replicationJobs(cfg), Changed: k.changed}
 	for _, url := range cfg.Nodes {
 		rc.Nodes = append(rc.Nodes, follow.ReplicationNode{URL: url, User: cfg.User, Password: cfg.Password})
 	}
 	rc.Do = func(ctx context.Context, node int, method, path string, body []byte) (int, []byte, error) {
-		ctx, cancel := context.WithTimeout(ctx, question)
+		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 		defer cancel()
 		return n.do(ctx, node, method, path, body)
 	}
@@ -48,8 +48,8 @@ func (k *keeper) close() {
 	k.running.Wait()
 }
 
-// jobs are the replications that there are to be.
-func jobs(cfg *Config) (jobs []follow.ReplicationJob) {
+// replicationJobs are the replications that there are to be.
+func replicationJobs(cfg *Config) (jobs []follow.ReplicationJob) {
 	for _, db := range cfg.Replicate.Databases {
 		if cfg.Replicate.Both {
 			jobs = append(jobs, follow.ReplicateBothWays(db, len(cfg.Nodes))...)
@@ -84,8 +84,8 @@ func (k *keeper) changed(before, after follow.Replication) {
 // failing tells whether a node calls a replication something that it tries to leave.
 func failing(phase string) bool { return phase == "crashing" || phase == "error" }
 
-// well tells whether a replication is there and does its work, as far as is known.
-func well(s *follow.Replication) bool {
+// available tells whether a replication is there and does its work, as far as is known.
+func isHealthy(s *follow.Replication) bool {
 	return s.Err == nil && s.Kind != follow.NotStarted && !failing(s.Phase)
 }
 
@@ -93,7 +93,7 @@ func (k *keeper) observe(service string, r *telemetry.Registry) {
 	for i, s := range k.States() {
 		labels := []string{"service", service, "database", s.DB, "from", k.urls[s.From], "to", k.urls[s.To]}
 		r.Gauge("kasoku_couch_replication_up", "1 while the replication is there and its node says nothing else.", func() float64 {
-			if well(&k.States()[i]) {
+			if isHealthy(&k.States()[i]) {
 				return 1
 			}
 			return 0

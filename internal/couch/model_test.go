@@ -64,7 +64,7 @@ func play(t *testing.T, r *rand.Rand) {
 	}
 }
 
-// inOrder are the documents that there are, each with what it says.
+// askInOrder are the documents that there are, each with what it says.
 func inOrder(ids []string, written map[string]string) (pairs []string) {
 	for _, id := range ids {
 		if written[id] != "" {

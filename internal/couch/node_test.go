@@ -72,7 +72,7 @@ func newNode(t testing.TB, name string) *node {
 	return n
 }
 
-// set changes how the node behaves.
+// settings changes how the node behaves.
 func (n *node) set(what func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -112,7 +112,7 @@ func (n *node) compact() {
 	}
 }
 
-// take stores a document as it is. mu is held.
+// tryAdoptStates stores a document as it is. mu is held.
 func (n *node) take(id string, d document) {
 	n.docs[id] = d
 	n.rows = append(n.rows, id+" "+d.rev)
@@ -437,7 +437,7 @@ func (n *node) security() string {
 	return n.secured[len(n.secured)-1]
 }
 
-// taken are the bodies of writes of _security that were taken.
+// securityTaken are the bodies of writes of _security that were taken.
 func (n *node) taken() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()

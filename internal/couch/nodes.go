@@ -22,17 +22,17 @@ import (
 // are apart from those of clients' requests, so that neither waits for the other's
 // connections, and no failure of one is charged to the other.
 type nodes struct {
-	ways []*origin.Transport
-	own  http1.Fields // Kasoku's credentials
-	head http1.Fields // of requests without a body
-	post http1.Fields // of those with JSON
+	transports []*origin.Transport
+	own        http1.Fields // Kasoku's credentials
+	head       http1.Fields // of requests without a body
+	post       http1.Fields // of those with JSON
 
-	// signs are the nodes, a bit each, that have said X-Couch-Request-ID.
-	signs atomic.Uint64
+	// numbering are the nodes, a bit each, that have said X-Couch-Request-ID.
+	numbering atomic.Uint64
 }
 
-// mostAnswer is how long an answer to one of Kasoku's own requests may be.
-const mostAnswer = 16 << 20
+// maxAnswer is how long an answer to one of Kasoku's own requests may be.
+const maxAnswer = 16 << 20
 
 var errAnswerTooLong = errors.New("the answer is longer than 16 MiB")
 
@@ -51,40 +51,40 @@ func newNodes(cfg *Config) (*nodes, error) {
 		if err != nil {
 			return nil, fmt.Errorf("service %s: %w", cfg.Name, err)
 		}
-		n.ways = append(n.ways, way)
+		n.transports = append(n.transports, way)
 	}
 	return n, nil
 }
 
 func (n *nodes) close() {
-	for _, way := range n.ways {
+	for _, way := range n.transports {
 		way.Close()
 	}
 }
 
-// signed tells whether an answer is the node's own, and not one of somebody on the way
+// isOwnAnswer tells whether an answer is the node's own, and not one of somebody on the way
 // to it. CouchDB numbers its answers; a node that has done so once does it always, and a
 // node that is followed has answered before anything of it is kept. What it did not say
 // itself must not be kept, since nothing that it announces would ever put it out of reach.
-func (n *nodes) signed(node int, header http1.Fields) bool {
+func (n *nodes) isOwnAnswer(node int, header http1.Fields) bool {
 	mine := uint64(1) << node
 	if len(header.Get("X-Couch-Request-ID")) > 0 {
-		if n.signs.Load()&mine == 0 {
-			n.signs.Or(mine)
+		if n.numbering.Load()&mine == 0 {
+			n.numbering.Or(mine)
 		}
 		return true
 	}
-	return n.signs.Load()&mine == 0
+	return n.numbering.Load()&mine == 0
 }
 
 // get is the way of the requests of a node's feeds.
 func (n *nodes) get(node int) follow.Get {
 	return func(ctx context.Context, target string) (int, io.ReadCloser, error) {
-		in, fault := n.ways[node].Exchange(ctx, &origin.Outbound{Method: []byte("GET"), Target: []byte(target), Header: n.head})
+		in, fault := n.transports[node].Exchange(ctx, &origin.Outbound{Method: []byte("GET"), Target: []byte(target), Header: n.head})
 		if fault != nil {
 			return 0, nil, fault
 		}
-		n.signed(node, in.Header)
+		n.isOwnAnswer(node, in.Header)
 		return in.Status, in, nil
 	}
 }
@@ -93,24 +93,24 @@ func (n *nodes) get(node int) follow.Get {
 // pauses themselves.
 func (n *nodes) ask(ctx context.Context, r *feed.Request) (*feed.Answer, error) {
 	q := &origin.Outbound{Method: []byte(r.Method), Target: []byte(r.Target), Header: r.Header, HeadTimeout: feedPause, StallTimeout: feedPause}
-	if r.Own {
+	if r.OwnCredentials {
 		q.Header = slices.Concat(r.Header, n.own)
 	}
 	if len(r.Body) > 0 {
 		q.Content, q.Repeatable = r.Body, true
 	}
-	in, fault := n.ways[r.Node].Exchange(ctx, q)
+	in, fault := n.transports[r.Node].Exchange(ctx, q)
 	if fault != nil {
 		return nil, fault
 	}
 	return &feed.Answer{Status: in.Status, Header: in.Header, Body: in}, nil
 }
 
-// winner returns the revision of a document that a node answers with when none is named:
+// winningRevision returns the revision of a document that a node answers with when none is named:
 // a leaf, if the document is not deleted. It is "" if the node does not say.
-func (n *nodes) winner(ctx context.Context, node int, path string) string {
-	q := &origin.Outbound{Method: []byte("HEAD"), Target: []byte(path), Header: n.head, HeadTimeout: winnerTime}
-	in, fault := n.ways[node].Exchange(ctx, q)
+func (n *nodes) winningRevision(ctx context.Context, node int, path string) string {
+	q := &origin.Outbound{Method: []byte("HEAD"), Target: []byte(path), Header: n.head, HeadTimeout: winnerTimeout}
+	in, fault := n.transports[node].Exchange(ctx, q)
 	if fault != nil {
 		return ""
 	}
@@ -121,9 +121,9 @@ func (n *nodes) winner(ctx context.Context, node int, path string) string {
 	return strings.Trim(string(in.Header.Get("ETag")), `"`)
 }
 
-// winnerTime is how long a node may take to tell which revision is the current one. An
+// winnerTimeout is how long a node may take to tell which revision is the current one. An
 // answer waits for it.
-const winnerTime = 5 * time.Second
+const winnerTimeout = 5 * time.Second
 
 // do sends a node a request and returns the whole answer. body is JSON, or nil.
 func (n *nodes) do(ctx context.Context, node int, method, path string, body []byte) (status int, answer []byte, err error) {
@@ -131,13 +131,13 @@ func (n *nodes) do(ctx context.Context, node int, method, path string, body []by
 	if body != nil {
 		q.Header, q.Content = n.post, body
 	}
-	in, fault := n.ways[node].Exchange(ctx, q)
+	in, fault := n.transports[node].Exchange(ctx, q)
 	if fault != nil {
 		return 0, nil, fault
 	}
 	defer in.Close()
-	answer, err = io.ReadAll(io.LimitReader(in, mostAnswer+1))
-	if err == nil && len(answer) > mostAnswer {
+	answer, err = io.ReadAll(io.LimitReader(in, maxAnswer+1))
+	if err == nil && len(answer) > maxAnswer {
 		err = errAnswerTooLong
 	}
 	return in.Status, answer, err

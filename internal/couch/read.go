@@ -15,9 +15,9 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// followed are the choices of a cache whose copies are good until it is told
+// followedDatabase are the choices of a cache whose copies are good until it is told
 // otherwise. What a list or show says of its own lifetime counts beside.
-var followed = func() *policy.Options {
+var cachePolicy = func() *policy.Options {
 	o := policy.Defaults()
 	o.Heuristic, o.DefaultTTL = 0, 100*365*24*3600
 	o.StaleWhileRevalidate, o.StaleIfError, o.StaleIfDisconnected = 0, 0, 0
@@ -25,71 +25,71 @@ var followed = func() *policy.Options {
 	return &o
 }()
 
-// mostQuery is the longest body of a POST that reads whose answer is kept.
-const mostQuery = 256 << 10
+// maxQuery is the longest body of a POST that reads whose answer is kept.
+const maxQuery = 256 << 10
 
 // read answers from a copy, or from a node and keeps a copy.
 func (c *call) read() {
-	if !c.keepable() || c.replicates() {
+	if !c.cacheable() || c.fromReplicator() {
 		c.pass(policy.ProtocolPassed)
 		return
 	}
-	c.who = auth.Identify(c.x.Request.Fields)
-	c.db = c.set.table().Find(c.name)
+	c.identity = auth.Identify(c.x.Request.Fields)
+	c.db = c.settings.table().Find(c.name)
 	now := c.svc.cache.At(c.x.Now())
 	if !c.allowed(now) {
 		c.pass(policy.NotAllowed)
 		return
 	}
-	if c.db == nil || c.route.Class == api.ReadByBody && !c.hold() {
+	if c.db == nil || c.route.Class == api.ReadByBody && !c.readQueryBody() {
 		c.pass(policy.ProtocolPassed)
 		return
 	}
 	c.plan.Good, c.plan.Since = c.db.Servable(now), 0
 	if !c.plan.Good {
-		c.plan.Since = now - int64(c.set.cfg.MaxUnfollowed)
+		c.plan.Since = now - int64(c.settings.cfg.MaxUnfollowed)
 	}
 	if !c.makeKey() {
 		c.pass(policy.ProtocolPassed)
 		return
 	}
-	c.plan.Key, c.plan.Body, c.plan.Options, c.plan.Own = c.key, c.body, followed, c.svc.sessions.take(c.who)
-	c.given = true
+	c.plan.Key, c.plan.Body, c.plan.Options, c.plan.Own = c.key, c.body, cachePolicy, c.svc.sessions.take(c.identity)
+	c.handedOver = true
 	c.svc.engine.Read(c.x, &c.plan)
 }
 
-// keepable tells whether copies of what is asked for can be kept at all.
-func (c *call) keepable() bool {
+// cacheable tells whether copies of what is asked for can be kept at all.
+func (c *call) cacheable() bool {
 	r := &c.route
-	return c.set.table() != nil && len(c.name) > 0 && r.What != api.Names && r.Flags&api.Lagging == 0 &&
+	return c.settings.table() != nil && len(c.name) > 0 && r.Kind != api.DatabaseList && r.Flags&api.AllowsStale == 0 &&
 		(r.Class == api.ReadByBody || c.x.BodyLength() == 0)
 }
 
 // allowed tells whether who asks may be given copies, and takes the database into use
 // if it is not. A node is asked if that is not known.
 func (c *call) allowed(now int64) bool {
-	v, refresh := c.set.gate.Look(c.who, c.name, now)
+	v, refresh := c.settings.auth.Lookup(c.identity, c.name, now)
 	switch {
 	case v == auth.Unknown:
-		v, _ = c.set.gate.Decide(c.x.Context(), c.who, c.name, c.gateAsk()) // an error leaves it unknown
+		v, _ = c.settings.auth.Decide(c.x.Context(), c.identity, c.name, c.authCheck()) // an error leaves it unknown
 	case refresh:
-		c.set.gate.Refresh(c.who, c.name, c.gateAsk())
+		c.settings.auth.Refresh(c.identity, c.name, c.authCheck())
 	}
 	if v == auth.Allowed && c.db == nil {
-		if c.db = c.set.table().Use(c.name); c.db != nil {
-			c.svc.security.compareLater(c.set.fleet, string(c.name))
+		if c.db = c.settings.table().Use(c.name); c.db != nil {
+			c.svc.security.compareLater(c.settings.fleet, string(c.name))
 		}
 	}
 	return v == auth.Allowed
 }
 
-// gateAsk asks a node whether the client may read the database.
-func (c *call) gateAsk() auth.Check {
-	s, f, o, who, db := c.svc, c.set.fleet, c.keepers(), auth.Identify(c.x.Request.Fields), bytes.Clone(c.name)
+// authCheck asks a node whether the client may read the database.
+func (c *call) authCheck() auth.Check {
+	s, f, o, who, db := c.svc, c.settings.fleet, c.authOrder(), auth.Identify(c.x.Request.Fields), bytes.Clone(c.name)
 	path := append([]byte{'/'}, c.route.DB...)
 	host := bytes.Clone(c.x.Request.Host)
 	header := credentials(c.x.Request.Fields).Clone()
-	if client := c.x.Record.Client.Addr().Unmap(); c.set.cfg.HTTP.Forwarding.X && client.IsValid() {
+	if client := c.x.Record.Client.Addr().Unmap(); c.settings.cfg.HTTP.Forwarding.X && client.IsValid() {
 		// A node that counts wrong passwords does so by address.
 		header = append(header, http1.Field{Name: []byte("X-Forwarded-For"), Value: client.AppendTo(nil)})
 	}
@@ -108,16 +108,16 @@ func (c *call) gateAsk() auth.Check {
 // credentials are the fields that tell a node who asks.
 func credentials(fields http1.Fields) (list http1.Fields) {
 	for _, f := range fields {
-		if f.Is("Authorization") || f.Is("Cookie") || named(f.Name, private) {
+		if f.Is("Authorization") || f.Is("Cookie") || isOneOf(f.Name, proxyFields) {
 			list = append(list, f)
 		}
 	}
 	return list
 }
 
-// hold reads the body of a POST that reads; false: it is too long to be part of a key.
-func (c *call) hold() bool {
-	body, err := c.x.ReadBody(mostQuery)
+// readQueryBody reads the body of a POST that reads; false: it is too long to be part of a key.
+func (c *call) readQueryBody() bool {
+	body, err := c.x.ReadBody(maxQuery)
 	if err != nil {
 		return false // what is wrong with it shows when it is sent
 	}
@@ -129,16 +129,16 @@ func (c *call) hold() bool {
 // have the answer, what is asked, and in which form. false: nothing may be kept.
 func (c *call) makeKey() (ok bool) {
 	key := binary.LittleEndian.AppendUint64(c.key[:0], c.db.Incarnation())
-	key = auth.AppendScope(key, &c.route, c.who)
+	key = auth.AppendScope(key, &c.route, c.identity)
 	key = append(c.route.AppendKey(key), 0)
 	key = append(c.route.AppendAccept(key, c.joined("Accept")), 0)
 	key = append(append(key, c.joined("Origin")...), 0) // CORS: echoed, without Vary
 	key = append(append(key, c.joined("Prefer")...), 0)
 	key = append(append(key, c.x.Request.Host...), 0) // virtual hosts lead elsewhere
 	if c.trusted() {
-		key = policy.AppendVaryValues(key, told, c.x.Request.Fields, followed)
+		key = policy.AppendVaryValues(key, siteFields, c.x.Request.Fields, cachePolicy)
 	}
-	if c.route.What == api.Rendering && c.x.Record.TLS {
+	if c.route.Kind == api.Rendering && c.x.Record.TLS {
 		key = append(key, 's')
 	}
 	key = append(key, 0)
@@ -150,51 +150,51 @@ func (c *call) makeKey() (ok bool) {
 	return ok
 }
 
-// told is where a trusted proxy says which site was asked, and for which path: virtual
+// authoritative is where a trusted proxy says which site was asked, and for which path: virtual
 // hosts go by it, and functions may look at it.
-var told = []string{"x-forwarded-host", "x-forwarded-proto", policy.ForwardedSite, "x-couchdb-requested-path", "x-couchdb-vhost-path"}
+var siteFields = []string{"x-forwarded-host", "x-forwarded-proto", policy.ForwardedSite, "x-couchdb-requested-path", "x-couchdb-vhost-path"}
 
 // joined is the value of a field, or of all its lines; nil if there is none.
 func (c *call) joined(name string) []byte {
 	var one []byte
-	c.accept = c.accept[:0]
+	c.scratch = c.scratch[:0]
 	for i := range c.x.Request.Fields {
 		f := &c.x.Request.Fields[i]
 		switch {
 		case !f.Is(name):
-		case one == nil && len(c.accept) == 0:
+		case one == nil && len(c.scratch) == 0:
 			one = f.Value
 		default:
 			if one != nil {
-				c.accept, one = append(c.accept, one...), nil
+				c.scratch, one = append(c.scratch, one...), nil
 			}
-			c.accept = append(append(c.accept, ','), f.Value...)
+			c.scratch = append(append(c.scratch, ','), f.Value...)
 		}
 	}
-	if one == nil && len(c.accept) > 0 {
-		return c.accept
+	if one == nil && len(c.scratch) > 0 {
+		return c.scratch
 	}
 	return one
 }
 
 // Fill implements httpcache.Filler.
 func (c *call) Fill() *httpcache.Fill {
-	r := c.reading()
-	kind, docs := c.route.What, c.route.Flags&api.Docs != 0
+	r := c.selection()
+	kind, docs := c.route.Kind, c.route.Flags&api.IncludesDocs != 0
 	named, path := "", "" // a revision, and the document's path
 	if c.route.Flags&api.NamedRevision != 0 {
 		named, path = string(c.route.AppendRevision(nil)), c.route.DocumentPath()
 	}
 	f := &httpcache.Fill{
 		Tags: c.svc.tagger.AppendReads(nil, &c.route),
-		Anew: c.route.Flags&api.Rows != 0 && len(c.set.cfg.Nodes) > 1,
+		Anew: c.route.Flags&api.HasRows != 0 && len(c.settings.cfg.Nodes) > 1,
 		// The last resort is the node that took the client's own last write.
-		Alone: r.spread && r.id == nil,
+		Alone: r.anyWriter && r.id == nil,
 		Ask: func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, bool, *origin.Fault) {
 			q.Header = without(q.Header, uncoded)
 			in, keep, fault := r.ask(ctx, q)
 			if keep && named != "" && in.Status < 400 {
-				keep = r.fleet.nodes.winner(ctx, r.member, path) == named
+				keep = r.fleet.nodes.winningRevision(ctx, r.member, path) == named
 			}
 			return in, keep, fault
 		},
@@ -204,9 +204,9 @@ func (c *call) Fill() *httpcache.Fill {
 	}
 	switch kind {
 	case api.Result:
-		f.Sound = func(b *httpcache.Body) bool { return whole(b, docs) }
+		f.Sound = func(b *httpcache.Body) bool { return isWhole(b, docs) }
 	case api.Rendering:
-		f.Sound = ended
+		f.Sound = endsWithoutError
 	}
 	return f
 }

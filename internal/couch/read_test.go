@@ -129,7 +129,7 @@ func TestUnsound(t *testing.T) {
 	kept(view, `{"rows":[],"error":"x","reason":"y"}`, false)
 
 	const list, late = "/db/_design/d/_list/l/v", "\n" + `{"code":500,"error":"os_process_error","reason":"x"}`
-	long := `{"rows":[` + strings.Repeat(`{"id":"x"},`+"\r\n", mostChecked/10)
+	long := `{"rows":[` + strings.Repeat(`{"id":"x"},`+"\r\n", maxChecked/10)
 	for _, path := range []string{view, list} {
 		kept(path, long+`{"id":"y"}]}`, true)
 		kept(path, long+late, false)
@@ -183,7 +183,7 @@ func TestPostReads(t *testing.T) {
 	f(`{"selector":{"n":2}}`, "hit")
 	f(`{"selector":{"n":3}}`, "fwd=uri-miss; stored")
 	f(`{"selector":`, "fwd=bypass; detail=protocol")
-	f(`{"selector":{"n":"`+strings.Repeat("x", mostQuery)+`"}}`, "fwd=bypass; detail=protocol")
+	f(`{"selector":{"n":"`+strings.Repeat("x", maxQuery)+`"}}`, "fwd=bypass; detail=protocol")
 }
 
 // TestIdentities shows that copies go only to those whom the node lets read, and that

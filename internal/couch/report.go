@@ -22,8 +22,8 @@ func (s *Service) Report() admin.Report {
 	r.Type = "couchdb"
 	f := s.settings.Load().fleet
 	r.Notes = append(append(r.Notes, f.notes()...), s.security.notes()...)
-	r.Notes = append(r.Notes, s.security.differences()...)
-	r.Feeds = f.shared()
+	r.Notes = append(r.Notes, s.security.differenceNotes()...)
+	r.Feeds = f.sharedFeeds()
 	return r
 }
 
@@ -37,7 +37,7 @@ func (s *Service) Purge(ctx context.Context, r admin.PurgeRequest) (admin.PurgeR
 	case r.URL == "":
 		return s.engine.Purge(ctx, r)
 	}
-	path, query, err := split(r.URL)
+	path, query, err := splitURL(r.URL)
 	if err != nil {
 		return admin.PurgeResult{}, err
 	}
@@ -45,19 +45,19 @@ func (s *Service) Purge(ctx context.Context, r admin.PurgeRequest) (admin.PurgeR
 	if len(rt.DB) == 0 {
 		return admin.PurgeResult{}, fmt.Errorf("%w: %s names no database", admin.ErrInput, r.URL)
 	}
-	tag, what := s.named(&rt)
+	tag, what := s.purgeTag(&rt)
 	s.cache.Apply(cache.Change{Cause: cache.ByPurge, Tags: []cache.Tag{tag}})
 	return admin.PurgeResult{Dropped: what, Tags: 1}, nil
 }
 
-// named is what a purge of r's URL moves, and what it drops.
-func (s *Service) named(r *api.Route) (tag cache.Tag, what string) {
+// isOneOf is what a purge of r's URL moves, and what it drops.
+func (s *Service) purgeTag(r *api.Route) (tag cache.Tag, what string) {
 	db := r.AppendDB(nil)
 	switch {
-	case r.What == api.Document, r.What == api.Attachment:
+	case r.Kind == api.Document, r.Kind == api.Attachment:
 		id := r.AppendID(nil)
 		return s.tagger.Document(db, id), fmt.Sprintf("document %s of database %s, with its attachments", id, db)
-	case r.What == api.Result, r.What == api.Rendering:
+	case r.Kind == api.Result, r.Kind == api.Rendering:
 		return s.tagger.Results(db), fmt.Sprintf("all views, lists and queries of database %s", db)
 	}
 	return s.tagger.Database(db), fmt.Sprintf("everything of database %s", db)
@@ -69,8 +69,8 @@ func (s *Service) Drain(ctx context.Context, r admin.DrainRequest) (admin.DrainR
 	return s.engine.Drain(ctx, r)
 }
 
-// split returns the path and the query of a URL, which may be a path alone.
-func split(url string) (path, query []byte, err error) {
+// splitURL returns the path and the query of a URL, which may be a path alone.
+func splitURL(url string) (path, query []byte, err error) {
 	rest := url
 	if _, after, ok := strings.Cut(url, "://"); ok {
 		slash := strings.IndexByte(after, '/')

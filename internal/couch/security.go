@@ -24,30 +24,30 @@ import (
 type security struct {
 	svc *Service
 
-	// turns hold the writes of one database back while another one is under way, so that
+	// locks hold the writes of one database back while another one is under way, so that
 	// all nodes get them in one order. Databases share turns.
-	turns [64]chan struct{}
-	// missed are the databases with nodes that lack their newest _security. It is replaced as
+	locks [64]chan struct{}
+	// missedWrite are the databases with nodes that lack their newest _security. It is replaced as
 	// a whole, so that reads take no lock; nil: there are none.
-	missed atomic.Pointer[map[string]missed]
-	kick   chan struct{} // wakes mend; holds one
+	missed atomic.Pointer[map[string]missedWrite]
+	wakeup chan struct{} // wakes mend; holds one
 
-	mu      sync.Mutex // guards replacing missed, and what follows
-	held    int        // bytes of the bodies in missed
-	mending bool       // a goroutine applies writes that were missed
-	closed  bool
+	mu        sync.Mutex // guards replacing missed, and what follows
+	held      int        // bytes of the bodies in missed
+	repairing bool       // a goroutine applies writes that were missed
+	closed    bool
 	// comparing are the databases whose nodes are being compared, differing those that were
 	// found to differ, and what is to be said of them.
-	comparing map[string]bool
-	differing map[string]string
+	comparing   map[string]bool
+	differences map[string]string
 
 	stop     context.CancelFunc
 	stopping context.Context
 	running  sync.WaitGroup
 }
 
-// missed is a write of _security that not all nodes have. It never changes.
-type missed struct {
+// missedWrite is a write of _security that not all nodes have. It never changes.
+type missedWrite struct {
 	path  string
 	body  []byte            // nil: too much is held already, so it is not applied
 	nodes map[string]string // those that lack it, by URL, and why
@@ -59,16 +59,16 @@ const (
 	maxHeld = 16 << 20
 	// securityTime is how long a node may take to answer a write of _security.
 	securityTime = 10 * time.Second
-	// mendEvery and maxMendPause are the pauses between attempts to apply a missed write.
-	mendEvery    = time.Second
-	maxMendPause = 30 * time.Second
+	// repairInterval and maxRepairPause are the pauses between attempts to apply a missed write.
+	repairInterval = time.Second
+	maxRepairPause = 30 * time.Second
 )
 
 func newSecurity(s *Service) *security {
-	sec := &security{svc: s, kick: make(chan struct{}, 1), comparing: map[string]bool{}, differing: map[string]string{}}
+	sec := &security{svc: s, wakeup: make(chan struct{}, 1), comparing: map[string]bool{}, differences: map[string]string{}}
 	sec.stopping, sec.stop = context.WithCancel(context.Background())
-	for i := range sec.turns {
-		sec.turns[i] = make(chan struct{}, 1)
+	for i := range sec.locks {
+		sec.locks[i] = make(chan struct{}, 1)
 	}
 	return sec
 }
@@ -82,7 +82,7 @@ func (s *security) close() {
 	s.running.Wait()
 }
 
-// lacking returns the nodes of f that lack the newest _security of a database.
+// excluded returns the nodes of f that lack the newest _security of a database.
 func (s *security) lacking(f *fleet, db []byte) (nodes follow.NodeSet) {
 	all := s.missed.Load()
 	if all == nil {
@@ -102,7 +102,7 @@ func (s *security) lacking(f *fleet, db []byte) (nodes follow.NodeSet) {
 
 // choice asks the balancer for the first available node of an order that may be asked for
 // anything of a database.
-func (s *security) choice(f *fleet, db []byte, o order) *balance.Choice {
+func (s *security) choice(f *fleet, db []byte, o nodeOrder) *balance.Choice {
 	choice := f.choice(o)
 	if lacking := s.lacking(f, db); lacking != 0 {
 		choice.Allow = (^lacking).Has
@@ -110,10 +110,10 @@ func (s *security) choice(f *fleet, db []byte, o order) *balance.Choice {
 	return choice
 }
 
-// turn waits until no other write of db's _security is under way. The caller calls done when
+// lock waits until no other write of db's _security is under way. The caller calls done when
 // its own has ended.
-func (s *security) turn(ctx context.Context, db []byte) (done func(), err error) {
-	turn := s.turns[hashOf(db)%uint64(len(s.turns))]
+func (s *security) lock(ctx context.Context, db []byte) (done func(), err error) {
+	turn := s.locks[hashOf(db)%uint64(len(s.locks))]
 	select {
 	case turn <- struct{}{}:
 		return func() { <-turn }, nil
@@ -122,17 +122,17 @@ func (s *security) turn(ctx context.Context, db []byte) (done func(), err error)
 	}
 }
 
-// put replaces what is known of a database: m without nodes says that all have its _security.
-func (s *security) put(db string, m missed) {
+// setMissed replaces what is known of a database: m without nodes says that all have its _security.
+func (s *security) setMissed(db string, m missedWrite) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	next := map[string]missed{}
+	next := map[string]missedWrite{}
 	if all := s.missed.Load(); all != nil {
 		next = maps.Clone(*all)
 	}
 	s.held -= len(next[db].body)
 	delete(next, db)
-	delete(s.differing, db)
+	delete(s.differences, db)
 	if len(m.nodes) > 0 {
 		if s.held+len(m.body) > maxHeld {
 			m.body = nil
@@ -145,20 +145,20 @@ func (s *security) put(db string, m missed) {
 		return
 	}
 	s.missed.Store(&next)
-	if !s.mending && !s.closed {
-		s.mending = true
-		s.running.Go(s.mend)
+	if !s.repairing && !s.closed {
+		s.repairing = true
+		s.running.Go(s.repair)
 	}
 }
 
-// mend applies missed writes, with Kasoku's own credentials, until there are none.
-func (s *security) mend() {
-	for pause := mendEvery; ; pause = min(2*pause, maxMendPause) {
+// repair applies missed writes, with Kasoku's own credentials, until there are none.
+func (s *security) repair() {
+	for pause := repairInterval; ; pause = min(2*pause, maxRepairPause) {
 		select {
 		case <-s.stopping.Done():
 			return
-		case <-s.kick:
-			pause = mendEvery
+		case <-s.wakeup:
+			pause = repairInterval
 		case <-time.After(pause):
 		}
 		if all := s.missed.Load(); all != nil {
@@ -166,31 +166,31 @@ func (s *security) mend() {
 				s.apply(s.stopping, db)
 			}
 		}
-		if s.over() {
+		if s.isRepaired() {
 			return
 		}
 	}
 }
 
-// over reports whether no write is missed any more: mend ends then.
-func (s *security) over() bool {
+// isStored reports whether no write is missed any more: mend ends then.
+func (s *security) isRepaired() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mending = s.missed.Load() != nil
-	return !s.mending
+	s.repairing = s.missed.Load() != nil
+	return !s.repairing
 }
 
 // wake has missed writes applied at once: a node may be back.
 func (s *security) wake() {
 	select {
-	case s.kick <- struct{}{}:
+	case s.wakeup <- struct{}{}:
 	default:
 	}
 }
 
 // apply gives the nodes that lack it a database's newest _security.
 func (s *security) apply(ctx context.Context, db string) {
-	done, err := s.turn(ctx, []byte(db))
+	done, err := s.lock(ctx, []byte(db))
 	if err != nil {
 		return
 	}
@@ -223,7 +223,7 @@ func (s *security) apply(ctx context.Context, db string) {
 		}
 	}
 	m.nodes = left
-	s.put(db, m)
+	s.setMissed(db, m)
 }
 
 // notes are sentences about the nodes that lack a _security.
@@ -242,15 +242,15 @@ func (s *security) notes() (notes []string) {
 	return notes
 }
 
-// securing reports whether the request writes the _security of a database that exists.
-func (c *call) securing() bool {
-	return c.route.Touch&(api.TouchSecurity|api.TouchNames) == api.TouchSecurity &&
-		(string(c.x.Request.Method) == http.MethodPut || string(c.override()) == http.MethodPut)
+// writesSecurity reports whether the request writes the _security of a database that exists.
+func (c *call) writesSecurity() bool {
+	return c.route.Touch&(api.TouchSecurity|api.TouchDatabaseList) == api.TouchSecurity &&
+		(string(c.x.Request.Method) == http.MethodPut || string(c.methodOverride()) == http.MethodPut)
 }
 
-// holdSecurity reads the body of a write of _security, which goes to several nodes.
-func (c *call) holdSecurity() (ok bool) {
-	body, err := c.x.ReadBody(mostWritten)
+// readSecurityBody reads the body of a write of _security, which goes to several nodes.
+func (c *call) readSecurityBody() (ok bool) {
+	body, err := c.x.ReadBody(maxWriteBody)
 	switch {
 	case errors.Is(err, edge.ErrBodyTooLarge):
 		reply := &c.x.Reply
@@ -290,7 +290,7 @@ func (r *securityResult) rank() int {
 	return r.in.Status
 }
 
-// missed reports whether the node may have another _security than one that has taken it.
+// missedWrite reports whether the node may have another _security than one that has taken it.
 func (r *securityResult) missed() bool { return r.rank() > 1 }
 
 func (r *securityResult) why() string {
@@ -304,26 +304,26 @@ func (r *securityResult) why() string {
 // client may, and then to the others. The answer is that of the node that did worst.
 func (w *writing) secure(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault) {
 	sec := w.svc.security
-	done, err := sec.turn(ctx, w.name)
+	done, err := sec.lock(ctx, w.name)
 	if err != nil {
 		return nil, &origin.Fault{Origin: w.svc.name, Kind: origin.Canceled, Err: err}
 	}
 	defer done()
-	hand(q, w.body)
+	setBody(q, w.body)
 	q.Repeatable, q.HeadTimeout, q.Interim = true, securityTime, nil
 	var results []securityResult
-	order := w.writers()
-	for len(order) > 0 && !w.taken {
+	order := w.writeOrder()
+	for len(order) > 0 && !w.securityTaken {
 		r := w.secureOne(ctx, q, order[0])
 		results, order = append(results, r), order[1:]
-		w.taken = r.rank() == 0
+		w.securityTaken = r.rank() == 0
 		if r.fault == nil && r.in.Status >= 400 && r.in.Status < 500 && r.in.Status != http.StatusNotFound {
 			order = nil // refused: the others are not asked
 		}
 	}
-	if w.taken {
+	if w.securityTaken {
 		results = append(results, w.secureOthers(ctx, q, order)...)
-		w.miss(results)
+		w.recordMissed(results)
 	}
 	worst := 0
 	for i := range results {
@@ -331,7 +331,7 @@ func (w *writing) secure(ctx context.Context, q *origin.Outbound) (*origin.Inbou
 			worst = i
 		}
 	}
-	if w.taken && results[worst].rank() == 1 {
+	if w.securityTaken && results[worst].rank() == 1 {
 		worst = slices.IndexFunc(results, func(r securityResult) bool { return r.rank() == 0 })
 	}
 	for i := range results {
@@ -346,13 +346,13 @@ func (w *writing) secure(ctx context.Context, q *origin.Outbound) (*origin.Inbou
 // secureOthers sends the write to all nodes of an order at once. To one that does not know
 // the client, such as by its session, it is sent with Kasoku's own credentials: another node
 // has said that the client may.
-func (w *writing) secureOthers(ctx context.Context, q *origin.Outbound, nodes order) []securityResult {
+func (w *writing) secureOthers(ctx context.Context, q *origin.Outbound, nodes nodeOrder) []securityResult {
 	results := make([]securityResult, len(nodes))
 	var all sync.WaitGroup
 	for i, node := range nodes {
 		all.Go(func() {
 			r := w.secureOne(ctx, q, node)
-			if own := w.set.fleet.nodes.own; r.fault == nil && (r.in.Status == 401 || r.in.Status == 403) && own != nil {
+			if own := w.settings.fleet.nodes.own; r.fault == nil && (r.in.Status == 401 || r.in.Status == 403) && own != nil {
 				p := *q
 				p.Header = append(without(q.Header, []string{"Authorization", "Cookie"}), own...)
 				if again := w.secureOne(ctx, &p, node); again.rank() == 0 {
@@ -372,22 +372,22 @@ func (w *writing) secureOthers(ctx context.Context, q *origin.Outbound, nodes or
 // secureOne sends the write to one node.
 func (w *writing) secureOne(ctx context.Context, q *origin.Outbound, node int) securityResult {
 	p := *q
-	choice := w.set.fleet.choice(order{node})
+	choice := w.settings.fleet.choice(nodeOrder{node})
 	choice.Allow = func(member int) bool { return member == node }
 	in, fault := w.svc.engine.Ask(ctx, &p, choice)
 	return securityResult{node, in, fault}
 }
 
-// miss takes note of the nodes that lack what another node has taken, and logs them.
-func (w *writing) miss(results []securityResult) {
-	m := missed{path: string(w.x.Request.Path), body: slices.Clone(w.body), nodes: map[string]string{}, at: w.x.Now()}
+// recordMissed takes note of the nodes that lack what another node has taken, and logs them.
+func (w *writing) recordMissed(results []securityResult) {
+	m := missedWrite{path: string(w.x.Request.Path), body: slices.Clone(w.body), nodes: map[string]string{}, at: w.x.Now()}
 	for i := range results {
 		if r := &results[i]; r.missed() {
-			url := w.set.fleet.urls[r.node]
+			url := w.settings.fleet.urls[r.node]
 			m.nodes[url] = r.why()
 			w.svc.log.Warn("a node has missed a write of _security, and is not asked for the database until it has it",
 				slog.String("database", string(w.name)), slog.String("node", url), slog.String("why", r.why()))
 		}
 	}
-	w.svc.security.put(string(w.name), m)
+	w.svc.security.setMissed(string(w.name), m)
 }

@@ -114,7 +114,7 @@ func TestSecurityRefused(t *testing.T) {
 	}
 	s.asked("refused", "a PUT /db/_security")
 	a.set(func() { a.refuses = 0 })
-	if g := s.ask("PUT", "/db/_security", strings.Repeat(" ", mostWritten+1), "Authorization", "ann"); g.status != 413 {
+	if g := s.ask("PUT", "/db/_security", strings.Repeat(" ", maxWriteBody+1), "Authorization", "ann"); g.status != 413 {
 		t.Errorf("a long body: %d", g.status)
 	}
 	s.ask("POST", "/db/_security", annOnly, "Authorization", "ann")

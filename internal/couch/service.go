@@ -20,16 +20,16 @@ import (
 
 // Service accelerates CouchDB nodes. It is an edge.Handler for a streaming server.
 type Service struct {
-	name     string
-	engine   *httpcache.Service
-	cache    *cache.Cache
-	gated    *cache.Space // of the gate
-	registry *telemetry.Registry
-	log      *slog.Logger
-	tagger   follow.Tagger
-	sessions sessions
-	security *security
-	calls    sync.Pool
+	name      string
+	engine    *httpcache.Service
+	cache     *cache.Cache
+	authSpace *cache.Space // of the gate
+	registry  *telemetry.Registry
+	log       *slog.Logger
+	tagger    follow.Tagger
+	sessions  sessions
+	security  *security
+	calls     sync.Pool
 
 	// settings are replaced as a whole. changing serialises that, and is taken before
 	// any lock of the engine's or of the fleet's.
@@ -46,7 +46,7 @@ var (
 type settings struct {
 	cfg   Config
 	fleet *fleet
-	gate  *auth.Cache
+	auth  *auth.Cache
 }
 
 // table has the databases in use; nil: nothing of databases is kept.
@@ -62,18 +62,18 @@ func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog
 	}
 	s.calls.New = func() any { return newCall(s) }
 	s.security = newSecurity(s)
-	cfg, err := cfg.complete()
+	cfg, err := cfg.validate()
 	if err != nil {
 		return nil, fmt.Errorf("service %s: %w", s.name, err)
 	}
-	if s.gated, err = s.cache.NewSpace(0); err != nil {
+	if s.authSpace, err = s.cache.NewSpace(0); err != nil {
 		return nil, fmt.Errorf("service %s: %w", s.name, err)
 	}
 	f, err := newFleet(&cfg, s.cache, registry, s.log)
 	if err != nil {
 		return nil, fmt.Errorf("couchdb: %w", err)
 	}
-	s.settings.Store(s.with(cfg, f))
+	s.settings.Store(s.newSettings(cfg, f))
 	if s.engine, err = httpcache.New(s.engineConfig(&cfg), space, registry, log); err != nil {
 		f.close()
 		return nil, fmt.Errorf("couchdb: %w", err)
@@ -88,20 +88,20 @@ func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog
 
 // observe adds the feeds that clients share to the metrics.
 func (s *Service) observe() {
-	tally := func(of func(feed.Tally) float64) func() float64 {
-		return func() float64 { return of(s.settings.Load().fleet.feeds.Tally()) }
+	tally := func(of func(feed.Stats) float64) func() float64 {
+		return func() float64 { return of(s.settings.Load().fleet.feeds.Stats()) }
 	}
 	s.registry.Gauge("kasoku_couch_shared_feeds", "Feeds of nodes that clients' live feeds are answered from.",
-		tally(func(t feed.Tally) float64 { return float64(t.Feeds) }), "service", s.name)
+		tally(func(t feed.Stats) float64 { return float64(t.Feeds) }), "service", s.name)
 	s.registry.Gauge("kasoku_couch_feed_clients", "Clients of live feeds that are answered from shared ones.",
-		tally(func(t feed.Tally) float64 { return float64(t.Clients) }), "service", s.name)
+		tally(func(t feed.Stats) float64 { return float64(t.Clients) }), "service", s.name)
 	s.registry.CounterFunc("kasoku_couch_feed_pages_total", "Pages of normal feeds that were read for clients whose position was further back than what a shared feed holds, or who had fallen behind.",
-		tally(func(t feed.Tally) float64 { return float64(t.Pages) }), "service", s.name)
+		tally(func(t feed.Stats) float64 { return float64(t.Pages) }), "service", s.name)
 }
 
-// with makes settings.
-func (s *Service) with(cfg Config, f *fleet) *settings {
-	return &settings{cfg, f, auth.NewCache(s.gated, auth.Config{Service: s.name, TTL: cfg.VisibleTTL})}
+// newSettings makes settings.
+func (s *Service) newSettings(cfg Config, f *fleet) *settings {
+	return &settings{cfg, f, auth.NewCache(s.authSpace, auth.Config{Service: s.name, TTL: cfg.VisibleTTL})}
 }
 
 // Reconfigure puts a new configuration in force for requests that begin from now on.
@@ -110,12 +110,12 @@ func (s *Service) with(cfg Config, f *fleet) *settings {
 func (s *Service) Reconfigure(cfg Config) error {
 	s.changing.Lock()
 	defer s.changing.Unlock()
-	cfg, err := cfg.complete()
+	cfg, err := cfg.validate()
 	if err != nil {
 		return fmt.Errorf("service %s: %w", s.name, err)
 	}
 	old := s.settings.Load()
-	if old.fleet.serves(&cfg) {
+	if old.fleet.suits(&cfg) {
 		return s.reconfigure(cfg, old.fleet)
 	}
 	stage := s.registry.Stage()
@@ -124,23 +124,23 @@ func (s *Service) Reconfigure(cfg Config) error {
 		stage.Rollback()
 		return fmt.Errorf("couchdb: %w", err)
 	}
-	f.recent.takeOver(&old.fleet.recent, f.numbers(old.fleet))
+	f.recentWrites.copyFrom(&old.fleet.recentWrites, f.numbers(old.fleet))
 	if err := s.reconfigure(cfg, f); err != nil {
 		f.close()
 		stage.Rollback()
 		return err
 	}
 	stage.Commit()
-	f.see(s.engine.Members)
+	f.adoptStates(s.engine.Members)
 	old.fleet.close()
-	old.fleet.forget(s.registry, f)
+	old.fleet.unregister(s.registry, f)
 	return nil
 }
 
 // reconfigure puts a configuration in force, with a fleet that is right for it.
 func (s *Service) reconfigure(cfg Config, f *fleet) error {
 	old := s.settings.Load()
-	s.settings.Store(s.with(cfg, f))
+	s.settings.Store(s.newSettings(cfg, f))
 	if err := s.engine.Reconfigure(s.engineConfig(&cfg)); err != nil {
 		s.settings.Store(old)
 		return err
@@ -153,12 +153,12 @@ func (s *Service) Close() {
 	s.engine.Close()
 	s.security.close()
 	s.settings.Load().fleet.close()
-	s.gated.Close()
+	s.authSpace.Close()
 }
 
-// moved is told what becomes of a node.
-func (s *Service) moved(member, from, to, why string) {
-	s.settings.Load().fleet.moved(member, from, to, why)
+// memberMoved is told what becomes of a node.
+func (s *Service) memberMoved(member, from, to, why string) {
+	s.settings.Load().fleet.memberMoved(member, from, to, why)
 	if to == "up" {
 		s.security.wake()
 	}
@@ -168,7 +168,7 @@ func (s *Service) moved(member, from, to, why string) {
 func (s *Service) engineConfig(cfg *Config) httpcache.Config {
 	h := cfg.HTTP
 	h.Name, h.Policy = cfg.Name, policy.Defaults()
-	h.Credentials = users
+	h.Credentials = userFields
 	h.Disk = nil // nothing tells after a restart what has changed meanwhile
 	g := &h.Group
 	g.Members = nil
@@ -179,7 +179,7 @@ func (s *Service) engineConfig(cfg *Config) httpcache.Config {
 		g.Retry.Statuses = []int{500, 502, 503, 504}
 	}
 	g.Transport.BothFramings = true // lists of pouchdb-server have both
-	watchHealth(g)
-	g.Moved = s.moved
+	setHealthChecks(g)
+	g.Moved = s.memberMoved
 	return h
 }

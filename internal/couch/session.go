@@ -12,16 +12,16 @@ import (
 // whether somebody may read, until that client's next read: one that is answered from
 // copies only would be logged out in the midst of its work.
 type sessions struct {
-	waiting atomic.Int64
+	count   atomic.Int64
 	mu      sync.Mutex // a leaf; taken only while cookies wait
 	cookies map[auth.Identity]http1.Fields
 }
 
-// mostSessions is how many clients' cookies wait. With one more all are given up: nodes
+// maxSessions is how many clients' cookies wait. With one more all are given up: nodes
 // prolong the sessions when they are asked again.
-const mostSessions = 10000
+const maxSessions = 10000
 
-// put keeps the cookies that an answer to who sets.
+// setMissed keeps the cookies that an answer to who sets.
 func (s *sessions) put(who auth.Identity, header http1.Fields) {
 	var set http1.Fields
 	for _, f := range header {
@@ -34,22 +34,22 @@ func (s *sessions) put(who auth.Identity, header http1.Fields) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.cookies == nil || len(s.cookies) >= mostSessions {
+	if s.cookies == nil || len(s.cookies) >= maxSessions {
 		s.cookies = map[auth.Identity]http1.Fields{}
 	}
 	s.cookies[who] = set.Clone()
-	s.waiting.Store(int64(len(s.cookies)))
+	s.count.Store(int64(len(s.cookies)))
 }
 
-// take returns the cookies that wait for who, once.
+// tryAdoptStates returns the cookies that wait for who, once.
 func (s *sessions) take(who auth.Identity) http1.Fields {
-	if who.Anonymous || s.waiting.Load() == 0 {
+	if who.Anonymous || s.count.Load() == 0 {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	set := s.cookies[who]
 	delete(s.cookies, who)
-	s.waiting.Store(int64(len(s.cookies)))
+	s.count.Store(int64(len(s.cookies)))
 	return set
 }

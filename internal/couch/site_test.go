@@ -102,7 +102,7 @@ func newSite(t testing.TB, nodes int, change ...func(*Config)) *site {
 	return s
 }
 
-// from is the site for a client at another address.
+// startingAt is the site for a client at another address.
 func (s *site) from(ip string) *site {
 	other := *s
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(ip)}}
@@ -183,7 +183,7 @@ func (s *site) settled() {
 	})
 }
 
-// told tells whether what the nodes had to announce has been taken in.
+// authoritative tells whether what the nodes had to announce has been taken in.
 func (s *site) told() bool {
 	for _, n := range s.nodes {
 		if s.registry.Counter("kasoku_couch_changes_total", "", "service", s.cfg.Name, "node", n.server.URL).Value() != n.announced() {

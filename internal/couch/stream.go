@@ -21,15 +21,15 @@ const feedPause = time.Hour
 // stream answers a live feed from one that is shared, or passes it on as it comes,
 // until the server stops.
 func (c *call) stream() {
-	if !c.stripped && c.shared() && c.share() {
+	if !c.stripped && c.shareable() && c.serveShared() {
 		return
 	}
-	ask := c.inOrder(c.passOrder(), origin.Hold{})
+	ask := c.askInOrder(c.passOrder(), origin.Hold{})
 	stopping := c.x.Stopping()
-	c.given = true
+	c.handedOver = true
 	c.svc.engine.Pass(c.x, &httpcache.Passage{
 		Why:  policy.ProtocolPassed,
-		Live: !c.ends(),
+		Live: !c.endsByItself(),
 		Ask: func(ctx context.Context, q *origin.Outbound) (*origin.Inbound, *origin.Fault) {
 			ctx, cancel := context.WithCancel(ctx)
 			go func() {
@@ -45,45 +45,45 @@ func (c *call) stream() {
 	})
 }
 
-// shared tells whether a feed may be one that is shared: the changes of a database
+// sharedFeeds tells whether a feed may be one that is shared: the changes of a database
 // that is not the server's own. Where writes go to any node, a replicator stays with its
 // node.
-func (c *call) shared() bool {
+func (c *call) shareable() bool {
 	r := &c.route
-	if r.What != api.Feed || len(c.name) == 0 || r.System() || bytes.IndexByte(c.x.Request.Path, '+') >= 0 {
+	if r.Kind != api.Feed || len(c.name) == 0 || r.InSystemDatabase() || bytes.IndexByte(c.x.Request.Path, '+') >= 0 {
 		return false
 	}
 	segments := 0
 	for range bytes.FieldsFuncSeq(c.x.Request.Path, func(r rune) bool { return r == '/' }) {
 		segments++
 	}
-	return segments == 2 && (c.set.cfg.Writes == WritesFirst || !c.replicates())
+	return segments == 2 && (c.settings.cfg.Writes == WritesFirst || !c.fromReplicator())
 }
 
-// share answers from a feed that others may have as well. Nothing was sent if it
+// serveShared answers from a feed that others may have as well. Nothing was sent if it
 // returns false.
-func (c *call) share() bool {
-	lacking := c.svc.security.lacking(c.set.fleet, c.name)
-	nodes := slices.DeleteFunc(c.set.fleet.well(c.passOrder()), lacking.Has)
+func (c *call) serveShared() bool {
+	lacking := c.svc.security.lacking(c.settings.fleet, c.name)
+	nodes := slices.DeleteFunc(c.settings.fleet.available(c.passOrder()), lacking.Has)
 	if len(nodes) == 0 {
 		return false
 	}
-	c.given = true
-	c.given = c.set.fleet.feeds.Serve(c.x, feed.Client{DB: string(c.name), Nodes: nodes, May: c.may()})
-	return c.given
+	c.handedOver = true
+	c.handedOver = c.settings.fleet.feeds.Serve(c.x, feed.Client{DB: string(c.name), Nodes: nodes, MayRead: c.mayRead()})
+	return c.handedOver
 }
 
-// mostUnknown is how often in a row it may not be known whether a client may read its
+// maxUnknown is how often in a row it may not be known whether a client may read its
 // database until it counts as shut out.
-const mostUnknown = 3
+const maxUnknown = 3
 
-// may asks the gate whether the client may read the database, now and later on.
-func (c *call) may() func(ctx context.Context) bool {
-	svc, who, name, ask := c.svc, auth.Identify(c.x.Request.Fields), bytes.Clone(c.name), c.gateAsk()
-	unknown := mostUnknown // at the start it must be known
+// mayRead asks the gate whether the client may read the database, now and later on.
+func (c *call) mayRead() func(ctx context.Context) bool {
+	svc, who, name, ask := c.svc, auth.Identify(c.x.Request.Fields), bytes.Clone(c.name), c.authCheck()
+	unknown := maxUnknown // at the start it must be known
 	return func(ctx context.Context) bool {
-		gate := svc.settings.Load().gate
-		v, _ := gate.Look(who, name, svc.cache.Now())
+		gate := svc.settings.Load().auth
+		v, _ := gate.Lookup(who, name, svc.cache.Now())
 		if v == auth.Unknown {
 			v, _ = gate.Decide(ctx, who, name, ask)
 		}
@@ -92,6 +92,6 @@ func (c *call) may() func(ctx context.Context) bool {
 		} else {
 			unknown = 0
 		}
-		return v == auth.Allowed || v == auth.Unknown && unknown < mostUnknown
+		return v == auth.Allowed || v == auth.Unknown && unknown < maxUnknown
 	}
 }

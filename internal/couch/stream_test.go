@@ -70,11 +70,11 @@ func TestSharedFeed(t *testing.T) {
 			}
 		}
 	}
-	if got := s.settings.Load().fleet.feeds.Tally(); got.Opened != 1 || got.Clients != 20 {
+	if got := s.settings.Load().fleet.feeds.Stats(); got.Opened != 1 || got.Clients != 20 {
 		t.Errorf("%+v", got)
 	}
 	eve := s.feed("/db/_changes?feed=continuous&since=0&heartbeat=1000", "Authorization", "eve")
-	if got := s.settings.Load().fleet.feeds.Tally(); eve.how() == all[0].how() || got.Clients != 20 {
+	if got := s.settings.Load().fleet.feeds.Stats(); eve.how() == all[0].how() || got.Clients != 20 {
 		t.Errorf("eve is served: %q, %+v", eve.how(), got)
 	}
 	// Bob loses his right; ann does not.
@@ -108,7 +108,7 @@ func TestFeedsOfNextNode(t *testing.T) {
 			t.Fatalf("got %q; want %q", got, want)
 		}
 	}
-	if got := s.settings.Load().fleet.feeds.Tally(); got.Feeds != 1 || got.Clients != 20 {
+	if got := s.settings.Load().fleet.feeds.Stats(); got.Feeds != 1 || got.Clients != 20 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -57,11 +57,11 @@ type userRevision struct {
 	} `json:"value"`
 }
 
-// users returns the documents of a node's users, in the order of their ids; not ok: the node
+// userFields returns the documents of a node's users, in the order of their ids; not ok: the node
 // does not show them.
 func (n *nodes) users(ctx context.Context, node int) (list []userRevision, ok bool) {
 	for {
-		ask, cancel := context.WithTimeout(ctx, question)
+		ask, cancel := context.WithTimeout(ctx, requestTimeout)
 		status, text, err := n.do(ask, node, http.MethodGet, "/"+usersDatabase+"/_all_docs?limit="+strconv.Itoa(maxUsers), nil)
 		cancel()
 		if err == nil && status < 500 {

@@ -45,19 +45,19 @@ func Classify(name, override, path, query []byte) Route {
 		return r
 	}
 	methods := []method{get, put, remove, copying}
-	if o, ok := overriding(override); ok {
+	if o, ok := overridingMethod(override); ok {
 		methods = []method{o}
 	}
 	for _, o := range methods {
-		r = overridden(r, classify(o, path, query))
+		r = mergeOverride(r, classify(o, path, query))
 	}
 	return r
 }
 
-// overriding is the method that an override makes of a POST. ok is false if nodes need
+// overridingMethod is the method that an override makes of a POST. ok is false if nodes need
 // not agree on that: CouchDB reads only what precedes a semicolon, others may want the
 // name in any case, or take the last of several lines.
-func overriding(override []byte) (m method, ok bool) {
+func overridingMethod(override []byte) (m method, ok bool) {
 	switch string(override) {
 	case "GET", "HEAD", "POST", "PUT", "DELETE", "COPY", "TRACE", "CONNECT":
 		return methodOf(override), true
@@ -65,10 +65,10 @@ func overriding(override []byte) (m method, ok bool) {
 	return other, false
 }
 
-// overridden joins what a POST is to a node that ignores the override and what it
+// mergeOverride joins what a POST is to a node that ignores the override and what it
 // is to one that obeys: whatever either may change is touched, and nothing is
 // kept.
-func overridden(posted, meant Route) Route {
+func mergeOverride(posted, meant Route) Route {
 	switch {
 	case meant.Class == Write:
 		if posted.Class == Write {
@@ -85,69 +85,69 @@ func overridden(posted, meant Route) Route {
 }
 
 func classify(m method, path, query []byte) Route {
-	r := Route{path: path, query: query, rest: path}
-	r.odd = !wellFormed(path) || !wellFormed(query) || bytes.IndexByte(path, '+') >= 0
-	seg := r.next()
+	r := Route{path: path, query: query, unread: path}
+	r.ambiguous = !validEscapes(path) || !validEscapes(query) || bytes.IndexByte(path, '+') >= 0
+	seg := r.nextSegment()
 	switch {
 	case seg == nil:
-	case first(seg) == '_' && r.server(m, seg):
+	case firstByte(seg) == '_' && r.server(m, seg):
 	case string(seg) == "favicon.ico":
 		r.Class = Static
 	default:
 		r.DB = seg
-		r.What = Database
+		r.Kind = Database
 		r.database(m)
 	}
-	r.restrain()
+	r.restrict()
 	return r
 }
 
-// restrain applies what holds for all routes: nothing is kept of databases of the
+// restrict applies what holds for all routes: nothing is kept of databases of the
 // server's own, nor of what is not understood alike everywhere.
-func (r *Route) restrain() {
+func (r *Route) restrict() {
 	reads := r.Class == Read || r.Class == ReadByBody
 	switch {
-	case reads && (r.odd || r.System() || bytes.IndexByte(r.query, ';') >= 0):
+	case reads && (r.ambiguous || r.InSystemDatabase() || bytes.IndexByte(r.query, ';') >= 0):
 		r.Class = Pass
-	case r.Class == Write && r.System():
+	case r.Class == Write && r.InSystemDatabase():
 		r.Touch |= TouchUsers
 	}
-	if r.Class == Write && r.odd && r.DB != nil && r.Touch != 0 {
+	if r.Class == Write && r.ambiguous && r.DB != nil && r.Touch != 0 {
 		r.Touch |= TouchDocuments
 	}
-	if r.Class == Write && r.Where == AnyNode {
-		r.Where = WriteNode
+	if r.Class == Write && r.Node == AnyNode {
+		r.Node = WriteNode
 	}
 }
 
 // server handles endpoints of the server, and tells whether seg is one.
 func (r *Route) server(m method, seg []byte) bool {
-	var buf [longest]byte
-	switch string(plain(seg, &buf)) {
+	var buf [maxName]byte
+	switch string(unescapeName(seg, &buf)) {
 	case "_all_dbs":
-		r.What = Names
+		r.Kind = DatabaseList
 		if m == get {
 			r.Class = Read
 		}
 	case "_utils":
 		r.Class = Static
 	case "_session":
-		r.Where = SameNode
+		r.Node = SameNode
 		r.writeIf(m, TouchSession)
 	case "_db_updates":
-		r.What, r.Where = Feed, SameNode
-		if r.live() {
+		r.Kind, r.Node = Feed, SameNode
+		if r.isLive() {
 			r.Class = Stream
 		}
 	case "_replicate", "_scheduler":
-		r.Where = SameNode
-		r.writeIf(m, TouchNames)
+		r.Node = SameNode
+		r.writeIf(m, TouchDatabaseList)
 	case "_config", "_node", "_cluster_setup":
-		r.Where = SameNode
-		r.writeIf(m, TouchUsers|TouchNames)
+		r.Node = SameNode
+		r.writeIf(m, TouchUsers|TouchDatabaseList)
 	case "_dbs_info", "_uuids", "_up", "_search_analyze", "_nouveau_analyze":
 	case "_active_tasks", "_membership", "_reshard", "_log", "_stats", "_restart", "_prometheus":
-		r.Where = SameNode
+		r.Node = SameNode
 		r.writeIf(m, 0)
 	default:
 		return false
@@ -164,16 +164,16 @@ func (r *Route) writeIf(m method, touch Touch) {
 
 // database handles what follows the name of a database.
 func (r *Route) database(m method) {
-	seg := r.next()
+	seg := r.nextSegment()
 	switch {
 	case seg == nil:
 		switch m {
 		case put, remove:
-			r.Class, r.Touch = Write, TouchDatabase|TouchNames|TouchSecurity
+			r.Class, r.Touch = Write, TouchDatabase|TouchDatabaseList|TouchSecurity
 		case post:
 			r.Class, r.Touch = Write, TouchBody
 		}
-	case first(seg) != '_':
+	case firstByte(seg) != '_':
 		r.document(m, seg)
 	default:
 		r.endpoint(m, seg)
@@ -182,10 +182,10 @@ func (r *Route) database(m method) {
 
 // document handles a document and its attachments.
 func (r *Route) document(m method, id []byte) {
-	r.ID, r.What = id, Document
-	if !r.last() {
-		r.What, r.Attachment = Attachment, bytes.Trim(r.rest, "/")
-		r.rest = nil
+	r.ID, r.Kind = id, Document
+	if !r.atEnd() {
+		r.Kind, r.Attachment = Attachment, bytes.Trim(r.unread, "/")
+		r.unread = nil
 	}
 	switch m {
 	case get:
@@ -201,15 +201,15 @@ func (r *Route) document(m method, id []byte) {
 // endpoint handles what CouchDB gives a meaning to below a database.
 func (r *Route) endpoint(m method, seg []byte) {
 	if name, ok := cutPrefix(seg, "_design/"); ok {
-		r.slashed(m, name)
+		r.escapedDesign(m, name)
 		return
 	}
 	if _, ok := cutPrefix(seg, "_local/"); ok {
 		r.local(m)
 		return
 	}
-	var buf [longest]byte
-	switch string(plain(seg, &buf)) {
+	var buf [maxName]byte
+	switch string(unescapeName(seg, &buf)) {
 	case "_design":
 		r.design(m)
 	case "_local":
@@ -217,21 +217,21 @@ func (r *Route) endpoint(m method, seg []byte) {
 	case "_all_docs", "_design_docs":
 		r.result(m)
 	case "_find", "_explain":
-		r.byPost(m)
+		r.postQuery(m)
 	case "_bulk_get":
-		r.byPost(m)
-		r.Flags |= Parts
+		r.postQuery(m)
+		r.Flags |= Multipart
 	case "_partition":
 		r.partition(m)
 	case "_changes":
-		r.What, r.Where = Feed, SameNode
-		if r.live() {
+		r.Kind, r.Node = Feed, SameNode
+		if r.isLive() {
 			r.Class = Stream
 		}
 	case "_local_docs": // not announced
-		r.Where = SameNode
+		r.Node = SameNode
 	case "_revs_diff", "_missing_revs":
-		r.Where = WriteNode
+		r.Node = WriteNode
 	case "_shards", "_auto_purge":
 		r.writeIf(m, 0)
 	case "_security":
@@ -250,9 +250,9 @@ func (r *Route) endpoint(m method, seg []byte) {
 	}
 }
 
-// slashed handles a design document whose slash is escaped: a GET is redirected to
+// escapedDesign handles a design document whose slash is escaped: a GET is redirected to
 // the plain form, and everything else works as if it had that form.
-func (r *Route) slashed(m method, name []byte) {
+func (r *Route) escapedDesign(m method, name []byte) {
 	if m == get || len(name) == 0 {
 		return
 	}
@@ -262,15 +262,15 @@ func (r *Route) slashed(m method, name []byte) {
 
 // local handles documents that are neither replicated nor announced.
 func (r *Route) local(m method) {
-	r.What, r.Where = Local, SameNode
+	r.Kind, r.Node = Local, SameNode
 	r.writeIf(m, 0)
 }
 
-// result handles a list of rows that may be asked for by POST, with keys or
+// nextResult handles a list of rows that may be asked for by POST, with keys or
 // several queries in the body.
 func (r *Route) result(m method) {
-	r.What = Result
-	r.Flags |= Rows
+	r.Kind = Result
+	r.Flags |= HasRows
 	switch m {
 	case get:
 		r.Class = Read
@@ -280,23 +280,23 @@ func (r *Route) result(m method) {
 	r.inspectResult()
 }
 
-// byPost handles queries that exist as POST only.
-func (r *Route) byPost(m method) {
-	r.What = Result
+// postQuery handles queries that exist as POST only.
+func (r *Route) postQuery(m method) {
+	r.Kind = Result
 	if m == post {
 		r.Class = ReadByBody
 	}
 }
 
 func (r *Route) partition(m method) {
-	r.next() // the partition
-	seg := r.next()
-	var buf [longest]byte
-	switch string(plain(seg, &buf)) {
+	r.nextSegment() // the partition
+	seg := r.nextSegment()
+	var buf [maxName]byte
+	switch string(unescapeName(seg, &buf)) {
 	case "_all_docs":
 		r.result(m)
 	case "_find", "_explain":
-		r.byPost(m)
+		r.postQuery(m)
 	case "_design":
 		r.design(m)
 	}

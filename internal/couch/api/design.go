@@ -2,38 +2,38 @@ package api
 
 // design handles a design document and what it defines.
 func (r *Route) design(m method) {
-	name := r.next()
+	name := r.nextSegment()
 	if name == nil {
 		return
 	}
-	if r.last() {
+	if r.atEnd() {
 		r.document(m, name)
 		r.Design = true
 		return
 	}
-	before := r.rest
+	before := r.unread
 	r.ID, r.Design = name, true
-	seg := r.next()
-	if first(seg) != '_' {
-		r.rest = before
+	seg := r.nextSegment()
+	if firstByte(seg) != '_' {
+		r.unread = before
 		r.document(m, name)
 		r.Design = true
 		return
 	}
-	r.defined(m, seg)
+	r.designFunction(m, seg)
 }
 
-// defined handles what is computed by a design document.
-func (r *Route) defined(m method, seg []byte) {
-	var buf [longest]byte
-	switch string(plain(seg, &buf)) {
+// designFunction handles what is computed by a design document.
+func (r *Route) designFunction(m method, seg []byte) {
+	var buf [maxName]byte
+	switch string(unescapeName(seg, &buf)) {
 	case "_view":
 		r.result(m)
 	case "_list":
 		r.result(m)
-		r.What = Rendering
+		r.Kind = Rendering
 	case "_show":
-		r.What = Rendering
+		r.Kind = Rendering
 		if m == get {
 			r.Class = Read
 		}

@@ -20,7 +20,7 @@ const (
 // EventKind says what Next has found.
 type EventKind uint8
 
-// What can be found in a feed.
+// Kind can be found in a feed.
 const (
 	HeartbeatEvent EventKind = iota // nothing has changed, and the node is there
 	ChangeEvent                     // a change
@@ -44,8 +44,8 @@ type FeedReader struct {
 	at   int
 	err  error // of src
 
-	inside bool // Results: between the brackets
-	ended  bool
+	inResults bool // Results: between the brackets
+	ended     bool
 }
 
 // NewFeedReader reads a feed of the given form.
@@ -61,22 +61,22 @@ func (r *FeedReader) Next() (kind EventKind, object []byte, err error) {
 	case r.ended:
 		return 0, nil, io.EOF
 	case r.form == ContinuousFeed:
-		return r.line()
-	case !r.inside:
-		if err := r.open(); err != nil {
+		return r.nextLine()
+	case !r.inResults:
+		if err := r.readOpening(); err != nil {
 			return 0, nil, err
 		}
 	}
-	return r.result()
+	return r.nextResult()
 }
 
 // Waiting tells whether Next would have to wait for the node: nothing is left of
 // what has come so far.
 func (r *FeedReader) Waiting() bool { return r.at == len(r.buf) }
 
-// line reads one line of a continuous feed.
-func (r *FeedReader) line() (EventKind, []byte, error) {
-	text, err := r.until('\n')
+// nextLine reads one line of a continuous feed.
+func (r *FeedReader) nextLine() (EventKind, []byte, error) {
+	text, err := r.readUntil('\n')
 	if err != nil {
 		return 0, nil, err
 	}
@@ -94,8 +94,8 @@ func (r *FeedReader) line() (EventKind, []byte, error) {
 	return ChangeEvent, text, nil
 }
 
-// until returns what comes up to the next c, and takes that off as well.
-func (r *FeedReader) until(c byte) ([]byte, error) {
+// readUntil returns what comes up to the next c, and takes that off as well.
+func (r *FeedReader) readUntil(c byte) ([]byte, error) {
 	for from := r.at; ; {
 		if i := bytes.IndexByte(r.buf[from:], c); i >= 0 {
 			text := r.buf[r.at : from+i]
@@ -103,21 +103,21 @@ func (r *FeedReader) until(c byte) ([]byte, error) {
 			return text, nil
 		}
 		seen := len(r.buf) - r.at
-		if err := r.more(); err != nil {
+		if err := r.fill(); err != nil {
 			return nil, err
 		}
 		from = r.at + seen
 	}
 }
 
-// open takes the beginning of a feed with results off.
-func (r *FeedReader) open() error {
+// readOpening takes the beginning of a feed with results off.
+func (r *FeedReader) readOpening() error {
 	for _, want := range []string{"{", `"results"`, ":", "["} {
-		if _, err := r.token(); err != nil {
+		if _, err := r.skipToToken(); err != nil {
 			return err
 		}
 		for len(r.buf)-r.at < len(want) {
-			if err := r.more(); err != nil {
+			if err := r.fill(); err != nil {
 				return err
 			}
 		}
@@ -126,40 +126,40 @@ func (r *FeedReader) open() error {
 		}
 		r.at += len(want)
 	}
-	r.inside = true
+	r.inResults = true
 	return nil
 }
 
-// token returns the first byte that is no white space, without taking it.
-func (r *FeedReader) token() (byte, error) {
+// skipToToken returns the first byte that is no white space, without taking it.
+func (r *FeedReader) skipToToken() (byte, error) {
 	for {
 		for ; r.at < len(r.buf); r.at++ {
 			if c := r.buf[r.at]; c != ' ' && c != '\t' && c != '\r' && c != '\n' {
 				return c, nil
 			}
 		}
-		if err := r.more(); err != nil {
+		if err := r.fill(); err != nil {
 			return 0, err
 		}
 	}
 }
 
-// result reads what comes next between the brackets of a feed with results.
-func (r *FeedReader) result() (EventKind, []byte, error) {
+// nextResult reads what comes next between the brackets of a feed with results.
+func (r *FeedReader) nextResult() (EventKind, []byte, error) {
 	for {
-		if r.beat() {
+		if r.takeHeartbeat() {
 			return HeartbeatEvent, nil, nil
 		}
-		c, err := r.token()
+		c, err := r.skipToToken()
 		switch {
 		case err != nil:
 			return 0, nil, err
 		case c == ',':
 			r.at++
 		case c == ']':
-			return r.close()
+			return r.readClosing()
 		case c == '{':
-			text, err := r.object()
+			text, err := r.readObject()
 			return ChangeEvent, text, err
 		default:
 			return 0, nil, fmt.Errorf("%w: %q among the results", ErrMalformed, c)
@@ -167,8 +167,8 @@ func (r *FeedReader) result() (EventKind, []byte, error) {
 	}
 }
 
-// beat takes white space that is all there is: the node has nothing to tell.
-func (r *FeedReader) beat() bool {
+// takeHeartbeat takes white space that is all there is: the node has nothing to tell.
+func (r *FeedReader) takeHeartbeat() bool {
 	rest := r.buf[r.at:]
 	if len(rest) == 0 || rest[len(rest)-1] != '\n' || len(bytes.TrimSpace(rest)) > 0 {
 		return false
@@ -177,10 +177,10 @@ func (r *FeedReader) beat() bool {
 	return true
 }
 
-// close reads what follows the results: the members of the feed's own object.
-func (r *FeedReader) close() (EventKind, []byte, error) {
+// readClosing reads what follows the results: the members of the feed's own object.
+func (r *FeedReader) readClosing() (EventKind, []byte, error) {
 	r.at++
-	c, err := r.token()
+	c, err := r.skipToToken()
 	switch {
 	case err != nil:
 		return 0, nil, err
@@ -191,17 +191,17 @@ func (r *FeedReader) close() (EventKind, []byte, error) {
 		return 0, nil, fmt.Errorf("%w: %q after the results", ErrMalformed, c)
 	}
 	r.buf[r.at] = '{' // with it the rest is an object again
-	text, err := r.object()
+	text, err := r.readObject()
 	r.ended = err == nil
 	return EndEvent, text, err
 }
 
-// object takes the object that begins at r.at.
-func (r *FeedReader) object() ([]byte, error) {
+// readObject takes the object that begins at r.at.
+func (r *FeedReader) readObject() ([]byte, error) {
 	depth, quoted, escaped := 0, false, false
 	for i := 0; ; i++ {
 		for r.at+i >= len(r.buf) {
-			if err := r.more(); err != nil {
+			if err := r.fill(); err != nil {
 				return nil, err
 			}
 		}
@@ -229,10 +229,10 @@ func (r *FeedReader) object() ([]byte, error) {
 	}
 }
 
-// more reads on, behind what is not yet given out.
-func (r *FeedReader) more() error {
+// fill reads on, behind what is not yet given out.
+func (r *FeedReader) fill() error {
 	if r.err != nil {
-		return r.end()
+		return r.endError()
 	}
 	if r.at > 0 {
 		r.buf = r.buf[:copy(r.buf, r.buf[r.at:])]
@@ -248,13 +248,13 @@ func (r *FeedReader) more() error {
 	r.buf = r.buf[:len(r.buf)+n]
 	r.err = err
 	if n == 0 && err != nil {
-		return r.end()
+		return r.endError()
 	}
 	return nil
 }
 
-// end is the error for a feed that is over before the node said so.
-func (r *FeedReader) end() error {
+// endError is the error for a feed that is over before the node said so.
+func (r *FeedReader) endError() error {
 	if r.err == io.EOF {
 		return io.ErrUnexpectedEOF
 	}

@@ -37,31 +37,31 @@ func (r *Route) DocumentPath() string {
 //
 // Functions that render see the query as it is, so it stays as it is.
 func (r *Route) AppendKey(dst []byte) []byte {
-	p := Route{rest: r.path}
-	for seg := p.next(); seg != nil; seg = p.next() {
+	p := Route{unread: r.path}
+	for seg := p.nextSegment(); seg != nil; seg = p.nextSegment() {
 		dst = append(dst, '/')
 		dst = appendEncoded(dst, seg)
 	}
 	if len(r.query) == 0 {
 		return dst
 	}
-	if r.What == Rendering {
+	if r.Kind == Rendering {
 		dst = append(dst, '?')
 		return append(dst, r.query...)
 	}
 	return appendQuery(dst, r.query)
 }
 
-// mostParams is how many parameters are put in order; queries with more keep
+// maxParams is how many parameters are put in order; queries with more keep
 // their own.
-const mostParams = 24
+const maxParams = 24
 
 func appendQuery(dst, query []byte) []byte {
-	var params [mostParams]param
+	var params [maxParams]param
 	n := 0
 	for q := query; len(q) > 0; {
 		var p param
-		p, q = cut(q, "&")
+		p, q = cutParam(q, "&")
 		if len(p.name) == 0 && len(p.value) == 0 {
 			continue
 		}
@@ -69,7 +69,7 @@ func appendQuery(dst, query []byte) []byte {
 			dst = append(dst, '?')
 			return append(dst, query...)
 		}
-		insert(params[:n+1], p)
+		insertParam(params[:n+1], p)
 		n++
 	}
 	for i, p := range params[:n] {
@@ -81,21 +81,21 @@ func appendQuery(dst, query []byte) []byte {
 	return dst
 }
 
-// insert puts p into its place; the last of sorted is free.
-func insert(sorted []param, p param) {
+// insertParam puts p into its place; the last of sorted is free.
+func insertParam(sorted []param, p param) {
 	at := len(sorted) - 1
-	for at > 0 && compare(p.name, sorted[at-1].name) < 0 {
+	for at > 0 && compareNames(p.name, sorted[at-1].name) < 0 {
 		sorted[at] = sorted[at-1]
 		at--
 	}
 	sorted[at] = p
 }
 
-// compare orders two names by what they are without escapes.
-func compare(a, b []byte) int {
+// compareNames orders two names by what they are without escapes.
+func compareNames(a, b []byte) int {
 	for len(a) > 0 && len(b) > 0 {
-		x, n := decoded(a)
-		y, m := decoded(b)
+		x, n := decodeByte(a)
+		y, m := decodeByte(b)
 		if x != y {
 			return int(x) - int(y)
 		}
@@ -109,10 +109,10 @@ func compare(a, b []byte) int {
 // JSON, or it may ask for a result that lags behind the database, for one
 // node's positions, or, in _bulk_get, for revisions that are no leaves.
 func (r *Route) AppendBody(dst, body []byte) (_ []byte, ok bool) {
-	if !json.Valid(body) || r.Flags&Parts != 0 && bytes.Contains(body, []byte(`"rev"`)) {
+	if !json.Valid(body) || r.Flags&Multipart != 0 && bytes.Contains(body, []byte(`"rev"`)) {
 		return dst, false
 	}
-	for _, word := range unkept {
+	for _, word := range uncacheableOptions {
 		if bytes.Contains(body, word) {
 			return dst, false
 		}
@@ -124,16 +124,16 @@ func (r *Route) AppendBody(dst, body []byte) (_ []byte, ok bool) {
 	return out.Bytes(), true
 }
 
-// unkept are names of options because of which nothing is kept, and the beginning
+// uncacheableOptions are names of options because of which nothing is kept, and the beginning
 // of an escape that may hide one.
-var unkept = [][]byte{[]byte(`"update"`), []byte(`"stale"`), []byte(`"update_seq"`), []byte(`\u00`)}
+var uncacheableOptions = [][]byte{[]byte(`"update"`), []byte(`"stale"`), []byte(`"update_seq"`), []byte(`\u00`)}
 
 // AppendAccept appends what of an Accept header an answer depends on: all of it for
 // renderings, and where parts may come, which CouchDB also sends to who takes anything;
 // for everything else whether JSON is wanted by name, with weights or without, and
 // whether parts are. accept is nil if there is no such header.
 func (r *Route) AppendAccept(dst, accept []byte) []byte {
-	if r.What == Rendering || r.Flags&Parts != 0 {
+	if r.Kind == Rendering || r.Flags&Multipart != 0 {
 		dst = append(dst, 0)
 		return append(dst, accept...)
 	}

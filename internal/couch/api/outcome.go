@@ -15,17 +15,17 @@ import (
 func WriteIDs(r *Route, body []byte, destination string) (ids [][]byte, ok bool) {
 	switch {
 	case r.Touch&TouchDestination != 0:
-		return copied(destination)
+		return destinationID(destination)
 	case r.Touch&TouchBody == 0:
 		return nil, true
-	case begins(body) != '{':
+	case firstOf(body) != '{':
 		return nil, false
 	}
 	return bodyIDs(body), true
 }
 
-// begins returns what JSON begins with, 0 if the text is no JSON.
-func begins(text []byte) byte {
+// firstOf returns what JSON begins with, 0 if the text is no JSON.
+func firstOf(text []byte) byte {
 	if !json.Valid(text) {
 		return 0
 	}
@@ -63,9 +63,9 @@ func documentIDs(ids [][]byte, document []byte) [][]byte {
 	return ids
 }
 
-// copied returns the id in a Destination, which is written as in a path, perhaps
+// destinationID returns the id in a Destination, which is written as in a path, perhaps
 // with a revision behind it.
-func copied(destination string) (ids [][]byte, ok bool) {
+func destinationID(destination string) (ids [][]byte, ok bool) {
 	path, _, _ := strings.Cut(destination, "?")
 	if path == "" || strings.Contains(path, "://") || strings.HasPrefix(path, "/") {
 		return nil, false
@@ -96,13 +96,13 @@ func StoredRevisions(status int, body []byte, updated, by string) (stored []Revi
 	case status < 200 || status > 299: // 0: no answer came
 		return nil, status >= 300 && status < 500 // what a failing node did is not known
 	}
-	switch begins(body) {
+	switch firstOf(body) {
 	case '{':
-		if s, found := storedIn(body); found {
+		if s, found := storedRevision(body); found {
 			return []Revision{s}, true
 		}
 	case '[':
-		return rows(body)
+		return bulkRevisions(body)
 	}
 	return nil, false
 }
@@ -111,7 +111,7 @@ func StoredRevisions(status int, body []byte, updated, by string) (stored []Revi
 // were made elsewhere, of which the answer names only those that were refused: it is to
 // be asked for if it names none. ok is false if the body is something else.
 func SentRevisions(body []byte) (stored []Revision, ok bool) {
-	if begins(body) != '{' {
+	if firstOf(body) != '{' {
 		return nil, false
 	}
 	var docs []byte
@@ -130,7 +130,7 @@ func SentRevisions(body []byte) (stored []Revision, ok bool) {
 		if list.Value[0] != '{' {
 			return nil, false
 		}
-		s, found := made(list.Value)
+		s, found := sentRevision(list.Value)
 		if !found {
 			return nil, false
 		}
@@ -139,8 +139,8 @@ func SentRevisions(body []byte) (stored []Revision, ok bool) {
 	return stored, true
 }
 
-// made reads which revision a document says that it is.
-func made(document []byte) (s Revision, ok bool) {
+// sentRevision reads which revision a document says that it is.
+func sentRevision(document []byte) (s Revision, ok bool) {
 	var id, rev []byte
 	for m := MembersOf(document); m.Next(); {
 		switch {
@@ -153,21 +153,21 @@ func made(document []byte) (s Revision, ok bool) {
 	return s, len(s.ID) > 0 && len(s.Rev) > 0
 }
 
-// rows reads the answer to _bulk_docs. A row without a revision is a refusal. An
+// bulkRevisions reads the answer to _bulk_docs. A row without a revision is a refusal. An
 // empty answer tells nothing: with new_edits=false it names refusals only.
-func rows(body []byte) (stored []Revision, ok bool) {
+func bulkRevisions(body []byte) (stored []Revision, ok bool) {
 	for list := ElementsOf(body); list.Next(); {
 		if list.Value[0] != '{' {
 			return nil, false
 		}
-		if s, found := storedIn(list.Value); found {
+		if s, found := storedRevision(list.Value); found {
 			stored = append(stored, s)
 		}
 	}
 	return stored, len(stored) > 0
 }
 
-func storedIn(text []byte) (s Revision, ok bool) {
+func storedRevision(text []byte) (s Revision, ok bool) {
 	var idText, revText []byte
 	for m := MembersOf(text); m.Next(); {
 		switch {

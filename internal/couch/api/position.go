@@ -24,7 +24,7 @@ func DatabaseReplaced(before, now string) bool {
 		}
 		return false
 	}
-	if b.shards != nil || n.shards != nil || !b.known || !n.known {
+	if b.shards != nil || n.shards != nil || !b.valid || !n.valid {
 		return false
 	}
 	return n.number < b.number || b.node != n.node && b.node != "" && n.node != ""
@@ -43,7 +43,7 @@ func GoesBack(before, now string) bool {
 // shard, packed.
 type position struct {
 	number uint64
-	known  bool
+	valid  bool
 	node   string // what follows the number, if that is not packed
 	shards map[string]shard
 }
@@ -55,8 +55,8 @@ type shard struct {
 }
 
 func parsePosition(text string) (p position) {
-	p.number, p.node, p.known = cutPosition(text)
-	if p.shards = unpack(p.node); p.shards != nil {
+	p.number, p.node, p.valid = cutPosition(text)
+	if p.shards = unpackShards(p.node); p.shards != nil {
 		p.node = ""
 	}
 	return p
@@ -81,10 +81,10 @@ func cutPosition(text string) (number uint64, rest string, ok bool) {
 // maxPacked is how long the packed part of a position may be when it is unpacked.
 const maxPacked = 1 << 20
 
-// unpack reads the packed part of a position, which is Erlang's external term format: a list
+// unpackShards reads the packed part of a position, which is Erlang's external term format: a list
 // of {Node, Range, Sequence}, where a Sequence is a number or {Number, UUID, Node}. It
 // returns nil for anything else.
-func unpack(text string) map[string]shard {
+func unpackShards(text string) map[string]shard {
 	raw, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(text, "="))
 	if err != nil || len(raw) < 2 || raw[0] != 131 {
 		return nil
@@ -102,7 +102,7 @@ func unpack(text string) map[string]shard {
 			return nil
 		}
 	}
-	t, _, ok := term(raw, 0)
+	t, _, ok := decodeTerm(raw, 0)
 	list, isList := t.([]any)
 	if !ok || !isList {
 		return nil
@@ -148,9 +148,9 @@ func shardOf(t any) (name string, s shard, ok bool) {
 // maxDepth is how deep terms may be nested.
 const maxDepth = 8
 
-// term reads one of Erlang's terms: integers are int64, atoms and binaries string, tuples and
+// decodeTerm reads one of Erlang's terms: integers are int64, atoms and binaries string, tuples and
 // lists []any.
-func term(b []byte, depth int) (t any, rest []byte, ok bool) {
+func decodeTerm(b []byte, depth int) (t any, rest []byte, ok bool) {
 	if len(b) == 0 || depth > maxDepth {
 		return nil, nil, false
 	}
@@ -195,12 +195,12 @@ func term(b []byte, depth int) (t any, rest []byte, ok bool) {
 		return text(4)
 	case 104: // SMALL_TUPLE_EXT
 		n, ok := size(1)
-		return terms(b, n, depth, ok)
+		return decodeTerms(b, n, depth, ok)
 	case 106: // NIL_EXT
 		return []any{}, b, true
 	case 108: // LIST_EXT, with a tail that is NIL_EXT
 		n, ok := size(4)
-		t, rest, ok := terms(b, n, depth, ok)
+		t, rest, ok := decodeTerms(b, n, depth, ok)
 		if !ok || len(rest) == 0 || rest[0] != 106 {
 			return nil, nil, false
 		}
@@ -219,14 +219,14 @@ func term(b []byte, depth int) (t any, rest []byte, ok bool) {
 	return nil, nil, false
 }
 
-func terms(b []byte, n, depth int, ok bool) (any, []byte, bool) {
+func decodeTerms(b []byte, n, depth int, ok bool) (any, []byte, bool) {
 	if !ok || n > len(b) { // each takes a byte at least
 		return nil, nil, false
 	}
 	list := make([]any, 0, min(n, 1024))
 	for range n {
 		var t any
-		if t, b, ok = term(b, depth+1); !ok {
+		if t, b, ok = decodeTerm(b, depth+1); !ok {
 			return nil, nil, false
 		}
 		list = append(list, t)

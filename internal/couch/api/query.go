@@ -5,9 +5,9 @@ import "bytes"
 // param is one parameter of a query, escapes and all.
 type param struct{ name, value []byte }
 
-// cut takes the next parameter off a query. Some servers end parameters with
+// cutParam takes the next parameter off a query. Some servers end parameters with
 // semicolons as well as ampersands; so do we where it matters what is asked.
-func cut(query []byte, separators string) (p param, rest []byte) {
+func cutParam(query []byte, separators string) (p param, rest []byte) {
 	end := bytes.IndexAny(query, separators)
 	if end < 0 {
 		end, rest = len(query), nil
@@ -21,17 +21,17 @@ func cut(query []byte, separators string) (p param, rest []byte) {
 	return p, rest
 }
 
-// live tells whether a feed is asked for that does not end by itself. Of several
+// isLive tells whether a feed is asked for that does not end by itself. Of several
 // parameters of that name each counts.
-func (r *Route) live() bool {
-	var n, v [longest]byte
+func (r *Route) isLive() bool {
+	var n, v [maxName]byte
 	for q := r.query; len(q) > 0; {
 		var p param
-		p, q = cut(q, "&;")
-		if string(plain(p.name, &n)) != "feed" {
+		p, q = cutParam(q, "&;")
+		if string(unescapeName(p.name, &n)) != "feed" {
 			continue
 		}
-		switch string(plain(p.value, &v)) {
+		switch string(unescapeName(p.value, &v)) {
 		case "continuous", "longpoll", "eventsource":
 			return true
 		}
@@ -42,30 +42,30 @@ func (r *Route) live() bool {
 // inspectDocument sets the flags of a document's or attachment's read.
 func (r *Route) inspectDocument() {
 	latest, revs := false, 0
-	var n, v [longest]byte
+	var n, v [maxName]byte
 	for q := r.query; len(q) > 0; {
 		var p param
-		p, q = cut(q, "&;")
-		switch string(plain(p.name, &n)) {
+		p, q = cutParam(q, "&;")
+		switch string(unescapeName(p.name, &n)) {
 		case "rev":
 			r.Flags |= NamedRevision
 			r.revision = p.value
-			if revs++; revs > 1 || !isRevision(plain(p.value, &v)) {
+			if revs++; revs > 1 || !isRevision(unescapeName(p.value, &v)) {
 				r.Class = Pass // some take it for none at all
 			}
 		case "latest":
-			latest = string(plain(p.value, &v)) != "false"
+			latest = string(unescapeName(p.value, &v)) != "false"
 		case "revs", "conflicts", "deleted_conflicts":
-			r.Flags |= Meta
+			r.Flags |= RevisionMeta
 		case "open_revs":
-			r.Flags |= Meta | Parts
-			if string(plain(p.value, &v)) != "all" { // any revisions, leaves or not
+			r.Flags |= RevisionMeta | Multipart
+			if string(unescapeName(p.value, &v)) != "all" { // any revisions, leaves or not
 				r.Class = Pass
 			}
 		case "atts_since":
-			r.Flags |= Meta | Parts
+			r.Flags |= RevisionMeta | Multipart
 		case "attachments":
-			r.Flags |= Parts
+			r.Flags |= Multipart
 		case "revs_info", "meta": // which bodies a node still has: compaction takes some, each node's its own
 			r.Class = Pass
 		case "local_seq": // differs from node to node
@@ -93,25 +93,25 @@ func (r *Route) inspectResult() {
 	if r.Class != Read && r.Class != ReadByBody {
 		return
 	}
-	var n, v [longest]byte
+	var n, v [maxName]byte
 	for q := r.query; len(q) > 0; {
 		var p param
-		p, q = cut(q, "&;")
-		value := plain(p.value, &v)
-		switch string(plain(p.name, &n)) {
+		p, q = cutParam(q, "&;")
+		value := unescapeName(p.value, &v)
+		switch string(unescapeName(p.name, &n)) {
 		case "update":
 			if string(value) != "true" {
-				r.Flags |= Lagging
+				r.Flags |= AllowsStale
 			}
 		case "stale":
-			r.Flags |= Lagging
+			r.Flags |= AllowsStale
 		case "include_docs":
 			if string(value) != "false" {
-				r.Flags |= Docs
+				r.Flags |= IncludesDocs
 			}
 		case "update_seq": // a position that means something to one node
 			if string(value) != "false" {
-				r.Class, r.Where = Pass, SameNode
+				r.Class, r.Node = Pass, SameNode
 			}
 		}
 	}

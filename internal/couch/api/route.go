@@ -23,33 +23,33 @@ func (c Class) String() string {
 	return [...]string{"pass", "read", "read by body", "stream", "write", "static"}[c]
 }
 
-// What is the kind of thing that a path names.
-type What uint8
+// Kind is the kind of thing that a path names.
+type Kind uint8
 
 // The kinds of things.
 const (
-	Server     What = iota // an endpoint of the server
-	Names                  // the list of databases
-	Database               // a database itself, or an endpoint that belongs to it
-	Document               // a document, a design document among them
-	Attachment             // an attachment of a document
-	Local                  // a document that is neither replicated nor announced
-	Result                 // computed from any documents of the database: views, _all_docs, _find
-	Rendering              // computed by a function that sees the request: lists, shows
-	Feed                   // what changed
+	Server       Kind = iota // an endpoint of the server
+	DatabaseList             // the list of databases
+	Database                 // a database itself, or an endpoint that belongs to it
+	Document                 // a document, a design document among them
+	Attachment               // an attachment of a document
+	Local                    // a document that is neither replicated nor announced
+	Result                   // computed from any documents of the database: views, _all_docs, _find
+	Rendering                // computed by a function that sees the request: lists, shows
+	Feed                     // what changed
 )
 
-func (w What) String() string {
+func (w Kind) String() string {
 	return [...]string{"server", "names", "database", "document", "attachment", "local", "result", "rendering", "feed"}[w]
 }
 
-// Where says which node must get a request.
-type Where uint8
+// NodeRule says which node must get a request.
+type NodeRule uint8
 
 // The choices of a node.
 const (
 	// AnyNode that is caught up.
-	AnyNode Where = iota
+	AnyNode NodeRule = iota
 	// WriteNode: the node that takes writes.
 	WriteNode
 	// SameNode: the one that the client was with before, since what it asks for
@@ -58,7 +58,7 @@ const (
 	SameNode
 )
 
-func (w Where) String() string { return [...]string{"any", "writer", "same"}[w] }
+func (w NodeRule) String() string { return [...]string{"any", "writer", "same"}[w] }
 
 // Touch says what a write may change, as a set.
 type Touch uint16
@@ -78,8 +78,8 @@ const (
 	// TouchDatabase: the database as such, as when it is created or deleted:
 	// whatever was kept of it, fixed revisions among it.
 	TouchDatabase
-	// TouchNames: the list of databases.
-	TouchNames
+	// TouchDatabaseList: the list of databases.
+	TouchDatabaseList
 	// TouchSecurity: who may read the database.
 	TouchSecurity
 	// TouchUsers: who may read any database: users and the server's settings.
@@ -96,27 +96,27 @@ const (
 	// NamedRevision: a revision that is named: Route.AppendRevision has it. Compaction takes its body,
 	// without an event, unless it is a leaf.
 	NamedRevision Flags = 1 << iota
-	// Meta: shows more than the winning revision determines, so that the answer
+	// RevisionMeta: shows more than the winning revision determines, so that the answer
 	// may change while the document's ETag stays.
-	Meta
-	// Parts: the answer may come as multipart, if Accept leaves that open.
-	Parts
-	// Rows: made of the rows of a result. If a node gives it a validator, that may be
+	RevisionMeta
+	// Multipart: the answer may come as multipart, if Accept leaves that open.
+	Multipart
+	// HasRows: made of the rows of a result. If a node gives it a validator, that may be
 	// made of the node's own positions.
-	Rows
-	// Lagging: asks for a result that may be older than the database, so that an
+	HasRows
+	// AllowsStale: asks for a result that may be older than the database, so that an
 	// event does not tell when it changes.
-	Lagging
-	// Docs: rows may have the documents that they name, in a revision that they name.
-	Docs
+	AllowsStale
+	// IncludesDocs: rows may have the documents that they name, in a revision that they name.
+	IncludesDocs
 )
 
 // Route is a request as CouchDB understands it. Its slices are parts of the path
 // and the query that Classify was given, escapes and all.
 type Route struct {
 	Class Class
-	What  What
-	Where Where
+	Kind  Kind
+	Node  NodeRule
 	Flags Flags
 	Touch Touch
 
@@ -127,10 +127,10 @@ type Route struct {
 	revision   []byte // the one that is named, if Named is set
 
 	path, query []byte
-	rest        []byte // what of the path is not looked at yet
-	odd         bool   // the path is understood differently by different products
+	unread      []byte // what of the path is not looked at yet
+	ambiguous   bool   // the path is understood differently by different products
 }
 
-// System tells whether the database is one of the server's own, of which nothing
+// InSystemDatabase tells whether the database is one of the server's own, of which nothing
 // may be kept: users, replications.
-func (r *Route) System() bool { return len(r.DB) > 0 && first(r.DB) == '_' }
+func (r *Route) InSystemDatabase() bool { return len(r.DB) > 0 && firstByte(r.DB) == '_' }

@@ -31,7 +31,7 @@ func TestRows(t *testing.T) {
 		t.Helper()
 		for method := range strings.FieldsSeq(methods) {
 			r := of(method, target)
-			got := strings.TrimRight(r.Class.String()+" | "+r.What.String()+" | "+r.Where.String()+" | "+r.Touch.String(), "| ")
+			got := strings.TrimRight(r.Class.String()+" | "+r.Kind.String()+" | "+r.Node.String()+" | "+r.Touch.String(), "| ")
 			if got != want {
 				t.Errorf("%s %s:\n got %s\nwant %s", method, target, got, want)
 			}
@@ -117,7 +117,7 @@ func TestRows(t *testing.T) {
 	f("POST", "/db/_view_cleanup", "write | database | writer")
 	f("POST", "/db/_ensure_full_commit", "write | database | writer")
 
-	// What nobody knows.
+	// Kind nobody knows.
 	f("GET", "/db/_new", "pass | database | any")
 	f("POST", "/db/_new", "write | database | writer | database")
 	f("POST", "/db/_design/d/_new", "write | database | writer | database")
@@ -182,20 +182,20 @@ func TestFlags(t *testing.T) {
 	f("/db/id?rev=1-a&rev=1-b", Pass, NamedRevision)
 	f("/db/id?revs_info=true", Pass, 0)
 	f("/db/id?meta=true", Pass, 0)
-	f("/db/id?rev=1-a&conflicts=true", Read, NamedRevision|Meta)
-	f("/db/id?open_revs=all", Read, Meta|Parts)
-	f("/db/id?open_revs=%5B%221-a%22%5D", Pass, Meta|Parts)
-	f("/db/_all_docs?include_docs=true", Read, Rows|Docs)
-	f("/db/_all_docs?include_docs=false", Read, Rows)
+	f("/db/id?rev=1-a&conflicts=true", Read, NamedRevision|RevisionMeta)
+	f("/db/id?open_revs=all", Read, RevisionMeta|Multipart)
+	f("/db/id?open_revs=%5B%221-a%22%5D", Pass, RevisionMeta|Multipart)
+	f("/db/_all_docs?include_docs=true", Read, HasRows|IncludesDocs)
+	f("/db/_all_docs?include_docs=false", Read, HasRows)
 	f("/db/id?local_seq=true", Pass, 0)
 	f("/db/id/att?rev=1-a", Read, NamedRevision)
-	f("/db/_design/d/_view/v?stale=ok", Read, Rows|Lagging)
-	f("/db/_design/d/_view/v?update=lazy", Read, Rows|Lagging)
-	f("/db/_design/d/_view/v?update=true", Read, Rows)
-	f("/db/_design/d/_list/f/v", Read, Rows)
+	f("/db/_design/d/_view/v?stale=ok", Read, HasRows|AllowsStale)
+	f("/db/_design/d/_view/v?update=lazy", Read, HasRows|AllowsStale)
+	f("/db/_design/d/_view/v?update=true", Read, HasRows)
+	f("/db/_design/d/_list/f/v", Read, HasRows)
 	f("/db/_design/d/_show/f", Read, 0)
-	f("/db/_all_docs?update_seq=true", Pass, Rows)
-	f("/db/_all_docs?update_seq=false", Read, Rows)
+	f("/db/_all_docs?update_seq=true", Pass, HasRows)
+	f("/db/_all_docs?update_seq=false", Read, HasRows)
 }
 
 func TestOverride(t *testing.T) {
@@ -244,8 +244,8 @@ func TestKey(t *testing.T) {
 	f("/db/_all_docs?key=%22a+b%22&&", "/db/_all_docs?key=%22a%20b%22")
 	f("/db/_all_docs?k%65y=%22a%2Bb%22", "/db/_all_docs?key=%22a%2Bb%22")
 	f("/db/_design/d/_list/f/v?b=1&a=%61", "/db/_design/d/_list/f/v?b=1&a=%61")
-	f("/db/_all_docs?"+strings.Repeat("b=1&", mostParams)+"a=1", "/db/_all_docs?"+strings.Repeat("b=1&", mostParams)+"a=1")
-	f("/db/_all_docs?"+strings.Repeat("b=1&", mostParams-1)+"a=1", "/db/_all_docs?a=1"+strings.Repeat("&b=1", mostParams-1))
+	f("/db/_all_docs?"+strings.Repeat("b=1&", maxParams)+"a=1", "/db/_all_docs?"+strings.Repeat("b=1&", maxParams)+"a=1")
+	f("/db/_all_docs?"+strings.Repeat("b=1&", maxParams-1)+"a=1", "/db/_all_docs?a=1"+strings.Repeat("&b=1", maxParams-1))
 }
 
 func TestBody(t *testing.T) {
@@ -326,7 +326,7 @@ func FuzzClassify(f *testing.F) {
 		if r.Class != Read && r.Class != ReadByBody {
 			return
 		}
-		if r.Touch != 0 || r.System() || methodOf([]byte(method)) > post {
+		if r.Touch != 0 || r.InSystemDatabase() || methodOf([]byte(method)) > post {
 			t.Fatalf("%s %s: %s touches %s", method, target, r.Class, r.Touch)
 		}
 		key := string(r.AppendKey(nil))
@@ -335,7 +335,7 @@ func FuzzClassify(f *testing.F) {
 		if second := string(s.AppendKey(nil)); second != key {
 			t.Errorf("%s: key %s, whose key is %s", target, key, second)
 		}
-		if s.Class != r.Class || s.What != r.What || s.Flags != r.Flags || string(s.AppendDB(nil)) != string(r.AppendDB(nil)) || string(s.AppendID(nil)) != string(r.AppendID(nil)) {
+		if s.Class != r.Class || s.Kind != r.Kind || s.Flags != r.Flags || string(s.AppendDB(nil)) != string(r.AppendDB(nil)) || string(s.AppendID(nil)) != string(r.AppendID(nil)) {
 			t.Errorf("%s: %+v; its key %s: %+v", target, r, key, s)
 		}
 	})

@@ -2,10 +2,10 @@ package api
 
 import "github.com/kasoku/kasoku/internal/ascii"
 
-// next takes the next segment that is not empty from the path: CouchDB drops
+// nextSegment takes the next segment that is not empty from the path: CouchDB drops
 // empty ones. It returns nil at the end.
-func (r *Route) next() []byte {
-	p := r.rest
+func (r *Route) nextSegment() []byte {
+	p := r.unread
 	for len(p) > 0 && p[0] == '/' {
 		p = p[1:]
 	}
@@ -13,16 +13,16 @@ func (r *Route) next() []byte {
 	for end < len(p) && p[end] != '/' {
 		end++
 	}
-	r.rest = p[end:]
+	r.unread = p[end:]
 	if end == 0 {
 		return nil
 	}
 	return p[:end]
 }
 
-// last tells whether no segment is left.
-func (r *Route) last() bool {
-	for _, c := range r.rest {
+// atEnd tells whether no segment is left.
+func (r *Route) atEnd() bool {
+	for _, c := range r.unread {
 		if c != '/' {
 			return false
 		}
@@ -30,8 +30,8 @@ func (r *Route) last() bool {
 	return true
 }
 
-// wellFormed tells whether each % begins an escape.
-func wellFormed(b []byte) bool {
+// validEscapes tells whether each % begins an escape.
+func validEscapes(b []byte) bool {
 	for i := 0; i < len(b); i++ {
 		if b[i] != '%' {
 			continue
@@ -47,9 +47,9 @@ func wellFormed(b []byte) bool {
 	return true
 }
 
-// decoded returns the byte that b begins with once escapes are resolved, and how
+// decodeByte returns the byte that b begins with once escapes are resolved, and how
 // many bytes of b it takes. What is no escape stands for itself.
-func decoded(b []byte) (c byte, n int) {
+func decodeByte(b []byte) (c byte, n int) {
 	if b[0] == '+' {
 		return ' ', 1
 	}
@@ -61,15 +61,15 @@ func decoded(b []byte) (c byte, n int) {
 	return b[0], 1
 }
 
-func first(b []byte) byte {
-	c, _ := decoded(b)
+func firstByte(b []byte) byte {
+	c, _ := decodeByte(b)
 	return c
 }
 
 // appendDecoded appends b without its escapes.
 func appendDecoded(dst, b []byte) []byte {
 	for len(b) > 0 {
-		c, n := decoded(b)
+		c, n := decodeByte(b)
 		dst = append(dst, c)
 		b = b[n:]
 	}
@@ -80,19 +80,19 @@ func appendDecoded(dst, b []byte) []byte {
 // unreserved in RFC 3986, so that all ways to write something become one.
 func appendEncoded(dst, b []byte) []byte {
 	for len(b) > 0 {
-		c, n := decoded(b)
+		c, n := decodeByte(b)
 		b = b[n:]
 		dst = ascii.AppendEscaped(dst, c)
 	}
 	return dst
 }
 
-// longest is the length of the longest name that CouchDB gives a meaning to.
-const longest = 32
+// maxName is the length of the longest name that CouchDB gives a meaning to.
+const maxName = 32
 
-// plain returns b without escapes, in buf if there are any; nil if it is longer
+// unescapeName returns b without escapes, in buf if there are any; nil if it is longer
 // than any name that has a meaning.
-func plain(b []byte, buf *[longest]byte) []byte {
+func unescapeName(b []byte, buf *[maxName]byte) []byte {
 	escaped := false
 	for _, c := range b {
 		escaped = escaped || c == '%' || c == '+'
@@ -100,12 +100,12 @@ func plain(b []byte, buf *[longest]byte) []byte {
 	if !escaped {
 		return b
 	}
-	if len(b) > 3*longest {
+	if len(b) > 3*maxName {
 		return nil
 	}
 	n := 0
 	for len(b) > 0 {
-		c, took := decoded(b)
+		c, took := decodeByte(b)
 		if n == len(buf) {
 			return nil
 		}
@@ -122,7 +122,7 @@ func cutPrefix(b []byte, prefix string) ([]byte, bool) {
 		if len(b) == 0 {
 			return nil, false
 		}
-		c, n := decoded(b)
+		c, n := decodeByte(b)
 		if c != prefix[i] {
 			return nil, false
 		}

@@ -77,10 +77,10 @@ func appendKey(dst []byte, who Identity, db []byte) []byte {
 	return append(dst, db...)
 }
 
-// Look returns the decision about a database, by its name without escapes, if one
+// Lookup returns the decision about a database, by its name without escapes, if one
 // is kept. refresh is true for the one look that should call Refresh, since the
 // decision ends soon.
-func (g *Cache) Look(who Identity, db []byte, now int64) (v Verdict, refresh bool) {
+func (g *Cache) Lookup(who Identity, db []byte, now int64) (v Verdict, refresh bool) {
 	var buf [nameSize]byte
 	e, found, refresh := g.space.Lookup(appendKey(buf[:0], who, db), now)
 	if found != cache.Fresh {
@@ -143,7 +143,7 @@ func (g *Cache) AppendWrites(dst []cache.Tag, r *api.Route, who Identity) []cach
 // made for somebody else: nothing for documents and views, the identity for what is
 // rendered by a function that may ask who reads.
 func AppendScope(dst []byte, r *api.Route, who Identity) []byte {
-	if r.What != api.Rendering || who.Anonymous {
+	if r.Kind != api.Rendering || who.Anonymous {
 		return append(dst, 0)
 	}
 	dst = append(dst, 1)

@@ -87,7 +87,7 @@ func says(status int, asked *atomic.Int32) Check {
 
 func (g *Cache) wants(t *testing.T, who Identity, name string, want Verdict) {
 	t.Helper()
-	if got, _ := g.Look(who, []byte(name), g.space.Cache().Now()); got != want {
+	if got, _ := g.Lookup(who, []byte(name), g.space.Cache().Now()); got != want {
 		t.Errorf("%s for %s; want %s", got, name, want)
 	}
 }
@@ -137,7 +137,7 @@ func TestWrites(t *testing.T) {
 		c.Begin(g.AppendWrites(nil, &r, bob), nil).Commit(cache.Change{})
 		for i, who := range []Identity{bob, ann, bob} {
 			name := []string{"db", "db", "other"}[i]
-			if got, _ := g.Look(who, []byte(name), c.Now()); got != want[i] {
+			if got, _ := g.Lookup(who, []byte(name), c.Now()); got != want[i] {
 				t.Errorf("%s %s: decision %d is %s; want %s", method, path, i, got, want[i])
 			}
 		}
@@ -189,7 +189,7 @@ func TestTime(t *testing.T) {
 		time.Sleep(1500 * time.Millisecond)
 		refreshes, looked := 0, make(chan struct{})
 		for range 10 {
-			v, refresh := g.Look(bob, db, c.Now())
+			v, refresh := g.Lookup(bob, db, c.Now())
 			if v != Allowed {
 				t.Errorf("%s before the end", v)
 			}
@@ -266,7 +266,7 @@ func TestAllocs(t *testing.T) {
 	header := http1.FieldsOf("Accept", "*/*", "Cookie", "theme=dark; AuthSession=YQ", "Authorization", "Basic Ym9i")
 	if allocs := testing.AllocsPerRun(100, func() {
 		_ = Identify(header)
-		g.Look(bob, db, c.Now())
+		g.Lookup(bob, db, c.Now())
 	}); allocs != 0 {
 		t.Errorf("%v allocations", allocs)
 	}

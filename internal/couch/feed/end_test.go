@@ -45,7 +45,7 @@ func TestStopOpening(t *testing.T) {
 		s.pass(5 * time.Second)
 		s.expect(c, "")
 		close(c.stop)
-		if o := <-c.done; o != busy || c.sink.take() != "" {
+		if o := <-c.done; o != closing || c.sink.take() != "" {
 			t.Errorf("outcome %d after %q", o, c.sink.take())
 		}
 	})
@@ -61,7 +61,7 @@ func TestGone(t *testing.T) {
 		late := s.come("feed=longpoll&since=0")
 		s.set(func() { s.down = true })
 		s.breakOff()
-		if o := <-late.done; o != next || late.take() != "" {
+		if o := <-late.done; o != nextNode || late.take() != "" {
 			t.Errorf("outcome %d after %q", o, late.take())
 		}
 		s.expect(first, "\n<cut>")

@@ -65,7 +65,7 @@ func (s *sink) stick(on bool) {
 	}
 }
 
-// take returns what came since the last call, and how it ended.
+// copyRows returns what came since the last call, and how it ended.
 func (s *sink) take() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +83,7 @@ func (s *sink) take() string {
 // client is a client in a test.
 type client struct {
 	*sink
-	done   chan outcome
+	done   chan sessionResult
 	cancel context.CancelFunc
 	stop   chan struct{}
 	denied atomic.Bool // whether the client has lost its right
@@ -106,14 +106,14 @@ func play(t *testing.T, cfg Config, script func(s *scene)) {
 		script(s)
 		s.feeds.Close()
 		synctest.Wait()
-		if got := s.feeds.Tally(); got.Feeds != 0 || got.Clients != 0 {
+		if got := s.feeds.Stats(); got.Feeds != 0 || got.Clients != 0 {
 			t.Errorf("%+v are left", got)
 		}
 	})
 }
 
 func (s *scene) source(q *Query) *source {
-	return &source{node: 1, db: "d b", shape: q.shape, design: q.design, picks: q.picks, method: "GET", own: true}
+	return &source{node: 1, db: "d b", shared: q.shared, design: q.design, filtered: q.filtered, method: "GET", ownCredentials: true}
 }
 
 // come makes a client that asks for a query.
@@ -124,19 +124,19 @@ func (s *scene) come(query string) *client {
 		s.Fatalf("%s is not shared", query)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &client{sink: &sink{gone: ctx.Done()}, done: make(chan outcome, 1), cancel: cancel, stop: make(chan struct{})}
+	c := &client{sink: &sink{gone: ctx.Done()}, done: make(chan sessionResult, 1), cancel: cancel, stop: make(chan struct{})}
 	go func() {
 		src := s.source(&q)
-		n := &session{feeds: s.feeds, q: &q, out: c.sink, may: func(context.Context) bool { return !c.denied.Load() }, came: time.Now()}
-		if n.g = s.feeds.join(src); n.g == nil {
-			c.done <- pass
+		n := &session{feeds: s.feeds, query: &q, out: c.sink, mayRead: func(context.Context) bool { return !c.denied.Load() }, arrived: time.Now()}
+		if n.group = s.feeds.join(src); n.group == nil {
+			c.done <- passOn
 			return
 		}
 		o := n.run(ctx, c.stop)
-		if o == again {
-			s.feeds.retire(n.g)
+		if o == filterChanged {
+			s.feeds.retire(n.group)
 		}
-		s.feeds.leave(n.g)
+		s.feeds.leave(n.group)
 		c.done <- o
 	}()
 	synctest.Wait()
@@ -150,7 +150,7 @@ func (s *scene) leave(c *client) {
 	<-c.done
 }
 
-// pass lets time go by.
+// passOn lets time go by.
 func (s *scene) pass(d time.Duration) {
 	time.Sleep(d) // on the bubble's clock
 	synctest.Wait()
@@ -253,7 +253,7 @@ func TestSince(t *testing.T) {
 		if got := s.requests(); len(got) != 3 || !strings.Contains(got[0], "feed=normal&limit=2&since=4-1") {
 			t.Errorf("asked %q", got)
 		}
-		if c := s.come("feed=longpoll&since=garbage"); <-c.done != pass {
+		if c := s.come("feed=longpoll&since=garbage"); <-c.done != passOn {
 			t.Error("a position that the node refuses is not passed")
 		}
 		limit := s.come("feed=continuous&limit=1")
@@ -329,9 +329,9 @@ func TestBreaks(t *testing.T) {
 // TestRefused checks that clients whose feed can't be shared are left to the node, and
 // to another one if that can't be reached.
 func TestRefused(t *testing.T) {
-	f := func(want outcome, spoil func(s *scene)) {
+	f := func(want sessionResult, spoil func(s *scene)) {
 		t.Helper()
-		play(t, Config{Groups: 1}, func(s *scene) {
+		play(t, Config{MaxGroups: 1}, func(s *scene) {
 			spoil(s)
 			c := s.come("feed=continuous&since=now&only=x")
 			select {
@@ -345,11 +345,11 @@ func TestRefused(t *testing.T) {
 			}
 		})
 	}
-	f(pass, func(s *scene) { s.set(func() { s.refuse = 404 }) })
-	f(pass, func(s *scene) { s.set(func() { s.born = 0 }) })
-	f(next, func(s *scene) { s.set(func() { s.down = true }) })
-	f(pass, func(s *scene) { s.set(func() { s.replace = true }) })
-	f(pass, func(s *scene) { c := s.come("feed=continuous"); s.Cleanup(c.cancel) })
+	f(passOn, func(s *scene) { s.set(func() { s.refuse = 404 }) })
+	f(passOn, func(s *scene) { s.set(func() { s.born = 0 }) })
+	f(nextNode, func(s *scene) { s.set(func() { s.down = true }) })
+	f(passOn, func(s *scene) { s.set(func() { s.replace = true }) })
+	f(passOn, func(s *scene) { c := s.come("feed=continuous"); s.Cleanup(c.cancel) })
 }
 
 // TestSlow checks that a client which takes nothing delays nobody, and misses
@@ -392,7 +392,7 @@ func TestRights(t *testing.T) {
 // TestDesign checks that clients who come after a filter was changed get the new one.
 func TestDesign(t *testing.T) {
 	play(t, Config{}, func(s *scene) {
-		f := func(outcomes ...outcome) {
+		f := func(outcomes ...sessionResult) {
 			s.Helper()
 			for _, want := range outcomes {
 				c := s.come("feed=continuous&since=now&filter=f/g")
@@ -412,8 +412,8 @@ func TestDesign(t *testing.T) {
 		f(served, served, served)
 		s.pass(time.Millisecond)
 		s.set(func() { s.design = `"2-d"` })
-		f(again, served, served)
-		if got := s.feeds.Tally(); got.Opened != 2 || got.Clients != 5 {
+		f(filterChanged, served, served)
+		if got := s.feeds.Stats(); got.Opened != 2 || got.Clients != 5 {
 			s.Errorf("%+v", got)
 		}
 	})
@@ -432,11 +432,11 @@ func TestLinger(t *testing.T) {
 			s.leave(s.come("feed=longpoll&since=now"))
 			s.pass(14 * time.Second)
 		}
-		if got := s.feeds.Tally(); got.Opened != 1 || got.Feeds != 1 {
+		if got := s.feeds.Stats(); got.Opened != 1 || got.Feeds != 1 {
 			s.Errorf("%+v", got)
 		}
 		s.pass(2 * time.Second)
-		if got := s.feeds.Tally(); got.Feeds != 0 || s.now() != 0 {
+		if got := s.feeds.Stats(); got.Feeds != 0 || s.now() != 0 {
 			s.Errorf("%+v, %d open", got, s.now())
 		}
 	})

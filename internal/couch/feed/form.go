@@ -29,8 +29,8 @@ func (f Form) opening() []byte {
 	return nil
 }
 
-// beat says that there is nothing to tell.
-func (f Form) beat() []byte {
+// heartbeat says that there is nothing to tell.
+func (f Form) heartbeat() []byte {
 	if f == Eventsource {
 		return []byte("event: heartbeat\ndata: \n\n")
 	}
@@ -60,15 +60,15 @@ type batch struct {
 }
 
 const (
-	batchText = 16 << 10
-	maxText   = 64 << 10 // of a batch that is used again
+	batchText    = 16 << 10
+	maxBatchText = 64 << 10 // of a batch that is used again
 )
 
 var batches = sync.Pool{New: func() any { return &batch{text: make([]byte, 0, batchText)} }}
 
 func (b *batch) release() {
 	clear(b.rows[:])
-	if cap(b.text) <= maxText {
+	if cap(b.text) <= maxBatchText {
 		batches.Put(b)
 	}
 }

@@ -32,20 +32,20 @@ type group struct {
 	source
 	cancel context.CancelFunc
 
-	check    chan struct{} // held by who asks for the design document's revision, once the group is open
-	checked  time.Time     // when that was asked last; guarded by check
-	current  bool          // what came of it; guarded by check
-	revised  string        // the revision that filters; set before the group is open
-	leftover *time.Timer   // guarded by Feeds.mu, with clients
-	clients  int
+	checking       chan struct{} // held by who asks for the design document's revision, once the group is open
+	checkedAt      time.Time     // when that was asked last; guarded by check
+	filterCurrent  bool          // what came of it; guarded by check
+	filterRevision string        // the revision that filters; set before the group is open
+	lingerTimer    *time.Timer   // guarded by Feeds.mu, with clients
+	clients        int
 
-	mu      sync.Mutex // leaf
-	phase   phase
-	broken  bool         // the feed broke off, and may be resumed
-	header  http1.Fields // of the node's answer
-	ring    ring
-	flights map[wish]*flight
-	moved   chan struct{} // closed, and made anew, with each change of phase or ring
+	mu     sync.Mutex // leaf
+	phase  phase
+	broken bool         // the feed broke off, and may be resumed
+	header http1.Fields // of the node's answer
+	ring   ring
+	pages  map[pageKey]*pageRead
+	moved  chan struct{} // closed, and made anew, with each change of phase or ring
 }
 
 // view is a group at a moment.
@@ -61,15 +61,15 @@ func (g *group) view() view {
 	return view{g.phase, g.ring.first, g.ring.end(), g.moved}
 }
 
-// take copies rows from at on, which must be in the ring: one, and as many more as are
-// no longer than maxText. A client holds them for as long as it takes to read them.
-func (g *group) take(at uint64, dst []row) (n int) {
+// copyRows copies rows from at on, which must be in the ring: one, and as many more as are
+// no longer than maxBatchText. A client holds them for as long as it takes to read them.
+func (g *group) copyRows(at uint64, dst []row) (n int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if at < g.ring.first {
 		return 0
 	}
-	left := maxText
+	left := maxBatchText
 	for _, r := range g.ring.rows[at-g.ring.first:] {
 		if left -= len(r.text); n == len(dst) || n > 0 && left < 0 {
 			break
@@ -80,8 +80,8 @@ func (g *group) take(at uint64, dst []row) (n int) {
 	return n
 }
 
-// place finds where a client begins in the ring; seq is the position there.
-func (g *group) place(since string) (at uint64, seq string, ok bool) {
+// find finds where a client begins in the ring; seq is the position there.
+func (g *group) find(since string) (at uint64, seq string, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if since == "now" {
@@ -92,9 +92,9 @@ func (g *group) place(since string) (at uint64, seq string, ok bool) {
 	return at, g.ring.position(at), ok
 }
 
-// written is a position in the form in which the node writes them, once that is known: as
+// formatPosition is a position in the form in which the node writes them, once that is known: as
 // text or as a number. Clients' own may be in another, since a URL does not tell.
-func (g *group) written(seq string) string {
+func (g *group) formatPosition(seq string) string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if base := g.ring.base; base != "" && base[0] == '"' && seq[0] != '"' {
@@ -103,8 +103,8 @@ func (g *group) written(seq string) string {
 	return seq
 }
 
-// change changes the group and wakes its clients.
-func (g *group) change(f func()) {
+// update changes the group and wakes its clients.
+func (g *group) update(f func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	f()
@@ -119,13 +119,13 @@ func (g *group) set(f func()) {
 	f()
 }
 
-func (g *group) enter(p phase) { g.change(func() { g.phase = p }) }
+func (g *group) enter(p phase) { g.update(func() { g.phase = p }) }
 
 // run reads the feed until it is over.
 func (g *group) run(ctx context.Context) phase {
 	born, since, err := g.begin(ctx)
 	if err != nil {
-		return unopened(err)
+		return openFailure(err)
 	}
 	var until time.Time // for how long it may be resumed
 	for failures := 0; ; failures++ {
@@ -139,13 +139,13 @@ func (g *group) run(ctx context.Context) phase {
 			return ended
 		case until.IsZero() && !alive && errors.As(err, &no):
 			return refused
-		case errors.Is(err, errGarbled) || !tells(born):
+		case errors.Is(err, errGarbled) || !isUnique(born):
 			return lost
 		}
 		if alive || until.IsZero() {
-			until = time.Now().Add(g.cfg.Patience)
+			until = time.Now().Add(g.cfg.ResumeTime)
 		}
-		if time.Since(began) >= g.cfg.Patience { // else whoever cuts it may do so again and again
+		if time.Since(began) >= g.cfg.ResumeTime { // else whoever cuts it may do so again and again
 			failures = 0
 		}
 		g.set(func() { g.broken = true })
@@ -155,8 +155,8 @@ func (g *group) run(ctx context.Context) phase {
 	}
 }
 
-// unopened tells what to make of a feed that could not be opened.
-func unopened(err error) phase {
+// openFailure tells what to make of a feed that could not be opened.
+func openFailure(err error) phase {
 	var no refusal
 	if errors.As(err, &no) || errors.Is(err, errGarbled) {
 		return refused
@@ -164,30 +164,30 @@ func unopened(err error) phase {
 	return away
 }
 
-// begin finds out where the feed is to begin.
+// start finds out where the feed is to begin.
 func (g *group) begin(ctx context.Context) (born, since string, err error) {
 	if g.design != "" {
-		g.checked, g.current = time.Now(), true
-		if g.revised, err = g.revision(ctx); err != nil {
+		g.checkedAt, g.filterCurrent = time.Now(), true
+		if g.filterRevision, err = g.revision(ctx); err != nil {
 			return "", "", err
 		}
 	}
 	if born, since, err = g.locate(ctx); err == nil {
-		g.change(func() { g.ring.base = since })
+		g.update(func() { g.ring.base = since })
 	}
 	return born, since, err
 }
 
-// tells says whether a database's birth is one by which it can be told from another
+// isUnique says whether a database's birth is one by which it can be told from another
 // of the same name.
-func tells(born string) bool { return born != "" && born != `"0"` && born != "0" && born != "null" }
+func isUnique(born string) bool { return born != "" && born != `"0"` && born != "0" && born != "null" }
 
 // resume waits until the node is there again with the database as it was.
 func (g *group) resume(ctx context.Context, born, since string, until time.Time, failures int) phase {
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	for ; ; failures++ {
-		if failures > 0 && !rest(ctx, 50*time.Millisecond<<min(failures-1, 5)) {
+		if failures > 0 && !pause(ctx, 50*time.Millisecond<<min(failures-1, 5)) {
 			return away
 		}
 		again, seq, err := g.locate(ctx)
@@ -201,8 +201,8 @@ func (g *group) resume(ctx context.Context, born, since string, until time.Time,
 	}
 }
 
-// rest waits, and says whether ctx has not ended.
-func rest(ctx context.Context, d time.Duration) bool {
+// pause waits, and says whether ctx has not ended.
+func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -230,7 +230,7 @@ func (g *group) confirm(ctx context.Context, born, since string) error {
 	return err
 }
 
-// read reads a feed from since on, and moves that. alive is true if anything came of
+// startPage reads a feed from since on, and moves that. alive is true if anything came of
 // it, orderly if the node has ended it.
 func (g *group) read(ctx context.Context, born string, since *string) (alive, orderly bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -238,7 +238,7 @@ func (g *group) read(ctx context.Context, born string, since *string) (alive, or
 	dog := time.AfterFunc(g.silence, cancel)
 	defer dog.Stop()
 	beat := strconv.FormatInt((g.silence / 3).Milliseconds(), 10)
-	a, err := g.feed(ctx, "feed=continuous&heartbeat="+beat, *since)
+	a, err := g.changes(ctx, "feed=continuous&heartbeat="+beat, *since)
 	if err != nil {
 		return false, false, err
 	}
@@ -246,21 +246,21 @@ func (g *group) read(ctx context.Context, born string, since *string) (alive, or
 	if err := g.confirm(ctx, born, *since); err != nil {
 		return false, false, err
 	}
-	g.change(func() { g.phase, g.broken, g.header = open, false, a.Header.Clone() })
-	r := api.NewFeedReader(&watched{a.Body, dog, g.silence}, api.ContinuousFeed)
+	g.update(func() { g.phase, g.broken, g.header = open, false, a.Header.Clone() })
+	r := api.NewFeedReader(&watchedReader{a.Body, dog, g.silence}, api.ContinuousFeed)
 	batch := make([]row, 0, maxBatch)
 	defer func() { g.add(batch) }()
 	for {
 		kind, text, err := r.Next()
 		if err != nil {
-			return alive, false, plainly(err)
+			return alive, false, feedError(err)
 		}
 		alive = true
 		switch kind {
 		case api.EndEvent:
 			return true, true, nil
 		case api.ChangeEvent:
-			n, ok := parse(text)
+			n, ok := parseRow(text)
 			if !ok {
 				return true, false, errGarbled
 			}
@@ -273,8 +273,8 @@ func (g *group) read(ctx context.Context, born string, since *string) (alive, or
 	}
 }
 
-// plainly tells what can't be read from what broke off.
-func plainly(err error) error {
+// feedError tells what can't be read from what broke off.
+func feedError(err error) error {
 	if errors.Is(err, api.ErrTooLong) || errors.Is(err, api.ErrMalformed) {
 		return errGarbled
 	}
@@ -286,32 +286,32 @@ func (g *group) add(rows []row) {
 	if len(rows) == 0 {
 		return
 	}
-	g.change(func() {
+	g.update(func() {
 		for _, n := range rows {
 			g.ring.add(n)
 		}
 	})
 }
 
-// upToDate tells whether the function that filters is still the one of the design
+// isFilterCurrent tells whether the function that filters is still the one of the design
 // document, as of some moment after since.
-func (g *group) upToDate(ctx context.Context, since time.Time) bool {
+func (g *group) isFilterCurrent(ctx context.Context, since time.Time) bool {
 	if g.design == "" {
 		return true
 	}
 	select {
-	case g.check <- struct{}{}:
-		defer func() { <-g.check }()
+	case g.checking <- struct{}{}:
+		defer func() { <-g.checking }()
 	case <-ctx.Done():
 		return true // the client has left, which says nothing of the function
 	}
-	if g.checked.Before(since) { // else somebody has asked meanwhile
+	if g.checkedAt.Before(since) { // else somebody has asked meanwhile
 		at := time.Now()
 		rev, err := g.revision(ctx)
 		if ctx.Err() != nil {
 			return true
 		}
-		g.checked, g.current = at, err == nil && rev == g.revised
+		g.checkedAt, g.filterCurrent = at, err == nil && rev == g.filterRevision
 	}
-	return g.current
+	return g.filterCurrent
 }

@@ -50,16 +50,16 @@ func TestTake(t *testing.T) {
 			g.ring.add(row{text: strings.Repeat("x", length), seq: fmt.Sprint(i)})
 		}
 		dst := make([]row, 32)
-		if got := g.take(4, dst); got != want || dst[0].seq != "4" || dst[want-1].seq != fmt.Sprint(want+3) {
+		if got := g.copyRows(4, dst); got != want || dst[0].seq != "4" || dst[want-1].seq != fmt.Sprint(want+3) {
 			t.Errorf("%d rows of %d bytes; want %d", got, length, want)
 		}
 	}
 	f(100, 32)
-	f(maxText/32, 32)
-	f(maxText/4, 4)
-	f(maxText/4+1, 3)
-	f(maxText, 1)
-	f(4*maxText, 1)
+	f(maxBatchText/32, 32)
+	f(maxBatchText/4, 4)
+	f(maxBatchText/4+1, 3)
+	f(maxBatchText, 1)
+	f(4*maxBatchText, 1)
 }
 
 // TestLeavesEarly checks that clients who leave while it is asked for their filter's
@@ -80,7 +80,7 @@ func TestLeavesEarly(t *testing.T) {
 		s.put("a")
 		s.expect(stays, "\n"+line(1, "a", 1)+"\n")
 		later := s.come(query)
-		if got := s.feeds.Tally(); got.Opened != 1 {
+		if got := s.feeds.Stats(); got.Opened != 1 {
 			t.Errorf("%+v", got)
 		}
 		s.leave(first)
@@ -91,9 +91,9 @@ func TestLeavesEarly(t *testing.T) {
 
 // TestMostFeeds checks that feeds to which nobody may come any more count as well.
 func TestMostFeeds(t *testing.T) {
-	play(t, Config{Groups: 2}, func(s *scene) {
+	play(t, Config{MaxGroups: 2}, func(s *scene) {
 		const query = "feed=continuous&since=now&filter=f/g"
-		f := func(want outcome) {
+		f := func(want sessionResult) {
 			s.Helper()
 			if o := <-s.come(query).done; o != want {
 				s.Errorf("outcome %d; want %d", o, want)
@@ -104,10 +104,10 @@ func TestMostFeeds(t *testing.T) {
 			defer c.cancel()
 			s.pass(time.Millisecond)
 			s.set(func() { s.design = design })
-			f(again)
+			f(filterChanged)
 		}
-		f(pass)
-		if got := s.feeds.Tally(); got.Feeds != 2 || got.Clients != 2 {
+		f(passOn)
+		if got := s.feeds.Stats(); got.Feeds != 2 || got.Clients != 2 {
 			s.Errorf("%+v", got)
 		}
 	})
@@ -116,7 +116,7 @@ func TestMostFeeds(t *testing.T) {
 // TestRare checks that a node may look for minutes for a row which a filter lets
 // through, and that this delays nobody whose feed has no filter.
 func TestRare(t *testing.T) {
-	play(t, Config{CatchUps: 1}, func(s *scene) {
+	play(t, Config{MaxPages: 1}, func(s *scene) {
 		s.put("a")
 		hold := make(chan struct{})
 		s.set(func() { s.hold = hold })
@@ -142,7 +142,7 @@ func TestCutAgain(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			for rest(ctx, time.Millisecond) {
+			for pause(ctx, time.Millisecond) {
 				s.set(func() { s.rewind = 1 }) // something comes of each
 				s.breakOff()
 			}

@@ -47,7 +47,7 @@ func TestMany(t *testing.T) {
 		}
 		s.leave(first)
 		s.set(func() {
-			if got := s.feeds.Tally(); got.Opened != 1 || s.most != 1 || got.Pages != 0 {
+			if got := s.feeds.Stats(); got.Opened != 1 || s.most != 1 || got.Pages != 0 {
 				t.Errorf("%+v, %d feeds at a time", got, s.most)
 			}
 		})

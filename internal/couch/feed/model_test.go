@@ -42,7 +42,7 @@ func (f *follower) query(r *rand.Rand) (form Form, query string) {
 	return form, query
 }
 
-// read takes in what a feed has brought.
+// startPage takes in what a feed has brought.
 func (f *follower) read(t *testing.T, form Form, text string) {
 	text, _, _ = strings.Cut(text, "<")
 	if form == Eventsource {
@@ -100,7 +100,7 @@ func (f *follower) row(t *testing.T, text string) {
 	f.told = append(f.told, born*1000000+seq)
 }
 
-// follow follows until the context ends.
+// serveFrom follows until the context ends.
 func (s *scene) follow(ctx context.Context, f *follower, seed uint64, faults bool) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	for ctx.Err() == nil {
@@ -119,10 +119,10 @@ func (s *scene) follow(ctx context.Context, f *follower, seed uint64, faults boo
 			out.stick(true)
 			time.AfterFunc(time.Duration(r.IntN(3000))*time.Millisecond, func() { out.stick(false) })
 		}
-		n := &session{feeds: s.feeds, q: &q, out: out, may: func(context.Context) bool { return true }, came: time.Now()}
-		if n.g = s.feeds.join(s.source(&q)); n.g != nil {
+		n := &session{feeds: s.feeds, query: &q, out: out, mayRead: func(context.Context) bool { return true }, arrived: time.Now()}
+		if n.group = s.feeds.join(s.source(&q)); n.group != nil {
 			n.run(feed, nil)
-			s.feeds.leave(n.g)
+			s.feeds.leave(n.group)
 		}
 		cancel()
 		f.read(s.T, form, out.take())
@@ -143,7 +143,7 @@ func TestModel(t *testing.T) {
 
 func model(t *testing.T, seed uint64, faults bool) {
 	r := rand.New(rand.NewPCG(seed, 2))
-	cfg := Config{RingBytes: 200 + r.IntN(3000), PageRows: 1 + r.IntN(8), PageBytes: 100 + r.IntN(2000), CatchUps: 1 + r.IntN(3), Linger: time.Duration(r.IntN(4000)) * time.Millisecond}
+	cfg := Config{RingBytes: 200 + r.IntN(3000), PageRows: 1 + r.IntN(8), PageBytes: 100 + r.IntN(2000), MaxPages: 1 + r.IntN(3), Linger: time.Duration(r.IntN(4000)) * time.Millisecond}
 	play(t, cfg, func(s *scene) {
 		ctx, cancel := context.WithCancel(context.Background())
 		var wg sync.WaitGroup

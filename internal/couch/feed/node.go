@@ -21,9 +21,9 @@ type Request struct {
 	Target string // origin-form, with its query
 	// Header has what the rows depend on. It may hold a client's credentials.
 	Header http1.Fields
-	// Own says that the request is to bring Kasoku's credentials.
-	Own  bool
-	Body []byte // of a POST
+	// OwnCredentials says that the request is to bring Kasoku's credentials.
+	OwnCredentials bool
+	Body           []byte // of a POST
 }
 
 // Answer is a node's answer, whose head is there.
@@ -39,25 +39,25 @@ type Ask func(ctx context.Context, q *Request) (*Answer, error)
 
 // source is a database on a node, as those see it who share a feed.
 type source struct {
-	ask     Ask
-	node    int
-	db      string // without escapes
-	shape   string
-	design  string
-	picks   bool
-	method  string
-	body    []byte
-	header  http1.Fields
-	own     bool
-	silence time.Duration
+	ask            Ask
+	node           int
+	db             string // without escapes
+	shared         string
+	design         string
+	filtered       bool
+	method         string
+	body           []byte
+	header         http1.Fields
+	ownCredentials bool
+	silence        time.Duration
 }
 
 func (s *source) path(rest string) string { return "/" + url.PathEscape(s.db) + rest }
 
 func (s *source) target(options, since string) string {
-	t := s.path("/_changes?" + options + "&since=" + url.QueryEscape(plain(since)))
-	if s.shape != "" {
-		t += "&" + s.shape
+	t := s.path("/_changes?" + options + "&since=" + url.QueryEscape(positionText(since)))
+	if s.shared != "" {
+		t += "&" + s.shared
 	}
 	return t
 }
@@ -71,7 +71,7 @@ var errGarbled = errors.New("what the node answers is no feed")
 
 // get asks for something small with the feed's credentials.
 func (s *source) get(ctx context.Context, method, target string) (*Answer, error) {
-	a, err := s.ask(ctx, &Request{Node: s.node, Method: method, Target: target, Header: s.header, Own: s.own})
+	a, err := s.ask(ctx, &Request{Node: s.node, Method: method, Target: target, Header: s.header, OwnCredentials: s.ownCredentials})
 	if err != nil {
 		return nil, err
 	}
@@ -120,9 +120,9 @@ func (s *source) revision(ctx context.Context) (string, error) {
 	return "", errGarbled
 }
 
-// feed asks for changes.
-func (s *source) feed(ctx context.Context, options, since string) (*Answer, error) {
-	a, err := s.ask(ctx, &Request{Node: s.node, Method: s.method, Target: s.target(options, since), Header: s.header, Own: s.own, Body: s.body})
+// changes asks for changes.
+func (s *source) changes(ctx context.Context, options, since string) (*Answer, error) {
+	a, err := s.ask(ctx, &Request{Node: s.node, Method: s.method, Target: s.target(options, since), Header: s.header, OwnCredentials: s.ownCredentials, Body: s.body})
 	if err != nil {
 		return nil, err
 	}
@@ -133,14 +133,14 @@ func (s *source) feed(ctx context.Context, options, since string) (*Answer, erro
 	return a, nil
 }
 
-// watched ends a request on which nothing comes for a while.
-type watched struct {
+// watchedReader ends a request on which nothing comes for a while.
+type watchedReader struct {
 	io.Reader
 	dog  *time.Timer
 	left time.Duration
 }
 
-func (w *watched) Read(p []byte) (int, error) {
+func (w *watchedReader) Read(p []byte) (int, error) {
 	n, err := w.Reader.Read(p)
 	if n > 0 {
 		w.dog.Reset(w.left)

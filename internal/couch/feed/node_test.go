@@ -16,7 +16,7 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// change is what a node knows of a document: its newest state.
+// update is what a node knows of a document: its newest state.
 type change struct {
 	seq int
 	id  string
@@ -81,7 +81,7 @@ func (n *node) breakOff() {
 	})
 }
 
-// drop deletes the database, which ends its feeds, and makes another if again is true.
+// forgetPage deletes the database, which ends its feeds, and makes another if again is true.
 func (n *node) drop(again bool) {
 	n.set(func() {
 		n.born = 0
@@ -104,7 +104,7 @@ func (n *node) put(id string) {
 
 func (n *node) token(seq int) string { return fmt.Sprintf("%d-%d", seq, n.born) }
 
-// written is a position as JSON.
+// formatPosition is a position as JSON.
 func (n *node) written(seq int) string {
 	if n.numbers {
 		return strconv.Itoa(seq)

@@ -8,7 +8,7 @@ import (
 // TestSamePage checks that clients who come from one position cost the node one page,
 // also if the first of them leaves, and that nobody is waited for who has left.
 func TestSamePage(t *testing.T) {
-	play(t, Config{CatchUps: 1}, func(s *scene) {
+	play(t, Config{MaxPages: 1}, func(s *scene) {
 		for _, id := range []string{"a", "b", "c"} {
 			s.put(id)
 		}

@@ -25,18 +25,18 @@ type Query struct {
 	Since string
 	// Limit is how many rows are wanted, 0 for all.
 	Limit int
-	// Beat is the time between signs of life while there is nothing to tell. 0: there
+	// Heartbeat is the time between signs of life while there is nothing to tell. 0: there
 	// are none, and the feed ends when there was nothing for Timeout.
-	Beat, Timeout time.Duration
+	Heartbeat, Timeout time.Duration
 
-	shape  string // the parameters that decide which rows there are and what they say
-	design string // the design document whose function filters, without "_design/"
-	sees   bool   // that function sees the request
-	picks  bool   // rows are left out
+	shared            string // the parameters that decide which rows there are and what they say
+	design            string // the design document whose function filters, without "_design/"
+	filterSeesRequest bool   // that function sees the request
+	filtered          bool   // rows are left out
 }
 
 const (
-	longest  = time.Minute // of Beat and Timeout: CouchDB's changes_timeout
+	maxPause = time.Minute // of Beat and Timeout: CouchDB's changes_timeout
 	maxSince = 4 << 10
 )
 
@@ -44,7 +44,7 @@ const (
 // Last-Event-ID. ok is false for what is not shared, and better left to the node:
 // what is malformed, what products understand differently, and what is rarely asked.
 func ParseQuery(raw string, lastEvent string) (q Query, ok bool) {
-	q = Query{Since: "0", Timeout: longest}
+	q = Query{Since: "0", Timeout: maxPause}
 	var seen, shape []string
 	form := ""
 	filter, view := "", ""
@@ -55,7 +55,7 @@ func ParseQuery(raw string, lastEvent string) (q Query, ok bool) {
 		if part == "" {
 			continue
 		}
-		name, value, err := parameter(part)
+		name, value, err := parseParameter(part)
 		if err != nil || slices.Contains(seen, name) {
 			return q, false
 		}
@@ -67,11 +67,11 @@ func ParseQuery(raw string, lastEvent string) (q Query, ok bool) {
 		case "since":
 			q.Since = unquote(value)
 		case "limit":
-			q.Limit, ok = positive(value)
+			q.Limit, ok = parsePositive(value)
 		case "heartbeat":
-			q.Beat, ok = beat(value)
+			q.Heartbeat, ok = parseHeartbeat(value)
 		case "timeout":
-			q.Timeout, ok = timeout(value)
+			q.Timeout, ok = parseTimeout(value)
 		case "descending":
 			ok = value == "false"
 		case "seq_interval", "last-event-id": // rows without a position; a second since
@@ -93,13 +93,13 @@ func ParseQuery(raw string, lastEvent string) (q Query, ok bool) {
 		q.Since = unquote(lastEvent)
 	}
 	slices.Sort(shape)
-	q.shape = strings.Join(shape, "&")
-	return q, len(q.Since) <= maxSince && q.Since != "" && q.formed(form) && q.filtered(filter, view)
+	q.shared = strings.Join(shape, "&")
+	return q, len(q.Since) <= maxSince && q.Since != "" && q.parseForm(form) && q.parseFilter(filter, view)
 }
 
-// parameter takes a parameter apart. CouchDB does not care how names are written in
+// parseParameter takes a parameter apart. CouchDB does not care how names are written in
 // upper and lower case, others do.
-func parameter(part string) (name, value string, err error) {
+func parseParameter(part string) (name, value string, err error) {
 	name, value, _ = strings.Cut(part, "=")
 	if name, err = url.QueryUnescape(name); err != nil {
 		return "", "", err
@@ -111,25 +111,25 @@ func parameter(part string) (name, value string, err error) {
 	return name, value, err
 }
 
-func positive(value string) (int, bool) {
+func parsePositive(value string) (int, bool) {
 	n, err := strconv.ParseUint(value, 10, 31)
 	return int(n), err == nil && n > 0
 }
 
-func beat(value string) (time.Duration, bool) {
+func parseHeartbeat(value string) (time.Duration, bool) {
 	if value == "true" {
-		return longest, true
+		return maxPause, true
 	}
-	ms, ok := positive(value)
-	return min(time.Duration(ms)*time.Millisecond, longest), ok
+	ms, ok := parsePositive(value)
+	return min(time.Duration(ms)*time.Millisecond, maxPause), ok
 }
 
-func timeout(value string) (time.Duration, bool) {
+func parseTimeout(value string) (time.Duration, bool) {
 	ms, err := strconv.ParseUint(value, 10, 31)
-	return min(time.Duration(ms)*time.Millisecond, longest), err == nil
+	return min(time.Duration(ms)*time.Millisecond, maxPause), err == nil
 }
 
-func (q *Query) formed(name string) bool {
+func (q *Query) parseForm(name string) bool {
 	switch name {
 	case "continuous", "live":
 		q.Form = Continuous
@@ -143,10 +143,10 @@ func (q *Query) formed(name string) bool {
 	return true
 }
 
-// filtered finds out what filters: the names that begin with an underscore are the
+// parseFilter finds out what filters: the names that begin with an underscore are the
 // node's own, others are functions of design documents.
-func (q *Query) filtered(filter, view string) bool {
-	q.picks = filter != ""
+func (q *Query) parseFilter(filter, view string) bool {
+	q.filtered = filter != ""
 	switch filter {
 	case "", "_doc_ids", "_selector", "_design":
 		return true
@@ -155,7 +155,7 @@ func (q *Query) filtered(filter, view string) bool {
 		return q.design != ""
 	}
 	design, function, found := strings.Cut(filter, "/")
-	q.design, q.sees = design, true
+	q.design, q.filterSeesRequest = design, true
 	return found && design != "" && function != "" && filter[0] != '_' && !strings.Contains(function, "/")
 }
 

@@ -10,13 +10,13 @@ import (
 type row struct {
 	text string
 	seq  string // its position, as JSON: a part of text
-	sum  uint64 // of text
+	hash uint64 // of text
 }
 
 var seed = maphash.MakeSeed()
 
-// parse reads a row. ok is false if it is none, or has no position.
-func parse(text []byte) (r row, ok bool) {
+// parseRow reads a row. ok is false if it is none, or has no position.
+func parseRow(text []byte) (r row, ok bool) {
 	r.text = string(text)
 	var seq []byte
 	id := false
@@ -33,15 +33,15 @@ func parse(text []byte) (r row, ok bool) {
 	}
 	at := cap(text) - cap(seq)
 	r.seq = r.text[at : at+len(seq)]
-	r.sum = maphash.String(seed, r.text)
+	r.hash = maphash.String(seed, r.text)
 	return r, true
 }
 
-// plain is a position as it stands in a URL, but for escapes.
-func plain(seq string) string { return unquote(seq) }
+// positionText is a position as it stands in a URL, but for escapes.
+func positionText(seq string) string { return unquote(seq) }
 
-// overhead is what a row takes beside its text.
-const overhead = 64
+// rowOverhead is what a row takes beside its text.
+const rowOverhead = 64
 
 // ring holds the newest rows of a feed. Rows are counted from the feed's beginning
 // on; what comes behind the last is at end().
@@ -58,11 +58,11 @@ func (r *ring) end() uint64 { return r.first + uint64(len(r.rows)) }
 // add appends a row and lets go of the oldest ones, but never of the new one.
 func (r *ring) add(n row) {
 	r.rows = append(r.rows, n)
-	r.bytes += len(n.text) + overhead
+	r.bytes += len(n.text) + rowOverhead
 	for r.bytes > r.limit && len(r.rows) > 1 {
 		old := r.rows[0]
 		r.base, r.first = old.seq, r.first+1
-		r.bytes -= len(old.text) + overhead
+		r.bytes -= len(old.text) + rowOverhead
 		r.rows[0] = row{}
 		r.rows = r.rows[1:]
 	}
@@ -80,9 +80,9 @@ func (r *ring) position(at uint64) string {
 // that repeats rows is each time where the position says.
 func (r *ring) find(since string) (at uint64, ok bool) {
 	for i := len(r.rows) - 1; i >= 0; i-- {
-		if plain(r.rows[i].seq) == since {
+		if positionText(r.rows[i].seq) == since {
 			return r.first + uint64(i) + 1, true
 		}
 	}
-	return r.first, r.base != "" && plain(r.base) == since
+	return r.first, r.base != "" && positionText(r.base) == since
 }

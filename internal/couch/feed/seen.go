@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// seenFor is how long after a page the ring may come to what was in it. Later such
+// seenTime is how long after a page the ring may come to what was in it. Later such
 // rows are told twice.
-const seenFor = 5 * time.Second
+const seenTime = 5 * time.Second
 
 // remember notes the newest rows that came in pages.
 func (s *session) remember(rows []row) {
-	s.forget = time.Now().Add(seenFor)
+	s.forgetAt = time.Now().Add(seenTime)
 	for i := range rows {
-		s.seen = append(s.seen, rows[i].sum)
+		s.seen = append(s.seen, rows[i].hash)
 	}
 	if most := s.feeds.cfg.PageRows; len(s.seen) > most {
 		s.seen = append([]uint64(nil), s.seen[len(s.seen)-most:]...)
@@ -25,9 +25,9 @@ func (s *session) fresh(rows []row) []row {
 	if len(s.seen) == 0 {
 		return rows
 	}
-	if time.Now().After(s.forget) {
+	if time.Now().After(s.forgetAt) {
 		s.seen = nil
 		return rows
 	}
-	return slices.DeleteFunc(rows, func(r row) bool { return slices.Contains(s.seen, r.sum) })
+	return slices.DeleteFunc(rows, func(r row) bool { return slices.Contains(s.seen, r.hash) })
 }

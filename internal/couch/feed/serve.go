@@ -20,10 +20,10 @@ type Client struct {
 	// one only if those before it can't be reached. The first should be the same for all
 	// who follow a database, and for all else that gives them positions in it.
 	Nodes []int
-	// May says whether the client may read the database. It is asked by the client's
+	// MayRead says whether the client may read the database. It is asked by the client's
 	// goroutine, at the start and then every Config.Recheck; whoever loses the right is
 	// cut.
-	May func(ctx context.Context) bool
+	MayRead func(ctx context.Context) bool
 }
 
 // maxBody is how long a POST's list of documents, or selector, may be to be shared.
@@ -40,7 +40,7 @@ func (f *Feeds) Serve(x *edge.Exchange, c Client) bool {
 	if !ok {
 		return false
 	}
-	s := source{db: c.DB, shape: q.shape, design: q.design, picks: q.picks, method: string(r.Method)}
+	s := source{db: c.DB, shared: q.shared, design: q.design, filtered: q.filtered, method: string(r.Method)}
 	switch s.method {
 	case http.MethodGet:
 	case http.MethodPost:
@@ -55,48 +55,48 @@ func (f *Feeds) Serve(x *edge.Exchange, c Client) bool {
 	default:
 		return false
 	}
-	s.own = f.cfg.Own && !q.sees
-	if s.header, ok = depends(r.Fields, s.method, q.sees, s.own); !ok {
+	s.ownCredentials = f.cfg.OwnCredentials && !q.filterSeesRequest
+	if s.header, ok = sharedHeader(r.Fields, s.method, q.filterSeesRequest, s.ownCredentials); !ok {
 		return false
 	}
 	ctx := x.Context()
-	if !c.May(ctx) {
+	if !c.MayRead(ctx) {
 		return false
 	}
 	for _, s.node = range c.Nodes {
-		n := &session{feeds: f, q: &q, out: &answer{x: x}, may: c.May, came: came}
-		switch f.follow(ctx, x.Stopping(), n, &s) {
+		n := &session{feeds: f, query: &q, out: &answer{x: x}, mayRead: c.MayRead, arrived: came}
+		switch f.serveFrom(ctx, x.Stopping(), n, &s) {
 		case served:
 			return true
-		case busy:
+		case closing:
 			x.Reply.Status, x.Record.Decision, x.Record.Reason = http.StatusServiceUnavailable, telemetry.Local, "busy"
 			return true
-		case pass:
+		case passOn:
 			return false
 		}
 	}
 	return false
 }
 
-// attempts is how often a design document may change while a client comes.
-const attempts = 3
+// maxAttempts is how often a design document may change while a client comes.
+const maxAttempts = 3
 
-// follow makes n a client of the feed from s, until that ends.
-func (f *Feeds) follow(ctx context.Context, stopping <-chan struct{}, n *session, s *source) outcome {
-	for range attempts {
-		if n.g = f.join(s); n.g == nil {
-			return pass
+// serveFrom makes n a client of the feed from s, until that ends.
+func (f *Feeds) serveFrom(ctx context.Context, stopping <-chan struct{}, n *session, s *source) sessionResult {
+	for range maxAttempts {
+		if n.group = f.join(s); n.group == nil {
+			return passOn
 		}
 		o := n.run(ctx, stopping)
-		if o == again {
-			f.retire(n.g)
+		if o == filterChanged {
+			f.retire(n.group)
 		}
-		f.leave(n.g)
-		if o != again {
+		f.leave(n.group)
+		if o != filterChanged {
 			return o
 		}
 	}
-	return pass
+	return passOn
 }
 
 // answer is an exchange's answer as an outlet.
@@ -109,7 +109,7 @@ func (a *answer) begin(f Form, header http1.Fields) (err error) {
 	r := &a.x.Reply
 	r.Status = http.StatusOK
 	for i := range header {
-		if h := &header[i]; !own(h.Name) {
+		if h := &header[i]; !isOwnField(h.Name) {
 			r.FieldBytes(string(h.Name), h.Value)
 		}
 	}
@@ -130,9 +130,9 @@ func (a *answer) begin(f Form, header http1.Fields) (err error) {
 	return err
 }
 
-// own tells whether a field of the node's answer belongs to that answer alone, or is
+// ownCredentials tells whether a field of the node's answer belongs to that answer alone, or is
 // written by others here.
-func own(name []byte) bool {
+func isOwnField(name []byte) bool {
 	return slices.Contains([]string{
 		"connection", "keep-alive", "transfer-encoding", "content-length", "trailer", "upgrade", "te", "proxy-connection", "date",
 		"content-type", "cache-control", "cache-status", "set-cookie", "etag", "x-couch-request-id", "x-couchdb-body-time", "x-request-id",
@@ -150,12 +150,12 @@ func acceptsJSON(h http1.Fields) bool {
 	return false
 }
 
-// depends returns the fields of a request that may decide what its feed says: the
+// sharedHeader returns the fields of a request that may decide what its feed says: the
 // credentials, unless the feed is read with Kasoku's, where it comes from, and for a
 // function that sees the request all that is not about the connection or the client's
 // position. They are in an order of their own. ok is false if the request can't be
 // made for others as well: a proxy in front vouches for its user.
-func depends(h http1.Fields, method string, all, ours bool) (kept http1.Fields, ok bool) {
+func sharedHeader(h http1.Fields, method string, all, ours bool) (kept http1.Fields, ok bool) {
 	kept = http1.FieldsOf("Accept", "application/json")
 	if accept := h.Get("Accept"); all && accept != nil {
 		kept[0].Value = accept
@@ -169,7 +169,7 @@ func depends(h http1.Fields, method string, all, ours bool) (kept http1.Fields, 
 		switch {
 		case strings.HasPrefix(name, "x-auth-couchdb-") && !ours:
 			return nil, false
-		case name == "origin", credential && !ours, all && !credential && !passing(name):
+		case name == "origin", credential && !ours, all && !credential && !isIrrelevant(name):
 			kept = append(kept, h[i])
 		}
 	}
@@ -179,9 +179,9 @@ func depends(h http1.Fields, method string, all, ours bool) (kept http1.Fields, 
 	return kept, true
 }
 
-// passing tells whether a field says nothing that a filter could go by: it belongs to
+// isIrrelevant tells whether a field says nothing that a filter could go by: it belongs to
 // the connection, the way through proxies, or the client's position.
-func passing(name string) bool {
+func isIrrelevant(name string) bool {
 	switch name {
 	case "host", "accept", "content-type", "connection", "keep-alive", "transfer-encoding", "content-length", "te", "trailer", "upgrade", "expect",
 		"last-event-id", "accept-encoding", "cache-control", "pragma", "if-none-match", "range", "if-range", "via", "forwarded",

@@ -17,12 +17,12 @@ func (s *scene) call(method, query, body string, header ...string) (*edge.Exchan
 	defer cancel()
 	r := http1.Request{Method: []byte(method), Path: []byte("/d%20b/_changes"), RawQuery: []byte(query), Fields: http1.FieldsOf(header...)}
 	x := edge.Detached(ctx, r, []byte(body), time.Now())
-	ok := s.feeds.Serve(x, Client{DB: "d b", Nodes: s.nodes, May: func(context.Context) bool { return true }})
+	ok := s.feeds.Serve(x, Client{DB: "d b", Nodes: s.nodes, MayRead: func(context.Context) bool { return true }})
 	return x, ok
 }
 
 func TestServe(t *testing.T) {
-	play(t, Config{Own: true}, func(s *scene) {
+	play(t, Config{OwnCredentials: true}, func(s *scene) {
 		s.put("a")
 		x, ok := s.call("GET", "feed=longpoll", "", "Accept", "application/json", "Authorization", "Basic x")
 		want := "Server: CouchDB/3.5.0\r\nContent-Type: application/json\r\nCache-Control: must-revalidate\r\nCache-Status: kasoku; fwd=miss; collapsed\r\n"
@@ -42,7 +42,7 @@ func TestServe(t *testing.T) {
 // TestNextNode checks that clients of a node which can't be reached share the feed of
 // the next one, and that nobody is sent on who is refused.
 func TestNextNode(t *testing.T) {
-	play(t, Config{Own: true}, func(s *scene) {
+	play(t, Config{OwnCredentials: true}, func(s *scene) {
 		s.put("a")
 		s.nodes, s.dead = []int{1, 2}, 1
 		for range 3 {
@@ -51,7 +51,7 @@ func TestNextNode(t *testing.T) {
 				t.Errorf("%t %q", ok, x.Reply.Body)
 			}
 		}
-		if got := s.feeds.Tally(); got.Feeds != 1 || s.most != 1 {
+		if got := s.feeds.Stats(); got.Feeds != 1 || s.most != 1 {
 			t.Errorf("%+v, %d feeds at a time", got, s.most)
 		}
 		s.nodes = []int{1}
@@ -69,7 +69,7 @@ func TestNextNode(t *testing.T) {
 
 // TestUnshared checks what is left to the node, before it is asked anything.
 func TestUnshared(t *testing.T) {
-	play(t, Config{Own: true}, func(s *scene) {
+	play(t, Config{OwnCredentials: true}, func(s *scene) {
 		f := func(method, query, body string, header ...string) {
 			t.Helper()
 			if _, ok := s.call(method, query, body, header...); ok || len(s.requests()) > 0 {
@@ -97,15 +97,15 @@ func TestUnshared(t *testing.T) {
 func TestIdentity(t *testing.T) {
 	f := func(own bool, query string, feeds int, authors string, callers ...[]string) {
 		t.Helper()
-		play(t, Config{Own: own}, func(s *scene) {
+		play(t, Config{OwnCredentials: own}, func(s *scene) {
 			for _, header := range callers {
 				if _, ok := s.call("GET", query, "", header...); !ok {
 					t.Errorf("%q is not shared", header)
 				}
 			}
 			synctest.Wait()
-			if got := strings.Join(s.authors, ","); s.feeds.Tally().Opened != uint64(feeds) || got != authors {
-				t.Errorf("%t %s: %+v, read by %q", own, query, s.feeds.Tally(), got)
+			if got := strings.Join(s.authors, ","); s.feeds.Stats().Opened != uint64(feeds) || got != authors {
+				t.Errorf("%t %s: %+v, read by %q", own, query, s.feeds.Stats(), got)
 			}
 		})
 	}
@@ -122,13 +122,13 @@ func TestIdentity(t *testing.T) {
 
 // TestPost checks that bodies tell feeds apart and reach the node.
 func TestPost(t *testing.T) {
-	play(t, Config{Own: true}, func(s *scene) {
+	play(t, Config{OwnCredentials: true}, func(s *scene) {
 		for _, body := range []string{`{"doc_ids":["a"]}`, `{"doc_ids":["b"]}`, `{"doc_ids":["a"]}`} {
 			if _, ok := s.call("POST", "feed=continuous&filter=_doc_ids&since=0", body, "Content-Type", "application/json"); !ok {
 				t.Errorf("%s is not shared", body)
 			}
 		}
-		if got := s.feeds.Tally(); got.Opened != 2 || got.Pages != 3 {
+		if got := s.feeds.Stats(); got.Opened != 2 || got.Pages != 3 {
 			t.Errorf("%+v", got)
 		}
 		for _, text := range s.requests() {
@@ -149,11 +149,11 @@ func FuzzParseQuery(f *testing.F) {
 			return
 		}
 		// What decides the rows is a query of its own, that means the same again.
-		again, ok := ParseQuery(q.shape+"&feed=continuous&heartbeat=1000", "")
-		if !ok || again.shape != q.shape || again.design != q.design || again.sees != q.sees || again.Limit != 0 || again.Since != "0" {
+		again, ok := ParseQuery(q.shared+"&feed=continuous&heartbeat=1000", "")
+		if !ok || again.shared != q.shared || again.design != q.design || again.filterSeesRequest != q.filterSeesRequest || again.Limit != 0 || again.Since != "0" {
 			t.Errorf("%q: %+v becomes %+v", text, q, again)
 		}
-		if q.Since == "" || q.Limit < 0 || q.Beat < 0 || q.Beat > longest || q.Timeout > longest || q.design == "" && q.sees {
+		if q.Since == "" || q.Limit < 0 || q.Heartbeat < 0 || q.Heartbeat > maxPause || q.Timeout > maxPause || q.design == "" && q.filterSeesRequest {
 			t.Errorf("%q: %+v", text, q)
 		}
 	})

@@ -10,7 +10,7 @@ import (
 
 // outlet takes what a client gets.
 type outlet interface {
-	// begin sends the head; header is that of the node's answer.
+	// start sends the head; header is that of the node's answer.
 	begin(f Form, header http1.Fields) error
 	Write(p []byte) (int, error)
 	// Close ends the answer in order, Cut so that the client sees that it broke off.
@@ -18,62 +18,62 @@ type outlet interface {
 	Cut()
 }
 
-// outcome is what came of a client.
-type outcome uint8
+// sessionResult is what came of a client.
+type sessionResult uint8
 
 const (
-	served outcome = iota
-	pass           // nothing was sent: the node is to answer itself
-	next           // nothing was sent: the node can't be reached
-	again          // nothing was sent: the function that filters is not the one asked for
-	busy           // nothing was sent, and nothing will be
+	served        sessionResult = iota
+	passOn                      // nothing was sent: the node is to answer itself
+	nextNode                    // nothing was sent: the node can't be reached
+	filterChanged               // nothing was sent: the function that filters is not the one asked for
+	closing                     // nothing was sent, and nothing will be
 )
 
 // session is a client of a group, owned by its goroutine.
 type session struct {
-	feeds *Feeds
-	g     *group
-	q     *Query
-	out   outlet
-	may   func(context.Context) bool // whether the client may see the feed
-	came  time.Time
+	feeds   *Feeds
+	group   *group
+	query   *Query
+	out     outlet
+	mayRead func(context.Context) bool // whether the client may see the feed
+	arrived time.Time
 
-	placed bool
-	at     uint64   // the next row in the ring, if placed
-	last   string   // the position up to which the client has everything, as JSON; "" if that is not known
-	sent   int      // rows
-	seen   []uint64 // rows that have just come in pages; the ring may have them as well
-	forget time.Time
+	placed   bool
+	at       uint64   // the next row in the ring, if placed
+	position string   // the position up to which the client has everything, as JSON; "" if that is not known
+	sent     int      // rows
+	seen     []uint64 // rows that have just come in pages; the ring may have them as well
+	forgetAt time.Time
 
-	reading bool       // a page is on its way
-	pages   chan *page // nil for one that did not come
-	waited  bool       // the client knows that there is nothing for the moment
-	begun   bool
-	due     time.Time // of a beat, or of the end
-	check   time.Time // when may is to be asked again
-	timer   *time.Timer
+	reading   bool       // a page is on its way
+	pages     chan *page // nil for one that did not come
+	caughtUp  bool       // the client knows that there is nothing for the moment
+	started   bool
+	deadline  time.Time // of a beat, or of the end
+	recheckAt time.Time // when may is to be asked again
+	timer     *time.Timer
 }
 
 // run serves the client until its feed ends.
-func (s *session) run(ctx context.Context, stopping <-chan struct{}) outcome {
+func (s *session) run(ctx context.Context, stopping <-chan struct{}) sessionResult {
 	ctx, cancel := context.WithCancel(ctx) // for the page that may be on its way
 	defer cancel()
 	s.pages = make(chan *page, 1)
-	if s.q.Since != "now" {
-		s.last = asJSON(s.q.Since)
+	if s.query.Since != "now" {
+		s.position = asJSON(s.query.Since)
 	}
 	now := time.Now()
-	s.check = now.Add(s.feeds.cfg.Recheck)
-	s.rearm(now)
+	s.recheckAt = now.Add(s.feeds.cfg.Recheck)
+	s.resetDeadline(now)
 	s.timer = time.NewTimer(s.until(now))
 	defer s.timer.Stop()
 	for {
-		v, at := s.g.view(), s.at
+		v, at := s.group.view(), s.at
 		if o, over := s.advance(ctx, v); over {
 			return o
 		}
 		if s.placed && (s.at != at || s.at < v.end) { // there may be more
-			if o, over := s.look(ctx, stopping); over {
+			if o, over := s.checkDue(ctx, stopping); over {
 				return o
 			}
 			continue
@@ -85,60 +85,60 @@ func (s *session) run(ctx context.Context, stopping <-chan struct{}) outcome {
 }
 
 // advance does what can be done without waiting.
-func (s *session) advance(ctx context.Context, v view) (o outcome, over bool) {
+func (s *session) advance(ctx context.Context, v view) (o sessionResult, over bool) {
 	switch {
 	case v.phase == opening:
 		return 0, false
 	case v.phase == refused:
-		return s.give(pass)
-	case !s.begun && v.phase == away:
-		return next, true
+		return s.abort(passOn)
+	case !s.started && v.phase == away:
+		return nextNode, true
 	case !s.placed && !s.reading && v.phase == open:
-		if !s.begun && !s.g.upToDate(ctx, s.came) {
-			return s.give(again)
+		if !s.started && !s.group.isFilterCurrent(ctx, s.arrived) {
+			return s.abort(filterChanged)
 		}
 		if ctx.Err() != nil {
-			return s.give(busy)
+			return s.abort(closing)
 		}
 		s.place(ctx)
 	case s.placed && s.at < v.first:
 		s.fallBehind(ctx, v.phase)
 	}
 	if s.placed && s.at < v.end {
-		return s.tell()
+		return s.sendFromRing()
 	}
 	switch {
 	case v.phase == ended:
 		return s.end(0)
 	case v.phase == lost, v.phase == away:
-		return s.give(pass)
-	case s.placed && s.q.Form == Longpoll && s.sent > 0:
+		return s.abort(passOn)
+	case s.placed && s.query.Form == Longpoll && s.sent > 0:
 		return s.end(0)
-	case s.placed && !s.waited:
-		s.waited = true
+	case s.placed && !s.caughtUp:
+		s.caughtUp = true
 		return s.write([]byte("\n"))
 	}
 	return 0, false
 }
 
-// place finds where the client begins.
+// find finds where the client begins.
 func (s *session) place(ctx context.Context) {
-	since := s.q.Since
-	if s.last != "" {
-		since = plain(s.last)
+	since := s.query.Since
+	if s.position != "" {
+		since = positionText(s.position)
 	}
-	at, seq, ok := s.g.place(since)
+	at, seq, ok := s.group.find(since)
 	if !ok {
-		s.read(ctx)
+		s.startPage(ctx)
 		return
 	}
-	s.settle(at, seq)
+	s.enterRing(at, seq)
 }
 
-// settle begins to take rows from the ring.
-func (s *session) settle(at uint64, seq string) {
-	s.at, s.last, s.placed = at, seq, true
-	s.rearm(time.Now())
+// enterRing begins to take rows from the ring.
+func (s *session) enterRing(at uint64, seq string) {
+	s.at, s.position, s.placed = at, seq, true
+	s.resetDeadline(time.Now())
 }
 
 // fallBehind has the client catch up: the ring no longer has what comes next.
@@ -149,60 +149,60 @@ func (s *session) fallBehind(ctx context.Context, p phase) {
 	}
 }
 
-// read has the next page read.
-func (s *session) read(ctx context.Context) {
+// startPage has the next page read.
+func (s *session) startPage(ctx context.Context) {
 	s.reading = true
 	rows := s.feeds.cfg.PageRows
-	if s.q.Limit > 0 {
-		rows = min(rows, s.q.Limit-s.sent)
+	if s.query.Limit > 0 {
+		rows = min(rows, s.query.Limit-s.sent)
 	}
-	since := s.last
-	go func() { s.pages <- s.feeds.page(ctx, s.g, since, rows) }()
+	since := s.position
+	go func() { s.pages <- s.feeds.page(ctx, s.group, since, rows) }()
 }
 
-// take takes a page over.
-func (s *session) take(ctx context.Context, p *page) (o outcome, over bool) {
+// copyRows takes a page over.
+func (s *session) finishPage(ctx context.Context, p *page) (o sessionResult, over bool) {
 	s.reading = false
 	if p == nil {
-		return s.give(pass)
+		return s.abort(passOn)
 	}
-	if o, over := s.rows(p.rows, p.pending); over {
+	if o, over := s.send(p.rows, p.pending); over {
 		return o, over
 	}
-	s.last = p.last
+	s.position = p.last
 	s.remember(p.rows)
-	if p.whole {
-		s.settle(p.mark, p.last)
+	if p.complete {
+		s.enterRing(p.mark, p.last)
 	} else {
 		s.place(ctx)
 	}
 	return 0, false
 }
 
-// tell sends rows of the ring.
-func (s *session) tell() (o outcome, over bool) {
+// sendFromRing sends rows of the ring.
+func (s *session) sendFromRing() (o sessionResult, over bool) {
 	b := batches.Get().(*batch)
 	defer b.release()
-	rows := b.rows[:s.g.take(s.at, b.rows[:])]
+	rows := b.rows[:s.group.copyRows(s.at, b.rows[:])]
 	if len(rows) == 0 {
 		return 0, false // the ring has moved on
 	}
 	s.at += uint64(len(rows))
 	last := rows[len(rows)-1].seq
-	if o, over := s.rows(s.fresh(rows), 0); over {
+	if o, over := s.send(s.fresh(rows), 0); over {
 		return o, over
 	}
-	s.last = last
+	s.position = last
 	return 0, false
 }
 
-// rows sends rows, as many as the client wants; more is how many are known to be
+// send sends rows, as many as the client wants; more is how many are known to be
 // behind them, besides those of the ring.
-func (s *session) rows(rows []row, more int) (o outcome, over bool) {
+func (s *session) send(rows []row, more int) (o sessionResult, over bool) {
 	if len(rows) == 0 {
 		return 0, false
 	}
-	if left := s.q.Limit - s.sent; s.q.Limit > 0 && left <= len(rows) {
+	if left := s.query.Limit - s.sent; s.query.Limit > 0 && left <= len(rows) {
 		more += len(rows) - left
 		rows, over = rows[:left], true
 	}
@@ -213,10 +213,10 @@ func (s *session) rows(rows []row, more int) (o outcome, over bool) {
 		if o, gone := s.write(b.text); gone {
 			return o, gone
 		}
-		s.last, rows = rows[n-1].seq, rows[n:]
+		s.position, rows = rows[n-1].seq, rows[n:]
 	}
-	s.waited = true
-	s.rearm(time.Now())
+	s.caughtUp = true
+	s.resetDeadline(time.Now())
 	if over {
 		return s.end(more)
 	}
@@ -227,94 +227,94 @@ func (s *session) rows(rows []row, more int) (o outcome, over bool) {
 func (s *session) fill(b *batch, rows []row) (n int) {
 	b.text = b.text[:0]
 	for n < len(rows) && (n == 0 || len(b.text)+2*len(rows[n].text) < cap(b.text)) {
-		b.text = s.q.Form.appendRow(b.text, &rows[n], s.sent > 0)
+		b.text = s.query.Form.appendRow(b.text, &rows[n], s.sent > 0)
 		n++
 		s.sent++
 	}
 	return n
 }
 
-// look does what is due while there are rows to tell: a client that is behind all the
+// checkDue does what is due while there are rows to tell: a client that is behind all the
 // time never waits.
-func (s *session) look(ctx context.Context, stopping <-chan struct{}) (o outcome, over bool) {
+func (s *session) checkDue(ctx context.Context, stopping <-chan struct{}) (o sessionResult, over bool) {
 	select {
 	case <-stopping:
 		return s.end(0)
 	case <-ctx.Done():
-		return s.give(busy)
+		return s.abort(closing)
 	default:
 	}
-	if time.Now().Before(s.check) {
+	if time.Now().Before(s.recheckAt) {
 		return 0, false
 	}
 	return s.tick(ctx)
 }
 
 // wait waits for something to happen.
-func (s *session) wait(ctx context.Context, stopping, moved <-chan struct{}) (o outcome, over bool) {
+func (s *session) wait(ctx context.Context, stopping, moved <-chan struct{}) (o sessionResult, over bool) {
 	s.timer.Reset(s.until(time.Now()))
 	select {
 	case <-moved:
 	case p := <-s.pages:
-		return s.take(ctx, p)
+		return s.finishPage(ctx, p)
 	case <-s.timer.C:
 		return s.tick(ctx)
 	case <-stopping:
-		if s.last == "" || s.g.view().phase == opening {
-			return s.give(busy)
+		if s.position == "" || s.group.view().phase == opening {
+			return s.abort(closing)
 		}
 		return s.end(0)
 	case <-ctx.Done():
-		return s.give(busy)
+		return s.abort(closing)
 	}
 	return 0, false
 }
 
 // tick does what time asks for.
-func (s *session) tick(ctx context.Context) (o outcome, over bool) {
+func (s *session) tick(ctx context.Context) (o sessionResult, over bool) {
 	now := time.Now()
-	if !now.Before(s.check) {
-		if !s.may(ctx) {
-			return s.give(pass)
+	if !now.Before(s.recheckAt) {
+		if !s.mayRead(ctx) {
+			return s.abort(passOn)
 		}
-		if now.After(s.forget) {
+		if now.After(s.forgetAt) {
 			s.seen = nil
 		}
-		s.check = now.Add(s.feeds.cfg.Recheck)
+		s.recheckAt = now.Add(s.feeds.cfg.Recheck)
 	}
 	switch {
-	case now.Before(s.due):
+	case now.Before(s.deadline):
 		return 0, false
-	case s.q.Beat == 0 && s.placed:
+	case s.query.Heartbeat == 0 && s.placed:
 		return s.end(0)
-	case s.q.Beat == 0, s.g.view().phase == opening: // the node takes its time, and may still refuse
-		s.rearm(now)
+	case s.query.Heartbeat == 0, s.group.view().phase == opening: // the node takes its time, and may still refuse
+		s.resetDeadline(now)
 		return 0, false
 	}
-	s.rearm(now)
-	return s.write(s.q.Form.beat())
+	s.resetDeadline(now)
+	return s.write(s.query.Form.heartbeat())
 }
 
-// rearm starts the time within which something must be said.
-func (s *session) rearm(now time.Time) {
-	d := s.q.Beat
+// resetDeadline starts the time within which something must be said.
+func (s *session) resetDeadline(now time.Time) {
+	d := s.query.Heartbeat
 	switch {
 	case d == 0 && s.placed:
-		d = s.q.Timeout
+		d = s.query.Timeout
 	case d == 0:
-		d = longest
+		d = maxPause
 	}
-	s.due = now.Add(d)
+	s.deadline = now.Add(d)
 }
 
 // until is how long there is to wait.
 func (s *session) until(now time.Time) time.Duration {
-	return min(s.due.Sub(now), s.check.Sub(now))
+	return min(s.deadline.Sub(now), s.recheckAt.Sub(now))
 }
 
 // write sends text, behind the head if that was not sent yet.
-func (s *session) write(text []byte) (o outcome, over bool) {
-	if err := s.begin(); err != nil {
+func (s *session) write(text []byte) (o sessionResult, over bool) {
+	if err := s.start(); err != nil {
 		return served, true
 	}
 	if _, err := s.out.Write(text); err != nil {
@@ -324,40 +324,40 @@ func (s *session) write(text []byte) (o outcome, over bool) {
 	return 0, false
 }
 
-func (s *session) begin() error {
-	if s.begun {
+func (s *session) start() error {
+	if s.started {
 		return nil
 	}
-	s.begun = true
-	s.g.mu.Lock()
-	header := s.g.header
-	s.g.mu.Unlock()
-	if err := s.out.begin(s.q.Form, header); err != nil {
+	s.started = true
+	s.group.mu.Lock()
+	header := s.group.header
+	s.group.mu.Unlock()
+	if err := s.out.begin(s.query.Form, header); err != nil {
 		return err
 	}
-	_, err := s.out.Write(s.q.Form.opening())
+	_, err := s.out.Write(s.query.Form.opening())
 	return err
 }
 
 // end ends the feed in order; more is how many rows are known to be left.
-func (s *session) end(more int) (o outcome, over bool) {
-	if s.last == "" { // the client could not go on from there
-		return s.give(pass)
+func (s *session) end(more int) (o sessionResult, over bool) {
+	if s.position == "" { // the client could not go on from there
+		return s.abort(passOn)
 	}
 	if s.placed {
-		more += int(s.g.view().end - s.at)
+		more += int(s.group.view().end - s.at)
 	}
-	if o, over := s.write(s.q.Form.closing(s.g.written(s.last), more)); over {
+	if o, over := s.write(s.query.Form.closing(s.group.formatPosition(s.position), more)); over {
 		return o, over
 	}
 	_ = s.out.Close()
 	return served, true
 }
 
-// give ends the feed without order, or leaves it to somebody else if nothing of it
+// abort ends the feed without order, or leaves it to somebody else if nothing of it
 // was sent.
-func (s *session) give(o outcome) (outcome, bool) {
-	if !s.begun {
+func (s *session) abort(o sessionResult) (sessionResult, bool) {
+	if !s.started {
 		return o, true
 	}
 	s.out.Cut()

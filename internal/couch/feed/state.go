@@ -20,8 +20,8 @@ type State struct {
 func (f *Feeds) States() []State {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	list := make([]State, 0, len(f.open))
-	for g := range f.open {
+	list := make([]State, 0, len(f.running))
+	for g := range f.running {
 		list = append(list, g.state())
 	}
 	slices.SortFunc(list, func(a, b State) int {
@@ -32,7 +32,7 @@ func (f *Feeds) States() []State {
 
 // state is called with Feeds.mu held.
 func (g *group) state() State {
-	s := State{DB: g.db, Query: g.shape, Node: g.node, Clients: g.clients}
+	s := State{DB: g.db, Query: g.shared, Node: g.node, Clients: g.clients}
 	if g.method == http.MethodPost {
 		s.Query = "POST " + s.Query
 	}

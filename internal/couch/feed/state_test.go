@@ -22,13 +22,13 @@ func TestStates(t *testing.T) {
 		s.put("a")
 		all := []*client{s.come("feed=continuous&since=now"), s.come("feed=eventsource&since=now"), s.come("feed=continuous&since=now&filter=f/g")}
 		s.put("bb")
-		size := len(line(2, "bb", 1)) + overhead
+		size := len(line(2, "bb", 1)) + rowOverhead
 		shared := State{DB: "d b", Node: 1, Phase: "open", Clients: 2, Rows: 1, Bytes: size}
 		filtered := State{DB: "d b", Query: "filter=f/g", Node: 1, Phase: "open", Clients: 1, Rows: 1, Bytes: size}
 		f(shared, filtered)
 		s.set(func() { s.design = `"2-d"` })
 		s.pass(time.Millisecond)
-		if o := <-s.come("feed=continuous&since=now&filter=f/g").done; o != again {
+		if o := <-s.come("feed=continuous&since=now&filter=f/g").done; o != filterChanged {
 			t.Errorf("outcome %d", o)
 		}
 		f(shared, filtered)

@@ -17,7 +17,7 @@ func TestStop(t *testing.T) {
 	feeds := New(Config{Ask: n.ask})
 	defer feeds.Close()
 	server, err := edge.Listen(edge.Config{Name: "feed", Listen: "127.0.0.1:0", Streaming: true, Handler: edge.HandlerFunc(func(x *edge.Exchange) {
-		if !feeds.Serve(x, Client{DB: "d b", Nodes: []int{1}, May: func(context.Context) bool { return true }}) {
+		if !feeds.Serve(x, Client{DB: "d b", Nodes: []int{1}, MayRead: func(context.Context) bool { return true }}) {
 			x.Reply.Status = http.StatusTeapot
 		}
 	})})

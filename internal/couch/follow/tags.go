@@ -65,14 +65,14 @@ func (t Tagger) Names() cache.Tag {
 
 // AppendReads appends what the answer to a read depends on: at most three tags.
 func (t Tagger) AppendReads(dst []cache.Tag, r *api.Route) []cache.Tag {
-	if r.What == api.Names {
+	if r.Kind == api.DatabaseList {
 		return append(dst, t.Names())
 	}
 	var dbuf, ibuf [nameSize]byte
 	db := r.AppendDB(dbuf[:0])
 	dst = append(dst, t.Database(db))
 	switch {
-	case r.What != api.Document && r.What != api.Attachment:
+	case r.Kind != api.Document && r.Kind != api.Attachment:
 		return append(dst, t.Results(db))
 	}
 	return append(dst, t.Documents(db), t.Document(db, r.AppendID(ibuf[:0])))
@@ -86,7 +86,7 @@ func (t Tagger) AppendWrites(dst []cache.Tag, r *api.Route, ids [][]byte) []cach
 	const changing = api.TouchDocument | api.TouchDocuments | api.TouchDatabase | named
 	var dbuf, ibuf [nameSize]byte
 	db := r.AppendDB(dbuf[:0])
-	if r.Touch&api.TouchNames != 0 {
+	if r.Touch&api.TouchDatabaseList != 0 {
 		dst = append(dst, t.Names())
 	}
 	if r.Touch&api.TouchDatabase != 0 && len(db) > 0 {
