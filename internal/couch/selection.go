@@ -2,84 +2,13 @@ package couch
 
 import (
 	"context"
-	"slices"
-	"sync/atomic"
 	"time"
-
-	"github.com/cespare/xxhash/v2"
 
 	"github.com/kasoku/kasoku/internal/couch/api"
 	"github.com/kasoku/kasoku/internal/couch/follow"
 	"github.com/kasoku/kasoku/internal/origin"
 	"github.com/kasoku/kasoku/internal/origin/balance"
 )
-
-// nodeOrder is in which order nodes are asked: the first one that is available is.
-type nodeOrder []int
-
-// configOrder is the order of the configuration.
-func (c *Config) configOrder() nodeOrder {
-	o := make(nodeOrder, len(c.Nodes))
-	for i := range o {
-		o[i] = i
-	}
-	return o
-}
-
-// hashOrder is an order that is the same for the same key, as long as the nodes are, and
-// in which all nodes come first equally often. When a node leaves, nothing moves
-// between the others (rendezvous hashing).
-func (c *Config) hashOrder(key ...[]byte) nodeOrder {
-	o := c.configOrder()
-	scores := make([]uint64, len(o))
-	for i, url := range c.Nodes {
-		h := xxhash.New()
-		for _, part := range key {
-			h.Write(part)
-			h.Write([]byte{0})
-		}
-		h.WriteString(url)
-		scores[i] = h.Sum64()
-	}
-	slices.SortFunc(o, func(a, b int) int {
-		if scores[a] > scores[b] {
-			return -1
-		}
-		return 1
-	})
-	return o
-}
-
-// writeOrder is the order for writes: of a document, or of a whole database with id nil.
-// Where one node takes the writes, first is that one.
-func (c *Config) writeOrder(first int, db, id []byte) nodeOrder {
-	if c.Writes == WritesFirst {
-		return c.configOrder().startingAt(first)
-	}
-	return c.hashOrder(db, id)
-}
-
-// startingAt puts node before all others.
-func (o nodeOrder) startingAt(node int) nodeOrder {
-	at := slices.Index(o, node)
-	copy(o[1:at+1], o[:at])
-	o[0] = node
-	return o
-}
-
-// preferred puts the nodes of a set before the others.
-func (o nodeOrder) prefer(set follow.NodeSet) nodeOrder {
-	slices.SortStableFunc(o, func(a, b int) int {
-		switch {
-		case set.Has(a) == set.Has(b):
-			return 0
-		case set.Has(a):
-			return -1
-		}
-		return 1
-	})
-	return o
-}
 
 // nodeSelection chooses the node for a read. It refers to nothing of an exchange.
 type nodeSelection struct {
@@ -227,56 +156,4 @@ func (c *Config) hold() origin.Hold {
 		return origin.Hold{}
 	}
 	return origin.Hold{Bytes: c.Buffer, Time: holdTime}
-}
-
-// recentWrites remembers which node took the last write of a client in a database that is
-// not followed, so that the client reads what it wrote. Places are shared by
-// whoever falls on the same: the later one counts.
-type recentWrites struct {
-	slots [1 << 14]atomic.Uint64 // 40 bits of the hash, 6 of the node, 18 of the time in seconds
-}
-
-const (
-	recentNode = 6
-	recentTime = 18
-	recentMask = 1<<recentTime - 1
-)
-
-func (r *recentWrites) slot(hash uint64) *atomic.Uint64 { return &r.slots[hash%uint64(len(r.slots))] }
-
-// record takes note of a write at a time in Unix seconds.
-func (r *recentWrites) record(hash uint64, node int, now int64) {
-	r.slot(hash).Store(hash>>24<<24 | uint64(node)<<recentTime | uint64(now)&recentMask)
-}
-
-// node returns the node that took the last write, if that was less than d ago.
-func (r *recentWrites) node(hash uint64, now int64, d time.Duration) (node int, ok bool) {
-	p := r.slot(hash).Load()
-	age := (uint64(now) - p) & recentMask
-	if p == 0 || p>>24 != hash>>24 || time.Duration(age)*time.Second > d {
-		return 0, false
-	}
-	return int(p >> recentTime & (1<<recentNode - 1)), true
-}
-
-// hashOf hashes parts.
-func hashOf(parts ...[]byte) uint64 {
-	h := xxhash.New()
-	for _, part := range parts {
-		h.Write(part)
-		h.Write([]byte{0})
-	}
-	return h.Sum64()
-}
-
-// copyFrom takes over what old knows. nodes are the numbers of old's nodes here, -1 for
-// who is gone.
-func (r *recentWrites) copyFrom(old *recentWrites, nodes []int) {
-	const mask = 1<<recentNode - 1
-	for i := range old.slots {
-		p := old.slots[i].Load()
-		if node := int(p >> recentTime & mask); p != 0 && node < len(nodes) && nodes[node] >= 0 {
-			r.slots[i].Store(p&^(mask<<recentTime) | uint64(nodes[node])<<recentTime)
-		}
-	}
 }
