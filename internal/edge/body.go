@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/socket"
 )
 
 // connBody reads the body of a request on an HTTP/1 connection. It belongs to
@@ -43,7 +44,7 @@ func (b *connBody) trailer() http1.Fields { return b.chunks.Trailer() }
 
 func (b *connBody) wake() {
 	b.woken.Store(true)
-	_ = b.x.conn.sock.SetReadDeadline(longAgo)
+	_ = b.x.conn.sock.SetReadDeadline(socket.Past)
 }
 
 func (b *connBody) read(p []byte) (int, error) {

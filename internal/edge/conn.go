@@ -14,6 +14,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/socket"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
@@ -65,7 +66,7 @@ type conn struct {
 }
 
 func newConn(s *Server, nc net.Conn) *conn {
-	c := &conn{srv: s, sock: nc, nc: nc, raw: rawOf(nc), fd: -1, drain: true, ids: newIDSource()}
+	c := &conn{srv: s, sock: nc, nc: nc, raw: socket.Raw(nc), fd: -1, drain: true, ids: newIDSource()}
 	if a, ok := nc.RemoteAddr().(*net.TCPAddr); ok {
 		ap := a.AddrPort()
 		c.client = netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
@@ -156,7 +157,7 @@ func (c *conn) readable(fd uintptr) bool {
 	for {
 		x := c.take()
 		space := x.in.space()
-		n, err := readNow(c.fd, space)
+		n, err := socket.Read(c.fd, space)
 		if err == syscall.EAGAIN {
 			c.drain = !c.served
 			return !c.rest()
@@ -290,7 +291,7 @@ func (c *conn) start(x *Exchange) {
 	c.state.CompareAndSwap(isIdle, isActive)
 	x.start = time.Now()
 	c.now = x.start.Sub(c.srv.epoch)
-	c.srv.attention.Pay(c.now)
+	c.srv.sysmon.Wake(c.now)
 	x.set = c.srv.set.Load()
 	x.begin(c.client, c.secure)
 	c.taking.reset()

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/kasoku/kasoku/internal/socket"
 )
 
 // What ends the context of an exchange, found with context.Cause.
@@ -120,7 +122,7 @@ func (w *watch) look() {
 	if w.stopped {
 		return
 	}
-	if peerGone(w.conn.raw) {
+	if socket.PeerClosed(w.conn.raw) {
 		w.cancel(ErrClientGone)
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/listener"
+	"github.com/kasoku/kasoku/internal/socket"
 )
 
 // close ends the connection. Closing a socket with unread bytes in it resets
@@ -38,7 +39,7 @@ func (c *conn) lingerOn() {
 // kick makes the connection go if it is idle.
 func (c *conn) kick() {
 	if c.state.CompareAndSwap(isIdle, isKicked) {
-		_ = c.sock.SetReadDeadline(longAgo)
+		_ = c.sock.SetReadDeadline(socket.Past)
 	}
 }
 
@@ -50,11 +51,9 @@ func (c *conn) cut() {
 	case isHanded, isRaised:
 		_ = c.sock.Close()
 	default:
-		_ = c.sock.SetDeadline(longAgo)
+		_ = c.sock.SetDeadline(socket.Past)
 	}
 }
-
-var longAgo = time.Unix(1, 0)
 
 // hangUp closes the connection. The end of a broken one must not look like that of
 // a body: without TLS's farewell, and as a reset where only the end would tell.

@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/net/http2"
 	"golang.org/x/time/rate"
+
+	"github.com/kasoku/kasoku/internal/socket"
 )
 
 // h2Conn is a connection of HTTP/2 between TLS and the library. It holds the client to
@@ -114,7 +116,7 @@ func (h *h2Conn) end(code http2.ErrCode) bool {
 		return false
 	}
 	h.ended, h.code = true, code
-	_ = h.Conn.SetReadDeadline(longAgo)
+	_ = h.Conn.SetReadDeadline(socket.Past)
 	return true
 }
 

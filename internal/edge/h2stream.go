@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/socket"
 )
 
 // h2Stream carries one HTTP/2 request and its answer.
@@ -38,8 +39,8 @@ type h2Stream struct {
 func newH2Stream(x *Exchange, w http.ResponseWriter, r *http.Request) *h2Stream {
 	s := &h2Stream{w: w, r: r, rc: http.NewResponseController(w), limit: int64(x.set.limits.BodyBytes)}
 	s.pace = newPace(x.set.limits.BodyTimeout)
-	s.reading.expire = func() { _ = s.rc.SetReadDeadline(longAgo) }
-	s.writing.expire = func() { _ = s.rc.SetWriteDeadline(longAgo) }
+	s.reading.expire = func() { _ = s.rc.SetReadDeadline(socket.Past) }
+	s.writing.expire = func() { _ = s.rc.SetWriteDeadline(socket.Past) }
 	return s
 }
 
@@ -88,7 +89,7 @@ func (s *h2Stream) read(p []byte) (int, error) {
 // told that the rest is not wanted.
 func (s *h2Stream) wake() {
 	s.woken.Store(true)
-	_ = s.rc.SetReadDeadline(longAgo)
+	_ = s.rc.SetReadDeadline(socket.Past)
 }
 
 func (s *h2Stream) spare() bool { return true }

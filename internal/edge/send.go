@@ -10,6 +10,7 @@ import (
 
 	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/socket"
 )
 
 // write sends up to three pieces, in one system call as a rule. A socket's buffer
@@ -17,7 +18,7 @@ import (
 func (c *conn) write(a, b, d []byte) error {
 	x := c.x
 	if c.fd >= 0 && len(b) == 0 {
-		n, err := writeNow(c.fd, a)
+		n, err := socket.Write(c.fd, a)
 		x.sent += max(n, 0)
 		if n == len(a) {
 			return nil

@@ -27,6 +27,7 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/inflight"
 	"github.com/kasoku/kasoku/internal/listener"
+	"github.com/kasoku/kasoku/internal/socket"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
@@ -83,7 +84,7 @@ type Server struct {
 	stats *stats
 	epoch time.Time // deadlines of connections are counted from here
 
-	attention Attention // paid on the clock of epoch
+	sysmon socket.Sysmon // woken on the clock of epoch
 
 	// set is replaced as a whole, never changed; setMu serialises those who
 	// replace it and is not taken on the path of a request.
@@ -136,7 +137,7 @@ func Listen(cfg Config) (*Server, error) {
 	if path, ok := cutUnix(cfg.Listen); ok {
 		network, address = "unix", path
 	}
-	ln, err := listenConfig().Listen(context.Background(), network, address)
+	ln, err := listener.Listen(network, address)
 	if err != nil {
 		return nil, fmt.Errorf("edge: service %s can't listen on %s: %w", cfg.Name, cfg.Listen, err)
 	}

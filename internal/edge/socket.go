@@ -1,10 +1,7 @@
 package edge
 
 import (
-	"context"
-	"net"
 	"net/netip"
-	"syscall"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -12,24 +9,6 @@ import (
 
 // What follows is for fronts that speak another protocol than HTTP over connections of
 // their own: they treat sockets, clients' rates and request ids as this package does.
-
-// ListenTCP opens a listener whose connections are kept alive.
-func ListenTCP(address string) (net.Listener, error) {
-	return listenConfig().Listen(context.Background(), "tcp", address)
-}
-
-// RawConn returns access to the socket of nc, or nil if there is none: then ReadNow and
-// WriteNow can't be used.
-func RawConn(nc net.Conn) syscall.RawConn { return rawOf(nc) }
-
-// ReadNow reads what is there, with one system call; EAGAIN says that nothing is.
-func ReadNow(fd int, b []byte) (int, error) { return readNow(fd, b) }
-
-// WriteNow writes what there is room for, with one system call.
-func WriteNow(fd int, b []byte) (int, error) { return writeNow(fd, b) }
-
-// PeerGone says whether the client has closed its end.
-func PeerGone(raw syscall.RawConn) bool { return peerGone(raw) }
 
 // Rates bounds the requests of each client's address, as Limits.RequestsPerSecond says.
 // The zero value sets no bound.

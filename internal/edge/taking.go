@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/inflight"
+	"github.com/kasoku/kasoku/internal/socket"
 )
 
 // taking measures how a client takes the answer of one exchange: the time that was spent
@@ -65,7 +66,7 @@ func (s *Server) waitedFor(yield func(inflight.Client)) {
 // cutSlow ends the answer that the connection sends, and with it the connection.
 func (c *conn) cutSlow() {
 	c.taking.cut.Store(true) // comes before the deadline: armWrite sees one of both
-	_ = c.sock.SetWriteDeadline(longAgo)
+	_ = c.sock.SetWriteDeadline(socket.Past)
 }
 
 // cutSlow has the stream reset.
@@ -74,7 +75,7 @@ func (s *h2Stream) cutSlow() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.over {
-		_ = s.rc.SetWriteDeadline(longAgo)
+		_ = s.rc.SetWriteDeadline(socket.Past)
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/socket"
 )
 
 // What ends the context of a request, found with context.Cause.
@@ -78,7 +78,7 @@ func (a *awaited) look() {
 	if a.stopped {
 		return
 	}
-	if edge.PeerGone(a.conn.raw) {
+	if socket.PeerClosed(a.conn.raw) {
 		a.cancel(errClientGone)
 		return
 	}

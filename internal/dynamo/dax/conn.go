@@ -14,6 +14,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/socket"
 )
 
 // What a connection is doing, for those who want to stop it.
@@ -64,7 +65,7 @@ type conn struct {
 }
 
 func newConn(s *Server, nc net.Conn) *conn {
-	return &conn{srv: s, sock: nc, nc: nc, raw: edge.RawConn(nc), fd: -1, drain: true, ids: edge.NewRequestIDs(),
+	return &conn{srv: s, sock: nc, nc: nc, raw: socket.Raw(nc), fd: -1, drain: true, ids: edge.NewRequestIDs(),
 		client: addressOf(nc.RemoteAddr()), local: addressOf(nc.LocalAddr())}
 }
 
@@ -130,7 +131,7 @@ func (c *conn) readable(fd uintptr) bool {
 	c.fd = int(fd)
 	for {
 		space := c.take().in.space()
-		n, err := edge.ReadNow(c.fd, space)
+		n, err := socket.Read(c.fd, space)
 		if err == syscall.EAGAIN {
 			c.drain, c.unsure = !c.served, false
 			return !c.rest()
@@ -266,7 +267,7 @@ func (c *conn) begin() {
 	k := c.k
 	k.now, k.late = time.Now(), false
 	now := k.now.Sub(c.srv.epoch)
-	c.srv.attention.Pay(now)
+	c.srv.sysmon.Wake(now)
 	k.set = c.srv.set.Load()
 	if c.greeted {
 		c.due = now + k.set.limits.RequestTime

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/listener"
+	"github.com/kasoku/kasoku/internal/socket"
 )
 
 // close ends the connection. Closing a socket with unread bytes in it resets the
@@ -76,6 +77,4 @@ const lastLook = time.Millisecond
 
 // cut wakes the goroutine from whatever the socket makes it wait for; the server's hard
 // context, cancelled before, tells it to leave.
-func (c *conn) cut() { _ = c.sock.SetDeadline(longAgo) }
-
-var longAgo = time.Unix(1, 0)
+func (c *conn) cut() { _ = c.sock.SetDeadline(socket.Past) }

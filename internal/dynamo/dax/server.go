@@ -17,8 +17,8 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/accel"
 	"github.com/kasoku/kasoku/internal/dynamo/dax/lists"
 	"github.com/kasoku/kasoku/internal/dynamo/sigv4"
-	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/listener"
+	"github.com/kasoku/kasoku/internal/socket"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
@@ -78,15 +78,15 @@ type Lists interface {
 // Shutdown once. Configure may be called at any time; a request under way keeps the
 // settings that it began with.
 type Server struct {
-	cfg       Config // what Configure does not change
-	ln        net.Listener
-	epoch     time.Time // deadlines are counted from here
-	session   int64     // of this process, for clients to tell it from an earlier one
-	metrics   *metrics
-	methods   methodTable
-	calls     sync.Pool
-	room      room
-	attention edge.Attention
+	cfg     Config // what Configure does not change
+	ln      net.Listener
+	epoch   time.Time // deadlines are counted from here
+	session int64     // of this process, for clients to tell it from an earlier one
+	metrics *metrics
+	methods methodTable
+	calls   sync.Pool
+	room    room
+	sysmon  socket.Sysmon
 
 	// set is replaced as a whole; setMu serialises those who replace it.
 	set   atomic.Pointer[settings]
@@ -111,7 +111,7 @@ type Server struct {
 
 // Listen opens the listener; nothing is accepted before Serve.
 func Listen(cfg Config) (*Server, error) {
-	ln, err := edge.ListenTCP(cfg.Listen)
+	ln, err := listener.Listen("tcp", cfg.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("dax: service %s can't listen on %s: %w", cfg.Name, cfg.Listen, err)
 	}

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/socket"
 )
 
 // frameHead stands before a frame of a reply: four bytes with the frame's length, these
@@ -35,7 +35,7 @@ const piece = 64 << 10
 // that a deadline is only set once it has not.
 func (c *conn) write(b []byte) error {
 	if c.fd >= 0 {
-		n, err := edge.WriteNow(c.fd, b)
+		n, err := socket.Write(c.fd, b)
 		if n == len(b) {
 			return nil
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/memcached/wire"
+	"github.com/kasoku/kasoku/internal/socket"
 )
 
 // conn is one connection, from its handshake to its end. The lane's writer has out; the
@@ -52,7 +53,7 @@ const bufferSize = 64 << 10
 func newConn(s *server, nc, sock net.Conn) *conn {
 	c := &conn{server: s, nc: nc, sock: sock, in: wire.NewReader(bufferSize)}
 	if nc == sock {
-		c.raw = rawOf(sock)
+		c.raw = socket.Raw(sock)
 	}
 	c.readable, c.writable = c.readRaw, c.writeRaw
 	s.metrics.opened.Inc()
@@ -146,7 +147,7 @@ func (c *conn) flush() {
 // true.
 func (c *conn) writeRaw(fd uintptr) bool {
 	for len(c.unsent) > 0 {
-		n, err := writeNow(int(fd), c.unsent)
+		n, err := socket.Write(int(fd), c.unsent)
 		if err == syscall.EAGAIN {
 			return false
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/memcached/wire"
+	"github.com/kasoku/kasoku/internal/socket"
 )
 
 // read reads replies until the connection is of no more use, and says why.
@@ -52,7 +53,7 @@ func (c *conn) readStream() error {
 func (c *conn) readRaw(fd uintptr) bool {
 	for {
 		room := c.in.Room()
-		n, err := readNow(int(fd), room)
+		n, err := socket.Read(int(fd), room)
 		switch {
 		case err == syscall.EAGAIN:
 			return false

@@ -1,8 +1,8 @@
 //go:build !linux
 
-package edge
+package listener
 
 import "net"
 
-// listenConfig is Go's default.
+// listenConfig returns Go's default.
 func listenConfig() *net.ListenConfig { return &net.ListenConfig{} }

@@ -1,14 +1,15 @@
 //go:build unix
 
-package edge
+package socket
 
 import (
 	"net"
 	"syscall"
 )
 
-// rawOf returns access to the socket of nc, or nil if it is none.
-func rawOf(nc net.Conn) syscall.RawConn {
+// Raw returns access to the socket of nc, or nil if nc has none: Read, Write and PeerClosed
+// can't be used then.
+func Raw(nc net.Conn) syscall.RawConn {
 	sc, ok := nc.(syscall.Conn)
 	if !ok {
 		return nil
@@ -20,8 +21,8 @@ func rawOf(nc net.Conn) syscall.RawConn {
 	return raw
 }
 
-// peekEnd says whether the stream has ended where nothing is left to read.
-func peekEnd(fd int) bool {
+// endOfStream reports whether the stream has ended and nothing is left to read.
+func endOfStream(fd int) bool {
 	var b [1]byte
 	n, _, err := syscall.Recvfrom(fd, b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
 	return n == 0 && err == nil || err != nil && err != syscall.EAGAIN && err != syscall.EINTR

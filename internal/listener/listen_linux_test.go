@@ -1,15 +1,17 @@
-package edge
+package listener
 
 import (
 	"net"
 	"syscall"
 	"testing"
+
+	"github.com/kasoku/kasoku/internal/socket"
 )
 
 // TestKeptAlive looks at what an accepted connection has of the listener.
 func TestKeptAlive(t *testing.T) {
 	for _, address := range []string{"127.0.0.1:0", "[::1]:0"} {
-		ln, err := listenConfig().Listen(t.Context(), "tcp", address)
+		ln, err := Listen("tcp", address)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -24,7 +26,7 @@ func TestKeptAlive(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer nc.Close()
-		err = rawOf(nc).Control(func(fd uintptr) {
+		err = socket.Raw(nc).Control(func(fd uintptr) {
 			for _, o := range [...]struct {
 				name                string
 				level, option, want int
