@@ -182,7 +182,7 @@ func TestWrittenValues(t *testing.T) {
 
 func (x *written) read(t *testing.T, p value.Profile, item Item) {
 	t.Helper()
-	v, reason := p.Look(item.Flags, item.Value)
+	v, reason := p.Inspect(item.Flags, item.Value)
 	if reason != x.reason || v.Coding != x.coding {
 		t.Errorf("%s: %v, %v; not %v, %v", x.key, reason, v.Coding, x.reason, x.coding)
 	}

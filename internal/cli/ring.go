@@ -157,5 +157,5 @@ func (t *ringTeller) line(place admin.RingPlace) error {
 var refusals = map[key.Trouble]string{
 	key.Empty:   "an empty key",
 	key.BadByte: "it has a space or a control character, which memcached takes in no key",
-	key.TooLong: fmt.Sprintf("it is longer than memcached's %d bytes, with the namespace", key.Longest),
+	key.TooLong: fmt.Sprintf("it is longer than memcached's %d bytes, with the namespace", key.MaxLength),
 }

@@ -135,7 +135,7 @@ func (k *checker) namespace(path string, m *Memcached) {
 	case key.BadByte:
 		k.failf(path, "%q has a space or a control character, which memcached takes in no key", m.Namespace)
 	case key.TooLong:
-		k.failf(path, "it has %d bytes, which leaves no bytes for keys: memcached accepts %d together", len(m.Namespace), key.Longest)
+		k.failf(path, "it has %d bytes, which leaves no bytes for keys: memcached accepts %d together", len(m.Namespace), key.MaxLength)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // got answers with what memcached has just given.
 func (c *call) got() {
 	g := c.get
-	v, unfit := c.set.cfg.Values.Look(g.Flags(), g.Value())
+	v, unfit := c.set.cfg.Values.Inspect(g.Flags(), g.Value())
 	if unfit != value.OK {
 		c.miss(unread[unfit])
 		return

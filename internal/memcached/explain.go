@@ -170,7 +170,7 @@ func (e *explanation) value(server int, wire []byte) admin.Explanation {
 		note += fmt.Sprintf(", %s to live", ttl)
 	}
 	e.step("memcached", "hit", note)
-	v, unfit := e.set.cfg.Values.Look(g.Flags(), g.Value())
+	v, unfit := e.set.cfg.Values.Inspect(g.Flags(), g.Value())
 	if unfit != value.OK {
 		return e.is(unread[unfit])
 	}

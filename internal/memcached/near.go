@@ -122,7 +122,7 @@ func (f *fill) object(g *client.Call) (*object, Reason) {
 	if r := f.set.client.Get(g, f.server, f.wire, f.loc.options()); r != client.Hit {
 		return nil, unfound[r]
 	}
-	v, unfit := f.set.cfg.Values.Look(g.Flags(), g.Value())
+	v, unfit := f.set.cfg.Values.Inspect(g.Flags(), g.Value())
 	if unfit != value.OK {
 		return nil, unread[unfit]
 	}

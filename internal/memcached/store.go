@@ -75,7 +75,7 @@ func (f *filling) keep(b *httpcache.Body, coding value.Coding) Outcome {
 		return why
 	}
 	flags := f.set.cfg.Values.Flags()
-	v, unfit := f.set.cfg.Values.Look(flags, plain)
+	v, unfit := f.set.cfg.Values.Inspect(flags, plain)
 	if unfit != value.OK || v.Coding != value.Identity || !bytes.Equal(v.Body, plain) {
 		return Misread
 	}

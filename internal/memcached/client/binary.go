@@ -7,9 +7,9 @@ import (
 	"github.com/kasoku/kasoku/internal/memcached/wire"
 )
 
-// mostWords bounds what a binary reply has beside a value: the words of an error, a
+// maxText bounds what a binary reply has beside a value: the words of an error, a
 // server's name, a setting.
-const mostWords = 2048
+const maxText = 2048
 
 // binary encodes a command, and returns what its reply has to repeat.
 func (c *conn) binary(cmd *wire.Command) (opaque uint32, err error) {
@@ -17,9 +17,9 @@ func (c *conn) binary(cmd *wire.Command) (opaque uint32, err error) {
 	return c.opaque, c.out.Binary(cmd, c.opaque)
 }
 
-// binaryAnswer takes the head of a reply, and has what follows it put where it belongs:
+// binaryReply takes the head of a reply, and has what follows it put where it belongs:
 // what became of the call is said when that is there.
-func (c *conn) binaryAnswer(head []byte) error {
+func (c *conn) binaryReply(head []byte) error {
 	frame := c.frame()
 	r := &c.reply
 	if !r.ParseBinary(head) {
@@ -32,17 +32,17 @@ func (c *conn) binaryAnswer(head []byte) error {
 	if err := matches(r, &x.cmd, x.opaque); err != nil {
 		return err
 	}
-	c.filling = nil
-	into, most := c.scrap, int64(mostWords)
+	c.receiver = nil
+	into, most := c.discarded, int64(maxText)
 	if r.Kind == wire.Value {
-		c.filling = x
+		c.receiver = x
 		into, most = x.data, c.server.client.cfg.MaxValue
 	}
 	if r.Size > most {
 		return garbled("a value of %d bytes", r.Size)
 	}
-	if c.filling != nil {
-		x.took(r)
+	if c.receiver != nil {
+		x.setValue(r)
 	}
 	c.valuing = true
 	c.in.BeginBody(into, int(r.Size))
@@ -65,13 +65,13 @@ func matches(r *wire.Reply, cmd *wire.Command, opaque uint32) error {
 	return nil
 }
 
-// binaryFilled ends a reply, with its words if it has no value.
-func (c *conn) binaryFilled(words []byte) error {
+// binaryBody ends a reply, with its words if it has no value.
+func (c *conn) binaryBody(words []byte) error {
 	frame := c.due[c.next:c.last]
 	r := &c.reply
 	switch {
-	case c.filling != nil, r.Kind == wire.Miss:
-		c.answered(frame)
+	case c.receiver != nil, r.Kind == wire.Miss:
+		c.finish(frame)
 		return nil
 	case frame[0].cmd.Op != wire.Get:
 		r.Text = words
@@ -100,7 +100,7 @@ func (c *conn) binaryProbe() error {
 }
 
 func (c *conn) binaryWants(kind wire.Kind, cmd *wire.Command, what string) error {
-	switch err := c.binaryAsk(cmd); {
+	switch err := c.binaryRoundTrip(cmd); {
 	case err != nil:
 		return fmt.Errorf("%s in the binary protocol: %w", what, err)
 	case c.reply.Status != 0:
@@ -115,15 +115,15 @@ func (c *conn) binaryWants(kind wire.Kind, cmd *wire.Command, what string) error
 // settings says so.
 func (c *conn) binarySettings() error {
 	cmd := &wire.Command{Op: wire.Settings}
-	err := c.binaryAsk(cmd)
-	for ; err == nil && c.reply.Kind == wire.Stat; err = c.binaryListen(cmd) {
+	err := c.binaryRoundTrip(cmd)
+	for ; err == nil && c.reply.Kind == wire.Stat; err = c.binaryRead(cmd) {
 		c.setting(c.reply.Key, c.reply.Text)
 	}
 	return err
 }
 
-// binaryAsk sends one command of the handshake, and reads one reply to it.
-func (c *conn) binaryAsk(cmd *wire.Command) error {
+// binaryRoundTrip sends one command of the handshake, and reads one reply to it.
+func (c *conn) binaryRoundTrip(cmd *wire.Command) error {
 	c.out.Reset()
 	if _, err := c.binary(cmd); err != nil {
 		return err
@@ -131,33 +131,33 @@ func (c *conn) binaryAsk(cmd *wire.Command) error {
 	if _, err := c.nc.Write(c.out.Bytes()); err != nil {
 		return err
 	}
-	return c.binaryListen(cmd)
+	return c.binaryRead(cmd)
 }
 
-// binaryListen reads one reply to the last command, with its words.
-func (c *conn) binaryListen(cmd *wire.Command) error {
+// binaryRead reads one reply to the last command, with its words.
+func (c *conn) binaryRead(cmd *wire.Command) error {
 	r := &c.reply
-	head, err := c.wait(c.in.Head)
+	head, err := c.readUntil(c.in.Head)
 	switch {
 	case err != nil:
 		return err
 	case !r.ParseBinary(head):
 		return garbled("a binary reply like %q", head[:min(len(head), 60)])
-	case r.Size > mostWords:
+	case r.Size > maxText:
 		return garbled("%d bytes of words", r.Size)
 	}
 	if err := matches(r, cmd, c.opaque); err != nil {
 		return err
 	}
 	r.Key = bytes.Clone(r.Key) // which reading may move
-	c.in.BeginBody(c.scrap, int(r.Size))
-	r.Text, err = c.wait(func() ([]byte, error) {
+	c.in.BeginBody(c.discarded, int(r.Size))
+	r.Text, err = c.readUntil(func() ([]byte, error) {
 		words, whole, err := c.in.Data()
 		if whole && words == nil {
 			words = []byte{}
 		}
 		return words, err
 	})
-	c.scrap = r.Text
+	c.discarded = r.Text
 	return err
 }

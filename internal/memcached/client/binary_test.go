@@ -66,7 +66,7 @@ func TestOneBinaryGet(t *testing.T) {
 	f("GET, which has no key", Garbled, "", reply(0, 0, 3, 9, seven, "", "one"))
 	f("not stored", Garbled, "", reply(opGetK, 5, 3, 0, nil, "", ""))
 	f("an error", Refused, "", reply(opGetK, noMemory, 3, 0, nil, "", "Out of memory"))
-	f("an error in more words than are read", Garbled, "", reply(opGetK, noMemory, 3, 0, nil, "", strings.Repeat("x", mostWords+1)))
+	f("an error in more words than are read", Garbled, "", reply(opGetK, noMemory, 3, 0, nil, "", strings.Repeat("x", maxText+1)))
 	f("text", Garbled, "", []byte("ERROR\r\n"))
 	f("a command", Garbled, "", []byte("\x80"))
 	large := reply(opGetK, 0, 3, 9, seven, "a", "")
@@ -97,7 +97,7 @@ func TestBinaryConnect(t *testing.T) {
 	f("hung up", nil, Down, "EOF", noop, "end")
 	f("another opaque", nil, Down, "garbled", noop, sends(reply(opNoop, 0, 9, 0, nil, "", "")))
 	f("another opcode", nil, Down, "garbled", noop, sends(reply(opVersion, 0, 1, 0, nil, "", "1.6.18")))
-	f("too many words", nil, Down, "garbled", noop, sends(reply(opNoop, 0, 1, 0, nil, "", strings.Repeat("x", mostWords+1))))
+	f("too many words", nil, Down, "garbled", noop, sends(reply(opNoop, 0, 1, 0, nil, "", strings.Repeat("x", maxText+1))))
 	f("more than was asked for", nil, Down, "more than", noop, sends(reply(opNoop, 0, 1, 0, nil, "", "")),
 		asks(opStat, 2, "settings", ""), sends(reply(opStat, 0, 2, 0, nil, "", ""), []byte{0x81}))
 	f("not logged in", nil, Down, `refuses: status 0x20 "Auth failure."`, noop, sends(reply(opNoop, denied, 1, 0, nil, "", "Auth failure.")))

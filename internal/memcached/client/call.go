@@ -64,8 +64,8 @@ var storeResults = [...]string{"stored", "not-stored", "exists", "not-found", "t
 
 func (r StoreResult) String() string { return storeResults[r] }
 
-// troubles are what a Result that is neither hit nor miss means for a store.
-var troubles = [...]StoreResult{Down: StoreDown, Timeout: StoreTimeout, Garbled: StoreGarbled, Refused: StoreRefused, BadKey: StoreBadKey}
+// storeFailures are what a Result that is neither hit nor miss means for a store.
+var storeFailures = [...]StoreResult{Down: StoreDown, Timeout: StoreTimeout, Garbled: StoreGarbled, Refused: StoreRefused, BadKey: StoreBadKey}
 
 // Call is one request at a time. It is made by NewCall and given back by Release; only
 // one goroutine may use it. Who has it while a request is under way, the package comment
@@ -84,7 +84,7 @@ type request struct {
 
 	result Result
 	stored StoreResult
-	again  bool // the connection is gone, and the call may be made on another one
+	retry  bool // the connection is gone, and the call may be made on another one
 	found  bool // the value has come, the frame has not ended
 
 	data    []byte // memory of the value
@@ -163,24 +163,24 @@ func (x *Call) begin(cmd wire.Command) {
 // restart makes x ready for another attempt.
 func (x *Call) restart() { x.begin(x.cmd) }
 
-// took keeps what a reply tells of the value that follows it.
-func (x *Call) took(r *wire.Reply) {
+// setValue keeps what a reply tells of the value that follows it.
+func (x *Call) setValue(r *wire.Reply) {
 	x.found = true
 	x.flags, x.cas, x.hasCAS, x.ttl, x.hasTTL = r.Flags, r.CAS, r.HasCAS, r.TTL, r.HasTTL
 	x.won, x.stale, x.waiting = r.Won, r.Stale, r.Waiting
 }
 
-// hits says whether what was found is a value: an empty one that somebody is to make is
+// isHit says whether what was found is a value: an empty one that somebody is to make is
 // only the place that N of meta keeps for it.
-func (x *Call) hits() bool { return x.found && (len(x.data) > 0 || !x.won && !x.waiting) }
+func (x *Call) isHit() bool { return x.found && (len(x.data) > 0 || !x.won && !x.waiting) }
 
 // finish gives x back to its goroutine.
 func (x *Call) finish(r Result) {
 	x.result = r
 	if r > Hit {
-		x.stored = troubles[r]
+		x.stored = storeFailures[r]
 	}
-	x.waiter.tell(&x.waiter.done)
+	x.waiter.signal(&x.waiter.done)
 }
 
 // await returns when x is finished. Meanwhile it may have to write for lane l.

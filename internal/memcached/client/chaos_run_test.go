@@ -69,7 +69,7 @@ func TestNeverAnothersValue(t *testing.T) {
 	}
 }
 
-// ask gets random keys until so many were answered.
+// roundTrip gets random keys until so many were answered.
 func ask(t *testing.T, c *Client, keys, gets int, count *[len(results)]atomic.Int64) {
 	x := NewCall()
 	defer x.Release()

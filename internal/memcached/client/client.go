@@ -62,8 +62,8 @@ func (c *Client) spawn(f func()) bool {
 	return !c.closed
 }
 
-// rest lets d pass. It returns false if the client is closed meanwhile.
-func (c *Client) rest(d time.Duration) bool {
+// sleep lets d pass. It returns false if the client is closed meanwhile.
+func (c *Client) sleep(d time.Duration) bool {
 	if d == 0 {
 		return c.ctx.Err() == nil
 	}
@@ -126,7 +126,7 @@ var modes = [...]wire.Op{Add: wire.Add, Set: wire.Set, CAS: wire.CAS}
 // must not change until it returns. cas counts only with mode CAS.
 func (c *Client) Store(x *Call, server int, key, value []byte, flags uint32, ttl time.Duration, mode Mode, cas uint64) StoreResult {
 	s := c.servers[server]
-	x.begin(wire.Command{Op: modes[mode], Key: key, Value: value, Flags: flags, Expires: expires(ttl), CAS: cas})
+	x.begin(wire.Command{Op: modes[mode], Key: key, Value: value, Flags: flags, Expires: expiry(ttl), CAS: cas})
 	if wire.CheckKey(key) == nil && s.tooLarge(key, value) {
 		x.stored = TooLarge
 		s.metrics.stores[TooLarge].Inc()
@@ -148,20 +148,20 @@ func (c *Client) MarkStale(x *Call, server int, key []byte, ttl time.Duration, c
 	if p := Protocol(s.protocol.Load()); p == Text || p == Binary {
 		return Unsupported
 	}
-	x.begin(wire.Command{Op: wire.MarkStale, Key: key, Expires: expires(ttl), CAS: cas})
+	x.begin(wire.Command{Op: wire.MarkStale, Key: key, Expires: expiry(ttl), CAS: cas})
 	return s.change(x)
 }
 
 // seconds rounds up.
 func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
-// longest is the longest time that memcached takes as one from now.
-const longest = 30 * 24 * 60 * 60
+// maxRelative is the longest time that memcached takes as one from now.
+const maxRelative = 30 * 24 * 60 * 60
 
-// expires gives a time to live as memcached has it.
-func expires(ttl time.Duration) int64 {
+// expiry gives a time to live as memcached has it.
+func expiry(ttl time.Duration) int64 {
 	n := seconds(ttl)
-	if n > longest {
+	if n > maxRelative {
 		return time.Now().Unix() + n
 	}
 	return max(n, 0)

@@ -38,8 +38,8 @@ type Server struct {
 	TLS *tls.Config
 }
 
-// dials gives what to dial.
-func (s *Server) dials() (network, address string) {
+// endpoint gives what to dial.
+func (s *Server) endpoint() (network, address string) {
 	if path, ok := strings.CutPrefix(s.Address, "unix:"); ok {
 		return "unix", path
 	}
@@ -47,7 +47,7 @@ func (s *Server) dials() (network, address string) {
 }
 
 func (s *Server) check() error {
-	network, address := s.dials()
+	network, address := s.endpoint()
 	if network == "unix" {
 		if address == "" {
 			return errors.New("a Unix socket is written unix:/path")
@@ -114,13 +114,13 @@ type Config struct {
 
 // complete fills the defaults in and says what is impossible.
 func (cfg *Config) complete() error {
-	fill(&cfg.Connections, max(1, runtime.GOMAXPROCS(0)/4))
-	fill(&cfg.ConnectTimeout, 100*time.Millisecond)
-	fill(&cfg.FirstByteTimeout, 250*time.Millisecond)
-	fill(&cfg.Timeout, 500*time.Millisecond)
-	fill(&cfg.Breaker.Failures, 3)
-	fill(&cfg.Breaker.RetryEvery, 500*time.Millisecond)
-	fill(&cfg.MaxValue, 8<<20)
+	setDefault(&cfg.Connections, max(1, runtime.GOMAXPROCS(0)/4))
+	setDefault(&cfg.ConnectTimeout, 100*time.Millisecond)
+	setDefault(&cfg.FirstByteTimeout, 250*time.Millisecond)
+	setDefault(&cfg.Timeout, 500*time.Millisecond)
+	setDefault(&cfg.Breaker.Failures, 3)
+	setDefault(&cfg.Breaker.RetryEvery, 500*time.Millisecond)
+	setDefault(&cfg.MaxValue, 8<<20)
 	if cfg.Metrics == nil {
 		cfg.Metrics = telemetry.NewRegistry()
 	}
@@ -133,8 +133,8 @@ func (cfg *Config) complete() error {
 	return cfg.check()
 }
 
-// fill gives a field that is zero its default.
-func fill[T comparable](field *T, value T) {
+// setDefault gives a field that is zero its default.
+func setDefault[T comparable](field *T, value T) {
 	var zero T
 	if *field == zero {
 		*field = value
@@ -154,9 +154,9 @@ func (cfg *Config) check() error {
 		f(cfg.ConnectTimeout > 0 && cfg.FirstByteTimeout > 0 && cfg.Timeout > 0, "timeouts must be above zero"),
 		f(cfg.Breaker.Failures > 0 && cfg.Breaker.RetryEvery > 0, "the breaker's failures and pause must be above zero"),
 		f(cfg.MaxValue > 0 && cfg.MaxValue <= 1<<30, "the largest value must be above zero and at most 1 GiB"),
-		f(cfg.Auth == nil || cfg.Protocol == Binary || cfg.Auth.splits(func(r rune) bool { return r <= ' ' || r == 0x7f }),
+		f(cfg.Auth == nil || cfg.Protocol == Binary || cfg.Auth.separable(func(r rune) bool { return r <= ' ' || r == 0x7f }),
 			"user and password must not be empty nor hold spaces or control characters"),
-		f(cfg.Auth == nil || cfg.Protocol != Binary || cfg.Auth.splits(func(r rune) bool { return r == 0 }),
+		f(cfg.Auth == nil || cfg.Protocol != Binary || cfg.Auth.separable(func(r rune) bool { return r == 0 }),
 			"user and password must not be empty nor hold NUL"),
 	} {
 		if err != nil {
@@ -171,9 +171,9 @@ func (cfg *Config) check() error {
 	return nil
 }
 
-// splits says whether a server could tell user and password apart, where ends says what
+// separable says whether a server could tell user and password apart, where ends says what
 // would end them early.
-func (a *Auth) splits(ends func(rune) bool) bool {
+func (a *Auth) separable(ends func(rune) bool) bool {
 	bad := func(s string) bool { return s == "" || strings.ContainsFunc(s, ends) }
 	return !bad(a.User) && !bad(a.Password)
 }

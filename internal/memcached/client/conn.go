@@ -32,19 +32,19 @@ type conn struct {
 	writable func(fd uintptr) bool
 	writeErr error
 
-	in       *wire.Reader
-	readable func(fd uintptr) bool
-	readErr  error
-	heard    int64 // when bytes came last, in nanoseconds of Client.now
-	excused  bool  // the deadline was noticed too late, and no bytes have come since
-	proved   bool  // a reply has come after the handshake
-	reply    wire.Reply
-	due      []*Call // due[next:] are owed replies; taken from sent as a whole
-	next     int
-	last     int   // due[next:last] are answered by the frame that is being read
-	filling  *Call // whose value is being read; nil with valuing: nobody's
-	valuing  bool
-	scrap    []byte // memory for nobody's values
+	in        *wire.Reader
+	readable  func(fd uintptr) bool
+	readErr   error
+	lastRead  int64 // when bytes came last, in nanoseconds of Client.now
+	excused   bool  // the deadline was noticed too late, and no bytes have come since
+	replied   bool  // a reply has come after the handshake
+	reply     wire.Reply
+	due       []*Call // due[next:] are owed replies; taken from sent as a whole
+	next      int
+	last      int   // due[next:last] are answered by the frame that is being read
+	receiver  *Call // whose value is being read; nil with valuing: nobody's
+	valuing   bool
+	discarded []byte // memory for nobody's values
 }
 
 // bufferSize is how much is read from a connection at once.
@@ -190,23 +190,23 @@ func (c *conn) late() bool {
 		return false
 	}
 	cfg := &c.server.client.cfg
-	at := min(oldest.sent+int64(cfg.Timeout), max(oldest.sent, c.heard)+int64(cfg.FirstByteTimeout))
+	at := min(oldest.sent+int64(cfg.Timeout), max(oldest.sent, c.lastRead)+int64(cfg.FirstByteTimeout))
 	now := int64(c.server.client.now())
 	switch {
 	case now < at:
 		c.deadline(at)
-	case now-at > int64(unpunctual) && !c.excused:
+	case now-at > int64(schedulingDelay) && !c.excused:
 		c.excused = true
-		c.deadline(now + int64(unpunctual))
+		c.deadline(now + int64(schedulingDelay))
 	default:
 		return true
 	}
 	return false
 }
 
-// unpunctual is how late a deadline is noticed if this process did not get to run. Then
+// schedulingDelay is how late a deadline is noticed if this process did not get to run. Then
 // the reply may have been there in time, so there is one more look for it.
-const unpunctual = 10 * time.Millisecond
+const schedulingDelay = 10 * time.Millisecond
 
 // fail finishes the calls that a connection owes a reply when it ends for fault. down is
 // server.failed's.
@@ -230,10 +230,10 @@ func (c *conn) fail(calls []*Call, fault error) (down bool) {
 		finish(frame, Refused, false)
 		finish(rest, Down, true)
 	default:
-		if len(calls) > 0 && !c.proved {
+		if len(calls) > 0 && !c.replied {
 			down = c.server.failed(fault)
 		}
-		finish(calls, Down, c.proved)
+		finish(calls, Down, c.replied)
 	}
 	return down
 }
@@ -249,10 +249,10 @@ func headFrame(calls []*Call) (frame, rest []*Call) {
 
 func finish(calls []*Call, r Result, again bool) {
 	for _, x := range calls {
-		x.again = again
+		x.retry = again
 		x.finish(r)
 	}
 }
 
-// gone counts the end of the connection.
-func (c *conn) gone() { c.server.metrics.open.Add(-1) }
+// countClosed counts the end of the connection.
+func (c *conn) countClosed() { c.server.metrics.open.Add(-1) }

@@ -42,7 +42,7 @@ func settle(t *testing.T, c *conn, calls []*Call, replies []byte, cut int) {
 	for _, piece := range [][]byte{replies[:cut], replies[cut:]} {
 		for len(piece) > 0 && fault == nil {
 			n := copy(c.in.Room(), piece)
-			fault = c.took(n)
+			fault = c.deliver(n)
 			piece = piece[n:]
 		}
 	}

@@ -32,8 +32,8 @@ type lane struct {
 	spare   []*Call // the writer's: memory for the next pending
 }
 
-// put adds x to the calls that wait, and has them written.
-func (l *lane) put(x *Call) {
+// enqueue adds x to the calls that wait, and has them written.
+func (l *lane) enqueue(x *Call) {
 	l.mu.Lock()
 	if l.state == closed {
 		l.mu.Unlock()
@@ -65,22 +65,22 @@ func (l *lane) put(x *Call) {
 // start makes a connection, in a goroutine that then reads from it. The state is dialing.
 func (l *lane) start() {
 	if !l.server.client.spawn(l.run) {
-		l.undialled(errClosed)
+		l.dialFailed(errClosed)
 	}
 }
 
 func (l *lane) run() {
 	c, err := l.server.connect()
 	if err != nil {
-		l.undialled(err)
+		l.dialFailed(err)
 		return
 	}
 	l.install(c)
 	l.serve(c)
 }
 
-// undialled ends the wait of all who wait for a connection.
-func (l *lane) undialled(err error) {
+// dialFailed ends the wait of all who wait for a connection.
+func (l *lane) dialFailed(err error) {
 	l.mu.Lock()
 	calls := l.pending
 	l.pending = nil
@@ -109,7 +109,7 @@ func (l *lane) install(c *conn) {
 	l.state, l.conn = up, c
 	if len(l.pending) > 0 {
 		l.writing = true
-		l.pending[0].leads()
+		l.pending[0].lead()
 	}
 }
 
@@ -124,38 +124,38 @@ func (l *lane) adopt(c *conn) {
 	l.mu.Unlock()
 	if !free {
 		c.end()
-		c.gone()
+		c.countClosed()
 		return
 	}
 	l.install(c)
 	l.serve(c)
 }
 
-// leads makes the goroutine of x, which is pending, the lane's writer.
-func (x *Call) leads() { x.waiter.tell(&x.waiter.lead) }
+// lead makes the goroutine of x, which is pending, the lane's writer.
+func (x *Call) lead() { x.waiter.signal(&x.waiter.lead) }
 
 // write has the writer's role: it writes what is pending until there is nothing. When
 // its own call, x, is finished, the next one in the queue takes over.
 func (l *lane) write(x *Call) {
 	for {
-		c, batch := l.take()
+		c, batch := l.nextBatch()
 		if c == nil {
 			return
 		}
 		c.encode(batch)
-		if l.push(c, batch) {
+		if l.handOver(c, batch) {
 			c.flush()
 		}
 		clear(batch)
-		if x.waiter.isDone() && l.passOn() {
+		if x.waiter.isDone() && l.passRole() {
 			return
 		}
 	}
 }
 
-// take gives the writer what is pending. Without anything, or without a connection, the
+// nextBatch gives the writer what is pending. Without anything, or without a connection, the
 // role ends and take returns nil.
-func (l *lane) take() (*conn, []*Call) {
+func (l *lane) nextBatch() (*conn, []*Call) {
 	l.mu.Lock()
 	if len(l.pending) == 0 {
 		l.writing = false
@@ -170,14 +170,14 @@ func (l *lane) take() (*conn, []*Call) {
 		return c, batch
 	}
 	l.writing = false
-	l.revive()
+	l.redial()
 	return nil, nil
 }
 
-// revive looks after calls that wait where there is no connection and no writer: it has
+// redial looks after calls that wait where there is no connection and no writer: it has
 // one made, unless the server is known to be down. It is called with the lock and returns
 // without it.
-func (l *lane) revive() {
+func (l *lane) redial() {
 	switch {
 	case l.state == closed, l.state == empty && l.server.down.Load():
 		calls := l.pending
@@ -195,16 +195,16 @@ func (l *lane) revive() {
 	}
 }
 
-// push hands a batch that is encoded to the reader of c, before it is written. It returns
+// handOver hands a batch that is encoded to the reader of c, before it is written. It returns
 // false if c is gone: then its calls are to be made again.
-func (l *lane) push(c *conn, batch []*Call) bool {
+func (l *lane) handOver(c *conn, batch []*Call) bool {
 	now := int64(l.server.client.now())
 	l.mu.Lock()
 	if l.conn != c {
 		l.mu.Unlock()
 		for _, x := range batch {
 			if x != nil {
-				x.again = true
+				x.retry = true
 				x.finish(Down)
 			}
 		}
@@ -221,8 +221,8 @@ func (l *lane) push(c *conn, batch []*Call) bool {
 	return true
 }
 
-// passOn gives the writer's role to the first who waits, or ends it.
-func (l *lane) passOn() bool {
+// passRole gives the writer's role to the first who waits, or ends it.
+func (l *lane) passRole() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.pending) == 0 {
@@ -232,7 +232,7 @@ func (l *lane) passOn() bool {
 	if l.state != up {
 		return false
 	}
-	l.pending[0].leads()
+	l.pending[0].lead()
 	return true
 }
 
@@ -240,8 +240,8 @@ func (l *lane) passOn() bool {
 func (l *lane) serve(c *conn) {
 	fault := c.read()
 	c.end()
-	down := c.fail(l.ends(c), fault)
-	c.gone()
+	down := c.fail(l.detach(c), fault)
+	c.countClosed()
 	l.mu.Lock()
 	if l.state == ending {
 		l.state = empty
@@ -249,16 +249,16 @@ func (l *lane) serve(c *conn) {
 	if l.writing {
 		l.mu.Unlock()
 	} else {
-		l.revive()
+		l.redial()
 	}
 	if down {
 		l.server.client.spawn(l.server.probe)
 	}
 }
 
-// ends takes c out of the lane, with the calls that it owes replies. Until these are told
+// detach takes c out of the lane, with the calls that it owes replies. Until these are told
 // no other connection is made: whether there is to be one, what is known of c's end decides.
-func (l *lane) ends(c *conn) []*Call {
+func (l *lane) detach(c *conn) []*Call {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.conn == c {
@@ -283,5 +283,5 @@ func (l *lane) close() {
 		l.mu.Unlock()
 		return
 	}
-	l.revive()
+	l.redial()
 }

@@ -191,7 +191,7 @@ func TestExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := func(ttl time.Duration, want int64) {
 			t.Helper()
-			if got := expires(ttl); got != want {
+			if got := expiry(ttl); got != want {
 				t.Errorf("%s: %d, want %d", ttl, got, want)
 			}
 		}

@@ -52,7 +52,7 @@ func (s *server) lane() *lane {
 // do makes the call, a second time if the connection went away without a reply.
 func (s *server) do(x *Call) {
 	s.try(x)
-	if x.again {
+	if x.retry {
 		s.metrics.retries.Inc()
 		x.restart()
 		s.try(x)
@@ -65,7 +65,7 @@ func (s *server) try(x *Call) {
 		return
 	}
 	l := s.lane()
-	l.put(x)
+	l.enqueue(x)
 	x.await(l)
 }
 
@@ -89,8 +89,8 @@ func (s *server) tooLarge(key, value []byte) bool {
 	return n > s.client.cfg.MaxValue || most > 0 && n+int64(len(key))+itemHead > most
 }
 
-// answered takes note of replies.
-func (s *server) answered() {
+// replied takes note of replies.
+func (s *server) replied() {
 	if s.failures.Load() != 0 {
 		s.failures.Store(0)
 	}
@@ -101,12 +101,12 @@ func (s *server) answered() {
 // brings. Who finds it silent takes it for down at once, since whoever came next would wait
 // as long. While it is down the probe alone counts.
 func (s *server) failed(err error) (down bool) {
-	s.regret(err)
+	s.setTrouble(err)
 	if s.down.Load() {
 		return false
 	}
 	n := int(s.failures.Add(1))
-	if !silent(err) && n < s.client.cfg.Breaker.Failures || !s.down.CompareAndSwap(false, true) {
+	if !isTimeout(err) && n < s.client.cfg.Breaker.Failures || !s.down.CompareAndSwap(false, true) {
 		return false
 	}
 	s.metrics.downed.Inc()
@@ -114,25 +114,25 @@ func (s *server) failed(err error) (down bool) {
 	return true
 }
 
-// regret keeps what a failure was.
-func (s *server) regret(err error) {
+// setTrouble keeps what a failure was.
+func (s *server) setTrouble(err error) {
 	text := err.Error()
 	s.trouble.Store(&text)
 }
 
-// silent says whether a server has let the time pass.
-func silent(err error) bool {
+// isTimeout says whether a server has let the time pass.
+func isTimeout(err error) bool {
 	var e net.Error
 	return errors.Is(err, errTimeout) || errors.As(err, &e) && e.Timeout()
 }
 
 // probe connects to a server that is down until it can, and then serves that connection.
 func (s *server) probe() {
-	for s.client.rest(spread(s.pause())) {
+	for s.client.sleep(jitter(s.pause())) {
 		c, err := s.connect()
 		if err != nil {
 			s.failures.Add(1)
-			s.regret(err)
+			s.setTrouble(err)
 			continue
 		}
 		s.down.Store(false)
@@ -157,5 +157,5 @@ func (s *server) pause() time.Duration {
 	return longest
 }
 
-// spread gives d, give or take a tenth, so that several nodes do not probe at once.
-func spread(d time.Duration) time.Duration { return d - d/10 + rand.N(d/5+1) }
+// jitter gives d, give or take a tenth, so that several nodes do not probe at once.
+func jitter(d time.Duration) time.Duration { return d - d/10 + rand.N(d/5+1) }

@@ -12,7 +12,7 @@ type waiter struct {
 	done bool
 }
 
-// wait returns true if the goroutine is to lead, and false when it is done.
+// readUntil returns true if the goroutine is to lead, and false when it is done.
 func (w *waiter) wait() (lead bool) {
 	w.mu.Lock()
 	for !w.lead && !w.done {
@@ -26,8 +26,8 @@ func (w *waiter) wait() (lead bool) {
 	return lead
 }
 
-// tell sets one of the two.
-func (w *waiter) tell(what *bool) {
+// signal sets one of the two.
+func (w *waiter) signal(what *bool) {
 	w.mu.Lock()
 	*what = true
 	w.cond.Signal()

@@ -30,7 +30,7 @@ func FuzzTemplate(f *testing.F) {
 		if trouble != OK {
 			return
 		}
-		if len(wire) > Longest || !bytes.HasPrefix(wire, []byte(namespace)) {
+		if len(wire) > MaxLength || !bytes.HasPrefix(wire, []byte(namespace)) {
 			t.Errorf("key %q of namespace %q", wire, namespace)
 		}
 		if i := bytes.IndexFunc(wire, func(c rune) bool { return c <= ' ' || c == 0x7f }); i >= 0 {

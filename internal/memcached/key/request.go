@@ -34,7 +34,7 @@ func (t *Template) Append(dst []byte, q *Request) ([]byte, bool) {
 		if dst, ok = p.append(dst, q); !ok {
 			return dst, false
 		}
-		if len(dst) == n && p.or {
+		if len(dst) == n && p.hasDefault {
 			dst = append(dst, p.text...)
 		}
 	}
@@ -73,22 +73,22 @@ func (p *part) append(dst []byte, q *Request) ([]byte, bool) {
 	return appendHost(dst, q.Host), true
 }
 
-// times says how often something is there.
-type times uint8
+// occurrences says how often something is there.
+type occurrences uint8
 
 const (
-	absent times = iota
-	once         // or more often with the same value
+	absent occurrences = iota
+	once               // or more often with the same value
 	differs
 )
 
 // found appends a value that was looked for.
-func (p *part) found(dst, v []byte, n times, decode, plus bool) ([]byte, bool) {
+func (p *part) found(dst, v []byte, n occurrences, decode, plus bool) ([]byte, bool) {
 	switch {
 	case n == differs:
 		return dst, false
 	case n == absent:
-		return dst, p.or
+		return dst, p.hasDefault
 	case decode:
 		return appendDecoded(dst, v, plus)
 	}
@@ -97,7 +97,7 @@ func (p *part) found(dst, v []byte, n times, decode, plus bool) ([]byte, bool) {
 
 // argument finds the value of an argument, undecoded. An argument whose name is the
 // same when it is decoded is the same: so applications see it.
-func argument(query []byte, name string) (v []byte, n times) {
+func argument(query []byte, name string) (v []byte, n occurrences) {
 	for len(query) > 0 {
 		a := query
 		if i := bytes.IndexByte(query, '&'); i >= 0 {
@@ -109,7 +109,7 @@ func argument(query []byte, name string) (v []byte, n times) {
 		if i := bytes.IndexByte(a, '='); i >= 0 {
 			k, value = a[:i], a[i+1:]
 		}
-		if !called(k, name) {
+		if !nameIs(k, name) {
 			continue
 		}
 		if n == once && !bytes.Equal(v, value) {
@@ -120,8 +120,8 @@ func argument(query []byte, name string) (v []byte, n times) {
 	return v, n
 }
 
-// called tells whether an argument's name, with its escapes, is name.
-func called(k []byte, name string) bool {
+// nameIs tells whether an argument's name, with its escapes, is name.
+func nameIs(k []byte, name string) bool {
 	if len(k) == len(name) {
 		return string(k) == name
 	}
@@ -140,7 +140,7 @@ func called(k []byte, name string) bool {
 }
 
 // field finds the value of a header field.
-func field(fields http1.Fields, name string) (v []byte, n times) {
+func field(fields http1.Fields, name string) (v []byte, n occurrences) {
 	for i := range fields {
 		if !fields[i].Is(name) {
 			continue
@@ -154,7 +154,7 @@ func field(fields http1.Fields, name string) (v []byte, n times) {
 }
 
 // cookie finds the value of a cookie.
-func cookie(fields http1.Fields, name string) (v []byte, n times) {
+func cookie(fields http1.Fields, name string) (v []byte, n occurrences) {
 	for i := range fields {
 		if !fields[i].Is("cookie") {
 			continue

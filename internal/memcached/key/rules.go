@@ -5,8 +5,8 @@ import (
 	"encoding/hex"
 )
 
-// Longest is the length of the longest key that memcached takes, in bytes.
-const Longest = 250
+// MaxLength is the length of the longest key that memcached takes, in bytes.
+const MaxLength = 250
 
 // Rules say what becomes of a bare key on its way to a server. They are immutable.
 type Rules struct {
@@ -40,7 +40,7 @@ func (t Trouble) String() string {
 // Check finds out whether the rules can work, by their namespace.
 func (r *Rules) Check() Trouble {
 	t := check(append([]byte(r.Namespace), '.'))
-	if r.HashLong && len(r.Namespace)+hex.EncodedLen(sha256.Size) > Longest {
+	if r.HashLong && len(r.Namespace)+hex.EncodedLen(sha256.Size) > MaxLength {
 		return TooLong
 	}
 	return t
@@ -56,7 +56,7 @@ func (r *Rules) Wire(dst, bare []byte) (wire, hashed []byte, t Trouble) {
 	dst = append(dst, r.Namespace...)
 	from := len(dst)
 	dst = r.Escape.append(dst, bare)
-	if len(dst)-n > Longest && r.HashLong {
+	if len(dst)-n > MaxLength && r.HashLong {
 		sum := sha256.Sum256(dst[from:])
 		dst = hex.AppendEncode(dst[:from], sum[:])
 		bare = dst[from:]
@@ -69,7 +69,7 @@ func check(wire []byte) Trouble {
 	switch {
 	case len(wire) == 0:
 		return Empty
-	case len(wire) > Longest:
+	case len(wire) > MaxLength:
 		return TooLong
 	}
 	for _, c := range wire {

@@ -29,11 +29,11 @@ type Template struct {
 
 // part is a text, or a source with what stands for it.
 type part struct {
-	text string // of source text; else what stands for a source that is not there
-	or   bool   // there is such a text
-	from source
-	name string
-	at   int // which capture
+	text       string // of source text; else what stands for a source that is not there
+	hasDefault bool   // there is such a text
+	from       source
+	name       string
+	at         int // which capture
 }
 
 type source uint8
@@ -76,7 +76,7 @@ func Parse(text string, p *Path) (*Template, error) {
 			at += n
 			continue
 		}
-		next, err := t.dollar(at, p)
+		next, err := t.parseDollar(at, p)
 		if err != nil {
 			return nil, err
 		}
@@ -94,8 +94,8 @@ func (t *Template) literal(s string) {
 	t.parts = append(t.parts, part{text: s})
 }
 
-// dollar reads what begins with the dollar at a byte, and returns where it ends.
-func (t *Template) dollar(at int, p *Path) (next int, err error) {
+// parseDollar reads what begins with the dollar at a byte, and returns where it ends.
+func (t *Template) parseDollar(at int, p *Path) (next int, err error) {
 	rest := t.text[at+1:]
 	if strings.HasPrefix(rest, "$") {
 		t.literal("$")
@@ -106,16 +106,16 @@ func (t *Template) dollar(at int, p *Path) (next int, err error) {
 		return 0, &Error{t.text, at, "a dollar stands before a source in braces, as in ${arg.id}, or is written twice"}
 	}
 	spec, text, or := strings.Cut(rest[1:end], ":-")
-	q := part{text: text, or: or}
-	if err := t.from(&q, spec, at+2, p); err != nil {
+	q := part{text: text, hasDefault: or}
+	if err := t.parseSource(&q, spec, at+2, p); err != nil {
 		return 0, err
 	}
 	t.parts = append(t.parts, q)
 	return at + 1 + end + 1, nil
 }
 
-// from finds the source that spec names, which begins at a byte.
-func (t *Template) from(q *part, spec string, at int, p *Path) error {
+// parseSource finds the source that spec names, which begins at a byte.
+func (t *Template) parseSource(q *part, spec string, at int, p *Path) error {
 	kind, name, dotted := strings.Cut(spec, ".")
 	table := whole
 	if dotted {

@@ -16,7 +16,7 @@ const (
 // key's hash as from a stream of bits, in a way that moves few keys when a
 // server is added at the end. Labels and weights play no part.
 func layCh3(r *Ring, _ plan) error {
-	r.way = ch3
+	r.method = ch3
 	return nil
 }
 

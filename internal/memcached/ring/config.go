@@ -148,8 +148,8 @@ func (c *Config) namespace(d *distribution) string {
 	return c.Namespace
 }
 
-// pick finds a hash by its name; an empty name is the first.
-func pick(hashes []namedHash, name, what string, f Field) (hash, error) {
+// hashByName finds a hash by its name; an empty name is the first.
+func hashByName(hashes []namedHash, name, what string, f Field) (hash, error) {
 	switch {
 	case name == "" && len(hashes) > 0:
 		return hashes[0].hash, nil

@@ -12,7 +12,7 @@ import (
 // hashed, its colon included. Keys of more than 250 characters have another
 // name on the wire, which is not made here.
 func layDalli(r *Ring, p plan) error {
-	r.way = downward
+	r.method = downward
 	total := p.total()
 	var points []point
 	var text []byte

@@ -55,25 +55,25 @@ func (p plan) total() float64 {
 var distributions = []distribution{
 	{
 		name: "cmf-ketama", points: true, pointsHint: "ketama_points; without them it is crc-buckets",
-		weights: decimal, label: cmfLabel, hashes: only(crcFull), lay: layCMF,
+		weights: decimal, label: cmfLabel, hashes: oneHash(crcFull), lay: layCMF,
 	},
 	{
 		name: "cmf-ketama-legacy", points: true, pointsHint: "ketama_points; without them it is crc-buckets",
-		weights: decimal, label: cmfLabel, hashes: only(crcFull), lay: layCMFLegacy,
+		weights: decimal, label: cmfLabel, hashes: oneHash(crcFull), lay: layCMFLegacy,
 	},
-	{name: "crc-buckets", weights: decimal, rehash: true, hashes: only(crc15), lay: layBuckets},
+	{name: "crc-buckets", weights: decimal, rehash: true, hashes: oneHash(crc15), lay: layBuckets},
 	{
 		name: "libmemcached-ketama", weights: whole, label: libmemcachedLabel,
-		hashes: first("md5", libmemcachedHashes), lay: layWeightedMD5,
+		hashes: withDefault("md5", libmemcachedHashes), lay: layWeightedMD5,
 	},
 	{
 		name: "libmemcached-consistent", label: libmemcachedLabel, pointHash: true,
 		weightsHint: ": libmemcached turns to libmemcached-ketama with hash one_at_a_time when a server has one",
-		hashes:      libmemcachedHashes, lay: layHundred,
+		hashes:      libmemcachedHashes, lay: layUnweighted,
 	},
 	{
 		name: "libmemcached-ketama-spy", label: spyStyleLabel, pointHash: true,
-		hashes: libmemcachedHashes, lay: layHundred,
+		hashes: libmemcachedHashes, lay: layUnweighted,
 	},
 	{
 		name: "modula", weightsHint: ": libmemcached ignores them, so leave them out; twemproxy-modula goes by them",
@@ -86,9 +86,9 @@ var distributions = []distribution{
 		hashes: twemproxyHashes, lay: layWeightedMD5,
 	},
 	{name: "twemproxy-modula", weights: whole, hashTag: true, hashesNamespace: true, hashes: twemproxyHashes, lay: laySlots},
-	{name: "spymemcached", weights: whole, label: spymemcachedLabel, hashesNamespace: true, hashes: only(md5Word), lay: laySpymemcached},
-	{name: "dalli", weights: whole, label: portedLabel, hashesNamespace: true, hashes: only(crcFull), lay: layDalli},
-	{name: "crc32-mod", hashesNamespace: true, hashes: only(crcHead), lay: laySlots},
+	{name: "spymemcached", weights: whole, label: spymemcachedLabel, hashesNamespace: true, hashes: oneHash(md5Word), lay: laySpymemcached},
+	{name: "dalli", weights: whole, label: portedLabel, hashesNamespace: true, hashes: oneHash(crcFull), lay: layDalli},
+	{name: "crc32-mod", hashesNamespace: true, hashes: oneHash(crcHead), lay: laySlots},
 	{name: "rendezvous-pymemcache", label: verbatim, lay: layRendezvous},
 	{name: "ch3", hashesNamespace: true, lay: layCh3},
 }

@@ -65,11 +65,11 @@ var (
 	peclStandardHashes   = []namedHash{{"crc32", crc15OrOne}, {"fnv", fnvMiddleOrOne}}
 )
 
-// only is the list of a distribution that has one hash.
-func only(h hash) []namedHash { return []namedHash{{hash: h}} }
+// oneHash is the list of a distribution that has one hash.
+func oneHash(h hash) []namedHash { return []namedHash{{hash: h}} }
 
-// first returns hashes with the named one as default.
-func first(name string, hashes []namedHash) []namedHash {
+// withDefault returns hashes with the named one as default.
+func withDefault(name string, hashes []namedHash) []namedHash {
 	var front, rest []namedHash
 	for _, h := range hashes {
 		if h.name == name {

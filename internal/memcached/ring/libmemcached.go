@@ -28,15 +28,15 @@ import (
 // twemproxy hashes keys as its hash setting says, which has to be md5 to agree
 // with libmemcached; names of nodes are their labels.
 
-// hundred is how many points a server has without weights.
-const hundred = 100
+// pointsPerServer is how many points a server has without weights.
+const pointsPerServer = 100
 
-// layHundred makes a point of each of "label-0" to "label-99".
-func layHundred(r *Ring, p plan) error {
-	points := make([]point, 0, hundred*len(p.labels))
+// layUnweighted makes a point of each of "label-0" to "label-99".
+func layUnweighted(r *Ring, p plan) error {
+	points := make([]point, 0, pointsPerServer*len(p.labels))
 	var text []byte
 	for s, label := range p.labels {
-		for i := range hundred {
+		for i := range pointsPerServer {
 			text = numbered(text[:0], label, '-', i)
 			points = append(points, point{p.pointHash.sum(text), uint16(s)})
 		}

@@ -24,11 +24,11 @@ func TestContinuum(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, h := range rapid.SliceOf(value).Draw(t, "hashes") {
-			up := Ring{way: upward, continuum: continuum{points: points}}
+			up := Ring{method: upward, continuum: continuum{points: points}}
 			if got, want := int(c.points[c.up(h)].server), literal(&up, h); got != want {
 				t.Fatalf("up from %d is point %d, not %d", h, got, want)
 			}
-			down := Ring{way: downward, continuum: continuum{points: points}}
+			down := Ring{method: downward, continuum: continuum{points: points}}
 			if got, want := int(c.points[c.down(h)].server), literal(&down, h); got != want {
 				t.Fatalf("down from %d is point %d, not %d", h, got, want)
 			}

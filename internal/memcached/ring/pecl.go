@@ -30,7 +30,7 @@ func layPECL(r *Ring, p plan) error {
 	if err != nil {
 		return err
 	}
-	r.way = slotted
+	r.method = slotted
 	const step = math.MaxUint32 / peclBuckets
 	for b := range uint32(peclBuckets) {
 		r.slots = append(r.slots, ring.points[ring.up(b*step)].server)

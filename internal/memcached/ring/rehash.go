@@ -17,14 +17,14 @@ func (r *Ring) FindUp(key []byte, up func(server int) bool) int {
 		}
 		return -1
 	}
-	var room [roomForText]byte
+	var room [textRoom]byte
 	text := r.text.of(key, room[:0])
 	sum := r.hash.sum(text)
 	for try := 1; try <= rehashes; try++ {
 		if s := int(r.slots[sum%uint32(len(r.slots))]); up(s) {
 			return s
 		}
-		var again [roomForText + 2]byte
+		var again [textRoom + 2]byte
 		sum += r.hash.sum(append(strconv.AppendInt(again[:0], int64(try), 10), text...))
 	}
 	return -1

@@ -18,7 +18,7 @@ type node struct {
 // not hashed. Keys are taken as text; a writer that passes bytes has others,
 // b'...', which are hashed with quotes and all.
 func layRendezvous(r *Ring, p plan) error {
-	r.way = rendezvous
+	r.method = rendezvous
 	for _, label := range p.labels {
 		n := node{label: label}
 		n.state.write([]byte(label))

@@ -11,22 +11,22 @@ type Ring struct {
 	hash    hash
 	rehash  bool
 
-	// way tells which of the following is filled and used.
-	way       way
+	// method tells which of the following is filled and used.
+	method    method
 	continuum continuum
 	slots     []uint16
 	nodes     []node
 }
 
-// way is a manner of getting from a hash to a server.
-type way uint8
+// method is a manner of getting from a hash to a server.
+type method uint8
 
 const (
-	upward     way = iota // the first point that is not below the hash
-	downward              // the last point that is not above the hash
-	slotted               // the slot of the hash's remainder
-	rendezvous            // the greatest of a hash for each server
-	ch3                   // a walk along the bits of a hash
+	upward     method = iota // the first point that is not below the hash
+	downward                 // the last point that is not above the hash
+	slotted                  // the slot of the hash's remainder
+	rendezvous               // the greatest of a hash for each server
+	ch3                      // a walk along the bits of a hash
 )
 
 // New builds the ring of c. Its errors are of type *Mistake.
@@ -48,7 +48,7 @@ func build(c *Config, d *distribution) (*Ring, error) {
 	}
 	r := &Ring{name: c.Name, servers: len(c.Servers), rehash: c.Rehash}
 	var err error
-	if r.hash, err = pick(d.hashes, c.Hash, "hash", FieldHash); err != nil {
+	if r.hash, err = hashByName(d.hashes, c.Hash, "hash", FieldHash); err != nil {
 		return nil, err
 	}
 	if r.text, err = newText(c.namespace(d), c.KeyEscape, c.HashTag); err != nil {
@@ -56,7 +56,7 @@ func build(c *Config, d *distribution) (*Ring, error) {
 	}
 	p := plan{points: c.Points, pointHash: r.hash}
 	if c.PointHash != "" {
-		if p.pointHash, err = pick(d.hashes, c.PointHash, "point hash", FieldPointHash); err != nil {
+		if p.pointHash, err = hashByName(d.hashes, c.PointHash, "point hash", FieldPointHash); err != nil {
 			return nil, err
 		}
 	}
@@ -82,7 +82,7 @@ func (r *Ring) Find(key []byte) int {
 	if r.text.bare {
 		return r.locate(key).Server
 	}
-	var room [roomForText]byte
+	var room [textRoom]byte
 	return r.locate(r.text.of(key, room[:0])).Server
 }
 
@@ -101,13 +101,13 @@ type Place struct {
 
 // Explain finds key's server as Find does, and tells how.
 func (r *Ring) Explain(key []byte) Place {
-	var room [roomForText]byte
+	var room [textRoom]byte
 	return r.locate(r.text.of(key, room[:0]))
 }
 
 // Hashed appends to dst the text that is hashed for key.
 func (r *Ring) Hashed(dst, key []byte) []byte {
-	var room [roomForText]byte
+	var room [textRoom]byte
 	return append(dst, r.text.of(key, room[:0])...)
 }
 
@@ -120,14 +120,14 @@ func (r *Ring) Name() string { return r.name }
 // locate takes the text that is hashed. It calls no function values and no
 // interfaces, for then text, and its room with it, would be on the heap.
 func (r *Ring) locate(text []byte) Place {
-	switch r.way {
+	switch r.method {
 	case rendezvous:
 		return r.highest(text)
 	case ch3:
 		return r.walk(text)
 	}
 	h := r.hash.sum(text)
-	switch r.way {
+	switch r.method {
 	case slotted:
 		slot := h % uint32(len(r.slots))
 		return Place{uint64(h), uint64(slot), int(r.slots[slot])}

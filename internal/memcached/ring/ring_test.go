@@ -285,7 +285,7 @@ func TestSpymemcachedWeights(t *testing.T) {
 // TestRendezvousTie gives two servers the same score for every key.
 func TestRendezvousTie(t *testing.T) {
 	for _, nodes := range [][]node{{{label: "a"}, {label: "b"}}, {{label: "b"}, {label: "a"}}} {
-		r := Ring{way: rendezvous, servers: 2, nodes: nodes}
+		r := Ring{method: rendezvous, servers: 2, nodes: nodes}
 		if got := nodes[r.Find([]byte("k"))].label; got != "b" {
 			t.Errorf("%s won", got)
 		}
@@ -359,8 +359,8 @@ func TestText(t *testing.T) {
 	f("twemproxy-modula hash_tag={}", "a}b{c", "a}b{c")
 	f("twemproxy-modula hash_tag=$$", "a$b$c$", "b")
 	f("twemproxy-modula hash_tag={} namespace={n}:", "a{b}", "n")
-	long := strings.Repeat("%", roomForText)
-	f("crc-buckets key_escape=nginx-lower", long, strings.Repeat("%25", roomForText))
+	long := strings.Repeat("%", textRoom)
+	f("crc-buckets key_escape=nginx-lower", long, strings.Repeat("%25", textRoom))
 }
 
 // TestLabels tells what stands for a server on a ring.
@@ -533,7 +533,7 @@ func FuzzFind(f *testing.F) {
 		if strings.HasPrefix(c.Name, "spy") {
 			continue
 		}
-		if r := newRing(f, c); r.way == upward || r.way == downward {
+		if r := newRing(f, c); r.method == upward || r.method == downward {
 			rings = append(rings, r)
 		}
 	}
@@ -551,7 +551,7 @@ func FuzzFind(f *testing.F) {
 				t.Errorf("%s: %q with hash %d is on %d, found on %d", r.name, key, h, want, got)
 			}
 			i := r.continuum.up(hash)
-			if r.way == downward {
+			if r.method == downward {
 				i = r.continuum.down(hash)
 			}
 			if got, want := int(r.continuum.points[i].server), literal(r, hash); got != want {
@@ -570,7 +570,7 @@ func literal(r *Ring, h uint32) int {
 	nearest, server := uint32(0), -1
 	for _, p := range r.continuum.points {
 		away := p.value - h
-		if r.way == downward {
+		if r.method == downward {
 			away = h - p.value
 		}
 		if server < 0 || away < nearest {

@@ -24,7 +24,7 @@ func laySlots(r *Ring, p plan) error {
 	if n := p.total(); n > MaxSlots {
 		return wrong(FieldServers, "weights make %.0f slots, and there may be %d", n, MaxSlots)
 	}
-	r.way = slotted
+	r.method = slotted
 	for s, w := range p.weights {
 		for range int(w) {
 			r.slots = append(r.slots, uint16(s))
@@ -49,7 +49,7 @@ func layBuckets(r *Ring, p plan) error {
 	if buckets == 0 {
 		return wrong(FieldServers, "weights add up to %v, and it takes 0.5 to make a bucket", total)
 	}
-	r.way = slotted
+	r.method = slotted
 	ends := rangeEnds(p.weights)
 	for b := range buckets {
 		r.slots = append(r.slots, bucketServer(ends, b, total))

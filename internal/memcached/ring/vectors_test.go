@@ -212,7 +212,7 @@ func TestHashes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h, err := pick(twemproxyHashes, words[0], "hash", FieldHash)
+		h, err := hashByName(twemproxyHashes, words[0], "hash", FieldHash)
 		if err != nil {
 			t.Fatal(err)
 		}

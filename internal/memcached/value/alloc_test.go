@@ -17,7 +17,7 @@ func TestAllocs(t *testing.T) {
 		t.Helper()
 		p, item := profile(t, name), []byte(data)
 		n := testing.AllocsPerRun(100, func() {
-			v, reason := p.Look(flags, item)
+			v, reason := p.Inspect(flags, item)
 			if reason != OK {
 				return
 			}

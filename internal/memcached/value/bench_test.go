@@ -5,7 +5,7 @@ import "testing"
 func BenchmarkLook(b *testing.B) {
 	data := []byte(long)
 	for b.Loop() {
-		if _, reason := CMF.Look(0, data); reason != OK {
+		if _, reason := CMF.Inspect(0, data); reason != OK {
 			b.Fatal(reason)
 		}
 	}
@@ -23,7 +23,7 @@ func BenchmarkAppendPlain(b *testing.B) {
 		{"fastlz", 0x50, stored(b, "php-fastlz1.bin")},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			v, reason := PHP.Look(c.flags, []byte(c.data))
+			v, reason := PHP.Inspect(c.flags, []byte(c.data))
 			if reason != OK {
 				b.Fatal(reason)
 			}
@@ -40,7 +40,7 @@ func BenchmarkAppendPlain(b *testing.B) {
 }
 
 func BenchmarkAppendGzip(b *testing.B) {
-	v, reason := Raw.Look(0, []byte(zlibbed(long)))
+	v, reason := Raw.Inspect(0, []byte(zlibbed(long)))
 	if reason != OK {
 		b.Fatal(reason)
 	}

@@ -2,8 +2,8 @@ package value
 
 import "slices"
 
-// farthest is the distance from which FastLZ's level 2 takes two more bytes for it.
-const farthest = 8191
+// maxNear is the distance from which FastLZ's level 2 takes two more bytes for it.
+const maxNear = 8191
 
 // appendFastLZ appends what in, a block of FastLZ, stands for, which must be size
 // bytes. A block is a list of instructions, each with a first byte: below 32 it is
@@ -98,7 +98,7 @@ func (l *lz) length(op byte) int {
 func (l *lz) distance(op byte) int {
 	high, low := int(op&31)<<8, l.next()
 	if l.second && low == 255 && high == 31<<8 {
-		return int(l.next())<<8 + int(l.next()) + farthest + 1
+		return int(l.next())<<8 + int(l.next()) + maxNear + 1
 	}
 	return high + int(low) + 1
 }

@@ -23,7 +23,7 @@ func (b *block) literals(text []byte) {
 }
 
 func (b *block) copy(length, distance int) {
-	far := b.level == 2 && distance > farthest
+	far := b.level == 2 && distance > maxNear
 	high := (distance - 1) >> 8
 	if far {
 		high = 31
@@ -37,7 +37,7 @@ func (b *block) copy(length, distance int) {
 		}
 	}
 	if far {
-		b.in = append(b.in, 255, byte((distance-farthest-1)>>8), byte(distance-farthest-1))
+		b.in = append(b.in, 255, byte((distance-maxNear-1)>>8), byte(distance-maxNear-1))
 	} else {
 		b.in = append(b.in, byte(distance-1))
 	}

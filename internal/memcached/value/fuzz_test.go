@@ -23,7 +23,7 @@ func FuzzValue(f *testing.F) {
 	f.Fuzz(func(t *testing.T, p uint8, flags uint32, data []byte, most uint32) {
 		profile := Profile(int(p) % len(names))
 		kept := bytes.Clone(data)
-		v, reason := profile.Look(flags, data)
+		v, reason := profile.Inspect(flags, data)
 		if reason != OK {
 			return
 		}

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// most is how much a value may be, decoded, that is framed anew without being kept.
-const most = 64 << 20
+// maxReframed is how much a value may be, decoded, that is framed anew without being kept.
+const maxReframed = 64 << 20
 
 // AppendGzip appends the value as a gzip stream, if it is one or can be made one
 // without being compressed again: zlib has the same compressed data in another
@@ -53,13 +53,13 @@ func (v *Value) sum() (sum uint32, size int64, ok bool) {
 	room := scratch.Get().(*[32 << 10]byte)
 	d.in.Reset(v.Body)
 	err := d.reset(&d.in)
-	for bound := v.bound(most); err == nil && size <= bound; {
+	for bound := v.bound(maxReframed); err == nil && size <= bound; {
 		var n int
 		n, err = d.out.Read(room[:])
 		sum = crc32.Update(sum, crc32.IEEETable, room[:n])
 		size += int64(n)
 	}
-	ok = err == io.EOF && d.in.Len() == 0 && size <= v.bound(most)
+	ok = err == io.EOF && d.in.Len() == 0 && size <= v.bound(maxReframed)
 	d.in.Reset(nil)
 	scratch.Put(room)
 	zlibs.Put(d)

@@ -11,8 +11,8 @@ var (
 	no  = []byte("false")
 )
 
-// truth is a boolean as JSON has it. PHP's two extensions differ in what false is.
-func truth(data []byte) (Value, Reason) {
+// boolValue is a boolean as JSON has it. PHP's two extensions differ in what false is.
+func boolValue(data []byte) (Value, Reason) {
 	body := no
 	switch string(data) {
 	case "1":
@@ -24,9 +24,9 @@ func truth(data []byte) (Value, Reason) {
 	return Value{Body: body, Length: int64(len(body))}, OK
 }
 
-// digits is a number that is stored as text. A server that has counted one down
+// decimalValue is a number that is stored as text. A server that has counted one down
 // leaves spaces at its end. What JSON cannot say, such as INF, has no form here.
-func digits(data []byte) (Value, Reason) {
+func decimalValue(data []byte) (Value, Reason) {
 	data = bytes.TrimRight(data, " ")
 	whole, ok := isNumber(data)
 	if !ok {
@@ -55,7 +55,7 @@ func (v *Value) appendDecimal(dst []byte) []byte {
 // digits it has before its point. PHP's may have none there, which is let pass.
 func isNumber(b []byte) (whole int, ok bool) {
 	b = bytes.TrimPrefix(b, []byte("-"))
-	whole = run(b)
+	whole = countDigits(b)
 	if whole == 0 && !bytes.HasPrefix(b, []byte(".")) || whole > 1 && b[0] == '0' {
 		return whole, false
 	}
@@ -66,7 +66,7 @@ func isNumber(b []byte) (whole int, ok bool) {
 // or places, an exponent or both.
 func isFraction(b []byte) bool {
 	if len(b) > 0 && b[0] == '.' {
-		places := run(b[1:])
+		places := countDigits(b[1:])
 		if places == 0 {
 			return false
 		}
@@ -77,13 +77,13 @@ func isFraction(b []byte) bool {
 		if len(b) > 0 && (b[0] == '+' || b[0] == '-') {
 			b = b[1:]
 		}
-		return len(b) > 0 && run(b) == len(b)
+		return len(b) > 0 && countDigits(b) == len(b)
 	}
 	return len(b) == 0
 }
 
-// run returns how many digits b begins with.
-func run(b []byte) int {
+// countDigits returns how many digits b begins with.
+func countDigits(b []byte) int {
 	for i, c := range b {
 		if c < '0' || c > '9' {
 			return i
@@ -92,9 +92,9 @@ func run(b []byte) int {
 	return len(b)
 }
 
-// integer is a number in two's complement of that many bits. Only positive ones
+// integerValue is a number in two's complement of that many bits. Only positive ones
 // are shorter than their type.
-func integer(data []byte, bits int) (Value, Reason) {
+func integerValue(data []byte, bits int) (Value, Reason) {
 	if len(data)*8 > bits {
 		return Value{}, Corrupt
 	}

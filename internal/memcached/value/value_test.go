@@ -60,9 +60,9 @@ func profile(t testing.TB, name string) Profile {
 func TestServable(t *testing.T) {
 	f := func(name string, flags uint32, data string, coding Coding, want string) {
 		t.Helper()
-		v, reason := profile(t, name).Look(flags, []byte(data))
+		v, reason := profile(t, name).Inspect(flags, []byte(data))
 		if reason != OK || v.Coding != coding {
-			t.Fatalf("Look(%s, %#x): %v, %v; want %v", name, flags, reason, v.Coding, coding)
+			t.Fatalf("Inspect(%s, %#x): %v, %v; want %v", name, flags, reason, v.Coding, coding)
 		}
 		if v.Length >= 0 && v.Length != int64(len(want)) {
 			t.Fatalf("%s, %#x: length %d, want %d", name, flags, v.Length, len(want))
@@ -162,12 +162,12 @@ func TestServable(t *testing.T) {
 	f("spymemcached", 0x800, "bytes", Identity, "bytes")
 }
 
-// Values that Look refuses.
+// Values that Inspect refuses.
 func TestRefused(t *testing.T) {
 	f := func(name string, flags uint32, data string, want Reason) {
 		t.Helper()
-		if _, got := profile(t, name).Look(flags, []byte(data)); got != want {
-			t.Fatalf("Look(%s, %#x, %q): %v, want %v", name, flags, data, got, want)
+		if _, got := profile(t, name).Inspect(flags, []byte(data)); got != want {
+			t.Fatalf("Inspect(%s, %#x, %q): %v, want %v", name, flags, data, got, want)
 		}
 	}
 
@@ -224,9 +224,9 @@ func TestRefused(t *testing.T) {
 func TestUndecodable(t *testing.T) {
 	f := func(name string, flags uint32, data string, most int64, want error) {
 		t.Helper()
-		v, reason := profile(t, name).Look(flags, []byte(data))
+		v, reason := profile(t, name).Inspect(flags, []byte(data))
 		if reason != OK {
-			t.Fatalf("Look(%s, %#x): %v", name, flags, reason)
+			t.Fatalf("Inspect(%s, %#x): %v", name, flags, reason)
 		}
 		got, err := v.AppendPlain([]byte("before"), most)
 		if !errors.Is(err, want) || string(got) != "before" {
@@ -271,7 +271,7 @@ func TestUndecodable(t *testing.T) {
 	}
 }
 
-// A value that Look has not seen may be cut anywhere.
+// A value that Inspect has not seen may be cut anywhere.
 func TestCutAnywhere(t *testing.T) {
 	f := func(coding Coding, packed string) {
 		t.Helper()
@@ -297,7 +297,7 @@ func TestRatio(t *testing.T) {
 		t.Helper()
 		size := len(text)
 		for _, packed := range []string{gzipped(text), zlibbed(text), zstded(text)} {
-			v, reason := Raw.Look(0, []byte(packed))
+			v, reason := Raw.Inspect(0, []byte(packed))
 			if reason != OK {
 				t.Fatal(reason)
 			}
@@ -322,7 +322,7 @@ func TestRatio(t *testing.T) {
 func TestAppendGzip(t *testing.T) {
 	f := func(name string, flags uint32, data string, want bool) {
 		t.Helper()
-		v, reason := profile(t, name).Look(flags, []byte(data))
+		v, reason := profile(t, name).Inspect(flags, []byte(data))
 		if reason != OK {
 			t.Fatal(reason)
 		}
@@ -361,7 +361,7 @@ func TestProfiles(t *testing.T) {
 		if !slices.Contains(names[p], name) {
 			t.Errorf("%s is %v", name, p)
 		}
-		if v, reason := p.Look(p.Flags(), []byte("text")); reason != OK || string(v.Body) != "text" {
+		if v, reason := p.Inspect(p.Flags(), []byte("text")); reason != OK || string(v.Body) != "text" {
 			t.Errorf("%s does not read what it writes: %v", name, reason)
 		}
 	}

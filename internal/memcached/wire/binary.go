@@ -79,13 +79,13 @@ func (w *Writer) frame(c *Command, key []byte, opaque uint32) {
 	b = binary.BigEndian.AppendUint64(b, cas)
 	if stores {
 		b = binary.BigEndian.AppendUint32(b, c.Flags)
-		b = binary.BigEndian.AppendUint32(b, until(c.Expires))
+		b = binary.BigEndian.AppendUint32(b, expiry(c.Expires))
 	}
 	w.buf = append(append(b, key...), value...)
 }
 
-// until is Command.Expires in 32 bits without a sign.
-func until(expires int64) uint32 {
+// expiry is Command.Expires in 32 bits without a sign.
+func expiry(expires int64) uint32 {
 	if expires < 0 {
 		return 30*24*60*60 + 1 // a moment in 1970: what is above 30 days is one
 	}

@@ -14,7 +14,7 @@ func (d *Reader) Head() ([]byte, error) {
 		return nil, nil
 	}
 	key, extras, body := lengths(have)
-	if key > MostKey || extras+key > body {
+	if key > MaxKey || extras+key > body {
 		return nil, ErrGarbled
 	}
 	size := headSize + extras + key

@@ -56,16 +56,16 @@ type Writer struct {
 	line int // keys in the line of a text get that is still open; 0 none
 }
 
-// mostKeys bounds the keys of one line, so that one reply stays short enough for others
+// maxKeys bounds the keys of one line, so that one reply stays short enough for others
 // not to wait for it.
-const mostKeys = 64
+const maxKeys = 64
 
-// keepSpace is the largest buffer that Reset keeps.
-const keepSpace = 64 << 10
+// maxKept is the largest buffer that Reset keeps.
+const maxKept = 64 << 10
 
 // Reset forgets the commands.
 func (w *Writer) Reset() {
-	if cap(w.buf) > keepSpace {
+	if cap(w.buf) > maxKept {
 		w.buf = nil
 	}
 	w.buf, w.line = w.buf[:0], 0
@@ -86,7 +86,7 @@ func (w *Writer) Get(key []byte) (opens bool, err error) {
 	if err := CheckKey(key); err != nil {
 		return false, err
 	}
-	if w.line == mostKeys {
+	if w.line == maxKeys {
 		w.end()
 	}
 	if w.line == 0 {

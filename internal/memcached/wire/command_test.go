@@ -92,13 +92,13 @@ func TestLines(t *testing.T) {
 	want("get a d\r\ndelete e\r\nget f\r\n")
 	want("")
 	line := "get"
-	for n := range mostKeys {
+	for n := range maxKeys {
 		get(fmt.Sprint("k", n), n == 0, nil)
 		line += fmt.Sprint(" k", n)
 	}
 	get("more", true, nil)
 	want(line + "\r\nget more\r\n")
-	w.buf = make([]byte, keepSpace+1)
+	w.buf = make([]byte, maxKept+1)
 	w.Reset()
 	if cap(w.buf) != 0 {
 		t.Errorf("a buffer of %d bytes is kept", cap(w.buf))

@@ -8,13 +8,13 @@ import (
 // ErrGarbled says that what came is not a reply: the connection is of no more use.
 var ErrGarbled = errors.New("memcached: garbled reply")
 
-// mostLine bounds a reply's line, CRLF included: a key and some numbers, or the words of
+// maxLine bounds a reply's line, CRLF included: a key and some numbers, or the words of
 // an error.
-const mostLine = 2048
+const maxLine = 2048
 
-// directly is how much of a value must be missing for it to be read into its own place
+// minDirect is how much of a value must be missing for it to be read into its own place
 // and not through the buffer.
-const directly = 4 << 10
+const minDirect = 4 << 10
 
 // Reader takes a stream of replies apart, however it is cut into pieces. Its owner
 // reads into Room, tells with Filled how much came, and then asks for a Line, or the Head
@@ -29,13 +29,13 @@ type Reader struct {
 }
 
 // NewReader returns a reader with a buffer of size bytes, which must be at least 4096.
-func NewReader(size int) *Reader { return &Reader{buf: make([]byte, max(size, 2*mostLine))} }
+func NewReader(size int) *Reader { return &Reader{buf: make([]byte, max(size, 2*maxLine))} }
 
 // Room is where the next bytes of the stream go; it is never empty.
 func (d *Reader) Room() []byte {
 	if d.r == d.w {
 		d.r, d.w = 0, 0
-		if d.missing >= directly {
+		if d.missing >= minDirect {
 			return d.into[len(d.into) : len(d.into)+d.missing]
 		}
 	}
@@ -48,7 +48,7 @@ func (d *Reader) Room() []byte {
 
 // Filled says that n bytes were put into Room.
 func (d *Reader) Filled(n int) {
-	if d.w == 0 && d.missing >= directly {
+	if d.w == 0 && d.missing >= minDirect {
 		d.into = d.into[:len(d.into)+n]
 		d.missing -= n
 		return
@@ -63,12 +63,12 @@ func (d *Reader) Buffered() int { return d.w - d.r }
 // line is without CRLF and good until Room.
 func (d *Reader) Line() ([]byte, error) {
 	have := d.buf[d.r:d.w]
-	i := bytes.IndexByte(have[:min(len(have), mostLine)], '\n')
+	i := bytes.IndexByte(have[:min(len(have), maxLine)], '\n')
 	switch {
 	case i > 0 && have[i-1] == '\r':
 		d.r += i + 1
 		return have[:i-1], nil
-	case i >= 0 || len(have) >= mostLine:
+	case i >= 0 || len(have) >= maxLine:
 		return nil, ErrGarbled
 	}
 	return nil, nil

@@ -61,8 +61,8 @@ type Reply struct {
 	Won, Stale, Waiting bool
 }
 
-// words are the replies that are told by their first word.
-var words = [...]struct {
+// firstWords are the replies that are told by their first word.
+var firstWords = [...]struct {
 	word string
 	kind Kind
 	rest bool // more may follow
@@ -99,8 +99,8 @@ func (r *Reply) Parse(line []byte) bool {
 		r.Kind = Miss
 		return r.metaFlags(rest) && (r.Key == nil || CheckKey(r.Key) == nil)
 	}
-	for i := range words {
-		if w := &words[i]; string(word) == w.word {
+	for i := range firstWords {
+		if w := &firstWords[i]; string(word) == w.word {
 			r.Kind, r.Text = w.kind, rest
 			return w.rest || len(word) == len(line)
 		}

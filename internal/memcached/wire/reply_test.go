@@ -159,8 +159,8 @@ func TestReader(t *testing.T) {
 	f("VALUE k 0 3\r\nab\r\nEND\r\n", ErrGarbled, "line VALUE k 0 3")
 	large := strings.Repeat("0123456789", 3000)
 	f("VALUE k 0 30000\r\n"+large+"\r\nEND\r\n", nil, "line VALUE k 0 30000", "value "+large, "line END")
-	f(strings.Repeat("x", mostLine-2)+"\r\n", nil, "line "+strings.Repeat("x", mostLine-2))
-	f(strings.Repeat("x", mostLine-1)+"\r\n", ErrGarbled)
+	f(strings.Repeat("x", maxLine-2)+"\r\n", nil, "line "+strings.Repeat("x", maxLine-2))
+	f(strings.Repeat("x", maxLine-1)+"\r\n", ErrGarbled)
 }
 
 // TestReaderDirectly reads a large value into its own memory.

@@ -6,9 +6,9 @@ import (
 	"github.com/kasoku/kasoku/internal/ascii"
 )
 
-// roomForText holds a key of memcached's 250 bytes if half of them are escaped,
+// textRoom holds a key of memcached's 250 bytes if half of them are escaped,
 // and a namespace.
-const roomForText = 512
+const textRoom = 512
 
 // text makes what is hashed out of a key: the namespace, the key with its
 // escapes, and of both only what stands in a hash tag.

@@ -39,7 +39,7 @@ func (s *server) open(p Protocol) (*conn, error) {
 	cfg := &s.client.cfg
 	ctx, cancel := context.WithTimeout(s.client.ctx, cfg.ConnectTimeout)
 	defer cancel()
-	network, address := s.at.dials()
+	network, address := s.at.endpoint()
 	sock, err := cfg.dial.DialContext(ctx, network, address)
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (s *server) open(p Protocol) (*conn, error) {
 	c := newConn(s, nc, sock)
 	if err := c.handshake(p); err != nil {
 		c.end()
-		c.gone()
+		c.countClosed()
 		return nil, err
 	}
 	return c, nil
@@ -84,7 +84,7 @@ func (c *conn) handshake(p Protocol) error {
 		return err
 	}
 	c.protocol = p
-	steps := [...]func() error{c.login, c.choose, c.settings}
+	steps := [...]func() error{c.login, c.negotiate, c.settings}
 	if p == Binary {
 		steps = [...]func() error{c.binaryLogin, c.binaryProbe, c.binarySettings}
 	}
@@ -105,7 +105,7 @@ func (c *conn) login() error {
 	if a == nil {
 		return nil
 	}
-	switch err := c.ask(&wire.Command{Op: wire.Set, Key: []byte("auth"), Value: []byte(a.User + " " + a.Password)}); {
+	switch err := c.roundTrip(&wire.Command{Op: wire.Set, Key: []byte("auth"), Value: []byte(a.User + " " + a.Password)}); {
 	case errors.Is(err, wire.ErrGarbled):
 		return err
 	case err != nil:
@@ -118,10 +118,10 @@ func (c *conn) login() error {
 	return nil
 }
 
-// choose finds out what is spoken, and that the server answers.
-func (c *conn) choose() error {
+// negotiate finds out what is spoken, and that the server answers.
+func (c *conn) negotiate() error {
 	if c.protocol != Text {
-		if err := c.ask(&wire.Command{Op: wire.Probe}); err != nil {
+		if err := c.roundTrip(&wire.Command{Op: wire.Probe}); err != nil {
 			return err
 		}
 		if c.reply.Kind == wire.NoOp {
@@ -133,7 +133,7 @@ func (c *conn) choose() error {
 		}
 		c.protocol = Text
 	}
-	if err := c.ask(&wire.Command{Op: wire.Version}); err != nil {
+	if err := c.roundTrip(&wire.Command{Op: wire.Version}); err != nil {
 		return err
 	}
 	if c.reply.Kind != wire.Release && c.reply.Kind != wire.Error {
@@ -148,8 +148,8 @@ func (c *conn) settings() error {
 	if c.protocol != Meta {
 		return nil
 	}
-	err := c.ask(&wire.Command{Op: wire.Settings})
-	for ; err == nil && c.reply.Kind == wire.Stat; err = c.listen() {
+	err := c.roundTrip(&wire.Command{Op: wire.Settings})
+	for ; err == nil && c.reply.Kind == wire.Stat; err = c.readLine() {
 		name, value, _ := bytes.Cut(c.reply.Text, []byte(" "))
 		c.setting(name, value)
 	}
@@ -166,8 +166,8 @@ func (c *conn) setting(name, value []byte) {
 	}
 }
 
-// ask sends one command of the handshake, and reads one line of its reply.
-func (c *conn) ask(cmd *wire.Command) error {
+// roundTrip sends one command of the handshake, and reads one line of its reply.
+func (c *conn) roundTrip(cmd *wire.Command) error {
 	c.out.Reset()
 	if err := c.out.Command(cmd); err != nil {
 		return err
@@ -175,20 +175,20 @@ func (c *conn) ask(cmd *wire.Command) error {
 	if _, err := c.nc.Write(c.out.Bytes()); err != nil {
 		return err
 	}
-	return c.listen()
+	return c.readLine()
 }
 
-// listen reads one line.
-func (c *conn) listen() error {
-	line, err := c.wait(c.in.Line)
+// readLine reads one line.
+func (c *conn) readLine() error {
+	line, err := c.readUntil(c.in.Line)
 	if err == nil && !c.reply.Parse(line) {
 		err = garbled("a line like %.60q", line)
 	}
 	return err
 }
 
-// wait reads until take gives something.
-func (c *conn) wait(take func() ([]byte, error)) ([]byte, error) {
+// readUntil reads until take gives something.
+func (c *conn) readUntil(take func() ([]byte, error)) ([]byte, error) {
 	for {
 		b, err := take()
 		if err != nil || b != nil {

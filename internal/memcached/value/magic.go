@@ -4,19 +4,19 @@ import "unicode/utf8"
 
 // The shortest that a stream of nothing can be.
 const (
-	leastGzip = 18 // header of 10, empty block of 2 at least, but encoders write no less; checksum and length
-	leastZlib = 8
-	leastZstd = 9
+	minGzip = 18 // header of 10, empty block of 2 at least, but encoders write no less; checksum and length
+	minZlib = 8
+	minZstd = 9
 )
 
 // sniff tells from the first bytes how data is compressed, if it is.
 func sniff(data []byte) Coding {
 	switch {
-	case len(data) >= leastGzip && data[0] == 0x1f && data[1] == 0x8b && data[2] == 8 && data[3]&0xe0 == 0:
+	case len(data) >= minGzip && data[0] == 0x1f && data[1] == 0x8b && data[2] == 8 && data[3]&0xe0 == 0:
 		return Gzip
-	case len(data) >= leastZstd && string(data[:4]) == "\x28\xb5\x2f\xfd":
+	case len(data) >= minZstd && string(data[:4]) == "\x28\xb5\x2f\xfd":
 		return Zstd
-	case len(data) >= leastZlib && zlibHeader(data[0], data[1]):
+	case len(data) >= minZlib && zlibHeader(data[0], data[1]):
 		return Zlib
 	}
 	return Identity

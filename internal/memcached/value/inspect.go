@@ -2,10 +2,10 @@ package value
 
 import "encoding/binary"
 
-// Look tells what an item with these flags and data is. The Value is good only with
+// Inspect tells what an item with these flags and data is. The Value is good only with
 // OK. It allocates nothing and decodes nothing: a value whose flags and first bytes
 // are right may still turn out to be corrupt.
-func (p Profile) Look(flags uint32, data []byte) (Value, Reason) {
+func (p Profile) Inspect(flags uint32, data []byte) (Value, Reason) {
 	kind, compressed, ok := layouts[p].read(flags)
 	if !ok {
 		return Value{}, Unknown
@@ -14,15 +14,15 @@ func (p Profile) Look(flags uint32, data []byte) (Value, Reason) {
 		return Value{}, Serialised
 	}
 	if compressed {
-		return p.packed(kind, flags, data)
+		return p.compressed(kind, flags, data)
 	}
-	return p.unpacked(kind, data)
+	return p.uncompressed(kind, data)
 }
 
-// packed is a value that the flags call compressed. How it is, its first bytes say:
+// compressed is a value that the flags call compressed. How it is, its first bytes say:
 // the same flag stands for gzip with some writers and zlib with others, and most let
 // the application choose.
-func (p Profile) packed(k kind, flags uint32, data []byte) (Value, Reason) {
+func (p Profile) compressed(k kind, flags uint32, data []byte) (Value, Reason) {
 	if k != str && k != json && k != number {
 		return Value{}, Unknown
 	}
@@ -62,19 +62,19 @@ func unwrap(v Value, flags uint32) (Value, Reason) {
 	return v, OK
 }
 
-// unpacked is a value that the flags do not call compressed.
-func (p Profile) unpacked(k kind, data []byte) (Value, Reason) {
+// uncompressed is a value that the flags do not call compressed.
+func (p Profile) uncompressed(k kind, data []byte) (Value, Reason) {
 	switch k {
 	case boolean:
-		return truth(data)
+		return boolValue(data)
 	case number:
-		return digits(data)
+		return decimalValue(data)
 	case int8s:
-		return integer(data, 8)
+		return integerValue(data, 8)
 	case int32s:
-		return integer(data, 32)
+		return integerValue(data, 32)
 	case int64s:
-		return integer(data, 64)
+		return integerValue(data, 64)
 	}
 	v := Value{Body: data, Length: int64(len(data))}
 	if c := sniff(data); p != Bytes && c != Identity && !text(data) {

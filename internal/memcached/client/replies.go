@@ -35,7 +35,7 @@ func (c *conn) readStream() error {
 	for {
 		n, err := c.nc.Read(c.in.Room())
 		if n > 0 {
-			if err := c.took(n); err != nil {
+			if err := c.deliver(n); err != nil {
 				return err
 			}
 		}
@@ -64,7 +64,7 @@ func (c *conn) readRaw(fd uintptr) bool {
 			c.readErr = errEnded
 			return true
 		}
-		if c.readErr = c.took(n); c.readErr != nil {
+		if c.readErr = c.deliver(n); c.readErr != nil {
 			return true
 		}
 		if n < len(room) && c.next == len(c.due) {
@@ -73,10 +73,10 @@ func (c *conn) readRaw(fd uintptr) bool {
 	}
 }
 
-// took gives what was read to the calls.
-func (c *conn) took(n int) error {
+// setValue gives what was read to the calls.
+func (c *conn) deliver(n int) error {
 	c.in.Filled(n)
-	c.heard = int64(c.server.client.now())
+	c.lastRead = int64(c.server.client.now())
 	c.excused = false
 	for {
 		if c.valuing {
@@ -84,31 +84,31 @@ func (c *conn) took(n int) error {
 			if err != nil || !whole {
 				return err
 			}
-			if err := c.filled(value); err != nil {
+			if err := c.endValue(value); err != nil {
 				return err
 			}
 		}
-		if more, err := c.begins(); err != nil || !more {
+		if more, err := c.nextReply(); err != nil || !more {
 			return err
 		}
 	}
 }
 
-// begins takes the next line, or head of a binary reply. It returns false if that has not
+// nextReply takes the next line, or head of a binary reply. It returns false if that has not
 // come whole.
-func (c *conn) begins() (bool, error) {
+func (c *conn) nextReply() (bool, error) {
 	if c.protocol == Binary {
 		head, err := c.in.Head()
 		if err != nil || head == nil {
 			return false, err
 		}
-		return true, c.binaryAnswer(head)
+		return true, c.binaryReply(head)
 	}
 	line, err := c.in.Line()
 	if err != nil || line == nil {
 		return false, err
 	}
-	return true, c.answer(line)
+	return true, c.textReply(line)
 }
 
 // frame returns the calls that the next reply is for: one, or those of a line of a
@@ -127,28 +127,28 @@ func (c *conn) frame() []*Call {
 	return c.due[c.next:c.last]
 }
 
-// answered finishes the calls of the frame.
-func (c *conn) answered(frame []*Call) {
+// replied finishes the calls of the frame.
+func (c *conn) finish(frame []*Call) {
 	for i, x := range frame {
 		r := Miss
-		if x.hits() {
+		if x.isHit() {
 			r = Hit
 		}
 		frame[i] = nil
-		c.server.metrics.replies.Observe(time.Duration(c.heard - x.sent))
+		c.server.metrics.replies.Observe(time.Duration(c.lastRead - x.sent))
 		x.finish(r)
 	}
 	c.next = c.last
-	c.proved = true
-	c.server.answered()
+	c.replied = true
+	c.server.replied()
 }
 
 func garbled(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{wire.ErrGarbled}, args...)...)
 }
 
-// answer takes a line of a reply.
-func (c *conn) answer(line []byte) error {
+// textReply takes a line of a reply.
+func (c *conn) textReply(line []byte) error {
 	frame := c.frame()
 	r := &c.reply
 	switch {
@@ -161,14 +161,14 @@ func (c *conn) answer(line []byte) error {
 	case r.Kind == wire.Value && r.Meta == (c.protocol == Meta):
 		return c.value(frame, r)
 	case r.Kind == wire.End && c.protocol == Text:
-		share(frame)
-		c.answered(frame)
+		shareValue(frame)
+		c.finish(frame)
 		return nil
 	case r.Kind == wire.Miss && c.protocol == Meta:
 		if r.Key != nil && !bytes.Equal(r.Key, frame[0].cmd.Key) {
 			return garbled("a miss of the key %.60q, which was not asked for", r.Key)
 		}
-		c.answered(frame)
+		c.finish(frame)
 		return nil
 	case r.Kind >= wire.Error:
 		return refused(r)
@@ -180,12 +180,12 @@ func (c *conn) answer(line []byte) error {
 // once or as often as it was asked for.
 func (c *conn) value(frame []*Call, r *wire.Reply) error {
 	known := false
-	c.filling = nil
+	c.receiver = nil
 	for _, x := range frame {
 		if bytes.Equal(x.cmd.Key, r.Key) {
 			known = true
 			if !x.found {
-				c.filling = x
+				c.receiver = x
 				break
 			}
 		}
@@ -196,36 +196,36 @@ func (c *conn) value(frame []*Call, r *wire.Reply) error {
 	case r.Size > c.server.client.cfg.MaxValue:
 		return garbled("a value of %d bytes", r.Size)
 	}
-	into := c.scrap
-	if c.filling != nil {
-		c.filling.took(r)
-		into = c.filling.data
+	into := c.discarded
+	if c.receiver != nil {
+		c.receiver.setValue(r)
+		into = c.receiver.data
 	}
 	c.valuing = true
 	c.in.Begin(into, int(r.Size))
 	return nil
 }
 
-// filled ends a value.
-func (c *conn) filled(value []byte) error {
+// endValue ends a value.
+func (c *conn) endValue(value []byte) error {
 	c.valuing = false
-	if c.filling != nil {
-		c.filling.data = value
+	if c.receiver != nil {
+		c.receiver.data = value
 	} else if cap(value) <= keepValue {
-		c.scrap = value
+		c.discarded = value
 	}
 	switch {
 	case c.protocol == Binary:
-		return c.binaryFilled(value)
-	case c.protocol == Meta && c.filling != nil:
-		c.answered(c.due[c.next:c.last])
+		return c.binaryBody(value)
+	case c.protocol == Meta && c.receiver != nil:
+		c.finish(c.due[c.next:c.last])
 	}
 	return nil
 }
 
-// share gives calls of a frame for the same key the one value that came for it: a proxy
+// shareValue gives calls of a frame for the same key the one value that came for it: a proxy
 // may have asked for it once.
-func share(frame []*Call) {
+func shareValue(frame []*Call) {
 	for _, x := range frame {
 		if x.found {
 			continue
@@ -253,7 +253,7 @@ var tooLarge = []byte("object too large")
 func (c *conn) changed(frame []*Call, r *wire.Reply) error {
 	x := frame[0]
 	stores := x.cmd.Op == wire.Add || x.cmd.Op == wire.Set || x.cmd.Op == wire.CAS
-	if outcome, ok := outcomes[r.Kind]; ok && fits(x.cmd.Op, r.Kind) {
+	if outcome, ok := outcomes[r.Kind]; ok && isReplyOf(x.cmd.Op, r.Kind) {
 		x.stored = outcome
 	} else if r.Kind == wire.ServerError && stores {
 		x.stored = StoreRefused
@@ -265,12 +265,12 @@ func (c *conn) changed(frame []*Call, r *wire.Reply) error {
 	} else {
 		return garbled("a reply of kind %d to a command of kind %d", r.Kind, x.cmd.Op)
 	}
-	c.answered(frame)
+	c.finish(frame)
 	return nil
 }
 
-// fits says whether a reply that means success is that of op.
-func fits(op wire.Op, kind wire.Kind) bool {
+// isReplyOf says whether a reply that means success is that of op.
+func isReplyOf(op wire.Op, kind wire.Kind) bool {
 	switch kind {
 	case wire.Stored, wire.TooLarge:
 		return op == wire.Add || op == wire.Set || op == wire.CAS

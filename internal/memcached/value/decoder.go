@@ -98,11 +98,11 @@ func newGzip() *decoder {
 	return &decoder{out: r, reset: r.Reset}
 }
 
-// nothing is an empty stream: a reader of zlib is made from one.
-var nothing = []byte{0x78, 0x9c, 3, 0, 0, 0, 0, 1}
+// emptyZlib is an empty stream: a reader of zlib is made from one.
+var emptyZlib = []byte{0x78, 0x9c, 3, 0, 0, 0, 0, 1}
 
 func newZlib() *decoder {
-	r, err := zlib.NewReader(bytes.NewReader(nothing))
+	r, err := zlib.NewReader(bytes.NewReader(emptyZlib))
 	if err != nil {
 		panic(err) // the stream above is right
 	}
@@ -110,12 +110,12 @@ func newZlib() *decoder {
 	return &decoder{out: r, reset: func(in io.Reader) error { return again.Reset(in, nil) }}
 }
 
-// window is how far back a frame of zstd may refer: what decoders of HTTP take.
-const window = 8 << 20
+// maxWindow is how far back a frame of zstd may refer: what decoders of HTTP take.
+const maxWindow = 8 << 20
 
 // newZstd makes a decoder that works in the caller's goroutine.
 func newZstd() *decoder {
-	r, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(window))
+	r, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {
 		panic(err) // the options above are right
 	}
@@ -127,7 +127,7 @@ func decodeWith(pool *sync.Pool, v *Value, dst []byte, bound int64) ([]byte, err
 	d.in.Reset(v.Body)
 	err := d.reset(&d.in)
 	if err == nil {
-		dst, err = appendFrom(dst, d.out, v.likely(), bound)
+		dst, err = appendFrom(dst, d.out, v.estimate(), bound)
 	}
 	if err == nil && d.in.Len() > 0 {
 		err = ErrCorrupt
@@ -140,8 +140,8 @@ func decodeWith(pool *sync.Pool, v *Value, dst []byte, bound int64) ([]byte, err
 	return dst, err
 }
 
-// likely returns how much there probably is when decoded.
-func (v *Value) likely() int64 {
+// estimate returns how much there probably is when decoded.
+func (v *Value) estimate() int64 {
 	switch {
 	case v.Length >= 0:
 		return v.Length
