@@ -16,7 +16,7 @@ import (
 func (f *filling) admit(status int, fields http1.Fields) httpcache.Admission {
 	now := policy.MomentOf(time.Now())
 	r := policy.ParseResponse(status, fields, now, now, byKey)
-	a := httpcache.Admission{Fields: lasting(fields), Given: f.loc.given}
+	a := httpcache.Admission{Fields: sharedResponseFields(fields), Given: f.loc.keyCovers}
 	if a.Why = unshared(&r); a.Why != policy.Fresh {
 		f.renewal.end(false)
 		return a
@@ -31,8 +31,8 @@ func (f *filling) admit(status int, fields http1.Fields) httpcache.Admission {
 		f.renewal.end(false)
 		return a
 	}
-	a.After = func(b *httpcache.Body) { f.came(b, coding) }
-	if f.loc.ETag && coding == value.Identity && soon(fields) {
+	a.After = func(b *httpcache.Body) { f.finish(b, coding) }
+	if f.loc.ETag && coding == value.Identity && isShort(fields) {
 		a.Tag = tagOfBody
 	}
 	return a
@@ -56,7 +56,7 @@ func unshared(r *policy.Response) policy.Reason {
 // unstored is why an answer that is for all is not stored in memcached; Fresh: it is.
 func (f *filling) unstored(r *policy.Response, fields http1.Fields, coding value.Coding) policy.Reason {
 	switch {
-	case slices.ContainsFunc(r.Vary, func(name string) bool { return !f.loc.given(name) }):
+	case slices.ContainsFunc(r.Vary, func(name string) bool { return !f.loc.keyCovers(name) }):
 		return policy.VariesBeyondKey
 	case (r.Status == 404 || r.Status == 410) && f.loc.NegativeTTL > 0:
 		return policy.NegativeKept
@@ -74,9 +74,9 @@ func (f *filling) unstored(r *policy.Response, fields http1.Fields, coding value
 	return policy.Fresh
 }
 
-// given tells whether a field that an answer varies by is the same in all requests that
+// keyCovers tells whether a field that an answer varies by is the same in all requests that
 // share it: it is in the key, or the fallback does not get it.
-func (l *location) given(name string) bool {
+func (l *location) keyCovers(name string) bool {
 	switch name {
 	case "accept-encoding":
 		return true
@@ -86,9 +86,9 @@ func (l *location) given(name string) bool {
 	return l.keyed.has(name)
 }
 
-// lasting are an answer's fields as they go to all: Date is set when one leaves, and
+// sharedResponseFields are an answer's fields as they go to all: Date is set when one leaves, and
 // nothing was chosen by Accept-Encoding.
-func lasting(fields http1.Fields) http1.Fields {
+func sharedResponseFields(fields http1.Fields) http1.Fields {
 	kept := make(http1.Fields, 0, len(fields))
 	for _, f := range fields {
 		if !f.Is("Date") && !(f.Is("Vary") && bytes.EqualFold(f.Value, []byte("Accept-Encoding"))) {
@@ -133,14 +133,14 @@ func lengthOf(fields http1.Fields) int64 {
 	return n
 }
 
-// soon tells whether an answer is so short that it may be held until it is whole, for
+// isShort tells whether an answer is so short that it may be held until it is whole, for
 // the same validator that it has as a value.
-func soon(fields http1.Fields) bool {
+func isShort(fields http1.Fields) bool {
 	n := lengthOf(fields)
-	return n >= 0 && n <= mostSoon
+	return n >= 0 && n <= maxHeld
 }
 
-const mostSoon = 16 << 10
+const maxHeld = 16 << 10
 
 // tagOfBody is the entity tag of a body that is stored as it is.
 func tagOfBody(b *httpcache.Body) []byte {

@@ -11,17 +11,17 @@ import (
 	"github.com/kasoku/kasoku/internal/memcached/value"
 )
 
-// got answers with what memcached has just given.
-func (c *call) got() {
+// answerHit answers with what memcached has just given.
+func (c *call) answerHit() {
 	g := c.get
 	v, unfit := c.set.cfg.Values.Inspect(g.Flags(), g.Value())
 	if unfit != value.OK {
-		c.miss(unread[unfit])
+		c.miss(valueReasons[unfit])
 		return
 	}
 	var why Reason
 	gzip := coded(&v) && !c.callback.Admitted() && c.takesGzip()
-	if c.plain, why = c.object.form(&v, g.Value(), c.plain, gzip, c.set.most); why != FromMemcached {
+	if c.plain, why = c.object.form(&v, g.Value(), c.plain, gzip, c.set.maxValue); why != FromMemcached {
 		c.miss(why)
 		return
 	}
@@ -29,7 +29,7 @@ func (c *call) got() {
 		why = FromStale
 	}
 	ttl, known := g.TTL()
-	l := c.loc.lifeOf(ttl, known)
+	l := c.loc.lifetimeOf(ttl, known)
 	if why == FromStale {
 		c.renew(g.Won(), casOf(g), l)
 	}
@@ -37,7 +37,7 @@ func (c *call) got() {
 }
 
 // answer answers with a value.
-func (c *call) answer(o *object, why Reason, l life) {
+func (c *call) answer(o *object, why Reason, l lifetime) {
 	if c.wraps(o) {
 		c.wrap(o, why, l)
 		return
@@ -52,7 +52,7 @@ func (c *call) answer(o *object, why Reason, l life) {
 	c.text = c.text[:0]
 	if c.loc.ETag {
 		c.text = http1.AppendFieldBytes(c.text, "ETag", t.bytes())
-		if seen(c.x.Request.Fields, t.bytes()) {
+		if notModified(c.x.Request.Fields, t.bytes()) {
 			r.Status, body = http.StatusNotModified, nil
 		}
 	}
@@ -75,7 +75,7 @@ func (c *call) lend(o *object, body []byte) {
 }
 
 // wrap answers with a value in the call that was asked for.
-func (c *call) wrap(o *object, why Reason, l life) {
+func (c *call) wrap(o *object, why Reason, l lifetime) {
 	r, call := &c.x.Reply, c.callback.Wrap()
 	r.Status = http.StatusOK
 	r.Lines(c.loc.wrapped[vary(o)])
@@ -91,19 +91,19 @@ func (c *call) wrap(o *object, why Reason, l life) {
 		r.Status = http.StatusNotModified
 		return
 	}
-	if k := &o.json; k.To-k.From > mostJoined && k.Separators == 0 {
-		c.around(call, o)
+	if k := &o.json; k.To-k.From > maxCopied && k.Separators == 0 {
+		c.wrapAround(call, o)
 		return
 	}
 	r.Build(call.Append(r.Buf, o.plain, &o.json))
 }
 
-// mostJoined is the longest value that is copied into its call. Edge would copy what is
+// maxCopied is the longest value that is copied into its call. Edge would copy what is
 // no longer than that in any case.
-const mostJoined = 16 << 10
+const maxCopied = 16 << 10
 
-// around sends a call around a value that stays where it is.
-func (c *call) around(call *jsonp.Call, o *object) {
+// wrapAround sends a call around a value that stays where it is.
+func (c *call) wrapAround(call *jsonp.Call, o *object) {
 	r, k := &c.x.Reply, &o.json
 	b := call.AppendHead(r.Buf)
 	n := len(b)
@@ -122,7 +122,7 @@ func vary(o *object) int {
 
 // close ends the header with what depends on how the answer came about. It adds to c.text,
 // which is given to the reply.
-func (c *call) close(why Reason, l life) {
+func (c *call) close(why Reason, l lifetime) {
 	b := c.text
 	if c.loc.Lifetime {
 		b = c.loc.appendLifetime(b, l)
@@ -142,7 +142,7 @@ func (c *call) close(why Reason, l life) {
 }
 
 // appendLifetime appends a Cache-Control by what is left of a value's life.
-func (l *location) appendLifetime(b []byte, of life) []byte {
+func (l *location) appendLifetime(b []byte, of lifetime) []byte {
 	switch {
 	case of.known:
 		b = append(b, "Cache-Control: max-age="...)

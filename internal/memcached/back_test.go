@@ -74,7 +74,7 @@ func (b *backed) listen() *backed {
 	return b
 }
 
-// told are the fields that the fallback's requests are noted with.
+// recordFallback are the fields that the fallback's requests are noted with.
 var told = []string{"Authorization", "Cookie", "Accept-Encoding", "Range", "If-None-Match", "X-A"}
 
 func (b *backed) answer(w http.ResponseWriter, r *http.Request) {

@@ -69,7 +69,7 @@ func (c *call) serve() {
 	case !c.admitCallback():
 	case !c.makeKey():
 	case c.loc.NearTTL > 0:
-		c.lookNear()
+		c.lookUpNear()
 	default:
 		c.ask()
 	}
@@ -86,7 +86,7 @@ func (c *call) makeKey() bool {
 	}
 	if trouble != key.OK {
 		c.wire = c.wire[:0]
-		c.miss(unkeyed[trouble])
+		c.miss(keyReasons[trouble])
 		return false
 	}
 	c.x.Record.KeyHash = max(1, xxhash.Sum64(c.wire))
@@ -99,7 +99,7 @@ func (c *call) ask() {
 		c.miss(why)
 		return
 	}
-	c.got()
+	c.answerHit()
 }
 
 // fetch has memcached's answer put into c.get.
@@ -109,7 +109,7 @@ func (c *call) fetch() Reason {
 		return ServerDown
 	}
 	if r := c.set.client.Get(c.get, c.server, c.wire, c.loc.options()); r != client.Hit {
-		return unfound[r]
+		return resultReasons[r]
 	}
 	return FromMemcached
 }

@@ -12,7 +12,7 @@ import (
 func (c *call) admitCallback() bool {
 	f, r := c.loc.JSONP, &c.x.Request
 	_, c.req.Query = c.callback.Strip(f, nil, r.RawQuery)
-	if c.callback.Admit(f, r, c.loc.keyed.who) == jsonp.RefuseIt {
+	if c.callback.Admit(f, r, c.loc.keyed.credentials) == jsonp.RefuseIt {
 		c.refuseCallback()
 		return false
 	}

@@ -106,8 +106,8 @@ func (c *Config) check() error {
 	return nil
 }
 
-// who are the fields, beside Authorization and Cookie, that say to a fallback who asks.
-func (c *Config) who(fallback int) []string {
+// credentials are the fields, beside Authorization and Cookie, that say to a fallback who asks.
+func (c *Config) credentials(fallback int) []string {
 	if fallback == None {
 		return nil
 	}

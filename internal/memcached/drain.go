@@ -19,7 +19,7 @@ func (s *Service) Drain(ctx context.Context, r admin.DrainRequest) (admin.DrainR
 	s.changing.Lock()
 	defer s.changing.Unlock()
 	var result admin.DrainResult
-	engines := s.settings.Load().answeredBy(r.Origin)
+	engines := s.settings.Load().fallbacksWith(r.Origin)
 	if len(engines) == 0 {
 		return result, fmt.Errorf("%w: service %s has no fallback %s; memcached's own servers can't be drained", admin.ErrInput, s.name, r.Origin)
 	}
@@ -39,8 +39,8 @@ func (s *Service) Drain(ctx context.Context, r admin.DrainRequest) (admin.DrainR
 	return result, nil
 }
 
-// answeredBy are the engines that have an origin of that name.
-func (s *settings) answeredBy(origin string) (engines []*httpcache.Service) {
+// fallbacksWith are the engines that have an origin of that name.
+func (s *settings) fallbacksWith(origin string) (engines []*httpcache.Service) {
 	origin = strings.TrimSuffix(origin, "/")
 	for _, e := range s.backs {
 		if slices.ContainsFunc(e.Members(), func(m balance.MemberState) bool { return m.Name == origin || m.URL == origin }) {

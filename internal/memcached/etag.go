@@ -56,8 +56,8 @@ func lists(line, tag []byte) bool {
 
 var weak = []byte("W/")
 
-// seen tells whether the client says that it has what the tag is of.
-func seen(fields http1.Fields, tag []byte) bool {
+// notModified tells whether the client says that it has what the tag is of.
+func notModified(fields http1.Fields, tag []byte) bool {
 	for i := range fields {
 		if f := &fields[i]; f.Is("If-None-Match") && lists(f.Value, tag) {
 			return true

@@ -95,7 +95,7 @@ func (e *explanation) callback(r *admin.ExplainRequest, fields http1.Fields) (re
 	target, _, _ := strings.Cut(r.Path, "#")
 	_, query, _ := strings.Cut(target, "?")
 	var s jsonp.Session
-	does := s.Admit(e.loc.JSONP, &http1.Request{Method: []byte(cmp.Or(r.Method, http.MethodGet)), RawQuery: []byte(query), Fields: fields}, e.loc.keyed.who)
+	does := s.Admit(e.loc.JSONP, &http1.Request{Method: []byte(cmp.Or(r.Method, http.MethodGet)), RawQuery: []byte(query), Fields: fields}, e.loc.keyed.credentials)
 	if s.Reason() == jsonp.NoCallback {
 		return false
 	}
@@ -112,7 +112,7 @@ func (e *explanation) key(q *key.Request) admin.Explanation {
 	wire, hashed, trouble := e.set.cfg.Rules.Wire(nil, bare)
 	e.step("key", strconv.QuoteToASCII(string(wire)), "")
 	if trouble != key.OK {
-		return e.is(unkeyed[trouble])
+		return e.is(keyReasons[trouble])
 	}
 	if e.near(wire) {
 		return e.is(FromNear)
@@ -146,8 +146,8 @@ func (e *explanation) near(wire []byte) bool {
 	return false
 }
 
-// giveBack lets somebody else renew the value that memcached has just told to renew.
-func (e *explanation) giveBack(g *client.Call, server int, wire []byte) {
+// returnWin lets somebody else renew the value that memcached has just told to renew.
+func (e *explanation) returnWin(g *client.Call, server int, wire []byte) {
 	if left, known := g.TTL(); g.Won() && known && left >= time.Second {
 		x := client.NewCall()
 		defer x.Release()
@@ -161,9 +161,9 @@ func (e *explanation) value(server int, wire []byte) admin.Explanation {
 	defer g.Release()
 	if r := e.set.client.Get(g, server, wire, client.GetOptions{}); r != client.Hit {
 		e.step("memcached", r.String(), "")
-		return e.is(unfound[r])
+		return e.is(resultReasons[r])
 	}
-	e.giveBack(g, server, wire)
+	e.returnWin(g, server, wire)
 	note := fmt.Sprintf("%d bytes, flags %d", len(g.Value()), g.Flags())
 	ttl, known := g.TTL()
 	if known && ttl >= 0 {
@@ -172,13 +172,13 @@ func (e *explanation) value(server int, wire []byte) admin.Explanation {
 	e.step("memcached", "hit", note)
 	v, unfit := e.set.cfg.Values.Inspect(g.Flags(), g.Value())
 	if unfit != value.OK {
-		return e.is(unread[unfit])
+		return e.is(valueReasons[unfit])
 	}
-	if _, err := v.AppendPlain(nil, e.set.most); err != nil {
-		return e.is(unread[value.ReasonOf(err)])
+	if _, err := v.AppendPlain(nil, e.set.maxValue); err != nil {
+		return e.is(valueReasons[value.ReasonOf(err)])
 	}
 	e.step("value", v.Coding.String(), "as written by "+e.set.cfg.Values.String())
-	if l := e.loc.lifeOf(ttl, known); l.known && l.left < 0 || g.Won() || g.Waiting() || g.Stale() {
+	if l := e.loc.lifetimeOf(ttl, known); l.known && l.left < 0 || g.Won() || g.Waiting() || g.Stale() {
 		return e.is(FromStale)
 	}
 	return e.is(FromMemcached)

@@ -71,7 +71,7 @@ func (b *backs) rename(now []httpcache.Config) (before []httpcache.Config) {
 	return b.was
 }
 
-// add appends new engines. With an error it returns those that it has made.
+// closeLater appends new engines. With an error it returns those that it has made.
 func (b *backs) add(list []*httpcache.Service, more []httpcache.Config, s *Service, r *telemetry.Registry) ([]*httpcache.Service, error) {
 	for i := range more {
 		e, err := httpcache.New(more[i], b.space, r, s.log)
@@ -125,7 +125,7 @@ func (b *backs) retire(name string, r *telemetry.Registry, list []*httpcache.Ser
 		if b.retired == nil {
 			b.retired = map[*httpcache.Service]*time.Timer{}
 		}
-		b.retired[e] = time.AfterFunc(grace, func() {
+		b.retired[e] = time.AfterFunc(retireAfter, func() {
 			e.Close()
 			b.mu.Lock()
 			defer b.mu.Unlock()
@@ -228,7 +228,7 @@ func (c *call) forward(engine *httpcache.Service, why Reason, p *httpcache.Passa
 	if c.loc != nil {
 		p.JSONP = c.loc.JSONP
 	}
-	defer c.told(why)()
+	defer c.recordFallback(why)()
 	engine.Pass(c.x, p)
 }
 
@@ -240,7 +240,7 @@ func (c *call) share(engine *httpcache.Service, why Reason) {
 	if why != Missing {
 		p.Detail = why.String()
 	}
-	defer c.told(why)()
+	defer c.recordFallback(why)()
 	engine.Read(c.x, p)
 }
 
@@ -252,8 +252,8 @@ func (c *call) plan(f *filling) *httpcache.Plan {
 	}
 }
 
-// told begins what an engine answers. What it returns takes down how that was done.
-func (c *call) told(why Reason) func() {
+// recordFallback begins what an engine answers. What it returns takes down how that was done.
+func (c *call) recordFallback(why Reason) func() {
 	r := &c.x.Record
 	hash := r.KeyHash
 	return func() {

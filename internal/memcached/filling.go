@@ -44,7 +44,7 @@ func (f *filling) ask(ctx context.Context, q *origin.Outbound) (*origin.Inbound,
 	if f.loc.NearTTL > 0 {
 		f.stamp = f.svc.space.Cache().Note(f.svc.tags.of(f.wire)...)
 	}
-	q.Header = f.loc.keyed.shared(q.Header)
+	q.Header = f.loc.keyed.sharedFields(q.Header)
 	in, fault := f.engine.Ask(ctx, q, &balance.Choice{Key: f.wire})
 	if fault != nil || in.Status == http.StatusNotModified || in.Status == http.StatusPartialContent {
 		f.renewal.end(false) // nothing is admitted of what was not asked for

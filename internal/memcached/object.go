@@ -19,32 +19,32 @@ type object struct {
 	// scanned says that json is known, by the location's filter.
 	scanned bool
 
-	life life
+	lifetime lifetime
 	// Of a copy in this process, on the cache's clock: born is when memcached was about to
 	// be asked for it.
 	born int64
 }
 
-// life is what is known of how long a value will be there.
-type life struct {
+// lifetime is what is known of how long a value will be there.
+type lifetime struct {
 	known bool
 	left  time.Duration // from born on; negative: past its ttl, within its stale time
 }
 
-// lifeOf is the life of what has so long to live in memcached. Of values that are kept
+// lifetimeOf is the life of what has so long to live in memcached. Of values that are kept
 // longer to be served stale, only their ttl counts.
-func (l *location) lifeOf(ttl time.Duration, known bool) life {
+func (l *location) lifetimeOf(ttl time.Duration, known bool) lifetime {
 	if !known || ttl < 0 { // or for ever
-		return life{}
+		return lifetime{}
 	}
 	if l.Store != nil {
 		ttl -= l.Store.Stale
 	}
-	return life{true, ttl}
+	return lifetime{true, ttl}
 }
 
-// after is what is left of a life after some time.
-func (l life) after(d time.Duration) life {
+// since is what is left of a life after some time.
+func (l lifetime) since(d time.Duration) lifetime {
 	l.left -= d
 	return l
 }
@@ -73,7 +73,7 @@ func (o *object) form(v *value.Value, stored, scratch []byte, gzip bool, most in
 	}
 	b, err := v.AppendPlain(scratch[:0], most)
 	if err != nil {
-		return scratch, unread[value.ReasonOf(err)]
+		return scratch, valueReasons[value.ReasonOf(err)]
 	}
 	o.plain = b
 	return b, FromMemcached
@@ -84,7 +84,7 @@ func (o *object) forms(v *value.Value, stored []byte, most int64) Reason {
 	*o = object{tag: tagOf(stored), coded: coded(v)}
 	b, err := v.AppendPlain(nil, most)
 	if err != nil {
-		return unread[value.ReasonOf(err)]
+		return valueReasons[value.ReasonOf(err)]
 	}
 	if o.plain = b; b == nil {
 		o.plain = []byte{}

@@ -42,7 +42,7 @@ func (s *Service) Purge(_ context.Context, r admin.PurgeRequest) (admin.PurgeRes
 func (s *Service) purgeKey(set *settings, bare []byte) (admin.PurgeResult, error) {
 	wire, hashed, trouble := set.cfg.Rules.Wire(nil, bare)
 	if trouble != key.OK {
-		return admin.PurgeResult{}, fmt.Errorf("%w: %q can be no key: %s", admin.ErrInput, bare, unkeyed[trouble].Info().Help)
+		return admin.PurgeResult{}, fmt.Errorf("%w: %q can be no key: %s", admin.ErrInput, bare, keyReasons[trouble].Info().Help)
 	}
 	server := set.place(hashed)
 	became := client.StoreDown

@@ -78,18 +78,18 @@ func (r Reason) Info() *ReasonInfo { return &Reasons[r] }
 // String is the reason's name.
 func (r Reason) String() string { return Reasons[r].Name }
 
-// unkeyed are the reasons for requests without a key that could be sent.
-var unkeyed = [...]Reason{
+// keyReasons are the reasons for requests without a key that could be sent.
+var keyReasons = [...]Reason{
 	key.Absent: NoKey, key.Empty: EmptyKey, key.BadByte: BadKey, key.TooLong: LongKey,
 }
 
-// unread are the reasons for values that can't be sent.
-var unread = [...]Reason{
+// valueReasons are the reasons for values that can't be sent.
+var valueReasons = [...]Reason{
 	value.Serialised: Serialised, value.Corrupt: Corrupt, value.TooLarge: TooLarge, value.Unknown: UnknownFlags,
 }
 
-// unfound are the reasons for what servers have not given.
-var unfound = [...]Reason{
+// resultReasons are the reasons for what servers have not given.
+var resultReasons = [...]Reason{
 	client.Miss: Missing, client.Down: ServerDown, client.Timeout: ServerTimeout, client.Garbled: ServerGarbled,
 	client.Refused: ServerRefused, client.BadKey: BadKey,
 }

@@ -11,33 +11,33 @@ import (
 
 // renewals are the values that this process is renewing, or has failed to renew.
 type renewals struct {
-	mu     sync.Mutex           // leaf
-	until  map[string]time.Time // by key: until when the value is left alone
-	waits  map[string]wait      // by key: of values that others are to renew
-	timers map[*renewal]*time.Timer
-	most   time.Duration // that a pause may be; 0: mostPause
-	closed bool
+	mu       sync.Mutex           // leaf
+	until    map[string]time.Time // by key: until when the value is left alone
+	waits    map[string]waitState // by key: of values that others are to renew
+	timers   map[*renewal]*time.Timer
+	maxPause time.Duration // that a pause may be; 0: maxPause
+	closed   bool
 }
 
-// wait is since when this process knows that somebody else is to renew a value, the one
+// waitState is since when this process knows that somebody else is to renew a value, the one
 // with that number.
-type wait struct {
+type waitState struct {
 	cas   uint64
 	since time.Time
 }
 
 const (
-	// mostRenewals is how many values are remembered.
-	mostRenewals = 10_000
-	// longestRenewal is after what time a renewal that has not ended is forgotten.
-	longestRenewal = 2 * time.Minute
-	// leastPause and mostPause are for how long a value is left alone that could not be
+	// maxRenewals is how many values are remembered.
+	maxRenewals = 10_000
+	// maxRenewalTime is after what time a renewal that has not ended is forgotten.
+	maxRenewalTime = 2 * time.Minute
+	// minPause and maxPause are for how long a value is left alone that could not be
 	// renewed: a quarter of the time for which it is served stale, but no less and no more.
-	leastPause, mostPause = time.Second, 5 * time.Second
-	// mostPatience is for how long a value that somebody else has to renew is served
+	minPause, maxPause = time.Second, 5 * time.Second
+	// maxPatience is for how long a value that somebody else has to renew is served
 	// stale before this process does: that one may have died. It is half of the time
 	// for which it is served stale, but no more.
-	mostPatience = 15 * time.Second
+	maxPatience = 15 * time.Second
 )
 
 // renewal is one attempt of this process to renew a value. Whoever runs the flight ends
@@ -50,13 +50,13 @@ type renewal struct {
 	wire    []byte
 	server  int
 	cas     uint64    // of the value that is there; 0: not known
-	gone    time.Time // when that ends; zero: not known
+	expires time.Time // when that ends; zero: not known
 	ended   atomic.Bool
 }
 
 // renew has a value that is past its ttl renewed in the background if this process has to: it was
 // the first to ask for it (won), or whoever was has not done it. l is the value's life.
-func (c *call) renew(won bool, cas uint64, l life) {
+func (c *call) renew(won bool, cas uint64, l lifetime) {
 	engine := c.set.back(c.loc.Fallback)
 	if engine == nil || c.loc.Store == nil || !won && !c.overdue(cas, l) {
 		return
@@ -65,7 +65,7 @@ func (c *call) renew(won bool, cas uint64, l life) {
 	r := &renewal{all: &c.svc.renewals, metrics: c.svc.metrics, set: f.set, loc: f.loc, wire: f.wire, server: f.server, cas: cas}
 	now := time.Now()
 	if l.known {
-		r.gone = now.Add(l.left + c.loc.Store.Stale)
+		r.expires = now.Add(l.left + c.loc.Store.Stale)
 	}
 	if !r.all.begin(r, now) {
 		return
@@ -80,22 +80,22 @@ func (c *call) renew(won bool, cas uint64, l life) {
 
 // overdue tells whether a value should have been renewed by now by whoever has to. One
 // that nobody has asked for may be long past its ttl when somebody wins that.
-func (c *call) overdue(cas uint64, l life) bool {
-	patience := min(c.loc.Store.Stale/2, mostPatience)
-	return l.known && -l.left > patience && c.svc.renewals.waited(c.wire, cas, time.Now()) > patience
+func (c *call) overdue(cas uint64, l lifetime) bool {
+	patience := min(c.loc.Store.Stale/2, maxPatience)
+	return l.known && -l.left > patience && c.svc.renewals.waitedFor(c.wire, cas, time.Now()) > patience
 }
 
-// waited is for how long this process has known that somebody else is to renew a value.
-func (r *renewals) waited(wire []byte, cas uint64, now time.Time) time.Duration {
+// waitedFor is for how long this process has known that somebody else is to renew a value.
+func (r *renewals) waitedFor(wire []byte, cas uint64, now time.Time) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if w, ok := r.waits[string(wire)]; ok && w.cas == cas {
 		return now.Sub(w.since)
 	}
-	if r.waits == nil || len(r.waits) >= mostRenewals {
-		r.waits = map[string]wait{}
+	if r.waits == nil || len(r.waits) >= maxRenewals {
+		r.waits = map[string]waitState{}
 	}
-	r.waits[string(wire)] = wait{cas, now}
+	r.waits[string(wire)] = waitState{cas, now}
 	return 0
 }
 
@@ -109,14 +109,14 @@ func (r *renewals) begin(n *renewal, now time.Time) bool {
 	if r.until == nil {
 		r.until, r.timers = map[string]time.Time{}, map[*renewal]*time.Timer{}
 	}
-	r.until[string(n.wire)] = now.Add(longestRenewal)
+	r.until[string(n.wire)] = now.Add(maxRenewalTime)
 	delete(r.waits, string(n.wire))
 	return true
 }
 
 // room tells whether there is room for one more. mu is held.
 func (r *renewals) room(now time.Time) bool {
-	if len(r.until) < mostRenewals {
+	if len(r.until) < maxRenewals {
 		return true
 	}
 	for k, t := range r.until {
@@ -124,7 +124,7 @@ func (r *renewals) room(now time.Time) bool {
 			delete(r.until, k)
 		}
 	}
-	return len(r.until) < mostRenewals
+	return len(r.until) < maxRenewals
 }
 
 // end ends the renewal. After a failure the value is marked again, after a pause, so that
@@ -148,7 +148,7 @@ func (n *renewal) end(ok bool) {
 	if r.closed {
 		return
 	}
-	pause := min(max(n.loc.Store.Stale/4, leastPause), cmp.Or(r.most, mostPause))
+	pause := min(max(n.loc.Store.Stale/4, minPause), cmp.Or(r.maxPause, maxPause))
 	r.until[string(n.wire)] = time.Now().Add(pause)
 	r.timers[n] = time.AfterFunc(pause, n.mark)
 }
@@ -160,8 +160,8 @@ func (n *renewal) mark() {
 	delete(r.until, string(n.wire))
 	delete(r.timers, n)
 	r.mu.Unlock()
-	left := time.Until(n.gone)
-	if n.cas == 0 || n.gone.IsZero() || left < time.Second {
+	left := time.Until(n.expires)
+	if n.cas == 0 || n.expires.IsZero() || left < time.Second {
 		return
 	}
 	x := client.NewCall()

@@ -95,7 +95,7 @@ func TestRenewalFails(t *testing.T) {
 			failing := true
 			var mu sync.Mutex
 			b := aged(t, v)
-			b.svc.renewals.most = time.Hour // it ends when the test says so
+			b.svc.renewals.maxPause = time.Hour // it ends when the test says so
 			b.script = func(w http.ResponseWriter, r *http.Request) {
 				mu.Lock()
 				now := failing
@@ -214,12 +214,12 @@ func TestOverdueRenewal(t *testing.T) {
 	if n := len(b.requests()); n != 0 {
 		t.Errorf("the fallback was asked %d times", n)
 	}
-	b.server("1").Advance(mostPatience)
+	b.server("1").Advance(maxPatience)
 	b.wants("who waits since just now", `200 "old" hit; detail=stale`, b.get("/a?k=1"))
 	r := &b.svc.renewals
 	r.mu.Lock()
 	if w, ok := r.waits["1"]; ok {
-		w.since = w.since.Add(-mostPatience)
+		w.since = w.since.Add(-maxPatience)
 		r.waits["1"] = w
 	}
 	r.mu.Unlock()
@@ -235,7 +235,7 @@ func TestExplainLeavesRenewals(t *testing.T) {
 	v := &versions{}
 	v.set("")
 	b := aged(t, v)
-	b.svc.renewals.most = time.Hour
+	b.svc.renewals.maxPause = time.Hour
 	b.get("/a?k=1")
 	await.Until(t, func() bool { return b.count("kasoku_memcached_renewals_total", "outcome", "failed") == 1 })
 	b.pauseEnds() // the next one to ask is to renew it
@@ -325,7 +325,7 @@ func TestRenewalsAreBounded(t *testing.T) {
 	var r renewals
 	now := time.Now()
 	begin := func(key string, at time.Time) bool { return r.begin(&renewal{wire: []byte(key)}, at) }
-	for i := range mostRenewals {
+	for i := range maxRenewals {
 		if !begin(strings.Repeat("k", i%200)+string(rune('a'+i/200)), now) {
 			t.Fatalf("no room for %d", i)
 		}
@@ -333,7 +333,7 @@ func TestRenewalsAreBounded(t *testing.T) {
 	if begin("more", now) || begin("k", now) {
 		t.Error("there is room for more")
 	}
-	if !begin("more", now.Add(longestRenewal)) {
+	if !begin("more", now.Add(maxRenewalTime)) {
 		t.Error("those that are over make no room")
 	}
 	r.close()

@@ -10,9 +10,9 @@ import (
 	"github.com/kasoku/kasoku/internal/memcached/client"
 )
 
-// grace is how long a client lives on after a reload has replaced it: requests that
+// retireAfter is how long a client lives on after a reload has replaced it: requests that
 // have begun with it ask it once more at most when their fallback has answered.
-const grace = 30 * time.Second
+const retireAfter = 30 * time.Second
 
 // retired are clients that reloads have replaced.
 type retired struct {
@@ -20,14 +20,14 @@ type retired struct {
 	clients map[*client.Client]*time.Timer
 }
 
-// add closes c when nobody uses it any more.
-func (r *retired) add(c *client.Client) {
+// closeLater closes c when nobody uses it any more.
+func (r *retired) closeLater(c *client.Client) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.clients == nil {
 		r.clients = map[*client.Client]*time.Timer{}
 	}
-	r.clients[c] = time.AfterFunc(grace, func() {
+	r.clients[c] = time.AfterFunc(retireAfter, func() {
 		r.mu.Lock()
 		delete(r.clients, c)
 		r.mu.Unlock()

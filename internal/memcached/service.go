@@ -56,7 +56,7 @@ func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog
 		c.Close()
 		return nil, err
 	}
-	next.use(c)
+	next.setClient(c)
 	c.Watch(nil)
 	s.settings.Store(next)
 	return s, nil
@@ -92,14 +92,14 @@ func (s *Service) Reconfigure(cfg Config) error {
 		}
 		return err
 	}
-	next.use(c)
+	next.setClient(c)
 	s.settings.Store(next)
 	if !sameValues(&cfg, &old.cfg) {
 		s.forgetAll()
 	}
 	if c != old.client {
 		c.Watch(old.client)
-		s.retired.add(old.client)
+		s.retired.closeLater(old.client)
 	}
 	return nil
 }

@@ -11,18 +11,18 @@ import (
 
 // settings are a configuration in force. They never change.
 type settings struct {
-	cfg    Config
-	ring   *ring.Ring
-	client *client.Client
-	backs  []*httpcache.Service // by the number of the fallback
-	table  *table
-	up     func(server int) bool // of client; nil without failover
-	most   int64                 // that a value may be when it is decompressed
+	cfg      Config
+	ring     *ring.Ring
+	client   *client.Client
+	backs    []*httpcache.Service // by the number of the fallback
+	table    *table
+	up       func(server int) bool // of client; nil without failover
+	maxValue int64                 // that a value may be when it is decompressed
 }
 
 // newSettings makes all of settings but the client.
 func newSettings(cfg Config) (*settings, error) {
-	s := &settings{cfg: cfg, most: cmp.Or(cfg.Client.MaxValue, mostValue)}
+	s := &settings{cfg: cfg, maxValue: cmp.Or(cfg.Client.MaxValue, defaultMaxValue)}
 	err := cfg.check()
 	if err != nil {
 		return nil, err
@@ -30,17 +30,17 @@ func newSettings(cfg Config) (*settings, error) {
 	if s.ring, err = ring.New(cfg.Ring); err != nil {
 		return nil, fmt.Errorf("distribution %w", err)
 	}
-	if s.table, err = newTable(cfg.Locations, cfg.who); err != nil {
+	if s.table, err = newTable(cfg.Locations, cfg.credentials); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// mostValue is the default of client.Config.MaxValue.
-const mostValue = 8 << 20
+// defaultMaxValue is the default of client.Config.MaxValue.
+const defaultMaxValue = 8 << 20
 
-// use takes the client that asks.
-func (s *settings) use(c *client.Client) {
+// setClient takes the client that asks.
+func (s *settings) setClient(c *client.Client) {
 	s.client = c
 	if s.cfg.Failover {
 		s.up = c.Up

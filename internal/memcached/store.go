@@ -50,15 +50,15 @@ var Outcomes = []OutcomeInfo{
 // String is the outcome's name.
 func (o Outcome) String() string { return Outcomes[o].Name }
 
-// became are the outcomes of what servers say.
-var became = [...]Outcome{
+// storeOutcomes are the outcomes of what servers say.
+var storeOutcomes = [...]Outcome{
 	client.Stored: Kept, client.NotStored: AlreadyThere, client.Exists: Overtaken, client.NotFound: Vanished,
 	client.TooLarge: Oversized, client.StoreDown: ServerFailed, client.StoreTimeout: ServerFailed,
 	client.StoreGarbled: ServerFailed, client.StoreRefused: ServerFailed, client.StoreBadKey: ServerFailed, client.Unsupported: ServerFailed,
 }
 
-// came stores an answer that all who waited for it have. The flight lasts until then.
-func (f *filling) came(b *httpcache.Body, coding value.Coding) {
+// finish stores an answer that all who waited for it have. The flight lasts until then.
+func (f *filling) finish(b *httpcache.Body, coding value.Coding) {
 	o := f.keep(b, coding)
 	f.svc.metrics.stores[o].Inc()
 	f.renewal.end(o == Kept || o == Overtaken || o == Vanished)
@@ -83,7 +83,7 @@ func (f *filling) keep(b *httpcache.Body, coding value.Coding) Outcome {
 	x := client.NewCall()
 	defer x.Release()
 	mode, cas := f.mode()
-	o := became[f.set.client.Store(x, f.server, f.wire, plain, flags, f.ttl(), mode, cas)]
+	o := storeOutcomes[f.set.client.Store(x, f.server, f.wire, plain, flags, f.ttl(), mode, cas)]
 	if o == Kept && f.loc.NearTTL > 0 {
 		f.keepNear(&v, born)
 	}
@@ -145,7 +145,7 @@ func (f *filling) keepNear(v *value.Value, born int64) {
 	if o.forms(v, v.Body, math.MaxInt64) != FromMemcached {
 		return
 	}
-	o.born, o.life = born, life{true, f.loc.Store.TTL}
+	o.born, o.lifetime = born, lifetime{true, f.loc.Store.TTL}
 	n := f.loc.filling(o, time.Duration(f.svc.space.Cache().Now()-born))
 	if !n.NoStore {
 		f.svc.space.Store(f.stamp, f.loc.appendNear(nil, f.wire), &n)

@@ -76,8 +76,8 @@ type location struct {
 	lines, wrapped [2][]byte
 }
 
-// callMode is what of a filter matters to what is known of a value.
-func callMode(f *jsonp.Filter) string {
+// modeOf is what of a filter matters to what is known of a value.
+func modeOf(f *jsonp.Filter) string {
 	if f == nil {
 		return ""
 	}
@@ -85,7 +85,7 @@ func callMode(f *jsonp.Filter) string {
 }
 
 func newLocation(cfg *Location) (*location, error) {
-	l := &location{Location: *cfg, near: "\x00" + cfg.Path + "\x00" + callMode(cfg.JSONP), contentType: []byte(cfg.ContentType)}
+	l := &location{Location: *cfg, near: "\x00" + cfg.Path + "\x00" + modeOf(cfg.JSONP), contentType: []byte(cfg.ContentType)}
 	var err error
 	if l.path, err = key.ParsePath(cfg.Path); err != nil {
 		return nil, err

@@ -12,20 +12,20 @@ import (
 // keyed are the fields of requests that a location's key is made of, and those that say
 // who asks. Requests with the same key differ in none of the former.
 type keyed struct {
-	headers []string // in lower case
-	cookies []string
-	who     []string // in lower case
+	headers     []string // in lower case
+	cookies     []string
+	credentials []string // in lower case
 }
 
 // keyedBy are those of a key's template. who are fields that say who asks beside
 // Authorization and Cookie.
 func keyedBy(t *key.Template, who []string) keyed {
-	k := keyed{cookies: t.Cookies(), who: []string{"authorization"}}
+	k := keyed{cookies: t.Cookies(), credentials: []string{"authorization"}}
 	for _, name := range t.Headers() {
 		k.headers = append(k.headers, strings.ToLower(name))
 	}
 	for _, name := range who {
-		k.who = append(k.who, strings.ToLower(name))
+		k.credentials = append(k.credentials, strings.ToLower(name))
 	}
 	return k
 }
@@ -37,7 +37,7 @@ func (k *keyed) has(name string) bool {
 
 // personal tells whether a field says who asks and is not in the key as a whole.
 func (k *keyed) personal(f *http1.Field) bool {
-	for _, name := range k.who {
+	for _, name := range k.credentials {
 		if f.Is(name) {
 			return !slices.Contains(k.headers, name)
 		}
@@ -57,9 +57,9 @@ func (k *keyed) covers(fields http1.Fields) bool {
 	return true
 }
 
-// shared is what the fallback is asked with in everybody's name: fields without what only
+// sharedFields is what the fallback is asked with in everybody's name: fields without what only
 // one has, and without codings, so that the answer is of use to all.
-func (k *keyed) shared(fields http1.Fields) http1.Fields {
+func (k *keyed) sharedFields(fields http1.Fields) http1.Fields {
 	kept := make(http1.Fields, 0, len(fields))
 	for i := range fields {
 		f := fields[i]

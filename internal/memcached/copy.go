@@ -10,23 +10,23 @@ import (
 	"github.com/kasoku/kasoku/internal/memcached/value"
 )
 
-// lookNear answers from the copy in this process, or asks memcached for a new one. A copy
+// lookUpNear answers from the copy in this process, or asks memcached for a new one. A copy
 // is answered with for near_ttl from the moment on at which memcached was about to be
 // asked, so that whatever was written there earlier than near_ttl ago is seen.
-func (c *call) lookNear() {
+func (c *call) lookUpNear() {
 	c.near = c.loc.appendNear(c.near[:0], c.wire)
 	now := c.svc.space.Cache().At(c.x.Now())
 	if e, found, _ := c.svc.space.Lookup(c.near, now); found == cache.Fresh {
-		if o, ok := c.loc.young(e, now); ok {
-			c.answer(o, FromNear, o.life.after(max(time.Duration(now-o.born), 0)))
+		if o, ok := c.loc.freshCopy(e, now); ok {
+			c.answer(o, FromNear, o.lifetime.since(max(time.Duration(now-o.born), 0)))
 			return
 		}
 	}
 	c.fillNear()
 }
 
-// young tells whether a copy may be answered with now, and gives it.
-func (l *location) young(e *cache.Entry, now int64) (*object, bool) {
+// freshCopy tells whether a copy may be answered with now, and gives it.
+func (l *location) freshCopy(e *cache.Entry, now int64) (*object, bool) {
 	o := e.Value().(*object)
 	return o, time.Duration(now-o.born) < l.NearTTL && e.TTL(now) > 0
 }
@@ -53,9 +53,9 @@ func (c *call) fillNear() {
 		return
 	}
 	if got.why == FromStale && !a.Coalesced {
-		c.renew(got.won, got.cas, got.object.life)
+		c.renew(got.won, got.cas, got.object.lifetime)
 	}
-	c.answer(got.object, got.why, got.object.life)
+	c.answer(got.object, got.why, got.object.lifetime)
 }
 
 // filled waits for a fill. What somebody else has asked for may be too old already, if
@@ -73,7 +73,7 @@ func (c *call) filled(f *fill) (*filled, cache.Answer, error) {
 			}
 			return got, a, nil
 		}
-		if o, ok := c.loc.young(a.Entry, now); ok {
+		if o, ok := c.loc.freshCopy(a.Entry, now); ok {
 			return &filled{object: o, why: FromNear}, a, nil
 		}
 		c.svc.space.Drop(c.near, a.Entry)
@@ -120,18 +120,18 @@ func (f *fill) ask(context.Context, *cache.Stamp) (cache.Filling, error) {
 // object makes what g finds, or tells why not.
 func (f *fill) object(g *client.Call) (*object, Reason) {
 	if r := f.set.client.Get(g, f.server, f.wire, f.loc.options()); r != client.Hit {
-		return nil, unfound[r]
+		return nil, resultReasons[r]
 	}
 	v, unfit := f.set.cfg.Values.Inspect(g.Flags(), g.Value())
 	if unfit != value.OK {
-		return nil, unread[unfit]
+		return nil, valueReasons[unfit]
 	}
 	o := new(object)
-	if why := o.forms(&v, g.Value(), f.set.most); why != FromMemcached {
+	if why := o.forms(&v, g.Value(), f.set.maxValue); why != FromMemcached {
 		return nil, why
 	}
 	ttl, known := g.TTL()
-	o.life = f.loc.lifeOf(ttl, known)
+	o.lifetime = f.loc.lifetimeOf(ttl, known)
 	f.loc.scan(o)
 	return o, FromMemcached
 }
@@ -143,8 +143,8 @@ func (l *location) filling(o *object, spent time.Duration) cache.Filling {
 		l.scan(o)
 	}
 	ttl := l.NearTTL
-	if o.life.known {
-		ttl = min(ttl, o.life.left)
+	if o.lifetime.known {
+		ttl = min(ttl, o.lifetime.left)
 	}
 	ttl -= spent
 	return cache.Filling{Value: o, Weight: o.weight(), TTL: ttl, NoStore: ttl <= 0}
