@@ -3,7 +3,7 @@
 package httpcache
 
 // notPassed are the tests of http-cache-tests 0.4.5 that are not passed, each with
-// its reason. docs/http-cache.md tells users of those that stand for a choice.
+// its reason. docs/http-reference.md tells users of those that stand for a choice.
 var notPassed = map[string]string{}
 
 func init() {

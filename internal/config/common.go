@@ -54,7 +54,7 @@ type Limits struct {
 	// Maximum number of connections; one more is answered with 503 (over TLS: closed) at
 	// once. An idle connection costs a few kilobytes and a file descriptor. If the process
 	// may not open that many files (RLIMIT_NOFILE), the start lowers the limit with a
-	// warning; see http.md.
+	// warning; see http-reference.md.
 	Connections int `yaml:"connections" default:"16384" min:"1"`
 	// Maximum number of connections from one client address (in IPv6: one /64); one more is
 	// refused like one beyond `connections`. Left out: a quarter of `connections`, and at

@@ -102,7 +102,7 @@ type Cache struct {
 	Disk *Disk `yaml:"disk"`
 }
 
-// Disk is a directory in which services store large bodies. http-cache.md describes which of
+// Disk is a directory in which services store large bodies. http-reference.md describes which of
 // them survive a restart.
 type Disk struct {
 	// The directory. It is created if it is missing, and used by one Kasoku at a time: a

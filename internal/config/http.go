@@ -11,7 +11,7 @@ import (
 
 // HTTP is a service of type http: a caching reverse proxy for any HTTP origin. RFC 9111 and
 // the header fields of the answers decide what may be stored, for how long and for which
-// clients; the keys here are defaults where the fields are silent. http-cache.md describes
+// clients; the keys here are defaults where the fields are silent. http-reference.md describes
 // the rules. Their clock counts in seconds, so default_ttl, heuristic_max and the keys that
 // begin with stale_ are whole seconds.
 type HTTP struct {
@@ -91,7 +91,7 @@ type HTTP struct {
 	MatchLanguage bool `yaml:"match_language" default:"true"`
 	// Set of choices where the standard allows several: `default`, or `full-score`, which
 	// passes nine more tests of the public caching suite than is wise in production;
-	// http-cache.md lists the differences.
+	// http-reference.md lists the differences.
 	Profile string `yaml:"profile" default:"default" enum:"default|full-score"`
 
 	Passing `yaml:",inline"`

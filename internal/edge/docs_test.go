@@ -10,7 +10,7 @@ import (
 
 // TestMetricsAreDocumented holds the manual's list against the series there are.
 func TestMetricsAreDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/http.md")
+	page, err := os.ReadFile("../../docs/http-reference.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,10 +22,10 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 	for _, f := range families {
 		if !strings.Contains(string(page), "`"+f.Name+"`") && !strings.Contains(string(page), "`"+f.Name+"{") {
-			t.Errorf("docs/http.md does not have %s", f.Name)
+			t.Errorf("docs/http-reference.md does not have %s", f.Name)
 		}
 	}
-	if n := strings.Count(string(page), "`kasoku_"); n != len(families) {
-		t.Errorf("docs/http.md names %d series, there are %d", n, len(families))
+	if n := strings.Count(string(page), "`kasoku_edge_"); n != len(families) {
+		t.Errorf("docs/http-reference.md names %d series, there are %d", n, len(families))
 	}
 }

@@ -21,7 +21,7 @@ var Fields = []FieldInfo{
 	{"key", "hash of the key of what is asked for as 16 hex digits: the same key always has the same hash while a process lives; left out when the request has no single key"},
 	{"status", "HTTP status of the answer; 0 when the connection broke before one, 499 when the client had gone"},
 	{"decision", "how it was answered, see the table of decisions"},
-	{"reason", "why the decision was made: a reason of http-cache.md for types http and couchdb, of memcached.md for memcached, and one of those below for `local`; left out where the decision is the reason"},
+	{"reason", "why the decision was made: a reason of http-reference.md for types http and couchdb, of memcached.md for memcached, and one of those below for `local`; left out where the decision is the reason"},
 	{"error", "what went wrong: the cause when the origin gave no answer or not all of one, the type of an error in DynamoDB's protocol, what is wrong with a request that was refused; left out when nothing did"},
 	{"principal", "the name that the request gives for its sender: the key id of a signature, the user of a password (Basic) or of a CouchDB session; left out when there is none. Kasoku has verified it only where it checks signatures, and there only if the request was not refused"},
 	{"duration_us", "microseconds from the first byte read to the last byte written"},

@@ -10,11 +10,11 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the table of docs/http-cache.md")
+var rewrite = flag.Bool("rewrite", false, "write the table of docs/http-reference.md")
 
 // TestDocs compares the page's tables with the reasons.
 func TestDocs(t *testing.T) {
-	const file = "../../../docs/http-cache.md"
+	const file = "../../../docs/http-reference.md"
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
