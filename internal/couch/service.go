@@ -180,6 +180,6 @@ func (s *Service) engineConfig(cfg *Config) httpcache.Config {
 	}
 	g.Transport.BothFramings = true // lists of pouchdb-server have both
 	setHealthChecks(g)
-	g.Moved = s.memberMoved
+	g.OnStateChange = s.memberMoved
 	return h
 }

@@ -90,7 +90,7 @@ func (w *writing) ask(ctx context.Context, q *origin.Outbound) (*origin.Inbound,
 
 // finish ends the write by what came of it. The client is answered after that.
 func (w *writing) finish(s httpcache.Settled) {
-	if s.Fault != nil && !w.securityTaken && (s.Fault.Forgone || !s.Fault.Reached) {
+	if s.Fault != nil && !w.securityTaken && (s.Fault.Aborted || !s.Fault.Reached) {
 		w.write.Commit(cache.Change{}) // nothing was sent, or not all of it
 		return
 	}

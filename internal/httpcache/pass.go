@@ -84,7 +84,7 @@ func (c *call) pass(why policy.Reason) {
 	if c.settles() {
 		t := c.svc.stay(c.x)
 		defer t.end()
-		ctx, q.Await = t.ctx, t.orphan
+		ctx, q.AwaitAnswer = t.ctx, t.orphan
 	}
 	in, f := c.ask(ctx, q)
 	if f != nil {

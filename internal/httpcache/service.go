@@ -131,8 +131,8 @@ func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog
 func (s *Service) group(cfg *Config) balance.Config {
 	g := cfg.Group
 	g.Name, g.Metrics = s.name, s.registry
-	told := g.Moved
-	g.Moved = func(member, from, to, why string) {
+	told := g.OnStateChange
+	g.OnStateChange = func(member, from, to, why string) {
 		s.log.Warn("origin "+to, slog.String("origin", member), slog.String("before", from), slog.String("why", why))
 		if told != nil {
 			told(member, from, to, why)

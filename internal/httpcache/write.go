@@ -15,12 +15,12 @@ func (c *call) write() {
 	c.withBody(q)
 	t := c.svc.stay(c.x)
 	defer t.end()
-	q.Await = t.orphan
+	q.AwaitAnswer = t.orphan
 	at, asked := c.svc.store.fence(c.key), clock()
 	in, f := c.ask(t.ctx, q)
 	if f != nil {
 		switch {
-		case f.Forgone: // it may have begun
+		case f.Aborted: // it may have begun
 			c.svc.store.Invalidate(c.key)
 		case f.Reached:
 			// It may still be executed: nothing is kept of the URL until that is over.

@@ -25,8 +25,8 @@ type address struct {
 	socket string
 }
 
-// dials gives what to dial.
-func (a *address) dials() (network, address string) {
+// dialTarget gives what to dial.
+func (a *address) dialTarget() (network, address string) {
 	if a.socket != "" {
 		return "unix", a.socket
 	}

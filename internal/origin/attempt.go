@@ -16,9 +16,9 @@ import (
 type outcome struct {
 	response *Response
 	fault    *Fault
-	// begun is false if breaker, limiter, Prepare or the caller kept the attempt
+	// proceeding is false if breaker, limiter, Prepare or the caller kept the attempt
 	// from being made.
-	begun bool
+	started bool
 }
 
 // reached reports whether the origin may have executed the request.
@@ -43,8 +43,8 @@ func (o *outcome) mayRepeat(r *Request) bool {
 	return false
 }
 
-// timed reports whether the attempt's duration says how loaded the origin is.
-func (o *outcome) timed() bool {
+// measurable reports whether the attempt's duration says how loaded the origin is.
+func (o *outcome) measurable() bool {
 	if o.fault != nil {
 		return o.fault.Kind == Timeout
 	}
@@ -60,13 +60,13 @@ func (c *Client) attempt(ctx context.Context, r *Request) outcome {
 	if err != nil {
 		return outcome{fault: limited(ctx, err)}
 	}
-	o := c.admitted(ctx, r)
-	release(permit, o.begun && o.timed())
+	o := c.execute(ctx, r)
+	release(permit, o.started && o.measurable())
 	return o
 }
 
-// errCutOff is why a request does not wait for a connection.
-var errCutOff = errors.New("no connection could be made lately, and enough attempts to make one are under way")
+// errConnectLimit is why a request does not wait for a connection.
+var errConnectLimit = errors.New("no connection could be made lately, and enough attempts to make one are under way")
 
 func limited(ctx context.Context, err error) *Fault {
 	if errors.Is(err, adaptivelimiter.ErrExceeded) {
@@ -86,8 +86,8 @@ func endKind(err error) FaultKind {
 	return Canceled
 }
 
-// admitted prepares and sends, within the attempt's own time.
-func (c *Client) admitted(ctx context.Context, r *Request) outcome {
+// execute prepares and sends, within the attempt's own time.
+func (c *Client) execute(ctx context.Context, r *Request) outcome {
 	x := exchanges.Get().(*exchange)
 	defer x.free()
 	if err := c.prepare(ctx, x, r); err != nil {
@@ -98,10 +98,10 @@ func (c *Client) admitted(ctx context.Context, r *Request) outcome {
 		return outcome{fault: f}
 	}
 	now := time.Now()
-	permit := c.breaker.insist(now) // there is no other origin
+	permit := c.breaker.force(now) // there is no other origin
 	var o outcome
 	o.response, o.fault = c.send(ctx, x, attemptDeadline(ctx, now, c.cfg.Timeout))
-	o.begun = o.fault == nil || o.fault.Kind != BreakerOpen
+	o.started = o.fault == nil || o.fault.Kind != BreakerOpen
 	v, request := verdictOf(o.fault), uint64(0)
 	if v == unanswered {
 		request = requestHash(x.request.Method, x.request.Target, r.Body)
@@ -150,30 +150,30 @@ func (c *Client) send(ctx context.Context, x *exchange, deadline time.Time) (*Re
 	for {
 		conn, err := c.pool.get(ctx, deadline)
 		if err != nil {
-			return nil, fault(ctx, Dial, false, err)
+			return nil, newFault(ctx, Dial, false, err)
 		}
 		used := conn.used
-		resp, left, err := x.over(ctx, c.pool, conn, c.cfg.MaxBody)
+		resp, left, err := x.roundTrip(ctx, c.pool, conn, c.cfg.MaxBody)
 		if err == nil {
 			resp.Class = c.cfg.Classify(resp.Status, resp.Header, resp.Body)
 			return resp, nil
 		}
-		if f := fault(ctx, Reset, left, err); left || !used || f.Kind != Reset {
+		if f := newFault(ctx, Reset, left, err); left || !used || f.Kind != Reset {
 			return nil, f
 		}
 	}
 }
 
-// fault says what an error was that is of the given kind unless it was time that
+// newFault says what an error was that is of the given kind unless it was time that
 // ended the attempt, or what came. ctx is the caller's.
-func fault(ctx context.Context, kind FaultKind, reached bool, err error) *Fault {
+func newFault(ctx context.Context, kind FaultKind, reached bool, err error) *Fault {
 	f := &Fault{Kind: kind, Reached: reached, Err: err}
 	var refused *http1.Error
 	end := ctx.Err()
 	switch {
 	case end != nil:
 		f.Kind = endKind(end)
-	case errors.Is(err, errCutOff):
+	case errors.Is(err, errConnectLimit):
 		f.Kind = BreakerOpen
 	case isTimeout(err):
 		f.Kind, end = Timeout, context.DeadlineExceeded

@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// TestAwait breaks off a request's body and lets the origin, which sees that no more
+// TestAwaitAnswer breaks off a request's body and lets the origin, which sees that no more
 // comes, end the exchange in its way. Nothing waits for the head's timeout.
-func TestAwait(t *testing.T) {
+func TestAwaitAnswer(t *testing.T) {
 	donor := httptest.NewTLSServer(http.NotFoundHandler())
 	defer donor.Close()
 	roots := x509.NewCertPool()
@@ -54,7 +54,7 @@ func TestAwait(t *testing.T) {
 		}
 		tr := transport(t, TransportConfig{URL: url + l.Addr().String(), HeadTimeout: time.Hour, TLS: &tls.Config{RootCAs: roots, ServerName: "example.com"}})
 		in, fault := tr.Exchange(ctx, &Outbound{
-			Method: []byte("POST"), Target: []byte("/"), Length: 10, Await: func() bool { return await },
+			Method: []byte("POST"), Target: []byte("/"), Length: 10, AwaitAnswer: func() bool { return await },
 			Body: io.MultiReader(strings.NewReader("hello"), &failingReader{gone}),
 		})
 		close(left)
@@ -68,8 +68,8 @@ func TestAwait(t *testing.T) {
 			t.Errorf("%s: %v", name, fault)
 		default:
 			wantKind(t, fault, Canceled, true)
-			if !errors.Is(fault, gone) || fault.Forgone != forgone {
-				t.Errorf("%s: %v, forgone %t; want %t", name, fault, fault.Forgone, forgone)
+			if !errors.Is(fault, gone) || fault.Aborted != forgone {
+				t.Errorf("%s: %v, forgone %t; want %t", name, fault, fault.Aborted, forgone)
 			}
 		}
 		(<-raw).Close()

@@ -8,9 +8,9 @@ import (
 )
 
 // readLength reads a body of announced length into memory of just that size.
-func (x *exchange) readLength(c *conn, most int64) ([]byte, error) {
-	if x.response.ContentLength > most {
-		return nil, tooLong(most)
+func (x *exchange) readLength(c *conn, limit int64) ([]byte, error) {
+	if x.response.ContentLength > limit {
+		return nil, tooLong(limit)
 	}
 	body := make([]byte, x.response.ContentLength)
 	n := copy(body, x.in[x.begin:x.end])
@@ -18,7 +18,7 @@ func (x *exchange) readLength(c *conn, most int64) ([]byte, error) {
 	for n < len(body) {
 		k, err := x.read(c, body[n:])
 		if err != nil {
-			return nil, cut(err, true)
+			return nil, unexpectedEOF(err, true)
 		}
 		n += k
 	}
@@ -26,8 +26,8 @@ func (x *exchange) readLength(c *conn, most int64) ([]byte, error) {
 }
 
 // readChunks reads a chunked body, its trailer included.
-func (x *exchange) readChunks(c *conn, most int64) ([]byte, error) {
-	x.chunks.Reset(most)
+func (x *exchange) readChunks(c *conn, limit int64) ([]byte, error) {
+	x.chunks.Reset(limit)
 	x.body = x.body[:0]
 	for {
 		body, n, done, err := x.chunks.Decode(x.body, x.in[x.begin:x.end])
@@ -35,38 +35,38 @@ func (x *exchange) readChunks(c *conn, most int64) ([]byte, error) {
 		x.begin += n
 		switch {
 		case err == http1.ErrTooLarge:
-			return nil, tooLong(most)
+			return nil, tooLong(limit)
 		case err != nil:
 			return nil, err
 		case done:
-			return x.exact(), nil
+			return x.copyBody(), nil
 		}
 		if err := x.fill(c); err != nil {
-			return nil, cut(err, true)
+			return nil, unexpectedEOF(err, true)
 		}
 	}
 }
 
 // readToEnd reads a body that ends with the connection.
-func (x *exchange) readToEnd(c *conn, most int64) ([]byte, error) {
+func (x *exchange) readToEnd(c *conn, limit int64) ([]byte, error) {
 	x.body = x.body[:0]
 	for {
 		x.body = append(x.body, x.in[x.begin:x.end]...)
 		x.begin = x.end
-		if int64(len(x.body)) > most {
-			return nil, tooLong(most)
+		if int64(len(x.body)) > limit {
+			return nil, tooLong(limit)
 		}
 		switch err := x.fill(c); {
-		case err == io.EOF && !c.wasCut():
-			return x.exact(), nil
+		case err == io.EOF && !c.truncated():
+			return x.copyBody(), nil
 		case err != nil:
-			return nil, cut(err, true)
+			return nil, unexpectedEOF(err, true)
 		}
 	}
 }
 
-// exact is a copy of the body in memory of just its size.
-func (x *exchange) exact() []byte {
+// copyBody is a copy of the body in memory of just its size.
+func (x *exchange) copyBody() []byte {
 	if len(x.body) == 0 {
 		return nil
 	}

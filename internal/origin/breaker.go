@@ -29,21 +29,21 @@ import (
 // also end without a result, as when the client goes away: its probe's place is
 // then free again.
 type breaker struct {
-	cfg    Breaker
-	opened *telemetry.Counter
-	moved  func(from, to string) // may be nil; called without the lock
+	cfg      Breaker
+	opened   *telemetry.Counter
+	onChange func(from, to string) // may be nil; called without the lock
 
-	mu        sync.Mutex // leaf, guards all below
-	state     breakerState
-	epoch     uint64    // grows with each change of state
-	until     time.Time // when open: the time of the first probe
-	window    [slices]slice
-	silent    [several]silence
-	probing   int // when half-open: probes under way
-	succeeded int // unless closed: successes since the last failure
+	mu         sync.Mutex // leaf, guards all below
+	state      breakerState
+	epoch      uint64    // grows with each change of state
+	until      time.Time // when open: the time of the first probe
+	window     [slices]slice
+	unanswered [minUnanswered]unansweredRequest
+	probes     int // when half-open: probes under way
+	succeeded  int // unless closed: successes since the last failure
 
-	connecting int  // attempts to connect under way
-	cutOff     bool // the last attempt to connect failed
+	connecting    int  // attempts to connect under way
+	connectFailed bool // the last attempt to connect failed
 
 	// downUntil is until when the origin is taken for down because a connection could not
 	// be made. An answer or a connection ends that.
@@ -55,17 +55,17 @@ const slices = 10
 
 // slice counts the attempts of a tenth of the window.
 type slice struct {
-	tick                      int64 // which tenth, counted from the zero time
-	good, unreachable, silent int
+	tick                          int64 // which tenth, counted from the zero time
+	good, unreachable, unanswered int
 }
 
-// several is how many different requests must get no answer in time within the window
+// minUnanswered is how many different requests must get no answer in time within the window
 // for that to count against the origin.
-const several = 3
+const minUnanswered = 3
 
-// silence is a request that got no answer in time. The array of them holds the latest
+// unansweredRequest is a request that got no answer in time. The array of them holds the latest
 // different ones.
-type silence struct {
+type unansweredRequest struct {
 	request uint64 // its hash
 	tick    int64
 }
@@ -104,22 +104,22 @@ func verdictOf(f *Fault) verdict {
 	return inconclusive
 }
 
-// ticket is the permit for one attempt.
-type ticket struct {
+// permit is the permit for one attempt.
+type permit struct {
 	epoch uint64
 	probe bool // it has one of the places of half-open
 }
 
 func newBreaker(cfg Breaker, opened *telemetry.Counter, moved func(from, to string)) *breaker {
-	return &breaker{cfg: cfg, opened: opened, moved: moved}
+	return &breaker{cfg: cfg, opened: opened, onChange: moved}
 }
 
 // unlock ends a step that began in state from, and tells what it changed.
 func (b *breaker) unlock(from breakerState) {
 	to := b.state
 	b.mu.Unlock()
-	if from != to && b.moved != nil {
-		b.moved(from.String(), to.String())
+	if from != to && b.onChange != nil {
+		b.onChange(from.String(), to.String())
 	}
 }
 
@@ -128,40 +128,40 @@ func (b *breaker) admits(now time.Time) bool {
 	case open:
 		return !now.Before(b.until)
 	case halfOpen:
-		return b.probing+b.succeeded < b.cfg.Probes
+		return b.probes+b.succeeded < b.cfg.Probes
 	}
 	return true
 }
 
 // acquire asks for one attempt, which must end with release.
-func (b *breaker) acquire(now time.Time) (ticket, bool) { return b.enter(now, false) }
+func (b *breaker) acquire(now time.Time) (permit, bool) { return b.enter(now, false) }
 
-// insist is acquire for a request that no other origin can answer.
-func (b *breaker) insist(now time.Time) ticket {
+// force is acquire for a request that no other origin can answer.
+func (b *breaker) force(now time.Time) permit {
 	t, _ := b.enter(now, true)
 	return t
 }
 
-func (b *breaker) enter(now time.Time, always bool) (ticket, bool) {
+func (b *breaker) enter(now time.Time, always bool) (permit, bool) {
 	if b.cfg.Disabled {
-		return ticket{}, true
+		return permit{}, true
 	}
 	b.mu.Lock()
 	defer b.unlock(b.state)
 	admitted := b.admits(now)
 	if admitted && b.state == open {
 		b.change(halfOpen)
-		b.probing, b.succeeded = 0, 0
+		b.probes, b.succeeded = 0, 0
 	}
 	probe := admitted && b.state == halfOpen
 	if probe {
-		b.probing++
+		b.probes++
 	}
-	return ticket{b.epoch, probe}, admitted || always
+	return permit{b.epoch, probe}, admitted || always
 }
 
 // release ends the attempt of t. request is the hash of what was asked.
-func (b *breaker) release(t ticket, v verdict, request uint64, now time.Time) {
+func (b *breaker) release(t permit, v verdict, request uint64, now time.Time) {
 	if b.cfg.Disabled {
 		return
 	}
@@ -170,7 +170,7 @@ func (b *breaker) release(t ticket, v verdict, request uint64, now time.Time) {
 	if t.epoch != b.epoch {
 		return
 	}
-	s := b.current(now)
+	s := b.currentSlice(now)
 	switch v {
 	case healthy:
 		s.good++
@@ -178,28 +178,28 @@ func (b *breaker) release(t ticket, v verdict, request uint64, now time.Time) {
 	case unreachable:
 		s.unreachable++
 	case unanswered:
-		s.silent++
-		b.note(silence{request, s.tick})
+		s.unanswered++
+		b.noteUnanswered(unansweredRequest{request, s.tick})
 	}
 	if b.state != closed {
-		b.probed(t, v, now)
+		b.endProbe(t, v, now)
 	} else if v != healthy && b.exceeded(now) {
 		b.trip(now)
 	}
 }
 
-// probed takes the result of an attempt that began while the breaker was not closed.
-func (b *breaker) probed(t ticket, v verdict, now time.Time) {
+// endProbe takes the result of an attempt that began while the breaker was not closed.
+func (b *breaker) endProbe(t permit, v verdict, now time.Time) {
 	if t.probe {
-		b.probing--
+		b.probes--
 	}
 	switch {
-	case v == unreachable, v == unanswered && b.manySilent(now):
+	case v == unreachable, v == unanswered && b.manyUnanswered(now):
 		b.trip(now)
 	case v == healthy:
 		if b.succeeded++; b.succeeded >= b.cfg.Probes {
 			b.change(closed)
-			b.window, b.silent = [slices]slice{}, [several]silence{}
+			b.window, b.unanswered = [slices]slice{}, [minUnanswered]unansweredRequest{}
 		}
 	}
 }
@@ -220,8 +220,8 @@ func (b *breaker) change(s breakerState) {
 	b.epoch++
 }
 
-// current is the slice of the window to count in now.
-func (b *breaker) current(now time.Time) *slice {
+// currentSlice is the slice of the window to count in now.
+func (b *breaker) currentSlice(now time.Time) *slice {
 	tick := b.tick(now)
 	s := &b.window[tick%slices]
 	if s.tick != tick {
@@ -234,27 +234,27 @@ func (b *breaker) tick(now time.Time) int64 {
 	return now.UnixNano() / max(1, int64(b.cfg.Window)/slices)
 }
 
-// note records a request that got no answer in time, instead of the oldest one unless
+// noteUnanswered records a request that got no answer in time, instead of the oldest one unless
 // it was recorded before.
-func (b *breaker) note(s silence) {
+func (b *breaker) noteUnanswered(s unansweredRequest) {
 	oldest := 0
-	for i := range b.silent {
-		if b.silent[i].request == s.request {
+	for i := range b.unanswered {
+		if b.unanswered[i].request == s.request {
 			oldest = i
 			break
 		}
-		if b.silent[i].tick < b.silent[oldest].tick {
+		if b.unanswered[i].tick < b.unanswered[oldest].tick {
 			oldest = i
 		}
 	}
-	b.silent[oldest] = s
+	b.unanswered[oldest] = s
 }
 
-// manySilent reports whether several different requests got no answer in time within
+// manyUnanswered reports whether several different requests got no answer in time within
 // the window.
-func (b *breaker) manySilent(now time.Time) bool {
+func (b *breaker) manyUnanswered(now time.Time) bool {
 	oldest := b.tick(now) - slices + 1
-	for _, s := range b.silent {
+	for _, s := range b.unanswered {
 		if s.tick < oldest {
 			return false
 		}
@@ -264,14 +264,14 @@ func (b *breaker) manySilent(now time.Time) bool {
 
 // exceeded reports whether the rate of failures in the window is too high.
 func (b *breaker) exceeded(now time.Time) bool {
-	oldest, silentCount := b.tick(now)-slices+1, b.manySilent(now)
+	oldest, silentCount := b.tick(now)-slices+1, b.manyUnanswered(now)
 	good, bad := 0, 0
 	for i := range b.window {
 		if s := &b.window[i]; s.tick >= oldest {
 			good += s.good
 			bad += s.unreachable
 			if silentCount {
-				bad += s.silent
+				bad += s.unanswered
 			}
 		}
 	}
@@ -289,7 +289,7 @@ func (b *breaker) beginConnecting() bool {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.state != closed && b.cutOff && b.connecting >= b.cfg.Probes {
+	if b.state != closed && b.connectFailed && b.connecting >= b.cfg.Probes {
 		return false
 	}
 	b.connecting++
@@ -305,7 +305,7 @@ func (b *breaker) endConnecting(err error, canceled bool) {
 	defer b.mu.Unlock()
 	b.connecting--
 	if err == nil || !canceled {
-		b.cutOff = err != nil
+		b.connectFailed = err != nil
 	}
 	switch {
 	case err == nil:
@@ -323,8 +323,8 @@ func (b *breaker) unreachable(now time.Time) bool {
 	return b.state == open && !b.admits(now) || now.Before(b.downUntil)
 }
 
-// at is the state at a time: an open breaker whose delay is over counts as half-open.
-func (b *breaker) at(now time.Time) breakerState {
+// stateAt is the state at a time: an open breaker whose delay is over counts as half-open.
+func (b *breaker) stateAt(now time.Time) breakerState {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.state == open && b.admits(now) {

@@ -204,14 +204,14 @@ func newTestBreaker(cfg Breaker) *breaker {
 	return newBreaker(cfg, newMetrics(newRegistry(), "t").opened, nil)
 }
 
-// TestBreakerTellsItsMoves checks that each change of state is reported once, and
+// TestBreakerOnChange checks that each change of state is reported once, and
 // while the breaker can be asked.
-func TestBreakerTellsItsMoves(t *testing.T) {
+func TestBreakerOnChange(t *testing.T) {
 	var moves []string
 	b := newTestBreaker(Breaker{FailureRate: 1, MinRequests: 1, Window: time.Second, Delay: time.Second, Probes: 1})
-	b.moved = func(from, to string) {
+	b.onChange = func(from, to string) {
 		moves = append(moves, from+" to "+to)
-		b.at(time.Unix(1000, 0))
+		b.stateAt(time.Unix(1000, 0))
 	}
 	now := time.Unix(1000, 0)
 	for _, v := range []verdict{healthy, unreachable, unreachable, healthy, healthy} {
@@ -230,7 +230,7 @@ func TestBreakerTellsItsMoves(t *testing.T) {
 
 // TestBreakerProbes checks the bookkeeping of half-open directly.
 func TestBreakerProbes(t *testing.T) {
-	newOpen := func() (*breaker, time.Time, ticket) {
+	newOpen := func() (*breaker, time.Time, permit) {
 		b := newTestBreaker(Breaker{FailureRate: 1, MinRequests: 1, Window: time.Second, Delay: time.Second, Probes: 2})
 		now := time.Unix(1000, 0)
 		late, _ := b.acquire(now)
@@ -255,50 +255,50 @@ func TestBreakerProbes(t *testing.T) {
 			}
 			b.release(p, inconclusive, 0, now)
 		}
-		if b.at(now) != halfOpen {
-			t.Errorf("breaker is %s", b.at(now))
+		if b.stateAt(now) != halfOpen {
+			t.Errorf("breaker is %s", b.stateAt(now))
 		}
 	})
 	t.Run("requests without another origin take no place", func(t *testing.T) {
 		b, now, _ := newOpen()
-		var insisting []ticket
+		var insisting []permit
 		for range 10 {
-			insisting = append(insisting, b.insist(now))
+			insisting = append(insisting, b.force(now))
 		}
 		for _, p := range insisting {
 			b.release(p, inconclusive, 0, now)
 		}
-		if b.probing != 0 {
-			t.Errorf("%d places are taken", b.probing)
+		if b.probes != 0 {
+			t.Errorf("%d places are taken", b.probes)
 		}
-		p := b.insist(now)
+		p := b.force(now)
 		b.release(p, unreachable, 0, now)
-		if b.at(now) != open {
-			t.Errorf("breaker is %s after a failure", b.at(now))
+		if b.stateAt(now) != open {
+			t.Errorf("breaker is %s after a failure", b.stateAt(now))
 		}
 		for range 2 {
-			b.release(b.insist(now), healthy, 0, now)
+			b.release(b.force(now), healthy, 0, now)
 		}
-		if b.at(now) != closed {
-			t.Errorf("breaker is %s after two successes", b.at(now))
+		if b.stateAt(now) != closed {
+			t.Errorf("breaker is %s after two successes", b.stateAt(now))
 		}
 	})
 	t.Run("late results do not count", func(t *testing.T) {
 		b, now, late := newOpen()
 		first, _ := b.acquire(now)
 		b.release(late, unreachable, 0, now)
-		if b.at(now) != halfOpen {
+		if b.stateAt(now) != halfOpen {
 			t.Fatal("a result from before the outage reopened the breaker")
 		}
 		second, _ := b.acquire(now)
 		b.release(first, healthy, 0, now)
 		b.release(late, healthy, 0, now)
-		if b.at(now) != halfOpen {
+		if b.stateAt(now) != halfOpen {
 			t.Fatal("a result from before the outage closed the breaker")
 		}
 		b.release(second, healthy, 0, now)
-		if b.at(now) != closed {
-			t.Errorf("breaker is %s after both probes succeeded", b.at(now))
+		if b.stateAt(now) != closed {
+			t.Errorf("breaker is %s after both probes succeeded", b.stateAt(now))
 		}
 	})
 	t.Run("old failures are forgotten", func(t *testing.T) {
@@ -309,7 +309,7 @@ func TestBreakerProbes(t *testing.T) {
 			b.release(p, []verdict{unreachable, unanswered}[i%2], uint64(i), now)
 			now = now.Add(400 * time.Millisecond)
 		}
-		if b.at(now) != closed {
+		if b.stateAt(now) != closed {
 			t.Error("opened though no second saw four failures")
 		}
 	})

@@ -55,8 +55,8 @@ func (b *budget) withdraw(now time.Time) bool {
 	return true
 }
 
-// left is how many retries could be made at once.
-func (b *budget) left(now time.Time) float64 {
+// available is how many retries could be made at once.
+func (b *budget) available(now time.Time) float64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.refill(now)

@@ -30,9 +30,9 @@ func New(cfg Config) (*Client, error) {
 		cfg:     cfg,
 		host:    []byte(at.host),
 		prefix:  at.prefix,
-		pool:    newPool(at, pooling{cfg.Timeout, cfg.MaxIdleConns, cfg.IdleTimeout, cfg.TLS}),
+		pool:    newPool(at, poolConfig{cfg.Timeout, cfg.MaxIdleConns, cfg.IdleTimeout, cfg.TLS}),
 		budget:  newBudget(cfg.Retry, time.Now()),
-		breaker: newBreaker(cfg.Breaker, m.opened, cfg.BreakerMoved),
+		breaker: newBreaker(cfg.Breaker, m.opened, cfg.OnBreakerChange),
 		limiter: newLimiter(cfg.Concurrency),
 		metrics: m,
 	}
@@ -58,7 +58,7 @@ func (c *Client) Do(ctx context.Context, r *Request) (*Response, error) {
 	attempts, reached, spent := 0, false, false
 	for {
 		o := c.attempt(ctx, r)
-		if o.begun {
+		if o.started {
 			attempts++
 			c.metrics.attempts.Inc()
 			if attempts > 1 {
@@ -66,14 +66,14 @@ func (c *Client) Do(ctx context.Context, r *Request) (*Response, error) {
 			}
 			reached = reached || o.reached()
 		}
-		if o.begun || attempts == 0 {
+		if o.started || attempts == 0 {
 			last = o // else: what was had before says more
 		}
-		if !o.begun || !o.mayRepeat(r) || attempts >= c.cfg.Retry.Attempts {
+		if !o.started || !o.mayRepeat(r) || attempts >= c.cfg.Retry.Attempts {
 			break
 		}
 		now := time.Now()
-		if c.breaker.at(now) == open {
+		if c.breaker.stateAt(now) == open {
 			break
 		}
 		wait := c.cfg.Retry.backoff(attempts)

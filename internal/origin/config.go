@@ -19,10 +19,10 @@ func (cfg *Config) complete() (address, error) {
 	if at.socket != "" {
 		return address{}, fmt.Errorf("origin %s: %q: the scheme must be http or https", cfg.Name, cfg.URL)
 	}
-	fill(&cfg.Timeout, 5*time.Second)
-	fill(&cfg.MaxIdleConns, 256)
-	fill(&cfg.IdleTimeout, 25*time.Second)
-	fill(&cfg.MaxBody, 64<<20)
+	setDefault(&cfg.Timeout, 5*time.Second)
+	setDefault(&cfg.MaxIdleConns, 256)
+	setDefault(&cfg.IdleTimeout, 25*time.Second)
+	setDefault(&cfg.MaxBody, 64<<20)
 	if cfg.Classify == nil {
 		cfg.Classify = ClassifyStatus
 	}
@@ -35,8 +35,8 @@ func (cfg *Config) complete() (address, error) {
 	return at, cfg.check()
 }
 
-// fill gives a field that is zero its default.
-func fill[T comparable](field *T, value T) {
+// setDefault gives a field that is zero its default.
+func setDefault[T comparable](field *T, value T) {
 	var zero T
 	if *field == zero {
 		*field = value
@@ -44,27 +44,27 @@ func fill[T comparable](field *T, value T) {
 }
 
 func (r *Retry) fill() {
-	fill(&r.Attempts, 3)
-	fill(&r.BudgetRatio, 0.2)
-	fill(&r.BudgetMin, 10)
-	fill(&r.Base, 25*time.Millisecond)
-	fill(&r.Cap, time.Second)
+	setDefault(&r.Attempts, 3)
+	setDefault(&r.BudgetRatio, 0.2)
+	setDefault(&r.BudgetMin, 10)
+	setDefault(&r.Base, 25*time.Millisecond)
+	setDefault(&r.Cap, time.Second)
 }
 
 func (b *Breaker) fill() {
-	fill(&b.FailureRate, 0.5)
-	fill(&b.MinRequests, 20)
-	fill(&b.Window, 10*time.Second)
-	fill(&b.Delay, 5*time.Second)
-	fill(&b.Probes, 3)
+	setDefault(&b.FailureRate, 0.5)
+	setDefault(&b.MinRequests, 20)
+	setDefault(&b.Window, 10*time.Second)
+	setDefault(&b.Delay, 5*time.Second)
+	setDefault(&b.Probes, 3)
 }
 
 func (c *Concurrency) fill() {
-	fill(&c.Max, 1024)
-	fill(&c.Min, min(32, c.Max))
-	fill(&c.Initial, min(max(128, c.Min), c.Max))
-	fill(&c.Queue, 2)
-	fill(&c.MaxWait, time.Second)
+	setDefault(&c.Max, 1024)
+	setDefault(&c.Min, min(32, c.Max))
+	setDefault(&c.Initial, min(max(128, c.Min), c.Max))
+	setDefault(&c.Queue, 2)
+	setDefault(&c.MaxWait, time.Second)
 }
 
 // check refuses what no origin can work with.

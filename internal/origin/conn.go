@@ -16,8 +16,8 @@ type conn struct {
 	net.Conn          // what requests are written to: raw, or TLS over it
 	raw      net.Conn // what reaches the kernel
 	meter    *meter   // between TLS and raw; nil without
-	// quiet looks at the socket; nil if raw is none.
-	quiet func() bool
+	// idle looks at the socket; nil if raw is none.
+	idle func() bool
 	// used says that the connection has served a request.
 	used bool
 	// since is when the pool got it.
@@ -35,15 +35,15 @@ func newConn(raw net.Conn) *conn {
 	c := &conn{Conn: raw, raw: raw}
 	if s, ok := raw.(syscall.Conn); ok {
 		if socket, err := s.SyscallConn(); err == nil {
-			c.quiet = newQuiet(socket)
+			c.idle = newIdleCheck(socket)
 		}
 	}
-	c.interrupt = func() { c.raw.SetDeadline(past) }
+	c.interrupt = func() { c.raw.SetDeadline(aLongTimeAgo) }
 	return c
 }
 
-// past is a deadline that has been missed.
-var past = time.Unix(1, 0)
+// aLongTimeAgo is a deadline that has been missed.
+var aLongTimeAgo = time.Unix(1, 0)
 
 // encrypt makes the handshake of TLS.
 func (c *conn) encrypt(ctx context.Context, cfg *tls.Config) error {
@@ -53,8 +53,8 @@ func (c *conn) encrypt(ctx context.Context, cfg *tls.Config) error {
 	return t.HandshakeContext(ctx)
 }
 
-// halve ends the direction towards the origin, and says whether it could.
-func (c *conn) halve() bool {
+// closeWrite ends the direction towards the origin, and says whether it could.
+func (c *conn) closeWrite() bool {
 	h, ok := c.Conn.(interface{ CloseWrite() error })
 	if !ok || h.CloseWrite() != nil {
 		return false
@@ -108,9 +108,9 @@ func (c *conn) send(head, body []byte) (left bool, err error) {
 	return n > 0 || c.meter != nil && c.meter.written > before, err
 }
 
-// wasCut says of a connection that has ended whether somebody on the way could have
+// truncated says of a connection that has ended whether somebody on the way could have
 // ended it: over TLS, the origin says that itself.
-func (c *conn) wasCut() bool { return c.meter != nil && c.meter.ended }
+func (c *conn) truncated() bool { return c.meter != nil && c.meter.ended }
 
 // reusable sets the deadline and reports whether the connection is as it was left:
 // open, with nothing to read, and not about to be closed. What an origin sends unasked would otherwise be
@@ -119,16 +119,16 @@ func (c *conn) reusable(deadline time.Time) bool {
 	if !c.until.IsZero() && !time.Now().Before(c.until) {
 		return false
 	}
-	if c.SetDeadline(deadline) != nil || c.quiet != nil && !c.quiet() {
+	if c.SetDeadline(deadline) != nil || c.idle != nil && !c.idle() {
 		return false
 	}
-	if c.quiet != nil && c.meter == nil {
+	if c.idle != nil && c.meter == nil {
 		return true
 	}
 	// TLS may hold bytes that have left the socket already, and what is no socket
 	// can't be asked otherwise: a read that may not wait tells.
 	var b [1]byte
-	c.raw.SetReadDeadline(past)
+	c.raw.SetReadDeadline(aLongTimeAgo)
 	n, err := c.Read(b[:])
 	return n == 0 && errors.Is(err, os.ErrDeadlineExceeded) && c.SetDeadline(deadline) == nil
 }

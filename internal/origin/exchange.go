@@ -17,14 +17,14 @@ const (
 	// maxInterimBytes how long their heads may be together.
 	maxInterim      = 32
 	maxInterimBytes = 32 << 10
-	// oneWrite is up to how many bytes head and body are copied into one piece.
-	oneWrite = 64 << 10
+	// maxJoinedWrite is up to how many bytes head and body are copied into one piece.
+	maxJoinedWrite = 64 << 10
 	// readSize is how much is read at once unless it goes straight into a body.
 	readSize = 16 << 10
 )
 
 var (
-	errUpgrade = &http1.Error{Status: 502, Reason: "switch of protocols that nobody asked for"}
+	errUpgrade = &http1.Error{Status: 502, Reason: "switch of protocols that was not requested"}
 	errInterim = &http1.Error{Status: 502, Reason: "too many interim answers, or too large ones"}
 )
 
@@ -51,14 +51,14 @@ func (x *exchange) free() {
 	clear(x.request.Fields)
 	x.request.Reset()
 	x.rest = nil
-	if cap(x.body) > pooled {
+	if cap(x.body) > maxPooledBody {
 		x.body = nil
 	}
 	exchanges.Put(x)
 }
 
-// pooled is the largest buffer for bodies that is kept.
-const pooled = 1 << 20
+// maxPooledBody is the largest buffer for bodies that is kept.
+const maxPooledBody = 1 << 20
 
 // compose makes the request of one attempt from r, on which Prepare may then work.
 func (x *exchange) compose(c *Client, r *Request) {
@@ -83,7 +83,7 @@ func (x *exchange) compose(c *Client, r *Request) {
 		q.Fields = append(q.Fields, userAgent)
 	}
 	q.Fields = append(q.Fields, r.Header...)
-	if len(r.Body) > 0 || takesBody(r.Method) {
+	if len(r.Body) > 0 || needsLength(r.Method) {
 		q.Fields = append(q.Fields, http1.Field{Name: nameLength, Value: t[target:]})
 	}
 }
@@ -94,15 +94,15 @@ var (
 	userAgent  = http1.Field{Name: []byte("User-Agent"), Value: []byte("kasoku")}
 )
 
-// takesBody reports whether requests with this method say that their body is empty.
-func takesBody(method string) bool { return method == "POST" || method == "PUT" || method == "PATCH" }
+// needsLength reports whether requests with this method say that their body is empty.
+func needsLength(method string) bool { return method == "POST" || method == "PUT" || method == "PATCH" }
 
 // serialise makes the bytes to send.
 func (x *exchange) serialise(body []byte) (err error) {
 	if x.out, err = http1.AppendRequest(x.out[:0], &x.request); err != nil {
 		return err
 	}
-	if len(x.out)+len(body) <= oneWrite {
+	if len(x.out)+len(body) <= maxJoinedWrite {
 		x.out, x.rest = append(x.out, body...), nil
 	} else {
 		x.rest = body
@@ -110,9 +110,9 @@ func (x *exchange) serialise(body []byte) (err error) {
 	return nil
 }
 
-// over makes the exchange over a connection and gives that away: back to the pool,
+// roundTrip makes the exchange over a connection and gives that away: back to the pool,
 // or closed. left is whether the origin may have got any of the request.
-func (x *exchange) over(ctx context.Context, p *pool, c *conn, maxBody int64) (resp *Response, left bool, err error) {
+func (x *exchange) roundTrip(ctx context.Context, p *pool, c *conn, maxBody int64) (resp *Response, left bool, err error) {
 	free := func() bool { return true }
 	if ctx.Done() != nil {
 		free = context.AfterFunc(ctx, c.interrupt)
@@ -126,7 +126,7 @@ func (x *exchange) over(ctx context.Context, p *pool, c *conn, maxBody int64) (r
 		err = fmt.Errorf("send the request: %w", sendErr)
 	}
 	// If free says no, interrupt runs or has run: the connection is no good any more.
-	if free() && resp != nil && sendErr == nil && x.keeps() {
+	if free() && resp != nil && sendErr == nil && x.reusable() {
 		p.put(c)
 	} else {
 		c.Close()
@@ -139,9 +139,9 @@ func isTimeout(err error) bool {
 	return errors.As(err, &t) && t.Timeout()
 }
 
-// keeps reports whether the connection is good for another request once the answer
+// reusable reports whether the connection is good for another request once the answer
 // came whole: nothing came behind it, it has not ended, and need not.
-func (x *exchange) keeps() bool { return !x.response.Close && x.begin == x.end && x.readErr == nil }
+func (x *exchange) reusable() bool { return !x.response.Close && x.begin == x.end && x.readErr == nil }
 
 func (x *exchange) isHead() bool { return string(x.request.Method) == "HEAD" }
 
@@ -171,7 +171,7 @@ func (x *exchange) receive(c *conn, maxBody int64) (*Response, error) {
 
 // readHead reads up to the end of the final answer's head.
 func (x *exchange) readHead(c *conn) error {
-	var said interims
+	var seen interims
 	for {
 		n, err := x.nextHead(c, &http1.AnswerLimits{})
 		if err != nil {
@@ -183,7 +183,7 @@ func (x *exchange) readHead(c *conn) error {
 		case x.response.Status == 101:
 			return errUpgrade
 		}
-		if !said.admit(n) {
+		if !seen.admit(n) {
 			return errInterim
 		}
 	}
@@ -212,20 +212,20 @@ func (x *exchange) nextHead(c *conn, lim *http1.AnswerLimits) (int, error) {
 			return n, nil
 		}
 		if err := x.fill(c); err != nil {
-			return 0, cut(err, x.begin < x.end)
+			return 0, unexpectedEOF(err, x.begin < x.end)
 		}
 	}
 }
 
-// cut is the error for an end within something.
-func cut(err error, within bool) error {
+// unexpectedEOF is the error for an end within something.
+func unexpectedEOF(err error, within bool) error {
 	if err == io.EOF && within {
 		return io.ErrUnexpectedEOF
 	}
 	return err
 }
 
-// fill reads more behind what is in x.in, which moves or grows as needed: heads are
+// setDefault reads more behind what is in x.in, which moves or grows as needed: heads are
 // bounded by their parser, and bodies are taken out as they come.
 func (x *exchange) fill(c *conn) error {
 	switch {

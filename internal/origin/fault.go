@@ -60,10 +60,10 @@ type Fault struct {
 	// Reached is true when the origin may have executed the request, on this or on
 	// an earlier attempt. A write is then to be treated as one that happened.
 	Reached bool
-	// Forgone is true when the origin has not got the request whole, was told so
+	// Aborted is true when the origin has not got the request whole, was told so
 	// (Outbound.Await), and has ended the connection upon it without an answer: what it
 	// has done with what it got is over.
-	Forgone bool
+	Aborted bool
 	// Attempts counts those that were begun.
 	Attempts int
 	// BudgetSpent is true when a further attempt would have been made, had the

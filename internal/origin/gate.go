@@ -10,8 +10,8 @@ import (
 // Transport. It is safe for concurrent use.
 type Gate struct{ breaker *breaker }
 
-// Pass is the permit for one exchange.
-type Pass struct{ ticket ticket }
+// Permit is the permit for one exchange.
+type Permit struct{ permit permit }
 
 // NewGate makes a closed breaker; fields of cfg that are zero mean their defaults.
 // opened counts how often it opens; moved, which may be nil, is told "closed", "open"
@@ -22,22 +22,22 @@ func NewGate(cfg Breaker, opened *telemetry.Counter, moved func(from, to string)
 }
 
 // Enter asks for one exchange, which must end with Leave.
-func (g *Gate) Enter(now time.Time) (Pass, bool) {
+func (g *Gate) Enter(now time.Time) (Permit, bool) {
 	t, ok := g.breaker.acquire(now)
-	return Pass{t}, ok
+	return Permit{t}, ok
 }
 
-// Insist is Enter for a request that no other origin can answer. It is never refused,
+// Force is Enter for a request that no other origin can answer. It is never refused,
 // but its exchange is if the Transport that g guards can make no connection at present.
-func (g *Gate) Insist(now time.Time) Pass { return Pass{g.breaker.insist(now)} }
+func (g *Gate) Force(now time.Time) Permit { return Permit{g.breaker.force(now)} }
 
 // Leave ends the exchange of q. f is nil if it was answered.
-func (g *Gate) Leave(p Pass, q *Outbound, f *Fault, now time.Time) {
+func (g *Gate) Leave(p Permit, q *Outbound, f *Fault, now time.Time) {
 	v, request := verdictOf(f), uint64(0)
 	if v == unanswered {
 		request = requestHash(q.Method, q.Target, q.Content)
 	}
-	g.breaker.release(p.ticket, v, request, now)
+	g.breaker.release(p.permit, v, request, now)
 }
 
 // Guard bounds the connections of t that are made at a time while g is not closed and
@@ -54,7 +54,7 @@ func (g *Gate) State(now time.Time) string {
 	if g.breaker.cfg.Disabled {
 		return "disabled"
 	}
-	return g.breaker.at(now).String()
+	return g.breaker.stateAt(now).String()
 }
 
 // Budget bounds retries as that of a Client does. It is safe for concurrent use.

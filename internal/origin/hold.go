@@ -21,8 +21,8 @@ type Hold struct {
 	Memory Memory
 }
 
-// errLate ends a read because the time of Hold is over.
-var errLate = errors.New("origin: the body is held no longer")
+// errHoldExpired ends a read because the time of Hold is over.
+var errHoldExpired = errors.New("origin: the body is held no longer")
 
 // Memory counts bytes that are held.
 type Memory interface {
@@ -32,31 +32,31 @@ type Memory interface {
 	Give(n int64)
 }
 
-// firstHeld and maxHeldPiece are the sizes of the first and of the largest piece of a body of
+// firstHeldPiece and maxHeldPiece are the sizes of the first and of the largest piece of a body of
 // unknown length; each piece is twice as large as the one before.
 const (
-	firstHeld    = 8 << 10
-	maxHeldPiece = 256 << 10
+	firstHeldPiece = 8 << 10
+	maxHeldPiece   = 256 << 10
 )
 
 // held is what was read of a body ahead of its reader.
 type held struct {
-	pieces [][]byte // the first begins where the reader is
-	first  int      // the capacity of the first piece, from which it was taken
-	memory Memory
-	until  time.Time // set while Hold reads
-	over   bool      // its time is over
+	pieces    [][]byte // the first begins where the reader is
+	firstSize int      // the capacity of the first piece, from which it was taken
+	memory    Memory
+	until     time.Time // set while Hold reads
+	expired   bool      // its time is over
 }
 
 // Hold reads the body ahead as h says, before anything of it was read. It returns the fault
 // with which the body broke off, nil if it has not, or not yet.
 func (in *Inbound) Hold(h Hold) *Fault {
-	if in.over || h.Bytes <= 0 || in.Length > h.Bytes || in.framing == http1.NoBody || in.came() {
+	if in.over || h.Bytes <= 0 || in.Length > h.Bytes || in.framing == http1.NoBody || in.complete() {
 		return nil
 	}
-	in.held.memory, in.held.until, in.held.over = h.Memory, time.Now().Add(h.Time), false
+	in.held.memory, in.held.until, in.held.expired = h.Memory, time.Now().Add(h.Time), false
 	err := in.readAhead(h.Bytes)
-	in.held.until, in.armed = time.Time{}, time.Time{}
+	in.held.until, in.deadline = time.Time{}, time.Time{}
 	if err == nil {
 		return nil
 	}
@@ -69,30 +69,30 @@ func (in *Inbound) Hold(h Hold) *Fault {
 	return fault
 }
 
-// came reports whether all of a body of known length was read with the head.
-func (in *Inbound) came() bool {
+// complete reports whether all of a body of known length was read with the head.
+func (in *Inbound) complete() bool {
 	return in.framing == http1.Length && in.x != nil && in.left <= int64(in.x.end-in.x.begin)
 }
 
 // readAhead reads up to most bytes into pieces. It returns the error that has ended the
 // body, nil if there may be more of it.
-func (in *Inbound) readAhead(most int64) error {
-	size := int64(firstHeld)
+func (in *Inbound) readAhead(limit int64) error {
+	size := int64(firstHeldPiece)
 	if in.Length >= 0 {
 		size = in.Length
 	}
-	for n := int64(0); n < most; size = min(2*size, maxHeldPiece) {
-		if size = min(size, most-n); !in.held.memory.Take(size) {
+	for n := int64(0); n < limit; size = min(2*size, maxHeldPiece) {
+		if size = min(size, limit-n); !in.held.memory.Take(size) {
 			return nil
 		}
 		piece := make([]byte, 0, size)
 		for len(piece) < cap(piece) {
-			k, err := in.body(piece[len(piece):cap(piece)])
+			k, err := in.readBody(piece[len(piece):cap(piece)])
 			piece = piece[:len(piece)+k]
 			n += int64(k)
-			if err != nil || in.held.over {
+			if err != nil || in.held.expired {
 				in.held.add(piece)
-				if in.held.over {
+				if in.held.expired {
 					return nil
 				}
 				return err
@@ -103,12 +103,12 @@ func (in *Inbound) readAhead(most int64) error {
 	return nil
 }
 
-// late reports whether a read has ended because the time of Hold is over, which is no error
+// holdExpired reports whether a read has ended because the time of Hold is over, which is no error
 // of the body's.
-func (in *Inbound) late(err error) bool {
+func (in *Inbound) holdExpired(err error) bool {
 	h := &in.held
-	h.over = !h.until.IsZero() && errors.Is(err, os.ErrDeadlineExceeded) && in.ctx.Err() == nil && !in.broken.Load() && !time.Now().Before(h.until)
-	return h.over
+	h.expired = !h.until.IsZero() && errors.Is(err, os.ErrDeadlineExceeded) && in.ctx.Err() == nil && !in.requestFailed.Load() && !time.Now().Before(h.until)
+	return h.expired
 }
 
 func (h *held) add(piece []byte) {
@@ -117,7 +117,7 @@ func (h *held) add(piece []byte) {
 		return
 	}
 	if len(h.pieces) == 0 {
-		h.first = cap(piece)
+		h.firstSize = cap(piece)
 	}
 	h.pieces = append(h.pieces, piece)
 }
@@ -126,21 +126,21 @@ func (h *held) add(piece []byte) {
 func (h *held) read(p []byte) int {
 	n := copy(p, h.pieces[0])
 	if h.pieces[0] = h.pieces[0][n:]; len(h.pieces[0]) == 0 {
-		h.memory.Give(int64(h.first))
+		h.memory.Give(int64(h.firstSize))
 		h.pieces[0] = nil
 		if h.pieces = h.pieces[1:]; len(h.pieces) > 0 {
-			h.first = cap(h.pieces[0])
+			h.firstSize = cap(h.pieces[0])
 		}
 	}
 	return n
 }
 
-// drop gives back what is held.
+// releaseBuffers gives back what is held.
 func (h *held) drop() {
 	for i, piece := range h.pieces {
 		size := cap(piece)
 		if i == 0 {
-			size = h.first
+			size = h.firstSize
 		}
 		h.memory.Give(int64(size))
 	}

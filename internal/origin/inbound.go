@@ -43,18 +43,18 @@ type Inbound struct {
 	// that of the body. Leaf.
 	mu       sync.Mutex
 	answered bool // guarded by mu: the final head has come
-	// broken is set before the sender interrupts the exchange.
-	broken atomic.Bool
+	// fail is set before the sender interrupts the exchange.
+	requestFailed atomic.Bool
 
-	heard   bool // a byte of an answer has come
-	last    bool // the connection is for no further exchange
-	framing http1.Framing
-	left    int64 // of a body of known length
-	chunks  http1.Chunked
-	armed   time.Time // the deadline for reading the body
-	pending error     // what came with the bytes that were read last
-	surplus bool      // something came behind the body
-	held    held      // what Hold has read of the body
+	responding bool // a byte of an answer has come
+	noReuse    bool // the connection is for no further exchange
+	framing    http1.Framing
+	left       int64 // of a body of known length
+	chunks     http1.Chunked
+	deadline   time.Time // the deadline for reading the body
+	pending    error     // what came with the bytes that were read last
+	extraData  bool      // something came behind the body
+	held       held      // what Hold has read of the body
 
 	over  bool
 	err   error // what Read returns from now on
@@ -64,9 +64,9 @@ type Inbound struct {
 // ErrClosed is what Read returns after Close.
 var ErrClosed = errors.New("origin: the answer is closed")
 
-// ask sends q, but for a streamed body, whose sending it begins. left is whether the
+// sendRequest sends q, but for a streamed body, whose sending it begins. left is whether the
 // origin may have got any of it.
-func (in *Inbound) ask(q *Outbound) (left bool, err error) {
+func (in *Inbound) sendRequest(q *Outbound) (left bool, err error) {
 	s := newSender(in, q)
 	if s != nil {
 		in.c.SetReadDeadline(time.Time{}) // the sender sets it
@@ -86,26 +86,26 @@ func (in *Inbound) ask(q *Outbound) (left bool, err error) {
 	return true, nil
 }
 
-// hear reads up to the end of the final answer's head.
-func (in *Inbound) hear(q *Outbound) error {
+// readHead reads up to the end of the final answer's head.
+func (in *Inbound) readHead(q *Outbound) error {
 	x := in.x
 	x.begin, x.end, x.readErr = 0, 0, nil
 	x.response.Reset()
-	var said interims
+	var seen interims
 	for {
 		n, err := x.nextHead(in.c, &in.t.limits)
-		in.heard = in.heard || err == nil || x.begin < x.end
+		in.responding = in.responding || err == nil || x.begin < x.end
 		if err != nil {
 			return fmt.Errorf("read the answer's head: %w", err)
 		}
 		status := x.response.Status
 		switch {
 		case status >= 200 || status == http.StatusSwitchingProtocols && q.Upgrade && in.sender == nil:
-			return in.settle()
+			return in.acceptHead()
 		case status == http.StatusSwitchingProtocols:
 			return errUpgrade
 		}
-		if !said.admit(n) {
+		if !seen.admit(n) {
 			return errInterim
 		}
 		in.interim(q, status)
@@ -121,12 +121,12 @@ func (in *Inbound) interim(q *Outbound, status int) {
 		q.Interim(status, in.x.response.Fields)
 	}
 	if in.sender == nil || in.sender.isOver() {
-		in.arm(in.headTime)
+		in.setDeadline(in.headTime)
 	}
 }
 
-// settle takes the final head over.
-func (in *Inbound) settle() error {
+// acceptHead takes the final head over.
+func (in *Inbound) acceptHead() error {
 	in.mu.Lock()
 	in.answered = true
 	in.mu.Unlock()
@@ -136,7 +136,7 @@ func (in *Inbound) settle() error {
 	in.Header = r.Fields.Clone()
 	n := len(in.Header) - 1
 	in.Header, in.Reason = in.Header[:n], in.Header[n].Value
-	in.Status, in.Minor, in.last = r.Status, r.Minor, r.Close
+	in.Status, in.Minor, in.noReuse = r.Status, r.Minor, r.Close
 	in.c.keepFor(in.Header.Get("keep-alive"))
 	head := in.x.isHead()
 	in.framing = r.Body(head)
@@ -151,49 +151,49 @@ func (in *Inbound) settle() error {
 		in.end(io.EOF)
 		return nil
 	}
-	if in.sender != nil && in.last && in.Status >= 400 {
+	if in.sender != nil && in.noReuse && in.Status >= 400 {
 		in.sender.cancel() // it wants no more
 	}
 	in.chunks.Reset(math.MaxInt64)
-	in.drop(false)
-	in.rearm()
+	in.releaseBuffers(false)
+	in.extendDeadline()
 	return nil
 }
 
-// sent is told by the sender that it has ended: the head's time begins.
-func (in *Inbound) sent() {
+// requestSent is told by the sender that it has ended: the head's time begins.
+func (in *Inbound) requestSent() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if !in.answered {
-		in.arm(in.headTime)
+		in.setDeadline(in.headTime)
 	}
 }
 
-// arm gives reading so much time from now. The end of ctx, which sets a deadline of
+// setDeadline gives reading so much time from now. The end of ctx, which sets a deadline of
 // its own, must not be overruled: it comes before its effect. The same goes for a body
 // that broke.
 //
 //	ctx ends; interrupt sets the past; arm sets the future, and sees that ctx has ended
 //	arm sets the future, sees no end;  ctx ends; interrupt sets the past
-func (in *Inbound) arm(d time.Duration) {
+func (in *Inbound) setDeadline(d time.Duration) {
 	in.c.SetReadDeadline(time.Now().Add(d))
-	if in.ctx.Err() != nil || in.broken.Load() {
+	if in.ctx.Err() != nil || in.requestFailed.Load() {
 		in.c.interrupt()
 	}
 }
 
-// rearm gives the body stallTime from now, but does not set the deadline for each
+// extendDeadline gives the body stallTime from now, but does not set the deadline for each
 // read: the one that is set may lie a quarter further.
-func (in *Inbound) rearm() {
+func (in *Inbound) extendDeadline() {
 	stall := in.stallTime
 	now := time.Now()
 	if h := in.held.until; !h.IsZero() && h.Sub(now) < stall {
-		in.arm(h.Sub(now))
+		in.setDeadline(h.Sub(now))
 		return
 	}
-	if in.armed.Sub(now) < stall {
-		in.armed = now.Add(stall + stall/4)
-		in.arm(stall + stall/4)
+	if in.deadline.Sub(now) < stall {
+		in.deadline = now.Add(stall + stall/4)
+		in.setDeadline(stall + stall/4)
 	}
 }
 
@@ -213,7 +213,7 @@ func (in *Inbound) Read(p []byte) (n int, err error) {
 	if in.framing == http1.NoBody { // 101: what comes now is for Conn
 		return 0, io.EOF
 	}
-	n, err = in.body(p)
+	n, err = in.readBody(p)
 	if err != nil {
 		in.end(err)
 		if n > 0 && in.err == io.EOF {
@@ -224,38 +224,38 @@ func (in *Inbound) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// body reads some of the body. The error is io.EOF as soon as all has come, with or
+// readBody reads some of the body. The error is io.EOF as soon as all has come, with or
 // without bytes.
-func (in *Inbound) body(p []byte) (n int, err error) {
+func (in *Inbound) readBody(p []byte) (n int, err error) {
 	switch in.framing {
 	case http1.Length:
-		n, err = in.raw(p[:min(int64(len(p)), in.left)])
+		n, err = in.readRaw(p[:min(int64(len(p)), in.left)])
 		if in.left -= int64(n); in.left == 0 {
 			return n, io.EOF
 		}
 	case http1.Chunks:
-		return in.decode(p)
+		return in.readChunks(p)
 	case http1.UntilClose:
-		if n, err = in.raw(p); err == io.EOF && !in.c.wasCut() {
+		if n, err = in.readRaw(p); err == io.EOF && !in.c.truncated() {
 			return n, io.EOF
 		}
 	}
-	return n, cut(err, true)
+	return n, unexpectedEOF(err, true)
 }
 
-// decode reads chunks into p and takes the framing out of them there.
-func (in *Inbound) decode(p []byte) (int, error) {
+// readChunks reads chunks into p and takes the framing out of them there.
+func (in *Inbound) readChunks(p []byte) (int, error) {
 	for {
-		n, err := in.raw(p)
+		n, err := in.readRaw(p)
 		if err != nil {
-			return 0, cut(err, true)
+			return 0, unexpectedEOF(err, true)
 		}
 		out, used, done, err := in.chunks.Decode(p[:0], p[:n])
 		switch {
 		case err != nil:
 			return len(out), err
 		case done:
-			in.surplus = used < n
+			in.extraData = used < n
 			return len(out), io.EOF
 		case len(out) > 0:
 			return len(out), nil
@@ -263,20 +263,20 @@ func (in *Inbound) decode(p []byte) (int, error) {
 	}
 }
 
-// raw reads what came with the head, and then from the connection. It returns bytes
+// readRaw reads what came with the head, and then from the connection. It returns bytes
 // or an error, never both.
-func (in *Inbound) raw(p []byte) (int, error) {
+func (in *Inbound) readRaw(p []byte) (int, error) {
 	if in.x != nil {
 		n := copy(p, in.x.in[in.x.begin:in.x.end])
 		in.x.begin += n
-		in.drop(false)
+		in.releaseBuffers(false)
 		return n, nil
 	}
 	for in.pending == nil {
-		in.rearm()
+		in.extendDeadline()
 		n, err := in.c.Read(p)
-		if err != nil && in.late(err) {
-			return n, errLate
+		if err != nil && in.holdExpired(err) {
+			return n, errHoldExpired
 		}
 		in.pending = err
 		if n > 0 {
@@ -286,14 +286,14 @@ func (in *Inbound) raw(p []byte) (int, error) {
 	return 0, in.pending
 }
 
-// drop gives the exchange's buffers back once what is in them is used, or of no use:
+// releaseBuffers gives the exchange's buffers back once what is in them is used, or of no use:
 // an answer that streams for hours holds none.
-func (in *Inbound) drop(unused bool) {
+func (in *Inbound) releaseBuffers(unused bool) {
 	x := in.x
 	if x == nil || !unused && x.begin < x.end {
 		return
 	}
-	in.surplus = in.surplus || x.begin < x.end
+	in.extraData = in.extraData || x.begin < x.end
 	in.pending = x.readErr
 	in.x = nil
 	x.free()
@@ -307,8 +307,8 @@ func (in *Inbound) end(err error) {
 	}
 	whole := err == io.EOF
 	in.over, in.err = true, err
-	in.drop(true)
-	clean := in.pending == nil && !in.surplus && !in.last && in.framing != http1.UntilClose
+	in.releaseBuffers(true)
+	clean := in.pending == nil && !in.extraData && !in.noReuse && in.framing != http1.UntilClose
 	sent, bodyErr := in.sender.finish(whole)
 	if in.free() && whole && clean && sent {
 		in.t.pool.put(in.c)
@@ -318,9 +318,9 @@ func (in *Inbound) end(err error) {
 	switch {
 	case whole, err == ErrClosed:
 	case bodyErr != nil:
-		in.err = in.fault(&Fault{Kind: Canceled, Forgone: in.sender.forgone(err), Err: fmt.Errorf("read the request's body: %w", bodyErr)})
+		in.err = in.fault(&Fault{Kind: Canceled, Aborted: in.sender.aborted(err), Err: fmt.Errorf("read the request's body: %w", bodyErr)})
 	default:
-		in.err = in.fault(fault(in.ctx, Reset, true, err))
+		in.err = in.fault(newFault(in.ctx, Reset, true, err))
 	}
 	in.tell()
 }
@@ -360,16 +360,16 @@ func (in *Inbound) Trailer() http1.Fields { return in.chunks.Trailer() }
 // request's body any more.
 func (in *Inbound) Close() error {
 	in.held.drop()
-	if !in.over && in.x != nil && in.restCame() {
+	if !in.over && in.x != nil && in.drainBuffered() {
 		in.end(io.EOF)
 	}
 	in.end(ErrClosed)
 	return nil
 }
 
-// restCame takes the rest of the body out of what was read with the head, and says
+// drainBuffered takes the rest of the body out of what was read with the head, and says
 // whether that was all of it.
-func (in *Inbound) restCame() bool {
+func (in *Inbound) drainBuffered() bool {
 	x := in.x
 	rest := x.in[x.begin:x.end]
 	switch in.framing {

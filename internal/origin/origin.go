@@ -51,9 +51,9 @@ type Config struct {
 	Prepare func(ctx context.Context, r *http1.Request, body []byte) error
 	// Classify says what an answer means. Nil is ClassifyStatus.
 	Classify func(status int, h http1.Fields, body []byte) Class
-	// BreakerMoved is told when the circuit breaker changes: "closed", "open" or
+	// OnBreakerChange is told when the circuit breaker changes: "closed", "open" or
 	// "half-open". It is called by the request that changed it. Nil tells nobody.
-	BreakerMoved func(from, to string)
+	OnBreakerChange func(from, to string)
 	// MaxBody bounds the answer's body in bytes; a longer one is a Fault of kind
 	// Garbage. Default 64 MiB.
 	MaxBody int64

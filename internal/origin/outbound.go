@@ -40,12 +40,12 @@ type Outbound struct {
 	// is waited for.
 	Stop func()
 
-	// Await is asked when Body could not be read to its end, by the goroutine that reads
+	// AwaitAnswer is asked when Body could not be read to its end, by the goroutine that reads
 	// it. If it says so, the origin is told that no more comes, by the end of this
 	// direction of the connection, and its answer is waited for: what it says then, or
 	// that it ends the connection too (Fault.Forgone), tells what has become of the
 	// request. Nil, or false, ends the exchange at once, so that nobody knows.
-	Await func() bool
+	AwaitAnswer func() bool
 
 	// HeadTimeout and StallTimeout are instead of the Transport's, for requests that take
 	// longer than others, such as feeds. 0 means the Transport's.
@@ -131,7 +131,7 @@ func (x *exchange) composeHead(t *Transport, q *Outbound) error {
 	}
 	x.connection(q)
 	x.frame(q)
-	if len(q.Content) <= oneWrite {
+	if len(q.Content) <= maxJoinedWrite {
 		return x.serialise(q.Content)
 	}
 	return x.serialise(nil)
@@ -179,7 +179,7 @@ func (x *exchange) frame(q *Outbound) {
 	switch {
 	case length < 0:
 		x.add(nameCoding, valueChunked)
-	case length > 0 || takesBody(string(q.Method)):
+	case length > 0 || needsLength(string(q.Method)):
 		target := len(x.text)
 		x.text = strconv.AppendInt(x.text, length, 10)
 		x.request.Target = x.text[:target] // x.text may have moved

@@ -43,7 +43,7 @@ func TestBudgetBoundsRetries(t *testing.T) {
 	})
 }
 
-func TestBudgetSpentIsSaid(t *testing.T) {
+func TestBudgetSpent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &faulty{script: []step{reset}}
 		c := s.client(t, Config{Retry: Retry{BudgetRatio: 0.001, BudgetMin: 0.001}})

@@ -13,13 +13,13 @@ import (
 // The one used last is used next, so that the fewest stay busy and the rest may
 // grow old. Each request has a connection to itself.
 type pool struct {
-	dialer  func(ctx context.Context, network, address string) (net.Conn, error)
-	network string
-	address string
-	secure  *tls.Config // nil without TLS
-	most    int
-	keep    time.Duration
-	guard   *breaker // may refuse new connections; may be nil
+	dialer      func(ctx context.Context, network, address string) (net.Conn, error)
+	network     string
+	address     string
+	secure      *tls.Config // nil without TLS
+	maxIdle     int
+	idleTimeout time.Duration
+	guard       *breaker // may refuse new connections; may be nil
 
 	mu     sync.Mutex // leaf, guards all below
 	idle   []*conn    // by the time they were put here
@@ -27,20 +27,20 @@ type pool struct {
 	timer  *time.Timer // ends the oldest; nil while idle is empty
 }
 
-// pooling says how connections are made and kept.
-type pooling struct {
-	connect time.Duration // for the dial alone
-	most    int
-	keep    time.Duration
-	tls     *tls.Config // nil: the system's roots
+// poolConfig says how connections are made and kept.
+type poolConfig struct {
+	connectTimeout time.Duration // for the dial alone
+	maxIdle        int
+	idleTimeout    time.Duration
+	tls            *tls.Config // nil: the system's roots
 }
 
 // newPool makes connections that speak HTTP/1.1 only. There is no proxy, whatever
 // the environment says.
-func newPool(at address, how pooling) *pool {
-	dialer := &net.Dialer{Timeout: how.connect, KeepAlive: 15 * time.Second}
-	p := &pool{dialer: dialer.DialContext, most: how.most, keep: how.keep}
-	p.network, p.address = at.dials()
+func newPool(at address, how poolConfig) *pool {
+	dialer := &net.Dialer{Timeout: how.connectTimeout, KeepAlive: 15 * time.Second}
+	p := &pool{dialer: dialer.DialContext, maxIdle: how.maxIdle, idleTimeout: how.idleTimeout}
+	p.network, p.address = at.dialTarget()
 	if at.secure {
 		if p.secure = how.tls.Clone(); p.secure == nil {
 			p.secure = &tls.Config{MinVersion: tls.VersionTLS12}
@@ -56,7 +56,7 @@ func newPool(at address, how pooling) *pool {
 // get returns a connection with its deadline set: a kept one that is still good, or
 // a new one.
 func (p *pool) get(ctx context.Context, deadline time.Time) (*conn, error) {
-	if c := p.kept(deadline); c != nil {
+	if c := p.getIdle(deadline); c != nil {
 		return c, nil
 	}
 	c, err := p.dial(ctx, deadline)
@@ -66,8 +66,8 @@ func (p *pool) get(ctx context.Context, deadline time.Time) (*conn, error) {
 	return c, c.SetDeadline(deadline)
 }
 
-// kept returns a kept connection that is still good, with its deadline set, or nil.
-func (p *pool) kept(deadline time.Time) *conn {
+// getIdle returns a kept connection that is still good, with its deadline set, or nil.
+func (p *pool) getIdle(deadline time.Time) *conn {
 	for c := p.pop(); c != nil; c = p.pop() {
 		if c.reusable(deadline) {
 			return c
@@ -96,13 +96,13 @@ func (p *pool) put(c *conn) {
 	c.used, c.since = true, time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed || len(p.idle) >= p.most {
+	if p.closed || len(p.idle) >= p.maxIdle {
 		c.Close()
 		return
 	}
 	p.idle = append(p.idle, c)
 	if p.timer == nil {
-		p.timer = time.AfterFunc(p.keep, p.expire)
+		p.timer = time.AfterFunc(p.idleTimeout, p.expire)
 	}
 }
 
@@ -111,7 +111,7 @@ func (p *pool) expire() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now, n := time.Now(), 0
-	for n < len(p.idle) && now.Sub(p.idle[n].since) >= p.keep {
+	for n < len(p.idle) && now.Sub(p.idle[n].since) >= p.idleTimeout {
 		p.idle[n].Close()
 		n++
 	}
@@ -122,7 +122,7 @@ func (p *pool) expire() {
 		p.timer = nil
 		return
 	}
-	p.timer.Reset(p.keep - now.Sub(p.idle[0].since))
+	p.timer.Reset(p.idleTimeout - now.Sub(p.idle[0].since))
 }
 
 // close drops what is idle; what is in use now is closed when it comes back.
@@ -142,7 +142,7 @@ func (p *pool) close() {
 // dial makes a connection, unless the guard refuses that.
 func (p *pool) dial(ctx context.Context, deadline time.Time) (*conn, error) {
 	if !p.guard.beginConnecting() {
-		return nil, errCutOff
+		return nil, errConnectLimit
 	}
 	c, err := p.connect(ctx, deadline)
 	p.guard.endConnecting(err, errors.Is(ctx.Err(), context.Canceled))

@@ -195,7 +195,7 @@ func TestLargeBodies(t *testing.T) {
 	roots.AddCert(secure.Certificate())
 	for _, url := range []string{plain.URL, secure.URL} {
 		c := socketClient(t, Config{URL: url, TLS: &tls.Config{RootCAs: roots}})
-		for _, size := range []int{1, oneWrite - 200, oneWrite, 3 << 20} {
+		for _, size := range []int{1, maxJoinedWrite - 200, maxJoinedWrite, 3 << 20} {
 			body := strings.Repeat("0123456789abcdef", size/16+1)[:size]
 			resp, err := c.Do(t.Context(), post(body, true))
 			if err != nil || string(resp.Body) != body {
@@ -259,9 +259,9 @@ func TestKeptConnectionReset(t *testing.T) {
 	}
 }
 
-// TestUnaskedOverTLS sends bytes, or the end, behind an answer, so that TLS has taken
+// TestUnsolicitedOverTLS sends bytes, or the end, behind an answer, so that TLS has taken
 // them in before anybody asks.
-func TestUnaskedOverTLS(t *testing.T) {
+func TestUnsolicitedOverTLS(t *testing.T) {
 	f := func(name string, answer func(conn *tls.Conn)) {
 		t.Run(name, func(t *testing.T) {
 			srv := httptest.NewUnstartedServer(nil) // for its certificate

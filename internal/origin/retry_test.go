@@ -183,8 +183,8 @@ func TestDeadline(t *testing.T) {
 	})
 }
 
-// TestCallerGoesAway cancels while the origin works, and in a pause.
-func TestCallerGoesAway(t *testing.T) {
+// TestCallerCancels cancels while the origin works, and in a pause.
+func TestCallerCancels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &faulty{script: []step{silent}}
 		c := s.client(t, Config{})

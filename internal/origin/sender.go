@@ -18,30 +18,30 @@ import (
 // be read meanwhile. It may write to the connection until done is closed; the
 // connection goes back to the pool only afterwards.
 type sender struct {
-	in      *Inbound
-	body    io.Reader
-	length  int64 // -1: chunked
-	trailer func() http1.Fields
-	stop    func()      // may be nil
-	await   func() bool // may be nil
+	in          *Inbound
+	body        io.Reader
+	length      int64 // -1: chunked
+	trailer     func() http1.Fields
+	stop        func()      // may be nil
+	awaitAnswer func() bool // may be nil
 
 	// proceed is closed when the origin wants the body; nil if it is not asked.
-	proceed chan struct{}
-	begun   bool // proceed is closed; owned by the reader of the answer
-	quit    chan struct{}
+	proceed    chan struct{}
+	proceeding bool // proceed is closed; owned by the reader of the answer
+	quit       chan struct{}
 	// canceled is set before quit is closed: nobody wants the rest of the body.
 	canceled atomic.Bool
-	// last is set before the last bytes are written, behind which the answer may be
+	// noReuse is set before the last bytes are written, behind which the answer may be
 	// whole before the write returns here.
 	last atomic.Bool
 
 	done chan struct{} // closed at the end; what follows is then set
 	err  error         // why not all was sent
 	// bodyErr is why body could not be read. The origin was told if halved is set.
-	bodyErr error
-	halved  bool
-	armed   time.Time // the deadline for writing
-	digits  [8]byte   // of a chunk's size
+	bodyErr    error
+	halfClosed bool
+	deadline   time.Time // the deadline for writing
+	digits     [8]byte   // of a chunk's size
 }
 
 var errUnsent = errors.New("origin: the body was not sent whole")
@@ -50,12 +50,12 @@ var errUnsent = errors.New("origin: the body was not sent whole")
 // too, so that an early answer to it is taken.
 func newSender(in *Inbound, q *Outbound) *sender {
 	if !q.streams() {
-		if len(q.Content) <= oneWrite {
+		if len(q.Content) <= maxJoinedWrite {
 			return nil
 		}
 		return ready(&sender{in: in, body: bytes.NewReader(q.Content), length: int64(len(q.Content))})
 	}
-	s := &sender{in: in, body: q.reader(), length: q.Length, trailer: q.Trailer, stop: q.Stop, await: q.Await}
+	s := &sender{in: in, body: q.reader(), length: q.Length, trailer: q.Trailer, stop: q.Stop, awaitAnswer: q.AwaitAnswer}
 	if q.Expect {
 		s.proceed = make(chan struct{})
 	}
@@ -74,7 +74,7 @@ func (s *sender) run() {
 	} else {
 		s.err = errUnsent
 	}
-	s.in.sent()
+	s.in.requestSent()
 }
 
 // mayBegin waits until the origin wants the body, or says nothing for long.
@@ -97,8 +97,8 @@ func (s *sender) mayBegin() bool {
 
 // begin is called when the origin wants the body. s may be nil.
 func (s *sender) begin() {
-	if s != nil && s.proceed != nil && !s.begun {
-		s.begun = true
+	if s != nil && s.proceed != nil && !s.proceeding {
+		s.proceeding = true
 		close(s.proceed)
 	}
 }
@@ -118,7 +118,7 @@ func (s *sender) cancel() {
 		return
 	}
 	close(s.quit)
-	s.in.c.raw.SetWriteDeadline(past)
+	s.in.c.raw.SetWriteDeadline(aLongTimeAgo)
 	if s.stop != nil {
 		s.stop()
 	}
@@ -160,7 +160,7 @@ func (s *sender) pump() error {
 		n, err := s.body.Read(room)
 		if n > 0 {
 			idle = 0
-			if e := s.pass(buf, n); e != nil {
+			if e := s.writePiece(buf, n); e != nil {
 				return e
 			}
 		} else if idle++; idle == 100 && err == nil {
@@ -171,14 +171,14 @@ func (s *sender) pump() error {
 		case err == io.EOF && s.length < 0:
 			return s.finishChunks(buf[:0])
 		default:
-			return s.broken(cut(err, true))
+			return s.fail(unexpectedEOF(err, true))
 		}
 	}
 	return nil
 }
 
-// pass sends n bytes that lie behind the room for a size.
-func (s *sender) pass(buf *[32 << 10]byte, n int) error {
+// writePiece sends n bytes that lie behind the room for a size.
+func (s *sender) writePiece(buf *[32 << 10]byte, n int) error {
 	if s.length > 0 {
 		s.length -= int64(n)
 		if s.length == 0 {
@@ -212,33 +212,33 @@ func (s *sender) finishChunks(b []byte) error {
 // write writes within stallTime for each piece, or a quarter more.
 func (s *sender) write(b []byte) error {
 	stall := s.in.stallTime
-	if now := time.Now(); s.armed.Sub(now) < stall {
-		s.armed = now.Add(stall + stall/4)
-		s.in.c.SetWriteDeadline(s.armed)
+	if now := time.Now(); s.deadline.Sub(now) < stall {
+		s.deadline = now.Add(stall + stall/4)
+		s.in.c.SetWriteDeadline(s.deadline)
 		if s.canceled.Load() || s.in.ctx.Err() != nil {
-			s.in.c.raw.SetWriteDeadline(past)
+			s.in.c.raw.SetWriteDeadline(aLongTimeAgo)
 		}
 	}
 	_, err := s.in.c.Write(b)
 	return err
 }
 
-// broken ends the exchange, or this direction of it, because the body could not be
+// fail ends the exchange, or this direction of it, because the body could not be
 // read: the origin must not take what it got for all.
-func (s *sender) broken(err error) error {
+func (s *sender) fail(err error) error {
 	if s.canceled.Load() {
 		return errUnsent
 	}
 	s.bodyErr = err
-	if s.halved = s.await != nil && s.await() && s.in.c.halve(); !s.halved {
-		s.in.broken.Store(true)
+	if s.halfClosed = s.awaitAnswer != nil && s.awaitAnswer() && s.in.c.closeWrite(); !s.halfClosed {
+		s.in.requestFailed.Store(true)
 		s.in.c.interrupt()
 	}
 	return err
 }
 
-// forgone says whether err is the origin's end of a connection of which the sender had
+// aborted says whether err is the origin's end of a connection of which the sender had
 // ended its direction, too early for the request to be whole.
-func (s *sender) forgone(err error) bool {
-	return s.halved && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET))
+func (s *sender) aborted(err error) bool {
+	return s.halfClosed && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET))
 }

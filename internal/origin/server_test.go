@@ -121,7 +121,7 @@ func reply(status int, body string) step {
 	}
 }
 
-// raw reads the request, sends text and closes.
+// readRaw reads the request, sends text and closes.
 func raw(text string) step {
 	return func(s *faulty, conn net.Conn, br *bufio.Reader) bool {
 		if s.read(br) {
@@ -148,7 +148,7 @@ func reset(s *faulty, _ net.Conn, br *bufio.Reader) bool {
 	return false
 }
 
-// silent executes the request and never answers.
+// unanswered executes the request and never answers.
 func silent(s *faulty, _ net.Conn, br *bufio.Reader) bool {
 	s.read(br)
 	br.Peek(1) // returns when the client hangs up

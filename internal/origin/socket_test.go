@@ -23,7 +23,7 @@ func socketClient(t *testing.T, cfg Config) *Client {
 	return c
 }
 
-func TestNobodyListens(t *testing.T) {
+func TestClosedPort(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

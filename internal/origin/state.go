@@ -35,10 +35,10 @@ func (c *Client) State() State {
 		Requests: c.metrics.requests(),
 		Attempts: c.metrics.attempts.Value(),
 		Retries:  c.metrics.retries.Value(),
-		Budget:   c.budget.left(now),
+		Budget:   c.budget.available(now),
 	}
 	if !c.cfg.Breaker.Disabled {
-		s.Breaker = c.breaker.at(now).String()
+		s.Breaker = c.breaker.stateAt(now).String()
 		s.Unreachable = c.breaker.unreachable(now)
 	}
 	return s
@@ -78,7 +78,7 @@ func newMetrics(r *telemetry.Registry, name string) *metrics {
 // watch exposes the present state of c.
 func (c *Client) watch(r *telemetry.Registry) {
 	r.Gauge("kasoku_origin_breaker_state", "State of the circuit breaker: 0 closed, 1 half-open, 2 open.",
-		func() float64 { return float64(c.breaker.at(time.Now())) }, "service", c.cfg.Name)
+		func() float64 { return float64(c.breaker.stateAt(time.Now())) }, "service", c.cfg.Name)
 	r.Gauge("kasoku_origin_inflight", "Requests to the origin under way, those waiting before a retry included.",
 		func() float64 { return float64(c.inflight.Load()) }, "service", c.cfg.Name)
 	r.Gauge("kasoku_origin_queued", "Requests waiting for the concurrency limit. Above zero for long means that the origin is the bottleneck.",

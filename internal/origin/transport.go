@@ -83,7 +83,7 @@ func NewTransport(cfg TransportConfig) (*Transport, error) {
 		cfg:    cfg,
 		host:   []byte(at.host),
 		prefix: at.prefix,
-		pool:   newPool(at, pooling{cfg.ConnectTimeout, cfg.MaxIdleConns, cfg.IdleTimeout, cfg.TLS}),
+		pool:   newPool(at, poolConfig{cfg.ConnectTimeout, cfg.MaxIdleConns, cfg.IdleTimeout, cfg.TLS}),
 		limits: http1.AnswerLimits{Head: cfg.MaxHead, ForeignCoding: true, BothFramings: cfg.BothFramings},
 		opened: cfg.Metrics.Counter("kasoku_upstream_connections_total", "Connections made to the member. As many as requests means that they are not kept.",
 			"service", cfg.Name, "member", cfg.Member),
@@ -99,13 +99,13 @@ func (cfg *TransportConfig) complete() error {
 	if cfg.Metrics == nil {
 		cfg.Metrics = telemetry.NewRegistry()
 	}
-	fill(&cfg.ConnectTimeout, 2*time.Second)
-	fill(&cfg.HeadTimeout, time.Minute)
-	fill(&cfg.StallTimeout, time.Minute)
-	fill(&cfg.ExpectTimeout, time.Second)
-	fill(&cfg.MaxIdleConns, 256)
-	fill(&cfg.IdleTimeout, 25*time.Second)
-	fill(&cfg.MaxHead, 32<<10)
+	setDefault(&cfg.ConnectTimeout, 2*time.Second)
+	setDefault(&cfg.HeadTimeout, time.Minute)
+	setDefault(&cfg.StallTimeout, time.Minute)
+	setDefault(&cfg.ExpectTimeout, time.Second)
+	setDefault(&cfg.MaxIdleConns, 256)
+	setDefault(&cfg.IdleTimeout, 25*time.Second)
+	setDefault(&cfg.MaxHead, 32<<10)
 	switch {
 	case min(cfg.ConnectTimeout, cfg.HeadTimeout, cfg.StallTimeout, cfg.ExpectTimeout, cfg.IdleTimeout) < 0:
 		return errors.New("timeouts must be above zero")
@@ -153,31 +153,31 @@ func (t *Transport) attempt(ctx context.Context, q *Outbound, fresh bool) (in *I
 	c, err := t.connect(ctx, fresh, head)
 	if err != nil {
 		x.free()
-		return nil, false, fault(ctx, Dial, false, err)
+		return nil, false, newFault(ctx, Dial, false, err)
 	}
 	in = &Inbound{t: t, ctx: ctx, c: c, x: x, headTime: head, stallTime: cmp.Or(q.StallTimeout, t.cfg.StallTimeout)}
-	left, err := in.ask(q)
+	left, err := in.sendRequest(q)
 	if err == nil || left && !isTimeout(err) {
 		// What was not taken whole may have been answered all the same.
-		if e := in.hear(q); e == nil || err == nil {
+		if e := in.readHead(q); e == nil || err == nil {
 			err = e
 		}
 	}
 	if err == nil {
 		return in, false, nil
 	}
-	silent := !in.heard
+	silent := !in.responding
 	in.end(err)
 	f = in.err.(*Fault)
 	f.Reached = left
 	return nil, c.used && !fresh && silent && f.Kind == Reset && q.mayRepeat(left), f
 }
 
-// connect returns a connection whose deadline is that of the head.
+// connectTimeout returns a connection whose deadline is that of the head.
 func (t *Transport) connect(ctx context.Context, fresh bool, head time.Duration) (*conn, error) {
 	now := time.Now()
 	if !fresh {
-		if c := t.pool.kept(now.Add(head)); c != nil {
+		if c := t.pool.getIdle(now.Add(head)); c != nil {
 			return c, nil
 		}
 	}

@@ -44,7 +44,7 @@ func wantKind(t *testing.T, err error, kind FaultKind, reached bool) {
 	}
 }
 
-// sent makes an exchange and reads its answer for nothing.
+// requestSent makes an exchange and reads its answer for nothing.
 func sent(tr *Transport, ctx context.Context, q *Outbound) error {
 	in, f := tr.Exchange(ctx, q)
 	if f != nil {
@@ -141,9 +141,9 @@ func TestTransportTimeouts(t *testing.T) {
 	f("a body drips", drip(5, 5*time.Second+1), asks, 4*time.Second, 5*time.Second)
 }
 
-// TestDripsAreNoStall reads a body that takes much longer than StallTimeout, but
+// TestSlowBodyIsNoStall reads a body that takes much longer than StallTimeout, but
 // never stops for that long.
-func TestDripsAreNoStall(t *testing.T) {
+func TestSlowBodyIsNoStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &faulty{script: []step{drip(100, 3*time.Second)}}
 		tr := s.transport(t, TransportConfig{StallTimeout: 3*time.Second + 1})
@@ -204,8 +204,8 @@ func TestTransportInterrupted(t *testing.T) {
 	f("with an answer under way too", head(ok200+"Content-Length: 5\r\n\r\nhel", hold), func() *Outbound { return upload("hello", -1) }, true)
 }
 
-// TestContextIsOver asks nothing.
-func TestContextIsOver(t *testing.T) {
+// TestContextDone asks nothing.
+func TestContextDone(t *testing.T) {
 	s := &faulty{script: []step{reply(200, "{}")}}
 	tr := s.transport(t, TransportConfig{})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -217,8 +217,8 @@ func TestContextIsOver(t *testing.T) {
 	}
 }
 
-// TestNobodyDials names what kept a connection from coming about.
-func TestNobodyDials(t *testing.T) {
+// TestRefusedDial names what kept a connection from coming about.
+func TestRefusedDial(t *testing.T) {
 	refused := errors.New("refused")
 	s := &faulty{script: []step{reply(200, "{}")}, dials: []error{refused}}
 	tr := s.transport(t, TransportConfig{})

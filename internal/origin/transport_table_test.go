@@ -276,9 +276,9 @@ func TestClosedUnread(t *testing.T) {
 	f(ok200+"\r\nhello", false)
 }
 
-// TestUnaskedWhileIdle lets an answer come that nobody asked for on a connection that is
+// TestUnsolicitedWhileIdle lets an answer come that nobody asked for on a connection that is
 // kept: the next request uses another one.
-func TestUnaskedWhileIdle(t *testing.T) {
+func TestUnsolicitedWhileIdle(t *testing.T) {
 	o := newRawOrigin(t, ok200+"Content-Length: 5\r\n\r\nhello", stays)
 	tr := transport(t, TransportConfig{URL: o.url()})
 	for range 3 {

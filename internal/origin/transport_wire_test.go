@@ -131,7 +131,7 @@ func TestEchoes(t *testing.T) {
 	roots.AddCert(secure.Certificate())
 	for _, url := range []string{plain.URL, secure.URL, "unix://" + socket} {
 		tr := transport(t, TransportConfig{URL: url, TLS: &tls.Config{RootCAs: roots}})
-		for _, size := range []int{0, 1, 1000, 32 << 10, 32<<10 + 1, oneWrite - 100, oneWrite + 1, 3 << 20} {
+		for _, size := range []int{0, 1, 1000, 32 << 10, 32<<10 + 1, maxJoinedWrite - 100, maxJoinedWrite + 1, 3 << 20} {
 			body := strings.Repeat("0123456789abcdef", size/16+1)[:size]
 			for name, q := range map[string]*Outbound{
 				"content": {Content: []byte(body)},

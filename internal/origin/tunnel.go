@@ -9,9 +9,9 @@ import (
 // tunnel is a connection after a switch of protocols.
 type tunnel struct {
 	*conn
-	first []byte // what came with the head
-	once  sync.Once
-	in    *Inbound
+	buffered []byte // what came with the head
+	once     sync.Once
+	in       *Inbound
 }
 
 // detach makes the connection the caller's, who gets it by Conn.
@@ -19,12 +19,12 @@ func (in *Inbound) detach() error {
 	x := in.x
 	first := append([]byte(nil), x.in[x.begin:x.end]...)
 	x.begin = x.end
-	in.drop(true)
+	in.releaseBuffers(true)
 	if !in.free() {
 		return in.ctx.Err()
 	}
 	in.free = func() bool { return true }
-	in.c.tunnel = &tunnel{conn: in.c, first: first, in: in}
+	in.c.tunnel = &tunnel{conn: in.c, buffered: first, in: in}
 	return in.c.SetDeadline(time.Time{})
 }
 
@@ -39,9 +39,9 @@ func (in *Inbound) Conn() net.Conn {
 }
 
 func (t *tunnel) Read(p []byte) (int, error) {
-	if len(t.first) > 0 {
-		n := copy(p, t.first)
-		t.first = t.first[n:]
+	if len(t.buffered) > 0 {
+		n := copy(p, t.buffered)
+		t.buffered = t.buffered[n:]
 		return n, nil
 	}
 	return t.conn.Read(p)

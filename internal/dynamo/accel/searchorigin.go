@@ -53,7 +53,7 @@ func (set *settings) connect(oc origin.Config) (err error) {
 	}
 	set.search = set.origin
 	if search, ok := searchURL(oc.URL); ok {
-		oc.URL, oc.Metrics, oc.BreakerMoved = search, nil, nil
+		oc.URL, oc.Metrics, oc.OnBreakerChange = search, nil, nil
 		if set.search, err = connect(oc); err != nil {
 			set.origin.Close()
 		}

@@ -90,7 +90,7 @@ func (s *Service) prepare(cfg Config, old *settings) (*settings, error) {
 	oc.Name = cfg.Name
 	oc.Metrics = s.registry
 	oc.Classify = classify
-	oc.BreakerMoved = s.breakerChanged
+	oc.OnBreakerChange = s.breakerChanged
 	oc.Prepare = sigv4.NewSigner(cfg.Credentials, cfg.Region, "dynamodb").Sign
 	if err := set.connect(oc); err != nil {
 		return nil, fmt.Errorf("service %s: %w", cfg.Name, err)

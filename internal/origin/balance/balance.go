@@ -59,10 +59,10 @@ type Config struct {
 	// Metrics in it do not count. Two TLS configurations are the same for Reconfigure if
 	// they say the same, and neither has functions unless they are one.
 	Transport origin.TransportConfig
-	// Moved is told when a member becomes available or ceases to be: "up", "down",
+	// OnStateChange is told when a member becomes available or ceases to be: "up", "down",
 	// "ejected", "drained", "broken", and why. It is called by whoever noticed, and must
 	// not call the group. Nil tells nobody.
-	Moved func(member, from, to, why string)
+	OnStateChange func(member, from, to, why string)
 	// Metrics takes the group's series. Nil keeps none.
 	Metrics *telemetry.Registry
 }
@@ -166,7 +166,7 @@ type Hedge struct {
 
 // complete fills the defaults in and says what is impossible.
 func (cfg *Config) complete() error {
-	fill(&cfg.Algorithm, RoundRobin)
+	setDefault(&cfg.Algorithm, RoundRobin)
 	if cfg.Metrics == nil {
 		cfg.Metrics = telemetry.NewRegistry()
 	}
@@ -174,14 +174,14 @@ func (cfg *Config) complete() error {
 	copy(members, cfg.Members)
 	cfg.Members = members
 	for i := range members {
-		fill(&members[i].Name, members[i].URL)
-		fill(&members[i].Weight, 1)
+		setDefault(&members[i].Name, members[i].URL)
+		setDefault(&members[i].Weight, 1)
 	}
 	cfg.Check.fill()
 	cfg.Ejection.fill()
-	fill(&cfg.Retry.Attempts, 3)
-	fill(&cfg.Retry.BudgetRatio, 0.2)
-	fill(&cfg.Retry.BudgetMin, 10)
+	setDefault(&cfg.Retry.Attempts, 3)
+	setDefault(&cfg.Retry.BudgetRatio, 0.2)
+	setDefault(&cfg.Retry.BudgetMin, 10)
 	if err := errors.Join(cfg.check()...); err != nil {
 		return fmt.Errorf("group %s: %w", cfg.Name, err)
 	}
@@ -189,28 +189,28 @@ func (cfg *Config) complete() error {
 }
 
 func (c *Check) fill() {
-	fill(&c.Method, "GET")
-	fill(&c.Interval, 5*time.Second)
-	fill(&c.Timeout, 2*time.Second)
-	fill(&c.Window, 5)
-	fill(&c.Threshold, min(3, c.Window))
+	setDefault(&c.Method, "GET")
+	setDefault(&c.Interval, 5*time.Second)
+	setDefault(&c.Timeout, 2*time.Second)
+	setDefault(&c.Window, 5)
+	setDefault(&c.Threshold, min(3, c.Window))
 }
 
 func (e *Ejection) fill() {
-	fill(&e.Consecutive, 5)
-	fill(&e.FailureRate, 0.5)
-	fill(&e.Window, 10*time.Second)
-	fill(&e.MinRequests, 20)
-	fill(&e.Time, 10*time.Second)
-	fill(&e.MaxTime, max(5*time.Minute, e.Time))
-	fill(&e.MaxShare, 0.5)
+	setDefault(&e.Consecutive, 5)
+	setDefault(&e.FailureRate, 0.5)
+	setDefault(&e.Window, 10*time.Second)
+	setDefault(&e.MinRequests, 20)
+	setDefault(&e.Time, 10*time.Second)
+	setDefault(&e.MaxTime, max(5*time.Minute, e.Time))
+	setDefault(&e.MaxShare, 0.5)
 	if e.Statuses == nil {
 		e.Statuses = []int{500, 502, 503, 504}
 	}
 }
 
-// fill gives a field that is zero its default.
-func fill[T comparable](field *T, value T) {
+// setDefault gives a field that is zero its default.
+func setDefault[T comparable](field *T, value T) {
 	var zero T
 	if *field == zero {
 		*field = value

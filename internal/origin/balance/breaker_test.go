@@ -15,7 +15,7 @@ import (
 func TestSoleMemberIsAlwaysAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, j := newNetwork(t, 1), newJournal()
-		g := w.group(t, Config{Breaker: origin.Breaker{MinRequests: 4, Delay: time.Second, Probes: 2}, Moved: j.moved})
+		g := w.group(t, Config{Breaker: origin.Breaker{MinRequests: 4, Delay: time.Second, Probes: 2}, OnStateChange: j.moved})
 		for _, mode := range []string{"reset", "garbage"} {
 			w.node("a").set(mode)
 			if got := several(t, g, 20, nil); got != strings.Repeat(mode, 20) || states(g) != "u" {

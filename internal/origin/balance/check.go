@@ -23,7 +23,7 @@ type checker struct {
 // otherwise.
 func (k *checker) start(m *member, c Check) {
 	if c.Path == "" {
-		m.results(c, ^uint64(0), nil)
+		m.applyChecks(c, ^uint64(0), nil)
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -49,7 +49,7 @@ func (m *member) check(ctx context.Context, c Check) {
 	last := ^uint64(0) // a bit for each result, the newest lowest
 	for {
 		ejections := m.ejections()
-		err := m.ask(ctx, c)
+		err := m.checkOnce(ctx, c)
 		if ctx.Err() != nil {
 			return
 		}
@@ -60,8 +60,8 @@ func (m *member) check(ctx context.Context, c Check) {
 		} else {
 			m.metrics.unwell.Inc()
 		}
-		m.results(c, last, err)
-		m.proved(c, ejections, err == nil, time.Now())
+		m.applyChecks(c, last, err)
+		m.recordCheck(c, ejections, err == nil, time.Now())
 		t := time.NewTimer(c.Interval - c.Interval/10 + rand.N(c.Interval/5+1))
 		select {
 		case <-t.C:
@@ -72,8 +72,8 @@ func (m *member) check(ctx context.Context, c Check) {
 	}
 }
 
-// results takes the last results in.
-func (m *member) results(c Check, last uint64, err error) {
+// applyChecks takes the last results in.
+func (m *member) applyChecks(c Check, last uint64, err error) {
 	good := bits.OnesCount64(last & (1<<c.Window - 1))
 	down := good < c.Threshold
 	m.record.mu.Lock()
@@ -88,25 +88,25 @@ func (m *member) results(c Check, last uint64, err error) {
 	m.record.mu.Unlock()
 	switch {
 	case down && !was:
-		m.tell("up", "down", "check: "+err.Error())
-		if m.g.others(m) {
-			m.vigil.giveUp()
+		m.notify("up", "down", "check: "+err.Error())
+		if m.g.hasOther(m) {
+			m.waiters.cancelAll()
 		}
 	case was && !down:
-		m.tell("down", "up", fmt.Sprintf("%d of %d checks are good", good, c.Window))
+		m.notify("down", "up", fmt.Sprintf("%d of %d checks are good", good, c.Window))
 	}
 }
 
-// ask makes one check.
-func (m *member) ask(ctx context.Context, c Check) error {
+// checkOnce makes one check.
+func (m *member) checkOnce(ctx context.Context, c Check) error {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	judge := c.Judge
 	if judge == nil {
-		judge = plain{c.Status, c.Body}
+		judge = statusJudge{c.Status, c.Body}
 	}
 	for target := c.Path; ; {
-		status, body, err := m.question(ctx, c, target)
+		status, body, err := m.fetchCheck(ctx, c, target)
 		if err != nil {
 			return err
 		}
@@ -118,8 +118,8 @@ func (m *member) ask(ctx context.Context, c Check) error {
 	}
 }
 
-// question asks for a target and returns what is looked at of the answer.
-func (m *member) question(ctx context.Context, c Check, target string) (status int, body []byte, err error) {
+// fetchCheck asks for a target and returns what is looked at of the answer.
+func (m *member) fetchCheck(ctx context.Context, c Check, target string) (status int, body []byte, err error) {
 	in, f := m.transport.Exchange(ctx, &origin.Outbound{Method: []byte(c.Method), Host: []byte(c.Host), Target: []byte(target)})
 	if f != nil {
 		return 0, nil, f
@@ -129,14 +129,14 @@ func (m *member) question(ctx context.Context, c Check, target string) (status i
 	return in.Status, body, err
 }
 
-// plain judges by the status and a text in the body.
-type plain struct {
+// statusJudge judges by the status and a text in the body.
+type statusJudge struct {
 	status int
 	text   string
 }
 
 // Judge implements Judge.
-func (p plain) Judge(_ string, status int, body []byte) (string, error) {
+func (p statusJudge) Judge(_ string, status int, body []byte) (string, error) {
 	switch {
 	case p.status == 0 && (status < 200 || status > 399), p.status != 0 && status != p.status:
 		return "", fmt.Errorf("status %d", status)

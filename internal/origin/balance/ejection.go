@@ -8,23 +8,23 @@ import (
 
 // ejection is a member's present ejection, or its last one.
 type ejection struct {
-	number int // of the member's ejections: a check that began before this one says nothing of it
-	count  int // what its length counts: itself, and those before that were not forgiven
-	end    time.Time
-	away   bool // nobody was there: good checks end it
-	good   int  // checks in a row since it began
-	back   *time.Timer
+	number      int // of the member's ejections: a check that began before this one says nothing of it
+	count       int // what its length counts: itself, and those before that were not forgiven
+	end         time.Time
+	unreachable bool // nobody was there: good checks end it
+	good        int  // checks in a row since it began
+	back        *time.Timer
 }
 
-// told is what was told last of a member's ejection.
-type told struct {
+// announcement is what was told last of a member's ejection.
+type announcement struct {
 	mu      sync.Mutex // held while Config.Moved is called; taken before nothing
 	ejected bool
 }
 
 // eject ejects the member, if not too many are already, and returns for how long. The
 // caller holds record.mu.
-func (m *member) eject(cfg *Ejection, now time.Time, why string, away bool) time.Duration {
+func (m *member) eject(cfg *Ejection, now time.Time, why string, unreachable bool) time.Duration {
 	r, last := &m.record, m.record.ejection
 	if r.closed {
 		return 0
@@ -40,9 +40,9 @@ func (m *member) eject(cfg *Ejection, now time.Time, why string, away bool) time
 	}
 	number := last.number + 1
 	back := time.AfterFunc(length, func() { m.expire(number) })
-	r.ejection = ejection{number: number, count: count, end: now.Add(length), away: away, back: back}
+	r.ejection = ejection{number: number, count: count, end: now.Add(length), unreachable: unreachable, back: back}
 	r.why = why
-	r.forget()
+	r.reset()
 	return length
 }
 
@@ -57,12 +57,12 @@ func (g *Group) admitEjection(m *member, e *Ejection, now, until time.Time) bool
 			ejected++
 		}
 	}
-	most := int(e.MaxShare * float64(len(t.members)))
-	if most == 0 {
-		most = 1
+	maxEjected := int(e.MaxShare * float64(len(t.members)))
+	if maxEjected == 0 {
+		maxEjected = 1
 	}
-	most = min(most, len(t.members)-1) // requests that fail everywhere must not eject all
-	if ejected >= most {
+	maxEjected = min(maxEjected, len(t.members)-1) // requests that fail everywhere must not eject all
+	if ejected >= maxEjected {
 		return false
 	}
 	m.since.Store(until.UnixNano()) // its slow start
@@ -87,12 +87,12 @@ func (m *member) ejections() int {
 	return m.record.ejection.number
 }
 
-// proved takes the result of a check that began after the member's ejection with that
+// recordCheck takes the result of a check that began after the member's ejection with that
 // number. A member that nobody reached may have been started again: it is back as soon
 // as c.Threshold checks in a row are good, and so many more for each ejection that was
 // not forgiven, lest it comes and goes with every check. What answered and failed is
 // no better for answering checks.
-func (m *member) proved(c Check, number int, good bool, now time.Time) {
+func (m *member) recordCheck(c Check, number int, good bool, now time.Time) {
 	r := &m.record
 	r.mu.Lock()
 	e := &r.ejection
@@ -102,11 +102,11 @@ func (m *member) proved(c Check, number int, good bool, now time.Time) {
 	case number == e.number:
 		e.good++
 	}
-	over := e.away && e.good >= c.Threshold*e.count && m.ejected(now)
+	over := e.unreachable && e.good >= c.Threshold*e.count && m.ejected(now)
 	if over {
 		e.end = now
 		e.back.Stop()
-		r.forget() // what has come late
+		r.reset() // what has come late
 		m.since.Store(now.UnixNano())
 		m.until.Store(0)
 	}
@@ -121,16 +121,16 @@ func (m *member) proved(c Check, number int, good bool, now time.Time) {
 // calls announce after that, so that the last word is right in whatever order they
 // come.
 func (m *member) announce(why string) {
-	m.told.mu.Lock()
-	defer m.told.mu.Unlock()
+	m.announced.mu.Lock()
+	defer m.announced.mu.Unlock()
 	ejected := m.ejected(time.Now())
 	switch {
-	case ejected == m.told.ejected:
+	case ejected == m.announced.ejected:
 		return
 	case ejected:
-		m.tell("up", "ejected", why)
+		m.notify("up", "ejected", why)
 	default:
-		m.tell("ejected", "up", why)
+		m.notify("ejected", "up", why)
 	}
-	m.told.ejected = ejected
+	m.announced.ejected = ejected
 }

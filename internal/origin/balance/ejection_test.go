@@ -15,7 +15,7 @@ import (
 func TestEjection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, j := newNetwork(t, 4), newJournal()
-		g := w.group(t, Config{Moved: j.moved, Ejection: Ejection{Time: 10 * time.Second, MaxTime: 25 * time.Second}})
+		g := w.group(t, Config{OnStateChange: j.moved, Ejection: Ejection{Time: 10 * time.Second, MaxTime: 25 * time.Second}})
 		fail := func(name string) {
 			t.Helper()
 			w.node(name).set("503")
@@ -77,8 +77,8 @@ func TestEjectionByRate(t *testing.T) {
 	f("four in a row", "xxxx........................", time.Millisecond, "uu")
 }
 
-// TestWhatEjects counts faults and the statuses named, not what the client did.
-func TestWhatEjects(t *testing.T) {
+// TestFailuresThatEject counts faults and the statuses named, not what the client did.
+func TestFailuresThatEject(t *testing.T) {
 	f := func(name, mode string, e Ejection, want string) {
 		bubble(t, name, func(t *testing.T) {
 			w := newNetwork(t, 2)
@@ -109,7 +109,7 @@ func TestEndedByChecks(t *testing.T) {
 	f := func(name string, modes []string, back string) {
 		bubble(t, name, func(t *testing.T) {
 			w, j := newNetwork(t, 2), newJournal()
-			cfg := Config{Moved: j.moved, Check: Check{Path: "/up", Interval: time.Second, Window: 3, Threshold: 2}}
+			cfg := Config{OnStateChange: j.moved, Check: Check{Path: "/up", Interval: time.Second, Window: 3, Threshold: 2}}
 			cfg.Breaker.Disabled = true
 			g := w.group(t, cfg)
 			synctest.Wait() // the first check
@@ -147,7 +147,7 @@ func TestEndedByChecks(t *testing.T) {
 func TestEndedByTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, j := newNetwork(t, 2), newJournal()
-		g := w.group(t, Config{Moved: j.moved, Check: Check{Path: "/up", Interval: time.Second, Window: 20, Threshold: 1}})
+		g := w.group(t, Config{OnStateChange: j.moved, Check: Check{Path: "/up", Interval: time.Second, Window: 20, Threshold: 1}})
 		synctest.Wait()
 		w.node("a").kill()
 		several(t, g, 5, &Choice{Prefer: []int{0}})
@@ -156,21 +156,21 @@ func TestEndedByTime(t *testing.T) {
 	})
 }
 
-// TestProofs tells a member what becomes of its checks, which may have begun before the
+// TestRecordCheck tells a member what becomes of its checks, which may have begun before the
 // ejection.
-func TestProofs(t *testing.T) {
+func TestRecordCheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal()
-		g := group(t, Config{Members: []Member{{Name: "a", URL: "http://a"}, {Name: "b", URL: "http://b"}}, Moved: j.moved})
+		g := group(t, Config{Members: []Member{{Name: "a", URL: "http://a"}, {Name: "b", URL: "http://b"}}, OnStateChange: j.moved})
 		m, check := g.table.Load().members[0], Check{Window: 3, Threshold: 2}
 		fail := func(n int, away bool) {
 			for range n {
-				m.failed(time.Now(), "test", away)
+				m.recordFailure(time.Now(), "test", away)
 			}
 		}
 		prove := func(what string, number int, good bool, want string) {
 			t.Helper()
-			if m.proved(check, number, good, time.Now()); states(g) != want {
+			if m.recordCheck(check, number, good, time.Now()); states(g) != want {
 				t.Errorf("%s: %s; want %s", what, states(g), want)
 			}
 		}
@@ -190,7 +190,7 @@ func TestProofs(t *testing.T) {
 		if states(g) != "uu" {
 			t.Error("what came late is counted")
 		}
-		m.succeeded(time.Now())
+		m.recordSuccess(time.Now())
 		fail(5, isAway) // the second ejection in a short time: twice as many checks
 		now = m.ejections()
 		for range 3 {
@@ -213,14 +213,14 @@ func TestLateTimer(t *testing.T) {
 	m := g.table.Load().members[0]
 	for range 2 {
 		for range 5 {
-			m.failed(time.Now(), "test", isAway)
+			m.recordFailure(time.Now(), "test", isAway)
 		}
 		for range 2 {
-			m.proved(Check{Window: 3, Threshold: 1}, m.ejections(), true, time.Now())
+			m.recordCheck(Check{Window: 3, Threshold: 1}, m.ejections(), true, time.Now())
 		}
 	}
 	for range 5 {
-		m.failed(time.Now(), "test", isAway)
+		m.recordFailure(time.Now(), "test", isAway)
 	}
 	if m.expire(m.ejections() - 1); states(g) != "eu" {
 		t.Error("the timer of an earlier ejection ended this one")
@@ -285,13 +285,13 @@ func (m *modelled) eject(actions map[string]func(*rapid.T), member *rapid.Genera
 		i, away := member.Draw(t, "member"), rapid.Bool().Draw(t, "away")
 		for range rapid.IntRange(1, modelRow).Draw(t, "times") {
 			m.stands[i].fails(away, m.room())
-			members[i].failed(time.Now(), "test", away)
+			members[i].recordFailure(time.Now(), "test", away)
 		}
 	}
 	actions["succeed"] = func(t *rapid.T) {
 		i := member.Draw(t, "member")
 		m.stands[i].row = nil
-		members[i].succeeded(time.Now())
+		members[i].recordSuccess(time.Now())
 	}
 	actions["begin a check"] = func(t *rapid.T) {
 		i := member.Draw(t, "member")
@@ -304,7 +304,7 @@ func (m *modelled) eject(actions map[string]func(*rapid.T), member *rapid.Genera
 		i, good := member.Draw(t, "member"), rapid.IntRange(0, 3).Draw(t, "bad") > 0
 		for range rapid.IntRange(1, 2*modelThreshold).Draw(t, "times") {
 			m.stands[i].checked(good)
-			members[i].proved(Check{Threshold: modelThreshold}, m.stands[i].begun, good, time.Now())
+			members[i].recordCheck(Check{Threshold: modelThreshold}, m.stands[i].begun, good, time.Now())
 		}
 	}
 }
@@ -321,7 +321,7 @@ func (m *modelled) room() bool {
 	return ejected < most
 }
 
-// told holds what was told last of each member's ejections against the rules.
+// announcement holds what was told last of each member's ejections against the rules.
 func (m *modelled) told(t *rapid.T) {
 	synctest.Wait() // whose time is over at this moment is told
 	last := map[string]bool{}

@@ -30,14 +30,14 @@ type Group struct {
 type table struct {
 	cfg     Config
 	members []*member // in the order of cfg.Members
-	seats   []seat    // beside members
+	shares  []share   // beside members
 	budget  *origin.Budget
 }
 
-// seat is what a member is in one configuration.
-type seat struct {
+// share is what a member is in one configuration.
+type share struct {
 	weight float64
-	turn   float64 // what round_robin owes it; guarded by Group.mu
+	credit float64 // what round_robin owes it; guarded by Group.mu
 }
 
 // Choice is what a request says about the members for it. The zero value leaves
@@ -64,8 +64,8 @@ type Choice struct {
 	Member *int
 }
 
-// in is the choice with the indexes of t.
-func (c *Choice) in(t *table) *Choice {
+// resolve is the choice with the indexes of t.
+func (c *Choice) resolve(t *table) *Choice {
 	if c.Names == nil || slices.EqualFunc(t.members, c.Names, (*member).called) {
 		return c
 	}
@@ -84,8 +84,8 @@ func (c *Choice) in(t *table) *Choice {
 	return d
 }
 
-// tell tells who asked which member of t it was in the end.
-func (c *Choice) tell(t *table, at int) {
+// report tells who asked which member of t it was in the end.
+func (c *Choice) report(t *table, at int) {
 	switch {
 	case c.Member == nil:
 	case at < 0 || c.Names == nil:
@@ -109,7 +109,7 @@ func New(cfg Config) (*Group, error) {
 	g := &Group{
 		metrics: newMetrics(cfg.Metrics, cfg.Name),
 	}
-	t, err := g.seat(cfg, nil)
+	t, err := g.newTable(cfg, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -117,10 +117,10 @@ func New(cfg Config) (*Group, error) {
 	return g, nil
 }
 
-// seat makes the table of a configuration. Members of old that are the same in it
+// share makes the table of a configuration. Members of old that are the same in it
 // keep their place. On an error nothing has changed.
-func (g *Group) seat(cfg Config, old *table) (*table, error) {
-	t := &table{cfg: cfg, budget: old.budgetFor(&cfg.Retry)}
+func (g *Group) newTable(cfg Config, old *table) (*table, error) {
+	t := &table{cfg: cfg, budget: old.budgetOf(&cfg.Retry)}
 	for i := range cfg.Members {
 		m := old.find(&cfg, i)
 		if m == nil {
@@ -133,13 +133,13 @@ func (g *Group) seat(cfg Config, old *table) (*table, error) {
 			}
 		}
 		t.members = append(t.members, m)
-		t.seats = append(t.seats, seat{weight: cfg.Members[i].Weight})
+		t.shares = append(t.shares, share{weight: cfg.Members[i].Weight})
 	}
 	return t, nil
 }
 
-// budgetFor returns the budget that goes on, or a new one.
-func (t *table) budgetFor(r *Retry) *origin.Budget {
+// budgetOf returns the budget that goes on, or a new one.
+func (t *table) budgetOf(r *Retry) *origin.Budget {
 	if t != nil && t.cfg.Retry.BudgetRatio == r.BudgetRatio && t.cfg.Retry.BudgetMin == r.BudgetMin {
 		return t.budget
 	}
@@ -152,7 +152,7 @@ func (t *table) find(cfg *Config, i int) *member {
 		return nil
 	}
 	for _, m := range t.members {
-		if m.same(cfg, i) {
+		if m.matches(cfg, i) {
 			return m
 		}
 	}
@@ -163,12 +163,12 @@ func (t *table) find(cfg *Config, i int) *member {
 // the table, so that it begins when its member is in there; a request looks at the
 // configuration of the member that it found there.
 func (g *Group) start(t, old *table) {
-	stays := map[*member]bool{}
+	kept := map[*member]bool{}
 	checks := make([]Check, len(t.members)) // those under way
 	for i, m := range t.members {
-		stays[m] = true
+		kept[m] = true
 		if m.gate == nil {
-			m.enlist(&t.cfg)
+			m.register(&t.cfg)
 		}
 		checks[i] = m.configure(&t.cfg)
 	}
@@ -187,7 +187,7 @@ func (g *Group) start(t, old *table) {
 		names[t.cfg.Members[i].Name] = true
 	}
 	for _, m := range old.members {
-		if !stays[m] {
+		if !kept[m] {
 			m.close()
 			if !names[m.name] {
 				t.cfg.Metrics.Unregister("service", t.cfg.Name, "member", m.name)
@@ -213,7 +213,7 @@ func (g *Group) Reconfigure(cfg Config) error {
 	case cfg.Name != old.cfg.Name:
 		return fmt.Errorf("group %s can't become %s", old.cfg.Name, cfg.Name)
 	}
-	t, err := g.seat(cfg, old)
+	t, err := g.newTable(cfg, old)
 	if err != nil {
 		return err
 	}
@@ -264,9 +264,9 @@ func (g *Group) Do(ctx context.Context, q *origin.Outbound, choice *Choice) (*or
 	}
 	t := g.table.Load()
 	t.budget.Deposit()
-	r := run{g: g, t: t, ctx: ctx, q: q, choice: choice.in(t)}
+	r := request{g: g, t: t, ctx: ctx, q: q, choice: choice.resolve(t)}
 	r.tried = r.space[:0]
 	r.do()
-	choice.tell(t, r.at)
+	choice.report(t, r.at)
 	return r.in, r.f
 }

@@ -41,7 +41,7 @@ func group(t *testing.T, cfg Config) *Group {
 
 func get() *origin.Outbound { return &origin.Outbound{Method: []byte("GET"), Target: []byte("/")} }
 
-// ask makes a request and returns the answer's body, or the kind of the fault.
+// checkOnce makes a request and returns the answer's body, or the kind of the fault.
 func ask(t *testing.T, g *Group, q *origin.Outbound, choice *Choice) string {
 	t.Helper()
 	in, f := g.Do(t.Context(), q, choice)
@@ -66,7 +66,7 @@ func several(t *testing.T, g *Group, n int, choice *Choice) string {
 	return all.String()
 }
 
-func TestInTurn(t *testing.T) {
+func TestRoundRobin(t *testing.T) {
 	members := servers(t, says("a"), says("b"), says("c"))
 	g := group(t, Config{Members: members})
 	if got := several(t, g, 6, nil); got != "abcabc" {

@@ -50,7 +50,7 @@ func TestChecks(t *testing.T) {
 		bubble(t, name, func(t *testing.T) {
 			w, j := newNetwork(t, 2), newJournal()
 			c.Path, c.Interval, c.Timeout = "/up", 10*time.Second, time.Second
-			g := w.group(t, Config{Check: c, Moved: j.moved})
+			g := w.group(t, Config{Check: c, OnStateChange: j.moved})
 			// Checks are 9 to 11 seconds apart, the first at once. In a window of 5, the third
 			// failed one takes the member down, and the third good one brings it back.
 			synctest.Wait()
@@ -114,7 +114,7 @@ func TestCheckBody(t *testing.T) {
 	f("200 is not", "ok", Check{Status: 503}, "d")
 }
 
-// second is a judge that asks for another target, which decides.
+// startSecond is a judge that asks for another target, which decides.
 type second struct{ status int }
 
 func (j second) Judge(target string, status int, body []byte) (string, error) {

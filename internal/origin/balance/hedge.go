@@ -11,18 +11,18 @@ import (
 
 // hedge is one request at two members at once.
 type hedge struct {
-	r       *run
+	r       *request
 	q       *origin.Outbound // what is sent; a copy if the caller's has a callback
 	results chan result
 	cancel  map[int]context.CancelFunc // of the exchanges under way
 }
 
-// patience is how long the first member is waited for, and false if it is not to be
+// hedgeDelay is how long the first member is waited for, and false if it is not to be
 // hurried.
-func (r *run) patience() (time.Duration, bool) {
+func (r *request) hedgeDelay() (time.Duration, bool) {
 	h := &r.t.cfg.Hedge
 	switch {
-	case !h.Enabled || r.asked+2 > r.most() || !r.mayRepeat() || r.q.Content == nil && r.q.Rewind != nil:
+	case !h.Enabled || r.asked+2 > r.maxMembers() || !r.mayRepeat() || r.q.Content == nil && r.q.Rewind != nil:
 		return 0, false
 	case h.Delay > 0:
 		return h.Delay, true
@@ -30,43 +30,43 @@ func (r *run) patience() (time.Duration, bool) {
 	return r.g.heads.at(0.95, time.Now())
 }
 
-// hedged asks one member, and another one if that takes longer than patience.
-func (r *run) hedged(patience time.Duration) {
-	h := &hedge{r: r, q: oneAtATime(r.q), results: make(chan result, 2), cancel: map[int]context.CancelFunc{}}
-	h.ask(true)
-	timer := time.NewTimer(patience)
+// tryHedged asks one member, and another one if that takes longer than patience.
+func (r *request) tryHedged(delay time.Duration) {
+	h := &hedge{r: r, q: serializeInterim(r.q), results: make(chan result, 2), cancel: map[int]context.CancelFunc{}}
+	h.start(true)
+	timer := time.NewTimer(delay)
 	defer timer.Stop()
 	for len(h.cancel) > 0 {
 		select {
 		case res := <-h.results:
 			delete(h.cancel, res.at)
-			r.take(res)
-			if res.in != nil && !r.failing(res.in) {
-				h.withdraw()
+			r.keepBetter(res)
+			if res.in != nil && !r.retryStatus(res.in) {
+				h.cancelLoser()
 			}
 		case <-timer.C:
-			h.second()
+			h.startSecond()
 		}
 	}
 }
 
-// second asks another member if there is one and the budget allows it.
-func (h *hedge) second() {
+// startSecond asks another member if there is one and the budget allows it.
+func (h *hedge) startSecond() {
 	r := h.r
 	switch {
-	case !r.another():
+	case !r.hasCandidate():
 	case !r.t.budget.Withdraw(time.Now()):
 		r.g.metrics.spent.Inc()
-	case h.ask(false):
+	case h.start(false):
 		r.g.metrics.hedges.Inc()
 	}
 }
 
-// ask begins an exchange with another member, if one can be asked (see admit).
-func (h *hedge) ask(insist bool) bool {
-	m, res, pass := h.r.admit(insist)
+// checkOnce begins an exchange with another member, if one can be asked (see admit).
+func (h *hedge) start(force bool) bool {
+	m, res, pass := h.r.admit(force)
 	if m == nil {
-		h.r.take(res)
+		h.r.keepBetter(res)
 		return false
 	}
 	ctx, cancel := context.WithCancel(h.r.ctx)
@@ -78,9 +78,9 @@ func (h *hedge) ask(insist bool) bool {
 	return true
 }
 
-// withdraw cancels the exchange that has lost and waits for its end, which comes at
+// cancelLoser cancels the exchange that has lost and waits for its end, which comes at
 // once; should it have been answered all the same, nobody wants that.
-func (h *hedge) withdraw() {
+func (h *hedge) cancelLoser() {
 	for at, cancel := range h.cancel {
 		cancel()
 		res := <-h.results
@@ -89,8 +89,8 @@ func (h *hedge) withdraw() {
 	}
 }
 
-// oneAtATime is q with a callback that two goroutines may call.
-func oneAtATime(q *origin.Outbound) *origin.Outbound {
+// serializeInterim is q with a callback that two goroutines may call.
+func serializeInterim(q *origin.Outbound) *origin.Outbound {
 	f := q.Interim
 	if f == nil {
 		return q

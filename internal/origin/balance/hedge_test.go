@@ -75,8 +75,8 @@ func TestHedgeBudget(t *testing.T) {
 	})
 }
 
-// TestHedgeByExperience waits for as long as most heads took, once it knows.
-func TestHedgeByExperience(t *testing.T) {
+// TestHedgeByMeasuredDelay waits for as long as most heads took, once it knows.
+func TestHedgeByMeasuredDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newNetwork(t, 2)
 		g := w.group(t, Config{Hedge: Hedge{Enabled: true}})
@@ -140,7 +140,7 @@ func TestEwma(t *testing.T) {
 			t.Errorf("%s: %s; want %s to %s", what, got, least, most)
 		}
 	}
-	want("nothing", quickest, quickest)
+	want("nothing", minLatency, minLatency)
 	e.observe(100*time.Millisecond, now)
 	want("the first", 99*time.Millisecond, 100*time.Millisecond)
 	now = now.Add(time.Second)
@@ -149,11 +149,11 @@ func TestEwma(t *testing.T) {
 	e.observe(500*time.Millisecond, now)
 	want("longer", 499*time.Millisecond, 500*time.Millisecond)
 	for range 20 {
-		e.punish(0, now)
+		e.observeFailure(0, now)
 	}
-	want("failures", worst-time.Second, worst)
+	want("failures", maxLatency-time.Second, maxLatency)
 	now = now.Add(3 * time.Minute)
-	want("long ago", quickest, quickest)
+	want("long ago", minLatency, minLatency)
 }
 
 // TestP2CAvoidsTheSlow gives a member that is slow fewer requests, and tries it again.

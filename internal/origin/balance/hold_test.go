@@ -75,8 +75,8 @@ func TestHold(t *testing.T) {
 	f("slow, and cut", "chunks 3s 3000 cut", get(), origin.Hold{Bytes: 1 << 20, Time: time.Second}, 1<<20, "xxxx+++", time.Second)
 }
 
-// TestHoldLetGo gives back the memory of an answer that is not read.
-func TestHoldLetGo(t *testing.T) {
+// TestHoldReleased gives back the memory of an answer that is not read.
+func TestHoldReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newNetwork(t, 1)
 		w.node("a").set("chunks 0s 3000")

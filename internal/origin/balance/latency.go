@@ -17,12 +17,12 @@ type ewma struct {
 }
 
 const (
-	// memory is the time after which a value has lost about two thirds of its weight.
-	memory = 10 * time.Second
-	// quickest is what counts as no time: below it the requests under way decide.
-	quickest = time.Millisecond
-	// worst bounds what failures count as.
-	worst = time.Minute
+	// decayTime is the time after which a value has lost about two thirds of its weight.
+	decayTime = 10 * time.Second
+	// minLatency is what counts as no time: below it the requests under way decide.
+	minLatency = time.Millisecond
+	// maxLatency bounds what failures count as.
+	maxLatency = time.Minute
 )
 
 // observe takes a time in.
@@ -34,30 +34,30 @@ func (e *ewma) observe(took time.Duration, now time.Time) {
 
 func (e *ewma) take(v float64, now time.Time) {
 	if v < e.value {
-		w := e.fade(now)
+		w := e.decay(now)
 		v = e.value*w + v*(1-w)
 	}
 	e.value, e.stamp = v, now
 }
 
-// punish takes a failure in, which must not look quick: it counts as twice the time
+// observeFailure takes a failure in, which must not look quick: it counts as twice the time
 // that is known.
-func (e *ewma) punish(took time.Duration, now time.Time) {
+func (e *ewma) observeFailure(took time.Duration, now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.take(min(max(took.Seconds(), 2*e.value, 2*quickest.Seconds()), worst.Seconds()), now)
+	e.take(min(max(took.Seconds(), 2*e.value, 2*minLatency.Seconds()), maxLatency.Seconds()), now)
 }
 
-// fade is how much of the value is left now.
-func (e *ewma) fade(now time.Time) float64 {
-	return math.Exp(-max(0, now.Sub(e.stamp).Seconds()) / memory.Seconds())
+// decay is how much of the value is left now.
+func (e *ewma) decay(now time.Time) float64 {
+	return math.Exp(-max(0, now.Sub(e.stamp).Seconds()) / decayTime.Seconds())
 }
 
 // at is the time in seconds, at least quickest.
 func (e *ewma) at(now time.Time) float64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return max(e.value*e.fade(now), quickest.Seconds())
+	return max(e.value*e.decay(now), minLatency.Seconds())
 }
 
 // quantile knows within which time most heads came lately. The zero value is ready.
@@ -92,13 +92,13 @@ func upper(b int) time.Duration {
 func (q *quantile) observe(d time.Duration, now time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.turn(now)
+	q.rotate(now)
 	q.counts[0][bucket(d)]++
 	q.total[0]++
 }
 
-// turn makes the counts the older ones after their time. The caller holds mu.
-func (q *quantile) turn(now time.Time) {
+// credit makes the counts the older ones after their time. The caller holds mu.
+func (q *quantile) rotate(now time.Time) {
 	age := now.Sub(q.since)
 	if age < quantileSpan {
 		return
@@ -116,7 +116,7 @@ func (q *quantile) turn(now time.Time) {
 func (q *quantile) at(p float64, now time.Time) (time.Duration, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.turn(now)
+	q.rotate(now)
 	total := q.total[0] + q.total[1]
 	if total < quantileLeast {
 		return 0, false
@@ -127,5 +127,5 @@ func (q *quantile) at(p float64, now time.Time) (time.Duration, bool) {
 			return upper(b), true
 		}
 	}
-	return worst, true
+	return maxLatency, true
 }

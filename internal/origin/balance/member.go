@@ -13,13 +13,13 @@ import (
 // member is one origin with all that is known of it. It lives as long as
 // configurations name it.
 type member struct {
-	g         *Group
-	name, url string
-	made      origin.TransportConfig // what transport was made from
-	hash      uint64
-	transport *origin.Transport
-	gate      *origin.Gate
-	metrics   memberMetrics
+	g               *Group
+	name, url       string
+	transportConfig origin.TransportConfig // what transport was made from
+	hash            uint64
+	transport       *origin.Transport
+	gate            *origin.Gate
+	metrics         memberMetrics
 
 	cfg      atomic.Pointer[Config] // that in force
 	drained  atomic.Bool
@@ -31,38 +31,38 @@ type member struct {
 	since, until atomic.Int64
 	down         atomic.Bool
 
-	record  record
-	told    told
-	checker checker
-	vigil   vigil
+	record    record
+	announced announcement
+	checker   checker
+	waiters   headWaiters
 }
 
 // newMember makes the ith member of a configuration, which enlist puts in force.
 func newMember(g *Group, cfg *Config, i int) (*member, error) {
-	m := &member{g: g, name: cfg.Members[i].Name, url: cfg.Members[i].URL, hash: hash(cfg.Members[i].Name), made: pattern(cfg, i)}
-	tc := m.made
+	m := &member{g: g, name: cfg.Members[i].Name, url: cfg.Members[i].URL, hash: hash(cfg.Members[i].Name), transportConfig: transportConfig(cfg, i)}
+	tc := m.transportConfig
 	tc.Metrics = cfg.Metrics
 	var err error
 	m.transport, err = origin.NewTransport(tc)
 	return m, err
 }
 
-// enlist gives a new member its series and its breaker.
-func (m *member) enlist(cfg *Config) {
+// register gives a new member its series and its breaker.
+func (m *member) register(cfg *Config) {
 	m.metrics = newMemberMetrics(cfg.Metrics, cfg.Name, m.name)
 	m.gate = origin.NewGate(cfg.Breaker, m.metrics.opened, func(from, to string) {
 		if to == "open" {
-			m.tell("up", "broken", "its circuit breaker has opened")
+			m.notify("up", "broken", "its circuit breaker has opened")
 		} else if to == "closed" {
-			m.tell("broken", "up", "its circuit breaker has closed")
+			m.notify("broken", "up", "its circuit breaker has closed")
 		}
 	})
 	m.gate.Guard(m.transport)
 	m.watch(cfg.Metrics, cfg.Name)
 }
 
-// pattern is the transport configuration of a member, to compare.
-func pattern(cfg *Config, i int) origin.TransportConfig {
+// transportConfig is the transport configuration of a member, to compare.
+func transportConfig(cfg *Config, i int) origin.TransportConfig {
 	tc := cfg.Transport
 	tc.Name, tc.Member, tc.URL, tc.Metrics = cfg.Name, cfg.Members[i].Name, cfg.Members[i].URL, nil
 	if cfg.Members[i].TLS != nil {
@@ -71,9 +71,9 @@ func pattern(cfg *Config, i int) origin.TransportConfig {
 	return tc
 }
 
-// same says whether the member goes on as the ith of a configuration.
-func (m *member) same(cfg *Config, i int) bool {
-	was, is := m.made, pattern(cfg, i)
+// matches says whether the member goes on as the ith of a configuration.
+func (m *member) matches(cfg *Config, i int) bool {
+	was, is := m.transportConfig, transportConfig(cfg, i)
 	if !sameTLS(was.TLS, is.TLS) {
 		return false
 	}
@@ -111,38 +111,38 @@ func (m *member) drain(on bool) {
 		return
 	}
 	if on {
-		m.tell("up", "drained", "asked to")
+		m.notify("up", "drained", "asked to")
 		return
 	}
 	m.since.Store(time.Now().UnixNano())
-	m.tell("drained", "up", "asked to")
+	m.notify("drained", "up", "asked to")
 }
 
-func (m *member) tell(from, to, why string) {
-	if f := m.cfg.Load().Moved; f != nil {
+func (m *member) notify(from, to, why string) {
+	if f := m.cfg.Load().OnStateChange; f != nil {
 		f(m.name, from, to, why)
 	}
 }
 
 // exchange sends q to the member and keeps the books about it. after, if not nil, is
 // called when the exchange is over.
-func (m *member) exchange(ctx context.Context, q *origin.Outbound, pass origin.Pass, after func()) (*origin.Inbound, *origin.Fault) {
+func (m *member) exchange(ctx context.Context, q *origin.Outbound, pass origin.Permit, after func()) (*origin.Inbound, *origin.Fault) {
 	start := time.Now()
 	m.inflight.Add(1)
 	in, f := m.transport.Exchange(ctx, q)
 	now := time.Now()
 	if f != nil {
 		m.gate.Leave(pass, q, f, now)
-		m.faulted(f, now.Sub(start), now)
+		m.recordFault(f, now.Sub(start), now)
 		if after != nil {
 			after()
 		}
 		return nil, f
 	}
 	m.gate.Leave(pass, q, nil, now) // it answers
-	bad := m.headCame(in.Status, now.Sub(start), now)
+	bad := m.recordHead(in.Status, now.Sub(start), now)
 	in.OnEnd(func(err error) {
-		m.ended(in.Status, bad, err)
+		m.recordEnd(in.Status, bad, err)
 		if after != nil {
 			after()
 		}
@@ -150,23 +150,23 @@ func (m *member) exchange(ctx context.Context, q *origin.Outbound, pass origin.P
 	return in, nil
 }
 
-// faulted keeps the books about an exchange without an answer.
-func (m *member) faulted(f *origin.Fault, took time.Duration, now time.Time) {
+// recordFault keeps the books about an exchange without an answer.
+func (m *member) recordFault(f *origin.Fault, took time.Duration, now time.Time) {
 	m.inflight.Add(-1)
 	m.metrics.fault(f.Kind)
 	if failure(f) {
-		m.latency.punish(took, now)
-		m.failed(now, f.Kind.String(), away(f))
+		m.latency.observeFailure(took, now)
+		m.recordFailure(now, f.Kind.String(), unreachable(f))
 	}
 }
 
-// headCame keeps the books about a head. bad says that it is one of failure.
-func (m *member) headCame(status int, took time.Duration, now time.Time) (bad bool) {
+// recordHead keeps the books about a head. bad says that it is one of failure.
+func (m *member) recordHead(status int, took time.Duration, now time.Time) (bad bool) {
 	m.metrics.head.Observe(took)
 	m.metrics.answered[status/100].Inc()
 	cfg := m.cfg.Load()
 	if bad = slices.Contains(cfg.Ejection.Statuses, status); bad {
-		m.latency.punish(took, now)
+		m.latency.observeFailure(took, now)
 		return true
 	}
 	m.latency.observe(took, now)
@@ -176,19 +176,19 @@ func (m *member) headCame(status int, took time.Duration, now time.Time) (bad bo
 	return false
 }
 
-// ended keeps the books about an exchange whose body has ended.
-func (m *member) ended(status int, bad bool, err error) {
+// recordEnd keeps the books about an exchange whose body has ended.
+func (m *member) recordEnd(status int, bad bool, err error) {
 	m.inflight.Add(-1)
 	now := time.Now()
 	f, _ := err.(*origin.Fault)
 	switch {
 	case bad:
-		m.failed(now, "status "+strconv.Itoa(status), false)
+		m.recordFailure(now, "status "+strconv.Itoa(status), false)
 	case f != nil && failure(f):
 		m.metrics.cut.Inc()
-		m.failed(now, f.Kind.String()+" within a body", away(f))
+		m.recordFailure(now, f.Kind.String()+" within a body", unreachable(f))
 	default:
-		m.succeeded(now)
+		m.recordSuccess(now)
 	}
 }
 
@@ -201,5 +201,5 @@ func failure(f *origin.Fault) bool {
 	return false
 }
 
-// away tells whether a fault is that nobody was there.
-func away(f *origin.Fault) bool { return f.Kind == origin.Dial || f.Kind == origin.Reset }
+// unreachable tells whether a fault is that nobody was there.
+func unreachable(f *origin.Fault) bool { return f.Kind == origin.Dial || f.Kind == origin.Reset }

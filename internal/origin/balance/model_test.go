@@ -23,7 +23,7 @@ type modelled struct {
 func newModelled(t *rapid.T) *modelled {
 	m := &modelled{journal: newJournal()}
 	cfg := Config{
-		Name: "test", Algorithm: rapid.SampledFrom(Algorithms).Draw(t, "algorithm"), Moved: m.journal.moved,
+		Name: "test", Algorithm: rapid.SampledFrom(Algorithms).Draw(t, "algorithm"), OnStateChange: m.journal.moved,
 		Ejection: Ejection{Consecutive: modelRow, MinRequests: 1 << 20, Time: modelTime, MaxTime: modelMaxTime},
 	}
 	for i := range rapid.IntRange(1, 10).Draw(t, "members") {
@@ -59,7 +59,7 @@ func (m *modelled) may(choice *Choice, tried []int) (may []int) {
 }
 
 func (m *modelled) pick(choice *Choice, tried []int) int {
-	r := run{g: m.g, t: m.g.table.Load(), choice: choice, tried: tried}
+	r := request{g: m.g, t: m.g.table.Load(), choice: choice, tried: tried}
 	return r.pick(time.Now())
 }
 
@@ -104,7 +104,7 @@ func TestChoosing(t *testing.T) {
 	})
 }
 
-// ask makes one choice.
+// checkOnce makes one choice.
 func (m *modelled) ask(t *rapid.T, member *rapid.Generator[int]) {
 	choice := &Choice{Prefer: rapid.SliceOfN(member, 0, 2).Draw(t, "prefer"), Key: []byte(rapid.StringN(0, 5, -1).Draw(t, "key"))}
 	if rapid.Bool().Draw(t, "some") {
@@ -185,7 +185,7 @@ func TestDrawnByWeight(t *testing.T) {
 	const n = 8000
 	members := []Member{{Name: "a", URL: "http://a", Weight: 1}, {Name: "b", URL: "http://b", Weight: 2}, {Name: "c", URL: "http://c", Weight: 5}}
 	g := group(t, Config{Members: members, Algorithm: P2C})
-	r := run{g: g, t: g.table.Load(), choice: &Choice{}}
+	r := request{g: g, t: g.table.Load(), choice: &Choice{}}
 	f := func(not int, want [3]int) {
 		t.Helper()
 		got := [3]int{}

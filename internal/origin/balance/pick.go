@@ -8,7 +8,7 @@ import (
 )
 
 // pick chooses a member that has not been tried, or -1.
-func (r *run) pick(now time.Time) int {
+func (r *request) pick(now time.Time) int {
 	var space [8]int
 	cands, panics := r.candidates(space[:0], now)
 	if len(cands) == 0 {
@@ -31,7 +31,7 @@ func (r *run) pick(now time.Time) int {
 // candidates appends the members that may be asked now. panics is true if that is so
 // although they are not well: since none is, or since those that were can't be reached,
 // and who was left out may be back.
-func (r *run) candidates(dst []int, now time.Time) (cands []int, panics bool) {
+func (r *request) candidates(dst []int, now time.Time) (cands []int, panics bool) {
 	well := 0
 	for i, m := range r.t.members {
 		if !r.allows(i) || !m.available(now) {
@@ -53,11 +53,11 @@ func (r *run) candidates(dst []int, now time.Time) (cands []int, panics bool) {
 	return dst, true
 }
 
-func (r *run) allows(i int) bool { return r.choice.Allow == nil || r.choice.Allow(i) }
+func (r *request) allows(i int) bool { return r.choice.Allow == nil || r.choice.Allow(i) }
 
 // weight is what a member's weight is now, within its slow start.
-func (r *run) weight(i int, now time.Time) float64 {
-	w, slow := r.t.seats[i].weight, r.t.cfg.SlowStart
+func (r *request) weight(i int, now time.Time) float64 {
+	w, slow := r.t.shares[i].weight, r.t.cfg.SlowStart
 	since := r.t.members[i].since.Load()
 	if slow <= 0 || since == 0 {
 		return w
@@ -69,23 +69,23 @@ func (r *run) weight(i int, now time.Time) float64 {
 }
 
 // choose chooses one of at least two candidates.
-func (r *run) choose(cands []int, now time.Time) int {
+func (r *request) choose(cands []int, now time.Time) int {
 	switch r.t.cfg.Algorithm {
 	case LeastRequests:
-		return r.least(cands, now)
+		return r.leastRequests(cands, now)
 	case P2C:
-		return r.ofTwo(cands, now)
+		return r.powerOfTwo(cands, now)
 	case ConsistentHash:
-		return r.byKey(cands, now)
+		return r.consistentHash(cands, now)
 	}
-	return r.inTurn(cands, now)
+	return r.roundRobin(cands, now)
 }
 
-// inTurn owes each candidate its weight in every round, and pays who is owed most
+// roundRobin owes each candidate its weight in every round, and pays who is owed most
 // with what all got: smooth weighted round robin. What a member is owed from times
 // with other candidates is bounded, lest it gets all requests for long when it comes
 // back.
-func (r *run) inTurn(cands []int, now time.Time) int {
+func (r *request) roundRobin(cands []int, now time.Time) int {
 	r.g.mu.Lock()
 	defer r.g.mu.Unlock()
 	total := 0.0
@@ -94,18 +94,18 @@ func (r *run) inTurn(cands []int, now time.Time) int {
 	}
 	best := -1
 	for _, i := range cands {
-		s := &r.t.seats[i]
-		s.turn = min(max(s.turn, -total), total) + r.weight(i, now)
-		if best < 0 || s.turn > r.t.seats[best].turn {
+		s := &r.t.shares[i]
+		s.credit = min(max(s.credit, -total), total) + r.weight(i, now)
+		if best < 0 || s.credit > r.t.shares[best].credit {
 			best = i
 		}
 	}
-	r.t.seats[best].turn -= total
+	r.t.shares[best].credit -= total
 	return best
 }
 
-// least takes the fewest exchanges under way for the weight, by lot among equals.
-func (r *run) least(cands []int, now time.Time) int {
+// leastRequests takes the fewest exchanges under way for the weight, by lot among equals.
+func (r *request) leastRequests(cands []int, now time.Time) int {
 	best, low, equal := -1, math.Inf(1), 0
 	for _, i := range cands {
 		load := float64(r.t.members[i].inflight.Load()+1) / r.weight(i, now)
@@ -121,20 +121,20 @@ func (r *run) least(cands []int, now time.Time) int {
 	return best
 }
 
-// ofTwo draws two by weight and takes the one that promises the earlier answer:
+// powerOfTwo draws two by weight and takes the one that promises the earlier answer:
 // latency lately, times what it has to do already. A difference of less than a tenth
 // says nothing.
-func (r *run) ofTwo(cands []int, now time.Time) int {
+func (r *request) powerOfTwo(cands []int, now time.Time) int {
 	a := r.draw(rand.Float64(), cands, -1, now)
 	b := r.draw(rand.Float64(), cands, a, now)
-	if r.promise(b, now)*1.1 < r.promise(a, now) {
+	if r.expectedTime(b, now)*1.1 < r.expectedTime(a, now) {
 		return b
 	}
 	return a
 }
 
 // draw draws one of the candidates but not, by weight: at is from [0, 1).
-func (r *run) draw(at float64, cands []int, not int, now time.Time) int {
+func (r *request) draw(at float64, cands []int, not int, now time.Time) int {
 	total := 0.0
 	for _, i := range cands {
 		if i != not {
@@ -155,18 +155,18 @@ func (r *run) draw(at float64, cands []int, not int, now time.Time) int {
 	return last
 }
 
-func (r *run) promise(i int, now time.Time) float64 {
+func (r *request) expectedTime(i int, now time.Time) float64 {
 	m := r.t.members[i]
 	return m.latency.at(now) * float64(m.inflight.Load()+1)
 }
 
-// byKey takes the candidate with the highest score, which depends on the key, the
+// consistentHash takes the candidate with the highest score, which depends on the key, the
 // member's name and its weight alone: when a member comes or goes, only what it gets
 // or had moves, and what it had goes to all others by their weights (weighted
 // rendezvous hashing).
-func (r *run) byKey(cands []int, now time.Time) int {
+func (r *request) consistentHash(cands []int, now time.Time) int {
 	if len(r.choice.Key) == 0 {
-		return r.inTurn(cands, now)
+		return r.roundRobin(cands, now)
 	}
 	key := hash(r.choice.Key)
 	best, high := -1, math.Inf(-1)

@@ -149,7 +149,7 @@ func TestFewKeysMove(t *testing.T) {
 		g := group(t, Config{Members: members, Algorithm: ConsistentHash})
 		got := make([]string, keys)
 		for i := range got {
-			r := run{g: g, t: g.table.Load(), choice: &Choice{Key: bytes.Repeat([]byte{byte(i), byte(i >> 8)}, 1+i%3)}}
+			r := request{g: g, t: g.table.Load(), choice: &Choice{Key: bytes.Repeat([]byte{byte(i), byte(i >> 8)}, 1+i%3)}}
 			got[i] = members[r.pick(time.Now())].Name
 		}
 		return got

@@ -9,7 +9,7 @@ import (
 type record struct {
 	mu          sync.Mutex // guards all below; taken before Group.mu
 	consecutive int
-	away        bool // nobody was there, each time of those
+	unreachable bool // nobody was there, each time of those
 	window      [windowSlices]slice
 	ejection    ejection
 	why         string // for the last ejection or failed check
@@ -20,11 +20,11 @@ type record struct {
 // whole.
 const windowSlices = 10
 
-// slice counts the requests of a part of the window. Of the bad ones, ill failed
+// slice counts the requests of a part of the window. Of the bad ones, reached failed
 // although somebody was there.
 type slice struct {
-	tick           int64
-	good, bad, ill int
+	tick               int64
+	good, bad, reached int
 }
 
 // slice returns the part to count in now. The caller holds mu.
@@ -37,8 +37,8 @@ func (r *record) slice(window time.Duration, now time.Time) (*slice, int64) {
 	return s, tick
 }
 
-// succeeded counts a request that went well.
-func (m *member) succeeded(now time.Time) {
+// recordSuccess counts a request that went well.
+func (m *member) recordSuccess(now time.Time) {
 	r, e := &m.record, &m.cfg.Load().Ejection
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -47,23 +47,23 @@ func (m *member) succeeded(now time.Time) {
 	s.good++
 }
 
-// failed counts one that did not, and ejects the member if that were too many. What
+// recordFailure counts one that did not, and ejects the member if that were too many. What
 // comes late, or in a panic, while it is ejected says nothing new. away says that
 // nobody was there: no connection could be made, or it broke.
-func (m *member) failed(now time.Time, why string, away bool) {
+func (m *member) recordFailure(now time.Time, why string, unreachable bool) {
 	r, cfg := &m.record, m.cfg.Load()
 	e := &cfg.Ejection
 	r.mu.Lock()
 	s, tick := r.slice(e.Window, now)
 	s.bad++
-	if !away {
-		s.ill++
+	if !unreachable {
+		s.reached++
 	}
-	r.away = away && (r.away || r.consecutive == 0)
+	r.unreachable = unreachable && (r.unreachable || r.consecutive == 0)
 	r.consecutive++
 	length := time.Duration(0)
-	if tooMany, nobody := r.tooMany(e, tick); tooMany && !e.Disabled && !m.ejected(now) {
-		length = m.eject(e, now, why, nobody)
+	if tooMany, unreachable := r.tooMany(e, tick); tooMany && !e.Disabled && !m.ejected(now) {
+		length = m.eject(e, now, why, unreachable)
 	}
 	r.mu.Unlock()
 	if length > 0 {
@@ -74,24 +74,24 @@ func (m *member) failed(now time.Time, why string, away bool) {
 
 // tooMany reports whether the failures so far are too many, and whether nobody was
 // there at any of those that count. The caller holds mu.
-func (r *record) tooMany(e *Ejection, tick int64) (tooMany, nobody bool) {
+func (r *record) tooMany(e *Ejection, tick int64) (tooMany, unreachable bool) {
 	if r.consecutive >= e.Consecutive {
-		return true, r.away
+		return true, r.unreachable
 	}
-	good, bad, ill := 0, 0, 0
+	good, bad, reached := 0, 0, 0
 	for i := range r.window {
 		if s := &r.window[i]; s.tick > tick-windowSlices {
 			good += s.good
 			bad += s.bad
-			ill += s.ill
+			reached += s.reached
 		}
 	}
 	all := good + bad
-	return all >= e.MinRequests && float64(bad) >= e.FailureRate*float64(all), ill == 0
+	return all >= e.MinRequests && float64(bad) >= e.FailureRate*float64(all), reached == 0
 }
 
-// forget lets what was counted so far eject nobody. The caller holds mu.
-func (r *record) forget() { r.consecutive, r.window = 0, [windowSlices]slice{} }
+// reset lets what was counted so far eject nobody. The caller holds mu.
+func (r *record) reset() { r.consecutive, r.window = 0, [windowSlices]slice{} }
 
 // close lets nothing happen any more.
 func (r *record) close() {

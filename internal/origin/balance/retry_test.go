@@ -17,9 +17,9 @@ func bubble(t *testing.T, name string, f func(t *testing.T)) {
 	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
 }
 
-// TestElsewhere sends a request to member a, which fails in some way, and tells who
+// TestRetryAtAnotherMember sends a request to member a, which fails in some way, and tells who
 // answers.
-func TestElsewhere(t *testing.T) {
+func TestRetryAtAnotherMember(t *testing.T) {
 	f := func(name, mode string, q func() *origin.Outbound, cfg Config, want string, counts ...int) {
 		bubble(t, name, func(t *testing.T) {
 			w := newNetwork(t, 3)
@@ -81,9 +81,9 @@ func TestElsewhere(t *testing.T) {
 	f("cut, read", "cut", read, Config{}, "origin a: reset after 1 attempts (may have been executed): unexpected EOF", 1, 0, 0)
 }
 
-// TestLastWord is the first answer if those elsewhere are no better than faults, and
+// TestLastFault is the first answer if those elsewhere are no better than faults, and
 // the last fault if nobody answers; Reached sums up.
-func TestLastWord(t *testing.T) {
+func TestLastFault(t *testing.T) {
 	f := func(name string, modes [3]string, q *origin.Outbound, want string, reached bool, attempts int) {
 		bubble(t, name, func(t *testing.T) {
 			w := newNetwork(t, 3)
@@ -140,8 +140,8 @@ func TestRetryBudget(t *testing.T) {
 	f("status", "503", Config{Retry: Retry{Statuses: []int{503}}}, 4)
 }
 
-// TestNobodyToAsk tells so.
-func TestNobodyToAsk(t *testing.T) {
+// TestNoMemberLeft tells so.
+func TestNoMemberLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newNetwork(t, 2)
 		g := w.group(t, Config{})
@@ -186,9 +186,9 @@ func TestChoice(t *testing.T) {
 	})
 }
 
-// TestLeftOutIsBetterThanGone asks a member that was ejected when the last one that is
+// TestExcludedMemberWhenOthersAreUnreachable asks a member that was ejected when the last one that is
 // well can't be reached: it may be back. An answer, be it a bad one, is passed on.
-func TestLeftOutIsBetterThanGone(t *testing.T) {
+func TestExcludedMemberWhenOthersAreUnreachable(t *testing.T) {
 	f := func(mode string, want string) {
 		bubble(t, mode, func(t *testing.T) {
 			w := newNetwork(t, 2)

@@ -28,7 +28,7 @@ func (g *Group) Members() []MemberState {
 	states := make([]MemberState, len(t.members))
 	for i, m := range t.members {
 		s := &states[i]
-		s.Name, s.URL, s.Weight = m.name, m.url, t.seats[i].weight
+		s.Name, s.URL, s.Weight = m.name, m.url, t.shares[i].weight
 		s.State, s.InFlight = m.state(now), int(m.inflight.Load())
 		s.Down = s.State != "up" || m.gate.Unreachable(now)
 		s.Head = time.Duration(m.latency.at(now) * float64(time.Second))

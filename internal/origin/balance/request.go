@@ -8,8 +8,8 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// run is one request on its way through the group. It belongs to one goroutine.
-type run struct {
+// request is one request on its way through the group. It belongs to one goroutine.
+type request struct {
 	g      *Group
 	t      *table
 	ctx    context.Context
@@ -25,15 +25,15 @@ type run struct {
 }
 
 // do asks one member after the other.
-func (r *run) do() {
+func (r *request) do() {
 	for {
-		if patience, ok := r.patience(); ok {
-			r.hedged(patience)
+		if delay, ok := r.hedgeDelay(); ok {
+			r.tryHedged(delay)
 		} else {
-			r.next()
+			r.tryMember()
 		}
 		r.hold()
-		if r.asked >= r.most() || !r.wants() || !r.another() || !r.affords() {
+		if r.asked >= r.maxMembers() || !r.shouldRetry() || !r.hasCandidate() || !r.payForRetry() {
 			break
 		}
 		r.g.metrics.retries.Inc()
@@ -44,8 +44,8 @@ func (r *run) do() {
 }
 
 // hold reads the body of an answer ahead, as far as the request asks for that.
-func (r *run) hold() {
-	if r.choice.Hold.Bytes <= 0 || r.in == nil || r.failing(r.in) || !r.mayRepeat() {
+func (r *request) hold() {
+	if r.choice.Hold.Bytes <= 0 || r.in == nil || r.retryStatus(r.in) || !r.mayRepeat() {
 		return
 	}
 	if f := r.in.Hold(r.choice.Hold); f != nil {
@@ -54,8 +54,8 @@ func (r *run) hold() {
 	}
 }
 
-// most is how many members may be asked.
-func (r *run) most() int {
+// maxMembers is how many members may be asked.
+func (r *request) maxMembers() int {
 	if r.choice.Attempts > 0 {
 		return r.choice.Attempts
 	}
@@ -63,7 +63,7 @@ func (r *run) most() int {
 }
 
 // mayRepeat says whether several members may execute the request.
-func (r *run) mayRepeat() bool { return r.q.Idempotent() && r.q.Replayable() }
+func (r *request) mayRepeat() bool { return r.q.Idempotent() && r.q.Replayable() }
 
 // result is what an exchange with a member came to: an answer or a fault.
 type result struct {
@@ -72,18 +72,18 @@ type result struct {
 	f  *origin.Fault
 }
 
-// next asks one member.
-func (r *run) next() {
+// tryMember asks one member.
+func (r *request) tryMember() {
 	m, res, pass := r.admit(true)
 	if m != nil {
-		res.in, res.f = r.attend(m, pass)
+		res.in, res.f = r.awaitHead(m, pass)
 	}
-	r.take(res)
+	r.keepBetter(res)
 }
 
-// take takes a result in. What an earlier member said is kept if this one says less:
+// keepBetter takes a result in. What an earlier member said is kept if this one says less:
 // an answer is more than a fault, and a fault more than that nobody could be asked.
-func (r *run) take(res result) {
+func (r *request) keepBetter(res result) {
 	if res.at < 0 && r.asked > 0 || res.f != nil && res.f.Kind == origin.BreakerOpen && (r.in != nil || r.f != nil) {
 		return
 	}
@@ -98,7 +98,7 @@ func (r *run) take(res result) {
 // admit chooses a member whose breaker admits the request. If all refuse it and insist
 // is set, the first choice gets it all the same: with no other member to ask, a refusal
 // would only add to what fails. Without a member the result is a fault.
-func (r *run) admit(insist bool) (*member, result, origin.Pass) {
+func (r *request) admit(force bool) (*member, result, origin.Permit) {
 	now, asked, first := time.Now(), len(r.tried), -1
 	for {
 		i := r.pick(now)
@@ -113,51 +113,51 @@ func (r *run) admit(insist bool) (*member, result, origin.Pass) {
 			first = i
 		}
 	}
-	if first >= 0 && insist {
+	if first >= 0 && force {
 		r.g.metrics.panics.Inc()
-		return r.admitted(first, asked, r.t.members[first].gate.Insist(now))
+		return r.admitted(first, asked, r.t.members[first].gate.Force(now))
 	}
 	r.tried = r.tried[:asked]
 	f := &origin.Fault{Origin: r.t.cfg.Name, Kind: origin.BreakerOpen, Err: ErrNone}
-	return nil, result{at: -1, f: f}, origin.Pass{}
+	return nil, result{at: -1, f: f}, origin.Permit{}
 }
 
 // admitted notes that member i is asked. Those behind the first asked ones of r.tried
 // have refused the request; a retry may come back to them.
-func (r *run) admitted(i, asked int, pass origin.Pass) (*member, result, origin.Pass) {
+func (r *request) admitted(i, asked int, pass origin.Permit) (*member, result, origin.Permit) {
 	r.tried = append(r.tried[:asked], i)
 	r.asked++
 	return r.t.members[i], result{at: i}, pass
 }
 
-// wants says whether another member should and may be asked.
-func (r *run) wants() bool {
+// shouldRetry says whether another member should and may be asked.
+func (r *request) shouldRetry() bool {
 	switch {
 	case r.asked == 0 || r.ctx.Err() != nil:
 		return false
 	case r.in != nil:
-		return r.failing(r.in) && r.mayRepeat()
+		return r.retryStatus(r.in) && r.mayRepeat()
 	case r.f.Kind == origin.Canceled || r.f.Kind == origin.Unprepared:
 		return false
 	}
 	return !r.reached || r.mayRepeat()
 }
 
-// another says whether there is one to ask.
-func (r *run) another() bool {
+// hasCandidate says whether there is one to ask.
+func (r *request) hasCandidate() bool {
 	var space [8]int
 	cands, _ := r.candidates(space[:0], time.Now())
 	return len(cands) > 0
 }
 
-// failing says whether an answer is one that another member may do better than.
-func (r *run) failing(in *origin.Inbound) bool {
+// retryStatus says whether an answer is one that another member may do better than.
+func (r *request) retryStatus(in *origin.Inbound) bool {
 	return slices.Contains(r.t.cfg.Retry.Statuses, in.Status)
 }
 
-// affords pays for a retry if it costs anything.
-func (r *run) affords() bool {
-	if r.in == nil && (away(r.f) || r.f.Kind == origin.BreakerOpen) || r.t.budget.Withdraw(time.Now()) {
+// payForRetry pays for a retry if it costs anything.
+func (r *request) payForRetry() bool {
+	if r.in == nil && (unreachable(r.f) || r.f.Kind == origin.BreakerOpen) || r.t.budget.Withdraw(time.Now()) {
 		return true
 	}
 	r.g.metrics.spent.Inc()

@@ -4,15 +4,15 @@ package origin
 
 import "syscall"
 
-// newQuiet returns a function that reports whether a socket is open and has
+// newIdleCheck returns a function that reports whether a socket is open and has
 // nothing to read, without reading. One caller may use it at a time.
-func newQuiet(s syscall.RawConn) func() bool {
-	quiet := false
+func newIdleCheck(s syscall.RawConn) func() bool {
+	idle := false
 	var b [1]byte
 	look := func(fd uintptr) bool {
 		_, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK)
-		quiet = err == syscall.EAGAIN
+		idle = err == syscall.EAGAIN
 		return true // don't wait
 	}
-	return func() bool { return s.Read(look) == nil && quiet }
+	return func() bool { return s.Read(look) == nil && idle }
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// TestWhoWaitsForTheDead has a member fall silent with a request, and its checks fail.
-func TestWhoWaitsForTheDead(t *testing.T) {
+// TestFailedChecksEndWaits has a member fall silent with a request, and its checks fail.
+func TestFailedChecksEndWaits(t *testing.T) {
 	f := func(name string, q *origin.Outbound, cfg Config, dead, want string, took time.Duration) {
 		bubble(t, name, func(t *testing.T) {
 			w := newNetwork(t, 2)

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// TestWhatComesUnasked sends bytes, or the end, over a kept connection while nobody
+// TestUnsolicitedData sends bytes, or the end, over a kept connection while nobody
 // asks: the next request goes over another one, and is an attempt like all.
-func TestWhatComesUnasked(t *testing.T) {
+func TestUnsolicitedData(t *testing.T) {
 	f := func(name string, do func(conn net.Conn)) {
 		t.Run(name, func(t *testing.T) {
 			o := newRawOrigin(t, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", stays)
@@ -44,8 +44,8 @@ func waitReadable(t *testing.T, conn net.Conn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	quiet := newQuiet(s)
-	for quiet() {
+	idle := newIdleCheck(s)
+	for idle() {
 		if err := s.Read(func(fd uintptr) bool {
 			var b [1]byte
 			_, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK)

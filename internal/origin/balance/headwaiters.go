@@ -1,0 +1,79 @@
+package balance
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/kasoku/kasoku/internal/origin"
+)
+
+// errUnhealthy is why a request was taken back from a member.
+var errUnhealthy = errors.New("the member's checks fail")
+
+// headWaiters is who waits for the head of a member's answer and could ask another one.
+type headWaiters struct {
+	mu  sync.Mutex // leaf
+	set map[*headWaiter]struct{}
+}
+
+// headWaiter is one request that waits.
+type headWaiter struct{ cancel context.CancelCauseFunc }
+
+func (v *headWaiters) add(cancel context.CancelCauseFunc) *headWaiter {
+	w := &headWaiter{cancel}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.set == nil {
+		v.set = map[*headWaiter]struct{}{}
+	}
+	v.set[w] = struct{}{}
+	return w
+}
+
+// remove ends a wait: w is not cancelled any more from here on.
+func (v *headWaiters) remove(w *headWaiter) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.set, w)
+}
+
+// cancelAll has all who wait ask another member.
+func (v *headWaiters) cancelAll() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for w := range v.set {
+		w.cancel(errUnhealthy)
+	}
+	clear(v.set)
+}
+
+// awaitHead sends the request to m and waits for the head of the answer. If m is found
+// dead by its checks meanwhile, and another member may be asked and is there, it is
+// not waited for any longer. What has been answered is not touched.
+func (r *request) awaitHead(m *member, pass origin.Permit) (*origin.Inbound, *origin.Fault) {
+	if r.t.cfg.Check.Path == "" || r.asked >= r.maxMembers() || !r.mayRepeat() {
+		return m.exchange(r.ctx, r.q, pass, nil)
+	}
+	ctx, cancel := context.WithCancelCause(r.ctx)
+	w := m.waiters.add(cancel)
+	in, f := m.exchange(ctx, r.q, pass, func() { cancel(nil) })
+	m.waiters.remove(w)
+	if context.Cause(ctx) != errUnhealthy {
+		return in, f
+	}
+	discard(in) // its body ends with ctx
+	return nil, &origin.Fault{Origin: m.name, Kind: origin.Reset, Reached: true, Attempts: 1, Err: errUnhealthy}
+}
+
+// hasOther says whether another member than m gets requests.
+func (g *Group) hasOther(m *member) bool {
+	now := time.Now()
+	for _, o := range g.table.Load().members {
+		if o != m && o.available(now) {
+			return true
+		}
+	}
+	return false
+}
