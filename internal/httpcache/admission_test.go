@@ -109,26 +109,3 @@ func TestShortOfMemory(t *testing.T) {
 	}
 	until(t, func() bool { return s.budget.Stats().Held == 0 })
 }
-
-// A body that is held by flights and clients is counted once, and not any more when all of
-// them have left.
-func TestFlightsAreCounted(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := open(t, FlightLimits{})
-		fill(t, s, get(url), strings.Repeat("x", 1<<20))
-		wantLent(t, s, 0)
-		if n := s.lent.budget.Stats().Held; n != 0 {
-			t.Errorf("%d bytes are held of what is stored", n)
-		}
-		o := s.Find(get(url)).Object
-		_, m, _ := o.Body.lend()
-		s.Drop(get(url).Key, o)
-		if n := s.lent.budget.Stats().Held; n != m.weight() {
-			t.Errorf("%d bytes are held of a body of %d", n, m.weight())
-		}
-		m.Return()
-		if n := s.lent.budget.Stats().Held; n != 0 {
-			t.Errorf("%d bytes are held of nothing", n)
-		}
-	})
-}

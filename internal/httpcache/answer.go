@@ -9,10 +9,11 @@ import (
 	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 )
 
 // hit answers from a stored object that was not fetched for this request.
-func (c *call) hit(o *Object, status policy.CacheStatus, age int64) {
+func (c *call) hit(o *store.Object, status policy.CacheStatus, age int64) {
 	c.age(age)
 	if c.callback.Admitted() && c.wrapForm(o, status) {
 		return
@@ -34,7 +35,7 @@ func (c *call) age(seconds int64) {
 }
 
 // coded answers with an object in a content coding.
-func (c *call) coded(o *Object, f *Form, status policy.CacheStatus) {
+func (c *call) coded(o *store.Object, f *store.Form, status policy.CacheStatus) {
 	reply := &c.x.Reply
 	reply.Status, reply.OwnDate = http.StatusOK, c.dated()
 	if policy.NotModified(&c.req, &o.Head.Response, c.now, c.opt) {
@@ -48,7 +49,7 @@ func (c *call) coded(o *Object, f *Form, status policy.CacheStatus) {
 }
 
 // fetched answers with an object that the origin has just sent or confirmed.
-func (c *call) fetched(o *Object, status policy.CacheStatus) {
+func (c *call) fetched(o *store.Object, status policy.CacheStatus) {
 	c.whole(o, c.just(o.Head, status.Collapsed), status)
 }
 
@@ -56,7 +57,7 @@ func (c *call) fetched(o *Object, status policy.CacheStatus) {
 // gets all that the origin said, its Age included. Who waited for another's answer gets
 // what a hit has: what private, no-cache or the configuration keeps back was said to
 // the other one. The lines are in c.text or the head's.
-func (c *call) just(h *Head, collapsed bool) []byte {
+func (c *call) just(h *store.Head, collapsed bool) []byte {
 	if collapsed {
 		c.age(h.Response.Age(c.now))
 		return h.Lines
@@ -66,13 +67,13 @@ func (c *call) just(h *Head, collapsed bool) []byte {
 }
 
 // whole answers from an object that is complete. The lines may be in c.text.
-func (c *call) whole(o *Object, lines []byte, status policy.CacheStatus) {
+func (c *call) whole(o *store.Object, lines []byte, status policy.CacheStatus) {
 	if c.callback.Admitted() && c.wrapped(o, lines, status) {
 		return
 	}
 	r := &o.Head.Response
 	length := o.Body.Len()
-	if o.part() {
+	if o.IsPart() {
 		length = r.Part.Total
 	}
 	out := policy.Evaluate(c.spans[:0], &c.req, r, length, c.now, c.opt)
@@ -101,7 +102,7 @@ func (c *call) whole(o *Object, lines []byte, status policy.CacheStatus) {
 }
 
 // body sends a part of a body, or for HEAD and 304 what is to be said of it.
-func (c *call) body(stored *Body, from, n int64) {
+func (c *call) body(stored *store.Body, from, n int64) {
 	reply := &c.x.Reply
 	switch {
 	case reply.Status == http.StatusNotModified:
@@ -110,9 +111,9 @@ func (c *call) body(stored *Body, from, n int64) {
 		reply.Length = n
 		return
 	}
-	if b, m, ok := stored.lend(); ok {
-		reply.Body, reply.Pages = b[from:from+n], m.run
-		if m.lending != nil {
+	if b, m, ok := stored.Lend(); ok {
+		reply.Body, reply.Pages = b[from:from+n], m.Run()
+		if m.Counted() {
 			reply.Loan = m
 		}
 		return
@@ -129,19 +130,19 @@ func (c *call) body(stored *Body, from, n int64) {
 }
 
 // lend has the memory that a streamed body lies in counted until the answer has ended.
-func (c *call) lend(b *Body) {
-	if m := b.mem.Load(); m != nil && m.lending != nil {
-		c.x.Reply.Loan = m.hold()
+func (c *call) lend(b *store.Body) {
+	if m := b.Hold(); m.Counted() {
+		c.x.Reply.Loan = m
 	}
 }
 
 // part answers with one range of a body of which length bytes exist.
-func (c *call) part(o *Object, lines []byte, s policy.Span, length int64, status policy.CacheStatus) {
+func (c *call) part(o *store.Object, lines []byte, s policy.Span, length int64, status policy.CacheStatus) {
 	c.linesWithout(lines, "Content-Range")
 	c.x.Reply.FieldBytes("Content-Range", appendContentRange(nil, s, length))
 	c.decided(status)
 	from := s.Start
-	if o.part() {
+	if o.IsPart() {
 		from -= o.Head.Response.Part.First
 	}
 	c.body(o.Body, from, s.Length)
@@ -180,7 +181,7 @@ func lineIs(line []byte, name string) bool {
 
 // multipart answers with several ranges (RFC 9110, section 14.6). A part is never
 // among them: what is stored of a response answers for one range only.
-func (c *call) multipart(o *Object, lines []byte, spans []policy.Span, status policy.CacheStatus) {
+func (c *call) multipart(o *store.Object, lines []byte, spans []policy.Span, status policy.CacheStatus) {
 	boundary := strconv.FormatUint(rand.Uint64(), 36)
 	c.linesWithout(lines, "Content-Range", "Content-Type")
 	c.x.Reply.Field("Content-Type", "multipart/byteranges; boundary="+boundary)

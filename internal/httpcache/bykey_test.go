@@ -12,6 +12,7 @@ import (
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 	"github.com/kasoku/kasoku/internal/origin"
 	"github.com/kasoku/kasoku/internal/origin/balance"
 )
@@ -21,7 +22,7 @@ import (
 type keyedSite struct {
 	*site
 	adm     Admission // Fields are the answer's
-	tag     func(*Body) []byte
+	tag     func(*store.Body) []byte
 	asked   atomic.Int64 // as Plan has it; 0: when the request came
 	refresh bool
 	begun   atomic.Int64
@@ -61,14 +62,14 @@ func (k *keyedSite) Fill() *Fill {
 		Admit: func(status int, fields http1.Fields) Admission {
 			adm := k.adm
 			adm.Fields, adm.Tag = fields, k.tag
-			adm.After = func(b *Body) {
+			adm.After = func(b *store.Body) {
 				k.mu.Lock()
 				defer k.mu.Unlock()
 				if b == nil {
 					k.after = append(k.after, "nothing")
 					return
 				}
-				k.after = append(k.after, fmt.Sprint(status)+" "+text(&Object{Body: b}))
+				k.after = append(k.after, fmt.Sprint(status)+" "+text(&store.Object{Body: b}))
 			}
 			return adm
 		},
@@ -198,7 +199,7 @@ func TestTagByKey(t *testing.T) {
 	if g := k.ask("GET /a"); g.get("ETag") != "" {
 		t.Errorf("without: %s", g)
 	}
-	k.tag = func(b *Body) []byte { return []byte(`"` + text(&Object{Body: b}) + `"`) }
+	k.tag = func(b *store.Body) []byte { return []byte(`"` + text(&store.Object{Body: b}) + `"`) }
 	if g := k.ask("GET /a"); g.get("ETag") != `"hello"` || g.body != "hello" {
 		t.Errorf("with: %s", g)
 	}
@@ -213,7 +214,7 @@ func TestPanicAfterwards(t *testing.T) {
 	k.mu.Lock()
 	k.after = nil
 	k.mu.Unlock()
-	f := (&errand{svc: k.Service}).after(func(*Body) { panic("a planned fault") })
+	f := (&errand{svc: k.Service}).after(func(*store.Body) { panic("a planned fault") })
 	f(nil)
 	if n := k.metrics.faults.Value(); n != 1 {
 		t.Errorf("%d faults are counted", n)
@@ -250,7 +251,7 @@ func TestRefreshThatIsCut(t *testing.T) {
 	k.refresh = true
 	k.ask("GET /a")
 	until(t, func() bool { return k.had() == "nothing" })
-	k.tag = func(*Body) []byte { return []byte(`"1"`) } // it is held until it is whole
+	k.tag = func(*store.Body) []byte { return []byte(`"1"`) } // it is held until it is whole
 	k.ask("GET /a")
 	until(t, func() bool { return k.had() == "nothing, nothing" })
 }

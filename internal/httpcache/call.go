@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"slices"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/disk"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
@@ -26,12 +28,12 @@ type call struct {
 
 	hop   hop
 	req   policy.Request
-	query Query
+	query store.Query
 	key   []byte
 
-	out   outgoing
-	built bool                // out is this exchange's
-	goes  func() http1.Fields // forOrigin, made once
+	out    outgoing
+	built  bool                        // out is this exchange's
+	choose func([]string) http1.Fields // chosenBy, made once
 
 	mine   http1.Fields // of an answer that others have as well, for this client
 	fields http1.Fields // of an answer on its way back
@@ -57,7 +59,7 @@ type call struct {
 
 func newCall() *call {
 	c := new(call)
-	c.goes = c.forOrigin
+	c.choose = c.chosenBy
 	return c
 }
 
@@ -154,12 +156,21 @@ func (c *call) look() {
 		c.key = append(c.key[:0], c.plan.Key...)
 		c.plan.tame(&c.req)
 	} else {
-		c.key = AppendKey(c.key[:0], string(scheme(x)), x.Request.Host, x.Request.Path, x.Request.RawQuery)
+		c.key = store.AppendKey(c.key[:0], string(scheme(x)), x.Request.Host, x.Request.Path, x.Request.RawQuery)
 	}
 	x.Record.KeyHash = max(1, xxhash.Sum64(c.key))
 	c.query.Reset()
 	c.query.Key, c.query.Fields, c.query.Now, c.query.Options = c.key, x.Request.Fields, c.now, c.opt
-	c.query.Goes, c.query.Fewer = c.goes, len(c.hop.names) > 0
+	c.query.Chosen = c.choose
+}
+
+// chosenBy are the fields by which an answer that varies by names was chosen: what
+// the origin got, where that is something else than what the client sent.
+func (c *call) chosenBy(names []string) http1.Fields {
+	if len(c.hop.names) > 0 || slices.ContainsFunc(names, rewritten) {
+		return c.forOrigin()
+	}
+	return c.query.Fields
 }
 
 // forOrigin are the request's fields as its origin gets them. They are made once for

@@ -3,6 +3,8 @@ package httpcache
 import (
 	"io"
 	"time"
+
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 )
 
 // collector keeps a body that is copied for one client, as long as it is no longer than
@@ -40,10 +42,10 @@ func (k *collector) take(p []byte, err error) {
 // obtain counts n bytes more in the budget, if they may be held.
 func (k *collector) obtain(n int64) bool {
 	l, flying := k.flights.limits.Load(), k.flights.stats.flying.Load()
-	if flying > l.Flying/2 && time.Since(k.began) > lendTime*time.Second {
+	if flying > l.Flying/2 && time.Since(k.began) > store.LendSeconds*time.Second {
 		return false
 	}
-	return int64(len(k.bytes))+n <= l.Stored.MaxObject && flying+n <= l.Flying && k.flights.store.lent.budget.Buffer(n)
+	return int64(len(k.bytes))+n <= l.Stored.MaxObject && flying+n <= l.Flying && k.flights.budget.Buffer(n)
 }
 
 // release lets go of the body, and takes no more.

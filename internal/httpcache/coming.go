@@ -11,6 +11,7 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache/coding"
 	"github.com/kasoku/kasoku/internal/httpcache/disk"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 	"github.com/kasoku/kasoku/internal/jsonp"
 	"github.com/kasoku/kasoku/internal/origin"
 )
@@ -207,20 +208,20 @@ func (c *call) wrapRelay(f *coming) bool {
 
 // wrapStored answers with an object whose body has to be read in order: from disk, or to
 // decode it.
-func (c *call) wrapStored(o *Object, lines []byte, status policy.CacheStatus) bool {
+func (c *call) wrapStored(o *store.Object, lines []byte, status policy.CacheStatus) bool {
 	if !c.open(o, &policy.Outcome{Status: http.StatusOK}) {
 		return true
 	}
-	m := o.Body.mem.Load().hold()
+	m := o.Body.Hold()
 	f := &coming{
 		status: o.Head.Response.Status, fields: o.Head.Fields, lines: func() []byte { return lines }, told: status, ownDate: c.dated(),
 		length: o.Body.Len(),
 	}
-	if o.onDisk() {
+	if o.OnDisk() {
 		f.body = &diskReader{c: c, body: o.Body}
 	} else {
-		f.body = m.reader()
-		if m.lending != nil {
+		f.body = m.Reader()
+		if m.Counted() {
 			f.loan = m
 		}
 	}
@@ -241,7 +242,7 @@ func (c *call) wrapStored(o *Object, lines []byte, status policy.CacheStatus) bo
 // diskReader reads a body that call.open has opened.
 type diskReader struct {
 	c    *call
-	body *Body
+	body *store.Body
 	at   int64
 }
 
@@ -251,8 +252,7 @@ func (r *diskReader) Read(p []byte) (int, error) {
 	}
 	b, err := r.c.reader.At(r.at)
 	if errors.Is(err, disk.ErrDamaged) {
-		r.body.file.Damaged()
-		r.c.svc.store.shelf.evicted(r.body.file)
+		r.c.svc.store.DropDamaged(r.body)
 	}
 	if err != nil {
 		return 0, err

@@ -1,13 +1,12 @@
 package httpcache
 
 import (
-	"bytes"
 	"errors"
 	"io"
-	"runtime"
 
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
@@ -16,11 +15,11 @@ var errOtherPart = errors.New("httpcache: the origin has sent another part than 
 
 // beginning finds a stored part that a request for the whole may be completed
 // from, nil if there is none.
-func (c *call) beginning() (part *Object) {
+func (c *call) beginning() (part *store.Object) {
 	if c.req.Method != policy.GET || c.req.Traits.Has(policy.HasRange) {
 		return nil
 	}
-	c.svc.store.Parts(&c.query, func(o *Object) bool {
+	c.svc.store.Parts(&c.query, func(o *store.Object) bool {
 		if _, ok := policy.Completion(nil, nil, &o.Head.Response, c.opt); ok && o.Mark() == policy.Unmarked {
 			part = o
 		}
@@ -33,7 +32,7 @@ func (c *call) beginning() (part *Object) {
 // that is still there. It is called when the flight's fence has been taken down:
 // what comes later finds the flight.
 func (f *errand) completion() (http1.Fields, bool) {
-	if f.part == nil || !f.svc.store.stands(f.part) || !f.svc.store.held(f.key, f.part) {
+	if f.part == nil || !f.svc.store.Valid(f.key, f.part) {
 		return nil, false
 	}
 	return policy.Completion(nil, f.header, &f.part.Head.Response, f.opt)
@@ -44,7 +43,7 @@ func (f *errand) completion() (http1.Fields, bool) {
 func (f *errand) completed(in *origin.Inbound, fields http1.Fields, asked policy.Moment) (*Answer, error) {
 	o, part, now := f.opt, &f.part.Head.Response, clock()
 	rest := policy.ParseResponse(in.Status, fields, asked, now, o)
-	whole := policy.CompleteFields(nil, f.part.Head.hit, fields)
+	whole := policy.CompleteFields(nil, f.part.Head.Hit, fields)
 	r := policy.ParseResponse(200, whole, asked, now, o)
 	storable, _ := policy.Storable(&f.req, &r, o)
 	if !storable || !policy.Completes(&rest, part, o) || in.Length != rest.Part.Length() {
@@ -52,9 +51,9 @@ func (f *errand) completed(in *origin.Inbound, fields http1.Fields, asked policy
 		return nil, errOtherPart
 	}
 	a := f.answer(&origin.Inbound{Status: 200, Length: part.Part.Total}, whole, asked)
-	a.Head.inherits(f.part.Head)
-	m := f.part.Body.mem.Load().hold()
-	a.Body = &partAndRest{io.MultiReader(m.reader(), in), in, m}
+	a.Head.InheritTags(f.part.Head)
+	m := f.part.Body.Hold()
+	a.Body = &partAndRest{io.MultiReader(m.Reader(), in), in, m}
 	return a, nil
 }
 
@@ -62,31 +61,11 @@ func (f *errand) completed(in *origin.Inbound, fields http1.Fields, asked policy
 type partAndRest struct {
 	io.Reader
 	io.Closer
-	part *memory // is held until Close; may be nil
+	part *store.Memory // is held until Close; may be nil
 }
 
 func (p *partAndRest) Close() error {
 	p.part.Return()
 	p.part = nil
 	return p.Closer.Close()
-}
-
-// reader reads all of it.
-func (m *memory) reader() io.Reader {
-	all := make([]io.Reader, len(m.chunks))
-	for i, c := range m.chunks {
-		all[i] = bytes.NewReader(c)
-	}
-	return &memoryReader{io.MultiReader(all...), m}
-}
-
-// memoryReader keeps the memory while it is read.
-type memoryReader struct {
-	chunks io.Reader
-	memory *memory
-}
-
-func (r *memoryReader) Read(p []byte) (int, error) {
-	defer runtime.KeepAlive(r.memory)
-	return r.chunks.Read(p)
 }

@@ -3,6 +3,8 @@ package httpcache
 import (
 	"strings"
 	"testing"
+
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 )
 
 // A request for the whole of what is stored in part asks for the rest alone, and gets
@@ -78,7 +80,7 @@ func TestPurgedPartIsNotCompleted(t *testing.T) {
 		a.ok("whole")
 	})
 	s.ask("GET /a", "Range: bytes=0-3")
-	if err := s.store.Purge(Purge{Prefix: "http://site/"}); err != nil {
+	if err := s.store.Purge(store.Purge{Prefix: "http://site/"}); err != nil {
 		t.Fatal(err)
 	}
 	s.ask("GET /a")

@@ -11,6 +11,7 @@ import (
 	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 	"github.com/kasoku/kasoku/internal/jsonp"
 )
 
@@ -29,7 +30,7 @@ func (s *Service) Explain(_ context.Context, r admin.ExplainRequest) (admin.Expl
 	f := set.cfg.JSONP
 	_, query, _ := strings.Cut(url, "?")
 	url = bareURL(f, url)
-	key, err := ParseURL(url)
+	key, err := store.ParseURL(url)
 	if err != nil {
 		return admin.Explanation{}, fmt.Errorf("%w: path must be a URL such as http://host/path, or a path with a header Host", admin.ErrInput)
 	}
@@ -68,7 +69,7 @@ func FieldsOf(r *admin.ExplainRequest) (fields http1.Fields, err error) {
 // explanation is an explanation on its way.
 type explanation struct {
 	admin.Explanation
-	store   *Store
+	store   *store.Store
 	options *policy.Options
 	plan    *Plan // nil for type http
 	now     policy.Moment
@@ -111,7 +112,7 @@ func (e *explanation) explain(key []byte, method string, fields http1.Fields) {
 		e.decide(policy.NotReading)
 		return
 	}
-	found := e.store.Find(&Query{Key: key, Fields: fields, Now: e.now, Options: e.options})
+	found := e.store.Find(&store.Query{Key: key, Fields: fields, Now: e.now, Options: e.options})
 	if found.Object == nil {
 		e.nothing(&req, &found)
 		return
@@ -124,18 +125,18 @@ func (e *explanation) explain(key []byte, method string, fields http1.Fields) {
 	e.decide(d.Reason)
 }
 
-func (e *explanation) nothing(req *policy.Request, found *Found) {
-	e.step("stored", "nothing", map[Miss]string{
-		MissURI: "never fetched, not storable, or evicted", MissVary: "only variants for other requests are",
-		MissRemoved: "a write or a purge has put it out of reach",
+func (e *explanation) nothing(req *policy.Request, found *store.Found) {
+	e.step("stored", "nothing", map[store.Miss]string{
+		store.MissURI: "never fetched, not storable, or evicted", store.MissVary: "only variants for other requests are",
+		store.MissRemoved: "a write or a purge has put it out of reach",
 	}[found.Miss])
 	if found.Marked {
 		e.step("marked", "yes", "lately an answer could not be shared: requests don't wait for each other")
 	}
-	e.decide(found.forwarding(absent(req, found, e.options).Reason))
+	e.decide(forwarding(found, absent(req, found, e.options).Reason))
 }
 
-func (e *explanation) stored(o *Object, d *policy.Decision) {
+func (e *explanation) stored(o *store.Object, d *policy.Decision) {
 	r := &o.Head.Response
 	e.step("stored", fmt.Sprintf("status %d, %d bytes", r.Status, o.Body.Len()), fmt.Sprintf("varies by %s", orNothing(r.Vary)))
 	if e.plan == nil {
@@ -147,7 +148,7 @@ func (e *explanation) stored(o *Object, d *policy.Decision) {
 // by that.
 func keyed(fields http1.Fields, key []byte, o *policy.Options) http1.Fields {
 	scheme, rest, _ := strings.Cut(string(key), "://")
-	host, _ := splitHost(rest)
+	host, _ := store.SplitHost(rest)
 	for _, name := range o.Keyed {
 		switch {
 		case name == policy.ForwardedSite: // one more element

@@ -9,6 +9,7 @@ import (
 	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 	"github.com/kasoku/kasoku/internal/origin"
 	"github.com/kasoku/kasoku/internal/origin/balance"
 )
@@ -26,11 +27,11 @@ type errand struct {
 	client http1.Fields // with the client's conditions
 	req    policy.Request
 	opt    *policy.Options
-	byKey  bool    // as Plan has it
-	trails bool    // its starter takes trailers
-	seen   *Object // what is to be validated, nil if nothing
-	part   *Object // what may be completed, nil if nothing
-	quiet  bool    // nobody waits for it
+	byKey  bool          // as Plan has it
+	trails bool          // its starter takes trailers
+	seen   *store.Object // what is to be validated, nil if nothing
+	part   *store.Object // what may be completed, nil if nothing
+	quiet  bool          // nobody waits for it
 
 	fill    *Fill                  // nil for type http
 	content []byte                 // the request's body
@@ -44,7 +45,7 @@ type errand struct {
 }
 
 // newErrand takes down what the call asks for.
-func (c *call) newErrand(seen *Object) *errand {
+func (c *call) newErrand(seen *store.Object) *errand {
 	q := c.outbound(c.forOrigin())
 	client := q.Header.Clone()
 	f := &errand{
@@ -64,7 +65,7 @@ func (c *call) newErrand(seen *Object) *errand {
 }
 
 // stored is what may stand in for an answer of the origin's, nil if nothing.
-func (f *errand) stored() *Object {
+func (f *errand) stored() *store.Object {
 	if f == nil || f.fill != nil {
 		return nil
 	}
@@ -93,8 +94,8 @@ func (f *errand) fly(ctx context.Context, fl *Flight) (a *Answer, err error) {
 }
 
 // known is what the origin can be asked about, nil if nothing.
-func (f *errand) known() *Object {
-	if f.seen == nil || f.seen.Head.made || f.fill != nil && f.fill.Anew {
+func (f *errand) known() *store.Object {
+	if f.seen == nil || f.seen.Head.Synthesized || f.fill != nil && f.fill.Anew {
 		return nil
 	}
 	return f.seen
@@ -108,7 +109,7 @@ const refreshPause = 5 * time.Second
 var errOtherThan = errors.New("httpcache: the origin has confirmed something that is not stored")
 
 // attempt asks the origin once, whether seen is still right if there is one.
-func (f *errand) attempt(ctx context.Context, fl *Flight, seen *Object) (*Answer, error) {
+func (f *errand) attempt(ctx context.Context, fl *Flight, seen *store.Object) (*Answer, error) {
 	header, completing := f.completion()
 	switch {
 	case seen != nil:
@@ -180,7 +181,7 @@ func (f *errand) answer(in *origin.Inbound, fields http1.Fields, asked policy.Mo
 			why = policy.PartNotStored
 		}
 	}
-	a := &Answer{Head: NewHead(r, fields, f.client, o).grouped(f.key), Length: length, Body: in, Trailer: func() http1.Fields { return trailer(in, o) }, Share: storable, Keep: storable}
+	a := &Answer{Head: store.NewHead(r, fields, f.client, o).AddGroups(f.key), Length: length, Body: in, Trailer: func() http1.Fields { return trailer(in, o) }, Share: storable, Keep: storable}
 	f.set.offer(a.Head, length, storable)
 	switch {
 	case !storable:
@@ -190,7 +191,7 @@ func (f *errand) answer(in *origin.Inbound, fields http1.Fields, asked policy.Mo
 		if why != policy.Authorized && why != policy.HeuristicNotStored { // another may still get what is stored
 			f.replaceable(in.Status)
 		}
-	case length > f.svc.store.longest():
+	case length > f.svc.store.MaxBody():
 		a.Keep, why = false, policy.TooLarge
 	case f.seen != nil && policy.Failing(in.Status):
 		a.Keep, why = false, policy.OriginFailed // what is stored stays (RFC 9111, section 4.3.3)
@@ -233,7 +234,7 @@ func (f *errand) replaceable(status int) {
 }
 
 // validated is what a 304 makes of the stored object.
-func (f *errand) validated(fl *Flight, seen *Object, fields http1.Fields, asked policy.Moment) (*Answer, error) {
+func (f *errand) validated(fl *Flight, seen *store.Object, fields http1.Fields, asked policy.Moment) (*Answer, error) {
 	o, now := f.opt, clock()
 	if f.fill != nil {
 		adm := f.fill.Admit(304, fields)
@@ -243,30 +244,18 @@ func (f *errand) validated(fl *Flight, seen *Object, fields http1.Fields, asked 
 	if !policy.Updates(&told, &seen.Head.Response, true) {
 		return nil, errOtherThan
 	}
-	r, all := seen.Head.updated(&told, fields, asked, now, o)
+	r, all := seen.Head.Updated(&told, fields, asked, now, o)
 	storable, why := policy.Storable(&f.req, &r, o)
 	if !storable && !ofRequest(why) {
 		f.svc.store.Drop(f.key, seen)
 	}
 	share := storable
-	if f.fill != nil && storable && !(f.keep && fl.stamp.Settled) {
-		storable, share, why = false, fl.stamp.Settled && !f.fill.Alone, policy.Unsettled
+	if f.fill != nil && storable && !(f.keep && fl.fence.Stamp.Settled) {
+		storable, share, why = false, fl.fence.Stamp.Settled && !f.fill.Alone, policy.Unsettled
 	}
 	f.why = why
 	f.svc.metrics.stored(why)
-	head := NewHead(r, all, f.client, o).grouped(f.key).inherits(seen.Head)
+	head := store.NewHead(r, all, f.client, o).AddGroups(f.key).InheritTags(seen.Head)
 	f.set.offer(head, seen.Body.Len(), storable)
 	return &Answer{Head: head, Validated: seen, Length: seen.Body.Len(), Share: share, Keep: storable}, nil
-}
-
-// updated is the response that h's becomes by the fields of a 304, or of a HEAD's
-// answer, which told was parsed from. A cookie that could not be stored with a new
-// response is not stored with this one either: it is for the client that asked.
-func (h *Head) updated(told *policy.Response, fields http1.Fields, asked, now policy.Moment, o *policy.Options) (policy.Response, http1.Fields) {
-	all := policy.UpdateFields(nil, h.hit, fields)
-	r := policy.ParseResponse(h.Response.Status, all, asked, now, o)
-	if told.SetCookie && (o.SetCookie != policy.StoreCookies || !told.Explicit()) {
-		r.Hidden, r.SetCookie = append(r.Hidden, "set-cookie"), false
-	}
-	return r, all
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/disk"
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 )
 
 // FillFunc asks the origin for a flight and returns when the head of its answer
@@ -23,19 +24,19 @@ type FillFunc func(ctx context.Context, f *Flight) (*Answer, error)
 // Answer is what the origin said.
 type Answer struct {
 	// Head is the response's, or what the stored one's has become by a 304.
-	Head *Head
+	Head *store.Head
 	// Validated is the stored object that a 304 speaks of; nil for a new response.
-	Validated *Object
+	Validated *store.Object
 	// Body is the response's body without framing, which gives io.EOF only when it is
 	// whole; nil for none. The flight closes it.
 	Body io.ReadCloser
 	// Length is the body's, -1 when it is not known.
 	Length int64
 	// Whole is the body if it is there already: then Body is nil.
-	Whole *Body
+	Whole *store.Body
 	// Seal, if set, is asked when Body is whole: what it returns is stored, or not,
 	// with that body or that of its Validated. It may give it another Head, too.
-	Seal func(*Answer, *Body) *Answer
+	Seal func(*Answer, *store.Body) *Answer
 	// Trailer gives the fields behind Body when that is whole; nil for none. They go to
 	// who follows the flight and are not stored.
 	Trailer func() http1.Fields
@@ -52,7 +53,7 @@ type Answer struct {
 	Remember time.Duration
 	// After, if set, gets the body of such an answer when those who wait have it, nil if it
 	// was not held or is not whole. The flight is over when it returns.
-	After func(*Body)
+	After func(*store.Body)
 }
 
 // Interim is a 1xx answer.
@@ -89,18 +90,17 @@ var (
 // by it. mu is taken while a shard of flights is held, and nothing but flights.mu is
 // taken while mu is.
 type Flight struct {
-	store      *Store
+	store      *store.Store
 	flights    *flights
 	shard      *flightShard
 	key        []byte
 	part       []byte // as Ask has it
 	guess      guess
 	background bool
-	lasting    bool     // what it brings may outlive the process
-	dry        bool     // the disk did not take it; of the pump alone
-	fill       FillFunc // of run alone, which drops it when f lands
-	stamp      cache.Stamp
-	born       uint64        // the newest purge before the origin was asked
+	lasting    bool          // what it brings may outlive the process
+	dry        bool          // the disk did not take it; of the pump alone
+	fill       FillFunc      // of run alone, which drops it when f lands
+	fence      store.Fence   // noted before the origin is asked
 	began      int64         // on the cache's clock, for flights with tags of the caller's
 	fenced     bool          // it has such tags
 	lateFor    time.Duration // as Ask has it
@@ -113,7 +113,7 @@ type Flight struct {
 	state       state
 	err         error
 	answer      *Answer
-	object      *Object
+	object      *store.Object
 	trailer     http1.Fields // of a body that is whole
 	own         *Answer      // for whoever started the flight, until it is taken
 	starterLeft bool
@@ -122,10 +122,10 @@ type Flight struct {
 	forsaken    bool  // they did before the head was known
 	leftAt      int64 // how many bytes had come when the last one left
 	pieces      pieces
-	file        *disk.Writer // what the body goes to; nil: nothing. Only the pump sets it
-	made        *memory      // what was made of the pieces
-	loan        *memory      // what the members need of it when the flight has ended
-	beside      int64        // and of other memory, in bytes
+	file        *disk.Writer  // what the body goes to; nil: nothing. Only the pump sets it
+	made        *store.Memory // what was made of the pieces
+	loan        *store.Memory // what the members need of it when the flight has ended
+	beside      int64         // and of other memory, in bytes
 	ended       bool
 	landed      landed
 	changed     chan struct{} // closed at the next change; nil while nobody waits
@@ -139,12 +139,12 @@ type guess struct {
 	values []byte
 }
 
-func (g *guess) fits(q *Query) bool {
-	return len(g.names) == 0 || string(q.presented(g.names)) == string(g.values)
+func (g *guess) fits(q *store.Query) bool {
+	return len(g.names) == 0 || string(q.Presented(g.names)) == string(g.values)
 }
 
 // Stamp is what was noted about the flight's tags before its origin is asked.
-func (f *Flight) Stamp() *cache.Stamp { return &f.stamp }
+func (f *Flight) Stamp() *cache.Stamp { return &f.fence.Stamp }
 
 // Interim passes a 1xx answer on to who started the flight.
 func (f *Flight) Interim(status int, fields http1.Fields) {
@@ -201,7 +201,7 @@ func (f *Flight) fly() (err error) {
 		f.finish(a, f.keep(a, a.Validated.Body), 0)
 		return nil
 	case a.Whole != nil:
-		f.finish(a, f.keep(a, f.store.counted(a.Whole)), 0)
+		f.finish(a, f.keep(a, f.store.Counted(a.Whole)), 0)
 		return nil
 	}
 	return f.stream(a)
@@ -211,7 +211,7 @@ func (f *Flight) fly() (err error) {
 func (f *Flight) handOver(a *Answer) {
 	f.mu.Lock()
 	if a.Validated != nil {
-		f.object = newObject(a.Head, a.Validated.Body, f.stamp, f.born)
+		f.object = store.NewObject(a.Head, a.Validated.Body, f.fence)
 	}
 	f.state, f.answer, f.own = apart, a, a
 	f.flights.stats.released.Add(uint64(max(0, f.members-1)))
@@ -246,7 +246,7 @@ func (f *Flight) discard(a *Answer) {
 // stream publishes the head and hands out the bytes as they come.
 func (f *Flight) stream(a *Answer) error {
 	if a.Body == nil {
-		f.finish(a, f.keep(a, NewBody()), 0)
+		f.finish(a, f.keep(a, store.NewBody()), 0)
 		return nil
 	}
 	defer a.Body.Close()
@@ -262,7 +262,7 @@ func (f *Flight) stream(a *Answer) error {
 
 // keepCome makes the object of a body that has come, with last bytes that are kept
 // back; nil if it was not kept.
-func (f *Flight) keepCome(a *Answer, last int) (*Answer, *Object) {
+func (f *Flight) keepCome(a *Answer, last int) (*Answer, *store.Object) {
 	f.mu.Lock()
 	if a.Trailer != nil {
 		f.trailer = a.Trailer()
@@ -276,13 +276,13 @@ func (f *Flight) keepCome(a *Answer, last int) (*Answer, *Object) {
 	case f.sinking():
 		return a, f.keepFile(a, all)
 	}
-	b := f.store.counted(gather(all))
-	f.made = b.mem.Load()
+	b := f.store.Counted(store.Gather(all))
+	f.made = b.Memory()
 	return f.seal(a, b)
 }
 
 // seal keeps a body that has come to its end.
-func (f *Flight) seal(a *Answer, b *Body) (*Answer, *Object) {
+func (f *Flight) seal(a *Answer, b *store.Body) (*Answer, *store.Object) {
 	if a.Seal != nil {
 		a = a.Seal(a, b)
 	}
@@ -302,13 +302,13 @@ func (f *Flight) announce(a *Answer) {
 }
 
 // keep makes the object and stores it, if it is to be stored.
-func (f *Flight) keep(a *Answer, b *Body) *Object {
-	o := newObject(a.Head, b, f.stamp, f.born)
+func (f *Flight) keep(a *Answer, b *store.Body) *store.Object {
+	o := store.NewObject(a.Head, b, f.fence)
 	if a.Validated != nil {
-		o.forms.Store(a.Validated.forms.Load().under(a.Head))
+		o.CopyForms(a.Validated)
 	}
 	if a.Keep {
-		f.store.put(f.key, o, a.Validated)
+		f.store.Put(f.key, o, a.Validated)
 	}
 	return o
 }
@@ -316,7 +316,7 @@ func (f *Flight) keep(a *Answer, b *Body) *Object {
 // finish lets it be known that the answer is whole, with the bytes that were kept
 // back. That comes after the object was stored: who finds the flight gone finds
 // what it has stored. o is nil if the body was not kept.
-func (f *Flight) finish(a *Answer, o *Object, last int) {
+func (f *Flight) finish(a *Answer, o *store.Object, last int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.pieces.came(last)

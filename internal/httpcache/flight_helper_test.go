@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 )
 
 // bubble runs f on a clock of its own. Goroutines that are left make it fail.
@@ -121,7 +123,7 @@ type client struct {
 }
 
 // client sends a request that asks the origin if nobody does.
-func (s *source) client(t *testing.T, store *engine, q *Query) *client {
+func (s *source) client(t *testing.T, store *engine, q *store.Query) *client {
 	c := &client{ticket: store.Fly(&Ask{Query: q, Fill: s.fill})}
 	go c.run(t.Context())
 	synctest.Wait()
@@ -163,6 +165,6 @@ func (c *client) want(t *testing.T, way Way, got string, done bool) {
 }
 
 // shared is an answer that may be shared and kept, without a body so far.
-func shared(q *Query, fields ...string) *Answer {
+func shared(q *store.Query, fields ...string) *Answer {
 	return &Answer{Head: head(q, fields...), Share: true, Keep: true}
 }

@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 
 	"pgregory.net/rapid"
+
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 )
 
 // flightModel is one URL whose origin a test plays, and those who want it.
@@ -174,14 +176,14 @@ func (m *flightModel) Drop(t *rapid.T) {
 	}
 }
 
-// lent is at least how much is lent: what has been read by nobody but those who have not
+// BodiesInFlight is at least how much is lent: what has been read by nobody but those who have not
 // left, and is stored no more.
 func (m *flightModel) lent() (least int64) {
 	stored := m.s.Find(get(url)).Object
 	seen := map[*modelBody]bool{}
 	for _, r := range m.readers {
 		b := r.flight
-		if b.end == nil || seen[b] || len(b.sent) <= mostCopied || stored != nil && text(stored) == b.sent {
+		if b.end == nil || seen[b] || len(b.sent) <= store.MaxCopied || stored != nil && text(stored) == b.sent {
 			continue
 		}
 		seen[b] = true

@@ -3,12 +3,14 @@ package httpcache
 import (
 	"cmp"
 	"time"
+
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 )
 
 // FlightLimits bound what flights hold in memory. The zero value of each is its default.
 type FlightLimits struct {
 	// Stored are the store's.
-	Stored Limits
+	Stored store.Limits
 	// Flying is how much of bodies all flights may hold together, in bytes. Over it
 	// those that take more let go of what they hold and are not kept. Default: a
 	// quarter of what the space may hold, and at least 16 MiB.
@@ -27,15 +29,14 @@ type FlightLimits struct {
 
 // SetLimits changes the limits, the store's too, for what begins from now on.
 func (fs *flights) SetLimits(l FlightLimits) {
-	capacity := fs.space.Usage().Memory
 	fs.store.SetLimits(l.Stored)
-	l = l.withDefaults(capacity)
+	l = l.withDefaults(fs.space.Usage().Memory)
+	l.Stored = *fs.store.Limits()
 	fs.limits.Store(&l)
 }
 
 // withDefaults are the limits for a space of that capacity in bytes.
 func (l FlightLimits) withDefaults(capacity uint64) FlightLimits {
-	l.Stored = l.Stored.withDefaults(capacity)
 	l.Flying = cmp.Or(l.Flying, max(16<<20, int64(capacity/4)))
 	l.Window = cmp.Or(l.Window, 1<<20)
 	l.Finish = cmp.Or(l.Finish, 16<<20)

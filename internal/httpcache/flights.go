@@ -10,21 +10,23 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/cache"
+	"github.com/kasoku/kasoku/internal/httpcache/store"
+	"github.com/kasoku/kasoku/internal/inflight"
 )
 
 // Ask is a request for a flight.
 type Ask struct {
 	// Query is the request; its Key and Fields must stay as they are until the
 	// Ticket has been left.
-	Query *Query
+	Query *store.Query
 	// Seen is what a look-up found and the caller does not want as it is. If
 	// something else lies there by now, no flight is needed.
-	Seen *Object
+	Seen *store.Object
 	// Part is the range that is asked for, with its condition, both as they came; nil if
 	// it is the whole. A flight for a part is joined by those alone who ask for the same.
 	Part []byte
 	// Covered says whether a stored part has what is asked for; nil: none has.
-	Covered func(*Object) bool
+	Covered func(*store.Object) bool
 	// Tags are what the answer depends on beside its URL: at most three.
 	Tags []cache.Tag
 	// Since is the earliest time, on the cache's clock, at which a flight with Tags may
@@ -57,9 +59,10 @@ const flightShards = 64
 
 // flights are those that fill a store.
 type flights struct {
-	store  *Store
+	store  *store.Store
 	space  *cache.Space // of the store
 	limits atomic.Pointer[FlightLimits]
+	budget *inflight.Budget
 	stats  flightCounters
 	seed   maphash.Seed
 	shards [flightShards]flightShard
@@ -72,8 +75,8 @@ type flights struct {
 
 // newFlights makes the flights of a store that keeps its objects in space. They have to be
 // closed before the store.
-func newFlights(s *Store, space *cache.Space, l FlightLimits) *flights {
-	fs := &flights{store: s, space: space, seed: maphash.MakeSeed()}
+func newFlights(s *store.Store, space *cache.Space, l FlightLimits) *flights {
+	fs := &flights{store: s, space: space, budget: space.Cache().Budget(), seed: maphash.MakeSeed()}
 	fs.SetLimits(l)
 	fs.ctx, fs.cancel = context.WithCancelCause(context.Background())
 	for i := range fs.shards {
@@ -201,15 +204,15 @@ func (fs *flights) Refresh(a *Ask) bool {
 }
 
 // arrived is what is stored for a that it has not seen, nil if there is nothing.
-func (fs *flights) arrived(a *Ask) (o *Object) {
+func (fs *flights) arrived(a *Ask) (o *store.Object) {
 	if a.Since > 0 {
 		return nil
 	}
-	if f := fs.store.Find(a.Query); f.Object != nil && f.Object != a.Seen && !f.Object.part() {
+	if f := fs.store.Find(a.Query); f.Object != nil && f.Object != a.Seen && !f.Object.IsPart() {
 		return f.Object
 	}
 	if a.Covered != nil {
-		fs.store.Parts(a.Query, func(p *Object) bool {
+		fs.store.Parts(a.Query, func(p *store.Object) bool {
 			if p != a.Seen && a.Covered(p) {
 				o = p
 			}
@@ -232,11 +235,10 @@ func (fs *flights) newFlight(sh *flightShard, a *Ask) *Flight {
 	f.ctx, f.cancel = context.WithCancelCause(fs.ctx)
 	f.guess = fs.guess(sh, a.Query)
 	f.lasting = len(a.Tags) == 0
-	f.born = fs.store.purges.head.Load()
 	if f.fenced = a.Tags != nil; f.fenced {
 		f.began = fs.space.Cache().Now()
 	}
-	f.stamp = fs.space.Cache().Note(append([]cache.Tag{URLTag(f.key)}, a.Tags...)...)
+	f.fence = fs.store.Fence(f.key, a.Tags...)
 	return f
 }
 
@@ -257,17 +259,14 @@ func (fs *flights) launch(f *Flight, open bool) {
 
 // guess is what a flight for q will probably vary by: what it is for other
 // flights of the key, or for what is stored.
-func (fs *flights) guess(sh *flightShard, q *Query) guess {
-	var names []string
-	if r := fs.store.resource(q.Key); r != nil {
-		names = r.vary()
-	}
+func (fs *flights) guess(sh *flightShard, q *store.Query) guess {
+	names := fs.store.Vary(q.Key)
 	for _, f := range sh.byKey[string(q.Key)] {
 		if known := f.vary(); len(known) > 0 {
 			names = known
 		}
 	}
-	return guess{names: names, values: bytes.Clone(q.presented(names))}
+	return guess{names: names, values: bytes.Clone(q.Presented(names))}
 }
 
 // vary is what f's answer varies by, if that is known.
@@ -301,25 +300,19 @@ func (fs *flights) joinable(f *Flight, ask *Ask) bool {
 	switch {
 	case f.part != nil && string(f.part) != string(ask.Part):
 		return false
-	case !fs.space.Cache().Current(&f.stamp):
-		return false
-	case f.fenced && (!f.stamp.Settled || f.began < ask.Since):
+	case f.fenced && (!f.fence.Stamp.Settled || f.began < ask.Since):
 		return false
 	}
 	f.mu.Lock()
 	a, past := f.answer, f.past(ask)
 	f.mu.Unlock()
-	tags := &Tags{any: true}
-	switch {
-	case past:
+	if past {
 		return false
-	case a == nil && !f.guess.fits(q), a != nil && !a.Head.answers(q):
-		return false
-	case a != nil:
-		tags = &a.Head.Tags
 	}
-	v, _ := fs.store.purges.since(f.born, f.key, tags)
-	return v == untouched
+	if a == nil {
+		return f.guess.fits(q) && !fs.store.Overtaken(&f.fence, f.key, nil)
+	}
+	return a.Head.Answers(q) && !fs.store.Overtaken(&f.fence, f.key, a.Head)
 }
 
 // share counts a member in to share f's failure, if it failed before its head was known.

@@ -8,12 +8,13 @@ import (
 
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 	"github.com/kasoku/kasoku/internal/inflight"
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
 // fetch gets the answer from the origin, together with all who want the same.
-func (c *call) fetch(seen *Object, why policy.Reason, apart bool) {
+func (c *call) fetch(seen *store.Object, why policy.Reason, apart bool) {
 	if f := c.admit(); f != nil {
 		c.failed(seen, f)
 		return
@@ -45,7 +46,7 @@ func (c *call) fetch(seen *Object, why policy.Reason, apart bool) {
 // again says whether a request goes on when a flight that it had joined has failed without
 // an answer: once, and not when that says how the origin is, or something stored may stand
 // in. It may have been the request of the other one that the origin did not bear.
-func (c *call) again(t *Ticket, seen *Object, err error) bool {
+func (c *call) again(t *Ticket, seen *store.Object, err error) bool {
 	if !t.Joined() || c.anew || c.x.Context().Err() != nil || seen != nil && c.standsIn(seen) {
 		return false
 	}
@@ -57,7 +58,7 @@ func (c *call) again(t *Ticket, seen *Object, err error) bool {
 }
 
 // standsIn says whether seen is to be used if there is no answer.
-func (c *call) standsIn(seen *Object) bool {
+func (c *call) standsIn(seen *store.Object) bool {
 	d := policy.AfterFailure(&c.req, &seen.Head.Response, seen.Mark(), policy.Disconnected, c.now, c.opt)
 	return d.Action == policy.Use
 }
@@ -134,7 +135,7 @@ func (c *call) follow(t *Ticket, f *errand, why policy.Reason) onward {
 		if !t.Joined() && f.fwdStatus == 304 {
 			status.FwdStatus = 304
 		}
-		if out.Object.part() { // what was asked for, or what the origin takes for it
+		if out.Object.IsPart() { // what was asked for, or what the origin takes for it
 			c.asItCame(out.Object, status)
 			break
 		}
@@ -144,7 +145,7 @@ func (c *call) follow(t *Ticket, f *errand, why policy.Reason) onward {
 }
 
 // usable says whether a response that another has asked for answers this request.
-func (c *call) usable(h *Head) bool {
+func (c *call) usable(h *store.Head) bool {
 	if c.plan != nil && c.plan.ByKey {
 		return true
 	}
@@ -153,12 +154,12 @@ func (c *call) usable(h *Head) bool {
 }
 
 // standIn answers with what is stored if the origin has failed and that may be.
-func (c *call) standIn(seen *Object, out Outcome) bool {
+func (c *call) standIn(seen *store.Object, out Outcome) bool {
 	return seen != nil && policy.Failing(out.Head.Response.Status) && c.standInFor(seen)
 }
 
 // failed answers when no origin has.
-func (c *call) failed(seen *Object, err error) {
+func (c *call) failed(seen *store.Object, err error) {
 	if errors.Is(err, ErrPanicked) {
 		c.svc.metrics.faults.Inc()
 		c.svc.log.Error("a fault inside the cache", "error", err)
@@ -226,14 +227,14 @@ func (c *call) own(out Outcome, f *errand, status policy.CacheStatus) {
 }
 
 // missHead begins an answer with a response that has just come.
-func (c *call) missHead(h *Head, status policy.CacheStatus) {
+func (c *call) missHead(h *store.Head, status policy.CacheStatus) {
 	reply := &c.x.Reply
 	reply.Status, reply.OwnDate = h.Response.Status, c.dated()
 	reply.Lines(c.just(h, status.Collapsed))
 	c.decided(status)
 }
 
-func (c *call) notModified(h *Head, status policy.CacheStatus) {
+func (c *call) notModified(h *store.Head, status policy.CacheStatus) {
 	c.missHead(h, status)
 	c.x.Reply.Status = 304
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 )
 
 // Forwarding says what origins are told of the client.
@@ -59,7 +60,7 @@ type outgoing struct {
 // process in Via.
 func (o *outgoing) build(x *edge.Exchange, h *hop, f *Forwarding, id string) http1.Fields {
 	o.fields, o.text = o.fields[:0], o.text[:0]
-	o.host = appendHost(o.host[:0], string(scheme(x)), x.Request.Host)
+	o.host = store.AppendHost(o.host[:0], string(scheme(x)), x.Request.Host)
 	trusted := len(f.Trust) > 0 && f.trusts(x.Record.Client.Addr())
 	reduce := false
 	for _, field := range x.Request.Fields {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kasoku/kasoku/internal/httpcache/disk"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 )
 
 // mostLost is how many bodies in a row are fetched anew for one request because they
@@ -16,8 +17,8 @@ const mostLost = 3
 // open has the first bytes of an answer with o's body at hand, if that is on disk: a
 // damaged body is found before anything has left, and the answer is fetched anew.
 // Then it has been given, and false is returned.
-func (c *call) open(o *Object, out *policy.Outcome) bool {
-	if !o.onDisk() || c.req.Method == policy.HEAD || out.Status == http.StatusNotModified ||
+func (c *call) open(o *store.Object, out *policy.Outcome) bool {
+	if !o.OnDisk() || c.req.Method == policy.HEAD || out.Status == http.StatusNotModified ||
 		out.Status == http.StatusRequestedRangeNotSatisfiable && out.Status != o.Head.Response.Status {
 		return true
 	}
@@ -25,7 +26,7 @@ func (c *call) open(o *Object, out *policy.Outcome) bool {
 	if len(out.Spans) > 0 {
 		first = out.Spans[0].Start
 	}
-	r, err := o.Body.file.Open()
+	r, err := o.Body.Open()
 	if err == nil {
 		c.reader = r
 		_, err = r.At(first)
@@ -44,10 +45,10 @@ func (c *call) open(o *Object, out *policy.Outcome) bool {
 }
 
 // drop takes away what can't be read from disk.
-func (c *call) drop(o *Object, err error) {
+func (c *call) drop(o *store.Object, err error) {
 	c.closeReader()
 	if errors.Is(err, disk.ErrDamaged) {
-		o.Body.file.Damaged()
+		o.Body.Damaged()
 	}
 	c.svc.store.Drop(c.key, o)
 }
@@ -61,14 +62,13 @@ func (c *call) closeReader() {
 
 // copyRange sends n bytes of a body from offset from on. A body that turns out to be
 // damaged is dropped; the answer is to be cut.
-func (c *call) copyRange(out io.Writer, b *Body, from, n int64) error {
+func (c *call) copyRange(out io.Writer, b *store.Body, from, n int64) error {
 	if c.reader == nil {
 		return b.WriteRange(out, from, n)
 	}
 	err := c.reader.WriteRange(out, from, n)
 	if errors.Is(err, disk.ErrDamaged) {
-		b.file.Damaged()
-		c.svc.store.shelf.evicted(b.file)
+		c.svc.store.DropDamaged(b)
 		c.svc.metrics.cut.Inc()
 	}
 	return err

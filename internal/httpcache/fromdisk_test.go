@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/kasoku/kasoku/internal/httpcache/disk"
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
@@ -47,7 +48,7 @@ func longBody(n int64) string {
 }
 
 // lies is how many bodies are on disk.
-func (s *site) lies() int { return s.store.shelf.part.Stats().Files }
+func (s *site) lies() int { return s.store.DiskStats().Files }
 
 const onDiskBody = 300_000
 
@@ -140,7 +141,7 @@ func TestAnotherVersionOnDisk(t *testing.T) {
 	if err != nil || len(found) != 1 {
 		t.Fatalf("%d bodies, %v", len(found), err)
 	}
-	found[0].Meta[0] = recordVersion + 1
+	found[0].Meta[0]++ // the version of its record
 	err = found[0].File.Rewrite(found[0].Meta, false)
 	part.Close()
 	if err := errors.Join(err, tier.Close()); err != nil {
@@ -194,20 +195,20 @@ func TestDroppedStaysDropped(t *testing.T) {
 			}
 		})
 	}
-	purge := func(p Purge) func(*site) {
+	purge := func(p store.Purge) func(*site) {
 		return func(s *site) {
 			if err := s.store.Purge(p); err != nil {
 				s.t.Error(err)
 			}
 		}
 	}
-	f("URL", purge(Purge{URL: "http://site/a"}), "fwd=uri-miss; stored")
-	f("prefix", purge(Purge{Prefix: "/"}), "fwd=uri-miss; stored")
-	f("tag", purge(Purge{Tag: "all"}), "fwd=uri-miss; stored")
-	f("all", purge(Purge{All: true}), "fwd=uri-miss; stored")
-	f("soft URL", purge(Purge{URL: "http://site/a", Soft: true}), "fwd=stale; detail=soft-purged; stored")
-	f("soft tag", purge(Purge{Tag: "a", Soft: true}), "fwd=stale; detail=soft-purged; stored")
-	f("soft all", purge(Purge{All: true, Soft: true}), "fwd=stale; detail=soft-purged; stored")
+	f("URL", purge(store.Purge{URL: "http://site/a"}), "fwd=uri-miss; stored")
+	f("prefix", purge(store.Purge{Prefix: "/"}), "fwd=uri-miss; stored")
+	f("tag", purge(store.Purge{Tag: "all"}), "fwd=uri-miss; stored")
+	f("all", purge(store.Purge{All: true}), "fwd=uri-miss; stored")
+	f("soft URL", purge(store.Purge{URL: "http://site/a", Soft: true}), "fwd=stale; detail=soft-purged; stored")
+	f("soft tag", purge(store.Purge{Tag: "a", Soft: true}), "fwd=stale; detail=soft-purged; stored")
+	f("soft all", purge(store.Purge{All: true, Soft: true}), "fwd=stale; detail=soft-purged; stored")
 	f("POST", func(s *site) { s.ask("POST /a", "Content-Length: 0") }, "fwd=uri-miss; stored")
 	f("unknown outcome", func(s *site) { s.store.Begin([]byte("http://site/a")).Unknown() }, "fwd=uri-miss; stored")
 	f("PURGE", func(s *site) {
@@ -233,8 +234,8 @@ func TestDamageOnDisk(t *testing.T) {
 		s.ask("GET /a")
 		spoil(t, dir, at)
 		g := s.ask(line, fields...)
-		if g.cut != cut || s.store.shelf.part.Stats().Damaged != 1 {
-			t.Errorf("damage at %d: %d, %d bytes, cut %v, %+v", at, g.status, len(g.body), g.cut, s.store.shelf.part.Stats())
+		if g.cut != cut || s.store.DiskStats().Damaged != 1 {
+			t.Errorf("damage at %d: %d, %d bytes, cut %v, %+v", at, g.status, len(g.body), g.cut, s.store.DiskStats())
 		}
 		if cut == (g.body == longBody(1_000_000)) && fields == nil {
 			t.Errorf("damage at %d: the body is wrong", at)

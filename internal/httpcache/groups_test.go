@@ -46,22 +46,3 @@ func TestGroupsAreInvalidated(t *testing.T) {
 	f("failed", "POST", "HTTP/1.1 400 Bad Request\nContent-Length: 0\n"+groups+"\"y\"\n\n")
 	f("safe", "OPTIONS", ok+groups+"\"y\"\n\n")
 }
-
-func TestGroupsOfOtherHosts(t *testing.T) {
-	a, b := get("http://a/x"), get("http://b/x")
-	for _, q := range []*Query{a, b} {
-		if h := head(q, "Cache-Groups", `"g"`).grouped(q.Key); len(h.Tags.slots) != 1 {
-			t.Errorf("%s: tags %v", q.Key, h.Tags)
-		}
-	}
-	if groupSlot(a.Key, "g") == groupSlot(b.Key, "g") || groupSlot(a.Key, "g") == groupSlot(a.Key, "h") {
-		t.Error("groups of two hosts, or two groups, are one")
-	}
-	if string(a.Key) != "http://a/x" {
-		t.Errorf("the key has become %q", a.Key)
-	}
-	many := `"g"` + strings.Repeat(`, "h"`, mostTags)
-	if h := head(a, "Cache-Groups", many).grouped(a.Key); !h.Tags.any {
-		t.Error("too many groups to tell apart don't stand for all")
-	}
-}

@@ -9,6 +9,7 @@ import (
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 )
 
 // noon is when most tests take place.
@@ -18,12 +19,12 @@ var options = policy.Defaults()
 
 // engine is a store with its flights.
 type engine struct {
-	*Store
+	*store.Store
 	*flights
 }
 
 func newEngine(space *cache.Space, l FlightLimits) *engine {
-	s := NewStore(space, l.Stored)
+	s := store.New(space, l.Stored)
 	return &engine{s, newFlights(s, space, l)}
 }
 
@@ -54,22 +55,22 @@ func open(t testing.TB, l FlightLimits) *engine {
 }
 
 // get is the query for a URL, with fields in turn names and values.
-func get(url string, fields ...string) *Query {
-	key, err := ParseURL(url)
+func get(url string, fields ...string) *store.Query {
+	key, err := store.ParseURL(url)
 	if err != nil {
 		panic(err)
 	}
-	return &Query{Key: key, Fields: http1.FieldsOf(fields...), Now: noon, Options: &options}
+	return &store.Query{Key: key, Fields: http1.FieldsOf(fields...), Now: noon, Options: &options}
 }
 
 // head makes the head of an answer to q that is fresh for a minute.
-func head(q *Query, fields ...string) *Head {
+func head(q *store.Query, fields ...string) *store.Head {
 	f := http1.FieldsOf(append([]string{"Date", "Fri, 15 Jan 2027 08:00:00 GMT", "Cache-Control", "max-age=60"}, fields...)...)
-	return NewHead(policy.ParseResponse(200, f, noon, noon, &options), f, q.Fields, &options)
+	return store.NewHead(policy.ParseResponse(200, f, noon, noon, &options), f, q.Fields, &options)
 }
 
 // answer is what an origin gives that may be shared and kept.
-func answer(q *Query, body string, fields ...string) *Answer {
+func answer(q *store.Query, body string, fields ...string) *Answer {
 	return &Answer{
 		Head: head(q, fields...), Body: io.NopCloser(strings.NewReader(body)), Length: int64(len(body)), Share: true, Keep: true,
 	}
@@ -81,7 +82,7 @@ func gives(a *Answer) FillFunc {
 }
 
 // fetch flies q, whatever is stored, and reads all of it.
-func fetch(t testing.TB, s *engine, q *Query, fill FillFunc) string {
+func fetch(t testing.TB, s *engine, q *store.Query, fill FillFunc) string {
 	t.Helper()
 	ticket := s.Fly(&Ask{Query: q, Seen: s.Find(q).Object, Fill: fill})
 	defer ticket.Leave()
@@ -100,7 +101,7 @@ func fetch(t testing.TB, s *engine, q *Query, fill FillFunc) string {
 }
 
 // fill fetches q and waits until it is stored.
-func fill(t testing.TB, s *engine, q *Query, body string, fields ...string) *Object {
+func fill(t testing.TB, s *engine, q *store.Query, body string, fields ...string) *store.Object {
 	t.Helper()
 	fetch(t, s, q, gives(answer(q, body, fields...)))
 	f := s.Find(q)
@@ -134,7 +135,21 @@ func readAll(ctx context.Context, ticket *Ticket) (string, error) {
 	}
 }
 
-func text(o *Object) string {
+// wantFound looks q up and compares the body; "" for none.
+func wantFound(t *testing.T, s *engine, q *store.Query, want string) store.Found {
+	t.Helper()
+	f := s.Find(q)
+	got := ""
+	if f.Object != nil {
+		got = text(f.Object)
+	}
+	if got != want {
+		t.Fatalf("%s with %s came to %q (%+v); want %q", q.Key, q.Fields, got, f, want)
+	}
+	return f
+}
+
+func text(o *store.Object) string {
 	var b strings.Builder
 	o.Body.WriteRange(&b, 0, o.Body.Len())
 	return b.String()

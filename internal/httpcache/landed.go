@@ -63,7 +63,7 @@ func (f *Flight) land() {
 	}
 	weight := flightWeight + int64(len(f.key)) + f.pieces.held
 	if f.object != nil {
-		weight += f.object.weight()
+		weight += f.object.Weight()
 	}
 	if f.flights.stats.staying.Add(weight) > f.limits.Flying {
 		f.flights.stats.staying.Add(-weight)

@@ -10,6 +10,7 @@ import (
 	"time"
 	"weak"
 
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
@@ -22,7 +23,7 @@ func traveller(t *testing.T, s *engine, o *source, asked int64) *client {
 }
 
 // now is the time on the store's clock.
-func (s *engine) now() int64 { return s.Store.space.Cache().Now() }
+func (s *engine) now() int64 { return s.flights.space.Cache().Now() }
 
 // Who asked before a flight was over takes what it brought, when it has landed too; who
 // asked then, or comes when it has departed, flies anew.
@@ -34,8 +35,8 @@ func TestLateTravellers(t *testing.T) {
 		taken, landing := make(chan struct{}), ""
 		a := shared(get(url))
 		a.Keep = false
-		a.After = func(b *Body) {
-			landing = text(&Object{Body: b})
+		a.After = func(b *store.Body) {
+			landing = text(&store.Object{Body: b})
 			<-taken
 		}
 		first := traveller(t, s, o, early)
@@ -270,9 +271,9 @@ func TestWhatDoesNotStay(t *testing.T) {
 				early, had := s.now()+1, "nothing"
 				time.Sleep(time.Millisecond)
 				a := shared(get(url))
-				a.Keep, a.After = false, func(b *Body) {
+				a.Keep, a.After = false, func(b *store.Body) {
 					if had = "no body"; b != nil {
-						had = text(&Object{Body: b})
+						had = text(&store.Object{Body: b})
 					}
 				}
 				traveller(t, s, o, early)
@@ -287,7 +288,7 @@ func TestWhatDoesNotStay(t *testing.T) {
 			})
 		})
 	}
-	f("too long", FlightLimits{Stored: Limits{MaxObject: smallestChunk}}, -1, strings.Repeat("x", smallestChunk+1), nil, "no body")
+	f("too long", FlightLimits{Stored: store.Limits{MaxObject: smallestChunk}}, -1, strings.Repeat("x", smallestChunk+1), nil, "no body")
 	f("cut", FlightLimits{}, 10, "hello", errors.New("cut"), "no body")
 	f("too much", FlightLimits{Flying: 100}, 5, "hello", nil, "hello")
 }

@@ -3,13 +3,13 @@ package httpcache
 import (
 	"fmt"
 	"io"
-	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 )
 
 // Clients that don't read, and want much more together than there is memory, take no more
@@ -52,92 +52,16 @@ func TestSlowClientsTakeNoMoreThanThereIs(t *testing.T) {
 	}
 }
 
+// lentStep is in what steps the store takes memory out of its space.
+const lentStep = 256 << 10
+
 // wantLent fails if other than so much is lent, and taken out of the space.
 func wantLent(t *testing.T, s *engine, want int64) {
 	t.Helper()
 	synctest.Wait()
-	if st, u := s.Stats(), s.Store.space.Usage(); st.Lent != want || int64(u.Reserved) < want+st.Flying || int64(u.Reserved) >= want+st.Flying+3*lentStep || want+st.Flying == 0 && u.Reserved != 0 {
+	if st, u := s.Stats(), s.flights.space.Usage(); st.Lent != want || int64(u.Reserved) < want+st.Flying || int64(u.Reserved) >= want+st.Flying+3*lentStep || want+st.Flying == 0 && u.Reserved != 0 {
 		t.Fatalf("%d bytes are lent, %d held by flights, %d reserved; want %d", st.Lent, st.Flying, u.Reserved, want)
 	}
-}
-
-// What is stored counts there; what is stored no more, and still being sent, is taken out of
-// the space until the last has sent it.
-func TestLentWhenItLeavesTheStore(t *testing.T) {
-	const length = 1 << 20
-	body := strings.Repeat("x", length)
-	f := func(leave func(t *testing.T, s *engine, o *Object)) {
-		t.Helper()
-		bubble(t, func(t *testing.T) {
-			s := open(t, FlightLimits{})
-			o := fill(t, s, get(url), body)
-			weight := o.Body.mem.Load().weight()
-			_, a, _ := o.Body.lend()
-			b := o.Body.mem.Load().hold()
-			wantLent(t, s, 0)
-			leave(t, s, o)
-			wantLent(t, s, weight)
-			a.Return()
-			wantLent(t, s, weight)
-			b.Return()
-			wantLent(t, s, 0)
-			if b := o.Body.mem.Load().hold(); b != nil { // who found it before it left
-				wantLent(t, s, weight)
-				b.Return()
-			}
-			wantLent(t, s, 0)
-		})
-	}
-	f(func(t *testing.T, s *engine, o *Object) { s.Drop(get(url).Key, o) })
-	f(func(t *testing.T, s *engine, o *Object) { s.Purge(Purge{Prefix: "/"}); s.Find(get(url)) })
-	f(func(t *testing.T, s *engine, o *Object) {
-		s.Update(get(url).Key, o, head(get(url), "X", "1"))
-		s.Drop(get(url).Key, s.Find(get(url)).Object)
-	})
-	f(func(t *testing.T, s *engine, o *Object) {
-		fetch(t, s, get(url), gives(answer(get(url), "other")))
-	})
-	f(func(t *testing.T, s *engine, o *Object) { // thrown out
-		s.Store.space.Reserve(64 << 20)
-		s.Store.space.Reserve(-64 << 20)
-	})
-}
-
-// A new head, another variant and an update leave a body where it is.
-func TestNotLentWhileStored(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := open(t, FlightLimits{})
-		o := fill(t, s, get(url), strings.Repeat("x", 1<<20), "Vary", "X")
-		m := o.Body.mem.Load().hold()
-		fill(t, s, get(url, "X", "1"), "another variant", "Vary", "X")
-		s.Update(get(url).Key, o, head(get(url), "Vary", "X", "Y", "1"))
-		wantLent(t, s, 0)
-		m.Return()
-		wantLent(t, s, 0)
-	})
-}
-
-// A body that moves to pages while it is sent from the heap is there twice for so long.
-func TestLentWhenItMoves(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		return // nothing moves
-	}
-	bubble(t, func(t *testing.T) {
-		s := open(t, FlightLimits{})
-		o := fill(t, s, get(url), strings.Repeat("x", 1<<20))
-		_, heap, _ := o.Body.lend()
-		_, paged, _ := o.Body.lend()
-		if heap == paged {
-			t.Fatal("it has not moved")
-		}
-		wantLent(t, s, heap.weight())
-		s.Drop(get(url).Key, o)
-		wantLent(t, s, heap.weight()+paged.weight())
-		heap.Return()
-		wantLent(t, s, paged.weight())
-		paged.Return()
-		wantLent(t, s, 0)
-	})
 }
 
 // Who has not read all that a flight has brought counts when it has ended: for the object, if
@@ -196,37 +120,6 @@ func wantPace(t *testing.T, l edge.Loan, want int64) {
 	}
 }
 
-// While more is lent than should be, who has of it must take it within a minute, and nobody else.
-func TestPaceOfLent(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := open(t, FlightLimits{Stored: Limits{Lent: 4 << 20}})
-		var held []*memory
-		for _, url := range []string{"http://h/1", "http://h/2", "http://h/3", "http://h/stored"} {
-			o := fill(t, s, get(url), strings.Repeat("x", 1<<20))
-			m := o.Body.mem.Load().hold()
-			if url != "http://h/stored" {
-				s.Drop(get(url).Key, o)
-			}
-			held = append(held, m)
-		}
-		for _, m := range held {
-			wantPace(t, m, 0)
-		}
-		var none *memory
-		wantPace(t, none, 0)
-		s.SetLimits(FlightLimits{Stored: Limits{Lent: 3 << 20}})
-		for _, m := range held[:3] {
-			wantPace(t, m, m.weight()/lendTime)
-		}
-		wantPace(t, held[3], 0)
-		held[0].Return()
-		wantPace(t, held[1], 0)
-		for _, m := range held[1:] {
-			m.Return()
-		}
-	})
-}
-
 // What a flight has left to a slow client is to be taken in that time as well, and the window
 // of one that goes on while too much is on its way.
 func TestPaceOfFlight(t *testing.T) {
@@ -245,7 +138,7 @@ func TestPaceOfFlight(t *testing.T) {
 				o.feed(2048)
 				wantPace(t, slow, 0)
 				slow.flight.limits = new(less.withDefaults(1 << 30))
-				wantPace(t, slow, s.Stats().Flying/lendTime)
+				wantPace(t, slow, s.Stats().Flying/store.LendSeconds)
 				return
 			}
 			o.send(strings.Repeat("x", 1<<20))
@@ -254,16 +147,16 @@ func TestPaceOfFlight(t *testing.T) {
 			o.end(nil)
 			synctest.Wait()
 			if o := s.Find(get(url)).Object; o != nil {
-				wantPace(t, slow, s.Stats().Lent/lendTime)
+				wantPace(t, slow, s.Stats().Lent/store.LendSeconds)
 				s.Drop(get(url).Key, o)
 			}
-			if got, most := slow.Pace(), s.Stats().Lent/lendTime; got < most-1 || got > most || got == 0 {
+			if got, most := slow.Pace(), s.Stats().Lent/store.LendSeconds; got < most-1 || got > most || got == 0 {
 				t.Errorf("kept: %v: %d bytes a second; want %d", keep, got, most)
 			}
 		})
 	}
-	f(true, true, FlightLimits{}, FlightLimits{Stored: Limits{Lent: 1}})
-	f(false, true, FlightLimits{}, FlightLimits{Stored: Limits{Lent: 1}})
+	f(true, true, FlightLimits{}, FlightLimits{Stored: store.Limits{Lent: 1}})
+	f(false, true, FlightLimits{}, FlightLimits{Stored: store.Limits{Lent: 1}})
 	f(true, false, small, FlightLimits{Flying: 1})
 }
 
@@ -280,13 +173,13 @@ func TestStreamedAnswersAreLent(t *testing.T) {
 		}
 		wantPace(t, loan, 0)
 		if stored {
-			s.flights.SetLimits(FlightLimits{Stored: Limits{MaxObject: 8 << 20, Lent: 1}})
-			if err := s.store.Purge(Purge{All: true}); err != nil {
+			s.flights.SetLimits(FlightLimits{Stored: store.Limits{MaxObject: 8 << 20, Lent: 1}})
+			if err := s.store.Purge(store.Purge{All: true}); err != nil {
 				t.Fatal(err)
 			}
-			s.store.sweep()
-			until(t, func() bool { return loan.Pace() >= 3<<20/lendTime })
-			s.flights.SetLimits(FlightLimits{Stored: Limits{MaxObject: 8 << 20}})
+			s.store.Sweep()
+			until(t, func() bool { return loan.Pace() >= 3<<20/store.LendSeconds })
+			s.flights.SetLimits(FlightLimits{Stored: store.Limits{MaxObject: 8 << 20}})
 		}
 		x.Reply.Reset()
 		if n := s.Stats().Lent; n != 0 {
@@ -320,8 +213,8 @@ func TestSettledAnswersAreLent(t *testing.T) {
 		}
 	}
 	f(0, false)
-	f(mostCopied, false)
-	f(mostCopied+1, true)
+	f(store.MaxCopied, false)
+	f(store.MaxCopied+1, true)
 	f(mostSettled, true)
 	f(mostSettled+(1<<20), true)
 }
@@ -346,24 +239,4 @@ func TestCollectorGivesUp(t *testing.T) {
 	f(1<<19-8, time.Hour, true)
 	f(1<<19+1, time.Minute, true)
 	f(1<<19+1, time.Minute+1, false)
-}
-
-// The last step gives back all that was taken.
-func TestWant(t *testing.T) {
-	f := func(bytes, taken, to int64) {
-		t.Helper()
-		if got := want(bytes, taken*lentStep); got != to*lentStep {
-			t.Errorf("%d of %d steps: %d", bytes, taken, got/lentStep)
-		}
-	}
-	f(0, 0, 0)
-	f(-1, 0, 0)
-	f(1, 0, 1)
-	f(lentStep, 0, 1)
-	f(lentStep+1, 1, 2)
-	f(lentStep, 2, 2)
-	f(1, 2, 2)
-	f(1, 3, 1)
-	f(0, 1, 0)
-	f(5*lentStep+1, 8, 6)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
@@ -44,7 +45,7 @@ func (f *errand) admitted(fl *Flight, in *origin.Inbound, fields http1.Fields, a
 		return f.made(a, in, asked, tag)
 	}
 	f.set.offer(a.Head, in.Length, true)
-	a.Seal = func(a *Answer, b *Body) *Answer { return f.sealed(a, b, nil) }
+	a.Seal = func(a *Answer, b *store.Body) *Answer { return f.sealed(a, b, nil) }
 	return a, nil
 }
 
@@ -62,13 +63,13 @@ func (f *errand) judge(fl *Flight, in *origin.Inbound, adm *Admission, asked pol
 	case !adm.Store:
 		f.why = policy.Unsound
 		return false
-	case !fl.stamp.Settled:
+	case !fl.fence.Stamp.Settled:
 		f.why = policy.Unsettled
 		return false
 	case !f.keep:
 		f.why = policy.Unsettled
 		return !f.fill.Alone
-	case in.Length > f.svc.store.limits.Load().MaxObject:
+	case in.Length > f.svc.store.Limits().MaxObject:
 		f.why = policy.TooLarge
 	}
 	return true
@@ -81,7 +82,7 @@ func (f *errand) judgeByKey(in *origin.Inbound, adm *Admission) bool {
 		f.why = adm.Why
 	case !adm.Store:
 		f.why = policy.Unsound
-	case in.Length > f.svc.store.limits.Load().MaxObject:
+	case in.Length > f.svc.store.Limits().MaxObject:
 		f.why = policy.TooLarge
 	default:
 		f.why = policy.Stored
@@ -91,11 +92,11 @@ func (f *errand) judgeByKey(in *origin.Inbound, adm *Admission) bool {
 
 // after is what a flight does when it has brought its answer. A fault of ours must not
 // make it one that failed.
-func (f *errand) after(do func(*Body)) func(*Body) {
+func (f *errand) after(do func(*store.Body)) func(*store.Body) {
 	if do == nil {
 		return nil
 	}
-	return func(b *Body) {
+	return func(b *store.Body) {
 		defer func() {
 			if p := recover(); p != nil {
 				f.svc.metrics.faults.Inc()
@@ -107,20 +108,20 @@ func (f *errand) after(do func(*Body)) func(*Body) {
 }
 
 // head makes the head of a response.
-func (f *errand) head(status int, fields http1.Fields, asked policy.Moment) *Head {
+func (f *errand) head(status int, fields http1.Fields, asked policy.Moment) *store.Head {
 	r := policy.ParseResponse(status, fields, asked, clock(), f.opt)
 	if f.given != nil {
 		r.Vary = slices.DeleteFunc(r.Vary, f.given)
 	}
-	return NewHead(r, fields, f.client, f.opt)
+	return store.NewHead(r, fields, f.client, f.opt)
 }
 
 // made gives a a validator of its body.
-func (f *errand) made(a *Answer, in *origin.Inbound, asked policy.Moment, tag func(*Body) []byte) (*Answer, error) {
-	seal := func(a *Answer, b *Body) *Answer {
+func (f *errand) made(a *Answer, in *origin.Inbound, asked policy.Moment, tag func(*store.Body) []byte) (*Answer, error) {
+	seal := func(a *Answer, b *store.Body) *Answer {
 		fields := append(a.Head.Fields[:len(a.Head.Fields):len(a.Head.Fields)], http1.Field{Name: []byte("ETag"), Value: tag(b)})
 		h := f.head(a.Head.Response.Status, fields, asked)
-		h.made = true
+		h.Synthesized = true
 		f.set.offer(h, b.Len(), true)
 		return f.sealed(a, b, h)
 	}
@@ -137,7 +138,7 @@ func (f *errand) made(a *Answer, in *origin.Inbound, asked policy.Moment, tag fu
 		return a, nil
 	}
 	in.Close()
-	a.Whole = gather([][]byte{early})
+	a.Whole = store.Gather([][]byte{early})
 	a.Length = a.Whole.Len()
 	return seal(a, a.Whole), nil
 }
@@ -145,7 +146,7 @@ func (f *errand) made(a *Answer, in *origin.Inbound, asked policy.Moment, tag fu
 // sealed is a when its body is whole. h is the head with our validator, nil if it
 // has the origin's. A body that has come out as it was leaves the stored one, with
 // its coded forms, in its place.
-func (f *errand) sealed(a *Answer, b *Body, h *Head) *Answer {
+func (f *errand) sealed(a *Answer, b *store.Body, h *store.Head) *Answer {
 	s := *a
 	if f.fill.Sound != nil && !f.fill.Sound(b) {
 		s.Keep = false
@@ -156,20 +157,20 @@ func (f *errand) sealed(a *Answer, b *Body, h *Head) *Answer {
 		return &s
 	}
 	s.Head = h
-	if old := f.seen; old != nil && old.Head.made && old.Body.Len() == b.Len() && old.Head.sameAs(h) {
+	if old := f.seen; old != nil && old.Head.Synthesized && old.Body.Len() == b.Len() && sameHeads(old.Head, h) {
 		s.Validated = old
 	}
 	return &s
 }
 
-// sameAs tells whether two heads say the same of bodies that are the same.
-func (h *Head) sameAs(g *Head) bool {
+// sameHeads tells whether two heads say the same of bodies that are the same.
+func sameHeads(h, g *store.Head) bool {
 	return h.Response.Status == g.Response.Status && bytes.Equal(h.Response.ETag.Value, g.Response.ETag.Value) &&
 		bytes.Equal(h.Fields.Get("Content-Type"), g.Fields.Get("Content-Type"))
 }
 
 // tagOf is a strong entity tag of a body.
-func tagOf(b *Body) []byte {
+func tagOf(b *store.Body) []byte {
 	sum := sha256.New()
 	_ = b.WriteRange(sum, 0, b.Len()) // a hash takes everything
 	dst := append([]byte{}, `"k-`...)

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"net/http"
 
-	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 	"github.com/kasoku/kasoku/internal/jsonp"
 	"github.com/kasoku/kasoku/internal/origin"
 )
@@ -14,7 +14,7 @@ import (
 // the whole that is under way, if there is one; else from the origin, which is asked for
 // the range as the client has put it, once for all who ask for the same at the same
 // time. The part may be stored.
-func (c *call) readRange(found *Found, why policy.Reason) {
+func (c *call) readRange(found *store.Found, why policy.Reason) {
 	if f := c.admit(); f != nil {
 		c.failed(nil, f)
 		return
@@ -37,11 +37,11 @@ func (c *call) readRange(found *Found, why policy.Reason) {
 	c.ownRange(why)
 }
 
-func (c *call) covered(o *Object) bool { return policy.Covers(&c.req, &o.Head.Response) }
+func (c *call) covered(o *store.Object) bool { return policy.Covers(&c.req, &o.Head.Response) }
 
 // sharedPart is the range that is asked for, if others can have the same answer: there
 // is one, without other conditions, and nothing known says that it is for one client.
-func (c *call) sharedPart(found *Found) []byte {
+func (c *call) sharedPart(found *store.Found) []byte {
 	const conditions = policy.HasIfNoneMatch | policy.HasIfModifiedSince
 	q := &c.req
 	if found.Marked || c.alone(nil) || q.Traits.Has(conditions) || len(q.Range) == 0 || bytes.IndexByte(q.Range, ',') >= 0 {
@@ -51,7 +51,7 @@ func (c *call) sharedPart(found *Found) []byte {
 }
 
 // asItCame answers with a part that the origin has just sent for what is asked for.
-func (c *call) asItCame(o *Object, status policy.CacheStatus) {
+func (c *call) asItCame(o *store.Object, status policy.CacheStatus) {
 	if c.callback.Admitted() {
 		c.callback.judge(o.Head.Response.Status, o.Head.Fields, jsonp.Unseen)
 	}
@@ -61,7 +61,7 @@ func (c *call) asItCame(o *Object, status policy.CacheStatus) {
 
 // ownRange asks the origin for a range on behalf of this client alone.
 func (c *call) ownRange(why policy.Reason) {
-	fence := c.svc.store.fence(c.key)
+	fence := c.svc.store.Fence(c.key)
 	asked := clock()
 	q := c.outbound(c.forOrigin())
 	in, f := c.ask(c.x.Context(), q)
@@ -75,12 +75,12 @@ func (c *call) ownRange(why policy.Reason) {
 
 // keepPart gives the client the answer to a range, and keeps what is a part or the
 // whole of a response.
-func (c *call) keepPart(in *origin.Inbound, at fence, asked policy.Moment, why policy.Reason) {
+func (c *call) keepPart(in *origin.Inbound, at store.Fence, asked policy.Moment, why policy.Reason) {
 	o := c.opt
 	fields := received(in, clock())
 	r := policy.ParseResponse(in.Status, fields, asked, clock(), o)
 	ok, kept := policy.Storable(&c.req, &r, o)
-	if ok && in.Length > c.svc.store.limits.Load().MaxObject {
+	if ok && in.Length > c.svc.store.Limits().MaxObject {
 		ok, kept = false, policy.TooLarge
 	}
 	if in.Status == http.StatusPartialContent && ok && in.Length >= 0 && in.Length != r.Part.Length() && !o.LooseParts {
@@ -88,7 +88,7 @@ func (c *call) keepPart(in *origin.Inbound, at fence, asked policy.Moment, why p
 	}
 	c.svc.metrics.stored(kept)
 	status := policy.CacheStatus{Reason: why, Forwarded: true, Storing: kept}
-	h := NewHead(r, fields.Clone(), c.forOrigin(), o).grouped(c.key)
+	h := store.NewHead(r, fields.Clone(), c.forOrigin(), o).AddGroups(c.key)
 	c.missHead(h, status)
 	if !ok {
 		c.copyBody(in)
@@ -102,17 +102,6 @@ func (c *call) keepPart(in *origin.Inbound, at fence, asked policy.Moment, why p
 			}
 			h.Response.Part = part
 		}
-		c.svc.store.put(c.key, newObject(h, c.svc.store.counted(gather([][]byte{body})), at.stamp, at.born), nil)
+		c.svc.store.Put(c.key, store.NewObject(h, c.svc.store.Counted(store.Gather([][]byte{body})), at), nil)
 	}})
-}
-
-// fence is what was noted of a URL before its origin was asked.
-type fence struct {
-	stamp cache.Stamp
-	born  uint64
-}
-
-func (s *Store) fence(key []byte) fence {
-	born := s.purges.head.Load()
-	return fence{stamp: s.space.Cache().Note(URLTag(key)), born: born}
 }

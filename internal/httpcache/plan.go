@@ -12,6 +12,7 @@ import (
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 	"github.com/kasoku/kasoku/internal/jsonp"
 	"github.com/kasoku/kasoku/internal/origin"
 	"github.com/kasoku/kasoku/internal/origin/balance"
@@ -60,6 +61,9 @@ type Filler interface {
 	Fill() *Fill
 }
 
+// Body is the body of a stored response.
+type Body = store.Body
+
 // Fill is how an origin is asked for an answer that may be stored.
 type Fill struct {
 	// Tags are what the answer depends on: at most three. They are noted before Ask.
@@ -76,7 +80,7 @@ type Fill struct {
 	// Admit looks at an answer's head. What it returns may refer to fields.
 	Admit func(status int, fields http1.Fields) Admission
 	// Sound looks at a body that is whole, and says whether it may be stored.
-	Sound func(*Body) bool
+	Sound func(*store.Body) bool
 	// Late is for how long after the end of a flight what it came to, a fault too, is
 	// there for those who had asked before that end (Plan.Asked).
 	Late time.Duration
@@ -99,14 +103,14 @@ type Admission struct {
 	// requests for it as the origin gets them, so that it tells nobody apart; nil: none is.
 	Given func(name string) bool
 	// Tag makes the validator of an answer that has none; nil: it gets none.
-	Tag func(*Body) []byte
+	Tag func(*store.Body) []byte
 	// Remember is for how long it is given to whoever asks for the same. It is not, if
 	// what is remembered takes too much memory.
 	Remember time.Duration
 	// After, if set, gets the body of an answer that others may have as well, once all who
 	// wait for it have it; nil if it has not come whole, or is too long to be held. The
 	// flight is not over before it returns.
-	After func(*Body)
+	After func(*store.Body)
 }
 
 // Read answers a GET, a HEAD or a POST that reads, from what is stored or from an
@@ -175,13 +179,13 @@ func (s *Service) Pass(x *edge.Exchange, p *Passage) {
 // Ask sends a request of the caller's own to the origins. What choice.Hold holds is counted
 // among the bodies in flight.
 func (s *Service) Ask(ctx context.Context, q *origin.Outbound, choice *balance.Choice) (*origin.Inbound, *origin.Fault) {
-	choice.Hold.Memory = &s.store.lent
+	choice.Hold.Memory = s.store.InFlight()
 	return s.settings.Load().group.Do(ctx, q, choice)
 }
 
 // Stats are the figures of what is stored and on its way.
 type Stats struct {
-	StoreStats
+	store.Stats
 	FlightStats
 }
 
@@ -212,7 +216,7 @@ func (c *call) planned() {
 		return
 	}
 	if found.Object == nil {
-		found.Object = c.svc.store.former(&c.query)
+		found.Object = c.svc.store.Former(&c.query)
 	}
 	c.fetch(found.Object, d.Reason, false)
 }
@@ -293,11 +297,11 @@ func (c *call) relayWhole(in *origin.Inbound, status policy.CacheStatus) {
 	case err != nil:
 		c.unsent(err)
 	case whole:
-		c.lend(c.svc.store.counted(NewBody(body)))
+		c.lend(c.svc.store.Counted(store.NewBody(body)))
 		c.x.Reply.Body = body
 	default:
 		c.streamed = true
-		c.lend(c.svc.store.counted(NewBody(body)))
+		c.lend(c.svc.store.Counted(store.NewBody(body)))
 		if out, serr := c.x.StreamWith(in.Length, body); serr == nil { // else the client is gone
 			c.copyRest(out, &ended{in: in, got: int64(len(body))}, nil, body, nil)
 		}

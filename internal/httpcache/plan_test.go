@@ -12,6 +12,7 @@ import (
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 	"github.com/kasoku/kasoku/internal/origin"
 	"github.com/kasoku/kasoku/internal/origin/balance"
 	"github.com/kasoku/kasoku/internal/testutil/race"
@@ -38,7 +39,7 @@ type planner struct {
 	post           bool
 	panics         string // where: "fill", "ask", "admit", "sound"
 	admits         func(int, http1.Fields) Admission
-	sound          func(*Body) bool
+	sound          func(*store.Body) bool
 	settled        chan Settled
 	passes         bool
 	fills          atomic.Int64
@@ -91,7 +92,7 @@ func (p *planner) Fill() *Fill {
 			}
 			return Admission{Fields: fields, Store: true}
 		},
-		Sound: func(b *Body) bool {
+		Sound: func(b *store.Body) bool {
 			p.dies("sound")
 			return p.sound == nil || p.sound(b)
 		},
@@ -204,8 +205,8 @@ func TestPlanMade(t *testing.T) {
 }
 
 // stored is what lies under the key.
-func (p *planner) stored() *Object {
-	return p.store.Find(&Query{Key: []byte(p.key), Options: planOptions}).Object
+func (p *planner) stored() *store.Object {
+	return p.store.Find(&store.Query{Key: []byte(p.key), Options: planOptions}).Object
 }
 
 // TestPlanMadeUnannounced checks that a 304 that nobody asked for is no answer.
@@ -244,7 +245,7 @@ func TestPlanNotStored(t *testing.T) {
 		w := p.space.Cache().Begin([]cache.Tag{theTag}, nil)
 		p.t.Cleanup(func() { w.Commit(cache.Change{}) })
 	})
-	f("unsound", "stored", func(p *planner) { p.sound = func(*Body) bool { return false } })
+	f("unsound", "stored", func(p *planner) { p.sound = func(*store.Body) bool { return false } })
 }
 
 // TestPlanOwn shows fields that are for whoever caused the fetch.

@@ -3,6 +3,8 @@ package httpcache
 import (
 	"strings"
 	"testing"
+
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 )
 
 // What another write has overtaken is not kept.
@@ -10,7 +12,7 @@ func TestPostOvertaken(t *testing.T) {
 	var s *site
 	s = newSite(t, func(a *asked) {
 		if strings.HasPrefix(a.head, "POST ") {
-			s.store.Invalidate(AppendKey(nil, "http", []byte("site"), []byte("/a"), nil))
+			s.store.Invalidate(store.AppendKey(nil, "http", []byte("site"), []byte("/a"), nil))
 			a.say("HTTP/1.1 200 OK\nCache-Control: max-age=60\nContent-Location: /a\nContent-Length: 7\n\nwritten")
 			return
 		}

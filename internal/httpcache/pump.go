@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 	"time"
+
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 )
 
 // mostEmptyReads is how many reads in a row may bring nothing.
@@ -105,13 +107,13 @@ func (f *Flight) room(length int64) ([]byte, error) {
 	f.pieces.kept = f.pieces.kept && counted
 	if err := f.wait(); err != nil {
 		if counted {
-			f.store.lent.budget.Add(-size)
+			f.flights.budget.Add(-size)
 		}
 		return nil, err
 	}
 	if !f.pieces.kept {
 		size = min(size, f.window())
-		f.store.lent.budget.Add(size)
+		f.flights.budget.Add(size)
 	}
 	f.pieces.grow(size)
 	f.flights.holdCounted(size)
@@ -125,7 +127,7 @@ func (f *Flight) obtain(size, length int64) bool {
 	f.mu.Lock()
 	kept := f.pieces.kept
 	f.mu.Unlock()
-	b := f.store.lent.budget
+	b := f.flights.budget
 	switch {
 	case !kept:
 		return false
@@ -144,18 +146,18 @@ func (f *Flight) obtain(size, length int64) bool {
 func (f *Flight) tooMuch(size, length int64) bool {
 	most := max(length, f.pieces.end+1)
 	if f.sinking() {
-		return most > f.store.shelf.part.MaxBody()
+		return most > f.store.MaxOnDisk()
 	}
 	return most > f.limits.Stored.MaxObject || f.flights.stats.flying.Load()+size > f.limits.Flying ||
-		most > leastWindow && f.store.lent.scarce() // a window would take as much
+		most > leastWindow && f.store.InFlight().Scarce() // a window would take as much
 }
 
 // window is how much is held of a body that is not kept: little while there is little.
 func (f *Flight) window() int64 {
 	switch {
-	case f.store.lent.budget.Pressed():
+	case f.flights.budget.Pressed():
 		return min(f.limits.Window, pressedWindow)
-	case f.crowded(), f.store.lent.scarce():
+	case f.crowded(), f.store.InFlight().Scarce():
 		return min(f.limits.Window, leastWindow)
 	}
 	return f.limits.Window
@@ -273,4 +275,23 @@ func (f *Flight) unwanted() error {
 		return ErrUnwanted
 	}
 	return nil
+}
+
+// smallestChunk and largestChunk are what is taken for the next bytes of a
+// body: less at first when its length is not known.
+const (
+	smallestChunk = 4 << 10
+	largestChunk  = 256 << 10
+)
+
+// chunkSize is how much to take for the next bytes of a body of which got bytes
+// are there. length is -1 when it is not known.
+func chunkSize(got, length int64) int64 {
+	switch {
+	case length < 0:
+		return min(max(got, smallestChunk), largestChunk)
+	case length <= store.MaxContiguous:
+		return length - got
+	}
+	return min(length-got, largestChunk)
 }

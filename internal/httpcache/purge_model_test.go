@@ -13,6 +13,7 @@ import (
 
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 )
 
 // purgeModel keeps every purge and every write, and thinks in lists.
@@ -26,7 +27,7 @@ type purgeModel struct {
 
 // modelPurge is a purge, or a write of a URL.
 type modelPurge struct {
-	Purge
+	store.Purge
 	write bool
 }
 
@@ -51,7 +52,7 @@ type modelFlight struct {
 var (
 	modelURLs = []string{"http://h/a", "http://h/a?x=1", "http://h/b/c.png", "http://i/a"}
 	modelTags = []string{"t1", "t2", "t3"}
-	modelWhat = []Purge{
+	modelWhat = []store.Purge{
 		{Prefix: "http://h/"}, {Prefix: "/a"}, {Pattern: "/*.png"}, {Pattern: "http://*/a"}, {Pattern: "/a?*"}, {Prefix: "/none"}, {All: true},
 	}
 )
@@ -83,8 +84,17 @@ func (e modelPurge) fits(url string, tags []string) bool {
 // move generations instead.
 func (e modelPurge) numbered() bool { return !e.write && (e.URL == "" || e.Soft) }
 
+// fate is what became of an object. The greater one counts.
+type fate uint8
+
+const (
+	untouched fate = iota
+	softened       // stale
+	purged         // out of reach
+)
+
 // fate is what became of an object.
-func (m *purgeModel) fate(url string, o modelObject) verdict {
+func (m *purgeModel) fate(url string, o modelObject) fate {
 	worst := untouched
 	for _, e := range m.events[o.begun:] {
 		switch {
@@ -174,10 +184,10 @@ func (m *purgeModel) End(t *rapid.T) {
 func (m *purgeModel) Purge(t *rapid.T) {
 	what := slices.Clone(modelWhat)
 	for _, tag := range append(modelTags, "none") {
-		what = append(what, Purge{Tag: tag})
+		what = append(what, store.Purge{Tag: tag})
 	}
 	for _, url := range modelURLs {
-		what = append(what, Purge{URL: url})
+		what = append(what, store.Purge{URL: url})
 	}
 	p := rapid.SampledFrom(what).Draw(t, "what")
 	p.Soft = rapid.Bool().Draw(t, "soft")
@@ -190,11 +200,11 @@ func (m *purgeModel) Purge(t *rapid.T) {
 func (m *purgeModel) Write(t *rapid.T) {
 	url := rapid.SampledFrom(modelURLs).Draw(t, "url")
 	m.s.Invalidate(get(url).Key)
-	m.events = append(m.events, modelPurge{Purge: Purge{URL: url}, write: true})
+	m.events = append(m.events, modelPurge{Purge: store.Purge{URL: url}, write: true})
 }
 
 func (m *purgeModel) Sweep(t *rapid.T) {
-	m.s.sweep()
+	m.s.Sweep()
 	for _, f := range m.flights {
 		f.doomed = f.doomed || slices.ContainsFunc(m.events[f.begun:], modelPurge.numbered)
 	}

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 )
 
 // Whoever asks after a purge was answered sees what the origin had when the purge
@@ -48,15 +50,15 @@ func TestNobodySeesWhatWasPurged(t *testing.T) {
 			}
 		})
 	}
-	kinds := []Purge{{URL: url}, {Prefix: "/a"}, {Pattern: "http://*/a*"}, {Tag: "t"}, {All: true}}
+	kinds := []store.Purge{{URL: url}, {Prefix: "/a"}, {Pattern: "http://*/a*"}, {Tag: "t"}, {All: true}}
 	for i := range 400 {
 		now := version.Add(1)
 		switch i % 7 {
 		case 5:
 			s.Invalidate(get(url).Key)
 		case 6:
-			s.Purge(Purge{Tag: "t"})
-			s.sweep()
+			s.Purge(store.Purge{Tag: "t"})
+			s.Sweep()
 		default:
 			if err := s.Purge(kinds[i%7]); err != nil {
 				t.Error(err)
@@ -108,7 +110,7 @@ func TestPurgeOfTagThatAnUpdateTakes(t *testing.T) {
 			c := s.visit()
 			c.send(line + " /a HTTP/1.1\nHost: site")
 			<-came
-			if err := s.store.Purge(Purge{Tag: "old"}); err != nil {
+			if err := s.store.Purge(store.Purge{Tag: "old"}); err != nil {
 				t.Fatal(err)
 			}
 			close(gate)
@@ -122,33 +124,4 @@ func TestPurgeOfTagThatAnUpdateTakes(t *testing.T) {
 	f("304", stale+"Surrogate-Key: old\n\nhello", "HTTP/1.1 304 Not Modified\n"+tagged+"\n", "GET")
 	f("HEAD", stale+"Surrogate-Key: old\n\nhello", "HTTP/1.1 200 OK\n"+tagged+"\n", "HEAD")
 	f("rest", part, "HTTP/1.1 206 Partial Content\nContent-Range: bytes 2-4/5\nContent-Length: 3\n"+tagged+"\nllo", "GET", "Range: bytes=0-1")
-}
-
-// What a response inherits it does not hand on.
-func TestInheritedTags(t *testing.T) {
-	of := func(fields ...string) *Head { return head(get(url), fields...) }
-	first := of("Surrogate-Key", "a b")
-	second := of("Surrogate-Key", "b c").inherits(first)
-	third := of().inherits(second)
-	tags := ""
-	for i := range mostTags + 1 {
-		tags += " " + strconv.Itoa(i)
-	}
-	many := of("Surrogate-Key", tags).inherits(third)
-	f := func(h *Head, tag string, want bool) {
-		t.Helper()
-		p := newPurges()
-		p.addTag(tag, false)
-		if v, _ := p.since(0, []byte(url), &h.Tags); (v == purged) != want {
-			t.Errorf("tag %s: purged %v", tag, v == purged)
-		}
-	}
-	f(second, "a", true)
-	f(second, "b", true)
-	f(second, "c", true)
-	f(third, "a", false)
-	f(third, "c", true)
-	f(many, "any", true)
-	f(of().inherits(many), "any", true)
-	f(of().inherits(of().inherits(many)), "any", false)
 }

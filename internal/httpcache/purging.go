@@ -10,6 +10,7 @@ import (
 
 	"github.com/kasoku/kasoku/internal/admin"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 )
 
 // Purge drops what is stored, or marks it as stale. When it has returned, no
@@ -24,10 +25,10 @@ func (s *Service) Purge(_ context.Context, r admin.PurgeRequest) (admin.PurgeRes
 			return admin.PurgeResult{}, fmt.Errorf("%w: %w", admin.ErrInput, err)
 		}
 	}
-	p := Purge{URL: bareURL(cfg.JSONP, r.URL), Prefix: r.Prefix, Pattern: r.Pattern, Tag: r.Tag, Soft: r.Soft}
+	p := store.Purge{URL: bareURL(cfg.JSONP, r.URL), Prefix: r.Prefix, Pattern: r.Pattern, Tag: r.Tag, Soft: r.Soft}
 	p.All = r.URL == "" && r.Prefix == "" && r.Pattern == "" && r.Tag == ""
 	err := s.store.Purge(p)
-	if errors.Is(err, errNotLasting) {
+	if errors.Is(err, store.ErrNotDurable) {
 		return admin.PurgeResult{}, err
 	}
 	if err != nil {
@@ -48,7 +49,7 @@ func (c *Config) asks(url string) error {
 }
 
 // dropped is what a purge has done, in words.
-func dropped(p Purge, service string) string {
+func dropped(p store.Purge, service string) string {
 	what := "everything of service " + service
 	switch {
 	case p.URL != "":

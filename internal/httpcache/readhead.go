@@ -4,12 +4,13 @@ import (
 	"net/http"
 
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
 // readHead passes on a HEAD that nothing stored could answer. What the answer says
 // of the stored response, it is told (RFC 9111, section 4.3.5).
-func (c *call) readHead(o *Object, why policy.Reason) {
+func (c *call) readHead(o *store.Object, why policy.Reason) {
 	asked := clock()
 	q := c.outbound(c.forOrigin())
 	in, f := c.ask(c.x.Context(), q)
@@ -30,7 +31,7 @@ func (c *call) readHead(o *Object, why policy.Reason) {
 
 // told takes in what a HEAD's 200 says of what is stored. An answer to a GET with the
 // same fields would have to be one that may be stored.
-func (c *call) told(o *Object, in *origin.Inbound, asked policy.Moment) {
+func (c *call) told(o *store.Object, in *origin.Inbound, asked policy.Moment) {
 	now, opt := clock(), c.opt
 	fields := received(in, now)
 	told := policy.ParseResponse(in.Status, fields, asked, now, opt)
@@ -41,12 +42,12 @@ func (c *call) told(o *Object, in *origin.Inbound, asked policy.Moment) {
 		c.svc.store.Drop(c.key, o)
 		return
 	}
-	r, all := o.Head.updated(&told, fields, asked, now, opt)
+	r, all := o.Head.Updated(&told, fields, asked, now, opt)
 	get := c.req
 	get.Method = policy.GET
 	switch storable, why := policy.Storable(&get, &r, opt); {
 	case storable:
-		head := NewHead(r, all, c.forOrigin(), opt).grouped(c.key).inherits(o.Head)
+		head := store.NewHead(r, all, c.forOrigin(), opt).AddGroups(c.key).InheritTags(o.Head)
 		c.set.offer(head, o.Body.Len(), true)
 		c.svc.store.Update(c.key, o, head)
 	case !ofRequest(why):
@@ -56,7 +57,7 @@ func (c *call) told(o *Object, in *origin.Inbound, asked policy.Moment) {
 
 // standInFor answers with what is stored in place of an origin's failure, if that
 // may be.
-func (c *call) standInFor(o *Object) bool {
+func (c *call) standInFor(o *store.Object) bool {
 	d := policy.AfterFailure(&c.req, &o.Head.Response, o.Mark(), policy.Failed, c.now, c.opt)
 	if d.Action != policy.Use {
 		return false

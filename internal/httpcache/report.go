@@ -42,10 +42,10 @@ func (s *Service) Report() admin.Report {
 
 // disk is what lies on disk, and what is wrong with it.
 func (s *Service) disk(notes []string) (*admin.Disk, []string) {
-	if s.store.shelf == nil {
+	if !s.store.HasDisk() {
 		return nil, notes
 	}
-	d := s.store.shelf.part.Stats()
+	d := s.store.DiskStats()
 	if d.Trouble != nil {
 		notes = append(notes, fmt.Sprintf("the disk takes nothing for a while: %v", d.Trouble))
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/httpcache/disk"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 	"github.com/kasoku/kasoku/internal/inflight"
 	"github.com/kasoku/kasoku/internal/jsonp"
 	"github.com/kasoku/kasoku/internal/origin"
@@ -67,7 +68,7 @@ type Config struct {
 type Service struct {
 	name     string
 	id       string // of this process, in Via
-	store    *Store
+	store    *store.Store
 	flights  *flights
 	space    *cache.Space
 	budget   *inflight.Budget
@@ -114,10 +115,10 @@ func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog
 	}
 	s.drains.apply(group, &cfg)
 	limits := s.limits(&cfg)
-	s.store = NewStore(space, limits.Stored)
+	s.store = store.New(space, limits.Stored)
 	s.flights = newFlights(s.store, space, limits)
 	if cfg.Disk != nil {
-		if err := s.store.openShelf(cfg.Disk, cfg.Name, &cfg.Policy); err != nil {
+		if err := s.store.OpenDisk(cfg.Disk, cfg.Name, &cfg.Policy); err != nil {
 			group.Close()
 			return nil, fmt.Errorf("service %s: %w", cfg.Name, err)
 		}
@@ -145,7 +146,7 @@ func (s *Service) group(cfg *Config) balance.Config {
 // quarter of the memory that the service may fill, so that it stays in proportion.
 func (s *Service) limits(cfg *Config) FlightLimits {
 	flying := min(max(int64(s.space.Usage().Memory/4), leastFlying), mostFlying)
-	stored := Limits{MaxObject: cfg.MaxObject, Codings: cfg.Codings, JSONP: cfg.JSONP, DiskFrom: cfg.DiskFrom}
+	stored := store.Limits{MaxObject: cfg.MaxObject, Codings: cfg.Codings, JSONP: cfg.JSONP, DiskFrom: cfg.DiskFrom}
 	return FlightLimits{Stored: stored, Flying: flying}
 }
 
@@ -247,7 +248,7 @@ func (c *call) read() {
 }
 
 // decide says whether what was found answers.
-func (c *call) decide(found *Found) policy.Decision {
+func (c *call) decide(found *store.Found) policy.Decision {
 	if o := found.Object; o != nil {
 		d := policy.Decide(&c.req, &o.Head.Response, o.Mark(), c.now, c.opt)
 		if d.Reason == policy.PartMissing {
@@ -259,16 +260,16 @@ func (c *call) decide(found *Found) policy.Decision {
 }
 
 // absent is the decision if nothing that is stored answers.
-func absent(r *policy.Request, found *Found, o *policy.Options) policy.Decision {
-	d := policy.Absent(r, found.Miss == MissVary, o)
-	if found.Miss == MissRemoved && d.Reason == policy.URIMiss {
+func absent(r *policy.Request, found *store.Found, o *policy.Options) policy.Decision {
+	d := policy.Absent(r, found.Miss == store.MissVary, o)
+	if found.Miss == store.MissRemoved && d.Reason == policy.URIMiss {
 		d.Reason = policy.Invalidated
 	}
 	return d
 }
 
 // forwarding is why the origin is asked, by what is known of answers to such requests.
-func (f *Found) forwarding(why policy.Reason) policy.Reason {
+func forwarding(f *store.Found, why policy.Reason) policy.Reason {
 	if f.Marked && why == policy.URIMiss {
 		return policy.KnownUncacheable
 	}
@@ -276,11 +277,11 @@ func (f *Found) forwarding(why policy.Reason) policy.Reason {
 }
 
 // otherPart finds another stored part that has the range which is asked for.
-func (c *call) otherPart(found *Found, d *policy.Decision) {
+func (c *call) otherPart(found *store.Found, d *policy.Decision) {
 	if !c.req.Traits.Has(policy.HasRange) {
 		return
 	}
-	c.svc.store.Parts(&c.query, func(o *Object) bool {
+	c.svc.store.Parts(&c.query, func(o *store.Object) bool {
 		if c.covered(o) {
 			found.Object = o
 			*d = policy.Decide(&c.req, &o.Head.Response, o.Mark(), c.now, c.opt)
@@ -297,7 +298,7 @@ func (c *call) forbidden(why policy.Reason) {
 }
 
 // ahead asks the origin about what the stored could not answer.
-func (c *call) ahead(found Found, d policy.Decision) {
+func (c *call) ahead(found store.Found, d policy.Decision) {
 	switch {
 	case d.Reason == policy.CookiePassed, d.Reason == policy.PreconditionPassed:
 		c.pass(d.Reason)
@@ -306,7 +307,7 @@ func (c *call) ahead(found Found, d policy.Decision) {
 	case d.Action == policy.Validate:
 		c.fetch(found.Object, d.Reason, c.alone(found.Object))
 	default:
-		why := found.forwarding(d.Reason)
+		why := forwarding(&found, d.Reason)
 		if c.req.Traits.Has(policy.HasRange) {
 			c.readRange(&found, why)
 			return
@@ -317,7 +318,7 @@ func (c *call) ahead(found Found, d policy.Decision) {
 
 // alone says whether a request should not wait for another's answer: it could not
 // use it.
-func (c *call) alone(seen *Object) bool {
+func (c *call) alone(seen *store.Object) bool {
 	switch {
 	case c.req.Traits.Has(policy.HasAuthorization), c.req.Directives.Has(policy.NoStore):
 		return true
@@ -329,7 +330,7 @@ func (c *call) alone(seen *Object) bool {
 
 // refresh has the origin asked about a stale object in the background, once for all
 // who want it.
-func (c *call) refresh(o *Object) {
+func (c *call) refresh(o *store.Object) {
 	if !o.MayRefresh(c.now) {
 		return
 	}
@@ -337,4 +338,12 @@ func (c *call) refresh(o *Object) {
 	f := c.newErrand(o)
 	f.quiet = true
 	c.svc.flights.Refresh(&Ask{Query: &c.query, Seen: o, Fill: f.fly})
+}
+
+// offer lets a response that will be stored be offered in content codings, if the
+// service does that.
+func (s *settings) offer(h *store.Head, length int64, stored bool) {
+	if stored && len(s.cfg.Codings) > 0 {
+		h.Offer(length)
+	}
 }

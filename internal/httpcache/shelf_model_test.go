@@ -13,6 +13,7 @@ import (
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/httpcache/disk"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 	"github.com/kasoku/kasoku/internal/testutil/memfs"
 )
 
@@ -59,8 +60,8 @@ func (m *shelfModel) open() {
 		panic(err)
 	}
 	m.closed = false
-	m.cache, m.s = c, newEngine(space, FlightLimits{Stored: Limits{DiskFrom: 100}})
-	if err := m.s.openShelf(m.tier, "p", &options); err != nil {
+	m.cache, m.s = c, newEngine(space, FlightLimits{Stored: store.Limits{DiskFrom: 100}})
+	if err := m.s.OpenDisk(m.tier, "p", &options); err != nil {
 		panic(err)
 	}
 }
@@ -155,10 +156,10 @@ func (m *shelfModel) Store(t *rapid.T) {
 func (m *shelfModel) Purge(t *rapid.T) {
 	what := slices.Clone(modelWhat)
 	for _, tag := range modelTags {
-		what = append(what, Purge{Tag: tag})
+		what = append(what, store.Purge{Tag: tag})
 	}
 	for _, url := range modelURLs {
-		what = append(what, Purge{URL: url})
+		what = append(what, store.Purge{URL: url})
 	}
 	p := rapid.SampledFrom(what).Draw(t, "what")
 	p.Soft = rapid.Bool().Draw(t, "soft")
@@ -204,7 +205,7 @@ func (m *shelfModel) Write(t *rapid.T) {
 			m.s.Invalidate(get(url).Key)
 		}
 		// Whoever writes is not told of an error of the disk.
-		m.out(modelPurge{Purge: Purge{URL: url}, write: true}, !m.fs.Ended())
+		m.out(modelPurge{Purge: store.Purge{URL: url}, write: true}, !m.fs.Ended())
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/kasoku/kasoku/internal/httpcache/disk"
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 )
 
 // sink writes what has come to disk, if the body goes there, and lets go of pieces that
@@ -32,12 +33,11 @@ func (f *Flight) sink(length int64) {
 // begin opens a file for a body that is to go to disk; false if it isn't, or if the
 // tier takes nothing now.
 func (f *Flight) begin(length int64) bool {
-	sh := f.store.shelf
-	if sh == nil || !f.lasting || !f.answer.Keep || f.answer.Seal != nil || f.answer.Head.Response.Status == 206 ||
-		max(length, f.pieces.end+1) <= f.limits.Stored.diskFrom(f.answer.Head) {
+	if !f.store.HasDisk() || !f.lasting || !f.answer.Keep || f.answer.Seal != nil || f.answer.Head.Response.Status == 206 ||
+		max(length, f.pieces.end+1) <= f.limits.Stored.DiskThreshold(f.answer.Head) {
 		return false
 	}
-	file, err := sh.part.Create(length)
+	file, err := f.store.CreateFile(length)
 	if err != nil {
 		f.dry = true
 		f.flights.stats.undisked.Add(1)
@@ -66,7 +66,7 @@ func (f *Flight) sinking() bool { return f.file != nil && !f.dry }
 
 // keepFile makes and stores the object of a body that lies on disk, but for the end of
 // pieces. nil: it was not kept.
-func (f *Flight) keepFile(a *Answer, pieces [][]byte) *Object {
+func (f *Flight) keepFile(a *Answer, pieces [][]byte) *store.Object {
 	at := f.pieces.end
 	for _, p := range f.pieces.list {
 		at = min(at, p.start)
@@ -80,21 +80,18 @@ func (f *Flight) keepFile(a *Answer, pieces [][]byte) *Object {
 		}
 		at += int64(len(p))
 	}
-	file, err := f.file.Finish(len(a.Head.record()) + len(f.key) + headRoom)
+	body, err := f.store.FinishFile(f.file, f.key, a.Head)
 	if err != nil {
 		f.flights.stats.undisked.Add(1)
 		return nil
 	}
-	o := newObject(a.Head, onDisk(file), f.stamp, f.born)
-	if !f.store.put(f.key, o, nil) {
-		file.Drop()
+	o := store.NewObject(a.Head, body, f.fence)
+	if !f.store.Put(f.key, o, nil) {
+		body.Discard()
 		return nil
 	}
 	return o
 }
-
-// headRoom is what a head on disk takes beside its record and key.
-const headRoom = 64
 
 // errSunk says that the next bytes are to be read from the disk.
 var errSunk = errors.New("httpcache: the bytes are on disk")

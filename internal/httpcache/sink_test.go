@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 
 	"github.com/kasoku/kasoku/internal/httpcache/disk"
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 	"github.com/kasoku/kasoku/internal/testutil/memfs"
 )
 
@@ -24,7 +25,7 @@ func shelved(t testing.TB, l FlightLimits) (s *engine, m *memfs.FS, done func())
 		t.Fatal(err)
 	}
 	s = open(t, l)
-	if err := s.openShelf(tier, "p", &options); err != nil {
+	if err := s.OpenDisk(tier, "p", &options); err != nil {
 		t.Fatal(err)
 	}
 	return s, m, func() { s.Close() }
@@ -40,7 +41,7 @@ type sending struct {
 	*source
 	t    *testing.T
 	s    *engine
-	q    *Query
+	q    *store.Query
 	body string
 	sent int
 }
@@ -123,7 +124,7 @@ func TestSlowReadersOfTheDisk(t *testing.T) {
 		b.read(late, 0)
 		b.read(middle, 100_000)
 		b.read(ahead, 3<<20)
-		if f := s.Find(b.q); f.Object == nil || !f.Object.onDisk() || text(f.Object) != b.body {
+		if f := s.Find(b.q); f.Object == nil || !f.Object.OnDisk() || text(f.Object) != b.body {
 			t.Errorf("stored: %+v", f)
 		}
 		if n := s.Stats(); n.Flying != 0 || n.Behind != 0 || bodies(m) != 1 {
@@ -135,7 +136,7 @@ func TestSlowReadersOfTheDisk(t *testing.T) {
 // A body whose length nobody knows goes to disk once it is long.
 func TestUnknownLengthGoesToDisk(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, m, done := shelved(t, FlightLimits{Stored: Limits{MaxObject: 1 << 20}})
+		s, m, done := shelved(t, FlightLimits{Stored: store.Limits{MaxObject: 1 << 20}})
 		defer done()
 		b := &sending{source: newSource(), t: t, s: s, q: get("http://h/a"), body: longBody(sunkBody)}
 		leader := b.client(t, s, b.q)
@@ -147,7 +148,7 @@ func TestUnknownLengthGoesToDisk(t *testing.T) {
 		b.upTo(sunkBody)
 		b.end(nil)
 		leader.want(t, Streaming, b.body, true)
-		if f := s.Find(b.q); f.Object == nil || !f.Object.onDisk() || text(f.Object) != b.body {
+		if f := s.Find(b.q); f.Object == nil || !f.Object.OnDisk() || text(f.Object) != b.body {
 			t.Errorf("stored: %+v", f)
 		}
 	})
@@ -215,7 +216,7 @@ func TestDiskTakesNothing(t *testing.T) {
 	for most, kept := range map[int64]bool{sunkBody: true, sunkBody - 1: false} {
 		t.Run(fmt.Sprint(most), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				s, m, done := shelved(t, FlightLimits{Stored: Limits{MaxObject: most}})
+				s, m, done := shelved(t, FlightLimits{Stored: store.Limits{MaxObject: most}})
 				defer done()
 				m.Fail(func(op, _ string) error {
 					if op == "create" {
@@ -231,7 +232,7 @@ func TestDiskTakesNothing(t *testing.T) {
 				}
 				b.end(nil)
 				leader.want(t, Streaming, b.body, true)
-				if f := s.Find(b.q); (f.Object != nil) != kept || kept && (f.Object.onDisk() || text(f.Object) != b.body) {
+				if f := s.Find(b.q); (f.Object != nil) != kept || kept && (f.Object.OnDisk() || text(f.Object) != b.body) {
 					t.Errorf("stored: %+v", f)
 				}
 			})
@@ -293,7 +294,7 @@ func TestNothingIsLeftOnDisk(t *testing.T) {
 				synctest.Wait()
 				ticket.Leave()
 				synctest.Wait()
-				if n := s.shelf.part.Stats(); len(m.Files()) != 0 || n.Bytes != 0 || s.Stats().Flying != 0 {
+				if n := s.DiskStats(); len(m.Files()) != 0 || n.Bytes != 0 || s.Stats().Flying != 0 {
 					t.Errorf("left %q, %+v, %+v", m.Files(), n, s.Stats())
 				}
 			})
@@ -303,64 +304,10 @@ func TestNothingIsLeftOnDisk(t *testing.T) {
 	f("left", func(_ *sending, ticket *Ticket) { ticket.Leave() })
 	f("closed", func(b *sending, _ *Ticket) { b.s.Close() })
 	f("purged", func(b *sending, _ *Ticket) {
-		if err := b.s.Purge(Purge{All: true}); err != nil {
+		if err := b.s.Purge(store.Purge{All: true}); err != nil {
 			b.t.Error(err)
 		}
 		b.upTo(sunkBody)
 		b.end(nil)
 	})
-}
-
-// Making room costs no sync, since what leaves for it may come back; a purge of it does.
-func TestMakingRoomSyncsNothing(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s, m, done := shelved(t, FlightLimits{})
-		defer done()
-		fill(t, s, get("http://h/a"), longBody(100_000))
-		fill(t, s, get("http://h/b"), longBody(100_000))
-		syncs := 0
-		m.Fail(func(op, _ string) error {
-			if op == "syncdir" {
-				syncs++
-			}
-			return nil
-		})
-		if !s.shelf.part.EvictOne() || s.Find(get("http://h/a")).Object != nil {
-			t.Error("nothing has left")
-		}
-		fill(t, s, get("http://h/c"), longBody(100_000))
-		s.Invalidate(get("http://h/none").Key)
-		if syncs != 0 {
-			t.Errorf("%d syncs for room", syncs)
-		}
-		if s.Invalidate(get("http://h/a").Key); syncs != 1 {
-			t.Errorf("%d syncs for a write of what has left", syncs)
-		}
-	})
-}
-
-// A purge of what is not there looks at the head of every body on disk.
-func BenchmarkPurgeOnDisk(b *testing.B) {
-	s, _, done := shelved(b, FlightLimits{})
-	defer done()
-	for i := range 8_000 {
-		w, err := s.shelf.part.Create(1)
-		if err != nil {
-			b.Fatal(err)
-		}
-		w.Write([]byte{1})
-		f, err := w.Finish(0)
-		if err != nil {
-			b.Fatal(err)
-		}
-		q := get(fmt.Sprintf("http://host/some/path/%d", i))
-		at := s.fence(q.Key)
-		s.put(q.Key, newObject(head(q, "Surrogate-Key", "some tags"), onDisk(f), at.stamp, at.born), nil)
-	}
-	for b.Loop() {
-		if err := s.Purge(Purge{Prefix: "/none"}); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(s.shelf.weight.Load())/float64(s.shelf.part.Stats().Files), "B/file")
 }

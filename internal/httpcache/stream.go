@@ -7,6 +7,7 @@ import (
 
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
@@ -71,7 +72,7 @@ func (c *call) follower(t *Ticket, length int64, head func()) onward {
 	case err != nil:
 		c.unsent(err)
 		return answered
-	case length > 0 && length <= mostCopied && int64(len(b)) >= length:
+	case length > 0 && length <= store.MaxCopied && int64(len(b)) >= length:
 		c.x.Reply.Body = b[:length]
 		return answered
 	case length > 0 && int64(len(b)) >= length && t.lend():

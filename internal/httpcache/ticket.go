@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 )
 
 // Ticket is one request's part in a flight. It is used by one goroutine and must
@@ -16,9 +17,9 @@ type Ticket struct {
 	OnInterim func(Interim)
 
 	flight  *Flight
-	query   *Query
-	object  *Object   // found in place of a flight
-	own     io.Closer // the body that is the caller's alone; nil: there is none
+	query   *store.Query
+	object  *store.Object // found in place of a flight
+	own     io.Closer     // the body that is the caller's alone; nil: there is none
 	starter bool
 	left    bool
 
@@ -53,9 +54,9 @@ const (
 // Outcome is what a flight has come to for one request.
 type Outcome struct {
 	Way    Way
-	Head   *Head
+	Head   *store.Head
 	Length int64
-	Object *Object
+	Object *store.Object
 	Answer *Answer
 }
 
@@ -91,7 +92,7 @@ func (t *Ticket) Wait(ctx context.Context) (Outcome, error) {
 	}
 }
 
-func wholeOutcome(o *Object) Outcome {
+func wholeOutcome(o *store.Object) Outcome {
 	return Outcome{Way: Whole, Head: o.Head, Length: o.Body.Len(), Object: o}
 }
 
@@ -106,7 +107,7 @@ func (t *Ticket) outcome() (Outcome, error) {
 	case t.starter && f.state == apart:
 		f.own = nil
 		return Outcome{Way: Own, Head: f.answer.Head, Length: f.answer.Length, Object: f.object, Answer: t.owned()}, nil
-	case !t.starter && !f.answer.Head.answers(t.query):
+	case !t.starter && !f.answer.Head.Answers(t.query):
 		return Outcome{Way: Again}, nil
 	case f.state == apart:
 		return Outcome{Way: Apart, Head: f.answer.Head}, nil
@@ -261,9 +262,9 @@ func (t *Ticket) Pace() int64 {
 	defer f.mu.Unlock()
 	switch {
 	case f.ended:
-		return f.loan.Pace() + f.store.lent.pace(f.beside)
+		return f.loan.Pace() + f.store.InFlight().PaceOf(f.beside)
 	case !f.pieces.kept && f.crowded():
-		return f.pieces.held / lendTime
+		return f.pieces.held / store.LendSeconds
 	}
 	return 0
 }

@@ -6,12 +6,14 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 )
 
 const kib = 1 << 10
 
 // small are limits at which bodies are soon too long to be kept.
-var small = FlightLimits{Stored: Limits{MaxObject: 64 * kib}, Window: 64 * kib, Patience: time.Second}
+var small = FlightLimits{Stored: store.Limits{MaxObject: 64 * kib}, Window: 64 * kib, Patience: time.Second}
 
 // feed sends a body of that many KiB in the background.
 func (s *source) feed(n int) {

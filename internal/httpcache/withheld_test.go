@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 )
 
 // personal is the head of an answer with fields that are the first client's alone.
@@ -156,7 +157,7 @@ func TestRangeWaitsForValidation(t *testing.T) {
 	first.send("GET /a HTTP/1.1\nHost: site")
 	<-came
 	key := []byte("http://site/a")
-	s.store.Drop(key, s.store.Find(&Query{Key: key, Options: &options}).Object)
+	s.store.Drop(key, s.store.Find(&store.Query{Key: key, Options: &options}).Object)
 	second.send("GET /a HTTP/1.1\nHost: site\nRange: bytes=1-2")
 	until(t, func() bool { return s.Stats().Joined == 1 })
 	close(gate)

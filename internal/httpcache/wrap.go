@@ -7,22 +7,23 @@ import (
 	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 	"github.com/kasoku/kasoku/internal/jsonp"
 )
 
 // wrapped answers with a stored object wrapped in the call that is asked for; false: it
 // is to be answered as it is. The lines may be in c.text.
-func (c *call) wrapped(o *Object, lines []byte, status policy.CacheStatus) bool {
+func (c *call) wrapped(o *store.Object, lines []byte, status policy.CacheStatus) bool {
 	cb := &c.callback
 	r := &o.Head.Response
 	does := cb.judge(r.Status, o.Head.Fields, jsonp.Unseen)
 	switch {
 	case does == jsonp.LeaveIt:
 		return false
-	case does == jsonp.DecodeIt || o.onDisk():
+	case does == jsonp.DecodeIt || o.OnDisk():
 		return c.wrapStored(o, lines, status)
 	}
-	known := o.Body.known(cb.Filter())
+	known := o.Body.ScanJSONP(cb.Filter())
 	if known.Kind != jsonp.JSON && cb.JudgeBody(known.Kind) == jsonp.LeaveIt {
 		return false
 	}
@@ -71,7 +72,7 @@ func (cb *callback) appendLines(reply *edge.Reply, lines []byte) (same bool) {
 var colon = []byte{':'}
 
 // wrapBody sends a body in the call that has begun.
-func (c *call) wrapBody(stored *Body, known *jsonp.Body) {
+func (c *call) wrapBody(stored *store.Body, known *jsonp.Body) {
 	cb, reply := &c.callback, &c.x.Reply
 	switch {
 	case cb.Bare():
@@ -81,7 +82,7 @@ func (c *call) wrapBody(stored *Body, known *jsonp.Body) {
 		reply.Length = cb.Call().Length(known)
 		return
 	}
-	if text, m, ok := stored.lend(); ok {
+	if text, m, ok := stored.Lend(); ok {
 		if c.wrapPiece(text, m, known) {
 			return
 		}
@@ -101,10 +102,10 @@ const mostEscaped = 64 << 10
 
 // wrapPiece sends a body that lies in one piece of memory; false: it is too long for
 // what has to be done with it.
-func (c *call) wrapPiece(text []byte, m *memory, known *jsonp.Body) bool {
+func (c *call) wrapPiece(text []byte, m *store.Memory, known *jsonp.Body) bool {
 	cb, reply := &c.callback, &c.x.Reply
 	switch n := known.To - known.From; {
-	case n <= mostCopied, known.Separators > 0 && n <= mostEscaped:
+	case n <= store.MaxCopied, known.Separators > 0 && n <= mostEscaped:
 		reply.Build(cb.Call().Append(reply.Buf, text, known))
 		m.Return()
 		return true
@@ -113,8 +114,8 @@ func (c *call) wrapPiece(text []byte, m *memory, known *jsonp.Body) bool {
 	}
 	cb.text = cb.Call().AppendTail(cb.text[:0], known)
 	c.around(cb.Call().AppendHead(reply.Buf), cb.text)
-	reply.Body, reply.Pages = text[known.From:known.To], m.run
-	if m.lending != nil {
+	reply.Body, reply.Pages = text[known.From:known.To], m.Run()
+	if m.Counted() {
 		reply.Loan = m
 	}
 	return true
@@ -129,7 +130,7 @@ func (c *call) around(head, tail []byte) {
 
 // wrapPieces streams a body that does not lie in one piece, or has to be changed on its
 // way.
-func (c *call) wrapPieces(stored *Body, known *jsonp.Body) {
+func (c *call) wrapPieces(stored *store.Body, known *jsonp.Body) {
 	cb := &c.callback
 	c.streamed = true
 	c.lend(stored)
@@ -145,12 +146,12 @@ func (c *call) wrapPieces(stored *Body, known *jsonp.Body) {
 
 // wrapForm answers with a body that was compressed once for every call; false: there is
 // none for this client.
-func (c *call) wrapForm(o *Object, status policy.CacheStatus) bool {
+func (c *call) wrapForm(o *store.Object, status policy.CacheStatus) bool {
 	cb, reply := &c.callback, &c.x.Reply
 	if !cb.gzip {
 		return false
 	}
-	f := o.packed(cb.Filter())
+	f := o.Packed(cb.Filter())
 	if f == nil || cb.judge(o.Head.Response.Status, o.Head.Fields, jsonp.JSON) != jsonp.WrapIt {
 		return false
 	}
@@ -159,31 +160,12 @@ func (c *call) wrapForm(o *Object, status policy.CacheStatus) bool {
 	}
 	reply.Field("Content-Encoding", f.Coding)
 	if c.req.Method == policy.HEAD {
-		reply.Length = f.packed.CallLength(cb.Call())
+		reply.Length = f.Packed.CallLength(cb.Call())
 		return true
 	}
 	var head []byte
-	head, cb.text = f.packed.Call(reply.Buf, cb.text[:0], cb.Call())
+	head, cb.text = f.Packed.Call(reply.Buf, cb.text[:0], cb.Call())
 	c.around(head, cb.text)
-	reply.Body = f.packed.Middle()
+	reply.Body = f.Packed.Middle()
 	return true
-}
-
-// known is what has to be known of the body before it is wrapped by f. It is found out
-// when it is first needed, by reading the body, which must not be on disk.
-func (b *Body) known(f *jsonp.Filter) *jsonp.Body {
-	if k := b.wraps.Load(); k != nil && k.filter.Alike(f) {
-		return &k.body
-	}
-	s := f.NewScanner()
-	_ = b.WriteRange(s, 0, b.Len()) // memory and a scanner don't fail
-	k := &wrapping{f, s.Body()}
-	b.wraps.Store(k)
-	return &k.body
-}
-
-// wrapping is what is known of a body for filters like one.
-type wrapping struct {
-	filter *jsonp.Filter
-	body   jsonp.Body
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
+	"github.com/kasoku/kasoku/internal/httpcache/store"
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
@@ -16,7 +17,7 @@ func (c *call) write() {
 	t := c.svc.stay(c.x)
 	defer t.end()
 	q.AwaitAnswer = t.orphan
-	at, asked := c.svc.store.fence(c.key), clock()
+	at, asked := c.svc.store.Fence(c.key), clock()
 	in, f := c.ask(t.ctx, q)
 	if f != nil {
 		switch {
@@ -32,27 +33,15 @@ func (c *call) write() {
 	defer in.Close()
 	alone := false
 	if policy.Invalidates(&c.req, in.Status) {
-		alone = c.svc.invalidate(&at, c.touched(in.Header)...)
-		c.svc.store.invalidateGroups(c.key, in.Header)
+		alone = c.svc.store.InvalidateSince(&at, c.touched(in.Header)...)
+		c.svc.store.InvalidateGroups(c.key, in.Header)
 	}
 	c.posted(in, at, asked, alone)
 }
 
-// invalidate puts keys out of reach. It tells whether nobody else has done so to the
-// first of them since at was noted, and then makes at a fence behind the
-// invalidation.
-func (s *Service) invalidate(at *fence, keys ...[]byte) (alone bool) {
-	if at.stamp, alone = s.space.Cache().Supersede(at.stamp); alone {
-		_ = s.store.reach(keys[0]) // the tier has reported it
-		keys = keys[1:]
-	}
-	s.store.Invalidate(keys...)
-	return alone
-}
-
 // posted gives the client the answer to an unsafe method, and keeps that to a POST
 // which is the URI's own representation (RFC 9110, section 9.3.3).
-func (c *call) posted(in *origin.Inbound, at fence, asked policy.Moment, alone bool) {
+func (c *call) posted(in *origin.Inbound, at store.Fence, asked policy.Moment, alone bool) {
 	o := c.opt
 	status := policy.CacheStatus{Reason: policy.NotReading, Forwarded: true, Storing: policy.MethodNotStored}
 	var r policy.Response
@@ -72,8 +61,8 @@ func (c *call) posted(in *origin.Inbound, at fence, asked policy.Moment, alone b
 		return
 	}
 	c.copyBodyTo(in, &collector{flights: c.svc.flights, done: func(body []byte) {
-		h := NewHead(r, fields, c.forOrigin(), o).grouped(c.key)
-		c.svc.store.put(c.key, newObject(h, c.svc.store.counted(gather([][]byte{body})), at.stamp, at.born), nil)
+		h := store.NewHead(r, fields, c.forOrigin(), o).AddGroups(c.key)
+		c.svc.store.Put(c.key, store.NewObject(h, c.svc.store.Counted(store.Gather([][]byte{body})), at), nil)
 	}})
 }
 
@@ -87,7 +76,7 @@ func (c *call) touched(header http1.Fields) [][]byte {
 		if found {
 			q = []byte(query)
 		}
-		keys = append(keys, AppendKey(nil, u.Scheme, []byte(u.Host), []byte(path), q))
+		keys = append(keys, store.AppendKey(nil, u.Scheme, []byte(u.Host), []byte(path), q))
 	}
 	return keys
 }
@@ -95,7 +84,7 @@ func (c *call) touched(header http1.Fields) [][]byte {
 // uri is what was asked for, as the policy wants it.
 func (c *call) uri() policy.URI {
 	s := string(scheme(c.x))
-	t := targetOf(c.key)
+	t := store.TargetOf(c.key)
 	site := string(c.key[:len(c.key)-len(t)])
 	return policy.URI{Scheme: s, Host: strings.TrimPrefix(site, s+"://"), Target: string(t)}
 }

@@ -1,4 +1,4 @@
-package httpcache
+package store
 
 import (
 	"sync"

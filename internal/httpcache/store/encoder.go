@@ -1,4 +1,4 @@
-package httpcache
+package store
 
 import (
 	"bytes"
@@ -33,7 +33,7 @@ const mostEncodings = 1024
 func (s *Store) encodeSoon(key []byte, o *Object) {
 	l := s.limits.Load()
 	n := o.Body.Len()
-	if len(l.Codings) == 0 || !o.Head.offered || o.onDisk() || n < leastEncoded || n > mostEncoded || o.forms.Load() != nil {
+	if len(l.Codings) == 0 || !o.Head.offered || o.OnDisk() || n < leastEncoded || n > mostEncoded || o.forms.Load() != nil {
 		return
 	}
 	e := &s.encoder
@@ -48,6 +48,12 @@ func (s *Store) encodeSoon(key []byte, o *Object) {
 		e.running = true
 		go s.encode()
 	}
+}
+
+func (e *encoder) busy() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.running
 }
 
 // take returns what is to be encoded next; false if nothing is, and then the
@@ -94,7 +100,7 @@ func (s *Store) encodeOne(e encoding, writers map[string]coding.Writer) {
 		if b == nil {
 			continue
 		}
-		f := Form{Coding: name, Lines: e.object.Head.formLines(), Body: s.counted(b)}
+		f := Form{Coding: name, Lines: e.object.Head.formLines(), Body: s.Counted(b)}
 		if name == "gzip" {
 			f.pack(e.wraps, e.object)
 		}
@@ -124,7 +130,7 @@ func encodeBody(w coding.Writer, body *Body) *Body {
 	if cerr := w.Close(); err != nil || cerr != nil || int64(b.Len()) > body.Len()*9/10 {
 		return nil
 	}
-	return gather([][]byte{b.Bytes()})
+	return Gather([][]byte{b.Bytes()})
 }
 
 // pack makes the form for calls of wraps, if the object is one to be wrapped.
@@ -132,7 +138,7 @@ func (f *Form) pack(wraps *jsonp.Filter, o *Object) {
 	if wraps == nil {
 		return
 	}
-	a := jsonp.Answer{Status: o.Head.Response.Status, ContentType: o.Head.Fields.Get("Content-Type"), Kind: o.Body.known(wraps).Kind}
+	a := jsonp.Answer{Status: o.Head.Response.Status, ContentType: o.Head.Fields.Get("Content-Type"), Kind: o.Body.ScanJSONP(wraps).Kind}
 	if wraps.Judge(&a) != jsonp.Wrapped {
 		return
 	}
@@ -144,6 +150,6 @@ func (f *Form) pack(wraps *jsonp.Filter, o *Object) {
 		return
 	}
 	if k, err := p.Pack(); err == nil {
-		f.packed, f.wraps = k, wraps
+		f.Packed, f.wraps = k, wraps
 	}
 }

@@ -1,4 +1,4 @@
-package httpcache
+package store
 
 import (
 	"github.com/kasoku/kasoku/internal/ascii"
@@ -16,7 +16,7 @@ type Form struct {
 	Lines []byte
 	Body  *Body
 
-	packed *jsonp.Packed // the same for calls; nil: there is none
+	Packed *jsonp.Packed // the same for calls; nil: there is none
 	wraps  *jsonp.Filter // that packed was made for
 }
 
@@ -129,7 +129,7 @@ func (f *forms) weight() int64 {
 	w := int64(0)
 	for i := range f.list {
 		w += f.list[i].Body.weight() + int64(cap(f.list[i].Lines)) + formOverhead
-		if k := f.list[i].packed; k != nil {
+		if k := f.list[i].Packed; k != nil {
 			w += k.Weight() + packedOverhead
 		}
 	}
@@ -138,24 +138,16 @@ func (f *forms) weight() int64 {
 
 const formOverhead, packedOverhead = 96, 112
 
-// packed is the form whose body is in one piece for every call of f's; nil if there is none.
-func (o *Object) packed(f *jsonp.Filter) *Form {
+// Packed is the form whose body is in one piece for every call of f's; nil if there is none.
+func (o *Object) Packed(f *jsonp.Filter) *Form {
 	forms := o.forms.Load()
 	if forms == nil {
 		return nil
 	}
 	for i := range forms.list {
-		if form := &forms.list[i]; form.packed != nil && form.wraps.Alike(f) {
+		if form := &forms.list[i]; form.Packed != nil && form.wraps.Alike(f) {
 			return form
 		}
 	}
 	return nil
-}
-
-// offer lets a response that will be stored be offered in content codings, if the
-// service does that.
-func (s *settings) offer(h *Head, length int64, stored bool) {
-	if stored && len(s.cfg.Codings) > 0 {
-		h.Offer(length)
-	}
 }

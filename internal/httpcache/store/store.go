@@ -1,4 +1,4 @@
-package httpcache
+package store
 
 import (
 	"hash/maphash"
@@ -22,7 +22,7 @@ type Store struct {
 	tasks  tasks
 	stats  counters
 	shelf  *shelf // what lies on disk; nil: nothing ever does
-	lent   lent
+	lent   BodiesInFlight
 
 	sweeping atomic.Bool
 	encoder  encoder
@@ -30,8 +30,8 @@ type Store struct {
 
 const storeShards = 64
 
-// NewStore makes an empty store in space, which the store's owner closes after it.
-func NewStore(space *cache.Space, l Limits) *Store {
+// New makes an empty store in space, which the store's owner closes after it.
+func New(space *cache.Space, l Limits) *Store {
 	s := &Store{space: space, purges: newPurges(), seed: maphash.MakeSeed()}
 	s.SetLimits(l)
 	s.tasks.init()
@@ -39,6 +39,9 @@ func NewStore(space *cache.Space, l Limits) *Store {
 	s.lent.budget = space.Cache().Budget()
 	return s
 }
+
+// InFlight is the account of bodies in flight.
+func (s *Store) InFlight() *BodiesInFlight { return &s.lent }
 
 // SetLimits changes the limits for what begins from now on.
 func (s *Store) SetLimits(l Limits) {
@@ -85,13 +88,13 @@ func (s *Store) Find(q *Query) Found {
 		case !o.Head.allowed(q.Options): // as if it had not been stored
 		case !s.stands(o):
 			f.Miss = MissRemoved
-		case !o.Head.answers(q):
+		case !o.Head.Answers(q):
 			f.Miss = max(f.Miss, MissVary)
-		case f.Object != nil && o.part():
+		case f.Object != nil && o.IsPart():
 		case !s.held(q.Key, o):
 			f.Miss = MissRemoved
 		default:
-			if f.Object = o; !o.part() {
+			if f.Object = o; !o.IsPart() {
 				return f
 			}
 		}
@@ -102,16 +105,16 @@ func (s *Store) Find(q *Query) Found {
 	return f
 }
 
-// former finds what was stored for q and is out of reach by its tags, so that it
+// Former finds what was stored for q and is out of reach by its tags, so that it
 // can be asked about or compared with. nil if there is nothing. What stands has been
 // stored since the caller's look-up: it is not to be asked about but used.
-func (s *Store) former(q *Query) *Object {
+func (s *Store) Former(q *Query) *Object {
 	r := s.resource(q.Key)
 	if r == nil {
 		return nil
 	}
 	for _, o := range r.variants {
-		if !o.part() && !s.stands(o) && o.Head.allowed(q.Options) && o.Head.answers(q) && s.held(q.Key, o) {
+		if !o.IsPart() && !s.stands(o) && o.Head.allowed(q.Options) && o.Head.Answers(q) && s.held(q.Key, o) {
 			return o
 		}
 	}
@@ -125,7 +128,7 @@ func (s *Store) Parts(q *Query, yield func(*Object) bool) {
 		return
 	}
 	for _, o := range r.variants {
-		if o.part() && s.stands(o) && o.Head.allowed(q.Options) && o.Head.answers(q) && s.held(q.Key, o) && !yield(o) {
+		if o.IsPart() && s.stands(o) && o.Head.allowed(q.Options) && o.Head.Answers(q) && s.held(q.Key, o) && !yield(o) {
 			return
 		}
 	}
@@ -163,6 +166,18 @@ func (s *Store) stands(o *Object) bool {
 	return o.stamp.Settled && s.space.Cache().Current(&o.stamp) && !o.Body.gone()
 }
 
+// Valid reports whether o may still be used: no write and no purge has put it out of reach.
+func (s *Store) Valid(key []byte, o *Object) bool { return s.stands(o) && s.held(key, o) }
+
+// Vary returns the names that responses under key were last known to differ by, nil if
+// nothing is known.
+func (s *Store) Vary(key []byte) []string {
+	if r := s.resource(key); r != nil {
+		return r.vary()
+	}
+	return nil
+}
+
 // held holds o against the purges that it has not been held against, and tells
 // whether it is still there.
 func (s *Store) held(key []byte, o *Object) bool {
@@ -188,9 +203,9 @@ func (s *Store) held(key []byte, o *Object) bool {
 	return true
 }
 
-// put stores o under key in the place of old, which may be nil, unless a write
+// Put stores o under key in the place of old, which may be nil, unless a write
 // or a purge has overtaken its fill.
-func (s *Store) put(key []byte, o, old *Object) bool {
+func (s *Store) Put(key []byte, o, old *Object) bool {
 	if v, _ := s.purges.since(o.mark.Load(), key, &o.Head.Tags); v == purged || !s.stands(o) {
 		s.stats.overtaken.Add(1)
 		return false
@@ -209,9 +224,9 @@ func (s *Store) put(key []byte, o, old *Object) bool {
 // Update puts head in the place of o's, if o is still stored: what a HEAD has told
 // of it. The fence stays.
 func (s *Store) Update(key []byte, o *Object, head *Head) *Object {
-	next := newObject(head, o.Body, o.stamp, o.mark.Load())
+	next := NewObject(head, o.Body, o.fence())
 	next.SetMark(o.Mark())
-	next.forms.Store(o.forms.Load().under(head))
+	next.CopyForms(o)
 	s.change(key, func(r *Resource) *Resource {
 		here := false
 		rest := r.without(func(v *Object) bool { here = here || v == o; return v == o })

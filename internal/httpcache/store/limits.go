@@ -1,4 +1,4 @@
-package httpcache
+package store
 
 import (
 	"cmp"
@@ -25,8 +25,11 @@ type Limits struct {
 	Codings []string
 }
 
-// longest is the longest body that may be kept.
-func (s *Store) longest() int64 {
+// Limits are those in force.
+func (s *Store) Limits() *Limits { return s.limits.Load() }
+
+// MaxBody is the longest body that may be kept.
+func (s *Store) MaxBody() int64 {
 	n := s.limits.Load().MaxObject
 	if s.shelf != nil {
 		n = max(n, s.shelf.part.MaxBody())
@@ -34,9 +37,9 @@ func (s *Store) longest() int64 {
 	return n
 }
 
-// diskFrom is beyond which length a body with that head goes to disk. Text that is
+// DiskThreshold is beyond which length a body with that head goes to disk. Text that is
 // offered in content codings stays in memory, where these are made.
-func (l *Limits) diskFrom(h *Head) int64 {
+func (l *Limits) DiskThreshold(h *Head) int64 {
 	from := l.DiskFrom
 	if h.offered {
 		from = max(from, mostEncoded)

@@ -1,4 +1,4 @@
-package httpcache
+package store
 
 import (
 	"slices"
@@ -27,13 +27,13 @@ type Head struct {
 	// are in Lines.
 	Added []byte
 
-	own     *Tags        // Tags without those that it inherits; nil: it inherits none
-	asked   []byte       // the request's values of the fields that Vary names
-	hit     http1.Fields // what a hit has, and an update is made to
-	shown   http1.Fields // what Lines repeats: hit without what clients don't get
-	offered bool         // in content codings
-	made    bool         // the validator is ours: the origin does not know it
-	cookies bool         // Lines has a Set-Cookie
+	own         *Tags        // Tags without those that it inherits; nil: it inherits none
+	asked       []byte       // the request's values of the fields that Vary names
+	Hit         http1.Fields // what a hit has, and an update is made to
+	shown       http1.Fields // what Lines repeats: hit without what clients don't get
+	offered     bool         // in content codings
+	Synthesized bool         // the validator is ours: the origin does not know it
+	cookies     bool         // Lines has a Set-Cookie
 }
 
 // NewHead makes a head. fields are the response's end-to-end fields in memory of
@@ -42,16 +42,16 @@ type Head struct {
 func NewHead(response policy.Response, fields, request http1.Fields, o *policy.Options) *Head {
 	h := &Head{Response: response, Fields: fields, Tags: ParseTags(fields)}
 	h.asked = policy.AppendVaryValues(nil, response.Vary, request, o)
-	h.hit = policy.HitFields(nil, fields, &h.Response, o)
+	h.Hit = policy.HitFields(nil, fields, &h.Response, o)
 	h.show(o)
 	return h
 }
 
 // show makes the lines of hit that clients get.
 func (h *Head) show(o *policy.Options) {
-	h.shown = h.hit
+	h.shown = h.Hit
 	if len(o.Strip) > 0 {
-		h.shown = slices.DeleteFunc(slices.Clone(h.hit), func(f http1.Field) bool { return o.Strips(f.Name) })
+		h.shown = slices.DeleteFunc(slices.Clone(h.Hit), func(f http1.Field) bool { return o.Strips(f.Name) })
 	}
 	h.cookies = h.Response.SetCookie && h.shown.Get("Set-Cookie") != nil
 	h.Lines = lines(h.shown)
@@ -86,7 +86,7 @@ func lines(fields http1.Fields) []byte {
 // weight is what the head takes of the heap, roughly.
 func (h *Head) weight() int64 {
 	w := int64(unsafe.Sizeof(*h)) + int64(cap(h.Lines)+cap(h.asked)) + 4*int64(len(h.Tags.slots))
-	w += int64(cap(h.Fields)+cap(h.hit)+cap(h.shown)) * int64(unsafe.Sizeof(http1.Field{}))
+	w += int64(cap(h.Fields)+cap(h.Hit)+cap(h.shown)) * int64(unsafe.Sizeof(http1.Field{}))
 	w += namesWeight(h.Response.Vary) + namesWeight(h.Response.Hidden)
 	for _, f := range h.Fields {
 		w += int64(len(f.Name) + len(f.Value))
@@ -100,18 +100,32 @@ type Object struct {
 	Head *Head
 	Body *Body
 
-	stamp cache.Stamp   // the generations before its origin was asked
+	stamp cache.Stamp   // of its fence
 	mark  atomic.Uint64 // the number of the newest purge that it was held against
 	fate  atomic.Uint32 // a policy.Mark, which only grows
 	forms atomic.Pointer[forms]
 	retry atomic.Int64 // the policy.Moment before which it is not validated in the background
 }
 
-func newObject(h *Head, b *Body, stamp cache.Stamp, mark uint64) *Object {
-	o := &Object{Head: h, Body: b, stamp: stamp}
-	o.mark.Store(mark)
+func NewObject(h *Head, b *Body, at Fence) *Object {
+	o := &Object{Head: h, Body: b, stamp: at.Stamp}
+	o.mark.Store(at.purge)
 	return o
 }
+
+// fence is the one that o was made with, except that it is held against newer purges by now.
+func (o *Object) fence() Fence { return Fence{Stamp: o.stamp, purge: o.mark.Load()} }
+
+// In is o with its body in m, which stays there: it does not follow a stored body that moves.
+func (o *Object) In(m *Memory) *Object {
+	b := &Body{length: o.Body.length}
+	b.mem.Store(m)
+	b.stage.Store(settled)
+	return NewObject(o.Head, b, o.fence())
+}
+
+// CopyForms gives o the coded forms of another object that has the same body.
+func (o *Object) CopyForms(from *Object) { o.forms.Store(from.forms.Load().under(o.Head)) }
 
 // Mark says what has happened to it since it was stored.
 func (o *Object) Mark() policy.Mark { return policy.Mark(o.fate.Load()) }
@@ -133,23 +147,23 @@ func (o *Object) RefreshFailed(until policy.Moment) { o.retry.Store(int64(until)
 // MayRefresh tells whether it may be validated in the background.
 func (o *Object) MayRefresh(now policy.Moment) bool { return int64(now) >= o.retry.Load() }
 
-// weight is what the object takes of the heap, roughly.
-func (o *Object) weight() int64 {
+// Weight is what the object takes of the heap, roughly.
+func (o *Object) Weight() int64 {
 	return int64(unsafe.Sizeof(*o)) + o.Head.weight() + o.Body.weight() + o.forms.Load().weight()
 }
 
-// onDisk tells whether its body lies in a file.
-func (o *Object) onDisk() bool { return o.Body.file != nil }
+// OnDisk tells whether its body lies in a file.
+func (o *Object) OnDisk() bool { return o.Body.file != nil }
 
-// part tells whether the object is a part of a response and not the whole.
-func (o *Object) part() bool { return o.Head.Response.Status == 206 }
+// IsPart tells whether the object is a part of a response and not the whole.
+func (o *Object) IsPart() bool { return o.Head.Response.Status == 206 }
 
 // twin tells whether p takes the place of o: the same variant, and the same part
 // of it.
 func (o *Object) twin(p *Object) bool {
 	a, b := o.Head, p.Head
 	return sameNames(a.Response.Vary, b.Response.Vary) && string(a.asked) == string(b.asked) &&
-		o.part() == p.part() && (!o.part() || a.Response.Part == b.Response.Part)
+		o.IsPart() == p.IsPart() && (!o.IsPart() || a.Response.Part == b.Response.Part)
 }
 
 func sameNames(a, b []string) bool {
@@ -162,4 +176,16 @@ func sameNames(a, b []string) bool {
 		}
 	}
 	return true
+}
+
+// Updated is the response that h's becomes by the fields of a 304, or of a HEAD's
+// answer, which told was parsed from. A cookie that could not be stored with a new
+// response is not stored with this one either: it is for the client that asked.
+func (h *Head) Updated(told *policy.Response, fields http1.Fields, asked, now policy.Moment, o *policy.Options) (policy.Response, http1.Fields) {
+	all := policy.UpdateFields(nil, h.Hit, fields)
+	r := policy.ParseResponse(h.Response.Status, all, asked, now, o)
+	if told.SetCookie && (o.SetCookie != policy.StoreCookies || !told.Explicit()) {
+		r.Hidden, r.SetCookie = append(r.Hidden, "set-cookie"), false
+	}
+	return r, all
 }

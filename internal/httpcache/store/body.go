@@ -1,18 +1,22 @@
-package httpcache
+package store
 
 import (
+	"bytes"
 	"io"
+	"runtime"
 	"slices"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/kasoku/kasoku/internal/httpcache/disk"
+	"github.com/kasoku/kasoku/internal/jsonp"
 	"github.com/kasoku/kasoku/internal/pages"
 )
 
 // Body is the whole body of a response, in memory or in a file. Its bytes never change,
 // but once they may move.
 type Body struct {
-	mem    atomic.Pointer[memory]
+	mem    atomic.Pointer[Memory]
 	file   *disk.File // nil: it is in memory
 	length int64
 	stage  atomic.Uint32
@@ -20,9 +24,9 @@ type Body struct {
 	kept   int32                    // how many stored resources have it, if its senders are counted; lent.mu guards it
 }
 
-// memory is where a body lies: in pieces on the heap, or in pages, whose one piece is
+// Memory is where a body lies: in pieces on the heap, or in pages, whose one piece is
 // valid as long as run is reachable.
-type memory struct {
+type Memory struct {
 	chunks  [][]byte
 	run     *pages.Run
 	lending *lending // nil: its senders are not counted
@@ -38,6 +42,15 @@ const (
 // onDisk makes a body of a file.
 func onDisk(f *disk.File) *Body { return &Body{file: f, length: f.Len()} }
 
+// Open opens a body that is on disk.
+func (b *Body) Open() (*disk.Reader, error) { return b.file.Open() }
+
+// Damaged reports to the tier that a body on disk can't be read.
+func (b *Body) Damaged() { b.file.Damaged() }
+
+// Discard drops a body from the disk that was not stored.
+func (b *Body) Discard() { b.file.Drop() }
+
 // gone tells whether the body was dropped from the disk.
 func (b *Body) gone() bool { return b.file != nil && b.file.Gone() }
 
@@ -45,7 +58,7 @@ func (b *Body) gone() bool { return b.file != nil && b.file.Gone() }
 // not be among them.
 func NewBody(chunks ...[]byte) *Body {
 	b := &Body{}
-	b.mem.Store(&memory{chunks: chunks})
+	b.mem.Store(&Memory{chunks: chunks})
 	for _, c := range chunks {
 		b.length += int64(len(c))
 	}
@@ -55,7 +68,7 @@ func NewBody(chunks ...[]byte) *Body {
 // Len is the body's length in bytes.
 func (b *Body) Len() int64 { return b.length }
 
-// Bytes returns the body if it lies in one piece of memory, as those up to onePiece
+// Bytes returns the body if it lies in one piece of memory, as those up to MaxContiguous
 // that are not on disk do. It is valid as long as b is reachable.
 func (b *Body) Bytes() (body []byte, ok bool) {
 	if b.file != nil {
@@ -64,7 +77,7 @@ func (b *Body) Bytes() (body []byte, ok bool) {
 	return b.mem.Load().bytes()
 }
 
-func (m *memory) bytes() (body []byte, ok bool) {
+func (m *Memory) bytes() (body []byte, ok bool) {
 	switch len(m.chunks) {
 	case 0:
 		return nil, true
@@ -74,10 +87,10 @@ func (m *memory) bytes() (body []byte, ok bool) {
 	return nil, false
 }
 
-// lend is Bytes for an answer, which has to return the memory that the body lies in. A
+// Lend is Bytes for an answer, which has to return the memory that the body lies in. A
 // body that is lent for the second time moves to pages if that is worth it: most are
 // stored and never asked for again.
-func (b *Body) lend() (body []byte, from *memory, ok bool) {
+func (b *Body) Lend() (body []byte, from *Memory, ok bool) {
 	if b.file != nil {
 		return nil, nil, false
 	}
@@ -88,8 +101,15 @@ func (b *Body) lend() (body []byte, from *memory, ok bool) {
 	if body, ok = m.bytes(); !ok {
 		return nil, nil, false
 	}
-	return body, m.hold(), true
+	return body, m.Hold(), true
 }
+
+// Memory is where the body lies now, nil for one on disk.
+func (b *Body) Memory() *Memory { return b.mem.Load() }
+
+// Hold has the memory that the body lies in counted for a sender, which has to return it. It
+// returns nil for a body on disk.
+func (b *Body) Hold() *Memory { return b.mem.Load().Hold() }
 
 func (b *Body) movable() bool { return b.length >= leastPaged && b.length <= mostPaged }
 
@@ -103,7 +123,7 @@ func (b *Body) move() {
 	if run == nil {
 		return
 	}
-	next := &memory{chunks: [][]byte{run.Bytes()}, run: run}
+	next := &Memory{chunks: [][]byte{run.Bytes()}, run: run}
 	if old.lending == nil {
 		b.mem.Store(next)
 		return
@@ -113,7 +133,7 @@ func (b *Body) move() {
 }
 
 // replace has the store keep the body in other memory.
-func (b *Body) replace(old, next *memory) {
+func (b *Body) replace(old, next *Memory) {
 	l := old.lending.all
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,7 +158,7 @@ func (b *Body) WriteRange(w io.Writer, from, n int64) error {
 		defer r.Close()
 		return r.WriteRange(w, from, n)
 	}
-	m := b.mem.Load().hold()
+	m := b.mem.Load().Hold()
 	defer m.Return()
 	for _, c := range m.chunks {
 		if n <= 0 {
@@ -170,7 +190,15 @@ func (b *Body) weight() int64 {
 	return w
 }
 
-func (m *memory) weight() int64 {
+// Run is the pages that m lies in, nil if it is on the heap.
+func (m *Memory) Run() *pages.Run { return m.run }
+
+// Starts reports whether m begins with the very bytes of p, and not with a copy.
+func (m *Memory) Starts(p []byte) bool {
+	return m != nil && len(m.chunks) > 0 && unsafe.SliceData(m.chunks[0]) == unsafe.SliceData(p)
+}
+
+func (m *Memory) weight() int64 {
 	if m.run != nil {
 		return pages.SizeOf(int64(len(m.run.Bytes()))) + runOverhead
 	}
@@ -182,13 +210,9 @@ func (m *memory) weight() int64 {
 }
 
 const (
-	// onePiece is up to which length a body is put into one piece, so that it is
+	// MaxContiguous is up to which length a body is put into one piece, so that it is
 	// sent with the head in one write.
-	onePiece = 1 << 20
-	// smallestChunk and largestChunk are what is taken for the next bytes of a
-	// body: less at first when its length is not known.
-	smallestChunk = 4 << 10
-	largestChunk  = 256 << 10
+	MaxContiguous = 1 << 20
 	// chunkOverhead is a piece's slice header.
 	chunkOverhead = 24
 	// leastPaged and mostPaged bound the bodies that move to pages, from where they
@@ -200,21 +224,9 @@ const (
 	runOverhead = 128
 )
 
-// chunkSize is how much to take for the next bytes of a body of which got bytes
-// are there. length is -1 when it is not known.
-func chunkSize(got, length int64) int64 {
-	switch {
-	case length < 0:
-		return min(max(got, smallestChunk), largestChunk)
-	case length <= onePiece:
-		return length - got
-	}
-	return min(length-got, largestChunk)
-}
-
-// gather makes a body of the pieces that came: in one if it is short, and
+// Gather makes a body of the pieces that came: in one if it is short, and
 // without more unused memory than an eighth.
-func gather(pieces [][]byte) *Body {
+func Gather(pieces [][]byte) *Body {
 	total := 0
 	for _, p := range pieces {
 		total += len(p)
@@ -222,7 +234,7 @@ func gather(pieces [][]byte) *Body {
 	switch {
 	case total == 0:
 		return NewBody()
-	case len(pieces) > 1 && total <= onePiece:
+	case len(pieces) > 1 && total <= MaxContiguous:
 		return NewBody(slices.Concat(pieces...))
 	}
 	last := &pieces[len(pieces)-1]
@@ -233,4 +245,43 @@ func gather(pieces [][]byte) *Body {
 		*last = slices.Clip(append([]byte(nil), *last...))
 	}
 	return NewBody(pieces...)
+}
+
+// Reader reads all of it.
+func (m *Memory) Reader() io.Reader {
+	all := make([]io.Reader, len(m.chunks))
+	for i, c := range m.chunks {
+		all[i] = bytes.NewReader(c)
+	}
+	return &memoryReader{io.MultiReader(all...), m}
+}
+
+// memoryReader keeps the memory while it is read.
+type memoryReader struct {
+	chunks io.Reader
+	memory *Memory
+}
+
+func (r *memoryReader) Read(p []byte) (int, error) {
+	defer runtime.KeepAlive(r.memory)
+	return r.chunks.Read(p)
+}
+
+// ScanJSONP is what has to be known of the body before it is wrapped by f. It is found out
+// when it is first needed, by reading the body, which must not be on disk.
+func (b *Body) ScanJSONP(f *jsonp.Filter) *jsonp.Body {
+	if k := b.wraps.Load(); k != nil && k.filter.Alike(f) {
+		return &k.body
+	}
+	s := f.NewScanner()
+	_ = b.WriteRange(s, 0, b.Len()) // memory and a scanner don't fail
+	k := &wrapping{f, s.Body()}
+	b.wraps.Store(k)
+	return &k.body
+}
+
+// wrapping is what is known of a body for filters like one.
+type wrapping struct {
+	filter *jsonp.Filter
+	body   jsonp.Body
 }

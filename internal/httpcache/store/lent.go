@@ -1,4 +1,4 @@
-package httpcache
+package store
 
 import (
 	"sync"
@@ -8,10 +8,10 @@ import (
 	"github.com/kasoku/kasoku/internal/inflight"
 )
 
-// lent counts the bodies that are not stored, any more or at all, and that somebody still
+// BodiesInFlight counts the bodies that are not stored, any more or at all, and that somebody still
 // sends. Their memory is taken out of the space, so that what is stored and what is being
 // sent fit into it together, however slowly clients take what they have asked for.
-type lent struct {
+type BodiesInFlight struct {
 	tasks  *tasks
 	space  *cache.Space
 	limits *atomic.Pointer[Limits]
@@ -29,16 +29,16 @@ type lent struct {
 // lentStep is in what steps memory is taken out of the space: each takes its locks.
 const lentStep = 256 << 10
 
-// add counts n bytes more, or less. Locks of the cache may be held.
-func (l *lent) add(n int64) {
+// Add counts n bytes more, or less. Locks of the cache may be held.
+func (l *BodiesInFlight) Add(n int64) {
 	l.bytes.Add(n)
 	l.budget.Add(n)
-	l.reserve(n)
+	l.Reserve(n)
 }
 
-// reserve takes n bytes more out of the space, or less. Locks of the cache may be held, so
+// Reserve takes n bytes more out of the space, or less. Locks of the cache may be held, so
 // that another goroutine does it.
-func (l *lent) reserve(n int64) {
+func (l *BodiesInFlight) Reserve(n int64) {
 	if want(l.all.Add(n), l.taken.Load()) == l.taken.Load() || !l.due.CompareAndSwap(false, true) {
 		return
 	}
@@ -59,7 +59,7 @@ func want(bytes, taken int64) int64 {
 
 // settle takes out of the space what is due. An add that saw an older taken has been
 // counted before this stores the new one, so that the last look at all sees it.
-func (l *lent) settle() {
+func (l *BodiesInFlight) settle() {
 	defer l.tasks.wg.Done()
 	l.takenMu.Lock()
 	defer l.takenMu.Unlock()
@@ -76,36 +76,36 @@ func (l *lent) settle() {
 }
 
 // Take implements origin.Memory, for answers that are held before anything of them is sent.
-func (l *lent) Take(n int64) bool {
-	if l.scarce() || !l.budget.Buffer(n) {
+func (l *BodiesInFlight) Take(n int64) bool {
+	if l.Scarce() || !l.budget.Buffer(n) {
 		return false
 	}
 	l.bytes.Add(n)
-	l.reserve(n)
+	l.Reserve(n)
 	return true
 }
 
 // Give implements origin.Memory.
-func (l *lent) Give(n int64) { l.add(-n) }
+func (l *BodiesInFlight) Give(n int64) { l.Add(-n) }
 
-// scarce tells whether more is lent than should be.
-func (l *lent) scarce() bool { return l.bytes.Load() > l.limits.Load().Lent }
+// Scarce tells whether more is lent than should be.
+func (l *BodiesInFlight) Scarce() bool { return l.bytes.Load() > l.limits.Load().Lent }
 
-// pace is how many bytes a second a client has to take that n bytes are lent to: while
-// they are scarce, as many as would be all of them within lendTime. So who holds memory
+// PaceOf is how many bytes a second a client has to take that n bytes are lent to: while
+// they are scarce, as many as would be all of them within LendSeconds. So who holds memory
 // that others miss has to take as much, however little he has asked for of it.
-func (l *lent) pace(n int64) int64 {
-	if n == 0 || !l.scarce() {
+func (l *BodiesInFlight) PaceOf(n int64) int64 {
+	if n == 0 || !l.Scarce() {
 		return 0
 	}
-	return n / lendTime
+	return n / LendSeconds
 }
 
-// lendTime is in how many seconds what is lent is to be taken while it is scarce.
-const lendTime = 60
+// LendSeconds is in how many seconds what is lent is to be taken while it is scarce.
+const LendSeconds = 60
 
 // close gives everything back, after the last flight.
-func (l *lent) close() {
+func (l *BodiesInFlight) close() {
 	l.takenMu.Lock()
 	defer l.takenMu.Unlock()
 	l.space.ReserveInFlight(-l.taken.Swap(0))
@@ -113,66 +113,69 @@ func (l *lent) close() {
 
 // lending counts who needs a piece of memory: whoever sends it, and the store.
 type lending struct {
-	all    *lent
+	all    *BodiesInFlight
 	weight int64
 	n      atomic.Int64 // senders, and byStore if it is stored
 }
 
 const byStore = 1 << 32
 
-func newLending(l *lent, m *memory) *lending { return &lending{all: l, weight: m.weight()} }
+func newLending(l *BodiesInFlight, m *Memory) *lending { return &lending{all: l, weight: m.weight()} }
 
-// hold counts a sender in. Each of these must be followed by a Return. It returns m.
-func (m *memory) hold() *memory {
+// Hold counts a sender in. Each of these must be followed by a Return. It returns m.
+func (m *Memory) Hold() *Memory {
 	if m != nil && m.lending != nil && m.lending.n.Add(1) == 1 {
-		m.lending.all.add(m.lending.weight)
+		m.lending.all.Add(m.lending.weight)
 	}
 	return m
 }
 
 // Return counts a sender out: m is an edge.Loan.
-func (m *memory) Return() {
+func (m *Memory) Return() {
 	if m != nil && m.lending != nil && m.lending.n.Add(-1) == 0 {
-		m.lending.all.add(-m.lending.weight)
+		m.lending.all.Add(-m.lending.weight)
 	}
 }
 
+// Counted reports whether m's senders are counted, so that each has to return it.
+func (m *Memory) Counted() bool { return m != nil && m.lending != nil }
+
 // Pace implements edge.Loan: what is stored costs nothing.
-func (m *memory) Pace() int64 {
+func (m *Memory) Pace() int64 {
 	if m == nil || m.lending == nil || m.lending.n.Load() >= byStore {
 		return 0
 	}
-	return m.lending.all.pace(m.lending.weight)
+	return m.lending.all.PaceOf(m.lending.weight)
 }
 
 // keep says that it is stored. lent.mu is held.
-func (m *memory) keep() {
+func (m *Memory) keep() {
 	if m.lending.n.Add(byStore) > byStore {
-		m.lending.all.add(-m.lending.weight)
+		m.lending.all.Add(-m.lending.weight)
 	}
 }
 
 // letGo says that it is stored no more. lent.mu is held.
-func (m *memory) letGo() {
+func (m *Memory) letGo() {
 	if m.lending.n.Add(-byStore) > 0 {
-		m.lending.all.add(m.lending.weight)
+		m.lending.all.Add(m.lending.weight)
 	}
 }
 
-// counted has b's senders counted, if it is worth it. Nobody else has b yet.
-func (s *Store) counted(b *Body) *Body {
-	if m := b.mem.Load(); m != nil && m.lending == nil && b.length > mostCopied {
+// Counted has b's senders counted, if it is worth it. Nobody else has b yet.
+func (s *Store) Counted(b *Body) *Body {
+	if m := b.mem.Load(); m != nil && m.lending == nil && b.length > MaxCopied {
 		m.lending = newLending(&s.lent, m)
 	}
 	return b
 }
 
-// mostCopied is up to which length bodies are not counted: edge copies them into memory
+// MaxCopied is up to which length bodies are not counted: edge copies them into memory
 // of the connection.
-const mostCopied = 16 << 10
+const MaxCopied = 16 << 10
 
 // keep counts the bodies in that are stored with r, when it is about to be.
-func (r *Resource) keep(l *lent) {
+func (r *Resource) keep(l *BodiesInFlight) {
 	for _, o := range r.variants {
 		r.bodies = o.countedBodies(r.bodies)
 	}
@@ -221,6 +224,5 @@ func (o *Object) countedBodies(to []*Body) []*Body {
 }
 
 func (b *Body) isCounted() bool {
-	m := b.mem.Load()
-	return m != nil && m.lending != nil
+	return b.mem.Load().Counted()
 }

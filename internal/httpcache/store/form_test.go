@@ -1,7 +1,6 @@
-package httpcache
+package store
 
 import (
-	"compress/gzip"
 	"io"
 	"math/rand/v2"
 	"strings"
@@ -15,18 +14,12 @@ import (
 
 var page = strings.Repeat("<p>the same again</p>", 500)
 
-// offered is an answer that is offered in codings.
-func offered(q *Query, body string, fields ...string) *Answer {
-	a := answer(q, body, fields...)
-	a.Head.Offer(a.Length)
-	return a
-}
-
 // encoded stores body and waits until its forms are made.
-func encoded(t *testing.T, s *engine, q *Query, body string, fields ...string) *Object {
+func encoded(t *testing.T, s *Store, q *Query, body string, fields ...string) *Object {
 	t.Helper()
-	fetch(t, s, q, gives(offered(q, body, fields...)))
-	s.flights.wg.Wait()
+	h := head(q, fields...)
+	h.Offer(int64(len(body)))
+	put(t, s, q, h, body)
 	s.tasks.wg.Wait()
 	f := s.Find(q)
 	if f.Object == nil {
@@ -35,24 +28,8 @@ func encoded(t *testing.T, s *engine, q *Query, body string, fields ...string) *
 	return f.Object
 }
 
-// rests waits until no flight is under way and nothing is to be encoded. While clients are
-// served, other work may begin at any time, so that there is no waiting for flights.wg.
-func (s *engine) rests(t testing.TB) {
-	t.Helper()
-	until(t, func() bool {
-		s.encoder.mu.Lock()
-		defer s.encoder.mu.Unlock()
-		return !s.encoder.running && s.flights.stats.running.Load() == 0
-	})
-}
-
-func (s *site) rests(t testing.TB) {
-	t.Helper()
-	(&engine{s.store, s.flights}).rests(t)
-}
-
 func TestForms(t *testing.T) {
-	s := open(t, FlightLimits{Stored: Limits{Codings: []string{"gzip", "br"}}})
+	s := open(t, Limits{Codings: []string{"gzip", "br"}})
 	o := encoded(t, s, get(url), page, "Content-Type", "text/html", "ETag", `"1"`, "Accept-Ranges", "bytes")
 	f := func(accept, want string) {
 		t.Helper()
@@ -101,7 +78,7 @@ func TestWhatStaysPlain(t *testing.T) {
 	r.Read(noise)
 	f := func(name, body string, vary bool, fields ...string) {
 		t.Helper()
-		s := open(t, FlightLimits{Stored: Limits{Codings: coding.Names}})
+		s := open(t, Limits{Codings: coding.Names})
 		o := encoded(t, s, get(url), body, fields...)
 		if o.forms.Load() != nil || strings.Contains(string(o.Head.Lines), "Accept-Encoding") != vary {
 			t.Errorf("%s: it has forms, or its lines are %q", name, o.Head.Lines)
@@ -114,7 +91,7 @@ func TestWhatStaysPlain(t *testing.T) {
 	f("with a digest", page, false, "Content-Type", "text/html", "Repr-Digest", "sha-256=:AA==:")
 	f("short", page[:leastEncoded-1], false, "Content-Type", "text/html")
 	f("does not get smaller", string(noise), true, "Content-Type", "text/html")
-	none := open(t, FlightLimits{})
+	none := open(t, Limits{})
 	if o := encoded(t, none, get(url), page, "Content-Type", "text/html"); o.forms.Load() != nil {
 		t.Error("encoded though no coding is wanted")
 	}
@@ -131,16 +108,17 @@ func TestOfferKeepsVary(t *testing.T) {
 
 // A 304 changes the head of all forms and costs no encoding.
 func TestFormsOutliveValidation(t *testing.T) {
-	s := open(t, FlightLimits{Stored: Limits{Codings: []string{"gzip"}}})
+	s := open(t, Limits{Codings: []string{"gzip"}})
 	q := get(url, "Accept-Encoding", "gzip")
 	old := encoded(t, s, q, page, "Content-Type", "text/html", "ETag", `"1"`)
-	a := &Answer{Head: head(q, "Content-Type", "text/html", "ETag", `"1"`, "X", "new"), Validated: old, Share: true, Keep: true}
-	a.Head.Offer(old.Body.Len())
-	ticket := s.Fly(&Ask{Query: q, Seen: old, Fill: gives(a)})
-	if _, err := ticket.Wait(t.Context()); err != nil {
-		t.Fatal(err)
+	h := head(q, "Content-Type", "text/html", "ETag", `"1"`, "X", "new")
+	h.Offer(old.Body.Len())
+	validated := NewObject(h, old.Body, s.Fence(q.Key))
+	validated.CopyForms(old)
+	if !s.Put(q.Key, validated, old) {
+		t.Fatal("not stored")
 	}
-	ticket.Leave()
+	s.tasks.wg.Wait()
 	now := s.Find(q).Object
 	f := now.Form(q)
 	if now == old || f == nil || !strings.Contains(string(f.Lines), "X: new") || f.Body != old.Form(q).Body {
@@ -159,53 +137,10 @@ func TestFormAllocates(t *testing.T) {
 	if race.Enabled {
 		return
 	}
-	s := open(t, FlightLimits{Stored: Limits{Codings: coding.Names}})
+	s := open(t, Limits{Codings: coding.Names})
 	o := encoded(t, s, get(url), page, "Content-Type", "text/html")
 	q := get(url, "Accept-Encoding", "gzip, deflate, br, zstd")
 	if n := testing.AllocsPerRun(1000, func() { q.again(); o.Form(q) }); n > 0 {
 		t.Errorf("choosing a form: %v allocations", n)
-	}
-}
-
-// Through the service: who accepts a coding gets it once it is made, with a tag
-// that is told apart, validates with that tag, and gets ranges of the plain one.
-func TestCompress(t *testing.T) {
-	s := newSite(t, func(a *asked) {
-		a.ok(page, "Content-Type: text/html", `ETag: "1"`, "Last-Modified: Fri, 01 Jan 2021 00:00:00 GMT")
-	}, func(c *Config) { c.Codings = coding.Names })
-	first := s.ask("GET /a", "Accept-Encoding: gzip")
-	if first.body != page || first.get("Content-Encoding") != "" || first.get("Vary") != "Accept-Encoding" {
-		t.Fatalf("first: %s", first)
-	}
-	s.rests(t)
-	coded := s.ask("GET /a", "Accept-Encoding: gzip")
-	if coded.status != 200 || coded.get("Content-Encoding") != "gzip" || coded.get("ETag") != `W/"1"` || coded.get("Vary") != "Accept-Encoding" {
-		t.Fatalf("coded: %s", coded)
-	}
-	z, err := gzip.NewReader(strings.NewReader(coded.body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if b, err := io.ReadAll(z); err != nil || string(b) != page {
-		t.Fatalf("it decodes to %d bytes, %v", len(b), err)
-	}
-	not := s.ask("GET /a", "Accept-Encoding: gzip", `If-None-Match: W/"1"`)
-	if not.status != 304 || not.get("Content-Encoding") != "" || not.get("ETag") != `W/"1"` {
-		t.Errorf("validated: %s", not)
-	}
-	part := s.ask("GET /a", "Accept-Encoding: gzip", "Range: bytes=0-4")
-	if part.status != 206 || part.body != page[:5] || part.get("Content-Encoding") != "" || part.get("ETag") != `"1"` {
-		t.Errorf("a part: %s", part)
-	}
-	plain := s.ask("GET /a")
-	if plain.body != page || plain.get("Content-Encoding") != "" || plain.get("Vary") != "Accept-Encoding" || plain.get("ETag") != `"1"` {
-		t.Errorf("plain: %s", plain)
-	}
-	size := s.ask("HEAD /a", "Accept-Encoding: gzip")
-	if size.get("Content-Encoding") != "gzip" || size.get("Content-Length") != coded.get("Content-Length") {
-		t.Errorf("HEAD: %s", size)
-	}
-	if n := len(s.origin.requests()); n != 1 {
-		t.Errorf("%d requests at the origin", n)
 	}
 }

@@ -1,8 +1,7 @@
-package httpcache
+package store
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"runtime"
@@ -19,7 +18,7 @@ import (
 )
 
 func TestFindAfterFill(t *testing.T) {
-	s := open(t, FlightLimits{})
+	s := open(t, Limits{})
 	q := get("http://h/a")
 	if f := s.Find(q); f.Object != nil || f.Miss != MissURI || f.Marked {
 		t.Fatalf("an empty store has %+v", f)
@@ -35,7 +34,7 @@ func TestFindAfterFill(t *testing.T) {
 }
 
 // wantFound looks q up and compares the body; "" for none.
-func wantFound(t *testing.T, s *engine, q *Query, want string) Found {
+func wantFound(t *testing.T, s *Store, q *Query, want string) Found {
 	t.Helper()
 	f := s.Find(q)
 	got := ""
@@ -49,7 +48,7 @@ func wantFound(t *testing.T, s *engine, q *Query, want string) Found {
 }
 
 func TestVariants(t *testing.T) {
-	s := open(t, FlightLimits{})
+	s := open(t, Limits{})
 	in := func(language string) *Query { return get("http://h/a", "Accept-Language", language) }
 	fill(t, s, in("de"), "Hallo", "Vary", "Accept-Language")
 	fill(t, s, in("fr"), "Salut", "Vary", "Accept-Language")
@@ -69,7 +68,7 @@ func TestVariants(t *testing.T) {
 	wantFound(t, s, in("de"), "")
 	wantFound(t, s, in("fr"), "Salut")
 	s.Drop(in("fr").Key, s.Find(in("fr")).Object)
-	if n := s.Store.space.Usage().Entries; n != 0 {
+	if n := s.space.Usage().Entries; n != 0 {
 		t.Errorf("%d resources are left without anything in them", n)
 	}
 }
@@ -78,16 +77,14 @@ func TestVariants(t *testing.T) {
 // last; one that was negotiated goes before one that was not.
 func TestBestVariant(t *testing.T) {
 	date := func(second string) []string { return []string{"Date", "Fri, 15 Jan 2027 08:00:" + second + " GMT"} }
-	put := func(s *engine, body string, fields ...string) {
+	put := func(s *Store, body string, fields ...string) {
 		q := get("http://h/a", "A", "1", "B", "1")
 		f := http1.FieldsOf(append([]string{"Cache-Control", "max-age=60"}, fields...)...)
-		a := answer(q, body)
-		a.Head = NewHead(policy.ParseResponse(200, f, noon, noon, &options), f, q.Fields, &options)
-		fetch(t, s, q, gives(a))
+		put(t, s, q, NewHead(policy.ParseResponse(200, f, noon, noon, &options), f, q.Fields, &options), body)
 	}
 	f := func(want string, order ...int) {
 		t.Helper()
-		s := open(t, FlightLimits{})
+		s := open(t, Limits{})
 		responses := []func(){
 			func() { put(s, "plain", date("09")...) },
 			func() { put(s, "early", append(date("01"), "Vary", "A")...) },
@@ -107,7 +104,7 @@ func TestBestVariant(t *testing.T) {
 }
 
 // variantsOf lists what lies under a URL.
-func (s *engine) variantsOf(url string) []*Object {
+func (s *Store) variantsOf(url string) []*Object {
 	if r := s.resource(get(url).Key); r != nil {
 		return r.variants
 	}
@@ -117,7 +114,7 @@ func (s *engine) variantsOf(url string) []*Object {
 // A variant that stays when another one is stored keeps the fence that it was read
 // under.
 func TestVariantsKeepTheirFences(t *testing.T) {
-	s := open(t, FlightLimits{})
+	s := open(t, Limits{})
 	one, two := get("http://h/a", "A", "1"), get("http://h/a", "A", "2")
 	o := fill(t, s, one, "one", "Vary", "A")
 	s.Invalidate(one.Key)
@@ -137,65 +134,29 @@ func TestVariantsKeepTheirFences(t *testing.T) {
 	}
 }
 
-// A request asks about what is out of reach, never about what has come since it
-// looked: that is its answer, and the origin is not asked again.
+// What is out of reach is there to be asked about, and nothing else is.
 func TestFormer(t *testing.T) {
-	s, q := open(t, FlightLimits{}), get("http://h/a")
-	if o := s.former(q); o != nil {
+	s, q := open(t, Limits{}), get("http://h/a")
+	if o := s.Former(q); o != nil {
 		t.Errorf("%q of nothing", text(o))
 	}
 	fill(t, s, q, "one")
-	ticket := s.Fly(&Ask{Query: q, Seen: s.former(q), Fill: func(context.Context, *Flight) (*Answer, error) {
-		t.Error("the origin was asked for what has just come")
-		return answer(q, "two"), nil
-	}})
-	defer ticket.Leave()
-	if out, err := ticket.Wait(t.Context()); err != nil || out.Way != Whole || text(out.Object) != "one" {
-		t.Errorf("%+v, %v", out, err)
+	if o := s.Former(q); o != nil {
+		t.Errorf("%q, which is in reach", text(o))
 	}
 	s.Invalidate(q.Key)
-	if o := s.former(q); o == nil || text(o) != "one" {
+	if o := s.Former(q); o == nil || text(o) != "one" {
 		t.Error("what is out of reach is not there")
 	}
 }
 
-// What has come since a request looked is not for one that takes nothing which began
-// too early.
-func TestArrivedTooEarly(t *testing.T) {
-	f := func(since int64, want string) {
-		t.Helper()
-		s, q := open(t, FlightLimits{}), get("http://h/a")
-		fill(t, s, q, "one")
-		ticket := s.Fly(&Ask{Query: q, Since: since, Fill: gives(answer(q, "two"))})
-		defer ticket.Leave()
-		out, err := ticket.Wait(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := ""
-		if out.Way == Whole {
-			got = text(out.Object)
-		} else {
-			got = rest(t, ticket)
-		}
-		if got != want {
-			t.Errorf("since %d: %q; want %q", since, got, want)
-		}
-	}
-	f(0, "one")
-	f(-1, "one") // the clock begins at 0
-	f(1<<40, "two")
-}
-
 func TestNumberOfVariantsIsBounded(t *testing.T) {
-	s := open(t, FlightLimits{})
+	s := open(t, Limits{})
 	in := func(i int) *Query { return get("http://h/a", "A", fmt.Sprint(i)) }
 	for i := range mostVariants + 10 {
 		q := in(i)
 		f := http1.FieldsOf("Cache-Control", "max-age=60", "Vary", "A")
-		a := answer(q, fmt.Sprint(i))
-		a.Head = NewHead(policy.ParseResponse(200, f, noon+policy.Moment(i), noon+policy.Moment(i), &options), f, q.Fields, &options)
-		fetch(t, s, q, gives(a))
+		put(t, s, q, NewHead(policy.ParseResponse(200, f, noon+policy.Moment(i), noon+policy.Moment(i), &options), f, q.Fields, &options), fmt.Sprint(i))
 	}
 	if n := len(s.variantsOf("http://h/a")); n != mostVariants {
 		t.Fatalf("%d variants are stored; want %d", n, mostVariants)
@@ -207,35 +168,32 @@ func TestNumberOfVariantsIsBounded(t *testing.T) {
 
 // A part is found where the whole is not, and never takes its place.
 func TestParts(t *testing.T) {
-	s := open(t, FlightLimits{})
-	part := func(body, contentRange string) *Answer {
+	s := open(t, Limits{})
+	part := func(body, contentRange string) {
 		q := get("http://h/a")
 		f := http1.FieldsOf("Cache-Control", "max-age=60", "Content-Range", contentRange)
-		a := answer(q, body)
-		a.Head = NewHead(policy.ParseResponse(206, f, noon, noon, &options), f, q.Fields, &options)
-		return a
+		put(t, s, q, NewHead(policy.ParseResponse(206, f, noon, noon, &options), f, q.Fields, &options), body)
 	}
-	put := func(a *Answer) { fetch(t, s, get("http://h/a"), gives(a)) }
-	put(part("ab", "bytes 0-1/6"))
-	put(part("cd", "bytes 2-3/6"))
-	put(part("CD", "bytes 2-3/6"))
+	part("ab", "bytes 0-1/6")
+	part("cd", "bytes 2-3/6")
+	part("CD", "bytes 2-3/6")
 	seen := map[string]bool{}
 	s.Parts(get("http://h/a"), func(o *Object) bool { seen[text(o)] = true; return true })
 	if len(seen) != 2 || !seen["ab"] || !seen["CD"] {
 		t.Errorf("the parts are %v", seen)
 	}
-	if f := s.Find(get("http://h/a")); f.Object == nil || !f.Object.part() {
+	if f := s.Find(get("http://h/a")); f.Object == nil || !f.Object.IsPart() {
 		t.Errorf("found %+v", f)
 	}
-	put(answer(get("http://h/a"), "abCDef"))
-	put(part("ef", "bytes 4-5/6"))
+	put(t, s, get("http://h/a"), head(get("http://h/a")), "abCDef")
+	part("ef", "bytes 4-5/6")
 	wantFound(t, s, get("http://h/a"), "abCDef")
 }
 
 // A head for the same body keeps the fence and the mark of the old one, and comes
 // too late if that is gone.
 func TestUpdate(t *testing.T) {
-	s := open(t, FlightLimits{})
+	s := open(t, Limits{})
 	q := get("http://h/a")
 	o := fill(t, s, q, "body", "ETag", `"1"`)
 	o.SetMark(policy.Outdated)
@@ -254,7 +212,7 @@ func TestUpdate(t *testing.T) {
 }
 
 func TestMark(t *testing.T) {
-	s := open(t, FlightLimits{})
+	s := open(t, Limits{})
 	q := func(a string, now policy.Moment) *Query {
 		q := get("http://h/a", "A", a)
 		q.Now = now
@@ -289,7 +247,7 @@ func TestMark(t *testing.T) {
 
 // A mark only grows.
 func TestSetMark(t *testing.T) {
-	o := newObject(head(get("http://h/")), NewBody(), cache.Stamp{}, 0)
+	o := NewObject(head(get("http://h/")), NewBody(), Fence{})
 	for _, m := range []policy.Mark{policy.Outdated, policy.Invalid, policy.Outdated, policy.Unmarked} {
 		o.SetMark(m)
 	}
@@ -299,7 +257,7 @@ func TestSetMark(t *testing.T) {
 }
 
 func TestRefreshFailed(t *testing.T) {
-	o := newObject(head(get("http://h/")), NewBody(), cache.Stamp{}, 0)
+	o := NewObject(head(get("http://h/")), NewBody(), Fence{})
 	if !o.MayRefresh(noon) {
 		t.Error("a new object may not be refreshed")
 	}
@@ -314,7 +272,7 @@ func TestFindAllocates(t *testing.T) {
 	if race.Enabled {
 		return
 	}
-	s := open(t, FlightLimits{})
+	s := open(t, Limits{})
 	plain, varied := get("http://h/a"), get("http://h/b", "Accept-Encoding", "gzip, br", "Accept-Language", "de, en;q=0.5")
 	fill(t, s, plain, "a", "Surrogate-Key", "x y z")
 	fill(t, s, varied, "b", "Vary", "Accept-Encoding, Accept-Language")
@@ -340,7 +298,7 @@ func (q *Query) again() {
 
 // The weight of what is stored is near the memory that it takes.
 func TestWeight(t *testing.T) {
-	s := open(t, FlightLimits{})
+	s := open(t, Limits{})
 	fill(t, s, get("http://h/a"), strings.Repeat("x", 100_000), "A", strings.Repeat("y", 1000))
 	if w := s.resource(get("http://h/a").Key).weight(); w < 102_000 || w > 106_000 {
 		t.Errorf("100,000 bytes of body and 1,000 of field weigh %d", w)
@@ -398,11 +356,11 @@ func TestLend(t *testing.T) {
 		if w, n := weight, b.Len(); w < n || w > n+70_000 {
 			t.Fatalf("%d bytes weigh %d", n, w)
 		}
-		b.lend()
+		b.Lend()
 		first := b.mem.Load().run
-		b.lend()
+		b.Lend()
 		run := b.mem.Load().run
-		lent, _, ok := b.lend()
+		lent, _, ok := b.Lend()
 		if again := b.mem.Load().run; first != nil || again != run || (run != nil) != (moves && runtime.GOOS == "linux") {
 			t.Fatalf("%v: first use in %v, then %v, then %v", sizes, first, run, b.mem.Load().run)
 		}
@@ -414,7 +372,7 @@ func TestLend(t *testing.T) {
 		if got.String() != want.String() || b.weight() != weight {
 			t.Fatalf("%v came to %d other bytes, or weigh %d and then %d", sizes, got.Len(), weight, b.weight())
 		}
-		if read, err := io.ReadAll(b.mem.Load().reader()); err != nil || string(read) != want.String() {
+		if read, err := io.ReadAll(b.mem.Load().Reader()); err != nil || string(read) != want.String() {
 			t.Fatalf("%v are read as %d other bytes, %v", sizes, len(read), err)
 		}
 	}
@@ -435,7 +393,7 @@ func TestLendAtOnce(t *testing.T) {
 		for range 4 {
 			wg.Go(func() {
 				for range 3 {
-					if lent, _, ok := b.lend(); ok && string(lent) != want {
+					if lent, _, ok := b.Lend(); ok && string(lent) != want {
 						t.Error("other bytes were lent")
 					}
 					var got strings.Builder
@@ -460,14 +418,14 @@ func TestGather(t *testing.T) {
 			in = append(in, p)
 			want += string(p)
 		}
-		b := gather(in)
+		b := Gather(in)
 		var got strings.Builder
 		b.WriteRange(&got, 0, b.Len())
 		if got.String() != want || len(b.mem.Load().chunks) != pieces {
 			t.Fatalf("%v came to %d bytes in %d pieces; want %d in %d", sizes, got.Len(), len(b.mem.Load().chunks), len(want), pieces)
 		}
 		for _, c := range b.mem.Load().chunks {
-			if cap(c) > 4096 && cap(c) > onePiece+onePiece/8 {
+			if cap(c) > 4096 && cap(c) > MaxContiguous+MaxContiguous/8 {
 				t.Fatalf("%v: a piece takes %d bytes", sizes, cap(c))
 			}
 		}
@@ -497,13 +455,13 @@ func TestWeightOfVariantsIsBounded(t *testing.T) {
 	r := &Resource{}
 	var last *Object
 	for i := range 10 {
-		last = newObject(head(get(url, "A", fmt.Sprint(i)), "Vary", "A"), large, cache.Stamp{Settled: true}, 0)
+		last = NewObject(head(get(url, "A", fmt.Sprint(i)), "Vary", "A"), large, Fence{Stamp: cache.Stamp{Settled: true}})
 		r = r.with(last)
 		if n, w := len(r.variants), r.weight(); w > mostWeight || n != min(i+1, 3) || !slices.Contains(r.variants, last) {
 			t.Fatalf("after %d, %d variants weigh %d", i+1, n, w)
 		}
 	}
-	huge := newObject(head(get(url)), NewBody(slices.Repeat([][]byte{chunk}, 4000)...), cache.Stamp{Settled: true}, 0)
+	huge := NewObject(head(get(url)), NewBody(slices.Repeat([][]byte{chunk}, 4000)...), Fence{Stamp: cache.Stamp{Settled: true}})
 	if r = r.with(huge); len(r.variants) != 1 || r.variants[0] != huge {
 		t.Errorf("%d variants beside one that is too heavy itself", len(r.variants)-1)
 	}

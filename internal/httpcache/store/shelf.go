@@ -1,4 +1,4 @@
-package httpcache
+package store
 
 import (
 	"bytes"
@@ -42,9 +42,9 @@ type shelfShard struct {
 
 const shelfShards = 64
 
-// openShelf opens the part of that name, with what it holds. The service's options
+// OpenDisk opens the part of that name, with what it holds. The service's options
 // decide what its heads mean now.
-func (s *Store) openShelf(tier *disk.Tier, name string, o *policy.Options) error {
+func (s *Store) OpenDisk(tier *disk.Tier, name string, o *policy.Options) error {
 	sh := &shelf{store: s, seed: maphash.MakeSeed()}
 	for i := range sh.shards {
 		sh.shards[i].byKey = map[string]*Resource{}
@@ -68,16 +68,16 @@ func (s *Store) openShelf(tier *disk.Tier, name string, o *policy.Options) error
 func (sh *shelf) put(f *disk.Found, o *policy.Options) {
 	key := f.File.Key()
 	h, ok := readHead(f.Meta, o)
-	stamp := sh.store.fence(key)
+	fence := sh.store.Fence(key)
 	if !ok {
 		f.File.Refuse()
 		return
 	}
-	if !stamp.stamp.Settled {
+	if !fence.Stamp.Settled {
 		f.File.Drop()
 		return
 	}
-	object := newObject(h, onDisk(f.File), stamp.stamp, stamp.born)
+	object := NewObject(h, onDisk(f.File), fence)
 	if f.Stale {
 		object.SetMark(policy.Outdated)
 	}
@@ -118,7 +118,7 @@ func (sh *shelf) resource(key []byte) *Resource {
 
 // set puts those variants of r that are on disk into byKey.
 func (sh *shelf) set(key []byte, r *Resource) {
-	next := r.without(func(o *Object) bool { return !o.onDisk() })
+	next := r.without(func(o *Object) bool { return !o.OnDisk() })
 	next.markers = nil
 	shard := sh.shard(key)
 	shard.Lock()
@@ -138,7 +138,7 @@ func (r *Resource) shelved(key []byte) int64 {
 	}
 	w := int64(len(key)) + shelfOverhead
 	for _, o := range r.variants {
-		w += o.weight() + o.Body.file.Overhead() + shelfOverhead
+		w += o.Weight() + o.Body.file.Overhead() + shelfOverhead
 	}
 	return w
 }
@@ -169,7 +169,7 @@ func (sh *shelf) each(f func(key []byte, o *Object)) {
 
 // concerned tells whether something of key is on disk, or is to be with next.
 func (sh *shelf) concerned(key []byte, next *Resource) bool {
-	return sh != nil && (sh.resource(key) != nil || slices.ContainsFunc(next.variants, (*Object).onDisk))
+	return sh != nil && (sh.resource(key) != nil || slices.ContainsFunc(next.variants, (*Object).OnDisk))
 }
 
 // exchange brings to the disk that next takes the place of old. It returns what is
@@ -179,7 +179,7 @@ func (sh *shelf) exchange(key []byte, old, next *Resource) *Resource {
 	sh.drop(old, next)
 	sh.set(key, next)
 	rest := next.without(func(o *Object) bool {
-		return o.onDisk() && !old.has(o) && !sh.write(key, o)
+		return o.OnDisk() && !old.has(o) && !sh.write(key, o)
 	})
 	if len(rest.variants) < len(next.variants) {
 		sh.drop(next, rest)
@@ -191,7 +191,7 @@ func (sh *shelf) exchange(key []byte, old, next *Resource) *Resource {
 // drop drops the files of old that next no longer has.
 func (sh *shelf) drop(old, next *Resource) {
 	for _, o := range old.variants {
-		if o.onDisk() && !slices.ContainsFunc(next.variants, func(v *Object) bool { return v.Body.file == o.Body.file }) {
+		if o.OnDisk() && !slices.ContainsFunc(next.variants, func(v *Object) bool { return v.Body.file == o.Body.file }) {
 			o.Body.file.Drop()
 		}
 	}
@@ -218,7 +218,7 @@ func (sh *shelf) write(key []byte, o *Object) bool {
 
 // soften has o be stale after a restart too, if it is on disk.
 func (sh *shelf) soften(key []byte, o *Object) {
-	if sh == nil || !o.onDisk() {
+	if sh == nil || !o.OnDisk() {
 		return
 	}
 	lock := sh.store.lock(key)
@@ -228,6 +228,37 @@ func (sh *shelf) soften(key []byte, o *Object) {
 		_ = o.Body.file.Rewrite(o.Head.record(), true) // on an error it is dropped
 	}
 }
+
+// DropDamaged drops the object whose body on disk can't be read.
+func (s *Store) DropDamaged(b *Body) {
+	b.Damaged()
+	s.shelf.evicted(b.file)
+}
+
+// HasDisk reports whether bodies may be kept on disk.
+func (s *Store) HasDisk() bool { return s.shelf != nil }
+
+// CreateFile begins a body on disk of that length, -1 if it is not known. The store must have
+// a disk.
+func (s *Store) CreateFile(length int64) (*disk.Writer, error) { return s.shelf.part.Create(length) }
+
+// FinishFile makes a body of what was written. There is room for key and head beside it.
+func (s *Store) FinishFile(w *disk.Writer, key []byte, h *Head) (*Body, error) {
+	file, err := w.Finish(len(h.record()) + len(key) + headRoom)
+	if err != nil {
+		return nil, err
+	}
+	return onDisk(file), nil
+}
+
+// headRoom is what a head on disk takes beside its record and key.
+const headRoom = 64
+
+// MaxOnDisk is the longest body that the disk takes.
+func (s *Store) MaxOnDisk() int64 { return s.shelf.part.MaxBody() }
+
+// DiskStats are the figures of the store's part of the disk. It must have one.
+func (s *Store) DiskStats() disk.Stats { return s.shelf.part.Stats() }
 
 // evicted takes out what the tier has dropped for room. That need not last, so nothing is
 // synced: a purge of its key does that.
@@ -289,7 +320,7 @@ func (s *Store) reach(keys ...[]byte) error {
 			}
 		}
 		if err := s.shelf.part.SyncKey(key); err != nil {
-			return fmt.Errorf("%w: %w", errNotLasting, err)
+			return fmt.Errorf("%w: %w", ErrNotDurable, err)
 		}
 	}
 	return nil
@@ -302,13 +333,13 @@ func (s *Store) reachAll() error {
 	}
 	s.shelf.each(s.recheck)
 	if err := s.shelf.part.Sync(); err != nil {
-		return fmt.Errorf("%w: %w", errNotLasting, err)
+		return fmt.Errorf("%w: %w", ErrNotDurable, err)
 	}
 	return nil
 }
 
-// errNotLasting says that a purge holds for as long as the process runs.
-var errNotLasting = errors.New("httpcache: what is on disk may come back after a restart")
+// ErrNotDurable says that a purge holds for as long as the process runs.
+var ErrNotDurable = errors.New("httpcache: what is on disk may come back after a restart")
 
 // recheck drops o if it is out of reach, or marks it.
 func (s *Store) recheck(key []byte, o *Object) {

@@ -1,4 +1,4 @@
-package httpcache
+package store
 
 import (
 	"slices"
@@ -7,10 +7,10 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 )
 
-// grouped adds the groups that the response says it is in (Cache-Groups, RFC 9875)
+// AddGroups adds the groups that the response says it is in (Cache-Groups, RFC 9875)
 // to what it can be purged by. A group is one of its own origin's, so it goes with
 // the scheme and host of key. It is called before anybody else sees the head.
-func (h *Head) grouped(key []byte) *Head {
+func (h *Head) AddGroups(key []byte) *Head {
 	groups := policy.Groups(h.Fields, "cache-groups")
 	if len(groups) == 0 || h.Tags.any {
 		return h
@@ -29,13 +29,13 @@ func (h *Head) grouped(key []byte) *Head {
 
 // groupSlot is a group's place among the tags. No tag has a line feed.
 func groupSlot(key []byte, group string) uint32 {
-	site := key[:len(key)-len(targetOf(key))]
+	site := key[:len(key)-len(TargetOf(key))]
 	return tagSlot(append(append(site[:len(site):len(site)], '\n'), group...))
 }
 
-// invalidateGroups puts the groups out of reach that the answer to an unsafe method
+// InvalidateGroups puts the groups out of reach that the answer to an unsafe method
 // names in Cache-Group-Invalidation: those of the origin of key.
-func (s *Store) invalidateGroups(key []byte, answer http1.Fields) {
+func (s *Store) InvalidateGroups(key []byte, answer http1.Fields) {
 	groups := policy.Groups(answer, "cache-group-invalidation")
 	for _, g := range groups {
 		s.purges.addSlot(&s.purges.hard, groupSlot(key, g))

@@ -1,4 +1,4 @@
-package httpcache
+package store
 
 import "github.com/kasoku/kasoku/internal/cache"
 
@@ -17,13 +17,13 @@ func (s *Store) sweepSoon() {
 	go func() {
 		defer s.tasks.wg.Done()
 		defer s.sweeping.Store(false)
-		s.sweep()
+		s.Sweep()
 	}()
 }
 
-// sweep holds everything stored against all purges so far, and forgets them. What a
+// Sweep holds everything stored against all purges so far, and forgets them. What a
 // flight that runs meanwhile brings counts as purged: it noted an older number.
-func (s *Store) sweep() {
+func (s *Store) Sweep() {
 	upTo := s.purges.head.Load()
 	s.space.Entries(func(e *cache.Entry) bool {
 		if r, ok := e.Value().(*Resource); ok {

@@ -1,4 +1,4 @@
-package httpcache
+package store
 
 import "testing"
 
@@ -71,7 +71,7 @@ func TestParseURLFailure(t *testing.T) {
 func TestTargetOf(t *testing.T) {
 	f := func(key, want string) {
 		t.Helper()
-		if got := string(targetOf([]byte(key))); got != want {
+		if got := string(TargetOf([]byte(key))); got != want {
 			t.Fatalf("targetOf(%q) = %q; want %q", key, got, want)
 		}
 	}

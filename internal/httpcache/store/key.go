@@ -1,4 +1,4 @@
-package httpcache
+package store
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ import (
 // there was none, which is another URL than an empty one.
 func AppendKey(dst []byte, scheme string, host, path, query []byte) []byte {
 	dst = append(append(dst, scheme...), "://"...)
-	dst = appendHost(dst, scheme, host)
+	dst = AppendHost(dst, scheme, host)
 	dst = append(dst, path...)
 	if query != nil {
 		dst = append(append(dst, '?'), query...)
@@ -25,7 +25,7 @@ func AppendKey(dst []byte, scheme string, host, path, query []byte) []byte {
 	return dst
 }
 
-func appendHost(dst []byte, scheme string, host []byte) []byte {
+func AppendHost(dst []byte, scheme string, host []byte) []byte {
 	port := ":80"
 	if scheme == "https" {
 		port = ":443"
@@ -46,7 +46,7 @@ func ParseURL(url string) ([]byte, error) {
 	if scheme = strings.ToLower(scheme); !found || scheme != "http" && scheme != "https" {
 		return nil, fmt.Errorf("%q is no URL: %w", url, errNotURL)
 	}
-	host, target := splitHost(rest)
+	host, target := SplitHost(rest)
 	if host == "" {
 		return nil, fmt.Errorf("%q names no host: %w", url, errNotURL)
 	}
@@ -59,19 +59,19 @@ func ParseURL(url string) ([]byte, error) {
 	if err := http1.CheckTarget([]byte(target)); err != nil {
 		return nil, fmt.Errorf("%q is in no request, or is refused there: %w", url, err)
 	}
-	return append(appendHost([]byte(scheme+"://"), scheme, []byte(host)), target...), nil
+	return append(AppendHost([]byte(scheme+"://"), scheme, []byte(host)), target...), nil
 }
 
-// splitHost splits what follows "://" where the host ends.
-func splitHost(rest string) (host, target string) {
+// SplitHost splits what follows "://" where the host ends.
+func SplitHost(rest string) (host, target string) {
 	if i := strings.IndexAny(rest, "/?"); i >= 0 {
 		return rest[:i], rest[i:]
 	}
 	return rest, ""
 }
 
-// targetOf returns the part of a primary key that begins with the path.
-func targetOf(key []byte) []byte {
+// TargetOf returns the part of a primary key that begins with the path.
+func TargetOf(key []byte) []byte {
 	at := bytes.Index(key, []byte("://"))
 	if at < 0 {
 		return nil

@@ -1,4 +1,4 @@
-package httpcache
+package store
 
 import (
 	"encoding/binary"
@@ -52,7 +52,7 @@ func (h *Head) record() []byte {
 
 // recorded are the fields that are written.
 func (h *Head) recorded() http1.Fields {
-	fields := slices.Clone(h.hit)
+	fields := slices.Clone(h.Hit)
 	for _, f := range h.Fields {
 		if ascii.EqualFold(f.Name, "age") {
 			fields = append(fields, f)
@@ -94,7 +94,7 @@ func readHead(record []byte, o *policy.Options) (*Head, bool) {
 	if h.Response.VaryAll || !sameNames(h.Response.Vary, vary) {
 		return nil, false
 	}
-	h.hit = policy.HitFields(nil, fields, &h.Response, o)
+	h.Hit = policy.HitFields(nil, fields, &h.Response, o)
 	h.show(o)
 	return h, h.allowed(o)
 }

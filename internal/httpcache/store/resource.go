@@ -1,4 +1,4 @@
-package httpcache
+package store
 
 import (
 	"slices"
@@ -23,7 +23,7 @@ type Resource struct {
 
 	// Those whose senders are counted, once it is stored in memory.
 	bodies []*Body
-	lent   *lent
+	lent   *BodiesInFlight
 }
 
 // marker says that the requests which present these values get answers that
@@ -41,11 +41,9 @@ type Query struct {
 	Fields  http1.Fields // of the request
 	Now     policy.Moment
 	Options *policy.Options
-	// Goes gives the fields as the origin gets them, by which it chooses its answer;
-	// nil: as they are. Fewer says that they lack some of the client's which others
-	// would have there.
-	Goes  func() http1.Fields
-	Fewer bool
+	// Chosen returns the fields of the request that an origin chooses by among responses
+	// that vary by names; nil: they are Fields.
+	Chosen func(names []string) http1.Fields
 
 	names   []string // what values are presented for
 	scratch []byte
@@ -56,9 +54,9 @@ type Query struct {
 // Reset makes q ready for another request and keeps its memory.
 func (q *Query) Reset() { *q = Query{values: q.values[:0], scratch: q.scratch[:0]} }
 
-// presented returns the values that the request has for the fields named, in the
+// Presented returns the values that the request has for the fields named, in the
 // form that is compared. It is valid until the next call.
-func (q *Query) presented(names []string) []byte {
+func (q *Query) Presented(names []string) []byte {
 	if !q.ready || !sameNames(q.names, names) {
 		q.values = policy.AppendVaryValues(q.values[:0], names, q.chosenBy(names), q.Options)
 		q.names, q.ready = names, true
@@ -66,29 +64,27 @@ func (q *Query) presented(names []string) []byte {
 	return q.values
 }
 
-// chosenBy are the fields by which an answer that varies by names was chosen: what
-// the origin got, where that is something else than what the client sent.
 func (q *Query) chosenBy(names []string) http1.Fields {
-	if q.Goes != nil && (q.Fewer || slices.ContainsFunc(names, rewritten)) {
-		return q.Goes()
+	if q.Chosen != nil {
+		return q.Chosen(names)
 	}
 	return q.Fields
 }
 
-// answers tells whether a response with this head was negotiated like q.
-func (h *Head) answers(q *Query) bool {
+// Answers tells whether a response with this head was negotiated like q.
+func (h *Head) Answers(q *Query) bool {
 	r := &h.Response
 	switch {
 	case r.VaryAll:
 		return false
-	case len(r.Vary) == 0, string(q.presented(r.Vary)) == string(h.asked):
+	case len(r.Vary) == 0, string(q.Presented(r.Vary)) == string(h.asked):
 		return true
 	}
 	return policy.Matches(r, h.asked, q.chosenBy(r.Vary), q.Options)
 }
 
 func (m *marker) holds(q *Query) bool {
-	return q.Now < m.until && string(q.presented(m.names)) == string(m.asked)
+	return q.Now < m.until && string(q.Presented(m.names)) == string(m.asked)
 }
 
 // with returns the resource with o in it, in the place of its twin.
@@ -178,7 +174,7 @@ func (r *Resource) vary() []string {
 
 // inMemory tells whether something of it is kept in memory alone.
 func (r *Resource) inMemory() bool {
-	return len(r.markers) > 0 || slices.ContainsFunc(r.variants, func(o *Object) bool { return !o.onDisk() })
+	return len(r.markers) > 0 || slices.ContainsFunc(r.variants, func(o *Object) bool { return !o.OnDisk() })
 }
 
 // has tells whether o is one of the variants.
@@ -188,8 +184,8 @@ func (r *Resource) has(o *Object) bool { return slices.Contains(r.variants, o) }
 func (r *Resource) weight() int64 {
 	w := int64(unsafe.Sizeof(*r)) + int64(8*len(r.variants))
 	for _, v := range r.variants {
-		if !v.onDisk() { // the shelf counts those
-			w += v.weight()
+		if !v.OnDisk() { // the shelf counts those
+			w += v.Weight()
 		}
 	}
 	for _, m := range r.markers {

@@ -1,4 +1,4 @@
-package httpcache
+package store
 
 import (
 	"bytes"
@@ -64,11 +64,11 @@ func (t *Tags) add(list []byte, separators string) {
 	}
 }
 
-// inherits lets a response be purged by the tags of the one that it was made from,
+// InheritTags lets a response be purged by the tags of the one that it was made from,
 // too: by a 304, or by what completed it. These may have taken a tag away of which a
 // purge has come while the origin was asked. It is called before anybody else sees
 // the head.
-func (h *Head) inherits(from *Head) *Head {
+func (h *Head) InheritTags(from *Head) *Head {
 	own, tags := h.Tags, from.Tags
 	if from.own != nil {
 		tags = *from.own

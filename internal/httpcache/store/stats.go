@@ -1,4 +1,4 @@
-package httpcache
+package store
 
 import "sync/atomic"
 
@@ -8,8 +8,8 @@ type counters struct {
 	encoded, unencoded                                         atomic.Uint64
 }
 
-// StoreStats are the figures of a store since it was made.
-type StoreStats struct {
+// Stats are the figures of a store since it was made.
+type Stats struct {
 	Stored     uint64 // objects stored
 	Overtaken  uint64 // fills not stored because a write or a purge came in between
 	Purges     uint64 // purges
@@ -18,18 +18,19 @@ type StoreStats struct {
 	Marked     uint64 // markers set for answers that cannot be shared
 	Encoded    uint64 // objects for which coded forms were made, or found not to be worth it
 	Unencoded  uint64 // objects that stay plain because too many waited
+	Encoding   bool   // some objects wait for their coded forms
 	Lent       int64  // bytes of bodies that are not stored and that somebody still sends
 	Log        int    // purges by prefix and pattern that are remembered
 	Generation uint64 // the number of the newest purge
 }
 
 // Stats returns the figures so far. What is stored is counted by the space.
-func (s *Store) Stats() StoreStats {
+func (s *Store) Stats() Stats {
 	c := &s.stats
-	return StoreStats{
+	return Stats{
 		Stored: c.stored.Load(), Overtaken: c.overtaken.Load(),
 		Purges: c.purges.Load(), Purged: c.purgedObjects.Load(), Softened: c.softened.Load(), Marked: c.marked.Load(),
-		Encoded: c.encoded.Load(), Unencoded: c.unencoded.Load(), Lent: s.lent.bytes.Load(),
+		Encoded: c.encoded.Load(), Unencoded: c.unencoded.Load(), Encoding: s.encoder.busy(), Lent: s.lent.bytes.Load(),
 		Log: len(s.purges.log.Load().entries), Generation: s.purges.head.Load(),
 	}
 }

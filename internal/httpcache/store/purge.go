@@ -1,4 +1,4 @@
-package httpcache
+package store
 
 import (
 	"bytes"
@@ -79,7 +79,7 @@ func parseScope(text string, prefix bool) (scope, error) {
 	if scheme = strings.ToLower(scheme); !found || scheme != "http" && scheme != "https" && scheme != "*" {
 		return scope{}, fmt.Errorf("%q is neither a path nor a URL: want /path, %w", text, errNotURL)
 	}
-	host, target := splitHost(rest)
+	host, target := SplitHost(rest)
 	if host == "" {
 		return scope{}, fmt.Errorf("%q names no host: %w", text, errNotURL)
 	}
@@ -89,7 +89,7 @@ func parseScope(text string, prefix bool) (scope, error) {
 	if !strings.HasPrefix(target, "/") {
 		target = "/" + target
 	}
-	site := appendHost([]byte(scheme+"://"), scheme, []byte(host))
+	site := AppendHost([]byte(scheme+"://"), scheme, []byte(host))
 	return scope{site: string(site), target: target, prefix: prefix}, nil
 }
 
@@ -105,7 +105,7 @@ func hostPattern(host string) bool {
 
 // fits tells whether the primary key is within s.
 func (s *scope) fits(key []byte) bool {
-	target := targetOf(key)
+	target := TargetOf(key)
 	switch {
 	case s.site != "" && !wild(s.site, key[:len(key)-len(target)]):
 		return false

@@ -1,4 +1,4 @@
-package httpcache
+package store
 
 import (
 	"fmt"
@@ -130,7 +130,7 @@ func TestPurge(t *testing.T) {
 	f := func(p Purge, gone ...string) {
 		t.Helper()
 		for _, soft := range []bool{false, true} {
-			s := open(t, FlightLimits{})
+			s := open(t, Limits{})
 			for i, u := range urls {
 				fill(t, s, get(u), u, "Surrogate-Key", fmt.Sprintf("all n%d", i))
 			}
@@ -170,7 +170,7 @@ func TestPurge(t *testing.T) {
 }
 
 func TestPurgeFailure(t *testing.T) {
-	s := open(t, FlightLimits{})
+	s := open(t, Limits{})
 	f := func(p Purge) {
 		t.Helper()
 		if s.Purge(p) == nil {
@@ -192,7 +192,7 @@ func TestPurgeFailure(t *testing.T) {
 func TestFillAfterPurgeStays(t *testing.T) {
 	for _, p := range []Purge{{URL: "http://h/a"}, {Prefix: "/"}, {Tag: "t"}, {All: true}} {
 		for _, p.Soft = range []bool{false, true} {
-			s := open(t, FlightLimits{})
+			s := open(t, Limits{})
 			fill(t, s, get("http://h/a"), "old", "Cache-Tag", "t")
 			if err := s.Purge(p); err != nil {
 				t.Fatal(err)
@@ -208,7 +208,7 @@ func TestFillAfterPurgeStays(t *testing.T) {
 
 // A response with more tags than are told apart goes with any of them.
 func TestTooManyTags(t *testing.T) {
-	s := open(t, FlightLimits{})
+	s := open(t, Limits{})
 	var tags []string
 	for i := range mostTags + 1 {
 		tags = append(tags, fmt.Sprint("t", i))
@@ -231,7 +231,7 @@ func TestTooManyTags(t *testing.T) {
 // The log of purges is bounded, and what was held against those that fell out of it
 // stays.
 func TestPurgeLogIsBounded(t *testing.T) {
-	s := open(t, FlightLimits{})
+	s := open(t, Limits{})
 	fill(t, s, get("http://h/seen"), "seen")
 	fill(t, s, get("http://h/unseen"), "unseen")
 	for i := range mostPurges + 100 {
@@ -253,7 +253,7 @@ func TestPurgeLogIsBounded(t *testing.T) {
 
 // The same purge again takes no more room.
 func TestSamePurgeAgain(t *testing.T) {
-	s := open(t, FlightLimits{})
+	s := open(t, Limits{})
 	for range 10 {
 		fill(t, s, get("http://h/a"), "a")
 		if err := s.Purge(Purge{Prefix: "/a"}); err != nil {
@@ -273,17 +273,17 @@ func TestSamePurgeAgain(t *testing.T) {
 // A sweep takes away what was purged and lets the rest stay, so that the purges
 // can be forgotten.
 func TestSweep(t *testing.T) {
-	s := open(t, FlightLimits{})
+	s := open(t, Limits{})
 	fill(t, s, get("http://h/a"), "a")
 	fill(t, s, get("http://h/b"), "b")
 	soft := fill(t, s, get("http://h/c"), "c")
 	s.Purge(Purge{Prefix: "/a"})
 	s.Purge(Purge{Prefix: "/c", Soft: true})
-	s.sweep()
+	s.Sweep()
 	if st := s.Stats(); st.Log != 0 || st.Purged != 1 || st.Softened != 1 {
 		t.Errorf("after the sweep: %+v", st)
 	}
-	if n := s.Store.space.Usage().Entries; n != 2 {
+	if n := s.space.Usage().Entries; n != 2 {
 		t.Errorf("%d resources are stored; want 2", n)
 	}
 	if s.Find(get("http://h/a")).Object != nil || s.Find(get("http://h/b")).Object == nil || s.Find(get("http://h/c")).Object != soft {
@@ -296,7 +296,7 @@ func TestSweep(t *testing.T) {
 
 // Before the log is full, a sweep keeps what nobody has looked up meanwhile.
 func TestPurgesStartSweep(t *testing.T) {
-	s := open(t, FlightLimits{})
+	s := open(t, Limits{})
 	fill(t, s, get("http://h/a"), "a")
 	for i := range sweepAt {
 		if err := s.Purge(Purge{Prefix: fmt.Sprint("/x", i)}); err != nil {

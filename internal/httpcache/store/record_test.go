@@ -1,4 +1,4 @@
-package httpcache
+package store
 
 import (
 	"strings"
@@ -40,8 +40,8 @@ func TestHeadFromRecord(t *testing.T) {
 		if got := string(h.Lines); got != want || strings.Contains(got, "alice") {
 			t.Errorf("without %q a hit has\n%s\nwant\n%s", strip, got, want)
 		}
-		if got := string(lines(h.hit)); got != string(lines(before.hit)) {
-			t.Errorf("an update is made to\n%s\nno longer to\n%s", got, lines(before.hit))
+		if got := string(lines(h.Hit)); got != string(lines(before.Hit)) {
+			t.Errorf("an update is made to\n%s\nno longer to\n%s", got, lines(before.Hit))
 		}
 	}
 	all := string(before.Lines)

@@ -1,0 +1,80 @@
+package store
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/kasoku/kasoku/internal/httpcache/disk"
+	"github.com/kasoku/kasoku/internal/testutil/memfs"
+)
+
+// onMemfs makes a store with a disk in memory, for bodies of more than 64 KiB. Its done
+// closes it.
+func onMemfs(t testing.TB) (s *Store, m *memfs.FS, done func()) {
+	t.Helper()
+	m = memfs.New()
+	tier, err := disk.Open("d", disk.Options{Size: 1 << 30, FS: m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, Limits{DiskFrom: 64 << 10})
+	if err := s.OpenDisk(tier, "p", &options); err != nil {
+		t.Fatal(err)
+	}
+	return s, m, func() { s.Close() }
+}
+
+// Making room costs no sync, since what leaves for it may come back; a purge of it does.
+func TestMakingRoomSyncsNothing(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s, m, done := onMemfs(t)
+		defer done()
+		fill(t, s, get("http://h/a"), strings.Repeat("x", 100_000))
+		fill(t, s, get("http://h/b"), strings.Repeat("x", 100_000))
+		syncs := 0
+		m.Fail(func(op, _ string) error {
+			if op == "syncdir" {
+				syncs++
+			}
+			return nil
+		})
+		if !s.shelf.part.EvictOne() || s.Find(get("http://h/a")).Object != nil {
+			t.Error("nothing has left")
+		}
+		fill(t, s, get("http://h/c"), strings.Repeat("x", 100_000))
+		s.Invalidate(get("http://h/none").Key)
+		if syncs != 0 {
+			t.Errorf("%d syncs for room", syncs)
+		}
+		if s.Invalidate(get("http://h/a").Key); syncs != 1 {
+			t.Errorf("%d syncs for a write of what has left", syncs)
+		}
+	})
+}
+
+// A purge of what is not there looks at the head of every body on disk.
+func BenchmarkPurgeOnDisk(b *testing.B) {
+	s, _, done := onMemfs(b)
+	defer done()
+	for i := range 8_000 {
+		w, err := s.shelf.part.Create(1)
+		if err != nil {
+			b.Fatal(err)
+		}
+		w.Write([]byte{1})
+		f, err := w.Finish(0)
+		if err != nil {
+			b.Fatal(err)
+		}
+		q := get(fmt.Sprintf("http://host/some/path/%d", i))
+		at := s.Fence(q.Key)
+		s.Put(q.Key, NewObject(head(q, "Surrogate-Key", "some tags"), onDisk(f), at), nil)
+	}
+	for b.Loop() {
+		if err := s.Purge(Purge{Prefix: "/none"}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(s.shelf.weight.Load())/float64(s.shelf.part.Stats().Files), "B/file")
+}

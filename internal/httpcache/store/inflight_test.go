@@ -1,0 +1,178 @@
+package store
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+)
+
+// wantLent fails if other than so much is lent, and taken out of the space.
+func wantLent(t *testing.T, s *Store, want int64) {
+	t.Helper()
+	synctest.Wait()
+	if st, u := s.Stats(), s.space.Usage(); st.Lent != want || int64(u.Reserved) < want || int64(u.Reserved) >= want+3*lentStep || want == 0 && u.Reserved != 0 {
+		t.Fatalf("%d bytes are lent, %d reserved; want %d", st.Lent, u.Reserved, want)
+	}
+}
+
+// wantPace fails if a client has to take other than so many bytes a second.
+func wantPace(t *testing.T, l interface{ Pace() int64 }, want int64) {
+	t.Helper()
+	if got := l.Pace(); got != want {
+		t.Fatalf("its pace is %d bytes a second; want %d", got, want)
+	}
+}
+
+// What is stored counts there; what is stored no more, and still being sent, is taken out of
+// the space until the last has sent it.
+func TestLentWhenItLeavesTheStore(t *testing.T) {
+	const length = 1 << 20
+	body := strings.Repeat("x", length)
+	f := func(leave func(t *testing.T, s *Store, o *Object)) {
+		t.Helper()
+		bubble(t, func(t *testing.T) {
+			s := open(t, Limits{})
+			o := fill(t, s, get(url), body)
+			weight := o.Body.mem.Load().weight()
+			_, a, _ := o.Body.Lend()
+			b := o.Body.mem.Load().Hold()
+			wantLent(t, s, 0)
+			leave(t, s, o)
+			wantLent(t, s, weight)
+			a.Return()
+			wantLent(t, s, weight)
+			b.Return()
+			wantLent(t, s, 0)
+			if b := o.Body.mem.Load().Hold(); b != nil { // who found it before it left
+				wantLent(t, s, weight)
+				b.Return()
+			}
+			wantLent(t, s, 0)
+		})
+	}
+	f(func(t *testing.T, s *Store, o *Object) { s.Drop(get(url).Key, o) })
+	f(func(t *testing.T, s *Store, o *Object) { s.Purge(Purge{Prefix: "/"}); s.Find(get(url)) })
+	f(func(t *testing.T, s *Store, o *Object) {
+		s.Update(get(url).Key, o, head(get(url), "X", "1"))
+		s.Drop(get(url).Key, s.Find(get(url)).Object)
+	})
+	f(func(t *testing.T, s *Store, o *Object) {
+		put(t, s, get(url), head(get(url)), "other")
+	})
+	f(func(t *testing.T, s *Store, o *Object) { // thrown out
+		s.space.Reserve(64 << 20)
+		s.space.Reserve(-64 << 20)
+	})
+}
+
+// A new head, another variant and an update leave a body where it is.
+func TestNotLentWhileStored(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := open(t, Limits{})
+		o := fill(t, s, get(url), strings.Repeat("x", 1<<20), "Vary", "X")
+		m := o.Body.mem.Load().Hold()
+		fill(t, s, get(url, "X", "1"), "another variant", "Vary", "X")
+		s.Update(get(url).Key, o, head(get(url), "Vary", "X", "Y", "1"))
+		wantLent(t, s, 0)
+		m.Return()
+		wantLent(t, s, 0)
+	})
+}
+
+// A body that moves to pages while it is sent from the heap is there twice for so long.
+func TestLentWhenItMoves(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		return // nothing moves
+	}
+	bubble(t, func(t *testing.T) {
+		s := open(t, Limits{})
+		o := fill(t, s, get(url), strings.Repeat("x", 1<<20))
+		_, heap, _ := o.Body.Lend()
+		_, paged, _ := o.Body.Lend()
+		if heap == paged {
+			t.Fatal("it has not moved")
+		}
+		wantLent(t, s, heap.weight())
+		s.Drop(get(url).Key, o)
+		wantLent(t, s, heap.weight()+paged.weight())
+		heap.Return()
+		wantLent(t, s, paged.weight())
+		paged.Return()
+		wantLent(t, s, 0)
+	})
+}
+
+// While more is lent than should be, who has of it must take it within a minute, and nobody else.
+func TestPaceOfLent(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := open(t, Limits{Lent: 4 << 20})
+		var held []*Memory
+		for _, url := range []string{"http://h/1", "http://h/2", "http://h/3", "http://h/stored"} {
+			o := fill(t, s, get(url), strings.Repeat("x", 1<<20))
+			m := o.Body.mem.Load().Hold()
+			if url != "http://h/stored" {
+				s.Drop(get(url).Key, o)
+			}
+			held = append(held, m)
+		}
+		for _, m := range held {
+			wantPace(t, m, 0)
+		}
+		var none *Memory
+		wantPace(t, none, 0)
+		s.SetLimits(Limits{Lent: 3 << 20})
+		for _, m := range held[:3] {
+			wantPace(t, m, m.weight()/LendSeconds)
+		}
+		wantPace(t, held[3], 0)
+		held[0].Return()
+		wantPace(t, held[1], 0)
+		for _, m := range held[1:] {
+			m.Return()
+		}
+	})
+}
+
+// The last step gives back all that was taken.
+func TestWant(t *testing.T) {
+	f := func(bytes, taken, to int64) {
+		t.Helper()
+		if got := want(bytes, taken*lentStep); got != to*lentStep {
+			t.Errorf("%d of %d steps: %d", bytes, taken, got/lentStep)
+		}
+	}
+	f(0, 0, 0)
+	f(-1, 0, 0)
+	f(1, 0, 1)
+	f(lentStep, 0, 1)
+	f(lentStep+1, 1, 2)
+	f(lentStep, 2, 2)
+	f(1, 2, 2)
+	f(1, 3, 1)
+	f(0, 1, 0)
+	f(5*lentStep+1, 8, 6)
+}
+
+// A body that is held by flights and clients is counted once, and not any more when all of
+// them have left.
+func TestBodiesAreCounted(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := open(t, Limits{})
+		fill(t, s, get(url), strings.Repeat("x", 1<<20))
+		wantLent(t, s, 0)
+		if n := s.lent.budget.Stats().Held; n != 0 {
+			t.Errorf("%d bytes are held of what is stored", n)
+		}
+		o := s.Find(get(url)).Object
+		_, m, _ := o.Body.Lend()
+		s.Drop(get(url).Key, o)
+		if n := s.lent.budget.Stats().Held; n != m.weight() {
+			t.Errorf("%d bytes are held of a body of %d", n, m.weight())
+		}
+		m.Return()
+		if n := s.lent.budget.Stats().Held; n != 0 {
+			t.Errorf("%d bytes are held of nothing", n)
+		}
+	})
+}
