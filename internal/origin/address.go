@@ -11,21 +11,21 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// address is where an origin is, taken from its URL.
+// address is the location of an origin, parsed from its URL.
 type address struct {
 	secure bool
-	// name is the host to dial and port its port; server is the name that its
-	// certificate must have.
+	// name is the host to dial and port its port; server is the name required in its
+	// certificate.
 	name, port, server string
-	// host is the Host field: without the port if that is the scheme's usual one.
+	// host is the Host field, without the scheme's default port.
 	host string
-	// prefix goes before every path, escaped and without a slash at its end.
+	// prefix is prepended to every path; it is escaped and has no trailing slash.
 	prefix string
-	// socket is the path of a Unix socket, which is dialled instead of name and port.
+	// socket is the path of a Unix socket, dialled instead of name and port.
 	socket string
 }
 
-// dialTarget gives what to dial.
+// dialTarget returns the network and address to dial.
 func (a *address) dialTarget() (network, address string) {
 	if a.socket != "" {
 		return "unix", a.socket
@@ -33,7 +33,7 @@ func (a *address) dialTarget() (network, address string) {
 	return "tcp", net.JoinHostPort(a.name, a.port)
 }
 
-// parseSocket takes unix:///path apart; what is sent as Host is localhost.
+// parseSocket parses unix:///path. The Host field is then localhost.
 func parseSocket(text string, u *url.URL) (address, error) {
 	if u.Host != "" || u.Opaque != "" || u.Path == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return address{}, fmt.Errorf("%q: a Unix socket is written unix:///path", text)
@@ -41,9 +41,11 @@ func parseSocket(text string, u *url.URL) (address, error) {
 	return address{name: "localhost", server: "localhost", host: "localhost", socket: u.Path}, nil
 }
 
-// Identity returns the URL of an origin in one form for all its spellings: with scheme and
-// host in lower case, its port, and no slash at its end. A text that is no such URL is
-// returned as it is.
+// Identity returns the canonical form of an origin's URL: scheme and host in lower case, the
+// port explicit, and no trailing slash. A text that is no such URL is returned unchanged.
+//
+// For example, "HTTP://Example.com/" and "http://example.com:80" both become
+// "http://example.com:80".
 func Identity(text string) string {
 	a, err := parseAddress(text)
 	if err != nil {
@@ -83,7 +85,7 @@ func parseAddress(text string) (address, error) {
 	if a.secure {
 		usual = "443"
 	}
-	a.server, _, _ = strings.Cut(a.name, "%") // an address's zone is nobody else's business
+	a.server, _, _ = strings.Cut(a.name, "%") // the zone is local to this host
 	if a.host = a.server; strings.Contains(a.host, ":") {
 		a.host = "[" + a.host + "]"
 	}
@@ -93,7 +95,7 @@ func parseAddress(text string) (address, error) {
 		a.host = net.JoinHostPort(a.server, a.port)
 	}
 	if !http1.ValidHost([]byte(a.host)) {
-		return address{}, errors.New("the host " + a.host + " can't stand in a Host field; is it written in ASCII?")
+		return address{}, errors.New("the host " + a.host + " is not valid in a Host field; is it written in ASCII?")
 	}
 	return a, nil
 }

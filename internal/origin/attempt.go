@@ -12,12 +12,11 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// outcome is what became of one attempt: a response or a fault.
+// outcome is the result of one attempt: a response or a fault.
 type outcome struct {
 	response *Response
 	fault    *Fault
-	// proceeding is false if breaker, limiter, Prepare or the caller kept the attempt
-	// from being made.
+	// started is false if breaker, limiter, Prepare or the caller prevented the attempt.
 	started bool
 }
 
@@ -29,7 +28,7 @@ func (o *outcome) reached() bool {
 	return o.response.Class != Throttled && o.response.Class != Refused
 }
 
-// mayRepeat reports whether another attempt could help and can do no harm.
+// mayRepeat reports whether another attempt is useful and safe.
 func (o *outcome) mayRepeat(r *Request) bool {
 	if o.fault != nil {
 		return o.fault.Kind != Canceled && (r.Repeatable || !o.fault.Reached)
@@ -43,7 +42,7 @@ func (o *outcome) mayRepeat(r *Request) bool {
 	return false
 }
 
-// measurable reports whether the attempt's duration says how loaded the origin is.
+// measurable reports whether the attempt's duration indicates the load of the origin.
 func (o *outcome) measurable() bool {
 	if o.fault != nil {
 		return o.fault.Kind == Timeout
@@ -65,7 +64,7 @@ func (c *Client) attempt(ctx context.Context, r *Request) outcome {
 	return o
 }
 
-// errConnectLimit is why a request does not wait for a connection.
+// errConnectLimit is the error of a request that does not wait for a connection.
 var errConnectLimit = errors.New("no connection could be made lately, and enough attempts to make one are under way")
 
 func limited(ctx context.Context, err error) *Fault {
@@ -78,7 +77,7 @@ func limited(ctx context.Context, err error) *Fault {
 	return &Fault{Kind: endKind(err), Err: err}
 }
 
-// endKind is the kind of a context's end.
+// endKind returns the fault kind of a context's error.
 func endKind(err error) FaultKind {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return Timeout
@@ -86,7 +85,7 @@ func endKind(err error) FaultKind {
 	return Canceled
 }
 
-// execute prepares and sends, within the attempt's own time.
+// execute prepares and sends the request, within the attempt's own time.
 func (c *Client) execute(ctx context.Context, r *Request) outcome {
 	x := exchanges.Get().(*exchange)
 	defer x.free()
@@ -112,7 +111,7 @@ func (c *Client) execute(ctx context.Context, r *Request) outcome {
 
 var hashSeed = maphash.MakeSeed()
 
-// requestHash tells requests apart. body is nil if it is not in memory.
+// requestHash identifies a request. body is nil if it is not in memory.
 func requestHash(method, target, body []byte) uint64 {
 	var h maphash.Hash
 	h.SetSeed(hashSeed)
@@ -124,7 +123,7 @@ func requestHash(method, target, body []byte) uint64 {
 	return h.Sum64()
 }
 
-// prepare makes the bytes to send.
+// prepare builds the bytes to send.
 func (c *Client) prepare(ctx context.Context, x *exchange, r *Request) error {
 	x.compose(c, r)
 	if c.cfg.Prepare != nil {
@@ -135,7 +134,7 @@ func (c *Client) prepare(ctx context.Context, x *exchange, r *Request) error {
 	return x.serialise(r.Body)
 }
 
-// attemptDeadline is when an attempt that begins now must be over.
+// attemptDeadline returns the deadline of an attempt that begins now.
 func attemptDeadline(ctx context.Context, now time.Time, timeout time.Duration) time.Time {
 	deadline := now.Add(timeout)
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
@@ -144,8 +143,8 @@ func attemptDeadline(ctx context.Context, now time.Time, timeout time.Duration) 
 	return deadline
 }
 
-// send makes the exchange. A kept connection that takes nothing any more is no
-// reason to fail, since nobody has got anything of the request: another is used.
+// send makes the exchange. If an idle connection turns out to be closed before a byte of the
+// request was sent, send uses another one instead of failing.
 func (c *Client) send(ctx context.Context, x *exchange, deadline time.Time) (*Response, *Fault) {
 	for {
 		conn, err := c.pool.get(ctx, deadline)
@@ -164,8 +163,8 @@ func (c *Client) send(ctx context.Context, x *exchange, deadline time.Time) (*Re
 	}
 }
 
-// newFault says what an error was that is of the given kind unless it was time that
-// ended the attempt, or what came. ctx is the caller's.
+// newFault returns the fault for err. Its kind is the given one unless err is a timeout, a
+// cancellation or an invalid answer. ctx is the caller's.
 func newFault(ctx context.Context, kind FaultKind, reached bool, err error) *Fault {
 	f := &Fault{Kind: kind, Reached: reached, Err: err}
 	var refused *http1.Error

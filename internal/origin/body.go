@@ -7,7 +7,7 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// readLength reads a body of announced length into memory of just that size.
+// readLength reads a body of known length into memory of exactly that size.
 func (x *exchange) readLength(c *conn, limit int64) ([]byte, error) {
 	if x.response.ContentLength > limit {
 		return nil, tooLong(limit)
@@ -25,7 +25,7 @@ func (x *exchange) readLength(c *conn, limit int64) ([]byte, error) {
 	return body, nil
 }
 
-// readChunks reads a chunked body, its trailer included.
+// readChunks reads a chunked body, including its trailer.
 func (x *exchange) readChunks(c *conn, limit int64) ([]byte, error) {
 	x.chunks.Reset(limit)
 	x.body = x.body[:0]
@@ -65,7 +65,7 @@ func (x *exchange) readToEnd(c *conn, limit int64) ([]byte, error) {
 	}
 }
 
-// copyBody is a copy of the body in memory of just its size.
+// copyBody returns a copy of the body in memory of exactly its size.
 func (x *exchange) copyBody() []byte {
 	if len(x.body) == 0 {
 		return nil

@@ -8,65 +8,64 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// breaker judges by the attempts at an origin whether the origin is down. While it
-// is open, requests that another origin can answer are sent there, except for a few
-// from time to time that show whether the origin is back.
+// breaker is the circuit breaker of an origin. While it is open, requests that another
+// origin can answer are sent there, except for a few probes from time to time.
 //
 //	closed --rate of failures--> open --delay--> half-open --probes succeed--> closed
 //	                               ^------------a probe fails-----'
 //
-// A failure is evidence against the origin itself: no connection could be made, or
-// several different requests got no answer in time. A connection that ends without an
-// answer, and an invalid answer, may be caused by the one request and count neither way.
+// A failure is evidence against the origin itself: no connection could be made, or several
+// different requests were not answered in time. A connection that ends without an answer,
+// and an invalid answer, may be caused by the single request and count as neither.
 //
-// A request that no other origin can answer is always admitted (insist), because
-// refusing it would turn the failure of some requests into an outage of all. Its result
-// counts as a probe's. Such requests are only kept from waiting for connections that
-// can't be made: see beginConnecting.
+// A request that no other origin can answer is always admitted (force), because refusing it
+// would turn the failure of some requests into an outage of all. Its result counts like a
+// probe's. Such requests are only prevented from waiting for connections that can't be made:
+// see beginConnecting.
 //
-// A result counts only in the state that its attempt began in (epoch), so that
-// what comes late from before an outage does not pass for a probe. An attempt may
-// also end without a result, as when the client goes away: its probe's place is
-// then free again.
+// A result counts only in the state in which its attempt began (epoch), so that late results
+// from before an outage are not mistaken for probes. An attempt may also end without a
+// result, for example when the client disconnects: the place of its probe is then free
+// again.
 type breaker struct {
 	cfg      Breaker
 	opened   *telemetry.Counter
 	onChange func(from, to string) // may be nil; called without the lock
 
-	mu         sync.Mutex // leaf, guards all below
+	mu         sync.Mutex // leaf, guards all fields below
 	state      breakerState
-	epoch      uint64    // grows with each change of state
+	epoch      uint64    // incremented with each change of state
 	until      time.Time // when open: the time of the first probe
 	window     [slices]slice
 	unanswered [minUnanswered]unansweredRequest
-	probes     int // when half-open: probes under way
+	probes     int // when half-open: probes in flight
 	succeeded  int // unless closed: successes since the last failure
 
-	connecting    int  // attempts to connect under way
+	connecting    int  // attempts to connect in progress
 	connectFailed bool // the last attempt to connect failed
 
-	// downUntil is until when the origin is taken for down because a connection could not
-	// be made. An answer or a connection ends that.
+	// downUntil is the time until which the origin counts as down because a connection could
+	// not be made. An answer or a connection clears it.
 	downUntil time.Time
 }
 
-// slices is how many parts the window is counted in; the oldest is dropped whole.
+// slices is the number of slices of the window; the oldest is dropped as a whole.
 const slices = 10
 
-// slice counts the attempts of a tenth of the window.
+// slice counts the attempts of a slice of the window.
 type slice struct {
-	tick                          int64 // which tenth, counted from the zero time
+	tick                          int64 // number of the slice since the zero time
 	good, unreachable, unanswered int
 }
 
-// minUnanswered is how many different requests must get no answer in time within the window
-// for that to count against the origin.
+// minUnanswered is the number of different requests within the window that must time out
+// before timeouts count against the origin.
 const minUnanswered = 3
 
-// unansweredRequest is a request that got no answer in time. The array of them holds the latest
+// unansweredRequest is a request that was not answered in time. The breaker keeps the latest
 // different ones.
 type unansweredRequest struct {
-	request uint64 // its hash
+	request uint64 // requestHash
 	tick    int64
 }
 
@@ -80,18 +79,17 @@ const (
 
 func (s breakerState) String() string { return [...]string{"closed", "half-open", "open"}[s] }
 
-// verdict is what an attempt says about the origin.
+// verdict is the evidence that an attempt gives about the origin.
 type verdict uint8
 
 const (
 	inconclusive verdict = iota
 	healthy              // it answered
 	unreachable          // no connection could be made
-	unanswered           // no answer came in time
+	unanswered           // no answer arrived in time
 )
 
-// verdictOf returns what the end of an attempt says about the origin. f is nil if it
-// answered.
+// verdictOf returns the verdict of an attempt. f is nil if it was answered.
 func verdictOf(f *Fault) verdict {
 	switch {
 	case f == nil:
@@ -104,17 +102,17 @@ func verdictOf(f *Fault) verdict {
 	return inconclusive
 }
 
-// permit is the permit for one attempt.
+// permit allows one attempt.
 type permit struct {
 	epoch uint64
-	probe bool // it has one of the places of half-open
+	probe bool // it holds one of the places of half-open
 }
 
 func newBreaker(cfg Breaker, opened *telemetry.Counter, moved func(from, to string)) *breaker {
 	return &breaker{cfg: cfg, opened: opened, onChange: moved}
 }
 
-// unlock ends a step that began in state from, and tells what it changed.
+// unlock releases the lock and reports a change since state from.
 func (b *breaker) unlock(from breakerState) {
 	to := b.state
 	b.mu.Unlock()
@@ -133,7 +131,7 @@ func (b *breaker) admits(now time.Time) bool {
 	return true
 }
 
-// acquire asks for one attempt, which must end with release.
+// acquire requests a permit for one attempt, which must end with release.
 func (b *breaker) acquire(now time.Time) (permit, bool) { return b.enter(now, false) }
 
 // force is acquire for a request that no other origin can answer.
@@ -160,7 +158,7 @@ func (b *breaker) enter(now time.Time, always bool) (permit, bool) {
 	return permit{b.epoch, probe}, admitted || always
 }
 
-// release ends the attempt of t. request is the hash of what was asked.
+// release ends the attempt of t. request is its requestHash.
 func (b *breaker) release(t permit, v verdict, request uint64, now time.Time) {
 	if b.cfg.Disabled {
 		return
@@ -188,7 +186,7 @@ func (b *breaker) release(t permit, v verdict, request uint64, now time.Time) {
 	}
 }
 
-// endProbe takes the result of an attempt that began while the breaker was not closed.
+// endProbe records an attempt that began while the breaker was not closed.
 func (b *breaker) endProbe(t permit, v verdict, now time.Time) {
 	if t.probe {
 		b.probes--
@@ -204,8 +202,8 @@ func (b *breaker) endProbe(t permit, v verdict, now time.Time) {
 	}
 }
 
-// trip opens the breaker for its delay from now, give or take a tenth, so that several
-// nodes do not probe at the same moment.
+// trip opens the breaker for its delay, within a tenth, so that several nodes do not probe
+// at the same moment.
 func (b *breaker) trip(now time.Time) {
 	if b.state != open {
 		b.change(open)
@@ -220,7 +218,7 @@ func (b *breaker) change(s breakerState) {
 	b.epoch++
 }
 
-// currentSlice is the slice of the window to count in now.
+// currentSlice returns the slice of the window for now.
 func (b *breaker) currentSlice(now time.Time) *slice {
 	tick := b.tick(now)
 	s := &b.window[tick%slices]
@@ -234,8 +232,8 @@ func (b *breaker) tick(now time.Time) int64 {
 	return now.UnixNano() / max(1, int64(b.cfg.Window)/slices)
 }
 
-// noteUnanswered records a request that got no answer in time, instead of the oldest one unless
-// it was recorded before.
+// noteUnanswered records a request that was not answered in time. It replaces the oldest one
+// unless the request was recorded before.
 func (b *breaker) noteUnanswered(s unansweredRequest) {
 	oldest := 0
 	for i := range b.unanswered {
@@ -250,8 +248,8 @@ func (b *breaker) noteUnanswered(s unansweredRequest) {
 	b.unanswered[oldest] = s
 }
 
-// manyUnanswered reports whether several different requests got no answer in time within
-// the window.
+// manyUnanswered reports whether minUnanswered different requests were not answered in time
+// within the window.
 func (b *breaker) manyUnanswered(now time.Time) bool {
 	oldest := b.tick(now) - slices + 1
 	for _, s := range b.unanswered {
@@ -279,10 +277,10 @@ func (b *breaker) exceeded(now time.Time) bool {
 	return bad > 0 && all >= b.cfg.MinRequests && float64(bad) >= b.cfg.FailureRate*float64(all)
 }
 
-// beginConnecting asks to make a connection, which must end with endConnecting. It is
-// refused while the breaker is not closed, the last attempt to connect failed, and as
-// many attempts are under way as there may be probes: the request would wait for a
-// connection that can't be made.
+// beginConnecting requests to make a connection, which must end with endConnecting. It
+// refuses if the breaker is not closed, the last attempt to connect failed, and the maximum
+// number of probes is connecting already: the request would only wait for a connection that
+// can't be made.
 func (b *breaker) beginConnecting() bool {
 	if b == nil || b.cfg.Disabled {
 		return true
@@ -296,7 +294,7 @@ func (b *breaker) beginConnecting() bool {
 	return true
 }
 
-// endConnecting ends an attempt to connect. canceled says that the caller gave it up.
+// endConnecting ends an attempt to connect. canceled means that the caller cancelled it.
 func (b *breaker) endConnecting(err error, canceled bool) {
 	if b == nil || b.cfg.Disabled {
 		return
@@ -316,14 +314,15 @@ func (b *breaker) endConnecting(err error, canceled bool) {
 }
 
 // unreachable reports whether the origin is known to be down: the breaker is open, or the
-// last attempt to connect failed a moment ago and nothing has been answered since.
+// last attempt to connect failed a moment ago and nothing was answered since.
 func (b *breaker) unreachable(now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.state == open && !b.admits(now) || now.Before(b.downUntil)
 }
 
-// stateAt is the state at a time: an open breaker whose delay is over counts as half-open.
+// stateAt returns the state at a time: an open breaker whose delay is over counts as
+// half-open.
 func (b *breaker) stateAt(now time.Time) breakerState {
 	b.mu.Lock()
 	defer b.mu.Unlock()

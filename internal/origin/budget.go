@@ -9,22 +9,21 @@ import (
 	"time"
 )
 
-// budget bounds retries by a token bucket: a request puts a share of a token in,
-// time puts a minimum in, a retry takes a whole one out. When everything fails,
-// the origin thus sees the requests and that share more, not a multiple.
+// budget bounds retries by a token bucket: each request adds a fraction of a token, time
+// adds a minimum, and a retry takes a whole token. When everything fails, the load of the
+// origin therefore grows by that fraction and not by a multiple.
 //
-// At most what a hundred requests and one second put in is saved up.
+// The capacity is the share of a hundred requests and of one second.
 type budget struct {
-	ratio    int64   // millionths of a token for a request
-	minimum  float64 // millionths of a token for a second
+	ratio    int64   // millionths of a token per request
+	minimum  float64 // millionths of a token per second
 	capacity int64
 
-	// tokens is added to by every request without the lock, which may go over the
-	// capacity by what was added at the same moment. It is taken from and refilled
-	// by time under mu.
+	// tokens is increased by every request without the lock, which may exceed the capacity
+	// by concurrent additions. It is decreased, and refilled by time, under mu.
 	tokens atomic.Int64
 	mu     sync.Mutex // leaf
-	filled time.Time  // until when time's share is in; guarded by mu
+	filled time.Time  // time up to which tokens were refilled; guarded by mu
 }
 
 const token = 1_000_000
@@ -43,7 +42,7 @@ func (b *budget) deposit() {
 	}
 }
 
-// withdraw takes the token for one retry, or reports that there is none.
+// withdraw takes the token for a retry and reports whether there was one.
 func (b *budget) withdraw(now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -55,7 +54,7 @@ func (b *budget) withdraw(now time.Time) bool {
 	return true
 }
 
-// available is how many retries could be made at once.
+// available returns the number of retries that could be made at once.
 func (b *budget) available(now time.Time) float64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -63,7 +62,7 @@ func (b *budget) available(now time.Time) float64 {
 	return float64(b.tokens.Load()) / token
 }
 
-// refill adds time's share. The caller holds mu.
+// refill adds the tokens for the time since the last refill. The caller holds mu.
 func (b *budget) refill(now time.Time) {
 	passed := now.Sub(b.filled).Seconds()
 	if passed <= 0 {
@@ -74,8 +73,8 @@ func (b *budget) refill(now time.Time) {
 	b.tokens.Add(int64(math.Min(passed*b.minimum, float64(room))))
 }
 
-// backoff is the pause before the nth retry: full jitter, so that clients that
-// failed together do not come back together.
+// backoff returns the pause before the nth retry, with full jitter so that clients that
+// failed together do not retry together.
 func (r *Retry) backoff(n int) time.Duration {
 	ceiling := r.Cap
 	if doubled := r.Base << (n - 1); n <= 32 && doubled > 0 && doubled < r.Cap {
@@ -84,7 +83,7 @@ func (r *Retry) backoff(n int) time.Duration {
 	return rand.N(ceiling)
 }
 
-// pause waits for d. It reports false when ctx was done before.
+// pause waits for d and reports false if ctx ended before.
 func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Client is the way to one origin. It is safe for concurrent use.
+// Client sends requests to one origin. It is safe for concurrent use.
 type Client struct {
 	cfg      Config
 	host     []byte // the Host field
@@ -19,7 +19,7 @@ type Client struct {
 	inflight atomic.Int64
 }
 
-// New checks cfg and makes a client. It connects to nothing yet.
+// New validates cfg and returns a client. No connection is made yet.
 func New(cfg Config) (*Client, error) {
 	at, err := cfg.complete()
 	if err != nil {
@@ -41,14 +41,14 @@ func New(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// Close drops the idle connections. Requests under way go on, and the metrics
-// stay, since after a reload they are the next client's.
+// Close closes the idle connections. Requests in flight continue. The metrics are kept,
+// since after a reload the next client uses them.
 func (c *Client) Close() { c.pool.close() }
 
-// Do asks the origin, again if that is safe and within the budget. An answer that
-// came whole is returned with a nil error whatever its status; everything else is
-// a *Fault. When attempts, budget or time are spent, the outcome is that of the
-// last attempt.
+// Do sends the request to the origin, and again if that is safe and within the budget. A
+// complete answer is returned with a nil error, whatever its status; every other error is a
+// *Fault. When attempts, budget or time are exhausted, the result is that of the last
+// attempt.
 func (c *Client) Do(ctx context.Context, r *Request) (*Response, error) {
 	start := time.Now()
 	c.inflight.Add(1)
@@ -67,7 +67,7 @@ func (c *Client) Do(ctx context.Context, r *Request) (*Response, error) {
 			reached = reached || o.reached()
 		}
 		if o.started || attempts == 0 {
-			last = o // else: what was had before says more
+			last = o // otherwise the earlier result is more informative
 		}
 		if !o.started || !o.mayRepeat(r) || attempts >= c.cfg.Retry.Attempts {
 			break
@@ -91,7 +91,7 @@ func (c *Client) Do(ctx context.Context, r *Request) (*Response, error) {
 	return c.finish(&last, start, attempts, reached, spent)
 }
 
-// finish counts a request and hands its outcome over.
+// finish counts a request and returns its result.
 func (c *Client) finish(o *outcome, start time.Time, attempts int, reached, spent bool) (*Response, error) {
 	took := time.Since(start)
 	c.metrics.duration.Observe(took)

@@ -9,8 +9,7 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// complete fills the defaults of cfg in and says what in it is impossible. It
-// returns where the origin is.
+// complete sets the defaults of cfg, validates it and returns the address of the origin.
 func (cfg *Config) complete() (address, error) {
 	at, err := parseAddress(cfg.URL)
 	if err != nil {
@@ -35,7 +34,7 @@ func (cfg *Config) complete() (address, error) {
 	return at, cfg.check()
 }
 
-// setDefault gives a field that is zero its default.
+// setDefault sets a zero field to value.
 func setDefault[T comparable](field *T, value T) {
 	var zero T
 	if *field == zero {
@@ -67,7 +66,7 @@ func (c *Concurrency) fill() {
 	setDefault(&c.MaxWait, time.Second)
 }
 
-// check refuses what no origin can work with.
+// check returns an error if a setting is out of range.
 func (cfg *Config) check() error {
 	r, b, c := &cfg.Retry, &cfg.Breaker, &cfg.Concurrency
 	f := func(ok bool, what string) error {
@@ -95,9 +94,8 @@ func (cfg *Config) check() error {
 	return nil
 }
 
-// ClassifyStatus is the Classify of origins whose protocol is plain HTTP: 429 is
-// Throttled, other 4xx Refused, 5xx Failed. 503 is no exception: it may come from a
-// proxy that had passed the request on.
+// ClassifyStatus is the Classify for plain HTTP: 429 is Throttled, other 4xx Refused, 5xx
+// Failed. 503 is not special: it may be from a proxy that had forwarded the request.
 func ClassifyStatus(status int, _ http1.Fields, _ []byte) Class {
 	switch {
 	case status == http.StatusTooManyRequests:

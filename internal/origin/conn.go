@@ -11,21 +11,22 @@ import (
 	"time"
 )
 
-// conn is a connection to an origin. It belongs to one request, or to the pool.
+// conn is a connection to an origin. It belongs to one request or to the pool.
 type conn struct {
-	net.Conn          // what requests are written to: raw, or TLS over it
-	raw      net.Conn // what reaches the kernel
-	meter    *meter   // between TLS and raw; nil without
-	// idle looks at the socket; nil if raw is none.
+	net.Conn          // carries the requests: raw, or TLS over it
+	raw      net.Conn // the connection to the kernel
+	meter    *meter   // between TLS and raw; nil without TLS
+	// idle checks the socket; nil if raw is no socket.
 	idle func() bool
-	// used says that the connection has served a request.
+	// used is set once the connection has served a request.
 	used bool
-	// since is when the pool got it.
+	// since is the time when it was put into the pool.
 	since time.Time
-	// until is when the origin may close it, by its own word; zero without one.
+	// until is the time after which the origin may close it, as announced; zero if not
+	// announced.
 	until time.Time
-	// interrupt ends the reading and writing that is under way, and all that
-	// follows. It may be called by another goroutine at any time.
+	// interrupt ends all present and future reads and writes. It may be called by another
+	// goroutine at any time.
 	interrupt func()
 	// tunnel is set when the connection has switched protocols.
 	tunnel *tunnel
@@ -42,10 +43,10 @@ func newConn(raw net.Conn) *conn {
 	return c
 }
 
-// aLongTimeAgo is a deadline that has been missed.
+// aLongTimeAgo is a deadline in the past: it interrupts reads and writes.
 var aLongTimeAgo = time.Unix(1, 0)
 
-// encrypt makes the handshake of TLS.
+// encrypt makes the TLS handshake.
 func (c *conn) encrypt(ctx context.Context, cfg *tls.Config) error {
 	c.meter = &meter{Conn: c.raw}
 	t := tls.Client(c.meter, cfg)
@@ -53,7 +54,7 @@ func (c *conn) encrypt(ctx context.Context, cfg *tls.Config) error {
 	return t.HandshakeContext(ctx)
 }
 
-// closeWrite ends the direction towards the origin, and says whether it could.
+// closeWrite closes the direction towards the origin and reports whether it succeeded.
 func (c *conn) closeWrite() bool {
 	h, ok := c.Conn.(interface{ CloseWrite() error })
 	if !ok || h.CloseWrite() != nil {
@@ -62,15 +63,15 @@ func (c *conn) closeWrite() bool {
 	if c.meter == nil {
 		return true
 	}
-	h, ok = c.raw.(interface{ CloseWrite() error }) // TLS has only said so
+	h, ok = c.raw.(interface{ CloseWrite() error }) // TLS only sends its own alert
 	return ok && h.CloseWrite() == nil
 }
 
-// Close closes at once: TLS would say goodbye first, and could wait for that.
+// Close closes at once. tls.Conn.Close could block on its closing alert.
 func (c *conn) Close() error { return c.raw.Close() }
 
-// meter knows what TLS does not tell: how much it wrote, and whether the connection
-// ended without TLS's own end. Only the connection's owner reads and writes.
+// meter records what crypto/tls does not report: the bytes written, and whether the
+// connection ended without a closing alert. Only the connection's owner reads and writes.
 type meter struct {
 	net.Conn
 	written int
@@ -89,8 +90,8 @@ func (m *meter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// send writes all of the buffers. It reports whether any byte may have left, which
-// over TLS says more than the number of bytes that were accepted.
+// send writes all of the buffers. It reports whether any byte may have been sent, which over
+// TLS is not the same as the number of accepted bytes.
 func (c *conn) send(head, body []byte) (left bool, err error) {
 	var n int64
 	before := 0
@@ -108,13 +109,13 @@ func (c *conn) send(head, body []byte) (left bool, err error) {
 	return n > 0 || c.meter != nil && c.meter.written > before, err
 }
 
-// truncated says of a connection that has ended whether somebody on the way could have
-// ended it: over TLS, the origin says that itself.
+// truncated reports whether an ended TLS connection had no closing alert, so that a third
+// party may have ended it.
 func (c *conn) truncated() bool { return c.meter != nil && c.meter.ended }
 
-// reusable sets the deadline and reports whether the connection is as it was left:
-// open, with nothing to read, and not about to be closed. What an origin sends unasked would otherwise be
-// taken for the next answer.
+// reusable sets the deadline and reports whether the connection can be used again: it is
+// open, has nothing to read, and is not about to be closed. Unsolicited data would otherwise
+// be read as the next answer.
 func (c *conn) reusable(deadline time.Time) bool {
 	if !c.until.IsZero() && !time.Now().Before(c.until) {
 		return false
@@ -125,8 +126,8 @@ func (c *conn) reusable(deadline time.Time) bool {
 	if c.idle != nil && c.meter == nil {
 		return true
 	}
-	// TLS may hold bytes that have left the socket already, and what is no socket
-	// can't be asked otherwise: a read that may not wait tells.
+	// TLS may hold data already read from the socket, and a connection that is no socket has
+	// no other check: try a read that does not block.
 	var b [1]byte
 	c.raw.SetReadDeadline(aLongTimeAgo)
 	n, err := c.Read(b[:])

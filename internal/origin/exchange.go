@@ -13,13 +13,14 @@ import (
 )
 
 const (
-	// maxInterim is how many interim answers may come before the final one, and
-	// maxInterimBytes how long their heads may be together.
+	// maxInterim is the maximum number of interim answers before the final one, and
+	// maxInterimBytes the maximum total length of their heads.
 	maxInterim      = 32
 	maxInterimBytes = 32 << 10
-	// maxJoinedWrite is up to how many bytes head and body are copied into one piece.
+	// maxJoinedWrite is the size up to which a body is copied behind the head into one
+	// write.
 	maxJoinedWrite = 64 << 10
-	// readSize is how much is read at once unless it goes straight into a body.
+	// readSize is the size of a read, except for reads directly into a body.
 	readSize = 16 << 10
 )
 
@@ -28,25 +29,25 @@ var (
 	errInterim = &http1.Error{Status: 502, Reason: "too many interim answers, or too large ones"}
 )
 
-// exchange is what one attempt writes and reads with. It comes from a pool and
-// goes back there; nothing of it outlives the attempt.
+// exchange holds the buffers of one attempt. It is pooled; nothing in it outlives the
+// attempt.
 type exchange struct {
 	request http1.Request
-	text    []byte // the parts of the request that are not there in bytes yet
-	out     []byte // the head as sent, and the body if it is small
-	rest    []byte // the body if it isn't
+	text    []byte // computed parts of the request
+	out     []byte // the head, and the body if it is small
+	rest    []byte // the body if it is large
 
 	in         []byte
-	begin, end int   // what of in is read but not used yet
-	readErr    error // what ended the reading, after what is in in
+	begin, end int   // unread part of in
+	readErr    error // the error after the data in in
 	response   http1.Response
 	chunks     http1.Chunked
-	body       []byte // a body of unknown length while it comes
+	body       []byte // a body of unknown length while it is read
 }
 
 var exchanges = sync.Pool{New: func() any { return &exchange{in: make([]byte, readSize)} }}
 
-// free gives x back, without what others own.
+// free returns x to its pool, without references to memory of others.
 func (x *exchange) free() {
 	clear(x.request.Fields)
 	x.request.Reset()
@@ -57,10 +58,10 @@ func (x *exchange) free() {
 	exchanges.Put(x)
 }
 
-// maxPooledBody is the largest buffer for bodies that is kept.
+// maxPooledBody is the capacity up to which a body buffer is kept.
 const maxPooledBody = 1 << 20
 
-// compose makes the request of one attempt from r, on which Prepare may then work.
+// compose builds the request of one attempt from r, as the input of Prepare.
 func (x *exchange) compose(c *Client, r *Request) {
 	t := append(x.text[:0], r.Method...)
 	method := len(t)
@@ -94,10 +95,10 @@ var (
 	userAgent  = http1.Field{Name: []byte("User-Agent"), Value: []byte("kasoku")}
 )
 
-// needsLength reports whether requests with this method say that their body is empty.
+// needsLength reports whether requests with this method announce an empty body.
 func needsLength(method string) bool { return method == "POST" || method == "PUT" || method == "PATCH" }
 
-// serialise makes the bytes to send.
+// serialise builds the bytes to send.
 func (x *exchange) serialise(body []byte) (err error) {
 	if x.out, err = http1.AppendRequest(x.out[:0], &x.request); err != nil {
 		return err
@@ -110,8 +111,8 @@ func (x *exchange) serialise(body []byte) (err error) {
 	return nil
 }
 
-// roundTrip makes the exchange over a connection and gives that away: back to the pool,
-// or closed. left is whether the origin may have got any of the request.
+// roundTrip makes the exchange over a connection and then returns it to the pool or closes
+// it. left reports whether the origin may have received any of the request.
 func (x *exchange) roundTrip(ctx context.Context, p *pool, c *conn, maxBody int64) (resp *Response, left bool, err error) {
 	free := func() bool { return true }
 	if ctx.Done() != nil {
@@ -119,13 +120,14 @@ func (x *exchange) roundTrip(ctx context.Context, p *pool, c *conn, maxBody int6
 	}
 	left, sendErr := c.send(x.out, x.rest)
 	if sendErr == nil || left && !isTimeout(sendErr) {
-		// What was not taken whole may have been answered all the same.
+		// A request that was not sent completely may nevertheless be answered.
 		resp, err = x.receive(c, maxBody)
 	}
 	if sendErr != nil && resp == nil {
 		err = fmt.Errorf("send the request: %w", sendErr)
 	}
-	// If free says no, interrupt runs or has run: the connection is no good any more.
+	// If free returns false, interrupt is running or has run, and the connection is
+	// unusable.
 	if free() && resp != nil && sendErr == nil && x.reusable() {
 		p.put(c)
 	} else {
@@ -139,20 +141,20 @@ func isTimeout(err error) bool {
 	return errors.As(err, &t) && t.Timeout()
 }
 
-// reusable reports whether the connection is good for another request once the answer
-// came whole: nothing came behind it, it has not ended, and need not.
+// reusable reports whether the connection can be used again after a complete answer: no data
+// follows, it has not ended, and the origin keeps it open.
 func (x *exchange) reusable() bool { return !x.response.Close && x.begin == x.end && x.readErr == nil }
 
 func (x *exchange) isHead() bool { return string(x.request.Method) == "HEAD" }
 
-// receive reads the whole answer.
+// receive reads the complete answer.
 func (x *exchange) receive(c *conn, maxBody int64) (*Response, error) {
 	x.begin, x.end, x.readErr = 0, 0, nil
 	x.response.Reset()
 	if err := x.readHead(c); err != nil {
 		return nil, fmt.Errorf("read the answer's head: %w", err)
 	}
-	// The fields alias in, which the body is read through.
+	// The fields alias in, which is reused for the body.
 	resp := &Response{Status: x.response.Status, Header: x.response.Fields.Clone()}
 	var err error
 	switch x.response.Body(x.isHead()) {
@@ -192,15 +194,16 @@ func (x *exchange) readHead(c *conn) error {
 // interims counts the interim answers of one exchange.
 type interims struct{ count, bytes int }
 
-// admit reports whether one more, whose head has n bytes, may come.
+// admit counts another interim answer with a head of n bytes and reports whether it is
+// allowed.
 func (i *interims) admit(n int) bool {
 	i.count++
 	i.bytes += n
 	return i.count <= maxInterim && i.bytes <= maxInterimBytes
 }
 
-// nextHead reads one head, an interim one or the final one, into x.response, and returns
-// its length. The error is io.EOF if the connection ended before the head began.
+// nextHead reads one head, interim or final, into x.response and returns its length. The
+// error is io.EOF if the connection ended before the head began.
 func (x *exchange) nextHead(c *conn, lim *http1.AnswerLimits) (int, error) {
 	for {
 		n, err := http1.ParseAnswer(x.in[x.begin:x.end], lim, &x.response)
@@ -217,7 +220,7 @@ func (x *exchange) nextHead(c *conn, lim *http1.AnswerLimits) (int, error) {
 	}
 }
 
-// unexpectedEOF is the error for an end within something.
+// unexpectedEOF returns io.ErrUnexpectedEOF for an io.EOF within a message.
 func unexpectedEOF(err error, within bool) error {
 	if err == io.EOF && within {
 		return io.ErrUnexpectedEOF
@@ -225,8 +228,8 @@ func unexpectedEOF(err error, within bool) error {
 	return err
 }
 
-// setDefault reads more behind what is in x.in, which moves or grows as needed: heads are
-// bounded by their parser, and bodies are taken out as they come.
+// fill reads more data into x.in, which is moved or grown as needed. Heads are bounded by
+// their parser, and bodies are consumed as they are read.
 func (x *exchange) fill(c *conn) error {
 	switch {
 	case x.begin == x.end:
@@ -241,7 +244,7 @@ func (x *exchange) fill(c *conn) error {
 	return err
 }
 
-// read reads into b. An error that came with bytes is kept for the next call.
+// read reads into b. An error returned together with data is kept for the next call.
 func (x *exchange) read(c *conn, b []byte) (int, error) {
 	if x.readErr != nil {
 		return 0, x.readErr

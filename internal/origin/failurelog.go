@@ -11,17 +11,16 @@ import (
 // failureLogInterval is the minimum time between two messages of a FailureLog.
 const failureLogInterval = 10 * time.Second
 
-// FailureLog logs requests that an origin has failed: the first one at once, then at
-// most one in failureLogInterval, with the number of those in between. So an origin that
-// is down does not fill the log. The zero value is ready for use, also by several
-// goroutines.
+// FailureLog logs failed requests to an origin: the first one at once, then at most one per
+// failureLogInterval, with the number of failures in between. So an origin that is down does
+// not fill the log. The zero value is ready to use. It is safe for concurrent use.
 type FailureLog struct {
 	next    atomic.Int64 // when the next message may be logged, in Unix nanoseconds
 	skipped atomic.Uint64
 }
 
-// Log logs err, with attrs that name the request. A request whose client has left is no
-// failure of the origin.
+// Log logs err, with attrs that identify the request. It ignores requests whose client has
+// disconnected, which are no failure of the origin.
 func (l *FailureLog) Log(log *slog.Logger, err error, attrs ...slog.Attr) {
 	f, isFault := errors.AsType[*Fault](err)
 	if isFault && f.Kind == Canceled || errors.Is(err, context.Canceled) {

@@ -5,29 +5,29 @@ import (
 	"strconv"
 )
 
-// FaultKind says what kept an answer from coming whole.
+// FaultKind is the reason why no complete answer arrived.
 type FaultKind uint8
 
 const (
-	// Dial means that no connection came about: name, route, refusal or TLS.
+	// Dial means that no connection was made: name, route, refusal or TLS.
 	Dial FaultKind = iota
 	// Timeout means that an attempt's time or the caller's deadline passed.
 	Timeout
-	// Reset means that the connection broke before the answer was whole.
+	// Reset means that the connection broke before the answer was complete.
 	Reset
-	// Garbage means that what came is not an HTTP answer, or is longer than allowed.
+	// Garbage means that the answer is not valid HTTP or exceeds a limit.
 	Garbage
-	// BreakerOpen means that nothing was sent because of the circuit breaker: another
-	// origin was to be asked and none is there, or no connection can be made at present.
+	// BreakerOpen means that nothing was sent because of the circuit breaker: no other
+	// origin was available, or no connection can be made at present.
 	BreakerOpen
 	// Overload means that the concurrency limit and its queue were full.
 	Overload
-	// Canceled means that the caller went away.
+	// Canceled means that the caller cancelled the request.
 	Canceled
 	// Unprepared means that Prepare failed, so that nothing was sent.
 	Unprepared
 
-	kinds // their number
+	kinds // number of kinds
 )
 
 func (k FaultKind) String() string {
@@ -52,28 +52,27 @@ func (k FaultKind) String() string {
 	return "fault-" + strconv.Itoa(int(k))
 }
 
-// Fault is the error of Do: no answer came whole.
+// Fault is the error of Do: there is no complete answer.
 type Fault struct {
 	// Origin is the name of the origin.
 	Origin string
 	Kind   FaultKind
-	// Reached is true when the origin may have executed the request, on this or on
-	// an earlier attempt. A write is then to be treated as one that happened.
+	// Reached is true if the origin may have executed the request, on this or an earlier
+	// attempt. A write must then be treated as one that happened.
 	Reached bool
-	// Aborted is true when the origin has not got the request whole, was told so
-	// (Outbound.Await), and has ended the connection upon it without an answer: what it
-	// has done with what it got is over.
+	// Aborted is true if the origin did not receive the complete request, was notified of
+	// that (Outbound.AwaitAnswer), and closed the connection without an answer: it will do
+	// nothing more with the part it received.
 	Aborted bool
-	// Attempts counts those that were begun.
+	// Attempts is the number of attempts made.
 	Attempts int
-	// BudgetSpent is true when a further attempt would have been made, had the
-	// retry budget allowed it.
+	// BudgetSpent is true if the retry budget prevented a further attempt.
 	BudgetSpent bool
 	// Err is the cause, from the transport or from Prepare.
 	Err error
 }
 
-// Error says who failed, how, how often it was tried and whether the request may
+// Error describes the origin, the kind, the number of attempts and whether the request may
 // have been executed.
 func (f *Fault) Error() string {
 	reached := "not executed"
@@ -87,5 +86,5 @@ func (f *Fault) Error() string {
 	return fmt.Sprintf("origin %s: %s after %d attempts (%s%s): %v", f.Origin, f.Kind, f.Attempts, reached, budget, f.Err)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (f *Fault) Unwrap() error { return f.Err }

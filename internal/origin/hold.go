@@ -8,48 +8,48 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// Hold says how much of an answer is read ahead of its reader, so that one that breaks off
-// meanwhile can be asked for again. The zero value holds nothing.
+// Hold configures how much of an answer's body is read ahead of its reader, so that the
+// request can be retried if the body breaks off meanwhile. The zero value reads nothing
+// ahead.
 type Hold struct {
-	// Bytes is the longest body that is held. One that is known to be longer is not held; of
-	// one whose length is not known so much is.
+	// Bytes is the maximum length of a held body. A body known to be longer is not held; of
+	// one of unknown length, this many bytes are held.
 	Bytes int64
-	// Time is how long after the head a body is held, so that a slow one is not kept from its
-	// reader.
+	// Time is the maximum time after the head that a body is held back from its reader.
 	Time time.Duration
-	// Memory counts what is held. It must not be nil.
+	// Memory accounts for the held bytes. It must not be nil.
 	Memory Memory
 }
 
-// errHoldExpired ends a read because the time of Hold is over.
+// errHoldExpired ends a read when Hold.Time is over.
 var errHoldExpired = errors.New("origin: the body is held no longer")
 
-// Memory counts bytes that are held.
+// Memory accounts for held bytes.
 type Memory interface {
-	// Take counts n bytes more, or returns false if there is no room for them.
+	// Take reserves n bytes, or returns false if there is no room for them.
 	Take(n int64) bool
-	// Give takes n bytes back.
+	// Give releases n bytes.
 	Give(n int64)
 }
 
-// firstHeldPiece and maxHeldPiece are the sizes of the first and of the largest piece of a body of
-// unknown length; each piece is twice as large as the one before.
+// The sizes of the first and of the largest piece of a body of unknown length. Each piece is
+// twice as large as the previous one.
 const (
 	firstHeldPiece = 8 << 10
 	maxHeldPiece   = 256 << 10
 )
 
-// held is what was read of a body ahead of its reader.
+// held is the part of a body that was read ahead of its reader.
 type held struct {
-	pieces    [][]byte // the first begins where the reader is
-	firstSize int      // the capacity of the first piece, from which it was taken
+	pieces    [][]byte // the first begins at the reader's position
+	firstSize int      // original capacity of the first piece, as taken from memory
 	memory    Memory
-	until     time.Time // set while Hold reads
-	expired   bool      // its time is over
+	until     time.Time // deadline; set while Hold reads
+	expired   bool      // the deadline is over
 }
 
-// Hold reads the body ahead as h says, before anything of it was read. It returns the fault
-// with which the body broke off, nil if it has not, or not yet.
+// Hold reads the body ahead as configured by h. It must be called before any read of the
+// body. It returns the fault that ended the body, nil if it has not failed so far.
 func (in *Inbound) Hold(h Hold) *Fault {
 	if in.over || h.Bytes <= 0 || in.Length > h.Bytes || in.framing == http1.NoBody || in.complete() {
 		return nil
@@ -63,19 +63,19 @@ func (in *Inbound) Hold(h Hold) *Fault {
 	in.end(err)
 	fault, broke := in.err.(*Fault)
 	if !broke {
-		return nil // the body is whole
+		return nil // the body is complete
 	}
 	in.held.drop()
 	return fault
 }
 
-// complete reports whether all of a body of known length was read with the head.
+// complete reports whether all of a body of known length was read together with the head.
 func (in *Inbound) complete() bool {
 	return in.framing == http1.Length && in.x != nil && in.left <= int64(in.x.end-in.x.begin)
 }
 
-// readAhead reads up to most bytes into pieces. It returns the error that has ended the
-// body, nil if there may be more of it.
+// readAhead reads up to limit bytes into pieces. It returns the error that ended the body,
+// nil if more may follow.
 func (in *Inbound) readAhead(limit int64) error {
 	size := int64(firstHeldPiece)
 	if in.Length >= 0 {
@@ -103,8 +103,7 @@ func (in *Inbound) readAhead(limit int64) error {
 	return nil
 }
 
-// holdExpired reports whether a read has ended because the time of Hold is over, which is no error
-// of the body's.
+// holdExpired reports whether a read ended only because the time of Hold is over.
 func (in *Inbound) holdExpired(err error) bool {
 	h := &in.held
 	h.expired = !h.until.IsZero() && errors.Is(err, os.ErrDeadlineExceeded) && in.ctx.Err() == nil && !in.requestFailed.Load() && !time.Now().Before(h.until)
@@ -122,7 +121,7 @@ func (h *held) add(piece []byte) {
 	h.pieces = append(h.pieces, piece)
 }
 
-// read takes bytes out of what is held.
+// read consumes held bytes.
 func (h *held) read(p []byte) int {
 	n := copy(p, h.pieces[0])
 	if h.pieces[0] = h.pieces[0][n:]; len(h.pieces[0]) == 0 {
@@ -135,7 +134,7 @@ func (h *held) read(p []byte) int {
 	return n
 }
 
-// releaseBuffers gives back what is held.
+// drop releases all held bytes.
 func (h *held) drop() {
 	for i, piece := range h.pieces {
 		size := cap(piece)

@@ -4,6 +4,6 @@ package origin
 
 import "syscall"
 
-// newIdleCheck takes every socket for good where it can't be looked at without waiting:
-// a connection that was closed meanwhile then costs an attempt.
+// newIdleCheck treats every socket as usable on systems without a non-blocking check. A
+// connection that was closed meanwhile then costs an attempt.
 func newIdleCheck(syscall.RawConn) func() bool { return func() bool { return true } }

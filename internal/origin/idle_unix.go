@@ -4,8 +4,8 @@ package origin
 
 import "syscall"
 
-// newIdleCheck returns a function that reports whether a socket is open and has
-// nothing to read, without reading. One caller may use it at a time.
+// newIdleCheck returns a function that reports whether a socket is open and has nothing to
+// read, without reading. It may be used by one caller at a time.
 func newIdleCheck(s syscall.RawConn) func() bool {
 	idle := false
 	var b [1]byte

@@ -14,58 +14,58 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// Inbound is an answer whose head has come and whose body is read as it comes. One
-// goroutine may use it at a time; to end a Read that is under way, end the context.
+// Inbound is an answer whose head has arrived and whose body is streamed. It is used by one
+// goroutine at a time; cancel the context to end a Read in progress.
 type Inbound struct {
 	// Status is 101, or from 200 to 999.
 	Status int
-	// Reason is the text behind the status; it may be empty.
+	// Reason is the reason phrase; it may be empty.
 	Reason []byte
 	// Minor is 0 for HTTP/1.0 and 1 for every later HTTP/1.
 	Minor int
-	// Header are the fields as they came, those of the connection included, in memory
-	// of their own.
+	// Header are the received fields, including those of the connection, in memory of their
+	// own.
 	Header http1.Fields
-	// Length of the body, -1 if only its end tells. In answers to HEAD, and in 304, it
-	// is the length that was announced for the body that does not come, or -1.
+	// Length of the body, -1 if unknown. For answers to HEAD, and for 304, it is the
+	// announced length of the omitted body, or -1.
 	Length int64
 
 	t    *Transport
 	ctx  context.Context
 	c    *conn
-	x    *exchange   // holds what was read with the head; nil once that is used up
-	free func() bool // ends ctx's hold on c; false if that has been interrupted
+	x    *exchange   // holds data read with the head; nil once that is consumed
+	free func() bool // releases c from ctx; returns false if c was interrupted
 	// headTime and stallTime are the timeouts of this exchange.
 	headTime, stallTime time.Duration
 
 	sender *sender // nil unless a body is streamed
-	// mu orders the deadline of the head, which the sender sets once all is sent, and
+	// mu orders the deadline of the head, which the sender sets once everything is sent, and
 	// that of the body. Leaf.
 	mu       sync.Mutex
-	answered bool // guarded by mu: the final head has come
-	// fail is set before the sender interrupts the exchange.
+	answered bool // guarded by mu: the final head has arrived
+	// requestFailed is set before the sender interrupts the exchange.
 	requestFailed atomic.Bool
 
-	responding bool // a byte of an answer has come
-	noReuse    bool // the connection is for no further exchange
+	responding bool // a byte of an answer has arrived
+	noReuse    bool // the connection can't be reused
 	framing    http1.Framing
-	left       int64 // of a body of known length
+	left       int64 // rest of a body of known length
 	chunks     http1.Chunked
-	deadline   time.Time // the deadline for reading the body
-	pending    error     // what came with the bytes that were read last
-	extraData  bool      // something came behind the body
-	held       held      // what Hold has read of the body
+	deadline   time.Time // for reading the body
+	pending    error     // error returned together with the last data
+	extraData  bool      // data follows the body
+	held       held      // data read by Hold
 
 	over  bool
-	err   error // what Read returns from now on
+	err   error // the error of all further reads
 	ended func(error)
 }
 
-// ErrClosed is what Read returns after Close.
+// ErrClosed is returned by Read after Close.
 var ErrClosed = errors.New("origin: the answer is closed")
 
-// sendRequest sends q, but for a streamed body, whose sending it begins. left is whether the
-// origin may have got any of it.
+// sendRequest sends q and starts the sender of a streamed body. left reports whether the
+// origin may have received any of it.
 func (in *Inbound) sendRequest(q *Outbound) (left bool, err error) {
 	s := newSender(in, q)
 	if s != nil {
@@ -112,7 +112,7 @@ func (in *Inbound) readHead(q *Outbound) error {
 	}
 }
 
-// interim takes an interim answer in.
+// interim handles an interim answer.
 func (in *Inbound) interim(q *Outbound, status int) {
 	switch {
 	case status == http.StatusContinue:
@@ -125,13 +125,13 @@ func (in *Inbound) interim(q *Outbound, status int) {
 	}
 }
 
-// acceptHead takes the final head over.
+// acceptHead takes status, fields and framing from the final head.
 func (in *Inbound) acceptHead() error {
 	in.mu.Lock()
 	in.answered = true
 	in.mu.Unlock()
 	r := &in.x.response
-	// The reason goes along with the fields, to be copied with them.
+	// The reason is appended to the fields so that it is cloned with them.
 	r.Fields = append(r.Fields, http1.Field{Value: r.Reason})
 	in.Header = r.Fields.Clone()
 	n := len(in.Header) - 1
@@ -152,7 +152,7 @@ func (in *Inbound) acceptHead() error {
 		return nil
 	}
 	if in.sender != nil && in.noReuse && in.Status >= 400 {
-		in.sender.cancel() // it wants no more
+		in.sender.cancel() // the origin does not want the rest
 	}
 	in.chunks.Reset(math.MaxInt64)
 	in.releaseBuffers(false)
@@ -160,7 +160,7 @@ func (in *Inbound) acceptHead() error {
 	return nil
 }
 
-// requestSent is told by the sender that it has ended: the head's time begins.
+// requestSent is called by the sender at its end: the timeout of the head begins.
 func (in *Inbound) requestSent() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -169,12 +169,11 @@ func (in *Inbound) requestSent() {
 	}
 }
 
-// setDeadline gives reading so much time from now. The end of ctx, which sets a deadline of
-// its own, must not be overruled: it comes before its effect. The same goes for a body
-// that broke.
+// setDeadline lets reads wait for d from now. It must not override the deadline set when ctx
+// ends or when the sender fails, so it checks for both after setting its own:
 //
-//	ctx ends; interrupt sets the past; arm sets the future, and sees that ctx has ended
-//	arm sets the future, sees no end;  ctx ends; interrupt sets the past
+//	ctx ends; interrupt sets the past; setDeadline sets the future, and sees that ctx has ended
+//	setDeadline sets the future, sees no end;  ctx ends; interrupt sets the past
 func (in *Inbound) setDeadline(d time.Duration) {
 	in.c.SetReadDeadline(time.Now().Add(d))
 	if in.ctx.Err() != nil || in.requestFailed.Load() {
@@ -182,8 +181,8 @@ func (in *Inbound) setDeadline(d time.Duration) {
 	}
 }
 
-// extendDeadline gives the body stallTime from now, but does not set the deadline for each
-// read: the one that is set may lie a quarter further.
+// extendDeadline gives the body stallTime from now. To avoid a system call for each read it
+// sets a deadline up to a quarter later.
 func (in *Inbound) extendDeadline() {
 	stall := in.stallTime
 	now := time.Now()
@@ -197,9 +196,9 @@ func (in *Inbound) extendDeadline() {
 	}
 }
 
-// Read reads the body without its framing. io.EOF says that it came whole. A body
-// that was cut, reset or stalled ends with a *Fault; io.ErrUnexpectedEOF is in it
-// when the connection ended too early.
+// Read reads the body without its framing. io.EOF means that it is complete. A truncated,
+// reset or stalled body ends with a *Fault, which wraps io.ErrUnexpectedEOF if the
+// connection ended too early.
 func (in *Inbound) Read(p []byte) (n int, err error) {
 	if len(in.held.pieces) > 0 {
 		return in.held.read(p), nil
@@ -210,7 +209,7 @@ func (in *Inbound) Read(p []byte) (n int, err error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	if in.framing == http1.NoBody { // 101: what comes now is for Conn
+	if in.framing == http1.NoBody { // 101: all further data belongs to Conn
 		return 0, io.EOF
 	}
 	n, err = in.readBody(p)
@@ -224,8 +223,8 @@ func (in *Inbound) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// readBody reads some of the body. The error is io.EOF as soon as all has come, with or
-// without bytes.
+// readBody reads from the body. It returns io.EOF as soon as the body is complete, with or
+// without data.
 func (in *Inbound) readBody(p []byte) (n int, err error) {
 	switch in.framing {
 	case http1.Length:
@@ -243,7 +242,7 @@ func (in *Inbound) readBody(p []byte) (n int, err error) {
 	return n, unexpectedEOF(err, true)
 }
 
-// readChunks reads chunks into p and takes the framing out of them there.
+// readChunks reads chunks into p and removes their framing there.
 func (in *Inbound) readChunks(p []byte) (int, error) {
 	for {
 		n, err := in.readRaw(p)
@@ -263,8 +262,8 @@ func (in *Inbound) readChunks(p []byte) (int, error) {
 	}
 }
 
-// readRaw reads what came with the head, and then from the connection. It returns bytes
-// or an error, never both.
+// readRaw reads the data that arrived with the head, then from the connection. It returns
+// data or an error, never both.
 func (in *Inbound) readRaw(p []byte) (int, error) {
 	if in.x != nil {
 		n := copy(p, in.x.in[in.x.begin:in.x.end])
@@ -286,8 +285,8 @@ func (in *Inbound) readRaw(p []byte) (int, error) {
 	return 0, in.pending
 }
 
-// releaseBuffers gives the exchange's buffers back once what is in them is used, or of no use:
-// an answer that streams for hours holds none.
+// releaseBuffers returns the exchange's buffers once their data is consumed, or unused: an
+// answer that streams for hours holds none.
 func (in *Inbound) releaseBuffers(unused bool) {
 	x := in.x
 	if x == nil || !unused && x.begin < x.end {
@@ -299,8 +298,8 @@ func (in *Inbound) releaseBuffers(unused bool) {
 	x.free()
 }
 
-// end ends the exchange with the error that Read returns from now on: io.EOF if all
-// is well. The connection goes back to the pool if it is good for another exchange.
+// end ends the exchange with the error of all further reads: io.EOF if the body is complete.
+// The connection is returned to the pool if it can be reused.
 func (in *Inbound) end(err error) {
 	if in.over {
 		return
@@ -330,9 +329,10 @@ func (in *Inbound) fault(f *Fault) *Fault {
 	return f
 }
 
-// OnEnd has f called once, when the exchange is over, by the goroutine that notices:
-// with nil when the answer came whole, ErrClosed when it was closed before, else with
-// what Read returned. If it is over already, f is called at once.
+// OnEnd registers f, which is called once at the end of the exchange by the goroutine that
+// detects it: with nil if the answer was complete, with ErrClosed if it was closed before,
+// and otherwise with the error of Read. If the exchange has ended already, f is called at
+// once.
 func (in *Inbound) OnEnd(f func(error)) {
 	in.ended = f
 	if in.over {
@@ -351,13 +351,11 @@ func (in *Inbound) tell() {
 	}
 }
 
-// Trailer gives the fields that came behind the body, after io.EOF, without those
-// that may not stand there.
+// Trailer returns the allowed fields that followed the body. It is valid after io.EOF.
 func (in *Inbound) Trailer() http1.Fields { return in.chunks.Trailer() }
 
-// Close ends the exchange. A connection whose answer was not read to the end is
-// closed with it, unless the rest has come already. After Close nothing reads the
-// request's body any more.
+// Close ends the exchange. It also closes the connection, unless the rest of the answer has
+// arrived already. After Close the request's body is no longer read.
 func (in *Inbound) Close() error {
 	in.held.drop()
 	if !in.over && in.x != nil && in.drainBuffered() {
@@ -367,8 +365,8 @@ func (in *Inbound) Close() error {
 	return nil
 }
 
-// drainBuffered takes the rest of the body out of what was read with the head, and says
-// whether that was all of it.
+// drainBuffered consumes buffered data of the body and reports whether the body is then
+// complete.
 func (in *Inbound) drainBuffered() bool {
 	x := in.x
 	rest := x.in[x.begin:x.end]

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// keepFor takes in what the origin says of how long it keeps the connection when it
-// is not used, in the field Keep-Alive ("timeout=5, max=100"; RFC 2068, 19.7.1.1). A
-// write that meets a connection just being closed has an unknown outcome, so it is
-// used no longer than until a second before, or half of a shorter time.
+// keepFor sets until from the field Keep-Alive ("timeout=5, max=100"; RFC 2068, 19.7.1.1),
+// the time for which the origin keeps an idle connection. A write on a connection that is
+// just being closed has an unknown outcome, so the connection is used until one second
+// before that, or half of a shorter time.
 func (c *conn) keepFor(field []byte) {
 	c.until = time.Time{}
 	if field == nil {

@@ -7,9 +7,8 @@ import (
 	"github.com/failsafe-go/failsafe-go/adaptivelimiter"
 )
 
-// limiter bounds the attempts under way at the origin by failsafe-go's adaptive
-// limiter: the limit falls when answers get slower while more are under way, and
-// rises as long as they don't.
+// limiter bounds the concurrent attempts with failsafe-go's adaptive limiter: the limit
+// falls when answers slow down as concurrency grows, and rises otherwise.
 type limiter struct {
 	adaptive adaptivelimiter.AdaptiveLimiter[any]
 	maxWait  time.Duration
@@ -34,8 +33,8 @@ func newLimiter(cfg Concurrency) *limiter {
 	return l
 }
 
-// acquire waits for a place as long as the queue allows. The permit is nil if
-// there is no limit.
+// acquire waits for a place as long as the queue allows. The permit is nil if there is no
+// limit.
 func (l *limiter) acquire(ctx context.Context) (adaptivelimiter.Permit, error) {
 	if l == nil {
 		return nil, nil
@@ -43,8 +42,8 @@ func (l *limiter) acquire(ctx context.Context) (adaptivelimiter.Permit, error) {
 	return l.adaptive.AcquirePermitWithMaxWait(ctx, l.maxWait)
 }
 
-// release gives the place back. Only an attempt whose duration says how loaded the
-// origin is counts: an early refusal or a broken connection would pass for speed.
+// release returns the place. Only an attempt whose duration indicates the origin's load is
+// measured: an early refusal or a broken connection would look fast.
 func release(p adaptivelimiter.Permit, timed bool) {
 	switch {
 	case p == nil:

@@ -8,70 +8,69 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// Outbound is a request as it goes to an origin. A Transport does not change it.
+// Outbound is a request to an origin. A Transport does not change it.
 type Outbound struct {
 	Method []byte
 	// Host is the Host field; nil means the origin's own name.
 	Host []byte
-	// Target is in origin-form, escaped as on the wire, or "*".
+	// Target is in origin-form, escaped as sent, or "*".
 	Target []byte
-	// Header is sent as it is and in its order, but for the lines that concern one
-	// connection or frame the message: those are the Transport's, and left out if they
-	// are there (see Upgrade for the exception).
+	// Header is sent unchanged and in its order, except the fields that concern one
+	// connection or frame the message: the Transport sets these itself and ignores them here
+	// (except with Upgrade).
 	Header http1.Fields
 
-	// Content is the whole body in memory. It must not change before the Inbound is
-	// closed. With it, Body, Rewind and Length don't count.
+	// Content is the complete body in memory. It must not change before the Inbound is
+	// closed. If it is set, Body, Rewind and Length are ignored.
 	Content []byte
-	// Body is read once, by another goroutine, until Length bytes or io.EOF have come.
-	// What it has read is sent at once.
+	// Body is read once, by another goroutine, until Length bytes or io.EOF were read. Data
+	// is sent as soon as it is read.
 	Body io.Reader
-	// Length of Body in bytes: -1 if only its end tells, 0 if there is no body.
+	// Length of Body in bytes: -1 if unknown, 0 if there is no body.
 	Length int64
-	// Rewind gives the body from its start, each time it is called, so that the request
-	// can be sent again. With it, Body doesn't count.
+	// Rewind returns the body from its start on each call, so that the request can be sent
+	// again. If it is set, Body is ignored.
 	Rewind func() io.Reader
-	// Trailer gives the fields to send behind a body of unknown length, asked when Body
-	// has ended. Those that may not stand there are left out. Nil sends none.
+	// Trailer returns the fields to send after a body of unknown length. It is called when
+	// Body has ended. Fields that are not allowed in a trailer are omitted. Nil sends none.
 	Trailer func() http1.Fields
-	// Stop makes a Read of Body that is under way return, and all later ones fail. It
-	// is called at most once for a body, by the goroutine that closes the Inbound or
-	// gives up, when the rest of the body is of no use any more. Nil means that Body
-	// is waited for.
+	// Stop makes the current and all later Reads of Body fail. It is called at most once for
+	// a body, when the rest of the body is no longer needed, by the goroutine that closes
+	// the Inbound or gives up. If it is nil, the Transport waits for Body.
 	Stop func()
 
-	// AwaitAnswer is asked when Body could not be read to its end, by the goroutine that reads
-	// it. If it says so, the origin is told that no more comes, by the end of this
-	// direction of the connection, and its answer is waited for: what it says then, or
-	// that it ends the connection too (Fault.Forgone), tells what has become of the
-	// request. Nil, or false, ends the exchange at once, so that nobody knows.
+	// AwaitAnswer is called when Body could not be read to its end, by the goroutine that
+	// reads it. If it returns true, the Transport closes this direction of the connection,
+	// which notifies the origin, and waits for its answer. The answer, or the origin's end
+	// of the connection (Fault.Aborted), then determines the outcome of the request. If it
+	// is nil or returns false, the exchange ends at once and the outcome is unknown.
 	AwaitAnswer func() bool
 
-	// HeadTimeout and StallTimeout are instead of the Transport's, for requests that take
-	// longer than others, such as feeds. 0 means the Transport's.
+	// HeadTimeout and StallTimeout replace the Transport's, for requests that take longer
+	// than others, such as feeds. 0 means the Transport's.
 	HeadTimeout, StallTimeout time.Duration
-	// Repeatable says that the request may be executed twice. That of GET, HEAD,
-	// OPTIONS and TRACE is taken for granted, unless Once says that it may not.
+	// Repeatable allows to execute the request twice. GET, HEAD, OPTIONS and TRACE are
+	// always repeatable, except with Once.
 	Repeatable, Once bool
-	// Expect asks the origin with "Expect: 100-continue" whether it wants the body,
-	// which is not read before it said so, or before ExpectTimeout has passed. When the
-	// origin gives its final answer instead, the body is never read.
+	// Expect sends "Expect: 100-continue". The body is then not read before the origin
+	// requests it or ExpectTimeout has passed. If the origin sends its final answer instead,
+	// the body is never read.
 	Expect bool
-	// WantTrailer tells the origin that trailers are welcome.
+	// WantTrailer announces to the origin that trailers are accepted.
 	WantTrailer bool
 	// Upgrade sends the Upgrade line of Header and accepts 101 as an answer.
 	Upgrade bool
-	// Interim is told the interim answers but 100 as they come, by the goroutine that
-	// called Exchange; h is valid during the call. Nil drops them.
+	// Interim is called with each interim answer except 100, by the goroutine that called
+	// Exchange; h is valid during the call. It may be nil.
 	Interim func(status int, h http1.Fields)
 }
 
-// streams says whether a body is to be read while the request is sent.
+// streams reports whether a body is read while the request is sent.
 func (q *Outbound) streams() bool {
 	return q.Content == nil && q.Length != 0 && (q.Body != nil || q.Rewind != nil)
 }
 
-// reader gives the body for an attempt.
+// reader returns the body for an attempt.
 func (q *Outbound) reader() io.Reader {
 	if q.Rewind != nil {
 		return q.Rewind()
@@ -79,7 +78,7 @@ func (q *Outbound) reader() io.Reader {
 	return q.Body
 }
 
-// Idempotent says whether q may be executed twice.
+// Idempotent reports whether q may be executed twice.
 func (q *Outbound) Idempotent() bool {
 	if q.Once {
 		return false
@@ -91,12 +90,12 @@ func (q *Outbound) Idempotent() bool {
 	return q.Repeatable
 }
 
-// Replayable says whether q could be sent a second time: it has no body, or one that
-// can be had again.
+// Replayable reports whether q can be sent a second time: it has no body, or one that can be
+// read again.
 func (q *Outbound) Replayable() bool { return !q.streams() || q.Rewind != nil }
 
-// mayRepeat says whether q may be sent again after an attempt. If no byte has left,
-// nobody has read from the body either.
+// mayRepeat reports whether q may be sent again after an attempt. If no byte was sent, the
+// body was not read either.
 func (q *Outbound) mayRepeat(left bool) bool {
 	return !left || q.Replayable() && q.Idempotent()
 }
@@ -114,7 +113,7 @@ var (
 	valueTrailers  = []byte("trailers")
 )
 
-// composeHead makes the bytes to send before any streamed body.
+// composeHead builds the bytes to send before a streamed body.
 func (x *exchange) composeHead(t *Transport, q *Outbound) error {
 	r := &x.request
 	x.text = x.target(t.prefix, q.Target)
@@ -137,7 +136,7 @@ func (x *exchange) composeHead(t *Transport, q *Outbound) error {
 	return x.serialise(nil)
 }
 
-// target is the target on the wire.
+// target returns the target as sent.
 func (x *exchange) target(prefix string, target []byte) []byte {
 	if string(target) == "*" {
 		return append(x.text[:0], target...)
@@ -167,7 +166,7 @@ func (x *exchange) connection(q *Outbound) {
 	}
 }
 
-// frame adds the field that says how the body ends.
+// frame adds the field that delimits the body.
 func (x *exchange) frame(q *Outbound) {
 	length := q.Length
 	switch {
@@ -191,8 +190,8 @@ func (x *exchange) add(name, value []byte) {
 	x.request.Fields = append(x.request.Fields, http1.Field{Name: name, Value: value})
 }
 
-// ownField says whether a field is the Transport's to send: whatever a caller
-// passes on, no request has two framings.
+// ownField reports whether only the Transport sets a field, so that no request has two
+// framings.
 func ownField(f http1.Field) bool {
 	switch len(f.Name) {
 	case 2:

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// pool keeps the connections to one origin that are not in use, and makes new ones.
-// The one used last is used next, so that the fewest stay busy and the rest may
-// grow old. Each request has a connection to itself.
+// pool keeps the idle connections to one origin and makes new ones. The most recently used
+// connection is reused first, so that few connections are busy and the rest can expire. Each
+// request has a connection to itself.
 type pool struct {
 	dialer      func(ctx context.Context, network, address string) (net.Conn, error)
 	network     string
@@ -21,13 +21,13 @@ type pool struct {
 	idleTimeout time.Duration
 	guard       *breaker // may refuse new connections; may be nil
 
-	mu     sync.Mutex // leaf, guards all below
-	idle   []*conn    // by the time they were put here
+	mu     sync.Mutex // leaf; guards all fields below
+	idle   []*conn    // in the order in which they were put here
 	closed bool
-	timer  *time.Timer // ends the oldest; nil while idle is empty
+	timer  *time.Timer // closes the oldest; nil while idle is empty
 }
 
-// poolConfig says how connections are made and kept.
+// poolConfig configures how connections are made and kept.
 type poolConfig struct {
 	connectTimeout time.Duration // for the dial alone
 	maxIdle        int
@@ -35,8 +35,8 @@ type poolConfig struct {
 	tls            *tls.Config // nil: the system's roots
 }
 
-// newPool makes connections that speak HTTP/1.1 only. There is no proxy, whatever
-// the environment says.
+// newPool returns a pool of connections that speak only HTTP/1.1. It ignores the proxy
+// configuration of the environment.
 func newPool(at address, how poolConfig) *pool {
 	dialer := &net.Dialer{Timeout: how.connectTimeout, KeepAlive: 15 * time.Second}
 	p := &pool{dialer: dialer.DialContext, maxIdle: how.maxIdle, idleTimeout: how.idleTimeout}
@@ -53,8 +53,7 @@ func newPool(at address, how poolConfig) *pool {
 	return p
 }
 
-// get returns a connection with its deadline set: a kept one that is still good, or
-// a new one.
+// get returns an idle connection that is still usable, or a new one, with its deadline set.
 func (p *pool) get(ctx context.Context, deadline time.Time) (*conn, error) {
 	if c := p.getIdle(deadline); c != nil {
 		return c, nil
@@ -66,7 +65,7 @@ func (p *pool) get(ctx context.Context, deadline time.Time) (*conn, error) {
 	return c, c.SetDeadline(deadline)
 }
 
-// getIdle returns a kept connection that is still good, with its deadline set, or nil.
+// getIdle returns an idle connection that is still usable, with its deadline set, or nil.
 func (p *pool) getIdle(deadline time.Time) *conn {
 	for c := p.pop(); c != nil; c = p.pop() {
 		if c.reusable(deadline) {
@@ -77,7 +76,7 @@ func (p *pool) getIdle(deadline time.Time) *conn {
 	return nil
 }
 
-// pop takes the connection used last, or nil.
+// pop removes and returns the most recently used connection, or nil.
 func (p *pool) pop() *conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -106,7 +105,7 @@ func (p *pool) put(c *conn) {
 	}
 }
 
-// expire closes what was not used for long, and comes back for the next.
+// expire closes the connections idle for too long and schedules itself for the next.
 func (p *pool) expire() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -125,7 +124,7 @@ func (p *pool) expire() {
 	p.timer.Reset(p.idleTimeout - now.Sub(p.idle[0].since))
 }
 
-// close drops what is idle; what is in use now is closed when it comes back.
+// close closes the idle connections; those in use are closed when they are put back.
 func (p *pool) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -139,7 +138,7 @@ func (p *pool) close() {
 	}
 }
 
-// dial makes a connection, unless the guard refuses that.
+// dial makes a connection, unless the guard refuses it.
 func (p *pool) dial(ctx context.Context, deadline time.Time) (*conn, error) {
 	if !p.guard.beginConnecting() {
 		return nil, errConnectLimit

@@ -14,9 +14,9 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// sender sends a request's body from a goroutine of its own, so that the answer can
-// be read meanwhile. It may write to the connection until done is closed; the
-// connection goes back to the pool only afterwards.
+// sender sends a request's body in its own goroutine, so that the answer can be read at the
+// same time. It may write to the connection until done is closed; the connection is returned
+// to the pool only afterwards.
 type sender struct {
 	in          *Inbound
 	body        io.Reader
@@ -25,29 +25,30 @@ type sender struct {
 	stop        func()      // may be nil
 	awaitAnswer func() bool // may be nil
 
-	// proceed is closed when the origin wants the body; nil if it is not asked.
+	// proceed is closed when the origin requests the body; nil without Expect.
 	proceed    chan struct{}
-	proceeding bool // proceed is closed; owned by the reader of the answer
+	proceeding bool // proceed is closed; used by the reader of the answer
 	quit       chan struct{}
-	// canceled is set before quit is closed: nobody wants the rest of the body.
+	// canceled is set before quit is closed: the rest of the body is not needed.
 	canceled atomic.Bool
-	// noReuse is set before the last bytes are written, behind which the answer may be
-	// whole before the write returns here.
+	// last is set before the last bytes are written, because the complete answer may then
+	// arrive before the write returns.
 	last atomic.Bool
 
-	done chan struct{} // closed at the end; what follows is then set
-	err  error         // why not all was sent
-	// bodyErr is why body could not be read. The origin was told if halved is set.
+	done chan struct{} // closed at the end, after the fields below are set
+	err  error         // why the body was not sent completely
+	// bodyErr is the error of reading body. halfClosed is set if the origin was notified of
+	// it.
 	bodyErr    error
 	halfClosed bool
-	deadline   time.Time // the deadline for writing
+	deadline   time.Time // for writing
 	digits     [8]byte   // of a chunk's size
 }
 
 var errUnsent = errors.New("origin: the body was not sent whole")
 
-// newSender returns nil if q has no body to stream. A large one in memory is streamed
-// too, so that an early answer to it is taken.
+// newSender returns nil if q has no body to stream. A large body in memory is streamed too,
+// so that an early answer is read.
 func newSender(in *Inbound, q *Outbound) *sender {
 	if !q.streams() {
 		if len(q.Content) <= maxJoinedWrite {
@@ -77,7 +78,7 @@ func (s *sender) run() {
 	s.in.requestSent()
 }
 
-// mayBegin waits until the origin wants the body, or says nothing for long.
+// mayBegin waits until the origin requests the body, or for ExpectTimeout.
 func (s *sender) mayBegin() bool {
 	if s.proceed == nil {
 		return true
@@ -95,7 +96,7 @@ func (s *sender) mayBegin() bool {
 	return true
 }
 
-// begin is called when the origin wants the body. s may be nil.
+// begin is called when the origin requests the body. s may be nil.
 func (s *sender) begin() {
 	if s != nil && s.proceed != nil && !s.proceeding {
 		s.proceeding = true
@@ -124,8 +125,8 @@ func (s *sender) cancel() {
 	}
 }
 
-// finish ends the sending and waits for that: when the answer is whole, what is being
-// written last may still go out. sent is whether all went out. s may be nil.
+// finish ends the sending and waits for its end. If the answer is complete, the last write
+// may still complete. sent reports whether everything was sent. s may be nil.
 func (s *sender) finish(whole bool) (sent bool, bodyErr error) {
 	if s == nil {
 		return true, nil
@@ -140,11 +141,11 @@ func (s *sender) finish(whole bool) (sent bool, bodyErr error) {
 	return s.err == nil, s.bodyErr
 }
 
-// bodyBuffers hold what of a body is under way: room for the line before a chunk,
-// its data, and its end.
+// bodyBuffers hold a piece of a body: room for the line before a chunk, its data, and its
+// end.
 var bodyBuffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
-// sizeLine is the longest line before a chunk of a buffer's size.
+// sizeLine is the maximum length of the line before a chunk of a buffer's size.
 const sizeLine = len("8000\r\n")
 
 // pump sends the body.
@@ -177,7 +178,7 @@ func (s *sender) pump() error {
 	return nil
 }
 
-// writePiece sends n bytes that lie behind the room for a size.
+// writePiece sends n bytes of buf, which follow the room for a size line.
 func (s *sender) writePiece(buf *[32 << 10]byte, n int) error {
 	if s.length > 0 {
 		s.length -= int64(n)
@@ -209,7 +210,7 @@ func (s *sender) finishChunks(b []byte) error {
 	return s.write(append(b, "\r\n"...))
 }
 
-// write writes within stallTime for each piece, or a quarter more.
+// write writes b within stallTime, or a quarter more.
 func (s *sender) write(b []byte) error {
 	stall := s.in.stallTime
 	if now := time.Now(); s.deadline.Sub(now) < stall {
@@ -223,8 +224,8 @@ func (s *sender) write(b []byte) error {
 	return err
 }
 
-// fail ends the exchange, or this direction of it, because the body could not be
-// read: the origin must not take what it got for all.
+// fail ends the exchange, or this direction of it, because the body could not be read: the
+// origin must not treat the part it received as complete.
 func (s *sender) fail(err error) error {
 	if s.canceled.Load() {
 		return errUnsent
@@ -237,8 +238,8 @@ func (s *sender) fail(err error) error {
 	return err
 }
 
-// aborted says whether err is the origin's end of a connection of which the sender had
-// ended its direction, too early for the request to be whole.
+// aborted reports whether err means that the origin closed the connection after the sender
+// had closed its direction before the end of the request.
 func (s *sender) aborted(err error) bool {
 	return s.halfClosed && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET))
 }

@@ -6,25 +6,25 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// State is a snapshot for reports.
+// State is a snapshot of a Client for reports.
 type State struct {
 	// Breaker is "closed", "open", "half-open" or "disabled".
 	Breaker string
-	// Unreachable is true while the origin is known to be down, as Gate.Unreachable has it.
+	// Unreachable is the result of Gate.Unreachable.
 	Unreachable bool
-	// Limit is the present concurrency limit, 0 without one.
+	// Limit is the current concurrency limit, 0 without one.
 	Limit int
-	// InFlight counts the requests in Do, those that wait before a retry included.
+	// InFlight is the number of requests in Do, including those that wait before a retry.
 	InFlight int
-	// Queued counts the requests that wait for the concurrency limit.
+	// Queued is the number of requests that wait for the concurrency limit.
 	Queued int
-	// Requests, Attempts and Retries are totals. They go on over a reload.
+	// Requests, Attempts and Retries are totals. They continue over a reload.
 	Requests, Attempts, Retries uint64
-	// Budget is how many retries the budget allows at once now.
+	// Budget is the number of retries that the budget allows at once now.
 	Budget float64
 }
 
-// State reads the client's present state.
+// State returns the client's current state.
 func (c *Client) State() State {
 	now := time.Now()
 	s := State{
@@ -65,7 +65,7 @@ func newMetrics(r *telemetry.Registry, name string) *metrics {
 		opened:   r.Counter("kasoku_origin_breaker_opened_total", "Times the circuit breaker opened because the origin failed too often.", "service", name),
 		duration: r.Histogram("kasoku_origin_request_duration_seconds", "Time spent on a request to the origin, with all attempts, pauses and queueing.", "service", name),
 	}
-	const help = "Requests to the origin by outcome: the class of the answer, or the kind of the fault when none came whole."
+	const help = "Requests to the origin by outcome: the class of the answer, or the kind of the fault without a complete answer."
 	for c := range m.answered {
 		m.answered[c] = r.Counter("kasoku_origin_requests_total", help, "service", name, "outcome", Class(c).String())
 	}
@@ -75,11 +75,11 @@ func newMetrics(r *telemetry.Registry, name string) *metrics {
 	return m
 }
 
-// watch exposes the present state of c.
+// watch registers gauges of the current state of c.
 func (c *Client) watch(r *telemetry.Registry) {
 	r.Gauge("kasoku_origin_breaker_state", "State of the circuit breaker: 0 closed, 1 half-open, 2 open.",
 		func() float64 { return float64(c.breaker.stateAt(time.Now())) }, "service", c.cfg.Name)
-	r.Gauge("kasoku_origin_inflight", "Requests to the origin under way, those waiting before a retry included.",
+	r.Gauge("kasoku_origin_inflight", "Requests to the origin in flight, including those waiting before a retry.",
 		func() float64 { return float64(c.inflight.Load()) }, "service", c.cfg.Name)
 	r.Gauge("kasoku_origin_queued", "Requests waiting for the concurrency limit. Above zero for long means that the origin is the bottleneck.",
 		func() float64 { return float64(c.limiter.queued()) }, "service", c.cfg.Name)
@@ -87,7 +87,7 @@ func (c *Client) watch(r *telemetry.Registry) {
 		func() float64 { return float64(c.limiter.limit()) }, "service", c.cfg.Name)
 }
 
-// requests is the number of requests that ended.
+// requests returns the number of completed requests.
 func (m *metrics) requests() (n uint64) {
 	for _, c := range m.answered {
 		n += c.Value()

@@ -13,43 +13,43 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// TransportConfig describes one address and how exchanges with it are made. The
-// zero value of every field but URL means its default.
+// TransportConfig describes an address and how exchanges with it are made. Zero fields other
+// than URL have defaults.
 type TransportConfig struct {
-	// Name and Member are the values of the series' labels "service" and "member".
-	// Member is also what faults call the origin.
+	// Name and Member are the values of the series' labels "service" and "member". Member is
+	// also the name of the origin in faults.
 	Name, Member string
-	// URL is http://host[:port][/prefix], https://... or unix:///path/of/socket; the
-	// prefix is put before every target.
+	// URL is http://host[:port][/prefix], https://... or unix:///path/of/socket; the prefix
+	// is prepended to every target.
 	URL string
 	// TLS is used for https. Nil means the system's roots.
 	TLS *tls.Config
-	// ConnectTimeout bounds the making of a connection, with the handshake of TLS.
-	// Default 2s.
+	// ConnectTimeout bounds the making of a connection, including the TLS handshake. Default
+	// 2s.
 	ConnectTimeout time.Duration
-	// HeadTimeout bounds the wait for an answer's head: from the last byte of the
-	// request that was sent, or from the last interim answer. Default 60s.
+	// HeadTimeout bounds the wait for an answer's head: from the last byte of the request,
+	// or from the last interim answer. Default 60s.
 	HeadTimeout time.Duration
 	// StallTimeout bounds the wait for more of an answer's body, and for the origin to
-	// take more of a request's. It may take a quarter longer. Default 60s.
+	// accept more of a request's. It may take a quarter longer. Default 60s.
 	StallTimeout time.Duration
-	// ExpectTimeout is how long the origin is waited for before the body of a request
-	// is sent that expects 100 (Continue). Default 1s.
+	// ExpectTimeout bounds the wait for 100 (Continue) before the body of a request with
+	// Expect is sent. Default 1s.
 	ExpectTimeout time.Duration
-	// MaxIdleConns is how many idle connections are kept. Default 256.
+	// MaxIdleConns is the maximum number of idle connections. Default 256.
 	MaxIdleConns int
-	// IdleTimeout is how long an unused connection is kept. It should be shorter than
-	// the origin's own. Default 25s.
+	// IdleTimeout is the maximum idle time of a connection. It should be shorter than the
+	// origin's own. Default 25s.
 	IdleTimeout time.Duration
-	// MaxHead is the size of one answer's head in bytes; a longer one is a Fault of
+	// MaxHead is the maximum length of an answer's head in bytes; a longer one is a Fault of
 	// kind Garbage. Default 32 KiB.
 	MaxHead int
-	// BothFramings takes answers with chunks and a Content-Length by their chunks. By
-	// default they are refused.
+	// BothFramings accepts answers that have chunks and a Content-Length, and ignores the
+	// length. By default they are refused.
 	BothFramings bool
-	// Dialer makes the connections; TLS comes on top. Nil is a net.Dialer.
+	// Dialer makes the connections, without TLS. Nil means a net.Dialer.
 	Dialer Dialer
-	// Metrics takes the series. Nil keeps none.
+	// Metrics receives the series. It may be nil.
 	Metrics *telemetry.Registry
 }
 
@@ -58,19 +58,19 @@ type Dialer interface {
 	DialContext(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Transport makes streaming exchanges with one address. It decides nothing about
-// failure but one thing: a kept connection that dies without a word is replaced by a
-// new one if that is safe. It is safe for concurrent use.
+// Transport makes streaming exchanges with one address. It does not handle failures, except
+// that it replaces an idle connection that turns out to be closed by a new one if that is
+// safe. It is safe for concurrent use.
 type Transport struct {
 	cfg    TransportConfig
 	host   []byte // the Host field
 	prefix string // of all targets
 	pool   *pool
 	limits http1.AnswerLimits
-	opened *telemetry.Counter // connections
+	opened *telemetry.Counter // counts connections
 }
 
-// NewTransport checks cfg and makes a transport. It connects to nothing yet.
+// NewTransport validates cfg and returns a transport. No connection is made yet.
 func NewTransport(cfg TransportConfig) (*Transport, error) {
 	at, err := parseAddress(cfg.URL)
 	if err != nil {
@@ -94,7 +94,7 @@ func NewTransport(cfg TransportConfig) (*Transport, error) {
 	return t, nil
 }
 
-// complete fills the defaults in and says what is impossible.
+// complete sets the defaults and validates cfg.
 func (cfg *TransportConfig) complete() error {
 	if cfg.Metrics == nil {
 		cfg.Metrics = telemetry.NewRegistry()
@@ -115,15 +115,14 @@ func (cfg *TransportConfig) complete() error {
 	return nil
 }
 
-// Close drops the idle connections. Exchanges under way go on.
+// Close closes the idle connections. Exchanges in flight continue.
 func (t *Transport) Close() { t.pool.close() }
 
-// Exchange sends q and returns when the head of the final answer has come. The end
-// of ctx interrupts it, and the reading of the body, at any point. The Inbound must be
-// closed.
+// Exchange sends q and returns once the head of the final answer has arrived. The end of ctx
+// interrupts it, and the reading of the body, at any point. The Inbound must be closed.
 //
-// A Fault says whether the origin may have executed the request. Once Exchange has
-// failed, or the Inbound is closed, nothing reads q.Body any more.
+// The Fault reports whether the origin may have executed the request. Once Exchange has
+// failed, or the Inbound is closed, q.Body is no longer read.
 func (t *Transport) Exchange(ctx context.Context, q *Outbound) (*Inbound, *Fault) {
 	in, again, f := t.attempt(ctx, q, false)
 	attempts := 1
@@ -138,8 +137,8 @@ func (t *Transport) Exchange(ctx context.Context, q *Outbound) (*Inbound, *Fault
 	return in, nil
 }
 
-// attempt makes the exchange over one connection: a kept one if there is one, and
-// it need not be fresh. again is true if another one may be tried after the fault.
+// attempt makes the exchange over one connection: an idle one if there is one and fresh is
+// false. again reports whether the fault allows a second attempt.
 func (t *Transport) attempt(ctx context.Context, q *Outbound, fresh bool) (in *Inbound, again bool, f *Fault) {
 	if err := ctx.Err(); err != nil {
 		return nil, false, &Fault{Kind: endKind(err), Err: err}
@@ -158,7 +157,7 @@ func (t *Transport) attempt(ctx context.Context, q *Outbound, fresh bool) (in *I
 	in = &Inbound{t: t, ctx: ctx, c: c, x: x, headTime: head, stallTime: cmp.Or(q.StallTimeout, t.cfg.StallTimeout)}
 	left, err := in.sendRequest(q)
 	if err == nil || left && !isTimeout(err) {
-		// What was not taken whole may have been answered all the same.
+		// A request that was not sent completely may nevertheless be answered.
 		if e := in.readHead(q); e == nil || err == nil {
 			err = e
 		}
@@ -173,7 +172,7 @@ func (t *Transport) attempt(ctx context.Context, q *Outbound, fresh bool) (in *I
 	return nil, c.used && !fresh && silent && f.Kind == Reset && q.mayRepeat(left), f
 }
 
-// connectTimeout returns a connection whose deadline is that of the head.
+// connect returns a connection with the deadline of the head.
 func (t *Transport) connect(ctx context.Context, fresh bool, head time.Duration) (*conn, error) {
 	now := time.Now()
 	if !fresh {

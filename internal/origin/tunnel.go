@@ -9,12 +9,12 @@ import (
 // tunnel is a connection after a switch of protocols.
 type tunnel struct {
 	*conn
-	buffered []byte // what came with the head
+	buffered []byte // data that arrived with the head
 	once     sync.Once
 	in       *Inbound
 }
 
-// detach makes the connection the caller's, who gets it by Conn.
+// detach prepares the connection for Conn.
 func (in *Inbound) detach() error {
 	x := in.x
 	first := append([]byte(nil), x.in[x.begin:x.end]...)
@@ -28,9 +28,9 @@ func (in *Inbound) detach() error {
 	return in.c.SetDeadline(time.Time{})
 }
 
-// Conn is the connection after an answer of 101, and nil otherwise. It belongs to
-// the caller, who must close it instead of the Inbound, and is no concern of the
-// context any more. It has a method CloseWrite.
+// Conn returns the connection after an answer of 101, and nil otherwise. It belongs to the
+// caller and must be closed instead of the Inbound; the context no longer affects it. It has
+// a method CloseWrite.
 func (in *Inbound) Conn() net.Conn {
 	if in.c.tunnel == nil || in.over {
 		return nil
@@ -47,7 +47,7 @@ func (t *tunnel) Read(p []byte) (int, error) {
 	return t.conn.Read(p)
 }
 
-// CloseWrite tells the origin that nothing more will be sent.
+// CloseWrite closes the direction towards the origin.
 func (t *tunnel) CloseWrite() error {
 	if c, ok := t.conn.Conn.(interface{ CloseWrite() error }); ok {
 		return c.CloseWrite()

@@ -1,13 +1,22 @@
-// Package balance spreads requests over the members of a group of origins that are
-// taken for the same: it chooses a member for each request by one of several
-// algorithms, leaves out those that fail, asks another one where that is safe, and
-// may ask two at once.
+// Package balance spreads requests over the members of a group of equivalent origins: it
+// chooses a member for each request by one of several algorithms, excludes members that
+// fail, retries at another member where that is safe, and can hedge.
 //
-// A member gets nothing while it is drained, while its active checks fail, while it
-// is ejected because requests failed, and while its circuit breaker is open. When no
-// member is left that way, only draining counts (panic): a wrong judgement about all
-// members at once is likelier than their death, and costs more. A member whose breaker
-// is open then answers at once if no connection to it can be made.
+// A member receives no requests while it is drained, while its active checks fail, while it
+// is ejected because requests failed, and while its circuit breaker is open. When that
+// excludes all members, only draining counts (panic): a wrong judgement about all members at
+// once is likelier than their failure, and costs more. A member whose breaker is open then
+// fails at once if no connection to it can be made.
+//
+// A Group is used like an origin.Transport:
+//
+//	g, err := balance.New(balance.Config{
+//		Name:      "tweets",
+//		Members:   []balance.Member{{URL: "http://10.0.0.1:5984"}, {URL: "http://10.0.0.2:5984"}},
+//		Algorithm: balance.LeastRequests,
+//	})
+//	...
+//	in, fault := g.Do(ctx, &origin.Outbound{Method: []byte("GET"), Target: []byte("/")}, nil)
 package balance
 
 import (
@@ -22,48 +31,47 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// The algorithms by which a member is chosen.
+// The balancing algorithms.
 const (
-	RoundRobin     = "round_robin"     // in turn, by weight
-	LeastRequests  = "least_requests"  // the fewest exchanges under way for its weight
-	P2C            = "p2c_ewma"        // of two drawn by weight, the one that promises the earlier answer
-	ConsistentHash = "consistent_hash" // always the same for the same key
+	RoundRobin     = "round_robin"     // each member in turn, by weight
+	LeastRequests  = "least_requests"  // the fewest exchanges in flight for its weight
+	P2C            = "p2c_ewma"        // of two drawn by weight, the one with the lower expected time
+	ConsistentHash = "consistent_hash" // always the same member for the same key
 )
 
-// Algorithms are all of them.
+// Algorithms lists all algorithms.
 var Algorithms = []string{RoundRobin, LeastRequests, P2C, ConsistentHash}
 
-// Config describes a group. The zero value of every field but Members means its
-// default.
+// Config describes a group. Zero fields other than Members have defaults.
 type Config struct {
 	// Name is the value of the metrics' label "service".
 	Name string
-	// Members are the origins. What Choice and Members call a member is its index here.
+	// Members are the origins. Choice and MemberState identify a member by its index here.
 	Members []Member
 	// Algorithm is one of the constants. Default RoundRobin.
 	Algorithm string
-	// SlowStart is the time over which a member that has become available again, or
-	// has joined, gets from a tenth of its weight to all of it. Default 0: at once.
+	// SlowStart is the time over which a member that joins or becomes available again
+	// receives from a tenth of its weight up to all of it. Default 0: full weight at once.
 	SlowStart time.Duration
-	// Check asks members whether they are well. Check.Path empty: they are not asked.
+	// Check configures active health checks. With an empty Check.Path there are none.
 	Check Check
-	// Ejection says which members are left out because requests failed.
+	// Ejection configures the exclusion of members whose requests fail.
 	Ejection Ejection
-	// Breaker is that of each member.
+	// Breaker configures the circuit breaker of each member.
 	Breaker origin.Breaker
-	// Retry says when another member is asked.
+	// Retry configures retries at other members.
 	Retry Retry
-	// Hedge says when two members are asked at once.
+	// Hedge configures requests that are sent to two members.
 	Hedge Hedge
-	// Transport is the pattern of each member's transport; Name, Member, URL and
-	// Metrics in it do not count. Two TLS configurations are the same for Reconfigure if
-	// they say the same, and neither has functions unless they are one.
+	// Transport is the template of each member's transport; its Name, Member, URL and
+	// Metrics are ignored. Reconfigure compares TLS configurations by content. If one has
+	// functions, they are only equal if they are the same pointer.
 	Transport origin.TransportConfig
-	// OnStateChange is told when a member becomes available or ceases to be: "up", "down",
-	// "ejected", "drained", "broken", and why. It is called by whoever noticed, and must
-	// not call the group. Nil tells nobody.
+	// OnStateChange is called when the state of a member changes, with the states ("up",
+	// "down", "ejected", "drained", "broken") and the reason. It is called by the goroutine
+	// that detects the change, and must not call the group. It may be nil.
 	OnStateChange func(member, from, to, why string)
-	// Metrics takes the group's series. Nil keeps none.
+	// Metrics receives the group's series. It may be nil.
 	Metrics *telemetry.Registry
 }
 
@@ -71,100 +79,103 @@ type Config struct {
 type Member struct {
 	// Name is the value of the metrics' label "member". Default URL.
 	Name string
-	// URL is as TransportConfig has it.
+	// URL has the form of TransportConfig.URL.
 	URL string
-	// TLS is used instead of that of Config.Transport if it isn't nil.
+	// TLS replaces that of Config.Transport if it is not nil.
 	TLS *tls.Config
-	// Weight is the member's share, compared with the other members' weights. Default 1.
+	// Weight is the member's share relative to the other members' weights. Default 1.
 	Weight float64
 }
 
-// Check is an active check of a member's health.
+// Check configures active health checks of the members.
 type Check struct {
-	// Path is the target that is asked for, with its query. Empty: no checks.
+	// Path is the request target, with its query. If empty, there are no checks.
 	Path string
-	// Method is the request's. Default GET.
+	// Method is the request method. Default GET.
 	Method string
 	// Host is the request's Host field. Default the member's own.
 	Host string
-	// Interval is the time between checks of a member, give or take a tenth. Default 5s.
+	// Interval is the time between checks of a member, within a tenth. Default 5s.
 	Interval time.Duration
 	// Timeout bounds one check. Default 2s.
 	Timeout time.Duration
-	// Status is the status that a good answer has. Default 0: any from 200 to 399.
+	// Status is the status of a healthy answer. Default 0: any from 200 to 399.
 	Status int
-	// Body must be in the first 64 KiB of the answer's body. Default "": anything is good.
+	// Body must occur in the first 64 KiB of the answer's body. Default "": any body is
+	// healthy.
 	Body string
-	// Judge says what an answer means, instead of Status and Body. It must be of a
-	// comparable type: two Checks with the same one are the same. Nil: they count.
+	// Judge evaluates answers instead of Status and Body. It must be of a comparable type,
+	// because Checks are compared. It may be nil.
 	Judge Judge
-	// Window is how many of the last checks count, at most 64, and Threshold how many
-	// of them must be good for the member to be. Defaults 5 and 3. A member begins with
-	// a window of good ones.
+	// Window is the number of last checks that count, at most 64, and Threshold is how many
+	// of them must succeed for the member to be healthy. Defaults 5 and 3. A member starts
+	// with a window of successes.
 	Window, Threshold int
 }
 
-// Judge judges answers to checks for a protocol that says more than a status.
+// Judge evaluates answers to checks for protocols whose health is more than a status.
 type Judge interface {
-	// Judge returns why the member is not well, nil if it is, or another target to ask
-	// for, in the same check, if this answer does not tell. body is up to 64 KiB of it.
+	// Judge returns nil if the member is healthy, or the reason why it is not. It may
+	// instead return another target to request in the same check. body is up to 64 KiB of
+	// the answer.
 	Judge(target string, status int, body []byte) (other string, err error)
 }
 
-// Ejection leaves members out because requests failed: no connection, a broken one, a
-// timeout, garbage, or one of Statuses.
+// Ejection excludes members whose requests fail: no connection, a broken one, a timeout, an
+// invalid answer, or one of Statuses.
 type Ejection struct {
-	// Disabled ejects nobody.
+	// Disabled turns ejection off.
 	Disabled bool
-	// Consecutive is how many failures in a row eject a member. Default 5.
+	// Consecutive is the number of failures in a row that eject a member. Default 5.
 	Consecutive int
 	// FailureRate is the share of failures, in (0, 1], among the requests of Window that
-	// ejects a member, if they were at least MinRequests. Defaults 0.5, 10s and 20.
+	// ejects a member if there were at least MinRequests. Defaults 0.5, 10s and 20.
 	FailureRate float64
 	Window      time.Duration
 	MinRequests int
-	// Time is how long the first ejection lasts; each further one lasts Time longer, up
-	// to MaxTime. A member that was well for as long as Time is forgiven one. One that is
-	// ejected for failed connections alone is back before that when Check.Threshold checks
-	// in a row are good that began since, for each further ejection as many more. Defaults
-	// 10s and 5m.
+	// Time is the length of the first ejection; each further one is Time longer, up to
+	// MaxTime. For each Time without an ejection, one earlier ejection no longer counts. An
+	// ejection caused by failed connections alone ends earlier if Check.Threshold checks in
+	// a row succeed that began during it, multiplied by the number of ejections that count.
+	// Defaults 10s and 5m.
 	Time, MaxTime time.Duration
-	// MaxShare is the share of the members, in (0, 1], that may be ejected at once; one
-	// always may if there are two, and one is always left. Default 0.5.
+	// MaxShare is the maximum share of members, in (0, 1], ejected at the same time. At
+	// least one of two or more members may always be ejected, and one always remains.
+	// Default 0.5.
 	MaxShare float64
 	// Statuses are the statuses that count as failures. Default 500, 502, 503, 504.
 	Statuses []int
 }
 
-// Retry says when another member is asked. A request that the first one may have
-// executed goes to another one only if it is idempotent and can be sent again.
+// Retry configures retries at other members. A request that a member may have executed is
+// retried only if it is idempotent and can be sent again.
 type Retry struct {
-	// Attempts is the largest number of members asked for one request. Default 3; 1
-	// means no retry.
+	// Attempts is the maximum number of members tried for a request. Default 3; 1 means no
+	// retry.
 	Attempts int
-	// BudgetRatio is how many retries are allowed for a request on average, and
-	// BudgetMin how many a second in any case. Only retries after a timeout or an
-	// answer cost budget: a broken connection says that a member has gone, and asking
-	// another one does not add to what the group is asked. Defaults 0.2 and 10.
+	// BudgetRatio is the average number of retries per request, and BudgetMin the number of
+	// retries per second allowed in any case. Only retries after a timeout or an answer
+	// count: a broken connection means that a member is gone, and a retry then adds no load
+	// to the group. Defaults 0.2 and 10.
 	BudgetRatio, BudgetMin float64
-	// Statuses are those of answers that make idempotent requests go to another member.
-	// Default none: an origin's answer is passed on. If the others fail altogether, the
-	// answer is passed on after all.
+	// Statuses are those of answers after which idempotent requests are retried at another
+	// member. By default there are none. If the other members fail entirely, the first
+	// answer is returned.
 	Statuses []int
 }
 
-// Hedge asks a second member when the first one takes long. The first head wins, the
-// other exchange is cancelled. Only requests that are idempotent and can be sent
-// again are hedged, and each costs retry budget.
+// Hedge sends a request to a second member when the first one takes long. The first head
+// wins; the other exchange is cancelled. Only requests that are idempotent and can be sent
+// again are hedged, and each hedge costs retry budget.
 type Hedge struct {
 	// Enabled turns hedging on.
 	Enabled bool
-	// Delay is the wait before the second member is asked. Default 0: the time within
-	// which 95 of 100 heads came lately, of at least 100.
+	// Delay is the wait before the request is sent to a second member. Default 0: the
+	// measured 95th percentile of the time to a head, once 100 heads were measured.
 	Delay time.Duration
 }
 
-// complete fills the defaults in and says what is impossible.
+// complete sets the defaults and validates cfg.
 func (cfg *Config) complete() error {
 	setDefault(&cfg.Algorithm, RoundRobin)
 	if cfg.Metrics == nil {
@@ -209,7 +220,7 @@ func (e *Ejection) fill() {
 	}
 }
 
-// setDefault gives a field that is zero its default.
+// setDefault sets a zero field to value.
 func setDefault[T comparable](field *T, value T) {
 	var zero T
 	if *field == zero {
@@ -217,7 +228,7 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-// check says what no group can work with.
+// check returns the errors in cfg.
 func (cfg *Config) check() (errs []error) {
 	f := func(ok bool, format string, args ...any) {
 		if !ok {

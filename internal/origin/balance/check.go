@@ -12,15 +12,15 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// checker runs a member's checks. start and stop are called one at a time, by who
-// holds Group.changing or makes the group.
+// checker runs a member's checks. The caller of start and stop holds Group.changing, or is
+// creating the group.
 type checker struct {
-	cancel context.CancelFunc // nil while nothing runs
+	cancel context.CancelFunc // nil while no checks run
 	done   chan struct{}
 }
 
-// start begins checks, if c asks for any. The member is then well until checks say
-// otherwise.
+// start begins the checks that c configures, if any. The member counts as healthy until
+// checks fail.
 func (k *checker) start(m *member, c Check) {
 	if c.Path == "" {
 		m.applyChecks(c, ^uint64(0), nil)
@@ -34,7 +34,7 @@ func (k *checker) start(m *member, c Check) {
 	}()
 }
 
-// stop ends the checks and waits for that.
+// stop ends the checks and waits for their end.
 func (k *checker) stop() {
 	if k.cancel == nil {
 		return
@@ -46,7 +46,7 @@ func (k *checker) stop() {
 
 // check checks the member until ctx ends.
 func (m *member) check(ctx context.Context, c Check) {
-	last := ^uint64(0) // a bit for each result, the newest lowest
+	last := ^uint64(0) // one bit for each result, the newest lowest
 	for {
 		ejections := m.ejections()
 		err := m.checkOnce(ctx, c)
@@ -72,7 +72,8 @@ func (m *member) check(ctx context.Context, c Check) {
 	}
 }
 
-// applyChecks takes the last results in.
+// applyChecks updates the member's health from the last results. err is that of the latest
+// check.
 func (m *member) applyChecks(c Check, last uint64, err error) {
 	good := bits.OnesCount64(last & (1<<c.Window - 1))
 	down := good < c.Threshold
@@ -118,7 +119,7 @@ func (m *member) checkOnce(ctx context.Context, c Check) error {
 	}
 }
 
-// fetchCheck asks for a target and returns what is looked at of the answer.
+// fetchCheck requests target and returns the status and the beginning of the body.
 func (m *member) fetchCheck(ctx context.Context, c Check, target string) (status int, body []byte, err error) {
 	in, f := m.transport.Exchange(ctx, &origin.Outbound{Method: []byte(c.Method), Host: []byte(c.Host), Target: []byte(target)})
 	if f != nil {
@@ -129,7 +130,7 @@ func (m *member) fetchCheck(ctx context.Context, c Check, target string) (status
 	return in.Status, body, err
 }
 
-// statusJudge judges by the status and a text in the body.
+// statusJudge evaluates the status and a text in the body.
 type statusJudge struct {
 	status int
 	text   string

@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-// ejection is a member's present ejection, or its last one.
+// ejection is a member's current ejection, or its last one.
 type ejection struct {
-	number      int // of the member's ejections: a check that began before this one says nothing of it
-	count       int // what its length counts: itself, and those before that were not forgiven
+	number      int // sequence number of the member's ejections; earlier checks don't count for this one
+	count       int // multiplier of its length: this ejection and the earlier ones that still count
 	end         time.Time
-	unreachable bool // nobody was there: good checks end it
-	good        int  // checks in a row since it began
+	unreachable bool // all failures were of connections: successful checks end it
+	good        int  // successful checks in a row since it began
 	back        *time.Timer
 }
 
-// announcement is what was told last of a member's ejection.
+// announcement is the state of a member's ejection that was passed to OnStateChange last.
 type announcement struct {
-	mu      sync.Mutex // held while Config.Moved is called; taken before nothing
+	mu      sync.Mutex // held while Config.OnStateChange is called; no other lock is taken under it
 	ejected bool
 }
 
-// eject ejects the member, if not too many are already, and returns for how long. The
-// caller holds record.mu.
+// eject ejects the member unless too many are ejected already, and returns the length of the
+// ejection, or 0. The caller holds record.mu.
 func (m *member) eject(cfg *Ejection, now time.Time, why string, unreachable bool) time.Duration {
 	r, last := &m.record, m.record.ejection
 	if r.closed {
@@ -46,7 +46,7 @@ func (m *member) eject(cfg *Ejection, now time.Time, why string, unreachable boo
 	return length
 }
 
-// admitEjection notes the ejection of m if the share of ejected members allows it.
+// admitEjection ejects m until the given time if the share of ejected members allows it.
 func (g *Group) admitEjection(m *member, e *Ejection, now, until time.Time) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -65,12 +65,12 @@ func (g *Group) admitEjection(m *member, e *Ejection, now, until time.Time) bool
 	if ejected >= maxEjected {
 		return false
 	}
-	m.since.Store(until.UnixNano()) // its slow start
+	m.since.Store(until.UnixNano()) // slow start begins then
 	m.until.Store(until.UnixNano())
 	return true
 }
 
-// expire ends the ejection with that number, whatever the wall clock says by now.
+// expire ends the ejection with that number, independently of the wall clock.
 func (m *member) expire(number int) {
 	m.record.mu.Lock()
 	if m.record.ejection.number == number {
@@ -80,18 +80,18 @@ func (m *member) expire(number int) {
 	m.announce("its time is over")
 }
 
-// ejections is how many there were so far, for who begins a check.
+// ejections returns the number of ejections so far, for a check that begins.
 func (m *member) ejections() int {
 	m.record.mu.Lock()
 	defer m.record.mu.Unlock()
 	return m.record.ejection.number
 }
 
-// recordCheck takes the result of a check that began after the member's ejection with that
-// number. A member that nobody reached may have been started again: it is back as soon
-// as c.Threshold checks in a row are good, and so many more for each ejection that was
-// not forgiven, lest it comes and goes with every check. What answered and failed is
-// no better for answering checks.
+// recordCheck records the result of a check that began after the member's ejection with that
+// number. A member that was unreachable may have been restarted: its ejection ends as soon
+// as c.Threshold checks in a row succeed, times the ejections that count, so that it does
+// not alternate with every check. For a member that answered with failures, successful
+// checks prove nothing.
 func (m *member) recordCheck(c Check, number int, good bool, now time.Time) {
 	r := &m.record
 	r.mu.Lock()
@@ -106,7 +106,7 @@ func (m *member) recordCheck(c Check, number int, good bool, now time.Time) {
 	if over {
 		e.end = now
 		e.back.Stop()
-		r.reset() // what has come late
+		r.reset() // failures reported late
 		m.since.Store(now.UnixNano())
 		m.until.Store(0)
 	}
@@ -117,9 +117,9 @@ func (m *member) recordCheck(c Check, number int, good bool, now time.Time) {
 	}
 }
 
-// announce tells whether the member is ejected, if that is news. Whoever changes it
-// calls announce after that, so that the last word is right in whatever order they
-// come.
+// announce calls OnStateChange if the ejection of the member has changed. It is called after
+// each change, so that the last call reports the final state, in whatever order the calls
+// happen.
 func (m *member) announce(why string) {
 	m.announced.mu.Lock()
 	defer m.announced.mu.Unlock()

@@ -14,57 +14,57 @@ import (
 
 // Group is a group of origins. It is safe for concurrent use.
 type Group struct {
-	table   atomic.Pointer[table] // replaced by Reconfigure, never changed
-	heads   quantile              // of the times to a head, for hedging
+	table   atomic.Pointer[table] // replaced by Reconfigure, never modified
+	heads   quantile              // times to a head, for hedging
 	metrics *metrics
 
-	// changing serialises Reconfigure and Close. It is taken before mu and before a
-	// member's mu.
+	// changing serialises Reconfigure and Close. It is taken before mu and before a member's
+	// mu.
 	changing sync.Mutex
 	closed   bool // guarded by changing
 
-	mu sync.Mutex // guards the turns of seats, and who is ejected; leaf
+	mu sync.Mutex // guards share.credit and the admission of ejections; leaf
 }
 
 // table is one configuration with its members.
 type table struct {
 	cfg     Config
 	members []*member // in the order of cfg.Members
-	shares  []share   // beside members
+	shares  []share   // same indexes as members
 	budget  *origin.Budget
 }
 
-// share is what a member is in one configuration.
+// share is a member's share of the requests in one configuration.
 type share struct {
 	weight float64
-	credit float64 // what round_robin owes it; guarded by Group.mu
+	credit float64 // credit of smooth weighted round robin; guarded by Group.mu
 }
 
-// Choice is what a request says about the members for it. The zero value leaves
-// everything to the group.
+// Choice restricts and orders the members for a request. The zero value leaves the choice to
+// the group.
 type Choice struct {
-	// Key decides with ConsistentHash; without one that takes members in turn.
+	// Key selects the member with ConsistentHash. Without a key that uses round robin.
 	Key []byte
-	// Allow says whether a member, by its index, may get the request at all, also in a
+	// Allow reports whether a member, by its index, may receive the request, even in a
 	// panic. Nil allows all.
 	Allow func(member int) bool
-	// Prefer lists members by their index that are taken before any other, in this
-	// order, if they are available.
+	// Prefer lists the indexes of members that are chosen before any other, in this order,
+	// if they are available.
 	Prefer []int
-	// Names are the members that the indexes here mean, for whoever may have taken them
-	// from another configuration than the one in force. Nil: they are from that one.
+	// Names are the names of the members to which the indexes refer, for callers that may
+	// have them from an older configuration. Nil means the current one.
 	Names []string
-	// Attempts bounds the members asked; 0 means Config.Retry.Attempts.
+	// Attempts bounds the number of members tried; 0 means Config.Retry.Attempts.
 	Attempts int
-	// Hold has the body of an answer to a request that may be repeated read ahead: if it
-	// breaks off meanwhile, that counts as no answer.
+	// Hold configures reading ahead the body of an answer to a repeatable request. If the
+	// body breaks off meanwhile, the request is retried.
 	Hold origin.Hold
-	// Member, if not nil, is told the index of the member that answered or failed last,
-	// and -1 if none was asked, or one that is not among Names.
+	// Member, if not nil, is set to the index of the member that answered or failed last,
+	// and to -1 if none was tried or if it is not among Names.
 	Member *int
 }
 
-// resolve is the choice with the indexes of t.
+// resolve returns the choice with the member indexes of t.
 func (c *Choice) resolve(t *table) *Choice {
 	if c.Names == nil || slices.EqualFunc(t.members, c.Names, (*member).called) {
 		return c
@@ -84,7 +84,7 @@ func (c *Choice) resolve(t *table) *Choice {
 	return d
 }
 
-// report tells who asked which member of t it was in the end.
+// report sets Member to the member of t at the index.
 func (c *Choice) report(t *table, at int) {
 	switch {
 	case c.Member == nil:
@@ -97,11 +97,11 @@ func (c *Choice) report(t *table, at int) {
 
 func (m *member) called(name string) bool { return m.name == name }
 
-// ErrNone is the cause of a fault when no member may be asked.
+// ErrNone is the cause of a fault if no member is available.
 var ErrNone = errors.New("no member is available")
 
-// New checks cfg and makes a group. It connects to nothing but for the checks, which
-// begin at once.
+// New validates cfg and returns a group. Active checks begin at once; no other connections
+// are made yet.
 func New(cfg Config) (*Group, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
@@ -117,8 +117,8 @@ func New(cfg Config) (*Group, error) {
 	return g, nil
 }
 
-// share makes the table of a configuration. Members of old that are the same in it
-// keep their place. On an error nothing has changed.
+// newTable returns the table of a configuration. Members of old that are unchanged in it are
+// reused. On an error nothing has changed.
 func (g *Group) newTable(cfg Config, old *table) (*table, error) {
 	t := &table{cfg: cfg, budget: old.budgetOf(&cfg.Retry)}
 	for i := range cfg.Members {
@@ -138,7 +138,7 @@ func (g *Group) newTable(cfg Config, old *table) (*table, error) {
 	return t, nil
 }
 
-// budgetOf returns the budget that goes on, or a new one.
+// budgetOf returns t's budget if its configuration is unchanged, or a new one.
 func (t *table) budgetOf(r *Retry) *origin.Budget {
 	if t != nil && t.cfg.Retry.BudgetRatio == r.BudgetRatio && t.cfg.Retry.BudgetMin == r.BudgetMin {
 		return t.budget
@@ -146,7 +146,7 @@ func (t *table) budgetOf(r *Retry) *origin.Budget {
 	return origin.NewBudget(origin.Retry{BudgetRatio: r.BudgetRatio, BudgetMin: r.BudgetMin}, time.Now())
 }
 
-// find returns the member that goes on in a new configuration, or nil.
+// find returns the member of t that matches the ith of a new configuration, or nil.
 func (t *table) find(cfg *Config, i int) *member {
 	if t == nil {
 		return nil
@@ -159,12 +159,11 @@ func (t *table) find(cfg *Config, i int) *member {
 	return nil
 }
 
-// start puts t in force and begins its checks. Nothing of it can fail. A check looks at
-// the table, so that it begins when its member is in there; a request looks at the
-// configuration of the member that it found there.
+// start activates t and begins its checks. It can't fail. A check uses the table, so it
+// begins only when its member is in it; a request uses the configuration of its member.
 func (g *Group) start(t, old *table) {
 	kept := map[*member]bool{}
-	checks := make([]Check, len(t.members)) // those under way
+	checks := make([]Check, len(t.members)) // the running ones
 	for i, m := range t.members {
 		kept[m] = true
 		if m.gate == nil {
@@ -196,10 +195,10 @@ func (g *Group) start(t, old *table) {
 	}
 }
 
-// Reconfigure puts another configuration in force. Members that have the same name,
-// URL and transport settings stay as they are, with their connections, their health
-// and whether they are drained; requests under way go on with the members that they
-// have. If there is an error, nothing has changed. The name can't be changed.
+// Reconfigure activates another configuration. Members with unchanged name, URL and
+// transport settings are kept, with their connections, health and drained state; requests in
+// flight continue with the members they have. On an error nothing has changed. The name of a
+// group can't be changed.
 func (g *Group) Reconfigure(cfg Config) error {
 	if err := cfg.complete(); err != nil {
 		return err
@@ -221,7 +220,7 @@ func (g *Group) Reconfigure(cfg Config) error {
 	return nil
 }
 
-// Close ends the checks and drops the idle connections. Exchanges under way go on.
+// Close ends the checks and closes the idle connections. Exchanges in flight continue.
 func (g *Group) Close() {
 	g.changing.Lock()
 	defer g.changing.Unlock()
@@ -234,11 +233,11 @@ func (g *Group) Close() {
 	}
 }
 
-// Drain lets a member have no new requests, also in a panic, until Undrain. Those
-// under way go on. It reports whether there is such a member.
+// Drain excludes a member from new requests, even in a panic, until Undrain. Requests in
+// flight continue. It reports whether the member exists.
 func (g *Group) Drain(name string) bool { return g.drain(name, true) }
 
-// Undrain takes a Drain back.
+// Undrain reverts Drain.
 func (g *Group) Undrain(name string) bool { return g.drain(name, false) }
 
 func (g *Group) drain(name string, on bool) bool {
@@ -251,12 +250,12 @@ func (g *Group) drain(name string, on bool) bool {
 	return false
 }
 
-// Do sends q to a member and returns when the head of a final answer has come. If
-// that fails it goes to another one, as far as Retry allows. The Fault is that of the
-// last attempt; Reached is true if any of them may have been executed. The rules for
-// q and the Inbound are those of origin.Transport. choice may be nil.
+// Do sends q to a member and returns once the head of a final answer has arrived. If that
+// fails it tries other members, as far as Retry allows. The Fault is that of the last
+// attempt; its Reached is true if any member may have executed the request. The rules for q
+// and the Inbound are those of origin.Transport. choice may be nil.
 //
-// With hedging, q.Interim may be called by other goroutines, but by one at a time and
+// With hedging, q.Interim may be called by other goroutines, but never concurrently and
 // never after Do has returned.
 func (g *Group) Do(ctx context.Context, q *origin.Outbound, choice *Choice) (*origin.Inbound, *origin.Fault) {
 	if choice == nil {

@@ -9,16 +9,17 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// errUnhealthy is why a request was taken back from a member.
+// errUnhealthy is the cause of cancelling a request to a member whose checks fail.
 var errUnhealthy = errors.New("the member's checks fail")
 
-// headWaiters is who waits for the head of a member's answer and could ask another one.
+// headWaiters are the requests that wait for the head of a member's answer and could be
+// retried at another member.
 type headWaiters struct {
 	mu  sync.Mutex // leaf
 	set map[*headWaiter]struct{}
 }
 
-// headWaiter is one request that waits.
+// headWaiter is one waiting request.
 type headWaiter struct{ cancel context.CancelCauseFunc }
 
 func (v *headWaiters) add(cancel context.CancelCauseFunc) *headWaiter {
@@ -32,14 +33,14 @@ func (v *headWaiters) add(cancel context.CancelCauseFunc) *headWaiter {
 	return w
 }
 
-// remove ends a wait: w is not cancelled any more from here on.
+// remove ends a wait: w is not cancelled afterwards.
 func (v *headWaiters) remove(w *headWaiter) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	delete(v.set, w)
 }
 
-// cancelAll has all who wait ask another member.
+// cancelAll cancels all waiting requests, which are then retried at another member.
 func (v *headWaiters) cancelAll() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -49,9 +50,9 @@ func (v *headWaiters) cancelAll() {
 	clear(v.set)
 }
 
-// awaitHead sends the request to m and waits for the head of the answer. If m is found
-// dead by its checks meanwhile, and another member may be asked and is there, it is
-// not waited for any longer. What has been answered is not touched.
+// awaitHead sends the request to m and waits for the head of the answer. If m's checks fail
+// meanwhile and another member may be tried and is available, the wait is cancelled. An
+// answer that has begun is not affected.
 func (r *request) awaitHead(m *member, pass origin.Permit) (*origin.Inbound, *origin.Fault) {
 	if r.t.cfg.Check.Path == "" || r.asked >= r.maxMembers() || !r.mayRepeat() {
 		return m.exchange(r.ctx, r.q, pass, nil)
@@ -67,7 +68,7 @@ func (r *request) awaitHead(m *member, pass origin.Permit) (*origin.Inbound, *or
 	return nil, &origin.Fault{Origin: m.name, Kind: origin.Reset, Reached: true, Attempts: 1, Err: errUnhealthy}
 }
 
-// hasOther says whether another member than m gets requests.
+// hasOther reports whether a member other than m is available.
 func (g *Group) hasOther(m *member) bool {
 	now := time.Now()
 	for _, o := range g.table.Load().members {

@@ -9,16 +9,16 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// hedge is one request at two members at once.
+// hedge is a request sent to two members.
 type hedge struct {
 	r       *request
-	q       *origin.Outbound // what is sent; a copy if the caller's has a callback
+	q       *origin.Outbound // the request; a copy if the caller's has a callback
 	results chan result
-	cancel  map[int]context.CancelFunc // of the exchanges under way
+	cancel  map[int]context.CancelFunc // of the exchanges in flight
 }
 
-// hedgeDelay is how long the first member is waited for, and false if it is not to be
-// hurried.
+// hedgeDelay returns the delay before a second member is tried, and false if the request is
+// not to be hedged.
 func (r *request) hedgeDelay() (time.Duration, bool) {
 	h := &r.t.cfg.Hedge
 	switch {
@@ -30,7 +30,7 @@ func (r *request) hedgeDelay() (time.Duration, bool) {
 	return r.g.heads.at(0.95, time.Now())
 }
 
-// tryHedged asks one member, and another one if that takes longer than patience.
+// tryHedged tries one member, and a second one if there is no head after delay.
 func (r *request) tryHedged(delay time.Duration) {
 	h := &hedge{r: r, q: serializeInterim(r.q), results: make(chan result, 2), cancel: map[int]context.CancelFunc{}}
 	h.start(true)
@@ -50,7 +50,7 @@ func (r *request) tryHedged(delay time.Duration) {
 	}
 }
 
-// startSecond asks another member if there is one and the budget allows it.
+// startSecond tries another member if there is one and the budget allows it.
 func (h *hedge) startSecond() {
 	r := h.r
 	switch {
@@ -62,7 +62,7 @@ func (h *hedge) startSecond() {
 	}
 }
 
-// checkOnce begins an exchange with another member, if one can be asked (see admit).
+// start begins an exchange with another member, if there is one (see admit).
 func (h *hedge) start(force bool) bool {
 	m, res, pass := h.r.admit(force)
 	if m == nil {
@@ -78,8 +78,8 @@ func (h *hedge) start(force bool) bool {
 	return true
 }
 
-// cancelLoser cancels the exchange that has lost and waits for its end, which comes at
-// once; should it have been answered all the same, nobody wants that.
+// cancelLoser cancels the exchange that has lost and waits for its end, which is immediate.
+// Its answer, if any, is discarded.
 func (h *hedge) cancelLoser() {
 	for at, cancel := range h.cancel {
 		cancel()
@@ -89,7 +89,7 @@ func (h *hedge) cancelLoser() {
 	}
 }
 
-// serializeInterim is q with a callback that two goroutines may call.
+// serializeInterim returns q with an Interim callback that is safe for two goroutines.
 func serializeInterim(q *origin.Outbound) *origin.Outbound {
 	f := q.Interim
 	if f == nil {

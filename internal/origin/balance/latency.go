@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// ewma is the time to a head lately, for P2C. It takes a longer time at once and a
-// shorter one slowly, and forgets: a member that was slow is tried again after some
-// time without requests. The zero value is ready.
+// ewma is a moving average of the time to a head, for P2C. It follows an increase at once
+// and a decrease slowly, and decays: a member that was slow is tried again after some time
+// without requests. The zero value is ready to use.
 type ewma struct {
 	mu    sync.Mutex // leaf
 	value float64    // seconds
@@ -19,13 +19,14 @@ type ewma struct {
 const (
 	// decayTime is the time after which a value has lost about two thirds of its weight.
 	decayTime = 10 * time.Second
-	// minLatency is what counts as no time: below it the requests under way decide.
+	// minLatency is the lower bound of latencies: below it only the exchanges in flight
+	// count.
 	minLatency = time.Millisecond
-	// maxLatency bounds what failures count as.
+	// maxLatency bounds the latency assumed for failures.
 	maxLatency = time.Minute
 )
 
-// observe takes a time in.
+// observe adds a measured time.
 func (e *ewma) observe(took time.Duration, now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -40,50 +41,51 @@ func (e *ewma) take(v float64, now time.Time) {
 	e.value, e.stamp = v, now
 }
 
-// observeFailure takes a failure in, which must not look quick: it counts as twice the time
-// that is known.
+// observeFailure adds a failure as twice the current value, so that fast failures don't look
+// attractive.
 func (e *ewma) observeFailure(took time.Duration, now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.take(min(max(took.Seconds(), 2*e.value, 2*minLatency.Seconds()), maxLatency.Seconds()), now)
 }
 
-// decay is how much of the value is left now.
+// decay returns the factor by which the value has decayed until now.
 func (e *ewma) decay(now time.Time) float64 {
 	return math.Exp(-max(0, now.Sub(e.stamp).Seconds()) / decayTime.Seconds())
 }
 
-// at is the time in seconds, at least quickest.
+// at returns the value in seconds, at least minLatency.
 func (e *ewma) at(now time.Time) float64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return max(e.value*e.decay(now), minLatency.Seconds())
 }
 
-// quantile knows within which time most heads came lately. The zero value is ready.
+// quantile estimates quantiles of the time to a head over the last seconds. The zero value
+// is ready to use.
 type quantile struct {
-	mu     sync.Mutex // leaf; guards all below
-	since  time.Time  // when counts began
+	mu     sync.Mutex // leaf; guards all fields below
+	since  time.Time  // start of counts
 	counts [2][quantileBuckets]uint32
 	total  [2]uint32
 }
 
 const (
-	// quantileSpan is how long counts are added to before they become the older ones.
+	// quantileSpan is the time after which the current counts become the older ones.
 	quantileSpan = 10 * time.Second
 	// Each power of two of nanoseconds has four buckets.
 	quantileBuckets = 64 * 4
 	quantileLeast   = 100
 )
 
-// bucket is the bucket of a duration.
+// bucket returns the bucket of a duration.
 func bucket(d time.Duration) int {
 	n := uint64(max(d, 4))
 	power := bits.Len64(n) - 1
 	return power*4 + int(n>>(power-2)&3)
 }
 
-// upper is the least duration that is above a bucket.
+// upper returns the exclusive upper bound of a bucket.
 func upper(b int) time.Duration {
 	power, part := b/4, b%4
 	return time.Duration(uint64(5+part) << (power - 2))
@@ -97,7 +99,7 @@ func (q *quantile) observe(d time.Duration, now time.Time) {
 	q.total[0]++
 }
 
-// credit makes the counts the older ones after their time. The caller holds mu.
+// rotate makes the counts the older ones after quantileSpan. The caller holds mu.
 func (q *quantile) rotate(now time.Time) {
 	age := now.Sub(q.since)
 	if age < quantileSpan {
@@ -111,8 +113,7 @@ func (q *quantile) rotate(now time.Time) {
 	q.since = now
 }
 
-// at is a time within which the share p of the heads came, and false as long as too
-// few are known.
+// at returns the quantile p, and false if there are too few measurements.
 func (q *quantile) at(p float64, now time.Time) (time.Duration, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

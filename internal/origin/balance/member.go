@@ -10,24 +10,23 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// member is one origin with all that is known of it. It lives as long as
-// configurations name it.
+// member is one origin and its state. It is kept for as long as configurations include it.
 type member struct {
 	g               *Group
 	name, url       string
-	transportConfig origin.TransportConfig // what transport was made from
+	transportConfig origin.TransportConfig // the configuration of transport
 	hash            uint64
 	transport       *origin.Transport
 	gate            *origin.Gate
 	metrics         memberMetrics
 
-	cfg      atomic.Pointer[Config] // that in force
+	cfg      atomic.Pointer[Config] // the current one
 	drained  atomic.Bool
-	inflight atomic.Int64 // until the body has ended
+	inflight atomic.Int64 // exchanges whose body has not ended
 	latency  ewma
-	// since is when the member last became available, in Unix nanoseconds; 0 if it was
-	// so from the start. until is when its ejection ends, 0 without one. down is set
-	// while too few checks are good.
+	// since is the time when the member last became available, in Unix nanoseconds; 0 if it
+	// was available from the start. until is the end of its ejection, 0 without one. down is
+	// set while too few checks succeed.
 	since, until atomic.Int64
 	down         atomic.Bool
 
@@ -37,7 +36,7 @@ type member struct {
 	waiters   headWaiters
 }
 
-// newMember makes the ith member of a configuration, which enlist puts in force.
+// newMember returns the ith member of a configuration, which must then be registered.
 func newMember(g *Group, cfg *Config, i int) (*member, error) {
 	m := &member{g: g, name: cfg.Members[i].Name, url: cfg.Members[i].URL, hash: hash(cfg.Members[i].Name), transportConfig: transportConfig(cfg, i)}
 	tc := m.transportConfig
@@ -47,7 +46,7 @@ func newMember(g *Group, cfg *Config, i int) (*member, error) {
 	return m, err
 }
 
-// register gives a new member its series and its breaker.
+// register creates the series and the breaker of a new member.
 func (m *member) register(cfg *Config) {
 	m.metrics = newMemberMetrics(cfg.Metrics, cfg.Name, m.name)
 	m.gate = origin.NewGate(cfg.Breaker, m.metrics.opened, func(from, to string) {
@@ -61,7 +60,7 @@ func (m *member) register(cfg *Config) {
 	m.watch(cfg.Metrics, cfg.Name)
 }
 
-// transportConfig is the transport configuration of a member, to compare.
+// transportConfig returns the transport configuration of the ith member, for comparison.
 func transportConfig(cfg *Config, i int) origin.TransportConfig {
 	tc := cfg.Transport
 	tc.Name, tc.Member, tc.URL, tc.Metrics = cfg.Name, cfg.Members[i].Name, cfg.Members[i].URL, nil
@@ -71,7 +70,7 @@ func transportConfig(cfg *Config, i int) origin.TransportConfig {
 	return tc
 }
 
-// matches says whether the member goes on as the ith of a configuration.
+// matches reports whether the member can be kept as the ith of a configuration.
 func (m *member) matches(cfg *Config, i int) bool {
 	was, is := m.transportConfig, transportConfig(cfg, i)
 	if !sameTLS(was.TLS, is.TLS) {
@@ -81,8 +80,8 @@ func (m *member) matches(cfg *Config, i int) bool {
 	return was == is && m.cfg.Load().Breaker == cfg.Breaker
 }
 
-// configure puts a configuration in force for the member, but for its checks, and
-// returns those under way.
+// configure activates a configuration for the member, except its checks, and returns the
+// configuration of the running checks.
 func (m *member) configure(cfg *Config) (checks Check) {
 	if before := m.cfg.Swap(cfg); before != nil {
 		checks = before.Check
@@ -96,7 +95,7 @@ func (m *member) close() {
 	m.transport.Close()
 }
 
-// available says whether the member may get requests.
+// available reports whether the member may receive requests.
 func (m *member) available(now time.Time) bool {
 	return !m.drained.Load() && !m.down.Load() && !m.ejected(now)
 }
@@ -124,8 +123,8 @@ func (m *member) notify(from, to, why string) {
 	}
 }
 
-// exchange sends q to the member and keeps the books about it. after, if not nil, is
-// called when the exchange is over.
+// exchange sends q to the member and records the result. after, if not nil, is called at the
+// end of the exchange.
 func (m *member) exchange(ctx context.Context, q *origin.Outbound, pass origin.Permit, after func()) (*origin.Inbound, *origin.Fault) {
 	start := time.Now()
 	m.inflight.Add(1)
@@ -139,7 +138,7 @@ func (m *member) exchange(ctx context.Context, q *origin.Outbound, pass origin.P
 		}
 		return nil, f
 	}
-	m.gate.Leave(pass, q, nil, now) // it answers
+	m.gate.Leave(pass, q, nil, now) // an answer proves that it is reachable
 	bad := m.recordHead(in.Status, now.Sub(start), now)
 	in.OnEnd(func(err error) {
 		m.recordEnd(in.Status, bad, err)
@@ -150,7 +149,7 @@ func (m *member) exchange(ctx context.Context, q *origin.Outbound, pass origin.P
 	return in, nil
 }
 
-// recordFault keeps the books about an exchange without an answer.
+// recordFault records an exchange that ended without an answer.
 func (m *member) recordFault(f *origin.Fault, took time.Duration, now time.Time) {
 	m.inflight.Add(-1)
 	m.metrics.fault(f.Kind)
@@ -160,7 +159,7 @@ func (m *member) recordFault(f *origin.Fault, took time.Duration, now time.Time)
 	}
 }
 
-// recordHead keeps the books about a head. bad says that it is one of failure.
+// recordHead records the head of an answer and reports whether its status is a failure.
 func (m *member) recordHead(status int, took time.Duration, now time.Time) (bad bool) {
 	m.metrics.head.Observe(took)
 	m.metrics.answered[status/100].Inc()
@@ -176,7 +175,7 @@ func (m *member) recordHead(status int, took time.Duration, now time.Time) (bad 
 	return false
 }
 
-// recordEnd keeps the books about an exchange whose body has ended.
+// recordEnd records the end of an answer's body.
 func (m *member) recordEnd(status int, bad bool, err error) {
 	m.inflight.Add(-1)
 	now := time.Now()
@@ -201,5 +200,5 @@ func failure(f *origin.Fault) bool {
 	return false
 }
 
-// unreachable tells whether a fault is that nobody was there.
+// unreachable reports whether a fault means that the member could not be reached.
 func unreachable(f *origin.Fault) bool { return f.Kind == origin.Dial || f.Kind == origin.Reset }

@@ -16,13 +16,13 @@ func newMetrics(r *telemetry.Registry, service string) *metrics {
 	return &metrics{
 		retries: f("kasoku_upstream_retries_total", "Requests that were sent to another member because one failed."),
 		spent:   f("kasoku_upstream_retry_budget_spent_total", "Retries and hedges that the budget did not allow. Growing numbers mean that the group as a whole fails or is slow."),
-		hedges:  f("kasoku_upstream_hedges_total", "Requests that a second member was asked because the first one took long."),
+		hedges:  f("kasoku_upstream_hedges_total", "Requests that were sent to a second member because the first one took long."),
 		panics:  f("kasoku_upstream_panics_total", "Requests given to a member that was not well because none was."),
 	}
 }
 
-// memberMetrics are the series of one member, beside that of its transport. Checks
-// are no requests.
+// memberMetrics are the series of one member, beside those of its transport. Checks don't
+// count as requests.
 type memberMetrics struct {
 	// answered counts by the first digit of the status, faulted by the kind of the fault.
 	answered                               [10]*telemetry.Counter
@@ -31,7 +31,7 @@ type memberMetrics struct {
 	ejections, opened, cut, checks, unwell *telemetry.Counter
 }
 
-// faults are the kinds that a Transport has.
+// faults are the fault kinds of a Transport.
 var faults = [...]origin.FaultKind{origin.Dial, origin.Timeout, origin.Reset, origin.Garbage, origin.Canceled, origin.Unprepared}
 
 func newMemberMetrics(r *telemetry.Registry, service, member string) memberMetrics {
@@ -47,7 +47,7 @@ func newMemberMetrics(r *telemetry.Registry, service, member string) memberMetri
 		checks:    f("kasoku_upstream_checks_total", "Active checks of the member."),
 		unwell:    f("kasoku_upstream_checks_failed_total", "Active checks that found the member unwell."),
 	}
-	const help = "Requests sent to the member by outcome: the answer's class of status, or the kind of the fault when no head came."
+	const help = "Requests sent to the member by outcome: the class of the status, or the kind of the fault if no head arrived."
 	for i := 1; i < len(mm.answered); i++ {
 		mm.answered[i] = f("kasoku_upstream_requests_total", help, "outcome", strconv.Itoa(i)+"xx")
 	}
@@ -66,7 +66,7 @@ func (mm *memberMetrics) fault(kind origin.FaultKind) {
 	}
 }
 
-// watch exposes the present state of the member, which must be whole by then.
+// watch registers gauges of the member's state. The member must be complete.
 func (m *member) watch(r *telemetry.Registry, service string) {
 	r.Gauge("kasoku_upstream_available", "1 while the member may get requests, 0 while it is drained, down, ejected or broken.",
 		func() float64 { return m.availability(time.Now()) }, "service", service, "member", m.name)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// pick chooses a member that has not been tried, or -1.
+// pick returns a member that has not been tried, or -1.
 func (r *request) pick(now time.Time) int {
 	var space [8]int
 	cands, panics := r.candidates(space[:0], now)
@@ -28,9 +28,9 @@ func (r *request) pick(now time.Time) int {
 	return r.choose(cands, now)
 }
 
-// candidates appends the members that may be asked now. panics is true if that is so
-// although they are not well: since none is, or since those that were can't be reached,
-// and who was left out may be back.
+// candidates appends the members that may be tried now. panics is true if they are unhealthy
+// and used nevertheless: because no member is healthy, or because all healthy ones were
+// unreachable and an excluded one may have recovered.
 func (r *request) candidates(dst []int, now time.Time) (cands []int, panics bool) {
 	well := 0
 	for i, m := range r.t.members {
@@ -55,7 +55,7 @@ func (r *request) candidates(dst []int, now time.Time) (cands []int, panics bool
 
 func (r *request) allows(i int) bool { return r.choice.Allow == nil || r.choice.Allow(i) }
 
-// weight is what a member's weight is now, within its slow start.
+// weight returns a member's current weight, reduced during its slow start.
 func (r *request) weight(i int, now time.Time) float64 {
 	w, slow := r.t.shares[i].weight, r.t.cfg.SlowStart
 	since := r.t.members[i].since.Load()
@@ -81,10 +81,9 @@ func (r *request) choose(cands []int, now time.Time) int {
 	return r.roundRobin(cands, now)
 }
 
-// roundRobin owes each candidate its weight in every round, and pays who is owed most
-// with what all got: smooth weighted round robin. What a member is owed from times
-// with other candidates is bounded, lest it gets all requests for long when it comes
-// back.
+// roundRobin is smooth weighted round robin: each candidate is credited its weight, the
+// highest credit wins and is charged the total. Credits are bounded, so that a member that
+// was absent does not receive all requests for long when it returns.
 func (r *request) roundRobin(cands []int, now time.Time) int {
 	r.g.mu.Lock()
 	defer r.g.mu.Unlock()
@@ -104,7 +103,8 @@ func (r *request) roundRobin(cands []int, now time.Time) int {
 	return best
 }
 
-// leastRequests takes the fewest exchanges under way for the weight, by lot among equals.
+// leastRequests chooses the fewest exchanges in flight for the weight, at random among
+// equals.
 func (r *request) leastRequests(cands []int, now time.Time) int {
 	best, low, equal := -1, math.Inf(1), 0
 	for _, i := range cands {
@@ -121,9 +121,9 @@ func (r *request) leastRequests(cands []int, now time.Time) int {
 	return best
 }
 
-// powerOfTwo draws two by weight and takes the one that promises the earlier answer:
-// latency lately, times what it has to do already. A difference of less than a tenth
-// says nothing.
+// powerOfTwo draws two candidates by weight and chooses the one with the lower expected
+// time: recent latency times exchanges in flight. A difference of less than a tenth is
+// ignored.
 func (r *request) powerOfTwo(cands []int, now time.Time) int {
 	a := r.draw(rand.Float64(), cands, -1, now)
 	b := r.draw(rand.Float64(), cands, a, now)
@@ -133,7 +133,7 @@ func (r *request) powerOfTwo(cands []int, now time.Time) int {
 	return a
 }
 
-// draw draws one of the candidates but not, by weight: at is from [0, 1).
+// draw returns one of the candidates except not, by weight: at is in [0, 1).
 func (r *request) draw(at float64, cands []int, not int, now time.Time) int {
 	total := 0.0
 	for _, i := range cands {
@@ -160,10 +160,9 @@ func (r *request) expectedTime(i int, now time.Time) float64 {
 	return m.latency.at(now) * float64(m.inflight.Load()+1)
 }
 
-// consistentHash takes the candidate with the highest score, which depends on the key, the
-// member's name and its weight alone: when a member comes or goes, only what it gets
-// or had moves, and what it had goes to all others by their weights (weighted
-// rendezvous hashing).
+// consistentHash chooses the candidate with the highest score, which depends on the key, the
+// member's name and its weight alone (weighted rendezvous hashing). When a member is added
+// or removed, only its own keys move, and they are spread over the others by weight.
 func (r *request) consistentHash(cands []int, now time.Time) int {
 	if len(r.choice.Key) == 0 {
 		return r.roundRobin(cands, now)
@@ -178,8 +177,8 @@ func (r *request) consistentHash(cands []int, now time.Time) int {
 	return best
 }
 
-// score is distributed such that the highest of several falls to each with the
-// probability of its share of the weights.
+// score returns a random-looking score such that each member has the highest one with a
+// probability proportional to its weight.
 func score(key, member uint64, weight float64) float64 {
 	u := (float64(mix(key^member)>>11) + 0.5) / (1 << 53) // in (0, 1)
 	return -weight / math.Log(u)
@@ -192,7 +191,7 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// hash is FNV-1a, so that all processes agree on who gets a key.
+// hash is FNV-1a, so that all processes map a key to the same member.
 func hash[T string | []byte](b T) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(b) {

@@ -5,29 +5,28 @@ import (
 	"time"
 )
 
-// record is what is known of a member's failures.
+// record holds a member's recent failures.
 type record struct {
-	mu          sync.Mutex // guards all below; taken before Group.mu
+	mu          sync.Mutex // guards all fields below; taken before Group.mu
 	consecutive int
-	unreachable bool // nobody was there, each time of those
+	unreachable bool // all consecutive failures were of connections
 	window      [windowSlices]slice
 	ejection    ejection
-	why         string // for the last ejection or failed check
+	why         string // reason for the last ejection or failed check
 	closed      bool
 }
 
-// windowSlices is how many parts Ejection.Window is counted in; the oldest is dropped
-// whole.
+// windowSlices is the number of slices of Ejection.Window; the oldest is dropped as a whole.
 const windowSlices = 10
 
-// slice counts the requests of a part of the window. Of the bad ones, reached failed
-// although somebody was there.
+// slice counts the requests of a slice of the window. reached counts the bad ones that
+// failed although the member was reachable.
 type slice struct {
 	tick               int64
 	good, bad, reached int
 }
 
-// slice returns the part to count in now. The caller holds mu.
+// slice returns the current slice. The caller holds mu.
 func (r *record) slice(window time.Duration, now time.Time) (*slice, int64) {
 	tick := now.UnixNano() / max(1, int64(window)/windowSlices)
 	s := &r.window[tick%windowSlices]
@@ -37,7 +36,7 @@ func (r *record) slice(window time.Duration, now time.Time) (*slice, int64) {
 	return s, tick
 }
 
-// recordSuccess counts a request that went well.
+// recordSuccess counts a successful request.
 func (m *member) recordSuccess(now time.Time) {
 	r, e := &m.record, &m.cfg.Load().Ejection
 	r.mu.Lock()
@@ -47,9 +46,9 @@ func (m *member) recordSuccess(now time.Time) {
 	s.good++
 }
 
-// recordFailure counts one that did not, and ejects the member if that were too many. What
-// comes late, or in a panic, while it is ejected says nothing new. away says that
-// nobody was there: no connection could be made, or it broke.
+// recordFailure counts a failed request, and ejects the member if there are too many.
+// Failures reported while it is ejected, late or in a panic, don't extend the ejection.
+// unreachable means that no connection could be made, or that it broke.
 func (m *member) recordFailure(now time.Time, why string, unreachable bool) {
 	r, cfg := &m.record, m.cfg.Load()
 	e := &cfg.Ejection
@@ -72,8 +71,8 @@ func (m *member) recordFailure(now time.Time, why string, unreachable bool) {
 	}
 }
 
-// tooMany reports whether the failures so far are too many, and whether nobody was
-// there at any of those that count. The caller holds mu.
+// tooMany reports whether the failures so far are too many, and whether the member was
+// unreachable in all of those. The caller holds mu.
 func (r *record) tooMany(e *Ejection, tick int64) (tooMany, unreachable bool) {
 	if r.consecutive >= e.Consecutive {
 		return true, r.unreachable
@@ -90,10 +89,10 @@ func (r *record) tooMany(e *Ejection, tick int64) (tooMany, unreachable bool) {
 	return all >= e.MinRequests && float64(bad) >= e.FailureRate*float64(all), reached == 0
 }
 
-// reset lets what was counted so far eject nobody. The caller holds mu.
+// reset clears the counters. The caller holds mu.
 func (r *record) reset() { r.consecutive, r.window = 0, [windowSlices]slice{} }
 
-// close lets nothing happen any more.
+// close prevents further ejections and stops the timer.
 func (r *record) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

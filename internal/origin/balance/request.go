@@ -8,7 +8,7 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// request is one request on its way through the group. It belongs to one goroutine.
+// request is a request on its way through the group. It belongs to one goroutine.
 type request struct {
 	g      *Group
 	t      *table
@@ -16,15 +16,15 @@ type request struct {
 	q      *origin.Outbound
 	choice *Choice
 
-	tried []int // members that were asked; in admit, also those that refused
+	tried []int // members that were tried; in admit, also those that refused
 	space [8]int
-	asked int // members
-	// reached says that a member may have executed the request.
+	asked int // number of members tried
+	// reached is set if a member may have executed the request.
 	reached bool
 	result  // the best so far
 }
 
-// do asks one member after the other.
+// do tries one member after the other.
 func (r *request) do() {
 	for {
 		if delay, ok := r.hedgeDelay(); ok {
@@ -43,7 +43,7 @@ func (r *request) do() {
 	}
 }
 
-// hold reads the body of an answer ahead, as far as the request asks for that.
+// hold reads the body of an answer ahead, as far as the choice requests it.
 func (r *request) hold() {
 	if r.choice.Hold.Bytes <= 0 || r.in == nil || r.retryStatus(r.in) || !r.mayRepeat() {
 		return
@@ -54,7 +54,7 @@ func (r *request) hold() {
 	}
 }
 
-// maxMembers is how many members may be asked.
+// maxMembers returns the maximum number of members to try.
 func (r *request) maxMembers() int {
 	if r.choice.Attempts > 0 {
 		return r.choice.Attempts
@@ -62,17 +62,17 @@ func (r *request) maxMembers() int {
 	return r.t.cfg.Retry.Attempts
 }
 
-// mayRepeat says whether several members may execute the request.
+// mayRepeat reports whether several members may execute the request.
 func (r *request) mayRepeat() bool { return r.q.Idempotent() && r.q.Replayable() }
 
-// result is what an exchange with a member came to: an answer or a fault.
+// result is the result of an exchange with a member: an answer or a fault.
 type result struct {
-	at int // the member
+	at int // the member's index
 	in *origin.Inbound
 	f  *origin.Fault
 }
 
-// tryMember asks one member.
+// tryMember tries one member.
 func (r *request) tryMember() {
 	m, res, pass := r.admit(true)
 	if m != nil {
@@ -81,8 +81,8 @@ func (r *request) tryMember() {
 	r.keepBetter(res)
 }
 
-// keepBetter takes a result in. What an earlier member said is kept if this one says less:
-// an answer is more than a fault, and a fault more than that nobody could be asked.
+// keepBetter replaces the result by res unless res is less informative: an answer outranks a
+// fault, and a fault outranks the refusal of a breaker.
 func (r *request) keepBetter(res result) {
 	if res.at < 0 && r.asked > 0 || res.f != nil && res.f.Kind == origin.BreakerOpen && (r.in != nil || r.f != nil) {
 		return
@@ -95,9 +95,9 @@ func (r *request) keepBetter(res result) {
 	r.result = res
 }
 
-// admit chooses a member whose breaker admits the request. If all refuse it and insist
-// is set, the first choice gets it all the same: with no other member to ask, a refusal
-// would only add to what fails. Without a member the result is a fault.
+// admit chooses a member whose breaker admits the request. If all refuse it and force is
+// set, the first choice is used nevertheless: without an alternative, a refusal would only
+// add to the failures. If there is no member the result is a fault.
 func (r *request) admit(force bool) (*member, result, origin.Permit) {
 	now, asked, first := time.Now(), len(r.tried), -1
 	for {
@@ -122,15 +122,15 @@ func (r *request) admit(force bool) (*member, result, origin.Permit) {
 	return nil, result{at: -1, f: f}, origin.Permit{}
 }
 
-// admitted notes that member i is asked. Those behind the first asked ones of r.tried
-// have refused the request; a retry may come back to them.
+// admitted records that member i is tried. Members in r.tried after the first asked ones
+// have refused the request; a retry may choose them again.
 func (r *request) admitted(i, asked int, pass origin.Permit) (*member, result, origin.Permit) {
 	r.tried = append(r.tried[:asked], i)
 	r.asked++
 	return r.t.members[i], result{at: i}, pass
 }
 
-// shouldRetry says whether another member should and may be asked.
+// shouldRetry reports whether a retry at another member is useful and safe.
 func (r *request) shouldRetry() bool {
 	switch {
 	case r.asked == 0 || r.ctx.Err() != nil:
@@ -143,19 +143,19 @@ func (r *request) shouldRetry() bool {
 	return !r.reached || r.mayRepeat()
 }
 
-// hasCandidate says whether there is one to ask.
+// hasCandidate reports whether there is a member left to try.
 func (r *request) hasCandidate() bool {
 	var space [8]int
 	cands, _ := r.candidates(space[:0], time.Now())
 	return len(cands) > 0
 }
 
-// retryStatus says whether an answer is one that another member may do better than.
+// retryStatus reports whether the status of an answer is one of Retry.Statuses.
 func (r *request) retryStatus(in *origin.Inbound) bool {
 	return slices.Contains(r.t.cfg.Retry.Statuses, in.Status)
 }
 
-// payForRetry pays for a retry if it costs anything.
+// payForRetry takes the cost of a retry, if any, from the budget.
 func (r *request) payForRetry() bool {
 	if r.in == nil && (unreachable(r.f) || r.f.Kind == origin.BreakerOpen) || r.t.budget.Withdraw(time.Now()) {
 		return true
@@ -167,7 +167,7 @@ func (r *request) payForRetry() bool {
 	return false
 }
 
-// discard ends an exchange whose answer nobody wants.
+// discard ends an exchange whose answer is not used.
 func discard(in *origin.Inbound) {
 	if in != nil {
 		in.Close()

@@ -6,23 +6,23 @@ import "time"
 type MemberState struct {
 	Name, URL string
 	Weight    float64
-	// State is "up", "drained", "down" (by its checks), "ejected" (by failed requests)
-	// or "broken" (its circuit breaker is open), the first that holds of the others.
+	// State is "drained", "down" (by its checks), "ejected" (by failed requests), "broken"
+	// (its circuit breaker is open), the first of these that applies, or "up".
 	State string
-	// Down is true while it is known that the member can't answer: it is not up, or the
-	// last connection to it failed a moment ago.
+	// Down is true if the member probably can't answer: it is not up, or the last connection
+	// to it failed a moment ago.
 	Down bool
-	// Why is the last reason for an ejection or of a failed check; "" if there was none.
+	// Why is the reason for the last ejection or failed check; "" without one.
 	Why string
-	// Until is when an ejection ends at the latest; zero without one.
+	// Until is the latest end of an ejection; zero without one.
 	Until time.Time
-	// InFlight counts the exchanges under way, until the end of the body.
+	// InFlight counts the exchanges whose body has not ended.
 	InFlight int
-	// Head is the time to a head lately, as P2C goes by it.
+	// Head is the recent time to a head as used by P2C.
 	Head time.Duration
 }
 
-// Members reports on the members in the order of Config.Members.
+// Members returns the states of the members in the order of Config.Members.
 func (g *Group) Members() []MemberState {
 	t, now := g.table.Load(), time.Now()
 	states := make([]MemberState, len(t.members))
@@ -42,7 +42,7 @@ func (g *Group) Members() []MemberState {
 	return states
 }
 
-// state is the member's as MemberState has it.
+// state returns MemberState.State.
 func (m *member) state(now time.Time) string {
 	switch {
 	case m.drained.Load():

@@ -8,9 +8,9 @@ import (
 	"slices"
 )
 
-// sameTLS says whether two configurations say the same, as two do that were made from
-// the same files. Functions can't be compared: whoever sets one must give the same
-// configuration again for its members to stay.
+// sameTLS reports whether two configurations have the same content, as two made from the
+// same files do. Functions can't be compared: a caller that sets one must pass the same
+// configuration again for its members to be kept.
 func sameTLS(a, b *tls.Config) bool {
 	if a == b || a == nil || b == nil {
 		return a == b
@@ -31,13 +31,13 @@ func sameSetting(a, b reflect.Value) bool {
 	case []tls.Certificate:
 		return slices.EqualFunc(x, b.Interface().([]tls.Certificate), sameCertificate)
 	}
-	if a.Kind() == reflect.Interface { // what is behind one may be in use
+	if a.Kind() == reflect.Interface { // the value behind an interface may be in use
 		return a.Comparable() && b.Comparable() && a.Equal(b)
 	}
 	return reflect.DeepEqual(a.Interface(), b.Interface())
 }
 
-// sameCertificate leaves the key aside: there is one for a certificate.
+// sameCertificate ignores the private key, which follows from the certificate.
 func sameCertificate(a, b tls.Certificate) bool {
 	return slices.EqualFunc(a.Certificate, b.Certificate, bytes.Equal)
 }
