@@ -205,7 +205,7 @@ func defineList(addr string) (uint64, error) {
 			return 0, fmt.Errorf("answer of %s: %w", addr, err)
 		}
 	}
-	r := cbor.Over(answer)
+	r := cbor.NewReader(answer)
 	if r.Array() != 0 {
 		return 0, fmt.Errorf("answer of %s: an error: %.300q", addr, answer)
 	}

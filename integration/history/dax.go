@@ -58,7 +58,7 @@ func (c *conn) throughDAX(ctx context.Context, operation, body string) (answer r
 func (c *conn) partition(ctx context.Context, name string, consistent bool, answer *reply) error {
 	entries, err := c.dax.Partition(ctx, Table, "p", name, consistent)
 	for _, e := range entries {
-		key := cbor.Over(e.Key)
+		key := cbor.NewReader(e.Key)
 		key.Text()
 		s, err := number.AppendOrderedText(nil, key.Rest())
 		if err != nil {

@@ -89,7 +89,7 @@ func (c *daxClient) nodes() []string {
 		}
 		b = append(b, next)
 	}
-	r := cbor.Over(b)
+	r := cbor.NewReader(b)
 	if n := r.Array(); n != 0 {
 		c.t.Fatalf("the nodes could not be told: %x", b)
 	}

@@ -19,8 +19,8 @@ func TestDAXRequests(t *testing.T) {
 	if hex.EncodeToString(got[:len(put)/2]) != put {
 		t.Errorf("got %x, want %s", got, put)
 	}
-	r := cbor.Over(got[len(put)/2:])
-	item := cbor.Over(r.Bytes())
+	r := cbor.NewReader(got[len(put)/2:])
+	item := cbor.NewReader(r.Bytes())
 	list, _ := item.Uint()
 	if bulk := item.Text(); list != 7 || string(bulk) != string(Even.bulk(12)) || item.Int() != 100_000_012 || item.Close() != nil {
 		t.Errorf("list %d, %d bytes of bulk", list, len(bulk))

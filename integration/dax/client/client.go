@@ -148,13 +148,13 @@ func (c *Conn) reply(m Method) (cbor.Reader, error) {
 		case whole && first:
 			first = false
 			items := 1 + m.replies
-			if status := cbor.Over(c.in); status.Array() > 0 {
+			if status := cbor.NewReader(c.in); status.Array() > 0 {
 				items = 3
 			}
 			s.Begin(items)
 			continue
 		case whole:
-			return cbor.Over(c.in[:end]), nil
+			return cbor.NewReader(c.in[:end]), nil
 		}
 		part := make([]byte, 16<<10)
 		n, err := c.net.Read(part)

@@ -75,7 +75,7 @@ func (c *Conn) Bytes(ctx context.Context, item Item) ([]byte, error) {
 
 // Item reads the bytes of an item. They may be part of the last reply: they are copied.
 func (c *Conn) Item(ctx context.Context, b []byte) (Item, error) {
-	r := cbor.Over(slices.Clone(b))
+	r := cbor.NewReader(slices.Clone(b))
 	names, err := c.Names(ctx, r.Int())
 	if err != nil {
 		return nil, err

@@ -19,15 +19,15 @@ func (k *call) defineAttributeListID() {
 		k.fail(fault.New("AccessDeniedException", "The access key %s is not authorized to write items, and so to number their attributes", k.conn.auth.id))
 		return
 	}
-	defer k.restNames()
+	defer k.releaseNames()
 	if k.args.Kind() == cbor.Tag && k.args.Tag() != attr.TagStrings { // Java's client sends a set
 		k.args.Fail("a tag other than that of a set of texts")
 	}
 	n := k.args.Array()
 	names := k.names[:0]
 	for k.args.More(&n) {
-		if len(names) == mostNames {
-			k.args.Fail("it has more than %d names", mostNames)
+		if len(names) == maxNames {
+			k.args.Fail("it has more than %d names", maxNames)
 			break
 		}
 		names = append(names, k.args.String())
@@ -46,20 +46,20 @@ func (k *call) defineAttributeListID() {
 	k.local()
 }
 
-// mostNames bounds what is made of a list before its number is looked for: none that has
+// maxNames bounds what is made of a list before its number is looked for: none that has
 // one is longer.
-const mostNames = 10_000
+const maxNames = 10_000
 
-// keepNames is how many names a list may have had for its memory to be used again.
-const keepNames = 1 << 10
+// maxPooledNames is how many names a list may have had for its memory to be used again.
+const maxPooledNames = 1 << 10
 
-// keyLists numbers lists in the name of the client of a call.
-type keyLists call
+// clientLists numbers lists in the name of the client of a call.
+type clientLists call
 
-func (k *call) lists() item.Lists { return (*keyLists)(k) }
+func (k *call) lists() item.Lists { return (*clientLists)(k) }
 
 // ID returns the number of a list of names.
-func (k *keyLists) ID(names [][]byte) (uint64, error) {
+func (k *clientLists) ID(names [][]byte) (uint64, error) {
 	var by lists.Owner
 	if !k.set.Open {
 		by = lists.Owner{Key: k.conn.auth.id, Keys: len(k.set.Keys)}
@@ -68,12 +68,12 @@ func (k *keyLists) ID(names [][]byte) (uint64, error) {
 }
 
 // Names returns the list that has a number, if one has.
-func (k *keyLists) Names(id uint64) ([]string, bool) { return k.set.Lists.Names(id) }
+func (k *clientLists) Names(id uint64) ([]string, bool) { return k.set.Lists.Names(id) }
 
-// restNames lets go of the names of a list.
-func (k *call) restNames() {
+// releaseNames lets go of the names of a list.
+func (k *call) releaseNames() {
 	clear(k.names)
-	if cap(k.names) > keepNames {
+	if cap(k.names) > maxPooledNames {
 		k.names = nil
 	}
 }

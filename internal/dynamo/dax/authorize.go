@@ -11,25 +11,25 @@ import (
 // authorization is what a connection's client has proved lately. Proving is not answered:
 // what came of it the next request is told.
 type authorization struct {
-	id      []byte        // of the key; empty for nothing proved
-	name    []byte        // of the key that was named last, proved or not
-	until   time.Time     // counts for as long
-	keys    uint64        // of the settings under which it was proved
-	refusal *sign.Refusal // nil unless the last proof was none
+	id        []byte        // of the key; empty for nothing proved
+	claimedID []byte        // of the key that was named last, proved or not
+	expires   time.Time     // counts for as long
+	keySet    uint64        // of the settings under which it was proved
+	refusal   *sign.Refusal // nil unless the last proof was none
 }
 
 // validity is how long a signature counts. Clients sign anew after about half of that.
 const validity = 5 * time.Minute
 
-// maxName is how much of a key's id is recorded.
-const maxName = 128
+// maxRecordedID is how much of a key's id is recorded.
+const maxRecordedID = 128
 
 // authorize takes a client's proof of who it is.
 func (c *conn) authorize(args []byte) {
 	k, a := c.k, &c.auth
-	r := cbor.Over(args)
+	r := cbor.NewReader(args)
 	id, signature, text := r.Text(), r.Text(), r.String()
-	a.name = append(a.name[:0], id[:min(len(id), maxName)]...)
+	a.claimedID = append(a.claimedID[:0], id[:min(len(id), maxRecordedID)]...)
 	if k.set.Open {
 		c.proved = true
 		return
@@ -54,7 +54,7 @@ func (c *conn) authorize(args []byte) {
 		signed = k.now // the client's clock is ahead
 	}
 	a.id = append(a.id, id...)
-	a.keys, a.until = k.set.keys, signed.Add(validity)
+	a.keySet, a.expires = k.set.keySet, signed.Add(validity)
 	c.proved = true
 }
 
@@ -62,12 +62,12 @@ func (c *conn) authorize(args []byte) {
 // not too often. It returns why not.
 func (c *conn) admit(m *method) *fault.Error {
 	k, a := c.k, &c.auth
-	if !m.free && !c.inTime() {
+	if !m.unlimited && !c.allowRequest() {
 		c.srv.metrics.limited.Inc()
 		k.line.Reason = reasonRateLimit
 		return fault.New("ThrottlingException", "Rate of requests exceeds the allowed throughput.")
 	}
-	if e := a.lacks(k.set, k.now); e != nil {
+	if e := a.check(k.set, k.now); e != nil {
 		c.srv.metrics.denied.Inc()
 		k.line.Reason = reasonAuthentication
 		return e
@@ -82,25 +82,25 @@ func (c *conn) admit(m *method) *fault.Error {
 	return nil
 }
 
-// lacks says what a client has to prove before it may ask for anything.
-func (a *authorization) lacks(set *settings, now time.Time) *fault.Error {
+// check says what a client has to prove before it may ask for anything.
+func (a *authorization) check(set *settings, now time.Time) *fault.Error {
 	switch {
 	case set.Open:
 		return nil
 	case a.refusal != nil:
-		return refusal(a.refusal)
+		return refusalError(a.refusal)
 	case len(a.id) == 0:
 		return fault.Unauthenticated("Connection requires authentication: the client has sent no credentials")
-	case a.keys != set.keys:
+	case a.keySet != set.keySet:
 		return fault.Unauthenticated("Connection requires authentication: the keys have changed")
-	case now.After(a.until):
+	case now.After(a.expires):
 		return fault.Unauthenticated("Connection requires authentication: the last one is older than %v", validity)
 	}
 	return nil
 }
 
-// inTime says whether the client may ask once more.
-func (c *conn) inTime() bool {
+// allowRequest says whether the client may ask once more.
+func (c *conn) allowRequest() bool {
 	rates := c.k.set.rates
 	if !rates.Bound() || !c.client.IsValid() {
 		return true
@@ -111,9 +111,9 @@ func (c *conn) inTime() bool {
 	return c.limiter.AllowN(c.k.now, 1)
 }
 
-// refusal is what the client is told of a proof that was none.
-func refusal(r *sign.Refusal) *fault.Error {
-	if r.Again {
+// refusalError is what the client is told of a proof that was none.
+func refusalError(r *sign.Refusal) *fault.Error {
+	if r.Retryable {
 		return fault.Unauthenticated("%s", r.Text)
 	}
 	return fault.BadSignature("%s", r.Text)

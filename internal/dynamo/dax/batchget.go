@@ -8,8 +8,8 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// mostTables is how many tables a request may name: more than DynamoDB takes items.
-const mostTables = 200
+// maxTables is how many tables a request may name: more than DynamoDB takes items.
+const maxTables = 200
 
 // batchTable is what a batch asks of one table.
 type batchTable struct {
@@ -18,7 +18,7 @@ type batchTable struct {
 	paths  []item.Path // nil: of whole items
 }
 
-var headBatchGetItem = head("BatchGetItem")
+var headBatchGetItem = requestHead("BatchGetItem")
 
 // batchGetItem answers items by their keys.
 func (k *call) batchGetItem() {
@@ -26,20 +26,20 @@ func (k *call) batchGetItem() {
 	if !ok {
 		return
 	}
-	body, ok := k.ask(&headBatchGetItem, k.work.body)
+	body, ok := k.request(&headBatchGetItem, k.scratch.body)
 	if !ok {
 		return
 	}
 	var err error
 	if k.out, err = k.appendBatch(append(k.out, success), tables, body); err != nil {
-		k.garbled(err)
+		k.failResponse(err)
 	}
 }
 
 // batchGetBody builds the request in DynamoDB's JSON; on failure the call has failed.
 func (k *call) batchGetBody() (tables []batchTable, ok bool) {
-	b := append(k.work.body[:0], `{"RequestItems":{`...)
-	defer func() { k.work.body = b }()
+	b := append(k.scratch.body[:0], `{"RequestItems":{`...)
+	defer func() { k.scratch.body = b }()
 	n := k.args.Map()
 	for k.args.More(&n) {
 		t, ok := k.batchTable(len(tables), wire.Read)
@@ -52,15 +52,15 @@ func (k *call) batchGetBody() (tables []batchTable, ok bool) {
 		b = append(wire.AppendQuoted(b, t.name), ":{"...)
 		var err error
 		if b, err = k.appendBatchKeys(b, &t); err != nil {
-			k.bad(err)
+			k.failRequest(err)
 			return nil, false
 		}
 		b = append(b, '}')
 		tables = append(tables, t)
 	}
-	b = k.appendCommon(append(b, '}'), want(optCapacity))
+	b = k.appendCommon(append(b, '}'), optionSet(optCapacity))
 	if err := k.args.Close(); err != nil {
-		k.bad(err)
+		k.failRequest(err)
 		return nil, false
 	}
 	return tables, true
@@ -71,22 +71,22 @@ func (k *call) batchTable(before int, access wire.Access) (t batchTable, ok bool
 	t.name = k.args.String()
 	switch err := k.args.Err(); {
 	case err != nil:
-		k.bad(err)
+		k.failRequest(err)
 		return t, false
-	case before == mostTables:
-		k.fail(fault.Invalid("Too many tables in one request: there may be %d", mostTables))
+	case before == maxTables:
+		k.fail(fault.Invalid("Too many tables in one request: there may be %d", maxTables))
 		return t, false
-	case !k.named(t.name):
+	case !k.checkTableName(t.name):
 		return t, false
 	case before == 0:
 		k.line.Table = t.name
 	}
-	if !k.allowed(access, t.name) {
+	if !k.authorize(access, t.name) {
 		return t, false
 	}
 	s, ok := k.schema(t.name)
 	if ok {
-		t.schema = keysOf(s)
+		t.schema = keySchema(s)
 	}
 	return t, ok
 }
@@ -102,12 +102,12 @@ func (k *call) appendBatchKeys(b []byte, t *batchTable) (_ []byte, err error) {
 		b = append(b, `"ConsistentRead":false`...)
 	}
 	if !k.args.Null() {
-		w := &k.work.words
+		w := &k.scratch.words
 		w.Reset()
 		if b, t.paths, err = appendProjection(b, w, k.args.Bytes()); err != nil {
 			return b, err
 		}
-		b = words(b, &k.args, w)
+		b = appendPlaceholders(b, &k.args, w)
 	}
 	b = append(b, `,"Keys":[`...)
 	n, first := k.args.Array(), true
@@ -119,7 +119,7 @@ func (k *call) appendBatchKeys(b []byte, t *batchTable) (_ []byte, err error) {
 		if b, err = t.schema.AppendJSON(append(b, '{'), k.args.Bytes()); err != nil {
 			return b, err
 		}
-		if err = tooLong(b); err != nil {
+		if err = checkLength(b); err != nil {
 			return b, err
 		}
 		b = append(b, '}')
@@ -139,7 +139,7 @@ func (k *call) appendBatch(dst []byte, tables []batchTable, body []byte) (_ []by
 			return dst, err
 		}
 	}
-	if dst, err = appendKeysLeft(dst, tables, left); err != nil {
+	if dst, err = appendUnprocessedKeys(dst, tables, left); err != nil {
 		return dst, err
 	}
 	return appendCapacities(dst, memberOf(body, "ConsumedCapacity"))
@@ -163,10 +163,10 @@ func (k *call) appendResponses(dst []byte, t *batchTable, items []byte) (_ []byt
 // appendCommon reads the options and appends those that all requests for several items
 // have, and the end.
 func (k *call) appendCommon(body []byte, wanted uint32) []byte {
-	o := &k.work.options
-	o.read(&k.args, wanted)
-	body = member(body, "ReturnConsumedCapacity", o.word(&k.args, optCapacity, capacities))
-	body = member(body, "ReturnItemCollectionMetrics", o.word(&k.args, optMetrics, metricsModes))
+	o := &k.scratch.options
+	o.parse(&k.args, wanted)
+	body = appendMember(body, "ReturnConsumedCapacity", o.enum(&k.args, optCapacity, capacities))
+	body = appendMember(body, "ReturnItemCollectionMetrics", o.enum(&k.args, optMetrics, metricsModes))
 	return append(body, '}')
 }
 
@@ -192,8 +192,8 @@ func appendEach(dst []byte, arrays [][]byte, one func(dst, v []byte) ([]byte, er
 	return dst, nil
 }
 
-// appendKeysLeft appends the keys that DynamoDB has not got to, by tables.
-func appendKeysLeft(dst []byte, tables []batchTable, left []byte) (_ []byte, err error) {
+// appendUnprocessedKeys appends the keys that DynamoDB has not got to, by tables.
+func appendUnprocessedKeys(dst []byte, tables []batchTable, left []byte) (_ []byte, err error) {
 	n := 0
 	for i := range tables {
 		if memberOf(left, string(tables[i].name)) != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-var headBatchWriteItem = head("BatchWriteItem")
+var headBatchWriteItem = requestHead("BatchWriteItem")
 
 // batchWriteItem puts and deletes items.
 //
@@ -25,35 +25,35 @@ func (k *call) batchWriteItem() {
 	}
 	b := batchWrite{k: k}
 	for try := 0; ; try++ {
-		x, ok := k.exchange(&headBatchWriteItem, k.work.body)
+		x, ok := k.roundTrip(&headBatchWriteItem, k.scratch.body)
 		if !ok && try == 0 {
-			k.fail(fault.Of(x.Reply.Status, x.Reply.Body, requestID(x)))
+			k.fail(fault.FromResponse(x.Reply.Status, x.Reply.Body, requestID(x)))
 			return
 		}
 		if !ok {
 			break // what is done is done: the rest is left over
 		}
-		b.take(x.Reply.Body)
-		if !b.leaves() || !k.patient(try) {
+		b.add(x.Reply.Body)
+		if !b.hasUnprocessed() || !k.waitRetry(try) {
 			break
 		}
-		b.again()
+		b.nextRequest()
 	}
-	if left := countWrites(b.left); left == requests {
+	if left := countWrites(b.unprocessed); left == requests {
 		k.fail(fault.New("ThrottlingException", "The origin has taken none of the batch's writes; try again later"))
 		return
 	}
 	var err error
 	if k.out, err = b.appendReply(append(k.out, success), tables); err != nil {
-		k.garbled(err)
+		k.failResponse(err)
 	}
 }
 
 // batchWriteBody builds the request in DynamoDB's JSON, and tells how many writes are in
 // it; on failure the call has failed.
 func (k *call) batchWriteBody() (tables []batchTable, requests int, ok bool) {
-	b := append(k.work.body[:0], `{"RequestItems":{`...)
-	defer func() { k.work.body = b }()
+	b := append(k.scratch.body[:0], `{"RequestItems":{`...)
+	defer func() { k.scratch.body = b }()
 	n := k.args.Map()
 	for k.args.More(&n) {
 		t, ok := k.batchTable(len(tables), wire.Write)
@@ -67,16 +67,16 @@ func (k *call) batchWriteBody() (tables []batchTable, requests int, ok bool) {
 		var writes int
 		var err error
 		if b, writes, err = k.appendWrites(b, &t); err != nil {
-			k.unlisted(err)
+			k.failItem(err)
 			return nil, 0, false
 		}
 		b = append(b, ']')
 		requests += writes
 		tables = append(tables, t)
 	}
-	b = k.appendCommon(append(b, '}'), want(optCapacity, optMetrics))
+	b = k.appendCommon(append(b, '}'), optionSet(optCapacity, optMetrics))
 	if err := k.args.Close(); err != nil {
-		k.bad(err)
+		k.failRequest(err)
 		return nil, 0, false
 	}
 	return tables, requests, true
@@ -104,7 +104,7 @@ func (k *call) appendWrites(b []byte, t *batchTable) (_ []byte, writes int, err 
 			b, err = item.AppendJSON(append(b, `{"PutRequest":{"Item":`...), k.lists(), &t.schema, keyBytes, k.args.Bytes())
 			b = append(b, "}}"...)
 		}
-		if err = cmp.Or(err, tooLong(b)); err != nil {
+		if err = cmp.Or(err, checkLength(b)); err != nil {
 			return b, writes, err
 		}
 	}
@@ -113,16 +113,16 @@ func (k *call) appendWrites(b []byte, t *batchTable) (_ []byte, writes int, err 
 
 // batchWrite is what has come of a batch so far.
 type batchWrite struct {
-	k          *call
-	left       []byte   // UnprocessedItems of the last answer
-	capacities [][]byte // arrays, of each answer
-	metrics    [][]byte // objects, of each answer
+	k           *call
+	unprocessed []byte   // UnprocessedItems of the last answer
+	capacities  [][]byte // arrays, of each answer
+	metrics     [][]byte // objects, of each answer
 }
 
-// take notes an answer, whose memory the next one takes.
-func (b *batchWrite) take(body []byte) {
+// add notes an answer, whose memory the next one takes.
+func (b *batchWrite) add(body []byte) {
 	body = bytes.Clone(body)
-	b.left = memberOf(body, "UnprocessedItems")
+	b.unprocessed = memberOf(body, "UnprocessedItems")
 	if v := memberOf(body, "ConsumedCapacity"); v != nil {
 		b.capacities = append(b.capacities, v)
 	}
@@ -131,14 +131,14 @@ func (b *batchWrite) take(body []byte) {
 	}
 }
 
-func (b *batchWrite) leaves() bool { return countWrites(b.left) > 0 }
+func (b *batchWrite) hasUnprocessed() bool { return countWrites(b.unprocessed) > 0 }
 
-// again makes what is left the next request.
-func (b *batchWrite) again() {
-	o, args := &b.k.work.options, &b.k.args
-	body := append(append(b.k.work.body[:0], `{"RequestItems":`...), b.left...)
-	body = member(body, "ReturnConsumedCapacity", o.word(args, optCapacity, capacities))
-	b.k.work.body = append(member(body, "ReturnItemCollectionMetrics", o.word(args, optMetrics, metricsModes)), '}')
+// nextRequest makes what is left the next request.
+func (b *batchWrite) nextRequest() {
+	o, args := &b.k.scratch.options, &b.k.args
+	body := append(append(b.k.scratch.body[:0], `{"RequestItems":`...), b.unprocessed...)
+	body = appendMember(body, "ReturnConsumedCapacity", o.enum(args, optCapacity, capacities))
+	b.k.scratch.body = append(appendMember(body, "ReturnItemCollectionMetrics", o.enum(args, optMetrics, metricsModes)), '}')
 }
 
 // countWrites is how many writes are in UnprocessedItems.
@@ -151,17 +151,17 @@ func countWrites(tables []byte) (n int) {
 
 // How often, and after which time at first, what DynamoDB has not got to is tried again.
 const (
-	retries    = 8
-	firstPause = 50 * time.Millisecond
-	longPause  = 2 * time.Second
+	maxRetries = 8
+	minPause   = 50 * time.Millisecond
+	maxPause   = 2 * time.Second
 )
 
-// patient waits before another try; false if there is to be none.
-func (k *call) patient(try int) bool {
-	if try == retries {
+// waitRetry waits before another try; false if there is to be none.
+func (k *call) waitRetry(try int) bool {
+	if try == maxRetries {
 		return false
 	}
-	t := time.NewTimer(min(firstPause<<try, longPause))
+	t := time.NewTimer(min(minPause<<try, maxPause))
 	defer t.Stop()
 	select {
 	case <-t.C:
@@ -173,7 +173,7 @@ func (k *call) patient(try int) bool {
 
 // appendReply appends what is left over, what it has cost, and metrics, by tables.
 func (b *batchWrite) appendReply(dst []byte, tables []batchTable) (_ []byte, err error) {
-	if dst, err = b.appendLeft(dst, tables); err != nil {
+	if dst, err = b.appendUnprocessed(dst, tables); err != nil {
 		return dst, err
 	}
 	if dst, err = appendCapacities(dst, b.capacities...); err != nil {
@@ -182,18 +182,18 @@ func (b *batchWrite) appendReply(dst []byte, tables []batchTable) (_ []byte, err
 	return appendMetricsByTable(dst, tables, b.metrics...)
 }
 
-// appendLeft appends what is left over in the form of the request.
-func (b *batchWrite) appendLeft(dst []byte, tables []batchTable) (_ []byte, err error) {
+// appendUnprocessed appends what is left over in the form of the request.
+func (b *batchWrite) appendUnprocessed(dst []byte, tables []batchTable) (_ []byte, err error) {
 	n := 0
 	for i := range tables {
-		if memberOf(b.left, string(tables[i].name)) != nil {
+		if memberOf(b.unprocessed, string(tables[i].name)) != nil {
 			n++
 		}
 	}
 	dst = cbor.AppendMap(dst, n)
 	for i := range tables {
 		t := &tables[i]
-		writes := memberOf(b.left, string(t.name))
+		writes := memberOf(b.unprocessed, string(t.name))
 		if writes == nil {
 			continue
 		}

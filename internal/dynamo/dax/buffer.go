@@ -19,19 +19,19 @@ const (
 // two.
 var buffers [largestShift + 1]sync.Pool
 
-// room is what large requests of all connections share.
-type room struct{ taken atomic.Int64 }
+// byteBudget is what large requests of all connections share.
+type byteBudget struct{ used atomic.Int64 }
 
-// take takes n bytes out of most, if they are there.
-func (r *room) take(n, most int) bool {
-	if r.taken.Add(int64(n)) <= int64(most) {
+// add takes n bytes out of most, if they are there.
+func (r *byteBudget) reserve(n, most int) bool {
+	if r.used.Add(int64(n)) <= int64(most) {
 		return true
 	}
-	r.taken.Add(-int64(n))
+	r.used.Add(-int64(n))
 	return false
 }
 
-func (r *room) give(n int) { r.taken.Add(-int64(n)) }
+func (r *byteBudget) release(n int) { r.used.Add(-int64(n)) }
 
 // input is what a connection has read and not answered yet: buf[off:have].
 type input struct {
@@ -51,10 +51,10 @@ func (in *input) space() []byte {
 }
 
 // grow makes the buffer twice as large, if there is room.
-func (in *input) grow(r *room, most int) bool {
+func (in *input) grow(r *byteBudget, most int) bool {
 	size := 2 * len(in.buf)
 	shift := bits.Len(uint(size - 1))
-	if shift < smallestShift || shift > largestShift || !r.take(size, most) {
+	if shift < smallestShift || shift > largestShift || !r.reserve(size, most) {
 		return false
 	}
 	next, _ := buffers[shift].Get().(*[]byte)
@@ -65,31 +65,31 @@ func (in *input) grow(r *room, most int) bool {
 	old := in.buf
 	in.have = copy(*next, old[in.off:in.have])
 	in.buf, in.off = *next, 0
-	in.back(r, old)
+	in.free(r, old)
 	return true
 }
 
-// back gives a large buffer back.
-func (in *input) back(r *room, b []byte) {
+// unlimited gives a large buffer back.
+func (in *input) free(r *byteBudget, b []byte) {
 	if len(b) > len(in.small) {
-		r.give(len(b))
+		r.release(len(b))
 		buffers[bits.Len(uint(len(b)-1))].Put(&b)
 	}
 }
 
 // shrink returns to the small buffer, if what is there fits it.
-func (in *input) shrink(r *room) {
+func (in *input) shrink(r *byteBudget) {
 	if len(in.buf) == len(in.small) || in.have-in.off > len(in.small) {
 		return
 	}
 	old := in.buf
 	in.have = copy(in.small, old[in.off:in.have])
 	in.buf, in.off = in.small, 0
-	in.back(r, old)
+	in.free(r, old)
 }
 
 // release forgets what was read.
-func (in *input) release(r *room) {
+func (in *input) release(r *byteBudget) {
 	in.off, in.have = 0, 0
 	in.shrink(r)
 }

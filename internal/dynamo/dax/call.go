@@ -25,27 +25,27 @@ type call struct {
 	agent  []byte      // the client's software, as it told it
 	args   cbor.Reader // over exactly the arguments, which are whole
 	out    []byte      // the reply; empty when serve begins
-	kept   []byte      // the reply if it is not in out: the cache's, which is only read
+	cached []byte      // the reply if it is not in out: the cache's, which is only read
 	now    time.Time   // when what made the request whole was read
 
-	work work // what the operations need from one request to the next
+	scratch scratch // what the operations need from one request to the next
 
-	conn   *conn
-	in     input
-	scan   cbor.Scanner
-	phase  uint8
-	late   bool // the request came in more than one read
-	head   int  // how many bytes of the message stand before the arguments
-	method *method
-	until  *awaited // made by ctx
-	names  [][]byte // of a list of attributes
-	failed *fault.Error
-	line   telemetry.Record
-	id     [edge.RequestIDSize]byte
+	conn    *conn
+	in      input
+	scan    cbor.Scanner
+	phase   uint8
+	late    bool // the request came in more than one read
+	head    int  // how many bytes of the message stand before the arguments
+	method  *method
+	context *requestContext // made by ctx
+	names   [][]byte        // of a list of attributes
+	failed  *fault.Error
+	line    telemetry.Record
+	id      [edge.RequestIDSize]byte
 }
 
-// keepReply is how large a reply's buffer may be that is kept for other requests.
-const keepReply = 64 << 10
+// maxPooledReply is how large a reply's buffer may be that is kept for other requests.
+const maxPooledReply = 64 << 10
 
 func newCall() any {
 	k := &call{out: make([]byte, 0, 4<<10)}
@@ -72,12 +72,12 @@ func (s *Server) release(k *call) {
 func (k *call) start(args []byte) {
 	c := k.conn
 	k.agent = c.agent
-	k.args = cbor.Over(args)
+	k.args = cbor.NewReader(args)
 	k.out = k.out[:0]
 	r := &k.line // nothing is in it
 	r.Time, r.Service, r.Status, r.Client = k.now, k.srv.cfg.Name, http.StatusOK, c.client
 	r.UserAgent, r.TLS, r.RequestID = c.agent, c.secure, c.ids.Append(k.id[:0])
-	r.Principal = c.auth.name
+	r.Principal = c.auth.claimedID
 	if k.method != nil {
 		r.Operation = k.method.name
 	}
@@ -85,10 +85,10 @@ func (k *call) start(args []byte) {
 
 // forget lets go of what belonged to one request.
 func (k *call) forget() {
-	k.client, k.agent, k.args, k.failed, k.kept = accel.Client{}, nil, cbor.Reader{}, nil, nil
+	k.client, k.agent, k.args, k.failed, k.cached = accel.Client{}, nil, cbor.Reader{}, nil, nil
 	k.line = telemetry.Record{}
-	k.work.rest()
-	if cap(k.out) > keepReply {
+	k.scratch.release()
+	if cap(k.out) > maxPooledReply {
 		k.out = make([]byte, 0, 4<<10)
 	}
 }
@@ -96,7 +96,7 @@ func (k *call) forget() {
 // fail answers with an error instead of whatever the reply has so far.
 func (k *call) fail(e *fault.Error) {
 	k.failed = e
-	k.out, k.kept = e.Append(k.out[:0]), nil
+	k.out, k.cached = e.Append(k.out[:0]), nil
 	k.line.Status = e.Status
 	if e.Status == 0 {
 		k.line.Status = http.StatusForbidden // one of DAX's own, which have none
@@ -128,10 +128,10 @@ func (k *call) local() { k.line.Decision = telemetry.Local }
 // ctx ends when the client goes away, the time for the answer is over, or the server no
 // longer waits. It costs nothing but a small allocation before somebody waits for its end.
 func (k *call) ctx() context.Context {
-	if k.until == nil {
-		k.until = &awaited{conn: k.conn, deadline: k.now.Add(k.set.limits.AnswerTimeout)}
+	if k.context == nil {
+		k.context = &requestContext{conn: k.conn, deadline: k.now.Add(k.set.limits.AnswerTimeout)}
 	}
-	return k.until
+	return k.context
 }
 
 // answer has a whole request served, and writes the reply. False means that the connection
@@ -145,9 +145,9 @@ func (c *conn) answer(args []byte, size int) bool {
 	} else {
 		k.serve()
 	}
-	if k.until != nil {
-		k.until.stop()
-		k.until = nil
+	if k.context != nil {
+		k.context.stop()
+		k.context = nil
 	}
 	return c.finish(size)
 }
@@ -162,11 +162,11 @@ func (k *call) serve() {
 				slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
 			k.line.Reason = reasonFault
 			k.fail(fault.New("InternalServerError", "Internal server error"))
-			k.work = work{} // in which state it is nobody knows
+			k.scratch = scratch{} // in which state it is nobody knows
 		}
 	}()
 	k.method.serve(k)
-	if len(k.out) == 0 && k.kept == nil {
+	if len(k.out) == 0 && k.cached == nil {
 		k.fail(fault.New("InternalServerError", "Internal server error"))
 	}
 }
@@ -177,10 +177,10 @@ func (c *conn) finish(size int) bool {
 	out := k.out
 	switch {
 	case c.framed:
-		k.out = frame(append(k.out, k.kept...))
+		k.out = frame(append(k.out, k.cached...))
 		out = k.out
-	case k.kept != nil:
-		out = k.kept
+	case k.cached != nil:
+		out = k.cached
 	}
 	err := c.write(out)
 	r := &k.line

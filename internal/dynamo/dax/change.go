@@ -8,12 +8,12 @@ import (
 )
 
 var (
-	headPutItem    = head("PutItem")
-	headUpdateItem = head("UpdateItem")
-	headDeleteItem = head("DeleteItem")
+	headPutItem    = requestHead("PutItem")
+	headUpdateItem = requestHead("UpdateItem")
+	headDeleteItem = requestHead("DeleteItem")
 
-	putWanted    = want(optCapacity, optCondition, optMetrics, optReturns)
-	updateWanted = putWanted | want(optUpdate)
+	putOptions    = optionSet(optCapacity, optCondition, optMetrics, optReturns)
+	updateOptions = putOptions | optionSet(optUpdate)
 )
 
 // putItem writes an item: the key's attributes and those beside it come apart.
@@ -22,48 +22,48 @@ func (k *call) putItem() {
 	if !ok {
 		return
 	}
-	w := &k.work
+	w := &k.scratch
 	keyBytes, itemBytes := k.args.Bytes(), k.args.Bytes()
-	w.options.read(&k.args, putWanted)
+	w.options.parse(&k.args, putOptions)
 	if err := k.args.Close(); err != nil {
-		k.bad(err)
+		k.failRequest(err)
 		return
 	}
 	body, err := item.AppendJSON(append(appendTable(w.body[:0], table), `,"Item":`...), k.lists(), &w.keys, keyBytes, itemBytes)
 	if err != nil {
-		k.unlisted(err)
+		k.failItem(err)
 		return
 	}
 	k.change(&headPutItem, body)
 }
 
 // updateItem changes attributes of an item, or makes it.
-func (k *call) updateItem() { k.changeByKey(&headUpdateItem, updateWanted) }
+func (k *call) updateItem() { k.changeByKey(&headUpdateItem, updateOptions) }
 
 // deleteItem deletes an item.
-func (k *call) deleteItem() { k.changeByKey(&headDeleteItem, putWanted) }
+func (k *call) deleteItem() { k.changeByKey(&headDeleteItem, putOptions) }
 
 func (k *call) changeByKey(head *http1.Request, wanted uint32) {
 	table, ok := k.table(wire.Write)
 	if !ok {
 		return
 	}
-	w := &k.work
+	w := &k.scratch
 	bytes := k.args.Bytes()
-	w.options.read(&k.args, wanted)
+	w.options.parse(&k.args, wanted)
 	if err := k.args.Close(); err != nil {
-		k.bad(err)
+		k.failRequest(err)
 		return
 	}
 	body, err := appendKey(appendTable(w.body[:0], table), &w.keys, bytes)
 	if err != nil {
-		k.bad(err)
+		k.failRequest(err)
 		return
 	}
 	if update, ok := w.options.bytes(&k.args, optUpdate); ok && k.args.Err() == nil {
-		body, err = text(body, "UpdateExpression", func(dst []byte) ([]byte, error) { return w.words.Update(dst, update) })
+		body, err = appendExpression(body, "UpdateExpression", func(dst []byte) ([]byte, error) { return w.words.Update(dst, update) })
 		if err != nil {
-			k.bad(err)
+			k.failRequest(err)
 			return
 		}
 	}
@@ -72,25 +72,25 @@ func (k *call) changeByKey(head *http1.Request, wanted uint32) {
 
 // change sends a write whose request is complete but for the options that all have.
 func (k *call) change(head *http1.Request, body []byte) {
-	w, o := &k.work, &k.work.options
-	body = o.condition(body, &k.args, optCondition, "ConditionExpression", &w.words, 'c')
-	body = words(body, &k.args, &w.words)
-	returns := o.word(&k.args, optReturns, returnModes)
-	body = member(body, "ReturnValues", returns)
-	body = member(body, "ReturnConsumedCapacity", o.word(&k.args, optCapacity, capacities))
-	body = member(body, "ReturnItemCollectionMetrics", o.word(&k.args, optMetrics, metricsModes))
+	w, o := &k.scratch, &k.scratch.options
+	body = o.appendCondition(body, &k.args, optCondition, "ConditionExpression", &w.words, 'c')
+	body = appendPlaceholders(body, &k.args, &w.words)
+	returns := o.enum(&k.args, optReturns, returnModes)
+	body = appendMember(body, "ReturnValues", returns)
+	body = appendMember(body, "ReturnConsumedCapacity", o.enum(&k.args, optCapacity, capacities))
+	body = appendMember(body, "ReturnItemCollectionMetrics", o.enum(&k.args, optMetrics, metricsModes))
 	w.body = append(body, '}')
 	if err := k.args.Err(); err != nil {
-		k.bad(err)
+		k.failRequest(err)
 		return
 	}
-	answer, ok := k.ask(head, w.body)
+	answer, ok := k.request(head, w.body)
 	if !ok {
 		return
 	}
 	partial := returns == "UPDATED_OLD" || returns == "UPDATED_NEW"
 	if err := k.changeReply(answer, partial); err != nil {
-		k.garbled(err)
+		k.failResponse(err)
 	}
 }
 
@@ -111,11 +111,11 @@ func (k *call) changeReply(answer []byte, partial bool) (err error) {
 		case wire.NameIs(it.Name(), "Attributes"):
 			r.out = r.member(replyAttributes)
 			if !partial {
-				r.out, err = k.appendItem(r.out, &k.work.keys, nil, it.Value())
+				r.out, err = k.appendItem(r.out, &k.scratch.keys, nil, it.Value())
 				break
 			}
 			start := len(r.out)
-			r.out, err = item.AppendPartial(r.out, k.lists(), &k.work.keys, it.Value())
+			r.out, err = item.AppendPartial(r.out, k.lists(), &k.scratch.keys, it.Value())
 			r.out = cbor.WrapBytes(r.out, start)
 		case wire.NameIs(it.Name(), "ConsumedCapacity"):
 			r.out, err = appendCapacity(r.member(replyCapacity), it.Value())

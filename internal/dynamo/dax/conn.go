@@ -169,7 +169,7 @@ func (c *conn) serveStream() {
 	}
 }
 
-// take returns the call under way, or a new one.
+// add returns the call under way, or a new one.
 func (c *conn) take() *call {
 	if c.k == nil {
 		c.k = c.srv.obtain(c)
@@ -177,7 +177,7 @@ func (c *conn) take() *call {
 	return c.k
 }
 
-// rest prepares for waiting: a deadline is set where there has to be one, and an idle
+// release prepares for waiting: a deadline is set where there has to be one, and an idle
 // connection gives its buffers back. False means that the connection is to be closed.
 func (c *conn) rest() bool {
 	if c.partial() {

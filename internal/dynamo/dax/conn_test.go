@@ -201,7 +201,7 @@ func TestLarge(t *testing.T) {
 				}
 			}
 		}
-		until(func() bool { return r.srv.room.taken.Load() == 0 })
+		until(func() bool { return r.srv.room.used.Load() == 0 })
 	})
 }
 
@@ -243,7 +243,7 @@ func TestCrowded(t *testing.T) {
 		half := append(unhex(t, askEcho+"5a00010000"), make([]byte, 20<<10)...)
 		first := r.hello("Go v1") // takes 32 KiB, and for a moment 16 besides
 		first.send(hex.EncodeToString(half))
-		until(func() bool { return r.srv.room.taken.Load() == 32<<10 })
+		until(func() bool { return r.srv.room.used.Load() == 32<<10 })
 		second := r.hello("Go v1")
 		go func() { _, _ = second.nc.Write(half) }()
 		if codes, text := second.failure(); !equal(codes, []int64{4, 37, 38, 39, 50}) || !strings.Contains(text, "no room") {
@@ -252,7 +252,7 @@ func TestCrowded(t *testing.T) {
 		r.hello("Go v1").gets(askEcho+"4101", "804101")
 		_ = second.nc.Close()
 		_ = first.nc.Close()
-		until(func() bool { return r.srv.room.taken.Load() == 0 })
+		until(func() bool { return r.srv.room.used.Load() == 0 })
 	})
 }
 

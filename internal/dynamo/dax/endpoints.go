@@ -43,10 +43,10 @@ const (
 // endpoints answers with the list of nodes, from memory: clients find out with it whether
 // the node lives, and give it up after a second.
 func (k *call) endpoints() {
-	members := k.members()
+	members := k.visibleMembers()
 	k.out = cbor.AppendArray(append(k.out, success), len(members))
 	for i := range members {
-		k.out = appendMember(k.out, &members[i], i == 0)
+		k.out = appendNode(k.out, &members[i], i == 0)
 	}
 	k.local()
 }
@@ -54,11 +54,11 @@ func (k *call) endpoints() {
 // success is the status of a reply that is no error: an empty array.
 const success = 0x80
 
-// members are the nodes to tell, the leader first, each with the one address that the
+// visibleMembers are the nodes to tell, the leader first, each with the one address that the
 // client can use. A node that drains is left out if there is another one: the list is never
 // empty, since some clients then drop their connections to nodes that still serve.
-func (k *call) members() []Member {
-	all := k.set.nodes(k.srv.session)
+func (k *call) visibleMembers() []Member {
+	all := k.set.allMembers(k.srv.session)
 	var told []Member
 	self := -1 // where this node is in told
 	for _, m := range all {
@@ -83,8 +83,8 @@ func (k *call) members() []Member {
 	return told
 }
 
-// nodes are all that there are.
-func (s *settings) nodes(session int64) []Member {
+// allMembers are all that there are.
+func (s *settings) allMembers(session int64) []Member {
 	if s.Members != nil {
 		return s.Members()
 	}
@@ -99,7 +99,7 @@ func (s *settings) addressOf(m *Member, at netip.AddrPort) netip.AddrPort {
 			return at
 		}
 	}
-	a := ofFamily(from, at.Addr().Is4())
+	a := byFamily(from, at.Addr().Is4())
 	if m.Self {
 		if !a.Addr().IsValid() || a.Addr().IsUnspecified() {
 			a = netip.AddrPortFrom(at.Addr(), a.Port())
@@ -111,9 +111,9 @@ func (s *settings) addressOf(m *Member, at netip.AddrPort) netip.AddrPort {
 	return a
 }
 
-// ofFamily chooses the address of the family that the client has come with; where there is
+// byFamily chooses the address of the family that the client has come with; where there is
 // none, the client may be behind something that translates.
-func ofFamily(all []netip.AddrPort, four bool) (a netip.AddrPort) {
+func byFamily(all []netip.AddrPort, four bool) (a netip.AddrPort) {
 	for i, at := range all {
 		at = netip.AddrPortFrom(at.Addr().Unmap(), at.Port())
 		if at.Addr().Is4() == four {
@@ -126,7 +126,7 @@ func ofFamily(all []netip.AddrPort, four bool) (a netip.AddrPort) {
 	return a
 }
 
-func appendMember(dst []byte, m *Member, leader bool) []byte {
+func appendNode(dst []byte, m *Member, leader bool) []byte {
 	at := m.Addresses[0]
 	name, zone, role := m.Name, m.Zone, uint64(roleReplica)
 	if name == "" {

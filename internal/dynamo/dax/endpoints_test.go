@@ -10,7 +10,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/dax/cbor"
 )
 
-// list reads the answer to endpoints: a line for each node.
+// servePage reads the answer to endpoints: a line for each node.
 func (c *client) list() string {
 	c.t.Helper()
 	c.send(askEndpoints)
@@ -18,7 +18,7 @@ func (c *client) list() string {
 	if b[0] != success || b[1]>>5 != 4 || b[1] == 0x9f {
 		c.t.Fatalf("%x", b)
 	}
-	r := cbor.Over(b[1:])
+	r := cbor.NewReader(b[1:])
 	var text strings.Builder
 	n := r.Array()
 	for r.More(&n) {
@@ -111,7 +111,7 @@ func TestEndpointsFamily(t *testing.T) {
 // TestEndpointsBytes has what clients were given when they were found to accept it.
 func TestEndpointsBytes(t *testing.T) {
 	m := Member{ID: 1, Name: "localhost", Addresses: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:18111")}, Zone: "local-1a", Session: 7}
-	got := hex.EncodeToString(appendMember(nil, &m, true))
+	got := hex.EncodeToString(appendNode(nil, &m, true))
 	if want := "a7000101696c6f63616c686f737402447f000001031946bf040105686c6f63616c2d31610607"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

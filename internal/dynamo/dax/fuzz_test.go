@@ -59,7 +59,7 @@ func FuzzConnection(f *testing.F) {
 		if requests != again || sent != sentAgain {
 			t.Errorf("at once: %d requests, %d bytes; in pieces: %d, %d", requests, sent, again, sentAgain)
 		}
-		if n := r.srv.room.taken.Load(); n != 0 {
+		if n := r.srv.room.used.Load(); n != 0 {
 			t.Errorf("%d bytes are taken", n)
 		}
 	})

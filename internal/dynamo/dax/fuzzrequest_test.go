@@ -105,7 +105,7 @@ func FuzzRequest(f *testing.F) {
 			}
 			rest = rest[end:]
 		}
-		if n := s.srv.room.taken.Load(); n != 0 {
+		if n := s.srv.room.used.Load(); n != 0 {
 			t.Errorf("%d bytes are taken", n)
 		}
 	})

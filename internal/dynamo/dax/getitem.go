@@ -20,8 +20,8 @@ const (
 )
 
 var (
-	headGetItem   = head("GetItem")
-	getItemWanted = want(optProjection, optConsistent, optCapacity)
+	headGetItem   = requestHead("GetItem")
+	getItemWanted = optionSet(optProjection, optConsistent, optCapacity)
 )
 
 // getItem answers from the cache as the item stands there, translated, if it can.
@@ -30,43 +30,43 @@ func (k *call) getItem() {
 	if !ok {
 		return
 	}
-	w := &k.work
+	w := &k.scratch
 	bytes := k.args.Bytes()
-	w.options.read(&k.args, getItemWanted)
+	w.options.parse(&k.args, getItemWanted)
 	consistent := w.options.flag(&k.args, optConsistent)
-	capacity := w.options.word(&k.args, optCapacity, capacities)
+	capacity := w.options.enum(&k.args, optCapacity, capacities)
 	if err := k.args.Close(); err != nil {
-		k.bad(err)
+		k.failRequest(err)
 		return
 	}
-	if !consistent && capacity == "" && !w.options.has(optProjection) && k.hit(table, bytes) {
+	if !consistent && capacity == "" && !w.options.has(optProjection) && k.serveHit(table, bytes) {
 		return
 	}
 	body, err := appendKey(appendTable(w.body[:0], table), &w.keys, bytes)
 	if err != nil {
-		k.bad(err)
+		k.failRequest(err)
 		return
 	}
 	if consistent {
 		body = append(body, `,"ConsistentRead":true`...)
 	}
-	body, paths := k.projection(body)
-	body = member(words(body, &k.args, &w.words), "ReturnConsumedCapacity", capacity)
+	body, paths := k.appendProjection(body)
+	body = appendMember(appendPlaceholders(body, &k.args, &w.words), "ReturnConsumedCapacity", capacity)
 	w.body = append(body, '}')
 	if err := k.args.Err(); err != nil {
-		k.bad(err)
+		k.failRequest(err)
 		return
 	}
-	if answer, ok := k.ask(&headGetItem, w.body); ok {
+	if answer, ok := k.request(&headGetItem, w.body); ok {
 		if err := k.itemReply(answer, paths); err != nil {
-			k.garbled(err)
+			k.failResponse(err)
 		}
 	}
 }
 
-// hit answers from the cache. False means that it can't, and has done nothing.
-func (k *call) hit(table, bytes []byte) bool {
-	w := &k.work
+// serveHit answers from the cache. False means that it can't, and has done nothing.
+func (k *call) serveHit(table, bytes []byte) bool {
+	w := &k.scratch
 	var hashLen int
 	var err error
 	if w.canonical, hashLen, err = w.keys.AppendCanonical(w.canonical[:0], bytes); err != nil {
@@ -83,19 +83,19 @@ func (k *call) hit(table, bytes []byte) bool {
 	json := h.Item()
 	switch form := h.Form(); {
 	case form != nil:
-		k.kept = form
+		k.cached = form
 	case json == nil:
 		k.out = append(k.out, success, null)
 	default:
 		out := append(cbor.AppendMapOpen(append(k.out, success)), replyItem)
 		if out, err = k.appendItem(out, &w.keys, nil, json); err != nil {
-			k.garbled(err)
+			k.failResponse(err)
 			return true
 		}
 		k.out = cbor.AppendBreak(out)
 		// The table may have become another since its keys were looked up, and the entry
 		// be one of that.
-		if s, ok := k.client.CachedSchema(table, k.now); ok && keysOf(s) == w.keys {
+		if s, ok := k.client.CachedSchema(table, k.now); ok && keySchema(s) == w.keys {
 			k.client.AttachForm(&h, k.out)
 		}
 	}
@@ -104,7 +104,7 @@ func (k *call) hit(table, bytes []byte) bool {
 
 // refresh has the item of a hit read anew.
 func (k *call) refresh(h *accel.Hit, bytes []byte) {
-	w := &k.work
+	w := &k.scratch
 	body, err := w.keys.AppendJSON(append(w.body[:0], '{'), bytes)
 	if w.body = append(body, '}'); err == nil {
 		k.client.Refresh(h, w.body)
@@ -119,7 +119,7 @@ func (k *call) itemReply(answer []byte, paths []item.Path) (err error) {
 		switch {
 		case wire.Kind(it.Value()) == 'n':
 		case wire.NameIs(it.Name(), "Item"):
-			r.out, err = k.appendItem(r.member(replyItem), &k.work.keys, paths, it.Value())
+			r.out, err = k.appendItem(r.member(replyItem), &k.scratch.keys, paths, it.Value())
 		case wire.NameIs(it.Name(), "ConsumedCapacity"):
 			r.out, err = appendCapacity(r.member(replyCapacity), it.Value())
 		}

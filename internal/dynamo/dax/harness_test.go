@@ -62,7 +62,7 @@ func testMethods(s *slow) []method {
 			ctx := k.ctx()
 			s.begun <- struct{}{}
 			<-ctx.Done()
-			s.ended <- context.Cause(ctx.(*awaited).inner)
+			s.ended <- context.Cause(ctx.(*requestContext).inner)
 			k.out = append(k.out, success, 0xf6)
 		}},
 		{id: 1003, name: "Panic", serve: func(k *call) { k.out = append(k.out, success); panic("as asked") }},
@@ -262,7 +262,7 @@ func (s *scripted) says(status int, answer string) {
 	s.status, s.answer = status, answer
 }
 
-// take returns what was asked since the last call.
+// add returns what was asked since the last call.
 func (s *scripted) take() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -411,7 +411,7 @@ func (c *client) gets(request, want string) {
 	c.t.Helper()
 	c.send(request)
 	want = strings.ReplaceAll(want, " ", "")
-	n, r := 0, cbor.Over(unhex(c.t, want))
+	n, r := 0, cbor.NewReader(unhex(c.t, want))
 	for ; !r.Done(); n++ {
 		r.Skip()
 	}
@@ -423,7 +423,7 @@ func (c *client) gets(request, want string) {
 // failure reads an error: its codes and its message.
 func (c *client) failure() (codes []int64, message string) {
 	c.t.Helper()
-	r := cbor.Over(unhex(c.t, c.reply(3)))
+	r := cbor.NewReader(unhex(c.t, c.reply(3)))
 	n := r.Array()
 	for r.More(&n) {
 		codes = append(codes, r.Int())
@@ -492,7 +492,7 @@ func unhex(t testing.TB, s string) []byte {
 	return b
 }
 
-// until waits, in a bubble of time as well as outside.
+// expires waits, in a bubble of time as well as outside.
 func until(reached func() bool) {
 	for !reached() {
 		<-time.After(time.Millisecond)

@@ -23,8 +23,8 @@ func TestSmallRequestsOfLargeItems(t *testing.T) {
 	s := newStage(t, func(c *Config) { c.Lists = longNames{recordedLists} })
 	hexed := func(b []byte) string { return hex.EncodeToString(b) }
 	column := func(one ...byte) string {
-		b := cbor.AppendArray(nil, mostParts)
-		for range mostParts {
+		b := cbor.AppendArray(nil, maxTransactItems)
+		for range maxTransactItems {
 			b = append(b, one...)
 		}
 		return hexed(b)
@@ -43,7 +43,7 @@ func TestSmallRequestsOfLargeItems(t *testing.T) {
 		s.c.fails(request, errTooLong.Error(), 4, 37, 38, 39, 46)
 		runtime.ReadMemStats(&after)
 		// A buffer that grows by a quarter at a time has taken five times its size.
-		if n := after.TotalAlloc - before.TotalAlloc; n > 8*mostBody {
+		if n := after.TotalAlloc - before.TotalAlloc; n > 8*maxBody {
 			t.Errorf("%s: %d bytes were allocated", name, n)
 		}
 		if asked := s.origin.take(); asked != "" {

@@ -63,7 +63,7 @@ func TestLargeOfStrangers(t *testing.T) {
 	if codes, text := c.failure(); !equal(codes, unauthenticated) {
 		t.Error(codes, text)
 	}
-	if n := r.srv.room.taken.Load(); n != 0 {
+	if n := r.srv.room.used.Load(); n != 0 {
 		t.Errorf("%d bytes were taken for it", n)
 	}
 	c.over()

@@ -15,11 +15,11 @@ const (
 
 // method is something that clients may ask for.
 type method struct {
-	id    int32
-	name  string // in the access log and in metrics: DynamoDB's, where it has one
-	args  int
-	serve func(*call) // leaves the whole reply in the call's out; nil for authorizeConnection, which nobody answers
-	free  bool        // no bound on the rate: clients look after the server with it
+	id        int32
+	name      string // in the access log and in metrics: DynamoDB's, where it has one
+	args      int
+	serve     func(*call) // leaves the whole reply in the call's out; nil for authorizeConnection, which nobody answers
+	unlimited bool        // no bound on the rate: clients look after the server with it
 
 	series *methodMetrics // of the server whose table the method is in
 }
@@ -28,7 +28,7 @@ type method struct {
 // it; operations are those that are about data.
 var metadata = []method{
 	{id: idAuthorizeConnection, name: "authorizeConnection", args: 5},
-	{id: idEndpoints, name: "endpoints", args: 0, serve: (*call).endpoints, free: true},
+	{id: idEndpoints, name: "endpoints", args: 0, serve: (*call).endpoints, unlimited: true},
 	{id: idDefineKeySchema, name: "defineKeySchema", args: 1, serve: (*call).defineKeySchema},
 	{id: idDefineAttributeListID, name: "defineAttributeListId", args: 1, serve: (*call).defineAttributeListID},
 	{id: idDefineAttributeList, name: "defineAttributeList", args: 1, serve: (*call).defineAttributeList},

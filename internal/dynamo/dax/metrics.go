@@ -6,7 +6,7 @@ import (
 
 // metrics are the series of one server.
 type metrics struct {
-	nameless *methodMetrics // of requests that named no method that there is
+	unknownMethod *methodMetrics // of requests that named no method that there is
 
 	accepted, refused, handshakes, strangers *telemetry.Counter
 	perClient, unproved                      *telemetry.Counter
@@ -38,23 +38,23 @@ func newMetrics(s *Server) *metrics {
 		return &hitsAndMisses{counter("cache_total", help, "cache", name, "result", "hit"), counter("cache_total", help, "cache", name, "result", "miss")}
 	}
 	m := &metrics{
-		nameless:   newMethodMetrics("none", counter),
-		accepted:   counter("connections_accepted_total", "Connections that were taken in."),
-		refused:    counter("connections_refused_total", "Connections closed because dax.limits.connections was reached, or no file descriptor was left. Raise it, or find out who holds them."),
-		perClient:  counter("connections_refused_per_client_total", "Connections closed because their client had dax.limits.connections_per_client. Raise it if that is a load balancer."),
-		unproved:   counter("connections_unauthenticated_total", "Connections closed after dax.limits.unauthenticated_idle: their client proved nothing on them."),
-		handshakes: counter("tls_handshake_errors_total", "TLS handshakes that failed: wrong certificate or protocol version, or a client without TLS."),
-		strangers:  counter("strangers_total", "Connections that did not begin as DAX's do: another protocol, or TLS where there is none."),
-		malformed:  counter("malformed_total", "Connections closed because what came was no request."),
-		oversized:  counter("oversized_total", "Requests refused for being larger than one may be."),
-		slow:       counter("slow_total", "Connections closed because a preamble or a request that had begun did not arrive in time."),
-		crowded:    counter("crowded_total", "Requests refused because large requests took all the memory that they may take together."),
-		unsent:     counter("unsent_replies_total", "Replies that could not be sent: the client was gone, or took nothing for the write timeout."),
-		limited:    counter("rate_limited_total", "Requests refused because their client went beyond the requests per second that it may make."),
-		denied:     counter("denied_total", "Requests refused because nobody had proved to be who may make them."),
-		panics:     counter("panics_total", "Methods that panicked; each is a bug, the log has its stack."),
-		in:         counter("received_bytes_total", "Bytes of requests, TLS excluded."),
-		out:        counter("sent_bytes_total", "Bytes of replies, TLS excluded."),
+		unknownMethod: newMethodMetrics("none", counter),
+		accepted:      counter("connections_accepted_total", "Connections that were taken in."),
+		refused:       counter("connections_refused_total", "Connections closed because dax.limits.connections was reached, or no file descriptor was left. Raise it, or find out who holds them."),
+		perClient:     counter("connections_refused_per_client_total", "Connections closed because their client had dax.limits.connections_per_client. Raise it if that is a load balancer."),
+		unproved:      counter("connections_unauthenticated_total", "Connections closed after dax.limits.unauthenticated_idle: their client proved nothing on them."),
+		handshakes:    counter("tls_handshake_errors_total", "TLS handshakes that failed: wrong certificate or protocol version, or a client without TLS."),
+		strangers:     counter("strangers_total", "Connections that did not begin as DAX's do: another protocol, or TLS where there is none."),
+		malformed:     counter("malformed_total", "Connections closed because what came was no request."),
+		oversized:     counter("oversized_total", "Requests refused for being larger than one may be."),
+		slow:          counter("slow_total", "Connections closed because a preamble or a request that had begun did not arrive in time."),
+		crowded:       counter("crowded_total", "Requests refused because large requests took all the memory that they may take together."),
+		unsent:        counter("unsent_replies_total", "Replies that could not be sent: the client was gone, or took nothing for the write timeout."),
+		limited:       counter("rate_limited_total", "Requests refused because their client went beyond the requests per second that it may make."),
+		denied:        counter("denied_total", "Requests refused because nobody had proved to be who may make them."),
+		panics:        counter("panics_total", "Methods that panicked; each is a bug, the log has its stack."),
+		in:            counter("received_bytes_total", "Bytes of requests, TLS excluded."),
+		out:           counter("sent_bytes_total", "Bytes of replies, TLS excluded."),
 		duration: r.Histogram("kasoku_dax_request_duration_seconds",
 			"From a request's first byte to the last byte of its reply being handed to the kernel.", "service", s.cfg.Name),
 	}
@@ -65,7 +65,7 @@ func newMetrics(s *Server) *metrics {
 	}
 	r.Gauge("kasoku_dax_connections_open", "Connections open now.", func() float64 { return float64(s.Open()) }, "service", s.cfg.Name)
 	r.Gauge("kasoku_dax_buffered_bytes", "Memory that large requests take now.",
-		func() float64 { return float64(s.room.taken.Load()) }, "service", s.cfg.Name)
+		func() float64 { return float64(s.room.used.Load()) }, "service", s.cfg.Name)
 	return m
 }
 
@@ -85,7 +85,7 @@ func (m *metrics) request(k *call) {
 	m.in.Add(uint64(k.line.BytesIn))
 	m.out.Add(uint64(k.line.BytesOut))
 	m.duration.Observe(k.line.Duration)
-	of := m.nameless
+	of := m.unknownMethod
 	if k.method != nil {
 		of = k.method.series
 	}
@@ -95,7 +95,7 @@ func (m *metrics) request(k *call) {
 		of.cache.count(k.line.Decision)
 	case e.Throttled():
 		of.throttled.Inc()
-	case e.Ours():
+	case e.ServerFault():
 		of.server.Inc()
 	default:
 		of.client.Inc()

@@ -34,13 +34,13 @@ const (
 // options are an operation's options as they came. Of one that came twice the last
 // counts: a client sends the text of a condition before the condition.
 type options struct {
-	given uint32 // which there are
-	value [optCount][]byte
+	present uint32 // which there are
+	value   [optCount][]byte
 }
 
-// read takes the map apart, and fails for an option that is not known or not one of those
+// parse takes the map apart, and fails for an option that is not known or not one of those
 // that are wanted: to do something else than what is asked for would be worse.
-func (o *options) read(r *cbor.Reader, wanted uint32) {
+func (o *options) parse(r *cbor.Reader, wanted uint32) {
 	o.clear()
 	if r.Null() {
 		return
@@ -58,10 +58,10 @@ func (o *options) read(r *cbor.Reader, wanted uint32) {
 				r.Fail("option %d", key)
 			}
 		case len(value) == 1 && value[0] == null:
-			o.given &^= 1 << key
+			o.present &^= 1 << key
 			o.value[key] = nil
 		default:
-			o.given |= 1 << key
+			o.present |= 1 << key
 			o.value[key] = value
 		}
 	}
@@ -72,15 +72,15 @@ const null = 0xf6
 
 // clear lets go of all.
 func (o *options) clear() {
-	if o.given != 0 {
+	if o.present != 0 {
 		*o = options{}
 	}
 }
 
 // has tells whether an option is given.
-func (o *options) has(key int) bool { return o.given&(1<<key) != 0 }
+func (o *options) has(key int) bool { return o.present&(1<<key) != 0 }
 
-func want(keys ...int) (set uint32) {
+func optionSet(keys ...int) (set uint32) {
 	for _, k := range keys {
 		set |= 1 << k
 	}
@@ -92,7 +92,7 @@ func (o *options) bytes(r *cbor.Reader, key int) (b []byte, ok bool) {
 	if !o.has(key) {
 		return nil, false
 	}
-	one := cbor.Over(o.value[key])
+	one := cbor.NewReader(o.value[key])
 	if one.Kind() == cbor.Text {
 		b = one.Text()
 	} else {
@@ -109,7 +109,7 @@ func (o *options) number(r *cbor.Reader, key int) (v int64, ok bool) {
 	if !o.has(key) {
 		return 0, false
 	}
-	one := cbor.Over(o.value[key])
+	one := cbor.NewReader(o.value[key])
 	switch one.Kind() {
 	case cbor.True, cbor.False:
 		if one.Bool() {
@@ -130,9 +130,9 @@ func (o *options) flag(r *cbor.Reader, key int) bool {
 	return v != 0
 }
 
-// word is an option whose value is one of some words, by number. Number 0 stands for what
+// enum is an option whose value is one of some words, by number. Number 0 stands for what
 // holds without the option.
-func (o *options) word(r *cbor.Reader, key int, words []string) string {
+func (o *options) enum(r *cbor.Reader, key int, words []string) string {
 	v, _ := o.number(r, key)
 	if v < 0 || v >= int64(len(words)) {
 		r.Fail("value %d of option %d", v, key)
@@ -147,8 +147,8 @@ var (
 	returnModes  = []string{"", "", "ALL_OLD", "UPDATED_OLD", "ALL_NEW", "UPDATED_NEW"}
 )
 
-// member appends a member of a JSON object that is a word, if there is one.
-func member(dst []byte, name, word string) []byte {
+// appendMember appends a member of a JSON object that is a word, if there is one.
+func appendMember(dst []byte, name, word string) []byte {
 	if word == "" {
 		return dst
 	}
@@ -156,28 +156,28 @@ func member(dst []byte, name, word string) []byte {
 	return append(append(append(dst, `":"`...), word...), '"')
 }
 
-// text appends a member that is an expression: what f makes of it.
-func text(dst []byte, name string, f func(dst []byte) ([]byte, error)) ([]byte, error) {
+// appendExpression appends a member that is an expression: what f makes of it.
+func appendExpression(dst []byte, name string, f func(dst []byte) ([]byte, error)) ([]byte, error) {
 	dst = append(append(append(dst, `,"`...), name...), `":"`...)
 	dst, err := f(dst)
 	return append(dst, '"'), err
 }
 
-// condition appends a member that is a condition, if the option is given.
-func (o *options) condition(dst []byte, r *cbor.Reader, key int, name string, w *tree.Words, prefix byte) []byte {
+// appendCondition appends a member that is a condition, if the option is given.
+func (o *options) appendCondition(dst []byte, r *cbor.Reader, key int, name string, w *tree.Placeholders, prefix byte) []byte {
 	b, ok := o.bytes(r, key)
 	if !ok || r.Err() != nil {
 		return dst
 	}
-	dst, err := text(dst, name, func(dst []byte) ([]byte, error) { return w.Condition(dst, b, prefix) })
+	dst, err := appendExpression(dst, name, func(dst []byte) ([]byte, error) { return w.Condition(dst, b, prefix) })
 	if err != nil {
 		r.Fail("%v", err)
 	}
 	return dst
 }
 
-// words appends what stands for the placeholders of a request's expressions.
-func words(dst []byte, r *cbor.Reader, w *tree.Words) []byte {
+// appendPlaceholders appends what stands for the placeholders of a request's expressions.
+func appendPlaceholders(dst []byte, r *cbor.Reader, w *tree.Placeholders) []byte {
 	if w.HasNames() {
 		dst = w.AppendNames(append(dst, `,"ExpressionAttributeNames":`...))
 	}

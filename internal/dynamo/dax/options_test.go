@@ -15,8 +15,8 @@ func TestOptionsLetGo(t *testing.T) {
 		"bf 00 4101 00 f6 03 01 ff",
 	} {
 		var o options
-		r := cbor.Over(unhex(t, text))
-		if o.read(&r, want(optProjection, optCapacity)); r.Err() != nil {
+		r := cbor.NewReader(unhex(t, text))
+		if o.parse(&r, optionSet(optProjection, optCapacity)); r.Err() != nil {
 			t.Fatal(r.Err())
 		}
 		o.clear()

@@ -27,7 +27,7 @@ func wrongMagic(b []byte) bool {
 // client does not say. framed tells whether there is a layer between the connection and
 // the replies: they come in frames then, and requests as ever.
 func readPreamble(b []byte) (agent []byte, framed bool, err error) {
-	r := cbor.Over(b)
+	r := cbor.NewReader(b)
 	r.Text()
 	layers := r.Int()
 	if layers != 0 && layers != 1 {

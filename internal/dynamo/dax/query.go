@@ -12,12 +12,12 @@ import (
 )
 
 var (
-	headQuery = head("Query")
-	headScan  = head("Scan")
+	headQuery = requestHead("Query")
+	headScan  = requestHead("Scan")
 
-	listWanted  = want(optProjection, optConsistent, optCapacity, optStart, optFilter, optIndex, optLimit, optSelect)
-	queryWanted = listWanted | want(optForward)
-	scanWanted  = listWanted | want(optSegment, optSegments)
+	listOptions  = optionSet(optProjection, optConsistent, optCapacity, optStart, optFilter, optIndex, optLimit, optSelect)
+	queryOptions = listOptions | optionSet(optForward)
+	scanOptions  = listOptions | optionSet(optSegment, optSegments)
 )
 
 // query answers what a key condition finds in a partition.
@@ -26,61 +26,61 @@ func (k *call) query() {
 	if !ok {
 		return
 	}
-	body := appendTable(k.work.body[:0], table)
+	body := appendTable(k.scratch.body[:0], table)
 	if !k.args.Null() {
 		container := k.args.Bytes()
 		var err error
-		body, err = text(body, "KeyConditionExpression", func(dst []byte) ([]byte, error) { return k.work.words.Condition(dst, container, 'k') })
+		body, err = appendExpression(body, "KeyConditionExpression", func(dst []byte) ([]byte, error) { return k.scratch.words.Condition(dst, container, 'k') })
 		if err != nil {
-			k.bad(err)
+			k.failRequest(err)
 			return
 		}
 	}
-	k.list(&headQuery, body, queryWanted)
+	k.servePage(&headQuery, body, queryOptions)
 }
 
 // scanItems answers what is in a table.
 func (k *call) scanItems() {
 	if table, ok := k.table(wire.Read); ok {
-		k.list(&headScan, appendTable(k.work.body[:0], table), scanWanted)
+		k.servePage(&headScan, appendTable(k.scratch.body[:0], table), scanOptions)
 	}
 }
 
-// list answers a query or a scan, whose request is complete but for the options: a page
+// servePage answers a query or a scan, whose request is complete but for the options: a page
 // of items.
-func (k *call) list(head *http1.Request, body []byte, wanted uint32) {
-	w, o := &k.work, &k.work.options
-	o.read(&k.args, wanted)
-	body = o.condition(body, &k.args, optFilter, "FilterExpression", &w.words, 'f')
-	body, paths := k.projection(body)
+func (k *call) servePage(head *http1.Request, body []byte, wanted uint32) {
+	w, o := &k.scratch, &k.scratch.options
+	o.parse(&k.args, wanted)
+	body = o.appendCondition(body, &k.args, optFilter, "FilterExpression", &w.words, 'f')
+	body, paths := k.appendProjection(body)
 	index, indexed := o.bytes(&k.args, optIndex)
 	if indexed {
 		body = wire.AppendQuoted(append(body, `,"IndexName":`...), index)
 	}
 	body = k.appendStart(body, indexed)
 	body = k.appendPaging(body)
-	body = words(body, &k.args, &w.words)
+	body = appendPlaceholders(body, &k.args, &w.words)
 	if o.flag(&k.args, optConsistent) {
 		body = append(body, `,"ConsistentRead":true`...)
 	}
-	body = member(body, "ReturnConsumedCapacity", o.word(&k.args, optCapacity, capacities))
+	body = appendMember(body, "ReturnConsumedCapacity", o.enum(&k.args, optCapacity, capacities))
 	w.body = append(body, '}')
 	if err := k.args.Close(); err != nil {
-		k.bad(err)
+		k.failRequest(err)
 		return
 	}
-	answer, ok := k.ask(head, w.body)
+	answer, ok := k.request(head, w.body)
 	if !ok {
 		return
 	}
 	if err := k.pageReply(answer, paths, indexed); err != nil {
-		k.garbled(err)
+		k.failResponse(err)
 	}
 }
 
 // appendStart appends where the page begins, if the option is given.
 func (k *call) appendStart(body []byte, indexed bool) []byte {
-	start, ok := k.work.options.bytes(&k.args, optStart)
+	start, ok := k.scratch.options.bytes(&k.args, optStart)
 	if !ok {
 		return body
 	}
@@ -89,7 +89,7 @@ func (k *call) appendStart(body []byte, indexed bool) []byte {
 	if indexed {
 		body, err = key.AppendStartJSON(body, start)
 	} else {
-		body, err = k.work.keys.AppendJSON(append(body, '{'), start)
+		body, err = k.scratch.keys.AppendJSON(append(body, '{'), start)
 		body = append(body, '}')
 	}
 	if err != nil {
@@ -112,13 +112,13 @@ var goAgent = []byte("DaxGoV2Client")
 
 // appendPaging appends how much of what is asked for.
 func (k *call) appendPaging(body []byte) []byte {
-	o := &k.work.options
+	o := &k.scratch.options
 	selected, _ := o.number(&k.args, optSelect)
 	switch {
 	case selected == selectAll && bytes.HasPrefix(k.agent, goAgent):
 	case selected == selectSpecific && !o.has(optProjection):
 	default:
-		body = member(body, "Select", o.word(&k.args, optSelect, selects))
+		body = appendMember(body, "Select", o.enum(&k.args, optSelect, selects))
 	}
 	if v, ok := o.number(&k.args, optForward); ok && v == 0 {
 		body = append(body, `,"ScanIndexForward":false`...)
@@ -170,7 +170,7 @@ func (k *call) appendItems(dst []byte, paths []item.Path, items []byte) (_ []byt
 		if paths == nil {
 			dst = cbor.AppendArray(dst, 2)
 		}
-		if dst, err = k.appendKeyed(dst, &k.work.keys, paths, it.Value()); err != nil {
+		if dst, err = k.appendKeyed(dst, &k.scratch.keys, paths, it.Value()); err != nil {
 			return dst, err
 		}
 	}
@@ -197,7 +197,7 @@ func appendKeyOf(dst []byte, s *key.Schema, object []byte) (_ []byte, err error)
 // appendLastKey appends where the next page begins.
 func (k *call) appendLastKey(dst, object []byte, indexed bool) (_ []byte, err error) {
 	if !indexed {
-		return appendKeyOf(dst, &k.work.keys, object)
+		return appendKeyOf(dst, &k.scratch.keys, object)
 	}
 	start := len(dst)
 	dst, err = key.AppendStart(dst, object)

@@ -277,7 +277,7 @@ func items(t *testing.T, text string) (all []any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := cbor.Over(b)
+	r := cbor.NewReader(b)
 	for !r.Done() {
 		all = append(all, readItem(t, &r))
 	}
@@ -331,7 +331,7 @@ func readItem(t *testing.T, r *cbor.Reader) any {
 // inside reads a byte string that holds items, or leaves it as it is.
 func inside(t *testing.T, b []byte) any {
 	t.Helper()
-	r := cbor.Over(b)
+	r := cbor.NewReader(b)
 	for !r.Done() && r.Err() == nil {
 		r.Skip()
 	}

@@ -22,7 +22,7 @@ func begin(out []byte) reply {
 	return reply{cbor.AppendMapOpen(out), len(out)}
 }
 
-// member begins a parameter; its value is to be appended to what is returned.
+// appendMember begins a parameter; its value is to be appended to what is returned.
 func (r *reply) member(key uint64) []byte { return cbor.AppendUint(r.out, key) }
 
 func (r *reply) end() []byte {
@@ -152,18 +152,18 @@ func appendTransactCapacity(dst, json []byte) ([]byte, error) {
 		}
 	}
 	if c.own != nil && err == nil {
-		dst, err = appendUsed(cbor.AppendUint(dst, fieldOwn), c.own)
+		dst, err = appendConsumed(cbor.AppendUint(dst, fieldOwn), c.own)
 	}
 	for i, indexes := range [][]byte{c.global, c.local} {
 		if indexes != nil && err == nil {
-			dst, err = appendIndexes(cbor.AppendUint(dst, uint64(fieldGlobal+i)), indexes, appendUsed)
+			dst, err = appendIndexes(cbor.AppendUint(dst, uint64(fieldGlobal+i)), indexes, appendConsumed)
 		}
 	}
 	return cbor.AppendBreak(dst), err
 }
 
-// appendUsed translates what a table or an index has used in a transaction.
-func appendUsed(dst, json []byte) (_ []byte, err error) {
+// appendConsumed translates what a table or an index has used in a transaction.
+func appendConsumed(dst, json []byte) (_ []byte, err error) {
 	names := [...]string{"CapacityUnits", "ReadCapacityUnits", "WriteCapacityUnits"}
 	n := 0
 	for _, name := range names {

@@ -40,7 +40,7 @@ func (c *conn) proceed() bool {
 // are: the others would leave none for them.
 func (c *conn) enlarge() bool {
 	k := c.k
-	if e := c.auth.lacks(k.set, k.now); e != nil {
+	if e := c.auth.check(k.set, k.now); e != nil {
 		c.srv.metrics.denied.Inc()
 		return c.refuse(e)
 	}
@@ -125,9 +125,9 @@ func (c *conn) greet(b []byte) bool {
 	return true
 }
 
-// named takes a head. Whoever does not know the method can't find the next request.
+// checkTableName takes a head. Whoever does not know the method can't find the next request.
 func (c *conn) named(head []byte) bool {
-	r := cbor.Over(head)
+	r := cbor.NewReader(head)
 	service, id := r.Int(), r.Int()
 	if r.Err() == nil && service != serviceID {
 		r.Fail("service %d", service)
@@ -144,7 +144,7 @@ func (c *conn) named(head []byte) bool {
 	return true
 }
 
-// ask has a whole request answered: size bytes with the head. One that took its time is
+// request has a whole request answered: size bytes with the head. One that took its time is
 // answered as of now: what was kept when it began, and what was allowed, may be no more.
 func (c *conn) ask(args []byte, size int) bool {
 	if k := c.k; k.late {

@@ -23,26 +23,26 @@ func (k *call) defineKeySchema() {
 		k.fail(fault.Invalid("The table's name could not be read: %v", err))
 		return
 	}
-	if !k.named(table) {
+	if !k.checkTableName(table) {
 		return
 	}
 	k.line.Table = table
 	// Who writes needs the keys as well as who reads.
-	if !k.client.Allowed(wire.Write, table) && !k.allowed(wire.Read, table) {
+	if !k.client.Allowed(wire.Write, table) && !k.authorize(wire.Read, table) {
 		return
 	}
 	s, ok := k.schema(table)
 	if !ok {
 		return
 	}
-	keys := keysOf(s)
+	keys := keySchema(s)
 	k.out = keys.AppendReply(append(k.out, success))
 	k.local()
 }
 
-// named refuses what is too long for a table's name, before it is looked for in what a
+// checkTableName refuses what is too long for a table's name, before it is looked for in what a
 // client may do, or gets into the access log or an error; the call has failed then.
-func (k *call) named(table []byte) bool {
+func (k *call) checkTableName(table []byte) bool {
 	if len(table) > longestTable {
 		k.misnamed()
 		return false
@@ -77,8 +77,8 @@ func (k *call) schema(table []byte) (*accel.Schema, bool) {
 	return nil, false
 }
 
-// allowed checks the client's permission on a table; without it the call has failed.
-func (k *call) allowed(access wire.Access, table []byte) bool {
+// authorize checks the client's permission on a table; without it the call has failed.
+func (k *call) authorize(access wire.Access, table []byte) bool {
 	if k.client.Allowed(access, table) {
 		return true
 	}

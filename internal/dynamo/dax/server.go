@@ -85,7 +85,7 @@ type Server struct {
 	metrics *metrics
 	methods methodTable
 	calls   sync.Pool
-	room    room
+	room    byteBudget
 	sysmon  socket.Sysmon
 
 	// set is replaced as a whole; setMu serialises those who replace it.

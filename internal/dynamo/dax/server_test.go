@@ -113,7 +113,7 @@ func TestStopLastLook(t *testing.T) {
 // is the other half.
 func (r *rig) sendHalf(c *client) (rest string) {
 	c.send(askEcho + "592710" + strings.Repeat("00", 9000)) // of 10000 bytes, for which it needs a larger buffer
-	for r.srv.room.taken.Load() == 0 {
+	for r.srv.room.used.Load() == 0 {
 		runtime.Gosched()
 	}
 	return strings.Repeat("00", 1000)

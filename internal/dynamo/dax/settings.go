@@ -15,9 +15,9 @@ type settings struct {
 	log      telemetry.Sink
 	rates    edge.Rates
 	verifier *sign.Verifier // nil: open
-	// keys numbers the sets of keys: who has proved something under another set has to
+	// keySet numbers the sets of keys: who has proved something under another set has to
 	// prove it again.
-	keys uint64
+	keySet uint64
 }
 
 func newSettings(cfg Config, old *settings) *settings {
@@ -30,9 +30,9 @@ func newSettings(cfg Config, old *settings) *settings {
 	}
 	var rates edge.Rates
 	if old != nil {
-		rates, set.keys = old.rates, old.keys
+		rates, set.keySet = old.rates, old.keySet
 		if old.Open != cfg.Open || old.Region != cfg.Region || !slices.Equal(old.Keys, cfg.Keys) {
-			set.keys++
+			set.keySet++
 		}
 	}
 	set.rates = rates.With(cfg.Limits.RequestsPerSecond)

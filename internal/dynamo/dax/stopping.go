@@ -15,7 +15,7 @@ import (
 // is empty, although the node still serves.
 func (s *Server) Drain() bool {
 	s.draining.Store(true)
-	return slices.ContainsFunc(s.set.Load().nodes(s.session), func(m Member) bool { return !m.Self && len(m.Addresses) > 0 })
+	return slices.ContainsFunc(s.set.Load().allMembers(s.session), func(m Member) bool { return !m.Self && len(m.Addresses) > 0 })
 }
 
 // DrainTime is how long it takes clients to leave a node that is not in the list.
@@ -41,7 +41,7 @@ type departure struct {
 	ended atomic.Int64
 }
 
-// take reports whether the connection that has just been answered may end now.
+// add reports whether the connection that has just been answered may end now.
 func (d *departure) take(now time.Duration) bool {
 	allowed := 1 + int64(float64(d.open)*float64(now-d.begun)/float64(leaveTime))
 	if d.ended.Add(1) <= allowed {

@@ -8,17 +8,17 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// mostParts is how many items a transaction may have here: DynamoDB takes 100, and says
+// maxTransactItems is how many items a transaction may have here: DynamoDB takes 100, and says
 // so to who sends a few more.
-const mostParts = 1000
+const maxTransactItems = 1000
 
-// part is one item of a transaction. Clients send a column for each of these, as long as
+// transactItem is one item of a transaction. Clients send a column for each of these, as long as
 // there are items.
-type part struct {
+type transactItem struct {
 	op         int64
 	table, key []byte
 	item       []byte // nil where there is none
-	failed     int64  // what is wanted of an item whose condition fails
+	onFailure  int64  // what is wanted of an item whose condition fails
 	condition  []byte
 	update     []byte
 	projection []byte
@@ -27,22 +27,22 @@ type part struct {
 	paths  []item.Path
 }
 
-// parts reads the first column, which tells how many items there are.
-func (k *call) parts(read func(p *part)) []part {
+// firstColumn reads the first column, which tells how many items there are.
+func (k *call) firstColumn(read func(p *transactItem)) []transactItem {
 	n := k.args.Array()
-	if n > mostParts {
+	if n > maxTransactItems {
 		k.args.Fail("a transaction of %d items", n)
 	}
-	var list []part
-	for k.args.More(&n) && len(list) <= mostParts {
-		list = append(list, part{})
+	var list []transactItem
+	for k.args.More(&n) && len(list) <= maxTransactItems {
+		list = append(list, transactItem{})
 		read(&list[len(list)-1])
 	}
 	return list
 }
 
 // column reads a further column; null stands for one that has nothing in it.
-func (k *call) column(list []part, read func(p *part)) {
+func (k *call) column(list []transactItem, read func(p *transactItem)) {
 	if k.args.Null() {
 		return
 	}
@@ -71,12 +71,12 @@ func (k *call) bytesOrNull() []byte {
 	return b
 }
 
-// learn finds out how the tables' keys are made, which a client may know who may read or
+// loadSchemas finds out how the tables' keys are made, which a client may know who may read or
 // write there; on failure the call has failed.
-func (k *call) learn(list []part) bool {
+func (k *call) loadSchemas(list []transactItem) bool {
 	for i := range list {
 		p := &list[i]
-		if !k.named(p.table) {
+		if !k.checkTableName(p.table) {
 			return false
 		}
 		if i == 0 {
@@ -86,14 +86,14 @@ func (k *call) learn(list []part) bool {
 			p.schema = list[i-1].schema
 			continue
 		}
-		if !k.client.Allowed(wire.Write, p.table) && !k.allowed(wire.Read, p.table) {
+		if !k.client.Allowed(wire.Write, p.table) && !k.authorize(wire.Read, p.table) {
 			return false
 		}
 		s, ok := k.schema(p.table)
 		if !ok {
 			return false
 		}
-		p.schema = keysOf(s)
+		p.schema = keySchema(s)
 	}
 	return true
 }
@@ -101,8 +101,8 @@ func (k *call) learn(list []part) bool {
 // transactOptions reads the last argument of a transaction, and appends what is asked for
 // beside its items, and the end.
 func (k *call) transactOptions(body []byte) []byte {
-	body = k.appendCommon(body, want(optCapacity, optMetrics, optToken))
-	token, ok := k.work.options.bytes(&k.args, optToken)
+	body = k.appendCommon(body, optionSet(optCapacity, optMetrics, optToken))
+	token, ok := k.scratch.options.bytes(&k.args, optToken)
 	if !ok {
 		return body
 	}
@@ -110,8 +110,8 @@ func (k *call) transactOptions(body []byte) []byte {
 	return append(body, '}')
 }
 
-// canceled makes the error of a transaction with the reason of each item.
-func (k *call) canceled(e *fault.Error, list []part, body []byte) *fault.Error {
+// addReasons makes the error of a transaction with the reason of each item.
+func (k *call) addReasons(e *fault.Error, list []transactItem, body []byte) *fault.Error {
 	reasons := memberOf(body, "CancellationReasons")
 	if e.Type != "TransactionCanceledException" || count(reasons) != len(list) {
 		return e

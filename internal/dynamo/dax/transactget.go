@@ -8,40 +8,40 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-var headTransactGetItems = head("TransactGetItems")
+var headTransactGetItems = requestHead("TransactGetItems")
 
 // transactGetItems answers items as they were at one moment.
 func (k *call) transactGetItems() {
-	list := k.parts(func(p *part) { p.table = k.args.String() })
-	k.column(list, func(p *part) { p.key = k.args.Bytes() })
-	k.column(list, func(p *part) { p.projection = k.bytesOrNull() })
+	list := k.firstColumn(func(p *transactItem) { p.table = k.args.String() })
+	k.column(list, func(p *transactItem) { p.key = k.args.Bytes() })
+	k.column(list, func(p *transactItem) { p.projection = k.bytesOrNull() })
 	options := k.transactOptions(nil)
 	if err := k.args.Close(); err != nil {
-		k.bad(err)
+		k.failRequest(err)
 		return
 	}
-	if !k.learn(list) {
+	if !k.loadSchemas(list) {
 		return
 	}
 	if err := k.transactGetBody(list, options); err != nil {
-		k.bad(err)
+		k.failRequest(err)
 		return
 	}
-	x, ok := k.exchange(&headTransactGetItems, k.work.body)
+	x, ok := k.roundTrip(&headTransactGetItems, k.scratch.body)
 	if !ok {
-		k.fail(k.canceled(fault.Of(x.Reply.Status, x.Reply.Body, requestID(x)), list, x.Reply.Body))
+		k.fail(k.addReasons(fault.FromResponse(x.Reply.Status, x.Reply.Body, requestID(x)), list, x.Reply.Body))
 		return
 	}
 	var err error
-	if k.out, err = k.appendGot(append(k.out, success), list, x.Reply.Body); err != nil {
-		k.garbled(err)
+	if k.out, err = k.appendGetReply(append(k.out, success), list, x.Reply.Body); err != nil {
+		k.failResponse(err)
 	}
 }
 
-func (k *call) transactGetBody(list []part, options []byte) (err error) {
-	b := append(k.work.body[:0], `{"TransactItems":[`...)
-	defer func() { k.work.body = b }()
-	w := &k.work.words
+func (k *call) transactGetBody(list []transactItem, options []byte) (err error) {
+	b := append(k.scratch.body[:0], `{"TransactItems":[`...)
+	defer func() { k.scratch.body = b }()
+	w := &k.scratch.words
 	for i := range list {
 		p := &list[i]
 		if i > 0 {
@@ -57,10 +57,10 @@ func (k *call) transactGetBody(list []part, options []byte) (err error) {
 			if b, p.paths, err = appendProjection(b, w, p.projection); err != nil {
 				return err
 			}
-			b = words(b, &k.args, w)
+			b = appendPlaceholders(b, &k.args, w)
 		}
 		b = append(b, "}}"...)
-		if err = tooLong(b); err != nil {
+		if err = checkLength(b); err != nil {
 			return err
 		}
 	}
@@ -70,8 +70,8 @@ func (k *call) transactGetBody(list []part, options []byte) (err error) {
 
 var errResponses = errors.New("the origin's answer has not as many items as were asked for")
 
-// appendGot appends the items in their order, with null for those that are not there.
-func (k *call) appendGot(dst []byte, list []part, body []byte) (_ []byte, err error) {
+// appendGetReply appends the items in their order, with null for those that are not there.
+func (k *call) appendGetReply(dst []byte, list []transactItem, body []byte) (_ []byte, err error) {
 	responses := memberOf(body, "Responses")
 	if count(responses) != len(list) {
 		return dst, errResponses

@@ -22,50 +22,50 @@ var partNames = map[int64]string{partPut: "Put", partDelete: "Delete", partUpdat
 // oldOfFailed asks for the item whose condition fails.
 const oldOfFailed = 2
 
-var headTransactWriteItems = head("TransactWriteItems")
+var headTransactWriteItems = requestHead("TransactWriteItems")
 
 // transactWriteItems writes items all at once, or none.
 func (k *call) transactWriteItems() {
-	list := k.parts(func(p *part) { p.op = k.args.Int() })
-	k.column(list, func(p *part) { p.table = k.args.String() })
-	k.column(list, func(p *part) { p.key = k.args.Bytes() })
-	k.column(list, func(p *part) { p.item = k.bytesOrNull() })
-	k.column(list, func(*part) { k.args.Skip() }) // no client sends it
-	k.column(list, func(p *part) { p.failed = k.args.Int() })
-	k.column(list, func(p *part) { p.condition = k.bytesOrNull() })
-	k.column(list, func(p *part) { p.update = k.bytesOrNull() })
+	list := k.firstColumn(func(p *transactItem) { p.op = k.args.Int() })
+	k.column(list, func(p *transactItem) { p.table = k.args.String() })
+	k.column(list, func(p *transactItem) { p.key = k.args.Bytes() })
+	k.column(list, func(p *transactItem) { p.item = k.bytesOrNull() })
+	k.column(list, func(*transactItem) { k.args.Skip() }) // no client sends it
+	k.column(list, func(p *transactItem) { p.onFailure = k.args.Int() })
+	k.column(list, func(p *transactItem) { p.condition = k.bytesOrNull() })
+	k.column(list, func(p *transactItem) { p.update = k.bytesOrNull() })
 	options := k.transactOptions(nil)
 	if err := k.args.Close(); err != nil {
-		k.bad(err)
+		k.failRequest(err)
 		return
 	}
-	if !k.learn(list) {
+	if !k.loadSchemas(list) {
 		return
 	}
 	if err := k.transactWriteBody(list, options); err != nil {
-		k.unlisted(err)
+		k.failItem(err)
 		return
 	}
-	x, ok := k.exchange(&headTransactWriteItems, k.work.body)
+	x, ok := k.roundTrip(&headTransactWriteItems, k.scratch.body)
 	if !ok {
-		k.fail(k.canceled(fault.Of(x.Reply.Status, x.Reply.Body, requestID(x)), list, x.Reply.Body))
+		k.fail(k.addReasons(fault.FromResponse(x.Reply.Status, x.Reply.Body, requestID(x)), list, x.Reply.Body))
 		return
 	}
 	var err error
-	if k.out, err = appendWritten(append(k.out, success), list, x.Reply.Body); err != nil {
-		k.garbled(err)
+	if k.out, err = appendWriteReply(append(k.out, success), list, x.Reply.Body); err != nil {
+		k.failResponse(err)
 	}
 }
 
-func (k *call) transactWriteBody(list []part, options []byte) (err error) {
-	b := append(k.work.body[:0], `{"TransactItems":[`...)
-	defer func() { k.work.body = b }()
+func (k *call) transactWriteBody(list []transactItem, options []byte) (err error) {
+	b := append(k.scratch.body[:0], `{"TransactItems":[`...)
+	defer func() { k.scratch.body = b }()
 	for i := range list {
 		if i > 0 {
 			b = append(b, ',')
 		}
 		if b, err = k.appendPart(b, &list[i]); err == nil {
-			err = tooLong(b)
+			err = checkLength(b)
 		}
 		if err != nil {
 			return err
@@ -76,7 +76,7 @@ func (k *call) transactWriteBody(list []part, options []byte) (err error) {
 }
 
 // appendPart appends what is done with one item.
-func (k *call) appendPart(b []byte, p *part) (_ []byte, err error) {
+func (k *call) appendPart(b []byte, p *transactItem) (_ []byte, err error) {
 	name, ok := partNames[p.op]
 	if !ok {
 		return b, fmt.Errorf("a transaction with the operation %d, which is none that is known", p.op)
@@ -92,23 +92,23 @@ func (k *call) appendPart(b []byte, p *part) (_ []byte, err error) {
 	if err != nil {
 		return b, err
 	}
-	w := &k.work.words
+	w := &k.scratch.words
 	w.Reset()
 	if p.update != nil {
-		b, err = text(b, "UpdateExpression", func(dst []byte) ([]byte, error) { return w.Update(dst, p.update) })
+		b, err = appendExpression(b, "UpdateExpression", func(dst []byte) ([]byte, error) { return w.Update(dst, p.update) })
 	}
 	if p.condition != nil && err == nil {
-		b, err = text(b, "ConditionExpression", func(dst []byte) ([]byte, error) { return w.Condition(dst, p.condition, 'c') })
+		b, err = appendExpression(b, "ConditionExpression", func(dst []byte) ([]byte, error) { return w.Condition(dst, p.condition, 'c') })
 	}
-	if p.failed == oldOfFailed {
+	if p.onFailure == oldOfFailed {
 		b = append(b, `,"ReturnValuesOnConditionCheckFailure":"ALL_OLD"`...)
 	}
-	return append(words(b, &k.args, w), "}}"...), err
+	return append(appendPlaceholders(b, &k.args, w), "}}"...), err
 }
 
-// appendWritten appends the reply: nothing of the items, what they cost, and metrics by
+// appendWriteReply appends the reply: nothing of the items, what they cost, and metrics by
 // tables.
-func appendWritten(dst []byte, list []part, body []byte) (_ []byte, err error) {
+func appendWriteReply(dst []byte, list []transactItem, body []byte) (_ []byte, err error) {
 	dst = cbor.AppendArray(cbor.AppendArray(dst, 3), 0)
 	if dst, err = appendEach(dst, [][]byte{memberOf(body, "ConsumedCapacity")}, appendTransactCapacity); err != nil {
 		return dst, err

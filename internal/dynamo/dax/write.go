@@ -27,9 +27,9 @@ func frame(reply []byte) []byte {
 
 const lastFrame = 1 << 24
 
-// piece is how much is given at a time once the client does not take all at once: each
+// maxChunk is how much is given at a time once the client does not take all at once: each
 // piece has the whole write timeout.
-const piece = 64 << 10
+const maxChunk = 64 << 10
 
 // write sends a reply, in one system call as a rule. A socket's buffer mostly has room, so
 // that a deadline is only set once it has not.
@@ -49,7 +49,7 @@ func (c *conn) write(b []byte) error {
 		if c.srv.hard.Err() != nil {
 			return net.ErrClosed // cut came before the deadline was set anew
 		}
-		n, err := c.nc.Write(b[:min(len(b), piece)])
+		n, err := c.nc.Write(b[:min(len(b), maxChunk)])
 		b = b[n:]
 		// A client that took a part of the piece goes on; TLS can't.
 		if err != nil && (c.secure || n == 0 || !errors.Is(err, os.ErrDeadlineExceeded)) {

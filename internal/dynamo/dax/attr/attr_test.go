@@ -50,7 +50,7 @@ var pairs = []struct{ cbor, json string }{
 func TestBothWays(t *testing.T) {
 	for _, c := range pairs {
 		b := unhex(t, c.cbor)
-		r := cbor.Over(b)
+		r := cbor.NewReader(b)
 		got, err := AppendJSON(nil, &r)
 		if err != nil || r.Close() != nil || string(got) != c.json {
 			t.Errorf("%s: got %s, %v, want %s", c.cbor, got, err, c.json)
@@ -73,7 +73,7 @@ func TestRecorded(t *testing.T) {
 	for line := range strings.Lines(string(text)) {
 		in, want, _ := strings.Cut(strings.TrimSpace(line), " ")
 		n++
-		r := cbor.Over(unhex(t, in))
+		r := cbor.NewReader(unhex(t, in))
 		got, err := AppendJSON(nil, &r)
 		if err != nil || r.Close() != nil || !same(t, got, []byte(want)) {
 			t.Errorf("%s: got %s, %v, want %s", in, got, err, want)
@@ -84,7 +84,7 @@ func TestRecorded(t *testing.T) {
 			t.Errorf("%s: %x, %v", want, b, err)
 			continue
 		}
-		r = cbor.Over(b[1:])
+		r = cbor.NewReader(b[1:])
 		back, err := AppendJSON(nil, &r)
 		if err != nil || r.Close() != nil || !same(t, back, []byte(want)) {
 			t.Errorf("%s: %x came back as %s, %v", want, b[1:], back, err)
@@ -103,7 +103,7 @@ func TestOtherForms(t *testing.T) {
 		{"d90cfa81fb3fe0000000000000", `{"NS":["0.5"]}`},
 		{"63220a5c", `{"S":"\"\n\\"}`},
 	} {
-		r := cbor.Over(unhex(t, c.cbor))
+		r := cbor.NewReader(unhex(t, c.cbor))
 		got, err := AppendJSON(nil, &r)
 		if err != nil || !same(t, got, []byte(c.json)) {
 			t.Errorf("%s: got %s, %v, want %s", c.cbor, got, err, c.json)
@@ -127,7 +127,7 @@ func TestOtherForms(t *testing.T) {
 func TestRefused(t *testing.T) {
 	for _, in := range []string{"", "61ff", "d90cfc01", "c1182a", "d90cf901", "d90cf98101", "d90cfa816161", "d90cfb816161", "a10101", "81", "fb7ff8000000000000",
 		strings.Repeat("81", maxDepth) + "00"} {
-		r := cbor.Over(unhex(t, in))
+		r := cbor.NewReader(unhex(t, in))
 		if got, err := AppendJSON(nil, &r); err == nil {
 			t.Errorf("%s is %s", in, got)
 		}
@@ -147,7 +147,7 @@ func TestDepth(t *testing.T) {
 		ok    bool
 	}{{32, true}, {maxDepth - 1, true}, {maxDepth, false}} {
 		text := strings.Repeat(`{"L":[`, c.depth) + `{"NULL":true}` + strings.Repeat(`]}`, c.depth)
-		r := cbor.Over(unhex(t, strings.Repeat("81", c.depth)+"f6"))
+		r := cbor.NewReader(unhex(t, strings.Repeat("81", c.depth)+"f6"))
 		got, err := AppendJSON(nil, &r)
 		if c.ok != (err == nil) || c.ok && string(got) != text {
 			t.Errorf("%d levels: %s, %v", c.depth, got, err)
@@ -201,7 +201,7 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil {
 			r.Fatal(err)
 		}
-		in := cbor.Over(b)
+		in := cbor.NewReader(b)
 		back, err := AppendJSON(nil, &in)
 		if err != nil || in.Close() != nil || !same(t, back, []byte(text)) {
 			r.Fatalf("%s came back as %s, %v", text, back, err)
@@ -217,7 +217,7 @@ func TestNothingIsAllocated(t *testing.T) {
 	}
 	dst := make([]byte, 0, 200)
 	if n := testing.AllocsPerRun(100, func() {
-		r := cbor.Over(b)
+		r := cbor.NewReader(b)
 		dst, _ = AppendJSON(dst[:0], &r)
 		dst, _ = AppendCBOR(dst[:0], text)
 	}); n != 0 {
@@ -230,7 +230,7 @@ func FuzzJSON(f *testing.F) {
 		f.Add(unhex(f, c.cbor))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		r := cbor.Over(b)
+		r := cbor.NewReader(b)
 		text, err := AppendJSON(nil, &r)
 		if err != nil {
 			return
@@ -240,7 +240,7 @@ func FuzzJSON(f *testing.F) {
 		}
 		// Names may be there twice, and numbers of too many digits: that is DynamoDB's to refuse.
 		if again, err := AppendCBOR(nil, text); err == nil {
-			r := cbor.Over(again)
+			r := cbor.NewReader(again)
 			if r.Skip(); r.Close() != nil {
 				t.Fatalf("%s is %x", text, again)
 			}
@@ -264,7 +264,7 @@ func FuzzCBOR(f *testing.F) {
 		if !ok {
 			return // somebody might read it in another way, or it has a number that DynamoDB refuses
 		}
-		r := cbor.Over(b[1:])
+		r := cbor.NewReader(b[1:])
 		back, err := AppendJSON(nil, &r)
 		if err != nil || r.Close() != nil {
 			t.Fatalf("%s is %x, which is %v", text, b, err)

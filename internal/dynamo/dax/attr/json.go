@@ -14,8 +14,8 @@ import (
 // hundred, so that what is small enough to be read need not be small enough to be written.
 const MaxText = 24 << 20
 
-// ErrLong is for a text that would become longer.
-var ErrLong = errors.New("its items and keys are together larger than DynamoDB takes")
+// ErrTooLong is for a text that would become longer.
+var ErrTooLong = errors.New("its items and keys are together larger than DynamoDB takes")
 
 var errDepth = errors.New("an attribute value is nested too deeply")
 
@@ -27,7 +27,7 @@ func appendJSON(dst []byte, r *cbor.Reader, depth int) ([]byte, error) {
 	case depth == 0:
 		return dst, errDepth
 	case len(dst) > MaxText:
-		return dst, ErrLong
+		return dst, ErrTooLong
 	}
 	switch r.Kind() {
 	case cbor.Text:
@@ -120,7 +120,7 @@ func appendSet(dst []byte, r *cbor.Reader, tag uint64) (_ []byte, err error) {
 			return dst, err
 		}
 		if len(dst) > MaxText {
-			return dst, ErrLong
+			return dst, ErrTooLong
 		}
 	}
 	return append(dst, `]}`...), r.Err()

@@ -12,13 +12,13 @@ func TestHostile(t *testing.T) {
 		var s Scanner
 		s.Begin(1)
 		_, _, _ = s.Scan(b)
-		r := Over(b)
+		r := NewReader(b)
 		r.Raw()
 		for _, read := range []func(*Reader){
 			func(r *Reader) { r.Array() }, func(r *Reader) { r.Map() }, func(r *Reader) { r.Bytes() }, func(r *Reader) { r.Text() },
 			func(r *Reader) { _ = r.String() }, func(r *Reader) { r.Skip() }, func(r *Reader) { r.Tag(); r.Array() },
 		} {
-			r := Over(b)
+			r := NewReader(b)
 			read(&r)
 			_ = r.Close()
 		}

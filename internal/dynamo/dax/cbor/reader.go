@@ -19,8 +19,8 @@ type Reader struct {
 	err *Error
 }
 
-// Over returns a reader of the items in b.
-func Over(b []byte) Reader { return Reader{b: b} }
+// NewReader returns a reader of the items in b.
+func NewReader(b []byte) Reader { return Reader{b: b} }
 
 // Err returns the first error, an *Error, or nil.
 func (r *Reader) Err() error {

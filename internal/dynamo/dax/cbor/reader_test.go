@@ -95,7 +95,7 @@ func TestReader(t *testing.T) {
 		{"1c", "error: an item that DAX does not use where an item is expected"},
 		{"0000", "error: 1 bytes behind the end"},
 	} {
-		r := Over(unhex(t, c.in))
+		r := NewReader(unhex(t, c.in))
 		got := show(&r)
 		if err := r.Close(); err != nil {
 			got = "error: " + err.Error()
@@ -123,7 +123,7 @@ func TestReaderWants(t *testing.T) {
 		{"8201", "the message ends within an item", func(r *Reader) any { return r.Raw() }},
 		{"81f7", "an item of a kind that DAX does not use", func(r *Reader) any { return r.Raw() }},
 	} {
-		r := Over(unhex(t, c.in))
+		r := NewReader(unhex(t, c.in))
 		c.read(&r)
 		if err := r.Err(); err == nil || err.Error() != c.want {
 			t.Errorf("%s: got %v, want %s", c.in, err, c.want)
@@ -139,7 +139,7 @@ func TestReaderWants(t *testing.T) {
 }
 
 func TestRaw(t *testing.T) {
-	r := Over(unhex(t, "bf01820203ff d90cfc05 6161"))
+	r := NewReader(unhex(t, "bf01820203ff d90cfc05 6161"))
 	for _, want := range []string{"bf01820203ff", "d90cfc05", "6161"} {
 		if got := hex.EncodeToString(r.Raw()); got != want {
 			t.Errorf("got %s, want %s", got, want)
@@ -177,7 +177,7 @@ func TestAppend(t *testing.T) {
 		}
 	}
 	long := WrapBytes(make([]byte, 300), 0)
-	if r := Over(long); len(r.Bytes()) != 300 || !r.Done() {
+	if r := NewReader(long); len(r.Bytes()) != 300 || !r.Done() {
 		t.Error("a long string is not what was wrapped")
 	}
 }
@@ -191,7 +191,7 @@ func TestNothingIsAllocated(t *testing.T) {
 		if _, whole, _ := s.Scan(in); !whole {
 			t.Fatal("not whole")
 		}
-		r := Over(in)
+		r := NewReader(in)
 		n := r.Array()
 		for r.More(&n) {
 			r.Raw()

@@ -6,9 +6,9 @@ import "math"
 // looks at each item once, however often it is called, and keeps no more than a
 // count for each level that it is in.
 type Scanner struct {
-	depth int
-	at    int              // where the next head begins; beyond what has come if a string ends there
-	left  [MaxDepth]uint64 // items to come on each level, or one of the marks of open ones
+	depth     int
+	at        int              // where the next head begins; beyond what has come if a string ends there
+	remaining [MaxDepth]uint64 // items to come on each level, or one of the marks of open ones
 }
 
 // The marks of a level whose end a Break tells.
@@ -18,8 +18,8 @@ const (
 	openValue = math.MaxUint64 - 2 // of a map, between a name and its value
 )
 
-// longest is more than any message has, in items or in bytes.
-const longest = 1 << 40
+// maxItems is more than any message has, in items or in bytes.
+const maxItems = 1 << 40
 
 var (
 	errTooDeep = &Error{"items stand in each other too deeply"}
@@ -29,7 +29,7 @@ var (
 )
 
 // Begin makes the scanner look for the end of n items.
-func (s *Scanner) Begin(n int) { s.depth, s.at, s.left[0] = 1, 0, uint64(n) }
+func (s *Scanner) Begin(n int) { s.depth, s.at, s.remaining[0] = 1, 0, uint64(n) }
 
 // Scan looks on. b is everything from the first item on: what earlier calls have
 // seen, and more. end is where the items end if b has them whole; else it is how many
@@ -52,7 +52,7 @@ func (s *Scanner) Scan(b []byte) (end int, whole bool, err error) {
 
 // close leaves the levels that are over and tells whether one is left.
 func (s *Scanner) close() bool {
-	for s.depth > 0 && s.left[s.depth-1] == 0 {
+	for s.depth > 0 && s.remaining[s.depth-1] == 0 {
 		s.depth--
 	}
 	return s.depth > 0
@@ -60,14 +60,14 @@ func (s *Scanner) close() bool {
 
 // step passes over a head and the bytes of a string.
 func (s *Scanner) step(h head) error {
-	if h.arg > longest && (h.kind == Bytes || h.kind == Text || h.kind == Array || h.kind == Map) {
+	if h.arg > maxItems && (h.kind == Bytes || h.kind == Text || h.kind == Array || h.kind == Map) {
 		return errTooLong
 	}
 	s.at += h.size
 	if h.kind == Break {
-		return s.leave()
+		return s.closeLevel()
 	}
-	s.count()
+	s.beginItem()
 	switch h.kind {
 	case Invalid:
 		return errUnknown
@@ -83,9 +83,9 @@ func (s *Scanner) step(h head) error {
 	return nil
 }
 
-// count notes that an item of the innermost level has begun.
-func (s *Scanner) count() {
-	switch left := &s.left[s.depth-1]; *left {
+// beginItem notes that an item of the innermost level has begun.
+func (s *Scanner) beginItem() {
+	switch left := &s.remaining[s.depth-1]; *left {
 	case openArray:
 	case openName:
 		*left = openValue
@@ -100,17 +100,17 @@ func (s *Scanner) enter(h head, items, mark uint64) error {
 	if s.depth == MaxDepth {
 		return errTooDeep
 	}
-	s.left[s.depth] = items
+	s.remaining[s.depth] = items
 	if h.open {
-		s.left[s.depth] = mark
+		s.remaining[s.depth] = mark
 	}
 	s.depth++
 	return nil
 }
 
-// leave ends an open level.
-func (s *Scanner) leave() error {
-	if left := s.left[s.depth-1]; left != openArray && left != openName {
+// closeLevel ends an open level.
+func (s *Scanner) closeLevel() error {
+	if left := s.remaining[s.depth-1]; left != openArray && left != openName {
 		return errBreak
 	}
 	s.depth--

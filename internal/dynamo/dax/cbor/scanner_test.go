@@ -98,7 +98,7 @@ func FuzzScanner(f *testing.F) {
 		if err == errTooDeep {
 			return // how deep to read is left to who reads
 		}
-		r := Over(in)
+		r := NewReader(in)
 		show(&r)
 		read := len(in) - len(r.Rest())
 		switch {
@@ -108,7 +108,7 @@ func FuzzScanner(f *testing.F) {
 			t.Fatalf("whole, but the reader says %v", r.Err())
 		}
 		if whole {
-			again := Over(in)
+			again := NewReader(in)
 			if raw := again.Raw(); !bytes.Equal(raw, in[:end]) {
 				t.Fatalf("raw is %x", raw)
 			}

@@ -37,8 +37,8 @@ func (e *Error) Throttled() bool {
 	return false
 }
 
-// Ours tells whether the server is to blame and not what was asked.
-func (e *Error) Ours() bool { return e.codes[0] != client }
+// ServerFault tells whether the server is to blame and not what was asked.
+func (e *Error) ServerFault() bool { return e.codes[0] != client }
 
 // Append appends the whole reply.
 func (e *Error) Append(dst []byte) []byte {
@@ -68,10 +68,10 @@ func appendTextOrNull(dst []byte, s string) []byte {
 	return cbor.AppendText(dst, s)
 }
 
-// Of makes an Error of DynamoDB's error answer: its HTTP status, its body, which may
+// FromResponse makes an Error of DynamoDB's error answer: its HTTP status, its body, which may
 // be anything, and its request id. The text of the message is not touched: people
 // match on it.
-func Of(status int, body []byte, requestID string) *Error {
+func FromResponse(status int, body []byte, requestID string) *Error {
 	e := &Error{Status: status, RequestID: requestID}
 	if wire.Valid(body, wire.MaxDepth) && wire.Kind(body) == '{' {
 		e.Type = string(wire.ErrorType(body))

@@ -200,7 +200,7 @@ func FuzzItem(f *testing.F) {
 			t.Fatalf("%x is %s", item, text)
 		}
 		if again, err := AppendBytes(nil, l, hashOnly, text); err == nil {
-			r := cbor.Over(again)
+			r := cbor.NewReader(again)
 			for !r.Done() && r.Err() == nil {
 				r.Skip()
 			}
@@ -239,7 +239,7 @@ func TestProjectedInVain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := cbor.Over(got)
+	r := cbor.NewReader(got)
 	n, found := r.Map(), 0
 	for ; r.More(&n); found++ {
 		if id, v := r.Int(), r.Int(); id < int64(len(paths)*(each-1)/each) || v != 1 {

@@ -10,8 +10,8 @@ type Step struct {
 	Index int
 }
 
-// begins tells whether p goes on behind the first n steps of other.
-func (p Path) begins(other Path, n int) bool {
+// extends tells whether p goes on behind the first n steps of other.
+func (p Path) extends(other Path, n int) bool {
 	if len(p) <= n {
 		return false
 	}

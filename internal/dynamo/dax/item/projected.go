@@ -68,7 +68,7 @@ func (p *projection) value(v []byte, i, n int, try bool) (exact bool) {
 func (p *projection) members(object []byte, i, n int, try bool) (exact bool) {
 	all, some := true, false
 	for it := wire.Object(object); it.Next(); some = true {
-		next := p.named(it.Name(), i, n)
+		next := p.withName(it.Name(), i, n)
 		if next < 0 || !p.value(it.Value(), next, n+1, try) {
 			all = false
 		}
@@ -82,14 +82,14 @@ func (p *projection) members(object []byte, i, n int, try bool) (exact bool) {
 func (p *projection) elements(list []byte, i, n int, try bool) (exact bool) {
 	all, some, last := true, false, -1
 	for it := wire.Array(list); it.Next(); some = true {
-		first := p.above(last, i, n)
+		first := p.withIndexAbove(last, i, n)
 		if first < 0 {
 			return false
 		}
 		next := first
 		for next >= 0 && !p.value(it.Value(), next, n+1, true) {
-			p.forget(next, n+1)
-			next = p.above(p.paths[next][n].Index, i, n)
+			p.clear(next, n+1)
+			next = p.withIndexAbove(p.paths[next][n].Index, i, n)
 		}
 		if next < 0 && try {
 			return false
@@ -103,33 +103,33 @@ func (p *projection) elements(list []byte, i, n int, try bool) (exact bool) {
 	return all && some
 }
 
-// named returns a path whose next step is a name, as it is spelt in JSON; -1 if there is
+// withName returns a path whose next step is a name, as it is spelt in JSON; -1 if there is
 // none.
-func (p *projection) named(name []byte, i, n int) int {
+func (p *projection) withName(name []byte, i, n int) int {
 	for k, path := range p.paths {
-		if path.begins(p.paths[i], n) && path[n].Index < 0 && wire.NameIs(name, path[n].Name) {
+		if path.extends(p.paths[i], n) && path[n].Index < 0 && wire.NameIs(name, path[n].Name) {
 			return k
 		}
 	}
 	return -1
 }
 
-// above returns a path whose next step is the smallest index greater than last; -1 if
+// withIndexAbove returns a path whose next step is the smallest index greater than last; -1 if
 // there is none.
-func (p *projection) above(last, i, n int) int {
+func (p *projection) withIndexAbove(last, i, n int) int {
 	best := -1
 	for k, path := range p.paths {
-		if path.begins(p.paths[i], n) && path[n].Index > last && (best < 0 || path[n].Index < p.paths[best][n].Index) {
+		if path.extends(p.paths[i], n) && path[n].Index > last && (best < 0 || path[n].Index < p.paths[best][n].Index) {
 			best = k
 		}
 	}
 	return best
 }
 
-// forget drops what was found.
-func (p *projection) forget(i, n int) {
+// clear drops what was found.
+func (p *projection) clear(i, n int) {
 	for k, path := range p.paths {
-		if k == i || path.begins(p.paths[i], n) {
+		if k == i || path.extends(p.paths[i], n) {
 			p.found[k] = nil
 		}
 	}

@@ -183,7 +183,7 @@ func TestProjectedIsWhatClientsBuild(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := cbor.Over(b)
+		r := cbor.NewReader(b)
 		var g grown
 		for n := r.Map(); r.More(&n); {
 			at := r.Int()

@@ -39,7 +39,7 @@ func TestRecorded(t *testing.T) {
 			s.Range = key.Attribute{Name: "sk", Type: f[0][1]}
 		}
 		k, item, want := unhex(t, f[1]), unhex(t, f[2]), []byte(f[4])
-		r := cbor.Over(item)
+		r := cbor.NewReader(item)
 		l := one{id: uint64(r.Int()), names: strings.Split(f[3], ",")}
 		if f[3] == "-" {
 			l.names = nil

@@ -24,7 +24,7 @@ func AppendJSON(dst []byte, l Lists, s *key.Schema, keyBytes, item []byte) (_ []
 	if dst, err = s.AppendJSON(append(dst, '{'), keyBytes); err != nil {
 		return dst, err
 	}
-	r := cbor.Over(item)
+	r := cbor.NewReader(item)
 	names, err := readList(&r, l)
 	if err != nil {
 		return dst, err
@@ -61,7 +61,7 @@ func readList(r *cbor.Reader, l Lists) ([]string, error) {
 func AppendBytes(dst []byte, l Lists, s *key.Schema, item []byte) ([]byte, error) {
 	m := take()
 	defer m.give()
-	m.read(item, s)
+	m.collect(item, s)
 	id, err := m.list(l)
 	if err != nil {
 		return dst, err
@@ -81,7 +81,7 @@ func AppendBytes(dst []byte, l Lists, s *key.Schema, item []byte) ([]byte, error
 func AppendPartial(dst []byte, l Lists, s *key.Schema, attributes []byte) ([]byte, error) {
 	m := take()
 	defer m.give()
-	m.read(attributes, s)
+	m.collect(attributes, s)
 	id, err := m.list(l)
 	if err != nil {
 		return dst, err
@@ -109,21 +109,21 @@ var rooms = sync.Pool{New: func() any { return new(members) }}
 
 func take() *members { return rooms.Get().(*members) }
 
-// keepMembers is how many members' room is kept.
-const keepMembers = 1 << 10
+// maxPooledMembers is how many members' room is kept.
+const maxPooledMembers = 1 << 10
 
 func (m *members) give() {
 	clear(m.members)
 	clear(m.names)
-	if cap(m.members) <= keepMembers {
+	if cap(m.members) <= maxPooledMembers {
 		m.members, m.names = m.members[:0], m.names[:0]
 		rooms.Put(m)
 	}
 }
 
-// read finds the members of a JSON object in the order that clients have lists in: that
+// collect finds the members of a JSON object in the order that clients have lists in: that
 // of the bytes of names.
-func (m *members) read(object []byte, s *key.Schema) {
+func (m *members) collect(object []byte, s *key.Schema) {
 	sorted := true
 	for it := wire.Object(object); it.Next(); {
 		name, plain := wire.Plain(it.QuotedName())

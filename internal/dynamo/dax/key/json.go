@@ -20,7 +20,7 @@ func (s *Schema) AppendJSON(dst, key []byte) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	if dst, err = hash.appendMember(dst); err != nil || !s.Sorted() {
+	if dst, err = hash.appendMember(dst); err != nil || !s.HasSortKey() {
 		return dst, err
 	}
 	return sort.appendMember(append(dst, ','))
@@ -49,18 +49,18 @@ func (s *Schema) AppendKey(dst, item []byte) (_ []byte, err error) {
 		switch {
 		case wire.NameIs(it.Name(), s.Hash.Name):
 			hash = it.Value()
-		case s.Sorted() && wire.NameIs(it.Name(), s.Range.Name):
+		case s.HasSortKey() && wire.NameIs(it.Name(), s.Range.Name):
 			sort = it.Value()
 		}
 	}
-	hash, err = s.Hash.of(hash)
+	hash, err = s.Hash.valueOf(hash)
 	if err != nil {
 		return dst, err
 	}
-	if !s.Sorted() {
+	if !s.HasSortKey() {
 		return s.Hash.appendBare(dst, hash, attr.AppendNumber)
 	}
-	if sort, err = s.Range.of(sort); err != nil {
+	if sort, err = s.Range.valueOf(sort); err != nil {
 		return dst, err
 	}
 	if dst, err = s.Hash.appendItem(dst, hash); err != nil {
@@ -69,8 +69,8 @@ func (s *Schema) AppendKey(dst, item []byte) (_ []byte, err error) {
 	return s.Range.appendBare(dst, sort, appendOrdered)
 }
 
-// of takes an attribute's value out of DynamoDB's JSON, which must be of the right type.
-func (a *Attribute) of(v []byte) ([]byte, error) {
+// valueOf takes an attribute's value out of DynamoDB's JSON, which must be of the right type.
+func (a *Attribute) valueOf(v []byte) ([]byte, error) {
 	typ, value, ok := wire.Attribute(v)
 	if !ok || len(typ) != 1 || typ[0] != a.Type {
 		return nil, fmt.Errorf("an item has no key attribute %s of type %c", a.Name, a.Type)
@@ -127,7 +127,7 @@ func AppendStartJSON(dst, start []byte) (_ []byte, err error) {
 	if len(start) > maxStart {
 		return dst, fmt.Errorf("the start key of an index is none: it has %d bytes", len(start))
 	}
-	r := cbor.Over(start)
+	r := cbor.NewReader(start)
 	n := r.Map()
 	var buf [maxStartNames][]byte
 	names := buf[:0]

@@ -29,11 +29,11 @@ func (s *Schema) split(key []byte) (hash, sort part, err error) {
 		return hash, sort, fmt.Errorf("a key of %d bytes: DynamoDB takes no more than 3 KB", len(key))
 	}
 	hash, sort = part{Attribute: s.Hash, of: s}, part{Attribute: s.Range, of: s}
-	if !s.Sorted() {
+	if !s.HasSortKey() {
 		hash.raw = key
 		return hash, sort, hash.check()
 	}
-	r := cbor.Over(key)
+	r := cbor.NewReader(key)
 	switch s.Hash.Type {
 	case 'S':
 		hash.raw = r.Text()
@@ -43,7 +43,7 @@ func (s *Schema) split(key []byte) (hash, sort part, err error) {
 		hash.raw = r.Raw()
 	}
 	if err := r.Err(); err != nil {
-		return hash, sort, hash.fault(err)
+		return hash, sort, hash.wrapError(err)
 	}
 	sort.raw, sort.ordered = r.Rest(), true
 	return hash, sort, sort.check()
@@ -54,14 +54,14 @@ var errUTF8 = errors.New("a text is not UTF-8")
 // check looks at what is taken as it is.
 func (p *part) check() error {
 	if p.Type == 'S' && !utf8.Valid(p.raw) {
-		return p.fault(errUTF8)
+		return p.wrapError(errUTF8)
 	}
 	return nil
 }
 
-// fault tells the schema as well: clients keep it for as long as they run, and write keys
+// wrapError tells the schema as well: clients keep it for as long as they run, and write keys
 // of an earlier table of that name.
-func (p *part) fault(err error) error {
+func (p *part) wrapError(err error) error {
 	return fmt.Errorf("the key does not fit the table's schema (%s): %s: %w; restart a client that has known the table with another key", p.of, p.Name, err)
 }
 
@@ -70,13 +70,13 @@ func (p *part) appendText(dst []byte) (_ []byte, err error) {
 	if p.ordered {
 		dst, err = number.AppendOrderedText(dst, p.raw)
 	} else {
-		r := cbor.Over(p.raw)
+		r := cbor.NewReader(p.raw)
 		if dst, err = number.AppendText(dst, &r); err == nil {
 			err = r.Close()
 		}
 	}
 	if err != nil {
-		return dst, p.fault(err)
+		return dst, p.wrapError(err)
 	}
 	return dst, nil
 }
@@ -94,7 +94,7 @@ func (s *Schema) AppendCanonical(dst, key []byte) (out []byte, hashLen int, err 
 		return dst, 0, err
 	}
 	hashLen = len(dst) - start
-	if s.Sorted() {
+	if s.HasSortKey() {
 		dst, err = sort.appendCanonical(dst)
 	}
 	return dst, hashLen, err
@@ -117,14 +117,14 @@ func (p *part) appendCanonical(dst []byte) (_ []byte, err error) {
 		}
 		var ok bool
 		if dst, ok = wire.AppendNumber(dst, text); !ok {
-			return dst, p.fault(errors.New("the number is none that DynamoDB has"))
+			return dst, p.wrapError(errors.New("the number is none that DynamoDB has"))
 		}
 	} else {
 		dst = append(dst, p.raw...)
 	}
 	n := len(dst) - start - 3
 	if n == 0 || n > maxPart {
-		return dst, p.fault(errLength)
+		return dst, p.wrapError(errLength)
 	}
 	binary.BigEndian.PutUint16(dst[start+1:], uint16(n))
 	return dst, nil

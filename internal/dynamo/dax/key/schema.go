@@ -13,16 +13,16 @@ type Schema struct{ Hash, Range Attribute }
 
 // Has tells whether an attribute belongs to the key.
 func (s *Schema) Has(name []byte) bool {
-	return string(name) == s.Hash.Name || s.Sorted() && string(name) == s.Range.Name
+	return string(name) == s.Hash.Name || s.HasSortKey() && string(name) == s.Range.Name
 }
 
-// Sorted tells whether there is a sort key.
-func (s *Schema) Sorted() bool { return s.Range.Name != "" }
+// HasSortKey tells whether there is a sort key.
+func (s *Schema) HasSortKey() bool { return s.Range.Name != "" }
 
 // String tells the names and types: "pk S, sk N".
 func (s *Schema) String() string {
 	text := s.Hash.Name + " " + string(s.Hash.Type)
-	if s.Sorted() {
+	if s.HasSortKey() {
 		text += ", " + s.Range.Name + " " + string(s.Range.Type)
 	}
 	return text
@@ -33,7 +33,7 @@ func (s *Schema) String() string {
 func (s *Schema) AppendReply(dst []byte) []byte {
 	attributes := [...]Attribute{s.Hash, s.Range}
 	n := 1
-	if s.Sorted() {
+	if s.HasSortKey() {
 		n = 2
 	}
 	dst = cbor.AppendMap(dst, n)

@@ -14,7 +14,7 @@ func (r *Registry) add(id uint64, names [][]byte, encoded []byte, by Owner) (uin
 	r.mu.Lock()
 	l, b := r.pending(id)
 	switch {
-	case l != nil && !l.is(names):
+	case l != nil && !l.hasNames(names):
 		r.mu.Unlock()
 		return 0, ErrCollision
 	case l != nil && b == nil:
@@ -29,11 +29,11 @@ func (r *Registry) add(id uint64, names [][]byte, encoded []byte, by Owner) (uin
 		r.mu.Unlock()
 		return 0, err
 	}
-	leads := r.next == nil
+	leads := r.queued == nil
 	if leads {
-		r.next = &batch{lists: map[uint64]*list{}, done: make(chan struct{})}
+		r.queued = &batch{lists: map[uint64]*list{}, done: make(chan struct{})}
 	}
-	b = r.next
+	b = r.queued
 	l = newList(id, names, string(by.Key))
 	b.lists[id] = l
 	b.records = append(b.records, appendBody(nil, l.owner, encoded))
@@ -49,7 +49,7 @@ func (r *Registry) add(id uint64, names [][]byte, encoded []byte, by Owner) (uin
 
 // pending finds a list, with its batch if that is not on disk yet. r.mu is held.
 func (r *Registry) pending(id uint64) (*list, *batch) {
-	for _, b := range []*batch{r.flying, r.next} {
+	for _, b := range []*batch{r.inFlight, r.queued} {
 		if b != nil && b.lists[id] != nil {
 			return b.lists[id], b
 		}
@@ -60,10 +60,10 @@ func (r *Registry) pending(id uint64) (*list, *batch) {
 // write takes a batch to the file, and then lets its lists be found.
 func (r *Registry) write(b *batch) {
 	defer close(b.done)
-	r.writing.Lock()
-	defer r.writing.Unlock()
+	r.fileMu.Lock()
+	defer r.fileMu.Unlock()
 	r.mu.Lock()
-	r.next, r.flying = nil, b
+	r.queued, r.inFlight = nil, b
 	r.mu.Unlock()
 	if b.err = r.file.write(b.records); b.err == nil {
 		for _, l := range b.lists {
@@ -72,7 +72,7 @@ func (r *Registry) write(b *batch) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.flying = nil
+	r.inFlight = nil
 	if b.err != nil {
 		for _, l := range b.lists {
 			r.charge(l, -1)
@@ -82,12 +82,12 @@ func (r *Registry) write(b *batch) {
 
 // warn logs once that there will soon be no room, for anyone or for one key. r.mu is held.
 func (r *Registry) warn(by Owner) {
-	if !r.warned && r.used.nearly(r.max) {
+	if !r.warned && r.used.nearlyFull(r.max) {
 		r.warned = true
 		r.log.Warn("nine tenths of the lists of attributes that may be are there; attributes whose names are data make a new one for each item",
 			"lists", r.used.lists, "bytes", r.used.bytes, "most", r.max)
 	}
-	if a := r.account(string(by.Key)); by.Keys > 1 && !a.warned && a.nearly(r.share(by)) {
+	if a := r.account(string(by.Key)); by.Keys > 1 && !a.warned && a.nearlyFull(r.share(by)) {
 		a.warned = true
 		r.log.Warn("an access key has had nine tenths of its share of the lists of attributes numbered; attributes whose names are data make a new one for each item",
 			"key", string(by.Key), "lists", a.lists, "bytes", a.bytes, "most", r.share(by))

@@ -24,10 +24,10 @@ var errLocked = errors.New("another process has it open: stop that process, or c
 
 // file is the lists on disk. One goroutine uses it at a time.
 type file struct {
-	f    *os.File
-	size int64 // up to which all is well
-	one  bool  // it begins with headerOne
-	err  error // after which nothing can be written any more
+	f        *os.File
+	size     int64 // up to which all is well
+	version1 bool  // it begins with headerOne
+	err      error // after which nothing can be written any more
 }
 
 // open opens or makes the file and calls found with each list in it.
@@ -49,10 +49,10 @@ func (f *file) open(dir string, log *slog.Logger, found func(*list)) (err error)
 		return err
 	}
 	if info.Size() <= int64(len(header)) {
-		if fresh, err := f.fresh(); err != nil {
+		if fresh, err := f.isPartialHeader(); err != nil {
 			return err
 		} else if fresh {
-			return f.begin(dir)
+			return f.create(dir)
 		}
 	}
 	if err := f.read(info.Size(), found); err != nil {
@@ -66,9 +66,9 @@ func (f *file) open(dir string, log *slog.Logger, found func(*list)) (err error)
 	return f.f.Truncate(f.size)
 }
 
-// fresh tells whether a file, which has no lists, is what a crash left of the attempt to
+// isPartialHeader tells whether a file, which has no lists, is what a crash left of the attempt to
 // make one: a part of the header, with zeros for the rest.
-func (f *file) fresh() (bool, error) {
+func (f *file) isPartialHeader() (bool, error) {
 	b, err := io.ReadAll(io.NewSectionReader(f.f, 0, int64(len(header))))
 	if err != nil {
 		return false, err
@@ -80,8 +80,8 @@ func (f *file) fresh() (bool, error) {
 	return strings.HasPrefix(header, begun) || strings.HasPrefix(headerOne, begun), nil
 }
 
-// begin makes a file without lists.
-func (f *file) begin(dir string) error {
+// create makes a file without lists.
+func (f *file) create(dir string) error {
 	if err := f.f.Truncate(0); err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (f *file) read(size int64, found func(*list)) error {
 	if _, err := io.ReadFull(in, start); err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
 		return err
 	}
-	if f.one = string(start) == headerOne; !f.one && string(start) != header {
+	if f.version1 = string(start) == headerOne; !f.version1 && string(start) != header {
 		return errors.New("it is no file of attribute lists, or of a newer version")
 	}
 	r := records{in, int64(len(header)), size}
@@ -135,7 +135,7 @@ func (f *file) write(bodies [][]byte) error {
 // upgrade makes a file of version 1 one of version 2, which begins with other bytes and is the
 // same else. Only one byte changes.
 func (f *file) upgrade() error {
-	if !f.one || f.err != nil {
+	if !f.version1 || f.err != nil {
 		return f.err
 	}
 	if _, err := f.f.WriteAt([]byte(header), 0); err != nil {
@@ -144,7 +144,7 @@ func (f *file) upgrade() error {
 	if err := f.f.Sync(); err != nil {
 		return err
 	}
-	f.one = false
+	f.version1 = false
 	return nil
 }
 

@@ -38,8 +38,8 @@ func (l *list) bytes() int64 {
 	return int64(n)
 }
 
-// is tells whether these are the names of l.
-func (l *list) is(names [][]byte) bool {
+// hasNames tells whether these are the names of l.
+func (l *list) hasNames(names [][]byte) bool {
 	if len(names) != len(l.names) {
 		return false
 	}

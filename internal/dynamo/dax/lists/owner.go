@@ -51,7 +51,7 @@ func (u *usage) fits(most, bytes int64) bool {
 	return u.lists < most && u.bytes+bytes <= most*averageBytes
 }
 
-// nearly reports whether nine tenths of the lists that may be there are.
-func (u *usage) nearly(most int64) bool {
+// nearlyFull reports whether nine tenths of the lists that may be there are.
+func (u *usage) nearlyFull(most int64) bool {
 	return u.lists >= most-most/10 || u.bytes >= (most-most/10)*averageBytes
 }

@@ -19,7 +19,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 type head struct {
 	length uint32 // of the body
 	owned  bool   // the body begins with an owner
-	back   uint32 // of what was written before the record, together with it
+	offset uint32 // of what was written before the record, together with it
 	sum    uint32 // of the body
 }
 
@@ -67,7 +67,7 @@ type records struct {
 
 var errDamaged = errors.New("a list is damaged, and others were written behind it; restore the file, or move it away and restart the clients")
 
-// next reads a list. There is none at the file's end, or where all that follows belongs
+// queued reads a list. There is none at the file's end, or where all that follows belongs
 // to one write that a crash has cut off; at stays there.
 func (r *records) next() (*list, error) {
 	if r.at == r.size {
@@ -78,7 +78,7 @@ func (r *records) next() (*list, error) {
 		return nil, err
 	}
 	if !ok {
-		return nil, r.expectEnd(r.at + 1)
+		return nil, r.checkLastWrite(r.at + 1)
 	}
 	if r.size-r.at-recordHead < int64(h.length) {
 		return nil, nil
@@ -106,10 +106,10 @@ func (r *records) head(at int64) (h head, ok bool, err error) {
 	return h, ok, nil
 }
 
-// expectEnd makes sure that nothing of a later write follows what is next, one byte of
+// checkLastWrite makes sure that nothing of a later write follows what is next, one byte of
 // which is passed over. A write waits for the one before it to be on disk: so that one was
 // whole once.
-func (r *records) expectEnd(at int64) error {
+func (r *records) checkLastWrite(at int64) error {
 	if _, err := r.in.Discard(1); err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (r *records) expectEndBehind(at int64) error {
 		}
 		skip := int64(1)
 		if ok {
-			if at-int64(h.back) > r.at {
+			if at-int64(h.offset) > r.at {
 				return errDamaged
 			}
 			skip = min(recordHead+int64(h.length), r.size-at)

@@ -51,12 +51,12 @@ type Registry struct {
 	mu       sync.Mutex // guards what follows
 	used     usage
 	accounts map[string]*account // by access key
-	next     *batch              // those that wait for the file
-	flying   *batch              // those that are being written
+	queued   *batch              // those that wait for the file
+	inFlight *batch              // those that are being written
 	warned   bool
 
-	writing sync.Mutex // held while a batch goes to the file; taken before mu
-	file    file       // guarded by writing
+	fileMu sync.Mutex // held while a batch goes to the file; taken before mu
+	file   file       // guarded by writing
 }
 
 // shards is how many maps the lists are in: each is made anew when a list is added.
@@ -92,8 +92,8 @@ func (r *Registry) load(l *list) {
 
 // Close gives the file back. Nothing may be numbered any more.
 func (r *Registry) Close() error {
-	r.writing.Lock()
-	defer r.writing.Unlock()
+	r.fileMu.Lock()
+	defer r.fileMu.Unlock()
 	return r.file.close()
 }
 
@@ -110,8 +110,8 @@ func (r *Registry) Names(id uint64) ([]string, bool) {
 }
 
 const (
-	stackBytes = 1 << 10  // how long an encoding may be that needs no memory of a pool
-	keepBytes  = 64 << 10 // how long one may be whose memory is used again
+	stackBytes     = 1 << 10  // how long an encoding may be that needs no memory of a pool
+	maxPooledBytes = 64 << 10 // how long one may be whose memory is used again
 )
 
 var rooms = sync.Pool{New: func() any { return new([]byte) }}
@@ -129,27 +129,27 @@ func (r *Registry) ID(names [][]byte, by Owner) (uint64, error) {
 	}
 	if size <= stackBytes {
 		var buf [stackBytes]byte
-		return r.number(names, appendNames(buf[:0], names), by)
+		return r.lookupOrAdd(names, appendNames(buf[:0], names), by)
 	}
 	if len(names) > maxNames || size > maxBytes {
 		return 0, ErrNames
 	}
 	room := rooms.Get().(*[]byte)
 	*room = appendNames((*room)[:0], names)
-	id, err := r.number(names, *room, by)
-	if cap(*room) <= keepBytes {
+	id, err := r.lookupOrAdd(names, *room, by)
+	if cap(*room) <= maxPooledBytes {
 		rooms.Put(room)
 	}
 	return id, err
 }
 
-// number returns the number of the list that is encoded so.
-func (r *Registry) number(names [][]byte, encoded []byte, by Owner) (uint64, error) {
+// lookupOrAdd returns the number of the list that is encoded so.
+func (r *Registry) lookupOrAdd(names [][]byte, encoded []byte, by Owner) (uint64, error) {
 	id := idOf(encoded)
 	if l := r.find(id); l != nil {
 		return l.check(names)
 	}
-	if !sound(names) {
+	if !validNames(names) {
 		return 0, ErrNames
 	}
 	by.Key = by.Key[:min(len(by.Key), maxOwner)]
@@ -158,14 +158,14 @@ func (r *Registry) number(names [][]byte, encoded []byte, by Owner) (uint64, err
 
 // check returns the number of l if these are its names.
 func (l *list) check(names [][]byte) (uint64, error) {
-	if !l.is(names) {
+	if !l.hasNames(names) {
 		return 0, ErrCollision
 	}
 	return l.id, nil
 }
 
-// sound tells whether names keep to the bounds and are there once each.
-func sound(names [][]byte) bool {
+// validNames tells whether names keep to the bounds and are there once each.
+func validNames(names [][]byte) bool {
 	seen := make(map[string]struct{}, len(names))
 	for _, n := range names {
 		if len(n) > maxName {

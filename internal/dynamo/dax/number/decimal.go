@@ -23,12 +23,12 @@ type decimal struct {
 	exp    int
 }
 
-// room is memory for a decimal's digits.
-type room [maxDigits]byte
+// digitBuffer is memory for a decimal's digits.
+type digitBuffer [maxDigits]byte
 
 // parse reads a number's text: an optional sign, digits with an optional point, and
 // an optional exponent.
-func parse(buf *room, text []byte) (d decimal, err error) {
+func parse(buf *digitBuffer, text []byte) (d decimal, err error) {
 	rest := text
 	if len(rest) > 0 && (rest[0] == '-' || rest[0] == '+') {
 		d.neg = rest[0] == '-'
@@ -99,9 +99,9 @@ func exponent(text []byte) (n int, err error) {
 	return sign * n, nil
 }
 
-// settle takes the zeros away that stand behind the point at the end, so that equal
+// trimZeros takes the zeros away that stand behind the point at the end, so that equal
 // numbers in DynamoDB's range have equal texts.
-func (d *decimal) settle() {
+func (d *decimal) trimZeros() {
 	for d.exp < 0 && len(d.digits) > 0 && d.digits[len(d.digits)-1] == '0' {
 		d.digits = d.digits[:len(d.digits)-1]
 		d.exp++
@@ -115,7 +115,7 @@ func (d *decimal) settle() {
 // and no needless zeros. What would be more zeros than any number of DynamoDB's has is
 // written with an exponent instead.
 func (d decimal) appendText(dst []byte) []byte {
-	d.settle()
+	d.trimZeros()
 	if len(d.digits) == 0 {
 		return append(dst, '0')
 	}

@@ -11,7 +11,7 @@ import (
 // TestHostile reads numbers that announce much, of bytes or of digits.
 func TestHostile(t *testing.T) {
 	hostile.Reads(t, func(b []byte) {
-		r := cbor.Over(b)
+		r := cbor.NewReader(b)
 		_, _ = AppendText(nil, &r)
 		_, _ = AppendOrderedText(nil, b)
 		_, _ = AppendCBOR(nil, b)

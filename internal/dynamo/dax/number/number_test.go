@@ -99,7 +99,7 @@ func TestAppendText(t *testing.T) {
 		{"fbfff0000000000000", "error: a number is out of range"},
 		{"c25885" + strings.Repeat("ff", 133), "error: a number has too many digits"},
 	} {
-		r := cbor.Over(unhex(t, c.in))
+		r := cbor.NewReader(unhex(t, c.in))
 		got, err := AppendText(nil, &r)
 		if err != nil {
 			got = []byte("error: " + err.Error())
@@ -197,7 +197,7 @@ func TestRoundTrips(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := cbor.Over(b)
+		r := cbor.NewReader(b)
 		back, err := AppendText(nil, &r)
 		if want := canonical(t, text); err != nil || r.Close() != nil || string(back) != want {
 			t.Fatalf("%s is %x, which came back as %s, %v, want %s", text, b, back, err, want)
@@ -216,12 +216,12 @@ func TestIntegers(t *testing.T) {
 			want.Not(want)
 		}
 		mantissa := cbor.AppendBytes(cbor.AppendTag(nil, tag), content)
-		r := cbor.Over(mantissa)
+		r := cbor.NewReader(mantissa)
 		if got, err := AppendText([]byte("x"), &r); err != nil || r.Close() != nil || string(got) != "x"+want.String() {
 			t.Fatalf("%x is %s, %v, want %s", mantissa, got, err, want)
 		}
 		b := append(cbor.AppendInt(cbor.AppendArray(cbor.AppendTag(nil, tagDecimal), 2), int64(exp)), mantissa...)
-		r = cbor.Over(b)
+		r = cbor.NewReader(b)
 		scaled := fmt.Sprintf("%sE%d", want, exp)
 		got, err := AppendText(nil, &r)
 		if err != nil || r.Close() != nil || !equal(string(got), scaled) {
@@ -237,7 +237,7 @@ func TestIntegers(t *testing.T) {
 func TestDoubles(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := rapid.Float64().Draw(t, "double")
-		r := cbor.Over(cbor.AppendDouble(nil, f))
+		r := cbor.NewReader(cbor.AppendDouble(nil, f))
 		got, err := AppendText(nil, &r)
 		shortest := strconv.FormatFloat(f, 'e', -1, 64)
 		if err != nil || r.Close() != nil || !equal(string(got), shortest) {
@@ -278,13 +278,13 @@ func TestNothingIsAllocated(t *testing.T) {
 		in := []byte(text)
 		dst = make([]byte, 0, 100)
 		if n := testing.AllocsPerRun(100, func() {
-			r := cbor.Over(b)
+			r := cbor.NewReader(b)
 			dst, _ = AppendText(dst[:0], &r)
 			dst, _ = AppendCBOR(dst[:0], in)
 			dst, _ = AppendOrdered(dst[:0], in)
 			dst, _ = AppendOrderedText(dst[:0], ordered)
 			for _, other := range others {
-				r = cbor.Over(other)
+				r = cbor.NewReader(other)
 				dst, _ = AppendText(dst[:0], &r)
 			}
 		}); n != 0 {
@@ -317,7 +317,7 @@ func FuzzNumber(f *testing.F) {
 		f.Add(unhex(f, s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		r := cbor.Over(b)
+		r := cbor.NewReader(b)
 		text, err := AppendText(nil, &r)
 		if err != nil {
 			return
@@ -326,7 +326,7 @@ func FuzzNumber(f *testing.F) {
 		if err != nil {
 			return // more digits or a larger exponent than can be written
 		}
-		r = cbor.Over(again)
+		r = cbor.NewReader(again)
 		if len(text) > 200 || bytes.ContainsAny(text, "E") {
 			return
 		}

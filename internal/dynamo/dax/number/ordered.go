@@ -33,7 +33,7 @@ const clientDigits = 38
 // as clients do: bytes of one number may differ. Only those that a client has no room for
 // go, such as the last of 1E125, which DynamoDB writes out.
 func AppendOrdered(dst, text []byte) ([]byte, error) {
-	var buf room
+	var buf digitBuffer
 	d, err := parse(&buf, text)
 	if err != nil {
 		return dst, err
@@ -119,7 +119,7 @@ func AppendOrderedText(dst, b []byte) ([]byte, error) {
 	if len(b) > maxOrderedBytes {
 		return dst, errLong
 	}
-	var buf room
+	var buf digitBuffer
 	d := decimal{digits: buf[:0]}
 	e, rest, ok := d.readMagnitude(b)
 	if !ok {
@@ -177,7 +177,7 @@ func readGroups(digits []byte, neg bool, b []byte) (_ []byte, ok bool) {
 		}
 		if g < groupOffset {
 			whole := i == len(b)-1 && bits&(1<<n-1) == 0
-			return cut(digits, g, whole)
+			return trimPadding(digits, g, whole)
 		}
 		if g -= groupOffset; g > 999 || len(digits)+digitsInGroup > maxDigits {
 			return digits, false
@@ -187,9 +187,9 @@ func readGroups(digits []byte, neg bool, b []byte) (_ []byte, ok bool) {
 	return digits, false
 }
 
-// cut takes the zeros away that filled the last group; false if there is no such group
+// trimPadding takes the zeros away that filled the last group; false if there is no such group
 // or what would be taken away is none.
-func cut(digits []byte, terminator uint32, ok bool) ([]byte, bool) {
+func trimPadding(digits []byte, terminator uint32, ok bool) ([]byte, bool) {
 	if !ok || terminator > 2 || len(digits) == 0 || digits[0] == '0' {
 		return digits, false
 	}

@@ -22,7 +22,7 @@ const maxBytes = 132
 // and is what DynamoDB answers for the number if it takes it; whether it does is left to
 // DynamoDB.
 func AppendText(dst []byte, r *cbor.Reader) ([]byte, error) {
-	var buf room
+	var buf digitBuffer
 	d, err := read(&buf, r)
 	if err != nil {
 		return dst, err
@@ -31,7 +31,7 @@ func AppendText(dst []byte, r *cbor.Reader) ([]byte, error) {
 }
 
 // read reads any form.
-func read(buf *room, r *cbor.Reader) (d decimal, err error) {
+func read(buf *digitBuffer, r *cbor.Reader) (d decimal, err error) {
 	switch r.Kind() {
 	case cbor.Uint, cbor.Negative:
 		return integer(buf, r)
@@ -45,7 +45,7 @@ func read(buf *room, r *cbor.Reader) (d decimal, err error) {
 }
 
 // double reads a double, which stands for the shortest text that means it.
-func double(buf *room, r *cbor.Reader) (d decimal, err error) {
+func double(buf *digitBuffer, r *cbor.Reader) (d decimal, err error) {
 	f := r.Double()
 	switch {
 	case r.Err() != nil:
@@ -58,10 +58,10 @@ func double(buf *room, r *cbor.Reader) (d decimal, err error) {
 }
 
 // tagged reads a mantissa with a power of ten, or an integer of any length.
-func tagged(buf *room, r *cbor.Reader) (d decimal, err error) {
+func tagged(buf *digitBuffer, r *cbor.Reader) (d decimal, err error) {
 	ahead := *r
 	if ahead.Tag() != tagDecimal {
-		return long(buf, r)
+		return bigInteger(buf, r)
 	}
 	r.Tag()
 	if n := r.Array(); n != 2 && r.Err() == nil {
@@ -69,7 +69,7 @@ func tagged(buf *room, r *cbor.Reader) (d decimal, err error) {
 	}
 	exp := r.Int()
 	if r.Kind() == cbor.Tag {
-		d, err = long(buf, r)
+		d, err = bigInteger(buf, r)
 	} else {
 		d, err = integer(buf, r)
 	}
@@ -81,16 +81,16 @@ func tagged(buf *room, r *cbor.Reader) (d decimal, err error) {
 }
 
 // integer reads an integer of up to 64 bits.
-func integer(buf *room, r *cbor.Reader) (d decimal, err error) {
+func integer(buf *digitBuffer, r *cbor.Reader) (d decimal, err error) {
 	v, negative := r.Uint()
 	if err := r.Err(); err != nil {
 		return d, err
 	}
-	return short(buf, v, negative), nil
+	return fromUint(buf, v, negative), nil
 }
 
-// short is the integer v, or -1-v if it is negative.
-func short(buf *room, v uint64, negative bool) decimal {
+// fromUint is the integer v, or -1-v if it is negative.
+func fromUint(buf *digitBuffer, v uint64, negative bool) decimal {
 	d := decimal{neg: negative}
 	switch {
 	case negative && v == math.MaxUint64:
@@ -103,9 +103,9 @@ func short(buf *room, v uint64, negative bool) decimal {
 	return d
 }
 
-// long reads an integer that is written as bytes, which some clients do long before it
+// bigInteger reads an integer that is written as bytes, which some clients do long before it
 // takes more than 64 bits.
-func long(buf *room, r *cbor.Reader) (d decimal, err error) {
+func bigInteger(buf *digitBuffer, r *cbor.Reader) (d decimal, err error) {
 	tag := r.Tag()
 	if tag != tagPositive && tag != tagNegative && r.Err() == nil {
 		r.Fail("the tag %d where a number is expected", tag)
@@ -122,7 +122,7 @@ func long(buf *room, r *cbor.Reader) (d decimal, err error) {
 		for _, c := range b {
 			v = v<<8 | uint64(c)
 		}
-		return short(buf, v, tag == tagNegative), nil
+		return fromUint(buf, v, tag == tagNegative), nil
 	}
 	v := new(big.Int).SetBytes(b)
 	if tag == tagNegative {
@@ -141,12 +141,12 @@ func long(buf *room, r *cbor.Reader) (d decimal, err error) {
 // AppendCBOR appends the number that text is: an integer if it is one, however long,
 // because clients print that as DynamoDB does, and a decimal otherwise.
 func AppendCBOR(dst, text []byte) ([]byte, error) {
-	var buf room
+	var buf digitBuffer
 	d, err := parse(&buf, text)
 	if err != nil {
 		return dst, err
 	}
-	d.settle()
+	d.trimZeros()
 	if d.exp > 0 && len(d.digits)+d.exp <= maxDigits {
 		d.digits = appendZeros(d.digits, d.exp)
 		d.exp = 0
@@ -160,7 +160,7 @@ func AppendCBOR(dst, text []byte) ([]byte, error) {
 
 // appendInteger appends the digits as an integer.
 func (d *decimal) appendInteger(dst []byte) []byte {
-	if v, ok := small(d.digits); ok {
+	if v, ok := parseUint(d.digits); ok {
 		if d.neg {
 			return cbor.AppendNegative(dst, v-1)
 		}
@@ -178,8 +178,8 @@ func (d *decimal) appendInteger(dst []byte) []byte {
 	return cbor.AppendBytes(cbor.AppendTag(dst, tag), v.Bytes())
 }
 
-// small reads digits that fit into 64 bits.
-func small(digits []byte) (v uint64, ok bool) {
+// parseUint reads digits that fit into 64 bits.
+func parseUint(digits []byte) (v uint64, ok bool) {
 	for _, c := range digits {
 		digit := uint64(c - '0')
 		if v > (math.MaxUint64-digit)/10 {

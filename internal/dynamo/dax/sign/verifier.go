@@ -16,10 +16,10 @@ const (
 	service    = "dax"
 	terminator = "aws4_request"
 	stamp      = "20060102T150405Z"
-	// skew is how far a signature's time may be from now.
-	skew = 5 * time.Minute
-	// longestText is more than a signed text has.
-	longestText = 512
+	// maxSkew is how far a signature's time may be from now.
+	maxSkew = 5 * time.Minute
+	// maxTextLen is more than a signed text has.
+	maxTextLen = 512
 )
 
 // hosts are the ways in which clients write the host that they sign for.
@@ -40,10 +40,10 @@ func New(region string, keys []sigv4.Key) *Verifier {
 // Refusal is why a client has not proved who it is, in words that help who runs it: clients
 // show them.
 type Refusal struct {
-	// Again tells whether another signature may be better; else the client's
+	// Retryable tells whether another signature may be better; else the client's
 	// configuration is wrong, or the server's.
-	Again bool
-	Text  string
+	Retryable bool
+	Text      string
 }
 
 func (r *Refusal) Error() string { return r.Text }
@@ -63,7 +63,7 @@ func (v *Verifier) Verify(id, signature, text []byte, token bool, now time.Time)
 		return signed, refuse("The access key %.128q is not one of this service's: check the client's credentials, or add the key to auth.keys", id)
 	case token:
 		return signed, refuse("The client has temporary credentials, with a session token: this service knows only the keys in auth.keys")
-	case len(text) > longestText:
+	case len(text) > maxTextLen:
 		return signed, refuse("The signed text is of %d bytes", len(text))
 	}
 	line, n := split(text)
@@ -74,10 +74,10 @@ func (v *Verifier) Verify(id, signature, text []byte, token bool, now time.Time)
 	if signed, ok = sigv4.ParseDate(at); !ok {
 		return signed, refuse("The signed text has no time: %.32q", at)
 	}
-	if r := v.scope(at, line[2]); r != nil {
+	if r := v.checkScope(at, line[2]); r != nil {
 		return signed, r
 	}
-	if !canonical(at, line[3]) {
+	if !isCanonicalHash(at, line[3]) {
 		return signed, refuse("The signature is for another request than one to %s", hosts[0])
 	}
 	if r := checkTime(at, signed, now); r != nil {
@@ -95,11 +95,11 @@ func checkTime(at []byte, signed, now time.Time) *Refusal {
 	if off < 0 {
 		off, where = -off, "ahead of"
 	}
-	if off <= skew {
+	if off <= maxSkew {
 		return nil
 	}
-	return &Refusal{Again: true, Text: fmt.Sprintf("The signature's time, %s, is %v %s the server's, %s, and at most %v are let pass: check the client's clock and the server's",
-		at, off.Round(time.Second), where, now.UTC().Format(stamp), skew)}
+	return &Refusal{Retryable: true, Text: fmt.Sprintf("The signature's time, %s, is %v %s the server's, %s, and at most %v are let pass: check the client's clock and the server's",
+		at, off.Round(time.Second), where, now.UTC().Format(stamp), maxSkew)}
 }
 
 // split finds the four lines of a text; n is how many there are.
@@ -114,8 +114,8 @@ func split(text []byte) (line [4][]byte, n int) {
 	return line, n
 }
 
-// scope checks what a signature is for.
-func (v *Verifier) scope(at, scope []byte) *Refusal {
+// checkScope checks what a signature is for.
+func (v *Verifier) checkScope(at, scope []byte) *Refusal {
 	day, rest, _ := bytes.Cut(scope, []byte("/"))
 	region, rest, _ := bytes.Cut(rest, []byte("/"))
 	if !bytes.Equal(day, at[:8]) || string(rest) != service+"/"+terminator {
@@ -127,9 +127,9 @@ func (v *Verifier) scope(at, scope []byte) *Refusal {
 	return nil
 }
 
-// canonical tells whether a hash is that of the request that clients sign.
-func canonical(at, hash []byte) bool {
-	var room [longestText]byte
+// isCanonicalHash tells whether a hash is that of the request that clients sign.
+func isCanonicalHash(at, hash []byte) bool {
+	var room [maxTextLen]byte
 	for _, host := range hosts {
 		b := append(room[:0], "POST\n/\n\nhost:"...)
 		b = append(append(b, host...), "\nx-amz-date:"...)

@@ -78,13 +78,13 @@ func TestRecorded(t *testing.T) {
 		if _, err := v.Verify([]byte(r.ID), []byte(r.Signature), []byte(r.Text), r.Token != "", at); (err != nil) != (r.Token != "") {
 			t.Errorf("%s with token %q: %v", r.Client, r.Token, err)
 		}
-		for _, now := range []time.Time{at, at.Add(skew), at.Add(-skew)} {
+		for _, now := range []time.Time{at, at.Add(maxSkew), at.Add(-maxSkew)} {
 			if signed, err := v.Verify([]byte(r.ID), []byte(r.Signature), []byte(r.Text), false, now); err != nil || !signed.Equal(at) {
 				t.Errorf("%s: %v at %v", r.Client, err, signed)
 			}
 		}
-		for _, now := range []time.Time{at.Add(skew + time.Second), at.Add(-skew - time.Second)} {
-			if _, err := v.Verify([]byte(r.ID), []byte(r.Signature), []byte(r.Text), false, now); err == nil || !err.Again || !strings.Contains(err.Text, "clock") {
+		for _, now := range []time.Time{at.Add(maxSkew + time.Second), at.Add(-maxSkew - time.Second)} {
+			if _, err := v.Verify([]byte(r.ID), []byte(r.Signature), []byte(r.Text), false, now); err == nil || !err.Retryable || !strings.Contains(err.Text, "clock") {
 				t.Errorf("%s: %v", r.Client, err)
 			}
 		}
@@ -134,7 +134,7 @@ func TestRefusals(t *testing.T) {
 		t.Helper()
 		v := New(region, []sigv4.Key{{ID: testID, Secret: testSecret}})
 		_, err := v.Verify([]byte(id), []byte(signature), []byte(text), token, at)
-		if err == nil || err.Again || !strings.Contains(err.Error(), want) {
+		if err == nil || err.Retryable || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
@@ -174,7 +174,7 @@ func TestClock(t *testing.T) {
 		switch {
 		case want == "" && (err != nil || !signed.Equal(at.Truncate(time.Second))):
 			t.Errorf("%v: %v at %v", at, err, signed)
-		case want != "" && (err == nil || !err.Again || !strings.Contains(err.Text, want)):
+		case want != "" && (err == nil || !err.Retryable || !strings.Contains(err.Text, want)):
 			t.Errorf("%v: %v; want %q", at, err, want)
 		}
 	}

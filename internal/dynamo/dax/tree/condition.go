@@ -9,11 +9,11 @@ import (
 
 // Condition appends the text of a condition, a filter or a key condition. Placeholders
 // of its values begin with prefix, a letter of their own for each expression.
-func (w *Words) Condition(dst, container []byte, prefix byte) ([]byte, error) {
+func (w *Placeholders) Condition(dst, container []byte, prefix byte) ([]byte, error) {
 	r := w.open(container, 3, maxBytes)
 	p := printer{w: w, prefix: prefix}
 	dst = p.condition(dst, &r, holdsOr, maxDepth)
-	w.take(&r, prefix)
+	w.readValues(&r, prefix)
 	if err := r.Close(); err != nil {
 		return dst, fmt.Errorf("an expression can't be read: %w", err)
 	}
@@ -22,7 +22,7 @@ func (w *Words) Condition(dst, container []byte, prefix byte) ([]byte, error) {
 
 // printer writes one expression. What is wrong with it makes the reader fail.
 type printer struct {
-	w      *Words
+	w      *Placeholders
 	prefix byte
 }
 
@@ -133,7 +133,7 @@ func (p *printer) operand(dst []byte, r *cbor.Reader) []byte {
 
 func (p *printer) value(dst []byte, r *cbor.Reader) []byte {
 	number := p.w.use(r, r.Int())
-	p.w.bounded(r)
+	p.w.checkLength(r)
 	return appendValue(dst, p.prefix, number)
 }
 
@@ -153,7 +153,7 @@ func (p *printer) path(dst []byte, r *cbor.Reader, parts int) []byte {
 		default:
 			dst = appendName(dst, p.w.name(r.Text()))
 		}
-		p.w.bounded(r)
+		p.w.checkLength(r)
 	}
 	return dst
 }

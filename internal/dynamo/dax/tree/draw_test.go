@@ -177,7 +177,7 @@ func pathForm(p expr.Path) (text string) {
 }
 
 // given has expr load the names and values of w.
-func given(t *rapid.T, w *Words) (*expr.Names, *expr.Values) {
+func given(t *rapid.T, w *Placeholders) (*expr.Names, *expr.Values) {
 	names, values := new(expr.Names), new(expr.Values)
 	if w.HasNames() {
 		if err := names.Reset(w.AppendNames(nil)); err != nil {
@@ -212,7 +212,7 @@ func TestSameTree(t *testing.T) {
 		for i := range d.values + 1 { // one more than are referred to
 			d.tree = cbor.AppendText(d.tree, fmt.Sprint("v", i))
 		}
-		var w Words
+		var w Placeholders
 		text, err := w.Condition(nil, d.tree, 'f')
 		if err != nil {
 			t.Fatalf("%s: %v", want, err)

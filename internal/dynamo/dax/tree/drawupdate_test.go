@@ -98,7 +98,7 @@ func TestSameUpdate(t *testing.T) {
 		for i := range d.values {
 			d.tree = cbor.AppendText(append(d.tree, 0xd9, 0x0c, 0xf9, 0x81), fmt.Sprint("set", i))
 		}
-		var w Words
+		var w Placeholders
 		text, err := w.Update(nil, d.tree)
 		if err != nil {
 			t.Fatalf("%s: %v", want, err)
@@ -131,7 +131,7 @@ func TestSameProjection(t *testing.T) {
 		for range n {
 			want += d.target() + "; "
 		}
-		var w Words
+		var w Placeholders
 		text, paths, err := w.Projection(nil, d.tree)
 		if err != nil {
 			t.Fatalf("%s: %v", want, err)

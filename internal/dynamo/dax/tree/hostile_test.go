@@ -12,7 +12,7 @@ import (
 // TestHostile reads expressions that announce much: operations, names, values and numbers
 // of values.
 func TestHostile(t *testing.T) {
-	var w Words
+	var w Placeholders
 	hostile.Reads(t, func(b []byte) {
 		for _, kind := range "cup" {
 			w.Reset()
@@ -34,7 +34,7 @@ func TestResetLetsGo(t *testing.T) {
 		many = cbor.AppendText(append(many, 0x82, opPath), fmt.Sprint(i))
 	}
 	many = append(cbor.AppendArray(unhex(t, "8201"), 2*keepWords), many...)
-	var w Words
+	var w Placeholders
 	if _, err := w.Update(nil, update); err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 
 // Projection appends the text of a projection and returns its paths, in their order:
 // what is answered names them by their positions.
-func (w *Words) Projection(dst, container []byte) (text []byte, paths []item.Path, err error) {
+func (w *Placeholders) Projection(dst, container []byte) (text []byte, paths []item.Path, err error) {
 	r := w.open(container, 2, maxTree)
 	p := printer{w: w}
 	n := r.Array()

@@ -24,7 +24,7 @@ func unhex(t testing.TB, s string) []byte {
 }
 
 // render writes an expression by its kind.
-func (w *Words) render(kind byte, container []byte) (text []byte, err error) {
+func (w *Placeholders) render(kind byte, container []byte) (text []byte, err error) {
 	switch kind {
 	case 'u':
 		return w.Update(nil, container)
@@ -48,7 +48,7 @@ func TestRecorded(t *testing.T) {
 	if err := json.Unmarshal(file, &cases); err != nil || len(cases) != 51 {
 		t.Fatal(len(cases), err)
 	}
-	var w Words
+	var w Placeholders
 	for _, c := range cases {
 		w.Reset()
 		got, err := w.render(c.Kind[0], unhex(t, c.Tree))
@@ -78,7 +78,7 @@ func TestRecorded(t *testing.T) {
 
 // TestOneRequest has several expressions share names.
 func TestOneRequest(t *testing.T) {
-	var w Words
+	var w Placeholders
 	filter, err := w.Condition(nil, unhex(t, "83018306 83008212616182110083008212616282110182016179"), 'f')
 	if err != nil {
 		t.Fatal(err)
@@ -135,12 +135,12 @@ func TestRefused(t *testing.T) {
 		{'p', "820181" + one, "operation 17 where a path belongs"},
 		{'p', "830181" + path + "80", "an array of 3 items where 2 belong"},
 	} {
-		var w Words
+		var w Placeholders
 		if got, err := w.render(c.kind, unhex(t, c.tree)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %s, %v, want %s", c.tree, got, err, c.want)
 		}
 	}
-	var w Words
+	var w Placeholders
 	if _, err := w.Condition(nil, make([]byte, maxBytes+1), 'c'); err == nil || !strings.Contains(err.Error(), "4194305 bytes") {
 		t.Error(err)
 	}
@@ -186,7 +186,7 @@ func TestLargeValues(t *testing.T) {
 		{'c', "8301 820b" + fmt.Sprintf("9a%08x12", many+1) + strings.Repeat("6161", many) + "80", ""},
 		{'c', "8301 820b 8212" + value + "80", ""},
 	} {
-		var w Words
+		var w Placeholders
 		got, err := w.render(c.kind, unhex(t, c.tree))
 		switch {
 		case c.want != "" && (err != nil || string(got) != c.want):
@@ -206,7 +206,7 @@ func TestManyNames(t *testing.T) {
 	for i := range 2 * many {
 		tree = cbor.AppendText(cbor.AppendUint(cbor.AppendArray(tree, 2), opPath), fmt.Sprint("name", i%many))
 	}
-	var w Words
+	var w Placeholders
 	for range 2 {
 		w.Reset()
 		text, _, err := w.Projection(nil, tree)
@@ -222,7 +222,7 @@ func TestNothingIsAllocated(t *testing.T) {
 	}
 	condition := unhex(t, "83018300821261618211008101")
 	update := unhex(t, "830181831382126161831819821261618211008101")
-	var w Words
+	var w Placeholders
 	dst := make([]byte, 0, 500)
 	if n := testing.AllocsPerRun(100, func() {
 		w.Reset()
@@ -239,7 +239,7 @@ func FuzzTree(f *testing.F) {
 		f.Add(unhex(f, s), uint8(i))
 	}
 	f.Fuzz(func(t *testing.T, tree []byte, kind uint8) {
-		var w Words
+		var w Placeholders
 		text, err := w.render("cupfk"[kind%5], tree)
 		if err != nil {
 			return

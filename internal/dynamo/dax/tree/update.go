@@ -14,7 +14,7 @@ var clauses = [...]struct {
 }{{opSet, "SET "}, {opRemove, "REMOVE "}, {opAdd, "ADD "}, {opDelete, "DELETE "}}
 
 // Update appends the text of an update. Placeholders of its values begin with 'u'.
-func (w *Words) Update(dst, container []byte) ([]byte, error) {
+func (w *Placeholders) Update(dst, container []byte) ([]byte, error) {
 	for i := range w.clause {
 		w.clause[i] = w.clause[i][:0]
 	}
@@ -24,7 +24,7 @@ func (w *Words) Update(dst, container []byte) ([]byte, error) {
 	for r.More(&n) {
 		p.action(&r)
 	}
-	w.take(&r, p.prefix)
+	w.readValues(&r, p.prefix)
 	if err := r.Close(); err != nil {
 		return dst, fmt.Errorf("an update expression can't be read: %w", err)
 	}

@@ -18,11 +18,11 @@ const (
 	maxDepth = 400
 )
 
-// Words is the placeholders of one request: what its expressions name, and the values
+// Placeholders is the placeholders of one request: what its expressions name, and the values
 // that they refer to. All expressions of the request share the names; the values of each
 // are told apart by a prefix. The zero value is ready, and Reset makes it so again. It
 // refers to the trees that it was given until then.
-type Words struct {
+type Placeholders struct {
 	names  [][]byte
 	index  map[string]int // of names, once they are many
 	values []value
@@ -46,9 +46,9 @@ const (
 )
 
 // Reset forgets everything but the memory, unless that is much.
-func (w *Words) Reset() {
+func (w *Placeholders) Reset() {
 	if cap(w.names) > keepWords || cap(w.values) > keepWords || cap(w.used) > keepWords {
-		*w = Words{}
+		*w = Placeholders{}
 		return
 	}
 	for i := range w.clause {
@@ -63,13 +63,13 @@ func (w *Words) Reset() {
 }
 
 // HasNames tells whether an expression has named an attribute.
-func (w *Words) HasNames() bool { return len(w.names) > 0 }
+func (w *Placeholders) HasNames() bool { return len(w.names) > 0 }
 
 // HasValues tells whether an expression refers to a value.
-func (w *Words) HasValues() bool { return len(w.values) > 0 }
+func (w *Placeholders) HasValues() bool { return len(w.values) > 0 }
 
 // AppendNames appends ExpressionAttributeNames, a JSON object.
-func (w *Words) AppendNames(dst []byte) []byte {
+func (w *Placeholders) AppendNames(dst []byte) []byte {
 	dst = append(dst, '{')
 	for i, name := range w.names {
 		if i > 0 {
@@ -83,14 +83,14 @@ func (w *Words) AppendNames(dst []byte) []byte {
 
 // AppendValues appends ExpressionAttributeValues, a JSON object. It fails if a value is
 // none that DynamoDB has.
-func (w *Words) AppendValues(dst []byte) (_ []byte, err error) {
+func (w *Placeholders) AppendValues(dst []byte) (_ []byte, err error) {
 	dst = append(dst, '{')
 	for i, v := range w.values {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
 		dst = append(appendValue(append(dst, '"'), v.prefix, v.number), '"', ':')
-		r := cbor.Over(v.raw)
+		r := cbor.NewReader(v.raw)
 		if dst, err = attr.AppendJSON(dst, &r); err != nil {
 			return dst, fmt.Errorf("a value of an expression: %w", err)
 		}
@@ -106,12 +106,12 @@ func appendValue(dst []byte, prefix byte, i int) []byte {
 	return strconv.AppendInt(append(dst, ':', prefix), int64(i), 10)
 }
 
-// few is how many names are looked for one by one.
-const few = 16
+// maxScanned is how many names are looked for one by one.
+const maxScanned = 16
 
 // name returns the number of a name's placeholder.
-func (w *Words) name(name []byte) int {
-	if len(w.names) <= few {
+func (w *Placeholders) name(name []byte) int {
+	if len(w.names) <= maxScanned {
 		for i, n := range w.names {
 			if string(n) == string(name) {
 				return i
@@ -122,14 +122,14 @@ func (w *Words) name(name []byte) int {
 	}
 	w.names = append(w.names, name)
 	switch n := len(w.names); {
-	case n == few+1:
+	case n == maxScanned+1:
 		if w.index == nil {
 			w.index = make(map[string]int)
 		}
 		for i, name := range w.names {
 			w.index[string(name)] = i
 		}
-	case n > few:
+	case n > maxScanned:
 		w.index[string(name)] = n - 1
 	}
 	return len(w.names) - 1
@@ -137,7 +137,7 @@ func (w *Words) name(name []byte) int {
 
 // use notes that an expression refers to a value. The values are still to come, and each
 // of them has a byte at least.
-func (w *Words) use(r *cbor.Reader, number int64) int {
+func (w *Placeholders) use(r *cbor.Reader, number int64) int {
 	if number < 0 || number >= int64(len(r.Rest())) {
 		r.Fail("a reference to value %d", number)
 		return 0
@@ -150,8 +150,8 @@ func (w *Words) use(r *cbor.Reader, number int64) int {
 	return n
 }
 
-// take reads the values behind an expression and keeps those that it refers to.
-func (w *Words) take(r *cbor.Reader, prefix byte) {
+// readValues reads the values behind an expression and keeps those that it refers to.
+func (w *Placeholders) readValues(r *cbor.Reader, prefix byte) {
 	n, number := r.Array(), 0
 	for ; r.More(&n); number++ {
 		raw := r.Raw()
@@ -168,8 +168,8 @@ func (w *Words) take(r *cbor.Reader, prefix byte) {
 }
 
 // open begins to read an expression of so many parts, which has no more bytes than most.
-func (w *Words) open(container []byte, parts, most int) cbor.Reader {
-	r := cbor.Over(container)
+func (w *Placeholders) open(container []byte, parts, most int) cbor.Reader {
+	r := cbor.NewReader(container)
 	w.used, w.behind = w.used[:0], len(container)-maxTree
 	if len(container) > most {
 		r.Fail("it has %d bytes, and %d are the most", len(container), most)
@@ -182,9 +182,9 @@ func (w *Words) open(container []byte, parts, most int) cbor.Reader {
 	return r
 }
 
-// bounded looks how far the tree goes. Whatever a tree repeats ends in paths and values,
+// checkLength looks how far the tree goes. Whatever a tree repeats ends in paths and values,
 // so that it is enough to look behind those.
-func (w *Words) bounded(r *cbor.Reader) {
+func (w *Placeholders) checkLength(r *cbor.Reader) {
 	if len(r.Rest()) < w.behind {
 		r.Fail("it has more than %d bytes before its values", maxTree)
 	}

@@ -16,67 +16,67 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// work is what the operations keep from one request to the next.
-type work struct {
+// scratch is what the operations keep from one request to the next.
+type scratch struct {
 	options   options
 	keys      key.Schema
 	canonical []byte // the key of the item asked for
 	body      []byte // the request in DynamoDB's protocol
 	spare     []byte
-	words     tree.Words
+	words     tree.Placeholders
 }
 
-// keepBody is how large the buffers of a work may be that is kept.
-const keepBody = 64 << 10
+// maxPooledBody is how large the buffers of a work may be that is kept.
+const maxPooledBody = 64 << 10
 
-// mostBody is how long the request in DynamoDB's protocol may become, which is more than
+// maxBody is how long the request in DynamoDB's protocol may become, which is more than
 // DynamoDB takes. A client can make it much longer than its own: items come without their
 // names, and each number is an object.
-const mostBody = attr.MaxText
+const maxBody = attr.MaxText
 
-var errTooLong = attr.ErrLong
+var errTooLong = attr.ErrTooLong
 
-// tooLong is an error once a body is.
-func tooLong(body []byte) error {
-	if len(body) > mostBody {
+// checkLength is an error once a body is.
+func checkLength(body []byte) error {
+	if len(body) > maxBody {
 		return errTooLong
 	}
 	return nil
 }
 
-// rest lets go of what one request has made large.
-func (w *work) rest() {
+// release lets go of what one request has made large.
+func (w *scratch) release() {
 	w.options.clear()
 	w.words.Reset()
-	if cap(w.body) > keepBody {
+	if cap(w.body) > maxPooledBody {
 		w.body = nil
 	}
-	if cap(w.spare) > keepBody {
+	if cap(w.spare) > maxPooledBody {
 		w.spare = nil
 	}
 }
 
-// head is what every request of one operation says before its body.
-func head(operation string) http1.Request {
+// requestHead is what every request of one operation says before its body.
+func requestHead(operation string) http1.Request {
 	return http1.Request{
 		Method: []byte("POST"), Target: []byte("/"), Path: []byte("/"), Host: []byte("localhost"), Minor: 1,
 		Fields: http1.FieldsOf("X-Amz-Target", "DynamoDB_20120810."+operation, "Content-Type", "application/x-amz-json-1.0"),
 	}
 }
 
-// ask asks the service in the name of the client. On failure, or if DynamoDB answers with
+// request asks the service in the name of the client. On failure, or if DynamoDB answers with
 // an error, the call has failed.
-func (k *call) ask(head *http1.Request, body []byte) (answer []byte, ok bool) {
-	x, ok := k.exchange(head, body)
+func (k *call) request(head *http1.Request, body []byte) (answer []byte, ok bool) {
+	x, ok := k.roundTrip(head, body)
 	if !ok {
-		k.fail(fault.Of(x.Reply.Status, x.Reply.Body, requestID(x)))
+		k.fail(fault.FromResponse(x.Reply.Status, x.Reply.Body, requestID(x)))
 		return nil, false
 	}
 	return x.Reply.Body, true
 }
 
-// exchange is ask without an answer to the client.
-func (k *call) exchange(head *http1.Request, body []byte) (x *edge.Exchange, ok bool) {
+// roundTrip is ask without an answer to the client.
+func (k *call) roundTrip(head *http1.Request, body []byte) (x *edge.Exchange, ok bool) {
 	x = edge.Detached(k.ctx(), *head, body, k.now)
 	k.client.Serve(x)
 	r := &k.line
@@ -97,11 +97,13 @@ func requestID(x *edge.Exchange) string {
 	return ""
 }
 
-// bad fails the call for what can't be read of it.
-func (k *call) bad(err error) { k.fail(fault.Invalid("The request could not be read: %v", err)) }
+// failRequest fails the call for what can't be read of it.
+func (k *call) failRequest(err error) {
+	k.fail(fault.Invalid("The request could not be read: %v", err))
+}
 
-// garbled fails the call for an answer that can't be translated.
-func (k *call) garbled(err error) {
+// failResponse fails the call for an answer that can't be translated.
+func (k *call) failResponse(err error) {
 	if e := listFault(err); e.Status < http.StatusInternalServerError {
 		k.fail(e)
 		return
@@ -109,10 +111,10 @@ func (k *call) garbled(err error) {
 	k.fail(fault.New("InternalServerError", "The answer of DynamoDB could not be translated: %v", err))
 }
 
-// unlisted fails the call for items that can't be read.
-func (k *call) unlisted(err error) { k.fail(fault.Invalid("The item could not be read: %v", err)) }
+// failItem fails the call for items that can't be read.
+func (k *call) failItem(err error) { k.fail(fault.Invalid("The item could not be read: %v", err)) }
 
-func keysOf(s *accel.Schema) key.Schema {
+func keySchema(s *accel.Schema) key.Schema {
 	return key.Schema{Hash: key.Attribute(s.Hash), Range: key.Attribute(s.Range)}
 }
 
@@ -121,19 +123,19 @@ func keysOf(s *accel.Schema) key.Schema {
 func (k *call) table(access wire.Access) (table []byte, ok bool) {
 	table = k.args.String()
 	if err := k.args.Err(); err != nil {
-		k.bad(err)
+		k.failRequest(err)
 		return nil, false
 	}
-	if !k.named(table) {
+	if !k.checkTableName(table) {
 		return nil, false
 	}
 	k.line.Table = table
-	if !k.allowed(access, table) {
+	if !k.authorize(access, table) {
 		return nil, false
 	}
 	s, ok := k.schema(table)
 	if ok {
-		k.work.keys = keysOf(s)
+		k.scratch.keys = keySchema(s)
 	}
 	return table, ok
 }
@@ -144,22 +146,22 @@ func appendKey(dst []byte, s *key.Schema, b []byte) ([]byte, error) {
 	return append(dst, '}'), err
 }
 
-// projection appends the members of a projection, if the option is given, and returns its
+// appendProjection appends the members of a projection, if the option is given, and returns its
 // paths.
-func (k *call) projection(dst []byte) (_ []byte, paths []item.Path) {
-	b, ok := k.work.options.bytes(&k.args, optProjection)
+func (k *call) appendProjection(dst []byte) (_ []byte, paths []item.Path) {
+	b, ok := k.scratch.options.bytes(&k.args, optProjection)
 	if !ok || k.args.Err() != nil {
 		return dst, nil
 	}
-	dst, paths, err := appendProjection(dst, &k.work.words, b)
+	dst, paths, err := appendProjection(dst, &k.scratch.words, b)
 	if err != nil {
 		k.args.Fail("%v", err)
 	}
 	return dst, paths
 }
 
-func appendProjection(dst []byte, w *tree.Words, container []byte) (_ []byte, paths []item.Path, err error) {
-	dst, err = text(dst, "ProjectionExpression", func(dst []byte) ([]byte, error) {
+func appendProjection(dst []byte, w *tree.Placeholders, container []byte) (_ []byte, paths []item.Path, err error) {
+	dst, err = appendExpression(dst, "ProjectionExpression", func(dst []byte) ([]byte, error) {
 		dst, paths, err = w.Projection(dst, container)
 		return dst, err
 	})

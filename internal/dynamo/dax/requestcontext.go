@@ -18,15 +18,15 @@ var (
 // How often a client is looked after while its request is under way: soon at first, then
 // ever more rarely.
 const (
-	lookFirst = 25 * time.Millisecond
-	lookLast  = 250 * time.Millisecond
+	minPoll = 25 * time.Millisecond
+	maxPoll = 250 * time.Millisecond
 )
 
-// awaited is the context of a request. Nothing is watched before somebody asks for its
+// requestContext is the context of a request. Nothing is watched before somebody asks for its
 // end; from then on it is looked from time to time whether the client is still there. The
 // kernel is asked for the state of the connection and nothing is read, so that no byte of
 // the next request can get lost.
-type awaited struct {
+type requestContext struct {
 	conn     *conn
 	deadline time.Time
 
@@ -40,21 +40,21 @@ type awaited struct {
 	pause   time.Duration
 }
 
-var _ context.Context = (*awaited)(nil)
+var _ context.Context = (*requestContext)(nil)
 
 // Deadline is when the time for the answer is over.
-func (a *awaited) Deadline() (time.Time, bool) { return a.deadline, true }
+func (a *requestContext) Deadline() (time.Time, bool) { return a.deadline, true }
 
 // Done, Err and Value are those of a context that is made when one of them is called.
-func (a *awaited) Done() <-chan struct{} { return a.made().Done() }
+func (a *requestContext) Done() <-chan struct{} { return a.context().Done() }
 
 // Err says why the context has ended.
-func (a *awaited) Err() error { return a.made().Err() }
+func (a *requestContext) Err() error { return a.context().Err() }
 
 // Value lets contexts that are made of this one find the one inside.
-func (a *awaited) Value(key any) any { return a.made().Value(key) }
+func (a *requestContext) Value(key any) any { return a.context().Value(key) }
 
-func (a *awaited) made() context.Context {
+func (a *requestContext) context() context.Context {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.inner == nil {
@@ -65,14 +65,14 @@ func (a *awaited) made() context.Context {
 		case a.stopped:
 			a.end()
 		case a.conn.raw != nil:
-			a.pause = lookFirst
-			a.timer = time.AfterFunc(a.pause, a.look)
+			a.pause = minPoll
+			a.timer = time.AfterFunc(a.pause, a.poll)
 		}
 	}
 	return a.inner
 }
 
-func (a *awaited) look() {
+func (a *requestContext) poll() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.stopped {
@@ -82,12 +82,12 @@ func (a *awaited) look() {
 		a.cancel(errClientGone)
 		return
 	}
-	a.pause = min(2*a.pause, lookLast)
+	a.pause = min(2*a.pause, maxPoll)
 	a.timer.Reset(a.pause)
 }
 
 // stop ends the context: the request is answered.
-func (a *awaited) stop() {
+func (a *requestContext) stop() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.stopped = true
@@ -99,7 +99,7 @@ func (a *awaited) stop() {
 	}
 }
 
-func (a *awaited) end() {
+func (a *requestContext) end() {
 	a.release()
 	a.cancel(context.Canceled)
 }
