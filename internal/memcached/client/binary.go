@@ -7,18 +7,18 @@ import (
 	"github.com/kasoku/kasoku/internal/memcached/wire"
 )
 
-// maxText bounds what a binary reply has beside a value: the words of an error, a
-// server's name, a setting.
+// maxText bounds a binary reply without a value: the text of an error, a server's name, a
+// setting.
 const maxText = 2048
 
-// binary encodes a command, and returns what its reply has to repeat.
+// binary encodes a command, and returns the opaque that its reply must repeat.
 func (c *conn) binary(cmd *wire.Command) (opaque uint32, err error) {
 	c.opaque++
 	return c.opaque, c.out.Binary(cmd, c.opaque)
 }
 
-// binaryReply takes the head of a reply, and has what follows it put where it belongs:
-// what became of the call is said when that is there.
+// binaryReply handles the head of a reply and starts reading its body into the right memory.
+// binaryBody completes the call when the body is there.
 func (c *conn) binaryReply(head []byte) error {
 	frame := c.frame()
 	r := &c.reply
@@ -49,9 +49,9 @@ func (c *conn) binaryReply(head []byte) error {
 	return nil
 }
 
-// matches says whether a reply is the one to a command: it must be of the same kind, and
-// repeat its opaque and its key. Only a hit has to have a key, which ParseBinary sees to; that of
-// a setting is its name.
+// matches returns an error unless a reply belongs to a command: it must be of the same kind
+// and repeat the opaque and the key. Only a hit must have a key, which ParseBinary checks;
+// that of a setting is its name.
 func matches(r *wire.Reply, cmd *wire.Command, opaque uint32) error {
 	keyed := len(r.Key) > 0 && r.Kind != wire.Stat
 	switch {
@@ -65,7 +65,7 @@ func matches(r *wire.Reply, cmd *wire.Command, opaque uint32) error {
 	return nil
 }
 
-// binaryBody ends a reply, with its words if it has no value.
+// binaryBody ends a reply. text is its body if it has no value.
 func (c *conn) binaryBody(words []byte) error {
 	frame := c.due[c.next:c.last]
 	r := &c.reply
@@ -83,8 +83,8 @@ func (c *conn) binaryBody(words []byte) error {
 	return garbled("a binary reply of kind %d to a get", r.Kind)
 }
 
-// binaryLogin is SASL's PLAIN: the name to act for, which is the user's own, the user and
-// the password.
+// binaryLogin logs in by SASL PLAIN: the authorisation identity, which is the user, then the
+// user and the password.
 func (c *conn) binaryLogin() error {
 	a := c.server.client.cfg.Auth
 	if a == nil {
@@ -93,8 +93,8 @@ func (c *conn) binaryLogin() error {
 	return c.binaryWants(wire.Done, &wire.Command{Op: wire.Login, Value: []byte("\x00" + a.User + "\x00" + a.Password)}, "the login")
 }
 
-// binaryProbe finds out that the server answers, and to whom: it tells its version even to
-// those who are not logged in.
+// binaryProbe checks that the server answers. It returns its version even to clients that
+// are not logged in.
 func (c *conn) binaryProbe() error {
 	return c.binaryWants(wire.NoOp, &wire.Command{Op: wire.Probe}, "the first question")
 }
@@ -111,8 +111,8 @@ func (c *conn) binaryWants(kind wire.Kind, cmd *wire.Command, what string) error
 	return nil
 }
 
-// binarySettings asks for the size of the largest item. A server that does not tell its
-// settings says so.
+// binarySettings queries the size of the largest item. A server that hides its settings
+// returns an error.
 func (c *conn) binarySettings() error {
 	cmd := &wire.Command{Op: wire.Settings}
 	err := c.binaryRoundTrip(cmd)
@@ -122,7 +122,7 @@ func (c *conn) binarySettings() error {
 	return err
 }
 
-// binaryRoundTrip sends one command of the handshake, and reads one reply to it.
+// binaryRoundTrip sends one command of the handshake and reads one reply.
 func (c *conn) binaryRoundTrip(cmd *wire.Command) error {
 	c.out.Reset()
 	if _, err := c.binary(cmd); err != nil {
@@ -134,7 +134,7 @@ func (c *conn) binaryRoundTrip(cmd *wire.Command) error {
 	return c.binaryRead(cmd)
 }
 
-// binaryRead reads one reply to the last command, with its words.
+// binaryRead reads one reply to the last command, with its text.
 func (c *conn) binaryRead(cmd *wire.Command) error {
 	r := &c.reply
 	head, err := c.readUntil(c.in.Head)
@@ -149,7 +149,7 @@ func (c *conn) binaryRead(cmd *wire.Command) error {
 	if err := matches(r, cmd, c.opaque); err != nil {
 		return err
 	}
-	r.Key = bytes.Clone(r.Key) // which reading may move
+	r.Key = bytes.Clone(r.Key) // reading may move it
 	c.in.BeginBody(c.discarded, int(r.Size))
 	r.Text, err = c.readUntil(func() ([]byte, error) {
 		words, whole, err := c.in.Data()

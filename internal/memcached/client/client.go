@@ -9,20 +9,20 @@ import (
 	"github.com/kasoku/kasoku/internal/memcached/wire"
 )
 
-// Client asks servers. It is safe for concurrent use.
+// Client sends requests to servers. It is safe for concurrent use.
 type Client struct {
 	cfg     Config
 	servers []*server
 	began   time.Time
 
-	ctx    context.Context // ends with Close
+	ctx    context.Context // cancelled by Close
 	cancel context.CancelFunc
 	mu     sync.Mutex
 	closed bool
-	wg     sync.WaitGroup // of connections and probes
+	wg     sync.WaitGroup // for connections and probes
 }
 
-// New makes a client. It connects to nothing before it is asked.
+// New returns a client. It connects on demand.
 func New(cfg Config) (*Client, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
@@ -35,8 +35,8 @@ func New(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// Close ends all connections; requests under way and later ones find the servers Down.
-// It returns when nothing of the client is running any more.
+// Close closes all connections. Requests in flight and later ones return Down. It returns
+// when no goroutine of the client is running.
 func (c *Client) Close() {
 	c.mu.Lock()
 	c.closed = true
@@ -52,7 +52,8 @@ func (c *Client) Close() {
 
 var errClosed = errors.New("memcached: the client is closed")
 
-// spawn runs f in a goroutine that Close waits for, unless the client is closed.
+// spawn runs f in a goroutine that Close waits for. It returns false if the client is
+// closed.
 func (c *Client) spawn(f func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -62,7 +63,7 @@ func (c *Client) spawn(f func()) bool {
 	return !c.closed
 }
 
-// sleep lets d pass. It returns false if the client is closed meanwhile.
+// sleep waits for d. It returns false if the client is closed meanwhile.
 func (c *Client) sleep(d time.Duration) bool {
 	if d == 0 {
 		return c.ctx.Err() == nil
@@ -77,25 +78,26 @@ func (c *Client) sleep(d time.Duration) bool {
 	}
 }
 
-// now is the time since the client was made.
+// now returns the time since the client was created.
 func (c *Client) now() time.Duration { return time.Since(c.began) }
 
-// CheckKey says why a server would not take key, or could be tricked by it: a key has 1
-// to 250 bytes of 0x21-0x7e and 0x80-0xff.
+// CheckKey returns an error if a server would refuse key or be tricked by it: a key has 1 to
+// 250 bytes of 0x21-0x7e and 0x80-0xff.
 func CheckKey(key []byte) error { return wire.CheckKey(key) }
 
-// Meta says whether server speaks the meta protocol. It is false until a first
-// connection has told, unless the configuration says so.
+// Meta reports whether server speaks the meta protocol. Unless that is configured, it is
+// false until the first connection was made.
 func (c *Client) Meta(server int) bool { return c.servers[server].meta() }
 
-// GetOptions are what a Get asks beside the value.
+// GetOptions are further parameters of a Get.
 type GetOptions struct {
-	// Refresh is how long before its end the value is to be refreshed, by the one reader
-	// that then has Call.Won: in whole seconds, rounded up. Text servers ignore it. 0 never.
+	// Refresh is how long before its expiry the value is to be refreshed, by the one reader
+	// for which Call.Won is then true. It is rounded up to seconds; 0 is never. Text servers
+	// ignore it.
 	Refresh time.Duration
 }
 
-// Get asks server for the value of key, which must not change until it returns.
+// Get fetches the value of key from server. key must not change until it returns.
 func (c *Client) Get(x *Call, server int, key []byte, opt GetOptions) Result {
 	s := c.servers[server]
 	x.begin(wire.Command{Op: wire.Get, Key: key, Refresh: seconds(opt.Refresh)})
@@ -108,22 +110,22 @@ func (c *Client) Get(x *Call, server int, key []byte, opt GetOptions) Result {
 	return x.result
 }
 
-// Mode says on what condition a value is stored.
+// Mode is the condition for storing a value.
 type Mode uint8
 
 const (
 	// Add stores if the server has no value for the key.
 	Add Mode = iota
-	// Set stores in any case.
+	// Set always stores.
 	Set
-	// CAS stores if the value is the one whose CAS number is told.
+	// CAS stores if the value still has the given CAS number.
 	CAS
 )
 
 var modes = [...]wire.Op{Add: wire.Add, Set: wire.Set, CAS: wire.CAS}
 
-// Store gives server a value, for ttl, rounded up to seconds; 0 is for ever. key and value
-// must not change until it returns. cas counts only with mode CAS.
+// Store stores a value for ttl, which is rounded up to seconds; 0 is without expiry. key and
+// value must not change until it returns. cas is used only with mode CAS.
 func (c *Client) Store(x *Call, server int, key, value []byte, flags uint32, ttl time.Duration, mode Mode, cas uint64) StoreResult {
 	s := c.servers[server]
 	x.begin(wire.Command{Op: modes[mode], Key: key, Value: value, Flags: flags, Expires: expiry(ttl), CAS: cas})
@@ -141,8 +143,8 @@ func (c *Client) Delete(x *Call, server int, key []byte) StoreResult {
 	return c.servers[server].change(x)
 }
 
-// MarkStale keeps the value of key as a stale one for ttl, and lets the next reader win
-// its refresh. With a cas other than 0 only the value with that CAS number is marked.
+// MarkStale keeps the value of key as a stale one for ttl, and lets the next reader win its
+// refresh. A cas other than 0 restricts it to the value with that CAS number.
 func (c *Client) MarkStale(x *Call, server int, key []byte, ttl time.Duration, cas uint64) StoreResult {
 	s := c.servers[server]
 	if p := Protocol(s.protocol.Load()); p == Text || p == Binary {
@@ -155,10 +157,10 @@ func (c *Client) MarkStale(x *Call, server int, key []byte, ttl time.Duration, c
 // seconds rounds up.
 func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
-// maxRelative is the longest time that memcached takes as one from now.
+// maxRelative is the longest expiry in seconds that memcached reads as relative.
 const maxRelative = 30 * 24 * 60 * 60
 
-// expiry gives a time to live as memcached has it.
+// expiry returns a time to live in memcached's format.
 func expiry(ttl time.Duration) int64 {
 	n := seconds(ttl)
 	if n > maxRelative {

@@ -13,16 +13,16 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// Protocol is what is spoken with a server.
+// Protocol is the protocol spoken with a server.
 type Protocol uint8
 
 const (
-	// Auto asks each new connection whether it understands the meta protocol, and else
-	// speaks Text; before the first connection it stands for "not known".
+	// Auto probes each new connection for the meta protocol, and speaks Text if there is
+	// none. Before the first connection it means unknown.
 	Auto Protocol = iota
-	// Text is `get`, which every server and every proxy understands.
+	// Text is `get`, which every server and every proxy supports.
 	Text
-	// Meta is `mg`: the reply tells the time that is left and who is to refresh.
+	// Meta is `mg`: the reply has the time to live and which client is to refresh.
 	Meta
 	// Binary is GETK, for servers that speak nothing else: those with SASL.
 	Binary
@@ -30,15 +30,15 @@ const (
 
 func (p Protocol) String() string { return [...]string{"auto", "text", "meta", "binary"}[p] }
 
-// Server is one server; its place in Config.Servers is its number.
+// Server is one server. Its number is its index in Config.Servers.
 type Server struct {
 	// Address is "host:port" or "unix:/path".
 	Address string
-	// TLS encrypts if it is not nil. Without a ServerName the host's is taken.
+	// TLS encrypts if it is not nil. ServerName defaults to the host.
 	TLS *tls.Config
 }
 
-// endpoint gives what to dial.
+// endpoint returns the arguments for dialing.
 func (s *Server) endpoint() (network, address string) {
 	if path, ok := strings.CutPrefix(s.Address, "unix:"); ok {
 		return "unix", path
@@ -61,58 +61,57 @@ func (s *Server) check() error {
 	return err
 }
 
-// Auth is the user whom servers with -Y (ASCII authentication) ask for, and with Binary
+// Auth has the credentials for servers with -Y (ASCII authentication), and with Binary for
 // those with -S (SASL), by PLAIN.
 type Auth struct{ User, Password string }
 
-// Breaker says when a server is left alone.
+// Breaker configures when a server counts as down.
 type Breaker struct {
-	// Failures is how often in a row, without a reply between, a connection must be
-	// refused, end before it has served or bring a garbled reply, for the server to count
-	// as down, however many calls wait each time. One that is silent for too long, when
-	// it is asked or connected to, counts at once. Default 3.
+	// Failures is the number of consecutive failures, without a reply between them, after
+	// which a server counts as down: a connection that is refused, ends before its first
+	// reply or brings a garbled reply. Each counts once for all calls that wait. A timeout
+	// of a call or of connecting marks the server down at once. Default 3.
 	Failures int
 	// RetryEvery is the longest pause, give or take a tenth, between attempts to connect to
-	// a server that is down. The first is made at once, and pauses begin with a sixteenth.
-	// Default 500ms.
+	// a server that is down. The first attempt is immediate, and the first pause a
+	// sixteenth. Default 500ms.
 	RetryEvery time.Duration
 }
 
-// Config describes servers and how they are asked. The zero value of every field but
-// Servers means its default.
+// Config configures a client. The zero value of every field except Servers means its
+// default.
 type Config struct {
 	// Name is the value of the metrics' label "service".
 	Name    string
 	Servers []Server
-	// Protocol is what is spoken with all servers. Default Auto.
+	// Protocol is spoken with all servers. Default Auto.
 	Protocol Protocol
-	// Auth is sent first on each connection if it is not nil.
+	// Auth, if not nil, is sent first on each connection.
 	Auth *Auth
-	// Connections is how many connections a server gets at most. Default one for every
+	// Connections is the maximum number of connections to a server. Default one for every
 	// four CPUs, at least one.
 	Connections int
-	// ConnectTimeout bounds the making of a connection, with the handshake of TLS.
-	// Default 100ms.
+	// ConnectTimeout bounds connecting, including the handshake of TLS. Default 100ms.
 	ConnectTimeout time.Duration
-	// FirstByteTimeout is how long a server may be silent while it owes a reply. Default
-	// 250ms.
+	// FirstByteTimeout bounds the time in which a server that owes a reply sends nothing.
+	// Default 250ms.
 	FirstByteTimeout time.Duration
 	// Timeout bounds the time from sending a command to the end of its reply. When it or
 	// FirstByteTimeout has passed, all calls on the connection fail. Default 500ms.
 	Timeout time.Duration
 	Breaker Breaker
-	// MaxValue is the size of the largest value in bytes that is taken from a server or
-	// sent to it. Default 8 MiB.
+	// MaxValue is the size of the largest value, in bytes, that is read from or sent to a
+	// server. Default 8 MiB.
 	MaxValue int64
-	// Metrics takes the series. Nil keeps none.
+	// Metrics registers the series. Nil: there are none.
 	Metrics *telemetry.Registry
-	// Log is told when a server is found to be down, and when it is back. Nil is not.
+	// Log has a line when a server is found to be down, and when it is back. It may be nil.
 	Log *slog.Logger
 
-	dial dialer // of tests
+	dial dialer // replaced by tests
 }
 
-// complete fills the defaults in and says what is impossible.
+// complete sets the defaults, and returns an error for settings that are impossible.
 func (cfg *Config) complete() error {
 	setDefault(&cfg.Connections, max(1, runtime.GOMAXPROCS(0)/4))
 	setDefault(&cfg.ConnectTimeout, 100*time.Millisecond)
@@ -133,7 +132,7 @@ func (cfg *Config) complete() error {
 	return cfg.check()
 }
 
-// setDefault gives a field that is zero its default.
+// setDefault sets a field that is zero to its default.
 func setDefault[T comparable](field *T, value T) {
 	var zero T
 	if *field == zero {
@@ -171,8 +170,8 @@ func (cfg *Config) check() error {
 	return nil
 }
 
-// separable says whether a server could tell user and password apart, where ends says what
-// would end them early.
+// separable reports whether a server can separate user and password. ends reports characters
+// that would end them early.
 func (a *Auth) separable(ends func(rune) bool) bool {
 	bad := func(s string) bool { return s == "" || strings.ContainsFunc(s, ends) }
 	return !bad(a.User) && !bad(a.Password)

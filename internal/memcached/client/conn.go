@@ -12,19 +12,19 @@ import (
 	"github.com/kasoku/kasoku/internal/socket"
 )
 
-// conn is one connection, from its handshake to its end. The lane's writer has out; the
-// goroutine that reads has in and what follows it; sent and armed are under the lane's
-// lock.
+// conn is one connection, from its handshake to its end. The lane's writer owns out, the
+// reading goroutine owns in and the fields behind it; sent and armed are guarded by the
+// lane's lock.
 type conn struct {
 	server   *server
 	nc       net.Conn        // raw, or TLS over it
-	sock     net.Conn        // what reaches the kernel
-	raw      syscall.RawConn // of sock where commands are written to it without TLS; nil otherwise
-	protocol Protocol        // from the handshake on not Auto
+	sock     net.Conn        // the connection below TLS
+	raw      syscall.RawConn // of sock if commands are written to it without TLS; else nil
+	protocol Protocol        // not Auto after the handshake
 
 	mu    *sync.Mutex // the lane's
 	sent  []*Call     // handed over to the reader, in the order of the commands
-	armed bool        // there is a read deadline, not after the time when the oldest call is late
+	armed bool        // there is a read deadline, at or before the time when the oldest call times out
 
 	out      wire.Writer
 	opaque   uint32 // of the last binary command
@@ -35,19 +35,19 @@ type conn struct {
 	in        *wire.Reader
 	readable  func(fd uintptr) bool
 	readErr   error
-	lastRead  int64 // when bytes came last, in nanoseconds of Client.now
-	excused   bool  // the deadline was noticed too late, and no bytes have come since
-	replied   bool  // a reply has come after the handshake
+	lastRead  int64 // when bytes were last read, in nanoseconds of Client.now
+	excused   bool  // the deadline was noticed too late, and no bytes were read since
+	replied   bool  // a reply was received after the handshake
 	reply     wire.Reply
-	due       []*Call // due[next:] are owed replies; taken from sent as a whole
+	due       []*Call // due[next:] wait for replies; taken from sent as a whole
 	next      int
-	last      int   // due[next:last] are answered by the frame that is being read
-	receiver  *Call // whose value is being read; nil with valuing: nobody's
+	last      int   // due[next:last] are answered by the current frame
+	receiver  *Call // whose value is being read; nil with valuing: it is discarded
 	valuing   bool
-	discarded []byte // memory for nobody's values
+	discarded []byte // memory for discarded values
 }
 
-// bufferSize is how much is read from a connection at once.
+// bufferSize is the size of a connection's read buffer.
 const bufferSize = 64 << 10
 
 func newConn(s *server, nc, sock net.Conn) *conn {
@@ -67,7 +67,7 @@ var (
 	errEnded   = errors.New("memcached: the server closed the connection")
 )
 
-// refusal is an error that a server answered with.
+// refusal is an error that a server returned.
 type refusal struct{ text string }
 
 func (r *refusal) Error() string { return "memcached: the server refuses: " + r.text }
@@ -80,12 +80,12 @@ func refused(r *wire.Reply) error {
 	return &refusal{fmt.Sprintf("%s %.100q", kind, r.Text)}
 }
 
-// end closes the connection, which ends reading and writing. TLS would say goodbye first,
-// and could wait for that.
+// end closes the connection, which ends reading and writing. Closing the TLS connection
+// would send a close notification first, and could block.
 func (c *conn) end() { _ = c.sock.Close() }
 
-// encode makes the commands of batch. A call that can't be sent is finished, and its
-// place in batch is nil.
+// encode encodes the commands of batch. A call that can't be sent is finished, and its place
+// in batch is set to nil.
 func (c *conn) encode(batch []*Call) {
 	c.out.Reset()
 	for i, x := range batch {
@@ -127,8 +127,8 @@ func (c *conn) command(x *Call) (err error) {
 	return err
 }
 
-// flush writes what was encoded. If it can't, the connection ends, and the reader sees to
-// the calls.
+// flush writes the encoded commands. On an error it closes the connection, and the reader
+// finishes the calls.
 func (c *conn) flush() {
 	var err error
 	if c.raw == nil {
@@ -143,8 +143,8 @@ func (c *conn) flush() {
 	}
 }
 
-// writeRaw is called by raw.Write at first and whenever there is room, until it returns
-// true.
+// writeRaw is called by raw.Write, first at once and then whenever the socket is writable,
+// until it returns true.
 func (c *conn) writeRaw(fd uintptr) bool {
 	for len(c.unsent) > 0 {
 		n, err := socket.Write(int(fd), c.unsent)
@@ -160,8 +160,8 @@ func (c *conn) writeRaw(fd uintptr) bool {
 	return true
 }
 
-// arm sees to it that there is a read deadline when a call that was sent now is late. It is called
-// with the lane's lock.
+// arm sets a read deadline for the time when a call that is sent now times out. The lane's
+// lock is held.
 func (c *conn) arm(now int64) {
 	if !c.armed {
 		c.armed = true
@@ -173,8 +173,8 @@ func (c *conn) deadline(at int64) {
 	_ = c.sock.SetReadDeadline(c.server.client.began.Add(time.Duration(at)))
 }
 
-// late is asked when the read deadline has passed: it says whether the oldest call is
-// late, and moves the deadline if not.
+// late is called when the read deadline has passed. It reports whether the oldest call has
+// timed out, and moves the deadline if not.
 func (c *conn) late() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -204,12 +204,13 @@ func (c *conn) late() bool {
 	return false
 }
 
-// schedulingDelay is how late a deadline is noticed if this process did not get to run. Then
-// the reply may have been there in time, so there is one more look for it.
+// schedulingDelay is the delay after a deadline from which this process is taken to have
+// been without CPU. The reply may then have arrived in time, so the socket is read once
+// more.
 const schedulingDelay = 10 * time.Millisecond
 
-// fail finishes the calls that a connection owes a reply when it ends for fault. down is
-// server.failed's.
+// fail finishes the calls that wait for replies when the connection ends with fault. It
+// returns the result of server.failed.
 func (c *conn) fail(calls []*Call, fault error) (down bool) {
 	if c.server.client.ctx.Err() != nil {
 		finish(calls, Down, false)

@@ -1,28 +1,27 @@
-// Package client asks memcached servers for values over few connections that all
+// Package client fetches values from memcached servers over few connections that all
 // requests share.
 //
-// A request's goroutine puts its Call among those that wait on a lane, which is the place
-// of one connection. Whoever finds nobody writing there becomes the lane's writer: it
-// lets other goroutines that can run put theirs in as well, writes all of them at once,
-// and goes on while more have come. One goroutine a connection reads replies, copies each
-// value into the memory of its call and wakes the call's goroutine. Nothing is allocated
-// for a Get, and there is no timer: the connection has a read deadline that is moved
-// only when it has passed and nothing was late.
+// A request's goroutine appends its Call to the queue of a lane, which holds one connection.
+// If no goroutine is writing on that lane, it becomes the lane's writer: it yields, so that
+// other runnable goroutines can append theirs, writes all of them at once, and repeats while
+// there are more. One goroutine per connection reads replies, copies each value into the
+// memory of its call and wakes the call's goroutine. A Get allocates nothing and uses no
+// timer: the connection has a read deadline that is moved only after it has passed.
 //
-// A Call belongs, one after the other, to
+// # A Call is owned, one after the other, by
 //
-//  1. its goroutine, until put;
-//  2. the lane's lock, in lane.pending;
-//  3. the lane's writer, which encodes it: nobody wakes it meanwhile, since its key and
-//     value are being read;
-//  4. the connection's reader, from lane.push, which is before the bytes leave, until
-//     Call.finish;
-//  5. its goroutine again.
+// 1. its goroutine, until enqueue; 2. the lane's lock, in lane.pending; 3. the lane's
+// writer, which encodes it: it is not finished meanwhile, because its key and
 //
-// What a connection said is never trusted beyond its frame: a reply that nobody waits
-// for, with another key, of another form or without its CRLF ends the connection, and
-// the calls in that frame fail. The others on it are asked once more on a new one. A reply
-// of the binary protocol must repeat opcode, opaque and key of the oldest call.
+//	   value are being read;
+//	4. the connection's reader, from lane.handOver, which precedes the write, until
+//	   Call.finish;
+//	5. its goroutine again.
+//
+// Replies are trusted only within their frame: a reply that matches no call, has another
+// key, is malformed or lacks its CRLF ends the connection, and the calls of that frame fail.
+// The other calls on it are retried once on a new connection. A reply of the binary protocol
+// must repeat opcode, opaque and key of the oldest call.
 //
 // Locks: lane.mu is a leaf. Client.mu is only for starting goroutines and closing.
 package client

@@ -19,9 +19,9 @@ type dialer interface {
 	DialContext(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// connect makes a connection that is ready for calls. With Auto it asks the server what it
-// speaks; one that closes the connection upon the question, as twemproxy does, gets a
-// new one and text.
+// connect returns a connection that is ready for calls. With Auto it negotiates the
+// protocol. If the server closes the connection upon the probe, as twemproxy does, a new
+// connection speaks text.
 func (s *server) connect() (*conn, error) {
 	p := s.client.cfg.Protocol
 	c, err := s.open(p)
@@ -62,7 +62,7 @@ func (s *server) open(p Protocol) (*conn, error) {
 	return c, nil
 }
 
-// tls names the server if the configuration does not.
+// tls returns the configuration with the server's name, if it has none.
 func (s *server) tls() *tls.Config {
 	cfg := s.at.TLS
 	if cfg.ServerName == "" && !cfg.InsecureSkipVerify {
@@ -75,7 +75,7 @@ func (s *server) tls() *tls.Config {
 	return cfg
 }
 
-// handshake logs in, finds out what is spoken and how large an item may be.
+// handshake logs in, negotiates the protocol and queries the largest item's size.
 func (c *conn) handshake(p Protocol) error {
 	cfg := &c.server.client.cfg
 	stop := context.AfterFunc(c.server.client.ctx, c.end)
@@ -99,7 +99,7 @@ func (c *conn) handshake(p Protocol) error {
 	return c.sock.SetDeadline(time.Time{})
 }
 
-// login is ASCII authentication: what would be stored is user and password.
+// login is ASCII authentication: a set command with user and password as its value.
 func (c *conn) login() error {
 	a := c.server.client.cfg.Auth
 	if a == nil {
@@ -118,7 +118,7 @@ func (c *conn) login() error {
 	return nil
 }
 
-// negotiate finds out what is spoken, and that the server answers.
+// negotiate finds out the protocol, and that the server answers.
 func (c *conn) negotiate() error {
 	if c.protocol != Text {
 		if err := c.roundTrip(&wire.Command{Op: wire.Probe}); err != nil {
@@ -142,8 +142,8 @@ func (c *conn) negotiate() error {
 	return nil
 }
 
-// settings asks a server with the meta protocol, which is memcached itself, for the size
-// of the largest item. Others might close the connection.
+// settings queries the size of the largest item from a server with the meta protocol, which
+// is memcached itself. Others might close the connection.
 func (c *conn) settings() error {
 	if c.protocol != Meta {
 		return nil
@@ -156,7 +156,7 @@ func (c *conn) settings() error {
 	return err
 }
 
-// setting takes note of a setting of the server's.
+// setting records one of the server's settings.
 func (c *conn) setting(name, value []byte) {
 	if string(name) != "item_size_max" {
 		return
@@ -166,7 +166,7 @@ func (c *conn) setting(name, value []byte) {
 	}
 }
 
-// roundTrip sends one command of the handshake, and reads one line of its reply.
+// roundTrip sends one command of the handshake and reads one line of its reply.
 func (c *conn) roundTrip(cmd *wire.Command) error {
 	c.out.Reset()
 	if err := c.out.Command(cmd); err != nil {
@@ -187,7 +187,7 @@ func (c *conn) readLine() error {
 	return err
 }
 
-// readUntil reads until take gives something.
+// readUntil reads until take returns something.
 func (c *conn) readUntil(take func() ([]byte, error)) ([]byte, error) {
 	for {
 		b, err := take()

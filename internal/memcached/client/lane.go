@@ -5,22 +5,22 @@ import (
 	"sync"
 )
 
-// laneState is whether calls can be written.
+// laneState is the state of a lane's connection.
 type laneState uint8
 
 const (
-	empty   laneState = iota // there is no connection; the next call has one made
-	dialing                  // one is being made; calls wait for it
+	empty   laneState = iota // no connection; the next call dials
+	dialing                  // dialing; calls wait for it
 	up
-	ending // the connection is gone, and its calls are being told; new ones wait
-	closed // for ever
+	ending // the connection is closed and its calls are being finished; new ones wait
+	closed // final
 )
 
-// lane is the place of one connection, where calls wait to be written.
+// lane holds one connection and the queue of calls to be written to it.
 //
-// writing says that a goroutine has the writer's role: it alone takes from pending and
-// uses spare, until it finds pending empty or hands the role over. A connection that
-// ends leaves pending to the writer if there is one, which then has a new one made.
+// If writing is set, one goroutine has the writer's role: it alone takes from pending and
+// uses spare, until it finds pending empty or hands the role over. When a connection ends,
+// pending is left to the writer, if there is one, which then dials again.
 type lane struct {
 	server *server
 
@@ -28,11 +28,11 @@ type lane struct {
 	state   laneState
 	writing bool
 	conn    *conn   // if up
-	pending []*Call // in the order in which they came
-	spare   []*Call // the writer's: memory for the next pending
+	pending []*Call // in order of arrival
+	spare   []*Call // the writer's memory for the next pending
 }
 
-// enqueue adds x to the calls that wait, and has them written.
+// enqueue appends x to the queue, and dials or writes if no other goroutine does.
 func (l *lane) enqueue(x *Call) {
 	l.mu.Lock()
 	if l.state == closed {
@@ -54,15 +54,15 @@ func (l *lane) enqueue(x *Call) {
 	case dial:
 		l.start()
 	case lead:
-		// Other goroutines that can run now put their calls in first. With 64 clients of
-		// Kasoku there are 25 gets to a write, without this one there is hardly more than one,
-		// and a request costs a quarter more.
+		// Runnable goroutines enqueue their calls first. With 64 clients of Kasoku there are
+		// 25 gets per write; without this line there is hardly more than one, and a request
+		// costs a quarter more.
 		runtime.Gosched()
 		l.write(x)
 	}
 }
 
-// start makes a connection, in a goroutine that then reads from it. The state is dialing.
+// start dials in a goroutine that then reads from the connection. The state is dialing.
 func (l *lane) start() {
 	if !l.server.client.spawn(l.run) {
 		l.dialFailed(errClosed)
@@ -79,7 +79,7 @@ func (l *lane) run() {
 	l.serve(c)
 }
 
-// dialFailed ends the wait of all who wait for a connection.
+// dialFailed finishes all calls that wait for a connection.
 func (l *lane) dialFailed(err error) {
 	l.mu.Lock()
 	calls := l.pending
@@ -97,7 +97,7 @@ func (l *lane) dialFailed(err error) {
 	}
 }
 
-// install opens the lane for writing to c, which the first who waits begins with.
+// install makes c the lane's connection. The first call in the queue becomes the writer.
 func (l *lane) install(c *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,8 +113,7 @@ func (l *lane) install(c *conn) {
 	}
 }
 
-// adopt is install and serve for a connection that a probe has made, unless the lane
-// has got another one.
+// adopt installs and serves a connection that a probe has made, unless the lane has another.
 func (l *lane) adopt(c *conn) {
 	l.mu.Lock()
 	free := l.state == empty && !l.writing
@@ -134,8 +133,8 @@ func (l *lane) adopt(c *conn) {
 // lead makes the goroutine of x, which is pending, the lane's writer.
 func (x *Call) lead() { x.waiter.signal(&x.waiter.lead) }
 
-// write has the writer's role: it writes what is pending until there is nothing. When
-// its own call, x, is finished, the next one in the queue takes over.
+// write has the writer's role: it writes pending calls until there are none. When its own
+// call x is finished, it hands the role to the next call in the queue.
 func (l *lane) write(x *Call) {
 	for {
 		c, batch := l.nextBatch()
@@ -153,8 +152,8 @@ func (l *lane) write(x *Call) {
 	}
 }
 
-// nextBatch gives the writer what is pending. Without anything, or without a connection, the
-// role ends and take returns nil.
+// nextBatch returns the pending calls to the writer. Without any, or without a connection,
+// the role ends and it returns nil.
 func (l *lane) nextBatch() (*conn, []*Call) {
 	l.mu.Lock()
 	if len(l.pending) == 0 {
@@ -174,9 +173,8 @@ func (l *lane) nextBatch() (*conn, []*Call) {
 	return nil, nil
 }
 
-// redial looks after calls that wait where there is no connection and no writer: it has
-// one made, unless the server is known to be down. It is called with the lock and returns
-// without it.
+// redial handles calls that wait without a connection and without a writer: it dials, unless
+// the server is down. It is called with the lock held and releases it.
 func (l *lane) redial() {
 	switch {
 	case l.state == closed, l.state == empty && l.server.down.Load():
@@ -195,8 +193,8 @@ func (l *lane) redial() {
 	}
 }
 
-// handOver hands a batch that is encoded to the reader of c, before it is written. It returns
-// false if c is gone: then its calls are to be made again.
+// handOver gives an encoded batch to the reader of c before it is written. It returns false
+// if c is closed; the calls are then retried.
 func (l *lane) handOver(c *conn, batch []*Call) bool {
 	now := int64(l.server.client.now())
 	l.mu.Lock()
@@ -221,7 +219,7 @@ func (l *lane) handOver(c *conn, batch []*Call) bool {
 	return true
 }
 
-// passRole gives the writer's role to the first who waits, or ends it.
+// passRole hands the writer's role to the first call in the queue, or ends it.
 func (l *lane) passRole() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -236,7 +234,7 @@ func (l *lane) passRole() bool {
 	return true
 }
 
-// serve reads from c until it ends, and sees to those who then still wait.
+// serve reads from c until it ends, then handles the calls that still wait.
 func (l *lane) serve(c *conn) {
 	fault := c.read()
 	c.end()
@@ -256,8 +254,9 @@ func (l *lane) serve(c *conn) {
 	}
 }
 
-// detach takes c out of the lane, with the calls that it owes replies. Until these are told
-// no other connection is made: whether there is to be one, what is known of c's end decides.
+// detach removes c from the lane and returns the calls that wait for its replies. Until they
+// are finished no other connection is made, because the reason for the end of c decides
+// whether to dial.
 func (l *lane) detach(c *conn) []*Call {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -272,7 +271,7 @@ func (l *lane) detach(c *conn) []*Call {
 	return calls
 }
 
-// close ends the lane.
+// close closes the lane.
 func (l *lane) close() {
 	l.mu.Lock()
 	l.state = closed

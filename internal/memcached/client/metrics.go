@@ -12,7 +12,7 @@ type metrics struct {
 	stores                           [len(storeResults)]*telemetry.Counter
 	batches, retries, opened, downed *telemetry.Counter
 	replies                          *telemetry.Histogram
-	open                             atomic.Int64 // connections
+	open                             atomic.Int64 // open connections
 }
 
 func newMetrics(r *telemetry.Registry, service, server string) *metrics {
@@ -36,9 +36,8 @@ func newMetrics(r *telemetry.Registry, service, server string) *metrics {
 	return m
 }
 
-// Watch exposes the present state of the servers in Config.Metrics. It is called when c
-// comes into force, in the place of before, which may be nil: the series of servers that
-// only before has are dropped.
+// Watch exports the state of the servers in Config.Metrics. It is called when c replaces
+// before, which may be nil; series of servers that only before has are removed.
 func (c *Client) Watch(before *Client) {
 	r, service := c.cfg.Metrics, c.cfg.Name
 	stays := map[string]bool{}
@@ -56,7 +55,7 @@ func (c *Client) Watch(before *Client) {
 	}
 }
 
-// watch exposes the present state of the server.
+// watch exports the state of the server.
 func (s *server) watch(r *telemetry.Registry, service string) {
 	r.Gauge("kasoku_memcached_available", "1 while the server is asked, 0 while it is down.", func() float64 {
 		if s.down.Load() {

@@ -12,7 +12,7 @@ import (
 	"github.com/kasoku/kasoku/internal/socket"
 )
 
-// read reads replies until the connection is of no more use, and says why.
+// read reads replies until the connection is unusable, and returns the reason.
 func (c *conn) read() error {
 	for {
 		var err error
@@ -30,7 +30,7 @@ func (c *conn) read() error {
 	}
 }
 
-// readStream reads from what is no plain socket.
+// readStream reads from a connection without a raw socket.
 func (c *conn) readStream() error {
 	for {
 		n, err := c.nc.Read(c.in.Room())
@@ -45,11 +45,12 @@ func (c *conn) readStream() error {
 	}
 }
 
-// readRaw is called by raw.Read at first and whenever there may be bytes, and returns true
-// to end it. As long as raw.Read is not left, a notice of new bytes is kept from one wait
-// to the next, so that a read which did not fill its room need not be followed by another
-// one that finds nothing. While replies are owed it is: the end of the stream may have come
-// along with what was read, and is not told twice.
+// readRaw is called by raw.Read, first at once and then whenever the socket may be readable;
+// it returns true to end. As long as raw.Read has not returned, the runtime keeps a
+// notification of new bytes from one wait to the next. So a read that did not fill its
+// buffer need not be followed by another one that finds nothing, except while replies are
+// owed: the end of the stream may have arrived together with the bytes, and is not notified
+// twice.
 func (c *conn) readRaw(fd uintptr) bool {
 	for {
 		room := c.in.Room()
@@ -73,7 +74,7 @@ func (c *conn) readRaw(fd uintptr) bool {
 	}
 }
 
-// setValue gives what was read to the calls.
+// deliver parses n bytes that were read and delivers them to the calls.
 func (c *conn) deliver(n int) error {
 	c.in.Filled(n)
 	c.lastRead = int64(c.server.client.now())
@@ -94,8 +95,8 @@ func (c *conn) deliver(n int) error {
 	}
 }
 
-// nextReply takes the next line, or head of a binary reply. It returns false if that has not
-// come whole.
+// nextReply parses the next line, or head of a binary reply. It returns false if that is not
+// complete.
 func (c *conn) nextReply() (bool, error) {
 	if c.protocol == Binary {
 		head, err := c.in.Head()
@@ -111,8 +112,8 @@ func (c *conn) nextReply() (bool, error) {
 	return true, c.textReply(line)
 }
 
-// frame returns the calls that the next reply is for: one, or those of a line of a
-// text get. Without any there must be no reply.
+// frame returns the calls that the next reply is for: one, or all keys of a text get. If
+// there are none, a reply is an error.
 func (c *conn) frame() []*Call {
 	if c.next == c.last {
 		if c.next == len(c.due) {
@@ -127,7 +128,7 @@ func (c *conn) frame() []*Call {
 	return c.due[c.next:c.last]
 }
 
-// replied finishes the calls of the frame.
+// finish finishes the calls of the frame.
 func (c *conn) finish(frame []*Call) {
 	for i, x := range frame {
 		r := Miss
@@ -147,7 +148,7 @@ func garbled(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{wire.ErrGarbled}, args...)...)
 }
 
-// textReply takes a line of a reply.
+// textReply handles a line of a reply.
 func (c *conn) textReply(line []byte) error {
 	frame := c.frame()
 	r := &c.reply
@@ -176,8 +177,8 @@ func (c *conn) textReply(line []byte) error {
 	return garbled("%.60q to a get", line)
 }
 
-// value begins with a value. Text may answer the keys of a line in any order, and a key
-// once or as often as it was asked for.
+// value starts reading a value. A text server may answer the keys of a line in any order,
+// and a key once or as often as it was requested.
 func (c *conn) value(frame []*Call, r *wire.Reply) error {
 	known := false
 	c.receiver = nil
@@ -223,8 +224,8 @@ func (c *conn) endValue(value []byte) error {
 	return nil
 }
 
-// shareValue gives calls of a frame for the same key the one value that came for it: a proxy
-// may have asked for it once.
+// shareValue copies a value to the other calls of the frame with the same key: a proxy may
+// have fetched it once.
 func shareValue(frame []*Call) {
 	for _, x := range frame {
 		if x.found {
@@ -240,16 +241,16 @@ func shareValue(frame []*Call) {
 	}
 }
 
-// outcomes are what replies mean to commands that change something.
+// outcomes maps replies to commands that change something to their results.
 var outcomes = map[wire.Kind]StoreResult{
 	wire.Stored: Stored, wire.Deleted: Stored, wire.Done: Stored, wire.NotStored: NotStored, wire.Exists: Exists, wire.NotFound: NotFound,
 	wire.TooLarge: TooLarge,
 }
 
-// tooLarge is how memcached refuses a value for its size, after having read it whole.
+// tooLarge is memcached's refusal of a large value, sent after the whole value was read.
 var tooLarge = []byte("object too large")
 
-// changed takes the reply to a command that is no get.
+// changed handles the reply to a command other than get.
 func (c *conn) changed(frame []*Call, r *wire.Reply) error {
 	x := frame[0]
 	stores := x.cmd.Op == wire.Add || x.cmd.Op == wire.Set || x.cmd.Op == wire.CAS
@@ -269,7 +270,7 @@ func (c *conn) changed(frame []*Call, r *wire.Reply) error {
 	return nil
 }
 
-// isReplyOf says whether a reply that means success is that of op.
+// isReplyOf reports whether a reply that means success belongs to op.
 func isReplyOf(op wire.Op, kind wire.Kind) bool {
 	switch kind {
 	case wire.Stored, wire.TooLarge:

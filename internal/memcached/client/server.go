@@ -11,11 +11,11 @@ import (
 	"github.com/kasoku/kasoku/internal/memcached/wire"
 )
 
-// server is one server: its lanes and whether it is down.
+// server is one server, with its lanes and its state.
 //
-// down is set by whoever finds it silent, or counts the failure that is one too many, and
-// taken back by the probe that follows. While it is set nobody dials but the probe;
-// connections that are still there go on, and their replies change nothing.
+// down is set upon a timeout or the last of the allowed failures, and cleared by the probe
+// that follows. While it is set only the probe dials; open connections remain in use, and
+// their replies do not change it.
 type server struct {
 	client  *Client
 	at      *Server
@@ -23,10 +23,10 @@ type server struct {
 	metrics *metrics
 
 	down     atomic.Bool
-	failures atomic.Int32 // in a row, since the last reply to a call
+	failures atomic.Int32 // consecutive, since the last reply to a call
 	protocol atomic.Uint32
-	largest  atomic.Int64           // bytes of the largest item, 0 not known
-	trouble  atomic.Pointer[string] // the last fault; nil none
+	largest  atomic.Int64           // size of the largest item in bytes; 0: unknown
+	trouble  atomic.Pointer[string] // the last fault; nil: none
 }
 
 func newServer(c *Client, at *Server) *server {
@@ -41,7 +41,7 @@ func newServer(c *Client, at *Server) *server {
 
 func (s *server) meta() bool { return Protocol(s.protocol.Load()) == Meta }
 
-// lane chooses a lane.
+// lane selects a lane.
 func (s *server) lane() *lane {
 	if len(s.lanes) == 1 {
 		return s.lanes[0]
@@ -49,7 +49,7 @@ func (s *server) lane() *lane {
 	return s.lanes[rand.IntN(len(s.lanes))]
 }
 
-// do makes the call, a second time if the connection went away without a reply.
+// do executes the call, and retries it once if the connection was closed without a reply.
 func (s *server) do(x *Call) {
 	s.try(x)
 	if x.retry {
@@ -69,7 +69,7 @@ func (s *server) try(x *Call) {
 	x.await(l)
 }
 
-// change makes a call that is no Get, and says what became of it.
+// change executes a call other than Get and returns its outcome.
 func (s *server) change(x *Call) StoreResult {
 	if wire.CheckKey(x.cmd.Key) != nil {
 		x.stored = StoreBadKey
@@ -80,8 +80,8 @@ func (s *server) change(x *Call) StoreResult {
 	return x.stored
 }
 
-// itemHead is what memcached adds to key and value of an item: its head of 48 bytes, CAS
-// number, flags, the key's end and CRLF.
+// itemHead is memcached's overhead for an item: a head of 48 bytes, the CAS number, the
+// flags, the key's terminator and CRLF.
 const itemHead = 48 + 8 + 4 + 1 + 2
 
 func (s *server) tooLarge(key, value []byte) bool {
@@ -89,17 +89,17 @@ func (s *server) tooLarge(key, value []byte) bool {
 	return n > s.client.cfg.MaxValue || most > 0 && n+int64(len(key))+itemHead > most
 }
 
-// replied takes note of replies.
+// replied records a reply.
 func (s *server) replied() {
 	if s.failures.Load() != 0 {
 		s.failures.Store(0)
 	}
 }
 
-// failed counts one failure, however many calls waited, and tells whether the server is
-// down for it: then the caller has to start a probe, when its lane is ready for what that
-// brings. Who finds it silent takes it for down at once, since whoever came next would wait
-// as long. While it is down the probe alone counts.
+// failed counts one failure for all calls that waited, and reports whether it marks the
+// server down: then the caller starts a probe once its lane is ready for the result. A
+// timeout marks it at once, because the next call would wait as long. While it is down only
+// the probe counts.
 func (s *server) failed(err error) (down bool) {
 	s.setTrouble(err)
 	if s.down.Load() {
@@ -114,19 +114,19 @@ func (s *server) failed(err error) (down bool) {
 	return true
 }
 
-// setTrouble keeps what a failure was.
+// setTrouble records the last failure.
 func (s *server) setTrouble(err error) {
 	text := err.Error()
 	s.trouble.Store(&text)
 }
 
-// isTimeout says whether a server has let the time pass.
+// isTimeout reports whether a failure is a timeout.
 func isTimeout(err error) bool {
 	var e net.Error
 	return errors.Is(err, errTimeout) || errors.As(err, &e) && e.Timeout()
 }
 
-// probe connects to a server that is down until it can, and then serves that connection.
+// probe dials a server that is down until it succeeds, and then serves that connection.
 func (s *server) probe() {
 	for s.client.sleep(jitter(s.pause())) {
 		c, err := s.connect()
@@ -142,10 +142,10 @@ func (s *server) probe() {
 	}
 }
 
-// pause is how long a server that is down is left alone: not at all after the first
-// failure, a sixteenth of RetryEvery after the second, twice as long after each more, up to
-// RetryEvery. A server that lets itself be connected to, but then answers nothing, gets
-// no further than one that is dead.
+// pause returns the pause before the next probe: none after the first failure, a sixteenth
+// of RetryEvery after the second, and twice as long after each further one, up to
+// RetryEvery. A server that accepts connections but never replies is treated like a dead
+// one.
 func (s *server) pause() time.Duration {
 	n, longest := int(s.failures.Load()), s.client.cfg.Breaker.RetryEvery
 	switch {
@@ -157,5 +157,5 @@ func (s *server) pause() time.Duration {
 	return longest
 }
 
-// jitter gives d, give or take a tenth, so that several nodes do not probe at once.
+// jitter returns d, give or take a tenth, so that several nodes do not probe at once.
 func jitter(d time.Duration) time.Duration { return d - d/10 + rand.N(d/5+1) }

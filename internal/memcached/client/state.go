@@ -1,9 +1,9 @@
 package client
 
-// ServerState is what is known of a server at a moment.
+// ServerState is a snapshot of a server.
 type ServerState struct {
 	Address     string `json:"address"`
-	Up          bool   `json:"up"`       // false: it is down, and being probed
+	Up          bool   `json:"up"`       // false: it is down and being probed
 	Protocol    string `json:"protocol"` // text, meta or binary; auto before the first connection
 	Connections int    `json:"connections"`
 	Trouble     string `json:"trouble,omitempty"` // the last fault, kept until Close
@@ -16,8 +16,8 @@ type ServerState struct {
 	Writes  uint64 `json:"writes"` // batches of commands
 }
 
-// State tells of all servers, in their order. Counters go on where those of a service of
-// the same name before a reload ended.
+// State returns the state of all servers, in their order. Counters continue those of a
+// service of the same name before a reload.
 func (c *Client) State() []ServerState {
 	list := make([]ServerState, len(c.servers))
 	for i, s := range c.servers {
@@ -26,7 +26,7 @@ func (c *Client) State() []ServerState {
 	return list
 }
 
-// Up says whether a server is not known to be down.
+// Up reports whether a server is not marked down.
 func (c *Client) Up(server int) bool { return !c.servers[server].down.Load() }
 
 func (s *server) state() ServerState {

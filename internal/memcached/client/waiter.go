@@ -2,17 +2,17 @@ package client
 
 import "sync"
 
-// waiter lets one goroutine wait to be told, once, that it is to lead or that it is done.
-// It is no channel, since those belong to the synctest bubble that they are made in, and
-// calls are kept for whoever comes.
+// waiter blocks one goroutine until it is signalled, once, to lead or that it is done. It is
+// not a channel, because a channel belongs to the synctest bubble it is made in, and calls
+// are pooled.
 type waiter struct {
 	mu   sync.Mutex // leaf
-	cond sync.Cond  // signalled with the lock, so that no signal outlives its use
+	cond sync.Cond  // signalled with the lock held, so that no signal outlives its use
 	lead bool
 	done bool
 }
 
-// readUntil returns true if the goroutine is to lead, and false when it is done.
+// wait returns true if the goroutine has to lead, and false when its call is done.
 func (w *waiter) wait() (lead bool) {
 	w.mu.Lock()
 	for !w.lead && !w.done {
@@ -34,7 +34,7 @@ func (w *waiter) signal(what *bool) {
 	w.mu.Unlock()
 }
 
-// isDone says whether wait would return false at once.
+// isDone reports whether wait would return false at once.
 func (w *waiter) isDone() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

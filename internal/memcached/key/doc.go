@@ -1,12 +1,10 @@
-// Package key makes the keys under which memcached has what requests ask for.
+// Package key makes memcached keys from requests.
 //
-// A Path says which requests a location answers, and captures parts of their path.
-// A Template makes a key out of a request: the bare key, which is what a ring
-// spreads over servers. Rules make of that what goes over the wire: they put the
-// namespace before it, escape what memcached takes for the end of a key, and know
-// what to do with one that is too long. Nothing here allocates on the way of a
-// request whose buffers are large enough.
+// A Path matches the requests of a location and captures parts of their path. A Template
+// makes the bare key of a request, which a ring distributes over servers. Rules make the key
+// that is sent: they add the namespace, escape bytes that would end a key, and treat keys
+// that are too long. None of this allocates if the request's buffers are large enough.
 //
-// What a client has written never becomes a command: a key with a byte that
-// memcached does not allow in keys is none (BadByte), unless it is escaped.
+// Text from a client never becomes a command: a key with a byte that memcached does not
+// allow is invalid (BadByte), unless the byte is escaped.
 package key

@@ -4,10 +4,10 @@ import "fmt"
 
 // Error is a mistake in a template or a path.
 type Error struct {
-	// Text is what was read, and At the byte in it where the mistake begins.
+	// Text is the parsed text, and At the index of the byte where the mistake begins.
 	Text string
 	At   int
-	// What is wrong, in words.
+	// What describes the mistake.
 	What string
 }
 

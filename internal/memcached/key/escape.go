@@ -2,8 +2,8 @@ package key
 
 import "github.com/kasoku/kasoku/internal/ascii"
 
-// appendDecoded appends v with its percent-encoding undone. It is false if v is not
-// well encoded.
+// appendDecoded appends v with its percent-encoding decoded. It reports false if v is
+// malformed.
 func appendDecoded(dst, v []byte, plus bool) ([]byte, bool) {
 	for len(v) > 0 {
 		c, size := unescape(v)
@@ -18,8 +18,8 @@ func appendDecoded(dst, v []byte, plus bool) ([]byte, bool) {
 	return dst, true
 }
 
-// unescape gives the first byte of v, which is not empty, and how many bytes it is
-// written with: 0 for a percent sign that escapes nothing.
+// unescape returns the first byte of v, which is not empty, and the number of bytes it is
+// written with. The size is 0 for a percent sign without two digits.
 func unescape(v []byte) (c byte, size int) {
 	if v[0] != '%' {
 		return v[0], 1
@@ -34,26 +34,26 @@ func unescape(v []byte) (c byte, size int) {
 	return c, 3
 }
 
-// Escape says how keys are escaped as nginx does it: bytes up to the blank, and the
-// percent sign, become %xx.
+// Escape is one of nginx's ways to escape keys: bytes up to the space, and the percent sign,
+// become %xx.
 type Escape uint8
 
 const (
-	// None escapes nothing: a key with such bytes is not sent.
+	// None does not escape: a key with such bytes is not sent.
 	None Escape = iota
-	// NginxLower writes %0a: nginx until 1.7.3, and memcached_hash.
+	// NginxLower writes %0a, as nginx up to 1.7.3 and memcached_hash do.
 	NginxLower
-	// NginxUpper writes %0A: nginx since 1.7.4.
+	// NginxUpper writes %0A, as nginx since 1.7.4 does.
 	NginxUpper
 )
 
-// Escapes lists the names of the escapes, by value.
+// Escapes returns the names of the escapes, by value.
 func Escapes() []string { return []string{"none", "nginx-lower", "nginx-upper"} }
 
-// String is what the configuration calls it.
+// String returns the name in the configuration.
 func (e Escape) String() string { return Escapes()[e] }
 
-// ParseEscape finds the escape of a name; the empty name is None.
+// ParseEscape returns the escape with a name; the empty name is None.
 func ParseEscape(name string) (Escape, bool) {
 	for i, n := range Escapes() {
 		if n == name {

@@ -6,30 +6,30 @@ import (
 	"strings"
 )
 
-// MaxCaptures is how many captures a path can have.
+// MaxCaptures is the maximum number of captures in a path.
 const MaxCaptures = 8
 
-// Path is the path of a location: /count, /users/{id}/name, /pages/{rest...}. A
-// capture in braces takes one segment that is not empty; the last one may take all
-// that is left, slashes included and maybe nothing, if dots follow its name. Paths
-// are compared byte by byte, as they came: nothing is decoded. It is immutable.
+// Path is the path of a location, for example /count, /users/{id}/name or /pages/{rest...}.
+// A capture in braces matches one segment that is not empty. If dots follow its name, the
+// last one matches the rest of the path, which may contain slashes and may be empty. Paths
+// are compared byte by byte, without decoding. It is immutable.
 type Path struct {
 	text  string
 	parts []segment
 	names []string
-	rest  bool // the last part takes all that is left
+	rest  bool // the last capture matches the rest of the path
 }
 
-// segment is what stands between two slashes: a text, or a capture.
+// segment is a part of the path between two slashes: a text, or a capture.
 type segment struct {
 	text    string
 	capture bool
 }
 
-// Captures are the parts of a request's path that a Path has captured, by index.
+// Captures are the captured parts of a request's path, by index.
 type Captures [MaxCaptures][]byte
 
-// ParsePath reads a path. The error is an *Error.
+// ParsePath parses a path. The error is an *Error.
 func ParsePath(text string) (*Path, error) {
 	p := &Path{text: text}
 	if !strings.HasPrefix(text, "/") {
@@ -54,7 +54,7 @@ func ParsePath(text string) (*Path, error) {
 	return p, nil
 }
 
-// add takes one more segment, which begins at the given byte.
+// add adds a segment that begins at the given byte.
 func (p *Path) add(s string, at int) error {
 	open := strings.IndexAny(s, "{}")
 	if open < 0 {
@@ -79,7 +79,7 @@ func (p *Path) add(s string, at int) error {
 	return nil
 }
 
-// isName tells whether s may be the name of a capture.
+// isName reports whether s is a valid name of a capture.
 func isName(s string) bool {
 	for i := range len(s) {
 		c := s[i]
@@ -92,7 +92,7 @@ func isName(s string) bool {
 	return s != ""
 }
 
-// index is which capture has that name, -1 if none.
+// index returns the index of the capture with that name, -1 if there is none.
 func (p *Path) index(name string) int {
 	for i, n := range p.names {
 		if n == name {
@@ -102,18 +102,16 @@ func (p *Path) index(name string) int {
 	return -1
 }
 
-// String is the path as it was written.
+// String returns the path as it was written.
 func (p *Path) String() string { return p.text }
 
-// Exact tells whether the path has no captures: then it is the only one that it
-// matches.
+// Exact reports whether the path has no captures. It then matches only itself.
 func (p *Path) Exact() bool { return len(p.names) == 0 }
 
-// Names lists the captures.
+// Names returns the names of the captures.
 func (p *Path) Names() []string { return p.names }
 
-// Match tells whether path is one of p's, and then fills in the captures, which lie
-// in path.
+// Match reports whether p matches path, and sets the captures, which are slices of path.
 func (p *Path) Match(path []byte, c *Captures) bool {
 	if len(path) == 0 || path[0] != '/' {
 		return false
@@ -147,10 +145,9 @@ func (p *Path) Match(path []byte, c *Captures) bool {
 
 var slash = []byte("/")
 
-// Before tells whether p is more definite than q, and so goes before it where both match:
-// at the first segment in which they differ in kind, a text goes before a capture, and
-// that before all that is left. Of others the one with more segments goes first, so that
-// paths can be sorted.
+// Before reports whether p is more specific than q and takes precedence if both match. At
+// the first segment of different kinds, a text precedes a capture, which precedes a capture
+// of the rest. Otherwise the path with more segments is first, so that paths can be sorted.
 func (p *Path) Before(q *Path) bool {
 	for i := range min(len(p.parts), len(q.parts)) {
 		if a, b := p.rank(i), q.rank(i); a != b {
@@ -160,7 +157,7 @@ func (p *Path) Before(q *Path) bool {
 	return len(p.parts) > len(q.parts)
 }
 
-// rank is how definite a segment is.
+// rank returns how specific a segment is.
 func (p *Path) rank(i int) int {
 	switch {
 	case !p.parts[i].capture:

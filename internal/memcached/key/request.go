@@ -7,22 +7,22 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// Request is what templates see of a request. Its slices are the exchange's.
+// Request has the parts of a request that templates use. Its slices belong to the exchange.
 type Request struct {
-	// Path and Query are as they came, the query without its question mark and without
-	// what is not to be seen, such as a callback. Query is nil if there is none.
+	// Path and Query are as received, the query without its question mark and without a
+	// callback. Query is nil if there is none.
 	Path, Query []byte
 	Host        []byte
 	Fields      http1.Fields
 	// Captures are those of the location's path.
 	Captures Captures
-	// Decode undoes the percent-encoding of arguments, paths and captures. In an
-	// argument a plus sign becomes a space then. What is not well encoded has no key.
+	// Decode decodes the percent-encoding of arguments, paths and captures, and the plus
+	// sign of an argument to a space. A malformed text has no key.
 	Decode bool
 }
 
-// Append appends the bare key of q to dst. It is false if q has no key; then what was
-// appended means nothing.
+// Append appends the bare key of q to dst. If q has no key, it returns false, and the
+// appended bytes are meaningless.
 func (t *Template) Append(dst []byte, q *Request) ([]byte, bool) {
 	for i := range t.parts {
 		p := &t.parts[i]
@@ -41,7 +41,7 @@ func (t *Template) Append(dst []byte, q *Request) ([]byte, bool) {
 	return dst, true
 }
 
-// append appends what q has of a source.
+// append appends the value of a source.
 func (p *part) append(dst []byte, q *Request) ([]byte, bool) {
 	switch p.from {
 	case fromArg:
@@ -73,7 +73,7 @@ func (p *part) append(dst []byte, q *Request) ([]byte, bool) {
 	return appendHost(dst, q.Host), true
 }
 
-// occurrences says how often something is there.
+// occurrences is the number of values found for a name.
 type occurrences uint8
 
 const (
@@ -82,7 +82,7 @@ const (
 	differs
 )
 
-// found appends a value that was looked for.
+// found appends the value that was found, or the default.
 func (p *part) found(dst, v []byte, n occurrences, decode, plus bool) ([]byte, bool) {
 	switch {
 	case n == differs:
@@ -95,8 +95,8 @@ func (p *part) found(dst, v []byte, n occurrences, decode, plus bool) ([]byte, b
 	return append(dst, v...), true
 }
 
-// argument finds the value of an argument, undecoded. An argument whose name is the
-// same when it is decoded is the same: so applications see it.
+// argument returns the value of an argument, not decoded. Names are compared decoded, as
+// applications do.
 func argument(query []byte, name string) (v []byte, n occurrences) {
 	for len(query) > 0 {
 		a := query
@@ -120,7 +120,7 @@ func argument(query []byte, name string) (v []byte, n occurrences) {
 	return v, n
 }
 
-// nameIs tells whether an argument's name, with its escapes, is name.
+// nameIs reports whether an argument's name, decoded, is name.
 func nameIs(k []byte, name string) bool {
 	if len(k) == len(name) {
 		return string(k) == name
@@ -139,7 +139,7 @@ func nameIs(k []byte, name string) bool {
 	return i == len(name)
 }
 
-// field finds the value of a header field.
+// field returns the value of a header field.
 func field(fields http1.Fields, name string) (v []byte, n occurrences) {
 	for i := range fields {
 		if !fields[i].Is(name) {
@@ -153,7 +153,7 @@ func field(fields http1.Fields, name string) (v []byte, n occurrences) {
 	return v, n
 }
 
-// cookie finds the value of a cookie.
+// cookie returns the value of a cookie.
 func cookie(fields http1.Fields, name string) (v []byte, n occurrences) {
 	for i := range fields {
 		if !fields[i].Is("cookie") {

@@ -5,39 +5,39 @@ import (
 	"encoding/hex"
 )
 
-// MaxLength is the length of the longest key that memcached takes, in bytes.
+// MaxLength is the length of the longest key in bytes.
 const MaxLength = 250
 
-// Rules say what becomes of a bare key on its way to a server. They are immutable.
+// Rules define how a bare key is sent. They are immutable.
 type Rules struct {
-	// Namespace is put before each key, unescaped.
+	// Namespace precedes each key. It is not escaped.
 	Namespace string
-	// Escape is how the key behind it is escaped.
+	// Escape escapes the key behind it.
 	Escape Escape
-	// HashLong replaces a key that is too long with the 64 hexadecimal digits, in lower
-	// case, of the SHA-256 of the escaped key without the namespace. The ring gets those
-	// digits as well. Without it such a key is TooLong.
+	// HashLong replaces a key that is too long by the SHA-256 of the escaped key without the
+	// namespace, in 64 hexadecimal digits in lower case. The ring hashes those digits too.
+	// Without HashLong such a key is TooLong.
 	HashLong bool
 }
 
-// Trouble says why a request has no key that could be sent.
+// Trouble is the reason why a request has no key that can be sent.
 type Trouble uint8
 
-// What can be wrong with keys.
+// The reasons.
 const (
 	OK      Trouble = iota
-	Absent          // the request lacks something that the template names, or says it twice
-	Empty           // there is nothing in it
-	BadByte         // a blank, a control character or DEL
+	Absent          // the request lacks a source of the template, or has it with two values
+	Empty           // it is empty
+	BadByte         // it has a space, a control character or DEL
 	TooLong         // with the namespace
 )
 
-// String is a token for metrics and Cache-Status.
+// String returns a token for metrics and Cache-Status.
 func (t Trouble) String() string {
 	return [...]string{"ok", "no-key", "empty-key", "bad-key", "long-key"}[t]
 }
 
-// Check finds out whether the rules can work, by their namespace.
+// Check returns what is wrong with the namespace, if anything.
 func (r *Rules) Check() Trouble {
 	t := check(append([]byte(r.Namespace), '.'))
 	if r.HashLong && len(r.Namespace)+hex.EncodedLen(sha256.Size) > MaxLength {
@@ -46,8 +46,8 @@ func (r *Rules) Check() Trouble {
 	return t
 }
 
-// Wire appends what is sent for a bare key to dst. hashed is what the ring gets: bare
-// itself or, if it was too long and is replaced, a part of what was appended.
+// Wire appends the key to send for a bare key to dst. hashed is the text for the ring: bare,
+// or a part of wire if bare was too long and is replaced.
 func (r *Rules) Wire(dst, bare []byte) (wire, hashed []byte, t Trouble) {
 	if len(bare) == 0 {
 		return dst, bare, Empty
@@ -64,7 +64,7 @@ func (r *Rules) Wire(dst, bare []byte) (wire, hashed []byte, t Trouble) {
 	return dst, bare, check(dst[n:])
 }
 
-// check says what is wrong with a key as it is sent.
+// check returns what is wrong with a key to send.
 func check(wire []byte) Trouble {
 	switch {
 	case len(wire) == 0:

@@ -7,33 +7,33 @@ import (
 	"github.com/kasoku/kasoku/internal/ascii"
 )
 
-// Template makes the bare key of a request: text with what the request has in the
-// places of ${source}. It is immutable.
+// Template makes the bare key of a request: text in which each ${source} is replaced by the
+// request's value. It is immutable.
 //
-//	${arg.NAME}     an argument of the query, as it stands there
-//	${path.NAME}    what the location's path has captured
+//	${arg.NAME}     an argument of the query, as sent
+//	${path.NAME}    a capture of the location's path
 //	${header.NAME}  a header field
 //	${cookie.NAME}  a cookie
 //	${path}         the path, ${query} the query without its question mark, ${uri} both
 //	${host}         the host in lower case, without its port
 //	$$              a dollar
 //
-// ${source:-text} stands for text where the request has no such thing, or an empty
-// one. Without that a request that lacks one of them has no key; what is there and
-// empty is taken. One that has an argument, field or cookie twice, with different
-// values, has no key either: nobody can tell which one the application would take.
+// ${source:-text} is replaced by text if the source is absent or empty. Without a default, a
+// request that lacks a source has no key; an empty source is accepted. A request that has an
+// argument, field or cookie twice, with different values, has no key either, because the
+// application's choice is unknown.
 type Template struct {
 	text  string
 	parts []part
 }
 
-// part is a text, or a source with what stands for it.
+// part is a text, or a source with its default.
 type part struct {
-	text       string // of source text; else what stands for a source that is not there
-	hasDefault bool   // there is such a text
+	text       string // of source text; else the default of a source
+	hasDefault bool   // there is a default
 	from       source
 	name       string
-	at         int // which capture
+	at         int // index of the capture
 }
 
 type source uint8
@@ -50,7 +50,7 @@ const (
 	fromHost
 )
 
-// Sources lists what a template can take from a request, for manuals and messages.
+// Sources returns the sources of a template, for the manual and messages.
 func Sources() []string {
 	return []string{"arg.NAME", "path.NAME", "header.NAME", "cookie.NAME", "path", "query", "uri", "host"}
 }
@@ -59,8 +59,8 @@ var whole = map[string]source{"path": fromPath, "query": fromQuery, "uri": fromU
 
 var named = map[string]source{"arg": fromArg, "path": fromCapture, "header": fromHeader, "cookie": fromCookie}
 
-// Parse reads a template for a location with the given path, of which it knows the
-// captures. The error is an *Error.
+// Parse parses a template for a location with the given path and its captures. The error is
+// an *Error.
 func Parse(text string, p *Path) (*Template, error) {
 	t := &Template{text: text}
 	if text == "" {
@@ -94,7 +94,7 @@ func (t *Template) literal(s string) {
 	t.parts = append(t.parts, part{text: s})
 }
 
-// parseDollar reads what begins with the dollar at a byte, and returns where it ends.
+// parseDollar parses a dollar at a byte and returns the index behind its source.
 func (t *Template) parseDollar(at int, p *Path) (next int, err error) {
 	rest := t.text[at+1:]
 	if strings.HasPrefix(rest, "$") {
@@ -114,7 +114,7 @@ func (t *Template) parseDollar(at int, p *Path) (next int, err error) {
 	return at + 1 + end + 1, nil
 }
 
-// parseSource finds the source that spec names, which begins at a byte.
+// parseSource parses the source in spec, which begins at a byte.
 func (t *Template) parseSource(q *part, spec string, at int, p *Path) error {
 	kind, name, dotted := strings.Cut(spec, ".")
 	table := whole
@@ -140,14 +140,13 @@ func (t *Template) parseSource(q *part, spec string, at int, p *Path) error {
 	return nil
 }
 
-// String is the template as it was written.
+// String returns the template as it was written.
 func (t *Template) String() string { return t.text }
 
-// Headers lists the header fields that the key depends on, as they are written in the
-// template; Cookies the cookies.
+// Headers returns the header fields that the key depends on, as written in the template.
 func (t *Template) Headers() []string { return t.names(fromHeader) }
 
-// Cookies lists the cookies that the key depends on.
+// Cookies returns the cookies that the key depends on.
 func (t *Template) Cookies() []string { return t.names(fromCookie) }
 
 func (t *Template) names(from source) (names []string) {

@@ -5,25 +5,25 @@ import (
 	"math/bits"
 )
 
-// Numbers of mcrouter's Ch3.
+// Parameters of mcrouter's Ch3.
 const (
 	ch3Seed   = 4193360111
 	ch3Stride = 23
 	ch3Tries  = 32
 )
 
-// layCh3 is mcrouter's default function: it draws a server's number from the
-// key's hash as from a stream of bits, in a way that moves few keys when a
-// server is added at the end. Labels and weights play no part.
+// layCh3 is mcrouter's default function: it draws a server's number from the key's hash as
+// from a stream of bits, so that few keys move when a server is added at the end. Labels and
+// weights are ignored.
 func layCh3(r *Ring, _ plan) error {
 	r.method = ch3
 	return nil
 }
 
-// walk draws the server of text. From the number of bits that servers take,
-// bits are looked at from the widest on: the first that is set tells how wide
-// the number is, and further ones at a fixed stride are its digits. A number
-// that is too great is drawn again from where the walk is.
+// walk draws the server of text. It examines bits from the highest position that a server's
+// number can have: the position of the first bit that is set is the number's width, and
+// further bits at a fixed stride are its digits. A number that is too large is drawn again
+// from the current position.
 func (r *Ring) walk(text []byte) Place {
 	stream := bitStream{first: murmur64(text)}
 	stream.word = stream.first
@@ -31,11 +31,11 @@ func (r *Ring) walk(text []byte) Place {
 	return Place{stream.first, uint64(server), int(server)}
 }
 
-// bitStream is a hash with as many bits as one asks for: its second word is the
-// hash of the first, and so on.
+// bitStream is a hash of unlimited length: its second word is the hash of the first, and so
+// on.
 type bitStream struct {
 	first uint64
-	word  uint64 // the word with number at
+	word  uint64 // the word with index at
 	at    uint32
 }
 
@@ -50,7 +50,7 @@ func (b *bitStream) bit(i uint32) uint32 {
 	return uint32(b.word >> (i % 64) & 1)
 }
 
-// draw gives a number below n.
+// draw returns a number below n.
 func (b *bitStream) draw(n uint32) uint32 {
 	if n <= 1 {
 		return 0

@@ -6,75 +6,71 @@ import (
 	"strings"
 )
 
-// Bounds of what New builds, so that a slip in a configuration is refused and
-// not answered with gigabytes.
+// Limits of New, so that a typing error in a configuration is refused instead of allocating
+// gigabytes.
 const (
-	// MaxServers is the greatest number of servers of a ring.
+	// MaxServers is the maximum number of servers of a ring.
 	MaxServers = 4096
-	// MaxPoints is the greatest number of points of all servers together.
+	// MaxPoints is the maximum number of points of all servers together.
 	MaxPoints = 1 << 20
-	// MaxSlots is the greatest number of slots, which is the sum of weights
-	// where servers are repeated by weight.
+	// MaxSlots is the maximum number of slots, which is the sum of the weights if servers
+	// are repeated by weight.
 	MaxSlots = 1 << 16
 )
 
-// Config says how the writer of the data spreads keys. What a distribution
-// doesn't take is left at its zero value; anything else is an error.
+// Config describes how the writer of the data distributes keys. Fields that a distribution
+// does not use keep their zero value; any other value is an error.
 type Config struct {
 	// Name is the distribution, one of Names.
 	Name string
 
-	// Points on the ring for each unit of weight: only for the cmf
-	// distributions, which need it (Cache::Memcached::Fast's and
-	// memcached_hash's ketama_points; nginx's own "hash ... consistent" has
-	// 160).
+	// Points is the number of points for each unit of weight. Only the cmf distributions use
+	// and need it: it is ketama_points of Cache::Memcached::Fast and memcached_hash, and 160
+	// for nginx's own "hash ... consistent".
 	Points int
 
-	// Hash of keys, by the name that the client has for it. Empty is the
-	// client's default. Hashes lists what a distribution takes.
+	// Hash is the client's name of the hash of keys. Empty is the client's default. Hashes
+	// returns the names of a distribution.
 	Hash string
 
-	// PointHash is the hash that made the ring where it isn't Hash: only for
-	// libmemcached's unweighted rings, which keep the points of the hash that
-	// was set when they were built.
+	// PointHash is the hash of the points if it differs from Hash: only for libmemcached's
+	// unweighted rings, which keep the points made with the hash that was set at the time.
 	PointHash string
 
-	// HashTag is an opening and a closing character, as "{}": of a key that
-	// has both, with something between them, only that is hashed. Only for
-	// twemproxy's distributions.
+	// HashTag is an opening and a closing character, for example "{}": of a key that has
+	// both, with a text between them, only that text is hashed. Only for twemproxy's
+	// distributions.
 	HashTag string
 
-	// Namespace is what the client puts before each key on the wire. Whether
-	// it is hashed with the key is told by HashNamespace, or if that is nil by
-	// what the distribution's clients do when nothing else is asked of them:
-	// those of cmf-ketama, crc-buckets, libmemcached and pymemcache hash the
-	// bare key.
+	// Namespace is the prefix that the client sends with each key. HashNamespace is whether
+	// it is hashed with the key; nil is the default of the distribution's clients: those of
+	// cmf-ketama, crc-buckets, libmemcached and pymemcache hash the bare key.
 	Namespace     string
 	HashNamespace *bool
 
-	// KeyEscape is applied to a key (not to the namespace) before it is
-	// hashed: "none" or empty, "nginx-lower" or "nginx-upper".
+	// KeyEscape is applied to a key (not to the namespace) before it is hashed: "none" or
+	// empty, "nginx-lower" or "nginx-upper".
 	KeyEscape string
 
-	// Rehash makes FindUp look further when a server is down, as
-	// Cache::Memcached does unless no_rehash is set: only for crc-buckets.
+	// Rehash makes FindUp try further servers when a server is down, as Cache::Memcached
+	// does unless no_rehash is set: only for crc-buckets.
 	Rehash bool
 
-	// Servers in the writer's order, which decides wherever slots are used.
+	// Servers are in the writer's order, which matters if slots are used.
 	Servers []Server
 }
 
-// Server is one of the servers that keys are spread over.
+// Server is one of the servers that keys are distributed over.
 type Server struct {
-	// Label is the server's address as the writer has it, verbatim, or the
-	// name that stands for it there. It need not be where the server is now.
+	// Label is the server's address, or name, exactly as in the writer's configuration. It
+	// may differ from the address that is connected to.
 	Label string
-	// Weight is 1 unless the writer says otherwise, and above 0. Few
-	// distributions take fractions, some take no weights at all.
+	// Weight is 1 unless the writer configures another, and above 0. Few distributions
+	// support fractions, and some support no weights.
 	Weight float64
 }
 
-// check refuses what d does not take.
+// check refuses settings that d does not support.
 func (c *Config) check(d *distribution) error {
 	switch {
 	case len(c.Servers) == 0:
@@ -112,7 +108,7 @@ func (c *Config) checkWeights(d *distribution) error {
 	return nil
 }
 
-// labels gives what stands for each server on the ring.
+// labels returns the text for each server on the ring.
 func (c *Config) labels(d *distribution) ([]string, error) {
 	if d.label == nil {
 		return nil, nil
@@ -136,7 +132,7 @@ func (c *Config) labels(d *distribution) ([]string, error) {
 	return labels, nil
 }
 
-// namespace is what is hashed in front of each key.
+// namespace returns the text that is hashed before each key.
 func (c *Config) namespace(d *distribution) string {
 	hashed := d.hashesNamespace
 	if c.HashNamespace != nil {
@@ -148,7 +144,7 @@ func (c *Config) namespace(d *distribution) string {
 	return c.Namespace
 }
 
-// hashByName finds a hash by its name; an empty name is the first.
+// hashByName returns the hash with a name; an empty name is the first.
 func hashByName(hashes []namedHash, name, what string, f Field) (hash, error) {
 	switch {
 	case name == "" && len(hashes) > 0:

@@ -6,25 +6,25 @@ import (
 	"slices"
 )
 
-// point is a value on the ring and whose it is.
+// point is a value on the ring and its server.
 type point struct {
 	value  uint32
 	server uint16
 }
 
-// continuum is a ring of points, ascending, no value twice.
+// continuum is a ring of points in ascending order, without duplicates.
 //
-// index cuts the values into equal ranges, about as many as there are points:
-// points[index[b]] is the first whose value is in range b or above. A look-up
-// so begins among a point or two, however many there are.
+// index divides the values into equal ranges, about as many as there are points:
+// points[index[b]] is the first whose value is in range b or above. A look-up therefore
+// starts within a point or two, for any number of points.
 type continuum struct {
 	points []point
 	index  []uint32
 	shift  uint8
 }
 
-// newContinuum makes the ring of points. Of points with the same value the one
-// that stands first in the list counts.
+// newContinuum returns the ring of points. Of points with the same value the first in the
+// list is kept.
 func newContinuum(points []point) (continuum, error) {
 	if len(points) == 0 {
 		return continuum{}, wrong(FieldServers, "no server has a point on the ring: weights are too small")
@@ -45,8 +45,8 @@ func newContinuum(points []point) (continuum, error) {
 	return c, nil
 }
 
-// from is the index of the first point that is not below h; past the end, the
-// number of points.
+// from returns the index of the first point that is not below h, or the number of points if
+// there is none.
 func (c *continuum) from(h uint32) uint32 {
 	b := uint64(h) >> c.shift
 	lo, hi := c.index[b], c.index[b+1]
@@ -61,7 +61,7 @@ func (c *continuum) from(h uint32) uint32 {
 	return lo
 }
 
-// up is the index of the first point that is not below h, or past the end the
+// up returns the index of the first point that is not below h; past the end it is the
 // lowest.
 func (c *continuum) up(h uint32) uint32 {
 	i := c.from(h)
@@ -71,8 +71,8 @@ func (c *continuum) up(h uint32) uint32 {
 	return i
 }
 
-// down is the index of the last point that is not above h, or before the first
-// the highest.
+// down returns the index of the last point that is not above h; before the first it is the
+// highest.
 func (c *continuum) down(h uint32) uint32 {
 	i := c.from(h)
 	switch {
@@ -89,7 +89,7 @@ func (c *continuum) place(h, i uint32) Place {
 	return Place{uint64(h), uint64(p.value), int(p.server)}
 }
 
-// checkPoints refuses a ring of n points if they are too many.
+// checkPoints refuses a ring of n points if that is too many.
 func checkPoints(n float64) error {
 	if n > MaxPoints {
 		return wrong(FieldPoints, "points and weights make %.0f points, and there may be %d", n, MaxPoints)

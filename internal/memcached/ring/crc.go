@@ -5,8 +5,8 @@ import (
 	"hash/crc32"
 )
 
-// crcTables are what the CRC-32 of eight bytes at once is looked up in:
-// crcTables[n][b] is that of byte b with n zeros behind it.
+// crcTables are the tables for the CRC-32 of eight bytes at once: crcTables[n][b] is that of
+// byte b with n zeros behind it.
 var crcTables = func() (t [8][256]uint32) {
 	t[0] = *crc32.IEEETable
 	for b := range 256 {
@@ -18,8 +18,8 @@ var crcTables = func() (t [8][256]uint32) {
 	return t
 }()
 
-// checksum is crc32.ChecksumIEEE. That one calls a func variable, for which
-// each text would have to be on the heap.
+// checksum is crc32.ChecksumIEEE, which calls a function variable and would have each text
+// allocated on the heap.
 func checksum(b []byte) uint32 {
 	t := &crcTables
 	h := ^uint32(0)

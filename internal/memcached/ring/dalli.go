@@ -6,11 +6,10 @@ import (
 	"math"
 )
 
-// layDalli is the ring of Ruby's dalli: points are the first four bytes, most
-// significant first, of the SHA-1 of "host:port:i"; keys have their CRC-32 and
-// belong to the point before them, not to the one behind. The namespace is
-// hashed, its colon included. Keys of more than 250 characters have another
-// name on the wire, which is not made here.
+// layDalli is the ring of Ruby's dalli: points are the first four bytes, most significant
+// first, of the SHA-1 of "host:port:i". Keys are hashed with CRC-32 and belong to the point
+// before them, instead of the one behind. The namespace is hashed, with its colon. Keys of
+// more than 250 characters have another name on the wire, which is not supported.
 func layDalli(r *Ring, p plan) error {
 	r.method = downward
 	total := p.total()

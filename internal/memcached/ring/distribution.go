@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// distribution is a client's way to spread keys: what it takes, and how its
-// ring is laid out. Config.check goes by it.
+// distribution is a client's way to distribute keys: the settings that it supports, and its
+// layout. Config.check applies it.
 type distribution struct {
 	name string
 
-	hashes          []namedHash // of keys, the default first; a single one is no choice
-	points          bool        // Config.Points is needed
+	hashes          []namedHash // of keys, the default first; a single one can't be chosen
+	points          bool        // Config.Points is required
 	pointsHint      string
 	pointHash       bool
 	hashTag         bool
@@ -20,13 +20,13 @@ type distribution struct {
 	weights         weightRule
 	weightsHint     string
 
-	// label turns a server's label into what is hashed for it. It is nil where
-	// only the order of servers counts.
+	// label returns the text that is hashed for a server's label. It is nil if only the
+	// order of servers counts.
 	label func(string) (string, error)
 	lay   func(*Ring, plan) error
 }
 
-// weightRule tells which weights a distribution knows.
+// weightRule is the weights that a distribution supports.
 type weightRule int
 
 const (
@@ -35,7 +35,7 @@ const (
 	decimal
 )
 
-// plan is a checked Config as lay sees it.
+// plan is a checked Config for lay.
 type plan struct {
 	points    int
 	pointHash hash
@@ -51,7 +51,7 @@ func (p plan) total() float64 {
 	return sum
 }
 
-// distributions are all that there are, in the order of the documentation.
+// distributions are all distributions, in the order of the documentation.
 var distributions = []distribution{
 	{
 		name: "cmf-ketama", points: true, pointsHint: "ketama_points; without them it is crc-buckets",
@@ -93,7 +93,7 @@ var distributions = []distribution{
 	{name: "ch3", hashesNamespace: true, lay: layCh3},
 }
 
-// Names lists the distributions.
+// Names returns the names of the distributions.
 func Names() []string {
 	names := make([]string, len(distributions))
 	for i := range distributions {
@@ -102,8 +102,8 @@ func Names() []string {
 	return names
 }
 
-// Hashes lists the hashes of keys that the named distribution lets one choose
-// from, its default first. It is empty if there is no choice.
+// Hashes returns the hashes of keys that the named distribution can use, its default first.
+// It is empty if there is no choice.
 func Hashes(name string) []string {
 	d, err := named(name)
 	if err != nil || len(d.hashes) < 2 {

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// hash is a function of a text with 32 bits of result. It is a number and not a
-// func so that a caller's text can stay on its stack.
+// hash is a hash function of 32 bits. It is a number and not a func, so that a caller's text
+// can be allocated on its stack.
 type hash uint8
 
 const (
@@ -17,24 +17,23 @@ const (
 	crc15OrOne                 // the same, with 1 for 0
 	crcHead                    // CRC-32 of the first 256 bytes
 	md5Word                    // the first four bytes of MD5, least significant first
-	oneAtATime                 // Jenkins's, beginning with 0
+	oneAtATime                 // Jenkins's, initialised with 0
 	fnv1x32                    // FNV-1
 	fnv1ax32                   // FNV-1a
 	fnv1x64                    // the low half of 64-bit FNV-1
-	fnv1ax64                   // no 64-bit FNV, see there
+	fnv1ax64                   // not 64-bit FNV, see sum
 	fnvMiddleOrOne             // bits 16 to 30 of fnv1ax32, with 1 for 0
 	javaString                 // String.hashCode
 )
 
-// namedHash is a hash by the name that a client has for it. The same name is
-// not the same hash everywhere.
+// namedHash is a hash with a client's name for it. Clients use the same name for different
+// hashes.
 type namedHash struct {
 	name string
 	hash hash
 }
 
-// libmemcachedHashes are the values of libmemcached's HASH behaviour, its
-// default first.
+// libmemcachedHashes are the values of libmemcached's HASH behaviour, its default first.
 var libmemcachedHashes = []namedHash{
 	{"one_at_a_time", oneAtATime},
 	{"md5", md5Word},
@@ -45,8 +44,8 @@ var libmemcachedHashes = []namedHash{
 	{"fnv1a_64", fnv1ax64},
 }
 
-// twemproxyHashes are the values of twemproxy's hash setting, its default
-// first. Its crc32 has 15 bits; crc32a is the CRC-32 of everybody else.
+// twemproxyHashes are the values of twemproxy's hash setting, its default first. Its crc32
+// has 15 bits; crc32a is the usual CRC-32.
 var twemproxyHashes = []namedHash{
 	{"fnv1a_64", fnv1ax64},
 	{"md5", md5Word},
@@ -58,14 +57,14 @@ var twemproxyHashes = []namedHash{
 	{"fnv1_64", fnv1x64},
 }
 
-// peclConsistentHashes and peclStandardHashes are what memcache.hash_function
-// stands for under each memcache.hash_strategy.
+// peclConsistentHashes and peclStandardHashes are the values of memcache.hash_function for
+// each memcache.hash_strategy.
 var (
 	peclConsistentHashes = []namedHash{{"crc32", crcFull}, {"fnv", fnv1ax32}}
 	peclStandardHashes   = []namedHash{{"crc32", crc15OrOne}, {"fnv", fnvMiddleOrOne}}
 )
 
-// oneHash is the list of a distribution that has one hash.
+// oneHash returns the list of a distribution that has one hash.
 func oneHash(h hash) []namedHash { return []namedHash{{hash: h}} }
 
 // withDefault returns hashes with the named one as default.
@@ -81,7 +80,7 @@ func withDefault(name string, hashes []namedHash) []namedHash {
 	return append(front, rest...)
 }
 
-// sum is the hash of b.
+// sum returns the hash of b.
 func (h hash) sum(b []byte) uint32 {
 	switch h {
 	case crcFull:
@@ -104,8 +103,8 @@ func (h hash) sum(b []byte) uint32 {
 	case fnv1x64:
 		return sumFNV1Low(b)
 	case fnv1ax64:
-		// libmemcached does this one in 32 bits, with the low halves of the
-		// 64-bit constants.
+		// libmemcached computes this one in 32 bits, with the low halves of the 64-bit
+		// constants.
 		return sumFNV1a(b, 0x84222325, 0x1b3)
 	case fnvMiddleOrOne:
 		return max(middle(sumFNV1a(b, 0x811c9dc5, 0x01000193)), 1)
@@ -115,13 +114,12 @@ func (h hash) sum(b []byte) uint32 {
 	panic("ring: unknown hash")
 }
 
-// middle is what clients keep of a hash that they take a remainder of.
+// middle returns the bits of a hash that clients use before taking the remainder.
 func middle(h uint32) uint32 { return h >> 16 & 0x7fff }
 
-// signed widens a byte as C does where char is signed, which it is on x86-64:
-// there libmemcached, twemproxy and PECL memcache hash bytes from 0x80 on as
-// negative numbers. On platforms whose char is unsigned the same clients hash
-// such keys otherwise.
+// signed sign-extends a byte, as C does where char is signed. On x86-64 it is, so
+// libmemcached, twemproxy and PECL memcache hash bytes from 0x80 on as negative numbers
+// there. The same clients hash such keys differently on platforms with an unsigned char.
 func signed(c byte) uint32 { return uint32(int32(int8(c))) }
 
 func sumOneAtATime(b []byte) uint32 {
@@ -159,7 +157,7 @@ func sumFNV1Low(b []byte) uint32 {
 	return uint32(h)
 }
 
-// sumJava is String.hashCode of b read as UTF-8, without its sign: it counts in
+// sumJava is String.hashCode of b read as UTF-8, without its sign: it is computed over
 // UTF-16 units.
 func sumJava(b []byte) uint32 {
 	var h uint32

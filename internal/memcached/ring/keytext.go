@@ -6,17 +6,17 @@ import (
 	"github.com/kasoku/kasoku/internal/ascii"
 )
 
-// textRoom holds a key of memcached's 250 bytes if half of them are escaped,
-// and a namespace.
+// textRoom is enough for a key of memcached's 250 bytes with half of them escaped, and a
+// namespace.
 const textRoom = 512
 
-// text makes what is hashed out of a key: the namespace, the key with its
-// escapes, and of both only what stands in a hash tag.
+// text makes the text to hash from a key: the namespace and the key with its escapes, or
+// only the part of these in a hash tag.
 type text struct {
-	bare      bool // the key itself is what is hashed
+	bare      bool // the text is the key itself
 	namespace string
-	digits    string // of escapes; empty for no escapes
-	open, end byte   // of the hash tag; 0 for none
+	digits    string // for escapes; empty: nothing is escaped
+	open, end byte   // of the hash tag; 0: none
 }
 
 func newText(namespace, escape, tag string) (text, error) {
@@ -37,8 +37,7 @@ func newText(namespace, escape, tag string) (text, error) {
 	return t, nil
 }
 
-// of returns the text that is hashed for key. It is key, or room, or a part of
-// one of them.
+// of returns the text to hash for key. It is key, or room, or a part of one of them.
 func (t *text) of(key, room []byte) []byte {
 	if t.namespace != "" || t.digits != "" && bytes.IndexFunc(key, escaped) >= 0 {
 		room = append(room, t.namespace...)
@@ -50,8 +49,8 @@ func (t *text) of(key, room []byte) []byte {
 	return key
 }
 
-// escaped tells whether nginx sends c as %xx to memcached. Bytes from 0x7f on
-// pass as they are.
+// escaped reports whether nginx sends c as %xx to memcached. Bytes from 0x7f on are sent
+// unchanged.
 func escaped(c rune) bool { return c <= ' ' || c == '%' }
 
 func (t *text) appendEscaped(dst, key []byte) []byte {
@@ -68,8 +67,8 @@ func (t *text) appendEscaped(dst, key []byte) []byte {
 	return dst
 }
 
-// tagged cuts out what stands between the tag's first opening character and
-// the next closing one. If there is nothing, all of the key counts.
+// tagged returns the part between the tag's first opening character and the next closing
+// one. If that is empty, it returns the whole key.
 func (t *text) tagged(key []byte) []byte {
 	_, rest, found := bytes.Cut(key, []byte{t.open})
 	if !found {

@@ -6,15 +6,14 @@ import (
 	"strings"
 )
 
-// defaultPort is memcached's, which some clients leave out of labels and some
-// add to them.
+// defaultPort is memcached's port, which some clients omit from labels and some add to them.
 const defaultPort = "11211"
 
-// verbatim is the label as it was given.
+// verbatim returns the label unchanged.
 func verbatim(label string) (string, error) { return label, nil }
 
-// splitPort splits at the last colon, unless that stands inside of an IPv6
-// address's brackets. Without one, all is the host.
+// splitPort splits at the last colon, unless that is within an IPv6 address's brackets.
+// Without one, all is the host.
 func splitPort(label string) (host, port string) {
 	i := strings.LastIndexByte(label, ':')
 	if i < 0 || strings.IndexByte(label[i:], ']') >= 0 {
@@ -23,15 +22,15 @@ func splitPort(label string) (host, port string) {
 	return label[:i], label[i+1:]
 }
 
-// isSocket tells paths of Unix sockets from hosts.
+// isSocket reports whether a label is the path of a Unix socket.
 func isSocket(label string) bool {
 	return strings.HasPrefix(label, "/") || strings.HasPrefix(label, "unix:")
 }
 
-// socketPath drops the "unix:" that clients which take bare paths don't know.
+// socketPath removes the "unix:" that clients with bare paths do not use.
 func socketPath(label string) string { return strings.TrimPrefix(label, "unix:") }
 
-// portedLabel always has a port, as PECL memcache and dalli write it.
+// portedLabel always has a port, as in PECL memcache and dalli.
 func portedLabel(label string) (string, error) {
 	if isSocket(label) {
 		return label, nil
@@ -42,7 +41,7 @@ func portedLabel(label string) (string, error) {
 	return label, nil
 }
 
-// portlessLabel leaves memcached's own port out.
+// portlessLabel omits memcached's own port.
 func portlessLabel(label string) string {
 	if host, port := splitPort(label); port == defaultPort && host != "" {
 		return host
@@ -50,8 +49,7 @@ func portlessLabel(label string) string {
 	return label
 }
 
-// libmemcachedLabel leaves memcached's own port out. A Unix socket has port 0,
-// which is written.
+// libmemcachedLabel omits memcached's own port. A Unix socket has port 0, which is written.
 func libmemcachedLabel(label string) (string, error) {
 	label = socketPath(label)
 	if strings.HasPrefix(label, "/") {
@@ -60,9 +58,8 @@ func libmemcachedLabel(label string) (string, error) {
 	return portlessLabel(label), nil
 }
 
-// twemproxyLabel leaves memcached's own port out. A Unix socket keeps the colon
-// that its weight is written behind. If the node has a name, that is the label
-// and stays as it is.
+// twemproxyLabel omits memcached's own port. A Unix socket keeps the colon that precedes its
+// weight. If the node has a name, that is the label, unchanged.
 func twemproxyLabel(label string) (string, error) {
 	label = socketPath(label)
 	if strings.HasPrefix(label, "/") {
@@ -71,8 +68,8 @@ func twemproxyLabel(label string) (string, error) {
 	return portlessLabel(label), nil
 }
 
-// spyStyleLabel is how libmemcached takes spymemcached's labels to be: a slash
-// first, and a port whatever it is.
+// spyStyleLabel is libmemcached's version of spymemcached's labels: a slash first, and
+// always a port.
 func spyStyleLabel(label string) (string, error) {
 	if isSocket(label) {
 		return "/" + socketPath(label) + ":0", nil
@@ -81,9 +78,9 @@ func spyStyleLabel(label string) (string, error) {
 	return "/" + label, err
 }
 
-// spymemcachedLabel is Java's text for an InetSocketAddress without a leading
-// slash: "address:port", and "name/address:port" if it was made from a name.
-// What a name resolved to can't be known here, so the label has to say it.
+// spymemcachedLabel is Java's text for an InetSocketAddress without a leading slash:
+// "address:port", and "name/address:port" if it was made from a name. The address of a name
+// is unknown here, so the label must contain it.
 func spymemcachedLabel(label string) (string, error) {
 	if strings.Contains(label, "/") {
 		return strings.TrimPrefix(label, "/"), nil

@@ -6,29 +6,29 @@ import (
 	"strconv"
 )
 
-// The rings of libmemcached, on which PHP's memcached, pylibmc and many others
-// stand, and of twemproxy, which took the weighted one over.
+// The rings of libmemcached, which PHP's memcached, pylibmc and many others use, and of
+// twemproxy, which has adopted the weighted one.
 //
-// The hash of keys and the distribution are separate settings there, and what
-// one gets depends on their order:
+// There the hash of keys and the distribution are separate settings, and the result depends
+// on their order:
 //   - libmemcached-ketama is KETAMA_WEIGHTED (PHP's OPT_LIBKETAMA_COMPATIBLE,
-//     pylibmc's ketama_weighted), which sets both hashes to MD5. The same ring
-//     comes from CONSISTENT as soon as a server with a weight above 1 is added;
-//     but then keys keep the hash that was set, by default one_at_a_time.
+//     pylibmc's ketama_weighted), which sets both hashes to MD5. CONSISTENT makes
+//     the same ring as soon as a server with a weight above 1 is added; but then
+//     keys keep the hash that was set, by default one_at_a_time.
 //   - libmemcached-consistent is CONSISTENT without weights (pylibmc's ketama).
-//     Setting the hash after the servers changes that of keys only: then the
-//     points keep the former one, which is Config.PointHash.
+//     Setting the hash after the servers changes that of keys only: the points
+//     keep the former one, which is Config.PointHash.
 //   - libmemcached-ketama-spy is CONSISTENT_KETAMA_SPY, the same with other
 //     labels.
 //   - hash crc has 15 bits (and so has twemproxy's crc32), too few for a ring:
-//     all keys lie below 32768 and most have the same server.
+//     all keys are below 32768 and most have the same server.
 //   - OPT_PREFIX_KEY is not hashed unless HASH_WITH_PREFIX_KEY is set. pylibmc's
 //     key_prefix is.
 //
-// twemproxy hashes keys as its hash setting says, which has to be md5 to agree
-// with libmemcached; names of nodes are their labels.
+// twemproxy hashes keys by its hash setting, which must be md5 to agree with libmemcached;
+// the names of nodes are their labels.
 
-// pointsPerServer is how many points a server has without weights.
+// pointsPerServer is the number of points of a server without weights.
 const pointsPerServer = 100
 
 // layUnweighted makes a point of each of "label-0" to "label-99".
@@ -46,8 +46,8 @@ func layUnweighted(r *Ring, p plan) error {
 	return err
 }
 
-// layWeightedMD5 makes four points of the MD5 of each "label-i", as many times
-// as the server's weight is worth.
+// layWeightedMD5 makes four points of the MD5 of each "label-i". The server's weight
+// determines the number of digests.
 func layWeightedMD5(r *Ring, p plan) error {
 	total := float32(p.total())
 	var points []point
@@ -59,10 +59,10 @@ func layWeightedMD5(r *Ring, p plan) error {
 	return err
 }
 
-// repetitions is the number of digests of a server, 40 times its share of all
-// weight. It is rounded to single precision at each step as C does it, with
-// results that exact arithmetic would not have: each of 25 equal servers gets
-// 39. The conversions keep the compiler from contracting steps.
+// repetitions returns the number of digests of a server, 40 times its share of all weight.
+// Each step is rounded to single precision as in C, with results that exact arithmetic would
+// not have: each of 25 equal servers has 39. The conversions keep the compiler from fusing
+// operations.
 func repetitions(weight, total float32, servers int) int {
 	share := float32(weight / total)
 	all := float32(share * 160)
@@ -71,8 +71,8 @@ func repetitions(weight, total float32, servers int) int {
 	return int(float32(float64(scaled) + 1e-10))
 }
 
-// appendDigests appends the points of n digests: each has four, least
-// significant byte first.
+// appendDigests appends the points of n digests: each has four, least significant byte
+// first.
 func appendDigests(points []point, label string, server, n int) []point {
 	var text []byte
 	for i := range n {

@@ -2,22 +2,22 @@ package ring
 
 import "fmt"
 
-// Mistake is what New finds wrong with a Config.
+// Mistake is an error that New finds in a Config.
 type Mistake struct {
 	// Distribution is the Config's Name.
 	Distribution string
-	// Field of the Config that is to be mended.
+	// Field is the field of the Config to correct.
 	Field Field
-	// Server is the index of the server that is meant, or -1.
+	// Server is the index of the server, or -1.
 	Server int
-	// Text says what is wrong, without the distribution's name.
+	// Text describes the mistake, without the distribution's name.
 	Text string
 }
 
-// Field names a field of Config.
+// Field identifies a field of Config.
 type Field uint8
 
-// The fields that can be wrong. Labels and weights are a server's own.
+// The fields with checks. Labels and weights belong to a server.
 const (
 	FieldName Field = iota
 	FieldPoints

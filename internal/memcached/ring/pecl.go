@@ -2,15 +2,14 @@ package ring
 
 import "math"
 
-// peclBuckets is how many different places a key can have on PECL's ring.
+// peclBuckets is the number of places on PECL's ring.
 const peclBuckets = 1024
 
-// layPECL is PHP's memcache (the extension without the d) with hash_strategy
-// consistent, and the nginx module consistent_hash, which goes by addresses
-// after resolution. Each unit of weight makes 160 points of "host:port-i"; then
-// only the owners of 1024 places along the ring are kept, and a key has the
-// place of its hash's remainder. memcache.prefix_static_key is hashed; bytes up
-// to the space were made "_" in keys by the client before.
+// layPECL is PHP's memcache (the extension without the d) with hash_strategy consistent, and
+// the nginx module consistent_hash, which uses addresses after resolution. Each unit of
+// weight makes 160 points of "host:port-i"; then only the owners of 1024 places along the
+// ring are kept, and a key's place is the remainder of its hash. memcache.prefix_static_key
+// is hashed; the client has already replaced bytes up to the space in keys by "_".
 func layPECL(r *Ring, p plan) error {
 	if err := checkPoints(160 * p.total()); err != nil {
 		return err

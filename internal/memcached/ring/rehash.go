@@ -2,14 +2,13 @@ package ring
 
 import "strconv"
 
-// rehashes is how many servers Cache::Memcached tries for a key in all.
+// rehashes is the total number of servers that Cache::Memcached tries for a key.
 const rehashes = 20
 
-// FindUp returns the server of key that up tells to be up. Without
-// Config.Rehash only Find's server comes into question; with it
-// further ones do, as Cache::Memcached tries them. The result is -1 if none is
-// up. Writers that rehash put keys elsewhere while a server is down; a reader
-// that doesn't do the same misses them, and the reverse.
+// FindUp returns the server of key among the servers for which up returns true. Without
+// Config.Rehash only Find's server is considered; with it further ones are, in the order of
+// Cache::Memcached. The result is -1 if none is up. Writers that rehash put keys elsewhere
+// while a server is down; a reader that does not do the same misses them, and vice versa.
 func (r *Ring) FindUp(key []byte, up func(server int) bool) int {
 	if !r.rehash {
 		if s := r.Find(key); up(s) {

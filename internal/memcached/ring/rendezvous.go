@@ -5,18 +5,17 @@ import (
 	"unicode/utf8"
 )
 
-// node is a server of rendezvous-pymemcache: its label, and the hash's state
-// once label and "-" have been taken in.
+// node is a server of rendezvous-pymemcache: its label, and the hash's state after label and
+// "-".
 type node struct {
 	label string
 	state murmur3
 }
 
-// layRendezvous is pymemcache's HashClient: the server wins whose label, a "-"
-// and the key have the greatest hash, and the greater label if two are equal.
-// There is no ring, so a look-up takes a hash for each server. key_prefix is
-// not hashed. Keys are taken as text; a writer that passes bytes has others,
-// b'...', which are hashed with quotes and all.
+// layRendezvous is pymemcache's HashClient: the server wins whose label, a "-" and the key
+// have the greatest hash, and the greater label if two are equal. There is no ring, so a
+// look-up computes a hash for each server. key_prefix is not hashed. Keys are read as text;
+// a writer that passes bytes hashes b'...' instead, including the quotes.
 func layRendezvous(r *Ring, p plan) error {
 	r.method = rendezvous
 	for _, label := range p.labels {
@@ -28,7 +27,7 @@ func layRendezvous(r *Ring, p plan) error {
 	return nil
 }
 
-// highest finds the server with the greatest score for text.
+// highest returns the server with the greatest score for text.
 func (r *Ring) highest(text []byte) Place {
 	best, score := 0, uint32(0)
 	for i := range r.nodes {
@@ -42,12 +41,12 @@ func (r *Ring) highest(text []byte) Place {
 	return Place{uint64(score), uint64(score), best}
 }
 
-// murmur3 is the 32-bit MurmurHash3 as pymemcache has it: over the low 8 bits
-// of each character, not over bytes.
+// murmur3 is the 32-bit MurmurHash3 of pymemcache: over the low 8 bits of each character,
+// not over bytes.
 type murmur3 struct {
 	h       uint32
-	block   uint32 // characters that don't make four yet
-	written uint32 // characters in all
+	block   uint32 // fewer than four characters
+	written uint32 // total number of characters
 }
 
 func (m *murmur3) write(b []byte) {
@@ -68,7 +67,7 @@ func scramble(k uint32) uint32 {
 	return bits.RotateLeft32(k*0xcc9e2d51, 15) * 0x1b873593
 }
 
-// sum is the hash of what was written; the state stays as it is.
+// sum returns the hash of the characters written. It does not change the state.
 func (m *murmur3) sum() uint32 {
 	h := m.h ^ scramble(m.block) ^ m.written
 	h = (h ^ h>>16) * 0x85ebca6b

@@ -2,8 +2,8 @@ package ring
 
 import "errors"
 
-// Ring finds the server of a key. It does not change once it is made, so any
-// number of goroutines may use it without a lock.
+// Ring finds the server of a key. It is immutable, so any number of goroutines may use it
+// without a lock.
 type Ring struct {
 	name    string
 	servers int
@@ -11,25 +11,25 @@ type Ring struct {
 	hash    hash
 	rehash  bool
 
-	// method tells which of the following is filled and used.
+	// method selects which of the following fields are set and used.
 	method    method
 	continuum continuum
 	slots     []uint16
 	nodes     []node
 }
 
-// method is a manner of getting from a hash to a server.
+// method is a way to find the server of a hash.
 type method uint8
 
 const (
 	upward     method = iota // the first point that is not below the hash
 	downward                 // the last point that is not above the hash
-	slotted                  // the slot of the hash's remainder
-	rendezvous               // the greatest of a hash for each server
+	slotted                  // the slot at the hash's remainder
+	rendezvous               // the greatest hash of all servers
 	ch3                      // a walk along the bits of a hash
 )
 
-// New builds the ring of c. Its errors are of type *Mistake.
+// New returns the ring of c. Its errors are of type *Mistake.
 func New(c Config) (*Ring, error) {
 	d, err := named(c.Name)
 	if err != nil {
@@ -72,12 +72,11 @@ func build(c *Config, d *distribution) (*Ring, error) {
 	return r, nil
 }
 
-// Find returns the index in Config.Servers of the server that holds key. It
-// does not allocate, unless key with its escapes is longer than memcached
-// allows.
+// Find returns the index in Config.Servers of the server that holds key. It allocates only
+// if key with its escapes is longer than memcached allows.
 func (r *Ring) Find(key []byte) int {
 	if r.servers == 1 {
-		return 0 // no client hashes for one server
+		return 0 // clients do not hash for one server
 	}
 	if r.text.bare {
 		return r.locate(key).Server
@@ -86,20 +85,20 @@ func (r *Ring) Find(key []byte) int {
 	return r.locate(r.text.of(key, room[:0])).Server
 }
 
-// Place is how a key got to its server.
+// Place describes how the server of a key was found.
 type Place struct {
-	// Hash of the key; for rendezvous-pymemcache that of the winning server's
+	// Hash is the hash of the key; for rendezvous-pymemcache that of the winning server's
 	// label together with the key, for ch3 the first 64 bits.
 	Hash uint64
-	// Point is the value of the ring's point that took the key. Where there
-	// are slots (pecl-consistent's buckets among them) it is the slot's index,
-	// for rendezvous-pymemcache the score, for ch3 the server.
+	// Point is the value of the point that the key belongs to. With slots (including
+	// pecl-consistent's buckets) it is the slot's index, for rendezvous-pymemcache the
+	// score, for ch3 the server.
 	Point uint64
 	// Server is the index in Config.Servers.
 	Server int
 }
 
-// Explain finds key's server as Find does, and tells how.
+// Explain finds key's server as Find does, and returns the details.
 func (r *Ring) Explain(key []byte) Place {
 	var room [textRoom]byte
 	return r.locate(r.text.of(key, room[:0]))
@@ -111,14 +110,14 @@ func (r *Ring) Hashed(dst, key []byte) []byte {
 	return append(dst, r.text.of(key, room[:0])...)
 }
 
-// Servers is the number of servers.
+// Servers returns the number of servers.
 func (r *Ring) Servers() int { return r.servers }
 
-// Name is the distribution's name.
+// Name returns the distribution's name.
 func (r *Ring) Name() string { return r.name }
 
-// locate takes the text that is hashed. It calls no function values and no
-// interfaces, for then text, and its room with it, would be on the heap.
+// locate returns the place of a text to hash. It calls no function values and no interfaces,
+// because text and its buffer would then be allocated on the heap.
 func (r *Ring) locate(text []byte) Place {
 	switch r.method {
 	case rendezvous:

@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// Distributions that take a hash's remainder. Labels play no part in them; the
-// order of servers does. They are
+// Distributions by a hash's remainder. They ignore labels and depend on the order of
+// servers:
 //
 //   - crc-buckets: Perl's Cache::Memcached, Cache::Memcached::Fast without
 //     ketama_points, nginx's "hash" without "consistent" (which counts each
-//     address of a name as a server). A server's weight is how often it stands
-//     in the table;
+//     address of a name as a server). A server occurs in the table as often as its
+//     weight;
 //   - modula: libmemcached's default, without weights, and with hash java
 //     spymemcached's default;
 //   - twemproxy-modula, with weights;
 //   - pecl-standard: PHP's memcache with hash_strategy standard, and with hash
-//     crc32 python-memcached. It is crc-buckets but for keys whose hash is 0;
-//   - crc32-mod: gomemcache, which has no weights and all 32 bits of the CRC.
+//     crc32 python-memcached. It is crc-buckets except for keys whose hash is 0;
+//   - crc32-mod: gomemcache, which has no weights and uses all 32 bits of the CRC.
 
 // laySlots repeats each server by its weight, in order.
 func laySlots(r *Ring, p plan) error {
@@ -33,9 +33,9 @@ func laySlots(r *Ring, p plan) error {
 	return nil
 }
 
-// layBuckets is laySlots for whole weights. Fractions are known only to
-// Cache::Memcached::Fast, and there aren't what they seem: there are only whole
-// buckets, so that of 2.5, 1 and 0.5 the last one gets no key.
+// layBuckets is laySlots for integer weights. Only Cache::Memcached::Fast supports
+// fractions, with an effect that differs from its documentation: buckets are whole, so that
+// of 2.5, 1 and 0.5 the last one has no key.
 func layBuckets(r *Ring, p plan) error {
 	total := p.total()
 	if total > 1<<15 {
@@ -57,9 +57,9 @@ func layBuckets(r *Ring, p plan) error {
 	return nil
 }
 
-// rangeEnds cuts the 32-bit numbers into a range for each server. Every server
-// that is added takes its part from all before it; roundings add up, so it has
-// to be done in this order.
+// rangeEnds divides the 32-bit numbers into a range for each server. Each server that is
+// added takes a part of all ranges before it; rounding errors accumulate, so the order
+// matters.
 func rangeEnds(weights []float64) []uint32 {
 	var ends []uint32
 	total := 0.0
@@ -73,8 +73,8 @@ func rangeEnds(weights []float64) []uint32 {
 	return ends
 }
 
-// bucketServer finds the range in which bucket b begins: one is added since a
-// range's end is its own.
+// bucketServer returns the range in which bucket b begins. One is added because a range
+// includes its end.
 func bucketServer(ends []uint32, b int, total float64) uint16 {
 	start := uint32(float64(float64(float64(b)/total)*math.MaxUint32)+0.5) + 1
 	for s, end := range ends {

@@ -16,11 +16,11 @@ import (
 var (
 	// ErrCorrupt is returned for values that cannot be decoded.
 	ErrCorrupt = errors.New("value: not what its flags or first bytes say")
-	// ErrTooLarge is returned for values that are more, decoded, than is allowed.
+	// ErrTooLarge is returned for values that are larger than allowed when decoded.
 	ErrTooLarge = errors.New("value: too large when decoded")
 )
 
-// ReasonOf returns the reason that goes with an error of AppendPlain.
+// ReasonOf returns the reason for an error of AppendPlain.
 func ReasonOf(err error) Reason {
 	switch {
 	case err == nil:
@@ -31,22 +31,22 @@ func ReasonOf(err error) Reason {
 	return Corrupt
 }
 
-// What compression may make of a value: up to free bytes whatever its size, since
-// memcached would hold as much uncompressed, and above that no more than ratio times
-// its size, so that an item cannot be made to cost more than its writer could
-// reasonably have saved.
+// Bounds of decompression: up to free bytes for any value, since memcached would hold as
+// much uncompressed, and above that at most ratio times the value's size, so that an item
+// cannot cost more than its writer could reasonably have saved.
 const (
 	free  = 1 << 20
 	ratio = 256
 )
 
-// bound returns how much the body may be when decoded, if it may be limit at most.
+// bound returns the maximum size of the decoded body, given a limit.
 func (v *Value) bound(limit int64) int64 {
 	return min(limit, max(free, ratio*int64(len(v.Body))))
 }
 
-// AppendPlain appends the decoded value to dst. One of more than limit bytes, or too large
-// for what it is decoded from, is ErrTooLarge; with an error, dst comes back as it was.
+// AppendPlain appends the decoded value to dst. It returns ErrTooLarge for a value of more
+// than limit bytes, or one that is too large for its compressed size. With an error, dst is
+// returned unchanged.
 func (v *Value) AppendPlain(dst []byte, limit int64) ([]byte, error) {
 	bound := v.bound(limit)
 	if v.Length > bound {
@@ -79,8 +79,7 @@ func (v *Value) decode(dst []byte, bound int64) ([]byte, error) {
 	return append(dst, v.Body...), nil
 }
 
-// decoder is a reader of one coding that is used for one value after another. It
-// holds no value between them.
+// decoder is a reusable reader of one coding. It refers to no value between uses.
 type decoder struct {
 	in    bytes.Reader
 	out   io.Reader
@@ -98,26 +97,26 @@ func newGzip() *decoder {
 	return &decoder{out: r, reset: r.Reset}
 }
 
-// emptyZlib is an empty stream: a reader of zlib is made from one.
+// emptyZlib is an empty stream, from which a reader of zlib is made.
 var emptyZlib = []byte{0x78, 0x9c, 3, 0, 0, 0, 0, 1}
 
 func newZlib() *decoder {
 	r, err := zlib.NewReader(bytes.NewReader(emptyZlib))
 	if err != nil {
-		panic(err) // the stream above is right
+		panic(err) // the stream above is valid
 	}
 	again := r.(zlib.Resetter)
 	return &decoder{out: r, reset: func(in io.Reader) error { return again.Reset(in, nil) }}
 }
 
-// maxWindow is how far back a frame of zstd may refer: what decoders of HTTP take.
+// maxWindow is the largest window of a frame of zstd: the limit of decoders for HTTP.
 const maxWindow = 8 << 20
 
-// newZstd makes a decoder that works in the caller's goroutine.
+// newZstd returns a decoder that works in the caller's goroutine.
 func newZstd() *decoder {
 	r, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {
-		panic(err) // the options above are right
+		panic(err) // the options above are valid
 	}
 	return &decoder{out: r, reset: r.Reset}
 }
@@ -140,7 +139,7 @@ func decodeWith(pool *sync.Pool, v *Value, dst []byte, bound int64) ([]byte, err
 	return dst, err
 }
 
-// estimate returns how much there probably is when decoded.
+// estimate returns the probable size of the decoded value.
 func (v *Value) estimate() int64 {
 	switch {
 	case v.Length >= 0:
@@ -151,10 +150,10 @@ func (v *Value) estimate() int64 {
 	return 4 * int64(len(v.Body))
 }
 
-// appendFrom appends all of r, if that is no more than bound bytes.
+// appendFrom appends all of r, unless that is more than bound bytes.
 func appendFrom(dst []byte, r io.Reader, likely, bound int64) ([]byte, error) {
 	start := len(dst)
-	dst = slices.Grow(dst, int(min(likely, bound))+1) // and one to see the end with
+	dst = slices.Grow(dst, int(min(likely, bound))+1) // and one to detect the end
 	for {
 		if len(dst) == cap(dst) {
 			dst = slices.Grow(dst, max(len(dst)-start, bytes.MinRead))

@@ -2,15 +2,15 @@ package value
 
 import "slices"
 
-// maxNear is the distance from which FastLZ's level 2 takes two more bytes for it.
+// maxNear is the distance from which FastLZ's level 2 uses two more bytes.
 const maxNear = 8191
 
-// appendFastLZ appends what in, a block of FastLZ, stands for, which must be size
-// bytes. A block is a list of instructions, each with a first byte: below 32 it is
-// followed by one literal more than it says; else its upper three bits are a length
-// and its lower five a distance, both continued in the bytes that follow, of a copy
-// from what is made already. The first instruction has only literals, and the level
-// in its upper bits.
+// appendFastLZ appends the decoded form of in, a block of FastLZ, which must be size bytes.
+// A block is a list of instructions. If the first byte of an instruction is below 32, it is
+// followed by that number of literals plus one. Otherwise it copies earlier output: its
+// upper three bits are the length and its lower five the distance, both continued in the
+// bytes that follow. The first instruction has only literals, and the level in its upper
+// bits.
 func appendFastLZ(dst, in []byte, size int) ([]byte, error) {
 	if size < 0 || len(in) == 0 || in[0]>>5 > 1 {
 		return dst, ErrCorrupt
@@ -34,16 +34,16 @@ func appendFastLZ(dst, in []byte, size int) ([]byte, error) {
 	return l.out, nil
 }
 
-// lz is a block on its way.
+// lz is the state of decoding a block.
 type lz struct {
-	in         []byte // what is left
+	in         []byte // the rest of the input
 	out        []byte
 	start, end int  // of the block in out
 	second     bool // level 2
 	bad        bool
 }
 
-// next takes a byte; without one the block is bad.
+// next returns the next byte. Without one the block is corrupt.
 func (l *lz) next() byte {
 	if len(l.in) == 0 {
 		l.bad = true
@@ -63,8 +63,8 @@ func (l *lz) literals(n int) {
 	l.in = l.in[n:]
 }
 
-// copy repeats what stands at a distance; the two may overlap, which is how runs of
-// one pattern are told.
+// copy copies bytes from a distance. Source and destination may overlap, which encodes runs
+// of a pattern.
 func (l *lz) copy(op byte) {
 	n := l.length(op)
 	from := len(l.out) - l.distance(op)
@@ -79,7 +79,7 @@ func (l *lz) copy(op byte) {
 	}
 }
 
-// length reads how much is to be copied, which is 3 bytes or more.
+// length reads the length of a copy, which is at least 3.
 func (l *lz) length(op byte) int {
 	n := int(op>>5) + 2
 	if op>>5 < 7 {
@@ -94,7 +94,7 @@ func (l *lz) length(op byte) int {
 	}
 }
 
-// distance reads how far back it is, which is 1 or more.
+// distance reads the distance of a copy, which is at least 1.
 func (l *lz) distance(op byte) int {
 	high, low := int(op&31)<<8, l.next()
 	if l.second && low == 255 && high == 31<<8 {

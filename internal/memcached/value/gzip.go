@@ -7,13 +7,13 @@ import (
 	"sync"
 )
 
-// maxReframed is how much a value may be, decoded, that is framed anew without being kept.
+// maxReframed is the maximum decoded size of a value that is reframed.
 const maxReframed = 64 << 20
 
-// AppendGzip appends the value as a gzip stream, if it is one or can be made one
-// without being compressed again: zlib has the same compressed data in another
-// frame. It is read through for gzip's checksum. With false, dst comes back as it was:
-// the value has another coding, or AppendPlain would fail for it.
+// AppendGzip appends the value as a gzip stream, if it is one or can be reframed without
+// compressing it again: zlib has the same compressed data in another frame. The data is
+// decoded once for gzip's checksum. It returns dst unchanged and false if the value has
+// another coding, or AppendPlain would fail.
 func (v *Value) AppendGzip(dst []byte) ([]byte, bool) {
 	switch v.Coding {
 	case Gzip:
@@ -24,13 +24,13 @@ func (v *Value) AppendGzip(dst []byte) ([]byte, bool) {
 	return dst, false
 }
 
-// The frames' sizes, RFC 1950 section 2.2 and RFC 1952 section 2.3.
+// The sizes of the frames, RFC 1950 section 2.2 and RFC 1952 section 2.3.
 const (
 	zlibHead = 2
 	zlibTail = 4
 )
 
-// gzipHead is a header without a time, a name or a system.
+// gzipHead is a header without a time, a name or an operating system.
 var gzipHead = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff}
 
 func (v *Value) reframe(dst []byte) ([]byte, bool) {
@@ -44,10 +44,10 @@ func (v *Value) reframe(dst []byte) ([]byte, bool) {
 	return binary.LittleEndian.AppendUint32(dst, uint32(size)), true
 }
 
-// scratch is where a value passes through that is not kept.
+// scratch holds buffers for decoded data that is discarded.
 var scratch = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
-// sum returns the checksum and the size of the decoded value, if it is whole.
+// sum returns the checksum and the size of the decoded value. ok is false if it is corrupt.
 func (v *Value) sum() (sum uint32, size int64, ok bool) {
 	d := zlibs.Get().(*decoder)
 	room := scratch.Get().(*[32 << 10]byte)

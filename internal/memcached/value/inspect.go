@@ -2,9 +2,9 @@ package value
 
 import "encoding/binary"
 
-// Inspect tells what an item with these flags and data is. The Value is good only with
-// OK. It allocates nothing and decodes nothing: a value whose flags and first bytes
-// are right may still turn out to be corrupt.
+// Inspect classifies an item by its flags and data. The Value is valid only with OK. It
+// allocates nothing and decodes nothing: a value whose flags and first bytes are right may
+// still be corrupt.
 func (p Profile) Inspect(flags uint32, data []byte) (Value, Reason) {
 	kind, compressed, ok := layouts[p].read(flags)
 	if !ok {
@@ -19,9 +19,9 @@ func (p Profile) Inspect(flags uint32, data []byte) (Value, Reason) {
 	return p.uncompressed(kind, data)
 }
 
-// compressed is a value that the flags call compressed. How it is, its first bytes say:
-// the same flag stands for gzip with some writers and zlib with others, and most let
-// the application choose.
+// compressed returns a value whose flags mark it as compressed. Its first bytes decide how:
+// some writers use the same flag for gzip, others for zlib, and most let the application
+// choose.
 func (p Profile) compressed(k kind, flags uint32, data []byte) (Value, Reason) {
 	if k != str && k != json && k != number {
 		return Value{}, Unknown
@@ -36,12 +36,12 @@ func (p Profile) compressed(k kind, flags uint32, data []byte) (Value, Reason) {
 	return v, OK
 }
 
-// phpPrefix is the length before compression that php-memcached puts before what
-// it compressed: 32 bits, the least significant byte first.
+// phpPrefix is the size of the uncompressed length that php-memcached stores before
+// compressed data: 32 bits, least significant byte first.
 const phpPrefix = 4
 
-// unwrap takes off php-memcached's prefix and finds the coding. Its version 1 and
-// HHVM's copy of it have zlib without a prefix, and without a bit that says so.
+// unwrap removes php-memcached's prefix and finds the coding. Its version 1, and HHVM's copy
+// of that, store zlib without a prefix and without a bit for it.
 func unwrap(v Value, flags uint32) (Value, Reason) {
 	if flags&(phpZlib|phpFastLZ|phpZstd) == 0 && sniff(v.Body) == Zlib {
 		v.Coding = Zlib
@@ -62,7 +62,7 @@ func unwrap(v Value, flags uint32) (Value, Reason) {
 	return v, OK
 }
 
-// uncompressed is a value that the flags do not call compressed.
+// uncompressed returns a value whose flags do not mark it as compressed.
 func (p Profile) uncompressed(k kind, data []byte) (Value, Reason) {
 	switch k {
 	case boolean:

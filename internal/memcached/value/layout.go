@@ -1,6 +1,6 @@
 package value
 
-// kind is what a writer says that a value is, apart from compression.
+// kind is the type of a value before compression.
 type kind uint8
 
 const (
@@ -8,17 +8,17 @@ const (
 	json                   // JSON text
 	number                 // digits
 	boolean                // "1", and "0" or nothing
-	int8s                  // two's complement, most significant byte first, zero bytes
-	int32s                 // left out at the front
+	int8s                  // two's complement, most significant byte first, without
+	int32s                 // the zero bytes at the front
 	int64s                 //
 	serialised             // for the writer's language only
 )
 
-// layout says what the bits of flags mean to a writer.
+// layout is the meaning of the bits of flags for a writer.
 type layout struct {
-	ignored    uint32 // the application's own, or of no consequence to the bytes
+	ignored    uint32 // bits of the application, or without effect on the bytes
 	compressed uint32
-	kinds      []meaning // of the bits that remain
+	kinds      []meaning // of the remaining bits
 }
 
 type meaning struct {
@@ -26,8 +26,8 @@ type meaning struct {
 	kind kind
 }
 
-// layouts are the profiles'. What a profile has no meaning for was written by
-// somebody else, and guessing would send wrong bytes.
+// layouts are the layouts by profile. Flags without a meaning in a profile come from another
+// writer; guessing would send wrong bytes.
 var layouts = [...]layout{
 	Raw:   {ignored: ^uint32(0), kinds: []meaning{{0, str}}},
 	Bytes: {ignored: ^uint32(0), kinds: []meaning{{0, str}}},
@@ -41,14 +41,14 @@ var layouts = [...]layout{
 		{0, str}, {1, serialised}, {0x100, boolean}, {0x300, number}, {0x700, number},
 	}},
 
-	// The lowest four bits are a number and not bits. 4 is PHP's own serialize(), 5
-	// igbinary, 7 msgpack. Which compression it is, is read by unwrap.
+	// The lowest four bits are a number, not bits. 4 is PHP's own serialize(), 5 igbinary, 7
+	// msgpack. unwrap reads the kind of compression.
 	PHP: {ignored: 0xffff<<16 | phpZlib | phpFastLZ | phpZstd, compressed: phpCompressed, kinds: []meaning{
 		{0, str}, {1, number}, {2, number}, {3, boolean}, {4, serialised}, {5, serialised}, {6, json}, {7, serialised},
 	}},
 
-	// 16 marks text in UTF-8, as against bytes. pylibmc writes 2 for booleans, and
-	// reads it as the number that is stored.
+	// 16 distinguishes text in UTF-8 from bytes. pylibmc writes 2 for booleans, and reads it
+	// as the number that is stored.
 	Pylibmc: {ignored: 16, compressed: 8, kinds: []meaning{{0, str}, {1, serialised}, {2, number}, {4, number}}},
 	Python:  {ignored: 16, compressed: 8, kinds: []meaning{{0, str}, {1, serialised}, {2, number}, {4, number}}},
 
@@ -61,7 +61,7 @@ var layouts = [...]layout{
 	}},
 }
 
-// The bits of php-memcached for compression.
+// php-memcached's bits for compression.
 const (
 	phpCompressed = 0x10
 	phpZlib       = 0x20
@@ -69,8 +69,8 @@ const (
 	phpZstd       = 0x80
 )
 
-// read splits flags into what kind of value they mark and whether it is compressed;
-// ok is false for flags that the writer does not make.
+// read splits flags into the value's kind and whether it is compressed. ok is false for
+// flags that the writer does not use.
 func (l *layout) read(flags uint32) (k kind, compressed, ok bool) {
 	compressed = flags&l.compressed != 0
 	rest := flags &^ (l.ignored | l.compressed)

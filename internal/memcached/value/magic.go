@@ -2,14 +2,14 @@ package value
 
 import "unicode/utf8"
 
-// The shortest that a stream of nothing can be.
+// The sizes of the shortest streams.
 const (
-	minGzip = 18 // header of 10, empty block of 2 at least, but encoders write no less; checksum and length
+	minGzip = 18 // header of 10, empty block of at least 2 (encoders write no less), checksum and length
 	minZlib = 8
 	minZstd = 9
 )
 
-// sniff tells from the first bytes how data is compressed, if it is.
+// sniff returns the coding by the first bytes of data.
 func sniff(data []byte) Coding {
 	switch {
 	case len(data) >= minGzip && data[0] == 0x1f && data[1] == 0x8b && data[2] == 8 && data[3]&0xe0 == 0:
@@ -22,14 +22,14 @@ func sniff(data []byte) Coding {
 	return Identity
 }
 
-// zlibHeader tells whether these bytes begin a stream of zlib (RFC 1950, section
-// 2.2) with the window that all writers use, and without a dictionary.
+// zlibHeader reports whether the bytes begin a stream of zlib (RFC 1950, section 2.2) with
+// the window that all writers use, and without a dictionary.
 func zlibHeader(method, flags byte) bool {
 	return method == 0x78 && (uint(method)<<8|uint(flags))%31 == 0 && flags&0x20 == 0
 }
 
-// text tells whether data begins as UTF-8 does. The letter x and what may follow it
-// is a header of zlib too, but no compressed data stays UTF-8 for long.
+// text reports whether data begins with valid UTF-8. The letter x with some next characters
+// is a header of zlib too, but compressed data is not valid UTF-8 for long.
 func text(data []byte) bool {
 	const enough = 32
 	if len(data) <= enough {

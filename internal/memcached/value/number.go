@@ -11,7 +11,7 @@ var (
 	no  = []byte("false")
 )
 
-// boolValue is a boolean as JSON has it. PHP's two extensions differ in what false is.
+// boolValue returns a boolean in JSON. PHP's two extensions store false differently.
 func boolValue(data []byte) (Value, Reason) {
 	body := no
 	switch string(data) {
@@ -24,8 +24,8 @@ func boolValue(data []byte) (Value, Reason) {
 	return Value{Body: body, Length: int64(len(body))}, OK
 }
 
-// decimalValue is a number that is stored as text. A server that has counted one down
-// leaves spaces at its end. What JSON cannot say, such as INF, has no form here.
+// decimalValue returns a number that is stored as text. A server that has decremented it
+// leaves spaces at its end. Numbers that JSON does not have, for example INF, are Unknown.
 func decimalValue(data []byte) (Value, Reason) {
 	data = bytes.TrimRight(data, " ")
 	whole, ok := isNumber(data)
@@ -39,7 +39,7 @@ func decimalValue(data []byte) (Value, Reason) {
 	return v, OK
 }
 
-// appendDecimal appends a number as JSON has it.
+// appendDecimal appends a number in JSON.
 func (v *Value) appendDecimal(dst []byte) []byte {
 	if !v.bare {
 		return strconv.AppendInt(dst, v.number, 10)
@@ -51,8 +51,8 @@ func (v *Value) appendDecimal(dst []byte) []byte {
 	return append(append(dst, '0'), places...)
 }
 
-// isNumber tells whether b is a number of JSON (RFC 8259, section 6), and how many
-// digits it has before its point. PHP's may have none there, which is let pass.
+// isNumber reports whether b is a number of JSON (RFC 8259, section 6), and returns the
+// number of digits before its point. PHP's may have none there, which is accepted.
 func isNumber(b []byte) (whole int, ok bool) {
 	b = bytes.TrimPrefix(b, []byte("-"))
 	whole = countDigits(b)
@@ -62,8 +62,7 @@ func isNumber(b []byte) (whole int, ok bool) {
 	return whole, isFraction(b[whole:])
 }
 
-// isFraction tells whether b is what may follow the digits before the point: nothing,
-// or places, an exponent or both.
+// isFraction reports whether b is empty or a fraction, an exponent or both.
 func isFraction(b []byte) bool {
 	if len(b) > 0 && b[0] == '.' {
 		places := countDigits(b[1:])
@@ -82,7 +81,7 @@ func isFraction(b []byte) bool {
 	return len(b) == 0
 }
 
-// countDigits returns how many digits b begins with.
+// countDigits returns the number of digits at the start of b.
 func countDigits(b []byte) int {
 	for i, c := range b {
 		if c < '0' || c > '9' {
@@ -92,8 +91,8 @@ func countDigits(b []byte) int {
 	return len(b)
 }
 
-// integerValue is a number in two's complement of that many bits. Only positive ones
-// are shorter than their type.
+// integerValue returns a number in two's complement with that many bits. Only positive
+// numbers are shorter than their type.
 func integerValue(data []byte, bits int) (Value, Reason) {
 	if len(data)*8 > bits {
 		return Value{}, Corrupt

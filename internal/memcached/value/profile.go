@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Profile is a kind of writer: the meaning of flags. The zero value is Raw.
+// Profile is a kind of writer, which defines the meaning of flags. The zero value is Raw.
 type Profile uint8
 
 const (
-	// Raw reads nothing in flags: values are text or bytes, which are decoded if they
-	// begin as gzip, zlib or zstd do.
+	// Raw ignores flags: values are text or bytes, which are decoded if they begin like
+	// gzip, zlib or zstd.
 	Raw Profile = iota
-	// Bytes reads nothing in flags nor in values: they are sent as they are.
+	// Bytes ignores flags and contents: values are sent as stored.
 	Bytes
 	// CMF is Perl's Cache::Memcached::Fast.
 	CMF
@@ -29,11 +29,11 @@ const (
 	Python
 	// Dalli is Ruby's dalli.
 	Dalli
-	// Spymemcached is Java's spymemcached, and what has its transcoder.
+	// Spymemcached is Java's spymemcached, and libraries with its transcoder.
 	Spymemcached
 )
 
-// names are those of a configuration, first the one that String returns.
+// names are the names in the configuration; String returns the first one.
 var names = [...][]string{
 	Raw:          {"raw"},
 	Bytes:        {"bytes"},
@@ -50,7 +50,7 @@ var names = [...][]string{
 // String returns the profile's name.
 func (p Profile) String() string { return names[p][0] }
 
-// Profiles returns the names that Parse takes.
+// Profiles returns the names that Parse accepts.
 func Profiles() []string { return slices.Concat(names[:]...) }
 
 // Parse returns the profile with that name; Raw if it is empty.
@@ -66,8 +66,8 @@ func Parse(name string) (Profile, error) {
 	return Raw, fmt.Errorf("%q is no writer of values: one of %s", name, strings.Join(Profiles(), ", "))
 }
 
-// Flags returns those of a string of bytes that is stored as this writer would,
-// neither serialised nor compressed. They are 0 for every writer: those that have
-// flags for text beside (Cache::Memcached::Fast with utf8, and the Python ones)
-// promise decoded text with them, which bytes of any content type need not be.
+// Flags returns the flags for storing a string of bytes as this writer would, neither
+// serialised nor compressed. They are 0 for every writer: some have further flags for text
+// (Cache::Memcached::Fast with utf8, and the Python ones), but these promise decoded text,
+// and bytes of an arbitrary content type need not be text.
 func (p Profile) Flags() uint32 { return 0 }

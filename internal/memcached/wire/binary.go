@@ -18,15 +18,15 @@ const (
 	magicReply   = 0x81
 )
 
-// opcodes are the commands of the binary protocol; 0 for those that it does not have. A
-// get is GETK, whose reply repeats the key.
+// opcodes are the opcodes of commands; 0 for commands that the binary protocol lacks. A get
+// is GETK, whose reply repeats the key.
 var opcodes = [...]byte{
 	Get: 0x0c, Add: 0x02, Set: 0x01, CAS: 0x01, Delete: 0x04,
 	Probe: 0x0a, Version: 0x0b, Settings: 0x10, Login: 0x21,
 }
 
-// ErrCAS says that CAS with the number 0 can't be asked for in the binary protocol: there
-// it would be a Set. No value has that number.
+// ErrCAS is returned for CAS with the number 0, which would be a Set in the binary protocol.
+// No value has that number.
 var ErrCAS = errors.New("memcached: no value has the CAS number 0")
 
 // Binary adds a command of the binary protocol, whose reply repeats opaque. With an error
@@ -56,7 +56,7 @@ func (w *Writer) Binary(c *Command, opaque uint32) error {
 	return nil
 }
 
-// frame adds the bytes of a command whose key keeps the rules.
+// frame adds the bytes of a command whose key is valid.
 func (w *Writer) frame(c *Command, key []byte, opaque uint32) {
 	stores := c.Op == Add || c.Op == Set || c.Op == CAS
 	var value []byte
@@ -65,7 +65,7 @@ func (w *Writer) frame(c *Command, key []byte, opaque uint32) {
 	}
 	extras := 0
 	if stores {
-		extras = 8 // flags and time
+		extras = 8 // flags and expiry
 	}
 	var cas uint64
 	if c.Op == CAS {
@@ -84,10 +84,10 @@ func (w *Writer) frame(c *Command, key []byte, opaque uint32) {
 	w.buf = append(append(b, key...), value...)
 }
 
-// expiry is Command.Expires in 32 bits without a sign.
+// expiry returns Command.Expires as an unsigned number of 32 bits.
 func expiry(expires int64) uint32 {
 	if expires < 0 {
-		return 30*24*60*60 + 1 // a moment in 1970: what is above 30 days is one
+		return 30*24*60*60 + 1 // a time in 1970: values above 30 days are absolute
 	}
 	return uint32(min(expires, math.MaxUint32))
 }

@@ -2,9 +2,9 @@ package wire
 
 import "encoding/binary"
 
-// Head takes the head of a binary reply, with its extras and its key. It returns nil
-// without an error when that has not come whole. The head is good until Room; what
-// follows it is the value, if ParseBinary finds one, after BeginBody.
+// Head returns the head of a binary reply with its extras and its key, or nil without an
+// error if it is not complete. It is valid until Room. If ParseBinary finds a value in it,
+// that is read after BeginBody.
 func (d *Reader) Head() ([]byte, error) {
 	have := d.buf[d.r:d.w]
 	if len(have) > 0 && have[0] != magicReply {
@@ -29,13 +29,13 @@ func lengths(head []byte) (key, extras, body int) {
 	return int(binary.BigEndian.Uint16(head[2:])), int(head[4]), int(binary.BigEndian.Uint32(head[8:]))
 }
 
-// BeginBody is Begin for a value without CRLF, which is whole with its last byte.
+// BeginBody is Begin for a value without CRLF.
 func (d *Reader) BeginBody(dst []byte, size int) {
 	d.Begin(dst, size)
 	d.bare = true
 }
 
-// Statuses of the binary protocol that mean more than a refusal.
+// Statuses of the binary protocol other than general refusals.
 const (
 	statusDone = iota
 	statusNotFound
@@ -51,9 +51,8 @@ const (
 	statusNotNow         = 0x86
 )
 
-// ParseBinary reads what Reader.Head has taken. Whatever the reply is, Size bytes follow:
-// the value, or the words of an error. It returns false if that is no reply, or one of a
-// shape that the protocol does not have.
+// ParseBinary parses the result of Reader.Head. In every case Size bytes follow: the value,
+// or the text of an error. It returns false for a reply that the protocol does not have.
 func (r *Reply) ParseBinary(head []byte) bool {
 	*r = Reply{}
 	if len(head) < headSize || head[0] != magicReply || head[5] != 0 {
@@ -81,10 +80,10 @@ func (r *Reply) ParseBinary(head []byte) bool {
 	return true
 }
 
-// Answers says whether a binary reply repeats the opcode of op.
+// Answers reports whether a binary reply repeats the opcode of op.
 func (r *Reply) Answers(op Op) bool { return r.opcode == opcodes[op] }
 
-// kind is what opcode and status say together; 0 is no reply of a command that is used.
+// kind returns the kind for opcode and status; 0 if the reply belongs to no command in use.
 func (r *Reply) kind() Kind {
 	gets, adds := r.opcode == opcodes[Get], r.opcode == opcodes[Add]
 	switch r.Status {
@@ -112,7 +111,7 @@ func (r *Reply) kind() Kind {
 	return ClientError
 }
 
-// done is what success means.
+// done returns the kind of a successful reply.
 func (r *Reply) done() Kind {
 	switch r.opcode {
 	case opcodes[Get]:

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// Op is what a command does.
+// Op is the operation of a command.
 type Op uint8
 
 const (
@@ -13,23 +13,24 @@ const (
 	Get Op = iota
 	// MetaGet is `mg` with key, flags, value, TTL and CAS in the reply.
 	MetaGet
-	// Add, Set and CAS store a value: if none is there, in any case, if the present one
-	// has the CAS value told.
+	// Add, Set and CAS store a value: if there is none, always, or if the present value has
+	// the given CAS number.
 	Add
 	Set
 	CAS
 	// Delete removes the value.
 	Delete
-	// MarkStale is `md` with I and T: the value stays as a stale one that the next reader
-	// wins the right to refresh. With a CAS value other than 0 only if it is still that one.
+	// MarkStale is `md` with I and T: it keeps the value as a stale one whose refresh the
+	// next reader wins. A CAS number other than 0 restricts it to the value with that
+	// number.
 	MarkStale
-	// Probe is `mn`, which servers without the meta protocol do not know.
+	// Probe is `mn`, which servers without the meta protocol reject.
 	Probe
-	// Version asks what every server answers.
+	// Version is answered by every server.
 	Version
 	// Settings is `stats settings`.
 	Settings
-	// Login is SASL's PLAIN with Value, which only the binary protocol has.
+	// Login is SASL PLAIN with Value, in the binary protocol only.
 	Login
 )
 
@@ -39,31 +40,30 @@ type Command struct {
 	Key   []byte
 	Value []byte // of Add, Set, CAS and Login
 	Flags uint32 // of Add, Set and CAS
-	// Expires is the time as memcached has it, for Add, Set, CAS and MarkStale: 0 never,
-	// up to 30 days seconds from now, above it a Unix time, negative at once.
+	// Expires is the expiry in memcached's format, for Add, Set, CAS and MarkStale: 0 is
+	// never, up to 30 days are seconds from now, more is a Unix time, negative is at once.
 	Expires int64
 	CAS     uint64 // of CAS and MarkStale
-	Refresh int64  // of MetaGet: with less than so many seconds left the reader is to refresh; 0 never
+	Refresh int64  // of MetaGet: with fewer seconds left the reader is to refresh; 0: never
 }
 
 var errOp = errors.New("memcached: no such command")
 
-// Writer collects commands for one write. Whatever reaches the bytes of a command
-// from outside, which is the key, goes through Writer.key, or with the binary protocol
-// through Writer.Binary: both ask CheckKey. The zero value is ready.
+// Writer collects commands for one write. The only untrusted bytes of a command are its key,
+// which passes through Writer.key, or through Writer.Binary with the binary protocol: both
+// call CheckKey. The zero value is ready for use.
 type Writer struct {
 	buf  []byte
-	line int // keys in the line of a text get that is still open; 0 none
+	line int // number of keys in the open line of a text get; 0: none is open
 }
 
-// maxKeys bounds the keys of one line, so that one reply stays short enough for others
-// not to wait for it.
+// maxKeys bounds the keys of one line, so that no call waits long for the others' values.
 const maxKeys = 64
 
 // maxKept is the largest buffer that Reset keeps.
 const maxKept = 64 << 10
 
-// Reset forgets the commands.
+// Reset removes the commands.
 func (w *Writer) Reset() {
 	if cap(w.buf) > maxKept {
 		w.buf = nil
@@ -71,17 +71,17 @@ func (w *Writer) Reset() {
 	w.buf, w.line = w.buf[:0], 0
 }
 
-// Bytes gives the commands, whole, until the next call.
+// Bytes returns the complete commands. They are valid until the next call.
 func (w *Writer) Bytes() []byte {
 	w.end()
 	return w.buf
 }
 
-// Len is how many bytes have been collected.
+// Len returns the number of bytes collected.
 func (w *Writer) Len() int { return len(w.buf) }
 
-// Get adds key to the line of a text get that is open, or opens one and returns true:
-// all keys of a line are answered together. With a bad key nothing is added.
+// Get adds key to the open line of a text get, or opens a line and returns true. All keys of
+// a line are answered together. With an invalid key nothing is added.
 func (w *Writer) Get(key []byte) (opens bool, err error) {
 	if err := CheckKey(key); err != nil {
 		return false, err
@@ -104,8 +104,7 @@ func (w *Writer) end() {
 	}
 }
 
-// key adds a space and a key that keeps the rules. No other function adds bytes of a key
-// to a line.
+// key adds a space and a valid key. No other function adds bytes of a key to a line.
 func (w *Writer) key(key []byte) error {
 	if err := CheckKey(key); err != nil {
 		return err
@@ -114,7 +113,7 @@ func (w *Writer) key(key []byte) error {
 	return nil
 }
 
-// Command adds a command of its own, with its reply. With an error nothing is added.
+// Command adds a command that has a reply of its own. With an error nothing is added.
 func (w *Writer) Command(c *Command) error {
 	w.end()
 	start := len(w.buf)
@@ -151,7 +150,7 @@ func (w *Writer) command(c *Command) error {
 	return nil
 }
 
-// closed ends a command's line unless err has spoilt it.
+// closed ends a command's line unless there was an error.
 func (w *Writer) closed(err error) error {
 	w.buf = append(w.buf, '\r', '\n')
 	return err
@@ -167,7 +166,8 @@ func (w *Writer) metaGet(c *Command) error {
 	return w.closed(err)
 }
 
-// stores are the commands' names. Text is what every server and every proxy takes.
+// stores are the names of the storage commands in text, which every server and proxy
+// supports.
 var stores = [...]string{Add: "add", Set: "set", CAS: "cas"}
 
 func (w *Writer) store(c *Command) error {

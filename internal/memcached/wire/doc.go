@@ -1,4 +1,4 @@
-// Package wire is memcached's text, meta and binary protocol as bytes: one writer of
-// commands, which is also where the rules of keys are kept, and one reader of replies.
-// It knows no connection and no clock.
+// Package wire encodes and decodes memcached's text, meta and binary protocol: it has one
+// writer of commands, which enforces the rules for keys, and one reader of replies. It has
+// no connection and no clock.
 package wire

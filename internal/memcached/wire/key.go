@@ -5,8 +5,8 @@ import "errors"
 // MaxKey is the length of the longest key in bytes.
 const MaxKey = 250
 
-// ErrKey says that a key can't be sent: it is empty, longer than MaxKey, or holds a
-// byte that would end it, or the command, early.
+// ErrKey is returned for a key that can't be sent: it is empty, longer than MaxKey, or has a
+// byte that would end it or the command early.
 var ErrKey = errors.New("memcached: a key has 1 to 250 bytes, without spaces and control characters")
 
 // CheckKey returns ErrKey unless key has 1 to 250 bytes of 0x21-0x7e and 0x80-0xff.

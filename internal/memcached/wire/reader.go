@@ -5,33 +5,33 @@ import (
 	"errors"
 )
 
-// ErrGarbled says that what came is not a reply: the connection is of no more use.
+// ErrGarbled is returned for bytes that are not a reply: the connection is unusable.
 var ErrGarbled = errors.New("memcached: garbled reply")
 
-// maxLine bounds a reply's line, CRLF included: a key and some numbers, or the words of
+// maxLine bounds a line of a reply, including CRLF: a key and some numbers, or the text of
 // an error.
 const maxLine = 2048
 
-// minDirect is how much of a value must be missing for it to be read into its own place
-// and not through the buffer.
+// minDirect is the number of missing bytes from which a value is read directly into its own
+// memory, bypassing the buffer.
 const minDirect = 4 << 10
 
-// Reader takes a stream of replies apart, however it is cut into pieces. Its owner
-// reads into Room, tells with Filled how much came, and then asks for a Line, or the Head
-// of a binary reply, or, after Begin or BeginBody, for the Data until there is no more.
+// Reader parses a stream of replies that arrives in arbitrary pieces. Its owner reads into
+// Room and reports the number of bytes to Filled. It then calls Line, or Head for a binary
+// reply, or after Begin or BeginBody Data, until there is no more.
 type Reader struct {
 	buf  []byte
-	r, w int // buf[r:w] is what has come and is not taken
+	r, w int // buf[r:w] was received and not consumed
 
-	into    []byte // the value under way: what has come of it, in its own memory
-	missing int    // bytes of it that have not come; CRLF is not counted
+	into    []byte // the received part of the current value, in its own memory
+	missing int    // number of missing bytes of the value, without CRLF
 	bare    bool   // no CRLF follows it
 }
 
 // NewReader returns a reader with a buffer of size bytes, which must be at least 4096.
 func NewReader(size int) *Reader { return &Reader{buf: make([]byte, max(size, 2*maxLine))} }
 
-// Room is where the next bytes of the stream go; it is never empty.
+// Room returns the buffer for the next bytes of the stream. It is never empty.
 func (d *Reader) Room() []byte {
 	if d.r == d.w {
 		d.r, d.w = 0, 0
@@ -46,7 +46,7 @@ func (d *Reader) Room() []byte {
 	return d.buf[d.w:]
 }
 
-// Filled says that n bytes were put into Room.
+// Filled reports that n bytes were read into Room.
 func (d *Reader) Filled(n int) {
 	if d.w == 0 && d.missing >= minDirect {
 		d.into = d.into[:len(d.into)+n]
@@ -56,11 +56,11 @@ func (d *Reader) Filled(n int) {
 	d.w += n
 }
 
-// Buffered is how many bytes have come and are not taken.
+// Buffered returns the number of received bytes that are not consumed.
 func (d *Reader) Buffered() int { return d.w - d.r }
 
-// Line takes a line. It returns nil without an error when it has not come whole. The
-// line is without CRLF and good until Room.
+// Line returns the next line without its CRLF, or nil without an error if it is not
+// complete. It is valid until Room.
 func (d *Reader) Line() ([]byte, error) {
 	have := d.buf[d.r:d.w]
 	i := bytes.IndexByte(have[:min(len(have), maxLine)], '\n')
@@ -74,8 +74,8 @@ func (d *Reader) Line() ([]byte, error) {
 	return nil, nil
 }
 
-// Begin says that a value of size bytes comes next, which is to be put into the memory
-// of dst, or into new memory if that is too small.
+// Begin starts a value of size bytes, which is read into the memory of dst, or into new
+// memory if that is too small.
 func (d *Reader) Begin(dst []byte, size int) {
 	if cap(dst) < size {
 		dst = make([]byte, 0, size)
@@ -83,8 +83,8 @@ func (d *Reader) Begin(dst []byte, size int) {
 	d.into, d.missing, d.bare = dst[:0], size, false
 }
 
-// Data takes what has come of the value. It returns true when it is whole, with its
-// CRLF unless it began with BeginBody.
+// Data reads the received part of the value. whole reports that the value is complete,
+// including its CRLF unless it was started by BeginBody.
 func (d *Reader) Data() (value []byte, whole bool, err error) {
 	n := min(d.missing, d.w-d.r)
 	d.into = append(d.into, d.buf[d.r:d.r+n]...)
@@ -105,7 +105,7 @@ func (d *Reader) Data() (value []byte, whole bool, err error) {
 	return value, true, nil
 }
 
-// trailer checks as much of the CRLF after the value as has come.
+// trailer checks the received part of the CRLF after the value.
 func (d *Reader) trailer() error {
 	have := d.buf[d.r:d.w]
 	if d.missing > 0 || len(have) == 0 || have[0] == '\r' && (len(have) == 1 || have[1] == '\n') {

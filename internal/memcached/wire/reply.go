@@ -2,7 +2,7 @@ package wire
 
 import "bytes"
 
-// Kind is what a reply's line says.
+// Kind is the kind of a reply.
 type Kind uint8
 
 const (
@@ -10,10 +10,10 @@ const (
 	Value Kind = iota + 1
 	// End is the end of a text get, or of statistics.
 	End
-	// Miss is EN: meta has no such item. Some servers repeat the key and what else of the
-	// request they repeat with a value, some don't.
+	// Miss is EN: meta has no such item. Some servers repeat the key and other parts of the
+	// request, as with a value, and some do not.
 	Miss
-	// Done is HD: a meta command has done what was asked.
+	// Done is HD: a meta command was executed.
 	Done
 	Stored
 	NotStored
@@ -24,19 +24,19 @@ const (
 	NoOp
 	// Release is VERSION.
 	Release
-	// Stat is a line of statistics, its name and value in Text; a binary one has its name in
-	// Key.
+	// Stat is a line of statistics, with name and value in Text; a binary one has its name
+	// in Key.
 	Stat
-	// TooLarge refuses a value for its size, of a binary reply; text says it in words.
+	// TooLarge refuses a value for its size, in a binary reply; a text reply is an error.
 	TooLarge
-	// Error, ClientError and ServerError refuse a command; Text says why.
+	// Error, ClientError and ServerError refuse a command; Text has the reason.
 	Error
 	ClientError
 	ServerError
 )
 
-// Reply is a line of a reply, or the head of a binary one. Its slices are views into what
-// was parsed.
+// Reply is a line of a reply, or the head of a binary one. Its slices refer to the parsed
+// bytes.
 type Reply struct {
 	Kind Kind
 	Text []byte // of Stat, Release and the errors: the rest of the line; not of a binary reply
@@ -53,15 +53,15 @@ type Reply struct {
 	Size   int64
 	CAS    uint64
 	HasCAS bool
-	// TTL is how many seconds are left, -1 for ever.
+	// TTL is the number of seconds left, -1 for no expiry.
 	TTL    int64
 	HasTTL bool
-	// Won, Stale and Waiting are W, X and Z: this reader is to refresh the item; the item
-	// is stale; another reader is refreshing it.
+	// Won, Stale and Waiting are W, X and Z: this reader is to refresh the item; the item is
+	// stale; another reader is refreshing it.
 	Won, Stale, Waiting bool
 }
 
-// firstWords are the replies that are told by their first word.
+// firstWords are the kinds of replies by their first word.
 var firstWords = [...]struct {
 	word string
 	kind Kind
@@ -85,8 +85,8 @@ var firstWords = [...]struct {
 	{"SERVER_ERROR", ServerError, true},
 }
 
-// Parse reads a line without its CRLF. It returns false if that is no reply, or one
-// of a shape that the protocol does not have.
+// Parse parses a line without its CRLF. It returns false if that is not a reply, or one that
+// the protocol does not have.
 func (r *Reply) Parse(line []byte) bool {
 	*r = Reply{}
 	word, rest := cut(line)
@@ -108,7 +108,7 @@ func (r *Reply) Parse(line []byte) bool {
 	return false
 }
 
-// textValue reads `key flags bytes [cas]`.
+// textValue parses `key flags bytes [cas]`.
 func (r *Reply) textValue(rest []byte) bool {
 	r.Kind = Value
 	r.Key, rest = cut(rest)
@@ -124,14 +124,14 @@ func (r *Reply) textValue(rest []byte) bool {
 	return CheckKey(r.Key) == nil && r.flags(flags) && r.size(size)
 }
 
-// metaValue reads `bytes flag...`.
+// metaValue parses `bytes flag...`.
 func (r *Reply) metaValue(rest []byte) bool {
 	r.Kind, r.Meta = Value, true
 	size, rest := cut(rest)
 	return r.size(size) && r.metaFlags(rest) && CheckKey(r.Key) == nil
 }
 
-// metaFlags reads `flag...`.
+// metaFlags parses `flag...`.
 func (r *Reply) metaFlags(rest []byte) bool {
 	for len(rest) > 0 {
 		var flag []byte
@@ -142,7 +142,7 @@ func (r *Reply) metaFlags(rest []byte) bool {
 	return true
 }
 
-// flag takes a flag of a meta reply; one that was not asked for is ignored.
+// flag parses a flag of a meta reply. Flags that were not requested are ignored.
 func (r *Reply) flag(name byte, value []byte) bool {
 	ok := true
 	switch name {
@@ -188,7 +188,7 @@ func (r *Reply) ttl(b []byte) bool {
 	return ok && n < 1<<32
 }
 
-// cut splits at the first space.
+// cut splits b at the first space.
 func cut(b []byte) (word, rest []byte) {
 	if i := bytes.IndexByte(b, ' '); i >= 0 {
 		return b[:i], b[i+1:]
@@ -196,7 +196,7 @@ func cut(b []byte) (word, rest []byte) {
 	return b, nil
 }
 
-// number reads decimal digits and nothing else.
+// number parses decimal digits.
 func number(b []byte) (n uint64, ok bool) {
 	if len(b) == 0 || len(b) > 20 {
 		return 0, false
