@@ -77,7 +77,7 @@ func answerBinary(nc net.Conn, value []byte) {
 		if command[1] == opGetK {
 			extras, body = 4, 4+len(key)+len(value)
 		} else {
-			key = nil // of settings, which it does not tell
+			key = nil // of settings, which it does not send
 		}
 		out = append(out, 0x81, command[1], 0, byte(len(key)), byte(extras), 0, 0, 0)
 		out = append(binary.BigEndian.AppendUint32(out, uint32(body)), command[12:16]...)
@@ -157,8 +157,8 @@ func TestGetAllocs(t *testing.T) {
 	f(Binary, binaryAnswerer(t, value))
 }
 
-// BenchmarkGet is a get by one of 64 goroutines. KASOKU_MEMCACHED names a server to ask
-// instead of one in this process, whose costs are else among those measured.
+// BenchmarkGet measures a get by one of 64 goroutines. KASOKU_MEMCACHED is the address of a
+// server to use instead of one in this process, whose costs would be included.
 func BenchmarkGet(b *testing.B) {
 	value := []byte(strings.Repeat("v", 500))
 	f := func(p Protocol, goroutines int) {
@@ -197,7 +197,7 @@ func BenchmarkGet(b *testing.B) {
 	}
 }
 
-// prepare stores what is asked for; a server that has it in any case refuses.
+// prepare stores the value that is read; a server that always has it refuses.
 func prepare(b *testing.B, c *Client, value []byte) {
 	x := NewCall()
 	defer x.Release()

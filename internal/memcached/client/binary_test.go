@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 )
 
-// asks is the step of a script in which a binary command comes that has no extras.
-func asks(opcode byte, opaque uint32, key, value string) string {
+// receives returns the step of a script that receives a binary command without extras.
+func receives(opcode byte, opaque uint32, key, value string) string {
 	b := binary.BigEndian.AppendUint16([]byte{0x80, opcode}, uint16(len(key)))
 	b = binary.BigEndian.AppendUint32(append(b, 0, 0, 0, 0), uint32(len(key)+len(value)))
 	b = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(b, opaque), 0)
@@ -28,20 +28,20 @@ func sends(pieces ...[]byte) string {
 
 var seven = []byte{0, 0, 0, 7}
 
-// binaryHello is the handshake with a server that does not tell its settings.
-var binaryHello = asks(opNoop, 1, "", "") + sends(reply(opNoop, 0, 1, 0, nil, "", "")) +
-	asks(opStat, 2, "settings", "") + sends(reply(opStat, unknown, 2, 0, nil, "", "Unknown command"))
+// binaryHello is the handshake with a server that does not send its settings.
+var binaryHello = receives(opNoop, 1, "", "") + sends(reply(opNoop, 0, 1, 0, nil, "", "")) +
+	receives(opStat, 2, "settings", "") + sends(reply(opStat, unknown, 2, 0, nil, "", "Unknown command"))
 
 // TestOneBinaryGet is TestOneGet for the binary protocol.
 func TestOneBinaryGet(t *testing.T) {
 	f := func(name string, want Result, value string, then ...[]byte) {
 		t.Helper()
-		script := binaryHello + asks(opGetK, 3, "a", "")
+		script := binaryHello + receives(opGetK, 3, "a", "")
 		for _, piece := range then {
 			script += sends(piece)
 		}
 		play(t, name, Config{Protocol: Binary}, []string{script}, func(t *testing.T, c *Client, s *scripted) {
-			dials := map[Result]int32{Timeout: 2}[want] // who was silent is tried at once
+			dials := map[Result]int32{Timeout: 2}[want] // a silent server is tried again at once
 			r, got := get(c, "a")
 			synctest.Wait()
 			if r != want || got != value || s.dials.Load() != max(1, dials) {
@@ -92,34 +92,34 @@ func TestBinaryConnect(t *testing.T) {
 			}
 		})
 	}
-	noop := asks(opNoop, 1, "", "")
+	noop := receives(opNoop, 1, "", "")
 	f("text", nil, Down, "the first question in the binary protocol: memcached: garbled", noop, "< ERROR\\r\\n")
 	f("hung up", nil, Down, "EOF", noop, "end")
 	f("another opaque", nil, Down, "garbled", noop, sends(reply(opNoop, 0, 9, 0, nil, "", "")))
 	f("another opcode", nil, Down, "garbled", noop, sends(reply(opVersion, 0, 1, 0, nil, "", "1.6.18")))
 	f("too many words", nil, Down, "garbled", noop, sends(reply(opNoop, 0, 1, 0, nil, "", strings.Repeat("x", maxText+1))))
 	f("more than was asked for", nil, Down, "more than", noop, sends(reply(opNoop, 0, 1, 0, nil, "", "")),
-		asks(opStat, 2, "settings", ""), sends(reply(opStat, 0, 2, 0, nil, "", ""), []byte{0x81}))
+		receives(opStat, 2, "settings", ""), sends(reply(opStat, 0, 2, 0, nil, "", ""), []byte{0x81}))
 	f("not logged in", nil, Down, `refuses: status 0x20 "Auth failure."`, noop, sends(reply(opNoop, denied, 1, 0, nil, "", "Auth failure.")))
 	ann := &Auth{"ann", "secret"}
-	login := asks(opSASLAuth, 1, "PLAIN", "\x00ann\x00secret")
+	login := receives(opSASLAuth, 1, "PLAIN", "\x00ann\x00secret")
 	f("refused", ann, Down, `the login in the binary protocol: memcached: the server refuses: status 0x20 "Auth failure."`,
 		login, sends(reply(opSASLAuth, denied, 1, 0, nil, "", "Auth failure.")))
 	f("more steps than PLAIN has", ann, Down, "refuses: status 0x21", login, sends(reply(opSASLAuth, 0x21, 1, 0, nil, "", "")))
 	f("no SASL", ann, Down, "refuses: status 0x81", login, sends(reply(opSASLAuth, unknown, 1, 0, nil, "", words[unknown])))
 	f("logged in", ann, Hit, "", login, sends(reply(opSASLAuth, 0, 1, 0, nil, "", "Authenticated")),
-		asks(opNoop, 2, "", ""), sends(reply(opNoop, 0, 2, 0, nil, "", "")),
-		asks(opStat, 3, "settings", ""), sends(reply(opStat, 0, 3, 0, nil, "item_size_max", "1048576"), reply(opStat, 0, 3, 0, nil, "", "")),
-		asks(opGetK, 4, "a", ""), sends(reply(opGetK, 0, 4, 1, seven, "a", "one")))
+		receives(opNoop, 2, "", ""), sends(reply(opNoop, 0, 2, 0, nil, "", "")),
+		receives(opStat, 3, "settings", ""), sends(reply(opStat, 0, 3, 0, nil, "item_size_max", "1048576"), reply(opStat, 0, 3, 0, nil, "", "")),
+		receives(opGetK, 4, "a", ""), sends(reply(opGetK, 0, 4, 1, seven, "a", "one")))
 }
 
-// TestBinarySettings cuts a setting after its name, which what comes then takes the place of.
+// TestBinarySettings cuts a setting after its name; the following reply takes its place.
 func TestBinarySettings(t *testing.T) {
 	size := reply(opStat, 0, 2, 0, nil, "item_size_max", "2097152")
 	cut := len(size) - len("2097152")
-	script := asks(opNoop, 1, "", "") + sends(reply(opNoop, 0, 1, 0, nil, "", "")) +
-		asks(opStat, 2, "settings", "") + sends(size[:cut]) + sends(size[cut:], reply(opStat, 0, 2, 0, nil, "", "")) +
-		asks(opGetK, 3, "a", "") + sends(reply(opGetK, 0, 3, 9, seven, "a", "one"))
+	script := receives(opNoop, 1, "", "") + sends(reply(opNoop, 0, 1, 0, nil, "", "")) +
+		receives(opStat, 2, "settings", "") + sends(size[:cut]) + sends(size[cut:], reply(opStat, 0, 2, 0, nil, "", "")) +
+		receives(opGetK, 3, "a", "") + sends(reply(opGetK, 0, 3, 9, seven, "a", "one"))
 	play(t, "cut", Config{Protocol: Binary}, []string{script}, func(t *testing.T, c *Client, _ *scripted) {
 		if r, v := get(c, "a"); r != Hit || v != "one" {
 			t.Errorf("%s %q: %s", r, v, c.State()[0].Trouble)
@@ -134,11 +134,11 @@ func TestBinarySettings(t *testing.T) {
 func TestBinaryFrames(t *testing.T) {
 	hit := func(opaque uint32, key, value string) []byte { return reply(opGetK, 0, opaque, 1, seven, key, value) }
 	deleted := reply(opDelete, 0, 5, 0, nil, "", "")
-	later := asks(opDelete, 3, "d", "") + sends(reply(opDelete, 0, 3, 0, nil, "", ""))
+	later := receives(opDelete, 3, "d", "") + sends(reply(opDelete, 0, 3, 0, nil, "", ""))
 	f := func(name, replies string, want ...string) {
 		t.Helper()
 		batch := strings.Replace(binaryHello, "<q", "after 10ms\n<q", 1)
-		for _, cmd := range []string{asks(opGetK, 3, "a", ""), asks(opGetK, 4, "b", ""), asks(opDelete, 5, "d", "")} {
+		for _, cmd := range []string{receives(opGetK, 3, "a", ""), receives(opGetK, 4, "b", ""), receives(opDelete, 5, "d", "")} {
 			batch += cmd
 		}
 		play(t, name, Config{Protocol: Binary}, []string{batch + replies, binaryHello + later}, func(t *testing.T, c *Client, _ *scripted) {

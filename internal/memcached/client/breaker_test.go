@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestBreaker lets a server refuse connections, be down, and come back.
+// TestBreaker lets a server refuse connections, be down, and return.
 func TestBreaker(t *testing.T) {
 	const back = hello + "> get a\\r\\n\n< VALUE a 0 3\\r\\none\\r\\nEND\\r\\n"
 	scripts := []string{"refuse", "refuse", "refuse", "refuse", "", back}
@@ -34,8 +34,8 @@ func TestBreaker(t *testing.T) {
 			}
 			time.Sleep(10 * time.Millisecond)
 		}
-		// One probe is refused after 62.5 ms, one answered by nobody 125 ms later for 250 ms, the
-		// third is good 250 ms after that.
+		// One probe is refused after 62.5 ms, the next remains unanswered 125 ms later for
+		// 250 ms, the third succeeds 250 ms after that.
 		if took := time.Since(start); int(s.dials.Load()) != 6 || took < 640*time.Millisecond || took > 750*time.Millisecond {
 			t.Errorf("up after %s and %d connections", took, int(s.dials.Load()))
 		}
@@ -45,7 +45,7 @@ func TestBreaker(t *testing.T) {
 	})
 }
 
-// together makes so many gets at once, all of which must come to want after so long.
+// together makes n gets at once, and checks that all return want after the given time.
 func together(t *testing.T, c *Client, n int, want Result, after time.Duration) {
 	t.Helper()
 	start := time.Now()
@@ -78,8 +78,8 @@ func TestFailuresOfMany(t *testing.T) {
 	})
 }
 
-// TestHiccup has a server that is silent for a while: whoever asked meanwhile waits in
-// vain, once; nobody else waits, and as soon as it answers again it is asked again.
+// TestHiccup has a server that is silent for a while: calls during that time time out once,
+// no further call waits, and as soon as the server answers again it is used again.
 func TestHiccup(t *testing.T) {
 	const a = "> get a\\r\\n\n< VALUE a 0 3\\r\\none\\r\\nEND\\r\\n\n"
 	ms := time.Millisecond
@@ -113,8 +113,8 @@ func TestHiccup(t *testing.T) {
 	f("for longer", 2*250*ms+93*ms, "", "", hello+a)
 }
 
-// TestWaitingInVain lets a call wait to be written to a connection whose server reads no
-// more: it waits no longer than the one that is being written.
+// TestWaitingInVain has a call wait to be written to a connection whose server has stopped
+// reading: it waits no longer than the call that is being written.
 func TestWaitingInVain(t *testing.T) {
 	play(t, "deaf", Config{Protocol: Text}, []string{hello + "after 1s", "hang"}, func(t *testing.T, c *Client, _ *scripted) {
 		var wg sync.WaitGroup
@@ -126,8 +126,8 @@ func TestWaitingInVain(t *testing.T) {
 	})
 }
 
-// TestAliveButSilent has a server that lets itself be connected to and then answers
-// nothing: it is asked less and less.
+// TestAliveButSilent has a server that accepts connections and then never answers: it is
+// tried less and less.
 func TestAliveButSilent(t *testing.T) {
 	scripts := strings.Split(strings.Repeat(hello+"|", 50), "|")
 	play(t, "10 seconds", Config{Protocol: Text}, scripts, func(t *testing.T, c *Client, _ *scripted) {
@@ -163,8 +163,8 @@ func (o outage) DialContext(ctx context.Context, network, address string) (net.C
 	return o.scripted.DialContext(ctx, network, address)
 }
 
-// TestReturn asks how long after its return a server is found again that was away for any
-// time, and how often it was tried meanwhile.
+// TestReturn measures after which time a server is found to be back, and how often it was
+// tried meanwhile.
 func TestReturn(t *testing.T) {
 	f := func(away time.Duration) {
 		t.Helper()

@@ -18,12 +18,12 @@ import (
 // a byte that is lost.
 func keyOf(n int) string { return fmt.Sprintf("key:%06d", n) }
 
-// valueOf is what belongs to a key, and to no other: its name again and again.
+// valueOf returns a value that belongs to one key only: its name repeated.
 func valueOf(key string, n int) string { return strings.Repeat(key+" ", 1+n*n%97) }
 
-// TestNeverAnothersValue asks for values that say whose they are, from many goroutines, while
+// TestNeverAnothersValue fetches values that contain their key, from many goroutines, while
 // replies are cut, spoilt, doubled, lost and mixed, and the server is restarted. A get may
-// fail, but what it gives is right. KASOKU_MEMCACHED_GETS wants more answers.
+// fail, but a value must be the right one. KASOKU_MEMCACHED_GETS requires more answers.
 func TestNeverAnothersValue(t *testing.T) {
 	gets := 60_000
 	if n, err := strconv.Atoi(os.Getenv("KASOKU_MEMCACHED_GETS")); err == nil {

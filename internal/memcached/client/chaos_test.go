@@ -11,14 +11,14 @@ import (
 // chaos makes a fake server misbehave. Nil does nothing.
 type chaos struct {
 	pieces  bool         // reads and writes are short
-	mixed   bool         // values of one line come in another order, some twice
+	mixed   bool         // values of one line are sent in another order, some twice
 	oneIn   atomic.Int64 // every so manieth reply is spoilt; 0 none
 	replies atomic.Int64
 	struck  [spoilers]atomic.Int64
 }
 
-// spoilers is how many ways there are to spoil a reply. The first of them are those of
-// text, the others only of the binary protocol.
+// spoilers is the number of ways to spoil a reply. The first of them are those of text, the
+// others only of the binary protocol.
 const (
 	textSpoilers = 9
 	spoilers     = 12
@@ -32,8 +32,8 @@ func (f *fake) ways() int {
 	return textSpoilers
 }
 
-// strike spoils what is in the session's buffer from an offset on, each way in turn. false
-// ends the connection.
+// strike spoils the contents of the session's buffer from an offset on, each way in turn.
+// false ends the connection.
 func (c *chaos) strike(s *session, from int) bool {
 	if c == nil {
 		return true
@@ -67,14 +67,14 @@ func (c *chaos) spoil(s *session, how int, reply []byte) bool {
 	case 3: // there is one too many
 		i := s.random.IntN(len(reply))
 		s.out.Write(append(append(reply[:i:i], 'x'), reply[i:]...))
-	case 4: // the reply comes twice
+	case 4: // the reply is sent twice
 		s.out.Write(reply)
 		s.out.Write(reply)
-	case 5: // it does not come
-	case 6: // another key's value comes
+	case 5: // it is not sent
+	case 6: // another key's value is sent
 		s.out.WriteString("VALUE other 0 5\r\nother\r\n")
 		s.out.Write(reply)
-	case 7: // nothing that was asked for comes
+	case 7: // nothing that was requested is sent
 		s.out.WriteString("SERVER_ERROR out of memory\r\n")
 	case 8: // the CRLF before the end is not one
 		if i := bytes.LastIndex(reply[:len(reply)-1], []byte("\r\n")); i >= 0 {
@@ -85,9 +85,9 @@ func (c *chaos) spoil(s *session, how int, reply []byte) bool {
 	return true
 }
 
-// spoilBinary is spoil for the binary protocol. Bytes are lost and added within the head and
-// the key only: nothing ends a value, so that one which is shorter than its head says shows in
-// the next reply.
+// spoilBinary is spoil for the binary protocol. Bytes are lost and added only within the
+// head and the key: values have no terminator, so a short one would be detected only in the
+// next reply.
 func (c *chaos) spoilBinary(s *session, how int, reply []byte) bool {
 	size := 24 + int(reply[4]) + int(binary.BigEndian.Uint16(reply[2:]))
 	switch how {
@@ -97,15 +97,15 @@ func (c *chaos) spoilBinary(s *session, how int, reply []byte) bool {
 	case 3: // there is one too many
 		i := s.random.IntN(size)
 		s.out.Write(append(append(reply[:i:i], 'x'), reply[i:]...))
-	case 6: // another key's value comes
+	case 6: // another key's value is sent
 		s.out.Write(replaced(reply, 0, "other", "other"))
 		s.out.Write(reply)
-	case 7: // nothing that was asked for comes
+	case 7: // nothing that was requested is sent
 		s.out.Write(replaced(reply, noMemory, "", words[noMemory]))
 	case 8: // it is the reply to another command
 		reply[12+s.random.IntN(4)]++
 		s.out.Write(reply)
-	case 9: // it comes after the next one
+	case 9: // it is sent after the next one
 		s.held = reply
 	case 10: // it is longer than anything may be
 		binary.BigEndian.PutUint32(reply[8:], 1<<32-1)
@@ -128,7 +128,7 @@ func replaced(b []byte, status uint16, key, value string) []byte {
 	return reply(b[1], status, binary.BigEndian.Uint32(b[12:]), 1, flags, key, value)
 }
 
-// order is the order in which the values of one line come.
+// order returns the values of one line in the order in which they are sent.
 func (c *chaos) order(s *session, values []string) []string {
 	if c != nil && c.mixed && len(values) > 1 {
 		s.random.Shuffle(len(values), func(i, j int) { values[i], values[j] = values[j], values[i] })

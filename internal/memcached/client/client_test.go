@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// newClient makes a client of the servers at the addresses, whose timeouts are too long to matter.
+// newClient returns a client of the servers at the addresses, with timeouts that are too
+// long to matter.
 func newClient(t testing.TB, cfg Config, addresses ...string) *Client {
 	t.Helper()
 	for _, a := range addresses {

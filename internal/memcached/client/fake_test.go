@@ -22,9 +22,9 @@ type fake struct {
 	meta   bool // understands mn, mg and md
 	binary bool // understands only the binary protocol
 	chaos  *chaos
-	// auth is what a login must say; empty: none is needed.
+	// auth is the login that is required; empty: none.
 	auth string
-	// hangUp closes a connection upon a command it does not know, without a word.
+	// hangUp closes a connection upon an unknown command, without a reply.
 	hangUp bool
 	tls    *tls.Config // nil plain
 
@@ -87,7 +87,7 @@ func (f *fake) accept(l net.Listener) {
 	}
 }
 
-// protocol is what a client has to be told to speak with the fake.
+// protocol returns the protocol that a client has to be configured with.
 func (f *fake) protocol() Protocol {
 	if f.binary {
 		return Binary
@@ -95,7 +95,7 @@ func (f *fake) protocol() Protocol {
 	return Auto
 }
 
-// login is who the client has to be; nil anybody.
+// login returns the credentials that the client needs; nil: none.
 func (f *fake) login() *Auth {
 	user, password, ok := strings.Cut(f.auth, " ")
 	if !ok {
@@ -132,7 +132,7 @@ type session struct {
 	out    bytes.Buffer
 	random *rand.Rand
 	known  bool   // has logged in
-	held   []byte // a binary reply that comes after the next one
+	held   []byte // a binary reply to send after the next one
 }
 
 func (f *fake) serve(nc net.Conn) {
@@ -265,7 +265,7 @@ func (s *session) markStale(words []string) {
 	s.out.WriteString("HD\r\n")
 }
 
-// largest is what a value may have.
+// largest is the maximum size of a value.
 const largest = 1<<20 - 100
 
 func (s *session) store(words []string) bool {

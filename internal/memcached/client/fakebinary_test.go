@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The commands of the binary protocol, and the statuses of replies, that the fake knows.
+// The commands of the binary protocol, and the statuses of replies, that the fake supports.
 const (
 	opSet      = 0x01
 	opAdd      = 0x02
@@ -42,8 +42,8 @@ func reply(opcode byte, status uint16, opaque uint32, cas uint64, extras []byte,
 	return append(append(append(b, extras...), key...), value...)
 }
 
-// asked is a binary command.
-type asked struct {
+// binaryCommand is a binary command.
+type binaryCommand struct {
 	opcode     byte
 	opaque     uint32
 	cas        uint64
@@ -63,7 +63,7 @@ func (s *session) onceBinary() bool {
 	}
 	s.commands.Add(1)
 	extras, key := int(head[4]), int(binary.BigEndian.Uint16(head[2:]))
-	a := &asked{
+	a := &binaryCommand{
 		opcode: head[1], opaque: binary.BigEndian.Uint32(head[12:]), cas: binary.BigEndian.Uint64(head[16:]),
 		extras: body[:extras], key: string(body[extras : extras+key]), value: string(body[extras+key:]),
 	}
@@ -77,9 +77,9 @@ func (s *session) onceBinary() bool {
 	return s.chaos.strike(s, from) && ok
 }
 
-func (s *session) executeBinary(a *asked) bool {
+func (s *session) executeBinary(a *binaryCommand) bool {
 	if !s.known && a.opcode != opSASLAuth && a.opcode != opVersion {
-		s.says(a, denied)
+		s.respond(a, denied)
 		s.flush()
 		return false
 	}
@@ -89,16 +89,16 @@ func (s *session) executeBinary(a *asked) bool {
 	case opGetK:
 		s.getBinary(a)
 	case opSet, opAdd:
-		s.says(a, s.storeBinary(a))
+		s.respond(a, s.storeBinary(a))
 	case opDelete:
 		status := uint16(0)
 		if s.items[a.key] == nil {
 			status = notFound
 		}
 		delete(s.items, a.key)
-		s.says(a, status)
+		s.respond(a, status)
 	case opNoop:
-		s.says(a, 0)
+		s.respond(a, 0)
 	case opVersion:
 		s.out.Write(reply(a.opcode, 0, a.opaque, 0, nil, "", "fake"))
 	case opStat:
@@ -109,17 +109,17 @@ func (s *session) executeBinary(a *asked) bool {
 	case opSASLAuth:
 		s.loginBinary(a)
 	default:
-		s.says(a, unknown)
+		s.respond(a, unknown)
 	}
 	return true
 }
 
-// says answers with a status, and its words.
-func (s *session) says(a *asked, status uint16) {
+// respond answers with a status and its text.
+func (s *session) respond(a *binaryCommand, status uint16) {
 	s.out.Write(reply(a.opcode, status, a.opaque, 0, nil, "", words[status]))
 }
 
-func (s *session) getBinary(a *asked) {
+func (s *session) getBinary(a *binaryCommand) {
 	it := s.items[a.key]
 	if it == nil {
 		s.out.Write(reply(a.opcode, notFound, a.opaque, 0, nil, a.key, ""))
@@ -129,7 +129,7 @@ func (s *session) getBinary(a *asked) {
 	s.out.Write(reply(a.opcode, 0, a.opaque, it.cas, flags, a.key, string(it.value)))
 }
 
-func (s *session) storeBinary(a *asked) (status uint16) {
+func (s *session) storeBinary(a *binaryCommand) (status uint16) {
 	old := s.items[a.key]
 	switch {
 	case len(a.value) > largest:
@@ -148,10 +148,10 @@ func (s *session) storeBinary(a *asked) (status uint16) {
 	return 0
 }
 
-func (s *session) loginBinary(a *asked) {
+func (s *session) loginBinary(a *binaryCommand) {
 	user, password, _ := strings.Cut(s.auth, " ")
 	if s.known = a.key == "PLAIN" && a.value == fmt.Sprintf("\x00%s\x00%s", user, password); !s.known {
-		s.says(a, denied)
+		s.respond(a, denied)
 		return
 	}
 	s.out.Write(reply(a.opcode, 0, a.opaque, 0, nil, "", "Authenticated"))

@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// TestOneGet asks for the key a on a connection that then does what the script says, and
-// tells after how long and with how many connections there was what result. Who was silent
-// is tried once more at once.
+// TestOneGet gets the key a on a connection that then follows the script, and checks the
+// result, its time and the number of connections. A silent server is tried again at once.
 func TestOneGet(t *testing.T) {
 	f := func(name, then string, want Result, value string, after time.Duration, dials int) {
 		t.Helper()
@@ -215,8 +214,8 @@ func TestClose(t *testing.T) {
 	f("waiting for a reply", hello+"> get a\\r\\n")
 }
 
-// TestUnpunctual asks whether a call is late after its deadline has passed. If that is
-// noticed long after, the deadline is moved once, until bytes come.
+// TestUnpunctual calls late after a call's deadline has passed. If that is noticed long
+// after, the deadline is moved once, until bytes are read.
 func TestUnpunctual(t *testing.T) {
 	f := func(after time.Duration, want ...bool) {
 		t.Helper()

@@ -12,8 +12,8 @@ import (
 	"github.com/kasoku/kasoku/internal/memcached/wire"
 )
 
-// FuzzReplies gives the calls of a connection any replies, in two pieces. A call that is a
-// hit has a value that came after its own key, and no call is finished twice or lost.
+// FuzzReplies gives any replies to the calls of a connection, in two pieces. A call that is
+// a hit has a value that followed its own key, and no call is finished twice or lost.
 func FuzzReplies(f *testing.F) {
 	f.Add([]byte("VALUE a 0 3\r\none\r\nVALUE b 0 3\r\ntwo\r\nEND\r\nSTORED\r\nEND\r\n"), 20, false)
 	f.Add([]byte("VALUE b 0 3\r\ntwo\r\nVALUE b 0 3\r\ntwo\r\nEND\r\nSERVER_ERROR object too large\r\nVALUE c 0 0\r\n\r\nEND\r\n"), 3, false)
@@ -99,11 +99,11 @@ func owed(t *testing.T, p Protocol) (*conn, []*Call) {
 		}
 		c.sent = append(c.sent, x)
 	}
-	c.encode(c.sent) // which says what is answered together
+	c.encode(c.sent) // which decides the calls that are answered together
 	return c, slices.Clone(c.sent)
 }
 
-// follows wants the value of x to stand in the replies after a line with its key.
+// follows checks that the value of x follows a line with its key in the replies.
 func follows(t *testing.T, replies []byte, x *Call, meta bool) {
 	head := "VALUE " + string(x.cmd.Key) + " "
 	if meta {

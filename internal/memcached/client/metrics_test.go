@@ -8,8 +8,7 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// TestWatch scrapes what a client tells, and what is left of it when another one takes
-// its place.
+// TestWatch scrapes the series of a client, before and after another one takes its place.
 func TestWatch(t *testing.T) {
 	srv, other := &fake{}, &fake{}
 	stays, goes := srv.start(t, ""), other.start(t, "")

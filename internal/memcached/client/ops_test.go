@@ -15,7 +15,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/certs"
 )
 
-// stub makes the empty item of a key that somebody is to make.
+// stub stores the empty item of a key whose value a client is to create.
 func (f *fake) stub(key string) {
 	f.put(key, "")
 	f.items[key].ttl = 30
@@ -50,7 +50,7 @@ func TestStore(t *testing.T) {
 			store("k", "three", CAS, cas, Stored)
 			is("k", "three")
 			store("none", "three", CAS, cas, NotFound)
-			if srv.binary { // elsewhere the server says so
+			if srv.binary { // the others get an error
 				store("k", "four", CAS, 0, Exists)
 			}
 			store("k", strings.Repeat("x", largest+1), Set, 0, TooLarge)
@@ -83,7 +83,7 @@ func TestStore(t *testing.T) {
 	f("binary", &fake{binary: true})
 }
 
-// TestTooLargeUnsent sends nothing that the server has said it can't take.
+// TestTooLargeUnsent checks that a value is not sent if it exceeds the server's setting.
 func TestTooLargeUnsent(t *testing.T) {
 	t.Run("meta", func(t *testing.T) { unsent(t, &fake{meta: true}) })
 	t.Run("binary", func(t *testing.T) { unsent(t, &fake{binary: true}) })
@@ -205,7 +205,7 @@ func TestExpires(t *testing.T) {
 	})
 }
 
-// TestTransports asks over a Unix socket and over TLS.
+// TestTransports uses a Unix socket and TLS.
 func TestTransports(t *testing.T) {
 	asks := func(name string, server Server) {
 		t.Helper()

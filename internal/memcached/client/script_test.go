@@ -15,20 +15,20 @@ import (
 	"time"
 )
 
-// scripted dials connections whose other ends follow scripts: the n-th connection the
-// n-th script, and there are no more. A step is
+// scripted dials connections whose other ends follow scripts: the n-th connection the n-th
+// script, and there are no more. A step is
 //
-//	> bytes   these come
+//	> bytes   these are received
 //	< bytes   these are sent
-//	>q "..."  bytes come, as Go quotes them
+//	>q "..."  bytes are received, as Go quotes them
 //	<q "..."  bytes are sent, as Go quotes them
-//	after 1s  nothing happens for so long
+//	after 1s  nothing happens for this time
 //	end       the connection is closed
-//	refuse    (as the only step) the connection can't be made, which is said
-//	          after the time that may follow
-//	hang      (as the only step) it is not made in time
+//	refuse    (as the only step) the connection is refused, after the time
+//	          that may follow
+//	hang      (as the only step) dialing times out
 //
-// After the last step the connection stays as it is.
+// After the last step the connection remains open.
 type scripted struct {
 	t       *testing.T
 	scripts []string
@@ -98,7 +98,7 @@ const hello = `> version\r\n
 	< VERSION 1\r\n
 	`
 
-// play runs f with a client whose connections follow scripts, on synctest's clock.
+// play runs f with a client whose connections follow scripts, with synctest's clock.
 func play(t *testing.T, name string, cfg Config, scripts []string, f func(t *testing.T, c *Client, s *scripted)) {
 	t.Run(name, func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -115,7 +115,7 @@ func play(t *testing.T, name string, cfg Config, scripts []string, f func(t *tes
 	})
 }
 
-// get asks for a key once.
+// get makes one get.
 func get(c *Client, key string) (Result, string) {
 	x := NewCall()
 	defer x.Release()

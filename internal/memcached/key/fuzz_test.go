@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzTemplate makes keys of arbitrary templates and requests: whatever is in them, what
-// is to be sent is a key that memcached takes for one.
+// FuzzTemplate makes keys from arbitrary templates and requests, and checks that each key to
+// be sent is valid for memcached.
 func FuzzTemplate(f *testing.F) {
 	f.Add("/users/{id}", "${arg.a}::${path.id}", "/users/7?a=%0d%0a", "c=1; d", "n:", byte(0))
 	f.Add("/{rest...}", "${path.rest:-x}$$${cookie.c}${header.cookie}${uri}${query:-}", "/a/b?", "c=1", "", byte(7))
@@ -20,7 +20,7 @@ func FuzzTemplate(f *testing.F) {
 		if err != nil {
 			return
 		}
-		q := asked(p, how&1 != 0, target, "cookie", field)
+		q := request(p, how&1 != 0, target, "cookie", field)
 		bare, ok := tm.Append(nil, q)
 		if !ok {
 			return
@@ -42,8 +42,8 @@ func FuzzTemplate(f *testing.F) {
 	})
 }
 
-// FuzzPath matches arbitrary paths with arbitrary patterns: with its captures in their
-// places, a pattern is what it has matched.
+// FuzzPath matches arbitrary paths with arbitrary patterns: a pattern with its captures in
+// their places is the path that it has matched.
 func FuzzPath(f *testing.F) {
 	f.Add("/users/{id}/{rest...}", "/users/7/x/y")
 	f.Add("/{a}/b/{c}", "/1/b/2")

@@ -9,8 +9,8 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// asked is a request for target with header lines.
-func asked(p *Path, decode bool, target string, fields ...string) *Request {
+// request returns a request for target with header lines.
+func request(p *Path, decode bool, target string, fields ...string) *Request {
 	q := &Request{Decode: decode, Fields: http1.FieldsOf(fields...)}
 	path, query, found := strings.Cut(target, "?")
 	q.Path = []byte(path)
@@ -35,7 +35,7 @@ func TestAppend(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		k, ok := tm.Append([]byte("before"), asked(p, decode, target, fields...))
+		k, ok := tm.Append([]byte("before"), request(p, decode, target, fields...))
 		if !strings.HasPrefix(string(k), "before") {
 			t.Errorf("%s: lost what stood before", template)
 		}
@@ -217,7 +217,7 @@ func TestAppendAllocates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := asked(p, true, "/users/7?a=%31", "h", "1", "cookie", "c=2", "host", "H:1")
+	q := request(p, true, "/users/7?a=%31", "h", "1", "cookie", "c=2", "host", "H:1")
 	rules := Rules{Namespace: "n", Escape: NginxUpper, HashLong: true}
 	var bare, wire [512]byte
 	if n := testing.AllocsPerRun(100, func() {

@@ -28,7 +28,7 @@ func BenchmarkFind(b *testing.B) {
 	}
 }
 
-// BenchmarkFindText is what a hashed namespace and escapes cost.
+// BenchmarkFindText measures a hashed namespace and escapes.
 func BenchmarkFindText(b *testing.B) {
 	keys := keys(b)
 	c := every()[0]

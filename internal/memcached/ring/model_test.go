@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestContinuum holds the index to a plain search, on rings whose points lie
-// close together or far apart.
+// TestContinuum compares the index with a linear search, on rings whose points are close
+// together or far apart.
 func TestContinuum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		value := rapid.OneOf(rapid.Uint32(), rapid.Uint32Range(0, 40), rapid.Uint32Range(1<<32-40, 1<<32-1), rapid.Uint32Range(1<<31-20, 1<<31+20))
@@ -48,8 +48,8 @@ func stable() []Config {
 	}
 }
 
-// TestFewKeysMove holds that the order of servers is of no account, and that a
-// server which leaves takes no keys along but its own.
+// TestFewKeysMove checks that the order of servers does not matter, and that removing a
+// server moves only its own keys.
 func TestFewKeysMove(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := rapid.SampledFrom(stable()).Draw(t, "distribution")

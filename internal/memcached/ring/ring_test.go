@@ -102,8 +102,8 @@ func TestFindAllocates(t *testing.T) {
 	}
 }
 
-// TestNeighbours tells what happens around a point: where the lookup goes up,
-// a hash that equals a point belongs to it.
+// TestNeighbours checks hashes around a point: if the look-up searches upwards, a hash that
+// equals a point belongs to it.
 func TestNeighbours(t *testing.T) {
 	c, err := newContinuum([]point{{30, 2}, {10, 0}, {20, 1}, {10, 3}})
 	if err != nil {
@@ -260,8 +260,8 @@ func TestDalliShares(t *testing.T) {
 	}
 }
 
-// TestSpymemcachedWeights tells that weights bring in what is else left out:
-// rounding to single precision.
+// TestSpymemcachedWeights checks that weights cause the rounding to single precision that is
+// absent without them.
 func TestSpymemcachedWeights(t *testing.T) {
 	f := func(servers string, want ...int) {
 		t.Helper()
@@ -292,7 +292,7 @@ func TestRendezvousTie(t *testing.T) {
 	}
 }
 
-// TestHashEnds looks at what hashes do at the ends of their ranges.
+// TestHashEnds checks hashes at the ends of their ranges.
 func TestHashEnds(t *testing.T) {
 	n := 0
 	for middle(fnv1ax32.sum(fmt.Append(nil, n))) != 0 {
@@ -313,8 +313,7 @@ func TestHashEnds(t *testing.T) {
 	}
 }
 
-// TestFractions tells what becomes of fractional weights without points: there
-// are only whole buckets.
+// TestFractions checks fractional weights without points: buckets are whole.
 func TestFractions(t *testing.T) {
 	f := func(servers string, want ...uint16) {
 		t.Helper()
@@ -332,7 +331,7 @@ func TestFractions(t *testing.T) {
 	f("a*1.5 b*1.5", 0, 0, 1)
 }
 
-// TestText tells what is hashed for a key.
+// TestText checks the text that is hashed for a key.
 func TestText(t *testing.T) {
 	f := func(parameters, key, want string) {
 		t.Helper()
@@ -363,7 +362,7 @@ func TestText(t *testing.T) {
 	f("crc-buckets key_escape=nginx-lower", long, strings.Repeat("%25", textRoom))
 }
 
-// TestLabels tells what stands for a server on a ring.
+// TestLabels checks the text of a server on a ring.
 func TestLabels(t *testing.T) {
 	f := func(label func(string) (string, error), given, want string) {
 		t.Helper()
@@ -397,7 +396,7 @@ func TestLabels(t *testing.T) {
 	f(spymemcachedLabel, "/127.0.0.1:11211", "127.0.0.1:11211")
 }
 
-// TestRehash tells which servers Cache::Memcached tries in which order.
+// TestRehash checks the order in which Cache::Memcached tries servers.
 func TestRehash(t *testing.T) {
 	c, err := parseConfig("crc-buckets rehash=true", "a*1 b*1 c*1 d*1 e*1")
 	if err != nil {
@@ -476,8 +475,8 @@ func TestRefused(t *testing.T) {
 	f("rendezvous-pymemcache", "a:1*1 a:1*1", "the same on the ring")
 }
 
-// TestMistakesTellTheField is what lets a configuration point at its line.
-func TestMistakesTellTheField(t *testing.T) {
+// TestMistakesHaveAField checks the fields by which a configuration finds the line.
+func TestMistakesHaveAField(t *testing.T) {
 	f := func(parameters, servers string, field Field, server int) {
 		t.Helper()
 		c, err := parseConfig(parameters, servers)

@@ -182,8 +182,8 @@ func (s *setup) check(t *testing.T, keys [][]byte) (checked int) {
 	return checked
 }
 
-// holds tells whether r finds key on server want, which is -1 if the client
-// stored nothing.
+// holds reports whether r finds key on server want, which is -1 if the client stored
+// nothing.
 func (s *setup) holds(r *Ring, key []byte, want int) (got int, ok bool) {
 	down, failed := s.fields["down"]
 	if failed {
@@ -200,7 +200,7 @@ func (s *setup) holds(r *Ring, key []byte, want int) (got int, ok bool) {
 	return got, got == want
 }
 
-// TestHashes holds hashes to what clients compute.
+// TestHashes compares hashes with those of clients.
 func TestHashes(t *testing.T) {
 	lines := paragraphs(t, "hashes.txt")[0]
 	if len(lines) != 88 {
@@ -222,7 +222,7 @@ func TestHashes(t *testing.T) {
 	}
 }
 
-// TestRings holds the points of rings to those that clients lay out.
+// TestRings compares the points of rings with those of clients.
 func TestRings(t *testing.T) {
 	all := setups(t, "rings.txt")
 	if len(all) != 11 {

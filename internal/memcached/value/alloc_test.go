@@ -6,8 +6,8 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// What a hit costs: nothing to look at a value, whatever it is, and nothing to take a
-// plain one. Decoders are taken from pools.
+// A hit allocates nothing for inspecting any value or reading a plain one. Decoders are
+// taken from pools.
 func TestAllocs(t *testing.T) {
 	if race.Enabled {
 		return

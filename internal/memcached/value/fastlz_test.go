@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// block writes a block of FastLZ and what it stands for.
+// block writes a block of FastLZ and its decoded form.
 type block struct {
 	level   int
 	in, out []byte
@@ -60,8 +60,8 @@ func (b *block) draw(t *rapid.T) {
 	b.copy(length, rapid.IntRange(1, min(len(b.out), farthest)).Draw(t, "distance"))
 }
 
-// Whatever instructions a block has, they make what they say, behind what was in
-// the buffer before; and that many bytes, or it is no block of that length.
+// Any instructions of a block decode to their result, behind the previous contents of the
+// buffer; a block of another length is an error.
 func TestFastLZ(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := block{level: rapid.IntRange(1, 2).Draw(t, "level")}

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// stored returns what php-memcached 3.2.0 wrote, flags 0x50, for one of the texts below.
+// stored returns the bytes that php-memcached 3.2.0 wrote, flags 0x50, for one of the texts
+// below.
 func stored(t testing.TB, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", name))

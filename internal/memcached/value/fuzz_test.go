@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzValue reads items as each writer's. None may make more than is allowed, and what
-// is sent as gzip is what is sent as it is.
+// FuzzValue reads items with every profile. None may exceed the limit, and the gzip form
+// must decode to the plain one.
 func FuzzValue(f *testing.F) {
 	for _, data := range []string{
 		"", "text", "1", ".5", gzipped(long), zlibbed(long), zstded(long), php(len(long), zlibbed(long)), php(len(long), zstded(long)),

@@ -26,7 +26,7 @@ type meaning struct {
 	kind kind
 }
 
-// layouts are the layouts by profile. Flags without a meaning in a profile come from another
+// layouts are the layouts by profile. Flags without a meaning in a profile were set by another
 // writer; guessing would send wrong bytes.
 var layouts = [...]layout{
 	Raw:   {ignored: ^uint32(0), kinds: []meaning{{0, str}}},

@@ -66,8 +66,8 @@ func Parse(name string) (Profile, error) {
 	return Raw, fmt.Errorf("%q is no writer of values: one of %s", name, strings.Join(Profiles(), ", "))
 }
 
-// Flags returns the flags for storing a string of bytes as this writer would, neither
-// serialised nor compressed. They are 0 for every writer: some have further flags for text
+// Flags returns the flags for storing a string of bytes as this writer would, not
+// serialised and not compressed. They are 0 for every writer: some have further flags for text
 // (Cache::Memcached::Fast with utf8, and the Python ones), but these promise decoded text,
 // and bytes of an arbitrary content type need not be text.
 func (p Profile) Flags() uint32 { return 0 }

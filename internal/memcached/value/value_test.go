@@ -42,7 +42,7 @@ func zstded(s string) string {
 	return string(w.EncodeAll([]byte(s), nil))
 }
 
-// php puts the length before what php-memcached compresses.
+// php prepends the length that php-memcached stores before compressed data.
 func php(length int, packed string) string {
 	return string(binary.LittleEndian.AppendUint32(nil, uint32(length))) + packed
 }
@@ -56,7 +56,7 @@ func profile(t testing.TB, name string) Profile {
 	return p
 }
 
-// Every profile's values that can be sent: what they are, and as what they are sent.
+// Every profile's values that can be sent, with their coding and the text that is sent.
 func TestServable(t *testing.T) {
 	f := func(name string, flags uint32, data string, coding Coding, want string) {
 		t.Helper()
@@ -318,7 +318,7 @@ func TestRatio(t *testing.T) {
 	f(digits.String(), nil)
 }
 
-// What is sent as gzip is the same value to whoever reads gzip.
+// The gzip form of a value decodes to the value.
 func TestAppendGzip(t *testing.T) {
 	f := func(name string, flags uint32, data string, want bool) {
 		t.Helper()

@@ -145,8 +145,8 @@ func TestParseBinaryFails(t *testing.T) {
 	f(frame(0x81, 0x00, 0, 1, 1, "\x00\x00\x00\x05", "", ""))        // GET, which is never sent
 }
 
-// replies is what a Reader makes of a stream of binary replies that comes in pieces of
-// the sizes that cut gives. Values above 64 KiB end it.
+// replies returns the replies that a Reader parses from a binary stream in pieces of the
+// sizes that cut returns. Values above 64 KiB end it.
 func replies(b []byte, cut func() int) (got []string, fault error) {
 	d := NewReader(0)
 	r := &Reply{}
@@ -211,7 +211,7 @@ func TestHead(t *testing.T) {
 	f(hit[:8]+"\xff\xff\xff\xff"+hit[12:], ErrGarbled)                     // 4 GiB
 }
 
-// TestBodyDirectly reads a large body into its own memory, and what follows it into the
+// TestBodyDirectly reads a large body into its own memory, and the following bytes into the
 // buffer.
 func TestBodyDirectly(t *testing.T) {
 	d := NewReader(0)
@@ -233,8 +233,8 @@ func TestBodyDirectly(t *testing.T) {
 	}
 }
 
-// FuzzBinaryCommands writes any two commands, and reads them as a server does: it must find
-// those, and no others.
+// FuzzBinaryCommands writes any two commands and parses them as a server does, which must
+// find these two and no others.
 func FuzzBinaryCommands(f *testing.F) {
 	f.Add([]byte("a"), []byte("b"), []byte("value"), uint8(2), uint8(0))
 	f.Add([]byte("a\x80\x01"), []byte("b c"), []byte("\x80\x08"), uint8(3), uint8(5))
@@ -279,8 +279,8 @@ func FuzzBinaryCommands(f *testing.F) {
 	})
 }
 
-// FuzzBinaryReader reads any stream in any pieces: the pieces make no difference, and what
-// is read is what came.
+// FuzzBinaryReader reads any stream in any pieces: the pieces make no difference, and the
+// bytes read are those of the stream.
 func FuzzBinaryReader(f *testing.F) {
 	hit := frame(0x81, 0x0c, 0, 1, 1, "\x00\x00\x00\x05", "key", "value")
 	f.Add([]byte(hit+hit+frame(0x81, 0x0c, 1, 2, 0, "", "other", "")), uint64(1))

@@ -38,7 +38,7 @@ func TestCommand(t *testing.T) {
 		if err := w.Command(&c); err != nil || string(w.Bytes()) != newlines.Replace(want) {
 			t.Errorf("%q (%v), want %q", w.Bytes(), err, want)
 		}
-		// A key that breaks the rules leaves no trace, but for commands without a key.
+		// An invalid key leaves no trace, except in commands without a key.
 		c.Key = []byte("a\r\nflush_all")
 		before := string(w.Bytes())
 		if err := w.Command(&c); c.Op < Probe && (!errors.Is(err, ErrKey) || string(w.Bytes()) != before) {
@@ -105,8 +105,8 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// FuzzCommands writes commands with any key and value, and reads them as a server does:
-// it must find those, and no others.
+// FuzzCommands writes commands with any key and value and parses them as a server does,
+// which must find these and no others.
 func FuzzCommands(f *testing.F) {
 	f.Add([]byte("a"), []byte("b"), []byte("value"), uint8(2), uint8(0))
 	f.Add([]byte("a\r\nset evil 0 0 4\r\npwnd"), []byte("b c"), []byte("\r\nflush_all\r\n"), uint8(3), uint8(5))
@@ -136,7 +136,7 @@ func FuzzCommands(f *testing.F) {
 	})
 }
 
-// String is a command as parseCommands tells it: its name, key and value.
+// String returns a command as parseCommands does: its name, key and value.
 func (c *Command) String() string {
 	switch c.Op {
 	case MetaGet:

@@ -98,8 +98,8 @@ ENkkey`, "\n") {
 	f("END\r")
 }
 
-// stream is what a Reader makes of a stream that comes in pieces of the sizes that cut
-// gives: lines, and the values that they announce.
+// stream returns the lines and values that a Reader parses from a stream in pieces of the
+// sizes that cut returns.
 func stream(b []byte, cut func() int) (got []string, fault error) {
 	d := NewReader(0)
 	r := &Reply{}
@@ -186,8 +186,8 @@ func TestReaderDirectly(t *testing.T) {
 	}
 }
 
-// FuzzReader reads any stream in any pieces: the pieces make no difference, and what is
-// read is what came.
+// FuzzReader reads any stream in any pieces: the pieces make no difference, and the bytes
+// read are those of the stream.
 func FuzzReader(f *testing.F) {
 	f.Add([]byte("VALUE k 0 5\r\nEND\r\n\r\nEND\r\n"), uint64(1))
 	f.Add([]byte("VA 3 kkey f3 t-1 c7 W\r\nabc\r\nEN\r\nHD\r\n"), uint64(2))
