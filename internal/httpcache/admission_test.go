@@ -93,7 +93,7 @@ func TestShortOfMemory(t *testing.T) {
 		}
 		s.ask("GET /small")
 	}
-	if held := most - 40<<20; held > inflight.Request+2*pressedWindow {
+	if held := most - 40<<20; held > inflight.Request+(32<<10) {
 		t.Errorf("a body that passes through holds %d bytes", held)
 	}
 	if g := s.ask("GET /small"); !strings.HasPrefix(g.get("Cache-Status"), "kasoku; hit") {

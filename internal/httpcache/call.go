@@ -11,6 +11,7 @@ import (
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/disk"
+	"github.com/kasoku/kasoku/internal/httpcache/flight"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 	"github.com/kasoku/kasoku/internal/httpcache/store"
 	"github.com/kasoku/kasoku/internal/telemetry"
@@ -47,14 +48,14 @@ type call struct {
 	filling *Fill    // the plan's, once it was asked for
 	passage *Passage // nil if the answer may be stored
 
-	faulty     bool    // a fault of ours was found
-	flights    int     // that it joined and that had nothing for it
-	anew       bool    // one of them broke off
-	failedWith *Flight // or failed before that
-	streamed   bool    // an answer has begun to leave
-	lost       int     // bodies that could not be read from disk
-	sent       bool    // what must not be sent twice may have reached the origin
-	admitted   bool    // it is counted among the requests in flight
+	faulty     bool           // a fault of ours was found
+	flights    int            // that it joined and that had nothing for it
+	anew       bool           // one of them broke off
+	failedWith *flight.Flight // or failed before that
+	streamed   bool           // an answer has begun to leave
+	lost       int            // bodies that could not be read from disk
+	sent       bool           // what must not be sent twice may have reached the origin
+	admitted   bool           // it is counted among the requests in flight
 }
 
 func newCall() *call {

@@ -4,6 +4,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/kasoku/kasoku/internal/httpcache/flight"
 	"github.com/kasoku/kasoku/internal/httpcache/store"
 )
 
@@ -13,7 +14,8 @@ import (
 // When all of it has come, and before the client has the last of it, done gets it. A nil
 // collector keeps nothing.
 type collector struct {
-	flights *flights
+	flights *flight.Group
+	max     int64 // longest body, in bytes
 	done    func(body []byte)
 
 	bytes []byte // counted among what flights hold
@@ -28,30 +30,26 @@ func (k *collector) take(p []byte, err error) {
 	if k.began.IsZero() {
 		k.began = time.Now()
 	}
-	if !k.obtain(int64(len(p))) {
+	if !k.acquire(int64(len(p))) {
 		k.release()
 		return
 	}
-	k.flights.holdCounted(int64(len(p)))
 	if k.bytes = append(k.bytes, p...); err == io.EOF {
 		k.done(k.bytes)
 		k.release()
 	}
 }
 
-// obtain counts n bytes more in the budget, if they may be held.
-func (k *collector) obtain(n int64) bool {
-	l, flying := k.flights.limits.Load(), k.flights.stats.flying.Load()
-	if flying > l.Flying/2 && time.Since(k.began) > store.LendSeconds*time.Second {
-		return false
-	}
-	return int64(len(k.bytes))+n <= l.Stored.MaxObject && flying+n <= l.Flying && k.flights.budget.Buffer(n)
+// acquire counts n bytes more, if they may be held.
+func (k *collector) acquire(n int64) bool {
+	slow := time.Since(k.began) > store.LendSeconds*time.Second
+	return int64(len(k.bytes))+n <= k.max && k.flights.Acquire(n, slow)
 }
 
 // release lets go of the body, and takes no more.
 func (k *collector) release() {
 	if k != nil {
-		k.flights.hold(-int64(len(k.bytes)))
+		k.flights.Release(int64(len(k.bytes)))
 		k.bytes, k.over = nil, true
 	}
 }

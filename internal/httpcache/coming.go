@@ -10,6 +10,7 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 	"github.com/kasoku/kasoku/internal/httpcache/coding"
 	"github.com/kasoku/kasoku/internal/httpcache/disk"
+	"github.com/kasoku/kasoku/internal/httpcache/flight"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 	"github.com/kasoku/kasoku/internal/httpcache/store"
 	"github.com/kasoku/kasoku/internal/jsonp"
@@ -63,9 +64,12 @@ func (c *call) wrapComing(f *coming) (done bool, err error) {
 	return true, nil
 }
 
+// maxEmptyReads is how many reads may return nothing.
+const maxEmptyReads = 100
+
 // fillUp reads until buf is full or the body is at its end.
 func fillUp(r io.Reader, buf []byte) (n int, err error) {
-	for empty := 0; n < len(buf) && err == nil && empty < mostEmptyReads; {
+	for empty := 0; n < len(buf) && err == nil && empty < maxEmptyReads; {
 		var m int
 		if m, err = r.Read(buf[n:]); m == 0 {
 			empty++
@@ -264,7 +268,7 @@ func (r *diskReader) Read(p []byte) (int, error) {
 
 // ticketReader reads the body that a flight brings.
 type ticketReader struct {
-	t    *Ticket
+	t    *flight.Waiter
 	ctx  context.Context
 	rest []byte
 }
@@ -281,7 +285,7 @@ func (r *ticketReader) Read(p []byte) (n int, err error) {
 }
 
 // wrapFlight is stream, wrapped; not done: it is not to be.
-func (c *call) wrapFlight(t *Ticket, out Outcome, status policy.CacheStatus) (next onward, done bool) {
+func (c *call) wrapFlight(t *flight.Waiter, out flight.Outcome, status policy.CacheStatus) (next onward, done bool) {
 	ctx := c.x.Context()
 	h := out.Head
 	f := &coming{

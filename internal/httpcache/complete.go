@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/httpcache/flight"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 	"github.com/kasoku/kasoku/internal/httpcache/store"
 	"github.com/kasoku/kasoku/internal/origin"
@@ -40,7 +41,7 @@ func (f *errand) completion() (http1.Fields, bool) {
 
 // completed makes the whole of the stored part and an answer with its rest. A whole
 // that not all may have is not put together: its bytes are not those of the answer.
-func (f *errand) completed(in *origin.Inbound, fields http1.Fields, asked policy.Moment) (*Answer, error) {
+func (f *errand) completed(in *origin.Inbound, fields http1.Fields, asked policy.Moment) (*flight.Answer, error) {
 	o, part, now := f.opt, &f.part.Head.Response, clock()
 	rest := policy.ParseResponse(in.Status, fields, asked, now, o)
 	whole := policy.CompleteFields(nil, f.part.Head.Hit, fields)

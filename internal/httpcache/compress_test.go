@@ -11,19 +11,13 @@ import (
 
 var page = strings.Repeat("<p>the same again</p>", 500)
 
-// rests waits until no flight is under way and nothing is to be encoded. While clients are
-// served, other work may begin at any time, so that there is no waiting for flights.wg.
-func (s *engine) rests(t testing.TB) {
+// rests waits until no flight is under way and nothing is to be encoded.
+func (s *site) rests(t testing.TB) {
 	t.Helper()
 	until(t, func() bool {
 		st := s.Stats()
 		return !st.Encoding && st.Running == 0
 	})
-}
-
-func (s *site) rests(t testing.TB) {
-	t.Helper()
-	(&engine{s.store, s.flights}).rests(t)
 }
 
 // Through the service: who accepts a coding gets it once it is made, with a tag

@@ -290,7 +290,7 @@ func TestStarterLeaves(t *testing.T) {
 				defer close(gate)
 				await.Until(t, func() bool { return s.Stats().Joined == most })
 				starter.Close()
-				await.Until(t, s.starterLeft)
+				await.Until(t, func() bool { return s.server.Open() == most })
 			}()
 			for _, g := range s.crowd(most, "GET /a") {
 				if g.status != 200 || g.body != "hello" || g.cut {
@@ -304,24 +304,4 @@ func TestStarterLeaves(t *testing.T) {
 	}
 	f("length", "HTTP/1.1 200 OK\nCache-Control: max-age=60\nContent-Length: 5\n\nhello")
 	f("chunks", "HTTP/1.1 200 OK\nCache-Control: max-age=60\nTransfer-Encoding: chunked\n\n5\r\nhello\r\n0\r\n\r\n")
-}
-
-// starterLeft tells whether a flight runs whose starter has left.
-func (s *site) starterLeft() bool {
-	for i := range s.flights.shards {
-		sh := &s.flights.shards[i]
-		sh.Lock()
-		defer sh.Unlock()
-		for _, fs := range sh.byKey {
-			for _, f := range fs {
-				f.mu.Lock()
-				left := f.starterLeft
-				f.mu.Unlock()
-				if left {
-					return true
-				}
-			}
-		}
-	}
-	return false
 }

@@ -65,8 +65,8 @@ func TestFaultsLeaveFlights(t *testing.T) {
 			var none context.Context // who waits for its end panics
 			s.Serve(edge.Detached(none, r, nil, time.Now()))
 		}()
-		if n := s.flights.stats.forsaken.Load(); n != 1 {
-			t.Errorf("%q: %d flights are flown for nobody; want 1", fields, n)
+		if n := s.Stats().Unattended; n != 1 {
+			t.Errorf("%q: %d flights are without a client; want 1", fields, n)
 		}
 	}
 	f()

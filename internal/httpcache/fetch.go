@@ -8,6 +8,7 @@ import (
 
 	"github.com/kasoku/kasoku/internal/ascii"
 	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/httpcache/flight"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 	"github.com/kasoku/kasoku/internal/httpcache/store"
 	"github.com/kasoku/kasoku/internal/origin"
@@ -73,7 +74,7 @@ func (f *errand) stored() *store.Object {
 }
 
 // fly asks the origin for a flight.
-func (f *errand) fly(ctx context.Context, fl *Flight) (a *Answer, err error) {
+func (f *errand) fly(ctx context.Context, fl *flight.Flight) (a *flight.Answer, err error) {
 	defer func() {
 		if a == nil && f.in != nil {
 			f.in.Close() // also after a panic
@@ -109,7 +110,7 @@ const refreshPause = 5 * time.Second
 var errOtherThan = errors.New("httpcache: the origin has confirmed something that is not stored")
 
 // attempt asks the origin once, whether seen is still right if there is one.
-func (f *errand) attempt(ctx context.Context, fl *Flight, seen *store.Object) (*Answer, error) {
+func (f *errand) attempt(ctx context.Context, fl *flight.Flight, seen *store.Object) (*flight.Answer, error) {
 	header, completing := f.completion()
 	switch {
 	case seen != nil:
@@ -171,7 +172,7 @@ func received(in *origin.Inbound, now policy.Moment) http1.Fields {
 }
 
 // answer judges a new response.
-func (f *errand) answer(in *origin.Inbound, fields http1.Fields, asked policy.Moment) *Answer {
+func (f *errand) answer(in *origin.Inbound, fields http1.Fields, asked policy.Moment) *flight.Answer {
 	o := f.opt
 	r := policy.ParseResponse(in.Status, fields, asked, clock(), o)
 	storable, why := policy.Storable(&f.req, &r, o)
@@ -181,7 +182,7 @@ func (f *errand) answer(in *origin.Inbound, fields http1.Fields, asked policy.Mo
 			why = policy.PartNotStored
 		}
 	}
-	a := &Answer{Head: store.NewHead(r, fields, f.client, o).AddGroups(f.key), Length: length, Body: in, Trailer: func() http1.Fields { return trailer(in, o) }, Share: storable, Keep: storable}
+	a := &flight.Answer{Head: store.NewHead(r, fields, f.client, o).AddGroups(f.key), Length: length, Body: in, Trailer: func() http1.Fields { return trailer(in, o) }, Share: storable, Keep: storable}
 	f.set.offer(a.Head, length, storable)
 	switch {
 	case !storable:
@@ -234,7 +235,7 @@ func (f *errand) replaceable(status int) {
 }
 
 // validated is what a 304 makes of the stored object.
-func (f *errand) validated(fl *Flight, seen *store.Object, fields http1.Fields, asked policy.Moment) (*Answer, error) {
+func (f *errand) validated(fl *flight.Flight, seen *store.Object, fields http1.Fields, asked policy.Moment) (*flight.Answer, error) {
 	o, now := f.opt, clock()
 	if f.fill != nil {
 		adm := f.fill.Admit(304, fields)
@@ -250,12 +251,12 @@ func (f *errand) validated(fl *Flight, seen *store.Object, fields http1.Fields, 
 		f.svc.store.Drop(f.key, seen)
 	}
 	share := storable
-	if f.fill != nil && storable && !(f.keep && fl.fence.Stamp.Settled) {
-		storable, share, why = false, fl.fence.Stamp.Settled && !f.fill.Alone, policy.Unsettled
+	if f.fill != nil && storable && !(f.keep && fl.Stamp().Settled) {
+		storable, share, why = false, fl.Stamp().Settled && !f.fill.Alone, policy.Unsettled
 	}
 	f.why = why
 	f.svc.metrics.stored(why)
 	head := store.NewHead(r, all, f.client, o).AddGroups(f.key).InheritTags(seen.Head)
 	f.set.offer(head, seen.Body.Len(), storable)
-	return &Answer{Head: head, Validated: seen, Length: seen.Body.Len(), Share: share, Keep: storable}, nil
+	return &flight.Answer{Head: head, Validated: seen, Length: seen.Body.Len(), Share: share, Keep: storable}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/httpcache/flight"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 	"github.com/kasoku/kasoku/internal/httpcache/store"
 	"github.com/kasoku/kasoku/internal/inflight"
@@ -25,15 +26,15 @@ func (c *call) fetch(seen *store.Object, why policy.Reason, apart bool) {
 			why = policy.PartMissing
 		}
 	}
-	ask := Ask{Query: &c.query, Seen: seen, Apart: apart, Fill: f.fly}
+	req := flight.Request{Query: &c.query, Seen: seen, Alone: apart, Fill: f.fly}
 	if c.plan != nil {
-		ask.Tags, ask.Since = f.fill.Tags, c.plan.Since
-		ask.Asked, ask.Late = c.plan.Asked, f.fill.Late
+		req.Tags, req.Since = f.fill.Tags, c.plan.Since
+		req.Arrived, req.Linger, req.KeepFailure = c.plan.Asked, f.fill.Late, isOriginFault
 	}
 	if !apart {
-		ask.After = c.failedWith
+		req.RetryOf = c.failedWith
 	}
-	next := c.takePart(c.svc.flights.Fly(&ask), f, why)
+	next := c.takePart(c.svc.flights.Join(&req), f, why)
 	switch {
 	case next == alone, next == together && c.flights >= mostFlights:
 		c.fetch(seen, why, true)
@@ -46,7 +47,7 @@ func (c *call) fetch(seen *store.Object, why policy.Reason, apart bool) {
 // again says whether a request goes on when a flight that it had joined has failed without
 // an answer: once, and not when that says how the origin is, or something stored may stand
 // in. It may have been the request of the other one that the origin did not bear.
-func (c *call) again(t *Ticket, seen *store.Object, err error) bool {
+func (c *call) again(t *flight.Waiter, seen *store.Object, err error) bool {
 	if !t.Joined() || c.anew || c.x.Context().Err() != nil || seen != nil && c.standsIn(seen) {
 		return false
 	}
@@ -55,6 +56,12 @@ func (c *call) again(t *Ticket, seen *store.Object, err error) bool {
 		return errors.Is(err, io.ErrUnexpectedEOF)
 	}
 	return f.Kind == origin.Dial || f.Kind == origin.Reset || f.Kind == origin.Garbage
+}
+
+// isOriginFault reports whether an error is a failure of the origin, and not one of ours.
+func isOriginFault(err error) bool {
+	_, ok := errors.AsType[*origin.Fault](err)
+	return ok
 }
 
 // standsIn says whether seen is to be used if there is no answer.
@@ -78,21 +85,21 @@ const (
 
 // takePart follows a flight and leaves it, also by a panic: others must not wait for a
 // reader that is gone.
-func (c *call) takePart(t *Ticket, f *errand, why policy.Reason) onward {
+func (c *call) takePart(t *flight.Waiter, f *errand, why policy.Reason) onward {
 	defer t.Leave()
 	return c.follow(t, f, why)
 }
 
 // follow waits for what a flight brings and answers with it, or says how to go on.
-func (c *call) follow(t *Ticket, f *errand, why policy.Reason) onward {
+func (c *call) follow(t *flight.Waiter, f *errand, why policy.Reason) onward {
 	x := c.x
-	t.OnInterim = func(i Interim) { _ = x.Interim(i.Status, i.Fields) }
+	t.OnInterim = func(i flight.Interim) { _ = x.Interim(i.Status, i.Fields) }
 	ctx, start := x.Context(), time.Now()
 	out, err := t.Wait(ctx)
 	x.Record.Origin += time.Since(start)
 	if err != nil {
 		if c.again(t, f.stored(), err) {
-			c.anew, c.failedWith = true, t.flight
+			c.anew, c.failedWith = true, t.Flight()
 			return together
 		}
 		c.failed(f.stored(), err)
@@ -112,24 +119,24 @@ func (c *call) follow(t *Ticket, f *errand, why policy.Reason) onward {
 		status.TTL = out.Head.Response.TTL(c.now)
 	}
 	switch {
-	case out.Way == Again:
+	case out.Kind == flight.OtherVariant:
 		return together
-	case out.Way == Apart:
+	case out.Kind == flight.Unshared:
 		return alone
-	case out.Way == Own:
+	case out.Kind == flight.Private:
 		c.own(out, f, status)
 	case t.Joined() && !c.usable(out.Head):
 		return alone
-	case out.Way == Streaming:
+	case out.Kind == flight.Streaming:
 		return c.stream(t, out, status)
 	case c.hop.trailers && !c.callback.Admitted() && len(t.Trailer()) > 0:
 		out.Length = -1 // trailers go behind a body that comes in chunks
 		return c.stream(t, out, status)
-	case t.remembered:
+	case t.Remembered():
 		c.hit(out.Object, policy.CacheStatus{Reason: policy.Remembered}, 0)
-	case t.Joined() && t.flight == nil && c.plan != nil:
+	case t.Stored() && c.plan != nil:
 		c.hit(out.Object, policy.CacheStatus{Reason: policy.Followed}, 0)
-	case t.Joined() && t.flight == nil:
+	case t.Stored():
 		c.hit(out.Object, policy.CacheStatus{Reason: policy.Fresh, Timed: true, TTL: status.TTL}, out.Head.Response.Age(c.now))
 	default:
 		if !t.Joined() && f.fwdStatus == 304 {
@@ -154,13 +161,13 @@ func (c *call) usable(h *store.Head) bool {
 }
 
 // standIn answers with what is stored if the origin has failed and that may be.
-func (c *call) standIn(seen *store.Object, out Outcome) bool {
+func (c *call) standIn(seen *store.Object, out flight.Outcome) bool {
 	return seen != nil && policy.Failing(out.Head.Response.Status) && c.standInFor(seen)
 }
 
 // failed answers when no origin has.
 func (c *call) failed(seen *store.Object, err error) {
-	if errors.Is(err, ErrPanicked) {
+	if errors.Is(err, flight.ErrPanicked) {
 		c.svc.metrics.faults.Inc()
 		c.svc.log.Error("a fault inside the cache", "error", err)
 		c.pass(policy.CacheFault)
@@ -204,7 +211,7 @@ func (c *call) interrupted(err error) *origin.Fault {
 }
 
 // own answers with a response that is for this request alone.
-func (c *call) own(out Outcome, f *errand, status policy.CacheStatus) {
+func (c *call) own(out flight.Outcome, f *errand, status policy.CacheStatus) {
 	status.Timed = false
 	if out.Object != nil { // a 304 that ends its storing
 		status.FwdStatus = 304

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/httpcache/flight"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 	"github.com/kasoku/kasoku/internal/httpcache/store"
 	"github.com/kasoku/kasoku/internal/origin"
@@ -21,16 +22,16 @@ const mostEarly = 256 << 10
 
 // admitted judges a new response by the errand's Fill. Where the origin gives no
 // validator, we make one of the body: at once if that is short, else when it is whole.
-func (f *errand) admitted(fl *Flight, in *origin.Inbound, fields http1.Fields, asked policy.Moment) (*Answer, error) {
+func (f *errand) admitted(fl *flight.Flight, in *origin.Inbound, fields http1.Fields, asked policy.Moment) (*flight.Answer, error) {
 	adm := f.fill.Admit(in.Status, fields)
 	f.own = adm.Own
 	storable := f.judge(fl, in, &adm, asked)
 	if f.byKey {
 		f.given = adm.Given
 	}
-	a := &Answer{Head: f.head(in.Status, adm.Fields, asked), Length: in.Length, Body: in, Share: storable, Keep: storable && f.why == policy.Stored}
+	a := &flight.Answer{Head: f.head(in.Status, adm.Fields, asked), Length: in.Length, Body: in, Share: storable, Keep: storable && f.why == policy.Stored}
 	if f.byKey && storable {
-		a.Remember, a.After = adm.Remember, f.after(adm.After)
+		a.Remember, a.OnBody = adm.Remember, f.after(adm.After)
 	}
 	f.svc.metrics.stored(f.why)
 	if !storable {
@@ -45,12 +46,12 @@ func (f *errand) admitted(fl *Flight, in *origin.Inbound, fields http1.Fields, a
 		return f.made(a, in, asked, tag)
 	}
 	f.set.offer(a.Head, in.Length, true)
-	a.Seal = func(a *Answer, b *store.Body) *Answer { return f.sealed(a, b, nil) }
+	a.Seal = func(a *flight.Answer, b *store.Body) *flight.Answer { return f.sealed(a, b, nil) }
 	return a, nil
 }
 
 // judge says whether all may have a response, and sets why it is stored or not.
-func (f *errand) judge(fl *Flight, in *origin.Inbound, adm *Admission, asked policy.Moment) bool {
+func (f *errand) judge(fl *flight.Flight, in *origin.Inbound, adm *Admission, asked policy.Moment) bool {
 	if f.byKey {
 		return f.judgeByKey(in, adm)
 	}
@@ -63,7 +64,7 @@ func (f *errand) judge(fl *Flight, in *origin.Inbound, adm *Admission, asked pol
 	case !adm.Store:
 		f.why = policy.Unsound
 		return false
-	case !fl.fence.Stamp.Settled:
+	case !fl.Stamp().Settled:
 		f.why = policy.Unsettled
 		return false
 	case !f.keep:
@@ -117,8 +118,8 @@ func (f *errand) head(status int, fields http1.Fields, asked policy.Moment) *sto
 }
 
 // made gives a a validator of its body.
-func (f *errand) made(a *Answer, in *origin.Inbound, asked policy.Moment, tag func(*store.Body) []byte) (*Answer, error) {
-	seal := func(a *Answer, b *store.Body) *Answer {
+func (f *errand) made(a *flight.Answer, in *origin.Inbound, asked policy.Moment, tag func(*store.Body) []byte) (*flight.Answer, error) {
+	seal := func(a *flight.Answer, b *store.Body) *flight.Answer {
 		fields := append(a.Head.Fields[:len(a.Head.Fields):len(a.Head.Fields)], http1.Field{Name: []byte("ETag"), Value: tag(b)})
 		h := f.head(a.Head.Response.Status, fields, asked)
 		h.Synthesized = true
@@ -129,8 +130,8 @@ func (f *errand) made(a *Answer, in *origin.Inbound, asked policy.Moment, tag fu
 	switch {
 	case err != nil:
 		in.Close()
-		if a.After != nil {
-			a.After(nil)
+		if a.OnBody != nil {
+			a.OnBody(nil)
 		}
 		return nil, err
 	case len(early) > mostEarly:
@@ -146,7 +147,7 @@ func (f *errand) made(a *Answer, in *origin.Inbound, asked policy.Moment, tag fu
 // sealed is a when its body is whole. h is the head with our validator, nil if it
 // has the origin's. A body that has come out as it was leaves the stored one, with
 // its coded forms, in its place.
-func (f *errand) sealed(a *Answer, b *store.Body, h *store.Head) *Answer {
+func (f *errand) sealed(a *flight.Answer, b *store.Body, h *store.Head) *flight.Answer {
 	s := *a
 	if f.fill.Sound != nil && !f.fill.Sound(b) {
 		s.Keep = false

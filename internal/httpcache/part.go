@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/http"
 
+	"github.com/kasoku/kasoku/internal/httpcache/flight"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 	"github.com/kasoku/kasoku/internal/httpcache/store"
 	"github.com/kasoku/kasoku/internal/jsonp"
@@ -19,16 +20,16 @@ func (c *call) readRange(found *store.Found, why policy.Reason) {
 		c.failed(nil, f)
 		return
 	}
-	ask := Ask{Query: &c.query, Seen: found.Object, Part: c.sharedPart(found), Covered: c.covered}
+	req := flight.Request{Query: &c.query, Seen: found.Object, Part: c.sharedPart(found), Covered: c.covered}
 	for next := together; next == together && c.flights < mostFlights; c.flights++ {
-		t, f := c.svc.flights.Join(&ask), (*errand)(nil)
-		if t == nil && ask.Part == nil {
+		t, f := c.svc.flights.TryJoin(&req), (*errand)(nil)
+		if t == nil && req.Part == nil {
 			break
 		}
 		if t == nil {
 			f = c.newErrand(nil)
-			f.header, ask.Fill = f.client, f.fly
-			t = c.svc.flights.Fly(&ask)
+			f.header, req.Fill = f.client, f.fly
+			t = c.svc.flights.Join(&req)
 		}
 		if next = c.takePart(t, f, why); next == answered {
 			return
@@ -94,7 +95,7 @@ func (c *call) keepPart(in *origin.Inbound, at store.Fence, asked policy.Moment,
 		c.copyBody(in)
 		return
 	}
-	c.copyBodyTo(in, &collector{flights: c.svc.flights, done: func(body []byte) {
+	c.copyBodyTo(in, &collector{flights: c.svc.flights, max: c.svc.store.Limits().MaxObject, done: func(body []byte) {
 		if in.Status == http.StatusPartialContent {
 			part, fits := r.Part.Fit(int64(len(body)), o)
 			if !fits {

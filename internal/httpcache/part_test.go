@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kasoku/kasoku/internal/httpcache/store"
+	"github.com/kasoku/kasoku/internal/httpcache/flight"
 )
 
 // rangeOf is the range that an origin was asked for, "" if for the whole.
@@ -155,7 +155,7 @@ func TestOwnAnswersAreBounded(t *testing.T) {
 			}
 			a.say(fmt.Sprintf("HTTP/1.1 206 Partial Content\nCache-Control: max-age=60\nContent-Range: bytes 0-%d/%d\nContent-Length: %d\n\n%s", size-1, 2*size, size, body))
 		})
-		s.flights.SetLimits(FlightLimits{Stored: store.Limits{MaxObject: 1 << 20}, Flying: flying})
+		s.flights.SetLimits(flight.Limits{Flying: flying})
 		part := func() *got {
 			return s.ask("GET /a", fmt.Sprintf("Range: bytes=0-%d", size-1), `If-None-Match: "other"`)
 		}

@@ -199,6 +199,9 @@ func (c *call) copyBodyTo(in *origin.Inbound, keep *collector) {
 	}
 }
 
+// errSurplus is a body that is longer than announced.
+var errSurplus = errors.New("httpcache: the body is longer than was announced")
+
 // ended reads an answer's body, and of one with a known length the end together
 // with the last bytes: so it is stored before the client has all of it, and a
 // client that asks again finds it.

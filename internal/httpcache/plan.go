@@ -11,6 +11,7 @@ import (
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/http1"
+	"github.com/kasoku/kasoku/internal/httpcache/flight"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 	"github.com/kasoku/kasoku/internal/httpcache/store"
 	"github.com/kasoku/kasoku/internal/jsonp"
@@ -186,8 +187,10 @@ func (s *Service) Ask(ctx context.Context, q *origin.Outbound, choice *balance.C
 // Stats are the figures of what is stored and on its way.
 type Stats struct {
 	store.Stats
-	FlightStats
+	flightStats
 }
+
+type flightStats = flight.Stats
 
 // Stats returns the figures so far.
 func (s *Service) Stats() Stats { return Stats{s.store.Stats(), s.flights.Stats()} }
@@ -334,5 +337,5 @@ func (s *Service) Refresh(x *edge.Exchange, p *Plan) (begun bool) {
 	c.look()
 	f := c.newErrand(nil)
 	f.method, f.req.Method = []byte("GET"), policy.GET
-	return s.flights.Refresh(&Ask{Query: &c.query, Tags: f.fill.Tags, Asked: p.Asked, Late: f.fill.Late, Fill: f.fly})
+	return s.flights.Refresh(&flight.Request{Query: &c.query, Tags: f.fill.Tags, Arrived: p.Asked, Linger: f.fill.Late, KeepFailure: isOriginFault, Fill: f.fly})
 }

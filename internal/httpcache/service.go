@@ -13,6 +13,7 @@ import (
 	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/edge"
 	"github.com/kasoku/kasoku/internal/httpcache/disk"
+	"github.com/kasoku/kasoku/internal/httpcache/flight"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 	"github.com/kasoku/kasoku/internal/httpcache/store"
 	"github.com/kasoku/kasoku/internal/inflight"
@@ -69,7 +70,7 @@ type Service struct {
 	name     string
 	id       string // of this process, in Via
 	store    *store.Store
-	flights  *flights
+	flights  *flight.Group
 	space    *cache.Space
 	budget   *inflight.Budget
 	log      *slog.Logger
@@ -114,9 +115,9 @@ func New(cfg Config, space *cache.Space, registry *telemetry.Registry, log *slog
 		return nil, fmt.Errorf("service %s: %w", cfg.Name, err)
 	}
 	s.drains.apply(group, &cfg)
-	limits := s.limits(&cfg)
-	s.store = store.New(space, limits.Stored)
-	s.flights = newFlights(s.store, space, limits)
+	stored, flights := s.limits(&cfg)
+	s.store = store.New(space, stored)
+	s.flights = flight.NewGroup(s.store, space, flights)
 	if cfg.Disk != nil {
 		if err := s.store.OpenDisk(cfg.Disk, cfg.Name, &cfg.Policy); err != nil {
 			group.Close()
@@ -144,10 +145,10 @@ func (s *Service) group(cfg *Config) balance.Config {
 
 // limits are those of the store. What all fetches hold together is bounded by a
 // quarter of the memory that the service may fill, so that it stays in proportion.
-func (s *Service) limits(cfg *Config) FlightLimits {
+func (s *Service) limits(cfg *Config) (store.Limits, flight.Limits) {
 	flying := min(max(int64(s.space.Usage().Memory/4), leastFlying), mostFlying)
 	stored := store.Limits{MaxObject: cfg.MaxObject, Codings: cfg.Codings, JSONP: cfg.JSONP, DiskFrom: cfg.DiskFrom}
-	return FlightLimits{Stored: stored, Flying: flying}
+	return stored, flight.Limits{Flying: flying}
 }
 
 const leastFlying, mostFlying = 16 << 20, 256 << 20
@@ -162,14 +163,16 @@ func (s *Service) Reconfigure(cfg Config) error {
 		return fmt.Errorf("service %s: %w", s.name, err)
 	}
 	s.drains.apply(old.group, &cfg)
-	s.flights.SetLimits(s.limits(&cfg))
+	stored, flights := s.limits(&cfg)
+	s.store.SetLimits(stored)
+	s.flights.SetLimits(flights)
 	s.settings.Store(newSettings(cfg, old.group))
 	return nil
 }
 
 // Close ends what is being fetched and lets the origins' connections go.
 func (s *Service) Close() {
-	s.flights.close()
+	s.flights.Close()
 	s.store.Close()
 	s.settings.Load().group.Close()
 }
@@ -337,7 +340,7 @@ func (c *call) refresh(o *store.Object) {
 	o.RefreshFailed(c.now.Add(time.Second)) // so that others don't prepare the same; what comes takes its place
 	f := c.newErrand(o)
 	f.quiet = true
-	c.svc.flights.Refresh(&Ask{Query: &c.query, Seen: o, Fill: f.fly})
+	c.svc.flights.Refresh(&flight.Request{Query: &c.query, Seen: o, Fill: f.fly})
 }
 
 // offer lets a response that will be stored be offered in content codings, if the

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/kasoku/kasoku/internal/edge"
+	"github.com/kasoku/kasoku/internal/httpcache/flight"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 	"github.com/kasoku/kasoku/internal/httpcache/store"
 	"github.com/kasoku/kasoku/internal/origin"
@@ -13,7 +14,7 @@ import (
 
 // stream answers with a body that is still coming, or says how to go on if none of
 // it came.
-func (c *call) stream(t *Ticket, out Outcome, status policy.CacheStatus) onward {
+func (c *call) stream(t *flight.Waiter, out flight.Outcome, status policy.CacheStatus) onward {
 	if c.callback.Admitted() {
 		if next, done := c.wrapFlight(t, out, status); done {
 			return next
@@ -28,7 +29,7 @@ func (c *call) stream(t *Ticket, out Outcome, status policy.CacheStatus) onward 
 	case c.req.Method == policy.HEAD:
 		c.missHead(out.Head, status)
 		c.x.Reply.Length = out.Length
-	case what.Status == 206 && len(what.Spans) == 1 && r.Status == 200 && t.From(what.Spans[0].Start) == nil:
+	case what.Status == 206 && len(what.Spans) == 1 && r.Status == 200 && t.StartAt(what.Spans[0].Start) == nil:
 		s := what.Spans[0]
 		return c.follower(t, s.Length, func() { c.beginPart(out, s, status) })
 	case what.Status == 416 && r.Status == 200:
@@ -42,7 +43,7 @@ func (c *call) stream(t *Ticket, out Outcome, status policy.CacheStatus) onward 
 }
 
 // beginPart begins an answer with a range of a body that is still coming.
-func (c *call) beginPart(out Outcome, s policy.Span, status policy.CacheStatus) {
+func (c *call) beginPart(out flight.Outcome, s policy.Span, status policy.CacheStatus) {
 	reply := &c.x.Reply
 	reply.Status, reply.OwnDate = 206, c.dated()
 	c.linesWithout(c.just(out.Head, status.Collapsed), "Content-Range")
@@ -57,7 +58,7 @@ func (c *call) beginPart(out Outcome, s policy.Span, status policy.CacheStatus) 
 // The head of a body with a known length waits for its first bytes. If it ends before
 // them, nothing has left: whoever waited for another's flight asks anew, once, and
 // whoever started it is told what it is, an error.
-func (c *call) follower(t *Ticket, length int64, head func()) onward {
+func (c *call) follower(t *flight.Waiter, length int64, head func()) onward {
 	ctx := c.x.Context()
 	var b []byte
 	var err error
@@ -75,13 +76,13 @@ func (c *call) follower(t *Ticket, length int64, head func()) onward {
 	case length > 0 && length <= store.MaxCopied && int64(len(b)) >= length:
 		c.x.Reply.Body = b[:length]
 		return answered
-	case length > 0 && int64(len(b)) >= length && t.lend():
+	case length > 0 && int64(len(b)) >= length && t.Hold():
 		c.x.Reply.Body, c.x.Reply.Loan = b[:length], t
 		return answered
 	}
 	c.streamed = true
 	if length < 0 {
-		b = t.Come()
+		b = t.TryNext()
 	}
 	c.x.Reply.Loan = t
 	if out, serr := c.x.StreamWith(length, b); serr == nil { // else the client is gone
@@ -91,7 +92,7 @@ func (c *call) follower(t *Ticket, length int64, head func()) onward {
 }
 
 // followOn sends the next n bytes of a body, or with all whatever comes of it.
-func (c *call) followOn(out *edge.Outgoing, t *Ticket, n int64, all bool) {
+func (c *call) followOn(out *edge.Outgoing, t *flight.Waiter, n int64, all bool) {
 	var err error
 	for all || n > 0 {
 		var b []byte

@@ -103,7 +103,6 @@ func drawShipment(t *rapid.T) *shipment {
 // TestWrappedAnyWay holds that a call is the same whichever way it is made: of an answer
 // that comes, of a stored one, in gzip, in HTTP/1.0, and whatever coding the origin sends.
 func TestWrappedAnyWay(t *testing.T) {
-	asUsual(t)
 	var mu sync.Mutex
 	goods := map[string]*shipment{}
 	s := newSite(t, func(a *asked) {

@@ -1,4 +1,4 @@
-package httpcache
+package flight
 
 import (
 	"fmt"
@@ -17,9 +17,9 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/memfs"
 )
 
-// shelfModel is a store before a file system that ends at any step, and is found as the
-// next process would find it. It knows what may be served, and what must not be.
-type shelfModel struct {
+// diskModel is a store on a file system that fails at any step and is opened again as by the
+// next process. It tracks what may be served and what must not be.
+type diskModel struct {
 	fs     *memfs.FS
 	cache  *cache.Cache
 	tier   *disk.Tier
@@ -28,26 +28,26 @@ type shelfModel struct {
 	size   int64 // of the tier
 	closed bool
 	may    map[string][]allowed
-	doomed bool // the end is near: what does not happen is no mistake
+	doomed bool // the process is about to end: what does not happen is no mistake
 }
 
-// allowed is what may be found under a URL. must says that it has to be there.
+// allowed is what may be found under a URL. must means that it has to be found.
 type allowed struct {
 	value  string
 	tags   []string
 	soft   bool // it has to be stale
-	maybe  bool // it may be stale, since nobody knows how far a soft purge came
+	maybe  bool // it may be stale: a soft purge was interrupted
 	must   bool
 	onDisk bool
 }
 
-func newShelfModel(size int64) *shelfModel {
-	m := &shelfModel{fs: memfs.New(), size: size, may: map[string][]allowed{}}
+func newDiskModel(size int64) *diskModel {
+	m := &diskModel{fs: memfs.New(), size: size, may: map[string][]allowed{}}
 	m.open()
 	return m
 }
 
-func (m *shelfModel) open() {
+func (m *diskModel) open() {
 	c, err := cache.New(cache.Config{Memory: 64 << 20, Generations: 1 << 16})
 	if err != nil {
 		panic(err)
@@ -60,13 +60,13 @@ func (m *shelfModel) open() {
 		panic(err)
 	}
 	m.closed = false
-	m.cache, m.s = c, newEngine(space, FlightLimits{Stored: store.Limits{DiskFrom: 100}})
+	m.cache, m.s = c, newEngine(space, Limits{}, store.Limits{DiskFrom: 100})
 	if err := m.s.OpenDisk(m.tier, "p", &options); err != nil {
 		panic(err)
 	}
 }
 
-func (m *shelfModel) close() {
+func (m *diskModel) close() {
 	if m.closed {
 		return
 	}
@@ -76,14 +76,14 @@ func (m *shelfModel) close() {
 	m.tier.Close()
 }
 
-// evicts says that what is on disk may have made room.
-func (m *shelfModel) evicts() bool { return m.size < 1<<20 }
+// evicts reports whether bodies on disk may have been evicted.
+func (m *diskModel) evicts() bool { return m.size < 1<<20 }
 
-// body makes a body of n bytes that says what it is.
+// body returns n bytes that contain the serial number.
 func body(serial, n int) string { return strings.Repeat(fmt.Sprintf("%d;", serial), n)[:n] }
 
-// step is what every action does around what it does: the end may come within it.
-func (m *shelfModel) step(t *rapid.T, f func()) {
+// step runs the action f, within which the process may end.
+func (m *diskModel) step(t *rapid.T, f func()) {
 	if rapid.IntRange(0, 9).Draw(t, "end") == 0 {
 		m.fs.EndAfter(rapid.IntRange(1, 12).Draw(t, "after"))
 		m.doomed = true
@@ -95,8 +95,8 @@ func (m *shelfModel) step(t *rapid.T, f func()) {
 	}
 }
 
-// restart is the end of the process, or of the machine, and the next start.
-func (m *shelfModel) restart(t *rapid.T) {
+// restart ends the process, or the machine, and starts the next one.
+func (m *diskModel) restart(t *rapid.T) {
 	machine := rapid.Bool().Draw(t, "machine")
 	random := rand.New(rand.NewSource(rapid.Int64().Draw(t, "seed")))
 	found := m.fs.Crash(machine, random.Intn)
@@ -114,8 +114,8 @@ func (m *shelfModel) restart(t *rapid.T) {
 	}
 }
 
-// unsure lets what may have been taken away be missing.
-func (m *shelfModel) unsure() {
+// unsure allows what may have been removed to be missing.
+func (m *diskModel) unsure() {
 	for _, list := range m.may {
 		for i := range list {
 			list[i].must = false
@@ -123,8 +123,8 @@ func (m *shelfModel) unsure() {
 	}
 }
 
-// Store brings a body, for memory or for the disk, that takes the place of what is there.
-func (m *shelfModel) Store(t *rapid.T) {
+// Store stores a body, in memory or on disk, that replaces the former one.
+func (m *diskModel) Store(t *rapid.T) {
 	url := rapid.SampledFrom(modelURLs).Draw(t, "url")
 	n := rapid.SampledFrom([]int{50, 200, 70_000}).Draw(t, "length")
 	tags := rapid.SliceOfNDistinct(rapid.SampledFrom(modelTags), 0, 2, rapid.ID[string]).Draw(t, "tags")
@@ -133,10 +133,10 @@ func (m *shelfModel) Store(t *rapid.T) {
 	m.step(t, func() {
 		q := get(url)
 		src := answer(q, a.value, "Surrogate-Key", strings.Join(tags, " "))
-		ticket := m.s.Fly(&Ask{Query: q, Seen: m.s.Find(q).Object, Fill: gives(src)})
+		ticket := m.s.Join(&Request{Query: q, Seen: m.s.Find(q).Object, Fill: gives(src)})
 		defer ticket.Leave()
 		out, err := ticket.Wait(t.Context())
-		if err == nil && out.Way == Streaming {
+		if err == nil && out.Kind == Streaming {
 			_, err = readAll(t.Context(), ticket)
 		}
 		if err != nil && !m.doomed {
@@ -153,7 +153,7 @@ func (m *shelfModel) Store(t *rapid.T) {
 }
 
 // Purge purges in any way.
-func (m *shelfModel) Purge(t *rapid.T) {
+func (m *diskModel) Purge(t *rapid.T) {
 	what := slices.Clone(modelWhat)
 	for _, tag := range modelTags {
 		what = append(what, store.Purge{Tag: tag})
@@ -172,8 +172,8 @@ func (m *shelfModel) Purge(t *rapid.T) {
 	})
 }
 
-// out takes away what an event is about, if it is certain that it has been.
-func (m *shelfModel) out(e modelPurge, certain bool) {
+// out removes what an event concerns, if it is certain that it was removed.
+func (m *diskModel) out(e modelPurge, certain bool) {
 	for url, list := range m.may {
 		var left []allowed
 		for _, a := range list {
@@ -194,8 +194,8 @@ func (m *shelfModel) out(e modelPurge, certain bool) {
 	}
 }
 
-// Write is a write that succeeds, or whose outcome is unknown.
-func (m *shelfModel) Write(t *rapid.T) {
+// Write is a write that succeeds, or has an unknown outcome.
+func (m *diskModel) Write(t *rapid.T) {
 	url := rapid.SampledFrom(modelURLs).Draw(t, "url")
 	unknown := rapid.Bool().Draw(t, "unknown")
 	m.step(t, func() {
@@ -204,21 +204,21 @@ func (m *shelfModel) Write(t *rapid.T) {
 		} else {
 			m.s.Invalidate(get(url).Key)
 		}
-		// Whoever writes is not told of an error of the disk.
+		// The writer gets no error of the disk.
 		m.out(modelPurge{Purge: store.Purge{URL: url}, write: true}, !m.fs.Ended())
 	})
 }
 
 // Restart ends the process in order, or without notice.
-func (m *shelfModel) Restart(t *rapid.T) {
+func (m *diskModel) Restart(t *rapid.T) {
 	if rapid.Bool().Draw(t, "orderly") {
 		m.close()
 	}
 	m.restart(t)
 }
 
-// Head lets a HEAD change what is stored.
-func (m *shelfModel) Head(t *rapid.T) {
+// Head updates what is stored by a HEAD.
+func (m *diskModel) Head(t *rapid.T) {
 	url := rapid.SampledFrom(modelURLs).Draw(t, "url")
 	tag := rapid.SampledFrom(modelTags).Draw(t, "tag")
 	m.step(t, func() {
@@ -241,7 +241,7 @@ func (m *shelfModel) Head(t *rapid.T) {
 }
 
 // Check is run after every step.
-func (m *shelfModel) Check(t *rapid.T) {
+func (m *diskModel) Check(t *rapid.T) {
 	for _, url := range modelURLs {
 		f := m.s.Find(get(url))
 		if f.Object == nil {
@@ -268,14 +268,14 @@ func (m *shelfModel) Check(t *rapid.T) {
 	}
 }
 
-// TestShelfModel runs random sequences of fills, purges of all kinds, writes, updates,
-// restarts, and ends of the process and the machine within any of these, against the
-// model: nothing is served that was purged, overwritten, replaced or damaged, and nothing
-// else is lost but by a crash of the machine.
-func TestShelfModel(t *testing.T) {
+// TestDiskModel runs random sequences of fills, purges of all kinds, writes, updates,
+// restarts, and ends of the process and the machine within any of these, against the model:
+// nothing is served that was purged, overwritten, replaced or damaged, and nothing else is
+// lost except by a crash of the machine.
+func TestDiskModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rapid.SyncTest(t, func(t *rapid.T) {
-			m := newShelfModel(rapid.SampledFrom([]int64{1 << 30, 250_000}).Draw(t, "size"))
+			m := newDiskModel(rapid.SampledFrom([]int64{1 << 30, 250_000}).Draw(t, "size"))
 			defer func() { m.close() }()
 			t.Repeat(rapid.StateMachineActions(m))
 		})

@@ -1,4 +1,4 @@
-package httpcache
+package flight
 
 import (
 	"flag"
@@ -11,12 +11,11 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/httpcache/policy"
 	"github.com/kasoku/kasoku/internal/httpcache/store"
 )
 
-// purgeModel keeps every purge and every write, and thinks in lists.
+// purgeModel records every purge and every write in lists.
 type purgeModel struct {
 	s       *engine
 	events  []modelPurge
@@ -31,22 +30,21 @@ type modelPurge struct {
 	write bool
 }
 
-// modelObject is what should be found, unless an event after its beginning says
-// otherwise.
+// modelObject is what should be found, unless a later event removes it.
 type modelObject struct {
 	value string
 	tags  []string
-	begun int // how many events there were before its origin was asked
+	begun int // number of events before its origin was asked
 }
 
-// modelFlight is a flight under way, with the flight that it models.
+// modelFlight is a running flight with what is expected of it.
 type modelFlight struct {
 	modelObject
 	url     string
 	source  *source
-	tickets []*Ticket
+	tickets []*Waiter
 	headed  bool
-	doomed  bool // a sweep has forgotten purges that came after its beginning
+	doomed  bool // a sweep has removed purges that followed its beginning
 }
 
 var (
@@ -57,7 +55,7 @@ var (
 	}
 )
 
-// fits tells whether the event is about the URL, or surely about one of the tags.
+// fits reports whether the event concerns the URL, or surely one of the tags.
 func (e modelPurge) fits(url string, tags []string) bool {
 	path := url[strings.Index(url, "/")+2:]
 	path = path[strings.Index(path, "/"):]
@@ -80,11 +78,11 @@ func (e modelPurge) fits(url string, tags []string) bool {
 	return strings.HasPrefix(path, "/a?")
 }
 
-// numbered tells whether the event gets a number: hard purges of URLs and writes
-// move generations instead.
+// numbered reports whether the event gets a number: hard purges of URLs and writes move
+// generations instead.
 func (e modelPurge) numbered() bool { return !e.write && (e.URL == "" || e.Soft) }
 
-// fate is what became of an object. The greater one counts.
+// fate is the state of an object after events. The greater one counts.
 type fate uint8
 
 const (
@@ -93,7 +91,7 @@ const (
 	purged         // out of reach
 )
 
-// fate is what became of an object.
+// fate returns the state of an object after all events since its beginning.
 func (m *purgeModel) fate(url string, o modelObject) fate {
 	worst := untouched
 	for _, e := range m.events[o.begun:] {
@@ -108,8 +106,8 @@ func (m *purgeModel) fate(url string, o modelObject) fate {
 	return worst
 }
 
-// joinable tells whether a flight brings what was asked for just now. Of tags
-// nobody knows before the head.
+// joinable reports whether a new request may join the flight. Before the head its tags are
+// not known.
 func (m *purgeModel) joinable(f *modelFlight) bool {
 	tags := f.tags
 	if !f.headed {
@@ -121,7 +119,7 @@ func (m *purgeModel) joinable(f *modelFlight) bool {
 func (m *purgeModel) Ask(t *rapid.T) {
 	url := rapid.SampledFrom(modelURLs).Draw(t, "url")
 	src := newSource()
-	ticket := m.s.Fly(&Ask{Query: get(url), Seen: m.s.Find(get(url)).Object, Fill: src.fill})
+	ticket := m.s.Join(&Request{Query: get(url), Seen: m.s.Find(get(url)).Object, Fill: src.fill})
 	synctest.Wait()
 	for _, f := range m.flights {
 		if f.url == url && m.joinable(f) {
@@ -137,7 +135,7 @@ func (m *purgeModel) Ask(t *rapid.T) {
 	}
 	m.serial++
 	m.flights = append(m.flights, &modelFlight{
-		url: url, source: src, tickets: []*Ticket{ticket},
+		url: url, source: src, tickets: []*Waiter{ticket},
 		modelObject: modelObject{value: fmt.Sprint(m.serial), begun: len(m.events)},
 	})
 }
@@ -230,9 +228,9 @@ func (m *purgeModel) Check(t *rapid.T) {
 	}
 }
 
-// TestPurgeModel runs random sequences of requests, fills, purges and writes
-// against the model: what was purged is not seen again, who asks after a purge
-// joins no flight from before it, and nothing else is lost.
+// TestPurgeModel runs random sequences of requests, fills, purges and writes against the
+// model: what was purged is not seen again, a request after a purge joins no flight from
+// before it, and nothing else is lost.
 func TestPurgeModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rapid.SyncTest(t, func(t *rapid.T) {
@@ -249,36 +247,15 @@ func TestPurgeModel(t *testing.T) {
 	})
 }
 
-// openIn makes a store in a bubble; done closes it.
-func openIn(t *rapid.T) (s *engine, done func()) {
-	c, err := cache.New(cache.Config{Memory: 64 << 20, Generations: 1 << 16})
-	if err != nil {
-		t.Fatal(err)
-	}
-	space, err := c.NewSpace(0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s = newEngine(space, FlightLimits{})
-	return s, func() { s.Close(); c.Close() }
-}
-
-// modelChecks is how many runs a model gets. A step takes microseconds: they are more
-// and longer than rapid's, unless RAPID_CHECKS or the command line says otherwise.
+// modelChecks is how many runs a model gets. A step takes microseconds, so that runs are
+// more and longer than rapid's default, unless RAPID_CHECKS or the command line sets their
+// number.
 const modelChecks = "300"
 
 func init() {
 	set("rapid.steps", "60")
 	if os.Getenv("RAPID_CHECKS") == "" {
 		set("rapid.checks", modelChecks)
-	}
-}
-
-// asUsual gives what is no model rapid's own hundred runs.
-func asUsual(t *testing.T) {
-	if flag.Lookup("rapid.checks").Value.String() == modelChecks {
-		set("rapid.checks", "100")
-		t.Cleanup(func() { set("rapid.checks", modelChecks) })
 	}
 }
 

@@ -1,4 +1,4 @@
-package httpcache
+package flight
 
 import (
 	"context"
@@ -14,32 +14,32 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// traveller asks for url as one who came at asked, and says what became of that.
-func traveller(t *testing.T, s *engine, o *source, asked int64) *client {
-	c := &client{ticket: s.Fly(&Ask{Query: get(url), Asked: asked, Late: time.Second, Fill: o.fill})}
+// lateClient requests url as a client whose request arrived at that time.
+func lateClient(t *testing.T, s *engine, o *source, asked int64) *client {
+	c := &client{ticket: s.Join(&Request{Query: get(url), Arrived: asked, Linger: time.Second, KeepFailure: func(err error) bool { return errors.As(err, new(*origin.Fault)) }, Fill: o.fill})}
 	go c.run(t.Context())
 	synctest.Wait()
 	return c
 }
 
-// now is the time on the store's clock.
-func (s *engine) now() int64 { return s.flights.space.Cache().Now() }
+// now returns the time on the store's clock.
+func (s *engine) now() int64 { return s.space.Cache().Now() }
 
-// Who asked before a flight was over takes what it brought, when it has landed too; who
-// asked then, or comes when it has departed, flies anew.
-func TestLateTravellers(t *testing.T) {
+// A request that arrived before a flight ended gets its answer, also after the end. A
+// request that arrived later, or joins after the flight was evicted, starts a new one.
+func TestLateRequests(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, FlightLimits{}), newSource()
+		s, o := open(t, Limits{}), newSource()
 		early := s.now() + 1
 		time.Sleep(time.Millisecond)
 		taken, landing := make(chan struct{}), ""
 		a := shared(get(url))
 		a.Keep = false
-		a.After = func(b *store.Body) {
+		a.OnBody = func(b *store.Body) {
 			landing = text(&store.Object{Body: b})
 			<-taken
 		}
-		first := traveller(t, s, o, early)
+		first := lateClient(t, s, o, early)
 		o.head(a, 5)
 		o.send("hello")
 		o.end(nil)
@@ -47,7 +47,7 @@ func TestLateTravellers(t *testing.T) {
 		if landing != "hello" {
 			t.Fatalf("its owner has %q", landing)
 		}
-		traveller(t, s, o, s.now()).want(t, Whole, "hello", true)
+		lateClient(t, s, o, s.now()).want(t, Whole, "hello", true)
 		if n := s.Stats().Running; n != 1 {
 			t.Errorf("%d flights run while its owner takes it", n)
 		}
@@ -56,37 +56,37 @@ func TestLateTravellers(t *testing.T) {
 		synctest.Wait()
 		over := s.now()
 		time.Sleep(time.Millisecond)
-		traveller(t, s, o, early).want(t, Whole, "hello", true)
-		traveller(t, s, o, over).want(t, Whole, "hello", true)
-		if s.Stats().Staying == 0 || o.asks() != 1 {
+		lateClient(t, s, o, early).want(t, Whole, "hello", true)
+		lateClient(t, s, o, over).want(t, Whole, "hello", true)
+		if s.Stats().Joinable == 0 || o.asks() != 1 {
 			t.Errorf("asked %d times, %+v", o.asks(), s.Stats())
 		}
-		traveller(t, s, o, 0)
+		lateClient(t, s, o, 0)
 		if o.asks() != 2 {
 			t.Errorf("who does not say when it asked: asked %d times", o.asks())
 		}
 		o.fail(errors.New("no"))
-		traveller(t, s, o, over+1)
+		lateClient(t, s, o, over+1)
 		if o.asks() != 3 {
 			t.Errorf("who asked when it was over: asked %d times", o.asks())
 		}
 		o.fail(errors.New("no"))
 		time.Sleep(time.Second)
-		traveller(t, s, o, early)
+		lateClient(t, s, o, early)
 		if o.asks() != 4 {
 			t.Errorf("who comes when it has departed: asked %d times", o.asks())
 		}
 		o.fail(errors.New("no"))
-		if st := s.Stats(); st.Staying != 0 || st.Lent != 0 || len(s.shardOf([]byte(url)).byKey) != 0 {
+		if st := s.Stats(); st.Joinable != 0 || st.Lent != 0 || len(s.shardOf([]byte(url)).byKey) != 0 {
 			t.Errorf("something is left: %+v", st)
 		}
 	})
 }
 
-// A flight that all have left goes on with an answer that is not stored only where others
-// may come late for it, and little of it is missing.
-func TestLeftForLatecomers(t *testing.T) {
-	f := func(name string, l FlightLimits, late time.Duration, goesOn bool) {
+// A flight without members, whose answer is not stored, continues only if late requests may
+// join it and little of the body is missing.
+func TestLeftForLateRequests(t *testing.T) {
+	f := func(name string, l Limits, late time.Duration, goesOn bool) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				s, o := open(t, l), newSource()
@@ -94,7 +94,7 @@ func TestLeftForLatecomers(t *testing.T) {
 				time.Sleep(time.Millisecond)
 				ctx, leave := context.WithCancel(t.Context())
 				defer leave()
-				c := &client{ticket: s.Fly(&Ask{Query: get(url), Asked: early, Late: late, Fill: o.fill})}
+				c := &client{ticket: s.Join(&Request{Query: get(url), Arrived: early, Linger: late, Fill: o.fill})}
 				go c.run(ctx)
 				a := shared(get(url))
 				a.Keep = false
@@ -108,7 +108,7 @@ func TestLeftForLatecomers(t *testing.T) {
 				if goesOn {
 					o.send("llo")
 					o.end(nil)
-					traveller(t, s, o, early).want(t, Whole, "hello", true)
+					lateClient(t, s, o, early).want(t, Whole, "hello", true)
 				}
 				if st := s.Stats(); o.asks() != 1 || (st.Abandoned == 0) != goesOn {
 					t.Errorf("asked %d times, %+v", o.asks(), st)
@@ -116,21 +116,21 @@ func TestLeftForLatecomers(t *testing.T) {
 			})
 		})
 	}
-	f("short", FlightLimits{Finish: 3}, time.Second, true)
-	f("long", FlightLimits{Finish: 2}, time.Second, false)
-	f("nobody is late", FlightLimits{Finish: 3}, 0, false)
+	f("short", Limits{Finish: 3}, time.Second, true)
+	f("long", Limits{Finish: 2}, time.Second, false)
+	f("nobody is late", Limits{Finish: 3}, 0, false)
 }
 
-// Of flights for the same that have landed only the last stays, however many there were.
-// A failure does not take the place of an answer.
-func TestLastLanded(t *testing.T) {
+// Of the completed flights for the same answer only the last one remains joinable. A failure
+// does not replace an answer.
+func TestOneCompletedFlight(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := open(t, FlightLimits{})
+		s := open(t, Limits{})
 		early, one := s.now()+1, int64(0)
 		for _, body := range []string{"one", "two", "three", ""} {
 			time.Sleep(time.Millisecond)
 			o := newSource()
-			c := traveller(t, s, o, s.now())
+			c := lateClient(t, s, o, s.now())
 			if body == "" {
 				o.fail(&origin.Fault{Kind: origin.Timeout, Err: errors.New("late")})
 				break
@@ -142,57 +142,57 @@ func TestLastLanded(t *testing.T) {
 			o.end(nil)
 			c.want(t, Streaming, body, true)
 			if body == "one" {
-				one = s.Stats().Staying
+				one = s.Stats().Joinable
 			}
 		}
 		flights := s.shardOf([]byte(url)).byKey[url]
-		if st := s.Stats(); len(flights) != 2 || st.Staying < one || st.Staying > 2*one+8 {
-			t.Errorf("%d flights stay, with %d bytes; one took %d", len(flights), st.Staying, one)
+		if st := s.Stats(); len(flights) != 2 || st.Joinable < one || st.Joinable > 2*one+8 {
+			t.Errorf("%d flights stay, with %d bytes; one took %d", len(flights), st.Joinable, one)
 		}
-		traveller(t, s, newSource(), early).want(t, Whole, "three", true)
+		lateClient(t, s, newSource(), early).want(t, Whole, "three", true)
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if st := s.Stats(); st.Staying != 0 || len(s.shardOf([]byte(url)).byKey) != 0 {
+		if st := s.Stats(); st.Joinable != 0 || len(s.shardOf([]byte(url)).byKey) != 0 {
 			t.Errorf("something is left: %+v", st)
 		}
 	})
 }
 
-// What is to be remembered is given to all, for as long.
+// A remembered answer is given to all requests for the time of Answer.Remember.
 func TestRemembered(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, FlightLimits{}), newSource()
+		s, o := open(t, Limits{}), newSource()
 		a := shared(get(url))
 		a.Keep, a.Remember = false, 3*time.Second
-		traveller(t, s, o, s.now()+1)
+		lateClient(t, s, o, s.now()+1)
 		o.head(a, 5)
 		o.send("hello")
 		o.end(nil)
 		for _, wait := range []time.Duration{time.Millisecond, 2 * time.Second, 998 * time.Millisecond} {
 			time.Sleep(wait)
-			c := traveller(t, s, o, s.now())
+			c := lateClient(t, s, o, s.now())
 			if c.want(t, Whole, "hello", true); !c.ticket.remembered || o.asks() != 1 {
 				t.Fatalf("remembered: %v, asked %d times", c.ticket.remembered, o.asks())
 			}
 		}
 		time.Sleep(time.Millisecond)
-		traveller(t, s, o, s.now())
-		if o.asks() != 2 || s.Stats().Staying != 0 {
+		lateClient(t, s, o, s.now())
+		if o.asks() != 2 || s.Stats().Joinable != 0 {
 			t.Errorf("asked %d times, %+v", o.asks(), s.Stats())
 		}
 		o.fail(errors.New("no"))
 	})
 }
 
-// What is remembered keeps nobody from asking for it anew who has it renewed, but whoever
-// asked before it came takes it for the renewal.
+// A remembered answer does not prevent a refresh, unless the refresh was requested before
+// the answer was complete.
 func TestRememberedIsRenewed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, FlightLimits{}), newSource()
+		s, o := open(t, Limits{}), newSource()
 		early := s.now() + 1
 		time.Sleep(time.Millisecond)
 		renew := func(asked int64) bool {
-			begun := s.Refresh(&Ask{Query: get(url), Asked: asked, Late: time.Second, Fill: o.fill})
+			begun := s.Refresh(&Request{Query: get(url), Arrived: asked, Linger: time.Second, KeepFailure: func(err error) bool { return errors.As(err, new(*origin.Fault)) }, Fill: o.fill})
 			synctest.Wait()
 			return begun
 		}
@@ -215,18 +215,18 @@ func TestRememberedIsRenewed(t *testing.T) {
 	})
 }
 
-// An origin's failure is one for those who had asked before; a failure of ours, or that
-// nobody wanted it any more, is not.
+// A late request gets the origin's failure. It does not get a failure of the cache, or that
+// of a flight that was given up.
 func TestLateForAFailure(t *testing.T) {
 	f := func(name string, err error, asks int) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				s, o := open(t, FlightLimits{}), newSource()
+				s, o := open(t, Limits{}), newSource()
 				early := s.now() + 1
 				time.Sleep(time.Millisecond)
-				traveller(t, s, o, early)
+				lateClient(t, s, o, early)
 				o.fail(err)
-				c := traveller(t, s, o, early)
+				c := lateClient(t, s, o, early)
 				if o.asks() != asks || asks == 1 && !errors.Is(c.err, err) {
 					t.Errorf("asked %d times; %v", o.asks(), c.err)
 				}
@@ -241,15 +241,15 @@ func TestLateForAFailure(t *testing.T) {
 	f("unwanted", ErrUnwanted, 2)
 }
 
-// Who has learned of a failure and flies anew is not given the same one again.
+// A retry of a failed flight does not get the same failure again.
 func TestAfterAFailure(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, FlightLimits{}), newSource()
+		s, o := open(t, Limits{}), newSource()
 		early := s.now() + 1
 		time.Sleep(time.Millisecond)
-		first := traveller(t, s, o, early)
+		first := lateClient(t, s, o, early)
 		o.fail(&origin.Fault{Kind: origin.Reset, Err: errors.New("reset")})
-		again := &client{ticket: s.Fly(&Ask{Query: get(url), Asked: early, After: first.ticket.flight, Late: time.Second, Fill: o.fill})}
+		again := &client{ticket: s.Join(&Request{Query: get(url), Arrived: early, RetryOf: first.ticket.Flight(), Linger: time.Second, Fill: o.fill})}
 		go again.run(t.Context())
 		synctest.Wait()
 		o.head(shared(get(url)), 5)
@@ -262,25 +262,26 @@ func TestAfterAFailure(t *testing.T) {
 	})
 }
 
-// Nothing stays that was not held as a whole, or would take too much.
-func TestWhatDoesNotStay(t *testing.T) {
-	f := func(name string, l FlightLimits, length int64, body string, err error, after string) {
+// A flight is not joinable after its end if its body was not held as a whole, or takes too
+// much memory.
+func TestNotJoinableAfterItsEnd(t *testing.T) {
+	f := func(name string, l Limits, stored store.Limits, length int64, body string, err error, after string) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				s, o := open(t, l), newSource()
+				s, o := open(t, l, stored), newSource()
 				early, had := s.now()+1, "nothing"
 				time.Sleep(time.Millisecond)
 				a := shared(get(url))
-				a.Keep, a.After = false, func(b *store.Body) {
+				a.Keep, a.OnBody = false, func(b *store.Body) {
 					if had = "no body"; b != nil {
 						had = text(&store.Object{Body: b})
 					}
 				}
-				traveller(t, s, o, early)
+				lateClient(t, s, o, early)
 				o.head(a, length)
 				o.send(body)
 				o.end(err)
-				traveller(t, s, o, early)
+				lateClient(t, s, o, early)
 				if had != after || o.asks() != 2 {
 					t.Errorf("its owner has %s, asked %d times", had, o.asks())
 				}
@@ -288,23 +289,23 @@ func TestWhatDoesNotStay(t *testing.T) {
 			})
 		})
 	}
-	f("too long", FlightLimits{Stored: store.Limits{MaxObject: smallestChunk}}, -1, strings.Repeat("x", smallestChunk+1), nil, "no body")
-	f("cut", FlightLimits{}, 10, "hello", errors.New("cut"), "no body")
-	f("too much", FlightLimits{Flying: 100}, 5, "hello", nil, "hello")
+	f("too long", Limits{}, store.Limits{MaxObject: smallestChunk}, -1, strings.Repeat("x", smallestChunk+1), nil, "no body")
+	f("cut", Limits{}, store.Limits{}, 10, "hello", errors.New("cut"), "no body")
+	f("too much", Limits{Flying: 100}, store.Limits{}, 5, "hello", nil, "hello")
 }
 
-// A flight that has landed lets go of whoever has asked the origin for it.
-func TestLandedWithoutItsErrand(t *testing.T) {
+// A completed flight does not retain its fill.
+func TestCompletedReleasesFill(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, FlightLimits{}), newSource()
+		s, o := open(t, Limits{}), newSource()
 		depart := func() weak.Pointer[[1 << 16]byte] {
 			errand := new([1 << 16]byte)
-			ask := &Ask{Query: get(url), Asked: s.now() + 1, Late: time.Second, Fill: func(ctx context.Context, f *Flight) (*Answer, error) {
+			ask := &Request{Query: get(url), Arrived: s.now() + 1, Linger: time.Second, Fill: func(ctx context.Context, f *Flight) (*Answer, error) {
 				errand[0]++
 				return o.fill(ctx, f)
 			}}
 			time.Sleep(time.Millisecond)
-			c := &client{ticket: s.Fly(ask)}
+			c := &client{ticket: s.Join(ask)}
 			go c.run(t.Context())
 			return weak.Make(errand)
 		}
@@ -317,7 +318,7 @@ func TestLandedWithoutItsErrand(t *testing.T) {
 		for range 5 {
 			runtime.GC()
 		}
-		if s.Stats().Staying == 0 {
+		if s.Stats().Joinable == 0 {
 			t.Fatal("it has not landed")
 		}
 		if errand.Value() != nil {

@@ -1,4 +1,4 @@
-package httpcache
+package flight
 
 import (
 	"errors"
@@ -14,17 +14,17 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/memfs"
 )
 
-// shelved makes a store with a disk in memory, for bodies of more than 64 KiB. Its done
+// openWithDisk opens a store with a disk in memory, for bodies longer than 64 KiB. done
 // closes it.
-func shelved(t testing.TB, l FlightLimits) (s *engine, m *memfs.FS, done func()) {
+func openWithDisk(t testing.TB, l Limits, stored store.Limits) (s *engine, m *memfs.FS, done func()) {
 	t.Helper()
-	l.Stored.DiskFrom = 64 << 10
+	stored.DiskFrom = 64 << 10
 	m = memfs.New()
 	tier, err := disk.Open("d", disk.Options{Size: 1 << 30, FS: m})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s = open(t, l)
+	s = open(t, l, stored)
 	if err := s.OpenDisk(tier, "p", &options); err != nil {
 		t.Fatal(err)
 	}
@@ -32,11 +32,11 @@ func shelved(t testing.TB, l FlightLimits) (s *engine, m *memfs.FS, done func())
 }
 
 const (
-	sunkBody  = 4 << 20
-	sunkPiece = 256 << 10 // as long bodies come
+	spilledBody  = 4 << 20
+	spilledPiece = 256 << 10 // as long bodies arrive
 )
 
-// sending is a body that goes to disk, of which a test sends piece by piece.
+// sending is a body that is spilled to disk, supplied piece by piece.
 type sending struct {
 	*source
 	t    *testing.T
@@ -46,38 +46,38 @@ type sending struct {
 	sent int
 }
 
-// begin starts a fetch for a leader, who is to read all that comes.
+// begin starts a flight with a client that reads all of it.
 func begin(t *testing.T, s *engine) (*sending, *client) {
-	b := &sending{source: newSource(), t: t, s: s, q: get("http://h/a"), body: longBody(sunkBody)}
+	b := &sending{source: newSource(), t: t, s: s, q: get("http://h/a"), body: longBody(spilledBody)}
 	leader := b.client(t, s, b.q)
-	b.head(shared(b.q), sunkBody)
+	b.head(shared(b.q), spilledBody)
 	return b, leader
 }
 
-// upTo sends pieces until so many bytes have come.
+// upTo sends pieces until n bytes have arrived.
 func (b *sending) upTo(n int) {
 	for b.sent < n {
-		next := min(b.sent+sunkPiece, n)
+		next := min(b.sent+spilledPiece, n)
 		b.send(b.body[b.sent:next])
 		b.sent = next
-		if held := b.s.Stats().Flying; held > 1<<20+sunkPiece {
+		if held := b.s.Stats().Flying; held > 1<<20+spilledPiece {
 			b.t.Fatalf("%d bytes are held", held)
 		}
 	}
 }
 
-// member joins the fetch and reads nothing by itself.
-func (b *sending) member() *Ticket {
+// member joins the flight and reads nothing by itself.
+func (b *sending) member() *Waiter {
 	b.t.Helper()
-	ticket := b.s.Fly(&Ask{Query: b.q, Fill: b.fill})
-	if out, err := ticket.Wait(b.t.Context()); err != nil || out.Way != Streaming || !ticket.Joined() {
-		b.t.Fatalf("way %d, %v", out.Way, err)
+	ticket := b.s.Join(&Request{Query: b.q, Fill: b.fill})
+	if out, err := ticket.Wait(b.t.Context()); err != nil || out.Kind != Streaming || !ticket.Joined() {
+		b.t.Fatalf("way %d, %v", out.Kind, err)
 	}
 	return ticket
 }
 
-// read reads all that comes to the ticket from offset from on.
-func (b *sending) read(ticket *Ticket, from int) {
+// read reads all bytes from offset from on.
+func (b *sending) read(ticket *Waiter, from int) {
 	b.t.Helper()
 	got, err := readAll(b.t.Context(), ticket)
 	if err != nil || got != b.body[from:] {
@@ -95,29 +95,29 @@ func bodies(m *memfs.FS) (n int) {
 	return n
 }
 
-// Whoever is slow, late, or wants the middle reads from disk what memory has let go, and
-// holds nobody up.
+// Members that are slow, late, or want the middle read from disk what was dropped from
+// memory, and delay no other.
 func TestSlowReadersOfTheDisk(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, m, done := shelved(t, FlightLimits{})
+		s, m, done := openWithDisk(t, Limits{}, store.Limits{})
 		defer done()
 		b, leader := begin(t, s)
 		slow := b.member()
 		b.upTo(2 << 20)
 		late, middle, ahead := b.member(), b.member(), b.member()
-		if err := middle.From(100_000); err != nil {
+		if err := middle.StartAt(100_000); err != nil {
 			t.Errorf("the middle: %v", err)
 		}
-		if err := ahead.From(3 << 20); err != nil {
+		if err := ahead.StartAt(3 << 20); err != nil {
 			t.Errorf("what is still to come: %v", err)
 		}
 		if p, err := slow.Next(t.Context()); err != nil || !strings.HasPrefix(b.body, string(p)) || len(p) == 0 {
 			t.Errorf("the slow one: %d bytes, %v", len(p), err)
 		}
-		if err := slow.From(0); err != nil {
+		if err := slow.StartAt(0); err != nil {
 			t.Errorf("back to the beginning: %v", err)
 		}
-		b.upTo(sunkBody)
+		b.upTo(spilledBody)
 		b.end(nil)
 		leader.want(t, Streaming, b.body, true)
 		b.read(slow, 0)
@@ -133,19 +133,19 @@ func TestSlowReadersOfTheDisk(t *testing.T) {
 	})
 }
 
-// A body whose length nobody knows goes to disk once it is long.
+// A body of unknown length is spilled once it is long.
 func TestUnknownLengthGoesToDisk(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, m, done := shelved(t, FlightLimits{Stored: store.Limits{MaxObject: 1 << 20}})
+		s, m, done := openWithDisk(t, Limits{}, store.Limits{MaxObject: 1 << 20})
 		defer done()
-		b := &sending{source: newSource(), t: t, s: s, q: get("http://h/a"), body: longBody(sunkBody)}
+		b := &sending{source: newSource(), t: t, s: s, q: get("http://h/a"), body: longBody(spilledBody)}
 		leader := b.client(t, s, b.q)
 		b.head(shared(b.q), -1)
 		b.upTo(40_000)
 		if bodies(m) != 0 {
 			t.Error("it goes there while it is short")
 		}
-		b.upTo(sunkBody)
+		b.upTo(spilledBody)
 		b.end(nil)
 		leader.want(t, Streaming, b.body, true)
 		if f := s.Find(b.q); f.Object == nil || !f.Object.OnDisk() || text(f.Object) != b.body {
@@ -154,10 +154,10 @@ func TestUnknownLengthGoesToDisk(t *testing.T) {
 	})
 }
 
-// When the disk fails within a body nobody notices, but the body is not kept.
+// A disk that fails during a body affects no member, but the body is not kept.
 func TestDiskFailsWithinABody(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, m, done := shelved(t, FlightLimits{})
+		s, m, done := openWithDisk(t, Limits{}, store.Limits{})
 		defer done()
 		b, leader := begin(t, s)
 		slow := b.member()
@@ -170,7 +170,7 @@ func TestDiskFailsWithinABody(t *testing.T) {
 		})
 		finished := make(chan struct{})
 		go func() { b.read(slow, 0); close(finished) }()
-		b.upTo(sunkBody)
+		b.upTo(spilledBody)
 		b.end(nil)
 		<-finished
 		leader.want(t, Streaming, b.body, true)
@@ -183,11 +183,11 @@ func TestDiskFailsWithinABody(t *testing.T) {
 	})
 }
 
-// A reader that stands still after the disk has failed is cut off like any other of a body
+// A reader that does not move after the disk has failed is cut off like any other of a body
 // that is not kept.
 func TestDiskFailsAndAReaderStandsStill(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, m, done := shelved(t, FlightLimits{})
+		s, m, done := openWithDisk(t, Limits{}, store.Limits{})
 		defer done()
 		b, leader := begin(t, s)
 		slow := b.member()
@@ -198,7 +198,7 @@ func TestDiskFailsAndAReaderStandsStill(t *testing.T) {
 			}
 			return nil
 		})
-		b.upTo(sunkBody)
+		b.upTo(spilledBody)
 		b.end(nil)
 		leader.want(t, Streaming, b.body, true)
 		if got, err := readAll(t.Context(), slow); !errors.Is(err, ErrBehind) || got != "" {
@@ -211,12 +211,12 @@ func TestDiskFailsAndAReaderStandsStill(t *testing.T) {
 	})
 }
 
-// What the disk does not take at all is kept in memory as far as max_object allows.
+// A body that the disk refuses is kept in memory, as far as max_object allows.
 func TestDiskTakesNothing(t *testing.T) {
-	for most, kept := range map[int64]bool{sunkBody: true, sunkBody - 1: false} {
+	for most, kept := range map[int64]bool{spilledBody: true, spilledBody - 1: false} {
 		t.Run(fmt.Sprint(most), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				s, m, done := shelved(t, FlightLimits{Stored: store.Limits{MaxObject: most}})
+				s, m, done := openWithDisk(t, Limits{}, store.Limits{MaxObject: most})
 				defer done()
 				m.Fail(func(op, _ string) error {
 					if op == "create" {
@@ -224,11 +224,11 @@ func TestDiskTakesNothing(t *testing.T) {
 					}
 					return nil
 				})
-				b := &sending{source: newSource(), t: t, s: s, q: get("http://h/a"), body: longBody(sunkBody)}
+				b := &sending{source: newSource(), t: t, s: s, q: get("http://h/a"), body: longBody(spilledBody)}
 				leader := b.client(t, s, b.q)
-				b.head(shared(b.q), sunkBody)
-				for at := 0; at < sunkBody; at += sunkPiece {
-					b.send(b.body[at : at+sunkPiece])
+				b.head(shared(b.q), spilledBody)
+				for at := 0; at < spilledBody; at += spilledPiece {
+					b.send(b.body[at : at+spilledPiece])
 				}
 				b.end(nil)
 				leader.want(t, Streaming, b.body, true)
@@ -240,11 +240,11 @@ func TestDiskTakesNothing(t *testing.T) {
 	}
 }
 
-// If what is on disk can't be read while it is written, its reader is cut, and nobody
-// else joins.
+// If the spill can't be read while it is written, its reader is cut off and no other request
+// joins.
 func TestDiskCannotBeReadWhileWritten(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, m, done := shelved(t, FlightLimits{})
+		s, m, done := openWithDisk(t, Limits{}, store.Limits{})
 		defer done()
 		b, leader := begin(t, s)
 		slow := b.member()
@@ -261,13 +261,13 @@ func TestDiskCannotBeReadWhileWritten(t *testing.T) {
 		slow.Leave()
 		m.Fail(nil)
 		other := newSource()
-		late := s.Fly(&Ask{Query: b.q, Fill: other.fill})
+		late := s.Join(&Request{Query: b.q, Fill: other.fill})
 		synctest.Wait()
 		if late.Joined() || other.asks() != 1 {
 			t.Error("somebody joins")
 		}
 		late.Leave()
-		b.upTo(sunkBody)
+		b.upTo(spilledBody)
 		b.end(nil)
 		leader.want(t, Streaming, b.body, true)
 		if f := s.Find(b.q); f.Object != nil {
@@ -276,16 +276,16 @@ func TestDiskCannotBeReadWhileWritten(t *testing.T) {
 	})
 }
 
-// A body that is cut, or that nobody wants any more, leaves nothing on disk.
+// A body that is broken off, or not wanted any more, leaves nothing on disk.
 func TestNothingIsLeftOnDisk(t *testing.T) {
-	f := func(name string, end func(*sending, *Ticket)) {
+	f := func(name string, end func(*sending, *Waiter)) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				s, m, done := shelved(t, FlightLimits{Finish: 1})
+				s, m, done := openWithDisk(t, Limits{Finish: 1}, store.Limits{})
 				defer done()
-				b := &sending{source: newSource(), t: t, s: s, q: get("http://h/a"), body: longBody(sunkBody)}
-				ticket := s.Fly(&Ask{Query: b.q, Fill: b.fill})
-				b.head(shared(b.q), sunkBody)
+				b := &sending{source: newSource(), t: t, s: s, q: get("http://h/a"), body: longBody(spilledBody)}
+				ticket := s.Join(&Request{Query: b.q, Fill: b.fill})
+				b.head(shared(b.q), spilledBody)
 				b.upTo(2 << 20)
 				if bodies(m) != 1 {
 					t.Fatal("nothing is there")
@@ -300,14 +300,22 @@ func TestNothingIsLeftOnDisk(t *testing.T) {
 			})
 		})
 	}
-	f("cut", func(b *sending, _ *Ticket) { b.end(io.ErrUnexpectedEOF) })
-	f("left", func(_ *sending, ticket *Ticket) { ticket.Leave() })
-	f("closed", func(b *sending, _ *Ticket) { b.s.Close() })
-	f("purged", func(b *sending, _ *Ticket) {
+	f("cut", func(b *sending, _ *Waiter) { b.end(io.ErrUnexpectedEOF) })
+	f("left", func(_ *sending, ticket *Waiter) { ticket.Leave() })
+	f("closed", func(b *sending, _ *Waiter) { b.s.Close() })
+	f("purged", func(b *sending, _ *Waiter) {
 		if err := b.s.Purge(store.Purge{All: true}); err != nil {
 			b.t.Error(err)
 		}
-		b.upTo(sunkBody)
+		b.upTo(spilledBody)
 		b.end(nil)
 	})
+}
+
+func longBody(n int) string {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(i ^ i>>8 ^ i>>16)
+	}
+	return string(b)
 }

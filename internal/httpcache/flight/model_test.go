@@ -1,4 +1,4 @@
-package httpcache
+package flight
 
 import (
 	"context"
@@ -11,37 +11,38 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/kasoku/kasoku/internal/cache"
 	"github.com/kasoku/kasoku/internal/httpcache/store"
 )
 
-// flightModel is one URL whose origin a test plays, and those who want it.
+// flightModel is one URL with an origin that the test controls, and its readers.
 type flightModel struct {
 	s       *engine
-	now     *modelBody // the flight under way, nil if there is none
+	now     *modelBody // of the running flight, nil if there is none
 	source  *source    // its origin
 	readers []*modelReader
 	serial  int
 }
 
-// modelReader is a ticket with what it should get.
+// modelReader is a waiter with the bytes that it should get.
 type modelReader struct {
-	ticket *Ticket
+	ticket *Waiter
 	flight *modelBody
 	offset int
 }
 
-// modelBody is what a flight has come to.
+// modelBody is the expected result of a flight.
 type modelBody struct {
 	sent   string
 	headed bool
-	end    error // io.EOF, or why the rest is missing
+	end    error // io.EOF, or the error that breaks it off
 }
 
 var errModel = errors.New("the origin failed")
 
 func (m *flightModel) Join(t *rapid.T) {
 	src := newSource()
-	ticket := m.s.Fly(&Ask{Query: get(url), Seen: m.s.Find(get(url)).Object, Fill: src.fill})
+	ticket := m.s.Join(&Request{Query: get(url), Seen: m.s.Find(get(url)).Object, Fill: src.fill})
 	synctest.Wait()
 	if asked := src.asks() == 1; asked != (m.now == nil) {
 		t.Fatalf("the origin was asked %v; a flight is under way: %v", asked, m.now != nil)
@@ -103,7 +104,7 @@ func (m *flightModel) End(t *rapid.T) {
 	m.now, m.source = nil, nil
 }
 
-// Read reads once; what is not there is waited for until the reader gives up.
+// Read reads once. It stops waiting for bytes that have not arrived.
 func (m *flightModel) Read(t *rapid.T) {
 	if len(m.readers) == 0 {
 		return
@@ -136,7 +137,7 @@ func (m *flightModel) Read(t *rapid.T) {
 	}
 }
 
-// head waits for the head, and tells whether there is something to read.
+// head waits for the head and reports whether there is something to read.
 func (r *modelReader) head(t *rapid.T, ctx context.Context, cancel func()) bool {
 	var out Outcome
 	var err error
@@ -152,8 +153,8 @@ func (r *modelReader) head(t *rapid.T, ctx context.Context, cancel func()) bool 
 		return false
 	}
 	<-done
-	if whole := r.flight.end == io.EOF; err != nil || (out.Way == Whole) != whole {
-		t.Fatalf("the head came to %d, %v; the flight to %v", out.Way, err, r.flight.end)
+	if whole := r.flight.end == io.EOF; err != nil || (out.Kind == Whole) != whole {
+		t.Fatalf("the head came to %d, %v; the flight to %v", out.Kind, err, r.flight.end)
 	}
 	return true
 }
@@ -164,7 +165,7 @@ func (m *flightModel) From(t *rapid.T) {
 	}
 	r := rapid.SampledFrom(m.readers).Draw(t, "who")
 	offset := rapid.IntRange(0, len(r.flight.sent)).Draw(t, "offset")
-	if err := r.ticket.From(int64(offset)); err != nil {
+	if err := r.ticket.StartAt(int64(offset)); err != nil {
 		t.Fatal(err)
 	}
 	r.offset = offset
@@ -176,9 +177,9 @@ func (m *flightModel) Drop(t *rapid.T) {
 	}
 }
 
-// BodiesInFlight is at least how much is lent: what has been read by nobody but those who have not
-// left, and is stored no more.
-func (m *flightModel) lent() (least int64) {
+// remaining returns the minimum of the bytes in flight: bodies that are no longer stored and
+// whose readers have not left.
+func (m *flightModel) remaining() (least int64) {
 	stored := m.s.Find(get(url)).Object
 	seen := map[*modelBody]bool{}
 	for _, r := range m.readers {
@@ -199,8 +200,8 @@ func (m *flightModel) Check(t *rapid.T) {
 		running = 1
 	}
 	st := m.s.Stats()
-	if least := m.lent(); st.Lent < least || len(m.readers) == 0 && st.Lent != 0 {
-		t.Fatalf("%d bytes are lent to %d readers; want at least %d", st.Lent, len(m.readers), least)
+	if least := m.remaining(); st.Lent < least || len(m.readers) == 0 && st.Lent != 0 {
+		t.Fatalf("%d bytes are counted for %d readers; want at least %d", st.Lent, len(m.readers), least)
 	}
 	if st.Running != running || running == 0 && st.Flying != 0 {
 		t.Fatalf("%d flights run and hold %d bytes; want %d", st.Running, st.Flying, running)
@@ -220,8 +221,22 @@ func TestFlightModel(t *testing.T) {
 				r.ticket.Leave()
 			}
 			if m.now == nil && s.Stats().Lent != 0 {
-				t.Fatalf("%d bytes are lent to nobody", s.Stats().Lent)
+				t.Fatalf("%d bytes are counted without a reader", s.Stats().Lent)
 			}
 		})
 	})
+}
+
+// openIn is open for rapid; done closes the engine.
+func openIn(t *rapid.T) (s *engine, done func()) {
+	c, err := cache.New(cache.Config{Memory: 64 << 20, Generations: 1 << 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	space, err := c.NewSpace(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = newEngine(space, Limits{})
+	return s, func() { s.Close(); c.Close() }
 }

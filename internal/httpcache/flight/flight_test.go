@@ -1,4 +1,4 @@
-package httpcache
+package flight
 
 import (
 	"context"
@@ -19,11 +19,11 @@ import (
 
 const url = "http://h/a"
 
-// However many ask for one cold URL, the origin is asked once, and everybody has
-// the head when it is known and the bytes as they come.
+// One request to the origin serves any number of requests for one cold URL. All get the head
+// when it is known and the bytes as they arrive.
 func TestOneFlightForAll(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, FlightLimits{}), newSource()
+		s, o := open(t, Limits{}), newSource()
 		var all []*client
 		for range 1000 {
 			all = append(all, o.client(t, s, get(url)))
@@ -53,13 +53,13 @@ func TestOneFlightForAll(t *testing.T) {
 	})
 }
 
-// Waiting costs a request little: the body is there once.
+// A waiter takes little memory: there is one copy of the body.
 func TestManyWaitersTakeLittleMemory(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, FlightLimits{}), newSource()
-		var all []*Ticket
+		s, o := open(t, Limits{}), newSource()
+		var all []*Waiter
 		for range 1000 {
-			all = append(all, s.Fly(&Ask{Query: get(url), Fill: o.fill}))
+			all = append(all, s.Join(&Request{Query: get(url), Fill: o.fill}))
 		}
 		synctest.Wait()
 		body := strings.Repeat("x", 8<<20)
@@ -78,11 +78,11 @@ func TestManyWaitersTakeLittleMemory(t *testing.T) {
 	})
 }
 
-// Who does not read delays nobody.
+// A member that does not read delays no other.
 func TestSlowReaderDelaysNobody(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, FlightLimits{}), newSource()
-		slow := s.Fly(&Ask{Query: get(url), Fill: o.fill})
+		s, o := open(t, Limits{}), newSource()
+		slow := s.Join(&Request{Query: get(url), Fill: o.fill})
 		quick := o.client(t, s, get(url))
 		body := strings.Repeat("x", 2<<20)
 		o.head(shared(get(url)), -1)
@@ -100,11 +100,11 @@ func TestSlowReaderDelaysNobody(t *testing.T) {
 // A range is served from the running flight as soon as its bytes are there.
 func TestRangeOfRunningFlight(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, FlightLimits{}), newSource()
+		s, o := open(t, Limits{}), newSource()
 		first := o.client(t, s, get(url))
 		o.head(shared(get(url)), -1)
 		o.send("0123")
-		ticket := s.Fly(&Ask{Query: get(url), Fill: o.fill})
+		ticket := s.Join(&Request{Query: get(url), Fill: o.fill})
 		next := func(want string) {
 			t.Helper()
 			var got []byte
@@ -115,7 +115,7 @@ func TestRangeOfRunningFlight(t *testing.T) {
 			if want == "" && done || want != "" && (string(got) != want || err != nil) {
 				t.Fatalf("got %q, %v, done %v; want %q", got, err, done, want)
 			}
-			if want == "" { // it waits for what is sent next
+			if want == "" { // it waits for the next bytes
 				o.send("4567")
 				if string(got) != "67" {
 					t.Fatalf("got %q, %v", got, err)
@@ -124,7 +124,7 @@ func TestRangeOfRunningFlight(t *testing.T) {
 		}
 		from := func(n int64) {
 			t.Helper()
-			if err := ticket.From(n); err != nil {
+			if err := ticket.StartAt(n); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -145,11 +145,11 @@ func TestRangeOfRunningFlight(t *testing.T) {
 	})
 }
 
-// An answer that cannot be shared lets the waiters go at once. The next ones are told
-// not to wait.
+// An answer that can't be shared releases the waiters at once. Later requests find a mark
+// and don't wait.
 func TestUnshareableReleasesWaiters(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, FlightLimits{}), newSource()
+		s, o := open(t, Limits{}), newSource()
 		starter := o.client(t, s, get(url))
 		var others []*client
 		for range 10 {
@@ -157,12 +157,12 @@ func TestUnshareableReleasesWaiters(t *testing.T) {
 		}
 		o.head(&Answer{Head: head(get(url)), Mark: time.Minute}, 4)
 		for _, c := range others {
-			c.want(t, Apart, "", true)
+			c.want(t, Unshared, "", true)
 		}
-		starter.want(t, Own, "", false)
+		starter.want(t, Private, "", false)
 		o.send("mine")
 		o.end(nil)
-		starter.want(t, Own, "mine", true)
+		starter.want(t, Private, "mine", true)
 		if st := s.Stats(); st.Released != 10 || st.Marked != 1 || st.Running != 0 {
 			t.Errorf("%+v", st)
 		}
@@ -175,13 +175,13 @@ func TestUnshareableReleasesWaiters(t *testing.T) {
 	})
 }
 
-// Whoever started the flight may be gone when the answer is for it alone.
-func TestUnshareableForNobody(t *testing.T) {
+// The starter may have left when the answer is for it alone.
+func TestUnshareableWithoutStarter(t *testing.T) {
 	f := func(before, withBody bool) {
 		t.Helper()
 		bubble(t, func(t *testing.T) {
-			s, o := open(t, FlightLimits{}), newSource()
-			starter := s.Fly(&Ask{Query: get(url), Fill: o.fill})
+			s, o := open(t, Limits{}), newSource()
+			starter := s.Join(&Request{Query: get(url), Fill: o.fill})
 			other := o.client(t, s, get(url))
 			if before {
 				starter.Leave()
@@ -193,7 +193,7 @@ func TestUnshareableForNobody(t *testing.T) {
 				o.heads <- func(*Flight) (*Answer, error) { return a, nil }
 				synctest.Wait()
 			}
-			other.want(t, Apart, "", true)
+			other.want(t, Unshared, "", true)
 			starter.Leave()
 			if withBody && !o.isClosed() || o.ctx.Err() == nil {
 				t.Error("the body was not closed, or its context goes on")
@@ -206,21 +206,21 @@ func TestUnshareableForNobody(t *testing.T) {
 	f(false, false)
 }
 
-// Waiters whom the answer's Vary does not fit fly again, once for each variant.
+// Waiters that the answer's Vary excludes join again, one flight for each variant.
 func TestFlightPerVariant(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, FlightLimits{}), newSource()
+		s, o := open(t, Limits{}), newSource()
 		in := func(language string) *store.Query { return get(url, "Accept-Language", language) }
 		de, de2 := o.client(t, s, in("de")), o.client(t, s, in("de"))
 		fr := o.client(t, s, in("fr"))
 		o.head(shared(in("de"), "Vary", "Accept-Language"), 5)
 		de2.want(t, Streaming, "", false)
-		fr.want(t, Again, "", true)
+		fr.want(t, OtherVariant, "", true)
 
 		p := newSource()
 		fr, fr2 := p.client(t, s, in("fr")), p.client(t, s, in("fr"))
 		it := newSource()
-		it1 := it.client(t, s, in("it")) // known by now not to be for it
+		it1 := it.client(t, s, in("it")) // excluded by what is known of Vary by now
 		if p.asks() != 1 || it.asks() != 1 {
 			t.Fatalf("the origin was asked %d times in French and %d times in Italian", p.asks(), it.asks())
 		}
@@ -240,7 +240,7 @@ func TestFlightPerVariant(t *testing.T) {
 		wantFound(t, s, in("de"), "Hallo")
 		wantFound(t, s, in("fr"), "Salut")
 
-		// What is stored tells as well what a flight is for.
+		// What is stored predicts Vary as well.
 		q := newSource()
 		q.client(t, s, in("es"))
 		other := newSource()
@@ -255,7 +255,7 @@ func TestFlightPerVariant(t *testing.T) {
 
 func TestFailureBeforeHead(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, FlightLimits{}), newSource()
+		s, o := open(t, Limits{}), newSource()
 		a, b := o.client(t, s, get(url)), o.client(t, s, get(url))
 		broken := errors.New("broken")
 		o.fail(broken)
@@ -271,16 +271,17 @@ func TestFailureBeforeHead(t *testing.T) {
 	})
 }
 
-// A body that is cut, too short or too long is whole for nobody and not stored.
+// A body that is broken off, too short or too long is an error for all members and is not
+// stored.
 func TestFailureInsideBody(t *testing.T) {
 	cut := errors.New("cut")
 	f := func(length int64, body string, end error, got string, want error) {
 		t.Helper()
 		bubble(t, func(t *testing.T) {
-			s, o := open(t, FlightLimits{}), newSource()
+			s, o := open(t, Limits{}), newSource()
 			c := o.client(t, s, get(url))
 			o.head(shared(get(url)), length)
-			late := s.Fly(&Ask{Query: get(url), Fill: o.fill})
+			late := s.Join(&Request{Query: get(url), Fill: o.fill})
 			for i := range len(body) {
 				o.send(body[i : i+1])
 			}
@@ -313,13 +314,13 @@ func TestFailureInsideBody(t *testing.T) {
 	f(0, "1", nil, "", errSurplus)
 }
 
-// A body that gives neither bytes nor an end comes to an end.
+// A body that returns no bytes and no end is ended.
 func TestBodyWithoutProgress(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := open(t, FlightLimits{})
+		s := open(t, Limits{})
 		a := shared(get(url))
 		a.Body, a.Length = io.NopCloser(idle{}), -1
-		ticket := s.Fly(&Ask{Query: get(url), Fill: gives(a)})
+		ticket := s.Join(&Request{Query: get(url), Fill: gives(a)})
 		if _, err := readAll(t.Context(), ticket); err != errNoProgress {
 			t.Errorf("it ended with %v", err)
 		}
@@ -331,15 +332,14 @@ type idle struct{}
 
 func (idle) Read([]byte) (int, error) { return 0, nil }
 
-// The flight outlives whoever started it, for those who wait for it and, within
-// bounds, for the store.
+// A flight outlives its starter, for its other members and, within limits, for the store.
 func TestLeaving(t *testing.T) {
-	f := func(name string, limits FlightLimits, length int64, sent int, keep, stored bool) {
+	f := func(name string, limits Limits, length int64, sent int, keep, stored bool) {
 		t.Helper()
 		bubble(t, func(t *testing.T) {
 			s, o := open(t, limits), newSource()
-			starter := s.Fly(&Ask{Query: get(url), Fill: o.fill})
-			other := s.Fly(&Ask{Query: get(url), Fill: o.fill})
+			starter := s.Join(&Request{Query: get(url), Fill: o.fill})
+			other := s.Join(&Request{Query: get(url), Fill: o.fill})
 			synctest.Wait()
 			starter.Leave()
 			a := shared(get(url))
@@ -368,18 +368,18 @@ func TestLeaving(t *testing.T) {
 			}
 		})
 	}
-	f("few bytes are missing", FlightLimits{}, 10, 5, true, true)
-	f("as many as may be", FlightLimits{Finish: 5}, 10, 5, true, true)
-	f("too many", FlightLimits{Finish: 4}, 10, 5, true, false)
-	f("nobody knows how many", FlightLimits{}, -1, 5, true, true)
-	f("it would not be kept", FlightLimits{}, 10, 5, false, false)
+	f("few bytes are missing", Limits{}, 10, 5, true, true)
+	f("as many as may be", Limits{Finish: 5}, 10, 5, true, true)
+	f("too many", Limits{Finish: 4}, 10, 5, true, false)
+	f("nobody knows how many", Limits{}, -1, 5, true, true)
+	f("it would not be kept", Limits{}, 10, 5, false, false)
 }
 
-// Of a body of unknown length so much is fetched for nobody and no more.
+// Without members a body of unknown length is fetched up to Limits.Finish more bytes.
 func TestLeavingUnknownLength(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, FlightLimits{Finish: 64 << 10}), newSource()
-		ticket := s.Fly(&Ask{Query: get(url), Fill: o.fill})
+		s, o := open(t, Limits{Finish: 64 << 10}), newSource()
+		ticket := s.Join(&Request{Query: get(url), Fill: o.fill})
 		synctest.Wait()
 		o.head(shared(get(url)), -1)
 		o.send(strings.Repeat("x", 100<<10))
@@ -396,11 +396,11 @@ func TestLeavingUnknownLength(t *testing.T) {
 	})
 }
 
-// Nobody's leaving ends a flight whose head is not known; somebody may come back.
+// A flight whose members left before its head continues, and can be joined again.
 func TestLeavingBeforeHead(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, FlightLimits{}), newSource()
-		s.Fly(&Ask{Query: get(url), Fill: o.fill}).Leave()
+		s, o := open(t, Limits{}), newSource()
+		s.Join(&Request{Query: get(url), Fill: o.fill}).Leave()
 		synctest.Wait()
 		c := o.client(t, s, get(url))
 		o.head(shared(get(url)), 2)
@@ -413,18 +413,18 @@ func TestLeavingBeforeHead(t *testing.T) {
 	})
 }
 
-// Only so many go on that nobody waits for. Whoever takes one up, and its end, make
-// room for another.
-func TestForsakenAreFew(t *testing.T) {
+// The number of abandoned flights is limited. A request that joins one frees its place, and
+// so does its end.
+func TestAbandonedAreLimited(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := open(t, FlightLimits{})
+		s := open(t, Limits{})
 		forsake := func(i int) *source {
 			o := newSource()
-			s.Fly(&Ask{Query: get(url + strconv.Itoa(i)), Fill: o.fill}).Leave()
+			s.Join(&Request{Query: get(url + strconv.Itoa(i)), Fill: o.fill}).Leave()
 			synctest.Wait()
 			return o
 		}
-		all := make([]*source, mostForsaken)
+		all := make([]*source, maxAbandoned)
 		for i := range all {
 			all[i] = forsake(i)
 		}
@@ -451,23 +451,24 @@ func TestForsakenAreFew(t *testing.T) {
 	})
 }
 
-// A validation is flown once as well, and ends with the stored object in a new head.
+// Requests that validate an object share one flight too. It ends with the stored body under
+// a new head.
 func TestValidation(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, FlightLimits{}), newSource()
+		s, o := open(t, Limits{}), newSource()
 		old := fill(t, s, get(url), "body", "ETag", `"1"`, "X", "1")
 		s.Purge(store.Purge{URL: url, Soft: true})
 		if s.Find(get(url)).Object.Mark() != policy.Outdated {
 			t.Fatal("not outdated")
 		}
-		fly := func() *Ticket { return s.Fly(&Ask{Query: get(url), Seen: old, Fill: o.fill}) }
+		fly := func() *Waiter { return s.Join(&Request{Query: get(url), Seen: old, Fill: o.fill}) }
 		a, b := fly(), fly()
 		o.heads <- func(*Flight) (*Answer, error) {
 			return &Answer{Head: head(get(url), "ETag", `"1"`, "X", "2"), Validated: old, Share: true, Keep: true}, nil
 		}
-		for _, ticket := range []*Ticket{a, b} {
+		for _, ticket := range []*Waiter{a, b} {
 			out, err := ticket.Wait(t.Context())
-			if err != nil || out.Way != Whole || text(out.Object) != "body" || string(out.Head.Fields.Get("X")) != "2" {
+			if err != nil || out.Kind != Whole || text(out.Object) != "body" || string(out.Head.Fields.Get("X")) != "2" {
 				t.Errorf("validated to %+v, %v", out, err)
 			}
 			ticket.Leave()
@@ -476,27 +477,26 @@ func TestValidation(t *testing.T) {
 		if f.Object == old || f.Object.Mark() != policy.Unmarked || o.asks() != 1 {
 			t.Errorf("found %+v after %d requests", f.Object, o.asks())
 		}
-		// Who saw the old one, and comes when the new one is there, needs no flight.
-		if c := fly(); c.flight != nil || !c.Joined() {
+		// A request that saw the former object, and joins after the new one is stored, needs
+		// no flight.
+		if c := fly(); !c.Stored() || !c.Joined() {
 			t.Error("validated once more")
 		}
-		s.Drop(get(url).Key, f.Object)
-		wantFound(t, s, get(url), "") // it was stored in the place of the old one
 	})
 }
 
-// What may not be stored any more is used by whoever asked alone.
+// An object that may no longer be stored is used by the starter alone.
 func TestValidationOfWhatMayNotBeShared(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, FlightLimits{}), newSource()
+		s, o := open(t, Limits{}), newSource()
 		old := fill(t, s, get(url), "body")
-		starter := s.Fly(&Ask{Query: get(url), Seen: old, Fill: o.fill})
-		other := s.Fly(&Ask{Query: get(url), Seen: old, Fill: o.fill})
+		starter := s.Join(&Request{Query: get(url), Seen: old, Fill: o.fill})
+		other := s.Join(&Request{Query: get(url), Seen: old, Fill: o.fill})
 		o.heads <- func(*Flight) (*Answer, error) { return &Answer{Head: head(get(url)), Validated: old}, nil }
-		if out, err := starter.Wait(t.Context()); err != nil || out.Way != Own || text(out.Object) != "body" {
+		if out, err := starter.Wait(t.Context()); err != nil || out.Kind != Private || text(out.Object) != "body" {
 			t.Errorf("it came to %+v, %v", out, err)
 		}
-		if out, err := other.Wait(t.Context()); err != nil || out.Way != Apart {
+		if out, err := other.Wait(t.Context()); err != nil || out.Kind != Unshared {
 			t.Errorf("the other came to %+v, %v", out, err)
 		}
 		starter.Leave()
@@ -508,14 +508,14 @@ func TestValidationOfWhatMayNotBeShared(t *testing.T) {
 	})
 }
 
-// After a write or a purge nobody joins a flight that began before it, and what it
-// brings is not stored; a soft purge leaves it as a stale one.
+// After a write or a purge no request joins a flight that began before it, and its answer is
+// not stored; after a soft purge it is stored as stale.
 func TestOvertakenFlight(t *testing.T) {
 	f := func(name string, overtake func(s *engine), soft bool) {
 		t.Helper()
 		for _, headKnown := range []bool{false, true} {
 			bubble(t, func(t *testing.T) {
-				s, o := open(t, FlightLimits{}), newSource()
+				s, o := open(t, Limits{}), newSource()
 				before := o.client(t, s, get(url))
 				if headKnown {
 					o.head(shared(get(url), "Cache-Tag", "t"), 3)
@@ -555,11 +555,11 @@ func TestOvertakenFlight(t *testing.T) {
 	}
 }
 
-// What is read beside a write is not stored, nor after one with an unknown
-// outcome until the origin has settled.
+// An answer that is read during a write is not stored; after a write with an unknown outcome
+// none is until the origin has settled.
 func TestFlightBesideWrite(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := open(t, FlightLimits{})
+		s := open(t, Limits{})
 		w := s.Begin(get(url).Key)
 		get1 := func() string { return fetch(t, s, get(url), gives(answer(get(url), "x"))) }
 		if get1() != "x" || s.Find(get(url)).Object != nil {
@@ -576,15 +576,15 @@ func TestFlightBesideWrite(t *testing.T) {
 	})
 }
 
-// Interim answers reach who started the flight, in a goroutine of its own, and nobody else.
+// Interim responses reach the starter, in its own goroutine, and no other member.
 func TestInterim(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, FlightLimits{}), newSource()
+		s, o := open(t, Limits{}), newSource()
 		var got []int
-		ticket := s.Fly(&Ask{Query: get(url), Fill: o.fill})
+		ticket := s.Join(&Request{Query: get(url), Fill: o.fill})
 		ticket.OnInterim = func(i Interim) { got = append(got, i.Status) }
 		deaf := o.client(t, s, get(url))
-		joined := s.Fly(&Ask{Query: get(url), Fill: o.fill})
+		joined := s.Join(&Request{Query: get(url), Fill: o.fill})
 		defer joined.Leave()
 		joined.OnInterim = func(i Interim) { t.Errorf("who has joined got %d", i.Status) }
 		go ticket.Wait(t.Context())
@@ -611,12 +611,12 @@ func TestInterim(t *testing.T) {
 
 func TestFillPanics(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := open(t, FlightLimits{})
+		s := open(t, Limits{})
 		for _, fill := range []FillFunc{
 			func(context.Context, *Flight) (*Answer, error) { panic("oh") },
 			func(context.Context, *Flight) (*Answer, error) { runtime.Goexit(); return nil, nil },
 		} {
-			ticket := s.Fly(&Ask{Query: get(url), Fill: fill})
+			ticket := s.Join(&Request{Query: get(url), Fill: fill})
 			if _, err := ticket.Wait(t.Context()); !errors.Is(err, ErrPanicked) {
 				t.Errorf("it came to %v", err)
 			}
@@ -625,12 +625,12 @@ func TestFillPanics(t *testing.T) {
 	})
 }
 
-// Who gives up waiting leaves alone.
+// A member that stops waiting does not affect the others.
 func TestGivingUp(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, FlightLimits{}), newSource()
+		s, o := open(t, Limits{}), newSource()
 		c := o.client(t, s, get(url))
-		ticket := s.Fly(&Ask{Query: get(url), Fill: o.fill})
+		ticket := s.Join(&Request{Query: get(url), Fill: o.fill})
 		ctx, cancel := context.WithCancelCause(t.Context())
 		gone := errors.New("gone")
 		cancel(gone)
@@ -649,7 +649,7 @@ func TestGivingUp(t *testing.T) {
 
 func TestCloseEndsFlights(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, FlightLimits{}), newSource()
+		s, o := open(t, Limits{}), newSource()
 		waiting := o.client(t, s, get(url))
 		p := newSource()
 		reading := p.client(t, s, get("http://h/b"))
@@ -666,18 +666,17 @@ func TestCloseEndsFlights(t *testing.T) {
 	})
 }
 
-// A refresh is flown once, stores what it gets though nobody waits, and can be
-// joined.
+// A refresh starts one flight, stores its answer without members, and can be joined.
 func TestRefresh(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, FlightLimits{Finish: 1}), newSource()
+		s, o := open(t, Limits{Finish: 1}), newSource()
 		old := fill(t, s, get(url), "old")
-		ask := func() *Ask { return &Ask{Query: get(url), Seen: old, Fill: o.fill} }
+		ask := func() *Request { return &Request{Query: get(url), Seen: old, Fill: o.fill} }
 		if !s.Refresh(ask()) || s.Refresh(ask()) {
 			t.Error("it is not flown, or twice")
 		}
 		synctest.Wait()
-		joined := s.Fly(ask())
+		joined := s.Join(ask())
 		o.head(shared(get(url)), 10)
 		joined.Leave()
 		if s.Refresh(ask()) {
@@ -696,11 +695,11 @@ func TestRefresh(t *testing.T) {
 	})
 }
 
-// A refresh whose answer is for nobody closes it.
+// A refresh closes an answer that can't be shared.
 func TestRefreshUnshareable(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, FlightLimits{}), newSource()
-		s.Refresh(&Ask{Query: get(url), Fill: o.fill})
+		s, o := open(t, Limits{}), newSource()
+		s.Refresh(&Request{Query: get(url), Fill: o.fill})
 		synctest.Wait()
 		o.head(&Answer{Head: head(get(url))}, 5)
 		if !o.isClosed() || o.ctx.Err() == nil {
@@ -709,13 +708,14 @@ func TestRefreshUnshareable(t *testing.T) {
 	})
 }
 
-// Requests that are marked fly on their own, until one brings an answer to share.
-func TestApart(t *testing.T) {
+// Marked requests start flights of their own until one of them gets an answer that can be
+// shared.
+func TestAlone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := open(t, FlightLimits{})
+		s := open(t, Limits{})
 		a, b := newSource(), newSource()
-		apart := func(o *source) *Ticket {
-			ticket := s.Fly(&Ask{Query: get(url), Apart: true, Fill: o.fill})
+		apart := func(o *source) *Waiter {
+			ticket := s.Join(&Request{Query: get(url), Alone: true, Fill: o.fill})
 			synctest.Wait()
 			return ticket
 		}
@@ -747,17 +747,17 @@ func TestApart(t *testing.T) {
 		one.Leave()
 		two.Leave()
 		f := wantFound(t, s, get(url), "cd")
-		s.Drop(get(url).Key, f.Object)
-		if s.Find(get(url)).Marked {
+		s.Drop(get(url).Key, f.Object) // a mark shows where nothing is found
+		if f.Marked || s.Find(get(url)).Marked {
 			t.Error("it is still marked")
 		}
 	})
 }
 
-// A flight that has come to its end is not joined any more: what it brought is in
-// the store, or was only for those who waited.
+// A flight that has ended is not joined: its answer is in the store, or was for its members
+// only.
 func TestEndedFlightIsNotJoined(t *testing.T) {
-	s := open(t, FlightLimits{})
+	s := open(t, Limits{})
 	for i := range 100 {
 		a := answer(get(url), "x")
 		a.Keep = i%2 == 0
@@ -768,10 +768,11 @@ func TestEndedFlightIsNotJoined(t *testing.T) {
 	}
 }
 
-// Nobody has all of a body before it is stored: who has it and asks again finds it.
-func TestStoredBeforeAnybodyHasAll(t *testing.T) {
+// No member has all of a body before it is stored: a client that has it and repeats the
+// request gets a hit.
+func TestStoredBeforeTheLastBytes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, FlightLimits{}), newSource()
+		s, o := open(t, Limits{}), newSource()
 		c := o.client(t, s, get(url))
 		o.head(shared(get(url)), 10)
 		o.send("01234")

@@ -1,17 +1,17 @@
-package httpcache
+package flight
 
 import (
 	"testing"
 	"testing/synctest"
 )
 
-// Who leaves an answer that was his alone, read or not, lets go of its origin.
-func TestLeavingOwnAnswer(t *testing.T) {
+// A starter that leaves its private answer, read or not, releases the origin's connection.
+func TestLeavingPrivateAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, FlightLimits{}), newSource()
-		starter := s.Fly(&Ask{Query: get(url), Fill: o.fill})
+		s, o := open(t, Limits{}), newSource()
+		starter := s.Join(&Request{Query: get(url), Fill: o.fill})
 		o.head(&Answer{Head: head(get(url))}, -1)
-		if out, err := starter.Wait(t.Context()); err != nil || out.Way != Own || out.Answer.Body == nil || o.isClosed() {
+		if out, err := starter.Wait(t.Context()); err != nil || out.Kind != Private || out.Answer.Body == nil || o.isClosed() {
 			t.Fatalf("it came to %+v, %v", out, err)
 		}
 		synctest.Wait()

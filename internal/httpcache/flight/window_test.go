@@ -1,4 +1,4 @@
-package httpcache
+package flight
 
 import (
 	"context"
@@ -12,10 +12,13 @@ import (
 
 const kib = 1 << 10
 
-// small are limits at which bodies are soon too long to be kept.
-var small = FlightLimits{Stored: store.Limits{MaxObject: 64 * kib}, Window: 64 * kib, Patience: time.Second}
+// small are limits that short bodies exceed.
+var (
+	small       = Limits{Window: 64 * kib, Patience: time.Second}
+	smallBodies = store.Limits{MaxObject: 64 * kib}
+)
 
-// feed sends a body of that many KiB in the background.
+// feed supplies a body of n KiB in the background.
 func (s *source) feed(n int) {
 	go func() {
 		for range n {
@@ -30,12 +33,12 @@ func (s *source) feed(n int) {
 	synctest.Wait()
 }
 
-// A body that is too long to be kept reaches its readers through a window, and is
-// not stored. Nobody can join it.
+// A body that is too long to be kept reaches its readers through a window. It is not stored
+// and can't be joined.
 func TestWindow(t *testing.T) {
 	for _, length := range []int64{-1, 4096 * kib} {
 		bubble(t, func(t *testing.T) {
-			s, o := open(t, small), newSource()
+			s, o := open(t, small, smallBodies), newSource()
 			a, b := o.client(t, s, get(url)), o.client(t, s, get(url))
 			o.head(shared(get(url)), length)
 			most := int64(0)
@@ -50,7 +53,7 @@ func TestWindow(t *testing.T) {
 			if !a.done.Load() || !b.done.Load() || len(a.got) != 4096*kib || len(b.got) != 4096*kib || a.err != nil || b.err != nil {
 				t.Errorf("they got %d and %d bytes, %v and %v", len(a.got), len(b.got), a.err, b.err)
 			}
-			if limit := small.Stored.MaxObject + small.Window + largestChunk; most > limit {
+			if limit := smallBodies.MaxObject + small.Window + largestChunk; most > limit {
 				t.Errorf("up to %d bytes were held; the bound is %d", most, limit)
 			}
 			if st := s.Stats(); st.Flying != 0 || s.Find(get(url)).Object != nil {
@@ -60,10 +63,10 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// Whoever comes when bytes have been let go asks the origin.
+// A request that arrives after bytes were dropped starts a new flight.
 func TestWindowCannotBeJoined(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, small), newSource()
+		s, o := open(t, small, smallBodies), newSource()
 		first := o.client(t, s, get(url))
 		o.head(shared(get(url)), -1)
 		o.send(strings.Repeat("x", 200*kib))
@@ -73,7 +76,7 @@ func TestWindowCannotBeJoined(t *testing.T) {
 			t.Error("joined a flight that has let go of its beginning")
 		}
 		p.fail(context.Canceled)
-		if err := first.ticket.From(0); err != ErrBehind {
+		if err := first.ticket.StartAt(0); err != ErrBehind {
 			t.Errorf("going back to the beginning came to %v", err)
 		}
 		o.end(nil)
@@ -81,16 +84,16 @@ func TestWindowCannotBeJoined(t *testing.T) {
 	})
 }
 
-// A single slow reader holds its origin back, for as long as it likes.
+// A single slow reader slows the origin down for as long as it likes.
 func TestWindowHoldsOriginBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, small), newSource()
-		ticket := s.Fly(&Ask{Query: get(url), Fill: o.fill})
+		s, o := open(t, small, smallBodies), newSource()
+		ticket := s.Join(&Request{Query: get(url), Fill: o.fill})
 		synctest.Wait()
 		o.head(shared(get(url)), -1)
 		o.feed(2048)
 		held := s.Stats().Flying
-		if limit := small.Stored.MaxObject + small.Window + largestChunk; held > limit {
+		if limit := smallBodies.MaxObject + small.Window + largestChunk; held > limit {
 			t.Errorf("%d bytes are held for a reader that does not read", held)
 		}
 		time.Sleep(time.Hour)
@@ -104,11 +107,11 @@ func TestWindowHoldsOriginBack(t *testing.T) {
 	})
 }
 
-// Others wait for the slowest for a while; then it is cut off.
+// Other members wait for the slowest for a while; then it is cut off.
 func TestWindowCutsSlowest(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, small), newSource()
-		slow := s.Fly(&Ask{Query: get(url), Fill: o.fill})
+		s, o := open(t, small, smallBodies), newSource()
+		slow := s.Join(&Request{Query: get(url), Fill: o.fill})
 		quick := o.client(t, s, get(url))
 		o.head(shared(get(url)), -1)
 		o.feed(2048)
@@ -126,7 +129,7 @@ func TestWindowCutsSlowest(t *testing.T) {
 		if _, err := slow.Next(t.Context()); err != ErrBehind {
 			t.Errorf("the slow one got %v", err)
 		}
-		if err := slow.From(2000 * kib); err != ErrBehind {
+		if err := slow.StartAt(2000 * kib); err != ErrBehind {
 			t.Errorf("and %v when it jumped ahead", err)
 		}
 		slow.Leave()
@@ -136,11 +139,11 @@ func TestWindowCutsSlowest(t *testing.T) {
 	})
 }
 
-// When a slow reader leaves, the others go on at once.
+// When a slow reader leaves, the others continue at once.
 func TestWindowSlowestLeaves(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, small), newSource()
-		slow := s.Fly(&Ask{Query: get(url), Fill: o.fill})
+		s, o := open(t, small, smallBodies), newSource()
+		slow := s.Join(&Request{Query: get(url), Fill: o.fill})
 		quick := o.client(t, s, get(url))
 		o.head(shared(get(url)), -1)
 		o.feed(2048)
@@ -150,11 +153,11 @@ func TestWindowSlowestLeaves(t *testing.T) {
 	})
 }
 
-// When all have left, a body that is not kept is not fetched any further.
+// A body that is not kept is not fetched any further when all members have left.
 func TestWindowLeft(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s, o := open(t, small), newSource()
-		ticket := s.Fly(&Ask{Query: get(url), Fill: o.fill})
+		s, o := open(t, small, smallBodies), newSource()
+		ticket := s.Join(&Request{Query: get(url), Fill: o.fill})
 		synctest.Wait()
 		o.head(shared(get(url)), -1)
 		o.feed(2048)
@@ -166,11 +169,10 @@ func TestWindowLeft(t *testing.T) {
 	})
 }
 
-// All flights together hold no more than they may: those that want more are not
-// kept.
+// The memory of all flights together is limited: bodies beyond the limit are not kept.
 func TestFlyingIsBounded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		s := open(t, FlightLimits{Flying: 300 * kib, Window: 16 * kib})
+		s := open(t, Limits{Flying: 300 * kib, Window: 16 * kib})
 		a, b := newSource(), newSource()
 		one := a.client(t, s, get("http://h/1"))
 		a.head(shared(get("http://h/1")), 200*kib)
@@ -192,11 +194,11 @@ func TestFlyingIsBounded(t *testing.T) {
 	})
 }
 
-// Without a limit of its own, what flights hold is a share of what may be stored.
+// The default limit of all flights is a share of the store's memory.
 func TestFlyingByDefault(t *testing.T) {
 	f := func(capacity uint64, given, want int64) {
 		t.Helper()
-		if got := (FlightLimits{Flying: given}).withDefaults(capacity).Flying; got != want {
+		if got := (Limits{Flying: given}).withDefaults(capacity).Flying; got != want {
 			t.Fatalf("of %d bytes, %d given, it is %d; want %d", capacity, given, got, want)
 		}
 	}

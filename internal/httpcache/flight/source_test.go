@@ -1,4 +1,4 @@
-package httpcache
+package flight
 
 import (
 	"context"
@@ -11,19 +11,19 @@ import (
 	"github.com/kasoku/kasoku/internal/httpcache/store"
 )
 
-// bubble runs f on a clock of its own. Goroutines that are left make it fail.
+// bubble runs f on a clock of its own. Goroutines that are left over make it fail.
 func bubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	synctest.Test(t, f)
 }
 
-// source is an origin whose answers a test gives step by step.
+// source is an origin that a test controls step by step.
 type source struct {
 	asked   int
 	ctx     context.Context
 	heads   chan func(*Flight) (*Answer, error)
 	bytes   chan []byte
-	err     error // why bytes was closed; nil for the orderly end
+	err     error // why bytes was closed; nil for a whole body
 	closed  bool
 	pending []byte
 	mu      sync.Mutex
@@ -33,7 +33,7 @@ func newSource() *source {
 	return &source{heads: make(chan func(*Flight) (*Answer, error), 1), bytes: make(chan []byte)}
 }
 
-// fill waits for the answer that head, or another of its kind, gives.
+// fill is a FillFunc that waits for head, fail or a function sent to heads.
 func (s *source) fill(ctx context.Context, f *Flight) (*Answer, error) {
 	s.mu.Lock()
 	s.asked++
@@ -47,26 +47,26 @@ func (s *source) fill(ctx context.Context, f *Flight) (*Answer, error) {
 	}
 }
 
-// head gives the answer's head, with length bytes to come.
+// head returns a from fill, with a body of that length that send and end supply.
 func (s *source) head(a *Answer, length int64) {
 	a.Body, a.Length = s, length
 	s.heads <- func(*Flight) (*Answer, error) { return a, nil }
 	synctest.Wait()
 }
 
-// fail gives no head.
+// fail returns an error from fill.
 func (s *source) fail(err error) {
 	s.heads <- func(*Flight) (*Answer, error) { return nil, err }
 	synctest.Wait()
 }
 
-// send gives bytes of the body, and returns when they have been taken.
+// send supplies bytes of the body and returns when they have been read.
 func (s *source) send(b string) {
 	s.bytes <- []byte(b)
 	synctest.Wait()
 }
 
-// end ends the body; an error other than nil cuts it.
+// end ends the body; an error other than nil breaks it off.
 func (s *source) end(err error) {
 	s.err = err
 	close(s.bytes)
@@ -112,19 +112,18 @@ func (s *source) isClosed() bool {
 	return s.closed
 }
 
-// client is a request that waits in a goroutine of its own and reads all that it
-// gets.
+// client is a request that waits in its own goroutine and reads all that arrives.
 type client struct {
-	ticket *Ticket
+	ticket *Waiter
 	out    Outcome
 	err    error // of Wait, or of the body
 	got    string
 	done   atomic.Bool
 }
 
-// client sends a request that asks the origin if nobody does.
+// client joins a flight for q, or starts one with fill.
 func (s *source) client(t *testing.T, store *engine, q *store.Query) *client {
-	c := &client{ticket: store.Fly(&Ask{Query: q, Fill: s.fill})}
+	c := &client{ticket: store.Join(&Request{Query: q, Fill: s.fill})}
 	go c.run(t.Context())
 	synctest.Wait()
 	return c
@@ -135,9 +134,9 @@ func (c *client) run(ctx context.Context) {
 	c.out, c.err = c.ticket.Wait(ctx)
 	switch {
 	case c.err != nil:
-	case c.out.Way == Whole:
+	case c.out.Kind == Whole:
 		c.got = text(c.out.Object)
-	case c.out.Way == Streaming:
+	case c.out.Kind == Streaming:
 		for {
 			var p []byte
 			p, c.err = c.ticket.Next(ctx)
@@ -146,7 +145,7 @@ func (c *client) run(ctx context.Context) {
 				break
 			}
 		}
-	case c.out.Way == Own && c.out.Answer.Body != nil:
+	case c.out.Kind == Private && c.out.Answer.Body != nil:
 		var b []byte
 		b, c.err = io.ReadAll(c.out.Answer.Body)
 		c.got = string(b)
@@ -156,15 +155,15 @@ func (c *client) run(ctx context.Context) {
 	}
 }
 
-// want checks what has come so far.
-func (c *client) want(t *testing.T, way Way, got string, done bool) {
+// want checks what has arrived so far.
+func (c *client) want(t *testing.T, way Kind, got string, done bool) {
 	t.Helper()
-	if c.done.Load() && c.err != nil || c.out.Way != way || c.got != got || c.done.Load() != done {
-		t.Fatalf("way %d with %q, done %v, error %v; want way %d with %q, done %v", c.out.Way, c.got, c.done.Load(), c.err, way, got, done)
+	if c.done.Load() && c.err != nil || c.out.Kind != way || c.got != got || c.done.Load() != done {
+		t.Fatalf("way %d with %q, done %v, error %v; want way %d with %q, done %v", c.out.Kind, c.got, c.done.Load(), c.err, way, got, done)
 	}
 }
 
-// shared is an answer that may be shared and kept, without a body so far.
+// shared returns an answer that is shared and kept, without a body so far.
 func shared(q *store.Query, fields ...string) *Answer {
 	return &Answer{Head: head(q, fields...), Share: true, Keep: true}
 }

@@ -1,0 +1,88 @@
+package flight
+
+import (
+	"context"
+	"io"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/kasoku/kasoku/internal/httpcache/store"
+)
+
+// A request after a completed purge gets what the origin had when the purge began, or newer,
+// whatever else happens.
+func TestPurgedIsNotSeen(t *testing.T) {
+	s := open(t, Limits{})
+	var version, purged, reads atomic.Int64
+	fill := func(context.Context, *Flight) (*Answer, error) {
+		body := strconv.FormatInt(version.Load(), 10)
+		a := shared(get(url), "Cache-Tag", "t")
+		a.Body, a.Length = io.NopCloser(strings.NewReader(body)), int64(len(body))
+		return a, nil
+	}
+	over := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-over:
+					return
+				default:
+				}
+				least := purged.Load()
+				got := ""
+				if f := s.Find(get(url)); f.Object != nil {
+					got = text(f.Object)
+				} else {
+					got = fetchAny(t, s, fill)
+				}
+				if n, err := strconv.ParseInt(got, 10, 64); err != nil || n < least {
+					t.Errorf("got %q after the purge of what came before %d", got, least)
+					return
+				}
+				reads.Add(1)
+				runtime.Gosched() // otherwise each takes ten milliseconds on one processor
+			}
+		})
+	}
+	kinds := []store.Purge{{URL: url}, {Prefix: "/a"}, {Pattern: "http://*/a*"}, {Tag: "t"}, {All: true}}
+	for i := range 400 {
+		now := version.Add(1)
+		switch i % 7 {
+		case 5:
+			s.Invalidate(get(url).Key)
+		case 6:
+			s.Purge(store.Purge{Tag: "t"})
+			s.Sweep()
+		default:
+			if err := s.Purge(kinds[i%7]); err != nil {
+				t.Error(err)
+			}
+		}
+		purged.Store(now)
+		for until := reads.Load() + 2; reads.Load() < until && !t.Failed(); {
+			runtime.Gosched()
+		}
+	}
+	close(over)
+	readers.Wait()
+}
+
+func fetchAny(t *testing.T, s *engine, fill FillFunc) string {
+	ticket := s.Join(&Request{Query: get(url), Fill: fill})
+	defer ticket.Leave()
+	out, err := ticket.Wait(context.Background())
+	if err == nil && out.Kind == Whole {
+		return text(out.Object)
+	}
+	got, err := readAll(context.Background(), ticket)
+	if err != nil {
+		t.Error(err)
+	}
+	return got
+}

@@ -1,0 +1,118 @@
+package flight
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/kasoku/kasoku/internal/httpcache/store"
+)
+
+// What members have not read of a flight that has ended is counted: the object if it is no
+// longer stored, and the pieces that it was made of.
+func TestLentByFlight(t *testing.T) {
+	f := func(keep bool, length int64, sizes ...int) {
+		t.Helper()
+		bubble(t, func(t *testing.T) {
+			s, o := open(t, Limits{}), newSource()
+			slow := s.Join(&Request{Query: get(url), Fill: o.fill})
+			other := s.Join(&Request{Query: get(url), Fill: o.fill})
+			synctest.Wait()
+			a := shared(get(url))
+			a.Keep = keep
+			o.head(a, length)
+			want := ""
+			for i, n := range sizes {
+				b := strings.Repeat(string(rune('a'+i)), n)
+				want += b
+				o.send(b)
+			}
+			wantLent(t, s, 0)
+			o.end(nil)
+			synctest.Wait()
+			beside := s.Stats().Lent
+			if found := s.Find(get(url)).Object; found != nil {
+				s.Drop(get(url).Key, found)
+			}
+			synctest.Wait()
+			lent := s.Stats().Lent
+			if lent < int64(len(want)) || lent > 3*int64(len(want)) || (beside == lent) == keep || s.Stats().Flying != 0 {
+				t.Errorf("%v: %d bytes are lent while it is stored, then %d", sizes, beside, lent)
+			}
+			if got := rest(t, slow); got != want {
+				t.Errorf("got %d bytes", len(got))
+			}
+			slow.Leave()
+			wantLent(t, s, lent)
+			other.Leave()
+			wantLent(t, s, 0)
+		})
+	}
+	f(true, 2<<20, 1<<20, 1<<20)
+	f(true, -1, 2<<20)
+	f(true, -1, 100<<10, 1)
+	f(true, 100<<10, 100<<10)
+	f(false, 2<<20, 2<<20)
+	f(false, -1, 100<<10)
+}
+
+// wantLent fails unless that many bytes are counted in bodies in flight and taken out of the
+// space, in steps of 256 KiB.
+func wantLent(t *testing.T, s *engine, want int64) {
+	t.Helper()
+	synctest.Wait()
+	const step = 256 << 10
+	st, u := s.Stats(), s.space.Usage()
+	all := want + st.Flying
+	if st.Lent != want || int64(u.Reserved) < all || int64(u.Reserved) >= all+3*step || all == 0 && u.Reserved != 0 {
+		t.Fatalf("%d bytes are in flight, %d held by flights, %d reserved; want %d", st.Lent, st.Flying, u.Reserved, want)
+	}
+}
+
+// wantPace fails unless the client has to read that many bytes a second.
+func wantPace(t *testing.T, w *Waiter, want int64) {
+	t.Helper()
+	if got := w.Pace(); got != want {
+		t.Fatalf("its pace is %d bytes a second; want %d", got, want)
+	}
+}
+
+// A slow client has to read within store.LendSeconds what remains of a flight that has ended
+// while memory is scarce, and the window of a running one while flights are crowded.
+func TestPaceOfFlight(t *testing.T) {
+	f := func(keep, ends bool, limits Limits, stored store.Limits) {
+		t.Helper()
+		bubble(t, func(t *testing.T) {
+			s, o := open(t, limits, stored), newSource()
+			slow := s.Join(&Request{Query: get(url), Fill: o.fill})
+			defer slow.Leave()
+			synctest.Wait()
+			a := shared(get(url))
+			a.Keep = keep
+			o.head(a, -1)
+			wantPace(t, slow, 0)
+			if !ends {
+				o.feed(2048)
+				wantPace(t, slow, 0)
+				slow.flight.limits = new(Limits{Flying: 1}.withDefaults(1 << 30))
+				wantPace(t, slow, s.Stats().Flying/store.LendSeconds)
+				return
+			}
+			o.send(strings.Repeat("x", 1<<20))
+			s.Store.SetLimits(store.Limits{Lent: 1})
+			wantPace(t, slow, 0)
+			o.end(nil)
+			synctest.Wait()
+			if o := s.Find(get(url)).Object; o != nil {
+				wantPace(t, slow, s.Stats().Lent/store.LendSeconds)
+				s.Drop(get(url).Key, o)
+			}
+			if got, most := slow.Pace(), s.Stats().Lent/store.LendSeconds; got < most-1 || got > most || got == 0 {
+				t.Errorf("kept: %v: %d bytes a second; want %d", keep, got, most)
+			}
+		})
+	}
+	f(true, true, Limits{}, store.Limits{})
+	f(false, true, Limits{}, store.Limits{})
+	f(true, false, small, smallBodies)
+}
