@@ -17,7 +17,7 @@ func (t tables) compare(r request, a, b answer) string {
 	if body, ok := r.body.(object); ok && r.operation == "Scan" && body["ExclusiveStartKey"] != nil {
 		return "" // what is behind it depends on the order, which is anybody's
 	}
-	x, y := t.normal(r, a.body), t.normal(r, b.body)
+	x, y := t.normalize(r, a.body), t.normalize(r, b.body)
 	if s, u := text(x), text(y); s != u {
 		at := 0
 		for at < min(len(s), len(u)) && s[at] == u[at] {
@@ -62,9 +62,9 @@ func (t tables) named(name any) *table {
 	return nil
 }
 
-// normal writes a body so that what may differ doesn't.
-func (t tables) normal(r request, body any) any {
-	out := plain(body)
+// normalize writes a body so that what may differ doesn't.
+func (t tables) normalize(r request, body any) any {
+	out := normalizeValue(body)
 	o, ok := out.(object)
 	if !ok {
 		return out
@@ -150,9 +150,9 @@ func (t tables) order(asked object, items any) any {
 	return values
 }
 
-// plain copies a body without what is unspecified, with sets in order and with
+// normalizeValue copies a body without what is unspecified, with sets in order and with
 // numbers in one spelling: DynamoDB Local keeps those in documents as they came.
-func plain(v any) any {
+func normalizeValue(v any) any {
 	switch v := v.(type) {
 	case object:
 		out := object{}
@@ -160,15 +160,15 @@ func plain(v any) any {
 			if unspecified[name] && !isAttribute(inner) {
 				continue
 			}
-			out[name] = plain(inner)
+			out[name] = normalizeValue(inner)
 			switch name {
 			case "N":
-				out[name] = spelled(inner)
+				out[name] = normalizeNumber(inner)
 			case "NS":
 				all, _ := inner.(list)
 				one := make(list, len(all))
 				for i := range all {
-					one[i] = spelled(all[i])
+					one[i] = normalizeNumber(all[i])
 				}
 				sortTexts(one)
 				out[name] = one
@@ -180,7 +180,7 @@ func plain(v any) any {
 	case list:
 		out := make(list, len(v))
 		for i := range v {
-			out[i] = plain(v[i])
+			out[i] = normalizeValue(v[i])
 		}
 		return out
 	}
@@ -214,19 +214,19 @@ func sortTexts(v any) {
 	}
 }
 
-// spelled writes a number in the one way that equal numbers share.
-func spelled(v any) any {
+// normalizeNumber writes a number in the one way that equal numbers share.
+func normalizeNumber(v any) any {
 	s, _ := v.(string)
 	if n, ok := new(big.Rat).SetString(s); ok {
 		return n.RatString()
 	}
-	return plain(v)
+	return normalizeValue(v)
 }
 
 var normalNumber = regexp.MustCompile(`^(0|-?[1-9][0-9]*|-?(0|[1-9][0-9]*)\.[0-9]*[1-9])$`)
 
-// abnormal looks for a number that is not written as the service writes it.
-func abnormal(v any) string {
+// abnormalNumber looks for a number that is not written as the service writes it.
+func abnormalNumber(v any) string {
 	switch v := v.(type) {
 	case object:
 		for name, inner := range v {
@@ -239,13 +239,13 @@ func abnormal(v any) string {
 					return "the spelling of " + s
 				}
 			}
-			if found := abnormal(inner); found != "" {
+			if found := abnormalNumber(inner); found != "" {
 				return found
 			}
 		}
 	case list:
 		for _, inner := range v {
-			if found := abnormal(inner); found != "" {
+			if found := abnormalNumber(inner); found != "" {
 				return found
 			}
 		}

@@ -80,12 +80,12 @@ func TestCompare(t *testing.T) {
 
 func TestAbnormal(t *testing.T) {
 	for _, in := range []string{"0", "1", "-10", "0.5", "-0.05", "12.5"} {
-		if what := abnormal(parsed(t, `{"Items":[{"a":{"L":[{"N":"`+in+`"},{"NS":["`+in+`"]}]}}]}`)); what != "" {
+		if what := abnormalNumber(parsed(t, `{"Items":[{"a":{"L":[{"N":"`+in+`"},{"NS":["`+in+`"]}]}}]}`)); what != "" {
 			t.Errorf("%s: %s", in, what)
 		}
 	}
 	for _, in := range []string{"-0", "+1", "01", "1.0", ".5", "1e3", "1.", "-", ""} {
-		if abnormal(parsed(t, `{"Items":[{"a":{"L":[{"N":"`+in+`"}]}}]}`)) == "" || abnormal(parsed(t, `{"Items":[{"a":{"NS":["1","`+in+`"]}}]}`)) == "" {
+		if abnormalNumber(parsed(t, `{"Items":[{"a":{"L":[{"N":"`+in+`"}]}}]}`)) == "" || abnormalNumber(parsed(t, `{"Items":[{"a":{"NS":["1","`+in+`"]}}]}`)) == "" {
 			t.Errorf("%s is taken for normal", in)
 		}
 	}

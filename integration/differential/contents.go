@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// concerned are the tables that a request names: it can change no others.
-func (s *scene) concerned(asked request) (all tables) {
+// tablesOf are the tables that a request names: it can change no others.
+func (s *scene) tablesOf(asked request) (all tables) {
 	body := text(asked.body)
 	for _, t := range s.tables {
 		if strings.Contains(body, t.name) {
@@ -19,7 +19,7 @@ func (s *scene) concerned(asked request) (all tables) {
 
 // compareTables compares all that the tables hold that a request is about.
 func (r *round) compareTables(ctx context.Context, asked request) (*difference, error) {
-	for _, t := range r.scene.concerned(asked) {
+	for _, t := range r.scene.tablesOf(asked) {
 		if d, err := r.compareScan(ctx, object{"TableName": t.name, "ConsistentRead": true}); d != nil || err != nil {
 			return d, err
 		}
@@ -41,7 +41,7 @@ func (r *round) compareIndexes(ctx context.Context) (*difference, error) {
 
 func (r *round) compareScan(ctx context.Context, body object) (*difference, error) {
 	asked := request{operation: "Scan", body: body}
-	a, b, err := r.both(func(e *endpoint) (answer, error) { return e.all(ctx, asked) })
+	a, b, err := r.both(func(e *endpoint) (answer, error) { return e.sendAll(ctx, asked) })
 	if err != nil {
 		return nil, err
 	}
@@ -51,18 +51,18 @@ func (r *round) compareScan(ctx context.Context, body object) (*difference, erro
 	return nil, nil
 }
 
-// heal removes from both ends every item that they don't share.
-func (r *round) heal(ctx context.Context, asked request) error {
-	for _, t := range r.scene.concerned(asked) {
+// reconcile removes from both ends every item that they don't share.
+func (r *round) reconcile(ctx context.Context, asked request) error {
+	for _, t := range r.scene.tablesOf(asked) {
 		scan := request{operation: "Scan", body: object{"TableName": t.name, "ConsistentRead": true}}
-		a, b, err := r.both(func(e *endpoint) (answer, error) { return e.all(ctx, scan) })
+		a, b, err := r.both(func(e *endpoint) (answer, error) { return e.sendAll(ctx, scan) })
 		if err != nil {
 			return err
 		}
 		for name, key := range t.unshared(a, b) {
-			r.healed[t.name+name] = true
+			r.reconciled[t.name+name] = true
 			remove := request{operation: "DeleteItem", body: object{"TableName": t.name, "Key": key}}
-			if _, _, err := r.both(func(e *endpoint) (answer, error) { return e.ask(ctx, remove) }); err != nil {
+			if _, _, err := r.both(func(e *endpoint) (answer, error) { return e.send(ctx, remove) }); err != nil {
 				return err
 			}
 		}
@@ -81,7 +81,7 @@ func (t *table) unshared(a, b answer) map[string]object {
 	for _, end := range []answer{a, b} {
 		items, _ := end.body.(object)["Items"].(list)
 		for _, item := range items {
-			whole := text(plain(item))
+			whole := text(normalizeValue(item))
 			times[whole]++
 			keys[whole] = t.keyOf(item.(object))
 		}
@@ -89,7 +89,7 @@ func (t *table) unshared(a, b answer) map[string]object {
 	out := map[string]object{}
 	for whole, n := range times {
 		if n < 2 {
-			out[text(plain(keys[whole]))] = keys[whole]
+			out[text(normalizeValue(keys[whole]))] = keys[whole]
 		}
 	}
 	return out

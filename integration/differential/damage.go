@@ -24,8 +24,8 @@ func (g *generator) damage(r request) request {
 	return request{operation: r.operation, body: body, index: r.index, damaged: true, mistyped: r.mistyped || shaped || fmt.Sprintf("%T", other) != fmt.Sprintf("%T", values[i])}
 }
 
-// gone stands for a member that is to be removed.
-type gone struct{}
+// removed stands for a member that is to be removed.
+type removed struct{}
 
 // walk shows every value in v, with a function that replaces it; members in the
 // order of their names.
@@ -37,7 +37,7 @@ func walk(v any, show func(v any, put func(any))) {
 				continue // must not be that of another run
 			}
 			show(v[name], func(other any) {
-				if _, remove := other.(gone); remove {
+				if _, remove := other.(removed); remove {
 					delete(v, name)
 				} else {
 					v[name] = other
@@ -48,7 +48,7 @@ func walk(v any, show func(v any, put func(any))) {
 	case list:
 		for i := range v {
 			show(v[i], func(other any) {
-				if _, remove := other.(gone); remove {
+				if _, remove := other.(removed); remove {
 					other = object{}
 				}
 				v[i] = other
@@ -60,10 +60,10 @@ func walk(v any, show func(v any, put func(any))) {
 
 // damaged draws something that is not v.
 func (g *generator) damaged(v any) any {
-	if s, ok := v.(string); ok && !g.rarely(3) {
+	if s, ok := v.(string); ok && !g.oneIn(3) {
 		return g.damagedText(s)
 	}
-	if l, ok := v.(list); ok && len(l) > 0 && g.rarely(2) {
+	if l, ok := v.(list); ok && len(l) > 0 && g.oneIn(2) {
 		return append(l[:len(l):len(l)], l[0])
 	}
 	switch g.IntN(8) {
@@ -76,11 +76,11 @@ func (g *generator) damaged(v any) any {
 	case 3:
 		return g.pick(-1, 0, 1, 1000)
 	case 4:
-		return g.rarely(2)
+		return g.oneIn(2)
 	case 5:
 		return object{"S": "x"}
 	}
-	return gone{}
+	return removed{}
 }
 
 // damagedText removes, doubles or swaps words of an expression, or changes a

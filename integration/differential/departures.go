@@ -10,9 +10,9 @@ type departure struct {
 	name, why string
 	// excuses recognises it by the request and the answers that differ.
 	excuses func(r request, local, kasoku answer) bool
-	// leaves recognises requests after which DynamoDB Local holds other items,
+	// changesState recognises requests after which DynamoDB Local holds other items,
 	// although it answered alike.
-	leaves func(r request, kasoku answer) bool
+	changesState func(r request, kasoku answer) bool
 	// hides are members that are not compared.
 	hides []string
 }
@@ -54,17 +54,17 @@ var departures = []departure{
 		name: "constraints",
 		why:  "it overlooks some of what the API's model says of words, lengths and ranges, or has executed what it then refuses",
 		excuses: func(r request, local, kasoku answer) bool {
-			return r.damaged && kasoku.says("failed to satisfy constraint")
+			return r.damaged && kasoku.messageContains("failed to satisfy constraint")
 		},
-		leaves: func(r request, kasoku answer) bool {
-			return r.damaged && kasoku.says("failed to satisfy constraint")
+		changesState: func(r request, kasoku answer) bool {
+			return r.damaged && kasoku.messageContains("failed to satisfy constraint")
 		},
 	},
 	{
 		name: "throughput",
 		why:  "it overlooks that of an index of an on-demand table, one of 0, and that one is missing where the table is or its index will be provisioned",
 		excuses: func(r request, local, kasoku answer) bool {
-			return r.changesTable() && (kasoku.says("CapacityUnits") && kasoku.fault == "ValidationException" || kasoku.says("ProvisionedThroughput must be specified"))
+			return r.changesTable() && (kasoku.messageContains("CapacityUnits") && kasoku.fault == "ValidationException" || kasoku.messageContains("ProvisionedThroughput must be specified"))
 		},
 	},
 	{
@@ -80,14 +80,14 @@ var departures = []departure{
 		name: "short names",
 		why:  "a table's name has three characters or more; to the service's operations on items one will do, and no table has it",
 		excuses: func(r request, local, kasoku answer) bool {
-			return r.damaged && local.says("Invalid table/index name") && kasoku.fault == "ResourceNotFoundException"
+			return r.damaged && local.messageContains("Invalid table/index name") && kasoku.fault == "ResourceNotFoundException"
 		},
 	},
 	{
 		name: "size",
 		why:  "it takes size for the name of an attribute; to the service it is reserved",
 		excuses: func(r request, local, kasoku answer) bool {
-			return kasoku.says("reserved keyword: size")
+			return kasoku.messageContains("reserved keyword: size")
 		},
 	},
 	{
@@ -109,10 +109,10 @@ var departures = []departure{
 		name: "removals",
 		why:  "an update that only removes makes an item where there is none, or misses what a path leads through; with the service it does nothing",
 		excuses: func(r request, local, kasoku answer) bool {
-			return r.vain && (kasoku.status == http.StatusOK || kasoku.fault == "TransactionCanceledException") &&
-				(local.status == http.StatusOK || local.says("document path"))
+			return r.removesNothing && (kasoku.status == http.StatusOK || kasoku.fault == "TransactionCanceledException") &&
+				(local.status == http.StatusOK || local.messageContains("document path"))
 		},
-		leaves: func(r request, _ answer) bool { return r.vain },
+		changesState: func(r request, _ answer) bool { return r.removesNothing },
 	},
 	{
 		name: "keys of indexes",
@@ -127,14 +127,14 @@ var departures = []departure{
 		name: "attributes updated in part",
 		why:  "an update returns all of them; with the service what its paths lead to",
 		excuses: func(r request, local, kasoku answer) bool {
-			return r.operation == "UpdateItem" && updatesPart(r) && local.status == http.StatusOK && kasoku.status == http.StatusOK && within(plain(kasoku.body), plain(local.body))
+			return r.operation == "UpdateItem" && updatesPart(r) && local.status == http.StatusOK && kasoku.status == http.StatusOK && within(normalizeValue(kasoku.body), normalizeValue(local.body))
 		},
 	},
 	{
 		name: "nesting of values",
 		why:  "it overlooks that a value of an expression is nested too deep",
 		excuses: func(r request, local, kasoku answer) bool {
-			return kasoku.says("Nesting Levels") && deep(r)
+			return kasoku.messageContains("Nesting Levels") && tooDeep(r)
 		},
 	},
 	{
@@ -149,10 +149,10 @@ var departures = []departure{
 		name: "restarted queries",
 		why:  "a query of one item may have a starting key, which the service refuses; one that starts where it ends may not, though that is where a page can end",
 		excuses: func(r request, local, kasoku answer) bool {
-			if local.says("does not match the range key predicate") {
+			if local.messageContains("does not match the range key predicate") {
 				return kasoku.status == http.StatusOK && kasoku.member("ScannedCount") == 0.0
 			}
-			return r.operation == "Query" && (kasoku.says("cannot be restarted") || kasoku.says("exclusive start key is invalid")) && local.status == http.StatusOK && local.member("ScannedCount") == 0.0
+			return r.operation == "Query" && (kasoku.messageContains("cannot be restarted") || kasoku.messageContains("exclusive start key is invalid")) && local.status == http.StatusOK && local.member("ScannedCount") == 0.0
 		},
 	},
 	{
@@ -170,28 +170,28 @@ var departures = []departure{
 		name: "one item twice",
 		why:  "it tries a transaction's conditions before it sees that two actions are on one item",
 		excuses: func(r request, local, kasoku answer) bool {
-			return local.fault == "TransactionCanceledException" && kasoku.says("multiple operations on one item")
+			return local.fault == "TransactionCanceledException" && kasoku.messageContains("multiple operations on one item")
 		},
 	},
 	{
 		name: "one number twice",
 		why:  "a transaction may have two actions on one item if they spell its key's number in two ways",
 		excuses: func(r request, local, kasoku answer) bool {
-			return respelled(r) && kasoku.says("multiple operations on one item")
+			return respelled(r) && kasoku.messageContains("multiple operations on one item")
 		},
 	},
 	{
 		name: "refused batches",
 		why:  "one of statements that has an item twice is refused when it has been executed",
-		leaves: func(r request, kasoku answer) bool {
-			return r.operation == "BatchExecuteStatement" && kasoku.says("contains duplicates")
+		changesState: func(r request, kasoku answer) bool {
+			return r.operation == "BatchExecuteStatement" && kasoku.messageContains("contains duplicates")
 		},
 	},
 	{
 		name: "surplus parameters",
 		why:  "it overlooks parameters that a statement has no place for; the service refuses it",
 		excuses: func(r request, local, kasoku answer) bool {
-			return r.damaged && surplus(r) && strings.Contains(text(kasoku.body), "Number of parameters")
+			return r.damaged && extraParameters(r) && strings.Contains(text(kasoku.body), "Number of parameters")
 		},
 	},
 	{
@@ -213,7 +213,7 @@ var departures = []departure{
 		name: "items of transactions and batches",
 		why:  "a read of which the projection leaves nothing has an empty item, and a statement's paths into documents give documents; with the service it has none, and the values",
 		excuses: func(r request, local, kasoku answer) bool {
-			return gets[r.operation] && local.status == http.StatusOK && strings.ReplaceAll(text(plain(flat(local.body))), `{"Item":{}}`, `{}`) == text(plain(kasoku.body))
+			return gets[r.operation] && local.status == http.StatusOK && strings.ReplaceAll(text(normalizeValue(flatten(local.body))), `{"Item":{}}`, `{}`) == text(normalizeValue(kasoku.body))
 		},
 	},
 	{

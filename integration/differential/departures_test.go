@@ -29,7 +29,7 @@ func TestDepartures(t *testing.T) {
 	}
 	damaged := func(r *request) { r.damaged = true }
 	mistyped := func(r *request) { r.damaged, r.mistyped = true, true }
-	vain := func(r *request) { r.vain = true }
+	vain := func(r *request) { r.removesNothing = true }
 
 	for operation, answers := range map[string]string{"PutItem": `{}`, "Query": `{"Items":[],"Count":0,"ScannedCount":0}`} {
 		f("an error of ours alone", ask(operation, `{"TableName":"t"}`, damaged), did(answers), said("ValidationException", `{"message":"no"}`), false)

@@ -114,13 +114,13 @@ func TestEmbedded(t *testing.T) {
 		Service: []string{"auth: {mode: none}", "sync: false", "item_ttl: 0s", "query_ttl: 0s", "negative_ttl: 0s"},
 	})
 	p := newPair(local, node.URL)
-	p.tolerate, p.alone = departures, abnormal
+	p.tolerate, p.alone = departures, abnormalNumber
 	play(t, p, seeds(t, scenes), sceneSteps)
 	p.tally.log(t)
 }
 
 // log tells, with -v, what was asked, and which departures were met.
-func (y *tally) log(t *testing.T) {
+func (y *statistics) log(t *testing.T) {
 	for _, counts := range []map[string]int{y.seen, y.met} {
 		for _, what := range slices.Sorted(maps.Keys(counts)) {
 			t.Logf("%6d %s", counts[what], what)

@@ -51,8 +51,8 @@ func (a answer) String() string {
 // signature has the shape of a signature, which is all that DynamoDB Local asks.
 const signature = "AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request,SignedHeaders=host,Signature=0"
 
-// ask sends one request.
-func (e *endpoint) ask(ctx context.Context, r request) (answer, error) {
+// send sends one request.
+func (e *endpoint) send(ctx context.Context, r request) (answer, error) {
 	body := strings.ReplaceAll(e.named(ctx, text(r.body)), side, e.side)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, strings.NewReader(body))
 	if err != nil {
@@ -86,15 +86,15 @@ func (e *endpoint) ask(ctx context.Context, r request) (answer, error) {
 	return a, nil
 }
 
-// mostPages is more pages than any of our reads has.
-const mostPages = 500
+// maxPages is more pages than any of our reads has.
+const maxPages = 500
 
-// all sends a request, and for a read that is answered in pages, or in
+// sendAll sends a request, and for a read that is answered in pages, or in
 // segments, those that give the rest; their answers are made one.
-func (e *endpoint) all(ctx context.Context, r request) (answer, error) {
+func (e *endpoint) sendAll(ctx context.Context, r request) (answer, error) {
 	body, ok := r.body.(object)
 	if !ok || !paged[r.operation] {
-		return e.ask(ctx, r)
+		return e.send(ctx, r)
 	}
 	segments, segmented := body["TotalSegments"].(int)
 	segment, _ := body["Segment"].(int)
@@ -124,8 +124,8 @@ var continued = map[string]string{"LastEvaluatedKey": "ExclusiveStartKey", "Last
 func (e *endpoint) pages(ctx context.Context, r request) (answer, error) {
 	var whole answer
 	var all list
-	for range mostPages {
-		a, err := e.ask(ctx, r)
+	for range maxPages {
+		a, err := e.send(ctx, r)
 		if err != nil || a.fault != "" {
 			return a, err
 		}
@@ -148,7 +148,7 @@ func (e *endpoint) pages(ctx context.Context, r request) (answer, error) {
 			return whole, nil
 		}
 	}
-	return answer{}, fmt.Errorf("%s answers %s with more than %d pages", e.name, r, mostPages)
+	return answer{}, fmt.Errorf("%s answers %s with more than %d pages", e.name, r, maxPages)
 }
 
 // page is what has to be the same of a page: how many items it took, and which was
@@ -158,7 +158,7 @@ func page(r request, a answer) object {
 	body, ok := r.body.(object)
 	limit, limited := body["Limit"].(int)
 	scanned := a.member("ScannedCount")
-	if !ok || body["TotalSegments"] != nil || !limited || limit > mostOfPage || scanned == nil || scanned == 0.0 {
+	if !ok || body["TotalSegments"] != nil || !limited || limit > maxPageItems || scanned == nil || scanned == 0.0 {
 		return nil
 	}
 	p := object{"scanned": scanned}
@@ -175,9 +175,9 @@ func page(r request, a answer) object {
 	return p
 }
 
-// mostOfPage is the most items of a page that surely ends for their number, and
+// maxPageItems is the most items of a page that surely ends for their number, and
 // not for their size.
-const mostOfPage = 5
+const maxPageItems = 5
 
 // join adds a page to those before.
 func join(whole, page answer) answer {

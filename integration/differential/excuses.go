@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// says tells whether an error's message has some words.
-func (a answer) says(words string) bool {
+// messageContains tells whether an error's message has some words.
+func (a answer) messageContains(words string) bool {
 	o, _ := a.body.(object)
 	for _, name := range []string{"message", "Message"} {
 		if s, ok := o[name].(string); ok && strings.Contains(s, words) {
@@ -135,8 +135,8 @@ func within(part, whole any) bool {
 	return part == whole
 }
 
-// deep recognises a request with a value nested deeper than the service allows.
-func deep(r request) bool { return strings.Count(text(r.body), `{"L":[{"L":[`) > 15 }
+// tooDeep recognises a request with a value nested deeper than the service allows.
+func tooDeep(r request) bool { return strings.Count(text(r.body), `{"L":[{"L":[`) > 15 }
 
 // statementsOf are those of a request in PartiQL.
 func statementsOf(r request) (all []object) {
@@ -155,8 +155,8 @@ func statementsOf(r request) (all []object) {
 	return all
 }
 
-// surplus recognises a statement with more parameters than question marks.
-func surplus(r request) bool {
+// extraParameters recognises a statement with more parameters than question marks.
+func extraParameters(r request) bool {
 	for _, s := range statementsOf(r) {
 		statement, _ := s["Statement"].(string)
 		parameters, _ := s["Parameters"].(list)
@@ -210,9 +210,9 @@ var empty = regexp.MustCompile(`^\{"Responses":\[\{\}(,\{\})*\]\}$`)
 // gets are the operations that answer with an item for each thing asked.
 var gets = map[string]bool{"TransactGetItems": true, "ExecuteTransaction": true, "BatchExecuteStatement": true}
 
-// flat copies an answer with what our statements' paths lead to in place of the
+// flatten copies an answer with what our statements' paths lead to in place of the
 // documents around it.
-func flat(body any) any {
+func flatten(body any) any {
 	out := clone(body)
 	o, _ := out.(object)
 	responses, _ := o["Responses"].(list)

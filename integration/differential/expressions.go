@@ -20,10 +20,10 @@ func (g *generator) placeholders() *placeholders {
 
 // put adds them to a request, now and then one too many or too few.
 func (p *placeholders) put(body object) {
-	if p.g.rarely(120) {
+	if p.g.oneIn(120) {
 		p.names["#unused"] = "unused"
 	}
-	if p.g.rarely(120) {
+	if p.g.oneIn(120) {
 		p.values[":unused"] = object{"S": "x"}
 	}
 	if len(p.names) > 0 {
@@ -32,10 +32,10 @@ func (p *placeholders) put(body object) {
 	if len(p.values) > 0 {
 		body["ExpressionAttributeValues"] = p.values
 	}
-	if p.g.rarely(150) && len(p.values) > 0 {
+	if p.g.oneIn(150) && len(p.values) > 0 {
 		delete(p.values, sorted(p.values)[0])
 	}
-	if p.g.rarely(150) && len(p.names) > 0 {
+	if p.g.oneIn(150) && len(p.names) > 0 {
 		delete(p.names, sorted(p.names)[0])
 	}
 }
@@ -44,7 +44,7 @@ func (p *placeholders) put(body object) {
 var reserved = map[string]bool{"name": true, "size": true, "a.b": true}
 
 func (p *placeholders) name(name string) string {
-	if !p.g.rarely(4) && !reserved[name] || p.g.rarely(100) {
+	if !p.g.oneIn(4) && !reserved[name] || p.g.oneIn(100) {
 		return name
 	}
 	for ref, known := range p.names {
@@ -111,7 +111,7 @@ func (p *placeholders) keyOperand(t *table) (operand string, k key) {
 // condition draws a condition that nests at most depth deep.
 func (p *placeholders) condition(t *table, depth int) string {
 	g := p.g
-	if depth > 0 && g.rarely(2) {
+	if depth > 0 && g.oneIn(2) {
 		switch g.IntN(4) {
 		case 0:
 			return g.one("NOT ", "not ") + p.condition(t, depth-1)
@@ -140,7 +140,7 @@ func (p *placeholders) condition(t *table, depth int) string {
 		operand, k := p.keyOperand(t)
 		return operand + " = " + p.value(g.keyValue(k))
 	}
-	if g.rarely(2) {
+	if g.oneIn(2) {
 		return p.operand() + g.one(" = ", "=", " <> ") + p.operand()
 	}
 	return p.ordered() + g.one(" < ", " <= ", " > ", ">=") + p.ordered()
@@ -163,11 +163,11 @@ func (p *placeholders) update(t *table) string {
 // target draws what an action writes to: now and then a key attribute, seldom
 // something that the update has already.
 func (p *placeholders) target(t *table) string {
-	if p.g.rarely(60) {
+	if p.g.oneIn(60) {
 		operand, _ := p.keyOperand(t)
 		return operand
 	}
-	if indexes := t.indexes(); len(indexes) > 0 && p.g.rarely(8) {
+	if indexes := t.indexes(); len(indexes) > 0 && p.g.oneIn(8) {
 		x := indexes[p.g.IntN(len(indexes))]
 		return p.name(x.keys()[len(x.keys())-1].name)
 	}
@@ -179,18 +179,18 @@ func (p *placeholders) free(names ...string) string {
 	g := p.g
 	name := g.one(names...)
 	for range 8 {
-		if !p.taken[name] || g.rarely(20) {
+		if !p.taken[name] || g.oneIn(20) {
 			break
 		}
 		name = g.one(attributes...)
 	}
 	p.taken[name] = true
 	switch {
-	case name == "m" && !g.rarely(4):
+	case name == "m" && !g.oneIn(4):
 		return p.name("m") + "." + p.name(g.one("x", "y", "y", "z", "a.b"))
-	case name == "m" && g.rarely(2):
+	case name == "m" && g.oneIn(2):
 		return p.name("m") + "." + p.name("l") + fmt.Sprintf("[%d]", g.IntN(3))
-	case name == "l" && !g.rarely(3):
+	case name == "l" && !g.oneIn(3):
 		return p.name("l") + fmt.Sprintf("[%d]", g.pick(0, 1, 2, 9))
 	}
 	return p.name(name)
@@ -198,7 +198,7 @@ func (p *placeholders) free(names ...string) string {
 
 func (p *placeholders) set(t *table) string {
 	g := p.g
-	if indexes := t.indexes(); len(indexes) > 0 && g.rarely(5) {
+	if indexes := t.indexes(); len(indexes) > 0 && g.oneIn(5) {
 		x := indexes[g.IntN(len(indexes))]
 		k := x.keys()[len(x.keys())-1]
 		return p.name(k.name) + " = " + p.value(g.keyValue(k))
@@ -229,14 +229,14 @@ func (p *placeholders) term(t *table) string {
 func (p *placeholders) remove(t *table) string { return p.target(t) }
 
 func (p *placeholders) add(t *table) string {
-	if p.g.rarely(2) {
+	if p.g.oneIn(2) {
 		return p.free("n", "c", "n", "c", "a", "m", "l") + " " + p.value(p.g.number())
 	}
 	return p.free("t", "t", "t", "a", "l") + " " + p.value(p.g.set())
 }
 
 func (p *placeholders) delete(t *table) string {
-	if p.g.rarely(8) {
+	if p.g.oneIn(8) {
 		return p.target(t) + " " + p.value(p.g.set())
 	}
 	return p.free("t", "t", "t", "a") + " " + p.value(p.g.set())
@@ -249,7 +249,7 @@ func (p *placeholders) projection(t *table) string {
 	for range p.g.IntN(3) {
 		paths = append(paths, p.free(attributes...))
 	}
-	if p.g.rarely(3) {
+	if p.g.oneIn(3) {
 		operand, _ := p.keyOperand(t)
 		paths = append(paths, operand)
 	}
@@ -260,10 +260,10 @@ func (p *placeholders) projection(t *table) string {
 func (p *placeholders) keyCondition(keys []key) string {
 	g := p.g
 	condition := p.name(keys[0].name) + " = " + p.value(g.keyValue(keys[0]))
-	if g.rarely(150) {
+	if g.oneIn(150) {
 		condition = p.name(keys[0].name) + " > " + p.value(g.keyValue(keys[0]))
 	}
-	if len(keys) == 1 || g.rarely(3) {
+	if len(keys) == 1 || g.oneIn(3) {
 		return condition
 	}
 	k := keys[1]
@@ -277,7 +277,7 @@ func (p *placeholders) keyCondition(keys []key) string {
 	case 0, 1:
 		second = name + " BETWEEN " + first + " AND " + p.value(high)
 	case 2:
-		if k.typ == "N" && !g.rarely(10) {
+		if k.typ == "N" && !g.oneIn(10) {
 			second = name + " = " + first
 			break
 		}
@@ -286,11 +286,11 @@ func (p *placeholders) keyCondition(keys []key) string {
 		second = first + g.one(" < ", " <= ", " > ", " >= ", " = ") + name
 	default:
 		second = name + g.one(" < ", " <= ", " > ", " >= ", " = ") + first
-		if g.rarely(60) {
+		if g.oneIn(60) {
 			second = name + " <> " + first
 		}
 	}
-	if g.rarely(3) {
+	if g.oneIn(3) {
 		return second + " AND " + condition
 	}
 	return condition + " AND " + second

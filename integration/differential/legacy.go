@@ -14,7 +14,7 @@ func (g *generator) legacyCondition(operator string, value func() any) object {
 	case "IN":
 		n = 1 + g.IntN(3)
 	}
-	if g.rarely(60) {
+	if g.oneIn(60) {
 		n++
 	}
 	condition := object{"ComparisonOperator": operator}
@@ -38,7 +38,7 @@ func (g *generator) legacyConditions() object {
 		}
 		operator := g.one(comparisons...)
 		out[name] = g.legacyCondition(operator, func() any {
-			if g.rarely(10) || operator == "EQ" || operator == "NE" {
+			if g.oneIn(10) || operator == "EQ" || operator == "NE" {
 				return g.typical(name)
 			}
 			return draw()
@@ -50,7 +50,7 @@ func (g *generator) legacyConditions() object {
 // legacyExpected adds Expected in either of its forms.
 func (g *generator) legacyExpected(body object) {
 	expected := g.legacyConditions()
-	if g.rarely(2) {
+	if g.oneIn(2) {
 		name := g.one(attributes...)
 		switch g.IntN(3) {
 		case 0:
@@ -58,11 +58,11 @@ func (g *generator) legacyExpected(body object) {
 		case 1:
 			expected[name] = object{"Value": g.typical(name)}
 		case 2:
-			expected[name] = object{"Exists": g.rarely(2), "Value": g.typical(name)}
+			expected[name] = object{"Exists": g.oneIn(2), "Value": g.typical(name)}
 		}
 	}
 	body["Expected"] = expected
-	if g.rarely(4) {
+	if g.oneIn(4) {
 		body["ConditionalOperator"] = g.one("AND", "OR")
 	}
 }
@@ -71,7 +71,7 @@ func (g *generator) legacyUpdates(t *table, body object) {
 	updates := object{}
 	for range 1 + g.IntN(3) {
 		name := g.one(attributes...)
-		if indexes := t.indexes(); len(indexes) > 0 && g.rarely(8) {
+		if indexes := t.indexes(); len(indexes) > 0 && g.oneIn(8) {
 			x := indexes[g.IntN(len(indexes))]
 			k := x.keys()[len(x.keys())-1]
 			updates[k.name] = object{"Value": g.keyValue(k)}
@@ -86,7 +86,7 @@ func (g *generator) legacyUpdates(t *table, body object) {
 			updates[name] = object{"Action": "ADD", "Value": g.number()}
 		default:
 			updates[name] = object{"Action": "PUT", "Value": g.typical(name)}
-			if g.rarely(3) {
+			if g.oneIn(3) {
 				delete(updates[name].(object), "Action")
 			}
 		}
@@ -97,13 +97,13 @@ func (g *generator) legacyUpdates(t *table, body object) {
 // legacyKeys adds KeyConditions, and now and then a QueryFilter.
 func (g *generator) legacyKeys(keys []key, body object) {
 	conditions := object{keys[0].name: object{"ComparisonOperator": "EQ", "AttributeValueList": list{g.keyValue(keys[0])}}}
-	if len(keys) > 1 && g.rarely(2) {
+	if len(keys) > 1 && g.oneIn(2) {
 		conditions[keys[1].name] = g.legacyCondition(g.one("EQ", "LT", "LE", "GT", "GE", "BETWEEN", "BEGINS_WITH", "NE"), func() any { return g.keyValue(keys[1]) })
 	}
 	body["KeyConditions"] = conditions
-	if g.rarely(3) {
+	if g.oneIn(3) {
 		body["QueryFilter"] = g.legacyConditions()
-		if g.rarely(3) {
+		if g.oneIn(3) {
 			body["ConditionalOperator"] = g.one("AND", "OR")
 		}
 	}

@@ -7,12 +7,12 @@ import (
 
 // request draws a request of any kind: now and then one that has been damaged.
 func (g *generator) request() request {
-	if g.spare.busy > 0 && !g.rarely(4) {
+	if g.spare.busy > 0 && !g.oneIn(4) {
 		return g.onSpare()
 	}
 	t := g.tables[g.IntN(len(g.tables))]
 	r := g.sound(t)
-	if g.rarely(10) {
+	if g.oneIn(10) {
 		return g.damage(r)
 	}
 	return r
@@ -40,7 +40,7 @@ func (g *generator) sound(t *table) request {
 	case k < 84:
 		return g.transactWrite()
 	case k < 85:
-		return g.again(t)
+		return g.repeatTransaction(t)
 	case k < 88:
 		return g.transactGet()
 	case k < 95:
@@ -57,7 +57,7 @@ func (g *generator) sound(t *table) request {
 
 // options adds members that any read or write may have.
 func (g *generator) options(body object) object {
-	if g.rarely(10) {
+	if g.oneIn(10) {
 		body["ReturnConsumedCapacity"] = g.one("TOTAL", "INDEXES", "NONE")
 	}
 	return body
@@ -66,18 +66,18 @@ func (g *generator) options(body object) object {
 func (g *generator) writeOptions(t *table, body object, p *placeholders, returns ...string) object {
 	_, updates := body["UpdateExpression"]
 	switch {
-	case g.rarely(12) && (!updates || g.rarely(10)):
+	case g.oneIn(12) && (!updates || g.oneIn(10)):
 		g.legacyExpected(body)
-	case g.rarely(3):
+	case g.oneIn(3):
 		body["ConditionExpression"] = p.condition(t, 2)
-		if g.rarely(3) {
+		if g.oneIn(3) {
 			body["ReturnValuesOnConditionCheckFailure"] = g.one("ALL_OLD", "NONE")
 		}
 	}
-	if g.rarely(2) {
+	if g.oneIn(2) {
 		body["ReturnValues"] = g.one(returns...)
 	}
-	if g.rarely(10) {
+	if g.oneIn(10) {
 		body["ReturnItemCollectionMetrics"] = "SIZE"
 	}
 	p.put(body)
@@ -97,16 +97,16 @@ var everyReturn = []string{"NONE", "ALL_OLD", "UPDATED_OLD", "ALL_NEW", "UPDATED
 func (g *generator) update(t *table) request {
 	body, p := object{"TableName": t.name, "Key": g.key(t)}, g.placeholders()
 	switch {
-	case g.rarely(8):
+	case g.oneIn(8):
 		g.legacyUpdates(t, body)
-		if g.rarely(3) {
+		if g.oneIn(3) {
 			g.legacyExpected(body)
 		}
-		if g.rarely(2) {
+		if g.oneIn(2) {
 			body["ReturnValues"] = g.one(everyReturn...)
 		}
 		return request{operation: "UpdateItem", body: g.options(body)}
-	case !g.rarely(30):
+	case !g.oneIn(30):
 		body["UpdateExpression"] = p.update(t)
 	}
 	return request{operation: "UpdateItem", body: g.writeOptions(t, body, p, everyReturn...)}
@@ -122,38 +122,38 @@ func (g *generator) get(t *table) request {
 // readOptions adds what says how and what to read.
 func (g *generator) readOptions(t *table, body object, p *placeholders) {
 	switch {
-	case g.rarely(3):
+	case g.oneIn(3):
 		body["ProjectionExpression"] = p.projection(t)
-	case g.rarely(10) && (len(p.names) == 0 || g.rarely(5)):
+	case g.oneIn(10) && (len(p.names) == 0 || g.oneIn(5)):
 		body["AttributesToGet"] = list{g.one(attributes...), t.hash.name}
 	}
-	if index, _ := body["IndexName"].(string); !strings.HasPrefix(index, "global") && g.rarely(2) || g.rarely(30) {
-		body["ConsistentRead"] = g.rarely(2)
+	if index, _ := body["IndexName"].(string); !strings.HasPrefix(index, "global") && g.oneIn(2) || g.oneIn(30) {
+		body["ConsistentRead"] = g.oneIn(2)
 	}
 	g.options(body)
 }
 
 // paging adds what says how much to read, and in which order.
 func (g *generator) paging(t *table, body object) {
-	if g.rarely(3) {
+	if g.oneIn(3) {
 		body["Limit"] = g.pick(1, 2, 3, 5, 1000)
 	}
-	if g.rarely(60) {
+	if g.oneIn(60) {
 		body["Limit"] = g.pick(0, -1)
 	}
-	if g.rarely(60) {
+	if g.oneIn(60) {
 		body["ExclusiveStartKey"] = g.key(t)
 	}
-	if g.rarely(14) {
+	if g.oneIn(14) {
 		body["Select"] = g.one("ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES", "SPECIFIC_ATTRIBUTES", "COUNT", "COUNT")
 	}
 }
 
-// of draws what to read: the table or one of its indexes.
-func (g *generator) of(t *table, body object) ([]key, *index) {
+// readTarget draws what to read: the table or one of its indexes.
+func (g *generator) readTarget(t *table, body object) ([]key, *index) {
 	indexes := t.indexes()
-	if len(indexes) == 0 || g.rarely(2) {
-		if g.rarely(100) {
+	if len(indexes) == 0 || g.oneIn(2) {
+		if g.oneIn(100) {
 			body["IndexName"] = "no-such-index"
 		}
 		return t.keys(), nil
@@ -165,19 +165,19 @@ func (g *generator) of(t *table, body object) ([]key, *index) {
 
 func (g *generator) query(t *table) request {
 	body, p := object{"TableName": t.name}, g.placeholders()
-	keys, _ := g.of(t, body)
-	if g.rarely(8) {
+	keys, _ := g.readTarget(t, body)
+	if g.oneIn(8) {
 		g.legacyKeys(keys, body)
 	} else {
 		body["KeyConditionExpression"] = p.keyCondition(keys)
-		if g.rarely(4) {
+		if g.oneIn(4) {
 			body["FilterExpression"] = p.condition(t, 2)
 		}
 		g.readOptions(t, body, p)
 	}
 	g.paging(t, body)
-	if g.rarely(3) {
-		body["ScanIndexForward"] = g.rarely(3)
+	if g.oneIn(3) {
+		body["ScanIndexForward"] = g.oneIn(3)
 	}
 	p.put(body)
 	return request{operation: "Query", body: body}
@@ -185,20 +185,20 @@ func (g *generator) query(t *table) request {
 
 func (g *generator) scan(t *table) request {
 	body, p := object{"TableName": t.name}, g.placeholders()
-	_, x := g.of(t, body)
-	if g.rarely(8) {
+	_, x := g.readTarget(t, body)
+	if g.oneIn(8) {
 		body["ScanFilter"] = g.legacyConditions()
-		if g.rarely(3) {
+		if g.oneIn(3) {
 			body["ConditionalOperator"] = g.one("AND", "OR")
 		}
 	} else {
-		if g.rarely(2) {
+		if g.oneIn(2) {
 			body["FilterExpression"] = p.condition(t, 2)
 		}
 		g.readOptions(t, body, p)
 	}
 	g.paging(t, body)
-	if g.rarely(8) {
+	if g.oneIn(8) {
 		body["TotalSegments"] = 3
 		body["Segment"] = g.pick(0, 1, 2, 3)
 	}
@@ -211,7 +211,7 @@ func (g *generator) keysOf(t *table, n int) list {
 	seen, keys := map[string]bool{}, list{}
 	for range n {
 		k := g.key(t)
-		if s := text(k); !seen[s] || g.rarely(20) {
+		if s := text(k); !seen[s] || g.oneIn(20) {
 			seen[s] = true
 			keys = append(keys, k)
 		}
@@ -222,11 +222,11 @@ func (g *generator) keysOf(t *table, n int) list {
 func (g *generator) batchGet() request {
 	items := object{}
 	for _, t := range g.tables {
-		if g.rarely(3) {
+		if g.oneIn(3) {
 			continue
 		}
 		part, p := object{"Keys": g.keysOf(t, 1+g.IntN(5))}, g.placeholders()
-		if g.rarely(4) {
+		if g.oneIn(4) {
 			part["ProjectionExpression"] = p.projection(t)
 		}
 		p.put(part)
@@ -238,12 +238,12 @@ func (g *generator) batchGet() request {
 func (g *generator) batchWrite() request {
 	items := object{}
 	for _, t := range g.tables {
-		if g.rarely(3) {
+		if g.oneIn(3) {
 			continue
 		}
 		writes := list{}
 		for _, k := range g.keysOf(t, 1+g.IntN(4)) {
-			if g.rarely(3) {
+			if g.oneIn(3) {
 				writes = append(writes, object{"DeleteRequest": object{"Key": k}})
 				continue
 			}
@@ -265,21 +265,21 @@ func (g *generator) transactWrite() request {
 		actions = append(actions, g.action(t))
 	}
 	body := object{"TransactItems": actions}
-	if g.rarely(6) {
+	if g.oneIn(6) {
 		g.token++
 		body["ClientRequestToken"] = fmt.Sprintf("token-%s-%d", side, g.token)
-		g.tokened = body
+		g.lastTransaction = body
 	}
 	return request{operation: "TransactWriteItems", body: g.options(body)}
 }
 
-// again repeats the last transaction with a token, or another with its token.
-func (g *generator) again(t *table) request {
-	if g.tokened == nil {
+// repeatTransaction repeats the last transaction with a token, or another with its token.
+func (g *generator) repeatTransaction(t *table) request {
+	if g.lastTransaction == nil {
 		return g.transactWrite()
 	}
-	body := clone(g.tokened).(object)
-	if g.rarely(2) {
+	body := clone(g.lastTransaction).(object)
+	if g.oneIn(2) {
 		actions := body["TransactItems"].(list)
 		actions[0] = g.action(t)
 	}
@@ -298,10 +298,10 @@ func (g *generator) action(t *table) object {
 	default:
 		body["Key"] = g.key(t)
 	}
-	if kind == "ConditionCheck" || g.rarely(4) {
+	if kind == "ConditionCheck" || g.oneIn(4) {
 		body["ConditionExpression"] = p.condition(t, 1)
 	}
-	if g.rarely(4) {
+	if g.oneIn(4) {
 		body["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
 	}
 	p.put(body)
@@ -313,7 +313,7 @@ func (g *generator) transactGet() request {
 	for range 1 + g.IntN(4) {
 		t := g.tables[g.IntN(len(g.tables))]
 		body, p := object{"TableName": t.name, "Key": g.key(t)}, g.placeholders()
-		if g.rarely(3) {
+		if g.oneIn(3) {
 			body["ProjectionExpression"] = p.projection(t)
 		}
 		p.put(body)
@@ -328,10 +328,10 @@ func (g *generator) change(t *table) request {
 	switch g.IntN(9) {
 	case 7:
 		body := object{}
-		if g.rarely(2) {
+		if g.oneIn(2) {
 			body["Limit"] = g.pick(100, 100, 7, 0, 101)
 		}
-		if g.rarely(2) {
+		if g.oneIn(2) {
 			body["ExclusiveStartTableName"] = g.tables[0].name
 		}
 		return request{operation: "ListTables", body: body}

@@ -15,25 +15,25 @@ type pair struct {
 	tolerate []departure
 	alone    func(body any) string // what is wrong with an answer of the second's, whatever the first says
 	rounds   atomic.Int64
-	tally    tally
+	tally    statistics
 }
 
 // newPair makes a pair of DynamoDB Local and another, which may differ in nothing.
 func newPair(local, other string) *pair {
 	return &pair{
 		servers: [2]*server{newServer("left", local), newServer("right", other)},
-		alone:   func(any) string { return "" }, tally: tally{met: map[string]int{}, seen: map[string]int{}},
+		alone:   func(any) string { return "" }, tally: statistics{met: map[string]int{}, seen: map[string]int{}},
 	}
 }
 
-// tally counts what rounds come upon.
-type tally struct {
+// statistics counts what rounds come upon.
+type statistics struct {
 	mu   sync.Mutex
 	met  map[string]int // how often each departure was met
 	seen map[string]int // how often each operation had which outcome
 }
 
-func (t *tally) add(counts map[string]int, what string) {
+func (t *statistics) add(counts map[string]int, what string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	counts[what]++
@@ -42,11 +42,11 @@ func (t *tally) add(counts map[string]int, what string) {
 // round is one run of requests on fresh tables of a scene.
 type round struct {
 	*pair
-	scene  *scene
-	ends   [2]*endpoint
-	spoilt map[string]bool // tables whose streams may differ
-	tokens map[string]bool // of transactions that only one end may have executed
-	healed map[string]bool // tables and keys of items removed since they differed
+	scene      *scene
+	ends       [2]*endpoint
+	tainted    map[string]bool // tables whose streams may differ
+	tokens     map[string]bool // of transactions that only one end may have executed
+	reconciled map[string]bool // tables and keys of items removed since they differed
 }
 
 // difference is where the two ends went apart.
@@ -65,7 +65,7 @@ func (d *difference) String() string {
 // run plays steps on fresh tables of a scene, and returns the differences that no
 // departure explains.
 func (p *pair) run(ctx context.Context, s *scene, steps []request) ([]*difference, error) {
-	r := &round{pair: p, scene: s, healed: map[string]bool{}, tokens: map[string]bool{}, spoilt: map[string]bool{}}
+	r := &round{pair: p, scene: s, reconciled: map[string]bool{}, tokens: map[string]bool{}, tainted: map[string]bool{}}
 	n := p.rounds.Add(1)
 	for i, to := range p.servers {
 		r.ends[i] = &endpoint{server: to, side: fmt.Sprintf("%s-run%d-", to.name, n)}
@@ -77,7 +77,7 @@ func (p *pair) run(ctx context.Context, s *scene, steps []request) ([]*differenc
 	if err != nil {
 		return nil, err
 	}
-	if err := r.settle(ctx, true); err != nil {
+	if err := r.awaitSpare(ctx, true); err != nil {
 		return nil, err
 	}
 	return found, r.eachTable(ctx, func(t *table) request { return request{operation: "DeleteTable", body: object{"TableName": t.name}} })
@@ -100,7 +100,7 @@ func (r *round) both(send func(*endpoint) (answer, error)) (a, b answer, err err
 func (r *round) eachTable(ctx context.Context, make func(*table) request) error {
 	for _, t := range r.scene.tables {
 		asked := make(t)
-		a, b, err := r.both(func(e *endpoint) (answer, error) { return e.ask(ctx, asked) })
+		a, b, err := r.both(func(e *endpoint) (answer, error) { return e.send(ctx, asked) })
 		if err != nil {
 			return err
 		}
@@ -111,8 +111,8 @@ func (r *round) eachTable(ctx context.Context, make func(*table) request) error 
 	return nil
 }
 
-// mostDifferences is how many differences end a round.
-const mostDifferences = 5
+// maxDifferences is how many differences end a round.
+const maxDifferences = 5
 
 func (r *round) play(ctx context.Context, steps []request) (found []*difference, err error) {
 	for i, asked := range steps {
@@ -122,7 +122,7 @@ func (r *round) play(ctx context.Context, steps []request) (found []*difference,
 		}
 		if d != nil {
 			d.step = i
-			if found = append(found, d); len(found) == mostDifferences {
+			if found = append(found, d); len(found) == maxDifferences {
 				return found, nil
 			}
 		}
@@ -144,10 +144,10 @@ func (r *round) play(ctx context.Context, steps []request) (found []*difference,
 // When they hold different items they are made the same again.
 func (r *round) step(ctx context.Context, asked request) (*difference, error) {
 	var err error
-	if asked.vain, err = r.inVain(ctx, asked); err != nil {
+	if asked.removesNothing, err = r.removesNothing(ctx, asked); err != nil {
 		return nil, err
 	}
-	a, b, err := r.both(func(e *endpoint) (answer, error) { return e.all(ctx, asked) })
+	a, b, err := r.both(func(e *endpoint) (answer, error) { return e.sendAll(ctx, asked) })
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func (r *round) step(ctx context.Context, asked request) (*difference, error) {
 		}
 	}
 	if asked.changesTable() {
-		return found, r.settle(ctx, found != nil || excused)
+		return found, r.awaitSpare(ctx, found != nil || excused)
 	}
 	if !asked.writes() {
 		return found, nil
@@ -175,8 +175,8 @@ func (r *round) step(ctx context.Context, asked request) (*difference, error) {
 	}
 	if d == nil {
 		if b.fault != "" && r.excusedState(asked, b) { // done and undone
-			for _, t := range r.scene.concerned(asked) {
-				r.spoilt[t.name] = true
+			for _, t := range r.scene.tablesOf(asked) {
+				r.tainted[t.name] = true
 			}
 		}
 		return found, nil
@@ -184,18 +184,18 @@ func (r *round) step(ctx context.Context, asked request) (*difference, error) {
 	if found == nil && !excused && !r.excusedState(asked, b) {
 		found = &difference{asked: asked, what: "what they then hold, and that is " + d.what, first: d.first, second: d.second}
 	}
-	return found, r.heal(ctx, asked)
+	return found, r.reconcile(ctx, asked)
 }
 
-// inVain tells whether a request has an update that only removes and whose item
+// removesNothing tells whether a request has an update that only removes and whose item
 // is not there.
-func (r *round) inVain(ctx context.Context, asked request) (bool, error) {
+func (r *round) removesNothing(ctx context.Context, asked request) (bool, error) {
 	for _, update := range removals(asked) {
 		key, ok := update["Key"].(object)
 		if !ok {
 			continue
 		}
-		a, err := r.ends[0].ask(ctx, request{operation: "GetItem", body: object{"TableName": update["TableName"], "Key": key, "ConsistentRead": true}})
+		a, err := r.ends[0].send(ctx, request{operation: "GetItem", body: object{"TableName": update["TableName"], "Key": key, "ConsistentRead": true}})
 		if err != nil {
 			return false, err
 		}
@@ -225,7 +225,7 @@ func (r *round) excused(asked request, a, b answer) bool {
 
 func (r *round) excusedState(asked request, b answer) bool {
 	for _, d := range r.tolerate {
-		if d.leaves != nil && d.leaves(asked, b) {
+		if d.changesState != nil && d.changesState(asked, b) {
 			r.tally.add(r.tally.met, d.name)
 			return true
 		}

@@ -19,12 +19,12 @@ type list = []any
 
 // request is one request to be sent to both.
 type request struct {
-	operation string
-	body      any    // an object
-	index     *index // what a scan is of, unless it is the table
-	damaged   bool   // it was changed so that it is likely to be refused
-	mistyped  bool   // and that in a value's type of JSON
-	vain      bool   // it removes from an item that is not there
+	operation      string
+	body           any    // an object
+	index          *index // what a scan is of, unless it is the table
+	damaged        bool   // it was changed so that it is likely to be refused
+	mistyped       bool   // and that in a value's type of JSON
+	removesNothing bool   // it removes from an item that is not there
 }
 
 func (r request) String() string { return r.operation + " " + text(r.body) }

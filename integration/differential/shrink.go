@@ -1,7 +1,7 @@
 package differential
 
-// mostReplays bounds the time that shrink takes.
-const mostReplays = 40
+// maxReplays bounds the time that shrink takes.
+const maxReplays = 40
 
 // shrink leaves out of steps, of which the last is the one that fails, whatever
 // it fails without: first all others, then halves, then quarters, down to single
@@ -12,7 +12,7 @@ func shrink(steps []request, fails func([]request) bool) []request {
 	}
 	replays := 0
 	for size := len(steps) / 2; size > 0; size /= 2 {
-		for at := 0; at+size < len(steps) && replays < mostReplays; replays++ {
+		for at := 0; at+size < len(steps) && replays < maxReplays; replays++ {
 			less := append(append([]request{}, steps[:at]...), steps[at+size:]...)
 			if fails(less) {
 				steps = less

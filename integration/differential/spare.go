@@ -38,7 +38,7 @@ func (g *generator) onSpare() request {
 }
 
 func (g *generator) maybeDamaged(r request) request {
-	if g.rarely(4) {
+	if g.oneIn(4) {
 		return g.damage(r)
 	}
 	return r
@@ -52,26 +52,26 @@ func (g *generator) throughput() object {
 // the scene's tables are created.
 func (g *generator) createSpare() request {
 	body := g.spare.create().body.(object)
-	if g.rarely(2) {
+	if g.oneIn(2) {
 		body["BillingMode"] = "PROVISIONED"
-		if g.rarely(4) {
+		if g.oneIn(4) {
 			delete(body, "BillingMode")
 		}
 		body["ProvisionedThroughput"] = g.throughput()
 		indexes, _ := body["GlobalSecondaryIndexes"].(list)
 		for _, x := range indexes {
-			if !g.rarely(8) {
+			if !g.oneIn(8) {
 				x.(object)["ProvisionedThroughput"] = g.throughput()
 			}
 		}
 	}
-	if g.rarely(5) {
+	if g.oneIn(5) {
 		body["DeletionProtectionEnabled"] = true
 	}
-	if g.rarely(8) {
+	if g.oneIn(8) {
 		body["TableClass"] = g.one("STANDARD", "STANDARD_INFREQUENT_ACCESS")
 	}
-	if g.rarely(8) {
+	if g.oneIn(8) {
 		body["ProvisionedThroughput"] = g.throughput()
 	}
 	return request{operation: "CreateTable", body: body}
@@ -82,23 +82,23 @@ func (g *generator) updateTable() object {
 	switch g.IntN(9) {
 	case 0:
 		body["BillingMode"] = g.one("PROVISIONED", "PAY_PER_REQUEST")
-		if g.rarely(2) {
+		if g.oneIn(2) {
 			body["ProvisionedThroughput"] = g.throughput()
 		}
 	case 1:
 		body["ProvisionedThroughput"] = g.throughput()
 	case 2, 3:
 		body["StreamSpecification"] = object{"StreamEnabled": true, "StreamViewType": g.one("KEYS_ONLY", "NEW_IMAGE")}
-		if g.rarely(2) {
+		if g.oneIn(2) {
 			body["StreamSpecification"] = object{"StreamEnabled": false}
 		}
 	case 4:
-		body["DeletionProtectionEnabled"] = g.rarely(3)
+		body["DeletionProtectionEnabled"] = g.oneIn(3)
 	case 5:
 		if all := append(g.spare.globals, g.spare.added...); len(all) > 0 {
 			x := all[g.IntN(len(all))]
 			body["GlobalSecondaryIndexUpdates"] = list{object{"Delete": object{"IndexName": x.name}}}
-			if g.rarely(3) {
+			if g.oneIn(3) {
 				body["GlobalSecondaryIndexUpdates"] = list{object{"Update": object{"IndexName": x.name, "ProvisionedThroughput": g.throughput()}}}
 			}
 		}
@@ -115,7 +115,7 @@ func (g *generator) addIndex(body object) {
 	g.spare.added = append(g.spare.added, x)
 	defined := object{}
 	create := describe([]index{x}, defined)[0].(object)
-	if g.rarely(3) {
+	if g.oneIn(3) {
 		create["ProvisionedThroughput"] = g.throughput()
 	}
 	for _, name := range sorted(defined) {
@@ -127,6 +127,6 @@ func (g *generator) addIndex(body object) {
 func (g *generator) timeToLive() request {
 	return request{operation: "UpdateTimeToLive", body: object{
 		"TableName":               g.spare.name,
-		"TimeToLiveSpecification": object{"Enabled": !g.rarely(3), "AttributeName": g.one("expires", "expires", "ends")},
+		"TimeToLiveSpecification": object{"Enabled": !g.oneIn(3), "AttributeName": g.one("expires", "expires", "ends")},
 	}}
 }

@@ -14,7 +14,7 @@ func (g *generator) statement(t *table) request {
 		return request{operation: "ExecuteTransaction", body: object{"TransactStatements": g.statements(t)}}
 	}
 	s := g.statementOf(t, g.one("SELECT", "SELECT", "INSERT", "UPDATE", "DELETE"))
-	if g.rarely(3) {
+	if g.oneIn(3) {
 		s["ConsistentRead"] = true
 	}
 	return request{operation: "ExecuteStatement", body: g.options(s)}
@@ -23,7 +23,7 @@ func (g *generator) statement(t *table) request {
 // statements draws some that read, or some that write.
 func (g *generator) statements(t *table) list {
 	kinds := []string{"INSERT", "UPDATE", "DELETE"}
-	if g.rarely(3) {
+	if g.oneIn(3) {
 		kinds = []string{"SELECT"}
 	}
 	all := list{}
@@ -37,7 +37,7 @@ func (g *generator) statements(t *table) list {
 func (g *generator) statementOf(t *table, kind string) object {
 	var parameters list
 	param := func(v any) string {
-		if literal, ok := literalOf(v); ok && g.rarely(2) {
+		if literal, ok := literalOf(v); ok && g.oneIn(2) {
 			return literal
 		}
 		parameters = append(parameters, v)
@@ -84,7 +84,7 @@ func (g *generator) statementOf(t *table, kind string) object {
 			statement = "UPDATE " + from + " SET " + name + " = " + param(g.typical(name))
 		}
 		statement += " WHERE " + key()
-		if g.rarely(3) {
+		if g.oneIn(3) {
 			statement += " AND a = " + param(g.value(0))
 		}
 	case "DELETE":

@@ -15,14 +15,14 @@ type record struct{ key, text string }
 // order; but not to items that were removed because they differed.
 func (r *round) compareStreams(ctx context.Context) (*difference, error) {
 	for _, t := range r.scene.tables {
-		if t.stream == "" || r.spoilt[t.name] {
+		if t.stream == "" || r.tainted[t.name] {
 			continue
 		}
 		a, b, err := r.both(func(e *endpoint) (answer, error) {
 			records, err := e.records(ctx, t)
 			byKey := object{}
 			for _, one := range records {
-				if !r.healed[t.name+one.key] {
+				if !r.reconciled[t.name+one.key] {
 					all, _ := byKey[one.key].(list)
 					byKey[one.key] = append(all, one.text)
 				}
@@ -42,12 +42,12 @@ func (r *round) compareStreams(ctx context.Context) (*difference, error) {
 
 // records reads all that a table's stream has.
 func (e *endpoint) records(ctx context.Context, t *table) ([]record, error) {
-	described, err := e.must(ctx, "DescribeTable", object{"TableName": t.name})
+	described, err := e.mustSend(ctx, "DescribeTable", object{"TableName": t.name})
 	if err != nil {
 		return nil, err
 	}
 	arn := described["Table"].(object)["LatestStreamArn"]
-	stream, err := e.must(ctx, "DescribeStream", object{"StreamArn": arn})
+	stream, err := e.mustSend(ctx, "DescribeStream", object{"StreamArn": arn})
 	if err != nil {
 		return nil, err
 	}
@@ -65,13 +65,13 @@ func (e *endpoint) records(ctx context.Context, t *table) ([]record, error) {
 
 // shard reads a shard up to an empty page: there are no changes meanwhile.
 func (e *endpoint) shard(ctx context.Context, at object) ([]record, error) {
-	got, err := e.must(ctx, "GetShardIterator", at)
+	got, err := e.mustSend(ctx, "GetShardIterator", at)
 	if err != nil {
 		return nil, err
 	}
 	var all []record
 	for next := got["ShardIterator"]; next != nil; {
-		page, err := e.must(ctx, "GetRecords", object{"ShardIterator": next})
+		page, err := e.mustSend(ctx, "GetRecords", object{"ShardIterator": next})
 		if err != nil {
 			return nil, err
 		}
@@ -87,7 +87,7 @@ func (e *endpoint) shard(ctx context.Context, at object) ([]record, error) {
 					told[name] = change[name]
 				}
 			}
-			all = append(all, record{text(plain(change["Keys"])), text(plain(told))})
+			all = append(all, record{text(normalizeValue(change["Keys"])), text(normalizeValue(told))})
 		}
 		next = page["NextShardIterator"]
 	}
@@ -110,13 +110,13 @@ func (g *generator) stream(t *table) request {
 	case 2, 3:
 		body := object{"StreamArn": "STREAM-OF-" + t.name, "ShardId": "SHARD-OF-" + t.name,
 			"ShardIteratorType": g.one("TRIM_HORIZON", "LATEST", "AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER")}
-		if strings.Contains(body["ShardIteratorType"].(string), "SEQUENCE") && !g.rarely(4) {
+		if strings.Contains(body["ShardIteratorType"].(string), "SEQUENCE") && !g.oneIn(4) {
 			body["SequenceNumber"] = "NUMBER-OF-" + t.name
 		}
 		return request{operation: "GetShardIterator", body: body}
 	}
 	body := object{"ShardIterator": "ITERATOR-OF-" + t.name}
-	if g.rarely(3) {
+	if g.oneIn(3) {
 		body["Limit"] = g.pick(1, 2, 1000, 1001)
 	}
 	return request{operation: "GetRecords", body: body}
@@ -139,7 +139,7 @@ func (e *endpoint) named(ctx context.Context, body string) string {
 }
 
 func (e *endpoint) streamName(ctx context.Context, what, table string) (any, error) {
-	described, err := e.must(ctx, "DescribeTable", object{"TableName": table})
+	described, err := e.mustSend(ctx, "DescribeTable", object{"TableName": table})
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func (e *endpoint) streamName(ctx context.Context, what, table string) (any, err
 	if what == "STREAM" || arn == nil {
 		return arn, nil
 	}
-	stream, err := e.must(ctx, "DescribeStream", object{"StreamArn": arn})
+	stream, err := e.mustSend(ctx, "DescribeStream", object{"StreamArn": arn})
 	if err != nil {
 		return nil, err
 	}
@@ -158,14 +158,14 @@ func (e *endpoint) streamName(ctx context.Context, what, table string) (any, err
 	case "NUMBER":
 		return shard["SequenceNumberRange"].(object)["StartingSequenceNumber"], nil
 	}
-	got, err := e.must(ctx, "GetShardIterator", object{"StreamArn": arn, "ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"})
+	got, err := e.mustSend(ctx, "GetShardIterator", object{"StreamArn": arn, "ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"})
 	return got["ShardIterator"], err
 }
 
-// must asks what has to succeed.
-func (e *endpoint) must(ctx context.Context, operation string, body object) (object, error) {
+// mustSend asks what has to succeed.
+func (e *endpoint) mustSend(ctx context.Context, operation string, body object) (object, error) {
 	r := request{operation: operation, body: body}
-	a, err := e.ask(ctx, r)
+	a, err := e.send(ctx, r)
 	if err != nil {
 		return nil, err
 	}

@@ -9,10 +9,10 @@ import (
 // generator draws requests. The same seed gives the same ones.
 type generator struct {
 	*rand.Rand
-	tables  []*table
-	spare   spare
-	token   int    // of transactions
-	tokened object // the last transaction that had one
+	tables          []*table
+	spare           spare
+	token           int    // of transactions
+	lastTransaction object // the last transaction that had one
 }
 
 func newGenerator(seed uint64) *generator {
@@ -22,8 +22,8 @@ func newGenerator(seed uint64) *generator {
 // one draws one of the texts.
 func (g *generator) one(texts ...string) string { return texts[g.IntN(len(texts))] }
 
-// rarely is true once in n times.
-func (g *generator) rarely(n int) bool { return g.IntN(n) == 0 }
+// oneIn is true once in n times.
+func (g *generator) oneIn(n int) bool { return g.IntN(n) == 0 }
 
 var (
 	words   = []string{"", "a", "b", "ab", "abc", "B", "é", "日本", "x y", "\"\\\n", "0", "10", "9", "S"}
@@ -35,7 +35,7 @@ var (
 
 // values are what attributes of any type are drawn from; depth bounds nesting.
 func (g *generator) value(depth int) object {
-	if depth > 0 && g.rarely(4) {
+	if depth > 0 && g.oneIn(4) {
 		return g.document(depth)
 	}
 	switch g.IntN(14) {
@@ -46,7 +46,7 @@ func (g *generator) value(depth int) object {
 	case 7:
 		return object{"B": binaries[g.IntN(len(binaries))]}
 	case 8:
-		return object{"BOOL": g.rarely(2)}
+		return object{"BOOL": g.oneIn(2)}
 	case 9:
 		return object{"NULL": true}
 	}
@@ -54,7 +54,7 @@ func (g *generator) value(depth int) object {
 }
 
 func (g *generator) number() object {
-	if g.rarely(3) {
+	if g.oneIn(3) {
 		return object{"N": numbers[g.IntN(len(numbers))]}
 	}
 	return object{"N": fmt.Sprint(g.IntN(12))}
@@ -77,7 +77,7 @@ func (g *generator) set() object {
 }
 
 func (g *generator) document(depth int) object {
-	if g.rarely(2) {
+	if g.oneIn(2) {
 		elements := list{}
 		for range g.IntN(4) {
 			elements = append(elements, g.value(depth-1))
@@ -161,14 +161,14 @@ func (g *generator) key(t *table) object {
 	out := object{}
 	for _, k := range t.keys() {
 		out[k.name] = g.keyValue(k)
-		if g.rarely(150) {
+		if g.oneIn(150) {
 			out[k.name] = g.wrongKeyValue(k)
 		}
 	}
-	if g.rarely(150) {
+	if g.oneIn(150) {
 		out["a"] = object{"S": "x"}
 	}
-	if g.rarely(150) {
+	if g.oneIn(150) {
 		delete(out, t.hash.name)
 	}
 	return out
@@ -180,10 +180,10 @@ var attributes = []string{"a", "b", "n", "c", "t", "l", "m", "name", "size"}
 
 // typical draws a value for an attribute: mostly of the type that fits its name.
 func (g *generator) typical(name string) any {
-	if g.rarely(250) {
+	if g.oneIn(250) {
 		return g.badValue()
 	}
-	if g.rarely(6) {
+	if g.oneIn(6) {
 		return g.value(2)
 	}
 	switch name {
@@ -208,21 +208,21 @@ func (g *generator) item(t *table) object {
 	out := g.key(t)
 	for _, x := range t.indexes() {
 		for _, k := range x.keys() {
-			if _, there := out[k.name]; there || g.rarely(4) {
+			if _, there := out[k.name]; there || g.oneIn(4) {
 				continue
 			}
 			out[k.name] = g.keyValue(k)
-			if g.rarely(100) {
+			if g.oneIn(100) {
 				out[k.name] = g.wrongKeyValue(k)
 			}
 		}
 	}
 	for _, name := range attributes {
-		if g.rarely(2) {
+		if g.oneIn(2) {
 			out[name] = g.typical(name)
 		}
 	}
-	if g.rarely(200) {
+	if g.oneIn(200) {
 		out["big"] = object{"S": strings.Repeat("x", g.pick(100, 3000, 300_000, 409_000, 409_600))}
 	}
 	return out

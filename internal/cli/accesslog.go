@@ -18,8 +18,8 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry/forward"
 )
 
-// sink is an access log that is open.
-type sink struct {
+// accessLog is an access log that is open.
+type accessLog struct {
 	telemetry.Sink
 	stats func() telemetry.LogStats
 	file  *telemetry.File // nil unless it goes to one
@@ -30,17 +30,17 @@ type sink struct {
 	released chan struct{} // closed when spill is let go of
 }
 
-// openSink opens what the configuration asks for. If it asks for a directory
+// openAccessLog opens what the configuration asks for. If it asks for a directory
 // that one of busy has, the sink waits for opening.
-func openSink(c *config.Config, stdout io.Writer, busy []*sink, log *slog.Logger) (*sink, error) {
+func openAccessLog(c *config.Config, stdout io.Writer, busy []*accessLog, log *slog.Logger) (*accessLog, error) {
 	a := &c.AccessLog
-	s := &sink{
+	s := &accessLog{
 		Sink: telemetry.Discard(), released: make(chan struct{}),
 		stats: func() telemetry.LogStats { return telemetry.LogStats{} },
 	}
 	switch a.To {
 	case "stdout":
-		s.write(keepOpen{stdout}, a)
+		s.write(nopCloser{stdout}, a)
 	case "file":
 		f, err := telemetry.OpenFile(c.Resolve(a.File))
 		if err != nil {
@@ -56,20 +56,20 @@ func openSink(c *config.Config, stdout io.Writer, busy []*sink, log *slog.Logger
 	return s, nil
 }
 
-func (s *sink) write(w io.WriteCloser, a *config.AccessLog) {
+func (s *accessLog) write(w io.WriteCloser, a *config.AccessLog) {
 	lines := telemetry.NewJSONLines(w, 0, a.Fields...)
 	s.stats = lines.Stats
 	s.Sink = telemetry.Sample(lines, a.Sample)
 }
 
-func (s *sink) forward(c *config.Config, busy []*sink, log *slog.Logger) error {
+func (s *accessLog) forward(c *config.Config, busy []*accessLog, log *slog.Logger) error {
 	f, err := forwardConfig(c, log)
 	if err != nil {
 		return err
 	}
 	s.spill, s.identity = f.Spill, forwardFiles(c)
 	var fs *forward.Sink
-	if holder(busy, s.spill) != nil {
+	if spillOwner(busy, s.spill) != nil {
 		fs = forward.Prepare(f)
 		s.handover = fs
 	} else if fs, err = forward.New(f); err != nil {
@@ -80,8 +80,8 @@ func (s *sink) forward(c *config.Config, busy []*sink, log *slog.Logger) error {
 	return nil
 }
 
-// holder is the last sink that has the directory, or nil.
-func holder(open []*sink, spill string) *sink {
+// spillOwner is the last sink that has the directory, or nil.
+func spillOwner(open []*accessLog, spill string) *accessLog {
 	for _, s := range slices.Backward(open) {
 		if spill != "" && s.spill == spill {
 			return s
@@ -144,33 +144,33 @@ func forwardFiles(c *config.Config) (identity [32]byte) {
 	return [32]byte(all.Sum(nil))
 }
 
-// keepOpen writes to something that is not ours to close.
-type keepOpen struct{ io.Writer }
+// nopCloser writes to something that is not ours to close.
+type nopCloser struct{ io.Writer }
 
-func (keepOpen) Close() error { return nil }
+func (nopCloser) Close() error { return nil }
 
-// sinks counts over all access logs that a process has had, so that the
+// accessLogs counts over all access logs that a process has had, so that the
 // figures go on when a reload changes the log.
-type sinks struct {
-	mu   sync.Mutex // held while sinks tell their figures
-	open []*sink    // the last one is in use, those before it are being closed
+type accessLogs struct {
+	mu   sync.Mutex   // held while sinks tell their figures
+	open []*accessLog // the last one is in use, those before it are being closed
 	past telemetry.LogStats
 }
 
-func (l *sinks) current() *sink {
+func (l *accessLogs) current() *accessLog {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.open[len(l.open)-1]
 }
 
 // all are the sinks that aren't closed, the one in use last.
-func (l *sinks) all() []*sink {
+func (l *accessLogs) all() []*accessLog {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.open)
 }
 
-func (l *sinks) use(s *sink) {
+func (l *accessLogs) use(s *accessLog) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.open = append(l.open, s)
@@ -180,7 +180,7 @@ func (l *sinks) use(s *sink) {
 const closeTimeout = 5 * time.Second
 
 // retire closes a sink; its figures stay.
-func (l *sinks) retire(s *sink, log *slog.Logger) {
+func (l *accessLogs) retire(s *accessLog, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	if err := s.Close(ctx); err != nil {
@@ -201,15 +201,15 @@ func (l *sinks) retire(s *sink, log *slog.Logger) {
 	}
 }
 
-// begin opens a sink that waits for another's directory, once that is free.
-func (s *sink) begin(previous *sink, log *slog.Logger) {
+// openAfter opens a sink that waits for another's directory, once that is free.
+func (s *accessLog) openAfter(previous *accessLog, log *slog.Logger) {
 	<-previous.released
 	if err := s.handover.Open(); err != nil {
 		log.Error("access log: the spill directory could not be taken over", "error", err)
 	}
 }
 
-func (l *sinks) stats() telemetry.LogStats {
+func (l *accessLogs) stats() telemetry.LogStats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t := l.past

@@ -204,16 +204,16 @@ func TestAccessLogSecurely(t *testing.T) {
 	r := run(t, text)
 	r.get("orders")
 	r.settle("orders")
-	before := r.sinks.current()
+	before := r.accessLogs.current()
 	r.mustReload(text)
-	if r.sinks.current() != before {
+	if r.accessLogs.current() != before {
 		t.Error("the log was opened anew for nothing")
 	}
 	if err := os.WriteFile(filepath.Join(dir, "cert.pem"), append(cert, '\n'), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	r.mustReload(text)
-	if r.sinks.current() == before {
+	if r.accessLogs.current() == before {
 		t.Error("the log goes on with the old certificate")
 	}
 	for _, path := range []string{"/api/v1/config", "/api/v1/report", "/metrics"} {

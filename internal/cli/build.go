@@ -19,7 +19,7 @@ import (
 // generations that they guard are shared.
 func cacheConfig(c *config.Config) cache.Config {
 	cc := cache.Config{Memory: int64(c.Cache.Limit()), Generations: c.Cache.Generations}
-	cc.Settle, cc.Quarantine = settling(c)
+	cc.Settle, cc.Quarantine = settleTimes(c)
 	for i := range c.Services {
 		// A fill outlives the request that began it, not its time.
 		cc.FillTimeout = max(cc.FillTimeout, c.Services[i].Limits.RequestTimeout.Std())
@@ -31,7 +31,7 @@ func cacheConfig(c *config.Config) cache.Config {
 // of type http or couchdb may have touched, if its outcome is not known.
 const unsafeQuarantine = 30 * time.Second
 
-func settling(c *config.Config) (settle, quarantine time.Duration) {
+func settleTimes(c *config.Config) (settle, quarantine time.Duration) {
 	for i := range c.Services {
 		if d := c.Services[i].DynamoDB; d != nil {
 			if d.Origin.Embedded() == "" {

@@ -22,7 +22,7 @@ func TestSettling(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s, q := settling(c); s != settle || q != quarantine {
+		if s, q := settleTimes(c); s != settle || q != quarantine {
 			t.Errorf("settle %s, quarantine %s; want %s and %s", s, q, settle, quarantine)
 		}
 	}

@@ -136,8 +136,8 @@ func completeBash(w io.Writer, app *kong.Application) error {
 	return err
 }
 
-// single quotes text for a shell.
-func single(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+// shellQuote quotes text for a shell.
+func shellQuote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 func completeZsh(w io.Writer, app *kong.Application) error {
 	var b strings.Builder
@@ -169,7 +169,7 @@ _kasoku() {
 			if i > 0 {
 				b.WriteByte(' ')
 			}
-			b.WriteString(single(strings.ReplaceAll(word.text, ":", `\:`) + ":" + word.help))
+			b.WriteString(shellQuote(strings.ReplaceAll(word.text, ":", `\:`) + ":" + word.help))
 		}
 		b.WriteString(") ;;\n")
 	}
@@ -197,7 +197,7 @@ func completeFish(w io.Writer, app *kong.Application) error {
 					what += " -x"
 				}
 			}
-			fmt.Fprintf(&b, "complete -c kasoku -n %s %s -d %s\n", single(condition), what, single(word.help))
+			fmt.Fprintf(&b, "complete -c kasoku -n %s %s -d %s\n", shellQuote(condition), what, shellQuote(word.help))
 		}
 	}
 	_, err := io.WriteString(w, b.String())

@@ -12,30 +12,32 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// nodes is a service of type couchdb.
-type nodes struct {
+// couchService is a service of type couchdb.
+type couchService struct {
 	*couch.Service
 	proxied bool // as it was made: whether connections begin with the PROXY protocol
 }
 
-func newNodes(s *config.Service, space *cache.Space, registry *telemetry.Registry, log *slog.Logger) (service, error) {
+func newCouch(s *config.Service, space *cache.Space, registry *telemetry.Registry, log *slog.Logger) (service, error) {
 	svc, err := couch.New(couchConfig(s), space, registry, log)
 	if err != nil {
 		return nil, err
 	}
-	return &nodes{Service: svc, proxied: s.CouchDB.ProxyProtocol}, nil
+	return &couchService{Service: svc, proxied: s.CouchDB.ProxyProtocol}, nil
 }
 
-func (n *nodes) reconfigure(_ *config.Config, s *config.Service) error {
+func (n *couchService) reconfigure(_ *config.Config, s *config.Service) error {
 	return n.Reconfigure(couchConfig(s))
 }
 
-func (n *nodes) handler(*config.Service) edge.Handler        { return n.Service }
-func (n *nodes) inForce(*config.Service) edge.Handler        { return n.Service }
-func (n *nodes) listener(_ *config.Service, ec *edge.Config) { stream(ec, n.proxied) }
-func (n *nodes) origins(s *config.Service) string            { return strings.Join(nodeURLs(s.CouchDB), " ") }
+func (n *couchService) handler(*config.Service) edge.Handler        { return n.Service }
+func (n *couchService) inForce(*config.Service) edge.Handler        { return n.Service }
+func (n *couchService) listener(_ *config.Service, ec *edge.Config) { setStreaming(ec, n.proxied) }
+func (n *couchService) origins(s *config.Service) string {
+	return strings.Join(nodeURLs(s.CouchDB), " ")
+}
 
-func (n *nodes) pending(_ *config.Config, s *config.Service, path string) []string {
+func (n *couchService) pending(_ *config.Config, s *config.Service, path string) []string {
 	if s.CouchDB.ProxyProtocol != n.proxied {
 		return []string{path + ".proxy_protocol"}
 	}
@@ -56,13 +58,13 @@ func couchConfig(s *config.Service) couch.Config {
 		Name: s.Name, Nodes: nodeURLs(c), User: c.Auth.Username, Password: c.Auth.Password(),
 		Writes: c.Writes, Follow: c.FollowChanges, MaxUnfollowed: c.MaxUnfollowed.Std(), MaxLag: c.MaxLag.Std(),
 		VisibleTTL: c.VisibleTTL.Std(), MaxDatabases: c.MaxDatabases, Buffer: int64(c.Buffer),
-		HTTP: httpcache.Config{Group: reachConfig(s, &c.Reach), JSONP: callbacks(c.JSONP)},
+		HTTP: httpcache.Config{Group: reachConfig(s, &c.Reach), JSONP: mustJSONPFilter(c.JSONP)},
 	}
 	if r := c.Replicate; r != nil {
 		cc.Replicate = couch.Replicate{Databases: r.Databases, Both: r.Direction == "both"}
 	}
 	g := &cc.HTTP.Group
 	g.Algorithm, g.Transport.HeadTimeout, g.Transport.StallTimeout = c.Balance, c.FirstByteTimeout.Std(), c.StallTimeout.Std()
-	pass(&cc.HTTP, &c.Passing)
+	setPassing(&cc.HTTP, &c.Passing)
 	return cc
 }

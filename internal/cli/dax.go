@@ -14,12 +14,12 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/sigv4"
 )
 
-// daxFront is a service's listener for clients of DAX. It is made in whole before it is
+// daxListener is a service's listener for clients of DAX. It is made in whole before it is
 // put in force, and changes no more.
-type daxFront struct {
+type daxListener struct {
 	server    *dax.Server
 	certs     *certificates // nil: not encrypted
-	lists     *listsWay
+	lists     *listsHandle
 	accepting atomic.Bool
 }
 
@@ -59,8 +59,8 @@ func (c *change) dax(m *mount, s *config.Service) error {
 	return nil
 }
 
-func (c *change) openDAX(m *mount, s *config.Service) (*daxFront, error) {
-	front := &daxFront{}
+func (c *change) openDAX(m *mount, s *config.Service) (*daxListener, error) {
+	front := &daxListener{}
 	cfg, err := c.daxConfig(m, s)
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (c *change) daxSettings(m *mount, s *config.Service) error {
 		return nil
 	}
 	if m.dax != nil {
-		if err := c.renew(s.Name, m.dax.certs, s.DAXTLS()); err != nil {
+		if err := c.reloadCertificate(s.Name, m.dax.certs, s.DAXTLS()); err != nil {
 			return err
 		}
 	}
@@ -102,7 +102,7 @@ func (c *change) daxSettings(m *mount, s *config.Service) error {
 		return fmt.Errorf("service %s: %w", s.Name, err)
 	}
 	c.commit = append(c.commit, func() {
-		cfg.Lists, cfg.Log, cfg.Logger = m.dax.lists, c.node.sinks.current(), c.node.log
+		cfg.Lists, cfg.Log, cfg.Logger = m.dax.lists, c.node.accessLogs.current(), c.node.log
 		m.dax.server.Configure(cfg)
 	})
 	return nil
@@ -112,8 +112,8 @@ func (c *change) daxSettings(m *mount, s *config.Service) error {
 func (c *change) daxConfig(m *mount, s *config.Service) (dax.Config, error) {
 	d := daxOf(s)
 	cfg := dax.Config{
-		Name: s.Name, Listen: string(d.Listen), Zone: d.Zone, Limits: daxLimits(&d.Limits), Log: c.node.sinks.current(),
-		Service: m.service.(*dynamo).Service, Open: s.DynamoDB.Auth.Mode == "none", Region: s.DynamoDB.Region,
+		Name: s.Name, Listen: string(d.Listen), Zone: d.Zone, Limits: daxLimits(&d.Limits), Log: c.node.accessLogs.current(),
+		Service: m.service.(*dynamoService).Service, Open: s.DynamoDB.Auth.Mode == "none", Region: s.DynamoDB.Region,
 	}
 	for i := range s.DynamoDB.Auth.Keys {
 		k := &s.DynamoDB.Auth.Keys[i]
@@ -166,7 +166,7 @@ func daxLimits(l *config.DAXLimits) dax.Limits {
 
 // putDAX puts another listener for clients of DAX, or none, in the place of the one that
 // m has, which ends in the background.
-func (n *Node) putDAX(m *mount, next *daxFront) {
+func (n *Node) putDAX(m *mount, next *daxListener) {
 	prev := m.dax
 	n.mu.Lock()
 	m.dax = next
@@ -178,7 +178,7 @@ func (n *Node) putDAX(m *mount, next *daxFront) {
 
 // endDAX ends a listener for clients of DAX, if there is one. If clients have another node to
 // move to, they are served until they have done so, or for as long as that takes them.
-func (n *Node) endDAX(ctx context.Context, front *daxFront) error {
+func (n *Node) endDAX(ctx context.Context, front *daxListener) error {
 	if front == nil {
 		return nil
 	}
@@ -208,7 +208,7 @@ func (n *Node) DAXAddr(name string) net.Addr {
 }
 
 // overview is the listener's state, for the admin server; n.mu is held.
-func (f *daxFront) overview() *admin.Listener {
+func (f *daxListener) overview() *admin.Listener {
 	if f == nil {
 		return nil
 	}
@@ -218,14 +218,14 @@ func (f *daxFront) overview() *admin.Listener {
 }
 
 // pending lists the keys of s, with path before them, that wait for a restart.
-func (f *daxFront) pending(c *config.Config, s *config.Service, path string) (list []string) {
+func (f *daxListener) pending(c *config.Config, s *config.Service, path string) (list []string) {
 	if f == nil {
 		return nil
 	}
 	if (f.certs != nil) != (s.DAXTLS() != nil) {
 		list = append(list, path+".dax.tls")
 	}
-	if !f.lists.in(c.DAXLists(s)) {
+	if !f.lists.isFor(c.DAXLists(s)) {
 		list = append(list, path+".dax.lists")
 	}
 	return list

@@ -70,7 +70,7 @@ func (c *daxClient) say(text string) {
 	}
 }
 
-// nodes asks which nodes there are and returns their addresses and zones.
+// couchService asks which nodes there are and returns their addresses and zones.
 func (c *daxClient) nodes() []string {
 	c.t.Helper()
 	c.say(daxEndpoints)

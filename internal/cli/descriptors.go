@@ -14,19 +14,19 @@ const (
 	filesStore   = 576 // of an embedded store, or a quarter of all where that is less
 )
 
-// wholeShare is the share with which every bound is what the file says.
-const wholeShare = 1 << 16
+// fullShare is the share with which every bound is what the file says.
+const fullShare = 1 << 16
 
 // fitDescriptors lowers limits.connections of cfg's listeners, all by the same share, where
 // the process may not open limit files at a time for them. The administrator's listener
 // keeps its connections.
 func fitDescriptors(cfg *config.Config, limit uint64, log *slog.Logger) {
 	fits := func(share int) bool { return descriptors(cfg, limit, share) <= limit }
-	if fits(wholeShare) {
+	if fits(fullShare) {
 		return
 	}
-	needed := descriptors(cfg, limit, wholeShare)
-	share := sort.Search(wholeShare, func(share int) bool { return !fits(share + 1) })
+	needed := descriptors(cfg, limit, fullShare)
+	share := sort.Search(fullShare, func(share int) bool { return !fits(share + 1) })
 	lower := func(key string, connections *int) {
 		was := *connections
 		*connections = part(was, share)
@@ -70,5 +70,5 @@ const minConnections = 8
 
 // part is share of a number of connections.
 func part(connections, share int) int {
-	return max(int(int64(connections)*int64(share)/wholeShare), min(connections, minConnections))
+	return max(int(int64(connections)*int64(share)/fullShare), min(connections, minConnections))
 }

@@ -37,7 +37,7 @@ services:
 				t.Errorf("%d files: %s has %d connections; want %d", limit, b.name, b.got, b.want)
 			}
 		}
-		if used := descriptors(cfg, limit, wholeShare); used > limit && site > minConnections {
+		if used := descriptors(cfg, limit, fullShare); used > limit && site > minConnections {
 			t.Errorf("%d files: %d may be needed", limit, used)
 		}
 	}

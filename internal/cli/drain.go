@@ -43,7 +43,7 @@ func (c *drainCommand) Run(env *Environment) error {
 		left := time.Until(until)
 		switch {
 		case result.InFlight == 0 || c.Wait == 0:
-			return c.tell(env, &result)
+			return c.print(env, &result)
 		case left <= 0:
 			return fail(codeInput, fmt.Errorf("%s gets no new requests, but %d are still under way", result.Origin, result.InFlight))
 		}
@@ -51,7 +51,7 @@ func (c *drainCommand) Run(env *Environment) error {
 	}
 }
 
-func (c *drainCommand) tell(env *Environment, result *admin.DrainResult) error {
+func (c *drainCommand) print(env *Environment, result *admin.DrainResult) error {
 	if c.JSON {
 		return json.NewEncoder(env.Stdout).Encode(result)
 	}

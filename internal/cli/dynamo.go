@@ -23,8 +23,8 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// dynamo is a service of type dynamodb.
-type dynamo struct {
+// dynamoService is a service of type dynamodb.
+type dynamoService struct {
 	*accel.Service
 	node   *Node
 	routes *plain.Handler // bbpd's, before the service; nil until they are asked for
@@ -36,18 +36,18 @@ func newDynamo(n *Node, c *config.Config, s *config.Service, space *cache.Space,
 	if err != nil {
 		return nil, fmt.Errorf("service %s: %w", s.Name, err)
 	}
-	d := &dynamo{node: n}
+	d := &dynamoService{node: n}
 	if d.calls, err = jsonpFilter(s.DynamoDB.JSONP); err != nil {
 		return nil, fmt.Errorf("service %s: %w", s.Name, err)
 	}
 	if d.Service, err = accel.New(ac, space, registry, log); err != nil {
 		return nil, err
 	}
-	d.follow(c, s)
+	d.watchExpiry(c, s)
 	return d, nil
 }
 
-func (d *dynamo) reconfigure(c *config.Config, s *config.Service) error {
+func (d *dynamoService) reconfigure(c *config.Config, s *config.Service) error {
 	ac, err := d.node.accelConfig(c, s)
 	if err != nil {
 		return fmt.Errorf("service %s: %w", s.Name, err)
@@ -60,12 +60,12 @@ func (d *dynamo) reconfigure(c *config.Config, s *config.Service) error {
 		return err
 	}
 	d.calls = calls
-	d.follow(c, s)
+	d.watchExpiry(c, s)
 	return nil
 }
 
-// follow has the service told what its embedded store removes by itself.
-func (d *dynamo) follow(c *config.Config, s *config.Service) {
+// watchExpiry has the service told what its embedded store removes by itself.
+func (d *dynamoService) watchExpiry(c *config.Config, s *config.Service) {
 	if s.DynamoDB.Origin.Embedded() != "" {
 		d.node.stores.onExpiry(storeConfig(c, s.DynamoDB), d.ItemRemoved())
 	}
@@ -73,7 +73,7 @@ func (d *dynamo) follow(c *config.Config, s *config.Service) {
 
 // handler is the service, or the plain-JSON routes before it. The routes are made
 // once, so that what /Status tells lives through reloads.
-func (d *dynamo) handler(s *config.Service) edge.Handler {
+func (d *dynamoService) handler(s *config.Service) edge.Handler {
 	if !s.DynamoDB.PlainJSON {
 		return d.Service
 	}
@@ -83,7 +83,7 @@ func (d *dynamo) handler(s *config.Service) edge.Handler {
 	return d.routes
 }
 
-func (d *dynamo) inForce(s *config.Service) edge.Handler {
+func (d *dynamoService) inForce(s *config.Service) edge.Handler {
 	h := d.handler(s)
 	if d.routes != nil {
 		d.routes.Configure(plainConfig(s.DynamoDB, d.calls))
@@ -91,11 +91,11 @@ func (d *dynamo) inForce(s *config.Service) edge.Handler {
 	return h
 }
 
-func (d *dynamo) listener(_ *config.Service, ec *edge.Config) { ec.RateLimited = d.RateLimited }
+func (d *dynamoService) listener(_ *config.Service, ec *edge.Config) { ec.RateLimited = d.RateLimited }
 
-func (d *dynamo) origins(s *config.Service) string { return string(s.DynamoDB.Origin) }
+func (d *dynamoService) origins(s *config.Service) string { return string(s.DynamoDB.Origin) }
 
-func (d *dynamo) pending(c *config.Config, s *config.Service, path string) []string {
+func (d *dynamoService) pending(c *config.Config, s *config.Service, path string) []string {
 	if s.DynamoDB.Origin.Embedded() != "" && d.node.stores.differs(storeConfig(c, s.DynamoDB)) {
 		return []string{path + ".origin"}
 	}

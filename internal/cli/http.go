@@ -15,33 +15,33 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// web is a service of type http.
-type web struct {
+// httpService is a service of type http.
+type httpService struct {
 	*httpcache.Service
 	proxied bool           // as it was made: whether connections begin with the PROXY protocol
 	boot    *config.Config // with which the disk was opened
 }
 
-func newWeb(n *Node, s *config.Service, space *cache.Space, registry *telemetry.Registry, log *slog.Logger) (service, error) {
+func newHTTP(n *Node, s *config.Service, space *cache.Space, registry *telemetry.Registry, log *slog.Logger) (service, error) {
 	hc := httpConfig(n.boot, s)
 	hc.Disk = n.disk
 	svc, err := httpcache.New(hc, space, registry, log)
 	if err != nil {
 		return nil, err
 	}
-	return &web{Service: svc, proxied: s.HTTP.ProxyProtocol, boot: n.boot}, nil
+	return &httpService{Service: svc, proxied: s.HTTP.ProxyProtocol, boot: n.boot}, nil
 }
 
-func (w *web) reconfigure(_ *config.Config, s *config.Service) error {
+func (w *httpService) reconfigure(_ *config.Config, s *config.Service) error {
 	return w.Reconfigure(httpConfig(w.boot, s))
 }
 
-func (w *web) handler(*config.Service) edge.Handler { return w.Service }
-func (w *web) inForce(*config.Service) edge.Handler { return w.Service }
+func (w *httpService) handler(*config.Service) edge.Handler { return w.Service }
+func (w *httpService) inForce(*config.Service) edge.Handler { return w.Service }
 
-func (w *web) listener(_ *config.Service, ec *edge.Config) { stream(ec, w.proxied) }
+func (w *httpService) listener(_ *config.Service, ec *edge.Config) { setStreaming(ec, w.proxied) }
 
-func (w *web) origins(s *config.Service) string {
+func (w *httpService) origins(s *config.Service) string {
 	var urls []string
 	for _, o := range s.HTTP.Origins {
 		urls = append(urls, o.URL.String())
@@ -49,7 +49,7 @@ func (w *web) origins(s *config.Service) string {
 	return strings.Join(urls, " ")
 }
 
-func (w *web) pending(_ *config.Config, s *config.Service, path string) []string {
+func (w *httpService) pending(_ *config.Config, s *config.Service, path string) []string {
 	if s.HTTP.ProxyProtocol != w.proxied {
 		return []string{path + ".proxy_protocol"}
 	}
@@ -67,12 +67,12 @@ func httpConfig(boot *config.Config, s *config.Service) httpcache.Config {
 		UncacheableTTL: h.UncacheableTTL.Std(),
 		Policy:         policyOptions(h),
 		Scheme:         "http",
-		JSONP:          callbacks(h.JSONP),
+		JSONP:          mustJSONPFilter(h.JSONP),
 	}
 	if s.TLS != nil {
 		hc.Scheme = "https"
 	}
-	pass(&hc, &h.Passing)
+	setPassing(&hc, &h.Passing)
 	if d := boot.Cache.Disk; d != nil {
 		hc.DiskFrom = int64(d.Threshold)
 	}

@@ -5,9 +5,9 @@ import (
 	"github.com/kasoku/kasoku/internal/jsonp"
 )
 
-// callbacks is the filter that j asks for, nil if there is none, of a configuration that
+// mustJSONPFilter is the filter that j asks for, nil if there is none, of a configuration that
 // was checked.
-func callbacks(j *config.JSONP) *jsonp.Filter {
+func mustJSONPFilter(j *config.JSONP) *jsonp.Filter {
 	f, err := jsonpFilter(j)
 	if err != nil {
 		panic("cli: " + err.Error())

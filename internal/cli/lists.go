@@ -29,23 +29,23 @@ type sharedLists struct {
 	users int // guarded by listsDirs.mu
 }
 
-// listsWay is one listener's way to a directory. Close gives it up; the last to do so
+// listsHandle is one listener's way to a directory. Close gives it up; the last to do so
 // closes the directory.
-type listsWay struct {
+type listsHandle struct {
 	*sharedLists
 	close func()
 }
 
-func (w *listsWay) Close() { w.close() }
+func (w *listsHandle) Close() { w.close() }
 
-// in tells whether the way leads to dir.
-func (w *listsWay) in(dir string) bool {
+// isFor tells whether the way leads to dir.
+func (w *listsHandle) isFor(dir string) bool {
 	abs, err := filepath.Abs(dir)
 	return err == nil && abs == w.dir
 }
 
 // connect opens the directory, or shares the one that is open.
-func (d *listsDirs) connect(dir string) (*listsWay, error) {
+func (d *listsDirs) connect(dir string) (*listsHandle, error) {
 	path, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("find the directory of attribute lists %s: %w", dir, err)
@@ -62,7 +62,7 @@ func (d *listsDirs) connect(dir string) (*listsWay, error) {
 		d.open[path] = shared
 	}
 	shared.users++
-	return &listsWay{shared, sync.OnceFunc(func() { d.release(shared) })}, nil
+	return &listsHandle{shared, sync.OnceFunc(func() { d.release(shared) })}, nil
 }
 
 func (d *listsDirs) release(shared *sharedLists) {

@@ -20,16 +20,16 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// values is a service of type memcached.
-type values struct {
+// memcachedService is a service of type memcached.
+type memcachedService struct {
 	*memcached.Service
 	proxied bool // as it was made: whether connections begin with the PROXY protocol
 	keys    atomic.Pointer[locator]
 }
 
-var _ admin.Ringer = (*values)(nil)
+var _ admin.Ringer = (*memcachedService)(nil)
 
-func newValues(c *config.Config, s *config.Service, space *cache.Space, registry *telemetry.Registry, log *slog.Logger) (service, error) {
+func newMemcached(c *config.Config, s *config.Service, space *cache.Space, registry *telemetry.Registry, log *slog.Logger) (service, error) {
 	mc, err := memcachedConfig(c, s)
 	if err != nil {
 		return nil, err
@@ -38,25 +38,25 @@ func newValues(c *config.Config, s *config.Service, space *cache.Space, registry
 	if err != nil {
 		return nil, err
 	}
-	v := &values{Service: svc, proxied: s.Memcached.ProxyProtocol}
-	v.locate(s)
+	v := &memcachedService{Service: svc, proxied: s.Memcached.ProxyProtocol}
+	v.setRing(s)
 	return v, nil
 }
 
-// locate has Ring go by s from now on. The configuration has refused rings that can't be.
-func (v *values) locate(s *config.Service) {
+// setRing has Ring go by s from now on. The configuration has refused rings that can't be.
+func (v *memcachedService) setRing(s *config.Service) {
 	if l, err := newLocator(s.Memcached); err == nil {
 		v.keys.Store(l)
 	}
 }
 
 // Ring tells which server has a key.
-func (v *values) Ring(key string) admin.RingPlace {
+func (v *memcachedService) Ring(key string) admin.RingPlace {
 	place, _ := v.keys.Load().find(key)
 	return place
 }
 
-func (v *values) reconfigure(c *config.Config, s *config.Service) error {
+func (v *memcachedService) reconfigure(c *config.Config, s *config.Service) error {
 	mc, err := memcachedConfig(c, s)
 	if err != nil {
 		return err
@@ -64,15 +64,15 @@ func (v *values) reconfigure(c *config.Config, s *config.Service) error {
 	return v.Reconfigure(mc)
 }
 
-func (v *values) handler(*config.Service) edge.Handler        { return v.Service }
-func (v *values) listener(_ *config.Service, ec *edge.Config) { stream(ec, v.proxied) }
+func (v *memcachedService) handler(*config.Service) edge.Handler        { return v.Service }
+func (v *memcachedService) listener(_ *config.Service, ec *edge.Config) { setStreaming(ec, v.proxied) }
 
-func (v *values) inForce(s *config.Service) edge.Handler {
-	v.locate(s)
+func (v *memcachedService) inForce(s *config.Service) edge.Handler {
+	v.setRing(s)
 	return v.Service
 }
 
-func (v *values) origins(s *config.Service) string {
+func (v *memcachedService) origins(s *config.Service) string {
 	var addresses []string
 	for i := range s.Memcached.Servers {
 		addresses = append(addresses, s.Memcached.Servers[i].Address.String())
@@ -80,7 +80,7 @@ func (v *values) origins(s *config.Service) string {
 	return strings.Join(addresses, " ")
 }
 
-func (v *values) pending(_ *config.Config, s *config.Service, path string) []string {
+func (v *memcachedService) pending(_ *config.Config, s *config.Service, path string) []string {
 	if s.Memcached.ProxyProtocol != v.proxied {
 		return []string{path + ".proxy_protocol"}
 	}
@@ -179,7 +179,7 @@ func (b *backends) config(list []config.HTTPOrigin) httpcache.Config {
 	m := b.service.Memcached
 	h := &m.Backend
 	hc := httpcache.Config{Group: reachConfig(b.service, &h.Reach), Drained: map[string]bool{}, OriginHost: h.Host == "origin"}
-	pass(&hc, &m.Passing)
+	setPassing(&hc, &m.Passing)
 	g := &hc.Group
 	g.Algorithm, g.Retry.Statuses = h.Balance, h.RetryStatuses
 	g.Transport.HeadTimeout, g.Transport.StallTimeout = h.FirstByteTimeout.Std(), h.StallTimeout.Std()

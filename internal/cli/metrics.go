@@ -31,7 +31,7 @@ func (n *Node) observe() {
 			"written": "Access-log records handed to the file or to standard output, or delivered to Fluentd.",
 			"dropped": "Access-log records dropped because their reader, disk or server was too slow. Requests are never delayed for them.",
 			"failed":  "Access-log records that could not be written, as on a full disk, or that were left for Fluentd at the end with no spill directory.",
-		}[s.outcome], func() float64 { return float64(s.count(n.sinks.stats())) })
+		}[s.outcome], func() float64 { return float64(s.count(n.accessLogs.stats())) })
 	}
 	for _, g := range []struct {
 		name, help string
@@ -44,7 +44,7 @@ func (n *Node) observe() {
 		{"spilled_bytes", "Bytes of them. Near to spill_max, records will be dropped.",
 			func(s telemetry.LogStats) float64 { return float64(s.SpillBytes) }},
 	} {
-		r.Gauge("kasoku_access_log_"+g.name, g.help, func() float64 { return g.value(n.sinks.stats()) })
+		r.Gauge("kasoku_access_log_"+g.name, g.help, func() float64 { return g.value(n.accessLogs.stats()) })
 	}
 	r.Gauge("kasoku_config_last_reload_successful", "1 when the configuration file was taken the last time it was read, else 0. At 0: /api/v1/config says why.",
 		func() float64 {

@@ -27,17 +27,17 @@ import (
 // Its life: start, Reload as often as wanted, Stop once. The cache, the metrics
 // and every listener whose address stays the same live through all reloads.
 type Node struct {
-	log      *slog.Logger
-	stdout   io.Writer
-	registry *telemetry.Registry
-	cache    *cache.Cache
-	disk     *disk.Tier // nil: there is none
-	stores   *stores
-	lists    *listsDirs
-	started  time.Time
-	boot     *config.Config // what the cache was made with
-	sinks    sinks
-	failed   chan error // from listeners that stopped by themselves
+	log        *slog.Logger
+	stdout     io.Writer
+	registry   *telemetry.Registry
+	cache      *cache.Cache
+	disk       *disk.Tier // nil: there is none
+	stores     *stores
+	lists      *listsDirs
+	started    time.Time
+	boot       *config.Config // what the cache was made with
+	accessLogs accessLogs
+	failed     chan error // from listeners that stopped by themselves
 
 	changing   sync.Mutex      // held by start, Reload and Stop: one at a time; taken before applying
 	applying   sync.Mutex      // held while a configuration is brought into force; taken before mu
@@ -63,7 +63,7 @@ type mount struct {
 	server    *edge.Server
 	certs     *certificates // nil: not encrypted
 	accepting *atomic.Bool  // of server
-	dax       *daxFront     // nil: there is none
+	dax       *daxListener  // nil: there is none
 }
 
 // start runs a configuration.
@@ -121,7 +121,7 @@ func (n *Node) find(name string) *mount {
 func (n *Node) overview() admin.Overview {
 	o := admin.Overview{
 		Version: thisBuild().Version, Started: n.started, Now: time.Now(),
-		AccessLog: n.sinks.stats(), Config: n.configStatus(),
+		AccessLog: n.accessLogs.stats(), Config: n.configStatus(),
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -178,7 +178,7 @@ func (n *Node) Stop(ctx context.Context) error {
 		m.service.Close()
 		m.space.Close()
 	}
-	n.sinks.retire(n.sinks.current(), n.log)
+	n.accessLogs.retire(n.accessLogs.current(), n.log)
 	// Last, so that /readyz and /metrics tell of the drain until its end.
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()

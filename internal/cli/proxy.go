@@ -8,9 +8,9 @@ import (
 	"github.com/kasoku/kasoku/internal/origin/balance"
 )
 
-// stream lets requests and answers stream: they are bounded by their pauses, not as a
+// setStreaming lets requests and answers stream: they are bounded by their pauses, not as a
 // whole.
-func stream(ec *edge.Config, proxied bool) {
+func setStreaming(ec *edge.Config, proxied bool) {
 	ec.Streaming, ec.ProxyProtocol = true, proxied
 	ec.Limits.RequestTimeout = 0
 }
@@ -40,8 +40,8 @@ func reachConfig(s *config.Service, r *config.Reach) balance.Config {
 	return g
 }
 
-// pass tells what is done with what is passed on.
-func pass(hc *httpcache.Config, p *config.Passing) {
+// setPassing tells what is done with what is passed on.
+func setPassing(hc *httpcache.Config, p *config.Passing) {
 	f := &p.Forwarded
 	hc.Forwarding = httpcache.Forwarding{
 		X: f.Fields == "x" || f.Fields == "both", Standard: f.Fields == "standard" || f.Fields == "both",

@@ -130,8 +130,8 @@ func (c *change) prepare() error {
 // accessLog opens another log if another is asked for.
 func (c *change) accessLog() error {
 	n := c.node
-	if n.cfg != nil && sameLog(n.cfg, c.cfg) && n.sinks.current().identity == forwardFiles(c.cfg) {
-		if f := n.sinks.current().file; f != nil {
+	if n.cfg != nil && sameLog(n.cfg, c.cfg) && n.accessLogs.current().identity == forwardFiles(c.cfg) {
+		if f := n.accessLogs.current().file; f != nil {
 			c.commit = append(c.commit, func() {
 				if err := f.Reopen(); err != nil {
 					n.log.Warn("the access log goes on in the old file", "error", err)
@@ -140,31 +140,31 @@ func (c *change) accessLog() error {
 		}
 		return nil
 	}
-	busy := n.sinks.all()
-	next, err := openSink(c.cfg, n.stdout, busy, n.log)
+	busy := n.accessLogs.all()
+	next, err := openAccessLog(c.cfg, n.stdout, busy, n.log)
 	if err != nil {
 		return err
 	}
 	if n.cfg == nil {
-		n.sinks.use(next) // services that are added want one
-		c.undo = append(c.undo, func() { n.sinks.retire(next, n.log) })
+		n.accessLogs.use(next) // services that are added want one
+		c.undo = append(c.undo, func() { n.accessLogs.retire(next, n.log) })
 		return nil
 	}
-	prev := n.sinks.current()
+	prev := n.accessLogs.current()
 	c.undo = append(c.undo, func() {
 		// Nothing was logged, so there is nothing to wait for.
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		next.Close(ctx)
 	})
-	c.commit = append(c.commit, func() { n.sinks.use(next) })
+	c.commit = append(c.commit, func() { n.accessLogs.use(next) })
 	c.last = append(c.last, func() {
 		for _, m := range c.mounts {
 			m.server.SetLog(next)
 		}
-		n.retirement.Go(func() { n.sinks.retire(prev, n.log) })
+		n.retirement.Go(func() { n.accessLogs.retire(prev, n.log) })
 		if next.handover != nil {
-			n.retirement.Go(func() { next.begin(holder(busy, next.spill), n.log) })
+			n.retirement.Go(func() { next.openAfter(spillOwner(busy, next.spill), n.log) })
 		}
 	})
 	return nil
@@ -259,7 +259,7 @@ func (c *change) add(s *config.Service) (*mount, error) {
 func (c *change) listen(m *mount, s *config.Service, put func(*edge.Server, *atomic.Bool)) error {
 	n := c.node
 	ec := m.listenerConfig(s)
-	ec.Handler, ec.Log, ec.Metrics = m.service.handler(s), n.sinks.current(), c.stage
+	ec.Handler, ec.Log, ec.Metrics = m.service.handler(s), n.accessLogs.current(), c.stage
 	if m.certs != nil {
 		ec.TLS = m.certs.serverConfig()
 	}
@@ -274,7 +274,7 @@ func (c *change) listen(m *mount, s *config.Service, put func(*edge.Server, *ato
 		n.mu.Lock()
 		put(server, accepting)
 		n.mu.Unlock()
-		server.SetLog(n.sinks.current())
+		server.SetLog(n.accessLogs.current())
 		go n.serve(s.Name, server, accepting)
 		n.log.Info("serving", "service", s.Name, "type", s.Type, "listen", server.Addr().String(),
 			"tls", m.certs != nil, "origin", m.service.origins(s))
@@ -304,14 +304,14 @@ func (c *change) listener(m *mount, s *config.Service) error {
 
 // settings gives a service that runs what is new in its configuration.
 func (c *change) settings(m *mount, s *config.Service) error {
-	if err := c.renew(s.Name, m.certs, s.TLS); err != nil {
+	if err := c.reloadCertificate(s.Name, m.certs, s.TLS); err != nil {
 		return err
 	}
 	if reflect.DeepEqual(m.cfg, *s) {
 		return nil
 	}
 	old := m.cfg
-	if !reflect.DeepEqual(working(&old), working(s)) {
+	if !reflect.DeepEqual(ownSettings(&old), ownSettings(s)) {
 		if err := m.service.reconfigure(c.cfg, s); err != nil {
 			return err
 		}
@@ -331,8 +331,8 @@ func (c *change) settings(m *mount, s *config.Service) error {
 	return nil
 }
 
-// working is what of a configuration the service itself works with.
-func working(s *config.Service) config.Service {
+// ownSettings is what of a configuration the service itself works with.
+func ownSettings(s *config.Service) config.Service {
 	w := *s
 	w.Listen, w.TLS, w.Limits, w.Memory = "", nil, config.Limits{}, 0
 	if s.DynamoDB != nil {
@@ -342,9 +342,9 @@ func working(s *config.Service) config.Service {
 	return w
 }
 
-// renew reads the files of a service's listener anew. Turning TLS on or off is not
+// reloadCertificate reads the files of a service's listener anew. Turning TLS on or off is not
 // done here but at a restart.
-func (c *change) renew(service string, certs *certificates, t *config.TLS) error {
+func (c *change) reloadCertificate(service string, certs *certificates, t *config.TLS) error {
 	if certs == nil || t == nil {
 		return nil
 	}
@@ -402,8 +402,8 @@ func (n *Node) pending() []string {
 	note(n.boot.Cache.Memory != n.cfg.Cache.Memory, "cache.memory")
 	note(n.boot.Cache.Generations != n.cfg.Cache.Generations, "cache.generations")
 	list = append(list, pendingDisk(n.boot, n.cfg)...)
-	settle, quarantine := settling(n.boot)
-	newSettle, newQuarantine := settling(n.cfg)
+	settle, quarantine := settleTimes(n.boot)
+	newSettle, newQuarantine := settleTimes(n.cfg)
 	note(settle != newSettle, "settle")
 	note(quarantine != newQuarantine, "quarantine")
 	for _, m := range n.mounts {

@@ -42,13 +42,13 @@ func (c *ringCommand) Run(env *Environment) error {
 	if err != nil {
 		return err
 	}
-	t := newRingTeller(l, env)
+	t := newRingPrinter(l, env)
 	t.json = c.JSON
 	for _, k := range c.Keys {
 		if k == "-" {
 			err = t.lines(env.Stdin)
 		} else {
-			err = t.tell(k)
+			err = t.print(k)
 		}
 		if err != nil {
 			break
@@ -85,8 +85,8 @@ func (c *ringCommand) service(cfg *config.Config) (*config.Memcached, error) {
 	return last, nil
 }
 
-// ringTeller prints where keys are.
-type ringTeller struct {
+// ringPrinter prints where keys are.
+type ringPrinter struct {
 	*locator
 	json    bool
 	out     *bufio.Writer
@@ -95,21 +95,21 @@ type ringTeller struct {
 	refused bool // a key that no server takes
 }
 
-func newRingTeller(l *locator, env *Environment) *ringTeller {
-	t := &ringTeller{locator: l, out: bufio.NewWriter(env.Stdout), err: env.Stderr}
+func newRingPrinter(l *locator, env *Environment) *ringPrinter {
+	t := &ringPrinter{locator: l, out: bufio.NewWriter(env.Stdout), err: env.Stderr}
 	t.objects = json.NewEncoder(t.out)
 	t.objects.SetEscapeHTML(false)
 	return t
 }
 
-// longestLine bounds what is read for a key. Keys that are hashed because of their length
+// maxLine bounds what is read for a key. Keys that are hashed because of their length
 // may be longer than memcached's.
-const longestLine = 64 << 10
+const maxLine = 64 << 10
 
 // lines tells of each line of r. Where r has to be waited for, what was asked so far is
 // answered first, so that a program can ask and read by turns.
-func (t *ringTeller) lines(r io.Reader) error {
-	in := bufio.NewReaderSize(r, longestLine)
+func (t *ringPrinter) lines(r io.Reader) error {
+	in := bufio.NewReaderSize(r, maxLine)
 	for n := 1; ; n++ {
 		if in.Buffered() == 0 {
 			if err := t.out.Flush(); err != nil {
@@ -119,19 +119,19 @@ func (t *ringTeller) lines(r io.Reader) error {
 		line, err := in.ReadSlice('\n')
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
-			return fmt.Errorf("line %d of standard input is longer than %d bytes", n, longestLine)
+			return fmt.Errorf("line %d of standard input is longer than %d bytes", n, maxLine)
 		case err != nil && err != io.EOF:
 			return fmt.Errorf("read standard input: %w", err)
 		case err == io.EOF && len(line) == 0:
 			return nil
 		}
-		if err := t.tell(strings.TrimSuffix(strings.TrimSuffix(string(line), "\n"), "\r")); err != nil {
+		if err := t.print(strings.TrimSuffix(strings.TrimSuffix(string(line), "\n"), "\r")); err != nil {
 			return err
 		}
 	}
 }
 
-func (t *ringTeller) tell(bare string) error {
+func (t *ringPrinter) print(bare string) error {
 	place, trouble := t.find(bare)
 	t.refused = t.refused || trouble != key.OK
 	if t.json {
@@ -144,7 +144,7 @@ func (t *ringTeller) tell(bare string) error {
 	return t.line(place)
 }
 
-func (t *ringTeller) line(place admin.RingPlace) error {
+func (t *ringPrinter) line(place admin.RingPlace) error {
 	name := place.Key
 	if strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		name = strconv.Quote(name) // it is only escaped for memcached

@@ -86,7 +86,7 @@ func TestRingOfManyKeys(t *testing.T) {
 // TestRingRefusesEndlessLines also keeps what was asked before.
 func TestRingRefusesEndlessLines(t *testing.T) {
 	var out, errs bytes.Buffer
-	in := strings.NewReader("a\n" + strings.Repeat("x", longestLine+1))
+	in := strings.NewReader("a\n" + strings.Repeat("x", maxLine+1))
 	code := Main([]string{"ring", "-c", ringFile(t), "-"}, Environment{Stdin: in, Stdout: &out, Stderr: &errs, Lookup: noVariables})
 	if code != codeInput || !strings.HasPrefix(out.String(), "a\t") || !strings.Contains(errs.String(), "line 2 of standard input is longer") {
 		t.Errorf("exit code %d, %q, %q", code, out.String(), errs.String())

@@ -42,11 +42,11 @@ func (n *Node) newService(c *config.Config, s *config.Service, space *cache.Spac
 	case "dynamodb":
 		return newDynamo(n, c, s, space, registry, log)
 	case "http":
-		return newWeb(n, s, space, registry, log)
+		return newHTTP(n, s, space, registry, log)
 	case "couchdb":
-		return newNodes(s, space, registry, log)
+		return newCouch(s, space, registry, log)
 	case "memcached":
-		return newValues(c, s, space, registry, log)
+		return newMemcached(c, s, space, registry, log)
 	}
 	return nil, fmt.Errorf("service %s: nothing here speaks %q", s.Name, s.Type)
 }

@@ -30,14 +30,14 @@ type sharedStore struct {
 	users int // guarded by stores.mu
 }
 
-// way is one service's way to a store. Close gives it up; the last to do so
+// storeHandle is one service's way to a store. Close gives it up; the last to do so
 // closes the store.
-type way struct {
+type storeHandle struct {
 	*sharedStore
 	close func()
 }
 
-func (w *way) Close() { w.close() }
+func (w *storeHandle) Close() { w.close() }
 
 // connect opens the store in cfg.Dir, or shares the one that is open: that
 // keeps the settings that it was opened with.
@@ -60,7 +60,7 @@ func (s *stores) connect(cfg embedded.Config) (accel.Origin, error) {
 		s.log.Info("store open", "dir", dir, "sync", !cfg.NoSync)
 	}
 	shared.users++
-	return &way{shared, sync.OnceFunc(func() { s.release(shared) })}, nil
+	return &storeHandle{shared, sync.OnceFunc(func() { s.release(shared) })}, nil
 }
 
 // onExpiry has the store in cfg.Dir call f with what it removes by itself.

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// settle waits until both ends have made the spare table what it is to be, or
+// awaitSpare waits until both ends have made the spare table what it is to be, or
 // removes it from both.
-func (r *round) settle(ctx context.Context, remove bool) error {
+func (r *round) awaitSpare(ctx context.Context, remove bool) error {
 	name := object{"TableName": r.scene.spare}
 	steady := func(a answer) bool { return !strings.Contains(text(a.body), `ING"`) }
 	_, _, err := r.both(func(e *endpoint) (answer, error) {
@@ -22,8 +22,8 @@ func (r *round) settle(ctx context.Context, remove bool) error {
 	return err
 }
 
-// mostPolls is how often a table is looked at.
-const mostPolls = 2000
+// maxPolls is how often a table is looked at.
+const maxPolls = 2000
 
 // remove deletes a table if it is there. It asks again until it is gone: what a
 // change before has begun may stand in the way.
@@ -35,7 +35,7 @@ func (e *endpoint) remove(ctx context.Context, name object) error {
 			return true
 		}
 		for _, r := range []request{{operation: "UpdateTable", body: unprotected}, {operation: "DeleteTable", body: name}} {
-			if _, err := e.ask(ctx, r); err != nil {
+			if _, err := e.send(ctx, r); err != nil {
 				return false // so is the next look
 			}
 		}
@@ -48,9 +48,9 @@ func (e *endpoint) await(ctx context.Context, name object, done func(answer) boo
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()
 	var a answer
-	for range mostPolls {
+	for range maxPolls {
 		var err error
-		if a, err = e.ask(ctx, request{operation: "DescribeTable", body: name}); err != nil || done(a) {
+		if a, err = e.send(ctx, request{operation: "DescribeTable", body: name}); err != nil || done(a) {
 			return err
 		}
 		<-poll.C
