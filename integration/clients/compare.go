@@ -1,7 +1,7 @@
-// Package clients proves that unchanged AWS SDKs get the same answers through
-// Kasoku as from the origin itself. Each SDK runs one scenario twice, once
-// against DynamoDB Local and once through Kasoku in front of it, with only the
-// endpoint changed; then the answers are compared, one by one.
+// Package clients checks that unchanged AWS SDKs get the same answers through Kasoku as from
+// the origin itself. Each SDK runs one scenario twice, once against DynamoDB Local and once
+// through Kasoku in front of it, with only the endpoint changed. The answers are compared
+// one by one.
 package clients
 
 import (
@@ -12,15 +12,14 @@ import (
 	"strings"
 )
 
-// answer is one line of what a scenario prints.
+// answer is one line of a scenario's output.
 type answer struct {
 	Step   string `json:"step"`
 	Answer any    `json:"answer"`
 }
 
-// parse reads the lines of one run and makes them comparable: run, the part of
-// all names that tells the runs apart, and everything that differs between any
-// two runs is replaced.
+// parse reads the lines of one run and makes them comparable: it replaces run, the part of
+// all names that identifies the run, and everything that differs between any two runs.
 func parse(lines, run string) ([]answer, error) {
 	var answers []answer
 	for line := range strings.Lines(strings.ReplaceAll(lines, run, "RUN")) {
@@ -36,8 +35,8 @@ func parse(lines, run string) ([]answer, error) {
 	return answers, nil
 }
 
-// volatile are the members whose values no two runs share. That they are there
-// is still compared.
+// volatile are the members whose values differ in every run. Only their presence is
+// compared.
 var volatile = map[string]bool{
 	"RequestId": true, "requestId": true, "date": true, "Date": true, "content-length": true,
 	"CreationDateTime": true, "CreationRequestDateTime": true, "LastUpdateToPayPerRequestDateTime": true,
@@ -48,8 +47,7 @@ var volatile = map[string]bool{
 	"eventID": true, "EventID": true, "TableId": true,
 }
 
-// headers are the HTTP headers that must be the same; others are the proxy's
-// own business.
+// headers are the HTTP headers that must be equal; others may differ.
 var headers = []string{"content-type"}
 
 var timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?`)
@@ -70,7 +68,7 @@ func comparable(name string, v any) any {
 		for i := range v {
 			v[i] = comparable("", v[i])
 		}
-		if name == "ConsumedCapacity" { // one element a table, in no order
+		if name == "ConsumedCapacity" { // one element per table, in any order
 			slices.SortFunc(v, func(a, b any) int { return strings.Compare(text(a), text(b)) })
 		}
 	case string:
@@ -95,7 +93,7 @@ func text(v any) string {
 	return string(b)
 }
 
-// compare tells where the answers of two runs differ.
+// compare returns the differences between the answers of two runs.
 func compare(direct, through []answer) (differences []string) {
 	for i := range max(len(direct), len(through)) {
 		switch {

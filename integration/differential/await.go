@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// awaitSpare waits until both ends have made the spare table what it is to be, or
+// awaitSpare waits until both ends have made the requested change of the spare table, or
 // removes it from both.
 func (r *round) awaitSpare(ctx context.Context, remove bool) error {
 	name := object{"TableName": r.scene.spare}
@@ -22,11 +22,11 @@ func (r *round) awaitSpare(ctx context.Context, remove bool) error {
 	return err
 }
 
-// maxPolls is how often a table is looked at.
+// maxPolls is the maximum number of polls of a table.
 const maxPolls = 2000
 
-// remove deletes a table if it is there. It asks again until it is gone: what a
-// change before has begun may stand in the way.
+// remove deletes a table if it exists. It repeats the request until the table is gone, since
+// a change in progress may prevent it.
 func (e *endpoint) remove(ctx context.Context, name object) error {
 	unprotected := clone(name).(object)
 	unprotected["DeletionProtectionEnabled"] = false
@@ -36,14 +36,14 @@ func (e *endpoint) remove(ctx context.Context, name object) error {
 		}
 		for _, r := range []request{{operation: "UpdateTable", body: unprotected}, {operation: "DeleteTable", body: name}} {
 			if _, err := e.send(ctx, r); err != nil {
-				return false // so is the next look
+				return false // the next poll is as well
 			}
 		}
 		return false
 	})
 }
 
-// await describes a table until it is as it should be.
+// await polls the description of a table until done returns true.
 func (e *endpoint) await(ctx context.Context, name object, done func(answer) bool) error {
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// compare tells how two answers to one request differ in what the API
-// promises; "" if they don't.
+// compare returns the difference between two answers to one request, as far as the API
+// defines them; "" if there is none.
 func (t tables) compare(r request, a, b answer) string {
 	if a.status != b.status || a.fault != b.fault {
 		return "status or type of error"
 	}
 	if body, ok := r.body.(object); ok && r.operation == "Scan" && body["ExclusiveStartKey"] != nil {
-		return "" // what is behind it depends on the order, which is anybody's
+		return "" // the answer depends on the order of items, which is undefined
 	}
 	x, y := t.normalize(r, a.body), t.normalize(r, b.body)
 	if s, u := text(x), text(y); s != u {
@@ -30,9 +30,8 @@ func (t tables) compare(r request, a, b answer) string {
 
 func around(s string, at int) string { return s[max(0, at-60):min(len(s), at+120)] }
 
-// unspecified are members whose values differ from run to run, or that are the
-// same in no two implementations; messages are held against the service's
-// elsewhere.
+// unspecified are members whose values differ from run to run or between implementations.
+// Messages are compared with the service's elsewhere.
 var unspecified = map[string]bool{
 	"LastEvaluatedTableName": true, "LastEvaluatedStreamArn": true, "StreamArn": true, "StreamLabel": true, "CreationRequestDateTime": true,
 	"ShardId": true, "SequenceNumberRange": true, "ShardIterator": true, "NextShardIterator": true, "Records": true,
@@ -50,7 +49,7 @@ func init() {
 	}
 }
 
-// tables are those of a scene.
+// tables are the tables of a scene.
 type tables []*table
 
 func (t tables) named(name any) *table {
@@ -62,14 +61,14 @@ func (t tables) named(name any) *table {
 	return nil
 }
 
-// normalize writes a body so that what may differ doesn't.
+// normalize removes from a body everything that may differ.
 func (t tables) normalize(r request, body any) any {
 	out := normalizeValue(body)
 	o, ok := out.(object)
 	if !ok {
 		return out
 	}
-	asked, _ := r.body.(object)
+	req, _ := r.body.(object)
 	switch r.operation {
 	case "Scan", "ExecuteStatement":
 		sortTexts(o["Items"])
@@ -78,12 +77,12 @@ func (t tables) normalize(r request, body any) any {
 		o["TableNames"] = slices.DeleteFunc(all, others)
 	case "ListStreams":
 		sortTexts(o["Streams"])
-		if asked["TableName"] == nil { // those of other rounds fill pages
+		if req["TableName"] == nil { // other rounds' tables fill pages
 			delete(o, "Streams")
 		}
 	case "Query":
-		if asked["IndexName"] != nil {
-			o["order"] = t.order(asked, o["Items"])
+		if req["IndexName"] != nil {
+			o["order"] = t.order(req, o["Items"])
 			sortTexts(o["Items"])
 		}
 	case "BatchGetItem":
@@ -105,12 +104,12 @@ func (t tables) normalize(r request, body any) any {
 	return o
 }
 
-// others tells what belongs to other rounds.
+// others reports whether a name belongs to another round.
 func others(listed any) bool { return !strings.Contains(text(listed), side) }
 
-// hideStates removes from the answer to a change what a table and its indexes are
-// about to be, since DynamoDB Local is mostly done when it answers, and what it
-// alone tells of a table that is deleted.
+// hideStates removes from the answer to a change the states of a table and its indexes,
+// since DynamoDB Local has usually completed the change when it answers, and the members
+// that only DynamoDB Local returns for a deleted table.
 func hideStates(operation string, description object) {
 	if operation == "DescribeTable" {
 		return
@@ -128,16 +127,17 @@ func hideStates(operation string, description object) {
 	}
 }
 
-// order is what the order of a query of an index promises: its sort key's values.
-// Items with the same one come in any order, and those without were projected.
-func (t tables) order(asked object, items any) any {
-	of := t.named(asked["TableName"])
+// order returns the defined part of the order in a query of an index: the values of its sort
+// key. Items with the same value may be in any order, and projected items lack the
+// attribute.
+func (t tables) order(req object, items any) any {
+	of := t.named(req["TableName"])
 	if of == nil {
 		return nil
 	}
 	values := list{}
 	for _, x := range of.indexes() {
-		if x.name != asked["IndexName"] || x.sort == nil {
+		if x.name != req["IndexName"] || x.sort == nil {
 			continue
 		}
 		all, _ := items.(list)
@@ -150,8 +150,8 @@ func (t tables) order(asked object, items any) any {
 	return values
 }
 
-// normalizeValue copies a body without what is unspecified, with sets in order and with
-// numbers in one spelling: DynamoDB Local keeps those in documents as they came.
+// normalizeValue copies a body without unspecified members, with sorted sets and normalized
+// numbers: DynamoDB Local keeps the spelling of numbers in documents.
 func normalizeValue(v any) any {
 	switch v := v.(type) {
 	case object:
@@ -187,7 +187,7 @@ func normalizeValue(v any) any {
 	return v
 }
 
-// isAttribute tells an item's attribute from a member of the API.
+// isAttribute reports whether a value is an item's attribute and not a member of the API.
 func isAttribute(v any) bool {
 	o, ok := v.(object)
 	if !ok || len(o) != 1 {
@@ -199,7 +199,7 @@ func isAttribute(v any) bool {
 	return false
 }
 
-// sortTexts puts a list in the order of its members' texts.
+// sortTexts sorts a list by the JSON text of its elements.
 func sortTexts(v any) {
 	all, _ := v.(list)
 	texts := make([]string, len(all))
@@ -214,7 +214,7 @@ func sortTexts(v any) {
 	}
 }
 
-// normalizeNumber writes a number in the one way that equal numbers share.
+// normalizeNumber returns the same text for equal numbers.
 func normalizeNumber(v any) any {
 	s, _ := v.(string)
 	if n, ok := new(big.Rat).SetString(s); ok {
@@ -225,7 +225,8 @@ func normalizeNumber(v any) any {
 
 var normalNumber = regexp.MustCompile(`^(0|-?[1-9][0-9]*|-?(0|[1-9][0-9]*)\.[0-9]*[1-9])$`)
 
-// abnormalNumber looks for a number that is not written as the service writes it.
+// abnormalNumber returns a number that is not written as the service writes it, "" if there
+// is none.
 func abnormalNumber(v any) string {
 	switch v := v.(type) {
 	case object:

@@ -26,9 +26,9 @@ func parsed(t *testing.T, s string) any {
 func TestCompare(t *testing.T) {
 	sorts := &key{"s", "N"}
 	all := tables{{name: "t", hash: key{"p", "S"}, globals: []index{{name: "i", hash: key{"g", "S"}, sort: sorts}}}}
-	f := func(operation, asked, a, b string, same bool) {
+	f := func(operation, req, a, b string, same bool) {
 		t.Helper()
-		r := request{operation: operation, body: parsed(t, asked)}
+		r := request{operation: operation, body: parsed(t, req)}
 		what := all.compare(r, answer{status: 200, body: parsed(t, a)}, answer{status: 200, body: parsed(t, b)})
 		if (what == "") != same {
 			t.Errorf("%s: %s and %s: %s", operation, a, b, what)
@@ -164,7 +164,7 @@ func TestFinds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(found) == 0 || !told.Load() || found[0].asked.operation != operation {
+		if len(found) == 0 || !told.Load() || found[0].req.operation != operation {
 			t.Errorf("%s: found %v", name, found)
 			return
 		}

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// tablesOf are the tables that a request names: it can change no others.
-func (s *scene) tablesOf(asked request) (all tables) {
-	body := text(asked.body)
+// tablesOf returns the tables that a request names: it can't change others.
+func (s *scene) tablesOf(req request) (all tables) {
+	body := text(req.body)
 	for _, t := range s.tables {
 		if strings.Contains(body, t.name) {
 			all = append(all, t)
@@ -17,9 +17,9 @@ func (s *scene) tablesOf(asked request) (all tables) {
 	return all
 }
 
-// compareTables compares all that the tables hold that a request is about.
-func (r *round) compareTables(ctx context.Context, asked request) (*difference, error) {
-	for _, t := range r.scene.tablesOf(asked) {
+// compareTables compares the contents of all tables of a request.
+func (r *round) compareTables(ctx context.Context, req request) (*difference, error) {
+	for _, t := range r.scene.tablesOf(req) {
 		if d, err := r.compareScan(ctx, object{"TableName": t.name, "ConsistentRead": true}); d != nil || err != nil {
 			return d, err
 		}
@@ -27,7 +27,7 @@ func (r *round) compareTables(ctx context.Context, asked request) (*difference, 
 	return nil, nil
 }
 
-// compareIndexes compares all that the indexes hold.
+// compareIndexes compares the contents of all indexes.
 func (r *round) compareIndexes(ctx context.Context) (*difference, error) {
 	for _, t := range r.scene.tables {
 		for _, x := range t.indexes() {
@@ -40,20 +40,20 @@ func (r *round) compareIndexes(ctx context.Context) (*difference, error) {
 }
 
 func (r *round) compareScan(ctx context.Context, body object) (*difference, error) {
-	asked := request{operation: "Scan", body: body}
-	a, b, err := r.both(func(e *endpoint) (answer, error) { return e.sendAll(ctx, asked) })
+	req := request{operation: "Scan", body: body}
+	a, b, err := r.both(func(e *endpoint) (answer, error) { return e.sendAll(ctx, req) })
 	if err != nil {
 		return nil, err
 	}
-	if what := r.scene.tables.compare(asked, a, b); what != "" {
-		return &difference{asked: asked, what: what, first: a, second: b}, nil
+	if what := r.scene.tables.compare(req, a, b); what != "" {
+		return &difference{req: req, what: what, first: a, second: b}, nil
 	}
 	return nil, nil
 }
 
-// reconcile removes from both ends every item that they don't share.
-func (r *round) reconcile(ctx context.Context, asked request) error {
-	for _, t := range r.scene.tablesOf(asked) {
+// reconcile removes from both ends every item that only one of them has.
+func (r *round) reconcile(ctx context.Context, req request) error {
+	for _, t := range r.scene.tablesOf(req) {
 		scan := request{operation: "Scan", body: object{"TableName": t.name, "ConsistentRead": true}}
 		a, b, err := r.both(func(e *endpoint) (answer, error) { return e.sendAll(ctx, scan) })
 		if err != nil {
@@ -67,14 +67,14 @@ func (r *round) reconcile(ctx context.Context, asked request) error {
 			}
 		}
 	}
-	d, err := r.compareTables(ctx, asked)
+	d, err := r.compareTables(ctx, req)
 	if err == nil && d != nil {
-		err = fmt.Errorf("still different after removing what differed:\n%s", d)
+		err = fmt.Errorf("still different after removing the differing items:\n%s", d)
 	}
 	return err
 }
 
-// unshared are the keys of the items that only one of two scans has.
+// unshared returns the keys of the items that only one of two scans has.
 func (t *table) unshared(a, b answer) map[string]object {
 	times := map[string]int{}
 	keys := map[string]object{}
@@ -95,7 +95,7 @@ func (t *table) unshared(a, b answer) map[string]object {
 	return out
 }
 
-// keyOf is the key of an item.
+// keyOf returns the key of an item.
 func (t *table) keyOf(item object) object {
 	out := object{}
 	for _, k := range t.keys() {

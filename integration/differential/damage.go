@@ -8,7 +8,7 @@ import (
 // damage changes a request in one place, so that it is likely to be refused.
 func (g *generator) damage(r request) request {
 	body := clone(r.body)
-	var spots []func(any) // each puts something else in one place
+	var spots []func(any) // each replaces the value in one place
 	var values []any
 	walk(body, func(v any, put func(any)) {
 		spots = append(spots, put)
@@ -20,21 +20,21 @@ func (g *generator) damage(r request) request {
 	i := g.IntN(len(spots))
 	other := g.damaged(values[i])
 	spots[i](other)
-	_, shaped := other.(object) // otherwise than what was there
+	_, shaped := other.(object) // unlike the replaced value
 	return request{operation: r.operation, body: body, index: r.index, damaged: true, mistyped: r.mistyped || shaped || fmt.Sprintf("%T", other) != fmt.Sprintf("%T", values[i])}
 }
 
-// removed stands for a member that is to be removed.
+// removed stands for a member to be removed.
 type removed struct{}
 
-// walk shows every value in v, with a function that replaces it; members in the
-// order of their names.
+// walk calls show with each value in v and a function that replaces it; members are visited
+// in the order of their names.
 func walk(v any, show func(v any, put func(any))) {
 	switch v := v.(type) {
 	case object:
 		for _, name := range sorted(v) {
 			if name == "ClientRequestToken" {
-				continue // must not be that of another run
+				continue // the name of another run is not allowed
 			}
 			show(v[name], func(other any) {
 				if _, remove := other.(removed); remove {
@@ -58,7 +58,7 @@ func walk(v any, show func(v any, put func(any))) {
 	}
 }
 
-// damaged draws something that is not v.
+// damaged draws a value other than v.
 func (g *generator) damaged(v any) any {
 	if s, ok := v.(string); ok && !g.oneIn(3) {
 		return g.damagedText(s)

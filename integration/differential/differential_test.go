@@ -65,7 +65,7 @@ func (p *pair) reproduce(ctx context.Context, s *scene, d *difference) string {
 	steps := s.steps[:min(d.step+1, len(s.steps))]
 	fewest := shrink(steps, func(less []request) bool {
 		again, err := p.run(ctx, s, less)
-		return err == nil && slices.ContainsFunc(again, func(e *difference) bool { return e.asked.String() == d.asked.String() })
+		return err == nil && slices.ContainsFunc(again, func(e *difference) bool { return e.req.String() == d.req.String() })
 	})
 	var b strings.Builder
 	for _, t := range s.tables {

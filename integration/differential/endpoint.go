@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// side stands in requests for what tells the tables and tokens of the two ends
-// and of different runs apart: both ends may be one server.
+// side is the placeholder in requests for the part of names that distinguishes the tables
+// and tokens of the two ends and of different runs: both ends may be one server.
 const side = "SIDE"
 
-// server is one of the two that are compared.
+// server is one of the two compared servers.
 type server struct {
 	name   string
 	url    string
@@ -28,13 +28,13 @@ func newServer(name, url string) *server {
 	}}
 }
 
-// endpoint is a server as one round sees it.
+// endpoint is a server in one round.
 type endpoint struct {
 	*server
-	side string // what side becomes
+	side string // replaces the placeholder side
 }
 
-// answer is what an endpoint answered.
+// answer is an endpoint's answer.
 type answer struct {
 	status int
 	fault  string // the error's type without name space, "" for none
@@ -48,7 +48,7 @@ func (a answer) String() string {
 	return fmt.Sprintf("%d %s", a.status, text(a.body))
 }
 
-// signature has the shape of a signature, which is all that DynamoDB Local asks.
+// signature has the form of a signature, which is enough for DynamoDB Local.
 const signature = "AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request,SignedHeaders=host,Signature=0"
 
 // send sends one request.
@@ -86,11 +86,11 @@ func (e *endpoint) send(ctx context.Context, r request) (answer, error) {
 	return a, nil
 }
 
-// maxPages is more pages than any of our reads has.
+// maxPages is more than the number of pages of any read.
 const maxPages = 500
 
-// sendAll sends a request, and for a read that is answered in pages, or in
-// segments, those that give the rest; their answers are made one.
+// sendAll sends a request and, for a read with pages or segments, the requests for the rest.
+// It joins the answers.
 func (e *endpoint) sendAll(ctx context.Context, r request) (answer, error) {
 	body, ok := r.body.(object)
 	if !ok || !paged[r.operation] {
@@ -114,11 +114,11 @@ func (e *endpoint) sendAll(ctx context.Context, r request) (answer, error) {
 	return whole, nil
 }
 
-// paged are the operations that are asked for all of their pages.
+// paged are the operations whose pages are all read.
 var paged = map[string]bool{"Query": true, "Scan": true, "ExecuteStatement": true, "ListTables": true}
 
-// continued are the members of an answer that say where the next page begins,
-// with those of the request that take them.
+// continued maps the members of an answer that name the beginning of the next page to the
+// members of the next request.
 var continued = map[string]string{"LastEvaluatedKey": "ExclusiveStartKey", "LastEvaluatedTableName": "ExclusiveStartTableName", "NextToken": "NextToken"}
 
 func (e *endpoint) pages(ctx context.Context, r request) (answer, error) {
@@ -142,7 +142,7 @@ func (e *endpoint) pages(ctx context.Context, r request) (answer, error) {
 			}
 		}
 		if !more {
-			if len(all) > 0 { // whether the last one has a key is anybody's
+			if len(all) > 0 { // whether the last page has a key is undefined
 				whole.body.(object)["pages"] = append(all[:len(all)-1], object{"scanned": all[len(all)-1].(object)["scanned"]})
 			}
 			return whole, nil
@@ -151,9 +151,8 @@ func (e *endpoint) pages(ctx context.Context, r request) (answer, error) {
 	return answer{}, fmt.Errorf("%s answers %s with more than %d pages", e.name, r, maxPages)
 }
 
-// page is what has to be the same of a page: how many items it took, and which was
-// its last, as far as the order of items is the API's. A page without any may come
-// or not.
+// page returns the defined properties of a page: the number of its items and, as far as the
+// API defines the order of items, the last one. Empty pages may be missing.
 func page(r request, a answer) object {
 	body, ok := r.body.(object)
 	limit, limited := body["Limit"].(int)
@@ -175,11 +174,11 @@ func page(r request, a answer) object {
 	return p
 }
 
-// maxPageItems is the most items of a page that surely ends for their number, and
-// not for their size.
+// maxPageItems is the maximum number of items of a page that is certain to end because of
+// their number and not their size.
 const maxPageItems = 5
 
-// join adds a page to those before.
+// join appends a page to the pages before.
 func join(whole, page answer) answer {
 	w, ok := whole.body.(object)
 	if !ok {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// messageContains tells whether an error's message has some words.
+// messageContains reports whether an error's message contains words.
 func (a answer) messageContains(words string) bool {
 	o, _ := a.body.(object)
 	for _, name := range []string{"message", "Message"} {
@@ -17,14 +17,14 @@ func (a answer) messageContains(words string) bool {
 	return false
 }
 
-// listed is a list that is a member of the answer.
+// listed returns the answer's member called name, a list.
 func (a answer) listed(name string) list {
 	o, _ := a.body.(object)
 	all, _ := o[name].(list)
 	return all
 }
 
-// reasons counts why a transaction was cancelled.
+// reasons returns the number of cancellation reasons with the code.
 func (a answer) reasons(code string) (n int) {
 	for _, reason := range a.listed("CancellationReasons") {
 		if o, _ := reason.(object); o["Code"] == code {
@@ -39,8 +39,8 @@ func (a answer) member(name string) any {
 	return o[name]
 }
 
-// removals are the updates of a request, alone or in a transaction, that set and
-// add nothing.
+// removals returns the updates of a request, alone or in a transaction, that neither set nor
+// add.
 func removals(r request) (all []object) {
 	body, _ := r.body.(object)
 	if r.operation == "UpdateItem" && removes(body) {
@@ -70,7 +70,7 @@ func removes(update object) bool {
 	return ok
 }
 
-// badBase64 recognises bytes that are not written as they have to be.
+// badBase64 recognises bytes with invalid encoding.
 func badBase64(body any) (bad bool) {
 	check := func(v any) {
 		s, is := v.(string)
@@ -88,8 +88,8 @@ func badBase64(body any) (bad bool) {
 	return bad
 }
 
-// notWithSchema recognises a transaction cancelled for what an action and the
-// schema show to be wrong, before any condition is tried.
+// notWithSchema recognises a transaction that was cancelled because an action contradicts
+// the schema, before any condition was evaluated.
 func (a answer) notWithSchema() bool {
 	for _, words := range []string{"Cannot update attribute", "Type mismatch for Index Key", "does not match the schema", "for a key attribute cannot contain"} {
 		if strings.Contains(text(a.body), words) {
@@ -101,8 +101,7 @@ func (a answer) notWithSchema() bool {
 
 var partOfAttribute = regexp.MustCompile(`[a-z0-9][.\[]`)
 
-// updatesPart recognises an update of something inside of an attribute that is to
-// be returned.
+// updatesPart recognises an update of a part of an attribute that is to be returned.
 func updatesPart(r request) bool {
 	body, _ := r.body.(object)
 	returns, _ := body["ReturnValues"].(string)
@@ -110,7 +109,7 @@ func updatesPart(r request) bool {
 	return strings.HasPrefix(returns, "UPDATED_") && partOfAttribute.MatchString(expression)
 }
 
-// within tells whether part is whole with some members and elements left out.
+// within reports whether part equals whole except for missing members and elements.
 func within(part, whole any) bool {
 	switch p := part.(type) {
 	case object:
@@ -138,7 +137,7 @@ func within(part, whole any) bool {
 // tooDeep recognises a request with a value nested deeper than the service allows.
 func tooDeep(r request) bool { return strings.Count(text(r.body), `{"L":[{"L":[`) > 15 }
 
-// statementsOf are those of a request in PartiQL.
+// statementsOf returns the PartiQL statements of a request.
 func statementsOf(r request) (all []object) {
 	body, _ := r.body.(object)
 	if body["Statement"] != nil {
@@ -169,8 +168,8 @@ func extraParameters(r request) bool {
 
 var literalNumber = regexp.MustCompile(`= (-?[0-9.]+)`)
 
-// respelled recognises numbers, of keys or in statements, that are not spelled as
-// they are kept, so that one item may be named in two ways.
+// respelled recognises numbers, in keys or statements, that are not in normalized form, so
+// that one item may have two names.
 func respelled(r request) (found bool) {
 	see := func(n any) {
 		s, is := n.(string)
@@ -197,21 +196,20 @@ func respelled(r request) (found bool) {
 	return found
 }
 
-// static are the messages about what the request alone, or with the schema, shows
-// to be wrong.
+// static matches the messages about faults that don't depend on an item.
 var static = regexp.MustCompile(impossible.String() + `|Cannot update attribute|Type mismatch for Index Key|(DELETE|ADD) action|unused in expressions|only be specified when using|Validation failed in TransactStatements`)
 
-// impossible are the messages about values that no attribute can have.
+// impossible matches the messages about values that no attribute can have.
 var impossible = regexp.MustCompile(`"Supplied AttributeValue |Null attribute value|numeric value|contains duplicates|may not be empty|should not be empty|Number (over|under)flow|significant digits|Nesting Levels`)
 
-// empty is an answer with members that have nothing.
+// empty matches an answer whose responses are all empty.
 var empty = regexp.MustCompile(`^\{"Responses":\[\{\}(,\{\})*\]\}$`)
 
-// gets are the operations that answer with an item for each thing asked.
+// gets are the operations with one response for each requested item.
 var gets = map[string]bool{"TransactGetItems": true, "ExecuteTransaction": true, "BatchExecuteStatement": true}
 
-// flatten copies an answer with what our statements' paths lead to in place of the
-// documents around it.
+// flatten copies an answer, replacing documents by the values that our statements' paths
+// lead to.
 func flatten(body any) any {
 	out := clone(body)
 	o, _ := out.(object)

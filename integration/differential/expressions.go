@@ -18,7 +18,7 @@ func (g *generator) placeholders() *placeholders {
 	return &placeholders{g: g, names: object{}, values: object{}, taken: map[string]bool{}}
 }
 
-// put adds them to a request, now and then one too many or too few.
+// put adds the names and values to a request, occasionally one too many or too few.
 func (p *placeholders) put(body object) {
 	if p.g.oneIn(120) {
 		p.names["#unused"] = "unused"
@@ -40,7 +40,7 @@ func (p *placeholders) put(body object) {
 	}
 }
 
-// reserved are the attribute names of ours that expressions can't spell.
+// reserved are our attribute names that expressions can't contain.
 var reserved = map[string]bool{"name": true, "size": true, "a.b": true}
 
 func (p *placeholders) name(name string) string {
@@ -63,7 +63,7 @@ func (p *placeholders) value(v any) string {
 	return ref
 }
 
-// path draws a document path, mostly one that can be there.
+// path draws a document path, usually one that may exist.
 func (p *placeholders) path() string {
 	g := p.g
 	switch g.IntN(8) {
@@ -77,7 +77,7 @@ func (p *placeholders) path() string {
 	return p.name(attributes[g.IntN(len(attributes))])
 }
 
-// operand draws what a comparison compares: a path, a value or a size.
+// operand draws an operand of a comparison: a path, a value or a size.
 func (p *placeholders) operand() string {
 	switch p.g.IntN(6) {
 	case 0:
@@ -88,7 +88,7 @@ func (p *placeholders) operand() string {
 	return p.value(p.g.typical(p.g.one("a", "n", "n", "t", "l")))
 }
 
-// ordered draws an operand for a comparison of order, which takes few types.
+// ordered draws an operand for a comparison of order, which few types support.
 func (p *placeholders) ordered() string {
 	switch p.g.IntN(6) {
 	case 0:
@@ -108,7 +108,7 @@ func (p *placeholders) keyOperand(t *table) (operand string, k key) {
 	return p.name(k.name), k
 }
 
-// condition draws a condition that nests at most depth deep.
+// condition draws a condition that nests at most depth levels.
 func (p *placeholders) condition(t *table, depth int) string {
 	g := p.g
 	if depth > 0 && g.oneIn(2) {
@@ -160,8 +160,8 @@ func (p *placeholders) update(t *table) string {
 	return strings.Join(clauses, " ")
 }
 
-// target draws what an action writes to: now and then a key attribute, seldom
-// something that the update has already.
+// target draws the target of an action: occasionally a key attribute, rarely a target that
+// the update already has.
 func (p *placeholders) target(t *table) string {
 	if p.g.oneIn(60) {
 		operand, _ := p.keyOperand(t)
@@ -242,7 +242,7 @@ func (p *placeholders) delete(t *table) string {
 	return p.free("t", "t", "t", "a") + " " + p.value(p.g.set())
 }
 
-// projection draws a list of paths, which seldom overlap.
+// projection draws a list of paths, which rarely overlap.
 func (p *placeholders) projection(t *table) string {
 	p.taken = map[string]bool{}
 	paths := []string{p.free(attributes...)}
@@ -269,7 +269,7 @@ func (p *placeholders) keyCondition(keys []key) string {
 	k := keys[1]
 	low, high := g.keyValue(k), g.keyValue(k)
 	if text(low) > text(high) {
-		low, high = high, low // mostly the order of the values
+		low, high = high, low // usually in the order of the values
 	}
 	name, first := p.name(k.name), p.value(low)
 	second := ""

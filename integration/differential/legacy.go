@@ -2,8 +2,8 @@ package differential
 
 var comparisons = []string{"EQ", "NE", "LT", "LE", "GT", "GE", "BETWEEN", "IN", "BEGINS_WITH", "CONTAINS", "NOT_CONTAINS", "NULL", "NOT_NULL"}
 
-// legacyCondition draws a condition of before expressions, mostly with as many
-// values as its operator takes.
+// legacyCondition draws a legacy condition, usually with the number of values that its
+// operator needs.
 func (g *generator) legacyCondition(operator string, value func() any) object {
 	n := 1
 	switch operator {
@@ -94,7 +94,7 @@ func (g *generator) legacyUpdates(t *table, body object) {
 	body["AttributeUpdates"] = updates
 }
 
-// legacyKeys adds KeyConditions, and now and then a QueryFilter.
+// legacyKeys adds KeyConditions, and occasionally a QueryFilter.
 func (g *generator) legacyKeys(keys []key, body object) {
 	conditions := object{keys[0].name: object{"ComparisonOperator": "EQ", "AttributeValueList": list{g.keyValue(keys[0])}}}
 	if len(keys) > 1 && g.oneIn(2) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// request draws a request of any kind: now and then one that has been damaged.
+// request draws a request of any kind, occasionally a damaged one.
 func (g *generator) request() request {
 	if g.spare.busy > 0 && !g.oneIn(4) {
 		return g.onSpare()
@@ -18,7 +18,7 @@ func (g *generator) request() request {
 	return r
 }
 
-// sound draws a request that is meant to be valid, which not all are.
+// sound draws a request that is intended to be valid, though some are not.
 func (g *generator) sound(t *table) request {
 	switch k := g.IntN(100); {
 	case k < 16:
@@ -55,7 +55,7 @@ func (g *generator) sound(t *table) request {
 	return g.change(t)
 }
 
-// options adds members that any read or write may have.
+// options adds members that all reads or all writes may have.
 func (g *generator) options(body object) object {
 	if g.oneIn(10) {
 		body["ReturnConsumedCapacity"] = g.one("TOTAL", "INDEXES", "NONE")
@@ -119,7 +119,7 @@ func (g *generator) get(t *table) request {
 	return request{operation: "GetItem", body: body}
 }
 
-// readOptions adds what says how and what to read.
+// readOptions adds members that select the attributes and the consistency of a read.
 func (g *generator) readOptions(t *table, body object, p *placeholders) {
 	switch {
 	case g.oneIn(3):
@@ -133,7 +133,7 @@ func (g *generator) readOptions(t *table, body object, p *placeholders) {
 	g.options(body)
 }
 
-// paging adds what says how much to read, and in which order.
+// paging adds members for the size and the order of a read.
 func (g *generator) paging(t *table, body object) {
 	if g.oneIn(3) {
 		body["Limit"] = g.pick(1, 2, 3, 5, 1000)
@@ -149,7 +149,7 @@ func (g *generator) paging(t *table, body object) {
 	}
 }
 
-// readTarget draws what to read: the table or one of its indexes.
+// readTarget draws the source of a read: the table or one of its indexes.
 func (g *generator) readTarget(t *table, body object) ([]key, *index) {
 	indexes := t.indexes()
 	if len(indexes) == 0 || g.oneIn(2) {
@@ -206,7 +206,7 @@ func (g *generator) scan(t *table) request {
 	return request{operation: "Scan", body: body, index: x}
 }
 
-// keysOf draws n keys of a table; some may be the same.
+// keysOf draws n keys of a table, with occasional duplicates.
 func (g *generator) keysOf(t *table, n int) list {
 	seen, keys := map[string]bool{}, list{}
 	for range n {
@@ -273,7 +273,8 @@ func (g *generator) transactWrite() request {
 	return request{operation: "TransactWriteItems", body: g.options(body)}
 }
 
-// repeatTransaction repeats the last transaction with a token, or another with its token.
+// repeatTransaction repeats the last transaction with a token, or sends another one with
+// that token.
 func (g *generator) repeatTransaction(t *table) request {
 	if g.lastTransaction == nil {
 		return g.transactWrite()
@@ -322,8 +323,7 @@ func (g *generator) transactGet() request {
 	return request{operation: "TransactGetItems", body: g.options(object{"TransactItems": gets})}
 }
 
-// change draws a request about a table itself that leaves it as it is, or is
-// refused.
+// change draws a request about the table itself that changes nothing, or is refused.
 func (g *generator) change(t *table) request {
 	switch g.IntN(9) {
 	case 7:

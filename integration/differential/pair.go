@@ -8,17 +8,17 @@ import (
 	"sync/atomic"
 )
 
-// pair is the two servers that are compared. The first is DynamoDB Local. Rounds
-// on it may run side by side: each has tables of its own.
+// pair is the pair of compared servers. The first is DynamoDB Local. Several rounds may run
+// at once: each has its own tables.
 type pair struct {
 	servers  [2]*server
 	tolerate []departure
-	alone    func(body any) string // what is wrong with an answer of the second's, whatever the first says
+	alone    func(body any) string // finds faults in an answer of the second server, independently of the first
 	rounds   atomic.Int64
 	tally    statistics
 }
 
-// newPair makes a pair of DynamoDB Local and another, which may differ in nothing.
+// newPair makes a pair of DynamoDB Local and another server, without allowed differences.
 func newPair(local, other string) *pair {
 	return &pair{
 		servers: [2]*server{newServer("left", local), newServer("right", other)},
@@ -26,11 +26,11 @@ func newPair(local, other string) *pair {
 	}
 }
 
-// statistics counts what rounds come upon.
+// statistics counts the results of rounds.
 type statistics struct {
 	mu   sync.Mutex
-	met  map[string]int // how often each departure was met
-	seen map[string]int // how often each operation had which outcome
+	met  map[string]int // number of uses of each departure
+	seen map[string]int // number of outcomes by operation
 }
 
 func (t *statistics) add(counts map[string]int, what string) {
@@ -46,24 +46,24 @@ type round struct {
 	ends       [2]*endpoint
 	tainted    map[string]bool // tables whose streams may differ
 	tokens     map[string]bool // of transactions that only one end may have executed
-	reconciled map[string]bool // tables and keys of items removed since they differed
+	reconciled map[string]bool // tables and keys of items removed because they differed
 }
 
-// difference is where the two ends went apart.
+// difference is a difference between the two ends.
 type difference struct {
 	step   int
-	asked  request
+	req    request
 	what   string
 	first  answer
 	second answer
 }
 
 func (d *difference) String() string {
-	return fmt.Sprintf("%s\ndiffer in %s\n  DynamoDB Local: %.2000s\n  Kasoku:         %.2000s", d.asked, d.what, d.first, d.second)
+	return fmt.Sprintf("%s\ndiffer in %s\n  DynamoDB Local: %.2000s\n  Kasoku:         %.2000s", d.req, d.what, d.first, d.second)
 }
 
-// run plays steps on fresh tables of a scene, and returns the differences that no
-// departure explains.
+// run runs steps on fresh tables of a scene, and returns the differences that no departure
+// explains.
 func (p *pair) run(ctx context.Context, s *scene, steps []request) ([]*difference, error) {
 	r := &round{pair: p, scene: s, reconciled: map[string]bool{}, tokens: map[string]bool{}, tainted: map[string]bool{}}
 	n := p.rounds.Add(1)
@@ -83,7 +83,7 @@ func (p *pair) run(ctx context.Context, s *scene, steps []request) ([]*differenc
 	return found, r.eachTable(ctx, func(t *table) request { return request{operation: "DeleteTable", body: object{"TableName": t.name}} })
 }
 
-// both sends a request to both ends at once.
+// both sends a request to both ends concurrently.
 func (r *round) both(send func(*endpoint) (answer, error)) (a, b answer, err error) {
 	var wg sync.WaitGroup
 	var errA, errB error
@@ -96,27 +96,27 @@ func (r *round) both(send func(*endpoint) (answer, error)) (a, b answer, err err
 	return a, b, errA
 }
 
-// eachTable sends a request for each table that must succeed.
+// eachTable sends for each table a request that must succeed.
 func (r *round) eachTable(ctx context.Context, make func(*table) request) error {
 	for _, t := range r.scene.tables {
-		asked := make(t)
-		a, b, err := r.both(func(e *endpoint) (answer, error) { return e.send(ctx, asked) })
+		req := make(t)
+		a, b, err := r.both(func(e *endpoint) (answer, error) { return e.send(ctx, req) })
 		if err != nil {
 			return err
 		}
 		if a.status != http.StatusOK || b.status != http.StatusOK {
-			return fmt.Errorf("%s\n  DynamoDB Local: %s\n  Kasoku:         %s", asked, a, b)
+			return fmt.Errorf("%s\n  DynamoDB Local: %s\n  Kasoku:         %s", req, a, b)
 		}
 	}
 	return nil
 }
 
-// maxDifferences is how many differences end a round.
+// maxDifferences is the number of differences that ends a round.
 const maxDifferences = 5
 
 func (r *round) play(ctx context.Context, steps []request) (found []*difference, err error) {
-	for i, asked := range steps {
-		d, err := r.step(ctx, asked)
+	for i, req := range steps {
+		d, err := r.step(ctx, req)
 		if err != nil {
 			return nil, err
 		}
@@ -140,57 +140,57 @@ func (r *round) play(ctx context.Context, steps []request) (found []*difference,
 	return found, nil
 }
 
-// step sends a request, and compares the answers and what the tables then hold.
-// When they hold different items they are made the same again.
-func (r *round) step(ctx context.Context, asked request) (*difference, error) {
+// step sends a request, and compares the answers and the contents of the tables after it. If
+// the contents differ, it reconciles them.
+func (r *round) step(ctx context.Context, req request) (*difference, error) {
 	var err error
-	if asked.removesNothing, err = r.removesNothing(ctx, asked); err != nil {
+	if req.removesNothing, err = r.removesNothing(ctx, req); err != nil {
 		return nil, err
 	}
-	a, b, err := r.both(func(e *endpoint) (answer, error) { return e.sendAll(ctx, asked) })
+	a, b, err := r.both(func(e *endpoint) (answer, error) { return e.sendAll(ctx, req) })
 	if err != nil {
 		return nil, err
 	}
-	r.tally.add(r.tally.seen, asked.operation+" "+a.fault)
+	r.tally.add(r.tally.seen, req.operation+" "+a.fault)
 	var found *difference
 	excused := false
-	what := r.scene.tables.compare(asked, a, b)
+	what := r.scene.tables.compare(req, a, b)
 	if what == "" {
 		what = r.alone(b.body)
 	}
 	if what != "" {
-		if excused = r.excused(asked, a, b); !excused {
-			found = &difference{asked: asked, what: what, first: a, second: b}
+		if excused = r.excused(req, a, b); !excused {
+			found = &difference{req: req, what: what, first: a, second: b}
 		}
 	}
-	if asked.changesTable() {
+	if req.changesTable() {
 		return found, r.awaitSpare(ctx, found != nil || excused)
 	}
-	if !asked.writes() {
+	if !req.writes() {
 		return found, nil
 	}
-	d, err := r.compareTables(ctx, asked)
+	d, err := r.compareTables(ctx, req)
 	if err != nil {
 		return found, err
 	}
 	if d == nil {
-		if b.fault != "" && r.excusedState(asked, b) { // done and undone
-			for _, t := range r.scene.tablesOf(asked) {
+		if b.fault != "" && r.excusedState(req, b) { // executed and reverted
+			for _, t := range r.scene.tablesOf(req) {
 				r.tainted[t.name] = true
 			}
 		}
 		return found, nil
 	}
-	if found == nil && !excused && !r.excusedState(asked, b) {
-		found = &difference{asked: asked, what: "what they then hold, and that is " + d.what, first: d.first, second: d.second}
+	if found == nil && !excused && !r.excusedState(req, b) {
+		found = &difference{req: req, what: "what they then hold, and that is " + d.what, first: d.first, second: d.second}
 	}
-	return found, r.reconcile(ctx, asked)
+	return found, r.reconcile(ctx, req)
 }
 
-// removesNothing tells whether a request has an update that only removes and whose item
-// is not there.
-func (r *round) removesNothing(ctx context.Context, asked request) (bool, error) {
-	for _, update := range removals(asked) {
+// removesNothing reports whether a request has an update that only removes and whose item
+// does not exist.
+func (r *round) removesNothing(ctx context.Context, req request) (bool, error) {
+	for _, update := range removals(req) {
 		key, ok := update["Key"].(object)
 		if !ok {
 			continue
@@ -206,15 +206,15 @@ func (r *round) removesNothing(ctx context.Context, asked request) (bool, error)
 	return false, nil
 }
 
-// excused tells whether a departure explains how two answers differ, or one that
-// was met before did: one end may remember a token that the other doesn't.
-func (r *round) excused(asked request, a, b answer) bool {
-	token := asked.token()
+// excused reports whether a departure explains the difference between two answers, or an
+// earlier one does: only one end may remember a token.
+func (r *round) excused(req request, a, b answer) bool {
+	token := req.token()
 	if r.tokens[token] {
 		return true
 	}
 	for _, d := range r.tolerate {
-		if d.excuses != nil && d.excuses(asked, a, b) {
+		if d.excuses != nil && d.excuses(req, a, b) {
 			r.tally.add(r.tally.met, d.name)
 			r.tokens[token] = token != ""
 			return true
@@ -223,9 +223,9 @@ func (r *round) excused(asked request, a, b answer) bool {
 	return false
 }
 
-func (r *round) excusedState(asked request, b answer) bool {
+func (r *round) excusedState(req request, b answer) bool {
 	for _, d := range r.tolerate {
-		if d.changesState != nil && d.changesState(asked, b) {
+		if d.changesState != nil && d.changesState(req, b) {
 			r.tally.add(r.tally.met, d.name)
 			return true
 		}

@@ -1,8 +1,8 @@
-// Package differential sends the same generated requests, valid and invalid, to
-// DynamoDB Local and to Kasoku's embedded store, in lock step, and compares what
-// they answer and what they then hold: data, statuses and types of errors. Where
-// DynamoDB Local departs from the service the service is right; departures holds
-// each such difference with its reason, and nothing else may differ.
+// Package differential sends the same generated requests, valid and invalid, to DynamoDB
+// Local and to Kasoku's embedded store, one at a time, and compares the answers and the
+// contents of the tables: data, statuses and types of errors. Where DynamoDB Local differs
+// from the service, the store follows the service; departures lists each such difference
+// with its reason. No other difference is allowed.
 package differential
 
 import (
@@ -17,19 +17,19 @@ type object = map[string]any
 // list is a JSON array.
 type list = []any
 
-// request is one request to be sent to both.
+// request is one request to both ends.
 type request struct {
 	operation      string
 	body           any    // an object
-	index          *index // what a scan is of, unless it is the table
-	damaged        bool   // it was changed so that it is likely to be refused
-	mistyped       bool   // and that in a value's type of JSON
-	removesNothing bool   // it removes from an item that is not there
+	index          *index // the scanned index, nil for the table
+	damaged        bool   // changed so that it is likely to be refused
+	mistyped       bool   // damaged in the JSON type of a value
+	removesNothing bool   // removes attributes of an item that does not exist
 }
 
 func (r request) String() string { return r.operation + " " + text(r.body) }
 
-// text is the JSON text of v, members sorted.
+// text returns the JSON text of v, with sorted members.
 func text(v any) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
@@ -59,7 +59,7 @@ func clone(v any) any {
 	return v
 }
 
-// sorted returns the names of an object's members in order.
+// sorted returns the sorted names of an object's members.
 func sorted(o object) []string {
 	names := make([]string, 0, len(o))
 	for name := range o {
@@ -69,7 +69,7 @@ func sorted(o object) []string {
 	return names
 }
 
-// writes tells whether an operation can change items.
+// writes reports whether the operation can change items.
 func (r request) writes() bool {
 	switch r.operation {
 	case "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems", "ExecuteTransaction", "ExecuteStatement", "BatchExecuteStatement":
@@ -78,14 +78,14 @@ func (r request) writes() bool {
 	return false
 }
 
-// token is a transaction's, "" for none.
+// token returns the token of a transaction, "" for none.
 func (r request) token() string {
 	body, _ := r.body.(object)
 	token, _ := body["ClientRequestToken"].(string)
 	return token
 }
 
-// changesTable tells whether an operation can change a table.
+// changesTable reports whether the operation can change a table.
 func (r request) changesTable() bool {
 	switch r.operation {
 	case "CreateTable", "UpdateTable", "DeleteTable", "UpdateTimeToLive":

@@ -2,8 +2,7 @@ package differential
 
 import "fmt"
 
-// scene is a list of requests on tables of its own, which depends on nothing
-// but the seed.
+// scene is a list of requests on its own tables. It depends only on the seed.
 type scene struct {
 	seed   uint64
 	tables tables

@@ -5,7 +5,7 @@ import "fmt"
 // key is a key attribute of a table or an index.
 type key struct{ name, typ string }
 
-// table is a table that requests are made for.
+// table is a table that requests are generated for.
 type table struct {
 	name    string
 	hash    key
@@ -24,8 +24,8 @@ type index struct {
 	include    list
 }
 
-// schema draws a table. Names of key attributes say their type, so that one
-// attribute has one type in all keys.
+// schema draws a table. Names of key attributes determine their types, so that an attribute
+// has the same type in all keys.
 func (g *generator) schema(name string) *table {
 	t := &table{name: name, hash: g.keyOf("p")}
 	if g.IntN(4) > 0 {
@@ -67,12 +67,12 @@ func (g *generator) index(name string, hash key, sort *key) index {
 	return x
 }
 
-// indexes are all indexes of the table.
+// indexes returns all indexes of the table.
 func (t *table) indexes() []index {
 	return append(t.locals[:len(t.locals):len(t.locals)], t.globals...)
 }
 
-// keys are the table's own key attributes.
+// keys returns the table's own key attributes.
 func (t *table) keys() []key {
 	if t.sort == nil {
 		return []key{t.hash}
@@ -87,7 +87,7 @@ func (x *index) keys() []key {
 	return []key{x.hash, *x.sort}
 }
 
-// create is the request that creates the table.
+// create returns the request that creates the table.
 func (t *table) create() request {
 	defined := object{}
 	body := object{"TableName": t.name, "BillingMode": "PAY_PER_REQUEST", "KeySchema": keySchema(t.keys(), defined)}

@@ -3,9 +3,8 @@ package differential
 // maxReplays bounds the time that shrink takes.
 const maxReplays = 40
 
-// shrink leaves out of steps, of which the last is the one that fails, whatever
-// it fails without: first all others, then halves, then quarters, down to single
-// steps.
+// shrink removes from steps, of which the last one fails, all steps without which it still
+// fails: first all others, then halves, then quarters, down to single steps.
 func shrink(steps []request, fails func([]request) bool) []request {
 	if last := steps[len(steps)-1:]; fails(last) {
 		return last

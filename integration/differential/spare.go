@@ -2,12 +2,12 @@ package differential
 
 import "fmt"
 
-// spare is the table of a scene that comes and goes and changes. It is none of
-// the scene's tables, whose items are compared after each write.
+// spare is a table of a scene that is created, changed and deleted. It is not one of the
+// scene's tables, whose items are compared after each write.
 type spare struct {
-	*table         // as it was last asked for; it need not be there
-	added  []index // global indexes that were asked for since
-	busy   int     // how many more requests in a row are about it
+	*table         // as last requested; it need not exist
+	added  []index // global indexes that were requested since
+	busy   int     // remaining number of requests about it in a row
 }
 
 // onSpare draws a request about the spare table.
@@ -48,8 +48,8 @@ func (g *generator) throughput() object {
 	return object{"ReadCapacityUnits": g.pick(1, 5, 5, 10), "WriteCapacityUnits": g.pick(1, 5, 5, 10)}
 }
 
-// createSpare is the request that creates the spare table, mostly otherwise than
-// the scene's tables are created.
+// createSpare returns the request that creates the spare table, usually in another way than
+// the scene's tables.
 func (g *generator) createSpare() request {
 	body := g.spare.create().body.(object)
 	if g.oneIn(2) {
@@ -108,7 +108,7 @@ func (g *generator) updateTable() object {
 	return body
 }
 
-// addIndex asks for one more global index.
+// addIndex requests one more global index.
 func (g *generator) addIndex(body object) {
 	hash := g.keyOf(g.one("p", "ki", "h"))
 	x := g.index(fmt.Sprintf("added-%d", len(g.spare.added)), hash, nil)

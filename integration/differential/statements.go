@@ -20,7 +20,7 @@ func (g *generator) statement(t *table) request {
 	return request{operation: "ExecuteStatement", body: g.options(s)}
 }
 
-// statements draws some that read, or some that write.
+// statements draws several statements that all read, or all write.
 func (g *generator) statements(t *table) list {
 	kinds := []string{"INSERT", "UPDATE", "DELETE"}
 	if g.oneIn(3) {
@@ -97,7 +97,7 @@ func (g *generator) statementOf(t *table, kind string) object {
 	return out
 }
 
-// literalOf writes plain values as PartiQL does.
+// literalOf formats simple values as PartiQL literals.
 func literalOf(v any) (string, bool) {
 	value, ok := v.(object)
 	if !ok || len(value) != 1 {

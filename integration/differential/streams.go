@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// record is what a stream tells of a change.
+// record is a change in a stream.
 type record struct{ key, text string }
 
-// compareStreams compares what the streams say was done to each item, in its
-// order; but not to items that were removed because they differed.
+// compareStreams compares the recorded changes of each item, in their order, except for
+// items that were removed because they differed.
 func (r *round) compareStreams(ctx context.Context) (*difference, error) {
 	for _, t := range r.scene.tables {
 		if t.stream == "" || r.tainted[t.name] {
@@ -32,15 +32,15 @@ func (r *round) compareStreams(ctx context.Context) (*difference, error) {
 		if err != nil {
 			return nil, err
 		}
-		asked := request{operation: "GetRecords", body: object{"TableName": t.name, "StreamViewType": t.stream}}
-		if what := r.scene.tables.compare(asked, a, b); what != "" {
-			return &difference{asked: asked, what: what, first: a, second: b}, nil
+		req := request{operation: "GetRecords", body: object{"TableName": t.name, "StreamViewType": t.stream}}
+		if what := r.scene.tables.compare(req, a, b); what != "" {
+			return &difference{req: req, what: what, first: a, second: b}, nil
 		}
 	}
 	return nil, nil
 }
 
-// records reads all that a table's stream has.
+// records reads all records of a table's stream.
 func (e *endpoint) records(ctx context.Context, t *table) ([]record, error) {
 	described, err := e.mustSend(ctx, "DescribeTable", object{"TableName": t.name})
 	if err != nil {
@@ -63,7 +63,7 @@ func (e *endpoint) records(ctx context.Context, t *table) ([]record, error) {
 	return all, nil
 }
 
-// shard reads a shard up to an empty page: there are no changes meanwhile.
+// shard reads a shard up to an empty page: there are no changes in the meantime.
 func (e *endpoint) shard(ctx context.Context, at object) ([]record, error) {
 	got, err := e.mustSend(ctx, "GetShardIterator", at)
 	if err != nil {
@@ -94,8 +94,8 @@ func (e *endpoint) shard(ctx context.Context, at object) ([]record, error) {
 	return all, nil
 }
 
-// stream draws a request about a table's stream, of which it has names that both
-// ends know by other ones: see named.
+// stream draws a request about a table's stream, with placeholders for names that differ
+// between the ends: see named.
 func (g *generator) stream(t *table) request {
 	for _, other := range g.tables {
 		if t.stream == "" {
@@ -124,9 +124,9 @@ func (g *generator) stream(t *table) request {
 
 var streamName = regexp.MustCompile(`(STREAM|SHARD|NUMBER|ITERATOR)-OF-([A-Za-z0-9-]+)`)
 
-// named puts an end's own names in place of ours: of a table's stream, of its
-// first shard, of where that begins, and of an iterator of it. A stream that isn't
-// there keeps our name.
+// named replaces our placeholders by an end's own names: of a table's stream, of its first
+// shard, of the shard's beginning, and of an iterator for it. The placeholder of a stream
+// that does not exist is kept.
 func (e *endpoint) named(ctx context.Context, body string) string {
 	return streamName.ReplaceAllStringFunc(body, func(ours string) string {
 		parts := streamName.FindStringSubmatch(ours)
@@ -162,7 +162,7 @@ func (e *endpoint) streamName(ctx context.Context, what, table string) (any, err
 	return got["ShardIterator"], err
 }
 
-// mustSend asks what has to succeed.
+// mustSend sends a request that must succeed.
 func (e *endpoint) mustSend(ctx context.Context, operation string, body object) (object, error) {
 	r := request{operation: operation, body: body}
 	a, err := e.send(ctx, r)

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// generator draws requests. The same seed gives the same ones.
+// generator draws requests. The same seed draws the same requests.
 type generator struct {
 	*rand.Rand
 	tables          []*table
 	spare           spare
 	token           int    // of transactions
-	lastTransaction object // the last transaction that had one
+	lastTransaction object // the last transaction with a token
 }
 
 func newGenerator(seed uint64) *generator {
@@ -22,7 +22,7 @@ func newGenerator(seed uint64) *generator {
 // one draws one of the texts.
 func (g *generator) one(texts ...string) string { return texts[g.IntN(len(texts))] }
 
-// oneIn is true once in n times.
+// oneIn returns true once in n calls on average.
 func (g *generator) oneIn(n int) bool { return g.IntN(n) == 0 }
 
 var (
@@ -33,7 +33,7 @@ var (
 	binaries   = []string{"", "AA==", "AQ==", "AAE=", "/w==", "YWI="}
 )
 
-// values are what attributes of any type are drawn from; depth bounds nesting.
+// value draws an attribute value of any type; depth bounds nesting.
 func (g *generator) value(depth int) object {
 	if depth > 0 && g.oneIn(4) {
 		return g.document(depth)
@@ -118,7 +118,7 @@ func (g *generator) badValue() any {
 	return object{"N": badNumbers[g.IntN(len(badNumbers))]}
 }
 
-// nested is a string under so many levels of lists.
+// nested returns a string in that many levels of lists.
 func nested(levels int) object {
 	v := object{"S": "x"}
 	for range levels {
@@ -127,7 +127,8 @@ func nested(levels int) object {
 	return v
 }
 
-// keyValue draws a value for a key attribute, from few, so that requests meet.
+// keyValue draws a value for a key attribute from a small set, so that requests often use
+// the same item.
 func (g *generator) keyValue(k key) object {
 	n := g.IntN(5)
 	switch k.typ {
@@ -139,7 +140,7 @@ func (g *generator) keyValue(k key) object {
 	return object{"S": []string{"a", "b", "ab", "é", "a\u0000"}[n]}
 }
 
-// wrongKeyValue draws a value that can't be that of a key attribute.
+// wrongKeyValue draws an invalid value for a key attribute.
 func (g *generator) wrongKeyValue(k key) any {
 	switch g.IntN(8) {
 	case 0:
@@ -156,7 +157,7 @@ func (g *generator) wrongKeyValue(k key) any {
 	return object{map[string]string{"S": "N", "N": "B", "B": "S"}[k.typ]: map[string]string{"S": "1", "N": "AA==", "B": "a"}[k.typ]}
 }
 
-// key draws a key of the table, now and then one that is wrong.
+// key draws a key of the table, occasionally an invalid one.
 func (g *generator) key(t *table) object {
 	out := object{}
 	for _, k := range t.keys() {
@@ -174,11 +175,10 @@ func (g *generator) key(t *table) object {
 	return out
 }
 
-// attributes are the names that items have beside keys, and what is mostly
-// found there.
+// attributes are the names of items' non-key attributes, with their usual contents.
 var attributes = []string{"a", "b", "n", "c", "t", "l", "m", "name", "size"}
 
-// typical draws a value for an attribute: mostly of the type that fits its name.
+// typical draws a value for an attribute, usually of the type that fits its name.
 func (g *generator) typical(name string) any {
 	if g.oneIn(250) {
 		return g.badValue()
@@ -203,7 +203,7 @@ func (g *generator) typical(name string) any {
 	return g.value(1)
 }
 
-// item draws an item: a key, index keys often, other attributes.
+// item draws an item with a key, often index keys, and other attributes.
 func (g *generator) item(t *table) object {
 	out := g.key(t)
 	for _, x := range t.indexes() {

@@ -18,20 +18,20 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry/forward"
 )
 
-// accessLog is an access log that is open.
+// accessLog is an open access log.
 type accessLog struct {
 	telemetry.Sink
 	stats func() telemetry.LogStats
-	file  *telemetry.File // nil unless it goes to one
+	file  *telemetry.File // nil unless it writes to a file
 
-	identity [32]byte      // of the TLS files that it was opened with
+	identity [32]byte      // of the TLS files at the time of opening
 	spill    string        // absolute; "" unless it keeps records there
-	handover *forward.Sink // to be opened when another has let go of spill; or nil
-	released chan struct{} // closed when spill is let go of
+	handover *forward.Sink // opened once another log has released spill; or nil
+	released chan struct{} // closed when spill is released
 }
 
-// openAccessLog opens what the configuration asks for. If it asks for a directory
-// that one of busy has, the sink waits for opening.
+// openAccessLog opens the configured access log. If one of busy has its spill directory, the
+// log is opened only when openAfter is called.
 func openAccessLog(c *config.Config, stdout io.Writer, busy []*accessLog, log *slog.Logger) (*accessLog, error) {
 	a := &c.AccessLog
 	s := &accessLog{
@@ -80,7 +80,7 @@ func (s *accessLog) forward(c *config.Config, busy []*accessLog, log *slog.Logge
 	return nil
 }
 
-// spillOwner is the last sink that has the directory, or nil.
+// spillOwner returns the last log that has the spill directory, or nil.
 func spillOwner(open []*accessLog, spill string) *accessLog {
 	for _, s := range slices.Backward(open) {
 		if spill != "" && s.spill == spill {
@@ -128,8 +128,8 @@ func forwardConfig(c *config.Config, log *slog.Logger) (forward.Config, error) {
 	return out, nil
 }
 
-// forwardFiles tells what the files of the connection's encryption hold now. One
-// that can't be read has been told by the check, or changes right now.
+// forwardFiles returns a hash of the connection's TLS files. It ignores a file that can't be
+// read: the check has reported it, or it is changing right now.
 func forwardFiles(c *config.Config) (identity [32]byte) {
 	if c.AccessLog.Fluentd == nil || c.AccessLog.Fluentd.TLS == nil {
 		return identity
@@ -144,16 +144,16 @@ func forwardFiles(c *config.Config) (identity [32]byte) {
 	return [32]byte(all.Sum(nil))
 }
 
-// nopCloser writes to something that is not ours to close.
+// nopCloser writes to a writer that the log does not own.
 type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }
 
-// accessLogs counts over all access logs that a process has had, so that the
-// figures go on when a reload changes the log.
+// accessLogs sums up the figures of all access logs of a process, so that they continue when
+// a reload changes the log.
 type accessLogs struct {
-	mu   sync.Mutex   // held while sinks tell their figures
-	open []*accessLog // the last one is in use, those before it are being closed
+	mu   sync.Mutex   // held while figures are summed up
+	open []*accessLog // the last one is in use, the others are being closed
 	past telemetry.LogStats
 }
 
@@ -163,7 +163,7 @@ func (l *accessLogs) current() *accessLog {
 	return l.open[len(l.open)-1]
 }
 
-// all are the sinks that aren't closed, the one in use last.
+// all returns the logs that aren't closed, the one in use last.
 func (l *accessLogs) all() []*accessLog {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -176,10 +176,10 @@ func (l *accessLogs) use(s *accessLog) {
 	l.open = append(l.open, s)
 }
 
-// closeTimeout bounds how long a log that does not take its lines is waited for.
+// closeTimeout is the maximum time that closing a log may take.
 const closeTimeout = 5 * time.Second
 
-// retire closes a sink; its figures stay.
+// retire closes a log and keeps its figures.
 func (l *accessLogs) retire(s *accessLog, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
@@ -192,7 +192,7 @@ func (l *accessLogs) retire(s *accessLog, log *slog.Logger) {
 	for i := range l.open {
 		if l.open[i] == s {
 			left := s.stats()
-			// What is on disk is another's now.
+			// Another log has the spill directory now.
 			left.Pending, left.Spilled, left.SpillBytes, left.Trouble = 0, 0, 0, ""
 			l.past.Add(left)
 			l.open = append(l.open[:i:i], l.open[i+1:]...)
@@ -201,7 +201,7 @@ func (l *accessLogs) retire(s *accessLog, log *slog.Logger) {
 	}
 }
 
-// openAfter opens a sink that waits for another's directory, once that is free.
+// openAfter opens a log whose spill directory previous has, once previous has released it.
 func (s *accessLog) openAfter(previous *accessLog, log *slog.Logger) {
 	<-previous.released
 	if err := s.handover.Open(); err != nil {

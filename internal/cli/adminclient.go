@@ -20,7 +20,7 @@ import (
 	"github.com/kasoku/kasoku/internal/config"
 )
 
-// adminFlags say which running Kasoku a command talks to.
+// adminFlags select the running Kasoku that a command connects to.
 type adminFlags struct {
 	Config   string `short:"c" help:"The configuration file that the running Kasoku was started with, for the address and the token of its admin API; default: kasoku.yaml in the working directory, if it is there." placeholder:"FILE"`
 	Admin    string `help:"Admin address instead of the file's: a URL, or unix:/path; without either http://127.0.0.1:9090." placeholder:"URL"`
@@ -32,8 +32,8 @@ const (
 	standardTokenEnv = "KASOKU_ADMIN_TOKEN"
 )
 
-// client finds the address and the token. A file beside is not asked for the token of another
-// address: it must not be sent there.
+// client determines the address and the token. With --admin, it doesn't read the token from
+// a configuration file: the token must not be sent to another address.
 func (f *adminFlags) client(env *Environment) (*adminClient, error) {
 	c := &adminClient{address: f.Admin}
 	c.token, _ = env.Lookup(cmp.Or(f.TokenEnv, standardTokenEnv))
@@ -63,7 +63,7 @@ func (f *adminFlags) client(env *Environment) (*adminClient, error) {
 	return c, nil
 }
 
-// adminClient talks to the admin API of a running Kasoku.
+// adminClient is a client for the admin API of a running Kasoku.
 type adminClient struct {
 	address string
 	token   string
@@ -120,7 +120,8 @@ func (a *adminClient) do(method, path string, body []byte, response any) error {
 	return nil
 }
 
-// client never uses a proxy: a token must not go anywhere else.
+// client returns an HTTP client that never uses a proxy: a token must only be sent to the
+// admin server.
 func (a *adminClient) client() (*http.Client, string, error) {
 	transport := &http.Transport{DisableKeepAlives: true}
 	if path, ok := strings.CutPrefix(a.address, "unix:"); ok {

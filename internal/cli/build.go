@@ -12,23 +12,22 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// This file says what each part of the configuration means for the packages
-// that do the work.
+// This file translates each part of the configuration for the package that implements it.
 
-// cacheConfig takes the longest settle and quarantine of all services: the
-// generations that they guard are shared.
+// cacheConfig uses the longest settle and quarantine times of all services, which share the
+// generations that the times guard.
 func cacheConfig(c *config.Config) cache.Config {
 	cc := cache.Config{Memory: int64(c.Cache.Limit()), Generations: c.Cache.Generations}
 	cc.Settle, cc.Quarantine = settleTimes(c)
 	for i := range c.Services {
-		// A fill outlives the request that began it, not its time.
+		// A fill may outlive the request that started it, but not the request's timeout.
 		cc.FillTimeout = max(cc.FillTimeout, c.Services[i].Limits.RequestTimeout.Std())
 	}
 	return cc
 }
 
-// unsafeQuarantine is how long nothing is kept of what a write passed on by a service
-// of type http or couchdb may have touched, if its outcome is not known.
+// unsafeQuarantine is the time for which nothing is cached that a write of unknown outcome
+// may have changed, for services of type http or couchdb.
 const unsafeQuarantine = 30 * time.Second
 
 func settleTimes(c *config.Config) (settle, quarantine time.Duration) {
@@ -43,7 +42,7 @@ func settleTimes(c *config.Config) (settle, quarantine time.Duration) {
 			quarantine = max(quarantine, unsafeQuarantine)
 		}
 	}
-	// The cache takes 0 for its default; a nanosecond is nothing.
+	// The cache takes 0 for its default; a nanosecond is as good as nothing.
 	return max(settle, 1), max(quarantine, 1)
 }
 
@@ -94,17 +93,17 @@ func originConfig(url string, s *config.Service) origin.Config {
 		},
 	}
 	if c.Queue == 0 {
-		oc.Concurrency.Queue = -1 // there, 0 stands for the default
+		oc.Concurrency.Queue = -1 // in balance, 0 means the default
 	}
 	return oc
 }
 
-// certificates are a listener's; a reload may put other files in their place.
+// certificates are a listener's certificates; a reload may replace the files.
 type certificates struct {
 	cur atomic.Pointer[certificate]
 }
 
-// certificate is immutable but for what its reloader has read last.
+// certificate is immutable, except for the state of its reloader.
 type certificate struct {
 	files    config.TLS // with resolved paths
 	reloader *edge.CertReloader
@@ -122,7 +121,7 @@ func newCertificate(c *config.Config, t *config.TLS) (*certificate, error) {
 	return &certificate{files: files, reloader: r, config: conf}, nil
 }
 
-// serverConfig follows the certificate in use.
+// serverConfig returns a TLS configuration that always uses the current certificate.
 func (c *certificates) serverConfig() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,

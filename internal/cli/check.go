@@ -15,7 +15,7 @@ type checkCommand struct {
 	Print  bool   `help:"Print the configuration with every default, as JSON without secrets, on standard output."`
 }
 
-// checkOutcome is what check --json prints.
+// checkOutcome is the output of check --json.
 type checkOutcome struct {
 	File     string    `json:"file"`
 	OK       bool      `json:"ok"`
@@ -67,7 +67,7 @@ func (c *checkCommand) outcome(err error) checkOutcome {
 	return o
 }
 
-// load reads a file with the command's own view of the environment.
+// load reads a file with the command's environment.
 func load(file string, env *Environment) (*config.Config, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -76,8 +76,9 @@ func load(file string, env *Environment) (*config.Config, error) {
 	return config.Parse(file, data, env.Lookup)
 }
 
-// refused prints a file's mistakes, each with its place, ready to be clicked, and the line with
-// a caret under the column, and returns the error that ends the command.
+// refused prints each mistake in a file with its position, in a form that editors recognise,
+// and with the line and a caret under the column. It returns the error that ends the
+// command.
 func refused(err error, env *Environment) error {
 	list, ok := errors.AsType[config.Problems](err)
 	if !ok {

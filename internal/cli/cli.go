@@ -1,9 +1,7 @@
-// Package cli is the command line: it reads a configuration, puts the services
-// together that it describes, and runs them; or it talks to the admin API of a
-// Kasoku that runs.
+// Package cli implements the command line: it reads a configuration, builds and runs its
+// services, or sends requests to the admin API of a running Kasoku.
 //
-// What a person reads goes to standard error, what a program may read to
-// standard output.
+// Output for people is written to standard error, output for programs to standard output.
 package cli
 
 import (
@@ -17,32 +15,32 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// The exit codes. They are part of the contract with users' scripts.
+// The exit codes. Users' scripts rely on them.
 const (
 	codeWell  = 0
-	codeInput = 1 // wrong input, or a check that failed
-	codeUsage = 2 // the command line itself
-	codeStart = 3 // could not start: a port that is taken, for instance
+	codeInput = 1 // invalid input, or a failed check
+	codeUsage = 2 // invalid command line
+	codeStart = 3 // failure to start, for example because a port is in use
 )
 
-// Environment is what a command sees of the world.
+// Environment is the environment of a command.
 type Environment struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Signals        <-chan os.Signal // for serve: SIGHUP reloads, SIGTERM and SIGINT stop
 	Lookup         func(name string) (string, bool)
-	// Started, when not nil, is told the running node by serve.
+	// Started, if not nil, is called by serve with the running node.
 	Started func(n *Node)
 }
 
-// System is the real world.
+// System returns the environment of the process.
 func System() Environment {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	return Environment{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Signals: signals, Lookup: os.LookupEnv}
 }
 
-// commands is the command line. A command is a struct with a Run method.
+// commands defines the command line. A command is a struct with a Run method.
 type commands struct {
 	Serve      serveCommand      `cmd:"" help:"Run the services of a configuration file."`
 	Check      checkCommand      `cmd:"" help:"Tell every mistake in a configuration file."`
@@ -58,8 +56,8 @@ type commands struct {
 	ShowVersion versionFlag `name:"version" help:"Print the version."`
 }
 
-// codeError is an error that ends the process with a code. An err of nil means
-// that what there is to say has been said.
+// codeError is an error that ends the process with a code. If err is nil, the message has
+// been printed already.
 type codeError struct {
 	code int
 	err  error
@@ -76,7 +74,7 @@ func (e *codeError) Unwrap() error { return e.err }
 
 func fail(code int, err error) error { return &codeError{code, err} }
 
-// exited unwinds the stack when kong wants the process to end, as --help does.
+// exited unwinds the stack when kong ends the process, as for --help.
 type exited int
 
 func newParser(env *Environment) *kong.Kong {
@@ -89,7 +87,7 @@ func newParser(env *Environment) *kong.Kong {
 		kong.Bind(env),
 	)
 	if err != nil {
-		panic(err) // the struct of the commands is wrong
+		panic(err) // the struct of the commands is invalid
 	}
 	return parser
 }

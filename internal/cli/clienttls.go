@@ -9,9 +9,9 @@ import (
 	"github.com/kasoku/kasoku/internal/config"
 )
 
-// clientTLS is the encryption of connections that Kasoku makes: to a server of that name,
-// vouched for by the authorities in ca, with a certificate of its own. Of the files, the last
-// two go together, and each that is empty stands for none; without ca the system's count.
+// clientTLS returns the TLS configuration for connections from Kasoku to a server with that
+// name. ca, cert and key are files; each may be empty, but cert and key only together.
+// Without ca the system's authorities are trusted.
 func clientTLS(c *config.Config, name, ca, cert, key string) (*tls.Config, error) {
 	secure := &tls.Config{ServerName: name, MinVersion: tls.VersionTLS12}
 	if cert != "" {

@@ -22,15 +22,15 @@ func (c *completionCommand) Run(env *Environment) error {
 // candidate is something to complete: a command, or a flag.
 type candidate struct{ text, help string }
 
-// level is what may follow a command.
+// level lists the completions after a command.
 type level struct {
 	path   string // "kasoku import"
 	words  []candidate
-	files  []string // flags that take a file
-	values []string // flags that take another value
+	files  []string // flags with a file name
+	values []string // flags with another value
 }
 
-// levels are all commands, with what may follow each.
+// levels returns all commands with their completions.
 func levels(app *kong.Application) (list []level) {
 	var walk func(n *kong.Node, path string)
 	walk = func(n *kong.Node, path string) {
@@ -84,7 +84,7 @@ func levels(app *kong.Application) (list []level) {
 	return list
 }
 
-// patterns are the alternatives of a shell's case, each in quotes.
+// patterns returns the quoted alternatives of a shell's case.
 func patterns(prefix string, names []string) string {
 	list := make([]string, len(names))
 	for i, name := range names {
@@ -93,7 +93,7 @@ func patterns(prefix string, names []string) string {
 	return strings.Join(list, "|")
 }
 
-// paths are the commands below the first one.
+// paths returns the commands below the first one.
 func paths(list []level) string {
 	all := make([]string, 0, len(list))
 	for _, l := range list[1:] {

@@ -15,7 +15,7 @@ import (
 // couchService is a service of type couchdb.
 type couchService struct {
 	*couch.Service
-	proxied bool // as it was made: whether connections begin with the PROXY protocol
+	proxied bool // value at creation: whether connections begin with the PROXY protocol
 }
 
 func newCouch(s *config.Service, space *cache.Space, registry *telemetry.Registry, log *slog.Logger) (service, error) {
@@ -44,7 +44,7 @@ func (n *couchService) pending(_ *config.Config, s *config.Service, path string)
 	return nil
 }
 
-// nodeURLs are the nodes' addresses, as the members of the group are called.
+// nodeURLs returns the nodes' addresses, which name the members of the group.
 func nodeURLs(c *config.CouchDB) (urls []string) {
 	for _, u := range c.Nodes {
 		urls = append(urls, strings.TrimSuffix(u.String(), "/"))

@@ -14,16 +14,16 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/sigv4"
 )
 
-// daxListener is a service's listener for clients of DAX. It is made in whole before it is
-// put in force, and changes no more.
+// daxListener is a service's listener for DAX clients. It is complete before it is put into
+// service, and does not change afterwards.
 type daxListener struct {
 	server    *dax.Server
-	certs     *certificates // nil: not encrypted
+	certs     *certificates // nil without TLS
 	lists     *listsHandle
 	accepting atomic.Bool
 }
 
-// daxOf is what the configuration says of such a listener, nil where it says nothing.
+// daxOf returns the DAX configuration of a service, nil if it has none.
 func daxOf(s *config.Service) *config.DAX {
 	if s.DynamoDB == nil {
 		return nil
@@ -31,8 +31,7 @@ func daxOf(s *config.Service) *config.DAX {
 	return s.DynamoDB.DAX
 }
 
-// dax opens the listener for clients of DAX that s asks for, and ends the one that it no
-// longer asks for.
+// dax opens the DAX listener of s, and closes one that is no longer configured.
 func (c *change) dax(m *mount, s *config.Service) error {
 	was, is := daxOf(&m.cfg), daxOf(s)
 	if m.dax == nil {
@@ -86,8 +85,8 @@ func (c *change) openDAX(m *mount, s *config.Service) (*daxListener, error) {
 	return front, nil
 }
 
-// daxSettings gives a listener for clients of DAX what is new: keys, limits, the log,
-// certificates, and addresses that names stand for now.
+// daxSettings applies new settings to a DAX listener: keys, limits, the log, certificates,
+// and the current addresses of names.
 func (c *change) daxSettings(m *mount, s *config.Service) error {
 	if daxOf(s) == nil {
 		return nil
@@ -108,7 +107,7 @@ func (c *change) daxSettings(m *mount, s *config.Service) error {
 	return nil
 }
 
-// daxConfig is what s says that a reload may change.
+// daxConfig returns the settings that a reload may change.
 func (c *change) daxConfig(m *mount, s *config.Service) (dax.Config, error) {
 	d := daxOf(s)
 	cfg := dax.Config{
@@ -126,10 +125,10 @@ func (c *change) daxConfig(m *mount, s *config.Service) (dax.Config, error) {
 	return cfg, err
 }
 
-// lookupTimeout bounds the look-up of the names that clients are told.
+// lookupTimeout bounds the lookup of advertised names.
 const lookupTimeout = 5 * time.Second
 
-// addresses looks up what clients are to connect to: one address of each family.
+// addresses looks up the addresses that clients connect to: one of each family.
 func addresses(ctx context.Context, list []config.Advertised) ([]netip.AddrPort, error) {
 	var found []netip.AddrPort
 	for _, a := range list {
@@ -164,8 +163,8 @@ func daxLimits(l *config.DAXLimits) dax.Limits {
 	}
 }
 
-// putDAX puts another listener for clients of DAX, or none, in the place of the one that
-// m has, which ends in the background.
+// putDAX replaces the DAX listener of m; next may be nil. The old one is closed in the
+// background.
 func (n *Node) putDAX(m *mount, next *daxListener) {
 	prev := m.dax
 	n.mu.Lock()
@@ -176,8 +175,8 @@ func (n *Node) putDAX(m *mount, next *daxListener) {
 	}
 }
 
-// endDAX ends a listener for clients of DAX, if there is one. If clients have another node to
-// move to, they are served until they have done so, or for as long as that takes them.
+// endDAX closes a DAX listener, if there is one. If clients can move to another node, it
+// serves them until they have done so, or until the time for that is over.
 func (n *Node) endDAX(ctx context.Context, front *daxListener) error {
 	if front == nil {
 		return nil
@@ -194,10 +193,10 @@ func (n *Node) endDAX(ctx context.Context, front *daxListener) error {
 	return front.server.Shutdown(ctx)
 }
 
-// leavePause is the time between two looks at who is still there.
+// leavePause is the interval between checks for remaining clients.
 const leavePause = 50 * time.Millisecond
 
-// DAXAddr is the address of a service's listener for clients of DAX, nil if there is none.
+// DAXAddr returns the address of a service's DAX listener, nil if there is none.
 func (n *Node) DAXAddr(name string) net.Addr {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -207,7 +206,7 @@ func (n *Node) DAXAddr(name string) net.Addr {
 	return nil
 }
 
-// overview is the listener's state, for the admin server; n.mu is held.
+// overview returns the listener's state for the admin server. The caller holds n.mu.
 func (f *daxListener) overview() *admin.Listener {
 	if f == nil {
 		return nil
@@ -217,7 +216,7 @@ func (f *daxListener) overview() *admin.Listener {
 	}
 }
 
-// pending lists the keys of s, with path before them, that wait for a restart.
+// pending lists the keys of s, prefixed with path, whose new values need a restart.
 func (f *daxListener) pending(c *config.Config, s *config.Service, path string) (list []string) {
 	if f == nil {
 		return nil

@@ -7,19 +7,19 @@ import (
 	"github.com/kasoku/kasoku/internal/config"
 )
 
-// File descriptors that connections of clients may not take.
+// File descriptors that are not available for client connections.
 const (
-	filesProcess = 64  // listeners with what they hold in reserve, the access log, cache.disk
+	filesProcess = 64  // listeners with their reserves, the access log, cache.disk
 	filesService = 48  // feeds, health checks, idle connections to origins, connections that are being refused
-	filesStore   = 576 // of an embedded store, or a quarter of all where that is less
+	filesStore   = 576 // for an embedded store, or a quarter of all if that is less
 )
 
-// fullShare is the share with which every bound is what the file says.
+// fullShare is the share at which limits are not lowered.
 const fullShare = 1 << 16
 
-// fitDescriptors lowers limits.connections of cfg's listeners, all by the same share, where
-// the process may not open limit files at a time for them. The administrator's listener
-// keeps its connections.
+// fitDescriptors lowers limits.connections of cfg's listeners, all by the same share, if the
+// process can't open enough files for them; limit is the maximum number of open files. The
+// admin listener keeps its limit.
 func fitDescriptors(cfg *config.Config, limit uint64, log *slog.Logger) {
 	fits := func(share int) bool { return descriptors(cfg, limit, share) <= limit }
 	if fits(fullShare) {
@@ -43,9 +43,9 @@ func fitDescriptors(cfg *config.Config, limit uint64, log *slog.Logger) {
 	}
 }
 
-// descriptors is how many files cfg may need to have open when its listeners have share of
-// their connections. Each of a client's may need one to an origin, as far as requests at
-// the origin have no lower bound.
+// descriptors returns the number of files that cfg may have open if its listeners have share
+// of their connections. Each client connection may need one to an origin, except where
+// concurrency at the origin has a lower limit.
 func descriptors(cfg *config.Config, limit uint64, share int) uint64 {
 	sum := uint64(filesProcess + cfg.Admin.Limits.Connections)
 	for i := range cfg.Services {
@@ -65,10 +65,10 @@ func descriptors(cfg *config.Config, limit uint64, share int) uint64 {
 	return sum
 }
 
-// minConnections are left to a listener in any case.
+// minConnections is the minimum number of connections of a listener.
 const minConnections = 8
 
-// part is share of a number of connections.
+// part returns a share of a number of connections.
 func part(connections, share int) int {
 	return max(int(int64(connections)*int64(share)/fullShare), min(connections, minConnections))
 }

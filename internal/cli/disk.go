@@ -9,7 +9,7 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// openDisk takes the directory for large bodies, if there is to be one.
+// openDisk opens the directory for large bodies, if it is configured.
 func openDisk(c *config.Config, log *slog.Logger) (*disk.Tier, error) {
 	d := c.Cache.Disk
 	if d == nil {
@@ -25,7 +25,7 @@ func openDisk(c *config.Config, log *slog.Logger) (*disk.Tier, error) {
 	return tier, nil
 }
 
-// closeDisk lets the directory go, when no service uses it any more.
+// closeDisk releases the directory, after all services have stopped using it.
 func (n *Node) closeDisk() {
 	if n.disk == nil {
 		return
@@ -35,8 +35,9 @@ func (n *Node) closeDisk() {
 	}
 }
 
-// pruneDisk removes what services have left that the configuration no longer has: who
-// brings one back under the same name must not find what was purged nowhere meanwhile.
+// pruneDisk removes the bodies of services that are no longer configured. A service that is
+// added again under the same name must not find bodies that have been purged elsewhere in
+// the meantime.
 func (n *Node) pruneDisk() {
 	if n.disk == nil {
 		return
@@ -50,7 +51,7 @@ func (n *Node) pruneDisk() {
 	})
 }
 
-// pendingDisk lists the keys of the disk whose new value waits for a restart.
+// pendingDisk lists the keys of the disk whose new values need a restart.
 func pendingDisk(boot, now *config.Config) []string {
 	a, b := boot.Cache.Disk, now.Cache.Disk
 	if a == nil || b == nil {

@@ -18,7 +18,7 @@ type drainCommand struct {
 	JSON    bool          `help:"Print JSON."`
 }
 
-// Validate is called by kong once the command line is read.
+// Validate is called by kong after parsing.
 func (c *drainCommand) Validate() error {
 	if c.Undo && c.Wait != 0 {
 		return errors.New("--wait and --undo can't be given together")
@@ -26,7 +26,7 @@ func (c *drainCommand) Validate() error {
 	return nil
 }
 
-// drainPause is the time between two looks at what is under way.
+// drainPause is the interval between checks of the requests in flight.
 const drainPause = 100 * time.Millisecond
 
 func (c *drainCommand) Run(env *Environment) error {

@@ -27,8 +27,8 @@ import (
 type dynamoService struct {
 	*accel.Service
 	node   *Node
-	routes *plain.Handler // bbpd's, before the service; nil until they are asked for
-	calls  *jsonp.Filter  // of their answers; nil: there are none
+	routes *plain.Handler // bbpd's routes, in front of the service; nil until first used
+	calls  *jsonp.Filter  // for their answers; nil for none
 }
 
 func newDynamo(n *Node, c *config.Config, s *config.Service, space *cache.Space, registry *telemetry.Registry, log *slog.Logger) (service, error) {
@@ -64,15 +64,15 @@ func (d *dynamoService) reconfigure(c *config.Config, s *config.Service) error {
 	return nil
 }
 
-// watchExpiry has the service told what its embedded store removes by itself.
+// watchExpiry makes the embedded store report items that it removes itself to the service.
 func (d *dynamoService) watchExpiry(c *config.Config, s *config.Service) {
 	if s.DynamoDB.Origin.Embedded() != "" {
 		d.node.stores.onExpiry(storeConfig(c, s.DynamoDB), d.ItemRemoved())
 	}
 }
 
-// handler is the service, or the plain-JSON routes before it. The routes are made
-// once, so that what /Status tells lives through reloads.
+// handler returns the service, or the plain-JSON routes in front of it. The routes are made
+// only once, so that the figures of /Status survive reloads.
 func (d *dynamoService) handler(s *config.Service) edge.Handler {
 	if !s.DynamoDB.PlainJSON {
 		return d.Service
@@ -118,7 +118,7 @@ func (n *Node) accelConfig(c *config.Config, s *config.Service) (accel.Config, e
 	}
 	if d.Origin.Embedded() != "" {
 		store := storeConfig(c, d)
-		// Services before one directory have one origin, however it is written.
+		// Services with one directory share an origin, however the path is written.
 		dir, err := filepath.Abs(store.Dir)
 		if err != nil {
 			return accel.Config{}, fmt.Errorf("find the store's directory %s: %w", store.Dir, err)
@@ -166,8 +166,8 @@ func access(words []string) []wire.Access {
 	return list
 }
 
-// originCredentials are what an origin's requests are signed with. Nobody is asked
-// for them yet.
+// originCredentials returns the credentials for signing requests to an origin. It does not
+// fetch them yet.
 func originCredentials(origin string) (aws.CredentialsProvider, error) {
 	u, err := url.Parse(origin)
 	if err != nil {

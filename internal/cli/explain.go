@@ -24,10 +24,10 @@ type explainCommand struct {
 	JSON    bool     `help:"Print JSON."`
 }
 
-// isURL reports whether a URL is to be explained, or a path.
+// isURL reports whether the argument is a URL or a path.
 func (c *explainCommand) isURL() bool { return strings.ContainsAny(c.What, "/") }
 
-// Validate is called by kong once the command line is read.
+// Validate is called by kong after parsing.
 func (c *explainCommand) Validate() error {
 	switch {
 	case c.isURL() && (c.Table != "" || c.Body != ""):
@@ -100,7 +100,7 @@ func (c *explainCommand) request() (admin.ExplainRequest, error) {
 	return r, nil
 }
 
-// body makes the request of an operation about one item, or about the items with its key.
+// body returns the request of an operation for one item, or for the items with its key.
 func (c *explainCommand) body() (map[string]any, error) {
 	body := map[string]any{"TableName": c.Table}
 	if c.Key == "" {
@@ -136,7 +136,7 @@ func (c *explainCommand) body() (map[string]any, error) {
 	return body, nil
 }
 
-// keyObject reads a key: an object of attribute values, or NAME=VALUE and NAME:TYPE=VALUE.
+// keyObject parses a key: an object of attribute values, or NAME=VALUE and NAME:TYPE=VALUE.
 func (c *explainCommand) keyObject() (map[string]json.RawMessage, error) {
 	key := map[string]json.RawMessage{}
 	if strings.HasPrefix(strings.TrimSpace(c.Key), "{") {
@@ -159,7 +159,7 @@ func (c *explainCommand) keyObject() (map[string]json.RawMessage, error) {
 	return key, nil
 }
 
-// service is the one that is meant: the only one that can be.
+// service returns the name of the service: --service, or the only one that matches.
 func (c *explainCommand) service(client *adminClient) (string, error) {
 	if c.Service != "" {
 		return c.Service, nil

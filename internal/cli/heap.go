@@ -11,9 +11,9 @@ import (
 	memorypages "github.com/kasoku/kasoku/internal/pages"
 )
 
-// guardHeap has the garbage collector run more often when Go's heap and its garbage
-// approach what a process is expected to take whose cache may hold that many bytes. A limit
-// that the environment sets with GOMEMLIMIT is kept. The function that it returns ends that.
+// guardHeap makes the garbage collector run more often when the heap approaches the expected
+// size of a process whose cache may hold cache bytes. It doesn't change a limit that
+// GOMEMLIMIT sets. The returned function stops it.
 func guardHeap(cache int64) (stop func()) {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return func() {}
@@ -46,22 +46,23 @@ func guardHeap(cache int64) (stop func()) {
 
 const (
 	guardEvery = time.Second
-	// liveBeside is how much is live beside what is stored and in flight.
+	// liveBeside is the assumed size of live data other than stored and in-flight bytes.
 	liveBeside = 24 << 20
 )
 
-// heapLimit is the limit for a process in which pages outside of the heap take paged bytes:
-// twice the cache with these. The program itself and what else it maps come on top.
-// More may be live than what can be stored and in flight, an embedded store's memory for
-// example. The limit is higher by twice that, so that the collector treats it as without a
-// limit.
+// heapLimit returns the limit for a process in which pages outside the heap use paged bytes:
+// twice the cache including these pages. The program and its other mappings are not
+// included. If live exceeds the size of stored and in-flight data, for example because of an
+// embedded store, the limit is raised by twice the difference, so that the collector behaves
+// as without a limit.
 func heapLimit(cache, paged, live int64) int64 {
 	_, inFlight := inflight.Bounds(cache)
-	explained := cache/4 + inFlight + liveBeside // a quarter is left to entries
+	explained := cache/4 + inFlight + liveBeside // entries get a quarter
 	return max(2*cache-paged, cache) + 2*max(0, live-explained)
 }
 
-// liveHeap returns what was reachable at the end of the last collection, and stacks.
+// liveHeap returns the number of bytes that were reachable at the end of the last
+// collection, including stacks.
 func liveHeap() int64 {
 	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
 	metrics.Read(samples)

@@ -61,7 +61,7 @@ func manual(w io.Writer, app *kong.Application) error {
 	return err
 }
 
-// flagsOf are the flags of a command, without --help and --version.
+// flagsOf returns the flags of a command, except for --help and --version.
 func flagsOf(n *kong.Node) (list []*kong.Flag) {
 	for _, f := range n.Flags {
 		if !f.Hidden {
@@ -71,7 +71,7 @@ func flagsOf(n *kong.Node) (list []*kong.Flag) {
 	return list
 }
 
-// usage is how a command is called.
+// usage returns the usage line of a command.
 func usage(n *kong.Node) string {
 	parts := []string{n.FullPath()}
 	for _, p := range n.Positional {
@@ -99,7 +99,7 @@ func flagUsage(f *kong.Flag) string {
 	return text
 }
 
-// roff escapes text of the manual.
+// roff escapes text for the manual page.
 func roff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n", " ").Replace(text)
 	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "'") {

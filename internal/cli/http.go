@@ -18,8 +18,8 @@ import (
 // httpService is a service of type http.
 type httpService struct {
 	*httpcache.Service
-	proxied bool           // as it was made: whether connections begin with the PROXY protocol
-	boot    *config.Config // with which the disk was opened
+	proxied bool           // value at creation: whether connections begin with the PROXY protocol
+	boot    *config.Config // the configuration with which the disk was opened
 }
 
 func newHTTP(n *Node, s *config.Service, space *cache.Space, registry *telemetry.Registry, log *slog.Logger) (service, error) {
@@ -56,7 +56,7 @@ func (w *httpService) pending(_ *config.Config, s *config.Service, path string) 
 	return nil
 }
 
-// httpConfig is what s asks for, with the disk that boot asks for.
+// httpConfig returns the configuration for s, with the disk of boot.
 func httpConfig(boot *config.Config, s *config.Service) httpcache.Config {
 	h := s.HTTP
 	hc := httpcache.Config{
@@ -85,13 +85,13 @@ func httpConfig(boot *config.Config, s *config.Service) httpcache.Config {
 	return hc
 }
 
-// address is what a member of the group is called.
+// address returns the name of an origin in its group.
 func address(o config.HTTPOrigin) string { return strings.TrimSuffix(o.URL.String(), "/") }
 
 func policyOptions(h *config.HTTP) policy.Options {
 	o, ok := policy.Profile(h.Profile)
 	if !ok {
-		panic("cli: no profile " + h.Profile) // the configuration has refused others
+		panic("cli: no profile " + h.Profile) // the configuration allows no others
 	}
 	seconds := func(d config.Duration) int64 { return int64(d.Std() / time.Second) }
 	o.Targets, o.Strip = h.Targets, stripped(h)
@@ -107,8 +107,8 @@ func policyOptions(h *config.HTTP) policy.Options {
 	return o
 }
 
-// stripped are the fields that clients don't get. Surrogate-Control has reached whom it
-// is for.
+// stripped returns the fields that are removed from answers. Surrogate-Control is meant for
+// Kasoku only.
 func stripped(h *config.HTTP) (names []string) {
 	for _, name := range h.StripFields {
 		names = append(names, strings.ToLower(name))

@@ -1,6 +1,6 @@
 package cli
 
-// importCommand prints the configuration that takes the place of another program.
+// importCommand prints a configuration that replaces another program.
 type importCommand struct {
 	BBPD  importBBPD  `cmd:"" name:"bbpd" help:"Print the kasoku.yaml that replaces bbpd."`
 	Nginx importNginx `cmd:"" name:"nginx" help:"Print the kasoku.yaml that replaces what nginx does with memcached."`

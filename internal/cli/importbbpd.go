@@ -20,8 +20,7 @@ type importBBPD struct {
 	File string `arg:"" optional:"" placeholder:"FILE" help:"bbpd's configuration; default: the one that bbpd would read, $$GODYNAMO_CONF_FILE, ~/.aws-config.json or /etc/aws-config.json."`
 }
 
-// bbpdFile is the configuration of bbpd, which takes names in any case and ignores
-// those that it does not know.
+// bbpdFile is the configuration of bbpd. Names may have any case; unknown names are ignored.
 type bbpdFile struct {
 	Services struct {
 		Default struct {
@@ -65,7 +64,7 @@ func (c *importBBPD) Run(env *Environment) error {
 	return err
 }
 
-// read reads the file that was named, else the first that bbpd would find.
+// read reads the given file, or the first one that bbpd would find.
 func (c *importBBPD) read(env *Environment) (file string, data []byte, err error) {
 	if c.File != "" {
 		data, err = os.ReadFile(c.File)
@@ -88,8 +87,8 @@ func (c *importBBPD) read(env *Environment) (file string, data []byte, err error
 	return "", nil, fmt.Errorf("no configuration of bbpd: there is no %s", strings.Join(places, ", no "))
 }
 
-// withoutComments blanks what stands behind // outside of strings: the sample that
-// came with bbpd has such lines, though bbpd itself refuses them.
+// withoutComments replaces // comments outside strings by spaces: the sample that was
+// distributed with bbpd has them, though bbpd itself refuses them.
 func withoutComments(data []byte) []byte {
 	out := bytes.Clone(data)
 	quoted := false
@@ -100,7 +99,7 @@ func withoutComments(data []byte) []byte {
 		case out[i] == '"':
 			quoted = !quoted
 		case out[i] == '\n':
-			quoted = false // no string goes on in the next line
+			quoted = false // strings don't span lines
 		case !quoted && out[i] == '/' && i+1 < len(out) && out[i+1] == '/':
 			for ; i < len(out) && out[i] != '\n'; i++ {
 				out[i] = ' '
@@ -110,7 +109,7 @@ func withoutComments(data []byte) []byte {
 	return out
 }
 
-// translate writes the file that does the same.
+// translate returns the equivalent configuration.
 func (f *bbpdFile) translate(file string) string {
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -145,7 +144,7 @@ func quotedYAML(s string) string {
 	return string(text)
 }
 
-// fallbackRegion is where a file without a zone meant nothing that could be signed.
+// fallbackRegion is used for a file without a zone, with which bbpd could not sign requests.
 const fallbackRegion = "us-east-1"
 
 func (f *bbpdFile) region() string {
@@ -160,7 +159,7 @@ func (f *bbpdFile) inAWS() bool {
 	return strings.HasSuffix(host, ".amazonaws.com") || strings.HasSuffix(host, ".amazonaws.com.cn") || strings.HasSuffix(host, ".api.aws")
 }
 
-// origin is where bbpd sent requests: to AWS encrypted, whatever it did.
+// origin returns the origin of bbpd's requests. For AWS it uses TLS, even if bbpd did not.
 func (f *bbpdFile) origin() string {
 	d := &f.Services.DynamoDB
 	if f.inAWS() {
@@ -176,7 +175,7 @@ func (f *bbpdFile) origin() string {
 	return scheme + "://" + net.JoinHostPort(d.Host, strconv.Itoa(port))
 }
 
-// notes tells what the lines below them can't.
+// notes returns the differences that the configuration lines can't express.
 func (f *bbpdFile) notes() (notes []string) {
 	note := func(text string) { notes = append(notes, text) }
 	s := &f.Services

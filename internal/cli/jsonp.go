@@ -5,8 +5,8 @@ import (
 	"github.com/kasoku/kasoku/internal/jsonp"
 )
 
-// mustJSONPFilter is the filter that j asks for, nil if there is none, of a configuration that
-// was checked.
+// mustJSONPFilter returns the filter for j, nil for none. The configuration must have been
+// checked.
 func mustJSONPFilter(j *config.JSONP) *jsonp.Filter {
 	f, err := jsonpFilter(j)
 	if err != nil {
@@ -15,7 +15,7 @@ func mustJSONPFilter(j *config.JSONP) *jsonp.Filter {
 	return f
 }
 
-// jsonpFilter is the filter that j asks for; nil if there is none.
+// jsonpFilter returns the filter for j; nil for none.
 func jsonpFilter(j *config.JSONP) (*jsonp.Filter, error) {
 	if j == nil {
 		return nil, nil

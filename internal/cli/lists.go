@@ -9,8 +9,8 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/dax/lists"
 )
 
-// listsDirs are the directories in which lists of attributes are kept, each open once
-// however many services name it.
+// listsDirs holds the open directories with lists of attributes. A directory is opened once,
+// even if several services use it.
 type listsDirs struct {
 	log *slog.Logger
 
@@ -22,15 +22,15 @@ func newListsDirs(log *slog.Logger) *listsDirs {
 	return &listsDirs{log: log, open: map[string]*sharedLists{}}
 }
 
-// sharedLists is a directory and how many ways to it there are.
+// sharedLists is an open directory with the number of its handles.
 type sharedLists struct {
 	*lists.Registry
 	dir   string
 	users int // guarded by listsDirs.mu
 }
 
-// listsHandle is one listener's way to a directory. Close gives it up; the last to do so
-// closes the directory.
+// listsHandle is one listener's handle of a directory. Closing the last handle closes the
+// directory.
 type listsHandle struct {
 	*sharedLists
 	close func()
@@ -38,13 +38,13 @@ type listsHandle struct {
 
 func (w *listsHandle) Close() { w.close() }
 
-// isFor tells whether the way leads to dir.
+// isFor reports whether the handle is for dir.
 func (w *listsHandle) isFor(dir string) bool {
 	abs, err := filepath.Abs(dir)
 	return err == nil && abs == w.dir
 }
 
-// connect opens the directory, or shares the one that is open.
+// connect opens the directory, or shares it if it is open already.
 func (d *listsDirs) connect(dir string) (*listsHandle, error) {
 	path, err := filepath.Abs(dir)
 	if err != nil {

@@ -7,12 +7,11 @@ import (
 	"github.com/kasoku/kasoku/internal/memcached/ring"
 )
 
-// locator tells where a service of type memcached has its keys. It does not change once it
-// is made.
+// locator finds the server of a key for a service of type memcached. It is immutable.
 type locator struct {
 	rules   key.Rules
 	ring    *ring.Ring
-	servers []string // as the configuration has them, by the ring's index
+	servers []string // as configured, by the ring's index
 }
 
 func newLocator(m *config.Memcached) (*locator, error) {
@@ -27,7 +26,7 @@ func newLocator(m *config.Memcached) (*locator, error) {
 	return l, nil
 }
 
-// find tells where a key is, as the application calls it.
+// find returns the server of a key, given as the application writes it.
 func (l *locator) find(bare string) (admin.RingPlace, key.Trouble) {
 	wire, hashed, trouble := l.rules.Wire(nil, []byte(bare))
 	if trouble != key.OK {

@@ -23,7 +23,7 @@ import (
 // memcachedService is a service of type memcached.
 type memcachedService struct {
 	*memcached.Service
-	proxied bool // as it was made: whether connections begin with the PROXY protocol
+	proxied bool // value at creation: whether connections begin with the PROXY protocol
 	keys    atomic.Pointer[locator]
 }
 
@@ -43,14 +43,14 @@ func newMemcached(c *config.Config, s *config.Service, space *cache.Space, regis
 	return v, nil
 }
 
-// setRing has Ring go by s from now on. The configuration has refused rings that can't be.
+// setRing makes Ring use the servers of s. The configuration has been checked.
 func (v *memcachedService) setRing(s *config.Service) {
 	if l, err := newLocator(s.Memcached); err == nil {
 		v.keys.Store(l)
 	}
 }
 
-// Ring tells which server has a key.
+// Ring returns the server of a key.
 func (v *memcachedService) Ring(key string) admin.RingPlace {
 	place, _ := v.keys.Load().find(key)
 	return place
@@ -87,7 +87,7 @@ func (v *memcachedService) pending(_ *config.Config, s *config.Service, path str
 	return nil
 }
 
-// memcachedConfig is what s asks for.
+// memcachedConfig returns the configuration for s.
 func memcachedConfig(c *config.Config, s *config.Service) (memcached.Config, error) {
 	m := s.Memcached
 	mc := memcached.Config{Name: s.Name, Ring: m.RingConfig(), Rules: m.Rules(), Failover: m.Failover}
@@ -114,7 +114,7 @@ func memcachedConfig(c *config.Config, s *config.Service) (memcached.Config, err
 	return mc, nil
 }
 
-// protocols are the configuration's names of what is spoken with servers.
+// protocols maps the configuration's names to the protocols of servers.
 var protocols = map[string]client.Protocol{"auto": client.Auto, "text": client.Text, "meta": client.Meta, "binary": client.Binary}
 
 func clientConfig(c *config.Config, m *config.Memcached) (client.Config, error) {
@@ -145,7 +145,7 @@ func clientConfig(c *config.Config, m *config.Memcached) (client.Config, error) 
 	return cc, nil
 }
 
-// serverTLS is how connections to servers are encrypted.
+// serverTLS returns the TLS configuration for connections to servers.
 func serverTLS(c *config.Config, t *config.ServerTLS) (*tls.Config, error) {
 	if t == nil {
 		t = &config.ServerTLS{}
@@ -153,13 +153,13 @@ func serverTLS(c *config.Config, t *config.ServerTLS) (*tls.Config, error) {
 	return clientTLS(c, t.ServerName, t.CA, t.Cert, t.Key)
 }
 
-// backends are the different fallbacks of a service.
+// backends collects the different fallbacks of a service.
 type backends struct {
 	service *config.Service
 	configs []httpcache.Config
 }
 
-// number is which of the fallbacks a list is.
+// number returns the index of a list of fallbacks.
 func (b *backends) number(list []config.HTTPOrigin) int {
 	if len(list) == 0 {
 		return memcached.None
@@ -174,7 +174,7 @@ func (b *backends) number(list []config.HTTPOrigin) int {
 	return len(b.configs) - 1
 }
 
-// config is how the members of a list are chosen and reached.
+// config returns the configuration of balancing and connections for a list.
 func (b *backends) config(list []config.HTTPOrigin) httpcache.Config {
 	m := b.service.Memcached
 	h := &m.Backend

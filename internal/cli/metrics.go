@@ -8,7 +8,7 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// observe exposes what belongs to no single service.
+// observe registers the metrics that don't belong to a service.
 func (n *Node) observe() {
 	r := n.registry
 	b := thisBuild()
@@ -82,7 +82,7 @@ func observeCache(r *telemetry.Registry, c *cache.Cache) {
 	}
 }
 
-// observeInFlight exposes what requests and answers take beside what is stored.
+// observeInFlight registers the metrics of memory for requests and answers in flight.
 func observeInFlight(r *telemetry.Registry, b *inflight.Budget) {
 	r.Gauge("kasoku_in_flight_bytes", "Bytes that requests and answers in flight take beside what is stored: bodies, buffers, and a fixed share for each request that needs its origin and each stream of HTTP/2.",
 		func() float64 { return float64(b.Stats().Held) })
@@ -105,8 +105,8 @@ func observeInFlight(r *telemetry.Registry, b *inflight.Budget) {
 	}
 }
 
-// observeMemory exposes what the memory of a service with a cap of its own holds;
-// without a service, the memory that all others share.
+// observeMemory registers the metrics of the memory of a service with its own limit or, if
+// service is empty, of the memory that all others share.
 func observeMemory(r *telemetry.Registry, usage func() cache.Usage, service string) {
 	for _, g := range []struct {
 		name, help string

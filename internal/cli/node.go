@@ -21,31 +21,32 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// Node is a running Kasoku: the services of a configuration, the cache that they
-// share, and the admin server.
+// Node is a running Kasoku: the services of a configuration, the cache that they share, and
+// the admin server.
 //
-// Its life: start, Reload as often as wanted, Stop once. The cache, the metrics
-// and every listener whose address stays the same live through all reloads.
+// It is started with start, reconfigured with Reload any number of times, and stopped once
+// with Stop. The cache, the metrics and every listener whose address does not change survive
+// reloads.
 type Node struct {
 	log        *slog.Logger
 	stdout     io.Writer
 	registry   *telemetry.Registry
 	cache      *cache.Cache
-	disk       *disk.Tier // nil: there is none
+	disk       *disk.Tier // nil if there is none
 	stores     *stores
 	lists      *listsDirs
 	started    time.Time
-	boot       *config.Config // what the cache was made with
+	boot       *config.Config // the configuration with which the cache was made
 	accessLogs accessLogs
-	failed     chan error // from listeners that stopped by themselves
+	failed     chan error // from listeners that failed
 
-	changing   sync.Mutex      // held by start, Reload and Stop: one at a time; taken before applying
-	applying   sync.Mutex      // held while a configuration is brought into force; taken before mu
-	retirement sync.WaitGroup  // of listeners and logs that a reload has replaced
+	changing   sync.Mutex      // held by start, Reload and Stop; acquired before applying
+	applying   sync.Mutex      // held while a configuration is applied; acquired before mu
+	retirement sync.WaitGroup  // of replaced listeners and logs
 	hard       context.Context // cancelled when Stop no longer waits for them
 	hardStop   context.CancelFunc
 
-	mu       sync.Mutex // leaf; guards what follows
+	mu       sync.Mutex // the last lock acquired; guards the following fields
 	cfg      *config.Config
 	admin    *admin.Server
 	mounts   []*mount // the slice is replaced as a whole
@@ -53,20 +54,20 @@ type Node struct {
 	draining bool
 }
 
-// mount is a service in place. Reloads change its fields with Node.changing
-// held; those who only report read them with Node.mu held as well.
+// mount is a running service. Reloads change its fields with Node.changing held and, if
+// reports read the field, Node.mu as well.
 type mount struct {
 	cfg       config.Service
-	memory    config.Size // the cap that its space was made with
+	memory    config.Size // the memory limit when its space was made
 	service   service
 	space     *cache.Space
 	server    *edge.Server
-	certs     *certificates // nil: not encrypted
-	accepting *atomic.Bool  // of server
-	dax       *daxListener  // nil: there is none
+	certs     *certificates // nil without TLS
+	accepting *atomic.Bool  // for server
+	dax       *daxListener  // nil if there is none
 }
 
-// start runs a configuration.
+// start starts a node with a configuration.
 func start(cfg *config.Config, file string, stdout io.Writer, log *slog.Logger) (*Node, error) {
 	c, err := cache.New(cacheConfig(cfg))
 	if err != nil {
@@ -92,14 +93,14 @@ func start(cfg *config.Config, file string, stdout io.Writer, log *slog.Logger) 
 	return n, nil
 }
 
-// AdminAddr is the address of the admin server.
+// AdminAddr returns the address of the admin server.
 func (n *Node) AdminAddr() net.Addr {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.admin.Addr()
 }
 
-// ServiceAddr is the address of a service's listener, nil if there is no such service.
+// ServiceAddr returns the address of a service's listener, nil if there is no such service.
 func (n *Node) ServiceAddr(name string) net.Addr {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -109,7 +110,7 @@ func (n *Node) ServiceAddr(name string) net.Addr {
 	return nil
 }
 
-// find is called with mu or changing held.
+// find returns the mount called name, or nil. The caller holds mu or changing.
 func (n *Node) find(name string) *mount {
 	if i := slices.IndexFunc(n.mounts, func(m *mount) bool { return m.cfg.Name == name }); i >= 0 {
 		return n.mounts[i]
@@ -117,7 +118,7 @@ func (n *Node) find(name string) *mount {
 	return nil
 }
 
-// overview is the state of everything, for the admin server.
+// overview returns the state of the node for the admin server.
 func (n *Node) overview() admin.Overview {
 	o := admin.Overview{
 		Version: thisBuild().Version, Started: n.started, Now: time.Now(),
@@ -142,19 +143,18 @@ func (n *Node) configStatus() admin.ConfigStatus {
 	if n.cfg != nil {
 		running, err := json.Marshal(n.cfg)
 		if err != nil {
-			panic(err) // MarshalJSON gives valid JSON
+			panic(err) // MarshalJSON returns valid JSON
 		}
 		s.Running = running
 	}
 	return s
 }
 
-// stopTimeout is how long Stop waits for requests under way.
+// stopTimeout is the maximum time that Stop waits for requests in flight.
 const stopTimeout = 30 * time.Second
 
-// Stop drains the services, writes what is left of the access log and ends.
-// When ctx ends first, the connections that are left are cut. A second call does
-// nothing.
+// Stop drains the services, flushes the access log and ends the node. If ctx ends first, the
+// remaining connections are cut. A second call has no effect.
 func (n *Node) Stop(ctx context.Context) error {
 	n.changing.Lock()
 	defer n.changing.Unlock()
@@ -179,7 +179,7 @@ func (n *Node) Stop(ctx context.Context) error {
 		m.space.Close()
 	}
 	n.accessLogs.retire(n.accessLogs.current(), n.log)
-	// Last, so that /readyz and /metrics tell of the drain until its end.
+	// Last, so that /readyz and /metrics are available until the drain ends.
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	errs = append(errs, n.admin.Shutdown(last))
@@ -188,7 +188,7 @@ func (n *Node) Stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// serve accepts on a mount's listener until it is shut down.
+// serve accepts connections on a mount's listener until it is shut down.
 func (n *Node) serve(name string, server interface{ Serve() error }, accepting *atomic.Bool) {
 	accepting.Store(true)
 	err := server.Serve()
@@ -201,6 +201,6 @@ func (n *Node) serve(name string, server interface{ Serve() error }, accepting *
 func (n *Node) ended(err error) {
 	select {
 	case n.failed <- err:
-	default: // one is enough to stop for
+	default: // one failure is enough to stop the node
 	}
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/kasoku/kasoku/internal/origin/balance"
 )
 
-// setStreaming lets requests and answers stream: they are bounded by their pauses, not as a
-// whole.
+// setStreaming makes a listener stream requests and answers, which bounds the pauses within
+// them, but not their total time.
 func setStreaming(ec *edge.Config, proxied bool) {
 	ec.Streaming, ec.ProxyProtocol = true, proxied
 	ec.Limits.RequestTimeout = 0
 }
 
-// reachConfig is how origins are reached, but for their addresses.
+// reachConfig returns the configuration of connections to origins, without their addresses.
 func reachConfig(s *config.Service, r *config.Reach) balance.Config {
 	e := &r.Ejection
 	g := balance.Config{
@@ -40,7 +40,7 @@ func reachConfig(s *config.Service, r *config.Reach) balance.Config {
 	return g
 }
 
-// setPassing tells what is done with what is passed on.
+// setPassing sets how requests are passed through.
 func setPassing(hc *httpcache.Config, p *config.Passing) {
 	f := &p.Forwarded
 	hc.Forwarding = httpcache.Forwarding{

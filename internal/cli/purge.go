@@ -23,9 +23,8 @@ type purgeCommand struct {
 	JSON      bool    `help:"Print JSON."`
 }
 
-// Validate is called by kong once the command line is read. A flag that is there
-// and empty, as from a script whose variable was not set, is refused: it must not
-// drop more than was meant.
+// Validate is called by kong after parsing. It refuses a flag with an empty value, for
+// example from an unset variable in a script, which would purge more than was meant.
 func (c *purgeCommand) Validate() error {
 	for _, f := range []struct {
 		name  string
@@ -77,7 +76,7 @@ func (c *purgeCommand) Run(env *Environment) error {
 	return nil
 }
 
-// text is what a flag says, or nothing.
+// text returns the value of a flag, empty if it is not set.
 func text(flag *string) string {
 	if flag == nil {
 		return ""
@@ -85,7 +84,7 @@ func text(flag *string) string {
 	return *flag
 }
 
-// partition gives an attribute value as it is, and anything else as text.
+// partition returns an attribute value unchanged, and other text as a string value.
 func partition(value string) json.RawMessage {
 	if strings.HasPrefix(strings.TrimSpace(value), "{") && json.Valid([]byte(value)) {
 		return json.RawMessage(value)
@@ -93,11 +92,11 @@ func partition(value string) json.RawMessage {
 	return quoted(value)
 }
 
-// quoted is a text in JSON.
+// quoted returns text as a JSON string.
 func quoted(value string) json.RawMessage {
 	text, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // a string always can
+		panic(err) // strings can always be encoded
 	}
 	return text
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// Reload reads a configuration again with load. What can't be taken changes
-// nothing; the error says why and is kept for /api/v1/config.
+// Reload reads a configuration with load and applies it. If that fails, nothing changes; the
+// error is returned and kept for /api/v1/config.
 func (n *Node) Reload(load func() (*config.Config, error)) error {
 	n.changing.Lock()
 	defer n.changing.Unlock()
@@ -39,9 +39,9 @@ func (n *Node) Reload(load func() (*config.Config, error)) error {
 	return fmt.Errorf("configuration not taken, the old one still runs: %w", err)
 }
 
-// change takes a node from one configuration to another in two steps. prepare
-// does all that can fail while the old configuration runs; each of its steps
-// leaves how to take it back in undo and how to bring it into force in commit.
+// change applies a new configuration to a node in two steps. prepare makes everything that
+// may fail while the old configuration is still in use. Each of its steps adds to undo a
+// function that reverts it, and to commit one that makes it effective.
 type change struct {
 	node   *Node
 	cfg    *config.Config
@@ -49,11 +49,11 @@ type change struct {
 	mounts []*mount
 	undo   []func()
 	commit []func()
-	last   []func() // after every commit
+	last   []func() // called after all of commit
 }
 
-// apply brings cfg into force, or changes nothing. n.changing is held, except at
-// the start.
+// apply makes cfg effective, or changes nothing. The caller holds n.changing, except at the
+// start.
 func (n *Node) apply(cfg *config.Config) error {
 	n.applying.Lock()
 	defer n.applying.Unlock()
@@ -79,8 +79,7 @@ func (n *Node) apply(cfg *config.Config) error {
 	return nil
 }
 
-// prepare leaves to the end what takes effect at once: new settings of
-// services that run.
+// prepare prepares new settings of running services last, because they take effect at once.
 func (c *change) prepare() error {
 	if err := c.accessLog(); err != nil {
 		return err
@@ -127,7 +126,7 @@ func (c *change) prepare() error {
 	return nil
 }
 
-// accessLog opens another log if another is asked for.
+// accessLog opens a new access log if its configuration has changed.
 func (c *change) accessLog() error {
 	n := c.node
 	if n.cfg != nil && sameLog(n.cfg, c.cfg) && n.accessLogs.current().identity == forwardFiles(c.cfg) {
@@ -146,13 +145,13 @@ func (c *change) accessLog() error {
 		return err
 	}
 	if n.cfg == nil {
-		n.accessLogs.use(next) // services that are added want one
+		n.accessLogs.use(next) // added services use it
 		c.undo = append(c.undo, func() { n.accessLogs.retire(next, n.log) })
 		return nil
 	}
 	prev := n.accessLogs.current()
 	c.undo = append(c.undo, func() {
-		// Nothing was logged, so there is nothing to wait for.
+		// It has logged nothing, so there is nothing to wait for.
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		next.Close(ctx)
@@ -170,7 +169,7 @@ func (c *change) accessLog() error {
 	return nil
 }
 
-// sameLog reports whether the configurations say the same of the log.
+// sameLog reports whether the configurations have the same access log.
 func sameLog(a, b *config.Config) bool {
 	fa, fb := a.AccessLog.Fluentd, b.AccessLog.Fluentd
 	if fa != nil && fb != nil && a.Resolve(fa.Spill) != b.Resolve(fb.Spill) {
@@ -179,7 +178,7 @@ func sameLog(a, b *config.Config) bool {
 	return reflect.DeepEqual(a.AccessLog, b.AccessLog) && a.Resolve(a.AccessLog.File) == b.Resolve(b.AccessLog.File)
 }
 
-// admin opens another admin listener if another address is asked for.
+// admin opens a new admin listener if the address has changed.
 func (c *change) admin() error {
 	n := c.node
 	token := c.cfg.Admin.Token()
@@ -215,7 +214,7 @@ func (c *change) admin() error {
 	return nil
 }
 
-// retire ends something that was replaced, in the background.
+// retire shuts down a replaced component in the background.
 func (n *Node) retire(shutdown func(context.Context) error) {
 	n.retirement.Go(func() {
 		ctx, cancel := context.WithTimeout(n.hard, stopTimeout)
@@ -226,7 +225,7 @@ func (n *Node) retire(shutdown func(context.Context) error) {
 	})
 }
 
-// add puts a new service in place.
+// add creates and mounts a new service.
 func (c *change) add(s *config.Service) (*mount, error) {
 	n := c.node
 	m := &mount{cfg: *s, memory: s.Memory}
@@ -255,7 +254,7 @@ func (c *change) add(s *config.Service) (*mount, error) {
 	})
 }
 
-// listen opens a listener for m; in force, it is given to put.
+// listen opens a listener for m. When the change is committed, it is passed to put.
 func (c *change) listen(m *mount, s *config.Service, put func(*edge.Server, *atomic.Bool)) error {
 	n := c.node
 	ec := m.listenerConfig(s)
@@ -282,16 +281,17 @@ func (c *change) listen(m *mount, s *config.Service, put func(*edge.Server, *ato
 	return nil
 }
 
-// listenerConfig is what a listener of m is to be like.
+// listenerConfig returns the configuration of m's listeners.
 func (m *mount) listenerConfig(s *config.Service) edge.Config {
 	ec := edge.Config{Name: s.Name, Listen: string(s.Listen), Limits: edgeLimits(&s.Limits), Budget: m.space.Cache().Budget()}
-	// Signatures are of all fields: what goes to an origin of type dynamodb is chosen later.
+	// Signatures cover all fields; the fields for an origin of type dynamodb are selected
+	// later.
 	ec.Limits.Underscores = s.UnderscoresInHeaders || s.DynamoDB != nil
 	m.service.listener(s, &ec)
 	return ec
 }
 
-// listener opens another listener for a service that runs, if it has another address.
+// listener opens a new listener for a running service if its address has changed.
 func (c *change) listener(m *mount, s *config.Service) error {
 	if m.cfg.Listen == s.Listen {
 		return nil
@@ -302,7 +302,7 @@ func (c *change) listener(m *mount, s *config.Service) error {
 	})
 }
 
-// settings gives a service that runs what is new in its configuration.
+// settings applies new settings to a running service.
 func (c *change) settings(m *mount, s *config.Service) error {
 	if err := c.reloadCertificate(s.Name, m.certs, s.TLS); err != nil {
 		return err
@@ -331,7 +331,7 @@ func (c *change) settings(m *mount, s *config.Service) error {
 	return nil
 }
 
-// ownSettings is what of a configuration the service itself works with.
+// ownSettings returns the part of the configuration that the service itself uses.
 func ownSettings(s *config.Service) config.Service {
 	w := *s
 	w.Listen, w.TLS, w.Limits, w.Memory = "", nil, config.Limits{}, 0
@@ -342,8 +342,8 @@ func ownSettings(s *config.Service) config.Service {
 	return w
 }
 
-// reloadCertificate reads the files of a service's listener anew. Turning TLS on or off is not
-// done here but at a restart.
+// reloadCertificate reads the certificate files of a service's listener again. It can't turn
+// TLS on or off, which needs a restart.
 func (c *change) reloadCertificate(service string, certs *certificates, t *config.TLS) error {
 	if certs == nil || t == nil {
 		return nil
@@ -363,8 +363,8 @@ func (c *change) reloadCertificate(service string, certs *certificates, t *confi
 	return nil
 }
 
-// remove takes a service out of place: its clients are answered to the end, then
-// its memory and its series go.
+// remove unmounts a service: it waits for its requests, and then releases its memory and its
+// metrics.
 func (n *Node) remove(m *mount) {
 	n.log.Info("removed", "service", m.cfg.Name)
 	n.retire(func(ctx context.Context) error {
@@ -381,8 +381,8 @@ func (n *Node) remove(m *mount) {
 	})
 }
 
-// forget drops the series of a service, unless it is back already. A change
-// under way, which may be removing it or bringing it back, is waited for.
+// forget removes the metrics of a service, unless it has been added again. It waits for a
+// change in progress, which may be removing or adding the service.
 func (n *Node) forget(name string) {
 	n.applying.Lock()
 	defer n.applying.Unlock()
@@ -391,7 +391,7 @@ func (n *Node) forget(name string) {
 	}
 }
 
-// pending lists the keys whose new value waits for a restart; mu is held.
+// pending lists the keys whose new values need a restart. The caller holds mu.
 func (n *Node) pending() []string {
 	var list []string
 	note := func(changed bool, key string) {

@@ -22,7 +22,7 @@ type ringCommand struct {
 }
 
 func (c *ringCommand) Run(env *Environment) error {
-	// Where a key lives does not depend on secrets, so they need not be there.
+	// The ring does not depend on secrets, so they may be missing.
 	lenient := *env
 	lenient.Lookup = func(name string) (string, bool) {
 		if value, ok := env.Lookup(name); ok && value != "" {
@@ -60,7 +60,7 @@ func (c *ringCommand) Run(env *Environment) error {
 	return err
 }
 
-// service finds the one that is meant.
+// service returns the selected service, or the only one.
 func (c *ringCommand) service(cfg *config.Config) (*config.Memcached, error) {
 	var names []string
 	var last *config.Memcached
@@ -85,14 +85,14 @@ func (c *ringCommand) service(cfg *config.Config) (*config.Memcached, error) {
 	return last, nil
 }
 
-// ringPrinter prints where keys are.
+// ringPrinter prints the servers of keys.
 type ringPrinter struct {
 	*locator
 	json    bool
 	out     *bufio.Writer
-	objects *json.Encoder // to out
+	objects *json.Encoder // writes to out
 	err     io.Writer
-	refused bool // a key that no server takes
+	refused bool // a key was refused
 }
 
 func newRingPrinter(l *locator, env *Environment) *ringPrinter {
@@ -102,12 +102,12 @@ func newRingPrinter(l *locator, env *Environment) *ringPrinter {
 	return t
 }
 
-// maxLine bounds what is read for a key. Keys that are hashed because of their length
-// may be longer than memcached's.
+// maxLine is the maximum length of a line with a key. Keys that are hashed because of their
+// length may be longer than memcached's limit.
 const maxLine = 64 << 10
 
-// lines tells of each line of r. Where r has to be waited for, what was asked so far is
-// answered first, so that a program can ask and read by turns.
+// lines prints the server of the key in each line of r. It flushes the output before it
+// waits for r, so that a program can write and read in turns.
 func (t *ringPrinter) lines(r io.Reader) error {
 	in := bufio.NewReaderSize(r, maxLine)
 	for n := 1; ; n++ {
@@ -153,7 +153,7 @@ func (t *ringPrinter) line(place admin.RingPlace) error {
 	return err
 }
 
-// refusals say why memcached takes no such key.
+// refusals are the reasons why memcached refuses a key.
 var refusals = map[key.Trouble]string{
 	key.Empty:   "an empty key",
 	key.BadByte: "it has a space or a control character, which memcached takes in no key",

@@ -4,5 +4,5 @@ package cli
 
 import "math"
 
-// openFiles is how many files the process may have open.
+// openFiles returns the maximum number of open files of the process.
 func openFiles() uint64 { return math.MaxUint64 }

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// openFiles is how many files the process may have open. Go's runtime raises the soft
-// limit to the hard one at the start.
+// openFiles returns the maximum number of open files of the process. Go's runtime raises the
+// soft limit to the hard limit at the start.
 func openFiles() uint64 {
 	var l syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {

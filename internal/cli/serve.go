@@ -40,8 +40,8 @@ func (c *serveCommand) Run(env *Environment) error {
 	return n.run(env, read)
 }
 
-// source is where the configuration comes from: the file that was named, else the
-// usual one, else, with an empty name, what is built in.
+// source returns the source of the configuration: the given file, or the default file, or,
+// with an empty name, the built-in configuration.
 func (c *serveCommand) source(env *Environment) (file string, read func() (*config.Config, error)) {
 	file = c.Config
 	if file == "" {
@@ -53,8 +53,8 @@ func (c *serveCommand) source(env *Environment) (file string, read func() (*conf
 	return file, func() (*config.Config, error) { return load(file, env) }
 }
 
-// run waits for signals until one of them, or a listener that fails, ends the
-// node. read reads the configuration anew.
+// run waits for a signal to stop or a failing listener, and then stops the node. read reads
+// the configuration for a reload.
 func (n *Node) run(env *Environment, read func() (*config.Config, error)) error {
 	go n.warnWithoutCredentials(origins(n.boot))
 	for {
@@ -74,7 +74,7 @@ func (n *Node) run(env *Environment, read func() (*config.Config, error)) error 
 	}
 }
 
-// stop drains; another signal to stop cuts it short.
+// stop drains the node; another signal to stop ends the drain.
 func (n *Node) stop(env *Environment) error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
@@ -99,7 +99,7 @@ func (n *Node) stop(env *Environment) error {
 	return nil
 }
 
-// origins are the addresses of all origins in the network, each once.
+// origins returns the addresses of all remote origins, each once.
 func origins(cfg *config.Config) (list []string) {
 	for i := range cfg.Services {
 		d := cfg.Services[i].DynamoDB
@@ -110,8 +110,8 @@ func origins(cfg *config.Config) (list []string) {
 	return list
 }
 
-// warnWithoutCredentials looks early for what would fail every request that
-// goes to an origin.
+// warnWithoutCredentials logs a warning at the start if credentials are missing, since every
+// request to an origin would fail.
 func (n *Node) warnWithoutCredentials(origins []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 	defer cancel()

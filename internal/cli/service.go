@@ -11,32 +11,31 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// service is what a node needs of a service, whatever that speaks.
+// service is the node's interface to a service of any type.
 //
-// Life of a service: 1) newService makes it; nothing is served and nobody is asked
-// yet. 2) listener says what its listeners are to be like; handler answers their
-// requests. 3) A reload calls reconfigure, which may fail and then has changed
-// nothing, and once nothing can fail any more, inForce. 4) Close is called once,
-// after the last request was answered.
+// Life of a service: 1) newService makes it; it serves nothing and makes no requests yet. 2)
+// listener configures its listeners; handler answers their requests. 3) A reload calls
+// reconfigure, which may fail without effect, and once nothing can fail any more, inForce.
+// 4) Close is called once, after the last request.
 type service interface {
 	admin.Service
-	// reconfigure gives it what the configuration says of it now.
+	// reconfigure applies a new configuration.
 	reconfigure(c *config.Config, s *config.Service) error
-	// handler is what answers requests on a listener of a service configured like s.
+	// handler returns the handler for a listener of a service configured like s.
 	handler(s *config.Service) edge.Handler
-	// inForce is handler, once s holds.
+	// inForce is handler, called once s is in effect.
 	inForce(s *config.Service) edge.Handler
-	// listener sets what is special about listeners of this service.
+	// listener sets the listener options that are specific to this type of service.
 	listener(s *config.Service, ec *edge.Config)
-	// origins names where it gets its answers from, for the log.
+	// origins returns the names of the service's origins for the log.
 	origins(s *config.Service) string
-	// pending lists the keys of s, with path before them, that wait for a restart.
+	// pending lists the keys of s, prefixed with path, whose new values need a restart.
 	pending(c *config.Config, s *config.Service, path string) []string
-	// Close lets go of what it holds.
+	// Close releases all resources.
 	Close()
 }
 
-// newService makes what s asks for.
+// newService makes the service that s configures.
 func (n *Node) newService(c *config.Config, s *config.Service, space *cache.Space, registry *telemetry.Registry, log *slog.Logger) (service, error) {
 	switch s.Type {
 	case "dynamodb":

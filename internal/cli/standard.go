@@ -7,7 +7,7 @@ import (
 	"github.com/kasoku/kasoku/internal/config"
 )
 
-// standardFile is what serve runs in a folder without a kasoku.yaml.
+// standardFile is the configuration that serve uses in a folder without a kasoku.yaml.
 const standardFile = `admin:
   listen: 127.0.0.1:9090
 services:
@@ -19,13 +19,13 @@ services:
     auth: {mode: none}
 `
 
-// standard is the configuration for who has none yet.
+// standard returns the built-in configuration.
 func standard(env *Environment) (*config.Config, error) {
 	return config.Parse("(built in)", []byte(standardFile), env.Lookup)
 }
 
-// greet says what runs without a file, and how to talk to it. What is to be
-// pasted starts at the left margin.
+// greet prints what is running without a configuration file, and how to use it. Commands to
+// paste begin at the left margin.
 func greet(w io.Writer, addr, dax string) {
 	fmt.Fprintf(w, `There is no kasoku.yaml here, so this is a DynamoDB-compatible store of your own: tables are kept in ./kasoku-data,
 every AWS SDK works with its endpoint set to http://%[1]s (any region, any credentials). To try it, paste:

@@ -10,8 +10,8 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/embedded"
 )
 
-// stores are the embedded stores of a node, each open once however many
-// services stand before it.
+// stores holds the embedded stores of a node. A store is opened once, even if several
+// services use it.
 type stores struct {
 	log *slog.Logger
 
@@ -23,15 +23,14 @@ func newStores(log *slog.Logger) *stores {
 	return &stores{log: log, open: map[string]*sharedStore{}}
 }
 
-// sharedStore is a store and how many ways to it there are.
+// sharedStore is an open store with the number of its handles.
 type sharedStore struct {
 	*embedded.Store
 	cfg   embedded.Config
 	users int // guarded by stores.mu
 }
 
-// storeHandle is one service's way to a store. Close gives it up; the last to do so
-// closes the store.
+// storeHandle is one service's handle of a store. Closing the last handle closes the store.
 type storeHandle struct {
 	*sharedStore
 	close func()
@@ -39,8 +38,8 @@ type storeHandle struct {
 
 func (w *storeHandle) Close() { w.close() }
 
-// connect opens the store in cfg.Dir, or shares the one that is open: that
-// keeps the settings that it was opened with.
+// connect opens the store in cfg.Dir, or shares it if it is open already; it then keeps its
+// settings.
 func (s *stores) connect(cfg embedded.Config) (accel.Origin, error) {
 	dir, err := filepath.Abs(cfg.Dir)
 	if err != nil {
@@ -63,7 +62,7 @@ func (s *stores) connect(cfg embedded.Config) (accel.Origin, error) {
 	return &storeHandle{shared, sync.OnceFunc(func() { s.release(shared) })}, nil
 }
 
-// onExpiry has the store in cfg.Dir call f with what it removes by itself.
+// onExpiry makes the store in cfg.Dir call f with each item that it removes itself.
 func (s *stores) onExpiry(cfg embedded.Config, f func(table string, item []byte)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +71,7 @@ func (s *stores) onExpiry(cfg embedded.Config, f func(table string, item []byte)
 	}
 }
 
-// find returns the open store in cfg.Dir; mu is held.
+// find returns the open store in cfg.Dir. The caller holds mu.
 func (s *stores) find(cfg embedded.Config) *sharedStore {
 	dir, err := filepath.Abs(cfg.Dir)
 	if err != nil {
@@ -91,7 +90,7 @@ func (s *stores) release(shared *sharedStore) {
 	shared.Store.Close()
 }
 
-// differs tells whether the store in cfg.Dir runs with other settings than cfg.
+// differs reports whether the store in cfg.Dir runs with settings other than cfg.
 func (s *stores) differs(cfg embedded.Config) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

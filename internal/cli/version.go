@@ -16,11 +16,11 @@ type versionCommand struct {
 // release is set by the linker for released binaries.
 var release string
 
-// build says which Kasoku this is.
+// build identifies the build.
 type build struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`
-	Modified bool   `json:"modified,omitempty"` // built from a tree with changes
+	Modified bool   `json:"modified,omitempty"` // built from a tree with uncommitted changes
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
