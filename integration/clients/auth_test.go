@@ -13,8 +13,8 @@ import (
 	"github.com/kasoku/kasoku/integration/harness"
 )
 
-// TestKeys checks that Kasoku lets each key do what it is allowed and no more, in
-// words that the SDK understands. What it refuses never reaches the origin.
+// TestKeys checks that Kasoku allows each key exactly its permissions, with errors that the
+// SDK understands. A refused request never reaches the origin.
 func TestKeys(t *testing.T) {
 	node := harness.Start(t, harness.Options{
 		Origin: harness.DynamoDBLocal(t),

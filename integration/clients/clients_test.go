@@ -23,8 +23,8 @@ const (
 // scenarios make an SDK go through its steps; see goScenario.
 type scenarios func(t *testing.T, endpoint, run string) string
 
-// twice runs a scenario directly and through Kasoku and compares. Between
-// Kasoku and DynamoDB Local stands what between makes of the latter's URL.
+// twice runs a scenario directly and through Kasoku and compares the answers. between may
+// put a proxy between Kasoku and DynamoDB Local; it returns the proxy's URL.
 func twice(t *testing.T, name string, least int, scenario scenarios, between func(local string) string) {
 	t.Helper()
 	local := harness.DynamoDBLocal(t)
@@ -86,9 +86,9 @@ func TestGo(t *testing.T) {
 	twice(t, "plain", 150, goScenario, nothing)
 }
 
-// TestGoThroughFaults lets the way to the origin throttle everything and lose
-// reads now and then: Kasoku repeats what may be repeated, so that the client
-// gets the same answers as without faults.
+// TestGoThroughFaults throttles everything on the way to the origin and loses some reads:
+// Kasoku retries where that is allowed, so that the client gets the same answers as without
+// faults.
 func TestGoThroughFaults(t *testing.T) {
 	var throttles, losses fault.Injector
 	throttles.Set(fault.Plan{Steady: true, OneIn: map[fault.Kind]int{fault.Throttle: 15}})
@@ -108,16 +108,16 @@ func TestGoThroughFaults(t *testing.T) {
 		return harness.Origin(t, throttles.Wrap(losses.Wrap(proxy)))
 	})
 	if throttles.Count(fault.Throttle) == 0 {
-		t.Error("no request was throttled: the run says nothing about throttling")
+		t.Error("no request was throttled: the run does not test throttling")
 	}
 	for k := range kinds {
 		if losses.Count(k) == 0 {
-			t.Errorf("no read met the fault %q: the run says nothing about it", k)
+			t.Errorf("no read met the fault %q: the run does not test it", k)
 		}
 	}
 }
 
-// TestCompare proves that the comparison itself finds what differs, and only that.
+// TestCompare checks that the comparison finds all differences, and only those.
 func TestCompare(t *testing.T) {
 	const line = `{"step":"get","answer":{"Item":{"a":{"N":"1"}},"ResponseMetadata":{"RequestId":"x","HTTPHeaders":{"content-type":"j","date":"d"}}}}` + "\n"
 	f := func(name string, same bool, other string) {

@@ -7,15 +7,15 @@ import (
 	"github.com/kasoku/kasoku/integration/harness"
 )
 
-// inside runs a scenario against the embedded store, with the cache and without.
-// Both must answer the same, and must refuse, with the same type of error, what
-// DynamoDB Local refuses. Its data and messages are not compared: DynamoDB Local
-// departs from the service in both.
+// inside runs a scenario against the embedded store, with the cache and without. Both must
+// return the same answers, and must refuse the same requests as DynamoDB Local, with the
+// same types of error. Its data and messages are not compared, since DynamoDB Local differs
+// from the service in both.
 func inside(t *testing.T, name string, least int, scenario scenarios) {
 	t.Helper()
 	ask := func(endpoint, run string) []answer {
 		t.Helper()
-		host := strings.TrimPrefix(endpoint, "http://") // DescribeEndpoints tells it
+		host := strings.TrimPrefix(endpoint, "http://") // DescribeEndpoints returns it
 		answers, err := parse(strings.ReplaceAll(scenario(t, endpoint, run), host, "HOST"), run)
 		if err != nil {
 			t.Fatal(err)
@@ -49,11 +49,11 @@ func inside(t *testing.T, name string, least int, scenario scenarios) {
 			refused++
 		}
 		if got != want && !better[bare[i].Step] {
-			t.Errorf("step %d, %s: error %q; DynamoDB Local says %q: %s", i, bare[i].Step, got, want, text(bare[i].Answer))
+			t.Errorf("step %d, %s: error %q; from DynamoDB Local %q: %s", i, bare[i].Step, got, want, text(bare[i].Answer))
 		}
 	}
 	if refused == 0 {
-		t.Error("nothing was refused: the run says nothing about errors")
+		t.Error("nothing was refused: the run does not test errors")
 	}
 }
 

@@ -89,8 +89,8 @@ func (s *scenario) write(step string, out any, err error) {
 	s.out.Write(append(line, '\n'))
 }
 
-// plain makes of an SDK value what JSON can hold, with the names of the types
-// that stand behind interfaces and without the metadata of the exchange.
+// plain converts an SDK value to JSON types, with the names of the types behind interfaces
+// and without the metadata of the exchange.
 func plain(v reflect.Value) any {
 	switch v.Kind() {
 	case reflect.Invalid:

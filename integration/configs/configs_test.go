@@ -17,10 +17,10 @@ import (
 
 func TestMain(m *testing.M) { harness.Main(m) }
 
-// TestSameAnswers runs one random list of operations directly at an origin, and
-// then under random configurations of Kasoku in front of origins whose replicas
-// lag. The first run is the oracle: without a cache the answer is right by
-// definition. KASOKU_SEED is the seed of another list; with "random" it is drawn.
+// TestSameAnswers runs one random list of operations directly at an origin, and then under
+// random configurations of Kasoku in front of origins with lagging replicas. The first run
+// defines the right answers, since it has no cache. KASOKU_SEED selects another list;
+// "random" draws one.
 func TestSameAnswers(t *testing.T) {
 	const configurations, length = 10, 400
 	seed := seed(t)

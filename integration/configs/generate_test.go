@@ -1,6 +1,6 @@
-// Package configs runs the same operations under many random configurations.
-// Whatever the times, sizes and switches, the answers must be those that the
-// origin itself would have given: a cache may be faster, not different.
+// Package configs runs the same operations under many random configurations. With all times,
+// sizes and switches, the answers must be those of the origin itself: a cache may be faster,
+// but not different.
 package configs
 
 import (
@@ -171,10 +171,10 @@ func (g *generator) queryIndex() step {
 		g.one("x", "y"), g.one("", "", `,"ScanIndexForward":false`, `,"Limit":2`, `,"ProjectionExpression":"p,s,n"`))}
 }
 
-// config returns the lines of a random configuration: those of the service and
-// those of the file's top level. lagging tells whether replicas may lag behind:
-// by less than the shortest settle, and only if every answer goes through the
-// cache, since what is passed on is as old as the origin says.
+// config returns the lines of a random configuration: those of the service and those of the
+// file's top level. lagging reports whether replicas may lag: by less than the shortest
+// settle time, and only if every answer is cached, since an answer that is passed through is
+// as old as the origin's.
 func config(r *rand.Rand) (service, top []string, lagging bool) {
 	one := func(texts ...string) string { return texts[r.IntN(len(texts))] }
 	item, query := one("0s", "1ms", "20ms", "5m", "5m"), one("0s", "1ms", "20ms", "5m", "5m")

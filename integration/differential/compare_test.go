@@ -22,7 +22,7 @@ func parsed(t *testing.T, s string) any {
 	return v
 }
 
-// TestCompare proves that the comparison finds what differs, and only that.
+// TestCompare checks that the comparison finds all differences, and only those.
 func TestCompare(t *testing.T) {
 	sorts := &key{"s", "N"}
 	all := tables{{name: "t", hash: key{"p", "S"}, globals: []index{{name: "i", hash: key{"g", "S"}, sort: sorts}}}}
@@ -139,8 +139,8 @@ func TestSameSeed(t *testing.T) {
 	}
 }
 
-// TestFinds compares DynamoDB Local with itself behind a proxy that lies: each
-// lie must be found, and told in few requests.
+// TestFinds compares DynamoDB Local with itself behind a proxy that changes answers: each
+// change must be found, and be reproduced with few requests.
 func TestFinds(t *testing.T) {
 	local := harness.DynamoDBLocal(t)
 	to, err := url.Parse(local)
@@ -169,7 +169,7 @@ func TestFinds(t *testing.T) {
 			return
 		}
 		if fewest := strings.Count(p.reproduce(t.Context(), s, found[0]), "\n"); fewest > len(s.tables)+3 {
-			t.Errorf("%s: told in %d requests", name, fewest)
+			t.Errorf("%s: reported in %d requests", name, fewest)
 		}
 	}
 	f("a put that does nothing", "PutItem", func(w http.ResponseWriter) bool {

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// TestDepartures proves that departures excuse what they are about, and not what
-// is only like it.
+// TestDepartures checks that departures excuse only the differences that they describe.
 func TestDepartures(t *testing.T) {
 	said := func(fault, body string) answer {
 		return answer{status: http.StatusBadRequest, fault: fault, body: parsed(t, body)}

@@ -24,9 +24,9 @@ const (
 	players    = 6
 )
 
-// mostReproduced is how many differences are shown with the fewest requests: each
-// takes many rounds.
-const mostReproduced = 3
+// maxReproduced is the number of differences that are reduced to the fewest requests,
+// which takes many rounds for each.
+const maxReproduced = 3
 
 // play runs scenes and reports each difference with the fewest requests that
 // show it.
@@ -52,7 +52,7 @@ func play(t *testing.T, p *pair, seeds []uint64, steps int) {
 		}
 		for _, d := range found[i] {
 			fewest := ""
-			if reproduced++; reproduced <= mostReproduced {
+			if reproduced++; reproduced <= maxReproduced {
 				fewest = "\nseen again with only these requests on fresh tables:\n" + p.reproduce(t.Context(), newScene(seed, steps), d)
 			}
 			t.Errorf("seed %d, step %d of %d:\n%s%s", seed, d.step, steps, d, fewest)
@@ -77,8 +77,8 @@ func (p *pair) reproduce(ctx context.Context, s *scene, d *difference) string {
 	return b.String()
 }
 
-// seeds are those of the scenes to be played: the first n, unless KASOKU_SEED
-// names one, or some as in 41-80.
+// seeds returns the seeds of the scenes to play: the first n, unless KASOKU_SEED names one,
+// or a range as in 41-80.
 func seeds(t *testing.T, n uint64) (all []uint64) {
 	first, last := uint64(1), n
 	if text := os.Getenv("KASOKU_SEED"); text != "" {
@@ -99,8 +99,8 @@ func seeds(t *testing.T, n uint64) (all []uint64) {
 	return all
 }
 
-// TestItself compares DynamoDB Local with itself: what is then different is the
-// comparison's fault.
+// TestItself compares DynamoDB Local with itself: any difference is a fault of the
+// comparison.
 func TestItself(t *testing.T) {
 	url := harness.DynamoDBLocal(t)
 	play(t, newPair(url, url), []uint64{1, 2}, sceneSteps)
@@ -119,7 +119,7 @@ func TestEmbedded(t *testing.T) {
 	p.tally.log(t)
 }
 
-// log tells, with -v, what was asked, and which departures were met.
+// log logs, with -v, the requests and the departures that were used.
 func (y *statistics) log(t *testing.T) {
 	for _, counts := range []map[string]int{y.seen, y.met} {
 		for _, what := range slices.Sorted(maps.Keys(counts)) {

@@ -18,7 +18,7 @@ func toFluentd(r *forwardtest.Receiver, more string) string {
 	return fmt.Sprintf("access_log: {to: fluentd, fluentd: {servers: [\"tcp://%s\"], flush_interval: 1ms, %s}}\n", r.Address(), more) + head + orders
 }
 
-// decisions are those of the events, in the order in which they arrived.
+// decisions returns the decisions of the events, in the order of arrival.
 func decisions(events []forwardtest.Event) (list []string) {
 	for _, e := range events {
 		list = append(list, e.Record["decision"].(string))
@@ -68,7 +68,7 @@ func TestAccessLogToFluentd(t *testing.T) {
 	}
 }
 
-// TestAccessLogFieldsAndSample: what JSON lines can be told, Fluentd's log can.
+// TestAccessLogFieldsAndSample: the settings of JSON lines apply to Fluentd's log too.
 func TestAccessLogFieldsAndSample(t *testing.T) {
 	f := forwardtest.New(t, forwardtest.Options{})
 	r := run(t, strings.Replace(toFluentd(f, ""), "{to: fluentd,", "{to: fluentd, fields: [status, time], sample: 1,", 1))
@@ -110,10 +110,10 @@ func TestAccessLogWhileFluentdIsAway(t *testing.T) {
 	r.get("orders")
 	r.settle("orders")
 	if got := r.page("/metrics"); !strings.Contains(got, "kasoku_access_log_spilled_records 3\n") {
-		t.Error("the gauge does not tell what is on disk")
+		t.Error("the gauge does not show the bytes on disk")
 	}
 	if got := r.page("/api/v1/report"); !strings.Contains(got, "3 on disk (") {
-		t.Errorf("the report does not tell what is on disk: %s", got)
+		t.Errorf("the report does not show the bytes on disk: %s", got)
 	}
 	if err := f.Start(); err != nil {
 		t.Fatal(err)
@@ -157,8 +157,8 @@ func TestReloadKeepsSpill(t *testing.T) {
 	}
 }
 
-// TestReloadRefusedLeavesLog: a reload that fails for something else leaves the
-// log as it is, and its directory free.
+// TestReloadRefusedLeavesLog: a reload that fails for another reason does not change the
+// log, and releases its directory.
 func TestReloadRefusedLeavesLog(t *testing.T) {
 	f := forwardtest.New(t, forwardtest.Options{})
 	spill := filepath.Join(t.TempDir(), "spill")
@@ -214,7 +214,7 @@ func TestAccessLogSecurely(t *testing.T) {
 	}
 	r.mustReload(text)
 	if r.accessLogs.current() == before {
-		t.Error("the log goes on with the old certificate")
+		t.Error("the log still uses the old certificate")
 	}
 	for _, path := range []string{"/api/v1/config", "/api/v1/report", "/metrics"} {
 		page := r.page(path)

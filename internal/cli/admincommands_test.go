@@ -25,8 +25,8 @@ func command(t *testing.T, args []string, env ...string) (code int, out, errs st
 	return code, stdout.String(), stderr.String()
 }
 
-// TestPurgeOfNothing purges what can't be there: that is an error, so that a name that is
-// misspelt in a script is noticed.
+// TestPurgeOfNothing purges entries that can't exist: that is an error, so that a misspelt
+// name in a script is noticed.
 func TestPurgeOfNothing(t *testing.T) {
 	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }))
 	defer origin.Close()
@@ -60,7 +60,7 @@ func TestPurgeOfNothing(t *testing.T) {
 	f(codeInput, "there is no service", "nobody")
 }
 
-// api asks a service of type dynamodb for an operation.
+// api sends an operation to a service of type dynamodb.
 func (r *running) api(service, operation, body string) (string, error) {
 	request, err := http.NewRequest(http.MethodPost, "http://"+r.ServiceAddr(service).String(), strings.NewReader(body))
 	if err != nil {
@@ -129,7 +129,7 @@ func TestAdminOfTheFile(t *testing.T) {
 	f(codeInput, "YAML syntax", append(purge, "-c", "bad.yaml"))
 }
 
-// TestExplainCommand asks why answers are hits and misses, for all types of services.
+// TestExplainCommand explains hits and misses of all types of services.
 func TestExplainCommand(t *testing.T) {
 	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Cache-Control", "max-age=60")

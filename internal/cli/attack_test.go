@@ -130,8 +130,8 @@ func (r *running) status(service, method, path, body string) int {
 	return resp.StatusCode
 }
 
-// URLs whose origin gives no answer, or an invalid one, don't take other URLs of the
-// same origin away.
+// URLs with no or an invalid answer of the origin don't make other URLs of the same origin
+// unavailable.
 func TestBadURLsLeaveOthersAvailable(t *testing.T) {
 	page := func(r *http.Request, _ string) string { return r.RequestURI }
 	one, two := newOddOrigin(t, page), newOddOrigin(t, page)
@@ -159,7 +159,7 @@ func TestBadURLsLeaveOthersAvailable(t *testing.T) {
 	}
 }
 
-// The same holds for a dynamodb service, whose requests all have one URL.
+// The same is true for a dynamodb service, whose requests all have one URL.
 func TestBadItemsLeaveOthersAvailable(t *testing.T) {
 	o := newOddOrigin(t, func(r *http.Request, body string) string {
 		if strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".DescribeTable") {

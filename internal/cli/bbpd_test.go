@@ -136,8 +136,7 @@ func plainPuts(from, to int) string {
 	return strings.Join(list, ",")
 }
 
-// TestBBPDDefects holds what bbpd is known to get wrong, by the numbers of
-// docs/bbpd.md.
+// TestBBPDDefects tests the known defects of bbpd, by the numbers in docs/bbpd.md.
 func TestBBPDDefects(t *testing.T) {
 	t.Run("1 DescribeTable by path", func(t *testing.T) {
 		b := runBBPD(t, bbpd)
@@ -177,7 +176,7 @@ func TestBBPDDefects(t *testing.T) {
 		t.Setenv("AWS_ACCESS_KEY_ID", "origin")
 		t.Setenv("AWS_SECRET_ACCESS_KEY", "origin")
 		b := runBBPD(t, strings.ReplaceAll(strings.Replace(bbpdFar, "plain_json", "limits: {request_timeout: 500ms}, plain_json", 1), "%s", srv.URL))
-		// The answer comes, and is the origin's.
+		// The answer arrives, and is the origin's.
 		b.want("POST", "/BatchWriteItemJSON", `{"RequestItems":{"tab":[`+plainPuts(0, 60)+`]}}`, 400, `"message":"too fast"`)
 		b.want("POST", "/PutItemJSON", `{"TableName":"tab","Item":{"k":"1"}}`, 400, `"message":"too fast"`)
 		if err := b.Stop(context.Background()); err != nil {
@@ -186,7 +185,7 @@ func TestBBPDDefects(t *testing.T) {
 		before := asked.Load()
 		<-time.After(50 * time.Millisecond)
 		if after := asked.Load(); after != before {
-			t.Errorf("the origin was asked %d times by nobody", after-before)
+			t.Errorf("%d requests to the origin without a client request", after-before)
 		}
 	})
 	t.Run("6 errors", func(t *testing.T) {
@@ -314,7 +313,8 @@ func batchDefects(t *testing.T) {
 	// Typed values go through as they are, empty ones too.
 	b.want("POST", "/BatchWriteItem", `{"RequestItems":{"tab":[{"PutRequest":{"Item":{"k":{"S":"e"},"s":{"S":""},"l":{"L":[]},"m":{"M":{}}}}}]}}`, 200, `{}`)
 	b.want("POST", "/BatchGetItem", `{"RequestItems":{"tab":{"Keys":[{"k":{"S":"e"}}]}}}`, 200, `"s":{"S":""}`)
-	// One of 60 puts is invalid: what was not done is told, with the reason.
+	// One of 60 puts is invalid: the writes that were not executed are reported, with the
+	// reason.
 	puts := plainPuts(1000, 1060)
 	puts = strings.Replace(puts, `"k":"1030"`, `"k":""`, 1)
 	answer = b.want("POST", "/BatchWriteItemJSON", `{"RequestItems":{"tab":[`+puts+`]}}`, 200, `{"UnprocessedItems":{},"Errors":[{"Status":400,"Error":{"__type":"com.amazon.coral.validate#ValidationException"`)
@@ -329,8 +329,8 @@ func batchDefects(t *testing.T) {
 	b.want("POST", "/GetItemJSON", `{"TableName":"tab","Key":{"k":{"S":"1059"}}}`, 200, `"n":1059`)
 }
 
-// averageDefect asks from many sides: each answer counts once, and the average stays
-// between the extremes. A page of items takes longer than what /Status rounds away.
+// averageDefect sends concurrent requests: each answer counts once, and the average is
+// between the extremes. A page of items takes longer than the unit that /Status rounds to.
 func averageDefect(t *testing.T) {
 	b := runBBPD(t, bbpd)
 	const clients, each, items = 8, 50, 20
@@ -377,8 +377,8 @@ func sameMembers(t *testing.T, a, b string) bool {
 	return norm(a) == norm(b)
 }
 
-// The routes come and go with a reload; what /Status tells stays, and so do the
-// clients' connections.
+// A reload turns the routes on and off; the figures of /Status and the clients' connections
+// survive it.
 func TestReloadTurnsRoutesOnAndOff(t *testing.T) {
 	r := run(t, head+orders)
 	get := func(want int, part string) {
@@ -416,7 +416,7 @@ func TestReloadTurnsRoutesOnAndOff(t *testing.T) {
 	}
 }
 
-// The calls of the routes come and go with a reload as well.
+// A reload turns the calls of the routes on and off as well.
 func TestReloadTurnsCallsOnAndOff(t *testing.T) {
 	r := run(t, head+orders)
 	get := func(query, want string) {

@@ -8,9 +8,9 @@ import (
 	"github.com/kasoku/kasoku/internal/config"
 )
 
-// TestSettling checks that services whose writes may have an unknown outcome keep what
-// those touched in quarantine, whatever else the file has.
-func TestSettling(t *testing.T) {
+// TestSettleTimes checks that services whose writes may have an unknown outcome quarantine
+// the written keys, with any other settings.
+func TestSettleTimes(t *testing.T) {
 	const (
 		web   = `{type: http, listen: "127.0.0.1:0", origins: ["http://a"]}`
 		couch = `{type: couchdb, listen: "127.0.0.1:0", nodes: ["http://a"]}`

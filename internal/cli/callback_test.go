@@ -16,8 +16,8 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/certs"
 )
 
-// TestCallbackOfHTTP has a service of type http wrap its answers as its keys say, and
-// otherwise after a reload, from what is stored.
+// TestCallbackOfHTTP makes a service of type http wrap its answers as its keys require, and
+// differently after a reload, including stored answers.
 func TestCallbackOfHTTP(t *testing.T) {
 	var asked atomic.Int64
 	o := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -66,8 +66,8 @@ func TestCallbackOfCouchDB(t *testing.T) {
 	}
 }
 
-// TestCallbackOverHTTP2 has calls of short and long bodies sent over HTTP/2, while they come
-// and from what is stored.
+// TestCallbackOverHTTP2 sends calls of short and long bodies over HTTP/2, both while they
+// arrive and from the cache.
 func TestCallbackOverHTTP2(t *testing.T) {
 	texts := map[string]string{"/short": `{"n":1}`, "/long": `["` + strings.Repeat("x", 200_000) + `"]`}
 	o := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -48,7 +48,7 @@ services:
     nodes: ["NODE/"]
 `
 
-// A service of type couchdb asks its nodes, and others after a reload.
+// A service of type couchdb sends requests to its nodes, and to others after a reload.
 func TestCouchService(t *testing.T) {
 	one, two := newRelax(t, "one"), newRelax(t, "two")
 	at := func(n *httptest.Server) string { return strings.ReplaceAll(couch1, "NODE", n.URL) }
@@ -65,7 +65,7 @@ func TestCouchService(t *testing.T) {
 		t.Errorf("%q answers", got)
 	}
 	if page := r.page("/api/v1/report"); !strings.Contains(page, "tweets   couchdb") || !strings.Contains(page, one.URL) {
-		t.Errorf("the report says\n%s", page)
+		t.Errorf("the report is\n%s", page)
 	}
 	r.mustReload(at(two))
 	if got := node(); got != "two" {
@@ -76,11 +76,11 @@ func TestCouchService(t *testing.T) {
 	}
 	r.mustReload(at(two) + "    proxy_protocol: true\n")
 	if page := r.page("/api/v1/report"); !strings.Contains(page, "waits for a restart: services.tweets.proxy_protocol") {
-		t.Errorf("the report does not tell of the restart:\n%s", page)
+		t.Errorf("the report does not mention the restart:\n%s", page)
 	}
 }
 
-// TestCouchConfig checks what becomes of the file's keys.
+// TestCouchConfig checks the effect of the file's keys.
 func TestCouchConfig(t *testing.T) {
 	text := `
 services:

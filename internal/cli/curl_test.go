@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// curl does what the scripts need of that program: -H, -X, -d, -s, -sS, -i and a
-// URL. Whatever the host in it, it asks the Unix socket in $SOCKET, if there is one
-// in the environment, and waits until somebody listens there.
+// curl replaces that program for the scripts: -H, -X, -d, -s, -sS, -i and a URL. It connects
+// to the Unix socket in $SOCKET, if the environment has one, regardless of the host, and
+// waits until there is a listener.
 func curl() {
 	if err := runCurl(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "curl:", err)

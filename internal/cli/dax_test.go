@@ -22,20 +22,20 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/certs"
 )
 
-// daxOrders is a service with a listener for clients of DAX; more goes into its mapping.
+// daxOrders returns a service with a listener for DAX clients; more is added to its mapping.
 func daxOrders(dir, more string) string {
 	return fmt.Sprintf(`  orders: {type: dynamodb, listen: "127.0.0.1:0", origin: "%%s", region: local, auth: {mode: none}, `+
 		`dax: {listen: "127.0.0.1:0", lists: %q%s}}`+"\n", filepath.Join(dir, "lists"), more)
 }
 
-// daxClient is a connection that has said what it is.
+// daxClient is a connection after the client's greeting.
 type daxClient struct {
 	t    *testing.T
 	conn net.Conn
 	in   *bufio.Reader
 }
 
-// What a client says at first, and how it asks which nodes there are.
+// A client's greeting, and its request for the list of nodes.
 const (
 	daxHello     = "674a37796e65354700" + "4101" + "a169557365724167656e746474657374" + "00"
 	daxEndpoints = "011a1b2bcf02"
@@ -70,7 +70,7 @@ func (c *daxClient) say(text string) {
 	}
 }
 
-// couchService asks which nodes there are and returns their addresses and zones.
+// nodes requests the nodes and returns their addresses and zones.
 func (c *daxClient) nodes() []string {
 	c.t.Helper()
 	c.say(daxEndpoints)
@@ -91,7 +91,7 @@ func (c *daxClient) nodes() []string {
 	}
 	r := cbor.NewReader(b)
 	if n := r.Array(); n != 0 {
-		c.t.Fatalf("the nodes could not be told: %x", b)
+		c.t.Fatalf("invalid list of nodes: %x", b)
 	}
 	list := []string{}
 	for n := r.Array(); r.More(&n); {
@@ -163,8 +163,8 @@ func TestDAXListens(t *testing.T) {
 	}
 }
 
-// A stop of the only node leaves no client with an empty list of nodes, and does not wait for
-// clients that have nowhere to go.
+// A stop of the only node never sends clients an empty list of nodes, and does not wait for
+// clients that can't move to another node.
 func TestDAXStops(t *testing.T) {
 	r := run(t, head+daxOrders(t.TempDir(), ""))
 	c := r.dax("orders")
@@ -180,7 +180,7 @@ func TestDAXStops(t *testing.T) {
 	}
 }
 
-// Who stays is cut off when the time for stopping is over.
+// Remaining clients are cut off at the end of the time for stopping.
 func TestDAXStopIsCutShort(t *testing.T) {
 	r := run(t, head+daxOrders(t.TempDir(), ""))
 	c := r.dax("orders")
@@ -195,7 +195,7 @@ func TestDAXReload(t *testing.T) {
 	dir := t.TempDir()
 	r := run(t, head+orders)
 	if r.DAXAddr("orders") != nil {
-		t.Fatal("a listener that nobody has asked for")
+		t.Fatal("a listener that is not configured")
 	}
 	r.mustReload(head + daxOrders(dir, ""))
 	before := r.DAXAddr("orders").String()
@@ -247,8 +247,7 @@ func TestDAXReload(t *testing.T) {
 	}
 }
 
-// With keys in force nobody is told anything who has not signed, on connections from
-// before either.
+// With keys in effect, unsigned requests get no information, on older connections as well.
 func TestDAXAsksForSignatures(t *testing.T) {
 	t.Setenv("APP_SECRET", "s")
 	dir := t.TempDir()

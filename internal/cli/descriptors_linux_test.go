@@ -30,7 +30,7 @@ type process struct {
 	service, admin string
 }
 
-// lockedText is what a process writes.
+// lockedText collects the output of a process.
 type lockedText struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -90,7 +90,7 @@ func (p *process) listens() bool {
 	return p.admin != "" && p.service != ""
 }
 
-// ask connects and asks for a path. It returns the status, or 0 for a connection that was
+// ask connects and requests a path. It returns the status, or 0 for a connection that was
 // closed without an answer.
 func (p *process) ask(address, path string) (int, net.Conn) {
 	p.t.Helper()
@@ -188,8 +188,8 @@ func TestDescriptorsUsedUp(t *testing.T) {
 	if status, _ := p.ask(p.service, "/"); status != 404 {
 		t.Fatalf("before: %d", status)
 	}
-	// Descriptors have to be below the limit, those of the reserve too: connections take all
-	// numbers above them.
+	// Descriptors must be below the limit, including those of the reserve: connections take
+	// all higher numbers.
 	for n := 0; p.lowestFree() < 100; n++ {
 		if status, _ := p.ask(p.service, "/"); status != 404 || n > 100 {
 			t.Fatalf("connection %d: %d", n, status)
@@ -225,7 +225,8 @@ func TestDescriptorsUsedUp(t *testing.T) {
 	}
 }
 
-// TestSoftLimit holds that a process raises its soft limit, as that is what shells set.
+// TestSoftLimit checks that a process raises its soft limit, which is the one that shells
+// set.
 func TestSoftLimit(t *testing.T) {
 	origin := httptest.NewServer(http.NotFoundHandler())
 	defer origin.Close()
@@ -234,7 +235,7 @@ func TestSoftLimit(t *testing.T) {
 	if err := unix.Prlimit(p.cmd.Process.Pid, unix.RLIMIT_NOFILE, nil, &now); err != nil {
 		t.Fatal(err)
 	}
-	if now.Cur < now.Max-1 { // Go's runtime leaves one
+	if now.Cur < now.Max-1 { // Go's runtime keeps one free
 		t.Errorf("%d open files, of %d", now.Cur, now.Max)
 	}
 }

@@ -25,7 +25,7 @@ func depot(t *testing.T) (url string, asked *atomic.Int64) {
 	return s.URL, asked
 }
 
-// asks asks a service for a path of the host "shop", whatever the port.
+// asks requests a path of the host "shop" from a service, on any port.
 func (r *running) asks(service, path string) (status string) {
 	r.t.Helper()
 	q, err := http.NewRequest(http.MethodGet, "http://"+r.ServiceAddr(service).String()+path, nil)
@@ -44,7 +44,7 @@ func (r *running) asks(service, path string) (status string) {
 	return resp.Header.Get("Cache-Status")
 }
 
-// What is on disk is there after a restart, unless it was purged or its service left.
+// Bodies on disk survive a restart, unless they were purged or their service was removed.
 func TestDisk(t *testing.T) {
 	url, asked := depot(t)
 	dir := filepath.Join(t.TempDir(), "bodies")
@@ -80,7 +80,7 @@ func TestDisk(t *testing.T) {
 	}
 	r.mustReload(strings.Replace(disk, "64MiB", "128MiB", 1) + site("site") + site("old"))
 	if page := r.page("/api/v1/report"); !strings.Contains(page, "waits for a restart: cache.disk.size") {
-		t.Errorf("the report does not tell of the restart:\n%s", page)
+		t.Errorf("the report does not mention the restart:\n%s", page)
 	}
 	if err := r.Stop(t.Context()); err != nil {
 		t.Fatal(err)
@@ -92,9 +92,9 @@ func TestDisk(t *testing.T) {
 		t.Errorf("after the restart: %s", got)
 	}
 	if got := r.asks("site", "/b"); !strings.Contains(got, "fwd=uri-miss") || asked.Load() != before+1 {
-		t.Errorf("what was purged: %s, %d requests", got, asked.Load()-before)
+		t.Errorf("after the purge: %s, %d requests", got, asked.Load()-before)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "old")); !os.IsNotExist(err) {
-		t.Errorf("what the old service had is still there: %v", err)
+		t.Errorf("entries of the old service are still there: %v", err)
 	}
 }

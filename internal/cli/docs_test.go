@@ -16,7 +16,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the tables of docs/observability.md")
 
-// TestDocsObservability compares the page's tables with what the code has.
+// TestDocsObservability compares the page's tables with the code.
 func TestDocsObservability(t *testing.T) {
 	const file = "../../docs/observability.md"
 	data, err := os.ReadFile(file)
@@ -69,7 +69,7 @@ func fieldsTable() string {
 	return b.String()
 }
 
-// runAll serves and asks one service of each type.
+// runAll serves one service of each type and sends each a request.
 func runAll(t *testing.T) *running {
 	mc := memcachedtest.Start(t, true)
 	mc.Set("k", "{}", 0, 0)
@@ -129,7 +129,7 @@ func TestDocsCommands(t *testing.T) {
 				name = "-c"
 			}
 			if f.Name != "help" && !strings.Contains(section, name) {
-				t.Errorf("docs/cli.md does not tell of %s %s", command.Name, name)
+				t.Errorf("docs/cli.md does not describe %s %s", command.Name, name)
 			}
 		}
 	}

@@ -48,10 +48,10 @@ func TestDrain(t *testing.T) {
 	all("two")
 	close(gate)
 	if got := <-waited; got != "one" {
-		t.Errorf("what was under way got %q", got)
+		t.Errorf("the request in flight got %q", got)
 	}
 	command(codeWell, `"state":"drained","in_flight":0`, "site", "--origin", slow.URL, "--wait", "1m", "--json")
-	// Through a reload it stays so.
+	// It is still drained after a reload.
 	r.mustReload(config + "    stale_if_error: 1m\n")
 	all("two")
 	for _, part := range []string{"site    drained  1000 ", "site: origin " + slow.URL + " is drained"} {
@@ -65,7 +65,7 @@ func TestDrain(t *testing.T) {
 	command(codeUsage, "--undo", "site", "--origin", slow.URL, "--undo", "--wait", "1s")
 	command(codeWell, slow.URL+" is up, 0 requests under way", "site", "--origin", slow.URL, "--undo")
 	all("one")
-	// What the file drains is not undone here.
+	// A drain in the file is not undone here.
 	r.mustReload(strings.ReplaceAll(config, "weight: 1000", "drain: true"))
 	all("two")
 	command(codeInput, "drained by the configuration", "site", "--origin", slow.URL, "--undo")

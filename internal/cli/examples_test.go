@@ -65,8 +65,8 @@ func runOnce(t *testing.T, text []byte) {
 	}
 }
 
-// Every configuration in the documentation is valid. One that shows only what all
-// services share gets a service.
+// Every configuration in the documentation is valid. One that shows only common settings
+// gets a service.
 func TestConfigurationsInDocs(t *testing.T) {
 	t.Setenv("APP_SECRET", "s")
 	t.Setenv("COUCH_PASSWORD", "s")
@@ -93,7 +93,7 @@ func TestConfigurationsInDocs(t *testing.T) {
 	}
 }
 
-// The example of limits shows the defaults, as it says.
+// The example of limits shows the defaults.
 func TestLimitsAreDefaults(t *testing.T) {
 	c, err := config.Load("../../examples/limits.yaml")
 	if err != nil {

@@ -29,8 +29,9 @@ func (c *console) count(text string) int {
 	return strings.Count(c.text.String(), text)
 }
 
-// TestFailuresOfOrigins asks services whose origins are down. The log has the cause and
-// the request, once for many requests, and the service is not ready while that is known.
+// TestFailuresOfOrigins sends requests to services whose origins are down. The log has the
+// cause and the request, once for many requests, and the service is not ready while the
+// failure is known.
 func TestFailuresOfOrigins(t *testing.T) {
 	f := func(kind, service string) {
 		unavailable := "none of its origins is available"
@@ -61,7 +62,7 @@ func TestFailuresOfOrigins(t *testing.T) {
 			}
 			for _, want := range []string{"level=WARN", "service=web", "connection refused", "request_id=request-0", "operation=GET", "path=/db/0", "others_since_last=0"} {
 				if log.count(want) == 0 {
-					t.Errorf("the log says\n%s\nwant %q in it", log.text.String(), want)
+					t.Errorf("the log is\n%s\nwant %q in it", log.text.String(), want)
 				}
 			}
 			if log.count("secret") > 0 {

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// answer is what a client of a service gets.
+// answer is the answer that a client of a service gets.
 type answer struct {
 	status int
 	header http.Header
@@ -46,15 +46,14 @@ func (r *running) visit(service, method, path string, pairs ...string) answer {
 	return answer{resp.StatusCode, resp.Header, string(body)}
 }
 
-// ttl is what Cache-Status says of how long an answer is fresh yet.
+// ttl returns the remaining lifetime in Cache-Status.
 func (a answer) ttl() (n int) {
 	_, text, _ := strings.Cut(a.header.Get("Cache-Status"), "ttl=")
 	fmt.Sscan(text, &n)
 	return n
 }
 
-// Keys that choose between what the standards allow have the effect that their
-// description promises.
+// Keys for options that the standards allow have the described effect.
 func TestHTTPServiceChoices(t *testing.T) {
 	var r *running
 	f := func(name, keys string, check func(t *testing.T), handlers ...http.HandlerFunc) {

@@ -19,7 +19,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/certs"
 )
 
-// shop is an HTTP origin that counts what it is asked.
+// shop is an HTTP origin that counts its requests.
 type shop struct {
 	*httptest.Server
 	asked atomic.Int64
@@ -104,7 +104,7 @@ func TestHTTPService(t *testing.T) {
 	}
 	r.mustReload(at(two) + "    proxy_protocol: true\n")
 	if page := r.page("/api/v1/report"); !strings.Contains(page, "waits for a restart: services.site.proxy_protocol") {
-		t.Errorf("the report does not tell of the restart:\n%s", page)
+		t.Errorf("the report does not mention the restart:\n%s", page)
 	}
 }
 
@@ -114,7 +114,7 @@ services:
   site: {type: dynamodb, listen: 127.0.0.1:0, origin: "%s", region: local, auth: {mode: none}}
 `
 
-// Over HTTP/2 the same is answered, and kept apart from what came without TLS.
+// Over HTTP/2 the answers are the same, and are stored apart from those without TLS.
 func TestHTTPServiceOverHTTP2(t *testing.T) {
 	one := newShop(t, "one")
 	cert, key := certs.SelfSigned(t, 1)
@@ -160,7 +160,7 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A large upload goes through with the usual settings, and is held nowhere.
+// A large upload passes with the default settings, and is not buffered.
 func TestHTTPServiceTakesLargeUploads(t *testing.T) {
 	const size = 64 << 20
 	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

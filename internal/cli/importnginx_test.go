@@ -30,9 +30,9 @@ server {
 }
 `
 
-// TestImportedNginxServes runs what is made of a configuration of nginx: a value is answered
-// byte for byte as nginx and its modules did, from the server where its writer put it, and a
-// miss by the backend.
+// TestImportedNginxServes runs a configuration converted from nginx: a value is answered
+// byte for byte as by nginx and its modules, from the server where its writer stored it, and
+// a miss by the backend.
 func TestImportedNginxServes(t *testing.T) {
 	servers := map[string]*memcachedtest.Server{}
 	conf := nginx2009

@@ -66,7 +66,7 @@ services:
 // run starts the services with a configuration of jsonp.
 func (w *wrapping) run(jsonp string) { w.running = run(w.t, w.config(jsonp)) }
 
-// got is what a client got.
+// got is the answer that a client got.
 type got struct {
 	status int
 	head   http.Header
@@ -154,7 +154,7 @@ func TestJSONPEverywhere(t *testing.T) {
 		t.Errorf("the origin was asked %s", g.body)
 	}
 
-	w.run("invalid: passthrough, errors: as-is, types: [text/plain]") // which is what the node calls its errors
+	w.run("invalid: passthrough, errors: as-is, types: [text/plain]") // the node's term for its errors
 	w.everywhere(false, "callback=a-b", func(g got) bool {
 		return g.begins(200, "{") && strings.Contains(g.head.Get("Cache-Status"), "; jsonp=bad-name-passed")
 	})

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// knock connects, sends something, and reports what came: the status of an answer of HTTP,
-// 1 for an answer of DAX, 0 for none.
+// knock connects, sends data, and returns the status of an HTTP answer, 1 for a DAX answer,
+// or 0 for none.
 func knock(t *testing.T, to net.Addr, send string) int {
 	t.Helper()
 	nc, err := net.Dial("tcp", to.String())
@@ -37,8 +37,8 @@ func knock(t *testing.T, to net.Addr, send string) int {
 	return resp.StatusCode
 }
 
-// TestConnectionsPerClient holds that one client gets a quarter of the connections of each
-// listener, unless the file says otherwise.
+// TestConnectionsPerClient checks that one client may have a quarter of each listener's
+// connections, unless the file has another setting.
 func TestConnectionsPerClient(t *testing.T) {
 	dir := t.TempDir()
 	node := func(service, dax, admin string) string {

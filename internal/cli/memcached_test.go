@@ -33,7 +33,7 @@ services:
       - {path: /count, key: "${arg.user_id}::${arg.entry_id}", content_type: text/javascript}
 `
 
-// A service of type memcached asks its servers, and others after a reload.
+// A service of type memcached sends requests to its servers, and to others after a reload.
 func TestMemcachedService(t *testing.T) {
 	one, two := memcachedtest.Start(t, true), memcachedtest.Start(t, false)
 	one.Set("testapp::100::7", "one", 0, 0)
@@ -50,14 +50,14 @@ func TestMemcachedService(t *testing.T) {
 	ring := func(key, want string) {
 		t.Helper()
 		if page := r.page("/api/v1/ring?service=counts&key=" + key); !strings.Contains(page, want) {
-			t.Errorf("the ring says of %s\n%s, not %s", key, page, want)
+			t.Errorf("the ring prints for %s\n%s, not %s", key, page, want)
 		}
 	}
 	ring("100::7", `"server": "`+one.Address()+`"`)
 	ring("100::7", `"sent": "testapp::100::7"`)
 	ring("a+b", `"trouble": "bad-key"`)
 	if page := r.page("/api/v1/report"); !strings.Contains(page, "counts   memcached") || !strings.Contains(page, one.Address()) {
-		t.Errorf("the report says\n%s", page)
+		t.Errorf("the report is\n%s", page)
 	}
 	r.mustReload(at(two))
 	answers("two")
@@ -68,7 +68,7 @@ func TestMemcachedService(t *testing.T) {
 	answers("two")
 	r.mustReload(at(two) + "    proxy_protocol: true\n")
 	if page := r.page("/api/v1/report"); !strings.Contains(page, "waits for a restart: services.counts.proxy_protocol") {
-		t.Errorf("the report does not tell of the restart:\n%s", page)
+		t.Errorf("the report does not mention the restart:\n%s", page)
 	}
 	args := []string{"purge", "--admin", "http://" + r.AdminAddr().String(), "--service", "counts", "--key", "100::7"}
 	var out, errs strings.Builder
@@ -77,12 +77,12 @@ func TestMemcachedService(t *testing.T) {
 		t.Errorf("purge: %d %s%s; want %s", code, &out, &errs, want)
 	}
 	if _, there := two.Item("testapp::100::7"); there {
-		t.Error("what was purged is in memcached still")
+		t.Error("the purged value is still in memcached")
 	}
 }
 
-// TestEveryProtocolIsKnown holds the file's list to what a client speaks: one that is
-// lacking here must not become another one.
+// TestEveryProtocolIsKnown compares the file's list with the client's protocols: a missing
+// one must not be replaced by another.
 func TestEveryProtocolIsKnown(t *testing.T) {
 	field, _ := reflect.TypeFor[config.Memcached]().FieldByName("Protocol")
 	names := strings.Split(field.Tag.Get("enum"), "|")
@@ -99,7 +99,7 @@ func TestEveryProtocolIsKnown(t *testing.T) {
 	}
 }
 
-// TestMemcachedConfig checks what becomes of the file's keys.
+// TestMemcachedConfig checks the effect of the file's keys.
 func TestMemcachedConfig(t *testing.T) {
 	text := `
 services:
@@ -213,7 +213,7 @@ func TestMemcachedServerTLS(t *testing.T) {
 	r := run(t, text)
 	const path = "/count?user_id=100&entry_id=7"
 	if got := r.fetch("counts", path); !strings.HasPrefix(got, "Service Unavailable") {
-		t.Errorf("%q from a server that nobody vouches for", got)
+		t.Errorf("%q from a server without a trusted certificate", got)
 	}
 	if err := os.WriteFile(ca, cert, 0o600); err != nil {
 		t.Fatal(err)

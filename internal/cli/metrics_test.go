@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestMemorySeries holds a service's own memory to series of its own, which come
-// and go with it.
+// TestMemorySeries checks that a service's own memory has its own series, which are added
+// and removed with it.
 func TestMemorySeries(t *testing.T) {
 	const capped = `  capped: {type: dynamodb, listen: "127.0.0.1:0", origin: "%s", region: local, auth: {mode: none}, memory: 2MiB}` + "\n"
 	r := run(t, "admin: {listen: \"127.0.0.1:0\"}\ncache: {memory: 16MiB}\nservices:\n"+orders+capped)

@@ -66,7 +66,7 @@ type running struct {
 	out   *bytes.Buffer // standard output; read it once the node has stopped
 }
 
-// run starts a node with what format gives; %s in it is the origin's URL.
+// run starts a node with the configuration format, in which %s is the origin's URL.
 func run(t *testing.T, format string) *running {
 	t.Helper()
 	return runLogging(t, format, slog.DiscardHandler)
@@ -213,7 +213,7 @@ func TestReloadKeepsCacheAndConnections(t *testing.T) {
 	}
 	r.mustReload(head + strings.Replace(orders, "auth:", "item_ttl: 1m, auth:", 1))
 	if got := r.get("orders"); strings.HasPrefix(got, "kasoku; hit") {
-		t.Errorf("what was kept under a longer TTL is served on: %s", got)
+		t.Errorf("an entry with the former, longer TTL is still served: %s", got)
 	}
 }
 
@@ -237,14 +237,14 @@ func TestBadReloadChangesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !strings.Contains(strings.Join(status.Problems, "\n"), want) || strings.Contains(string(status.Running), "users") {
-			t.Fatalf("status %+v does not tell %q", status, want)
+			t.Fatalf("status %+v does not have %q", status, want)
 		}
 		page := r.page("/metrics")
 		if got := seriesNames(page); !slices.Equal(got, metrics) {
 			t.Fatalf("series have changed:\n%v\nwant\n%v", got, metrics)
 		}
 		if !strings.Contains(page, "kasoku_config_last_reload_successful 0\n") {
-			t.Fatal("metrics do not tell of the failure")
+			t.Fatal("the metrics do not show the failure")
 		}
 	}
 	f("services: 3", "expected a mapping")
@@ -256,7 +256,7 @@ func TestBadReloadChangesNothing(t *testing.T) {
 
 	r.mustReload(head + orders)
 	if got := r.page("/metrics"); !strings.Contains(got, "kasoku_config_last_reload_successful 1\n") {
-		t.Error("metrics do not tell of the success")
+		t.Error("the metrics do not show the success")
 	}
 }
 
@@ -335,7 +335,7 @@ func TestWhatWaitsForARestart(t *testing.T) {
 		t.Errorf("pending: %v; want %v", got, want)
 	}
 	if !strings.Contains(r.page("/api/v1/report"), "waits for a restart: services.orders.memory\n") {
-		t.Error("the report does not tell what waits")
+		t.Error("the report does not list the pending keys")
 	}
 }
 
@@ -498,7 +498,7 @@ func (c *console) Write(p []byte) (int, error) {
 	return c.text.Write(p)
 }
 
-// await returns when what was written holds text n times.
+// await returns when the output contains text n times.
 func (c *console) await(text string, n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -547,7 +547,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-func TestStopWaitsForRequestsAndTellsSo(t *testing.T) {
+func TestStopWaitsForRequests(t *testing.T) {
 	asked, answer := make(chan struct{}), make(chan struct{})
 	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked <- struct{}{}

@@ -40,8 +40,8 @@ var (
 	word = regexp.MustCompile(`'([^']*)'|\S+`)
 )
 
-// words splits a command line as a shell does that is given no variables. What zsh
-// would take for a pattern must stand in quotes.
+// words splits a command line as a shell without variables does. Patterns of zsh must be
+// quoted.
 func words(t *testing.T, line string) (args []string) {
 	t.Helper()
 	for _, m := range word.FindAllStringSubmatch(line, -1) {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// greeter is an origin that answers each request with a cookie of its own, and with the
-// name in the request's cookie. The fields of the answer are those in the query.
+// greeter is an origin that answers each request with a new cookie, and with the name in the
+// request's cookie. The fields of the answer are those in the query.
 func greeter(t *testing.T) *httptest.Server {
 	t.Helper()
 	var asked atomic.Int64
@@ -34,8 +34,8 @@ func greeter(t *testing.T) *httptest.Server {
 	return s
 }
 
-// told is what an answer of the greeter says: the cookie that it sets, whose page it
-// is, and how it was answered.
+// told formats an answer of the greeter: the cookie that it sets, the name on its page, and
+// its Cache-Status.
 func (a answer) told() (cookie, name, how string) {
 	name, _, _ = strings.Cut(a.body, " ")
 	how, _, _ = strings.Cut(strings.TrimPrefix(a.header.Get("Cache-Status"), "kasoku; "), "; ttl")
@@ -83,8 +83,8 @@ func TestSetCookie(t *testing.T) {
 	f("profile: full-score\n    set_cookie: nostore", alone)
 }
 
-// What was stored with `store` is not served with another value of set_cookie, from
-// memory and from disk, after a reload and after a restart.
+// An answer stored with `store` is not served with another value of set_cookie, from memory
+// and from disk, after a reload and after a restart.
 func TestSetCookieStoredBefore(t *testing.T) {
 	origin := greeter(t)
 	for name, cached := range map[string]string{
@@ -132,8 +132,8 @@ func TestSetCookieStoredBefore(t *testing.T) {
 	}
 }
 
-// An answer that doesn't say how long it is fresh is not shared with others if the
-// request had a Cookie, and doesn't answer requests with one.
+// An answer without an explicit lifetime is not shared if its request had a Cookie, and does
+// not answer requests with one.
 func TestCookieWithoutLifetime(t *testing.T) {
 	r := run(t, strings.ReplaceAll(web1, "ORIGIN", greeter(t).URL))
 	modified := "?Last-Modified=" + strings.ReplaceAll(time.Now().Add(-240*time.Hour).UTC().Format(http.TimeFormat), " ", "%20")

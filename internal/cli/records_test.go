@@ -14,14 +14,14 @@ import (
 	"testing"
 )
 
-// record is what TestRecords reads of a record.
+// record is the checked part of a record.
 type record struct {
 	Agent                              string `json:"user_agent"`
 	Decision, Reason, Error, Principal string
 }
 
-// TestRecords reads the access log of services of every type: why requests were answered
-// as they were, what went wrong, and which principal sent them.
+// TestRecords reads the access log of services of every type: the reasons for the decisions,
+// the errors, and the principals of the requests.
 func TestRecords(t *testing.T) {
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/cut" {
@@ -95,7 +95,7 @@ services:
 	get("away", "/a")
 	get("couch", "/db/a", "Authorization", basic("anna"))
 	get("couch", "/db/a", "Cookie", session)
-	get("couch", "/db/a", "X-Auth-CouchDB-UserName", "carl") // which no proxy that is trusted says
+	get("couch", "/db/a", "X-Auth-CouchDB-UserName", "carl") // not sent by a trusted proxy
 	get("values", "/value?k=1", "Authorization", basic("dora"))
 	getItem("open", key)
 	getItem("open", `{`)

@@ -32,9 +32,9 @@ services:
 
 func noVariables(string) (string, bool) { return "", false }
 
-// TestRingTellsAsItReads asks for a key only once the one before was answered, as a program
-// does that has ring in a pipe.
-func TestRingTellsAsItReads(t *testing.T) {
+// TestRingPrintsAsItReads writes a key only after the answer to the previous one, as a
+// program with a pipe to ring does.
+func TestRingPrintsAsItReads(t *testing.T) {
 	in, ask := io.Pipe()
 	told, out := io.Pipe()
 	file, code := ringFile(t), make(chan int, 1)
@@ -83,7 +83,7 @@ func TestRingOfManyKeys(t *testing.T) {
 	}
 }
 
-// TestRingRefusesEndlessLines also keeps what was asked before.
+// TestRingRefusesEndlessLines also checks that earlier keys are answered.
 func TestRingRefusesEndlessLines(t *testing.T) {
 	var out, errs bytes.Buffer
 	in := strings.NewReader("a\n" + strings.Repeat("x", maxLine+1))

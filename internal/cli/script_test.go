@@ -21,12 +21,11 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// brief has a program with the race detector end after 50 ms instead of a second, which
-// it leaves to other goroutines; the scripts start more than a hundred.
+// brief makes a program with the race detector exit after 50 ms instead of a second; the
+// scripts start more than a hundred programs.
 const brief = "atexit_sleep_ms=50"
 
-// TestScripts runs testdata/script. $TAKEN is an address that somebody listens
-// on; nobody answers there.
+// TestScripts runs testdata/script. $TAKEN is an address with a listener that never answers.
 func TestScripts(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -43,8 +43,8 @@ func (r *running) signedAsk(service, operation, body string) (cacheStatus, answe
 	return resp.Header.Get("Cache-Status"), string(data)
 }
 
-// TestServicesOfOneStore has two services with keys and TTLs of their own in front of one
-// store: what is written or purged through one of them is not served by the other.
+// TestServicesOfOneStore has two services with different keys and TTLs in front of one
+// store: a write or purge through one of them invalidates the entries of the other.
 func TestServicesOfOneStore(t *testing.T) {
 	t.Setenv("ORDERS", "secret of orders")
 	t.Setenv("AUDIT", "secret of audit")
@@ -68,7 +68,7 @@ func TestServicesOfOneStore(t *testing.T) {
 			t.Fatal(answer)
 		}
 	}
-	// shows checks what both services answer, twice, so that it is cached.
+	// shows checks the answers of both services, twice, so that they are cached.
 	shows := func(operation, body, want string) {
 		t.Helper()
 		for _, service := range []string{"orders", "audit", "orders", "audit"} {
@@ -113,7 +113,7 @@ func TestServicesOfOneStore(t *testing.T) {
 	if how, _ := r.signedAsk("audit", "GetItem", get); strings.HasPrefix(how, "kasoku; hit") {
 		t.Errorf("served after a purge through the other service: %s", how)
 	}
-	// One service leaves for another store and comes back.
+	// One service moves to another store and back.
 	r.mustReload(head + service("orders", dir+"2", "item_ttl: 5m") + audit)
 	if _, answer := r.signedAsk("orders", "GetItem", get); !strings.Contains(answer, "ResourceNotFoundException") {
 		t.Errorf("in the other store: %s", answer)

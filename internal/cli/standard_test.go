@@ -10,8 +10,8 @@ import (
 	"github.com/kasoku/kasoku/internal/config"
 )
 
-// TestStandard runs what serve runs in a folder without a file: what it says is to
-// be pasted works, and what that stored is there after a restart.
+// TestStandard runs the built-in configuration of serve in a folder without a file: the
+// commands that it prints work, and the stored items survive a restart.
 func TestStandard(t *testing.T) {
 	t.Chdir(t.TempDir())
 	text := portOf.ReplaceAllString(standardFile, "$1:0")

@@ -23,7 +23,7 @@ func storeNode(t *testing.T, services string) *running {
 	return run(t, "admin: {listen: \"127.0.0.1:0\"}\nservices:\n"+services)
 }
 
-// ask makes a request of a service and returns its answer.
+// ask sends a request to a service and returns its answer.
 func (r *running) ask(service, operation, body string) (cacheStatus, answer string) {
 	r.t.Helper()
 	req, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, "http://"+r.ServiceAddr(service).String(), strings.NewReader(body))
@@ -50,8 +50,8 @@ const (
 	getT = `{"TableName":"tab","Key":{"id":{"S":"1"}}}`
 )
 
-// TestExpiredItemsLeaveTheCache shows that what the store removes because its time
-// is over is served no longer.
+// TestExpiredItemsLeaveTheCache: items that the store removes because of their time to live
+// are no longer served.
 func TestExpiredItemsLeaveTheCache(t *testing.T) {
 	r := storeNode(t, `  db: {type: dynamodb, listen: "127.0.0.1:0", origin: embedded:data, auth: {mode: none}}`+"\n")
 	r.ask("db", "CreateTable", createT)
@@ -63,7 +63,7 @@ func TestExpiredItemsLeaveTheCache(t *testing.T) {
 	if early && (!strings.Contains(how, "hit") || !strings.Contains(item, `"e"`)) {
 		t.Fatalf("before its time: %s %s", how, item)
 	}
-	// Each of these is a hit until the store has said that the item is gone.
+	// Each of these is a hit until the store has reported the removal of the item.
 	deadline := time.Now().Add(time.Minute)
 	for {
 		if _, item := r.ask("db", "GetItem", getT); item == "{}" {
@@ -109,7 +109,7 @@ func TestReloadChangesStores(t *testing.T) {
 	}
 	r.mustReload(strings.Replace(to("a"), "auth:", "sync: false, auth:", 1))
 	if page := r.page("/api/v1/config"); !strings.Contains(page, "services.db.origin") {
-		t.Errorf("nothing says that sync waits for a restart: %s", page)
+		t.Errorf("the pending restart for sync is not reported: %s", page)
 	}
 	if err := r.reload(to("a/../kasoku.yaml")); err == nil {
 		t.Error("a file was taken for a store")
@@ -119,7 +119,7 @@ func TestReloadChangesStores(t *testing.T) {
 	}
 }
 
-// TestStoreInUse checks what a second Kasoku in one folder is told.
+// TestStoreInUse checks the error of a second Kasoku in one folder.
 func TestStoreInUse(t *testing.T) {
 	r := storeNode(t, `  db: {type: dynamodb, listen: "127.0.0.1:0", origin: embedded:data, auth: {mode: none}}`+"\n")
 	var said bytes.Buffer
@@ -130,7 +130,7 @@ func TestStoreInUse(t *testing.T) {
 }
 
 // TestDamagedStore flips one bit near the end of a store's manifest. The start is refused
-// with the name of the file and what to do, and the directory is left as it was.
+// with the name of the file and a remedy, and the directory is unchanged.
 func TestDamagedStore(t *testing.T) {
 	dir := t.TempDir()
 	service := `  db: {type: dynamodb, listen: "127.0.0.1:0", origin: "embedded:` + dir + `", auth: {mode: none}}` + "\n"

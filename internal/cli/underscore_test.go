@@ -20,7 +20,7 @@ import (
 )
 
 // witness is an origin that records the names of the header and trailer fields that it
-// gets, as they came, and answers as it was made to.
+// receives, unchanged, and answers as configured.
 type witness struct {
 	net.Listener
 	mu    sync.Mutex
@@ -68,7 +68,7 @@ func (w *witness) serve(conn net.Conn, answer string) {
 	}
 }
 
-// took returns the names that came since the last call, of those that are asked about.
+// took returns the observed names among those received since the last call.
 func (w *witness) took(of ...string) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -164,8 +164,8 @@ services:
       - {path: /count, key: "k", content_type: text/plain}
 `
 
-// What does not reach the origin makes no variants: one request is sent to it for all. The
-// second client may still join the request of the first.
+// Fields that don't reach the origin make no variants: one request is sent to it for all.
+// The second client may still join the first one's request.
 func TestUnderscoresMakeNoVariants(t *testing.T) {
 	w := newWitness(t, plainAnswer)
 	r := run(t, strings.ReplaceAll(web1, "ORIGIN", "http://"+w.Addr().String()))

@@ -12,7 +12,7 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/value"
 )
 
-// newIndex is what UpdateTable needs to add the index byx with the keys x and y.
+// newIndex returns the UpdateTable members that add the index byx with the keys x and y.
 const newIndex = `"AttributeDefinitions":[{"AttributeName":"x","AttributeType":"S"},{"AttributeName":"y","AttributeType":"N"}],` +
 	`"GlobalSecondaryIndexUpdates":[{"Create":{"IndexName":"byx","KeySchema":[{"AttributeName":"x","KeyType":"HASH"},` +
 	`{"AttributeName":"y","KeyType":"RANGE"}],"Projection":{"ProjectionType":"ALL"}}}]`
@@ -55,7 +55,7 @@ func (s *Store) indexed(t testing.TB, name, index string) string {
 		seen[string(item.Get("p").Text)] = true
 		n++
 	}
-	// The index counts what it holds.
+	// The index counts its entries.
 	var sums [2]int64
 	if err := disk.Sums(s.db, counterKey(nil, info.ID, info.Index(index).ID), sums[:]); err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func TestBackfill(t *testing.T) {
 	for i := range 200 {
 		s.putX(t, i, fmt.Sprintf(`{"S":"x%d"}`, i%7))
 	}
-	// What has no place in the index: another type, nothing, too long.
+	// Values that are not in the index: of another type, missing, too long.
 	s.putX(t, 500, `{"N":"3"}`)
 	s.putX(t, 501, `{"S":""}`)
 	s.putX(t, 502, `{"S":"`+strings.Repeat("x", 2049)+`"}`)
@@ -134,7 +134,7 @@ func TestBackfill(t *testing.T) {
 	}
 }
 
-// keepsNoPlace checks that no backfill has left behind how far it has come.
+// keepsNoPlace checks that no backfill has left its cursor.
 func (s *Store) keepsNoPlace(t testing.TB) {
 	t.Helper()
 	for _, key := range s.keysOnDisk(t) {
@@ -157,8 +157,8 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-// TestBackfillMeets: writers change items before, behind and at the place that the
-// backfill has come to; what they do and what it does add up.
+// TestBackfillMeets: writers change items before, behind and at the backfill's cursor; the
+// index is correct afterwards.
 func TestBackfillMeets(t *testing.T) {
 	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
 	s.must(t, "CreateTable", createP("tab"))
@@ -190,7 +190,7 @@ func TestBackfillMeets(t *testing.T) {
 	s.rebuilt(t, "tab")
 }
 
-// rebuilt checks that all indexes of a table are what its items make of them.
+// rebuilt checks that all indexes of a table match its items.
 func (s *Store) rebuilt(t testing.TB, name string) {
 	t.Helper()
 	held, err := s.table(name)
@@ -269,7 +269,7 @@ func TestBackfillResumes(t *testing.T) {
 	if status := s.describe(t, "tab").GlobalSecondaryIndexes[0].IndexStatus; status != "ACTIVE" {
 		t.Errorf("the index is %s", status)
 	}
-	// Open itself goes on where a store has stopped.
+	// Open continues an interrupted backfill.
 	s.must(t, "UpdateTable", strings.ReplaceAll(`{"TableName":"tab",`+newIndex+`}`, "byx", "again"))
 	s.Close()
 	s = openStore(t, Config{Dir: dir})
@@ -329,7 +329,7 @@ func TestBackfillUnderWrites(t *testing.T) {
 	}
 }
 
-// TestBackfillGivenUp: the index goes before it is full, and its name comes again.
+// TestBackfillGivenUp: the index is deleted before it is filled, and its name is used again.
 func TestBackfillGivenUp(t *testing.T) {
 	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
 	s.must(t, "CreateTable", createP("tab"))

@@ -24,8 +24,7 @@ func TestBatchGetItem(t *testing.T) {
 	s.refused(t, "BatchGetItem", `{"RequestItems":{"plain":{"Keys":[{"p":{"S":"1"}},{"p":{"S":"1"}}]}}}`, "ValidationException", "Provided list of item keys contains duplicates")
 }
 
-// TestBatchGetLimit reads more than a batch returns: what is left is in the form
-// of a request.
+// TestBatchGetLimit reads more than a batch returns: the rest is in the form of a request.
 func TestBatchGetLimit(t *testing.T) {
 	s := withTables(t)
 	const size = 400_000 // 41 of them are 16.4 MB, 16 MiB is 16.8 MB

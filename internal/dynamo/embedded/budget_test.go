@@ -6,12 +6,12 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// batch is what a write allocates on top where pebble has no batch to use again: with
-// sync off, batches wait for the disk, which may be slow.
+// batch is the number of additional allocations of a write if pebble has no batch to reuse:
+// with sync off, batches wait for the disk, which may be slow.
 const batch = 2
 
-// TestAllocations bounds what the operations on single items allocate, from the
-// request's text to the response.
+// TestAllocations bounds the allocations of operations on single items, from the request's
+// text to the response.
 func TestAllocations(t *testing.T) {
 	s := withTables(t)
 	buf := make([]byte, 0, 4<<10)
@@ -24,7 +24,7 @@ func TestAllocations(t *testing.T) {
 				t.Fatal(resp, err)
 			}
 		})
-		if got > most && !race.Enabled { // whose pools forget on purpose
+		if got > most && !race.Enabled { // its pools drop entries on purpose
 			t.Errorf("%s: %v allocations; at most %v are allowed", op, got, most)
 		}
 	}

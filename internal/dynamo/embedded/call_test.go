@@ -2,9 +2,9 @@ package embedded
 
 import "testing"
 
-// TestReplyMemory keeps the replies of one call after another, each in memory of its
-// own or in that which came with the request: none may change afterwards, and what
-// fits the request's memory is in it.
+// TestReplyMemory keeps the replies of several calls, each in its own memory or in the
+// request's: none may change afterwards, and a reply that fits the request's memory is in
+// it.
 func TestReplyMemory(t *testing.T) {
 	s := withTables(t)
 	type kept struct {

@@ -69,8 +69,7 @@ func TestCapacityOfWrites(t *testing.T) {
 	s.charged(t, "BatchWriteItem", `{"RequestItems":{"plain":[{"PutRequest":{"Item":{"p":{"S":"a"},`+padded(1023)+`}}},{"DeleteRequest":{"Key":{"p":{"S":"none"}}}}]}}`, "TOTAL", `[`+table("3.0")+`]`)
 }
 
-// TestCapacityOfIndexes charges what changes in the entries of indexes, and
-// nothing else.
+// TestCapacityOfIndexes charges only for changed index entries.
 func TestCapacityOfIndexes(t *testing.T) {
 	s := withTables(t)
 	f := func(op, body, total, table, local, global string) {

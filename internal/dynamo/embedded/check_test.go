@@ -136,7 +136,7 @@ func TestUpdateChecks(t *testing.T) {
 	f("SET b = :v", `{":v":{"B":""}}`, notSupported+"The AttributeValue for a key attribute cannot contain an empty binary value.")
 	f("SET l = :v", `{":v":{"S":"`+strings.Repeat("k", 1025)+`"}}`, rangeSize)
 	f("SET g = :v", `{":v":{"S":"`+strings.Repeat("k", 2049)+`"}}`, hashSize)
-	// What only the item tells.
+	// Faults that depend on the item.
 	f("SET l = n", "", "The update expression attempted to update the secondary index key to unsupported type")
 	f("SET l = e", "", notSupported+"The AttributeValue for a key attribute cannot contain an empty string value.")
 	f("SET l = lng", "", "The update expression attempted to update the secondary index key beyond allowed size limits.")
@@ -198,8 +198,8 @@ func TestItemSize(t *testing.T) {
 	s.must(t, "UpdateItem", two)
 }
 
-// TestItemCollectionItemSize counts an item's entries in local indexes against the
-// limit of one item, and those in global ones not.
+// TestItemCollectionItemSize counts an item's entries in local indexes towards the limit of
+// one item, but not its entries in global ones.
 func TestItemCollectionItemSize(t *testing.T) {
 	s := withTables(t)
 	// The item is 10 bytes and v, its entry in zlx 9 and in zbx, if it has b, everything.

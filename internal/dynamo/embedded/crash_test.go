@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// Environment of a process that is to be killed: its directory, and how far each
-// worker has come.
+// Environment of a process that will be killed: its directory, and the progress of each
+// worker.
 const (
 	envStormDir  = "KASOKU_STORM_DIR"
 	envStormDone = "KASOKU_STORM_DONE"
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// childT is what stands for a test in the process that is to be killed.
+// childT replaces a test in the process that will be killed.
 type childT struct {
 	testing.TB
 	failed bool
@@ -114,8 +114,8 @@ func sum(list []int) (n int) {
 	return n
 }
 
-// killOnce starts a process and kills it after so many acknowledgements. done is
-// brought up to date with those that were seen.
+// killOnce starts a process and kills it after that many acknowledgements, which it adds to
+// done.
 func killOnce(t *testing.T, dir string, done *[stormWorkers]int, after int) {
 	t.Helper()
 	self, err := os.Executable()
@@ -155,6 +155,6 @@ func killOnce(t *testing.T, dir string, done *[stormWorkers]int, after int) {
 	}
 	cmd.Wait() // that it was killed is its error
 	if complaints.Len() > 0 {
-		t.Fatalf("the process says:\n%s", complaints.String())
+		t.Fatalf("output of the process:\n%s", complaints.String())
 	}
 }

@@ -8,9 +8,8 @@ import (
 	"testing"
 )
 
-// TestDamagedRequests: whatever is wrong with a request, the answer is a sound one
-// and not that the store has failed. The requests are those of the sessions, each
-// with one value replaced by something else or left out.
+// TestDamagedRequests: an invalid request gets a well-formed answer that is not an internal
+// error. The requests are those of the sessions, each with one value replaced or removed.
 func TestDamagedRequests(t *testing.T) {
 	eachFile(t, "testdata/sessions/*.txt", func(t *testing.T, _, text string) {
 		d := &damager{random: rand.New(rand.NewPCG(1, 2))}
@@ -66,10 +65,10 @@ func (d *damager) damage(s *session, op, body string) {
 	}
 }
 
-// missingValue stands for a value that is left out.
+// missingValue stands for a removed value.
 type missingValue struct{}
 
-// other returns what a value is replaced by.
+// other returns the replacement of a value.
 func (d *damager) other() any {
 	all := []any{missingValue{}, missingValue{}, nil, "", "x", "a", strings.Repeat("x", 300), strings.Repeat("x", 2049), 0, 1, -1, 1.5, 1e30, true, false,
 		[]any{}, map[string]any{}, []any{nil}, []any{[]any{}}, map[string]any{"": nil}, map[string]any{"S": "a"}, map[string]any{"N": "1"},

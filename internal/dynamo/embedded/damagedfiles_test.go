@@ -52,8 +52,8 @@ func readContents(t testing.TB, fs vfs.FS, dir string) contents {
 	return files
 }
 
-// readKilled reads the directory of an open store as it would be found if the process were
-// killed now: what is read twice the same was there at one moment.
+// readKilled reads the directory of an open store as if the process were killed now: a state
+// that is read twice existed at one moment.
 func readKilled(t testing.TB, fs vfs.FS, dir string) contents {
 	t.Helper()
 	files := readContents(t, fs, dir)
@@ -85,11 +85,11 @@ func (c contents) equal(other contents) bool {
 	return maps.EqualFunc(c, other, bytes.Equal)
 }
 
-// damagedStore is a store's directory as it was found, and what was acknowledged in it.
+// damagedStore is a store's directory with the writes that were acknowledged in it.
 type damagedStore struct {
 	name  string
 	files contents
-	items string // what a Scan returns
+	items string // the result of a Scan
 }
 
 const damagedTable = `{"TableName":"tab","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}],` +
@@ -172,7 +172,7 @@ type fileDamage struct{ kind, file, detail string }
 
 func (d fileDamage) String() string { return d.kind + " " + d.file + " " + d.detail }
 
-// damageOne damages one of the files, mostly near its end.
+// damageOne damages one of the files, usually near its end.
 func damageOne(random *rand.Rand, files contents) fileDamage {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(files)), func(name string) bool { return name == "LOCK" })
 	d := fileDamage{file: names[random.IntN(len(names))]}
@@ -208,8 +208,8 @@ func damageOne(random *rand.Rand, files contents) fileDamage {
 }
 
 // TestDamagedFiles damages one file of a store's directory at a time. The store that is
-// opened then serves all that was acknowledged, or is refused with a message that names
-// the directory and says what to do, and nothing in it has changed.
+// opened then either returns all acknowledged writes, or is refused with a message that
+// names the directory and a remedy, and the directory is unchanged.
 func TestDamagedFiles(t *testing.T) {
 	damages, seed := usualDamages, uint64(1)
 	if text := os.Getenv(envDamages); text != "" {
@@ -238,8 +238,8 @@ func TestDamagedFiles(t *testing.T) {
 	}
 }
 
-// openDamaged opens the files as a store and says what became of it: an error if
-// neither all was served nor the start was refused as it should be.
+// openDamaged opens the files as a store. It returns an error unless all writes are there or
+// the start is refused properly.
 func openDamaged(t *testing.T, found damagedStore, files contents) (outcome string, err error) {
 	const dir = "store"
 	fs := vfs.NewMem()
@@ -255,7 +255,7 @@ func openDamaged(t *testing.T, found damagedStore, files contents) (outcome stri
 		case !after.equal(files):
 			return "refused", fmt.Errorf("refused, but the directory was changed: %v", err)
 		case !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "nothing in it was changed"):
-			return "refused", fmt.Errorf("the message doesn't say enough: %v", err)
+			return "refused", fmt.Errorf("the message is incomplete: %v", err)
 		}
 		return "refused", nil
 	}
@@ -270,9 +270,8 @@ func openDamaged(t *testing.T, found damagedStore, files contents) (outcome stri
 	return "opened", nil
 }
 
-// TestFormerFormat opens stores that a version has written which recorded nothing of
-// what must be found: one that was closed, and one whose process was killed. A damaged
-// manifest is noticed in them all the same.
+// TestFormerFormat opens stores of a version without recorded facts: one that was closed,
+// and one whose process was killed. Even there a damaged manifest is detected.
 func TestFormerFormat(t *testing.T) {
 	for _, name := range []string{"closed", "killed"} {
 		t.Run(name, func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/await"
 )
 
-// TestDeletesOnFullDisk fills a disk. What only deletes goes on into the room that is
-// kept free, and is refused with the other writes when half of that is used.
+// TestDeletesOnFullDisk fills a disk. Requests that only delete may use the reserve, and are
+// refused with the other writes when half of it is used.
 func TestDeletesOnFullDisk(t *testing.T) {
 	const disk, reserve = 1 << 30, 64 << 20
 	fs := vfs.NewMem()
@@ -81,7 +81,7 @@ func TestDeletesOnFullDisk(t *testing.T) {
 	}
 }
 
-// TestExpiryOnFullDisk shows that items whose time is over are removed on a full disk.
+// TestExpiryOnFullDisk: expired items are removed on a full disk.
 func TestExpiryOnFullDisk(t *testing.T) {
 	const disk, reserve = 1 << 30, 64 << 20
 	fs := vfs.NewMem()

@@ -14,7 +14,7 @@ func keyOf(typ value.Type, text string) *value.Value {
 	return &value.Value{Type: typ, Text: []byte(text)}
 }
 
-// What the service was seen to do: the order in which it scans partitions.
+// Observed at the service: the order in which it scans partitions.
 func TestScanOrderIsTheServices(t *testing.T) {
 	f := func(typ value.Type, order string) {
 		t.Helper()

@@ -41,7 +41,7 @@ func openStill(t testing.TB, cfg Config, clock func() time.Time) *Store {
 	return s
 }
 
-// ask makes a request and returns what was answered.
+// ask makes a request and returns the answer.
 func (s *Store) ask(t testing.TB, op, body string) (status int, reply string) {
 	t.Helper()
 	prefix := "DynamoDB_20120810."

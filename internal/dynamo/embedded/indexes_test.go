@@ -29,8 +29,8 @@ func entries(t testing.TB, r disk.Reader, prefix []byte) map[string]string {
 	return found
 }
 
-// checkTable rebuilds from a table's items what hangs on them, and compares:
-// entries of all indexes, counters of table and indexes.
+// checkTable computes the index entries and counters from a table's items, and compares them
+// with the stored ones.
 func (s *Store) checkTable(t testing.TB, name string) {
 	t.Helper()
 	tb, err := s.table(name)
@@ -75,7 +75,7 @@ func (s *Store) checkTable(t testing.TB, name string) {
 	}
 }
 
-// entryOf is the stored form of what an index should hold of an item.
+// entryOf returns the expected stored form of an item's index entry.
 func entryOf(info *catalog.Table, x *catalog.Index, item *value.Value) []byte {
 	kept := value.Value{Type: value.Map}
 	for _, m := range item.Members {

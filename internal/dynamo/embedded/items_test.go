@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// said makes requests and compares what is answered to the letter.
+// said makes requests and compares the exact answers.
 func (s *Store) said(t testing.TB, op, body, want string) {
 	t.Helper()
 	if got := s.must(t, op, body); got != want {
@@ -51,8 +51,8 @@ func TestNoTable(t *testing.T) {
 	s.refused(t, "DeleteItem", `{"TableName":"none","Key":{"p":{"S":"a"}},"ConditionExpression":""}`, "ValidationException", "Invalid ConditionExpression: The expression can not be empty;")
 }
 
-// TestReturnValues asks for every value of every write: first while there is no
-// item, then over one.
+// TestReturnValues requests every value of every write: first without an item, then with
+// one.
 func TestReturnValues(t *testing.T) {
 	const (
 		put    = `{"TableName":"plain","Item":{"p":{"S":"a"},"x":{"N":"2"},"y":{"S":"new"}}`
@@ -89,11 +89,11 @@ func TestReturnValues(t *testing.T) {
 	f(true, "UpdateItem", update, "UPDATED_OLD", `{"m":{"M":{"k":{"S":"was"}}},"l":{"L":[{"S":"0"}]}}`)
 	f(true, "UpdateItem", update, "ALL_NEW", `{"p":{"S":"a"},"m":{"M":{"k":{"N":"9"},"o":{"S":"other"}}},"l":{"L":[{"S":"1"},{"S":"2"},{"S":"new"}]},"y":{"S":"new"}}`)
 	f(true, "UpdateItem", update, "UPDATED_NEW", `{"m":{"M":{"k":{"N":"9"}}},"l":{"L":[{"S":"1"}]},"y":{"S":"new"}}`)
-	// What only removes makes no item.
+	// An update that only removes makes no item.
 	for _, mode := range []string{"NONE", "ALL_OLD", "UPDATED_OLD", "ALL_NEW", "UPDATED_NEW"} {
 		f(false, "UpdateItem", remove, mode, ``)
 	}
-	// What does nothing makes one of the key.
+	// An update without actions makes an item from the key.
 	const nothing = `{"TableName":"plain","Key":{"p":{"S":"a"}}`
 	f(false, "UpdateItem", nothing, "ALL_NEW", `{"p":{"S":"a"}}`)
 	f(true, "UpdateItem", nothing, "ALL_NEW", old)
@@ -112,8 +112,8 @@ func TestRemovesMakeNothing(t *testing.T) {
 	s.said(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}}`, `{"Item":{"p":{"S":"a"}}}`)
 }
 
-// TestConditions has writes whose conditions hold or fail, and asks for the item
-// that made them fail.
+// TestConditions makes writes whose conditions hold or fail, and requests the item on
+// failure.
 func TestConditions(t *testing.T) {
 	const (
 		old  = `{"p":{"S":"a"},"v":{"N":"1"}}`
@@ -163,7 +163,7 @@ func TestConditions(t *testing.T) {
 	s.said(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}}`, `{"Item":{"p":{"S":"a"},"v":{"N":"2"}}}`)
 }
 
-// TestUpdateFaults has updates that the item does not bear. The condition is asked
+// TestUpdateFaults makes updates that are invalid for the item. The condition is evaluated
 // first.
 func TestUpdateFaults(t *testing.T) {
 	s := withTables(t)
@@ -181,8 +181,7 @@ func TestUpdateFaults(t *testing.T) {
 	s.said(t, "GetItem", `{"TableName":"plain","Key":{"p":{"S":"a"}}}`, `{"Item":{"p":{"S":"a"},"t":{"S":"text"}}}`)
 }
 
-// TestItemCollectionMetrics asks for them where there are collections and where
-// there are none.
+// TestItemCollectionMetrics requests them for tables with and without collections.
 func TestItemCollectionMetrics(t *testing.T) {
 	s := withTables(t)
 	const metrics = `{"ItemCollectionKey":{"p":{"S":"a"}},"SizeEstimateRangeGB":[0.0,1.0]}`

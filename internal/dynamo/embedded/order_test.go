@@ -9,12 +9,12 @@ import (
 	"github.com/kasoku/kasoku/internal/origin"
 )
 
-// refusal is what a request is answered when it has these members.
+// refusal is the answer to a request with these members.
 type refusal struct{ typ, members, message string }
 
-// inThisOrder wants each refusal alone, and instead of each of those that follow
-// it. Of members with one name the last counts, so that what comes later in the
-// list comes earlier in the request.
+// inThisOrder checks that each refusal is returned alone, and instead of each later one in
+// the list. Of several members with one name the last counts, so later members of the list
+// are earlier in the request.
 func (s *Store) inThisOrder(t *testing.T, op, base string, list ...refusal) {
 	t.Helper()
 	for i, first := range list {
@@ -40,8 +40,8 @@ const (
 	noUpdate    = "Invalid UpdateExpression: The expression can not be empty;"
 )
 
-// TestRequestOrder: what is no request at all comes before the operation, and
-// the operation before the request's members.
+// TestRequestOrder: invalid requests are refused before the operation is checked, and the
+// operation before the request's members.
 func TestRequestOrder(t *testing.T) {
 	s := newStore(t)
 	f := func(target, body, reply string) {

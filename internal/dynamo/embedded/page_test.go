@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// sized is an item of the table range whose size is exactly so many bytes.
+// sized returns an item of the table range with a size of exactly that many bytes.
 func sized(size int, b string) map[string]string {
 	return map[string]string{"a": "p", "b": b, "v": strings.Repeat("v", size-len("abvp")-len(b))}
 }
@@ -86,8 +86,8 @@ func TestNoLastKeyOfSingleItem(t *testing.T) {
 	s.sameReply(t, "Scan", `{"TableName":"hash","Limit":1}`, `{"Count":1,"ScannedCount":1,"Items":[{"a":{"S":"x"}}],"LastEvaluatedKey":{"a":{"S":"x"}}}`)
 }
 
-// What is deleted between two pages is missing from the second, even if the
-// first ended with it.
+// An item that is deleted between two pages is missing from the second, even if the first
+// ended with it.
 func TestStartKeyNeedNotExist(t *testing.T) {
 	s := newQueryStore(t)
 	for i := range 6 {
@@ -117,7 +117,7 @@ func TestReadCapacity(t *testing.T) {
 	big := func(b string, size int) map[string]string {
 		return map[string]string{"a": "p", "b": b, "c": b, "d": b, "e": "e", "f": strings.Repeat("f", size)}
 	}
-	// The entries in the index sparse have 16 bytes, those in pair 18.
+	// Entries in the index sparse have 16 bytes, entries in pair 18.
 	s.put(t, "range", big("1", 5000), big("2", 3000))
 	f := func(op, members, want string) {
 		t.Helper()

@@ -171,8 +171,7 @@ func TestUpdateRefusals(t *testing.T) {
 	}
 }
 
-// A statement is measured flat: what UpdateItem adds for its actions does not
-// count.
+// A statement is measured without the cost that UpdateItem adds for its actions.
 func TestStatementSize(t *testing.T) {
 	s := withStatements(t)
 	s.run(t, "INSERT INTO one VALUE {'p': 'a'}")

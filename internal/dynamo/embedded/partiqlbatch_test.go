@@ -8,9 +8,9 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/wire"
 )
 
-// several is the body of a BatchExecuteStatement or an ExecuteTransaction, whose
-// statements are in the member. A statement that begins with a brace is there with
-// what goes with it.
+// several returns the body of a BatchExecuteStatement or an ExecuteTransaction with the
+// statements in the member. A statement that begins with a brace is used with its other
+// members.
 func several(member string, more string, statements ...string) string {
 	list := make([]string, len(statements))
 	for i, text := range statements {

@@ -276,7 +276,7 @@ func drawWrite(r *rapid.T) (statement, op, native string, several bool) {
 			`,"ReturnValues":"` + nativeReturns[returning] + `","ReturnValuesOnConditionCheckFailure":"ALL_OLD"` + more + `}`, false
 }
 
-// outcome is what is compared of two replies.
+// outcome is the compared part of a reply.
 func outcome(status int, reply string) string {
 	var r struct {
 		Type             string `json:"__type"`
@@ -301,15 +301,15 @@ func outcome(status int, reply string) string {
 		strings.Replace(orderless(r.ConsumedCapacity), `"two"`, `"nat"`, 1))
 }
 
-// orderless is a JSON text with the members of objects in order: in which an item
-// has its attributes says nothing.
+// orderless returns a JSON text with sorted members of objects: the order of an item's
+// attributes is undefined.
 func orderless[T ~string | ~[]byte](text T) string {
 	out, _ := wire.AppendCanonical(nil, []byte(text))
 	return string(out)
 }
 
-// A statement that writes does what its native counterpart does: to the item and
-// the indexes, in its answer, and at its price.
+// A statement that writes has the effect of its native counterpart: on the item and the
+// indexes, in its answer, and in its cost.
 func TestStatementsAgainstNativeWrites(t *testing.T) {
 	s := newStore(t)
 	s.must(t, "CreateTable", statementsRange)
@@ -337,7 +337,7 @@ func TestStatementsAgainstNativeWrites(t *testing.T) {
 	})
 }
 
-// A SELECT gives what a filtered Scan does, however it is read and paged.
+// A SELECT returns the items of a filtered Scan, for all ways of reading and paging.
 func TestSelectAgainstScan(t *testing.T) {
 	s := newStore(t)
 	s.must(t, "CreateTable", statementsRange)
@@ -385,7 +385,7 @@ func TestSelectAgainstScan(t *testing.T) {
 				r.Fatal(err)
 			}
 			if page.Message == errOverlapping.Message || page.Message == errManyReads.Message {
-				return // refused for what it would cost
+				return // refused because of its number of reads
 			}
 			if got != status || page.Message != strings.TrimPrefix(want.Message, "Invalid FilterExpression: ") {
 				r.Fatalf("%s %q: %d %s, want %s", cond.statement, d.values, got, reply, want.Message)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// withRows opens a store whose table two has partitions a, b and c with the sort
-// keys 1 to 4 each; n is the sort key, q that of b and c.
+// withRows opens a store whose table two has partitions a, b and c with the sort keys 1 to 4
+// each; n is the sort key, and q is an attribute of b and c.
 func withRows(t testing.TB) *Store {
 	t.Helper()
 	s := withStatements(t)
@@ -87,7 +87,8 @@ func TestSelectByKey(t *testing.T) {
 	f("p = 'a' AND attribute_type(s, 'N') AND size(l) = 2", "a1 a2 a3 a4")
 	f("p = 'a' AND p <> 'b' AND NOT p > 'a'", "a1 a2 a3 a4")
 
-	// What a sort key must not be can't be told from bounds: each item comes once.
+	// Excluded values of a sort key can't be expressed by bounds: each item is returned
+	// once.
 	f("(p = 'a' AND s <> 1) OR (p = 'a' AND s <> 2)", "a1 a2 a3 a4")
 	f("(p = 'a' AND s > 2) OR (p = 'a' AND NOT s = 4 AND s >= 1) OR (p = 'a' AND s = 1)", "a1 a2 a3 a4")
 	f("(p = 'a' AND s <> 3) OR (p = 'b' AND s = 1)", "a1 a2 a4 b1")
@@ -246,7 +247,7 @@ func TestSelectFromIndex(t *testing.T) {
 	g("SELECT * FROM two.glob WHERE g = 1", "Key attribute's data type should match its data type in table's schema: Key g")
 }
 
-// Pages are to give what the whole gives, whatever ends them.
+// Pages return the same as the whole, for all reasons why a page ends.
 func TestPagesOfSelect(t *testing.T) {
 	s := withRows(t)
 	f := func(rest string, pages ...string) {
@@ -353,7 +354,7 @@ func TestNextTokenRefusals(t *testing.T) {
 	s.wrong(t, statement, "NextToken does not match request", b, token(first))
 	s.wrong(t, statement+" AND s > 0", "NextToken does not match request", a, token(first))
 
-	// sealed is a token whose check sum is right.
+	// sealed returns a token with a valid checksum.
 	sealed := func(body []byte) string {
 		sum := crc32.ChecksumIEEE(body)
 		return base64.URLEncoding.EncodeToString(append(slices.Clone(body), byte(sum>>24), byte(sum>>16), byte(sum>>8), byte(sum)))

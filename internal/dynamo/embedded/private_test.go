@@ -27,8 +27,8 @@ func modes(t *testing.T, dir string, f func(name string, mode fs.FileMode)) {
 	}
 }
 
-// TestPrivate looks at the modes of all that a store has made, and of what an earlier
-// version has made with wider ones: only the owner may read it.
+// TestPrivate checks the modes of all files of a store, and of files that an earlier version
+// made with wider ones: only the owner may read them.
 func TestPrivate(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "stores", "data")
 	private := func(when string) {
@@ -81,6 +81,6 @@ func TestPrivate(t *testing.T) {
 	os.Remove(other)
 	private("with wider modes before")
 	if !bytes.Contains(said.Bytes(), []byte("could read the directory")) {
-		t.Errorf("the log says %q", &said)
+		t.Errorf("the log has %q", &said)
 	}
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/value"
 )
 
-// The model of this file is a table as a list of items. What a Query or a Scan
-// gives is computed from it by looking at every item.
+// The model in this file is a table as a list of items. It computes the result of a Query or
+// a Scan by checking every item.
 
-// modelIndex is what can be read: the table, or one of its indexes.
+// modelIndex is a source of reads: the table, or one of its indexes.
 type modelIndex struct {
 	name    string // empty for the table
 	local   bool
@@ -173,7 +173,7 @@ func (m *modelTable) key(item *value.Value) []*value.Value {
 	return key
 }
 
-// projected is what the index holds of an item.
+// projected returns the part of an item that the index holds.
 func (m *modelTable) projected(x *modelIndex, item value.Value) value.Value {
 	if x.include == nil {
 		return item
@@ -191,7 +191,7 @@ func (m *modelTable) projected(x *modelIndex, item value.Value) value.Value {
 	return out
 }
 
-// modelQuery is a request and which rows it asks for.
+// modelQuery is a request with a description of the rows it selects.
 type modelQuery struct {
 	members string // of the request's body
 	keep    func(item *value.Value) bool
@@ -293,8 +293,8 @@ func drawFilter(r *rapid.T, x *modelIndex, values map[string]string) (text strin
 	}
 }
 
-// drawOutput draws what a request wants of the items that pass: all that the
-// index holds, everything, or some attributes.
+// drawOutput draws the attributes that a request returns: all that the index holds,
+// everything, or some attributes.
 func (m *modelTable) drawOutput(r *rapid.T, x *modelIndex) (text string, output func(item value.Value) value.Value) {
 	whole := func(item value.Value) value.Value { return item }
 	if x.include != nil && !x.local {
@@ -347,13 +347,13 @@ func valuesText(values map[string]string) string {
 	return `,"ExpressionAttributeValues":{` + strings.Join(list, ",") + `}`
 }
 
-// walked is what all pages of a request have given together.
+// walked is the combined result of all pages of a request.
 type walked struct {
 	items            []string
 	scanned, counted int
 }
 
-// walk asks for page after page and checks each for itself.
+// walk requests page after page and checks each of them.
 func (s *Store) walk(r *rapid.T, t testing.TB, op, body string, limit, keyAttributes int) walked {
 	var all walked
 	more := ""

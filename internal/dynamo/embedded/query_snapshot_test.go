@@ -11,9 +11,8 @@ import (
 	"testing"
 )
 
-// While items move about in the indexes, each page shows all of them as they were
-// at one moment: each item once, in order, and what is fetched from the table as
-// the entry in the index has it.
+// While items move in the indexes, each page shows one snapshot of all of them: each item
+// once, in order, and items fetched from the table match their index entries.
 func TestPagesAreSnapshots(t *testing.T) {
 	const items, moves, writers = 12, 150, 3
 	s := newQueryStore(t)

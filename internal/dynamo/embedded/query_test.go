@@ -59,7 +59,7 @@ func itemText(item map[string]string) string {
 	return string(text)
 }
 
-// sameReply asks and compares the reply with JSON of the same meaning.
+// sameReply makes a request and compares the reply with JSON of the same meaning.
 func (s *Store) sameReply(t testing.TB, op, body, want string) {
 	t.Helper()
 	got := s.must(t, op, body)
@@ -104,8 +104,7 @@ func TestQueryRefusesStartKeys(t *testing.T) {
 		unsupport  = "Query key condition not supported"
 		emptyStart = "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty string value. Key: "
 	)
-	// The attributes of the key are counted before anything is said of the
-	// condition.
+	// The number of key attributes is checked before the condition.
 	for _, cond := range []string{
 		`"KeyConditions":{"z":{"ComparisonOperator":"NULL"}}`,
 		`"KeyConditionExpression":"z = :a","ExpressionAttributeValues":{":a":{"N":"1"}}`,

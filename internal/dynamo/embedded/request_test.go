@@ -64,11 +64,11 @@ func takes(t *testing.T, op string) func(body string) {
 	}
 }
 
-// fault is what a request is refused for when it has these members.
+// fault is the error for a request with these members.
 type fault struct{ members, message string }
 
-// inOrder wants each fault to be reported alone, and instead of each of those
-// that follow it.
+// inOrder checks that each fault is reported alone, and instead of each later one in the
+// list.
 func inOrder(t *testing.T, op, base string, faults ...fault) {
 	t.Helper()
 	f := refuses(t, op)
@@ -179,8 +179,8 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// TestSpellings: names of members may be escaped, of members with one name the
-// last counts, null is none, and what an operation doesn't have is passed over.
+// TestSpellings: names of members may be escaped, of several members with one name the last
+// counts, null counts as missing, and unknown members are ignored.
 func TestSpellings(t *testing.T) {
 	r := made(t, "GetItem", parseGetItem, `{"TableName":"x","\u004bey":{"a":{"S":"x"}},"TableName":"arn:aws:dynamodb:eu-west-1:123456789012:table/abc",
 		"ConsistentRead":"Yes","ProjectionExpression":"a","ProjectionExpression":null,"UpdateExpression":"SET","Select":"COUNT",

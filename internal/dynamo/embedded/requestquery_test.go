@@ -61,8 +61,7 @@ func TestQueryOrder(t *testing.T) {
 	takes(t, "Query")(`{` + base + `,` + condition + `,"FilterExpression":"a = :v","ProjectionExpression":"b","ExpressionAttributeValues":{":v":{"S":"x"}}}`)
 }
 
-// TestStartingKey: some faults of a starting key's values are said to be the
-// key's.
+// TestStartingKey: some faults of a starting key's values are reported as faults of the key.
 func TestStartingKey(t *testing.T) {
 	scan, query := refuses(t, "Scan"), refuses(t, "Query")
 	f := func(v, message string) {

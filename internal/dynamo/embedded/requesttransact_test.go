@@ -38,7 +38,7 @@ func TestTransactWriteItemsOrder(t *testing.T) {
 	f(`{`+items(put(`,"Item":{"a":{}}`), put(`,"ConditionExpression":""`))+`}`, noType)
 	f(`{`+items(large, put(`,"ConditionExpression":""`))+`}`, errItemSize.Message)
 	f(`{`+items(`{}`, `{"Put":{"TableName":"abc","Item":{}},"Delete":{"TableName":"abc","Key":{}}}`)+`}`, none)
-	// What came before expressions is not in transactions.
+	// Transactions have no legacy members.
 	takes(t, "TransactWriteItems")(`{` + items(put(`,"Expected":{"a":{}},"ConditionalOperator":1`)) + `}`)
 }
 

@@ -17,8 +17,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the scripts of testdata no
 // TestScripts plays the conversations of testdata: see testdata/README.md.
 func TestScripts(t *testing.T) { playAll(t, "testdata/*.txt", playScript) }
 
-// playAll has each file that matches the pattern played, and compares what becomes
-// of it with what is there.
+// playAll plays each file that matches the pattern, and compares the result with the file.
 func playAll(t *testing.T, pattern string, play func(t *testing.T, text string) string) {
 	eachFile(t, pattern, func(t *testing.T, file, text string) {
 		got := play(t, text)
@@ -85,10 +84,10 @@ func playScript(t *testing.T, text string) string {
 type script struct {
 	t    *testing.T
 	s    *Store
-	item string // what `item` stored
+	item string // stored by `item`
 }
 
-// run answers the command of a block, whose remarks it passes over.
+// run executes the command of a block, ignoring its remarks.
 func (s *script) run(block string) string {
 	var lines []string
 	for line := range strings.SplitSeq(block, "\n") {
@@ -128,7 +127,7 @@ func (s *script) ask(op, body string) string {
 // maxAnswer is how many letters of an answer are printed.
 const maxAnswer = 1000
 
-// cut leaves out the middle of a long answer.
+// cut removes the middle of a long answer.
 func cut(answer string) string {
 	letters := []rune(answer)
 	if len(letters) <= maxAnswer {
@@ -179,8 +178,8 @@ var shortCommands = map[string]shortCommand{
 	"updates":   {"UpdateItem", scriptKey + `,"ReturnValues":"ALL_NEW"`, "AttributeUpdates"},
 }
 
-// expression makes a request of an expression and what follows it: after each
-// " | " a placeholder with what it stands for, or further members.
+// expression makes a request from an expression and the parts after it: after each " | " a
+// placeholder with its value, or further members.
 func (s *script) expression(c shortCommand, text string) string {
 	if strings.Contains(c.member, "Update") && s.item != "" {
 		s.restore()

@@ -8,7 +8,7 @@ import (
 // selectItem is an item of the table range that every index holds.
 var selectItem = map[string]string{"a": "1", "b": "2", "c": "3", "d": "4", "e": "5", "f": "6"}
 
-// without returns the item but for some attributes.
+// without returns the item without some attributes.
 func without(item map[string]string, names ...string) map[string]string {
 	rest := map[string]string{}
 	for name, v := range item {
@@ -108,7 +108,7 @@ func TestSelectRefusesIndexes(t *testing.T) {
 	s.refused(t, "Query", legacy+`,`+byKey("c", "1")[0]+`}`, "ValidationException", one+"Global secondary index pair does not project [f]")
 }
 
-// A filter sees what the index holds: a Query says so, a Scan finds nothing.
+// A filter sees only the index's attributes: a Query refuses others, a Scan finds nothing.
 func TestFilterOfWhatIsNotProjected(t *testing.T) {
 	s := newQueryStore(t)
 	s.put(t, "range", selectItem)

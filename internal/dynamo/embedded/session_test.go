@@ -20,12 +20,12 @@ type session struct {
 	clock *clock
 	s     *Store
 	reply string            // to the last request
-	saved map[string]string // what $name stands for
+	saved map[string]string // values of $name
 	// before is called with each request, before it is made; nil for nothing.
 	before func(s *session, op, body string)
 }
 
-// sessionStart is what the clock of each session shows first.
+// sessionStart is the first time on each session's clock.
 var sessionStart = time.Date(2026, time.January, 2, 3, 4, 5, 678e6, time.UTC)
 
 // playSession plays a session and returns it with its answers as they are now.
@@ -44,7 +44,7 @@ func playSession(t *testing.T, text string) string {
 		}
 		out.WriteString("\n\n")
 	}
-	// What the session has made outlives the process.
+	// The session's tables and items survive the process.
 	before := s.described()
 	s.s.Close()
 	s.open()
@@ -54,7 +54,7 @@ func playSession(t *testing.T, text string) string {
 	return strings.TrimRight(out.String(), "\n") + "\n"
 }
 
-// described is all that the store tells of its tables and streams.
+// described returns all descriptions of the store's tables and streams.
 func (s *session) described() string {
 	var out []string
 	ask := func(op, body string) string {
@@ -84,8 +84,8 @@ func (s *session) open() {
 
 var savedName = regexp.MustCompile(`\$[a-z0-9]+`)
 
-// run executes the command of a block, whose remarks it passes over. Lines after
-// the first continue it.
+// run executes the command of a block, ignoring its remarks. Lines after the first continue
+// it.
 func (s *session) run(block string) string {
 	var lines []string
 	for line := range strings.SplitSeq(block, "\n") {

@@ -7,8 +7,8 @@ import (
 	"github.com/kasoku/kasoku/internal/dynamo/expr"
 )
 
-// TestPanics: a defect in one place ends what it was met by, and nothing else.
-// Whoever comes later finds no table and no item held.
+// TestPanics: a panic ends only the request or the round of work that caused it, and leaves
+// no table or item locked.
 func TestPanics(t *testing.T) {
 	s := newStore(t)
 	s.must(t, "CreateTable", createP("tab"))

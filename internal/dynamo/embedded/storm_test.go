@@ -10,10 +10,9 @@ import (
 	"testing"
 )
 
-// A storm is many workers that write to one table with indexes and a stream. Each
-// worker has items of its own, and what it does follows from its number alone: its
-// nth operation is the same in every process. So the items of a worker tell how
-// far it has come.
+// A storm is many workers that write to one table with indexes and a stream. Each worker has
+// its own items, and its nth operation depends only on its number and n. So the items of a
+// worker show its progress.
 
 // stormTable has every kind of index and a stream with both images.
 const stormTable = `{"TableName":"storm","BillingMode":"PAY_PER_REQUEST","AttributeDefinitions":[
@@ -29,15 +28,15 @@ const (
 	stormItems   = 6 // of each worker
 )
 
-// stormOp is one operation and what it makes of the worker's items: of each the
-// number that it holds, 0 for no item.
+// stormOp is one operation and its effect on the worker's items: the number that each of
+// them holds, 0 for no item.
 type stormOp struct {
 	name, body string
 	after      [stormItems]int
 	counts     int // how much it adds to the item that all workers share
 }
 
-// stormPlan tells a worker's operations one after the other.
+// stormPlan returns a worker's operations one after the other.
 type stormPlan struct {
 	worker int
 	rng    *rand.Rand
@@ -113,8 +112,8 @@ func (p *stormPlan) skip(n int) *stormPlan {
 	return p
 }
 
-// rage has each worker go on from the operation behind done[worker], until more
-// says no. acknowledged is told of each that was answered.
+// rage makes each worker continue after operation done[worker], until more returns false. It
+// calls acknowledged for each answered operation.
 func (s *Store) rage(t testing.TB, done [stormWorkers]int, more func(worker, n int) bool, acknowledged func(worker int)) {
 	var workers sync.WaitGroup
 	for w := range stormWorkers {
@@ -132,7 +131,7 @@ func (s *Store) rage(t testing.TB, done [stormWorkers]int, more func(worker, n i
 	workers.Wait()
 }
 
-// stormItem is what the tests look at in an item.
+// stormItem holds the checked attributes of an item.
 type stormItem struct {
 	P struct{ S string }
 	S struct{ N string }
@@ -167,9 +166,8 @@ func (s *Store) stormState(t testing.TB) map[string]int {
 	}
 }
 
-// checkStorm finds out how far each worker has come, which is at least done[worker]
-// and at most one further, and checks everything that hangs on that. It brings done
-// up to date.
+// checkStorm determines the progress of each worker, which must be done[worker] or one more,
+// checks everything that depends on it, and updates done.
 func (s *Store) checkStorm(t testing.TB, done *[stormWorkers]int, replayed *stormReplay) {
 	t.Helper()
 	state := s.stormState(t)
@@ -182,7 +180,7 @@ func (s *Store) checkStorm(t testing.TB, done *[stormWorkers]int, replayed *stor
 		p := newStormPlan(w).skip(done[w])
 		if items != p.items {
 			if op := p.next(); items != op.after {
-				t.Fatalf("worker %d was told that operation %d is done; its items are %v, neither %v nor what %s makes of them: %v",
+				t.Fatalf("operation %[2]d of worker %[1]d was acknowledged; its items are %[3]v, not %[4]v or, after %[5]s, %[6]v",
 					w, done[w], items, newStormPlan(w).skip(done[w]).items, op.name, op.after)
 			}
 			done[w]++

@@ -34,13 +34,13 @@ func streamTable(name, view string) string {
 	return createP(name, `"StreamSpecification":{"StreamEnabled":true,"StreamViewType":"`+view+`"}`)
 }
 
-// shard is a shard as DescribeStream tells of it.
+// shard is a shard as DescribeStream describes it.
 type shard struct {
 	ShardId, ParentShardId string
 	SequenceNumberRange    struct{ StartingSequenceNumber, EndingSequenceNumber string }
 }
 
-// streamDescription is what tests read of a DescribeStream reply.
+// streamDescription is the checked part of a DescribeStream reply.
 type streamDescription struct {
 	StreamArn, StreamLabel, StreamStatus, StreamViewType, TableName, LastEvaluatedShardId string
 	CreationRequestDateTime                                                               float64
@@ -112,7 +112,7 @@ func sorted(image json.RawMessage) string {
 	return string(text)
 }
 
-// told writes records in short: the event, the key and the images.
+// told formats records in short: the event, the key and the images.
 func told(records []record) string {
 	var out []string
 	for _, r := range records {
@@ -490,12 +490,12 @@ func TestTrim(t *testing.T) {
 		}
 		start := s.describeStreamOf(t, arn, "").Shards[0].SequenceNumberRange.StartingSequenceNumber
 		if got, _ := s.read(t, s.iterator(t, arn, "AT_SEQUENCE_NUMBER "+start), ""); start <= second || told(got) != "INSERT c" {
-			t.Errorf("from the start, %s, come %s", start, told(got))
+			t.Errorf("from the start, %s, follow %s", start, told(got))
 		}
 		s.Close()
 		s = openStill(t, Config{Dir: dir}, c.Now)
 	}
-	// A reader who has seen everything goes on, however long nothing is written.
+	// A reader at the end of the stream can continue after any pause in the writes.
 	_, next := s.read(t, s.iterator(t, arn, "TRIM_HORIZON"), "")
 	for range 200 {
 		c.advance(10 * time.Minute)
@@ -531,7 +531,7 @@ func TestClosedStreamPages(t *testing.T) {
 	if got, next = s.read(t, next, `,"Limit":1`); told(got) != "INSERT b" || next != "" {
 		t.Errorf("read %s, next %q", told(got), next)
 	}
-	// Nothing is left on disk of a stream whose records went before it did.
+	// A stream whose records expired before it is leaves nothing on disk.
 	c.advance(recordLife - time.Minute)
 	if err := s.trimStreams(c.Now()); err != nil {
 		t.Fatal(err)
@@ -571,7 +571,7 @@ func (s *Store) streamsOnDisk(t testing.TB) []string {
 	return out
 }
 
-// TestLargestRecord: a record that is larger than a page comes alone.
+// TestLargestRecord: a record that is larger than a page is returned alone.
 func TestLargestRecord(t *testing.T) {
 	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
 	s.must(t, "CreateTable", streamTable("tab", "NEW_AND_OLD_IMAGES"))
@@ -634,8 +634,8 @@ func TestGetRecordsLimit(t *testing.T) {
 	}
 }
 
-// TestStreamUnderWrites: while many write, a reader sees each change once, those of
-// an item in order, and numbers that grow.
+// TestStreamUnderWrites: during concurrent writes a reader sees each change once, changes of
+// one item in order, and increasing numbers.
 func TestStreamUnderWrites(t *testing.T) {
 	s := openStore(t, Config{Dir: t.TempDir()})
 	s.must(t, "CreateTable", streamTable("tab", "NEW_IMAGE"))
@@ -690,7 +690,7 @@ func TestStreamUnderWrites(t *testing.T) {
 	}
 }
 
-// TestRecordsNotYetOnDisk are shown to nobody.
+// TestRecordsNotYetOnDisk: readers don't see records that are not on disk.
 func TestRecordsNotYetOnDisk(t *testing.T) {
 	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
 	s.must(t, "CreateTable", streamTable("tab", "KEYS_ONLY"))

@@ -19,7 +19,7 @@ import (
 // clock is a clock that tests set.
 type clock struct{ now atomic.Int64 }
 
-// clockAt returns a clock that stands.
+// clockAt returns a clock that always shows the same time.
 func clockAt(at time.Time) *clock {
 	c := &clock{}
 	c.now.Store(at.UnixNano())
@@ -46,7 +46,7 @@ func defineKeys(list string) string {
 	return `"AttributeDefinitions":[` + strings.Join(out, ",") + `]`
 }
 
-// description is what tests read of a table's description.
+// description is the checked part of a table's description.
 type description struct {
 	TableName, TableStatus, TableId, TableArn string
 	ItemCount, TableSizeBytes                 int64
@@ -140,8 +140,8 @@ func TestTableLife(t *testing.T) {
 	}
 }
 
-// TestDeleteTableUnderWrites: a table goes while many write to it, and nothing that
-// they write stays behind or gets into the next one of its name.
+// TestDeleteTableUnderWrites: a table is deleted during concurrent writes. Nothing of it
+// remains or appears in the next table of that name.
 func TestDeleteTableUnderWrites(t *testing.T) {
 	s := newStore(t)
 	var done atomic.Bool
@@ -165,8 +165,8 @@ func TestDeleteTableUnderWrites(t *testing.T) {
 	}
 }
 
-// TestGone: whoever has found a table before it went can't write to it any more.
-func TestGone(t *testing.T) {
+// TestDeletedTable: a request that found a table before its deletion can't write to it any more.
+func TestDeletedTable(t *testing.T) {
 	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
 	s.must(t, "CreateTable", createP("tab"))
 	found := s.tables.Load()
@@ -358,9 +358,9 @@ func TestBackups(t *testing.T) {
 
 }
 
-// TestNotOffered: what is nowhere else answered is unknown, never done in silence.
-// What is answered with an error of its own is in testdata/sessions/unoffered.txt.
-func TestNotOffered(t *testing.T) {
+// TestUnsupported: operations without a handler are unknown, not ignored. Operations with an
+// error of their own are in testdata/sessions/unsupported.txt.
+func TestUnsupported(t *testing.T) {
 	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
 	for _, op := range wire.Operations {
 		status, reply := s.ask(t, op.Name, `{}`)

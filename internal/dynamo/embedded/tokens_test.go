@@ -82,7 +82,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestTokenOfFailure checks that only what was done is remembered.
+// TestTokenOfFailure: only completed requests are remembered.
 func TestTokenOfFailure(t *testing.T) {
 	s := withTables(t)
 	body := transact(`,"ClientRequestToken":"one"`, actUpdate, actCheck)

@@ -70,11 +70,11 @@ func TestCancellations(t *testing.T) {
 	failing := func(more string) string {
 		return `{"Delete":{"TableName":"plain","Key":{"p":{"S":"old"}},"ConditionExpression":"attribute_not_exists(p)"` + more + `}}`
 	}
-	// Conditions: all that fail are told.
+	// Conditions: all that fail are reported.
 	s.canceledBy(t, "TransactWriteItems", transact("", failing(""), actPut, actCheck), "ConditionalCheckFailed, None, ConditionalCheckFailed", checkFailed, none, checkFailed)
 	s.canceledBy(t, "TransactWriteItems", transact("", failing(`,"ReturnValuesOnConditionCheckFailure":"ALL_OLD"`)), "ConditionalCheckFailed",
 		`{"Code":"ConditionalCheckFailed","Message":"The conditional request failed","Item":{"p":{"S":"old"},"t":{"S":"text"}}}`)
-	// What is wrong with an action is told alone, and of the first only.
+	// An invalid action is reported alone, and only the first one.
 	bad := func(action, message string) {
 		t.Helper()
 		reason := fmt.Sprintf(`{"Code":"ValidationError","Message":"%s"}`, message)
@@ -107,7 +107,7 @@ func TestCancellations(t *testing.T) {
 	}
 }
 
-// TestTransactionRefusals has what is refused before anything is looked at.
+// TestTransactionRefusals has faults that are reported before any item is read.
 func TestTransactionRefusals(t *testing.T) {
 	s := withTables(t)
 	f := func(message string, actions ...string) {

@@ -32,7 +32,7 @@ func TestExpiresAt(t *testing.T) {
 	f(`{"S":"1700000000"}`, 0, false)
 	f(`{"NULL":true}`, 0, false)
 	if _, ok := expiresAt(nil); ok {
-		t.Error("what is not there expires")
+		t.Error("a missing time to live expires")
 	}
 }
 
@@ -137,10 +137,10 @@ func TestExpiry(t *testing.T) {
 		t.Errorf("described: %+v", got)
 	}
 	if len(told) != 5 || told[0] != fmt.Sprintf(`tab {"p":{"S":"late"},"g":{"S":"g"},"ttl":{"N":"%d"}}`, 1_700_000_000-60) {
-		t.Errorf("told: %q", told)
+		t.Errorf("records: %q", told)
 	}
 
-	// Records of what the store removed say so, and those of clients do not.
+	// Records of the store's own removals are marked, and those of clients are not.
 	s.must(t, "DeleteItem", `{"TableName":"tab","Key":{"p":{"S":"never"}}}`)
 	removed := 0
 	for _, r := range s.records(t, s.describe(t, "tab").LatestStreamArn) {
@@ -221,7 +221,7 @@ func TestOrderOfExpiry(t *testing.T) {
 	f(``, 0)
 	f(`,"ttl":{"N":"1700000200"}`, 1)
 
-	// An entry that has outlived its item's time goes, and the item stays.
+	// An outdated expiry entry is removed, and its item is kept.
 	items := appendIndex(nil, (*s.tables.Load())["tab"].id, tableIndex)
 	for _, key := range s.keysOnDisk(t) {
 		if strings.HasPrefix(key, string(items)) {
@@ -243,7 +243,7 @@ func TestOrderOfExpiry(t *testing.T) {
 	}
 }
 
-// TestSweepUnderWrites: an item whose life is prolonged in time lives on.
+// TestSweepUnderWrites: an item whose time to live is extended in time is kept.
 func TestSweepUnderWrites(t *testing.T) {
 	s := openStill(t, Config{Dir: t.TempDir(), NoSync: true}, time.Now)
 	s.must(t, "CreateTable", createP("tab"))
@@ -278,7 +278,7 @@ func TestSweepUnderWrites(t *testing.T) {
 	}
 }
 
-// TestSweepInBackground: an open store removes what expires by itself.
+// TestSweepInBackground: an open store removes expired items itself.
 func TestSweepInBackground(t *testing.T) {
 	s := newStore(t)
 	s.must(t, "CreateTable", createP("tab"))

@@ -125,7 +125,7 @@ func TestSearchFindsTheNearest(t *testing.T) {
 			t.Fatalf("%d results of %d", len(got.SearchResults), len(want))
 		}
 		for i, r := range got.SearchResults {
-			// Those of equal scores may come in any order.
+			// Items of equal scores may be in any order.
 			at := slices.IndexFunc(want, func(f found) bool { return f.key == r.Item["p"].S })
 			if at < 0 || want[at].score != r.Score || want[i].score != r.Score {
 				t.Fatalf("%s: result %d is %v; want %v", index, i, r, want[i])

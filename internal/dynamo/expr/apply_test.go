@@ -17,8 +17,7 @@ const (
 	theKey = `{"id":{"S":"k"}}`
 )
 
-// apply runs an update; the result is the item after it, "nothing" or what is
-// wrong.
+// apply runs an update; the result is the item after it, "nothing" or the error.
 func apply(t testing.TB, u *Update, before string) string {
 	t.Helper()
 	it := item(t, before)
@@ -263,7 +262,7 @@ func TestApplyNoItem(t *testing.T) {
 	f("SET a = b", "The provided expression refers to an attribute that does not exist in the item")
 	f("SET a.b = :n", "The document path provided in the update expression is invalid for update")
 	f("SET a = :n REMOVE b.c", "The document path provided in the update expression is invalid for update")
-	// What only removes makes no item, and nothing about it is wrong.
+	// An update that only removes makes no item, and is not an error.
 	f("REMOVE a", "nothing")
 	f("REMOVE a.b, c[3]", "nothing")
 	f("DELETE a :ss", "nothing")
@@ -286,7 +285,7 @@ func TestCounts(t *testing.T) {
 	f("SET a = :n REMOVE b", 1, 1)
 }
 
-// TestUpdated: UPDATED_OLD and UPDATED_NEW show what is at the update's paths.
+// TestUpdated: UPDATED_OLD and UPDATED_NEW return the values at the update's paths.
 func TestUpdated(t *testing.T) {
 	f := func(text, wantOld, wantNew string) {
 		t.Helper()
@@ -316,9 +315,9 @@ func TestUpdated(t *testing.T) {
 	f("SET m.mm.x = :n REMOVE m.k", `{"m":{"M":{"k":{"N":"7"},"mm":{"M":{"x":{"S":"y"}}}}}}`, `{"m":{"M":{"mm":{"M":{"x":{"N":"5"}}}}}}`)
 	f("SET l[1] = :s", `{"l":{"L":[{"N":"1"}]}}`, `{"l":{"L":[{"S":"new"}]}}`)
 	f("SET l[3] = :s, l[0] = :n", `{"l":{"L":[{"N":"0"},{"N":"3"}]}}`, `{"l":{"L":[{"N":"5"},{"S":"new"}]}}`)
-	f("REMOVE l[1]", `{"l":{"L":[{"N":"1"}]}}`, `{"l":{"L":[{"N":"2"}]}}`) // what has moved there
+	f("REMOVE l[1]", `{"l":{"L":[{"N":"1"}]}}`, `{"l":{"L":[{"N":"2"}]}}`) // the value that has moved there
 	f("REMOVE l[3]", `{"l":{"L":[{"N":"3"}]}}`, "")
-	f("SET l[100] = :s", "", "") // what was appended isn't there
+	f("SET l[100] = :s", "", "") // the appended values are missing
 	f("ADD n :n", `{"n":{"N":"10"}}`, `{"n":{"N":"15"}}`)
 	f("DELETE ss :ss", `{"ss":{"SS":["a","b"]}}`, `{"ss":{"SS":["b"]}}`)
 	f("DELETE ss :all", `{"ss":{"SS":["a","b"]}}`, "")

@@ -6,7 +6,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// hotPaths are what a hit does with this package.
+// hotPaths are the functions that a cache hit calls.
 func hotPaths(t testing.TB) map[string]func() {
 	rawNames := []byte(`{"#n":"name","#s":"status"}`)
 	rawValues := []byte(`{":id":{"S":"user-1001"},":from":{"N":"1000"},":to":{"N":"2000"}}`)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// expressions are conditions that parse, with what they parse to in
-// TestParseCondition; they seed the fuzz targets too.
+// expressions are valid conditions with their parsed forms for TestParseCondition; they seed
+// the fuzz targets too.
 var expressions = []string{"a = :s", "a < :n AND b > :m OR NOT c <= :n", "attribute_exists(a.b[1])", "a BETWEEN :m AND :n AND b = :s",
 	"a IN (:s, :t, :n)", "(a = :s)", "((a = :s) AND b = :t)", "size(a) > :n", "NOT contains(a, :s)", "begins_with(#dot, :b)", "(a) = (:s)",
 	"attribute_type(a, :type)", "a = b", "NOT NOT a = :s", "a = :s OR b = :s AND c = :s", "(a)", "((a = :s))", "a = a", "name = :s", "a", "size(a)"}
@@ -193,14 +193,14 @@ func TestConditionErrorOrder(t *testing.T) {
 	f("attribute_exists(name) = :s", "The function is not allowed")
 	f("name = foo(a)", "Attribute name is a reserved")
 	f("a < :true AND #x = :x AND name = :s", "Attribute name is a reserved")
-	// What follows is asked of one comparison or function after the other.
+	// The following checks are made for one comparison or function after the other.
 	f("a < :true AND #x = :x", "Incorrect operand type")
 	f("NOT (a = :s AND b = b) OR a = :x", "The first operand must be distinct")
 	f("attribute_exists(:s) AND a = :x", "Operator or function requires a document path")
 	f("a < :x AND #x = :s AND a = a", "An expression attribute value")
 	f(":x < #x", "An expression attribute value")
 	f("#x < :x", "An expression attribute name")
-	f("size(a, b) < #x", "Incorrect number") // what is inside comes first
+	f("size(a, b) < #x", "Incorrect number") // the inner one is first
 	f("#x < size(a, b)", "An expression attribute name")
 	f("a IN (a, size(:n))", "Incorrect operand type")
 	f("((a))", "Syntax error")

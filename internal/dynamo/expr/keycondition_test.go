@@ -17,8 +17,7 @@ func (kc *KeyCondition) text() string {
 	return strings.Join(s, "; ")
 }
 
-// text is the same for both forms of a key condition whose values are written
-// in their normal form.
+// text is the same for both forms of a key condition whose values are normalized.
 func (q *KeyQuery) text() string {
 	var s []string
 	for _, t := range q.terms {

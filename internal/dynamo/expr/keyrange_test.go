@@ -36,7 +36,7 @@ func (r *KeyRange) text() string {
 	return strings.Join(s, "; ")
 }
 
-// against gives the range of a key condition or what is wrong with it.
+// against returns the range of a key condition or the error.
 func against(t testing.TB, s *KeySchema, text string) string {
 	t.Helper()
 	q, err := parseKeyQuery(text, nil, values(t, keyValues))

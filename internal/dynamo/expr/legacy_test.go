@@ -10,8 +10,8 @@ func cond(operator, list string) string {
 	return `{"a":{"ComparisonOperator":"` + operator + `","AttributeValueList":` + list + `}}`
 }
 
-// TestLegacyFilterMeaning: each operator over attributes of several types, next
-// to what it is in an expression.
+// TestLegacyFilterMeaning: each operator over attributes of several types, next to its
+// equivalent in an expression.
 func TestLegacyFilterMeaning(t *testing.T) {
 	f := func(operator, list, want, of, notOf string) {
 		t.Helper()
@@ -120,7 +120,7 @@ func TestLegacyFilterErrors(t *testing.T) {
 	f(cond("CONTAINS", `[{"M":{}}]`), "", invalid+"ComparisonOperator CONTAINS is not valid for M AttributeValue type")
 	f(cond("BETWEEN", `[{"N":"2"},{"N":"1"}]`), "", "The BETWEEN condition was provided a range where the lower bound is greater than the upper bound")
 
-	// Values come first, then their number, then their types.
+	// Values are checked first, then their number, then their types.
 	f(cond("EQ", `[{"N":"1"},{"N":"x"}]`), "", "The parameter cannot be converted to a numeric value: x")
 	f(cond("EQ", `[{}]`), "", "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes")
 	f(cond("EQ", `[{"SS":[]}]`), "", invalid+"An string set  may not be empty")

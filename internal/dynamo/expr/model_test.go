@@ -15,11 +15,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The model evaluates what rapid makes up, over items as encoding/json decodes
-// them, in the plainest way that follows the documentation. It knows nothing of
-// this package but Path.
+// The model evaluates random expressions over items as encoding/json decodes them, in the
+// simplest way that follows the documentation. Of this package it uses only Path.
 
-// attr is an attribute value: {"S":"x"}. nil stands for none.
+// attr is an attribute value: {"S":"x"}; nil for none.
 type attr = map[string]any
 
 func typeName(v attr) string {
@@ -99,7 +98,7 @@ func modelPath(item attr, p Path) attr {
 	return at
 }
 
-// modelKeep is what paths lead to in a value, nil for nothing.
+// modelKeep returns the part of a value that paths lead to, nil for none.
 func modelKeep(v attr, paths []Path) attr {
 	behind := func(s Step) (rest []Path) {
 		for _, p := range paths {
@@ -228,8 +227,7 @@ func drawScene(t *rapid.T) *scene {
 	return s
 }
 
-// attr draws an attribute value; m and l are mostly documents that the paths
-// lead into.
+// attr draws an attribute value; m and l are usually documents that the paths lead into.
 func (s *scene) attr(name string, depth int) attr {
 	kind := rapid.IntRange(0, 12).Draw(s.t, "kind")
 	switch {
@@ -304,7 +302,7 @@ func toPath(text string) Path {
 	return p
 }
 
-// term is an operand with what it is over the scene's item.
+// term is an operand with its value for the scene's item.
 type term struct {
 	text string
 	of   attr
@@ -331,7 +329,7 @@ func (s *scene) operand() term {
 	return s.path()
 }
 
-// condition makes up a condition and says whether it holds.
+// condition draws a condition and returns its expected result.
 func (s *scene) condition(depth int) (text string, holds bool) {
 	if depth > 0 && rapid.Bool().Draw(s.t, "composed") {
 		x, a := s.condition(depth - 1)
@@ -476,7 +474,7 @@ func (s *scene) setValue() (text string, o outcome) {
 
 func modelNumber(r *big.Rat) attr { return attr{"N": r.FloatString(2)} }
 
-// addDelete makes up an ADD (or DELETE) to what is at a path.
+// addDelete draws an ADD (or DELETE) for the value at a path.
 func (s *scene) addDelete(old attr, del bool) (text string, o outcome) {
 	c := s.constant()
 	for range 5 { // try for one that can be added
@@ -517,7 +515,7 @@ func (s *scene) addDelete(old attr, del bool) (text string, o outcome) {
 	return c.text, outcome{of: attr{typ: left}}
 }
 
-// edit is an action: what comes of it goes to a path.
+// edit is an action: its result is stored at a path.
 type edit struct {
 	text string
 	path Path

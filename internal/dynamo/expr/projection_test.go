@@ -115,8 +115,8 @@ func TestZeroProjection(t *testing.T) {
 	}
 }
 
-// naive projects a decoded item, the slow and plain way: path by path into a
-// tree whose lists are closed up at the end.
+// naive projects a decoded item in the slow and simple way: path by path into a tree whose
+// lists are compacted at the end.
 func naive(item map[string]any, paths []Path) map[string]any {
 	out := map[string]any{}
 	for name, v := range item {
@@ -127,7 +127,7 @@ func naive(item map[string]any, paths []Path) map[string]any {
 	return out
 }
 
-// sub returns what is left of the paths that begin with the step.
+// sub returns the rest of the paths that begin with the step.
 func sub(paths []Path, s Step) (rest []Path) {
 	for _, p := range paths {
 		if p[0] == s {

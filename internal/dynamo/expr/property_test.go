@@ -48,7 +48,7 @@ func (s *scene) load(t *rapid.T) (*value.Value, *Values) {
 	return &it, v
 }
 
-// mayRefuse accepts what the parser may know without an item.
+// mayRefuse accepts faults that the parser may find without an item.
 func mayRefuse(t *rapid.T, text string, err error) {
 	for _, what := range []string{"Incorrect operand type", "The first operand must be distinct", "The BETWEEN operator", "redundant parentheses"} {
 		if strings.Contains(err.Error(), what) {
@@ -101,8 +101,8 @@ func TestApplyModel(t *testing.T) {
 	}
 }
 
-// TestClashModel: the quick look at many paths finds what holding each against
-// each does.
+// TestClashModel: the fast check of many paths finds the same conflicts as comparing all
+// pairs.
 func TestClashModel(t *testing.T) {
 	fine, clashing := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -150,8 +150,8 @@ func TestManyPaths(t *testing.T) {
 	f("a7[0],a8.b", "Invalid ProjectionExpression: Two document paths overlap"+rewrite+"[a8, b], path two: [a8, b]")
 }
 
-// TestSelectionModel: projections of trees and of text keep the same, and that
-// is what each path leads to.
+// TestSelectionModel: projections of trees and of text return the same, which is the value
+// at each path.
 func TestSelectionModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawScene(t)

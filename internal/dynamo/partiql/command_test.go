@@ -124,7 +124,7 @@ func TestTranslate(t *testing.T) {
 // nested is that many lists in each other.
 func nested(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
 
-// What is wrong with ORDER BY and RETURNING does not stop a translation.
+// Faults of ORDER BY and RETURNING do not stop a translation.
 func TestLateFaults(t *testing.T) {
 	f := func(text, order, returning string) {
 		t.Helper()

@@ -12,9 +12,8 @@ import (
 
 var places = regexp.MustCompile(`at (\d+):(\d+):(\d+)$`)
 
-// Whatever the text, a statement is either translated or refused in words, with a
-// place in the statement if there is one; and the small reader, which decides what
-// may be done to which table, never takes it for something else.
+// Every statement is either translated or refused with an error whose position is in the
+// statement. The small parser, which authorisation uses, never reads it differently.
 func FuzzTranslate(f *testing.F) {
 	for _, x := range statements {
 		f.Add(x.text, false)
@@ -44,7 +43,7 @@ func FuzzTranslate(f *testing.F) {
 	})
 }
 
-// inside checks that the place that a message tells is in the statement.
+// inside checks that a message's position is in the statement.
 func inside(t *testing.T, text, message string) {
 	m := places.FindStringSubmatch(message)
 	if m == nil {

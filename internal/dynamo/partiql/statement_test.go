@@ -8,7 +8,7 @@ import (
 	"github.com/kasoku/kasoku/internal/testutil/race"
 )
 
-// statements that are certain, with what they are.
+// statements are unambiguous statements with their expected summaries.
 var statements = []struct{ text, want string }{
 	{`SELECT * FROM "users"`, `select users`},
 	{`select * from users`, `select users`},
@@ -73,8 +73,8 @@ func TestAllocs(t *testing.T) {
 	}
 }
 
-// FuzzParse: what is accepted names its table once, right behind the keyword
-// that announces it, and no other verb stands outside of quotes.
+// FuzzParse: an accepted statement names its table once, right after the keyword that
+// announces it, and has no other verb outside quotes.
 func FuzzParse(f *testing.F) {
 	for _, x := range statements {
 		f.Add(x.text)
@@ -103,7 +103,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// outsideQuotes replaces what is in quotes by spaces.
+// outsideQuotes replaces quoted text by spaces.
 func outsideQuotes(text string) string {
 	var b strings.Builder
 	quote := byte(0)

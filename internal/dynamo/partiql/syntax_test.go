@@ -57,8 +57,7 @@ func (n *node) shape() string {
 	return b.String() + ")"
 }
 
-// The rows are what the PartiQL parser that the service is built on makes of the
-// texts.
+// The rows are the results of the PartiQL parser that the service uses.
 func TestExpressions(t *testing.T) {
 	f := func(text, want string) {
 		t.Helper()

@@ -9,7 +9,7 @@ const (
 		"ConditionExpression": "attribute_not_exists(id)", "ReturnValues": "ALL_OLD"}`
 )
 
-// TestAllocations: what is right costs no memory.
+// TestAllocations: checking a valid request allocates nothing.
 func TestAllocations(t *testing.T) {
 	f := func(operation, body string) {
 		t.Helper()

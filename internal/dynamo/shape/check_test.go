@@ -41,8 +41,7 @@ func TestTableName(t *testing.T) {
 	f("arn:aws:sqs:us-east-1:000000000000:table/Users", "", false)
 }
 
-// TestEchoBounded: what a message repeats of a request has an end, at a
-// character's.
+// TestEchoBounded: the echo of a request in a message is cut off, between characters.
 func TestEchoBounded(t *testing.T) {
 	f := func(body string) {
 		t.Helper()
@@ -76,7 +75,7 @@ func FuzzCheck(f *testing.F) {
 		}
 		err := Check(operation, b)
 		if err == nil {
-			// The quick look must not overlook what the thorough one finds.
+			// The fast check must not miss faults that the complete one finds.
 			if o := operations[operation]; o != nil && len(o.input.faults(b)) > 0 {
 				t.Fatalf("%s %s: faults overlooked: %v", operation, body, o.input.faults(b))
 			}

@@ -125,7 +125,7 @@ func TestReads(t *testing.T) {
 	f("Query", `{"TableName":"abc","Select":"INVALID_VALUE"}`, oneError+"Value 'INVALID_VALUE' at 'select'"+enumOfSelect)
 	f("Query", `{"TableName":"abc","IndexName":""}`, "2 validation errors detected: Value '' at 'indexName'"+pattern+
 		"; Value '' at 'indexName'"+length("greater than or equal to 3"))
-	// The eleventh fault is not told.
+	// The eleventh fault is not reported.
 	f("Query", `{"TableName":"abc;","ReturnConsumedCapacity":"hi","AttributesToGet":[],"IndexName":"abc;","Select":"hi","Limit":-1,
 		"KeyConditions":{"a":{},"b":{"ComparisonOperator":""}},"ConditionalOperator":"AN","QueryFilter":{"a":{},"b":{"ComparisonOperator":""}}}`,
 		"10 validation errors detected: Value 'hi' at 'select'"+enumOfSelect+"; Value 'abc;' at 'indexName'"+pattern+
@@ -201,7 +201,7 @@ func attributeEcho(member string) string {
 	return all + ")"
 }
 
-// TestTenFaults: no more of them are told.
+// TestTenFaults: no more faults are reported.
 func TestTenFaults(t *testing.T) {
 	index := `{"IndexName":"!","KeySchema":[{"AttributeName":"a","KeyType":"HASH"}],"Projection":{}},`
 	_, message := refusal(t, "CreateTable", `{"TableName":"abc","AttributeDefinitions":[{"AttributeName":"a"}],"KeySchema":[{"AttributeName":"a","KeyType":"HASH"}],

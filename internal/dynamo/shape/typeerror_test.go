@@ -121,7 +121,7 @@ func TestTypes(t *testing.T) {
 	f("TransactWriteItems", `{"TransactItems":[{"Put":[]}]}`,
 		"Unrecognized collection type class com.amazonaws.dynamodb.v20120810.Put")
 
-	// What is in an attribute value.
+	// The content of an attribute value.
 	g = in("PutItem", `{"Item":{"a":?}}`)
 	g(`{"S":23}`, "NUMBER_VALUE cannot be converted to String")
 	g(`{"N":3}`, "NUMBER_VALUE cannot be converted to String")
@@ -146,13 +146,13 @@ func TestTypes(t *testing.T) {
 	g(`"=+/="`, "Invalid last non-pad Base64 character dectected")
 	g(`"+/+="`, "Invalid last non-pad Base64 character dectected")
 
-	// The first misfit in the text is told, before any constraint.
+	// The first value of the wrong type in the text is reported, before any constraint.
 	f("Query", `{"Limit":0,"Select":"x","ConsistentRead":1,"TableName":2}`, "NUMBER_VALUE cannot be converted to Boolean")
 	f("Query", `{"KeyConditions":{"a":{"ComparisonOperator":1}},"TableName":true}`, "NUMBER_VALUE cannot be converted to String")
 }
 
-// TestTypesTaken are spellings that the service takes.
-func TestTypesTaken(t *testing.T) {
+// TestTypesAccepted are spellings that the service takes.
+func TestTypesAccepted(t *testing.T) {
 	f := func(operation, body string) {
 		t.Helper()
 		if typ, message := refusal(t, operation, body); typ != "" {

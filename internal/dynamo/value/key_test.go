@@ -46,7 +46,7 @@ func compareInts(i, j int) int {
 	return 0
 }
 
-// tails are what may follow a key.
+// tails are texts that may follow a key.
 var tails = []string{"", "\x00", "\xff\xff", "\xff\x00\xff"}
 
 // checkOrder compares in each way: the values, their key bytes alone and with

@@ -47,7 +47,7 @@ func TestParseItem(t *testing.T) {
 	f(`{"`+strings.Repeat("é", 32767)+`x":{"S":""}}`, `{"`+strings.Repeat("é", 32767)+`x":{"S":""}}`)
 }
 
-// nested is an item whose value is under so many levels of documents.
+// nested returns an item with a value at that level of nested documents.
 func nested(open, shut string, levels int) string {
 	return `{"a":` + strings.Repeat(open, levels) + `{"S":"x"}` + strings.Repeat(shut, levels) + `}`
 }
@@ -68,7 +68,7 @@ func itoa(i int) string {
 	return string(rune('0' + i))
 }
 
-// wantFault checks type and message of what a reader returned.
+// wantFault checks the type and the message of a parser's error.
 func wantFault(t *testing.T, in string, err error, typ, message string) {
 	t.Helper()
 	var fault *wire.Error
@@ -110,7 +110,7 @@ func TestInvalid(t *testing.T) {
 	f(`{"S":"x","N":"1"}`, several)
 	f(`{"S":"x","S":"y","N":"1"}`, several)
 	f(`{"L":[],"M":{}}`, several)
-	f(`{"S":"","N":""}`, numeric) // what is wrong with one comes first
+	f(`{"S":"","N":""}`, numeric) // faults of one value are reported first
 	f(`{"N":"x","S":"a"}`, numeric+": x")
 	f(`{"NULL":false}`, wrong+"Null attribute value types must have the value of true")
 	f(`{"NULL":"no"}`, wrong+"Null attribute value types must have the value of true")

@@ -87,7 +87,7 @@ func TestCreateRefuses(t *testing.T) {
 	}
 	const one = "One or more parameter values were invalid: "
 
-	// Billing comes before keys.
+	// Billing is checked before keys.
 	f(one+"ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED", defs(""), keys("a:HASH"))
 	f(one+"ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED",
 		defs(""), keys("a:HASH"), `"BillingMode":"PROVISIONED"`)
@@ -194,7 +194,7 @@ func TestCreateRefuses(t *testing.T) {
 	f(one+"The KeySchema exceeds the maximum allowed number of RANGE key attributes",
 		defs("p:S a:S b:S c:S d:S e:S"), keys("p:HASH"), perRequest, gsis(index("abc", "p:HASH a:RANGE b:RANGE c:RANGE d:RANGE e:RANGE", all)))
 
-	// Attributes that no key uses come before what else is wrong with indexes.
+	// Attributes that no key uses are reported before other faults of indexes.
 	f(one+"Some AttributeDefinitions are not used. AttributeDefinitions: [sk, a, b, pk, c], keys used: [pk, sk, a]",
 		defs("sk:S a:S b:S pk:S c:S"), keys("pk:HASH sk:RANGE"), perRequest, gsis(index("abc", "a:HASH", `"Projection":{}`)))
 

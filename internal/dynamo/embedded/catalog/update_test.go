@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestUpdateRefusesUnseen(t *testing.T) {
+func TestUpdateRefusesWithoutTable(t *testing.T) {
 	f := func(message string, parts ...string) {
 		t.Helper()
 		body := request(parts...)
@@ -54,7 +54,7 @@ func TestUpdateRefusesUnseen(t *testing.T) {
 	f("Invalid table-class parameter provided. Please try again with a valid table-class value: [STANDARD, STANDARD_INFREQUENT_ACCESS].",
 		`"TableClass":"junk"`)
 
-	// What the service changes alone, the first of these to be named.
+	// Changes that must be made alone; the first of these is reported.
 	f(one+"Server-Side Encryption modification must be the only operation in the request", sse, class, protect, warm)
 	f(one+"Server-Side Encryption modification must be the only operation in the request", sse, stream)
 	f(one+"TableClass modification must be the only operation in the request", class, protect)
@@ -243,10 +243,10 @@ func TestUpdateThroughput(t *testing.T) {
 	up := mustAlter(t, table, `{"ProvisionedThroughput":{"ReadCapacityUnits":9,"WriteCapacityUnits":6}}`)
 	c, said := up.Table.Capacity, up.Reply.Capacity
 	if c.Provisioned != (Throughput{9, 6}) || said.Provisioned != (Throughput{5, 6}) || up.Reply.Status != Updating || up.Table.Status != Active {
-		t.Errorf("provisioned %+v, said %+v", c, said)
+		t.Errorf("provisioned %+v, reply %+v", c, said)
 	}
 	if !said.Increased.Equal(later) || !c.Increased.After(later) || c.Decreased != nil || said.Decreased != nil {
-		t.Errorf("increased %v, said %v", c.Increased, said.Increased)
+		t.Errorf("increased %v, reply %v", c.Increased, said.Increased)
 	}
 	if c.Warm != (Throughput{9, 6}) {
 		t.Errorf("warm for %+v", c.Warm)
@@ -254,10 +254,10 @@ func TestUpdateThroughput(t *testing.T) {
 	down := mustAlter(t, up.Table, `{"ProvisionedThroughput":{"ReadCapacityUnits":1,"WriteCapacityUnits":7}}`)
 	c, said = down.Table.Capacity, down.Reply.Capacity
 	if c.decreases(later) != 1 || said.decreases(later) != 0 || c.decreases(later.Add(24*time.Hour)) != 0 {
-		t.Errorf("%d decreases, said %d", c.Decreases, said.Decreases)
+		t.Errorf("%d decreases, reply %d", c.Decreases, said.Decreases)
 	}
 	if !said.Decreased.Equal(later) || !c.Decreased.After(later) || c.Warm != (Throughput{9, 7}) {
-		t.Errorf("decreased %v, said %v, warm for %+v", c.Decreased, said.Decreased, c.Warm)
+		t.Errorf("decreased %v, reply %v, warm throughput %+v", c.Decreased, said.Decreased, c.Warm)
 	}
 	if c := c.provision(Throughput{1, 6}, later.Add(time.Hour)); c.Decreases != 2 {
 		t.Errorf("%d decreases on one day", c.Decreases)
@@ -272,7 +272,7 @@ func TestUpdateThroughput(t *testing.T) {
 	up = mustAlter(t, table, `{"GlobalSecondaryIndexUpdates":[{"Update":{"IndexName":"byx","ProvisionedThroughput":{"ReadCapacityUnits":3,"WriteCapacityUnits":1}}}]}`)
 	x, y := up.Table.Index("byx"), up.Reply.Index("byx")
 	if x.Capacity.Provisioned.Read != 3 || y.Capacity.Provisioned.Read != 1 || x.Status != Active || y.Status != Updating || up.Reply.Status != Active {
-		t.Errorf("index %+v, said %+v", x, y)
+		t.Errorf("index %+v, reply %+v", x, y)
 	}
 }
 
@@ -284,7 +284,7 @@ func TestUpdateBilling(t *testing.T) {
 		t.Errorf("billed %s with %+v", c.Table.Billing, c.Table.Capacity)
 	}
 	if c.Table.Capacity.Warm != (Throughput{12000, 4000}) || c.Reply.Status != Updating || c.Reply.PerRequestSince != nil || c.Reply.Index("byx").Status != Updating {
-		t.Errorf("warm for %+v, said %+v", c.Table.Capacity.Warm, c.Reply)
+		t.Errorf("warm throughput %+v, reply %+v", c.Table.Capacity.Warm, c.Reply)
 	}
 	lifted := mustAlter(t, c.Table, `{"OnDemandThroughput":{"MaxReadRequestUnits":-1,"MaxWriteRequestUnits":7}}`)
 	if lifted.Table.Capacity.OnDemand != (Throughput{0, 7}) || lifted.Reply.Capacity.OnDemand != (Throughput{-1, 7}) || lifted.Reply.Status != Active {
@@ -320,7 +320,7 @@ func TestUpdateFeatures(t *testing.T) {
 	}
 	c = mustAlter(t, table, `{"TableClass":"STANDARD_INFREQUENT_ACCESS"}`)
 	if c.Table.Class != "STANDARD_INFREQUENT_ACCESS" || c.Table.ClassChanged == nil || c.Reply.Class != "" {
-		t.Errorf("class %q, said %q", c.Table.Class, c.Reply.Class)
+		t.Errorf("class %q, reply %q", c.Table.Class, c.Reply.Class)
 	}
 	if c = mustAlter(t, c.Table, `{"TableClass":"STANDARD"}`); c.Table.Class != "STANDARD" {
 		t.Errorf("class %q", c.Table.Class)
@@ -334,7 +334,7 @@ func TestUpdateFeatures(t *testing.T) {
 	}
 	c = mustAlter(t, table, `{"WarmThroughput":{"ReadUnitsPerSecond":12240}}`)
 	if c.Table.Capacity.Warm != (Throughput{12240, 4000}) || c.Reply.Capacity.Warm != (Throughput{12000, 4000}) {
-		t.Errorf("warm for %+v, said %+v", c.Table.Capacity.Warm, c.Reply.Capacity.Warm)
+		t.Errorf("warm throughput %+v, reply %+v", c.Table.Capacity.Warm, c.Reply.Capacity.Warm)
 	}
 	c = mustAlter(t, table, `{"GlobalSecondaryIndexUpdates":[{"Update":{"IndexName":"byx","OnDemandThroughput":{"MaxReadRequestUnits":8},"WarmThroughput":{"ReadUnitsPerSecond":13000}}}]}`)
 	if x := c.Table.Index("byx").Capacity; x.OnDemand != (Throughput{8, 0}) || x.Warm != (Throughput{13000, 4000}) {

@@ -122,8 +122,8 @@ func TestSums(t *testing.T) {
 	d.Close()
 }
 
-// TestPowerLoss cuts the power at many moments: what was acknowledged is there,
-// and no batch is there in part.
+// TestPowerLoss cuts the power at many moments: acknowledged writes are kept, and no batch
+// is kept in part.
 func TestPowerLoss(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -167,10 +167,10 @@ func TestPowerLoss(t *testing.T) {
 	}
 }
 
-// TestUnwaited kills the process where nobody waits for the disk: a single short write has
-// reached the system soon, and the disk as well.
-func TestUnwaited(t *testing.T) {
-	for _, left := range []int{100, 0} { // percents of what was written since the last sync
+// TestNoSync kills the process with sync off: even a single short write reaches the
+// system, and the disk, soon.
+func TestNoSync(t *testing.T) {
+	for _, left := range []int{100, 0} { // percentage of the bytes written since the last sync that is kept
 		fs := vfs.NewCrashableMem()
 		d := openAs(t, Options{FS: fs, NoSync: true})
 		if err := d.set("k", "v"); err != nil {
@@ -185,9 +185,9 @@ func TestUnwaited(t *testing.T) {
 	}
 }
 
-// TestMark cuts the power after waiting for a batch with nothing but a mark: what
-// was applied before, though nobody waited for it, is on disk.
-func TestMark(t *testing.T) {
+// TestBarrier cuts the power after waiting for a batch with only a barrier: earlier batches,
+// which nothing waited for, are on disk.
+func TestBarrier(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	d := open(t, fs)
 	first, mark := d.NewBatch(), d.NewBatch()

@@ -20,7 +20,7 @@ type small struct {
 	mu     sync.Mutex
 	size   int64
 	used   map[string]int64
-	others int64 // used by somebody else
+	others int64 // used by other programs
 	failed int   // writes that found no room
 }
 
@@ -36,7 +36,7 @@ func (s *small) free() int64 {
 	return free
 }
 
-// add uses up to n bytes for the file and says how many there were.
+// take uses up to n bytes for the file and returns how many were free.
 func (s *small) take(name string, n int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,7 +48,7 @@ func (s *small) take(name string, n int) int {
 	return got
 }
 
-// fill lets somebody else use all but n bytes.
+// fill makes other programs use all but n bytes.
 func (s *small) fill(n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,9 +128,9 @@ func (f *smallFile) Preallocate(_, length int64) error {
 	return nil
 }
 
-// TestFullDisk fills a disk in every way: by writing, by somebody else, at once
-// and to the last byte. Writes are refused, reads go on, and all goes on when
-// there is room; what was acknowledged is there.
+// TestFullDisk fills a disk in several ways: by writes, by other programs, suddenly and to
+// the last byte. Writes are refused, reads continue, and writes continue when there is free
+// space; acknowledged writes are kept.
 func TestFullDisk(t *testing.T) {
 	f := func(name string, size int64, fill func(t *testing.T, fs *small, put func(n int) bool, write func())) {
 		t.Run(name, func(t *testing.T) {
@@ -215,15 +215,15 @@ func TestFullDisk(t *testing.T) {
 		fs.fill(0)
 		eventually(t, "a write finds no room", func() bool { return fs.failures() > 0 })
 		stop.Store(true)
-		fs.empty() // those who wait for room go on
+		fs.empty() // writes that wait for free space continue
 		writers.Wait()
 		fs.fill(0)
 	})
 	f("to the last byte", 16<<20, func(_ *testing.T, fs *small, _ func(int) bool, _ func()) { fs.fill(0) })
 }
 
-// TestFullAtOpen opens a directory on a disk without room: the ballast makes way,
-// and if that is not enough the reason is said.
+// TestFullAtOpen opens a directory on a full disk: the ballast is removed, and if that is
+// not enough the error states the reason.
 func TestFullAtOpen(t *testing.T) {
 	fs := newSmall(64 << 20)
 	d := open(t, fs)

@@ -13,7 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// everything is what a killed process leaves: all that was written, synced or not.
+// everything keeps all writes, synced or not, as after the death of a process.
 func everything() vfs.CrashCloneCfg {
 	return vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))}
 }
@@ -40,7 +40,7 @@ func killed(t *testing.T) (fs *vfs.MemFS, log string) {
 	return fs, "store/" + names[i]
 }
 
-// change replaces what a file holds.
+// change replaces a file's contents.
 func change(t *testing.T, fs vfs.FS, name string, by func(text []byte) []byte) {
 	t.Helper()
 	f, err := fs.Open(name)
@@ -67,8 +67,8 @@ func torn(log uint32, length, written int) []byte {
 	return chunk
 }
 
-// TestTornEnd kills processes while they write. All that was acknowledged is there, and
-// what is discarded is logged with the number of bytes.
+// TestTornEnd kills processes while they write. Acknowledged writes are kept, and discarded
+// bytes are logged with their number.
 func TestTornEnd(t *testing.T) {
 	const number = 2 // of the first log
 	f := func(name string, want string, tail ...[]byte) {
@@ -88,7 +88,7 @@ func TestTornEnd(t *testing.T) {
 				t.Errorf("it holds %q", got)
 			}
 			if !strings.Contains(said.String(), want) || want == "" && said.Len() > 0 {
-				t.Errorf("the log says %q; want %q", said.String(), want)
+				t.Errorf("the log has %q; want %q", said.String(), want)
 			}
 		})
 	}
@@ -117,8 +117,8 @@ func TestDamagedEnd(t *testing.T) {
 	f("cleared", "bytes of it were synced", func(text []byte) []byte { clear(text[len(text)-30:]); return text })
 }
 
-// TestRecycledLogs writes so much that files of logs are used again, and kills the
-// process: what such a file held before is not taken for a write that was cut short.
+// TestRecycledLogs writes until log files are recycled, and kills the process: the previous
+// contents of such a file are not mistaken for an interrupted write.
 func TestRecycledLogs(t *testing.T) {
 	running := vfs.NewCrashableMem()
 	d := open(t, running)
@@ -148,12 +148,12 @@ func TestRecycledLogs(t *testing.T) {
 	}
 	defer d.Close()
 	if text(t, d, "last") != "value" || said.Len() > 0 {
-		t.Errorf("last is %q; the log says %s", text(t, d, "last"), &said)
+		t.Errorf("last is %q; the log has %s", text(t, d, "last"), &said)
 	}
 }
 
-// TestInterruptedCreation opens directories whose first start was cut short by power
-// loss, at every step.
+// TestInterruptedCreation opens directories whose first start was interrupted by power loss,
+// at every step.
 func TestInterruptedCreation(t *testing.T) {
 	steps := &stepping{}
 	running := vfs.NewCrashableMem()
