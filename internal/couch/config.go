@@ -95,11 +95,11 @@ func (c Config) validate() (Config, error) {
 	c = c.withDefaults()
 	switch {
 	case len(c.Nodes) == 0:
-		return c, errors.New("there are no nodes")
+		return c, errors.New("no nodes configured")
 	case len(c.Nodes) > follow.MaxNodes:
 		return c, fmt.Errorf("%d nodes; at most %d are possible", len(c.Nodes), follow.MaxNodes)
 	case c.Writes != WritesFirst && c.Writes != WritesAny:
-		return c, fmt.Errorf("writes %q is neither %q nor %q", c.Writes, WritesFirst, WritesAny)
+		return c, fmt.Errorf("writes is %q; it must be %q or %q", c.Writes, WritesFirst, WritesAny)
 	}
 	return c, nil
 }

@@ -41,7 +41,7 @@ func (s *Service) Explain(_ context.Context, r admin.ExplainRequest) (admin.Expl
 	x := &edge.Exchange{Body: r.Body}
 	x.Request.Method, x.Request.Path, x.Request.RawQuery, x.Request.Fields = []byte(r.Method), path, query, fields
 	if x.Request.Host, x.Record.TLS = hostOf(r.Path, fields.Get("Host")); len(x.Request.Host) == 0 {
-		return admin.Explanation{}, fmt.Errorf("%w: path must be a URL such as http://host/database/document, or a path with a header Host: copies are kept apart by it", admin.ErrInput)
+		return admin.Explanation{}, fmt.Errorf("%w: path must be a URL such as http://host/database/document, or a path with a header Host, which is part of the cache key", admin.ErrInput)
 	}
 	e := explanation{call: newCall(s), request: &r, now: s.cache.At(time.Now())}
 	e.begin(x)
@@ -79,11 +79,11 @@ func (e *explanation) explain() {
 	case api.Write:
 		e.setDecision(policy.NotReading)
 	case api.Static:
-		e.step("static", "file", "its header lines say how long it is kept, as with type http")
+		e.step("static", "file", "cached as its header fields specify, as with type http")
 		e.setDecision(policy.URIMiss)
 	case api.Stream:
 		if e.shareable() {
-			e.step("feed", "shared", "with those who ask the same, unless couchdb.md names it among those that are passed on")
+			e.step("feed", "shared", "with all clients of the same feed, except for the feeds that couchdb.md lists as passed on")
 			e.Decision = telemetry.Coalesced.String()
 			return
 		}
@@ -97,7 +97,7 @@ func (e *explanation) explain() {
 func (e *explanation) read() {
 	switch {
 	case e.settings.table() == nil:
-		e.step("database", string(e.name), "nothing of databases is kept: follow_changes is off")
+		e.step("database", string(e.name), "databases are not cached: follow_changes is off")
 	case e.cacheable() && !e.fromReplicator():
 		if e.explainAuth() {
 			e.explainCopy()
@@ -112,9 +112,9 @@ func (e *explanation) explainAuth() bool {
 	e.identity = auth.Identify(e.x.Request.Fields)
 	e.db = e.settings.table().Find(e.name)
 	v, _ := e.settings.auth.Lookup(e.identity, e.name, e.now)
-	note := "by the node's last word on the request's credentials"
+	note := "from the node's last answer for these credentials"
 	if v == auth.Unknown {
-		note = "a node would be asked first whether these credentials may read the database; what follows is if they may"
+		note = "a node would be asked first whether these credentials may read the database; the next steps assume that they may"
 	}
 	e.step("rights", v.String(), note)
 	if v == auth.Denied {
@@ -122,7 +122,7 @@ func (e *explanation) explainAuth() bool {
 		return false
 	}
 	if e.db == nil {
-		e.step("database", string(e.name), "not in use: the next read that is allowed begins to follow it")
+		e.step("database", string(e.name), "not in use: the next permitted read begins to follow it")
 		e.setDecision(policy.URIMiss)
 		return false
 	}
@@ -132,7 +132,7 @@ func (e *explanation) explainAuth() bool {
 // explainCopy tells what is known of the database, and what is kept.
 func (e *explanation) explainCopy() {
 	good := e.db.Servable(e.now)
-	e.step("database", string(e.name), fmt.Sprintf("followed; copies may be given out: %v", good))
+	e.step("database", string(e.name), fmt.Sprintf("followed; copies may be served: %v", good))
 	for node, url := range e.settings.cfg.Nodes {
 		st := e.db.ReplicaState(node, e.now)
 		e.step("node", url, fmt.Sprintf("out: %v, to be compared: %v, lacks %d changes, for %v", st.Out, st.Unsynced, st.Lacks, st.Lag.Round(time.Millisecond)))

@@ -68,14 +68,14 @@ func (k *keeper) changed(before, after follow.Replication) {
 	switch {
 	case after.Err != nil:
 		if before.Err == nil {
-			log.Warn("a replication can't be looked after", slog.Any("error", after.Err))
+			log.Warn("a replication can't be checked", slog.Any("error", after.Err))
 		}
 	case after.Restarts > before.Restarts:
-		log.Warn("a replication is made anew, since it is gone or may be", slog.String("by", after.Kind.String()))
+		log.Warn("a replication was started again, since it is gone or may be", slog.String("by", after.Kind.String()))
 	case before.Kind == follow.NotStarted:
-		log.Info("a replication is kept", slog.String("by", after.Kind.String()))
+		log.Info("a replication was started", slog.String("by", after.Kind.String()))
 	case before.Err != nil:
-		log.Info("a replication can be looked after again")
+		log.Info("a replication can be checked again")
 	case failing(after.Phase) != failing(before.Phase):
 		log.Warn("a replication is "+after.Phase, slog.String("before", before.Phase))
 	}
@@ -92,13 +92,13 @@ func isHealthy(s *follow.Replication) bool {
 func (k *keeper) observe(service string, r *telemetry.Registry) {
 	for i, s := range k.States() {
 		labels := []string{"service", service, "database", s.DB, "from", k.urls[s.From], "to", k.urls[s.To]}
-		r.Gauge("kasoku_couch_replication_up", "1 while the replication is there and its node says nothing else.", func() float64 {
+		r.Gauge("kasoku_couch_replication_up", "1 while the replication exists and its node reports no failure.", func() float64 {
 			if isHealthy(&k.States()[i]) {
 				return 1
 			}
 			return 0
 		}, labels...)
-		r.CounterFunc("kasoku_couch_replication_mended_total", "Times the replication was made anew, since it was gone or might be.",
+		r.CounterFunc("kasoku_couch_replication_mended_total", "Times the replication was started again, since it was gone or might be.",
 			func() float64 { return float64(k.States()[i].Restarts) }, labels...)
 	}
 }
@@ -111,7 +111,7 @@ func (k *keeper) notes() (notes []string) {
 		case s.Err != nil:
 			notes = append(notes, fmt.Sprintf("%s: %v", what, s.Err))
 		case s.Kind == follow.NotStarted:
-			notes = append(notes, what+": not yet made")
+			notes = append(notes, what+": not yet started")
 		case failing(s.Phase):
 			notes = append(notes, what+": "+s.Phase)
 		}

@@ -215,7 +215,7 @@ func (s *security) apply(ctx context.Context, db string) {
 		cancel()
 		switch {
 		case err == nil && (status < 300 || status == http.StatusNotFound): // or the database is not there any more
-			s.svc.log.Info("a node has got a write of _security that it had missed", slog.String("database", db), slog.String("node", url))
+			s.svc.log.Info("a node has received a missed write of _security", slog.String("database", db), slog.String("node", url))
 		case err == nil:
 			left[url] = fmt.Sprintf("it answers %d to Kasoku's own write", status)
 		default:
@@ -235,7 +235,7 @@ func (s *security) notes() (notes []string) {
 	for _, db := range slices.Sorted(maps.Keys(*all)) {
 		m := (*all)[db]
 		for _, url := range slices.Sorted(maps.Keys(m.nodes)) {
-			notes = append(notes, fmt.Sprintf("database %s: %s lacks the _security that was written at %s, and is not asked for the database until it has it: %s",
+			notes = append(notes, fmt.Sprintf("database %s: %s lacks the _security that was written at %s, and gets no requests for the database until it has it: %s",
 				db, url, m.at.UTC().Format(time.RFC3339), m.nodes[url]))
 		}
 	}
@@ -385,7 +385,7 @@ func (w *writing) recordMissed(results []securityResult) {
 		if r := &results[i]; r.missed() {
 			url := w.settings.fleet.urls[r.node]
 			m.nodes[url] = r.why()
-			w.svc.log.Warn("a node has missed a write of _security, and is not asked for the database until it has it",
+			w.svc.log.Warn("a node has missed a write of _security, and gets no requests for the database until it has it",
 				slog.String("database", string(w.name)), slog.String("node", url), slog.String("why", r.why()))
 		}
 	}

@@ -57,14 +57,14 @@ func (s *security) compare(ctx context.Context, f *fleet, db string) {
 	named := s.differences[db] != ""
 	s.mu.Unlock()
 	if differs != "" && !named {
-		s.svc.log.Warn("nodes have not the same _security, so that what a user may read depends on the node; write it again through Kasoku",
+		s.svc.log.Warn("the nodes' _security differs, so a user's permissions depend on the node; write it again through Kasoku",
 			slog.String("database", db), slog.String("node", first), slog.String("other", differs))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.differences, db)
 	if differs != "" {
-		s.differences[db] = fmt.Sprintf("database %s: %s and %s have not the same _security, so that what a user may read depends on the node; write it again through Kasoku", db, first, differs)
+		s.differences[db] = fmt.Sprintf("database %s: %s and %s differ in _security, so a user's permissions depend on the node; write it again through Kasoku", db, first, differs)
 	}
 }
 

@@ -176,7 +176,7 @@ func TestUsersDiffer(t *testing.T) {
 			}
 		})
 		s.compareUsers(t.Context()) // as at the start, which is not waited for
-		s.until(func() bool { return strings.Count(s.log.String(), "have not the same users") == 2*want })
+		s.until(func() bool { return strings.Count(s.log.String(), "users or passwords differ") == 2*want })
 	}
 	f("1-a", "1-a", false, 0)
 	f("1-a", "2-b", false, 1)
@@ -193,9 +193,9 @@ func TestSecurityDiffers(t *testing.T) {
 	a.secured, b.secured = []string{anyone}, []string{annOnly}
 	s.follow()
 	notes := func() string { return strings.Join(s.Report().Notes, "; ") }
-	want := "database db: " + a.server.URL + " and " + b.server.URL + " have not the same _security"
+	want := "database db: " + a.server.URL + " and " + b.server.URL + " differ in _security"
 	s.until(func() bool { return strings.Contains(notes(), want) })
-	if n := strings.Count(s.log.String(), "nodes have not the same _security"); n != 1 {
+	if n := strings.Count(s.log.String(), "the nodes' _security differs"); n != 1 {
 		t.Errorf("%d lines in the log", n)
 	}
 	if g := s.ask("PUT", "/db/_security", anyone); g.status != 200 {

@@ -42,7 +42,7 @@ func (s *Service) compareUsers(ctx context.Context) {
 		case first == "":
 			first, known = url, users
 		case !sameUsers(known, users):
-			s.log.Warn("the nodes have not the same users or passwords: a change of a password reaches one node only, unless replicate has the database _users",
+			s.log.Warn("the nodes' users or passwords differ: a changed password reaches one node only, unless replicate includes the database _users",
 				slog.String("node", first), slog.String("other", url))
 			return
 		}

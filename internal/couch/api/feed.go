@@ -31,7 +31,7 @@ const (
 const MaxChange = 1 << 20
 
 // ErrTooLong says that a change is longer than MaxChange.
-var ErrTooLong = errors.New("a change is longer than what is read")
+var ErrTooLong = errors.New("a change is longer than the limit")
 
 // ErrMalformed says that a feed is not what a node would write.
 var ErrMalformed = errors.New("not a feed of changes")

@@ -107,7 +107,7 @@ func (g *Cache) fill(ask Check) cache.FillFunc {
 	return func(ctx context.Context, st *cache.Stamp) (cache.Filling, error) {
 		status, err := ask(ctx, st.Strong)
 		if err != nil {
-			return cache.Filling{}, fmt.Errorf("ask who may read: %w", err)
+			return cache.Filling{}, fmt.Errorf("check read permission: %w", err)
 		}
 		v := verdict(status)
 		return cache.Filling{Kind: uint8(v), TTL: g.cfg.TTL, Refresh: g.cfg.TTL / 2, NoStore: v == Unknown}, nil

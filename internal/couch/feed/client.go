@@ -12,27 +12,28 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// Client is who asks for a feed.
+// Client is a client of a live feed.
 type Client struct {
-	// DB is the database's name, without escapes.
+	// DB is the database's name, unescaped.
 	DB string
-	// Nodes are those whose feed the client may get: that of the first, and of each other
-	// one only if those before it can't be reached. The first should be the same for all
-	// who follow a database, and for all else that gives them positions in it.
+	// Nodes are the nodes whose feeds the client may get, in order: each is used only if the
+	// ones before it can't be reached. The first should be the same for all clients that
+	// follow a database, and for all other requests that return positions in it.
 	Nodes []int
-	// MayRead says whether the client may read the database. It is asked by the client's
-	// goroutine, at the start and then every Config.Recheck; whoever loses the right is
+	// MayRead reports whether the client may read the database. The client's goroutine calls
+	// it at the start and then every Config.Recheck. A client that loses the permission is
 	// cut.
 	MayRead func(ctx context.Context) bool
 }
 
-// maxBody is how long a POST's list of documents, or selector, may be to be shared.
+// maxBody is the maximum size of a POST's body, with document ids or a selector, of a shared
+// feed.
 const maxBody = 64 << 10
 
-// Serve answers a request for a live _changes feed from a feed that is shared. It
-// returns false, and has sent nothing, if the client is to be given a feed of its
-// own: what is asked for can't be shared, the node refuses it, or the client may not
-// read the database. Serve returns when the feed has ended.
+// Serve answers a request for a live _changes feed from a shared feed, and returns when the
+// feed has ended. It returns false, and has sent nothing, if the client should get a feed of
+// its own: the request can't be shared, the node refuses it, or the client may not read the
+// database.
 func (f *Feeds) Serve(x *edge.Exchange, c Client) bool {
 	came := time.Now()
 	r := &x.Request
@@ -68,7 +69,7 @@ func (f *Feeds) Serve(x *edge.Exchange, c Client) bool {
 		switch f.serveFrom(ctx, x.Stopping(), n, &s) {
 		case served:
 			return true
-		case closing:
+		case unavailable:
 			x.Reply.Status, x.Record.Decision, x.Record.Reason = http.StatusServiceUnavailable, telemetry.Local, "busy"
 			return true
 		case passOn:
@@ -78,10 +79,10 @@ func (f *Feeds) Serve(x *edge.Exchange, c Client) bool {
 	return false
 }
 
-// maxAttempts is how often a design document may change while a client comes.
+// maxAttempts is how often a design document may change while a client joins.
 const maxAttempts = 3
 
-// serveFrom makes n a client of the feed from s, until that ends.
+// serveFrom serves n from the feed of s until it ends.
 func (f *Feeds) serveFrom(ctx context.Context, stopping <-chan struct{}, n *session, s *source) sessionResult {
 	for range maxAttempts {
 		if n.group = f.join(s); n.group == nil {
@@ -99,7 +100,7 @@ func (f *Feeds) serveFrom(ctx context.Context, stopping <-chan struct{}, n *sess
 	return passOn
 }
 
-// answer is an exchange's answer as an outlet.
+// answer is an outlet that writes to an exchange.
 type answer struct {
 	x *edge.Exchange
 	*edge.Outgoing
@@ -130,8 +131,8 @@ func (a *answer) begin(f Form, header http1.Fields) (err error) {
 	return err
 }
 
-// ownCredentials tells whether a field of the node's answer belongs to that answer alone, or is
-// written by others here.
+// isOwnField reports whether a field of the node's answer applies to that answer only, or is
+// written by other code here.
 func isOwnField(name []byte) bool {
 	return slices.Contains([]string{
 		"connection", "keep-alive", "transfer-encoding", "content-length", "trailer", "upgrade", "te", "proxy-connection", "date",
@@ -139,7 +140,7 @@ func isOwnField(name []byte) bool {
 	}, strings.ToLower(string(name)))
 }
 
-// acceptsJSON tells whether CouchDB would call its answer JSON.
+// acceptsJSON reports whether CouchDB would label its answer as JSON.
 func acceptsJSON(h http1.Fields) bool {
 	accept := string(h.Get("Accept"))
 	for _, kind := range []string{"application/json", "*/*", "application/*"} {
@@ -150,11 +151,10 @@ func acceptsJSON(h http1.Fields) bool {
 	return false
 }
 
-// sharedHeader returns the fields of a request that may decide what its feed says: the
-// credentials, unless the feed is read with Kasoku's, where it comes from, and for a
-// function that sees the request all that is not about the connection or the client's
-// position. They are in an order of their own. ok is false if the request can't be
-// made for others as well: a proxy in front vouches for its user.
+// sharedHeader returns the sorted fields of a request that may affect the content of its
+// feed: the credentials, unless the feed is read with Kasoku's; Origin; and, if the filter
+// sees the request, all fields that don't concern the connection or the client's position.
+// ok is false if the request can't be shared, because a proxy in front vouches for its user.
 func sharedHeader(h http1.Fields, method string, all, ours bool) (kept http1.Fields, ok bool) {
 	kept = http1.FieldsOf("Accept", "application/json")
 	if accept := h.Get("Accept"); all && accept != nil {
@@ -179,8 +179,8 @@ func sharedHeader(h http1.Fields, method string, all, ours bool) (kept http1.Fie
 	return kept, true
 }
 
-// isIrrelevant tells whether a field says nothing that a filter could go by: it belongs to
-// the connection, the way through proxies, or the client's position.
+// isIrrelevant reports whether a filter has no use for a field: it concerns the connection,
+// the route through proxies, or the client's position.
 func isIrrelevant(name string) bool {
 	switch name {
 	case "host", "accept", "content-type", "connection", "keep-alive", "transfer-encoding", "content-length", "te", "trailer", "upgrade", "expect",

@@ -45,7 +45,7 @@ func TestStopOpening(t *testing.T) {
 		s.pass(5 * time.Second)
 		s.expect(c, "")
 		close(c.stop)
-		if o := <-c.done; o != closing || c.sink.take() != "" {
+		if o := <-c.done; o != unavailable || c.sink.take() != "" {
 			t.Errorf("outcome %d after %q", o, c.sink.take())
 		}
 	})

@@ -7,36 +7,35 @@ import (
 	"time"
 )
 
-// Config says how feeds are shared. What is 0 means its default.
+// Config is the configuration of Feeds. Zero values mean the defaults.
 type Config struct {
 	// Ask sends a request to a node.
 	Ask Ask
-	// OwnCredentials says that there are credentials of Kasoku's own, with which feeds are read
-	// that look the same to everybody. Without them clients share a feed only with those
-	// who bring the same credentials.
+	// OwnCredentials is true if Kasoku has its own credentials, which it uses for feeds that
+	// don't depend on the user. Otherwise only clients with the same credentials share a
+	// feed.
 	OwnCredentials bool
-	// RingBytes is how much of its newest rows a feed holds. Default 512 KiB.
+	// RingBytes is the size of a feed's ring of newest rows. Default 512 KiB.
 	RingBytes int
-	// MaxGroups is how many feeds are shared at a time; clients of others get one of their
-	// own. Default 128.
+	// MaxGroups is the maximum number of shared feeds; clients of further feeds are not
+	// shared. Default 128.
 	MaxGroups int
-	// PageRows and PageBytes bound what a client gets at once while it catches up.
-	// Defaults 500 and 64 KiB.
+	// PageRows and PageBytes limit a page for a client that catches up. Defaults 500 and 64
+	// KiB.
 	PageRows, PageBytes int
-	// MaxPages is how many pages may be on their way at a time to clients that catch up; as
-	// many more may be through filters, since a node may look for minutes for a row that
-	// they let through. Default 64.
+	// MaxPages is the maximum number of pages requested at a time, with a separate limit of
+	// the same size for filtered feeds, since a node may search for minutes for a matching
+	// row. Default 64.
 	MaxPages int
-	// Linger is how long a feed without clients stays open, so that long polls find it
-	// again. Default 15s.
+	// Linger is how long a feed without clients stays open for the next long poll. Default
+	// 15s.
 	Linger time.Duration
-	// ResumeTime is for how long a feed that broke off may be resumed. Default 2s.
+	// ResumeTime is how long a feed that broke off may be resumed. Default 2s.
 	ResumeTime time.Duration
-	// MaxSilence is how long nothing may come from a node until a feed counts as broken
-	// off. Default 10s.
+	// MaxSilence is how long a node may be silent before its feed counts as broken. Default
+	// 10s.
 	MaxSilence time.Duration
-	// Recheck is how often it is asked whether a client may still see its feed. Default
-	// 3s.
+	// Recheck is the interval at which a client's permission is checked. Default 3s.
 	Recheck time.Duration
 }
 
@@ -63,24 +62,24 @@ func (c Config) withDefaults() Config {
 // Feeds are the shared feeds of a service.
 type Feeds struct {
 	cfg   Config
-	slots [2]chan struct{} // one for each client that reads a page; apart if rows are left out
+	slots [2]chan struct{} // a slot per page request; the second is for filtered feeds
 	ctx   context.Context
 	stop  context.CancelFunc
 	wg    sync.WaitGroup
 
 	mu      sync.Mutex
-	groups  map[string]*group // to which clients may come
-	running map[*group]bool   // which ask a node: those, and those that only have the clients they have
+	groups  map[string]*group // the groups that clients may join, by source.key
+	running map[*group]bool   // all groups with a feed on a node, including those that no client may join
 	stats   Stats
 }
 
-// Stats is what feeds have done and are doing.
+// Stats are numbers of feeds, clients and requests.
 type Stats struct {
-	Feeds, Clients int    // now
-	Opened, Pages  uint64 // feeds and pages that nodes were asked for
+	Feeds, Clients int    // at present
+	Opened, Pages  uint64 // feeds and pages requested so far
 }
 
-// New makes feeds. Nothing is asked before there are clients.
+// New returns Feeds. It sends no request until there are clients.
 func New(cfg Config) *Feeds {
 	cfg = cfg.withDefaults()
 	f := &Feeds{cfg: cfg, groups: map[string]*group{}, running: map[*group]bool{}}
@@ -91,13 +90,13 @@ func New(cfg Config) *Feeds {
 	return f
 }
 
-// Close ends all feeds, and cuts the clients that are left.
+// Close ends all feeds and cuts the remaining clients.
 func (f *Feeds) Close() {
 	f.stop()
 	f.wg.Wait()
 }
 
-// Stats counts.
+// Stats returns the present numbers.
 func (f *Feeds) Stats() Stats {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -112,8 +111,8 @@ func (f *Feeds) countPage() {
 	f.stats.Pages++
 }
 
-// join makes its caller a client of the feed from s, and returns nil if there are too
-// many feeds. Each join is followed by one leave.
+// join adds a client to the group of s, and returns the group, or nil if there are too many
+// feeds. Each join is followed by one leave.
 func (f *Feeds) join(s *source) *group {
 	key := s.key()
 	f.mu.Lock()
@@ -133,7 +132,7 @@ func (f *Feeds) join(s *source) *group {
 	return g
 }
 
-// running opens a feed. It is called with mu held.
+// open opens a feed. f.mu is held.
 func (f *Feeds) open(key string, s source) *group {
 	s.ask, s.silence = f.cfg.Ask, f.cfg.MaxSilence
 	s.header = s.header.Clone()
@@ -146,13 +145,13 @@ func (f *Feeds) open(key string, s source) *group {
 	f.wg.Go(func() {
 		defer cancel()
 		p := g.run(ctx)
-		f.remove(g) // first: whoever sees that it is over finds no such group
+		f.remove(g) // first, so that a client that sees the end finds no such group
 		g.enter(p)
 	})
 	return g
 }
 
-// remove takes a group off that asks nothing any more.
+// remove removes a group whose feed is closed.
 func (f *Feeds) remove(g *group) {
 	f.retire(g)
 	f.mu.Lock()
@@ -160,7 +159,7 @@ func (f *Feeds) remove(g *group) {
 	delete(f.running, g)
 }
 
-// retire takes a group off the table. Its clients stay with it.
+// retire keeps further clients from joining a group. Its clients remain.
 func (f *Feeds) retire(g *group) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -169,7 +168,7 @@ func (f *Feeds) retire(g *group) {
 	}
 }
 
-// leave takes a client off. The last one leaves the feed open for a while.
+// leave removes a client. After the last one the feed remains open for a while.
 func (f *Feeds) leave(g *group) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -177,7 +176,7 @@ func (f *Feeds) leave(g *group) {
 	if g.clients--; g.clients > 0 {
 		return
 	}
-	if f.groups[g.key] != g { // nobody comes any more
+	if f.groups[g.key] != g { // no further client can join
 		g.cancel()
 		return
 	}
@@ -195,7 +194,7 @@ func (f *Feeds) closeUnused(g *group) {
 	}
 }
 
-// key is what those have in common who share a feed.
+// key returns the key of s in Feeds.groups.
 func (s *source) key() string {
 	var b []byte
 	part := func(text string) {

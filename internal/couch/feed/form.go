@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// appendRow writes a row; follows is true if another went before it.
+// appendRow appends a row; follows is true for all rows except the first.
 func (f Form) appendRow(dst []byte, r *row, follows bool) []byte {
 	switch f {
 	case Longpoll:
@@ -21,15 +21,15 @@ func (f Form) appendRow(dst []byte, r *row, follows bool) []byte {
 	return append(append(dst, r.text...), '\n')
 }
 
-// opening is what stands before everything else.
-func (f Form) opening() []byte {
+// head returns the text before the first row.
+func (f Form) head() []byte {
 	if f == Longpoll {
 		return []byte("{\"results\":[\n")
 	}
 	return nil
 }
 
-// heartbeat says that there is nothing to tell.
+// heartbeat returns the text of a heartbeat.
 func (f Form) heartbeat() []byte {
 	if f == Eventsource {
 		return []byte("event: heartbeat\ndata: \n\n")
@@ -37,9 +37,9 @@ func (f Form) heartbeat() []byte {
 	return []byte("\n")
 }
 
-// closing is the end that the client can tell from a break: last is its position as
-// JSON, pending how many rows are known to be behind it.
-func (f Form) closing(last string, pending int) []byte {
+// unavailable returns the text of an orderly end. last is the client's position as JSON, pending
+// the known number of rows after it.
+func (f Form) tail(last string, pending int) []byte {
 	var dst []byte
 	switch f {
 	case Eventsource:
@@ -53,7 +53,7 @@ func (f Form) closing(last string, pending int) []byte {
 	return append(strconv.AppendInt(dst, int64(pending), 10), "}\n"...)
 }
 
-// batch is what a client needs while it is written to.
+// batch has the buffers for writing to a client.
 type batch struct {
 	rows [32]row
 	text []byte
@@ -61,7 +61,7 @@ type batch struct {
 
 const (
 	batchText    = 16 << 10
-	maxBatchText = 64 << 10 // of a batch that is used again
+	maxBatchText = 64 << 10 // of a batch that is returned to the pool
 )
 
 var batches = sync.Pool{New: func() any { return &batch{text: make([]byte, 0, batchText)} }}

@@ -12,43 +12,43 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// phase is what has become of a group.
+// phase is the state of a group.
 type phase uint8
 
 const (
 	opening phase = iota // the node has not answered yet
 	open
-	refused // the node does not give this feed
-	ended   // the node has ended the feed in order, or the database is gone
-	lost    // the feed broke off, and may not be resumed
-	away    // the node can't be reached, or does not come back
+	refused // the node refuses this feed
+	ended   // the node has ended the feed in order, or the database was deleted
+	lost    // the feed broke off and can't be resumed
+	away    // the node can't be reached, or did not return in time
 )
 
-// group is those who share a feed, and the feed's newest rows. Its goroutine writes
-// what mu guards, the clients' goroutines read it.
+// group is a shared feed with its newest rows and its clients. Its goroutine writes the
+// fields guarded by mu; the clients' goroutines read them.
 type group struct {
 	cfg *Config
 	key string
 	source
 	cancel context.CancelFunc
 
-	checking       chan struct{} // held by who asks for the design document's revision, once the group is open
-	checkedAt      time.Time     // when that was asked last; guarded by check
-	filterCurrent  bool          // what came of it; guarded by check
-	filterRevision string        // the revision that filters; set before the group is open
-	lingerTimer    *time.Timer   // guarded by Feeds.mu, with clients
+	checking       chan struct{} // a lock for requesting the design document's revision, once the group is open
+	checkedAt      time.Time     // the last request for it; guarded by checking
+	filterCurrent  bool          // its result; guarded by checking
+	filterRevision string        // the design document's revision; set before the group is open
+	lingerTimer    *time.Timer   // guarded by Feeds.mu, like clients
 	clients        int
 
-	mu     sync.Mutex // leaf
+	mu     sync.Mutex // no other lock is acquired while it is held
 	phase  phase
-	broken bool         // the feed broke off, and may be resumed
+	broken bool         // the feed broke off and may be resumed
 	header http1.Fields // of the node's answer
 	ring   ring
 	pages  map[pageKey]*pageRead
-	moved  chan struct{} // closed, and made anew, with each change of phase or ring
+	moved  chan struct{} // closed and replaced at each change of phase or ring
 }
 
-// view is a group at a moment.
+// view is a snapshot of a group.
 type view struct {
 	phase      phase
 	first, end uint64
@@ -61,8 +61,8 @@ func (g *group) view() view {
 	return view{g.phase, g.ring.first, g.ring.end(), g.moved}
 }
 
-// copyRows copies rows from at on, which must be in the ring: one, and as many more as are
-// no longer than maxBatchText. A client holds them for as long as it takes to read them.
+// copyRows copies rows from number at on, which must be in the ring: one row, and more up to
+// maxBatchText in total. The client holds them while it writes them.
 func (g *group) copyRows(at uint64, dst []row) (n int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -80,7 +80,7 @@ func (g *group) copyRows(at uint64, dst []row) (n int) {
 	return n
 }
 
-// find finds where a client begins in the ring; seq is the position there.
+// find returns the place in the ring where a client begins, and the position there.
 func (g *group) find(since string) (at uint64, seq string, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -92,8 +92,8 @@ func (g *group) find(since string) (at uint64, seq string, ok bool) {
 	return at, g.ring.position(at), ok
 }
 
-// formatPosition is a position in the form in which the node writes them, once that is known: as
-// text or as a number. Clients' own may be in another, since a URL does not tell.
+// formatPosition returns a position in the node's JSON type, string or number, if that is
+// known. The type of a position from a client's URL is unknown.
 func (g *group) formatPosition(seq string) string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -112,7 +112,7 @@ func (g *group) update(f func()) {
 	g.moved = make(chan struct{})
 }
 
-// set changes what clients don't wait for.
+// set changes the group without waking its clients.
 func (g *group) set(f func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -121,19 +121,19 @@ func (g *group) set(f func()) {
 
 func (g *group) enter(p phase) { g.update(func() { g.phase = p }) }
 
-// run reads the feed until it is over.
+// run reads the feed until it ends, and returns the final phase.
 func (g *group) run(ctx context.Context) phase {
 	born, since, err := g.begin(ctx)
 	if err != nil {
 		return openFailure(err)
 	}
-	var until time.Time // for how long it may be resumed
+	var until time.Time // the time limit for resuming
 	for failures := 0; ; failures++ {
 		began := time.Now()
 		alive, orderly, err := g.read(ctx, born, &since)
 		var no refusal
 		switch {
-		case ctx.Err() != nil: // nobody wants it any more
+		case ctx.Err() != nil: // the group has no clients any more
 			return lost
 		case orderly, errors.Is(err, errReplaced):
 			return ended
@@ -145,7 +145,7 @@ func (g *group) run(ctx context.Context) phase {
 		if alive || until.IsZero() {
 			until = time.Now().Add(g.cfg.ResumeTime)
 		}
-		if time.Since(began) >= g.cfg.ResumeTime { // else whoever cuts it may do so again and again
+		if time.Since(began) >= g.cfg.ResumeTime { // otherwise a proxy that cuts the feed might do so at a high rate
 			failures = 0
 		}
 		g.set(func() { g.broken = true })
@@ -155,7 +155,7 @@ func (g *group) run(ctx context.Context) phase {
 	}
 }
 
-// openFailure tells what to make of a feed that could not be opened.
+// openFailure returns the phase for a feed that could not be opened.
 func openFailure(err error) phase {
 	var no refusal
 	if errors.As(err, &no) || errors.Is(err, errGarbled) {
@@ -164,7 +164,7 @@ func openFailure(err error) phase {
 	return away
 }
 
-// start finds out where the feed is to begin.
+// begin finds the position where the feed begins.
 func (g *group) begin(ctx context.Context) (born, since string, err error) {
 	if g.design != "" {
 		g.checkedAt, g.filterCurrent = time.Now(), true
@@ -178,11 +178,11 @@ func (g *group) begin(ctx context.Context) (born, since string, err error) {
 	return born, since, err
 }
 
-// isUnique says whether a database's birth is one by which it can be told from another
-// of the same name.
+// isUnique reports whether a database's start time distinguishes it from another one of the
+// same name.
 func isUnique(born string) bool { return born != "" && born != `"0"` && born != "0" && born != "null" }
 
-// resume waits until the node is there again with the database as it was.
+// resume waits until the node is available again with the same database.
 func (g *group) resume(ctx context.Context, born, since string, until time.Time, failures int) phase {
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
@@ -201,7 +201,7 @@ func (g *group) resume(ctx context.Context, born, since string, until time.Time,
 	}
 }
 
-// pause waits, and says whether ctx has not ended.
+// pause waits, and reports whether ctx is still valid.
 func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -213,15 +213,14 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// maxBatch is how many rows clients are told of at once.
+// maxBatch is the maximum number of rows added to the ring at once.
 const maxBatch = 64
 
-// errReplaced says that another database has the name.
-var errReplaced = errors.New("it is another database")
+// errReplaced is returned if the name belongs to another database now.
+var errReplaced = errors.New("the database was replaced")
 
-// confirm asks whether the database is still the one that was there before its feed
-// was asked for: a node takes the position of another one for its own, and would leave
-// out what is older.
+// confirm checks that the database is still the one whose feed was requested. A node takes a
+// position in another database for its own, and would skip older changes.
 func (g *group) confirm(ctx context.Context, born, since string) error {
 	again, seq, err := g.locate(ctx)
 	if err == nil && (again != born || api.DatabaseReplaced(since, seq)) {
@@ -230,8 +229,8 @@ func (g *group) confirm(ctx context.Context, born, since string) error {
 	return err
 }
 
-// startPage reads a feed from since on, and moves that. alive is true if anything came of
-// it, orderly if the node has ended it.
+// read reads a feed from since on, and updates since. alive reports whether anything was
+// received, orderly whether the node has ended the feed.
 func (g *group) read(ctx context.Context, born string, since *string) (alive, orderly bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -273,7 +272,7 @@ func (g *group) read(ctx context.Context, born string, since *string) (alive, or
 	}
 }
 
-// feedError tells what can't be read from what broke off.
+// feedError returns errGarbled for unreadable data, and otherwise err.
 func feedError(err error) error {
 	if errors.Is(err, api.ErrTooLong) || errors.Is(err, api.ErrMalformed) {
 		return errGarbled
@@ -281,7 +280,7 @@ func feedError(err error) error {
 	return err
 }
 
-// add puts rows into the ring.
+// add adds rows to the ring.
 func (g *group) add(rows []row) {
 	if len(rows) == 0 {
 		return
@@ -293,8 +292,8 @@ func (g *group) add(rows []row) {
 	})
 }
 
-// isFilterCurrent tells whether the function that filters is still the one of the design
-// document, as of some moment after since.
+// isFilterCurrent reports whether the design document was unchanged at some moment after
+// since.
 func (g *group) isFilterCurrent(ctx context.Context, since time.Time) bool {
 	if g.design == "" {
 		return true
@@ -303,9 +302,9 @@ func (g *group) isFilterCurrent(ctx context.Context, since time.Time) bool {
 	case g.checking <- struct{}{}:
 		defer func() { <-g.checking }()
 	case <-ctx.Done():
-		return true // the client has left, which says nothing of the function
+		return true // the client has left, which reveals nothing about the function
 	}
-	if g.checkedAt.Before(since) { // else somebody has asked meanwhile
+	if g.checkedAt.Before(since) { // otherwise another client has checked meanwhile
 		at := time.Now()
 		rev, err := g.revision(ctx)
 		if ctx.Err() != nil {

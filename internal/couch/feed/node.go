@@ -14,34 +14,34 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// Request is what a node is asked.
+// Request is a request to a node.
 type Request struct {
 	Node   int
 	Method string
 	Target string // origin-form, with its query
-	// Header has what the rows depend on. It may hold a client's credentials.
+	// Header has the fields that the rows depend on. It may contain a client's credentials.
 	Header http1.Fields
-	// OwnCredentials says that the request is to bring Kasoku's credentials.
+	// OwnCredentials is true if the request is to be sent with Kasoku's credentials.
 	OwnCredentials bool
 	Body           []byte // of a POST
 }
 
-// Answer is a node's answer, whose head is there.
+// Answer is a node's answer after its header has arrived.
 type Answer struct {
 	Status int
-	Header http1.Fields // valid for as long as the Answer
-	// Body fails when the request's context ends. It is read to its end or closed.
+	Header http1.Fields // valid as long as the Answer
+	// Body is read to its end or closed. Reads fail when the request's context ends.
 	Body io.ReadCloser
 }
 
-// Ask sends a request to a node, to that one alone.
+// Ask sends a request to its node, and never to another one.
 type Ask func(ctx context.Context, q *Request) (*Answer, error)
 
-// source is a database on a node, as those see it who share a feed.
+// source is a feed on a node as requested by the clients that share it.
 type source struct {
 	ask            Ask
 	node           int
-	db             string // without escapes
+	db             string // unescaped
 	shared         string
 	design         string
 	filtered       bool
@@ -62,14 +62,14 @@ func (s *source) target(options, since string) string {
 	return t
 }
 
-// refusal is an answer that is none to what was asked.
+// refusal is an unexpected status.
 type refusal int
 
 func (r refusal) Error() string { return fmt.Sprintf("the node answered with %d", int(r)) }
 
-var errGarbled = errors.New("what the node answers is no feed")
+var errGarbled = errors.New("the node's answer is not a feed")
 
-// get asks for something small with the feed's credentials.
+// get sends a small request with the feed's credentials.
 func (s *source) get(ctx context.Context, method, target string) (*Answer, error) {
 	a, err := s.ask(ctx, &Request{Node: s.node, Method: method, Target: target, Header: s.header, OwnCredentials: s.ownCredentials})
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *source) get(ctx context.Context, method, target string) (*Answer, error
 	return a, nil
 }
 
-// locate asks which database has the name, and where its end is.
+// locate returns the start time of the database and the end of its feed.
 func (s *source) locate(ctx context.Context) (born, seq string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.silence)
 	defer cancel()
@@ -105,7 +105,7 @@ func (s *source) locate(ctx context.Context) (born, seq string, err error) {
 	return string(info.Born), string(info.Seq), nil
 }
 
-// revision asks for the revision of the design document that filters.
+// revision returns the revision of the filter's design document.
 func (s *source) revision(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.silence)
 	defer cancel()
@@ -120,7 +120,7 @@ func (s *source) revision(ctx context.Context) (string, error) {
 	return "", errGarbled
 }
 
-// changes asks for changes.
+// changes requests changes.
 func (s *source) changes(ctx context.Context, options, since string) (*Answer, error) {
 	a, err := s.ask(ctx, &Request{Node: s.node, Method: s.method, Target: s.target(options, since), Header: s.header, OwnCredentials: s.ownCredentials, Body: s.body})
 	if err != nil {
@@ -133,7 +133,7 @@ func (s *source) changes(ctx context.Context, options, since string) (*Answer, e
 	return a, nil
 }
 
-// watchedReader ends a request on which nothing comes for a while.
+// watchedReader ends a request after a period of silence.
 type watchedReader struct {
 	io.Reader
 	dog  *time.Timer

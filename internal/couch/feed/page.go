@@ -10,26 +10,25 @@ import (
 	"github.com/kasoku/kasoku/internal/couch/api"
 )
 
-// readPage is a piece of what has changed since a position.
+// page is a part of the changes after a position.
 type page struct {
 	rows     []row
-	mark     uint64 // the ring's end before the page was asked for
-	last     string // the position behind it, as JSON
-	complete bool   // there was no more
+	mark     uint64 // the ring's end before the page was requested
+	last     string // the position at its end, as JSON
+	complete bool   // no more rows followed
 
-	pending int // what the node says is behind it
+	pending int // the number of rows after it, as reported by the node
 }
 
-// pageSilence is how long a node may say nothing while it reads a page; filteredPageSilence is
-// that where it has to look for rows that a filter lets through, which are told when
-// there are some.
+// pageSilence is how long a node may be silent while it reads a page. filteredPageSilence
+// applies if it has to search for rows that pass a filter.
 const (
 	pageSilence         = time.Minute
 	filteredPageSilence = 10 * time.Minute
 )
 
-// readPage reads what has changed since a position: at most so many rows, and no more
-// than one beyond so many bytes.
+// readPage reads the changes after a position: up to the given number of rows, or one row
+// more than fits into bytes.
 func (s *source) readPage(ctx context.Context, since string, rows, bytes int) (*page, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -53,7 +52,7 @@ func (s *source) readPage(ctx context.Context, since string, rows, bytes int) (*
 		case kind == api.EndEvent:
 			p.complete = len(p.rows) < rows
 			p.parseEnd(text)
-			_, _ = io.CopyN(io.Discard, a.Body, 64) // the end, so that the connection can be used again
+			_, _ = io.CopyN(io.Discard, a.Body, 64) // the rest, so that the connection can be reused
 			return p, nil
 		case kind == api.ChangeEvent:
 			n, ok := parseRow(text)
@@ -67,7 +66,7 @@ func (s *source) readPage(ctx context.Context, since string, rows, bytes int) (*
 	return p, nil
 }
 
-// parseEnd reads what stands behind the rows.
+// parseEnd reads the members after the rows.
 func (p *page) parseEnd(text []byte) {
 	for f := api.MembersOf(text); f.Next(); {
 		switch {
@@ -81,23 +80,23 @@ func (p *page) parseEnd(text []byte) {
 	}
 }
 
-// pageRead is a page on its way to those who want the same one.
+// pageRead is a page request that clients share.
 type pageRead struct {
-	done    chan struct{} // closed when page is there
-	page    *page         // nil if it does not come
+	done    chan struct{} // closed when the request is done
+	page    *page         // nil if the request failed
 	cancel  context.CancelFunc
-	waiters int // by so many; guarded by group.mu
+	waiters int // guarded by group.mu
 }
 
-// pageKey is what a flight is for.
+// pageKey is the key of a pageRead.
 type pageKey struct {
 	since string
 	rows  int
 }
 
-// readPage reads a page, once for all who want it at the same time: when a feed has broken
-// off, its clients come back from one position. It is as good for who comes while it is
-// on its way: what changes after the mark is behind that in the ring.
+// page returns a page. Clients that need the same page at the same time share the request,
+// for example clients that reconnect from one position after a break. Clients that join
+// later can use it too, since changes after the mark follow it in the ring.
 func (f *Feeds) page(ctx context.Context, g *group, since string, rows int) *page {
 	w := pageKey{since, rows}
 	t := f.joinPage(g, w)
@@ -114,7 +113,7 @@ func (f *Feeds) page(ctx context.Context, g *group, since string, rows int) *pag
 	return t.page
 }
 
-// joinPage finds the flight for a wish, or begins it.
+// joinPage returns the page request for w, and starts one if there is none.
 func (f *Feeds) joinPage(g *group, w pageKey) *pageRead {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -136,15 +135,15 @@ func (f *Feeds) joinPage(g *group, w pageKey) *pageRead {
 	return t
 }
 
-// forgetPage has nobody board a flight any more. g.mu is held.
+// forgetPage keeps further clients from joining a page request. g.mu is held.
 func (g *group) forgetPage(w pageKey, t *pageRead) {
 	if g.pages[w] == t {
 		delete(g.pages, w)
 	}
 }
 
-// retryPage reads a page. A node that can't be reached is asked again for longer than its feed
-// may be resumed, so that the client learns from the group what becomes of it.
+// retryPage reads a page. It retries an unreachable node for longer than the feed may be
+// resumed, so that the client gets the result from the group.
 func (f *Feeds) retryPage(ctx context.Context, g *group, w pageKey) *page {
 	until := time.Now().Add(2 * f.cfg.ResumeTime)
 	for {
@@ -158,7 +157,7 @@ func (f *Feeds) retryPage(ctx context.Context, g *group, w pageKey) *page {
 	}
 }
 
-// readPage reads a page when there is a slot for it.
+// readPage waits for a slot and reads a page.
 func (f *Feeds) readPage(ctx context.Context, g *group, w pageKey) (*page, error) {
 	slots := f.slots[0]
 	if g.filtered {

@@ -8,41 +8,41 @@ import (
 	"time"
 )
 
-// Form is how a client wants its feed.
+// Form is the form of a live feed.
 type Form uint8
 
 // The forms of live feeds.
 const (
-	Continuous  Form = iota // a row on each line, without an end
+	Continuous  Form = iota // a row per line, endless
 	Longpoll                // one batch, as soon as there is a row
 	Eventsource             // server-sent events
 )
 
-// Query is what a client asks of a feed.
+// Query is the query of a request for a live feed.
 type Query struct {
 	Form Form
-	// Since is the position behind which rows are wanted, without quotes, or "now".
+	// Since is the position after which the feed begins, without quotes, or "now".
 	Since string
-	// Limit is how many rows are wanted, 0 for all.
+	// Limit is the maximum number of rows; 0 for no limit.
 	Limit int
-	// Heartbeat is the time between signs of life while there is nothing to tell. 0: there
-	// are none, and the feed ends when there was nothing for Timeout.
+	// Heartbeat is the interval of heartbeats while there are no rows. If it is 0, there are
+	// none, and the feed ends after Timeout without a row.
 	Heartbeat, Timeout time.Duration
 
-	shared            string // the parameters that decide which rows there are and what they say
-	design            string // the design document whose function filters, without "_design/"
-	filterSeesRequest bool   // that function sees the request
-	filtered          bool   // rows are left out
+	shared            string // the parameters that affect the rows
+	design            string // the filter's design document, without "_design/"
+	filterSeesRequest bool   // the filter function sees the request
+	filtered          bool   // the feed has a filter
 }
 
 const (
-	maxPause = time.Minute // of Beat and Timeout: CouchDB's changes_timeout
+	maxPause = time.Minute // of Heartbeat and Timeout: CouchDB's changes_timeout
 	maxSince = 4 << 10
 )
 
-// ParseQuery reads the query of a request for a live feed; lastEvent is its header
-// Last-Event-ID. ok is false for what is not shared, and better left to the node:
-// what is malformed, what products understand differently, and what is rarely asked.
+// ParseQuery parses the query of a request for a live feed; lastEvent is its header
+// Last-Event-ID. ok is false if the feed is not shared and should be left to the node: the
+// query is malformed, rare, or interpreted differently by different products.
 func ParseQuery(raw string, lastEvent string) (q Query, ok bool) {
 	q = Query{Since: "0", Timeout: maxPause}
 	var seen, shape []string
@@ -97,8 +97,8 @@ func ParseQuery(raw string, lastEvent string) (q Query, ok bool) {
 	return q, len(q.Since) <= maxSince && q.Since != "" && q.parseForm(form) && q.parseFilter(filter, view)
 }
 
-// parseParameter takes a parameter apart. CouchDB does not care how names are written in
-// upper and lower case, others do.
+// parseParameter parses a parameter. CouchDB ignores the case of names, other servers don't,
+// so an upper-case name is an error.
 func parseParameter(part string) (name, value string, err error) {
 	name, value, _ = strings.Cut(part, "=")
 	if name, err = url.QueryUnescape(name); err != nil {
@@ -143,8 +143,8 @@ func (q *Query) parseForm(name string) bool {
 	return true
 }
 
-// parseFilter finds out what filters: the names that begin with an underscore are the
-// node's own, others are functions of design documents.
+// parseFilter parses the filter. Names that begin with an underscore are built in, others
+// are functions of design documents.
 func (q *Query) parseFilter(filter, view string) bool {
 	q.filtered = filter != ""
 	switch filter {
@@ -159,8 +159,8 @@ func (q *Query) parseFilter(filter, view string) bool {
 	return found && design != "" && function != "" && filter[0] != '_' && !strings.Contains(function, "/")
 }
 
-// unquote takes the quotes off a position that is written as JSON, as older clients
-// and Last-Event-ID do.
+// unquote removes the quotes of a position that is written as JSON, as older clients and
+// Last-Event-ID do.
 func unquote(since string) string {
 	if len(since) > 2 && since[0] == '"' && since[len(since)-1] == '"' && !strings.ContainsAny(since, `\`) {
 		return since[1 : len(since)-1]

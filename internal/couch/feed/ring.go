@@ -6,16 +6,16 @@ import (
 	"github.com/kasoku/kasoku/internal/couch/api"
 )
 
-// row is one change as the node wrote it. It is never changed.
+// row is one change in the node's own text. It is immutable.
 type row struct {
 	text string
-	seq  string // its position, as JSON: a part of text
+	seq  string // its position as JSON; a part of text
 	hash uint64 // of text
 }
 
 var seed = maphash.MakeSeed()
 
-// parseRow reads a row. ok is false if it is none, or has no position.
+// parseRow parses a row. ok is false if text is not a row, or has no position.
 func parseRow(text []byte) (r row, ok bool) {
 	r.text = string(text)
 	var seq []byte
@@ -37,14 +37,14 @@ func parseRow(text []byte) (r row, ok bool) {
 	return r, true
 }
 
-// positionText is a position as it stands in a URL, but for escapes.
+// positionText returns a position as in a URL, but unescaped.
 func positionText(seq string) string { return unquote(seq) }
 
-// rowOverhead is what a row takes beside its text.
+// rowOverhead is the size of a row without its text.
 const rowOverhead = 64
 
-// ring holds the newest rows of a feed. Rows are counted from the feed's beginning
-// on; what comes behind the last is at end().
+// ring holds the newest rows of a feed. Rows are numbered from the beginning of the feed;
+// end() is the number of the next one.
 type ring struct {
 	rows  []row
 	first uint64 // the number of rows[0]
@@ -55,7 +55,7 @@ type ring struct {
 
 func (r *ring) end() uint64 { return r.first + uint64(len(r.rows)) }
 
-// add appends a row and lets go of the oldest ones, but never of the new one.
+// add appends a row and evicts the oldest rows, except for the new one.
 func (r *ring) add(n row) {
 	r.rows = append(r.rows, n)
 	r.bytes += len(n.text) + rowOverhead
@@ -68,7 +68,7 @@ func (r *ring) add(n row) {
 	}
 }
 
-// position is where a client stands that has had all rows before at.
+// position returns the position of a client that has all rows before at.
 func (r *ring) position(at uint64) string {
 	if at > r.first {
 		return r.rows[at-r.first-1].seq
@@ -76,8 +76,8 @@ func (r *ring) position(at uint64) string {
 	return r.base
 }
 
-// find returns what comes behind a position. The latest row with it counts: a node
-// that repeats rows is each time where the position says.
+// find returns the number of the row after a position. If a node has repeated rows, the last
+// row with that position counts.
 func (r *ring) find(since string) (at uint64, ok bool) {
 	for i := len(r.rows) - 1; i >= 0; i-- {
 		if positionText(r.rows[i].seq) == since {

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// seenTime is how long after a page the ring may come to what was in it. Later such
-// rows are told twice.
+// seenTime is how long after a page the rows in it are skipped in the ring. Rows that arrive
+// later are sent twice.
 const seenTime = 5 * time.Second
 
-// remember notes the newest rows that came in pages.
+// remember records the newest rows of a page.
 func (s *session) remember(rows []row) {
 	s.forgetAt = time.Now().Add(seenTime)
 	for i := range rows {
@@ -20,7 +20,7 @@ func (s *session) remember(rows []row) {
 	}
 }
 
-// fresh leaves out the rows that were in the page.
+// fresh removes the rows that were in a page.
 func (s *session) fresh(rows []row) []row {
 	if len(s.seen) == 0 {
 		return rows

@@ -8,25 +8,25 @@ import (
 	"github.com/kasoku/kasoku/internal/http1"
 )
 
-// outlet takes what a client gets.
+// outlet is the answer to a client.
 type outlet interface {
-	// start sends the head; header is that of the node's answer.
+	// begin sends the header; header is that of the node's answer.
 	begin(f Form, header http1.Fields) error
 	Write(p []byte) (int, error)
-	// Close ends the answer in order, Cut so that the client sees that it broke off.
+	// Close ends the answer in order. Cut breaks it off in a way that the client notices.
 	Close() error
 	Cut()
 }
 
-// sessionResult is what came of a client.
+// sessionResult is the result of a session.
 type sessionResult uint8
 
 const (
 	served        sessionResult = iota
-	passOn                      // nothing was sent: the node is to answer itself
+	passOn                      // nothing was sent: pass the request on to the node
 	nextNode                    // nothing was sent: the node can't be reached
-	filterChanged               // nothing was sent: the function that filters is not the one asked for
-	closing                     // nothing was sent, and nothing will be
+	filterChanged               // nothing was sent: the filter function has changed
+	unavailable                 // nothing was sent: the server is stopping, or the client has left
 )
 
 // session is a client of a group, owned by its goroutine.
@@ -35,28 +35,28 @@ type session struct {
 	group   *group
 	query   *Query
 	out     outlet
-	mayRead func(context.Context) bool // whether the client may see the feed
+	mayRead func(context.Context) bool // see Client.MayRead
 	arrived time.Time
 
 	placed   bool
-	at       uint64   // the next row in the ring, if placed
-	position string   // the position up to which the client has everything, as JSON; "" if that is not known
-	sent     int      // rows
-	seen     []uint64 // rows that have just come in pages; the ring may have them as well
+	at       uint64   // the number of the next row in the ring, if placed
+	position string   // the client has everything up to this position (JSON); "" if unknown
+	sent     int      // number of rows
+	seen     []uint64 // hashes of recent rows from pages, which may also be in the ring
 	forgetAt time.Time
 
-	reading   bool       // a page is on its way
-	pages     chan *page // nil for one that did not come
-	caughtUp  bool       // the client knows that there is nothing for the moment
+	reading   bool       // a page is requested
+	pages     chan *page // nil for a failed request
+	caughtUp  bool       // the client has received a sign that there are no more rows for now
 	started   bool
-	deadline  time.Time // of a beat, or of the end
-	recheckAt time.Time // when may is to be asked again
+	deadline  time.Time // of the next heartbeat, or of the end
+	recheckAt time.Time // when to call mayRead again
 	timer     *time.Timer
 }
 
 // run serves the client until its feed ends.
 func (s *session) run(ctx context.Context, stopping <-chan struct{}) sessionResult {
-	ctx, cancel := context.WithCancel(ctx) // for the page that may be on its way
+	ctx, cancel := context.WithCancel(ctx) // for a pending page request
 	defer cancel()
 	s.pages = make(chan *page, 1)
 	if s.query.Since != "now" {
@@ -84,7 +84,7 @@ func (s *session) run(ctx context.Context, stopping <-chan struct{}) sessionResu
 	}
 }
 
-// advance does what can be done without waiting.
+// advance does all work that needs no waiting.
 func (s *session) advance(ctx context.Context, v view) (o sessionResult, over bool) {
 	switch {
 	case v.phase == opening:
@@ -98,7 +98,7 @@ func (s *session) advance(ctx context.Context, v view) (o sessionResult, over bo
 			return s.abort(filterChanged)
 		}
 		if ctx.Err() != nil {
-			return s.abort(closing)
+			return s.abort(unavailable)
 		}
 		s.place(ctx)
 	case s.placed && s.at < v.first:
@@ -121,7 +121,7 @@ func (s *session) advance(ctx context.Context, v view) (o sessionResult, over bo
 	return 0, false
 }
 
-// find finds where the client begins.
+// place finds the row where the client begins.
 func (s *session) place(ctx context.Context) {
 	since := s.query.Since
 	if s.position != "" {
@@ -135,13 +135,13 @@ func (s *session) place(ctx context.Context) {
 	s.enterRing(at, seq)
 }
 
-// enterRing begins to take rows from the ring.
+// enterRing makes the client continue from the ring.
 func (s *session) enterRing(at uint64, seq string) {
 	s.at, s.position, s.placed = at, seq, true
 	s.resetDeadline(time.Now())
 }
 
-// fallBehind has the client catch up: the ring no longer has what comes next.
+// fallBehind makes the client catch up, since its next row has left the ring.
 func (s *session) fallBehind(ctx context.Context, p phase) {
 	s.placed, s.seen = false, nil
 	if p == open {
@@ -149,7 +149,7 @@ func (s *session) fallBehind(ctx context.Context, p phase) {
 	}
 }
 
-// startPage has the next page read.
+// startPage requests the next page.
 func (s *session) startPage(ctx context.Context) {
 	s.reading = true
 	rows := s.feeds.cfg.PageRows
@@ -160,7 +160,7 @@ func (s *session) startPage(ctx context.Context) {
 	go func() { s.pages <- s.feeds.page(ctx, s.group, since, rows) }()
 }
 
-// copyRows takes a page over.
+// finishPage sends the rows of a page.
 func (s *session) finishPage(ctx context.Context, p *page) (o sessionResult, over bool) {
 	s.reading = false
 	if p == nil {
@@ -185,7 +185,7 @@ func (s *session) sendFromRing() (o sessionResult, over bool) {
 	defer b.release()
 	rows := b.rows[:s.group.copyRows(s.at, b.rows[:])]
 	if len(rows) == 0 {
-		return 0, false // the ring has moved on
+		return 0, false // they have left the ring
 	}
 	s.at += uint64(len(rows))
 	last := rows[len(rows)-1].seq
@@ -196,8 +196,8 @@ func (s *session) sendFromRing() (o sessionResult, over bool) {
 	return 0, false
 }
 
-// send sends rows, as many as the client wants; more is how many are known to be
-// behind them, besides those of the ring.
+// send sends rows up to the client's limit; more is the known number of rows after them,
+// without those of the ring.
 func (s *session) send(rows []row, more int) (o sessionResult, over bool) {
 	if len(rows) == 0 {
 		return 0, false
@@ -223,7 +223,7 @@ func (s *session) send(rows []row, more int) (o sessionResult, over bool) {
 	return 0, false
 }
 
-// fill writes as many rows as there is room for, one at least.
+// fill formats as many rows as fit into the buffer, but at least one.
 func (s *session) fill(b *batch, rows []row) (n int) {
 	b.text = b.text[:0]
 	for n < len(rows) && (n == 0 || len(b.text)+2*len(rows[n].text) < cap(b.text)) {
@@ -234,14 +234,14 @@ func (s *session) fill(b *batch, rows []row) (n int) {
 	return n
 }
 
-// checkDue does what is due while there are rows to tell: a client that is behind all the
-// time never waits.
+// checkDue does what is due while there are rows to send, since a client that is always
+// behind never waits.
 func (s *session) checkDue(ctx context.Context, stopping <-chan struct{}) (o sessionResult, over bool) {
 	select {
 	case <-stopping:
 		return s.end(0)
 	case <-ctx.Done():
-		return s.abort(closing)
+		return s.abort(unavailable)
 	default:
 	}
 	if time.Now().Before(s.recheckAt) {
@@ -250,7 +250,7 @@ func (s *session) checkDue(ctx context.Context, stopping <-chan struct{}) (o ses
 	return s.tick(ctx)
 }
 
-// wait waits for something to happen.
+// wait waits for the next event.
 func (s *session) wait(ctx context.Context, stopping, moved <-chan struct{}) (o sessionResult, over bool) {
 	s.timer.Reset(s.until(time.Now()))
 	select {
@@ -261,16 +261,16 @@ func (s *session) wait(ctx context.Context, stopping, moved <-chan struct{}) (o 
 		return s.tick(ctx)
 	case <-stopping:
 		if s.position == "" || s.group.view().phase == opening {
-			return s.abort(closing)
+			return s.abort(unavailable)
 		}
 		return s.end(0)
 	case <-ctx.Done():
-		return s.abort(closing)
+		return s.abort(unavailable)
 	}
 	return 0, false
 }
 
-// tick does what time asks for.
+// tick checks the client's permission and the deadline.
 func (s *session) tick(ctx context.Context) (o sessionResult, over bool) {
 	now := time.Now()
 	if !now.Before(s.recheckAt) {
@@ -287,7 +287,7 @@ func (s *session) tick(ctx context.Context) (o sessionResult, over bool) {
 		return 0, false
 	case s.query.Heartbeat == 0 && s.placed:
 		return s.end(0)
-	case s.query.Heartbeat == 0, s.group.view().phase == opening: // the node takes its time, and may still refuse
+	case s.query.Heartbeat == 0, s.group.view().phase == opening: // the node has not answered yet and may still refuse
 		s.resetDeadline(now)
 		return 0, false
 	}
@@ -295,7 +295,7 @@ func (s *session) tick(ctx context.Context) (o sessionResult, over bool) {
 	return s.write(s.query.Form.heartbeat())
 }
 
-// resetDeadline starts the time within which something must be said.
+// resetDeadline sets the time of the next heartbeat or of the end.
 func (s *session) resetDeadline(now time.Time) {
 	d := s.query.Heartbeat
 	switch {
@@ -307,12 +307,12 @@ func (s *session) resetDeadline(now time.Time) {
 	s.deadline = now.Add(d)
 }
 
-// until is how long there is to wait.
+// until returns the time to wait.
 func (s *session) until(now time.Time) time.Duration {
 	return min(s.deadline.Sub(now), s.recheckAt.Sub(now))
 }
 
-// write sends text, behind the head if that was not sent yet.
+// write sends text, after the header if that was not sent yet.
 func (s *session) write(text []byte) (o sessionResult, over bool) {
 	if err := s.start(); err != nil {
 		return served, true
@@ -335,27 +335,26 @@ func (s *session) start() error {
 	if err := s.out.begin(s.query.Form, header); err != nil {
 		return err
 	}
-	_, err := s.out.Write(s.query.Form.opening())
+	_, err := s.out.Write(s.query.Form.head())
 	return err
 }
 
-// end ends the feed in order; more is how many rows are known to be left.
+// end ends the feed in order; more is the known number of remaining rows.
 func (s *session) end(more int) (o sessionResult, over bool) {
-	if s.position == "" { // the client could not go on from there
+	if s.position == "" { // the client could not resume from there
 		return s.abort(passOn)
 	}
 	if s.placed {
 		more += int(s.group.view().end - s.at)
 	}
-	if o, over := s.write(s.query.Form.closing(s.group.formatPosition(s.position), more)); over {
+	if o, over := s.write(s.query.Form.tail(s.group.formatPosition(s.position), more)); over {
 		return o, over
 	}
 	_ = s.out.Close()
 	return served, true
 }
 
-// abort ends the feed without order, or leaves it to somebody else if nothing of it
-// was sent.
+// abort cuts the feed, or returns o if nothing was sent.
 func (s *session) abort(o sessionResult) (sessionResult, bool) {
 	if !s.started {
 		return o, true
@@ -364,14 +363,14 @@ func (s *session) abort(o sessionResult) (sessionResult, bool) {
 	return served, true
 }
 
-// asJSON writes a client's position as it may stand in a feed.
+// asJSON returns a client's position as JSON.
 func asJSON(since string) string {
 	if since != "" && (since[0] == '[' || since[0] >= '0' && since[0] <= '9') && json.Valid([]byte(since)) {
 		return since
 	}
 	text, err := json.Marshal(since)
 	if err != nil {
-		panic(err) // a string can always be written
+		panic(err) // strings can always be encoded
 	}
 	return string(text)
 }

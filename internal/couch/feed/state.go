@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// State is a shared feed at a moment.
+// State is a snapshot of a shared feed.
 type State struct {
-	DB    string // without escapes
-	Query string // the parameters that its clients have in common, behind "POST " if they have a body in common too
+	DB    string // unescaped
+	Query string // the shared parameters, after "POST " if there is a shared body
 	Node  int
 	Phase string // "opening", "open", "resuming", "refused", "ended", "lost", "away"
-	// Clients is how many there are, Rows and Bytes how much is held for them.
+	// Clients is the number of clients; Rows and Bytes are the size of the ring.
 	Clients, Rows, Bytes int
 }
 
-// States tells of all feeds that are shared, of those with the most clients first.
+// States returns the states of all shared feeds, those with the most clients first.
 func (f *Feeds) States() []State {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -30,7 +30,7 @@ func (f *Feeds) States() []State {
 	return list
 }
 
-// state is called with Feeds.mu held.
+// state returns a snapshot of the group. Feeds.mu is held.
 func (g *group) state() State {
 	s := State{DB: g.db, Query: g.shared, Node: g.node, Clients: g.clients}
 	if g.method == http.MethodPost {

@@ -5,33 +5,32 @@ import (
 	"time"
 )
 
-// depths are how many of a node's newest changes the others are asked for. The
-// next one is tried when a node lacks changes so old that it must lack others
-// that are older than those.
+// depths are the numbers of a node's newest changes that the other nodes are queried for.
+// The next depth is tried if a node lacks such old changes that it probably lacks older ones
+// too.
 var depths = [...]int{500, maxDepth}
 
-// maxDepth is how many changes are compared at the most.
+// maxDepth is the maximum number of changes that are compared.
 const maxDepth = 10000
 
-// maxComparePause is the longest time between two comparisons of nodes that lack so
-// much, or take so long.
+// maxComparePause is the longest pause between two comparisons of nodes that lack too many
+// changes or answer slowly.
 const maxComparePause = 30 * time.Second
 
-// comparison finds out what nodes lack that are adrift. It belongs to tend.
+// comparison finds the changes that unsynced nodes lack. It is owned by maintain.
 type comparison struct {
 	*Database
-	pause time.Duration // after the last one, which did not find out
+	pause time.Duration // until the next comparison, after an incomplete one
 	last  time.Time
 
-	// syncedUpTo is by two nodes a position in the feed of the second up to which the first
-	// one has everything.
+	// syncedUpTo[a][b] is a position in b's feed up to which node a has every change.
 	syncedUpTo [][]feedPosition
 }
 
-// feedPosition is a place in a node's feed.
+// feedPosition is a position in a node's feed.
 type feedPosition struct {
-	at     string // as JSON; "" for none
-	resets uint64 // how often both nodes' feeds had begun anew by then: it is good for no others
+	at     string // JSON; "" for none
+	resets uint64 // the sum of both nodes' resets at that time; the position is invalid after another reset
 }
 
 func newComparison(d *Database) *comparison {
@@ -42,9 +41,9 @@ func newComparison(d *Database) *comparison {
 	return c
 }
 
-// notePositions takes down how far the feeds have come for the nodes that lack nothing.
+// notePositions records the positions of the feeds for the nodes that lack nothing.
 func (c *comparison) notePositions() {
-	// The positions first: what comes after them may be lacking.
+	// Positions are read first: a node may lack changes after them.
 	positions := make([]feedPosition, len(c.nodes))
 	for node := range c.nodes {
 		positions[node].resets = c.resets(node)
@@ -61,34 +60,34 @@ func (c *comparison) notePositions() {
 	}
 }
 
-// run compares the nodes if some are adrift and all feeds that the database has
-// are open: what changes from now on is told by them.
+// run compares the nodes if some are unsynced and the feeds of all present nodes are open.
+// The feeds report all later changes.
 func (c *comparison) run(ctx context.Context) {
-	adrift, mark := c.tracker.unsyncedNodes()
+	unsynced, mark := c.tracker.unsyncedNodes()
 	in, open := c.presentNodes()
-	if adrift == 0 || !open || time.Since(c.last) < c.pause {
+	if unsynced == 0 || !open || time.Since(c.last) < c.pause {
 		return
 	}
 	began := time.Now()
-	far, err := c.compareAll(ctx, in, adrift)
+	tooFar, err := c.compareAll(ctx, in, unsynced)
 	c.last = time.Now()
 	c.setCompareError(err)
 	if err != nil {
 		c.backOff(c.last.Sub(began))
 		return
 	}
-	c.tracker.markSynced(in&^far, mark)
-	if far == 0 {
+	c.tracker.markSynced(in&^tooFar, mark)
+	if tooFar == 0 {
 		c.pause = 0
 		return
 	}
-	c.tracker.markUnsynced(far)
+	c.tracker.markUnsynced(tooFar)
 	c.pause = min(max(2*c.pause, maintainInterval), maxComparePause)
 }
 
-// backOff waits a turn after a comparison that failed at once, and longer and longer after
-// those that took long: a slow node goes on with what it was asked although nobody waits
-// for it any more, and would only become slower.
+// backOff pauses for one interval after a comparison that failed at once, and for increasing
+// times after slow ones. A slow node continues to process an abandoned request, and more of
+// them would make it slower.
 func (c *comparison) backOff(took time.Duration) {
 	if took <= maintainInterval {
 		c.pause = maintainInterval
@@ -97,15 +96,15 @@ func (c *comparison) backOff(took time.Duration) {
 	c.pause = min(max(2*c.pause, took), maxComparePause)
 }
 
-// setCompareError takes note of why the nodes can't be compared; nil if they can.
+// setCompareError records why the nodes can't be compared; nil if they can.
 func (d *Database) setCompareError(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.compareErr = err
 }
 
-// presentNodes returns the nodes that are not out, and whether all of them have been
-// heard since their feeds began.
+// presentNodes returns the nodes that are not out, and whether all of them have been heard
+// from since their last reset.
 func (d *Database) presentNodes() (in NodeSet, open bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -119,29 +118,30 @@ func (d *Database) presentNodes() (in NodeSet, open bool) {
 	return in, open
 }
 
-// compareAll compares every two nodes of which one is adrift, and returns those that lack
-// more of what another has than can be seen.
-func (c *comparison) compareAll(ctx context.Context, in, adrift NodeSet) (far NodeSet, err error) {
+// compareAll compares each pair of nodes with an unsynced one, and returns the nodes that
+// lack more of another node's changes than the comparison shows.
+func (c *comparison) compareAll(ctx context.Context, in, unsynced NodeSet) (tooFar NodeSet, err error) {
 	for node := range c.nodes {
 		for other := range c.nodes {
-			if node == other || !in.Has(node) || !in.Has(other) || !adrift.Has(node) && !adrift.Has(other) {
+			if node == other || !in.Has(node) || !in.Has(other) || !unsynced.Has(node) && !unsynced.Has(other) {
 				continue
 			}
-			seen, err := c.comparePair(ctx, node, other)
+			complete, err := c.comparePair(ctx, node, other)
 			if err != nil {
 				return 0, err
 			}
-			if !seen {
-				far |= 1 << node
+			if !complete {
+				tooFar |= 1 << node
 			}
 		}
 	}
-	return far, nil
+	return tooFar, nil
 }
 
-// comparePair finds out what node lacks that other has: from the position on up to which
-// it has everything, if that is known and not too long ago, else of the newest.
-func (c *comparison) comparePair(ctx context.Context, node, other int) (seen bool, err error) {
+// comparePair finds the changes of other that node lacks. It begins at the position up to
+// which node has everything, if that is valid and recent enough. Otherwise it looks at the
+// newest changes.
+func (c *comparison) comparePair(ctx context.Context, node, other int) (complete bool, err error) {
 	if from := c.syncedUpTo[node][other]; from.at != "" && from.resets == c.resets(other)+c.resets(node) {
 		list, err := c.after(ctx, other, from.at, maxDepth)
 		if err == nil && len(list) < maxDepth {
@@ -153,17 +153,17 @@ func (c *comparison) comparePair(ctx context.Context, node, other int) (seen boo
 		if err != nil {
 			return false, err
 		}
-		if seen, err = c.recordMissing(ctx, node, list, len(list) < depth); seen || err != nil {
-			return seen, err
+		if complete, err = c.recordMissing(ctx, node, list, len(list) < depth); complete || err != nil {
+			return complete, err
 		}
 	}
 	return false, nil
 }
 
-// recordMissing asks a node which of another's changes, the newest first, it lacks. seen is
-// true if those must be all: whole says that there are no older ones to ask for,
-// else the node has the whole older half of them.
-func (c *comparison) recordMissing(ctx context.Context, node int, list []revision, whole bool) (seen bool, err error) {
+// recordMissing asks node which of another node's changes it lacks; list is sorted newest
+// first. complete reports whether that is all it lacks: either whole is true, because list has
+// all candidates, or node has all of the older half.
+func (c *comparison) recordMissing(ctx context.Context, node int, list []revision, whole bool) (complete bool, err error) {
 	if len(list) == 0 {
 		return true, nil
 	}

@@ -115,7 +115,7 @@ func TestCompareIsTriedAgain(t *testing.T) {
 	playAfter(t, 2, Config{}, func(nodes []*node) { nodes[1].quits = true }, func(s *scene) {
 		s.pass(10 * time.Second)
 		s.current("x", 0)
-		const note = "database db: the nodes can't be compared, so that nothing is kept: GET /_changes?descending=true&limit=500 was answered with 500"
+		const note = "database db: the nodes can't be compared, so nothing is cached: GET /_changes?descending=true&limit=500 was answered with 500"
 		if got := strings.Join(s.table.Notes(), "; "); got != note {
 			t.Errorf("%s; want %s", got, note)
 		}

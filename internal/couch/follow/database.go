@@ -11,48 +11,48 @@ import (
 	"github.com/kasoku/kasoku/internal/cache"
 )
 
-// Database is a database in use. Its methods may be called by many goroutines, also
-// after it was let go: then it says that nothing may be kept nor given out.
+// Database is a database in use. Its methods are safe for concurrent use. After it is
+// closed, it reports that nothing may be cached or served from memory.
 type Database struct {
 	table   *Table
 	name    string
 	path    string // "/name", escaped
 	tracker *tracker
 	cancel  context.CancelFunc
-	wakeup  chan struct{} // wakes tend; holds one
-	pinned  bool          // it is not let go
+	wakeup  chan struct{} // wakes maintain; capacity 1
+	pinned  bool          // never released
 
-	used        atomic.Bool // since tend looked last
-	barred      atomic.Bool // nothing may be kept nor given out
-	closed      atomic.Bool // it was let go
+	used        atomic.Bool // since maintain checked last
+	barred      atomic.Bool // nothing may be cached or served from memory
+	closed      atomic.Bool // it was released
 	incarnation atomic.Uint64
-	lagging     atomic.Uint64 // Nodes that lack a change for longer than MaxLag
+	lagging     atomic.Uint64 // NodeSet: the nodes that lack a change for longer than MaxLag
 
 	leader leader
 
-	mu    sync.Mutex // taken before known's own lock
+	mu    sync.Mutex // acquired before tracker.mu
 	nodes []replica
-	// compareErr is why the nodes could not be compared the last time.
+	// compareErr is why the last comparison of the nodes failed.
 	compareErr error
-	lastUsed   time.Time // when it was last used, as far as tend knows
+	lastUsed   time.Time // as seen by maintain
 }
 
-// replica is a database on one node. It is guarded by Database.mu.
+// replica is the database on one node. It is guarded by Database.mu.
 type replica struct {
 	follower    *Follower
-	restart     context.CancelFunc // ends the follower's run, after which a new one begins
-	run         uint64             // counts the runs: what an old one still tells is dropped
+	restart     context.CancelFunc // ends the follower's run; a new run begins after that
+	run         uint64             // the number of the run; reports of older runs are dropped
 	resets      uint64
-	breaks      uint64 // of this run's follower, as far as tend knows
-	interrupted bool   // they have grown, and the feed was not seen open since
-	absent      bool   // it is not there
-	uncompared  bool   // it has not been compared since it was found there
-	out         bool   // see Database.Out
+	breaks      uint64 // of this run's follower, as seen by maintain
+	interrupted bool   // breaks has grown, and the feed has not been open since
+	absent      bool   // the node does not have the database
+	uncompared  bool   // not compared since the database was found there
+	out         bool   // see tracker.markOut
 	heard       bool   // since the last reset
-	heardAt     int64  // when it was heard last; when it was made, before
+	heardAt     int64  // the last time; initially the time of creation
 }
 
-// openChange makes a database and follows it. t.mu is held.
+// open creates a database and follows it. t.mu is held.
 func (t *Table) open(name string) *Database {
 	ctx, cancel := context.WithCancel(t.ctx)
 	d := &Database{
@@ -73,7 +73,7 @@ func (t *Table) open(name string) *Database {
 	return d
 }
 
-// close says no from now on, puts what was kept out of reach and stops the followers.
+// close bars the database, puts its copies out of reach and stops the followers.
 func (d *Database) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -83,7 +83,7 @@ func (d *Database) close() {
 	d.cancel()
 }
 
-// invalidate moves the tags of a document, or of the database if id is nil.
+// invalidate moves the tags of a document, or the tag of the database if id is nil.
 func (d *Database) invalidate(id []byte) {
 	t, name := d.table, []byte(d.name)
 	if id == nil {
@@ -93,17 +93,15 @@ func (d *Database) invalidate(id []byte) {
 	t.cfg.Cache.Apply(cache.Change{Cause: cache.ByFeed, Tags: []cache.Tag{t.tagger.Document(name, id), t.tagger.Results(name)}})
 }
 
-// servable tells whether a copy may be given out at that time, as far as the feeds
-// are concerned.
+// Servable reports whether the feeds are recent enough to serve copies at that time.
 func (d *Database) Servable(now int64) bool { return !d.barred.Load() && d.tracker.servable(now) }
 
-// current returns the nodes whose answers may be kept; see
-// Database.Current, and its order: tags are noted, then Current, then a
-// node is asked. If it is empty, whoever takes the writes is to be asked, and the
-// answer is good for whoever asked only.
+// Current returns the nodes whose answers may be cached. The order matters: first read the
+// tags, then call Current, then send the request. If the set is empty, send the request to
+// the write node, and use the answer for that client only. See tracker.current.
 func (d *Database) Current(id []byte) NodeSet { return d.usable(d.tracker.current(id)) }
 
-// usable returns those of the nodes of which something may be kept at all.
+// usable removes the lagging nodes from nodes, and all nodes while d is barred.
 func (d *Database) usable(nodes NodeSet) NodeSet {
 	if d.barred.Load() {
 		return 0
@@ -111,25 +109,24 @@ func (d *Database) usable(nodes NodeSet) NodeSet {
 	return nodes &^ NodeSet(d.lagging.Load())
 }
 
-// likely returns the nodes that have the document's newest revision, as far as anybody
-// knows, of those that can be reached; see Database.Likely.
+// Likely returns the reachable nodes that probably have the document's newest revision. See
+// tracker.likely.
 func (d *Database) Likely(id []byte) NodeSet { return d.tracker.likely(id) }
 
-// presentNodes returns the nodes that can be reached, as far as the feeds tell, and have the
-// database.
+// Present returns the nodes that have the database and are reachable according to the feeds.
 func (d *Database) Present() NodeSet { return d.tracker.present() }
 
-// reachable returns the nodes that can be reached, as far as the feeds and the writes
-// through Kasoku tell.
+// Reachable returns the nodes that are reachable according to the feeds and to writes
+// through Kasoku.
 func (d *Database) Reachable() NodeSet { return d.tracker.reachable() }
 
-// stored takes the outcome of a write through Kasoku: node has stored the revision.
-// It must be called before the write ends (cache.Write.Commit).
+// Wrote records the result of a write through Kasoku: node has stored the revision. It must
+// be called before the write ends (cache.Write.Commit).
 func (d *Database) Wrote(node int, id, rev []byte, now int64) {
 	d.tracker.wrote(node, id, rev, now)
 	d.recordWriter(node)
-	// One that was let go meanwhile may have a successor, which has to know. A
-	// successor that is made after this look compares the nodes after the write.
+	// A released database may have a successor, which needs the revision too. A successor
+	// created after this check compares the nodes after the write.
 	if d.closed.Load() {
 		if next := (*d.table.databases.Load())[d.name]; next != nil && next != d {
 			next.Wrote(node, id, rev, now)
@@ -137,9 +134,8 @@ func (d *Database) Wrote(node int, id, rev []byte, now int64) {
 	}
 }
 
-// WroteUnknown is Wrote for a write that is over, and of which nobody can tell what it
-// stored on node. What the others lack is not known until they were compared; meanwhile
-// node alone may be current.
+// WroteUnknown is Wrote for a finished write with unknown result. The other nodes count as
+// unsynced until they are compared; meanwhile only node may be current.
 func (d *Database) WroteUnknown(node int) {
 	d.tracker.markUnsynced(AllNodes(len(d.nodes)) &^ (1 << node))
 	d.recordWriter(node)
@@ -151,23 +147,22 @@ func (d *Database) WroteUnknown(node int) {
 	}
 }
 
-// Incarnation is another number whenever the database may be another one: it was
-// deleted or created anew on a node, or not in use for a while. No two databases
-// have one in common. An entity tag that was learnt in one says nothing in another.
+// Incarnation returns a number that changes whenever the name may mean another database:
+// after it was deleted or recreated on a node, or not in use for a while. It is unique among
+// all databases. An entity tag of one incarnation is meaningless in another.
 func (d *Database) Incarnation() uint64 { return d.incarnation.Load() }
 
-// replicaState returns what is known of a node at that time; see Standing.
-// It is meant for reports.
+// ReplicaState returns the state of node at that time. It is slow, and meant for reports.
 func (d *Database) ReplicaState(node int, now int64) ReplicaState {
 	return d.tracker.replicaState(node, now)
 }
 
-// Name is the database's name, without escapes.
+// Name returns the database's name, unescaped.
 func (d *Database) Name() string { return d.name }
 
-// RecheckExistence takes note that a write through Kasoku has deleted the database on node,
-// created it there, or may have done so. It is to be called before that write ends.
-// The database counts as absent there until it is found.
+// RecheckExistence is called when a write through Kasoku has, or may have, created or
+// deleted the database on node. Call it before that write ends. The database counts as
+// absent there until it is found.
 func (d *Database) RecheckExistence(node int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -179,8 +174,8 @@ func (d *Database) RecheckExistence(node int) {
 	d.reset(node, Deleted)
 }
 
-// reset gives up what was known of node. d.mu is held. The database is barred, if it
-// has to be, before its tag moves, and not before that if it has to be no longer.
+// reset discards the state of node. d.mu is held. A database that becomes barred is barred
+// before its tag moves; one that stops being barred is barred until after that.
 func (d *Database) reset(node int, why ResetReason) {
 	p := &d.nodes[node]
 	p.heard, p.absent = false, why == Deleted
@@ -193,7 +188,7 @@ func (d *Database) reset(node int, why ResetReason) {
 	d.tracker.resetNode(node, why != Opened)
 }
 
-// refresh takes nodes out that can't be reached.
+// refresh takes unreachable nodes out, and updates barred.
 func (d *Database) refresh() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -201,7 +196,7 @@ func (d *Database) refresh() {
 }
 
 // refreshLocked decides which nodes are out and whether the database is barred. d.mu is
-// held. A node comes back in Heard only.
+// held. Only Heard takes a node back in.
 func (d *Database) refreshLocked() {
 	now, up := d.table.cfg.Cache.Now(), NodeSet(d.table.up.Load())
 	for node := range d.nodes {
@@ -216,7 +211,7 @@ func (d *Database) refreshLocked() {
 	d.barred.Store(d.closed.Load() || first.absent || first.uncompared)
 }
 
-// absentEverywhere tells whether the database is on no node.
+// absentEverywhere reports whether no node has the database.
 func (d *Database) absentEverywhere() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -228,7 +223,7 @@ func (d *Database) absentEverywhere() bool {
 	return true
 }
 
-// wake has tend look after the database at once.
+// wake runs maintain at once.
 func (d *Database) wake() {
 	select {
 	case d.wakeup <- struct{}{}:

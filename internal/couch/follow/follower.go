@@ -12,59 +12,59 @@ import (
 	"github.com/kasoku/kasoku/internal/couch/api"
 )
 
-// Get sends a GET for target, origin-form with its query, to the node that is
-// followed, and returns when the head of the answer is there. body is read until
-// its end or closed; its reads fail when ctx ends.
+// Get sends a GET for target, which is in origin-form with its query, to the followed node.
+// It returns when the header of the answer has arrived. The caller reads body to its end or
+// closes it; reads fail when ctx ends.
 type Get func(ctx context.Context, target string) (status int, body io.ReadCloser, err error)
 
-// Watcher is told what a Follower learns. It is called by one goroutine, in the
-// order of the node's feed.
+// Watcher receives the events of a Follower. A single goroutine calls it, in the order of
+// the node's feed.
 type Watcher interface {
-	// resetNode says that changes may have been missed: whatever was read from this
-	// database on this node before the call may be old. Rows after it tell of
-	// every change since some moment before the call.
+	// Reset is called when changes may have been missed: anything read from this database on
+	// this node before the call may be outdated. The rows after it include every change
+	// since some moment before the call.
 	Reset(why ResetReason)
-	// api.Change tells of a change. The row's slices are valid during the call.
+	// Row is called for each change. The row's slices are valid during the call.
 	Row(row *api.Change)
-	// heardFrom says that all that had changed on the node at that time has been told,
-	// but for what the node itself had not yet written out.
+	// Heard is called when all changes on the node up to that time have been passed to Row,
+	// except changes that the node itself had not yet written.
 	Heard(at time.Time)
 }
 
-// ResetReason is the reason of a Reset.
+// ResetReason is the reason for a Reset.
 type ResetReason uint8
 
-// The reasons of a Reset.
+// The reasons for a Reset.
 const (
-	Opened    ResetReason = iota // the first time
-	Deleted                      // the database is not there
+	Opened    ResetReason = iota // the feed was opened for the first time
+	Deleted                      // the node does not have the database
 	Recreated                    // another database has its name
-	Refused                      // the node does not take the position
-	Garbled                      // a change could not be read
+	Refused                      // the node rejects the position
+	Garbled                      // a change could not be parsed
 )
 
 func (w ResetReason) String() string {
 	return [...]string{"opened", "deleted", "recreated", "position refused", "feed garbled"}[w]
 }
 
-// FollowerConfig says what is followed and how.
+// FollowerConfig is the configuration of a Follower.
 type FollowerConfig struct {
-	// DB is the database's name, without escapes.
+	// DB is the database's name, unescaped.
 	DB      string
 	Get     Get
 	Watcher Watcher
-	// api.HeartbeatEvent is how often the node says that nothing has changed. Default 300ms.
-	// Lower values bound staleness more tightly when the node falls silent, for a
-	// few bytes each time.
+	// Heartbeat is the interval of the node's heartbeats. Default 300ms. A lower value
+	// bounds staleness more tightly when the node falls silent, for a few bytes per
+	// heartbeat.
 	Heartbeat time.Duration
-	// MaxSilence is how long nothing may come until the connection counts as dead.
-	// Default 10s.
+	// MaxSilence is how long a connection may be silent before it counts as dead. Default
+	// 10s.
 	MaxSilence time.Duration
-	// MaxPause is the longest time between two attempts to connect; each pause is
-	// drawn between zero and a bound that doubles from 50ms up to it. Default 5s.
+	// MaxPause is the longest pause between two attempts to connect. Each pause is random
+	// between zero and a bound that doubles from 50ms up to MaxPause. Default 5s.
 	MaxPause time.Duration
-	// RetryContinuous is how long the long poll is used before a continuous feed is
-	// tried again. Default 1m.
+	// RetryContinuous is how long long polls are used before a continuous feed is tried
+	// again. Default 1m.
 	RetryContinuous time.Duration
 }
 
@@ -79,70 +79,69 @@ func (c *FollowerConfig) setDefaults() {
 	}
 }
 
-// Phase is what a follower is doing.
+// Phase is the activity of a follower.
 type Phase uint8
 
 // The phases of a follower.
 const (
-	Connecting Phase = iota // no feed is open: see State.Err
-	Following               // by a continuous feed
-	Polling                 // by long polls, since the continuous feed did not work
-	Absent                  // there is no such database
+	Connecting Phase = iota // no feed is open: see FollowerState.Err
+	Following               // with a continuous feed
+	Polling                 // with long polls, since the continuous feed did not work
+	Absent                  // the node does not have the database
 )
 
 func (p Phase) String() string {
 	return [...]string{"connecting", "following", "polling", "absent"}[p]
 }
 
-// FollowerState is what a follower tells of itself.
+// FollowerState is the state of a follower.
 type FollowerState struct {
 	Phase    Phase
-	Since    time.Time // when the phase began
-	Heard    time.Time // see Watcher.Heard; zero before the first time
-	Position string    // as JSON
-	Rows     uint64    // told so far
+	Since    time.Time // the beginning of the phase
+	Heard    time.Time // see Watcher.Heard; zero before its first call
+	Position string    // JSON
+	Rows     uint64    // passed to the watcher so far
 	Resets   uint64
-	Breaks   uint64 // feeds that ended otherwise than announced
+	Breaks   uint64 // feeds that ended in another way than the node announced
 	Err      error  // why no feed is open
 }
 
-// Follower follows one database on one node. It is made by New and works while Run
-// does.
+// Follower follows one database on one node while Run runs.
 type Follower struct {
 	cfg FollowerConfig
 
 	// Owned by Run.
-	seq             string      // the position, as JSON; "" if there is none
+	seq             string      // the position as JSON; "" if there is none
 	startTime       string      // instance_start_time of the database that seq belongs to
-	resetReason     ResetReason // why seq was given up, if born is known
-	endedInOrder    bool        // the node has ended the last feed in order, as when the database is deleted
-	opened          bool        // a continuous feed was open since the last reset
-	startTimeUnique bool        // born tells this database from any that is created from now on
-	identifiedAt    time.Time   // when born was read
+	resetReason     ResetReason // why seq was discarded, if startTime is set
+	endedInOrder    bool        // the node has ended the last feed in order, for example because the database was deleted
+	opened          bool        // a continuous feed has been open since the last reset
+	startTimeUnique bool        // startTime differs from that of any database created from now on
+	identifiedAt    time.Time   // when startTime was read
 	polling         bool        // long polls instead of a continuous feed
 	modeSince       time.Time
-	emptyFeeds      int // feeds of the present kind in a row that brought nothing
-	failures        int // attempts in a row
+	emptyFeeds      int // consecutive feeds of the current form without a byte
+	failures        int // consecutive failed attempts
 	row             api.Change
 
 	mu    sync.Mutex
 	state FollowerState
 }
 
-// NewFollower makes a follower that does nothing yet.
+// NewFollower returns a follower. Run starts it.
 func NewFollower(cfg FollowerConfig) *Follower {
 	cfg.setDefaults()
 	return &Follower{cfg: cfg}
 }
 
-// FollowerState tells what the follower is doing.
+// State returns the follower's state.
 func (f *Follower) State() FollowerState {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.state
 }
 
-// Run follows until ctx ends.
+// Run follows the database until ctx ends.
 func (f *Follower) Run(ctx context.Context) {
 	f.enter(Connecting)
 	for ctx.Err() == nil {
@@ -153,7 +152,7 @@ func (f *Follower) Run(ctx context.Context) {
 		}
 		f.updateState(func(s *FollowerState) { s.Err = err })
 		if err == nil {
-			// A node that ends each feed at once is not asked without end.
+			// Pause, since the node may end each feed at once.
 			wait(ctx, f.cfg.Heartbeat-time.Since(began))
 			continue
 		}
@@ -164,8 +163,8 @@ func (f *Follower) Run(ctx context.Context) {
 	}
 }
 
-// backOff waits before the next attempt, for a random time so that the followers of
-// a node that comes back do not all knock at once.
+// backOff waits for a random time before the next attempt, so that the followers of a node
+// that returns don't all connect at once.
 func (f *Follower) backOff(ctx context.Context) {
 	const first = 50 * time.Millisecond
 	bound := min(first<<min(f.failures, 20), f.cfg.MaxPause)
@@ -182,16 +181,16 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// attempt finds out where the database stands, tells what was missed, and follows
-// it until the feed ends. It returns nil if that was in order.
+// attempt identifies the database, reads the missed changes, and follows the feed until it
+// ends. It returns nil if the feed ended in order.
 func (f *Follower) attempt(ctx context.Context) error {
-	asked := time.Now()
+	requested := time.Now()
 	fresh, err := f.locate(ctx)
 	if err != nil {
 		return err
 	}
 	if fresh {
-		f.heard(asked)
+		f.heard(requested)
 	}
 	if f.polling && time.Since(f.modeSince) >= f.cfg.RetryContinuous {
 		f.setPolling(false)
@@ -201,29 +200,28 @@ func (f *Follower) attempt(ctx context.Context) error {
 		return f.chooseMode(f.longPoll(ctx))
 	}
 	if !fresh {
-		asked = time.Now()
+		requested = time.Now()
 		if err := f.catchUp(ctx); err != nil {
 			return err
 		}
 	}
-	return f.chooseMode(f.stream(ctx, asked))
+	return f.chooseMode(f.stream(ctx, requested))
 }
 
-// maxEmptyFeeds is how many feeds of one kind may bring nothing before the other
-// kind is tried.
+// maxEmptyFeeds is the number of empty feeds of one form after which the other form is used.
 const maxEmptyFeeds = 2
 
-// feedResult is what a feed has brought.
+// feedResult is the result of reading a feed.
 type feedResult uint8
 
 const (
-	noAnswer  feedResult = iota // no answer, which says nothing about the kind of feed
-	emptyFeed                   // refused, or opened and then not one byte
+	noAnswer  feedResult = iota // no answer; reveals nothing about the form of the feed
+	emptyFeed                   // refused, or opened and then empty
 	usefulFeed
 )
 
-// refresh decides from how a feed has ended which kind is used next: some proxies
-// hold a continuous feed back until it ends.
+// chooseMode decides from the end of a feed which form is used next. Some proxies buffer a
+// continuous feed until it ends.
 func (f *Follower) chooseMode(y feedResult, err error) error {
 	switch y {
 	case usefulFeed:
@@ -243,14 +241,14 @@ func (f *Follower) setPolling(poll bool) {
 	f.polling, f.modeSince, f.emptyFeeds = poll, time.Now(), 0
 }
 
-// reset forgets the position and tells the watcher.
+// reset discards the position and calls the watcher.
 func (f *Follower) reset(why ResetReason) {
 	f.seq, f.opened, f.startTimeUnique = "", false, false
 	f.updateState(func(s *FollowerState) { s.Resets++; s.Position = "" })
 	f.cfg.Watcher.Reset(why)
 }
 
-// invalidate takes a new position over.
+// advance sets the position to seq.
 func (f *Follower) advance(seq []byte) {
 	if len(seq) == 0 || string(seq) == "null" {
 		return
@@ -259,8 +257,8 @@ func (f *Follower) advance(seq []byte) {
 	f.updateState(func(s *FollowerState) { s.Position = f.seq })
 }
 
-// startTimeResolution is how long after a database was found one that is created has certainly
-// another instance_start_time, which is in seconds.
+// startTimeResolution is the time after which a new database certainly gets another
+// instance_start_time, which is in seconds.
 const startTimeResolution = 2 * time.Second
 
 func (f *Follower) heard(at time.Time) {
@@ -288,13 +286,13 @@ func (f *Follower) updateState(change func(s *FollowerState)) {
 
 var (
 	errAbsent  = errors.New("the database is not there")
-	errRefused = errors.New("the node refuses the position")
+	errRefused = errors.New("the node rejects the position")
 	errSilent  = errors.New("the feed fell silent")
 
-	errReplaced = errors.New("another database has the name")
+	errReplaced = errors.New("the database was replaced")
 )
 
-// statusError is an answer that is no feed.
+// statusError is an error for an answer that is not a feed.
 type statusError int
 
 func (e statusError) Error() string { return fmt.Sprintf("the node answered with %d", int(e)) }

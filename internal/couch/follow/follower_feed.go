@@ -13,67 +13,67 @@ import (
 	"github.com/kasoku/kasoku/internal/couch/api"
 )
 
-// path returns the database's path, with what follows it.
+// path returns the database's path, followed by rest.
 func (f *Follower) path(rest string) string { return "/" + url.PathEscape(f.cfg.DB) + rest }
 
-// locate asks which database has the name, and resets if it is not the one that
-// the position belongs to. fresh is true if the position is that of the database's
-// end at the time of asking.
+// locate identifies the database of that name, and resets the follower if the position
+// belongs to another one. fresh reports whether the position is now the end of the feed at
+// the time of the request.
 func (f *Follower) locate(ctx context.Context) (fresh bool, err error) {
-	who, err := f.identify(ctx)
+	id, err := f.identify(ctx)
 	if errors.Is(err, errAbsent) {
 		f.markAbsent()
 	}
 	if err != nil {
 		return false, err
 	}
-	return f.adopt(string(who.StartTime), who.Seq), nil
+	return f.adopt(string(id.StartTime), id.Seq), nil
 }
 
-// identity is which database has a name, and where it stands.
+// identity is the identity of a database and the end of its feed.
 type identity struct {
 	StartTime json.RawMessage `json:"instance_start_time"`
 	Seq       json.RawMessage `json:"update_seq"`
 }
 
-// identify asks which database has the name now.
-func (f *Follower) identify(ctx context.Context) (who identity, err error) {
+// identify returns the identity of the database that has the name now.
+func (f *Follower) identify(ctx context.Context) (id identity, err error) {
 	ctx, cancel := context.WithTimeout(ctx, f.cfg.MaxSilence)
 	defer cancel()
 	status, body, err := f.cfg.Get(ctx, f.path(""))
 	if err != nil {
-		return who, err
+		return id, err
 	}
 	defer body.Close()
 	switch status {
 	case http.StatusOK:
 	case http.StatusNotFound:
-		return who, errAbsent
+		return id, errAbsent
 	default:
-		return who, statusError(status)
+		return id, statusError(status)
 	}
 	text, err := io.ReadAll(io.LimitReader(body, api.MaxChange))
 	if err != nil {
-		return who, err
+		return id, err
 	}
-	if err := json.Unmarshal(text, &who); err != nil || len(who.Seq) == 0 {
-		return who, api.ErrMalformed
+	if err := json.Unmarshal(text, &id); err != nil || len(id.Seq) == 0 {
+		return id, api.ErrMalformed
 	}
-	return who, nil
+	return id, nil
 }
 
-// confirm asks whether the database is still the one that was followed when the
-// feed was asked for. A node takes the position of a database that is gone for one
-// of its successor's, whose older changes would never be told.
+// confirm checks that the database is still the one whose feed was requested. A node takes
+// the position of a deleted database for a position in its successor, and would skip the
+// successor's older changes.
 func (f *Follower) confirm(ctx context.Context) error {
-	who, err := f.identify(ctx)
-	if err == nil && (string(who.StartTime) != f.startTime || api.DatabaseReplaced(f.seq, string(who.Seq))) {
+	id, err := f.identify(ctx)
+	if err == nil && (string(id.StartTime) != f.startTime || api.DatabaseReplaced(f.seq, string(id.Seq))) {
 		return errReplaced
 	}
 	return err
 }
 
-// markAbsent takes note that the database is not there. The watcher is told so at the
+// markAbsent records that the node does not have the database. The watcher is called at the
 // first time too.
 func (f *Follower) markAbsent() {
 	if f.seq != "" || f.startTime != "" || f.State().Phase != Absent {
@@ -83,35 +83,36 @@ func (f *Follower) markAbsent() {
 	f.enter(Absent)
 }
 
-// replica compares the database that is there with the one that was followed.
-func (f *Follower) adopt(born string, seq []byte) (fresh bool) {
-	same := born == f.startTime && !f.endedInOrder && !f.uncertain() && !api.DatabaseReplaced(f.seq, string(seq))
+// adopt compares the present database with the followed one, and resets the follower if they
+// differ.
+func (f *Follower) adopt(startTime string, seq []byte) (fresh bool) {
+	same := startTime == f.startTime && !f.endedInOrder && !f.uncertain() && !api.DatabaseReplaced(f.seq, string(seq))
 	f.endedInOrder = false
 	if same && f.seq != "" {
 		return false
 	}
 	why := Opened
 	switch {
-	case f.seq == "" && f.startTime == born && born != "":
+	case f.seq == "" && f.startTime == startTime && startTime != "":
 		why = f.resetReason
 	case f.startTime != "" || f.seq != "":
 		why = Recreated
 	}
-	f.startTime = born
+	f.startTime = startTime
 	f.reset(why)
 	f.advance(seq)
 	f.identifiedAt = time.Now()
 	return true
 }
 
-// uncertain reports whether a feed that was open has broken off so early that another
-// database may have been created in the same second, which instance_start_time can't show.
+// uncertain reports whether an open feed has broken off so early that another database may
+// have been created in the same second, which instance_start_time can't show.
 func (f *Follower) uncertain() bool {
 	timed := f.startTime != "" && f.startTime != `"0"` && f.startTime != "null"
 	return timed && f.opened && !f.startTimeUnique
 }
 
-// target returns the feed's target from the present position.
+// target returns the request target of the feed from the current position.
 func (f *Follower) target(options string) string {
 	seq := f.seq
 	var text string
@@ -121,20 +122,20 @@ func (f *Follower) target(options string) string {
 	return f.path("/_changes?" + options + "&since=" + url.QueryEscape(seq))
 }
 
-// catchUp tells what has changed since the position, up to now.
+// catchUp reads the changes from the position until now.
 func (f *Follower) catchUp(ctx context.Context) error {
 	_, err := f.read(ctx, f.target("feed=normal"), api.NormalFeed, nil)
 	return err
 }
 
-// stream follows a continuous feed. All that had changed at the time of told is
-// told already, if the database is the one that it was.
-func (f *Follower) stream(ctx context.Context, told time.Time) (y feedResult, err error) {
+// stream follows a continuous feed. All changes up to the time caughtUp have been read,
+// provided that the database is still the same.
+func (f *Follower) stream(ctx context.Context, caughtUp time.Time) (y feedResult, err error) {
 	beat := strconv.FormatInt(f.cfg.Heartbeat.Milliseconds(), 10)
 	seen := 0
 	return f.read(ctx, f.target("feed=continuous&heartbeat="+beat), api.ContinuousFeed, func(kind api.EventKind, at time.Time) error {
-		// What comes first says only that the feed is open: what has changed since
-		// the position is still to come.
+		// The first event only shows that the feed is open: the changes since the position
+		// follow.
 		if seen++; seen > 1 {
 			f.heard(at)
 			return nil
@@ -143,13 +144,13 @@ func (f *Follower) stream(ctx context.Context, told time.Time) (y feedResult, er
 		if err == nil {
 			f.opened = true
 			f.enter(Following)
-			f.heard(told)
+			f.heard(caughtUp)
 		}
 		return err
 	})
 }
 
-// longPoll does one long poll.
+// longPoll runs one long poll.
 func (f *Follower) longPoll(ctx context.Context) (y feedResult, err error) {
 	timeout := strconv.FormatInt(f.cfg.Heartbeat.Milliseconds(), 10)
 	return f.read(ctx, f.target("feed=longpoll&timeout="+timeout), api.NormalFeed, func(kind api.EventKind, at time.Time) error {
@@ -165,9 +166,9 @@ func (f *Follower) longPoll(ctx context.Context) (y feedResult, err error) {
 	})
 }
 
-// read reads one feed to its end, and calls came when all that has come is told. An
-// error of came's ends it.
-func (f *Follower) read(ctx context.Context, target string, form api.FeedForm, came func(kind api.EventKind, at time.Time) error) (y feedResult, err error) {
+// read reads one feed to its end. It calls onDrained whenever all bytes received so far are
+// processed; an error of onDrained ends the feed.
+func (f *Follower) read(ctx context.Context, target string, form api.FeedForm, onDrained func(kind api.EventKind, at time.Time) error) (y feedResult, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	watchdog := time.AfterFunc(f.cfg.MaxSilence, func() { cancel(errSilent) })
@@ -196,8 +197,8 @@ func (f *Follower) read(ctx context.Context, target string, form api.FeedForm, c
 			f.endedInOrder = form == api.ContinuousFeed
 		}
 		y = usefulFeed
-		if came != nil && (r.Waiting() || kind == api.EndEvent) {
-			if err := came(kind, src.at); err != nil {
+		if onDrained != nil && (r.Waiting() || kind == api.EndEvent) {
+			if err := onDrained(kind, src.at); err != nil {
 				return y, f.feedError(ctx, err)
 			}
 		}
@@ -207,7 +208,7 @@ func (f *Follower) read(ctx context.Context, target string, form api.FeedForm, c
 	}
 }
 
-// handleRow passes a change on.
+// handleRow passes a change to the watcher.
 func (f *Follower) handleRow(object []byte) error {
 	if err := f.row.Parse(object); err != nil {
 		return err
@@ -223,10 +224,10 @@ func (f *Follower) handleRow(object []byte) error {
 	return nil
 }
 
-// handleStatus handles an answer to a feed that is no feed.
+// handleStatus handles an answer to a feed request that is not a feed.
 func (f *Follower) handleStatus(status int) (y feedResult, err error) {
 	switch status {
-	case http.StatusNotFound: // the next attempt sees to it
+	case http.StatusNotFound: // the next attempt handles it
 		return noAnswer, statusError(status)
 	case http.StatusBadRequest:
 		f.seq, f.resetReason = "", Refused
@@ -235,8 +236,8 @@ func (f *Follower) handleStatus(status int) (y feedResult, err error) {
 	return emptyFeed, statusError(status)
 }
 
-// interrupted handles a feed that did not end as the node meant it. What can't be read
-// may have been a change, so that the position is of no use.
+// feedError handles a feed that broke off. Unreadable data may have been a change, so the
+// position is discarded then.
 func (f *Follower) feedError(ctx context.Context, err error) error {
 	if errors.Is(err, api.ErrMalformed) || errors.Is(err, api.ErrTooLong) {
 		f.seq, f.resetReason = "", Garbled
@@ -247,7 +248,7 @@ func (f *Follower) feedError(ctx context.Context, err error) error {
 	return err
 }
 
-// timedReader remembers when something came last.
+// timedReader records the time of the last read with data.
 type timedReader struct {
 	src   io.Reader
 	at    time.Time

@@ -11,56 +11,65 @@ import (
 	"time"
 )
 
-// KeeperConfig says what is to be replicated.
+// KeeperConfig is the configuration of a Keeper.
 type KeeperConfig struct {
 	Nodes []ReplicationNode
 	Jobs  []ReplicationJob
 	Do    Do
-	// CheckInterval is how often each replication is looked after. Default 10s.
+	// CheckInterval is the interval at which each replication is checked. Default 10s.
 	CheckInterval time.Duration
-	// RetryInterval is when it is looked after again if a node could not be asked; it
-	// doubles up to Check. Default 500ms.
+	// RetryInterval is the time until the next check after a node could not be reached. It
+	// doubles up to CheckInterval. Default 500ms.
 	RetryInterval time.Duration
-	// Changed is told when a replication was made, made anew, has another phase, or
-	// can't be looked after, or can again. It is called by one goroutine for each node.
-	// Nil tells nobody.
+	// Changed is called when a replication was started or restarted, when its phase changes,
+	// and when checks of it begin to fail or to succeed again. It is called by one goroutine
+	// per node, and may be nil.
 	Changed func(before, after Replication)
 }
 
-// ReplicationKind says by what a replication exists.
+// ReplicationKind is the way in which a replication exists on its node.
 type ReplicationKind uint8
 
-// The ways in which a replication can exist.
+// The kinds of replications.
 const (
 	NotStarted           ReplicationKind = iota
 	DocumentReplication                  // a document in _replicator
-	TransientReplication                 // a request to _replicate, since the node was away the last time
+	TransientReplication                 // a request to _replicate, which a restart of the node ends
 )
 
 func (h ReplicationKind) String() string { return [...]string{"not yet", "document", "transient"}[h] }
 
-// Replication is what is known of one replication.
+// Replication is the state of one replication.
 type Replication struct {
 	ReplicationJob
 	Kind      ReplicationKind
-	Phase     string    // as the node calls it: "running", "crashing"; "" if it does not say
-	Restarts  int       // how often it was made anew after the first time
-	CheckedAt time.Time // of the last look at it that succeeded
-	Err       error     // of the last look, if it failed
+	Phase     string    // as the node reports it: "running", "crashing"; "" if it does not report one
+	Restarts  int       // the number of times it was started again
+	CheckedAt time.Time // of the last successful check
+	Err       error     // of the last check, if it failed
 }
 
-// Keeper keeps replications alive while Run runs.
+// Keeper keeps continuous replications between nodes running while Run runs.
+//
+// CouchDB has two kinds of them. A document in the database _replicator survives restarts,
+// but the node may have given the replication up, and the document may have been deleted. A
+// replication started with POST _replicate disappears when the node restarts.
+//
+// A Keeper writes a document for each replication if the node has a _replicator database,
+// and otherwise uses _replicate. It checks them periodically, and at once when a node
+// returns or lags. In these two cases it also replaces the documents of replications that
+// may be stuck.
 type Keeper struct {
 	cfg   KeeperConfig
-	kicks []chan struct{} // by node; each holds one
+	kicks []chan struct{} // by node; capacity 1 each
 
 	mu         sync.Mutex
 	states     []Replication
-	renewals   []renewal // by replication, as states
-	awayCounts []int     // calls of Away, by node
+	renewals   []renewal // by replication, like states
+	awayCounts []int     // calls of NodeReturned, by node
 }
 
-// NewKeeper makes a keeper that does nothing yet.
+// NewKeeper returns a keeper. Run starts it.
 func NewKeeper(cfg KeeperConfig) *Keeper {
 	if cfg.CheckInterval == 0 {
 		cfg.CheckInterval = 10 * time.Second
@@ -79,29 +88,28 @@ func NewKeeper(cfg KeeperConfig) *Keeper {
 	return k
 }
 
-// States returns what is known of each replication.
+// States returns the states of all replications.
 func (k *Keeper) States() []Replication {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return append([]Replication(nil), k.states...)
 }
 
-// NodeReturned tells that a node was away and may have been restarted: what was started
-// there by _replicate is gone, and what was started elsewhere may have given up
-// reading from it.
+// NodeReturned is called when a node is back and may have been restarted. Its _replicate
+// replications are gone, and other nodes may have given up reading from it.
 func (k *Keeper) NodeReturned(node int) {
 	k.restart(func(s *Replication) bool {
-		return s.From == node || s.To == node && s.Kind == TransientReplication // by a document a node starts it itself
+		return s.From == node || s.To == node && s.Kind == TransientReplication // a node starts the replications of its documents itself
 	}, func() { k.awayCounts[node]++ })
 }
 
-// Stalled tells that changes of a database don't reach a node: what was started
-// there may be gone, or wait for nothing.
+// Stalled is called when changes of a database don't reach a node. The replication to it may
+// be gone or stuck.
 func (k *Keeper) Stalled(db string, node int) {
 	k.restart(func(s *Replication) bool { return s.To == node && s.DB == db }, func() {})
 }
 
-// restart has some replications looked after at once, and started again.
+// restart checks and restarts the selected replications at once.
 func (k *Keeper) restart(which func(s *Replication) bool, note func()) {
 	k.mu.Lock()
 	note()
@@ -124,8 +132,8 @@ func (k *Keeper) restart(which func(s *Replication) bool, note func()) {
 	}
 }
 
-// Run keeps the replications until ctx ends. Those of a node that does not answer hold
-// up no other node's.
+// Run keeps the replications running until ctx ends. A node that does not answer does not
+// delay the replications of others.
 func (k *Keeper) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	for node := range k.cfg.Nodes {
@@ -134,7 +142,7 @@ func (k *Keeper) Run(ctx context.Context) {
 	running.Wait()
 }
 
-// runKeeper keeps the replications that run on a node.
+// run keeps the replications running that run on a node.
 func (k *Keeper) run(ctx context.Context, node int) {
 	failures := 0
 	for ctx.Err() == nil {
@@ -156,7 +164,8 @@ func (k *Keeper) run(ctx context.Context, node int) {
 	}
 }
 
-// checkNode looks after the replications that run on a node, and tells whether it could.
+// checkNode checks the replications that run on a node, and reports whether all checks
+// succeeded.
 func (k *Keeper) checkNode(ctx context.Context, node int) (well bool) {
 	well = true
 	for i, s := range k.States() {
@@ -188,16 +197,15 @@ func (k *Keeper) update(i int, change func(s *Replication)) {
 	}
 }
 
-// sameAs tells whether nothing has happened between two states that is worth to be
-// told.
+// sameAs reports whether two states differ in nothing that Changed reports.
 func (s Replication) sameAs(o Replication) bool {
 	return s.Kind == o.Kind && s.Phase == o.Phase && s.Restarts == o.Restarts && (s.Err == nil) == (o.Err == nil)
 }
 
-// errNoReplicator says that the node has no _replicator database.
+// errNoReplicator is returned if the node has no _replicator database.
 var errNoReplicator = errors.New("no _replicator database")
 
-// ensure makes one replication exist.
+// ensure starts a replication if it does not exist.
 func (k *Keeper) ensure(ctx context.Context, i int, s Replication) error {
 	err := k.ensureDocument(ctx, i, s)
 	if !errors.Is(err, errNoReplicator) {
@@ -215,20 +223,20 @@ func (k *Keeper) ensure(ctx context.Context, i int, s Replication) error {
 		return statusRefused("_replicate", status, answer)
 	}
 	if aways != k.awayCount(s.ReplicationJob) {
-		return nil // it may be gone already; Away has called for another look
+		return nil // it may be gone already; NodeReturned has requested another check
 	}
 	k.started(i, TransientReplication)
 	return nil
 }
 
-// awayCount counts how often one of a replication's nodes was away.
+// awayCount returns how often the two nodes of a replication have returned.
 func (k *Keeper) awayCount(j ReplicationJob) int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.awayCounts[j.From] + k.awayCounts[j.To]
 }
 
-// started takes note that a replication was made, or made anew.
+// started records that a replication was started or restarted.
 func (k *Keeper) started(i int, how ReplicationKind) {
 	k.update(i, func(s *Replication) {
 		if !s.CheckedAt.IsZero() {
@@ -238,7 +246,7 @@ func (k *Keeper) started(i int, how ReplicationKind) {
 	})
 }
 
-// ensureDocument sees to the job's document in _replicator.
+// ensureDocument checks the job's document in _replicator, and writes it if necessary.
 func (k *Keeper) ensureDocument(ctx context.Context, i int, s Replication) error {
 	path, want := "/_replicator/"+k.documentID(s.ReplicationJob), k.document(s.ReplicationJob)
 	status, answer, err := k.send(ctx, s.To, "GET", path, nil)
@@ -266,8 +274,8 @@ func (k *Keeper) ensureDocument(ctx context.Context, i int, s Replication) error
 	return nil
 }
 
-// replace writes the job's document anew. Nobody but the node may change one that it
-// acts on, but it may be deleted.
+// replace writes the job's document again. While the node acts on a document, clients can't
+// change it, but they can delete it.
 func (k *Keeper) replace(ctx context.Context, i, node int, path string, found, want replicationDoc) error {
 	want.Renewed = time.Now().UTC().Format(time.RFC3339Nano)
 	if isFinal(found.State) {
@@ -285,8 +293,8 @@ func (k *Keeper) replace(ctx context.Context, i, node int, path string, found, w
 	return k.write(ctx, i, node, path, want)
 }
 
-// write writes the job's document. A conflict means that somebody else has written
-// it: the next look will tell.
+// write writes the job's document. A conflict means that another client has written it; the
+// next check sees that one.
 func (k *Keeper) write(ctx context.Context, i, node int, path string, want replicationDoc) error {
 	status, answer, err := k.send(ctx, node, "PUT", path, want)
 	switch {
@@ -301,8 +309,8 @@ func (k *Keeper) write(ctx context.Context, i, node int, path string, want repli
 	return nil
 }
 
-// schedulerState asks the scheduler of a CouchDB of version 2 or later for a document's
-// state. Others have none.
+// schedulerState returns the state of a document in the scheduler of CouchDB 2 and later; ""
+// on other servers.
 func (k *Keeper) schedulerState(ctx context.Context, node int, id string) string {
 	status, answer, err := k.send(ctx, node, "GET", "/_scheduler/docs/_replicator/"+id, nil)
 	if err != nil || status != http.StatusOK {
@@ -317,7 +325,7 @@ func (k *Keeper) schedulerState(ctx context.Context, node int, id string) string
 	return doc.State
 }
 
-// send sends a request, with a document as its body unless it is nil.
+// send sends a request with body as JSON, or without a body if it is nil.
 func (k *Keeper) send(ctx context.Context, node int, method, path string, body any) (status int, answer []byte, err error) {
 	var text []byte
 	if body != nil {

@@ -6,27 +6,27 @@ import (
 	"time"
 )
 
-// leader is whose turn it is to take a database's writes. When the first node fails,
-// another one takes them, and goes on until the first lacks nothing: else what was
-// written last would be on neither node together with what is written next.
+// leader is the node that takes a database's writes. When the first node fails, another node
+// takes them until the first lacks nothing. Otherwise no node would have both the last write
+// and the next.
 type leader struct {
-	mu        sync.Mutex // taken before the locks of what is known
+	mu        sync.Mutex // acquired before Database.mu and tracker.mu
 	node      int        // took the last write
-	changedAt time.Time  // when another node had taken the one before it; zero if none ever
-	writes    int        // writes under way
+	changedAt time.Time  // the last time that another node took the writes; zero if never
+	writes    int        // in flight
 }
 
-// WriteNode returns the node that has what was written last through Kasoku, and takes
-// what is written next where one node takes the writes. It is the first one, unless
-// another took a write that the first may lack.
+// WriteNode returns the node that took the last write through Kasoku, and takes the next one
+// if a single node takes the writes. It is the first node, unless another one took a write
+// that the first may lack.
 func (d *Database) WriteNode() int {
 	d.leader.mu.Lock()
 	defer d.leader.mu.Unlock()
 	return d.writeNodeLocked()
 }
 
-// BeginWrite takes note that a write begins. Written has to be called when it is over,
-// after Wrote: until then no other node's turn comes.
+// BeginWrite records that a write begins. EndWrite must be called after it, and after Wrote.
+// The writes return to the first node only while no write is in flight.
 func (d *Database) BeginWrite() {
 	d.leader.mu.Lock()
 	defer d.leader.mu.Unlock()
@@ -34,14 +34,14 @@ func (d *Database) BeginWrite() {
 	d.leader.writes++
 }
 
-// EndWrite ends what Writing began.
+// EndWrite ends a write that BeginWrite began.
 func (d *Database) EndWrite() {
 	d.leader.mu.Lock()
 	defer d.leader.mu.Unlock()
 	d.leader.writes--
 }
 
-// recordWriter takes note that node took a write.
+// recordWriter records that node took a write.
 func (d *Database) recordWriter(node int) {
 	d.leader.mu.Lock()
 	defer d.leader.mu.Unlock()
@@ -50,7 +50,7 @@ func (d *Database) recordWriter(node int) {
 	}
 }
 
-// writeNodeLocked is Writer. d.lead.mu is held.
+// writeNodeLocked is WriteNode. d.leader.mu is held.
 func (d *Database) writeNodeLocked() int {
 	t := &d.leader
 	switch {
@@ -63,21 +63,22 @@ func (d *Database) writeNodeLocked() int {
 	return t.node
 }
 
-// absent tells whether the database is not on node.
+// absent reports whether node does not have the database.
 func (d *Database) absent(node int) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.nodes[node].absent
 }
 
-// pollInterval is how often Merged looks.
+// pollInterval is how often AwaitCurrent checks.
 const pollInterval = 5 * time.Millisecond
 
-// AwaitCurrent waits until a node has all that is known now, and returns those that do: none if
-// it was in vain or ctx has ended. Their answers may be kept as those of Current. It waits
-// for a tenth of MaxLag at most: after writes were taken by two nodes in turn, or if
-// writer, which would be asked instead, lacks something for longer than that, and another
-// node does not.
+// AwaitCurrent waits until some node has all changes that are now recorded, and returns
+// those nodes. Their answers may be cached like those of Current. It returns no node after a
+// timeout of at timeout a tenth of MaxLag, or when ctx ends.
+//
+// It waits in two cases: two nodes have recently taken writes in turn, or writer, the
+// alternative, lacks a change for longer than the timeout and another node does not.
 func (d *Database) AwaitCurrent(ctx context.Context, writer int) NodeSet {
 	mark := d.tracker.mark()
 	left := d.awaitTime(writer)
@@ -101,17 +102,17 @@ func (d *Database) AwaitCurrent(ctx context.Context, writer int) NodeSet {
 	}
 }
 
-// awaitTime is how long it is worth while to wait in Merged.
+// awaitTime returns how long AwaitCurrent waits.
 func (d *Database) awaitTime(writer int) time.Duration {
-	most := d.table.cfg.MaxLag / 10
+	timeout := d.table.cfg.MaxLag / 10
 	d.leader.mu.Lock()
-	left := most - time.Since(d.leader.changedAt)
+	left := timeout - time.Since(d.leader.changedAt)
 	d.leader.mu.Unlock()
 	if left > 0 {
 		return left
 	}
-	if near := d.usable(d.tracker.within(most, d.table.cfg.Cache.Now())); near != 0 && !near.Has(writer) {
-		return most
+	if recent := d.usable(d.tracker.within(timeout, d.table.cfg.Cache.Now())); recent != 0 && !recent.Has(writer) {
+		return timeout
 	}
 	return 0
 }

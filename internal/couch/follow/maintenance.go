@@ -7,30 +7,30 @@ import (
 )
 
 const (
-	// maintainInterval is how often a database is looked after.
+	// maintainInterval is the interval between two ticks of maintain.
 	maintainInterval = time.Second
-	// sweepTicks is how many turns are between two calls of Sweep.
+	// sweepTicks is the number of ticks between two sweeps.
 	sweepTicks = 5
-	// lagTicks is how many turns are between two calls of Config.Behind.
+	// lagTicks is the number of ticks between two calls of Config.Lagging.
 	lagTicks = 10
-	// absentTimeout is how long a database that is on no node is followed.
+	// absentTimeout is how long a database is followed that no node has.
 	absentTimeout = 10 * time.Second
 )
 
-// maintain looks after the database until ctx ends.
+// maintain does the periodic work for the database until ctx ends.
 func (d *Database) maintain(ctx context.Context) {
 	ticker := time.NewTicker(maintainInterval)
 	defer ticker.Stop()
 	seen := time.Now() // on any node
 	c := newComparison(d)
-	for turns := 0; ; {
+	for ticks := 0; ; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-d.wakeup:
 			c.pause = 0
 		case <-ticker.C:
-			turns++
+			ticks++
 			if !d.absentEverywhere() {
 				seen = time.Now()
 			}
@@ -39,9 +39,9 @@ func (d *Database) maintain(ctx context.Context) {
 				return
 			}
 			d.reportReturned()
-			d.updateLagging(turns)
+			d.updateLagging(ticks)
 			c.notePositions()
-			if turns%sweepTicks == 0 {
+			if ticks%sweepTicks == 0 {
 				d.sweep()
 			}
 		}
@@ -51,7 +51,7 @@ func (d *Database) maintain(ctx context.Context) {
 	}
 }
 
-// idle tells whether nobody has asked for the database for long enough.
+// idle reports whether the database has been unused for Config.Idle.
 func (d *Database) idle() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -61,7 +61,7 @@ func (d *Database) idle() bool {
 	return time.Since(d.lastUsed) >= d.table.cfg.Idle
 }
 
-// reportReturned tells whose feeds have broken and are there again.
+// reportReturned reports the nodes whose feeds had broken off and are open again.
 func (d *Database) reportReturned() {
 	for node := range d.nodes {
 		if d.returned(node) {
@@ -70,7 +70,7 @@ func (d *Database) reportReturned() {
 	}
 }
 
-// returned tells, once, whether node's feed is open again after it has broken.
+// returned reports once whether node's feed is open again after it had broken off.
 func (d *Database) returned(node int) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -89,15 +89,14 @@ func (d *Database) returned(node int) bool {
 	return true
 }
 
-// updateLagging finds out which nodes lag too far behind. That they still do is told from
-// time to time.
-func (d *Database) updateLagging(turns int) {
+// updateLagging updates the set of lagging nodes, and reports them from time to time.
+func (d *Database) updateLagging(ticks int) {
 	now := d.table.cfg.Cache.Now()
 	var lagging uint64
 	for node := range d.nodes {
 		if s := d.tracker.replicaState(node, now); s.Lag > d.table.cfg.MaxLag {
 			lagging |= 1 << node
-			if turns%lagTicks == 0 {
+			if ticks%lagTicks == 0 {
 				d.table.cfg.Lagging(d.name, node)
 			}
 		}
@@ -108,41 +107,41 @@ func (d *Database) updateLagging(turns int) {
 func (d *Database) sweep() {
 	if n := d.tracker.sweep(d.table.cfg.Cache.Now()); n > 0 {
 		d.table.metrics.abandoned.Add(uint64(n))
-		d.table.cfg.Log.Warn("changes have not reached every node for so long that they are not waited for any more",
+		d.table.cfg.Log.Warn("changes did not reach every node in time and are not waited for any more",
 			slog.String("database", d.name), slog.Int("changes", n))
 	}
 }
 
-// admitCompared takes note of the nodes that are compared since the database was found
-// there, or that nobody has to be compared with.
+// admitCompared records which nodes were compared since the database was found there, or
+// need no comparison.
 func (d *Database) admitCompared() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	adrift, _ := d.tracker.unsyncedNodes()
+	unsynced, _ := d.tracker.unsyncedNodes()
 	for node := range d.nodes {
-		if p := &d.nodes[node]; p.heard && !adrift.Has(node) {
+		if p := &d.nodes[node]; p.heard && !unsynced.Has(node) {
 			p.uncompared = false
 		}
 	}
 	d.refreshLocked()
 }
 
-// maxOverdue is how many changes a node is asked about at once.
+// maxOverdue is the maximum number of changes in one query.
 const maxOverdue = 1000
 
-// maxSkippedTicks is how many turns at most a node is not asked that did not have what it
-// was asked for.
+// maxSkippedTicks is the maximum number of ticks between two queries to a node that lacked
+// everything it was queried for.
 const maxSkippedTicks = 8
 
-// requestTimeout bounds one request to a node.
+// requestTimeout is the timeout of one request to a node.
 const requestTimeout = 10 * time.Second
 
-// checkOverdue asks node, until ctx ends, about the changes that it should have announced.
-// The longer it has none of them, the more seldom: it lags.
+// checkOverdue queries node for overdue changes until ctx ends. While node lacks all of
+// them, for example because it lags, the queries become less frequent.
 func (d *Database) checkOverdue(ctx context.Context, node int) {
 	ticker := time.NewTicker(maintainInterval)
 	defer ticker.Stop()
-	for rest, next := 0, 0; ; next-- {
+	for skip, next := 0, 0; ; next-- {
 		select {
 		case <-ctx.Done():
 			return
@@ -151,33 +150,34 @@ func (d *Database) checkOverdue(ctx context.Context, node int) {
 		if next > 0 {
 			continue
 		}
-		asked, found := d.queryOverdue(ctx, node)
-		if asked == 0 || found > 0 {
-			rest = 0
+		queried, found := d.queryOverdue(ctx, node)
+		if queried == 0 || found > 0 {
+			skip = 0
 		} else {
-			rest = min(2*rest+1, maxSkippedTicks)
+			skip = min(2*skip+1, maxSkippedTicks)
 		}
-		next = rest
+		next = skip
 	}
 }
 
-// queryOverdue asks node about its doubts, for as long as there are many that it dispels.
-func (d *Database) queryOverdue(ctx context.Context, node int) (asked, found int) {
+// queryOverdue queries node for overdue changes, and continues while there are many and the
+// node has at least half of them.
+func (d *Database) queryOverdue(ctx context.Context, node int) (queried, found int) {
 	for {
 		resets := d.resets(node)
-		doubts := d.tracker.overdue(node, d.table.cfg.Cache.Now(), maxOverdue)
-		if len(doubts) == 0 {
-			return asked, found
+		revs := d.tracker.overdue(node, d.table.cfg.Cache.Now(), maxOverdue)
+		if len(revs) == 0 {
+			return queried, found
 		}
-		missing, err := d.missing(ctx, node, doubts)
+		missing, err := d.missing(ctx, node, revs)
 		if err != nil {
-			return asked, found
+			return queried, found
 		}
-		d.confirmFound(node, resets, doubts, missing)
-		asked += len(doubts)
-		found += len(doubts) - len(missing)
-		if len(doubts) < maxOverdue || len(missing) > maxOverdue/2 {
-			return asked, found
+		d.confirmFound(node, resets, revs, missing)
+		queried += len(revs)
+		found += len(revs) - len(missing)
+		if len(revs) < maxOverdue || len(missing) > maxOverdue/2 {
+			return queried, found
 		}
 	}
 }
@@ -188,18 +188,18 @@ func (d *Database) resets(node int) uint64 {
 	return d.nodes[node].resets
 }
 
-// confirmFound takes the node's word on the doubts, unless its database has become
-// another one since it was asked.
-func (d *Database) confirmFound(node int, resets uint64, doubts []revision, missing map[revision]bool) {
+// confirmFound confirms the revisions that node has, unless its database was replaced since
+// the query.
+func (d *Database) confirmFound(node int, resets uint64, revs []revision, missing map[revision]bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.nodes[node].resets != resets {
 		return
 	}
 	now := d.table.cfg.Cache.Now()
-	for _, doubt := range doubts {
-		if !missing[doubt] {
-			d.tracker.confirm(node, doubt, now)
+	for _, rev := range revs {
+		if !missing[rev] {
+			d.tracker.confirm(node, rev, now)
 		}
 	}
 }

@@ -2,85 +2,83 @@ package follow
 
 import "time"
 
-// step is a revision that was the newest one known of a document before another was,
-// for as long as a node lacks it.
+// step is an earlier newest revision of a document, kept while a node lacks it.
 type step struct {
 	rev    string
-	number uint64 // as that of a change
-	at     int64  // when it became known
+	number uint64 // like change.number
+	at     int64  // when it was recorded
 	lacks  NodeSet
 }
 
-// maxSteps is how many revisions are told apart of a document that is written faster
-// than it is replicated.
+// maxSteps is the maximum number of steps of a document that is written faster than it is
+// replicated.
 const maxSteps = 16
 
-// lack is the oldest thing that a node lacks, as it was when it was looked for; the
-// zero value if it has to be looked for.
+// lack is the oldest revision that a node lacks, as of the last search. The zero value means
+// that a search is needed.
 type lack struct {
 	change *change
 	number uint64
-	at     int64 // since when it has been known
+	at     int64 // when it was recorded
 }
 
-// notePositions stands for all that was known at a time.
+// mark is a point in the sequence of recorded changes.
 type mark struct{ changes, epoch uint64 }
 
-// notePositions returns the present mark, for Covers.
-func (d *tracker) mark() mark {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if in := d.all &^ d.out; d.synced() != in {
-		return mark{epoch: noEpoch} // what is known is not all yet
+// mark returns the present mark, for covers.
+func (t *tracker) mark() mark {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if in := t.all &^ t.out; t.synced() != in {
+		return mark{epoch: noEpoch} // not all changes are recorded yet
 	}
-	return mark{d.changes, d.epoch}
+	return mark{t.changes, t.epoch}
 }
 
-// noEpoch is the number of no drift.
+// noEpoch is an epoch that never occurs.
 const noEpoch = 1<<64 - 1
 
-// covers returns the nodes that lack nothing of what was known when Mark returned the
-// mark. Their answers may be kept as those of Current, if the tags were noted before
-// Mark was called: whatever has become known since then has moved them. While a
-// database is written to without a pause, no node may ever be current. If a node has gone
-// adrift since then there are none: a comparison finds again what was known before.
-func (d *tracker) covers(mark mark) NodeSet {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.epoch != mark.epoch {
+// covers returns the nodes that have every change recorded before the mark. Their answers
+// may be cached like those of current nodes if the tags were read before the mark: later
+// changes have moved the tags. Without marks no node might ever be current while a database
+// is written to continuously. If a node became unsynced since then, covers returns no node,
+// since a comparison may find changes from before the mark.
+func (t *tracker) covers(mark mark) NodeSet {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.epoch != mark.epoch {
 		return 0
 	}
-	return d.withoutOld(func(l *lack) bool { return l.number <= mark.changes })
+	return t.withoutOld(func(l *lack) bool { return l.number <= mark.changes })
 }
 
-// within returns the nodes that lack nothing that has been known for longer than most.
-func (d *tracker) within(most time.Duration, now int64) NodeSet {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.withoutOld(func(l *lack) bool { return now-l.at > int64(most) })
+// within returns the nodes that lack no change for longer than maxLag.
+func (t *tracker) within(maxLag time.Duration, now int64) NodeSet {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.withoutOld(func(l *lack) bool { return now-l.at > int64(maxLag) })
 }
 
-// withoutOld returns the nodes of which it is known what they lack, but for those where
-// the oldest of that is too old.
-func (d *tracker) withoutOld(old func(*lack) bool) NodeSet {
-	nodes := d.synced()
+// withoutOld returns the synced nodes whose oldest missing revision is not old.
+func (t *tracker) withoutOld(old func(*lack) bool) NodeSet {
+	nodes := t.synced()
 	nodes.forEach(func(node int) {
-		if d.lacks[node] > 0 && old(d.oldestOf(node)) {
+		if t.lacks[node] > 0 && old(t.oldestOf(node)) {
 			nodes = nodes.without(node)
 		}
 	})
 	return nodes
 }
 
-// oldestOf is the oldest thing that node lacks. It looks at every open change, but only
-// if node has got what was found the last time.
-func (d *tracker) oldestOf(node int) *lack {
-	o := &d.oldest[node]
+// oldestOf returns the oldest revision that node lacks. It searches all open changes only if
+// node has got the previous result since.
+func (t *tracker) oldestOf(node int) *lack {
+	o := &t.oldest[node]
 	if o.change != nil && !o.change.closed && o.change.lackedBy(node) == *o {
 		return o
 	}
 	*o = lack{}
-	for _, c := range d.open {
+	for _, c := range t.open {
 		if l := c.lackedBy(node); l.number != 0 && (o.number == 0 || l.number < o.number) {
 			*o = l
 		}
@@ -88,8 +86,8 @@ func (d *tracker) oldestOf(node int) *lack {
 	return o
 }
 
-// lackedBy is the oldest revision of the document that node lacks; the zero value if it
-// lacks none.
+// lackedBy returns the oldest revision of the document that node lacks; zero if it lacks
+// none.
 func (c *change) lackedBy(node int) lack {
 	if c.has.Has(node) {
 		return lack{}
@@ -102,7 +100,7 @@ func (c *change) lackedBy(node int) lack {
 	return lack{c, c.number, c.at}
 }
 
-// reached takes note that node has got as far as that revision.
+// reached records that node has the revision and all earlier ones.
 func (c *change) reached(node int, rev []byte) {
 	for i := range c.steps {
 		if c.steps[i].rev != string(rev) {
@@ -114,9 +112,9 @@ func (c *change) reached(node int, rev []byte) {
 	}
 }
 
-// pendingSteps returns the steps of the change that takes the place of c: what is before c,
-// and c itself, as far as nodes lack it. Too many are taken together, as if whoever
-// lacks the later lacked the earlier.
+// pendingSteps returns the steps of the change that replaces c: the steps of c and c itself,
+// as far as some node lacks them. If there are too many, the two oldest are merged, as if a
+// node that lacks the later one lacked both.
 func (c *change) pendingSteps(all NodeSet) (steps []step) {
 	for _, s := range append(c.steps, step{c.rev, c.number, c.at, all}) {
 		if s.lacks &^= c.has; s.lacks != 0 {

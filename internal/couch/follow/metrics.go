@@ -6,7 +6,7 @@ import (
 	"github.com/kasoku/kasoku/internal/telemetry"
 )
 
-// metrics are the series of one table.
+// metrics are the metrics of one table.
 type metrics struct {
 	refused, abandoned, awaited *telemetry.Counter
 
@@ -20,14 +20,14 @@ type nodeMetrics struct {
 
 func newMetrics(t *Table) *metrics {
 	r, service := t.cfg.Registry, t.cfg.Service
-	r.Gauge("kasoku_couch_databases", "Databases whose feeds are followed, since somebody asks for them.",
+	r.Gauge("kasoku_couch_databases", "Databases in use, whose feeds are followed.",
 		func() float64 { return float64(len(*t.databases.Load())) }, "service", service)
-	r.Gauge("kasoku_couch_unfollowed_databases", "Those of them of which nothing is given out from memory now, since a node's feed can't be followed or was not heard of for max_unfollowed.",
+	r.Gauge("kasoku_couch_unfollowed_databases", "Databases in use that are not served from memory now, since a node's feed can't be followed or was silent for max_unfollowed.",
 		func() float64 { return float64(t.unservable()) }, "service", service)
 	m := &metrics{
-		refused:   r.Counter("kasoku_couch_refused_databases_total", "Times a database was not taken into use because there are too many.", "service", service),
-		abandoned: r.Counter("kasoku_couch_forsaken_total", "Changes that a node did not get for so long that it is taken to never get them.", "service", service),
-		awaited:   r.Counter("kasoku_couch_merging_total", "Reads of results that waited until one node had what two had taken.", "service", service),
+		refused:   r.Counter("kasoku_couch_refused_databases_total", "Times a database was not followed because there are too many.", "service", service),
+		abandoned: r.Counter("kasoku_couch_forsaken_total", "Changes that a node lacked for so long that it is presumed never to get them.", "service", service),
+		awaited:   r.Counter("kasoku_couch_merging_total", "Reads of results that waited until one node had the writes that two nodes had taken.", "service", service),
 	}
 	for node, name := range t.cfg.Nodes {
 		m.nodes = append(m.nodes, newNodeMetrics(t, node, "service", service, "node", name))
@@ -40,22 +40,22 @@ func newNodeMetrics(t *Table, node int, labels ...string) nodeMetrics {
 	gauge := func(name, help string, f func(d *Database, now int64) time.Duration) {
 		r.Gauge(name, help, func() float64 { return t.maxOver(f).Seconds() }, labels...)
 	}
-	gauge("kasoku_couch_feed_lag_seconds", "How long ago what a feed of the node has told was all that had changed: the longest of its feeds. Above max_unfollowed nothing is given out from memory.",
+	gauge("kasoku_couch_feed_lag_seconds", "Time since a feed of the node was complete: the longest of its feeds. Above max_unfollowed nothing is served from memory.",
 		func(d *Database, now int64) time.Duration { return d.silence(node, now) })
-	gauge("kasoku_couch_lag_seconds", "For how long a change has been known that the node does not have: the lag of replication to it. Above max_lag nothing is read from it.",
+	gauge("kasoku_couch_lag_seconds", "Age of the oldest change that the node lacks: the lag of replication to it. Above max_lag nothing is read from it.",
 		func(d *Database, now int64) time.Duration { return d.tracker.replicaState(node, now).Lag })
 	for _, phase := range []Phase{Connecting, Following, Polling, Absent} {
-		r.Gauge("kasoku_couch_feeds", "Feeds of the node by what they are doing: connecting for long means that the node can't be reached or refuses.",
+		r.Gauge("kasoku_couch_feeds", "Feeds of the node by phase: connecting for long means that the node can't be reached or refuses.",
 			func() float64 { return float64(t.feeds(node, phase)) }, append(labels[:4:4], "phase", phase.String())...)
 	}
 	return nodeMetrics{
-		rows:       r.Counter("kasoku_couch_changes_total", "Changes that the node's feeds have told.", labels...),
-		resets:     r.Counter("kasoku_couch_resets_total", "Times that all that was kept of a database was given up, since its feed on the node began anew.", labels...),
-		replicated: r.Histogram("kasoku_couch_replication_seconds", "From a change's being known to the node's having it, if another one had it first.", labels...),
+		rows:       r.Counter("kasoku_couch_changes_total", "Changes that the node's feeds have reported.", labels...),
+		resets:     r.Counter("kasoku_couch_resets_total", "Times that all copies of a database were dropped, since its feed on the node began again.", labels...),
+		replicated: r.Histogram("kasoku_couch_replication_seconds", "Time from a change on another node until the node had it.", labels...),
 	}
 }
 
-// maxOver is the longest of the times that f tells of the databases.
+// maxOver returns the maximum of f over all databases.
 func (t *Table) maxOver(f func(d *Database, now int64) time.Duration) (longest time.Duration) {
 	now := t.cfg.Cache.Now()
 	for _, d := range *t.databases.Load() {
@@ -64,7 +64,8 @@ func (t *Table) maxOver(f func(d *Database, now int64) time.Duration) (longest t
 	return longest
 }
 
-// silence is how long ago node's feed was heard of; 0 where there is no database.
+// silence returns the time since node's feed was heard from; 0 if node does not have the
+// database.
 func (d *Database) silence(node int, now int64) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -85,7 +86,7 @@ func (t *Table) unservable() (n int) {
 	return n
 }
 
-// feeds counts the node's feeds that are in a phase.
+// feeds returns the number of the node's feeds in a phase.
 func (t *Table) feeds(node int, phase Phase) (n int) {
 	for _, d := range *t.databases.Load() {
 		if d.followerState(node).Phase == phase {
@@ -95,7 +96,7 @@ func (t *Table) feeds(node int, phase Phase) (n int) {
 	return n
 }
 
-// followerState tells what the follower of node is doing.
+// followerState returns the state of node's follower.
 func (d *Database) followerState(node int) FollowerState {
 	d.mu.Lock()
 	f := d.nodes[node].follower

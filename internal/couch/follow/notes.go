@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// maxNotes is how many databases are named in notes.
+// maxNotes is the maximum number of notes about databases.
 const maxNotes = 10
 
-// Notes are sentences about what an administrator should know: databases of which
-// nothing is given out from memory, and why; nodes that lag.
+// Notes returns sentences for an administrator: databases that are not served from memory,
+// and why, and nodes that lag.
 func (t *Table) Notes() (notes []string) {
 	now := t.cfg.Cache.Now()
 	for _, d := range *t.databases.Load() {
@@ -29,17 +29,17 @@ func (d *Database) notes(now int64) (notes []string) {
 	trouble := d.compareErr
 	d.mu.Unlock()
 	if trouble != nil {
-		notes = append(notes, fmt.Sprintf("database %s: the nodes can't be compared, so that nothing is kept%s", d.name, reason(trouble)))
+		notes = append(notes, fmt.Sprintf("database %s: the nodes can't be compared, so nothing is cached%s", d.name, reason(trouble)))
 	}
 	for node, url := range d.table.cfg.Nodes {
 		s, st := d.tracker.replicaState(node, now), d.followerState(node)
 		switch quiet := d.silence(node, now); {
 		case s.Out && st.Phase == Absent:
-			notes = append(notes, fmt.Sprintf("database %s is not on %s: it gets no reads of it", d.name, url))
+			notes = append(notes, fmt.Sprintf("database %s is not on %s, which gets no reads of it", d.name, url))
 		case s.Out:
 			notes = append(notes, fmt.Sprintf("database %s: %s can't be reached%s", d.name, url, reason(st.Err)))
 		case quiet > d.table.cfg.MaxUnfollowed:
-			notes = append(notes, fmt.Sprintf("database %s: nothing heard of %s for %s, so that nothing is given out from memory%s",
+			notes = append(notes, fmt.Sprintf("database %s: no sign of life from %s for %s, so nothing is served from memory%s",
 				d.name, url, quiet.Round(time.Millisecond), reason(st.Err)))
 		case s.Lag > d.table.cfg.MaxLag:
 			notes = append(notes, fmt.Sprintf("database %s: %s lacks %d changes, one for %s", d.name, url, s.Lacks, s.Lag.Round(time.Second)))

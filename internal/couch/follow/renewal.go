@@ -5,20 +5,18 @@ import "time"
 // maxRenewalPause is the longest time between two renewals of a replication.
 const maxRenewalPause = 10 * time.Minute
 
-// renewal is whether a replication's document is to be written anew although nothing
-// is wrong with it. The node then starts the replication at once: CouchDB waits for
-// long, in the end for hours, before it tries a source again that was away, and a
-// replicator that did not notice its source's end waits for ever. Guarded by the
-// keeper's mu.
+// renewal controls when a replication's valid document is written again. The node then
+// starts the replication at once. Without that, CouchDB waits up to hours before it retries
+// a source that was away, and a replicator that did not notice the end of its source waits
+// forever. It is guarded by Keeper.mu.
 type renewal struct {
 	wanted bool
 	last   time.Time
-	pause  time.Duration // until the next one, at the least
+	pause  time.Duration // the minimum time until the next renewal
 }
 
-// take tells whether it is time, and takes note of it. Renewals that are wanted again
-// and again come ever more seldom: what lags because there is much to do would only be
-// held up.
+// take reports whether a renewal is due, and records it. Repeated renewals become less
+// frequent, since they only delay a replication that lags because of its load.
 func (r *renewal) take(now time.Time, least time.Duration) bool {
 	since := now.Sub(r.last)
 	if since > 4*r.pause {
@@ -31,9 +29,8 @@ func (r *renewal) take(now time.Time, least time.Duration) bool {
 	return true
 }
 
-// takeRenewal tells whether replication i is to be renewed now; state is what the node's
-// scheduler says of it. One that the scheduler runs is left alone: it sees to that
-// itself.
+// takeRenewal reports whether replication i is to be renewed now; state is its state in the
+// node's scheduler. Replications that the scheduler runs are not renewed.
 func (k *Keeper) takeRenewal(i int, state string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -44,7 +41,7 @@ func (k *Keeper) takeRenewal(i int, state string) bool {
 	return k.renewals[i].take(time.Now(), k.cfg.CheckInterval)
 }
 
-// requestRenewal asks for a renewal that has failed once more.
+// requestRenewal requests a renewal again after it failed.
 func (k *Keeper) requestRenewal(i int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

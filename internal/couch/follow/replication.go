@@ -8,20 +8,21 @@ import (
 	"net/url"
 )
 
-// ReplicationNode is a node as the others reach it.
+// ReplicationNode is a node with the address and the credentials that other nodes use.
 type ReplicationNode struct {
-	URL            string // without a slash at the end
-	User, Password string // with which the others read from it and write to it; empty for none
+	URL            string // without a trailing slash
+	User, Password string // credentials to read from it and write to it; may be empty
 }
 
-// ReplicationJob is a replication of one database from one node to another, by their numbers.
-// It runs on the node that it writes to.
+// ReplicationJob is the replication of one database between two nodes, given by their
+// indexes. It runs on the target.
 type ReplicationJob struct {
-	DB       string // without escapes
+	DB       string // unescaped
 	From, To int
 }
 
-// ReplicateBothWays returns the jobs that replicate a database between all nodes, each way.
+// ReplicateBothWays returns the jobs that replicate a database from each node to each other
+// node.
 func ReplicateBothWays(db string, nodes int) (jobs []ReplicationJob) {
 	for from := range nodes {
 		for to := range nodes {
@@ -33,14 +34,14 @@ func ReplicateBothWays(db string, nodes int) (jobs []ReplicationJob) {
 	return jobs
 }
 
-// endpoint is one end of a replication, in the form that keeps credentials out of
-// the URL. Without credentials it is written as its URL: all versions know that.
+// endpoint is the source or the target of a replication, in the form that keeps credentials
+// out of the URL. Without credentials it is written as a URL, which all versions accept.
 type endpoint struct {
 	URL     string            `json:"url"`
 	Headers map[string]string `json:"headers,omitempty"`
 }
 
-// MarshalJSON chooses the form.
+// MarshalJSON implements json.Marshaler.
 func (e endpoint) MarshalJSON() ([]byte, error) {
 	if e.Headers == nil {
 		return json.Marshal(e.URL)
@@ -49,7 +50,7 @@ func (e endpoint) MarshalJSON() ([]byte, error) {
 	return json.Marshal(members(e))
 }
 
-// UnmarshalJSON also takes the form in which an endpoint is its URL.
+// UnmarshalJSON also accepts the form of a plain URL.
 func (e *endpoint) UnmarshalJSON(text []byte) error {
 	if json.Unmarshal(text, &e.URL) == nil {
 		return nil
@@ -58,16 +59,16 @@ func (e *endpoint) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*members)(e))
 }
 
-// replicationDoc is what describes a replication, in _replicator as well as to
-// _replicate.
+// replicationDoc describes a replication, as a document in _replicator or as the body of a
+// request to _replicate.
 type replicationDoc struct {
 	Rev        string   `json:"_rev,omitempty"`
 	Source     endpoint `json:"source"`
 	Target     endpoint `json:"target"`
 	Continuous bool     `json:"continuous"`
 	State      string   `json:"_replication_state,omitempty"`
-	// Renewed tells documents apart that replace each other: PouchDB takes one like
-	// another that it has had for the same replication, and starts nothing.
+	// Renewed distinguishes documents that replace each other. PouchDB starts nothing for a
+	// document that is equal to a former one of the same replication.
 	Renewed string `json:"renewed,omitempty"`
 }
 
@@ -80,8 +81,8 @@ func (n ReplicationNode) endpoint(db string) endpoint {
 	return e
 }
 
-// documentID is the id of a job's document: the same whoever makes it, so that two
-// processes with the same settings keep one replication and not two.
+// documentID returns the id of a job's document. It depends on the settings only, so that
+// two processes with the same settings share one replication.
 func (k *Keeper) documentID(j ReplicationJob) string {
 	sum := sha256.Sum256([]byte(k.cfg.Nodes[j.From].URL + "\x00" + k.cfg.Nodes[j.To].URL + "\x00" + j.DB))
 	return "kasoku-" + hex.EncodeToString(sum[:10])
@@ -91,14 +92,14 @@ func (k *Keeper) document(j ReplicationJob) replicationDoc {
 	return replicationDoc{Source: k.cfg.Nodes[j.From].endpoint(j.DB), Target: k.cfg.Nodes[j.To].endpoint(j.DB), Continuous: true}
 }
 
-// describes tells whether a document that was found is about the job. A node
-// may hide credentials, so they don't count.
+// describes reports whether a document is for the job. A node may hide credentials, so they
+// are not compared.
 func (d *replicationDoc) describes(want replicationDoc) bool {
 	return d.Continuous && d.Source.URL == want.Source.URL && d.Target.URL == want.Target.URL
 }
 
-// closed tells whether the state in a document is one that a node does not leave by
-// itself. In the scheduler's answers "error" means that it will try again.
+// isFinal reports whether a node keeps a document in that state. In answers of the
+// scheduler, however, "error" means that the node retries.
 func isFinal(state string) bool {
 	switch state {
 	case "failed", "completed", "error", "cancelled":

@@ -11,7 +11,7 @@ import (
 	"github.com/kasoku/kasoku/internal/couch/api"
 )
 
-// missing asks a node which of some revisions it does not have, by _revs_diff.
+// missing queries a node with _revs_diff for the revisions that it lacks.
 func (d *Database) missing(ctx context.Context, node int, revs []revision) (map[revision]bool, error) {
 	ask := map[string][]string{}
 	for _, r := range revs {
@@ -40,7 +40,7 @@ func (d *Database) missing(ctx context.Context, node int, revs []revision) (map[
 	return missing, nil
 }
 
-// newest asks a node for up to limit changes, the newest first.
+// newest requests up to limit changes of a node, newest first.
 func (d *Database) newest(ctx context.Context, node, limit int) ([]revision, error) {
 	answer, err := d.request(ctx, node, "GET", fmt.Sprintf("/_changes?descending=true&limit=%d", limit), nil)
 	if err != nil {
@@ -49,7 +49,7 @@ func (d *Database) newest(ctx context.Context, node, limit int) ([]revision, err
 	return rows(answer)
 }
 
-// after asks a node for up to limit changes after a position in its feed.
+// after requests up to limit changes of a node after a position in its feed.
 func (d *Database) after(ctx context.Context, node int, position string, limit int) ([]revision, error) {
 	var text string
 	if json.Unmarshal([]byte(position), &text) == nil {
@@ -62,7 +62,7 @@ func (d *Database) after(ctx context.Context, node int, position string, limit i
 	return rows(answer)
 }
 
-// rows reads the changes in a feed that is whole.
+// rows returns the changes of a complete feed.
 func rows(feed []byte) (list []revision, err error) {
 	r := api.NewFeedReader(bytes.NewReader(feed), api.NormalFeed)
 	var row api.Change
@@ -83,7 +83,8 @@ func rows(feed []byte) (list []revision, err error) {
 	}
 }
 
-// request sends a node a request about the database and returns the body of a good answer.
+// request sends a node a request about the database and returns the body of the answer. A
+// status other than 200 is an error.
 func (d *Database) request(ctx context.Context, node int, method, rest string, body []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

@@ -16,43 +16,39 @@ import (
 // of at most a few megabytes. body is JSON, or nil.
 type Do func(ctx context.Context, node int, method, path string, body []byte) (status int, answer []byte, err error)
 
-// Config says which nodes are followed and how.
+// Config is the configuration of a Table.
 type Config struct {
-	// Service is the service's name: of its tags, and in its metrics.
+	// Service is the service's name, for tags and metrics.
 	Service string
-	// Nodes are the names of the nodes, for metrics and logs: their URLs. Elsewhere
-	// a node is its index here. At most MaxNodes.
+	// Nodes are the URLs of the nodes, which name them in metrics and logs. Elsewhere a node
+	// is its index in Nodes. At most MaxNodes.
 	Nodes []string
-	// Get sends a node the requests of its feeds, with Kasoku's own credentials. Their
-	// answers may have no end.
+	// Get returns the function that sends a node the requests of its feeds, with Kasoku's
+	// own credentials. The answers may be endless.
 	Get func(node int) Get
 	Do  Do
-	// Cache has the tags that move. Times that the methods take are readings of its
-	// clock.
+	// Cache has the tags that move. All times passed to methods are readings of its clock.
 	Cache *cache.Cache
-	// MaxUnfollowed is how long copies are given out without a sign that every node's
-	// feed is alive. Default 1s.
+	// MaxUnfollowed is how long copies are served without a sign of life from every node's
+	// feed. Default 1s.
 	MaxUnfollowed time.Duration
-	// MaxLag is for how long a node may lack a change until nothing is read from it.
-	// Default 10s.
+	// MaxLag is how long a node may lack a change before reads avoid it. Default 10s.
 	MaxLag time.Duration
-	// MaxDatabases is how many databases are followed at once; each takes a connection
-	// to each node. Default 1000.
+	// MaxDatabases is the maximum number of databases followed at once. Each needs one
+	// connection to each node. Default 1000.
 	MaxDatabases int
-	// Idle is how long nobody has to ask for a database until it is let go. Default
-	// 10m.
+	// Idle is the time without requests after which a database is released. Default 10m.
 	Idle time.Duration
-	// Pinned are the names of databases that are in use from the start, and for as
-	// long as the table is.
+	// Pinned are the names of databases that are followed for the lifetime of the table.
 	Pinned []string
-	// Returned is told when a feed of a node is open again that had ended otherwise than
-	// the node announced: it may have been restarted. It must not block. Nil tells
-	// nobody.
+	// Returned is called when a feed of a node is open again after it ended in another way
+	// than the node announced: the node may have been restarted. It must not block, and may
+	// be nil.
 	Returned func(node int)
-	// Lagging is told that a node lacks a change of a database for longer than MaxLag,
-	// now and again for as long as that is so. It must not block. Nil tells nobody.
+	// Lagging is called from time to time while a node lacks a change of a database for
+	// longer than MaxLag. It must not block, and may be nil.
 	Lagging func(db string, node int)
-	// Registry takes the metrics. Nil keeps none.
+	// Registry registers the metrics; nil for none.
 	Registry *telemetry.Registry
 	Log      *slog.Logger
 }
@@ -88,23 +84,23 @@ type Table struct {
 	ctx          context.Context
 	cancel       context.CancelFunc
 	running      sync.WaitGroup // all goroutines of all databases
-	incarnations atomic.Uint64  // see Database.Incarnation
-	up           atomic.Uint64  // Nodes that the balancer takes for up
+	incarnations atomic.Uint64  // the last one used; see Database.Incarnation
+	up           atomic.Uint64  // NodeSet: the nodes that the balancer reports up
 
-	// databases is replaced as a whole, so that Find takes no lock.
+	// databases is replaced as a whole, so that Find needs no lock.
 	databases atomic.Pointer[map[string]*Database]
 
-	mu     sync.Mutex // whoever replaces found; taken before any Database.mu
+	mu     sync.Mutex // held to replace databases; acquired before any Database.mu
 	closed bool
 }
 
-// New makes a table of no database but those of Config.Always.
+// New returns a table with the databases of Config.Pinned.
 func New(cfg Config) *Table {
 	cfg.setDefaults()
 	t := &Table{cfg: cfg, tagger: NewTagger(cfg.Service)}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	t.up.Store(uint64(AllNodes(len(cfg.Nodes))))
-	// No two processes and no two tables have an incarnation in common.
+	// No two processes and no two tables share an incarnation.
 	t.incarnations.Store(uint64(time.Now().UnixNano()))
 	t.databases.Store(&map[string]*Database{})
 	t.metrics = newMetrics(t)
@@ -114,7 +110,7 @@ func New(cfg Config) *Table {
 	return t
 }
 
-// Close ends all following, after which nothing is in use any more.
+// Close stops all followers. After that no database is in use.
 func (t *Table) Close() {
 	t.mu.Lock()
 	t.closed = true
@@ -127,7 +123,7 @@ func (t *Table) Close() {
 	t.running.Wait()
 }
 
-// Find returns a database by its name without escapes, nil if it is not in use.
+// Find returns the database with the unescaped name, or nil if it is not in use.
 func (t *Table) Find(name []byte) *Database {
 	d := (*t.databases.Load())[string(name)]
 	if d != nil && !d.used.Load() {
@@ -136,10 +132,10 @@ func (t *Table) Find(name []byte) *Database {
 	return d
 }
 
-// Use is Find, but takes a database into use that is not. It returns nil for the
-// server's own databases, whose names begin with an underscore, and if there are
-// too many. It is best called for names that a node has confirmed: what others
-// make up takes a place each for some seconds.
+// Use is like Find, but begins to follow the database if it is not in use. It returns nil
+// for system databases, whose names begin with an underscore, and if there are too many. Use
+// should only be called for names that a node has confirmed, since a name without a database
+// takes up a place for several seconds.
 func (t *Table) Use(name []byte) *Database {
 	if d := t.Find(name); d != nil {
 		return d
@@ -166,7 +162,7 @@ func (t *Table) Use(name []byte) *Database {
 	return d
 }
 
-// SetUp takes what the balancer says of a node: whether it may get requests.
+// SetUp sets whether the balancer sends requests to a node.
 func (t *Table) SetUp(node int, up bool) {
 	bit := uint64(1) << node
 	if up {
@@ -179,7 +175,7 @@ func (t *Table) SetUp(node int, up bool) {
 	}
 }
 
-// firstUp is the node whose word on a database's existence counts.
+// firstUp returns the node that decides whether a database exists.
 func (t *Table) firstUp() int {
 	up := NodeSet(t.up.Load())
 	for node := range t.cfg.Nodes {
@@ -190,16 +186,16 @@ func (t *Table) firstUp() int {
 	return 0
 }
 
-// release lets a database go.
+// release stops following a database.
 func (t *Table) release(d *Database) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.releaseLocked(d)
 }
 
-// remove takes a database out. t.mu is held. It says no before its tag moves: an
-// answer that was noted before is fenced by the tag, a later one is not kept. And
-// it has said so before another one can take its place: see Database.Wrote.
+// releaseLocked is release. t.mu is held. The database is barred before its tag moves, so
+// that an answer whose tags were read before is fenced by the tag, and a later one is not
+// cached. It is also barred before another Database can take its place: see Database.Wrote.
 func (t *Table) releaseLocked(d *Database) {
 	if (*t.databases.Load())[d.name] != d {
 		return

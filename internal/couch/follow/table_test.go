@@ -296,7 +296,7 @@ func TestNotes(t *testing.T) {
 			}
 		})
 	}
-	f("database db is not on b: it gets no reads of it", func(s *scene) {
+	f("database db is not on b, which gets no reads of it", func(s *scene) {
 		s.nodes[1].remove()
 		s.pass(time.Second)
 	})
@@ -305,7 +305,7 @@ func TestNotes(t *testing.T) {
 		s.pass(2 * time.Second)
 		s.table.SetUp(1, false)
 	})
-	f("database db: nothing heard of b for 2.1s, so that nothing is given out from memory: the node answered with 401", func(s *scene) {
+	f("database db: no sign of life from b for 2.1s, so nothing is served from memory: the node answered with 401", func(s *scene) {
 		s.nodes[1].change(func() { s.nodes[1].denies = true })
 		s.pass(2 * time.Second)
 	})

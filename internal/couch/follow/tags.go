@@ -5,23 +5,23 @@ import (
 	"github.com/kasoku/kasoku/internal/couch/api"
 )
 
-// What a tag stands for. A database's name has no zero byte, so that what is
-// joined by zeros can be told apart.
+// The kinds of tags. A database's name has no zero byte, so zeros separate the parts of a
+// tag's name.
 const (
-	tagDatabase  = 'D' // the database as such
+	tagDatabase  = 'D' // the database itself
 	tagDocuments = 'd' // any of its documents
 	tagDocument  = 'i' // one document
-	tagResults   = 'r' // what is computed from documents
+	tagResults   = 'r' // results computed from documents
 	tagNames     = 'N' // the list of databases
 )
 
-// nameSize is how long a tag's name may be without needing memory of its own.
+// nameSize is the length of a tag's name that needs no allocation.
 const nameSize = 256
 
-// Tagger makes the tags of one service.
+// Tagger returns the tags of one service.
 type Tagger struct{ service string }
 
-// NewTagger makes tags that are apart from those of other services.
+// NewTagger returns a Tagger whose tags differ from those of other services.
 func NewTagger(service string) Tagger { return Tagger{service} }
 
 func (t Tagger) name(dst []byte, kind byte, db []byte) []byte {
@@ -31,39 +31,40 @@ func (t Tagger) name(dst []byte, kind byte, db []byte) []byte {
 	return append(dst, db...)
 }
 
-// tracker is moved when nothing that was read of the database before is good any
-// more: it was created, deleted or purged, or changes may have been missed.
+// Database returns the tag that moves when no copy of the database is valid any more: the
+// database was created, deleted or purged, or changes may have been missed.
 func (t Tagger) Database(db []byte) cache.Tag {
 	var buf [nameSize]byte
 	return cache.BroadTagOf(t.name(buf[:0], tagDatabase, db))
 }
 
-// Documents is moved when nobody can tell which documents were changed.
+// Documents returns the tag that moves when unknown documents were changed.
 func (t Tagger) Documents(db []byte) cache.Tag {
 	var buf [nameSize]byte
 	return cache.BroadTagOf(t.name(buf[:0], tagDocuments, db))
 }
 
-// DocumentReplication is moved when the document is changed; its attachments go with it.
+// Document returns the tag that moves when the document or one of its attachments is
+// changed.
 func (t Tagger) Document(db, id []byte) cache.Tag {
 	var buf [nameSize]byte
 	name := append(t.name(buf[:0], tagDocument, db), 0)
 	return cache.TagOf(append(name, id...))
 }
 
-// Results is moved when any document of the database is changed.
+// Results returns the tag that moves when any document of the database is changed.
 func (t Tagger) Results(db []byte) cache.Tag {
 	var buf [nameSize]byte
 	return cache.TagOf(t.name(buf[:0], tagResults, db))
 }
 
-// Names is moved when a database is created or deleted.
+// Names returns the tag that moves when a database is created or deleted.
 func (t Tagger) Names() cache.Tag {
 	var buf [nameSize]byte
 	return cache.BroadTagOf(t.name(buf[:0], tagNames, nil))
 }
 
-// AppendReads appends what the answer to a read depends on: at most three tags.
+// AppendReads appends the tags that the answer to a read depends on: at most three.
 func (t Tagger) AppendReads(dst []cache.Tag, r *api.Route) []cache.Tag {
 	if r.Kind == api.DatabaseList {
 		return append(dst, t.Names())
@@ -78,9 +79,9 @@ func (t Tagger) AppendReads(dst []cache.Tag, r *api.Route) []cache.Tag {
 	return append(dst, t.Documents(db), t.Document(db, r.AppendID(ibuf[:0])))
 }
 
-// AppendWrites appends what a write moves. ids are the documents that the body or
-// the header Destination names, without escapes; nil if they are to come from
-// there and are not known, which moves all documents.
+// AppendWrites appends the tags that a write moves. ids are the unescaped ids of the
+// documents that the body or the header Destination names. If they are unknown, ids is nil,
+// and the tag of all documents moves.
 func (t Tagger) AppendWrites(dst []cache.Tag, r *api.Route, ids [][]byte) []cache.Tag {
 	const named = api.TouchBody | api.TouchDestination
 	const changing = api.TouchDocument | api.TouchDocuments | api.TouchDatabase | named

@@ -8,72 +8,70 @@ import (
 	"time"
 )
 
-// trackerConfig says how a database is watched. Times are durations on the clock whose
-// readings the methods are given.
+// trackerConfig is the configuration of a tracker.
 type trackerConfig struct {
-	// NodeSet is how many nodes have the database: they replicate it to each other.
+	// Nodes is the number of nodes, which replicate the database to each other.
 	Nodes int
-	// MaxUnfollowed is how long copies are given out without a sign that every node's
-	// feed is alive. Default 1s.
+	// MaxUnfollowed is how long copies are served without a sign of life from every node's
+	// feed. Default 1s.
 	MaxUnfollowed time.Duration
-	// revision is how long a node may take to announce a change until it is asked.
-	// Default 500ms.
+	// AnnounceTimeout is the time after which a node that has not announced a change is
+	// queried for it. Default 500ms.
 	AnnounceTimeout time.Duration
-	// GiveUpAfter is how long a node that has been asked is waited for until it is
-	// taken to never get the change: replication to it does not exist. Default 10m.
+	// GiveUpAfter is the time after which a queried node is presumed never to get a change,
+	// because no replication to it exists. Default 10m.
 	GiveUpAfter time.Duration
-	// MaxOpen is how many changes are kept that not every node has announced; over it
-	// all nodes count as adrift. Default 65,536.
+	// MaxOpen is the maximum number of changes that some node has not announced. With more,
+	// all nodes become unsynced. Default 65,536.
 	MaxOpen int
-	// Invalidate moves a document's tag and the results' (id not nil), or the database's
-	// tag (id nil). It is called with the database locked.
+	// Invalidate moves the tags of a document and of results, or the tag of the database if
+	// id is nil. It is called with the tracker locked.
 	Invalidate func(id []byte)
-	// Replicated is told how long after it became known a node had a change: the lag
-	// of replication. It may be nil.
+	// Replicated is called when another node's change has reached node; lag is the time
+	// since the change was recorded. It may be nil.
 	Replicated func(node int, lag time.Duration)
 }
 
-// tracker knows of one database which changes each node has. Its methods may be
-// called by many goroutines. Times are readings of one clock in nanoseconds.
+// tracker records which node has which changes of one database. Its methods are safe for
+// concurrent use. Times are readings of one clock in nanoseconds.
 type tracker struct {
 	cfg trackerConfig
 
-	// servableUntil is when copies may no longer be given out, unless something is heard.
-	// Read without the lock by every hit.
+	// servableUntil is the time until which copies may be served unless a feed is heard
+	// from. Each hit reads it without the lock.
 	servableUntil atomic.Int64
 
 	mu            sync.Mutex
 	all           NodeSet
-	out           NodeSet // not reachable: nobody waits for them, nothing is kept of them
-	unsynced      NodeSet // what they lack is not known
-	rejoined      NodeSet // of these, those that were out: they lack whatever was written meanwhile
-	wroteWhileOut NodeSet // of those that are out, those that have stored something for Kasoku all the same
+	out           NodeSet // unreachable: changes don't wait for them, and their answers are not cached
+	unsynced      NodeSet // it is not recorded which changes they lack
+	rejoined      NodeSet // unsynced nodes that were out, and lack all writes of that time
+	wroteWhileOut NodeSet // nodes that are out and have stored a write for Kasoku nevertheless
 	epoch         uint64
-	unsyncedAt    [MaxNodes]uint64 // drifts when a node went adrift the last time
+	unsyncedAt    [MaxNodes]uint64 // the epoch in which the node became unsynced
 	heard         [MaxNodes]int64
-	lacks         [MaxNodes]int      // open changes that the node does not have
-	open          map[string]*change // by id
-	changes       uint64             // how many changes have become known
+	lacks         [MaxNodes]int      // the number of open changes that the node lacks
+	open          map[string]*change // by document id
+	changes       uint64             // the number of changes recorded so far
 	oldest        [MaxNodes]lack
 }
 
-// change is the newest revision of a document that any node has, for as long as
-// not all have announced it.
+// change is the newest revision of a document, kept until all nodes have announced it.
 type change struct {
 	rev       string
-	number    uint64  // its place in the order in which changes became known, from 1 on
-	steps     []step  // before it, the oldest first
-	closed    bool    // it is not open any more
-	at        int64   // when it became known
-	has       NodeSet // have it
-	announced NodeSet // have announced it by their feed
-	queried   NodeSet // were named by Doubts
-	presumed  NodeSet // are taken to have it, since nobody said that they lack it
-	stored    NodeSet // have stored it for Kasoku
+	number    uint64  // its position in the sequence of changes, from 1 on
+	steps     []step  // earlier revisions, oldest first
+	closed    bool    // not open any more
+	at        int64   // when it was recorded
+	has       NodeSet // the nodes that have it
+	announced NodeSet // by their feeds
+	queried   NodeSet // returned by overdue
+	presumed  NodeSet // presumed to have it, since they were not found to lack it
+	stored    NodeSet // for Kasoku
 }
 
-// newTracker makes a database of which nothing is known: until each node is heard of
-// nothing may be given out, and nodes are adrift if there are several.
+// newTracker returns a tracker without any state. Nothing may be served until each node was
+// heard from. If there are several nodes, they are unsynced.
 func newTracker(cfg trackerConfig) *tracker {
 	if cfg.MaxUnfollowed == 0 {
 		cfg.MaxUnfollowed = time.Second
@@ -87,172 +85,171 @@ func newTracker(cfg trackerConfig) *tracker {
 	if cfg.MaxOpen == 0 {
 		cfg.MaxOpen = 1 << 16
 	}
-	d := &tracker{cfg: cfg, all: AllNodes(cfg.Nodes), open: map[string]*change{}}
-	d.unsynced = d.all
-	for i := range d.heard {
-		d.heard[i] = never
+	t := &tracker{cfg: cfg, all: AllNodes(cfg.Nodes), open: map[string]*change{}}
+	t.unsynced = t.all
+	for i := range t.heard {
+		t.heard[i] = never
 	}
-	d.servableUntil.Store(never)
-	return d
+	t.servableUntil.Store(never)
+	return t
 }
 
 const never = -1 << 62
 
-// servable tells whether a copy may be given out at that time, as far as the feeds
-// are concerned.
-func (d *tracker) servable(now int64) bool { return now <= d.servableUntil.Load() }
+// servable reports whether the feeds are recent enough to serve copies at that time.
+func (t *tracker) servable(now int64) bool { return now <= t.servableUntil.Load() }
 
-// heardFrom takes note that node has announced all that had changed by the time at.
-func (d *tracker) heardFrom(node int, at int64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.heard[node] = max(d.heard[node], at)
-	d.updateServable()
+// heardFrom records that node has announced all its changes up to the time at.
+func (t *tracker) heardFrom(node int, at int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.heard[node] = max(t.heard[node], at)
+	t.updateServable()
 }
 
-// updateServable computes until.
-func (d *tracker) updateServable() {
+// updateServable updates servableUntil. t.mu is held.
+func (t *tracker) updateServable() {
 	until := int64(never)
-	if in := d.all &^ d.out; in != 0 {
+	if in := t.all &^ t.out; in != 0 {
 		until = 1 << 62
-		in.forEach(func(node int) { until = min(until, d.heard[node]) })
+		in.forEach(func(node int) { until = min(until, t.heard[node]) })
 	}
-	d.servableUntil.Store(until + int64(d.cfg.MaxUnfollowed))
+	t.servableUntil.Store(until + int64(t.cfg.MaxUnfollowed))
 }
 
-// announced takes a row of node's feed.
-func (d *tracker) announced(node int, id, rev []byte, now int64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	c := d.open[string(id)]
+// announced records a row of node's feed.
+func (t *tracker) announced(node int, id, rev []byte, now int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.open[string(id)]
 	if c != nil && c.rev == string(rev) {
 		if c.announced.Has(node) {
-			d.cfg.Invalidate(id) // told again, or another leaf than the winner has come
+			t.cfg.Invalidate(id) // a repetition, or a leaf that did not win
 		}
-		d.markHas(c, node, now)
+		t.markHas(c, node, now)
 		c.announced = c.announced.with(node)
-		d.closeIfDone(string(id), c)
+		t.closeIfDone(string(id), c)
 		return
 	}
-	d.cfg.Invalidate(id)
-	c = d.record(id, rev, node, now)
+	t.cfg.Invalidate(id)
+	c = t.record(id, rev, node, now)
 	if c.rev == string(rev) {
 		c.announced = c.announced.with(node)
 	}
-	d.closeIfDone(string(id), c)
+	t.closeIfDone(string(id), c)
 }
 
-// stored takes the outcome of a write through Kasoku: node has stored the
-// revision. It must be called before the write ends, which moves the tags: else a
-// read between the two could be kept that came from a node without the revision.
-func (d *tracker) wrote(node int, id, rev []byte, now int64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	c := d.open[string(id)]
+// wrote records the result of a write through Kasoku: node has stored the revision. It must
+// be called before the write ends, which moves the tags. Otherwise a read between the two
+// might cache the answer of a node without the revision.
+func (t *tracker) wrote(node int, id, rev []byte, now int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.open[string(id)]
 	if c != nil && c.rev == string(rev) {
-		d.markHas(c, node, now)
+		t.markHas(c, node, now)
 	} else {
-		c = d.record(id, rev, node, now)
+		c = t.record(id, rev, node, now)
 	}
 	if c.rev == string(rev) {
 		c.stored = c.stored.with(node)
 	}
-	d.wroteWhileOut |= d.out & NodeSet(0).with(node)
-	d.closeIfDone(string(id), c)
+	t.wroteWhileOut |= t.out & NodeSet(0).with(node)
+	t.closeIfDone(string(id), c)
 }
 
-// record takes note that node has a revision that the open change, if there is one,
-// is not about. The newer of the two is the one to wait for. Of the node we know
-// only that it has this one: it may have got it after the other or before.
-func (d *tracker) record(id, rev []byte, node int, now int64) *change {
-	c := d.open[string(id)]
+// record records that node has a revision other than that of the document's open change. The
+// newer revision becomes or remains the open change. node may have got its revision before
+// or after the other one.
+func (t *tracker) record(id, rev []byte, node int, now int64) *change {
+	c := t.open[string(id)]
 	if c != nil && newer(c.rev, rev) {
 		if c.has.Has(node) {
-			d.markLacks(c, node)
+			t.markLacks(c, node)
 		}
 		c.reached(node, rev)
 		c.announced, c.queried = c.announced.without(node), c.queried.without(node)
 		return c
 	}
-	return d.openChange(id, &change{rev: string(rev), at: now, has: NodeSet(0).with(node)})
+	return t.openChange(id, &change{rev: string(rev), at: now, has: NodeSet(0).with(node)})
 }
 
-// openChange opens a change in the place of the one that is open, if there is one.
-func (d *tracker) openChange(id []byte, c *change) *change {
-	if before := d.open[string(id)]; before != nil {
-		c.steps = before.pendingSteps(d.all)
-		d.remove(string(id), before)
-	} else if len(d.open) >= d.cfg.MaxOpen {
-		d.overflow()
+// openChange opens a change, and replaces the open change of that document.
+func (t *tracker) openChange(id []byte, c *change) *change {
+	if before := t.open[string(id)]; before != nil {
+		c.steps = before.pendingSteps(t.all)
+		t.remove(string(id), before)
+	} else if len(t.open) >= t.cfg.MaxOpen {
+		t.overflow()
 	}
-	d.changes++
-	c.number = d.changes
-	d.open[string(id)] = c
-	(d.all &^ c.has).forEach(func(n int) { d.lacks[n]++ })
+	t.changes++
+	c.number = t.changes
+	t.open[string(id)] = c
+	(t.all &^ c.has).forEach(func(n int) { t.lacks[n]++ })
 	return c
 }
 
-// markLacks takes note that node, which was taken to have the change, lacks it.
-func (d *tracker) markLacks(c *change, node int) {
+// markLacks records that node lacks a change that it was recorded to have.
+func (t *tracker) markLacks(c *change, node int) {
 	c.has = c.has.without(node)
-	d.lacks[node]++
-	d.oldest[node] = lack{}
+	t.lacks[node]++
+	t.oldest[node] = lack{}
 }
 
-// markHas takes note that node has the change.
-func (d *tracker) markHas(c *change, node int, now int64) {
+// markHas records that node has the change.
+func (t *tracker) markHas(c *change, node int, now int64) {
 	c.presumed = c.presumed.without(node)
 	if c.has.Has(node) {
 		return
 	}
 	c.has = c.has.with(node)
-	d.lacks[node]--
-	if d.cfg.Replicated != nil {
-		d.cfg.Replicated(node, time.Duration(now-c.at))
+	t.lacks[node]--
+	if t.cfg.Replicated != nil {
+		t.cfg.Replicated(node, time.Duration(now-c.at))
 	}
 }
 
-// closeIfDone forgets a change that all nodes have and have announced. Nodes that are
-// out are not waited for: what they lack is found out when they come back.
-func (d *tracker) closeIfDone(id string, c *change) {
-	if in := d.all &^ d.out; in&^c.has == 0 && in&^c.announced == 0 {
-		d.remove(id, c)
+// closeIfDone drops a change that all nodes have announced, except nodes that are out. A
+// comparison finds what these lack when they rejoin.
+func (t *tracker) closeIfDone(id string, c *change) {
+	if in := t.all &^ t.out; in&^c.has == 0 && in&^c.announced == 0 {
+		t.remove(id, c)
 	}
 }
 
-// remove takes a change out of the books.
-func (d *tracker) remove(id string, c *change) {
-	delete(d.open, id)
+// remove drops a change.
+func (t *tracker) remove(id string, c *change) {
+	delete(t.open, id)
 	c.closed = true
-	(d.all &^ c.has).forEach(func(n int) { d.lacks[n]-- })
+	(t.all &^ c.has).forEach(func(n int) { t.lacks[n]-- })
 }
 
-// overflow gives the books up: what the nodes lack must be found out anew.
-func (d *tracker) overflow() {
-	clear(d.open)
-	d.lacks, d.oldest = [MaxNodes]int{}, [MaxNodes]lack{}
-	d.unsync(d.all)
+// overflow drops all changes. A comparison must find again what the nodes lack.
+func (t *tracker) overflow() {
+	clear(t.open)
+	t.lacks, t.oldest = [MaxNodes]int{}, [MaxNodes]lack{}
+	t.unsync(t.all)
 }
 
-// unsync takes note that it is not known what the nodes lack.
-func (d *tracker) unsync(nodes NodeSet) {
-	d.epoch++
-	d.unsynced |= nodes
-	nodes.forEach(func(n int) { d.unsyncedAt[n] = d.epoch })
+// unsync marks the nodes as unsynced, in a new epoch.
+func (t *tracker) unsync(nodes NodeSet) {
+	t.epoch++
+	t.unsynced |= nodes
+	nodes.forEach(func(n int) { t.unsyncedAt[n] = t.epoch })
 }
 
-// markUnsynced takes note that it is not known what the nodes lack: a comparison has
-// found that they lack more than it could see, or another node has stored what nobody
-// can tell. In the latter case it must be called before the write ends, as Wrote.
-func (d *tracker) markUnsynced(nodes NodeSet) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.unsync(nodes)
+// markUnsynced records that the nodes lack unrecorded changes: a comparison did not reach
+// far enough, or another node has stored something unknown. In the latter case call it
+// before the write ends, like wrote.
+func (t *tracker) markUnsynced(nodes NodeSet) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.unsync(nodes)
 }
 
-// newer tells whether revision a is to be waited for rather than b. CouchDB lets
-// the longer history win, then the greater hash, so that this is right but for
-// deletions; where it is wrong, Doubts finds out.
+// newer reports whether a is the newer revision. Like CouchDB, it prefers the longer history
+// and then the greater hash. This is wrong only for deletions; then a query for overdue
+// changes finds it out.
 func newer(a string, b []byte) bool {
 	genA, hashA := splitRevision([]byte(a))
 	genB, hashB := splitRevision(b)
@@ -262,7 +259,7 @@ func newer(a string, b []byte) bool {
 	return bytes.Compare(hashA, hashB) > 0
 }
 
-// splitRevision takes "12-abc" apart.
+// splitRevision splits "12-abc" into its number and its hash.
 func splitRevision(rev []byte) (n int, hash []byte) {
 	before, hash, _ := bytes.Cut(rev, []byte{'-'})
 	n, _ = strconv.Atoi(string(before))

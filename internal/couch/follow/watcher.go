@@ -8,14 +8,13 @@ import (
 	"github.com/kasoku/kasoku/internal/couch/api"
 )
 
-// maxHeartbeat is how often nodes are to say that nothing has changed, at the least.
+// maxHeartbeat is the longest interval of heartbeats.
 const maxHeartbeat = 300 * time.Millisecond
 
-// heartbeatsPerWindow are how many heartbeats fit into the time that copies are given out
-// without one.
+// heartbeatsPerWindow is the number of heartbeats within MaxUnfollowed.
 const heartbeatsPerWindow = 3
 
-// updateServable keeps a follower of the database on node running until ctx ends.
+// followNode keeps a follower of the database on node running until ctx ends.
 func (d *Database) followNode(ctx context.Context, node int) {
 	for ctx.Err() == nil {
 		run, stop := context.WithCancel(ctx)
@@ -24,7 +23,7 @@ func (d *Database) followNode(ctx context.Context, node int) {
 	}
 }
 
-// newFollower makes the follower for the next run, which stop ends.
+// newFollower returns the follower for the next run, which stop ends.
 func (d *Database) newFollower(node int, stop context.CancelFunc) *Follower {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -37,14 +36,14 @@ func (d *Database) newFollower(node int, stop context.CancelFunc) *Follower {
 	return p.follower
 }
 
-// nodeWatcher takes what one run of a follower tells.
+// nodeWatcher receives the events of one run of a follower.
 type nodeWatcher struct {
 	*Database
 	node int
 	run  uint64
 }
 
-// resetNode implements Watcher.
+// Reset implements Watcher.
 func (f *nodeWatcher) Reset(why ResetReason) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -54,12 +53,12 @@ func (f *nodeWatcher) Reset(why ResetReason) {
 	f.reset(f.node, why)
 	f.table.metrics.nodes[f.node].resets.Inc()
 	if why != Opened {
-		f.table.cfg.Log.Info("what was kept of a database is given up", slog.String("database", f.name),
+		f.table.cfg.Log.Info("cached copies of a database are dropped", slog.String("database", f.name),
 			slog.String("node", f.table.cfg.Nodes[f.node]), slog.String("why", why.String()))
 	}
 }
 
-// announced implements Watcher.
+// Row implements Watcher.
 func (f *nodeWatcher) Row(row *api.Change) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -67,11 +66,11 @@ func (f *nodeWatcher) Row(row *api.Change) {
 		return
 	}
 	f.tracker.announced(f.node, row.ID, row.Rev, f.table.cfg.Cache.Now())
-	f.table.metrics.nodes[f.node].rows.Inc() // what is counted is out of reach
+	f.table.metrics.nodes[f.node].rows.Inc() // after the tags have moved
 }
 
-// heardFrom implements Watcher. A node that was out is back, since all that was
-// missed is told by now.
+// Heard implements Watcher. It takes a node in again, since the feed has delivered
+// everything that was missed.
 func (f *nodeWatcher) Heard(at time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
